@@ -1,0 +1,140 @@
+package arch
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// line is one line of the arrows: its packages may import only packages of lines below it, for the reason why.
+type line struct {
+	packages []string // patterns of path.Match
+	why      string
+}
+
+// law is the arrows of docs/architecture.md; the outermost line is the first.
+var law = []line{
+	{[]string{"cmd/*"},
+		"main is thirty lines that nothing can import"},
+	{[]string{"internal/cli", "internal/podcli"},
+		"the two programs meet only in JSON: what one links would burden the other"},
+	{[]string{"internal/kube", "internal/launch", "internal/bundle", "internal/report/html"},
+		"an edge does one kind of I/O and knows no other edge and no command: the commands join them"},
+	{[]string{"internal/report"},
+		"a report renders what was decided: it reads no machine, no cluster and no flags"},
+	{[]string{"internal/rules", "internal/plan"},
+		"what decides is tested from a file: it knows neither who asks nor how the answer is shown"},
+	{[]string{"internal/nccl", "internal/nccllog", "internal/bench", "internal/cluster"},
+		"each is one subject as plain values: rules and plan are where subjects meet"},
+	{[]string{"internal/rail"},
+		"which rails a pod owns follows from its snapshot, never from what is done with them"},
+	{[]string{"internal/check", "internal/host"},
+		"the vocabulary stands alone, so that every program can read a recorded machine and a finding"},
+}
+
+// outside are developers' programs and this package: they may import anything and nothing imports them.
+var outside = []string{"tools/*", "internal/arch"}
+
+func matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, err := path.Match(p, name)
+		return ok && err == nil
+	})
+}
+
+// lineOf returns the index in the law, -1 when the package has none.
+func lineOf(name string) int {
+	return slices.IndexFunc(law, func(l line) bool { return matches(l.packages, name) })
+}
+
+// ownPackages are the packages of this module that the arrows bind.
+func ownPackages(packages []pkg) []pkg {
+	return slices.DeleteFunc(slices.Clone(packages), func(p pkg) bool {
+		return p.origin != own || matches(outside, p.path)
+	})
+}
+
+// arrows asserts that every package imports only what lies below it.
+func arrows(packages []pkg) []string {
+	var broken []string
+	origins := map[string]origin{}
+	for _, p := range packages {
+		origins[p.path] = p.origin
+	}
+	for _, p := range ownPackages(packages) {
+		from := lineOf(p.path)
+		if from < 0 {
+			broken = append(broken, p.path+" has no line in docs/architecture.md: give it one, in a commit of its own")
+			continue
+		}
+		for _, imported := range p.imports {
+			if origins[imported] == own && lineOf(imported) <= from {
+				broken = append(broken, p.path+" imports "+imported+": "+law[from].why)
+			}
+		}
+	}
+	return broken
+}
+
+// vocabulary asserts that host and check import the standard library and what lies below them, which is nothing.
+func vocabulary(packages []pkg) []string {
+	var broken []string
+	origins := map[string]origin{}
+	for _, p := range packages {
+		origins[p.path] = p.origin
+	}
+	for _, p := range ownPackages(packages) {
+		if lineOf(p.path) != len(law)-1 {
+			continue
+		}
+		for _, imported := range p.imports {
+			if origins[imported] == foreign {
+				broken = append(broken, p.path+" imports "+imported+": the vocabulary is std only, so that it can be "+
+					"read in every program for as long as there are recorded machines")
+			}
+		}
+	}
+	return broken
+}
+
+// kubernetes asserts that only kube and plan know the API server's types, and only kube its client.
+func kubernetes(packages []pkg) []string {
+	var broken []string
+	for _, p := range ownPackages(packages) {
+		for _, imported := range p.imports {
+			switch {
+			case !strings.HasPrefix(imported, "k8s.io/") || p.path == "internal/kube":
+			case p.path != "internal/plan":
+				broken = append(broken, p.path+" imports "+imported+": only kube and plan do; all others see a cluster "+
+					"as cluster.State, which a file can hold")
+			case imported == "k8s.io/client-go" || strings.HasPrefix(imported, "k8s.io/client-go/"):
+				broken = append(broken, p.path+" imports "+imported+": a plan is a value; only kube talks to an API server")
+			}
+		}
+	}
+	return broken
+}
+
+// documented asserts that docs/architecture.md shows the arrows as the law has them.
+func documented(document string) []string {
+	_, text, _ := strings.Cut(document, "## Arrows\n")
+	_, text, _ = strings.Cut(text, "```text\n")
+	text, _, found := strings.Cut(text, "\n```")
+	if !found {
+		return []string{"docs/architecture.md has no ```text block under ## Arrows: readers look for the law there"}
+	}
+	var want []string
+	for _, l := range law {
+		want = append(want, strings.ReplaceAll(strings.Join(l.packages, " "), "internal/", ""))
+	}
+	var got []string
+	for l := range strings.Lines(text) {
+		got = append(got, strings.Join(strings.Fields(l), " "))
+	}
+	if !slices.Equal(got, want) {
+		return []string{fmt.Sprintf("docs/architecture.md has the arrows %q, the law has %q: change both in one commit",
+			got, want)}
+	}
+	return nil
+}

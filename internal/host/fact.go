@@ -1,0 +1,96 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Knowledge says how much is known about a fact.
+type Knowledge int
+
+// Absent, unreadable and zero are three different things.
+const (
+	Absent     Knowledge = iota // the machine does not have it
+	Known                       // it was read
+	Unreadable                  // it may be there and could not be read
+)
+
+// Fact is one thing that was looked for on a machine.
+// In JSON a known fact is its value, an absent one is left out or null, an unreadable one is {"unreadable": reason}.
+type Fact[T any] struct {
+	Value T         // meaningful only when State is Known
+	State Knowledge //
+	Why   string    // the reason, when State is Unreadable
+}
+
+// Know returns the known fact v.
+func Know[T any](v T) Fact[T] { return Fact[T]{Value: v, State: Known} }
+
+// Unread returns a fact that could not be read, and why.
+func Unread[T any](why string) Fact[T] { return Fact[T]{State: Unreadable, Why: why} }
+
+// Get returns the value and whether it is known.
+func (f Fact[T]) Get() (T, bool) { return f.Value, f.State == Known }
+
+// Or returns the value, or fallback when it is not known.
+func (f Fact[T]) Or(fallback T) T {
+	if f.State == Known {
+		return f.Value
+	}
+	return fallback
+}
+
+// IsKnown reports whether the fact was read.
+func (f Fact[T]) IsKnown() bool { return f.State == Known }
+
+// IsUnreadable reports whether the fact could not be read.
+func (f Fact[T]) IsUnreadable() bool { return f.State == Unreadable }
+
+// IsZero reports whether the fact is absent; encoding/json then leaves it out (omitzero).
+func (f Fact[T]) IsZero() bool { return f.State == Absent }
+
+// String renders the value; "-" when absent, "?" when unreadable.
+func (f Fact[T]) String() string {
+	switch f.State {
+	case Known:
+		return fmt.Sprint(f.Value)
+	case Unreadable:
+		return "?"
+	default:
+		return "-"
+	}
+}
+
+type unreadable struct {
+	Reason *string `json:"unreadable"`
+}
+
+// MarshalJSON implements the form given at Fact.
+func (f Fact[T]) MarshalJSON() ([]byte, error) {
+	switch f.State {
+	case Known:
+		return json.Marshal(f.Value)
+	case Unreadable:
+		return json.Marshal(unreadable{&f.Why})
+	default:
+		return []byte("null"), nil
+	}
+}
+
+// UnmarshalJSON implements the form given at Fact.
+func (f *Fact[T]) UnmarshalJSON(data []byte) error {
+	*f = Fact[T]{}
+	if string(data) == "null" {
+		return nil
+	}
+	var u unreadable
+	if data[0] == '{' && json.Unmarshal(data, &u) == nil && u.Reason != nil {
+		*f = Unread[T](*u.Reason)
+		return nil
+	}
+	if err := json.Unmarshal(data, &f.Value); err != nil {
+		return err
+	}
+	f.State = Known
+	return nil
+}

@@ -1,0 +1,120 @@
+package host
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// PCIAddress is the address of a PCI function, written as sysfs writes it: 0000:18:00.5.
+type PCIAddress struct {
+	Domain              uint32
+	Bus, Slot, Function uint8
+}
+
+// ParsePCIAddress reads "DDDD:BB:SS.F"; domains wider than four digits (Intel VMD) are accepted.
+func ParsePCIAddress(s string) (PCIAddress, error) {
+	a, ok := parsePCIAddress(s)
+	if !ok {
+		return a, fmt.Errorf("%q is not a PCI address", clip(s))
+	}
+	return a, nil
+}
+
+func parsePCIAddress(s string) (a PCIAddress, ok bool) {
+	if len(s) < len("0000:00:00.0") || len(s) > len("00000000:00:00.0") {
+		return a, false
+	}
+	domain, rest := s[:len(s)-8], s[len(s)-8:]
+	if rest[0] != ':' || rest[3] != ':' || rest[6] != '.' {
+		return a, false
+	}
+	d, ok1 := parseHex(domain)
+	b, ok2 := parseHex(rest[1:3])
+	sl, ok3 := parseHex(rest[4:6])
+	f, ok4 := parseHex(rest[7:])
+	if !ok1 || !ok2 || !ok3 || !ok4 || sl > 0x1f || f > 7 {
+		return a, false
+	}
+	return PCIAddress{uint32(d), uint8(b), uint8(sl), uint8(f)}, true
+}
+
+func parseHex(s string) (uint64, bool) {
+	var v uint64
+	for _, c := range []byte(s) {
+		switch {
+		case '0' <= c && c <= '9':
+			v = v<<4 | uint64(c-'0')
+		case 'a' <= c && c <= 'f':
+			v = v<<4 | uint64(c-'a'+10)
+		case 'A' <= c && c <= 'F':
+			v = v<<4 | uint64(c-'A'+10)
+		default:
+			return 0, false
+		}
+	}
+	return v, s != ""
+}
+
+func (a PCIAddress) String() string {
+	return fmt.Sprintf("%04x:%02x:%02x.%x", a.Domain, a.Bus, a.Slot, a.Function)
+}
+
+// Compare orders addresses by domain, bus, slot, function.
+func (a PCIAddress) Compare(b PCIAddress) int {
+	return cmp.Or(cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Bus, b.Bus),
+		cmp.Compare(a.Slot, b.Slot), cmp.Compare(a.Function, b.Function))
+}
+
+// MarshalText writes the address as sysfs does.
+func (a PCIAddress) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// UnmarshalText reads the form of MarshalText.
+func (a *PCIAddress) UnmarshalText(text []byte) (err error) {
+	*a, err = ParsePCIAddress(string(text))
+	return err
+}
+
+// PCIPath is where a PCI function sits: the host bridge and every function from the root port down to itself.
+type PCIPath struct {
+	HostBridge string       `json:"hostBridge"` // "pci0000:16"
+	Hops       []PCIAddress `json:"hops"`       // the function itself is the last one
+}
+
+// parsePCIPath reads the path out of a resolved /sys/devices path;
+// ok is false when the path holds no PCI host bridge (virtual devices).
+func parsePCIPath(path string) (p PCIPath, ok bool) {
+	for part := range strings.SplitSeq(path, "/") {
+		if p.HostBridge == "" {
+			if isHostBridge(part) {
+				p.HostBridge = part
+			}
+			continue
+		}
+		a, ok := parsePCIAddress(part)
+		if !ok {
+			break // infiniband/, net/, an auxiliary device: below the PCI function
+		}
+		p.Hops = append(p.Hops, a)
+	}
+	return p, len(p.Hops) > 0
+}
+
+// isHostBridge reports whether the name is one of the kernel's "pciDDDD:BB" root buses.
+func isHostBridge(name string) bool {
+	domain, bus, ok := strings.Cut(strings.TrimPrefix(name, "pci"), ":")
+	if !ok || !strings.HasPrefix(name, "pci") || len(bus) != 2 {
+		return false
+	}
+	_, ok1 := parseHex(domain)
+	_, ok2 := parseHex(bus)
+	return ok1 && ok2
+}
+
+// clip keeps foreign text in a message short.
+func clip(s string) string {
+	if len(s) > 60 {
+		return s[:60] + "..."
+	}
+	return s
+}

@@ -1,0 +1,264 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"net/netip"
+	"path"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Machine is a place that a Snapshot can be taken of: this one, a folder, or an Archive.
+type Machine struct {
+	Root   fs.FS
+	Probes Probes
+}
+
+// Snapshot reads the machine.
+func (m Machine) Snapshot() Snapshot { return Read(m.Root, m.Probes) }
+
+// Record reads the machine and returns, beside the Snapshot, the smallest Archive from which Read makes it again.
+func (m Machine) Record() (Snapshot, *Archive) {
+	r := &recorder{base: m.Root, links: map[string]string{}, plain: map[string]bool{}}
+	r.archive, _ = ParseArchive("")
+	s := Read(r, r.probes(m.Probes))
+	r.answers.Environ = maps.Clone(s.Env)
+	r.prune(s)
+	if data, err := json.MarshalIndent(r.answers, "", "  "); err == nil {
+		r.put(probesFile, &node{kind: fileNode, content: string(data) + "\n"})
+	}
+	return s, r.archive
+}
+
+// recorder is an fs.FS that remembers what was read through it.
+type recorder struct {
+	base    fs.FS
+	archive *Archive
+	answers answers
+	links   map[string]string // canonical path of a link -> its target
+	plain   map[string]bool   // canonical paths known not to be links
+}
+
+// canonical resolves the links in all but the last element of name, recording those it meets.
+func (r *recorder) canonical(name string) string {
+	for range maxLinks {
+		dir := path.Dir(name)
+		link, target := r.firstLink(dir)
+		if link == "" {
+			return name
+		}
+		if !strings.HasPrefix(target, "/") {
+			target = path.Join(path.Dir(link), target)
+		}
+		name = path.Join(strings.TrimPrefix(target, "/"), strings.TrimPrefix(name, link))
+	}
+	return name
+}
+
+// firstLink returns the first prefix of dir that is a link.
+func (r *recorder) firstLink(dir string) (link, target string) {
+	for i := 0; i <= len(dir); i++ {
+		if i < len(dir) && dir[i] != '/' {
+			continue
+		}
+		prefix := dir[:i]
+		if prefix == "" || prefix == "." || r.plain[prefix] {
+			continue
+		}
+		if target, ok := r.links[prefix]; ok {
+			return prefix, target
+		}
+		if target, err := fs.ReadLink(r.base, prefix); err == nil {
+			r.links[prefix] = target
+			r.put(prefix, &node{kind: linkNode, link: target})
+			return prefix, target
+		}
+		r.plain[prefix] = true
+	}
+	return "", ""
+}
+
+// put records a node; what cannot be placed (a folder that is known already) is known already.
+func (r *recorder) put(name string, n *node) { _ = r.archive.add(name, n) }
+
+// fail records an error other than "does not exist", which an absent node says.
+func (r *recorder) fail(name string, err error) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errTooLong) {
+		return
+	}
+	errno := errnos[errnoName(err)]
+	if errno == syscall.ENOTDIR || errno == syscall.ELOOP {
+		return
+	}
+	r.put(r.canonical(name), &node{kind: errorNode, err: errno})
+}
+
+// Open implements fs.FS; the reader of this package never calls it on a recorder.
+func (r *recorder) Open(name string) (fs.File, error) { return r.base.Open(name) }
+
+func (r *recorder) readBounded(name string) (string, error) {
+	data, err := readBounded(r.base, name)
+	switch {
+	case err != nil:
+		r.fail(name, err)
+	case followsLink(r, name):
+	default:
+		r.put(r.canonical(name), &node{kind: fileNode, content: allowed(name, data, r.answers.UID)})
+	}
+	return data, err
+}
+
+// followsLink records a file that is reached through a link as the link and its target.
+func followsLink(r *recorder, name string) bool {
+	target, err := fs.ReadLink(r.base, name)
+	if err != nil {
+		return false
+	}
+	at := r.canonical(name)
+	r.put(at, &node{kind: linkNode, link: target})
+	if !strings.HasPrefix(target, "/") {
+		target = path.Join(path.Dir(at), target)
+	}
+	target = strings.TrimPrefix(target, "/")
+	if fs.ValidPath(target) {
+		_, _ = r.readBounded(target)
+	}
+	return true
+}
+
+// ReadLink implements fs.ReadLinkFS.
+func (r *recorder) ReadLink(name string) (string, error) {
+	target, err := fs.ReadLink(r.base, name)
+	if err == nil {
+		r.put(r.canonical(name), &node{kind: linkNode, link: target})
+	} else if !errors.Is(err, syscall.EINVAL) { // EINVAL: not a link
+		r.fail(name, err)
+	}
+	return target, err
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (r *recorder) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(r.base, name)
+	if err != nil {
+		r.fail(name, err)
+		return entries, err
+	}
+	dir := r.canonical(path.Join(name, "x"))
+	dir = path.Dir(dir)
+	if len(entries) == 0 {
+		r.put(dir, &node{kind: dirNode, children: map[string]bool{}})
+	}
+	for _, e := range entries {
+		if !worthRecording(name, e.Name()) {
+			continue
+		}
+		at := path.Join(dir, e.Name())
+		if r.archive.nodes[at] != nil {
+			continue
+		}
+		n := &node{kind: fileNode}
+		if e.IsDir() {
+			n = &node{kind: dirNode, children: map[string]bool{}}
+		}
+		if e.Type()&fs.ModeSymlink != 0 {
+			if target, err := fs.ReadLink(r.base, path.Join(name, e.Name())); err == nil {
+				n = &node{kind: linkNode, link: target}
+			}
+		}
+		r.put(at, n)
+	}
+	return entries, err
+}
+
+// Lstat implements fs.ReadLinkFS.
+func (r *recorder) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(r.base, name) }
+
+// Stat implements fs.StatFS: existence is all that the reader asks for.
+func (r *recorder) Stat(name string) (fs.FileInfo, error) {
+	info, err := fs.Stat(r.base, name)
+	if err == nil && !info.IsDir() && r.archive.nodes[r.canonical(name)] == nil {
+		r.put(r.canonical(name), &node{kind: fileNode})
+	}
+	return info, err
+}
+
+// probes wraps the machine's probes so that their answers are kept. The environment is kept from the Snapshot,
+// after the allow-list.
+func (r *recorder) probes(p Probes) Probes {
+	q := Probes{Environ: p.Environ}
+	if p.UID != nil {
+		r.answers.UID = p.UID()
+		q.UID = p.UID
+	}
+	if p.Now != nil {
+		r.answers.Taken = p.Now()
+		q.Now = func() time.Time { return r.answers.Taken }
+	}
+	if p.OpenDevice != nil {
+		r.answers.Open = map[string]string{}
+		q.OpenDevice = func(name string) error {
+			err := p.OpenDevice(name)
+			if r.answers.Open[name] = "ok"; err != nil {
+				r.answers.Open[name] = errnoName(err)
+			}
+			return err
+		}
+	}
+	if p.Interfaces != nil {
+		q.Interfaces = func() ([]Link, error) {
+			links, err := p.Interfaces()
+			r.answers.Addresses = map[int][]netip.Prefix{}
+			for _, l := range links {
+				r.answers.Addresses[l.Index.Value] = l.Addresses.Value
+			}
+			return links, err
+		}
+	}
+	if p.ShmBytes != nil {
+		q.ShmBytes = func() (uint64, error) {
+			n, err := p.ShmBytes()
+			r.answers.ShmBytes = n
+			return n, err
+		}
+	}
+	return q
+}
+
+// worthRecording leaves the image's other libraries out of a recording.
+func worthRecording(dir, name string) bool {
+	if !strings.HasPrefix(dir, "usr/") && !strings.HasPrefix(dir, "opt/") {
+		return true
+	}
+	return strings.HasPrefix(name, "python3") || strings.HasPrefix(name, "nvidia_nccl_")
+}
+
+// prune drops the PCI functions that were only looked at to learn that they are no GPU.
+func (r *recorder) prune(s Snapshot) {
+	keep := map[string]bool{}
+	note := func(f Function) {
+		keep[f.Address.String()] = true
+		if pf, ok := f.PhysFn.Get(); ok {
+			keep[pf.String()] = true
+		}
+	}
+	for _, d := range s.Devices {
+		note(d.Function.Value)
+	}
+	for _, g := range s.GPUs {
+		note(g.Function)
+	}
+	for _, f := range s.Functions {
+		note(f)
+	}
+	for name := range r.archive.nodes {
+		if address, ok := strings.CutPrefix(name, pciDevices+"/"); ok && !strings.Contains(address, "/") && !keep[address] {
+			r.archive.remove(name)
+			r.archive.remove(r.canonical(path.Join(name, "class")))
+		}
+	}
+}

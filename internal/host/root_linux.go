@@ -1,0 +1,144 @@
+package host
+
+import (
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// live is the machine that this process runs on.
+func live() Machine {
+	return Machine{Root: liveRoot{os.DirFS("/"), map[string]int{}, make([]byte, 4096)}, Probes: Probes{
+		Now:        time.Now,
+		Environ:    os.Environ,
+		OpenDevice: openDevice,
+		Interfaces: interfaces,
+		Addressed:  addressed,
+		UID:        os.Getuid,
+		ShmBytes:   shmBytes,
+	}}
+}
+
+// liveRoot reads small kernel files with three system calls where os.ReadFile makes six, and walks the long way to a
+// device once.
+type liveRoot struct {
+	fs.FS
+	devices map[string]int // RDMA device -> its open folder; closed by execve or at the end
+	page    []byte         // for one read; on the stack it would make the stack grow, link by link of the call chain
+}
+
+// at makes a path below /sys/class/infiniband/<device> relative to that folder: the link behind it is a dozen folders deep.
+func (l liveRoot) at(name string) (dir int, path string) {
+	rest, ok := strings.CutPrefix(name, classInfiniBand+"/")
+	device, file, below := strings.Cut(rest, "/")
+	if !ok || !below {
+		return unix.AT_FDCWD, "/" + name
+	}
+	fd, known := l.devices[device]
+	if !known {
+		var err error
+		if fd, err = unix.Open("/"+classInfiniBand+"/"+device, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+			return unix.AT_FDCWD, "/" + name
+		}
+		l.devices[device] = fd
+	}
+	return fd, file
+}
+
+func (l liveRoot) openFile(name string) (int, error) {
+	dir, path := l.at(name)
+	return openat(dir, path, unix.O_RDONLY)
+}
+
+func (l liveRoot) readBounded(name string) (string, error) {
+	fd, err := l.openFile(name)
+	if err != nil {
+		return "", &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	n, err := read(fd, l.page)
+	// A sysfs attribute comes whole with the first read (Documentation/filesystems/sysfs.rst); /proc may give pieces.
+	if err == nil && (strings.HasPrefix(name, "sys/") && n < len(l.page) || n == 0) {
+		closeFile(fd)
+		return string(l.page[:n]), nil
+	}
+	data := append([]byte(nil), l.page[:n]...)
+	for n > 0 && err == nil && len(data) <= maxFile {
+		n, err = read(fd, l.page)
+		data = append(data, l.page[:n]...)
+	}
+	closeFile(fd)
+	if err == nil && len(data) > maxFile {
+		data, err = data[:maxFile], errTooLong
+	}
+	if err != nil {
+		err = &fs.PathError{Op: "read", Path: name, Err: err}
+	}
+	return string(data), err
+}
+
+func (l liveRoot) exists(name string) bool {
+	dir, path := l.at(name)
+	_, err := direct(unix.SYS_FACCESSAT, dir, path, unix.F_OK, 0)
+	return err == nil
+}
+
+func (l liveRoot) names(name string) ([]string, error) {
+	dir, path := l.at(name)
+	fd, err := openat(dir, path, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	defer closeFile(fd)
+	var names []string
+	for {
+		n, err := unix.Getdents(fd, l.page)
+		if err != nil {
+			return names, &fs.PathError{Op: "readdir", Path: name, Err: err}
+		}
+		if n <= 0 {
+			return names, nil
+		}
+		_, _, names = unix.ParseDirent(l.page[:n], -1, names)
+	}
+}
+
+// ReadLink implements fs.ReadLinkFS.
+func (l liveRoot) ReadLink(name string) (string, error) {
+	dir, path := l.at(name)
+	n, err := direct(unix.SYS_READLINKAT, dir, path, uintptr(unsafe.Pointer(&l.page[0])), uintptr(len(l.page)))
+	if err != nil {
+		return "", &fs.PathError{Op: "readlink", Path: name, Err: err}
+	}
+	return string(l.page[:n]), nil
+}
+
+// Lstat implements fs.ReadLinkFS.
+func (liveRoot) Lstat(name string) (fs.FileInfo, error) { return os.Lstat("/" + name) }
+
+// Stat implements fs.StatFS; the embedded FS would open the file, which a device must not be.
+func (liveRoot) Stat(name string) (fs.FileInfo, error) { return os.Stat("/" + name) }
+
+// ReadDir implements fs.ReadDirFS.
+func (liveRoot) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir("/" + name) }
+
+// openDevice opens the node as libibverbs does and closes it; no command is sent to the device.
+func openDevice(name string) error {
+	fd, err := openat(unix.AT_FDCWD, "/"+name, unix.O_RDWR)
+	if err == nil {
+		closeFile(fd)
+	}
+	return err
+}
+
+func shmBytes() (uint64, error) {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs("/dev/shm", &st); err != nil {
+		return 0, err
+	}
+	return st.Blocks * uint64(st.Bsize), nil
+}

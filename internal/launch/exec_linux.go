@@ -1,0 +1,105 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/railhead/railhead/internal/nccl"
+)
+
+// Environment is base with the variables set, those that are to be left unset taken out, and the rest as it was.
+func Environment(base []string, vars []nccl.Var) []string {
+	decided := make(map[string]bool, len(vars))
+	for _, v := range vars {
+		decided[v.Name] = true
+	}
+	env := make([]string, 0, len(base)+len(vars))
+	for _, entry := range base {
+		if name, _, _ := strings.Cut(entry, "="); !decided[name] {
+			env = append(env, entry)
+		}
+	}
+	for _, v := range vars {
+		if v.Source != nccl.LeftUnset {
+			env = append(env, v.Name+"="+v.Value)
+		}
+	}
+	return env
+}
+
+// The exit codes of env(1) for a command that cannot be started.
+const (
+	CannotInvoke = 126
+	NotFound     = 127
+)
+
+// Exec replaces this process by the command: same PID, so that signals and the exit code are the command's own.
+// It returns only when that fails.
+func Exec(argv, env []string) error {
+	path, err := lookPath(argv[0], env)
+	if err != nil {
+		return fmt.Errorf("start %s: %w", argv[0], err)
+	}
+	return fmt.Errorf("start %s: %w", argv[0], syscall.Exec(path, argv, env))
+}
+
+// ExitCode is the code with which to leave after Exec failed.
+func ExitCode(err error) int {
+	if errors.Is(err, fs.ErrNotExist) {
+		return NotFound
+	}
+	return CannotInvoke
+}
+
+// lookPath searches PATH of env as execvp(3) does: a file that is there but not executable is remembered while the
+// search goes on.
+func lookPath(name string, env []string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, executable(name)
+	}
+	if name == "" {
+		return "", fs.ErrNotExist
+	}
+	path := "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	for _, entry := range env {
+		if value, ok := strings.CutPrefix(entry, "PATH="); ok {
+			path = value
+		}
+	}
+	found := error(fs.ErrNotExist)
+	for _, dir := range filepath.SplitList(path) {
+		if dir == "" {
+			dir = "."
+		}
+		file := filepath.Join(dir, name)
+		err := executable(file)
+		if err == nil {
+			return file, nil
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			found = err
+		}
+	}
+	return "", found
+}
+
+// executable reports why a file cannot be run.
+func executable(file string) error {
+	info, err := os.Stat(file)
+	if err != nil {
+		return errors.Unwrap(err)
+	}
+	if info.IsDir() {
+		return syscall.EISDIR
+	}
+	const mayExecute = 1 // X_OK
+	if syscall.Access(file, mayExecute) != nil {
+		return fs.ErrPermission
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package launch
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/railhead/railhead/internal/nccl"
+)
+
+// RunDir is where the environment of the started command is left for shells that are exec'd into the container later.
+const RunDir = "/run/railhead"
+
+// runFiles are the files of RunDir and their formats.
+var runFiles = map[string]string{"env.sh": "shell", "env": "dotenv", "env.json": "json", "nccl.conf": "nccl-conf"}
+
+// WriteFiles leaves the environment in dir; a reader never sees half a file. Containers without a writable /run are
+// common, so that the caller may take the error for a remark.
+func WriteFiles(dir string, vars []nccl.Var) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for name, format := range runFiles {
+		text, err := nccl.Format(vars, format, true)
+		if err != nil {
+			return err
+		}
+		if err := replaceFile(filepath.Join(dir, name), text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replaceFile writes beside the file and renames. It does without os.File, whose first use starts the network poller.
+func replaceFile(name, text string) error {
+	beside := name + "." + strconv.Itoa(os.Getpid())
+	fd, err := unix.Open(beside, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
+	if err != nil {
+		return err
+	}
+	n, err := unix.Write(fd, []byte(text))
+	if closed := unix.Close(fd); err == nil {
+		err = closed
+	}
+	if err == nil && n < len(text) {
+		err = unix.ENOSPC
+	}
+	if err != nil {
+		_ = unix.Unlink(beside)
+		return err
+	}
+	return unix.Rename(beside, name)
+}

@@ -1,0 +1,163 @@
+package nccl
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/rail"
+)
+
+// filter is a list as NCCL_IB_HCA and NCCL_SOCKET_IFNAME write it (NCCL src/misc/utils.cc parseStringList,
+// matchIfList): "^" to exclude comes first, then "=" for exact names, then names with optional ports. Without "=" a
+// name is a prefix.
+type filter struct {
+	exclude, exact bool
+	entries        []entry
+}
+
+type entry struct {
+	name string
+	port int // anyPort when the entry has none
+}
+
+const anyPort = -1
+
+// maxEntries is NCCL's own bound (MAX_IB_DEVS, from 2.19 on).
+const maxEntries = 32
+
+// parseFilter never fails: what NCCL cannot match, matches nothing. Blanks are not trimmed.
+func parseFilter(value string) filter {
+	var f filter
+	value, f.exclude = strings.CutPrefix(value, "^")
+	value, f.exact = strings.CutPrefix(value, "=")
+	for item := range strings.SplitSeq(value, ",") {
+		name, port, hasPort := strings.Cut(item, ":")
+		if name == "" || len(f.entries) == maxEntries {
+			continue
+		}
+		e := entry{name: name, port: anyPort}
+		if hasPort {
+			digits, _, _ := strings.Cut(port, ":") // 2.30: name:port:rail:plane
+			e.port = atoi(digits)
+		}
+		f.entries = append(f.entries, e)
+	}
+	return f
+}
+
+// atoi reads leading digits as C's does; 0 matches no port.
+func atoi(s string) int {
+	end := 0
+	for end < len(s) && end < 9 && '0' <= s[end] && s[end] <= '9' {
+		end++
+	}
+	n, _ := strconv.Atoi(s[:end])
+	return n
+}
+
+func (e entry) matches(name string, port int, exact bool) bool {
+	if exact && e.name != name || !strings.HasPrefix(name, e.name) {
+		return false
+	}
+	return e.port == anyPort || port == anyPort || e.port == port
+}
+
+// selects reports whether NCCL uses the device; an empty list matches everything, so "^" alone matches nothing.
+func (f filter) selects(name string, port int) bool {
+	matched := len(f.entries) == 0
+	for _, e := range f.entries {
+		matched = matched || e.matches(name, port, f.exact)
+	}
+	return matched != f.exclude
+}
+
+// filtered returns the rails that the user's NCCL_IB_HCA leaves, and says what is wrong with it.
+func (c *computation) filtered(rails []rail.Rail) []rail.Rail {
+	value, set := c.value("NCCL_IB_HCA")
+	if !set || value == "" {
+		return rails
+	}
+	f := parseFilter(value)
+	var kept []rail.Rail
+	var left, strangers, nothing []string
+	for _, r := range rails {
+		if f.selects(r.Device, r.Port) {
+			kept = append(kept, r)
+		} else {
+			left = append(left, r.Name())
+		}
+	}
+	for _, name := range c.visiblePorts() {
+		device, port, _ := strings.Cut(name, ":")
+		if isRail := slices.ContainsFunc(rails, func(r rail.Rail) bool { return r.Name() == name }); !isRail && f.selects(device, atoi(port)) {
+			strangers = append(strangers, name)
+		}
+	}
+	for _, e := range f.entries {
+		if !f.exclude && !c.matchesAny(e, f.exact) {
+			nothing = append(nothing, e.name)
+		}
+	}
+	c.sayFilter(value, rails, kept, left, strangers, nothing)
+	if len(kept) == 0 {
+		return rails // the other rules still need something to speak of
+	}
+	return kept
+}
+
+func (c *computation) sayFilter(value string, rails, kept []rail.Rail, left, strangers, nothing []string) {
+	say := func(status check.Status, format string, args ...any) {
+		c.say(check.Finding{
+			Check: HCAFilter, Status: status, Subject: "env/NCCL_IB_HCA",
+			Summary:  fmt.Sprintf("NCCL_IB_HCA=%s ", value) + fmt.Sprintf(format, args...),
+			Evidence: []check.Evidence{{Source: c.origin("NCCL_IB_HCA"), Got: value, Want: "=" + names(rails)}},
+			Fix: &check.Fix{
+				Text:     "Unset it, or let Railhead replace it with --override.",
+				Commands: []string{"export NCCL_IB_HCA==" + names(rails)}, Who: check.User,
+			},
+		})
+	}
+	if len(kept) == 0 {
+		say(check.Fail, "selects none of the pod's rails (%s): NCCL falls back to TCP, or fails", names(rails))
+		return
+	}
+	if len(strangers) > 0 {
+		say(check.Fail, "also selects %s, not usable by this pod: without a leading = a name is a prefix", strings.Join(strangers, ", "))
+	}
+	if len(nothing) > 0 {
+		say(check.Warn, "names %s, which this pod does not have", strings.Join(nothing, ", "))
+	}
+	if len(left) > 0 {
+		say(check.Warn, "leaves out %d of %d rails: %s", len(left), len(rails), strings.Join(left, ", "))
+	}
+}
+
+// visiblePorts are the ports that NCCL itself would take: the verbs node is there and the port is ACTIVE.
+func (c *computation) visiblePorts() []string {
+	var ports []string
+	for _, d := range c.s.Devices {
+		if u, ok := c.s.UverbsOf(d.Name); ok && u.Access != host.Openable && u.Access != host.NotProbed {
+			continue
+		}
+		for _, p := range d.Ports {
+			if p.State.Value == "ACTIVE" {
+				ports = append(ports, fmt.Sprintf("%s:%d", d.Name, p.Number))
+			}
+		}
+		if len(d.Ports) == 0 { // not the pod's, so that a launch did not read it closely
+			ports = append(ports, d.Name+":1")
+		}
+	}
+	return ports
+}
+
+func (c *computation) matchesAny(e entry, exact bool) bool {
+	return slices.ContainsFunc(c.visiblePorts(), func(name string) bool {
+		device, port, _ := strings.Cut(name, ":")
+		return e.matches(device, atoi(port), exact)
+	})
+}

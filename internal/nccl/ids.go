@@ -1,0 +1,16 @@
+package nccl
+
+import "github.com/railhead/railhead/internal/check"
+
+// What the environment must not contradict.
+const (
+	HCAFilter         check.ID = "hca-filter"
+	GIDIndex          check.ID = "gid-index"
+	SocketInterface   check.ID = "socket-interface"
+	NetworkChoice     check.ID = "network-choice"
+	LibraryDevices    check.ID = "library-devices"
+	GDRLevelKnown     check.ID = "gdr-level"
+	GPUDirectPossible check.ID = "gpudirect-possible"
+	GPUDirectDistance check.ID = "gpudirect-distance"
+	IOMMUPassthrough  check.ID = "iommu-passthrough"
+)

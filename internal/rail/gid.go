@@ -1,0 +1,117 @@
+package rail
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
+)
+
+// gidChoice is the GID to use on a RoCE port, or why there is none.
+type gidChoice struct {
+	gid     *host.GID
+	netdev  string
+	reason  string
+	checked bool // the address was looked up among those of this namespace
+}
+
+// chooseGID takes the best usable slot: RoCE v2 before v1, IPv4 before IPv6, then the lowest index. NCCL's own default
+// is RoCE v2 over IPv4 (NCCL_IB_ROCE_VERSION_NUM 2, NCCL_IB_ADDR_FAMILY AF_INET).
+func (j *judge) chooseGID(p host.Port) gidChoice {
+	var best gidChoice
+	rank, reason := 0, fmt.Sprintf("no GID: the table of port %d is empty or not there", p.Number)
+	onlyLinkLocal := true
+	for _, g := range p.GIDs {
+		netdev, checked, refused := j.ownGID(g)
+		if refused != "" {
+			if onlyLinkLocal {
+				reason, onlyLinkLocal = refused, linkLocal(g.Addr)
+			}
+			continue
+		}
+		if r := gidRank(g); r > rank {
+			rank, best = r, gidChoice{gid: &g, netdev: netdev, checked: checked}
+		}
+	}
+	if best.gid == nil {
+		best.reason = reason
+	}
+	return best
+}
+
+func gidRank(g host.GID) int {
+	rank := 1
+	if g.IsRoCEv2() {
+		rank += 2
+	}
+	if g.Addr.Is4In6() {
+		rank++
+	}
+	return rank
+}
+
+func linkLocal(a netip.Addr) bool { return a.Unmap().IsLinkLocalUnicast() }
+
+// ownGID says on which interface of this namespace a GID lives, or why it is not usable here.
+// ndevs shows a bare name, so that another pod's net1 looks like this one's: the address decides.
+func (j *judge) ownGID(g host.GID) (netdev string, checked bool, reason string) {
+	if linkLocal(g.Addr) {
+		return "", false, fmt.Sprintf("only link-local GIDs: %s has no IP address", g.Netdev.Or("its interface"))
+	}
+	addressesKnown := false
+	for _, l := range j.s.Links {
+		prefixes, ok := l.Addresses.Get()
+		addressesKnown = addressesKnown || ok
+		for _, prefix := range prefixes {
+			if prefix.Addr().WithZone("") == g.IP() {
+				return l.Name, true, ""
+			}
+		}
+	}
+	ndev, named := g.Netdev.Get()
+	_, here := j.s.Link(ndev)
+	switch {
+	case addressesKnown && named:
+		return "", true, fmt.Sprintf("GID %d (%s) belongs to %s of another namespace", g.Index, g.IP(), ndev)
+	case addressesKnown:
+		return "", true, fmt.Sprintf("GID %d (%s) is the address of no interface of this namespace", g.Index, g.IP())
+	case named && !here && len(j.s.Links) > 0:
+		return "", false, fmt.Sprintf("GID %d belongs to %s of another namespace", g.Index, ndev)
+	}
+	return ndev, false, ""
+}
+
+func (c gidChoice) evidence(port string) []check.Evidence {
+	if c.gid == nil {
+		return []check.Evidence{{Source: port + "/gids", Got: c.reason, Want: "a routable address of this network namespace"}}
+	}
+	index := strconv.Itoa(c.gid.Index)
+	got := c.gid.IP().String() + ", " + c.gid.Type.String()
+	return []check.Evidence{
+		{Source: port + "/gids/" + index, Got: got, Want: "RoCE v2"},
+		{Source: port + "/gid_attrs/ndevs/" + index, Got: c.gid.Netdev.String(), Want: "an interface of this namespace"},
+	}
+}
+
+// findings says what is second best about the chosen GID.
+func (c gidChoice) findings(r Rail) []check.Finding {
+	var found []check.Finding
+	say := func(status check.Status, summary string) {
+		found = append(found, check.Finding{
+			Check: GIDUsable, Status: status, Subject: check.Subject(r.Name()), Summary: summary,
+			Evidence: []check.Evidence{{Source: fmt.Sprintf("/sys/class/infiniband/%s/ports/%d/gids/%d", r.Device, r.Port, c.gid.Index), Got: c.gid.IP().String() + ", " + c.gid.Type.String()}},
+		})
+	}
+	if !c.checked {
+		say(check.Unknown, "the addresses of this namespace are not known: its GID may be another pod's")
+	}
+	switch version, ok := c.gid.Type.Get(); {
+	case !ok:
+		say(check.Unknown, "the RoCE version of its GID could not be read")
+	case version != "RoCE v2":
+		say(check.Warn, "its GID is RoCE v1, which no router forwards: peers must be on the same Ethernet segment")
+	}
+	return found
+}

@@ -1,0 +1,120 @@
+package rail
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/railhead/railhead/internal/host"
+)
+
+// Distance is how far two PCI functions are from each other, in the words of nvidia-smi topo -m.
+type Distance string
+
+// The distances, nearest first. NCCL calls both PHB and NODE "PHB".
+const (
+	PIX  Distance = "PIX"  // at most one PCIe switch between them
+	PXB  Distance = "PXB"  // several PCIe switches, no host bridge
+	PHB  Distance = "PHB"  // through one PCIe host bridge
+	NODE Distance = "NODE" // through several host bridges of one NUMA node
+	SYS  Distance = "SYS"  // across NUMA nodes
+	// Unmeasured is the distance of functions whose place is not known.
+	Unmeasured Distance = "?"
+)
+
+var distanceOrder = []Distance{PIX, PXB, PHB, NODE, SYS, Unmeasured}
+
+// Farther reports whether d is more than limit.
+func (d Distance) Farther(limit Distance) bool {
+	return slices.Index(distanceOrder, d) > slices.Index(distanceOrder, limit)
+}
+
+// Between measures two PCI functions of a machine with numaNodes NUMA nodes (0: not known).
+func Between(a, b host.Function, numaNodes int) Distance {
+	pathA, okA := a.Path.Get()
+	pathB, okB := b.Path.Get()
+	if !okA || !okB {
+		return Unmeasured
+	}
+	if pathA.HostBridge != pathB.HostBridge {
+		nodeA, knownA := a.NUMANode.Get()
+		nodeB, knownB := b.NUMANode.Get()
+		switch {
+		case numaNodes == 1, knownA && knownB && nodeA == nodeB:
+			return NODE
+		case knownA && knownB:
+			return SYS
+		default:
+			return Unmeasured
+		}
+	}
+	common := 0
+	for common < len(pathA.Hops)-1 && common < len(pathB.Hops)-1 && pathA.Hops[common] == pathB.Hops[common] {
+		common++
+	}
+	if common == 0 {
+		return PHB
+	}
+	// Below the last common port a switch adds one hop, its downstream port, before the function itself.
+	if len(pathA.Hops)-common <= 2 && len(pathB.Hops)-common <= 2 {
+		return PIX
+	}
+	return PXB
+}
+
+// Proximity is a GPU seen from a rail.
+type Proximity struct {
+	GPU      int             `json:"gpu"` // in PCI order, as nvidia-smi counts
+	Address  host.PCIAddress `json:"address"`
+	Distance Distance        `json:"distance"`
+}
+
+// GPUs are those of this container where that can be told, else all that the machine shows, in PCI order.
+func GPUs(s host.Snapshot) []host.GPU {
+	var all, given []host.GPU
+	for _, g := range s.GPUs {
+		all = append(all, g)
+		if g.Given.Or(false) {
+			given = append(given, g)
+		}
+	}
+	if len(given) > 0 {
+		all = given
+	}
+	sort.Slice(all, func(i, j int) bool { return all[i].Function.Address.Compare(all[j].Function.Address) < 0 })
+	return all
+}
+
+// Matrix measures every GPU against every rail: Matrix(...)[gpu][rail].
+func Matrix(s host.Snapshot, rails []Rail) [][]Distance {
+	gpus := GPUs(s)
+	matrix := make([][]Distance, len(gpus))
+	for i, g := range gpus {
+		for _, r := range rails {
+			d := Unmeasured
+			if f, ok := r.Function.Get(); ok {
+				d = Between(g.Function, f, s.NUMANodes.Or(0))
+			}
+			matrix[i] = append(matrix[i], d)
+		}
+	}
+	return matrix
+}
+
+// proximity notes for each rail the GPUs that are nearest to it.
+func (j *judge) proximity() {
+	gpus, matrix := GPUs(*j.s), Matrix(*j.s, j.result.Rails)
+	for i := range j.result.Rails {
+		var near []Proximity
+		for g := range gpus {
+			if d := matrix[g][i]; d != Unmeasured {
+				near = append(near, Proximity{GPU: g, Address: gpus[g].Function.Address, Distance: d})
+			}
+		}
+		sort.SliceStable(near, func(a, b int) bool { return near[b].Distance.Farther(near[a].Distance) })
+		end := 0
+		for end < len(near) && near[end].Distance == near[0].Distance {
+			end++
+		}
+		j.result.Rails[i].Nearest = near[:end]
+	}
+}

@@ -1,0 +1,129 @@
+package rail
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
+)
+
+// NoRail explains a Resolution without rails: the root cause, with every device's reason as evidence, and the fix.
+func (r Resolution) NoRail(s host.Snapshot) check.Finding {
+	if i := slices.IndexFunc(r.Conflicts, func(f check.Finding) bool { return f.Check == RDMANamespace }); i >= 0 {
+		return r.Conflicts[i]
+	}
+	f := check.Finding{Check: DeviceAllocated, Status: check.Fail, Subject: "pod"}
+	relevant := r.relevant()
+	for _, t := range relevant {
+		f.Evidence = append(f.Evidence, check.Evidence{Source: t.Name(), Got: t.Reason})
+	}
+	switch {
+	case len(relevant) > 0:
+		f.Check = relevant[0].Cause
+		f.Summary = fmt.Sprintf("no usable RDMA device: %s: %s", relevant[0].Name(), relevant[0].Reason)
+		if n := len(relevant); n > 1 {
+			f.Summary = fmt.Sprintf("none of %d RDMA devices is usable: %s", n, reasons(relevant))
+		}
+	case unreadable(s):
+		f.Status = check.Unknown
+		f.Summary = "the RDMA devices could not be read"
+		for _, p := range s.Problems {
+			f.Evidence = append(f.Evidence, check.Evidence{Source: p.Path, Got: p.Err})
+		}
+	case len(s.Devices) == 0:
+		f.Summary = "no RDMA device: this machine has none, or its driver is not loaded"
+		f.Evidence = []check.Evidence{{Source: "/sys/class/infiniband", Got: "empty or absent"}}
+		f.Fix = &check.Fix{
+			Text: "Use a node with RDMA NICs; if this is one, load its driver (NVIDIA: mlx5_ib).", Commands: []string{"modprobe mlx5_ib"}, Who: check.Admin,
+		}
+		return f
+	default:
+		f.Summary = fmt.Sprintf("this container was given none of the node's %d RDMA devices", len(s.Devices))
+		f.Evidence = []check.Evidence{{Source: "/dev/infiniband", Got: "no verbs node of these devices", Want: "uverbsN"}}
+	}
+	f.Fix = fixes[f.Check]
+	return f
+}
+
+// relevant are the devices that should have been rails: the allocated ones, else those that this container can reach.
+func (r Resolution) relevant() []TurnedAway {
+	var allocated, reachable []TurnedAway
+	for _, t := range r.TurnedAway {
+		if len(t.Sources) > 0 {
+			allocated = append(allocated, t)
+		} else if t.Cause != DeviceAllocated && t.Reason != notHere {
+			reachable = append(reachable, t)
+		}
+	}
+	if len(allocated) > 0 {
+		return allocated
+	}
+	return reachable
+}
+
+// reasons counts the devices by cause, each with the first one as its example.
+func reasons(all []TurnedAway) string {
+	var causes []check.ID
+	count := map[check.ID]int{}
+	example := map[check.ID]TurnedAway{}
+	for _, t := range all {
+		if count[t.Cause]++; count[t.Cause] == 1 {
+			causes = append(causes, t.Cause)
+			example[t.Cause] = t
+		}
+	}
+	parts := make([]string, 0, len(causes))
+	for _, cause := range causes {
+		text := example[cause].Name() + ": " + example[cause].Reason
+		if n := count[cause]; n > 1 {
+			text += fmt.Sprintf(" (and %d more like it)", n-1)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func unreadable(s host.Snapshot) bool {
+	return slices.ContainsFunc(s.Problems, func(p host.Problem) bool {
+		return p.Path == "/sys/class/infiniband" || p.Path == "/dev/infiniband"
+	})
+}
+
+// fixes are the cures by cause.
+var fixes = map[check.ID]*check.Fix{
+	DeviceAllocated: {
+		Text: "Request the RDMA resource and its network in the pod; `kubectl get network-attachment-definitions -o yaml` shows the names.",
+		Commands: []string{`metadata:
+  annotations:
+    k8s.v1.cni.cncf.io/networks: NETWORK
+spec:
+  containers:
+  - resources:
+      limits:
+        openshift.io/RESOURCE: "1"`}, Who: check.User,
+	},
+	AllocationConsistent: {
+		Text: "The node's devices were renamed, or the rdma CNI did not move the device into the pod: recreate the pod; if it stays, restart the SR-IOV device plugin on its node.",
+		Who:  check.Admin,
+	},
+	UverbsOpenable: {
+		Text: "The resource pool must mount the verbs nodes: set isRdma in the SriovNetworkNodePolicy, then recreate the pod.",
+		Commands: []string{`SriovNetworkNodePolicy spec:
+  deviceType: netdevice
+  isRdma: true`}, Who: check.Admin,
+	},
+	PortActive: {
+		Text:     "Bring the physical port up: cable, switch port, and for a VF its PF and link state.",
+		Commands: []string{"ip link set PF up", "SriovNetwork spec:\n  linkState: enable"}, Who: check.Admin,
+	},
+	GIDUsable: {
+		Text: "RoCE needs an IP address on the rail's interface in the pod: attach one network per rail, with IPAM.",
+		Commands: []string{`SriovNetwork spec:
+  ipam: '{"type": "whereabouts", "range": "10.1.0.0/16"}'`}, Who: check.Admin,
+	},
+	TransportSupported: {
+		Text: "Use devices whose link layer is InfiniBand or Ethernet (RoCE); other transports need their own NCCL plugin.", Who: check.Admin,
+	},
+}

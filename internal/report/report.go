@@ -1,0 +1,112 @@
+// Package report renders findings and tables for people (text) and programs (JSON, YAML).
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/railhead/railhead/internal/check"
+)
+
+// Table is a heading and rows of the same length.
+type Table struct {
+	Columns []string
+	Rows    [][]string
+}
+
+// Write aligns the columns with blanks; it reads the same on a terminal, in a log and through a pager.
+func (t Table) Write(w io.Writer) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	for _, row := range append([][]string{t.Columns}, t.Rows...) {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			if cells[i] = oneLine(cell); cells[i] == "" {
+				cells[i] = "-"
+			}
+		}
+		if _, err := fmt.Fprintln(tw, strings.Join(cells, "\t")); err != nil {
+			return err
+		}
+	}
+	return tw.Flush()
+}
+
+// oneLine keeps foreign text from breaking a table or moving the cursor.
+func oneLine(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c == 0x7f {
+			return ' '
+		}
+		return c
+	}, s)
+}
+
+// Encode writes a value as "json" or "yaml".
+func Encode(w io.Writer, format string, value any) error {
+	data, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	if format == "yaml" {
+		if data, err = toYAML(data); err != nil {
+			return err
+		}
+	}
+	_, err = w.Write(append([]byte(strings.TrimRight(string(data), "\n")), '\n'))
+	return err
+}
+
+// Detail says how much Findings prints of each finding.
+type Detail int
+
+// Brief is the summary and the fix; Full adds the evidence and the commands.
+const (
+	Brief Detail = iota
+	Full
+)
+
+// Findings writes what is not as it should be; what holds for several subjects alike is said once.
+func Findings(w io.Writer, findings []check.Finding, detail Detail) {
+	for i, f := range findings {
+		subjects, first := alike(findings, i)
+		if !first {
+			continue
+		}
+		fmt.Fprintf(w, "%s: %s%s [%s]\n", f.Status, oneLine(subjects), oneLine(f.Summary), f.Check)
+		if detail == Full {
+			for _, e := range f.Evidence {
+				fmt.Fprintf(w, "    seen: %s\n", oneLine(e.String()))
+			}
+		}
+		if f.Fix == nil {
+			continue
+		}
+		fmt.Fprintf(w, "    fix (%s): %s\n", f.Fix.Who, f.Fix.Text)
+		if detail == Full {
+			for _, command := range f.Fix.Commands {
+				fmt.Fprintf(w, "        %s\n", strings.ReplaceAll(command, "\n", "\n        "))
+			}
+		}
+	}
+}
+
+// alike joins the subjects of the findings that say the same as number i; first is false where an earlier one does.
+func alike(findings []check.Finding, i int) (subjects string, first bool) {
+	var names []string
+	for k, f := range findings {
+		same := f.Check == findings[i].Check && f.Status == findings[i].Status && f.Summary == findings[i].Summary
+		if same && k < i {
+			return "", false
+		}
+		if same && f.Subject != "" && f.Subject != "pod" {
+			names = append(names, string(f.Subject))
+		}
+	}
+	if len(names) == 0 {
+		return "", true
+	}
+	return strings.Join(names, ", ") + ": ", true
+}

@@ -1,0 +1,155 @@
+// Bench measures what railhead-pod costs a pod: the time of a whole process that does nothing but start its command,
+// beside the bash wrapper that does the same job and beside a program that only execs. The processes run on recorded
+// machines that it makes up and tools/stage sets; setting the stage is not in the times. It prints times and ratios and
+// asserts none.
+package main
+
+import (
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+)
+
+// exitNotPermitted is tools/stage's status where namespaces are not permitted; test drivers take it for "skipped".
+const exitNotPermitted = 77
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == measureMode {
+		os.Exit(measureMain(os.Args[2], os.Stdout, os.Stderr))
+	}
+	os.Exit(benchMain(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func benchMain(args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	runs := flags.Int("n", 200, "timed runs of each Go program; bash runs at most 30 times")
+	pod := flags.String("pod", "", "measure this railhead-pod instead of building ./cmd/railhead-pod")
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return 0
+	} else if err != nil {
+		return 2
+	}
+	if flags.NArg() > 0 || *runs < 1 {
+		flags.Usage()
+		return 2
+	}
+	err := bench(*runs, *pod, stdout)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == exitNotPermitted {
+		return exitNotPermitted // stage has said why
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "bench:", err)
+		return 1
+	}
+	return 0
+}
+
+func bench(runs int, pod string, stdout io.Writer) error {
+	dir, err := os.MkdirTemp("", "railhead-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	// A terminal interrupts the processes that this one waits for, too: they end, and the folder is removed.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	p, err := buildPrograms(dir, pod)
+	if err != nil {
+		return err
+	}
+	if err := p.compare(runs, stdout); err != nil {
+		return err
+	}
+	return p.scale(runs, stdout)
+}
+
+// compare sets railhead-pod beside the bash wrapper and beside bare exec, on the machine that most pods run on.
+func (p programs) compare(runs int, stdout io.Writer) error {
+	m := spec{hcas: 8, owned: 8, gids: 256}
+	results, err := p.measure(m, runs, []command{p.podCommand(), p.bashCommand(runs), p.execCommand()})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, m)
+	printTimes(stdout, results)
+	pod, bash, bare := results[0].median(), results[1].median(), results[2].median()
+	fmt.Fprintf(stdout, "  %-32s %8.1f\n", "wrapper.sh / railhead-pod", float64(bash)/float64(pod))
+	fmt.Fprintf(stdout, "  %-32s %8.2f\n", "railhead-pod / exec-only", float64(pod)/float64(bare))
+	return nil
+}
+
+// scale shows how railhead-pod's time grows with the machine.
+func (p programs) scale(runs int, stdout io.Writer) error {
+	for _, m := range []spec{
+		{hcas: 32, owned: 32, gids: 256},
+		{hcas: 32, owned: 32, gids: 256, crowded: true},
+		{hcas: 32, owned: 4, gids: 256, privileged: true},
+		{hcas: 32, owned: 4, gids: 256, privileged: true, crowded: true},
+	} {
+		results, err := p.measure(m, runs, []command{p.podCommand()})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "\n%s\n", m)
+		printTimes(stdout, results)
+	}
+	return nil
+}
+
+func printTimes(stdout io.Writer, results []result) {
+	fmt.Fprintf(stdout, "  %-32s %8s %8s %8s %8s\n", "ms", "min", "median", "max", "runs")
+	for _, r := range results {
+		fmt.Fprintf(stdout, "  %-32s %8.3f %8.3f %8.3f %8d\n", r.Name, ms(r.Times[0]), ms(r.median()), ms(r.Times[len(r.Times)-1]), len(r.Times))
+	}
+}
+
+// programs are the executables that take part.
+type programs struct {
+	dir                        string
+	self, stage, pod, bare, sh string
+}
+
+//go:embed wrapper.sh
+var wrapper []byte
+
+const module = "github.com/railhead/railhead"
+
+func buildPrograms(dir, pod string) (p programs, err error) {
+	p = programs{dir: dir, pod: pod, sh: filepath.Join(dir, "wrapper.sh")}
+	if p.self, err = os.Executable(); err != nil {
+		return p, err
+	}
+	if err := os.WriteFile(p.sh, wrapper, 0o644); err != nil {
+		return p, err
+	}
+	if p.stage, err = build(dir, "tools/stage"); err != nil {
+		return p, err
+	}
+	if p.bare, err = build(dir, "tools/exec-only"); err != nil {
+		return p, err
+	}
+	if p.pod == "" {
+		p.pod, err = build(dir, "cmd/railhead-pod")
+	} else {
+		p.pod, err = filepath.Abs(p.pod)
+	}
+	return p, err
+}
+
+// build compiles a command of this module as it is released: static and stripped.
+func build(dir, name string) (string, error) {
+	to := filepath.Join(dir, filepath.Base(name))
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", to, module+"/"+name)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
+	}
+	return to, nil
+}
