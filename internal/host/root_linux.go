@@ -7,8 +7,6 @@ import (
 	"syscall"
 	"time"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // live is the machine that this process runs on.
@@ -37,13 +35,13 @@ func (l liveRoot) at(name string) (dir int, path string) {
 	rest, ok := strings.CutPrefix(name, classInfiniBand+"/")
 	device, file, below := strings.Cut(rest, "/")
 	if !ok || !below {
-		return unix.AT_FDCWD, "/" + name
+		return atCWD, "/" + name
 	}
 	fd, known := l.devices[device]
 	if !known {
 		var err error
-		if fd, err = unix.Open("/"+classInfiniBand+"/"+device, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
-			return unix.AT_FDCWD, "/" + name
+		if fd, err = syscall.Open("/"+classInfiniBand+"/"+device, oPath|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0); err != nil {
+			return atCWD, "/" + name
 		}
 		l.devices[device] = fd
 	}
@@ -52,7 +50,7 @@ func (l liveRoot) at(name string) (dir int, path string) {
 
 func (l liveRoot) openFile(name string) (int, error) {
 	dir, path := l.at(name)
-	return openat(dir, path, unix.O_RDONLY)
+	return openat(dir, path, syscall.O_RDONLY)
 }
 
 func (l liveRoot) readBounded(name string) (string, error) {
@@ -83,34 +81,34 @@ func (l liveRoot) readBounded(name string) (string, error) {
 
 func (l liveRoot) exists(name string) bool {
 	dir, path := l.at(name)
-	_, err := direct(unix.SYS_FACCESSAT, dir, path, unix.F_OK, 0)
+	_, err := direct(syscall.SYS_FACCESSAT, dir, path, 0, 0)
 	return err == nil
 }
 
 func (l liveRoot) names(name string) ([]string, error) {
 	dir, path := l.at(name)
-	fd, err := openat(dir, path, unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := openat(dir, path, syscall.O_RDONLY|syscall.O_DIRECTORY)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	defer closeFile(fd)
 	var names []string
 	for {
-		n, err := unix.Getdents(fd, l.page)
+		n, err := syscall.ReadDirent(fd, l.page)
 		if err != nil {
 			return names, &fs.PathError{Op: "readdir", Path: name, Err: err}
 		}
 		if n <= 0 {
 			return names, nil
 		}
-		_, _, names = unix.ParseDirent(l.page[:n], -1, names)
+		_, _, names = syscall.ParseDirent(l.page[:n], -1, names)
 	}
 }
 
 // ReadLink implements fs.ReadLinkFS.
 func (l liveRoot) ReadLink(name string) (string, error) {
 	dir, path := l.at(name)
-	n, err := direct(unix.SYS_READLINKAT, dir, path, uintptr(unsafe.Pointer(&l.page[0])), uintptr(len(l.page)))
+	n, err := direct(syscall.SYS_READLINKAT, dir, path, uintptr(unsafe.Pointer(&l.page[0])), uintptr(len(l.page)))
 	if err != nil {
 		return "", &fs.PathError{Op: "readlink", Path: name, Err: err}
 	}
@@ -128,7 +126,7 @@ func (liveRoot) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(
 
 // openDevice opens the node as libibverbs does and closes it; no command is sent to the device.
 func openDevice(name string) error {
-	fd, err := openat(unix.AT_FDCWD, "/"+name, unix.O_RDWR)
+	fd, err := openat(atCWD, "/"+name, syscall.O_RDWR)
 	if err == nil {
 		closeFile(fd)
 	}

@@ -3,8 +3,12 @@ package host
 import (
 	"syscall"
 	"unsafe"
+)
 
-	"golang.org/x/sys/unix"
+// Linux values that package syscall does not name.
+const (
+	oPath = 0x200000 // O_PATH
+	atCWD = -100     // AT_FDCWD
 )
 
 // The system calls of a launch bypass the scheduler: none of them waits, and telling it about each one wakes threads
@@ -12,16 +16,16 @@ import (
 
 // direct makes a system call whose first two arguments are a folder and a path in it.
 func direct(call uintptr, dir int, path string, a, b uintptr) (int, error) {
-	p, err := unix.BytePtrFromString(path)
+	p, err := syscall.BytePtrFromString(path)
 	if err != nil {
 		return 0, err
 	}
 	for {
-		n, _, errno := unix.RawSyscall6(call, uintptr(dir), uintptr(unsafe.Pointer(p)), a, b, 0, 0)
+		n, _, errno := syscall.RawSyscall6(call, uintptr(dir), uintptr(unsafe.Pointer(p)), a, b, 0, 0)
 		switch errno {
 		case 0:
 			return int(n), nil
-		case unix.EINTR:
+		case syscall.EINTR:
 		default:
 			return 0, errno
 		}
@@ -30,20 +34,20 @@ func direct(call uintptr, dir int, path string, a, b uintptr) (int, error) {
 
 // openat never waits for the other end of a pipe.
 func openat(dir int, path string, flags uintptr) (int, error) {
-	return direct(unix.SYS_OPENAT, dir, path, flags|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	return direct(syscall.SYS_OPENAT, dir, path, flags|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 }
 
 func read(fd int, buf []byte) (int, error) {
 	for {
-		n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
+		n, _, errno := syscall.RawSyscall(syscall.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
 		switch errno {
 		case 0:
 			return int(n), nil
-		case unix.EINTR:
+		case syscall.EINTR:
 		default:
 			return 0, errno
 		}
 	}
 }
 
-func closeFile(fd int) { _, _, _ = unix.RawSyscall(syscall.SYS_CLOSE, uintptr(fd), 0, 0) }
+func closeFile(fd int) { _, _, _ = syscall.RawSyscall(syscall.SYS_CLOSE, uintptr(fd), 0, 0) }
