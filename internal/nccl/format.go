@@ -67,12 +67,12 @@ func jsonQuote(s string) string {
 	return string(quoted)
 }
 
-// shellQuote leaves plain words as they are.
+// shellQuote leaves plain words as they are. A leading "=" is quoted: zsh takes it for the path of a command.
 func shellQuote(s string) string {
 	plain := strings.IndexFunc(s, func(c rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_=:,./^+-", c)
 	}) < 0
-	if plain && s != "" {
+	if plain && s != "" && s[0] != '=' {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
