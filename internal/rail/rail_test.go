@@ -1,0 +1,115 @@
+package rail
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/host"
+)
+
+func TestPluginInfo(t *testing.T) {
+	const two = `{"0000:18:00.5":{"generic":{"deviceID":"0000:18:00.5"},"rdma":{"rdma_dev":"mlx5_6","uverbs":"/dev/infiniband/uverbs6"}},"mlx5_core.sf.4":{"generic":{"deviceID":"mlx5_core.sf.4"},"rdma":{"uverbs":"/dev/infiniband/uverbs9"}}}`
+	first := pluginDevice{ID: "0000:18:00.5", RDMADevice: "mlx5_6", Uverbs: "/dev/infiniband/uverbs6"}
+	second := pluginDevice{ID: "mlx5_core.sf.4", Uverbs: "/dev/infiniband/uverbs9"}
+	for name, c := range map[string]struct {
+		text   string
+		want   []pluginDevice
+		failed bool
+	}{
+		"two devices, one a subfunction": {two, []pluginDevice{first, second}, false},
+		"torn in the second":             {two[:len(two)-20], []pluginDevice{first}, true},
+		"torn in the first":              {two[:30], nil, true},
+		"empty object":                   {"{}", nil, false},
+		"vfio":                           {`{"a":{"generic":{},"vfio":{"mount":"/dev/vfio/1"}}}`, []pluginDevice{{ID: "a", NonRDMA: true}}, false},
+		"values of other types":          {`{"a":{"generic":7,"rdma":{"rdma_dev":["x"],"uverbs":null}}}`, []pluginDevice{{ID: "a"}}, false},
+		"not JSON":                       {"hello", nil, true},
+		"nothing":                        {"", nil, true},
+	} {
+		got, err := parsePluginInfo(c.text)
+		if diff := cmp.Diff(c.want, got); diff != "" || (err != nil) != c.failed {
+			t.Errorf("%s: error %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+}
+
+func FuzzPluginInfo(f *testing.F) {
+	f.Add(`{"0000:18:00.5":{"rdma":{"rdma_dev":"mlx5_6"}}}`)
+	f.Add(`{"a":{"b":[1,{"c":"d"}]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		devices, err := parsePluginInfo(text)
+		var want map[string]map[string]map[string]string
+		if json.Unmarshal([]byte(text), &want) != nil || strings.ContainsAny(text, `\`) || !strings.HasPrefix(strings.TrimSpace(text), "{") {
+			return // encoding/json is the judge of what is whole
+		}
+		if err != nil {
+			t.Fatalf("%q is whole: %v", text, err)
+		}
+		for _, d := range devices {
+			if _, ok := want[d.ID]; !ok {
+				t.Errorf("%q: invented %q", text, d.ID)
+			}
+		}
+	})
+}
+
+func function(path ...string) host.Function {
+	p := host.PCIPath{HostBridge: path[0]}
+	for _, hop := range path[1:] {
+		a, err := host.ParsePCIAddress(hop)
+		if err != nil {
+			panic(err)
+		}
+		p.Hops = append(p.Hops, a)
+	}
+	return host.Function{Path: host.Know(p), NUMANode: host.Know(0)}
+}
+
+func TestBetween(t *testing.T) {
+	gpu := function("pci0000:15", "0000:15:01.0", "0000:16:00.0", "0000:17:00.0", "0000:18:00.0")
+	other := function("pci0000:95", "0000:95:01.0", "0000:96:00.0")
+	other.NUMANode = host.Know(1)
+	for want, b := range map[Distance]host.Function{
+		PIX:        function("pci0000:15", "0000:15:01.0", "0000:16:00.0", "0000:17:01.0", "0000:1a:00.2"),
+		PXB:        function("pci0000:15", "0000:15:01.0", "0000:16:00.0", "0000:17:02.0", "0000:1b:00.0", "0000:1c:00.0", "0000:1d:00.0"),
+		PHB:        function("pci0000:15", "0000:15:02.0", "0000:20:00.0"),
+		NODE:       function("pci0000:2a", "0000:2a:01.0", "0000:2b:00.0"),
+		SYS:        other,
+		Unmeasured: {},
+	} {
+		if got := Between(gpu, b, 2); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// TestRealEnvironments runs on real pods' variables, which lie beside a developer's checkout, not in the project.
+func TestRealEnvironments(t *testing.T) {
+	files, _ := filepath.Glob("../../../shared/corpus/pcidevice/*.env")
+	if len(files) == 0 {
+		t.Skip("no ../shared/corpus/pcidevice beside the checkout")
+	}
+	want := map[string]int{ // allocations named
+		"01-list-two-vfs.env": 2, "05-info-fec-truncated.env": 1, "06-info-kata-generic.env": 2, "08-kubevirt-vdpa.env": 4,
+		"09-vpp-vfio-noiommu-group0.env": 3, "11-rdma-dev-only-live-pod.env": 2, "13-three-resources.env": 3,
+		"14-fec-acc100.env": 1, "16-app-netutil.env": 2, "19-hostdev.env": 1,
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := host.Read(os.DirFS(t.TempDir()), host.Probes{Environ: func() []string { return strings.Split(string(text), "\n") }})
+		j := judge{s: &s}
+		if n, known := want[filepath.Base(file)]; known && len(j.collect()) != n {
+			t.Errorf("%s: %d allocations, want %d", filepath.Base(file), len(j.collect()), n)
+		}
+		if r := Resolve(s, Pod); len(r.Rails) != 0 {
+			t.Errorf("%s: rails without devices: %v", filepath.Base(file), r.Rails)
+		}
+	}
+}
