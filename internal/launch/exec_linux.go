@@ -71,7 +71,7 @@ func lookPath(name string, env []string) (string, error) {
 			path = value
 		}
 	}
-	found := error(fs.ErrNotExist)
+	found := fs.ErrNotExist
 	for _, dir := range filepath.SplitList(path) {
 		if dir == "" {
 			dir = "."

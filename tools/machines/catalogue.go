@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // catalogue is every machine of testdata/hosts by file name.
 var catalogue = map[string]func(*machine){
@@ -89,7 +92,7 @@ func (m *machine) roce(rails []rail) {
 func (m *machine) rocePod(hostname string, rails []rail) {
 	m.system(hostname)
 	m.container(1000700000, "unlimited", "0000000000000000", defaultCaps)
-	m.podNetwork("10.128.2.15/23")
+	m.podNetwork()
 	at := fourPlaces()
 	m.cards(at, "identity")
 	m.gpus(at, 0, 1, 2, 3)
@@ -113,7 +116,7 @@ func podInfiniBand(m *machine) {
 	m.comment = "A pod with four InfiniBand VFs, no IP on the rails, non-root with an inert CAP_IPC_LOCK.\n"
 	m.system("trainer-0")
 	m.container(1000700000, "8388608", "0000000000000000", ipcLockCaps)
-	m.podNetwork("10.128.2.15/23")
+	m.podNetwork()
 	at := fourPlaces()
 	m.cards(at, "identity")
 	m.gpus(at, 0, 1, 2, 3)
@@ -132,7 +135,7 @@ func podShared(m *machine) {
 	m.comment = "The shared device plugin: no environment; the nodes of two physical functions are in the container, their VLANs have the pod's addresses.\n"
 	m.system("trainer-0")
 	m.container(0, "unlimited", defaultCaps, defaultCaps)
-	m.podNetwork("10.128.2.15/23")
+	m.podNetwork()
 	at := fourPlaces()
 	m.cards(at, "identity")
 	for i, p := range at {
@@ -158,7 +161,7 @@ func podMacvlan(m *machine) {
 	m.comment = "Macvlan over shared HCAs: the GID tables hold other pods' addresses first, the pod's own are in another slot on each rail.\n"
 	m.system("trainer-0")
 	m.container(0, "unlimited", defaultCaps, defaultCaps)
-	m.podNetwork("10.128.2.15/23")
+	m.podNetwork()
 	at := fourPlaces()[:2]
 	m.cards(at, "identity")
 	for i, p := range at {
@@ -170,7 +173,7 @@ func podMacvlan(m *machine) {
 			foreign[k].index += 4
 			own[k].index += 8 + 4*i
 		}
-		h.gids = append(foreign, own...)
+		h.gids = slices.Concat(foreign, own)
 		m.netdev(netdev{name: iface, index: 10 + i, lower: 4 + i, mtu: 9000, mac: mac, addresses: []string{ip + "/24"}})
 		m.hca(h)
 	}
@@ -179,13 +182,13 @@ func podMacvlan(m *machine) {
 
 func podExclusive(m *machine) {
 	m.comment = "Exclusive RDMA namespace: the rdma CNI moved the VFs in, nothing else shows, but the class of verbs nodes is not namespaced.\n"
-	m.rocePodExclusive(railsA)
+	m.rocePodExclusive()
 	m.roce(railsA)
 }
 
 func podUnassigned(m *machine) {
 	m.comment = "Exclusive RDMA namespace without the rdma CNI: verbs nodes open, their RDMA devices are not in this namespace.\n"
-	m.rocePodExclusive(railsA)
+	m.rocePodExclusive()
 	for i, r := range railsA {
 		address := m.vf(places[r.place], r.vf, 80+i, "identity")
 		iface := fmt.Sprintf("net%d", i+1)
@@ -195,11 +198,11 @@ func podUnassigned(m *machine) {
 	}
 }
 
-func (m *machine) rocePodExclusive(rails []rail) {
+func (m *machine) rocePodExclusive() {
 	m.system("trainer-0")
 	m.file("sys/module/ib_core/parameters/netns_mode", "N")
 	m.container(1000700000, "unlimited", "0000000000000000", defaultCaps)
-	m.podNetwork("10.128.2.15/23")
+	m.podNetwork()
 	m.cards(fourPlaces(), "identity")
 	m.library("2.27.3")
 }
@@ -208,7 +211,7 @@ func podWithout(m *machine) {
 	m.comment = "A pod that asked for no RDMA resource on a node that has it: the devices show in sysfs, no node is in the container.\n"
 	m.system("trainer-0")
 	m.container(1000700000, "8388608", "0000000000000000", defaultCaps)
-	m.podNetwork("10.128.2.15/23")
+	m.podNetwork()
 	at := fourPlaces()
 	m.cards(at, "identity")
 	m.gpus(at, 0, 1, 2, 3)
@@ -221,7 +224,7 @@ func podHalfBroken(m *machine) {
 	m.comment = "Eight allocated VFs of which some are broken: a port down, a node that is not permitted, an unreadable port, no address, half the rate, torn JSON.\n"
 	m.system("trainer-0")
 	m.container(0, "8388608", ipcLockCaps, ipcLockCaps)
-	m.podNetwork("10.128.2.15/23")
+	m.podNetwork()
 	m.cards(places, "DMA-FQ")
 	m.gpus(places, 0, 1, 2, 3, 4, 5, 6, 7)
 	for i, p := range places {
@@ -260,7 +263,7 @@ func podPrivileged(m *machine) {
 	m.comment = "A privileged pod with two allocated VFs: every node of the host opens, and the image's NCCL_IB_HCA is a prefix that matches too much.\n"
 	m.system("trainer-0")
 	m.container(0, "unlimited", "000001ffffffffff", "000001ffffffffff")
-	m.podNetwork("10.128.2.15/23")
+	m.podNetwork()
 	at := fourPlaces()
 	m.cards(at, "identity")
 	m.gpus(at, 0, 1, 2, 3)
@@ -279,7 +282,7 @@ func podDRA(m *machine) {
 	m.comment = "Devices by dynamic resource allocation: one VF of dra-driver-sriov with its environment, one of DRANET with a metadata file.\n"
 	m.system("trainer-0")
 	m.container(1000700000, "unlimited", "0000000000000000", defaultCaps)
-	m.podNetwork("10.128.2.15/23")
+	m.podNetwork()
 	at := fourPlaces()[:2]
 	m.cards(at, "identity")
 	for i, p := range at {
@@ -306,7 +309,7 @@ func podNoAddress(m *machine) {
 	m.comment = "Four RoCE VFs whose network attachments have no IPAM: link-local GIDs only.\n"
 	m.system("trainer-0")
 	m.container(1000700000, "unlimited", "0000000000000000", defaultCaps)
-	m.podNetwork("10.128.2.15/23")
+	m.podNetwork()
 	m.cards(fourPlaces(), "identity")
 	for i, r := range railsA {
 		address := m.vf(places[r.place], r.vf, 80+i, "identity")
@@ -362,7 +365,7 @@ func oneBus(m *machine) {
 	m.comment = "A virtual machine with two passed-through NICs of different cards on one PCI bus: NCCL would join them.\n"
 	m.system("vm-0")
 	m.container(0, "unlimited", defaultCaps, defaultCaps)
-	m.podNetwork("10.128.2.15/23")
+	m.podNetwork()
 	for i := range 2 {
 		f := function{address: fmt.Sprintf("0000:00:%02x.0", 5+i), below: "pci0000:00", class: "0x020000", vendor: "0x15b3", device: "0x101e", driver: "mlx5_core"}
 		m.pci(f)

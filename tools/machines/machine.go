@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/netip"
 	"path"
 	"strings"
@@ -15,7 +16,6 @@ type machine struct {
 	paths   map[string]string // PCI address -> folder below sys/devices
 	probes  probes
 	routes  []string // lines of proc/net/route
-	status  map[string]string
 }
 
 type probes struct {
@@ -118,8 +118,10 @@ func usualTable(netdev, mac, ip string) []slot {
 
 // linkLocal is the modified EUI-64 address of a MAC.
 func linkLocal(mac string) string {
-	var b [6]int
-	fmt.Sscanf(mac, "%02x:%02x:%02x:%02x:%02x:%02x", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5])
+	b, err := net.ParseMAC(mac)
+	if err != nil {
+		panic(err) // literals of the catalogue
+	}
 	return fmt.Sprintf("fe80::%02x%02x:%02xff:fe%02x:%02x%02x", b[0]^2, b[1], b[2], b[3], b[4], b[5])
 }
 
@@ -135,7 +137,6 @@ type hca struct {
 	table               int    // slots; 0 is 16
 	node                string // of /dev/infiniband: "ok", an error, "" is absent
 	hcaType, firmware   string
-	netdevs             []string
 }
 
 func (m *machine) hca(h hca) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"strconv"
 	"strings"
 )
 
@@ -28,8 +29,10 @@ func (p place) port(n int) string {
 }
 
 func nextBus(bus string) string {
-	var n int
-	fmt.Sscanf(bus, "%x", &n)
+	n, err := strconv.ParseUint(bus, 16, 8)
+	if err != nil {
+		panic(err) // literals of the catalogue
+	}
 	return fmt.Sprintf("%02x", n+1)
 }
 
@@ -105,8 +108,8 @@ func (m *machine) container(uid int, memlock, effective, bounding string) {
 }
 
 // podNetwork is the cluster's own interface.
-func (m *machine) podNetwork(ip string) {
-	m.netdev(netdev{name: "eth0", index: 2, lower: 33, mtu: 1400, mac: "0a:58:0a:80:02:0f", addresses: []string{ip}, gateway: true})
+func (m *machine) podNetwork() {
+	m.netdev(netdev{name: "eth0", index: 2, lower: 33, mtu: 1400, mac: "0a:58:0a:80:02:0f", addresses: []string{"10.128.2.15/23"}, gateway: true})
 }
 
 // library puts a libnccl of Debian's layout into the image.
