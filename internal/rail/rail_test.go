@@ -93,10 +93,17 @@ func TestRealEnvironments(t *testing.T) {
 	if len(files) == 0 {
 		t.Skip("no ../shared/corpus/pcidevice beside the checkout")
 	}
-	want := map[string]int{ // allocations named
-		"01-list-two-vfs.env": 2, "05-info-fec-truncated.env": 1, "06-info-kata-generic.env": 2, "08-kubevirt-vdpa.env": 4,
-		"09-vpp-vfio-noiommu-group0.env": 3, "11-rdma-dev-only-live-pod.env": 2, "13-three-resources.env": 3,
-		"14-fec-acc100.env": 1, "16-app-netutil.env": 2, "19-hostdev.env": 1,
+	want := map[string]string{ // by the variables' names, in order
+		"01-list-two-vfs.env":            "0000:03:02.1, 0000:03:04.3",
+		"05-info-fec-truncated.env":      "0000:8b:01.5",
+		"06-info-kata-generic.env":       "0000:1a:01.0, 0000:1b:02.0",
+		"08-kubevirt-vdpa.env":           "0000:cc:00.2, 0000:cc:00.3, 0000:cc:00.2, 0000:cc:00.3",
+		"09-vpp-vfio-noiommu-group0.env": "0000:02:00.0, 0000:02:00.0, 0000:03:00.0",
+		"11-rdma-dev-only-live-pod.env":  "0000:19:00.6, 0000:19:00.6 mlx5_18",
+		"13-three-resources.env":         "0000:00:06.0, 0000:00:07.0, 0000:00:08.0",
+		"14-fec-acc100.env":              "0000:b0:00.0",
+		"16-app-netutil.env":             "0000:01:02.5, 0000:01:0a.4",
+		"19-hostdev.env":                 "0000:64:00.0",
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -105,8 +112,13 @@ func TestRealEnvironments(t *testing.T) {
 		}
 		s := host.Read(os.DirFS(t.TempDir()), host.Probes{Environ: func() []string { return strings.Split(string(text), "\n") }})
 		j := judge{s: &s}
-		if n, known := want[filepath.Base(file)]; known && len(j.collect()) != n {
-			t.Errorf("%s: %d allocations, want %d", filepath.Base(file), len(j.collect()), n)
+		var got []string
+		for _, c := range j.collect() {
+			got = append(got, strings.TrimSpace(c.id+" "+c.rdmaDevice))
+		}
+		named, known := want[filepath.Base(file)]
+		if diff := cmp.Diff(named, strings.Join(got, ", ")); known && diff != "" {
+			t.Errorf("%s: what was given (-want +got):\n%s", filepath.Base(file), diff)
 		}
 		if r := Resolve(s, Pod); len(r.Rails) != 0 {
 			t.Errorf("%s: rails without devices: %v", filepath.Base(file), r.Rails)
