@@ -1,0 +1,73 @@
+package cluster
+
+// Network is one NetworkAttachmentDefinition.
+type Network struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Resource  string `json:"resource,omitempty"` // annotation k8s.v1.cni.cncf.io/resourceName: openshift.io/eno5np0rdma
+	Type      string `json:"type,omitempty"`     // of the CNI plugin that makes the interface: sriov, ib-sriov, host-device, macvlan
+	RDMA      bool   `json:"rdma,omitempty"`     // chains the rdma CNI plugin
+	Config    string `json:"config,omitempty"`   // spec.config, JSON
+	Owner     string `json:"owner,omitempty"`    // annotation sriovnetwork.openshift.io/owner-ref
+	Broken    string `json:"broken,omitempty"`   // why spec.config could not be read
+}
+
+// SriovNetwork is one SriovNetwork or SriovIBNetwork of the SR-IOV operator, which makes a Network of it.
+type SriovNetwork struct {
+	Kind            string         `json:"kind"` // SriovNetwork, SriovIBNetwork
+	Namespace       string         `json:"namespace"`
+	Name            string         `json:"name"`
+	TargetNamespace string         `json:"targetNamespace,omitempty"` // spec.networkNamespace; empty: its own
+	ResourceName    string         `json:"resourceName"`              // without prefix: eno5np0rdma
+	Spec            map[string]any `json:"spec,omitempty"`
+}
+
+// SriovPolicy is one SriovNetworkNodePolicy.
+type SriovPolicy struct {
+	Namespace    string            `json:"namespace"`
+	Name         string            `json:"name"`
+	ResourceName string            `json:"resourceName"`
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	VFs          int               `json:"numVfs"`
+	PFs          []string          `json:"pfNames,omitempty"` // eno5np0, eno5np0#0-3
+	RootDevices  []string          `json:"rootDevices,omitempty"`
+	Vendor       string            `json:"vendor,omitempty"`
+	DeviceID     string            `json:"deviceID,omitempty"`
+	DeviceType   string            `json:"deviceType,omitempty"` // netdevice, vfio-pci
+	RDMA         bool              `json:"isRdma,omitempty"`
+	LinkType     string            `json:"linkType,omitempty"`
+	MTU          int               `json:"mtu,omitempty"`
+}
+
+// SriovNode is one SriovNetworkNodeState.
+type SriovNode struct {
+	Node       string           `json:"node"`
+	SyncStatus string           `json:"syncStatus"` // Succeeded, InProgress, Failed
+	SyncError  string           `json:"syncError,omitempty"`
+	RDMAMode   string           `json:"rdmaMode,omitempty"` // shared, exclusive
+	Interfaces []SriovInterface `json:"interfaces,omitempty"`
+}
+
+// SriovInterface is one physical function of a node.
+type SriovInterface struct {
+	Name      string `json:"name"` // eno5np0
+	PCI       string `json:"pci"`
+	Vendor    string `json:"vendor"`   // 15b3
+	DeviceID  string `json:"deviceID"` // 1021
+	Driver    string `json:"driver,omitempty"`
+	LinkSpeed string `json:"linkSpeed,omitempty"` // 400000 Mb/s
+	LinkType  string `json:"linkType,omitempty"`  // ETH, IB
+	LinkState string `json:"linkState,omitempty"` // up, down
+	MTU       int    `json:"mtu,omitempty"`
+	TotalVFs  int    `json:"totalVfs,omitempty"`
+	VFs       int    `json:"numVfs,omitempty"`
+}
+
+// DRADevice is one device of a ResourceSlice that is a network device with RDMA.
+type DRADevice struct {
+	Driver    string            `json:"driver"` // dra.net
+	Node      string            `json:"node"`
+	Name      string            `json:"name"`
+	RDMA      bool              `json:"rdma"`
+	Attribute map[string]string `json:"attributes,omitempty"`
+}

@@ -1,0 +1,52 @@
+package cluster
+
+import "slices"
+
+// SCC is one SecurityContextConstraints object, as far as a training pod can collide with it.
+type SCC struct {
+	Name                     string   `json:"name"`
+	Priority                 *int64   `json:"priority,omitempty"`
+	Privileged               bool     `json:"allowPrivilegedContainer,omitempty"`
+	HostNetwork              bool     `json:"allowHostNetwork,omitempty"`
+	HostPath                 bool     `json:"allowHostDirVolumePlugin,omitempty"`
+	AllowedCapabilities      []string `json:"allowedCapabilities,omitempty"`
+	RequiredDropCapabilities []string `json:"requiredDropCapabilities,omitempty"`
+	RunAsUser                string   `json:"runAsUser,omitempty"` // MustRunAsRange, RunAsAny, MustRunAsNonRoot, MustRunAs
+	Volumes                  []string `json:"volumes,omitempty"`
+	Users                    []string `json:"users,omitempty"`
+	Groups                   []string `json:"groups,omitempty"`
+}
+
+// AllowsCapability reports whether pods under the SCC may add a capability.
+func (c SCC) AllowsCapability(name string) bool {
+	return slices.Contains(c.AllowedCapabilities, name) || slices.Contains(c.AllowedCapabilities, "*")
+}
+
+// AllowsVolume reports whether pods under the SCC may have a kind of volume.
+func (c SCC) AllowsVolume(kind string) bool {
+	return slices.Contains(c.Volumes, kind) || slices.Contains(c.Volumes, "*")
+}
+
+// SCCGrant is a right to use an SCC.
+type SCCGrant struct {
+	SCC       string `json:"scc"`                 // "*" for every SCC
+	Subject   string `json:"subject"`             // ServiceAccount/train/h-kim-sa, User/x, Group/system:authenticated
+	Namespace string `json:"namespace,omitempty"` // where it holds; empty: everywhere
+	By        string `json:"by"`                  // RoleBinding/x, ClusterRoleBinding/y, the SCC itself
+}
+
+// GrantsTo returns the grants by which a service account may use an SCC in its namespace.
+func (s State) GrantsTo(scc, namespace, serviceAccount string) []SCCGrant {
+	subjects := []string{
+		"ServiceAccount/" + namespace + "/" + serviceAccount,
+		"User/system:serviceaccount:" + namespace + ":" + serviceAccount,
+		"Group/system:serviceaccounts:" + namespace, "Group/system:serviceaccounts", "Group/system:authenticated",
+	}
+	var grants []SCCGrant
+	for _, g := range s.SCCGrants {
+		if (g.SCC == scc || g.SCC == "*") && (g.Namespace == "" || g.Namespace == namespace) && slices.Contains(subjects, g.Subject) {
+			grants = append(grants, g)
+		}
+	}
+	return grants
+}

@@ -1,0 +1,148 @@
+// Package cluster is what one Kubernetes or OpenShift cluster looks like, as a value that a file can hold.
+package cluster
+
+import (
+	"slices"
+	"time"
+)
+
+// SchemaVersion is raised when a reader of older States must know of the change.
+const SchemaVersion = 1
+
+// State is everything that was read of a cluster at one moment. A list that could not be read has a Problem; one that was
+// not asked for is not in Read.
+type State struct {
+	SchemaVersion   int              `json:"schemaVersion"`
+	Taken           time.Time        `json:"taken"`
+	Server          Server           `json:"server"`
+	Read            []Kind           `json:"read"` // what was asked for
+	Nodes           []Node           `json:"nodes,omitempty"`
+	Pods            []Pod            `json:"pods,omitempty"`
+	Pools           []Pool           `json:"pools,omitempty"`
+	MachineConfigs  []MachineConfig  `json:"machineConfigs,omitempty"`
+	Networks        []Network        `json:"networks,omitempty"`
+	SriovNetworks   []SriovNetwork   `json:"sriovNetworks,omitempty"`
+	SriovPolicies   []SriovPolicy    `json:"sriovPolicies,omitempty"`
+	SriovNodes      []SriovNode      `json:"sriovNodes,omitempty"`
+	DRADevices      []DRADevice      `json:"draDevices,omitempty"`
+	SCCs            []SCC            `json:"sccs,omitempty"`
+	SCCGrants       []SCCGrant       `json:"sccGrants,omitempty"`
+	Namespaces      []Namespace      `json:"namespaces,omitempty"`
+	ServiceAccounts []ServiceAccount `json:"serviceAccounts,omitempty"`
+	Quotas          []Quota          `json:"quotas,omitempty"`
+	Events          []Event          `json:"events,omitempty"`
+	Objects         []Object         `json:"objects,omitempty"` // what Railhead wrote
+	Problems        []Problem        `json:"problems,omitempty"`
+}
+
+// Kind is one list of the State.
+type Kind string
+
+// The lists, by the resource they are read from.
+const (
+	Nodes           Kind = "nodes"
+	Pods            Kind = "pods"
+	Pools           Kind = "machineconfigpools"
+	MachineConfigs  Kind = "machineconfigs"
+	Networks        Kind = "network-attachment-definitions"
+	SriovNetworks   Kind = "sriovnetworks"
+	SriovPolicies   Kind = "sriovnetworknodepolicies"
+	SriovNodes      Kind = "sriovnetworknodestates"
+	DRADevices      Kind = "resourceslices"
+	SCCs            Kind = "securitycontextconstraints"
+	SCCGrants       Kind = "rolebindings" // and cluster role bindings, with the roles they name
+	Namespaces      Kind = "namespaces"
+	ServiceAccounts Kind = "serviceaccounts"
+	Quotas          Kind = "resourcequotas"
+	Events          Kind = "events"
+	Objects         Kind = "objects" // of any resource, with Railhead's label
+)
+
+// Server is the API server and what it serves.
+type Server struct {
+	URL     string   `json:"url"`
+	Context string   `json:"context,omitempty"` // of the kubeconfig
+	User    string   `json:"user,omitempty"`    // as the server names whoever asks
+	Version string   `json:"version"`           // v1.34.2
+	Minor   int      `json:"minor"`             // 34
+	Groups  []string `json:"groups"`            // API groups: apps, security.openshift.io
+}
+
+// Serves reports whether the server has the API group.
+func (s Server) Serves(group string) bool { return slices.Contains(s.Groups, group) }
+
+// API groups that decide what can be done.
+const (
+	SecurityGroup      = "security.openshift.io"
+	MachineConfigGroup = "machineconfiguration.openshift.io"
+	SriovGroup         = "sriovnetwork.openshift.io"
+	NetworkGroup       = "k8s.cni.cncf.io"
+	ResourceGroup      = "resource.k8s.io"
+	JobSetGroup        = "jobset.x-k8s.io"
+)
+
+// OpenShift reports whether pods are admitted by security context constraints.
+func (s Server) OpenShift() bool { return s.Serves(SecurityGroup) }
+
+// Object is an object with Railhead's label, whole but for what only the server manages (managedFields).
+type Object struct {
+	APIVersion string         `json:"apiVersion"`
+	Kind       string         `json:"kind"`
+	Namespace  string         `json:"namespace,omitempty"`
+	Name       string         `json:"name"`
+	Fields     map[string]any `json:"fields"` // the whole object as JSON has it, apiVersion and kind included
+}
+
+// Problem is a list that could not be read.
+type Problem struct {
+	Kind      Kind   `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Err       string `json:"error"`
+	Forbidden bool   `json:"forbidden,omitempty"` // whoever asks may not list it
+}
+
+// Problem returns why a list is not known; nil when it is, or when the server does not have the kind.
+func (s State) Problem(kind Kind) *Problem {
+	if i := slices.IndexFunc(s.Problems, func(p Problem) bool { return p.Kind == kind }); i >= 0 {
+		return &s.Problems[i]
+	}
+	return nil
+}
+
+// Knows reports whether the list was asked for and came.
+func (s State) Knows(kind Kind) bool {
+	return slices.Contains(s.Read, kind) && s.Problem(kind) == nil
+}
+
+// Node returns a node by its name.
+func (s State) Node(name string) (Node, bool) {
+	return find(s.Nodes, func(n Node) bool { return n.Name == name })
+}
+
+// Pool returns a machine config pool by its name.
+func (s State) Pool(name string) (Pool, bool) {
+	return find(s.Pools, func(p Pool) bool { return p.Name == name })
+}
+
+// SCC returns a security context constraint by its name.
+func (s State) SCC(name string) (SCC, bool) {
+	return find(s.SCCs, func(c SCC) bool { return c.Name == name })
+}
+
+// Namespace returns a namespace by its name.
+func (s State) Namespace(name string) (Namespace, bool) {
+	return find(s.Namespaces, func(n Namespace) bool { return n.Name == name })
+}
+
+// Network returns a network attachment definition by its place.
+func (s State) Network(namespace, name string) (Network, bool) {
+	return find(s.Networks, func(n Network) bool { return n.Namespace == namespace && n.Name == name })
+}
+
+func find[T any](all []T, is func(T) bool) (T, bool) {
+	if i := slices.IndexFunc(all, is); i >= 0 {
+		return all[i], true
+	}
+	var none T
+	return none, false
+}
