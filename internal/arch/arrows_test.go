@@ -19,7 +19,7 @@ var law = []line{
 		"main is thirty lines that nothing can import"},
 	{[]string{"internal/cli", "internal/podcli"},
 		"the two programs meet only in JSON: what one links would burden the other"},
-	{[]string{"internal/kube", "internal/launch", "internal/bundle", "internal/report/html"},
+	{[]string{"internal/kube", "internal/launch", "internal/bundle", "internal/podbinary", "internal/report/html"},
 		"an edge does one kind of I/O and knows no other edge and no command: the commands join them"},
 	{[]string{"internal/report"},
 		"a report renders what was decided: it reads no machine, no cluster and no flags"},
