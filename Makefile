@@ -25,7 +25,7 @@ fuzz: ## fuzz every parser of foreign text for FUZZTIME (10s) each
 		list=$$(go test -list '^Fuzz' $$package); \
 		for target in $$(echo "$$list" | grep '^Fuzz'); do \
 			echo "== $$package $$target"; \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x $$package; \
 		done; \
 	done
 

@@ -56,7 +56,7 @@ func ExitCode(err error) int {
 	return CannotInvoke
 }
 
-// lookPath searches PATH of env as execvp(3) does: a file that is there but not executable is remembered while the
+// lookPath searches PATH of env as execvp(3) does: a file that is there but cannot be executed is remembered while the
 // search goes on.
 func lookPath(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
@@ -69,10 +69,11 @@ func lookPath(name string, env []string) (string, error) {
 	for _, entry := range env {
 		if value, ok := strings.CutPrefix(entry, "PATH="); ok {
 			path = value
+			break // of several, getenv(3) takes the first
 		}
 	}
 	found := fs.ErrNotExist
-	for _, dir := range filepath.SplitList(path) {
+	for dir := range strings.SplitSeq(path, ":") { // an empty PATH is one empty entry
 		if dir == "" {
 			dir = "."
 		}
@@ -81,7 +82,7 @@ func lookPath(name string, env []string) (string, error) {
 		if err == nil {
 			return file, nil
 		}
-		if errors.Is(err, fs.ErrPermission) {
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EISDIR) {
 			found = err
 		}
 	}

@@ -48,9 +48,11 @@ func replaceFile(name, text string) error {
 	if err == nil && n < len(text) {
 		err = unix.ENOSPC
 	}
+	if err == nil {
+		err = unix.Rename(beside, name)
+	}
 	if err != nil {
 		_ = unix.Unlink(beside)
-		return err
 	}
-	return unix.Rename(beside, name)
+	return err
 }

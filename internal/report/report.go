@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"github.com/railhead/railhead/internal/check"
 )
@@ -23,7 +24,7 @@ func (t Table) Write(w io.Writer) error {
 	for _, row := range append([][]string{t.Columns}, t.Rows...) {
 		cells := make([]string, len(row))
 		for i, cell := range row {
-			if cells[i] = oneLine(cell); cells[i] == "" {
+			if cells[i] = strings.TrimSpace(oneLine(cell)); cells[i] == "" {
 				cells[i] = "-"
 			}
 		}
@@ -34,10 +35,15 @@ func (t Table) Write(w io.Writer) error {
 	return tw.Flush()
 }
 
-// oneLine keeps foreign text from breaking a table or moving the cursor.
+// Line writes one line of text that may hold foreign words.
+func Line(w io.Writer, format string, args ...any) {
+	fmt.Fprintln(w, oneLine(fmt.Sprintf(format, args...)))
+}
+
+// oneLine keeps foreign text from breaking a table or moving the cursor; U+009B begins an escape sequence, too.
 func oneLine(s string) string {
 	return strings.Map(func(c rune) rune {
-		if c < ' ' || c == 0x7f {
+		if unicode.IsControl(c) {
 			return ' '
 		}
 		return c
@@ -55,8 +61,21 @@ func Encode(w io.Writer, format string, value any) error {
 			return err
 		}
 	}
-	_, err = w.Write(append([]byte(strings.TrimRight(string(data), "\n")), '\n'))
+	_, err = io.WriteString(w, printable(strings.TrimRight(string(data), "\n"))+"\n")
 	return err
+}
+
+// printable escapes what JSON allows within quotes but YAML does not take and a terminal may act on.
+func printable(text string) string {
+	var b strings.Builder
+	for _, c := range text {
+		if c != '\n' && unicode.IsControl(c) || c == '\uFEFF' || c == '\uFFFE' || c == '\uFFFF' {
+			fmt.Fprintf(&b, `\u%04x`, c)
+		} else {
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
 }
 
 // Detail says how much Findings prints of each finding.
