@@ -155,9 +155,15 @@ func (a *Archive) addSection(header, body string) error {
 
 func cutRange(name string) (from, to int, ok bool) {
 	a, b, found := strings.Cut(name, "..")
-	from, err1 := strconv.Atoi(a)
-	to, err2 := strconv.Atoi(b)
-	return from, to, found && err1 == nil && err2 == nil && 0 <= from && from <= to
+	from, ok1 := number(a)
+	to, ok2 := number(b)
+	return from, to, found && ok1 && ok2 && from <= to
+}
+
+// number reads a name that stands for a number and for nothing else: 007 and +7 are names of other files than 7.
+func number(name string) (int, bool) {
+	n, err := strconv.Atoi(name)
+	return n, err == nil && n >= 0 && strconv.Itoa(n) == name
 }
 
 // add puts a node and the directories above it in place.
@@ -201,7 +207,7 @@ func (a *Archive) remove(name string) {
 // Format writes the archive so that ParseArchive reads it back; numbered siblings that are alike are folded.
 func (a *Archive) Format() string {
 	var b strings.Builder
-	b.WriteString(a.Comment)
+	writeText(&b, a.Comment)
 	names := make([]string, 0, len(a.nodes))
 	for name, n := range a.nodes {
 		if name != "." && (n.kind != dirNode || len(n.children) == 0) {
@@ -234,12 +240,17 @@ func writeSection(b *strings.Builder, name string, n *node) {
 		fmt.Fprintf(b, "-- %s/ --\n", name)
 	case fileNode:
 		fmt.Fprintf(b, "-- %s --\n", name)
-		for line := range strings.Lines(n.content) {
-			b.WriteString(escapeLine(line))
-		}
-		if n.content != "" && !strings.HasSuffix(n.content, "\n") {
-			b.WriteByte('\n')
-		}
+		writeText(b, n.content)
+	}
+}
+
+// writeText writes lines that cannot be taken for names.
+func writeText(b *strings.Builder, text string) {
+	for line := range strings.Lines(text) {
+		b.WriteString(escapeLine(line))
+	}
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		b.WriteByte('\n')
 	}
 }
 
@@ -248,9 +259,9 @@ func compareNumbered(a, b string) int {
 	if c := strings.Compare(path.Dir(a), path.Dir(b)); c != 0 {
 		return c
 	}
-	i, err1 := strconv.Atoi(path.Base(a))
-	j, err2 := strconv.Atoi(path.Base(b))
-	if err1 == nil && err2 == nil {
+	i, ok1 := number(path.Base(a))
+	j, ok2 := number(path.Base(b))
+	if ok1 && ok2 {
 		return i - j
 	}
 	return strings.Compare(a, b)
@@ -258,9 +269,9 @@ func compareNumbered(a, b string) int {
 
 // follows reports whether b is the numbered sibling after a.
 func follows(a, b string) bool {
-	i, err1 := strconv.Atoi(path.Base(a))
-	j, err2 := strconv.Atoi(path.Base(b))
-	return err1 == nil && err2 == nil && j == i+1 && path.Dir(a) == path.Dir(b)
+	i, ok1 := number(path.Base(a))
+	j, ok2 := number(path.Base(b))
+	return ok1 && ok2 && j == i+1 && path.Dir(a) == path.Dir(b)
 }
 
 func alike(a, b *node) bool {

@@ -17,14 +17,9 @@ const (
 )
 
 // uverbs lists the verbs devices of the kernel and the nodes of this container: either may be without the other.
-func (r *reader) uverbs() []Uverbs {
-	nodes := map[string]bool{}
-	for _, name := range r.list(devInfiniBand) {
-		if strings.HasPrefix(name, "uverbs") {
-			nodes[name] = true
-		}
-	}
-	var all []Uverbs
+// count is the number of the nodes, where that could be seen: a probed process without /dev/infiniband has none.
+func (r *reader) uverbs() (all []Uverbs, count Fact[int]) {
+	nodes, count := r.verbsNodes()
 	kernel := []string{}
 	if !r.brief { // a node that is not in this container leads to no device
 		kernel = r.list(classVerbs)
@@ -33,25 +28,46 @@ func (r *reader) uverbs() []Uverbs {
 		if !strings.HasPrefix(name, "uverbs") { // abi_version
 			continue
 		}
-		all = append(all, r.verbsNode(name, nodes[name]))
+		u := r.verbs(name)
+		switch {
+		case nodes[name]:
+			u.Access, u.Why = r.open(path.Join(devInfiniBand, name))
+		case count.IsKnown():
+			u.Access = Missing
+		}
+		all = append(all, u)
 		delete(nodes, name)
 	}
 	for name := range nodes {
-		all = append(all, r.verbsNode(name, true))
+		u := r.verbs(name)
+		u.Access, u.Why = r.open(path.Join(devInfiniBand, name))
+		all = append(all, u)
 	}
 	sort.Slice(all, func(i, j int) bool { return compareNatural(all[i].Name, all[j].Name) < 0 })
-	return all
+	return all, count
 }
 
-func (r *reader) verbsNode(name string, present bool) Uverbs {
-	u := Uverbs{Name: name, Device: r.text(path.Join(classVerbs, name, "ibdev")), Access: Missing}
-	node := path.Join(devInfiniBand, name)
-	if present {
-		u.Access, u.Why = r.open(node)
-	} else if r.probes.OpenDevice == nil && !r.exists(devInfiniBand) {
-		u.Access = NotProbed // a captured /sys without /dev says nothing about the nodes
+// verbsNodes are the verbs nodes of this container and, where that could be seen, their number.
+func (r *reader) verbsNodes() (map[string]bool, Fact[int]) {
+	names, err := listNames(r.root, devInfiniBand)
+	switch {
+	case err == nil:
+	case !isAbsent(err):
+		return nil, Unread[int](r.problem(devInfiniBand, "list", err))
+	case r.probes.OpenDevice == nil: // a captured /sys without /dev says nothing about the nodes
+		return nil, Fact[int]{}
 	}
-	return u
+	nodes := map[string]bool{}
+	for _, name := range names {
+		if strings.HasPrefix(name, "uverbs") {
+			nodes[name] = true
+		}
+	}
+	return nodes, Know(len(nodes))
+}
+
+func (r *reader) verbs(name string) Uverbs {
+	return Uverbs{Name: name, Device: r.text(path.Join(classVerbs, name, "ibdev")), Access: NotProbed}
 }
 
 func (r *reader) open(node string) (Access, string) {

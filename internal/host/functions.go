@@ -90,6 +90,9 @@ func parseGTs(s string) (float64, error) {
 func (r *reader) namedFunctions(s Snapshot) []Function {
 	named := map[PCIAddress]bool{}
 	for name, value := range s.Env {
+		if plain := strings.TrimSuffix(name, "_INFO"); plain != name && s.Env[plain] != "" { // it names the same ones
+			continue
+		}
 		if strings.HasPrefix(name, "PCIDEVICE_") || strings.HasPrefix(name, "SRIOVNETWORK_") || isPluginInfo(value) {
 			for _, a := range findPCIAddresses(value) {
 				named[a] = true

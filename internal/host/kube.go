@@ -73,6 +73,9 @@ const maxClaimFiles = 256
 
 // claims reads the devices of the pod's DRA claims.
 func (r *reader) claims() []ClaimDevice {
+	if !r.exists(draMetadata) {
+		return nil
+	}
 	var devices []ClaimDevice
 	files := 0
 	for _, kind := range []string{"resourceclaims", "resourceclaimtemplates"} {

@@ -2,61 +2,58 @@ package host
 
 import (
 	"io/fs"
-	"slices"
-	"strconv"
 	"strings"
 )
 
 // ReadForLaunch reads only what the environment of a command depends on, and closely only the devices that wanted
-// names once allocations, verbs nodes and the devices' places are known. It leads to the same variables as Read; what
-// only a person asks is left out: GPUs, IOMMU, firmware, counters, GID slots after the one that will be used.
+// names once allocations, verbs nodes and the devices' places are known. It leads to the same variables as Read, and to
+// the same findings but for those about GPUs. What only a person asks is left out: GPUs, IOMMU, firmware, counters, GID slots after the one that will be used.
 func ReadForLaunch(root fs.FS, p Probes, wanted func(Snapshot) func(device string) bool) Snapshot {
 	r := newReader(root, p)
 	r.brief = true
 	s := Snapshot{SchemaVersion: SchemaVersion}
 	s.Env = r.environment()
 	s.Links, s.Routes = r.links(), r.defaultRoutes()
-	r.own = ownAddresses(s.Links)
 	s.NCCL = r.nccl(s.Env)
-	if !namesDevices(s.Env) { // multus and DRA only repeat what a device plugin says
+	if !namesDevices(s.Env) || len(s.Routes) == 0 { // multus only repeats what a device plugin says of devices
 		s.NetworkStatus = r.networkStatus()
-		s.Claims = r.claims()
 	}
-	s.Uverbs = r.uverbs()
+	s.Claims = r.claims()
+	s.Uverbs, s.VerbsNodes = r.uverbs()
+	r.netns, r.everyGID = s.Links, s.setsGID()
 	s.Devices = r.devices(func(string) bool { return false })
 	closely := wanted(s)
-	userIndex, _, _ := s.UserSetting("NCCL_IB_GID_INDEX")
+	_, _, setsLink := s.UserSetting("NCCL_SOCKET_IFNAME")
 	for i := range s.Devices {
-		if d := &s.Devices[i]; closely(d.Name) {
+		d := &s.Devices[i]
+		if closely(d.Name) {
 			r.describe(d)
-			r.addUserSlot(d, userIndex)
+		}
+		if setsLink || len(s.Routes) == 0 { // then it matters which interfaces are rails
+			d.Netdevs = r.netdevsOf(*d)
 		}
 	}
 	r.tellCardsApart(s.Devices)
-	if len(s.Routes) == 0 || s.Env["NCCL_SOCKET_IFNAME"] != "" || r.needsInet6(s.Devices) {
-		s.Links = r.addInet6(s.Links)
-	}
+	r.brief = false // what was allocated and is no device here, is judged by its driver
+	s.Functions = r.namedFunctions(s)
 	s.Problems = r.problems
 	return s
 }
 
-// needsInet6 reports whether a RoCE port has no GID of an IPv4 address of this namespace.
-func (r *reader) needsInet6(devices []Device) bool {
-	for _, d := range devices {
-		for _, p := range d.Ports {
-			own := slices.ContainsFunc(p.GIDs, func(g GID) bool { return g.Addr.Is4In6() && r.own[g.IP()] })
-			if p.LinkLayer.Value == Ethernet && !own {
-				return true
-			}
+// setsGID reports whether the user has a say in which GID NCCL takes: then every slot has to be known.
+func (s *Snapshot) setsGID() bool {
+	for _, name := range []string{"NCCL_IB_GID_INDEX", "NCCL_IB_ADDR_FAMILY", "NCCL_IB_ADDR_RANGE", "NCCL_IB_ROCE_VERSION_NUM"} {
+		if _, _, set := s.UserSetting(name); set {
+			return true
 		}
 	}
 	return false
 }
 
-// namesDevices reports whether a device plugin set its variables.
+// namesDevices reports whether a device plugin lists a device.
 func namesDevices(env map[string]string) bool {
-	for name := range env {
-		if strings.HasPrefix(name, "PCIDEVICE_") {
+	for name, value := range env {
+		if strings.HasPrefix(name, "PCIDEVICE_") && !strings.HasSuffix(name, "_INFO") && strings.Trim(value, ", ") != "" {
 			return true
 		}
 	}
@@ -72,8 +69,11 @@ func (m Machine) Privileges() Limits { return newReader(m.Root, m.Probes).privil
 // gidsForLaunch reads the table up to the first slot that NCCL can use here: its RoCE version 2 and an IPv4 address of
 // this namespace. InfiniBand needs none. Where no slot fits, the whole table is read as Read does.
 func (r *reader) gidsForLaunch(at, linkLayer string) []GID {
-	if linkLayer == InfiniBand {
+	switch {
+	case linkLayer == InfiniBand:
 		return nil
+	case r.everyGID:
+		return r.gids(at, r.list(at+"/gids"))
 	}
 	var gids []GID
 	for n := range maxRange {
@@ -87,38 +87,14 @@ func (r *reader) gidsForLaunch(at, linkLayer string) []GID {
 		if g.Addr.Is4In6() {
 			g.Type = r.gidAttribute(at, "types", n)
 		}
-		if own := r.own[g.IP()]; own && g.Addr.Is4In6() && g.IsRoCEv2() {
-			return append(gids, g)
-		}
 		gids = append(gids, g)
-	}
-	return r.gids(at, r.list(at+"/gids"))
-}
-
-// addUserSlot reads the slot that NCCL_IB_GID_INDEX names as well, since it has to be judged.
-func (r *reader) addUserSlot(d *Device, userIndex string) {
-	index, err := strconv.Atoi(userIndex)
-	if err != nil || index < 0 {
-		return
-	}
-	for i := range d.Ports {
-		p := &d.Ports[i]
-		at := classInfiniBand + "/" + d.Name + "/ports/" + strconv.Itoa(p.Number)
-		g, filled, _ := r.slot(at, index)
-		if !filled {
-			continue
-		}
-		g.Type, g.Netdev = r.gidAttribute(at, "types", index), r.gidAttribute(at, "ndevs", index)
-		if last := len(p.GIDs) - 1; last < 0 || p.GIDs[last].Index < index {
-			p.GIDs = append(p.GIDs, g)
-			continue
-		}
-		for k := range p.GIDs {
-			if p.GIDs[k].Index == index {
-				p.GIDs[k] = g
+		if g.IsRoCEv2() { // read of IPv4 slots alone
+			if link, _ := ownAddress(r.netns, g.IP()); link != "" {
+				return gids
 			}
 		}
 	}
+	return r.gids(at, r.list(at+"/gids"))
 }
 
 // tellCardsApart reads sys_image_guid where two devices share a PCI bus: only then does anything depend on it.

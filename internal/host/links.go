@@ -15,22 +15,18 @@ import (
 
 const classNet = "sys/class/net"
 
-// links reads the interfaces of this network namespace. For a launch those with an address suffice:
-// NCCL sees no others, and a RoCE port without one has no GID.
+// links reads the interfaces of this network namespace, in the kernel's order. For a launch those with an address
+// suffice: NCCL sees no others, and a RoCE port without one has no GID.
 func (r *reader) links() []Link {
-	if r.brief && r.probes.Addressed != nil {
-		links, err := r.probes.Addressed()
-		if err == nil {
-			return links
-		}
-		r.problem("proc/net", "ioctl", err)
-	}
 	var asked []Link
 	if r.probes.Interfaces != nil {
 		var err error
 		if asked, err = r.probes.Interfaces(); err != nil {
 			r.problem("proc/net", "netlink", err)
 		}
+	}
+	if r.brief && len(asked) > 0 && asked[0].Name != "" { // a recording has the addresses only
+		return asked
 	}
 	names := r.list(classNet)
 	links := make([]Link, 0, len(names))
@@ -39,29 +35,14 @@ func (r *reader) links() []Link {
 			links = append(links, r.link(name, dir))
 		}
 	}
-	sort.Slice(links, func(i, j int) bool { return links[i].Index.Value < links[j].Index.Value })
-	r.addAddresses(links, asked)
+	sortByIndex(links)
+	r.addAsked(links, asked)
 	return links
 }
 
-// addInet6 adds what /proc/net/if_inet6 tells to the interfaces with IPv4 addresses.
-func (r *reader) addInet6(links []Link) []Link {
-	if r.probes.Addressed == nil { // they are known already
-		return links
-	}
-	for line := range strings.Lines(r.file("proc/net/if_inet6").Value) {
-		name, prefix, ok := parseIfInet6(line)
-		if !ok {
-			continue
-		}
-		i := slices.IndexFunc(links, func(l Link) bool { return l.Name == name })
-		if i < 0 {
-			i = len(links)
-			links = append(links, Link{Name: name, Addresses: Know[[]netip.Prefix](nil)})
-		}
-		links[i].Addresses.Value = append(links[i].Addresses.Value, prefix)
-	}
-	return links
+// sortByIndex puts interfaces into the kernel's order.
+func sortByIndex(links []Link) {
+	sort.Slice(links, func(i, j int) bool { return links[i].Index.Value < links[j].Index.Value })
 }
 
 func (r *reader) link(name, dir string) Link {
@@ -78,6 +59,9 @@ func (r *reader) link(name, dir string) Link {
 	flags := parsed(r, path.Join(dir, "flags"), parseInt)
 	if flags.IsKnown() {
 		l.Up = Know(flags.Value&syscall.IFF_UP != 0)
+	}
+	if state, ok := l.OperState.Get(); ok { // net/core/dev.c dev_get_flags, netif_oper_up; sysfs' flags leave it out
+		l.Running = Know(l.Up.Or(true) && (state == "up" || state == "unknown"))
 	}
 	l.Carrier = r.carrier(dir)
 	l.LowerLink = parsed(r, path.Join(dir, "iflink"), parseInt)
@@ -101,11 +85,11 @@ func (r *reader) carrier(dir string) Fact[bool] {
 	}
 }
 
-// addAddresses fills in the addresses: from rtnetlink, else from what /proc tells.
-func (r *reader) addAddresses(links, asked []Link) {
-	byIndex := map[int]Fact[[]netip.Prefix]{}
+// addAsked fills in what the files of an interface do not tell: from rtnetlink, else from what /proc tells.
+func (r *reader) addAsked(links, asked []Link) {
+	byIndex := map[int]Link{}
 	for _, l := range asked {
-		byIndex[l.Index.Value] = l.Addresses
+		byIndex[l.Index.Value] = l
 	}
 	var byName map[string][]netip.Prefix
 	if asked == nil {
@@ -114,8 +98,11 @@ func (r *reader) addAddresses(links, asked []Link) {
 	for i := range links {
 		switch l := &links[i]; {
 		case asked != nil:
-			l.Addresses = byIndex[l.Index.Value]
-			l.Addresses.State = Known
+			told := byIndex[l.Index.Value]
+			l.Addresses = Know(told.Addresses.Value)
+			if told.Running.IsKnown() {
+				l.Running = told.Running
+			}
 		case byName != nil:
 			l.Addresses = Know(byName[l.Name])
 		default:
@@ -185,7 +172,14 @@ type ipv4Route struct {
 	metric  uint32
 }
 
-// parseRoutes reads /proc/net/route, whose addresses are hexadecimal in host byte order.
+// The flags of a route (include/uapi/linux/route.h).
+const (
+	routeGateway = 0x0002 // RTF_GATEWAY
+	routeReject  = 0x0200 // RTF_REJECT
+)
+
+// parseRoutes reads /proc/net/route, whose addresses are hexadecimal in host byte order. Routes that lead nowhere,
+// unreachable, prohibit and blackhole, are left out (net/ipv4/fib_trie.c fib_route_seq_show writes "*" for those).
 func parseRoutes(table string) []ipv4Route {
 	var routes []ipv4Route
 	for line := range strings.Lines(table) {
@@ -197,11 +191,11 @@ func parseRoutes(table string) []ipv4Route {
 		flags, err2 := strconv.ParseUint(f[3], 16, 32)
 		metric, err3 := strconv.ParseUint(f[6], 10, 32)
 		mask, err4 := strconv.ParseUint(f[7], 16, 32)
-		if errors.Join(err1, err2, err3, err4) != nil { // the heading
+		if errors.Join(err1, err2, err3, err4) != nil || f[0] == "*" || flags&routeReject != 0 { // or the heading
 			continue
 		}
 		routes = append(routes, ipv4Route{
-			link: f[0], gateway: flags&2 != 0, metric: uint32(metric), // RTF_GATEWAY
+			link: f[0], gateway: flags&routeGateway != 0, metric: uint32(metric),
 			to: netip.PrefixFrom(littleEndian(to), onesIn(mask)),
 		})
 	}
@@ -271,20 +265,21 @@ func parseIPv6Default(line string) (Route, bool) {
 	return Route{Link: f[9], Family: "inet6", Metric: uint32(metric)}, true
 }
 
-// ownAddresses is the set of the addresses of this namespace; nil when they are not known.
-func ownAddresses(links []Link) map[netip.Addr]bool {
-	var own map[netip.Addr]bool
+// OwnAddress returns the interface of this network namespace that has the address, "" when none has; known is false
+// when no interface's addresses are known.
+func (s *Snapshot) OwnAddress(ip netip.Addr) (link string, known bool) {
+	return ownAddress(s.Links, ip)
+}
+
+func ownAddress(links []Link, ip netip.Addr) (link string, known bool) {
 	for _, l := range links {
 		prefixes, ok := l.Addresses.Get()
-		if !ok {
-			continue
-		}
-		if own == nil {
-			own = map[netip.Addr]bool{}
-		}
+		known = known || ok
 		for _, p := range prefixes {
-			own[p.Addr()] = true
+			if p.Addr().WithZone("") == ip {
+				return l.Name, true
+			}
 		}
 	}
-	return own
+	return "", known
 }

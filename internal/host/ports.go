@@ -14,13 +14,14 @@ import (
 // maxPorts bounds the walk over ports, which the kernel numbers from 1 without gaps.
 const maxPorts = 32
 
-// ports reads the ports in order; the first number without a state ends the walk.
+// ports reads the ports in order; the first number that is not there ends the walk. A state that cannot be read may be
+// that of a port that is not there, below a folder that cannot be searched.
 func (r *reader) ports(dir string) []Port {
 	var ports []Port
 	for n := 1; n <= maxPorts; n++ {
 		at := dir + "/" + strconv.Itoa(n)
 		state := parsed(r, at+"/state", afterNumber)
-		if state.State == Absent {
+		if state.State == Absent || state.IsUnreadable() && !r.exists(at) {
 			break
 		}
 		ports = append(ports, r.port(at, n, state))

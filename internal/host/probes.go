@@ -14,8 +14,7 @@ type Probes struct {
 	Now        func() time.Time
 	Environ    func() []string         // NAME=value of this process
 	OpenDevice func(path string) error // opens a character device read-write and closes it
-	Interfaces func() ([]Link, error)  // of this network namespace, with their addresses
-	Addressed  func() ([]Link, error)  // the same, but only names and IPv4 addresses of those that have any
+	Interfaces func() ([]Link, error)  // of this network namespace that have addresses, by index
 	UID        func() int
 	ShmBytes   func() (uint64, error) // size of /dev/shm
 }

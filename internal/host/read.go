@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/netip"
 	"path"
 	"slices"
 	"strconv"
@@ -21,11 +20,12 @@ func Read(root fs.FS, p Probes) Snapshot {
 type reader struct {
 	root     fs.FS
 	probes   Probes
-	brief    bool // for a launch
+	brief    bool // for a launch: of GID tables and devices only what the environment depends on
 	problems []Problem
 
 	functions map[PCIAddress]Function
-	own       map[netip.Addr]bool // addresses of this namespace; nil when they are not known
+	netns     []Link // interfaces of this namespace, for a launch
+	everyGID  bool   // a launch needs the whole table
 }
 
 func newReader(root fs.FS, p Probes) *reader {
@@ -43,7 +43,7 @@ func (r *reader) snapshot() Snapshot {
 	s.NCCL = r.nccl(s.Env)
 	s.NetworkStatus = r.networkStatus()
 	s.Claims = r.claims()
-	s.Uverbs = r.uverbs()
+	s.Uverbs, s.VerbsNodes = r.uverbs()
 	s.Devices = r.devices(func(string) bool { return true })
 	s.Functions = r.namedFunctions(s)
 	s.RDMANetns = r.rdmaNetns()

@@ -16,7 +16,6 @@ func live() Machine {
 		Environ:    os.Environ,
 		OpenDevice: openDevice,
 		Interfaces: interfaces,
-		Addressed:  addressed,
 		UID:        os.Getuid,
 		ShmBytes:   shmBytes,
 	}}

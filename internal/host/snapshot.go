@@ -20,18 +20,19 @@ type Snapshot struct {
 	Kernel    Fact[string] `json:"kernel,omitzero"`    // uname -r
 	Cmdline   Fact[string] `json:"cmdline,omitzero"`   // kernel command line
 
-	Devices   []Device     `json:"devices,omitempty"`   // /sys/class/infiniband
-	Uverbs    []Uverbs     `json:"uverbs,omitempty"`    // /sys/class/infiniband_verbs and /dev/infiniband
-	RDMANetns Fact[string] `json:"rdmaNetns,omitzero"`  // "shared" or "exclusive": may pods see each other's HCAs
-	Functions []Function   `json:"functions,omitempty"` // PCI functions that the environment or DRA names
-	Links     []Link       `json:"links,omitempty"`     // /sys/class/net of this network namespace
-	Routes    []Route      `json:"routes,omitempty"`    // default routes
-	GPUs      []GPU        `json:"gpus,omitempty"`      //
-	NUMANodes Fact[int]    `json:"numaNodes,omitzero"`  // how many the machine has
-	GPUDirect GPUDirect    `json:"gpuDirect,omitzero"`  //
-	IOMMU     IOMMU        `json:"iommu,omitzero"`      //
-	Limits    Limits       `json:"limits,omitzero"`     //
-	NCCL      NCCL         `json:"nccl,omitzero"`       //
+	Devices    []Device     `json:"devices,omitempty"`   // /sys/class/infiniband
+	Uverbs     []Uverbs     `json:"uverbs,omitempty"`    // /sys/class/infiniband_verbs and /dev/infiniband
+	VerbsNodes Fact[int]    `json:"verbsNodes,omitzero"` // of /dev/infiniband; absent where nobody looked, as in a captured /sys
+	RDMANetns  Fact[string] `json:"rdmaNetns,omitzero"`  // "shared" or "exclusive": may pods see each other's HCAs
+	Functions  []Function   `json:"functions,omitempty"` // PCI functions that the environment or DRA names
+	Links      []Link       `json:"links,omitempty"`     // /sys/class/net of this network namespace
+	Routes     []Route      `json:"routes,omitempty"`    // default routes
+	GPUs       []GPU        `json:"gpus,omitempty"`      //
+	NUMANodes  Fact[int]    `json:"numaNodes,omitzero"`  // how many the machine has
+	GPUDirect  GPUDirect    `json:"gpuDirect,omitzero"`  //
+	IOMMU      IOMMU        `json:"iommu,omitzero"`      //
+	Limits     Limits       `json:"limits,omitzero"`     //
+	NCCL       NCCL         `json:"nccl,omitzero"`       //
 
 	NetworkStatus []NetworkStatus `json:"networkStatus,omitempty"` // k8s.v1.cni.cncf.io/network-status
 	Claims        []ClaimDevice   `json:"claims,omitempty"`        // DRA metadata files
@@ -167,6 +168,7 @@ type Link struct {
 	MAC       Fact[string]         `json:"mac,omitzero"`
 	MTU       Fact[int]            `json:"mtu,omitzero"`
 	Up        Fact[bool]           `json:"up,omitzero"`      // administratively
+	Running   Fact[bool]           `json:"running,omitzero"` // IFF_RUNNING: up, and able to pass packets
 	Carrier   Fact[bool]           `json:"carrier,omitzero"` // absent while the link is administratively down
 	OperState Fact[string]         `json:"operState,omitzero"`
 	PCI       Fact[PCIAddress]     `json:"pci,omitzero"`
@@ -286,28 +288,4 @@ func (s *Snapshot) Device(name string) (Device, bool) {
 		}
 	}
 	return Device{}, false
-}
-
-// UserSetting is what the user gave an NCCL variable, and where: the environment first, then NCCL's files in the order
-// in which NCCL reads them; the first one counts (setenv without overwrite, NCCL src/misc/param.cc).
-func (s *Snapshot) UserSetting(name string) (value, origin string, set bool) {
-	if value, set := s.Env[name]; set {
-		return value, "the environment", true
-	}
-	for _, v := range s.NCCL.Config {
-		if v.Name == name {
-			return v.Value, v.File, true
-		}
-	}
-	return "", "", false
-}
-
-// UverbsOf returns the verbs character device of an RDMA device.
-func (s *Snapshot) UverbsOf(device string) (Uverbs, bool) {
-	for _, u := range s.Uverbs {
-		if name, ok := u.Device.Get(); ok && name == device {
-			return u, true
-		}
-	}
-	return Uverbs{}, false
 }

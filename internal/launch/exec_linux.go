@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/railhead/railhead/internal/nccl"
 )
 
@@ -42,10 +44,30 @@ const (
 // It returns only when that fails.
 func Exec(argv, env []string) error {
 	path, err := lookPath(argv[0], env)
-	if err != nil {
-		return fmt.Errorf("start %s: %w", argv[0], err)
+	if err == nil {
+		err = syscall.Exec(path, argv, env)
 	}
-	return fmt.Errorf("start %s: %w", argv[0], syscall.Exec(path, argv, env))
+	if errors.Is(err, syscall.ENOEXEC) && !isELF(path) {
+		// execvp(3) gives a file without an interpreter line to the shell.
+		if e := syscall.Exec(shell, append([]string{shell, path}, argv[1:]...), env); e != nil {
+			err = fmt.Errorf("%w, and as a script: %s: %w", err, shell, e)
+		}
+	}
+	return fmt.Errorf("start %s: %w", argv[0], err)
+}
+
+const shell = "/bin/sh"
+
+// isELF reports whether the file is a program, of another architecture if execve(2) does not take it.
+func isELF(path string) bool {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	magic := make([]byte, 4)
+	n, _ := unix.Read(fd, magic)
+	_ = unix.Close(fd) // nothing was written
+	return string(magic[:max(n, 0)]) == "\x7fELF"
 }
 
 // ExitCode is the code with which to leave after Exec failed.

@@ -160,6 +160,7 @@ func commands(t *testing.T) string {
 		"folders/only/x":     {"", 0o644},
 		"first/interpreter":  {"#!/no/such/interpreter\n", 0o755},
 		"first/truncated":    {"\x7fELF", 0o755},
+		"first/plain":        {"echo plain\n", 0o755},
 		"good":               {"#!/bin/sh\necho here\n", 0o755},
 		"folders/plain.file": {"", 0o644},
 	} {
@@ -196,6 +197,9 @@ func TestExecFindsTheCommand(t *testing.T) {
 		{name: "relative name with a slash", path: "DIR/first", command: "second/good", want: "second\n"},
 		{name: "name with a dot and a slash", path: "DIR/first", command: "./good", want: "here\n"},
 		{name: "absolute name", path: "DIR/first", command: "DIR/second/good", want: "second\n"},
+
+		{name: "script without an interpreter line", path: "DIR/none:DIR/first", command: "plain", want: "plain\n"},
+		{name: "absolute name of such a script", path: "DIR/second", command: "DIR/first/plain", want: "plain\n"},
 
 		{name: "nowhere", path: "DIR/first:DIR/second", command: "none", code: NotFound},
 		{name: "absolute name of nothing", path: "DIR/first", command: "DIR/none", code: NotFound},

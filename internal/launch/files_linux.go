@@ -27,7 +27,7 @@ func WriteFiles(dir string, vars []nccl.Var) error {
 		if err != nil {
 			return err
 		}
-		if err := replaceFile(filepath.Join(dir, name), text); err != nil {
+		if err := replaceFile(filepath.Join(dir, name), text, 0o644); err != nil {
 			return err
 		}
 	}
@@ -35,9 +35,9 @@ func WriteFiles(dir string, vars []nccl.Var) error {
 }
 
 // replaceFile writes beside the file and renames. It does without os.File, whose first use starts the network poller.
-func replaceFile(name, text string) error {
+func replaceFile(name, text string, mode uint32) error {
 	beside := name + "." + strconv.Itoa(os.Getpid())
-	fd, err := unix.Open(beside, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
+	fd, err := unix.Open(beside, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
 	if err != nil {
 		return err
 	}

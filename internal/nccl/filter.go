@@ -20,6 +20,7 @@ type filter struct {
 }
 
 type entry struct {
+	text string // as written
 	name string
 	port int // anyPort when the entry has none
 }
@@ -39,7 +40,7 @@ func parseFilter(value string) filter {
 		if name == "" || len(f.entries) == maxEntries {
 			continue
 		}
-		e := entry{name: name, port: anyPort}
+		e := entry{text: item, name: name, port: anyPort}
 		if hasPort {
 			digits, _, _ := strings.Cut(port, ":") // 2.30: name:port:rail:plane
 			e.port = atoi(digits)
@@ -78,7 +79,7 @@ func (f filter) selects(name string, port int) bool {
 // filtered returns the rails that the user's NCCL_IB_HCA leaves, and says what is wrong with it.
 func (c *computation) filtered(rails []rail.Rail) []rail.Rail {
 	value, set := c.value("NCCL_IB_HCA")
-	if !set || value == "" {
+	if !set {
 		return rails
 	}
 	f := parseFilter(value)
@@ -99,17 +100,17 @@ func (c *computation) filtered(rails []rail.Rail) []rail.Rail {
 	}
 	for _, e := range f.entries {
 		if !f.exclude && !c.matchesAny(e, f.exact) {
-			nothing = append(nothing, e.name)
+			nothing = append(nothing, e.text)
 		}
 	}
-	c.sayFilter(value, rails, kept, left, strangers, nothing)
+	c.sayFilter(f, value, rails, kept, left, strangers, nothing)
 	if len(kept) == 0 {
 		return rails // the other rules still need something to speak of
 	}
 	return kept
 }
 
-func (c *computation) sayFilter(value string, rails, kept []rail.Rail, left, strangers, nothing []string) {
+func (c *computation) sayFilter(f filter, value string, rails, kept []rail.Rail, left, strangers, nothing []string) {
 	say := func(status check.Status, format string, args ...any) {
 		c.say(check.Finding{
 			Check: HCAFilter, Status: status, Subject: "env/NCCL_IB_HCA",
@@ -126,7 +127,7 @@ func (c *computation) sayFilter(value string, rails, kept []rail.Rail, left, str
 		return
 	}
 	if len(strangers) > 0 {
-		say(check.Fail, "also selects %s, not usable by this pod: without a leading = a name is a prefix", strings.Join(strangers, ", "))
+		say(check.Fail, "also selects %s, not usable by this pod%s", strings.Join(strangers, ", "), f.hint())
 	}
 	if len(nothing) > 0 {
 		say(check.Warn, "names %s, which this pod does not have", strings.Join(nothing, ", "))
@@ -136,20 +137,28 @@ func (c *computation) sayFilter(value string, rails, kept []rail.Rail, left, str
 	}
 }
 
+// hint says how a filter comes to select what it should not.
+func (f filter) hint() string {
+	switch {
+	case f.exclude:
+		return ": with a leading ^ it selects what it does not name"
+	case f.exact || len(f.entries) == 0:
+		return ""
+	}
+	return ": without a leading = a name is a prefix"
+}
+
 // visiblePorts are the ports that NCCL itself would take: the verbs node is there and the port is ACTIVE.
 func (c *computation) visiblePorts() []string {
 	var ports []string
 	for _, d := range c.s.Devices {
-		if u, ok := c.s.UverbsOf(d.Name); ok && u.Access != host.Openable && u.Access != host.NotProbed {
+		if access := c.s.AccessTo(d.Name); access != host.Openable && access != host.NotProbed {
 			continue
 		}
 		for _, p := range d.Ports {
 			if p.State.Value == "ACTIVE" {
 				ports = append(ports, fmt.Sprintf("%s:%d", d.Name, p.Number))
 			}
-		}
-		if len(d.Ports) == 0 { // not the pod's, so that a launch did not read it closely
-			ports = append(ports, d.Name+":1")
 		}
 	}
 	return ports

@@ -16,11 +16,11 @@ func (c *computation) fusion() {
 	if !ok {
 		return
 	}
-	c.set("NCCL_IB_MERGE_VFS", "0", Computed, busMates+" are different cards on one PCI bus; NCCL would join them")
+	c.require("NCCL_IB_MERGE_VFS", "0", busMates+" are different cards on one PCI bus; NCCL would join them")
 	if slotMates, ok := wronglyJoined(c.rails, c.s, sameSlot); ok {
 		reason := slotMates + " are different cards in one PCI slot; NCCL would join them"
-		c.set("NCCL_NET_MERGE_LEVEL", "LOC", Computed, reason+" (2.24 and later)")
-		c.set("NCCL_IB_MERGE_NICS", "0", Computed, reason+" (2.20 to 2.23)")
+		c.require("NCCL_NET_MERGE_LEVEL", "LOC", reason+" (2.24 and later)")
+		c.require("NCCL_IB_MERGE_NICS", "0", reason+" (2.20 to 2.23)")
 	}
 }
 

@@ -3,18 +3,18 @@ package nccl
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/rail"
 )
 
 // gdrLevels are the accepted values of NCCL_NET_GDR_LEVEL, case-sensitive (NCCL src/graph/paths.cc), and how far each
 // lets a GPU and a NIC be apart. NODE is nvidia-smi's word, not NCCL's.
 var gdrLevels = map[string]rail.Distance{
-	"LOC": rail.PIX, "NVL": rail.PIX, "NVB": rail.PIX, "C2C": rail.PIX, "PIX": rail.PIX, "PXB": rail.PXB, "P2C": rail.PXB,
-	"PXN": rail.PXB, "PHB": rail.NODE, "SYS": rail.SYS,
+	"LOC": rail.Self, "NVL": rail.Self, "NVB": rail.Self, "C2C": rail.Self, // below PIX: no NIC is that near a GPU
+	"PIX": rail.PIX, "PXB": rail.PXB, "P2C": rail.PXB, "PXN": rail.PXB, "PHB": rail.NODE, "SYS": rail.SYS,
 }
 
 // gdrDigits are the legacy values.
@@ -32,8 +32,9 @@ func GDRLevel(value string) error {
 }
 
 func gdrDistance(value string) (rail.Distance, bool) {
-	if n, err := strconv.Atoi(value); err == nil && n >= 0 {
-		value = gdrDigits[min(n, len(gdrDigits)-1)]
+	if value != "" && digit(value[0]) < 10 {
+		n, _ := number(value)
+		value = gdrDigits[min(int(n), len(gdrDigits)-1)]
 	}
 	d, ok := gdrLevels[value]
 	return d, ok
@@ -41,43 +42,85 @@ func gdrDistance(value string) (rail.Distance, bool) {
 
 // gpuDirect sets the level that a flag gave and says where GPUDirect RDMA would be off, and why.
 func (c *computation) gpuDirect() {
-	limit := rail.PXB // NCCL's default
-	value, set := c.value("NCCL_NET_GDR_LEVEL")
-	switch {
-	case c.policy.GDRLevel != "":
-		c.set("NCCL_NET_GDR_LEVEL", c.policy.GDRLevel, Decided, "chosen with --gdr-level")
-		limit, _ = gdrDistance(c.policy.GDRLevel)
-	case set:
-		c.set("NCCL_NET_GDR_LEVEL", value, UserSet, "")
-		if err := GDRLevel(value); err != nil {
-			c.say(check.Finding{
-				Check: GDRLevelKnown, Status: check.Warn, Subject: "env/NCCL_NET_GDR_LEVEL", Summary: err.Error(),
-				Evidence: []check.Evidence{{Source: c.origin("NCCL_NET_GDR_LEVEL"), Got: value, Want: "LOC, PIX, PXB, PHB or SYS"}},
-				Fix:      &check.Fix{Text: "Give one of NCCL's levels.", Commands: []string{"export NCCL_NET_GDR_LEVEL=PHB"}, Who: check.User},
-			})
-		} else {
-			limit, _ = gdrDistance(value)
-		}
-	}
-	if len(rail.GPUs(*c.s)) == 0 {
-		return
-	}
-	if !c.gpuDirectPossible() {
+	limit := c.gdrLimit()
+	if len(rail.GPUs(*c.s)) == 0 || !c.gpuDirectPossible() {
 		return
 	}
 	c.gpuDirectDistance(limit)
 	c.iommu()
 }
 
-// gpuDirectPossible needs a peer-memory module, or DMA-BUF: NVIDIA's open kernel modules and a kernel from 5.12 on.
+// gdrLimit is how far a GPU and a NIC may be apart. No level is computed, so that --override takes away only what is none.
+func (c *computation) gdrLimit() rail.Distance {
+	const name = "NCCL_NET_GDR_LEVEL"
+	value, origin, set := c.s.UserSetting(name)
+	limit, known := gdrDistance(value)
+	switch {
+	case c.policy.GDRLevel != "":
+		c.set(name, c.policy.GDRLevel, Decided, "chosen with --gdr-level")
+		limit, _ = gdrDistance(c.policy.GDRLevel)
+		return limit
+	case set && known:
+		c.set(name, value, UserSet, "")
+		return limit
+	case set && c.policy.Override:
+		c.leave(name, "it is none of NCCL's levels, and its own holds anyway")
+	case set:
+		c.set(name, value, UserSet, "")
+		c.say(check.Finding{
+			Check: GDRLevelKnown, Status: check.Warn, Subject: "env/" + name, Summary: GDRLevel(value).Error(),
+			Evidence: []check.Evidence{{Source: origin, Got: value, Want: "LOC, PIX, PXB, PHB or SYS"}},
+			Fix:      &check.Fix{Text: "Give one of NCCL's levels.", Commands: []string{"export NCCL_NET_GDR_LEVEL=PHB"}, Who: check.User},
+		})
+	}
+	return rail.PXB // NCCL's default
+}
+
+// peermem are the files by whose existence a version of NCCL recognises a peer-memory module (ncclIbGdrSupport in
+// src/transport/net_ib.cc and net_ib/gdr.cc by tag), each with the versions that look for it.
+var peermem = []struct {
+	file        string
+	from, until version // until itself does not
+}{
+	{"/sys/kernel/mm/memory_peers/nv_mem/version", version{}, version{99}},
+	{"/sys/kernel/mm/memory_peers/nvidia-peermem/version", version{}, version{2, 22, 0}},
+	{"/sys/kernel/mm/memory_peers/nv_mem_nc/version", version{2, 22, 0}, version{99}},
+	{"/sys/module/nvidia_peermem/version", version{2, 23, 0}, version{99}},
+}
+
+// blind are the versions of NCCL found that recognise none of the peer-memory files that are there.
+func (c *computation) blind() []version {
+	var all []version
+	for _, v := range c.versions {
+		sees := false
+		for _, p := range peermem {
+			sees = sees || slices.Contains(c.s.GPUDirect.Peermem, p.file) && !v.before(p.from) && v.before(p.until)
+		}
+		if !sees {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// gpuDirectPossible needs a peer-memory module that NCCL recognises, or DMA-BUF: NVIDIA's open kernel modules and a
+// kernel from 5.12 on. GPUs of other vendors need neither.
 func (c *computation) gpuDirectPossible() bool {
-	g := c.s.GPUDirect
-	if len(g.Peermem) > 0 || g.OpenModules.Or(false) && kernelAtLeast(c.s.Kernel.Value, 5, 12) {
+	nvidia := func(g host.GPU) bool { return g.Function.Vendor.Value == "0x10de" }
+	blind := c.blind()
+	if !slices.ContainsFunc(rail.GPUs(*c.s), nvidia) || len(c.s.GPUDirect.Peermem) > 0 && len(blind) == 0 {
 		return true
 	}
+	works, known := c.dmaBuf()
+	if !works {
+		c.sayImpossible(blind, known)
+	}
+	return works
+}
+
+func (c *computation) sayImpossible(blind []version, known bool) {
 	f := check.Finding{
 		Check: GPUDirectPossible, Status: check.Warn, Subject: "pod",
-		Summary: "GPUDirect RDMA is off: neither a peer-memory module nor DMA-BUF; GPU data goes through host memory",
 		Evidence: []check.Evidence{
 			{Source: "/sys/module/nvidia_peermem", Got: "absent", Want: "loaded"},
 			{Source: "/proc/driver/nvidia/version", Got: openModules(c), Want: "Open Kernel Module, with kernel 5.12 or later (DMA-BUF)"},
@@ -88,12 +131,51 @@ func (c *computation) gpuDirectPossible() bool {
 			Commands: []string{"modprobe nvidia_peermem"}, Who: check.Admin,
 		},
 	}
-	if !g.OpenModules.IsKnown() { // no NVIDIA driver file in this container: nothing was seen either way
+	module := "no peer-memory module"
+	if found := c.s.GPUDirect.Peermem; len(found) > 0 {
+		module = fmt.Sprintf("NCCL %s does not look for %s (2.23 and later do)", blind[0], found[0])
+		f.Evidence[0] = check.Evidence{Source: found[0], Got: "there", Want: "a file that NCCL " + blind[0].String() + " looks for"}
+		f.Fix = &check.Fix{Text: "Use NCCL 2.23 or later, or NVIDIA's open kernel modules.", Commands: []string{"pip install -U nvidia-nccl-cu12"}, Who: check.User}
+	}
+	switch {
+	case !known:
 		f.Status = check.Unknown
-		f.Summary = "whether GPUDirect RDMA is possible cannot be told: no peer-memory module, and /proc/driver/nvidia is not here"
+		f.Summary = "whether GPUDirect RDMA is possible cannot be told: " + module + ", and what DMA-BUF needs is not known"
+	case len(blind) < len(c.versions):
+		f.Status = check.Unknown
+		f.Summary = fmt.Sprintf("GPUDirect RDMA is off if the command loads NCCL %s and not %s: %s, no DMA-BUF", blind[0], c.versions[len(c.versions)-1], module)
+	default:
+		f.Summary = "GPUDirect RDMA is off: " + module + ", no DMA-BUF; GPU data goes through host memory"
+	}
+	if value, origin, off := c.dmaBufOff(); off {
+		f.Evidence = append(f.Evidence, check.Evidence{Source: origin, Got: dmaBufEnable + "=" + value})
+		f.Fix = &check.Fix{Text: "Let NCCL use DMA-BUF.", Commands: []string{"unset " + dmaBufEnable}, Who: check.User}
 	}
 	c.say(f)
-	return false
+}
+
+const dmaBufEnable = "NCCL_DMABUF_ENABLE"
+
+// dmaBufOff reports whether the user keeps NCCL from using DMA-BUF.
+func (c *computation) dmaBufOff() (value, origin string, off bool) {
+	value, origin, set := c.s.UserSetting(dmaBufEnable)
+	n, ok := number(value)
+	return value, origin, set && ok && n == 0
+}
+
+// dmaBuf reports whether NCCL can use DMA-BUF (src/init.cc dmaBufSupported); known is false where what decides it could
+// not be seen: the driver's file is not in every container.
+func (c *computation) dmaBuf() (works, known bool) {
+	if _, _, off := c.dmaBufOff(); off {
+		return false, true
+	}
+	open, openKnown := c.s.GPUDirect.OpenModules.Get()
+	recent, kernelKnown := kernelAtLeast(c.s.Kernel, 5, 12)
+	switch {
+	case openKnown && !open, kernelKnown && !recent:
+		return false, true
+	}
+	return open && recent, openKnown && kernelKnown
 }
 
 func openModules(c *computation) string {
@@ -108,12 +190,12 @@ func openModules(c *computation) string {
 }
 
 // kernelAtLeast compares "5.14.0-427.el9" with major.minor.
-func kernelAtLeast(release string, major, minor int) bool {
-	parts := strings.SplitN(release, ".", 3)
-	if len(parts) < 2 {
-		return false
+func kernelAtLeast(release host.Fact[string], major, minor int) (recent, known bool) {
+	parts := strings.SplitN(release.Value, ".", 3)
+	if !release.IsKnown() || len(parts) < 2 {
+		return false, false
 	}
-	return slices.Compare([]int{atoi(parts[0]), atoi(parts[1])}, []int{major, minor}) >= 0
+	return slices.Compare([]int{atoi(parts[0]), atoi(parts[1])}, []int{major, minor}) >= 0, true
 }
 
 // gpuDirectDistance names the GPUs that are farther from every rail than NCCL accepts.
@@ -136,24 +218,32 @@ func (c *computation) gpuDirectDistance(limit rail.Distance) {
 			worst = nearest
 		}
 		far = append(far, fmt.Sprintf("GPU%d", g))
-		evidence = append(evidence, check.Evidence{Source: fmt.Sprintf("GPU%d %s", g, gpus[g].Function.Address), Got: string(nearest), Want: string(limit) + " or nearer"})
+		evidence = append(evidence, check.Evidence{Source: fmt.Sprintf("GPU%d %s", g, gpus[g].Function.Address), Got: string(nearest), Want: within(limit)})
 	}
 	if len(far) == 0 {
 		return
 	}
-	level := "PHB"
-	if worst == rail.SYS {
-		level = "SYS"
+	level := map[rail.Distance]string{rail.PIX: "PIX", rail.PXB: "PXB", rail.SYS: "SYS"}[worst]
+	if level == "" {
+		level = "PHB"
 	}
 	c.say(check.Finding{
 		Check: GPUDirectDistance, Status: check.Warn, Subject: "pod",
-		Summary:  fmt.Sprintf("NCCL leaves GPUDirect RDMA off for %s: their nearest rail is %s away, farther than %s", strings.Join(far, ", "), worst, limit),
+		Summary:  fmt.Sprintf("NCCL leaves GPUDirect RDMA off for %s: their nearest rail is %s away, and NCCL's level accepts %s", strings.Join(far, ", "), worst, within(limit)),
 		Evidence: evidence,
 		Fix: &check.Fix{
 			Text:     "Measure whether GPUDirect over that distance is faster on this machine; if it is, raise the level.",
 			Commands: []string{"railhead-pod run --gdr-level " + level + " -- ..."}, Who: check.User,
 		},
 	})
+}
+
+// within says how near a level wants a NIC.
+func within(limit rail.Distance) string {
+	if limit == rail.Self {
+		return "no NIC"
+	}
+	return string(limit) + " or nearer"
 }
 
 // iommu warns where the HCA's own group translates: GPU memory is then reached slowly, or not at all

@@ -8,6 +8,7 @@ const (
 	GIDIndex          check.ID = "gid-index"
 	SocketInterface   check.ID = "socket-interface"
 	NetworkChoice     check.ID = "network-choice"
+	UserSetting       check.ID = "user-setting"
 	LibraryDevices    check.ID = "library-devices"
 	GDRLevelKnown     check.ID = "gdr-level"
 	GPUDirectPossible check.ID = "gpudirect-possible"

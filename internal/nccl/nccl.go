@@ -52,13 +52,14 @@ func Compute(rails []rail.Rail, s host.Snapshot, p Policy) ([]Var, []check.Findi
 	c := &computation{s: &s, policy: p, versions: libraryVersions(s)}
 	c.socketInterface()
 	if p.Mode == TCP || len(rails) == 0 {
-		c.forceSockets()
+		c.sockets()
 		return c.merged(), c.findings
 	}
 	c.rails = c.filtered(rails)
 	c.network()
 	c.set("NCCL_IB_HCA", "="+names(rails), Computed, "the pod's own rails, matched exactly: a bare name is a prefix")
 	c.gidIndex()
+	c.clear(gidVariables)
 	c.fusion()
 	c.gpuDirect()
 	c.otherLibraries(rails)
@@ -98,83 +99,12 @@ func (c *computation) leave(name, reason string) {
 
 func (c *computation) say(f check.Finding) { c.findings = append(c.findings, f) }
 
-// merged gives way to what the user set, except where a flag decided or --override was given.
-func (c *computation) merged() []Var {
-	vars := make([]Var, 0, len(c.vars))
-	for _, v := range c.vars {
-		value, origin, set := c.s.UserSetting(v.Name)
-		kept := Var{Name: v.Name, Value: value, Reason: "set by " + origin + " and kept", Source: UserSet}
-		switch {
-		case v.Source == UserSet:
-			v = kept
-		case !set || value == v.Value && v.Source != LeftUnset:
-		case v.Source == LeftUnset:
-			if !c.policy.Override {
-				v = kept
-			} else {
-				v.Reason = fmt.Sprintf("%q of %s taken away: %s", value, origin, v.Reason)
-			}
-		case v.Source == Decided || c.policy.Override:
-			v.Reason += fmt.Sprintf(" (replaces %q of %s)", value, origin)
-		default:
-			v = kept
-		}
-		vars = append(vars, v)
-	}
-	return vars
-}
-
-// network makes mode RDMA fail closed: with NCCL_NET set, NCCL aborts where it would fall back to TCP.
-func (c *computation) network() {
-	c.forcedSockets()
-	if c.policy.Mode == Auto {
-		c.leave("NCCL_NET", "mode auto lets NCCL fall back to TCP; --mode rdma forbids it")
-		return
-	}
-	reason := "RDMA or an error: without it NCCL falls back to TCP in silence"
-	if plugins := c.s.NCCL.Plugins; len(plugins) > 0 {
-		// NCCL_NET is compared with the whole name (NCCL 2.18 to 2.30), so that IB excludes IBext_v*.
-		reason += "; " + plugins[0] + " would name its network otherwise (HPC-X: IBext_v*) and is left out: set NCCL_NET to that name to use it"
-	}
-	c.set("NCCL_NET", "IB", Computed, reason)
-}
-
-// forcedSockets finds user settings that contradict the wish for RDMA.
-func (c *computation) forcedSockets() {
-	for name, forces := range map[string]func(string) bool{
-		"NCCL_NET":        func(v string) bool { return strings.EqualFold(v, "Socket") },
-		"NCCL_IB_DISABLE": func(v string) bool { return v != "" && v != "0" },
-	} {
-		value, set := c.value(name)
-		if !set || !forces(value) {
-			continue
-		}
-		c.say(check.Finding{
-			Check: NetworkChoice, Status: check.Fail, Subject: check.Subject("env/" + name),
-			Summary:  fmt.Sprintf("%s=%s forces TCP although the pod has %d usable rail(s)", name, value, len(c.rails)),
-			Evidence: []check.Evidence{{Source: c.origin(name), Got: name + "=" + value}},
-			Fix: &check.Fix{
-				Text:     "Unset it, or let Railhead replace it with --override; for TCP say --mode tcp.",
-				Commands: []string{"unset " + name}, Who: check.User,
-			},
-		})
-	}
-}
-
-// forceSockets keeps NCCL, and the HPC-X plugin that does not heed NCCL_IB_DISABLE, off the HCAs.
-func (c *computation) forceSockets() {
-	c.set("NCCL_NET", "Socket", Decided, "TCP: sockets and nothing else")
-	c.set("NCCL_IB_DISABLE", "1", Decided, "TCP: NCCL's own InfiniBand transport off")
-	c.set("NCCL_IBEXT_DISABLE", "1", Decided, "TCP: the HPC-X plugin does not heed NCCL_IB_DISABLE")
-	if c.ifname != "" {
-		c.set("UCX_NET_DEVICES", c.ifname, Decided, "TCP: UCX on the bootstrap interface only")
-	}
-}
-
 // otherLibraries gives the same devices to the libraries that choose for themselves.
 func (c *computation) otherLibraries(rails []rail.Rail) {
 	c.set("UCX_NET_DEVICES", names(rails), Computed, "UCX (MPI, NIXL) on the same rails")
 	c.set("NVSHMEM_HCA_LIST", names(rails), Computed, "NVSHMEM on the same rails")
+	// nvshmem src/include/.../env_defs.h: "NVSHMEM_ENABLE_NIC_PE_MAPPING must be set to 1 for this variable to be effective"
+	c.set("NVSHMEM_ENABLE_NIC_PE_MAPPING", "1", Computed, "without it NVSHMEM passes over NVSHMEM_HCA_LIST")
 	for _, name := range []string{"UCX_NET_DEVICES", "NVSHMEM_HCA_LIST"} {
 		c.deviceList(name, rails)
 	}
@@ -188,8 +118,7 @@ func (c *computation) deviceList(name string, rails []rail.Rail) {
 	}
 	for entry := range strings.SplitSeq(value, ",") {
 		device, _, _ := strings.Cut(strings.TrimSpace(entry), ":")
-		_, isLink := c.s.Link(device)
-		if device == "" || isLink || strings.Contains(","+names(rails), ","+device+":") {
+		if device == "" || c.isInterface(device) || strings.Contains(","+names(rails), ","+device+":") {
 			continue
 		}
 		c.say(check.Finding{

@@ -3,6 +3,7 @@ package nccl
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
@@ -12,24 +13,25 @@ import (
 // reach. Rails often do not reach each other by TCP.
 func (c *computation) socketInterface() {
 	value, set := c.value("NCCL_SOCKET_IFNAME")
+	name, why := c.reachable()
+	if name == "" && !set {
+		value, _, set = c.s.UserSetting("NCCL_SOCKET_IFNAME") // there is nothing that could replace it
+	}
 	switch {
 	case c.policy.SocketIfname != "":
 		c.ifname = c.policy.SocketIfname
-		c.checkInterface("--socket-ifname", c.ifname)
+		c.checkInterface(check.Fail, "--socket-ifname", c.ifname)
 		c.set("NCCL_SOCKET_IFNAME", "="+c.ifname, Decided, "chosen with --socket-ifname")
-	case set && len(value) > 1: // NCCL ignores shorter ones (src/misc/socket.cc)
+	case set:
 		c.ifname = c.userInterface(value)
 		c.set("NCCL_SOCKET_IFNAME", value, UserSet, "")
+	case name == "":
+		c.say(check.Finding{
+			Check: SocketInterface, Status: check.Unknown, Subject: "pod",
+			Summary: "no interface for bootstrap found: no default route, and not exactly one interface with an address beside the rails",
+			Fix:     &check.Fix{Text: "Name it with --socket-ifname.", Commands: []string{"railhead-pod run --socket-ifname eth0 -- ..."}, Who: check.User},
+		})
 	default:
-		name, why := c.reachable()
-		if name == "" {
-			c.say(check.Finding{
-				Check: SocketInterface, Status: check.Unknown, Subject: "pod",
-				Summary: "no interface for bootstrap found: no default route, and not exactly one interface with an address beside the rails",
-				Fix:     &check.Fix{Text: "Name it.", Commands: []string{"railhead-pod run --socket-ifname eth0 -- ..."}, Who: check.User},
-			})
-			return
-		}
 		c.ifname = name
 		c.set("NCCL_SOCKET_IFNAME", "="+name, Computed, why+": bootstrap and connection set-up run over it; rails often do not reach each other")
 	}
@@ -38,8 +40,11 @@ func (c *computation) socketInterface() {
 		c.set("TP_SOCKET_IFNAME", c.ifname, Computed, "PyTorch's TensorPipe on the bootstrap interface")
 	}
 	for _, name := range []string{"GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME"} {
-		if value, set := c.value(name); set {
-			c.checkInterface(name, value)
+		value, _ := c.value(name)
+		for entry := range strings.SplitSeq(value, ",") { // PyTorch's Gloo takes a list
+			if entry != "" {
+				c.checkInterface(check.Warn, name, entry)
+			}
 		}
 	}
 }
@@ -57,7 +62,7 @@ func (c *computation) reachable() (name, why string) {
 	}
 	var candidates []string
 	for _, l := range c.s.Links {
-		if usable(l) && l.Name != "lo" && !c.belongsToHCA(l.Name) {
+		if usable(l) && l.Name != loopback && !c.belongsToHCA(l.Name) {
 			candidates = append(candidates, l.Name)
 		}
 	}
@@ -67,26 +72,36 @@ func (c *computation) reachable() (name, why string) {
 	return "", ""
 }
 
-// usable reports whether NCCL lists the interface: up, with an address.
-func usable(l host.Link) bool { return l.Up.Or(true) && len(l.Addresses.Value) > 0 }
+// usable reports whether NCCL lists the interface: IFF_RUNNING, with an address (src/misc/socket.cc).
+func usable(l host.Link) bool { return l.Running.Or(l.Up.Or(true)) && len(l.Addresses.Value) > 0 }
 
 func (c *computation) belongsToHCA(link string) bool {
 	return slices.ContainsFunc(c.s.Devices, func(d host.Device) bool { return slices.Contains(d.Netdevs, link) })
 }
 
-func (c *computation) checkInterface(source, name string) {
-	if _, ok := c.s.Link(name); ok {
+func (c *computation) checkInterface(status check.Status, source, name string) {
+	if c.isInterface(name) {
 		return
 	}
 	c.say(check.Finding{
-		Check: SocketInterface, Status: check.Fail, Subject: check.Subject("env/" + source),
-		Summary:  fmt.Sprintf("%s names %s, which is no interface of this pod", source, name),
-		Evidence: []check.Evidence{{Source: "/sys/class/net", Got: c.linkNames()}},
+		Check: SocketInterface, Status: status, Subject: check.Subject("env/" + source),
+		Summary:  fmt.Sprintf("%s names %s, which is no interface of this pod with an address", source, name),
+		Evidence: []check.Evidence{{Source: "interfaces with an address", Got: c.linkNames()}},
 		Fix:      &check.Fix{Text: "Name one of these, or leave the choice to Railhead.", Who: check.User},
 	})
 }
 
-// userInterface judges a user's NCCL_SOCKET_IFNAME and returns the interface that NCCL will use: the first match.
+// isInterface reports whether this namespace has the interface, with an address where those are known: nothing listens
+// on one without.
+func (c *computation) isInterface(name string) bool {
+	l, ok := c.s.Link(name)
+	return ok && addressed(l)
+}
+
+func addressed(l host.Link) bool { return !l.Addresses.IsKnown() || len(l.Addresses.Value) > 0 }
+
+// userInterface judges a user's NCCL_SOCKET_IFNAME and returns the interface for the libraries beside NCCL: the one that
+// NCCL will use, its first match, unless that is lo.
 func (c *computation) userInterface(value string) string {
 	f := parseFilter(value)
 	var matched []string
@@ -100,7 +115,7 @@ func (c *computation) userInterface(value string) string {
 		c.say(check.Finding{
 			Check: SocketInterface, Status: status, Subject: "env/NCCL_SOCKET_IFNAME",
 			Summary:  fmt.Sprintf("NCCL_SOCKET_IFNAME=%s ", value) + fmt.Sprintf(format, args...),
-			Evidence: []check.Evidence{{Source: c.origin("NCCL_SOCKET_IFNAME"), Got: value}, {Source: "/sys/class/net", Got: c.linkNames()}},
+			Evidence: []check.Evidence{{Source: c.origin("NCCL_SOCKET_IFNAME"), Got: value}, {Source: "interfaces with an address", Got: c.linkNames()}},
 			Fix:      &check.Fix{Text: "Unset it, or let Railhead replace it with --override.", Commands: []string{"unset NCCL_SOCKET_IFNAME"}, Who: check.User},
 		})
 	}
@@ -109,7 +124,14 @@ func (c *computation) userInterface(value string) string {
 		return ""
 	}
 	first := matched[0]
+	named := func(e entry) bool { return e.name == first }
 	switch name, _ := c.reachable(); {
+	case first == loopback && !f.exclude && slices.ContainsFunc(f.entries, named):
+		say(check.Warn, "puts bootstrap on lo: no rank of another node reaches it")
+		return name
+	case first == loopback:
+		say(check.Fail, "puts bootstrap on lo, which NCCL avoids only when it chooses by itself: no rank of another node reaches it")
+		return name
 	case name != "" && first != name && c.belongsToHCA(first):
 		say(check.Warn, "puts bootstrap on the rail %s; the default route is on %s, and rails often do not reach each other", first, name)
 	case len(matched) > 1:
@@ -118,13 +140,15 @@ func (c *computation) userInterface(value string) string {
 	return first
 }
 
+// loopback is the interface that every network namespace has.
+const loopback = "lo"
+
 func (c *computation) linkNames() string {
-	text := ""
+	var names []string
 	for _, l := range c.s.Links {
-		if text != "" {
-			text += ", "
+		if addressed(l) {
+			names = append(names, l.Name)
 		}
-		text += l.Name
 	}
-	return text
+	return strings.Join(names, ", ")
 }

@@ -30,13 +30,13 @@ var captured = map[string]struct {
 	"two NICs with igb VFs under Soft-RoCE, AMD IOMMU": {
 		archive: "lab/captures/sysfs-cap-amd-lab.tgz",
 		rails:   []string{"mlx5_0:1 vf0 10.0.0.1 GID 1", "mlx5_1:1 vf1 10.0.1.1 GID 1", "mlx5_2:1 vf2 10.0.2.1 GID 1"},
-		away:    []string{"mlx5_3:1 port 1 DOWN (Disabled)", "mlx5_pf physical function, in a pod that was given virtual functions"},
+		away:    []string{"mlx5_3:1 port 1 DOWN (Disabled)", "mlx5_pf physical function; the virtual ones are taken, and nothing says what was allocated"},
 		exit:    exitUnknown,
 	},
 	"igb VFs under Soft-RoCE, Intel IOMMU": {
 		archive: "lab/captures/sysfs-cap-intel-stock.tgz",
 		rails:   []string{"rxe0:1 vf0 10.0.0.1 GID 1", "rxe1:1 vf1 10.0.1.1 GID 1"},
-		away:    []string{"rxe2 physical function, in a pod that was given virtual functions"},
+		away:    []string{"rxe2 physical function; the virtual ones are taken, and nothing says what was allocated"},
 		exit:    exitUnknown,
 	},
 	"8 InfiniBand NDR and an Ethernet bond beside 8 H100": {

@@ -44,7 +44,7 @@ Exit status: 0 when there are rails and nothing failed; 1 when there is no rail 
   railhead-pod detect --explain               the evidence for every device
   railhead-pod detect --topology              how far each GPU is from each rail
   railhead-pod detect -o json --root pod.txtar`,
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		PreRunE: fromEnvironment,
 		RunE: func(*cobra.Command, []string) error {
 			here, err := m.open()
@@ -74,9 +74,9 @@ Exit status: 0 when there are rails and nothing failed; 1 when there is no rail 
 
 func detect(s host.Snapshot, scope rail.Scope, withTopology bool) detection {
 	d := detection{Resolution: rail.Resolve(s, scope)}
-	d.Findings = d.Resolution.Findings()
-	if len(d.Rails) == 0 {
-		d.Findings = append(d.Findings, d.NoRail(s))
+	var noRail *check.Finding
+	if d.Findings, noRail = explained(d.Resolution, s); noRail != nil {
+		d.Findings = append(d.Findings, *noRail)
 	}
 	if withTopology {
 		d.Topology = &topology{Matrix: rail.Matrix(s, d.Rails), GPUs: []host.PCIAddress{}, Rails: []string{}}
@@ -96,16 +96,10 @@ func detect(s host.Snapshot, scope rail.Scope, withTopology bool) detection {
 	return d
 }
 
-// verdict is the exit code: an allocated device that cannot be used is a fault even where others can.
+// verdict is the exit code; the findings say why it is not 0.
 func (d detection) verdict() error {
-	worst := check.Worst(d.Findings)
-	for _, t := range d.TurnedAway {
-		if len(t.Sources) > 0 {
-			worst = check.Fail
-		}
-	}
 	switch {
-	case worst == check.Fail || len(d.Rails) == 0 && worst != check.Unknown:
+	case check.Worst(d.Findings) == check.Fail:
 		return exitError{code: exitFault}
 	case hasUnknown(d.Findings):
 		return exitError{code: exitUnknown}
@@ -227,21 +221,23 @@ func shorten(names []string) string {
 
 func (d detection) explain(w io.Writer) {
 	for _, r := range d.Rails {
-		fmt.Fprintf(w, "\n%s is a rail\n", r.Name())
+		fmt.Fprintln(w)
+		report.Line(w, "%s is a rail", r.Name())
 		evidence(w, r.Evidence)
 	}
 	for _, t := range d.TurnedAway {
-		fmt.Fprintf(w, "\n%s is turned away: %s [%s]\n", t.Name(), t.Reason, t.Cause)
+		fmt.Fprintln(w)
+		report.Line(w, "%s is turned away: %s [%s]", t.Name(), t.Reason, t.Cause)
 		evidence(w, t.Evidence)
 		for _, source := range t.Sources {
-			fmt.Fprintf(w, "    %s: names it\n", source)
+			report.Line(w, "    %s: names it", source)
 		}
 	}
 }
 
 func evidence(w io.Writer, all []check.Evidence) {
 	for _, e := range all {
-		fmt.Fprintf(w, "    %s\n", e)
+		report.Line(w, "    %s", e)
 	}
 }
 
@@ -264,7 +260,7 @@ func (t *topology) write(w io.Writer, rails []rail.Rail) error {
 	}
 	fmt.Fprintln(w)
 	for _, r := range rails {
-		fmt.Fprintf(w, "%s: nearest GPU %s\n", r.Name(), orNone(nearest(r)))
+		report.Line(w, "%s: nearest GPU %s", r.Name(), orNone(nearest(r)))
 	}
 	return nil
 }

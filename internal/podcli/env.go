@@ -24,7 +24,7 @@ Exit status: 0 with variables; 1 when mode rdma finds no usable rail (nothing is
 		Example: `  eval "$(railhead-pod env)"                     in a shell that was exec'd into the pod
   railhead-pod env --explain                     each variable after its reason
   railhead-pod env -o nccl-conf > ~/.nccl.conf   for programs that drop the environment`,
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		PreRunE: fromEnvironment,
 		RunE: func(*cobra.Command, []string) error {
 			policy, err := w.policy()
@@ -40,10 +40,8 @@ Exit status: 0 with variables; 1 when mode rdma finds no usable rail (nothing is
 				report.Findings(streams.Err, fatal, report.Full)
 				return exitError{code: exitFault}
 			}
-			report.Findings(streams.Err, d.findings, report.Brief)
-			if d.noRail != nil {
-				sayFallback(streams.Err, *d.noRail)
-			}
+			report.Findings(streams.Err, d.remarks(), report.Brief)
+			sayFallback(streams.Err, d)
 			text, err := nccl.Format(d.vars, format, explain)
 			if err != nil {
 				return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 )
@@ -45,6 +46,11 @@ func Main(args []string, version string, streams Streams) int {
 		}
 		return coded.code
 	}
+	var unwritten *fs.PathError
+	if errors.As(err, &unwritten) {
+		fmt.Fprintf(streams.Err, "%s: %v\n", root.Name(), err)
+		return exitFault // a full disk is no wrong command line
+	}
 	fmt.Fprintf(streams.Err, "%s: %v\nTry '%s --help'.\n", root.Name(), err, command.CommandPath())
 	if command.Name() == "run" {
 		return exitRefused // 2 might be taken for the command's own
@@ -65,12 +71,11 @@ derives NCCL's environment from them, lifts the locked-memory limit and starts t
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
 	root.CompletionOptions.DisableDefaultCmd = starting // building four shells' help takes longer than a launch's reading
-	root.AddCommand(newRun(streams), newDetect(streams), newEnv(streams), newSnapshot(streams))
+	root.AddCommand(newRun(streams), newDetect(streams), newEnv(streams), newSnapshot(streams), newInstall(streams))
 	return root
 }

@@ -1,6 +1,7 @@
 package podcli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -36,6 +37,14 @@ func choiceFlag(cmd *cobra.Command, target *string, name, short, usage string, w
 	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 }
 
+// noArguments is cobra.NoArgs in words that fit a command without subcommands.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s takes no argument: %q", cmd.Name(), args[0])
+	}
+	return nil
+}
+
 // envPrefix is that of the variables that stand for flags: RAILHEAD_MODE for --mode.
 const envPrefix = "RAILHEAD_"
 
@@ -49,9 +58,21 @@ func fromEnvironment(cmd *cobra.Command, _ []string) error {
 			return
 		}
 		if e := cmd.Flags().Set(f.Name, value); e != nil {
-			err = fmt.Errorf("%s=%s: %w", name, value, e)
+			err = fmt.Errorf("%s=%s: %w", name, value, wrongValue(f, e))
 		}
 	})
+	return err
+}
+
+// wrongValue is why a flag does not take a value, without the flag's name, which the user of a variable did not write.
+func wrongValue(f *pflag.Flag, err error) error {
+	var invalid *pflag.InvalidValueError
+	switch {
+	case f.Value.Type() == "bool":
+		return errors.New("must be true or false")
+	case errors.As(err, &invalid):
+		return invalid.Unwrap()
+	}
 	return err
 }
 

@@ -69,14 +69,12 @@ func run(argv []string, scope rail.Scope, policy nccl.Policy, talk, alarm io.Wri
 		return exitError{exitRefused, err}
 	}
 	d := decide(host.ReadForLaunch(here.Root, here.Probes, rail.Wanted), scope, policy)
-	if d.noRail != nil || policy.Mode == nccl.RDMA && len(d.refusal()) > 0 {
+	if len(d.refusal()) > 0 {
 		d = decide(here.Snapshot(), scope, policy) // to explain it, everything is read
 	}
-	if policy.Mode == nccl.RDMA {
-		if fatal := d.refusal(); len(fatal) > 0 {
-			refuse(alarm, fatal)
-			return exitError{code: exitRefused}
-		}
+	if fatal := d.refusal(); policy.Mode == nccl.RDMA && len(fatal) > 0 {
+		refuse(alarm, fatal)
+		return exitError{code: exitRefused}
 	}
 	memlock := launch.RaiseMemlock(here)
 	fmt.Fprintf(talk, "Memory lock limit: %s\n", memlock)
@@ -86,10 +84,8 @@ func run(argv []string, scope rail.Scope, policy nccl.Policy, talk, alarm io.Wri
 		}
 		sayRails(talk, d.resolution)
 	}
-	report.Findings(talk, d.findings, report.Brief)
-	if d.noRail != nil {
-		sayFallback(alarm, *d.noRail)
-	}
+	report.Findings(talk, d.remarks(), report.Brief)
+	sayFallback(alarm, d)
 	sayVars(talk, d.vars)
 	if err := launch.WriteFiles(launch.RunDir, d.vars); err == nil {
 		fmt.Fprintf(talk, "The same environment for other shells: . %s/env.sh\n", launch.RunDir)
@@ -133,18 +129,24 @@ func sayVars(w io.Writer, vars []nccl.Var) {
 		if v.Source == nccl.LeftUnset {
 			text = v.Name + " unset"
 		}
-		fmt.Fprintf(w, "  %s  # %s\n", text, v.Reason)
+		report.Line(w, "  %s  # %s", text, v.Reason)
 	}
 }
 
-// sayFallback is the one block that nobody shall overlook.
-func sayFallback(w io.Writer, why check.Finding) {
+// sayFallback is the one block that nobody shall overlook: the command is started, and not over RDMA.
+func sayFallback(w io.Writer, d decision) {
+	why := d.refusal()
+	if len(why) == 0 {
+		return
+	}
 	bar := strings.Repeat("*", 100)
-	fmt.Fprintf(w, `%s
-NO RDMA: training runs over TCP.
-What it costs: with four 400 Gb/s rails 0.98 GiB/s were measured over TCP of the pod network instead of 83 GiB/s, 85 times less.
-Why:
-`, bar)
-	report.Findings(w, []check.Finding{why}, report.Full)
+	text, costs := d.outcome()
+	fmt.Fprintln(w, bar)
+	report.Line(w, "%s", text)
+	if costs {
+		fmt.Fprintln(w, "What it costs: with four 400 Gb/s rails 0.98 GiB/s were measured over TCP of the pod network instead of 83 GiB/s, 85 times less.")
+	}
+	fmt.Fprintln(w, "Why:")
+	report.Findings(w, why, report.Full)
 	fmt.Fprintln(w, bar)
 }

@@ -21,7 +21,7 @@ Only allow-listed environment variables are kept; read a recording over before y
 		Example: `  railhead-pod snapshot > pod.json
   railhead-pod snapshot --raw > pod.txtar
   railhead-pod detect --root pod.txtar`,
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		PreRunE: fromEnvironment,
 		RunE: func(*cobra.Command, []string) error {
 			here, err := m.open()

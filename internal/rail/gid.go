@@ -60,15 +60,9 @@ func (j *judge) ownGID(g host.GID) (netdev string, checked bool, reason string) 
 	if linkLocal(g.Addr) {
 		return "", false, fmt.Sprintf("only link-local GIDs: %s has no IP address", g.Netdev.Or("its interface"))
 	}
-	addressesKnown := false
-	for _, l := range j.s.Links {
-		prefixes, ok := l.Addresses.Get()
-		addressesKnown = addressesKnown || ok
-		for _, prefix := range prefixes {
-			if prefix.Addr().WithZone("") == g.IP() {
-				return l.Name, true, ""
-			}
-		}
+	link, addressesKnown := j.s.OwnAddress(g.IP())
+	if link != "" {
+		return link, true, ""
 	}
 	ndev, named := g.Netdev.Get()
 	_, here := j.s.Link(ndev)

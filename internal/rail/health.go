@@ -72,7 +72,7 @@ func (j *judge) drop(reason func(Rail) (check.ID, string, []check.Evidence)) {
 			continue
 		}
 		j.result.TurnedAway = append(j.result.TurnedAway, TurnedAway{
-			Device: r.Device, Port: r.Port, Cause: cause, Reason: why, Sources: r.Sources, Evidence: evidence,
+			Device: r.Device, Port: r.Port, Cause: cause, Reason: why, Sources: r.Sources, Missed: j.missed(r.Device), Evidence: evidence,
 		})
 	}
 	j.result.Rails = kept
@@ -99,15 +99,15 @@ func (j *judge) health() {
 			add(RateUniform, check.Warn, fmt.Sprintf("rate %g Gb/s, its fastest sibling has %g: every rail will run at the slowest one's pace", rate.Gbps, fastest),
 				check.Evidence{Source: ratePath(*r), Got: rate.String(), Want: fmt.Sprintf("%g Gb/sec", fastest)})
 		}
-		if link, ok := j.s.Link(r.Netdev); ok && link.Carrier.IsKnown() && !link.Carrier.Value {
+		if link, ok := j.s.Link(r.Netdev); ok && !link.Running.Or(true) {
 			add(CarrierPresent, check.Warn, "interface "+link.Name+" has no carrier",
-				check.Evidence{Source: "/sys/class/net/" + link.Name + "/carrier", Got: "0", Want: "1"})
+				check.Evidence{Source: "IFF_RUNNING of " + link.Name, Got: "off, operstate " + link.OperState.String(), Want: "on"})
 		}
 		if d.IsSoftware() {
 			add(HardwareRDMA, check.Warn, "software RDMA over "+d.Parent.Value+": for tests; slower than TCP",
 				check.Evidence{Source: attr(d, "parent"), Got: d.Parent.Value, Want: "absent, as with hardware"})
 		}
-		if siblings := ports[portKey(d, r.Port)]; len(siblings) > 1 {
+		if siblings := ports[physicalPort{d.Function.Value.PhysFn.Value, r.Port}]; len(siblings) > 1 {
 			add(PortNotShared, check.Warn, fmt.Sprintf("%s are VFs of one physical port: they share its bandwidth", strings.Join(siblings, ", ")),
 				check.Evidence{Source: "/sys/bus/pci/devices/" + d.Function.Value.Address.String() + "/physfn", Got: d.Function.Value.PhysFn.String()})
 		}
@@ -118,34 +118,57 @@ func ratePath(r Rail) string {
 	return fmt.Sprintf("/sys/class/infiniband/%s/ports/%d/rate", r.Device, r.Port)
 }
 
+// physicalPort is what virtual functions share: a port of their physical function.
+type physicalPort struct {
+	function host.PCIAddress
+	number   int
+}
+
 // sharedPorts groups the rails by the physical port below them.
-func (j *judge) sharedPorts() map[string][]string {
-	ports := map[string][]string{}
+func (j *judge) sharedPorts() map[physicalPort][]string {
+	ports := map[physicalPort][]string{}
 	for _, r := range j.result.Rails {
 		d, _ := j.s.Device(r.Device)
-		if key := portKey(d, r.Port); key != "" && !d.IsSoftware() {
-			ports[key] = append(ports[key], r.Device)
+		if pf, ok := d.Function.Value.PhysFn.Get(); ok && !d.IsSoftware() {
+			port := physicalPort{pf, r.Port}
+			ports[port] = append(ports[port], r.Device)
 		}
 	}
 	return ports
-}
-
-func portKey(d host.Device, port int) string {
-	if pf, ok := d.Function.Value.PhysFn.Get(); ok {
-		return fmt.Sprintf("%s/%d", pf, port)
-	}
-	return ""
 }
 
 // notice reports what is about the machine as a whole.
 func (j *judge) notice() {
 	j.foreignDevices()
 	j.unassignedNamespace()
+	j.unusedPhysical()
+}
+
+// unusedPhysical says that virtual functions were preferred to physical ones that would do: on bare metal and on the host
+// network, where nothing allocates devices, one forgotten VF must not cost the others.
+func (j *judge) unusedPhysical() {
+	beside := func(t TurnedAway) bool { return t.Reason == besideVirtual }
+	if len(j.result.Rails) == 0 || !slices.ContainsFunc(j.result.TurnedAway, beside) {
+		return
+	}
+	physical := Resolve(*j.s, Host).Devices()
+	if len(physical) == 0 {
+		return
+	}
+	j.conflict(check.Finding{
+		Check: DeviceAllocated, Status: check.Warn, Subject: "pod",
+		Summary: fmt.Sprintf("only the %d virtual function(s) %s are used; the %d physical one(s) %s would do as well, and nothing says what was allocated",
+			len(j.result.Devices()), strings.Join(j.result.Devices(), ", "), len(physical), strings.Join(physical, ", ")),
+		Evidence: []check.Evidence{{Source: "PCIDEVICE_*, SRIOVNETWORK_*, DRA metadata, network-status", Got: "absent"}},
+		Fix: &check.Fix{
+			Text: "On bare metal or on the host network say --scope host.", Commands: []string{"railhead-pod run --scope host -- ..."}, Who: check.User,
+		},
+	})
 }
 
 // foreignDevices says that devices of other pods can be opened here: NCCL would take them all without NCCL_IB_HCA.
 func (j *judge) foreignDevices() {
-	if j.scope == Host || len(j.given) == 0 {
+	if j.scope == Host || !j.restricted {
 		return
 	}
 	var foreign []string

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -43,7 +44,7 @@ func FuzzPluginInfo(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		devices, err := parsePluginInfo(text)
 		var want map[string]map[string]map[string]string
-		if json.Unmarshal([]byte(text), &want) != nil || strings.ContainsAny(text, `\`) || !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		if json.Unmarshal([]byte(text), &want) != nil || strings.ContainsAny(text, `\`) || !utf8.ValidString(text) || !strings.HasPrefix(strings.TrimSpace(text), "{") {
 			return // encoding/json is the judge of what is whole
 		}
 		if err != nil {

@@ -17,11 +17,13 @@ const (
 	PHB  Distance = "PHB"  // through one PCIe host bridge
 	NODE Distance = "NODE" // through several host bridges of one NUMA node
 	SYS  Distance = "SYS"  // across NUMA nodes
+	// Self is no distance between two functions: the limit that admits none.
+	Self Distance = "X"
 	// Unmeasured is the distance of functions whose place is not known.
 	Unmeasured Distance = "?"
 )
 
-var distanceOrder = []Distance{PIX, PXB, PHB, NODE, SYS, Unmeasured}
+var distanceOrder = []Distance{Self, PIX, PXB, PHB, NODE, SYS, Unmeasured}
 
 // Farther reports whether d is more than limit.
 func (d Distance) Farther(limit Distance) bool {

@@ -15,21 +15,35 @@ func (r Resolution) NoRail(s host.Snapshot) check.Finding {
 		return r.Conflicts[i]
 	}
 	f := check.Finding{Check: DeviceAllocated, Status: check.Fail, Subject: "pod"}
+	if devices := otherScope(r, s); len(devices) > 0 {
+		return r.wrongScope(f, devices)
+	}
 	relevant := r.relevant()
 	for _, t := range relevant {
 		f.Evidence = append(f.Evidence, check.Evidence{Source: t.Name(), Got: t.Reason})
 	}
-	switch {
-	case len(relevant) > 0:
+	if len(relevant) > 0 {
 		f.Check = relevant[0].Cause
 		f.Summary = fmt.Sprintf("no usable RDMA device: %s: %s", relevant[0].Name(), relevant[0].Reason)
 		if n := len(relevant); n > 1 {
 			f.Summary = fmt.Sprintf("none of %d RDMA devices is usable: %s", n, reasons(relevant))
 		}
+		f.Fix = fixes[f.Check]
+		return f
+	}
+	return noDevice(f, s)
+}
+
+// noDevice explains a container that no device was meant for.
+func noDevice(f check.Finding, s host.Snapshot) check.Finding {
+	switch {
 	case unreadable(s):
-		f.Status = check.Unknown
+		f.Status = check.Unknown // and whether a device was requested is not known
 		f.Summary = "the RDMA devices could not be read"
 		for _, p := range s.Problems {
+			if hidesDevices(p) {
+				f.Summary += fmt.Sprintf(": %s %s: %s", p.Op, p.Path, p.Err)
+			}
 			f.Evidence = append(f.Evidence, check.Evidence{Source: p.Path, Got: p.Err})
 		}
 	case len(s.Devices) == 0:
@@ -38,26 +52,61 @@ func (r Resolution) NoRail(s host.Snapshot) check.Finding {
 		f.Fix = &check.Fix{
 			Text: "Use a node with RDMA NICs; if this is one, load its driver (NVIDIA: mlx5_ib).", Commands: []string{"modprobe mlx5_ib"}, Who: check.Admin,
 		}
-		return f
+	case len(s.Uverbs) == 0 && s.VerbsNodes.IsKnown():
+		f.Check = UverbsOpenable
+		f.Summary = fmt.Sprintf("the kernel shows no verbs device of the node's %d RDMA devices: its module ib_uverbs is not loaded", len(s.Devices))
+		f.Evidence = []check.Evidence{{Source: "/sys/class/infiniband_verbs", Got: "empty or absent", Want: "uverbsN"}}
+		f.Fix = &check.Fix{Text: "Load the module on the node.", Commands: []string{"modprobe ib_uverbs"}, Who: check.Admin}
 	default:
 		f.Summary = fmt.Sprintf("this container was given none of the node's %d RDMA devices", len(s.Devices))
 		f.Evidence = []check.Evidence{{Source: "/dev/infiniband", Got: "no verbs node of these devices", Want: "uverbsN"}}
+		f.Fix = fixes[f.Check]
 	}
-	f.Fix = fixes[f.Check]
+	return f
+}
+
+// otherScope are the devices that the scope that was not asked for would have found.
+func otherScope(r Resolution, s host.Snapshot) []string {
+	if slices.ContainsFunc(r.TurnedAway, func(t TurnedAway) bool { return t.Missed }) {
+		return nil // what was given is the matter
+	}
+	if r.Scope == Host {
+		return Resolve(s, Pod).Devices()
+	}
+	return Resolve(s, Host).Devices()
+}
+
+func (r Resolution) wrongScope(f check.Finding, devices []string) check.Finding {
+	names := strings.Join(devices, ", ")
+	f.Summary = fmt.Sprintf("only virtual functions are usable here (%s), and --scope host takes the physical ones", names)
+	f.Fix = &check.Fix{Text: "Leave out --scope host.", Commands: []string{"railhead-pod run -- ..."}, Who: check.User}
+	if r.Scope == Pod {
+		f.Summary = fmt.Sprintf("no virtual function is usable here, but physical ones are (%s): nothing says what was allocated", names)
+		f.Fix = &check.Fix{
+			Text: "On bare metal or on the host network say --scope host.", Commands: []string{"railhead-pod run --scope host -- ..."}, Who: check.User,
+		}
+	}
 	return f
 }
 
 // relevant are the devices that should have been rails: the allocated ones, else those that this container can reach.
 func (r Resolution) relevant() []TurnedAway {
-	var allocated, reachable []TurnedAway
+	var missed, allocated, reachable []TurnedAway
 	for _, t := range r.TurnedAway {
-		if len(t.Sources) > 0 {
+		here := t.Cause != DeviceAllocated && t.Reason != notHere
+		switch {
+		case t.Missed:
+			missed = append(missed, t)
+		case len(t.Sources) > 0 && (here || t.Cause == DeviceAllocated):
 			allocated = append(allocated, t)
-		} else if t.Cause != DeviceAllocated && t.Reason != notHere {
+		case here:
 			reachable = append(reachable, t)
 		}
 	}
-	if len(allocated) > 0 {
+	switch {
+	case len(missed) > 0:
+		return missed
+	case len(allocated) > 0:
 		return allocated
 	}
 	return reachable
@@ -86,9 +135,11 @@ func reasons(all []TurnedAway) string {
 }
 
 func unreadable(s host.Snapshot) bool {
-	return slices.ContainsFunc(s.Problems, func(p host.Problem) bool {
-		return p.Path == "/sys/class/infiniband" || p.Path == "/dev/infiniband"
-	})
+	return slices.ContainsFunc(s.Problems, hidesDevices)
+}
+
+func hidesDevices(p host.Problem) bool {
+	return p.Path == "/sys/class/infiniband" || p.Path == "/dev/infiniband"
 }
 
 // fixes are the cures by cause.
@@ -109,7 +160,7 @@ spec:
 		Who:  check.Admin,
 	},
 	UverbsOpenable: {
-		Text: "The resource pool must mount the verbs nodes: set isRdma in the SriovNetworkNodePolicy, then recreate the pod.",
+		Text: "The resource pool must mount the verbs nodes: set isRdma in the SriovNetworkNodePolicy. Then, and where a node is there and not permitted, recreate the pod.",
 		Commands: []string{`SriovNetworkNodePolicy spec:
   deviceType: netdevice
   isRdma: true`}, Who: check.Admin,

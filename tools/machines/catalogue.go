@@ -7,21 +7,24 @@ import (
 
 // catalogue is every machine of testdata/hosts by file name.
 var catalogue = map[string]func(*machine){
-	"pod-roce-4vf":             podRoCE,
-	"pod-roce-4vf-node-b":      podRoCENodeB,
-	"pod-infiniband-4vf":       podInfiniBand,
-	"pod-shared-plugin":        podShared,
-	"pod-macvlan-shifted":      podMacvlan,
-	"pod-exclusive-netns":      podExclusive,
-	"pod-exclusive-unassigned": podUnassigned,
-	"pod-no-rdma":              podWithout,
-	"pod-half-broken":          podHalfBroken,
-	"pod-privileged":           podPrivileged,
-	"pod-dra":                  podDRA,
-	"pod-no-address":           podNoAddress,
-	"host-baremetal-8x400":     bareMetal,
-	"vm-soft-roce":             softRoCE,
-	"vm-one-bus":               oneBus,
+	"pod-roce-4vf":               podRoCE,
+	"pod-roce-4vf-node-b":        podRoCENodeB,
+	"pod-roce-two-containers":    podTwoContainers,
+	"pod-infiniband-4vf":         podInfiniBand,
+	"pod-infiniband-unallocated": podInfiniBandUnallocated,
+	"pod-shared-plugin":          podShared,
+	"pod-macvlan-shifted":        podMacvlan,
+	"pod-exclusive-netns":        podExclusive,
+	"pod-exclusive-unassigned":   podUnassigned,
+	"pod-no-rdma":                podWithout,
+	"pod-half-broken":            podHalfBroken,
+	"pod-privileged":             podPrivileged,
+	"pod-dra":                    podDRA,
+	"pod-no-address":             podNoAddress,
+	"host-baremetal-8x400":       bareMetal,
+	"host-baremetal-one-vf":      bareMetalOneVF,
+	"vm-soft-roce":               softRoCE,
+	"vm-one-bus":                 oneBus,
 }
 
 // rail is one VF of a RoCE pod.
@@ -74,19 +77,21 @@ func (m *machine) physical(node string) {
 func (m *machine) roce(rails []rail) {
 	var attached []attachment
 	for i, r := range rails {
-		p := places[r.place]
-		address := m.vf(p, r.vf, 80+i, "identity")
-		iface := fmt.Sprintf("net%d", i+1)
-		m.hca(hca{
-			name: r.name, address: address, card: cardGUID(p), uverbs: r.uverbs, node: "ok",
-			gids: usualTable(iface, r.mac, r.ip),
-		})
-		m.netdev(netdev{name: iface, index: 10 + i, address: address, mtu: 9000, mac: r.mac, addresses: []string{r.ip + "/24"}})
-		resource := fmt.Sprintf("eno%dnp0rdma", 5+i)
-		m.plugin(resource, address, r.name, r.uverbs)
-		attached = append(attached, attachment{"training/rail-" + fmt.Sprint(i+1), iface, r.ip, address, r.name})
+		a := m.attach(i, r, "ok")
+		m.plugin(fmt.Sprintf("eno%dnp0rdma", 5+i), a.address, r.name, r.uverbs)
+		attached = append(attached, a)
 	}
 	m.annotations("10.128.2.15", attached...)
+}
+
+// attach makes the VF of a rail with its RDMA device and its interface net<i+1>.
+func (m *machine) attach(i int, r rail, node string) attachment {
+	p := places[r.place]
+	address := m.vf(p, r.vf, 80+i, "identity")
+	iface := fmt.Sprintf("net%d", i+1)
+	m.hca(hca{name: r.name, address: address, card: cardGUID(p), uverbs: r.uverbs, node: node, gids: usualTable(iface, r.mac, r.ip)})
+	m.netdev(netdev{name: iface, index: 10 + i, address: address, mtu: 9000, mac: r.mac, addresses: []string{r.ip + "/24"}})
+	return attachment{"training/rail-" + fmt.Sprint(i+1), iface, r.ip, address, r.name}
 }
 
 func (m *machine) rocePod(hostname string, rails []rail) {
@@ -112,23 +117,61 @@ func podRoCENodeB(m *machine) {
 	m.rocePod("trainer-1", railsB)
 }
 
+func podTwoContainers(m *machine) {
+	m.comment = "One container of two: the pod's networks are all its four VFs', this container was given two of them and a function for DPDK.\n"
+	m.system("trainer-0")
+	m.container(1000700000, "unlimited", "0000000000000000", defaultCaps)
+	m.podNetwork()
+	at := fourPlaces()
+	m.cards(at, "identity")
+	m.gpus(at, 0, 1)
+	var attached []attachment
+	for i, r := range railsA {
+		node := map[bool]string{true: "ok"}[i < 2]
+		a := m.attach(i, r, node)
+		if i < 2 {
+			m.plugin(fmt.Sprintf("eno%dnp0rdma", 5+i), a.address, r.name, r.uverbs)
+		}
+		attached = append(attached, a)
+	}
+	m.annotations("10.128.2.15", attached...)
+	m.pci(function{address: "0000:05:02.0", below: "pci0000:00/0000:00:05.0", class: "0x020000", vendor: "0x8086", device: "0x1889", driver: "vfio-pci", group: 40, groupType: "DMA"})
+	m.probes.Environ["PCIDEVICE_OPENSHIFT_IO_DPDK"] = "0000:05:02.0"
+	m.probes.Environ["PCIDEVICE_OPENSHIFT_IO_DPDK_INFO"] = `{"0000:05:02.0":{"generic":{"deviceID":"0000:05:02.0"},"vfio":{"dev-mount":"/dev/vfio/40","mount":"/dev/vfio/vfio"}}}`
+	m.library("2.27.3")
+}
+
 func podInfiniBand(m *machine) {
 	m.comment = "A pod with four InfiniBand VFs, no IP on the rails, non-root with an inert CAP_IPC_LOCK.\n"
+	for i, address := range m.infinibandPod("ok") {
+		m.plugin("ibp"+fmt.Sprint(i), address, railsA[i].name, railsA[i].uverbs)
+	}
+}
+
+func podInfiniBandUnallocated(m *machine) {
+	m.comment = "A pod that asked for no RDMA resource on an InfiniBand node: nothing but the missing nodes tells that the VFs are other pods'.\n"
+	m.infinibandPod("")
+}
+
+// infinibandPod returns the PCI addresses of its VFs.
+func (m *machine) infinibandPod(node string) []string {
 	m.system("trainer-0")
 	m.container(1000700000, "8388608", "0000000000000000", ipcLockCaps)
 	m.podNetwork()
 	at := fourPlaces()
 	m.cards(at, "identity")
 	m.gpus(at, 0, 1, 2, 3)
+	var addresses []string
 	for i, r := range railsA {
 		address := m.vf(places[r.place], r.vf, 80+i, "identity")
 		m.hca(hca{
-			name: r.name, address: address, card: cardGUID(places[r.place]), uverbs: r.uverbs, node: "ok", infiniband: true,
+			name: r.name, address: address, card: cardGUID(places[r.place]), uverbs: r.uverbs, node: node, infiniband: true,
 			lid: fmt.Sprintf("0x%x", 0x1a+i), gids: []slot{{0, fmt.Sprintf("fe80::b83f:d203:aa:%d", i+1), "IB/RoCE v1", ""}},
 		})
-		m.plugin("ibp"+fmt.Sprint(i), address, r.name, r.uverbs)
+		addresses = append(addresses, address)
 	}
 	m.library("2.21.5")
+	return addresses
 }
 
 func podShared(m *machine) {
@@ -343,6 +386,16 @@ func bareMetal(m *machine) {
 	m.netdev(netdev{name: "bond0", index: 30, mtu: 9000, mac: "b8:3f:d2:cc:00:01", addresses: []string{"172.20.0.17/22"}})
 	m.netdev(netdev{name: "eno1", index: 2, mtu: 1500, mac: "b8:3f:d2:cc:00:02", addresses: []string{"10.1.0.17/24"}, gateway: true})
 	m.library("2.28.9")
+}
+
+func bareMetalOneVF(m *machine) {
+	bareMetal(m)
+	m.comment = "The bare-metal node with one virtual function that somebody made and forgot.\n"
+	last := places[len(places)-1]
+	m.hca(hca{
+		name: "mlx5_9", address: m.vf(last, 1, 90, "identity"), card: cardGUID(last), uverbs: 9, node: "ok", infiniband: true,
+		lid: "0x50", gids: []slot{{0, "fe80::b83f:d203:bb:9", "IB/RoCE v1", ""}},
+	})
 }
 
 func softRoCE(m *machine) {

@@ -1,0 +1,29 @@
+package host
+
+// UverbsOf returns the verbs character device of an RDMA device.
+func (s *Snapshot) UverbsOf(device string) (Uverbs, bool) {
+	for _, u := range s.Uverbs {
+		if name, ok := u.Device.Get(); ok && name == device {
+			return u, true
+		}
+	}
+	return Uverbs{}, false
+}
+
+// AccessTo says what this process may do with the verbs node of an RDMA device. A device that no node belongs to is
+// Missing where the nodes of this container were looked at, and NotProbed where they were not, or where it could not be
+// read to which device a node belongs.
+func (s *Snapshot) AccessTo(device string) Access {
+	if u, ok := s.UverbsOf(device); ok {
+		return u.Access
+	}
+	for _, u := range s.Uverbs {
+		if u.Access != Missing && u.Device.IsUnreadable() {
+			return NotProbed
+		}
+	}
+	if s.VerbsNodes.IsKnown() {
+		return Missing
+	}
+	return NotProbed
+}

@@ -1,0 +1,164 @@
+package nccl
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/rail"
+)
+
+// gidIndex decides between leaving the choice to NCCL, one index for all HCAs, and an address range.
+func (c *computation) gidIndex() {
+	roce := c.roceRails()
+	if len(roce) == 0 {
+		return // InfiniBand: the variable is ignored from 2.22 on, 0 is right before
+	}
+	index, fixed := c.userIndex()
+	if fixed && index >= 0 {
+		c.keepIndex(roce, index)
+		return
+	}
+	rules, ok := c.gidRules(roce)
+	if !ok {
+		return
+	}
+	stuck, why := c.cannotChoose(roce)
+	common, shared := commonIndex(roce)
+	switch {
+	case len(stuck) > 0 && shared && !fixed:
+		c.set("NCCL_IB_GID_INDEX", strconv.Itoa(common), Computed, why)
+		return
+	case len(stuck) > 0 && fixed:
+		c.sayStuck(roce, stuck, why+", and "+c.written([]string{"NCCL_IB_GID_INDEX"})+" leaves it to choose")
+	case len(stuck) > 0:
+		c.sayStuck(roce, stuck, why+", and no single index holds for all rails")
+	}
+	if len(stuck) == 0 || len(stuck) < len(c.versions) {
+		c.chooses(roce, rules)
+	}
+}
+
+// chooses leaves the choice to NCCL where it comes out right, and helps it where it does not.
+func (c *computation) chooses(roce []rail.Rail, rules gidRules) {
+	common, shared := commonIndex(roce)
+	misled, set := c.misled(roce, rules), c.gidSettings()
+	_, ranged := c.value("NCCL_IB_ADDR_RANGE")
+	switch {
+	case len(misled) == 0 && len(c.versions) > 0:
+		newest := c.versions[len(c.versions)-1]
+		c.leave("NCCL_IB_GID_INDEX", fmt.Sprintf("NCCL %s finds the %s GID of each HCA itself", newest, wanted(rules)))
+	case len(misled) == 0 && len(set) > 0:
+		c.leave("NCCL_IB_GID_INDEX", fmt.Sprintf("with %s NCCL 2.21 and later find a GID of the pod on each HCA", c.written(set)))
+	case shared && len(set) == 0:
+		c.set("NCCL_IB_GID_INDEX", strconv.Itoa(common), Computed, whyShared(len(misled) == 0))
+	case len(misled) == 0:
+		c.leave("NCCL_IB_GID_INDEX", "no single index holds for all rails; NCCL 2.26.2 and later choose right by themselves")
+		c.say(unknownVersion(roce))
+	case !ranged && c.addressRange(roce, rules):
+	case len(set) > 0:
+		c.sayMisled(misled, set)
+	default:
+		c.sayForeign(roce)
+	}
+}
+
+// whyShared explains an index that is set although no NCCL was found that needs one.
+func whyShared(automatic bool) string {
+	if !automatic {
+		return "NCCL's own choice would take a GID of another namespace; this slot is the pod's on every rail"
+	}
+	return "no libnccl found whose version could be told; this slot is RoCE v2 with the pod's address on every rail, right for every version"
+}
+
+func (c *computation) roceRails() []rail.Rail {
+	var roce []rail.Rail
+	for _, r := range c.rails {
+		if r.GID != nil {
+			roce = append(roce, r)
+		}
+	}
+	return roce
+}
+
+// cannotChoose are the versions found that cannot be left to choose, oldest first, and why the first cannot. A version is
+// no worse than an older one.
+func (c *computation) cannotChoose(roce []rail.Rail) (stuck []version, why string) {
+	gap := slices.IndexFunc(roce, func(r rail.Rail) bool {
+		table := c.gidTable(r)
+		return len(table) == 0 || table[0].Index != 0
+	})
+	for _, v := range c.versions {
+		switch {
+		case v.before(choosesGID):
+			why = cmp.Or(why, fmt.Sprintf("NCCL %s does not choose: its default is slot 0, RoCE v1 and link-local", v))
+		case v.before(survivesGaps) && gap >= 0:
+			why = cmp.Or(why, fmt.Sprintf("NCCL %s aborts on the empty slot 0 of %s (fixed in 2.26.2)", v, roce[gap].Name()))
+		default:
+			return stuck, why
+		}
+		stuck = append(stuck, v)
+	}
+	return stuck, why
+}
+
+func commonIndex(roce []rail.Rail) (int, bool) {
+	for _, r := range roce {
+		if r.GID.Index != roce[0].GID.Index {
+			return 0, false
+		}
+	}
+	return roce[0].GID.Index, true
+}
+
+// addressRange narrows NCCL's choice to the pod's own addresses where other namespaces' GIDs come first.
+func (c *computation) addressRange(roce []rail.Rail, rules gidRules) bool {
+	rules.within = covering(roce)
+	if len(c.misled(roce, rules)) > 0 {
+		return false
+	}
+	c.set("NCCL_IB_ADDR_RANGE", rules.within.String(), Computed, "the GID tables begin with other namespaces' addresses; the pod's own lie in this range")
+	return true
+}
+
+// covering is the smallest prefix that holds every rail's address.
+func covering(roce []rail.Rail) netip.Prefix {
+	ip := roce[0].GID.IP()
+	for bits := ip.BitLen(); bits >= 0; bits-- {
+		prefix, _ := ip.Prefix(bits)
+		all := true
+		for _, r := range roce {
+			all = all && prefix.Contains(r.GID.IP())
+		}
+		if all {
+			return prefix
+		}
+	}
+	return netip.Prefix{}
+}
+
+// userIndex is the index that the user set and this run keeps. -1, and what NCCL cannot read, is its automatic choice.
+func (c *computation) userIndex() (index int, set bool) {
+	value, set := c.value("NCCL_IB_GID_INDEX")
+	if n, ok := number(value); ok {
+		return int(n), set
+	}
+	return -1, set
+}
+
+// keepIndex judges an index that the user set.
+func (c *computation) keepIndex(roce []rail.Rail, index int) {
+	var wrong []misfit
+	for _, r := range roce {
+		if status, why := c.slotFault(r, index); status != check.Pass {
+			wrong = append(wrong, misfit{r, index, status, why})
+		}
+	}
+	if len(wrong) > 0 {
+		c.sayMisled(wrong, []string{"NCCL_IB_GID_INDEX"})
+	}
+	c.set("NCCL_IB_GID_INDEX", "", UserSet, "")
+}

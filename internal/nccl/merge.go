@@ -1,0 +1,105 @@
+package nccl
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/railhead/railhead/internal/check"
+)
+
+// require sets an integer parameter or a word that nothing else judges. Where the user's own value is kept instead and
+// leads elsewhere, it says what that means.
+func (c *computation) require(name, value, reason string) {
+	c.set(name, value, Computed, reason)
+	user, set := c.value(name)
+	_, word := strconv.Atoi(value)
+	n, _ := number(user)
+	m, _ := number(value)
+	if !set || user == value || word == nil && n == m {
+		return
+	}
+	c.say(check.Finding{
+		Check: UserSetting, Status: check.Warn, Subject: check.Subject("env/" + name),
+		Summary:  fmt.Sprintf("%s=%s is kept, and this machine needs %s: %s", name, user, value, reason),
+		Evidence: []check.Evidence{{Source: c.origin(name), Got: user, Want: value}},
+		Fix: &check.Fix{
+			Text: "Unset it, or let Railhead replace it with --override.", Commands: []string{"unset " + name}, Who: check.User,
+		},
+	})
+}
+
+// merged gives way to what the user set, except where a flag decided or --override was given.
+func (c *computation) merged() []Var {
+	vars := make([]Var, 0, len(c.vars))
+	for _, v := range c.vars {
+		value, origin, set := c.s.UserSetting(v.Name)
+		kept := Var{Name: v.Name, Value: value, Reason: "set by " + origin + " and kept", Source: UserSet}
+		switch {
+		case v.Source == UserSet:
+			v = kept
+		case v.Source == LeftUnset && set && !c.policy.Override:
+			v = kept
+		case v.Source == LeftUnset:
+			v = c.unset(v)
+		case !set || value == v.Value:
+		case v.Source == Decided || c.policy.Override:
+			v.Reason += fmt.Sprintf(" (replaces %q of %s)", value, origin)
+		default:
+			v = kept
+		}
+		vars = append(vars, v)
+	}
+	return vars
+}
+
+// clear takes away, with --override, what the user set of these where nothing was put in its place.
+func (c *computation) clear(names []string) {
+	for _, name := range names {
+		_, _, set := c.s.UserSetting(name)
+		decided := slices.ContainsFunc(c.vars, func(v Var) bool { return v.Name == name })
+		if c.policy.Override && set && !decided {
+			c.leave(name, "NCCL's own default is right on the pod's rails")
+		}
+	}
+}
+
+// neutral are the values with which a variable does what it does when it is not set. NCCL passes over an empty
+// NCCL_IB_ADDR_RANGE (src/transport/net_ib.cc envIbAddrRange) and over a level that is none (src/graph/paths.cc).
+var neutral = map[string]string{
+	"NCCL_IB_GID_INDEX": "-1", "NCCL_IB_ADDR_FAMILY": "AF_INET", "NCCL_IB_ROCE_VERSION_NUM": "2", "NCCL_IB_ADDR_RANGE": "",
+	"NCCL_IB_DISABLE": "0", "NCCL_NET_GDR_LEVEL": "",
+}
+
+// unset takes a variable out of the environment. What one of NCCL's files sets comes back then, since NCCL makes it a
+// variable that is not set yet: only a variable is stronger.
+func (c *computation) unset(v Var) Var {
+	value, origin, set := c.s.UserSetting(v.Name)
+	inFile, file, fromFile := c.s.FileSetting(v.Name)
+	instead, exists := neutral[v.Name]
+	switch {
+	case fromFile && exists:
+		v.Value, v.Source = instead, Computed
+		v.Reason += fmt.Sprintf(" (as if unset: without the variable, %q of %s would hold)", inFile, file)
+	case fromFile:
+		c.sayFile(v.Name, inFile, file)
+		return Var{Name: v.Name, Value: inFile, Reason: "set by " + file + ", which only an edit of that file changes", Source: UserSet}
+	case set:
+		v.Reason = fmt.Sprintf("%q of %s taken away: %s", value, origin, v.Reason)
+	}
+	return v
+}
+
+func (c *computation) sayFile(name, value, file string) {
+	f := check.Finding{
+		Check: NetworkChoice, Status: check.Warn, Subject: check.Subject("env/" + name),
+		Summary:  fmt.Sprintf("%s=%s of %s cannot be taken away: no value of the variable means that it is not set", name, value, file),
+		Evidence: []check.Evidence{{Source: file, Got: name + "=" + value}},
+		Fix:      &check.Fix{Text: "Take the line out of the file.", Commands: []string{"sed -i /^" + name + "=/d " + file}, Who: check.User},
+	}
+	if forced := forcesSockets(name, value); forced {
+		f.Status = check.Fail
+		f.Summary += "; it forces TCP"
+	}
+	c.say(f)
+}

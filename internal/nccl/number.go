@@ -1,0 +1,55 @@
+package nccl
+
+import (
+	"strconv"
+	"strings"
+)
+
+// number reads an integer parameter as NCCL does (src/misc/param.cc ncclLoadParam: strtoll with base 0): blanks and a
+// sign first, hexadecimal after 0x, octal after 0, up to the first character that is no digit, so that "false" and
+// "no" are 0. ok is false where NCCL's default holds: the value is empty or out of range.
+func number(value string) (n int64, ok bool) {
+	if value == "" {
+		return 0, false
+	}
+	text := strings.TrimLeft(value, " \t\n\v\f\r")
+	sign := ""
+	if text != "" && (text[0] == '-' || text[0] == '+') {
+		sign, text = text[:1], text[1:]
+	}
+	base := 10
+	switch {
+	case len(text) > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X') && digits(text[2:], 16) > 0:
+		base, text = 16, text[2:]
+	case strings.HasPrefix(text, "0"):
+		base = 8
+	}
+	end := digits(text, base)
+	if end == 0 {
+		return 0, true
+	}
+	n, err := strconv.ParseInt(sign+text[:end], base, 64)
+	return n, err == nil
+}
+
+// digits counts the leading digits of the base.
+func digits(text string, base int) int {
+	n := 0
+	for n < len(text) && digit(text[n]) < base {
+		n++
+	}
+	return n
+}
+
+// digit is the value of a hexadecimal digit; 16 of any other character.
+func digit(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c && c <= 'f':
+		return int(c-'a') + 10
+	case 'A' <= c && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return 16
+}

@@ -1,0 +1,127 @@
+package podcli
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+)
+
+// fenced returns the contents of a page's code blocks in the given language.
+func fenced(page, language string) []string {
+	var blocks []string
+	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(page, -1) {
+		blocks = append(blocks, m[1])
+	}
+	return blocks
+}
+
+// session is one command of a console block with what it printed.
+type session struct{ command, output string }
+
+func sessions(block string) []session {
+	var all []session
+	for line := range strings.Lines(block) {
+		if command, ok := strings.CutPrefix(line, "$ "); ok {
+			all = append(all, session{command: strings.TrimSpace(command)})
+		} else if len(all) > 0 {
+			all[len(all)-1].output += line
+		}
+	}
+	return all
+}
+
+// TestREADMESessions runs the README's console sessions in the root of the repository, as its reader does.
+func TestREADMESessions(t *testing.T) {
+	page, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for _, block := range fenced(string(page), "console") {
+		for _, s := range sessions(block) {
+			if !strings.HasPrefix(s.command, "railhead-pod ") {
+				continue
+			}
+			count++
+			shell := exec.Command("sh", "-c", s.command)
+			shell.Dir = "../.."
+			got, err := shell.CombinedOutput()
+			if err != nil {
+				t.Errorf("%s: %v", s.command, err)
+			}
+			if diff := cmp.Diff(s.output, string(got)); diff != "" {
+				t.Errorf("%s (-README +real):\n%s", s.command, diff)
+			}
+		}
+	}
+	if count == 0 {
+		t.Error("the README shows no session of railhead-pod")
+	}
+}
+
+// called matches a command line up to a pipe, a redirection, two blanks or the end of a quotation.
+var (
+	called  = regexp.MustCompile("railhead-pod((?: [^ \n|>)`\"]+)*)")
+	comment = regexp.MustCompile(`(?m)#.*$`)
+)
+
+// accepts reports why the program would refuse a documented command line before doing anything.
+func accepts(args []string) error {
+	root := newRoot("test", Streams{Out: io.Discard, Err: io.Discard}, false)
+	cmd, rest, err := root.Find(args)
+	if err != nil {
+		return err
+	}
+	if err := cmd.ParseFlags(rest); err != nil {
+		return err
+	}
+	return cmd.ValidateArgs(cmd.Flags().Args())
+}
+
+// TestDocumentedCommandLines holds what the pages tell people to type against the commands and their flags.
+func TestDocumentedCommandLines(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/checks/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("pages: %v, %v", pages, err)
+	}
+	count := 0
+	for _, name := range append(pages, "../../README.md") {
+		page, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(append(fenced(string(page), "sh"), fenced(string(page), "console")...), "\n")
+		for _, m := range called.FindAllStringSubmatch(comment.ReplaceAllString(text, ""), -1) {
+			count++
+			if err := accepts(strings.Fields(m[1])); err != nil {
+				t.Errorf("%s: railhead-pod%s: %v", filepath.Base(name), m[1], err)
+			}
+		}
+	}
+	if count < 5 {
+		t.Errorf("only %d command lines found", count)
+	}
+}
+
+// TestExamples: every command shows examples, and the program takes them.
+func TestExamples(t *testing.T) {
+	root := newRoot("test", Streams{Out: io.Discard, Err: io.Discard}, false)
+	for _, cmd := range append([]*cobra.Command{root}, root.Commands()...) {
+		lines := called.FindAllStringSubmatch(cmd.Example, -1)
+		if len(lines) == 0 {
+			t.Errorf("%s shows no example", cmd.CommandPath())
+		}
+		for _, m := range lines {
+			if err := accepts(strings.Fields(m[1])); err != nil {
+				t.Errorf("%s: example railhead-pod%s: %v", cmd.Name(), m[1], err)
+			}
+		}
+	}
+}

@@ -1,0 +1,273 @@
+//go:build linux
+
+package podcli
+
+import (
+	"bufio"
+	"context"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/launch"
+)
+
+const pod = "pod-roce-4vf"
+
+func (s staged) sameProcess(t *testing.T) {
+	o := run1(t, s.on(pod, nil, "sh", "-c", `echo $$; exec "$0" run -q -- sh -c 'echo $$'`, s.pod))
+	before, after, _ := strings.Cut(strings.TrimSpace(o.stdout), "\n")
+	if before == "" || before != after {
+		t.Errorf("process %q became process %q: %s", before, after, o.stderr)
+	}
+}
+
+// openFiles: what railhead-pod opened, the command does not have.
+func (s staged) openFiles(t *testing.T) {
+	direct := run1(t, s.on(pod, nil, "ls", "/proc/self/fd"))
+	if diff := cmp.Diff(direct.stdout, s.run(t, pod, "--", "ls", "/proc/self/fd").stdout); diff != "" {
+		t.Errorf("open files (-directly +by run):\n%s", diff)
+	}
+}
+
+// termination sends what kubelet sends to the first process of a container.
+func (s staged) termination(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	// A shell that waits in a system call may see a signal that came just before it too late.
+	const script = `trap 'echo terminated; exit 42' TERM; echo ready; while :; do :; done`
+	template := s.on(pod, nil, s.pod, "run", "-q", "--", "sh", "-c", script)
+	cmd := exec.CommandContext(ctx, template.Path, template.Args[1:]...)
+	cmd.Env = template.Env
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		said = append(said, lines.Text())
+		if lines.Text() == "ready" {
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	_ = cmd.Wait() // its code is compared
+	if diff := cmp.Diff([]string{"ready", "terminated"}, said); diff != "" || cmd.ProcessState.ExitCode() != 42 {
+		t.Errorf("%s, stdout (-want +got):\n%s", cmd.ProcessState, diff)
+	}
+}
+
+func (s staged) exitStatus(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		set    []string
+		args   []string
+		stdout string
+		code   int
+		stderr string // its last line begins so
+	}{
+		{name: "the command's own", args: []string{"-q", "--", "sh", "-c", "exit 7"}, code: 7},
+		{name: "the command's own that looks like a refusal", args: []string{"-q", "--", "sh", "-c", "exit 125"}, code: 125},
+		{name: "ended by a signal", args: []string{"-q", "--", "sh", "-c", "kill -KILL $$"}, code: 128 + int(syscall.SIGKILL)},
+		{name: "stdout is the command's", args: []string{"--", "printf", "data"}, stdout: "data", stderr: "The same environment for other shells: "},
+		{name: "flags of the command", args: []string{"-q", "printf", "%s", "--mode"}, stdout: "--mode"},
+		{name: "not found", args: []string{"-q", "--", "no-such-command"}, code: 127, stderr: "railhead-pod: start no-such-command: "},
+		{name: "not found, with words before", args: []string{"--", "no-such-command"}, code: 127, stderr: "railhead-pod: start no-such-command: "},
+		{name: "not executable", args: []string{"-q", "--", "/etc/passwd"}, code: 126, stderr: "railhead-pod: start /etc/passwd: "},
+		{name: "a folder", args: []string{"-q", "--", "/etc"}, code: 126, stderr: "railhead-pod: start /etc: "},
+		{name: "no command", args: []string{"--"}, code: 125, stderr: "Try 'railhead-pod run --help'."},
+		{name: "wrong flag", args: []string{"--nodes", "2", "--", "true"}, code: 125, stderr: "Try 'railhead-pod run --help'."},
+		{name: "wrong mode", args: []string{"--mode", "ib", "--", "true"}, code: 125, stderr: "Try 'railhead-pod run --help'."},
+		{name: "wrong mode by variable", set: []string{"RAILHEAD_MODE=ib"}, args: []string{"--", "true"}, code: 125, stderr: "Try 'railhead-pod run --help'."},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			o := run1(t, s.on(pod, tc.set, append([]string{s.pod, "run"}, tc.args...)...))
+			if o.code != tc.code || o.stdout != tc.stdout {
+				t.Errorf("exit %d, stdout %q, want %d, %q; stderr %s", o.code, o.stdout, tc.code, tc.stdout, o.stderr)
+			}
+			lines := append([]string{""}, o.lines()...)
+			if last := lines[len(lines)-1]; tc.stderr != "" && !strings.HasPrefix(last, tc.stderr) {
+				t.Errorf("last line %q does not begin with %q", last, tc.stderr)
+			}
+			if n := strings.Count(o.stderr, "Memory lock limit: "); n > 1 {
+				t.Errorf("everything is said %d times:\n%s", n, o.stderr)
+			}
+		})
+	}
+}
+
+// refusal: mode rdma starts nothing, and says why and what to do.
+func (s staged) refusal(t *testing.T) {
+	for _, tc := range []struct {
+		name, machine string
+		set           []string
+		want          []string // in this order
+	}{
+		{
+			"no RDMA", "pod-no-rdma", nil,
+			[]string{"this container was given none of the node's 8 RDMA devices [device-allocated]", "fix (user): Request the RDMA resource"},
+		},
+		{
+			"interfaces without addresses", "pod-no-address", nil,
+			[]string{"none of 4 RDMA devices is usable: mlx5_6:1: only link-local GIDs", "[gid-usable]", "fix (admin): "},
+		},
+		{
+			"no RDMA on an InfiniBand node", "pod-infiniband-unallocated", nil,
+			[]string{"this container was given none of the node's 4 RDMA devices [device-allocated]", "fix (user): Request the RDMA resource"},
+		},
+		{
+			"devices left in another namespace", "pod-exclusive-unassigned", nil,
+			[]string{"the RDMA device is not in this network namespace (mode exclusive) [rdma-namespace]", "fix (admin): "},
+		},
+		{
+			"sockets in the environment", pod, []string{"NCCL_NET=Socket"},
+			[]string{"NCCL_NET=Socket forces TCP although the pod has 4 usable rail(s) [network-choice]", "fix (user): ", "unset NCCL_NET"},
+		},
+		{
+			"filter that leaves no rail", pod, []string{"NCCL_IB_HCA==mlx5_0"},
+			[]string{"selects none of the pod's rails (" + fourRails + ")", "[hca-filter]", "fix (user): "},
+		},
+	} {
+		for _, flag := range []string{"--quiet=false", "--quiet"} {
+			t.Run(tc.name+" "+flag, func(t *testing.T) {
+				t.Parallel()
+				o := run1(t, s.on(tc.machine, tc.set, s.pod, "run", flag, "--", "sh", "-c", "echo started; ls /run/railhead"))
+				if o.code != exitRefused || o.stdout != "" {
+					t.Errorf("exit %d, stdout %q, want %d and none", o.code, o.stdout, exitRefused)
+				}
+				rest := o.stderr
+				for _, want := range append([]string{"railhead-pod: not started: "}, append(tc.want, "--mode auto")...) {
+					_, after, ok := strings.Cut(rest, want)
+					if !ok {
+						t.Errorf("no %q in order in:\n%s", want, o.stderr)
+						break
+					}
+					rest = after
+				}
+			})
+		}
+	}
+}
+
+// words are the lines that scripts look for.
+func (s staged) words(t *testing.T) {
+	for _, tc := range []struct {
+		name, machine string
+		want          []string // from the devices on, without reasons and fixes
+	}{
+		{"four VFs", pod, []string{
+			"Auto-detected allocated SR-IOV devices: mlx5_6,mlx5_7,mlx5_10,mlx5_11", "Found 4 SR-IOV allocated device(s)",
+			"  NCCL_SOCKET_IFNAME==eth0", "  GLOO_SOCKET_IFNAME=eth0", "  TP_SOCKET_IFNAME=eth0", "  NCCL_NET=IB", "  NCCL_IB_HCA==" + fourRails,
+			"  NCCL_IB_GID_INDEX unset", "  UCX_NET_DEVICES=" + fourRails, "  NVSHMEM_HCA_LIST=" + fourRails, "  NVSHMEM_ENABLE_NIC_PE_MAPPING=1",
+			"The same environment for other shells: . /run/railhead/env.sh",
+		}},
+		{"half of the VFs broken", "pod-half-broken", []string{
+			"Auto-detected allocated SR-IOV devices: mlx5_8,mlx5_13,mlx5_14,mlx5_15", "Found 4 SR-IOV allocated device(s)",
+			"fail: mlx5_9:1: given to this pod and not used: port 1 DOWN (Disabled) [port-active]",
+			"fail: mlx5_10: given to this pod and not used: uverbs10 not permitted [uverbs-openable]",
+			"fail: mlx5_11: given to this pod and not used: no port could be read [port-active]",
+			"fail: mlx5_12:1: given to this pod and not used: only link-local GIDs: net5 has no IP address [gid-usable]",
+		}},
+		{"physical functions", "host-baremetal-8x400", []string{
+			"Auto-detected RDMA devices: mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7", "Found 8 RDMA device(s)",
+			"  NCCL_SOCKET_IFNAME==eno1",
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			isFix := func(line string) bool { return strings.HasPrefix(line, "    ") }
+			lines := slices.DeleteFunc(s.run(t, tc.machine, "--", "true").lines(), isFix)
+			if len(lines) == 0 || !memlockLine.MatchString(lines[0]) {
+				t.Fatalf("the memory lock limit is not the first line: %q", lines)
+			}
+			for len(lines) > 0 && !strings.HasPrefix(lines[0], "Auto-detected ") {
+				lines = lines[1:]
+			}
+			for i := range lines {
+				lines[i], _, _ = strings.Cut(lines[i], "  # ")
+			}
+			if diff := cmp.Diff(tc.want, lines[:min(len(lines), len(tc.want))]); diff != "" {
+				t.Errorf("stderr (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func (s staged) quiet(t *testing.T) {
+	for _, args := range [][]string{{"-q"}, {"--quiet"}, {"--mode", "auto", "-q"}, {"--mode", "tcp", "-q"}} {
+		o := s.run(t, pod, append(args, "--", "true")...)
+		for _, line := range o.lines() {
+			if !strings.HasPrefix(line, " ") && !strings.Contains(line, string(launch.MemlockLimit)) {
+				t.Errorf("%v said %q", args, line)
+			}
+		}
+	}
+	o := run1(t, s.on(pod, []string{"RAILHEAD_QUIET=true", "NCCL_DEBUG=INFO"}, s.pod, "run", "--", "true"))
+	if strings.Contains(o.stderr, "Auto-detected") {
+		t.Errorf("RAILHEAD_QUIET=true said %s", o.stderr)
+	}
+}
+
+// fallback: mode auto without a rail says so once, whether quiet or not.
+func (s staged) fallback(t *testing.T) {
+	for _, args := range [][]string{{"--mode", "auto"}, {"--mode", "auto", "-q"}} {
+		o := s.run(t, "pod-no-rdma", append(args, "--", "echo", "started")...)
+		if o.code != 0 || o.stdout != "started\n" {
+			t.Errorf("%v: exit %d, stdout %q", args, o.code, o.stdout)
+		}
+		if n := strings.Count(o.stderr, "\nNO RDMA: training runs over TCP.\n"); n != 1 {
+			t.Errorf("%v: the block is there %d times:\n%s", args, n, o.stderr)
+		}
+		if n := strings.Count(o.stderr, "[device-allocated]"); n != 1 {
+			t.Errorf("%v: the reason is there %d times:\n%s", args, n, o.stderr)
+		}
+	}
+	o := s.run(t, pod, "--mode", "auto", "--", "true")
+	if strings.Contains(o.stderr, "NO RDMA") {
+		t.Errorf("the block is there with rails:\n%s", o.stderr)
+	}
+	for set, want := range map[string]string{
+		"NCCL_IB_DISABLE=1":      "NO RDMA: training runs over TCP.",
+		"NCCL_NET=socket":        "NO RDMA: training runs over TCP.",
+		"NCCL_IB_HCA==mlx5_0":    "RDMA AT RISK: NCCL may fall back to TCP or stop.",
+		"NCCL_SOCKET_IFNAME=foo": "RDMA AT RISK: NCCL may fall back to TCP or stop.",
+	} {
+		o := run1(t, s.on(pod, []string{set}, s.pod, "run", "-q", "--mode", "auto", "--", "echo", "started"))
+		name, _, _ := strings.Cut(set, "=")
+		if o.stdout != "started\n" || strings.Count(o.stderr, "\n"+want+"\n") != 1 || strings.Count(o.stderr, "fail: env/"+name) != 1 {
+			t.Errorf("%s: stdout %q, not once %q:\n%s", set, o.stdout, want, o.stderr)
+		}
+	}
+	plugin := run1(t, s.on("pod-no-rdma", []string{"NCCL_NET=AWS Libfabric"}, s.pod, "run", "-q", "--mode", "auto", "--", "sh", "-c", "echo $NCCL_NET"))
+	if plugin.stdout != "AWS Libfabric\n" || strings.Contains(plugin.stderr, "over TCP") || !strings.Contains(plugin.stderr, "\nNO RAIL: ") {
+		t.Errorf("network of a plugin: stdout %q:\n%s", plugin.stdout, plugin.stderr)
+	}
+}
+
+// files: a shell that comes later gets the command's environment.
+func (s staged) files(t *testing.T) {
+	const script = `cd /run/railhead && ls -A && env -i "$(command -v sh)" -c '. ./env.sh; env' | grep -E '^(NCCL|GLOO|TP|UCX|NVSHMEM)_'`
+	o := run1(t, s.on(pod, []string{"NCCL_IB_HCA==mlx5_6"}, s.pod, "run", "--override", "--", "sh", "-c", script))
+	want := slices.Sorted(slices.Values(append([]string{"env", "env.json", "env.sh", "nccl.conf"}, over(fourRails)...)))
+	if diff := cmp.Diff(want, slices.Sorted(strings.FieldsSeq(o.stdout))); diff != "" {
+		t.Errorf("(-want +got):\n%s\n%s", diff, o.stderr)
+	}
+}
+
+// nowhereToWrite: a container without a writable /run is started all the same, and promised nothing.
+func (s staged) nowhereToWrite(t *testing.T) {
+	o := run1(t, s.on(pod, nil, "sh", "-c", `touch /run/railhead && exec "$0" run -- echo started`, s.pod))
+	if o.code != 0 || o.stdout != "started\n" || strings.Contains(o.stderr, "other shells") {
+		t.Errorf("exit %d, stdout %q, stderr:\n%s", o.code, o.stdout, o.stderr)
+	}
+}

@@ -1,0 +1,219 @@
+package rail
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/host"
+)
+
+// recorded is a machine of testdata/hosts.
+func recorded(t *testing.T, name string) host.Snapshot {
+	t.Helper()
+	m, err := host.Open("../../testdata/hosts/" + name + ".txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Snapshot()
+}
+
+// unallocated takes away everything that says what the pod was given.
+func unallocated(s *host.Snapshot) {
+	maps.DeleteFunc(s.Env, func(name, _ string) bool { return strings.HasPrefix(name, "PCIDEVICE_") })
+	s.NetworkStatus, s.Claims, s.Functions = nil, nil, nil
+}
+
+// withoutNodes takes away the verbs nodes of the container; the kernel's list of verbs devices stays.
+func withoutNodes(s *host.Snapshot, names ...string) {
+	for i, u := range s.Uverbs {
+		if len(names) == 0 || slices.Contains(names, u.Name) {
+			s.Uverbs[i].Access = host.Missing
+		}
+	}
+}
+
+// virtual makes a device a virtual function of another one.
+func virtual(s *host.Snapshot, device string) {
+	for i, d := range s.Devices {
+		if d.Name == device {
+			d.Function.Value.PhysFn = host.Know(host.PCIAddress{Bus: 0xd9, Function: 1})
+			s.Devices[i] = d
+		}
+	}
+}
+
+// info is what the device plugin says of one device for RDMA.
+func info(address, device string) string {
+	return `{"` + address + `":{"generic":{"deviceID":"` + address + `"},"rdma":{"rdma_dev":"` + device + `"}}}`
+}
+
+// TestGiven: what was allocated, what of it is here, and what the rest is.
+func TestGiven(t *testing.T) {
+	for _, tc := range []struct {
+		name, machine string
+		scope         Scope
+		change        func(*host.Snapshot)
+		rails         string
+		missed        []string // faults of the pod, with the check
+		conflicts     []string
+		noRail        string // part of why there is none
+	}{
+		{
+			name: "InfiniBand and no node in the container", machine: "pod-infiniband-4vf",
+			change: func(s *host.Snapshot) { unallocated(s); withoutNodes(s) },
+			noRail: "this container was given none of the node's 4 RDMA devices",
+		},
+		{
+			name: "InfiniBand and nothing probed", machine: "pod-infiniband-4vf",
+			change: func(s *host.Snapshot) { unallocated(s); s.Uverbs, s.VerbsNodes = nil, host.Fact[int]{} },
+			rails:  "mlx5_6,mlx5_7,mlx5_10,mlx5_11",
+		},
+		{
+			name: "InfiniBand without ib_uverbs", machine: "pod-infiniband-4vf",
+			change: func(s *host.Snapshot) { unallocated(s); s.Uverbs, s.VerbsNodes = nil, host.Know(0) },
+			noRail: "its module ib_uverbs is not loaded",
+		},
+		{
+			name: "allocated InfiniBand whose nodes are missing", machine: "pod-infiniband-4vf",
+			change: func(s *host.Snapshot) { withoutNodes(s) },
+			missed: []string{"mlx5_6 uverbs-openable", "mlx5_7 uverbs-openable", "mlx5_10 uverbs-openable", "mlx5_11 uverbs-openable"},
+			noRail: "none of 4 RDMA devices is usable",
+		},
+		{
+			name: "name that another function bears, InfiniBand", machine: "pod-infiniband-4vf",
+			change: func(s *host.Snapshot) {
+				unallocated(s)
+				s.Env["PCIDEVICE_X"], s.Env["PCIDEVICE_X_INFO"] = "0000:1a:00.7", info("0000:1a:00.7", "mlx5_7")
+			},
+			missed:    []string{"mlx5_7:1 allocation-consistent"},
+			conflicts: []string{"allocation-consistent mlx5_7", "foreign-hca-hidden pod"},
+			noRail:    "mlx5_7:1: allocated as 0000:1a:00.7, but it sits at 0000:2f:00.2",
+		},
+		{
+			name: "name that another function bears, RoCE with the pod's address", machine: "pod-roce-4vf",
+			change: func(s *host.Snapshot) {
+				unallocated(s)
+				s.Env["PCIDEVICE_X"], s.Env["PCIDEVICE_X_INFO"] = "0000:1a:00.6", info("0000:1a:00.6", "mlx5_7")
+			},
+			rails:     "mlx5_7",
+			conflicts: []string{"allocation-consistent mlx5_7", "foreign-hca-hidden pod"},
+		},
+		{
+			name: "shared plugin beside an allocation without a node", machine: "pod-shared-plugin",
+			change: func(s *host.Snapshot) { s.Env["PCIDEVICE_X"] = "0000:9a:00.0" },
+			rails:  "mlx5_0,mlx5_1", missed: []string{"mlx5_2 uverbs-openable"},
+		},
+		{
+			name: "shared plugin beside an allocation with a node", machine: "pod-shared-plugin",
+			change: func(s *host.Snapshot) { s.Env["PCIDEVICE_X"] = "0000:1a:00.0" },
+			rails:  "mlx5_0", conflicts: []string{"foreign-hca-hidden pod"},
+		},
+		{
+			name: "function for DPDK beside the rails", machine: "pod-roce-4vf",
+			change: func(s *host.Snapshot) {
+				s.Env["PCIDEVICE_X"] = "0000:77:02.0"
+				s.Env["PCIDEVICE_X_INFO"] = `{"0000:77:02.0":{"generic":{"deviceID":"0000:77:02.0"},"vfio":{"mount":"/dev/vfio/vfio"}}}`
+			},
+			rails: "mlx5_6,mlx5_7,mlx5_10,mlx5_11",
+		},
+		{
+			name: "function for DPDK by its driver alone", machine: "pod-roce-4vf",
+			change: func(s *host.Snapshot) {
+				s.Env["PCIDEVICE_X"] = "0000:77:02.0"
+				s.Functions = []host.Function{{Address: host.PCIAddress{Bus: 0x77, Slot: 2}, Present: true, Driver: host.Know("vfio-pci")}}
+			},
+			rails: "mlx5_6,mlx5_7,mlx5_10,mlx5_11",
+		},
+		{
+			name: "interface without RDMA beside the rails", machine: "pod-roce-4vf",
+			change: func(s *host.Snapshot) {
+				s.Env["PCIDEVICE_X"] = "0000:77:02.0"
+				s.Env["PCIDEVICE_X_INFO"] = `{"0000:77:02.0":{"generic":{"deviceID":"0000:77:02.0"}}}`
+				s.Functions = []host.Function{{Address: host.PCIAddress{Bus: 0x77, Slot: 2}, Present: true, Driver: host.Know("iavf")}}
+			},
+			rails: "mlx5_6,mlx5_7,mlx5_10,mlx5_11",
+		},
+		{
+			name: "function that is gone beside the rails", machine: "pod-roce-4vf",
+			change: func(s *host.Snapshot) { s.Env["PCIDEVICE_X"] = "0000:77:02.0" },
+			rails:  "mlx5_6,mlx5_7,mlx5_10,mlx5_11", missed: []string{"0000:77:02.0 device-allocated"},
+		},
+		{
+			name: "two of the pod's four in another container", machine: "pod-roce-4vf",
+			change: func(s *host.Snapshot) {
+				maps.DeleteFunc(s.Env, func(name, _ string) bool { return strings.Contains(name, "ENO7") || strings.Contains(name, "ENO8") })
+				withoutNodes(s, "uverbs10", "uverbs11")
+			},
+			rails: "mlx5_6,mlx5_7",
+		},
+		{
+			name: "all of the pod's in another container", machine: "pod-roce-4vf",
+			change: func(s *host.Snapshot) {
+				maps.DeleteFunc(s.Env, func(name, _ string) bool { return strings.HasPrefix(name, "PCIDEVICE_") })
+				withoutNodes(s)
+			},
+			noRail: "this container was given none of the node's 12 RDMA devices",
+		},
+		{
+			name: "one virtual function of a bare-metal node", machine: "host-baremetal-8x400",
+			change: func(s *host.Snapshot) { virtual(s, "mlx5_7") },
+			rails:  "mlx5_7", conflicts: []string{"device-allocated pod"},
+		},
+		{
+			name: "one virtual function of a bare-metal node, host's asked for", machine: "host-baremetal-8x400", scope: Host,
+			change: func(s *host.Snapshot) { virtual(s, "mlx5_7") },
+			rails:  "mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6",
+		},
+		{
+			name: "one virtual function of a bare-metal node, which is down", machine: "host-baremetal-8x400",
+			change: func(s *host.Snapshot) { virtual(s, "mlx5_7"); s.Devices[7].Ports[0].State = host.Know("DOWN") },
+			noRail: "no virtual function is usable here, but physical ones are (mlx5_0, ",
+		},
+		{
+			name: "virtual functions where the host's are asked for", machine: "pod-exclusive-netns", scope: Host,
+			change: unallocated,
+			noRail: "only virtual functions are usable here (mlx5_6, mlx5_7, mlx5_10, mlx5_11), and --scope host takes the physical ones",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := recorded(t, tc.machine)
+			tc.change(&s)
+			r := Resolve(s, cmp.Or(tc.scope, Pod))
+			if got := strings.Join(r.Devices(), ","); got != tc.rails {
+				t.Errorf("rails %s, want %s", got, tc.rails)
+			}
+			var missed, conflicts []string
+			for _, away := range r.TurnedAway {
+				if away.Missed {
+					missed = append(missed, away.Name()+" "+string(away.Cause))
+				}
+			}
+			for _, f := range r.Conflicts {
+				conflicts = append(conflicts, string(f.Check)+" "+string(f.Subject))
+			}
+			if diff := gocmp.Diff(tc.missed, missed); diff != "" {
+				t.Errorf("faults (-want +got):\n%s", diff)
+			}
+			if diff := gocmp.Diff(tc.conflicts, conflicts); diff != "" {
+				t.Errorf("conflicts (-want +got):\n%s", diff)
+			}
+			if tc.noRail != "" && !strings.Contains(r.NoRail(s).Summary, tc.noRail) {
+				t.Errorf("no rail: %q, want %q", r.NoRail(s).Summary, tc.noRail)
+			}
+		})
+	}
+}
+
+// TestSelfAdmitsNoNIC: no distance between two functions is within Self.
+func TestSelfAdmitsNoNIC(t *testing.T) {
+	for _, d := range []Distance{PIX, PXB, PHB, NODE, SYS, Unmeasured} {
+		if !d.Farther(Self) {
+			t.Errorf("%s is not farther than %s", d, Self)
+		}
+	}
+}
