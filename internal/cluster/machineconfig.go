@@ -4,23 +4,25 @@ import "time"
 
 // Pool is one MachineConfigPool (openshift/api machineconfiguration/v1).
 type Pool struct {
-	Name           string            `json:"name"`
-	NodeSelector   map[string]string `json:"nodeSelector,omitempty"` // matchLabels
-	ConfigSelector Selector          `json:"configSelector,omitzero"`
-	Paused         bool              `json:"paused,omitempty"`
-	MaxUnavailable string            `json:"maxUnavailable,omitempty"` // "1", "10%"; empty: 1
-	Target         string            `json:"target"`                   // spec.configuration.name
-	Current        string            `json:"current"`                  // status.configuration.name
-	TargetSources  []string          `json:"targetSources,omitempty"`  // MachineConfigs in the target
-	CurrentSources []string          `json:"currentSources,omitempty"` // MachineConfigs in the current
-	Machines       int               `json:"machines"`
-	Updated        int               `json:"updated"`
-	Ready          int               `json:"ready"`
-	Unavailable    int               `json:"unavailable"`
-	Degraded       int               `json:"degraded"`
-	Generation     int64             `json:"generation"`
-	Observed       int64             `json:"observed"` // status.observedGeneration
-	Conditions     []Condition       `json:"conditions,omitempty"`
+	Name            string            `json:"name"`
+	NodeSelector    map[string]string `json:"nodeSelector,omitempty"`    // matchLabels
+	NodeExpressions []Requirement     `json:"nodeExpressions,omitempty"` // matchExpressions of the node selector
+	ConfigSelector  Selector          `json:"configSelector,omitzero"`
+	Annotations     map[string]string `json:"annotations,omitempty"` // railhead.dev/* only
+	Paused          bool              `json:"paused,omitempty"`
+	MaxUnavailable  string            `json:"maxUnavailable,omitempty"` // "1", "10%"; empty: 1
+	Target          string            `json:"target"`                   // spec.configuration.name
+	Current         string            `json:"current"`                  // status.configuration.name
+	TargetSources   []string          `json:"targetSources,omitempty"`  // MachineConfigs in the target
+	CurrentSources  []string          `json:"currentSources,omitempty"` // MachineConfigs in the current
+	Machines        int               `json:"machines"`
+	Updated         int               `json:"updated"`
+	Ready           int               `json:"ready"`
+	Unavailable     int               `json:"unavailable"`
+	Degraded        int               `json:"degraded"`
+	Generation      int64             `json:"generation"`
+	Observed        int64             `json:"observed"` // status.observedGeneration
+	Conditions      []Condition       `json:"conditions,omitempty"`
 }
 
 // Selector is a label selector.

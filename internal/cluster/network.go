@@ -41,6 +41,7 @@ type SriovPolicy struct {
 
 // SriovNode is one SriovNetworkNodeState.
 type SriovNode struct {
+	Namespace  string           `json:"namespace,omitempty"` // the operator's own
 	Node       string           `json:"node"`
 	SyncStatus string           `json:"syncStatus"` // Succeeded, InProgress, Failed
 	SyncError  string           `json:"syncError,omitempty"`
@@ -58,6 +59,7 @@ type SriovInterface struct {
 	LinkSpeed string `json:"linkSpeed,omitempty"` // 400000 Mb/s
 	LinkType  string `json:"linkType,omitempty"`  // ETH, IB
 	LinkState string `json:"linkState,omitempty"` // up, down
+	MAC       string `json:"mac,omitempty"`
 	MTU       int    `json:"mtu,omitempty"`
 	TotalVFs  int    `json:"totalVfs,omitempty"`
 	VFs       int    `json:"numVfs,omitempty"`

@@ -19,7 +19,8 @@ type Node struct {
 	Kernel        string            `json:"kernel,omitempty"`
 	Runtime       string            `json:"runtime,omitempty"` // cri-o://1.34.2
 	Kubelet       string            `json:"kubelet,omitempty"`
-	Address       string            `json:"address,omitempty"` // InternalIP
+	Address       string            `json:"address,omitempty"`    // InternalIP
+	GatewayMAC    string            `json:"gatewayMAC,omitempty"` // of the NIC that carries the default network: mac-address of annotation k8s.ovn.org/l3-gateway-config
 	Allocatable   Resources         `json:"allocatable"`
 	MachineConfig NodeConfig        `json:"machineConfig,omitzero"`
 }

@@ -34,6 +34,7 @@ type Container struct {
 	Waiting  string `json:"waiting,omitempty"`  // reason: ImagePullBackOff, CreateContainerConfigError
 	Message  string `json:"message,omitempty"`  // of waiting or of the last termination
 	ExitCode *int   `json:"exitCode,omitempty"` // of the present or the last termination
+	Ended    string `json:"ended,omitempty"`    // reason of that termination: Completed, Error, OOMKilled, StartError
 }
 
 // Finished reports whether the pod holds no resources any more.

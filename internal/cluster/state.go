@@ -146,3 +146,13 @@ func find[T any](all []T, is func(T) bool) (T, bool) {
 	var none T
 	return none, false
 }
+
+// Join adds lists that were read later to those that were not read.
+func (s State) Join(later State) State {
+	s.Read = slices.Concat(s.Read, later.Read)
+	s.Problems = slices.Concat(s.Problems, later.Problems)
+	s.MachineConfigs = append(s.MachineConfigs, later.MachineConfigs...)
+	s.SCCs = append(s.SCCs, later.SCCs...)
+	s.SCCGrants = append(s.SCCGrants, later.SCCGrants...)
+	return s
+}

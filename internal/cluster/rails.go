@@ -1,0 +1,249 @@
+package cluster
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Offer is one resource of the nodes through which pods get RDMA devices.
+type Offer struct {
+	Resource string           `json:"resource"` // openshift.io/eno5np0rdma
+	PerNode  map[string]int64 `json:"perNode"`  // allocatable by node, also where a node names it with 0
+	Why      []string         `json:"why"`      // what says that it is RDMA
+}
+
+// Nodes are the nodes that offer at least one, sorted.
+func (o Offer) Nodes() []string { return offering(o.PerNode) }
+
+func offering(perNode map[string]int64) []string {
+	var nodes []string
+	for _, name := range slices.Sorted(maps.Keys(perNode)) {
+		if perNode[name] > 0 {
+			nodes = append(nodes, name)
+		}
+	}
+	return nodes
+}
+
+// RDMAOffers are the resources of nodes through which pods get RDMA devices, sorted by name. Devices that DRA drivers
+// offer are no resources: they are in DRAOffers.
+func (s State) RDMAOffers() []Offer {
+	perResource := map[string]map[string]int64{}
+	for _, n := range s.Nodes {
+		for resource, count := range n.Allocatable {
+			if perResource[resource] == nil {
+				perResource[resource] = map[string]int64{}
+			}
+			perResource[resource][n.Name] = count
+		}
+	}
+	var offers []Offer
+	for _, resource := range slices.Sorted(maps.Keys(perResource)) {
+		if why, not := s.rdmaEvidence(resource); len(why) > 0 && not == "" {
+			offers = append(offers, Offer{Resource: resource, PerNode: perResource[resource], Why: why})
+		}
+	}
+	return offers
+}
+
+// DRAOffer is the RDMA devices that one DRA driver offers, counted by node.
+type DRAOffer struct {
+	Driver  string           `json:"driver"`
+	PerNode map[string]int64 `json:"perNode"`
+}
+
+// DRAOffers are the RDMA devices in the cluster's ResourceSlices, by driver. Pods get them by claims, not by resources.
+func (s State) DRAOffers() []DRAOffer {
+	perDriver := map[string]map[string]int64{}
+	for _, d := range s.DRADevices {
+		if !d.RDMA {
+			continue
+		}
+		if perDriver[d.Driver] == nil {
+			perDriver[d.Driver] = map[string]int64{}
+		}
+		perDriver[d.Driver][d.Node]++
+	}
+	var offers []DRAOffer
+	for _, driver := range slices.Sorted(maps.Keys(perDriver)) {
+		offers = append(offers, DRAOffer{Driver: driver, PerNode: perDriver[driver]})
+	}
+	return offers
+}
+
+// deviceTypes are the CNI plugins that move a device of the node, with its RDMA device, into the pod.
+var deviceTypes = []string{"sriov", "ib-sriov", "host-device"}
+
+// rdmaName matches the base names that administrators commonly give to RDMA resources: rdma_shared_device_a, mlx5_0,
+// hca_shared_devices, roce_gdr.
+var rdmaName = regexp.MustCompile(`(?i)rdma|roce|infiniband|mlx|mellanox|(^|[^a-z])hca`)
+
+// rdmaEvidence returns what says that a resource is RDMA, and what says that it is not.
+func (s State) rdmaEvidence(resource string) (why []string, not string) {
+	prefix, base, qualified := strings.Cut(resource, "/")
+	if !qualified || IsGPU(resource) || strings.HasPrefix(resource, "hugepages-") {
+		return nil, ""
+	}
+	policies, plain := 0, ""
+	for _, p := range s.SriovPolicies {
+		if p.ResourceName != base {
+			continue
+		}
+		policies++
+		if p.RDMA && p.DeviceType != "vfio-pci" {
+			why = append(why, "SriovNetworkNodePolicy "+p.Name+" has isRdma: true")
+		} else if plain == "" {
+			plain = fmt.Sprintf("SriovNetworkNodePolicy %s has isRdma: %t, deviceType: %s", p.Name, p.RDMA, orDefault(p.DeviceType, "netdevice"))
+		}
+	}
+	if policies > 0 && len(why) == 0 {
+		return nil, plain
+	}
+	for _, n := range s.Networks {
+		if n.Resource == resource && slices.Contains(deviceTypes, n.Type) {
+			why = append(why, fmt.Sprintf("NetworkAttachmentDefinition %s/%s of type %s names it", n.Namespace, n.Name, n.Type))
+			break // the first of many copies says it all
+		}
+	}
+	if prefix == "rdma" {
+		why = append(why, "prefix rdma/ of the shared RDMA device plugin")
+	}
+	if rdmaName.MatchString(base) {
+		why = append(why, "its name")
+	}
+	return why, ""
+}
+
+func orDefault(value, otherwise string) string {
+	if value == "" {
+		return otherwise
+	}
+	return value
+}
+
+// Rail is one network attachment of a namespace, as a way for pods to get an RDMA device.
+type Rail struct {
+	Namespace string           `json:"namespace"`
+	Network   string           `json:"network"`            // name of the NetworkAttachmentDefinition
+	Resource  string           `json:"resource,omitempty"` // openshift.io/eno5np0rdma
+	Type      string           `json:"type,omitempty"`
+	RDMA      bool             `json:"rdma"`              // it is meant to bring an RDMA device
+	PerNode   map[string]int64 `json:"perNode,omitempty"` // allocatable by node
+	Reason    string           `json:"reason,omitempty"`  // why no pod gets an RDMA device through it; "" when it does
+}
+
+// Usable reports whether pods get an RDMA device through it, as far as is known.
+func (r Rail) Usable() bool { return r.Reason == "" }
+
+// Nodes are the nodes that offer at least one of its resource, sorted.
+func (r Rail) Nodes() []string { return offering(r.PerNode) }
+
+// Rails are the network attachments of a namespace in the order of their names, those that give no RDMA device with the
+// reason.
+func (s State) Rails(namespace string) []Rail {
+	var rails []Rail
+	for _, n := range s.Networks {
+		if n.Namespace != namespace {
+			continue
+		}
+		r := Rail{Namespace: n.Namespace, Network: n.Name, Resource: n.Resource, Type: n.Type}
+		for _, node := range s.Nodes {
+			if count, named := node.Allocatable[n.Resource]; named {
+				if r.PerNode == nil {
+					r.PerNode = map[string]int64{}
+				}
+				r.PerNode[node.Name] = count
+			}
+		}
+		why, not := s.rdmaEvidence(n.Resource)
+		r.RDMA = not == "" && (len(why) > 0 || slices.Contains(deviceTypes, n.Type))
+		r.Reason = s.noRail(n, r)
+		rails = append(rails, r)
+	}
+	slices.SortFunc(rails, func(a, b Rail) int { return strings.Compare(a.Network, b.Network) })
+	return rails
+}
+
+// UsableRails are the rails of a namespace through which pods get RDMA devices.
+func (s State) UsableRails(namespace string) []Rail {
+	return slices.DeleteFunc(s.Rails(namespace), func(r Rail) bool { return !r.Usable() })
+}
+
+// noRail is why pods get no RDMA device through an attachment.
+func (s State) noRail(n Network, r Rail) string {
+	why, not := s.rdmaEvidence(n.Resource)
+	switch {
+	case n.Broken != "":
+		return "its configuration cannot be read: " + n.Broken
+	case n.Resource == "":
+		return "no annotation k8s.v1.cni.cncf.io/resourceName: no device comes with it"
+	case not != "":
+		return n.Resource + " is not RDMA: " + not
+	case len(why) == 0:
+		return "nothing says that " + n.Resource + " is RDMA"
+	case s.Knows(Nodes) && len(r.PerNode) == 0:
+		return "no node offers " + n.Resource
+	case s.Knows(Nodes) && len(r.Nodes()) == 0:
+		return fmt.Sprintf("0 of %s on %s", n.Resource, listed(slices.Sorted(maps.Keys(r.PerNode))))
+	}
+	return ""
+}
+
+// listed lists few names and counts many.
+func listed(names []string) string {
+	const shown = 4
+	if len(names) <= shown+1 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+}
+
+// Nearest are the names most like one, the best first: those that a slip of the pen leads to.
+func Nearest(name string, among []string) []string {
+	_, base, _ := strings.Cut(name, "/")
+	type candidate struct {
+		name     string
+		distance int
+	}
+	var near []candidate
+	for _, other := range among {
+		_, otherBase, _ := strings.Cut(other, "/")
+		distance := edits(name, other)
+		if base != "" && otherBase != "" {
+			distance = min(distance, edits(base, otherBase)) // openshift.io/x for nvidia.com/x
+		}
+		if other != name && distance <= max(2, len(orDefault(base, name))/3) {
+			near = append(near, candidate{other, distance})
+		}
+	}
+	slices.SortStableFunc(near, func(a, b candidate) int { return a.distance - b.distance })
+	var names []string
+	for _, c := range near[:min(len(near), 3)] {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// edits is the Levenshtein distance of two names.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

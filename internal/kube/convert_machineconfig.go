@@ -1,0 +1,149 @@
+package kube
+
+import (
+	"path"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+// crioFolder holds what CRI-O is configured by; of a MachineConfig's files only those in it are kept.
+const crioFolder = "/etc/crio/"
+
+// machineConfigPool is what is read of a MachineConfigPool (openshift/api machineconfiguration/v1 types.go).
+type machineConfigPool struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		NodeSelector          *metav1.LabelSelector `json:"nodeSelector"`
+		MachineConfigSelector *metav1.LabelSelector `json:"machineConfigSelector"`
+		Paused                bool                  `json:"paused"`
+		MaxUnavailable        *intstr.IntOrString   `json:"maxUnavailable"`
+		Configuration         poolConfiguration     `json:"configuration"`
+	} `json:"spec"`
+	Status struct {
+		Configuration           poolConfiguration `json:"configuration"`
+		MachineCount            int               `json:"machineCount"`
+		UpdatedMachineCount     int               `json:"updatedMachineCount"`
+		ReadyMachineCount       int               `json:"readyMachineCount"`
+		UnavailableMachineCount int               `json:"unavailableMachineCount"`
+		DegradedMachineCount    int               `json:"degradedMachineCount"`
+		ObservedGeneration      int64             `json:"observedGeneration"`
+		Conditions              []poolCondition   `json:"conditions"`
+	} `json:"status"`
+}
+
+type poolConfiguration struct {
+	Name   string `json:"name"`
+	Source []struct {
+		Name string `json:"name"`
+	} `json:"source"`
+}
+
+type poolCondition struct {
+	Type               string    `json:"type"`
+	Status             string    `json:"status"`
+	Reason             string    `json:"reason"`
+	Message            string    `json:"message"`
+	LastTransitionTime time.Time `json:"lastTransitionTime"`
+}
+
+func convertPool(p *machineConfigPool) cluster.Pool {
+	nodes := selector(p.Spec.NodeSelector)
+	pool := cluster.Pool{
+		Name:            p.Name,
+		Paused:          p.Spec.Paused,
+		ConfigSelector:  selector(p.Spec.MachineConfigSelector),
+		NodeSelector:    nodes.MatchLabels,
+		NodeExpressions: nodes.MatchExpressions,
+		Annotations:     ours(p.Annotations),
+		Target:          p.Spec.Configuration.Name,
+		Current:         p.Status.Configuration.Name,
+		TargetSources:   p.Spec.Configuration.sources(),
+		CurrentSources:  p.Status.Configuration.sources(),
+		Machines:        p.Status.MachineCount,
+		Updated:         p.Status.UpdatedMachineCount,
+		Ready:           p.Status.ReadyMachineCount,
+		Unavailable:     p.Status.UnavailableMachineCount,
+		Degraded:        p.Status.DegradedMachineCount,
+		Generation:      p.Generation,
+		Observed:        p.Status.ObservedGeneration,
+	}
+	if m := p.Spec.MaxUnavailable; m != nil {
+		pool.MaxUnavailable = m.String()
+	}
+	for _, c := range p.Status.Conditions {
+		pool.Conditions = append(pool.Conditions, cluster.Condition{
+			Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, Since: c.LastTransitionTime,
+		})
+	}
+	return pool
+}
+
+// ours are the annotations that plans write: others of a pool can be as long as they like.
+func ours(annotations map[string]string) map[string]string {
+	var kept map[string]string
+	for name, value := range annotations {
+		if strings.HasPrefix(name, "railhead.dev/") {
+			if kept == nil {
+				kept = map[string]string{}
+			}
+			kept[name] = value
+		}
+	}
+	return kept
+}
+
+func (c poolConfiguration) sources() []string {
+	var names []string
+	for _, s := range c.Source {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func selector(s *metav1.LabelSelector) cluster.Selector {
+	if s == nil {
+		return cluster.Selector{}
+	}
+	converted := cluster.Selector{MatchLabels: s.MatchLabels}
+	for _, e := range s.MatchExpressions {
+		converted.MatchExpressions = append(converted.MatchExpressions,
+			cluster.Requirement{Key: e.Key, Operator: string(e.Operator), Values: e.Values})
+	}
+	return converted
+}
+
+// machineConfig is what is read of a MachineConfig. Its config is Ignition 3.x; in 2.x, which old ones hold, the files
+// are in the same place.
+type machineConfig struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		KernelArguments []string `json:"kernelArguments"`
+		Config          struct {
+			Storage struct {
+				Files []ignitionFile `json:"files"`
+			} `json:"storage"`
+		} `json:"config"`
+	} `json:"spec"`
+}
+
+// convertMachineConfig keeps the kernel arguments and CRI-O's files: a rendered MachineConfig has 150 KB of others.
+func convertMachineConfig(m *machineConfig) cluster.MachineConfig {
+	config := cluster.MachineConfig{
+		Name:            m.Name,
+		Labels:          m.Labels,
+		KernelArguments: m.Spec.KernelArguments,
+		// machine-config-operator pkg/controller/render/hash.go names what it renders rendered-<pool>-<hash>
+		Rendered: strings.HasPrefix(m.Name, "rendered-"),
+	}
+	for _, f := range m.Spec.Config.Storage.Files {
+		if strings.HasPrefix(path.Clean(f.Path), crioFolder) {
+			config.Files = append(config.Files, f.read())
+		}
+	}
+	return config
+}

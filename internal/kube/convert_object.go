@@ -1,0 +1,40 @@
+package kube
+
+import (
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+// fields is any JSON object; its whole numbers are int64, as those of unstructured objects are.
+type fields map[string]any
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *fields) UnmarshalJSON(raw []byte) error {
+	return utiljson.Unmarshal(raw, (*map[string]any)(f))
+}
+
+// anyObject is an object of any kind.
+type anyObject struct{ unstructured.Unstructured }
+
+// UnmarshalJSON implements json.Unmarshaler. Objects in a list of a built-in kind lack apiVersion and kind.
+func (o *anyObject) UnmarshalJSON(raw []byte) error {
+	return utiljson.Unmarshal(raw, &o.Object)
+}
+
+// objectOf returns the conversion for objects of a kind. What a controller made of ours carries our labels too: it is no
+// object that Railhead wrote.
+func objectOf(apiVersion, kind string) func(*anyObject) *cluster.Object {
+	return func(o *anyObject) *cluster.Object {
+		if metav1.GetControllerOf(o) != nil {
+			return nil
+		}
+		o.SetAPIVersion(apiVersion)
+		o.SetKind(kind)
+		o.SetManagedFields(nil)
+		return &cluster.Object{APIVersion: apiVersion, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(), Fields: o.Object}
+	}
+}

@@ -1,0 +1,141 @@
+package kube
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan"
+)
+
+// convertPod keeps of a pod what says where it is and what it holds. A large cluster has ten thousand: their labels,
+// annotations and containers are left out.
+func convertPod(p *corev1.Pod) cluster.Pod {
+	pod := cluster.Pod{
+		Namespace:      p.Namespace,
+		Name:           p.Name,
+		UID:            string(p.UID),
+		Owner:          owner(p.OwnerReferences),
+		Node:           p.Spec.NodeName,
+		Phase:          string(p.Status.Phase),
+		Reason:         p.Status.Reason,
+		Message:        p.Status.Message,
+		Deleted:        p.DeletionTimestamp != nil,
+		Requests:       podRequests(&p.Spec),
+		ServiceAccount: p.Spec.ServiceAccountName,
+		IP:             p.Status.PodIP,
+	}
+	for _, c := range p.Status.Conditions {
+		switch {
+		case c.Type == corev1.PodReady:
+			pod.Ready = c.Status == corev1.ConditionTrue
+		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse:
+			pod.Unscheduled = c.Message
+		}
+	}
+	return pod
+}
+
+// convertJobPod keeps of a job's pod what says why it does not run, too.
+func convertJobPod(p *corev1.Pod) cluster.Pod {
+	pod := convertPod(p)
+	pod.Labels, pod.Annotations = p.Labels, p.Annotations
+	pod.Containers = append(containers(p.Spec.InitContainers, p.Status.InitContainerStatuses),
+		containers(p.Spec.Containers, p.Status.ContainerStatuses)...)
+	for i := range p.Spec.InitContainers {
+		pod.Containers[i].Init = true
+	}
+	return pod
+}
+
+// podOf returns the conversion for the pods of a job; without one all are kept lightly.
+func podOf(w Want) func(*corev1.Pod) cluster.Pod {
+	return func(p *corev1.Pod) cluster.Pod {
+		if w.Job != "" && p.Labels[plan.LabelInstance] == w.Job && (w.Namespace == "" || p.Namespace == w.Namespace) {
+			return convertJobPod(p)
+		}
+		return convertPod(p)
+	}
+}
+
+// owner is the controller that made an object: StatefulSet/h-kim.
+func owner(references []metav1.OwnerReference) string {
+	for _, r := range references {
+		if r.Controller != nil && *r.Controller {
+			return r.Kind + "/" + r.Name
+		}
+	}
+	return ""
+}
+
+func containers(specs []corev1.Container, statuses []corev1.ContainerStatus) []cluster.Container {
+	state := make(map[string]corev1.ContainerStatus, len(statuses))
+	for _, s := range statuses {
+		state[s.Name] = s
+	}
+	all := make([]cluster.Container, 0, len(specs))
+	for _, spec := range specs {
+		all = append(all, container(spec, state[spec.Name]))
+	}
+	return all
+}
+
+func container(spec corev1.Container, s corev1.ContainerStatus) cluster.Container {
+	c := cluster.Container{Name: spec.Name, Image: spec.Image, Ready: s.Ready, Running: s.State.Running != nil, Restarts: int(s.RestartCount)}
+	ended := s.State.Terminated
+	if ended == nil {
+		ended = s.LastTerminationState.Terminated
+	}
+	if ended != nil {
+		code := int(ended.ExitCode)
+		c.ExitCode, c.Ended, c.Message = &code, ended.Reason, ended.Message
+	}
+	if w := s.State.Waiting; w != nil {
+		c.Waiting = w.Reason
+		if w.Message != "" {
+			c.Message = w.Message
+		}
+	}
+	return c
+}
+
+// podRequests is what the scheduler reckons a pod with: the larger of what its containers ask for together and what any
+// init container asks for beside the sidecars started before it; sidecars (init containers that restart always) count
+// on. What the pod as a whole asks for stands above both, and the overhead of its runtime class comes on top
+// (kubernetes pkg: k8s.io/component-helpers/resource/helpers.go, PodRequests).
+func podRequests(spec *corev1.PodSpec) cluster.Resources {
+	total, sidecars, peak := cluster.Resources{}, cluster.Resources{}, cluster.Resources{}
+	for _, c := range spec.Containers {
+		total.Add(resources(c.Resources.Requests))
+	}
+	for _, c := range spec.InitContainers {
+		asks := cluster.Resources{}
+		asks.Add(resources(c.Resources.Requests))
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			total.Add(asks)
+			sidecars.Add(asks)
+			raise(peak, sidecars)
+			continue
+		}
+		asks.Add(sidecars)
+		raise(peak, asks)
+	}
+	raise(total, peak)
+	if spec.Resources != nil {
+		for name, n := range resources(spec.Resources.Requests) {
+			total[name] = n
+		}
+	}
+	total.Add(resources(spec.Overhead))
+	if len(total) == 0 {
+		return nil
+	}
+	return total
+}
+
+// raise lifts each number to that of another set.
+func raise(r, least cluster.Resources) {
+	for name, n := range least {
+		r[name] = max(r[name], n)
+	}
+}

@@ -1,0 +1,110 @@
+package kube
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+// sriovNetwork is what is read of a SriovNetwork or SriovIBNetwork (sriov-network-operator api/v1).
+type sriovNetwork struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              fields `json:"spec"`
+}
+
+// sriovNetworkOf returns the conversion for one of the two kinds.
+func sriovNetworkOf(kind string) func(*sriovNetwork) cluster.SriovNetwork {
+	return func(n *sriovNetwork) cluster.SriovNetwork {
+		target, _ := n.Spec["networkNamespace"].(string)
+		resource, _ := n.Spec["resourceName"].(string)
+		return cluster.SriovNetwork{
+			Kind: kind, Namespace: n.Namespace, Name: n.Name, TargetNamespace: target, ResourceName: resource, Spec: n.Spec,
+		}
+	}
+}
+
+// sriovPolicy is what is read of a SriovNetworkNodePolicy.
+type sriovPolicy struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		ResourceName string            `json:"resourceName"`
+		NodeSelector map[string]string `json:"nodeSelector"`
+		NumVfs       int               `json:"numVfs"`
+		NicSelector  struct {
+			Vendor      string   `json:"vendor"`
+			DeviceID    string   `json:"deviceID"`
+			PfNames     []string `json:"pfNames"`
+			RootDevices []string `json:"rootDevices"`
+		} `json:"nicSelector"`
+		DeviceType string `json:"deviceType"`
+		IsRdma     bool   `json:"isRdma"`
+		LinkType   string `json:"linkType"`
+		Mtu        int    `json:"mtu"`
+	} `json:"spec"`
+}
+
+func convertPolicy(p *sriovPolicy) cluster.SriovPolicy {
+	return cluster.SriovPolicy{
+		Namespace:    p.Namespace,
+		Name:         p.Name,
+		ResourceName: p.Spec.ResourceName,
+		NodeSelector: p.Spec.NodeSelector,
+		VFs:          p.Spec.NumVfs,
+		PFs:          p.Spec.NicSelector.PfNames,
+		RootDevices:  p.Spec.NicSelector.RootDevices,
+		Vendor:       p.Spec.NicSelector.Vendor,
+		DeviceID:     p.Spec.NicSelector.DeviceID,
+		DeviceType:   p.Spec.DeviceType,
+		RDMA:         p.Spec.IsRdma,
+		LinkType:     p.Spec.LinkType,
+		MTU:          p.Spec.Mtu,
+	}
+}
+
+// sriovNodeState is what is read of a SriovNetworkNodeState, which has the name of its node.
+type sriovNodeState struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Status            struct {
+		SyncStatus    string `json:"syncStatus"`
+		LastSyncError string `json:"lastSyncError"`
+		RdmaMode      string `json:"rdmaMode"` // until 1.3; system.rdmaMode since
+		System        struct {
+			RdmaMode string `json:"rdmaMode"`
+		} `json:"system"`
+		Interfaces []struct {
+			Name           string `json:"name"`
+			PciAddress     string `json:"pciAddress"`
+			Vendor         string `json:"vendor"`
+			DeviceID       string `json:"deviceID"`
+			Driver         string `json:"driver"`
+			LinkSpeed      string `json:"linkSpeed"`
+			LinkType       string `json:"linkType"`
+			LinkAdminState string `json:"linkAdminState"`
+			Mac            string `json:"mac"`
+			Mtu            int    `json:"mtu"`
+			TotalVfs       int    `json:"totalvfs"`
+			NumVfs         int    `json:"numVfs"`
+		} `json:"interfaces"`
+	} `json:"status"`
+}
+
+func convertSriovNode(n *sriovNodeState) cluster.SriovNode {
+	node := cluster.SriovNode{
+		Namespace:  n.Namespace,
+		Node:       n.Name,
+		SyncStatus: n.Status.SyncStatus,
+		SyncError:  n.Status.LastSyncError,
+		RDMAMode:   n.Status.System.RdmaMode,
+	}
+	if node.RDMAMode == "" {
+		node.RDMAMode = n.Status.RdmaMode
+	}
+	for _, i := range n.Status.Interfaces {
+		node.Interfaces = append(node.Interfaces, cluster.SriovInterface{
+			Name: i.Name, PCI: i.PciAddress, Vendor: i.Vendor, DeviceID: i.DeviceID, Driver: i.Driver,
+			LinkSpeed: i.LinkSpeed, LinkType: i.LinkType, LinkState: i.LinkAdminState, MAC: i.Mac, MTU: i.Mtu,
+			TotalVFs: i.TotalVfs, VFs: i.NumVfs,
+		})
+	}
+	return node
+}

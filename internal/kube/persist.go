@@ -1,0 +1,76 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+)
+
+// refusals is how often a server that answers may put a call off before that is its answer.
+const refusals = 3
+
+// persist makes a call again while the server is away, for as long as the client's patience lasts. Before it does, it
+// waits until the server says that it is ready: one that has just started refuses rights that it has not read yet.
+func (c *Client) persist(ctx context.Context, call func(context.Context) error) error {
+	patience := c.Patience
+	if patience == 0 {
+		patience = defaultPatience
+	}
+	begun, answers := time.Now(), 0
+	for attempt := 0; ; attempt++ {
+		err := call(ctx)
+		if !lost(err) {
+			answers++
+		}
+		switch {
+		case err == nil || ctx.Err() != nil || !transient(err) || answers >= refusals:
+			return reachError(c.config.Host, err)
+		case time.Since(begun) > patience:
+			return fmt.Errorf("%w for %s: %s: %w", ErrUnreachable, patience, c.config.Host, bare(err))
+		case attempt == 0:
+			c.talk(fmt.Sprintf("The API server %s does not answer (%v): trying again for %s", c.config.Host, bare(err), patience))
+		}
+		if err := c.awaitReady(ctx, begun.Add(patience)); err != nil {
+			return err
+		}
+	}
+}
+
+// awaitReady returns when the server says that it is ready, at the latest at the deadline.
+func (c *Client) awaitReady(ctx context.Context, deadline time.Time) error {
+	for attempt := 0; ; attempt++ {
+		if err := pause(ctx, attempt); err != nil {
+			return err
+		}
+		if c.ready(ctx) || time.Now().After(deadline) {
+			return nil
+		}
+	}
+}
+
+// ready asks /readyz, which everyone may. A proxy may not let it through: then any answer but that of a broken server is
+// one.
+func (c *Client) ready(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	var code int
+	c.rest.Get().AbsPath("/readyz").MaxRetries(0).Do(ctx).StatusCode(&code)
+	return code != 0 && code < http.StatusInternalServerError
+}
+
+// pause waits before the next attempt: 0.2 s, then twice as long each time up to 5 s, spread so that many clients do not
+// come back at once.
+func pause(ctx context.Context, attempt int) error {
+	wait := min(200*time.Millisecond<<min(attempt, 10), 5*time.Second)
+	wait += time.Duration(rand.Int64N(int64(wait / 4)))
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

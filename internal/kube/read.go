@@ -1,0 +1,179 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+// Want is what is to be read of a cluster.
+type Want struct {
+	Kinds []cluster.Kind
+	// Namespace narrows what users have in namespaces to one: pods, networks, service accounts, quotas, role bindings,
+	// events, and what Railhead wrote. What the SR-IOV operator has is always read whole.
+	Namespace string
+	// Job narrows pods and what Railhead wrote to a job's; its pods are read with labels, annotations and containers.
+	Job string
+	// Everywhere are kinds that are read of all namespaces all the same: the pods of all say what is free. Where that is
+	// forbidden they are read in the one, and the State has the problem.
+	Everywhere []cluster.Kind
+}
+
+func (w Want) everywhere(kind cluster.Kind) bool { return slices.Contains(w.Everywhere, kind) }
+
+// Read reads all that is wanted at once. A list that is forbidden or fails is a Problem of the State; an error is that the
+// server cannot be talked to at all, or does not know who asks.
+func (c *Client) Read(ctx context.Context, w Want) (cluster.State, error) {
+	sources := c.api.sources(w)
+	all := make([]rows, len(sources))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
+	for i, s := range sources {
+		g.Go(func() error {
+			all[i] = c.list(ctx, s)
+			return fatal(all[i].err)
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return cluster.State{}, err
+	}
+	return c.assemble(w, sources, all), nil
+}
+
+// rows is what one source gave, by namespace/name.
+type rows struct {
+	values  map[string]any
+	version string // the list's, from which it can be watched on
+	err     error
+}
+
+// fatal returns errors that concern all lists rather than one.
+func fatal(err error) error {
+	if errors.Is(err, ErrUnreachable) || errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrCertificate) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}
+
+// list reads a source, waiting for a server that is away. What the server does not have after all is an empty list.
+func (c *Client) list(ctx context.Context, s source) rows {
+	r, err := c.listAt(ctx, s, s.path)
+	if apierrors.IsForbidden(err) && s.fallback != "" {
+		narrow, second := c.listAt(ctx, s, s.fallback)
+		r, err = narrow, errors.Join(err, fatal(second))
+	}
+	if apierrors.IsNotFound(err) {
+		err = nil
+	}
+	r.err = cmp.Or(err, r.err)
+	return r
+}
+
+func (c *Client) listAt(ctx context.Context, s source, path string) (r rows, err error) {
+	err = c.persist(ctx, func(ctx context.Context) (err error) {
+		r, err = c.listOnce(ctx, s, path)
+		return err
+	})
+	return r, err
+}
+
+// listOnce reads a list. An object that cannot be read is left out, and the list is not known then.
+func (c *Client) listOnce(ctx context.Context, s source, path string) (rows, error) {
+	r := rows{values: map[string]any{}}
+	keep := func(raw []byte, form encoding) error {
+		d, err := s.codec.decode(raw, form)
+		switch {
+		case err != nil:
+			r.err = cmp.Or(r.err, err)
+		case d.value != nil:
+			r.values[d.key] = d.value
+		}
+		return nil
+	}
+	if s.name != "" { // who may get an object may not list it
+		raw, err := responseBody(c.rest.Get().AbsPath(path, s.name).SetHeader("Accept", "application/json").Do(ctx))
+		if err != nil {
+			return r, err
+		}
+		return r, keep(raw, inJSON)
+	}
+	request := c.rest.Get().AbsPath(path).SetHeader("Accept", s.codec.accept)
+	s.narrow(request)
+	if s.cached {
+		request.Param("resourceVersion", "0")
+	}
+	body, err := request.Stream(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer body.Close()
+	r.version, err = eachItem(body, keep)
+	return r, err
+}
+
+// narrow asks for the objects that are wanted alone.
+func (s source) narrow(request *rest.Request) {
+	if s.labels != "" {
+		request.Param("labelSelector", s.labels)
+	}
+	if s.fields != "" {
+		request.Param("fieldSelector", s.fields)
+	}
+}
+
+// draft is a State in the making, with what only grants are made of.
+type draft struct {
+	cluster.State
+	roles    []sccRole
+	bindings []binding
+	granting []cluster.SCC // SCCs that are wanted for what they grant alone
+}
+
+// assemble puts what came of the sources into a State, in the order of their names.
+func (c *Client) assemble(w Want, sources []source, all []rows) cluster.State {
+	d := draft{State: cluster.State{SchemaVersion: cluster.SchemaVersion, Taken: time.Now().UTC(), Server: c.Server(), Read: w.Kinds}}
+	for i, s := range sources {
+		for _, key := range slices.Sorted(maps.Keys(all[i].values)) {
+			s.codec.add(&d, all[i].values[key])
+		}
+		if err := all[i].err; err != nil {
+			d.Problems = append(d.Problems, problem(s, err))
+		}
+	}
+	if slices.Contains(w.Kinds, cluster.SCCGrants) {
+		d.SCCGrants = grants(d.roles, d.bindings, append(d.granting, d.SCCs...))
+	}
+	slices.SortStableFunc(d.Events, func(a, b cluster.Event) int { return a.Last.Compare(b.Last) })
+	slices.SortStableFunc(d.DRADevices, func(a, b cluster.DRADevice) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Name, b.Name))
+	})
+	c.remember(d.Objects)
+	return d.State
+}
+
+// problem says why a list is not known.
+func problem(s source, err error) cluster.Problem {
+	return cluster.Problem{
+		Kind: s.kind, Namespace: s.namespace, Err: fmt.Sprint(err), Forbidden: apierrors.IsForbidden(err),
+	}
+}
+
+// remember keeps objects as the server has them: what an apply changes is told by them.
+func (c *Client) remember(objects []cluster.Object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, o := range objects {
+		c.seen[objectPath(o.APIVersion, o.Kind, o.Namespace, o.Name)] = o.Fields
+	}
+}

@@ -1,0 +1,161 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/nccl"
+)
+
+// templates are where the pod templates of each kind lie.
+var templates = map[string]func(map[string]any) []map[string]any{
+	"Pod":         func(o map[string]any) []map[string]any { return []map[string]any{o} },
+	"StatefulSet": podTemplate,
+	"Deployment":  podTemplate,
+	"Job":         podTemplate,
+	"JobSet":      jobSetTemplates,
+}
+
+func podTemplate(o map[string]any) []map[string]any {
+	template, ok := nested(o, "spec", "template")
+	t, isMap := template.(map[string]any)
+	if !ok || !isMap {
+		return nil
+	}
+	return []map[string]any{t}
+}
+
+func jobSetTemplates(o map[string]any) []map[string]any {
+	jobs, _ := nested(o, "spec", "replicatedJobs")
+	list, _ := jobs.([]any)
+	var all []map[string]any
+	for _, item := range list {
+		if job, ok := item.(map[string]any); ok {
+			if template, ok := job["template"].(map[string]any); ok {
+				all = append(all, podTemplate(template)...)
+			}
+		}
+	}
+	return all
+}
+
+// Inject returns a manifest of a Pod, StatefulSet, Deployment, Job or JobSet with what `deploy` gives its own pods: rails,
+// /dev/shm, railhead-pod and the command behind it. What the manifest says already is kept; injecting twice is injecting once.
+func Inject(manifest unstructured.Unstructured, s cluster.State, o JobOptions) (unstructured.Unstructured, []check.Finding) {
+	j := injection(manifest, s, o)
+	object := *manifest.DeepCopy()
+	find, known := templates[object.GetKind()]
+	if !known {
+		j.unsuitable(object, fmt.Sprintf("%s is no kind that has pods, or not one that is known here", orDefault(object.GetKind(), "an object without a kind")), "one of "+strings.Join(slices.Sorted(maps.Keys(templates)), ", "))
+		return manifest, j.findings
+	}
+	all := find(object.Object)
+	if len(all) == 0 {
+		j.unsuitable(object, "the manifest has no pod template", "spec.template")
+		return manifest, j.findings
+	}
+	if j.injectable(all); check.Worst(j.findings) == check.Fail {
+		return manifest, j.findings
+	}
+	shape := j.injectShape()
+	for _, template := range all {
+		if err := shape.add(template); err != nil {
+			j.unsuitable(object, err.Error(), "a container with a command")
+			return manifest, j.findings
+		}
+	}
+	return object, j.findings
+}
+
+// InjectDelivery are the ConfigMaps that the pods of an injected manifest mount. They bear its name, so that deleting another
+// job leaves them.
+func InjectDelivery(manifest unstructured.Unstructured, s cluster.State, o JobOptions) []unstructured.Unstructured {
+	j := injection(manifest, s, o)
+	objects := j.delivery().configMaps(j.o.Namespace)
+	for _, object := range objects {
+		labels := object.GetLabels()
+		labels[LabelInstance] = manifest.GetName()
+		object.SetLabels(labels)
+	}
+	return objects
+}
+
+// injection is the job that a manifest is.
+func injection(manifest unstructured.Unstructured, s cluster.State, o JobOptions) *job {
+	o.Namespace = orDefault(manifest.GetNamespace(), orDefault(o.Namespace, "default"))
+	o.Name, o.Type = manifest.GetName(), Single // how many nodes it wants is the manifest's
+	j := newJob(s, o)
+	j.o.GPUs = o.GPUs
+	if find, known := templates[manifest.GetKind()]; known && o.GPUs == 0 {
+		j.itsGPUs(find(manifest.Object))
+	}
+	return j
+}
+
+// itsGPUs takes over what the manifest asks for.
+func (j *job) itsGPUs(all []map[string]any) {
+	for _, template := range all {
+		spec, _ := template["spec"].(map[string]any)
+		for name, amount := range amounts(podShape{container: j.o.Container}.main(spec), "limits") {
+			if n, err := strconv.Atoi(fmt.Sprint(amount)); err == nil && cluster.IsGPU(name) {
+				j.o.GPUResource, j.o.GPUs = name, n
+			}
+		}
+	}
+}
+
+func (j *job) unsuitable(object unstructured.Unstructured, why, want string) {
+	j.fail(ManifestSuitable, strings.ToLower(orDefault(object.GetKind(), "manifest"))+"/"+object.GetName(), why, check.Evidence{Source: "manifest", Got: orDefault(object.GetKind(), "no kind"), Want: want},
+		check.Fix{Text: "Correct the manifest; the command of an image is seen with `skopeo inspect --config`.", Who: check.User})
+}
+
+// injectable settles the network, and what the pods may do.
+func (j *job) injectable(all []map[string]any) {
+	switch {
+	case j.o.Mode == nccl.TCP:
+	case j.o.Mode == nccl.Auto:
+		j.rails = j.wanted(j.s.UsableRails(j.o.Namespace))
+		if j.o.Mode = nccl.RDMA; len(j.rails) == 0 {
+			j.o.Mode = nccl.TCP
+		}
+	default:
+		j.rails = j.attachments()
+	}
+	j.seats(j.rails)
+	j.account, _ = firstAccount(all)
+	if j.o.ServiceAccount != "" {
+		j.account = j.o.ServiceAccount
+	}
+	if j.rdma() && len(j.rails) > 0 {
+		j.memlock()
+	}
+}
+
+// firstAccount is the account of the first template that names one.
+func firstAccount(all []map[string]any) (string, bool) {
+	for _, template := range all {
+		if account, _ := nested(template, "spec", "serviceAccountName"); account != nil {
+			return fmt.Sprint(account), true
+		}
+	}
+	return "", false
+}
+
+// injectShape is what is added to others' pods: less than to those of deploy, whose security and places are Railhead's own.
+func (j *job) injectShape() podShape {
+	pod := map[string]any{}
+	if j.o.ServiceAccount != "" {
+		pod["serviceAccountName"] = j.o.ServiceAccount
+	}
+	return podShape{
+		container: j.o.Container, namespace: j.o.Namespace, networks: j.rails, resources: j.resources(), shm: j.shm(), delivery: j.delivery(),
+		env: []any{map[string]any{"name": "RAILHEAD_MODE", "value": string(j.o.Mode)}}, pod: pod, ipcLock: j.ipcLock,
+	}
+}

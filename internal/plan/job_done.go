@@ -1,0 +1,103 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+// JobPods are the pods of a job, by name.
+func JobPods(s cluster.State, name, namespace string) []cluster.Pod {
+	var pods []cluster.Pod
+	for _, p := range s.Pods {
+		if p.Namespace == namespace && p.Labels[LabelInstance] == name && p.Labels[LabelComponent] == ComponentJob {
+			pods = append(pods, p)
+		}
+	}
+	slices.SortFunc(pods, func(a, b cluster.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return pods
+}
+
+// JobDone is done when n pods of a job are ready, or have ended well. It is stuck when one of them will not get there by
+// itself, and says why.
+func JobDone(name, namespace string, n int) Condition {
+	return func(s cluster.State) Progress {
+		pods := JobPods(s, name, namespace)
+		p := Progress{}
+		ready := 0
+		for _, pod := range pods {
+			item := podItem(pod)
+			if item.Done {
+				ready++
+			}
+			if f, wrong := ExplainPod(s, pod); wrong {
+				item.Note = f.Summary
+				p.stuckBy(f)
+			}
+			p.Items = append(p.Items, item)
+		}
+		if len(pods) < n {
+			missing := Item{Name: fmt.Sprintf("%s not made", counted(n-len(pods), "pod")), State: "waiting", Note: "their controller makes them"}
+			asked := cluster.Pod{Namespace: namespace, Name: name + "-0", Owner: "StatefulSet/" + name, Labels: map[string]string{LabelInstance: name}}
+			if f, wrong := cluster.Explain(asked, JobEvents(s, name, namespace), s); wrong {
+				missing.Note = f.Summary
+				p.stuckBy(f)
+			}
+			p.Items = append(p.Items, missing)
+		}
+		p.Done = ready >= n
+		if p.Done {
+			p.Stuck = nil
+		}
+		p.Text = fmt.Sprintf("%s: %d of %s ready", name, ready, counted(n, "pod"))
+		p.Bars = []Bar{{Name: name, Count: min(ready, n), Total: n}}
+		return p
+	}
+}
+
+// stuckBy keeps the first finding that says that waiting does not help.
+func (p *Progress) stuckBy(f check.Finding) {
+	if f.Status == check.Fail && p.Stuck == nil {
+		p.Stuck = &f
+	}
+}
+
+func podItem(pod cluster.Pod) Item {
+	item := Item{Name: pod.Name, State: pod.Phase, Note: orDefault(pod.Node, "no node yet")}
+	switch {
+	case pod.Deleted:
+		item.State = "Terminating"
+	case pod.Phase == "Succeeded", pod.Ready:
+		item.Done = true
+	}
+	for _, c := range pod.Containers {
+		if !item.Done && c.Waiting != "" && !pod.Deleted {
+			item.State = c.Waiting
+		}
+	}
+	return item
+}
+
+// ExplainPod says why a pod of a job is not ready, from its own events.
+func ExplainPod(s cluster.State, pod cluster.Pod) (check.Finding, bool) {
+	return cluster.Explain(pod, eventsOf(s, pod.Namespace, func(object string) bool { return object == "Pod/"+pod.Name }), s)
+}
+
+// JobEvents are those of the controllers that make a job's pods: StatefulSet, JobSet and the Job of its workers.
+func JobEvents(s cluster.State, name, namespace string) []cluster.Event {
+	makers := []string{"StatefulSet/" + name, "JobSet/" + name, "Job/" + name + "-" + jobSetWorkers + "-0"}
+	return eventsOf(s, namespace, func(object string) bool { return slices.Contains(makers, object) })
+}
+
+func eventsOf(s cluster.State, namespace string, of func(object string) bool) []cluster.Event {
+	var events []cluster.Event
+	for _, e := range s.Events {
+		if e.Namespace == namespace && of(e.Object) {
+			events = append(events, e)
+		}
+	}
+	return events
+}

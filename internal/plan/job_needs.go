@@ -1,0 +1,57 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/nccl"
+)
+
+// JobKinds are what the plan of a job looks at in every case. What it needs to know beside that JobNeeds says.
+func JobKinds(server cluster.Server, o JobOptions) []cluster.Kind {
+	kinds := []cluster.Kind{cluster.Nodes, cluster.Pods, cluster.Namespaces, cluster.ServiceAccounts, cluster.Quotas}
+	if o.Mode == nccl.TCP {
+		return kinds
+	}
+	kinds = append(kinds, cluster.Networks)
+	if server.Serves(cluster.MachineConfigGroup) {
+		kinds = append(kinds, cluster.Pools)
+	}
+	return kinds
+}
+
+// JobNeeds are what else must be read, as what was read shows: how memory is unlocked where setup did not do it, and what the
+// pods' account may use where they need a security context constraint.
+func JobNeeds(s cluster.State, o JobOptions) []cluster.Kind {
+	if !s.Server.OpenShift() {
+		return nil
+	}
+	asks := o.SCC != "" || o.Privileged || o.Memlock == MemlockByIPCLock
+	rdma := o.Mode != nccl.TCP && o.Memlock != MemlockByNode && len(s.UsableRails(o.Namespace)) > 0
+	locked := rdma && slices.ContainsFunc(s.Nodes, func(n cluster.Node) bool {
+		gpus, _ := n.GPUs()
+		return gpus != "" && !unlockedBySetup(s, n)
+	})
+	var kinds []cluster.Kind
+	if locked && s.Server.Serves(cluster.MachineConfigGroup) {
+		kinds = append(kinds, cluster.MachineConfigs)
+	}
+	if locked || asks {
+		kinds = append(kinds, cluster.SCCs, cluster.SCCGrants)
+	}
+	return kinds
+}
+
+// unlockedBySetup reports whether a node runs the MachineConfig of setup that lets containers lock memory.
+func unlockedBySetup(s cluster.State, n cluster.Node) bool {
+	pool, ok := PoolOf(s, n)
+	return ok && slices.Contains(sourcesOf(pool, n), memlockName(pool.Name))
+}
+
+// sourcesOf are the MachineConfigs that a node runs, not those that it will.
+func sourcesOf(pool cluster.Pool, n cluster.Node) []string {
+	if n.MachineConfig.Current != "" && n.MachineConfig.Current == pool.Target {
+		return pool.TargetSources
+	}
+	return pool.CurrentSources
+}

@@ -1,0 +1,151 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+// privileges settles what the pods may do: no more than the way in which this cluster unlocks memory asks for.
+func (j *job) privileges() {
+	j.serviceAccount()
+	switch {
+	case j.o.Privileged:
+		j.note("The pods are privileged: they see every HCA of the node and every other device, and whoever breaks out of one is root on the node. RDMA needs nothing of that.")
+		j.privileged()
+	case j.rdma() && len(j.rails) > 0:
+		j.memlock()
+	case j.o.Memlock == MemlockByIPCLock:
+		j.ipcLock = true
+		j.lockable()
+	}
+	if j.scc == "" {
+		j.scc = j.o.SCC
+	}
+	if j.s.Server.OpenShift() && j.scc != "" {
+		j.usable()
+	}
+}
+
+// serviceAccount settles under which account the pods run.
+func (j *job) serviceAccount() {
+	known := j.s.Knows(cluster.ServiceAccounts)
+	if j.o.ServiceAccount != "" {
+		j.account = j.o.ServiceAccount
+		if known && !j.hasAccount(j.account) {
+			j.noAccount(j.account)
+		}
+		return
+	}
+	for _, name := range []string{j.o.Name + "-sa", DefaultJob + "-sa"} {
+		if j.hasAccount(name) {
+			j.account = name
+			return
+		}
+	}
+	if !known && j.s.Server.OpenShift() {
+		j.account = j.o.Name + "-sa"
+		j.unknown(ServiceAccount, cluster.ServiceAccounts, fmt.Sprintf("whether namespace %s has the service account %s is not known", j.o.Namespace, j.account))
+	}
+}
+
+func (j *job) hasAccount(name string) bool {
+	return slices.Contains(j.s.ServiceAccounts, cluster.ServiceAccount{Namespace: j.o.Namespace, Name: name})
+}
+
+func (j *job) noAccount(name string) {
+	var has []string
+	for _, a := range j.s.ServiceAccounts {
+		if a.Namespace == j.o.Namespace {
+			has = append(has, a.Name)
+		}
+	}
+	slices.Sort(has)
+	j.fail(ServiceAccount, "serviceaccount/"+j.o.Namespace+"/"+name, fmt.Sprintf("namespace %s has no service account %s", j.o.Namespace, name),
+		check.Evidence{Source: "serviceaccounts of " + j.o.Namespace, Got: orNone(strings.Join(has, ", ")), Want: name},
+		check.Fix{Text: "Set the namespace up: that makes the account.", Who: check.Admin, Commands: []string{j.setUp()}})
+}
+
+// setUp is the command that sets the job's namespace up.
+func (j *job) setUp() string {
+	command := fmt.Sprintf("railhead setup namespace %s --name %s", j.o.Namespace, j.o.Name)
+	if j.o.SCC != "" {
+		command += " --scc " + j.o.SCC
+	}
+	return command
+}
+
+func (j *job) accountName() string { return orDefault(j.account, "default") }
+
+// lockable judges pods that were told to use IPC_LOCK.
+func (j *job) lockable() {
+	if j.s.Server.OpenShift() {
+		if !j.mayLock() && j.o.SCC == "" {
+			j.noSCC("IPC_LOCK and root", "railhead setup cluster --allow-ipc-lock && "+j.setUp())
+		}
+		j.note("The pods run as root with the capability IPC_LOCK, as asked for.")
+		return
+	}
+	j.levelAllows("the capability IPC_LOCK")
+}
+
+// privileged judges pods that were told to be privileged.
+func (j *job) privileged() {
+	if !j.s.Server.OpenShift() {
+		j.levelAllows("privileged containers")
+		return
+	}
+	j.scc = j.granted(func(c cluster.SCC) bool { return c.Privileged && c.RunAsUser == "RunAsAny" })
+	if j.scc == "" && j.o.SCC == "" {
+		j.noSCC("privileged containers", fmt.Sprintf("oc adm policy add-scc-to-user privileged -z %s -n %s", j.accountName(), j.o.Namespace))
+	}
+}
+
+// enforce is the label of the Pod Security level that a namespace holds pods to (pod-security-admission api/constants.go).
+const enforce = "pod-security.kubernetes.io/enforce"
+
+func (j *job) level() string {
+	n, _ := j.s.Namespace(j.o.Namespace)
+	return n.Labels[enforce]
+}
+
+// levelAllows judges what only the level privileged allows.
+func (j *job) levelAllows(what string) {
+	if level := j.level(); level != "" && level != "privileged" {
+		j.fail(cluster.PodSecurity, "namespace/"+j.o.Namespace, fmt.Sprintf("namespace %s enforces Pod Security level %s, which forbids %s", j.o.Namespace, level, what),
+			check.Evidence{Source: "label " + enforce, Got: level, Want: "privileged"},
+			check.Fix{Text: "Let the namespace enforce the level that the pods need.", Who: check.Admin,
+				Commands: []string{fmt.Sprintf("kubectl label --overwrite namespace %s %s=privileged", j.o.Namespace, enforce)}})
+	}
+}
+
+// podSecurity is the pods' security context: what restricted-v2 and the level restricted ask for, so that nothing wider is
+// taken. An SCC that is somebody else's may forbid to set seccomp at all, and gives users its own way (apiserver-library-go
+// pkg/securitycontextconstraints/seccomp/strategy.go). Outside OpenShift an image keeps its user, unless the namespace lets no
+// pod be root.
+func (j *job) podSecurity() map[string]any {
+	security := map[string]any{}
+	openshift := j.s.Server.OpenShift()
+	if !openshift || j.scc == "" || j.scc == SCCName {
+		security["seccompProfile"] = map[string]any{"type": "RuntimeDefault"}
+		root := j.ipcLock || j.o.Privileged || j.o.RunAsUser != nil && *j.o.RunAsUser == 0
+		if !root && (openshift || j.level() == "restricted") {
+			security["runAsNonRoot"] = true
+		}
+	}
+	if j.o.RunAsUser != nil {
+		security["runAsUser"] = *j.o.RunAsUser
+	}
+	return security
+}
+
+// security is the security context of the container that trains.
+func (j *job) security() map[string]any {
+	if j.o.Privileged {
+		return map[string]any{"privileged": true, "runAsUser": int64(0)} // capabilities work for root only
+	}
+	return map[string]any{"allowPrivilegeEscalation": false, "capabilities": map[string]any{"drop": []any{"ALL"}}}
+}

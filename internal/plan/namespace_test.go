@@ -1,0 +1,195 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+// bare is a training cluster before its namespace train was set up: the operator has a network for each rail in default.
+func bare() cluster.State {
+	s := training()
+	s.Networks = slices.DeleteFunc(s.Networks, func(n cluster.Network) bool { return n.Namespace == "train" })
+	s.Namespaces, s.ServiceAccounts, s.SCCGrants = s.Namespaces[:1], nil, s.SCCGrants[:1]
+	for _, rail := range rails4 {
+		s.SriovNetworks = append(s.SriovNetworks, cluster.SriovNetwork{Kind: "SriovNetwork", Namespace: "openshift-sriov-network-operator", Name: rail + "-network",
+			TargetNamespace: "default", ResourceName: rail + "rdma", Spec: map[string]any{"resourceName": rail + "rdma", "networkNamespace": "default", "ipam": `{"type":"whereabouts","range":"10.0.0.0/24"}`, "linkState": "auto"}})
+	}
+	return s
+}
+
+func namespaceCases() map[string]struct {
+	s cluster.State
+	o NamespaceOptions
+} {
+	type c = struct {
+		s cluster.State
+		o NamespaceOptions
+	}
+	policies := bare()
+	policies.SriovNetworks = nil
+	policies.SriovPolicies[1].LinkType = "IB"
+	hosts := bare()
+	for i := range hosts.SriovNetworks {
+		hosts.SriovNetworks[i].Spec["ipam"] = `{"type":"host-local"}`
+	}
+	custom := bare()
+	custom.SCCs = append(custom.SCCs, cluster.SCC{Name: "nccl-scc"})
+	plain := vanilla()
+	plain.Namespaces, plain.Networks[0].Namespace, plain.Networks[1].Namespace = nil, "default", "default"
+	return map[string]c{
+		"operator":             {bare(), NamespaceOptions{Namespace: "train", Name: "h-kim"}},
+		"operator-one-rail":    {hosts, NamespaceOptions{Namespace: "train", Networks: []string{"eno6np0rdma"}}},
+		"policies-alone":       {policies, NamespaceOptions{Namespace: "train", Name: "h-kim", SCC: "privileged"}},
+		"policies-ipam":        {policies, NamespaceOptions{Namespace: "train", Name: "h-kim", IPAM: `{"type":"whereabouts","range":"10.1.0.0/16"}`}},
+		"custom-scc":           {custom, NamespaceOptions{Namespace: "train", SCC: "nccl-scc", NetworksFrom: "default", Networks: []string{"eno5np0-network"}}},
+		"copied":               {bare(), NamespaceOptions{Namespace: "train", Name: "h-kim", NetworksFrom: "default"}},
+		"vanilla-copied":       {plain, NamespaceOptions{Namespace: "train", NetworksFrom: "default"}},
+		"vanilla-ipc-lock":     {plain, NamespaceOptions{Namespace: "train", NetworksFrom: "default", Networks: []string{"roce1"}, AllowIPCLock: true}},
+		"set-up-by-hand-there": {training(), NamespaceOptions{Namespace: "train", Name: "h-kim"}},
+	}
+}
+
+func TestNamespaceManifests(t *testing.T) {
+	for name, c := range namespaceCases() {
+		t.Run(name, func(t *testing.T) {
+			p, findings := Namespace(c.s, c.o)
+			golden(t, "namespace/"+name+".yaml", manifests(t, p, findings))
+			for _, change := range p.Changes() {
+				switch change.Object.GetKind() {
+				case "Namespace":
+					strictly(t, change.Object.Object, &corev1.Namespace{})
+				case "ServiceAccount":
+					strictly(t, change.Object.Object, &corev1.ServiceAccount{})
+				case "RoleBinding":
+					strictly(t, change.Object.Object, &rbacv1.RoleBinding{})
+				case "Role":
+					strictly(t, change.Object.Object, &rbacv1.Role{})
+				case "ClusterRole", "ClusterRoleBinding":
+					t.Error("a right that holds everywhere")
+				}
+				runtime.DeepCopyJSON(change.Object.Object) // panics for what JSON has not
+			}
+		})
+	}
+}
+
+// settledIn is a cluster after a namespace's plan: the operator has made the attachments, and the reader saw everything.
+func settledIn(t *testing.T, s cluster.State, p Plan) cluster.State {
+	t.Helper()
+	s.Objects = append(slices.Clone(s.Objects), live(t, p)...)
+	s.Networks, s.SriovNetworks = slices.Clone(s.Networks), slices.Clone(s.SriovNetworks)
+	for _, c := range p.Changes() {
+		o := c.Object
+		spec, _ := o.Object["spec"].(map[string]any)
+		switch o.GetKind() {
+		case "Namespace":
+			s.Namespaces = append(slices.Clone(s.Namespaces), cluster.Namespace{Name: o.GetName(), Labels: o.GetLabels()})
+		case "ServiceAccount":
+			s.ServiceAccounts = append(slices.Clone(s.ServiceAccounts), cluster.ServiceAccount{Namespace: o.GetNamespace(), Name: o.GetName()})
+		case "RoleBinding":
+			_, name, _ := strings.Cut(o.GetName(), "-scc-")
+			subject := o.Object["subjects"].([]any)[0].(map[string]any)
+			s.SCCGrants = append(slices.Clone(s.SCCGrants), cluster.SCCGrant{SCC: name, Namespace: o.GetNamespace(), By: "RoleBinding/" + o.GetName(),
+				Subject: "ServiceAccount/" + subject["namespace"].(string) + "/" + subject["name"].(string)})
+		case "NetworkAttachmentDefinition":
+			config, _ := spec["config"].(string)
+			s.Networks = append(s.Networks, cluster.Network{Namespace: o.GetNamespace(), Name: o.GetName(), Resource: o.GetAnnotations()[resourceNameAnnotation], Config: config, Type: "sriov"})
+		case "SriovNetwork", "SriovIBNetwork":
+			s.SriovNetworks = append(s.SriovNetworks, cluster.SriovNetwork{Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(),
+				TargetNamespace: spec["networkNamespace"].(string), ResourceName: spec["resourceName"].(string), Spec: spec})
+		}
+	}
+	return s
+}
+
+func TestNamespaceAgainChangesNothing(t *testing.T) {
+	for name, c := range namespaceCases() {
+		t.Run(name, func(t *testing.T) {
+			p, _ := Namespace(c.s, c.o)
+			after := settledIn(t, c.s, p)
+			again, findings := Namespace(after, c.o)
+			if !again.Empty() || check.Worst(findings) == check.Fail {
+				t.Errorf("a second run:\n%s", manifests(t, again, findings))
+			}
+		})
+	}
+}
+
+func TestNamespaceThenDeploy(t *testing.T) {
+	s := bare()
+	p, _ := Namespace(s, NamespaceOptions{Namespace: "train", Name: "h-kim"})
+	s = settledIn(t, s, p)
+	for _, step := range p.Steps {
+		if step.Done != nil && step.Done(s).Done {
+			t.Errorf("%s is done before the operator made the attachments", step.ID)
+		}
+	}
+	for _, n := range s.SriovNetworks[4:] {
+		s.Networks = append(s.Networks, cluster.Network{Namespace: n.TargetNamespace, Name: n.Name, Resource: "openshift.io/" + n.ResourceName, Type: "sriov"})
+	}
+	for _, step := range p.Steps {
+		if step.Done != nil && !step.Done(s).Done {
+			t.Errorf("%s is not done: %+v", step.ID, step.Done(s))
+		}
+	}
+	job, findings := Job(s, wishes())
+	if job.Empty() || !strings.Contains(job.Title, "RDMA over 4 rails") {
+		t.Errorf("deploy after setup: %s\n%s", job.Title, wording(findings))
+	}
+}
+
+func TestNamespaceRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		s    func(*cluster.State)
+		o    NamespaceOptions
+		want []string
+		says string
+	}{
+		"no name":                          {want: []string{"fail job-request"}, says: "must be a DNS label"},
+		"a namespace that goes":            {s: func(s *cluster.State) { s.Namespaces[0] = cluster.Namespace{Name: "train", Terminating: true} }, o: NamespaceOptions{Namespace: "train"}, want: []string{"fail namespace-ready"}, says: "being deleted"},
+		"no SCC yet":                       {s: func(s *cluster.State) { s.SCCs = s.SCCs[:1] }, o: NamespaceOptions{Namespace: "train"}, want: []string{"fail scc-usable"}, says: "railhead setup cluster"},
+		"a source without rails":           {o: NamespaceOptions{Namespace: "train", NetworksFrom: "kube-system"}, want: []string{"fail networks-source"}, says: "railhead setup namespace train --networks-from default"},
+		"itself as source":                 {o: NamespaceOptions{Namespace: "train", NetworksFrom: "train"}, want: []string{"fail networks-source"}},
+		"a rail that the source has not":   {o: NamespaceOptions{Namespace: "train", NetworksFrom: "default", Networks: []string{"x"}}, want: []string{"fail networks-source"}, says: "no rail named x"},
+		"a pool that the operator has not": {o: NamespaceOptions{Namespace: "train", Networks: []string{"x"}}, want: []string{"fail networks-source"}, says: "isRdma: true named x"},
+		"no policies, rails elsewhere":     {s: func(s *cluster.State) { s.SriovPolicies = nil }, o: NamespaceOptions{Namespace: "train"}, want: []string{"fail networks-source"}, says: "--networks-from default"},
+		"policies are not read":            {s: func(s *cluster.State) { *s = unread(*s, cluster.SriovPolicies) }, o: NamespaceOptions{Namespace: "train"}, want: []string{"fail networks-source"}, says: "no SR-IOV policy can be read"},
+		"attachments are not read":         {s: func(s *cluster.State) { *s = unread(*s, cluster.Networks) }, o: NamespaceOptions{Namespace: "train"}, want: []string{"unknown cluster-readable"}, says: "none is doubled"},
+		"an attachment of somebody else": {s: func(s *cluster.State) {
+			s.Networks = append(s.Networks, cluster.Network{Namespace: "train", Name: "eno5np0-network", Resource: "openshift.io/other", Type: "sriov"})
+		}, o: NamespaceOptions{Namespace: "train", NetworksFrom: "default"}, want: []string{"warn name-free"}, says: "left as it is"},
+		"a network of somebody else": {s: func(s *cluster.State) {
+			s.SriovNetworks = append(s.SriovNetworks, cluster.SriovNetwork{Kind: "SriovNetwork", Namespace: "openshift-sriov-network-operator", Name: "train-eno5np0-network", TargetNamespace: "other", ResourceName: "x"})
+		}, o: NamespaceOptions{Namespace: "train"}, want: []string{"warn name-free"}, says: "SriovNetwork train-eno5np0-network is there for resource x"},
+		"a level that forbids the capability": {s: func(s *cluster.State) {
+			*s = vanilla()
+			s.Namespaces[1].Labels = map[string]string{enforce: "baseline"}
+		}, o: NamespaceOptions{Namespace: "train", AllowIPCLock: true}, want: []string{"fail pod-security"}, says: "enforce=privileged"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := bare()
+			if c.s != nil {
+				c.s(&s)
+			}
+			p, findings := Namespace(s, c.o)
+			if diff := cmp.Diff(c.want, findingIDs(findings)); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+			if fails := check.Worst(findings) == check.Fail; fails && !p.Empty() {
+				t.Errorf("a plan of %d steps with a failure", len(p.Steps))
+			}
+			if text := wording(findings); !strings.Contains(text, c.says) {
+				t.Errorf("%q is not in:\n%s", c.says, text)
+			}
+		})
+	}
+}

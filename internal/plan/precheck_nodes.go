@@ -1,0 +1,263 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+// few lists few names and counts many.
+func few(names []string) string {
+	const shown = 4
+	if len(names) <= shown+1 {
+		return inWords(names)
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+}
+
+// noGPUs settles what a job does on a cluster without GPUs.
+func (j *job) noGPUs() {
+	j.o.GPUs = NoGPUs
+	switch {
+	case !j.s.Knows(cluster.Nodes):
+		j.wrong("--gpus", "", "the number of GPUs of each pod: nodes could not be read", "Say it.", j.deploy("--gpus 8"))
+	case j.rdma():
+		j.fail(cluster.GPUNodes, "cluster", fmt.Sprintf("none of %d nodes offers %s", len(j.s.Nodes), j.o.GPUResource),
+			check.Evidence{Source: "nodes status.allocatable", Got: "0 " + j.o.GPUResource, Want: "1 or more"},
+			check.Fix{Text: "Let the GPU operator run, correct --node-selector, or ask for no GPU.", Who: check.User, Commands: []string{"railhead inventory", j.deploy("--gpus -1")}})
+	default:
+		j.note("No node offers GPUs: the pods ask for none.")
+	}
+}
+
+// wants is what each pod asks of its node.
+func (j *job) wants(rails []cluster.Rail) cluster.Resources {
+	wants := cluster.Resources{}
+	for name, amount := range j.resources() {
+		q := resource.MustParse(amount)
+		wants[name] = q.Value()
+		if name == "cpu" {
+			wants[name] = q.MilliValue()
+		}
+	}
+	wants.Add(perResource(rails))
+	return wants
+}
+
+// turned is a node that cannot take a pod.
+type turned struct {
+	node string
+	why  string
+	rank int // the higher, the closer it is to one that can
+}
+
+// seats tells the nodes that can take a pod from those that cannot, and finds those that could if they were free. Where other
+// pods could not be read, what is free is not known, and all counts as free.
+func (j *job) seats(rails []cluster.Rail) (fit []cluster.Node, away []turned) {
+	wants, free := j.wants(rails), j.others.Free()
+	j.able = nil
+	for _, n := range j.s.Nodes {
+		rank := 0
+		if n.Allocatable[j.o.GPUResource] > 0 {
+			rank = 1
+		}
+		if why := j.barred(n, wants); why != "" {
+			away = append(away, turned{n.Name, why, rank})
+			continue
+		}
+		j.able = append(j.able, n)
+		if why := j.busy(n, wants, free[n.Name]); why != "" {
+			away = append(away, turned{n.Name, why, rank + 1})
+			continue
+		}
+		fit = append(fit, n)
+	}
+	slices.SortStableFunc(away, func(a, b turned) int { return cmp.Compare(b.rank, a.rank) })
+	return fit, away
+}
+
+// barred is why a node never takes a pod of the job; "" when it does.
+func (j *job) barred(n cluster.Node, wants cluster.Resources) string {
+	if why := j.selected(n); why != "" {
+		return why
+	}
+	if name, short := shortOf(n.Allocatable, wants, j.o.GPUResource); short {
+		if have := n.Allocatable[name]; have > 0 {
+			return "only " + cluster.Quantity(name, have)
+		}
+		return "no " + name
+	}
+	for _, t := range n.Taints {
+		own := t.Key == j.o.GPUResource && j.o.GPUs > 0
+		if t.Effect != "PreferNoSchedule" && !passing(t) && !own && !slices.ContainsFunc(j.o.Tolerations, func(tolerated cluster.Taint) bool { return tolerates(tolerated, t) }) {
+			return "taint " + t.Key
+		}
+	}
+	return ""
+}
+
+// passing reports whether a taint is one of the conditions that come and go: not-ready, unreachable, memory-pressure,
+// unschedulable, and those of cordons and drains.
+func passing(t cluster.Taint) bool { return strings.HasPrefix(t.Key, "node.kubernetes.io/") }
+
+// busy is why a node takes no pod of the job now; "" when it does.
+func (j *job) busy(n cluster.Node, wants, free cluster.Resources) string {
+	switch {
+	case !n.Ready:
+		return strings.TrimSuffix("not Ready: "+n.NotReady, ": ")
+	case n.Unschedulable:
+		return "cordoned"
+	}
+	for _, t := range n.Taints {
+		if passing(t) && t.Effect != "PreferNoSchedule" {
+			return "taint " + t.Key
+		}
+	}
+	if !j.s.Knows(cluster.Pods) {
+		return ""
+	}
+	all := cluster.Resources{"pods": min(1, n.Allocatable["pods"])} // not every State says it
+	all.Add(wants)
+	if name, short := shortOf(free, all, j.o.GPUResource); short {
+		return j.others.Usage(n, name)
+	}
+	return ""
+}
+
+// shortOf is the first resource of which a node has too little, GPUs before all others.
+func shortOf(has, wants cluster.Resources, first string) (name string, short bool) {
+	if wants[first] > has[first] {
+		return first, true
+	}
+	name, fits := has.Fits(wants)
+	return name, !fits
+}
+
+func tolerates(tolerated, t cluster.Taint) bool {
+	return tolerated.Key == t.Key && (tolerated.Value == "" || tolerated.Value == t.Value) && (tolerated.Effect == "" || tolerated.Effect == t.Effect)
+}
+
+// selected is why --node-selector leaves a node out; "" when it does not.
+func (j *job) selected(n cluster.Node) string {
+	for _, key := range slices.Sorted(maps.Keys(j.o.NodeSelector)) {
+		if got, ok := n.Labels[key]; !ok || got != j.o.NodeSelector[key] {
+			return fmt.Sprintf("label %s is not %s", key, j.o.NodeSelector[key])
+		}
+	}
+	return ""
+}
+
+// seat looks for the job's nodes and says what keeps the others from it.
+func (j *job) seat(rails []cluster.Rail) {
+	if !j.s.Knows(cluster.Nodes) {
+		j.unknown(FreeNodes, cluster.Nodes, fmt.Sprintf("whether %s free is not known: nodes could not be read", areFree(j.o.Nodes)))
+		return
+	}
+	fit, away := j.seats(rails)
+	if len(fit) >= j.o.Nodes {
+		if !j.s.Knows(cluster.Pods) {
+			j.unknown(FreeNodes, cluster.Pods, fmt.Sprintf("%s what a pod needs; how much of it is free is not known: pods of all namespaces could not be read", have(len(fit))))
+		}
+		j.mixed()
+		return
+	}
+	needs := j.needs(rails)
+	f := check.Finding{
+		Check: FreeNodes, Status: check.Fail, Subject: check.Subject("job/" + j.o.Name),
+		Summary: fmt.Sprintf("%s needs %s with %s free, and %s", j.o.Name, counted(j.o.Nodes, "node"), needs, hasOf(len(fit), len(j.s.Nodes))),
+		Fix:     &check.Fix{Text: "Ask for fewer nodes or GPUs, or wait until pods that hold them end.", Who: check.User, Commands: []string{"railhead inventory", j.deploy(fmt.Sprintf("--nodes %d", max(len(fit), 1)))}},
+	}
+	for _, n := range fit {
+		f.Evidence = append(f.Evidence, check.Evidence{Source: "node/" + n.Name, Got: "free"})
+	}
+	f.Evidence = append(f.Evidence, table(away, needs)...)
+	j.say(f)
+}
+
+func have(n int) string {
+	if n == 1 {
+		return "1 node has"
+	}
+	return fmt.Sprintf("%d nodes have", n)
+}
+
+func hasOf(fit, all int) string {
+	switch fit {
+	case 0:
+		return fmt.Sprintf("none of %d is", all)
+	case 1:
+		return fmt.Sprintf("1 of %d is", all)
+	}
+	return fmt.Sprintf("%d of %d are", fit, all)
+}
+
+// needs is what a pod asks of its node, in words.
+func (j *job) needs(rails []cluster.Rail) string {
+	wants := j.wants(nil)
+	var parts []string
+	if n := wants[j.o.GPUResource]; n > 0 {
+		parts = append(parts, cluster.Quantity(j.o.GPUResource, n))
+		delete(wants, j.o.GPUResource)
+	}
+	if len(rails) > 0 {
+		parts = append(parts, counted(len(rails), "rail"))
+	}
+	for _, name := range slices.Sorted(maps.Keys(wants)) {
+		parts = append(parts, cluster.Quantity(name, wants[name]))
+	}
+	return orDefault(inWords(parts), "room")
+}
+
+// table says why each node cannot take a pod, those with one reason together, the closest first.
+func table(away []turned, needs string) []check.Evidence {
+	var reasons []string
+	nodes := map[string][]string{}
+	for _, t := range away {
+		if len(nodes[t.why]) == 0 {
+			reasons = append(reasons, t.why)
+		}
+		nodes[t.why] = append(nodes[t.why], t.node)
+	}
+	var evidence []check.Evidence
+	for _, why := range reasons {
+		source := "node/" + nodes[why][0]
+		if len(nodes[why]) > 1 {
+			source = "nodes " + few(nodes[why])
+		}
+		evidence = append(evidence, check.Evidence{Source: source, Got: why, Want: needs})
+	}
+	return evidence
+}
+
+// firstReason is what keeps the closest node from the job.
+func firstReason(away []turned) string {
+	if len(away) == 0 {
+		return ""
+	}
+	return away[0].node + ": " + away[0].why
+}
+
+// mixed notes that pods may come to nodes with different GPUs: the slowest sets the pace.
+func (j *job) mixed() {
+	types := map[string][]string{}
+	for _, n := range j.able {
+		if t := n.GPUType(); t != "" && j.o.GPUs > 0 {
+			types[t] = append(types[t], n.Name)
+		}
+	}
+	if len(types) < 2 || !j.multi() {
+		return
+	}
+	var kinds []string
+	for _, t := range slices.Sorted(maps.Keys(types)) {
+		kinds = append(kinds, fmt.Sprintf("%s on %s", t, few(types[t])))
+	}
+	j.note("The nodes have different GPUs (%s): the slowest sets the pace. Choose with --node-selector.", strings.Join(kinds, "; "))
+}

@@ -1,0 +1,94 @@
+package plan
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+// ComponentProbe is the value of LabelComponent of the pod that looks at a node.
+const ComponentProbe = "probe"
+
+// ProbeImage has a shell and is on every OpenShift cluster, also without a way to the outside; `oc debug` takes it too.
+const ProbeImage = "image-registry.openshift-image-registry.svc:5000/openshift/cli:latest"
+
+// ProbeOptions is what looking at a node takes.
+type ProbeOptions struct {
+	Node, Namespace string
+	Image           string // with sh and cat: ProbeImage
+	Arch            string // of the node
+	Programs        []Program
+}
+
+// Probe is the plan that runs a pod without privileges on one node. Its log is the Snapshot that railhead-pod takes there:
+// the kernel command line, the IOMMU groups and the limits that the runtime gives containers are seen from any pod.
+func Probe(o ProbeOptions) Plan {
+	programs := slices.DeleteFunc(slices.Clone(o.Programs), func(p Program) bool { return p.Arch != o.Arch })
+	d := delivery{by: ByConfigMaps, programs: programs}
+	step := Step{
+		ID: "probe", Title: "Look at node " + o.Node, Watch: []cluster.Kind{cluster.Pods, cluster.Events},
+		Done: probed(ProbeName(o.Node), o.Namespace),
+	}
+	for _, object := range d.configMaps(o.Namespace) {
+		step.Changes = append(step.Changes, Change{Verb: Apply, Object: object, Why: "carries railhead-pod into the pod"})
+	}
+	step.Changes = append(step.Changes, Change{Verb: Apply, Object: probePod(o, d), Why: "takes a snapshot of the node, without privileges"})
+	return Plan{Title: step.Title, Steps: []Step{step}}
+}
+
+// ProbeName is the name of the pod that looks at a node, and of its instance.
+func ProbeName(node string) string { return "railhead-probe-" + node }
+
+// Undo is the change that removes what a change made.
+func (c Change) Undo() Change {
+	return Change{Verb: Delete, Object: unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": c.Object.GetAPIVersion(), "kind": c.Object.GetKind(),
+		"metadata": map[string]any{"name": c.Object.GetName(), "namespace": c.Object.GetNamespace()},
+	}}}
+}
+
+func probePod(o ProbeOptions, d delivery) unstructured.Unstructured {
+	security := map[string]any{"allowPrivilegeEscalation": false, "capabilities": map[string]any{"drop": []any{"ALL"}}}
+	image := orDefault(o.Image, ProbeImage)
+	return unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Pod",
+		"metadata": map[string]any{
+			"name": ProbeName(o.Node), "namespace": o.Namespace,
+			"labels": map[string]any{
+				LabelManagedBy: ManagedBy, LabelName: programName, LabelComponent: ComponentProbe, LabelInstance: ProbeName(o.Node),
+			},
+		},
+		"spec": map[string]any{
+			"nodeName": o.Node, "restartPolicy": "Never", "automountServiceAccountToken": false,
+			"tolerations":     []any{map[string]any{"operator": "Exists"}},
+			"securityContext": map[string]any{"runAsNonRoot": true, "seccompProfile": map[string]any{"type": "RuntimeDefault"}},
+			"initContainers":  []any{d.initContainer(image, security)},
+			"containers": []any{map[string]any{
+				"name": "snapshot", "image": image, "command": listOf([]string{podProgram, "snapshot"}),
+				"env":             []any{map[string]any{"name": "NODE_NAME", "valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "spec.nodeName"}}}},
+				"resources":       map[string]any{"requests": installResources(), "limits": installResources()},
+				"securityContext": security, "volumeMounts": []any{map[string]any{"name": binVolume, "mountPath": binFolder, "readOnly": true}},
+			}},
+			"volumes": d.volumes(),
+		},
+	}}
+}
+
+// probed is done when the pod has ended well.
+func probed(name, namespace string) Condition {
+	return func(s cluster.State) Progress {
+		i := slices.IndexFunc(s.Pods, func(p cluster.Pod) bool { return p.Name == name && p.Namespace == namespace })
+		if i < 0 {
+			return Progress{Text: "pod " + name + " is not there yet"}
+		}
+		pod := s.Pods[i]
+		progress := Progress{Done: pod.Phase == "Succeeded", Text: "pod " + name + " is " + orDefault(pod.Phase, "Pending")}
+		if finding, stuck := ExplainPod(s, pod); stuck && !progress.Done && finding.Status == check.Fail {
+			progress.Stuck = &finding
+		}
+		return progress
+	}
+}

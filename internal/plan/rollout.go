@@ -1,0 +1,207 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+// Rollout is a change of a pool's configuration that is waited for.
+type Rollout struct {
+	Pool    string
+	With    []string // MachineConfigs that it brings
+	Without []string // MachineConfigs that it takes away
+	From    string   // rendered configuration that it leaves behind; "" where With and Without tell the two apart
+}
+
+// reached reports whether a rendered configuration is one that the rollout is about.
+func (r Rollout) reached(rendered string, sources []string) bool {
+	has := func(name string) bool { return slices.Contains(sources, name) }
+	return rendered != "" && rendered != r.From &&
+		!slices.ContainsFunc(r.With, func(name string) bool { return !has(name) }) && !slices.ContainsFunc(r.Without, has)
+}
+
+// RolloutDone is done when every node of the pools has the configuration. The pool's own word counts only for the new one: right
+// after a MachineConfig is written the pool is still Updated, with the old.
+func RolloutDone(rollouts ...Rollout) Condition {
+	return each(rollouts, func(p poolProgress) bool { return p.done })
+}
+
+// TargetRendered is done when the pools' next configuration has the MachineConfigs; a paused pool gets that far.
+func TargetRendered(rollouts ...Rollout) Condition {
+	return each(rollouts, func(p poolProgress) bool { return p.rendered })
+}
+
+// FirstStarted is done when a node of every pool was told to take the configuration.
+func FirstStarted(rollouts ...Rollout) Condition {
+	return each(rollouts, func(p poolProgress) bool { return p.rendered && p.started > 0 })
+}
+
+// FirstDone is done when a node of every pool has the configuration and works.
+func FirstDone(rollouts ...Rollout) Condition {
+	return each(rollouts, func(p poolProgress) bool { return p.rendered && p.finished > 0 })
+}
+
+// FirstNodes are the nodes that have the new configuration when a plan's StepVerifyFirst is reached.
+func FirstNodes(s cluster.State, p Plan) []string {
+	var names []string
+	for _, r := range p.Reboots() {
+		pool, _ := s.Pool(r.Pool)
+		for _, n := range nodesOf(s, r.Pool) {
+			if finished(n, pool.Target) {
+				names = append(names, n.Name)
+			}
+		}
+	}
+	return names
+}
+
+// each is the condition that holds for every pool.
+func each(rollouts []Rollout, done func(poolProgress) bool) Condition {
+	return func(s cluster.State) Progress {
+		whole := Progress{Done: true}
+		if p := s.Problem(cluster.Pools); p != nil {
+			return Progress{Text: "machine config pools could not be read: " + p.Err}
+		}
+		var texts []string
+		for _, r := range rollouts {
+			p := progressOf(s, r)
+			whole.Done = whole.Done && done(p)
+			whole.Bars = append(whole.Bars, Bar{Name: r.Pool, Count: p.finished, Total: p.total})
+			whole.Items = append(whole.Items, p.items...)
+			texts = append(texts, r.Pool+": "+p.text)
+			if whole.Stuck == nil {
+				whole.Stuck = p.stuck
+			}
+		}
+		if whole.Done {
+			whole.Stuck = nil
+		}
+		whole.Text = strings.Join(texts, "; ")
+		return whole
+	}
+}
+
+// poolProgress is how far a rollout has come.
+type poolProgress struct {
+	rendered bool // the pool's target is the new configuration
+	done     bool
+	started  int // nodes that were told to take it, finished ones included
+	finished int
+	total    int
+	text     string
+	items    []Item
+	stuck    *check.Finding
+}
+
+// progressOf judges one rollout.
+func progressOf(s cluster.State, r Rollout) poolProgress {
+	p, ok := s.Pool(r.Pool)
+	if !ok {
+		return poolProgress{text: "the pool is gone", stuck: stuckAt(r.Pool, "the pool is gone", check.Evidence{
+			Source: "MachineConfigPool/" + r.Pool, Got: "not there", Want: "the pool that is rolled out",
+		}, nil)}
+	}
+	nodes := nodesOf(s, p.Name)
+	progress := poolProgress{rendered: r.reached(p.Target, p.TargetSources), total: len(nodes)}
+	for _, n := range nodes {
+		item := Item{Name: n.Name, State: "waiting"}
+		if progress.rendered {
+			item = nodeItem(n, p.Target)
+			if n.MachineConfig.Desired == p.Target {
+				progress.started++
+			}
+		}
+		if item.Done {
+			progress.finished++
+		}
+		progress.items = append(progress.items, item)
+	}
+	if !s.Knows(cluster.Nodes) {
+		progress.total = p.Machines
+		if progress.rendered {
+			progress.finished = p.Updated
+		}
+	}
+	progress.done = progress.rendered && settled(p, r)
+	progress.text = progress.say(p)
+	if !progress.done {
+		progress.stuck = stuck(p, nodes, progress)
+	}
+	return progress
+}
+
+// settled reports whether the pool says of the new configuration that all its nodes have it. The counters of the node
+// controller are compared with each other and its observation with the pool's generation, so that old ones do not count.
+func settled(p cluster.Pool, r Rollout) bool {
+	return p.Target == p.Current && r.reached(p.Current, p.CurrentSources) && p.Observed >= p.Generation &&
+		p.Condition("Updated").Status == "True" && p.Updated == p.Machines && p.Ready == p.Machines && p.Degraded == 0
+}
+
+func (p poolProgress) say(pool cluster.Pool) string {
+	switch {
+	case p.done && p.total > 1:
+		return fmt.Sprintf("all %d nodes done", p.total)
+	case !p.rendered:
+		return "waiting for the machine-config-operator to render the new configuration"
+	case pool.Paused && p.started == p.finished:
+		return fmt.Sprintf("paused, %d of %s done", p.finished, counted(p.total, "node"))
+	}
+	return fmt.Sprintf("%d of %s done", p.finished, counted(p.total, "node"))
+}
+
+// finished reports whether a node has a configuration and is back at work, as the pool counts it
+// (machine-config-operator pkg/controller/node/status.go getReadyMachines).
+func finished(n cluster.Node, target string) bool {
+	c := n.MachineConfig
+	return target != "" && c.Current == target && c.Desired == target && c.State == "Done" && n.Ready && !n.Unschedulable
+}
+
+// nodeItem is one node on its way to a configuration.
+func nodeItem(n cluster.Node, target string) Item {
+	c := n.MachineConfig
+	item := Item{Name: n.Name, State: orDefault(c.State, "waiting")}
+	switch {
+	case c.State == "Degraded" || c.State == "Unreconcilable":
+		item.Note = c.Reason
+	case finished(n, target):
+		item.State, item.Done = "Done", true
+	case c.Desired != target:
+		item.State, item.Note = "waiting", whyAway(n)
+	case !n.Ready:
+		item.State, item.Note = "Rebooting", n.NotReady
+	case c.Current == target:
+		item.Note = whyAway(n)
+	case c.State == "Done": // told, and the daemon has not begun
+		item.State = "Working"
+	}
+	return item
+}
+
+// whyAway says why a node counts as unavailable for the rollout.
+func whyAway(n cluster.Node) string {
+	switch {
+	case n.Unschedulable:
+		return "cordoned"
+	case !n.Ready:
+		return strings.TrimSuffix("not Ready: "+n.NotReady, ": ")
+	}
+	return ""
+}
+
+// Remaining is how long a rollout still takes when the nodes that are left take as long as those that are done; not known before
+// the first is done.
+func Remaining(started, now time.Time, done, total int) (left time.Duration, known bool) {
+	elapsed := now.Sub(started)
+	switch {
+	case done >= total:
+		return 0, true
+	case done <= 0 || started.IsZero() || elapsed <= 0:
+		return 0, false
+	}
+	return elapsed / time.Duration(done) * time.Duration(total-done), true
+}

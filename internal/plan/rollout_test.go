@@ -1,0 +1,272 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+// update is one state of the rollout of rendered-worker-2, which has 99-rdma: the nodes named are done, on their way, or both.
+func rolling13(change func(*cluster.State)) cluster.State {
+	s := openshift()
+	p := poolOf(&s, "worker")
+	p.Target, p.TargetSources, p.Generation, p.Observed = "rendered-worker-2", []string{"00-worker", "01-worker-container-runtime", "99-rdma"}, 5, 5
+	p.Updated, p.Ready = 0, 0
+	setCondition(p, "Updated", "False", "")
+	setCondition(p, "Updating", "True", "")
+	change(&s)
+	return s
+}
+
+func toward(s *cluster.State, names ...string) {
+	for _, name := range names {
+		n := nodeOf(s, name)
+		n.MachineConfig.Desired, n.MachineConfig.State = "rendered-worker-2", "Working"
+	}
+}
+
+func arrive(s *cluster.State, names ...string) {
+	for _, name := range names {
+		nodeOf(s, name).MachineConfig = cluster.NodeConfig{Current: "rendered-worker-2", Desired: "rendered-worker-2", State: "Done"}
+	}
+	poolOf(s, "worker").Updated += len(names)
+	poolOf(s, "worker").Ready += len(names)
+}
+
+func workers() []string {
+	s := openshift()
+	return nodeNames(nodesOf(s, "worker"))
+}
+
+// settle makes the pool say that all is done.
+func settle(s *cluster.State) {
+	arrive(s, workers()...)
+	p := poolOf(s, "worker")
+	p.Current, p.CurrentSources = p.Target, p.TargetSources
+	setCondition(p, "Updated", "True", "")
+	setCondition(p, "Updating", "False", "")
+}
+
+func TestRolloutDone(t *testing.T) {
+	with := Rollout{Pool: "worker", With: []string{"99-rdma"}}
+	type summary struct {
+		Done  bool
+		Text  string
+		Count int
+		Stuck string
+	}
+	tests := map[string]struct {
+		s    cluster.State
+		r    Rollout
+		want summary
+	}{
+		"just after it was written: the pool is Updated with the old": {openshift(), with,
+			summary{Text: "worker: waiting for the machine-config-operator to render the new configuration"}},
+		"rendered, the pool's status is the old one": {rolling13(func(s *cluster.State) {
+			p := poolOf(s, "worker")
+			p.Updated, p.Ready, p.Observed = 13, 13, 4
+			setCondition(p, "Updated", "True", "")
+		}), with, summary{Text: "worker: 0 of 13 nodes done"}},
+		"the first node is on its way": {rolling13(func(s *cluster.State) { toward(s, "w01") }), with, summary{Text: "worker: 0 of 13 nodes done"}},
+		"1 of 13":                      {rolling13(func(s *cluster.State) { arrive(s, "w01"); toward(s, "w02") }), with, summary{Text: "worker: 1 of 13 nodes done", Count: 1}},
+		"all nodes have it, the pool does not say so yet": {rolling13(func(s *cluster.State) { arrive(s, workers()...) }), with, summary{Text: "worker: 13 of 13 nodes done", Count: 13}},
+		"done": {rolling13(settle), with, summary{Done: true, Text: "worker: all 13 nodes done", Count: 13}},
+		"done, but of an older generation": {rolling13(func(s *cluster.State) { settle(s); poolOf(s, "worker").Generation++ }), with,
+			summary{Text: "worker: 13 of 13 nodes done", Count: 13}},
+		"done, but one node is not Ready": {rolling13(func(s *cluster.State) {
+			settle(s)
+			poolOf(s, "worker").Ready = 12
+			nodeOf(s, "w07").Ready = false
+		}), with, summary{Text: "worker: 12 of 13 nodes done", Count: 12}},
+		"content is changed: the old rendering has the name, too": {rolling13(settle), Rollout{Pool: "worker", With: []string{"99-rdma"}, From: "rendered-worker-2"},
+			summary{Text: "worker: waiting for the machine-config-operator to render the new configuration"}},
+		"taken away: not rendered yet": {rolling13(settle), Rollout{Pool: "worker", Without: []string{"99-rdma"}},
+			summary{Text: "worker: waiting for the machine-config-operator to render the new configuration"}},
+		"taken away: done": {openshift(), Rollout{Pool: "worker", Without: []string{"99-rdma"}}, summary{Done: true, Text: "worker: all 13 nodes done", Count: 13}},
+		"paused by setup": {rolling13(func(s *cluster.State) {
+			arrive(s, "w01")
+			p := poolOf(s, "worker")
+			p.Paused, p.Annotations = true, map[string]string{AnnotationPausedBy: pausedBySetup}
+		}), with, summary{Text: "worker: paused, 1 of 13 nodes done", Count: 1}},
+		"paused by somebody": {rolling13(func(s *cluster.State) { arrive(s, "w01"); poolOf(s, "worker").Paused = true }), with,
+			summary{Text: "worker: paused, 1 of 13 nodes done", Count: 1, Stuck: "fail rollout-progress pool/worker: the rollout of pool worker does not get on: somebody paused it"}},
+		"a node is degraded": {rolling13(func(s *cluster.State) {
+			toward(s, "w03")
+			nodeOf(s, "w03").MachineConfig.State, nodeOf(s, "w03").MachineConfig.Reason = "Degraded", "failed to drain node: w03 after 1 hour"
+		}), with, summary{Text: "worker: 0 of 13 nodes done",
+			Stuck: "fail rollout-progress node/w03: the rollout of pool worker does not get on: node w03 is Degraded: failed to drain node: w03 after 1 hour"}},
+		"it cannot be rendered": {func() cluster.State {
+			s := openshift()
+			setCondition(poolOf(&s, "worker"), "RenderDegraded", "True", "parsing Ignition config failed: unknown version")
+			return s
+		}(), with, summary{Text: "worker: waiting for the machine-config-operator to render the new configuration",
+			Stuck: "fail rollout-progress pool/worker: the rollout of pool worker does not get on: RenderDegraded: parsing Ignition config failed: unknown version"}},
+		"a cordoned node uses up what may be away": {rolling13(func(s *cluster.State) { arrive(s, "w01"); nodeOf(s, "w09").Unschedulable = true }), with,
+			summary{Text: "worker: 1 of 13 nodes done", Count: 1, Stuck: "fail rollout-progress pool/worker: the rollout of pool worker does not get on: w09 is cordoned, and the rollout waits for that"}},
+		"a cordoned node, and room for others": {rolling13(func(s *cluster.State) {
+			poolOf(s, "worker").MaxUnavailable = "2"
+			nodeOf(s, "w09").Unschedulable = true
+		}), with,
+			summary{Text: "worker: 0 of 13 nodes done"}},
+		"the rollout itself cordoned the node": {rolling13(func(s *cluster.State) { toward(s, "w01"); nodeOf(s, "w01").Unschedulable = true }), with, summary{Text: "worker: 0 of 13 nodes done"}},
+		"only a cordoned node keeps the pool from being done": {rolling13(func(s *cluster.State) {
+			arrive(s, workers()...)
+			poolOf(s, "worker").Ready = 12
+			nodeOf(s, "w09").Unschedulable = true
+		}), with, summary{Text: "worker: 12 of 13 nodes done", Count: 12, Stuck: "fail rollout-progress pool/worker: the rollout of pool worker does not get on: w09 is cordoned, and the rollout waits for that"}},
+		"the pool is gone": {func() cluster.State { s := openshift(); s.Pools = s.Pools[:1]; return s }(), with,
+			summary{Text: "worker: the pool is gone", Stuck: "fail rollout-progress pool/worker: the rollout of pool worker does not get on: the pool is gone"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := RolloutDone(test.r)(test.s)
+			sum := summary{Done: got.Done, Text: got.Text, Count: got.Bars[0].Count}
+			if got.Stuck != nil {
+				sum.Stuck = strings.Join(said([]check.Finding{*got.Stuck}), "")
+			}
+			if diff := cmp.Diff(test.want, sum); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNodeItems(t *testing.T) {
+	s := rolling13(func(s *cluster.State) {
+		arrive(s, "w01")
+		toward(s, "w02", "w03", "w04", "w05", "w06")
+		nodeOf(s, "w03").Ready, nodeOf(s, "w03").NotReady = false, "NodeStatusUnknown: Kubelet stopped posting node status."
+		nodeOf(s, "w04").MachineConfig.State, nodeOf(s, "w04").MachineConfig.Reason = "Unreconcilable", "ignition disks section contains changes"
+		nodeOf(s, "w05").MachineConfig.State = "Done" // told, not begun
+		nodeOf(s, "w06").MachineConfig.State = "Rebooting"
+		arrive(s, "w07", "w08")
+		nodeOf(s, "w07").Unschedulable = true
+		nodeOf(s, "w08").Ready, nodeOf(s, "w08").NotReady = false, "KubeletNotReady: starting"
+		nodeOf(s, "w09").Ready, nodeOf(s, "w09").NotReady = false, "KubeletNotReady: broken"
+		nodeOf(s, "w10").Unschedulable = true
+	})
+	want := []Item{
+		{Name: "w01", State: "Done", Done: true}, {Name: "w02", State: "Working"},
+		{Name: "w03", State: "Rebooting", Note: "NodeStatusUnknown: Kubelet stopped posting node status."},
+		{Name: "w04", State: "Unreconcilable", Note: "ignition disks section contains changes"},
+		{Name: "w05", State: "Working"}, {Name: "w06", State: "Rebooting"}, {Name: "w07", State: "Done", Note: "cordoned"},
+		{Name: "w08", State: "Rebooting", Note: "KubeletNotReady: starting"}, {Name: "w09", State: "waiting", Note: "not Ready: KubeletNotReady: broken"},
+		{Name: "w10", State: "waiting", Note: "cordoned"},
+		{Name: "w11", State: "waiting"}, {Name: "w12", State: "waiting"}, {Name: "w13", State: "waiting"},
+	}
+	got := RolloutDone(Rollout{Pool: "worker", With: []string{"99-rdma"}})(s)
+	if diff := cmp.Diff(want, got.Items); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestOtherConditions(t *testing.T) {
+	r := Rollout{Pool: "worker", With: []string{"99-rdma"}}
+	tests := map[string]struct {
+		s                        cluster.State
+		rendered, started, first bool
+	}{
+		"not rendered":              {openshift(), false, false, false},
+		"rendered":                  {rolling13(func(*cluster.State) {}), true, false, false},
+		"one is told":               {rolling13(func(s *cluster.State) { toward(s, "w01") }), true, true, false},
+		"one is done":               {rolling13(func(s *cluster.State) { arrive(s, "w01") }), true, true, true},
+		"one is done, and cordoned": {rolling13(func(s *cluster.State) { arrive(s, "w01"); nodeOf(s, "w01").Unschedulable = true }), true, true, false},
+		"pools not readable":        {cluster.State{Problems: []cluster.Problem{{Kind: cluster.Pools, Err: "forbidden"}}}, false, false, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := []bool{TargetRendered(r)(test.s).Done, FirstStarted(r)(test.s).Done, FirstDone(r)(test.s).Done}
+			if diff := cmp.Diff([]bool{test.rendered, test.started, test.first}, got); diff != "" {
+				t.Errorf("rendered, started, first done (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestTwoPools: done when both are, stuck when one is.
+func TestTwoPools(t *testing.T) {
+	s := rolling13(settle)
+	both := RolloutDone(Rollout{Pool: "worker", With: []string{"99-rdma"}}, Rollout{Pool: "master", With: []string{"99-rdma"}})
+	got := both(s)
+	if got.Done || got.Text != "worker: all 13 nodes done; master: waiting for the machine-config-operator to render the new configuration" {
+		t.Errorf("%t %s", got.Done, got.Text)
+	}
+	if diff := cmp.Diff([]Bar{{"worker", 13, 13}, {"master", 0, 3}}, got.Bars); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	setCondition(poolOf(&s, "master"), "NodeDegraded", "True", "m2")
+	if got = both(s); got.Stuck == nil || got.Stuck.Subject != "pool/master" {
+		t.Errorf("stuck: %+v", got.Stuck)
+	}
+}
+
+func TestWithoutNodes(t *testing.T) {
+	s := rolling13(func(s *cluster.State) { poolOf(s, "worker").Updated = 4 })
+	s.Nodes, s.Problems = nil, []cluster.Problem{{Kind: cluster.Nodes, Err: "nodes is forbidden", Forbidden: true}}
+	got := RolloutDone(Rollout{Pool: "worker", With: []string{"99-rdma"}})(s)
+	if diff := cmp.Diff(Progress{Text: "worker: 4 of 13 nodes done", Bars: []Bar{{"worker", 4, 13}}}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestStuckFix(t *testing.T) {
+	tests := map[string]struct{ reason, command string }{
+		"drain":      {"failed to drain node: w03 after 1 hour", "oc get poddisruptionbudgets -A"},
+		"disk":       {`unexpected on-disk state validating against rendered-worker-2: content mismatch for file "/etc/x"`, "oc debug node/w03 -- touch /host/run/machine-config-daemon-force"},
+		"anything":   {"kaboom", "railhead setup rollback"},
+		"not a word": {"", "railhead setup rollback"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := rolling13(func(s *cluster.State) {
+				nodeOf(s, "w03").MachineConfig = cluster.NodeConfig{Current: "rendered-worker-1", Desired: "rendered-worker-2", State: "Degraded", Reason: test.reason}
+			})
+			got := RolloutDone(Rollout{Pool: "worker", With: []string{"99-rdma"}})(s).Stuck
+			if got == nil || !strings.Contains(strings.Join(got.Fix.Commands, "\n"), test.command) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+func TestRemaining(t *testing.T) {
+	start := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	tests := map[string]struct {
+		started, now time.Time
+		done, total  int
+		left         time.Duration
+		known        bool
+	}{
+		"none done":            {start, start.Add(time.Hour), 0, 13, 0, false},
+		"4 of 13 in 48 min":    {start, start.Add(48 * time.Minute), 4, 13, 108 * time.Minute, true},
+		"all done":             {start, start.Add(time.Hour), 13, 13, 0, true},
+		"start not known":      {time.Time{}, start, 4, 13, 0, false},
+		"clocks that differ":   {start, start.Add(-time.Second), 4, 13, 0, false},
+		"a pool without nodes": {start, start, 0, 0, 0, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			left, known := Remaining(test.started, test.now, test.done, test.total)
+			if left != test.left || known != test.known {
+				t.Errorf("%v, %t", left, known)
+			}
+		})
+	}
+}
+
+func TestRolloutTime(t *testing.T) {
+	tests := []struct {
+		nodes, atOnce int
+		want          time.Duration
+	}{{13, 1, 130 * time.Minute}, {13, 6, 30 * time.Minute}, {12, 6, 20 * time.Minute}, {0, 1, 0}, {3, 0, 30 * time.Minute}}
+	for _, test := range tests {
+		if got := RolloutTime(test.nodes, test.atOnce, 10*time.Minute); got != test.want {
+			t.Errorf("RolloutTime(%d, %d) = %v, want %v", test.nodes, test.atOnce, got, test.want)
+		}
+	}
+}

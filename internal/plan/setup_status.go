@@ -1,0 +1,72 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+// ClusterStatus is what `railhead setup status` shows.
+type ClusterStatus struct {
+	Pools []PoolStatus
+	SCC   string             // the SCC that setup made; "" when it is not there
+	Users []cluster.SCCGrant // who may use it
+}
+
+// PoolStatus is one pool that has MachineConfigs of setup, or that setup has in hand.
+type PoolStatus struct {
+	Pool           string
+	MachineConfigs []string // of setup, that the pool selects
+	Paused         bool     // by setup: a run was broken off, or its check failed
+	Started        time.Time
+	Progress       Progress
+}
+
+// Done reports whether everything that setup made is in force.
+func (c ClusterStatus) Done() bool {
+	return !slices.ContainsFunc(c.Pools, func(p PoolStatus) bool { return p.Paused || !p.Progress.Done })
+}
+
+// Condition follows the pools that the status is about.
+func (c ClusterStatus) Condition() Condition {
+	list := make([]Rollout, 0, len(c.Pools))
+	for _, p := range c.Pools {
+		list = append(list, Rollout{Pool: p.Pool, With: p.MachineConfigs})
+	}
+	return RolloutDone(list...)
+}
+
+// Status is how far what setup made has come.
+func Status(s cluster.State) ClusterStatus {
+	var status ClusterStatus
+	pools := slices.Clone(s.Pools)
+	slices.SortFunc(pools, byName)
+	for _, p := range pools {
+		var names []string
+		for _, m := range selectedConfigs(p, s.MachineConfigs) {
+			if madeBySetup(m.Labels) {
+				names = append(names, m.Name)
+			}
+		}
+		if len(names) == 0 && !inSetup(p) {
+			continue
+		}
+		ps := PoolStatus{Pool: p.Name, MachineConfigs: names, Paused: p.Paused && inSetup(p)}
+		if c := p.Condition("Updating"); c.Status == "True" {
+			ps.Started = c.Since
+		}
+		ps.Progress = RolloutDone(Rollout{Pool: p.Name, With: names})(s)
+		status.Pools = append(status.Pools, ps)
+	}
+	if _, ok := s.SCC(SCCName); ok {
+		status.SCC = SCCName
+		status.Users = usersOf(s, SCCName)
+	}
+	return status
+}
+
+// usersOf are the grants that name an SCC itself.
+func usersOf(s cluster.State, scc string) []cluster.SCCGrant {
+	return slices.DeleteFunc(slices.Clone(s.SCCGrants), func(g cluster.SCCGrant) bool { return g.SCC != scc })
+}
