@@ -2,13 +2,26 @@
 
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 FUZZTIME ?= 10s
+BUILD     = CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w -X main.version=$(VERSION)'
 GOLANGCI  = go tool -modfile=tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
 .PHONY: build test race lint fuzz bench demo check fmt clean help
 
-build: ## build bin/railhead-pod: static and stripped, for this architecture or for GOARCH
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w -X main.version=$(VERSION)' -o bin/railhead-pod ./cmd/railhead-pod
+build: bin/railhead-pod bin/railhead ## both programs, static and stripped, in bin; railhead for this machine or for GOOS and GOARCH
+
+.PHONY: bin/railhead-pod bin/railhead embedded
+bin/railhead-pod:
+	GOOS=linux $(BUILD) -o $@ ./cmd/railhead-pod
+
+bin/railhead: embedded
+	$(BUILD) -o $@ ./cmd/railhead
+
+embedded: # railhead-pod for every architecture of pods, where railhead embeds it
+	@set -e; for arch in amd64 arm64; do \
+		GOOS=linux GOARCH=$$arch $(BUILD) -o bin/railhead-pod-linux-$$arch ./cmd/railhead-pod; \
+		gzip -9 -n < bin/railhead-pod-linux-$$arch > internal/podbinary/bin/railhead-pod-$$arch.gz; \
+	done
 
 test: ## vet and test everything
 	go vet ./...
@@ -32,8 +45,9 @@ fuzz: ## fuzz every parser of foreign text for FUZZTIME (10s) each
 bench: ## measure what railhead-pod costs a pod
 	go run ./tools/bench
 
-demo: build ## show railhead-pod on recorded machines
+demo: build ## show both programs: railhead-pod in a recorded pod, railhead on a real control plane; KEEP=1 leaves it up
 	./tools/demo.sh
+	cd lab && go run ./cmd/demo $(if $(KEEP),--keep)
 
 check: fmt lint race ## all that a change must pass: format, lint, race tests with the architecture law
 
@@ -41,7 +55,7 @@ fmt: ## fail when gofmt would change a file
 	@files=$$(gofmt -l .); test -z "$$files" || { echo "run gofmt -w on:" >&2; echo "$$files" >&2; exit 1; }
 
 clean: ## remove what was built
-	rm -rf bin
+	rm -rf bin internal/podbinary/bin/*.gz
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -118,6 +118,10 @@ func (p patient) shortage(resource string) shortage {
 		summary: fmt.Sprintf("%s is used up: no node that fits has %s free of %s in all", resource, Quantity(resource, want), Quantity(resource, total)),
 		fix:     &check.Fix{Text: "Wait until the pods that hold it end, or ask for fewer nodes or GPUs.", Who: check.User, Commands: []string{"railhead inventory"}},
 	}
+	if !p.s.Knows(Pods) {
+		s.summary = fmt.Sprintf("no node that fits has %s free; who holds it could not be read", Quantity(resource, want))
+		return s
+	}
 	free := p.s.Free()
 	slices.SortStableFunc(nodes, func(a, b string) int { return cmp.Compare(free[b][resource], free[a][resource]) })
 	for _, node := range nodes[:min(len(nodes), 8)] {

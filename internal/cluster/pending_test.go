@@ -429,6 +429,15 @@ func TestExplainTakesTheNewest(t *testing.T) {
 	}
 }
 
+func TestExplainWithoutPods(t *testing.T) {
+	s := gpuCluster()
+	s.Read, s.Pods = []Kind{Nodes}, nil
+	f, _ := Explain(pending(Resources{"nvidia.com/gpu": 8}), event("FailedScheduling", "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."), s)
+	if f.Check != InsufficientResource || !strings.Contains(f.Summary, "who holds it could not be read") || len(f.Evidence) != 1 {
+		t.Errorf("%s: %s %v", f.Check, f.Summary, f.Evidence)
+	}
+}
+
 func TestQuantity(t *testing.T) {
 	for want, got := range map[string]string{
 		"8 nvidia.com/gpu": Quantity("nvidia.com/gpu", 8), "4 cpu": Quantity("cpu", 4000), "1500m requests.cpu": Quantity("requests.cpu", 1500),

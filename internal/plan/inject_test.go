@@ -91,8 +91,8 @@ func injections() map[string]struct {
 	return map[string]c{
 		"pod":              {training(), podManifest, o},
 		"pod-by-container": {unsolved(), podManifest, named},
-		"statefulset":      {training(), "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: s, namespace: train}\nspec:\n  template:\n    spec:" + templateOf, o},
-		"deployment-tcp":   {training(), "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  template:\n    spec:" + templateOf, tcp},
+		"statefulset":      {training(), "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: s, namespace: train}\nspec:\n  selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n    spec:" + templateOf, o},
+		"deployment-tcp":   {training(), "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n    spec:" + templateOf, tcp},
 		"job-auto":         {training(), "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j, namespace: train}\nspec:\n  template:\n    spec:\n      restartPolicy: Never" + templateOf, auto},
 		"jobset": {training(), "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: js, namespace: train}\nspec:\n  replicatedJobs:\n" +
 			"  - name: a\n    template: {spec: {template: {metadata: {annotations: {k8s.v1.cni.cncf.io/networks: '[{\"name\":\"mine\",\"namespace\":\"x\"}]'}}, spec: {containers: [{name: a, image: i, command: [x]}]}}}}\n" +

@@ -40,7 +40,7 @@ func JobDone(name, namespace string, n int) Condition {
 			p.Items = append(p.Items, item)
 		}
 		if len(pods) < n {
-			missing := Item{Name: fmt.Sprintf("%s not made", counted(n-len(pods), "pod")), State: "waiting", Note: "their controller makes them"}
+			missing := Item{Name: fmt.Sprintf("%s not made", counted(n-len(pods), "pod")), State: Waiting, Note: "their controller makes them"}
 			asked := cluster.Pod{Namespace: namespace, Name: name + "-0", Owner: "StatefulSet/" + name, Labels: map[string]string{LabelInstance: name}}
 			if f, wrong := cluster.Explain(asked, JobEvents(s, name, namespace), s); wrong {
 				missing.Note = f.Summary
@@ -76,6 +76,7 @@ func podItem(pod cluster.Pod) Item {
 	for _, c := range pod.Containers {
 		if !item.Done && c.Waiting != "" && !pod.Deleted {
 			item.State = c.Waiting
+			break // init containers come first, and the others wait for them
 		}
 	}
 	return item

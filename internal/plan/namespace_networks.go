@@ -271,7 +271,7 @@ func networksThere(namespace string, wanted []cluster.Network) Condition {
 		p := Progress{Done: true}
 		there := 0
 		for _, w := range wanted {
-			item := Item{Name: w.Name, State: "waiting", Note: "the SR-IOV operator makes it"}
+			item := Item{Name: w.Name, State: Waiting, Note: "the SR-IOV operator makes it"}
 			if _, ok := s.Network(namespace, w.Name); ok {
 				item = Item{Name: w.Name, State: "there", Done: true}
 				there++

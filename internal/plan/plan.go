@@ -110,6 +110,9 @@ type Bar struct {
 	Total int
 }
 
+// Waiting is the State of an Item to which nothing has happened yet.
+const Waiting = "waiting"
+
 // Item is one part of what is waited for.
 type Item struct {
 	Name  string // node or pod

@@ -109,7 +109,7 @@ func progressOf(s cluster.State, r Rollout) poolProgress {
 	nodes := nodesOf(s, p.Name)
 	progress := poolProgress{rendered: r.reached(p.Target, p.TargetSources), total: len(nodes)}
 	for _, n := range nodes {
-		item := Item{Name: n.Name, State: "waiting"}
+		item := Item{Name: n.Name, State: Waiting}
 		if progress.rendered {
 			item = nodeItem(n, p.Target)
 			if n.MachineConfig.Desired == p.Target {
@@ -164,14 +164,14 @@ func finished(n cluster.Node, target string) bool {
 // nodeItem is one node on its way to a configuration.
 func nodeItem(n cluster.Node, target string) Item {
 	c := n.MachineConfig
-	item := Item{Name: n.Name, State: orDefault(c.State, "waiting")}
+	item := Item{Name: n.Name, State: orDefault(c.State, Waiting)}
 	switch {
 	case c.State == "Degraded" || c.State == "Unreconcilable":
 		item.Note = c.Reason
 	case finished(n, target):
 		item.State, item.Done = "Done", true
 	case c.Desired != target:
-		item.State, item.Note = "waiting", whyAway(n)
+		item.State, item.Note = Waiting, whyAway(n)
 	case !n.Ready:
 		item.State, item.Note = "Rebooting", n.NotReady
 	case c.Current == target:

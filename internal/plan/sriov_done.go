@@ -15,10 +15,10 @@ func sriovDone(policies []policy) Condition {
 	return func(s cluster.State) Progress {
 		var progress Progress
 		for _, name := range policyNodes(policies) {
-			item := Item{Name: name, State: "waiting"}
+			item := Item{Name: name, State: Waiting}
 			if i := slices.IndexFunc(s.SriovNodes, func(n cluster.SriovNode) bool { return n.Node == name }); i >= 0 {
 				state := s.SriovNodes[i]
-				item.State, item.Note = orDefault(state.SyncStatus, "waiting"), state.SyncError
+				item.State, item.Note = orDefault(state.SyncStatus, Waiting), state.SyncError
 				if state.SyncStatus == "Failed" && progress.Stuck == nil {
 					progress.Stuck = sriovFailed(state)
 				}

@@ -22,7 +22,10 @@ type Bar struct {
 }
 
 // Part is one node or pod that is waited for.
-type Part struct{ Name, State, Note string }
+type Part struct {
+	Name, State, Note string
+	Quiet             bool // nothing has happened to it: worth a place on a screen, not a line in a log
+}
 
 // Live shows frames: on a terminal each in place of the one before; elsewhere only what changed, as plain lines that
 // read well in a CI log. The zero value of Width means 80 columns.
@@ -76,7 +79,9 @@ func (l *Live) sayChanges(f Frame) {
 		lines = append(lines, f.Text)
 	}
 	for _, p := range f.Parts {
-		lines = append(lines, p.line(0, 0))
+		if !p.Quiet {
+			lines = append(lines, p.line(0, 0))
+		}
 	}
 	for _, line := range lines {
 		if line = oneLine(line); !l.said[line] {
