@@ -1,0 +1,135 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/railhead/railhead/lab/assets"
+	"github.com/railhead/railhead/lab/pki"
+	"github.com/railhead/railhead/lab/process"
+	"github.com/railhead/railhead/lab/scheme"
+	"github.com/railhead/railhead/lab/standin"
+)
+
+// patience is how long any one part may take to become ready on a busy machine.
+const patience = 90 * time.Second
+
+// ControlPlane is a running control plane.
+type ControlPlane struct {
+	// Daemon stands for the machine-config-daemons of the nodes; nil without Options.MachineConfig.
+	Daemon *standin.MachineConfigDaemon
+
+	options   Options
+	programs  assets.Programs
+	dir       string
+	keep      bool // Stop leaves the folder
+	authority *pki.Authority
+	files     credentials
+	group     *process.Group
+	etcd      *server
+	api       *server
+	clients   []*program // the other ones, in the order of their start
+	admin     *rest.Config
+	client    client.Client
+	standins  running
+}
+
+// running are the goroutines of the stand-ins.
+type running struct {
+	stop context.CancelFunc
+	done sync.WaitGroup
+	log  *os.File
+}
+
+// Start builds what is not built yet, starts a control plane and waits until it serves: CRDs are installed and, where the
+// options want it, SCC admission admits pods. ctx bounds the start only; Stop ends what was started.
+func Start(ctx context.Context, o Options) (*ControlPlane, error) {
+	programs, err := assets.Build(ctx, o.Progress, o.programs()...)
+	if err != nil {
+		return nil, err
+	}
+	dir := o.Dir
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "railhead-lab-"); err != nil {
+			return nil, err
+		}
+	}
+	p := &ControlPlane{options: o, programs: programs, dir: dir}
+	if err := p.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("start control plane: %w", err), p.Stop())
+	}
+	return p, nil
+}
+
+func (p *ControlPlane) start(ctx context.Context) error {
+	if err := os.MkdirAll(p.Logs(), 0o755); err != nil {
+		return err
+	}
+	p.group = process.NewGroup(p.Logs())
+	for _, step := range []func(context.Context) error{
+		p.issue, p.startEtcd, p.startAPIServer, p.connect, p.installCRDs,
+		p.startControllerManager, p.startScheduler, p.startKwok,
+		p.installOpenShift, p.startStandIns, p.startMachineConfig, p.startJobSet, p.startInjector, p.admits,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// connect makes the administrator's client.
+func (p *ControlPlane) connect(context.Context) error {
+	var err error
+	if p.admin, err = p.Config("system:admin", "system:masters"); err != nil {
+		return err
+	}
+	own := rest.CopyConfig(p.admin)
+	own.WarningHandler = rest.NoWarnings{} // CRDs of others have fields that the server warns about
+	p.client, err = client.New(own, client.Options{Scheme: scheme.New()})
+	return err
+}
+
+// Admin returns the configuration of system:admin, to whom nothing is forbidden.
+func (p *ControlPlane) Admin() *rest.Config { return rest.CopyConfig(p.admin) }
+
+// Client returns an administrator's client that knows the types of package scheme.
+func (p *ControlPlane) Client() client.Client { return p.client }
+
+// Dir returns the folder with data, logs and credentials.
+func (p *ControlPlane) Dir() string { return p.dir }
+
+// Logs returns the folder with the programs' logs.
+func (p *ControlPlane) Logs() string { return filepath.Join(p.dir, "log") }
+
+// Stop ends everything that was started, and removes the folder if it was a temporary one. Nothing here holds anything
+// that deserves a goodbye, so all programs are killed.
+func (p *ControlPlane) Stop() error {
+	if p.standins.stop != nil {
+		p.standins.stop()
+		p.standins.done.Wait()
+		p.standins.log.Close()
+	}
+	for _, c := range slices.Backward(p.clients) {
+		c.process.Kill()
+	}
+	for _, s := range []*server{p.api, p.etcd} {
+		s.close()
+	}
+	if p.group != nil {
+		p.group.Close()
+	}
+	if p.options.Dir != "" || p.keep {
+		return nil
+	}
+	return os.RemoveAll(p.dir)
+}

@@ -1,0 +1,92 @@
+// Package controlplane runs a real Kubernetes or OpenShift control plane on this machine: etcd, kube-apiserver,
+// kube-controller-manager, kube-scheduler, and controllers of OpenShift, all built from Go modules.
+//
+// Nodes are kwok's: pods are scheduled and become ready, but nothing runs in them. What OpenShift's operators would do
+// besides is done by package standin. Everything listens on the loopback address only and ends with this process.
+package controlplane
+
+import (
+	"slices"
+	"time"
+
+	"github.com/railhead/railhead/lab/assets"
+)
+
+// Options says what the control plane consists of, beyond etcd and kube-apiserver. Zero is those two alone.
+type Options struct {
+	// SCC makes it an OpenShift as far as pods notice: SCC admission in force, the standard SCCs with their roles, the
+	// cluster's configuration objects, and namespaces with ranges of user ids. Without it the server knows no SCC at all.
+	SCC bool
+	// Controllers runs kube-controller-manager, each controller under its own ServiceAccount. Without it nobody makes
+	// ServiceAccounts, and the server does not ask pods for one.
+	Controllers bool
+	// Scheduler runs kube-scheduler.
+	Scheduler bool
+	// Kwok makes nodes ready and pods run.
+	Kwok bool
+	// MachineConfig runs the machine-config-controller, with pools, MachineConfigs and stand-ins for the nodes' daemons.
+	MachineConfig bool
+	// SRIOV runs the stand-in for the SR-IOV network operator. It implies the sets SRIOV and Networks.
+	SRIOV bool
+	// JobSet runs the JobSet controller with its webhooks. It implies the set JobSets.
+	JobSet bool
+	// Injector runs the network-resources-injector. It implies the set Networks.
+	Injector bool
+	// CRDs are installed besides those that the other options imply.
+	CRDs []assets.CRDs
+
+	// Reboot is how long nodes take to reboot in a rollout, at first. Zero is 200 ms.
+	Reboot time.Duration
+	// Dir is where data, logs and credentials go. "" is a new temporary folder that Stop removes.
+	Dir string
+	// Progress gets a line when something takes long, such as the first build of a program.
+	Progress func(line string)
+}
+
+// OpenShift is a whole OpenShift with the SR-IOV operator.
+func OpenShift() Options {
+	return Options{SCC: true, Controllers: true, Scheduler: true, Kwok: true, MachineConfig: true, SRIOV: true}
+}
+
+// Plain is a plain Kubernetes with Multus' network attachments.
+func Plain() Options {
+	return Options{Controllers: true, Scheduler: true, Kwok: true, CRDs: []assets.CRDs{assets.Networks}}
+}
+
+// programs are those that the options need.
+func (o Options) programs() []assets.Program {
+	all := []assets.Program{assets.Etcd, assets.APIServer}
+	for _, p := range []struct {
+		wanted  bool
+		program assets.Program
+	}{
+		{o.Controllers, assets.ControllerManager}, {o.Scheduler, assets.Scheduler}, {o.Kwok, assets.Kwok},
+		{o.MachineConfig, assets.MachineConfigController}, {o.JobSet, assets.JobSet}, {o.Injector, assets.Injector}, {o.Injector, assets.InCluster},
+	} {
+		if p.wanted {
+			all = append(all, p.program)
+		}
+	}
+	return all
+}
+
+// sets are the CRDs that the options need.
+func (o Options) sets() []assets.CRDs {
+	all := slices.Clone(o.CRDs)
+	for _, s := range []struct {
+		wanted bool
+		sets   []assets.CRDs
+	}{
+		{o.SCC, []assets.CRDs{assets.Security, assets.Config}},
+		{o.MachineConfig, []assets.CRDs{assets.MachineConfiguration, assets.Config}},
+		{o.SRIOV, []assets.CRDs{assets.SRIOV, assets.Networks}},
+		{o.JobSet, []assets.CRDs{assets.JobSets}},
+		{o.Injector, []assets.CRDs{assets.Networks}},
+	} {
+		if s.wanted {
+			all = append(all, s.sets...)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

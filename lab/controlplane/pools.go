@@ -1,0 +1,48 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+
+	machineconfigv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// poolsUpdated returns what is missing until every pool has brought its nodes to its configuration.
+func (p *ControlPlane) poolsUpdated(ctx context.Context, nodes []corev1.Node) error {
+	var pools machineconfigv1.MachineConfigPoolList
+	if err := p.client.List(ctx, &pools); err != nil {
+		return err
+	}
+	counted := 0
+	for _, pool := range pools.Items {
+		s := pool.Status
+		if pool.Spec.Configuration.Name == "" || s.Configuration.Name != pool.Spec.Configuration.Name ||
+			s.UpdatedMachineCount != s.MachineCount || s.ReadyMachineCount != s.MachineCount || s.ObservedGeneration != pool.Generation {
+			return fmt.Errorf("pool %s: %d of %d nodes updated, configuration %q of %q",
+				pool.Name, s.UpdatedMachineCount, s.MachineCount, s.Configuration.Name, pool.Spec.Configuration.Name)
+		}
+		counted += int(s.MachineCount)
+	}
+	if managed := inPools(nodes, pools.Items); counted != managed {
+		return fmt.Errorf("pools count %d of %d nodes", counted, managed)
+	}
+	return nil
+}
+
+// inPools is how many nodes a pool selects.
+func inPools(nodes []corev1.Node, pools []machineconfigv1.MachineConfigPool) int {
+	n := 0
+	for _, node := range nodes {
+		for _, pool := range pools {
+			selector, err := metav1.LabelSelectorAsSelector(pool.Spec.NodeSelector)
+			if err == nil && selector.Matches(labels.Set(node.Labels)) {
+				n++
+				break
+			}
+		}
+	}
+	return n
+}

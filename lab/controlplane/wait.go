@@ -1,0 +1,42 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/railhead/railhead/lab/process"
+)
+
+// poll is how often until asks.
+const poll = 25 * time.Millisecond
+
+// until waits until ready returns nil. It gives up when patience or ctx ends, or the process does, and says what it waited
+// for, what was missing at last, and the end of the process's log. The process may be nil.
+func until(ctx context.Context, what string, p *process.Process, ready func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within %s", patience))
+	defer cancel()
+	var exited <-chan struct{}
+	if p != nil {
+		exited = p.Exited()
+	}
+	ticks := time.NewTicker(poll)
+	defer ticks.Stop()
+	for {
+		missing := ready(ctx)
+		if missing == nil {
+			return nil
+		}
+		select {
+		case <-ticks.C:
+		case <-exited:
+			return p.Err()
+		case <-ctx.Done():
+			err := fmt.Errorf("wait until %s: %w; at last: %w", what, context.Cause(ctx), missing)
+			if p != nil {
+				err = fmt.Errorf("%w; the end of %s:\n%s", err, p.Log, p.Tail(20))
+			}
+			return err
+		}
+	}
+}

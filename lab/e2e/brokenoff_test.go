@@ -1,0 +1,108 @@
+package e2e_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestSetupBrokenOff: Ctrl-C while the pool is paused leaves it known to be railhead's, and the next run completes it.
+func TestSetupBrokenOff(t *testing.T) {
+	takenBack(t)
+	a := admin(t, openShift)
+	seen := watchNodes(t)
+	broken := a
+	broken.heard = func(line string, interrupt context.CancelFunc) {
+		if line == "  configured MachineConfigPool worker" {
+			interrupt()
+		}
+	}
+	r := broken.ends(t, 130, "setup", "cluster", "--yes").silent(t)
+	r.says(t, "Interrupted", "setup cluster")
+	inHands(t, true)
+	a.does(t, "setup", "status").prints(t, "paused by railhead: run 'railhead setup cluster' again to go on, or 'railhead setup rollback'")
+	r = a.does(t, "setup", "cluster", "--yes").silent(t)
+	r.says(t, "worker: all 13 nodes done")
+	if strings.Contains(r.err, "created SecurityContextConstraints") {
+		t.Errorf("the SCC is made again:\n%s", r.err)
+	}
+	inHands(t, false)
+	seen().eachOnce(t)
+
+	t.Run("in the rollout, on the way back", func(t *testing.T) {
+		seen := watchNodes(t)
+		broken.heard = func(line string, interrupt context.CancelFunc) {
+			if strings.Contains(line, "Working") {
+				interrupt()
+			}
+		}
+		r := broken.ends(t, 130, "setup", "rollback", "--yes").silent(t)
+		r.says(t, "Stopped watching; what was started goes on. Come back with: railhead setup status --follow")
+		a.does(t, "setup", "status", "--follow").silent(t)
+		a.does(t, "setup", "rollback", "--yes").silent(t).says(t, "deleted SecurityContextConstraints railhead-rdma")
+		settled(t)
+		inHands(t, false)
+		seen().eachOnce(t)
+		if mc := rendered(t); len(mc.Spec.KernelArguments) > 0 {
+			t.Errorf("kernel arguments %q", mc.Spec.KernelArguments)
+		}
+	})
+}
+
+// away is how long the API server is away when it is killed.
+const away = 3 * time.Second
+
+// killedAt kills the API server when a line is said for the first time, and starts it again a little later. The returned
+// function waits until it is back.
+func killedAt(t *testing.T, u *user, line string) (back func()) {
+	t.Helper()
+	restarted := make(chan error, 1)
+	killed := false
+	u.heard = func(said string, _ context.CancelFunc) {
+		if killed || !strings.HasPrefix(said, line) {
+			return
+		}
+		killed = true
+		openShift.KillAPIServer()
+		go func() {
+			<-time.After(away)
+			restarted <- openShift.RestartAPIServer(t.Context())
+		}()
+	}
+	return func() {
+		t.Helper()
+		if !killed {
+			t.Fatalf("%q was not said", line)
+		}
+		if err := <-restarted; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestSetupKilledServer: the same run goes on when the API server is back, in the middle of writing and of following.
+func TestSetupKilledServer(t *testing.T) {
+	takenBack(t)
+	a := admin(t, openShift)
+	before := bootIDs(t)
+	back := killedAt(t, &a, "  configured MachineConfigPool worker")
+	r := a.does(t, "setup", "cluster", "--yes").silent(t)
+	back()
+	r.says(t, "does not answer", "trying again", "created MachineConfig "+memlockConfig, "worker: all 13 nodes done")
+	inHands(t, false)
+	for name, id := range bootIDs(t) {
+		if rebooted := id != before[name]; rebooted == strings.HasPrefix(name, "master-") {
+			t.Errorf("%s rebooted: %v", name, rebooted)
+		}
+	}
+	t.Run("in the rollout, on the way back", func(t *testing.T) {
+		a := admin(t, openShift)
+		back := killedAt(t, &a, "worker: 3 of 13 nodes done")
+		r := a.does(t, "setup", "rollback", "--yes").silent(t)
+		back()
+		r.says(t, "the API server does not answer, still trying", "worker: all 13 nodes done", "deleted SecurityContextConstraints railhead-rdma")
+		settled(t)
+		inHands(t, false)
+	})
+}
