@@ -1,0 +1,350 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/internal/report"
+)
+
+// inventory is what the command prints, as one value for every format.
+type inventory struct {
+	Server    cluster.Server            `json:"server"`
+	Nodes     []inventoryNode           `json:"nodes"`
+	RDMA      []cluster.Offer           `json:"rdma"`
+	DRA       []cluster.DRAOffer        `json:"dra,omitempty"`
+	Rails     map[string][]cluster.Rail `json:"rails,omitempty"` // by namespace
+	Pools     []cluster.Pool            `json:"pools,omitempty"`
+	Policies  []cluster.SriovPolicy     `json:"sriovPolicies,omitempty"`
+	SriovNode []cluster.SriovNode       `json:"sriovNodes,omitempty"`
+	SCCs      []inventorySCC            `json:"sccs,omitempty"`
+	Findings  []check.Finding           `json:"findings,omitempty"`
+}
+
+type inventoryNode struct {
+	Name        string           `json:"name"`
+	Roles       []string         `json:"roles,omitempty"`
+	State       string           `json:"state"`
+	GPUResource string           `json:"gpuResource,omitempty"`
+	GPUs        int64            `json:"gpus,omitempty"`
+	GPUsFree    *int64           `json:"gpusFree,omitempty"` // absent when the pods are not known
+	GPUType     string           `json:"gpuType,omitempty"`
+	RDMA        map[string]int64 `json:"rdma,omitempty"`
+	Arch        string           `json:"arch"`
+	Kernel      string           `json:"kernel,omitempty"`
+	Runtime     string           `json:"runtime,omitempty"`
+}
+
+// inventorySCC is a security context constraint that lets pods do what RDMA may need, and who may use it.
+type inventorySCC struct {
+	cluster.SCC
+	Grants []cluster.SCCGrant `json:"grants,omitempty"`
+}
+
+// inventoryKinds is everything that an inventory shows.
+var inventoryKinds = []cluster.Kind{
+	cluster.Nodes, cluster.Pods, cluster.Pools, cluster.MachineConfigs, cluster.Networks, cluster.SriovNetworks, cluster.SriovPolicies,
+	cluster.SriovNodes, cluster.DRADevices, cluster.SCCs, cluster.SCCGrants,
+}
+
+func (a *app) newInventory() *cobra.Command {
+	format := "table"
+	cmd := &cobra.Command{
+		Use:   "inventory",
+		Short: "Show what the cluster has for RDMA jobs, and what is missing",
+		Long: `inventory shows the nodes with their GPUs and RDMA resources, the network attachments and whether a node offers what they
+name, the machine config pools, the SR-IOV policies and who may use which security context constraint. With -n it shows
+the attachments of one namespace alone.
+
+Exit status: 0 when nothing is missing; 1 when a job could not get RDMA; 3 when something that matters could not be read.`,
+		Example: `  railhead inventory
+  railhead inventory -n train        the attachments of one namespace
+  railhead inventory -o wide         every node, kernel and runtime
+  railhead inventory -o json | jq .findings`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			want := kube.Want{Kinds: inventoryKinds}
+			if ns, explicit, err := a.flags.Namespace(); err != nil {
+				return fault(err)
+			} else if explicit {
+				want.Namespace, want.Everywhere = ns, []cluster.Kind{cluster.Pods}
+			}
+			if err := client.Identify(cmd.Context()); err != nil {
+				return fault(err)
+			}
+			s, err := client.Read(cmd.Context(), want)
+			if err != nil {
+				return fault(err)
+			}
+			inv := take(s)
+			if format == "json" || format == "yaml" {
+				err = report.Encode(a.streams.Out, format, inv)
+			} else {
+				err = inv.write(a.streams.Out, format == "wide")
+				report.Findings(a.streams.Err, inv.Findings, report.Brief)
+			}
+			if err != nil {
+				return err
+			}
+			return verdict(inv.Findings)
+		},
+	}
+	choiceFlag(cmd, &format, "output", "o", "form of the output", "table", "wide", "json", "yaml")
+	return cmd
+}
+
+// verdict is the exit code of findings.
+func verdict(findings []check.Finding) error {
+	unknown := slices.ContainsFunc(findings, func(f check.Finding) bool { return f.Status == check.Unknown })
+	switch {
+	case check.Worst(findings) == check.Fail:
+		return exitError{code: exitFault}
+	case unknown:
+		return exitError{code: exitUnknown}
+	}
+	return nil
+}
+
+// take gathers from a State what an inventory shows.
+func take(s cluster.State) inventory {
+	inv := inventory{
+		Server: s.Server, Nodes: []inventoryNode{}, RDMA: s.RDMAOffers(), DRA: s.DRAOffers(), Rails: map[string][]cluster.Rail{},
+		Pools: s.Pools, Policies: s.SriovPolicies, SriovNode: s.SriovNodes, Findings: cluster.Missing(s),
+	}
+	free := s.Free()
+	for _, n := range s.Nodes {
+		inv.Nodes = append(inv.Nodes, takeNode(s, n, inv.RDMA, free[n.Name]))
+	}
+	for _, n := range s.Networks {
+		if _, seen := inv.Rails[n.Namespace]; !seen {
+			inv.Rails[n.Namespace] = s.Rails(n.Namespace)
+		}
+	}
+	for _, c := range s.SCCs {
+		if c.AllowsCapability("IPC_LOCK") || c.Name == "railhead-rdma" {
+			grants := slices.DeleteFunc(slices.Clone(s.SCCGrants), func(g cluster.SCCGrant) bool { return g.SCC != c.Name && g.SCC != "*" })
+			inv.SCCs = append(inv.SCCs, inventorySCC{c, grants})
+		}
+	}
+	return inv
+}
+
+func takeNode(s cluster.State, n cluster.Node, offers []cluster.Offer, free cluster.Resources) inventoryNode {
+	i := inventoryNode{Name: n.Name, Roles: n.Roles(), State: "Ready", GPUType: n.GPUType(), Arch: n.Arch, Kernel: n.Kernel, Runtime: n.Runtime}
+	if why, ok := n.Schedulable(); !ok {
+		i.State = why
+	}
+	i.GPUResource, i.GPUs = n.GPUs()
+	if i.GPUResource != "" && s.Knows(cluster.Pods) {
+		left := free[i.GPUResource]
+		i.GPUsFree = &left
+	}
+	for _, o := range offers {
+		if count := o.PerNode[n.Name]; count > 0 {
+			if i.RDMA == nil {
+				i.RDMA = map[string]int64{}
+			}
+			i.RDMA[o.Resource] = count
+		}
+	}
+	return i
+}
+
+func (inv inventory) write(w io.Writer, wide bool) error {
+	fmt.Fprintf(w, "%s  Kubernetes %s%s\n\n", inv.Server.URL, orDash(inv.Server.Version), inv.platform())
+	if err := inv.nodes(wide).Write(w); err != nil {
+		return err
+	}
+	others := 0
+	for _, n := range inv.Nodes {
+		if n.plain() {
+			others++
+		}
+	}
+	if others > 0 && !wide {
+		fmt.Fprintf(w, "and %s without GPU and RDMA\n", count(others, "node"))
+	}
+	tables := []report.Table{inv.rails(wide), inv.pools()}
+	if wide {
+		tables = append(tables, inv.policies(), inv.sriovNodes())
+	}
+	tables = append(tables, inv.sccs())
+	for _, t := range tables {
+		if len(t.Rows) == 0 {
+			continue
+		}
+		fmt.Fprintln(w)
+		if err := t.Write(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// platform names what the cluster has beside Kubernetes.
+func (inv inventory) platform() string {
+	var parts []string
+	for _, g := range []struct{ group, name string }{
+		{cluster.SecurityGroup, "OpenShift"}, {cluster.SriovGroup, "SR-IOV operator"}, {cluster.NetworkGroup, "multus"}, {cluster.JobSetGroup, "JobSet"},
+	} {
+		if inv.Server.Serves(g.group) {
+			parts = append(parts, g.name)
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "  with " + strings.Join(parts, ", ")
+}
+
+// nodes shows the nodes that have GPUs or RDMA, and counts the others unless wide.
+func (inv inventory) nodes(wide bool) report.Table {
+	t := report.Table{Columns: []string{"NODE", "ROLES", "STATE", "GPUS", "FREE", "TYPE", "RDMA"}}
+	if wide {
+		t.Columns = append(t.Columns, "ARCH", "KERNEL", "RUNTIME")
+	}
+	for _, n := range inv.Nodes {
+		if !wide && n.plain() {
+			continue
+		}
+		gpus, left := "", ""
+		if n.GPUs > 0 {
+			gpus = fmt.Sprintf("%d %s", n.GPUs, n.GPUResource)
+		}
+		if n.GPUsFree != nil {
+			left = fmt.Sprint(*n.GPUsFree)
+		}
+		row := []string{n.Name, strings.Join(n.Roles, ","), n.State, gpus, left, n.GPUType, resources(n.RDMA)}
+		if wide {
+			row = append(row, n.Arch, n.Kernel, n.Runtime)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// plain reports whether the node has nothing that RDMA jobs want.
+func (n inventoryNode) plain() bool { return n.GPUs == 0 && len(n.RDMA) == 0 }
+
+// resources writes counted names, those of one prefix together: "openshift.io/ eno5np0rdma eno6np0rdma:4".
+func resources(counted map[string]int64) string {
+	var parts []string
+	last := ""
+	for _, name := range slices.Sorted(maps.Keys(counted)) {
+		prefix, base, _ := strings.Cut(name, "/")
+		if counted[name] != 1 {
+			base = fmt.Sprintf("%s:%d", base, counted[name])
+		}
+		if prefix != last {
+			base = prefix + "/ " + base
+		}
+		last = prefix
+		parts = append(parts, base)
+	}
+	return strings.Join(parts, " ")
+}
+
+func (inv inventory) rails(wide bool) report.Table {
+	t := report.Table{Columns: []string{"NAMESPACE", "NETWORK ATTACHMENT", "TYPE", "RESOURCE", "NODES"}}
+	for _, ns := range slices.Sorted(maps.Keys(inv.Rails)) {
+		for _, r := range inv.Rails[ns] {
+			nodes := shorten(r.Nodes())
+			if !wide && r.Usable() {
+				nodes = count(len(r.Nodes()), "node")
+			}
+			if !r.Usable() {
+				nodes = r.Reason
+			}
+			t.Rows = append(t.Rows, []string{ns, r.Network, r.Type, r.Resource, nodes})
+		}
+	}
+	return t
+}
+
+func (inv inventory) pools() report.Table {
+	t := report.Table{Columns: []string{"POOL", "NODES", "UPDATED", "AT ONCE", "STATE"}}
+	for _, p := range inv.Pools {
+		t.Rows = append(t.Rows, []string{p.Name, fmt.Sprint(p.Machines), fmt.Sprint(p.Updated), p.MaxUnavailable, poolState(p)})
+	}
+	return t
+}
+
+func poolState(p cluster.Pool) string {
+	for _, kind := range []string{"RenderDegraded", "NodeDegraded", "Degraded"} {
+		if c := p.Condition(kind); c.Status == "True" {
+			return kind + ": " + c.Message
+		}
+	}
+	switch {
+	case p.Paused:
+		return "paused"
+	case p.Condition("Updating").Status == "True":
+		return "updating"
+	case p.Condition("Updated").Status == "True":
+		return "updated"
+	}
+	return "not known"
+}
+
+func (inv inventory) policies() report.Table {
+	t := report.Table{Columns: []string{"SR-IOV POLICY", "RESOURCE", "VFS", "PFS", "RDMA", "DEVICE TYPE"}}
+	for _, p := range inv.Policies {
+		t.Rows = append(t.Rows, []string{p.Name, p.ResourceName, fmt.Sprint(p.VFs), strings.Join(p.PFs, ","), fmt.Sprint(p.RDMA), p.DeviceType})
+	}
+	return t
+}
+
+func (inv inventory) sriovNodes() report.Table {
+	t := report.Table{Columns: []string{"SR-IOV NODE", "SYNC", "PF", "PCI", "LINK", "VFS", "NIC"}}
+	for _, n := range inv.SriovNode {
+		for _, i := range n.Interfaces {
+			t.Rows = append(t.Rows, []string{n.Node, strings.TrimSpace(n.SyncStatus + " " + n.SyncError), i.Name, i.PCI,
+				strings.TrimSpace(i.LinkType + " " + i.LinkSpeed), fmt.Sprintf("%d of %d", i.VFs, i.TotalVFs), i.Vendor + ":" + i.DeviceID})
+		}
+	}
+	return t
+}
+
+func (inv inventory) sccs() report.Table {
+	t := report.Table{Columns: []string{"SCC", "ALLOWS", "WHO MAY USE IT"}}
+	for _, c := range inv.SCCs {
+		var who []string
+		for _, g := range c.Grants {
+			name := g.Subject
+			if g.Namespace != "" {
+				name += " in " + g.Namespace
+			}
+			if !slices.Contains(who, name) {
+				who = append(who, name)
+			}
+		}
+		t.Rows = append(t.Rows, []string{c.Name, allows(c.SCC), shortenBy(who, 3)})
+	}
+	return t
+}
+
+func allows(c cluster.SCC) string {
+	parts := slices.Clone(c.AllowedCapabilities)
+	if c.Privileged {
+		parts = append(parts, "privileged")
+	}
+	if c.HostNetwork {
+		parts = append(parts, "host network")
+	}
+	if c.RunAsUser == "RunAsAny" {
+		parts = append(parts, "any user")
+	}
+	return strings.Join(parts, ", ")
+}

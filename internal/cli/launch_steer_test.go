@@ -1,0 +1,285 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/kube"
+)
+
+// scene is pods whose commands end when the scene says so.
+type scene struct {
+	ranks  map[string]actor
+	states map[time.Duration]cluster.State // what the watch shows, since the beginning
+
+	mu      sync.Mutex
+	begun   time.Time
+	signals []string // "10s TERM h-kim-1"
+	told    map[string]chan string
+}
+
+// actor is one command: it ends by itself, or by one of the signals that it heeds.
+type actor struct {
+	after time.Duration // by itself; 0: never
+	code  int
+	err   error
+	heeds map[string]int // signal -> exit code; KILL always works but for those that are gone
+	gone  bool
+}
+
+func (s *scene) Exec(ctx context.Context, pod kube.PodRef, o kube.ExecOptions) (int, error) {
+	switch o.Command[2] {
+	case strings.TrimSpace(startScript):
+		return s.start(ctx, pod.Name)
+	case strings.TrimSpace(signalScript):
+		return s.signal(ctx, pod.Name, o.Command[len(o.Command)-1])
+	}
+	return 0, nil
+}
+
+func (s *scene) start(ctx context.Context, name string) (int, error) {
+	a := s.ranks[name]
+	var end <-chan time.Time
+	if a.after > 0 {
+		end = time.After(a.after)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-end:
+			return a.code, a.err
+		case signal := <-s.told[name]:
+			if code, ok := a.heeds[signal]; ok {
+				return code, nil
+			}
+			if signal == "KILL" && !a.gone {
+				return 137, nil
+			}
+		}
+	}
+}
+
+func (s *scene) signal(ctx context.Context, name, signal string) (int, error) {
+	if s.ranks[name].gone {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	s.mu.Lock()
+	s.signals = append(s.signals, fmt.Sprintf("%v %s %s", time.Since(s.begun), signal, name))
+	s.mu.Unlock()
+	select {
+	case s.told[name] <- signal:
+	case <-ctx.Done():
+	}
+	return 0, nil
+}
+
+func (s *scene) Watch(ctx context.Context, _ kube.Want) iter.Seq2[cluster.State, error] {
+	return func(yield func(cluster.State, error) bool) {
+		for _, at := range slices.Sorted(maps.Keys(s.states)) {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(at - time.Since(s.begun)):
+			}
+			if !yield(s.states[at], nil) {
+				return
+			}
+		}
+		<-ctx.Done()
+	}
+}
+
+// play runs the scene's ranks and returns the exit code, when all was over, and what was said.
+func (s *scene) play(t *testing.T, limit, interrupt time.Duration) (code int, took time.Duration, said string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	s.begun, s.told = time.Now(), map[string]chan string{}
+	var all []target
+	for rank, name := range slices.Sorted(maps.Keys(s.ranks)) {
+		s.told[name] = make(chan string)
+		all = append(all, target{rank: rank, pod: runningPod(name), container: trainContainer})
+	}
+	out, errs := &words{}, &words{}
+	l := newLaunch(s, Streams{Out: out, Err: errs}, all, []string{"torchrun", "train.py"})
+	l.limit = limit
+	if interrupt > 0 {
+		time.AfterFunc(interrupt, stop)
+	}
+	o := l.run(ctx)
+	took = time.Since(s.begun)
+	l.report(o)
+	slices.Sort(s.signals)
+	return o.code(), took, errs.text()
+}
+
+func TestSteer(t *testing.T) {
+	polite := map[string]int{"INT": 130, "TERM": 143}
+	lost := cluster.State{Read: []cluster.Kind{cluster.Pods}, Pods: []cluster.Pod{runningPod("h-kim-0")}}
+	unready := runningPod("h-kim-1")
+	unready.Ready = false
+	nodeGone := cluster.State{Read: []cluster.Kind{cluster.Pods}, Pods: []cluster.Pod{runningPod("h-kim-0"), unready}}
+	type result struct {
+		Code    int
+		Took    time.Duration
+		Signals []string
+	}
+	for name, c := range map[string]struct {
+		scene     *scene
+		limit     time.Duration
+		interrupt time.Duration
+		want      result
+		says      []string
+	}{
+		"all end well": {
+			scene: &scene{ranks: map[string]actor{"h-kim-0": {after: time.Hour}, "h-kim-1": {after: 2 * time.Hour}}},
+			want:  result{0, 2 * time.Hour, nil},
+		},
+		"one fails, the others follow by themselves": {
+			scene: &scene{ranks: map[string]actor{"h-kim-0": {after: 65 * time.Second, code: 1}, "h-kim-1": {after: time.Minute, code: 7}}},
+			want:  result{7, 65 * time.Second, nil},
+			says:  []string{"rank 1 (pod h-kim-1) ended with exit code 7; the others are told to end in 10s", "as the first of 2 that failed"},
+		},
+		"one fails, the others wait for it": {
+			scene: &scene{ranks: map[string]actor{"h-kim-0": {after: time.Minute, code: 3}, "h-kim-1": {heeds: polite}}},
+			want:  result{3, 70 * time.Second, []string{"1m10s TERM h-kim-1"}},
+		},
+		"one fails, another does not want to end": {
+			scene: &scene{ranks: map[string]actor{"h-kim-0": {after: time.Minute, code: 3}, "h-kim-1": {}}},
+			want:  result{3, 103 * time.Second, []string{"1m10s TERM h-kim-1", "1m40s KILL h-kim-1"}}, // and 3 s for news of the pod
+		},
+		"one fails, another cannot be reached": {
+			scene: &scene{ranks: map[string]actor{"h-kim-0": {after: time.Minute, code: 3}, "h-kim-1": {gone: true}}},
+			want:  result{3, 110 * time.Second, nil},
+			says:  []string{"SIGTERM did not reach it", "The command has not ended in 1 pod: its processes may run on there"},
+		},
+		"Ctrl-C": {
+			scene:     &scene{ranks: map[string]actor{"h-kim-0": {heeds: polite}, "h-kim-1": {heeds: polite}}},
+			interrupt: time.Minute,
+			want:      result{130, time.Minute, []string{"1m0s INT h-kim-0", "1m0s INT h-kim-1"}},
+		},
+		"Ctrl-C at ranks that save first": {
+			scene:     &scene{ranks: map[string]actor{"h-kim-0": {heeds: map[string]int{"TERM": 0}}, "h-kim-1": {}}},
+			interrupt: time.Minute,
+			want:      result{130, 103 * time.Second, []string{"1m0s INT h-kim-0", "1m0s INT h-kim-1", "1m30s TERM h-kim-0", "1m30s TERM h-kim-1", "1m40s KILL h-kim-1"}},
+		},
+		"Ctrl-C while the others have time after a failure": {
+			scene:     &scene{ranks: map[string]actor{"h-kim-0": {after: time.Minute, code: 3}, "h-kim-1": {heeds: polite}}},
+			interrupt: 62 * time.Second,
+			want:      result{130, 62 * time.Second, []string{"1m2s INT h-kim-1"}},
+			says:      []string{"rank 0 (pod h-kim-0) ended with exit code 3"},
+		},
+		"Ctrl-C at ranks that were told already": {
+			scene:     &scene{ranks: map[string]actor{"h-kim-0": {after: time.Minute, code: 3}, "h-kim-1": {}}},
+			interrupt: 72 * time.Second,
+			want:      result{130, 75 * time.Second, []string{"1m10s TERM h-kim-1", "1m12s KILL h-kim-1"}},
+			says:      []string{"Interrupted: not waiting any longer"},
+		},
+		"timeout": {
+			scene: &scene{ranks: map[string]actor{"h-kim-0": {heeds: polite}, "h-kim-1": {heeds: polite}}},
+			limit: time.Minute,
+			want:  result{124, time.Minute, []string{"1m0s TERM h-kim-0", "1m0s TERM h-kim-1"}},
+		},
+		"a pod is deleted, and its streams with it; the other notices first": {
+			scene: &scene{
+				ranks:  map[string]actor{"h-kim-0": {after: 61 * time.Second, code: 1}, "h-kim-1": {after: time.Minute, code: 137}},
+				states: map[time.Duration]cluster.State{62 * time.Second: lost},
+			},
+			want: result{1, 62 * time.Second, nil},
+			says: []string{"rank 1 (pod h-kim-1) was lost: the pod was deleted, as the first of 2 that failed"},
+		},
+		"a pod is deleted, and its streams hang": {
+			scene: &scene{
+				ranks:  map[string]actor{"h-kim-0": {heeds: polite}, "h-kim-1": {gone: true}},
+				states: map[time.Duration]cluster.State{time.Minute: lost},
+			},
+			want: result{1, 80 * time.Second, []string{"1m20s TERM h-kim-0"}},
+			says: []string{"rank 1 (pod h-kim-1) was lost: the pod was deleted; the others are told to end in 10s"},
+		},
+		"a node is away for a while": {
+			scene: &scene{
+				ranks:  map[string]actor{"h-kim-0": {after: time.Hour}, "h-kim-1": {after: time.Hour}},
+				states: map[time.Duration]cluster.State{time.Minute: nodeGone},
+			},
+			want: result{0, time.Hour, nil},
+			says: []string{"rank 1 (pod h-kim-1): the pod is not ready any more: is its node gone?"},
+		},
+		"a connection breaks": {
+			scene: &scene{ranks: map[string]actor{"h-kim-0": {heeds: polite}, "h-kim-1": {after: time.Minute, err: errors.New("connection reset by peer")}}},
+			want:  result{1, 73 * time.Second, []string{"1m13s TERM h-kim-0"}},
+			says:  []string{"rank 1 (pod h-kim-1) was lost: connection reset by peer"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				code, took, said := c.scene.play(t, c.limit, c.interrupt)
+				if diff := cmp.Diff(c.want, result{code, took, c.scene.signals}); diff != "" {
+					t.Error(diff)
+				}
+				for _, s := range c.says {
+					if !strings.Contains(said, s) {
+						t.Errorf("%q is not in:\n%s", s, said)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestFirstFailure holds the blame to time, not to the order in which the news comes.
+func TestFirstFailure(t *testing.T) {
+	begun := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	at := func(rank, code, seconds int) ending {
+		return ending{rank: &rank0to9[rank], code: code, at: begun.Add(time.Duration(seconds) * time.Second)}
+	}
+	for name, c := range map[string]struct {
+		ends  []ending
+		why   error
+		first int // rank; -1: none
+		code  int
+	}{
+		"all well":                         {[]ending{at(0, 0, 1), at(1, 0, 2)}, nil, -1, 0},
+		"the later news is of the earlier": {[]ending{at(0, 1, 5), at(1, 7, 3), at(2, 0, 9)}, nil, 1, 7},
+		"after Ctrl-C nothing is a fault":  {[]ending{at(0, 130, 5), at(1, 1, 6)}, errInterrupted, -1, 130},
+		"after the time is over":           {[]ending{at(0, 143, 5)}, errTimeout, -1, 124},
+		"told because another failed":      {[]ending{at(0, 143, 5)}, errPeerFailed, 0, 143},
+		"the connection broke":             {[]ending{{rank: &rank0to9[0], err: errors.New("gone"), at: begun}}, nil, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := outcome{why: c.why}
+			for _, e := range c.ends {
+				o.take(e)
+			}
+			first := -1
+			if o.first != nil {
+				first = o.first.rank.rank
+			}
+			if diff := cmp.Diff([]int{c.first, c.code}, []int{first, o.code()}); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// rank0to9 are ranks to name.
+var rank0to9 = func() []rank {
+	all := make([]rank, 10)
+	for i := range all {
+		all[i].rank = i
+	}
+	return all
+}()

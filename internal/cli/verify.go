@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/internal/plan"
+)
+
+// nodeProbe is how a node is looked at.
+type nodeProbe struct {
+	image    string
+	binaries map[string]string
+}
+
+func (n *nodeProbe) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&n.image, "verify-image", "", "image with a shell for the pod that checks the node, with --verify-first (default OpenShift's own openshift/cli)")
+	cmd.Flags().StringToStringVar(&n.binaries, "pod-binary", nil, "railhead-pod for the check, by architecture: amd64=FILE (default the one that railhead carries)")
+}
+
+// verifyFirst checks every node that has the new configuration. What is wrong leaves the rollout paused.
+func (a *app) verifyFirst(ctx context.Context, client *kube.Client, p plan.Plan, o plan.ClusterOptions, probe nodeProbe) error {
+	s, err := client.Read(ctx, kube.Want{Kinds: []cluster.Kind{cluster.Nodes, cluster.Pools}})
+	if err != nil {
+		return fault(err)
+	}
+	names := plan.FirstNodes(s, p)
+	if len(names) == 0 {
+		return fault(errors.New("no node has the new configuration yet: nothing can be checked; the rollout stays paused"))
+	}
+	var findings []check.Finding
+	for _, name := range names {
+		snapshot, err := a.lookAt(ctx, client, s, name, probe)
+		if err != nil {
+			return fault(fmt.Errorf("node %s could not be checked, so the rollout stays paused: %w\nTry again with 'railhead setup cluster --verify-first', or take it back with 'railhead setup rollback'", name, err))
+		}
+		findings = append(findings, plan.VerifyNode(snapshot, o)...)
+	}
+	a.findings(findings...)
+	if worst := check.Worst(findings); worst == check.Fail || verdict(findings) != nil {
+		return fault(fmt.Errorf("the check of %s failed: the rollout stays paused; 'railhead setup rollback' takes it back", shorten(names)))
+	}
+	a.say("  checked %s: as it should be", shorten(names))
+	return nil
+}
+
+// lookAt runs railhead-pod on a node and returns the Snapshot that it takes there.
+func (a *app) lookAt(ctx context.Context, client *kube.Client, s cluster.State, name string, probe nodeProbe) (host.Snapshot, error) {
+	node, _ := s.Node(name)
+	carried, err := programs(probe.binaries)
+	if err != nil {
+		return host.Snapshot{}, err
+	}
+	ns, _, err := a.flags.Namespace()
+	if err != nil {
+		return host.Snapshot{}, err
+	}
+	p := plan.Probe(plan.ProbeOptions{Node: name, Namespace: ns, Image: probe.image, Arch: node.Arch, Programs: carried})
+	var made []plan.Change // parts of railhead-pod that jobs of the namespace share are not among them
+	defer func() {         // also after Ctrl-C: nothing of a probe is left behind
+		cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+		defer cancel()
+		for _, change := range slices.Backward(made) {
+			if _, err := client.Carry(cleaning, change.Undo(), false); err != nil {
+				a.say("left behind: %s %s/%s: %v", change.Object.GetKind(), ns, change.Object.GetName(), err)
+			}
+		}
+	}()
+	for _, change := range p.Changes() {
+		outcome, err := client.Carry(ctx, change, false)
+		if err != nil {
+			return host.Snapshot{}, err
+		}
+		if outcome == kube.Created {
+			made = append(made, change)
+		}
+	}
+	pod := kube.PodRef{Namespace: ns, Name: plan.ProbeName(name)}
+	want := kube.Want{Kinds: p.Steps[0].Watch, Namespace: ns, Job: pod.Name}
+	if err := a.follow(ctx, client, p.Steps[0].Done, want, 5*time.Minute, "railhead setup cluster --verify-first"); err != nil {
+		return host.Snapshot{}, err
+	}
+	log, err := client.Logs(ctx, pod, kube.LogOptions{})
+	if err != nil {
+		return host.Snapshot{}, err
+	}
+	defer log.Close()
+	const most = 16 << 20
+	var snapshot host.Snapshot
+	if err := json.NewDecoder(io.LimitReader(log, most)).Decode(&snapshot); err != nil {
+		return snapshot, fmt.Errorf("read the snapshot of pod %s: %w", pod, err)
+	}
+	return snapshot, nil
+}
