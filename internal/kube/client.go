@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,6 +40,7 @@ type Client struct {
 
 	rest     *rest.RESTClient
 	config   *rest.Config
+	limit    time.Duration // of one call, as --request-timeout has it; 0: none
 	api      api
 	noStream atomic.Bool // the server does not stream lists through watches
 
@@ -49,8 +51,8 @@ type Client struct {
 }
 
 func connect(ctx context.Context, config *rest.Config, contextName string) (*Client, error) {
-	klog.SetLogger(klog.Logger{}) // client-go's own talk: what matters of it comes back as an error
-	c := &Client{config: config, seen: map[string]map[string]any{}, warned: map[string]bool{}}
+	c := &Client{config: config, limit: config.Timeout, seen: map[string]map[string]any{}, warned: map[string]bool{}}
+	config.Timeout = 0 // it would end watches, logs and commands
 	c.server = cluster.Server{URL: config.Host, Context: contextName}
 	config.QPS = -1 // the server queues by itself (API priority and fairness)
 	config.WarningHandlerWithContext = warnings{c}
@@ -60,17 +62,17 @@ func connect(ctx context.Context, config *rest.Config, contextName string) (*Cli
 		return nil, reachError(config.Host, err)
 	}
 	c.rest = client
-	if config.Timeout == 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, answerTime)
-		defer cancel()
-	}
+	ctx, cancel := context.WithTimeout(quiet(ctx), cmp.Or(c.limit, answerTime))
+	defer cancel()
 	if c.api, err = c.discover(ctx); err != nil {
 		return nil, reachError(config.Host, err)
 	}
 	c.server.Groups = slices.Sorted(maps.Keys(c.api))
 	return c, nil
 }
+
+// quiet keeps client-go from logging to stderr: what matters of it comes back as an error.
+func quiet(ctx context.Context) context.Context { return klog.NewContext(ctx, klog.Logger{}) }
 
 // statusCodec decodes the server's errors, in JSON and in protobuf; everything else is decoded by this package.
 func statusCodec() runtime.NegotiatedSerializer {

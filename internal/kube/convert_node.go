@@ -55,7 +55,7 @@ func convertNode(n *corev1.Node) cluster.Node {
 		node.Arch = n.Labels[corev1.LabelArchStable]
 	}
 	node.GatewayMAC = gatewayMAC(n.Annotations[annotationGateway])
-	node.Ready, node.NotReady = ready(n.Status.Conditions)
+	node.Ready, node.NotReady = nodeReady(n.Status.Conditions)
 	for _, t := range n.Spec.Taints {
 		node.Taints = append(node.Taints, cluster.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})
 	}
@@ -67,8 +67,8 @@ func convertNode(n *corev1.Node) cluster.Node {
 	return node
 }
 
-// ready says whether a node is Ready, and why not.
-func ready(conditions []corev1.NodeCondition) (ok bool, why string) {
+// nodeReady says whether a node is Ready, and why not.
+func nodeReady(conditions []corev1.NodeCondition) (ok bool, why string) {
 	for _, c := range conditions {
 		switch {
 		case c.Type != corev1.NodeReady:

@@ -67,7 +67,7 @@ func (c *Client) Exec(ctx context.Context, pod PodRef, o ExecOptions) (exitCode 
 	if o.Sizes != nil {
 		streams.TerminalSizeQueue = sizes(o.Sizes)
 	}
-	err = executor.StreamWithContext(ctx, streams)
+	err = executor.StreamWithContext(quiet(ctx), streams)
 	var exit utilexec.CodeExitError
 	switch {
 	case err == nil:
@@ -131,7 +131,7 @@ func (c *Client) Logs(ctx context.Context, pod PodRef, o LogOptions) (io.ReadClo
 	if o.Tail > 0 {
 		request.Param("tailLines", strconv.Itoa(o.Tail))
 	}
-	log, err := request.Stream(ctx)
+	log, err := request.Stream(quiet(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("log of pod %s: %w", pod, c.podError(err, pod))
 	}

@@ -77,7 +77,7 @@ func (f *follower) run(ctx context.Context) {
 		default:
 			f.view.lose(f.index, bare(err))
 		}
-		if f.rest(ctx, err, failures) != nil {
+		if f.wait(ctx, err, failures) != nil {
 			return
 		}
 		failures++
@@ -104,8 +104,8 @@ func absent(err error) error {
 	return err
 }
 
-// rest waits before the next attempt; after a lost connection until the server is ready.
-func (f *follower) rest(ctx context.Context, err error, failures int) error {
+// wait waits before the next attempt; after a lost connection until the server is ready.
+func (f *follower) wait(ctx context.Context, err error, failures int) error {
 	if lost(err) {
 		return f.client.awaitReady(ctx, time.Now().Add(defaultPatience))
 	}

@@ -18,9 +18,10 @@ func (c *Client) persist(ctx context.Context, call func(context.Context) error) 
 	if patience == 0 {
 		patience = defaultPatience
 	}
+	ctx = quiet(ctx)
 	begun, answers := time.Now(), 0
 	for attempt := 0; ; attempt++ {
-		err := call(ctx)
+		err := c.within(ctx, call)
 		if !lost(err) {
 			answers++
 		}
@@ -36,6 +37,16 @@ func (c *Client) persist(ctx context.Context, call func(context.Context) error) 
 			return err
 		}
 	}
+}
+
+// within makes a call, for no longer than one call may take.
+func (c *Client) within(ctx context.Context, call func(context.Context) error) error {
+	if c.limit == 0 {
+		return call(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.limit)
+	defer cancel()
+	return call(ctx)
 }
 
 // awaitReady returns when the server says that it is ready, at the latest at the deadline.

@@ -67,8 +67,8 @@ func reachError(server string, err error) error {
 	var certificate *tls.CertificateVerificationError
 	var name *net.DNSError
 	switch {
-	case err == nil:
-		return nil
+	case err == nil, errors.Is(err, context.Canceled):
+		return err
 	case errors.Is(err, ErrUnreachable), errors.Is(err, ErrCertificate), errors.Is(err, ErrUnauthorized):
 		return err
 	case apierrors.IsUnauthorized(err):

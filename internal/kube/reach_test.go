@@ -147,6 +147,7 @@ func TestReachError(t *testing.T) {
 		"strange certificate":  {call(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), ErrCertificate, "the API server's certificate is not trusted: https://api:6443: x509: certificate signed by unknown authority; give the cluster's CA with --certificate-authority, or log in again"},
 		"expired token":        {apierrors.NewUnauthorized("Unauthorized"), ErrUnauthorized, "the API server does not know who asks: https://api:6443: log in again (oc login), or renew the kubeconfig's credentials: the token or the client certificate is wrong or has expired"},
 		"credential plugin":    {call(errors.New("getting credentials: exec: executable aws not found")), ErrUnreachable, "the API server does not answer: https://api:6443: getting credentials: exec: executable aws not found"},
+		"cancelled":            {call(context.Canceled), context.Canceled, `Get "https://api:6443/apis": context canceled`},
 		"an answer of its own": {forbidden, forbidden, forbidden.Error()},
 		"told already":         {fmt.Errorf("%w: x", ErrUnreachable), ErrUnreachable, "the API server does not answer: x"},
 		"web page":             {fmt.Errorf("%w: <html>", errNotKubernetes), errNotKubernetes, "https://api:6443: the server is not a Kubernetes API server: <html>"},

@@ -33,10 +33,11 @@ func (o *Outage) Unwrap() error { return o.Err }
 
 // Watch reads all that is wanted, and again whenever something of it has changed, until the context ends. While the
 // server is away it yields the last State with an *Outage, and goes on when the server is back, whoever restarted it.
-// It ends early only when the server does not know any more who asks (ErrUnauthorized).
+// It ends early only when the server does not know any more who asks (ErrUnauthorized). What has not changed is shared by
+// successive States: nobody may change one.
 func (c *Client) Watch(ctx context.Context, w Want) iter.Seq2[cluster.State, error] {
 	return func(yield func(cluster.State, error) bool) {
-		ctx, cancel := context.WithCancel(ctx)
+		ctx, cancel := context.WithCancel(quiet(ctx))
 		sources := c.api.sources(w)
 		v := &view{client: c, want: w, sources: sources, tables: make([]table, len(sources)), changed: make(chan struct{}, 1)}
 		v.touch() // that there is nothing to follow is a State, too

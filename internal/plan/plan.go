@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -126,7 +127,22 @@ type Right struct {
 	Verb, Group, Resource, Namespace, Name string
 }
 
-// kinds gives the resource of each kind that plans write.
+// String says it in words: patch machineconfigpools.machineconfiguration.openshift.io "worker".
+func (r Right) String() string {
+	text := r.Verb + " " + r.Resource
+	if r.Group != "" {
+		text += "." + r.Group
+	}
+	if r.Name != "" {
+		text += fmt.Sprintf(" %q", r.Name)
+	}
+	if r.Namespace != "" {
+		text += " in namespace " + r.Namespace
+	}
+	return text
+}
+
+// resources gives the resource of each kind that plans write.
 var resources = map[string]string{
 	"SecurityContextConstraints":  "securitycontextconstraints",
 	"NetworkAttachmentDefinition": "network-attachment-definitions",

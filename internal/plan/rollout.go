@@ -33,7 +33,15 @@ func RolloutDone(rollouts ...Rollout) Condition {
 
 // TargetRendered is done when the pools' next configuration has the MachineConfigs; a paused pool gets that far.
 func TargetRendered(rollouts ...Rollout) Condition {
-	return each(rollouts, func(p poolProgress) bool { return p.rendered })
+	rendered := each(rollouts, func(p poolProgress) bool { return p.rendered })
+	return func(s cluster.State) Progress {
+		p := rendered(s)
+		if p.Done {
+			p.Text = "the new configuration is rendered"
+		}
+		p.Bars, p.Items = nil, nil // no node has anything to do with it yet
+		return p
+	}
 }
 
 // FirstStarted is done when a node of every pool was told to take the configuration.

@@ -113,6 +113,13 @@ func poolOf(s *cluster.State, name string) *cluster.Pool {
 	return &s.Pools[slices.IndexFunc(s.Pools, func(p cluster.Pool) bool { return p.Name == name })]
 }
 
+// bringTo brings the first n workers to a configuration.
+func bringTo(s *cluster.State, n int, rendered string) {
+	for i := range n {
+		nodeOf(s, fmt.Sprintf("w%02d", i+1)).MachineConfig = cluster.NodeConfig{Current: rendered, Desired: rendered, State: "Done"}
+	}
+}
+
 // clone copies a state as far as the tests change it.
 func clone(s cluster.State) cluster.State {
 	s.Nodes = slices.Clone(s.Nodes)

@@ -122,8 +122,8 @@ func (b *setup) judge(p cluster.Pool, nodes []cluster.Node) {
 		refuse(PoolNotPaused, fmt.Sprintf("pool %s is paused, and not by Railhead: its nodes would not be updated%s", p.Name, sriovDrains(b.s, nodes)),
 			check.Evidence{Source: "MachineConfigPool/" + p.Name + " spec.paused", Got: "true", Want: "false"},
 			check.Fix{Text: "Find out who paused it and why; resume it when they agree.", Commands: []string{fmt.Sprintf(`oc patch machineconfigpool %s --type=merge -p '{"spec":{"paused":false}}'`, p.Name)}})
-	case rolling(p):
-		refuse(PoolIdle, fmt.Sprintf("another rollout of pool %s is running: %d of %d nodes have %s", p.Name, p.Updated, p.Machines, orNone(p.Target)),
+	case rolling(p, nodes):
+		refuse(PoolIdle, fmt.Sprintf("another rollout of pool %s is running: %d of %d nodes have %s", p.Name, len(having(nodes, p.Target)), len(nodes), orNone(p.Target)),
 			check.Evidence{Source: "MachineConfigPool/" + p.Name, Got: fmt.Sprintf("status.configuration.name %s", orNone(p.Current)), Want: fmt.Sprintf("spec.configuration.name %s", orNone(p.Target))},
 			check.Fix{Text: "Wait until it is done, then run this again.", Commands: []string{"oc wait machineconfigpool/" + p.Name + " --for=condition=Updated --timeout=4h"}})
 	}
@@ -189,9 +189,18 @@ func sayCondition(c cluster.Condition) string {
 	return orDefault(c.Message, orDefault(c.Reason, "no reason given"))
 }
 
-// rolling reports whether the pool's nodes do not all have its configuration yet.
-func rolling(p cluster.Pool) bool {
-	return p.Target != p.Current || p.Condition("Updating").Status == "True"
+// rolling reports whether the pool's nodes do not all have its configuration yet. The pool's condition Updating does not tell:
+// it is True as well while a node is only cordoned or not Ready (machine-config-operator pkg/controller/node/status.go
+// calculateStatus), and like the pool's counters it comes after the change.
+func rolling(p cluster.Pool, nodes []cluster.Node) bool {
+	return p.Target != p.Current || len(having(nodes, p.Target)) < len(nodes)
+}
+
+// having are the nodes that run a configuration and are to keep it.
+func having(nodes []cluster.Node, rendered string) []cluster.Node {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n cluster.Node) bool {
+		return n.MachineConfig.Current != rendered || n.MachineConfig.Desired != rendered
+	})
 }
 
 // sriovDrains adds that the SR-IOV operator may be who paused the pool: on OpenShift it does so while it drains a node

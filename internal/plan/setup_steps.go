@@ -65,8 +65,8 @@ func (b *setup) running() {
 	}
 	for _, p := range b.s.Pools {
 		ours := slices.ContainsFunc(selectedConfigs(p, b.configs), func(m cluster.MachineConfig) bool { return madeBySetup(m.Labels) })
-		if ours && rolling(p) {
-			b.note("Pool %s is still being rolled out: %d of %d nodes are done. Follow it with `railhead setup status --follow`.", p.Name, p.Updated, p.Machines)
+		if nodes := nodesOf(b.s, p.Name); ours && rolling(p, nodes) {
+			b.note("Pool %s is still being rolled out: %d of %d nodes are done. Follow it with `railhead setup status --follow`.", p.Name, len(having(nodes, p.Target)), len(nodes))
 		}
 	}
 }

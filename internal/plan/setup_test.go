@@ -44,11 +44,15 @@ func TestRefused(t *testing.T) {
 			[]string{"fail pool-not-paused pool/worker: pool worker is paused, and not by Railhead: its nodes would not be updated; the SR-IOV operator is working on w02 and may have paused it"},
 		},
 		"another rollout, target not current": {
-			worker(func(p *cluster.Pool) { p.Target, p.Updated = "rendered-worker-2", 4 }), ClusterOptions{},
+			worker(func(p *cluster.Pool) { p.Target = "rendered-worker-2" }), ClusterOptions{},
+			[]string{"fail pool-idle pool/worker: another rollout of pool worker is running: 0 of 13 nodes have rendered-worker-2"},
+		},
+		"another rollout, the pool's counters are those of before": {
+			func(s *cluster.State) { poolOf(s, "worker").Target = "rendered-worker-2"; bringTo(s, 4, "rendered-worker-2") }, ClusterOptions{},
 			[]string{"fail pool-idle pool/worker: another rollout of pool worker is running: 4 of 13 nodes have rendered-worker-2"},
 		},
-		"another rollout, by its condition": {
-			worker(func(p *cluster.Pool) { p.Updated = 12; setCondition(p, "Updating", "True", "") }), ClusterOptions{},
+		"another rollout, one node left": {
+			func(s *cluster.State) { bringTo(s, 1, "rendered-worker-0") }, ClusterOptions{},
 			[]string{"fail pool-idle pool/worker: another rollout of pool worker is running: 12 of 13 nodes have rendered-worker-1"},
 		},
 		"degraded and paused": {
@@ -146,6 +150,7 @@ func TestSaid(t *testing.T) {
 			func(s *cluster.State) {
 				nodeOf(s, "w05").Unschedulable = true
 				poolOf(s, "worker").MaxUnavailable = "2"
+				setCondition(poolOf(s, "worker"), "Updating", "True", "All nodes are updating to MachineConfig rendered-worker-1")
 			}, ClusterOptions{}, nil,
 		},
 		"argument that contradicts": {
@@ -246,6 +251,7 @@ func TestSteps(t *testing.T) {
 				worker := poolOf(s, "worker")
 				worker.Current, worker.CurrentSources, worker.Updated = worker.Target, worker.TargetSources, 13
 				setCondition(worker, "Updating", "False", "")
+				bringTo(s, 13, worker.Target)
 			}, ClusterOptions{}, rolled,
 		},
 		"a CPU label came later": {
