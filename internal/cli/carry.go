@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -64,12 +65,25 @@ func (a *app) carry(ctx context.Context, client *kube.Client, p plan.Plan, c con
 			return err
 		}
 	}
-	for _, step := range p.Steps {
-		if err := a.carryStep(ctx, client, step, c, w); err != nil {
+	for i, step := range p.Steps {
+		now := w
+		if rest := titles(p.Steps[i+1:]); rest != "" {
+			now.back = "the same command again, which does the rest: " + rest
+		}
+		if err := a.carryStep(ctx, client, step, c, now); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// titles says what steps do.
+func titles(steps []plan.Step) string {
+	var all []string
+	for _, s := range steps {
+		all = append(all, s.Title)
+	}
+	return strings.Join(all, "; ")
 }
 
 // mayCarry refuses a plan of which a part would be forbidden, before anything is written.
@@ -95,7 +109,11 @@ func (a *app) carryStep(ctx context.Context, client *kube.Client, step plan.Step
 	}
 	for _, change := range step.Changes {
 		outcome, err := client.Carry(ctx, change, kube.DryRun(c.dryRun == "server"))
-		if err != nil {
+		switch {
+		case ctx.Err() != nil:
+			a.say("Interrupted: what was written before stays; the same command again completes it")
+			return ctx.Err()
+		case err != nil:
 			return fault(fmt.Errorf("%w\nWhat was written before stays; the same command again completes it", err))
 		}
 		a.say("  %s %s %s", outcome, change.Object.GetKind(), change.Object.GetName())

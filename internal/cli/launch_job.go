@@ -177,21 +177,27 @@ func (a *app) jobToLaunch(ctx context.Context, name string, force bool) (*kube.C
 	if len(notReady(s, name, ns, w.pods)) > 0 {
 		return nil, nil, a.explainNotReady(ctx, client, name, ns, w.pods)
 	}
-	if force {
-		return client, all, nil
+	if err := busy(s, name, ns); err != nil && !force {
+		return nil, nil, err
 	}
-	if !known {
-		reason := "the StatefulSet or JobSet of " + name + " was not found"
+	return client, all, nil
+}
+
+// busy says that the pods of a job train already, or that it is not known; nil when they wait for a launch.
+func busy(s cluster.State, name, ns string) error {
+	w, known := workloadOf(s, name, ns)
+	switch {
+	case !known:
+		reason := "its StatefulSet or JobSet is not there"
 		if p := s.Problem(cluster.Objects); p != nil {
 			reason = p.Err
 		}
-		return nil, nil, exitError{exitUnknown, fmt.Errorf("whether the pods of %s train already is not known: %s; --force starts the command all the same", name, reason)}
-	}
-	if !w.waits() {
-		return nil, nil, fault(fmt.Errorf("%w (%s): a second training on the same GPUs would hurt both. Deploy the job without a command to launch into it, see its output with 'railhead logs %s -n %s', or say --force",
+		return exitError{exitUnknown, fmt.Errorf("whether the pods of %s train already is not known: %s; --force starts the command all the same", name, reason)}
+	case !w.waits():
+		return fault(fmt.Errorf("%w (%s): a second training on the same GPUs would hurt both. Deploy the job without a command to launch into it, see its output with 'railhead logs %s -n %s', or say --force",
 			errOwnCommand, spokenCommand(w.command), name, ns))
 	}
-	return client, all, nil
+	return nil
 }
 
 // notReady says of each pod of a job that is not ready how it is; n are wanted.

@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -59,14 +57,6 @@ func newLocalPods(t *testing.T, n int) (*localPods, []target) {
 		all = append(all, target{rank: rank, pod: runningPod(name), container: trainContainer})
 	}
 	return l, all
-}
-
-func runningPod(name string) cluster.Pod {
-	return cluster.Pod{
-		Namespace: "train", Name: name, UID: "uid-" + name, Phase: "Running", Ready: true,
-		Labels:     map[string]string{"app.kubernetes.io/instance": "h-kim", "app.kubernetes.io/component": "job"},
-		Containers: []cluster.Container{{Name: trainContainer, Running: true, Ready: true}},
-	}
 }
 
 // Exec runs a command as a container runtime does: as the leader of a session of its own, which outlives its streams.
@@ -182,32 +172,6 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// words gathers what a launch writes; text can be read meanwhile.
-type words struct {
-	mu   sync.Mutex
-	buf  bytes.Buffer
-	when map[string]func() // called once, when the text is there
-}
-
-func (w *words) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.buf.Write(p)
-	for text, do := range w.when {
-		if strings.Contains(w.buf.String(), text) {
-			delete(w.when, text)
-			do()
-		}
-	}
-	return len(p), nil
-}
-
-func (w *words) text() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.buf.String()
-}
-
 // trial is a launch into local pods with little patience.
 type trial struct {
 	*launch
@@ -242,14 +206,4 @@ func (tr *trial) run(t *testing.T) int {
 	}
 	t.Fatalf("an error without an exit code: %v", err)
 	return -1
-}
-
-// has asserts that a text holds others.
-func has(t *testing.T, text string, parts ...string) {
-	t.Helper()
-	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			t.Errorf("%q is not in:\n%s", part, text)
-		}
-	}
 }

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/railhead/railhead/internal/kube"
 )
@@ -87,7 +89,9 @@ func (a *app) root(name string) *cobra.Command {
 		Use:   "railhead",
 		Short: "Make RDMA work for multi-node GPU training on Kubernetes and OpenShift",
 		Long: `railhead sets a cluster and a namespace up for RDMA, deploys a training job with every rail of its nodes, starts the
-training in all its pods and says which network it really used.`,
+training in all its pods and says which network it really used.
+
+The cluster is the kubeconfig's, as for kubectl, whose other flags (--server, --token, --as, ...) are taken too.`,
 		Example: `  railhead inventory                                   what the cluster has, and what is missing
   railhead setup cluster                               once, as an administrator
   railhead setup namespace train                       service account, rights, network attachments
@@ -103,6 +107,9 @@ training in all its pods and says which network it really used.`,
 	root.SetOut(a.streams.Out)
 	root.SetErr(a.streams.Err)
 	a.flags.AddFlags(root.PersistentFlags())
+	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
+		f.Hidden = !slices.Contains([]string{"kubeconfig", "context", "namespace"}, f.Name) // help is about railhead
+	})
 	root.AddCommand(a.newInventory(), a.newSetup(), a.newDeploy(), a.newInject(), a.newLaunch(), a.newStatus(), a.newLogs(), a.newDelete())
 	return root
 }

@@ -35,7 +35,7 @@ const (
 
 // Client talks to one API server. It may be used by several goroutines.
 type Client struct {
-	Talk     func(line string) // told what is waited for, and the server's warnings; nil: nobody listens
+	Talk     func(line string) // told what is waited for, and the server's warnings, one at a time; nil: nobody listens
 	Patience time.Duration     // how long a server that went away is waited for; 0: one minute
 
 	rest     *rest.RESTClient
@@ -48,6 +48,9 @@ type Client struct {
 	server cluster.Server
 	seen   map[string]map[string]any // objects by path, as they were read or written last
 	warned map[string]bool
+	away   bool // it has been said that the server does not answer
+
+	speaking sync.Mutex
 }
 
 func connect(ctx context.Context, config *rest.Config, contextName string) (*Client, error) {
@@ -157,9 +160,12 @@ func responseBody(result rest.Result) ([]byte, error) {
 }
 
 func (c *Client) talk(line string) {
-	if c.Talk != nil {
-		c.Talk(line)
+	if c.Talk == nil {
+		return
 	}
+	c.speaking.Lock()
+	defer c.speaking.Unlock()
+	c.Talk(line)
 }
 
 // warnings hands each of the server's warnings on once: deprecated versions, unknown fields, Pod Security.

@@ -25,18 +25,29 @@ func (c *Client) persist(ctx context.Context, call func(context.Context) error) 
 		if !lost(err) {
 			answers++
 		}
+		if attempt > 0 && err == nil {
+			c.isAway(false)
+		}
 		switch {
 		case err == nil || ctx.Err() != nil || !transient(err) || answers >= refusals:
 			return reachError(c.config.Host, err)
 		case time.Since(begun) > patience:
 			return fmt.Errorf("%w for %s: %s: %w", ErrUnreachable, patience, c.config.Host, bare(err))
-		case attempt == 0:
+		case !c.isAway(true):
 			c.talk(fmt.Sprintf("The API server %s does not answer (%v): trying again for %s", c.config.Host, bare(err), patience))
 		}
 		if err := c.awaitReady(ctx, begun.Add(patience)); err != nil {
 			return err
 		}
 	}
+}
+
+// isAway notes whether the server is away, and returns what was noted before: of many calls that fail one tells.
+func (c *Client) isAway(now bool) (before bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before, c.away = c.away, now
+	return before
 }
 
 // within makes a call, for no longer than one call may take.

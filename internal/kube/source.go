@@ -258,7 +258,6 @@ func objectResources(w Want) []endpoint {
 	all := []endpoint{
 		writtenOf("", "v1", "ConfigMap", inNamespace),
 		writtenOf("", "v1", "Service", inNamespace),
-		writtenOf("", "v1", "Pod", inNamespace),
 		writtenOf("apps", "v1", "StatefulSet", inNamespace),
 		writtenOf(cluster.JobSetGroup, "v1alpha2", "JobSet", inNamespace),
 	}
@@ -267,6 +266,7 @@ func objectResources(w Want) []endpoint {
 	}
 	return append(all,
 		writtenOf("", "v1", "ServiceAccount", inNamespace),
+		writtenOf("rbac.authorization.k8s.io", "v1", "Role", inNamespace),
 		writtenOf("rbac.authorization.k8s.io", "v1", "RoleBinding", inNamespace),
 		writtenOf("rbac.authorization.k8s.io", "v1", "ClusterRole", ofCluster),
 		writtenOf(cluster.NetworkGroup, "v1", "NetworkAttachmentDefinition", inNamespace),

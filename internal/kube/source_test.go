@@ -55,7 +55,7 @@ func TestSources(t *testing.T) {
 			Want{Kinds: []cluster.Kind{cluster.Pools, cluster.MachineConfigs, cluster.Networks, cluster.SCCs, cluster.SCCGrants, cluster.DRADevices, cluster.SriovNodes}}, nil},
 		"what Railhead wrote for a job": {openshift(), Want{Kinds: []cluster.Kind{cluster.Objects}, Namespace: "train", Job: "h-kim"},
 			[]string{"/api/v1" + namespaced + "configmaps?app.kubernetes.io/managed-by=railhead", "/api/v1" + namespaced + "services?app.kubernetes.io/managed-by=railhead",
-				"/api/v1" + namespaced + "pods?app.kubernetes.io/managed-by=railhead", "/apis/apps/v1" + namespaced + "statefulsets?app.kubernetes.io/managed-by=railhead",
+				"/apis/apps/v1" + namespaced + "statefulsets?app.kubernetes.io/managed-by=railhead",
 				"/apis/jobset.x-k8s.io/v1alpha2" + namespaced + "jobsets?app.kubernetes.io/managed-by=railhead"}},
 	} {
 		t.Run(name, func(t *testing.T) {

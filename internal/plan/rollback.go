@@ -92,6 +92,7 @@ func (b *rollback) rolloutSteps() []Step {
 	configs := b.made("MachineConfig")
 	held := b.held(configs)
 	if len(held) == 0 {
+		b.running()
 		if len(configs) > 0 {
 			return []Step{{ID: "machine-configs", Title: "Delete " + counted(len(configs), "MachineConfig") + " that no pool selects", Changes: deletions(configs)}}
 		}
@@ -112,6 +113,15 @@ func (b *rollback) rolloutSteps() []Step {
 		write.Title = fmt.Sprintf("Delete %s while %s %s paused", counted(len(configs), "MachineConfig"), pools, verb(len(held)))
 	}
 	return append(pauseStep(held), write, resumeStep(held))
+}
+
+// running says that a way back which was begun before is not at its end.
+func (b *rollback) running() {
+	for _, p := range b.s.Pools {
+		if nodes := nodesOf(b.s, p.Name); rolling(p, nodes) {
+			b.notes = append(b.notes, rollingNote(p, nodes))
+		}
+	}
 }
 
 // held are the pools that have the MachineConfigs, or that setup has in hand.

@@ -14,7 +14,8 @@ type ClusterStatus struct {
 	Users []cluster.SCCGrant // who may use it
 }
 
-// PoolStatus is one pool that has MachineConfigs of setup, or that setup has in hand.
+// PoolStatus is one pool that has MachineConfigs of setup, that setup has in hand, or that is being rolled out: after a
+// rollback nothing else tells that its nodes are on their way back.
 type PoolStatus struct {
 	Pool           string
 	MachineConfigs []string // of setup, that the pool selects
@@ -49,7 +50,7 @@ func Status(s cluster.State) ClusterStatus {
 				names = append(names, m.Name)
 			}
 		}
-		if len(names) == 0 && !inSetup(p) {
+		if len(names) == 0 && !inSetup(p) && !rolling(p, nodesOf(s, p.Name)) {
 			continue
 		}
 		ps := PoolStatus{Pool: p.Name, MachineConfigs: names, Paused: p.Paused && inSetup(p)}

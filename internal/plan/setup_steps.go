@@ -66,9 +66,13 @@ func (b *setup) running() {
 	for _, p := range b.s.Pools {
 		ours := slices.ContainsFunc(selectedConfigs(p, b.configs), func(m cluster.MachineConfig) bool { return madeBySetup(m.Labels) })
 		if nodes := nodesOf(b.s, p.Name); ours && rolling(p, nodes) {
-			b.note("Pool %s is still being rolled out: %d of %d nodes are done. Follow it with `railhead setup status --follow`.", p.Name, len(having(nodes, p.Target)), len(nodes))
+			b.notes = append(b.notes, rollingNote(p, nodes))
 		}
 	}
+}
+
+func rollingNote(p cluster.Pool, nodes []cluster.Node) string {
+	return fmt.Sprintf("Pool %s is still being rolled out: %d of %d nodes are done. Follow it with `railhead setup status --follow`.", p.Name, len(having(nodes, p.Target)), len(nodes))
 }
 
 // resumed says that an earlier run is completed.
