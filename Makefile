@@ -6,7 +6,7 @@ BUILD     = CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w -X 
 GOLANGCI  = go tool -modfile=tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: build test race lint fuzz bench demo check fmt clean help
+.PHONY: build dist test race lint fuzz bench demo check fmt clean help
 
 build: bin/railhead-pod bin/railhead ## both programs, static and stripped, in bin; railhead for this machine or for GOOS and GOARCH
 
@@ -22,6 +22,20 @@ embedded: # railhead-pod for every architecture of pods, where railhead embeds i
 		GOOS=linux GOARCH=$$arch $(BUILD) -o bin/railhead-pod-linux-$$arch ./cmd/railhead-pod; \
 		gzip -9 -n < bin/railhead-pod-linux-$$arch > internal/podbinary/bin/railhead-pod-$$arch.gz; \
 	done
+
+PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+SBOM      = go tool -modfile=tools/sbom/go.mod cyclonedx-gomod app -json -noserial -notimestamp
+
+dist: embedded ## everything to publish, in dist: both programs for every platform, SBOMs and checksums; the same bytes each time
+	rm -rf dist && mkdir dist
+	cp bin/railhead-pod-linux-* dist
+	@set -e; for platform in $(PLATFORMS); do \
+		os=$${platform%/*} arch=$${platform#*/}; echo "railhead for $$platform"; \
+		GOOS=$$os GOARCH=$$arch $(BUILD) -o dist/railhead-$$os-$$arch$$([ $$os = windows ] && echo .exe) ./cmd/railhead; \
+	done
+	$(SBOM) -main cmd/railhead -output dist/railhead.cdx.json .
+	$(SBOM) -main cmd/railhead-pod -output dist/railhead-pod.cdx.json .
+	cd dist && sha256sum * > SHA256SUMS
 
 test: ## vet and test everything
 	go vet ./...
@@ -55,7 +69,7 @@ fmt: ## fail when gofmt would change a file
 	@files=$$(gofmt -l .); test -z "$$files" || { echo "run gofmt -w on:" >&2; echo "$$files" >&2; exit 1; }
 
 clean: ## remove what was built
-	rm -rf bin internal/podbinary/bin/*.gz
+	rm -rf bin dist internal/podbinary/bin/*.gz
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/report"
@@ -65,9 +65,13 @@ func (a *app) carry(ctx context.Context, client *kube.Client, p plan.Plan, c con
 			return err
 		}
 	}
-	for i, step := range p.Steps {
+	steps := p.Steps
+	if c.dryRun == "server" {
+		steps = a.judgeable(p)
+	}
+	for i, step := range steps {
 		now := w
-		if rest := titles(p.Steps[i+1:]); rest != "" {
+		if rest := titles(steps[i+1:]); rest != "" {
 			now.back = "the same command again, which does the rest: " + rest
 		}
 		if err := a.carryStep(ctx, client, step, c, now); err != nil {
@@ -75,6 +79,27 @@ func (a *app) carry(ctx context.Context, client *kube.Client, p plan.Plan, c con
 		}
 	}
 	return nil
+}
+
+// judgeable are the steps without what lies in a namespace that the plan itself makes: the server judges nothing there.
+func (a *app) judgeable(p plan.Plan) []plan.Step {
+	fresh := map[string]bool{}
+	for _, c := range p.Changes() {
+		if c.Verb == plan.Apply && c.Object.GetKind() == "Namespace" {
+			fresh[c.Object.GetName()] = true
+		}
+	}
+	steps := slices.Clone(p.Steps)
+	for i, step := range steps {
+		steps[i].Changes = slices.DeleteFunc(slices.Clone(step.Changes), func(c plan.Change) bool {
+			unborn := fresh[c.Object.GetNamespace()]
+			if unborn {
+				a.say("Not judged, because its namespace is not there yet: %s %s", c.Object.GetKind(), c.Object.GetName())
+			}
+			return unborn
+		})
+	}
+	return steps
 }
 
 // titles says what steps do.
@@ -113,10 +138,16 @@ func (a *app) carryStep(ctx context.Context, client *kube.Client, step plan.Step
 		case ctx.Err() != nil:
 			a.say("Interrupted: what was written before stays; the same command again completes it")
 			return ctx.Err()
+		case err != nil && c.dryRun == "server":
+			return fault(err)
 		case err != nil:
 			return fault(fmt.Errorf("%w\nWhat was written before stays; the same command again completes it", err))
 		}
-		a.say("  %s %s %s", outcome, change.Object.GetKind(), change.Object.GetName())
+		kept := ""
+		if c.dryRun == "server" {
+			kept = " (dry run)"
+		}
+		a.say("  %s %s %s%s", outcome, change.Object.GetKind(), change.Object.GetName(), kept)
 	}
 	if step.Done == nil || c.dryRun == "server" || c.noWait {
 		return nil
@@ -191,19 +222,4 @@ func (p *pace) left(b plan.Bar, now time.Time) string {
 	}
 	each := now.Sub(p.begun) / time.Duration(b.Count-first)
 	return "about " + (each * time.Duration(b.Total-b.Count)).Round(time.Second).String() + " left"
-}
-
-// kinds joins lists of what to read, each once.
-func kinds(lists ...[]cluster.Kind) []cluster.Kind {
-	var all []cluster.Kind
-	seen := map[cluster.Kind]bool{}
-	for _, list := range lists {
-		for _, k := range list {
-			if !seen[k] {
-				seen[k] = true
-				all = append(all, k)
-			}
-		}
-	}
-	return all
 }

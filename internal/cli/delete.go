@@ -24,7 +24,7 @@ func (a *app) newDelete() *cobra.Command {
 			if err != nil {
 				return fault(err)
 			}
-			client, s, err := a.read(cmd.Context(), kube.Want{Kinds: []cluster.Kind{cluster.Objects, cluster.Pods}, Namespace: ns})
+			client, s, err := a.read(cmd.Context(), kube.Want{Kinds: []cluster.Kind{cluster.Objects, cluster.Pods}, Namespace: ns, Job: args[0]})
 			if err != nil {
 				return err
 			}

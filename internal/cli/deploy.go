@@ -24,6 +24,7 @@ type jobFlags struct {
 	imageVolume bool
 	binaries    map[string]string // architecture -> file
 	tolerations []string
+	environment []string // values may hold commas
 	runAsUser   int64
 }
 
@@ -49,7 +50,7 @@ func (j *jobFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&j.Memory, "memory", "", "memory of each pod, without /dev/shm")
 	f.StringVar(&j.EphemeralStorage, "ephemeral-storage", "", "scratch disk of each pod")
 	f.StringSliceVar(&j.tolerations, "toleration", nil, "taint that the pods tolerate: KEY or KEY=VALUE; may be given several times")
-	f.StringToStringVarP(&j.Env, "env", "e", nil, "environment variable of the pods: NAME=VALUE")
+	f.StringArrayVarP(&j.environment, "env", "e", nil, "environment variable of the pods: NAME=VALUE; may be given several times")
 	f.StringVar(&j.RuntimeClass, "runtime-class", "", "runtime class of the pods")
 	_ = cmd.MarkFlagFilename("script") // the flag exists
 }
@@ -63,6 +64,16 @@ func (j *jobFlags) options(cmd *cobra.Command, command []string) (plan.JobOption
 	}
 	if cmd.Flags().Changed("run-as-user") {
 		o.RunAsUser = &j.runAsUser
+	}
+	for _, e := range j.environment {
+		name, value, ok := strings.Cut(e, "=")
+		if !ok || name == "" {
+			return o, fmt.Errorf("-e %s: must be NAME=VALUE", e)
+		}
+		if o.Env == nil {
+			o.Env = map[string]string{}
+		}
+		o.Env[name] = value
 	}
 	for _, t := range j.tolerations {
 		key, value, _ := strings.Cut(t, "=")

@@ -55,6 +55,7 @@ type lines struct {
 	see         func(line []byte) // told of every line; nil: nobody is
 
 	mu       sync.Mutex
+	most     int    // bytes of a piece
 	part     []byte // the line so far
 	returned bool   // it begins after a carriage return
 	closed   bool
@@ -62,7 +63,7 @@ type lines struct {
 
 // newLines writes the lines of one rank.
 func newLines(s *screen, to *output, rank int, color bool, see func([]byte)) *lines {
-	l := &lines{screen: s, to: to, front: fmt.Sprintf("[%d] ", rank), see: see}
+	l := &lines{screen: s, to: to, front: fmt.Sprintf("[%d] ", rank), see: see, most: maxLine}
 	if color {
 		colors := []int{36, 33, 32, 35, 34, 31} // no two neighbours alike
 		l.front = fmt.Sprintf("\x1b[%dm[%d]\x1b[0m ", colors[rank%len(colors)], rank)
@@ -83,7 +84,7 @@ func (l *lines) Write(p []byte) (int, error) {
 		if end >= 0 {
 			text = p[:end]
 		}
-		if room := maxLine - len(l.part); len(text) > room {
+		if room := l.most - len(l.part); len(text) > room {
 			l.part = append(l.part, text[:room]...)
 			p = p[room:]
 			out = l.cut(out)

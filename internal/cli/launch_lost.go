@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,6 +10,11 @@ import (
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/plan"
 )
+
+// podLost is that a pod is gone, and why.
+type podLost string
+
+func (p podLost) Error() string { return string(p) }
 
 // watch looks after the pods while the command runs: a node that is gone breaks no stream for minutes.
 func (l *launch) watch(ctx context.Context) {
@@ -30,7 +34,7 @@ func (l *launch) watch(ctx context.Context) {
 			case why != "":
 				reported[r] = true
 				r.lost <- why // it has room for the one
-				time.AfterFunc(l.patience.loss, func() { r.cancel(errors.New(why)) })
+				time.AfterFunc(l.patience.loss, func() { r.cancel(podLost(why)) })
 			case unready[r] == now.Ready:
 				unready[r] = !now.Ready
 				if !now.Ready {

@@ -10,6 +10,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,6 +55,8 @@ type rank struct {
 	unread           error // why NCCL's log of the pod could not be read
 
 	lost   chan string // why the pod is lost, once it is
+	gone   bool        // the pod is lost
+	cut    bool        // the streams broke before the command's end was seen
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 }
@@ -86,7 +89,20 @@ func (l *launch) each(do func(r *rank) error) error {
 		})
 	}
 	_ = g.Wait() // what went wrong is gathered by rank
+	wrong = slices.DeleteFunc(wrong, func(err error) bool { return err == nil })
+	const shown = 3 // mostly the others have the same to say
+	if more := len(wrong) - shown; more > 0 {
+		wrong = append(wrong[:shown], fmt.Errorf("and %s", count(more, "more rank")))
+	}
 	return errors.Join(wrong...)
+}
+
+// bare leaves the command out of an error of Exec, which is a whole script.
+func bare(err error) error {
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner
+	}
+	return err
 }
 
 // ask runs a script in a rank's pod and returns what it wrote, at most a little.
@@ -98,7 +114,7 @@ func (l *launch) ask(ctx context.Context, r *rank, stdin io.Reader, command []st
 	})
 	switch text := strings.TrimSpace(stderr.String()); {
 	case err != nil:
-		return "", err
+		return "", bare(err)
 	case code != 0 && text == "":
 		return "", fmt.Errorf("exit code %d, and no word why", code)
 	case code != 0:

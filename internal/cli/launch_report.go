@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/nccl"
@@ -45,13 +46,35 @@ func (l *launch) finish(ctx context.Context, o outcome) {
 	}
 	_ = l.each(func(r *rank) error { // what went wrong is told of in the report
 		r.unread = l.finishRank(ctx, r, killing)
+		if r.cut && r.unread != nil {
+			l.screen.say("%s cannot be reached, so its processes may run on: %v", r, r.unread)
+		}
 		return nil
 	})
 }
 
+// finishRank tries until it reaches the pod: what ran there runs on when an API server that was started again has cut its
+// streams.
 func (l *launch) finishRank(ctx context.Context, r *rank, killing string) error {
+	for {
+		reached, err := l.finishOnce(ctx, r, killing)
+		if err == nil || reached || r.gone {
+			return err
+		}
+		const again = 2 * time.Second
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(again):
+		}
+	}
+}
+
+// finishOnce reports whether the pod was reached, too: what it logged counts once.
+func (l *launch) finishOnce(ctx context.Context, r *rank, killing string) (reached bool, err error) {
 	dark := newScreen(io.Discard, io.Discard) // lines that are only looked at
 	log := newLines(dark, &dark.out, r.rank, false, func(line []byte) {
+		reached = true
 		l.seen.scan(line)
 		r.warn(string(line))
 	})
@@ -60,8 +83,8 @@ func (l *launch) finishRank(ctx context.Context, r *rank, killing string) error 
 		Container: r.container, Command: l.script(r, finishScript, r.dir, killing, mostLog), Stdout: log, Stderr: said,
 	})
 	log.Close()
-	if err == nil && code != 0 {
-		err = fmt.Errorf("exit code %d: %s", code, strings.TrimSpace(said.String()))
+	if err != nil {
+		return reached, bare(err)
 	}
 	answer := answers(said.String())
 	if dir := answer["kept"]; dir != "" {
@@ -70,7 +93,10 @@ func (l *launch) finishRank(ctx context.Context, r *rank, killing string) error 
 	if pids := answer["left"]; pids != "" {
 		l.screen.say("%s: processes of the command still run there: %s", r, pids)
 	}
-	return err
+	if code != 0 {
+		return true, fmt.Errorf("exit code %d: %s", code, strings.TrimSpace(said.String()))
+	}
+	return true, nil
 }
 
 // warn keeps a warning of NCCL.

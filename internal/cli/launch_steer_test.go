@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"maps"
 	"slices"
@@ -23,6 +24,8 @@ import (
 type scene struct {
 	ranks  map[string]actor
 	states map[time.Duration]cluster.State // what the watch shows, since the beginning
+
+	away time.Duration // how long the server does not answer at the end
 
 	mu      sync.Mutex
 	begun   time.Time
@@ -45,6 +48,12 @@ func (s *scene) Exec(ctx context.Context, pod kube.PodRef, o kube.ExecOptions) (
 		return s.start(ctx, pod.Name)
 	case strings.TrimSpace(signalScript):
 		return s.signal(ctx, pod.Name, o.Command[len(o.Command)-1])
+	case strings.TrimSpace(finishScript):
+		if time.Since(s.begun) < s.away {
+			return 0, errors.New("connection refused")
+		}
+		_, err := io.WriteString(o.Stdout, "a:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0\n")
+		return 0, err
 	}
 	return 0, nil
 }
@@ -234,6 +243,40 @@ func TestSteer(t *testing.T) {
 					if !strings.Contains(said, s) {
 						t.Errorf("%q is not in:\n%s", s, said)
 					}
+				}
+			})
+		})
+	}
+}
+
+// TestFinish has an API server that is away when the run is over: its end has cut the streams.
+func TestFinish(t *testing.T) {
+	for name, c := range map[string]struct {
+		away time.Duration
+		gone bool // the pod, not the server
+		took time.Duration
+		says string
+	}{
+		"the server answers":    {0, false, 0, ""},
+		"it answers again soon": {5 * time.Second, false, 6 * time.Second, ""},
+		"it stays away":         {time.Hour, false, 30 * time.Second, "rank 0 (pod h-kim-0) cannot be reached, so its processes may run on: connection refused\n"},
+		"the pod is gone":       {time.Hour, true, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &scene{away: c.away, begun: time.Now()}
+				errs := &words{}
+				l := newLaunch(s, Streams{Out: io.Discard, Err: errs}, []target{{pod: runningPod("h-kim-0")}}, []string{"torchrun"})
+				l.ranks[0].gone, l.ranks[0].cut = c.gone, !c.gone
+				l.finish(t.Context(), outcome{first: &ending{err: errors.New("connection reset")}})
+				if took := time.Since(s.begun); took != c.took {
+					t.Errorf("took %v, want %v", took, c.took)
+				}
+				if diff := cmp.Diff(c.says, errs.text()); diff != "" {
+					t.Error(diff)
+				}
+				if read := l.unread() == 0; read != (c.away < time.Minute) || read != (l.seen.log.Verdict().Channels == 1) {
+					t.Errorf("read: %v, %v", read, l.seen.log.Verdict())
 				}
 			})
 		})

@@ -16,6 +16,7 @@ import (
 type jobStatus struct {
 	Job       string          `json:"job"`
 	Namespace string          `json:"namespace"`
+	Wanted    int             `json:"wanted"` // pods that its controller is to make
 	Pods      []podStatus     `json:"pods"`
 	Findings  []check.Finding `json:"findings,omitempty"`
 }
@@ -94,7 +95,8 @@ func takeStatus(s cluster.State, job, namespace string) jobStatus {
 		}
 		status.Pods = append(status.Pods, row)
 	}
-	if progress := plan.JobDone(job, namespace, len(status.Pods))(s); progress.Stuck != nil {
+	status.Wanted = max(plan.JobSize(s, job, namespace), len(status.Pods), 1)
+	if progress := plan.JobDone(job, namespace, status.Wanted)(s); progress.Stuck != nil {
 		status.Findings = append(status.Findings, *progress.Stuck)
 	}
 	return status
@@ -105,10 +107,13 @@ func (j jobStatus) write(a *app) error {
 	for _, p := range j.Pods {
 		t.Rows = append(t.Rows, []string{p.Name, p.State, fmt.Sprint(p.Ready), fmt.Sprint(p.Restarts), p.Node, p.IP, p.Networks, p.SCC})
 	}
-	if len(t.Rows) == 0 {
-		a.say("Job %s has no pod.", j.Job)
-	} else if err := t.Write(a.streams.Out); err != nil {
-		return err
+	if len(t.Rows) > 0 {
+		if err := t.Write(a.streams.Out); err != nil {
+			return err
+		}
+	}
+	if len(j.Pods) < j.Wanted {
+		a.say("Job %s has %d of %s.", j.Job, len(j.Pods), count(j.Wanted, "pod"))
 	}
 	a.findings(j.Findings...)
 	return nil
@@ -123,7 +128,7 @@ func (j jobStatus) verdict() error {
 			return exitError{code: exitFault}
 		}
 	}
-	if len(j.Pods) == 0 {
+	if len(j.Pods) < j.Wanted {
 		return exitError{code: exitFault}
 	}
 	return nil

@@ -43,7 +43,8 @@ func (p Pod) Finished() bool { return p.Phase == "Succeeded" || p.Phase == "Fail
 // Event is what a controller said of an object.
 type Event struct {
 	Namespace string    `json:"namespace"`
-	Object    string    `json:"object"` // Pod/h-kim-0
+	Object    string    `json:"object"`        // Pod/h-kim-0
+	UID       string    `json:"uid,omitempty"` // of the object: a later one may have the same name
 	Type      string    `json:"type"`   // Normal, Warning
 	Reason    string    `json:"reason"`
 	Message   string    `json:"message"`

@@ -40,6 +40,11 @@ func (s State) unread() []check.Finding {
 				Commands: []string{strings.TrimSpace("kubectl auth can-i list " + string(p.Kind) + " " + namespaceFlag(p.Namespace))},
 			}
 		}
+		i := slices.IndexFunc(findings, func(other check.Finding) bool { return other.Summary == f.Summary })
+		if i >= 0 { // one kind of ours is several lists of the server
+			findings[i].Evidence = append(findings[i].Evidence, f.Evidence...)
+			continue
+		}
 		findings = append(findings, f)
 	}
 	return findings

@@ -154,5 +154,6 @@ func (s State) Join(later State) State {
 	s.MachineConfigs = append(s.MachineConfigs, later.MachineConfigs...)
 	s.SCCs = append(s.SCCs, later.SCCs...)
 	s.SCCGrants = append(s.SCCGrants, later.SCCGrants...)
+	s.Objects = append(s.Objects, later.Objects...)
 	return s
 }

@@ -42,6 +42,7 @@ func convertEvent(e *corev1.Event) cluster.Event {
 	event := cluster.Event{
 		Namespace: e.Namespace,
 		Object:    e.InvolvedObject.Kind + "/" + e.InvolvedObject.Name,
+		UID:       string(e.InvolvedObject.UID),
 		Type:      e.Type,
 		Reason:    e.Reason,
 		Message:   e.Message,

@@ -180,7 +180,7 @@ func (f *follower) watch(ctx context.Context) error {
 		var e event
 		err := decoder.Decode(&e)
 		switch {
-		case err == io.EOF || ctx.Err() != nil:
+		case errors.Is(err, io.EOF) || ctx.Err() != nil:
 			return nil
 		case err != nil:
 			return fmt.Errorf("%w: %w", errBroken, err)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -128,7 +129,7 @@ func eachMessage(list *io.LimitedReader, visit visitor) (resourceVersion string,
 	var raw []byte
 	for {
 		number, size, err := field(r)
-		if err == io.EOF && list.N == 0 {
+		if errors.Is(err, io.EOF) && list.N == 0 {
 			return resourceVersion, nil
 		}
 		if err == nil && size > maxItem {

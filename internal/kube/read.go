@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan"
 )
 
 // Want is what is to be read of a cluster.
@@ -159,7 +162,24 @@ func (c *Client) assemble(w Want, sources []source, all []rows) cluster.State {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Name, b.Name))
 	})
 	c.remember(d.Objects)
+	d.Events = slices.DeleteFunc(d.Events, c.former)
 	return d.State
+}
+
+// former reports whether an event is about an object that is no more: another one has its name now. Events outlive what they
+// are about by an hour, and what a controller said of the job before is not why the pods of this one do not come.
+func (c *Client) former(e cluster.Event) bool {
+	kind, name, _ := strings.Cut(e.Object, "/")
+	place := "/namespaces/" + e.Namespace + "/" + plan.Resource(kind) + "/" + name
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for path, object := range c.seen {
+		uid, _, _ := unstructured.NestedString(object, "metadata", "uid")
+		if strings.HasSuffix(path, place) && e.UID != "" && uid != "" && uid != e.UID {
+			return true
+		}
+	}
+	return false
 }
 
 // problem says why a list is not known.

@@ -144,8 +144,16 @@ func forbidden(err error, status metav1.Status, change plan.Change) error {
 		f.Err = err
 		return f
 	}
-	return &Refused{nameOf(&change.Object), said(status), err}
+	reason := said(status)
+	if strings.Contains(reason, escalation) {
+		reason += "\nWhoever grants a right must have it: let a cluster administrator run this"
+	}
+	return &Refused{nameOf(&change.Object), reason, err}
 }
+
+// escalation is said of a role binding by whoever lacks what it grants (kubernetes pkg/registry/rbac/validation
+// ConfirmNoEscalation).
+const escalation = "is attempting to grant RBAC permissions not currently held"
 
 // parseNoRight reads what an authorizer forbids; nil when it is no authorizer that speaks.
 func parseNoRight(message, name string) *Forbidden {

@@ -21,6 +21,9 @@ func nodesView() *view {
 	return &view{client: c, want: w, sources: sources, tables: make([]table, len(sources)), changed: make(chan struct{}, 1)}
 }
 
+// pass lets time go by, the bubble's own.
+func pass(d time.Duration) { <-time.After(d) }
+
 func rowsOf(values ...any) rows {
 	r := rows{values: map[string]any{}}
 	for _, v := range values {
@@ -53,7 +56,7 @@ func shown(t *testing.T, script func(*view)) (states [][]string, errs []error) {
 		}()
 		synctest.Wait()
 		script(v)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		synctest.Wait()
 		cancel()
 		<-done
@@ -78,18 +81,18 @@ func TestShow(t *testing.T) {
 			whole(v)
 			for _, name := range []string{"b", "c", "d"} {
 				v.put(0, "/"+name, node(name))
-				time.Sleep(10 * time.Millisecond)
+				pass(10 * time.Millisecond)
 			}
 		}, [][]string{{"a"}, {"a", "b", "c", "d"}}},
 		"changes far apart are one State each": {func(v *view) {
 			whole(v)
 			v.put(0, "/b", node("b"))
-			time.Sleep(time.Second)
+			pass(time.Second)
 			v.put(0, "/a", nil)
 		}, [][]string{{"a"}, {"a", "b"}, {"b"}}},
 		"a heartbeat is no change": {func(v *view) {
 			whole(v)
-			time.Sleep(time.Second)
+			pass(time.Second)
 			v.put(0, "/a", node("a"))
 			v.put(0, "/gone", nil)
 		}, [][]string{{"a"}}},
@@ -113,15 +116,15 @@ func TestShowOutage(t *testing.T) {
 	states, errs := shown(t, func(v *view) {
 		v.replace(0, rowsOf(cluster.Node{Name: "a"}))
 		v.replace(1, rowsOf())
-		time.Sleep(time.Second)
+		pass(time.Second)
 		v.lose(0, away)
 		v.lose(1, away)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		v.lose(0, away) // once more: nothing new
-		time.Sleep(time.Second)
+		pass(time.Second)
 		v.lose(0, nil)
 		v.lose(1, nil)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		v.lose(0, nil)
 	})
 	if diff := cmp.Diff([][]string{{"a"}, {"a"}, {"a"}}, states); diff != "" {

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/railhead/railhead/internal/check"
@@ -19,6 +20,25 @@ func JobPods(s cluster.State, name, namespace string) []cluster.Pod {
 	}
 	slices.SortFunc(pods, func(a, b cluster.Pod) int { return strings.Compare(a.Name, b.Name) })
 	return pods
+}
+
+// JobSize is how many pods a job is to have, as its controller is told; 0 where that was not read.
+func JobSize(s cluster.State, name, namespace string) int {
+	var size any
+	if set, ok := object(s, "StatefulSet", namespace, name); ok {
+		size, _ = nested(set.Fields, "spec", "replicas")
+	} else if set, ok := object(s, "JobSet", namespace, name); ok {
+		jobs, _ := nested(set.Fields, "spec", "replicatedJobs")
+		if all, _ := jobs.([]any); len(all) > 0 {
+			workers, _ := all[0].(map[string]any)
+			size, _ = nested(workers, "template", "spec", "parallelism")
+		}
+	}
+	n, err := strconv.Atoi(fmt.Sprint(size))
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // JobDone is done when n pods of a job are ready, or have ended well. It is stuck when one of them will not get there by
@@ -84,19 +104,22 @@ func podItem(pod cluster.Pod) Item {
 
 // ExplainPod says why a pod of a job is not ready, from its own events.
 func ExplainPod(s cluster.State, pod cluster.Pod) (check.Finding, bool) {
-	return cluster.Explain(pod, eventsOf(s, pod.Namespace, func(object string) bool { return object == "Pod/"+pod.Name }), s)
+	return cluster.Explain(pod, eventsOf(s, pod.Namespace, func(e cluster.Event) bool {
+		former := e.UID != "" && pod.UID != "" && e.UID != pod.UID // of a pod that had this name before
+		return e.Object == "Pod/"+pod.Name && !former
+	}), s)
 }
 
 // JobEvents are those of the controllers that make a job's pods: StatefulSet, JobSet and the Job of its workers.
 func JobEvents(s cluster.State, name, namespace string) []cluster.Event {
 	makers := []string{"StatefulSet/" + name, "JobSet/" + name, "Job/" + name + "-" + jobSetWorkers + "-0"}
-	return eventsOf(s, namespace, func(object string) bool { return slices.Contains(makers, object) })
+	return eventsOf(s, namespace, func(e cluster.Event) bool { return slices.Contains(makers, e.Object) })
 }
 
-func eventsOf(s cluster.State, namespace string, of func(object string) bool) []cluster.Event {
+func eventsOf(s cluster.State, namespace string, of func(cluster.Event) bool) []cluster.Event {
 	var events []cluster.Event
 	for _, e := range s.Events {
-		if e.Namespace == namespace && of(e.Object) {
+		if e.Namespace == namespace && of(e) {
 			events = append(events, e)
 		}
 	}

@@ -20,11 +20,15 @@ func JobKinds(server cluster.Server, o JobOptions) []cluster.Kind {
 	return kinds
 }
 
-// JobNeeds are what else must be read, as what was read shows: how memory is unlocked where setup did not do it, and what the
-// pods' account may use where they need a security context constraint.
+// JobNeeds are what else must be read, as what was read shows: the job as it is, where its pods are there already; how memory
+// is unlocked where setup did not do it; and what the pods' account may use where they need a security context constraint.
 func JobNeeds(s cluster.State, o JobOptions) []cluster.Kind {
+	var kinds []cluster.Kind
+	if len(JobPods(s, o.Name, o.Namespace)) > 0 {
+		kinds = append(kinds, cluster.Objects)
+	}
 	if !s.Server.OpenShift() {
-		return nil
+		return kinds
 	}
 	asks := o.SCC != "" || o.Privileged || o.Memlock == MemlockByIPCLock
 	rdma := o.Mode != nccl.TCP && o.Memlock != MemlockByNode && len(s.UsableRails(o.Namespace)) > 0
@@ -32,7 +36,6 @@ func JobNeeds(s cluster.State, o JobOptions) []cluster.Kind {
 		gpus, _ := n.GPUs()
 		return gpus != "" && !unlockedBySetup(s, n)
 	})
-	var kinds []cluster.Kind
 	if locked && s.Server.Serves(cluster.MachineConfigGroup) {
 		kinds = append(kinds, cluster.MachineConfigs)
 	}

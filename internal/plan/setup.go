@@ -101,9 +101,9 @@ func unreadable(s cluster.State, kinds ...cluster.Kind) []check.Finding {
 		if p := s.Problem(kind); p != nil {
 			f.Evidence[0].Got = p.Err
 			if p.Forbidden {
-				f.Fix = &check.Fix{
-					Text:     "Let somebody run this who may list them, or get the right from a cluster administrator.",
-					Commands: []string{"kubectl auth can-i list " + string(kind)}, Who: check.Admin,
+				f.Fix = &check.Fix{Text: "Let somebody run this who may list them, or get the right from a cluster administrator.", Who: check.Admin}
+				if kind != cluster.Objects { // which are of many kinds
+					f.Fix.Commands = []string{"kubectl auth can-i list " + string(kind)}
 				}
 			}
 		}

@@ -48,7 +48,10 @@ func TestRefused(t *testing.T) {
 			[]string{"fail pool-idle pool/worker: another rollout of pool worker is running: 0 of 13 nodes have rendered-worker-2"},
 		},
 		"another rollout, the pool's counters are those of before": {
-			func(s *cluster.State) { poolOf(s, "worker").Target = "rendered-worker-2"; bringTo(s, 4, "rendered-worker-2") }, ClusterOptions{},
+			func(s *cluster.State) {
+				poolOf(s, "worker").Target = "rendered-worker-2"
+				bringTo(s, 4, "rendered-worker-2")
+			}, ClusterOptions{},
 			[]string{"fail pool-idle pool/worker: another rollout of pool worker is running: 4 of 13 nodes have rendered-worker-2"},
 		},
 		"another rollout, one node left": {

@@ -47,12 +47,6 @@ func isRoot(folder string) bool {
 	return err == nil && strings.HasPrefix(string(text), "module "+module+"\n")
 }
 
-// moduleFolder returns the folder of a module that pins programs.
-func moduleFolder(name string) (string, error) {
-	root, err := Root()
-	return filepath.Join(root, "modules", name), err
-}
-
 // pinned returns a module's version in the go.mod of the folder.
 func pinned(ctx context.Context, folder, path string) (string, error) {
 	out, err := runGo(ctx, folder, "list", "-m", "-f", "{{.Version}}", path)

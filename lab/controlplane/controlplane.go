@@ -31,7 +31,8 @@ type ControlPlane struct {
 	options   Options
 	programs  assets.Programs
 	dir       string
-	keep      bool // Stop leaves the folder
+	lock      *os.File // of a temporary folder
+	keep      bool     // Stop leaves the logs of a temporary folder
 	authority *pki.Authority
 	files     credentials
 	group     *process.Group
@@ -57,13 +58,12 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir := o.Dir
-	if dir == "" {
-		if dir, err = os.MkdirTemp("", "railhead-lab-"); err != nil {
+	p := &ControlPlane{options: o, programs: programs, dir: o.Dir}
+	if p.dir == "" {
+		if p.dir, p.lock, err = temporary(); err != nil {
 			return nil, err
 		}
 	}
-	p := &ControlPlane{options: o, programs: programs, dir: dir}
 	if err := p.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("start control plane: %w", err), p.Stop())
 	}
@@ -128,8 +128,5 @@ func (p *ControlPlane) Stop() error {
 	if p.group != nil {
 		p.group.Close()
 	}
-	if p.options.Dir != "" || p.keep {
-		return nil
-	}
-	return os.RemoveAll(p.dir)
+	return p.leave()
 }

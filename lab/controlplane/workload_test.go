@@ -1,6 +1,7 @@
 package controlplane_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -112,7 +113,7 @@ func TestSRIOVNetwork(t *testing.T) {
 	}
 	eventually(t, "the attachment is gone with its network", func() error {
 		if err := c.Get(t.Context(), key, &a); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("still there: %v", err)
+			return errors.Join(errors.New("still there"), err)
 		}
 		return nil
 	})

@@ -56,7 +56,7 @@ func infrastructure() *configv1.Infrastructure {
 		ObjectMeta: metav1.ObjectMeta{Name: "cluster"},
 		Spec:       configv1.InfrastructureSpec{PlatformSpec: configv1.PlatformSpec{Type: configv1.BareMetalPlatformType}},
 		Status: configv1.InfrastructureStatus{
-			InfrastructureName: "lab-x7k2p", Platform: configv1.BareMetalPlatformType,
+			InfrastructureName:   "lab-x7k2p",
 			PlatformStatus:       &configv1.PlatformStatus{Type: configv1.BareMetalPlatformType},
 			APIServerURL:         "https://api.lab.example.invalid:6443",
 			APIServerInternalURL: "https://api-int.lab.example.invalid:6443",

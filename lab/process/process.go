@@ -2,7 +2,6 @@
 package process
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // Group starts processes that the kernel kills when this process ends, however it ends.
@@ -123,22 +121,6 @@ func (p *Process) Kill() {
 	}
 	_ = p.cmd.Process.Kill()
 	<-p.exited
-}
-
-// Terminate asks the process to end and kills it after the grace.
-func (p *Process) Terminate(grace time.Duration) error {
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("stop %s: %w", p.Name, err)
-	}
-	after := time.NewTimer(grace)
-	defer after.Stop()
-	select {
-	case <-p.exited:
-		return nil
-	case <-after.C:
-		p.Kill()
-		return fmt.Errorf("%s did not end within %s and was killed", p.Name, grace)
-	}
 }
 
 // Tail returns the last lines of the log, or the first ones of a crash: a Go program's last words are its registers.

@@ -5,6 +5,7 @@
 package full
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -27,34 +28,23 @@ import (
 
 const ns = "train"
 
-// start returns an OpenShift with everything, and a namespace with a ServiceAccount trainer.
-func start(t *testing.T) *controlplane.ControlPlane {
-	t.Helper()
+// shared has everything, and a namespace with a ServiceAccount trainer.
+var shared *controlplane.ControlPlane
+
+func TestMain(m *testing.M) {
 	options := controlplane.OpenShift()
 	options.JobSet, options.Injector = true, true
-	options.Progress = func(line string) { fmt.Fprintln(os.Stderr, line) }
-	p, err := controlplane.Start(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Stop(); err != nil {
-			t.Error(err)
+	os.Exit(controlplane.Share(m, options, func(ctx context.Context, p *controlplane.ControlPlane) error {
+		shared = p
+		if err := shape.Born().Create(ctx, p.Client()); err != nil {
+			return err
 		}
-	})
-	if err := shape.Born().Create(t.Context(), p.Client()); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Settle(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	err = openshift.Install(t.Context(), p.Client(), openshift.Namespace(ns),
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "trainer"}},
-		rail("rail0", "eno5np0rdma"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+		if err := p.Settle(ctx); err != nil {
+			return err
+		}
+		return openshift.Install(ctx, p.Client(), openshift.Namespace(ns),
+			&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "trainer"}}, rail("rail0", "eno5np0rdma"))
+	}))
 }
 
 // rail is a network whose attachment is in the namespace.
@@ -87,14 +77,14 @@ func jobset(name string) *unstructured.Unstructured {
 }
 
 // grant lets the trainer use an SCC with IPC_LOCK and these volumes.
-func grant(t *testing.T, p *controlplane.ControlPlane, volumes ...securityv1.FSType) *securityv1.SecurityContextConstraints {
+func grant(t *testing.T, volumes ...securityv1.FSType) *securityv1.SecurityContextConstraints {
 	t.Helper()
 	all := openshift.StandardSCCs()
 	scc := all[slices.IndexFunc(all, func(s *securityv1.SecurityContextConstraints) bool { return s.Name == "restricted-v2" })]
 	scc.Name, scc.Volumes = "rdma", volumes
 	scc.AllowedCapabilities = []corev1.Capability{"IPC_LOCK"}
 	role := openshift.UseSCC("rdma")
-	err := openshift.Install(t.Context(), p.Client(), scc, role, &rbacv1.RoleBinding{
+	err := openshift.Install(t.Context(), shared.Client(), scc, role, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "rdma"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: "trainer"}},
@@ -126,9 +116,8 @@ func eventually(t *testing.T, what string, ready func() error) {
 // TestJobSetAndInjector: the injector adds a downwardAPI volume to every pod with a network, so an SCC without that volume
 // refuses all of them; with it they run, with the rail's resource that nobody asked for by hand.
 func TestJobSetAndInjector(t *testing.T) {
-	p := start(t)
-	c := p.Client()
-	scc := grant(t, p, securityv1.FSTypeEmptyDir, securityv1.FSTypeSecret, securityv1.FSProjected, securityv1.FSTypeConfigMap)
+	c := shared.Client()
+	scc := grant(t, securityv1.FSTypeEmptyDir, securityv1.FSTypeSecret, securityv1.FSProjected, securityv1.FSTypeConfigMap)
 	train := jobset("train")
 	if err := c.Create(t.Context(), train); err != nil {
 		t.Fatal(err)
@@ -190,8 +179,7 @@ func run(t *testing.T, c client.Client) error {
 
 // TestUnknownNetwork: the injector refuses a pod whose network is not there.
 func TestUnknownNetwork(t *testing.T) {
-	p := start(t)
-	err := p.Client().Create(t.Context(), &corev1.Pod{
+	err := shared.Client().Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "lost", Annotations: map[string]string{"k8s.v1.cni.cncf.io/networks": "rail9"}},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.invalid/c"}}},
 	})
