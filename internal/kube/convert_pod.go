@@ -92,8 +92,8 @@ func container(spec corev1.Container, s corev1.ContainerStatus) cluster.Containe
 	}
 	if w := s.State.Waiting; w != nil {
 		c.Waiting = w.Reason
-		if w.Message != "" {
-			c.Message = w.Message
+		if backOff := w.Reason == "CrashLoopBackOff" && c.Message != ""; w.Message != "" && !backOff {
+			c.Message = w.Message // of a back-off it says how long, and the container's last words why
 		}
 	}
 	return c

@@ -89,6 +89,18 @@ status:
     lastState: {terminated: {exitCode: 137, reason: OOMKilled}}
 `
 
+func TestBackOffKeepsTheLastWords(t *testing.T) {
+	status := from[corev1.ContainerStatus](t, `{name: train, restartCount: 2,
+  state: {waiting: {reason: CrashLoopBackOff, message: back-off 20s restarting failed container}},
+  lastState: {terminated: {exitCode: 125, reason: Error, message: "railhead-pod: not started: RDMA was asked for and is not to be had"}}}`)
+	refused := 125
+	want := cluster.Container{Name: "train", Restarts: 2, Waiting: "CrashLoopBackOff", ExitCode: &refused, Ended: "Error",
+		Message: "railhead-pod: not started: RDMA was asked for and is not to be had"}
+	if diff := cmp.Diff(want, container(corev1.Container{Name: "train"}, *status)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestPodOf(t *testing.T) {
 	zero, killed := 0, 137
 	light := cluster.Pod{
