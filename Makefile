@@ -24,8 +24,11 @@ embedded: # railhead-pod for every architecture of pods, where railhead embeds i
 	done
 
 PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
-SBOM      = go tool -modfile=tools/sbom/go.mod cyclonedx-gomod app -json -noserial -notimestamp
+SBOM      = go tool -modfile=tools/sbom/go.mod cyclonedx-gomod app -json -noserial
+SAME      = sed -e '/^    "timestamp":/d' -e '/^    "tools": \[/,/^    \],/d' # what differs from one run or machine to the next
 
+dist: SHELL = bash
+dist: .SHELLFLAGS = -e -o pipefail -c
 dist: embedded ## everything to publish, in dist: both programs for every platform, SBOMs and checksums; the same bytes each time
 	rm -rf dist && mkdir dist
 	cp bin/railhead-pod-linux-* dist
@@ -33,8 +36,8 @@ dist: embedded ## everything to publish, in dist: both programs for every platfo
 		os=$${platform%/*} arch=$${platform#*/}; echo "railhead for $$platform"; \
 		GOOS=$$os GOARCH=$$arch $(BUILD) -o dist/railhead-$$os-$$arch$$([ $$os = windows ] && echo .exe) ./cmd/railhead; \
 	done
-	$(SBOM) -main cmd/railhead -output dist/railhead.cdx.json .
-	$(SBOM) -main cmd/railhead-pod -output dist/railhead-pod.cdx.json .
+	$(SBOM) -main cmd/railhead . | $(SAME) > dist/railhead.cdx.json
+	$(SBOM) -main cmd/railhead-pod . | $(SAME) > dist/railhead-pod.cdx.json
 	cd dist && sha256sum * > SHA256SUMS
 
 test: ## vet and test everything
