@@ -6,7 +6,7 @@ BUILD     = CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w -X 
 GOLANGCI  = go tool -modfile=tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: build dist test race lint fuzz bench demo check fmt clean help
+.PHONY: build dist test test-cluster test-openshift race lint fuzz bench demo check fmt clean help
 
 build: bin/railhead-pod bin/railhead ## both programs, static and stripped, in bin; railhead for this machine or for GOOS and GOARCH
 
@@ -44,6 +44,12 @@ test: ## vet and test everything
 	go vet ./...
 	go test -timeout 10m ./...
 
+test-cluster: ## test the cluster side on a real control plane, which is built once (about 12 minutes) and then kept
+	cd lab && go vet ./... && go test -timeout 40m ./...
+
+test-openshift: ## the same with the JobSet controller and the network-resources-injector, which take longer to build
+	cd lab && go test -tags openshift -timeout 60m ./controlplane/full/...
+
 race: ## test everything under the race detector
 	go test -race -timeout 10m ./...
 
@@ -75,4 +81,4 @@ clean: ## remove what was built
 	rm -rf bin dist internal/podbinary/bin/*.gz
 
 help: ## print the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -24,6 +24,7 @@ func (a *app) newSetup() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "setup",
 		Short: "Set a cluster or a namespace up for RDMA, and take it back",
+		Args:  cobra.NoArgs, // else a command that is not there is taken for an argument
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.newSetupCluster(), a.newSetupNamespace(), a.newSetupStatus(), a.newSetupRollback())
@@ -60,6 +61,9 @@ a second run has nothing to do. Ctrl-C leaves the rollout running.`,
 			p, findings := plan.Cluster(s, o)
 			if err := a.refuse(findings); err != nil {
 				return err
+			}
+			if err := verdict(findings); err != nil && p.Empty() {
+				return err // not "everything is so already"
 			}
 			check := func(ctx context.Context) error { return a.verifyFirst(ctx, client, p, o, probe) }
 			return a.carry(cmd.Context(), client, p, c, waitFor{back: "railhead setup status --follow", check: check})

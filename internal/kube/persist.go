@@ -6,29 +6,44 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// refusals is how often a server that answers may put a call off before that is its answer.
-const refusals = 3
+const (
+	// refusals is how often a server that answers may put a call off before that is its answer.
+	refusals = 3
+	// doubts is how often a server that was away may refuse a right before it is believed, about 6 s with the pauses between:
+	// one that has just started refuses rights that it has not read yet, and some of them after it is ready.
+	doubts = 5
+)
 
 // persist makes a call again while the server is away, for as long as the client's patience lasts. Before it does, it
-// waits until the server says that it is ready: one that has just started refuses rights that it has not read yet.
+// waits until the server says that it is ready.
 func (c *Client) persist(ctx context.Context, call func(context.Context) error) error {
 	patience := c.Patience
 	if patience == 0 {
 		patience = defaultPatience
 	}
 	ctx = quiet(ctx)
-	begun, answers := time.Now(), 0
+	begun, answers, outages, refused := time.Now(), 0, 0, 0
 	for attempt := 0; ; attempt++ {
 		err := c.within(ctx, call)
-		if !lost(err) {
+		if lost(err) {
+			outages++
+		} else {
 			answers++
 		}
 		if attempt > 0 && err == nil {
 			c.isAway(false)
 		}
 		switch {
+		case outages > 0 && refused < doubts && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)):
+			if err := pause(ctx, refused); err != nil {
+				return err
+			}
+			refused++
+			continue
 		case err == nil || ctx.Err() != nil || !transient(err) || answers >= refusals:
 			return reachError(c.config.Host, err)
 		case time.Since(begun) > patience:

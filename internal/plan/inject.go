@@ -78,6 +78,9 @@ func Inject(manifest unstructured.Unstructured, s cluster.State, o JobOptions) (
 // job leaves them.
 func InjectDelivery(manifest unstructured.Unstructured, s cluster.State, o JobOptions) []unstructured.Unstructured {
 	j := injection(manifest, s, o)
+	if find, known := templates[manifest.GetKind()]; known {
+		j.injectable(find(manifest.Object)) // finds the nodes, whose architectures are delivered
+	}
 	objects := j.delivery().configMaps(j.o.Namespace)
 	for _, object := range objects {
 		labels := object.GetLabels()

@@ -55,9 +55,7 @@ func InjectAll(manifests []unstructured.Unstructured, s cluster.State, o JobOpti
 		findings = append(findings, said...)
 		out = append(out, injected)
 		for _, part := range InjectDelivery(m, s, o) {
-			if !slices.ContainsFunc(parts, func(p unstructured.Unstructured) bool {
-				return p.GetName() == part.GetName() && p.GetNamespace() == part.GetNamespace()
-			}) {
+			if !holds(parts, part) && !holds(manifests, part) {
 				parts = append(parts, part)
 			}
 		}
@@ -66,4 +64,11 @@ func InjectAll(manifests []unstructured.Unstructured, s cluster.State, o JobOpti
 		_, findings = Inject(manifests[0], s, o)
 	}
 	return append(parts, out...), findings
+}
+
+// holds reports whether an object is among others, as it is when what was injected is injected again.
+func holds(objects []unstructured.Unstructured, part unstructured.Unstructured) bool {
+	return slices.ContainsFunc(objects, func(o unstructured.Unstructured) bool {
+		return o.GetKind() == part.GetKind() && o.GetName() == part.GetName() && o.GetNamespace() == part.GetNamespace()
+	})
 }

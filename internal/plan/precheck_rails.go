@@ -81,6 +81,9 @@ func (j *job) deaf(r cluster.Rail) {
 
 // noRails is why the namespace has no rail.
 func (j *job) noRails() string {
+	if !j.s.Knows(cluster.Networks) && j.s.Server.Serves(cluster.NetworkGroup) {
+		return "the network attachments of namespace " + j.o.Namespace + " could not be read"
+	}
 	var reasons []string
 	for _, r := range j.wanted(j.s.Rails(j.o.Namespace)) {
 		reasons = append(reasons, r.Network+": "+r.Reason)
