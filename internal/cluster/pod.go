@@ -45,7 +45,7 @@ type Event struct {
 	Namespace string    `json:"namespace"`
 	Object    string    `json:"object"`        // Pod/h-kim-0
 	UID       string    `json:"uid,omitempty"` // of the object: a later one may have the same name
-	Type      string    `json:"type"`   // Normal, Warning
+	Type      string    `json:"type"`          // Normal, Warning
 	Reason    string    `json:"reason"`
 	Message   string    `json:"message"`
 	Count     int       `json:"count,omitempty"`

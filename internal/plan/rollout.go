@@ -135,7 +135,7 @@ func progressOf(s cluster.State, r Rollout) poolProgress {
 			progress.finished = p.Updated
 		}
 	}
-	progress.done = progress.rendered && settled(p, r)
+	progress.done = progress.rendered && settled(p, r) && !slices.ContainsFunc(nodes, returning)
 	progress.text = progress.say(p)
 	if !progress.done {
 		progress.stuck = stuck(p, nodes, progress)
@@ -166,8 +166,20 @@ func (p poolProgress) say(pool cluster.Pool) string {
 // (machine-config-operator pkg/controller/node/status.go getReadyMachines).
 func finished(n cluster.Node, target string) bool {
 	c := n.MachineConfig
-	return target != "" && c.Current == target && c.Desired == target && c.State == "Done" && n.Ready && !n.Unschedulable
+	return target != "" && c.Current == target && c.Desired == target && c.State == "Done" && n.Ready && !n.Unschedulable && !returning(n)
 }
+
+// returning reports whether a node is Ready again and still bears the taint of one that is not, which the node lifecycle
+// controller takes off some seconds later: until then no pod comes to it.
+func returning(n cluster.Node) bool {
+	return n.Ready && slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == taintNotReady || t.Key == taintUnreachable })
+}
+
+// Taints of the node lifecycle controller (k8s.io/api/core/v1 well_known_taints.go).
+const (
+	taintNotReady    = "node.kubernetes.io/not-ready"
+	taintUnreachable = "node.kubernetes.io/unreachable"
+)
 
 // nodeItem is one node on its way to a configuration.
 func nodeItem(n cluster.Node, target string) Item {
@@ -197,6 +209,8 @@ func whyAway(n cluster.Node) string {
 		return "cordoned"
 	case !n.Ready:
 		return strings.TrimSuffix("not Ready: "+n.NotReady, ": ")
+	case returning(n):
+		return "the taint of a node that is not ready goes in a moment"
 	}
 	return ""
 }

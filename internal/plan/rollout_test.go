@@ -83,6 +83,14 @@ func TestRolloutDone(t *testing.T) {
 			poolOf(s, "worker").Ready = 12
 			nodeOf(s, "w07").Ready = false
 		}), with, summary{Text: "worker: 12 of 13 nodes done", Count: 12}},
+		"done, but no pod comes to one node yet": {rolling13(func(s *cluster.State) {
+			settle(s)
+			nodeOf(s, "w07").Taints = []cluster.Taint{{Key: "node.kubernetes.io/not-ready", Effect: "NoSchedule"}}
+		}), with, summary{Text: "worker: 12 of 13 nodes done", Count: 12}},
+		"done, and one node has a taint of its own": {rolling13(func(s *cluster.State) {
+			settle(s)
+			nodeOf(s, "w07").Taints = []cluster.Taint{{Key: "nvidia.com/gpu", Effect: "NoSchedule"}}
+		}), with, summary{Done: true, Text: "worker: all 13 nodes done", Count: 13}},
 		"content is changed: the old rendering has the name, too": {rolling13(settle), Rollout{Pool: "worker", With: []string{"99-rdma"}, From: "rendered-worker-2"},
 			summary{Text: "worker: waiting for the machine-config-operator to render the new configuration"}},
 		"taken away: not rendered yet": {rolling13(settle), Rollout{Pool: "worker", Without: []string{"99-rdma"}},

@@ -91,7 +91,17 @@ func (p *ControlPlane) admits(ctx context.Context) error {
 // Settle waits until every node is ready and, with Options.MachineConfig, every pool has brought all of its nodes to its
 // configuration.
 func (p *ControlPlane) Settle(ctx context.Context) error {
-	return until(ctx, "nodes and pools have settled", nil, func(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	// A thousand nodes take minutes, and to list them is work for the server.
+	w := wait{"nodes and pools have settled", 5 * time.Minute, 200 * time.Millisecond}
+	return w.until(ctx, nil, func(ctx context.Context) error {
+		for _, c := range p.clients {
+			if err := c.process.Err(); err != nil {
+				cancel(err)
+				return err
+			}
+		}
 		var nodes corev1.NodeList
 		if err := p.client.List(ctx, &nodes); err != nil {
 			return err

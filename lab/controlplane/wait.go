@@ -12,15 +12,26 @@ import (
 const poll = 25 * time.Millisecond
 
 // until waits until ready returns nil. It gives up when patience or ctx ends, or the process does, and says what it waited
-// for, what was missing at last, and the end of the process's log. The process may be nil.
+// for, what was missing at last, and the end of the process's log.
 func until(ctx context.Context, what string, p *process.Process, ready func(context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within %s", patience))
+	return wait{what, patience, poll}.until(ctx, p, ready)
+}
+
+// wait says what is waited for, how long, and how often it is asked for.
+type wait struct {
+	what           string
+	patience, poll time.Duration
+}
+
+// until is what the function until does. The process may be nil.
+func (w wait) until(ctx context.Context, p *process.Process, ready func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, w.patience, fmt.Errorf("not within %s", w.patience))
 	defer cancel()
 	var exited <-chan struct{}
 	if p != nil {
 		exited = p.Exited()
 	}
-	ticks := time.NewTicker(poll)
+	ticks := time.NewTicker(w.poll)
 	defer ticks.Stop()
 	for {
 		missing := ready(ctx)
@@ -32,7 +43,7 @@ func until(ctx context.Context, what string, p *process.Process, ready func(cont
 		case <-exited:
 			return p.Err()
 		case <-ctx.Done():
-			err := fmt.Errorf("wait until %s: %w; at last: %w", what, context.Cause(ctx), missing)
+			err := fmt.Errorf("wait until %s: %w; at last: %w", w.what, context.Cause(ctx), missing)
 			if p != nil {
 				err = fmt.Errorf("%w; the end of %s:\n%s", err, p.Log, p.Tail(20))
 			}

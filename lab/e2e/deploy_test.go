@@ -185,7 +185,9 @@ func wholeNode(t *testing.T, p corev1.Pod) {
 	if !slices.Equal(train.Command[:3], []string{"/railhead/bin/railhead-pod", "run", "--"}) {
 		t.Errorf("%s runs %q", p.Name, train.Command)
 	}
-	shm := slices.IndexFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory && v.EmptyDir.SizeLimit != nil })
+	shm := slices.IndexFunc(p.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory && v.EmptyDir.SizeLimit != nil
+	})
 	if shm < 0 || p.Spec.Volumes[shm].EmptyDir.SizeLimit.Cmp(resource.MustParse("64Gi")) != 0 {
 		t.Errorf("%s has volumes %v", p.Name, p.Spec.Volumes)
 	}

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,7 +25,7 @@ import (
 
 // openShift is the cluster of shape.Born that all stories here but those of plain Kubernetes happen in. Its worker pool has
 // a MachineConfig of somebody else that sets limits in CRI-O. Stories have namespaces of their own; those about the nodes
-// bring the cluster to where they begin.
+// bring the cluster to where they begin, and the files' names are in an order in which that is little.
 var openShift *controlplane.ControlPlane
 
 // podBinary is railhead-pod for linux/amd64, which the nodes of the lab say they are.
@@ -40,15 +41,13 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	podBinary = filepath.Join(dir, "railhead-pod")
-	if err := buildPodBinary(podBinary); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	options := controlplane.OpenShift()
-	options.Reboot = reboot
-	return controlplane.Share(m, options, func(ctx context.Context, p *controlplane.ControlPlane) error {
+	built := make(chan error, 1)
+	go func() { built <- buildPodBinary(podBinary) }()
+	o := options()
+	o.Reboot = reboot
+	return controlplane.Share(m, o, func(ctx context.Context, p *controlplane.ControlPlane) error {
 		openShift = p
-		return furnish(ctx, p)
+		return errors.Join(furnish(ctx, p), <-built)
 	})
 }
 
@@ -106,7 +105,7 @@ func siteLimits() *machineconfigv1.MachineConfig {
 }
 
 // roles are what users of a cluster usually have: OpenShift's cluster-reader, and that whoever administers a namespace may
-// read and write its network attachments.
+// read and write its network attachments and JobSets.
 func roles() []client.Object {
 	read := []string{"get", "list", "watch"}
 	return []client.Object{
@@ -114,12 +113,13 @@ func roles() []client.Object {
 			{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: read},
 		}},
 		&rbacv1.ClusterRole{
-			ObjectMeta: metav1.ObjectMeta{Name: "net-attach-def-project", Labels: map[string]string{
+			ObjectMeta: metav1.ObjectMeta{Name: "e2e-namespace-admin", Labels: map[string]string{
 				"rbac.authorization.k8s.io/aggregate-to-admin": "true",
 			}},
-			Rules: []rbacv1.PolicyRule{{
-				APIGroups: []string{"k8s.cni.cncf.io"}, Resources: []string{"network-attachment-definitions"}, Verbs: []string{"*"},
-			}},
+			Rules: []rbacv1.PolicyRule{
+				{APIGroups: []string{"k8s.cni.cncf.io"}, Resources: []string{"network-attachment-definitions"}, Verbs: []string{"*"}},
+				{APIGroups: []string{"jobset.x-k8s.io"}, Resources: []string{"jobsets"}, Verbs: []string{"*"}},
+			},
 		},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	networksv1 "github.com/k8snetworkplumbingwg/network-attachment-definition-client/pkg/apis/k8s.cni.cncf.io/v1"
 	machineconfigv1 "github.com/openshift/api/machineconfiguration/v1"
 	securityv1 "github.com/openshift/api/security/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -103,24 +104,29 @@ func inHands(t *testing.T, want bool) {
 	}
 }
 
-// versions are the versions of all objects that setup cluster could have written to.
-func versions(t *testing.T) map[string]string {
+// versions are the versions of all objects that setup could have written to, for the whole cluster and in the namespaces.
+func versions(t *testing.T, namespaces ...string) map[string]string {
 	t.Helper()
-	all := map[string]string{}
+	c, all := openShift.Client(), map[string]string{}
 	for _, list := range []client.ObjectList{
 		&machineconfigv1.MachineConfigList{}, &machineconfigv1.MachineConfigPoolList{}, &securityv1.SecurityContextConstraintsList{},
-		&rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}, &corev1.NamespaceList{},
-		&corev1.ServiceAccountList{}, sriovList("SriovNetwork"), sriovList("SriovNetworkNodePolicy"),
+		&rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}, sriovList("SriovNetwork"), sriovList("SriovNetworkNodePolicy"),
 	} {
-		maps.Copy(all, versionsOf(t, openShift.Client(), list))
+		maps.Copy(all, versionsOf(t, c, list))
+	}
+	for _, ns := range namespaces {
+		for _, list := range []client.ObjectList{&rbacv1.RoleBindingList{}, &corev1.ServiceAccountList{}, &networksv1.NetworkAttachmentDefinitionList{}} {
+			maps.Copy(all, versionsOf(t, c, list, client.InNamespace(ns)))
+		}
+		maps.Copy(all, versionsOf(t, c, &corev1.NamespaceList{}, client.MatchingFields{"metadata.name": ns}))
 	}
 	return all
 }
 
 // unchanged wants all objects as they were.
-func unchanged(t *testing.T, before map[string]string) {
+func unchanged(t *testing.T, before map[string]string, namespaces ...string) {
 	t.Helper()
-	after := versions(t)
+	after := versions(t, namespaces...)
 	for name, version := range after {
 		if was, there := before[name]; !there {
 			t.Errorf("%s was made", name)

@@ -120,6 +120,7 @@ func createStatus(ctx context.Context, api client.Client, described client.Objec
 		return nil
 	}
 	c := created.(*unstructured.Unstructured)
+	before := c.DeepCopy()
 	c.Object["status"] = u.DeepCopy().Object["status"]
-	return api.Status().Update(ctx, c)
+	return api.Status().Patch(ctx, c, client.MergeFrom(before)) // whatever a stand-in has written to it meanwhile
 }

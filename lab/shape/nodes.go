@@ -14,7 +14,8 @@ import (
 // gpus is how many GPUs a GPU node has.
 const gpus = 8
 
-// node returns a node with the labels that every kubelet sets.
+// node returns a node with the labels and the annotation that every kubelet sets. Without any annotation the
+// machine-config-operator's node controller panics, which no node of a real cluster makes it do.
 func node(name string, more map[string]string, resources map[string]string) *corev1.Node {
 	labels := map[string]string{
 		"kubernetes.io/hostname": name, "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux",
@@ -26,7 +27,9 @@ func node(name string, more map[string]string, resources map[string]string) *cor
 		list[corev1.ResourceName(name)] = resource.MustParse(quantity)
 	}
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: map[string]string{}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: map[string]string{
+			"volumes.kubernetes.io/controller-managed-attach-detach": "true",
+		}},
 		Status: corev1.NodeStatus{
 			Capacity: list, Allocatable: list.DeepCopy(),
 			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address(name)}, {Type: corev1.NodeHostName, Address: name}},

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/railhead/railhead/lab/openshift"
@@ -138,6 +140,7 @@ func TestSetupRefuses(t *testing.T) {
 			refused(t, "another rollout of pool worker is running: 0 of 13 nodes have rendered-worker-", "oc wait machineconfigpool/worker")
 		})
 	})
+	settled(t)
 	t.Run("a pool that is not there", func(t *testing.T) {
 		before := versions(t)
 		a.ends(t, 1, "setup", "cluster", "--yes", "--pool", "gpus").silent(t).says(t, "there is no machine config pool gpus: the cluster has master and worker")
@@ -179,17 +182,9 @@ func conditionOf(t *testing.T, kind machineconfigv1.MachineConfigPoolConditionTy
 func rolling(t *testing.T, name string, run func()) {
 	t.Helper()
 	c := openShift.Client()
-	cordon := func(unschedulable bool) {
-		for i := range atOnce {
-			node := get(t, c, &corev1.Node{ObjectMeta: meta("", fmt.Sprintf("cpu-%02d", i))})
-			before := node.DeepCopy()
-			node.Spec.Unschedulable = unschedulable
-			if err := c.Patch(t.Context(), node, client.MergeFrom(before)); err != nil {
-				t.Fatal(err)
-			}
-		}
+	for i := range atOnce {
+		cordoned(t, fmt.Sprintf("cpu-%02d", i))
 	}
-	cordon(true)
 	mc := machineConfig(name, "3.4.0", "panic=30")
 	create(t, c, mc)
 	eventually(t, "the rollout has begun", func() error {
@@ -208,8 +203,6 @@ func rolling(t *testing.T, name string, run func()) {
 		}
 		return nil
 	})
-	cordon(false)
-	settled(t)
 }
 
 // TestSetupCluster: every node reboots once, and has what RDMA needs; a second run has nothing to do.
@@ -285,33 +278,22 @@ func TestSetupCluster(t *testing.T) {
 	})
 }
 
-// TestSetupDegraded: a node that cannot take the configuration is named, with the reason that its daemon gives.
-func TestSetupDegraded(t *testing.T) {
-	const why = `unexpected on-disk state validating against rendered-worker: content mismatch for file "/etc/crio/crio.conf.d/50-site-limits"`
-	takenBack(t)
-	a := admin(t, openShift)
-	openShift.Daemon.Fail("cpu-03", why)
-	r := a.ends(t, 1, "setup", "cluster", "--yes").silent(t)
-	r.says(t, "node cpu-03 is Degraded: "+why, "oc debug node/cpu-03", "railhead: it will not get there by itself")
-	inHands(t, false)
-	eventually(t, "the other nodes are done", func() error {
-		if s := workers(t).Status; s.UpdatedMachineCount != s.MachineCount-1 {
-			return fmt.Errorf("%d of %d", s.UpdatedMachineCount, s.MachineCount)
+// cordoned keeps pods off nodes until the test ends.
+func cordoned(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		t.Cleanup(func() {
+			if err := patchNode(context.Background(), name, `{"spec":{"unschedulable":false}}`); err != nil {
+				t.Error(err)
+			}
+		})
+		if err := patchNode(t.Context(), name, `{"spec":{"unschedulable":true}}`); err != nil {
+			t.Fatal(err)
 		}
-		return nil
-	})
-	r = a.ends(t, 1, "setup", "status")
-	r.prints(t, "12 of 13 nodes done", "cpu-03", "Degraded")
-	r.says(t, "node cpu-03 is Degraded: "+why)
-	if err := openShift.Daemon.Heal(t.Context(), "cpu-03"); err != nil {
-		t.Fatal(err)
 	}
-	eventually(t, "the daemon goes on", func() error {
-		if s := conditionOf(t, machineconfigv1.MachineConfigPoolDegraded); s == corev1.ConditionTrue {
-			return fmt.Errorf("still degraded")
-		}
-		return nil
-	})
-	a.does(t, "setup", "status", "--follow").silent(t).says(t, "worker: all 13 nodes done")
-	a.does(t, "setup", "cluster", "--yes").says(t, "Nothing to do")
+}
+
+func patchNode(ctx context.Context, name, patch string) error {
+	node := &corev1.Node{ObjectMeta: meta("", name)}
+	return openShift.Client().Patch(ctx, node, client.RawPatch(types.MergePatchType, []byte(patch)))
 }

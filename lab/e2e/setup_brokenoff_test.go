@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestSetupBrokenOff: Ctrl-C while the pool is paused leaves it known to be railhead's, and the next run completes it.
@@ -51,37 +50,6 @@ func TestSetupBrokenOff(t *testing.T) {
 	})
 }
 
-// away is how long the API server is away when it is killed.
-const away = 3 * time.Second
-
-// killedAt kills the API server when a line is said for the first time, and starts it again a little later. The returned
-// function waits until it is back.
-func killedAt(t *testing.T, u *user, line string) (back func()) {
-	t.Helper()
-	restarted := make(chan error, 1)
-	killed := false
-	u.heard = func(said string, _ context.CancelFunc) {
-		if killed || !strings.HasPrefix(said, line) {
-			return
-		}
-		killed = true
-		openShift.KillAPIServer()
-		go func() {
-			<-time.After(away)
-			restarted <- openShift.RestartAPIServer(t.Context())
-		}()
-	}
-	return func() {
-		t.Helper()
-		if !killed {
-			t.Fatalf("%q was not said", line)
-		}
-		if err := <-restarted; err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // TestSetupKilledServer: the same run goes on when the API server is back, in the middle of writing and of following.
 func TestSetupKilledServer(t *testing.T) {
 	takenBack(t)
@@ -97,13 +65,4 @@ func TestSetupKilledServer(t *testing.T) {
 			t.Errorf("%s rebooted: %v", name, rebooted)
 		}
 	}
-	t.Run("in the rollout, on the way back", func(t *testing.T) {
-		a := admin(t, openShift)
-		back := killedAt(t, &a, "worker: 3 of 13 nodes done")
-		r := a.does(t, "setup", "rollback", "--yes").silent(t)
-		back()
-		r.says(t, "the API server does not answer, still trying", "worker: all 13 nodes done", "deleted SecurityContextConstraints railhead-rdma")
-		settled(t)
-		inHands(t, false)
-	})
 }

@@ -1,0 +1,12 @@
+//go:build openshift
+
+package e2e_test
+
+import "github.com/railhead/railhead/lab/controlplane"
+
+// options are the OpenShift with the JobSet controller and the network-resources-injector. All stories hold there, too.
+func options() controlplane.Options {
+	o := controlplane.OpenShift()
+	o.JobSet, o.Injector = true, true
+	return o
+}
