@@ -16,17 +16,24 @@ import (
 	"github.com/railhead/railhead/lab/kubelet"
 )
 
+// launcher stands for railhead-pod, which would write to this machine's /run: it only starts the command behind `run --`.
+const launcher = "#!/bin/sh\nshift 2\nexec \"$@\"\n"
+
 // startKubelet lets commands in the pods of the nodes run on this machine, until the test ends: as their container would run
-// them, with its environment, railhead-pod, and a /dev/shm of their own.
+// them, with its environment, and a /dev/shm of their own.
 func startKubelet(t *testing.T, log func(kubelet.Container) string, nodes ...string) {
 	t.Helper()
 	shm := t.TempDir()
+	program := filepath.Join(shm, "railhead-pod")
+	if err := os.WriteFile(program, []byte(launcher), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	k := &kubelet.Kubelet{Log: log, Command: func(ctx context.Context, c kubelet.Container, words []string) *exec.Cmd {
 		own := filepath.Join(shm, c.Pod)
 		if err := os.MkdirAll(own, 0o755); err != nil {
 			return exec.CommandContext(ctx, "false")
 		}
-		there := map[string]string{"/railhead/bin/railhead-pod": podBinary, "/dev/shm": own}
+		there := map[string]string{"/railhead/bin/railhead-pod": program, "/dev/shm": own}
 		for i, word := range words {
 			if here, ok := there[word]; ok {
 				words[i] = here

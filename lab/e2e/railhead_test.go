@@ -28,6 +28,8 @@ type user struct {
 	terminal   bool
 	// heard is told every line on stderr, with the means to end the command as Ctrl-C does.
 	heard func(line string, interrupt context.CancelFunc)
+	// read is told every line on stdout, likewise.
+	read func(line string, interrupt context.CancelFunc)
 }
 
 // admin is the cluster's administrator.
@@ -50,17 +52,19 @@ func (u user) railhead(t *testing.T, args ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	var stdout bytes.Buffer
-	stderr := &lines{heard: func(line string) {
-		if u.heard != nil {
-			u.heard(line, cancel)
-		}
-	}}
+	tells := func(to func(string, context.CancelFunc)) *lines {
+		return &lines{heard: func(line string) {
+			if to != nil {
+				to(line, cancel)
+			}
+		}}
+	}
+	stdout, stderr := tells(u.read), tells(u.heard)
 	if u.kubeconfig != "" {
 		args = append([]string{"--kubeconfig=" + u.kubeconfig}, args...)
 	}
 	code := cli.Main(ctx, "railhead", args, "test", cli.Streams{
-		In: strings.NewReader(u.stdin), Out: &stdout, Err: stderr, TTY: u.terminal, Width: 120,
+		In: strings.NewReader(u.stdin), Out: stdout, Err: stderr, TTY: u.terminal, Width: 120,
 	})
 	r := result{stdout.String(), stderr.String(), code}
 	if context.Cause(ctx) == context.DeadlineExceeded {
