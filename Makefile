@@ -3,7 +3,7 @@
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 FUZZTIME ?= 10s
 BUILD     = CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w -X main.version=$(VERSION)'
-GOLANGCI  = go tool -modfile=tools/lint/go.mod golangci-lint
+GOLANGCI  = go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
 .PHONY: build dist test test-cluster test-openshift race lint fuzz bench demo check fmt clean help
@@ -55,6 +55,7 @@ race: ## test everything under the race detector
 
 lint: ## run golangci-lint, whose version tools/lint/go.mod pins
 	$(GOLANGCI) run ./...
+	cd lab && $(GOLANGCI) run ./...
 
 fuzz: ## fuzz every parser of foreign text for FUZZTIME (10s) each
 	@set -e; for package in $$(go list ./...); do \
@@ -65,8 +66,9 @@ fuzz: ## fuzz every parser of foreign text for FUZZTIME (10s) each
 		done; \
 	done
 
-bench: ## measure what railhead-pod costs a pod
+bench: build ## measure what railhead-pod costs a pod, and railhead on a cluster of 1000 nodes beside kubectl
 	go run ./tools/bench
+	cd lab && go run ./cmd/bench
 
 demo: build ## show both programs: railhead-pod in a recorded pod, railhead on a real control plane; KEEP=1 leaves it up
 	./tools/demo.sh

@@ -83,23 +83,28 @@ func (a *app) carry(ctx context.Context, client *kube.Client, p plan.Plan, c con
 
 // judgeable are the steps without what lies in a namespace that the plan itself makes: the server judges nothing there.
 func (a *app) judgeable(p plan.Plan) []plan.Step {
+	fresh := unborn(p)
+	steps := slices.Clone(p.Steps)
+	for i, step := range steps {
+		steps[i].Changes = slices.DeleteFunc(slices.Clone(step.Changes), func(c plan.Change) bool {
+			if fresh[c.Object.GetNamespace()] {
+				a.say("Not judged, because its namespace is not there yet: %s %s", c.Object.GetKind(), c.Object.GetName())
+			}
+			return fresh[c.Object.GetNamespace()]
+		})
+	}
+	return steps
+}
+
+// unborn are the namespaces that the plan itself makes.
+func unborn(p plan.Plan) map[string]bool {
 	fresh := map[string]bool{}
 	for _, c := range p.Changes() {
 		if c.Verb == plan.Apply && c.Object.GetKind() == "Namespace" {
 			fresh[c.Object.GetName()] = true
 		}
 	}
-	steps := slices.Clone(p.Steps)
-	for i, step := range steps {
-		steps[i].Changes = slices.DeleteFunc(slices.Clone(step.Changes), func(c plan.Change) bool {
-			unborn := fresh[c.Object.GetNamespace()]
-			if unborn {
-				a.say("Not judged, because its namespace is not there yet: %s %s", c.Object.GetKind(), c.Object.GetName())
-			}
-			return unborn
-		})
-	}
-	return steps
+	return fresh
 }
 
 // titles says what steps do.
@@ -123,6 +128,21 @@ func (a *app) mayCarry(ctx context.Context, client *kube.Client, p plan.Plan) er
 	if len(denied) > 0 {
 		return fault(fmt.Errorf("nothing was written: %s may not do %s of this plan; a cluster administrator can, or can grant it",
 			orDash(client.User()), count(len(denied), "part")))
+	}
+	return mayGrant(ctx, client, p)
+}
+
+// mayGrant lets the server judge the role bindings, which nobody may write who lacks the rights that they give: no review of
+// access tells that (kubernetes pkg/registry/rbac/validation ConfirmNoEscalation).
+func mayGrant(ctx context.Context, client *kube.Client, p plan.Plan) error {
+	fresh := unborn(p)
+	for _, change := range p.Changes() {
+		if change.Verb != plan.Apply || change.Object.GetKind() != "RoleBinding" || fresh[change.Object.GetNamespace()] {
+			continue
+		}
+		if _, err := client.Carry(ctx, change, true); err != nil {
+			return fault(fmt.Errorf("nothing was written: %w", err))
+		}
 	}
 	return nil
 }

@@ -1,7 +1,10 @@
 package plan
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -39,8 +42,18 @@ func Probe(o ProbeOptions) Plan {
 	return Plan{Title: step.Title, Steps: []Step{step}}
 }
 
-// ProbeName is the name of the pod that looks at a node, and of its instance.
-func ProbeName(node string) string { return "railhead-probe-" + node }
+// ProbeName is the name of the pod that looks at a node, and of its instance: a value of a label, which is at most 63 long.
+func ProbeName(node string) string {
+	const prefix, most, hash = "railhead-probe-", 63, 8
+	if len(prefix+node) <= most {
+		return prefix + node
+	}
+	sum := sha256.Sum256([]byte(node))
+	return strings.TrimRight(prefix+node[:most-len(prefix)-hash-1], "-.") + "-" + hex.EncodeToString(sum[:])[:hash]
+}
+
+// probeUser is nobody: an image whose own user is root, like ProbeImage, does not start where no user is said.
+const probeUser = 65534
 
 // Undo is the change that removes what a change made.
 func (c Change) Undo() Change {
@@ -64,7 +77,7 @@ func probePod(o ProbeOptions, d delivery) unstructured.Unstructured {
 		"spec": map[string]any{
 			"nodeName": o.Node, "restartPolicy": "Never", "automountServiceAccountToken": false,
 			"tolerations":     []any{map[string]any{"operator": "Exists"}},
-			"securityContext": map[string]any{"runAsNonRoot": true, "seccompProfile": map[string]any{"type": "RuntimeDefault"}},
+			"securityContext": map[string]any{"runAsNonRoot": true, "runAsUser": int64(probeUser), "seccompProfile": map[string]any{"type": "RuntimeDefault"}},
 			"initContainers":  []any{d.initContainer(image, security)},
 			"containers": []any{map[string]any{
 				"name": "snapshot", "image": image, "command": listOf([]string{podProgram, "snapshot"}),

@@ -27,6 +27,8 @@ const (
 	Injector Program = "network-resources-injector"
 	// InCluster starts a program that only knows the configuration of a pod.
 	InCluster Program = "in-cluster"
+	// Kubectl is what railhead is measured against.
+	Kubectl Program = "kubectl"
 )
 
 // recipe says how a program is built.
@@ -47,6 +49,7 @@ func recipes() map[Program]recipe {
 		kwok       = "sigs.k8s.io/kwok"
 		jobset     = "sigs.k8s.io/jobset"
 		injector   = "github.com/k8snetworkplumbingwg/network-resources-injector"
+		kubectl    = "k8s.io/kubectl"
 	)
 	return map[Program]recipe{
 		Etcd:              {module: "kube", pkg: etcd, version: etcd, first: time.Minute},
@@ -64,6 +67,7 @@ func recipes() map[Program]recipe {
 		JobSet:    {module: "jobset", pkg: jobset, version: jobset, first: 4 * time.Minute},
 		Injector:  {module: "injector", pkg: injector + "/cmd/webhook", version: injector, first: 2 * time.Minute},
 		InCluster: {module: "injector", pkg: "./in-cluster", version: injector, first: time.Second},
+		Kubectl:   {module: "kubectl", pkg: ".", version: kubectl, first: time.Minute},
 	}
 }
 

@@ -87,12 +87,12 @@ func TestNamespace(t *testing.T) {
 		u := as(t, openShift, "c-lead")
 		u.ends(t, 1, "setup", "namespace", "team-c", "--yes").silent(t).says(t, "forbidden: create sriovnetworks.sriovnetwork.openshift.io in namespace openshift-sriov-network-operator",
 			"nothing was written: c-lead may not do", "a cluster administrator can")
+		r := u.ends(t, 1, "setup", "namespace", "team-c", "--networks-from", "default", "--yes").silent(t)
+		r.says(t, "nothing was written", "is attempting to grant RBAC permissions not currently held", "let a cluster administrator run this")
 		err := c.Get(t.Context(), client.ObjectKey{Namespace: "team-c", Name: "railhead-sa"}, &corev1.ServiceAccount{})
 		if !apierrors.IsNotFound(err) {
 			t.Errorf("the account was made: %v", err)
 		}
-		r := u.ends(t, 1, "setup", "namespace", "team-c", "--networks-from", "default", "--yes").silent(t)
-		r.says(t, "is attempting to grant RBAC permissions not currently held", "let a cluster administrator run this")
 	})
 }
 

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -35,7 +36,8 @@ func sriovList(kind string) *unstructured.UnstructuredList {
 	return list
 }
 
-// versionsOf are the resource versions of the objects of a list, by kind, namespace and name.
+// versionsOf are the objects of a list by kind, namespace and name, as they were written by whoever wants something of them:
+// without their status, which their controllers write whenever they like.
 func versionsOf(t *testing.T, c client.Client, list client.ObjectList, options ...client.ListOption) map[string]string {
 	t.Helper()
 	if err := c.List(t.Context(), list, options...); err != nil {
@@ -47,10 +49,15 @@ func versionsOf(t *testing.T, c client.Client, list client.ObjectList, options .
 	}
 	all := map[string]string{}
 	err = apimeta.EachListItem(list, func(o runtime.Object) error {
-		object, ok := o.(client.Object)
-		if ok {
-			all[kind.Kind+" "+client.ObjectKeyFromObject(object).String()] = object.GetResourceVersion()
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			return err
 		}
+		object := &unstructured.Unstructured{Object: fields}
+		object.SetResourceVersion("")
+		object.SetManagedFields(nil)
+		delete(fields, "status")
+		all[kind.Kind+" "+client.ObjectKeyFromObject(object).String()] = fmt.Sprint(fields)
 		return nil
 	})
 	if err != nil {

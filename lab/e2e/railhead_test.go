@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -67,7 +68,7 @@ func (u user) railhead(t *testing.T, args ...string) result {
 		In: strings.NewReader(u.stdin), Out: stdout, Err: stderr, TTY: u.terminal, Width: 120,
 	})
 	r := result{stdout.String(), stderr.String(), code}
-	if context.Cause(ctx) == context.DeadlineExceeded {
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		t.Fatalf("railhead %s: not done after %s\n%s", strings.Join(args, " "), patience, r.err)
 	}
 	return r

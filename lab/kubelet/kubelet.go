@@ -102,7 +102,7 @@ func (r runner) ExecInContainer(ctx context.Context, _, _, _ string, words []str
 	if len(words) == 0 {
 		return errors.New("no command")
 	}
-	cmd := exec.CommandContext(ctx, words[0], words[1:]...) //nolint:forbidigo // a stand-in for what runs processes
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	if r.kubelet.Command != nil {
 		cmd = r.kubelet.Command(ctx, r.container, words)
 	}

@@ -1,9 +1,8 @@
 // Bench measures railhead against a real API server with many nodes: how long the program takes to start, and an inventory
-// beside what `kubectl get nodes,pods -A -o json` does with the same server. It prints times, ratios and memory and asserts
-// none.
+// beside `kubectl get nodes,pods -A -o json` on the same server. It prints times, ratios and memory and asserts none.
 //
-//	go run ./cmd/bench
-//	go run ./cmd/bench --nodes 1000 --pods 3000 --kubectl "$(command -v kubectl)"
+//	make -C .. build && go run ./cmd/bench
+//	go run ./cmd/bench --nodes 4000 --pods 8000 -n 3
 package main
 
 import (
@@ -13,11 +12,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 
+	"github.com/railhead/railhead/lab/assets"
 	"github.com/railhead/railhead/lab/controlplane"
 	"github.com/railhead/railhead/lab/shape"
 )
@@ -30,16 +28,14 @@ type flags struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
 	var err error
 	switch {
-	case len(os.Args) == 3 && os.Args[1] == baselineMode:
-		err = baseline(ctx, os.Args[2], os.Stdout)
 	case len(os.Args) > 2 && os.Args[1] == measureMode:
 		err = measure(os.Args[2:], os.Stdout)
 	default:
 		err = run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	}
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -53,43 +49,29 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	set.IntVar(&f.nodes, "nodes", 1000, "GPU nodes of the cluster")
 	set.IntVar(&f.pods, "pods", 2000, "pods on them")
 	set.IntVar(&f.runs, "n", 9, "timed runs of each program, in turn; the median is printed")
-	set.StringVar(&f.railhead, "railhead", "", "measure this program instead of building ../cmd/railhead")
-	set.StringVar(&f.kubectl, "kubectl", "", "measure this kubectl, too, beside the stand-in for it")
+	set.StringVar(&f.railhead, "railhead", "../bin/railhead", "the program to measure")
+	set.StringVar(&f.kubectl, "kubectl", "", "measure against this kubectl instead of the one that lab/modules/kubectl pins")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
 	if set.NArg() > 0 || f.nodes < 1 || f.pods < 0 || f.runs < 1 {
 		return errors.New("usage: bench [--nodes N] [--pods N] [-n RUNS] [--railhead FILE] [--kubectl FILE]")
 	}
-	dir, err := os.MkdirTemp("", "railhead-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	if f.railhead == "" {
-		f.railhead = filepath.Join(dir, "railhead")
-		if err := build(ctx, f.railhead); err != nil {
+	progress := func(line string) { fmt.Fprintln(stderr, line) }
+	if f.kubectl == "" {
+		built, err := assets.Build(ctx, progress, assets.Kubectl)
+		if err != nil {
 			return err
 		}
+		f.kubectl = built[assets.Kubectl]
 	}
-	return bench(ctx, f, stdout, stderr)
+	return bench(ctx, f, stdout, progress)
 }
 
-// build builds railhead as it is published. It runs in folder lab, where go run was called.
-func build(ctx context.Context, file string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "./cmd/railhead")
-	cmd.Dir = ".."
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build railhead: %w\n%s", err, out)
-	}
-	return nil
-}
-
-func bench(ctx context.Context, f flags, stdout, stderr io.Writer) (err error) {
+func bench(ctx context.Context, f flags, stdout io.Writer, progress func(string)) (err error) {
 	options := controlplane.OpenShift()
 	options.Scheduler, options.MachineConfig = false, false // nothing is placed or rolled out
-	options.Progress = func(line string) { fmt.Fprintln(stderr, line) }
+	options.Progress = progress
 	p, err := controlplane.Start(ctx, options)
 	if err != nil {
 		return err

@@ -27,16 +27,12 @@ type cost struct {
 
 // compare runs all commands in turn, so that whatever else the machine does touches all alike.
 func compare(ctx context.Context, f flags, kubeconfig string, w io.Writer) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	start := command{"railhead --version", []string{f.railhead, "--version"}}
-	inventory := command{"railhead inventory", []string{f.railhead, "inventory", "--kubeconfig", kubeconfig}}
-	json := command{"railhead inventory -o json", append(inventory.words[:len(inventory.words):len(inventory.words)], "-o", "json")}
-	all := []command{{"get nodes,pods -A -o json", []string{self, baselineMode, kubeconfig}}, inventory, json, start}
-	if f.kubectl != "" {
-		all = append(all, command{"kubectl get nodes,pods -A -o json", []string{f.kubectl, "--kubeconfig", kubeconfig, "get", "nodes,pods", "-A", "-o", "json"}})
+	at := []string{"--kubeconfig", kubeconfig}
+	all := []command{
+		{"kubectl get nodes,pods -A -o json", append([]string{f.kubectl, "get", "nodes,pods", "-A", "-o", "json"}, at...)},
+		{"railhead inventory", append([]string{f.railhead, "inventory"}, at...)},
+		{"railhead inventory -o json", append([]string{f.railhead, "inventory", "-o", "json"}, at...)},
+		{"railhead --version", []string{f.railhead, "--version"}},
 	}
 	costs := map[string][]cost{}
 	for i := range f.runs + 1 {

@@ -1,0 +1,67 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+func TestProbe(t *testing.T) {
+	p := Probe(ProbeOptions{Node: "w12.example.com", Namespace: "default", Arch: "arm64", Programs: programs()})
+	golden(t, "probe.yaml", manifests(t, p, nil))
+	var undone []string
+	for _, c := range p.Changes() {
+		back := c.Undo()
+		undone = append(undone, string(back.Verb)+" "+back.Object.GetKind()+" "+back.Object.GetNamespace()+"/"+back.Object.GetName())
+	}
+	want := []string{"delete ConfigMap default/" + programs()[1].configMap(0), "delete Pod default/railhead-probe-w12.example.com"}
+	if !slices.Equal(undone, want) {
+		t.Errorf("undone by %q, want %q", undone, want)
+	}
+}
+
+func TestProbeName(t *testing.T) {
+	domain := strings.Repeat("a", 20) + "." + strings.Repeat("b", 22) + ".example.com"
+	for node, want := range map[string]string{
+		"w12":        "railhead-probe-w12",
+		"a" + domain: "railhead-probe-a" + domain[:38] + "-6a51bd1d",
+		"b" + domain: "railhead-probe-b" + domain[:38] + "-6897cfc8",
+	} {
+		if got := ProbeName(node); got != want {
+			t.Errorf("%s: %q of %d, want %q", node, got, len(got), want)
+		}
+	}
+}
+
+func TestProbed(t *testing.T) {
+	pod := func(phase string, c cluster.Container) cluster.State {
+		return cluster.State{Pods: []cluster.Pod{
+			{Namespace: "other", Name: "railhead-probe-w12", Phase: "Succeeded"},
+			{Namespace: "default", Name: "railhead-probe-w12", Phase: phase, Node: "w12", Containers: []cluster.Container{c}},
+		}}
+	}
+	refused := cluster.Container{Name: "snapshot", Waiting: "CreateContainerConfigError", Message: "container has runAsNonRoot and image will run as root"}
+	for name, test := range map[string]struct {
+		s     cluster.State
+		done  bool
+		text  string
+		stuck check.ID
+	}{
+		"not there":      {cluster.State{}, false, "pod railhead-probe-w12 is not there yet", ""},
+		"no phase yet":   {pod("", cluster.Container{}), false, "pod railhead-probe-w12 is Pending", ""},
+		"ended well":     {pod("Succeeded", cluster.Container{}), true, "pod railhead-probe-w12 is Succeeded", ""},
+		"does not start": {pod("Pending", refused), false, "pod railhead-probe-w12 is Pending", cluster.ContainerStart},
+	} {
+		got := probed("railhead-probe-w12", "default")(test.s)
+		var stuck check.ID
+		if got.Stuck != nil {
+			stuck = got.Stuck.Check
+		}
+		if got.Done != test.done || got.Text != test.text || stuck != test.stuck {
+			t.Errorf("%s: %+v, stuck %q", name, got, stuck)
+		}
+	}
+}
