@@ -6,7 +6,7 @@ BUILD     = CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w -X 
 GOLANGCI  = go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: build dist test test-cluster test-openshift race lint fuzz bench demo check fmt clean help
+.PHONY: build dist test test-local test-openshift race lint fuzz bench demo check fmt clean help
 
 build: bin/railhead-pod bin/railhead ## both programs, static and stripped, in bin; railhead for this machine or for GOOS and GOARCH
 
@@ -40,15 +40,15 @@ dist: embedded ## everything to publish, in dist: both programs for every platfo
 	$(SBOM) -main cmd/railhead-pod . | $(SAME) > dist/railhead-pod.cdx.json
 	cd dist && sha256sum * > SHA256SUMS
 
-test: ## vet and test everything
+test: test-local ## vet and test everything, also on a real control plane, which is built once (about 12 minutes) and then kept
+	cd lab && go vet ./... && go test -timeout 40m ./...
+
+test-local: ## vet and test what needs no control plane
 	go vet ./...
 	go test -timeout 10m ./...
 
-test-cluster: ## test the cluster side on a real control plane, which is built once (about 12 minutes) and then kept
-	cd lab && go vet ./... && go test -timeout 40m ./...
-
-test-openshift: ## the same with the JobSet controller and the network-resources-injector, which take longer to build
-	cd lab && go test -tags openshift -timeout 60m ./controlplane/full/...
+test-openshift: ## test railhead again where the JobSet controller and the network-resources-injector run, too
+	cd lab && go vet -tags openshift ./... && go test -tags openshift -timeout 60m ./controlplane/full/... ./e2e/...
 
 race: ## test everything under the race detector
 	go test -race -timeout 10m ./...
