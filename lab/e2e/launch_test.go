@@ -54,6 +54,17 @@ func TestLaunch(t *testing.T) {
 	t.Run("a time limit", func(t *testing.T) {
 		u.ends(t, 124, launch("--timeout=1s", "--grace-period=5s", "--", "sleep", "600")...)
 	})
+	t.Run("killed server", func(t *testing.T) {
+		u := u
+		back := killedAt(t, &u, "[0] trains")
+		r := u.ends(t, 1, launch("--", "sh", "-c", "echo trains >&2; sleep 600")...).silent(t)
+		back()
+		r.says(t, ") was lost: ", ", as the first of 2 that failed", "Its last lines on stderr:")
+		if strings.Contains(r.err, "may run on") {
+			t.Errorf("the pods were not reached again:\n%s", r.err)
+		}
+		u.does(t, launch("--", "true")...)
+	})
 	t.Run("logs", func(t *testing.T) {
 		u.does(t, "logs", "job", "-n", ns).prints(t, "[0] job-0 waits\n", "[1] job-1 waits\n")
 		if r := u.does(t, "logs", "job", "-n", ns, "--rank=1"); r.out != "[1] job-1 waits\n" {

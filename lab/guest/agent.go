@@ -1,0 +1,66 @@
+package guest
+
+import "time"
+
+// AgentPort is where a machine's agent listens for HTTP, on its management address. Every request has the token of the
+// Config as a bearer token. The host reaches it by a port of its loopback address.
+const AgentPort = 7100
+
+// Paths of the agent.
+const (
+	StatusPath  = "/status"  // GET: Status
+	ExecPath    = "/exec"    // POST an Exec: frames
+	FilePath    = "/file/"   // PUT /file/run/x?mode=0755 writes /run/x; GET reads it
+	ServicePath = "/service" // POST a ServiceOrder: 204
+)
+
+// Status is how far a machine is.
+type Status struct {
+	Ready  bool    `json:"ready"`           // everything that the Config wants is there
+	Failed string  `json:"failed,omitzero"` // why it will not get there; it stays up to be looked at
+	Stages []Stage `json:"stages"`
+}
+
+// Stage is a part of the way that is done.
+type Stage struct {
+	Name string        `json:"name"`
+	At   time.Duration `json:"at"` // since the kernel started
+}
+
+// Exec is a command to run as root. When the connection ends the command is killed, with its children.
+type Exec struct {
+	Argv  []string `json:"argv"`
+	Env   []string `json:"env,omitempty"` // besides PATH and HOME
+	Input []byte   `json:"input,omitempty"`
+}
+
+// A frame of the answer to an Exec is one byte for its kind, four for the length of its content (big endian), and the
+// content. The last one is of kind Exited.
+const (
+	Stdout byte = 1
+	Stderr byte = 2
+	Exited byte = 3 // an Exit as JSON
+)
+
+// Exit is how a command ended.
+type Exit struct {
+	Code  int    `json:"code"`            // 128 + signal where a signal ended it
+	Error string `json:"error,omitempty"` // it did not start
+}
+
+// Service names what runs in a machine.
+type Service string
+
+// The services of a node, in the order of their start.
+const (
+	Containerd   Service = "containerd"
+	Kubelet      Service = "kubelet"
+	DevicePlugin Service = "device-plugin"
+	DNS          Service = "coredns"
+)
+
+// ServiceOrder stops a service, as if it had crashed and did not come back, or starts it again.
+type ServiceOrder struct {
+	Service Service `json:"service"`
+	Running bool    `json:"running"`
+}
