@@ -31,7 +31,7 @@ func (p *ControlPlane) startInjector(ctx context.Context) error {
 	if !p.options.Injector {
 		return nil
 	}
-	ports, err := freePorts(2)
+	ports, err := process.FreePorts(2)
 	if err != nil {
 		return err
 	}

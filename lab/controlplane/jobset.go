@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/railhead/railhead/lab/assets"
+	"github.com/railhead/railhead/lab/process"
 	"github.com/railhead/railhead/lab/scheme"
 )
 
@@ -36,7 +37,7 @@ func (p *ControlPlane) startJobSet(ctx context.Context) error {
 	if !p.options.JobSet {
 		return nil
 	}
-	ports, err := freePorts(1)
+	ports, err := process.FreePorts(1)
 	if err != nil {
 		return err
 	}

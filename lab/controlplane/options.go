@@ -6,6 +6,7 @@
 package controlplane
 
 import (
+	"net/netip"
 	"slices"
 	"time"
 
@@ -35,6 +36,10 @@ type Options struct {
 	// CRDs are installed besides those that the other options imply.
 	CRDs []assets.CRDs
 
+	// Addresses are those besides the loopback address by which machines reach the API server.
+	Addresses []netip.Addr
+	// Early is called when users have credentials and the API server an address, at which it does not answer yet.
+	Early func(*ControlPlane) error
 	// Reboot is how long nodes take to reboot in a rollout, at first. Zero is 200 ms.
 	Reboot time.Duration
 	// Dir is where data, logs and credentials go. "" is a new temporary folder that Stop removes.

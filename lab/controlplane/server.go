@@ -3,8 +3,6 @@ package controlplane
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -58,32 +56,6 @@ func reserve() (*os.File, int, error) {
 	return f, bound.(*unix.SockaddrInet4).Port, nil
 }
 
-// freePorts returns ports that are free now, for programs that cannot share one. They lie below the range from which the
-// kernel takes the ports of outgoing connections (net.ipv4.ip_local_port_range, by default from 32768 on): one of those
-// would be taken again before the program listens on it.
-func freePorts(n int) ([]int, error) {
-	const lowest, highest = 20000, 32767
-	var held []net.Listener
-	defer func() {
-		for _, l := range held {
-			l.Close()
-		}
-	}()
-	var ports []int
-	for range 100 {
-		port := lowest + rand.IntN(highest-lowest+1)
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			continue // somebody listens there
-		}
-		held, ports = append(held, l), append(ports, port)
-		if len(ports) == n {
-			return ports, nil
-		}
-	}
-	return nil, fmt.Errorf("find %d free ports from %d to %d: found %d", n, lowest, highest, len(ports))
-}
-
 // newServer reserves a port and starts the program with the arguments, in which %d is the port.
 func (p *ControlPlane) newServer(program assets.Program, args ...string) (*server, error) {
 	held, port, err := reserve()
@@ -128,6 +100,7 @@ func (p *ControlPlane) startAPIServer(ctx context.Context) error {
 		"--authorization-mode=Node,RBAC", "--allow-privileged", "--service-cluster-ip-range=172.30.0.0/16",
 		"--endpoint-reconciler-type=none", // else it wants an address that pods can reach
 		// A node's external address, where a test gives it one, is where its kubelet listens; its others lead nowhere.
+		"--kubelet-client-certificate=" + p.files.kubeletCert, "--kubelet-client-key=" + p.files.kubeletKey,
 		"--kubelet-preferred-address-types=ExternalIP,InternalIP",
 		"--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000",
 	}
@@ -144,6 +117,11 @@ func (p *ControlPlane) startAPIServer(ctx context.Context) error {
 	var err error
 	if p.api, err = p.newServer(assets.APIServer, args...); err != nil {
 		return err
+	}
+	if p.options.Early != nil {
+		if err := p.options.Early(p); err != nil {
+			return err
+		}
 	}
 	return p.apiReady(ctx)
 }

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +20,8 @@ type credentials struct {
 	ca                    string
 	serverCert, serverKey string
 	tokenKey, tokenPublic string // sign and verify ServiceAccount tokens
+	kubeletCert           string // the API server's, as a client of kubelets
+	kubeletKey            string
 }
 
 // issue makes the certificate authority and the servers' credentials.
@@ -31,7 +34,11 @@ func (p *ControlPlane) issue(context.Context) error {
 	if p.authority, err = pki.New(); err != nil {
 		return err
 	}
-	pair, err := p.authority.Server("kubernetes", "kubernetes.default", "kubernetes.default.svc")
+	names := []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc"}
+	for _, address := range p.options.Addresses {
+		names = append(names, address.String())
+	}
+	pair, err := p.authority.Server(names...)
 	if err != nil {
 		return err
 	}
@@ -40,6 +47,12 @@ func (p *ControlPlane) issue(context.Context) error {
 		return err
 	}
 	if f.serverCert, f.serverKey, err = pair.Write(dir, "server"); err != nil {
+		return err
+	}
+	if pair, err = p.authority.Client("kube-apiserver-kubelet-client", "system:masters"); err != nil {
+		return err
+	}
+	if f.kubeletCert, f.kubeletKey, err = pair.Write(dir, "kubelet-client"); err != nil {
 		return err
 	}
 	private, public, err := pki.SigningKey()
@@ -67,12 +80,17 @@ func (p *ControlPlane) Config(user string, groups ...string) (*rest.Config, erro
 
 // Kubeconfig returns a kubeconfig with which a client is the user in the groups. It is complete in itself.
 func (p *ControlPlane) Kubeconfig(user string, groups ...string) ([]byte, error) {
+	return p.KubeconfigVia(netip.AddrFrom4([4]byte{127, 0, 0, 1}), user, groups...)
+}
+
+// KubeconfigVia is Kubeconfig for a machine that reaches the API server by one of Options.Addresses.
+func (p *ControlPlane) KubeconfigVia(address netip.Addr, user string, groups ...string) ([]byte, error) {
 	cfg, err := p.Config(user, groups...)
 	if err != nil {
 		return nil, err
 	}
 	k := api.NewConfig()
-	k.Clusters["lab"] = &api.Cluster{Server: cfg.Host, CertificateAuthorityData: cfg.CAData}
+	k.Clusters["lab"] = &api.Cluster{Server: fmt.Sprintf("https://%s:%d", address, p.api.port), CertificateAuthorityData: cfg.CAData}
 	k.AuthInfos[user] = &api.AuthInfo{ClientCertificateData: cfg.CertData, ClientKeyData: cfg.KeyData}
 	k.Contexts["lab"] = &api.Context{Cluster: "lab", AuthInfo: user, Namespace: "default"}
 	k.CurrentContext = "lab"
@@ -89,3 +107,6 @@ func (p *ControlPlane) KubeconfigFile(user string, groups ...string) (string, er
 	path := filepath.Join(p.dir, "pki", name+".kubeconfig")
 	return path, os.WriteFile(path, text, 0o600)
 }
+
+// ClientCA returns the certificate of the authority that signs all users.
+func (p *ControlPlane) ClientCA() []byte { return p.authority.CertPEM }

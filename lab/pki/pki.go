@@ -56,12 +56,19 @@ func (a *Authority) Client(user string, groups ...string) (Pair, error) {
 	return a.sign(t)
 }
 
-// Server returns a certificate for servers on this machine's loopback address and under the names.
+// Server returns a certificate for servers on this machine's loopback address and under the names and addresses.
 func (a *Authority) Server(names ...string) (Pair, error) {
 	t := template(pkix.Name{CommonName: "localhost"})
 	t.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	t.DNSNames = append([]string{"localhost"}, names...)
+	t.DNSNames = []string{"localhost"}
 	t.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			t.IPAddresses = append(t.IPAddresses, ip)
+		} else {
+			t.DNSNames = append(t.DNSNames, name)
+		}
+	}
 	return a.sign(t)
 }
 
