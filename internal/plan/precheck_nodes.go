@@ -172,7 +172,10 @@ func (j *job) seat(rails []cluster.Rail) {
 	f := check.Finding{
 		Check: FreeNodes, Status: check.Fail, Subject: check.Subject("job/" + j.o.Name),
 		Summary: fmt.Sprintf("%s needs %s with %s free, and %s", j.o.Name, counted(j.o.Nodes, "node"), needs, hasOf(len(fit), len(j.s.Nodes))),
-		Fix:     &check.Fix{Text: "Ask for fewer nodes or GPUs, or wait until pods that hold them end.", Who: check.User, Commands: []string{"railhead inventory", j.deploy(fmt.Sprintf("--nodes %d", max(len(fit), 1)))}},
+		Fix:     &check.Fix{Text: "Ask for fewer nodes or GPUs, or wait until pods that hold them end.", Who: check.User, Commands: []string{"railhead inventory"}},
+	}
+	if len(fit) > 0 {
+		f.Fix.Commands = append(f.Fix.Commands, j.deploy(fmt.Sprintf("--nodes %d", len(fit))))
 	}
 	for _, n := range fit {
 		f.Evidence = append(f.Evidence, check.Evidence{Source: "node/" + n.Name, Got: "free"})
