@@ -46,6 +46,15 @@ func Build(ctx context.Context, progress func(line string), programs ...Program)
 	return built, nil
 }
 
+// BuildOwn builds a package of this module into a file. The go command's own cache makes that quick.
+func BuildOwn(ctx context.Context, pkg, file string) error {
+	root, err := Root()
+	if err == nil {
+		_, err = runGo(ctx, root, "build", "-trimpath", "-ldflags=-s -w", "-o", file, pkg)
+	}
+	return err
+}
+
 // builder builds programs of the modules into the cache.
 type builder struct {
 	modules, cache string

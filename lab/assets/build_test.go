@@ -156,17 +156,23 @@ func TestLockWaits(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	got := strings.Join(recipes()[APIServer].arguments("v1.36.3"), " ")
-	want := "build -buildvcs=false -trimpath -ldflags -s -w -X k8s.io/component-base/version.gitVersion=v1.36.3" +
-		" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36" +
-		" -X k8s.io/component-base/version.gitTreeState=clean"
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	const flags = "build -buildvcs=false -trimpath -ldflags -s -w"
+	for program, want := range map[Program]string{
+		Etcd: flags,
+		APIServer: flags + " -X k8s.io/component-base/version.gitVersion=v1.36.3" +
+			" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36" +
+			" -X k8s.io/component-base/version.gitTreeState=clean",
+		Bridge: flags + " -X github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion=v1.36.3",
+	} {
+		got := strings.Join(recipes()[program].arguments("v1.36.3"), " ")
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", program, diff)
+		}
 	}
 }
 
 func TestCRDFiles(t *testing.T) {
-	for set, want := range map[CRDs]int{Security: 1, Config: 4, MachineConfiguration: 8, SRIOV: 7, Networks: 1} {
+	for set, want := range map[CRDs]int{Security: 1, Config: 4, MachineConfiguration: 8, SRIOV: 7, Networks: 1, IPPools: 2} {
 		files, err := CRDFiles(t.Context(), set)
 		if err != nil {
 			t.Error(err)

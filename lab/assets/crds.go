@@ -23,6 +23,8 @@ const (
 	Networks CRDs = "networks"
 	// JobSets is jobset.x-k8s.io, of the same version as the JobSet controller.
 	JobSets CRDs = "jobsets"
+	// IPPools is whereabouts.cni.cncf.io: the pools and reservations in which whereabouts keeps addresses, of its own version.
+	IPPools CRDs = "ippools"
 )
 
 const (
@@ -31,6 +33,7 @@ const (
 	sriovAPI     = "github.com/k8snetworkplumbingwg/sriov-network-operator"
 	jobsetAPI    = "sigs.k8s.io/jobset"
 	kwokModule   = "sigs.k8s.io/kwok"
+	whereabouts  = "github.com/k8snetworkplumbingwg/whereabouts"
 )
 
 // manifests says which files of which module are wanted. openshift/api has several variants of most CRDs, for feature
@@ -63,6 +66,8 @@ func manifestsOf(set CRDs) (manifests, bool) {
 		return manifests{module: networksAPI, files: []string{"artifacts/networks-crd.yaml"}}, true
 	case JobSets:
 		return manifests{pins: "jobset", module: jobsetAPI, files: []string{"config/components/crd/bases/*.yaml"}}, true
+	case IPPools:
+		return manifests{pins: "whereabouts", module: whereabouts, files: []string{"doc/crds/whereabouts.cni.cncf.io_*.yaml"}}, true
 	}
 	return manifests{}, false
 }

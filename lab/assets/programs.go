@@ -1,10 +1,11 @@
-// Package assets builds and finds what the lab's control plane is made of: programs, CRDs and manifests.
+// Package assets builds and finds what the lab's control plane and nodes are made of: programs, CRDs and manifests.
 //
 // Every version is pinned by a go.mod: programs by the modules in lab/modules, CRDs by lab/go.mod and by the module of the
 // controller they belong to. Nothing is downloaded but Go modules, and nothing is copied into the repository.
 package assets
 
 import (
+	"maps"
 	"runtime"
 	"strings"
 	"time"
@@ -13,7 +14,7 @@ import (
 // Program names a program that Build can build.
 type Program string
 
-// The programs of the lab.
+// The programs of the lab's control plane.
 const (
 	Etcd              Program = "etcd"
 	APIServer         Program = "kube-apiserver" // with OpenShift's SCC admission compiled in
@@ -33,16 +34,24 @@ const (
 
 // recipe says how a program is built.
 type recipe struct {
-	module  string        // folder in lab/modules
-	pkg     string        // the package that go build is given in that folder
-	version string        // the module whose version in go.mod is the program's
-	tags    string        // build tags
-	stamp   bool          // stamp k8s.io/component-base/version: unstamped, /version says v0.0.0-master
-	first   time.Duration // about how long the first build takes on two cores
+	module   string        // folder in lab/modules
+	pkg      string        // the package that go build is given in that folder
+	version  string        // the module whose version in go.mod is the program's
+	tags     string        // build tags
+	stamp    bool          // stamp k8s.io/component-base/version: unstamped, /version says v0.0.0-master
+	variable string        // the variable by which any other program knows its version; "" if it needs none
+	first    time.Duration // about how long the first build takes on two cores
 }
 
 // recipes are those of all programs.
 func recipes() map[Program]recipe {
+	all := controlPlaneRecipes()
+	maps.Copy(all, nodeRecipes())
+	return all
+}
+
+// controlPlaneRecipes are those of what runs on the host.
+func controlPlaneRecipes() map[Program]recipe {
 	const (
 		kubernetes = "k8s.io/kubernetes"
 		etcd       = "go.etcd.io/etcd/server/v3"
@@ -79,6 +88,9 @@ func (r recipe) arguments(version string) []string {
 		major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 		minor, _, _ := strings.Cut(rest, ".")
 		ldflags += at + "gitVersion=" + version + at + "gitMajor=" + major + at + "gitMinor=" + minor + at + "gitTreeState=clean"
+	}
+	if r.variable != "" {
+		ldflags += " -X " + r.variable + "=" + version
 	}
 	args := []string{"build", "-buildvcs=false", "-trimpath", "-ldflags", ldflags}
 	if r.tags != "" {

@@ -8,11 +8,15 @@ const AgentPort = 7100
 
 // Paths of the agent.
 const (
-	StatusPath  = "/status"  // GET: Status
-	ExecPath    = "/exec"    // POST an Exec: frames
-	FilePath    = "/file/"   // PUT /file/run/x?mode=0755 writes /run/x; GET reads it
-	ServicePath = "/service" // POST a ServiceOrder: 204
+	StatusPath   = "/status"   // GET: Status; with ?stages=N as soon as there are more than N, or after StatusPatience
+	ExecPath     = "/exec"     // POST an Exec: frames
+	FilePath     = "/file/"    // PUT /file/run/x?mode=0755 writes /run/x; GET reads it
+	ServicePath  = "/service"  // POST a ServiceOrder: 204
+	PowerOffPath = "/poweroff" // POST: 204, and then the power is off
 )
+
+// StatusPatience is how long the agent lets a request for further stages wait.
+const StatusPatience = 20 * time.Second
 
 // Status is how far a machine is.
 type Status struct {
@@ -27,20 +31,13 @@ type Stage struct {
 	At   time.Duration `json:"at"` // since the kernel started
 }
 
-// Exec is a command to run as root. When the connection ends the command is killed, with its children.
+// Exec is a command to run as root. When the connection ends the command is killed, with its children; what it leaves
+// running when it ends by itself stays.
 type Exec struct {
 	Argv  []string `json:"argv"`
 	Env   []string `json:"env,omitempty"` // besides PATH and HOME
 	Input []byte   `json:"input,omitempty"`
 }
-
-// A frame of the answer to an Exec is one byte for its kind, four for the length of its content (big endian), and the
-// content. The last one is of kind Exited.
-const (
-	Stdout byte = 1
-	Stderr byte = 2
-	Exited byte = 3 // an Exit as JSON
-)
 
 // Exit is how a command ended.
 type Exit struct {
@@ -59,7 +56,8 @@ const (
 	DNS          Service = "coredns"
 )
 
-// ServiceOrder stops a service, as if it had crashed and did not come back, or starts it again.
+// ServiceOrder stops a service, as if it had crashed and did not come back, or starts it again. To stop what is stopped, or
+// to start what runs, is no error.
 type ServiceOrder struct {
 	Service Service `json:"service"`
 	Running bool    `json:"running"`

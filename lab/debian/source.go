@@ -1,0 +1,52 @@
+package debian
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+)
+
+// source is where packages come from and what proves that they do.
+type source struct{ mirror, keyring string }
+
+// line is the source in apt's own one-line style (sources.list(5)).
+func (s source) line() string {
+	return fmt.Sprintf("deb [arch=amd64 signed-by=%s] %s %s main\n", s.keyring, s.mirror, suite)
+}
+
+// hostSource is the Debian mirror that this host's own packages come from, where they come from one, else Debian's own.
+func hostSource(ctx context.Context) (source, error) {
+	keyring, err := keyring()
+	if err != nil {
+		return source{}, err
+	}
+	// A host without any source is one without a mirror.
+	out, _ := exec.CommandContext(ctx, "apt-get", "indextargets", "--no-release-info",
+		"--format", "$(REPO_URI) $(COMPONENT)", "Created-By: Packages").Output()
+	return source{mirror: mirror(string(out)), keyring: keyring}, nil
+}
+
+// mirror takes the first mirror of Debian's main component of what apt-get indextargets lists. By convention a mirror of
+// Debian ends in /debian: https://www.debian.org/mirror/ftpmirror.
+func mirror(targets string) string {
+	for line := range strings.Lines(targets) {
+		uri, component, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if component == "main" && path.Base(uri) == "debian" {
+			return uri
+		}
+	}
+	return "http://deb.debian.org/debian"
+}
+
+// keyring is the file of the keys that Debian signs its releases with.
+func keyring() (string, error) {
+	files := []string{"/usr/share/keyrings/debian-archive-keyring.gpg", "/usr/share/keyrings/debian-archive-keyring.pgp"}
+	if i := slices.IndexFunc(files, func(f string) bool { _, err := os.Stat(f); return err == nil }); i >= 0 {
+		return files[i], nil
+	}
+	return "", fmt.Errorf("no %s: install Debian's keys, apt-get install debian-archive-keyring", files[0])
+}

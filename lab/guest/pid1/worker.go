@@ -1,0 +1,226 @@
+package pid1
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"github.com/railhead/railhead/lab/guest"
+	"github.com/railhead/railhead/lab/guest/agent"
+	"github.com/railhead/railhead/lab/guest/boot"
+	"github.com/railhead/railhead/lab/guest/service"
+)
+
+// path is where programs of a machine are looked for: those of the lab, and those of the distribution.
+const path = guest.ProgramFolder + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// patience is how long any one stage may take.
+const patience = 3 * time.Minute
+
+// machine is what the worker is at work on.
+type machine struct {
+	*journal
+	service.Services
+	config  guest.Config
+	modules *boot.Modules
+}
+
+func newMachine() *machine {
+	m := &machine{journal: newJournal(kernelLog{}, uptime)}
+	m.Services = service.Services{Logs: guest.LogFolder, Pause: time.Second, Say: func(s string) { m.say("%s", s) }}
+	return m
+}
+
+// PowerOff switches the machine off.
+func (m *machine) PowerOff() { PowerOff() }
+
+// Work makes the machine what its Config says and serves its agent, for ever. What fails is told, and the machine left up.
+func Work() {
+	m := newMachine()
+	m.stage("init")
+	if err := m.reachable(); err != nil {
+		fmt.Fprintln(os.Stderr, "DBG fail", err)
+		m.fail(err)
+		fmt.Fprintln(os.Stderr, "DBG failed")
+// there is no agent that would tell it
+	} else if err := m.make(); err != nil {
+		m.fail(err)
+	} else {
+		m.ready()
+	}
+	Stay()
+}
+
+// Tell serves the agent of a machine whose worker has crashed.
+func Tell() {
+	m := newMachine()
+	m.fail(errors.New(os.Getenv(crashEnv)))
+	err := m.readConfig()
+	if err == nil {
+		err = m.listen()
+	}
+	if err != nil {
+		m.say("%v", err)
+	}
+	Stay()
+}
+
+// Stay does nothing, for ever: the machine is to be looked at.
+func Stay() {
+	for {
+		_ = unix.Pause()
+	}
+}
+
+// step is a part of the way.
+type step struct {
+	stage string // "": it belongs to the one after it
+	do    func(context.Context) error
+}
+
+// run takes the steps one after the other.
+func (m *machine) run(steps []step) error {
+	for _, s := range steps {
+		ctx, cancel := context.WithTimeoutCause(context.Background(), patience, fmt.Errorf("not after %v", patience))
+		err := s.do(ctx)
+		fmt.Fprintln(os.Stderr, "DBG done", err)
+		cancel()
+		if err != nil {
+			return err
+		}
+		if s.stage != "" {
+			m.stage(s.stage)
+		}
+	}
+	return nil
+}
+
+// atOnce is a step that waits for nothing.
+func atOnce(do func() error) func(context.Context) error {
+	return func(context.Context) error { return do() }
+}
+
+// reachable makes the machine one that can be asked.
+func (m *machine) reachable() error {
+	return m.run([]step{
+		{"", atOnce(boot.Mounts)},
+		{"", atOnce(boot.Sysctls)},
+		{"", atOnce(boot.Controllers)},
+		{"", atOnce(boot.Loopback)},
+		{"kernel", atOnce(m.loadModules)},
+		{"", atOnce(boot.Shares)},
+		{"", atOnce(m.readConfig)},
+		{"shares", atOnce(func() error { return boot.Name(m.config.Name) })},
+		{"", func(ctx context.Context) error { return boot.Link(ctx, m.config.Management) }},
+		{"", atOnce(func() error { return boot.Gateway(m.config.Gateway) })},
+		{"agent", atOnce(m.listen)},
+	})
+}
+
+// make makes the machine what its Config says.
+func (m *machine) make() error {
+	return m.run([]step{{"cards", m.cards}, {"ports", m.ports}})
+}
+
+func (m *machine) loadModules() (err error) {
+	if m.modules, err = boot.ReadModules(); err != nil {
+		return err
+	}
+	return m.modules.Load("virtio_pci", "virtio_net", "9pnet_virtio", "9p")
+}
+
+func (m *machine) readConfig() error {
+	text, err := os.ReadFile(filepath.Join(guest.OwnFolder, guest.ConfigFile))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, &m.config); err != nil {
+		return fmt.Errorf("read %s: %w", guest.ConfigFile, err)
+	}
+	return nil
+}
+
+// listen serves the agent on the management address.
+func (m *machine) listen() error {
+	address := net.JoinHostPort(m.config.Management.Address.Addr().String(), strconv.Itoa(guest.AgentPort))
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	a := agent.Agent{Machine: m, Token: m.config.Token, Env: Environment(), Cgroups: boot.Cgroups + "/lab"}
+	server := http.Server{Handler: a.Handler(), ReadHeaderTimeout: time.Minute}
+	go func() { m.fail(fmt.Errorf("serve the agent: %w", server.Serve(listener))) }()
+	return nil
+}
+
+// cards makes the cards that carry the nodes' own network and RDMA. Most of that is waiting for a card.
+func (m *machine) cards(ctx context.Context) error {
+	if pods := m.config.Pods; pods != nil {
+		if err := boot.Link(ctx, *pods); err != nil {
+			return err
+		}
+	}
+	if err := boot.Routes(m.config.Peers); err != nil {
+		return err
+	}
+	if len(m.config.Cards) == 0 {
+		return nil
+	}
+	if err := m.modules.Load("igb", "igbvf"); err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for _, c := range m.config.Cards {
+		g.Go(func() error { return boot.Card(ctx, c) })
+	}
+	g.Go(m.rdma)
+	return g.Wait()
+}
+
+// ports makes the RDMA devices, one after the other, so that their character devices are numbered in the order of the
+// Config, and waits until they can send.
+func (m *machine) ports(ctx context.Context) error {
+	for _, c := range m.config.Cards {
+		if err := boot.VirtualFunctions(ctx, c); err != nil {
+			return err
+		}
+	}
+	return boot.ActivePorts(ctx, m.config.Cards)
+}
+
+// rxe is Soft-RoCE with the lab's patch. Without it a device has no link to its card, and does not go with it to a pod.
+const rxe = guest.ProgramFolder + "/modules/rdma_rxe_lab.ko"
+
+// rdma loads RDMA's modules. crc32_generic is what rxe asks for by the name of an algorithm, so nothing else loads it; later
+// kernels have it built in.
+func (m *machine) rdma() error {
+	if err := m.modules.Load("crc32_generic"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err := m.modules.Replace("rdma_rxe", rxe)
+	if errors.Is(err, fs.ErrNotExist) {
+		m.say("WARNING: %s is missing, and stock rdma_rxe in its place: RDMA devices have no link to their card, and no pod gets one", rxe)
+		err = m.modules.Load("rdma_rxe")
+	}
+	if err == nil {
+		err = m.modules.Load("rdma_ucm")
+	}
+	if err == nil {
+		err = boot.Configfs()
+	}
+	if err == nil && !m.config.SharedRDMA {
+		err = boot.ExclusiveRDMA()
+	}
+	return err
+}

@@ -1,0 +1,65 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/railhead/railhead/lab/debian"
+	"github.com/railhead/railhead/lab/rxe"
+)
+
+// Build returns the parts, and makes those first that are not in the cache: from nothing that takes minutes, afterwards
+// milliseconds. It gives progress a line before and after whatever takes long; progress may be nil.
+func Build(ctx context.Context, progress func(line string)) (Parts, error) {
+	if progress == nil {
+		progress = func(string) {}
+	}
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		return Parts{}, fmt.Errorf("the lab's machines run on linux/amd64, this is %s/%s", runtime.GOOS, runtime.GOARCH)
+	}
+	argv, env, err := qemu(ctx, progress)
+	if err != nil {
+		return Parts{}, err
+	}
+	kernel, err := kernel().Tree(ctx, progress)
+	if err != nil {
+		return Parts{}, err
+	}
+	release, err := kernelRelease(kernel)
+	if err != nil {
+		return Parts{}, err
+	}
+	system, err := system().Tree(ctx, progress)
+	if err != nil {
+		return Parts{}, err
+	}
+	base, err := makeBase(ctx, progress, system, kernel, release)
+	if err != nil {
+		return Parts{}, err
+	}
+	module, err := rxe.Build(ctx, progress, kernel, release)
+	if err != nil {
+		return Parts{}, err
+	}
+	programs, err := makePrograms(ctx, progress, system, module)
+	return Parts{
+		Kernel: kernel.Path("boot/vmlinuz-" + release), KernelRelease: release, Base: base,
+		QEMU: argv, QEMUEnv: env, Programs: programs,
+	}, err
+}
+
+// kernelRelease is the release of the one kernel in the tree.
+func kernelRelease(tree debian.Tree) (string, error) {
+	found, err := filepath.Glob(tree.Path("boot/vmlinuz-*"))
+	if err != nil {
+		return "", err
+	}
+	if len(found) != 1 {
+		return "", fmt.Errorf("one kernel is wanted in %s, found %q: %w", tree.Path("boot"), found, os.ErrNotExist)
+	}
+	return strings.TrimPrefix(filepath.Base(found[0]), "vmlinuz-"), nil
+}

@@ -1,0 +1,53 @@
+package perf
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+const table = `---------------------------------------------------------------------------------------
+                    RDMA_Write BW Test
+ Dual-port       : OFF		Device         : mlx5_1
+---------------------------------------------------------------------------------------
+ #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]
+ 65536      100              19.24              18.99		   0.000304
+---------------------------------------------------------------------------------------
+`
+
+func TestParse(t *testing.T) {
+	if got, err := Parse(table); err != nil || got != (Bandwidth{100, 18.99}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	none := strings.NewReplacer("100 ", "0 ", "19.24", "0.00", "18.99", "0.00").Replace(table)
+	if _, err := Parse(none); !errors.Is(err, ErrNothingMoved) {
+		t.Errorf("0 iterations: %v", err)
+	}
+	for _, cut := range []string{"", table[:strings.Index(table, " 65536")], strings.Replace(table, "18.99", "nan?", 1)} {
+		if got, err := Parse(cut); err == nil {
+			t.Errorf("%q: %+v", cut, got)
+		}
+	}
+}
+
+func TestFailure(t *testing.T) {
+	for words, r := range map[string]Result{
+		"it hangs": {Code: 124},
+		"exit code 1: Couldn't allocate MR; failed to create mr; Failed to create MR": {
+			Code: 1, Stderr: "Couldn't allocate MR\nfailed to create mr\n", Stdout: "-----\nFailed to create MR\n",
+		},
+	} {
+		if got := failure(r); got == nil || got.Error() != words {
+			t.Errorf("%v, want %s", got, words)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(table)
+	f.Fuzz(func(t *testing.T, out string) {
+		if b, err := Parse(out); err == nil && b.Iterations == 0 {
+			t.Errorf("%+v of %q", b, out)
+		}
+	})
+}
