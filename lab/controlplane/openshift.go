@@ -47,6 +47,7 @@ func (p *ControlPlane) startStandIns(context.Context) error {
 			reboot = 200 * time.Millisecond
 		}
 		p.Daemon = standin.NewMachineConfigDaemon(reboot)
+		p.Daemon.Boot = p.options.Boot
 		all = append(all, p.Daemon)
 	}
 	if p.options.SRIOV {

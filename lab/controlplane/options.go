@@ -6,9 +6,12 @@
 package controlplane
 
 import (
+	"context"
 	"net/netip"
 	"slices"
 	"time"
+
+	machineconfigv1 "github.com/openshift/api/machineconfiguration/v1"
 
 	"github.com/railhead/railhead/lab/assets"
 )
@@ -42,6 +45,8 @@ type Options struct {
 	Early func(*ControlPlane) error
 	// Reboot is how long nodes take to reboot in a rollout, at first. Zero is 200 ms.
 	Reboot time.Duration
+	// Boot boots the machines that nodes are, instead: see standin.MachineConfigDaemon.
+	Boot func(ctx context.Context, node string, config *machineconfigv1.MachineConfig) error
 	// Dir is where data, logs and credentials go. "" is a new temporary folder that Stop removes.
 	Dir string
 	// Progress gets a line when something takes long, such as the first build of a program.

@@ -25,7 +25,7 @@ func (f *Fabric) startControlPlane(ctx context.Context) error {
 	o := controlplane.Options{
 		SCC: !f.Options.Plain, Controllers: true, Scheduler: true, MachineConfig: f.Options.Rollout,
 		CRDs: []assets.CRDs{assets.Networks, assets.IPPools},
-		Dir:  filepath.Join(f.Options.Dir, "control-plane"), Progress: f.Options.Progress,
+		Dir:  filepath.Join(f.Options.Dir, "control-plane"), Progress: f.Options.Progress, Boot: f.bootNode,
 	}
 	for m := range f.Options.Machines {
 		_, host := vm.Management(m + 1)

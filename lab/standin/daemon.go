@@ -45,6 +45,10 @@ const (
 //
 // It leaves out all that happens on the machine: files, units, kernel arguments, images; and it reboots for every change.
 type MachineConfigDaemon struct {
+	// Boot boots the machine that a node is, with a configuration, and returns when it is up. Without it nodes are not ready
+	// for a while.
+	Boot func(ctx context.Context, node string, config *machineconfigv1.MachineConfig) error
+
 	client client.Client
 	wake   chan event.GenericEvent
 
@@ -204,6 +208,9 @@ func (d *MachineConfigDaemon) update(ctx context.Context, node *corev1.Node, to 
 	if a[PostConfigAction] != Rebooting {
 		return reconcile.Result{}, d.shutDown(ctx, node)
 	}
+	if d.Boot != nil {
+		return reconcile.Result{}, d.bootMachine(ctx, node, to)
+	}
 	if left := d.rebootLeft(node.Name); left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
@@ -221,8 +228,9 @@ func (d *MachineConfigDaemon) shutDown(ctx context.Context, node *corev1.Node) e
 	d.mu.Lock()
 	d.rebooted[node.Name] = time.Now().Add(d.reboot)
 	d.mu.Unlock()
-	if err := d.annotate(ctx, node, map[string]string{PostConfigAction: Rebooting}); err != nil {
-		return err
+	err := d.annotate(ctx, node, map[string]string{PostConfigAction: Rebooting})
+	if err != nil || d.Boot != nil {
+		return err // a kubelet speaks for itself
 	}
 	return d.ready(ctx, node, corev1.ConditionFalse, "KubeletNotReady", "node is shutting down")
 }
@@ -232,6 +240,21 @@ func (d *MachineConfigDaemon) rebootLeft(node string) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return time.Until(d.rebooted[node])
+}
+
+// bootMachine reboots the machine for real.
+func (d *MachineConfigDaemon) bootMachine(ctx context.Context, node *corev1.Node, to string) error {
+	var config machineconfigv1.MachineConfig
+	if err := d.client.Get(ctx, client.ObjectKey{Name: to}, &config); err != nil {
+		return err
+	}
+	if err := d.Boot(ctx, node.Name, &config); err != nil {
+		return fmt.Errorf("boot %s: %w", node.Name, err)
+	}
+	if err := d.client.Get(ctx, client.ObjectKeyFromObject(node), node); err != nil { // its kubelet has written to it
+		return err
+	}
+	return d.annotate(ctx, node, map[string]string{PostConfigAction: "", desiredDrain: "uncordon-" + to})
 }
 
 // boot ends the reboot: the node has a new boot id, is ready, and its daemon asks for the uncordon.
