@@ -89,7 +89,7 @@ func (s Spec) wire(id, mac string) string {
 // management is the card to the host: QEMU's own network, in which the gateway is the host's loopback address.
 func (s Spec) management() []string {
 	net := s.Config.Management.Address.Masked()
-	user := "user,id=management,net=" + net.String() + ",host=" + s.Config.Gateway.String()
+	user := "user,id=management,ipv6=off,net=" + net.String() + ",host=" + s.Config.Gateway.String()
 	for _, port := range sortedKeys(s.Forwards) {
 		user += fmt.Sprintf(",hostfwd=tcp:127.0.0.1:%d-%s:%d", port, s.Config.Management.Address.Addr(), s.Forwards[port])
 	}

@@ -30,7 +30,7 @@ func TestArguments(t *testing.T) {
 		"-virtfs local,path=/run/node-b/own,mount_tag=own,security_model=none,readonly=on,id=own",
 		"-virtfs local,path=/run/programs,mount_tag=programs,security_model=none,readonly=on,id=programs",
 		"-device intel-iommu,intremap=on",
-		"-netdev user,id=management,net=10.1.2.0/24,host=10.1.2.2,hostfwd=tcp:127.0.0.1:20000-10.1.2.15:20000,hostfwd=tcp:127.0.0.1:20001-10.1.2.15:7100",
+		"-netdev user,id=management,ipv6=off,net=10.1.2.0/24,host=10.1.2.2,hostfwd=tcp:127.0.0.1:20000-10.1.2.15:20000,hostfwd=tcp:127.0.0.1:20001-10.1.2.15:7100",
 		"-device virtio-net-pci,netdev=management,mac=52:54:00:cc:00:02",
 		"-netdev stream,id=pods,server=off,reconnect-ms=200,addr.type=unix,addr.path=/run/pods.sock",
 		"-device virtio-net-pci,netdev=pods,mac=52:54:00:bb:00:02,host_mtu=9000",

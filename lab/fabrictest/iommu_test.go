@@ -1,0 +1,67 @@
+//go:build vm
+
+package fabrictest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/lab/fabric"
+	"github.com/railhead/railhead/lab/vm"
+)
+
+// TestIOMMU: what the snapshot says of the group of each HCA is what the kernel says, with each IOMMU in each mode.
+func TestIOMMU(t *testing.T) {
+	for name, test := range map[string]struct {
+		iommu     vm.IOMMU
+		arguments []string
+		want      string // type of the HCAs' groups; "": they have none
+	}{
+		"Intel":                  {vm.Intel, nil, "DMA-FQ"},
+		"Intel with passthrough": {vm.Intel, []string{"intel_iommu=on", "iommu=pt"}, "identity"},
+		"Intel, strict":          {vm.Intel, []string{"intel_iommu=on", "iommu.strict=1"}, "DMA"},
+		"Intel, switched off":    {vm.Intel, []string{"intel_iommu=off", "iommu=pt"}, ""},
+		"AMD":                    {vm.AMD, nil, "DMA"},
+		"AMD with passthrough":   {vm.AMD, []string{"iommu=pt"}, "identity"},
+		"none, though asked for": {vm.NoIOMMU, []string{"intel_iommu=on", "iommu=pt"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if test.arguments == nil {
+				test.arguments = []string{}
+			}
+			f := machines(t, fabric.Options{Machines: 1, IOMMU: test.iommu, Arguments: test.arguments})
+			run := in(f.Machines[0])
+			var s host.Snapshot
+			if err := json.Unmarshal([]byte(output(t, run, program, "snapshot")), &s); err != nil {
+				t.Fatal(err)
+			}
+			const hcas = 4
+			if len(s.Devices) != hcas {
+				t.Errorf("%d HCAs, want %d", len(s.Devices), hcas)
+			}
+			for _, d := range s.Devices {
+				function := d.Function.Value
+				kernel := strings.TrimSpace(output(t, run, "sh", "-c",
+					fmt.Sprintf("cat /sys/bus/pci/devices/%s/iommu_group/type 2>/dev/null || true", function.Address)))
+				if got := function.IOMMUType.Value; got != test.want || kernel != test.want {
+					t.Errorf("%s: the snapshot says %q, the kernel %q, want %q", d.Name, got, kernel, test.want)
+				}
+			}
+			translated := strings.HasPrefix(test.want, "DMA")
+			judged := slices.ContainsFunc(plan.VerifyNode(s, plan.ClusterOptions{NoMemlock: true}), func(f check.Finding) bool {
+				return f.Check == nccl.IOMMUPassthrough && f.Status == check.Fail
+			})
+			if judged != translated {
+				t.Errorf("groups of type %q: judged as translated: %v", test.want, judged)
+			}
+		})
+	}
+}
