@@ -50,7 +50,7 @@ func Build(ctx context.Context, progress func(line string), programs ...Program)
 func BuildOwn(ctx context.Context, pkg, file string) error {
 	root, err := Root()
 	if err == nil {
-		_, err = runGo(ctx, root, "build", "-trimpath", "-ldflags=-s -w", "-o", file, pkg)
+		_, err = runGo(ctx, root, "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", file, pkg)
 	}
 	return err
 }

@@ -50,10 +50,19 @@ func newApt(ctx context.Context, dir string) (apt, error) {
 
 func (a apt) path(name string) string { return filepath.Join(a.dir, name) }
 
-// conf is read after the host's configuration, so it has the last word (apt.conf(5)). The host's hooks belong to the host.
+// conf is read after the host's configuration, so it has the last word (apt.conf(5)). The host's hooks belong to the host,
+// and what else it downloads beside the lists of packages is no use here.
 func (a apt) conf() string {
 	return fmt.Sprintf(`#clear APT::Update;
 #clear DPkg;
+#clear Acquire::IndexTargets::deb;
+Acquire::IndexTargets::deb::Packages {
+  MetaKey "$(COMPONENT)/binary-$(ARCHITECTURE)/Packages";
+  flatMetaKey "Packages";
+  ShortDescription "Packages";
+  Description "$(RELEASE)/$(COMPONENT) $(ARCHITECTURE) Packages";
+  Optional "no";
+};
 APT::Architecture "amd64";
 APT::Architectures { "amd64"; };
 APT::Install-Recommends "false";
@@ -84,8 +93,12 @@ func (a apt) run(ctx context.Context, args ...string) ([]byte, error) {
 	cmd.WaitDelay = 5 * time.Second
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := interrupted(ctx, cmd.Run()); err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, lastLines(stderr.Bytes(), 10))
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("apt-get %s: %w\n%s", args[0], err, lastLines(stderr.Bytes(), 10))
 	}
 	return stdout.Bytes(), nil
 }

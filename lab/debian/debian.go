@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -60,6 +59,21 @@ func (s Set) Tree(ctx context.Context, progress func(line string)) (Tree, error)
 	}
 	text, err := os.ReadFile(filepath.Join(folder, versionsFile))
 	return Tree{Dir: filepath.Join(folder, filesFolder), Versions: strings.Fields(string(text))}, err
+}
+
+// Version is the version of a package of the tree, without what tells Debian's own changes apart: 10.0.13. It is "" where
+// the package is not in the tree.
+func (t Tree) Version(name string) string {
+	for _, v := range t.Versions {
+		if rest, ok := strings.CutPrefix(v, name+"_"); ok {
+			version, _, _ := strings.Cut(rest, "_")
+			if _, after, epoch := strings.Cut(version, "%3a"); epoch {
+				version = after
+			}
+			return version[:len(version)-len(strings.TrimLeft(version, "0123456789."))]
+		}
+	}
+	return ""
 }
 
 // make downloads and unpacks the set. Only one process at a time downloads: apt-get's lists and downloads are shared, and
@@ -121,7 +135,7 @@ func versions(archives []string) []byte {
 }
 
 // wanted is how much room the largest set wants, for its archives and its files, and some to spare.
-const wanted = 2 << 30
+const wanted = 1_200_000_000
 
 // room returns an error where the cache has too little room.
 func room(cache string) error {
@@ -145,12 +159,4 @@ func lastLines(text []byte, n int) string {
 		}
 	}
 	return strings.Join(kept[max(0, len(kept)-n):], "\n")
-}
-
-// interrupted returns ctx's error where there is one: a killed program's own says less.
-func interrupted(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
-		return errors.Join(context.Cause(ctx))
-	}
-	return err
 }

@@ -34,7 +34,7 @@ func Unpack(ctx context.Context, archives []string, folder string, keep func(nam
 	defer root.Close()
 	for _, a := range archives {
 		if err := unpack(ctx, a, root, keep); err != nil {
-			return fmt.Errorf("unpack %s: %w", filepath.Base(a), interrupted(ctx, err))
+			return fmt.Errorf("unpack %s: %w", filepath.Base(a), err)
 		}
 	}
 	return nil
@@ -90,7 +90,7 @@ func extract(r io.Reader, root *os.Root, keep func(string) bool) error {
 			return err
 		}
 		name := merged(h.Name)
-		if name == "." || !keep(name) {
+		if name == "." || slices.Contains(mergedFolders(), path.Clean(h.Name)) || !keep(name) {
 			continue
 		}
 		if err := write(root, name, h, t); err != nil {

@@ -22,28 +22,31 @@ var baseSources embed.FS
 
 // basePrograms are what people and tests use in the machines. busybox answers to the names that none of them has.
 func basePrograms() []string {
-	return []string{
-		"usr/bin/busybox", "usr/bin/bash", "usr/bin/strace", "usr/bin/tcpdump",
+	return append(programs(
+		"busybox", "bash", "strace", "tcpdump",
 		// modules and mounts; the kubelet wants a real mount(8)
-		"usr/bin/kmod", "usr/sbin/modprobe", "usr/sbin/insmod", "usr/sbin/rmmod", "usr/sbin/lsmod", "usr/sbin/modinfo",
-		"usr/sbin/depmod", "usr/bin/mount", "usr/bin/umount", "usr/bin/findmnt", "usr/bin/lsblk",
+		"kmod", "modprobe", "insmod", "rmmod", "lsmod", "modinfo", "depmod", "mount", "umount", "findmnt", "lsblk",
 		// limits, rights and namespaces
-		"usr/bin/prlimit", "usr/bin/setpriv", "usr/bin/nsenter", "usr/bin/unshare", "usr/bin/lsns", "usr/sbin/capsh", "usr/sbin/getpcaps",
-		// networks
-		"usr/bin/ip", "usr/sbin/ip", "usr/sbin/tc", "usr/bin/ss", "usr/sbin/bridge", "usr/sbin/devlink", "usr/share/iproute2",
-		library + "tc", "usr/bin/ping", "usr/bin/iperf3", "usr/sbin/ethtool", "usr/sbin/nft",
-		"usr/bin/lspci", "usr/sbin/setpci", "usr/share/misc/pci.ids",
-	}
+		"prlimit", "setpriv", "nsenter", "unshare", "lsns", "capsh", "getpcaps",
+		// networks and cards
+		"ip", "tc", "ss", "bridge", "devlink", "ping", "iperf3", "ethtool", "nft", "lspci", "setpci",
+	), "usr/share/iproute2", library+"tc", "usr/share/misc/pci.ids")
 }
 
 // rdmaPrograms are those of RDMA, for machines and for pods.
 func rdmaPrograms() []string {
-	return []string{
-		"usr/bin/rdma", "usr/bin/ibv_*", "usr/bin/ib_*", "usr/bin/raw_ethernet_*", "usr/bin/rping", "usr/bin/ucmatose", "usr/bin/udaddy",
-		"usr/sbin/ibstat",
+	return append(programs("rdma", "ibv_*", "ib_*", "rping", "ibstat"),
 		// What libibverbs loads for a device, and the files by which it knows.
-		library + "libibverbs/librxe*", library + "libibverbs/libmlx5*", "etc/libibverbs.d/rxe.driver", "etc/libibverbs.d/mlx5.driver",
+		library+"libibverbs/librxe*", library+"libibverbs/libmlx5*", "etc/libibverbs.d/rxe.driver", "etc/libibverbs.d/mlx5.driver")
+}
+
+// programs are the patterns of programs: which of the two folders one is in differs between releases.
+func programs(names ...string) []string {
+	var patterns []string
+	for _, n := range names {
+		patterns = append(patterns, "usr/*bin/"+n)
 	}
+	return patterns
 }
 
 // makeBase returns the file of the machines' root file system.
@@ -108,13 +111,13 @@ func (f files) applets(ctx context.Context, system debian.Tree) error {
 // skeleton are the folders, links and small files of a root file system.
 func skeleton() files {
 	f := files{
-		"tmp":              {mode: fs.ModeDir | fs.ModeSticky | 0o777},
-		"root":             {mode: fs.ModeDir | 0o700},
-		"dev/console":      {mode: fs.ModeDevice | fs.ModeCharDevice | 0o600, device: device{5, 1}},
-		"dev/null":         {mode: fs.ModeDevice | fs.ModeCharDevice | 0o666, device: device{1, 3}},
-		"etc/hosts":        {mode: 0o644, text: "127.0.0.1 localhost\n::1 localhost\n"},
-		"etc/passwd":       {mode: 0o644, text: "root:x:0:0:root:/root:/bin/bash\nuser:x:1000:1000:user:/tmp:/bin/bash\n"},
-		"etc/group":        {mode: 0o644, text: "root:x:0:\nuser:x:1000:\n"},
+		"tmp":               {mode: fs.ModeDir | fs.ModeSticky | 0o777},
+		"root":              {mode: fs.ModeDir | 0o700},
+		"dev/console":       {mode: fs.ModeDevice | fs.ModeCharDevice | 0o600, device: device{5, 1}},
+		"dev/null":          {mode: fs.ModeDevice | fs.ModeCharDevice | 0o666, device: device{1, 3}},
+		"etc/hosts":         {mode: 0o644, text: "127.0.0.1 localhost\n::1 localhost\n"},
+		"etc/passwd":        {mode: 0o644, text: "root:x:0:0:root:/root:/bin/bash\nuser:x:1000:1000:user:/tmp:/bin/bash\n"},
+		"etc/group":         {mode: 0o644, text: "root:x:0:\nuser:x:1000:\n"},
 		"etc/nsswitch.conf": {mode: 0o644, text: "passwd: files\ngroup: files\nhosts: files dns\n"},
 	}
 	for _, folder := range []string{"proc", "sys", "run", "mnt", "lab", "var/lib", "var/log", "var/tmp", "opt"} {

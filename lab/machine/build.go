@@ -21,7 +21,7 @@ func Build(ctx context.Context, progress func(line string)) (Parts, error) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return Parts{}, fmt.Errorf("the lab's machines run on linux/amd64, this is %s/%s", runtime.GOOS, runtime.GOARCH)
 	}
-	argv, env, err := qemu(ctx, progress)
+	q, err := qemu(ctx, progress)
 	if err != nil {
 		return Parts{}, err
 	}
@@ -29,27 +29,40 @@ func Build(ctx context.Context, progress func(line string)) (Parts, error) {
 	if err != nil {
 		return Parts{}, err
 	}
-	release, err := kernelRelease(kernel)
-	if err != nil {
-		return Parts{}, err
-	}
 	system, err := system().Tree(ctx, progress)
 	if err != nil {
 		return Parts{}, err
 	}
-	base, err := makeBase(ctx, progress, system, kernel, release)
+	p, err := assemble(ctx, progress, kernel, system)
 	if err != nil {
+		return Parts{}, err
+	}
+	p.QEMU, p.QEMUEnv, p.Versions["QEMU"] = q.argv, q.env, q.version
+	return p, nil
+}
+
+// assemble makes of Debian's files what machines boot and share.
+func assemble(ctx context.Context, progress func(string), kernel, system debian.Tree) (Parts, error) {
+	release, err := kernelRelease(kernel)
+	if err != nil {
+		return Parts{}, err
+	}
+	p := Parts{
+		Kernel: kernel.Path("boot/vmlinuz-" + release), KernelRelease: release,
+		Versions: map[string]string{"Linux": release},
+	}
+	for _, name := range []string{"containerd", "runc", "rdma-core", "perftest"} {
+		p.Versions[name] = system.Version(name)
+	}
+	if p.Base, err = makeBase(ctx, progress, system, kernel, release); err != nil {
 		return Parts{}, err
 	}
 	module, err := rxe.Build(ctx, progress, kernel, release)
 	if err != nil {
 		return Parts{}, err
 	}
-	programs, err := makePrograms(ctx, progress, system, module)
-	return Parts{
-		Kernel: kernel.Path("boot/vmlinuz-" + release), KernelRelease: release, Base: base,
-		QEMU: argv, QEMUEnv: env, Programs: programs,
-	}, err
+	p.Programs, err = makePrograms(ctx, progress, system, module)
+	return p, err
 }
 
 // kernelRelease is the release of the one kernel in the tree.

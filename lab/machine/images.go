@@ -32,7 +32,7 @@ func writeImages(ctx context.Context, system debian.Tree, folder string) error {
 	}
 	program := filepath.Join(folder, "pause")
 	defer os.Remove(program)
-	if err := assets.BuildOwn(ctx, "./cmd/pause", program); err != nil {
+	if err := assets.BuildOwn(ctx, "./machine/pause", program); err != nil {
 		return fmt.Errorf("build the program of %s: %w", PauseImage, err)
 	}
 	pause := files{"pause": {mode: 0o755, path: program}}
@@ -54,11 +54,8 @@ func perfFiles(ctx context.Context, system debian.Tree) (files, error) {
 			delete(f, name)
 		}
 	}
-	programs := []string{
-		"usr/bin/busybox", "usr/bin/bash", "usr/bin/ip", "usr/bin/ss", "usr/bin/ping", "usr/bin/prlimit", "usr/bin/iperf3",
-		"usr/sbin/ip", "usr/sbin/capsh",
-	}
-	if err := f.pick(system, append(programs, rdmaPrograms()...)...); err != nil {
+	wanted := append(programs("busybox", "bash", "ip", "ping", "prlimit"), rdmaPrograms()...)
+	if err := f.pick(system, wanted...); err != nil {
 		return nil, err
 	}
 	if err := f.libraries(system); err != nil {

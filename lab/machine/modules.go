@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -55,7 +54,7 @@ func kernelModules(ctx context.Context, tree debian.Tree, release, folder string
 			return err
 		}
 		if strings.HasSuffix(m, ".xz") {
-			if err := run(tree.Command(ctx, "usr/bin/xz", "-d", to)); err != nil {
+			if err := debian.Run(ctx, tree.Command(ctx, "usr/bin/xz", "-d", to)); err != nil {
 				return err
 			}
 		}
@@ -76,7 +75,7 @@ func kernelModules(ctx context.Context, tree debian.Tree, release, folder string
 
 // depmod writes what depends on what for the modules in base to out/lib/modules.
 func depmod(ctx context.Context, tree debian.Tree, base, release, out string) error {
-	return run(tree.Command(ctx, "usr/sbin/depmod", "-b", base, "-o", out, release))
+	return debian.Run(ctx, tree.Command(ctx, "usr/sbin/depmod", "-b", base, "-o", out, release))
 }
 
 // known are the modules of a kernel.
@@ -133,13 +132,4 @@ func (k known) closure(names []string) ([]string, error) {
 	}
 	slices.Sort(sorted)
 	return sorted, nil
-}
-
-// run runs a command and returns its last words where it fails.
-func run(cmd *exec.Cmd) error {
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s: %w\n%s", path.Base(cmd.Path), err, out)
-	}
-	return nil
 }

@@ -14,4 +14,6 @@ type Parts struct {
 	QEMUEnv []string
 	// Programs is a folder with containerd, containerd-shim-runc-v2, ctr, runc, modules/rdma_rxe_lab.ko and images/*.tar.
 	Programs string
+	// Versions are those of what people ask for, by their names: Linux, QEMU, containerd, runc, perftest.
+	Versions map[string]string
 }

@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"embed"
+	"os"
 	"path"
 	"path/filepath"
 	"time"
@@ -11,7 +12,7 @@ import (
 	"github.com/railhead/railhead/lab/debian"
 )
 
-//go:embed programs.go images.go base.go select.go archive.go
+//go:embed programs.go images.go base.go select.go archive.go pause/main.go
 var programSources embed.FS
 
 // runtimePrograms are the container runtime.
@@ -29,7 +30,7 @@ func makePrograms(ctx context.Context, progress func(string), system debian.Tree
 		Name: "machine/programs", What: "the machines' container runtime and images", Key: append(key, module), First: 10 * time.Second,
 		Make: func(ctx context.Context, folder string) error {
 			for _, p := range runtimePrograms() {
-				if err := copyFile(system.Path(p), filepath.Join(folder, path.Base(p)), 0o755); err != nil {
+				if err := os.Link(system.Path(p), filepath.Join(folder, path.Base(p))); err != nil {
 					return err
 				}
 			}

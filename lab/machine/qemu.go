@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path"
 	"strings"
 
 	"github.com/railhead/railhead/lab/debian"
@@ -14,37 +13,43 @@ import (
 // QEMUVariable names another qemu-system-x86_64 than the lab's own. It must know igb, so be 8.0 or later.
 const QEMUVariable = "RAILHEAD_QEMU"
 
-// qemu is how to run QEMU, and what it needs in its environment.
-func qemu(ctx context.Context, progress func(string)) (argv, env []string, err error) {
+// emulation is how to run QEMU.
+type emulation struct {
+	argv, env []string
+	version   string
+}
+
+// qemu is the QEMU that QEMUVariable names, else the lab's own.
+func qemu(ctx context.Context, progress func(string)) (emulation, error) {
 	if named := os.Getenv(QEMUVariable); named != "" {
-		program, err := exec.LookPath(named)
-		if err != nil {
-			return nil, nil, fmt.Errorf("find the QEMU that %s names: %w", QEMUVariable, err)
-		}
-		return []string{program}, nil, knowsCards(exec.CommandContext(ctx, program, "-device", "help"))
+		return namedQEMU(ctx, named)
 	}
 	tree, err := emulator().Tree(ctx, progress)
+	return emulation{
+		argv: tree.Argv("usr/bin/qemu-system-x86_64", firmware(tree)...),
+		// QEMU looks for its modules here, else where it was installed to: util/module.c of its source.
+		env:     []string{"QEMU_MODULE_DIR=" + tree.Path(library+"qemu")},
+		version: tree.Version("qemu-system-x86"),
+	}, err
+}
+
+// namedQEMU is a QEMU of the host's own.
+func namedQEMU(ctx context.Context, named string) (emulation, error) {
+	program, err := exec.LookPath(named)
 	if err != nil {
-		return nil, nil, err
+		return emulation{}, fmt.Errorf("find the QEMU that %s names: %w", QEMUVariable, err)
 	}
-	argv = tree.Argv("usr/bin/qemu-system-x86_64", firmware(tree)...)
-	// QEMU looks for its modules where it was installed to, else here: qemu, util/module.c.
-	return argv, []string{"QEMU_MODULE_DIR=" + tree.Path(path.Join(library, "qemu"))}, nil
+	out, err := exec.CommandContext(ctx, program, "-device", "help").CombinedOutput()
+	if err != nil {
+		return emulation{}, fmt.Errorf("ask %s for its devices: %w\n%s", program, err, out)
+	}
+	if !strings.Contains(string(out), `name "igb"`) {
+		return emulation{}, fmt.Errorf("%s knows no card igb: use QEMU 8.0 or later, or unset %s", program, QEMUVariable)
+	}
+	return emulation{argv: []string{program}, version: "of " + program}, nil
 }
 
 // firmware are the arguments by which QEMU finds what it puts into a machine.
 func firmware(tree debian.Tree) []string {
 	return []string{"-L", tree.Path("usr/share/qemu"), "-L", tree.Path("usr/share/seabios")}
-}
-
-// knowsCards returns an error where a QEMU does not know the cards of the machines.
-func knowsCards(help *exec.Cmd) error {
-	out, err := help.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("ask %s for its devices: %w\n%s", help.Path, err, out)
-	}
-	if !strings.Contains(string(out), `name "igb"`) {
-		return fmt.Errorf("%s knows no card igb: use QEMU 8.0 or later, or unset %s", help.Path, QEMUVariable)
-	}
-	return nil
 }

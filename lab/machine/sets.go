@@ -50,7 +50,6 @@ func kernel() debian.Set {
 		Name: "kernel", What: "the kernel, its source and a compiler", First: time.Minute,
 		Packages: []string{
 			"linux-image-amd64", "linux-headers-amd64", "linux-source", "kmod", "make", "gcc", "patch", "xz-utils",
-			"busybox-static",
 		},
 		Without: append(installers(), "libasan*", "liblsan*", "libtsan*", "libhwasan*", "libubsan*"),
 		Drop:    append(unread(), "boot/System.map-*", "usr/libexec/gcc/x86_64-linux-gnu/*/lto*"),

@@ -42,12 +42,12 @@ var (
 )
 
 // patience bounds a run. Machines that are emulated take about 3 s for one.
-const patience = 25 * time.Second
+const patience = 12 * time.Second
 
 // WriteBandwidth runs ib_write_bw: the server on one side, and the client on the other, which reaches it by TCP at address.
 // Both end, whatever happens: timeout(1) runs them where they are.
 func WriteBandwidth(ctx context.Context, server, client End, address string) (Bandwidth, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*patience)
+	ctx, cancel := context.WithTimeout(ctx, 4*patience)
 	defer cancel()
 	type ending struct {
 		result Result
@@ -94,13 +94,13 @@ func (e End) command(address ...string) []string {
 	}
 	const iterations = "100"
 	return append([]string{
-		"timeout", fmt.Sprint(int(patience.Seconds())),
+		"timeout", "-s", "KILL", fmt.Sprint(int(patience.Seconds())), // it does not end by SIGTERM where its card hangs
 		"ib_write_bw", "-d", e.HCA, "-x", fmt.Sprint(e.GID), "-s", fmt.Sprint(size), "-n", iterations, "-F",
 	}, address...)
 }
 
-// exitTimeout is that of timeout(1), and of busybox's, which ends as its child did by SIGTERM.
-func timedOut(code int) bool { return code == 124 || code == 128+15 }
+// timedOut reports whether timeout(1) ended a run: with a code of its own, or by its signal.
+func timedOut(code int) bool { return code == 124 || code == 128+9 }
 
 // failure says why a run failed, in perftest's last words.
 func failure(r Result) error {
@@ -110,8 +110,12 @@ func failure(r Result) error {
 	if timedOut(r.Code) {
 		return ErrHangs
 	}
+	said := r.Stderr
+	if strings.TrimSpace(said) == "" {
+		said = r.Stdout
+	}
 	var words []string
-	for line := range strings.Lines(r.Stderr + "\n" + r.Stdout) {
+	for line := range strings.Lines(said) {
 		if line = strings.TrimSpace(line); line != "" && strings.Trim(line, "-*") != "" {
 			words = append(words, line)
 		}

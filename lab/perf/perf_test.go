@@ -33,9 +33,10 @@ func TestParse(t *testing.T) {
 func TestFailure(t *testing.T) {
 	for words, r := range map[string]Result{
 		"it hangs": {Code: 124},
-		"exit code 1: Couldn't allocate MR; failed to create mr; Failed to create MR": {
-			Code: 1, Stderr: "Couldn't allocate MR\nfailed to create mr\n", Stdout: "-----\nFailed to create MR\n",
+		"exit code 1: Couldn't allocate MR; failed to create mr; Couldn't create IB resources": {
+			Code: 1, Stderr: "Couldn't allocate MR\nfailed to create mr\n Couldn't create IB resources\n", Stdout: "-----\n",
 		},
+		"exit code 1: Port number 1 state is Down": {Code: 1, Stdout: "------\n Port number 1 state is Down\n"},
 	} {
 		if got := failure(r); got == nil || got.Error() != words {
 			t.Errorf("%v, want %s", got, words)

@@ -2,9 +2,16 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"log"
 	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
 
+	"github.com/railhead/railhead/lab/deviceplugin"
+	"github.com/railhead/railhead/lab/guest/node"
 	"github.com/railhead/railhead/lab/guest/pid1"
 )
 
@@ -20,12 +27,41 @@ func main() {
 
 func run(args []string) error {
 	switch {
-	case len(args) == 0 && os.Getpid() == 1:
+	case os.Getpid() == 1:
 		return pid1.First()
 	case len(args) == 1 && args[0] == pid1.Worker:
 		pid1.Work()
 	case len(args) == 1 && args[0] == pid1.Crashed:
 		pid1.Tell()
+	case len(args) > 1 && args[0] == node.DevicePluginArgument:
+		return devicePlugin(args[1:])
 	}
 	return fmt.Errorf("unknown arguments %q", args)
+}
+
+// devicePlugin is the device plugin until it is told to end.
+func devicePlugin(resources []string) error {
+	p := deviceplugin.Plugin{
+		Root: os.DirFS("/"), Sockets: deviceplugin.SocketFolder, Info: deviceplugin.InfoFolder,
+		Log: log.New(os.Stderr, "", log.LstdFlags|log.Lmicroseconds),
+	}
+	for _, text := range resources {
+		r, err := deviceplugin.ParseResource(text)
+		if err != nil {
+			return err
+		}
+		p.Resources = append(p.Resources, r)
+	}
+	p.Registered = func() {
+		err := os.MkdirAll(filepath.Dir(node.RegisteredFile), 0o755)
+		if err == nil {
+			err = os.WriteFile(node.RegisteredFile, nil, 0o644)
+		}
+		if err != nil {
+			p.Log.Print(err)
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	return p.Run(ctx)
 }

@@ -14,31 +14,25 @@ import (
 	"github.com/railhead/railhead/lab/guest"
 )
 
-// Card makes a card with its virtual functions, which have their names and MACs and are down. Virtual functions of a
-// physical function that is up already cost it a reset.
-//
-// A MAC is set on the virtual function itself while that is down, and never by the physical function: igb then refuses
-// whatever else the virtual function asks for ("VF 0 requested MAC filter but is administratively denied").
+// Card makes a card with its virtual functions, for which no driver is there yet, and waits for its carrier. Two things that
+// igb and igbvf do ask for this order. To make virtual functions of a physical function that is up resets it. And a virtual
+// function that finds its physical function down is not reset with it, only ten seconds later (igbvf_has_link in
+// drivers/net/ethernet/intel/igbvf/netdev.c); until then its carrier is there and nothing comes through.
 func Card(ctx context.Context, c guest.Card) error {
 	pf, err := find(ctx, c.Link)
 	if err != nil {
 		return err
 	}
-	device := filepath.Join("/sys/class/net", c.Name, "device")
-	if err := os.WriteFile(filepath.Join(device, "sriov_numvfs"), []byte(strconv.Itoa(len(c.VFs))), 0); err != nil {
+	folder := filepath.Join("/sys/class/net", c.Name)
+	if err := os.WriteFile(filepath.Join(folder, "device/sriov_numvfs"), []byte(strconv.Itoa(len(c.VFs))), 0); err != nil {
 		return fmt.Errorf("make %d virtual functions of %s: %w", len(c.VFs), c.Name, err)
 	}
-	for i, vf := range c.VFs {
-		folder := filepath.Join(device, fmt.Sprintf("virtfn%d", i), "net")
-		old, err := await(ctx, "the card of "+vfName(c, i), func() (string, error) { return only(folder) })
-		if err != nil {
-			return err
-		}
-		if err := nameVF(old, vfName(c, i), vf.MAC); err != nil {
-			return err
-		}
+	if err := up(pf, c.Link); err != nil {
+		return err
 	}
-	return up(pf, c.Link)
+	carrier := filepath.Join(folder, "carrier")
+	_, err = await(ctx, "the carrier of "+c.Name, func() (string, error) { return begins(carrier, "1") })
+	return err
 }
 
 func vfName(c guest.Card, i int) string { return fmt.Sprintf("%sv%d", c.Name, i) }
@@ -55,47 +49,49 @@ func only(folder string) (string, error) {
 	return entries[0].Name(), nil
 }
 
-func nameVF(old, name, address string) error {
-	link, err := netlink.LinkByName(old)
-	if err != nil {
-		return fmt.Errorf("card %s: %w", old, err)
-	}
-	if err := rename(link, name); err != nil {
-		return err
-	}
-	mac, err := net.ParseMAC(address)
-	if err != nil {
-		return fmt.Errorf("card %s: %w", name, err)
-	}
-	if err := netlink.LinkSetHardwareAddr(link, mac); err != nil {
-		return fmt.Errorf("give %s the MAC %s: %w", name, mac, err)
+// VirtualFunctions gives the virtual functions of a card their names, MACs, RDMA devices and addresses, and sets them up.
+//
+// A MAC is set on the virtual function itself while that is down, and never by the physical function: igb then refuses
+// whatever else the virtual function asks for ("VF 0 requested MAC filter but is administratively denied").
+func VirtualFunctions(ctx context.Context, c guest.Card) error {
+	for i, vf := range c.VFs {
+		name := vfName(c, i)
+		folder := filepath.Join("/sys/class/net", c.Name, "device", fmt.Sprintf("virtfn%d", i), "net")
+		old, err := await(ctx, "the card of "+name, func() (string, error) { return only(folder) })
+		if err != nil {
+			return err
+		}
+		link, err := netlink.LinkByName(old)
+		if err != nil {
+			return fmt.Errorf("card %s: %w", old, err)
+		}
+		if err := rename(link, name); err != nil {
+			return err
+		}
+		mac, err := net.ParseMAC(vf.MAC)
+		if err != nil {
+			return fmt.Errorf("card %s: %w", name, err)
+		}
+		if err := netlink.LinkSetHardwareAddr(link, mac); err != nil {
+			return fmt.Errorf("give %s the MAC %s: %w", name, mac, err)
+		}
+		if err := hca(vf.HCA, name); err != nil {
+			return err
+		}
+		if err := up(link, guest.Link{Name: name, Address: vf.Address}); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// VirtualFunctions gives the virtual functions of a card their RDMA devices and addresses and sets them up. It waits for
-// the physical function's carrier: a virtual function that is up before asks again only after seconds.
-func VirtualFunctions(ctx context.Context, c guest.Card) error {
-	for i, vf := range c.VFs {
-		if vf.HCA == "" {
-			continue
-		}
-		if err := netlink.RdmaLinkAdd(vf.HCA, "rxe", vfName(c, i)); err != nil {
-			return fmt.Errorf("add the RDMA device %s on %s: %w", vf.HCA, vfName(c, i), err)
-		}
+// hca makes an RDMA device on a card, unless it has no name.
+func hca(name, card string) error {
+	if name == "" {
+		return nil
 	}
-	carrier := filepath.Join("/sys/class/net", c.Name, "carrier")
-	if _, err := await(ctx, "the carrier of "+c.Name, func() (string, error) { return begins(carrier, "1") }); err != nil {
-		return err
-	}
-	for i, vf := range c.VFs {
-		link, err := netlink.LinkByName(vfName(c, i))
-		if err != nil {
-			return fmt.Errorf("card %s: %w", vfName(c, i), err)
-		}
-		if err := up(link, guest.Link{Name: vfName(c, i), Address: vf.Address}); err != nil {
-			return err
-		}
+	if err := netlink.RdmaLinkAdd(name, "rxe", card); err != nil {
+		return fmt.Errorf("add the RDMA device %s on %s: %w", name, card, err)
 	}
 	return nil
 }

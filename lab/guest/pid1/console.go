@@ -27,13 +27,13 @@ func (kernelLog) Write(p []byte) (int, error) {
 }
 
 // records are what the kernel's log takes at once for a text. 11 is an error of a user's program: what is less is not shown
-// on a quiet console.
+// on a quiet console. One without an end of line is not shown before the next one: more of the line might come.
 func records(text string) []string {
 	const longest = 900 // kernel/printk/printk.c, PRINTKRB_RECORD_MAX, has a little more
 	var all []string
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
-		all = append(all, "<11>lab: "+line[:min(len(line), longest)])
+		all = append(all, "<11>lab: "+line[:min(len(line), longest)]+"\n")
 	}
 	return all
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/railhead/railhead/lab/guest"
 	"github.com/railhead/railhead/lab/guest/agent"
 	"github.com/railhead/railhead/lab/guest/boot"
+	"github.com/railhead/railhead/lab/guest/node"
 	"github.com/railhead/railhead/lab/guest/service"
 )
 
@@ -50,10 +51,7 @@ func Work() {
 	m := newMachine()
 	m.stage("init")
 	if err := m.reachable(); err != nil {
-		fmt.Fprintln(os.Stderr, "DBG fail", err)
-		m.fail(err)
-		fmt.Fprintln(os.Stderr, "DBG failed")
-// there is no agent that would tell it
+		m.fail(err) // there is no agent that would tell it
 	} else if err := m.make(); err != nil {
 		m.fail(err)
 	} else {
@@ -94,7 +92,6 @@ func (m *machine) run(steps []step) error {
 	for _, s := range steps {
 		ctx, cancel := context.WithTimeoutCause(context.Background(), patience, fmt.Errorf("not after %v", patience))
 		err := s.do(ctx)
-		fmt.Fprintln(os.Stderr, "DBG done", err)
 		cancel()
 		if err != nil {
 			return err
@@ -130,7 +127,30 @@ func (m *machine) reachable() error {
 
 // make makes the machine what its Config says.
 func (m *machine) make() error {
+	if m.config.Node == nil {
+		return m.network(context.Background())
+	}
+	node := &node.Node{Config: m.config, Services: &m.Services, Env: Environment(), Stage: m.stage, Init: self}
+	return m.run([]step{
+		{"", atOnce(func() error { return m.modules.Load("overlay", "bridge", "veth") })},
+		// The runtime starts while the cards make the processor wait.
+		{"", func(ctx context.Context) error { return together(ctx, node.Runtime, m.network) }},
+		{"", node.Join},
+	})
+}
+
+// network makes the cards and their ports.
+func (m *machine) network(context.Context) error {
 	return m.run([]step{{"cards", m.cards}, {"ports", m.ports}})
+}
+
+// together takes steps at once.
+func together(ctx context.Context, steps ...func(context.Context) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, s := range steps {
+		g.Go(func() error { return s(ctx) })
+	}
+	return g.Wait()
 }
 
 func (m *machine) loadModules() (err error) {
@@ -177,7 +197,7 @@ func (m *machine) cards(ctx context.Context) error {
 	if len(m.config.Cards) == 0 {
 		return nil
 	}
-	if err := m.modules.Load("igb", "igbvf"); err != nil {
+	if err := m.modules.Load("igb"); err != nil {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
@@ -191,6 +211,12 @@ func (m *machine) cards(ctx context.Context) error {
 // ports makes the RDMA devices, one after the other, so that their character devices are numbered in the order of the
 // Config, and waits until they can send.
 func (m *machine) ports(ctx context.Context) error {
+	if len(m.config.Cards) == 0 {
+		return nil
+	}
+	if err := m.modules.Load("igbvf"); err != nil {
+		return err
+	}
 	for _, c := range m.config.Cards {
 		if err := boot.VirtualFunctions(ctx, c); err != nil {
 			return err

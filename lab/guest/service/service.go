@@ -79,12 +79,26 @@ func (s *Services) Order(o guest.ServiceOrder) error {
 	return <-done
 }
 
+// Ends is how often a service has ended by itself, and how the last time.
+func (s *Services) Ends(name guest.Service) (times int, how string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := s.all[name]; k != nil {
+		return k.ends, k.how
+	}
+	return 0, ""
+}
+
 // keeper runs one program.
 type keeper struct {
 	program  Program
 	log      *os.File
 	services *Services
 	orders   chan order
+
+	// Of the times that it ended by itself; with the lock of services.
+	ends int
+	how  string
 }
 
 type order struct {
@@ -119,7 +133,7 @@ func (k *keeper) keep(cmd *exec.Cmd) {
 		var err error
 		select {
 		case how := <-ended:
-			k.services.Say(fmt.Sprintf("%s ended: %s; it is started again in %v", k.program.Service, how, k.services.Pause))
+			k.note(how)
 			cmd, ended, again = nil, nil, time.After(k.services.Pause)
 		case <-again:
 			if cmd, ended, err = k.again(); err != nil {
@@ -139,6 +153,14 @@ func (k *keeper) keep(cmd *exec.Cmd) {
 			o.done <- err
 		}
 	}
+}
+
+// note tells that the program ended by itself.
+func (k *keeper) note(how string) {
+	k.services.mu.Lock()
+	k.ends, k.how = k.ends+1, how
+	k.services.mu.Unlock()
+	k.services.Say(fmt.Sprintf("%s ended: %s; it is started again in %v", k.program.Service, how, k.services.Pause))
 }
 
 func (k *keeper) again() (*exec.Cmd, <-chan string, error) {

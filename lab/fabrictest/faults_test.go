@@ -1,0 +1,152 @@
+//go:build vm
+
+package fabrictest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/railhead/railhead/lab/fabric"
+	"github.com/railhead/railhead/lab/fault"
+)
+
+// symptom looks for what a fault does to RDMA and says what it saw; an error when there is nothing to see.
+type symptom func(ctx context.Context, p pair) (string, error)
+
+// trace is what a fault leaves to see.
+type trace struct {
+	symptom symptom
+	says    string // in `railhead-pod detect --explain`; "" where one pod by itself cannot see it
+	alone   bool   // no rail is left, so `run` refuses to start, and --mode auto falls back to TCP loudly
+}
+
+// traces of the faults of machines, by their names.
+var traces = map[string]trace{
+	"vf-down":           {symptom: rdmaFails("Port number 1 state is Down"), says: "port 1 DOWN (Disabled) [port-active]"},
+	"pf-down":           {symptom: rdmaFails("Port number 1 state is Down"), says: "port 1 DOWN (Polling) [port-active]"},
+	"wrong-mac":         {symptom: rdmaHangs},
+	"verbs-missing":     {symptom: rdmaFails("Unable to find the Infiniband/RoCE device"), says: "its verbs node is not in this container [uverbs-openable]", alone: true},
+	"mtu":               {symptom: largePacketsLost},
+	"no-address":        {symptom: rdmaFails("Found Incompatibility issue with GID types"), says: "[gid-usable]"},
+	"link-local-only":   {symptom: rdmaFails("Found Incompatibility issue with GID types"), says: "only link-local GIDs: eno5np0v0 has no IP address [gid-usable]"},
+	"duplicate-address": {symptom: rdmaHangs},
+	"arp-flux":          {symptom: pingsAndHangs},
+	"rail-isolation":    {symptom: crossRailHangs},
+	"firewall":          {symptom: rdmaHangs},
+	"packet-loss":       {symptom: packetsLost},
+	"slow-rail":         {symptom: slow},
+}
+
+// TestFaults: every fault is really there, railhead-pod says what one pod can know of it, and it goes again.
+func TestFaults(t *testing.T) {
+	f := machines(t, fabric.Options{})
+	p := pair{f, f.Machines[0], f.Machines[1]}
+	p.heals(t)
+	var table []string
+	for _, x := range fault.All() {
+		if x.Reboots || x.Nodes {
+			continue
+		}
+		t.Run(x.Name, func(t *testing.T) {
+			trace, ok := traces[x.Name]
+			if !ok {
+				t.Fatal("nobody says what this fault leaves to see")
+			}
+			if err := x.Make(t.Context(), p.target()); err != nil {
+				t.Fatal(err)
+			}
+			saw, said := p.shows(t, trace)
+			if err := x.Heal(t.Context(), p.target()); err != nil {
+				t.Fatal(err)
+			}
+			p.heals(t)
+			table = append(table, fmt.Sprintf("| %s | %s | %s | %s |", x.Name, x.Title, saw, said))
+		})
+	}
+	t.Logf("\n| fault | what is wrong | seen by perftest | said by railhead-pod |\n|---|---|---|---|\n%s\n", strings.Join(table, "\n"))
+}
+
+// shows wants the fault to be seen, and railhead-pod to tell the truth about it.
+func (p pair) shows(t *testing.T, want trace) (saw, said string) {
+	t.Helper()
+	saw = p.sees(t, want.symptom)
+	detect := p.railhead(t, "detect", "--explain")
+	if !strings.Contains(detect.Stdout+detect.Stderr, want.says) {
+		t.Errorf("detect does not say %q:\n%s%s", want.says, detect.Stdout, detect.Stderr)
+	}
+	if want.says != "" && detect.Code != 1 {
+		t.Errorf("detect ends with %d", detect.Code)
+	}
+	const refused = 125
+	run, auto := p.railhead(t, "run", "--", "true"), p.railhead(t, "run", "--mode", "auto", "--", "true")
+	if (run.Code == refused) != want.alone {
+		t.Errorf("run ends with %d:\n%s", run.Code, run.Stderr)
+	}
+	if strings.Contains(auto.Stderr, "NO RDMA: training runs over TCP") != want.alone || auto.Code != 0 {
+		t.Errorf("run --mode auto ends with %d:\n%s", auto.Code, auto.Stderr)
+	}
+	said = want.says
+	if said == "" {
+		said = "nothing: one pod by itself does not see it"
+	}
+	return saw, said
+}
+
+// sees waits for the symptom: what goes down takes a moment.
+func (p pair) sees(t *testing.T, symptom symptom) string {
+	t.Helper()
+	const tries = 4
+	for i := 1; ; i++ {
+		saw, err := symptom(t.Context(), p)
+		if err == nil {
+			return saw
+		}
+		if i == tries {
+			t.Errorf("the fault is not there: %v", err)
+			return "nothing"
+		}
+	}
+}
+
+// heals waits until RDMA moves bytes over both rails again: links need a moment to come back.
+func (p pair) heals(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for rail := range fabric.Rails() {
+		for {
+			_, err := p.bandwidth(ctx, rail)
+			if err == nil {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				t.Fatalf("RDMA over rail %d: %v", rail, err)
+			case <-time.After(time.Second):
+			}
+		}
+	}
+}
+
+// rdmaFails is that perftest fails at once and says why.
+func rdmaFails(words string) symptom {
+	return func(ctx context.Context, p pair) (string, error) {
+		b, err := p.bandwidth(ctx, 0)
+		if err == nil {
+			return "", fmt.Errorf("RDMA moves %.1f MB/s", b.Average)
+		}
+		if !strings.Contains(err.Error(), words) {
+			return "", fmt.Errorf("perftest says %w, not %s", err, words)
+		}
+		return words, nil
+	}
+}
+
+// rdmaHangs is that perftest begins, and nothing moves.
+func rdmaHangs(ctx context.Context, p pair) (string, error) {
+	b, err := p.bandwidth(ctx, 0)
+	return dead(b.Average, err)
+}
