@@ -49,9 +49,23 @@ func Build(ctx context.Context, progress func(line string), programs ...Program)
 // BuildOwn builds a package of this module into a file. The go command's own cache makes that quick.
 func BuildOwn(ctx context.Context, pkg, file string) error {
 	root, err := Root()
-	if err == nil {
-		_, err = runGo(ctx, root, "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", file, pkg)
+	if err != nil {
+		return err
 	}
+	return build(ctx, root, pkg, file)
+}
+
+// BuildPod builds railhead-pod from the main module, which this one does not import it from.
+func BuildPod(ctx context.Context, file string) error {
+	root, err := Root()
+	if err != nil {
+		return err
+	}
+	return build(ctx, filepath.Dir(root), "./cmd/railhead-pod", file)
+}
+
+func build(ctx context.Context, folder, pkg, file string) error {
+	_, err := runGo(ctx, folder, "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", file, pkg)
 	return err
 }
 

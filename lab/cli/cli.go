@@ -72,7 +72,7 @@ are made of. Everything that is downloaded and built lies in ~/.cache/railhead/l
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.PersistentFlags().StringVar(&a.name, "name", "default", "name of the lab: several run beside each other")
-	root.AddCommand(a.build(), a.up(), a.serve(), a.status(), a.exec(), a.down())
+	root.AddCommand(a.build(), a.up(), a.serve(), a.status(), a.exec(), a.fault(), a.heal(), a.capture(), a.down())
 	return root
 }
 

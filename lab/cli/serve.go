@@ -30,16 +30,16 @@ func (a *app) serve() *cobra.Command {
 				return err
 			}
 			defer held.Close()
-			defer os.RemoveAll(string(f))
 			words := json.NewEncoder(os.NewFile(wordsFD, "words"))
 			tell := func(w word) { _ = words.Encode(w) } // whoever started this may have gone
 			o.Dir = string(f)
 			o.Progress = func(line string) { tell(word{Say: line}) }
-			if err := a.run(cmd.Context(), o, f, func() { tell(word{Ready: true}) }); err != nil {
-				tell(word{Error: err.Error()})
+			err = a.run(cmd.Context(), o, f, func() { tell(word{Ready: true}) })
+			if err != nil && cmd.Context().Err() == nil {
+				tell(word{Error: err.Error()}) // whose consoles and logs stay until the next lab of this name
 				return err
 			}
-			return nil
+			return errors.Join(err, os.RemoveAll(string(f)))
 		},
 	}
 	w.flags(cmd)
@@ -64,6 +64,11 @@ func (a *app) run(ctx context.Context, o fabric.Options, f folder, ready func())
 			Name: v.Spec.Config.Name, Agent: v.Address, Token: v.Spec.Config.Token, Console: v.Console(),
 		})
 	}
+	c, err := (&control{lab: lab}).listen(f)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return err

@@ -61,6 +61,9 @@ func (f *Fabric) up(ctx context.Context) (err error) {
 	if err := assets.BuildOwn(ctx, "./cmd/guest", f.init); err != nil {
 		return err
 	}
+	if err := assets.BuildPod(ctx, filepath.Join(programs, "railhead-pod")); err != nil {
+		return err
+	}
 	if f.ports, err = process.FreePorts(2 * o.Machines); err != nil {
 		return err
 	}

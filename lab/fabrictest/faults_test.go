@@ -55,11 +55,11 @@ func TestFaults(t *testing.T) {
 			if !ok {
 				t.Fatal("nobody says what this fault leaves to see")
 			}
-			if err := x.Make(t.Context(), p.target()); err != nil {
+			if err := x.Make(t.Context(), fault.On(f, p.broken)); err != nil {
 				t.Fatal(err)
 			}
 			saw, said := p.shows(t, trace)
-			if err := x.Heal(t.Context(), p.target()); err != nil {
+			if err := x.Heal(t.Context(), fault.On(f, p.broken)); err != nil {
 				t.Fatal(err)
 			}
 			p.heals(t)

@@ -14,6 +14,7 @@ import (
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/lab/fabric"
+	"github.com/railhead/railhead/lab/fault"
 	"github.com/railhead/railhead/lab/vm"
 )
 
@@ -38,7 +39,7 @@ func TestIOMMU(t *testing.T) {
 				test.arguments = []string{}
 			}
 			f := machines(t, fabric.Options{Machines: 1, IOMMU: test.iommu, Arguments: test.arguments})
-			run := in(f.Machines[0])
+			run := fault.In(f.Machines[0])
 			var s host.Snapshot
 			if err := json.Unmarshal([]byte(output(t, run, program, "snapshot")), &s); err != nil {
 				t.Fatal(err)

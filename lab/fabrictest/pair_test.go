@@ -3,7 +3,6 @@
 package fabrictest
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/railhead/railhead/lab/fabric"
 	"github.com/railhead/railhead/lab/fault"
-	"github.com/railhead/railhead/lab/guest"
 	"github.com/railhead/railhead/lab/perf"
 	"github.com/railhead/railhead/lab/vm"
 )
@@ -23,24 +21,10 @@ type pair struct {
 	other  *vm.VM
 }
 
-// target is the machine that a fault is made on.
-func (p pair) target() *fault.Machine {
-	m := faultMachine(p.fabric, p.broken)
-	m.Peer = faultMachine(p.fabric, p.other)
-	return m
-}
-
-func faultMachine(f *fabric.Fabric, v *vm.VM) *fault.Machine {
-	return &fault.Machine{
-		Config: v.Spec.Config, Run: in(v), Service: v.Agent.Service,
-		Reboot: func(ctx context.Context, change func(*vm.Spec)) error { return f.Reboot(ctx, v, change) },
-	}
-}
-
 // bandwidth moves bytes by RDMA over a rail, from the machine with the fault to the other.
 func (p pair) bandwidth(ctx context.Context, rail int) (perf.Bandwidth, error) {
 	end := func(v *vm.VM) perf.End {
-		return perf.End{Run: in(v), HCA: v.Spec.Config.Cards[rail].VFs[0].HCA, GID: 1}
+		return perf.End{Run: fault.In(v), HCA: v.Spec.Config.Cards[rail].VFs[0].HCA, GID: 1}
 	}
 	return perf.WriteBandwidth(ctx, end(p.other), end(p.broken), p.meetingPlace())
 }
@@ -55,13 +39,11 @@ func (p pair) railhead(t *testing.T, args ...string) perf.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	e := guest.Exec{Argv: append([]string{program}, args...), Env: p.allocation()}
-	var stdout, stderr bytes.Buffer
-	code, err := p.broken.Agent.Exec(ctx, e, &stdout, &stderr)
+	r, err := fault.In(p.broken, p.allocation()...)(ctx, append([]string{program}, args...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return perf.Result{Stdout: stdout.String(), Stderr: stderr.String(), Code: code}
+	return r
 }
 
 // allocation is the environment that the device plugin gives a pod.

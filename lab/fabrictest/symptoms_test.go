@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/railhead/railhead/lab/fault"
 	"github.com/railhead/railhead/lab/perf"
 )
 
@@ -34,7 +35,7 @@ var lost = regexp.MustCompile(`([0-9.]+)% packet loss`)
 // ping is how much gets lost, in percent, on the first rail.
 func (p pair) ping(ctx context.Context, args ...string) (string, error) {
 	to := p.other.Spec.Config.Cards[0].VFs[0].Address.Addr().String()
-	r, err := in(p.broken)(ctx, append([]string{"ping", "-q", "-W", "1"}, append(args, to)...)...)
+	r, err := fault.In(p.broken)(ctx, append([]string{"ping", "-q", "-W", "1"}, append(args, to)...)...)
 	if err != nil {
 		return "", err
 	}
@@ -74,7 +75,7 @@ func crossRailHangs(ctx context.Context, p pair) (string, error) {
 		if rail == 1 {
 			v = p.other
 		}
-		return perf.End{Run: in(v), HCA: v.Spec.Config.Cards[rail].VFs[0].HCA, GID: 1}
+		return perf.End{Run: fault.In(v), HCA: v.Spec.Config.Cards[rail].VFs[0].HCA, GID: 1}
 	}
 	b, err := perf.WriteBandwidth(ctx, end(1), end(0), p.meetingPlace())
 	return dead(b.Average, err)
