@@ -203,22 +203,25 @@ func (j *judge) accessByName(name string) (host.Access, check.Evidence) {
 	return j.access(d)
 }
 
-// unassignedNamespace recognises the exclusive mode without the rdma CNI: nodes are there, their devices are not.
+// unassignedNamespace recognises the exclusive mode without the rdma CNI: nodes are there, their devices are not. The kernel
+// refuses to open such a node with EPERM, whoever asks (drivers/infiniband/core/uverbs_main.c ib_uverbs_open).
 func (j *judge) unassignedNamespace() {
+	mode := j.s.RDMANetns.Or("not known")
 	var orphans []string
 	for _, u := range j.s.Uverbs {
 		name, ok := u.Device.Get()
-		if _, listed := j.s.Device(name); u.Access == host.Openable && (!ok || !listed) {
+		_, listed := j.s.Device(name)
+		here := u.Access == host.Openable || u.Access == host.Denied && mode == "exclusive"
+		if here && (!ok || !listed) {
 			orphans = append(orphans, u.Name)
 		}
 	}
 	if len(orphans) == 0 || slices.ContainsFunc(j.result.Rails, func(r Rail) bool { return len(r.Sources) > 0 }) {
 		return
 	}
-	mode := j.s.RDMANetns.Or("not known")
 	j.conflict(check.Finding{
 		Check: RDMANamespace, Status: check.Fail, Subject: "pod",
-		Summary: fmt.Sprintf("%s can be opened, but the RDMA device is not in this network namespace (mode %s)", strings.Join(orphans, ", "), mode),
+		Summary: fmt.Sprintf("%s: the verbs node is here, but the RDMA device is not in this network namespace (mode %s)", strings.Join(orphans, ", "), mode),
 		Evidence: []check.Evidence{
 			{Source: "/sys/module/ib_core/parameters/netns_mode", Got: mode},
 			{Source: "/sys/class/infiniband", Got: j.deviceNames(), Want: "the devices of " + strings.Join(orphans, ", ")},

@@ -24,22 +24,15 @@ type apt struct {
 }
 
 // newApt makes the state in the folder, or takes the one that is there.
-func newApt(ctx context.Context, dir string) (apt, error) {
-	if _, err := exec.LookPath("apt-get"); err != nil {
-		return apt{}, errors.New("no apt-get here: the machines of the lab are made of Debian packages, so it needs Debian or Ubuntu, or one of them in a container")
-	}
-	source, err := hostSource(ctx)
-	if err != nil {
-		return apt{}, err
-	}
-	a := apt{dir: dir, source: source.mirror}
+func newApt(dir string, from source) (apt, error) {
+	a := apt{dir: dir, source: from.mirror}
 	for _, sub := range []string{"lists/partial", "archives/partial", "none/partial", "parts"} {
 		if err := os.MkdirAll(a.path(sub), 0o755); err != nil {
 			return apt{}, err
 		}
 	}
 	for name, text := range map[string]string{
-		"apt.conf": a.conf(), "sources.list": source.line(), "status": "", "preferences": "",
+		"apt.conf": a.conf(), "sources.list": from.line(), "status": "", "preferences": "",
 	} {
 		if err := os.WriteFile(a.path(name), []byte(text), 0o644); err != nil {
 			return apt{}, err

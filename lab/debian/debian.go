@@ -91,7 +91,11 @@ func (s Set) make(ctx context.Context, folder string, progress func(string)) err
 	if err := room(cache); err != nil {
 		return err
 	}
-	a, err := newApt(ctx, filepath.Join(cache, "debian", "apt"))
+	from, err := hostSource(ctx)
+	if err != nil {
+		return err
+	}
+	a, err := newApt(filepath.Join(cache, "debian", "apt"), from)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package debian
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,16 +11,19 @@ import (
 	"strings"
 )
 
-// source is where packages come from and what proves that they do.
-type source struct{ mirror, keyring string }
+// source is where packages come from, and the option of sources.list(5) that says why they are to be trusted.
+type source struct{ mirror, trust string }
 
-// line is the source in apt's own one-line style (sources.list(5)).
+// line is the source in apt's own one-line style.
 func (s source) line() string {
-	return fmt.Sprintf("deb [arch=amd64 signed-by=%s] %s %s main\n", s.keyring, s.mirror, suite)
+	return fmt.Sprintf("deb [arch=amd64 %s] %s %s main\n", s.trust, s.mirror, suite)
 }
 
 // hostSource is the Debian mirror that this host's own packages come from, where they come from one, else Debian's own.
 func hostSource(ctx context.Context) (source, error) {
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		return source{}, errors.New("no apt-get here: the machines of the lab are made of Debian packages, so it needs Debian or Ubuntu, or one of them in a container")
+	}
 	keyring, err := keyring()
 	if err != nil {
 		return source{}, err
@@ -27,7 +31,7 @@ func hostSource(ctx context.Context) (source, error) {
 	// A host without any source is one without a mirror.
 	out, _ := exec.CommandContext(ctx, "apt-get", "indextargets", "--no-release-info",
 		"--format", "$(REPO_URI) $(COMPONENT)", "Created-By: Packages").Output()
-	return source{mirror: mirror(string(out)), keyring: keyring}, nil
+	return source{mirror: mirror(string(out)), trust: "signed-by=" + keyring}, nil
 }
 
 // mirror takes the first mirror of Debian's main component of what apt-get indextargets lists. By convention a mirror of

@@ -19,8 +19,9 @@ type symptom func(ctx context.Context, p pair) (string, error)
 // trace is what a fault leaves to see.
 type trace struct {
 	symptom symptom
-	says    string // in `railhead-pod detect --explain`; "" where one pod by itself cannot see it
-	alone   bool   // no rail is left, so `run` refuses to start, and --mode auto falls back to TCP loudly
+	says    string   // in `railhead-pod detect --explain`; "" where one pod by itself cannot see it
+	within  []string // leads to where railhead-pod runs; nil: the machine itself
+	alone   bool     // no rail is left, so `run` refuses to start, and --mode auto falls back to TCP loudly
 }
 
 // traces of the faults of machines, by their names.
@@ -38,6 +39,13 @@ var traces = map[string]trace{
 	"firewall":          {symptom: rdmaHangs},
 	"packet-loss":       {symptom: packetsLost},
 	"slow-rail":         {symptom: slow},
+
+	"iommu-translated":     {symptom: groupsAre("DMA-FQ")},
+	"iommu-translated-amd": {symptom: transmitHangs},
+	"iommu-absent":         {symptom: groupsAreAbsent},
+	"rdma-exclusive": {
+		symptom: devicesAreElsewhere, within: []string{"ip", "netns", "exec", "pod"}, says: "[rdma-namespace]", alone: true,
+	},
 }
 
 // TestFaults: every fault is really there, railhead-pod says what one pod can know of it, and it goes again.
@@ -47,7 +55,7 @@ func TestFaults(t *testing.T) {
 	p.heals(t)
 	var table []string
 	for _, x := range fault.All() {
-		if x.Reboots || x.Nodes {
+		if x.Nodes {
 			continue
 		}
 		t.Run(x.Name, func(t *testing.T) {
@@ -73,7 +81,7 @@ func TestFaults(t *testing.T) {
 func (p pair) shows(t *testing.T, want trace) (saw, said string) {
 	t.Helper()
 	saw = p.sees(t, want.symptom)
-	detect := p.railhead(t, "detect", "--explain")
+	detect := p.railhead(t, want.within, "detect", "--explain")
 	if !strings.Contains(detect.Stdout+detect.Stderr, want.says) {
 		t.Errorf("detect does not say %q:\n%s%s", want.says, detect.Stdout, detect.Stderr)
 	}
@@ -81,7 +89,7 @@ func (p pair) shows(t *testing.T, want trace) (saw, said string) {
 		t.Errorf("detect ends with %d", detect.Code)
 	}
 	const refused = 125
-	run, auto := p.railhead(t, "run", "--", "true"), p.railhead(t, "run", "--mode", "auto", "--", "true")
+	run, auto := p.railhead(t, want.within, "run", "--", "true"), p.railhead(t, want.within, "run", "--mode", "auto", "--", "true")
 	if (run.Code == refused) != want.alone {
 		t.Errorf("run ends with %d:\n%s", run.Code, run.Stderr)
 	}

@@ -5,6 +5,7 @@ package fabrictest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,11 +36,11 @@ func (p pair) meetingPlace() string {
 }
 
 // railhead runs railhead-pod on the machine with the fault, where the pod's devices are allocated to it.
-func (p pair) railhead(t *testing.T, args ...string) perf.Result {
+func (p pair) railhead(t *testing.T, within []string, args ...string) perf.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	r, err := fault.In(p.broken, p.allocation()...)(ctx, append([]string{program}, args...)...)
+	r, err := fault.In(p.broken, p.allocation()...)(ctx, slices.Concat(within, []string{program}, args)...)
 	if err != nil {
 		t.Fatal(err)
 	}

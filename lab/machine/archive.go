@@ -46,7 +46,7 @@ func writeInitramfs(path string, all files) error {
 }
 
 func record(name string, f file) (cpio.Record, error) {
-	perm := uint64(f.mode.Perm())
+	perm := f.permissions()
 	switch f.mode.Type() {
 	case fs.ModeDir:
 		return cpio.Directory(name, perm), nil
@@ -57,6 +57,15 @@ func record(name string, f file) (cpio.Record, error) {
 	}
 	content, err := f.content()
 	return cpio.StaticFile(name, string(content), perm), err
+}
+
+// permissions are those of an archive: the sticky bit is among them.
+func (f file) permissions() uint64 {
+	perm := uint64(f.mode.Perm())
+	if f.mode&fs.ModeSticky != 0 {
+		perm |= 0o1000
+	}
+	return perm
 }
 
 // writeLayer writes files, owned by root, to a tar archive: a layer of an image.
@@ -71,10 +80,7 @@ func writeLayer(w io.Writer, all files) error {
 }
 
 func addToLayer(t *tar.Writer, name string, f file) error {
-	h := &tar.Header{Name: name, Mode: int64(f.mode.Perm()), Typeflag: tar.TypeReg}
-	if f.mode&fs.ModeSticky != 0 {
-		h.Mode |= 0o1000
-	}
+	h := &tar.Header{Name: name, Mode: int64(f.permissions()), Typeflag: tar.TypeReg}
 	var content []byte
 	switch f.mode.Type() {
 	case fs.ModeDir:

@@ -230,14 +230,14 @@ func podExclusive(m *machine) {
 }
 
 func podUnassigned(m *machine) {
-	m.comment = "Exclusive RDMA namespace without the rdma CNI: verbs nodes open, their RDMA devices are not in this namespace.\n"
+	m.comment = "Exclusive RDMA namespace without the rdma CNI: verbs nodes are here and do not open, their RDMA devices are not in this namespace.\n"
 	m.rocePodExclusive()
 	for i, r := range railsA {
 		address := m.vf(places[r.place], r.vf, 80+i, "identity")
 		iface := fmt.Sprintf("net%d", i+1)
 		m.netdev(netdev{name: iface, index: 10 + i, address: address, mtu: 9000, mac: r.mac, addresses: []string{r.ip + "/24"}})
 		m.plugin(fmt.Sprintf("eno%dnp0rdma", 5+i), address, r.name, r.uverbs)
-		m.verbs(hca{name: r.name, address: address, uverbs: r.uverbs, node: "ok"})
+		m.verbs(hca{name: r.name, address: address, uverbs: r.uverbs, node: "EPERM"})
 	}
 }
 

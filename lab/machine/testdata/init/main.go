@@ -17,74 +17,92 @@ func main() {
 	defer func() { _ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF) }()
 	for _, m := range [][3]string{{"proc", "/proc", "proc"}, {"sys", "/sys", "sysfs"}, {"dev", "/dev", "devtmpfs"}} {
 		if err := unix.Mount(m[0], m[1], m[2], 0, ""); err != nil {
-			fmt.Println("MOUNT", m[1], err)
+			fmt.Println("mount", m[1], err)
 			return
 		}
 	}
-	out, err := json.Marshal(look())
-	fmt.Printf("SEEN %s %v\n", out, err)
-}
-
-// look makes the devices and returns what there is to see, by name.
-func look() map[string]string {
-	seen := map[string]string{}
-	say := func(name string, argv ...string) {
-		cmd := exec.Command(argv[0], argv[1:]...)
-		cmd.Env = []string{"PATH=/usr/sbin:/usr/bin"}
-		out, err := cmd.CombinedOutput()
-		seen[name] = strings.TrimSpace(string(out))
-		if err != nil {
-			seen[name] += " " + err.Error()
-		}
-	}
-	say("9p", "/sbin/modprobe", "-a", "9p", "9pnet_virtio", "igb", "igbvf", "ib_uverbs", "rdma_ucm", "udp_tunnel", "ip6_udp_tunnel")
-	say("programs", "/bin/mount", "-t", "9p", "-o", "ro,trans=virtio,version=9p2000.L", "programs", "/mnt")
-	say("insmod", "/sbin/insmod", "/mnt/modules/rdma_rxe_lab.ko")
-	cards, _ := filepath.Glob("/sys/bus/pci/drivers/igb/*/sriov_numvfs")
-	for _, c := range cards {
-		if err := os.WriteFile(c, []byte("2"), 0o644); err != nil {
-			seen["vfs"] = err.Error()
-		}
-	}
-	vfs := wait("/sys/bus/pci/drivers/igbvf/*/net/*")
-	seen["vf netdevs"] = fmt.Sprint(len(vfs))
-	if len(vfs) == 0 {
-		return seen
-	}
-	say("rdma link add", "/bin/rdma", "link", "add", "mlx5_0", "type", "rxe", "netdev", filepath.Base(vfs[0]))
-	device, err := filepath.EvalSymlinks("/sys/class/infiniband/mlx5_0/device")
-	seen["device is the VF"] = fmt.Sprint(err == nil && device == must(filepath.EvalSymlinks(filepath.Dir(filepath.Dir(vfs[0])))))
-	group, err := os.ReadFile("/sys/class/infiniband/mlx5_0/device/iommu_group/type")
-	seen["iommu"] = strings.TrimSpace(string(group))
+	s := seen{}
+	s.prepare()
+	s.rdma()
+	s.programs()
+	out, err := json.Marshal(s)
 	if err != nil {
-		seen["iommu"] = err.Error()
+		out = []byte(err.Error())
 	}
-	say("ibv_devices", "/bin/ibv_devices")
-	say("netns", "/bin/ip", "netns", "add", "pod")
-	say("move", "/bin/ip", "link", "set", filepath.Base(vfs[0]), "netns", "pod")
-	_, err = os.Stat("/sys/class/infiniband/mlx5_0")
-	seen["survives the move"] = fmt.Sprint(err == nil)
-	say("containerd", "/mnt/containerd", "--version")
-	say("runc", "/mnt/runc", "--version")
-	say("nft", "/sbin/nft", "add", "table", "inet", "t")
-	say("netem", "/sbin/tc", "qdisc", "add", "dev", "lo", "root", "netem", "loss", "2%", "delay", "1ms", "1ms", "distribution", "normal")
-	return seen
+	fmt.Printf("SEEN %s\n", out)
 }
 
-// wait waits for files that match a pattern.
-func wait(pattern string) []string {
-	for range 100 {
-		if found, _ := filepath.Glob(pattern); len(found) > 1 {
+// seen is what there is to see, by name. A command that is well says nothing.
+type seen map[string]string
+
+func (s seen) run(name string, argv ...string) {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin"}
+	out, err := cmd.CombinedOutput()
+	s[name] = strings.TrimSpace(string(out))
+	if err != nil {
+		s[name] += " " + err.Error()
+	}
+}
+
+func (s seen) file(name, path string) {
+	text, err := os.ReadFile(path)
+	s[name] = strings.TrimSpace(string(text))
+	if err != nil {
+		s[name] = err.Error()
+	}
+}
+
+func (s seen) prepare() {
+	s.run("modules", "/sbin/modprobe", "-a", "9p", "9pnet_virtio", "igb", "igbvf", "ib_uverbs", "rdma_ucm", "udp_tunnel", "ip6_udp_tunnel")
+	s.run("programs", "/bin/mount", "-t", "9p", "-o", "ro,trans=virtio,version=9p2000.L", "programs", "/mnt")
+	s.run("insmod", "/sbin/insmod", "/mnt/modules/rdma_rxe_lab.ko")
+}
+
+// rdma makes VFs and an RDMA device on the first one, and moves that to a network namespace.
+func (s seen) rdma() {
+	cards, err := filepath.Glob("/sys/bus/pci/drivers/igb/*/sriov_numvfs")
+	if err != nil || len(cards) != 1 {
+		s["cards"] = fmt.Sprint(cards, err)
+		return
+	}
+	if err := os.WriteFile(cards[0], []byte("2"), 0o644); err != nil {
+		s["VFs"] = err.Error()
+		return
+	}
+	vfs := two("/sys/bus/pci/drivers/igbvf/*/net/*")
+	s["vf netdevs"] = fmt.Sprint(len(vfs))
+	if len(vfs) == 0 {
+		return
+	}
+	netdev := filepath.Base(vfs[0])
+	s.run("rdma link add", "/bin/rdma", "link", "add", "mlx5_0", "type", "rxe", "netdev", netdev)
+	device, err := filepath.EvalSymlinks("/sys/class/infiniband/mlx5_0/device")
+	vf, vfErr := filepath.EvalSymlinks(filepath.Dir(filepath.Dir(vfs[0])))
+	s["device is the VF"] = fmt.Sprint(err == nil && vfErr == nil && device == vf)
+	s.file("iommu", "/sys/class/infiniband/mlx5_0/device/iommu_group/type")
+	s.run("ibv_devices", "/bin/sh", "-c", "ibv_devices | awk 'NR > 2 {print $1}'")
+	s.run("netns", "/bin/ip", "netns", "add", "pod")
+	s.run("move", "/bin/ip", "link", "set", netdev, "netns", "pod")
+	_, err = os.Stat("/sys/class/infiniband/mlx5_0")
+	s["survives the move"] = fmt.Sprint(err == nil)
+}
+
+func (s seen) programs() {
+	s.file("release", "/proc/sys/kernel/osrelease")
+	s.run("containerd", "/bin/sh", "-c", "/mnt/containerd --version | awk '{print $3}' | cut -d~ -f1")
+	s.run("runc", "/bin/sh", "-c", "/mnt/runc --version | awk 'NR == 1 {print $3}' | cut -d+ -f1")
+	s.run("nft", "/sbin/nft", "add", "table", "inet", "t")
+	s.run("netem", "/sbin/tc", "qdisc", "add", "dev", "lo", "root", "netem", "loss", "2%", "delay", "1ms", "1ms", "distribution", "normal")
+}
+
+// two waits until two files match the pattern.
+func two(pattern string) []string {
+	for range 200 {
+		if found, err := filepath.Glob(pattern); err == nil && len(found) == 2 {
 			return found
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 	return nil
-}
-
-func must(s string, err error) string {
-	if err != nil {
-		return err.Error()
-	}
-	return s
 }
