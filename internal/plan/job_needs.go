@@ -31,10 +31,10 @@ func JobNeeds(s cluster.State, o JobOptions) []cluster.Kind {
 		return kinds
 	}
 	asks := o.SCC != "" || o.Privileged || o.Memlock == MemlockByIPCLock
-	rdma := o.Mode != nccl.TCP && o.Memlock != MemlockByNode && len(s.UsableRails(o.Namespace)) > 0
-	locked := rdma && slices.ContainsFunc(s.Nodes, func(n cluster.Node) bool {
-		gpus, _ := n.GPUs()
-		return gpus != "" && !unlockedBySetup(s, n)
+	rails := s.UsableRails(o.Namespace)
+	locked := o.Mode != nccl.TCP && o.Memlock != MemlockByNode && slices.ContainsFunc(s.Nodes, func(n cluster.Node) bool {
+		offers := slices.ContainsFunc(rails, func(r cluster.Rail) bool { return r.PerNode[n.Name] > 0 })
+		return offers && !unlockedBySetup(s, n)
 	})
 	if locked && s.Server.Serves(cluster.MachineConfigGroup) {
 		kinds = append(kinds, cluster.MachineConfigs)

@@ -94,12 +94,13 @@ func createNode(ctx context.Context, c client.Client, v *vm.VM) error {
 	if err := c.Create(ctx, node); err != nil {
 		return fmt.Errorf("create node %s: %w", name, err)
 	}
+	before := node.DeepCopy() // controllers write to it meanwhile
 	node.Status.Addresses = []corev1.NodeAddress{
 		{Type: corev1.NodeInternalIP, Address: config.Pods.Address.Addr().String()},
 		{Type: corev1.NodeExternalIP, Address: "127.0.0.1"},
 		{Type: corev1.NodeHostName, Address: name},
 	}
-	if err := c.Status().Update(ctx, node); err != nil {
+	if err := c.Status().Patch(ctx, node, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("give node %s its addresses: %w", name, err)
 	}
 	return nil
