@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,16 +11,16 @@ import (
 
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/plan"
-	"github.com/railhead/railhead/internal/report"
 )
 
 // consent is the flags of every command that writes.
 type consent struct {
-	yes     bool
-	dryRun  string
-	output  string
-	noWait  bool
-	timeout time.Duration
+	yes      bool
+	dryRun   string
+	output   string
+	noWait   bool
+	timeout  time.Duration
+	patience tolerance
 }
 
 func (c *consent) flags(cmd *cobra.Command, timeout time.Duration) {
@@ -31,10 +30,8 @@ func (c *consent) flags(cmd *cobra.Command, timeout time.Duration) {
 	choiceFlag(cmd, &c.output, "output", "o", "yaml: print the objects and write none, for GitOps", "yaml")
 	cmd.Flags().BoolVar(&c.noWait, "no-wait", false, "do not wait until it is done")
 	cmd.Flags().DurationVar(&c.timeout, "timeout", timeout, "how long to wait until it is done; 0 waits for ever")
+	c.patience.flag(cmd)
 }
-
-// errGaveUp ends a wait that will not come to its end by itself.
-var errGaveUp = errors.New("it will not get there by itself")
 
 // waitFor is what a plan is waited for with.
 type waitFor struct {
@@ -173,73 +170,5 @@ func (a *app) carryStep(ctx context.Context, client *kube.Client, step plan.Step
 		return nil
 	}
 	w.want.Kinds = step.Watch
-	return a.follow(ctx, client, step.Done, w.want, c.timeout, w.back)
-}
-
-// follow shows how far a condition is until it holds, is stuck, or time or the user's patience ends.
-func (a *app) follow(ctx context.Context, client *kube.Client, done plan.Condition, want kube.Want, limit time.Duration, back string) error {
-	waiting, cancel := ctx, context.CancelFunc(func() {})
-	if limit > 0 {
-		waiting, cancel = context.WithTimeout(ctx, limit)
-	}
-	defer cancel()
-	live := &report.Live{W: a.streams.Err, TTY: a.streams.TTY, Width: a.streams.Width}
-	clock := newPace(time.Now())
-	last := "nothing was seen yet"
-	for state, err := range client.Watch(waiting, want) {
-		if err != nil {
-			live.Show(report.Frame{Text: fmt.Sprintf("the API server does not answer, still trying: %v", err)})
-			continue
-		}
-		progress := done(state)
-		live.Show(frame(progress, clock, time.Now()))
-		last = progress.Text
-		if progress.Done {
-			return nil
-		}
-		if progress.Stuck != nil {
-			live.Leave()
-			a.findings(*progress.Stuck)
-			return exitError{exitFault, errGaveUp}
-		}
-	}
-	live.Leave()
-	if ctx.Err() != nil {
-		a.say("Stopped watching; what was started goes on. Come back with: %s", back)
-		return ctx.Err()
-	}
-	return fault(fmt.Errorf("not done after %v: %s; it goes on, come back with: %s", limit, last, back))
-}
-
-// frame renders progress; the time left of a bar is that which its parts took so far.
-func frame(p plan.Progress, clock *pace, now time.Time) report.Frame {
-	f := report.Frame{Text: p.Text}
-	for _, b := range p.Bars {
-		f.Bars = append(f.Bars, report.Bar{Name: b.Name, Count: b.Count, Total: b.Total, Note: clock.left(b, now)})
-	}
-	for _, i := range p.Items {
-		f.Parts = append(f.Parts, report.Part{Name: i.Name, State: i.State, Note: i.Note, Quiet: i.State == plan.Waiting && i.Note == ""})
-	}
-	return f
-}
-
-// pace measures how fast bars move.
-type pace struct {
-	begun time.Time
-	first map[string]int // count of each bar when it was seen first
-}
-
-func newPace(now time.Time) *pace { return &pace{now, map[string]int{}} }
-
-// left says how long a bar needs at the pace so far; "" until something moved.
-func (p *pace) left(b plan.Bar, now time.Time) string {
-	first, seen := p.first[b.Name]
-	if !seen {
-		p.first[b.Name] = b.Count
-	}
-	if !seen || b.Count <= first || b.Count >= b.Total {
-		return ""
-	}
-	each := now.Sub(p.begun) / time.Duration(b.Count-first)
-	return "about " + (each * time.Duration(b.Total-b.Count)).Round(time.Second).String() + " left"
+	return a.follow(ctx, client, step.Done, following{want: w.want, limit: c.timeout, patience: c.patience, back: w.back})
 }

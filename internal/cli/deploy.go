@@ -47,7 +47,7 @@ func (j *jobFlags) flags(cmd *cobra.Command) {
 	f.StringToStringVar(&j.binaries, "pod-binary", nil, "railhead-pod to put into the pods, by architecture: amd64=FILE (default the one that railhead carries)")
 	f.StringVar(&j.Shm, "shm", "", "size of /dev/shm (default 8Gi for each GPU)")
 	f.StringVar(&j.CPU, "cpu", "", "CPUs of each pod")
-	f.StringVar(&j.Memory, "memory", "", "memory of each pod, without /dev/shm")
+	f.StringVar(&j.Memory, "memory", "", "memory of each pod; /dev/shm comes on top")
 	f.StringVar(&j.EphemeralStorage, "ephemeral-storage", "", "scratch disk of each pod")
 	f.StringSliceVar(&j.tolerations, "toleration", nil, "taint that the pods tolerate: KEY or KEY=VALUE; may be given several times")
 	f.StringArrayVarP(&j.environment, "env", "e", nil, "environment variable of the pods: NAME=VALUE; may be given several times")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/report"
 )
@@ -19,7 +20,7 @@ func (a *app) newInject() *cobra.Command {
 		Short: "Print a manifest of your own with rails, /dev/shm and railhead-pod in it",
 		Long: `inject gives the pods of a Pod, StatefulSet, Deployment, Job or JobSet what deploy gives its own, and prints the manifest with
 the ConfigMaps that carry railhead-pod. It writes nothing. What the manifest says already is kept; injecting twice is
-injecting once.`,
+injecting once. A manifest that names its namespace gets the rails of that one.`,
 		Example: `  railhead inject -f job.yaml -n train | kubectl apply -f -
   kubectl create job x --image IMAGE --dry-run=client -o yaml -- torchrun train.py | railhead inject -f -`,
 		Args: cobra.NoArgs,
@@ -28,26 +29,23 @@ injecting once.`,
 			if err != nil {
 				return exitError{exitUsage, err}
 			}
-			if o.Namespace, _, err = a.flags.Namespace(); err != nil {
-				return fault(err)
-			}
-			text, err := a.manifest(file)
+			manifests, err := a.manifests(file, &o)
 			if err != nil {
-				return exitError{exitUsage, fmt.Errorf("-f: %w", err)}
-			}
-			manifests, err := plan.ReadManifests(text)
-			if err != nil {
-				return exitError{exitUsage, fmt.Errorf("-f %s: %w", file, err)}
+				return err
 			}
 			client, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
-			s, err := a.readForJob(cmd, client, o)
-			if err != nil {
-				return err
+			states := map[string]cluster.State{}
+			for _, ns := range manifests.Namespaces(o.Namespace) {
+				there := o
+				there.Namespace = ns
+				if states[ns], err = a.readForJob(cmd, client, there); err != nil {
+					return err
+				}
 			}
-			out, findings := plan.InjectAll(manifests, s, o)
+			out, findings := plan.InjectAll(manifests, states, o)
 			if err := a.refuse(findings); err != nil {
 				return err
 			}
@@ -66,6 +64,28 @@ injecting once.`,
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	j.flags(cmd)
 	return cmd
+}
+
+// manifests reads the file, and settles the namespace of those that name none.
+func (a *app) manifests(file string, o *plan.JobOptions) (plan.Manifests, error) {
+	text, err := a.manifest(file)
+	if err != nil {
+		return nil, exitError{exitUsage, fmt.Errorf("-f: %w", err)}
+	}
+	manifests, err := plan.ReadManifests(text)
+	if err != nil {
+		return nil, exitError{exitUsage, fmt.Errorf("-f %s: %w", file, err)}
+	}
+	var explicit bool
+	if o.Namespace, explicit, err = a.flags.Namespace(); err != nil {
+		return nil, fault(err)
+	}
+	if explicit {
+		if err := manifests.In(o.Namespace); err != nil {
+			return nil, exitError{exitUsage, fmt.Errorf("-f %s: %w", file, err)}
+		}
+	}
+	return manifests, nil
 }
 
 func (a *app) manifest(file string) ([]byte, error) {

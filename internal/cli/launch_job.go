@@ -227,7 +227,7 @@ func (a *app) explainNotReady(ctx context.Context, client *kube.Client, name, ns
 		return fault(err)
 	}
 	if stuck := plan.JobDone(name, ns, n)(s).Stuck; stuck != nil {
-		a.findings(*stuck)
+		a.findings(stuck.Finding)
 	}
 	return fault(fmt.Errorf("nothing was started: not all pods of %s are ready\n  %s\nFollow them with: railhead status %s -n %s",
 		name, strings.Join(notReady(s, name, ns, n), "\n  "), name, ns))

@@ -65,6 +65,7 @@ a second run has nothing to do. Ctrl-C leaves the rollout running.`,
 			if err := verdict(findings); err != nil && p.Empty() {
 				return err // not "everything is so already"
 			}
+			probe.patience = c.patience
 			check := func(ctx context.Context) error { return a.verifyFirst(ctx, client, p, o, probe) }
 			return a.carry(cmd.Context(), client, p, c, waitFor{back: "railhead setup status --follow", check: check})
 		},
@@ -111,6 +112,7 @@ func (a *app) newSetupRollback() *cobra.Command {
 
 func (a *app) newSetupStatus() *cobra.Command {
 	var follow bool
+	var longest tolerance
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show how far the rollout is, node by node",
@@ -129,12 +131,13 @@ func (a *app) newSetupStatus() *cobra.Command {
 			if follow && len(status.Pools) > 0 {
 				want := setupWant
 				want.Kinds = []cluster.Kind{cluster.Pools, cluster.Nodes}
-				return a.follow(cmd.Context(), client, status.Condition(), want, 0, "railhead setup status --follow")
+				return a.follow(cmd.Context(), client, status.Condition(), following{want: want, patience: longest, back: "railhead setup status --follow"})
 			}
 			return a.writeStatus(status)
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until every node is done")
+	longest.flag(cmd)
 	return cmd
 }
 
@@ -153,7 +156,7 @@ func (a *app) writeStatus(status plan.ClusterStatus) error {
 		}
 		if p.Progress.Stuck != nil {
 			stuck = true
-			a.findings(*p.Progress.Stuck)
+			a.findings(p.Progress.Stuck.Finding)
 		}
 	}
 	if len(t.Rows) > 0 {

@@ -97,7 +97,7 @@ func takeStatus(s cluster.State, job, namespace string) jobStatus {
 	}
 	status.Wanted = max(plan.JobSize(s, job, namespace), len(status.Pods), 1)
 	if progress := plan.JobDone(job, namespace, status.Wanted)(s); progress.Stuck != nil {
-		status.Findings = append(status.Findings, *progress.Stuck)
+		status.Findings = append(status.Findings, progress.Stuck.Finding)
 	}
 	return status
 }

@@ -22,11 +22,24 @@ import (
 type nodeProbe struct {
 	image    string
 	binaries map[string]string
+	patience tolerance // with the pod that looks
 }
 
 func (n *nodeProbe) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&n.image, "verify-image", "", "image with a shell for the pod that checks the node, with --verify-first (default OpenShift's own openshift/cli)")
+	cmd.Flags().StringVar(&n.image, "verify-image", "", "image with a shell for the pod that checks the node, with --verify-first (default that of the node's machine-config-daemon, or else openshift/cli)")
 	cmd.Flags().StringToStringVar(&n.binaries, "pod-binary", nil, "railhead-pod for the check, by architecture: amd64=FILE (default the one that railhead carries)")
+}
+
+// imageFor is the image in which a node is looked at.
+func (n *nodeProbe) imageFor(ctx context.Context, client *kube.Client, node string) (string, error) {
+	if n.image != "" {
+		return n.image, nil
+	}
+	image, err := client.ShellImage(ctx, node)
+	if errors.Is(err, kube.ErrNoShellImage) {
+		return "", fmt.Errorf("%w; name one with --verify-image", err)
+	}
+	return image, err
 }
 
 // verifyFirst checks every node that has the new configuration. What is wrong leaves the rollout paused.
@@ -66,7 +79,11 @@ func (a *app) lookAt(ctx context.Context, client *kube.Client, s cluster.State, 
 	if err != nil {
 		return host.Snapshot{}, err
 	}
-	p := plan.Probe(plan.ProbeOptions{Node: name, Namespace: ns, Image: probe.image, Arch: node.Arch, Programs: carried})
+	image, err := probe.imageFor(ctx, client, name)
+	if err != nil {
+		return host.Snapshot{}, err
+	}
+	p := plan.Probe(plan.ProbeOptions{Node: name, Namespace: ns, Image: image, Arch: node.Arch, Programs: carried})
 	var made []plan.Change // parts of railhead-pod that jobs of the namespace share are not among them
 	defer func() {         // also after Ctrl-C: nothing of a probe is left behind
 		cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
@@ -88,7 +105,7 @@ func (a *app) lookAt(ctx context.Context, client *kube.Client, s cluster.State, 
 	}
 	pod := kube.PodRef{Namespace: ns, Name: plan.ProbeName(name)}
 	want := kube.Want{Kinds: p.Steps[0].Watch, Namespace: ns, Job: pod.Name}
-	if err := a.follow(ctx, client, p.Steps[0].Done, want, 5*time.Minute, "railhead setup cluster --verify-first"); err != nil {
+	if err := a.follow(ctx, client, p.Steps[0].Done, following{want: want, limit: 5 * time.Minute, patience: probe.patience, back: "railhead setup cluster --verify-first"}); err != nil {
 		return host.Snapshot{}, err
 	}
 	log, err := client.Logs(ctx, pod, kube.LogOptions{})

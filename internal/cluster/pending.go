@@ -45,10 +45,11 @@ const (
 const InstallContainer = "railhead-pod-install"
 
 // Explain says why a pod is not there, stays Pending or fails, from its status and from what was said of it and of its
-// owner. ok is false when nothing is wrong so far. Fail means that it does not get better by itself; Warn that it may.
-func Explain(pod Pod, events []Event, s State) (f check.Finding, ok bool) {
+// owner. ok is false when nothing is wrong so far. Fail means that it does not get better by itself, at once or when it has
+// lasted for the obstacle's patience; Warn that it may.
+func Explain(pod Pod, events []Event, s State) (o Obstacle, ok bool) {
 	if pod.Ready || pod.Deleted || pod.Phase == "Succeeded" {
-		return f, false
+		return o, false
 	}
 	p := patient{pod: pod, s: s, symptoms: symptoms(pod, events)}
 	for _, fault := range faults {
@@ -56,11 +57,12 @@ func Explain(pod Pod, events []Event, s State) (f check.Finding, ok bool) {
 			if f, ok := fault(p, said); ok {
 				f.Subject = p.subject()
 				f.Evidence = slices.Insert(f.Evidence, 0, check.Evidence{Source: said.source, Got: said.text})
-				return f, true
+				return Obstacle{Finding: f, Patience: p.patience(f, said)}, true
 			}
 		}
 	}
-	return p.unexplained()
+	f, ok := p.unexplained()
+	return Obstacle{Finding: f}, ok
 }
 
 // faults are asked in this order: a cause before its consequences, what is certain before what is common.
@@ -130,7 +132,23 @@ func (c Container) wrong() bool {
 var eventStages = map[string]stage{
 	"FailedCreate": asked, "FailedScheduling": created, "Preempted": created,
 	"FailedCreatePodSandBox": placed, "NoNetworkFound": placed, "FailedMount": placed, "FailedAttachVolume": placed,
-	"UnexpectedAdmissionError": placed, "TopologyAffinityError": placed, "FailedPrepareDynamicResources": placed,
+	"UnexpectedAdmissionError": placed, "TopologyAffinityError": placed, "SMTAlignmentError": placed, "EmptyPodSharedPoolError": placed,
+	"FailedPrepareDynamicResources": placed,
+}
+
+// made are the events by which the kubelet says that it has come to the pod's containers: volumes are mounted and the network
+// is set up before (pkg/kubelet/kubelet.go SyncPod, pkg/kubelet/events).
+var made = []string{"Pulling", "Pulled", "Created", "Started"}
+
+// before are those that a later one of made leaves behind. The pod's own status does not tell: while an image is pulled, which
+// may take minutes, its containers wait as they did for the volumes.
+var before = []string{"FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox", "NoNetworkFound"}
+
+// overcome reports whether what an event says was got over since.
+func overcome(e Event, events []Event) bool {
+	return slices.Contains(before, e.Reason) && slices.ContainsFunc(events, func(later Event) bool {
+		return slices.Contains(made, later.Reason) && later.Object == e.Object && !later.Last.IsZero() && !e.Last.After(later.Last)
+	})
 }
 
 // longest is how much of a text is read: twice what a termination message may have (Kubernetes core/v1 ContainerStateTerminated).
@@ -155,7 +173,7 @@ func symptoms(pod Pod, events []Event) []symptom {
 	slices.SortStableFunc(newest, func(a, b Event) int { return b.Last.Compare(a.Last) })
 	for _, e := range newest {
 		past, known := eventStages[e.Reason]
-		if known && past < pod.stage() || e.Type == "Normal" && e.Reason != "BackOff" {
+		if known && past < pod.stage() || e.Type == "Normal" && e.Reason != "BackOff" || overcome(e, events) {
 			continue
 		}
 		say(strings.TrimSuffix(fmt.Sprintf("event %s of %s", e.Reason, e.Object), " of "), e.Reason, e.Message, nil)

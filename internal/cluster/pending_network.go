@@ -24,7 +24,7 @@ var (
 	busyVF    = regexp.MustCompile(`(?i)resource busy|already (in use|allocated)|file exists`)
 	exclusive = regexp.MustCompile(`(?i)rdma.*(exclusive|netns|namespace mode)`)
 	sandbox   = regexp.MustCompile(`(?i)FailedCreatePodSandBox|FailedCreatePodSandbox|create pod sandbox|CreatePodSandbox|set ?up sandbox|setup network for sandbox|plugin type=|CNI request failed|cni plugin not initialized|NetworkNotReady|network is not ready`)
-	timeout   = regexp.MustCompile(`(?i)DeadlineExceeded|deadline exceeded|name is reserved|failed to reserve (sandbox|container) name|PLEG is not healthy|system load|RST_STREAM|timed out waiting for (the condition|annotations|OVS port)|stream terminated|client rate limiter|error reading from server: EOF|transport is closing`)
+	timeout   = regexp.MustCompile(`(?i)DeadlineExceeded|deadline exceeded|name is reserved|failed to reserve (sandbox|container) name|PLEG is not healthy|system load|RST_STREAM|timed out waiting for (the condition|annotations|OVS port)|stream terminated|client rate limiter|error reading from server: EOF|transport is closing|time limit exceeded while waiting to become leader`)
 )
 
 // nadMissing explains a network attachment that is not there, or not for this namespace.
@@ -97,7 +97,7 @@ func noIP(p patient, said symptom) (check.Finding, bool) {
 
 // sriovCNI explains a failure of the plugin that moves the device into the pod.
 func sriovCNI(p patient, said symptom) (check.Finding, bool) {
-	if !deviceCNI.MatchString(said.text) {
+	if !deviceCNI.MatchString(said.text) || timeout.MatchString(said.text) {
 		return check.Finding{}, false
 	}
 	f := check.Finding{Check: SriovCNI, Status: check.Fail, Summary: "the device of a network attachment could not be moved into " + p.name() + ": " + clip(said.text)}

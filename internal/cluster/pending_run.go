@@ -8,10 +8,8 @@ import (
 	"github.com/railhead/railhead/internal/check"
 )
 
-// The words of the kubelet and of container runtimes about devices, images, volumes and containers.
+// The words of the kubelet and of container runtimes about images, volumes and containers.
 var (
-	allocate     = regexp.MustCompile(`(?i)Allocate failed due to|UnexpectedAdmissionError|GetPreferredAllocation|TopologyAffinityError|Topology locality|requested number of devices unavailable|unhealthy devices|Update plugin resources failed|allocate unregistered device|no containers return in allocation response|PreStartContainer rpc failed`)
-	shared       = regexp.MustCompile(`request for '([^']+)' too large: maximum request size for shared resources is (\d+)`)
 	architecture = regexp.MustCompile(`(?i)exec format error|no matching manifest for|no image found in (image index|manifest list) for architecture|image operating system|does not match the (expected|specified) platform|unknown architecture`)
 	pull         = regexp.MustCompile(`(?i)ErrImagePull|ImagePullBackOff|ErrImageNeverPull|InvalidImageName|ImageInspectError|RegistryUnavailable|SignatureValidationFailed|failed to pull image|back-off pulling image|couldn't parse image|failed to apply default image tag|failed to pull and unpack image`)
 	pullAuth     = regexp.MustCompile(`(?i)unauthorized|authentication required|access denied|pull access denied|denied:|403 Forbidden|no basic auth credentials|insufficient_scope|authorization failed`)
@@ -27,29 +25,6 @@ var (
 	evictedWhy   = regexp.MustCompile(`(?i)ephemeral local storage usage exceeds|exceeds (the|its) (total )?(local ephemeral storage )?limit|was low on resource|\bEvicted\b|emptyDir volume .* exceeds|DiskPressure|MemoryPressure`)
 	lost         = regexp.MustCompile(`^(NodeLost|NodeShutdown|Terminated|NodeAffinity|Shutdown|DeletionByTaintManager|DeletionByPodGC|TerminationByKubelet|PreemptionByScheduler|Preempted|Preempting|NodeNotReady|TaintManagerEviction)$`)
 )
-
-// deviceAllocate explains that the node's device plugin did not give what the scheduler had promised.
-func deviceAllocate(p patient, said symptom) (check.Finding, bool) {
-	if !allocate.MatchString(said.reason + ": " + said.text) {
-		return check.Finding{}, false
-	}
-	f := check.Finding{Check: DeviceAllocate, Status: check.Fail}
-	f.Summary = p.onNode() + " could not give " + p.name() + " its devices: " + clip(said.text)
-	f.Fix = &check.Fix{Text: "Read the log of the device plugin on that node; restarting the plugin's pod lists the devices anew.", Who: check.Admin,
-		Commands: []string{"kubectl get pods -A -o wide --field-selector spec.nodeName=" + orDefault(p.pod.Node, "NODE") + " | grep -E 'device-plugin|sriov'"}}
-	m := shared.FindStringSubmatch(said.text)
-	switch {
-	case m != nil:
-		f.Summary = fmt.Sprintf("GPUs of %s are shared (time-slicing or MPS), and a pod may ask for at most %s: it asked for %s", p.onNode(), m[2], m[1])
-		f.Fix = &check.Fix{Text: "Train on nodes whose GPUs are not shared, or ask for one share.", Who: check.User, Commands: []string{"railhead deploy " + p.job() + " --gpus " + m[2] + " ...", "kubectl get nodes -L nvidia.com/gpu.sharing-strategy"}}
-	case strings.Contains(said.reason+said.text, "TopologyAffinityError") || strings.Contains(said.text, "Topology locality"):
-		f.Summary = p.onNode() + " has no GPUs, NICs and CPUs free that are near enough to each other for its topology manager's policy"
-		f.Fix = &check.Fix{Text: "Ask for all GPUs and rails of a node, or let an administrator choose the policy best-effort.", Who: check.Admin}
-	case strings.Contains(said.text, "unhealthy"):
-		f.Summary = "the device plugin of " + p.onNode() + " says that the devices are not healthy: " + clip(said.text)
-	}
-	return f, true
-}
 
 // imageArchitecture explains a program or an image made for another processor.
 func imageArchitecture(p patient, said symptom) (check.Finding, bool) {

@@ -15,11 +15,16 @@ import (
 // The words of the scheduler (kubernetes v1.36 pkg/scheduler/framework/types.go FitError, plugins/*/ErrReason*) and of
 // the kubelet, which asks the same questions again (pkg/kubelet/lifecycle/predicate.go).
 var (
-	insufficient   = regexp.MustCompile(`(?i)\binsufficient (cpu|memory|pods|ephemeral-storage|hugepages-\w+|[A-Za-z0-9._-]+/[A-Za-z0-9._-]*[A-Za-z0-9])`)
-	outOf          = regexp.MustCompile(`Node didn't have enough resource: ([^\s,]+), requested: (\d+)`)
-	nodeReason     = regexp.MustCompile(`(\d+) (node\(s\) (?:[^,.{]|\{[^}]*\}|\.\d)+|Too many pods)`)
-	unfitNode      = regexp.MustCompile(`taint|unschedulable|affinity|selector|topology spread|requested node name|node\(s\) were not ready|Too many pods|required features`)
-	unboundVolume  = regexp.MustCompile(`(?i)unbound immediate PersistentVolumeClaim|persistentvolumeclaim "[^"]*" (not found|is being deleted|bound to non-existent)|available persistent volumes to bind|volume node affinity conflict|PersistentVolume's node affinity|available volume zone|max volume count|ReadWriteOncePod|enough free storage`)
+	insufficient  = regexp.MustCompile(`(?i)\binsufficient (cpu|memory|pods|ephemeral-storage|hugepages-\w+|[A-Za-z0-9._-]+/[A-Za-z0-9._-]*[A-Za-z0-9])`)
+	outOf         = regexp.MustCompile(`Node didn't have enough resource: ([^\s,]+), requested: (\d+)`)
+	nodeReason    = regexp.MustCompile(`(\d+) (node\(s\) (?:[^,.{]|\{[^}]*\}|\.\d)+|Too many pods)`)
+	unfitNode     = regexp.MustCompile(`taint|unschedulable|affinity|selector|topology spread|requested node name|node\(s\) were not ready|Too many pods|required features`)
+	unboundVolume = regexp.MustCompile(`(?i)unbound immediate PersistentVolumeClaim|persistentvolumeclaim "[^"]*" (not found|is being deleted|bound to non-existent)|available persistent volumes to bind|volume node affinity conflict|PersistentVolume's node affinity|available volume zone|max volume count|ReadWriteOncePod|enough free storage`)
+	// passingTaint is one that a node bears while it is not ready, cordoned or short of something
+	// (k8s.io/api/core/v1 well_known_taints.go); unnamedTaint is all that newer schedulers say of any (kubernetes v1.36
+	// pkg/scheduler/framework/plugins/tainttoleration).
+	passingTaint   = regexp.MustCompile(`untolerated taint(?:\(s\))? \{node\.(?:cloudprovider\.)?kubernetes\.io/`)
+	unnamedTaint   = regexp.MustCompile(`untolerated taint\(s\)(?: *[,.]|$)`)
 	takenPort      = regexp.MustCompile(`have free ports`)
 	unplacedClaims = regexp.MustCompile(`(?i)cannot allocate all claims|resourceclaim "?[^" ]*"? (not found|is being deleted)|waiting for resource ?claim|waiting for dynamic resource|could not find (a )?device ?class|FailedPrepareDynamicResources|prepare dynamic resources|NodePrepareResources`)
 )
@@ -258,12 +263,12 @@ func (p patient) unfit(text string) check.Finding {
 	f.Summary = "no node takes " + p.name() + ": " + orDefault(strings.Join(reasons, ", "), clip(text))
 	f.Fix = &check.Fix{Who: check.User, Commands: []string{"railhead inventory"}}
 	switch {
+	case strings.Contains(text, "unschedulable") || strings.Contains(text, "not ready") || passingTaint.MatchString(text):
+		f.Status, f.Fix.Text = check.Warn, "Nodes are cordoned or not ready: wait, or let an administrator uncordon them."
 	case strings.Contains(text, "anti-affinity") || strings.Contains(text, "topology spread"):
 		f.Fix.Text = "Pods of a job go to one node each, and there are too few nodes that fit: ask for fewer nodes."
 	case strings.Contains(text, "taint"):
 		f.Fix.Text = "Tolerate the taint with --toleration if the job may use those nodes."
-	case strings.Contains(text, "unschedulable") || strings.Contains(text, "not ready"):
-		f.Status, f.Fix.Text = check.Warn, "Nodes are cordoned or not ready: wait, or let an administrator uncordon them."
 	case strings.Contains(text, "Too many pods"):
 		f.Status, f.Fix.Text = check.Warn, "The nodes have all the pods that they take: wait until some end."
 	default:

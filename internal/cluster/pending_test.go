@@ -248,7 +248,28 @@ func TestExplainNode(t *testing.T) {
 		},
 		"no room near enough": {
 			pod:  Pod{Namespace: "train", Name: "h-kim-0", Phase: "Failed", Node: "gpu-1", Reason: "TopologyAffinityError", Message: "Resources cannot be allocated with Topology locality"},
-			want: DeviceAllocate, status: check.Fail, says: []string{"topology manager"},
+			want: DeviceAllocate, status: check.Fail, says: []string{"topology manager", "never fits", "best-effort", "/proxy/configz", "--gpus N --network RAIL"},
+		},
+		"no room near enough for all GPUs of a node": {
+			pod: Pod{Namespace: "train", Name: "h-kim-0", Phase: "Failed", Node: "gpu-1", Reason: "TopologyAffinityError", Message: "Resources cannot be allocated with Topology locality",
+				Requests: Resources{"cpu": 8000, "nvidia.com/gpu": 8}},
+			want: DeviceAllocate, status: check.Fail, says: []string{"--gpus 4 --network RAIL"},
+		},
+		"CPUs that are no whole cores": {
+			pod:  Pod{Namespace: "train", Name: "h-kim-0", Phase: "Failed", Node: "gpu-1", Reason: "SMTAlignmentError", Message: "SMT Alignment Error: requested 5 cpus not multiple cpus per core = 2"},
+			want: DeviceAllocate, status: check.Fail, says: []string{"h-kim-0 asks for 5 CPUs, and a core has 2", "multiple of 2", "--cpu 6"},
+		},
+		"too few whole cores": {
+			pod:  Pod{Namespace: "train", Name: "h-kim-0", Phase: "Failed", Node: "gpu-1", Reason: "SMTAlignmentError", Message: "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = 4, requested CPUs = 8, CPUs per core = 2"},
+			want: DeviceAllocate, status: check.Fail, says: []string{"node gpu-1 has 4 CPUs of whole cores free", "asks for 8"},
+		},
+		"CPUs, as a kubelet before said it": {
+			pod: onNode(), events: event("SMTAlignmentError", "SMT Alignment Error"),
+			want: DeviceAllocate, status: check.Fail, says: []string{"full-pcpus-only"},
+		},
+		"no CPUs for the init container": {
+			pod:  Pod{Namespace: "train", Name: "h-kim-0", Phase: "Failed", Node: "gpu-1", Reason: "EmptyPodSharedPoolError", Message: "pod shared pool is empty"},
+			want: DeviceAllocate, status: check.Fail, says: []string{"pod shared pool is empty", "scope container"},
 		},
 		"the plugin got no PCI address": {
 			pod: onNode(), events: sandbox("error adding container to network \"eno5np0\": SRIOV-CNI failed to load netconf: LoadConf(): VF pci addr is required"),

@@ -16,6 +16,7 @@ type Pod struct {
 	Message        string            `json:"message,omitempty"`
 	Deleted        bool              `json:"deleted,omitempty"` // being deleted
 	Requests       Resources         `json:"requests,omitempty"`
+	Limits         Resources         `json:"limits,omitempty"` // of a job's pods only
 	ServiceAccount string            `json:"serviceAccount,omitempty"`
 	Ready          bool              `json:"ready,omitempty"`
 	Unscheduled    string            `json:"unscheduled,omitempty"` // the scheduler's own words

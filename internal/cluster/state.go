@@ -14,6 +14,7 @@ const SchemaVersion = 1
 type State struct {
 	SchemaVersion   int              `json:"schemaVersion"`
 	Taken           time.Time        `json:"taken"`
+	Written         time.Time        `json:"written,omitzero"` // when whoever reads wrote last, by the server's clock; zero: not in this run
 	Server          Server           `json:"server"`
 	Read            []Kind           `json:"read"` // what was asked for
 	Nodes           []Node           `json:"nodes,omitempty"`
@@ -55,7 +56,8 @@ const (
 	ServiceAccounts Kind = "serviceaccounts"
 	Quotas          Kind = "resourcequotas"
 	Events          Kind = "events"
-	Objects         Kind = "objects" // of any resource, with Railhead's label
+	Objects         Kind = "objects"      // of any resource, with Railhead's label
+	StatefulSets    Kind = "statefulsets" // of Objects these alone
 )
 
 // Server is the API server and what it serves.

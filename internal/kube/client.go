@@ -49,6 +49,7 @@ type Client struct {
 	seen   map[string]map[string]any // objects by path, as they were read or written last
 	warned map[string]bool
 	away   bool // it has been said that the server does not answer
+	wrote  time.Time
 
 	speaking sync.Mutex
 }
@@ -60,6 +61,7 @@ func connect(ctx context.Context, config *rest.Config, contextName string) (*Cli
 	config.QPS = -1 // the server queues by itself (API priority and fairness)
 	config.WarningHandlerWithContext = warnings{c}
 	config.NegotiatedSerializer = statusCodec()
+	config.Wrap(c.clocked)
 	client, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
 		return nil, reachError(config.Host, err)

@@ -136,7 +136,7 @@ func convertMachineConfig(m *machineConfig) cluster.MachineConfig {
 	config := cluster.MachineConfig{
 		Name:            m.Name,
 		Labels:          m.Labels,
-		KernelArguments: m.Spec.KernelArguments,
+		KernelArguments: kernelArguments(m.Spec.KernelArguments),
 		// machine-config-operator pkg/controller/render/hash.go names what it renders rendered-<pool>-<hash>
 		Rendered: strings.HasPrefix(m.Name, "rendered-"),
 	}
@@ -146,4 +146,20 @@ func convertMachineConfig(m *machineConfig) cluster.MachineConfig {
 		}
 	}
 	return config
+}
+
+// kernelArguments are the arguments one by one: an entry may hold several, between blanks that stand in no double quotes
+// (machine-config-operator pkg/daemon/update.go parseKernelArguments).
+func kernelArguments(entries []string) []string {
+	var arguments []string
+	for _, entry := range entries {
+		quoted := false
+		arguments = append(arguments, strings.FieldsFunc(entry, func(r rune) bool {
+			if r == '"' {
+				quoted = !quoted
+			}
+			return !quoted && strings.ContainsRune(" \t\n\v\f\r", r)
+		})...)
+	}
+	return arguments
 }

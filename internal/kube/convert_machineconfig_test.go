@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -72,7 +73,7 @@ func TestConvertMachineConfig(t *testing.T) {
 		"CRI-O's files of a rendered one": {`
 metadata: {name: rendered-worker-0a1b}
 spec:
-  kernelArguments: [iommu=pt, intel_iommu=on]
+  kernelArguments: ["iommu=pt intel_iommu=on"]
   osImageURL: quay.io/openshift-release-dev/ocp@sha256:0
   config:
     ignition: {version: 3.4.0}
@@ -96,6 +97,39 @@ spec: {config: {ignition: {version: 3.2.0}, systemd: {units: [{name: a.service}]
 			}
 		})
 	}
+}
+
+func TestKernelArguments(t *testing.T) {
+	for name, test := range map[string]struct{ entries, want []string }{
+		"one each":                {[]string{"intel_iommu=on", "iommu=pt"}, []string{"intel_iommu=on", "iommu=pt"}},
+		"all in one":              {[]string{"intel_iommu=on iommu=pt"}, []string{"intel_iommu=on", "iommu=pt"}},
+		"blanks of every kind":    {[]string{"  iommu=pt\t nosmt\n"}, []string{"iommu=pt", "nosmt"}},
+		"blanks in quotes":        {[]string{`dyndbg="file ec.c +p" iommu=pt`}, []string{`dyndbg="file ec.c +p"`, "iommu=pt"}},
+		"a quote that never ends": {[]string{`a="b c`, "iommu=pt"}, []string{`a="b c`, "iommu=pt"}},
+		"nothing":                 {[]string{"", " "}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, kernelArguments(test.entries)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// FuzzKernelArguments splits whatever people write: nothing is lost but blanks, and what was split is not split again.
+func FuzzKernelArguments(f *testing.F) {
+	f.Add("intel_iommu=on iommu=pt")
+	f.Add(`dyndbg="file ec.c +p" a`)
+	f.Fuzz(func(t *testing.T, entry string) {
+		arguments := kernelArguments([]string{entry})
+		if diff := cmp.Diff(arguments, kernelArguments(arguments)); diff != "" {
+			t.Errorf("%q is split again: %s", entry, diff)
+		}
+		solid := func(text string) string { return strings.Join(strings.Fields(text), "") }
+		if utf8.ValidString(entry) && solid(strings.Join(arguments, "")) != solid(entry) {
+			t.Errorf("%q became %q", entry, arguments)
+		}
+	})
 }
 
 func zipped(text string) string {

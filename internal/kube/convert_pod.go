@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -39,7 +41,7 @@ func convertPod(p *corev1.Pod) cluster.Pod {
 // convertJobPod keeps of a job's pod what says why it does not run, too.
 func convertJobPod(p *corev1.Pod) cluster.Pod {
 	pod := convertPod(p)
-	pod.Labels, pod.Annotations = p.Labels, p.Annotations
+	pod.Labels, pod.Annotations, pod.Limits = p.Labels, p.Annotations, podLimits(&p.Spec)
 	pod.Containers = append(containers(p.Spec.InitContainers, p.Status.InitContainerStatuses),
 		containers(p.Spec.Containers, p.Status.ContainerStatuses)...)
 	for i := range p.Spec.InitContainers {
@@ -99,36 +101,55 @@ func container(spec corev1.Container, s corev1.ContainerStatus) cluster.Containe
 	return c
 }
 
-// podRequests is what the scheduler reckons a pod with: the larger of what its containers ask for together and what any
-// init container asks for beside the sidecars started before it; sidecars (init containers that restart always) count
-// on. What the pod as a whole asks for stands above both, and the overhead of its runtime class comes on top
-// (kubernetes pkg: k8s.io/component-helpers/resource/helpers.go, PodRequests).
+// podRequests is what the scheduler reckons a pod with: what it asks for, and the overhead of its runtime class (kubernetes
+// pkg: k8s.io/component-helpers/resource/helpers.go, PodRequests).
 func podRequests(spec *corev1.PodSpec) cluster.Resources {
-	total, sidecars, peak := cluster.Resources{}, cluster.Resources{}, cluster.Resources{}
-	for _, c := range spec.Containers {
-		total.Add(resources(c.Resources.Requests))
-	}
-	for _, c := range spec.InitContainers {
-		asks := cluster.Resources{}
-		asks.Add(resources(c.Resources.Requests))
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			total.Add(asks)
-			sidecars.Add(asks)
-			raise(peak, sidecars)
-			continue
-		}
-		asks.Add(sidecars)
-		raise(peak, asks)
-	}
-	raise(total, peak)
-	if spec.Resources != nil {
-		for name, n := range resources(spec.Resources.Requests) {
-			total[name] = n
-		}
-	}
+	total := podAmounts(spec, func(r corev1.ResourceRequirements) corev1.ResourceList { return r.Requests })
 	total.Add(resources(spec.Overhead))
 	if len(total) == 0 {
 		return nil
+	}
+	return total
+}
+
+// podLimits is what quotas reckon a pod's limits with; the overhead comes on top of those that there are (the same file,
+// PodLimits).
+func podLimits(spec *corev1.PodSpec) cluster.Resources {
+	total := podAmounts(spec, func(r corev1.ResourceRequirements) corev1.ResourceList { return r.Limits })
+	for name, n := range resources(spec.Overhead) {
+		if _, limited := total[name]; limited {
+			total[name] += n
+		}
+	}
+	if len(total) == 0 {
+		return nil
+	}
+	return total
+}
+
+// podAmounts adds up what containers request, or what they are limited to: the larger of what they have together and of what
+// any init container has beside the sidecars started before it; sidecars (init containers that restart always) count on.
+// What the pod as a whole has stands above both.
+func podAmounts(spec *corev1.PodSpec, of func(corev1.ResourceRequirements) corev1.ResourceList) cluster.Resources {
+	total, sidecars, peak := cluster.Resources{}, cluster.Resources{}, cluster.Resources{}
+	for _, c := range spec.Containers {
+		total.Add(resources(of(c.Resources)))
+	}
+	for _, c := range spec.InitContainers {
+		has := cluster.Resources{}
+		has.Add(resources(of(c.Resources)))
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			total.Add(has)
+			sidecars.Add(has)
+			raise(peak, sidecars)
+			continue
+		}
+		has.Add(sidecars)
+		raise(peak, has)
+	}
+	raise(total, peak)
+	if spec.Resources != nil {
+		maps.Copy(total, resources(of(*spec.Resources)))
 	}
 	return total
 }

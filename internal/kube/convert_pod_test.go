@@ -56,6 +56,39 @@ containers: [{name: a, resources: {requests: {cpu: "1"}}}]
 	}
 }
 
+func TestPodLimits(t *testing.T) {
+	for name, test := range map[string]struct {
+		spec string
+		want cluster.Resources
+	}{
+		"limited by nothing": {`containers: [{name: a, resources: {requests: {cpu: "2"}}}]`, nil},
+		"containers add up, and an init container has more memory": {`
+initContainers: [{name: i, resources: {limits: {cpu: 100m, memory: 4Gi}}}]
+containers:
+- {name: a, resources: {limits: {cpu: "2", memory: 1Gi}, requests: {memory: 1Mi}}}
+- {name: b, resources: {limits: {memory: 1Gi}}}
+`, cluster.Resources{"cpu": 2000, "memory": 4 << 30}},
+		"sidecar": {`
+initContainers: [{name: s, restartPolicy: Always, resources: {limits: {memory: 1Gi}}}]
+containers: [{name: a, resources: {limits: {memory: 1Gi}}}]
+`, cluster.Resources{"memory": 2 << 30}},
+		"pod as a whole": {`
+resources: {limits: {memory: 8Gi}}
+containers: [{name: a, resources: {limits: {memory: 1Gi}}}]
+`, cluster.Resources{"memory": 8 << 30}},
+		"overhead of a runtime class, on what is limited": {`
+overhead: {cpu: 250m, memory: 1Gi}
+containers: [{name: a, resources: {limits: {cpu: "1"}}}]
+`, cluster.Resources{"cpu": 1250}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, podLimits(from[corev1.PodSpec](t, test.spec))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 const jobPod = `
 metadata:
   namespace: train
@@ -71,7 +104,7 @@ spec:
   serviceAccountName: h-kim-sa
   initContainers: [{name: railhead, image: quay.io/x/train:1}]
   containers:
-  - {name: train, image: "quay.io/x/train:1", resources: {requests: {nvidia.com/gpu: "8"}}}
+  - {name: train, image: "quay.io/x/train:1", resources: {requests: {nvidia.com/gpu: "8"}, limits: {nvidia.com/gpu: "8", memory: 1Gi}}}
   - {name: side, image: "quay.io/x/side:1"}
 status:
   phase: Running
@@ -110,6 +143,7 @@ func TestPodOf(t *testing.T) {
 	whole := light
 	whole.Labels = map[string]string{"app.kubernetes.io/instance": "h-kim", "app.kubernetes.io/managed-by": "railhead"}
 	whole.Annotations = map[string]string{"k8s.v1.cni.cncf.io/networks": "eno5np0-network", "openshift.io/scc": "railhead-rdma"}
+	whole.Limits = cluster.Resources{"nvidia.com/gpu": 8, "memory": 1 << 30}
 	whole.Containers = []cluster.Container{
 		{Name: "railhead", Init: true, Image: "quay.io/x/train:1", Ready: true, ExitCode: &zero, Ended: "Completed"},
 		{Name: "train", Image: "quay.io/x/train:1", Restarts: 3, Waiting: "CrashLoopBackOff", Message: "back-off 40s restarting failed container",

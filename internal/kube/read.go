@@ -145,7 +145,7 @@ type draft struct {
 
 // assemble puts what came of the sources into a State, in the order of their names.
 func (c *Client) assemble(w Want, sources []source, all []rows) cluster.State {
-	d := draft{State: cluster.State{SchemaVersion: cluster.SchemaVersion, Taken: time.Now().UTC(), Server: c.Server(), Read: w.Kinds}}
+	d := draft{State: cluster.State{SchemaVersion: cluster.SchemaVersion, Taken: time.Now().UTC(), Written: c.lastWrite(), Server: c.Server(), Read: w.Kinds}}
 	for i, s := range sources {
 		for _, key := range slices.Sorted(maps.Keys(all[i].values)) {
 			s.codec.add(&d, all[i].values[key])

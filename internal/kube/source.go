@@ -182,6 +182,8 @@ func resourcesOf(kind cluster.Kind, w Want) []endpoint {
 		return grantResources(w)
 	case cluster.Objects:
 		return objectResources(w)
+	case cluster.StatefulSets:
+		return []endpoint{writtenOf("apps", "v1", "StatefulSet", inNamespace)}
 	}
 	return customResources(kind)
 }

@@ -53,6 +53,8 @@ func TestSources(t *testing.T) {
 				"/apis/security.openshift.io/v1/securitycontextconstraints"}},
 		"what a server lacks is not asked for": {plain(),
 			Want{Kinds: []cluster.Kind{cluster.Pools, cluster.MachineConfigs, cluster.Networks, cluster.SCCs, cluster.SCCGrants, cluster.DRADevices, cluster.SriovNodes}}, nil},
+		"whether a job's change took effect": {openshift(), Want{Kinds: []cluster.Kind{cluster.StatefulSets}, Namespace: "train", Job: "h-kim"},
+			[]string{"/apis/apps/v1" + namespaced + "statefulsets?app.kubernetes.io/managed-by=railhead"}},
 		"what Railhead wrote for a job": {openshift(), Want{Kinds: []cluster.Kind{cluster.Objects}, Namespace: "train", Job: "h-kim"},
 			[]string{"/api/v1" + namespaced + "configmaps?app.kubernetes.io/managed-by=railhead", "/api/v1" + namespaced + "services?app.kubernetes.io/managed-by=railhead",
 				"/apis/apps/v1" + namespaced + "statefulsets?app.kubernetes.io/managed-by=railhead",

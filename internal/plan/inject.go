@@ -92,7 +92,7 @@ func InjectDelivery(manifest unstructured.Unstructured, s cluster.State, o JobOp
 
 // injection is the job that a manifest is.
 func injection(manifest unstructured.Unstructured, s cluster.State, o JobOptions) *job {
-	o.Namespace = orDefault(manifest.GetNamespace(), orDefault(o.Namespace, "default"))
+	o.Namespace = namespaceOf(manifest, o.Namespace)
 	o.Name, o.Type = manifest.GetName(), Single // how many nodes it wants is the manifest's
 	j := newJob(s, o)
 	j.o.GPUs = o.GPUs
@@ -121,6 +121,9 @@ func (j *job) unsuitable(object unstructured.Unstructured, why, want string) {
 
 // injectable settles the network, and what the pods may do.
 func (j *job) injectable(all []map[string]any) {
+	if j.quantities(); check.Worst(j.findings) == check.Fail {
+		return
+	}
 	switch {
 	case j.o.Mode == nccl.TCP:
 	case j.o.Mode == nccl.Auto:
@@ -138,6 +141,32 @@ func (j *job) injectable(all []map[string]any) {
 	}
 	if j.rdma() && len(j.rails) > 0 {
 		j.memlock()
+	}
+	if j.ipcLock {
+		j.mayBeRoot(all)
+	}
+}
+
+// mayBeRoot refuses pods that are to lock memory by IPC_LOCK and that their manifest keeps from being root.
+func (j *job) mayBeRoot(all []map[string]any) {
+	for _, template := range all {
+		spec, _ := template["spec"].(map[string]any)
+		main := podShape{container: j.o.Container}.main(spec)
+		ofPod, _ := spec["securityContext"].(map[string]any)
+		own, _ := main["securityContext"].(map[string]any)
+		security := maps.Clone(orEmpty(ofPod))
+		maps.Copy(security, own)
+		what := fmt.Sprintf("container %v", main["name"])
+		user, said := security["runAsUser"]
+		switch {
+		case main == nil: // said when the rest is added
+		case said && fmt.Sprint(user) != "0":
+			j.notRoot(what, "securityContext.runAsUser", fmt.Sprint(user), "0")
+		case security["runAsNonRoot"] == true:
+			j.notRoot(what, "securityContext.runAsNonRoot", "true", "false")
+		case spec["hostUsers"] == false:
+			j.notRoot(what, "hostUsers", "false", "true")
+		}
 	}
 }
 

@@ -14,9 +14,12 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 )
 
+// Manifests are objects as their author wrote them.
+type Manifests []unstructured.Unstructured
+
 // ReadManifests reads the objects of YAML documents or of JSON; a List gives its items.
-func ReadManifests(text []byte) ([]unstructured.Unstructured, error) {
-	var all []unstructured.Unstructured
+func ReadManifests(text []byte) (Manifests, error) {
+	var all Manifests
 	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
 		var object unstructured.Unstructured
 		err := decoder.Decode(&object.Object)
@@ -39,10 +42,37 @@ func ReadManifests(text []byte) ([]unstructured.Unstructured, error) {
 	}
 }
 
-// InjectAll injects into every manifest that has pods and puts the ConfigMaps that those mount before them. Other objects
-// are kept as they are; where no manifest has pods, the findings of each say so.
-func InjectAll(manifests []unstructured.Unstructured, s cluster.State, o JobOptions) ([]unstructured.Unstructured, []check.Finding) {
-	var out, parts []unstructured.Unstructured
+// In returns an error when one of them names another namespace than the one that is asked for, as kubectl does.
+func (all Manifests) In(namespace string) error {
+	for _, m := range all {
+		if named := m.GetNamespace(); named != "" && named != namespace {
+			return fmt.Errorf("%s %s is in namespace %s, and -n says %s: leave -n out, or say -n %s", m.GetKind(), m.GetName(), named, namespace, named)
+		}
+	}
+	return nil
+}
+
+// Namespaces are those of the manifests that have pods, each once. One that names none is in the one given.
+func (all Manifests) Namespaces(namespace string) []string {
+	var names []string
+	for _, m := range all {
+		ns := namespaceOf(m, namespace)
+		if _, known := templates[m.GetKind()]; known && !slices.Contains(names, ns) {
+			names = append(names, ns)
+		}
+	}
+	return names
+}
+
+func namespaceOf(manifest unstructured.Unstructured, namespace string) string {
+	return orDefault(manifest.GetNamespace(), orDefault(namespace, "default"))
+}
+
+// InjectAll injects into every manifest that has pods and puts the ConfigMaps that those mount before them. The rails and
+// rights are those of each one's own namespace, by whose names the States are. Other objects are kept as they are; where no
+// manifest has pods, the findings of each say so.
+func InjectAll(manifests Manifests, states map[string]cluster.State, o JobOptions) (Manifests, []check.Finding) {
+	var out, parts Manifests
 	var findings []check.Finding
 	var hasPods bool
 	for _, m := range manifests {
@@ -51,6 +81,7 @@ func InjectAll(manifests []unstructured.Unstructured, s cluster.State, o JobOpti
 			continue
 		}
 		hasPods = true
+		s := states[namespaceOf(m, o.Namespace)]
 		injected, said := Inject(m, s, o)
 		findings = append(findings, said...)
 		out = append(out, injected)
@@ -61,7 +92,7 @@ func InjectAll(manifests []unstructured.Unstructured, s cluster.State, o JobOpti
 		}
 	}
 	if !hasPods && len(manifests) > 0 {
-		_, findings = Inject(manifests[0], s, o)
+		_, findings = Inject(manifests[0], cluster.State{}, o)
 	}
 	return append(parts, out...), findings
 }

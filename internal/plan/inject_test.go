@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -71,6 +72,30 @@ const templateOf = `
         resources: {limits: {nvidia.com/gpu: "8"}}
 `
 
+// securePod is held to Pod Security level restricted by what its container says, and its own fields say less.
+const securePod = `
+apiVersion: v1
+kind: Pod
+metadata: {name: secure, namespace: train}
+spec:
+  securityContext: {runAsNonRoot: true, fsGroup: 2000}
+  containers:
+  - name: trainer
+    image: torch
+    command: [python, train.py]
+    securityContext:
+      runAsUser: 1000
+      runAsGroup: 1000
+      seccompProfile: {type: RuntimeDefault}
+      seLinuxOptions: {level: "s0:c1,c2"}
+      allowPrivilegeEscalation: false
+      readOnlyRootFilesystem: true
+      capabilities: {drop: [ALL], add: [NET_BIND_SERVICE]}
+    resources: {limits: {nvidia.com/gpu: 8}}
+    volumeMounts: [{name: shm, mountPath: /dev/shm}]
+  volumes: [{name: shm, emptyDir: {medium: Memory, sizeLimit: 32Gi}}]
+`
+
 func injections() map[string]struct {
 	s        cluster.State
 	manifest string
@@ -85,11 +110,14 @@ func injections() map[string]struct {
 	named := o
 	named.Container = "sidecar"
 	tcp := o
-	tcp.Mode = nccl.TCP
+	tcp.Mode, tcp.Memory = nccl.TCP, "128Gi"
 	auto := o
 	auto.Mode, auto.PodImage = nccl.Auto, "registry.example.com/railhead-pod:1"
+	memory := o
+	memory.Memory = "128Gi"
 	return map[string]c{
 		"pod":              {training(), podManifest, o},
+		"pod-restricted":   {training(), securePod, memory},
 		"pod-by-container": {unsolved(), podManifest, named},
 		"statefulset":      {training(), "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: s, namespace: train}\nspec:\n  selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n    spec:" + templateOf, o},
 		"deployment-tcp":   {training(), "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n    spec:" + templateOf, tcp},
@@ -142,6 +170,36 @@ func TestInject(t *testing.T) {
 	}
 }
 
+// TestInjectAll: each manifest gets the rails of its own namespace, whichever others come with it.
+func TestInjectAll(t *testing.T) {
+	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s%s}\nspec: {containers: [{name: c, image: i, command: [x]}]}\n"
+	text := strings.Join([]string{
+		fmt.Sprintf(pod, "a", ", namespace: train"), "apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: elsewhere}\n", fmt.Sprintf(pod, "b", ""), fmt.Sprintf(pod, "c", ", namespace: train"),
+	}, "---\n")
+	all, err := ReadManifests([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"train", "other"}, all.Namespaces("other")); diff != "" {
+		t.Errorf("namespaces to read (-want +got):\n%s", diff)
+	}
+	if err := all.In("train"); err == nil || err.Error() != "Service s is in namespace elsewhere, and -n says train: leave -n out, or say -n elsewhere" {
+		t.Errorf("-n train: %v", err)
+	}
+	other := training()
+	other.Networks = []cluster.Network{{Namespace: "other", Name: "one", Resource: "openshift.io/eno5np0rdma", Type: "sriov"}}
+	out, findings := InjectAll(all, map[string]cluster.State{"train": training(), "other": other}, JobOptions{Namespace: "other", Programs: programs()})
+	var got []string
+	for _, o := range out {
+		got = append(got, strings.TrimSpace(o.GetKind()+" "+o.GetNamespace()+" "+o.GetAnnotations()[networksAnnotation]))
+	}
+	const rails = "eno5np0-network,eno6np0-network,eno7np0-network,eno8np0-network"
+	want := []string{"ConfigMap train", "ConfigMap other", "Pod train " + rails, "Service elsewhere", "Pod  one", "Pod train " + rails}
+	if diff := cmp.Diff(want, got); diff != "" || len(findings) > 0 {
+		t.Errorf("objects (-want +got):\n%s\n%s", diff, wording(findings))
+	}
+}
+
 // TestInjectIsJob holds a bare manifest with a job's command against the pod of deploy: the same function made both.
 func TestInjectIsJob(t *testing.T) {
 	o := wishes()
@@ -179,12 +237,17 @@ func TestInjectRefuses(t *testing.T) {
 		"no command":          {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train}\nspec: {containers: [{name: c, image: i}]}", "fail manifest-suitable", "container c says no command"},
 		"an annotation that is no JSON": {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train, annotations: {k8s.v1.cni.cncf.io/networks: '[{'}}\nspec: {containers: [{name: c, image: i, command: [x]}]}",
 			"fail manifest-suitable", "k8s.v1.cni.cncf.io/networks"},
-		"a namespace without rails": {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: nowhere}\nspec: {containers: [{name: c, image: i, command: [x]}]}", "fail rails-attached", "namespace nowhere"},
-		"spec of another shape":     {"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: a, namespace: train}\nspec: {template: 7}", "fail manifest-suitable", "no pod template"},
+		"a namespace without rails":  {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: nowhere}\nspec: {containers: [{name: c, image: i, command: [x]}]}", "fail rails-attached", "namespace nowhere"},
+		"memory that is no quantity": {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train}\nspec: {containers: [{name: c, image: i, command: [x]}]}", "fail job-request", "--memory is \"much\""},
+		"spec of another shape":      {"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: a, namespace: train}\nspec: {template: 7}", "fail manifest-suitable", "no pod template"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := manifest(t, c.manifest)
-			after, findings := Inject(before, training(), JobOptions{Programs: programs()})
+			o := JobOptions{Programs: programs()}
+			if c.want == "fail job-request" {
+				o.Memory = "much"
+			}
+			after, findings := Inject(before, training(), o)
 			if diff := cmp.Diff([]string{c.want}, findingIDs(findings)); diff != "" || !strings.Contains(wording(findings), c.says) {
 				t.Errorf("findings (-want +got):\n%s\n%s", diff, wording(findings))
 			}
@@ -195,9 +258,60 @@ func TestInjectRefuses(t *testing.T) {
 	}
 }
 
+// TestInjectIPCLock: the capability works for root alone, and a manifest that says something else is refused rather than
+// given a capability without effect, or pods that never start.
+func TestInjectIPCLock(t *testing.T) {
+	pod := func(ofPod, ofContainer string) string {
+		return "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train}\nspec: {serviceAccountName: h-kim-sa, " + ofPod + "containers: [{name: c, image: i, command: [x], " + ofContainer + "}]}"
+	}
+	for name, c := range map[string]struct {
+		ofPod, ofContainer string
+		want               []string
+		says               string
+		security           map[string]any // of the container and of the init container, where it is accepted
+	}{
+		"nothing is said": {security: map[string]any{"runAsUser": int64(0), "runAsNonRoot": false}},
+		"root is said":    {ofContainer: "securityContext: {runAsUser: 0}", security: map[string]any{"runAsUser": int64(0), "runAsNonRoot": false}},
+		"the container takes back what the pod says": {ofPod: "securityContext: {runAsNonRoot: true, runAsUser: 1000}, ", ofContainer: "securityContext: {runAsUser: 0, runAsNonRoot: false}",
+			security: map[string]any{"runAsUser": int64(0), "runAsNonRoot": false}},
+		"the pod forbids root":       {ofPod: "securityContext: {runAsNonRoot: true}, ", want: []string{"fail pod-memlock"}, says: "container c cannot lock the memory that RDMA registers: the capability IPC_LOCK works for root of the node alone, and securityContext.runAsNonRoot is true"},
+		"the container forbids root": {ofContainer: "securityContext: {runAsNonRoot: true}", want: []string{"fail pod-memlock"}, says: "railhead setup cluster"},
+		"the pod has a user":         {ofPod: "securityContext: {runAsUser: 1000}, ", want: []string{"fail pod-memlock"}, says: "securityContext.runAsUser: 1000 (want 0, or nodes that lift the memlock limit)"},
+		"the container has a user":   {ofPod: "securityContext: {runAsUser: 0}, ", ofContainer: "securityContext: {runAsUser: 1000}", want: []string{"fail pod-memlock"}, says: "--memlock node"},
+		"a user namespace":           {ofPod: "hostUsers: false, ", want: []string{"fail pod-memlock"}, says: "hostUsers is false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := manifest(t, pod(c.ofPod, c.ofContainer))
+			after, findings := Inject(before, unsolved(), JobOptions{Programs: programs()})
+			if diff := cmp.Diff(c.want, findingIDs(findings)); diff != "" || !strings.Contains(wording(findings), c.says) {
+				t.Fatalf("findings (-want +got):\n%s\n%s", diff, wording(findings))
+			}
+			if c.security == nil {
+				if diff := cmp.Diff(before.Object, after.Object); diff != "" {
+					t.Errorf("a refused manifest was changed:\n%s", diff)
+				}
+				return
+			}
+			for _, list := range []string{"containers", "initContainers"} {
+				all, _ := nested(after.Object, "spec", list)
+				security := all.([]any)[0].(map[string]any)["securityContext"].(map[string]any)
+				for field, want := range c.security {
+					if security[field] != want {
+						t.Errorf("%s: %s is %v, want %v", list, field, security[field], want)
+					}
+				}
+				if added, _ := nested(security, "capabilities", "add"); (list == "containers") != cmp.Equal(added, []any{"IPC_LOCK"}) {
+					t.Errorf("%s add %v", list, added)
+				}
+			}
+		})
+	}
+}
+
 // FuzzInject feeds any manifest: what people write is foreign text.
 func FuzzInject(f *testing.F) {
 	f.Add(podManifest)
+	f.Add(securePod)
 	for _, c := range injections() {
 		f.Add(c.manifest)
 	}

@@ -85,6 +85,8 @@ func Job(s cluster.State, o JobOptions) (Plan, []check.Finding) {
 	j.devices()
 	j.privileges()
 	j.quotas()
+	j.noteMemory()
+	j.unchanged()
 	if check.Worst(j.findings) == check.Fail {
 		return Plan{}, j.findings
 	}
@@ -215,6 +217,9 @@ func (j *job) steps() []Step {
 	step := Step{
 		ID: "job", Title: fmt.Sprintf("Make the pods of %s and wait until they run", j.o.Name),
 		Done: JobDone(j.o.Name, j.o.Namespace, j.o.Nodes), Watch: []cluster.Kind{cluster.Pods, cluster.Events},
+	}
+	if j.o.Kind == StatefulSet && len(JobPods(j.s, j.o.Name, j.o.Namespace)) > 0 {
+		step.Watch = append(step.Watch, cluster.StatefulSets) // which pods are from before only its status tells
 	}
 	for _, w := range j.objects(d) {
 		_, there := liveObject(j.s, w.Object)

@@ -44,12 +44,27 @@ func (j *job) cannotLock(how check.Status, evidence string) {
 		Fix: &check.Fix{Text: "Lift the limit on the nodes; or allow the capability. If the nodes do it by other means, say --memlock node.", Who: check.Admin,
 			Commands: []string{"railhead setup cluster", "railhead setup cluster --allow-ipc-lock && " + j.setUp()}},
 	}
-	if !j.s.Server.OpenShift() {
-		level := j.level()
-		f.Summary = fmt.Sprintf("the pods may not be able to lock the memory that RDMA registers: %s, and namespace %s enforces Pod Security level %s", evidence, j.o.Namespace, orDefault(level, "unknown"))
+	openshift := j.s.Server.OpenShift()
+	if !openshift || j.strict() {
+		f.Summary = fmt.Sprintf("the pods may not be able to lock the memory that RDMA registers: %s, and namespace %s enforces Pod Security level %s", evidence, j.o.Namespace, orDefault(j.level(), "unknown"))
+	}
+	switch {
+	case openshift && j.strict():
+		f.Fix.Commands = []string{"railhead setup cluster", j.loosen()}
+	case !openshift:
 		f.Fix.Commands = []string{j.deploy("--memlock node"), "railhead setup namespace " + j.o.Namespace + " --allow-ipc-lock"}
 	}
 	j.say(f)
+}
+
+// notRoot says that IPC_LOCK does not help the pods: what they are told keeps them from being root on the node.
+func (j *job) notRoot(what, source, got, want string) {
+	fix := check.Fix{Text: "Lift the memlock limit on the nodes, so that the pods need no capability; if they do it by other means, say --memlock node. Or let the pods be root.", Who: check.Admin}
+	if j.s.Server.Serves(cluster.MachineConfigGroup) {
+		fix.Commands = []string{"railhead setup cluster"}
+	}
+	j.fail(PodMemlock, "job/"+j.o.Name, fmt.Sprintf("%s cannot lock the memory that RDMA registers: the capability IPC_LOCK works for root of the node alone, and %s is %s", what, source, got),
+		check.Evidence{Source: source, Got: got, Want: want + ", or nodes that lift the memlock limit"}, fix)
 }
 
 // nodesUnlock reports whether the container runtime of the nodes that pods may come to lets containers lock all memory: Pass,
@@ -99,11 +114,20 @@ func (j *job) configsOf(n cluster.Node) []cluster.MachineConfig {
 	return slices.DeleteFunc(selectedConfigs(pool, j.s.MachineConfigs), func(m cluster.MachineConfig) bool { return !slices.Contains(sources, m.Name) })
 }
 
-// mayLock reports whether the pods can be admitted with IPC_LOCK, and pins the SCC that does it.
+// mayLock reports whether the pods can be admitted with IPC_LOCK, and pins the SCC that does it. Pod Security and SCCs both
+// judge: a namespace of OpenShift has a level where somebody gave it one.
 func (j *job) mayLock() bool {
-	if !j.s.Server.OpenShift() {
-		return j.s.Knows(cluster.Namespaces) && (j.level() == "" || j.level() == "privileged")
+	if j.strict() {
+		return false
 	}
+	if !j.s.Server.OpenShift() {
+		return j.s.Knows(cluster.Namespaces)
+	}
+	return j.lockingSCC()
+}
+
+// lockingSCC pins an SCC that admits pods with IPC_LOCK as root; false without one.
+func (j *job) lockingSCC() bool {
 	j.scc = j.granted(func(c cluster.SCC) bool { return locks(c) && (!c.Privileged || c.Name == j.o.SCC) })
 	return j.scc != ""
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 )
 
-// resources are what each pod asks for beside the rails.
+// resources are what each pod asks for beside the rails; /dev/shm comes on top of the memory.
 func (j *job) resources() map[string]string {
 	resources := map[string]string{}
 	if j.o.GPUs > 0 {
@@ -23,12 +23,22 @@ func (j *job) resources() map[string]string {
 	return resources
 }
 
-// shm is the size of /dev/shm. NCCL and data loaders talk through it; the runtime's own 64 MiB are too little for either.
+// shm is the size of /dev/shm. NCCL and data loaders talk through it; the runtime's own 64 MiB are too little for either. What
+// lies in it counts against the memory limit of the container that wrote it (Kubernetes docs, volumes: emptyDir), so that a
+// limit is to hold both.
 func (j *job) shm() string {
 	if j.o.Shm != "" {
 		return canonical(j.o.Shm)
 	}
 	return canonical(fmt.Sprintf("%dGi", 8*j.processes()))
+}
+
+// noteMemory says what the pods ask for where it is more than what was asked of them.
+func (j *job) noteMemory() {
+	if j.o.Memory != "" {
+		memory, shm := canonical(j.o.Memory), j.shm()
+		j.note("Each pod asks for %s of memory: %s, and %s for /dev/shm, which counts against the limit.", together(memory, shm), memory, shm)
+	}
 }
 
 // environment is what launchers read: torchrun takes PET_* as the defaults of its flags (torch/distributed/argparse_util.py).

@@ -22,6 +22,9 @@ func (j *job) privileges() {
 		j.ipcLock = true
 		j.lockable()
 	}
+	if user := j.o.RunAsUser; j.ipcLock && user != nil && *user != 0 {
+		j.notRoot("the pods", "--run-as-user", fmt.Sprint(*user), "0, or none")
+	}
 	if j.scc == "" {
 		j.scc = j.o.SCC
 	}
@@ -82,20 +85,20 @@ func (j *job) accountName() string { return orDefault(j.account, "default") }
 
 // lockable judges pods that were told to use IPC_LOCK.
 func (j *job) lockable() {
-	if j.s.Server.OpenShift() {
-		if !j.mayLock() && j.o.SCC == "" {
-			j.noSCC("IPC_LOCK and root", "railhead setup cluster --allow-ipc-lock && "+j.setUp())
-		}
-		j.note("The pods run as root with the capability IPC_LOCK, as asked for.")
+	j.levelAllows("the capability IPC_LOCK")
+	if !j.s.Server.OpenShift() {
 		return
 	}
-	j.levelAllows("the capability IPC_LOCK")
+	if !j.lockingSCC() && j.o.SCC == "" {
+		j.noSCC("IPC_LOCK and root", "railhead setup cluster --allow-ipc-lock && "+j.setUp())
+	}
+	j.note("The pods run as root with the capability IPC_LOCK, as asked for.")
 }
 
 // privileged judges pods that were told to be privileged.
 func (j *job) privileged() {
+	j.levelAllows("privileged containers")
 	if !j.s.Server.OpenShift() {
-		j.levelAllows("privileged containers")
 		return
 	}
 	j.scc = j.granted(func(c cluster.SCC) bool { return c.Privileged && c.RunAsUser == "RunAsAny" })
@@ -112,27 +115,31 @@ func (j *job) level() string {
 	return n.Labels[enforce]
 }
 
+// strict reports whether the namespace holds pods to a level below privileged, as it is known.
+func (j *job) strict() bool { return j.level() != "" && j.level() != "privileged" }
+
 // levelAllows judges what only the level privileged allows.
 func (j *job) levelAllows(what string) {
-	if level := j.level(); level != "" && level != "privileged" {
+	if level := j.level(); j.strict() {
 		j.fail(cluster.PodSecurity, "namespace/"+j.o.Namespace, fmt.Sprintf("namespace %s enforces Pod Security level %s, which forbids %s", j.o.Namespace, level, what),
 			check.Evidence{Source: "label " + enforce, Got: level, Want: "privileged"},
-			check.Fix{Text: "Let the namespace enforce the level that the pods need.", Who: check.Admin,
-				Commands: []string{fmt.Sprintf("kubectl label --overwrite namespace %s %s=privileged", j.o.Namespace, enforce)}})
+			check.Fix{Text: "Let the namespace enforce the level that the pods need.", Who: check.Admin, Commands: []string{j.loosen()}})
 	}
+}
+
+// loosen is the command by which the namespace's level no longer stands against its pods.
+func (j *job) loosen() string {
+	return fmt.Sprintf("kubectl label --overwrite namespace %s %s=privileged", j.o.Namespace, enforce)
 }
 
 // podSecurity is the pods' security context: what restricted-v2 and the level restricted ask for, so that nothing wider is
 // taken. An SCC that is somebody else's may forbid to set seccomp at all, and gives users its own way (apiserver-library-go
-// pkg/securitycontextconstraints/seccomp/strategy.go). Outside OpenShift an image keeps its user, unless the namespace lets no
-// pod be root.
+// pkg/securitycontextconstraints/seccomp/strategy.go); the level restricted admits no pod without it.
 func (j *job) podSecurity() map[string]any {
 	security := map[string]any{}
-	openshift := j.s.Server.OpenShift()
-	if !openshift || j.scc == "" || j.scc == SCCName {
+	if !j.s.Server.OpenShift() || j.scc == "" || j.scc == SCCName || j.level() == "restricted" {
 		security["seccompProfile"] = map[string]any{"type": "RuntimeDefault"}
-		root := j.ipcLock || j.o.Privileged || j.o.RunAsUser != nil && *j.o.RunAsUser == 0
-		if !root && (openshift || j.level() == "restricted") {
+		if j.noRoot() {
 			security["runAsNonRoot"] = true
 		}
 	}
@@ -140,6 +147,23 @@ func (j *job) podSecurity() map[string]any {
 		security["runAsUser"] = *j.o.RunAsUser
 	}
 	return security
+}
+
+// noRoot reports whether the pods say that they are not root. An image keeps its user where nothing gives pods another one:
+// outside OpenShift, unless the namespace lets no pod be root; and under an SCC that runs as any, where an image whose user is
+// root would not start. Without a pinned SCC the most restrictive that admits a pod is taken, which gives it a user.
+func (j *job) noRoot() bool {
+	root := j.ipcLock || j.o.Privileged || j.o.RunAsUser != nil && *j.o.RunAsUser == 0
+	switch {
+	case root:
+		return false
+	case j.level() == "restricted":
+		return true
+	case !j.s.Server.OpenShift():
+		return false
+	}
+	pinned, known := j.s.SCC(j.scc)
+	return j.scc == "" || known && pinned.RunAsUser != "RunAsAny"
 }
 
 // security is the security context of the container that trains.

@@ -274,3 +274,45 @@ func TestJobDone(t *testing.T) {
 		})
 	}
 }
+
+func TestPodSecurity(t *testing.T) {
+	seccomp := map[string]any{"type": "RuntimeDefault"}
+	uid := int64(1000)
+	ranged := func(s *cluster.State) { s.SCCs[1].RunAsUser = "MustRunAsRange" }
+	for name, c := range map[string]struct {
+		s    func(*cluster.State)
+		o    func(*JobOptions)
+		want map[string]any
+	}{
+		"no SCC is pinned":                          {want: map[string]any{"seccompProfile": seccomp, "runAsNonRoot": true}},
+		"an SCC that gives a user":                  {s: ranged, o: func(o *JobOptions) { o.SCC = SCCName }, want: map[string]any{"seccompProfile": seccomp, "runAsNonRoot": true}},
+		"an SCC that runs as any":                   {o: func(o *JobOptions) { o.SCC = SCCName }, want: map[string]any{"seccompProfile": seccomp}},
+		"an SCC that runs as any, and a user":       {o: func(o *JobOptions) { o.SCC, o.RunAsUser = SCCName, &uid }, want: map[string]any{"seccompProfile": seccomp, "runAsUser": uid}},
+		"an SCC that could not be read":             {s: func(s *cluster.State) { *s = unread(*s, cluster.SCCs); s.SCCs = nil }, o: func(o *JobOptions) { o.SCC = SCCName }, want: map[string]any{"seccompProfile": seccomp}},
+		"an SCC of somebody else":                   {o: func(o *JobOptions) { o.SCC = "privileged" }, want: map[string]any{}},
+		"level restricted, an SCC that runs as any": {s: restricted, o: func(o *JobOptions) { o.SCC = SCCName }, want: map[string]any{"seccompProfile": seccomp, "runAsNonRoot": true}},
+		"level restricted, an SCC of somebody else": {s: restricted, o: func(o *JobOptions) { o.SCC = "privileged" }, want: map[string]any{"seccompProfile": seccomp, "runAsNonRoot": true}},
+		"IPC_LOCK":                     {o: func(o *JobOptions) { o.Memlock = MemlockByIPCLock }, want: map[string]any{"seccompProfile": seccomp}},
+		"plain Kubernetes":             {s: func(s *cluster.State) { *s = vanilla() }, o: func(o *JobOptions) { o.Mode = nccl.TCP }, want: map[string]any{"seccompProfile": seccomp}},
+		"plain Kubernetes, restricted": {s: func(s *cluster.State) { *s = vanilla(); restricted(s) }, o: func(o *JobOptions) { o.Mode = nccl.TCP }, want: map[string]any{"seccompProfile": seccomp, "runAsNonRoot": true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, o := training(), wishes()
+			if c.s != nil {
+				c.s(&s)
+			}
+			if c.o != nil {
+				c.o(&o)
+			}
+			j := newJob(s, o)
+			j.devices()
+			j.privileges()
+			if diff := cmp.Diff(c.want, j.podSecurity()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// restricted is a cluster whose namespace train enforces the strictest Pod Security level.
+func restricted(s *cluster.State) { s.Namespaces[1].Labels = map[string]string{enforce: "restricted"} }

@@ -61,6 +61,7 @@ type namespace struct {
 	findings []check.Finding
 	notes    []string
 	made     []cluster.Network // attachments that there will be
+	moving   []string          // those that are made with the rdma plugin, because their nodes' mode is exclusive
 }
 
 func (b *namespace) say(f check.Finding) { b.findings = append(b.findings, f) }

@@ -32,6 +32,9 @@ func (b *namespace) networks() Step {
 	case len(b.s.UsableRails(b.o.Namespace)) == 0 && len(b.sources()) > 0:
 		b.noSource("no SR-IOV policy can be read here")
 	}
+	if len(b.moving) > 0 {
+		b.note("The rdma plugin comes last in %s: nodes have their RDMA subsystem in exclusive mode, in which pods get a device only by it.", inWords(b.moving))
+	}
 	return step
 }
 
@@ -90,6 +93,15 @@ func (b *namespace) copies() []Change {
 			continue
 		}
 		found = true
+		if !source.RDMA && source.Config != "" && b.exclusive(base(source.Resource)) {
+			config, err := chain(source.Config)
+			if err != nil {
+				b.note("%s/%s is not copied: %v.", r.Namespace, r.Network, err)
+				continue
+			}
+			source.Config, source.RDMA = config, true
+			b.moving = append(b.moving, source.Name)
+		}
 		changes = append(changes, b.copyOf(source)...)
 	}
 	if !found {
@@ -221,6 +233,14 @@ func (b *namespace) sriovNetwork(p rdmaPool) []Change {
 	}
 	spec = maps.Clone(orEmpty(spec))
 	spec["resourceName"], spec["networkNamespace"] = resource, b.o.Namespace
+	if !like && p.ib {
+		spec["linkState"] = "enable" // with auto, the default, the ports of virtual functions were seen to stay down (Mellanox/network-operator issue 1825)
+	}
+	if b.exclusive(resource) {
+		meta, _ := spec["metaPlugins"].(string)
+		spec["metaPlugins"] = chained(meta)
+		b.moving = append(b.moving, b.networkName(resource))
+	}
 	want := unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": cluster.SriovGroup + "/v1", "kind": kind, "spec": spec,
 		"metadata": map[string]any{"name": b.networkName(resource), "namespace": orDefault(p.policy.Namespace, (&setup{s: b.s}).sriovNamespace()), "labels": b.labels()},

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -37,6 +38,18 @@ func namespaceCases() map[string]struct {
 	policies := bare()
 	policies.SriovNetworks = nil
 	policies.SriovPolicies[1].LinkType = "IB"
+	exclusive := func(s cluster.State) cluster.State {
+		for _, node := range []string{"gpu-1", "gpu-2", "cpu-1"} {
+			mode := map[bool]string{true: "exclusive", false: "shared"}[node != "cpu-1"]
+			s.SriovNodes = append(s.SriovNodes, cluster.SriovNode{Namespace: "openshift-sriov-network-operator", Node: node, RDMAMode: mode})
+		}
+		return s
+	}
+	tuned := exclusive(bare())
+	tuned.SriovNetworks[0].Spec["metaPlugins"] = `{"type":"tuning","mtu":9000}`
+	tuned.SriovNetworks[1].Spec["metaPlugins"] = `{"type": "rdma"}`
+	mixed := exclusive(policies)
+	mixed.Nodes = append(slices.Clone(mixed.Nodes[:2]), gpuNode("cpu-1"))
 	hosts := bare()
 	for i := range hosts.SriovNetworks {
 		hosts.SriovNetworks[i].Spec["ipam"] = `{"type":"host-local"}`
@@ -50,6 +63,9 @@ func namespaceCases() map[string]struct {
 		"operator-one-rail":    {hosts, NamespaceOptions{Namespace: "train", Networks: []string{"eno6np0rdma"}}},
 		"policies-alone":       {policies, NamespaceOptions{Namespace: "train", Name: "h-kim", SCC: "privileged"}},
 		"policies-ipam":        {policies, NamespaceOptions{Namespace: "train", Name: "h-kim", IPAM: `{"type":"whereabouts","range":"10.1.0.0/16"}`}},
+		"exclusive-networks":   {tuned, NamespaceOptions{Namespace: "train", Name: "h-kim"}},
+		"exclusive-policies":   {mixed, NamespaceOptions{Namespace: "train", Name: "h-kim", Networks: []string{"eno6np0rdma"}}},
+		"exclusive-copied":     {exclusive(bare()), NamespaceOptions{Namespace: "train", Name: "h-kim", NetworksFrom: "default", Networks: []string{"eno5np0-network"}}},
 		"custom-scc":           {custom, NamespaceOptions{Namespace: "train", SCC: "nccl-scc", NetworksFrom: "default", Networks: []string{"eno5np0-network"}}},
 		"copied":               {bare(), NamespaceOptions{Namespace: "train", Name: "h-kim", NetworksFrom: "default"}},
 		"vanilla-copied":       {plain, NamespaceOptions{Namespace: "train", NetworksFrom: "default"}},
@@ -145,6 +161,52 @@ func TestNamespaceThenDeploy(t *testing.T) {
 	if job.Empty() || !strings.Contains(job.Title, "RDMA over 4 rails") {
 		t.Errorf("deploy after setup: %s\n%s", job.Title, wording(findings))
 	}
+}
+
+func TestChain(t *testing.T) {
+	for name, c := range map[string]struct{ config, want string }{
+		"one plugin":        {`{"cniVersion":"1.0.0","name":"n","type":"sriov","vlan":0,"ipam":{"type":"static"}}`, `{"cniVersion":"1.0.0","name":"n","plugins":[{"ipam":{"type":"static"},"type":"sriov","vlan":0},{"type":"rdma"}]}`},
+		"a list":            {`{"cniVersion":"0.4.0","plugins":[{"type":"sriov"},{"type":"tuning"}]}`, `{"cniVersion":"0.4.0","plugins":[{"type":"sriov"},{"type":"tuning"},{"type":"rdma"}]}`},
+		"before lists":      {`{"cniVersion":"0.2.0","type":"sriov"}`, `{"cniVersion":"0.3.1","plugins":[{"type":"sriov"},{"type":"rdma"}]}`},
+		"without version":   {`{"type":"sriov"}`, `{"cniVersion":"0.3.1","plugins":[{"type":"sriov"},{"type":"rdma"}]}`},
+		"long numbers":      {`{"cniVersion":"1.0.0","type":"sriov","id":12345678901234567890}`, `{"cniVersion":"1.0.0","plugins":[{"id":12345678901234567890,"type":"sriov"},{"type":"rdma"}]}`},
+		"what is no JSON":   {`{`, ""},
+		"what is no plugin": {`[]`, ""},
+		"null":              {`null`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := chain(c.config)
+			if got != c.want || (err == nil) != (c.want != "") {
+				t.Errorf("%s, %v\nwant %s", got, err, c.want)
+			}
+		})
+	}
+	for text, want := range map[string]string{
+		"": rdmaPlugin, " \n": rdmaPlugin, `{ "type": "rdma" }`: `{ "type": "rdma" }`, `{"type":"tuning"}`: `{"type":"tuning"},{"type":"rdma"}`,
+		`{"type":"tuning"},{"type":"rdma"}`: `{"type":"tuning"},{"type":"rdma"}`, "garbage": `garbage,{"type":"rdma"}`,
+	} {
+		if got := chained(text); got != want {
+			t.Errorf("metaPlugins %q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// FuzzChain: whatever a configuration holds, what is made of it is a list that ends with the rdma plugin, or refused.
+func FuzzChain(f *testing.F) {
+	f.Add(`{"cniVersion":"1.0.0","name":"n","type":"sriov"}`)
+	f.Add(`{"plugins":[{"type":"sriov"}]}`)
+	f.Fuzz(func(t *testing.T, config string) {
+		text, err := chain(config)
+		if err != nil {
+			return
+		}
+		var list struct {
+			Plugins []any `json:"plugins"`
+		}
+		if err := json.Unmarshal([]byte(text), &list); err != nil || len(list.Plugins) == 0 || !cmp.Equal(list.Plugins[len(list.Plugins)-1], any(map[string]any{"type": "rdma"})) {
+			t.Errorf("%q became %q: %v", config, text, err)
+		}
+	})
 }
 
 func TestNamespaceRefuses(t *testing.T) {

@@ -98,10 +98,17 @@ type Condition func(cluster.State) Progress
 // Progress is how far something has come.
 type Progress struct {
 	Done  bool
-	Text  string         // one line: "worker: 4 of 13 nodes done"
-	Bars  []Bar          // one per pool or job
-	Items []Item         // the parts: nodes, pods
-	Stuck *check.Finding // it will not get there by itself, and why
+	Text  string            // one line: "worker: 4 of 13 nodes done"
+	Bars  []Bar             // one per pool or job
+	Items []Item            // the parts: nodes, pods
+	Stuck *cluster.Obstacle // what it does not get past; of several the one with the least patience
+}
+
+// stuckBy keeps the obstacle that is believed first. One of which waiting may help is none.
+func (p *Progress) stuckBy(o cluster.Obstacle) {
+	if o.Status == check.Fail && (p.Stuck == nil || o.Patience < p.Stuck.Patience) {
+		p.Stuck = &o
+	}
 }
 
 // Bar is one progress bar.

@@ -27,7 +27,7 @@ type podShape struct {
 	namespace string // of the pod
 	networks  []cluster.Rail
 	resources map[string]string // of the container, requested and limited where it says nothing
-	shm       string            // size of /dev/shm
+	shm       string            // size of /dev/shm, which comes on top of the memory in resources
 	delivery  delivery
 	script    string // ConfigMap with the script; "": none
 	env       []any
@@ -51,6 +51,7 @@ func (p podShape) add(template map[string]any) error {
 	if err := p.attach(template, main); err != nil {
 		return err
 	}
+	p.request(spec, main)
 	setMissing(spec, p.pod)
 	p.environment(main)
 	p.volumes(spec, main)
@@ -62,7 +63,7 @@ func (p podShape) add(template map[string]any) error {
 		lockMemory(main)
 	}
 	image, _ := main["image"].(string)
-	if c := p.delivery.initContainer(image, installSecurity); c != nil {
+	if c := p.delivery.initContainer(image, installSecurity(main)); c != nil {
 		spec["initContainers"] = withNamed(spec["initContainers"], c)
 	}
 	return nil
@@ -107,18 +108,6 @@ func wrapped(container map[string]any) ([]any, error) {
 	return append(listOf([]string{podProgram, "run", "--"}), command...), nil
 }
 
-// lockMemory lets the container lock memory without limit. The capability works for root only: Kubernetes drops ambient
-// capabilities, and execve by another user clears the rest (capabilities(7)).
-func lockMemory(container map[string]any) {
-	security := child(container, "securityContext")
-	setMissing(security, map[string]any{"runAsUser": int64(0)})
-	capabilities := child(security, "capabilities")
-	added, _ := capabilities["add"].([]any)
-	if !slices.Contains(added, any(capIPCLock)) && security["privileged"] != true {
-		capabilities["add"] = append(slices.Clone(added), any(capIPCLock))
-	}
-}
-
 // attach names the rails in the annotation and asks for one device for each.
 func (p podShape) attach(template, main map[string]any) error {
 	if len(p.networks) > 0 {
@@ -130,9 +119,7 @@ func (p podShape) attach(template, main map[string]any) error {
 		}
 		annotations[networksAnnotation] = text
 	}
-	devices := perResource(p.networks)
-	asksGPU := asksForGPU(main)
-	for name, n := range devices {
+	for name, n := range perResource(p.networks) {
 		for _, kind := range []string{"requests", "limits"} {
 			have, err := resource.ParseQuantity(fmt.Sprint(amounts(main, kind)[name]))
 			if err == nil && have.Value() > n {
@@ -140,11 +127,6 @@ func (p podShape) attach(template, main map[string]any) error {
 			}
 		}
 		set(main, name, fmt.Sprint(n)) // requests and limits of devices are equal (kubernetes pkg/apis/core/validation)
-	}
-	for name, n := range p.resources {
-		if !(cluster.IsGPU(name) && asksGPU) && amounts(main, "requests")[name] == nil && amounts(main, "limits")[name] == nil {
-			set(main, name, n)
-		}
 	}
 	return nil
 }
@@ -244,22 +226,11 @@ func (p podShape) volumes(spec, main map[string]any) {
 		spec["volumes"] = withNamed(spec["volumes"], map[string]any{"name": scriptVolume, "configMap": map[string]any{"name": p.script}})
 		mount(scriptVolume, scriptFolder, true)
 	}
-	mounts, _ := main["volumeMounts"].([]any)
-	has := slices.ContainsFunc(mounts, func(item any) bool {
-		m, _ := item.(map[string]any)
-		path, _ := m["mountPath"].(string)
-		return strings.TrimSuffix(path, "/") == "/dev/shm" && m["name"] != shmVolume
-	})
-	if p.shm != "" && !has {
+	if p.shm != "" && ownShm(main) == "" {
 		shm := map[string]any{"name": shmVolume, "emptyDir": map[string]any{"medium": "Memory", "sizeLimit": p.shm}}
 		spec["volumes"] = withNamed(spec["volumes"], shm)
 		mount(shmVolume, "/dev/shm", false)
 	}
-}
-
-// installSecurity is the init container's: it writes one file.
-var installSecurity = map[string]any{
-	"allowPrivilegeEscalation": false, "capabilities": map[string]any{"drop": []any{"ALL"}},
 }
 
 // child returns a map of a map, made where it is not there.

@@ -185,28 +185,6 @@ func (j *job) place() {
 	}
 }
 
-// replaced judges a job of that name which is there in another shape.
-func (j *job) replaced() {
-	kind, other := "StatefulSet", "JobSet"
-	if j.o.Kind == JobSet {
-		kind, other = other, kind
-	}
-	reason := ""
-	if _, there := object(j.s, other, j.o.Namespace, j.o.Name); there {
-		reason = fmt.Sprintf("%s is there as a %s, and shall be a %s", j.o.Name, other, kind)
-	}
-	if live, there := object(j.s, kind, j.o.Namespace, j.o.Name); there {
-		service, _ := nested(live.Fields, "spec", "serviceName")
-		if kind == "StatefulSet" && (service == j.service()) != j.multi() {
-			reason = fmt.Sprintf("%s is there with another --type, which a StatefulSet cannot change", j.o.Name)
-		}
-	}
-	if reason != "" {
-		j.fail(JobReplaced, "job/"+j.o.Name, reason, check.Evidence{Source: "namespace/" + j.o.Namespace, Got: reason}, check.Fix{Text: "Delete it first, or take another name.", Who: check.User,
-			Commands: []string{fmt.Sprintf("railhead delete %s -n %s", j.o.Name, j.o.Namespace)}})
-	}
-}
-
 // nested is a field of an object by its path.
 func nested(fields map[string]any, path ...string) (value any, found bool) {
 	for _, key := range path {

@@ -47,6 +47,10 @@ func (j *job) wants(rails []cluster.Rail) cluster.Resources {
 			wants[name] = q.MilliValue()
 		}
 	}
+	if _, said := wants["memory"]; said {
+		shm := resource.MustParse(j.shm())
+		wants["memory"] += shm.Value()
+	}
 	wants.Add(perResource(rails))
 	return wants
 }
@@ -144,14 +148,41 @@ func tolerates(tolerated, t cluster.Taint) bool {
 	return tolerated.Key == t.Key && (tolerated.Value == "" || tolerated.Value == t.Value) && (tolerated.Effect == "" || tolerated.Effect == t.Effect)
 }
 
-// selected is why --node-selector leaves a node out; "" when it does not.
+// projectSelector is the annotation by which OpenShift adds a node selector to all pods of a namespace (openshift/api
+// project/v1 types.go; admission plugin scheduling.openshift.io/OriginPodNodeEnvironment). One that is empty keeps the
+// cluster's default selector away, too.
+const projectSelector = "openshift.io/node-selector"
+
+// selected is why --node-selector, or the namespace's own selector, leaves a node out; "" when they do not.
 func (j *job) selected(n cluster.Node) string {
 	for _, key := range slices.Sorted(maps.Keys(j.o.NodeSelector)) {
 		if got, ok := n.Labels[key]; !ok || got != j.o.NodeSelector[key] {
-			return fmt.Sprintf("label %s is not %s", key, j.o.NodeSelector[key])
+			return fmt.Sprintf("label %s is not %s", key, orDefault(j.o.NodeSelector[key], `""`))
+		}
+	}
+	project := j.projectLabels()
+	for _, key := range slices.Sorted(maps.Keys(project)) {
+		if got, ok := n.Labels[key]; !ok || got != project[key] {
+			return fmt.Sprintf("label %s is not %s, as the node selector of namespace %s wants", key, orDefault(project[key], `""`), j.o.Namespace)
 		}
 	}
 	return ""
+}
+
+// projectLabels are the labels that OpenShift wants of the nodes of the namespace's pods: KEY=VALUE, with commas between.
+func (j *job) projectLabels() map[string]string {
+	if !j.s.Server.OpenShift() {
+		return nil
+	}
+	n, _ := j.s.Namespace(j.o.Namespace)
+	labels := map[string]string{}
+	for part := range strings.SplitSeq(n.Annotations[projectSelector], ",") {
+		key, value, _ := strings.Cut(part, "=")
+		if key = strings.TrimSpace(key); key != "" {
+			labels[key] = strings.TrimSpace(strings.TrimPrefix(value, "=")) // or KEY==VALUE
+		}
+	}
+	return labels
 }
 
 // seat looks for the job's nodes and says what keeps the others from it.

@@ -22,7 +22,7 @@ func (j *job) quotas() {
 	held := cluster.Resources{}
 	for _, p := range j.s.Pods {
 		if j.owns(p) && !p.Finished() {
-			held.Add(quotaNames(p.Requests, cluster.Resources{}))
+			held.Add(quotaNames(p.Requests, p.Limits))
 			held.Add(cluster.Resources{"pods": 1, "count/pods": 1})
 		}
 	}

@@ -117,6 +117,36 @@ func TestPlacePrechecks(t *testing.T) {
 	})
 }
 
+// TestJobSetIsNotChanged: a JobSet that is there is left, and refused where it would have to be another.
+func TestJobSetIsNotChanged(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*JobOptions)
+		want   []string
+	}{
+		"the same":          {func(*JobOptions) {}, nil},
+		"another image":     {func(o *JobOptions) { o.Image += "-rc1" }, []string{"fail job-replaced job/h-kim: h-kim is there as another JobSet, and a JobSet cannot be changed"}},
+		"another number":    {func(o *JobOptions) { o.Nodes = 1 }, []string{"fail job-replaced job/h-kim: h-kim is there as another JobSet, and a JobSet cannot be changed"}},
+		"a StatefulSet now": {func(o *JobOptions) { o.Kind = StatefulSet }, []string{"fail job-replaced job/h-kim: h-kim is there as a JobSet, and shall be a StatefulSet"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := wishes()
+			o.Kind = JobSet
+			s := training()
+			first, _ := Job(s, o)
+			s.Objects = live(t, first)
+			test.change(&o)
+			p, findings := Job(s, o)
+			findings = slices.DeleteFunc(findings, func(f check.Finding) bool { return f.Status != check.Fail })
+			if diff := cmp.Diff(test.want, said(findings)); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+			if !p.Empty() {
+				t.Errorf("steps %v", stepIDs(p))
+			}
+		})
+	}
+}
+
 func TestNodePrechecks(t *testing.T) {
 	hold := func(node string, what cluster.Resources) func(*cluster.State) {
 		return func(s *cluster.State) {
@@ -147,8 +177,18 @@ func TestNodePrechecks(t *testing.T) {
 		}, o: func(o *JobOptions) { o.Tolerations = []cluster.Taint{{Key: "team"}} }},
 		"a selector": {o: func(o *JobOptions) { o.NodeSelector = map[string]string{"rack": "a"} }, want: []string{"fail gpu-nodes", "fail free-nodes"},
 			says: []string{"nodes gpu-1, gpu-2 and cpu-1: label rack is not a"}},
+		"a selector of the namespace": {s: func(s *cluster.State) {
+			s.Nodes[0].Labels["team"], s.Nodes[0].Labels["rack"] = "a", ""
+			s.Namespaces[1].Annotations = map[string]string{projectSelector: "team=a, rack="}
+		}, want: []string{"fail free-nodes"}, says: []string{"node/gpu-1: free", "nodes gpu-2 and cpu-1: label rack is not \"\", as the node selector of namespace train wants"}},
+		"a selector of the namespace that all meet": {s: func(s *cluster.State) {
+			s.Namespaces[1].Annotations = map[string]string{projectSelector: "nvidia.com/gpu.product==NVIDIA-H100-80GB-HBM3"}
+		}},
+		"an empty selector of the namespace": {s: func(s *cluster.State) {
+			s.Namespaces[1].Annotations = map[string]string{projectSelector: ""}
+		}},
 		"more GPUs than there are":   {o: func(o *JobOptions) { o.GPUs = 16 }, want: []string{"fail free-nodes"}, says: []string{"only 8 nvidia.com/gpu"}},
-		"more memory than there is":  {o: func(o *JobOptions) { o.Memory = "4Ti" }, want: []string{"fail free-nodes"}, says: []string{"4Ti memory", "only 2Ti memory"}},
+		"more memory than there is":  {o: func(o *JobOptions) { o.Memory = "4Ti" }, want: []string{"fail free-nodes"}, says: []string{"4.1Ti memory", "only 2Ti memory"}},
 		"no GPUs at all":             {s: func(s *cluster.State) { s.Nodes = s.Nodes[2:] }, want: []string{"fail gpu-nodes", "fail network-resource", "fail network-resource", "fail network-resource", "fail network-resource"}},
 		"nodes with different GPUs":  {s: func(s *cluster.State) { s.Nodes[1].Labels["nvidia.com/gpu.product"] = "NVIDIA-A100" }, says: []string{"different GPUs (NVIDIA-A100 on gpu-2; NVIDIA-H100-80GB-HBM3 on gpu-1)"}},
 		"an architecture is missing": {s: func(s *cluster.State) { s.Nodes[0].Arch = "ppc64le" }, want: []string{"fail job-request"}, says: []string{"architecture ppc64le"}},
@@ -197,8 +237,27 @@ func TestPrivilegePrechecks(t *testing.T) {
 			s.MachineConfigs[0].Files[0].Unread = "compressed"
 		}, says: []string{"CRI-O's configuration on gpu-1 and gpu-2 could not be read"}},
 	})
+	level := func(name string) func(*cluster.State) {
+		return func(s *cluster.State) { s.Namespaces[1].Labels = map[string]string{enforce: name} }
+	}
+	uid := int64(1000)
+	runPrechecks(t, unsolved, map[string]precheck{
+		"OpenShift, baseline": {s: level("baseline"), want: []string{"fail pod-memlock"},
+			says: []string{"namespace train enforces Pod Security level baseline", "railhead setup cluster; kubectl label --overwrite namespace train pod-security.kubernetes.io/enforce=privileged"}},
+		"OpenShift, privileged": {s: level("privileged"), says: []string{"SCC railhead-rdma allows it"}},
+		"a user for whom the capability has no effect": {o: func(o *JobOptions) { o.RunAsUser = &uid }, want: []string{"fail pod-memlock"},
+			says: []string{"works for root of the node alone, and --run-as-user is 1000", "--run-as-user: 1000 (want 0, or none, or nodes that lift the memlock limit)"}},
+		"a user, where the nodes are said to unlock memory": {o: func(o *JobOptions) { o.RunAsUser, o.Memlock = &uid, MemlockByNode }},
+	})
 	runPrechecks(t, training, map[string]precheck{
-		"an SCC that is not there": {o: func(o *JobOptions) { o.SCC = "nccl-scc" }, want: []string{"fail scc-usable"}, says: []string{"there is no SCC nccl-scc"}},
+		"OpenShift, IPC_LOCK, restricted": {s: level("restricted"), o: func(o *JobOptions) { o.Memlock = MemlockByIPCLock }, want: []string{"fail pod-security"},
+			says: []string{"namespace train enforces Pod Security level restricted, which forbids the capability IPC_LOCK", "enforce=privileged"}},
+		"OpenShift, privileged pods, baseline": {s: func(s *cluster.State) {
+			level("baseline")(s)
+			s.SCCGrants = append(s.SCCGrants, cluster.SCCGrant{SCC: "privileged", Subject: "ServiceAccount/train/h-kim-sa", Namespace: "train"})
+		}, o: func(o *JobOptions) { o.Privileged = true }, want: []string{"fail pod-security"}, says: []string{"which forbids privileged containers"}},
+		"OpenShift, restricted, where the nodes unlock memory": {s: level("restricted"), says: []string{"need no privileges"}},
+		"an SCC that is not there":                             {o: func(o *JobOptions) { o.SCC = "nccl-scc" }, want: []string{"fail scc-usable"}, says: []string{"there is no SCC nccl-scc"}},
 		"an SCC that is not granted": {s: func(s *cluster.State) { grants(s, 1) }, o: func(o *JobOptions) { o.SCC = SCCName }, want: []string{"fail scc-usable"},
 			says: []string{"may not use SCC railhead-rdma", "restricted-v2 (want railhead-rdma)", "railhead setup namespace train --name h-kim --scc railhead-rdma"}},
 		"grants are not read": {s: func(s *cluster.State) { *s = unread(*s, cluster.SCCGrants); s.SCCGrants = nil }, o: func(o *JobOptions) { o.SCC = SCCName }, want: []string{"unknown scc-usable"}},
@@ -210,9 +269,6 @@ func TestPrivilegePrechecks(t *testing.T) {
 		"privileged without an SCC":        {o: func(o *JobOptions) { o.Privileged = true }, want: []string{"fail scc-usable"}, says: []string{"oc adm policy add-scc-to-user privileged -z h-kim-sa -n train"}},
 		"privileged under an SCC without":  {o: func(o *JobOptions) { o.Privileged, o.SCC = true, SCCName }, want: []string{"fail scc-usable"}, says: []string{"privileged containers of the pods"}},
 	})
-	level := func(name string) func(*cluster.State) {
-		return func(s *cluster.State) { s.Namespaces[1].Labels = map[string]string{enforce: name} }
-	}
 	runPrechecks(t, vanilla, map[string]precheck{
 		"plain Kubernetes, no level":         {says: []string{"namespace train allows it", "--memlock node"}},
 		"plain Kubernetes, baseline":         {s: level("baseline"), want: []string{"unknown pod-memlock"}, says: []string{"enforces Pod Security level baseline"}},
@@ -233,7 +289,7 @@ func TestQuotaPrechecks(t *testing.T) {
 		"too few rails":     {s: quota(cluster.Resources{"requests.openshift.io/eno5np0rdma": 1}, nil), want: []string{"fail quota-exceeded"}},
 		"too few pods":      {s: quota(cluster.Resources{"pods": 4, "count/pods": 1}, cluster.Resources{"pods": 3}), want: []string{"fail quota-exceeded", "fail quota-exceeded"}},
 		"no more objects":   {s: quota(cluster.Resources{"configmaps": 5, "count/services": 0}, cluster.Resources{"configmaps": 5}), want: []string{"fail quota-exceeded", "fail quota-exceeded"}},
-		"memory by limits":  {s: quota(cluster.Resources{"limits.memory": 1 << 40, "limits.cpu": 1000000}, nil), o: func(o *JobOptions) { o.Memory, o.CPU = "600Gi", "10" }, want: []string{"fail quota-exceeded"}, says: []string{"1.2Ti limits.memory"}},
+		"memory by limits":  {s: quota(cluster.Resources{"limits.memory": 1 << 40, "limits.cpu": 1000000}, nil), o: func(o *JobOptions) { o.Memory, o.CPU = "600Gi", "10" }, want: []string{"fail quota-exceeded"}, says: []string{"1.3Ti limits.memory"}},
 		"what is not said":  {s: quota(cluster.Resources{"limits.memory": 1 << 40, "requests.memory": 1 << 40, "cpu": 1000}, nil), want: []string{"warn required-resources", "warn required-resources"}, says: []string{"--memory", "--cpu"}},
 		"a scoped quota": {s: func(s *cluster.State) {
 			s.Quotas = []cluster.Quota{{Namespace: "train", Name: "s", Scoped: true, Hard: cluster.Resources{"pods": 0}}}
@@ -246,5 +302,14 @@ func TestQuotaPrechecks(t *testing.T) {
 					Labels: map[string]string{LabelInstance: "h-kim", LabelComponent: ComponentJob}})
 			}
 		}},
+		"what the job's own pods are limited to counts once": {s: func(s *cluster.State) {
+			const both = 2 * (192 << 30) // 128Gi and 64Gi of /dev/shm each
+			quota(cluster.Resources{"limits.memory": both, "requests.memory": both}, cluster.Resources{"limits.memory": both, "requests.memory": both})(s)
+			for _, node := range []string{"gpu-1", "gpu-2"} {
+				has := cluster.Resources{"nvidia.com/gpu": 8, "memory": both / 2}
+				s.Pods = append(s.Pods, cluster.Pod{Namespace: "train", Name: "h-kim-" + node, Node: node, Phase: "Running", Requests: has, Limits: has,
+					Labels: map[string]string{LabelInstance: "h-kim", LabelComponent: ComponentJob}})
+			}
+		}, o: func(o *JobOptions) { o.Memory = "128Gi" }, says: []string{"Each pod asks for 192Gi of memory: 128Gi, and 64Gi for /dev/shm"}},
 	})
 }

@@ -15,13 +15,10 @@ import (
 // ComponentProbe is the value of LabelComponent of the pod that looks at a node.
 const ComponentProbe = "probe"
 
-// ProbeImage has a shell and is on every OpenShift cluster, also without a way to the outside; `oc debug` takes it too.
-const ProbeImage = "image-registry.openshift-image-registry.svc:5000/openshift/cli:latest"
-
 // ProbeOptions is what looking at a node takes.
 type ProbeOptions struct {
 	Node, Namespace string
-	Image           string // with sh and cat: ProbeImage
+	Image           string // with sh and cat
 	Arch            string // of the node
 	Programs        []Program
 }
@@ -52,8 +49,12 @@ func ProbeName(node string) string {
 	return strings.TrimRight(prefix+node[:most-len(prefix)-hash-1], "-.") + "-" + hex.EncodeToString(sum[:])[:hash]
 }
 
-// probeUser is nobody: an image whose own user is root, like ProbeImage, does not start where no user is said.
+// probeUser is nobody: an image whose own user is root, as those of OpenShift's release are, does not start where no user is
+// said.
 const probeUser = 65534
+
+// probePull takes an image that the node has already: a node without a way to a registry can be looked at, too.
+const probePull = "IfNotPresent"
 
 // Undo is the change that removes what a change made.
 func (c Change) Undo() Change {
@@ -65,7 +66,8 @@ func (c Change) Undo() Change {
 
 func probePod(o ProbeOptions, d delivery) unstructured.Unstructured {
 	security := map[string]any{"allowPrivilegeEscalation": false, "capabilities": map[string]any{"drop": []any{"ALL"}}}
-	image := orDefault(o.Image, ProbeImage)
+	install := d.initContainer(o.Image, security)
+	install["imagePullPolicy"] = probePull
 	return unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Pod",
 		"metadata": map[string]any{
@@ -78,9 +80,9 @@ func probePod(o ProbeOptions, d delivery) unstructured.Unstructured {
 			"nodeName": o.Node, "restartPolicy": "Never", "automountServiceAccountToken": false,
 			"tolerations":     []any{map[string]any{"operator": "Exists"}},
 			"securityContext": map[string]any{"runAsNonRoot": true, "runAsUser": int64(probeUser), "seccompProfile": map[string]any{"type": "RuntimeDefault"}},
-			"initContainers":  []any{d.initContainer(image, security)},
+			"initContainers":  []any{install},
 			"containers": []any{map[string]any{
-				"name": "snapshot", "image": image, "command": listOf([]string{podProgram, "snapshot"}),
+				"name": "snapshot", "image": o.Image, "imagePullPolicy": probePull, "command": listOf([]string{podProgram, "snapshot"}),
 				"env":             []any{map[string]any{"name": "NODE_NAME", "valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "spec.nodeName"}}}},
 				"resources":       map[string]any{"requests": installResources(), "limits": installResources()},
 				"securityContext": security, "volumeMounts": []any{map[string]any{"name": binVolume, "mountPath": binFolder, "readOnly": true}},
@@ -99,9 +101,27 @@ func probed(name, namespace string) Condition {
 		}
 		pod := s.Pods[i]
 		progress := Progress{Done: pod.Phase == "Succeeded", Text: "pod " + name + " is " + orDefault(pod.Phase, "Pending")}
-		if finding, stuck := ExplainPod(s, pod); stuck && !progress.Done && finding.Status == check.Fail {
+		finding, wrong := ExplainPod(s, pod)
+		if progress.Done || !wrong {
+			return progress
+		}
+		if slices.Contains(imageFaults, finding.Check) {
+			finding.Fix = &check.Fix{
+				Text: "Name an image with a shell that the node has or can pull.", Who: check.Admin,
+				Commands: []string{"railhead setup cluster --verify-first --verify-image IMAGE"},
+			}
+		}
+		if finding.Status == check.Fail {
 			progress.Stuck = &finding
+			return progress
+		}
+		progress.Text += ": " + finding.Summary
+		if finding.Check == cluster.ImagePull {
+			progress.Text += "; --verify-image names another"
 		}
 		return progress
 	}
 }
+
+// imageFaults are what another image may mend. What mends it in a job is said of the job's flags.
+var imageFaults = []check.ID{cluster.ImagePull, cluster.ImageArchitecture, cluster.InstallFailed, cluster.ContainerStart}

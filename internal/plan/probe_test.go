@@ -5,12 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 )
 
 func TestProbe(t *testing.T) {
-	p := Probe(ProbeOptions{Node: "w12.example.com", Namespace: "default", Arch: "arm64", Programs: programs()})
+	p := Probe(ProbeOptions{Node: "w12.example.com", Namespace: "default", Image: "quay.example.com/release@sha256:1", Arch: "arm64", Programs: programs()})
 	golden(t, "probe.yaml", manifests(t, p, nil))
 	var undone []string
 	for _, c := range p.Changes() {
@@ -44,6 +46,10 @@ func TestProbed(t *testing.T) {
 		}}
 	}
 	refused := cluster.Container{Name: "snapshot", Waiting: "CreateContainerConfigError", Message: "container has runAsNonRoot and image will run as root"}
+	pulling := func(message string) cluster.Container {
+		return cluster.Container{Name: "railhead-pod-install", Init: true, Image: "quay.example.com/release", Waiting: "ErrImagePull", Message: message}
+	}
+	code := 127
 	for name, test := range map[string]struct {
 		s     cluster.State
 		done  bool
@@ -54,11 +60,18 @@ func TestProbed(t *testing.T) {
 		"no phase yet":   {pod("", cluster.Container{}), false, "pod railhead-probe-w12 is Pending", ""},
 		"ended well":     {pod("Succeeded", cluster.Container{}), true, "pod railhead-probe-w12 is Succeeded", ""},
 		"does not start": {pod("Pending", refused), false, "pod railhead-probe-w12 is Pending", cluster.ContainerStart},
+		"no such image":  {pod("Pending", pulling("manifest unknown")), false, "pod railhead-probe-w12 is Pending", cluster.ImagePull},
+		"no shell":       {pod("Pending", cluster.Container{Name: cluster.InstallContainer, Init: true, ExitCode: &code}), false, "pod railhead-probe-w12 is Pending", cluster.InstallFailed},
+		"no way to the registry": {pod("Pending", pulling("dial tcp: lookup quay.example.com: no such host")), false,
+			"pod railhead-probe-w12 is Pending: node w12 does not reach the registry of image quay.example.com/release: ErrImagePull: ErrImagePull: dial tcp: lookup quay.example.com: no such host; --verify-image names another", ""},
 	} {
 		got := probed("railhead-probe-w12", "default")(test.s)
 		var stuck check.ID
 		if got.Stuck != nil {
 			stuck = got.Stuck.Check
+			if diff := cmp.Diff([]string{"railhead setup cluster --verify-first --verify-image IMAGE"}, got.Stuck.Fix.Commands); diff != "" {
+				t.Errorf("%s: fix (-want +got):\n%s", name, diff)
+			}
 		}
 		if got.Done != test.done || got.Text != test.text || stuck != test.stuck {
 			t.Errorf("%s: %+v, stuck %q", name, got, stuck)

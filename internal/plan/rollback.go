@@ -17,12 +17,15 @@ func Rollback(s cluster.State) (Plan, []check.Finding) {
 	if s.Server.Serves(cluster.MachineConfigGroup) {
 		kinds = append(kinds, cluster.Nodes, cluster.Pools, cluster.MachineConfigs)
 	}
-	b := &rollback{s: s, findings: unreadable(s, kinds...)}
-	if len(b.findings) > 0 {
+	b := &rollback{s: s}
+	if len(b.made("SriovNetworkNodePolicy")) > 0 {
+		kinds = append(kinds, cluster.Nodes, cluster.SriovPolicies, cluster.SriovNodes)
+	}
+	if b.findings = unreadable(s, kinds...); len(b.findings) > 0 {
 		return Plan{}, b.findings
 	}
-	steps := b.sriovSteps()
-	steps = append(steps, b.rolloutSteps()...)
+	steps := b.rolloutSteps()
+	steps = append(steps, b.sriovSteps()...) // not before: the operator pauses the pool while it drains a node
 	steps = append(steps, b.sccSteps()...)
 	if check.Worst(b.findings) == check.Fail {
 		return Plan{}, b.findings
@@ -67,23 +70,39 @@ func deletions(objects []cluster.Object) []Change {
 	return changes
 }
 
+// sriovSteps delete the policies and wait until their devices are gone.
 func (b *rollback) sriovSteps() []Step {
 	policies := b.made("SriovNetworkNodePolicy")
 	if len(policies) == 0 {
 		return nil
 	}
+	ours := func(p cluster.SriovPolicy) bool {
+		return slices.ContainsFunc(policies, func(o cluster.Object) bool { return p.Name == o.Name && p.Namespace == o.Namespace })
+	}
 	var names []string
-	for _, o := range policies {
-		for _, p := range b.s.SriovPolicies {
-			if p.Name == o.Name && p.Namespace == o.Namespace {
-				names = append(names, nodesWith(b.s, p)...)
+	gone, stays := map[string][]string{}, map[string][]string{}
+	for _, p := range b.s.SriovPolicies {
+		for _, node := range nodesWith(b.s, p) {
+			if !ours(p) {
+				stays[node] = append(stays[node], p.ResourceName)
+				continue
 			}
+			names = append(names, node)
+			gone[node] = append(gone[node], p.ResourceName)
 		}
 	}
+	for node, resources := range gone {
+		gone[node] = slices.DeleteFunc(resources, func(r string) bool { return slices.Contains(stays[node], r) })
+	}
 	slices.Sort(names)
+	names = slices.Compact(names)
+	title := "Delete " + countedPolicies(len(policies))
+	if len(names) > 0 {
+		title += fmt.Sprintf(": %s %s drained", counted(len(names), "node"), verb(len(names)))
+	}
 	return []Step{{
-		ID: "sriov", Title: "Delete " + countedPolicies(len(policies)), Changes: deletions(policies),
-		Disruption: sriovDisruption(b.s, slices.Compact(names)),
+		ID: "sriov", Title: title, Changes: deletions(policies), Disruption: sriovDisruption(b.s, names),
+		Done: sriovGone(names, gone), Watch: []cluster.Kind{cluster.SriovNodes, cluster.Nodes},
 	}}
 }
 

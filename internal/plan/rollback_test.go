@@ -45,6 +45,12 @@ func TestRollback(t *testing.T) {
 				}
 			}
 		}, []string{"machine-configs", "scc"}, nil},
+		"policies, too: after the rollout, whose pool the operator pauses while it drains a node": {func(s *cluster.State) {
+			s.Objects = append(s.Objects, cluster.Object{
+				APIVersion: "sriovnetwork.openshift.io/v1", Kind: "SriovNetworkNodePolicy", Namespace: "openshift-sriov-network-operator", Name: "railhead-eno5np0",
+				Fields: map[string]any{"metadata": map[string]any{"labels": map[string]any{LabelManagedBy: ManagedBy, LabelComponent: ComponentSetup}}},
+			})
+		}, []string{"pause", "machine-configs", "rollout", "sriov", "scc"}, nil},
 		"nothing that could be read": {func(s *cluster.State) { s.Problems = []cluster.Problem{{Kind: cluster.Objects, Err: "etcd is gone"}} }, nil,
 			[]string{"fail cluster-readable objects: objects could not be read, so nothing can be planned on them"}},
 	}

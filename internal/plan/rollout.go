@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 )
 
@@ -17,6 +16,9 @@ type Rollout struct {
 	Without []string // MachineConfigs that it takes away
 	From    string   // rendered configuration that it leaves behind; "" where With and Without tell the two apart
 }
+
+// back reports whether the rollout brings nothing, so that nodes get what they had before.
+func (r Rollout) back() bool { return len(r.With) == 0 }
 
 // reached reports whether a rendered configuration is one that the rollout is about.
 func (r Rollout) reached(rendered string, sources []string) bool {
@@ -31,7 +33,8 @@ func RolloutDone(rollouts ...Rollout) Condition {
 	return each(rollouts, func(p poolProgress) bool { return p.done })
 }
 
-// TargetRendered is done when the pools' next configuration has the MachineConfigs; a paused pool gets that far.
+// TargetRendered is done when the pools' next configuration has the MachineConfigs; a paused pool gets that far, and one whose
+// nodes are degraded as well.
 func TargetRendered(rollouts ...Rollout) Condition {
 	rendered := each(rollouts, func(p poolProgress) bool { return p.rendered })
 	return func(s cluster.State) Progress {
@@ -39,7 +42,14 @@ func TargetRendered(rollouts ...Rollout) Condition {
 		if p.Done {
 			p.Text = "the new configuration is rendered"
 		}
-		p.Bars, p.Items = nil, nil // no node has anything to do with it yet
+		p.Bars, p.Items, p.Stuck = nil, nil, nil // no node has anything to do with it yet
+		for _, r := range rollouts {
+			if pool, ok := s.Pool(r.Pool); !ok {
+				p.stuckBy(poolGone(r.Pool))
+			} else if o := stuckRender(pool, r); o != nil && !p.Done {
+				p.stuckBy(*o)
+			}
+		}
 		return p
 	}
 }
@@ -82,8 +92,8 @@ func each(rollouts []Rollout, done func(poolProgress) bool) Condition {
 			whole.Bars = append(whole.Bars, Bar{Name: r.Pool, Count: p.finished, Total: p.total})
 			whole.Items = append(whole.Items, p.items...)
 			texts = append(texts, r.Pool+": "+p.text)
-			if whole.Stuck == nil {
-				whole.Stuck = p.stuck
+			if p.stuck != nil {
+				whole.stuckBy(*p.stuck)
 			}
 		}
 		if whole.Done {
@@ -103,16 +113,15 @@ type poolProgress struct {
 	total    int
 	text     string
 	items    []Item
-	stuck    *check.Finding
+	stuck    *cluster.Obstacle
 }
 
 // progressOf judges one rollout.
 func progressOf(s cluster.State, r Rollout) poolProgress {
 	p, ok := s.Pool(r.Pool)
 	if !ok {
-		return poolProgress{text: "the pool is gone", stuck: stuckAt(r.Pool, "the pool is gone", check.Evidence{
-			Source: "MachineConfigPool/" + r.Pool, Got: "not there", Want: "the pool that is rolled out",
-		}, nil)}
+		gone := poolGone(r.Pool)
+		return poolProgress{text: "the pool is gone", stuck: &gone}
 	}
 	nodes := nodesOf(s, p.Name)
 	progress := poolProgress{rendered: r.reached(p.Target, p.TargetSources), total: len(nodes)}
@@ -138,7 +147,7 @@ func progressOf(s cluster.State, r Rollout) poolProgress {
 	progress.done = progress.rendered && settled(p, r) && !slices.ContainsFunc(nodes, returning)
 	progress.text = progress.say(p)
 	if !progress.done {
-		progress.stuck = stuck(p, nodes, progress)
+		progress.stuck = stuck(p, r, nodes, progress)
 	}
 	return progress
 }
@@ -186,7 +195,9 @@ func nodeItem(n cluster.Node, target string) Item {
 	c := n.MachineConfig
 	item := Item{Name: n.Name, State: orDefault(c.State, Waiting)}
 	switch {
-	case c.State == "Degraded" || c.State == "Unreconcilable":
+	case failing(n) && c.Desired != target && n.Unschedulable:
+		item.Note = strings.TrimSuffix("cordoned: 'oc adm uncordon "+n.Name+"' lets it take the configuration; "+c.Reason, "; ")
+	case failing(n):
 		item.Note = c.Reason
 	case finished(n, target):
 		item.State, item.Done = "Done", true

@@ -135,7 +135,7 @@ func TestRolloutDone(t *testing.T) {
 			got := RolloutDone(test.r)(test.s)
 			sum := summary{Done: got.Done, Text: got.Text, Count: got.Bars[0].Count}
 			if got.Stuck != nil {
-				sum.Stuck = strings.Join(said([]check.Finding{*got.Stuck}), "")
+				sum.Stuck = strings.Join(said([]check.Finding{got.Stuck.Finding}), "")
 			}
 			if diff := cmp.Diff(test.want, sum); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -207,7 +207,7 @@ func TestTwoPools(t *testing.T) {
 	if diff := cmp.Diff([]Bar{{"worker", 13, 13}, {"master", 0, 3}}, got.Bars); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	setCondition(poolOf(&s, "master"), "NodeDegraded", "True", "m2")
+	setCondition(poolOf(&s, "master"), "RenderDegraded", "True", "m2")
 	if got = both(s); got.Stuck == nil || got.Stuck.Subject != "pool/master" {
 		t.Errorf("stuck: %+v", got.Stuck)
 	}
@@ -219,6 +219,142 @@ func TestWithoutNodes(t *testing.T) {
 	got := RolloutDone(Rollout{Pool: "worker", With: []string{"99-rdma"}})(s)
 	if diff := cmp.Diff(Progress{Text: "worker: 4 of 13 nodes done", Bars: []Bar{{"worker", 4, 13}}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// backward is the way back from rendered-worker-2, which w03 has failed to take and waits for cordoned, as its drain left it.
+func backward(change func(*cluster.State)) cluster.State {
+	s := openshift()
+	p := poolOf(&s, "worker")
+	p.Current, p.CurrentSources, p.Generation, p.Observed = "rendered-worker-2", []string{"00-worker", "99-rdma"}, 7, 7
+	setCondition(p, "Updated", "False", "")
+	setCondition(p, "NodeDegraded", "True", "Node w03 is reporting: kaboom")
+	setCondition(p, "Degraded", "True", "Node w03 is reporting: kaboom")
+	n := nodeOf(&s, "w03")
+	n.Unschedulable = true
+	n.MachineConfig = cluster.NodeConfig{Current: "rendered-worker-1", Desired: "rendered-worker-2", State: "Degraded", Reason: "kaboom"}
+	change(&s)
+	return s
+}
+
+// left is how many nodes still have the configuration that goes.
+func left(s *cluster.State, names ...string) {
+	for _, name := range names {
+		nodeOf(s, name).MachineConfig = cluster.NodeConfig{Current: "rendered-worker-2", Desired: "rendered-worker-2", State: "Done"}
+	}
+}
+
+// TestWayBackOfDegraded: a node that failed at the configuration which goes is no obstacle while it may still be told another;
+// cordoned it is not told, and others only while there is room.
+func TestWayBackOfDegraded(t *testing.T) {
+	const waits = "pool/worker: the rollout of pool worker does not get on: w03 is cordoned, and the rollout waits for that"
+	tests := map[string]struct {
+		change   func(*cluster.State)
+		stuck    string
+		commands string
+	}{
+		"it is all that is left":           {func(*cluster.State) {}, waits, "oc adm uncordon w03"},
+		"one at a time, and it is the one": {func(s *cluster.State) { left(s, "w01", "w02") }, waits, "oc adm uncordon w03"},
+		"room for others": {func(s *cluster.State) {
+			left(s, "w01", "w02")
+			poolOf(s, "worker").MaxUnavailable = "2"
+		}, "", ""},
+		"room for others, and none is left": {func(s *cluster.State) { poolOf(s, "worker").MaxUnavailable = "2" }, waits, "oc adm uncordon w03"},
+		"others are on their way back": {func(s *cluster.State) {
+			nodeOf(s, "w01").MachineConfig = cluster.NodeConfig{Current: "rendered-worker-2", Desired: "rendered-worker-1", State: "Working"}
+		}, "", ""},
+		"others are on their way to the one that goes": {func(s *cluster.State) {
+			nodeOf(s, "w01").Unschedulable = true
+			nodeOf(s, "w01").MachineConfig = cluster.NodeConfig{Current: "rendered-worker-1", Desired: "rendered-worker-2", State: "Working"}
+		}, "", ""},
+		"its drain failed": {func(s *cluster.State) {
+			nodeOf(s, "w03").MachineConfig.Reason = "failed to drain node: w03 after 1 hour"
+		},
+			waits, "oc adm uncordon w03\noc get poddisruptionbudgets -A"},
+		"nobody cordoned it": {func(s *cluster.State) { nodeOf(s, "w03").Unschedulable = false }, "", ""},
+		"it is told, and its state is the old one": {func(s *cluster.State) {
+			nodeOf(s, "w03").Unschedulable = false
+			nodeOf(s, "w03").MachineConfig.Desired = "rendered-worker-1"
+		}, "node/w03: the rollout of pool worker does not get on: node w03 is Degraded: kaboom",
+			"oc -n openshift-machine-config-operator get pods -l k8s-app=machine-config-daemon --field-selector spec.nodeName=w03"},
+		"it is told, and reboots": {func(s *cluster.State) {
+			nodeOf(s, "w03").Ready = false
+			nodeOf(s, "w03").MachineConfig.Desired = "rendered-worker-1"
+		}, "", ""},
+		"the pool is paused by setup": {func(s *cluster.State) {
+			poolOf(s, "worker").Paused, poolOf(s, "worker").Annotations = true, map[string]string{AnnotationPausedBy: pausedBySetup}
+		}, "", ""},
+		"the way back cannot be rendered": {func(s *cluster.State) { setCondition(poolOf(s, "worker"), "RenderDegraded", "True", "no such thing") },
+			"pool/worker: the rollout of pool worker does not get on: RenderDegraded: no such thing", "oc describe machineconfigpool worker"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := RolloutDone(Rollout{Pool: "worker", Without: []string{"99-rdma"}})(backward(test.change))
+			stuck, commands := "", ""
+			if o := got.Stuck; o != nil {
+				stuck, commands = string(o.Subject)+": "+o.Summary, strings.Join(o.Fix.Commands, "\n")
+				if o.Patience == 0 {
+					t.Error("it is given up at once")
+				}
+			}
+			if stuck != test.stuck || commands != test.commands || got.Done {
+				t.Errorf("done %t, stuck %q\n%s", got.Done, stuck, commands)
+			}
+		})
+	}
+}
+
+// TestRenderedThoughDegraded: what nodes cannot do does not keep a configuration from being rendered.
+func TestRenderedThoughDegraded(t *testing.T) {
+	condition := TargetRendered(Rollout{Pool: "worker", Without: []string{"99-rdma"}})
+	before := backward(func(s *cluster.State) {
+		p := poolOf(s, "worker")
+		p.Target, p.TargetSources, p.Paused = p.Current, p.CurrentSources, true
+		p.Annotations = map[string]string{AnnotationPausedBy: pausedBySetup}
+	})
+	if p := condition(before); p.Done || p.Stuck != nil {
+		t.Errorf("before: done %t, stuck %+v", p.Done, p.Stuck)
+	}
+	if p := condition(backward(func(*cluster.State) {})); !p.Done || p.Stuck != nil {
+		t.Errorf("after: done %t, stuck %+v", p.Done, p.Stuck)
+	}
+	setCondition(poolOf(&before, "worker"), "RenderDegraded", "True", "no such thing")
+	if p := condition(before); p.Stuck == nil || !strings.Contains(p.Stuck.Summary, "no such thing") {
+		t.Errorf("not rendered: stuck %+v", p.Stuck)
+	}
+	if p := condition(cluster.State{}); p.Stuck == nil || p.Stuck.Patience != 0 {
+		t.Errorf("no pool: stuck %+v", p.Stuck)
+	}
+}
+
+// TestPatienceWithRollouts: what a controller or a person may still mend is waited at, what nobody can is not.
+func TestPatienceWithRollouts(t *testing.T) {
+	state := func(state string) func(*cluster.State) {
+		return func(s *cluster.State) {
+			nodeOf(s, "w03").MachineConfig = cluster.NodeConfig{Current: "rendered-worker-1", Desired: "rendered-worker-2", State: state, Reason: "kaboom"}
+		}
+	}
+	for name, test := range map[string]struct {
+		change func(*cluster.State)
+		want   time.Duration
+	}{
+		"an error of a daemon":             {state("Degraded"), 10 * time.Minute},
+		"a configuration that no node can": {state("Unreconcilable"), 2 * time.Minute},
+		"not rendered":                     {func(s *cluster.State) { setCondition(poolOf(s, "worker"), "RenderDegraded", "True", "x") }, 2 * time.Minute},
+		"paused by somebody":               {func(s *cluster.State) { poolOf(s, "worker").Paused = true }, 10 * time.Minute},
+		"cordoned":                         {func(s *cluster.State) { nodeOf(s, "w09").Unschedulable = true }, 10 * time.Minute},
+		"gone":                             {func(s *cluster.State) { s.Pools = nil }, 0},
+		"degraded, and nodes not readable": {func(s *cluster.State) {
+			s.Nodes = nil
+			setCondition(poolOf(s, "worker"), "NodeDegraded", "True", "Node w03 is reporting: kaboom")
+		}, 10 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := RolloutDone(Rollout{Pool: "worker", With: []string{"99-rdma"}})(rolling13(test.change)).Stuck
+			if got == nil || got.Patience != test.want {
+				t.Errorf("%+v, want patience of %v", got, test.want)
+			}
+		})
 	}
 }
 
@@ -237,6 +373,10 @@ func TestStuckFix(t *testing.T) {
 			got := RolloutDone(Rollout{Pool: "worker", With: []string{"99-rdma"}})(s).Stuck
 			if got == nil || !strings.Contains(strings.Join(got.Fix.Commands, "\n"), test.command) {
 				t.Errorf("%+v", got)
+			}
+			back := RolloutDone(Rollout{Pool: "worker", Without: []string{"50-gone"}})(s).Stuck
+			if back == nil || strings.Contains(strings.Join(back.Fix.Commands, "\n"), "rollback") {
+				t.Errorf("on the way back: %+v", back)
 			}
 		})
 	}

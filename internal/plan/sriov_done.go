@@ -12,23 +12,44 @@ import (
 // sriovDone is done when every node offers the resource of every policy. The operator's syncStatus alone says nothing: until the
 // operator has seen the policy it is the old one.
 func sriovDone(policies []policy) Condition {
+	return sriovSynced(policyNodes(policies), "offer the new resources", func(n cluster.Node) string {
+		if short := lacksResource(n, policies); short != "" {
+			return "does not offer " + short + " yet"
+		}
+		return ""
+	})
+}
+
+// sriovGone is done when no node offers the resources of policies that are deleted, and the operator has done all that follows:
+// it drains the nodes, and pauses their pools meanwhile. A resource that a policy which stays makes on the node stays.
+func sriovGone(nodes []string, gone map[string][]string) Condition {
+	return sriovSynced(nodes, "are without what the policies made", func(n cluster.Node) string {
+		for _, resource := range gone[n.Name] {
+			if offers(n, resource) {
+				return "still offers " + resource
+			}
+		}
+		return ""
+	})
+}
+
+// sriovSynced is done when the operator is done with the nodes and nothing is missing on any.
+func sriovSynced(nodes []string, as string, missing func(cluster.Node) string) Condition {
 	return func(s cluster.State) Progress {
 		var progress Progress
-		for _, name := range policyNodes(policies) {
+		for _, name := range nodes {
 			item := Item{Name: name, State: Waiting}
 			if i := slices.IndexFunc(s.SriovNodes, func(n cluster.SriovNode) bool { return n.Node == name }); i >= 0 {
 				state := s.SriovNodes[i]
 				item.State, item.Note = orDefault(state.SyncStatus, Waiting), state.SyncError
-				if state.SyncStatus == "Failed" && progress.Stuck == nil {
-					progress.Stuck = sriovFailed(state)
+				if state.SyncStatus == "Failed" {
+					progress.stuckBy(sriovFailed(state))
 				}
 			}
 			node, _ := s.Node(name)
-			short := lacksResource(node, policies)
-			item.Done = short == "" && item.State == "Succeeded"
-			if short != "" {
-				item.Note = orDefault(item.Note, "does not offer "+short+" yet")
-			}
+			not := missing(node)
+			item.Done = not == "" && item.State == "Succeeded"
+			item.Note = orDefault(item.Note, not)
 			progress.Items = append(progress.Items, item)
 		}
 		bar := Bar{Name: "sriov", Total: len(progress.Items)}
@@ -38,8 +59,10 @@ func sriovDone(policies []policy) Condition {
 			}
 		}
 		progress.Bars = []Bar{bar}
-		progress.Done = bar.Count == bar.Total
-		progress.Text = fmt.Sprintf("%d of %s offer the new resources", bar.Count, counted(bar.Total, "node"))
+		if progress.Done = bar.Count == bar.Total; progress.Done {
+			progress.Stuck = nil
+		}
+		progress.Text = fmt.Sprintf("%d of %s %s", bar.Count, counted(bar.Total, "node"), as)
 		return progress
 	}
 }
@@ -59,19 +82,27 @@ func lacksResource(n cluster.Node, policies []policy) string {
 		if !slices.Contains(p.Nodes, n.Name) {
 			continue
 		}
-		offered := false
-		for resource, count := range n.Allocatable {
-			offered = offered || (count > 0 && strings.HasSuffix(resource, "/"+resourceName(p.Name)))
-		}
-		if !offered {
+		if !offers(n, resourceName(p.Name)) {
 			return resourceName(p.Name)
 		}
 	}
 	return ""
 }
 
-func sriovFailed(n cluster.SriovNode) *check.Finding {
-	return &check.Finding{
+// offers reports whether a node offers a resource, whatever its prefix.
+func offers(n cluster.Node, name string) bool {
+	for resource, count := range n.Allocatable {
+		if count > 0 && strings.HasSuffix(resource, "/"+name) {
+			return true
+		}
+	}
+	return false
+}
+
+// sriovFailed: the operator's daemon tries again, and a failure from before stays until it begins
+// (sriov-network-operator pkg/daemon/daemon.go Reconcile).
+func sriovFailed(n cluster.SriovNode) cluster.Obstacle {
+	return cluster.Obstacle{Patience: daemonPatience, Finding: check.Finding{
 		Check: cluster.SriovNodeState, Status: check.Fail, Subject: check.Subject("node/" + n.Node),
 		Summary:  fmt.Sprintf("the SR-IOV operator could not set up node %s: %s", n.Node, orDefault(n.SyncError, "it does not say why")),
 		Evidence: []check.Evidence{{Source: "SriovNetworkNodeState/" + n.Node + " status.syncStatus", Got: n.SyncStatus, Want: "Succeeded"}},
@@ -80,7 +111,7 @@ func sriovFailed(n cluster.SriovNode) *check.Finding {
 			Commands: []string{"oc -n " + orDefault(n.Namespace, "openshift-sriov-network-operator") + " get pods --field-selector spec.nodeName=" + n.Node, "railhead setup rollback"},
 			Who:      check.Admin,
 		},
-	}
+	}}
 }
 
 // nodesWith are the nodes that have a NIC of a policy.

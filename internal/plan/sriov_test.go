@@ -2,6 +2,7 @@ package plan
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -229,6 +230,9 @@ func TestSriovDone(t *testing.T) {
 		"one node done":   {func(s *cluster.State) { offer(s, "w12"); s.SriovNodes[1].SyncStatus = "InProgress" }, false, "1 of 2 nodes offer the new resources", ""},
 		"all done":        {func(s *cluster.State) { offer(s, "w12", "w13") }, true, "2 of 2 nodes offer the new resources", ""},
 		"one node failed": {func(s *cluster.State) { s.SriovNodes[0].SyncStatus = "Failed" }, false, "0 of 2 nodes offer the new resources", cluster.SriovNodeState},
+		"one failed before, and the operator has begun": {func(s *cluster.State) {
+			s.SriovNodes[0].SyncStatus, s.SriovNodes[0].SyncError = "InProgress", "no VFs left"
+		}, false, "0 of 2 nodes offer the new resources", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -242,8 +246,65 @@ func TestSriovDone(t *testing.T) {
 			if (got.Stuck != nil) != (test.stuck != "") || (got.Stuck != nil && got.Stuck.Check != test.stuck) {
 				t.Errorf("stuck %+v", got.Stuck)
 			}
+			if got.Stuck != nil && got.Stuck.Patience != 10*time.Minute {
+				t.Errorf("patience of %v with what may be left over from before", got.Stuck.Patience)
+			}
 		})
 	}
+}
+
+// TestSriovGone: a rollback is done with the policies when their devices are gone and the operator is done with the nodes, after
+// the rollout, whose pool the operator pauses.
+func TestSriovGone(t *testing.T) {
+	m := simulate(withNICs(openshift()))
+	for _, c := range mustPlan(t, m.State, only("eno5np0", "eno6np0")).Changes() {
+		m.change(t, c)
+	}
+	for _, name := range []string{"w12", "w13"} {
+		nodeOf(&m.State, name).Allocatable["openshift.io/eno5np0rdma"] = 8
+		nodeOf(&m.State, name).Allocatable["openshift.io/eno6np0rdma"] = 8
+	}
+	other := m.SriovPolicies[1] // somebody else makes the same resource of other functions of the NIC
+	other.Name = "theirs"
+	m.SriovPolicies = append(m.SriovPolicies, other)
+	back, findings := Rollback(m.State)
+	if len(findings) > 0 || len(back.Steps) != 1 {
+		t.Fatalf("steps %v, %v", stepIDs(back), said(findings))
+	}
+	gone := func(s *cluster.State, nodes ...string) {
+		for _, name := range nodes {
+			delete(nodeOf(s, name).Allocatable, "openshift.io/eno5np0rdma")
+		}
+	}
+	for name, test := range map[string]struct {
+		change func(*cluster.State)
+		done   bool
+		text   string
+		stuck  bool
+	}{
+		"just deleted: the operator's word is the old one": {func(*cluster.State) {}, false, "0 of 2 nodes are without what the policies made", false},
+		"one node is drained": {func(s *cluster.State) { gone(s, "w12"); s.SriovNodes[1].SyncStatus = "InProgress" }, false,
+			"1 of 2 nodes are without what the policies made", false},
+		"both are without, and one is still worked on": {func(s *cluster.State) { gone(s, "w12", "w13"); s.SriovNodes[1].SyncStatus = "InProgress" }, false,
+			"1 of 2 nodes are without what the policies made", false},
+		"one failed":               {func(s *cluster.State) { gone(s, "w12"); s.SriovNodes[1].SyncStatus = "Failed" }, false, "1 of 2 nodes are without what the policies made", true},
+		"gone, and the rest stays": {func(s *cluster.State) { gone(s, "w12", "w13") }, true, "2 of 2 nodes are without what the policies made", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := clone(m.State)
+			test.change(&s)
+			got := back.Steps[0].Done(s)
+			if got.Done != test.done || got.Text != test.text || (got.Stuck != nil) != test.stuck {
+				t.Errorf("%t %s, stuck %+v", got.Done, got.Text, got.Stuck)
+			}
+		})
+	}
+	t.Run("node states are not read", func(t *testing.T) {
+		s := unread(m.State, cluster.SriovNodes)
+		if _, findings := Rollback(s); check.Worst(findings) != check.Fail {
+			t.Errorf("%v", said(findings))
+		}
+	})
 }
 
 // TestSriovNamespace: policies are made where the operator looks at them.

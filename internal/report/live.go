@@ -59,6 +59,12 @@ func (l *Live) Show(f Frame) {
 	_, _ = io.WriteString(l.W, b.String())
 }
 
+// Say writes lines that stay: on a terminal below the frame that is shown, and the next one begins below them.
+func (l *Live) Say(text string) {
+	l.drawn = 0
+	fmt.Fprintln(l.W, text)
+}
+
 // Leave ends the frames: what was shown stays, and what comes next begins below it.
 func (l *Live) Leave() { l.drawn, l.said = 0, nil }
 

@@ -119,6 +119,29 @@ func TestDeploy(t *testing.T) {
 	})
 }
 
+// TestDeployChanged: a job that is changed while it runs is done when its pods are the new ones.
+func TestDeployChanged(t *testing.T) {
+	const ns, image = "changed", "example.invalid/pytorch:3.0"
+	setUp(t)
+	u := engineer(t, "y-tanaka", ns)
+	u.does(t, deploy("job", ns)...)
+	before := podsOf(t, openShift, ns, "job")
+	r := u.does(t, deploy("job", ns, "--image="+image)...).silent(t)
+	r.says(t, "job runs already and is changed: its pods start again", "configured StatefulSet job", "from before the change: it is replaced", "job: 2 of 2 pods ready")
+	after := podsOf(t, openShift, ns, "job")
+	if len(after) != 2 {
+		t.Fatalf("pods %v", after)
+	}
+	for i, p := range after {
+		ready := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue })
+		if p.UID == before[i].UID || p.Spec.Containers[0].Image != image || !ready {
+			t.Errorf("%s: uid %s (before %s), image %s, ready %v", p.Name, p.UID, before[i].UID, p.Spec.Containers[0].Image, ready)
+		}
+	}
+	u.does(t, deploy("job", ns, "--image="+image)...).silent(t).says(t, "Nothing to do")
+	u.does(t, "delete", "job", "-n", ns, "--yes").silent(t)
+}
+
 // leastPrivilege wants a pod to have been admitted under what setup granted or what everybody may use, and to be nothing
 // more than RDMA needs.
 func leastPrivilege(t *testing.T, p corev1.Pod) {

@@ -42,6 +42,10 @@ func TestDeployJobSet(t *testing.T) {
 	t.Run("a second time", func(t *testing.T) {
 		u.does(t, deploy("h-kim", ns, "--kind=jobset")...).silent(t).says(t, "Nothing to do")
 	})
+	t.Run("with another image", func(t *testing.T) {
+		u.ends(t, 1, deploy("h-kim", ns, "--kind=jobset", "--image=example.invalid/pytorch:3.0")...).silent(t).says(t,
+			"h-kim is there as another JobSet, and a JobSet cannot be changed", "railhead delete h-kim -n sets", "nothing was written")
+	})
 	t.Run("as another kind", func(t *testing.T) {
 		u.ends(t, 1, deploy("h-kim", ns)...).silent(t).says(t, "h-kim is there as a JobSet, and shall be a StatefulSet", "railhead delete h-kim -n sets")
 	})

@@ -4,17 +4,22 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/lab/kubelet"
+	"github.com/railhead/railhead/lab/openshift"
 )
 
 // snapshot is what railhead-pod would have taken on a node that boots with passthrough, where containers may lock so much.
@@ -41,13 +46,16 @@ func TestVerifyFirst(t *testing.T) {
 	}
 	var lockable atomic.Uint64
 	startKubelet(t, func(kubelet.Container) string { return snapshot(host.Limit(lockable.Load())) }, nodes...)
-	probesEnd(t)
+	images := probesEnd(t)
 	first := []string{"setup", "cluster", "--verify-first", "--yes", "--pod-binary=amd64=" + podBinary}
 	seen := watchNodes(t)
 
+	a.ends(t, 1, first...).silent(t).says(t, "Let one node of pool worker reboot", "has no pod of the machine-config-daemon", "the server has no image streams", "name one with --verify-image", "so the rollout stays paused")
+	nothingLeft(t)
+	daemons(t)
 	lockable.Store(65536)
 	r := a.ends(t, 1, first...).silent(t)
-	r.says(t, "Let one node of pool worker reboot", "the runtime lets containers lock 65536 bytes of memory, not all", "the rollout stays paused; 'railhead setup rollback' takes it back")
+	r.says(t, "the runtime lets containers lock 65536 bytes of memory, not all", "the rollout stays paused; 'railhead setup rollback' takes it back")
 	inHands(t, true)
 	if s := workers(t).Status; s.UpdatedMachineCount != 1 {
 		t.Errorf("%d nodes have the new configuration", s.UpdatedMachineCount)
@@ -63,6 +71,37 @@ func TestVerifyFirst(t *testing.T) {
 	}
 	nothingLeft(t)
 	seen().eachOnce(t)
+	if got := images(); !slices.Equal(got, []string{release + " IfNotPresent"}) {
+		t.Errorf("nodes were looked at by %q", got)
+	}
+}
+
+// release is the image in which a machine-config-daemon runs.
+const release = "example.invalid/openshift/release@sha256:cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
+
+// daemons puts the pods of the machine-config-daemon on all nodes, as its operator does: they do nothing here.
+func daemons(t *testing.T) {
+	t.Helper()
+	c := openShift.Client()
+	labels := map[string]string{"k8s-app": "machine-config-daemon"}
+	set := &appsv1.DaemonSet{
+		ObjectMeta: meta(openshift.MachineConfigNamespace, "machine-config-daemon"),
+		Spec: appsv1.DaemonSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
+				Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+				Containers:  []corev1.Container{{Name: "machine-config-daemon", Image: release}, {Name: "kube-rbac-proxy", Image: "example.invalid/proxy"}},
+			}},
+		},
+	}
+	create(t, c, set)
+	remove(t, c, set)
+	eventually(t, "a daemon on every node", func() error {
+		if s := get(t, c, set).Status; s.DesiredNumberScheduled == 0 || s.CurrentNumberScheduled < s.DesiredNumberScheduled {
+			return fmt.Errorf("%d of %d", s.CurrentNumberScheduled, s.DesiredNumberScheduled)
+		}
+		return nil
+	})
 }
 
 // nothingLeft wants no pod that looked at a node, nor what it was made of.
@@ -83,9 +122,12 @@ func nothingLeft(t *testing.T) {
 	})
 }
 
-// probesEnd lets pods that look at a node end well, as a command that is done does; on these nodes pods run for ever.
-func probesEnd(t *testing.T) {
+// probesEnd lets pods that look at a node end well, as a command that is done does; on these nodes pods run for ever. It
+// returns the images and pull policies that they had, each once.
+func probesEnd(t *testing.T) (images func() []string) {
 	t.Helper()
+	var mu sync.Mutex
+	var all []string
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -101,6 +143,11 @@ func probesEnd(t *testing.T) {
 				continue
 			}
 			for _, p := range pods.Items {
+				mu.Lock()
+				for _, c := range append(p.Spec.InitContainers, p.Spec.Containers...) {
+					all = append(all, c.Image+" "+string(c.ImagePullPolicy))
+				}
+				mu.Unlock()
 				if p.Status.Phase == corev1.PodRunning {
 					_ = openShift.Client().Status().Patch(ctx, &p, client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Succeeded"}}`)))
 				}
@@ -108,4 +155,10 @@ func probesEnd(t *testing.T) {
 		}
 	}()
 	t.Cleanup(func() { stop(); <-ended })
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
 }

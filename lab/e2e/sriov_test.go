@@ -51,5 +51,7 @@ func TestSriov(t *testing.T) {
 		t.Errorf("policy %v", made.Object["spec"])
 	}
 	a.does(t, "setup", "cluster", "--sriov", "--vfs=4", "--yes").silent(t).says(t, "Nothing to do")
-	a.does(t, "setup", "rollback", "--dry-run=client").silent(t).says(t, "delete SriovNetworkNodePolicy openshift-sriov-network-operator/"+policy)
+	a.does(t, "setup", "rollback", "--yes").silent(t).says(t, "deleted SriovNetworkNodePolicy "+policy, "2 of 2 nodes are without what the policies made",
+		"deleted SecurityContextConstraints railhead-rdma")
+	offers(t, 0)
 }

@@ -1,0 +1,28 @@
+package report
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestSay: what is said between two frames stays, and the next frame is drawn below it.
+func TestSay(t *testing.T) {
+	frames := func(tty bool) string {
+		var out bytes.Buffer
+		l := Live{W: &out, TTY: tty}
+		l.Show(Frame{Text: "0 of 2"})
+		l.Say("Waiting for this to pass: x\n  If it does not: y")
+		l.Show(Frame{Text: "0 of 2"})
+		l.Show(Frame{Text: "1 of 2"})
+		return out.String()
+	}
+	if diff := cmp.Diff("0 of 2\nWaiting for this to pass: x\n  If it does not: y\n1 of 2\n", frames(false)); diff != "" {
+		t.Errorf("in a log (-want +got):\n%s", diff)
+	}
+	const want = "\r\x1b[2K0 of 2\n\x1b[JWaiting for this to pass: x\n  If it does not: y\n\r\x1b[2K0 of 2\n\x1b[J\x1b[1A\r\x1b[2K1 of 2\n\x1b[J"
+	if diff := cmp.Diff(want, frames(true)); diff != "" {
+		t.Errorf("on a terminal (-want +got):\n%s", diff)
+	}
+}
