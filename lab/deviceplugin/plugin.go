@@ -101,7 +101,7 @@ func (p *Plugin) follow(ctx context.Context, watch *fsnotify.Watcher, pools []*p
 	for made := err == nil; ; {
 		if made {
 			stop()
-			if servers, err = p.serve(ctx, kubelet, pools); err != nil {
+			if servers, err = p.serve(ctx, kubelet, pools); err != nil && ctx.Err() == nil {
 				return err
 			}
 		}

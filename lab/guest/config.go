@@ -8,7 +8,9 @@ import "net/netip"
 const (
 	// OwnShare has ConfigFile and the files that it names.
 	OwnShare = "own"
-	// ProgramShare has the programs of a node (Programs) and its images; all machines share it.
+	// ProgramShare has what all machines share: kubelet, containerd, containerd-shim-runc-v2, ctr, runc and coredns, the CNI
+	// plugins in cni, the archives of images (Node.Images), and modules/rdma_rxe_lab.ko. The device plugin is the lab's
+	// stand-in, unless sriovdp lies there, too: sriov-network-device-plugin itself.
 	ProgramShare = "programs"
 )
 

@@ -41,7 +41,7 @@ func ReadFrame(r io.Reader) (kind byte, content []byte, err error) {
 	}
 	content = make([]byte, n)
 	if _, err := io.ReadFull(r, content); err != nil {
-		if err == io.EOF { //nolint:errorlint // ReadFull returns it bare
+		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
 		return 0, nil, err

@@ -23,7 +23,8 @@ func TestParse(t *testing.T) {
 	if _, err := Parse(none); !errors.Is(err, ErrNothingMoved) {
 		t.Errorf("0 iterations: %v", err)
 	}
-	for _, cut := range []string{"", table[:strings.Index(table, " 65536")], strings.Replace(table, "18.99", "nan?", 1)} {
+	head, _, _ := strings.Cut(table, " 65536")
+	for _, cut := range []string{"", head, strings.Replace(table, "18.99", "nan?", 1)} {
 		if got, err := Parse(cut); err == nil {
 			t.Errorf("%q: %+v", cut, got)
 		}

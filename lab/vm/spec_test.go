@@ -26,7 +26,7 @@ func TestArguments(t *testing.T) {
 	want := []string{
 		"-M q35", "-accel tcg,thread=multi,tb-size=256", "-cpu max", "-smp 1", "-m 1024", "-nodefaults", "-no-user-config",
 		"-display none", "-no-reboot", "-serial file:/run/node-b/console.log", "-kernel /cache/vmlinuz", "-initrd /run/node-b/initrd",
-		"-append console=ttyS0 panic=-1 quiet iommu=pt",
+		"-append console=ttyS0 panic=-1 quiet no_timer_check iommu=pt",
 		"-virtfs local,path=/run/node-b/own,mount_tag=own,security_model=none,readonly=on,id=own",
 		"-virtfs local,path=/run/programs,mount_tag=programs,security_model=none,readonly=on,id=programs",
 		"-device intel-iommu,intremap=on",

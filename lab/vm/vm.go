@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/u-root/u-root/pkg/cpio"
 
@@ -105,7 +106,7 @@ func (v *VM) Ready(ctx context.Context) error {
 	go func() {
 		select {
 		case <-v.process.Exited():
-			cancel(v.process.Err())
+			cancel(v.Err())
 		case <-ended:
 		}
 	}()
@@ -113,9 +114,20 @@ func (v *VM) Ready(ctx context.Context) error {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		return fmt.Errorf("%s is not ready: %w; its console is %s", v.Spec.Config.Name, err, v.Console())
+		return fmt.Errorf("%s is not ready: %w; the end of its console %s:\n%s", v.Spec.Config.Name, err, v.Console(), v.lastWords())
 	}
 	return nil
+}
+
+// lastWords is the end of the console.
+func (v *VM) lastWords() string {
+	const most = 15
+	text, err := os.ReadFile(v.Console())
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }
 
 // Reboot takes the machine's power away and boots it as change leaves its Spec. Nothing that was written in it stays.

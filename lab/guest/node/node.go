@@ -132,7 +132,8 @@ func (n *Node) kubeletArguments() []string {
 
 // healthy asks the kubelet whether it is.
 func healthy() error {
-	answer, err := http.Get("http://127.0.0.1:10248/healthz")
+	asker := http.Client{Timeout: 10 * time.Second}
+	answer, err := asker.Get("http://127.0.0.1:10248/healthz")
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,8 @@ type kernelLog struct{}
 func (kernelLog) Write(p []byte) (int, error) {
 	f, err := os.OpenFile("/dev/kmsg", os.O_WRONLY, 0)
 	if err != nil { // its folder is not mounted yet
-		return os.Stderr.Write(append(p, '\n'))
+		_, err := os.Stderr.WriteString(string(p) + "\n")
+		return len(p), err
 	}
 	defer f.Close()
 	for _, r := range records(string(p)) {
@@ -38,17 +39,19 @@ func records(text string) []string {
 	return all
 }
 
-// lastWords hands lines on and remembers the end of them.
+// lastWords hands lines on and remembers the last ones, or the first ones of a crash: a Go program's last words are its
+// registers.
 type lastWords struct {
 	to io.Writer
 
-	mu   sync.Mutex
-	line []byte // that has no end yet
-	last []string
+	mu      sync.Mutex
+	line    []byte // that has no end yet
+	words   []string
+	crashed bool
 }
 
 // mostWords is how many lines are remembered.
-const mostWords = 40
+const mostWords = 30
 
 func (l *lastWords) Write(p []byte) (int, error) {
 	l.mu.Lock()
@@ -62,16 +65,27 @@ func (l *lastWords) Write(p []byte) (int, error) {
 		if _, err := l.to.Write(line); err != nil {
 			return 0, err
 		}
-		l.last = append(l.last, string(line))
-		if len(l.last) > mostWords {
-			l.last = l.last[1:]
-		}
+		l.remember(string(line))
 		l.line = bytes.Clone(rest)
+	}
+}
+
+func (l *lastWords) remember(line string) {
+	for _, first := range []string{"panic: ", "fatal error: ", "SIG"} {
+		if !l.crashed && strings.HasPrefix(line, first) {
+			l.crashed, l.words = true, nil
+		}
+	}
+	switch {
+	case len(l.words) < mostWords:
+		l.words = append(l.words, line)
+	case !l.crashed:
+		l.words = append(l.words[1:], line)
 	}
 }
 
 func (l *lastWords) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return strings.TrimRight(strings.Join(append(l.last, string(l.line)), "\n"), "\n")
+	return strings.TrimSpace(strings.Join(append(l.words, string(l.line)), "\n"))
 }
