@@ -166,6 +166,7 @@ func TestCluster(t *testing.T) {
 		s.does(t, "delete", "job", "-n", ns, "--yes")
 	})
 	t.Run("memlock", func(t *testing.T) { s.locks(t, ns) })
+	t.Run("faults of a node", func(t *testing.T) { s.nodeFaults(t, ns) })
 	t.Run("rollout", func(t *testing.T) { s.rollsOut(t, ns) })
 }
 

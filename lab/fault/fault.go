@@ -54,7 +54,7 @@ func (f Fault) do(ctx context.Context, m *Machine, what func(context.Context, *M
 // All returns every fault, in the order in which people look for them: the devices first, then the network, then the node.
 func All() []Fault {
 	var all []Fault
-	for _, group := range [][]Fault{linkFaults(), addressFaults(), networkFaults(), machineFaults()} {
+	for _, group := range [][]Fault{linkFaults(), addressFaults(), networkFaults(), machineFaults(), nodeFaults()} {
 		all = append(all, group...)
 	}
 	return all

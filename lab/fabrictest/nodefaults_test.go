@@ -1,0 +1,102 @@
+//go:build vm
+
+package fabrictest
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/railhead/railhead/lab/fabric"
+	"github.com/railhead/railhead/lab/fault"
+)
+
+// nodeFaults wants each fault of a node to be seen and told, and to go again.
+func (s site) nodeFaults(t *testing.T, ns string) {
+	stories := map[string]func(*testing.T, string){
+		"device-plugin-dead": s.noDevicePlugin,
+		"memlock":            s.littleMemory,
+		"verbs-denied":       s.deniedVerbs,
+	}
+	broken := s.Machines[0]
+	for _, x := range fault.All() {
+		if !x.Nodes {
+			continue
+		}
+		t.Run(x.Name, func(t *testing.T) {
+			story, ok := stories[x.Name]
+			if !ok {
+				t.Fatal("nobody says what this fault leaves to see")
+			}
+			if err := x.Make(t.Context(), fault.On(s.Fabric, broken)); err != nil {
+				t.Fatal(err)
+			}
+			story(t, ns)
+			if err := x.Heal(t.Context(), fault.On(s.Fabric, broken)); err != nil {
+				t.Fatal(err)
+			}
+			s.offers(t, broken.Spec.Config.Name, 2)
+			s.deploys(t, "healed", ns, "--memlock=node")
+			s.moves(t, "healed", ns)
+			s.does(t, "delete", "healed", "-n", ns, "--yes")
+		})
+	}
+}
+
+// offers waits until a node offers so many virtual functions of every rail.
+func (s site) offers(t *testing.T, node string, want int64) {
+	t.Helper()
+	late := time.After(patience)
+	for tick := time.Tick(200 * time.Millisecond); ; {
+		var n corev1.Node
+		if err := s.ControlPlane.Client().Get(t.Context(), client.ObjectKey{Name: node}, &n); err != nil {
+			t.Fatal(err)
+		}
+		met := true
+		for _, rail := range fabric.Rails() {
+			q := n.Status.Allocatable[corev1.ResourceName(fabric.Resource(rail))]
+			met = met && q.Value() == want
+		}
+		if met {
+			return
+		}
+		select {
+		case <-tick:
+		case <-late:
+			t.Fatalf("%s does not offer %d of each rail: %v", node, want, n.Status.Allocatable)
+		}
+	}
+}
+
+// noDevicePlugin: the node offers nothing, and a job that needs it is refused before anything is written.
+func (s site) noDevicePlugin(t *testing.T, ns string) {
+	s.offers(t, s.Machines[0].Spec.Config.Name, 0)
+	r := s.railhead(t, "deploy", "job", "-n", ns, "--nodes=2", "--gpus=0", "--image=lab.local/perf:1", "--yes", "--memlock=node", "--pod-binary=amd64="+s.podBinary)
+	if r.code != 1 {
+		t.Errorf("deploy ends with %d", r.code)
+	}
+	r.says(t, "[free-nodes]", "node/node-a", "nothing was written")
+	s.railhead(t, "inventory").says(t, "0 of openshift.io/eno5np0rdma on node-a")
+}
+
+// littleMemory: registering fails on that node, and railhead-pod says so before it is tried.
+func (s site) littleMemory(t *testing.T, ns string) {
+	s.deploys(t, "job", ns, "--memlock=node")
+	const script = `hca=${NCCL_IB_HCA#=}; hca=${hca%%:*}; timeout -s KILL 5 ibv_rc_pingpong -d $hca -g 1 -s 1048576 > /dev/null; code=$?; echo memlock=$(ulimit -l) pingpong=$code`
+	r := s.does(t, "launch", "job", "-n", ns, "--", "sh", "-c", script)
+	r.says(t, "memlock=64 pingpong=1", "memlock=8192 pingpong=137", "locked-memory limit is 64 KiB per process", "[memlock-limit]")
+	s.does(t, "delete", "job", "-n", ns, "--yes")
+}
+
+// deniedVerbs: the rank on that node is not started, with the reason.
+func (s site) deniedVerbs(t *testing.T, ns string) {
+	s.deploys(t, "job", ns, "--memlock=node")
+	r := s.railhead(t, "launch", "job", "-n", ns, "--", "true")
+	if r.code != 125 {
+		t.Errorf("launch ends with %d", r.code)
+	}
+	r.says(t, "[uverbs-openable]", "not started: RDMA was asked for and is not to be had")
+	s.does(t, "delete", "job", "-n", ns, "--yes")
+}
