@@ -19,6 +19,10 @@ type Obstacle struct {
 // and wait ever longer: the kubelet up to two minutes for a volume (kubernetes pkg/util/goroutinemap/exponentialbackoff).
 const retrying = 2 * time.Minute
 
+// settling is the patience with a refusal by the SCCs: admission reads them, and who may use them, from caches, and so may
+// not know yet what was granted a moment ago.
+const settling = 10 * time.Second
+
 var (
 	// unstarted is a cluster, a namespace or a webhook that is only just coming: a service account's and a quota's status are
 	// made after the namespace (kubernetes plugin/pkg/admission/serviceaccount, apiserver pkg/admission/plugin/resourcequota),
@@ -30,10 +34,15 @@ var (
 
 // patience is how long a fault of the pod may last: 0 where nobody tries again, or where trying again changes nothing.
 func (p patient) patience(f check.Finding, said symptom) time.Duration {
-	if f.Status != check.Fail || !p.triedAgain(f.Check, said) {
+	switch {
+	case f.Status != check.Fail:
 		return 0
+	case p.triedAgain(f.Check, said):
+		return retrying
+	case f.Check == SCCIPCLock || f.Check == SCCOther:
+		return settling
 	}
-	return retrying
+	return 0
 }
 
 func (p patient) triedAgain(family check.ID, said symptom) bool {

@@ -143,8 +143,8 @@ func TestOldRefusal(t *testing.T) {
 			var got check.ID
 			if p := JobDone("h-kim", "train", 2)(s); p.Stuck != nil {
 				got = p.Stuck.Check
-				if p.Stuck.Patience != 0 {
-					t.Errorf("patience of %v with a refusal", p.Stuck.Patience)
+				if p.Stuck.Patience != 10*time.Second {
+					t.Errorf("patience of %v with a refusal, which a grant of a moment ago may yet end", p.Stuck.Patience)
 				}
 			}
 			if got != test.want {
