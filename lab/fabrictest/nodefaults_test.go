@@ -18,7 +18,6 @@ func (s site) nodeFaults(t *testing.T, ns string) {
 	stories := map[string]func(*testing.T, string){
 		"device-plugin-dead": s.noDevicePlugin,
 		"memlock":            s.littleMemory,
-		"verbs-denied":       s.deniedVerbs,
 	}
 	broken := s.Machines[0]
 	for _, x := range fault.All() {
@@ -78,7 +77,7 @@ func (s site) noDevicePlugin(t *testing.T, ns string) {
 		t.Errorf("deploy ends with %d", r.code)
 	}
 	r.says(t, "[free-nodes]", "node/node-a", "nothing was written")
-	s.railhead(t, "inventory").says(t, "0 of openshift.io/eno5np0rdma on node-a")
+	s.railhead(t, "inventory").says(t, "train       eno5np0              sriov   openshift.io/eno5np0rdma   1 node\n")
 }
 
 // littleMemory: registering fails on that node, and railhead-pod says so before it is tried.
@@ -87,16 +86,5 @@ func (s site) littleMemory(t *testing.T, ns string) {
 	const script = `hca=${NCCL_IB_HCA#=}; hca=${hca%%:*}; timeout -s KILL 5 ibv_rc_pingpong -d $hca -g 1 -s 1048576 > /dev/null; code=$?; echo memlock=$(ulimit -l) pingpong=$code`
 	r := s.does(t, "launch", "job", "-n", ns, "--", "sh", "-c", script)
 	r.says(t, "memlock=64 pingpong=1", "memlock=8192 pingpong=137", "locked-memory limit is 64 KiB per process", "[memlock-limit]")
-	s.does(t, "delete", "job", "-n", ns, "--yes")
-}
-
-// deniedVerbs: the rank on that node is not started, with the reason.
-func (s site) deniedVerbs(t *testing.T, ns string) {
-	s.deploys(t, "job", ns, "--memlock=node")
-	r := s.railhead(t, "launch", "job", "-n", ns, "--", "true")
-	if r.code != 125 {
-		t.Errorf("launch ends with %d", r.code)
-	}
-	r.says(t, "[uverbs-openable]", "not started: RDMA was asked for and is not to be had")
 	s.does(t, "delete", "job", "-n", ns, "--yes")
 }

@@ -19,11 +19,6 @@ func nodeFaults() []Fault {
 			make: script(keepLimit, `prlimit --pid "$(pidof containerd)" --memlock=65536:65536`),
 			heal: script(`test ! -e /run/memlock || { prlimit --pid "$(pidof containerd)" --memlock="$(cat /run/memlock)"; rm /run/memlock; }`),
 		},
-		{
-			Name: "verbs-denied", Title: "the verbs nodes of a node are for root alone",
-			make: script("chmod 0600 /dev/infiniband/uverbs*"),
-			heal: script("chmod 0666 /dev/infiniband/uverbs*"),
-		},
 	}
 	for i := range all {
 		all[i].Nodes = true
