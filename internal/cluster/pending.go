@@ -48,10 +48,10 @@ const InstallContainer = "railhead-pod-install"
 // owner. ok is false when nothing is wrong so far. Fail means that it does not get better by itself, at once or when it has
 // lasted for the obstacle's patience; Warn that it may.
 func Explain(pod Pod, events []Event, s State) (o Obstacle, ok bool) {
-	if pod.Ready || pod.Deleted || pod.Phase == "Succeeded" {
+	p := patient{pod: pod, s: s, symptoms: symptoms(pod, events)}
+	if pod.Ready || pod.Deleted || pod.Phase == "Succeeded" || pod.endedWell() && !p.madeAgain() {
 		return o, false
 	}
-	p := patient{pod: pod, s: s, symptoms: symptoms(pod, events)}
 	for _, fault := range faults {
 		for _, said := range p.symptoms {
 			if f, ok := fault(p, said); ok {
@@ -92,6 +92,21 @@ type symptom struct {
 	reason    string
 	text      string
 	container *Container // whose state it is
+}
+
+// endedWell reports whether every command of the pod has: its phase says so a moment later.
+func (p Pod) endedWell() bool {
+	ended := 0
+	for _, c := range p.Containers {
+		switch {
+		case c.Init:
+		case c.Running || c.Waiting != "" || c.ExitCode == nil || *c.ExitCode != 0:
+			return false
+		default:
+			ended++
+		}
+	}
+	return ended > 0
 }
 
 // stage is how far a pod has come. What was said of an earlier stage is over.

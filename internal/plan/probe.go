@@ -102,8 +102,7 @@ func probed(name, namespace string) Condition {
 		pod := s.Pods[i]
 		progress := Progress{Done: pod.Phase == "Succeeded", Text: "pod " + name + " is " + orDefault(pod.Phase, "Pending")}
 		finding, wrong := ExplainPod(s, pod)
-		ended := finding.Check == cluster.CommandExit && finding.Status != check.Fail // well, and the phase follows in a moment
-		if progress.Done || !wrong || ended {
+		if progress.Done || !wrong {
 			return progress
 		}
 		if slices.Contains(imageFaults, finding.Check) {

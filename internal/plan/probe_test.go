@@ -56,8 +56,11 @@ func TestProbed(t *testing.T) {
 		text  string
 		stuck check.ID
 	}{
-		"not there":      {cluster.State{}, false, "pod railhead-probe-w12 is not there yet", ""},
-		"no phase yet":   {pod("", cluster.Container{}), false, "pod railhead-probe-w12 is Pending", ""},
+		"not there":    {cluster.State{}, false, "pod railhead-probe-w12 is not there yet", ""},
+		"no phase yet": {pod("", cluster.Container{}), false, "pod railhead-probe-w12 is Pending", ""},
+		"its command ended well, and its phase does not say so yet": {
+			pod("Running", cluster.Container{Name: "snapshot", ExitCode: new(int)}), false, "pod railhead-probe-w12 is Running", "",
+		},
 		"ended well":     {pod("Succeeded", cluster.Container{}), true, "pod railhead-probe-w12 is Succeeded", ""},
 		"does not start": {pod("Pending", refused), false, "pod railhead-probe-w12 is Pending", cluster.ContainerStart},
 		"no such image":  {pod("Pending", pulling("manifest unknown")), false, "pod railhead-probe-w12 is Pending", cluster.ImagePull},

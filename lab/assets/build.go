@@ -55,17 +55,17 @@ func BuildOwn(ctx context.Context, pkg, file string) error {
 	return build(ctx, root, pkg, file)
 }
 
-// BuildPod builds railhead-pod from the main module, which this one does not import it from.
+// BuildPod builds railhead-pod for linux/amd64, which the lab's nodes are, from the main module: this one does not import it.
 func BuildPod(ctx context.Context, file string) error {
 	root, err := Root()
 	if err != nil {
 		return err
 	}
-	return build(ctx, filepath.Dir(root), "./cmd/railhead-pod", file)
+	return build(ctx, filepath.Dir(root), "./cmd/railhead-pod", file, "GOOS=linux", "GOARCH=amd64")
 }
 
-func build(ctx context.Context, folder, pkg, file string) error {
-	_, err := runGo(ctx, folder, "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", file, pkg)
+func build(ctx context.Context, folder, pkg, file string, env ...string) error {
+	_, err := runGoIn(ctx, env, folder, "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", file, pkg)
 	return err
 }
 
@@ -142,10 +142,15 @@ func roughly(d time.Duration) string {
 
 // runGo runs the go command in a module's folder and returns its standard output.
 func runGo(ctx context.Context, folder string, args ...string) ([]byte, error) {
+	return runGoIn(ctx, nil, folder, args...)
+}
+
+// runGoIn is runGo with more in its environment.
+func runGoIn(ctx context.Context, env []string, folder string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = folder
 	// A workspace or flags of the user's own would build something else than the module pins.
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=")
+	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS="), env...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
@@ -19,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/railhead/railhead/lab/assets"
 	"github.com/railhead/railhead/lab/controlplane"
 	"github.com/railhead/railhead/lab/shape"
 )
@@ -42,7 +41,7 @@ func run(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	podBinary = filepath.Join(dir, "railhead-pod")
 	built := make(chan error, 1)
-	go func() { built <- buildPodBinary(podBinary) }()
+	go func() { built <- assets.BuildPod(context.Background(), podBinary) }()
 	o := options()
 	o.Reboot = reboot
 	return controlplane.Share(m, o, func(ctx context.Context, p *controlplane.ControlPlane) error {
@@ -53,18 +52,6 @@ func run(m *testing.M) int {
 
 // reboot is how long a node takes to reboot.
 const reboot = 100 * time.Millisecond
-
-// buildPodBinary builds railhead-pod from the main module, which this one does not import it from.
-func buildPodBinary(file string) error {
-	_, here, _, _ := runtime.Caller(0)
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "./cmd/railhead-pod")
-	build.Dir = filepath.Join(filepath.Dir(here), "..", "..")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build railhead-pod: %w\n%s", err, out)
-	}
-	return nil
-}
 
 // atOnce is how many workers may be away at the same time in a rollout.
 const atOnce = 5

@@ -116,7 +116,7 @@ func (f *Fabric) boot(prepare func(s *vm.Spec, machine int) error) error {
 	for m := 1; m <= f.Options.Machines; m++ {
 		s := vm.Spec{
 			Parts: f.parts, Init: f.init, Dir: filepath.Join(f.Options.Dir, name(m)), Config: f.Options.config(m, rand.Text()),
-			Memory: f.Options.Memory, IOMMU: f.Options.IOMMU, Arguments: f.Options.Arguments, Segments: f.wires, Accel: f.Options.Accel,
+			Memory: f.Options.Memory, IOMMU: f.Options.IOMMU, Arguments: f.Options.Arguments, Segments: f.wires,
 		}
 		if err := os.MkdirAll(filepath.Join(s.Dir, vm.OwnFolder), 0o755); err != nil {
 			return err

@@ -25,7 +25,6 @@ type Options struct {
 	Arguments []string // of the kernels; nil: passthrough
 	Memory    int      // MiB of each machine; 0: enough
 	Memlock   uint64   // bytes that the runtime lets containers lock; 0: its default
-	Accel     string   // tcg or kvm; "": tcg
 
 	Dir      string // for everything that the lab keeps
 	Progress func(line string)

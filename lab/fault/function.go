@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/railhead/railhead/lab/fabric"
 	"github.com/railhead/railhead/lab/guest"
 )
 
@@ -111,16 +112,13 @@ func (m *Machine) shell(ctx context.Context, f Function, lines ...string) error 
 	return err
 }
 
-// otherNetwork is that of the next rail: the lab gives each rail a network of its own.
+// otherNetwork is that of another rail; "" for an address of no rail.
 func otherNetwork(own netip.Prefix) string {
-	if !own.IsValid() {
-		return ""
+	rails := len(fabric.Rails())
+	for rail := range rails {
+		if own.IsValid() && fabric.Subnet(rail).Contains(own.Addr()) {
+			return fabric.Subnet((rail + 1) % rails).String()
+		}
 	}
-	at := own.Masked().Addr().As4()
-	const rails = 2
-	at[2] = firstRail + (at[2]-firstRail+1)%rails
-	return netip.PrefixFrom(netip.AddrFrom4(at), own.Bits()).String()
+	return ""
 }
-
-// firstRail is the third number of the first rail's addresses (fabric.Subnet).
-const firstRail = 5

@@ -21,6 +21,9 @@ const (
 	LogFolder     = "/var/log/lab" // one file per service
 )
 
+// PauseImage is the image of every pod's sandbox; no registry has it.
+const PauseImage = "lab.local/pause:1"
+
 // ConfigFile holds a Config as JSON, in OwnShare.
 const ConfigFile = "config.json"
 

@@ -17,13 +17,11 @@ import (
 
 	"github.com/railhead/railhead/lab/assets"
 	"github.com/railhead/railhead/lab/debian"
+	"github.com/railhead/railhead/lab/guest"
 )
 
-// The images that machines have, by the names that pods call them.
-const (
-	PauseImage = "lab.local/pause:1" // holds the namespaces of a pod
-	PerfImage  = "lab.local/perf:1"  // perftest and the tools of RDMA
-)
+// PerfImage has perftest and the tools of RDMA, for pods.
+const PerfImage = "lab.local/perf:1"
 
 // writeImages writes the images to the folder: pause.tar and perf.tar, archives that docker load and ctr images import read.
 func writeImages(ctx context.Context, system debian.Tree, folder string) error {
@@ -33,10 +31,10 @@ func writeImages(ctx context.Context, system debian.Tree, folder string) error {
 	program := filepath.Join(folder, "pause")
 	defer os.Remove(program)
 	if err := assets.BuildOwn(ctx, "./machine/pause", program); err != nil {
-		return fmt.Errorf("build the program of %s: %w", PauseImage, err)
+		return fmt.Errorf("build the program of %s: %w", guest.PauseImage, err)
 	}
 	pause := files{"pause": {mode: 0o755, path: program}}
-	if err := writeImage(filepath.Join(folder, "pause.tar"), PauseImage, pause, "/pause"); err != nil {
+	if err := writeImage(filepath.Join(folder, "pause.tar"), guest.PauseImage, pause, "/pause"); err != nil {
 		return err
 	}
 	perf, err := perfFiles(ctx, system)

@@ -34,7 +34,6 @@ type Spec struct {
 	Segments map[string]string
 	// Forwards leads ports of the host's loopback address to ports of the machine.
 	Forwards map[int]int
-	Accel    string // tcg or kvm
 }
 
 // OwnFolder is the folder in Dir that is the machine's share guest.OwnShare.
@@ -43,7 +42,7 @@ const OwnFolder = "own"
 // arguments are those of QEMU.
 func (s Spec) arguments(initrd, console string) []string {
 	args := []string{
-		"-M", "q35", "-accel", s.accel(), "-cpu", "max", "-smp", "1", "-m", fmt.Sprint(s.Memory),
+		"-M", "q35", "-accel", accel, "-cpu", "max", "-smp", "1", "-m", fmt.Sprint(s.Memory),
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-serial", "file:" + console,
 		"-kernel", s.Parts.Kernel, "-initrd", initrd,
 		"-append", strings.Join(append(always(), s.Arguments...), " "),
@@ -72,13 +71,8 @@ func (s Spec) arguments(initrd, console string) []string {
 // always are the arguments that every kernel gets. On a busy host an emulated one finds its timer late, and would panic.
 func always() []string { return []string{"console=ttyS0", "panic=-1", "quiet", "no_timer_check"} }
 
-// accel is QEMU's accelerator. A smaller cache for translated code costs little and saves a third of the memory.
-func (s Spec) accel() string {
-	if s.Accel == "kvm" {
-		return "kvm"
-	}
-	return "tcg,thread=multi,tb-size=256"
-}
+// accel is QEMU's emulation. A smaller cache for translated code costs little and saves a third of the memory.
+const accel = "tcg,thread=multi,tb-size=256"
 
 func share(tag, folder string) []string {
 	return []string{"-virtfs", fmt.Sprintf("local,path=%s,mount_tag=%s,security_model=none,readonly=on,id=%s", folder, tag, tag)}

@@ -26,9 +26,6 @@ const (
 	plugins               = guest.ProgramFolder + "/cni"
 )
 
-// PauseImage is the image of every pod's sandbox. It is in one of Node.Images, for there is no registry.
-const PauseImage = "lab.local/pause:1"
-
 // ClusterDomain is the domain of services.
 const ClusterDomain = "cluster.local"
 
@@ -85,7 +82,7 @@ address = "` + containerdSocket + `"
 snapshotter = "overlayfs"
 
 [plugins."io.containerd.cri.v1.images".pinned_images]
-sandbox = "` + PauseImage + `"
+sandbox = "` + guest.PauseImage + `"
 
 [plugins."io.containerd.cri.v1.runtime".containerd]
 default_runtime_name = "runc"

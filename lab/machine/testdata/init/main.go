@@ -98,11 +98,13 @@ func (s seen) programs() {
 
 // two waits until two files match the pattern.
 func two(pattern string) []string {
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
 	for range 200 {
 		if found, err := filepath.Glob(pattern); err == nil && len(found) == 2 {
 			return found
 		}
-		time.Sleep(50 * time.Millisecond)
+		<-again.C
 	}
 	return nil
 }
