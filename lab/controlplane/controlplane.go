@@ -39,6 +39,7 @@ type ControlPlane struct {
 	etcd      *server
 	api       *server
 	clients   []*program // the other ones, in the order of their start
+	injector  *process.Kept
 	admin     *rest.Config
 	client    client.Client
 	standins  running
@@ -119,6 +120,7 @@ func (p *ControlPlane) Stop() error {
 		p.standins.done.Wait()
 		p.standins.log.Close()
 	}
+	p.injector.Kill()
 	for _, c := range slices.Backward(p.clients) {
 		c.process.Kill()
 	}

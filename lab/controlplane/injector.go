@@ -43,7 +43,9 @@ func (p *ControlPlane) startInjector(ctx context.Context) error {
 	if err := p.injectorAccount(ctx, certificates); err != nil {
 		return err
 	}
-	started, err := p.group.Start(process.Command{
+	// Release 1.9.0 panics when its watch breaks while a NetworkAttachmentDefinition is deleted
+	// (cache.DeletedFinalStateUnknown): in a cluster the kubelet starts it again.
+	p.injector, err = p.group.Keep(process.Command{
 		Name: string(assets.Injector), Program: p.programs[assets.InCluster], OwnMounts: true,
 		Args: []string{
 			certificates, p.programs[assets.Injector], "--bind-address=127.0.0.1", "--insecure", "-logtostderr",
@@ -59,10 +61,23 @@ func (p *ControlPlane) startInjector(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w (it needs user namespaces)", err)
 	}
-	p.clients = append(p.clients, &program{name: assets.Injector, process: started})
 	if err := p.client.Create(ctx, p.injectorWebhook(port)); err != nil {
 		return fmt.Errorf("install the injector's webhook: %w", err)
 	}
+	return p.injects(ctx, p.injector.Process())
+}
+
+// restartInjector crashes the injector, where there is one, and waits until it answers again.
+func (p *ControlPlane) restartInjector(ctx context.Context) error {
+	if p.injector == nil {
+		return nil
+	}
+	p.injector.Process().Kill()
+	return p.injects(ctx, nil)
+}
+
+// injects waits until the injector answers, or the process, unless nil, has ended.
+func (p *ControlPlane) injects(ctx context.Context, started *process.Process) error {
 	return until(ctx, "the injector answers", started, func(ctx context.Context) error {
 		return p.client.Create(ctx, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "would-be-admitted", Annotations: map[string]string{networksKey: ""}},

@@ -168,7 +168,8 @@ func (p *ControlPlane) KillAPIServer() { p.api.process.Kill() }
 // it is ready.
 //
 // It also restarts the machine-config-controller. Its drain controller forgets a node whose cordon failed meanwhile; in a
-// cluster the end of its leader election makes the process end, and the kubelet starts it again.
+// cluster the end of its leader election makes the process end, and the kubelet starts it again. The injector, which would
+// crash sooner or later, is ended, so that it is known when it answers again.
 func (p *ControlPlane) RestartAPIServer(ctx context.Context) error {
 	p.api.process.Kill()
 	var err error
@@ -181,8 +182,10 @@ func (p *ControlPlane) RestartAPIServer(ctx context.Context) error {
 	}
 	for _, c := range p.clients {
 		if c.name == assets.MachineConfigController {
-			return p.restart(c)
+			if err := p.restart(c); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	return p.restartInjector(ctx)
 }

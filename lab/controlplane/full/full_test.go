@@ -187,3 +187,21 @@ func TestUnknownNetwork(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestInjectorAfterServer restarts the API server, after which the injector is there again, too.
+func TestInjectorAfterServer(t *testing.T) {
+	shared.KillAPIServer()
+	if err := shared.RestartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "again", Annotations: map[string]string{"k8s.v1.cni.cncf.io/networks": "rail0"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.invalid/c"}}},
+	}
+	if err := shared.Client().Create(t.Context(), pod, client.DryRunAll); err != nil {
+		t.Fatal(err)
+	}
+	if q := pod.Spec.Containers[0].Resources.Limits["openshift.io/eno5np0rdma"]; q.Value() != 1 {
+		t.Errorf("limits %v", pod.Spec.Containers[0].Resources.Limits)
+	}
+}
