@@ -3,6 +3,8 @@
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 FUZZTIME ?= 10s
 BUILD     = CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w -X main.version=$(VERSION)'
+# The program in every pod is built for size: without inlining, functions packed (internal/arch builds it alike).
+BUILD_POD = CGO_ENABLED=0 GOOS=linux go build -trimpath -buildvcs=false -gcflags=all=-l -ldflags='-s -w -funcalign=1 -X main.version=$(VERSION)'
 GOLANGCI  = go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
@@ -12,14 +14,14 @@ build: bin/railhead-pod bin/railhead ## both programs, static and stripped, in b
 
 .PHONY: bin/railhead-pod bin/railhead embedded
 bin/railhead-pod:
-	GOOS=linux $(BUILD) -o $@ ./cmd/railhead-pod
+	$(BUILD_POD) -o $@ ./cmd/railhead-pod
 
 bin/railhead: embedded
 	$(BUILD) -o $@ ./cmd/railhead
 
 embedded: # railhead-pod for every architecture of pods, where railhead embeds it
 	@set -e; for arch in amd64 arm64; do \
-		GOOS=linux GOARCH=$$arch $(BUILD) -o bin/railhead-pod-linux-$$arch ./cmd/railhead-pod; \
+		GOARCH=$$arch $(BUILD_POD) -o bin/railhead-pod-linux-$$arch ./cmd/railhead-pod; \
 		gzip -9 -n < bin/railhead-pod-linux-$$arch > internal/podbinary/bin/railhead-pod-$$arch.gz; \
 	done
 

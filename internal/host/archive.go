@@ -53,7 +53,8 @@ var errnos = map[string]syscall.Errno{
 	"EPERM": syscall.EPERM, "EACCES": syscall.EACCES, "EINVAL": syscall.EINVAL, "EIO": syscall.EIO,
 	"EAGAIN": syscall.EAGAIN, "ENODEV": syscall.ENODEV, "ENXIO": syscall.ENXIO, "ENOENT": syscall.ENOENT,
 	"EBUSY": syscall.EBUSY, "ENOMEM": syscall.ENOMEM, "ETIMEDOUT": syscall.ETIMEDOUT, "ENODATA": syscall.ENODATA,
-	"EOPNOTSUPP": syscall.EOPNOTSUPP, "EISDIR": syscall.EISDIR, "ENOTDIR": syscall.ENOTDIR, "ELOOP": syscall.ELOOP,
+	"EOPNOTSUPP": syscall.EOPNOTSUPP, "ENETUNREACH": syscall.ENETUNREACH, "EHOSTUNREACH": syscall.EHOSTUNREACH, "ENOSYS": syscall.ENOSYS,
+	"EISDIR": syscall.EISDIR, "ENOTDIR": syscall.ENOTDIR, "ELOOP": syscall.ELOOP,
 }
 
 // errnoName is the inverse of errnos; an error without an errno counts as EIO.
@@ -289,7 +290,10 @@ func (a *Archive) resolve(name string, followLast bool) (string, *node, error) {
 			return at, a.nodes[at], nil
 		}
 		first, after, _ := strings.Cut(rest, "/")
-		next := path.Join(at, first)
+		next := first // name and links are clean, so nothing is left for path.Join to do
+		if at != "." {
+			next = at + "/" + first
+		}
 		n := a.nodes[next]
 		switch {
 		case n == nil:

@@ -51,9 +51,13 @@ func (f Fact[T]) IsZero() bool { return f.State == Absent }
 
 // String renders the value; "-" when absent, "?" when unreadable.
 func (f Fact[T]) String() string {
-	switch f.State {
+	return factText(f.State, f.Value)
+}
+
+func factText(state Knowledge, value any) string {
+	switch state {
 	case Known:
-		return fmt.Sprint(f.Value)
+		return fmt.Sprint(value)
 	case Unreadable:
 		return "?"
 	default:
@@ -67,11 +71,16 @@ type unreadable struct {
 
 // MarshalJSON implements the form given at Fact.
 func (f Fact[T]) MarshalJSON() ([]byte, error) {
-	switch f.State {
+	return marshalFact(f.State, f.Value, f.Why)
+}
+
+// marshalFact holds what the methods of all facts share, once.
+func marshalFact(state Knowledge, value any, why string) ([]byte, error) {
+	switch state {
 	case Known:
-		return json.Marshal(f.Value)
+		return json.Marshal(value)
 	case Unreadable:
-		return json.Marshal(unreadable{&f.Why})
+		return json.Marshal(unreadable{&why})
 	default:
 		return []byte("null"), nil
 	}
@@ -80,17 +89,21 @@ func (f Fact[T]) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON implements the form given at Fact.
 func (f *Fact[T]) UnmarshalJSON(data []byte) error {
 	*f = Fact[T]{}
+	return unmarshalFact(data, &f.State, &f.Value, &f.Why)
+}
+
+func unmarshalFact(data []byte, state *Knowledge, value any, why *string) error {
 	if string(data) == "null" {
 		return nil
 	}
 	var u unreadable
 	if data[0] == '{' && json.Unmarshal(data, &u) == nil && u.Reason != nil {
-		*f = Unread[T](*u.Reason)
+		*state, *why = Unreadable, *u.Reason
 		return nil
 	}
-	if err := json.Unmarshal(data, &f.Value); err != nil {
+	if err := json.Unmarshal(data, value); err != nil {
 		return err
 	}
-	f.State = Known
+	*state = Known
 	return nil
 }

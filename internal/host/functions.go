@@ -48,6 +48,7 @@ func (r *reader) function(a PCIAddress, real string) Function {
 	f.Vendor = r.text(path.Join(dir, "vendor"))
 	f.Device = r.text(path.Join(dir, "device"))
 	f.NumVFs = parsed(r, path.Join(dir, "sriov_numvfs"), parseInt)
+	f.TotalVFs = parsed(r, path.Join(dir, "sriov_totalvfs"), parseInt)
 	f.Link = r.pciLink(f)
 	r.functions[a] = f
 	return f

@@ -81,6 +81,7 @@ func (r *reader) gpuDirect() GPUDirect {
 			g.Peermem = append(g.Peermem, "/"+name)
 		}
 	}
+	g.PeerClients = r.peerClients()
 	if version := r.file("proc/driver/nvidia/version"); version.IsKnown() {
 		first, _, _ := strings.Cut(version.Value, "\n")
 		g.OpenModules = Know(strings.Contains(first, "Open Kernel Module"))

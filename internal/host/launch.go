@@ -36,6 +36,7 @@ func ReadForLaunch(root fs.FS, p Probes, wanted func(Snapshot) func(device strin
 	r.tellCardsApart(s.Devices)
 	r.brief = false // what was allocated and is no device here, is judged by its driver
 	s.Functions = r.namedFunctions(s)
+	s.Limits.ShmBytes = r.shm()
 	s.Problems = r.problems
 	return s
 }

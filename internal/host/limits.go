@@ -96,8 +96,9 @@ func (r *reader) privileges() Limits {
 }
 
 // memlock reads "Max locked memory  8388608  8388608  bytes" of /proc/self/limits.
-func (r *reader) memlock() (soft, hard Fact[Limit]) {
-	const name = "proc/self/limits"
+func (r *reader) memlock() (soft, hard Fact[Limit]) { return r.memlockOf("proc/self/limits") }
+
+func (r *reader) memlockOf(name string) (soft, hard Fact[Limit]) {
 	table := r.file(name)
 	if !table.IsKnown() {
 		unknown := Fact[Limit]{State: table.State, Why: table.Why}

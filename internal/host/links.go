@@ -66,6 +66,7 @@ func (r *reader) link(name, dir string) Link {
 	l.Carrier = r.carrier(dir)
 	l.LowerLink = parsed(r, path.Join(dir, "iflink"), parseInt)
 	l.MAC = r.text(path.Join(dir, "address"))
+	l.CarrierChanges = parsed(r, path.Join(dir, "carrier_changes"), parseInt)
 	return l
 }
 
@@ -99,12 +100,12 @@ func (r *reader) addAsked(links, asked []Link) {
 		switch l := &links[i]; {
 		case asked != nil:
 			told := byIndex[l.Index.Value]
-			l.Addresses = Know(told.Addresses.Value)
+			l.Addresses = Know(append([]netip.Prefix{}, told.Addresses.Value...)) // none is not null, which is absent
 			if told.Running.IsKnown() {
 				l.Running = told.Running
 			}
 		case byName != nil:
-			l.Addresses = Know(byName[l.Name])
+			l.Addresses = Know(append([]netip.Prefix{}, byName[l.Name]...))
 		default:
 			l.Addresses = Unread[[]netip.Prefix]("no address table was read")
 		}

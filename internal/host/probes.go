@@ -3,8 +3,10 @@ package host
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/netip"
+	"strconv"
 	"time"
 )
 
@@ -16,7 +18,12 @@ type Probes struct {
 	OpenDevice func(path string) error // opens a character device read-write and closes it
 	Interfaces func() ([]Link, error)  // of this network namespace that have addresses, by index
 	UID        func() int
-	ShmBytes   func() (uint64, error) // size of /dev/shm
+	ShmBytes   func() (uint64, error)   // size of /dev/shm
+	ShmFree    func() (uint64, error)   // of it
+	LockMemory func(bytes uint64) error // locks a mapping of that size, and gives it back
+	VFs        func() ([]Link, error)   // the interfaces of this namespace that have virtual functions
+	// Route is how dest is reached from an address of an interface, bound to it: the gateway, or none.
+	Route func(from netip.Addr, link int, dest netip.Addr) (netip.Addr, error)
 }
 
 // probesFile is where an Archive keeps what the probes said.
@@ -29,6 +36,10 @@ type answers struct {
 	Open      map[string]string      `json:"open"`      // path -> "ok" or the error's name
 	Addresses map[int][]netip.Prefix `json:"addresses"` // interface index -> addresses
 	ShmBytes  uint64                 `json:"shmBytes,omitempty"`
+	ShmFree   uint64                 `json:"shmFree,omitempty"`
+	Lock      map[string]string      `json:"lock,omitempty"`   // bytes -> "ok" or the error's name
+	VFs       []Link                 `json:"vfs,omitempty"`    //
+	Routes    map[string]string      `json:"routes,omitempty"` // "from index dest" -> gateway, "neighbour" or the error's name
 	UID       int                    `json:"uid"`
 }
 
@@ -61,8 +72,20 @@ func recordedProbes(root fs.FS) (Probes, error) {
 	if a.ShmBytes != 0 {
 		p.ShmBytes = func() (uint64, error) { return a.ShmBytes, nil }
 	}
+	if a.ShmFree != 0 {
+		p.ShmFree = func() (uint64, error) { return a.ShmFree, nil }
+	}
 	if a.Open != nil {
 		p.OpenDevice = a.open
+	}
+	if a.Lock != nil {
+		p.LockMemory = func(bytes uint64) error { return outcome(a.Lock[strconv.FormatUint(bytes, 10)]) }
+	}
+	if a.VFs != nil {
+		p.VFs = func() ([]Link, error) { return a.VFs, nil }
+	}
+	if a.Routes != nil {
+		p.Route = a.route
 	}
 	return p, nil
 }
@@ -76,19 +99,39 @@ func (a *answers) interfaces() ([]Link, error) {
 	return links, nil
 }
 
-func (a *answers) open(path string) error {
-	switch outcome := a.Open[path]; outcome {
+func (a *answers) open(path string) error { return outcome(a.Open[path]) }
+
+// outcome is the error that a recording names.
+func outcome(name string) error {
+	switch name {
 	case "ok":
 		return nil
 	case "":
 		return errNotProbed
-	default:
-		if errno, ok := errnos[outcome]; ok {
-			return errno
-		}
-		return errors.New(outcome)
 	}
+	if errno, ok := errnos[name]; ok {
+		return errno
+	}
+	return errors.New(name)
 }
 
-// errNotProbed is what a recorded OpenDevice says of a device that the recording did not open.
+// neighbourRoute is a recorded route without a gateway.
+const neighbourRoute = "neighbour"
+
+func (a *answers) route(from netip.Addr, link int, dest netip.Addr) (netip.Addr, error) {
+	answer := a.Routes[routeQuestion(from, link, dest)]
+	if gateway, err := netip.ParseAddr(answer); err == nil {
+		return gateway, nil
+	}
+	if answer == neighbourRoute {
+		return netip.Addr{}, nil
+	}
+	return netip.Addr{}, outcome(answer)
+}
+
+func routeQuestion(from netip.Addr, link int, dest netip.Addr) string {
+	return fmt.Sprintf("%s %d %s", from, link, dest)
+}
+
+// errNotProbed is what a recorded probe says where the recording did not ask it.
 var errNotProbed = errors.New("not probed")

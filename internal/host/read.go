@@ -54,8 +54,23 @@ func (r *reader) snapshot() Snapshot {
 	s.Kernel = r.text("proc/sys/kernel/osrelease")
 	s.Cmdline = r.text("proc/cmdline")
 	r.identity(&s)
+	r.moreForPeople(&s)
 	s.Problems = r.problems
 	return s
+}
+
+// moreForPeople reads what only findings depend on.
+func (r *reader) moreForPeople(s *Snapshot) {
+	r.virtualFunctions(s.Links)
+	r.railNetwork(s)
+	r.configs(s)
+	s.Modules = r.modules()
+	s.Verbs = r.verbsLibrary(s.Env)
+	s.Runtime = r.runtime()
+	s.Launched = r.launched()
+	s.Limits.ShmFree = r.shmFree()
+	s.Limits.Lockable = r.lockable()
+	r.mainProcess(&s.Limits)
 }
 
 // identity fills in where the snapshot was taken.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/netip"
 	"path"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -226,7 +227,57 @@ func (r *recorder) probes(p Probes) Probes {
 			return n, err
 		}
 	}
+	r.newerProbes(p, &q)
 	return q
+}
+
+// newerProbes are those that only findings depend on.
+func (r *recorder) newerProbes(p Probes, q *Probes) {
+	if p.ShmFree != nil {
+		q.ShmFree = func() (uint64, error) {
+			n, err := p.ShmFree()
+			r.answers.ShmFree = n
+			return n, err
+		}
+	}
+	if p.LockMemory != nil {
+		r.answers.Lock = map[string]string{}
+		q.LockMemory = func(bytes uint64) error {
+			err := p.LockMemory(bytes)
+			r.answers.Lock[strconv.FormatUint(bytes, 10)] = outcomeName(err)
+			return err
+		}
+	}
+	if p.VFs != nil {
+		q.VFs = func() (links []Link, err error) {
+			links, err = p.VFs()
+			r.answers.VFs = links
+			return links, err
+		}
+	}
+	if p.Route != nil {
+		r.answers.Routes = map[string]string{}
+		q.Route = func(from netip.Addr, link int, dest netip.Addr) (netip.Addr, error) {
+			gateway, err := p.Route(from, link, dest)
+			answer := outcomeName(err)
+			switch {
+			case err == nil && gateway.IsValid():
+				answer = gateway.String()
+			case err == nil:
+				answer = neighbourRoute
+			}
+			r.answers.Routes[routeQuestion(from, link, dest)] = answer
+			return gateway, err
+		}
+	}
+}
+
+// outcomeName is the inverse of outcome.
+func outcomeName(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	return errnoName(err)
 }
 
 // worthRecording leaves the image's other libraries out of a recording.
@@ -234,7 +285,7 @@ func worthRecording(dir, name string) bool {
 	if !strings.HasPrefix(dir, "usr/") && !strings.HasPrefix(dir, "opt/") {
 		return true
 	}
-	return strings.HasPrefix(name, "python3") || strings.HasPrefix(name, "nvidia_nccl_")
+	return strings.HasPrefix(name, "python3") || strings.HasPrefix(name, "nvidia_nccl_") || strings.Contains(name, "-rdmav")
 }
 
 // prune drops the PCI functions that were only looked at to learn that they are no GPU.
@@ -253,6 +304,9 @@ func (r *recorder) prune(s Snapshot) {
 		note(g.Function)
 	}
 	for _, f := range s.Functions {
+		note(f)
+	}
+	for _, f := range s.Bridges {
 		note(f)
 	}
 	for name := range r.archive.nodes {

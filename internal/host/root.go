@@ -43,7 +43,7 @@ func Open(place string) (Machine, error) {
 	if !holdsMachine(root.FS()) {
 		return Machine{}, fmt.Errorf("%s: %w", place, errNoMachine)
 	}
-	return Machine{Root: root.FS()}, nil
+	return Machine{Root: root.FS(), Probes: mounted(place)}, nil
 }
 
 // holdsMachine reports whether anything that was read of a machine can be below root.

@@ -18,7 +18,24 @@ func live() Machine {
 		Interfaces: interfaces,
 		UID:        os.Getuid,
 		ShmBytes:   shmBytes,
+		ShmFree:    shmFree,
+		LockMemory: lockMemory,
+		VFs:        virtualFunctions,
+		Route:      route,
 	}}
+}
+
+// procMagic is the type of a proc file system (include/uapi/linux/magic.h).
+const procMagic = 0x9fa0
+
+// mounted are the questions that can be asked of a folder which is the root of the machine that runs, such as /host in a
+// debug pod: its /proc is a real one. Interfaces are this network namespace's, which with host networking is the host's.
+func mounted(place string) Probes {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(place+"/proc", &st); err != nil || st.Type != procMagic {
+		return Probes{}
+	}
+	return Probes{Now: time.Now, VFs: virtualFunctions}
 }
 
 // liveRoot reads small kernel files with three system calls where os.ReadFile makes six, and walks the long way to a
@@ -133,9 +150,33 @@ func openDevice(name string) error {
 }
 
 func shmBytes() (uint64, error) {
-	var st syscall.Statfs_t
-	if err := syscall.Statfs("/dev/shm", &st); err != nil {
-		return 0, err
+	st, err := shm()
+	return st.Blocks * uint64(st.Bsize), err
+}
+
+func shmFree() (uint64, error) {
+	st, err := shm()
+	return st.Bavail * uint64(st.Bsize), err
+}
+
+func shm() (st syscall.Statfs_t, err error) {
+	err = syscall.Statfs("/dev/shm", &st)
+	return st, err
+}
+
+// lockMemory locks a mapping as registering it would: the kernel counts it against the same limit, and the same
+// capability lifts it (mm/mlock.c do_mlock; drivers/infiniband/core/umem.c). MLOCK_ONFAULT takes no memory for it.
+func lockMemory(bytes uint64) error {
+	const onFault = 1
+	// The mapping is not Go's memory: it is neither read nor written, and given back at once.
+	at, _, errno := syscall.Syscall6(syscall.SYS_MMAP, 0, uintptr(bytes), syscall.PROT_NONE,
+		syscall.MAP_PRIVATE|syscall.MAP_ANONYMOUS|syscall.MAP_NORESERVE, ^uintptr(0), 0)
+	if errno != 0 {
+		return errno
 	}
-	return st.Blocks * uint64(st.Bsize), nil
+	defer func() { _, _, _ = syscall.Syscall(syscall.SYS_MUNMAP, at, uintptr(bytes), 0) }()
+	if _, _, errno = syscall.Syscall(sysMlock2, at, uintptr(bytes), onFault); errno != 0 {
+		return errno
+	}
+	return nil
 }

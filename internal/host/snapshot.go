@@ -27,12 +27,21 @@ type Snapshot struct {
 	Functions  []Function   `json:"functions,omitempty"` // PCI functions that the environment or DRA names
 	Links      []Link       `json:"links,omitempty"`     // /sys/class/net of this network namespace
 	Routes     []Route      `json:"routes,omitempty"`    // default routes
-	GPUs       []GPU        `json:"gpus,omitempty"`      //
-	NUMANodes  Fact[int]    `json:"numaNodes,omitzero"`  // how many the machine has
-	GPUDirect  GPUDirect    `json:"gpuDirect,omitzero"`  //
-	IOMMU      IOMMU        `json:"iommu,omitzero"`      //
-	Limits     Limits       `json:"limits,omitzero"`     //
-	NCCL       NCCL         `json:"nccl,omitzero"`       //
+	// Lookups are the ways from each rail to the networks of the others.
+	Lookups    []Lookup          `json:"lookups,omitempty"`
+	Neighbours []Neighbour       `json:"neighbours,omitempty"` // IPv4 only
+	ARP        ARPRules          `json:"arp,omitzero"`         // of all interfaces; a Link's own may be stricter
+	Bridges    []Function        `json:"bridges,omitempty"`    // PCI ports above GPUs and HCAs
+	Modules    []string          `json:"modules,omitempty"`    // of kernelModules those that are loaded
+	Verbs      *VerbsLibrary     `json:"verbs,omitempty"`      // nil where libraries are not to be seen
+	Runtime    *Runtime          `json:"runtime,omitempty"`    // of a node: nil in containers
+	Launched   map[string]string `json:"launched,omitempty"`   // what `railhead-pod run` set for the command of this container
+	GPUs       []GPU             `json:"gpus,omitempty"`       //
+	NUMANodes  Fact[int]         `json:"numaNodes,omitzero"`   // how many the machine has
+	GPUDirect  GPUDirect         `json:"gpuDirect,omitzero"`   //
+	IOMMU      IOMMU             `json:"iommu,omitzero"`       //
+	Limits     Limits            `json:"limits,omitzero"`      //
+	NCCL       NCCL              `json:"nccl,omitzero"`        //
 
 	NetworkStatus []NetworkStatus `json:"networkStatus,omitempty"` // k8s.v1.cni.cncf.io/network-status
 	Claims        []ClaimDevice   `json:"claims,omitempty"`        // DRA metadata files
@@ -81,10 +90,12 @@ type Function struct {
 	Driver     Fact[string]     `json:"driver,omitzero"`
 	PhysFn     Fact[PCIAddress] `json:"physfn,omitzero"` // the PF of a VF
 	NumVFs     Fact[int]        `json:"numVFs,omitzero"` // of a PF
+	TotalVFs   Fact[int]        `json:"totalVFs,omitzero"`
 	NUMANode   Fact[int]        `json:"numaNode,omitzero"`
 	IOMMUGroup Fact[int]        `json:"iommuGroup,omitzero"`
 	IOMMUType  Fact[string]     `json:"iommuType,omitzero"` // identity, DMA, DMA-FQ
 	Link       Fact[PCILink]    `json:"link,omitzero"`      // of a VF: its PF's
+	Config     PCIConfig        `json:"config,omitzero"`    // of HCAs, GPUs and the bridges above them
 }
 
 // IsVF reports whether the function is an SR-IOV virtual function.
@@ -173,6 +184,10 @@ type Link struct {
 	OperState Fact[string]         `json:"operState,omitzero"`
 	PCI       Fact[PCIAddress]     `json:"pci,omitzero"`
 	Addresses Fact[[]netip.Prefix] `json:"addresses,omitzero"`
+	// CarrierChanges counts how often the link went up or down since it was made.
+	CarrierChanges Fact[int] `json:"carrierChanges,omitzero"`
+	ARP            ARPRules  `json:"arp,omitzero"` // of rails only
+	VFs            []VF      `json:"vfs,omitempty"`
 }
 
 // Route is a default route.
@@ -199,6 +214,8 @@ type GPUDirect struct {
 	DriverVersion Fact[string] `json:"driverVersion,omitzero"`
 	// OpenModules reports NVIDIA's open kernel modules, which DMA-BUF needs.
 	OpenModules Fact[bool] `json:"openModules,omitzero"`
+	// PeerClients are the modules that registered with ib_core for peer memory.
+	PeerClients []string `json:"peerClients,omitempty"`
 }
 
 // IOMMU is the machine's; the type that counts is each Function's own group's.
@@ -226,7 +243,13 @@ type Limits struct {
 	NoNewPrivs    Fact[bool]   `json:"noNewPrivs,omitzero"`
 	InitialUserNS Fact[bool]   `json:"initialUserNS,omitzero"` // capabilities count for memlock only there
 	ShmBytes      Fact[uint64] `json:"shmBytes,omitzero"`      // size of /dev/shm
-	MemTotal      Fact[uint64] `json:"memTotal,omitzero"`      // bytes of RAM of the machine
+	ShmFree       Fact[uint64] `json:"shmFree,omitzero"`       // of it
+	// Lockable is the largest mapping of lockSizes that this process could lock; absent where nobody tried.
+	Lockable Fact[uint64] `json:"lockable,omitzero"`
+	// Main is the soft limit of this container's first process, which a launcher may have raised for itself.
+	MainMemlock Fact[Limit]  `json:"mainMemlock,omitzero"`
+	MainCapEff  Fact[Caps]   `json:"mainCapEff,omitzero"`
+	MemTotal    Fact[uint64] `json:"memTotal,omitzero"` // bytes of RAM of the machine
 }
 
 // NCCL is what can be known of NCCL without running it.

@@ -3,12 +3,12 @@ package launch
 import (
 	"fmt"
 	"runtime"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/rules/machine"
 )
 
 // Memlock is how far the locked-memory limit was lifted for the command, read back from the kernel.
@@ -29,7 +29,7 @@ type Memlock struct {
 // CAP_SYS_RESOURCE; CAP_IPC_LOCK where the command will have it, else made ambient so that it will.
 // The calling goroutine stays on its thread: ambient capabilities belong to the thread that execs.
 // The machine is asked only where the rlimit could not be lifted.
-func RaiseMemlock(machine host.Machine) Memlock {
+func RaiseMemlock(here host.Machine) Memlock {
 	runtime.LockOSThread()
 	before, err := memlock()
 	if err != nil {
@@ -47,9 +47,9 @@ func RaiseMemlock(machine host.Machine) Memlock {
 		m.Err = err
 	}
 	if m.Soft != host.Unlimited {
-		m.limits = machine.Privileges()
+		m.limits = here.Privileges()
 		if m.useCapability(); !m.IPCLock {
-			m.limits = machine.Limits()
+			m.limits = here.Limits()
 		}
 	}
 	return m
@@ -120,90 +120,22 @@ func (m Memlock) String() string {
 	case m.Err != nil:
 		return "not known (" + m.Err.Error() + ")"
 	case m.IPCLock && m.Soft != host.Unlimited:
-		return fmt.Sprintf("none applies to the command (%s; the rlimit stays %s)", m.How, size(m.Soft))
+		return fmt.Sprintf("none applies to the command (%s; the rlimit stays %s)", m.How, machine.Size(m.Soft))
 	case m.Soft == host.Unlimited:
 		return "unlimited"
 	default:
-		return size(m.Soft)
+		return machine.Size(m.Soft)
 	}
 }
-
-func size(l host.Limit) string {
-	if l == host.Unlimited {
-		return "unlimited"
-	}
-	for _, unit := range []struct {
-		name  string
-		shift uint
-	}{{"GiB", 30}, {"MiB", 20}, {"KiB", 10}} {
-		if l >= 1<<unit.shift {
-			return strconv.FormatFloat(float64(l)/float64(uint64(1)<<unit.shift), 'f', -1, 64) + " " + unit.name
-		}
-	}
-	return l.String() + " bytes"
-}
-
-// littleMemlock is what training surely exceeds: NCCL's buffers alone, registered per rank, are larger.
-const littleMemlock = 1 << 30
 
 // Finding says what is missing and how an administrator gives it; ok is false when nothing is missing.
 func (m Memlock) Finding() (f check.Finding, ok bool) {
 	if m.Enough() {
 		return f, false
 	}
-	l := m.limits
-	f = check.Finding{
-		Check: MemlockLimit, Status: check.Warn, Subject: "pod",
-		Summary: fmt.Sprintf("locked-memory limit is %s per process: registering more than that fails with ENOMEM (\"Cannot allocate memory\")", size(m.Soft)),
-		Evidence: []check.Evidence{
-			{Source: "/proc/self/limits", Got: fmt.Sprintf("Max locked memory %s soft, %s hard", m.Soft, m.Hard), Want: "unlimited"},
-			{Source: "/proc/self/status", Got: fmt.Sprintf("Uid %s, CapEff %s, CapBnd %s", l.UID, l.CapEff, l.CapBnd), Want: "CAP_SYS_RESOURCE (bit 24) or CAP_IPC_LOCK (bit 14) in CapEff"},
-		},
-		Fix: &check.Fix{Text: memlockFix, Commands: []string{memlockMachineConfig}, Who: check.Admin},
-	}
-	switch {
-	case m.Err != nil:
+	f = machine.Memlock(m.Soft, m.Hard, m.limits)
+	if m.Err != nil {
 		f.Status, f.Summary = check.Unknown, "locked-memory limit could not be read: "+m.Err.Error()
-	case m.Soft < littleMemlock:
-		f.Status = check.Fail
-	}
-	if why := inert(l); why != "" {
-		f.Summary += "; " + why
 	}
 	return f, true
 }
-
-// inert explains a CAP_IPC_LOCK that was given and does nothing.
-func inert(l host.Limits) string {
-	switch {
-	case !l.CapBnd.Value.Has(host.CapIPCLock):
-		return ""
-	case l.InitialUserNS.IsKnown() && !l.InitialUserNS.Value:
-		return "CAP_IPC_LOCK does not count in a user namespace"
-	case l.UID.Or(0) != 0 && !l.CapEff.Value.Has(host.CapIPCLock):
-		return fmt.Sprintf("CAP_IPC_LOCK was added but is inert for uid %d: only in the bounding set", l.UID.Value)
-	}
-	return ""
-}
-
-const memlockFix = "Give every container of the GPU nodes an unlimited memlock by default (CRI-O; with containerd: LimitMEMLOCK=infinity on its service). This restarts the nodes of the pool once."
-
-// memlockMachineConfig holds the drop-in "[crio.runtime] default_ulimits"; later drop-ins replace the list, so entries
-// that are already there must be kept (cri-o docs/crio.conf.5.md).
-const memlockMachineConfig = `apiVersion: machineconfiguration.openshift.io/v1
-kind: MachineConfig
-metadata:
-  name: 99-worker-rdma-memlock
-  labels:
-    machineconfiguration.openshift.io/role: worker
-spec:
-  config:
-    ignition:
-      version: 3.2.0
-    storage:
-      files:
-      - path: /etc/crio/crio.conf.d/99-rdma-memlock.conf
-        mode: 420
-        overwrite: true
-        contents:
-          source: data:,%5Bcrio.runtime%5D%0Adefault_ulimits%20%3D%20%5B%0A%20%20%22memlock%3D-1%3A-1%22%2C%0A%5D%0A`

@@ -18,6 +18,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/rules/machine"
 )
 
 const (
@@ -213,7 +214,7 @@ func (r rung) check(t *testing.T) {
 	case r.status == check.Pass:
 	case f == nil:
 		t.Errorf("no finding, want one with %q", r.because)
-	case f.Check != MemlockLimit || f.Status != r.status || !strings.Contains(f.Summary, r.because):
+	case f.Check != machine.MemlockLimit || f.Status != r.status || !strings.Contains(f.Summary, r.because):
 		t.Errorf("finding %s: %s %q, want %s with %q", f.Check, f.Status, f.Summary, r.status, r.because)
 	case f.Fix == nil || f.Fix.Who != check.Admin || len(f.Fix.Commands) == 0:
 		t.Errorf("fix %+v, want commands for an administrator", f.Fix)

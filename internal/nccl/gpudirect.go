@@ -169,8 +169,13 @@ func (c *computation) dmaBuf() (works, known bool) {
 	if _, _, off := c.dmaBufOff(); off {
 		return false, true
 	}
-	open, openKnown := c.s.GPUDirect.OpenModules.Get()
-	recent, kernelKnown := kernelAtLeast(c.s.Kernel, 5, 12)
+	return DMABuf(*c.s)
+}
+
+// DMABuf reports whether driver and kernel give NICs GPU memory by DMA-BUF.
+func DMABuf(s host.Snapshot) (works, known bool) {
+	open, openKnown := s.GPUDirect.OpenModules.Get()
+	recent, kernelKnown := kernelAtLeast(s.Kernel, 5, 12)
 	switch {
 	case openKnown && !open, kernelKnown && !recent:
 		return false, true
@@ -246,25 +251,32 @@ func within(limit rail.Distance) string {
 	return string(limit) + " or nearer"
 }
 
-// iommu warns where the HCA's own group translates: GPU memory is then reached slowly, or not at all
-// (IBV_WC_LOC_PROT_ERR). The group's type decides, never the kernel command line.
 func (c *computation) iommu() {
+	var rails []string
+	var functions []host.Function
+	for _, r := range c.rails {
+		rails, functions = append(rails, r.Name()), append(functions, r.Function.Value)
+	}
+	if f, translates := Translated(rails, functions); translates {
+		c.say(f)
+	}
+}
+
+// Translated warns where the HCA's own group translates: GPU memory is then reached slowly, or not at all
+// (IBV_WC_LOC_PROT_ERR). The group's type decides, never the kernel command line. Each function has its device's name.
+func Translated(devices []string, functions []host.Function) (found check.Finding, translates bool) {
 	var evidence []check.Evidence
 	var translated []string
-	for _, r := range c.rails {
-		f := r.Function.Value
+	for i, f := range functions {
 		if kind, ok := f.IOMMUType.Get(); ok && strings.HasPrefix(kind, "DMA") {
-			translated = append(translated, r.Name())
+			translated = append(translated, devices[i])
 			evidence = append(evidence, check.Evidence{Source: fmt.Sprintf("/sys/kernel/iommu_groups/%d/type", f.IOMMUGroup.Value), Got: kind, Want: "identity"})
 		}
 	}
-	if len(translated) == 0 {
-		return
-	}
-	c.say(check.Finding{
+	return check.Finding{
 		Check: IOMMUPassthrough, Status: check.Warn, Subject: "node",
 		Summary:  fmt.Sprintf("the IOMMU translates for %s: GPUDirect RDMA may fail (IBV_WC_LOC_PROT_ERR) or be slow", strings.Join(translated, ", ")),
 		Evidence: evidence,
 		Fix:      &check.Fix{Text: "Boot the node with the kernel argument iommu=pt (on Intel also intel_iommu=on).", Commands: []string{"iommu=pt"}, Who: check.Admin},
-	})
+	}, len(translated) > 0
 }

@@ -14,4 +14,5 @@ const (
 	GPUDirectPossible check.ID = "gpudirect-possible"
 	GPUDirectDistance check.ID = "gpudirect-distance"
 	IOMMUPassthrough  check.ID = "iommu-passthrough"
+	SharedMemory      check.ID = "shm-size"
 )

@@ -51,6 +51,7 @@ type Var struct {
 func Compute(rails []rail.Rail, s host.Snapshot, p Policy) ([]Var, []check.Finding) {
 	c := &computation{s: &s, policy: p, versions: libraryVersions(s)}
 	c.socketInterface()
+	c.sharedMemory()
 	if p.Mode == TCP || len(rails) == 0 {
 		c.sockets()
 		return c.merged(), c.findings

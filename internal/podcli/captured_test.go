@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"compress/bzip2"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/rail"
 )
@@ -26,34 +28,50 @@ var captured = map[string]struct {
 	rails   []string
 	away    []string
 	exit    int
+	said    []string // what doctor says of it as a job's machine, and as a node
 }{
 	"two NICs with igb VFs under Soft-RoCE, AMD IOMMU": {
 		archive: "lab/captures/sysfs-cap-amd-lab.tgz",
 		rails:   []string{"mlx5_0:1 vf0 10.0.0.1 GID 1", "mlx5_1:1 vf1 10.0.1.1 GID 1", "mlx5_2:1 vf2 10.0.2.1 GID 1"},
 		away:    []string{"mlx5_3:1 port 1 DOWN (Disabled)", "mlx5_pf physical function; the virtual ones are taken, and nothing says what was allocated"},
 		exit:    exitUnknown,
+		said: []string{
+			"host: unknown uverbs-openable mlx5_pf:1", "host: unknown gid-usable mlx5_pf:1", "host: unknown memlock-limit pod",
+			"host: unknown socket-interface pod", "node: warn iommu-passthrough node",
+		},
 	},
 	"igb VFs under Soft-RoCE, Intel IOMMU": {
 		archive: "lab/captures/sysfs-cap-intel-stock.tgz",
 		rails:   []string{"rxe0:1 vf0 10.0.0.1 GID 1", "rxe1:1 vf1 10.0.1.1 GID 1"},
 		away:    []string{"rxe2 physical function; the virtual ones are taken, and nothing says what was allocated"},
 		exit:    exitUnknown,
+		said: []string{
+			"host: warn hardware-rdma rxe2:1", "host: unknown uverbs-openable rxe2:1", "host: unknown gid-usable rxe2:1",
+			"host: unknown memlock-limit pod", "host: unknown socket-interface pod",
+		},
 	},
 	"8 InfiniBand NDR and an Ethernet bond beside 8 H100": {
 		archive: "corpus/topo/gpud-sys-class-infiniband-h100.tar.gz", under: "sys/class/infiniband",
 		rails: []string{"mlx5_0:1", "mlx5_1:1", "mlx5_4:1", "mlx5_5:1", "mlx5_6:1", "mlx5_7:1", "mlx5_8:1", "mlx5_9:1"},
 		away:  []string{"mlx5_bond_0:1 no GID: the table of port 1 is empty or not there"},
 		exit:  exitUnknown,
+		said: []string{
+			"host: unknown uverbs-openable mlx5_0:1", "host: unknown uverbs-openable mlx5_1:1", "host: unknown uverbs-openable mlx5_4:1",
+			"host: unknown uverbs-openable mlx5_5:1", "host: unknown uverbs-openable mlx5_6:1", "host: unknown uverbs-openable mlx5_7:1",
+			"host: unknown uverbs-openable mlx5_8:1", "host: unknown uverbs-openable mlx5_9:1", "host: unknown socket-interface pod",
+		},
 	},
 	"a ConnectX-3 beside a Xeon Phi": {
 		archive: "corpus/topo/hwloc-32em64t-2n8c+dax+nvme+mic+dimms.tar.bz2",
 		rails:   []string{"mlx4_0:1 ib0"},
 		away:    []string{"scif0 no port could be read"},
 		exit:    exitUnknown,
+		said:    []string{"host: unknown uverbs-openable mlx4_0:1", "host: unknown socket-interface pod", "node: unknown pci-config node"},
 	},
 	"a DGX GB10 without the infiniband class": {
 		archive: "corpus/topo/hwloc-nvidia-dgx-gb10.tar.bz2",
 		exit:    exitFault,
+		said:    []string{"host: fail device-allocated pod", "node: fail device-allocated pod"},
 	},
 }
 
@@ -91,6 +109,20 @@ func TestCapturedMachines(t *testing.T) {
 			}
 			if _, talk, code := cli("detect", "--root", root); code != want.exit {
 				t.Errorf("detect: exit %d, want %d\n%s", code, want.exit, talk)
+			}
+			var said []string
+			for _, scope := range []string{string(rail.Host), scopeNode} {
+				out, talk, _ := cli("doctor", "--scope", scope, "--root", root, "-o", "json")
+				var d diagnosis
+				if err := json.Unmarshal([]byte(out), &d); err != nil {
+					t.Fatalf("%v: %s", err, talk)
+				}
+				for _, f := range d.AtLeast(check.Unknown) {
+					said = append(said, fmt.Sprintf("%s: %s %s %s", scope, f.Status, f.Check, f.Subject))
+				}
+			}
+			if diff := cmp.Diff(want.said, said); diff != "" {
+				t.Errorf("doctor (-want +got):\n%s", diff)
 			}
 			var names []string
 			for _, r := range found.Rails {

@@ -67,6 +67,7 @@ func newRoot(version string, streams Streams, starting bool) *cobra.Command {
 derives NCCL's environment from them, lifts the locked-memory limit and starts the training command.`,
 		Example: `  railhead-pod run -- torchrun --nnodes 2 train.py     start training over RDMA, or say why not
   railhead-pod detect                                  show this pod's rails
+  railhead-pod doctor                                  everything that keeps RDMA from working here, with the fix
   eval "$(railhead-pod env)"                           the same environment in a shell of your own`,
 		Version:       version,
 		SilenceErrors: true,
@@ -76,6 +77,6 @@ derives NCCL's environment from them, lifts the locked-memory limit and starts t
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
 	root.CompletionOptions.DisableDefaultCmd = starting // building four shells' help takes longer than a launch's reading
-	root.AddCommand(newRun(streams), newDetect(streams), newEnv(streams), newSnapshot(streams), newInstall(streams))
+	root.AddCommand(newRun(streams), newDetect(streams), newEnv(streams), newCheck(streams), newDoctor(streams), newSnapshot(streams), newInstall(streams))
 	return root
 }

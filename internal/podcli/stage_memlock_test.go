@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/railhead/railhead/internal/host"
-	"github.com/railhead/railhead/internal/launch"
+	rules "github.com/railhead/railhead/internal/rules/machine"
 )
 
 var memlockLine = regexp.MustCompile(`^Memory lock limit: (?:(unlimited)|(\d+) (KiB|MiB|GiB|bytes)|(none applies) to the command \(.*; the rlimit stays .*\))$`)
@@ -60,7 +60,7 @@ func (s staged) memoryLockOfUserNamespace(t *testing.T) {
 		t.Errorf("exit %d, limit of the command %q", o.code, o.stdout)
 	}
 	for _, want := range []string{
-		"fail: locked-memory limit is 64 KiB per process", "CAP_IPC_LOCK does not count in a user namespace [" + string(launch.MemlockLimit) + "]",
+		"fail: locked-memory limit is 64 KiB per process", "CAP_IPC_LOCK does not count in a user namespace [" + string(rules.MemlockLimit) + "]",
 		"seen: /proc/self/limits: Max locked memory 65536 soft, 65536 hard (want unlimited)", "fix (admin): ", "kind: MachineConfig",
 	} {
 		if !strings.Contains(o.stderr, want) {

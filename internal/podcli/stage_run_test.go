@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/railhead/railhead/internal/launch"
+	rules "github.com/railhead/railhead/internal/rules/machine"
 )
 
 const pod = "pod-roce-4vf"
@@ -207,7 +207,7 @@ func (s staged) quiet(t *testing.T) {
 	for _, args := range [][]string{{"-q"}, {"--quiet"}, {"--mode", "auto", "-q"}, {"--mode", "tcp", "-q"}} {
 		o := s.run(t, pod, append(args, "--", "true")...)
 		for _, line := range o.lines() {
-			if !strings.HasPrefix(line, " ") && !strings.Contains(line, string(launch.MemlockLimit)) {
+			if !strings.HasPrefix(line, " ") && !strings.Contains(line, string(rules.MemlockLimit)) {
 				t.Errorf("%v said %q", args, line)
 			}
 		}

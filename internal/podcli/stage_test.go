@@ -40,6 +40,7 @@ func TestStage(t *testing.T) {
 	t.Run("fallback", s.fallback)
 	t.Run("files", s.files)
 	t.Run("nowhere to write", s.nowhereToWrite)
+	t.Run("doctor", s.doctor)
 }
 
 // staged are the programs as files.

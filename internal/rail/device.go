@@ -82,13 +82,16 @@ func (j *judge) access(d host.Device) (host.Access, check.Evidence) {
 // notHere is the usual reason in shared RDMA mode, where every pod sees every HCA of the node in sysfs.
 const notHere = "its verbs node is not in this container"
 
+// notPermitted is said of a node that is there and whose opening the container's cgroup or the file's mode forbids.
+const notPermitted = " not permitted"
+
 func accessReason(access host.Access, e check.Evidence) string {
 	node := strings.TrimPrefix(e.Source, "/dev/infiniband/")
 	switch {
 	case access == host.Missing:
 		return notHere
 	case access == host.Denied:
-		return node + " not permitted"
+		return node + notPermitted
 	default:
 		return node + ": " + e.Got
 	}

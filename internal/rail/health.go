@@ -87,7 +87,7 @@ func (j *judge) health() {
 		d, _ := j.s.Device(r.Device)
 		add := func(id check.ID, status check.Status, summary string, evidence ...check.Evidence) {
 			r.Health = append(r.Health, check.Finding{
-				Check: id, Status: status, Subject: check.Subject(r.Name()), Summary: summary, Evidence: evidence,
+				Check: id, Status: status, Subject: check.Subject(r.Name()), Summary: summary, Evidence: evidence, Fix: healthFixes[id],
 			})
 		}
 		if access, e := j.access(d); access == host.NotProbed {
@@ -112,6 +112,18 @@ func (j *judge) health() {
 				check.Evidence{Source: "/sys/bus/pci/devices/" + d.Function.Value.Address.String() + "/physfn", Got: d.Function.Value.PhysFn.String()})
 		}
 	}
+}
+
+// healthFixes are the cures of what is wrong with rails that are usable all the same.
+var healthFixes = map[check.ID]*check.Fix{
+	RateUniform: {Text: "Look at the slow rail's cable, transceiver and switch port.", Who: check.Admin},
+	CarrierPresent: {
+		Text: "Bring the interface up, and that of its physical function; then look at cable and switch port.", Commands: []string{"ip link set PF up"}, Who: check.Admin,
+	},
+	HardwareRDMA: {Text: "For training use nodes with RDMA NICs.", Who: check.Admin},
+	PortNotShared: {
+		Text: "Ask for virtual functions of different cards: one network and one resource for each physical port.", Who: check.User,
+	},
 }
 
 func ratePath(r Rail) string {

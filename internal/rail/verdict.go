@@ -29,6 +29,9 @@ func (r Resolution) NoRail(s host.Snapshot) check.Finding {
 			f.Summary = fmt.Sprintf("none of %d RDMA devices is usable: %s", n, reasons(relevant))
 		}
 		f.Fix = fixes[f.Check]
+		if !slices.ContainsFunc(relevant, func(t TurnedAway) bool { return len(t.Sources) > 0 || !t.denied() }) {
+			f.Fix = unasked
+		}
 		return f
 	}
 	return noDevice(f, s)
@@ -61,9 +64,37 @@ func noDevice(f check.Finding, s host.Snapshot) check.Finding {
 		f.Summary = fmt.Sprintf("this container was given none of the node's %d RDMA devices", len(s.Devices))
 		f.Evidence = []check.Evidence{{Source: "/dev/infiniband", Got: "no verbs node of these devices", Want: "uverbsN"}}
 		f.Fix = fixes[f.Check]
+		attached(&f, s)
 	}
 	return f
 }
+
+// attached says so where the pod has the interfaces of devices that this container cannot open.
+func attached(f *check.Finding, s host.Snapshot) {
+	var here []string
+	for _, d := range s.Devices {
+		if !d.IsVirtual() || len(d.Netdevs) == 0 {
+			continue
+		}
+		here = append(here, fmt.Sprintf("%s (%s)", d.Name, d.Netdevs[0]))
+		f.Evidence = append(f.Evidence, check.Evidence{Source: "/sys/class/net/" + d.Netdevs[0] + "/device/infiniband", Got: d.Name})
+	}
+	if len(here) == 0 {
+		return
+	}
+	f.Summary += ", though the interfaces of " + strings.Join(here, ", ") + " are here: they were given to the pod, and not to this container of it"
+	f.Fix = &check.Fix{
+		Text:     "Request the RDMA resource in this container: all containers of a pod have its networks, and only that which asks for a device may open it.",
+		Commands: []string{resourceLimit}, Who: check.User,
+	}
+}
+
+// resourceLimit is how a container asks for a device.
+const resourceLimit = `spec:
+  containers:
+  - resources:
+      limits:
+        openshift.io/RESOURCE: "1"`
 
 // otherScope are the devices that the scope that was not asked for would have found.
 func otherScope(r Resolution, s host.Snapshot) []string {
@@ -140,6 +171,17 @@ func unreadable(s host.Snapshot) bool {
 
 func hidesDevices(p host.Problem) bool {
 	return p.Path == "/sys/class/infiniband" || p.Path == "/dev/infiniband"
+}
+
+// denied reports whether the device's node is here, and this process may not open it.
+func (t TurnedAway) denied() bool {
+	return t.Cause == UverbsOpenable && strings.HasSuffix(t.Reason, notPermitted)
+}
+
+// unasked is the cure where nodes are here that nobody gave to this container.
+var unasked = &check.Fix{
+	Text:     "Request the RDMA resource in this container, and mount no /dev/infiniband: a mount shows the nodes, and only the device plugin has the runtime permit them.",
+	Commands: []string{resourceLimit}, Who: check.User,
 }
 
 // fixes are the cures by cause.

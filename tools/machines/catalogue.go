@@ -405,8 +405,8 @@ func softRoCE(m *machine) {
 	m.netdev(netdev{name: "enp1s0", index: 2, mtu: 1500, mac: "52:54:00:aa:00:01", addresses: []string{"10.0.0.1/24"}, gateway: true})
 	dir := "sys/devices/virtual/infiniband/rxe0"
 	m.link("sys/class/infiniband/rxe0", dir)
-	m.files(dir, map[string]string{"node_type": "1: CA", "node_guid": "5054:00ff:feaa:0001", "sys_image_guid": "5054:00ff:feaa:0001", "parent": "enp1s0"})
-	m.port(dir+"/ports/1", hca{rate: "2.5 Gb/sec (1X SDR)", table: 32, gids: []slot{
+	m.files(dir, map[string]string{"node_type": "1: CA", "node_guid": "5054:00ff:feaa:0001", "sys_image_guid": "5054:00ff:feaa:0001", "parent": "enp1s0", "fw_ver": ""})
+	m.port(dir+"/ports/1", hca{rate: "2.5 Gb/sec (1X SDR)", table: 1024, gids: []slot{
 		{0, linkLocal("52:54:00:aa:00:01"), "RoCE v2", "enp1s0"}, {1, "::ffff:10.0.0.1", "RoCE v2", "enp1s0"},
 	}})
 	m.file("sys/class/infiniband_verbs/uverbs0/ibdev", "rxe0")

@@ -215,6 +215,9 @@ func (m *machine) netdev(n netdev) {
 	if n.down {
 		flags, oper = "0x1002", "down"
 	}
+	if n.name == "lo" { // no broadcast or multicast, and no state that its driver tells
+		flags, oper, n.mac = "0x9", "unknown", "00:00:00:00:00:00"
+	}
 	if n.lower == 0 {
 		n.lower = n.index
 	}
@@ -228,7 +231,7 @@ func (m *machine) netdev(n netdev) {
 		m.file(dir+"/carrier", "1")
 	}
 	addresses := append([]string{}, n.addresses...)
-	if n.mac != "" && !n.down {
+	if n.mac != "" && !n.down && n.name != "lo" {
 		addresses = append(addresses, linkLocal(n.mac)+"/64")
 	}
 	m.probes.Addresses[fmt.Sprint(n.index)] = addresses

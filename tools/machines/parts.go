@@ -112,9 +112,13 @@ func (m *machine) podNetwork() {
 	m.netdev(netdev{name: "eth0", index: 2, lower: 33, mtu: 1400, mac: "0a:58:0a:80:02:0f", addresses: []string{"10.128.2.15/23"}, gateway: true})
 }
 
-// library puts a libnccl of Debian's layout into the image.
+// library puts a libnccl and rdma-core of Debian's layout into the image.
 func (m *machine) library(version string) {
 	dir := "usr/lib/x86_64-linux-gnu"
+	m.link(dir+"/libibverbs.so.1", dir+"/libibverbs.so.1.14.50.0")
+	m.file(dir+"/libibverbs.so.1.14.50.0", "")
+	m.file(dir+"/libibverbs/libmlx5-rdmav34.so", "")
+	m.file("etc/libibverbs.d/mlx5.driver", "driver mlx5")
 	m.link(dir+"/libnccl.so.2", path.Join(dir, "libnccl.so."+version))
 	m.file(dir+"/libnccl.so."+version, "")
 }

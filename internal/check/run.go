@@ -1,0 +1,180 @@
+package check
+
+import "slices"
+
+// Check is one thing that should be so, and the function that finds where it is not.
+type Check[T any] struct {
+	ID    ID
+	Title string            // the healthy fact: "the process can lock all the memory it registers"
+	Needs []ID              // skipped, with "needs X", unless those passed: the root cause comes first
+	Run   func(T) []Finding // pure; no findings = pass
+}
+
+// Report is what a catalogue of checks found: root causes, and under each what could not be judged because of it.
+type Report struct {
+	Findings []Finding `json:"findings"` // the gravest first; of equals the root cause first
+	Passed   []ID      `json:"passed,omitempty"`
+	Skipped  []Skip    `json:"skipped,omitempty"`
+}
+
+// Skip is a check that was not made, and why: what it needs did not pass, or nobody looked at its facts.
+type Skip struct {
+	Check ID     `json:"check"`
+	Needs ID     `json:"needs,omitempty"` // the check of the finding at the root of it
+	Why   string `json:"why,omitempty"`   // where nothing failed
+}
+
+// Run makes every check of the catalogue whose needs pass, whatever their order in it. A need that is not in the
+// catalogue passes. A finding may name another check than the one that ran: the more exact page to read.
+func Run[T any](checks []Check[T], subject T) Report {
+	r := runner{state: map[ID]*state{}}
+	for i := range checks {
+		c := &checks[i]
+		r.checks = append(r.checks, bound{c.ID, c.Needs, func() []Finding { return c.Run(subject) }})
+	}
+	return r.run()
+}
+
+// bound is a check of one subject: all that does not depend on what subjects are is written, and linked, once.
+type bound struct {
+	id    ID
+	needs []ID
+	run   func() []Finding
+}
+
+type runner struct {
+	checks []bound
+	state  map[ID]*state
+}
+
+func (r *runner) run() Report {
+	for _, c := range r.checks {
+		r.visit(c.id)
+	}
+	return r.report()
+}
+
+// state is what became of a check.
+type state struct {
+	depth    int // of its needs
+	findings []Finding
+	skip     *Skip
+}
+
+// passed reports whether what builds on the check may run: a finding of status Pass is a remark.
+func (s *state) passed() bool { return s.skip == nil && Worst(s.findings) <= Pass }
+
+// visit makes a check after those that it needs; nil stands for one that is not in the catalogue.
+func (r *runner) visit(id ID) *state {
+	if s, done := r.state[id]; done {
+		return s
+	}
+	i := slices.IndexFunc(r.checks, func(c bound) bool { return c.id == id })
+	if i < 0 {
+		return nil
+	}
+	c, s := r.checks[i], &state{}
+	r.state[id] = s // a circle of needs ends here
+	for _, need := range c.needs {
+		n := r.visit(need)
+		if n == nil {
+			continue
+		}
+		s.depth = max(s.depth, n.depth+1)
+		if s.skip == nil && !n.passed() {
+			s.skip = &Skip{Check: id, Needs: n.root()}
+			if n.skip != nil {
+				s.skip.Why = n.skip.Why
+			}
+		}
+	}
+	if s.skip == nil {
+		s.run(id, c.run())
+	}
+	return s
+}
+
+// run takes a check's findings. One that is Skipped says that nobody looked at the facts.
+func (s *state) run(id ID, findings []Finding) {
+	if len(findings) == 1 && findings[0].Status == Skipped {
+		s.skip = &Skip{Check: id, Why: findings[0].Summary}
+		return
+	}
+	s.findings = findings
+}
+
+// root is the check of the finding that keeps a state from passing; "" where nobody looked.
+func (s *state) root() ID {
+	if s.skip != nil {
+		return s.skip.Needs
+	}
+	worst := Worst(s.findings)
+	i := slices.IndexFunc(s.findings, func(f Finding) bool { return f.Status == worst })
+	return s.findings[i].Check
+}
+
+// report puts the findings into the order in which people should read them. A consequence of a finding was skipped, so
+// that severity decides; of two equally grave ones the one on which more builds is first.
+func (r *runner) report() Report {
+	report := Report{Findings: []Finding{}}
+	depth := []int{}
+	for _, c := range r.checks {
+		s := r.state[c.id]
+		switch {
+		case s.skip != nil:
+			report.Skipped = append(report.Skipped, *s.skip)
+		case s.passed():
+			report.Passed = append(report.Passed, c.id)
+		}
+		for _, f := range s.findings {
+			report.Findings = append(report.Findings, f)
+			depth = append(depth, s.depth)
+		}
+	}
+	for i := range depth { // few: there are as many as a machine has faults
+		for k := i; k > 0 && before(report.Findings[k], depth[k], report.Findings[k-1], depth[k-1]); k-- {
+			report.Findings[k], report.Findings[k-1] = report.Findings[k-1], report.Findings[k]
+			depth[k], depth[k-1] = depth[k-1], depth[k]
+		}
+	}
+	return report
+}
+
+// before reports whether a finding is to be read before another one.
+func before(f Finding, depth int, g Finding, other int) bool {
+	return f.Status > g.Status || f.Status == g.Status && depth < other
+}
+
+// Worst is the gravest status of the report. What was skipped for a finding is in that finding; what nobody looked at
+// is Skipped, which is not Pass.
+func (r Report) Worst() Status {
+	worst := Worst(r.Findings)
+	for _, s := range r.Skipped {
+		if s.Needs == "" {
+			worst = max(worst, Skipped)
+		}
+	}
+	return worst
+}
+
+// Folded are the checks that were skipped because of the findings of a check.
+func (r Report) Folded(id ID) []ID {
+	var all []ID
+	for _, s := range r.Skipped {
+		if s.Needs == id {
+			all = append(all, s.Check)
+		}
+	}
+	return all
+}
+
+// AtLeast are the findings of a status or graver, in order; Pass gives the remarks, too.
+func (r Report) AtLeast(status Status) []Finding {
+	var all []Finding
+	for _, f := range r.Findings {
+		if f.Status >= status {
+			all = append(all, f)
+		}
+	}
+	return all
+}

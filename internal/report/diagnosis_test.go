@@ -1,0 +1,63 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/check"
+)
+
+func TestDiagnosis(t *testing.T) {
+	down := check.Finding{
+		Check: "pf-up", Status: check.Fail, Subject: "node", Summary: "PF down", Evidence: []check.Evidence{{Source: "/sys/x", Got: "down", Want: "up"}},
+		Fix: &check.Fix{Text: "Bring it up.", Commands: []string{"ip link set PF up"}, Who: check.Admin},
+	}
+	remark := check.Finding{Check: "silent-fallback", Status: check.Pass, Subject: "env/NCCL_NET", Summary: "not set"}
+	for name, tc := range map[string]struct {
+		in         check.Report
+		text, wide string
+	}{
+		"healthy with a remark": {
+			check.Report{Findings: []check.Finding{remark}, Passed: []check.ID{"a", "b"}},
+			"healthy: 2 passed\n",
+			"pass: env/NCCL_NET: not set [silent-fallback]\npassed: a, b\nhealthy: 2 passed\n",
+		},
+		"a root cause": {
+			check.Report{
+				Findings: []check.Finding{down}, Passed: []check.ID{"a"},
+				Skipped: []check.Skip{{Check: "b", Needs: "pf-up"}, {Check: "c", Why: "not looked at"}},
+			},
+			"fail: node: PF down [pf-up]\n    seen: /sys/x: down (want up)\n    fix (admin): Bring it up.\n        ip link set PF up\n" +
+				"    not judged because of it: b\nnot healthy: 1 fail, 1 passed, 2 not judged\n",
+			"fail: node: PF down [pf-up]\n    seen: /sys/x: down (want up)\n    fix (admin): Bring it up.\n        ip link set PF up\n" +
+				"    not judged because of it: b\npassed: a\nnot judged: c: not looked at\nnot healthy: 1 fail, 1 passed, 2 not judged\n",
+		},
+		"many consequences": {
+			check.Report{Findings: []check.Finding{{Check: "x", Status: check.Unknown, Summary: "not read"}}, Skipped: []check.Skip{
+				{Check: "a", Needs: "x"}, {Check: "b", Needs: "x"}, {Check: "c", Needs: "x"}, {Check: "d", Needs: "x"}, {Check: "e", Needs: "x"},
+				{Check: "f", Needs: "x"}, {Check: "g", Needs: "x"},
+			}},
+			"unknown: not read [x]\n    not judged because of it: a, b, c, d, e and 2 more\nnot known to be healthy: 1 unknown, 0 passed, 7 not judged\n",
+			"unknown: not read [x]\n    not judged because of it: a, b, c, d, e, f, g\nnot known to be healthy: 1 unknown, 0 passed, 7 not judged\n",
+		},
+		"the same of two subjects": {
+			check.Report{Findings: []check.Finding{
+				{Check: "x", Status: check.Warn, Subject: "mlx5_0", Summary: "slow"}, {Check: "x", Status: check.Warn, Subject: "mlx5_1", Summary: "slow"},
+			}},
+			"warn: mlx5_0, mlx5_1: slow [x]\nwith warnings: 2 warn, 0 passed\n",
+			"warn: mlx5_0, mlx5_1: slow [x]\nwith warnings: 2 warn, 0 passed\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for wide, want := range map[bool]string{false: tc.text, true: tc.wide} {
+				var b strings.Builder
+				Diagnosis(&b, tc.in, wide)
+				if diff := cmp.Diff(want, b.String()); diff != "" {
+					t.Errorf("wide %v (-want +got):\n%s", wide, diff)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,380 @@
+package machine
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/rail"
+)
+
+// The catalogues by what they judge.
+type catalogue func(host.Snapshot) check.Report
+
+func ofPod(s host.Snapshot) check.Report { return Pod(s, Options{}) }
+
+// fast expects more than the recorded machines have.
+func fast(s host.Snapshot) check.Report { return Pod(s, Options{RateGbps: 800}) }
+
+// watched compares with the machine as it was ten seconds before, when it had counted nothing.
+func watched(s host.Snapshot) check.Report {
+	before := s
+	before.Taken = s.Taken.Add(-10 * time.Second)
+	before.Devices, before.Links = nil, nil
+	for _, d := range s.Devices {
+		d.Ports = append([]host.Port{}, d.Ports...)
+		for i := range d.Ports {
+			zero := map[string]uint64{}
+			for name := range d.Ports[i].Counters {
+				zero[name] = 0
+			}
+			d.Ports[i].Counters = zero
+		}
+		before.Devices = append(before.Devices, d)
+	}
+	for _, l := range s.Links {
+		l.CarrierChanges = host.Know(0)
+		before.Links = append(before.Links, l)
+	}
+	return Watch(before, s)
+}
+
+// fixture is a recorded machine and what is changed in it, so that a check fires that is quiet without the change.
+type fixture struct {
+	id       check.ID
+	status   check.Status
+	machine  string
+	judge    catalogue
+	change   func(*host.Snapshot)
+	recorded bool // the recording itself has the fault: quiet is pod-roce-4vf
+}
+
+const (
+	pod        = "pod-roce-4vf"
+	infiniBand = "pod-infiniband-4vf"
+	bareMetal  = "host-baremetal-8x400"
+)
+
+func read(t *testing.T, machine string) host.Snapshot {
+	t.Helper()
+	m, err := host.Open("../../../testdata/hosts/" + machine + ".txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Snapshot()
+}
+
+// device is the first device that the pod was given.
+func device(s *host.Snapshot) *host.Device {
+	for i := range s.Devices {
+		if s.AccessTo(s.Devices[i].Name) == host.Openable {
+			return &s.Devices[i]
+		}
+	}
+	panic("the recording has a device")
+}
+
+func link(s *host.Snapshot, name string) *host.Link {
+	for i := range s.Links {
+		if s.Links[i].Name == name {
+			return &s.Links[i]
+		}
+	}
+	panic("the recording has an interface " + name)
+}
+
+func setFunction(d *host.Device, change func(*host.Function)) {
+	f := d.Function.Value
+	change(&f)
+	d.Function = host.Know(f)
+}
+
+func setEnv(name, value string) func(*host.Snapshot) {
+	return func(s *host.Snapshot) { s.Env[name] = value }
+}
+
+func count(name string, n uint64) func(*host.Snapshot) {
+	return func(s *host.Snapshot) { s.Devices[0].Ports[0].Counters = map[string]uint64{name: n} }
+}
+
+// oneSubnet puts the second rail into the first one's network.
+func oneSubnet(s *host.Snapshot) {
+	a := netip.MustParsePrefix("10.10.11.200/24")
+	link(s, "net2").Addresses = host.Know([]netip.Prefix{a})
+	d, _ := s.Device("mlx5_7")
+	for i := range d.Ports[0].GIDs {
+		if g := &d.Ports[0].GIDs[i]; g.Addr.Is4In6() {
+			g.Addr = netip.AddrFrom16(a.Addr().As16())
+		}
+	}
+	s.ARP.Ignore = host.Know(0)
+	link(s, "net1").ARP.Ignore, link(s, "net2").ARP.Ignore = host.Know(0), host.Know(0)
+}
+
+// givesVFs makes the node's first card one that gives out two virtual functions.
+func givesVFs(s *host.Snapshot, vfs ...host.VF) *host.Link {
+	setFunction(&s.Devices[0], func(f *host.Function) { f.NumVFs, f.TotalVFs = host.Know(len(vfs)), host.Know(16) })
+	l := link(s, "ibp0s0")
+	l.VFs, l.Up, l.Carrier = vfs, host.Know(true), host.Know(true)
+	return l
+}
+
+// config gives all devices a configuration space.
+func config(s *host.Snapshot, request int) {
+	for i := range s.Devices {
+		setFunction(&s.Devices[i], func(f *host.Function) {
+			f.Config = host.PCIConfig{MaxPayload: host.Know(256), MaxReadRequest: host.Know(request)}
+		})
+	}
+}
+
+// fixtures are at least one for each check.
+var fixtures = []fixture{
+	{id: rail.DeviceAllocated, status: check.Fail, machine: "pod-no-rdma", judge: ofPod, recorded: true},
+	{id: rail.RDMANamespace, status: check.Fail, machine: "pod-exclusive-unassigned", judge: ofPod, recorded: true},
+	{id: rail.AllocationReadable, status: check.Warn, machine: pod, judge: ofPod, change: setEnv("PCIDEVICE_OPENSHIFT_IO_OTHER", "")},
+	{id: rail.AllocationConsistent, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
+		s.Env["PCIDEVICE_OPENSHIFT_IO_ENO5NP0RDMA_INFO"] = strings.Replace(s.Env["PCIDEVICE_OPENSHIFT_IO_ENO5NP0RDMA_INFO"], `"mlx5_6"`, `"mlx5_99"`, 1)
+	}},
+	{id: rail.UverbsOpenable, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
+		for i := range s.Uverbs {
+			if s.Uverbs[i].Device.Value == device(s).Name {
+				s.Uverbs[i].Access = host.Denied
+				return
+			}
+		}
+	}},
+	{id: rail.TransportSupported, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) { device(s).NodeType = host.Know("RNIC") }},
+	{id: rail.PortActive, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) { device(s).Ports[0].State = host.Know("DOWN") }},
+	{id: rail.GIDUsable, status: check.Fail, machine: "pod-no-address", judge: ofPod, recorded: true},
+	{id: rail.LinkLayerUniform, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) { device(s).Ports[0].LinkLayer = host.Know(host.InfiniBand) }},
+	{id: rail.CarrierPresent, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) { link(s, "net1").Running = host.Know(false) }},
+	{id: rail.ForeignHCAHidden, status: check.Fail, machine: "pod-privileged", judge: ofPod, change: func(s *host.Snapshot) {
+		delete(s.Env, "NCCL_IB_HCA")
+		delete(s.Env, "NCCL_IB_GID_INDEX")
+	}, recorded: true},
+	{id: MemlockLimit, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
+		s.Limits.MemlockSoft, s.Limits.MemlockHard = host.Know[host.Limit](64<<10), host.Know[host.Limit](64<<10)
+	}},
+	{id: MemlockLimit, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) { s.Limits.Lockable = host.Know[uint64](64 << 10) }},
+	{id: MemlockLimit, status: check.Unknown, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
+		s.Limits.MemlockSoft = host.Unread[host.Limit]("permission denied")
+	}},
+	{id: IPCLockEffective, status: check.Fail, machine: infiniBand, judge: ofPod, recorded: true},
+	{id: VerbsLibrary, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) { s.Verbs = &host.VerbsLibrary{} }},
+	{id: VerbsLibrary, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
+		s.Verbs = &host.VerbsLibrary{Path: "/usr/lib64/libibverbs.so.1", RDMACore: "54.0", Providers: []string{"efa", "irdma"}, Drivers: []string{"mlx5"}}
+	}},
+	{id: nccl.SharedMemory, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) { s.Limits.ShmBytes = host.Know[uint64](64 << 20) }},
+	{id: nccl.SharedMemory, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) { s.Limits.ShmFree = host.Know[uint64](1 << 20) }},
+	{id: DisableEffective, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
+		delete(s.Env, "NCCL_NET")
+		s.Env["NCCL_IB_DISABLE"] = "1"
+		s.NCCL.Plugins = []string{"/opt/hpcx/nccl_rdma_sharp_plugin/lib/libnccl-net.so"}
+	}},
+	{id: nccl.NetworkChoice, status: check.Fail, machine: pod, judge: ofPod, change: setEnv("NCCL_NET", "Socket")},
+	{id: nccl.HCAFilter, status: check.Fail, machine: pod, judge: ofPod, change: setEnv("NCCL_IB_HCA", "mlx4")},
+	{id: nccl.HCAFilter, status: check.Fail, machine: "pod-privileged", judge: ofPod, recorded: true},
+	{id: nccl.GIDIndex, status: check.Fail, machine: pod, judge: ofPod, change: setEnv("NCCL_IB_GID_INDEX", "5")},
+	{id: nccl.GIDIndex, status: check.Fail, machine: "pod-macvlan-shifted", judge: ofPod, recorded: true},
+	{id: nccl.GIDIndex, status: check.Fail, machine: "pod-shared-plugin", judge: ofPod, recorded: true},
+	{id: FusionAvoided, status: check.Warn, machine: "vm-one-bus", judge: ofPod, recorded: true},
+	{id: nccl.SocketInterface, status: check.Fail, machine: pod, judge: ofPod, change: setEnv("NCCL_SOCKET_IFNAME", "eno1")},
+	{id: nccl.SocketInterface, status: check.Warn, machine: pod, judge: ofPod, change: setEnv("NCCL_SOCKET_IFNAME", "net1,net2")},
+	{id: nccl.UserSetting, status: check.Warn, machine: "vm-one-bus", judge: ofPod, change: setEnv("NCCL_IB_MERGE_VFS", "1"), recorded: true},
+	{id: nccl.LibraryDevices, status: check.Warn, machine: pod, judge: ofPod, change: setEnv("UCX_NET_DEVICES", "mlx5_0:1")},
+	{id: nccl.GDRLevelKnown, status: check.Warn, machine: pod, judge: ofPod, change: setEnv("NCCL_NET_GDR_LEVEL", "NODE")},
+	{id: RailARP, status: check.Warn, machine: pod, judge: ofPod, change: oneSubnet},
+	{id: RailARP, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
+		oneSubnet(s)
+		for _, last := range []string{"10.10.11.5", "10.10.11.6"} {
+			s.Neighbours = append(s.Neighbours, host.Neighbour{Link: "net1", Addr: netip.MustParseAddr(last), MAC: "3a:11:00:00:00:99", Resolved: true})
+		}
+	}},
+	{id: RailARP, status: check.Unknown, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
+		oneSubnet(s)
+		link(s, "net1").ARP.Ignore, link(s, "net2").ARP.Ignore = host.Unread[int]("EACCES"), host.Unread[int]("EACCES")
+	}},
+	{id: RailsRoutable, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
+		s.Env["NCCL_CROSS_NIC"] = "1"
+		s.Lookups = []host.Lookup{{From: "net1", Toward: "net2", Dest: netip.MustParseAddr("10.10.12.5")}}
+	}},
+	{id: RailsRoutable, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
+		s.Lookups = []host.Lookup{
+			{From: "net1", Toward: "net2", Dest: netip.MustParseAddr("10.10.12.5")},
+			{From: "net2", Toward: "net1", Dest: netip.MustParseAddr("10.10.11.5"), Gateway: netip.MustParseAddr("10.10.12.1")},
+		}
+	}},
+	{id: RailMTU, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) { link(s, "net1").MTU = host.Know(1500) }},
+	{id: RailMTU, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
+		for i := range s.Links {
+			s.Links[i].MTU = host.Know(1500)
+		}
+	}},
+	{id: RateExpected, status: check.Fail, machine: pod, judge: fast},
+	{id: rail.RateUniform, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
+		device(s).Ports[0].Rate = host.Know(host.Rate{Gbps: 200, Lanes: 4, Speed: "HDR"})
+	}},
+	{id: PCIeLink, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
+		setFunction(device(s), func(f *host.Function) { f.Link = host.Know(host.PCILink{GTs: 16, Width: 8, MaxGTs: 32, MaxWidth: 16}) })
+	}},
+	{id: rail.PortNotShared, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
+		first := device(s).Function.Value.PhysFn
+		d, _ := s.Device("mlx5_7")
+		for i := range s.Devices {
+			if s.Devices[i].Name == d.Name {
+				setFunction(&s.Devices[i], func(f *host.Function) { f.PhysFn = first })
+			}
+		}
+	}},
+	{id: rail.HardwareRDMA, status: check.Warn, machine: "vm-soft-roce", judge: ofPod, recorded: true},
+	{id: nccl.GPUDirectPossible, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
+		s.GPUDirect.Peermem, s.GPUDirect.OpenModules = nil, host.Know(false)
+	}},
+	{id: nccl.GPUDirectDistance, status: check.Warn, machine: pod, judge: ofPod, change: setEnv("NCCL_NET_GDR_LEVEL", "LOC")},
+	{id: nccl.IOMMUPassthrough, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
+		setFunction(device(s), func(f *host.Function) { f.IOMMUType = host.Know("DMA-FQ") })
+	}},
+	{id: SilentFallback, status: check.Pass, machine: pod, judge: ofPod, change: func(s *host.Snapshot) { delete(s.Env, "NCCL_NET") }},
+	{id: PhysicalUp, status: check.Fail, machine: "lab-pf-down", judge: ofPod, recorded: true},
+	{id: PhysicalUp, status: check.Fail, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
+		givesVFs(s, host.VF{}, host.VF{Index: 1}).Up = host.Know(false)
+	}},
+	{id: VFGUID, status: check.Fail, machine: infiniBand, judge: ofPod, change: func(s *host.Snapshot) {
+		s.Limits.MemlockSoft = host.Know[host.Limit](host.Unlimited)
+		device(s).NodeGUID = host.Know("0000:0000:0000:0000")
+		device(s).Ports[0].State = host.Know("DOWN")
+	}},
+	{id: rail.DeviceAllocated, status: check.Fail, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) { s.Devices = nil }},
+	{id: VFSettings, status: check.Fail, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) { givesVFs(s, host.VF{LinkState: "disable"}) }},
+	{id: VFSettings, status: check.Fail, machine: "pod-roce-4vf", judge: Node, change: func(s *host.Snapshot) {
+		f := device(s).Function.Value
+		s.Links = append(s.Links, host.Link{Name: "eno5np0", PCI: f.PhysFn, VFs: []host.VF{{MAC: "00:00:00:00:00:01", SpoofChk: true}}})
+	}},
+	{id: VFCount, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
+		givesVFs(s, host.VF{}, host.VF{Index: 1})
+		setFunction(&s.Devices[1], func(f *host.Function) { f.NumVFs = host.Know(8) })
+	}},
+	{id: IOMMUPresent, status: check.Warn, machine: "lab-iommu-absent", judge: Node, recorded: true},
+	{id: IOMMUOptions, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
+		s.Cmdline = host.Know("quiet amd_iommu=pt")
+		setFunction(&s.Devices[0], func(f *host.Function) { f.IOMMUType = host.Know("DMA") })
+	}},
+	{id: nccl.IOMMUPassthrough, status: check.Warn, machine: "lab-iommu-translated", judge: Node, recorded: true},
+	{id: PCIConfig, status: check.Unknown, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
+		setFunction(&s.Devices[0], func(f *host.Function) { f.Config.MaxPayload = host.Unread[int]("64 bytes") })
+	}},
+	{id: ACSRedirect, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
+		config(s, 4096)
+		hops := s.Devices[0].Function.Value.Path.Value.Hops
+		s.Bridges = []host.Function{{Address: hops[len(hops)-2], Config: host.PCIConfig{ACS: host.Know(0x1d)}}}
+	}},
+	{id: ReadRequest, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) { config(s, 512) }},
+	{id: PCIeLink, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
+		setFunction(&s.Devices[0], func(f *host.Function) { f.Link = host.Know(host.PCILink{GTs: 16, Width: 16, MaxGTs: 32, MaxWidth: 16}) })
+	}},
+	{id: FirmwareUniform, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) { s.Devices[0].Firmware = host.Know("28.39.1002") }},
+	{id: PeermemRegistered, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
+		s.Modules, s.GPUDirect.OpenModules = []string{"nvidia_peermem"}, host.Know(false)
+	}},
+	{id: ModuleConflict, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
+		s.Modules = []string{"nv_peer_mem", "nvidia_peermem"}
+		s.GPUDirect.PeerClients = []string{"nv_mem"}
+	}},
+	{id: RuntimeMemlock, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
+		s.Runtime = &host.Runtime{Name: "CRI-O", File: "/etc/crio/crio.conf.d/99-x.conf", Memlock: "65536:65536"}
+	}},
+	{id: LinkStable, status: check.Fail, machine: bareMetal, judge: watched, change: count("link_downed", 1)},
+	{id: SymbolErrors, status: check.Warn, machine: bareMetal, judge: watched, change: count("symbol_error", 40)},
+	{id: PacketsInTurn, status: check.Warn, machine: bareMetal, judge: watched, change: count("out_of_sequence", 7)},
+	{id: Congestion, status: check.Pass, machine: bareMetal, judge: watched, change: count("np_cnp_sent", 900)},
+}
+
+func of(r check.Report, id check.ID) (check.Finding, bool) {
+	for _, f := range r.Findings {
+		if f.Check == id {
+			return f, true
+		}
+	}
+	return check.Finding{}, false
+}
+
+// TestChecksFire: every check is the first thing said of the machine that it is about, and quiet on that machine without
+// the fault.
+func TestChecksFire(t *testing.T) {
+	for _, x := range fixtures {
+		t.Run(string(x.id)+" "+x.machine, func(t *testing.T) {
+			t.Parallel()
+			s := read(t, x.machine)
+			if x.id != SilentFallback {
+				s.Env["NCCL_NET"] = "IB"
+			}
+			quiet := x.judge(s)
+			if x.recorded {
+				quiet = ofPod(read(t, pod))
+				quiet.Findings = append(quiet.Findings, Node(read(t, bareMetal)).Findings...)
+			}
+			if x.id == RateExpected {
+				quiet = ofPod(s)
+			}
+			if x.id == SilentFallback {
+				s.Env["NCCL_NET"] = "IB"
+				quiet = ofPod(s)
+			}
+			if f, fires := of(quiet, x.id); fires {
+				t.Errorf("fires without the fault: %s", f.Summary)
+			}
+			if x.change != nil {
+				x.change(&s)
+			}
+			r := x.judge(s)
+			if len(r.Findings) == 0 || r.Findings[0].Check != x.id || r.Findings[0].Status != x.status {
+				t.Errorf("want %s of %s first in %v", x.status, x.id, r.Findings)
+			}
+			f, _ := of(r, x.id)
+			if len(f.Summary) == 0 || f.Status > check.Pass && f.Status != check.Unknown && len(f.Evidence) == 0 {
+				t.Errorf("no summary or no evidence: %+v", f)
+			}
+		})
+	}
+}
+
+// TestEveryCheckHasFixtures counts them, and holds the titles against the pages.
+func TestEveryCheckHasFixtures(t *testing.T) {
+	fired := map[check.ID]bool{}
+	for _, x := range fixtures {
+		fired[x.id] = true
+	}
+	seen := map[check.ID]string{}
+	for _, list := range [][]check.Check[*subject]{podChecks, nodeChecks, watchChecks} {
+		own := map[check.ID]bool{}
+		for _, c := range list {
+			if !fired[c.ID] {
+				t.Errorf("%s has no fixture in which it fires", c.ID)
+			}
+			if own[c.ID] {
+				t.Errorf("%s is twice in a catalogue", c.ID)
+			}
+			own[c.ID] = true
+			if _, again := seen[c.ID]; again {
+				continue
+			}
+			seen[c.ID] = c.Title
+			page, err := os.ReadFile(filepath.Join("../../..", c.ID.Page()))
+			if err != nil {
+				t.Error(err)
+			}
+			if want := "**Healthy:** " + c.Title + "\n"; !strings.Contains(string(page), want) {
+				_, rest, _ := strings.Cut(string(page), "**Healthy:** ")
+				line, _, _ := strings.Cut(rest, "\n")
+				t.Errorf("%s: the title is %q, and its page says %q", c.ID, c.Title, line)
+			}
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package machine
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/rail"
+)
+
+// healthy are the recordings that have no fault; those of the lab are whole machines, whose processes open all nodes.
+var healthy = map[string][]check.ID{
+	"pod-roce-4vf": nil, "pod-roce-4vf-node-b": nil, "pod-roce-two-containers": nil, "pod-exclusive-netns": nil, "pod-dra": nil,
+	"lab-healthy": {rail.ForeignHCAHidden}, "lab-healthy-peer": {rail.ForeignHCAHidden}, "lab-amd-passthrough": {rail.ForeignHCAHidden},
+	"lab-intel-off": {rail.ForeignHCAHidden}, "lab-no-iommu": {rail.ForeignHCAHidden},
+}
+
+func alarms(r check.Report) []check.ID {
+	var ids []check.ID
+	for _, f := range r.AtLeast(check.Unknown) {
+		ids = append(ids, f.Check)
+	}
+	return ids
+}
+
+func TestNoFalseAlarmInHealthyPods(t *testing.T) {
+	for name, allowed := range healthy {
+		s := read(t, name)
+		if diff := cmp.Diff(allowed, alarms(Pod(s, Options{}))); diff != "" {
+			t.Errorf("%s (-allowed +said):\n%s", name, diff)
+		}
+	}
+	if said := alarms(Pod(read(t, bareMetal), Options{Scope: rail.Host})); said != nil {
+		t.Errorf("%s as a host: %v", bareMetal, said)
+	}
+}
+
+func TestNoFalseAlarmOnHealthyNodes(t *testing.T) {
+	for _, name := range []string{bareMetal, "host-baremetal-one-vf", "lab-healthy", "lab-healthy-peer", "lab-amd-passthrough"} {
+		if said := alarms(Node(read(t, name))); said != nil {
+			t.Errorf("%s: %v", name, said)
+		}
+	}
+	s := read(t, bareMetal)
+	if said := alarms(watched(s)); said != nil {
+		t.Errorf("watched: %v", said)
+	}
+}
+
+// faults are the recorded machines with one, and what is to be said first: by the pod's checks, else by the node's.
+var faults = map[string]struct{ pod, node check.ID }{
+	"lab-vf-down":              {pod: rail.PortActive},
+	"lab-pf-down":              {pod: PhysicalUp, node: PhysicalUp},
+	"lab-port-down":            {pod: PhysicalUp, node: PhysicalUp},
+	"lab-verbs-missing":        {pod: rail.UverbsOpenable},
+	"lab-mtu":                  {pod: RailMTU},
+	"lab-no-address":           {pod: rail.GIDUsable},
+	"lab-link-local-only":      {pod: rail.GIDUsable},
+	"lab-iommu-translated":     {node: nccl.IOMMUPassthrough},
+	"lab-iommu-translated-amd": {node: nccl.IOMMUPassthrough},
+	"lab-intel-strict":         {node: nccl.IOMMUPassthrough},
+	"lab-iommu-absent":         {node: IOMMUPresent},
+	"lab-rdma-exclusive":       {pod: rail.RDMANamespace},
+	"pod-no-address":           {pod: rail.GIDUsable},
+	"pod-no-rdma":              {pod: rail.DeviceAllocated},
+	"pod-infiniband-4vf":       {pod: IPCLockEffective},
+	"pod-exclusive-unassigned": {pod: rail.RDMANamespace},
+	"pod-macvlan-shifted":      {pod: nccl.GIDIndex},
+	"pod-shared-plugin":        {pod: nccl.GIDIndex},
+	"pod-privileged":           {pod: nccl.HCAFilter},
+	"vm-one-bus":               {pod: FusionAvoided},
+}
+
+// TestFaultsAreNamedFirst: a process of the lab's machines opens all nodes, which is said behind the fault.
+func TestFaultsAreNamedFirst(t *testing.T) {
+	for name, want := range faults {
+		s := read(t, name)
+		without := func(ids []check.ID) []check.ID {
+			if !strings.HasPrefix(name, "lab-") {
+				return ids
+			}
+			return slices.DeleteFunc(ids, func(id check.ID) bool { return id == rail.ForeignHCAHidden })
+		}
+		said, node := without(alarms(Pod(s, Options{}))), alarms(Node(s))
+		switch {
+		case want.pod == "" && len(said) > 0, want.pod != "" && (len(said) == 0 || said[0] != want.pod):
+			t.Errorf("%s: the pod says %v, want %q first", name, said, want.pod)
+		case want.node == "":
+		case len(node) == 0 || node[0] != want.node:
+			t.Errorf("%s: the node says %v, want %q first", name, node, want.node)
+		}
+		if strings.HasPrefix(name, "lab-") && len(said) > 1 {
+			t.Errorf("%s: beside the fault the pod says %v", name, said[1:])
+		}
+	}
+}
+
+// TestPartialFailureHidesNothing: one broken rail does not keep the others from being judged.
+func TestPartialFailureHidesNothing(t *testing.T) {
+	said := alarms(Pod(read(t, "pod-half-broken"), Options{}))
+	want := []check.ID{
+		rail.UverbsOpenable, rail.PortActive, rail.PortActive, rail.GIDUsable,
+		rail.AllocationReadable, nccl.IOMMUPassthrough, rail.RateUniform, nccl.GPUDirectDistance,
+	}
+	if diff := cmp.Diff(want, said); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatTheLauncherSet counts as the command's environment.
+func TestWhatTheLauncherSet(t *testing.T) {
+	s := read(t, "pod-macvlan-shifted")
+	s.Launched = map[string]string{"NCCL_IB_ADDR_RANGE": "10.30.8.0/23", "NCCL_NET": "IB"}
+	r := Pod(s, Options{})
+	if len(r.Findings) != 0 {
+		t.Errorf("with the launcher's variables: %v", r.Findings)
+	}
+	if _, leaked := s.Env["NCCL_NET"]; leaked {
+		t.Error("the Snapshot was changed")
+	}
+}

@@ -1,0 +1,62 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/rail"
+)
+
+// allocated tells why there is no rail. Where no port is ACTIVE for a reason that is seen, that reason is told.
+func allocated(t *subject) []check.Finding {
+	if len(t.noRail) == 0 || t.noRail[0].Check != rail.PortActive {
+		return append(t.noRail, t.made(rail.DeviceAllocated)...)
+	}
+	if why := append(physicalUp(t), vfGUID(t)...); len(why) > 0 {
+		return why
+	}
+	return t.noRail
+}
+
+// portActive leaves out the ports whose reason another finding is.
+func portActive(t *subject) []check.Finding {
+	down, _ := downPhysical(&t.Snapshot)
+	var all []check.Finding
+	for _, f := range t.made(rail.PortActive) {
+		name, _, _ := strings.Cut(string(f.Subject), ":")
+		d, _ := t.Device(name)
+		pf, virtual := d.Function.Value.PhysFn.Get()
+		if explained := virtual && slices.Contains(down, pf) || withoutGUID(&d); !explained {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// withoutGUID reports whether a virtual function of an InfiniBand card was given no GUID: its port stays DOWN
+// (sriov-network-operator, ib-kubernetes).
+func withoutGUID(d *host.Device) bool {
+	guid, known := d.NodeGUID.Get()
+	return d.IsVirtual() && known && strings.Trim(guid, "0:") == "" && len(d.Ports) > 0 && d.Ports[0].LinkLayer.Value == host.InfiniBand
+}
+
+func vfGUID(t *subject) []check.Finding {
+	var names []string
+	var evidence []check.Evidence
+	for i := range t.Devices {
+		d := &t.Devices[i]
+		if access := t.AccessTo(d.Name); withoutGUID(d) && (access == host.Openable || access == host.NotProbed) {
+			names = append(names, d.Name)
+			evidence = append(evidence, check.Evidence{Source: "/sys/class/infiniband/" + d.Name + "/node_guid", Got: d.NodeGUID.Value, Want: "a GUID that the subnet manager knows"})
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return one(VFGUID, check.Fail, "pod", fmt.Sprintf("%s: InfiniBand virtual function without a GUID: its port never becomes ACTIVE", strings.Join(names, ", ")),
+		forAdmin("Give virtual functions GUIDs (ib-kubernetes, or by hand), and let the subnet manager serve them (opensm: virt_enabled 2).",
+			"ip link set PF vf N node_guid GUID port_guid GUID", "SriovIBNetwork spec:\n  linkState: enable"), evidence...)
+}
