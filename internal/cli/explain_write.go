@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/railhead/railhead/internal/report"
@@ -40,7 +41,11 @@ func (w storyWriter) run(r rules.Run) {
 	w.line("Network:   %s", networkLine(r.Network))
 	w.evidence(r.Network.Evidence)
 	w.line("GPUDirect: %s", joined(string(r.GPUDirect), r.GPUReason))
-	w.line("Outcome:   %s", joined(string(r.Outcome), r.Summary))
+	if len(r.Causes) > 0 { // which say more
+		w.line("Outcome:   %s", r.Outcome)
+	} else {
+		w.line("Outcome:   %s", joined(string(r.Outcome), r.Summary))
+	}
 	w.differences(r.Differences)
 	w.causes(r.Causes)
 	w.victims(r.Victims)
@@ -106,21 +111,33 @@ func (w storyWriter) differences(all []rules.Difference) {
 	}
 }
 
+// causes writes the first one in full. Of the others, unless wide, only what would tell them from it.
 func (w storyWriter) causes(all []rules.Cause) {
 	for i, c := range all {
 		fmt.Fprintln(w.out)
+		if i > 0 && !w.wide {
+			w.line("Or (%s): %s [%s]", c.Confidence, c.Summary, c.ID)
+			w.evidence(others(c.Evidence, all[0].Evidence))
+			w.advice("To be sure", c.Experiment)
+			continue
+		}
 		heading := "First cause"
 		if i > 0 {
 			heading = "Or"
 		}
 		w.line("%s (%s): %s [%s]", heading, c.Confidence, c.Summary, c.ID)
-		if !c.Network {
+		if !c.Network && c.ID != rules.UnknownCause {
 			w.line("      The network is not at fault.")
 		}
 		w.evidence(c.Evidence)
 		w.advice("Fix", c.Fix)
 		w.advice("To be sure", c.Experiment)
 	}
+}
+
+// others are the lines that were not shown already.
+func others(all, shown []rules.Evidence) []rules.Evidence {
+	return slices.DeleteFunc(slices.Clone(all), func(e rules.Evidence) bool { return slices.Contains(shown, e) })
 }
 
 // advice may have several lines, the later ones of which are commands.

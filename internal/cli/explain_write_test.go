@@ -11,7 +11,9 @@ import (
 
 func TestStoryWriter(t *testing.T) {
 	used, unused := true, false
-	at := func(line int, text string) rules.Evidence { return rules.Evidence{File: "train.log", Line: line, Text: text} }
+	at := func(line int, text string) rules.Evidence {
+		return rules.Evidence{File: "train.log", Line: line, Text: text}
+	}
 	healthy := rules.Run{
 		NCCLVersion: "2.28.9+cuda12.9", Ranks: 16, Nodes: 2, GPUDirect: rules.GPUDirectYes, Outcome: rules.OutcomeOK,
 		Network: rules.Network{
@@ -52,7 +54,7 @@ Outcome:   ok
 Ran:       no line says which version of NCCL, nobody says on how many ranks
 Network:   Socket, not used
 GPUDirect: unknown
-Outcome:   fail: rank 3 failed first
+Outcome:   fail
 Differs:   network
       IB: 15 ranks (n0, n1)
       Socket: 1 rank (n2)
@@ -64,7 +66,6 @@ First cause (certain): the limit is 64 KiB [memlock]
       To be sure: prlimit
 
 Or (possible): the GPU has no memory left [gpu-oom]
-      The network is not at fault.
 
 Not causes, but what followed:
       7 ranks: connection closed, after rank 3 (train.log:20)

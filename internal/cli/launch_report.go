@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,17 +18,23 @@ import (
 
 // evidence gathers what the lines of all ranks show of the network.
 type evidence struct {
-	mu  sync.Mutex
-	log nccllog.Evidence
+	mu     sync.Mutex
+	parser nccllog.Parser
 }
 
 func (e *evidence) scan(line []byte) {
-	if !strings.Contains(string(line), "NCCL ") {
+	if !bytes.Contains(line, []byte("NCCL ")) {
 		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.log.Scan(string(line))
+	e.parser.Line(nccllog.Place{}, line)
+}
+
+func (e *evidence) log() nccllog.Log {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.parser.Log()
 }
 
 // mostLog bounds what is read of NCCL's log in one pod: that of eight ranks has less than one MiB.
@@ -175,8 +182,9 @@ func meaning(code int, program string) string {
 
 // network says which network the run used, with what shows it.
 func (l *launch) network(o outcome) string {
+	log := l.seen.log()
 	return networkText(networkCase{
-		verdict: l.seen.log.Verdict(), seen: l.seen.log.Seen(), pods: len(l.ranks), unread: l.unread(), failed: o.first != nil,
+		verdict: log.Verdict(), seen: log.Seen(), pods: len(l.ranks), unread: l.unread(), failed: o.first != nil,
 		mode: nccl.Mode(l.setting("RAILHEAD_MODE", l.ranks[0].mode)), debug: l.setting("NCCL_DEBUG", l.ranks[0].debug),
 		debugFile: l.setting("NCCL_DEBUG_FILE", l.ranks[0].debugFile),
 	})

@@ -275,8 +275,8 @@ func TestFinish(t *testing.T) {
 				if diff := cmp.Diff(c.says, errs.text()); diff != "" {
 					t.Error(diff)
 				}
-				if read := l.unread() == 0; read != (c.away < time.Minute) || read != (l.seen.log.Verdict().Channels == 1) {
-					t.Errorf("read: %v, %v", read, l.seen.log.Verdict())
+				if read := l.unread() == 0; read != (c.away < time.Minute) || read != (l.seen.log().Verdict().Channels == 1) {
+					t.Errorf("read: %v, %v", read, l.seen.log().Verdict())
 				}
 			})
 		})

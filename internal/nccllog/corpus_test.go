@@ -1,10 +1,8 @@
 package nccllog
 
 import (
-	"bufio"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,29 +29,25 @@ func TestCorpus(t *testing.T) {
 	for _, file := range files {
 		name := filepath.Base(file)
 		expected[name] = want[name]
-		e := scanFile(t, file)
-		got[name] = e.Verdict().Network
-		t.Logf("%s: %s", name, e.Verdict())
+		v := readFile(t, file).Verdict()
+		got[name] = v.Network
+		t.Logf("%s: %s", name, v)
 	}
 	if diff := cmp.Diff(expected, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func scanFile(t *testing.T, file string) *Evidence {
+func readFile(t *testing.T, file string) Log {
+	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	var e Evidence
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		e.Scan(strings.TrimRight(lines.Text(), "\r"))
-	}
-	if err := lines.Err(); err != nil {
+	var p Parser
+	if _, err := p.Read(filepath.Base(file), f); err != nil {
 		t.Fatal(err)
 	}
-	return &e
+	return p.Log()
 }

@@ -45,43 +45,132 @@ type Verdict struct {
 	Partial  bool     // more lines came than could be counted
 }
 
-// Verdict judges what was seen so far.
-func (e *Evidence) Verdict() Verdict {
-	v := Verdict{Of: e.ranks, Devices: e.usedDevices(), Partial: e.truncated}
+// Verdict judges what was seen of all runs together: a job that was started again is one.
+func (l Log) Verdict() Verdict {
+	v := Verdict{}
 	names := map[string]bool{}
-	for l, n := range e.links {
-		names[l.network] = true
-		v.Channels += n.channels()
-		v.Direct += n.direct()
+	for i := range l.Runs {
+		v.add(&l.Runs[i], names)
 	}
 	v.Names = slices.Sorted(maps.Keys(names))
-	v.Ranks = e.ranksBetween()
+	v.Ranks, v.Devices = l.ranksBetween(v.Of), l.usedDevices()
 	if v.Network = kind(v.Names); v.Network == Unknown {
-		v.Network = e.without()
+		v.Network = l.without(v.Of)
 	}
 	switch v.Network {
 	case Mixed:
-		v.OnTCP = e.onTCP()
+		v.OnTCP = l.onTCP()
 	case Unknown:
-		v.Chosen = slices.Sorted(maps.Keys(e.chosen))
+		v.Chosen = l.chosen()
 	case OneNode, RDMA, TCP, NVLink, Plugin:
 	}
 	return v
 }
 
+// add counts the channels of a run: one for two ends, or for one whose other end was not seen. One has GPUDirect when every
+// end that was seen has.
+func (v *Verdict) add(run *Run, names map[string]bool) {
+	sends, receives, sendsDirect, receivesDirect := 0, 0, 0, 0
+	for i := range run.Ranks {
+		r := &run.Ranks[i]
+		v.Of = max(v.Of, r.World)
+		for _, n := range r.Channels.Nets {
+			names[n.Network] = true
+			sends, receives = sends+n.Sends, receives+n.Receives
+			sendsDirect, receivesDirect = sendsDirect+n.SendsDirect, receivesDirect+n.ReceivesDirect
+		}
+	}
+	v.Partial = v.Partial || run.Truncated
+	v.Channels += max(sends, receives)
+	switch {
+	case sends == 0:
+		v.Direct += receivesDirect
+	case receives == 0:
+		v.Direct += sendsDirect
+	default:
+		v.Direct += min(sendsDirect, receivesDirect)
+	}
+}
+
+// all gives every rank of every run.
+func (l Log) all(yield func(*Rank) bool) {
+	for i := range l.Runs {
+		for j := range l.Runs[i].Ranks {
+			if !yield(&l.Runs[i].Ranks[j]) {
+				return
+			}
+		}
+	}
+}
+
 // ranksBetween is how many ranks have channels between nodes. A rank that was started again, in another process, is one.
-func (e *Evidence) ranksBetween() int {
+func (l Log) ranksBetween(of int) int {
 	ranks := map[string]bool{}
-	for key, m := range e.members {
+	for r := range l.all {
 		switch {
-		case len(m.networks) == 0:
-		case m.of > 0 && m.of == e.ranks:
-			ranks[fmt.Sprint(m.rank)] = true
+		case len(r.Channels.Nets) == 0:
+		case r.World > 0 && r.World == of:
+			ranks[fmt.Sprint(r.Number)] = true
 		default:
-			ranks[key] = true
+			ranks[fmt.Sprint(r.Host, " ", r.PID, " ", r.Device, " ", r.Label)] = true
 		}
 	}
 	return len(ranks)
+}
+
+// usedDevices are the names of the devices that channels go over, as far as a list of their process told them.
+func (l Log) usedDevices() []string {
+	type device struct {
+		process process
+		socket  bool
+		index   int
+	}
+	named, found := map[device]string{}, map[string]bool{}
+	for r := range l.all {
+		at := process{host: r.Host, pid: r.PID}
+		for _, h := range r.HCAs {
+			named[device{at, false, h.Index}] = h.Name
+		}
+		for _, h := range r.Virtual {
+			named[device{at, false, h.Index}] = h.Name
+		}
+		for i, a := range r.Sockets {
+			named[device{at, true, i}] = a.Interface
+		}
+	}
+	for r := range l.all {
+		for _, n := range r.Channels.Nets {
+			socket := n.Network == socketNetwork
+			for i := range 63 {
+				name := named[device{process{host: r.Host, pid: r.PID}, socket, i}]
+				if n.Devices&(1<<i) != 0 && name != "" && (socket || isVerbs(n.Network)) {
+					found[name] = true
+				}
+			}
+		}
+	}
+	names := slices.Collect(maps.Keys(found))
+	slices.SortFunc(names, naturally)
+	return names
+}
+
+// naturally puts mlx5_7 before mlx5_10.
+func naturally(a, b string) int {
+	if len(a) != len(b) && strings.TrimRight(a, "0123456789") == strings.TrimRight(b, "0123456789") {
+		return cmp.Compare(len(a), len(b))
+	}
+	return strings.Compare(a, b)
+}
+
+// chosen are the networks that NCCL said it uses.
+func (l Log) chosen() []string {
+	names := map[string]bool{}
+	for r := range l.all {
+		if r.Network != "" {
+			names[r.Network] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 // kind judges the names of the networks that have channels.
@@ -102,44 +191,48 @@ func kind(names []string) Network {
 	return Unknown
 }
 
-// without judges a run that shows no channel over a network. That there is none needs to be said: newer versions make
+// without judges runs that show no channel over a network. That there is none needs to be said: newer versions make
 // channels at the first collective, and a log of a part of the ranks lacks those of the others.
-func (e *Evidence) without() Network {
+func (l Log) without(of int) Network {
 	hosts := map[string]bool{}
-	inWhole := 0
-	for _, m := range e.members {
-		hosts[m.host] = true
-		if m.of == e.ranks {
+	inWhole, nodes, fabric := 0, 0, 0
+	for r := range l.all {
+		hosts[r.Host] = true
+		nodes, fabric = max(nodes, r.Nodes), fabric+r.Channels.Fabric
+		if r.World == of {
 			inWhole++
 		}
 	}
 	switch {
-	case e.fabric > 0:
+	case fabric > 0:
 		return NVLink
-	case e.nodes == 1:
+	case nodes == 1:
 		return OneNode
-	case e.nodes == 0 && e.ranks > 0 && inWhole >= e.ranks && len(hosts) == 1 && !hosts[""]:
+	case nodes == 0 && of > 0 && inWhole >= of && len(hosts) == 1 && !hosts[""]:
 		return OneNode
 	}
 	return Unknown
 }
 
 // onTCP names the ranks that have channels over TCP.
-func (e *Evidence) onTCP() []string {
-	var slow []*member
-	for _, m := range e.members {
-		if m.networks[socketNetwork] {
-			slow = append(slow, m)
+func (l Log) onTCP() []string {
+	var slow []*Rank
+	for r := range l.all {
+		if slices.ContainsFunc(r.Channels.Nets, func(n NetChannels) bool { return n.Network == socketNetwork }) {
+			slow = append(slow, r)
 		}
 	}
-	slices.SortFunc(slow, func(a, b *member) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), strings.Compare(a.host, b.host))
+	slices.SortFunc(slow, func(a, b *Rank) int {
+		return cmp.Or(cmp.Compare(a.Number, b.Number), strings.Compare(a.Host, b.Host))
 	})
 	var names []string
-	for _, m := range slow {
-		name := fmt.Sprintf("rank %d", m.rank)
-		if m.host != "" {
-			name += " on " + m.host
+	for _, r := range slow {
+		name := "a rank"
+		if r.Number >= 0 {
+			name = fmt.Sprintf("rank %d", r.Number)
+		}
+		if r.Host != "" {
+			name += " on " + r.Host
 		}
 		names = append(names, name)
 	}
@@ -222,4 +315,11 @@ func few(names []string) string {
 }
 
 // Seen reports whether any line of NCCL was seen.
-func (e *Evidence) Seen() bool { return e.seen }
+func (l Log) Seen() bool {
+	for i := range l.Runs {
+		if len(l.Runs[i].Ranks) > 0 || l.Runs[i].Version != "" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,7 +1,6 @@
 package nccllog
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -59,19 +58,11 @@ func TestVerdict(t *testing.T) {
 		"escape sequences in a name":                  {"a:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/I\x1b[2J/0\na:1:1 [0] NCCL INFO Using network \x1b[31mX", "not known: no channel of NCCL between nodes was seen"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, scanned(c.log).Verdict().String()); diff != "" {
+			if diff := cmp.Diff(c.want, parsed(c.log).Verdict().String()); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
-}
-
-func scanned(log string) *Evidence {
-	var e Evidence
-	for line := range strings.Lines(log) {
-		e.Scan(line)
-	}
-	return &e
 }
 
 func TestSeen(t *testing.T) {
@@ -82,38 +73,20 @@ func TestSeen(t *testing.T) {
 		"we use NCCL": false,
 		"":            false,
 	} {
-		if got := scanned(line).Seen(); got != want {
+		if got := parsed(line).Seen(); got != want {
 			t.Errorf("Seen after %q: got %v", line, got)
 		}
 	}
 }
 
-// TestBounded holds a log that never ends to the memory that is set aside for it.
-func TestBounded(t *testing.T) {
-	var e Evidence
-	for i := range maxLinks + 10 {
-		e.Scan(fmt.Sprintf("h%d:%d:1 [0] NCCL INFO Channel 00/0 : %d[0] -> 1[0] [send] via NET/IB/%d", i, i, i, i%2000))
-		e.Scan(fmt.Sprintf("a:1:1 [0] NCCL INFO Using network n%d", i))
-		e.Scan(fmt.Sprintf("a:1:1 [0] NCCL INFO NET/IB : Using [%d]x%d:1/IB", i%2000, i))
-	}
-	got := []int{len(e.links), len(e.members), len(e.processes), len(e.chosen), len(e.processes["a:1"].ib)}
-	if diff := cmp.Diff([]int{maxLinks, maxMembers, maxMembers, maxDevices, maxDevices}, got); diff != "" {
-		t.Error(diff)
-	}
-	if v := e.Verdict(); !v.Partial || !strings.Contains(v.String(), "channels or more over NET/IB") {
-		t.Errorf("got %s", v)
-	}
-}
-
-func FuzzScan(f *testing.F) {
+func FuzzVerdict(f *testing.F) {
 	for line := range strings.Lines(overIB) {
 		f.Add(line)
 	}
 	f.Add("x NCCL INFO Channel 9/9 : 1[f] -> 2[0] [send] via NET/AWS Libfabric/31(2)/GDRDMA(PCI)/SharedNCCL INFO comm 0 rank 1 nranks 1")
 	f.Add("x NCCL INFO NET/IB : Using [0]={[0] a:1/IB, [1] b:1/IB} [RO]; OOB eth0:1<0>")
 	f.Fuzz(func(t *testing.T, log string) {
-		e := scanned(log)
-		before := e.Verdict()
+		before := parsed(log).Verdict()
 		text := before.String()
 		if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 			t.Errorf("not one printable line: %q", text)
@@ -121,8 +94,7 @@ func FuzzScan(f *testing.F) {
 		if before.Direct > before.Channels {
 			t.Errorf("%d of %d channels with GPUDirect", before.Direct, before.Channels)
 		}
-		e.Scan("a line that says nothing")
-		if diff := cmp.Diff(before, e.Verdict()); diff != "" {
+		if diff := cmp.Diff(before, parsed(log+"\na line that says nothing").Verdict()); diff != "" {
 			t.Errorf("a line that says nothing changed the verdict: %s", diff)
 		}
 	})

@@ -1,0 +1,122 @@
+package nccllog
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// FuzzLog reads whole logs: no panic, no event of a rank that is not there, texts that can be shown.
+func FuzzLog(f *testing.F) {
+	paths, _ := filepath.Glob("../../testdata/logs/*.txtar")
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(data))
+	}
+	f.Fuzz(func(t *testing.T, log string) {
+		for _, run := range parsed(log).Runs {
+			for _, e := range run.Events {
+				if e.Rank < -1 || e.Rank >= len(run.Ranks) || e.Kind >= kinds {
+					t.Errorf("%+v of %d ranks", e, len(run.Ranks))
+				}
+				if len(e.Text) > maxText+8 || !utf8.ValidString(e.Text) {
+					t.Errorf("text %q", e.Text)
+				}
+			}
+			for _, r := range run.Ranks {
+				if r.Number >= r.World && r.World > 0 || len(r.Trail) > maxTrail || len(r.Env) > maxList || len(r.HCAs) > maxList {
+					t.Errorf("%+v", r)
+				}
+			}
+		}
+	})
+}
+
+func FuzzSource(f *testing.F) {
+	for _, s := range []string{"node:1:2 [3] ", "[1,0]<stdout>:n:1:2 [-1] x.cc:1 ", "a:1 [0] int f(x*, y):46 ", "[2026-01-02 03:04:05] a:1:2 [0] x.cc:1 (f) "} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, before string) {
+		s := sourceOf([]byte(before))
+		if s.known && (len(s.host) == 0 || s.pid < 0 || strings.ContainsAny(string(s.host), " :[]")) {
+			t.Errorf("%q: %+v", before, s)
+		}
+	})
+}
+
+func FuzzLabel(f *testing.F) {
+	for _, s := range []string{"[1,0]<stdout>:x", "[rank3]: x", " 3: x", "pod-0: x", "(W pid=1, ip=2) x", "[pod/a/b] x"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		if label, number := labelOf([]byte(line)); number < -1 || !strings.Contains(line, string(label)) {
+			t.Errorf("%q: label %q, number %d", line, label, number)
+		}
+	})
+}
+
+func FuzzCompletion(f *testing.F) {
+	f.Add("NET/IB: Got completion from peer 10.0.0.5<33> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=1 vendor_err=129 req_type=Send localGid a remoteGidsb hca c")
+	f.Add("with error 12, opcode 0, len 0, vendor err 129 (Recv)")
+	f.Fuzz(func(t *testing.T, text string) {
+		if c := completionOf(text); c.Status >= 0 && c.Name == "" {
+			t.Errorf("%q: %+v", text, c)
+		}
+	})
+}
+
+func FuzzVerbs(f *testing.F) {
+	f.Add("Call to ibv_modify_qp failed with 61 No data available, on dev a:1, curr state INIT, next state RTR, local GID index 3, local GID ::, remote GID ::1")
+	f.Add("ibv_reg_mr failed with error Unknown error -12")
+	f.Fuzz(func(t *testing.T, text string) {
+		if !strings.Contains(text, "ibv_") {
+			return
+		}
+		if v := verbsOf(text); v != nil && (!strings.HasPrefix(v.Call, "ibv_") || v.Errno < 0 && v.Error == "") {
+			t.Errorf("%q: %+v", text, v)
+		}
+	})
+}
+
+func FuzzWarning(f *testing.F) {
+	f.Add("NET/IB : mlx5_3:1 async fatal event on QP (0x7): local work queue error", "transport/net_ib.cc:1")
+	f.Add("socketPollConnect: connect to 1.2.3.4<5> returned Connection timed out, exceeded", "misc/socket.cc:1")
+	f.Add("Cuda failure 2 'out of memory'", "nvls.cc:1")
+	f.Fuzz(func(t *testing.T, text, where string) {
+		e := classify(text, where)
+		if (e.Kind == BadCompletion) != (e.Completion != nil) || (e.Kind == AsyncEvent) != (e.Async != nil) || (e.Kind == VerbsFailed) != (e.Verbs != nil) {
+			t.Errorf("%q: %+v", text, e)
+		}
+	})
+}
+
+func FuzzList(f *testing.F) {
+	f.Add("[0]={[0] mlx5_2:1/RoCE, [1] mlx5_3:1/RoCE} [RO]; OOB eth0:1.2.3.4<0>")
+	f.Add("[0]mlx5_6:1:0:1/RoCE [1]a:2/IB")
+	f.Fuzz(func(t *testing.T, list string) {
+		var p Parser
+		for _, h := range p.hcas([]byte(list)).devices {
+			if h.Name == "" && !strings.Contains(list, "\xff") && utf8.ValidString(list) {
+				t.Errorf("%q: %+v", list, h)
+			}
+		}
+	})
+}
+
+func FuzzOutside(f *testing.F) {
+	for _, s := range []string{"  exitcode  : -9 (pid: 41)", "[rank0]: KeyError: 'x'", "NVRM: Xid (PCI:0): 79, x", "NCCL_IB_HCA=mlx5_0 python", "#  Rank  0 Group  0 Pid  6 on mew0 device  0 x", "Last error:\nibv_x failed"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		var p Parser
+		p.Line(Place{"a", 1}, []byte(line))
+		if l := p.Log(); len(l.Runs) != 1 {
+			t.Errorf("%q: %d runs", line, len(l.Runs))
+		}
+	})
+}

@@ -1,0 +1,228 @@
+package nccllog
+
+import "bytes"
+
+// A line of up to maxLine bytes is given whole. Of a longer one, what stands around its anchors is given: aroundBefore and
+// aroundAfter bytes of each.
+const (
+	maxLine      = 64 << 10
+	aroundBefore = 4 << 10
+	aroundAfter  = 32 << 10
+)
+
+// blockSize is how much is read at once: it stays in a core's cache while it is searched.
+const blockSize = 256 << 10
+
+// room is what a block holds: what the block before left, which was no whole line or the overlap with one, and what is read.
+const room = maxLine + overlap + blockSize
+
+// overlap is how much of a line that is longer than a block is in two blocks. An anchor counts in the block that has more
+// around it.
+const overlap = 2 * aroundAfter
+
+// linesAfter is how many lines are given after one that is not of level INFO: what NCCL or PyTorch says may go on there.
+const linesAfter = 3
+
+// block is a part of the input.
+type block struct {
+	data       []byte
+	filled     int
+	end        int  // of what is searched here
+	keep       int  // from here on, the next block has it as well
+	repeated   int  // so much at the beginning was in the block before
+	unfinished bool // the last line goes on in the next block
+	doubt      bool // the input may be no text
+	first      int  // so many lines are given whatever they hold
+	searched   chan struct{}
+
+	// What the search finds.
+	spans []span
+	ends  int // of lines
+	cut   int // lines longer than maxLine of which not all is given
+	where int // the first such line, counted in this block from 0
+	newly int // the last such line
+}
+
+// span is a line, or a part of one, that may be given.
+type span struct {
+	from, to int32
+	line     int32 // counted in this block from 0
+	why      why
+	dirty    bool // has escape sequences or NUL bytes
+}
+
+// why is the reason that a line may be given for.
+type why uint8
+
+const (
+	chatter why = iota // of NCCL's level INFO
+	matter             // another one with an anchor
+	follows            // one without, which may belong to the one before
+)
+
+func (b *block) reset() {
+	*b = block{data: b.data, spans: b.spans[:0], searched: b.searched}
+}
+
+// complete finds where the block may end; false: more must be read for that.
+func (b *block) complete() bool {
+	line := 1 + bytes.LastIndexByte(b.data[:b.filled], '\n')
+	switch {
+	case b.filled-line > maxLine+b.repeated:
+		b.end, b.keep, b.unfinished = b.filled, b.filled-overlap, true
+	case line > 0:
+		b.end, b.keep = line, line
+	default:
+		return false
+	}
+	return true
+}
+
+// finish ends the last block.
+func (b *block) finish() { b.end, b.keep = b.filled, b.filled }
+
+func (b *block) newlines() int { return bytes.Count(b.data[:b.end], []byte{'\n'}) }
+
+// scan is the search of one block for lines that may be given.
+type scan struct {
+	*search
+	b      *block
+	at     int  // the line begins here
+	line   int  // its number
+	hit    int  // the next anchor from here on; -1: none
+	stale  bool // hit is not known
+	talked bool // the line before was of NCCL's level INFO
+}
+
+// search finds the lines that may be given.
+func (b *block) search(s *search) {
+	s.begin(b.data[:b.end])
+	c := scan{search: s, b: b, hit: s.find(b.repeated / 2)}
+	extra := b.first
+	if b.repeated == 0 {
+		extra = max(extra, linesAfter) // of a line in the block before
+	}
+	for c.at < len(s.text) && (extra > 0 || c.more()) {
+		if extra == 0 {
+			next := c.at + 1 + bytes.LastIndexByte(s.text[c.at:c.hit], '\n')
+			c.line += bytes.Count(s.text[c.at:next], []byte{'\n'})
+			c.at = next
+		}
+		end := len(s.text)
+		if i := bytes.IndexByte(s.text[c.at:], '\n'); i >= 0 {
+			end = c.at + i
+		}
+		extra = max(extra-1, 0)
+		if c.more() && c.hit < end {
+			if !c.hits(end) {
+				extra = max(extra, linesAfter)
+			}
+		} else if c.talked = false; c.at > 0 || b.repeated == 0 {
+			shown := overwritten(s.text, c.at, end)
+			b.add(shown, min(end, shown+maxLine), c.line, follows)
+		}
+		c.at = end + 1
+		c.line++
+	}
+	b.ends = c.line
+	if c.at < len(s.text) {
+		b.ends += bytes.Count(s.text[c.at:], []byte{'\n'})
+	} else if c.at > len(s.text) {
+		b.ends-- // the last line has no end here
+	}
+}
+
+var infoWords = []byte("NCCL INFO ")
+
+// more finds the next anchor. Lines of NCCL mostly come many at a time: after one, the next is looked for where it must be.
+func (c *scan) more() bool {
+	if !c.stale {
+		return c.hit >= 0
+	}
+	c.stale = false
+	if c.talked {
+		const prefix = 96
+		start := c.text[c.at:min(c.at+prefix, len(c.text))]
+		if i := bytes.Index(start, infoWords); i >= 0 && bytes.IndexByte(start[:i], '\n') < 0 {
+			c.hit = c.at + i
+			return true
+		}
+	}
+	c.hit = c.find(c.at)
+	return c.hit >= 0
+}
+
+// overwritten is where that begins which a terminal would show of a line: what follows its last carriage return.
+func overwritten(text []byte, at, end int) int {
+	if end > at && text[end-1] == '\r' {
+		end--
+	}
+	return at + 1 + bytes.LastIndexByte(text[at:end], '\r')
+}
+
+// hits adds the parts of a line that have anchors: the line itself, in most cases. It reports whether all are of NCCL's level
+// INFO.
+func (c *scan) hits(end int) bool {
+	c.talked = true
+	limit := len(c.text)
+	if c.b.unfinished {
+		limit -= overlap / 2 // the next block has more around those
+	}
+	for from := c.at; c.hit >= 0 && c.hit < end; c.hit = c.find(from) {
+		if end == len(c.text) && c.hit >= limit {
+			c.hit = -1
+			break
+		}
+		begin, stop := c.b.part(c.text, from, end, c.hit)
+		part, k := c.text[begin:stop], chatter
+		if !bytes.HasPrefix(c.text[c.hit:stop], infoWords) && !bytes.Contains(part, infoWords) {
+			k, c.talked = matter, false
+		}
+		c.b.add(begin, stop, c.line, k)
+		if len(part) < end-c.at && end-c.at > maxLine {
+			c.b.tooLong(c.line)
+		}
+		if from = stop; from == end {
+			c.stale = true
+			break
+		}
+	}
+	return c.talked
+}
+
+// part is what is given of a line for an anchor in it: what stands between two carriage returns, and not too much of that.
+func (b *block) part(text []byte, from, end, hit int) (begin, stop int) {
+	begin, stop = from, end
+	if i := bytes.IndexByte(text[from:end], '\r'); i >= 0 && from+i < end-1 {
+		begin = from + 1 + bytes.LastIndexByte(text[from:hit], '\r')
+		if i := bytes.IndexByte(text[hit:end], '\r'); i >= 0 {
+			stop = hit + i
+		}
+	}
+	if stop-begin > maxLine || b.unfinished && end == len(text) || b.repeated > 0 && begin < b.repeated {
+		begin, stop = max(begin, hit-aroundBefore), min(stop, hit+aroundAfter)
+	}
+	return begin, stop
+}
+
+func (b *block) tooLong(line int) {
+	if b.cut == 0 {
+		b.where = line
+	}
+	if b.cut == 0 || line != b.newly {
+		b.cut, b.newly = b.cut+1, line
+	}
+}
+
+// add adds a part of the text, unless it is none.
+func (b *block) add(from, to, line int, k why) {
+	part := b.data[from:to]
+	if n := len(part); n > 0 && part[n-1] == '\r' {
+		part = part[:n-1]
+	}
+	dirty := bytes.IndexByte(part, escape) >= 0 || bytes.IndexByte(part, 0) >= 0
+	if len(part) == 0 || b.doubt && (k == follows || !isText(part)) {
+		return
+	}
+	b.spans = append(b.spans, span{int32(from), int32(from + len(part)), int32(line), k, dirty})
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// explainRounds is how often each program reads the log, in turn.
+const explainRounds = 7
+
+// explain sets `railhead explain` beside the grep that people use instead, on the log of a job of 4,096 ranks from the page
+// cache, and beside itself on a tenth of that log: its memory must not grow with the log.
+func explain(megabytes int, railhead string, stdout io.Writer) error {
+	dir, err := os.MkdirTemp("", "railhead-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if free, err := freeSpace(dir); err != nil || free < int64(megabytes)*1_500_000 {
+		fmt.Fprintf(stdout, "\nexplain: not measured: a log of %d MB and a tenth of it need more than %s has free (%d MB) %v\n", megabytes, os.TempDir(), free/1e6, errText(err))
+		return nil
+	}
+	if railhead == "" {
+		if railhead, err = build(dir, "cmd/railhead"); err != nil {
+			return err
+		}
+	}
+	logs, err := build(dir, "tools/logs")
+	if err != nil {
+		return err
+	}
+	small, large := filepath.Join(dir, "small.log"), filepath.Join(dir, "large.log")
+	for name, mb := range map[string]int{small: megabytes / 10, large: megabytes} {
+		if err := generate(logs, name, mb); err != nil {
+			return err
+		}
+	}
+	readers := []reader{
+		{name: "railhead explain", argv: []string{railhead, "explain", "-o", "json", large}, holds: `"outcome": "fail"`},
+		{name: `grep -c 'NCCL WARN\|via NET/'`, argv: []string{"grep", "-c", `NCCL WARN\|via NET/`, large}, holds: "\n"},
+		{name: "railhead explain, a tenth of it", argv: []string{railhead, "explain", "-o", "json", small}, holds: `"outcome": "fail"`},
+	}
+	for i := range readers {
+		if err := readers[i].verify(); err != nil {
+			return err
+		}
+	}
+	for range explainRounds {
+		for i := range readers { // taking turns, so that all see the same disturbances
+			if err := readers[i].run(); err != nil {
+				return err
+			}
+		}
+	}
+	printReaders(stdout, megabytes, readers)
+	return nil
+}
+
+func printReaders(stdout io.Writer, megabytes int, readers []reader) {
+	fmt.Fprintf(stdout, "\nlog of 4096 ranks, %d MB, from the page cache; medians of %d runs, in turn\n", megabytes, explainRounds)
+	fmt.Fprintf(stdout, "  %-32s %8s %8s %8s %8s\n", "s", "wall", "cpu", "best", "peak MB")
+	for _, r := range readers {
+		fmt.Fprintf(stdout, "  %-32s %8.2f %8.2f %8.2f %8d\n", r.name, middle(r.wall).Seconds(), middle(r.cpu).Seconds(), slices.Min(r.wall).Seconds(), middle(r.peak)/1e6)
+	}
+	explain, grep, tenth := readers[0], readers[1], readers[2]
+	fmt.Fprintf(stdout, "  %-32s %8.2f\n", "speed: grep / explain", middle(grep.wall).Seconds()/middle(explain.wall).Seconds())
+	fmt.Fprintf(stdout, "  %-32s %8.2f\n", "memory: all / a tenth of it", float64(middle(explain.peak))/float64(middle(tenth.peak)))
+}
+
+// reader is a program that reads a log.
+type reader struct {
+	name  string
+	argv  []string
+	holds string // its output
+	wall  []time.Duration
+	cpu   []time.Duration
+	peak  []int64 // bytes of memory
+}
+
+// verify runs the program once, which also fills the page cache. A wrong answer needs no measuring.
+func (r *reader) verify() error {
+	out, err := exec.Command(r.argv[0], r.argv[1:]...).Output()
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		return err
+	}
+	if !strings.Contains(string(out), r.holds) {
+		return fmt.Errorf("%s: no %q in its output (%w):\n%.1000s", r.name, r.holds, err, out)
+	}
+	return nil
+}
+
+// run runs the program through a small process.
+func (r *reader) run() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(self, append([]string{costMode}, r.argv...)...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	var wall, cpu time.Duration
+	var peak int64
+	if err == nil {
+		_, err = fmt.Sscan(string(out), &wall, &cpu, &peak)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.name, err)
+	}
+	r.wall, r.cpu, r.peak = append(r.wall, wall), append(r.cpu, cpu), append(r.peak, peak)
+	return nil
+}
+
+// generate writes a log.
+func generate(logs, name string, megabytes int) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(logs, "-ranks", "4096", "-size", strconv.Itoa(megabytes)+"MB")
+	cmd.Stdout, cmd.Stderr = f, os.Stderr
+	return errors.Join(cmd.Run(), f.Close())
+}
+
+func freeSpace(dir string) (int64, error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return 0, err
+	}
+	return int64(s.Bavail) * s.Bsize, nil
+}
+
+func errText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func middle[T int64 | time.Duration](all []T) T {
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[len(sorted)/2]
+}

@@ -1,0 +1,63 @@
+// Logs writes the log of a training on thousands of GPUs, as large as one asks for: what NCCL 2.27 says on every rank, among
+// the output of the training, and at the end one rank that fails and all others that fail with it. The same flags give the
+// same bytes.
+//
+//	go run ./tools/logs -ranks 4096 -size 2GB > train.log
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+)
+
+func main() {
+	os.Exit(logsMain(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func logsMain(args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("logs", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	j := job{}
+	flags.IntVar(&j.ranks, "ranks", 4096, "ranks, eight of which are on one node")
+	size := flags.String("size", "2GB", "bytes, with kB, MB or GB; never less than what the start and the end of the job need")
+	flags.IntVar(&j.percent, "nccl", 25, "how much of the bytes is of NCCL, in percent")
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return 0
+	} else if err != nil {
+		return 2
+	}
+	var err error
+	if j.size, err = bytesOf(*size); err != nil || flags.NArg() > 0 || j.ranks < 2 || j.percent < 0 || j.percent > 100 {
+		flags.Usage()
+		return 2
+	}
+	if err := j.write(stdout); err != nil {
+		fmt.Fprintln(stderr, "logs:", err)
+		return 1
+	}
+	return 0
+}
+
+// bytesOf reads a size: 2GB is 2,000,000,000.
+func bytesOf(text string) (int64, error) {
+	unit := int64(1)
+	for _, u := range []struct {
+		name  string
+		bytes int64
+	}{{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}} {
+		if number, ok := strings.CutSuffix(text, u.name); ok {
+			text, unit = number, u.bytes
+			break
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("size %q is no number of bytes, kB, MB or GB", text)
+	}
+	return n * unit, nil
+}
