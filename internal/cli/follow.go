@@ -99,8 +99,11 @@ func (a *app) unfinished(ctx, waiting context.Context, w *wait) error {
 	case waiting.Err() == nil && w.lost != nil: // nothing more will be seen
 		return fault(fmt.Errorf("it goes on, and cannot be watched: %w; come back with: %s", w.lost, w.back))
 	}
-	if o := w.last.Stuck; o != nil {
-		a.findings(o.Finding)
+	switch {
+	case w.last.Stuck != nil:
+		a.findings(w.last.Stuck.Finding)
+	case w.last.Doubt != nil:
+		a.findings(*w.last.Doubt)
 	}
 	return fault(fmt.Errorf("not done after %v: %s; it goes on, come back with: %s", w.limit, w.last.Text, w.back))
 }
@@ -126,7 +129,7 @@ func newWait(s Streams, f following, now time.Time) *wait {
 func (w *wait) sees(s seen, done plan.Condition, now time.Time) bool {
 	if w.lost = s.err; s.err != nil {
 		w.doubts.forget() // nobody knows what goes on meanwhile
-		w.last.Stuck = nil
+		w.last.Stuck, w.last.Doubt = nil, nil
 		w.live.Show(report.Frame{Text: fmt.Sprintf("the API server does not answer, still trying: %v", s.err)})
 		return false
 	}

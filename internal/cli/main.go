@@ -96,7 +96,8 @@ The cluster is the kubeconfig's, as for kubectl, whose other flags (--server, --
   railhead setup cluster                               once, as an administrator
   railhead setup namespace train                       service account, rights, network attachments
   railhead deploy h-kim -n train --type multi --nodes 2 --image IMAGE
-  railhead launch h-kim -n train -- torchrun train.py`,
+  railhead launch h-kim -n train -- torchrun train.py
+  railhead doctor h-kim -n train                       what keeps RDMA from working, and the fix`,
 		Version:       a.version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -110,7 +111,8 @@ The cluster is the kubeconfig's, as for kubectl, whose other flags (--server, --
 	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
 		f.Hidden = !slices.Contains([]string{"kubeconfig", "context", "namespace"}, f.Name) // help is about railhead
 	})
-	root.AddCommand(a.newInventory(), a.newSetup(), a.newDeploy(), a.newInject(), a.newLaunch(), a.newStatus(), a.newLogs(), a.newDelete())
+	root.AddCommand(a.newInventory(), a.newSetup(), a.newDeploy(), a.newInject(), a.newLaunch(), a.newStatus(), a.newLogs(), a.newExplain(), a.newDelete(),
+		a.newDoctor(), a.newExplainCheck())
 	return root
 }
 

@@ -96,8 +96,11 @@ func takeStatus(s cluster.State, job, namespace string) jobStatus {
 		status.Pods = append(status.Pods, row)
 	}
 	status.Wanted = max(plan.JobSize(s, job, namespace), len(status.Pods), 1)
-	if progress := plan.JobDone(job, namespace, status.Wanted)(s); progress.Stuck != nil {
+	switch progress := plan.JobDone(job, namespace, status.Wanted)(s); {
+	case progress.Stuck != nil:
 		status.Findings = append(status.Findings, progress.Stuck.Finding)
+	case progress.Doubt != nil:
+		status.Findings = append(status.Findings, *progress.Doubt)
 	}
 	return status
 }

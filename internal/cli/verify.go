@@ -2,11 +2,8 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -86,13 +83,9 @@ func (a *app) lookAt(ctx context.Context, client *kube.Client, s cluster.State, 
 	p := plan.Probe(plan.ProbeOptions{Node: name, Namespace: ns, Image: image, Arch: node.Arch, Programs: carried})
 	var made []plan.Change // parts of railhead-pod that jobs of the namespace share are not among them
 	defer func() {         // also after Ctrl-C: nothing of a probe is left behind
-		cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+		cleaning, cancel := afterwards(ctx)
 		defer cancel()
-		for _, change := range slices.Backward(made) {
-			if _, err := client.Carry(cleaning, change.Undo(), false); err != nil {
-				a.say("left behind: %s %s/%s: %v", change.Object.GetKind(), ns, change.Object.GetName(), err)
-			}
-		}
+		removeMade(cleaning, a, client, made)
 	}()
 	for _, change := range p.Changes() {
 		outcome, err := client.Carry(ctx, change, false)
@@ -108,15 +101,5 @@ func (a *app) lookAt(ctx context.Context, client *kube.Client, s cluster.State, 
 	if err := a.follow(ctx, client, p.Steps[0].Done, following{want: want, limit: 5 * time.Minute, patience: probe.patience, back: "railhead setup cluster --verify-first"}); err != nil {
 		return host.Snapshot{}, err
 	}
-	log, err := client.Logs(ctx, pod, kube.LogOptions{})
-	if err != nil {
-		return host.Snapshot{}, err
-	}
-	defer log.Close()
-	const most = 16 << 20
-	var snapshot host.Snapshot
-	if err := json.NewDecoder(io.LimitReader(log, most)).Decode(&snapshot); err != nil {
-		return snapshot, fmt.Errorf("read the snapshot of pod %s: %w", pod, err)
-	}
-	return snapshot, nil
+	return snapshotOf(ctx, client, pod)
 }

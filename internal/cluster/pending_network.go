@@ -23,8 +23,11 @@ var (
 	noPCI     = regexp.MustCompile(`(?i)pci ?addr(ess)? is required|failed to get resourceMap|no device ?id`)
 	busyVF    = regexp.MustCompile(`(?i)resource busy|already (in use|allocated)|file exists`)
 	exclusive = regexp.MustCompile(`(?i)rdma.*(exclusive|netns|namespace mode)`)
-	sandbox   = regexp.MustCompile(`(?i)FailedCreatePodSandBox|FailedCreatePodSandbox|create pod sandbox|CreatePodSandbox|set ?up sandbox|setup network for sandbox|plugin type=|CNI request failed|cni plugin not initialized|NetworkNotReady|network is not ready`)
-	timeout   = regexp.MustCompile(`(?i)DeadlineExceeded|deadline exceeded|name is reserved|failed to reserve (sandbox|container) name|PLEG is not healthy|system load|RST_STREAM|timed out waiting for (the condition|annotations|OVS port)|stream terminated|client rate limiter|error reading from server: EOF|transport is closing|time limit exceeded while waiting to become leader`)
+	// multusWaits is Multus, which reads the pod from the API server before it does anything (multus-cni v4.2.3
+	// pkg/multus/multus.go GetPod: 2.5 s for all tries). Group: the server.
+	multusWaits = regexp.MustCompile(`[Mm]ultus.*error (?:waiting for|getting) pod: Get "?https://([^/"]+)/`)
+	sandbox     = regexp.MustCompile(`(?i)FailedCreatePodSandBox|FailedCreatePodSandbox|create pod sandbox|CreatePodSandbox|set ?up sandbox|setup network for sandbox|plugin type=|CNI request failed|cni plugin not initialized|NetworkNotReady|network is not ready`)
+	timeout     = regexp.MustCompile(`(?i)DeadlineExceeded|deadline exceeded|name is reserved|failed to reserve (sandbox|container) name|PLEG is not healthy|system load|RST_STREAM|timed out waiting for (the condition|annotations|OVS port)|stream terminated|client rate limiter|error reading from server: EOF|transport is closing|time limit exceeded while waiting to become leader`)
 )
 
 // nadMissing explains a network attachment that is not there, or not for this namespace.
@@ -135,6 +138,14 @@ func slowSandbox(p patient, said symptom) (check.Finding, bool) {
 func nodeOverload(p patient, said symptom) (check.Finding, bool) {
 	if !timeout.MatchString(said.text) {
 		return check.Finding{}, false
+	}
+	if server := multusWaits.FindStringSubmatch(said.text); server != nil {
+		return check.Finding{
+			Check: NodeOverload, Status: check.Warn,
+			Summary: fmt.Sprintf("Multus on %s got no answer from the API server at %s in time; the kubelet tries again", p.onNode(), server[1]),
+			Fix: &check.Fix{Text: "One such event is the node's load. If they go on: is that the address of the API server, and does the node reach it? Multus has it of its own kubeconfig.", Who: check.Admin,
+				Commands: []string{"oc debug node/" + orDefault(p.pod.Node, "NODE") + " -- chroot /host curl -k https://" + server[1] + "/readyz"}},
+		}, true
 	}
 	return check.Finding{
 		Check: NodeOverload, Status: check.Warn,

@@ -314,6 +314,10 @@ func TestExplainNode(t *testing.T) {
 			pod: onNode(), events: event("FailedCreatePodSandBox", `Failed to create pod sandbox: rpc error: code = Unknown desc = error reserving pod name k8s_h-kim-0: name is reserved. Kubelet may be retrying requests that are timing out in CRI-O due to system load`),
 			want: NodeOverload, status: check.Warn, says: []string{"node gpu-1"},
 		},
+		"Multus does not reach the API server": {
+			pod: onNode(), events: sandbox(`plugin type="multus" name="multus-cni-network" failed (add): Multus: [train/h-kim-0/ffe36c1c]: error waiting for pod: Get "https://10.0.8.254:6443/api/v1/namespaces/train/pods/h-kim-0?timeout=1m0s": context deadline exceeded`),
+			want: NodeOverload, status: check.Warn, says: []string{"Multus on node gpu-1 got no answer from the API server at 10.0.8.254:6443", "curl -k https://10.0.8.254:6443/readyz"},
+		},
 		"the pod network is slow": {
 			pod: onNode(), events: sandbox("CNI request failed with status 400: timed out waiting for OVS port binding"), want: NodeOverload, status: check.Warn,
 		},

@@ -50,10 +50,13 @@ func convertJobPod(p *corev1.Pod) cluster.Pod {
 	return pod
 }
 
-// podOf returns the conversion for the pods of a job; without one all are kept lightly.
+// podOf returns the conversion for the pods that are wanted in detail: those of a job, or of a namespace; all others are kept
+// lightly.
 func podOf(w Want) func(*corev1.Pod) cluster.Pod {
 	return func(p *corev1.Pod) cluster.Pod {
-		if w.Job != "" && p.Labels[plan.LabelInstance] == w.Job && (w.Namespace == "" || p.Namespace == w.Namespace) {
+		here := w.Namespace == "" || p.Namespace == w.Namespace
+		ofJob := w.Job != "" && p.Labels[plan.LabelInstance] == w.Job
+		if here && (ofJob || w.Detail && w.Job == "") {
 			return convertJobPod(p)
 		}
 		return convertPod(p)

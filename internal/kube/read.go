@@ -27,6 +27,8 @@ type Want struct {
 	Namespace string
 	// Job narrows pods and what Railhead wrote to a job's; its pods are read with labels, annotations and containers.
 	Job string
+	// Detail reads the pods of the namespace with labels, annotations and containers, too, where no job is wanted.
+	Detail bool
 	// Everywhere are kinds that are read of all namespaces all the same: the pods of all say what is free. Where that is
 	// forbidden they are read in the one, and the State has the problem.
 	Everywhere []cluster.Kind

@@ -78,7 +78,7 @@ func JobDone(name, namespace string, n int) Condition {
 		}
 		p.Done = ready >= n
 		if p.Done {
-			p.Stuck = nil
+			p.Stuck, p.Doubt = nil, nil
 		}
 		p.Text = fmt.Sprintf("%s: %d of %s ready", name, ready, counted(n, "pod"))
 		p.Bars = []Bar{{Name: name, Count: min(ready, n), Total: n}}

@@ -102,10 +102,15 @@ type Progress struct {
 	Bars  []Bar             // one per pool or job
 	Items []Item            // the parts: nodes, pods
 	Stuck *cluster.Obstacle // what it does not get past; of several the one with the least patience
+	// Doubt is what may pass, and is waited for meanwhile, or what is not understood; of several the first.
+	Doubt *check.Finding
 }
 
-// stuckBy keeps the obstacle that is believed first. One of which waiting may help is none.
+// stuckBy keeps the obstacle that is believed first. One of which waiting may help is a doubt.
 func (p *Progress) stuckBy(o cluster.Obstacle) {
+	if o.Status != check.Fail && p.Doubt == nil {
+		p.Doubt = &o.Finding
+	}
 	if o.Status == check.Fail && (p.Stuck == nil || o.Patience < p.Stuck.Patience) {
 		p.Stuck = &o
 	}

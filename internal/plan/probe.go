@@ -21,6 +21,7 @@ type ProbeOptions struct {
 	Image           string // with sh and cat
 	Arch            string // of the node
 	Programs        []Program
+	Host            bool // with the rights of an administrator of the node, and all of its files and networks
 }
 
 // Probe is the plan that runs a pod without privileges on one node. Its log is the Snapshot that railhead-pod takes there:
@@ -35,7 +36,12 @@ func Probe(o ProbeOptions) Plan {
 	for _, object := range d.configMaps(o.Namespace) {
 		step.Changes = append(step.Changes, Change{Verb: Apply, Object: object, Why: "carries railhead-pod into the pod"})
 	}
-	step.Changes = append(step.Changes, Change{Verb: Apply, Object: probePod(o, d), Why: "takes a snapshot of the node, without privileges"})
+	why, pod := "takes a snapshot of the node, without privileges", probePod(o, d)
+	if o.Host {
+		why = "takes a snapshot of the node, privileged, with its files read-only"
+		onHost(pod)
+	}
+	step.Changes = append(step.Changes, Change{Verb: Apply, Object: pod, Why: why})
 	return Plan{Title: step.Title, Steps: []Step{step}}
 }
 
@@ -90,6 +96,23 @@ func probePod(o ProbeOptions, d delivery) unstructured.Unstructured {
 			"volumes": d.volumes(),
 		},
 	}}
+}
+
+// hostFolder is where the node's files are in a pod with Host.
+const hostFolder = "/host"
+
+// onHost gives a probe what `oc debug node` gives: the node's files, its networks and processes, and all capabilities. Without
+// them no pod sees the extended configuration of PCI devices, nor the physical functions (drivers/pci/pci-sysfs.c, network
+// namespaces).
+func onHost(pod unstructured.Unstructured) {
+	spec := pod.Object["spec"].(map[string]any)
+	spec["hostNetwork"], spec["hostPID"] = true, true
+	spec["securityContext"] = map[string]any{"runAsUser": int64(0)}
+	spec["volumes"] = append(spec["volumes"].([]any), map[string]any{"name": "host", "hostPath": map[string]any{"path": "/"}})
+	container := spec["containers"].([]any)[0].(map[string]any)
+	container["command"] = listOf([]string{podProgram, "snapshot", "--root", hostFolder})
+	container["securityContext"] = map[string]any{"privileged": true}
+	container["volumeMounts"] = append(container["volumeMounts"].([]any), map[string]any{"name": "host", "mountPath": hostFolder, "readOnly": true})
 }
 
 // probed is done when the pod has ended well.

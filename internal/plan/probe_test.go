@@ -25,6 +25,11 @@ func TestProbe(t *testing.T) {
 	}
 }
 
+func TestProbeOfHost(t *testing.T) {
+	p := Probe(ProbeOptions{Node: "w12", Namespace: "default", Image: "quay.example.com/release@sha256:1", Arch: "amd64", Programs: programs(), Host: true})
+	golden(t, "probe-host.yaml", manifests(t, p, nil))
+}
+
 func TestProbeName(t *testing.T) {
 	domain := strings.Repeat("a", 20) + "." + strings.Repeat("b", 22) + ".example.com"
 	for node, want := range map[string]string{

@@ -106,10 +106,19 @@ func unreadDropIn(p cluster.Pool, f dropIn) check.Finding {
 
 // judge refuses to write to a pool that is not in a state in which its rollout can be begun and followed.
 func (b *setup) judge(p cluster.Pool, nodes []cluster.Node) {
+	for _, f := range poolObstacles(b.s, p, nodes) {
+		b.say(f)
+	}
+	b.available(p, nodes)
+}
+
+// poolObstacles are what keeps a pool's nodes from taking a new configuration. A pool that setup has paused is none.
+func poolObstacles(s cluster.State, p cluster.Pool, nodes []cluster.Node) []check.Finding {
 	subject := check.Subject("pool/" + p.Name)
+	var findings []check.Finding
 	refuse := func(id check.ID, summary string, e check.Evidence, fix check.Fix) {
 		fix.Who = check.Admin
-		b.say(check.Finding{Check: id, Status: check.Fail, Subject: subject, Summary: summary, Evidence: []check.Evidence{e}, Fix: &fix})
+		findings = append(findings, check.Finding{Check: id, Status: check.Fail, Subject: subject, Summary: summary, Evidence: []check.Evidence{e}, Fix: &fix})
 	}
 	if c, bad := degraded(p); bad {
 		refuse(PoolHealthy, fmt.Sprintf("pool %s is degraded (%s): %s", p.Name, c.Type, sayCondition(c)),
@@ -119,7 +128,7 @@ func (b *setup) judge(p cluster.Pool, nodes []cluster.Node) {
 	switch {
 	case inSetup(p):
 	case p.Paused:
-		refuse(PoolNotPaused, fmt.Sprintf("pool %s is paused, and not by Railhead: its nodes would not be updated%s", p.Name, sriovDrains(b.s, nodes)),
+		refuse(PoolNotPaused, fmt.Sprintf("pool %s is paused, and not by Railhead: its nodes would not be updated%s", p.Name, sriovDrains(s, nodes)),
 			check.Evidence{Source: "MachineConfigPool/" + p.Name + " spec.paused", Got: "true", Want: "false"},
 			check.Fix{Text: "Find out who paused it and why; resume it when they agree.", Commands: []string{fmt.Sprintf(`oc patch machineconfigpool %s --type=merge -p '{"spec":{"paused":false}}'`, p.Name)}})
 	case rolling(p, nodes):
@@ -127,7 +136,7 @@ func (b *setup) judge(p cluster.Pool, nodes []cluster.Node) {
 			check.Evidence{Source: "MachineConfigPool/" + p.Name, Got: fmt.Sprintf("status.configuration.name %s", orNone(p.Current)), Want: fmt.Sprintf("spec.configuration.name %s", orNone(p.Target))},
 			check.Fix{Text: "Wait until it is done, then run this again.", Commands: []string{"oc wait machineconfigpool/" + p.Name + " --for=condition=Updated --timeout=4h"}})
 	}
-	b.available(p, nodes)
+	return findings
 }
 
 // available warns of a pool in which the rollout finds nothing to do or no room to do it.

@@ -1,7 +1,10 @@
 // Bench measures what railhead-pod costs a pod: the time of a whole process that does nothing but start its command,
 // beside the bash wrapper that does the same job and beside a program that only execs. The processes run on recorded
-// machines that it makes up and tools/stage sets; setting the stage is not in the times. It prints times and ratios and
-// asserts none.
+// machines that it makes up and tools/stage sets; setting the stage is not in the times. And it sets `railhead explain` beside
+// grep on a log that tools/logs makes up. It prints times and ratios and asserts none.
+//
+//	go run ./tools/bench -n 0              explain alone
+//	go run ./tools/bench -log 0            railhead-pod alone
 package main
 
 import (
@@ -23,24 +26,35 @@ func main() {
 	if len(os.Args) == 3 && os.Args[1] == measureMode {
 		os.Exit(measureMain(os.Args[2], os.Stdout, os.Stderr))
 	}
+	if len(os.Args) > 2 && os.Args[1] == costMode {
+		os.Exit(costMain(os.Args[2:], os.Stdout, os.Stderr))
+	}
 	os.Exit(benchMain(os.Args[1:], os.Stdout, os.Stderr))
 }
 
 func benchMain(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	runs := flags.Int("n", 200, "timed runs of each Go program; bash runs at most 30 times")
+	runs := flags.Int("n", 200, "timed runs of each Go program; bash runs at most 30 times; 0: neither it nor doctor is measured")
+	log := flags.Int("log", 2000, "MB of the log that railhead explain and grep read; 0: explain is not measured")
 	pod := flags.String("pod", "", "measure this railhead-pod instead of building ./cmd/railhead-pod")
+	railhead := flags.String("railhead", "", "measure doctor and explain of this railhead instead of building ./cmd/railhead")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return 0
 	} else if err != nil {
 		return 2
 	}
-	if flags.NArg() > 0 || *runs < 1 {
+	if flags.NArg() > 0 || *runs < 0 || *log < 0 {
 		flags.Usage()
 		return 2
 	}
-	err := bench(*runs, *pod, stdout)
+	var err error
+	if *runs > 0 {
+		err = bench(*runs, *pod, *railhead, stdout)
+	}
+	if *log > 0 {
+		err = errors.Join(explain(*log, *railhead, stdout), err)
+	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == exitNotPermitted {
 		return exitNotPermitted // stage has said why
@@ -52,7 +66,7 @@ func benchMain(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-func bench(runs int, pod string, stdout io.Writer) error {
+func bench(runs int, pod, railhead string, stdout io.Writer) error {
 	dir, err := os.MkdirTemp("", "railhead-bench-")
 	if err != nil {
 		return err
@@ -60,10 +74,14 @@ func bench(runs int, pod string, stdout io.Writer) error {
 	defer os.RemoveAll(dir)
 	// A terminal interrupts the processes that this one waits for, too: they end, and the folder is removed.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
-	p, err := buildPrograms(dir, pod)
+	p, err := buildPrograms(dir, pod, railhead)
 	if err != nil {
 		return err
 	}
+	if err := p.doctor(stdout); err != nil { // which needs no stage
+		return err
+	}
+	fmt.Fprintln(stdout)
 	if err := p.compare(runs, stdout); err != nil {
 		return err
 	}
@@ -112,8 +130,8 @@ func printTimes(stdout io.Writer, results []result) {
 
 // programs are the executables that take part.
 type programs struct {
-	dir                        string
-	self, stage, pod, bare, sh string
+	dir                                  string
+	self, stage, pod, bare, sh, railhead string
 }
 
 //go:embed wrapper.sh
@@ -121,7 +139,7 @@ var wrapper []byte
 
 const module = "github.com/railhead/railhead"
 
-func buildPrograms(dir, pod string) (p programs, err error) {
+func buildPrograms(dir, pod, railhead string) (p programs, err error) {
 	p = programs{dir: dir, pod: pod, sh: filepath.Join(dir, "wrapper.sh")}
 	if p.self, err = os.Executable(); err != nil {
 		return p, err
@@ -140,13 +158,21 @@ func buildPrograms(dir, pod string) (p programs, err error) {
 	} else {
 		p.pod, err = filepath.Abs(p.pod)
 	}
+	if err != nil {
+		return p, err
+	}
+	if railhead == "" {
+		p.railhead, err = build(dir, "cmd/railhead")
+	} else {
+		p.railhead, err = filepath.Abs(railhead)
+	}
 	return p, err
 }
 
 // build compiles a command of this module as it is released: static and stripped.
 func build(dir, name string) (string, error) {
 	to := filepath.Join(dir, filepath.Base(name))
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", to, module+"/"+name)
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-gcflags=all=-l", "-ldflags=-s -w -funcalign=1", "-o", to, module+"/"+name)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)

@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/railhead/railhead/internal/bundle"
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/report"
+	"github.com/railhead/railhead/internal/rules"
+)
+
+// doctorFlags are what is looked at and how, and what becomes of it.
+type doctorFlags struct {
+	cluster   bool
+	nodes     bool
+	container string
+	timeout   time.Duration
+	probe     nodeProbe
+
+	save, from string
+	logs       bool
+	autopsy    string
+	failOn     string
+	format     string
+}
+
+// exitUndecided is doctor's code where something that matters could not be read.
+const exitUndecided = 2
+
+func (a *app) newDoctor() *cobra.Command {
+	f := doctorFlags{failOn: "fail", format: "text", autopsy: "none"}
+	cmd := &cobra.Command{
+		Use:   "doctor [NAME | pod/POD... | node/NODE... | --cluster]",
+		Short: "Find what keeps RDMA from working, root cause first, with the fix",
+		Long: `doctor looks at the cluster and into the pods of a job, of a namespace (-n, or the kubeconfig's), or those that are named, and
+says what is wrong with each, between them, and with the cluster around them: what was seen, what was expected, and what to
+do. What follows from something else is folded under it. 'railhead explain-check ID' prints more of each check.
+
+It writes nothing to pods but railhead-pod, where they do not have it, for the moment of the look. A node is looked at by a
+privileged pod that is removed afterwards, also after Ctrl-C; where that is refused, by one without privileges.
+
+--save keeps everything that was seen in one archive without secrets, for those who help; --from gives the same verdict
+from it, without a cluster.
+
+Exit status: 0 when nothing is as grave as --fail-on; 1 when something is; 2 when something that matters could not be read.`,
+		Example: `  railhead doctor h-kim -n train              a job: its pods, and the cluster around them
+  railhead doctor h-kim -n train --nodes      and the nodes that they are on
+  railhead doctor -n train                    all pods with rails of a namespace
+  railhead doctor pod/h-kim-0 -n train        one pod, of whatever job
+  railhead doctor node/gpu-7                  one node
+  railhead doctor h-kim -n train --nodes --autopsy loc-prot-err     IBV_WC_LOC_PROT_ERR, vendor error 81
+  railhead doctor --cluster -o json           the cluster alone
+  railhead doctor h-kim -n train --save h-kim.tgz && railhead doctor --from h-kim.tgz -o wide`,
+		ValidArgsFunction: a.completeDoctor,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			asked, err := f.subject(args)
+			if err != nil {
+				return err
+			}
+			if f.from != "" {
+				return a.doctorFrom(f)
+			}
+			ctx, stop := untilHangup(cmd.Context())
+			defer stop()
+			return a.doctor(ctx, asked, f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.cluster, "cluster", false, "the cluster alone, and all of it")
+	flags.BoolVar(&f.nodes, "nodes", false, "also the nodes that the pods are on; needs an administrator")
+	flags.StringVarP(&f.container, "container", "c", "", "container to look into (default that which trains, or the first that runs)")
+	flags.DurationVar(&f.timeout, "timeout", time.Minute, "how long a pod has to answer; a node has five times that")
+	flags.StringVar(&f.save, "save", "", "keep what was seen in this archive (tar.gz), without secrets")
+	flags.StringVar(&f.from, "from", "", "judge an archive of --save instead of a cluster")
+	flags.BoolVar(&f.logs, "logs", false, "read the pods' logs, too, and tell their story; with --save keep of them what NCCL and railhead-pod wrote")
+	flags.StringVar(&f.probe.image, "probe-image", "", "image with a shell for the pod that looks at a node (default that of the node's machine-config-daemon, or else openshift/cli)")
+	flags.StringToStringVar(&f.probe.binaries, "pod-binary", nil, "railhead-pod to look with, by architecture: amd64=FILE (default the one that railhead carries)")
+	choiceFlag(cmd, &f.autopsy, "autopsy", "", "say which causes of this error of NCCL fit what was seen, and the experiment that tells the rest apart", "none", "loc-prot-err")
+	choiceFlag(cmd, &f.failOn, "fail-on", "", "the mildest finding that makes the exit status 1", "fail", "warn", "never")
+	choiceFlag(cmd, &f.format, "output", "o", "form of the output", "text", "wide", "json", "yaml")
+	for _, name := range []string{"save", "from"} {
+		_ = cmd.MarkFlagFilename(name, "tgz", "tar.gz") // the flags exist
+	}
+	return cmd
+}
+
+// subject reads the command line.
+func (f doctorFlags) subject(args []string) (bundle.Subject, error) {
+	asked := bundle.Subject{Cluster: f.cluster}
+	for _, arg := range args {
+		kind, name, named := strings.Cut(arg, "/")
+		switch {
+		case !named && asked.Job == "":
+			asked.Job = arg
+		case kind == "pod" || kind == "pods" || kind == "po":
+			asked.Pods = append(asked.Pods, name)
+		case kind == "node" || kind == "nodes" || kind == "no":
+			asked.Nodes = append(asked.Nodes, name)
+		default:
+			return asked, fmt.Errorf("%s is neither one job nor pod/POD nor node/NODE", arg)
+		}
+	}
+	several := asked.Job != "" && len(asked.Pods) > 0
+	switch {
+	case f.cluster && len(args) > 0:
+		return asked, errors.New("--cluster is for the cluster alone: leave it out, or the names")
+	case several:
+		return asked, errors.New("name a job, or pods, not both")
+	case f.from != "" && (len(args) > 0 || f.cluster || f.save != ""):
+		return asked, errors.New("--from judges what is in the archive: it goes with no name and not with --save")
+	case f.timeout <= 0:
+		return asked, errors.New("--timeout must be more than 0")
+	}
+	return asked, nil
+}
+
+// doctor looks, keeps what it saw where that is wanted, and judges.
+func (a *app) doctor(ctx context.Context, asked bundle.Subject, f doctorFlags) error {
+	if f.save != "" { // before the work of minutes
+		if err := writable(f.save); err != nil {
+			return exitError{exitUsage, fmt.Errorf("--save: %w", err)}
+		}
+	}
+	seen, err := a.examine(ctx, asked, f)
+	if err != nil {
+		return err
+	}
+	if f.save != "" {
+		if err := save(f.save, seen); err != nil {
+			return exitError{exitUndecided, fmt.Errorf("--save: %w", err)}
+		}
+		a.say("Kept in %s: read it over before you send it on.", f.save)
+	}
+	return a.pronounce(bundle.Clean(seen), f) // so that the archive gives the same verdict
+}
+
+// doctorFrom judges an archive.
+func (a *app) doctorFrom(f doctorFlags) error {
+	file, err := os.Open(f.from)
+	if err != nil {
+		return exitError{exitUndecided, fmt.Errorf("--from: %w", err)}
+	}
+	defer file.Close()
+	b, err := bundle.Read(file)
+	if err != nil {
+		return exitError{exitUndecided, fmt.Errorf("--from %s: %w", f.from, err)}
+	}
+	a.say("From %s, taken %s by railhead %s.", f.from, b.Manifest.Taken.Format(time.RFC3339), b.Manifest.Version)
+	return a.pronounce(b, f)
+}
+
+func writable(name string) error {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+func save(name string, b bundle.Bundle) error {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(bundle.Write(file, b), file.Close())
+}
+
+// diagnose judges a bundle: the same one gives the same verdict, wherever it comes from.
+func diagnose(b bundle.Bundle, autopsy bool) rules.Diagnosis {
+	found := plan.PoolFindings(b.State)
+	if job := b.Manifest.Subject.Job; job != "" {
+		if f, ok := plan.UnmadePods(b.State, job, b.Manifest.Subject.Namespace); ok {
+			found = append(found, f)
+		}
+	}
+	return rules.Diagnose(rules.Case{
+		State: b.State, Machines: b.Machines, Cluster: rules.ClusterOptions{Found: found, Whole: b.Manifest.Subject.Cluster}, Autopsy: autopsy,
+	})
+}
+
+// pronounce writes the verdict, and ends with its exit code.
+func (a *app) pronounce(b bundle.Bundle, f doctorFlags) error {
+	d := diagnose(b, f.autopsy != "none")
+	verdict := doctorVerdict{Subject: b.Manifest.Subject, Diagnosis: d}
+	if len(b.Logs) > 0 {
+		story := storyOf(b.Logs, snapshotsOf(b.Machines))
+		verdict.Log = &story
+	}
+	var err error
+	if f.format == "json" || f.format == "yaml" {
+		err = report.Encode(a.streams.Out, f.format, verdict)
+	} else {
+		err = verdict.write(a.streams.Out, f.format == "wide")
+	}
+	if err != nil {
+		return err
+	}
+	return exitOfDiagnosis(d, verdict.logged(), f.failOn)
+}
+
+// exitOfDiagnosis is the exit code of a diagnosis.
+func exitOfDiagnosis(d rules.Diagnosis, logged check.Status, failOn string) error {
+	limit := map[string]check.Status{"fail": check.Fail, "warn": check.Warn, "never": check.Fail + 1}[failOn]
+	switch {
+	case max(d.Worst(), logged) >= limit:
+		return exitError{code: exitFault}
+	case d.Unknown():
+		return exitError{code: exitUndecided}
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/bundle"
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/rules"
+)
+
+// run is one command line without a cluster.
+func doctorRun(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = Main(context.Background(), "railhead", args, "test", Streams{In: strings.NewReader(""), Out: &out, Err: &errs, Width: 120})
+	return out.String(), errs.String(), code
+}
+
+func TestDoctorSubject(t *testing.T) {
+	for line, test := range map[string]struct {
+		flags doctorFlags
+		want  bundle.Subject
+		wrong string
+	}{
+		"h-kim":               {want: bundle.Subject{Job: "h-kim"}},
+		"h-kim node/a":        {want: bundle.Subject{Job: "h-kim", Nodes: []string{"a"}}},
+		"pod/a po/b":          {want: bundle.Subject{Pods: []string{"a", "b"}}},
+		"node/a.example.com":  {want: bundle.Subject{Nodes: []string{"a.example.com"}}},
+		"":                    {want: bundle.Subject{}},
+		"  ":                  {flags: doctorFlags{cluster: true}, want: bundle.Subject{Cluster: true}},
+		"h-kim pod/a":         {wrong: "a job, or pods, not both"},
+		"h-kim h-lee":         {wrong: "h-lee is neither one job"},
+		"service/x":           {wrong: "service/x is neither"},
+		"h-kim x/":            {wrong: "x/ is neither"},
+		"node/a ":             {flags: doctorFlags{cluster: true}, wrong: "--cluster is for the cluster alone"},
+		"h-kim ":              {flags: doctorFlags{from: "x.tgz"}, wrong: "--from judges what is in the archive"},
+		"h-kim with an empty": {wrong: "is neither"},
+	} {
+		t.Run(line, func(t *testing.T) {
+			test.flags.timeout = 1
+			got, err := test.flags.subject(strings.Fields(line))
+			if test.wrong != "" {
+				if err == nil || !strings.Contains(err.Error(), test.wrong) {
+					t.Errorf("%v", err)
+				}
+				return
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestDoctorExitCodes(t *testing.T) {
+	of := func(all ...check.Status) rules.Diagnosis {
+		var d rules.Diagnosis
+		for _, s := range all {
+			d.Problems = append(d.Problems, rules.Problem{Finding: check.Finding{Status: s}})
+		}
+		return d
+	}
+	for name, test := range map[string]struct {
+		d      rules.Diagnosis
+		failOn string
+		want   int
+		logged rules.Outcome
+	}{
+		"nothing":                               {of(), "fail", 0, ""},
+		"a failure":                             {of(check.Warn, check.Fail), "fail", 1, ""},
+		"a danger":                              {of(check.Warn), "fail", 0, ""},
+		"a danger, and that is too much":        {of(check.Warn), "warn", 1, ""},
+		"something is not known":                {of(check.Unknown), "fail", 2, ""},
+		"a failure outweighs what is not known": {of(check.Unknown, check.Fail), "fail", 1, ""},
+		"a danger, and something is not known":  {of(check.Unknown, check.Warn), "fail", 2, ""},
+		"whatever it is":                        {of(check.Fail), "never", 0, ""},
+		"a log of a run that failed":            {of(), "fail", 1, rules.OutcomeFail},
+		"a log of a run over TCP":               {of(check.Warn), "fail", 1, rules.OutcomeFallback},
+		"a log of a run that was slower":        {of(), "fail", 0, rules.OutcomeDegraded},
+		"a log of one, and that is too much":    {of(), "warn", 1, rules.OutcomeDegraded},
+		"a log of a run that was well":          {of(), "warn", 0, rules.OutcomeOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var coded exitError // 0 without one
+			verdict := doctorVerdict{Log: &rules.Story{Runs: []rules.Run{{Outcome: test.logged}}}}
+			if err := exitOfDiagnosis(test.d, verdict.logged(), test.failOn); err != nil && !errors.As(err, &coded) {
+				t.Fatal(err)
+			}
+			if coded.code != test.want {
+				t.Errorf("%d, want %d", coded.code, test.want)
+			}
+		})
+	}
+}
+
+const releasedArchive = "../../testdata/bundles/v1.tgz"
+
+// TestDoctorFrom: an archive gives its verdict without a cluster, the same in every form.
+func TestDoctorFrom(t *testing.T) {
+	out, errs, code := doctorRun(t, "doctor", "--from", releasedArchive)
+	if code != 1 || !strings.Contains(errs, "by railhead devel") {
+		t.Fatalf("exit code %d\n%s\n%s", code, out, errs)
+	}
+	for _, text := range []string{
+		"Job h-kim in namespace train: 2 pods looked at", "no node offers openshift.io/rial2 [network-resource]", "pod/train/h-kim-2: could not be looked at: no answer within 1m0s [machine-reached]",
+		"'railhead explain-check ID' says more of each",
+	} {
+		if !strings.Contains(out, text) {
+			t.Errorf("no %q in:\n%s", text, out)
+		}
+	}
+	text, _, _ := doctorRun(t, "doctor", "--from", releasedArchive, "-o", "json")
+	var v doctorVerdict
+	if err := json.Unmarshal([]byte(text), &v); err != nil || v.Pods != 2 || v.SchemaVersion != rules.DiagnosisSchema || len(v.Problems) == 0 {
+		t.Errorf("%+v: %v", v, err)
+	}
+	for i, p := range v.Problems {
+		if i > 0 && p.Status > v.Problems[i-1].Status {
+			t.Errorf("%s (%s) comes after a milder one", p.Check, p.Status)
+		}
+		if p.Check == "" || p.Summary == "" {
+			t.Errorf("problem without a word: %+v", p)
+		}
+	}
+	if wide, _, _ := doctorRun(t, "doctor", "--from", releasedArchive, "-o", "wide"); len(wide) <= len(out) || !strings.Contains(wide, "in order: ") {
+		t.Errorf("wide:\n%s", wide)
+	}
+	if autopsy, _, _ := doctorRun(t, "doctor", "--from", releasedArchive, "--autopsy", "loc-prot-err"); !strings.Contains(autopsy, "IBV_WC_LOC_PROT_ERR on pod/train/h-kim-1: fits: ") ||
+		!strings.Contains(autopsy, "NCCL_NET_GDR_LEVEL=LOC") {
+		t.Errorf("autopsy:\n%s", autopsy)
+	}
+	if yaml, _, _ := doctorRun(t, "doctor", "--from", releasedArchive, "-o", "yaml"); !strings.Contains(yaml, "problems:\n") {
+		t.Errorf("yaml:\n%s", yaml)
+	}
+}
+
+func TestDoctorFromNothing(t *testing.T) {
+	cut := filepath.Join(t.TempDir(), "cut.tgz")
+	whole, err := os.ReadFile(releasedArchive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(cut, whole[:len(whole)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{cut: "the archive is cut off", "doctor_test.go": "it is no archive of 'railhead doctor --save'", "/nowhere.tgz": "no such file"} {
+		if out, errs, code := doctorRun(t, "doctor", "--from", file); code != 2 || out != "" || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit code %d\n%s\n%s", file, code, out, errs)
+		}
+	}
+}
+
+// TestDoctorWhere: people read which machines, and of them what.
+func TestDoctorWhere(t *testing.T) {
+	machines := func(n int) (all []string) {
+		for i := range n {
+			all = append(all, "pod/train/p-"+string(rune('0'+i)))
+		}
+		return all
+	}
+	for name, test := range map[string]struct {
+		p    rules.Problem
+		want string
+	}{
+		"the cluster":          {rules.Problem{Finding: check.Finding{Subject: "cluster"}}, ""},
+		"a pool":               {rules.Problem{Finding: check.Finding{Subject: "pool/worker"}}, "pool/worker: "},
+		"one pod":              {rules.Problem{Finding: check.Finding{Subject: "pod"}, Machines: machines(1), Of: 3}, "pod/train/p-0: "},
+		"a device of one pod":  {rules.Problem{Finding: check.Finding{Subject: "mlx5_0:1"}, Machines: machines(1), Of: 3}, "pod/train/p-0 mlx5_0:1: "},
+		"all pods":             {rules.Problem{Finding: check.Finding{Subject: "pod"}, Machines: machines(3), Of: 3}, "on all 3 pods: "},
+		"some pods":            {rules.Problem{Finding: check.Finding{Subject: "pod"}, Machines: machines(6), Of: 40}, "on 6 of 40 pods (p-0, p-1, p-2 and 3 more): "},
+		"a machine by itself":  {rules.Problem{Finding: check.Finding{Subject: "node/a"}, Machines: []string{"node/a"}, Of: 1}, "node/a: "},
+		"what no machine says": {rules.Problem{Finding: check.Finding{Subject: "pods"}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, where(test.p)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestContainerOf(t *testing.T) {
+	pod := cluster.Pod{Containers: []cluster.Container{{Name: "install", Init: true}, {Name: "proxy"}, {Name: "worker", Running: true}}}
+	if got := containerOf(pod, ""); got != "worker" {
+		t.Errorf("the first that runs: %s", got)
+	}
+	if got := containerOf(pod, "proxy"); got != "proxy" {
+		t.Errorf("the chosen: %s", got)
+	}
+	pod.Containers = append(pod.Containers, cluster.Container{Name: "train"})
+	if got := containerOf(pod, ""); got != "train" {
+		t.Errorf("the one that trains: %s", got)
+	}
+}
+
+func TestExplainCheck(t *testing.T) {
+	out, _, code := doctorRun(t, "explain-check", "[memlock-limit]")
+	if code != 0 || !strings.HasPrefix(out, "# memlock-limit\n") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	if out, errs, code := doctorRun(t, "explain-check", "memlok-limit"); code != 2 || out != "" || !strings.Contains(errs, "did you mean memlock-limit?") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	if _, errs, code := doctorRun(t, "explain-check", "../architecture"); code != 2 || !strings.Contains(errs, "there is no check") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	if out, _, code := doctorRun(t, "explain-check"); code != 0 || !strings.Contains(out, "network-resource         every network attachment") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+}
+
+// TestDoctorNobodyReads: a pipe that is closed ends the command with an error.
+func TestDoctorNobodyReads(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	defer w.Close()
+	var errs bytes.Buffer
+	if code := Main(context.Background(), "railhead", []string{"doctor", "--from", releasedArchive}, "test", Streams{In: strings.NewReader(""), Out: w, Err: &errs}); code == 0 {
+		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+}

@@ -1,0 +1,272 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/railhead/railhead/internal/bundle"
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/report"
+	"github.com/railhead/railhead/internal/rules"
+)
+
+// doctorVerdict is what doctor prints, as one value for every format.
+type doctorVerdict struct {
+	Subject bundle.Subject `json:"subject"`
+	rules.Diagnosis
+	Log *rules.Story `json:"log,omitempty"` // what the pods' logs tell
+}
+
+// logged is how grave it is what the logs tell.
+func (v doctorVerdict) logged() check.Status {
+	worst := check.Pass
+	if v.Log == nil {
+		return worst
+	}
+	for _, r := range v.Log.Runs {
+		switch r.Outcome {
+		case rules.OutcomeFail, rules.OutcomeFallback:
+			return check.Fail
+		case rules.OutcomeDegraded:
+			worst = check.Warn
+		case rules.OutcomeOK, rules.OutcomeUnknown:
+		}
+	}
+	return worst
+}
+
+// write writes the problems, root causes first, and a line on what was looked at. Wide has all evidence, the remarks, and what
+// was in order.
+func (v doctorVerdict) write(w io.Writer, wide bool) error {
+	out := &lineWriter{w: w}
+	out.line("%s: %s looked at", v.about(), v.counted())
+	for _, p := range v.Problems {
+		out.line("")
+		out.problem(p, wide)
+	}
+	if wide {
+		for _, p := range v.Remarks {
+			out.line("")
+			out.problem(p, wide)
+		}
+		out.tallies("in order", v.inOrder())
+	}
+	for _, a := range v.Autopsies {
+		out.line("")
+		out.autopsy(a)
+	}
+	if v.Log != nil {
+		out.line("")
+		out.line("What the logs of the pods tell:")
+		storyWriter{out: w, wide: wide}.write(*v.Log)
+	}
+	out.line("")
+	out.tallies("not looked at", v.Skipped)
+	out.line("%s", v.summary())
+	return out.err
+}
+
+// inOrder are the checks that passed wherever they were made.
+func (v doctorVerdict) inOrder() []rules.Tally {
+	return slices.DeleteFunc(slices.Clone(v.Passed), func(t rules.Tally) bool {
+		return slices.ContainsFunc(v.Problems, func(p rules.Problem) bool { return p.Check == t.Check })
+	})
+}
+
+// about is what was asked about.
+func (v doctorVerdict) about() string {
+	s := v.Subject
+	in := ""
+	if s.Namespace != "" {
+		in = " in namespace " + s.Namespace
+	}
+	var parts []string
+	if s.Job != "" {
+		parts = append(parts, "Job "+s.Job+in)
+	}
+	if len(s.Pods) > 0 {
+		parts = append(parts, "Pod "+shorten(s.Pods)+in)
+	}
+	if len(s.Nodes) > 0 && s.Job == "" {
+		parts = append(parts, "Node "+shorten(s.Nodes))
+	}
+	switch {
+	case s.Cluster:
+		return "Cluster"
+	case len(parts) == 0:
+		return "Namespace " + s.Namespace
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (v doctorVerdict) counted() string {
+	text := count(v.Pods, "pod")
+	if v.Nodes > 0 {
+		text += " and " + count(v.Nodes, "node")
+	}
+	if v.Subject.Cluster {
+		return "its objects"
+	}
+	return text
+}
+
+// summary is the last line.
+func (v doctorVerdict) summary() string {
+	passed := 0
+	for _, t := range v.Passed {
+		passed += t.Times
+	}
+	by := map[check.Status]int{}
+	for _, p := range v.Problems {
+		by[p.Status]++
+	}
+	if len(v.Problems) == 0 {
+		return fmt.Sprintf("Nothing is wrong: %s in order.", count(passed, "check"))
+	}
+	var parts []string
+	for _, status := range []check.Status{check.Fail, check.Warn, check.Unknown} {
+		if by[status] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", by[status], status))
+		}
+	}
+	return fmt.Sprintf("%s (%s); %s in order. 'railhead explain-check ID' says more of each.", count(len(v.Problems), "finding"), strings.Join(parts, ", "), count(passed, "check"))
+}
+
+// lineWriter writes lines of foreign words until one cannot be written.
+type lineWriter struct {
+	w   io.Writer
+	err error
+}
+
+// Write implements io.Writer.
+func (l *lineWriter) Write(p []byte) (int, error) {
+	if l.err != nil {
+		return 0, l.err
+	}
+	n, err := l.w.Write(p)
+	l.err = err
+	return n, err
+}
+
+func (l *lineWriter) line(format string, args ...any) { report.Line(l, format, args...) }
+
+// problem writes one problem.
+func (l *lineWriter) problem(p rules.Problem, wide bool) {
+	l.line("%s: %s%s [%s]", p.Status, where(p), p.Summary, p.Check)
+	evidence, others := p.Evidence, p.Others
+	if !wide {
+		evidence, others = evidence[:min(len(evidence), 3)], others[:min(len(others), 1)]
+	}
+	for _, e := range evidence {
+		l.line("    seen: %s", e)
+	}
+	for _, o := range others {
+		l.line("    also: %s", o)
+	}
+	if more := len(p.Others) - len(others); more > 0 {
+		l.line("    also: %d more; -o wide lists them", more)
+	}
+	if wide && len(p.Machines) > 1 {
+		l.line("    on: %s", strings.Join(p.Machines, " "))
+	}
+	if p.Fix != nil {
+		l.line("    fix (%s): %s", p.Fix.Who, p.Fix.Text)
+		for _, command := range p.Fix.Commands {
+			for row := range strings.Lines(command) {
+				l.line("        %s", strings.TrimRight(row, "\n"))
+			}
+		}
+	}
+	l.consequences(p.Consequences, wide)
+}
+
+// autopsy writes which causes of an error fit.
+func (l *lineWriter) autopsy(a rules.Autopsy) {
+	l.line("%s on %s: %s", a.Error, shortenBy(a.Machines, 3), a.Verdict)
+	for _, c := range a.Causes {
+		l.line("    %s: %s [%s]", c.Fit, c.Why, c.Check)
+		for _, e := range c.Evidence[:min(len(c.Evidence), 3)] {
+			l.line("        seen: %s", e)
+		}
+	}
+	l.line("    experiment: %s", a.Experiment)
+	for _, command := range a.Commands {
+		l.line("        %s", command)
+	}
+}
+
+// where says which machines a problem is on, and what of them it is about.
+func where(p rules.Problem) string {
+	subject := string(p.Subject)
+	if subject == "pod" || subject == "node" || subject == "cluster" || subject == "pods" || subject == "nodes" {
+		subject = ""
+	}
+	switch n := len(p.Machines); {
+	case n == 1 && p.Machines[0] != subject:
+		return strings.TrimSuffix(p.Machines[0]+" "+subject, " ") + ": "
+	case n > 1 && n == p.Of:
+		return fmt.Sprintf("on all %d %s: ", n, kindOf(p.Machines[0]))
+	case n > 1:
+		return fmt.Sprintf("on %d of %d %s (%s): ", n, p.Of, kindOf(p.Machines[0]), shortenBy(bareNames(p.Machines), 3))
+	case subject != "":
+		return subject + ": "
+	}
+	return ""
+}
+
+func kindOf(machine string) string {
+	kind, _, _ := strings.Cut(machine, "/")
+	return kind + "s"
+}
+
+func bareNames(machines []string) []string {
+	names := make([]string, len(machines))
+	for i, m := range machines {
+		names[i] = m[strings.LastIndex(m, "/")+1:]
+	}
+	return names
+}
+
+// consequences writes what follows from a problem: on one line the checks that were not made, and each pod that it keeps.
+func (l *lineWriter) consequences(all []rules.Consequence, wide bool) {
+	var quiet []string
+	shown := 0
+	for _, c := range all {
+		switch {
+		case c.Text == "":
+			quiet = append(quiet, string(c.Check))
+		case wide || shown < 3:
+			shown++
+			l.line("    follows: %s [%s]", c.Text, c.Check)
+		default:
+			shown++
+		}
+	}
+	if shown > 3 && !wide {
+		l.line("    follows: %d more; -o wide lists them", shown-3)
+	}
+	if len(quiet) > 0 {
+		l.line("    not judged because of it: %s", shorten(quiet))
+	}
+}
+
+// tallies writes checks on one line each reason.
+func (l *lineWriter) tallies(what string, all []rules.Tally) {
+	reasons := map[string][]string{}
+	var order []string
+	for _, t := range all {
+		if reasons[t.Why] == nil {
+			order = append(order, t.Why)
+		}
+		reasons[t.Why] = append(reasons[t.Why], string(t.Check))
+	}
+	for _, why := range order {
+		because := ""
+		if why != "" && why != what {
+			because = " (" + why + ")"
+		}
+		l.line("%s%s: %s", what, because, shortenBy(reasons[why], 60))
+	}
+}

@@ -1,0 +1,200 @@
+package kube
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/railhead/railhead/internal/host"
+)
+
+func TestFanOutIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 1000
+		busy, most, told := make(chan int, 1), 0, 0
+		busy <- 0
+		count := func(by int) {
+			now := <-busy + by
+			most = max(most, now)
+			busy <- now
+		}
+		begun := time.Now()
+		err := fanOut(t.Context(), n, time.Minute, func(context.Context, int) Visited {
+			count(1)
+			<-time.After(time.Second)
+			count(-1)
+			return Visited{}
+		}, func(Visited) { told++ })
+		if err != nil || told != n || most != visitsAtOnce {
+			t.Errorf("%d of %d told, %d at once: %v", told, n, most, err)
+		}
+		if took, want := time.Since(begun), time.Duration((n+visitsAtOnce-1)/visitsAtOnce)*time.Second; took != want {
+			t.Errorf("it took %v, not %v", took, want)
+		}
+	})
+}
+
+func TestFanOutGivesUpOnOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var wrong []string
+		err := fanOut(t.Context(), 3, time.Minute, func(ctx context.Context, i int) Visited {
+			if i == 1 {
+				<-ctx.Done()
+				return Visited{Err: ctx.Err()}
+			}
+			return Visited{}
+		}, func(v Visited) {
+			if v.Err != nil {
+				wrong = append(wrong, v.Err.Error())
+			}
+		})
+		if err != nil || len(wrong) != 1 || wrong[0] != "no answer within 1m0s" {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	})
+}
+
+func TestFanOutIsInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, interrupt := context.WithCancel(t.Context())
+		time.AfterFunc(1500*time.Millisecond, interrupt)
+		begun, told := time.Now(), 0
+		err := fanOut(ctx, 1000, time.Minute, func(ctx context.Context, _ int) Visited {
+			select {
+			case <-ctx.Done():
+				return Visited{Err: ctx.Err()}
+			case <-time.After(time.Second):
+				return Visited{}
+			}
+		}, func(Visited) { told++ })
+		if !errors.Is(err, context.Canceled) || time.Since(begun) > 2*time.Second || told != 1000 {
+			t.Errorf("%d told after %v: %v", told, time.Since(begun), err)
+		}
+	})
+}
+
+// shellIn runs scripts on this machine, in a folder of its own.
+func shellIn(t *testing.T, program string) (dir string, run func(context.Context, PodRef, ExecOptions) (int, error)) {
+	t.Helper()
+	dir = t.TempDir()
+	return dir, func(ctx context.Context, _ PodRef, o ExecOptions) (int, error) {
+		words := append([]string{}, o.Command...)
+		words[len(words)-1] = program
+		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Stdin, o.Stdout, o.Stderr
+		cmd.Env = []string{"PATH=/usr/bin:/bin", "TMPDIR=" + dir}
+		err := cmd.Run()
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			return exit.ExitCode(), nil
+		}
+		return 0, err
+	}
+}
+
+// standIn is a program that says a snapshot, as railhead-pod does.
+func standIn(t *testing.T, pod string) []byte {
+	t.Helper()
+	text, err := json.Marshal(host.Snapshot{SchemaVersion: 1, Pod: host.Know(pod)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Appendf(nil, "#!/bin/sh\ncase $1 in\nsnapshot) echo '%s' ;;\n--version) echo test ;;\n*) exit 9 ;;\nesac\n", text)
+}
+
+func TestLook(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "railhead-pod")
+	if err := os.WriteFile(program, standIn(t, "carried"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	broken := filepath.Join(t.TempDir(), "railhead-pod")
+	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho no such option >&2\nexit 2\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	brings := func(content []byte, err error) func(string) ([]byte, error) {
+		return func(string) ([]byte, error) { return content, err }
+	}
+	for name, test := range map[string]struct {
+		there   string
+		program func(string) ([]byte, error)
+		pod     string
+		err     string
+	}{
+		"it is there":                  {program, nil, "carried", ""},
+		"it is brought":                {"/nowhere", brings(standIn(t, "brought"), nil), "brought", ""},
+		"it is not there":              {"/nowhere", nil, "", "there is no railhead-pod in it"},
+		"there is none to bring":       {"/nowhere", brings(nil, errors.New("not built")), "", "none to bring for "},
+		"what is there does not do it": {broken, nil, "", "no such option"},
+		"what is brought does not run": {"/nowhere", brings([]byte("no program"), nil), "", "cannot be executed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, run := shellIn(t, test.there)
+			s, err := guest{run: run, program: test.program}.look(t.Context())
+			if s.Pod.Value != test.pod || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Errorf("pod %q: %v", s.Pod.Value, err)
+			}
+			if left, _ := os.ReadDir(dir); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+// TestVisitAgain: a connection that breaks is tried again, a refusal is not.
+func TestVisitAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		breaks int
+		err    error
+		tries  int
+		ok     bool
+	}{
+		"at once":            {0, nil, 1, true},
+		"at the second time": {1, errors.New("error dialing backend: EOF"), 2, true},
+		"never":              {9, errors.New("error dialing backend: EOF"), visitTries, false},
+		"it is forbidden":    {9, &Forbidden{}, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tries := 0
+				v := guest{run: func(_ context.Context, _ PodRef, o ExecOptions) (int, error) {
+					if tries++; tries <= test.breaks {
+						return 0, fmt.Errorf("run in pod a/b: %w", test.err)
+					}
+					_, err := io.WriteString(o.Stdout, "{}")
+					return 0, err
+				}}.receive(t.Context())
+				if tries != test.tries || (v.Err == nil) != test.ok {
+					t.Errorf("%d tries: %v", tries, v.Err)
+				}
+				if v.Err != nil && v.Err.Error() != test.err.Error() {
+					t.Errorf("it says %q", v.Err)
+				}
+			})
+		})
+	}
+}
+
+func TestLookAtWhatIsNoSnapshot(t *testing.T) {
+	says := func(text string) func(context.Context, PodRef, ExecOptions) (int, error) {
+		return func(_ context.Context, _ PodRef, o ExecOptions) (int, error) {
+			_, err := io.Copy(o.Stdout, strings.NewReader(text))
+			return 0, err
+		}
+	}
+	if _, err := (guest{run: says("motd of the image")}).look(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be read") {
+		t.Errorf("%v", err)
+	}
+	if _, err := (guest{run: says(string(bytes.Repeat([]byte("x"), 33<<20)))}).look(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 32 MiB") {
+		t.Errorf("%v", err)
+	}
+}

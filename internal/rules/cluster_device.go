@@ -1,0 +1,244 @@
+package rules
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+// plugins are the DaemonSets of device plugins that offer RDMA (sriov-network-operator bindata/manifests/plugins, kubernetes
+// manifests of sriov-network-device-plugin, k8s-rdma-shared-dev-plugin, network-operator).
+var plugins = regexp.MustCompile(`^DaemonSet/(?:kube-)?(?:sriov-(?:network-)?device-plugin|rdma-shared-d(?:p|ev)|sriov-rdma-cni)`)
+
+// devicePlugin: the kubelet offers 0 of a resource whose plugin is gone, and gives pods no device.
+func devicePlugin(c clusterCase) []check.Finding {
+	at := map[string]bool{}
+	namespaces := map[string]bool{}
+	var findings []check.Finding
+	for _, p := range c.Pods {
+		namespaces[p.Namespace] = true
+		if !plugins.MatchString(p.Owner) {
+			continue
+		}
+		at[p.Node] = true
+		if !p.Ready && !p.Deleted {
+			findings = append(findings, pluginFinding(p.Node, p.Namespace, fmt.Sprintf("pod %s/%s is %s and not ready", p.Namespace, p.Name, state(p))))
+		}
+	}
+	if len(at) == 0 && len(c.SriovNodes) > 0 { // whoever may not see the operator's namespace cannot tell
+		return unseen("no pod of the device plugin is to be seen")
+	}
+	for _, n := range c.SriovNodes {
+		if c.virtual(n) && namespaces[n.Namespace] && !at[n.Node] {
+			findings = append(findings, pluginFinding(n.Node, n.Namespace, "no pod of it is there, and the node has virtual functions for pods"))
+		}
+	}
+	return findings
+}
+
+func state(p cluster.Pod) string {
+	if p.Reason != "" {
+		return p.Phase + " (" + p.Reason + ")"
+	}
+	return p.Phase
+}
+
+// virtual reports whether policies made virtual functions for pods on a node.
+func (c clusterCase) virtual(n cluster.SriovNode) bool {
+	node, there := c.Node(n.Node)
+	return there && node.Ready && slices.ContainsFunc(n.Interfaces, func(i cluster.SriovInterface) bool { return i.VFs > 0 })
+}
+
+func pluginFinding(node, namespace, why string) check.Finding {
+	return check.Finding{
+		Check: DevicePlugin, Status: check.Fail, Subject: check.Subject("node/" + node),
+		Summary:  fmt.Sprintf("the device plugin does not run on node %s: %s; pods get no rail there", node, why),
+		Evidence: []check.Evidence{{Source: "pods of the device plugin on node " + node, Got: why, Want: "one that is ready"}},
+		Fix: &check.Fix{Text: "See why it does not run; its log names the device that it cannot take.", Who: check.Admin, Commands: []string{
+			fmt.Sprintf("kubectl -n %s get pods -o wide --field-selector spec.nodeName=%s", namespace, node),
+			fmt.Sprintf("kubectl -n %s logs ds/sriov-device-plugin --tail=50", namespace),
+		}},
+	}
+}
+
+// resourceZero: a resource that a policy or an attachment names, and of which a node has none left to give.
+func resourceZero(c clusterCase) []check.Finding {
+	wanted := map[string]bool{}
+	for _, n := range c.Networks {
+		wanted[n.Resource] = true
+	}
+	for _, p := range c.SriovPolicies {
+		wanted[p.ResourceName] = true
+	}
+	var findings []check.Finding
+	for _, o := range c.RDMAOffers() {
+		_, base, _ := strings.Cut(o.Resource, "/")
+		if !wanted[o.Resource] && !wanted[base] { // the kubelet remembers resources of long ago
+			continue
+		}
+		var empty []string
+		for _, n := range c.Nodes {
+			if count, named := o.PerNode[n.Name]; named && count == 0 && n.Ready {
+				empty = append(empty, n.Name)
+			}
+		}
+		if len(empty) == 0 {
+			continue
+		}
+		slices.Sort(empty)
+		f := check.Finding{
+			Check: ResourceZero, Status: check.Warn, Subject: check.Subject("node/" + empty[0]),
+			Summary:  fmt.Sprintf("%s is advertised with 0 on %s, and offered by %d other nodes: the plugin has no healthy device there", o.Resource, some(empty), len(o.Nodes())),
+			Evidence: []check.Evidence{{Source: "status.allocatable of " + some(empty), Got: o.Resource + ": 0", Want: "1 or more"}},
+			Fix: &check.Fix{
+				Text: "Look whether the physical function is up and its virtual functions are there, and what the device plugin logs.", Who: check.Admin,
+				Commands: []string{"kubectl -n openshift-sriov-network-operator get sriovnetworknodestate " + empty[0] + " -o yaml", "kubectl describe node " + empty[0]},
+			},
+		}
+		if len(o.Nodes()) == 0 {
+			f.Status = check.Fail
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// injector: where it does not run, pods get only the resources that their manifest itself asks for.
+func injector(c clusterCase) []check.Finding {
+	if len(c.SriovNodes) == 0 {
+		return nil
+	}
+	namespace := c.SriovNodes[0].Namespace
+	seen := false
+	for _, p := range c.Pods {
+		if p.Namespace != namespace {
+			continue
+		}
+		seen = true
+		if strings.Contains(p.Owner, "network-resources-injector") && p.Ready {
+			return nil
+		}
+	}
+	if !seen || namespace == "" {
+		return unseen("no pod of the SR-IOV operator is to be seen")
+	}
+	return []check.Finding{{
+		Check: ResourcesInjector, Status: check.Warn, Subject: check.Subject("namespace/" + namespace),
+		Summary:  "the network-resources-injector does not run: a pod that names a network and not its resource gets no device; railhead writes both",
+		Evidence: []check.Evidence{{Source: "pods of DaemonSet network-resources-injector in " + namespace, Got: "none is ready", Want: "one or more"}},
+		Fix: &check.Fix{Text: "Turn it on, or name the resources in every manifest: `railhead inject` does.", Who: check.Admin, Commands: []string{
+			fmt.Sprintf(`oc -n %s patch sriovoperatorconfig default --type=merge -p '{"spec":{"enableInjector":true}}'`, namespace), "railhead inject -f job.yaml",
+		}},
+	}}
+}
+
+const networksAnnotation = "k8s.v1.cni.cncf.io/networks"
+
+// podResources: a pod whose attachments have a resource that it does not ask for has an interface, at best, and no verbs device.
+// Kubeflow Trainer's resourcesPerNode takes the place of what the container asked for, with its RDMA resources.
+func podResources(c clusterCase) []check.Finding {
+	var findings []check.Finding
+	for _, p := range detailed(c.State) {
+		var missing []string
+		for _, name := range attached(p) {
+			n, there := c.Network(name[0], name[1])
+			if there && n.Resource != "" && p.Requests[n.Resource] == 0 && !slices.Contains(missing, n.Resource) {
+				missing = append(missing, n.Resource)
+			}
+		}
+		if len(missing) > 0 {
+			findings = append(findings, withoutResources(c, p, missing))
+		}
+	}
+	return findings
+}
+
+func withoutResources(c clusterCase, p cluster.Pod, missing []string) check.Finding {
+	f := check.Finding{
+		Check: PodResources, Status: check.Fail, Subject: check.Subject("pod/" + p.Namespace + "/" + p.Name),
+		Summary: fmt.Sprintf("pod %s is attached to networks and does not ask for %s: it gets no RDMA device", p.Name, strings.Join(missing, ", ")),
+		Evidence: []check.Evidence{
+			{Source: "annotation " + networksAnnotation, Got: p.Annotations[networksAnnotation]},
+			{Source: "requests of its containers", Got: "none of " + strings.Join(missing, ", "), Want: strings.Join(missing, ": 1, ") + ": 1"},
+		},
+		Fix: &check.Fix{Text: "Ask for the resources in the container, or let railhead write them.", Who: check.User, Commands: []string{"railhead inject -f job.yaml"}},
+	}
+	if maker := controller(p); maker != "" {
+		f.Summary += "; " + maker + " makes its pods with other resources than the container's own"
+		f.Fix.Text = "Name the RDMA resources in resourcesPerNode of the TrainJob, too: it takes the place of what the runtime's container asks for."
+		f.Fix.Commands = []string{"kubectl -n " + p.Namespace + " get trainjobs -o jsonpath='{.items[*].spec.trainer.resourcesPerNode}'"}
+	}
+	if t, asked := templateAsks(c, p, missing); asked {
+		f.Evidence = append(f.Evidence, check.Evidence{Source: t + " template", Got: "asks for them", Want: "and so does the pod: a webhook or a controller has taken them out"})
+	}
+	return f
+}
+
+// controller names the one that is known to replace resources, by the labels that it gives.
+func controller(p cluster.Pod) string {
+	for label := range p.Labels {
+		if strings.Contains(label, "trainer.kubeflow.org/") || strings.Contains(label, "training.kubeflow.org/") {
+			return "Kubeflow Trainer"
+		}
+	}
+	return ""
+}
+
+// templateAsks reports whether the workload that a pod is of asks for the resources.
+func templateAsks(c clusterCase, p cluster.Pod, missing []string) (workload string, asks bool) {
+	for _, o := range c.Objects {
+		if o.Namespace == p.Namespace && (o.Kind+"/"+o.Name == p.Owner || o.Name == p.Labels["jobset.sigs.k8s.io/jobset-name"]) && mentions(o.Fields, missing[0]) {
+			return o.Kind + " " + o.Name, true
+		}
+	}
+	return "", false
+}
+
+// mentions reports whether a tree has the key.
+func mentions(tree any, key string) bool {
+	switch v := tree.(type) {
+	case map[string]any:
+		for k, below := range v {
+			if k == key || mentions(below, key) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, func(below any) bool { return mentions(below, key) })
+	}
+	return false
+}
+
+// attached are the networks that a pod names, as namespace and name: a list with commas, or JSON (multi-net-spec 4.1).
+func attached(p cluster.Pod) [][2]string {
+	text := p.Annotations[networksAnnotation]
+	var all [][2]string
+	if strings.HasPrefix(strings.TrimSpace(text), "[") {
+		for _, n := range networkSelections(text) {
+			all = append(all, [2]string{orElse(n.Namespace, p.Namespace), n.Name})
+		}
+		return all
+	}
+	for word := range strings.SplitSeq(text, ",") {
+		word, _, _ = strings.Cut(strings.TrimSpace(word), "@")
+		ns, name, qualified := strings.Cut(word, "/")
+		if !qualified {
+			ns, name = p.Namespace, word
+		}
+		if name != "" {
+			all = append(all, [2]string{ns, name})
+		}
+	}
+	return all
+}
+
+func orElse(value, otherwise string) string {
+	if value == "" {
+		return otherwise
+	}
+	return value
+}

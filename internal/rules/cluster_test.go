@@ -1,0 +1,289 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+const operators = "openshift-sriov-network-operator"
+
+// training is an OpenShift with two GPU nodes of two rails each, on which a job of two pods runs.
+func training() cluster.State {
+	s := cluster.State{
+		Server: cluster.Server{Groups: []string{cluster.SecurityGroup, cluster.MachineConfigGroup, cluster.SriovGroup, cluster.NetworkGroup}},
+		Read: []cluster.Kind{
+			cluster.Nodes, cluster.Pods, cluster.Pools, cluster.Networks, cluster.SriovPolicies, cluster.SriovNodes, cluster.SCCs, cluster.SCCGrants, cluster.Events, cluster.Objects,
+		},
+		SCCs: []cluster.SCC{
+			{Name: "restricted-v2"}, {Name: "privileged", Privileged: true, AllowedCapabilities: []string{"*"}},
+			{Name: "railhead-rdma", AllowedCapabilities: []string{"IPC_LOCK"}},
+		},
+		SCCGrants: []cluster.SCCGrant{
+			{SCC: "railhead-rdma", Subject: "ServiceAccount/train/railhead", Namespace: "train", By: "RoleBinding/railhead"},
+			{SCC: "*", Subject: "Group/system:masters", By: "ClusterRoleBinding/cluster-admin"},
+			{SCC: "privileged", Subject: "ServiceAccount/nvidia-gpu-operator/driver", By: "ClusterRoleBinding/driver"},
+			{SCC: "privileged", Subject: "ServiceAccount/openshift-dns/dns", By: "ClusterRoleBinding/dns"},
+		},
+	}
+	for _, name := range []string{"gpu-0", "gpu-1"} {
+		s.Nodes = append(s.Nodes, cluster.Node{Name: name, Ready: true, Arch: "amd64", Allocatable: cluster.Resources{
+			"nvidia.com/gpu": 8, "openshift.io/rail0": 8, "openshift.io/rail1": 8, "openshift.io/forgotten_rdma": 0,
+		}})
+		s.SriovNodes = append(s.SriovNodes, cluster.SriovNode{
+			Namespace: operators, Node: name, SyncStatus: "Succeeded", Interfaces: []cluster.SriovInterface{{Name: "eno5", VFs: 8, TotalVFs: 8, Vendor: "15b3"}},
+		})
+		s.Pods = append(s.Pods,
+			cluster.Pod{Namespace: operators, Name: "plugin-" + name, Owner: "DaemonSet/sriov-device-plugin", Node: name, Phase: "Running", Ready: true},
+			cluster.Pod{Namespace: operators, Name: "injector-" + name, Owner: "DaemonSet/network-resources-injector", Node: name, Phase: "Running", Ready: true},
+		)
+	}
+	for i, node := range []string{"gpu-0", "gpu-1"} {
+		s.Pods = append(s.Pods, cluster.Pod{
+			Namespace: "train", Name: []string{"h-kim-0", "h-kim-1"}[i], Owner: "StatefulSet/h-kim", Node: node, Phase: "Running", Ready: true, ServiceAccount: "railhead",
+			Labels:      map[string]string{"app.kubernetes.io/instance": "h-kim"},
+			Annotations: map[string]string{networksAnnotation: "rail0, train/rail1@net2"},
+			Requests:    cluster.Resources{"nvidia.com/gpu": 8, "openshift.io/rail0": 1, "openshift.io/rail1": 1},
+			Containers:  []cluster.Container{{Name: "train", Ready: true, Running: true}},
+		})
+	}
+	for _, rail := range []string{"rail0", "rail1"} {
+		s.Networks = append(s.Networks, cluster.Network{Namespace: "train", Name: rail, Resource: "openshift.io/" + rail, Type: "sriov"})
+		s.SriovPolicies = append(s.SriovPolicies, cluster.SriovPolicy{Name: rail, ResourceName: rail, RDMA: true})
+	}
+	return s
+}
+
+func podOf(s *cluster.State, name string) *cluster.Pod {
+	return &s.Pods[slices.IndexFunc(s.Pods, func(p cluster.Pod) bool { return p.Name == name })]
+}
+
+func pending(s *cluster.State, name, reason, message string) {
+	p := podOf(s, name)
+	p.Ready, p.Phase, p.Node, p.Unscheduled = false, "Pending", "", message
+	p.Containers = []cluster.Container{{Name: "train", Waiting: "ContainerCreating"}}
+	s.Events = append(s.Events, cluster.Event{Namespace: p.Namespace, Object: "Pod/" + name, Type: "Warning", Reason: reason, Message: message, Last: time.Unix(1, 0)})
+}
+
+// clusterFault is a cluster with something wrong.
+type clusterFault struct {
+	change func(*cluster.State)
+	found  []check.Finding
+	want   []string // status and check of the findings, in order
+	says   string   // in the first
+	folded []string // under the first
+}
+
+func clusterFaults() map[string]clusterFault {
+	return map[string]clusterFault{
+		"healthy": {},
+		"an attachment names a resource that no node offers, and a pod waits for it": {
+			change: func(s *cluster.State) {
+				s.Networks[1].Resource = "openshift.io/rial1"
+				p := podOf(s, "h-kim-1")
+				p.Requests = cluster.Resources{"openshift.io/rail0": 1, "openshift.io/rial1": 1}
+				podOf(s, "h-kim-0").Annotations = nil
+				pending(s, "h-kim-1", "FailedScheduling", "0/2 nodes are available: 2 Insufficient openshift.io/rial1.")
+			},
+			want: []string{"fail network-resource"}, says: "no node offers openshift.io/rial1", folded: []string{"resource-name-mismatch"},
+		},
+		"a pod that waits for its image is no consequence of a broken attachment": {
+			change: func(s *cluster.State) {
+				s.Networks = append(s.Networks, cluster.Network{Namespace: "train", Name: "rail9", Resource: "openshift.io/rail9", Type: "sriov"})
+				p := podOf(s, "h-kim-1")
+				p.Ready, p.Phase = false, "Pending"
+				p.Containers = []cluster.Container{{Name: "train", Waiting: "ImagePullBackOff", Message: "Back-off pulling image \"x\": not found"}}
+			},
+			want: []string{"fail network-resource", "fail image-pull"},
+		},
+		"the SR-IOV operator failed on a node": {
+			change: func(s *cluster.State) {
+				s.SriovNodes[1].SyncStatus, s.SriovNodes[1].SyncError = "Failed", "numVfs 64 is more than 16"
+				s.Nodes[1].Allocatable["openshift.io/rail1"] = 0
+			},
+			want: []string{"fail sriov-node-state"}, says: "numVfs 64", folded: []string{"resource-zero", "rdma-resources", "rails-even", "network-resource"},
+		},
+		"a resource is advertised with 0": {
+			change: func(s *cluster.State) { s.Nodes[1].Allocatable["openshift.io/rail1"] = 0 },
+			want:   []string{"warn resource-zero"}, says: "openshift.io/rail1 is advertised with 0 on gpu-1, and offered by 1 other nodes", folded: []string{"rails-even"},
+		},
+		"the device plugin does not run on a node": {
+			change: func(s *cluster.State) {
+				p := podOf(s, "plugin-gpu-1")
+				p.Ready, p.Reason = false, "CrashLoopBackOff"
+				s.Nodes[1].Allocatable["openshift.io/rail1"] = 0
+			},
+			want: []string{"fail device-plugin"}, says: "node gpu-1: pod openshift-sriov-network-operator/plugin-gpu-1 is Running (CrashLoopBackOff)",
+			folded: []string{"resource-zero", "rdma-resources", "rails-even", "network-resource"},
+		},
+		"the device plugin has no pod on a node": {
+			change: func(s *cluster.State) {
+				s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.Name == "plugin-gpu-1" })
+			},
+			want: []string{"fail device-plugin"}, says: "no pod of it is there", folded: []string{"resource-zero", "rdma-resources", "rails-even", "network-resource"},
+		},
+		"who may not see the operator's pods cannot tell of them": {
+			change: func(s *cluster.State) {
+				s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.Namespace == operators })
+			},
+		},
+		"no injector": {
+			change: func(s *cluster.State) {
+				s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return strings.HasPrefix(p.Name, "injector-") })
+			},
+			want: []string{"warn resources-injector"}, says: "does not run",
+		},
+		"a pod's resources were erased": {
+			change: func(s *cluster.State) { delete(podOf(s, "h-kim-0").Requests, "openshift.io/rail1") },
+			want:   []string{"fail pod-resources"}, says: "pod h-kim-0 is attached to networks and does not ask for openshift.io/rail1",
+		},
+		"Kubeflow Trainer erased a pod's resources": {
+			change: func(s *cluster.State) {
+				p := podOf(s, "h-kim-0")
+				p.Labels = map[string]string{"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
+				p.Annotations = map[string]string{networksAnnotation: `[{"name":"rail0"},{"name":"rail1","namespace":"train"}]`}
+				p.Requests = cluster.Resources{"nvidia.com/gpu": 8}
+			},
+			want: []string{"fail pod-resources"}, says: "Kubeflow Trainer makes its pods with other resources",
+		},
+		"no SCC lets pods lock memory": {
+			change: func(s *cluster.State) { s.SCCs = s.SCCs[:2] },
+			want:   []string{"warn scc-for-rdma"}, folded: []string{"scc-granted"},
+		},
+		"the SCC is not granted": {
+			change: func(s *cluster.State) {
+				s.SCCGrants = s.SCCGrants[1:]
+				s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.Namespace == "train" })
+				s.Objects = []cluster.Object{{Kind: "StatefulSet", Namespace: "train", Name: "h-kim", Fields: map[string]any{
+					"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"serviceAccountName": "railhead"}}},
+				}}}
+			},
+			found: []check.Finding{{Check: cluster.SCCIPCLock, Status: check.Fail, Subject: "job/train/h-kim", Summary: "no SCC lets it add IPC_LOCK"}},
+			want:  []string{"warn scc-granted"}, says: "service account railhead of namespace train", folded: []string{"scc-ipc-lock"},
+		},
+		"the SCC is granted for the whole cluster": {
+			change: func(s *cluster.State) {
+				s.SCCGrants = append(s.SCCGrants, cluster.SCCGrant{SCC: "railhead-rdma", Subject: "ServiceAccount/train/railhead", By: "ClusterRoleBinding/system:openshift:scc:railhead-rdma"})
+			},
+			want: []string{"warn scc-scope"}, says: "SCC railhead-rdma is granted for the whole cluster to ServiceAccount/train/railhead",
+		},
+		"everybody may be privileged": {
+			change: func(s *cluster.State) {
+				s.SCCGrants = append(s.SCCGrants, cluster.SCCGrant{SCC: "privileged", Subject: "Group/system:authenticated", By: "ClusterRoleBinding/x"})
+			},
+			want: []string{"warn scc-scope"}, says: "Group/system:authenticated",
+		},
+		"a paused pool": {
+			found: []check.Finding{{Check: poolNotPaused, Status: check.Fail, Subject: "pool/worker", Summary: "pool worker is paused"}},
+			want:  []string{"fail pool-not-paused"},
+		},
+		"lists that a user may not read": {
+			change: func(s *cluster.State) {
+				s.Problems = []cluster.Problem{{Kind: cluster.SCCs, Err: "forbidden", Forbidden: true}, {Kind: cluster.SCCGrants, Err: "forbidden", Forbidden: true}}
+			},
+		},
+		"pods of other namespaces, which a user may not list": {
+			change: func(s *cluster.State) {
+				s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.Namespace == operators })
+				s.Problems = []cluster.Problem{{Kind: cluster.Pods, Err: "forbidden", Forbidden: true}}
+			},
+		},
+		"a wrong attachment, told to a user who may see little else": {
+			change: func(s *cluster.State) {
+				s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.Namespace == operators })
+				s.SriovNodes, s.SCCs, s.SCCGrants = nil, nil, nil
+				s.Networks[1].Resource = "openshift.io/rial1"
+				podOf(s, "h-kim-0").Annotations, podOf(s, "h-kim-1").Annotations = nil, nil
+				for _, kind := range []cluster.Kind{cluster.Pods, cluster.SriovNodes, cluster.SCCs, cluster.SCCGrants, cluster.Pools} {
+					s.Problems = append(s.Problems, cluster.Problem{Kind: kind, Err: "forbidden", Forbidden: true})
+				}
+			},
+			want: []string{"fail network-resource"},
+		},
+		"own pods, which a user may not list": {
+			change: func(s *cluster.State) {
+				s.Pods = nil
+				s.Problems = []cluster.Problem{{Kind: cluster.Pods, Err: "forbidden", Forbidden: true}}
+			},
+			want: []string{"unknown cluster-readable"},
+		},
+		"lists that came broken": {
+			change: func(s *cluster.State) { s.Problems = []cluster.Problem{{Kind: cluster.SCCs, Err: "EOF"}} },
+			want:   []string{"unknown cluster-readable"},
+		},
+	}
+}
+
+func TestCluster(t *testing.T) {
+	for name, test := range clusterFaults() {
+		t.Run(name, func(t *testing.T) {
+			s := training()
+			if test.change != nil {
+				test.change(&s)
+			}
+			r := Cluster(s, ClusterOptions{Found: test.found})
+			var got []string
+			for _, f := range r.Findings {
+				got = append(got, f.Status.String()+" "+string(f.Check))
+			}
+			if !slices.Equal(got, test.want) {
+				t.Fatalf("found %q, want %q\n%+v", got, test.want, r.Findings)
+			}
+			if len(got) == 0 {
+				return
+			}
+			if !strings.Contains(r.Findings[0].Summary, test.says) {
+				t.Errorf("%q has no %q", r.Findings[0].Summary, test.says)
+			}
+			var folded []string
+			for _, id := range r.Folded(r.Findings[0].Check) {
+				folded = append(folded, string(id))
+			}
+			if !slices.Equal(folded, test.folded) {
+				t.Errorf("folded %q, want %q", folded, test.folded)
+			}
+		})
+	}
+}
+
+// TestWholeCluster: who asks about the cluster is told what could not be read.
+func TestWholeCluster(t *testing.T) {
+	s := training()
+	s.Problems = []cluster.Problem{{Kind: cluster.SCCs, Err: "forbidden", Forbidden: true}}
+	if r := Cluster(s, ClusterOptions{Whole: true}); len(r.Findings) != 1 || r.Findings[0].Check != cluster.ClusterReadable {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
+// TestClusterUnread: a check whose lists are not known has not passed.
+func TestClusterUnread(t *testing.T) {
+	r := Cluster(cluster.State{}, ClusterOptions{})
+	for _, id := range r.Passed {
+		if id != cluster.ClusterReadable && id != cluster.PodPending {
+			t.Errorf("%s passed, and nothing was read", id)
+		}
+	}
+	if len(r.Skipped) < 10 || len(r.Findings) > 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestClusterFaults: every check that this package makes has a case in which it is the first.
+func TestClusterFaults(t *testing.T) {
+	first := map[string]bool{}
+	for _, c := range clusterFaults() {
+		if len(c.want) > 0 {
+			_, id, _ := strings.Cut(c.want[0], " ")
+			first[id] = true
+		}
+	}
+	for _, c := range clusterChecks() {
+		if !slices.Contains(clusterIDs, c.ID) && c.ID != cluster.PodPending && !first[string(c.ID)] {
+			t.Errorf("no case fires %s", c.ID)
+		}
+	}
+}

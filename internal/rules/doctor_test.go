@@ -1,0 +1,117 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/host"
+)
+
+func checksOf(d Diagnosis) []string {
+	var all []string
+	for _, p := range d.Problems {
+		all = append(all, p.Status.String()+" "+string(p.Check))
+	}
+	return all
+}
+
+func TestDiagnoseHealthy(t *testing.T) {
+	d := Diagnose(Case{State: training(), Machines: job(t, 3)})
+	if len(d.Problems) > 0 || d.Pods != 3 || d.Nodes != 0 || len(d.Passed) == 0 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestDiagnoseGroups: what several pods have alike is said once, and what follows from it is under it.
+func TestDiagnoseGroups(t *testing.T) {
+	pods := job(t, 10)
+	for _, i := range []int{2, 5} {
+		pods[i].Snapshot.Limits = host.Limits{
+			MemlockSoft: host.Know(host.Limit(65536)), MemlockHard: host.Know(host.Limit(65536)), UID: host.Know(1000), NoNewPrivs: host.Know(true),
+			CapEff: host.Know(host.Caps(0)), CapPrm: host.Know(host.Caps(0)), CapInh: host.Know(host.Caps(0)), CapBnd: host.Know(host.Caps(0)), CapAmb: host.Know(host.Caps(0)),
+			InitialUserNS: host.Know(true), ShmBytes: host.Know(uint64(1 << 36)), MemTotal: host.Know(uint64(1 << 40)),
+		}
+	}
+	d := Diagnose(Case{State: training(), Machines: pods})
+	if len(d.Problems) == 0 || d.Problems[0].Check != "memlock-limit" {
+		t.Fatalf("found %q", checksOf(d))
+	}
+	p := d.Problems[0]
+	if want := []string{"pod/train/h-kim-3", "pod/train/h-kim-6"}; !slices.Equal(p.Machines, want) || p.Of != 10 {
+		t.Errorf("on %q of %d", p.Machines, p.Of)
+	}
+	if !slices.ContainsFunc(p.Consequences, func(c Consequence) bool {
+		return c.Check == FleetMemlock && strings.Contains(c.Text, "on 8 of 10 pods")
+	}) {
+		t.Errorf("the difference is not under it: %+v", p.Consequences)
+	}
+	if slices.ContainsFunc(d.Problems, func(p Problem) bool { return p.Check == FleetMemlock }) {
+		t.Errorf("the difference stands by itself: %q", checksOf(d))
+	}
+}
+
+func TestDiagnoseOrder(t *testing.T) {
+	pods := job(t, 3)
+	pods[1] = Machine{Name: pods[1].Name, Unreached: "no answer"}
+	eachDevice(&pods[2], func(d *host.Device) { d.Firmware = host.Know("1.0") })
+	s := training()
+	s.Networks[1].Resource = "openshift.io/rial1"
+	d := Diagnose(Case{State: s, Machines: pods, Cluster: ClusterOptions{Found: []check.Finding{{Check: poolNotPaused, Status: check.Warn, Subject: "pool/worker"}}}})
+	got := checksOf(d)
+	if len(got) < 3 || got[0] != "fail network-resource" || !slices.Contains(got, "warn pool-not-paused") || got[len(got)-1] != "unknown machine-reached" {
+		t.Errorf("found %q", got)
+	}
+	if d.Worst() != check.Fail || !d.Unknown() || d.Pods != 2 {
+		t.Errorf("worst %s, %d pods", d.Worst(), d.Pods)
+	}
+}
+
+// TestDiagnoseLongAgo: facts that an old snapshot does not have are not called healthy.
+func TestDiagnoseLongAgo(t *testing.T) {
+	d := Diagnose(Case{State: cluster.State{}, Machines: []Machine{{Name: "pod/a/b"}}})
+	if d.Worst() < check.Unknown {
+		t.Errorf("a pod of which nothing is known: %+v", d.Problems)
+	}
+}
+
+// TestFoldNodes: what a pod has because of its node is under what the node has.
+func TestFoldNodes(t *testing.T) {
+	of := func(id check.ID, status check.Status, machines ...string) Problem {
+		return Problem{Finding: check.Finding{Check: id, Status: status, Summary: "it"}, Machines: machines}
+	}
+	for name, test := range map[string]struct {
+		problems []Problem
+		want     []string
+	}{
+		"both have it":                      {[]Problem{of("iommu-passthrough", check.Warn, "node/a", "node/b"), of("iommu-passthrough", check.Fail, "pod/t/0", "pod/t/1")}, []string{"fail iommu-passthrough"}},
+		"of one node it is not known":       {[]Problem{of("iommu-passthrough", check.Warn, "node/a"), of("iommu-passthrough", check.Warn, "pod/t/0", "pod/t/1")}, []string{"warn iommu-passthrough", "warn iommu-passthrough"}},
+		"the node's limit is the pod's":     {[]Problem{of("runtime-memlock", check.Fail, "node/a"), of("memlock-limit", check.Fail, "pod/t/0")}, []string{"fail runtime-memlock"}},
+		"what a node may have, and no more": {[]Problem{of("runtime-memlock", check.Unknown, "node/a"), of("memlock-limit", check.Fail, "pod/t/0")}, []string{"unknown runtime-memlock", "fail memlock-limit"}},
+		"another matter":                    {[]Problem{of("runtime-memlock", check.Fail, "node/a"), of("gid-usable", check.Fail, "pod/t/0")}, []string{"fail runtime-memlock", "fail gid-usable"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := diagnosing{problems: test.problems, nodeOf: map[string]string{"pod/t/0": "a", "pod/t/1": "b"}}
+			d.foldNodes()
+			if got := checksOf(Diagnosis{Problems: d.problems}); !slices.Equal(got, test.want) {
+				t.Errorf("left %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func BenchmarkDiagnose(b *testing.B) {
+	for _, n := range []int{200, 1000, 5000} {
+		c := Case{State: training(), Machines: job(b, n)}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				if d := Diagnose(c); len(d.Problems) > 0 {
+					b.Fatal(checksOf(d))
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,220 @@
+package rules
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/rail"
+)
+
+// What the pods of a job, or the nodes that run it, must have in common.
+const (
+	MachineReached   check.ID = "machine-reached"
+	FleetRails       check.ID = "fleet-rails"
+	FleetLinkLayer   check.ID = "fleet-link-layer"
+	FleetGIDType     check.ID = "fleet-gid-type"
+	FleetMTU         check.ID = "fleet-mtu"
+	FleetRate        check.ID = "fleet-rate"
+	FleetFirmware    check.ID = "fleet-firmware"
+	FleetNCCL        check.ID = "fleet-nccl-version"
+	FleetVerbs       check.ID = "fleet-rdma-core"
+	FleetMemlock     check.ID = "fleet-memlock"
+	FleetGPUDirect   check.ID = "fleet-gpudirect"
+	RailSubnet       check.ID = "rail-subnet"
+	DuplicateAddress check.ID = "duplicate-address"
+)
+
+// Machine is one pod or node that was looked at, or could not be.
+type Machine struct {
+	Name      string // pod/train/h-kim-0, node/gpu-1
+	Node      string // that the pod is on; "" where it is not known
+	Group     string // the job that the pod is of: those of one are compared with each other
+	Snapshot  host.Snapshot
+	Unreached string // why there is no snapshot; "": there is
+}
+
+// IsNode reports whether it is a node rather than a pod.
+func (m Machine) IsNode() bool { return strings.HasPrefix(m.Name, "node/") }
+
+// Fleet compares machines with each other: what most have is the norm, and those that differ are named. Pods are compared
+// with pods of their group and nodes with nodes. The cost grows with the number of machines, not with that of their pairs.
+func Fleet(machines []Machine) check.Report {
+	f := fleet{}
+	at := map[string]int{}
+	for _, m := range machines {
+		switch {
+		case m.Unreached != "":
+			f.unreached = append(f.unreached, m)
+		case m.IsNode():
+			f.nodes = append(f.nodes, look(m, rail.Host))
+		default:
+			i, known := at[m.Group]
+			if !known {
+				i = len(f.jobs)
+				at[m.Group] = i
+				f.jobs = append(f.jobs, nil)
+			}
+			pod := look(m, rail.Pod)
+			f.jobs[i], f.pods = append(f.jobs[i], pod), append(f.pods, pod)
+		}
+	}
+	return check.Run(fleetChecks(), f)
+}
+
+// fleet is the machines of a job, with their rails.
+type fleet struct {
+	unreached   []Machine
+	pods, nodes []member
+	jobs        [][]member // the pods by the job that they are of
+}
+
+// member is one machine of a fleet.
+type member struct {
+	name  string
+	node  string
+	s     *host.Snapshot
+	rails []rail.Rail
+}
+
+func look(m Machine, scope rail.Scope) member {
+	s := m.Snapshot
+	return member{name: m.Name, node: m.Node, s: &s, rails: rail.Resolve(s, scope).Rails}
+}
+
+// place names a pod with its node.
+func (m member) place() string {
+	if m.node == "" || m.name == "node/"+m.node {
+		return m.name
+	}
+	return m.name + " on " + m.node
+}
+
+// fleetChecks are the catalogue. What hangs training comes before what slows it down.
+func fleetChecks() []check.Check[fleet] {
+	checks := []check.Check[fleet]{
+		{ID: MachineReached, Title: "every pod and node could be looked at", Run: unreached},
+		{ID: DuplicateAddress, Title: "every address of a rail is that of one pod", Run: func(f fleet) []check.Finding {
+			return append(duplicates(f.pods), duplicates(f.nodes)...) // whatever job a pod is of
+		}},
+		{ID: RailSubnet, Title: "each rail is in the same subnet on all nodes", Needs: []check.ID{DuplicateAddress}, Run: ofEach(subnets)},
+	}
+	for _, t := range traits {
+		checks = append(checks, check.Check[fleet]{ID: t.id, Title: t.title, Needs: t.needs, Run: ofEach(t.compare)})
+	}
+	return append(checks, check.Check[fleet]{ID: FleetFirmware, Title: "all NICs of one kind have the same firmware", Run: ofEach(firmware)})
+}
+
+// ofEach judges the pods of each job, and the nodes, by themselves.
+func ofEach(judge func([]member) []check.Finding) func(fleet) []check.Finding {
+	return func(f fleet) []check.Finding {
+		var findings []check.Finding
+		for _, pods := range f.jobs {
+			findings = append(findings, judge(pods)...)
+		}
+		return append(findings, judge(f.nodes)...)
+	}
+}
+
+// unreached are the machines that could not be looked at, those for one reason together.
+func unreached(f fleet) []check.Finding {
+	var reasons []string
+	of := map[string][]Machine{}
+	for _, m := range f.unreached {
+		if of[m.Unreached] == nil {
+			reasons = append(reasons, m.Unreached)
+		}
+		of[m.Unreached] = append(of[m.Unreached], m)
+	}
+	var findings []check.Finding
+	for _, reason := range reasons {
+		findings = append(findings, f.notSeen(of[reason], reason))
+	}
+	return findings
+}
+
+func (f fleet) notSeen(machines []Machine, reason string) check.Finding {
+	var places []string
+	for _, m := range machines {
+		places = append(places, member{name: m.Name, node: m.Node}.place())
+	}
+	finding := check.Finding{
+		Check: MachineReached, Status: check.Unknown, Subject: check.Subject(machines[0].Name),
+		Summary:  "could not be looked at: " + reason,
+		Evidence: []check.Evidence{{Source: "railhead-pod snapshot in " + some(places), Got: reason, Want: "a snapshot"}},
+		Fix:      &check.Fix{Text: "See whether it runs and may be entered, then run this again.", Who: check.User},
+	}
+	if len(machines) > 1 {
+		finding.Subject = "pods"
+		finding.Summary = fmt.Sprintf("%d of %d could not be looked at: %s (%s)", len(machines), len(f.unreached)+len(f.pods)+len(f.nodes), reason, some(places))
+	}
+	kind, rest, _ := strings.Cut(machines[0].Name, "/")
+	if ns, name, ok := strings.Cut(rest, "/"); kind == "pod" && ok {
+		finding.Fix.Commands = []string{fmt.Sprintf("kubectl -n %s describe pod %s", ns, name)}
+	} else {
+		finding.Fix.Commands = []string{"kubectl describe node " + rest}
+	}
+	return finding
+}
+
+// duplicates are addresses that two machines have: IPAM that counts on each node by itself, mostly.
+func duplicates(members []member) []check.Finding {
+	type holder struct{ member, place, mac string }
+	first := map[netip.Addr]holder{}
+	holders := map[netip.Addr][]string{}
+	var order []netip.Addr
+	for _, m := range members {
+		for _, r := range m.rails {
+			link, _ := m.s.Link(r.Netdev)
+			for _, p := range link.Addresses.Value {
+				a, mine := p.Addr(), holder{m.name, m.place() + " " + r.Netdev, link.MAC.Value}
+				other, twice := first[a]
+				switch {
+				case !a.IsGlobalUnicast():
+				case !twice:
+					first[a] = mine
+				case other.mac != "" && other.mac == mine.mac || other.member == m.name: // the node's own interface, seen by pods of its network
+				default:
+					if holders[a] == nil {
+						order = append(order, a)
+						holders[a] = []string{other.place}
+					}
+					holders[a] = append(holders[a], mine.place)
+				}
+			}
+		}
+	}
+	var findings []check.Finding
+	for _, a := range order {
+		findings = append(findings, check.Finding{
+			Check: DuplicateAddress, Status: check.Fail, Subject: check.Subject(a.String()),
+			Summary:  fmt.Sprintf("%s is the address of %s: what is sent to one arrives at another", a, some(holders[a])),
+			Evidence: []check.Evidence{{Source: "addresses of the rails", Got: some(holders[a]), Want: "one owner"}},
+			Fix: &check.Fix{
+				Text: "Let one address management serve all nodes (whereabouts): host-local counts on each node by itself.", Who: check.Admin,
+				Commands: []string{"kubectl get network-attachment-definitions -A -o jsonpath='{range .items[*]}{.metadata.namespace}/{.metadata.name} {.spec.config}{\"\\n\"}{end}'"},
+			},
+		})
+	}
+	return findings
+}
+
+// some lists few names and counts many.
+func some(names []string) string {
+	const shown = 6
+	if len(names) <= shown+1 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+}
+
+// distinct are the values of a list, each once, sorted and joined; ok is false when there is none.
+func distinct(values []string) (joined string, ok bool) {
+	values = slices.Clone(values)
+	slices.Sort(values)
+	values = slices.Compact(values)
+	return strings.Join(values, ", "), len(values) > 0
+}
