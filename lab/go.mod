@@ -11,7 +11,7 @@ require (
 	github.com/google/go-containerregistry v0.20.7
 	github.com/k8snetworkplumbingwg/network-attachment-definition-client v1.7.7
 	github.com/k8snetworkplumbingwg/sriov-network-operator v1.6.0
-	github.com/klauspost/compress v1.18.2
+	github.com/klauspost/compress v1.18.5
 	github.com/openshift/api v0.0.0-20251124235416-c11dd82e305c
 	github.com/pelletier/go-toml/v2 v2.4.3
 	github.com/railhead/railhead v0.0.0-00010101000000-000000000000

@@ -36,6 +36,9 @@ func Build(ctx context.Context, progress func(line string), programs ...Program)
 	if err != nil {
 		return nil, err
 	}
+	if err := Use(ctx, progress); err != nil {
+		return nil, err
+	}
 	b := builder{modules: filepath.Join(root, "modules"), cache: cache, recipes: recipes(), progress: progress}
 	built := Programs{}
 	for _, p := range programs {
@@ -160,9 +163,20 @@ func runGoIn(ctx context.Context, env []string, folder string, args ...string) (
 		return nil, fmt.Errorf("interrupted: %w", context.Cause(ctx))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("go %s in %s: %w\n%s", args[0], folder, err, tail(stderr.String(), 20))
+		return nil, fmt.Errorf("go %s in %s: %w%s\n%s", args[0], folder, err, hint(stderr.String()), tail(stderr.String(), 20))
 	}
 	return stdout.Bytes(), nil
+}
+
+// hint is what people can do about what the go command said, where it is not about a program.
+func hint(stderr string) string {
+	switch {
+	case strings.Contains(stderr, "no space left on device"):
+		return ": no space is left: make room, or let GOCACHE, GOMODCACHE and TMPDIR be folders that have it"
+	case strings.Contains(stderr, "dial tcp"):
+		return ": is there a network, and do the Go modules need a proxy (GOPROXY)?"
+	}
+	return ""
 }
 
 // tail returns the last lines of a text, without the go command's lines about downloads.

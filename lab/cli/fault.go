@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -16,7 +17,7 @@ import (
 func (a *app) fault() *cobra.Command {
 	var node string
 	cmd := &cobra.Command{
-		Use: "fault list|NAME", Short: "Make a fault for real, on one machine", Args: arguments(1, "list, or the name of a fault"),
+		Use: "fault list|NAME", Short: "Make a fault for real, on one machine or in a pod on it", Args: arguments(1, "list, or the name of a fault"),
 		Example: "  lab fault list\n  lab fault vf-down\n  lab fault mtu --node node-b\n  lab heal",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			names := []string{"list"}
@@ -44,29 +45,44 @@ func (a *app) fault() *cobra.Command {
 			if _, err := s.machine(node); err != nil {
 				return err
 			}
-			if known.Reboots {
-				a.say("%s boots anew: about a minute", node)
-			}
-			if _, err := f.ask(cmd.Context(), "fault", madeFault{known.Name, node}); err != nil {
-				return err
-			}
-			a.say("On %s: %s\n'lab heal' undoes it", node, known.Title)
-			return nil
+			return a.makeFault(cmd.Context(), f, known, node)
 		},
 	}
 	cmd.Flags().StringVar(&node, "node", "node-a", "the machine that has the fault")
 	return cmd
 }
 
+// makeFault makes a fault and says where it is.
+func (a *app) makeFault(ctx context.Context, lab folder, f fault.Fault, node string) error {
+	if f.Reboots {
+		a.say("%s boots anew: about a minute", node)
+	}
+	if _, err := lab.ask(ctx, "fault", madeFault{f.Name, node}); err != nil {
+		return err
+	}
+	where := "On " + node
+	if f.Namespace != "" {
+		where = fmt.Sprintf("In pod %s of namespace %s, on %s", fault.Pod, f.Namespace, node)
+	}
+	a.say("%s: %s\n'lab heal' undoes it", where, f.Title)
+	return nil
+}
+
 func (a *app) listFaults() error {
 	w := tabwriter.NewWriter(a.out, 0, 8, 3, ' ', 0)
-	fmt.Fprintln(w, "FAULT\tWHAT IS WRONG\tBOOTS")
+	fmt.Fprintln(w, "FAULT\tOF\tWHAT IS WRONG\tBOOTS")
 	for _, f := range fault.All() {
-		boots := "-"
+		of, boots := "machine", "-"
+		switch {
+		case f.Namespace != "":
+			of = "pod"
+		case f.Nodes:
+			of = "node"
+		}
 		if f.Reboots {
 			boots = "yes"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Name, f.Title, boots)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Name, of, f.Title, boots)
 	}
 	return w.Flush()
 }
@@ -100,7 +116,7 @@ var recorder = []string{guest.ProgramFolder + "/railhead-pod", "snapshot", "--ra
 func (a *app) capture() *cobra.Command {
 	return &cobra.Command{
 		Use: "capture FOLDER", Short: "Record each machine, for railhead-pod --root and for tests", Args: arguments(1, "a folder"),
-		Example: "  lab capture testdata/hosts\n  railhead-pod detect --root testdata/hosts/node-a.txtar",
+		Example: "  lab capture machines\n  railhead-pod detect --root machines/node-a.txtar",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := a.running()
 			if err != nil {
@@ -129,7 +145,7 @@ func (a *app) record(cmd *cobra.Command, m machineState, file string) error {
 	}
 	defer os.Remove(part)
 	defer out.Close()
-	code, err := guest.NewClient(m.Agent, m.Token).Exec(cmd.Context(), guest.Exec{Argv: recorder}, out, a.err)
+	code, err := guest.NewClient(m.Agent, m.Token).Exec(cmd.Context(), guest.Exec{Argv: recorder, Env: m.Allocation}, out, a.err)
 	if err != nil {
 		return err
 	}

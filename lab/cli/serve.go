@@ -53,7 +53,7 @@ func (a *app) run(ctx context.Context, o fabric.Options, f folder, ready func())
 		return err
 	}
 	defer func() { err = errors.Join(err, lab.Down()) }()
-	var s state
+	s := state{RunBy: lab.RunBy}
 	if lab.ControlPlane != nil {
 		if s.Kubeconfig, err = lab.ControlPlane.KubeconfigFile("system:admin", "system:masters"); err != nil {
 			return err
@@ -62,6 +62,7 @@ func (a *app) run(ctx context.Context, o fabric.Options, f folder, ready func())
 	for _, v := range lab.Machines {
 		s.Machines = append(s.Machines, machineState{
 			Name: v.Spec.Config.Name, Agent: v.Address, Token: v.Spec.Config.Token, Console: v.Console(),
+			Allocation: fabric.Allocation(v),
 		})
 	}
 	c, err := (&control{lab: lab}).listen(f)

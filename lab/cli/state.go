@@ -12,11 +12,13 @@ import (
 	"syscall"
 
 	"github.com/railhead/railhead/lab/assets"
+	"github.com/railhead/railhead/lab/vm"
 )
 
 // state is what a lab that runs says of itself.
 type state struct {
 	Kubeconfig string         `json:"kubeconfig,omitempty"`
+	RunBy      vm.Choice      `json:"runBy"`
 	Machines   []machineState `json:"machines"`
 }
 
@@ -26,6 +28,8 @@ type machineState struct {
 	Agent   string `json:"agent"` // address of the host's
 	Token   string `json:"token"`
 	Console string `json:"console"`
+	// Allocation is the environment of the pod that the machine stands for; none for a node.
+	Allocation []string `json:"allocation,omitempty"`
 }
 
 // folder is where one lab keeps what it has while it runs.
@@ -104,6 +108,12 @@ func (f folder) runs() bool {
 	}
 	defer held.Close()
 	return errors.Is(syscall.Flock(int(held.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
+}
+
+// exists reports whether the lab has a folder: it takes it away when it ends, which is the last that it does.
+func (f folder) exists() bool {
+	_, err := os.Stat(string(f))
+	return err == nil
 }
 
 // state reads what the lab says of itself.

@@ -10,20 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/railhead/railhead/lab/fabric"
 	"github.com/railhead/railhead/lab/guest"
 )
-
-func (a *app) build() *cobra.Command {
-	return &cobra.Command{
-		Use: "build", Short: "Download and build everything that a lab needs, without starting one",
-		Args: arguments(0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			begun := time.Now()
-			return fabric.Build(cmd.Context(), func(line string) { a.say("%4.0f s  %s", time.Since(begun).Seconds(), line) })
-		},
-	}
-}
 
 func (a *app) status() *cobra.Command {
 	return &cobra.Command{
@@ -42,6 +30,7 @@ func (a *app) status() *cobra.Command {
 			if err := w.Flush(); err != nil {
 				return err
 			}
+			a.say("%s", s.RunBy)
 			if s.Kubeconfig != "" {
 				fmt.Fprintf(a.out, "export KUBECONFIG=%s\n", s.Kubeconfig)
 			}
@@ -119,12 +108,15 @@ func end(ctx context.Context, f folder, pid int) error {
 		return fmt.Errorf("end the lab's process %d: %w", pid, err)
 	}
 	late := time.After(patience)
-	for tick := time.NewTicker(50 * time.Millisecond); f.runs(); {
+	for tick := time.NewTicker(50 * time.Millisecond); f.runs() || f.exists(); {
 		select {
 		case <-ctx.Done():
 			tick.Stop()
 			return ctx.Err()
 		case <-late:
+			if !f.runs() {
+				return fmt.Errorf("the lab has ended, and its folder %s is still there", f)
+			}
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 				return err
 			}

@@ -43,6 +43,12 @@ func startKubelet(t *testing.T, log func(kubelet.Container) string, nodes ...str
 		cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + own}, environment(ctx, c)...)
 		return cmd
 	}}
+	serves(t, k, nodes...)
+}
+
+// serves starts a kubelet for nodes, until the test ends.
+func serves(t *testing.T, k *kubelet.Kubelet, nodes ...string) {
+	t.Helper()
 	if err := k.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -26,9 +26,13 @@ func onNodes() map[string]assets.Program {
 }
 
 // Build downloads and builds everything that a lab of any options needs.
-func Build(ctx context.Context, progress func(line string)) error {
-	_, _, err := parts(ctx, Options{Progress: progress})
-	return err
+func Build(ctx context.Context, progress func(line string)) (machine.Parts, error) {
+	m, _, err := parts(ctx, Options{Progress: progress})
+	if err != nil {
+		return m, err
+	}
+	_, err = assets.Build(ctx, progress, assets.Etcd, assets.APIServer, assets.ControllerManager, assets.Scheduler, assets.MachineConfigController)
+	return m, err
 }
 
 // parts are what machines are made of, and the programs of nodes from Go modules by where they lie.

@@ -24,6 +24,7 @@ type Fabric struct {
 	Options      Options
 	ControlPlane *controlplane.ControlPlane // nil without Kubernetes
 	Machines     []*vm.VM
+	RunBy        vm.Choice // what the machines run by
 
 	parts    machine.Parts
 	init     string
@@ -57,6 +58,10 @@ func (f *Fabric) up(ctx context.Context) (err error) {
 		return err
 	}
 	f.parts.Programs = programs
+	if f.RunBy, err = vm.Choose(ctx, f.parts, o.Progress); err != nil {
+		return err
+	}
+	o.Progress(f.RunBy.String())
 	f.init = filepath.Join(o.Dir, "init")
 	if err := assets.BuildOwn(ctx, "./cmd/guest", f.init); err != nil {
 		return err
@@ -116,7 +121,7 @@ func (f *Fabric) boot(prepare func(s *vm.Spec, machine int) error) error {
 	for m := 1; m <= f.Options.Machines; m++ {
 		s := vm.Spec{
 			Parts: f.parts, Init: f.init, Dir: filepath.Join(f.Options.Dir, name(m)), Config: f.Options.config(m, rand.Text()),
-			Memory: f.Options.Memory, IOMMU: f.Options.IOMMU, Arguments: f.Options.Arguments, Segments: f.wires,
+			Accel: f.RunBy.Accel, Memory: f.Options.Memory, IOMMU: f.Options.IOMMU, Arguments: f.Options.Arguments, Segments: f.wires,
 		}
 		if err := os.MkdirAll(filepath.Join(s.Dir, vm.OwnFolder), 0o755); err != nil {
 			return err

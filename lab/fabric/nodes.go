@@ -158,8 +158,8 @@ func lacks(node *corev1.Node) string {
 		return "its kubelet has said nothing"
 	}
 	for _, rail := range Rails() {
-		if n := node.Status.Allocatable[corev1.ResourceName(Resource(rail))]; n.Value() != virtualFunctions {
-			return fmt.Sprintf("it offers %d of %s, not %d", n.Value(), Resource(rail), virtualFunctions)
+		if n := node.Status.Allocatable[corev1.ResourceName(Resource(rail))]; n.Value() != VirtualFunctions {
+			return fmt.Sprintf("it offers %d of %s, not %d", n.Value(), Resource(rail), VirtualFunctions)
 		}
 	}
 	return ""

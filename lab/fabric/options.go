@@ -60,8 +60,8 @@ func Rails() []string { return []string{"eno5np0", "eno6np0"} }
 // Resource is what the device plugin offers the virtual functions of a rail as.
 func Resource(rail string) string { return "openshift.io/" + rail + "rdma" }
 
-// virtualFunctions is how many each card has.
-const virtualFunctions = 2
+// VirtualFunctions is how many each card has.
+const VirtualFunctions = 2
 
 // name is that of a machine: node-a.
 func name(machine int) string { return "node-" + string(rune('a'+machine-1)) }
@@ -112,10 +112,10 @@ func (o Options) config(machine int, token string) guest.Config {
 // card has HCAs whose names differ from one machine to the next, as they do where machines have other cards besides.
 func (o Options) card(machine, rail int, name string) guest.Card {
 	card := guest.Card{Link: guest.Link{Name: name, MAC: vm.MAC(railCard, byte(rail), byte(machine))}}
-	for v := range virtualFunctions {
+	for v := range VirtualFunctions {
 		function := guest.VF{
 			MAC: vm.MAC(vfCard+byte(v), byte(rail), byte(machine)),
-			HCA: fmt.Sprintf("mlx5_%d", (machine-1)*3+rail*virtualFunctions+v),
+			HCA: fmt.Sprintf("mlx5_%d", (machine-1)*3+rail*VirtualFunctions+v),
 		}
 		if o.PodsOnly {
 			at := Subnet(rail).Addr().As4()

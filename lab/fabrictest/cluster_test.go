@@ -40,9 +40,11 @@ func cluster(t *testing.T) site {
 		t.Fatal(err)
 	}
 	var err error
+	begun := time.Now()
 	if s.Fabric, err = fabric.Up(t.Context(), fabric.Options{Rollout: true, IOMMU: vm.Intel, Arguments: []string{}, Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
+	started(t, s.Fabric, begun)
 	t.Cleanup(func() {
 		if err := s.Down(); err != nil {
 			t.Error(err)
@@ -167,6 +169,7 @@ func TestCluster(t *testing.T) {
 	})
 	t.Run("memlock", func(t *testing.T) { s.locks(t, ns) })
 	t.Run("faults of a node", func(t *testing.T) { s.nodeFaults(t, ns) })
+	t.Run("faults of pods", func(t *testing.T) { s.podFaults(t, ns) })
 	t.Run("rollout", func(t *testing.T) { s.rollsOut(t, ns) })
 }
 

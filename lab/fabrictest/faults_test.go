@@ -27,11 +27,12 @@ type trace struct {
 // traces of the faults of machines, by their names.
 var traces = map[string]trace{
 	"vf-down":           {symptom: rdmaFails("Port number 1 state is Down"), says: "port 1 DOWN (Disabled) [port-active]"},
+	"port-down":         {symptom: portDown, says: "port 1 DOWN (Polling) [port-active]"},
 	"pf-down":           {symptom: rdmaFails("Port number 1 state is Down"), says: "port 1 DOWN (Polling) [port-active]"},
 	"wrong-mac":         {symptom: rdmaHangs},
 	"verbs-missing":     {symptom: rdmaFails("Unable to find the Infiniband/RoCE device"), says: "its verbs node is not in this container [uverbs-openable]", alone: true},
 	"mtu":               {symptom: largePacketsLost},
-	"no-address":        {symptom: rdmaFails("Found Incompatibility issue with GID types"), says: "[gid-usable]"},
+	"no-address":        {symptom: rdmaFails("Found Incompatibility issue with GID types"), says: "only link-local GIDs: eno5np0v0 has no IP address [gid-usable]"},
 	"link-local-only":   {symptom: rdmaFails("Found Incompatibility issue with GID types"), says: "only link-local GIDs: eno5np0v0 has no IP address [gid-usable]"},
 	"duplicate-address": {symptom: rdmaHangs},
 	"arp-flux":          {symptom: pingsAndHangs},
@@ -53,37 +54,41 @@ func TestFaults(t *testing.T) {
 	f := machines(t, fabric.Options{})
 	p := pair{f, f.Machines[0], f.Machines[1]}
 	p.heals(t)
-	var table []string
+	p.healthy(t)
 	for _, x := range fault.All() {
-		if x.Nodes {
-			continue
+		if x.Nodes || x.Namespace != "" {
+			continue // for which TestCluster has a cluster
 		}
 		t.Run(x.Name, func(t *testing.T) {
 			trace, ok := traces[x.Name]
 			if !ok {
 				t.Fatal("nobody says what this fault leaves to see")
 			}
+			row := tells(t, x)
 			if err := x.Make(t.Context(), fault.On(f, p.broken)); err != nil {
 				t.Fatal(err)
 			}
-			saw, said := p.shows(t, trace)
+			row.made = true
+			p.shows(t, trace, row)
+			recorded(t, p.broken, x.Name, x.Title, trace.within)
 			if err := x.Heal(t.Context(), fault.On(f, p.broken)); err != nil {
 				t.Fatal(err)
 			}
 			p.heals(t)
-			table = append(table, fmt.Sprintf("| %s | %s | %s | %s |", x.Name, x.Title, saw, said))
+			row.healed = true
 		})
 	}
-	t.Logf("\n| fault | what is wrong | seen by perftest | said by railhead-pod |\n|---|---|---|---|\n%s\n", strings.Join(table, "\n"))
 }
 
 // shows wants the fault to be seen, and railhead-pod to tell the truth about it.
-func (p pair) shows(t *testing.T, want trace) (saw, said string) {
+func (p pair) shows(t *testing.T, want trace, row *story) {
 	t.Helper()
-	saw = p.sees(t, want.symptom)
+	row.saw = p.sees(t, want.symptom)
 	detect := p.railhead(t, want.within, "detect", "--explain")
 	if !strings.Contains(detect.Stdout+detect.Stderr, want.says) {
 		t.Errorf("detect does not say %q:\n%s%s", want.says, detect.Stdout, detect.Stderr)
+	} else {
+		row.said = want.says
 	}
 	if want.says != "" && detect.Code != 1 {
 		t.Errorf("detect ends with %d", detect.Code)
@@ -96,11 +101,6 @@ func (p pair) shows(t *testing.T, want trace) (saw, said string) {
 	if strings.Contains(auto.Stderr, "NO RDMA: training runs over TCP") != want.alone || auto.Code != 0 {
 		t.Errorf("run --mode auto ends with %d:\n%s", auto.Code, auto.Stderr)
 	}
-	said = want.says
-	if said == "" {
-		said = "nothing: one pod by itself does not see it"
-	}
-	return saw, said
 }
 
 // sees waits for the symptom: what goes down takes a moment.

@@ -24,14 +24,15 @@ func TestIOMMU(t *testing.T) {
 		iommu     vm.IOMMU
 		arguments []string
 		want      string // type of the HCAs' groups; "": they have none
+		recording string // for the fast tests, where this is not one of the faults
 	}{
-		"Intel":                  {vm.Intel, nil, "DMA-FQ"},
-		"Intel with passthrough": {vm.Intel, []string{"intel_iommu=on", "iommu=pt"}, "identity"},
-		"Intel, strict":          {vm.Intel, []string{"intel_iommu=on", "iommu.strict=1"}, "DMA"},
-		"Intel, switched off":    {vm.Intel, []string{"intel_iommu=off", "iommu=pt"}, ""},
-		"AMD":                    {vm.AMD, nil, "DMA"},
-		"AMD with passthrough":   {vm.AMD, []string{"iommu=pt"}, "identity"},
-		"none, though asked for": {vm.NoIOMMU, []string{"intel_iommu=on", "iommu=pt"}, ""},
+		"Intel":                  {vm.Intel, nil, "DMA-FQ", ""},
+		"Intel with passthrough": {vm.Intel, []string{"intel_iommu=on", "iommu=pt"}, "identity", ""},
+		"Intel, strict":          {vm.Intel, []string{"intel_iommu=on", "iommu.strict=1"}, "DMA", "intel-strict"},
+		"Intel, switched off":    {vm.Intel, []string{"intel_iommu=off", "iommu=pt"}, "", "intel-off"},
+		"AMD":                    {vm.AMD, nil, "DMA", ""},
+		"AMD with passthrough":   {vm.AMD, []string{"iommu=pt"}, "identity", "amd-passthrough"},
+		"none, though asked for": {vm.NoIOMMU, []string{"intel_iommu=on", "iommu=pt"}, "", "no-iommu"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -55,6 +56,9 @@ func TestIOMMU(t *testing.T) {
 				if got := function.IOMMUType.Value; got != test.want || kernel != test.want {
 					t.Errorf("%s: the snapshot says %q, the kernel %q, want %q", d.Name, got, kernel, test.want)
 				}
+			}
+			if test.recording != "" {
+				recorded(t, f.Machines[0], test.recording, "a pod where the IOMMU is: "+name, nil)
 			}
 			translated := strings.HasPrefix(test.want, "DMA")
 			judged := slices.ContainsFunc(plan.VerifyNode(s, plan.ClusterOptions{NoMemlock: true}), func(f check.Finding) bool {

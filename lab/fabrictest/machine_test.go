@@ -24,10 +24,12 @@ const program = guest.ProgramFolder + "/railhead-pod"
 func machines(t *testing.T, o fabric.Options) *fabric.Fabric {
 	t.Helper()
 	o.PodsOnly, o.Dir = true, shortFolder(t)
+	begun := time.Now()
 	f, err := fabric.Up(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	started(t, f, begun)
 	t.Cleanup(func() {
 		if err := f.Down(); err != nil {
 			t.Error(err)

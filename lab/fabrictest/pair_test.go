@@ -4,9 +4,7 @@ package fabrictest
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/railhead/railhead/lab/fabric"
@@ -38,20 +36,17 @@ func (p pair) meetingPlace() string {
 // railhead runs railhead-pod on the machine with the fault, where the pod's devices are allocated to it.
 func (p pair) railhead(t *testing.T, within []string, args ...string) perf.Result {
 	t.Helper()
+	return podRun(t, p.broken, within, args...)
+}
+
+// podRun runs railhead-pod on a machine, with what the device plugin gives the pod that it stands for.
+func podRun(t *testing.T, v *vm.VM, within []string, args ...string) perf.Result {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	r, err := fault.In(p.broken, p.allocation()...)(ctx, slices.Concat(within, []string{program}, args)...)
+	r, err := fault.In(v, fabric.Allocation(v)...)(ctx, slices.Concat(within, []string{program}, args)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
-}
-
-// allocation is the environment that the device plugin gives a pod.
-func (p pair) allocation() []string {
-	var env []string
-	for i, rail := range fabric.Rails() {
-		env = append(env, fmt.Sprintf("PCIDEVICE_OPENSHIFT_IO_%sRDMA=0000:%02x:10.0", strings.ToUpper(rail), i+1))
-	}
-	return env
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/railhead/railhead/lab/guest"
 	"github.com/railhead/railhead/lab/perf"
 	"github.com/railhead/railhead/lab/vm"
@@ -19,6 +21,10 @@ type Machine struct {
 	Service func(context.Context, guest.ServiceOrder) error
 	// Reboot boots it as change leaves it, and waits until it is up.
 	Reboot func(ctx context.Context, change func(*vm.Spec)) error
+	// Plug puts the cable of a card in, or pulls it out.
+	Plug func(ctx context.Context, card int, in bool) error
+	// Cluster is the API server's, by an administrator; nil without Kubernetes.
+	Cluster client.Client
 	// Peer is another machine of the lab, to which it is connected; nil where there is none.
 	Peer *Machine
 }
@@ -31,6 +37,9 @@ type Fault struct {
 	Reboots bool
 	// Nodes is that only machines that are nodes of a cluster have it.
 	Nodes bool
+	// Namespace is where the pod named Pod is that has it: making the fault makes both, healing it removes both. "" for
+	// faults of machines and of nodes.
+	Namespace string
 
 	make, heal func(context.Context, *Machine) error
 }
@@ -51,10 +60,11 @@ func (f Fault) do(ctx context.Context, m *Machine, what func(context.Context, *M
 	return nil
 }
 
-// All returns every fault, in the order in which people look for them: the devices first, then the network, then the node.
+// All returns every fault, in the order in which people look for them: the devices first, then the network, then the node,
+// then the pod.
 func All() []Fault {
 	var all []Fault
-	for _, group := range [][]Fault{linkFaults(), addressFaults(), networkFaults(), machineFaults(), nodeFaults()} {
+	for _, group := range [][]Fault{linkFaults(), addressFaults(), networkFaults(), machineFaults(), nodeFaults(), networkPluginFaults(), podFaults()} {
 		all = append(all, group...)
 	}
 	return all

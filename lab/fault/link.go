@@ -16,6 +16,13 @@ func linkFaults() []Fault {
 			heal: onCard("ip link set CARD up"),
 		},
 		{
+			Name: "port-down", Title: "a rail's cable is out: its functions are up, and the RDMA port is down",
+			// The emulated card does not tell its virtual functions that the link has gone; a reset does, as the mailbox of a
+			// real one would.
+			make: sequence(plug(false), onCard("ethtool -r CARD")),
+			heal: plug(true),
+		},
+		{
 			Name: "wrong-mac", Title: "the physical function enforces another MAC than its virtual functions have",
 			make: onCard("ip link set CARD vf 0 mac 02:de:ad:00:00:01", "ip link set CARD vf 1 mac 02:de:ad:00:00:02"),
 			heal: onCard("ip link set CARD vf 0 mac MAC0", "ip link set CARD vf 1 mac MAC1"),
@@ -38,6 +45,11 @@ const (
 	keepAddresses    = "test -e /run/addresses-MAC || ip addr save dev DEV > /run/addresses-MAC"
 	restoreAddresses = "test ! -e /run/addresses-MAC || { ip addr flush dev DEV; ip addr restore < /run/addresses-MAC; rm /run/addresses-MAC; }"
 )
+
+// plug sets whether the first card has its cable in.
+func plug(in bool) func(context.Context, *Machine) error {
+	return func(ctx context.Context, m *Machine) error { return m.Plug(ctx, 0, in) }
+}
 
 // sequence does one thing after the other.
 func sequence(all ...func(context.Context, *Machine) error) func(context.Context, *Machine) error {

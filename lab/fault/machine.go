@@ -22,10 +22,14 @@ func On(f *fabric.Fabric, v *vm.VM) *Machine {
 }
 
 func single(f *fabric.Fabric, v *vm.VM) *Machine {
-	return &Machine{
-		Config: v.Spec.Config, Run: In(v), Service: v.Agent.Service,
+	m := &Machine{
+		Config: v.Spec.Config, Run: In(v), Service: v.Agent.Service, Plug: v.Plug,
 		Reboot: func(ctx context.Context, change func(*vm.Spec)) error { return f.Reboot(ctx, v, change) },
 	}
+	if f.ControlPlane != nil {
+		m.Cluster = f.ControlPlane.Client()
+	}
+	return m
 }
 
 // In runs commands in a machine, with variables of the environment besides PATH and HOME.

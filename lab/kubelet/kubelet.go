@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
+	"sync"
 	"time"
 
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
@@ -36,6 +37,24 @@ type Kubelet struct {
 
 	server *http.Server
 	done   chan struct{}
+
+	mu            sync.Mutex
+	running, most int // commands
+}
+
+// AtOnce is how many commands have run at the same time at most.
+func (k *Kubelet) AtOnce() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.most
+}
+
+// count adds to the commands that run.
+func (k *Kubelet) count(by int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.running += by
+	k.most = max(k.most, k.running)
 }
 
 // Start starts to listen.
@@ -102,6 +121,8 @@ func (r runner) ExecInContainer(ctx context.Context, _, _, _ string, words []str
 	if len(words) == 0 {
 		return errors.New("no command")
 	}
+	r.kubelet.count(1)
+	defer r.kubelet.count(-1)
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	if r.kubelet.Command != nil {
 		cmd = r.kubelet.Command(ctx, r.container, words)

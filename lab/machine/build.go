@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/railhead/railhead/lab/assets"
 	"github.com/railhead/railhead/lab/debian"
 	"github.com/railhead/railhead/lab/rxe"
 )
@@ -18,8 +19,11 @@ func Build(ctx context.Context, progress func(line string)) (Parts, error) {
 	if progress == nil {
 		progress = func(string) {}
 	}
-	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
-		return Parts{}, fmt.Errorf("the lab's machines run on linux/amd64, this is %s/%s", runtime.GOOS, runtime.GOARCH)
+	if err := runsOn(runtime.GOOS, runtime.GOARCH); err != nil {
+		return Parts{}, err
+	}
+	if err := assets.Use(ctx, progress); err != nil {
+		return Parts{}, err
 	}
 	q, err := qemu(ctx, progress)
 	if err != nil {
@@ -38,7 +42,16 @@ func Build(ctx context.Context, progress func(line string)) (Parts, error) {
 		return Parts{}, err
 	}
 	p.QEMU, p.QEMUEnv, p.Versions["QEMU"] = q.argv, q.env, q.version
+	p.From = append(p.From, q.argv[0])
 	return p, nil
+}
+
+// runsOn says what the lab's machines need of the host.
+func runsOn(system, architecture string) error {
+	if system != "linux" || architecture != "amd64" {
+		return fmt.Errorf("the lab's machines need Linux on x86-64 (linux/amd64), and this is %s/%s", system, architecture)
+	}
+	return nil
 }
 
 // assemble makes of Debian's files what machines boot and share.
@@ -62,6 +75,7 @@ func assemble(ctx context.Context, progress func(string), kernel, system debian.
 		return Parts{}, err
 	}
 	p.Programs, err = makePrograms(ctx, progress, system, module)
+	p.From = []string{kernel.Dir, system.Dir, p.Base, module, p.Programs}
 	return p, err
 }
 

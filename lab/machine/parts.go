@@ -14,6 +14,8 @@ type Parts struct {
 	QEMUEnv []string
 	// Programs is a folder with containerd, containerd-shim-runc-v2, ctr, runc, modules/rdma_rxe_lab.ko and images/*.tar.
 	Programs string
+	// From are files and folders, one at least of every folder of the cache that the parts are or come from.
+	From []string
 	// Versions are those of what people ask for, by their names: Linux, QEMU, containerd, runc, perftest.
 	Versions map[string]string
 }

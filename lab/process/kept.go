@@ -42,7 +42,7 @@ func (k *Kept) keep() {
 	defer close(k.done)
 	for k.next() {
 		<-k.Process().Exited()
-		time.Sleep(again)
+		<-time.After(again)
 	}
 }
 

@@ -27,7 +27,8 @@ type Spec struct {
 	Dir    string // folder of this machine alone; its config and whatever it names lie in OwnFolder
 	Config guest.Config
 
-	Memory    int // MiB
+	Accel     Accel // "": TCG
+	Memory    int   // MiB
 	IOMMU     IOMMU
 	Arguments []string // of the kernel, besides those that the lab needs
 	// Segments are the sockets of the segments that the machine's cards are on, by the cards' MACs.
@@ -42,11 +43,13 @@ const OwnFolder = "own"
 // arguments are those of QEMU.
 func (s Spec) arguments(initrd, console string) []string {
 	args := []string{
-		"-M", "q35", "-accel", accel, "-cpu", "max", "-smp", "1", "-m", fmt.Sprint(s.Memory),
+		"-M", "q35", "-smp", "1", "-m", fmt.Sprint(s.Memory),
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-serial", "file:" + console,
+		"-qmp", "unix:" + s.qmpSocket() + ",server=on,wait=off",
 		"-kernel", s.Parts.Kernel, "-initrd", initrd,
 		"-append", strings.Join(append(always(), s.Arguments...), " "),
 	}
+	args = append(args, s.Accel.arguments()...)
 	args = append(args, share(guest.OwnShare, s.Dir+"/"+OwnFolder)...)
 	args = append(args, share(guest.ProgramShare, s.Parts.Programs)...)
 	switch s.IOMMU {
@@ -61,7 +64,7 @@ func (s Spec) arguments(initrd, console string) []string {
 		args = append(args, "-netdev", s.wire("pods", pods.MAC), "-device", "virtio-net-pci,netdev=pods,mac="+pods.MAC+",host_mtu=9000")
 	}
 	for i, card := range s.Config.Cards {
-		id := fmt.Sprintf("card%d", i)
+		id := cardID(i)
 		args = append(args, "-device", fmt.Sprintf("pcie-root-port,id=root%d,bus=pcie.0,chassis=%d,slot=%d", i, i+1, i+1),
 			"-netdev", s.wire(id, card.MAC), "-device", fmt.Sprintf("igb,bus=root%d,netdev=%s,mac=%s", i, id, card.MAC))
 	}
@@ -71,8 +74,8 @@ func (s Spec) arguments(initrd, console string) []string {
 // always are the arguments that every kernel gets. On a busy host an emulated one finds its timer late, and would panic.
 func always() []string { return []string{"console=ttyS0", "panic=-1", "quiet", "no_timer_check"} }
 
-// accel is QEMU's emulation. A smaller cache for translated code costs little and saves a third of the memory.
-const accel = "tcg,thread=multi,tb-size=256"
+// cardID is what QEMU calls the network of a card.
+func cardID(card int) string { return fmt.Sprintf("card%d", card) }
 
 func share(tag, folder string) []string {
 	return []string{"-virtfs", fmt.Sprintf("local,path=%s,mount_tag=%s,security_model=none,readonly=on,id=%s", folder, tag, tag)}

@@ -24,9 +24,11 @@ func TestArguments(t *testing.T) {
 		Forwards: map[int]int{20001: 7100, 20000: 20000},
 	}
 	want := []string{
-		"-M q35", "-accel tcg,thread=multi,tb-size=256", "-cpu max", "-smp 1", "-m 1024", "-nodefaults", "-no-user-config",
-		"-display none", "-no-reboot", "-serial file:/run/node-b/console.log", "-kernel /cache/vmlinuz", "-initrd /run/node-b/initrd",
+		"-M q35", "-smp 1", "-m 1024", "-nodefaults", "-no-user-config",
+		"-display none", "-no-reboot", "-serial file:/run/node-b/console.log",
+		"-qmp unix:/run/node-b.qmp,server=on,wait=off", "-kernel /cache/vmlinuz", "-initrd /run/node-b/initrd",
 		"-append console=ttyS0 panic=-1 quiet no_timer_check iommu=pt",
+		"-accel tcg,thread=multi,tb-size=256", "-cpu max",
 		"-virtfs local,path=/run/node-b/own,mount_tag=own,security_model=none,readonly=on,id=own",
 		"-virtfs local,path=/run/programs,mount_tag=programs,security_model=none,readonly=on,id=programs",
 		"-device intel-iommu,intremap=on",
@@ -43,6 +45,10 @@ func TestArguments(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, options(s.arguments("/run/node-b/initrd", "/run/node-b/console.log"))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	s.Accel = KVM
+	if kvm := strings.Join(s.arguments("initrd", "console"), " "); !strings.Contains(kvm, "-accel kvm,kernel-irqchip=split -cpu host") {
+		t.Errorf("by KVM: %s", kvm)
 	}
 	s.IOMMU, s.Config.Pods = AMD, nil
 	amd := strings.Join(s.arguments("initrd", "console"), " ")
