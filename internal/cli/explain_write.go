@@ -41,11 +41,7 @@ func (w storyWriter) run(r rules.Run) {
 	w.line("Network:   %s", networkLine(r.Network))
 	w.evidence(r.Network.Evidence)
 	w.line("GPUDirect: %s", joined(string(r.GPUDirect), r.GPUReason))
-	if len(r.Causes) > 0 { // which say more
-		w.line("Outcome:   %s", r.Outcome)
-	} else {
-		w.line("Outcome:   %s", joined(string(r.Outcome), r.Summary))
-	}
+	w.line("Outcome:   %s", outcomeLine(r))
 	w.differences(r.Differences)
 	w.causes(r.Causes)
 	w.victims(r.Victims)
@@ -53,11 +49,11 @@ func (w storyWriter) run(r rules.Run) {
 
 // ran is what ran, and on what.
 func ran(r rules.Run) string {
-	version := "no line says which version of NCCL"
+	version := "NCCL of a version that no line says"
 	if r.NCCLVersion != "unknown" && r.NCCLVersion != "" {
 		version = "NCCL " + r.NCCLVersion
 	}
-	where := "nobody says on how many ranks"
+	where := "on how many ranks no line says"
 	switch {
 	case r.Ranks > 0 && r.Nodes > 0:
 		where = fmt.Sprintf("%s on %s", count(r.Ranks, "rank"), count(r.Nodes, "node"))
@@ -82,6 +78,17 @@ func networkLine(n rules.Network) string {
 		used = "not used"
 	}
 	return joined(name+", "+used, n.Why)
+}
+
+// outcomeLine leaves to the causes what they say.
+func outcomeLine(r rules.Run) string {
+	switch {
+	case len(r.Causes) > 0:
+		return string(r.Outcome)
+	case r.Outcome == rules.OutcomeOK:
+		return "ok: no line speaks of a fault"
+	}
+	return joined(string(r.Outcome), r.Summary)
 }
 
 // joined puts a reason behind a fact.
@@ -121,11 +128,14 @@ func (w storyWriter) causes(all []rules.Cause) {
 			w.advice("To be sure", c.Experiment)
 			continue
 		}
-		heading := "First cause"
-		if i > 0 {
-			heading = "Or"
+		switch {
+		case c.ID == rules.UnknownCause:
+			w.line("No cause: %s [%s]", c.Summary, c.ID)
+		case i > 0:
+			w.line("Or (%s): %s [%s]", c.Confidence, c.Summary, c.ID)
+		default:
+			w.line("First cause (%s): %s [%s]", c.Confidence, c.Summary, c.ID)
 		}
-		w.line("%s (%s): %s [%s]", heading, c.Confidence, c.Summary, c.ID)
 		if !c.Network && c.ID != rules.UnknownCause {
 			w.line("      The network is not at fault.")
 		}

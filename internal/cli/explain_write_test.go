@@ -48,10 +48,10 @@ Network:   IBext_v11 (RoCE), used: 64 channels between nodes
       train.log:9  c
       and 2 lines more
 GPUDirect: yes
-Outcome:   ok
+Outcome:   ok: no line speaks of a fault
 `},
 		"failed, then healthy": {rules.Story{Runs: []rules.Run{failed, {Ranks: 1}}}, `Run 1 of 2
-Ran:       no line says which version of NCCL, nobody says on how many ranks
+Ran:       NCCL of a version that no line says, on how many ranks no line says
 Network:   Socket, not used
 GPUDirect: unknown
 Outcome:   fail
@@ -71,7 +71,7 @@ Not causes, but what followed:
       7 ranks: connection closed, after rank 3 (train.log:20)
 
 Run 2 of 2
-Ran:       no line says which version of NCCL, 1 rank
+Ran:       NCCL of a version that no line says, 1 rank
 Network:   , not known whether it was used
 GPUDirect: 
 Outcome:   
