@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"debug/elf"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,6 +35,7 @@ func (w *wishes) flags(cmd *cobra.Command) {
 	f.StringVar(&w.iommu, "iommu", string(vm.Intel), "intel, amd or none")
 	f.StringArrayVar(&w.Arguments, "argument", nil, "argument of the machines' kernel, may be repeated (default iommu=pt, and intel_iommu=on for Intel)")
 	f.Uint64Var(&w.Memlock, "memlock", 0, "bytes of memory that containers may lock (default that of the runtime)")
+	f.StringVar(&w.DevicePlugin, "device-plugin", "", "a sriov-network-device-plugin (linux/amd64) to run on the nodes (default a stand-in for release 3.11.0)")
 	f.IntVar(&w.Memory, "memory", 0, "MiB of each machine (default 1024, 512 with --pods-only)")
 }
 
@@ -52,7 +54,26 @@ func (w *wishes) options() (fabric.Options, error) {
 	case o.Plain && o.Rollout:
 		return o, usageError{errors.New("--rollout needs OpenShift, so --plain does not go with it")}
 	}
-	return o, nil
+	return o, w.devicePlugin()
+}
+
+// devicePlugin refuses what the nodes could not run.
+func (w *wishes) devicePlugin() error {
+	if w.DevicePlugin == "" {
+		return nil
+	}
+	if w.PodsOnly {
+		return usageError{errors.New("--pods-only has no Kubernetes, so no --device-plugin goes with it")}
+	}
+	program, err := elf.Open(w.DevicePlugin)
+	if err != nil {
+		return usageError{fmt.Errorf("--device-plugin %s: %w", w.DevicePlugin, err)}
+	}
+	defer program.Close()
+	if program.Machine != elf.EM_X86_64 {
+		return usageError{fmt.Errorf("--device-plugin %s is for %s, and the nodes are x86-64", w.DevicePlugin, program.Machine)}
+	}
+	return nil
 }
 
 // word is what the process that serves a lab tells the one that started it.

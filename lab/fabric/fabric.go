@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/railhead/railhead/lab/assets"
 	"github.com/railhead/railhead/lab/controlplane"
+	"github.com/railhead/railhead/lab/guest"
 	"github.com/railhead/railhead/lab/machine"
 	"github.com/railhead/railhead/lab/process"
 	"github.com/railhead/railhead/lab/segment"
@@ -53,6 +55,10 @@ func (f *Fabric) up(ctx context.Context) (err error) {
 	var files map[string]string
 	if f.parts, files, err = parts(ctx, o); err != nil {
 		return err
+	}
+	if o.DevicePlugin != "" {
+		files = maps.Clone(files)
+		files[guest.RealDevicePlugin] = o.DevicePlugin
 	}
 	if err := gather(programs, f.parts.Programs, files); err != nil {
 		return err

@@ -26,6 +26,9 @@ type Options struct {
 	Memory    int      // MiB of each machine; 0: enough
 	Memlock   uint64   // bytes that the runtime lets containers lock; 0: its default
 
+	// DevicePlugin is a sriov-network-device-plugin of the user's, which the nodes run in the stand-in's place; "": the stand-in.
+	DevicePlugin string
+
 	Dir      string // for everything that the lab keeps
 	Progress func(line string)
 }

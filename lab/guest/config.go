@@ -10,9 +10,12 @@ const (
 	OwnShare = "own"
 	// ProgramShare has what all machines share: kubelet, containerd, containerd-shim-runc-v2, ctr, runc and coredns, the CNI
 	// plugins in cni, the archives of images (Node.Images), and modules/rdma_rxe_lab.ko. The device plugin is the lab's
-	// stand-in, unless sriovdp lies there, too: sriov-network-device-plugin itself.
+	// stand-in, unless RealDevicePlugin lies there, too.
 	ProgramShare = "programs"
 )
+
+// RealDevicePlugin is sriov-network-device-plugin itself, in ProgramShare.
+const RealDevicePlugin = "sriovdp"
 
 // Where the shares and a machine's own things lie.
 const (

@@ -12,7 +12,7 @@ const DevicePluginArgument = "device-plugin"
 
 // realPluginProgram is sriov-network-device-plugin itself, which takes the stand-in's place where the host's share has it.
 const (
-	realPluginProgram = guest.ProgramFolder + "/sriovdp"
+	realPluginProgram = guest.ProgramFolder + "/" + guest.RealDevicePlugin
 	realPluginConfig  = "/etc/pcidp/config.json"
 )
 
