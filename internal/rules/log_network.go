@@ -140,8 +140,12 @@ func (v *view) kindByLines() Kind {
 				return Socket
 			}
 			return IB
-		case nccllog.OFIFailed, nccllog.OFICompletion, nccllog.OFIRegister, nccllog.OFINoProvider:
+		case nccllog.OFICompletion, nccllog.OFIRegister:
 			return OFI
+		case nccllog.OFIFailed, nccllog.OFINoProvider: // without libibverbs, too, TCP is left
+			if len(v.events(nccllog.NoVerbs)) == 0 {
+				return OFI
+			}
 		case nccllog.GDRCopyFailed:
 			if e.Name == "OFI" {
 				return OFI
