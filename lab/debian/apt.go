@@ -99,8 +99,8 @@ func (a apt) run(ctx context.Context, args ...string) ([]byte, error) {
 // fetch downloads the archives of a set and of what it depends on, and returns their files.
 func (a apt) fetch(ctx context.Context, s Set, progress func(string)) ([]string, error) {
 	if _, err := a.run(ctx, "update"); err != nil {
-		return nil, fmt.Errorf("download the package lists of Debian %s from %s: is there a network, and does apt-get need a proxy? %w",
-			suite, a.source, err)
+		return nil, fmt.Errorf("%w: download the package lists of Debian %s from %s: is there a network, and does apt-get need a proxy? %w",
+			ErrOutOfReach, suite, a.source, err)
 	}
 	out, err := a.run(ctx, append([]string{"install", "--print-uris"}, s.Packages...)...)
 	if err != nil {

@@ -19,10 +19,13 @@ func (s source) line() string {
 	return fmt.Sprintf("deb [arch=amd64 %s] %s %s main\n", s.trust, s.mirror, suite)
 }
 
+// ErrOutOfReach is that this host cannot have Debian's packages: no tool fetches them, or no network leads to them.
+var ErrOutOfReach = errors.New("the lab's machines are made of Debian packages, which are out of reach here")
+
 // hostSource is the Debian mirror that this host's own packages come from, where they come from one, else Debian's own.
 func hostSource(ctx context.Context) (source, error) {
 	if _, err := exec.LookPath("apt-get"); err != nil {
-		return source{}, errors.New("no apt-get here: the machines of the lab are made of Debian packages, so it needs Debian or Ubuntu, or one of them in a container")
+		return source{}, fmt.Errorf("%w: there is no apt-get; take Debian or Ubuntu, or one of them in a container", ErrOutOfReach)
 	}
 	keyring, err := keyring()
 	if err != nil {

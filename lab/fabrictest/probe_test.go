@@ -16,9 +16,7 @@ import (
 // TestProbe: KVM is taken where it boots a kernel, and trying that tells a kernel that comes up from one that does not.
 func TestProbe(t *testing.T) {
 	parts, err := machine.Build(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reachable(t, err)
 	if took, err := vm.Boots(t.Context(), parts, vm.TCG, patience); err != nil {
 		t.Errorf("by emulation: %v", err)
 	} else {
