@@ -101,7 +101,14 @@ func (f doctorFlags) subject(args []string) (bundle.Subject, error) {
 		case !named && asked.Job == "":
 			asked.Job = arg
 		case kind == "pod" || kind == "pods" || kind == "po":
-			asked.Pods = append(asked.Pods, name)
+			ns, pod, qualified := strings.Cut(name, "/") // as findings name it
+			if !qualified {
+				ns, pod = asked.Namespace, name
+			}
+			if pod == "" || strings.Contains(pod, "/") || asked.Namespace != "" && ns != asked.Namespace {
+				return asked, fmt.Errorf("%s is neither pod/POD nor pod/NAMESPACE/POD of one namespace", arg)
+			}
+			asked.Namespace, asked.Pods = ns, append(asked.Pods, pod)
 		case kind == "node" || kind == "nodes" || kind == "no":
 			asked.Nodes = append(asked.Nodes, name)
 		default:
@@ -114,8 +121,8 @@ func (f doctorFlags) subject(args []string) (bundle.Subject, error) {
 		return asked, errors.New("--cluster is for the cluster alone: leave it out, or the names")
 	case several:
 		return asked, errors.New("name a job, or pods, not both")
-	case f.from != "" && (len(args) > 0 || f.cluster || f.save != ""):
-		return asked, errors.New("--from judges what is in the archive: it goes with no name and not with --save")
+	case f.from != "" && (len(args) > 0 || f.cluster || f.nodes || f.container != "" || f.save != ""):
+		return asked, errors.New("--from judges what is in the archive: it goes with no name, and not with --cluster, --nodes, --container or --save")
 	case f.timeout <= 0:
 		return asked, errors.New("--timeout must be more than 0")
 	}
@@ -182,7 +189,7 @@ func diagnose(b bundle.Bundle, autopsy bool) rules.Diagnosis {
 		}
 	}
 	return rules.Diagnose(rules.Case{
-		State: b.State, Machines: b.Machines, Cluster: rules.ClusterOptions{Found: found, Whole: b.Manifest.Subject.Cluster}, Autopsy: autopsy,
+		State: b.State, Machines: b.Machines, Cluster: rules.ClusterOptions{Found: found, Namespace: b.Manifest.Subject.Namespace, Whole: b.Manifest.Subject.Cluster}, Autopsy: autopsy,
 	})
 }
 

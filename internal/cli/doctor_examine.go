@@ -87,7 +87,7 @@ func (a *app) wanted(asked bundle.Subject) (kube.Want, error) {
 		return want, err
 	}
 	want.Kinds = slices.Concat(inventoryKinds, []cluster.Kind{cluster.Events, cluster.Objects, cluster.Namespaces, cluster.ServiceAccounts})
-	want.Namespace, want.Job, want.Everywhere = ns, asked.Job, []cluster.Kind{cluster.Pods}
+	want.Namespace, want.Job, want.Everywhere = cmp.Or(asked.Namespace, ns), asked.Job, []cluster.Kind{cluster.Pods}
 	want.Detail = asked.Job == ""
 	return want, nil
 }

@@ -35,6 +35,11 @@ func TestDoctorSubject(t *testing.T) {
 		"h-kim":               {want: bundle.Subject{Job: "h-kim"}},
 		"h-kim node/a":        {want: bundle.Subject{Job: "h-kim", Nodes: []string{"a"}}},
 		"pod/a po/b":          {want: bundle.Subject{Pods: []string{"a", "b"}}},
+		"pod/train/a pod/b":   {want: bundle.Subject{Namespace: "train", Pods: []string{"a", "b"}}},
+		"pod/train/a pod/x/b": {wrong: "pod/x/b is neither pod/POD nor pod/NAMESPACE/POD of one namespace"},
+		"pod/train/a/b":       {wrong: "is neither"},
+		"pod/":                {wrong: "is neither"},
+		"   ":                 {flags: doctorFlags{from: "x.tgz", nodes: true}, wrong: "--from judges what is in the archive"},
 		"node/a.example.com":  {want: bundle.Subject{Nodes: []string{"a.example.com"}}},
 		"":                    {want: bundle.Subject{}},
 		"  ":                  {flags: doctorFlags{cluster: true}, want: bundle.Subject{Cluster: true}},
@@ -209,6 +214,15 @@ func TestExplainCheck(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	if out, errs, code := doctorRun(t, "explain-check", "memlok-limit"); code != 2 || out != "" || !strings.Contains(errs, "did you mean memlock-limit?") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	if out, _, code := doctorRun(t, "explain-check", "[acs-iommu]"); code != 0 || !strings.HasPrefix(out, "# acs-iommu\n") || !strings.Contains(out, "## To be sure\n") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	if _, errs, code := doctorRun(t, "explain-check", "Memlock-"); code != 2 || !strings.Contains(errs, "memlock-limit") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	if _, errs, code := doctorRun(t, "explain-check", "shm-size", "gid-index"); code != 2 || !strings.Contains(errs, "takes one ID") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	if _, errs, code := doctorRun(t, "explain-check", "../architecture"); code != 2 || !strings.Contains(errs, "there is no check") {

@@ -5,23 +5,30 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/docs"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/rules"
 )
 
 func (a *app) newExplainCheck() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain-check ID",
 		Short: "Print what a check means, how to see it by hand, and the fix",
-		Long: `explain-check prints the page of a check. Findings of all commands end with the ID of theirs in brackets. Without an ID it
-lists all.`,
+		Long: `explain-check prints the page of a check, or of a cause that 'railhead explain' names. Findings of all commands end with the ID
+of theirs in brackets. Without an ID it lists all checks.`,
 		Example: `  railhead explain-check memlock-limit
   railhead explain-check                     all there are`,
-		Args: cobra.MaximumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return errors.New("explain-check takes one ID")
+			}
+			return nil
+		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return docs.Checks(), cobra.ShellCompDirectiveNoFileComp
 		},
@@ -29,10 +36,13 @@ lists all.`,
 			if len(args) == 0 {
 				return listChecks(a.streams.Out)
 			}
-			id := strings.Trim(args[0], "[]")
+			id := strings.ToLower(strings.Trim(args[0], "[]"))
 			page, err := docs.CheckPage(id)
+			if cause := rules.CausePage(id); err != nil && cause != "" {
+				page, err = cause, nil
+			}
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-				near := cluster.Nearest(id, docs.Checks())
+				near := nearest(id)
 				if len(near) == 0 {
 					return fmt.Errorf("there is no check %q; 'railhead explain-check' lists all", id)
 				}
@@ -44,6 +54,15 @@ lists all.`,
 			return err
 		},
 	}
+}
+
+// nearest are the checks that somebody may mean: those spelt alike, or else those with the word in their ID.
+func nearest(id string) []string {
+	near := cluster.Nearest(id, docs.Checks())
+	if len(near) == 0 && len(id) > 2 {
+		near = slices.DeleteFunc(slices.Clone(docs.Checks()), func(other string) bool { return !strings.Contains(other, id) })
+	}
+	return near
 }
 
 // listChecks writes every check with its healthy fact.

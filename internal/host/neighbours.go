@@ -31,7 +31,9 @@ type Lookup struct {
 	Toward  string     `json:"toward"`
 	Dest    netip.Addr `json:"dest"`
 	Gateway netip.Addr `json:"gateway,omitzero"`
-	Err     string     `json:"err,omitempty"`
+	// OnLink is that a route of the main table says so: there Dest is a neighbour at From.
+	OnLink bool   `json:"onLink,omitempty"`
+	Err    string `json:"err,omitempty"`
 }
 
 // neighbours reads /proc/net/arp.
@@ -117,10 +119,14 @@ func (r *reader) railNetwork(s *Snapshot) {
 	if r.probes.Route == nil || len(rails) > maxRails {
 		return
 	}
+	routes := parseRoutes(r.file("proc/net/route").Value)
 	for _, from := range rails {
 		for _, to := range rails {
 			if from.link != to.link && !from.prefix.Overlaps(to.prefix) {
 				if l, ok := r.lookup(from, to); ok {
+					l.OnLink = slices.ContainsFunc(routes, func(v ipv4Route) bool {
+						return v.link == l.From && !v.gateway && v.to.Bits() > 0 && v.to.Contains(l.Dest)
+					})
 					s.Lookups = append(s.Lookups, l)
 				}
 			}

@@ -90,12 +90,20 @@ func probePod(o ProbeOptions, d delivery) unstructured.Unstructured {
 			"containers": []any{map[string]any{
 				"name": "snapshot", "image": o.Image, "imagePullPolicy": probePull, "command": listOf([]string{podProgram, "snapshot"}),
 				"env":             []any{map[string]any{"name": "NODE_NAME", "valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "spec.nodeName"}}}},
-				"resources":       map[string]any{"requests": installResources(), "limits": installResources()},
+				"resources":       map[string]any{"requests": installResources(), "limits": probeLimits()},
 				"securityContext": security, "volumeMounts": []any{map[string]any{"name": binVolume, "mountPath": binFolder, "readOnly": true}},
 			}},
 			"volumes": d.volumes(),
 		},
 	}}
+}
+
+// probeLimits let the snapshot have a processor: it opens some ten thousand small files, component by component, which with
+// a tenth of one takes ten times as long.
+func probeLimits() map[string]any {
+	limits := installResources()
+	limits["cpu"] = "1"
+	return limits
 }
 
 // hostFolder is where the node's files are in a pod with Host.

@@ -118,7 +118,8 @@ func oneLineOf(d diagnosis, s host.Snapshot) string {
 		if n := len(bad) - 1; n > 0 {
 			more = fmt.Sprintf(" (and %d more: railhead-pod doctor)", n)
 		}
-		return fmt.Sprintf("%s: %s [%s]%s", bad[0].Status, bad[0].Summary, bad[0].Check, more)
+		line, _ := report.Headline(bad, 0)
+		return line + more
 	}
 	if d.Scope == scopeNode {
 		return fmt.Sprintf("ok: %d RDMA devices; %s", len(s.Devices), report.Sum(d.Report))

@@ -90,11 +90,11 @@ const (
 // Findings writes what is not as it should be; what holds for several subjects alike is said once.
 func Findings(w io.Writer, findings []check.Finding, detail Detail) {
 	for i, f := range findings {
-		subjects, first := alike(findings, i)
+		line, first := Headline(findings, i)
 		if !first {
 			continue
 		}
-		fmt.Fprintf(w, "%s: %s%s [%s]\n", f.Status, oneLine(subjects), oneLine(f.Summary), f.Check)
+		fmt.Fprintln(w, line)
 		if detail == Full {
 			for _, e := range f.Evidence {
 				fmt.Fprintf(w, "    seen: %s\n", oneLine(e.String()))
@@ -110,6 +110,13 @@ func Findings(w io.Writer, findings []check.Finding, detail Detail) {
 			}
 		}
 	}
+}
+
+// Headline is a finding in one line, with the subjects of all that say the same; first is false where an earlier one does.
+func Headline(findings []check.Finding, i int) (line string, first bool) {
+	subjects, first := alike(findings, i)
+	f := findings[i]
+	return fmt.Sprintf("%s: %s%s [%s]", f.Status, oneLine(subjects), oneLine(f.Summary), f.Check), first
 }
 
 // alike joins the subjects of the findings that say the same as number i; first is false where an earlier one does.

@@ -11,6 +11,7 @@ import (
 
 // What of a cluster keeps the pods of a job from their rails, beside what cluster.Missing says.
 const (
+	DriverPods        check.ID = "driver-pods"
 	DevicePlugin      check.ID = "device-plugin"
 	ResourceZero      check.ID = "resource-zero"
 	ResourcesInjector check.ID = "resources-injector"
@@ -23,6 +24,8 @@ const (
 type ClusterOptions struct {
 	// Found are findings that others made of the same State: of its pools, and of pods that were not made.
 	Found []check.Finding
+	// Namespace is the one that was asked about, where it was one: what attachments of others lack is not its matter.
+	Namespace string
 	// Whole is that the cluster itself was asked about: lists that may not be read are unknown then. Where a job was asked
 	// about, they are an administrator's matter.
 	Whole bool
@@ -32,7 +35,7 @@ type ClusterOptions struct {
 // found is folded under it.
 func Cluster(s cluster.State, o ClusterOptions) check.Report {
 	c := clusterCase{State: s, found: map[check.ID][]check.Finding{}}
-	for _, f := range slices.Concat(cluster.Missing(s), o.Found, podsExplained(s)) {
+	for _, f := range slices.Concat(cluster.Missing(concerning(s, o)), o.Found, podsExplained(s)) {
 		id := f.Check
 		if !slices.Contains(clusterIDs, id) {
 			id = cluster.PodPending
@@ -77,6 +80,7 @@ func clusterChecks() []check.Check[clusterCase] {
 		{ID: poolNotPaused, Title: "no machine config pool is paused", Run: reported(poolNotPaused, pools...)},
 		{ID: poolIdle, Title: "all nodes of a pool have its configuration", Run: reported(poolIdle, pools...)},
 		{ID: cluster.SriovNodeState, Title: "the SR-IOV operator has set up every node", Run: reported(cluster.SriovNodeState, cluster.SriovNodes)},
+		{ID: DriverPods, Title: "the pods that install the network and GPU drivers are ready", Run: seeing(driverPods, cluster.Pods)},
 		{ID: DevicePlugin, Title: "the device plugin runs on every node with rails", Run: seeing(devicePlugin, cluster.SriovNodes)},
 		{
 			ID: ResourceZero, Title: "every node that names a rail's resource has some of it", Needs: []check.ID{cluster.SriovNodeState, DevicePlugin},
@@ -209,8 +213,8 @@ var consequences = []check.ID{
 
 // causes are what they follow from.
 var causes = []check.ID{
-	cluster.SriovNodeState, DevicePlugin, ResourceZero, cluster.RDMAResources, cluster.NetworkResource, SCCGranted, cluster.SCCForRDMA,
-	poolNotPaused, poolHealthy, rolloutProgress,
+	cluster.SriovNodeState, DriverPods, DevicePlugin, ResourceZero, cluster.RDMAResources, cluster.NetworkResource, SCCGranted, cluster.SCCForRDMA,
+	poolNotPaused, poolHealthy, rolloutProgress, PodResources,
 }
 
 // fold puts the pods that do not run under what of the cluster keeps them: a finding that speaks of the same resource, network
@@ -239,7 +243,7 @@ func fold(r check.Report) check.Report {
 
 // ofPods is 1 for what is a matter of single pods, which comes after what is one of the cluster.
 func ofPods(f check.Finding) int {
-	if slices.Contains(causes, f.Check) {
+	if slices.Contains(causes, f.Check) && f.Check != PodResources {
 		return 0
 	}
 	return 1
@@ -247,8 +251,11 @@ func ofPods(f check.Finding) int {
 
 // follows reports whether what keeps a pod names a resource, network or SCC that the other finding is about.
 func follows(f, g check.Finding) bool {
-	if slices.Contains([]check.ID{SCCGranted, cluster.SCCForRDMA}, g.Check) {
+	switch g.Check {
+	case SCCGranted, cluster.SCCForRDMA:
 		return f.Check == cluster.SCCIPCLock || f.Check == cluster.SCCOther
+	case PodResources: // the plugin of the network has no device to move into the pod
+		return f.Check == cluster.SriovCNI && f.Subject == g.Subject
 	}
 	text := words(f)
 	for _, name := range names(g) {

@@ -14,6 +14,46 @@ import (
 // manifests of sriov-network-device-plugin, k8s-rdma-shared-dev-plugin, network-operator).
 var plugins = regexp.MustCompile(`^DaemonSet/(?:kube-)?(?:sriov-(?:network-)?device-plugin|rdma-shared-d(?:p|ev)|sriov-rdma-cni)`)
 
+// drivers are the DaemonSets that build and load kernel modules on nodes (network-operator manifests/state-ofed-driver,
+// gpu-operator assets/state-driver).
+var drivers = regexp.MustCompile(`^DaemonSet/(?:mofed-|nvidia-(?:driver-daemonset|vgpu-manager-daemonset))`)
+
+// driverPods: a network driver whose container crashes leaves its node without RDMA, or, when it got as far as unloading the
+// old one and the node's own address is on such a NIC, without its network. Where pods were asked about, their nodes matter.
+func driverPods(c clusterCase) []check.Finding {
+	asked := map[string]bool{}
+	for _, p := range detailed(c.State) {
+		asked[p.Node] = true // "" of one that waits: it may come to any
+	}
+	var findings []check.Finding
+	for _, p := range c.Pods {
+		elsewhere := len(asked) > 0 && !asked[""] && !asked[p.Node]
+		if !drivers.MatchString(p.Owner) || p.Ready || p.Deleted || p.Finished() || elsewhere {
+			continue
+		}
+		name := p.Namespace + "/" + p.Name
+		f := check.Finding{
+			Check: DriverPods, Status: check.Warn, Subject: check.Subject("node/" + p.Node),
+			Summary:  fmt.Sprintf("pod %s, which installs a driver on node %s, is %s and not ready: until it is, GPUDirect RDMA or all RDMA may be missing there", name, p.Node, state(p)),
+			Evidence: []check.Evidence{{Source: "pod " + name + " status", Got: state(p) + ", not ready", Want: "ready"}},
+			Fix: &check.Fix{
+				Text: "Read its log: kernel headers or an entitlement that lacks, a module such as irdma or one of storage that keeps the old driver in use. It takes ten minutes to build. Where the inbox driver suffices, do without it.",
+				Who:  check.Admin, Commands: []string{
+					fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", p.Namespace, p.Name),
+					fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name),
+				},
+			},
+		}
+		if n, there := c.Node(p.Node); there && !n.Ready {
+			f.Status = check.Fail
+			f.Summary += "; the node is not Ready: has the driver taken the NIC that carries its own network?"
+			f.Evidence = append(f.Evidence, check.Evidence{Source: "node/" + p.Node + " condition Ready", Got: orElse(n.NotReady, "false"), Want: "true"})
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
 // devicePlugin: the kubelet offers 0 of a resource whose plugin is gone, and gives pods no device.
 func devicePlugin(c clusterCase) []check.Finding {
 	at := map[string]bool{}

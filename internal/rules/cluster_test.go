@@ -69,6 +69,11 @@ func pending(s *cluster.State, name, reason, message string) {
 	s.Events = append(s.Events, cluster.Event{Namespace: p.Namespace, Object: "Pod/" + name, Type: "Warning", Reason: reason, Message: message, Last: time.Unix(1, 0)})
 }
 
+// driver is the pod of the network driver on a node, which is not ready.
+func driver(node string) cluster.Pod {
+	return cluster.Pod{Namespace: "nvidia-network-operator", Name: "mofed-" + node, Owner: "DaemonSet/mofed-rhcos4.18-6f4c8d-ds", Node: node, Phase: "Running"}
+}
+
 // clusterFault is a cluster with something wrong.
 type clusterFault struct {
 	change func(*cluster.State)
@@ -110,6 +115,20 @@ func clusterFaults() map[string]clusterFault {
 		"a resource is advertised with 0": {
 			change: func(s *cluster.State) { s.Nodes[1].Allocatable["openshift.io/rail1"] = 0 },
 			want:   []string{"warn resource-zero"}, says: "openshift.io/rail1 is advertised with 0 on gpu-1, and offered by 1 other nodes", folded: []string{"rails-even"},
+		},
+		"the network driver's container crashes on a node": {
+			change: func(s *cluster.State) { s.Pods = append(s.Pods, driver("gpu-1")) },
+			want:   []string{"warn driver-pods"}, says: "pod nvidia-network-operator/mofed-gpu-1, which installs a driver on node gpu-1, is Running and not ready",
+		},
+		"the network driver's container crashes on a node of others": {
+			change: func(s *cluster.State) { s.Pods = append(s.Pods, driver("gpu-9")) },
+		},
+		"the network driver took a node's own network away": {
+			change: func(s *cluster.State) {
+				s.Pods = append(s.Pods, driver("gpu-1"))
+				s.Nodes[1].Ready, s.Nodes[1].NotReady = false, "NodeStatusUnknown: Kubelet stopped posting node status."
+			},
+			want: []string{"fail driver-pods"}, says: "the node is not Ready",
 		},
 		"the device plugin does not run on a node": {
 			change: func(s *cluster.State) {

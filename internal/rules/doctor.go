@@ -190,8 +190,8 @@ func about(f check.Finding) string {
 
 func (d *diagnosing) end() Diagnosis {
 	result := Diagnosis{SchemaVersion: DiagnosisSchema, Pods: d.pods, Nodes: d.nodes, Problems: []Problem{}, Passed: tallies(d.passed)}
-	d.foldNodes()
 	d.foldFleet()
+	d.foldNodes() // with what differs because of it
 	for _, p := range d.problems {
 		if p.Of = d.pods; len(p.Machines) == 0 {
 			p.Of = 0
@@ -259,37 +259,61 @@ func (d *diagnosing) foldNodes() {
 var sameAs = map[check.ID][]check.ID{
 	FleetMemlock:   {machine.MemlockLimit, machine.RuntimeMemlock, machine.IPCLockEffective, "node-memlock"},
 	FleetMTU:       {machine.RailMTU},
-	FleetRate:      {machine.RateExpected, "rate-uniform", "port-active"},
+	FleetRate:      {machine.RateExpected, "rate-uniform", "port-active", machine.PhysicalUp},
 	FleetFirmware:  {machine.FirmwareUniform},
 	FleetGPUDirect: {"gpudirect-possible", machine.PeermemRegistered},
 	FleetVerbs:     {machine.VerbsLibrary},
 	FleetRails: {
 		"device-allocated", "uverbs-openable", "port-active", "gid-usable", "carrier-present", "allocation-consistent", "rdma-namespace", "library-devices",
-		PodResources, machine.VerbsLibrary,
+		PodResources, machine.VerbsLibrary, machine.PhysicalUp, machine.VFGUID,
 	},
 	FleetLinkLayer: {"link-layer-uniform"},
 	FleetGIDType:   {"gid-usable"},
 	RailSubnet:     {"gid-usable"},
 }
 
-// foldFleet puts what differs between machines under what one of them has.
+// sameOn is the problem of a machine that a difference names and follows from, the nearest one first; -1 where there is none.
+func (d *diagnosing) sameOn(p Problem) int {
+	text := words(p.Finding)
+	for _, id := range sameAs[p.Check] {
+		i := slices.IndexFunc(d.problems, func(cause Problem) bool {
+			return cause.Check == id && cause.Status > check.Unknown && slices.ContainsFunc(cause.Machines, func(name string) bool { return says(text, name) })
+		})
+		if i >= 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// says reports whether a text has the name of a machine, whole: pod/train/h-kim-1 is not in pod/train/h-kim-10.
+func says(text, name string) bool {
+	for {
+		_, rest, there := strings.Cut(text, name)
+		if !there || rest == "" || !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789-.", rune(rest[0])) {
+			return there
+		}
+		text = rest
+	}
+}
+
+// foldFleet puts what differs between machines under what one of them has, which is as grave as the difference.
 func (d *diagnosing) foldFleet() {
 	var left []Problem
 	for _, p := range d.problems {
-		i := slices.IndexFunc(d.problems, func(cause Problem) bool {
-			return slices.Contains(sameAs[p.Check], cause.Check) && cause.Status >= p.Status && slices.ContainsFunc(cause.Machines, func(name string) bool {
-				return strings.Contains(words(p.Finding), name)
-			})
-		})
+		i := d.sameOn(p)
 		if i < 0 {
 			left = append(left, p)
 			continue
 		}
-		cause := slices.IndexFunc(left, func(q Problem) bool { return q.Check == d.problems[i].Check && q.Status == d.problems[i].Status })
+		cause := slices.IndexFunc(left, func(q Problem) bool {
+			return q.Check == d.problems[i].Check && slices.Equal(q.Machines, d.problems[i].Machines)
+		})
 		if cause < 0 {
 			left = append(left, p)
 			continue
 		}
+		left[cause].Status = max(left[cause].Status, p.Status)
 		left[cause].Consequences = append(left[cause].Consequences, Consequence{Check: p.Check, Text: p.Summary})
 	}
 	d.problems = left

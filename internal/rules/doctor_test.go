@@ -103,6 +103,20 @@ func TestFoldNodes(t *testing.T) {
 	}
 }
 
+func TestSays(t *testing.T) {
+	for text, want := range map[string]bool{
+		"8 MiB on pod/train/h-kim-1 on gpu-1":              true,
+		"8 MiB on pod/train/h-kim-10, pod/train/h-kim-1":   true,
+		"8 MiB on pod/train/h-kim-10 on gpu-1":             false,
+		"8 MiB on pod/train/h-kim-1-x, pod/train/h-kim-12": false,
+		"": false,
+	} {
+		if got := says(text, "pod/train/h-kim-1"); got != want {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
+}
+
 func BenchmarkDiagnose(b *testing.B) {
 	for _, n := range []int{200, 1000, 5000} {
 		c := Case{State: training(), Machines: job(b, n)}

@@ -160,11 +160,12 @@ func (f fleet) notSeen(machines []Machine, reason string) check.Finding {
 	return finding
 }
 
-// duplicates are addresses that two machines have: IPAM that counts on each node by itself, mostly.
+// duplicates are addresses that two machines have: IPAM that counts on each node by itself, mostly. Those of the same machines
+// are one finding.
 func duplicates(members []member) []check.Finding {
 	type holder struct{ member, place, mac string }
 	first := map[netip.Addr]holder{}
-	holders := map[netip.Addr][]string{}
+	holders, owners := map[netip.Addr][]string{}, map[netip.Addr]string{}
 	var order []netip.Addr
 	for _, m := range members {
 		for _, r := range m.rails {
@@ -180,26 +181,54 @@ func duplicates(members []member) []check.Finding {
 				default:
 					if holders[a] == nil {
 						order = append(order, a)
-						holders[a] = []string{other.place}
+						holders[a], owners[a] = []string{other.place}, other.member
 					}
-					holders[a] = append(holders[a], mine.place)
+					holders[a], owners[a] = append(holders[a], mine.place), owners[a]+" "+m.name
 				}
 			}
 		}
 	}
-	var findings []check.Finding
+	var all []sharing
+	at := map[string]int{}
 	for _, a := range order {
-		findings = append(findings, check.Finding{
-			Check: DuplicateAddress, Status: check.Fail, Subject: check.Subject(a.String()),
-			Summary:  fmt.Sprintf("%s is the address of %s: what is sent to one arrives at another", a, some(holders[a])),
-			Evidence: []check.Evidence{{Source: "addresses of the rails", Got: some(holders[a]), Want: "one owner"}},
-			Fix: &check.Fix{
-				Text: "Let one address management serve all nodes (whereabouts): host-local counts on each node by itself.", Who: check.Admin,
-				Commands: []string{"kubectl get network-attachment-definitions -A -o jsonpath='{range .items[*]}{.metadata.namespace}/{.metadata.name} {.spec.config}{\"\\n\"}{end}'"},
-			},
-		})
+		i, known := at[owners[a]]
+		if !known {
+			i = len(all)
+			at[owners[a]], all = i, append(all, sharing{})
+		}
+		all[i].addresses, all[i].holders = append(all[i].addresses, a), append(all[i].holders, some(holders[a]))
+	}
+	var findings []check.Finding
+	for _, s := range all {
+		findings = append(findings, s.finding())
 	}
 	return findings
+}
+
+// sharing is the addresses that the same machines have, and who has each.
+type sharing struct {
+	addresses []netip.Addr
+	holders   []string
+}
+
+func (s sharing) finding() check.Finding {
+	const shown = 8
+	more := ""
+	if n := len(s.addresses) - 1; n > 0 {
+		more = fmt.Sprintf(", and so are %d more of theirs", n)
+	}
+	f := check.Finding{
+		Check: DuplicateAddress, Status: check.Fail, Subject: check.Subject(s.addresses[0].String()),
+		Summary: fmt.Sprintf("%s is the address of %s%s: what is sent to one arrives at another", s.addresses[0], s.holders[0], more),
+		Fix: &check.Fix{
+			Text: "Let one address management serve all nodes (whereabouts): host-local counts on each node by itself.", Who: check.Admin,
+			Commands: []string{"kubectl get network-attachment-definitions -A -o jsonpath='{range .items[*]}{.metadata.namespace}/{.metadata.name} {.spec.config}{\"\\n\"}{end}'"},
+		},
+	}
+	for i, a := range s.addresses[:min(len(s.addresses), shown)] {
+		f.Evidence = append(f.Evidence, check.Evidence{Source: "addresses of the rails", Got: a.String() + " of " + s.holders[i], Want: "one owner"})
+	}
+	return f
 }
 
 // some lists few names and counts many.

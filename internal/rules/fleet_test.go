@@ -144,7 +144,7 @@ func fleetCases() map[string]fleetCase {
 				m[i].Snapshot.Verbs = &host.VerbsLibrary{Path: "/usr/lib/libibverbs.so.1", RDMACore: version}
 			}
 		}, FleetVerbs, []string{"on 2 of 3 pods the version of rdma-core is 48.0, but 39.0 on pod/train/h-kim-3"}},
-		"a small locked-memory limit": {3, func(m []Machine) { m[2].Snapshot.Limits.MemlockSoft = host.Know(host.Limit(8 << 20)) }, FleetMemlock, []string{"8388608 on pod/train/h-kim-3"}},
+		"a small locked-memory limit": {3, func(m []Machine) { m[2].Snapshot.Limits.MemlockSoft = host.Know(host.Limit(8 << 20)) }, FleetMemlock, []string{"8 MiB on pod/train/h-kim-3"}},
 		"no GPUDirect on one": {3, func(m []Machine) {
 			m[2].Snapshot.GPUDirect = host.GPUDirect{OpenModules: host.Know(false)}
 		}, FleetGPUDirect, []string{"none on pod/train/h-kim-3"}},

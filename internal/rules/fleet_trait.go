@@ -9,6 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/rail"
+	"github.com/railhead/railhead/internal/rules/machine"
 )
 
 // trait is one thing that all machines of a job should have alike.
@@ -97,7 +98,7 @@ var traits = []trait{
 		fix:  check.Fix{Text: "Lift the limit on the nodes that differ.", Who: check.Admin, Commands: []string{"railhead setup status", "railhead setup cluster"}},
 		of: func(m member) (string, bool) {
 			limit, ok := m.s.Limits.MemlockSoft.Get()
-			return limit.String(), ok
+			return machine.Size(limit), ok
 		},
 	},
 	{
@@ -207,7 +208,7 @@ func (d division) finding(f check.Finding, noun, source, cost string) check.Find
 			parts = append(parts, fmt.Sprintf("%s on %d (%s)", g.value, len(g.names), some(g.names)))
 			f.Evidence = append(f.Evidence, check.Evidence{Source: source, Got: g.value + " on " + some(g.names), Want: "one value on all " + d.kind})
 		}
-		f.Summary = fmt.Sprintf("the %s do not agree on the %s, and no value has the majority: %s; %s", d.kind, noun, strings.Join(parts, ", "), cost)
+		f.Summary = fmt.Sprintf("the %s do not agree on the %s, and no value has the majority: %s; %s", d.kind, noun, strings.Join(parts, ", and "), cost)
 		return f
 	}
 	var odd []string

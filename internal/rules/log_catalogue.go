@@ -1,6 +1,9 @@
 package rules
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // entry is what is always the same about a cause.
 type entry struct {
@@ -14,6 +17,16 @@ type entry struct {
 // catalogue lists the causes that a log can tell.
 func catalogue() []entry {
 	return slices.Concat(deviceEntries(), verbsEntries(), fabricEntries(), meetingEntries(), programEntries(), pluginEntries())
+}
+
+// CausePage is what is to be said of a cause that logs tell, in the form of a check's page; "" where there is none of that name.
+func CausePage(id string) string {
+	for _, e := range catalogue() {
+		if string(e.id) == id {
+			return fmt.Sprintf("# %s\n\nA cause that `railhead explain` finds in logs: %s.\n\n## Fix\n\n%s\n\n## To be sure\n\n%s\n", id, e.title, e.fix, e.experiment)
+		}
+	}
+	return ""
 }
 
 // deviceEntries are causes for which RDMA is not used, or not all of it.

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,9 +15,10 @@ import (
 // missing are the variables of a list that NCCL needs here and that nothing sets, as a finding.
 func (t *subject) missing(id check.ID, status check.Status, names ...string) []check.Finding {
 	var settings, commands []string
-	why := ""
+	why, first := "", ""
 	for _, v := range t.needed {
 		if slices.Contains(names, v.Name) {
+			first = cmp.Or(first, v.Name)
 			settings, commands = append(settings, v.Name+"="+v.Value), append(commands, "export "+v.Name+"="+v.Value)
 			why = v.Reason
 		}
@@ -24,7 +26,7 @@ func (t *subject) missing(id check.ID, status check.Status, names ...string) []c
 	if len(settings) == 0 {
 		return nil
 	}
-	return one(id, status, check.Subject("env/"+names[0]), strings.Join(settings, " ")+" is needed here and not set: "+why,
+	return one(id, status, check.Subject("env/"+first), strings.Join(settings, " ")+" is needed here and not set: "+why,
 		forUser("Start the command with railhead-pod run, which sets it, or set it.", append([]string{"railhead-pod run -- ..."}, commands...)...),
 		check.Evidence{Source: "environment", Got: "unset", Want: strings.Join(settings, " ")})
 }

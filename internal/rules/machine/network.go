@@ -57,45 +57,43 @@ func railMTU(t *subject) []check.Finding {
 	return nil
 }
 
-// railARP finds rails of one subnet of which either may answer for the other's address: the kernel's default. Then
-// TCP and ping work, and RDMA sends to the wrong NIC.
+// railARP finds interfaces in the subnet of a rail that may answer for its address: the kernel's default. Then TCP and ping
+// work, and RDMA sends to the wrong NIC.
 func railARP(t *subject) []check.Finding {
 	var evidence []check.Evidence
 	var pairs []string
 	looked, unread := true, ""
-	for i, a := range t.rails {
-		for _, b := range t.rails[i+1:] {
-			if a.Netdev == b.Netdev || !t.sameSubnet(a, b) {
+	for _, a := range t.rails {
+		for i := range t.Links {
+			l := &t.Links[i]
+			if a.Netdev == l.Name || !l.Up.Or(true) || !t.sameSubnet(a, l) {
 				continue
 			}
-			for _, r := range []rail.Rail{a, b} {
-				link, _ := t.Link(r.Netdev)
-				ignore, known := strictest(t.ARP.Ignore, link.ARP.Ignore)
-				switch {
-				case !known && (t.ARP.Ignore.IsUnreadable() || link.ARP.Ignore.IsUnreadable()):
-					unread = r.Netdev
-				case !known:
-					looked = false
-				case ignore == 0:
-					pairs = append(pairs, a.Name()+" and "+b.Name())
-					evidence = append(evidence, check.Evidence{Source: "/proc/sys/net/ipv4/conf/" + r.Netdev + "/arp_ignore", Got: "0, as in conf/all", Want: "1 or 2"})
-				}
+			ignore, known := strictest(t.ARP.Ignore, l.ARP.Ignore)
+			switch {
+			case !known && (t.ARP.Ignore.IsUnreadable() || l.ARP.Ignore.IsUnreadable()):
+				unread = l.Name
+			case !known:
+				looked = looked && !t.onRail(l.Name) // of other interfaces than those of RDMA devices it is not read
+			case ignore == 0:
+				pairs = append(pairs, t.pair(a, l.Name))
+				evidence = append(evidence, check.Evidence{Source: "/proc/sys/net/ipv4/conf/" + l.Name + "/arp_ignore", Got: "0, as in conf/all", Want: "1 or 2"})
 			}
 		}
 	}
 	switch {
 	case len(pairs) > 0:
 	case unread != "":
-		return one(RailARP, check.Unknown, "pod", "two rails are in one subnet, and arp_ignore of "+unread+" could not be read", nil)
+		return one(RailARP, check.Unknown, "pod", "another interface is in the subnet of a rail, and arp_ignore of "+unread+" could not be read", nil)
 	case !looked:
 		return notLooked(RailARP)
 	default:
 		return nil
 	}
-	status, seen := check.Warn, t.twoOfOneMAC()
-	summary := strings.Join(distinct(pairs), "; ") + " are in one subnet, and either answers ARP for both addresses: ping works, and RDMA may hang"
+	status, seen, of := check.Warn, t.twoOfOneMAC(), strings.Join(distinct(pairs), "; ")
+	summary := of + " are in one subnet, and one answers ARP for both addresses: ping works, and RDMA may hang"
 	if len(seen) > 0 {
-		status, summary = check.Fail, strings.Join(distinct(pairs), "; ")+" are in one subnet, and a neighbour's two addresses have one MAC: ping works, and RDMA to one of them hangs"
+		status, summary = check.Fail, of+" are in one subnet, and a neighbour's two addresses have one MAC: ping works, and RDMA to one of them hangs"
 	}
 	return one(RailARP, status, "pod", summary,
 		forAdmin("Give every rail a subnet of its own; or make interfaces answer for their own addresses only (CNI plugin tuning in the network attachment).",
@@ -109,14 +107,36 @@ func strictest(all, own host.Fact[int]) (int, bool) {
 	return max(all.Value, own.Value), all.IsKnown() && own.IsKnown()
 }
 
-func (t *subject) sameSubnet(a, b rail.Rail) bool {
-	if a.GID == nil || b.GID == nil {
+// pair names a rail and another interface; two rails in their order.
+func (t *subject) pair(a rail.Rail, link string) string {
+	first, second := a.Name(), link
+	behind := false // the rail a was met
+	for _, b := range t.rails {
+		if b.Netdev == link {
+			if second = b.Name(); !behind {
+				first, second = second, first
+			}
+			break
+		}
+		behind = behind || b.Netdev == a.Netdev
+	}
+	return first + " and " + second
+}
+
+// sameSubnet reports whether an interface has an address in the IPv4 subnet of a rail.
+func (t *subject) sameSubnet(a rail.Rail, l *host.Link) bool {
+	if a.GID == nil || !a.GID.IP().Is4() {
 		return false
 	}
-	link, _ := t.Link(a.Netdev)
-	for _, p := range link.Addresses.Value {
-		if p.Addr() == a.GID.IP() && p.Contains(b.GID.IP()) {
-			return true
+	own, _ := t.Link(a.Netdev)
+	for _, p := range own.Addresses.Value {
+		if p.Addr() != a.GID.IP() {
+			continue
+		}
+		for _, q := range l.Addresses.Value {
+			if p.Contains(q.Addr()) {
+				return true
+			}
 		}
 	}
 	return false
@@ -159,14 +179,18 @@ func railsRoutable(t *subject) []check.Finding {
 		}
 		return notLooked(RailsRoutable)
 	}
-	var evidence []check.Evidence
+	var evidence, onLink []check.Evidence
 	for _, l := range t.Lookups {
 		if !l.Gateway.IsValid() {
 			got := "no gateway: taken for a neighbour"
 			if l.Err != "" {
 				got = l.Err
 			}
-			evidence = append(evidence, check.Evidence{Source: fmt.Sprintf("ip route get %s oif %s", l.Dest, l.From), Got: got, Want: "via a gateway"})
+			e := check.Evidence{Source: fmt.Sprintf("ip route get %s oif %s", l.Dest, l.From), Got: got, Want: "via a gateway"}
+			evidence = append(evidence, e)
+			if l.OnLink && t.onRail(l.From) && t.onRail(l.Toward) {
+				onLink = append(onLink, e)
+			}
 		}
 	}
 	cross, origin, _ := t.UserSetting("NCCL_CROSS_NIC")
@@ -178,6 +202,10 @@ func railsRoutable(t *subject) []check.Finding {
 	case strings.TrimSpace(cross) == "1":
 		status, summary = check.Fail, "NCCL_CROSS_NIC=1 makes NCCL connect rails that do not reach each other: the connection times out"
 		evidence = append(evidence, check.Evidence{Source: origin, Got: "NCCL_CROSS_NIC=1", Want: "0"})
+	case len(onLink) > 0: // where the rails are one network of the second layer it works, which nothing here shows
+		evidence, status = onLink, check.Warn
+		summary = "a route takes the network of another rail for neighbours of this one: unless a switch joins the rails, connections across them hang"
+		fix = forAdmin("Take the route away, or give it a gateway.", "ip route show", "ip route del NETWORK dev INTERFACE")
 	case len(evidence) < len(t.Lookups):
 		status = check.Warn
 		summary = fmt.Sprintf("%d of %d ways from a rail to another one's network have no route: connections across rails fail there, and work elsewhere", len(evidence), len(t.Lookups))

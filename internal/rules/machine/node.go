@@ -248,7 +248,7 @@ func runtimeMemlock(t *subject) []check.Finding {
 	}
 	summary := fmt.Sprintf("%s gives containers memlock=%s by %s", r.Name, r.Memlock, r.File)
 	if r.Memlock == "" {
-		summary = "nothing tells " + r.Name + " how much memory containers may lock: they inherit the daemon's limit, 8 MiB by systemd's default"
+		summary = "nothing tells " + r.Name + " how much memory containers may lock: they get systemd's default, 8 MiB"
 	}
 	return one(RuntimeMemlock, check.Warn, "node", summary+": registering more fails with ENOMEM, unless a pod may lift it",
 		forAdmin(memlockFix, memlockMachineConfig),

@@ -44,7 +44,7 @@ var podChecks = []check.Check[*subject]{
 	{ID: rail.PortNotShared, Title: "every rail has a physical port of its own", Needs: []check.ID{rail.DeviceAllocated}},
 	{ID: rail.HardwareRDMA, Title: "the device is RDMA hardware", Needs: []check.ID{rail.DeviceAllocated}},
 	{ID: nccl.GPUDirectPossible, Title: "the node can do GPUDirect RDMA", Needs: []check.ID{rail.DeviceAllocated}},
-	{ID: nccl.GPUDirectDistance, Title: "every GPU has a rail near enough for GPUDirect RDMA", Needs: []check.ID{nccl.GPUDirectPossible}},
+	{ID: nccl.GPUDirectDistance, Title: "every GPU has a rail near enough for GPUDirect RDMA", Needs: []check.ID{nccl.GPUDirectPossible, VFGUID, PhysicalUp, rail.UverbsOpenable, rail.PortActive, rail.GIDUsable}}, // a rail that is out is no distance
 	{ID: nccl.IOMMUPassthrough, Title: "the IOMMU group of the HCA is of type identity", Needs: []check.ID{rail.DeviceAllocated}},
 	{ID: SilentFallback, Title: "NCCL stops rather than fall back to TCP", Needs: []check.ID{rail.DeviceAllocated, nccl.NetworkChoice}, Run: silentFallback},
 }

@@ -15,13 +15,13 @@ func Watch(before, after host.Snapshot) check.Report {
 }
 
 // Counters of ports by what they mean (Linux Documentation/ABI/stable/sysfs-class-infiniband; the mlx5 and rxe drivers'
-// hw_counters).
+// hw_counters). Not among them is rxe's completer_retry_err: for that it is enough that a processor is late.
 var (
 	linkCounters   = []string{"link_downed", "link_error_recovery"}
 	symbolCounters = []string{"symbol_error", "port_rcv_errors", "local_link_integrity_errors", "excessive_buffer_overrun_errors", "rx_icrc_encapsulated"}
 	packetCounters = []string{
 		"out_of_sequence", "packet_seq_err", "local_ack_timeout_err", "implied_nak_seq_err", "rnr_nak_retry_err", // mlx5
-		"out_of_seq_request", "rcvd_seq_err", "completer_retry_err", "retry_exceeded_err", "retry_rnr_exceeded_err", // rxe
+		"out_of_seq_request", "rcvd_seq_err", "retry_exceeded_err", "retry_rnr_exceeded_err", "send_err", // rxe
 		"roce_adp_retrans", "req_transport_retries_exceeded", "port_xmit_discards",
 	}
 	congestionCounters = []string{"np_cnp_sent", "rp_cnp_handled", "np_ecn_marked_roce_packets", "port_xmit_wait"}
@@ -41,7 +41,7 @@ func symbolErrors(t *subject) []check.Finding {
 
 func packetsInTurn(t *subject) []check.Finding {
 	return t.counted(PacketsInTurn, check.Warn, packetCounters, "packets are lost or overtake each other: RoCE sends all that followed again, and crawls",
-		forAdmin("Look at PFC and ECN on switches and NICs: one traffic class, lossless, on the whole way.", "mlnx_qos -i INTERFACE", "ethtool -S INTERFACE | grep -E 'discard|pause'"))
+		forAdmin("Look at PFC and ECN on switches and NICs: one traffic class, lossless, on the whole way; and for a firewall that drops UDP port 4791.", "mlnx_qos -i INTERFACE", "ethtool -S INTERFACE | grep -E 'discard|pause'"))
 }
 
 // congestion is a remark: that senders slow down is how RoCE is meant to share a port.

@@ -1,0 +1,26 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+// concerning leaves out of a State the attachments that bring nothing and are of nobody who asked: those of other namespaces
+// that no pod in question names, of resources that no node offers.
+func concerning(s cluster.State, o ClusterOptions) cluster.State {
+	if o.Whole || o.Namespace == "" {
+		return s
+	}
+	named := map[[2]string]bool{}
+	for _, p := range detailed(s) {
+		for _, name := range attached(p) {
+			named[name] = true
+		}
+	}
+	s.Networks = slices.DeleteFunc(slices.Clone(s.Networks), func(n cluster.Network) bool {
+		offered := slices.ContainsFunc(s.Nodes, func(node cluster.Node) bool { return node.Allocatable[n.Resource] > 0 })
+		return !offered && n.Namespace != o.Namespace && !named[[2]string{n.Namespace, n.Name}]
+	})
+	return s
+}
