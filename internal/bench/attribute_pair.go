@@ -1,0 +1,49 @@
+package bench
+
+import (
+	"cmp"
+	"slices"
+)
+
+// pairs blames what is left: single links that are slow between pods that are well with all others.
+func (a *attributor) pairs() {
+	limit := float32(1 - min(1, max(a.floor(linkShort), linkSpreads*a.spread)))
+	slow := map[Pair][]int{} // rails
+	a.links(func(x, y, rail, at int) {
+		if v, ok := a.ratio(at, rail); ok && (v < limit || v == 0) {
+			slow[Pair{x, y}] = append(slow[Pair{x, y}], rail)
+		}
+	})
+	order := make([]Pair, 0, len(slow))
+	for p := range slow {
+		order = append(order, p)
+	}
+	slices.SortFunc(order, func(x, y Pair) int { return cmp.Or(x.From-y.From, x.To-y.To) })
+	for _, p := range order {
+		a.blamePair(p, slow[p])
+	}
+}
+
+// blamePair blames a pair on the rails where it is slow, or as a whole.
+func (a *attributor) blamePair(p Pair, rails []int) {
+	measured := 0
+	ratios := map[int]float32{}
+	for rail := range a.m.Rails {
+		if v, ok := a.ratio(a.m.at(p.From, p.To, rail), rail); ok {
+			measured++
+			ratios[rail] = v
+		}
+	}
+	pods := []int{p.From, p.To}
+	if len(rails) < 2 || float64(len(rails)) < mostRails*float64(measured) {
+		for _, r := range rails {
+			a.blame(Culprit{Kind: PairFault, Pods: pods, Rail: r}, r, []float32{ratios[r]})
+		}
+		return
+	}
+	var all []float32
+	for _, r := range rails {
+		all = append(all, ratios[r])
+	}
+	a.blame(Culprit{Kind: PairFault, Pods: pods, Rail: EveryRail}, rails[0], all)
+}

@@ -1,0 +1,150 @@
+package bench
+
+import (
+	"fmt"
+
+	"github.com/railhead/railhead/internal/host"
+)
+
+// Layer is what payload is wrapped in on its way.
+type Layer string
+
+// The wrappings whose cost is known.
+const (
+	RoCEv2     Layer = "RoCE v2/IPv4"
+	RoCEv2IPv6 Layer = "RoCE v2/IPv6"
+	InfiniBand Layer = "InfiniBand"
+	TCP        Layer = "TCP/IPv4"
+)
+
+// Bytes on the wire beside each packet's payload.
+const (
+	ethernetGap     = 8 + 12 // preamble with start delimiter, inter-packet gap (IEEE 802.3 clauses 3.2.1, 4.4.2)
+	ethernetHeader  = 14     // without a VLAN's 4 (IEEE 802.3 clause 3.2)
+	ethernetFCS     = 4      // IEEE 802.3 clause 3.2.9
+	ipv4Header      = 20     // RFC 791
+	ipv6Header      = 40     // RFC 8200
+	udpHeader       = 8      // RFC 768; RoCE v2 is UDP to port 4791 (InfiniBand Architecture 1.x, Annex A17)
+	tcpHeader       = 20     // RFC 9293
+	tcpTimestamps   = 12     // RFC 7323, padded; Linux sends it by default
+	transportHeader = 12     // BTH (InfiniBand Architecture 1.x vol. 1, 9.2); RETH is in a message's first packet only
+	invariantCRC    = 4      // ICRC (7.8.1)
+	localRoute      = 8      // LRH (7.7)
+	variantCRC      = 2      // VCRC (7.8.2)
+)
+
+// ethernet is what every frame costs.
+const ethernet = ethernetGap + ethernetHeader + ethernetFCS
+
+// overhead is the bytes on the wire beside a packet's payload. Of TCP the headers lie within the MTU.
+func (l Layer) overhead() (outside, inside int, err error) {
+	switch l {
+	case RoCEv2:
+		return ethernet + ipv4Header + udpHeader + transportHeader + invariantCRC, 0, nil
+	case RoCEv2IPv6:
+		return ethernet + ipv6Header + udpHeader + transportHeader + invariantCRC, 0, nil
+	case InfiniBand:
+		return localRoute + transportHeader + invariantCRC + variantCRC, 0, nil
+	case TCP:
+		return ethernet, ipv4Header + tcpHeader + tcpTimestamps, nil
+	}
+	return 0, 0, fmt.Errorf("payload of %q: no such layer", l)
+}
+
+// Efficiency is the part of a wire's rate that payload can have. The MTU is RDMA's (256 to 4096), of TCP the interface's.
+func (l Layer) Efficiency(mtu int) (float64, error) {
+	outside, inside, err := l.overhead()
+	if err != nil {
+		return 0, err
+	}
+	if mtu <= inside {
+		return 0, fmt.Errorf("payload of %s: MTU %d holds none", l, mtu)
+	}
+	return float64(mtu-inside) / float64(mtu+outside), nil
+}
+
+// RDMAMTU is the MTU that RoCE has over an interface's: the largest of 256 to 4096 that leaves room for all headers; 0 if
+// none does. 1500 gives 1024. The kernel takes off 96 bytes (include/rdma/ib_addr.h, iboe_get_mtu: GRH 40, UDP 8, BTH 12,
+// XRC 4, AtomicETH 28, ICRC 4).
+func RDMAMTU(netdev int) int {
+	const headers = 40 + 8 + 12 + 4 + 28 + 4
+	for mtu := 4096; mtu >= 256; mtu /= 2 {
+		if netdev-headers >= mtu {
+			return mtu
+		}
+	}
+	return 0
+}
+
+// Path is what lies between memory and the wire at one end of a link.
+type Path struct {
+	Rate  Gbps // of the port, as /sys/class/infiniband/*/ports/*/rate has it: after encoding
+	Layer Layer
+	MTU   int  // bytes: of RDMA, of TCP the interface's
+	Slot  Slot // zero: not known
+}
+
+// Limit names what a ceiling comes from.
+type Limit string
+
+// The limits of a path.
+const (
+	ByLink Limit = "link"
+	ByPCIe Limit = "PCIe slot"
+)
+
+// Ceiling is the most payload that a path can carry one way.
+type Ceiling struct {
+	Rate Gbps            `json:"gbps"`
+	By   Limit           `json:"by"`
+	Link Gbps            `json:"linkGbps"`
+	PCIe host.Fact[Gbps] `json:"pcieGbps,omitzero"` // absent: the slot is not known, so that Rate may be too high
+}
+
+// Ceiling is the smaller of what the link and the slot can carry.
+func (p Path) Ceiling() (Ceiling, error) {
+	efficiency, err := p.Layer.Efficiency(p.MTU)
+	if err != nil {
+		return Ceiling{}, err
+	}
+	if !(p.Rate > 0) {
+		return Ceiling{}, fmt.Errorf("ceiling of a link: its rate is %s", p.Rate)
+	}
+	c := Ceiling{By: ByLink, Link: p.Rate * Gbps(efficiency)}
+	c.Rate = c.Link
+	if pcie, known := p.Slot.Payload(); known {
+		c.PCIe = host.Know(pcie)
+		if pcie < c.Link {
+			c.Rate, c.By = pcie, ByPCIe
+		}
+	}
+	return c, nil
+}
+
+// Between is the ceiling of a link of two ends: the lower one's.
+func Between(a, b Ceiling) Ceiling {
+	if b.Rate < a.Rate {
+		return b
+	}
+	return a
+}
+
+// RingCeiling is the most busbw that a ring all-reduce between nodes can have: what the rails of the node that has least
+// carry together. nodes holds the ceilings of each node's rails. Trees, NVLS and SHARP may exceed it, so that a network is
+// judged with NCCL_ALGO=Ring.
+func RingCeiling(nodes [][]Ceiling) (GBps, error) {
+	if len(nodes) < 2 {
+		return 0, fmt.Errorf("ceiling of a ring: %d nodes have no network between them", len(nodes))
+	}
+	least := Gbps(-1)
+	for _, rails := range nodes {
+		var sum Gbps
+		for _, r := range rails {
+			sum += r.Rate
+		}
+		if least < 0 || sum < least {
+			least = sum
+		}
+	}
+	return least.GBps(), nil
+}

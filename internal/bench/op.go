@@ -1,0 +1,54 @@
+package bench
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Op is an operation that nccl-tests measures, by the name of its program without "_perf".
+type Op string
+
+// The operations of nccl-tests.
+const (
+	AllReduce     Op = "all_reduce"
+	AllGather     Op = "all_gather"
+	ReduceScatter Op = "reduce_scatter"
+	AllToAll      Op = "alltoall"
+	Gather        Op = "gather"
+	Scatter       Op = "scatter"
+	Broadcast     Op = "broadcast"
+	Reduce        Op = "reduce"
+	SendRecv      Op = "sendrecv"
+	Hypercube     Op = "hypercube"
+)
+
+// opOfProgram is the operation of a program's path or name: /opt/all_reduce_perf_mpi.
+func opOfProgram(name string) Op {
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	op, _, _ := strings.Cut(name, "_perf")
+	return Op(op)
+}
+
+// BusFactor is busbw/algbw for an operation over n ranks: what one link carries of each byte of the operation, so that
+// busbw can be held against a link whatever n is (nccl-tests doc/PERFORMANCE.md, "Bus Bandwidth").
+func BusFactor(op Op, n int) (float64, error) {
+	if n < 2 {
+		return 0, fmt.Errorf("bus bandwidth of %s: %d ranks exchange nothing", op, n)
+	}
+	others := float64(n-1) / float64(n)
+	switch op {
+	case AllReduce:
+		return 2 * others, nil
+	case AllGather, ReduceScatter, AllToAll, Gather, Scatter:
+		return others, nil
+	case Broadcast, Reduce, SendRecv, Hypercube:
+		return 1, nil
+	}
+	return 0, fmt.Errorf("bus bandwidth of %q: no such operation of nccl-tests", op)
+}
+
+// Busbw is the bus bandwidth of an algorithm's bandwidth over n ranks.
+func Busbw(op Op, n int, algbw GBps) (GBps, error) {
+	factor, err := BusFactor(op, n)
+	return algbw * GBps(factor), err
+}

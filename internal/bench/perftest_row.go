@@ -1,0 +1,105 @@
+package bench
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/railhead/railhead/internal/host"
+)
+
+// perftestTable is what the line of column names says of the rows below it; the zero value has none.
+//
+//	#bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]            and [Gb/sec], [MiB/sec]
+//	#bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]
+//	#bytes        #iterations       t_avg[usec]    tps average
+//
+// Source: linux-rdma/perftest src/perftest_parameters.h, RESULT_FMT*.
+type perftestTable struct {
+	toGbps  func(float64) Gbps // of bandwidth tables
+	latency bool
+	columns int // of numbers after #bytes and #iterations
+}
+
+func tableOf(header string) perftestTable {
+	mebibytes := func(f float64) Gbps { return MiBps(f).Gbps() }
+	switch {
+	case strings.Contains(header, "t_min[usec]"):
+		const min, max, typical, avg, stdev, p99, p999 = 1, 1, 1, 1, 1, 1, 1
+		return perftestTable{latency: true, columns: min + max + typical + avg + stdev + p99 + p999}
+	case strings.Contains(header, "t_avg[usec]"):
+		return perftestTable{latency: true, columns: 2}
+	case strings.Contains(header, "average[Gb/sec]"):
+		return perftestTable{toGbps: func(f float64) Gbps { return Gbps(f) }, columns: 3}
+	case strings.Contains(header, "average[MB/sec]"), strings.Contains(header, "average[MiB/sec]"):
+		return perftestTable{toGbps: mebibytes, columns: 3}
+	}
+	return perftestTable{}
+}
+
+// row takes a line that is a row of the table; false if it is not.
+func (t perftestTable) row(line string, p *Perftest) bool {
+	words := strings.Fields(line)
+	if t.columns == 0 || len(words) < 3 || !digits(words[0]) || !digits(words[1]) {
+		return false
+	}
+	bytes, err := strconv.ParseInt(words[0], 10, 64)
+	if err != nil {
+		return false
+	}
+	iterations, err := strconv.ParseInt(words[1], 10, 64)
+	if err != nil {
+		return false
+	}
+	numbers, ok := t.numbers(words[2:])
+	if !ok {
+		return false
+	}
+	if t.latency {
+		addOnce(&p.Latency, latencyRow(bytes, iterations, numbers))
+		return true
+	}
+	addOnce(&p.Bandwidth, PerftestBW{bytes, iterations, t.toGbps(numbers[0]), t.toGbps(numbers[1]), numbers[2]})
+	return true
+}
+
+// addOnce adds a row: where a client and its server share a file, both print it.
+func addOnce[T comparable](rows *[]T, row T) {
+	if !slices.Contains((*rows)[max(0, len(*rows)-2):], row) {
+		*rows = append(*rows, row)
+	}
+}
+
+// glued finds the numbers of a row of latencies, whose columns have two decimals and touch when they are wide:
+// "2465.901216.65" is 2465.90 and 1216.65.
+var glued = regexp.MustCompile(`\d{1,15}\.\d\d`)
+
+// numbers reads the first columns of a row; more may follow (CPU_Util[%], the second port's).
+func (t perftestTable) numbers(words []string) ([]float64, bool) {
+	if t.latency && len(words) < t.columns {
+		words = glued.FindAllString(strings.Join(words, " "), -1)
+	}
+	if len(words) < t.columns {
+		return nil, false
+	}
+	numbers := make([]float64, t.columns)
+	for i := range numbers {
+		var ok bool
+		if numbers[i], ok = number(words[i]); !ok {
+			return nil, false
+		}
+	}
+	return numbers, true
+}
+
+func latencyRow(bytes, iterations int64, n []float64) PerftestLat {
+	r := PerftestLat{Bytes: bytes, Iterations: iterations}
+	if len(n) < 7 {
+		r.Average = n[0]
+		return r
+	}
+	r.Min, r.Max, r.Typical, r.Average = host.Know(n[0]), host.Know(n[1]), host.Know(n[2]), n[3]
+	r.P99, r.P999 = host.Know(n[5]), host.Know(n[6]) // n[4] is the standard deviation
+	return r
+}

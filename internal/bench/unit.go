@@ -1,0 +1,66 @@
+// Package bench knows how networks of training jobs are measured, as plain values: who meets whom, what the tools say,
+// what physics allows, and which part of the fabric is slow.
+package bench
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Gbps is a rate on a wire: 10^9 bits a second, as ports, switches and perftest's --report_gbits count.
+type Gbps float64
+
+// GBps is a rate of payload: 10^9 bytes a second, as nccl-tests counts (nccl-tests doc/PERFORMANCE.md).
+type GBps float64
+
+// GiBps is a rate of payload: 2^30 bytes a second, as PyTorch scripts that divide by 1<<30 count.
+type GiBps float64
+
+// MiBps is a rate of payload: 2^20 bytes a second. perftest divides by 0x100000 and calls it "MB/sec", newer ones "MiB/sec"
+// (linux-rdma/perftest src/perftest_resources.c, print_report_bw).
+type MiBps float64
+
+const (
+	bitsPerByte = 8
+	giga        = 1e9
+	gibi        = 1 << 30
+	mebi        = 1 << 20
+)
+
+// GBps converts bits to bytes.
+func (r Gbps) GBps() GBps { return GBps(r / bitsPerByte) }
+
+func (r Gbps) String() string { return rate(float64(r), "Gb/s") }
+
+// Gbps converts bytes to bits.
+func (r GBps) Gbps() Gbps { return Gbps(r * bitsPerByte) }
+
+// GiBps converts decimal to binary units.
+func (r GBps) GiBps() GiBps { return GiBps(r * giga / gibi) }
+
+func (r GBps) String() string { return rate(float64(r), "GB/s") }
+
+// GBps converts binary to decimal units.
+func (r GiBps) GBps() GBps { return GBps(r * gibi / giga) }
+
+// Gbps converts binary bytes to bits.
+func (r GiBps) Gbps() Gbps { return r.GBps().Gbps() }
+
+func (r GiBps) String() string { return rate(float64(r), "GiB/s") }
+
+// Gbps converts binary bytes to bits.
+func (r MiBps) Gbps() Gbps { return Gbps(r * mebi * bitsPerByte / giga) }
+
+func (r MiBps) String() string { return rate(float64(r), "MiB/s") }
+
+// rate shows three figures or more, so that 0.98 and 392 can both be compared.
+func rate(value float64, unit string) string {
+	decimals := 1
+	switch {
+	case value >= 1000:
+		decimals = 0
+	case value < 10:
+		decimals = 2
+	}
+	return fmt.Sprintf("%s %s", strconv.FormatFloat(value, 'f', decimals, 64), unit)
+}
