@@ -41,9 +41,8 @@ func cluster(t *testing.T) site {
 	}
 	var err error
 	begun := time.Now()
-	if s.Fabric, err = fabric.Up(t.Context(), fabric.Options{Rollout: true, IOMMU: vm.Intel, Arguments: []string{}, Dir: dir}); err != nil {
-		t.Fatal(err)
-	}
+	s.Fabric, err = fabric.Up(t.Context(), fabric.Options{Rollout: true, IOMMU: vm.Intel, Arguments: []string{}, Dir: dir})
+	reachable(t, err)
 	started(t, s.Fabric, begun)
 	t.Cleanup(func() {
 		if err := s.Down(); err != nil {
@@ -168,8 +167,9 @@ func TestCluster(t *testing.T) {
 		s.does(t, "delete", "job", "-n", ns, "--yes")
 	})
 	t.Run("memlock", func(t *testing.T) { s.locks(t, ns) })
-	t.Run("faults of a node", func(t *testing.T) { s.nodeFaults(t, ns) })
+	t.Run("doctor of a node", func(t *testing.T) { s.looksAtNode(t, ns) })
 	t.Run("faults of pods", func(t *testing.T) { s.podFaults(t, ns) })
+	t.Run("faults of a node", func(t *testing.T) { s.nodeFaults(t, ns) })
 	t.Run("rollout", func(t *testing.T) { s.rollsOut(t, ns) })
 }
 

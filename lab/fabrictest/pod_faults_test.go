@@ -30,6 +30,7 @@ type sick struct {
 // podFaults wants each fault of a pod to be seen and told, and to go again: half of them on each node at the same time, for
 // each has a processor of its own.
 func (s site) podFaults(t *testing.T, ns string) {
+	before, _ := s.doctor(t, "--cluster")
 	for i, v := range s.Machines {
 		t.Run("on "+v.Spec.Config.Name, func(t *testing.T) {
 			t.Parallel()
@@ -39,14 +40,14 @@ func (s site) podFaults(t *testing.T, ns string) {
 					continue
 				}
 				if n++; n%len(s.Machines) == i {
-					t.Run(x.Name, func(t *testing.T) { s.podFault(t, ns, x, v) })
+					t.Run(x.Name, func(t *testing.T) { s.podFault(t, ns, x, v, before) })
 				}
 			}
 		})
 	}
 }
 
-func (s site) podFault(t *testing.T, ns string, x fault.Fault, v *vm.VM) {
+func (s site) podFault(t *testing.T, ns string, x fault.Fault, v *vm.VM, before []finding) {
 	told, ok := podStories[x.Name]
 	if !ok {
 		t.Fatal("nobody says what this fault leaves to see")
@@ -62,6 +63,7 @@ func (s site) podFault(t *testing.T, ns string, x fault.Fault, v *vm.VM) {
 		t.Fatal(err)
 	}
 	row.made = true
+	s.named(t, row, before, fault.Pod, "-n", x.Namespace)
 	told(t, sick{s, ns, v, x, s.inPod(t, x)}, row)
 	if err := x.Heal(t.Context(), m); err != nil {
 		t.Fatal(err)
@@ -71,6 +73,7 @@ func (s site) podFault(t *testing.T, ns string, x fault.Fault, v *vm.VM) {
 		t.Errorf("namespace %s: %v", x.Namespace, err)
 	}
 	s.returns(t, m)
+	s.calm(t, before, "-n", x.Namespace)
 	row.healed = true
 }
 

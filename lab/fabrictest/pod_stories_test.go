@@ -200,7 +200,7 @@ func (s site) events(t *testing.T, ns, reason string) (messages []string) {
 }
 
 // multusTimesOut: the pod of that node gets no network; railhead says who does not answer whom, and goes on waiting.
-func (s site) multusTimesOut(t *testing.T, ns string, row *story) {
+func (s site) multusTimesOut(t *testing.T, ns string, row *story, before []finding) {
 	args := []string{"deploy", "job", "-n", ns, "--type=single", "--node-selector=kubernetes.io/hostname=node-a", "--gpus=0", "--image=" + machine.PerfImage, "--yes", "--memlock=node", "--timeout=40s", "--pod-binary=amd64=" + s.podBinary}
 	r := s.railhead(t, args...)
 	if r.code != 1 {
@@ -219,6 +219,7 @@ func (s site) multusTimesOut(t *testing.T, ns string, row *story) {
 		t.Errorf("the fault is not there: %q", events)
 	}
 	row.saw = "FailedCreatePodSandBox: error waiting for pod: " + words
+	s.named(t, row, before, "job", "-n", ns)
 	// What is half made is taken away by Multus, too.
 	if err := row.fault.Heal(t.Context(), fault.On(s.Fabric, s.Machines[0])); err != nil {
 		t.Fatal(err)

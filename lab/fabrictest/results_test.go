@@ -5,6 +5,7 @@ package fabrictest
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,6 +29,9 @@ type story struct {
 	made   bool
 	saw    string // of its symptom
 	said   string // by railhead-pod
+	named  string // by doctor, first, and from where
+	looked bool   // doctor did
+	alarms []string
 	healed bool
 	ended  bool
 	wrong  bool // something about it was not as it was to be
@@ -71,11 +75,11 @@ func (r *tally) write(w io.Writer, whole time.Duration, peak int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.faults) > 0 {
-		fmt.Fprintf(w, "\n| fault | what is wrong | made | seen | said by railhead-pod | healed | seconds | as it should be |\n|---|---|---|---|---|---|---|---|\n")
+		fmt.Fprintf(w, "\n| fault | what is wrong | made | seen | said by railhead-pod | doctor named first | false alarms | healed | seconds | as it should be |\n|---|---|---|---|---|---|---|---|---|---|\n")
 	}
 	for _, s := range r.faults {
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %.0f | %s |\n", s.fault.Name, s.fault.Title, yes(s.made), orNothing(s.saw), orNothing(s.said),
-			yes(s.healed), s.took.Seconds(), yes(s.ended && !s.wrong))
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s | %s | %.0f | %s |\n", s.fault.Name, s.fault.Title, yes(s.made), orNothing(s.saw), orNothing(s.said),
+			orNothing(s.named), s.falseAlarms(), yes(s.healed), s.took.Seconds(), yes(s.ended && !s.wrong))
 	}
 	fmt.Fprintln(w)
 	for _, u := range r.ups {
@@ -85,6 +89,17 @@ func (r *tally) write(w io.Writer, whole time.Duration, peak int64) {
 		fmt.Fprintln(w, r.runBy)
 	}
 	fmt.Fprintf(w, "whole run: %.0f s; the lab's processes had at most %d MB of memory at a time\n", whole.Seconds(), peak/1_000_000)
+}
+
+// falseAlarms are what doctor said beside the fault.
+func (s *story) falseAlarms() string {
+	switch {
+	case !s.looked:
+		return "not looked"
+	case len(s.alarms) == 0:
+		return "none"
+	}
+	return strings.Join(s.alarms, ", ")
 }
 
 func yes(b bool) string {

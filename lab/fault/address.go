@@ -32,8 +32,9 @@ func addressFaults() []Fault {
 		},
 		{
 			Name: "rail-isolation", Title: "one rail does not reach the other, though a route says so",
-			make: eachFunction("ip route replace OTHER dev DEV"),
-			heal: eachFunction("ip route del OTHER dev DEV 2> /dev/null || true"),
+			// In front of the route of the other rail, which stays: to replace it would take it away for good.
+			make: eachFunction("ip route show OTHER dev DEV | grep -q . || ip route prepend OTHER dev DEV"),
+			heal: eachFunction("ip route del OTHER dev DEV 2> /dev/null || true", "ip neigh flush dev DEV"),
 		},
 	}
 }

@@ -40,6 +40,8 @@ type Fault struct {
 	// Namespace is where the pod named Pod is that has it: making the fault makes both, healing it removes both. "" for
 	// faults of machines and of nodes.
 	Namespace string
+	// Doctor is what names it.
+	Doctor Doctor
 
 	make, heal func(context.Context, *Machine) error
 }
@@ -66,6 +68,10 @@ func All() []Fault {
 	var all []Fault
 	for _, group := range [][]Fault{linkFaults(), addressFaults(), networkFaults(), machineFaults(), nodeFaults(), networkPluginFaults(), podFaults()} {
 		all = append(all, group...)
+	}
+	named := doctors()
+	for i := range all {
+		all[i].Doctor = named[all[i].Name]
 	}
 	return all
 }

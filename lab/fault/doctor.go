@@ -1,0 +1,69 @@
+package fault
+
+import (
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/rail"
+	"github.com/railhead/railhead/internal/rules"
+	"github.com/railhead/railhead/internal/rules/machine"
+)
+
+// Doctor is what names a fault.
+type Doctor struct {
+	Check check.ID // that is named first; "" where nothing that doctor looks at shows the fault
+	View  View
+}
+
+// View is from where a fault is seen.
+type View string
+
+// The views, each with the command that has it.
+const (
+	InPod    View = "in the pod"                  // railhead-pod doctor; railhead doctor JOB
+	OnNode   View = "on the node"                 // railhead-pod doctor --root /host; railhead doctor node/NODE
+	Together View = "pods compared"               // railhead doctor JOB
+	Counted  View = "on the node, watched"        // railhead-pod doctor --root /host --watch, while RDMA moves bytes
+	Objects  View = "in the cluster"              // railhead doctor JOB; railhead doctor --cluster
+	Measured View = "not on one machine: measure" // railhead bench
+)
+
+// doctors are what names each fault, by its name. What drops packets on their way leaves no trace but in the counters of
+// those who wait for the answers; what only slows them leaves none.
+func doctors() map[string]Doctor {
+	return map[string]Doctor{
+		"vf-down":           {rail.PortActive, InPod},
+		"pf-down":           {machine.PhysicalUp, OnNode},
+		"port-down":         {machine.PhysicalUp, OnNode},
+		"wrong-mac":         {machine.VFSettings, OnNode},
+		"verbs-missing":     {rail.UverbsOpenable, InPod},
+		"mtu":               {machine.RailMTU, InPod},
+		"no-address":        {rail.GIDUsable, InPod},
+		"link-local-only":   {rail.GIDUsable, InPod},
+		"duplicate-address": {rules.DuplicateAddress, Together},
+		"arp-flux":          {machine.RailARP, InPod},
+		"rail-isolation":    {machine.RailsRoutable, InPod},
+		"firewall":          {machine.PacketsInTurn, Counted},
+		"packet-loss":       {machine.PacketsInTurn, Counted},
+		"slow-rail":         {"", Measured},
+
+		"iommu-translated":     {nccl.IOMMUPassthrough, OnNode},
+		"iommu-translated-amd": {nccl.IOMMUPassthrough, OnNode},
+		"iommu-absent":         {machine.IOMMUPresent, OnNode},
+		"rdma-exclusive":       {rail.RDMANamespace, InPod},
+
+		"device-plugin-dead": {rules.ResourceZero, Objects},
+		"memlock":            {machine.MemlockLimit, InPod},
+		"multus-timeout":     {cluster.NodeOverload, Objects},
+
+		"verbs-not-permitted": {rail.UverbsOpenable, InPod},
+		"verbs-elsewhere":     {rail.DeviceAllocated, InPod},
+		"ipc-lock-inert":      {machine.IPCLockEffective, InPod},
+		"privileged":          {rail.ForeignHCAHidden, InPod},
+		"shm-small":           {nccl.SharedMemory, InPod},
+		"gid-index":           {nccl.GIDIndex, InPod},
+		"resource-unknown":    {cluster.NetworkResource, Objects},
+		"resource-exhausted":  {cluster.InsufficientResource, Objects},
+		"addresses-exhausted": {cluster.NoIP, Objects},
+	}
+}
