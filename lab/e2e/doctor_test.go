@@ -214,9 +214,6 @@ func TestDoctor(t *testing.T) {
 		r := as(t, openShift, "d-cuddy").does(t, doctor()...)
 		r.prints(t, "2 pods looked at", "Nothing is wrong", "you may not list nodes: an administrator can")
 	})
-	t.Run("logs without an archive", func(t *testing.T) {
-		u.does(t, doctor("--logs")...).prints(t, "What the logs of the pods tell:", "Nothing is wrong")
-	})
 }
 
 // TestDoctorOfNode: a node is looked at by a pod that is removed, whatever happens.
