@@ -295,7 +295,7 @@ func TestDoctorOfMany(t *testing.T) {
 // crowded is a node that no job is to find free.
 const crowded = "cpu-10"
 
-// crowd puts pods with a network onto a node, until the test ends.
+// crowd puts pods with a VF onto a node, until the test ends.
 func crowd(t *testing.T, ns string, n int) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -305,15 +305,16 @@ func crowd(t *testing.T, ns string, n int) {
 	})
 	const makers = 16
 	c := openShift.Client()
+	one := corev1.ResourceList{"openshift.io/eno5np0rdma": apiresource.MustParse("1")}
 	var g errgroup.Group
 	g.SetLimit(makers)
 	for i := range n {
 		g.Go(func() error {
-			pod := &corev1.Pod{ObjectMeta: meta(ns, fmt.Sprintf("pod-%04d", i)), Spec: corev1.PodSpec{
-				NodeName: crowded, Containers: []corev1.Container{{Name: "main", Image: "example.invalid/main"}},
-			}}
-			pod.Annotations = map[string]string{"k8s.v1.cni.cncf.io/networks": "rail-0"}
-			return c.Create(t.Context(), pod)
+			return c.Create(t.Context(), &corev1.Pod{ObjectMeta: meta(ns, fmt.Sprintf("pod-%04d", i)), Spec: corev1.PodSpec{
+				NodeName: crowded, Containers: []corev1.Container{{
+					Name: "main", Image: "example.invalid/main", Resources: corev1.ResourceRequirements{Requests: one, Limits: one},
+				}},
+			}})
 		})
 	}
 	if err := g.Wait(); err != nil {
