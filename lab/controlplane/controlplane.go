@@ -61,7 +61,7 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 	}
 	p := &ControlPlane{options: o, programs: programs, dir: o.Dir}
 	if p.dir == "" {
-		if p.dir, p.lock, err = temporary(); err != nil {
+		if p.dir, p.lock, err = process.Folder(folders); err != nil {
 			return nil, err
 		}
 	}

@@ -4,41 +4,33 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/railhead/railhead/lab/process"
 )
 
-func TestTemporary(t *testing.T) {
+func TestLeave(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	made := func() (string, *os.File) {
+	left := func(keep bool) *ControlPlane {
 		t.Helper()
-		dir, lock, err := temporary()
-		if err == nil {
-			err = os.Mkdir(filepath.Join(dir, "log"), 0o700)
-		}
+		dir, lock, err := process.Folder(folders)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return dir, lock
+		p := &ControlPlane{dir: dir, lock: lock, keep: keep}
+		if err := os.MkdirAll(p.Logs(), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.leave(); err != nil {
+			t.Error(err)
+		}
+		return p
 	}
-	there := func(dir string) bool {
-		_, err := os.Stat(dir)
+	there := func(file string) bool {
+		_, err := os.Stat(file)
 		return err == nil
 	}
-	abandoned, lock := made()
-	lock.Close() // as the end of its process would
-	used, lock := made()
-	defer lock.Close()
-	if there(abandoned) {
-		t.Error("the folder of a process that is gone stays")
-	}
-	kept, lock := made()
-	if err := (&ControlPlane{dir: kept, lock: lock, keep: true}).leave(); err != nil {
-		t.Error(err)
-	}
-	removed, lock := made()
-	if err := (&ControlPlane{dir: removed, lock: lock}).leave(); err != nil {
-		t.Error(err)
-	}
-	if !there(used) || !there(filepath.Join(kept, "log")) || there(removed) {
-		t.Errorf("in use %v, kept logs %v, left %v", there(used), there(filepath.Join(kept, "log")), there(removed))
+	kept, removed := left(true), left(false)
+	if !there(kept.Logs()) || there(filepath.Join(kept.dir, "lock")) || there(removed.dir) {
+		t.Errorf("kept logs %v, their lock %v, left %v", there(kept.Logs()), there(filepath.Join(kept.dir, "lock")), there(removed.dir))
 	}
 }

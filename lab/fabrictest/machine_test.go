@@ -14,6 +14,7 @@ import (
 	"github.com/railhead/railhead/lab/fabric"
 	"github.com/railhead/railhead/lab/guest"
 	"github.com/railhead/railhead/lab/perf"
+	"github.com/railhead/railhead/lab/process"
 )
 
 // patience bounds whatever a test does on machines that are up: they are emulated, and share two cores with each other.
@@ -38,16 +39,21 @@ func machines(t *testing.T, o fabric.Options) *fabric.Fabric {
 	return f
 }
 
-// shortFolder is a temporary folder with a name that is short enough for those of sockets in it.
+// shortFolder is a temporary folder with a name that is short enough for those of sockets in it. That of a test that was killed
+// is removed by the next one.
 func shortFolder(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "lab-")
+	dir, lock, err := process.Folder("lab-*")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		defer lock.Close()
 		if t.Failed() {
 			t.Logf("the machines' consoles are in %s", dir)
+			if err := os.Remove(lock.Name()); err != nil {
+				t.Error(err)
+			}
 			return
 		}
 		if err := os.RemoveAll(dir); err != nil {

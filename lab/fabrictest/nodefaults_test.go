@@ -13,7 +13,8 @@ import (
 	"github.com/railhead/railhead/lab/fault"
 )
 
-// nodeFaults wants each fault of a node to be seen and told, and to go again.
+// nodeFaults wants each fault of a node to be seen and told, and to go again: after the last one, a job runs on the nodes that
+// had them all.
 func (s site) nodeFaults(t *testing.T, ns string) {
 	stories := map[string]func(*testing.T, string, *story, []finding){
 		"device-plugin-dead": s.noDevicePlugin,
@@ -22,6 +23,7 @@ func (s site) nodeFaults(t *testing.T, ns string) {
 	}
 	broken := s.Machines[0]
 	before, _ := s.doctor(t, "--cluster")
+	var rows []*story
 	for _, x := range fault.All() {
 		if !x.Nodes || x.Namespace != "" {
 			continue
@@ -32,6 +34,7 @@ func (s site) nodeFaults(t *testing.T, ns string) {
 				t.Fatal("nobody says what this fault leaves to see")
 			}
 			row := tells(t, x)
+			rows = append(rows, row)
 			if err := x.Make(t.Context(), fault.On(s.Fabric, broken)); err != nil {
 				t.Fatal(err)
 			}
@@ -41,12 +44,14 @@ func (s site) nodeFaults(t *testing.T, ns string) {
 				t.Fatal(err)
 			}
 			s.offers(t, broken.Spec.Config.Name, 2)
-			s.deploys(t, "healed", ns, "--memlock=node")
-			s.moves(t, "healed", ns)
 			s.calm(t, before, "--cluster")
-			s.does(t, "delete", "healed", "-n", ns, "--yes")
-			row.healed = true
 		})
+	}
+	s.deploys(t, "healed", ns, "--memlock=node")
+	s.moves(t, "healed", ns)
+	s.does(t, "delete", "healed", "-n", ns, "--yes")
+	for _, row := range rows {
+		row.healed = true
 	}
 }
 
