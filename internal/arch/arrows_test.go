@@ -29,6 +29,8 @@ var law = []line{
 		"what one machine can tell is linked into every pod: it knows no cluster, no log and no other machine"},
 	{[]string{"internal/nccl", "internal/nccllog", "internal/bench", "internal/cluster"},
 		"each is one subject as plain values: rules and plan are where subjects meet"},
+	{[]string{"internal/bench/perftest"},
+		"what perftest says is read in every pod, too: it knows no other tool and no fabric"},
 	{[]string{"internal/rail"},
 		"which rails a pod owns follows from its snapshot, never from what is done with them"},
 	{[]string{"internal/check", "internal/host"},

@@ -174,7 +174,7 @@ func TestLadder(t *testing.T) {
 		"nothing could be judged":  {tcpOnly, check.Unknown, nil},
 		"nothing was tried at all": {nil, check.Unknown, nil},
 	} {
-		status, gap := c.ladder.Judge(0.9)
+		status, gap := c.ladder.Judge(Gate{Efficiency: 0.9})
 		if d := cmp.Diff(c.gap, gap); status != c.want || d != "" {
 			t.Errorf("%s: %v %s", name, status, d)
 		}

@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"slices"
+
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
 )
@@ -45,6 +47,8 @@ type Step struct {
 	Micros   host.Fact[float64] `json:"us,omitzero"`       // of a latency
 	Ceiling  Gbps               `json:"ceiling,omitempty"` // 0: there is none
 	By       Limit              `json:"by,omitempty"`      // what the ceiling comes from
+	Rails    int                `json:"rails,omitempty"`   // that carry it together; 0: one
+	Tool     string             `json:"tool,omitempty"`    // that measured it
 	Skipped  string             `json:"skipped,omitempty"` // why it was not tried
 	Failed   string             `json:"failed,omitempty"`  // why there is no number although it was tried
 }
@@ -61,6 +65,11 @@ func (s Step) Efficiency() (float64, bool) {
 // Ladder is the steps of one pair of pods, from the wire up.
 type Ladder []Step
 
+// Has reports whether a step was taken, or would have been.
+func (l Ladder) Has(name StepName) bool {
+	return slices.ContainsFunc(l, func(s Step) bool { return s.Name == name })
+}
+
 // Gap is the first step that falls short.
 type Gap struct {
 	Step       Step    `json:"step"`
@@ -69,9 +78,26 @@ type Gap struct {
 	Layer      string  `json:"layer"`      // what is broken
 }
 
-// Judge finds the first gap: a step below min (0.9) of its ceiling, or one that failed. Without a step that could be
-// judged the answer is Unknown.
-func (l Ladder) Judge(min float64) (check.Status, *Gap) {
+// Gate is what a link must reach at least.
+type Gate struct {
+	Efficiency float64 // of its ceiling: 0.9
+	Gbps       Gbps    // of each rail, instead; 0: it is not said
+}
+
+// Short reports whether a measurement falls short of the gate; judged is false where the gate does not apply to it.
+func (g Gate) Short(measured, ceiling Gbps, rails int) (short, judged bool) {
+	switch {
+	case g.Gbps > 0:
+		return measured < g.Gbps*Gbps(max(rails, 1)), true
+	case ceiling > 0:
+		return float64(measured) < g.Efficiency*float64(ceiling), true
+	}
+	return false, false
+}
+
+// Judge finds the first gap: a step that falls short of the gate, or one that failed. Without a step that could be judged
+// the answer is Unknown.
+func (l Ladder) Judge(g Gate) (check.Status, *Gap) {
 	judged := false
 	for _, s := range l {
 		layer := layers(s.Name)
@@ -81,13 +107,15 @@ func (l Ladder) Judge(min float64) (check.Status, *Gap) {
 		if s.Failed != "" {
 			return check.Fail, &Gap{Step: s, Missing: s.Ceiling, Layer: layer}
 		}
-		efficiency, known := s.Efficiency()
+		measured, known := s.Measured.Get()
 		if !known {
 			continue
 		}
-		judged = true
-		if efficiency < min {
-			return check.Fail, &Gap{Step: s, Efficiency: efficiency, Missing: s.Ceiling - s.Measured.Value, Layer: layer}
+		short, applies := g.Short(measured, s.Ceiling, s.Rails)
+		judged = judged || applies
+		if short {
+			efficiency, _ := s.Efficiency()
+			return check.Fail, &Gap{Step: s, Efficiency: efficiency, Missing: max(s.Ceiling-measured, 0), Layer: layer}
 		}
 	}
 	if !judged {

@@ -82,3 +82,24 @@ func (m *Matrix) node(pod int) string {
 	}
 	return m.Pods[pod].Name
 }
+
+// MatrixLink is one measurement of a Matrix: two pods, by their numbers, on a rail.
+type MatrixLink struct {
+	A, B, Rail int
+	Rate       Gbps
+}
+
+// Links are all that were measured, rail by rail.
+func (m *Matrix) Links() []MatrixLink {
+	var links []MatrixLink
+	for r := range m.Rails {
+		for a := range m.Pods {
+			for b := a + 1; b < len(m.Pods); b++ {
+				if rate, measured := m.At(a, b, r); measured {
+					links = append(links, MatrixLink{a, b, r, rate})
+				}
+			}
+		}
+	}
+	return links
+}

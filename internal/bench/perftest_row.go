@@ -6,42 +6,40 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/railhead/railhead/internal/bench/perftest"
 	"github.com/railhead/railhead/internal/host"
 )
 
 // perftestTable is what the line of column names says of the rows below it; the zero value has none.
 //
-//	#bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]            and [Gb/sec], [MiB/sec]
 //	#bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]
 //	#bytes        #iterations       t_avg[usec]    tps average
 //
-// Source: linux-rdma/perftest src/perftest_parameters.h, RESULT_FMT*.
+// Source: linux-rdma/perftest src/perftest_parameters.h, RESULT_FMT*; of a bandwidth test see perftest.Table.
 type perftestTable struct {
-	toGbps  func(float64) Gbps // of bandwidth tables
-	latency bool
-	columns int // of numbers after #bytes and #iterations
+	bandwidth perftest.Table
+	latencies int // columns after #bytes and #iterations
 }
 
 func tableOf(header string) perftestTable {
-	mebibytes := func(f float64) Gbps { return MiBps(f).Gbps() }
 	switch {
 	case strings.Contains(header, "t_min[usec]"):
 		const min, max, typical, avg, stdev, p99, p999 = 1, 1, 1, 1, 1, 1, 1
-		return perftestTable{latency: true, columns: min + max + typical + avg + stdev + p99 + p999}
+		return perftestTable{latencies: min + max + typical + avg + stdev + p99 + p999}
 	case strings.Contains(header, "t_avg[usec]"):
-		return perftestTable{latency: true, columns: 2}
-	case strings.Contains(header, "average[Gb/sec]"):
-		return perftestTable{toGbps: func(f float64) Gbps { return Gbps(f) }, columns: 3}
-	case strings.Contains(header, "average[MB/sec]"), strings.Contains(header, "average[MiB/sec]"):
-		return perftestTable{toGbps: mebibytes, columns: 3}
+		return perftestTable{latencies: 2}
 	}
-	return perftestTable{}
+	return perftestTable{bandwidth: perftest.TableOf(header)}
 }
 
 // row takes a line that is a row of the table; false if it is not.
 func (t perftestTable) row(line string, p *Perftest) bool {
+	if r, ok := t.bandwidth.Row(line); ok {
+		addOnce(&p.Bandwidth, PerftestBW{int64(r.Bytes), int64(r.Iterations), Gbps(r.Peak), Gbps(r.Average), r.Messages})
+		return true
+	}
 	words := strings.Fields(line)
-	if t.columns == 0 || len(words) < 3 || !digits(words[0]) || !digits(words[1]) {
+	if t.latencies == 0 || len(words) < 3 || !digits(words[0]) || !digits(words[1]) {
 		return false
 	}
 	bytes, err := strconv.ParseInt(words[0], 10, 64)
@@ -53,15 +51,10 @@ func (t perftestTable) row(line string, p *Perftest) bool {
 		return false
 	}
 	numbers, ok := t.numbers(words[2:])
-	if !ok {
-		return false
-	}
-	if t.latency {
+	if ok {
 		addOnce(&p.Latency, latencyRow(bytes, iterations, numbers))
-		return true
 	}
-	addOnce(&p.Bandwidth, PerftestBW{bytes, iterations, t.toGbps(numbers[0]), t.toGbps(numbers[1]), numbers[2]})
-	return true
+	return ok
 }
 
 // addOnce adds a row: where a client and its server share a file, both print it.
@@ -75,15 +68,15 @@ func addOnce[T comparable](rows *[]T, row T) {
 // "2465.901216.65" is 2465.90 and 1216.65.
 var glued = regexp.MustCompile(`\d{1,15}\.\d\d`)
 
-// numbers reads the first columns of a row; more may follow (CPU_Util[%], the second port's).
+// numbers reads the first columns of a row of latencies.
 func (t perftestTable) numbers(words []string) ([]float64, bool) {
-	if t.latency && len(words) < t.columns {
+	if len(words) < t.latencies {
 		words = glued.FindAllString(strings.Join(words, " "), -1)
 	}
-	if len(words) < t.columns {
+	if len(words) < t.latencies {
 		return nil, false
 	}
-	numbers := make([]float64, t.columns)
+	numbers := make([]float64, t.latencies)
 	for i := range numbers {
 		var ok bool
 		if numbers[i], ok = number(words[i]); !ok {

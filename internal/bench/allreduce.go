@@ -1,0 +1,208 @@
+package bench
+
+import (
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/railhead/railhead/internal/host"
+)
+
+//go:embed allreduce.py
+var allReduceScript string
+
+// How often torchrun's ranks reduce each size.
+const (
+	allReduceIterations = 20
+	allReduceWarmup     = 5
+)
+
+// allReduceSizes are the bytes of the sweep: from where latency counts to where only bandwidth does.
+var allReduceSizes = [...]int64{1 << 20, 8 << 20, 64 << 20, 256 << 20, 1 << 30, 2 << 30}
+
+// TorchAllReduce is the command line that every pod of a job runs. The rendezvous is in its environment (PET_*, which torchrun
+// takes as the defaults of its flags: torch/distributed/argparse_util.py), so that all pods have one command line.
+func TorchAllReduce() []string {
+	argv := []string{
+		"torchrun", "--no-python", "python3", "-c", allReduceScript, strconv.Itoa(allReduceIterations), strconv.Itoa(allReduceWarmup),
+	}
+	for _, n := range allReduceSizes {
+		argv = append(argv, strconv.FormatInt(n, 10))
+	}
+	return argv
+}
+
+// mpiScript starts Open MPI among pods that have no ssh: what it would run there by a remote shell it says on stderr, and somebody
+// outside runs it. $1 is a folder, $2 the name of a file in it. Variables beginning with OMPI_MCA_ are Open MPI 4's, with
+// PRTE_MCA_ those of 5, whose launcher is PRRTE. MPI only starts the test: its own traffic keeps to TCP of the pod network.
+const mpiScript = `agent=$1/$2
+shift 2
+printf '%s\n' 'echo "` + MPIRemote + ` $*" >&2' > "$agent" || exit 1
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_plm=rsh OMPI_MCA_plm_rsh_agent="sh $agent" OMPI_MCA_plm_rsh_no_tree_spawn=1 OMPI_MCA_orte_leave_session_attached=1
+export PRTE_MCA_plm=ssh PRTE_MCA_plm_ssh_agent="sh $agent" PRTE_MCA_plm_ssh_no_tree_spawn=1 PRTE_MCA_prte_leave_session_attached=1
+export OMPI_MCA_pml=^ucx OMPI_MCA_btl=^openib OMPI_MCA_coll_hcoll_enable=0
+case $NCCL_SOCKET_IFNAME in
+=*)
+	interface=${NCCL_SOCKET_IFNAME#=}
+	export OMPI_MCA_oob_tcp_if_include="$interface" OMPI_MCA_btl_tcp_if_include="$interface" PRTE_MCA_oob_tcp_if_include="$interface"
+	;;
+esac
+exec mpirun "$@"`
+
+// MPIRemote begins the lines by which mpiScript asks for a command in a pod: its host, and the words for a shell there.
+const MPIRemote = "@railhead-mpi"
+
+// ParseMPIRemote reads such a line.
+func ParseMPIRemote(line string) (host, command string, ok bool) {
+	_, rest, found := strings.Cut(line, MPIRemote+" ")
+	if !found {
+		return "", "", false
+	}
+	host, command, ok = strings.Cut(strings.TrimSpace(rest), " ")
+	command = strings.TrimSpace(command)
+	return host, command, ok && command != ""
+}
+
+// NCCLTestsAllReduce is the command line of the first pod: nccl-tests over so many ranks on each host, by Open MPI.
+func NCCLTestsAllReduce(folder, file string, hosts []string, ranks int) []string {
+	slots := make([]string, len(hosts))
+	for i, h := range hosts {
+		slots[i] = fmt.Sprintf("%s:%d", h, ranks)
+	}
+	smallest, largest := allReduceSizes[0], allReduceSizes[len(allReduceSizes)-1]
+	return []string{
+		"sh", "-c", mpiScript, "railhead", folder, file, "--host", strings.Join(slots, ","), "-np", strconv.Itoa(len(hosts) * ranks),
+		"sh", "-c", `exec "$(command -v all_reduce_perf_mpi || command -v all_reduce_perf)" "$@"`, "all_reduce_perf",
+		"-b", strconv.FormatInt(smallest, 10), "-e", strconv.FormatInt(largest, 10), "-f", "4", "-g", "1",
+		"-n", strconv.Itoa(allReduceIterations), "-w", strconv.Itoa(allReduceWarmup),
+	}
+}
+
+// Take reads what an all-reduce printed, by PyTorch or nccl-tests.
+func (r *AllReduceRun) Take(text string) {
+	for _, l := range ParseTorchLines(text) {
+		if bus, err := l.Busbw(); err == nil && l.Op == AllReduce {
+			r.Tool, r.Ranks = "torch", l.World
+			r.Sizes = append(r.Sizes, SizedRate{Bytes: l.Bytes, Algbw: l.AlgBW.GBps(), Busbw: bus})
+		}
+	}
+	for _, t := range ParseNCCLTests(text) {
+		for _, row := range t.Rows {
+			if time, known := row.OutOfPlace.Get(); known {
+				if r.Tool = string(AllReducePerf); t.Ranks > 0 { // else the table does not list them
+					r.Ranks = t.Ranks
+				}
+				r.Sizes = append(r.Sizes, SizedRate{Bytes: row.Bytes, Algbw: time.Algbw, Busbw: row.Busbw()})
+			}
+		}
+	}
+}
+
+// Best is the size whose busbw judges the network: the best of those within a factor of eight of the largest. False without.
+func (r AllReduceRun) Best() (SizedRate, bool) {
+	var largest int64
+	for _, s := range r.Sizes {
+		largest = max(largest, s.Bytes)
+	}
+	const near = 8
+	var best SizedRate
+	for _, s := range r.Sizes {
+		if s.Bytes*near >= largest && s.Busbw > best.Busbw {
+			best = s
+		}
+	}
+	return best, best.Busbw > 0
+}
+
+// Moved is how many bytes each node's ports must have sent at least: half of what a ring sends of the sizes that were
+// measured, warm-up aside, spread over its nodes (nccl-tests doc/PERFORMANCE.md: each rank sends 2(n-1)/n of the bytes; of
+// a node's ranks one crosses to the next node).
+func (r AllReduceRun) Moved() int64 {
+	var sum int64
+	for _, s := range r.Sizes {
+		sum += s.Bytes
+	}
+	return sum / 2 * allReduceIterations
+}
+
+// name is the run for people and for its series.
+func (r AllReduceRun) name() string {
+	if r.Algorithm == "" {
+		return fmt.Sprintf("all-reduce, %s, NCCL's choice", r.Mode)
+	}
+	return fmt.Sprintf("all-reduce, %s, %s", r.Mode, r.Algorithm)
+}
+
+// Series are its numbers, one for each size.
+func (r AllReduceRun) Series() []Series {
+	var all []Series
+	for _, s := range r.Sizes {
+		all = append(all, Series{fmt.Sprintf("%s, %d bytes, busbw GB/s", r.name(), s.Bytes), []float64{float64(s.Busbw)}})
+	}
+	return all
+}
+
+// Step is the run as a step of the ladder.
+func (r AllReduceRun) Step(rails int) Step {
+	s := Step{Name: NCCLOwn, Skipped: r.Skipped, Failed: r.Failed, Rails: rails}
+	if r.Algorithm == "Ring" {
+		s.Name, s.Ceiling, s.By = NCCLRing, r.Ceiling.Gbps(), ByLink
+	}
+	if best, ok := r.Best(); ok && r.Failed == "" {
+		s.Measured = host.Know(best.Busbw.Gbps())
+	} else if s.Failed == "" && s.Skipped == "" {
+		s.Failed = "it ended, but printed no result"
+	}
+	return s
+}
+
+// Merge adds the series of another run of the same measurements.
+func Merge(all, more []Series) []Series {
+	for _, s := range more {
+		found := false
+		for i := range all {
+			if all[i].Name == s.Name {
+				all[i].Values, found = append(all[i].Values, s.Values...), true
+			}
+		}
+		if !found {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// AllReduceTimes is how many times faster an all-reduce is over RDMA than over which TCP.
+type AllReduceTimes struct {
+	Bytes     int64
+	RDMA, TCP GBps // busbw of that size
+	Times     float64
+	Network   string // the TCP, by NCCL's log
+}
+
+// AllReduceFactor compares two runs of NCCL's own choice at the largest size that both have. False where either failed: a
+// run that is not proven to be of its mode counts for nothing.
+func AllReduceFactor(runs []AllReduceRun) (AllReduceTimes, bool) {
+	var f AllReduceTimes
+	busbw := map[string]map[int64]GBps{}
+	for _, r := range runs {
+		if r.Failed != "" || r.Skipped != "" || r.Algorithm != "" {
+			continue
+		}
+		if r.Mode == "tcp" {
+			f.Network = r.Network
+		}
+		busbw[r.Mode] = map[int64]GBps{}
+		for _, s := range r.Sizes {
+			busbw[r.Mode][s.Bytes] = s.Busbw
+		}
+	}
+	for size, tcp := range busbw["tcp"] {
+		if rdma := busbw["rdma"][size]; tcp > 0 && rdma > 0 && size > f.Bytes {
+			f.Bytes, f.RDMA, f.TCP, f.Times = size, rdma, tcp, float64(rdma/tcp)
+		}
+	}
+	return f, f.Bytes > 0
+}

@@ -1,0 +1,73 @@
+package bench
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/railhead/railhead/internal/host"
+)
+
+// Differ is a fact of a machine that is another one now.
+type Differ struct {
+	Place string `json:"place"` // node
+	What  string `json:"what"`
+	Old   string `json:"old,omitempty"`
+	New   string `json:"new,omitempty"`
+}
+
+// Differences are the facts by which the machines of two results differ, node by node: what may explain a number that has
+// changed.
+func Differences(before, now Result) []Differ {
+	old, fresh := factsOf(before), factsOf(now)
+	var all []Differ
+	for _, place := range slices.Sorted(maps.Keys(fresh)) {
+		then, there := old[place]
+		if !there {
+			continue
+		}
+		for _, what := range slices.Sorted(maps.Keys(fresh[place])) {
+			if a, b := then[what], fresh[place][what]; a != b {
+				all = append(all, Differ{place, what, a, b})
+			}
+		}
+	}
+	return all
+}
+
+// factsOf are the facts on which a network's speed depends, by node.
+func factsOf(r Result) map[string]map[string]string {
+	all := map[string]map[string]string{}
+	for i, p := range r.Pods {
+		facts := map[string]string{}
+		for _, rail := range p.Rails {
+			facts["rate of rail "+rail.Name] = rail.Rate.String()
+			facts["MTU of rail "+rail.Name] = strconv.Itoa(rail.MTU)
+			facts["ceiling of rail "+rail.Name] = rail.Ceiling.Rate.String()
+		}
+		if i < len(r.Machines) {
+			machineFacts(facts, p, r.Machines[i])
+		}
+		all[p.Place()] = facts
+	}
+	return all
+}
+
+func machineFacts(facts map[string]string, p Pod, s host.Snapshot) {
+	facts["kernel"] = s.Kernel.String()
+	facts["kernel command line"] = s.Cmdline.String()
+	facts["GPU driver"] = s.GPUDirect.DriverVersion.String()
+	facts["GPUs"] = strconv.Itoa(len(s.GPUs))
+	for _, rail := range p.Rails {
+		device, _ := s.Device(rail.Device)
+		facts["firmware of rail "+rail.Name] = device.Firmware.String()
+		facts["IOMMU of rail "+rail.Name] = device.Function.Value.IOMMUType.String()
+	}
+	if s.Verbs != nil {
+		facts["rdma-core"] = cmp.Or(s.Verbs.RDMACore, "-")
+	}
+	for _, l := range s.NCCL.Libraries {
+		facts["NCCL "+l.Path] = l.Version
+	}
+}

@@ -1,0 +1,187 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Survey is the stages that measure the links between all pods, and what they showed so far.
+type Survey struct {
+	fleet  Fleet
+	matrix *Matrix
+	passed map[Pair]bool // of a quick search
+	failed map[Link]string
+	values map[Link][]float64 // of all runs
+}
+
+// NewSurvey has measured nothing yet.
+func (f Fleet) NewSurvey() *Survey {
+	var pods []MatrixPod
+	for _, p := range f.Pods {
+		pods = append(pods, MatrixPod{Name: p.Name, Node: p.Node})
+	}
+	var rails []MatrixRail
+	for r := range f.Rails() {
+		least := f.Pods[0].Rails[r].Ceiling
+		for _, p := range f.Pods {
+			least = Between(least, p.Rails[r].Ceiling)
+		}
+		rails = append(rails, MatrixRail{Name: f.Pods[0].Rails[r].Name, Ceiling: least.Rate})
+	}
+	return &Survey{f, NewMatrix(pods, rails), map[Pair]bool{}, map[Link]string{}, map[Link][]float64{}}
+}
+
+// Round is a round in which pairs meet, with all rails at once, one way and then the other: many faults are of one way only.
+func (s *Survey) Round(name string, pairs []Pair) []Stage {
+	back := make([]Pair, len(pairs))
+	for i, p := range pairs {
+		back[i] = Pair{p.To, p.From}
+	}
+	return []Stage{s.oneWay(name, pairs), s.oneWay(name+", the other way", back)}
+}
+
+func (s *Survey) oneWay(name string, pairs []Pair) Stage {
+	return Stage{Name: name, Measure: Write, Links: SameRail(pairs, s.fleet.Rails()), Skipped: s.fleet.lackOf(Write, pairs)}
+}
+
+// Take notes what a stage of a round showed: a link through which nothing came has 0. A pair passes a quick search when all its
+// rails pass the gate both ways.
+func (s *Survey) Take(stage Stage, readings []Reading, g Gate) {
+	for i, l := range stage.Links {
+		r := readings[i]
+		s.matrix.Set(l.From.Pod, l.To.Pod, l.From.Rail, r.Rate)
+		s.values[l] = append(s.values[l], float64(r.Rate))
+		if r.Failed != "" {
+			s.failed[l] = r.Failed
+		}
+		pair := Pair{min(l.From.Pod, l.To.Pod), max(l.From.Pod, l.To.Pod)}
+		short, _ := g.Short(r.Rate, s.fleet.Ceiling(l).Rate, 1)
+		passed, seen := s.passed[pair]
+		s.passed[pair] = (passed || !seen) && !short && r.Failed == ""
+	}
+}
+
+// Suspects judges a quick search so far.
+func (s *Survey) Suspects() Suspicion { return Suspects(s.passed) }
+
+// Matrix is what was measured.
+func (s *Survey) Matrix() *Matrix { return s.matrix }
+
+// Failures say of links through which nothing came why, the first few.
+func (s *Survey) Failures() []string {
+	const most = 20
+	var links []Link
+	for l := range s.failed {
+		links = append(links, l)
+	}
+	slices.SortFunc(links, compareLinks)
+	var all []string
+	for _, l := range links[:min(len(links), most)] {
+		all = append(all, fmt.Sprintf("%s: %s", s.fleet.Spoken(l), s.failed[l]))
+	}
+	return all
+}
+
+// mostSeries is how many links have a series of their own; of more, each rail has one.
+const mostSeries = 4096
+
+// Series are the numbers of all runs: of each link, or of so many that nobody reads them the median of each rail.
+func (s *Survey) Series() []Series {
+	var links []Link
+	for l := range s.values {
+		links = append(links, l)
+	}
+	slices.SortFunc(links, compareLinks)
+	if len(links) <= mostSeries {
+		var all []Series
+		for _, l := range links {
+			all = append(all, Series{"matrix: " + s.fleet.places(l) + ", Gb/s", s.values[l]})
+		}
+		return all
+	}
+	medians := make([]Series, s.fleet.Rails())
+	for r := range medians {
+		medians[r].Name = "matrix: median of rail " + s.matrix.Rails[r].Name + ", Gb/s"
+		var all []float64
+		for _, l := range links {
+			if l.From.Rail == r {
+				all = append(all, s.values[l]...)
+			}
+		}
+		medians[r].Values = []float64{Summarise(all).Median}
+	}
+	return medians
+}
+
+func compareLinks(a, b Link) int {
+	key := func(l Link) [4]int { return [4]int{l.From.Rail, l.From.Pod, l.To.Pod, l.To.Rail} }
+	x, y := key(a), key(b)
+	return slices.Compare(x[:], y[:])
+}
+
+// Spoken is a link for people: its pods, and its rail or rails.
+func (f Fleet) Spoken(l Link) string {
+	return fmt.Sprintf("%s > %s, %s", f.Pods[l.From.Pod].Name, f.Pods[l.To.Pod].Name, f.rails(l))
+}
+
+// places is a link by its nodes.
+func (f Fleet) places(l Link) string {
+	return fmt.Sprintf("%s > %s, %s", f.Pods[l.From.Pod].Place(), f.Pods[l.To.Pod].Place(), f.rails(l))
+}
+
+func (f Fleet) rails(l Link) string {
+	from, to := f.at(l.From).Name, f.at(l.To).Name
+	if from == to {
+		return "rail " + from
+	}
+	return "rail " + from + " to " + to
+}
+
+// Crossings are the stages that show whether rails reach each other, between the pods of one round.
+func (f Fleet) Crossings(pairs []Pair) []Stage {
+	var stages []Stage
+	for i, links := range CrossRails(pairs, f.Rails()) {
+		stages = append(stages, Stage{Name: fmt.Sprintf("rails across, round %d", i+1), Measure: Reach, Links: links, Skipped: f.lackOf(Reach, pairs)})
+	}
+	return stages
+}
+
+// Loopbacks are the stages in which every HCA sends to itself.
+func (f Fleet) Loopbacks() []Stage {
+	var stages []Stage
+	for r, links := range Loopback(len(f.Pods), f.Rails()) {
+		var pairs []Pair
+		for _, l := range links {
+			pairs = append(pairs, Pair{l.From.Pod, l.To.Pod})
+		}
+		stages = append(stages, Stage{Name: "loopback, rail " + f.Pods[0].Rails[r].Name, Measure: Write, Links: links, Skipped: f.lackOf(Write, pairs)})
+	}
+	return stages
+}
+
+func (f Fleet) lackOf(m Measure, pairs []Pair) string {
+	for _, p := range pairs {
+		if why := f.Lacks(m, p.From, p.To); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// Crossed are the results of a stage of Crossings.
+func Crossed(stage Stage, readings []Reading) []Crossing {
+	var all []Crossing
+	for i, l := range stage.Links {
+		all = append(all, Crossing{From: l.From, To: l.To, Reached: readings[i].Failed == "", Why: readings[i].Failed})
+	}
+	return all
+}
+
+// Looped are the results of a stage of Loopbacks.
+func Looped(stage Stage, readings []Reading) []OwnLoop {
+	var all []OwnLoop
+	for i, l := range stage.Links {
+		all = append(all, OwnLoop{At: l.From, Measured: readings[i].Rate, Failed: readings[i].Failed})
+	}
+	return all
+}

@@ -1,0 +1,84 @@
+package bench
+
+import (
+	"slices"
+	"strings"
+)
+
+// Tool is a program of a pod's image that measures, or helps to.
+type Tool string
+
+// The tools that are looked for.
+const (
+	IBWriteBW      Tool = "ib_write_bw"     // perftest
+	IBWriteLat     Tool = "ib_write_lat"    // perftest
+	PerftestCUDA   Tool = "perftest-cuda"   // perftest that was built with CUDA: --use_cuda
+	PerftestDMABUF Tool = "perftest-dmabuf" // perftest that takes GPU memory by DMA-BUF, too: --use_cuda_dmabuf
+	Iperf3         Tool = "iperf3"          //
+	Python3        Tool = "python3"         //
+	Torchrun       Tool = "torchrun"        // PyTorch
+	AllReducePerf  Tool = "all_reduce_perf" // nccl-tests that were built with MPI
+	Mpirun         Tool = "mpirun"          // Open MPI
+	Timeout        Tool = "timeout"         // coreutils or busybox: without it nothing is started
+	Taskset        Tool = "taskset"         // util-linux
+)
+
+// Tools are those that an image has.
+type Tools []Tool
+
+// Has reports whether a tool is there.
+func (t Tools) Has(tool Tool) bool { return slices.Contains(t, tool) }
+
+// ProbeScript writes the tools that are there, one a line. It keeps to what dash, bash and busybox have.
+const ProbeScript = `
+for tool in ib_write_bw ib_write_lat iperf3 python3 torchrun timeout taskset; do
+	command -v "$tool" > /dev/null 2>&1 && echo "$tool"
+done
+case $(mpirun --version 2>&1) in *"Open MPI"* | *OpenRTE*) echo mpirun ;; esac
+tests=$(command -v all_reduce_perf_mpi || command -v all_reduce_perf)
+case $tests:$(ldd "$tests" 2>/dev/null) in /*_mpi:* | /*libmpi*) echo all_reduce_perf ;; esac
+help=$(ib_write_bw --help 2>&1)
+case $help in *--use_cuda=*) echo perftest-cuda ;; esac
+case $help in *--use_cuda_dmabuf*) echo perftest-dmabuf ;; esac
+exit 0
+`
+
+// ParseTools reads what ProbeScript wrote.
+func ParseTools(text string) Tools {
+	var all Tools
+	known := Tools{IBWriteBW, IBWriteLat, PerftestCUDA, PerftestDMABUF, Iperf3, Python3, Torchrun, AllReducePerf, Mpirun, Timeout, Taskset}
+	for line := range strings.Lines(text) {
+		if t := Tool(strings.TrimSpace(line)); known.Has(t) && !all.Has(t) {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// Both reports whether two ends have a tool; why names the end that lacks it.
+func (f Fleet) Both(a, b int, tool Tool) (ok bool, why string) {
+	for _, p := range []int{a, b} {
+		if !f.Pods[p].Tools.Has(tool) {
+			return false, "the image of " + f.Pods[p].Name + " has no " + tool.spoken()
+		}
+	}
+	return true, ""
+}
+
+// spoken is a tool as people know it.
+func (t Tool) spoken() string {
+	switch t {
+	case IBWriteBW, IBWriteLat:
+		return string(t) + " (perftest)"
+	case PerftestCUDA:
+		return "perftest that was built with CUDA"
+	case Torchrun:
+		return "torchrun (PyTorch)"
+	case AllReducePerf:
+		return "all_reduce_perf (nccl-tests with MPI)"
+	case Mpirun:
+		return "mpirun (Open MPI)"
+	case PerftestDMABUF, Iperf3, Python3, Timeout, Taskset:
+	}
+	return string(t)
+}
