@@ -1,0 +1,182 @@
+package html
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/check"
+)
+
+// TestBrowser opens the pages from files, as somebody does who was sent them.
+func TestBrowser(t *testing.T) {
+	b := newChromium(t)
+	for name, p := range pages(t) {
+		t.Run(name, func(t *testing.T) {
+			b.t = t
+			file := written(t, name, p)
+			for _, scheme := range []string{"light", "dark"} {
+				b.look(1280, 900, "screen", scheme)
+				b.open("file://" + file)
+				quietly(t, b, file)
+				b.shoot(name + "-" + scheme)
+			}
+			if left := b.eval(`[...document.querySelectorAll(".chart")].filter((c) => !c.querySelector("svg, canvas")).length`); left != "0" {
+				t.Errorf("%s charts are not drawn", left)
+			}
+			if wide := b.eval(`document.documentElement.scrollWidth`); wide != "1280" {
+				t.Errorf("the page is %s wide in a window of 1280", wide)
+			}
+			b.look(390, 900, "screen", "light")
+			b.waitFor(`[...document.querySelectorAll(".chart > div:first-child")].every((d) => d.clientWidth <= 390)`)
+			if wide := b.eval(`document.documentElement.scrollWidth`); wide != "390" {
+				t.Errorf("the page is %s wide on a phone of 390", wide)
+			}
+			b.shoot(name + "-phone")
+		})
+	}
+}
+
+// quietly asserts that the page asked for nothing but itself, and that nobody complained.
+func quietly(t *testing.T, b *chromium, file string) {
+	t.Helper()
+	for _, url := range b.asked {
+		if url != "file://"+file && !strings.HasPrefix(url, "data:") {
+			t.Errorf("the page asks for %s", url)
+		}
+	}
+	for _, said := range b.said {
+		t.Errorf("on the console: %s", said)
+	}
+}
+
+// TestBrowserHuge holds a page of 1,024 pods with 8 rails, 4.2 million links, to its limits: 5 MB, and 2 s to the first paint.
+func TestBrowserHuge(t *testing.T) {
+	file := written(t, "1024-pods", FromBench(simulated(1024, 8, slowNIC(700, 2, 0.5), badCable(33, 907, 6, 0.1)), "bench-1024.json"))
+	about, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if about.Size() > 5_000_000 {
+		t.Errorf("%d bytes, want at most 5,000,000", about.Size())
+	}
+	b := newChromium(t)
+	b.look(1280, 900, "screen", "light")
+	b.open("file://" + file)
+	quietly(t, b, file)
+	paint, err := strconv.ParseFloat(b.eval(`performance.getEntriesByName("first-contentful-paint")[0].startTime`), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := b.eval(`performance.now()`)
+	t.Logf("%d bytes, first paint after %.0f ms, all drawn before %s ms", about.Size(), paint, all)
+	if paint > 2000 {
+		t.Errorf("the first paint came after %.0f ms, want at most 2000", paint)
+	}
+	b.shoot("1024-pods-light")
+	b.eval(`document.querySelectorAll(".mark-button")[1].click()`)
+	if said := b.eval(`document.querySelector(".readout").textContent`); !strings.Contains(said, "h-kim-907 with h-kim-33 on rail rail6") {
+		t.Errorf("the bad cable is not what the map shows: %s", said)
+	}
+	quietly(t, b, file)
+	b.shoot("1024-pods-closer")
+}
+
+// TestBrowserLive holds a page that a server renews to show what is new, and to keep what the reader chose.
+func TestBrowserLive(t *testing.T) {
+	events := make(chan string)
+	now := withLadders(simulated(4, 2))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" {
+			if err := WriteLive(w, FromBench(now, "bench.json"), "/events"); err != nil {
+				t.Error(err)
+			}
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		for {
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case text := <-events:
+				_, _ = io.WriteString(w, "data: "+text+"\n\n")
+			case <-r.Context().Done():
+				return
+			}
+		}
+	}))
+	defer server.Close()
+	b := newChromium(t)
+	defer server.CloseClientConnections()
+	b.look(1280, 900, "screen", "light")
+	b.open(server.URL + "/")
+	b.eval(`{ const s = document.getElementById("ladder-choice"); s.value = 1; s.onchange(); document.querySelector("#ladder details").open = true }`)
+	now = withLadders(simulated(4, 2, slowNIC(1, 0, 0.3)))
+	events <- "1"
+	b.waitFor(`document.querySelectorAll(".mark-button").length === 1 && document.querySelector(".map svg")`)
+	for expression, want := range map[string]string{
+		`document.getElementById("ladder-choice").value`: `"1"`,
+		`document.querySelector("#ladder details").open`: "true",
+		`document.title`: `"Fail: Job h-kim (simulated: 4 pods) in namespace train"`,
+		`document.querySelectorAll("#data").length`:                       "1",
+		`document.getElementById("live").textContent`:                     `"live"`,
+		`document.querySelectorAll(".chart").length === drawn.size`:       "true",
+		`[...drawn.keys()].every((element) => element.isConnected)`:       "true",
+		`[...drawn.values()].every((p) => p.chart && !p.chart._disposed)`: "true",
+	} {
+		if got := b.eval(expression); got != want {
+			t.Errorf("%s is %s, want %s", expression, got, want)
+		}
+	}
+	for _, url := range b.asked {
+		if !strings.HasPrefix(url, server.URL) && !strings.HasPrefix(url, "data:") {
+			t.Errorf("the page asks for %s", url)
+		}
+	}
+	if len(b.said) > 0 {
+		t.Errorf("on the console: %s", b.said)
+	}
+}
+
+// TestBrowserForeign holds names that others chose to be text, wherever they come to stand.
+func TestBrowserForeign(t *testing.T) {
+	const evil = `<img src=x onerror=alert(1)>{a|b}</script><script>alert(2)</script>`
+	r := withLadders(simulated(3, 2, slowNIC(1, 0, 0.3)))
+	r.Job = evil
+	for i := range r.Pods {
+		r.Pods[i].Name, r.Pods[i].Node, r.Pods[i].Rails[0].Netdev = evil, evil, evil
+		r.Matrix.Pods[i] = bench.MatrixPod{Name: evil, Node: evil}
+	}
+	r.Matrix.Rails[0].Name = evil
+	r.AllReduces[0].Proof, r.AllReduces[0].Tool = evil, evil
+	r.Findings = []check.Finding{{Check: evil, Status: check.Fail, Subject: evil, Summary: evil, Fix: &check.Fix{Text: evil, Commands: []string{evil}}}}
+	b := newChromium(t)
+	b.look(1280, 900, "screen", "light")
+	file := written(t, "foreign", FromBench(r, evil))
+	b.open("file://" + file)
+	b.eval(`for (const p of drawn.values()) for (let i = 0; i < 8; i++) p.chart.dispatchAction({ type: "showTip", seriesIndex: 0, dataIndex: i })`)
+	b.waitFor(`[...document.querySelectorAll(".chart > div + div")].some((tip) => tip.textContent.includes("onerror"))`)
+	quietly(t, b, file)
+	if made := b.eval(`document.querySelectorAll("img").length`); made != "0" {
+		t.Errorf("%s images were made of names", made)
+	}
+}
+
+// TestBrowserPrint holds charts to the width of a page of paper, in the colours of paper.
+func TestBrowserPrint(t *testing.T) {
+	b := newChromium(t)
+	b.look(1280, 900, "screen", "dark")
+	b.open("file://" + written(t, "print", pages(t)["4-pods"]))
+	b.look(1280, 900, "print", "dark")
+	b.waitFor(`[...document.querySelectorAll(".chart > div:first-child")].every((d) => d.clientWidth <= 650)`)
+	if paper := b.eval(`getComputedStyle(document.body).backgroundColor`); paper != `"rgb(255, 255, 255)"` {
+		t.Errorf("paper is %s", paper)
+	}
+	if left := b.eval(`document.querySelectorAll(".chart canvas").length`); left != "0" {
+		t.Errorf("%s charts are printed as pixels", left)
+	}
+}

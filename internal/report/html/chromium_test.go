@@ -1,0 +1,195 @@
+package html
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// chromium is a headless browser, spoken to by the DevTools protocol over a pipe.
+type chromium struct {
+	t      *testing.T
+	to     io.Writer
+	from   *bufio.Reader
+	last   int
+	page   string   // session
+	events []event  // that came while answers were waited for
+	asked  []string // URLs that the page requested
+	said   []string // errors and warnings on the console, and violations of the policy
+}
+
+type event struct {
+	ID        int
+	Method    string
+	SessionID string `json:"sessionId"`
+	Params    json.RawMessage
+	Result    json.RawMessage
+	Error     *struct{ Message string }
+}
+
+// newChromium starts one, or skips the test where there is none.
+func newChromium(t *testing.T) *chromium {
+	t.Helper()
+	program := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if at, err := exec.LookPath(name); err == nil {
+			program = at
+			break
+		}
+	}
+	if program == "" {
+		t.Skip("there is no Chromium here: apt-get install chromium")
+	}
+	toBrowser, toUs := pipe(t), pipe(t)
+	cmd := exec.Command(program, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--user-data-dir="+t.TempDir(),
+		"--no-first-run", "--disable-background-networking", "--hide-scrollbars", "--disable-dev-shm-usage", "about:blank")
+	cmd.ExtraFiles = []*os.File{toBrowser[0], toUs[1]} // 3 and 4
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	b := &chromium{t: t, to: toBrowser[1], from: bufio.NewReaderSize(toUs[0], 1<<20)}
+	patience := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() })
+	t.Cleanup(func() {
+		patience.Stop()
+		b.call("", "Browser.close", nil, nil)
+		_ = cmd.Wait() // of a browser that was asked to go
+	})
+	_ = toBrowser[0].Close()
+	_ = toUs[1].Close()
+	var target struct{ TargetID, SessionID string }
+	b.call("", "Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	b.call("", "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &target)
+	b.page = target.SessionID
+	for _, domain := range []string{"Page", "Network", "Runtime", "Log"} {
+		b.do(domain+".enable", nil)
+	}
+	return b
+}
+
+func pipe(t *testing.T) [2]*os.File {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
+	return [2]*os.File{r, w}
+}
+
+func (b *chromium) do(method string, params map[string]any) { b.call(b.page, method, params, nil) }
+
+// call waits for the answer; what comes before it is noted.
+func (b *chromium) call(session, method string, params map[string]any, result any) {
+	b.t.Helper()
+	b.last++
+	message, err := json.Marshal(map[string]any{"id": b.last, "method": method, "params": params, "sessionId": session})
+	if session == "" {
+		message, err = json.Marshal(map[string]any{"id": b.last, "method": method, "params": params})
+	}
+	if err == nil {
+		_, err = b.to.Write(append(message, 0))
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for {
+		e := b.next()
+		if e.ID != b.last {
+			b.note(e)
+			continue
+		}
+		if e.Error != nil {
+			b.t.Fatalf("%s: %s", method, e.Error.Message)
+		}
+		if result != nil {
+			if err := json.Unmarshal(e.Result, result); err != nil {
+				b.t.Fatal(err)
+			}
+		}
+		return
+	}
+}
+
+func (b *chromium) next() event {
+	b.t.Helper()
+	text, err := b.from.ReadBytes(0)
+	if err != nil {
+		b.t.Fatalf("chromium is gone: %v", err)
+	}
+	var e event
+	if err := json.Unmarshal(text[:len(text)-1], &e); err != nil {
+		b.t.Fatal(err)
+	}
+	return e
+}
+
+func (b *chromium) note(e event) {
+	switch e.Method {
+	case "Network.requestWillBeSent":
+		var p struct{ Request struct{ URL string } }
+		_ = json.Unmarshal(e.Params, &p)
+		b.asked = append(b.asked, p.Request.URL)
+	case "Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown":
+		b.said = append(b.said, string(e.Params))
+	}
+	b.events = append(b.events, e)
+}
+
+// open loads a page and waits until its charts are drawn.
+func (b *chromium) open(url string) {
+	b.t.Helper()
+	b.asked, b.said, b.events = nil, nil, nil
+	b.do("Page.navigate", map[string]any{"url": url})
+	b.waitFor(`document.documentElement.dataset.drawn === "yes" || document.getElementById("trouble")?.hidden === false`)
+	if trouble := b.eval(`document.getElementById("trouble").textContent`); trouble != `""` {
+		b.t.Error(trouble)
+	}
+}
+
+// waitFor waits until an expression is true, frame by frame.
+func (b *chromium) waitFor(expression string) {
+	b.t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for b.eval(fmt.Sprintf(`new Promise((done) => setTimeout(() => done(Boolean(%s)), 20))`, expression)) != "true" {
+		if time.Now().After(deadline) {
+			b.t.Fatalf("%s is not so after 30 s; the console says %s", expression, strings.Join(b.said, "\n"))
+		}
+	}
+}
+
+// eval is the value of an expression as JSON.
+func (b *chromium) eval(expression string) string {
+	b.t.Helper()
+	var answer struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails *struct{ Text string }
+	}
+	b.call(b.page, "Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}, &answer)
+	if answer.ExceptionDetails != nil {
+		b.t.Fatalf("%s: %s", expression, answer.ExceptionDetails.Text)
+	}
+	return string(answer.Result.Value)
+}
+
+// look is the size of the window, and light, dark or print.
+func (b *chromium) look(width, height int, media, scheme string) {
+	b.do("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false})
+	b.do("Emulation.setEmulatedMedia", map[string]any{"media": media, "features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}})
+}
+
+// shoot keeps a picture of the whole page, where pictures are wanted.
+func (b *chromium) shoot(name string) {
+	if *keep == "" {
+		return
+	}
+	var shot struct{ Data []byte }
+	b.call(b.page, "Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true}, &shot)
+	if err := os.WriteFile(*keep+"/"+name+".png", shot.Data, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}

@@ -1,0 +1,128 @@
+package html
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/rules"
+)
+
+// column is what stands in one column of a picture; what is wrong has its status before it.
+func column(m Machine, n int) []string {
+	var labels []string
+	for _, p := range m.Parts {
+		if p.Column != n {
+			continue
+		}
+		label := strings.TrimSuffix(p.Label+" "+p.Below, " ")
+		if p.Status > check.Skipped {
+			label = p.Status.String() + ": " + label
+		}
+		labels = append(labels, label)
+	}
+	return labels
+}
+
+func TestMachine(t *testing.T) {
+	machines := recorded(t, "pod-roce-4vf", "pod-half-broken", "pod-infiniband-4vf")
+	drawn, left := machinesOf(machines, nil)
+	if left != 0 || drawn[0].Name != "pod/train/pod-half-broken" || drawn[0].Status != check.Fail {
+		t.Fatalf("%d are left, and the first is %s: %s", left, drawn[0].Name, drawn[0].Status)
+	}
+	for name, test := range map[string]struct {
+		machine Machine
+		column  int
+		want    []string
+	}{
+		"GPUs": {draw1(t, machines[0]), gpuColumn, []string{"GPU 0 18:00.0", "GPU 1 2d:00.0", "GPU 2 98:00.0", "GPU 3 ad:00.0"}},
+		"PCIe": {draw1(t, machines[0]), switchColumn, []string{
+			"PCIe switch 16:00.0 · NUMA 0", "PCIe switch 2b:00.0 · NUMA 0", "PCIe switch 96:00.0 · NUMA 1", "PCIe switch ab:00.0 · NUMA 1",
+		}},
+		"NICs":    {draw1(t, machines[0]), nicColumn, []string{"mlx5_6:1 400 Gb/s RoCE", "mlx5_7:1 400 Gb/s RoCE", "mlx5_10:1 400 Gb/s RoCE", "mlx5_11:1 400 Gb/s RoCE"}},
+		"rails":   {draw1(t, machines[0]), railColumn, []string{"net1 10.10.11.161", "net2 10.10.12.161", "net3 10.10.13.161", "net4 10.10.14.161"}},
+		"subnets": {draw1(t, machines[0]), subnetColumn, []string{"10.10.11.0/24", "10.10.12.0/24", "10.10.13.0/24", "10.10.14.0/24"}},
+		"NICs of a broken pod": {drawn[0], nicColumn, []string{
+			"mlx5_8:1 400 Gb/s RoCE", "fail: mlx5_9:1 not used", "fail: mlx5_10 not used", "fail: mlx5_11:1 not used", "fail: mlx5_12:1 not used",
+			"warn: mlx5_13:1 200 Gb/s RoCE", "mlx5_14:1 400 Gb/s RoCE", "mlx5_15:1 400 Gb/s RoCE",
+		}},
+		"one InfiniBand subnet of all rails": {draw1(t, machines[2]), subnetColumn, []string{"fe80::/64"}},
+	} {
+		if diff := cmp.Diff(test.want, column(test.machine, test.column)); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+func draw1(t *testing.T, m rules.Machine) Machine {
+	t.Helper()
+	drawn, _ := machinesOf([]rules.Machine{m}, nil)
+	return drawn[0]
+}
+
+func TestUnreachedMachine(t *testing.T) {
+	drawn, _ := machinesOf([]rules.Machine{{Name: "pod/train/a", Unreached: "no answer in 1m0s"}}, nil)
+	want := []Machine{{Name: "pod/train/a", Status: check.Unknown, Note: "no answer in 1m0s"}}
+	if diff := cmp.Diff(want, drawn); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestHolds(t *testing.T) {
+	for text, want := range map[string]bool{
+		"mlx5_1": true, "mlx5_1:1": true, "mlx5_1/1": true, "NIC mlx5_1 of node a": true, "/sys/class/infiniband/mlx5_1/ports/1/state": true,
+		"mlx5_10": false, "/sys/class/infiniband/mlx5_10/ports": false, "amlx5_1": false, "": false,
+	} {
+		if got := holds(text, "mlx5_1"); got != want {
+			t.Errorf("%q: %t, want %t", text, got, want)
+		}
+	}
+}
+
+// A NIC that a bench blames is red in the picture of its pod, and no other.
+func TestBlamedNIC(t *testing.T) {
+	p := FromBench(simulated(8, 4, slowNIC(5, 2, 0.4)), "")
+	if p.Machines[0].Name != "pod/h-kim-5" || p.Machines[1].Status != check.Pass {
+		t.Errorf("%s is the worst, and then %s, which is %s", p.Machines[0].Name, p.Machines[1].Name, p.Machines[1].Status)
+	}
+	want := []string{"mlx5_2:1 392.1 Gb/s payload", "mlx5_3:1 392.1 Gb/s payload", "fail: mlx5_4:1 392.1 Gb/s payload", "mlx5_5:1 392.1 Gb/s payload"}
+	if diff := cmp.Diff(want, column(p.Machines[0], nicColumn)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	ladders := withLadders(simulated(2, 8))
+	failed := bench.Result{MinEfficiency: 0.9, AllReduces: []bench.AllReduceRun{{Mode: "rdma", Tool: "torch", Failed: "NCCL used TCP"}}}
+	done := rollingOut()
+	done.Pools[0].Current, done.Pools[0].CurrentSources, done.Pools[0].Updated, done.Pools[0].Ready = done.Pools[0].Target, done.Pools[0].TargetSources, 9, 9
+	done.Pools[0].Conditions = []cluster.Condition{{Type: "Updated", Status: "True"}}
+	for i := range done.Nodes {
+		done.Nodes[i] = done.Nodes[0]
+	}
+	for name, test := range map[string]struct {
+		page Page
+		want check.Status
+		text string
+	}{
+		"nothing was measured":      {FromBench(bench.Result{MinEfficiency: 0.9}, ""), check.Unknown, "nothing was measured"},
+		"a healthy fabric":          {FromBench(simulated(8, 4), ""), check.Pass, "Nothing is below 90.0 % of its ceiling."},
+		"a slow NIC":                {FromBench(simulated(8, 4, slowNIC(5, 2, 0.4)), ""), check.Fail, "h-kim-5"},
+		"a gap in a ladder":         {FromBench(ladders, ""), check.Fail, "GPU memory"},
+		"an all-reduce that failed": {FromBench(failed, ""), check.Fail, ""},
+		"nothing was looked at":     {FromDiagnosis(Diagnosed{}), check.Unknown, "Nothing was looked at."},
+		"a rollout goes on":         {FromState(rollingOut()), check.Warn, "A rollout goes on: 4 of 9 nodes done in pool worker."},
+		"a rollout is done":         {FromState(done), check.Pass, "Every pool has its configuration."},
+		"no pool":                   {FromState(cluster.State{}), check.Unknown, "No machine config pool was seen."},
+		"the gravest of two pages":  {Join(FromBench(simulated(8, 4), ""), FromBench(simulated(8, 4, slowNIC(5, 2, 0.4)), "")), check.Fail, "h-kim-5"},
+		"unknown is never healthy":  {Join(FromBench(simulated(8, 4), ""), FromState(cluster.State{})), check.Unknown, "No machine config pool was seen."},
+	} {
+		if v := test.page.Verdict; v.Status != test.want || !strings.Contains(v.Text, test.text) {
+			t.Errorf("%s: %s: %s", name, v.Status, v.Text)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package html
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/rules"
+)
+
+var keep = flag.String("keep", "", "folder in which the pages of the tests are left, to be looked at")
+
+// recorded are machines of testdata/hosts as pods of one job.
+func recorded(t *testing.T, names ...string) []rules.Machine {
+	t.Helper()
+	var all []rules.Machine
+	for _, name := range names {
+		m, err := host.Open("../../../testdata/hosts/" + name + ".txtar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, rules.Machine{Name: "pod/train/" + name, Node: name, Snapshot: m.Snapshot()})
+	}
+	return all
+}
+
+// pages are what is looked at, in a browser and by people.
+func pages(t *testing.T) map[string]Page {
+	four := withLadders(simulated(4, 8, slowNIC(2, 5, 0.24)))
+	sixtyFour := withLadders(simulated(64, 8, slowNIC(17, 3, 0.5), badCable(4, 40, 6, 0.08)))
+	machines := recorded(t, "pod-roce-4vf", "pod-roce-4vf-node-b", "pod-half-broken", "pod-no-address")
+	diagnosed := FromDiagnosis(Diagnosed{
+		Title: "Job h-kim in namespace train (recorded machines)", File: "h-kim.tgz", Diagnosis: rules.Diagnose(rules.Case{Machines: machines}), Machines: machines, State: rollingOut(),
+	})
+	return map[string]Page{
+		"4-pods": Join(FromBench(four, "bench-4.json"), FromState(rollingOut())), "64-pods": FromBench(sixtyFour, "bench-64.json"), "diagnosis": diagnosed,
+		"healthy": FromBench(simulated(8, 4), "healthy.json"),
+	}
+}
+
+// written is the page as a file.
+func written(t *testing.T, name string, p Page) string {
+	t.Helper()
+	folder := *keep
+	if folder == "" {
+		folder = t.TempDir()
+	}
+	var b bytes.Buffer
+	if err := Write(&b, p); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(folder, name+".html")
+	if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestPages(t *testing.T) {
+	for name, p := range pages(t) {
+		written(t, name, p)
+	}
+}
