@@ -14,11 +14,11 @@ func Anchors() []string {
 		"vendor", "localGid", "remoteGid", "curr state", "local GID", "remote GID", // the rest of a line that was wrapped
 		"rror:", "Error", "ERROR", "Exception", // Python, SLURM
 		"CUDA", "cuda", "HIP error", "HIP out", "NVRM", "Xid (",
-		"Out of mem", "ut of Mem", "OutOfMem", "Memory cg", "pressure", "low on mem", "annot alloc", "(shm)", // memory
+		"Out of mem", "ut of Mem", "OutOfMem", "Memory cgroup", "pressure", "low on mem", "annot alloc", "(shm)", // memory
 		"atchdog", "eartbeat", "imed out", "imeout",
 		"exitcode", "xit code", "ignal", "SIGKILL", "illed", "ore dumped", "oom_kill", "oom-kill",
 		"TIME LIMIT", "CANCELLED", "MPI_ABORT", "mpirun", "Root Cause", "RayActor", "ActorDied", "actor died", "actor is dead",
-		"efused", "unreachable", "o route", "by remote", "by peer", // sockets
+		"efused", "unreachable", "o route", "by remote peer", "by peer", // sockets
 		"Avg bus", "ut of bounds", " Pid ", "Using devices", // nccl-tests
 		"cannot open shared", "undefined symbol", "no kernel image",
 	}

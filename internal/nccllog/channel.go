@@ -21,27 +21,26 @@ func (p *Parser) between(r *rank, s *saying) {
 		p.ring(text)
 		return
 	}
-	i, sends, receives := arrow+1, false, false
-	for ; i+4 < len(text) && string(text[i:i+4]) != "via "; i++ { // " 8[0] [send] "
-		if text[i] == '[' {
-			sends, receives = sends || text[i+1] == 's', receives || text[i+1] == 'r'
+	way, sends, receives := text[arrow+1:], false, false
+	for !begins(way, "via ") { // " 8[0] [send] "
+		blank := bytes.IndexByte(way, ' ')
+		if blank < 0 {
+			return
 		}
+		sends, receives = sends || begins(way, "[s"), receives || begins(way, "[r")
+		way = way[blank+1:]
 	}
-	if i+4 >= len(text) {
-		return
-	}
-	way := text[i+4:]
-	over, isNet := bytes.CutPrefix(way, []byte("NET/"))
+	way = way[len("via "):]
 	switch {
-	case isNet:
-		p.net(r, s, over, sends, receives)
-	case bytes.HasPrefix(way, []byte("P2P/MNNVL")):
+	case begins(way, "NET/"):
+		p.net(r, s, way[len("NET/"):], sends, receives)
+	case begins(way, "P2P/MNNVL"):
 		r.Channels.Fabric++
-	case bytes.HasPrefix(way, []byte("P2P/")):
+	case begins(way, "P2P/"):
 		r.Channels.P2P++
-	case bytes.HasPrefix(way, []byte("SHM")), bytes.HasPrefix(way, []byte("direct shared memory")):
+	case begins(way, "SHM"), begins(way, "direct shared memory"):
 		r.Channels.SHM++
-	case bytes.HasPrefix(way, []byte("COLLNET")):
+	case begins(way, "COLLNET"):
 		r.Channels.CollNet++
 	}
 }
@@ -87,7 +86,7 @@ func (p *Parser) net(r *rank, s *saying, over []byte, sends, receives bool) {
 	if n == nil {
 		return
 	}
-	if n.First.Text == "" {
+	if n.Sends+n.Receives == 0 {
 		n.First = s.quote()
 	}
 	if len(rest) > 0 && rest[0] == '(' {
@@ -96,13 +95,13 @@ func (p *Parser) net(r *rank, s *saying, over []byte, sends, receives bool) {
 			rest = rest[end+1:]
 		}
 	}
-	direct := bytes.HasPrefix(rest, []byte("/GDRDMA"))
+	direct := begins(rest, "/GDRDMA")
 	n.Devices |= 1 << min(device, 63)
 	n.count(sends, direct)
-	if direct && n.Direct.Text == "" {
+	switch with := n.SendsDirect + n.ReceivesDirect; {
+	case direct && with == 1:
 		n.Direct = s.quote()
-	}
-	if !direct && n.Indirect.Text == "" {
+	case !direct && n.Sends+n.Receives-with == 1:
 		n.Indirect = s.quote()
 	}
 	if bytes.HasSuffix(rest, []byte("/Shared")) {
@@ -135,6 +134,11 @@ func (r *rank) network(p *Parser, name []byte) *NetChannels {
 	}
 	r.Channels.Nets = append(r.Channels.Nets, NetChannels{Network: p.word(name)})
 	return &r.Channels.Nets[len(nets)]
+}
+
+// begins reports whether the text begins with the words; that of bytes compares by a call.
+func begins(text []byte, words string) bool {
+	return len(text) >= len(words) && string(text[:len(words)]) == words
 }
 
 // isName reports whether the text can be the name of a network, which is shown to people.

@@ -15,7 +15,7 @@ func (p *Parser) info(r *rank, s *saying) {
 	switch t[0] {
 	case 'C':
 		switch {
-		case bytes.HasPrefix(t, []byte("Channel ")):
+		case begins(t, "Channel "):
 			p.channel(r, s)
 		case bytes.HasPrefix(t, []byte("Connected ")):
 			r.Connected = r.Connected || bytes.HasPrefix(t, []byte("Connected all ")) || bytes.HasPrefix(t, []byte("Connected binomial"))

@@ -184,7 +184,7 @@ func (p *Parser) old(at Place, line []byte) bool {
 		}
 		if level == "WARN " && bytes.Contains(s.where, []byte(".cu:")) {
 			if r := p.labelled(at, line); r != nil {
-				p.warn(r, &saying{at, line, line[i+5:], s})
+				p.warn(r, &saying{at, line, line[i+5:], s.where})
 			}
 			return true
 		}

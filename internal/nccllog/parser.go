@@ -29,6 +29,7 @@ type Parser struct {
 	bySeat       map[process]*rank // without the host
 	byLabel      map[string]*rank
 	recent       [1 << 12]*rank // that spoke of late, by process and device
+	turn         turn
 	hosts        map[string]string
 	words        map[string]string
 	lists        map[string]deviceList
@@ -59,6 +60,18 @@ type rank struct {
 	kept  [kinds]uint8
 }
 
+// turn is who spoke last in a line of level INFO. Several lines of one process mostly come together, and begin with the same
+// bytes.
+type turn struct {
+	head []byte // up to the text
+	rank *rank
+}
+
+// goesOn reports whether the line is of the same process, and of none that wrote into it.
+func (t *turn) goesOn(line []byte) bool {
+	return t.rank != nil && bytes.HasPrefix(line, t.head) && segment(line, len(t.head)) < 0
+}
+
 // pending is a warning that may go on in the next line.
 type pending struct {
 	event int // index in events
@@ -76,6 +89,11 @@ func (p *Parser) Line(at Place, line []byte) {
 	if p.open.lines > 0 && p.goOn(line) {
 		return
 	}
+	if p.turn.goesOn(line) {
+		p.turn.rank.spoke(p.seq)
+		p.info(p.turn.rank, &saying{at: at, line: line, text: line[len(p.turn.head):]})
+		return
+	}
 	i := segment(line, 0)
 	if i < 0 {
 		p.outside(at, line)
@@ -88,24 +106,27 @@ func (p *Parser) Line(at Place, line []byte) {
 		if next < 0 {
 			end = len(line)
 		}
-		p.take(at, line, before, line[i+5:end], i != first)
+		r := p.take(at, line, before, line[i+5:end], i != first)
 		if next < 0 {
+			if i == first && r != nil && r.Host != "" && string(line[i+5:i+10]) == "INFO " {
+				p.turn = turn{append(p.turn.head[:0], line[:i+10]...), r}
+			}
 			return
 		}
 		before, i = line[i+10:next], next
 	}
 }
 
-// segment finds where "NCCL INFO ", "NCCL WARN " or "NCCL TRACE " stands.
+// segment finds where "NCCL INFO ", "NCCL WARN " or "NCCL TRACE " stands. Of these letters, L is the one that texts have least.
 func segment(line []byte, from int) int {
-	for {
-		i := bytes.IndexByte(line[from:], 'N')
+	const before = len("NCC")
+	for at := from + before; at < len(line); at++ {
+		i := bytes.IndexByte(line[at:], 'L')
 		if i < 0 {
 			return -1
 		}
-		i += from
-		from = i + 1
-		rest := line[i:]
+		at += i
+		rest := line[at-before:]
 		if len(rest) < 10 {
 			return -1
 		}
@@ -113,9 +134,10 @@ func segment(line []byte, from int) int {
 			continue
 		}
 		if level := string(rest[5:10]); level == "INFO " || level == "WARN " || level == "TRACE" {
-			return i
+			return at - before
 		}
 	}
+	return -1
 }
 
 // End says which line of an input was its last.
@@ -128,30 +150,35 @@ func (p *Parser) End(last Place) {
 	}
 }
 
-// take takes what one process said: a level and a text.
-func (p *Parser) take(at Place, line, before, said []byte, torn bool) {
+// take takes what one process said: a level and a text. It returns the process's rank, or nil.
+func (p *Parser) take(at Place, line, before, said []byte, torn bool) *rank {
 	s := sourceOf(before)
 	r := p.speaker(s, at, line, torn)
 	if r == nil {
-		return
+		return nil
 	}
-	r.Last = p.seq
-	r.Lines++
+	r.spoke(p.seq)
 	level, text := said[:4], said[5:]
 	switch {
 	case string(level) == "INFO":
-		p.info(r, &saying{at, line, text, s})
+		p.info(r, &saying{at, line, text, s.where})
 	case string(level) == "WARN":
-		p.warn(r, &saying{at, line, text, s})
+		p.warn(r, &saying{at, line, text, s.where})
 	}
+	return r
+}
+
+func (r *rank) spoke(seq int) {
+	r.Last = seq
+	r.Lines++
 }
 
 // saying is what one process said in a line.
 type saying struct {
-	at   Place
-	line []byte
-	text []byte
-	source
+	at    Place
+	line  []byte
+	text  []byte
+	where []byte // in NCCL's sources
 }
 
 func (s *saying) quote() Quote { return quoteOf(s.at, s.line) }

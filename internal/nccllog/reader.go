@@ -6,8 +6,6 @@ import (
 	"iter"
 	"runtime"
 	"sync"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // Reading is what became of one input.
@@ -40,9 +38,11 @@ func Lines(in io.Reader, each func(number int, line []byte)) (Reading, error) {
 }
 
 // Batches is Lines for those to whom every call costs: it gives together what was read together. All lines of a batch must be
-// taken.
+// taken. The calls come from several goroutines, one after the other.
 func Batches(in io.Reader, take func(lines iter.Seq2[int, []byte])) (Reading, error) {
-	return newReader(in, anchors()).run(take)
+	r := reader{words: anchors(), take: take, in: newInput(in), first: FirstLines, last: make(chan struct{})}
+	close(r.last)
+	return r.run()
 }
 
 // anchors is made once, as it is always the same.
@@ -57,125 +57,97 @@ func (p *Parser) Read(name string, in io.Reader) (Reading, error) {
 	return reading, err
 }
 
-// reader is one reading. Several goroutines take turns at reading a block, and search it, while it is in their core's cache;
-// the caller's takes the lines in their order.
+// reader is one reading. Several goroutines take turns: each reads a block, searches it while it is in its core's cache, and
+// gives its lines when those of the block before were taken. The first one is the caller's, which a short log needs only.
 type reader struct {
-	words   *screen
-	free    chan *block
-	ordered chan *block
-	stop    chan struct{} // nobody takes lines any more
+	words *screen
+	take  func(lines iter.Seq2[int, []byte])
+	taker taker // of whose turn it is to give
 
-	turn  sync.Mutex
-	in    *input
-	made  int    // blocks
-	rest  []byte // the next block begins with it
-	again int    // so much of rest was searched as well
-	first int    // so many lines are still to be given whatever they hold
-	ended bool
+	others sync.WaitGroup
+	turn   sync.Mutex // to read
+	in     *input
+	hired  int    // of the others
+	rest   []byte // the next block begins with it
+	again  int    // so much of rest was searched as well
+	first  int    // so many lines are still to be given whatever they hold
+	last   chan struct{}
+	err    error
+	ended  bool
 }
 
-// searchers are how many goroutines search: more than a few wait for the parser.
-func searchers() int { return min(runtime.GOMAXPROCS(0), 4) }
+// mostOthers is how many goroutines help: one more than there are cores, as one of them mostly waits for its turn.
+func mostOthers() int { return min(runtime.GOMAXPROCS(0), 4) }
 
-func newReader(in io.Reader, words *screen) *reader {
-	blocks := 2*searchers() + 2
-	return &reader{
-		words: words, free: make(chan *block, blocks), ordered: make(chan *block, blocks), stop: make(chan struct{}),
-		in: newInput(in), first: FirstLines,
+// blocks are those that wait to be filled: a folder may have thousands of small files.
+var blocks = sync.Pool{New: func() any { return &block{data: make([]byte, room)} }}
+
+func (r *reader) run() (Reading, error) {
+	r.work()
+	r.others.Wait()
+	reading := Reading{Bytes: r.in.raw.bytes, Lines: r.taker.number(), Format: r.in.format()}
+	reading.Skipped = append(r.taker.skipped(), r.in.skipped(r.taker.given > 0)...)
+	return reading, r.err
+}
+
+// work reads blocks, searches them and gives their lines, until there are no more.
+func (r *reader) work() {
+	b := blocks.Get().(*block)
+	defer blocks.Put(b)
+	for r.next(b) {
+		b.search(r.words)
+		r.give(b)
 	}
 }
 
-func (r *reader) run(take func(lines iter.Seq2[int, []byte])) (Reading, error) {
-	var g errgroup.Group
-	defer close(r.stop) // where take panics, the others end as well
-	for range searchers() {
-		g.Go(r.search)
-	}
-	var t taker
-	for b := range r.ordered {
-		<-b.searched
-		if len(b.spans) > 0 {
-			take(t.lines(b))
-		}
-		t.count(b)
-		r.free <- b
-	}
-	err := g.Wait()
-	reading := Reading{Bytes: r.in.raw.bytes, Lines: t.number(), Format: r.in.format()}
-	reading.Skipped = append(t.skipped(), r.in.skipped(t.given > 0)...)
-	return reading, err
-}
-
-// search reads and searches blocks until there are no more.
-func (r *reader) search() error {
-	s := &search{screen: r.words}
-	for {
-		b, err := r.next()
-		if b == nil {
-			return err
-		}
-		b.search(s)
-		b.searched <- struct{}{}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// next reads a block, which is the last one before an error. A block ends where a line does, unless a line is too long for
-// that. It returns nil at the end.
-func (r *reader) next() (*block, error) {
+// next reads a block. It returns false at the end.
+func (r *reader) next(b *block) bool {
 	r.turn.Lock()
 	defer r.turn.Unlock()
 	if r.ended {
-		return nil, nil
+		return false
 	}
-	b := r.block()
-	if b == nil {
-		r.ended = true
-		return nil, nil
+	b.reset()
+	r.fill(b)
+	r.rest, r.again = append(r.rest[:0], b.data[b.keep:b.filled]...), b.end-b.keep
+	b.doubt, b.first = r.in.doubt, r.first
+	if r.first > 0 {
+		r.first = max(0, r.first-b.newlines())
 	}
+	b.before, b.taken = r.last, make(chan struct{})
+	r.last = b.taken
+	if !r.ended && r.in.raw.bytes > blockSize && r.hired < mostOthers() {
+		r.hired++
+		r.others.Go(r.work)
+	}
+	return true
+}
+
+// fill reads until the block may end, which is where a line does, unless one is too long for that, or at the end of the input.
+func (r *reader) fill(b *block) {
 	b.filled, b.repeated = copy(b.data, r.rest), r.again
-	for {
+	for !r.ended {
 		n, err := r.in.read(b.data[b.filled : b.filled+blockSize])
-		if b.filled += n; err == nil && !b.complete() {
-			continue
-		}
-		if err != nil {
+		b.filled += n
+		switch {
+		case err != nil:
 			b.finish()
 			r.ended = true
-			defer close(r.ordered)
+			if !errors.Is(err, io.EOF) {
+				r.err = err
+			}
+		case b.complete():
+			return
 		}
-		r.rest, r.again = append(r.rest[:0], b.data[b.keep:b.filled]...), b.end-b.keep
-		b.doubt, b.first = r.in.doubt, r.first
-		if r.first > 0 {
-			r.first = max(0, r.first-b.newlines())
-		}
-		r.ordered <- b // has room for every block
-		if errors.Is(err, io.EOF) {
-			err = nil
-		}
-		return b, err
 	}
 }
 
-// block returns one that is free, or nil when nobody takes lines any more.
-func (r *reader) block() *block {
-	select {
-	case b := <-r.free:
-		b.reset()
-		return b
-	default:
+// give gives the lines of a block in its turn.
+func (r *reader) give(b *block) {
+	<-b.before
+	defer close(b.taken) // the others shall end even where take panics
+	if len(b.spans) > 0 {
+		r.take(r.taker.lines(b))
 	}
-	if r.made < cap(r.free) {
-		r.made++
-		return &block{data: make([]byte, room), searched: make(chan struct{}, 1)}
-	}
-	select {
-	case b := <-r.free:
-		b.reset()
-		return b
-	case <-r.stop:
-		return nil
-	}
+	r.taker.count(b)
 }

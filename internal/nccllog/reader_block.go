@@ -33,7 +33,8 @@ type block struct {
 	unfinished bool // the last line goes on in the next block
 	doubt      bool // the input may be no text
 	first      int  // so many lines are given whatever they hold
-	searched   chan struct{}
+
+	before, taken chan struct{} // closed when the lines of the block before, and those of this one, were taken
 
 	// What the search finds.
 	spans []span
@@ -61,7 +62,7 @@ const (
 )
 
 func (b *block) reset() {
-	*b = block{data: b.data, spans: b.spans[:0], searched: b.searched}
+	*b = block{data: b.data, spans: b.spans[:0]}
 }
 
 // complete finds where the block may end; false: more must be read for that.
@@ -85,71 +86,59 @@ func (b *block) newlines() int { return bytes.Count(b.data[:b.end], []byte{'\n'}
 
 // scan is the search of one block for lines that may be given.
 type scan struct {
-	*search
-	b      *block
-	at     int  // the line begins here
-	line   int  // its number
-	hit    int  // the next anchor from here on; -1: none
-	stale  bool // hit is not known
-	talked bool // the line before was of NCCL's level INFO
+	words *screen
+	b     *block
+	text  []byte
+	at    int // the line begins here
+	line  int // its number
+	hit   int // the next anchor from here on; -1: none
 }
 
 // search finds the lines that may be given.
-func (b *block) search(s *search) {
-	s.begin(b.data[:b.end])
-	c := scan{search: s, b: b, hit: s.find(b.repeated / 2)}
+func (b *block) search(words *screen) {
+	c := scan{words: words, b: b, text: b.data[:b.end]}
+	c.hit = words.find(c.text, b.repeated/2)
 	extra := b.first
 	if b.repeated == 0 {
 		extra = max(extra, linesAfter) // of a line in the block before
 	}
-	for c.at < len(s.text) && (extra > 0 || c.more()) {
+	for c.at < len(c.text) && (extra > 0 || c.hit >= 0) {
 		if extra == 0 {
-			next := c.at + 1 + bytes.LastIndexByte(s.text[c.at:c.hit], '\n')
-			c.line += bytes.Count(s.text[c.at:next], []byte{'\n'})
-			c.at = next
+			c.skip()
 		}
-		end := len(s.text)
-		if i := bytes.IndexByte(s.text[c.at:], '\n'); i >= 0 {
+		end := len(c.text)
+		if i := bytes.IndexByte(c.text[c.at:], '\n'); i >= 0 {
 			end = c.at + i
 		}
 		extra = max(extra-1, 0)
-		if c.more() && c.hit < end {
+		if c.hit >= 0 && c.hit < end {
 			if !c.hits(end) {
 				extra = max(extra, linesAfter)
 			}
-		} else if c.talked = false; c.at > 0 || b.repeated == 0 {
-			shown := overwritten(s.text, c.at, end)
+		} else if c.at > 0 || b.repeated == 0 {
+			shown := overwritten(c.text, c.at, end)
 			b.add(shown, min(end, shown+maxLine), c.line, follows)
 		}
 		c.at = end + 1
 		c.line++
 	}
 	b.ends = c.line
-	if c.at < len(s.text) {
-		b.ends += bytes.Count(s.text[c.at:], []byte{'\n'})
-	} else if c.at > len(s.text) {
+	if c.at < len(c.text) {
+		b.ends += bytes.Count(c.text[c.at:], []byte{'\n'})
+	} else if c.at > len(c.text) {
 		b.ends-- // the last line has no end here
 	}
 }
 
 var infoWords = []byte("NCCL INFO ")
 
-// more finds the next anchor. Lines of NCCL mostly come many at a time: after one, the next is looked for where it must be.
-func (c *scan) more() bool {
-	if !c.stale {
-		return c.hit >= 0
+// skip goes on to the line of the next anchor.
+func (c *scan) skip() {
+	passed := c.text[c.at:c.hit]
+	if n := bytes.Count(passed, []byte{'\n'}); n > 0 {
+		c.line += n
+		c.at += 1 + bytes.LastIndexByte(passed, '\n')
 	}
-	c.stale = false
-	if c.talked {
-		const prefix = 96
-		start := c.text[c.at:min(c.at+prefix, len(c.text))]
-		if i := bytes.Index(start, infoWords); i >= 0 && bytes.IndexByte(start[:i], '\n') < 0 {
-			c.hit = c.at + i
-			return true
-		}
-	}
-	c.hit = c.find(c.at)
-	return c.hit >= 0
 }
 
 // overwritten is where that begins which a terminal would show of a line: what follows its last carriage return.
@@ -163,31 +152,40 @@ func overwritten(text []byte, at, end int) int {
 // hits adds the parts of a line that have anchors: the line itself, in most cases. It reports whether all are of NCCL's level
 // INFO.
 func (c *scan) hits(end int) bool {
-	c.talked = true
+	talk, column := true, 0
 	limit := len(c.text)
 	if c.b.unfinished {
 		limit -= overlap / 2 // the next block has more around those
 	}
-	for from := c.at; c.hit >= 0 && c.hit < end; c.hit = c.find(from) {
+	for from := c.at; c.hit >= 0 && c.hit < end; c.hit = c.after(from, end, column) {
 		if end == len(c.text) && c.hit >= limit {
 			c.hit = -1
 			break
 		}
 		begin, stop := c.b.part(c.text, from, end, c.hit)
 		part, k := c.text[begin:stop], chatter
-		if !bytes.HasPrefix(c.text[c.hit:stop], infoWords) && !bytes.Contains(part, infoWords) {
-			k, c.talked = matter, false
+		if bytes.HasPrefix(c.text[c.hit:stop], infoWords) {
+			column = c.hit - c.at
+		} else if !bytes.Contains(part, infoWords) {
+			k, talk = matter, false
 		}
 		c.b.add(begin, stop, c.line, k)
 		if len(part) < end-c.at && end-c.at > maxLine {
 			c.b.tooLong(c.line)
 		}
-		if from = stop; from == end {
-			c.stale = true
-			break
-		}
+		from = stop
 	}
-	return c.talked
+	return talk
+}
+
+// after finds the next anchor from a place on. Lines of NCCL mostly come many at a time, and where one ends, the words of the
+// next stand in the same column.
+func (c *scan) after(from, end, column int) int {
+	next := end + 1
+	if at := next + column; from == end && column > 0 && at < len(c.text) && bytes.HasPrefix(c.text[at:], infoWords) && bytes.IndexByte(c.text[next:at], '\n') < 0 {
+		return at
+	}
+	return c.words.find(c.text, from)
 }
 
 // part is what is given of a line for an anchor in it: what stands between two carriage returns, and not too much of that.

@@ -9,7 +9,7 @@ import (
 // screen holds what the search for many words at once needs. The search looks up every third triple of bytes in a table, and
 // compares only where the triple may be of one of the words: how many words there are costs little.
 type screen struct {
-	triples [1 << tripleBits]uint8 // by hash: 0, or 1 + the index into words
+	triples [1 << 16]uint8 // by key: 0, or 1 + the index into words
 	words   [][]word
 }
 
@@ -23,9 +23,8 @@ type word struct {
 
 // Of three triples that follow one another, which five bytes have, one is looked up.
 const (
-	stride     = 3
-	minWord    = 4
-	tripleBits = 14
+	stride  = 3
+	minWord = 4
 )
 
 // mayFollow reports whether a byte may follow a word of four bytes that ends in last. Such a word has two triples of its own
@@ -42,14 +41,13 @@ func mayFollow(last, c byte) bool {
 	return true
 }
 
-func hash(triple uint64) uint32 {
-	const golden = 0x9e3779b1 // Knuth, The Art of Computer Programming, volume 3, 6.4: multiplicative hashing
-	return uint32(triple<<8) * golden >> (32 - tripleBits)
-}
+// mixed has the keys of triples in it: that of three bytes is the 16 bits where they begin, which have something of all of
+// them. Few triples of text have the same key.
+func mixed(text uint64) uint64 { return text ^ text>>7 }
 
-func tripleAt(text []byte, at int) uint64 {
-	return uint64(text[at]) | uint64(text[at+1])<<8 | uint64(text[at+2])<<16
-}
+func keyOf(a, b, c byte) uint16 { return uint16(mixed(uint64(a) | uint64(b)<<8 | uint64(c)<<16)) }
+
+func keyAt(text []byte, at int) uint16 { return keyOf(text[at], text[at+1], text[at+2]) }
 
 // newScreen prepares the search for words of at least four bytes.
 func newScreen(words []string) *screen {
@@ -64,12 +62,12 @@ func newScreen(words []string) *screen {
 		for back := range stride {
 			w := word{text, from + back, four, back}
 			if w.offset+3 <= len(text) {
-				s.add(w, tripleAt([]byte(text), w.offset))
+				s.add(w, keyAt([]byte(text), w.offset))
 				continue
 			}
 			for c := range 256 {
 				if last := text[len(text)-1]; mayFollow(last, byte(c)) {
-					s.add(w, tripleAt([]byte{text[w.offset], last, byte(c)}, 0))
+					s.add(w, keyOf(text[w.offset], last, byte(c)))
 				}
 			}
 		}
@@ -77,9 +75,9 @@ func newScreen(words []string) *screen {
 	return s
 }
 
-// add enters a word under a triple.
-func (s *screen) add(w word, triple uint64) {
-	list := &s.triples[hash(triple)]
+// add enters a word under the key of a triple.
+func (s *screen) add(w word, key uint16) {
+	list := &s.triples[key]
 	words := []word{w}
 	if *list != 0 {
 		if slices.Contains(s.words[*list-1], w) {
@@ -106,26 +104,27 @@ throughput per GPU (TFLOP/s/GPU): 412.3 | learning rate: 1.200000E-04 | global b
 {"time": "2025-11-21T10:00:00Z", "level": "INFO", "message": "saved checkpoint and optimizer state", "step": 100}
 /usr/lib/python3.11/site-packages/torch/utils/data/loader.py:295: UserWarning: this is deprecated, use another instead.
 epoch 3, evaluation accuracy 0.873, memory allocated 61.42 GiB reserved, forward 2582 ms, backward 5137 ms, gradient norm
+[rank 0] memory (MB) | allocated | max reserved per device; remaining steps, reduced loss scale, released, pipeline group, output
+directory, iterator and operator of rotary layers, dataloader_wait, **kwargs, summary every period, recompute, current tensor
 [rank1939]: Training from the beginning with model parameters, before after number process distributed parallel default
 100%|██████████| 1200/1200 [02:41<00:00, 8.12s/it, loss=2.13] 2025-11-21 09:04:37,816 - root - WARNING - closed dataset
 gpu-0383:21334:21635 [5] NCCL INFO Channel 08/1 : 3069[5] -> 3101[5] [send] via NET/IB/5/GDRDMA/Shared via P2P/CUMEM`
 
-// commonTriples are how often a triple of this hash is in such text, and in numbers of all kinds.
-func commonTriples() *[1 << tripleBits]int {
+// commonTriples are how often a triple of this key is in such text, and in numbers of all kinds.
+func commonTriples() *[1 << 16]int {
 	const digits = "0123456789.: ,-/]"
-	var common [1 << tripleBits]int
+	var common [1 << 16]int
 	for at := range len(usual) - 2 {
-		common[hash(tripleAt([]byte(usual), at))] += 32
+		common[keyAt([]byte(usual), at)] += 32
 	}
 	for i := range len(digits) * len(digits) * len(digits) {
-		triple := []byte{digits[i%len(digits)], digits[i/len(digits)%len(digits)], digits[i/len(digits)/len(digits)]}
-		common[hash(tripleAt(triple, 0))]++
+		common[keyOf(digits[i%len(digits)], digits[i/len(digits)%len(digits)], digits[i/len(digits)/len(digits)])]++
 	}
 	return &common
 }
 
 // rarest is where in the word the triples begin that the table mixes up least.
-func rarest(text []byte, common *[1 << tripleBits]int) int {
+func rarest(text []byte, common *[1 << 16]int) int {
 	best, least := 0, -1
 	for from := 0; from+minWord <= len(text); from++ {
 		if from+stride+2 > len(text) && least >= 0 {
@@ -133,7 +132,7 @@ func rarest(text []byte, common *[1 << tripleBits]int) int {
 		}
 		sum := 0
 		for at := from; at < from+stride && at+3 <= len(text); at++ {
-			sum += common[hash(tripleAt(text, at))]
+			sum += common[keyAt(text, at)]
 		}
 		if least < 0 || sum < least {
 			best, least = from, sum
@@ -142,118 +141,76 @@ func rarest(text []byte, common *[1 << tripleBits]int) int {
 	return best
 }
 
-// group is how many bytes are judged together, and groups how many such are judged before the suspicious ones are compared.
+// group is how many bytes are judged together.
 const (
-	group  = 6 * stride
-	groups = 64
-	reach  = 4*stride + 8 // of the loads of one group
+	group = 8 * stride
+	reach = 6*stride + 8 // of the loads of one group
+	next  = 8 * stride   // bits to the second triple of a load
 )
 
-// search is a search in one text, in which the places that are asked for only grow.
-type search struct {
-	*screen
-	text     []byte
-	judged   int // up to here
-	suspects [groups]int32
-	count    int // of suspects
-	next     int // suspect to compare
-}
-
-// begin begins a search.
-func (s *search) begin(text []byte) { s.text, s.judged, s.count, s.next = text, 0, 0, 0 }
-
 // find returns where a word is from a place on, or -1. Of several it is one of the first: no word ends before it begins.
-func (s *search) find(from int) int {
-	s.judged = max(s.judged, from/group*group)
-	for {
-		for s.next < s.count {
-			at := int(s.suspects[s.next])
-			if at+group > from {
-				if found := s.compare(at, from); found >= 0 {
-					return found
-				}
-			}
-			s.next++
+func (s *screen) find(text []byte, from int) int {
+	at := s.suspect(text, from)
+	for ; len(text)-at >= reach; at = s.suspect(text, at+group) {
+		if found := s.compare(text, from, at, s.lists(text[at:])); found >= 0 {
+			return found
 		}
-		if s.judged >= len(s.text) {
-			return -1
-		}
-		s.judge()
 	}
+	var tail [reach]byte
+	copy(tail[:], text[at:])
+	return s.compare(text, from, at, s.lists(tail[:]))
 }
 
-// judge collects the next groups that have a triple of a word. It decides nothing by a branch, as suspicion is too frequent
-// to be predicted. The bytes at the end of the text, which are no full group, are suspicious as they are.
-func (s *search) judge() {
-	rest, triples, count := s.text[s.judged:], &s.triples, 0
-	at := int32(s.judged)
-	for range groups - 2 {
-		if len(rest) < reach {
+// suspect returns where the first group from a place on begins that has a triple of a word, or where too few bytes are left.
+func (s *screen) suspect(text []byte, at int) int {
+	triples := &s.triples
+	rest := text[at:]
+	for ; len(rest) >= reach; rest = rest[group:] {
+		a := mixed(binary.LittleEndian.Uint64(rest))
+		b := mixed(binary.LittleEndian.Uint64(rest[2*stride:]))
+		c := mixed(binary.LittleEndian.Uint64(rest[4*stride:]))
+		d := mixed(binary.LittleEndian.Uint64(rest[6*stride:]))
+		if triples[uint16(a)]|triples[uint16(a>>next)]|triples[uint16(b)]|triples[uint16(b>>next)]|
+			triples[uint16(c)]|triples[uint16(c>>next)]|triples[uint16(d)]|triples[uint16(d>>next)] != 0 {
 			break
 		}
-		x := binary.LittleEndian.Uint64(rest)
-		y := binary.LittleEndian.Uint64(rest[2*stride:])
-		z := binary.LittleEndian.Uint64(rest[4*stride:])
-		found := triples[hash(x)] | triples[hash(x>>(8*stride))] |
-			triples[hash(y)] | triples[hash(y>>(8*stride))] |
-			triples[hash(z)] | triples[hash(z>>(8*stride))]
-		s.suspects[count&(groups-1)] = at
-		one := 0
-		if found != 0 {
-			one = 1
-		}
-		count += one
-		at += group
-		rest = rest[group:]
 	}
-	for len(rest) > 0 && len(rest) < reach {
-		s.suspects[count] = at
-		count++
-		at += group
-		rest = rest[min(group, len(rest)):]
-	}
-	s.judged, s.count, s.next = int(at), count, 0
+	return len(text) - len(rest)
 }
 
-// compare returns where a word begins, no earlier than from, that has one of the triples of a group; or -1.
-func (s *search) compare(at, from int) int {
-	lists := s.lists(at)
+// lists are what the table has for the eight triples of a group, a byte each.
+func (s *screen) lists(text []byte) uint64 {
+	triples := &s.triples
+	a := mixed(binary.LittleEndian.Uint64(text))
+	b := mixed(binary.LittleEndian.Uint64(text[2*stride:]))
+	c := mixed(binary.LittleEndian.Uint64(text[4*stride:]))
+	d := mixed(binary.LittleEndian.Uint64(text[6*stride:]))
+	return uint64(triples[uint16(a)]) | uint64(triples[uint16(a>>next)])<<8 |
+		uint64(triples[uint16(b)])<<16 | uint64(triples[uint16(b>>next)])<<24 |
+		uint64(triples[uint16(c)])<<32 | uint64(triples[uint16(c>>next)])<<40 |
+		uint64(triples[uint16(d)])<<48 | uint64(triples[uint16(d>>next)])<<56
+}
+
+// compare returns where a word begins, no earlier than from, that has one of the triples of the group at a place; or -1.
+func (s *screen) compare(text []byte, from, at int, lists uint64) int {
 	for lists != 0 {
 		i := bits.TrailingZeros64(lists) / 8
 		list := s.words[uint8(lists>>(8*i))-1]
 		lists &^= 0xff << (8 * i)
 		for j := range list {
 			w := &list[j]
-			place := at + i*stride
-			four, first := place-w.back, place-w.offset
-			if first < from || first+len(w.text) > len(s.text) || binary.LittleEndian.Uint32(s.text[four:]) != w.four {
+			first := at + i*stride - w.offset
+			end := first + len(w.text)
+			if first < from || end > len(text) || binary.LittleEndian.Uint32(text[first+w.offset-w.back:]) != w.four {
 				continue
 			}
-			end := first + len(w.text)
-			if len(w.text) == minWord && (end == len(s.text) || !mayFollow(s.text[end-1], s.text[end])) {
+			if len(w.text) == minWord && (end == len(text) || !mayFollow(text[end-1], text[end])) {
 				continue // two of its triples are there without what must follow
 			}
-			if string(s.text[first:end]) == w.text {
+			if string(text[first:end]) == w.text {
 				return first
 			}
 		}
 	}
 	return -1
-}
-
-// lists are what the table has for the six triples of a group, a byte each.
-func (s *search) lists(at int) (lists uint64) {
-	if at+reach > len(s.text) {
-		for i := 0; i < group && at+i+3 <= len(s.text); i += stride {
-			lists |= uint64(s.triples[hash(tripleAt(s.text, at+i))]) << (8 * i / stride)
-		}
-		return lists
-	}
-	text, triples := s.text[at:at+reach], &s.triples
-	x := binary.LittleEndian.Uint64(text)
-	y := binary.LittleEndian.Uint64(text[2*stride:])
-	z := binary.LittleEndian.Uint64(text[4*stride:])
-	return uint64(triples[hash(x)]) | uint64(triples[hash(x>>(8*stride))])<<8 |
-		uint64(triples[hash(y)])<<16 | uint64(triples[hash(y>>(8*stride))])<<24 |
-		uint64(triples[hash(z)])<<32 | uint64(triples[hash(z>>(8*stride))])<<40
 }
