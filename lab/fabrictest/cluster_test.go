@@ -164,6 +164,9 @@ func TestCluster(t *testing.T) {
 	t.Run("auto", func(t *testing.T) {
 		s.deploys(t, "job", ns, "--mode=auto").says(t, "RDMA over 2 rails")
 		s.moves(t, "job", ns)
+	})
+	t.Run("bench", func(t *testing.T) {
+		s.benches(t, "job", ns)
 		s.does(t, "delete", "job", "-n", ns, "--yes")
 	})
 	t.Run("memlock", func(t *testing.T) { s.locks(t, ns) })

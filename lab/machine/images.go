@@ -52,7 +52,7 @@ func perfFiles(ctx context.Context, system debian.Tree) (files, error) {
 			delete(f, name)
 		}
 	}
-	wanted := append(programs("busybox", "bash", "ip", "ping", "prlimit"), rdmaPrograms()...)
+	wanted := append(programs("busybox", "bash", "ip", "ping", "prlimit", "iperf3"), rdmaPrograms()...)
 	if err := f.pick(system, wanted...); err != nil {
 		return nil, err
 	}
