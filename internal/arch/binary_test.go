@@ -25,9 +25,10 @@ type binary struct {
 // build builds railhead-pod for Linux as `make build` does.
 func build(root, folder, arch string) (binary, error) {
 	out := filepath.Join(folder, "railhead-pod-"+arch)
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-gcflags=all=-l", "-ldflags=-s -w -funcalign=1", "-o", out, "./cmd/railhead-pod")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-gcflags=all=-l", "-gcflags=os=", "-gcflags=internal/strconv=",
+		"-ldflags=-s -w -funcalign=1", "-o", out, "./cmd/railhead-pod")
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOEXPERIMENT=nogreenteagc", "GOOS=linux", "GOARCH="+arch)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return binary{}, fmt.Errorf("%v: %w\n%s", cmd.Args, err, text)
 	}

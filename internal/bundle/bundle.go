@@ -40,6 +40,8 @@ type Subject struct {
 	Pods      []string `json:"pods,omitempty"`
 	Nodes     []string `json:"nodes,omitempty"`
 	Cluster   bool     `json:"cluster,omitempty"`
+	// Passed are the pods of the namespace that have GPUs, have nothing to do with RDMA, and were not looked at.
+	Passed []string `json:"passed,omitempty"`
 }
 
 // Entry is one pod, node or log.

@@ -113,7 +113,7 @@ func cleanState(s cluster.State) cluster.State {
 			n.Labels, n.Annotations = labels.of(n.Labels), annotations(n.Annotations)
 			return n
 		}),
-		ServiceAccounts: s.ServiceAccounts, Quotas: s.Quotas,
+		ServiceAccounts: s.ServiceAccounts, Quotas: s.Quotas, TrainJobs: s.TrainJobs,
 		Events:  slices.DeleteFunc(each(s.Events, cleanEvent), func(e cluster.Event) bool { return e.Reason == "" }),
 		Objects: each(s.Objects, func(o cluster.Object) cluster.Object { return cleanObject(o, labels) }),
 		Problems: each(s.Problems, func(p cluster.Problem) cluster.Problem {
@@ -186,7 +186,7 @@ type labelKeys map[string]bool
 
 // labelDomains are those of the labels that platforms give.
 var labelDomains = []string{
-	"kubernetes.io", "k8s.io", "openshift.io", "nvidia.com", "amd.com", "intel.com", "kubeflow.org", "x-k8s.io", "railhead.dev",
+	"kubernetes.io", "k8s.io", "openshift.io", "nvidia.com", "amd.com", "intel.com", "kubeflow.org", "x-k8s.io", "ray.io", "volcano.sh", "railhead.dev",
 }
 
 // selectedLabels adds what pools and policies select by.

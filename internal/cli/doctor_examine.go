@@ -16,7 +16,6 @@ import (
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/kube"
-	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/podbinary"
 	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/rules"
@@ -39,7 +38,7 @@ func (a *app) examine(ctx context.Context, asked bundle.Subject, f doctorFlags) 
 	if b.State, err = client.Read(ctx, want); err != nil {
 		return b, undecided(err)
 	}
-	pods, err := a.patients(b.State, asked)
+	pods, err := a.patients(b.State, &asked)
 	if err != nil {
 		return b, err
 	}
@@ -86,14 +85,14 @@ func (a *app) wanted(asked bundle.Subject) (kube.Want, error) {
 	if err != nil {
 		return want, err
 	}
-	want.Kinds = slices.Concat(inventoryKinds, []cluster.Kind{cluster.Events, cluster.Objects, cluster.Namespaces, cluster.ServiceAccounts})
+	want.Kinds = slices.Concat(inventoryKinds, []cluster.Kind{cluster.Events, cluster.Objects, cluster.Namespaces, cluster.ServiceAccounts, cluster.TrainJobs})
 	want.Namespace, want.Job, want.Everywhere = cmp.Or(asked.Namespace, ns), asked.Job, []cluster.Kind{cluster.Pods}
 	want.Detail = asked.Job == ""
 	return want, nil
 }
 
-// patients are the pods to look into: those that run.
-func (a *app) patients(s cluster.State, asked bundle.Subject) ([]cluster.Pod, error) {
+// patients are the pods to look into: those that run. What is passed over it notes in what was asked.
+func (a *app) patients(s cluster.State, asked *bundle.Subject) ([]cluster.Pod, error) {
 	var pods []cluster.Pod
 	switch {
 	case asked.Cluster:
@@ -116,24 +115,22 @@ func (a *app) patients(s cluster.State, asked bundle.Subject) ([]cluster.Pod, er
 	case len(asked.Nodes) > 0:
 		return nil, nil
 	default:
-		pods = withRails(s, asked.Namespace)
-		if len(pods) == 0 {
+		var passed []cluster.Pod
+		if pods, passed = rules.Patients(s, asked.Namespace); len(pods) == 0 {
 			a.say("No pod of namespace %s has rails: the cluster alone is looked at.", asked.Namespace)
 		}
+		for _, p := range passed {
+			if runs(p) {
+				asked.Passed = append(asked.Passed, p.Name)
+			}
+		}
 	}
-	return slices.DeleteFunc(pods, func(p cluster.Pod) bool {
-		running := slices.ContainsFunc(p.Containers, func(c cluster.Container) bool { return !c.Init && c.Running })
-		return p.Deleted || p.Finished() || !running
-	}), nil
+	return slices.DeleteFunc(pods, func(p cluster.Pod) bool { return !runs(p) }), nil
 }
 
-// withRails are the pods of a namespace that ask for RDMA devices, or are attached to networks.
-func withRails(s cluster.State, namespace string) []cluster.Pod {
-	offers := s.RDMAOffers()
-	return slices.DeleteFunc(slices.Clone(s.Pods), func(p cluster.Pod) bool {
-		asks := slices.ContainsFunc(offers, func(o cluster.Offer) bool { return p.Requests[o.Resource] > 0 })
-		return p.Namespace != namespace || !asks && p.Annotations["k8s.v1.cni.cncf.io/networks"] == ""
-	})
+// runs reports whether there is something to look into.
+func runs(p cluster.Pod) bool {
+	return !p.Deleted && !p.Finished() && slices.ContainsFunc(p.Containers, func(c cluster.Container) bool { return !c.Init && c.Running })
 }
 
 // containerOf is the container to look into.
@@ -166,7 +163,7 @@ func (a *app) visit(ctx context.Context, client *kube.Client, pods []cluster.Pod
 	progress := a.progress("pods", len(pods))
 	machines := make([]rules.Machine, 0, len(pods))
 	err := client.Snapshots(ctx, visits, kube.VisitOptions{Timeout: f.timeout, Program: programOf(f.probe.binaries)}, func(v kube.Visited) {
-		m := rules.Machine{Name: "pod/" + v.Pod.String(), Node: at[v.Pod].Node, Group: groupOf(at[v.Pod]), Snapshot: v.Snapshot}
+		m := rules.Machine{Name: "pod/" + v.Pod.String(), Node: at[v.Pod].Node, Group: rules.JobOf(at[v.Pod]), Snapshot: v.Snapshot}
 		if v.Err != nil {
 			m.Unreached = v.Err.Error()
 		}
@@ -179,16 +176,6 @@ func (a *app) visit(ctx context.Context, client *kube.Client, pods []cluster.Pod
 	}
 	slices.SortFunc(machines, func(a, b rules.Machine) int { return cmp.Compare(a.Name, b.Name) })
 	return machines, nil
-}
-
-// groupOf is the job that a pod is of: those of one should be alike.
-func groupOf(p cluster.Pod) string {
-	for _, label := range []string{plan.LabelInstance, "jobset.sigs.k8s.io/jobset-name", "training.kubeflow.org/job-name"} {
-		if job := p.Labels[label]; job != "" {
-			return "job/" + job
-		}
-	}
-	return cmp.Or(p.Owner, "pod/"+p.Name)
 }
 
 // progress shows how many of the machines have been looked at.

@@ -60,12 +60,12 @@ func (a *app) lookAtNodes(ctx context.Context, client *kube.Client, s cluster.St
 			p.lose(name, strings.ReplaceAll(err.Error(), "--verify-image", "--probe-image"))
 			continue
 		}
-		p.begin(ctx, plan.ProbeOptions{Node: name, Namespace: ns, Image: image, Arch: node.Arch, Programs: carried, Host: true})
+		p.begin(ctx, plan.ProbeOptions{Node: name, Namespace: ns, Image: image, Arch: node.Arch, Programs: carried, Host: true, Watch: f.watch})
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 	}
-	p.await(ctx, 5*f.timeout)
+	p.await(ctx, 5*f.timeout+f.watch)
 	slices.SortFunc(p.looked, func(a, b rules.Machine) int { return strings.Compare(a.Name, b.Name) })
 	return p.looked, ctx.Err()
 }

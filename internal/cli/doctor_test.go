@@ -50,6 +50,11 @@ func TestDoctorSubject(t *testing.T) {
 		"node/a ":             {flags: doctorFlags{cluster: true}, wrong: "--cluster is for the cluster alone"},
 		"h-kim ":              {flags: doctorFlags{from: "x.tgz"}, wrong: "--from judges what is in the archive"},
 		"h-kim with an empty": {wrong: "is neither"},
+		"node/w ":             {flags: doctorFlags{watch: 1}, want: bundle.Subject{Nodes: []string{"w"}}},
+		"h-kim  ":             {flags: doctorFlags{watch: 1, nodes: true}, want: bundle.Subject{Job: "h-kim"}},
+		"h-kim   ":            {flags: doctorFlags{watch: 1}, wrong: "name a node, or say --nodes"},
+		"node/w":              {flags: doctorFlags{watch: -1}, wrong: "--watch must be more than 0"},
+		"    ":                {flags: doctorFlags{watch: 1, from: "x.tgz"}, wrong: "x.tgz is an archive, and counts nothing more"},
 	} {
 		t.Run(line, func(t *testing.T) {
 			test.flags.timeout = 1
@@ -88,7 +93,7 @@ func TestDoctorExitCodes(t *testing.T) {
 		"something is not known":                {of(check.Unknown), "fail", 2, ""},
 		"a failure outweighs what is not known": {of(check.Unknown, check.Fail), "fail", 1, ""},
 		"a danger, and something is not known":  {of(check.Unknown, check.Warn), "fail", 2, ""},
-		"whatever it is":                        {of(check.Fail), "never", 0, ""},
+		"whatever it is":                        {of(check.Fail, check.Unknown), "never", 0, ""},
 		"a log of a run that failed":            {of(), "fail", 1, rules.OutcomeFail},
 		"a log of a run over TCP":               {of(check.Warn), "fail", 1, rules.OutcomeFallback},
 		"a log of a run that was slower":        {of(), "fail", 0, rules.OutcomeDegraded},

@@ -1,5 +1,10 @@
 package cluster
 
+import (
+	"slices"
+	"strings"
+)
+
 // Network is one NetworkAttachmentDefinition.
 type Network struct {
 	Namespace string `json:"namespace"`
@@ -37,6 +42,20 @@ type SriovPolicy struct {
 	RDMA         bool              `json:"isRdma,omitempty"`
 	LinkType     string            `json:"linkType,omitempty"`
 	MTU          int               `json:"mtu,omitempty"`
+}
+
+// Selects reports whether the policy's nicSelector takes a NIC; a selector without any field takes none
+// (sriov-network-operator pkg/webhook/validate.go).
+func (p SriovPolicy) Selects(i SriovInterface) bool {
+	if len(p.PFs) == 0 && len(p.RootDevices) == 0 && p.Vendor == "" && p.DeviceID == "" {
+		return false
+	}
+	named := len(p.PFs) == 0 || slices.ContainsFunc(p.PFs, func(pf string) bool {
+		name, _, _ := strings.Cut(pf, "#") // eno5np0#0-3: some of its virtual functions
+		return name == i.Name
+	})
+	return named && (len(p.RootDevices) == 0 || slices.Contains(p.RootDevices, i.PCI)) &&
+		(p.Vendor == "" || p.Vendor == i.Vendor) && (p.DeviceID == "" || p.DeviceID == i.DeviceID)
 }
 
 // SriovNode is one SriovNetworkNodeState.

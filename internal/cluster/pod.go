@@ -17,6 +17,7 @@ type Pod struct {
 	Deleted        bool              `json:"deleted,omitempty"` // being deleted
 	Requests       Resources         `json:"requests,omitempty"`
 	Limits         Resources         `json:"limits,omitempty"` // of a job's pods only
+	Claims         []string          `json:"claims,omitempty"` // of DRA, by their names in the pod; of a job's pods only
 	ServiceAccount string            `json:"serviceAccount,omitempty"`
 	Ready          bool              `json:"ready,omitempty"`
 	Unscheduled    string            `json:"unscheduled,omitempty"` // the scheduler's own words

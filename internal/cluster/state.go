@@ -33,6 +33,7 @@ type State struct {
 	Quotas          []Quota          `json:"quotas,omitempty"`
 	Events          []Event          `json:"events,omitempty"`
 	Objects         []Object         `json:"objects,omitempty"` // what Railhead wrote
+	TrainJobs       []TrainJob       `json:"trainJobs,omitempty"`
 	Problems        []Problem        `json:"problems,omitempty"`
 }
 
@@ -58,6 +59,7 @@ const (
 	Events          Kind = "events"
 	Objects         Kind = "objects"      // of any resource, with Railhead's label
 	StatefulSets    Kind = "statefulsets" // of Objects these alone
+	TrainJobs       Kind = "trainjobs"
 )
 
 // Server is the API server and what it serves.
@@ -81,6 +83,7 @@ const (
 	NetworkGroup       = "k8s.cni.cncf.io"
 	ResourceGroup      = "resource.k8s.io"
 	JobSetGroup        = "jobset.x-k8s.io"
+	TrainerGroup       = "trainer.kubeflow.org"
 )
 
 // OpenShift reports whether pods are admitted by security context constraints.

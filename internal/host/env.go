@@ -145,7 +145,9 @@ func allowed(name, content string, uid int) string {
 		return crioUlimits(content)
 	case strings.Contains(name, "containerd.service"):
 		keep = func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), unitMemlock) }
-	case name == "proc/1/status":
+	case strings.HasPrefix(name, "proc/") && strings.HasSuffix(name, "/stat"): // without the command's name
+		return identityOnly(content)
+	case strings.HasPrefix(name, "proc/") && strings.HasSuffix(name, "/status"): // of another process
 		keep = func(line string) bool { return strings.HasPrefix(line, "CapEff:") }
 	case strings.HasSuffix(name, "nccl.conf"):
 		keep = func(line string) bool { return strings.HasPrefix(line, "NCCL_") }

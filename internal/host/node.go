@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -41,7 +42,8 @@ func (r Runtime) Unlimited() bool {
 
 // runtime reads the configuration of CRI-O, else containerd's unit. Both take the last file that says something.
 func (r *reader) runtime() *Runtime {
-	if files := r.configFiles("etc/crio/crio.conf", "etc/crio/crio.conf.d"); len(files) > 0 {
+	// CRI-O takes all files of its folder: OpenShift's own is 00-default (cri-o pkg/config UpdateFromPath).
+	if files := r.configFiles("etc/crio/crio.conf", "etc/crio/crio.conf.d", ""); len(files) > 0 {
 		found := Runtime{Name: "CRI-O"}
 		for _, name := range files {
 			if list := crioUlimits(r.file(name).Value); list != "" {
@@ -55,7 +57,7 @@ func (r *reader) runtime() *Runtime {
 			continue
 		}
 		found := Runtime{Name: "containerd"}
-		for _, name := range r.configFiles(unit, "etc/systemd/system/containerd.service.d") {
+		for _, name := range r.configFiles(unit, "etc/systemd/system/containerd.service.d", ".conf") {
 			for line := range strings.Lines(r.file(name).Value) {
 				if value, ok := strings.CutPrefix(strings.TrimSpace(line), unitMemlock); ok {
 					found.File, found.Memlock = "/"+name, value
@@ -69,14 +71,14 @@ func (r *reader) runtime() *Runtime {
 
 const unitMemlock = "LimitMEMLOCK="
 
-// configFiles are a file and the drop-ins of a folder, in the order in which they are read.
-func (r *reader) configFiles(file, dropIns string) []string {
+// configFiles are a file and the drop-ins of a folder that end so, in the order in which they are read.
+func (r *reader) configFiles(file, dropIns, suffix string) []string {
 	var files []string
 	if r.exists(file) {
 		files = append(files, file)
 	}
 	for _, name := range r.list(dropIns) {
-		if strings.HasSuffix(name, ".conf") {
+		if strings.HasSuffix(name, suffix) {
 			files = append(files, dropIns+"/"+name)
 		}
 	}
@@ -106,25 +108,59 @@ func crioMemlock(list string) string {
 	return value
 }
 
-// launched reads what `railhead-pod run` left for other shells of the container.
-func (r *reader) launched() map[string]string {
+// launched reads what `railhead-pod run` left for other shells of the container, and the number of the process that is
+// the command now. A run that has ended left nothing that counts.
+func (r *reader) launched() (env map[string]string, pid string) {
+	process := r.text("run/railhead/process").Value
+	pid, _, _ = strings.Cut(process, " ")
+	if process == "" || identity(r.text("proc/"+pid+"/stat").Value) != process {
+		return nil, ""
+	}
 	var vars []struct{ Name, Value, Source string }
 	if err := json.Unmarshal([]byte(r.file("run/railhead/env.json").Value), &vars); err != nil {
-		return nil
+		return nil, ""
 	}
-	env := map[string]string{}
+	env = map[string]string{}
 	for _, v := range vars {
 		if v.Source != "left unset" && allowedName(v.Name) {
 			env[v.Name] = v.Value
 		}
 	}
-	return env
+	return env, pid
 }
 
-// mainProcess reads the limit and the capabilities of this container's first process.
-func (r *reader) mainProcess(l *Limits) {
-	l.MainMemlock, _ = r.memlockOf("proc/1/limits")
-	for line := range strings.Lines(r.file("proc/1/status").Value) {
+// Process names the process that asks in such a way that nobody who reads it later takes another process for it.
+func (m Machine) Process() string {
+	return identity(newReader(m.Root, m.Probes).text("proc/self/stat").Value)
+}
+
+// startField is where a process' start is among what follows its command in /proc/PID/stat.
+const startField = 19
+
+// identity is the number of a process and when it started, which execve(2) leaves alone (proc_pid_stat(5)); nothing of one that
+// has ended.
+func identity(stat string) string {
+	command := strings.LastIndexByte(stat, ')') // it may have blanks and parentheses in it
+	pid, _, _ := strings.Cut(stat, " ")
+	fields := strings.Fields(stat[command+1:])
+	if command < 0 || len(fields) <= startField || fields[0] == "Z" || fields[0] == "X" {
+		return ""
+	}
+	return pid + " " + fields[startField]
+}
+
+// identityOnly is what identity reads of a line of /proc/PID/stat, without the command's name.
+func identityOnly(stat string) string {
+	pid, _, _ := strings.Cut(stat, " ")
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	return pid + " () " + strings.Join(fields[:min(len(fields), startField+1)], " ") + "\n"
+}
+
+// command reads the limit and the capabilities of the command that was launched, or else of this container's first process.
+func (r *reader) command(pid string, l *Limits) {
+	dir := "proc/" + cmp.Or(pid, "1")
+	l.MainMemlock, _ = r.memlockOf(dir + "/limits")
+	for line := range strings.Lines(r.file(dir + "/status").Value) {
 		if value, ok := strings.CutPrefix(line, "CapEff:"); ok {
 			l.MainCapEff = convert(Know(strings.TrimSpace(value)), parseCaps)
 		}

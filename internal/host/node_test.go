@@ -46,12 +46,16 @@ func TestRuntime(t *testing.T) {
 	}{
 		"a container": {fstest.MapFS{"proc/cmdline": {}}, nil, false},
 		"CRI-O, the last drop-in holds": {fstest.MapFS{
-			"etc/crio/crio.conf.d/00-default":     {Data: []byte("[crio.runtime]\ndefault_ulimits = [\"memlock=1:1\"]\n")},
-			"etc/crio/crio.conf.d/01-x.conf":      {Data: []byte("[crio.runtime]\ndefault_ulimits = [\n  \"nofile=1:1\",\n  \"memlock=65536:65536\",\n]\nlog_level = \"memlock=9\"\n")},
-			"etc/crio/crio.conf.d/99-rdma.conf":   {Data: []byte("[crio.runtime]\ndefault_ulimits = [\n  \"memlock=-1:-1\",\n]\n")},
-			"etc/crio/crio.conf.d/99-zulu.conf":   {Data: []byte("[crio.image]\n")},
-			"etc/crio/crio.conf.d/99-notes.conf~": {Data: []byte("default_ulimits = []\n")},
+			"etc/crio/crio.conf.d/00-default":   {Data: []byte("[crio.runtime]\ndefault_ulimits = [\"memlock=1:1\"]\n")},
+			"etc/crio/crio.conf.d/01-x.conf":    {Data: []byte("[crio.runtime]\ndefault_ulimits = [\n  \"nofile=1:1\",\n  \"memlock=65536:65536\",\n]\nlog_level = \"memlock=9\"\n")},
+			"etc/crio/crio.conf.d/99-rdma.conf": {Data: []byte("[crio.runtime]\ndefault_ulimits = [\n  \"memlock=-1:-1\",\n]\n")},
+			"etc/crio/crio.conf.d/99-zulu.conf": {Data: []byte("[crio.image]\n")},
 		}, &Runtime{"CRI-O", "/etc/crio/crio.conf.d/99-rdma.conf", "-1:-1"}, true},
+		"CRI-O takes a file of any name": {fstest.MapFS{
+			"etc/crio/crio.conf.d/99-rdma.conf":  {Data: []byte("default_ulimits = [\"memlock=-1:-1\"]\n")},
+			"etc/crio/crio.conf.d/99-rdma.conf~": {Data: []byte("default_ulimits = [\"memlock=65536:65536\"]\n")},
+		}, &Runtime{"CRI-O", "/etc/crio/crio.conf.d/99-rdma.conf~", "65536:65536"}, false},
+		"OpenShift's CRI-O that nothing was told": {fstest.MapFS{"etc/crio/crio.conf.d/00-default": {Data: []byte("[crio.runtime]\n")}}, &Runtime{Name: "CRI-O"}, false},
 		"a later list without memlock takes it away": {fstest.MapFS{
 			"etc/crio/crio.conf":             {Data: []byte("default_ulimits = [\"memlock=-1:-1\"]\n")},
 			"etc/crio/crio.conf.d/50-x.conf": {Data: []byte("default_ulimits = [\"nofile=1:1\"]\n")},
@@ -120,12 +124,38 @@ func TestNeighbours(t *testing.T) {
 }
 
 func TestLaunched(t *testing.T) {
-	const file = `[{"name": "NCCL_NET", "value": "IB", "reason": "x", "source": "computed"},
+	const vars = `[{"name": "NCCL_NET", "value": "IB", "reason": "x", "source": "computed"},
 		{"name": "NCCL_IB_GID_INDEX", "value": "", "reason": "x", "source": "left unset"},
 		{"name": "AWS_SECRET_ACCESS_KEY", "value": "x", "reason": "x", "source": "user"}]`
-	got := newSnapshot(fstest.MapFS{"run/railhead/env.json": {Data: []byte(file)}}).Launched
-	if diff := cmp.Diff(map[string]string{"NCCL_NET": "IB"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	const runs = "7 (sh (a) b) S 1 7 7 0 -1 4194560 120 0 0 0 1 2 0 0 20 0 1 0 4711 2000000 100 18446744073709551615\n"
+	limits := func(soft string) *fstest.MapFile {
+		return &fstest.MapFile{Data: []byte("Max locked memory         " + soft + "              unlimited            bytes\n")}
+	}
+	for name, tc := range map[string]struct {
+		process, stat string
+		want          map[string]string
+		memlock       Limit // of the command, or else of the container's first process
+	}{
+		"it runs":                           {"7 4711", runs, map[string]string{"NCCL_NET": "IB"}, 1 << 30},
+		"it has ended":                      {"7 4711", "", nil, 8 << 20},
+		"it has ended and was not reaped":   {"7 4711", strings.Replace(runs, ") S", ") Z", 1), nil, 8 << 20},
+		"another process has its number":    {"7 4710", runs, nil, 8 << 20},
+		"nothing says which process it was": {"", runs, nil, 8 << 20},
+		"no process at all":                 {"7", "7 (sh) S", nil, 8 << 20},
+	} {
+		s := newSnapshot(fstest.MapFS{
+			"run/railhead/env.json": {Data: []byte(vars)}, "run/railhead/process": {Data: []byte(tc.process + "\n")}, "proc/7/stat": {Data: []byte(tc.stat)},
+			"proc/7/limits": limits("1073741824"), "proc/1/limits": limits("8388608"),
+		})
+		if diff := cmp.Diff(tc.want, s.Launched); diff != "" || s.Limits.MainMemlock.Value != tc.memlock {
+			t.Errorf("%s: limit %v, environment (-want +got):\n%s", name, s.Limits.MainMemlock, diff)
+		}
+	}
+	if got := identity(identityOnly(runs)); got != "7 4711" {
+		t.Errorf("a recording of the process says %q", got)
+	}
+	if got := identityOnly(runs); strings.Contains(got, "sh") {
+		t.Errorf("recorded with the command: %q", got)
 	}
 }
 

@@ -67,10 +67,11 @@ func (r *reader) moreForPeople(s *Snapshot) {
 	s.Modules = r.modules()
 	s.Verbs = r.verbsLibrary(s.Env)
 	s.Runtime = r.runtime()
-	s.Launched = r.launched()
+	var pid string
+	s.Launched, pid = r.launched()
 	s.Limits.ShmFree = r.shmFree()
 	s.Limits.Lockable = r.lockable()
-	r.mainProcess(&s.Limits)
+	r.command(pid, &s.Limits)
 }
 
 // identity fills in where the snapshot was taken.

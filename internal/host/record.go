@@ -17,6 +17,7 @@ import (
 type Machine struct {
 	Root   fs.FS
 	Probes Probes
+	Live   bool // it runs, so that a second Snapshot may tell more than the first
 }
 
 // Snapshot reads the machine.

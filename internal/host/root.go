@@ -43,7 +43,8 @@ func Open(place string) (Machine, error) {
 	if !holdsMachine(root.FS()) {
 		return Machine{}, fmt.Errorf("%s: %w", place, errNoMachine)
 	}
-	return Machine{Root: root.FS(), Probes: mounted(place)}, nil
+	probes := mounted(place)
+	return Machine{Root: root.FS(), Probes: probes, Live: probes.Now != nil}, nil
 }
 
 // holdsMachine reports whether anything that was read of a machine can be below root.

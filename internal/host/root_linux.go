@@ -11,7 +11,7 @@ import (
 
 // live is the machine that this process runs on.
 func live() Machine {
-	return Machine{Root: liveRoot{os.DirFS("/"), map[string]int{}, make([]byte, 4096)}, Probes: Probes{
+	return Machine{Live: true, Root: liveRoot{os.DirFS("/"), map[string]int{}, make([]byte, 4096)}, Probes: Probes{
 		Now:        time.Now,
 		Environ:    os.Environ,
 		OpenDevice: openDevice,

@@ -35,7 +35,7 @@ type Snapshot struct {
 	Modules    []string          `json:"modules,omitempty"`    // of kernelModules those that are loaded
 	Verbs      *VerbsLibrary     `json:"verbs,omitempty"`      // nil where libraries are not to be seen
 	Runtime    *Runtime          `json:"runtime,omitempty"`    // of a node: nil in containers
-	Launched   map[string]string `json:"launched,omitempty"`   // what `railhead-pod run` set for the command of this container
+	Launched   map[string]string `json:"launched,omitempty"`   // what `railhead-pod run` set for the command that runs in this container
 	GPUs       []GPU             `json:"gpus,omitempty"`       //
 	NUMANodes  Fact[int]         `json:"numaNodes,omitzero"`   // how many the machine has
 	GPUDirect  GPUDirect         `json:"gpuDirect,omitzero"`   //
@@ -48,6 +48,14 @@ type Snapshot struct {
 
 	Env      map[string]string `json:"env,omitempty"`      // allow-listed names only
 	Problems []Problem         `json:"problems,omitempty"` // what could not be read
+
+	// Earlier is what the ports of the same machine had counted some time before, where it was read twice.
+	Earlier *Snapshot `json:"earlier,omitempty"`
+}
+
+// Counted is what of a Snapshot a later one is compared with.
+func (s Snapshot) Counted() *Snapshot {
+	return &Snapshot{SchemaVersion: s.SchemaVersion, Taken: s.Taken, Devices: s.Devices, Links: s.Links}
 }
 
 // Problem is one thing that could not be read.
@@ -246,7 +254,7 @@ type Limits struct {
 	ShmFree       Fact[uint64] `json:"shmFree,omitzero"`       // of it
 	// Lockable is the largest mapping of lockSizes that this process could lock; absent where nobody tried.
 	Lockable Fact[uint64] `json:"lockable,omitzero"`
-	// Main is the soft limit of this container's first process, which a launcher may have raised for itself.
+	// Main is the command that `railhead-pod run` became, or else this container's first process.
 	MainMemlock Fact[Limit]  `json:"mainMemlock,omitzero"`
 	MainCapEff  Fact[Caps]   `json:"mainCapEff,omitzero"`
 	MemTotal    Fact[uint64] `json:"memTotal,omitzero"` // bytes of RAM of the machine

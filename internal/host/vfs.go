@@ -10,9 +10,10 @@ type VF struct {
 	Index     int    `json:"index"`
 	MAC       string `json:"mac,omitempty"`       // that the PF gave it, "" for none
 	LinkState string `json:"linkState,omitempty"` // auto, enable, disable
-	Trust     bool   `json:"trust,omitempty"`
 	SpoofChk  bool   `json:"spoofChk,omitempty"`
 	NodeGUID  string `json:"nodeGUID,omitempty"` // InfiniBand only
+	// Trust lets it take another MAC and receive what is not for it (ip-link(8)); absent where the driver does not say.
+	Trust Fact[bool] `json:"trust,omitzero"`
 }
 
 // Attributes of rtnetlink(7) that describe links and virtual functions (include/uapi/linux/if_link.h).
@@ -81,7 +82,9 @@ func parseVF(info []byte) VF {
 		case iflaVFSpoofChk:
 			vf.SpoofChk = setting == 1 // ~0: the driver does not say
 		case iflaVFTrust:
-			vf.Trust = setting == 1
+			if setting <= 1 {
+				vf.Trust = Know(setting == 1)
+			}
 		case iflaVFLink:
 			if int(setting) < len(vfLinkStates) {
 				vf.LinkState = vfLinkStates[setting]

@@ -47,6 +47,9 @@ func convertJobPod(p *corev1.Pod) cluster.Pod {
 	for i := range p.Spec.InitContainers {
 		pod.Containers[i].Init = true
 	}
+	for _, c := range p.Spec.ResourceClaims {
+		pod.Claims = append(pod.Claims, c.Name)
+	}
 	return pod
 }
 

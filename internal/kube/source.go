@@ -223,6 +223,9 @@ func customResources(kind cluster.Kind) []endpoint {
 	case cluster.DRADevices:
 		return []endpoint{{group: cluster.ResourceGroup, versions: []string{"v1", "v1beta2", "v1beta1"}, name: string(kind), cached: true,
 			codec: codecOf(convertSlice, func(d *draft, devices []cluster.DRADevice) { d.DRADevices = append(d.DRADevices, devices...) })}}
+	case cluster.TrainJobs:
+		return []endpoint{{group: cluster.TrainerGroup, versions: []string{"v1alpha1"}, name: string(kind), scope: inNamespace,
+			codec: codecOf(convertTrainJob, func(d *draft, j cluster.TrainJob) { d.TrainJobs = append(d.TrainJobs, j) })}}
 	case cluster.SCCs:
 		return []endpoint{{group: cluster.SecurityGroup, versions: v1, name: string(kind),
 			codec: codecOf(convertSCC, func(d *draft, s cluster.SCC) { d.SCCs = append(d.SCCs, s) })}}

@@ -20,6 +20,7 @@ func openshift() api {
 		cluster.SriovGroup:          one("v1", "sriovnetworks", "sriovibnetworks", "sriovnetworknodepolicies", "sriovnetworknodestates"),
 		cluster.ResourceGroup:       one("v1beta1", "resourceslices"),
 		cluster.JobSetGroup:         one("v1alpha2", "jobsets"),
+		cluster.TrainerGroup:        one("v1alpha1", "trainjobs"),
 	}
 }
 
@@ -86,7 +87,7 @@ func TestSources(t *testing.T) {
 func TestEveryKindHasASource(t *testing.T) {
 	for _, kind := range []cluster.Kind{
 		cluster.Nodes, cluster.Pods, cluster.Pools, cluster.MachineConfigs, cluster.Networks, cluster.SriovNetworks, cluster.SriovPolicies, cluster.SriovNodes,
-		cluster.DRADevices, cluster.SCCs, cluster.SCCGrants, cluster.Namespaces, cluster.ServiceAccounts, cluster.Quotas, cluster.Events, cluster.Objects,
+		cluster.DRADevices, cluster.SCCs, cluster.SCCGrants, cluster.Namespaces, cluster.ServiceAccounts, cluster.Quotas, cluster.Events, cluster.Objects, cluster.TrainJobs,
 	} {
 		if len(openshift().sources(Want{Kinds: []cluster.Kind{kind}})) == 0 {
 			t.Errorf("%s has no source", kind)
@@ -133,7 +134,7 @@ func TestAccept(t *testing.T) {
 	const both = "application/vnd.kubernetes.protobuf,application/json"
 	for kind, want := range map[cluster.Kind]string{
 		cluster.Nodes: both, cluster.Pods: both, cluster.Events: both, cluster.SCCGrants: "application/json", cluster.DRADevices: "application/json",
-		cluster.Objects: "application/json", cluster.MachineConfigs: "application/json",
+		cluster.Objects: "application/json", cluster.MachineConfigs: "application/json", cluster.TrainJobs: "application/json",
 	} {
 		for _, s := range openshift().sources(Want{Kinds: []cluster.Kind{kind}}) {
 			if s.codec.accept != want {

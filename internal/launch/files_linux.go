@@ -13,12 +13,15 @@ import (
 // RunDir is where the environment of the started command is left for shells that are exec'd into the container later.
 const RunDir = "/run/railhead"
 
-// runFiles are the files of RunDir and their formats.
+// runFiles are the files of RunDir with the environment, and their formats.
 var runFiles = map[string]string{"env.sh": "shell", "env": "dotenv", "env.json": "json", "nccl.conf": "nccl-conf"}
 
-// WriteFiles leaves the environment in dir; a reader never sees half a file. Containers without a writable /run are
-// common, so that the caller may take the error for a remark.
-func WriteFiles(dir string, vars []nccl.Var) error {
+// processFile tells which process the environment is of, so that it is not believed when that has ended.
+const processFile = "process"
+
+// WriteFiles leaves the environment of a process in dir; a reader never sees half a file. Containers without a writable
+// /run are common, so that the caller may take the error for a remark.
+func WriteFiles(dir, process string, vars []nccl.Var) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -31,7 +34,7 @@ func WriteFiles(dir string, vars []nccl.Var) error {
 			return err
 		}
 	}
-	return nil
+	return replaceFile(filepath.Join(dir, processFile), process+"\n", 0o644)
 }
 
 // replaceFile writes beside the file and renames. It does without os.File, whose first use starts the network poller.

@@ -37,7 +37,7 @@ func hostileVars() []nccl.Var {
 
 func TestWriteFilesForShells(t *testing.T) {
 	dir := t.TempDir()
-	if err := WriteFiles(dir, hostileVars()); err != nil {
+	if err := WriteFiles(dir, "7 4711", hostileVars()); err != nil {
 		t.Fatal(err)
 	}
 	for _, shell := range []string{"sh", "bash", "dash", "ksh", "zsh", "busybox"} {
@@ -91,7 +91,7 @@ func ncclEntries(environ string) map[string]string {
 func TestWriteFilesTakesAway(t *testing.T) {
 	dir := t.TempDir()
 	vars := []nccl.Var{{Name: "NCCL_NET", Value: "IB", Source: nccl.Computed}, {Name: "NCCL_IB_GID_INDEX", Reason: "found by NCCL", Source: nccl.LeftUnset}}
-	if err := WriteFiles(dir, vars); err != nil {
+	if err := WriteFiles(dir, "7 4711", vars); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("sh", "-c", ". "+dir+"/env.sh && exec cat /proc/self/environ")
@@ -114,7 +114,7 @@ func TestWriteFilesForPrograms(t *testing.T) {
 		{Name: "UCX_NET_DEVICES", Value: "mlx5_6:1", Reason: "the same", Source: nccl.Computed},
 		{Name: "NCCL_DEBUG_FILE", Value: "a\nb", Reason: "kept", Source: nccl.UserSet},
 	}
-	if err := WriteFiles(dir, vars); err != nil {
+	if err := WriteFiles(dir, "7 4711", vars); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
@@ -147,7 +147,7 @@ func TestWriteFilesReplaces(t *testing.T) {
 	dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "precious")
 	long := []nccl.Var{{Name: "NCCL_IB_HCA", Value: strings.Repeat("mlx5_6:1,", 1000), Source: nccl.Computed}}
 	short := []nccl.Var{{Name: "NCCL_NET", Value: "IB", Reason: "r", Source: nccl.Computed}}
-	if err := WriteFiles(dir, long); err != nil {
+	if err := WriteFiles(dir, "7 4711", long); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(elsewhere, []byte("kept"), 0o644); err != nil {
@@ -159,7 +159,7 @@ func TestWriteFilesReplaces(t *testing.T) {
 	if err := os.Symlink(elsewhere, filepath.Join(dir, "env")); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteFiles(dir, short); err != nil {
+	if err := WriteFiles(dir, "7 4711", short); err != nil {
 		t.Fatal(err)
 	}
 	if got := readFile(t, filepath.Join(dir, "env.sh")); got != "# r\nexport NCCL_NET=IB\n" {
@@ -179,7 +179,7 @@ func TestWriteFilesBesideLeftovers(t *testing.T) {
 	if err := os.WriteFile(leftover, []byte(strings.Repeat("left over\n", 1000)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteFiles(dir, vars); err != nil {
+	if err := WriteFiles(dir, "7 4711", vars); err != nil {
 		t.Fatal(err)
 	}
 	if got := readFile(t, filepath.Join(dir, "env.sh")); got != "# r\nexport NCCL_NET=IB\n" {
@@ -194,7 +194,7 @@ func TestWriteFilesBesideLeftovers(t *testing.T) {
 	if err := os.Symlink(elsewhere, leftover); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteFiles(dir, vars); err == nil {
+	if err := WriteFiles(dir, "7 4711", vars); err == nil {
 		t.Error("no error where the new file is a link")
 	}
 	if got := readFile(t, elsewhere); got != "kept" {
@@ -202,7 +202,7 @@ func TestWriteFilesBesideLeftovers(t *testing.T) {
 	}
 }
 
-// checkFolder: the four files, readable for everyone that the umask allows, and nothing beside them.
+// checkFolder: the files, readable for everyone that the umask allows, and nothing beside them.
 func checkFolder(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -217,8 +217,11 @@ func checkFolder(t *testing.T, dir string) {
 			t.Errorf("%s: %v, %v", e.Name(), info, err)
 		}
 	}
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(runFiles)), names); diff != "" {
+	if diff := cmp.Diff(append(slices.Sorted(maps.Keys(runFiles)), processFile), names); diff != "" {
 		t.Errorf("folder (-want +got):\n%s", diff)
+	}
+	if got := readFile(t, filepath.Join(dir, processFile)); got != "7 4711\n" {
+		t.Errorf("the process is %q", got)
 	}
 }
 
@@ -247,7 +250,7 @@ func TestWriteFilesWhereNothingCanBeWritten(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			before, _ := os.ReadDir(tc.dir)
-			if err := WriteFiles(tc.dir, hostileVars()); err == nil {
+			if err := WriteFiles(tc.dir, "7 4711", hostileVars()); err == nil {
 				t.Error("no error")
 			}
 			if after, _ := os.ReadDir(tc.dir); len(after) != len(before) {

@@ -117,7 +117,7 @@ func (c *computation) sayFilter(f filter, value string, rails, kept []rail.Rail,
 			Summary:  fmt.Sprintf("NCCL_IB_HCA=%s ", value) + fmt.Sprintf(format, args...),
 			Evidence: []check.Evidence{{Source: c.origin("NCCL_IB_HCA"), Got: value, Want: "=" + names(rails)}},
 			Fix: &check.Fix{
-				Text:     "Unset it, or let Railhead replace it with --override.",
+				Text:     "Name the rails exactly, or let Railhead do so with --override.",
 				Commands: []string{"export NCCL_IB_HCA==" + names(rails)}, Who: check.User,
 			},
 		})

@@ -65,7 +65,7 @@ func (c *computation) gidRules(roce []rail.Rail) (gidRules, bool) {
 				Check: GIDIndex, Status: check.Fail, Subject: check.Subject(r.Name()),
 				Summary:  fmt.Sprintf("its GID is %s, that of %s is %s: NCCL takes one kind for all", wanted(other), roce[0].Name(), wanted(rules)),
 				Evidence: gidEvidence(roce),
-				Fix:      &check.Fix{Text: "Give every rail an address of the same family.", Who: check.Admin},
+				Fix:      &check.Fix{Text: "Give every rail an address of the same family, and use cards that all speak RoCE v2.", Who: check.Admin},
 			})
 			return rules, false
 		}

@@ -277,6 +277,7 @@ func Translated(devices []string, functions []host.Function) (found check.Findin
 		Check: IOMMUPassthrough, Status: check.Warn, Subject: "node",
 		Summary:  fmt.Sprintf("the IOMMU translates for %s: GPUDirect RDMA may fail (IBV_WC_LOC_PROT_ERR) or be slow", strings.Join(translated, ", ")),
 		Evidence: evidence,
-		Fix:      &check.Fix{Text: "Boot the node with the kernel argument iommu=pt (on Intel also intel_iommu=on).", Commands: []string{"iommu=pt"}, Who: check.Admin},
+		Fix: &check.Fix{Text: "Boot the node with the kernel argument iommu=pt (on Intel also intel_iommu=on).",
+			Commands: []string{"MachineConfig spec:\n  kernelArguments: [iommu=pt]", "grubby --update-kernel=ALL --args=iommu=pt"}, Who: check.Admin},
 	}, len(translated) > 0
 }

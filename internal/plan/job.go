@@ -60,6 +60,7 @@ type JobOptions struct {
 	CPU, Memory      string
 	EphemeralStorage string
 	NodeSelector     map[string]string
+	NodeNames        []string        // the nodes that the pods may be on: any
 	Tolerations      []cluster.Taint // what is tolerated; without a value any, without an effect all
 	Env              map[string]string
 	RuntimeClass     string

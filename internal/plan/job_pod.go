@@ -120,15 +120,33 @@ func (j *job) podFields() map[string]any {
 		}
 		fields["imagePullSecrets"] = secrets
 	}
-	if j.multi() {
-		fields["affinity"] = map[string]any{"podAntiAffinity": map[string]any{"requiredDuringSchedulingIgnoredDuringExecution": []any{map[string]any{
-			"topologyKey": "kubernetes.io/hostname", "labelSelector": map[string]any{"matchLabels": j.selector()},
-		}}}}
+	if affinity := j.affinity(); len(affinity) > 0 {
+		fields["affinity"] = affinity
 	}
 	if security := j.podSecurity(); len(security) > 0 {
 		fields["securityContext"] = security
 	}
 	return fields
+}
+
+// affinity keeps the pods on nodes of their own, and on those that are named: a term of a node selector takes one name
+// (k8s.io/api core/v1 NodeSelectorTerm, MatchFields), and terms are alternatives.
+func (j *job) affinity() map[string]any {
+	const required = "requiredDuringSchedulingIgnoredDuringExecution"
+	affinity := map[string]any{}
+	if j.multi() {
+		affinity["podAntiAffinity"] = map[string]any{required: []any{map[string]any{
+			"topologyKey": "kubernetes.io/hostname", "labelSelector": map[string]any{"matchLabels": j.selector()},
+		}}}
+	}
+	var terms []any
+	for _, name := range j.o.NodeNames {
+		terms = append(terms, map[string]any{"matchFields": []any{map[string]any{"key": "metadata.name", "operator": "In", "values": []any{name}}}})
+	}
+	if len(terms) > 0 {
+		affinity["nodeAffinity"] = map[string]any{required: map[string]any{"nodeSelectorTerms": terms}}
+	}
+	return affinity
 }
 
 // tolerations are the user's, and that of the taint by which nodes keep other pods off their GPUs.

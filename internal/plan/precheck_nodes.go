@@ -155,6 +155,9 @@ const projectSelector = "openshift.io/node-selector"
 
 // selected is why --node-selector, or the namespace's own selector, leaves a node out; "" when they do not.
 func (j *job) selected(n cluster.Node) string {
+	if len(j.o.NodeNames) > 0 && !slices.Contains(j.o.NodeNames, n.Name) {
+		return "it is not one of those that were named"
+	}
 	for _, key := range slices.Sorted(maps.Keys(j.o.NodeSelector)) {
 		if got, ok := n.Labels[key]; !ok || got != j.o.NodeSelector[key] {
 			return fmt.Sprintf("label %s is not %s", key, orDefault(j.o.NodeSelector[key], `""`))

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -22,6 +23,8 @@ type ProbeOptions struct {
 	Arch            string // of the node
 	Programs        []Program
 	Host            bool // with the rights of an administrator of the node, and all of its files and networks
+	// Watch is the time after which it is read again, for what its ports count in it; 0: once.
+	Watch time.Duration
 }
 
 // Probe is the plan that runs a pod without privileges on one node. Its log is the Snapshot that railhead-pod takes there:
@@ -40,6 +43,10 @@ func Probe(o ProbeOptions) Plan {
 	if o.Host {
 		why = "takes a snapshot of the node, privileged, with its files read-only"
 		onHost(pod)
+	}
+	if o.Watch > 0 {
+		container := pod.Object["spec"].(map[string]any)["containers"].([]any)[0].(map[string]any)
+		container["command"] = append(container["command"].([]any), "--watch="+o.Watch.String())
 	}
 	step.Changes = append(step.Changes, Change{Verb: Apply, Object: pod, Why: why})
 	return Plan{Title: step.Title, Steps: []Step{step}}

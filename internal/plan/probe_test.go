@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -28,6 +29,13 @@ func TestProbe(t *testing.T) {
 func TestProbeOfHost(t *testing.T) {
 	p := Probe(ProbeOptions{Node: "w12", Namespace: "default", Image: "quay.example.com/release@sha256:1", Arch: "amd64", Programs: programs(), Host: true})
 	golden(t, "probe-host.yaml", manifests(t, p, nil))
+}
+
+func TestProbeWatches(t *testing.T) {
+	p := Probe(ProbeOptions{Node: "w12", Namespace: "default", Image: "quay.example.com/release@sha256:1", Arch: "amd64", Programs: programs(), Host: true, Watch: 90 * time.Second})
+	if text := manifests(t, p, nil); strings.Count(text, "- --watch=1m30s\n") != 1 {
+		t.Error(text)
+	}
 }
 
 func TestProbeName(t *testing.T) {

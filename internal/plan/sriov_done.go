@@ -119,7 +119,7 @@ func nodesWith(s cluster.State, p cluster.SriovPolicy) []string {
 	var names []string
 	for _, state := range s.SriovNodes {
 		n, ok := s.Node(state.Node)
-		if ok && selects(p.NodeSelector, nil, n.Labels) && slices.ContainsFunc(state.Interfaces, func(i cluster.SriovInterface) bool { return selectsNIC(p, i) }) {
+		if ok && selects(p.NodeSelector, nil, n.Labels) && slices.ContainsFunc(state.Interfaces, p.Selects) {
 			names = append(names, n.Name)
 		}
 	}

@@ -163,7 +163,7 @@ func (b *setup) policyFor(node cluster.Node, i cluster.SriovInterface) (cluster.
 	for k, p := range b.s.SriovPolicies {
 		own := p.Name == policyName(i.Name) && b.ownPolicy(i.Name)
 		switch {
-		case p.VFs == 0 || p.ResourceName == "" || !selects(p.NodeSelector, nil, node.Labels) || !selectsNIC(p, i):
+		case p.VFs == 0 || p.ResourceName == "" || !selects(p.NodeSelector, nil, node.Labels) || !p.Selects(i):
 		case own && b.o.VFs > 0 && b.o.VFs != p.VFs:
 		case p.RDMA:
 			return p, true
@@ -175,20 +175,6 @@ func (b *setup) policyFor(node cluster.Node, i cluster.SriovInterface) (cluster.
 		return cluster.SriovPolicy{}, false
 	}
 	return *without, true
-}
-
-// selectsNIC reports whether a policy's nicSelector takes a NIC; a selector without any field takes none
-// (sriov-network-operator pkg/webhook/validate.go).
-func selectsNIC(p cluster.SriovPolicy, i cluster.SriovInterface) bool {
-	if len(p.PFs) == 0 && len(p.RootDevices) == 0 && p.Vendor == "" && p.DeviceID == "" {
-		return false
-	}
-	named := len(p.PFs) == 0 || slices.ContainsFunc(p.PFs, func(pf string) bool {
-		name, _, _ := strings.Cut(pf, "#") // eno5np0#0-3: some of its virtual functions
-		return name == i.Name
-	})
-	return named && (len(p.RootDevices) == 0 || slices.Contains(p.RootDevices, i.PCI)) &&
-		(p.Vendor == "" || p.Vendor == i.Vendor) && (p.DeviceID == "" || p.DeviceID == i.DeviceID)
 }
 
 // ownPolicy reports whether Railhead made the policy of a NIC.

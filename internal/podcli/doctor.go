@@ -147,20 +147,22 @@ read, and for a wrong command line.`,
 		Example: `  railhead-pod doctor
   railhead-pod doctor -o wide                      also remarks, what passed, and what was not looked at
   railhead-pod doctor --root /host                 the node, from a debug pod
-  railhead-pod doctor --root /host --watch=30s     what its ports count in that time
+  railhead-pod doctor --root /host --watch 30s     what its ports count in that time
   railhead-pod doctor -o json --root pod.txtar`,
-		Args:    noArguments,
+		Args:    noArgumentsButPeriod,
 		PreRunE: fromEnvironment,
 		RunE: func(*cobra.Command, []string) error {
 			here, err := p.open()
 			if err != nil {
 				return err
 			}
-			s := here.Snapshot()
+			s, err := p.read(here, watch)
+			if err != nil {
+				return err
+			}
 			d := p.judge(s)
-			if watch > 0 {
-				<-time.After(watch)
-				d.add(rules.Watch(s, here.Snapshot()))
+			if s.Earlier != nil {
+				d.add(rules.Watch(*s.Earlier, s))
 			}
 			if err := d.write(streams.Out, format); err != nil {
 				return err
@@ -170,8 +172,7 @@ read, and for a wrong command line.`,
 	}
 	p.flags(cmd)
 	choiceFlag(cmd, &format, "output", "o", "form of the output", "text", "wide", "json", "yaml")
-	cmd.Flags().DurationVar(&watch, "watch", 0, "read again after this time, and judge what the ports counted in it")
-	cmd.Flags().Lookup("watch").NoOptDefVal = "10s"
+	watchFlag(cmd, &watch, "read again after this time, and judge what the ports counted in it")
 	return cmd
 }
 

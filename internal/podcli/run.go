@@ -22,6 +22,7 @@ func newRun(streams Streams) *cobra.Command {
 	var m machine
 	var w wishes
 	var quiet bool
+	preflight := preflightOff
 	cmd := &cobra.Command{
 		Use:   "run [flags] -- COMMAND [ARG...]",
 		Short: "Set NCCL up for this pod's rails and start the training command in its place",
@@ -35,11 +36,15 @@ Exit status: that of COMMAND; 125 when run refuses to start it; 126 when it cann
 		Example: `  railhead-pod run -- torchrun --nnodes 2 --nproc-per-node 8 train.py
   railhead-pod run --mode auto -- python train.py      TCP, loudly, where there is no rail
   railhead-pod run --mode tcp -- python train.py       TCP on purpose, to compare
-  railhead-pod run --override -- ./train.sh            replace NCCL_* variables of the image`,
+  railhead-pod run --override -- ./train.sh            replace NCCL_* variables of the image
+  railhead-pod run --preflight=fail -- ./train.sh      try every rail first, and do not start over a broken one`,
 		PreRunE: fromEnvironment,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("no command to start: railhead-pod run -- COMMAND")
+			}
+			if err := preflightWord(args); err != nil {
+				return err
 			}
 			policy, err := w.policy()
 			if err != nil {
@@ -52,18 +57,19 @@ Exit status: that of COMMAND; 125 when run refuses to start it; 126 when it cann
 			}
 			say := func() { _, _ = said.WriteTo(streams.Err) }
 			defer say()
-			return run(args, rail.Scope(m.scope), policy, talk, &said, say)
+			return run(args, rail.Scope(m.scope), policy, preflight, talk, &said, say)
 		},
 	}
 	w.flags(cmd)
 	m.scopeFlag(cmd)
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "say only why the command is not started over RDMA")
+	preflightFlag(cmd, &preflight)
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
 
 // run starts the command; quiet suppresses talk, not alarm. say delivers both, since nothing comes after exec.
-func run(argv []string, scope rail.Scope, policy nccl.Policy, talk, alarm io.Writer, say func()) error {
+func run(argv []string, scope rail.Scope, policy nccl.Policy, preflight string, talk, alarm io.Writer, say func()) error {
 	here, err := host.Open("/")
 	if err != nil {
 		return exitError{exitRefused, err}
@@ -87,7 +93,10 @@ func run(argv []string, scope rail.Scope, policy nccl.Policy, talk, alarm io.Wri
 	report.Findings(talk, d.remarks(), report.Brief)
 	sayFallback(alarm, d)
 	sayVars(talk, d.vars)
-	if err := launch.WriteFiles(launch.RunDir, d.vars); err == nil {
+	if err := d.preflight(preflight, here, memlock, talk, alarm, say); err != nil {
+		return err
+	}
+	if err := launch.WriteFiles(launch.RunDir, here.Process(), d.vars); err == nil {
 		fmt.Fprintf(talk, "The same environment for other shells: . %s/env.sh\n", launch.RunDir)
 	}
 	say()

@@ -1,7 +1,9 @@
 package podcli
 
 import (
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +13,7 @@ import (
 func newSnapshot(streams Streams) *cobra.Command {
 	var m machine
 	var raw bool
+	var watch time.Duration
 	cmd := &cobra.Command{
 		Use:   "snapshot",
 		Short: "Print everything that is known about this machine, as JSON or as a recording",
@@ -21,22 +24,30 @@ Only allow-listed environment variables are kept; read a recording over before y
 		Example: `  railhead-pod snapshot > pod.json
   railhead-pod snapshot --raw > pod.txtar
   railhead-pod detect --root pod.txtar`,
-		Args:    noArguments,
+		Args:    noArgumentsButPeriod,
 		PreRunE: fromEnvironment,
 		RunE: func(*cobra.Command, []string) error {
 			here, err := m.open()
 			if err != nil {
 				return err
 			}
+			if raw && watch != 0 {
+				return errors.New("--raw records one reading: leave --watch out")
+			}
 			if raw {
 				_, archive := here.Record()
 				_, err = fmt.Fprint(streams.Out, archive.Format())
 				return err
 			}
-			return report.Encode(streams.Out, "json", here.Snapshot())
+			s, err := m.read(here, watch)
+			if err != nil {
+				return err
+			}
+			return report.Encode(streams.Out, "json", s)
 		},
 	}
 	cmd.Flags().BoolVar(&raw, "raw", false, "print the recorded files instead, for replay elsewhere")
+	watchFlag(cmd, &watch, "read again after this time, and add what the ports had counted before")
 	m.rootFlag(cmd)
 	return cmd
 }

@@ -5,6 +5,7 @@ package podcli
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"os/exec"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/railhead/railhead/internal/host"
 	rules "github.com/railhead/railhead/internal/rules/machine"
 )
 
@@ -258,8 +260,25 @@ func (s staged) fallback(t *testing.T) {
 func (s staged) files(t *testing.T) {
 	const script = `cd /run/railhead && ls -A && env -i "$(command -v sh)" -c '. ./env.sh; env' | grep -E '^(NCCL|GLOO|TP|UCX|NVSHMEM)_'`
 	o := run1(t, s.on(pod, []string{"NCCL_IB_HCA==mlx5_6"}, s.pod, "run", "--override", "--", "sh", "-c", script))
-	want := slices.Sorted(slices.Values(append([]string{"env", "env.json", "env.sh", "nccl.conf"}, over(fourRails)...)))
+	want := slices.Sorted(slices.Values(append([]string{"env", "env.json", "env.sh", "nccl.conf", "process"}, over(fourRails)...)))
 	if diff := cmp.Diff(want, slices.Sorted(strings.FieldsSeq(o.stdout))); diff != "" {
+		t.Errorf("(-want +got):\n%s\n%s", diff, o.stderr)
+	}
+}
+
+// launched: what was set counts as the command's environment while the command runs, and no longer.
+func (s staged) launched(t *testing.T) {
+	const script = `"$0" run -q -- sh -c '"$0" snapshot' "$0"; "$0" snapshot`
+	o := run1(t, s.on(pod, nil, "sh", "-c", script, s.pod))
+	var set []bool
+	for d := json.NewDecoder(strings.NewReader(o.stdout)); d.More(); {
+		var snapshot host.Snapshot
+		if err := d.Decode(&snapshot); err != nil {
+			t.Fatalf("%v\n%s", err, o.stderr)
+		}
+		set = append(set, snapshot.Launched["NCCL_NET"] == "IB")
+	}
+	if diff := cmp.Diff([]bool{true, false}, set); diff != "" {
 		t.Errorf("(-want +got):\n%s\n%s", diff, o.stderr)
 	}
 }

@@ -39,7 +39,12 @@ func TestStage(t *testing.T) {
 	t.Run("quiet", s.quiet)
 	t.Run("fallback", s.fallback)
 	t.Run("files", s.files)
+	t.Run("launched", s.launched)
 	t.Run("nowhere to write", s.nowhereToWrite)
+	t.Run("preflight", s.preflight)
+	t.Run("preflight leaves nothing", s.preflightLeavesNothing)
+	t.Run("preflight without perftest", s.preflightWithoutPerftest)
+	t.Run("preflight termination", s.preflightTermination)
 	t.Run("doctor", s.doctor)
 }
 

@@ -117,9 +117,11 @@ func (j *judge) port(d host.Device, p host.Port) {
 		} else if phys, known := p.PhysState.Get(); known {
 			reason += " (" + phys + ")"
 		}
-		j.turnAway(d, p.Number, PortActive, reason,
-			check.Evidence{Source: at + "/state", Got: p.State.String(), Want: "ACTIVE"},
-			check.Evidence{Source: at + "/phys_state", Got: p.PhysState.String(), Want: "LinkUp"})
+		fix, evidence := j.whyDown(d, p)
+		j.turnAway(d, p.Number, PortActive, reason, append([]check.Evidence{
+			{Source: at + "/state", Got: p.State.String(), Want: "ACTIVE"}, {Source: at + "/phys_state", Got: p.PhysState.String(), Want: "LinkUp"},
+		}, evidence...)...)
+		j.result.TurnedAway[len(j.result.TurnedAway)-1].fix = fix
 		return
 	}
 	rail := Rail{

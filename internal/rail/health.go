@@ -99,9 +99,12 @@ func (j *judge) health() {
 			add(RateUniform, check.Warn, fmt.Sprintf("rate %g Gb/s, its fastest sibling has %g: every rail will run at the slowest one's pace", rate.Gbps, fastest),
 				check.Evidence{Source: ratePath(*r), Got: rate.String(), Want: fmt.Sprintf("%g Gb/sec", fastest)})
 		}
-		if link, ok := j.s.Link(r.Netdev); ok && !link.Running.Or(true) {
+		if link, ok := j.s.Link(r.Netdev); ok && r.LinkLayer == host.Ethernet && !link.Running.Or(true) {
 			add(CarrierPresent, check.Warn, "interface "+link.Name+" has no carrier",
 				check.Evidence{Source: "IFF_RUNNING of " + link.Name, Got: "off, operstate " + link.OperState.String(), Want: "on"})
+			if f := &r.Health[len(r.Health)-1]; !link.Up.Or(true) {
+				f.Summary, f.Fix = "interface "+link.Name+" is down", raise(link.Name)
+			}
 		}
 		if d.IsSoftware() {
 			add(HardwareRDMA, check.Warn, "software RDMA over "+d.Parent.Value+": for tests; slower than TCP",
@@ -118,7 +121,7 @@ func (j *judge) health() {
 var healthFixes = map[check.ID]*check.Fix{
 	RateUniform: {Text: "Look at the slow rail's cable, transceiver and switch port.", Who: check.Admin},
 	CarrierPresent: {
-		Text: "Bring the interface up, and that of its physical function; then look at cable and switch port.", Commands: []string{"ip link set PF up"}, Who: check.Admin,
+		Text: "Raise the physical function below it; then look at cable and switch port.", Commands: []string{"ip link set PF up"}, Who: check.Admin,
 	},
 	HardwareRDMA: {Text: "For training use nodes with RDMA NICs.", Who: check.Admin},
 	PortNotShared: {

@@ -2,6 +2,7 @@
 package rail
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -47,7 +48,12 @@ type TurnedAway struct {
 	Sources  []string         `json:"sources,omitempty"` // who says that the pod was given it
 	Missed   bool             `json:"missed,omitempty"`  // this container was given it for RDMA, so that it should be a rail
 	Evidence []check.Evidence `json:"evidence,omitempty"`
+
+	fix *check.Fix // where it is not that of every Cause alike
 }
+
+// cure is what makes it a rail.
+func (t TurnedAway) cure() *check.Fix { return cmp.Or(t.fix, fixes[t.Cause]) }
 
 // Name is the device, with its port where that matters.
 func (t TurnedAway) Name() string {
@@ -73,7 +79,7 @@ func (r Resolution) Findings() []check.Finding {
 		if t.Missed && len(r.Rails) > 0 {
 			findings = append(findings, check.Finding{
 				Check: t.Cause, Status: check.Fail, Subject: check.Subject(t.Name()),
-				Summary: "given to this pod and not used: " + t.Reason, Evidence: t.Evidence, Fix: fixes[t.Cause],
+				Summary: "given to this pod and not used: " + t.Reason, Evidence: t.Evidence, Fix: t.cure(),
 			})
 		}
 	}

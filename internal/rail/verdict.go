@@ -28,7 +28,7 @@ func (r Resolution) NoRail(s host.Snapshot) check.Finding {
 		if n := len(relevant); n > 1 {
 			f.Summary = fmt.Sprintf("none of %d RDMA devices is usable: %s", n, reasons(relevant))
 		}
-		f.Fix = fixes[f.Check]
+		f.Fix = relevant[0].cure()
 		if !slices.ContainsFunc(relevant, func(t TurnedAway) bool { return len(t.Sources) > 0 || !t.denied() }) {
 			f.Fix = unasked
 		}
@@ -208,8 +208,8 @@ spec:
   isRdma: true`}, Who: check.Admin,
 	},
 	PortActive: {
-		Text:     "Bring the physical port up: cable, switch port, and for a VF its PF and link state.",
-		Commands: []string{"ip link set PF up", "SriovNetwork spec:\n  linkState: enable"}, Who: check.Admin,
+		Text:     "Bring the physical port up: interface, cable, transceiver, switch port.",
+		Commands: []string{"ip link set INTERFACE up", "ethtool INTERFACE"}, Who: check.Admin,
 	},
 	GIDUsable: {
 		Text: "RoCE needs an IP address on the rail's interface in the pod: attach one network per rail, with IPAM.",

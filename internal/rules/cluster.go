@@ -7,6 +7,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/rules/machine"
 )
 
 // What of a cluster keeps the pods of a job from their rails, beside what cluster.Missing says.
@@ -16,6 +17,7 @@ const (
 	ResourceZero      check.ID = "resource-zero"
 	ResourcesInjector check.ID = "resources-injector"
 	PodResources      check.ID = "pod-resources"
+	RDMARequested     check.ID = "rdma-requested"
 	SCCGranted        check.ID = "scc-granted"
 	SCCScope          check.ID = "scc-scope"
 )
@@ -80,6 +82,10 @@ func clusterChecks() []check.Check[clusterCase] {
 		{ID: poolNotPaused, Title: "no machine config pool is paused", Run: reported(poolNotPaused, pools...)},
 		{ID: poolIdle, Title: "all nodes of a pool have its configuration", Run: reported(poolIdle, pools...)},
 		{ID: cluster.SriovNodeState, Title: "the SR-IOV operator has set up every node", Run: reported(cluster.SriovNodeState, cluster.SriovNodes)},
+		{
+			ID: machine.VFCount, Title: "every card has the virtual functions that its policies ask for", Needs: []check.ID{cluster.SriovNodeState},
+			Run: seeing(vfCount, cluster.SriovNodes, cluster.SriovPolicies, cluster.Nodes),
+		},
 		{ID: DriverPods, Title: "the pods that install the network and GPU drivers are ready", Run: seeing(driverPods, cluster.Pods)},
 		{ID: DevicePlugin, Title: "the device plugin runs on every node with rails", Run: seeing(devicePlugin, cluster.SriovNodes)},
 		{
@@ -101,6 +107,7 @@ func clusterChecks() []check.Check[clusterCase] {
 		},
 		{ID: ResourcesInjector, Title: "the network-resources-injector runs", Run: seeing(injector, cluster.SriovNodes)},
 		{ID: PodResources, Title: "every pod asks for the resources of its attachments", Run: seeing(podResources, cluster.Networks)},
+		{ID: RDMARequested, Title: "every job with GPUs on several nodes asks for RDMA", Run: seeing(rdmaRequested, cluster.Nodes, cluster.Networks)},
 		{ID: cluster.SCCForRDMA, Title: "an SCC, or the nodes, let pods lock memory", Run: reported(cluster.SCCForRDMA, cluster.SCCs)},
 		{
 			ID: SCCGranted, Title: "the pods' service accounts may use the SCC for RDMA", Needs: []check.ID{cluster.SCCForRDMA},

@@ -53,7 +53,7 @@ func training() cluster.State {
 	}
 	for _, rail := range []string{"rail0", "rail1"} {
 		s.Networks = append(s.Networks, cluster.Network{Namespace: "train", Name: rail, Resource: "openshift.io/" + rail, Type: "sriov"})
-		s.SriovPolicies = append(s.SriovPolicies, cluster.SriovPolicy{Name: rail, ResourceName: rail, RDMA: true})
+		s.SriovPolicies = append(s.SriovPolicies, cluster.SriovPolicy{Name: rail, ResourceName: rail, RDMA: true, VFs: 8, PFs: []string{"eno5#0-3"}})
 	}
 	return s
 }
@@ -67,6 +67,28 @@ func pending(s *cluster.State, name, reason, message string) {
 	p.Ready, p.Phase, p.Node, p.Unscheduled = false, "Pending", "", message
 	p.Containers = []cluster.Container{{Name: "train", Waiting: "ContainerCreating"}}
 	s.Events = append(s.Events, cluster.Event{Namespace: p.Namespace, Object: "Pod/" + name, Type: "Warning", Reason: reason, Message: message, Last: time.Unix(1, 0)})
+}
+
+// ofJobSet makes the job's pods those of a JobSet.
+func ofJobSet(s *cluster.State) {
+	for _, name := range []string{"h-kim-0", "h-kim-1"} {
+		podOf(s, name).Labels = map[string]string{"jobset.sigs.k8s.io/jobset-name": "h-kim"}
+	}
+}
+
+// trainJob says that Kubeflow Trainer made the JobSet, with resources for each node.
+func trainJob(s *cluster.State, perNode cluster.Resources) {
+	ofJobSet(s)
+	s.TrainJobs = []cluster.TrainJob{{Namespace: "elsewhere", Name: "h-kim"}, {Namespace: "train", Name: "h-kim", Runtime: "torch", PerNode: perNode}}
+}
+
+// alone leaves the job's pods nothing but their GPUs.
+func alone(s *cluster.State) {
+	ofJobSet(s)
+	for _, name := range []string{"h-kim-0", "h-kim-1"} {
+		p := podOf(s, name)
+		p.Annotations, p.Requests = nil, cluster.Resources{"nvidia.com/gpu": 8}
+	}
 }
 
 // driver is the pod of the network driver on a node, which is not ready.
@@ -110,7 +132,27 @@ func clusterFaults() map[string]clusterFault {
 				s.SriovNodes[1].SyncStatus, s.SriovNodes[1].SyncError = "Failed", "numVfs 64 is more than 16"
 				s.Nodes[1].Allocatable["openshift.io/rail1"] = 0
 			},
-			want: []string{"fail sriov-node-state"}, says: "numVfs 64", folded: []string{"resource-zero", "rdma-resources", "rails-even", "network-resource"},
+			want: []string{"fail sriov-node-state"}, says: "numVfs 64", folded: []string{"vf-count", "resource-zero", "rdma-resources", "rails-even", "network-resource"},
+		},
+		"a card has fewer virtual functions than its policies ask for": {
+			change: func(s *cluster.State) { s.SriovNodes[1].Interfaces[0].VFs = 4 },
+			want:   []string{"warn vf-count"}, says: "eno5 has 4 virtual functions, and policy rail0 asks for 8",
+		},
+		"the firmware of a card allows none": {
+			change: func(s *cluster.State) {
+				s.SriovNodes[1].Interfaces[0].VFs, s.SriovNodes[1].Interfaces[0].TotalVFs = 0, 0
+			},
+			want: []string{"warn vf-count"}, says: "; its firmware allows 0",
+		},
+		"the operator still makes virtual functions": {
+			change: func(s *cluster.State) {
+				s.SriovNodes[1].Interfaces[0].VFs, s.SriovNodes[1].SyncStatus = 4, "InProgress"
+			},
+		},
+		"a policy is of other nodes": {
+			change: func(s *cluster.State) {
+				s.SriovPolicies = append(s.SriovPolicies[:0], cluster.SriovPolicy{Name: "rail0", ResourceName: "rail0", RDMA: true, VFs: 16, Vendor: "15b3", NodeSelector: map[string]string{"pool": "b"}})
+			},
 		},
 		"a resource is advertised with 0": {
 			change: func(s *cluster.State) { s.Nodes[1].Allocatable["openshift.io/rail1"] = 0 },
@@ -168,6 +210,55 @@ func clusterFaults() map[string]clusterFault {
 				p.Requests = cluster.Resources{"nvidia.com/gpu": 8}
 			},
 			want: []string{"fail pod-resources"}, says: "Kubeflow Trainer makes its pods with other resources",
+		},
+		"a TrainJob erased a pod's resources": {
+			change: func(s *cluster.State) {
+				trainJob(s, cluster.Resources{"nvidia.com/gpu": 8})
+				p := podOf(s, "h-kim-0")
+				p.Requests = cluster.Resources{"nvidia.com/gpu": 8}
+			},
+			want: []string{"fail pod-resources"}, says: "resourcesPerNode of TrainJob h-kim takes the place of what its runtime asks for",
+		},
+		"the runtime of a TrainJob never asked": {
+			change: func(s *cluster.State) {
+				trainJob(s, nil)
+				podOf(s, "h-kim-0").Requests = cluster.Resources{"nvidia.com/gpu": 8}
+			},
+			want: []string{"fail pod-resources"}, says: "it gets no RDMA device",
+		},
+		"a job on two nodes asks for GPUs alone": {
+			change: alone, want: []string{"fail rdma-requested"}, says: "2 pods of h-kim have GPUs on several nodes and ask for no RDMA resource",
+		},
+		"a TrainJob asks for GPUs alone": {
+			change: func(s *cluster.State) {
+				trainJob(s, cluster.Resources{"cpu": 8000, "nvidia.com/gpu": 8})
+				alone(s)
+			},
+			want: []string{"fail rdma-requested"}, says: "resourcesPerNode of TrainJob h-kim takes the place",
+		},
+		"a job on one node asks for GPUs alone": {
+			change: func(s *cluster.State) {
+				alone(s)
+				podOf(s, "h-kim-1").Node = "gpu-0"
+			},
+		},
+		"replicas that each serve by themselves": {
+			change: func(s *cluster.State) {
+				alone(s)
+				podOf(s, "h-kim-0").Labels, podOf(s, "h-kim-1").Labels = nil, nil
+			},
+		},
+		"a job that has claims": {
+			change: func(s *cluster.State) {
+				alone(s)
+				podOf(s, "h-kim-0").Claims, podOf(s, "h-kim-1").Claims = []string{"nics"}, []string{"nics"}
+			},
+		},
+		"a job on nodes without RDMA": {
+			change: func(s *cluster.State) {
+				alone(s)
+				podOf(s, "h-kim-0").Node, podOf(s, "h-kim-1").Node = "l40s-0", "l40s-1"
+			},
 		},
 		"no SCC lets pods lock memory": {
 			change: func(s *cluster.State) { s.SCCs = s.SCCs[:2] },

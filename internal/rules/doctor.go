@@ -74,12 +74,15 @@ func Diagnose(c Case) Diagnosis {
 		case m.IsNode():
 			d.nodes++
 			d.take(machine.Node(m.Snapshot), m)
+			d.watch(m)
 		default:
 			d.pods++
 			d.take(machine.Pod(m.Snapshot, machine.Options{}), m)
+			d.watch(m)
 		}
 	}
 	d.take(Fleet(c.Machines), Machine{})
+	d.foldAsked(gangsWithout(c.State))
 	result := d.end()
 	if c.Autopsy {
 		result.Autopsies = autopsies(c.Machines)
@@ -126,6 +129,13 @@ type diagnosing struct {
 	nodeOf      map[string]string
 	passed      map[check.ID]int
 	skipped     map[Tally]int
+}
+
+// watch judges what a machine counted, where it was read twice.
+func (d *diagnosing) watch(m Machine) {
+	if earlier := m.Snapshot.Earlier; earlier != nil {
+		d.take(machine.Watch(*earlier, m.Snapshot), m)
+	}
 }
 
 // take adds the report of one machine, or of the cluster or the fleet.
@@ -222,6 +232,46 @@ func tallies(times map[check.ID]int) []Tally {
 	return all
 }
 
+// ofAsking are what pods have that ask for no RDMA, or not for all of it.
+var ofAsking = []check.ID{"device-allocated", "uverbs-openable"}
+
+// foldAsked puts pods that were given nothing under what they did not ask for.
+func (d *diagnosing) foldAsked(gangs []gang) {
+	asks := map[string]int{} // pods that ask for too little, and the problem that says so
+	for i, p := range d.problems {
+		switch p.Check {
+		case PodResources:
+			asks[string(p.Subject)] = i
+		case RDMARequested:
+			for _, g := range gangs {
+				for _, pod := range g.pods {
+					if string(p.Subject) == "job/"+pod.Namespace+"/"+g.name {
+						asks["pod/"+pod.Namespace+"/"+pod.Name] = i
+					}
+				}
+			}
+		}
+	}
+	var folded []int
+	for i, p := range d.problems {
+		asked := slices.ContainsFunc(p.Machines, func(pod string) bool { _, little := asks[pod]; return !little })
+		if !slices.Contains(ofAsking, p.Check) || len(p.Machines) == 0 || asked {
+			continue
+		}
+		c := &d.problems[asks[p.Machines[0]]]
+		c.Consequences = append(append(c.Consequences, Consequence{Check: p.Check, Text: some(p.Machines) + ": " + p.Summary}), p.Consequences...)
+		folded = append(folded, i)
+	}
+	d.drop(folded)
+}
+
+// drop takes out the problems at these places, which are in their order.
+func (d *diagnosing) drop(places []int) {
+	for _, i := range slices.Backward(places) {
+		d.problems = slices.Delete(d.problems, i, i+1)
+	}
+}
+
 // ofNode are what pods have because their node does, where that was looked at.
 var ofNode = map[check.ID][]check.ID{
 	"iommu-passthrough":  {"iommu-passthrough", machine.IOMMUOptions},
@@ -250,9 +300,7 @@ func (d *diagnosing) foldNodes() {
 			folded = append(folded, i)
 		}
 	}
-	for _, i := range slices.Backward(folded) {
-		d.problems = slices.Delete(d.problems, i, i+1)
-	}
+	d.drop(folded)
 }
 
 // sameAs are what differences between machines follow from, where one of the machines has it.

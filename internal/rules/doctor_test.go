@@ -9,6 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/rules/machine"
 )
 
 func checksOf(d Diagnosis) []string {
@@ -75,6 +76,21 @@ func TestDiagnoseLongAgo(t *testing.T) {
 	d := Diagnose(Case{State: cluster.State{}, Machines: []Machine{{Name: "pod/a/b"}}})
 	if d.Worst() < check.Unknown {
 		t.Errorf("a pod of which nothing is known: %+v", d.Problems)
+	}
+}
+
+// TestDiagnoseWatched: a node that was read twice is judged by what its ports counted, too.
+func TestDiagnoseWatched(t *testing.T) {
+	counting := func(n uint64) host.Snapshot {
+		return changed(t, "host-baremetal-8x400", func(s *host.Snapshot) {
+			s.Devices[0].Ports[0].Counters = map[string]uint64{"out_of_sequence": n, "symbol_error": 0}
+		})
+	}
+	s := counting(9)
+	s.Earlier = counting(7).Counted()
+	d := Diagnose(Case{State: training(), Machines: []Machine{{Name: "node/gpu-0", Node: "gpu-0", Snapshot: s}}})
+	if got := checksOf(d); !slices.Equal(got, []string{"warn packets-in-turn"}) || !slices.ContainsFunc(d.Passed, func(p Tally) bool { return p.Check == machine.SymbolErrors }) {
+		t.Errorf("found %q; passed %v", got, d.Passed)
 	}
 }
 

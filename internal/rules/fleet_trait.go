@@ -98,6 +98,9 @@ var traits = []trait{
 		fix:  check.Fix{Text: "Lift the limit on the nodes that differ.", Who: check.Admin, Commands: []string{"railhead setup status", "railhead setup cluster"}},
 		of: func(m member) (string, bool) {
 			limit, ok := m.s.Limits.MemlockSoft.Get()
+			if machine.LocksEnough(*m.s) { // by the limit, or by a capability
+				return "all that is needed", true
+			}
 			return machine.Size(limit), ok
 		},
 	},

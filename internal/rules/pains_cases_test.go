@@ -234,6 +234,11 @@ func clusterPains(testing.TB) map[string]pain {
 			p.Labels = map[string]string{"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
 			p.Requests = cluster.Resources{"nvidia.com/gpu": 8}
 		}, "fail pod-resources"),
+		"the job runs on TCP and nobody notices: its pods ask for GPUs alone": inCluster(alone, "fail rdma-requested"),
+		"the job runs on TCP and nobody notices: its TrainJob replaced what the runtime asks for": inCluster(func(s *cluster.State) {
+			trainJob(s, cluster.Resources{"nvidia.com/gpu": 8})
+			alone(s)
+		}, "fail rdma-requested"),
 		"the validator passes, and the users' attachment names a resource that no node offers": inCluster(func(s *cluster.State) {
 			s.Networks[1].Resource = "openshift.io/rial1"
 			pending(s, "h-kim-1", "FailedScheduling", "0/2 nodes are available: 2 Insufficient openshift.io/rial1.")

@@ -208,6 +208,37 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("found %q: %+v", got, d.Problems)
 		}
 	})
+	t.Run("pods with GPUs that ask for no RDMA", func(t *testing.T) {
+		without := recorded(t, "pod-no-rdma")
+		serves(t, answering(t, map[string]string{"job-0": healthy["job-0"], "job-1": healthy["job-1"], "forgot-0": without, "forgot-1": without}), "gpu-0", "gpu-1")
+		one := corev1.ResourceList{"nvidia.com/gpu": apiresource.MustParse("1")}
+		var pods []client.Object
+		for name, node := range map[string]string{"forgot-0": "gpu-0", "forgot-1": "gpu-1", "notebook": "gpu-1"} {
+			pod := &corev1.Pod{ObjectMeta: meta(ns, name), Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{
+				Name: "train", Image: "example.invalid/train", Resources: corev1.ResourceRequirements{Requests: one, Limits: one},
+			}}}}
+			if name != "notebook" {
+				pod.Labels = map[string]string{"jobset.sigs.k8s.io/jobset-name": "forgot"}
+			}
+			pods = append(pods, pod)
+		}
+		create(t, openShift.Client(), pods...)
+		remove(t, openShift.Client(), pods...)
+		for _, pod := range pods {
+			eventually(t, "pod "+pod.GetName()+" runs", func() error {
+				if phase := get(t, openShift.Client(), pod.(*corev1.Pod)).Status.Phase; phase != corev1.PodRunning {
+					return fmt.Errorf("%s", phase)
+				}
+				return nil
+			})
+		}
+		r := u.ends(t, 1, "doctor", "-n", ns)
+		r.prints(t, "Namespace examined: 4 pods looked at", "not looked at, since they ask for GPUs and for no RDMA: notebook", "follows: pod/examined/forgot-0, pod/examined/forgot-1: ")
+		d := diagnosis(t, u.ends(t, 1, "doctor", "-n", ns, "-o", "json"))
+		if got := found(d); !slices.Equal(got, []string{"fail rdma-requested", "fail memlock-limit"}) || d.Problems[0].Subject != "job/examined/forgot" {
+			t.Errorf("found %q: %+v", got, d.Problems)
+		}
+	})
 	t.Run("user who may see the namespace alone", func(t *testing.T) {
 		serves(t, answering(t, healthy), "gpu-0", "gpu-1")
 		administers(t, openShift, ns, "d-cuddy")

@@ -148,7 +148,7 @@ func vfCause(all []host.Snapshot) Candidate {
 	for _, s := range all {
 		virtual = virtual || slices.ContainsFunc(s.Devices, host.Device.IsVirtual)
 		for _, f := range vfSettings(&subject{Snapshot: s}) {
-			if f.Status > check.Pass {
+			if f.Status > check.Unknown {
 				return caused(f)
 			}
 		}

@@ -64,12 +64,12 @@ func foreignHCAs(t *subject) []check.Finding {
 	return all
 }
 
-// strangers reports whether a device can be opened that is not this pod's and cannot work here: its address is not of
-// this namespace.
+// strangers reports whether a device can be opened that is not this pod's and cannot work here: neither its interface nor
+// its address is of this namespace.
 func (t *subject) strangers() bool {
 	for i := range t.Devices {
 		d := &t.Devices[i]
-		if t.AccessTo(d.Name) != host.Openable || t.isRail(d.Name) {
+		if t.AccessTo(d.Name) != host.Openable || t.isRail(d.Name) || len(d.Netdevs) > 0 {
 			continue
 		}
 		for k := range d.Ports {

@@ -245,6 +245,12 @@ var fixtures = []fixture{
 	{id: PhysicalUp, status: check.Fail, machine: "lab-pf-down", judge: ofPod, recorded: true},
 	{id: PhysicalUp, status: check.Fail, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
 		givesVFs(s, host.VF{}, host.VF{Index: 1}).Up = host.Know(false)
+		s.Devices[0].Ports[0].LinkLayer = host.Know(host.Ethernet)
+	}},
+	{id: PhysicalUp, status: check.Fail, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) { // InfiniBand
+		pf := physical(s)[0]
+		setFunction(pf, func(f *host.Function) { f.NumVFs = host.Know(2) })
+		pf.Ports[0].State = host.Know("INIT")
 	}},
 	{id: VFGUID, status: check.Fail, machine: infiniBand, judge: ofPod, change: func(s *host.Snapshot) {
 		s.Limits.MemlockSoft = host.Know[host.Limit](host.Unlimited)
@@ -260,6 +266,16 @@ var fixtures = []fixture{
 	{id: VFCount, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
 		givesVFs(s, host.VF{}, host.VF{Index: 1})
 		setFunction(&s.Devices[1], func(f *host.Function) { f.NumVFs = host.Know(8) })
+	}},
+	{id: VFCount, status: check.Pass, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
+		givesVFs(s, host.VF{}, host.VF{Index: 1})
+		setFunction(&s.Devices[1], func(f *host.Function) { f.NumVFs, f.TotalVFs = host.Know(0), host.Know(0) })
+	}},
+	{id: VFTrust, status: check.Pass, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
+		givesVFs(s, host.VF{Trust: host.Know(false)}, host.VF{Index: 1, Trust: host.Know(true)})
+	}},
+	{id: VFSettings, status: check.Unknown, machine: "pod-roce-4vf", judge: Node, change: func(s *host.Snapshot) {
+		s.Problems = append(s.Problems, host.Problem{Path: "/proc/net", Op: "netlink", Err: "operation not permitted"})
 	}},
 	{id: IOMMUPresent, status: check.Warn, machine: "lab-iommu-absent", judge: Node, recorded: true},
 	{id: IOMMUOptions, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/rail"
 )
@@ -48,6 +49,10 @@ func TestNoFalseAlarmOnHealthyNodes(t *testing.T) {
 	s := read(t, bareMetal)
 	if said := alarms(watched(s)); said != nil {
 		t.Errorf("watched: %v", said)
+	}
+	givesVFs(&s, host.VF{}, host.VF{Index: 1}).Up = host.Know(false)
+	if said := alarms(Node(s)); said != nil {
+		t.Errorf("an InfiniBand card whose interface for IP is down: %v", said)
 	}
 }
 
@@ -115,6 +120,27 @@ func TestPartialFailureHidesNothing(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, said); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestAllocationHidesNothing: a device that was allocated and is not here, and one rail without an address, leave the other
+// rails to be judged.
+func TestAllocationHidesNothing(t *testing.T) {
+	s := read(t, "pod-roce-4vf")
+	s.Env["PCIDEVICE_OPENSHIFT_IO_GONE"] = "0000:fe:00.1"
+	s.Functions = append(s.Functions, host.Function{Address: host.PCIAddress{Bus: 0xfe, Function: 1}})
+	for i := range s.Links {
+		if s.Links[i].Name == "net2" {
+			s.Links[i].MTU = host.Know(1500)
+		}
+	}
+	if diff := cmp.Diff([]check.ID{rail.DeviceAllocated, RailMTU}, alarms(Pod(s, Options{}))); diff != "" {
+		t.Errorf("a device is gone (-want +got):\n%s", diff)
+	}
+	d := device(&s)
+	d.Ports[0].GIDs = d.Ports[0].GIDs[:2]
+	if diff := cmp.Diff([]check.ID{rail.DeviceAllocated, rail.GIDUsable, RailMTU}, alarms(Pod(s, Options{}))); diff != "" {
+		t.Errorf("and a rail has no address (-want +got):\n%s", diff)
 	}
 }
 

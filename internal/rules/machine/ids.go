@@ -30,6 +30,7 @@ const (
 	PhysicalUp        check.ID = "pf-up"
 	VFCount           check.ID = "vf-count"
 	VFSettings        check.ID = "vf-settings"
+	VFTrust           check.ID = "vf-trust"
 	FirmwareUniform   check.ID = "firmware-uniform"
 	RuntimeMemlock    check.ID = "runtime-memlock"
 )

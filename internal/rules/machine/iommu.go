@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -55,7 +56,7 @@ func iommuPassthrough(t *subject) []check.Finding {
 		return nil
 	}
 	if cmdline, ok := t.Cmdline.Get(); ok {
-		f.Evidence = append(f.Evidence, check.Evidence{Source: "/proc/cmdline", Got: orNone(iommuTokens(cmdline)), Want: "iommu=pt"})
+		f.Evidence = append(f.Evidence, check.Evidence{Source: "/proc/cmdline", Got: cmp.Or(iommuTokens(cmdline), "nothing of the IOMMU"), Want: "iommu=pt"})
 	}
 	return []check.Finding{f}
 }

@@ -102,6 +102,9 @@ func locks(l host.Limits, launched bool) lock {
 	return tooLittle
 }
 
+// LocksEnough reports whether a machine's processes are known to be able to lock all the memory they register.
+func LocksEnough(s host.Snapshot) bool { return locks(s.Limits, len(s.Launched) > 0) == enough }
+
 func ipcLock(t *subject) []check.Finding {
 	why := inert(t.Limits)
 	if why == "" || locks(t.Limits, len(t.Launched) > 0) != tooLittle {

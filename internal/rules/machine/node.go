@@ -16,6 +16,7 @@ var nodeChecks = []check.Check[*subject]{
 	{ID: rail.DeviceAllocated, Title: "the node has RDMA devices", Run: noDevice},
 	{ID: PhysicalUp, Title: "the physical functions are up", Needs: []check.ID{rail.DeviceAllocated}, Run: physicalUp},
 	{ID: VFSettings, Title: "no setting of the physical function keeps its virtual functions from working", Needs: []check.ID{rail.DeviceAllocated}, Run: vfSettings},
+	{ID: VFTrust, Title: "no virtual function is trusted, since RDMA needs none to be", Needs: []check.ID{rail.DeviceAllocated}, Run: vfTrust},
 	{ID: VFCount, Title: "the cards have equally many virtual functions", Needs: []check.ID{rail.DeviceAllocated}, Run: vfCount},
 	{ID: IOMMUPresent, Title: "a node that gives out virtual functions has an IOMMU", Needs: []check.ID{rail.DeviceAllocated}, Run: iommuPresent},
 	{ID: IOMMUOptions, Title: "the kernel's IOMMU options are such that it knows", Needs: []check.ID{rail.DeviceAllocated, IOMMUPresent}, Run: iommuOptions},
@@ -48,120 +49,70 @@ func virtual(s *host.Snapshot) map[host.PCIAddress]int {
 	return all
 }
 
-// downPhysical are the physical functions that are seen to be down, each with why.
-func downPhysical(s *host.Snapshot) (down []host.PCIAddress, evidence []check.Evidence) {
-	note := func(pf host.PCIAddress, e check.Evidence) {
-		if !slices.Contains(down, pf) {
-			down = append(down, pf)
+// fallen is a physical function that is seen to be down.
+type fallen struct {
+	pf        host.PCIAddress
+	name, why string
+	cure      string
+	command   string
+	evidence  check.Evidence
+}
+
+// downPhysical are the physical functions with virtual ones that are seen to be down, each once: never raised, or raised and
+// without a link partner. An InfiniBand port is judged by itself, since its interface carries IP alone.
+func downPhysical(s *host.Snapshot) []fallen {
+	const raise, look = "raise it", "look at cable, transceiver and switch port"
+	var down []fallen
+	note := func(f fallen) {
+		if !hasFallen(down, f.pf) {
+			down = append(down, f)
 		}
-		evidence = append(evidence, e)
 	}
-	vfs := virtual(s)
+	vfs, infiniBand := virtual(s), map[host.PCIAddress]bool{}
+	for _, d := range physical(s) {
+		infiniBand[d.Function.Value.Address] = d.Ports[0].LinkLayer.Value == host.InfiniBand
+	}
 	for i := range s.Links {
 		l := &s.Links[i]
 		pf, onPCI := l.PCI.Get()
-		if !onPCI || vfs[pf] == 0 && len(l.VFs) == 0 {
-			continue
-		}
 		switch {
+		case !onPCI || vfs[pf] == 0 && len(l.VFs) == 0 || infiniBand[pf]:
 		case !l.Up.Or(true):
-			note(pf, check.Evidence{Source: "/sys/class/net/" + l.Name + "/operstate", Got: "down: ip link set " + l.Name + " up was never said", Want: "up"})
+			note(fallen{pf, l.Name, "is down", raise, "ip link set " + l.Name + " up", check.Evidence{Source: "IFF_UP of " + l.Name, Got: "off", Want: "on"}})
 		case !l.Carrier.Or(true):
-			note(pf, check.Evidence{Source: "/sys/class/net/" + l.Name + "/carrier", Got: "0", Want: "1"})
+			note(fallen{pf, l.Name, "has no carrier", look, "ethtool " + l.Name, check.Evidence{Source: "/sys/class/net/" + l.Name + "/carrier", Got: "0", Want: "1"}})
 		}
 	}
 	for _, d := range physical(s) {
 		pf := d.Function.Value.Address
 		if state, ok := d.Ports[0].State.Get(); ok && state != "ACTIVE" && (vfs[pf] > 0 || d.Function.Value.NumVFs.Value > 0) {
-			note(pf, check.Evidence{Source: "/sys/class/infiniband/" + d.Name + "/ports/1/state", Got: state, Want: "ACTIVE"})
+			note(fallen{pf, d.Name, "has the port state " + state, look, "rdma link show " + d.Name + "/1", check.Evidence{Source: "/sys/class/infiniband/" + d.Name + "/ports/1/state", Got: state, Want: "ACTIVE"}})
 		}
 	}
-	return down, evidence
+	return down
+}
+
+func hasFallen(down []fallen, pf host.PCIAddress) bool {
+	for i := range down {
+		if down[i].pf == pf {
+			return true
+		}
+	}
+	return false
 }
 
 func physicalUp(t *subject) []check.Finding {
-	down, evidence := downPhysical(&t.Snapshot)
-	if len(down) == 0 {
-		return nil
-	}
-	names := make([]string, 0, len(down))
-	commands := []string{}
-	for _, pf := range down {
-		names = append(names, pf.String())
-		for _, l := range t.Links {
-			if l.PCI.Value == pf {
-				commands = append(commands, "ip link set "+l.Name+" up")
-			}
-		}
-	}
-	return one(PhysicalUp, check.Fail, "node", fmt.Sprintf("physical function(s) %s are down or without carrier: their virtual functions have none either, and no RDMA", strings.Join(names, ", ")),
-		forAdmin("Bring them up: interface, cable, switch port.", commands...), evidence...)
-}
-
-func vfSettings(t *subject) []check.Finding {
-	var all []check.Finding
-	for i := range t.Links {
-		l := &t.Links[i]
-		var macs, disabled []string
-		spoof := false
-		for k := range l.VFs {
-			vf := &l.VFs[k]
-			if vf.MAC != "" {
-				macs = append(macs, vf.MAC)
-			}
-			if vf.LinkState == "disable" {
-				disabled = append(disabled, fmt.Sprintf("vf %d", vf.Index))
-			}
-			spoof = spoof || vf.SpoofChk
-		}
-		source, about := "ip link show "+l.Name, check.Subject(l.Name)
-		if len(disabled) > 0 {
-			all = append(all, one(VFSettings, check.Fail, about, fmt.Sprintf("%s of %s have the link state disable: their ports never become ACTIVE", strings.Join(disabled, ", "), l.Name),
-				forAdmin("Enable it in the network that pods attach to.", "SriovNetwork spec:\n  linkState: enable"),
-				check.Evidence{Source: source, Got: "link-state disable", Want: "auto or enable"})...)
-		}
-		if spoof && len(macs) == len(l.VFs) {
-			all = append(all, t.notPermitted(l, macs)...)
-		}
-	}
-	return all
-}
-
-// notPermitted are the virtual functions seen here whose MAC is none of those that their physical function gave out.
-func (t *subject) notPermitted(pf *host.Link, macs []string) []check.Finding {
-	var all []check.Finding
-	for i := range t.Devices {
-		f := &t.Devices[i].Function.Value
-		for k := range t.Links {
-			vf := &t.Links[k]
-			mac := vf.MAC.Value
-			if !f.PhysFn.IsKnown() || f.PhysFn.Value != pf.PCI.Value || vf.PCI.Value != f.Address || mac == "" || slices.Contains(macs, mac) {
-				continue
-			}
-			all = append(all, one(VFSettings, check.Fail, check.Subject(vf.Name), fmt.Sprintf("%s has the MAC %s, which its physical function %s does not permit: what it sends is dropped", vf.Name, mac, pf.Name),
-				forAdmin("Give the virtual function the MAC that its physical function knows, or have it not checked.", "ip link set "+pf.Name+" vf N mac "+mac, "SriovNetwork spec:\n  spoofChk: \"off\""),
-				check.Evidence{Source: "ip link show " + pf.Name, Got: strings.Join(macs, ", "), Want: mac})...)
-		}
-	}
-	return all
-}
-
-func vfCount(t *subject) []check.Finding {
-	var counts []string
+	var names, cures, commands []string
 	var evidence []check.Evidence
-	for _, d := range physical(&t.Snapshot) {
-		f := d.Function.Value
-		if n, ok := f.NumVFs.Get(); ok && n > 0 {
-			counts = append(counts, fmt.Sprint(n))
-			evidence = append(evidence, check.Evidence{Source: "/sys/bus/pci/devices/" + f.Address.String() + "/sriov_numvfs", Got: fmt.Sprintf("%d of %s", n, f.TotalVFs), Want: "the same on every card"})
-		}
+	for _, f := range downPhysical(&t.Snapshot) {
+		names = append(names, fmt.Sprintf("%s (%s) %s", f.name, f.pf, f.why))
+		cures, commands, evidence = append(cures, f.why+": "+f.cure), append(commands, f.command), append(evidence, f.evidence)
 	}
-	all := distinct(counts)
-	if len(all) < 2 {
+	if len(names) == 0 {
 		return nil
 	}
-	return one(VFCount, check.Warn, "node", fmt.Sprintf("the cards have different numbers of virtual functions (%s): only as many pods as the smallest number get a rail of each", strings.Join(all, ", ")),
-		forAdmin("Set one numVfs in the policies of all rails.", "SriovNetworkNodePolicy spec:\n  numVfs: 8"), evidence...)
+	return one(PhysicalUp, check.Fail, "node", "physical function "+strings.Join(names, ", ")+": its virtual functions have no carrier either, and no RDMA",
+		forAdmin("What "+strings.Join(distinct(cures), "; what ")+".", distinct(commands)...), evidence...)
 }
 
 func cardLinks(t *subject) []check.Finding {

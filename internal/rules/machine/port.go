@@ -2,7 +2,6 @@ package machine
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/railhead/railhead/internal/check"
@@ -13,7 +12,7 @@ import (
 // allocated tells why there is no rail. Where no port is ACTIVE for a reason that is seen, that reason is told.
 func allocated(t *subject) []check.Finding {
 	if len(t.noRail) == 0 || t.noRail[0].Check != rail.PortActive {
-		return append(t.noRail, t.made(rail.DeviceAllocated)...)
+		return t.noRail
 	}
 	if why := append(physicalUp(t), vfGUID(t)...); len(why) > 0 {
 		return why
@@ -21,15 +20,24 @@ func allocated(t *subject) []check.Finding {
 	return t.noRail
 }
 
+// allocations adds, where there are rails, what else was allocated and is none: that keeps nobody from judging the rails.
+func allocations(t *subject) []check.Finding {
+	all := t.made(rail.AllocationConsistent)
+	if len(t.rails) > 0 {
+		all = append(all, t.made(rail.DeviceAllocated)...)
+	}
+	return all
+}
+
 // portActive leaves out the ports whose reason another finding is.
 func portActive(t *subject) []check.Finding {
-	down, _ := downPhysical(&t.Snapshot)
+	down := downPhysical(&t.Snapshot)
 	var all []check.Finding
 	for _, f := range t.made(rail.PortActive) {
 		name, _, _ := strings.Cut(string(f.Subject), ":")
 		d, _ := t.Device(name)
 		pf, virtual := d.Function.Value.PhysFn.Get()
-		if explained := virtual && slices.Contains(down, pf) || withoutGUID(&d); !explained {
+		if explained := virtual && hasFallen(down, pf) || withoutGUID(&d); !explained {
 			all = append(all, f)
 		}
 	}

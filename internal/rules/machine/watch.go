@@ -94,7 +94,7 @@ func (t *subject) counted(id check.ID, status check.Status, names []string, mean
 // uncounted: where HCAs are shared by network namespaces, others than the first see no counters
 // (drivers/infiniband/core/sysfs.c setup_port).
 func uncounted(id check.ID) []check.Finding {
-	return []check.Finding{{Check: id, Status: check.Skipped, Summary: "the kernel shows no counters in this network namespace: watch the node (--root /host)"}}
+	return []check.Finding{{Check: id, Status: check.Skipped, Summary: "the kernel shows no such counters here: of HCAs that network namespaces share, the node's own alone has them"}}
 }
 
 func linkStable(t *subject) []check.Finding {

@@ -1,0 +1,35 @@
+package kube
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+// trainJob is what is read of a TrainJob (kubeflow/trainer pkg/apis/trainer/v1alpha1).
+type trainJob struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		RuntimeRef struct {
+			Name string `json:"name"`
+		} `json:"runtimeRef"`
+		Trainer struct {
+			ResourcesPerNode *corev1.ResourceRequirements `json:"resourcesPerNode"`
+		} `json:"trainer"`
+	} `json:"spec"`
+}
+
+// convertTrainJob takes limits for requests where there are only those, as the API server does in pods.
+func convertTrainJob(j *trainJob) cluster.TrainJob {
+	t := cluster.TrainJob{Namespace: j.Namespace, Name: j.Name, Runtime: j.Spec.RuntimeRef.Name}
+	if per := j.Spec.Trainer.ResourcesPerNode; per != nil {
+		t.PerNode = cluster.Resources{}
+		for _, list := range []corev1.ResourceList{per.Limits, per.Requests} {
+			for name, amount := range resources(list) {
+				t.PerNode[name] = amount
+			}
+		}
+	}
+	return t
+}

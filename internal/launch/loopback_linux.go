@@ -1,0 +1,110 @@
+package launch
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/railhead/railhead/internal/bench/perftest"
+)
+
+// Loopback is a server and a client of perftest that meet in this container.
+type Loopback struct {
+	Words string // of both, beside where they meet
+
+	Text string // what the client said, or why its server was not there
+	Code int    // the client's
+	Hung bool   // they were killed when their time was over
+	Err  error  // they could not be started
+
+	held           int // a socket that holds the port; closed by the exec of the command, as all that was opened here
+	argv           []string
+	server, client process
+}
+
+const (
+	turn  = 10 * time.Millisecond // until the processes are looked at again
+	dying = time.Second           // that killed processes are waited for: one that hangs in a driver does not die
+)
+
+// Loopbacks runs a program of perftest, which PATH of env leads to, at both ends of all loopbacks at once, until every
+// client has ended or limit is over. What then still runs is killed; so it is when this process dies, whatever it dies of.
+func Loopbacks(program string, all []Loopback, env []string, limit time.Duration) error {
+	program, err := lookPath(program, env)
+	if err != nil {
+		return err
+	}
+	runtime.LockOSThread() // the children die with the thread that made them, and have its ambient capabilities
+	defer runtime.UnlockOSThread()
+	for i := range all {
+		all[i].begin(program, env)
+	}
+	begun := time.Now()
+	for busy := true; busy && time.Since(begun) < limit+dying; {
+		_ = unix.Nanosleep(&unix.Timespec{Nsec: int64(turn)}, nil) // a signal may cut it short
+		busy = false
+		for i := range all {
+			busy = all[i].step(env, time.Since(begun) >= limit) || busy
+		}
+	}
+	return nil
+}
+
+// begin starts both ends. The client may come too early.
+func (l *Loopback) begin(program string, env []string) {
+	port, err := l.hold()
+	if err == nil {
+		l.argv = strings.Fields(fmt.Sprintf("0 -p %d %s 127.0.0.1", port, l.Words))
+		l.argv[0] = program
+		l.server, err = spawn(l.argv[:len(l.argv)-1], env)
+	}
+	if err == nil {
+		l.client, err = spawn(l.argv, env)
+	}
+	l.Err, l.Hung = err, err == nil
+}
+
+// hold takes a free TCP port. A socket that does not listen and allows its address to be used again leaves the port to a
+// server that allows it, too, as perftest does, and to no one else (Linux net/ipv4/inet_connection_sock.c
+// inet_csk_bind_conflict). It allows it when it has the port, or it might be given that of another. Package unix would link
+// the addresses of all families that there are.
+func (l *Loopback) hold() (port int, err error) {
+	if l.held, err = syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0); err != nil {
+		return 0, err
+	}
+	at := unix.RawSockaddrInet4{Family: unix.AF_INET}
+	size := uint32(unix.SizeofSockaddrInet4)
+	_, _, errno := unix.Syscall(unix.SYS_BIND, uintptr(l.held), uintptr(unsafe.Pointer(&at)), uintptr(size))
+	if errno == 0 {
+		_, _, errno = unix.Syscall(unix.SYS_GETSOCKNAME, uintptr(l.held), uintptr(unsafe.Pointer(&at)), uintptr(unsafe.Pointer(&size)))
+	}
+	if errno != 0 {
+		return 0, errno
+	}
+	big := (*[2]byte)(unsafe.Pointer(&at.Port))
+	return int(big[0])<<8 | int(big[1]), unix.SetsockoptInt(l.held, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+}
+
+// step does what is next, and reports whether a process is left.
+func (l *Loopback) step(env []string, over bool) bool {
+	if l.Hung && !over && l.client.ended() {
+		l.Text, l.Code = l.client.said(), l.client.code
+		refused := l.Code != 0 && strings.Contains(l.Text, perftest.Refusal)
+		if l.Hung = refused && !l.server.ended(); l.Hung {
+			l.client, l.Err = spawn(l.argv, env)
+			l.Hung = l.Err == nil
+		} else if refused {
+			l.Text = l.server.said()
+		}
+	}
+	if over || !l.Hung {
+		l.server.kill()
+		l.client.kill()
+	}
+	return !l.server.ended() || !l.client.ended()
+}

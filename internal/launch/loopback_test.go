@@ -1,0 +1,145 @@
+//go:build linux
+
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// standIn is a program with the manners of perftest: -p PORT serves, -p PORT WORD ADDRESS comes to it. A server is there
+// when it has written a file for its port. Both leave their process ids.
+const standIn = `#!/bin/sh
+at=$MEET/$2
+if [ -z "$4" ]; then
+	echo $$ > "$at.server"
+	[ "$3" != broken ] || { echo " Couldn't allocate MR"; exit 1; }
+	[ "$3" != late ] || sleep 0.3
+	echo > "$at"
+	exec sleep 60
+fi
+[ -e "$at" ] || { echo "Couldn't connect to $4:$2"; exit 1; }
+echo $$ > "$at.client"
+case $3 in
+hangs) echo waiting; exec sleep 60 ;;
+wraps) sleep 60; exit 0 ;;
+fails) echo "Couldn't create IB resources" >&2; exit 3 ;;
+dies) kill -KILL $$ ;;
+esac
+echo "came to $4"
+`
+
+// meeting is a folder with the stand-in, and the environment that leads to it.
+func meeting(t *testing.T) (dir string, env []string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "ib_write_bw"), []byte(standIn), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir, []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "MEET=" + dir}
+}
+
+func TestLoopbacks(t *testing.T) {
+	const limit = 2 * time.Second
+	cases := []struct {
+		word, text string
+		code       int
+		hung       bool
+	}{
+		{word: "good", text: "came to 127.0.0.1\n"},
+		{word: "late", text: "came to 127.0.0.1\n"},
+		{word: "fails", text: "Couldn't create IB resources\n", code: 3},
+		{word: "dies", code: 128 + int(syscall.SIGKILL)},
+		{word: "broken", text: " Couldn't allocate MR\n", code: 1},
+		{word: "hangs", hung: true},
+		{word: "wraps", hung: true},
+	}
+	dir, env := meeting(t)
+	all := make([]Loopback, len(cases))
+	for i, tc := range cases {
+		all[i].Words = tc.word
+	}
+	begun := time.Now()
+	if err := Loopbacks("ib_write_bw", all, env, limit); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begun); took < limit || took > limit+dying {
+		t.Errorf("it took %s", took)
+	}
+	for i, tc := range cases {
+		if got := all[i]; got.Hung != tc.hung || got.Err != nil || !tc.hung && (got.Text != tc.text || got.Code != tc.code) {
+			t.Errorf("%s: %q, code %d, hung %v, %v", tc.word, got.Text, got.Code, got.Hung, got.Err)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.*"))
+	if err != nil || len(files) < len(cases) {
+		t.Fatalf("%v, %v", files, err)
+	}
+	for _, file := range files {
+		pid, err := strconv.Atoi(strings.TrimSpace(readFile(t, file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("%s: process %d is left: %v", file, pid, err)
+		}
+	}
+}
+
+func TestLoopbacksEndWithTheLastClient(t *testing.T) {
+	_, env := meeting(t)
+	begun := time.Now()
+	if err := Loopbacks("ib_write_bw", []Loopback{{Words: "good"}, {Words: "good"}}, env, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begun); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+func TestLoopbacksWithoutTheProgram(t *testing.T) {
+	dir := t.TempDir()
+	env := []string{"PATH=" + dir}
+	if err := Loopbacks("ib_write_bw", []Loopback{{}}, env, time.Second); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nowhere: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "ib_write_bw"), []byte("\x7fELF"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	all := []Loopback{{}}
+	if err := Loopbacks("ib_write_bw", all, env, time.Second); err != nil || all[0].Code != CannotInvoke || all[0].Hung {
+		t.Errorf("of a foreign format: %v, %+v", err, all[0])
+	}
+}
+
+// TestHold: a server that allows its address to be used again gets the port that is held, and no one else is given it.
+func TestHold(t *testing.T) {
+	ports := map[int]bool{}
+	for range 50 {
+		var l Loopback
+		port, err := l.hold()
+		if err != nil || ports[port] {
+			t.Fatalf("port %d: %v", port, err)
+		}
+		defer func() { _ = syscall.Close(l.held) }()
+		ports[port] = true
+	}
+	for port := range ports {
+		l, err := net.Listen("tcp4", fmt.Sprintf(":%d", port)) // package net allows it
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package nccl
+
+import "github.com/railhead/railhead/internal/rail"
+
+// Path is a rail as NCCL uses it: through one slot of its GID table.
+type Path struct {
+	Rail *rail.Rail
+	GID  int // -1: InfiniBand needs none
+}
+
+// Paths are the rails that NCCL uses with the variables, each with the slot that they lead to.
+func Paths(vars []Var, rails []rail.Rail) []Path {
+	var devices filter
+	slot := int64(-1)
+	for i := range vars {
+		switch v := &vars[i]; {
+		case v.Source == LeftUnset:
+		case v.Name == "NCCL_IB_HCA":
+			devices = parseFilter(v.Value)
+		case v.Name == "NCCL_IB_GID_INDEX":
+			if n, ok := number(v.Value); ok {
+				slot = n
+			}
+		}
+	}
+	paths := make([]Path, 0, len(rails))
+	for i := range rails {
+		r, gid := &rails[i], -1
+		switch {
+		case !devices.selects(r.Device, r.Port):
+			continue
+		case r.GID != nil && slot >= 0:
+			gid = int(slot)
+		case r.GID != nil:
+			gid = r.GID.Index
+		}
+		paths = append(paths, Path{r, gid})
+	}
+	return paths
+}

@@ -1,0 +1,147 @@
+package podcli
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/launch"
+	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/rail"
+	rules "github.com/railhead/railhead/internal/rules/machine"
+)
+
+const bandwidthNames = " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n"
+
+func TestJudgeLoopback(t *testing.T) {
+	p := nccl.Path{Rail: &rail.Rail{Device: "mlx5_6", Port: 1, Rate: host.Know(host.Rate{Gbps: 100})}, GID: 3}
+	const words = "ib_write_bw -d mlx5_6 -i 1 -F --report_gbits -s 65536 -n 200 -x 3: "
+	for name, tc := range map[string]struct {
+		loop   launch.Loopback
+		status check.Status
+		says   string
+	}{
+		"it moves": {
+			launch.Loopback{Text: bandwidthNames + " 65536      200              93.02              92.11\t\t     0.175690\n"},
+			check.Pass, "loopback 92.11 Gb/s of 100",
+		},
+		"it moves and hangs at its end": {
+			launch.Loopback{Text: bandwidthNames + " 65536      200              93.02              92.11\t\t     0.175690\n", Hung: true},
+			check.Pass, "loopback 92.11 Gb/s of 100",
+		},
+		"much slower than the link": {launch.Loopback{Text: bandwidthNames + " 65536 200 0.11 0.1067 0.01\n"}, check.Pass, "loopback 0.1067 Gb/s of 100"},
+		"0 iterations and exit code 0": {
+			launch.Loopback{Text: bandwidthNames + " 65536      0             0.00            0.00\t\t     0.000000\n"},
+			check.Fail, words + "it ended, but nothing came through",
+		},
+		"a dead path": {launch.Loopback{Text: bandwidthNames, Code: 137, Hung: true}, check.Fail, words + "it hangs: nothing came through within 10s"},
+		"too little locked memory": {
+			launch.Loopback{Text: " Couldn't allocate MR\n failed to create mr\nFailed to create MR\n Couldn't create IB resources\n", Code: 1},
+			check.Fail, words + "exit code 1: Couldn't allocate MR; failed to create mr; Failed to create MR; Couldn't create IB resources",
+		},
+		"port down": {
+			launch.Loopback{Text: " Port number 1 state is Down\n Couldn't set the link layer\n", Code: 1}, check.Fail,
+			words + "exit code 1: Port number 1 state is Down; Couldn't set the link layer",
+		},
+		"dead without a word": {launch.Loopback{Code: 139}, check.Fail, words + "exit code 139: "},
+		"a library is missing": {
+			launch.Loopback{Text: "ib_write_bw: error while loading shared libraries: libibverbs.so.1: cannot open\n", Code: 127}, check.Unknown,
+			words + "exit code 127: ib_write_bw: error while loading shared libraries: libibverbs.so.1: cannot open",
+		},
+		"of a foreign format":  {launch.Loopback{Code: 126}, check.Unknown, words + "exit code 126: "},
+		"no process to be had": {launch.Loopback{Err: syscall.EAGAIN}, check.Unknown, words + "resource temporarily unavailable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := judgeLoopback(p, &tc.loop)
+			if f.Check != RailLoopback || f.Subject != "mlx5_6:1" || f.Status != tc.status || f.Summary != tc.says {
+				t.Errorf("%s %s: %s [%s]\nwant %s %s", f.Status, f.Subject, f.Summary, f.Check, tc.status, tc.says)
+			}
+		})
+	}
+}
+
+func TestLoopbackWordsOfInfiniBand(t *testing.T) {
+	p := nccl.Path{Rail: &rail.Rail{Device: "mlx5_0", Port: 2}, GID: -1}
+	if got := loopbackWords(p); got != "-d mlx5_0 -i 2 -F --report_gbits -s 65536 -n 200" {
+		t.Error(got)
+	}
+}
+
+func TestPreflightVerdict(t *testing.T) {
+	fault := check.Finding{Check: RailLoopback, Status: check.Fail, Subject: "mlx5_6:1", Summary: "it hangs", Fix: loopbackFix}
+	untold := check.Finding{Check: RailLoopback, Status: check.Unknown, Subject: "mlx5_7:1", Summary: "exit code 127"}
+	for name, tc := range map[string]struct {
+		mode    string
+		wrong   []check.Finding
+		refused bool
+		says    []string // in this order
+	}{
+		"all well":                     {mode: preflightFail},
+		"all well, to be warned":       {mode: preflightWarn},
+		"a rail fails, to be warned":   {preflightWarn, []check.Finding{fault}, false, []string{"PREFLIGHT FAILED: the command is started", "fail: mlx5_6:1: it hangs [rail-loopback]", "fix (user): "}},
+		"a rail fails":                 {preflightFail, []check.Finding{fault}, true, []string{"railhead-pod: not started: the preflight failed", "fail: mlx5_6:1: it hangs [rail-loopback]", "fix (user): "}},
+		"one could not be tried":       {preflightFail, []check.Finding{untold}, false, []string{"PREFLIGHT INCOMPLETE: the command is started", "mlx5_7:1: exit code 127 [rail-loopback]"}},
+		"one could not, another fails": {preflightFail, []check.Finding{untold, fault}, true, []string{"not started", "mlx5_7:1: ", "mlx5_6:1: "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var w strings.Builder
+			err := preflightVerdict(&w, tc.mode, tc.wrong)
+			var coded exitError
+			if refused := errors.As(err, &coded) && coded.code == exitRefused && coded.err == nil; refused != tc.refused || !refused && err != nil {
+				t.Errorf("error %v, want refused %v", err, tc.refused)
+			}
+			rest := w.String()
+			for _, words := range tc.says {
+				_, after, found := strings.Cut(rest, words)
+				if !found {
+					t.Errorf("no %q in its place:\n%s", words, w.String())
+				}
+				rest = after
+			}
+			if len(tc.says) == 0 && rest != "" {
+				t.Errorf("said %q", rest)
+			}
+		})
+	}
+}
+
+func TestUntried(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ipcLock bool
+		lock    error
+		wrong   bool
+	}{
+		"memory can be locked":                             {false, nil, false},
+		"memory cannot be locked":                          {false, syscall.ENOMEM, true},
+		"memory cannot be locked, and the command may all": {true, syscall.ENOMEM, false},
+	} {
+		var w strings.Builder
+		wrong := untried(&w, fs.ErrNotExist, tc.ipcLock, func(uint64) error { return tc.lock })
+		if !strings.HasPrefix(w.String(), "preflight: skipped: no ib_write_bw (perftest) in this image (") || strings.Count(w.String(), "\n") != 1 {
+			t.Errorf("%s: said %q", name, w.String())
+		}
+		var want []check.Finding
+		if tc.wrong {
+			want = []check.Finding{{Check: rules.MemlockLimit, Status: check.Fail, Fix: loopbackFix, Summary: "1 GiB of memory cannot be locked: cannot allocate memory"}}
+		}
+		if diff := cmp.Diff(want, wrong); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestPreflightWord(t *testing.T) {
+	for args, refused := range map[string]bool{
+		"fail -- train.py": true, "warn -- train.py": true, "fail": false, "train.py -- fail": false, "sh -- x": false, "fail train.py --": false,
+	} {
+		if err := preflightWord(strings.Fields(args)); (err != nil) != refused {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+}
