@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -153,7 +154,7 @@ Of a pod that does not come it says why, and what to do.`,
 			if err != nil {
 				return err
 			}
-			s, err := a.readForJob(cmd, client, o)
+			s, err := a.readForJob(cmd.Context(), client, o)
 			if err != nil {
 				return err
 			}
@@ -201,14 +202,14 @@ func nameAndCommand(cmd *cobra.Command, args []string) error {
 
 // readForJob reads what the plan of a job looks at, in two turns: what is rarely needed is read when the first turn shows
 // that it is.
-func (a *app) readForJob(cmd *cobra.Command, client *kube.Client, o plan.JobOptions) (cluster.State, error) {
+func (a *app) readForJob(ctx context.Context, client *kube.Client, o plan.JobOptions) (cluster.State, error) {
 	want := kube.Want{Kinds: plan.JobKinds(client.Server(), o), Namespace: o.Namespace, Job: o.Name, Everywhere: []cluster.Kind{cluster.Pods}}
-	s, err := client.Read(cmd.Context(), want)
+	s, err := client.Read(ctx, want)
 	if err != nil {
 		return s, fault(err)
 	}
 	if want.Kinds = plan.JobNeeds(s, o); len(want.Kinds) > 0 {
-		more, err := client.Read(cmd.Context(), want)
+		more, err := client.Read(ctx, want)
 		if err != nil {
 			return s, fault(err)
 		}

@@ -41,7 +41,7 @@ injecting once. A manifest that names its namespace gets the rails of that one.`
 			for _, ns := range manifests.Namespaces(o.Namespace) {
 				there := o
 				there.Namespace = ns
-				if states[ns], err = a.readForJob(cmd, client, there); err != nil {
+				if states[ns], err = a.readForJob(cmd.Context(), client, there); err != nil {
 					return err
 				}
 			}

@@ -41,7 +41,7 @@ type launch struct {
 	limit   time.Duration // of the command; 0: none
 
 	patience patience
-	seen     evidence
+	seen     *evidence
 }
 
 // rank is one pod of the job while a launch is under way.
@@ -62,7 +62,7 @@ type rank struct {
 }
 
 func newLaunch(p pods, streams Streams, targets []target, argv []string) *launch {
-	l := &launch{pods: p, streams: streams, screen: newScreen(streams.Out, streams.Err), id: newID(), argv: argv, patience: newPatience(30 * time.Second)}
+	l := &launch{pods: p, streams: streams, screen: newScreen(streams.Out, streams.Err), id: newID(), argv: argv, patience: newPatience(30 * time.Second), seen: &evidence{}}
 	for _, t := range targets {
 		l.ranks = append(l.ranks, &rank{target: t, lost: make(chan string, 1)})
 	}

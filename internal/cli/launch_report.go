@@ -20,6 +20,7 @@ import (
 type evidence struct {
 	mu     sync.Mutex
 	parser nccllog.Parser
+	proof  string // the first line that says which network a channel goes over
 }
 
 func (e *evidence) scan(line []byte) {
@@ -29,6 +30,9 @@ func (e *evidence) scan(line []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.parser.Line(nccllog.Place{}, line)
+	if e.proof == "" && bytes.Contains(line, []byte(" via NET/")) {
+		e.proof = strings.TrimSpace(string(line))
+	}
 }
 
 func (e *evidence) log() nccllog.Log {

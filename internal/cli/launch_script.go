@@ -11,6 +11,9 @@ const (
 // launchMark is the variable by which the processes of a launch are known in a pod.
 const launchMark = "RAILHEAD_LAUNCH"
 
+// insistMark is the variable by which a command wants NCCL's log whatever the pod sets: without it nothing is proven.
+const insistMark = "RAILHEAD_INSIST"
+
 // markedFunction writes the ids of the processes whose environment has the mark $1; a dot in it stands for itself or not.
 const markedFunction = `
 marked() {
@@ -61,7 +64,7 @@ shift 5
 while [ "$1" != -- ]; do export "$1"; shift; done
 shift
 export ` + launchMark + `="$mark" PYTHONUNBUFFERED="${PYTHONUNBUFFERED-1}"
-if [ -z "${NCCL_DEBUG+set}" ]; then
+if [ -z "${NCCL_DEBUG+set}" ] || [ -n "${` + insistMark + `-}" ]; then
 	export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET NCCL_DEBUG_FILE="$shared/railhead-$id.nccl.%h.%p"
 fi
 [ -z "$dir" ] || cd "$dir" || exit 125

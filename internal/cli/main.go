@@ -112,7 +112,7 @@ The cluster is the kubeconfig's, as for kubectl, whose other flags (--server, --
 		f.Hidden = !slices.Contains([]string{"kubeconfig", "context", "namespace"}, f.Name) // help is about railhead
 	})
 	root.AddCommand(a.newInventory(), a.newSetup(), a.newDeploy(), a.newInject(), a.newLaunch(), a.newStatus(), a.newLogs(), a.newExplain(), a.newDelete(),
-		a.newDoctor(), a.newExplainCheck())
+		a.newDoctor(), a.newExplainCheck(), a.newReport(), a.newBench())
 	return root
 }
 

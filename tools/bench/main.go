@@ -1,7 +1,8 @@
 // Bench measures what railhead-pod costs a pod: the time of a whole process that does nothing but start its command,
 // beside the bash wrapper that does the same job and beside a program that only execs. The processes run on recorded
-// machines that it makes up and tools/stage sets; setting the stage is not in the times. And it sets `railhead explain` beside
-// grep on a log that tools/logs makes up. It prints times and ratios and asserts none.
+// machines that it makes up and tools/stage sets; setting the stage is not in the times. And it shows what the matrix of
+// `railhead bench` costs, and sets `railhead explain` beside grep on a log that tools/logs makes up. It prints times and ratios
+// and asserts none.
 //
 //	go run ./tools/bench -n 0              explain alone
 //	go run ./tools/bench -log 0            railhead-pod alone
@@ -17,6 +18,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 )
 
 // exitNotPermitted is tools/stage's status where namespaces are not permitted; test drivers take it for "skipped".
@@ -25,6 +27,14 @@ const exitNotPermitted = 77
 func main() {
 	if len(os.Args) == 3 && os.Args[1] == measureMode {
 		os.Exit(measureMain(os.Args[2], os.Stdout, os.Stderr))
+	}
+	if len(os.Args) == 4 && os.Args[1] == scheduleMode {
+		pods, err := strconv.Atoi(os.Args[2])
+		rails, also := strconv.Atoi(os.Args[3])
+		if errors.Join(err, also) != nil {
+			os.Exit(2)
+		}
+		os.Exit(scheduleMain(pods, rails, os.Stderr))
 	}
 	if len(os.Args) > 2 && os.Args[1] == costMode {
 		os.Exit(costMain(os.Args[2:], os.Stdout, os.Stderr))
@@ -50,7 +60,7 @@ func benchMain(args []string, stdout, stderr io.Writer) int {
 	}
 	var err error
 	if *runs > 0 {
-		err = bench(*runs, *pod, *railhead, stdout)
+		err = measureAll(*runs, *pod, *railhead, stdout)
 	}
 	if *log > 0 {
 		err = errors.Join(explain(*log, *railhead, stdout), err)
@@ -66,7 +76,7 @@ func benchMain(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-func bench(runs int, pod, railhead string, stdout io.Writer) error {
+func measureAll(runs int, pod, railhead string, stdout io.Writer) error {
 	dir, err := os.MkdirTemp("", "railhead-bench-")
 	if err != nil {
 		return err
@@ -78,7 +88,7 @@ func bench(runs int, pod, railhead string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := p.doctor(stdout); err != nil { // which needs no stage
+	if err := errors.Join(p.doctor(stdout), p.schedule(stdout), p.page(stdout)); err != nil { // which need no stage
 		return err
 	}
 	fmt.Fprintln(stdout)
@@ -172,8 +182,8 @@ func buildPrograms(dir, pod, railhead string) (p programs, err error) {
 // build compiles a command of this module as it is released: static and stripped.
 func build(dir, name string) (string, error) {
 	to := filepath.Join(dir, filepath.Base(name))
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-gcflags=all=-l", "-ldflags=-s -w -funcalign=1", "-o", to, module+"/"+name)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-gcflags=all=-l", "-gcflags=os=", "-gcflags=internal/strconv=", "-ldflags=-s -w -funcalign=1", "-o", to, module+"/"+name)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOEXPERIMENT=nogreenteagc")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
 	}

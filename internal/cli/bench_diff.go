@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/report"
+)
+
+// benchDiff is what became of every number between two results.
+type benchDiff struct {
+	Old     string         `json:"old"`
+	New     string         `json:"new"`
+	Changes []bench.Change `json:"changes"`
+	Facts   []bench.Differ `json:"facts,omitempty"` // of the machines
+}
+
+func (a *app) newBenchDiff() *cobra.Command {
+	format := "text"
+	cmd := &cobra.Command{
+		Use:   "diff OLD.json NEW.json",
+		Short: "Say what has become slower or faster between two results, beyond the noise",
+		Long: `diff holds two results of 'railhead bench --save' against each other, number by number, by the names of the nodes, and names
+what has changed on the machines meanwhile. A change counts when it is beyond the noise: three standard errors of the medians
+where there are three runs or more ('bench --runs 3'), else 10 %. What has the same value is shown with -o wide.
+
+Exit status: 0 when nothing has become slower; 1 when something has.`,
+		Example: `  railhead bench h-kim -n train --matrix --runs 3 --save monday.json
+  railhead bench h-kim -n train --matrix --runs 3 --save tuesday.json
+  railhead bench diff monday.json tuesday.json`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			before, err := readBench(args[0])
+			if err != nil {
+				return fault(err)
+			}
+			now, err := readBench(args[1])
+			if err != nil {
+				return fault(err)
+			}
+			d := benchDiff{Old: args[0], New: args[1], Changes: bench.Compare(before.Series, now.Series), Facts: bench.Differences(before, now)}
+			if format == "json" || format == "yaml" {
+				err = report.Encode(a.streams.Out, format, d)
+			} else {
+				err = d.write(a.streams.Out, format == "wide")
+			}
+			if err != nil {
+				return err
+			}
+			if d.count(bench.Slower) > 0 {
+				return exitError{code: exitFault}
+			}
+			return nil
+		},
+	}
+	choiceFlag(cmd, &format, "output", "o", "form of the output", "text", "wide", "json", "yaml")
+	return cmd
+}
+
+// write shows what has changed; wide also what has not.
+func (d benchDiff) write(out io.Writer, wide bool) error {
+	table := report.Table{Columns: []string{"WHAT", "OLD", "NEW", "CHANGE", "NOISE", ""}}
+	for _, c := range d.Changes {
+		if wide || c.Verdict != bench.Same {
+			table.Rows = append(table.Rows, changeText(c))
+		}
+	}
+	if len(table.Rows) > 0 {
+		if err := table.Write(out); err != nil {
+			return err
+		}
+	}
+	for _, f := range d.Facts {
+		report.Line(out, "Changed on %s: %s was %s, and is %s", f.Place, f.What, orDash(f.Old), orDash(f.New))
+	}
+	report.Line(out, "%s: %d slower, %d faster, %d the same within the noise, %d gone, %d new, %d unknown", count(len(d.Changes), "number"),
+		d.count(bench.Slower), d.count(bench.Faster), d.count(bench.Same), d.count(bench.Gone), d.count(bench.New), d.count(bench.Unknown))
+	return nil
+}
+
+// count is how many numbers have a verdict.
+func (d benchDiff) count(v bench.Verdict) int {
+	n := 0
+	for _, c := range d.Changes {
+		if c.Verdict == v {
+			n++
+		}
+	}
+	return n
+}
+
+func changeText(c bench.Change) []string {
+	row := []string{c.Name, number(c.Old), number(c.New), "", "", string(c.Verdict)}
+	if c.Ratio > 0 {
+		row[3] = fmt.Sprintf("%+.1f %%", 100*(c.Ratio-1))
+	}
+	if c.Bound > 0 {
+		row[4] = fmt.Sprintf("%.1f %%", 100*c.Bound)
+		if c.Assumed {
+			row[4] += " (assumed)"
+		}
+	}
+	return row
+}
+
+func number(s bench.Summary) string {
+	if s.Runs == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.4g", s.Median)
+}

@@ -1,0 +1,317 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/internal/report/html"
+)
+
+func TestBenchLadder(t *testing.T) {
+	t.Parallel()
+	b := newBenchTrial(t, 2)
+	r, text, code := b.carry(t)
+	if code != 0 || len(r.Ladders) != 4 {
+		t.Errorf("exit code %d, %d ladders", code, len(r.Ladders))
+	}
+	for _, l := range r.Ladders {
+		for _, s := range l.Steps {
+			if s.Name == bench.WriteHost && s.Measured.Value != 391.11 {
+				t.Errorf("rail %d: %+v", l.From.Rail, s)
+			}
+		}
+	}
+	has(t, text, "Ladder: h-kim-0 on gpu-1 > h-kim-1 on gpu-2, rail ", "99.7 %", "Verdict: all that was measured is above the gate")
+	if len(r.Series) != 9 || len(r.Machines) != 2 { // each of four rails, all at once, and the four latencies
+		t.Errorf("%d series, %d machines", len(r.Series), len(r.Machines))
+	}
+}
+
+// A link that is slow, dead, or comes to nothing is a finding with its reason, and the exit code is 1.
+func TestBenchFailures(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		device, rate string // of the second rail of the client, or of the server
+		says         string
+	}{
+		"a slow NIC":              {"mlx5_7", "196.00", "RDMA write, host memory: 196.0 Gb/s, 50 % of the 392.1 Gb/s that the link allows"},
+		"0 iterations and exit 0": {"mlx5_7", "nothing", "RDMA write, host memory: it ended, but nothing came through"},
+		"it hangs":                {"mlx5_7", "hang", "RDMA write, host memory: it hangs: nothing came through within 2s"},
+		"the server refuses":      {"mlx5_8", "dead", "RDMA write, host memory: the server did not start: Port number 1 state is Down; Couldn't set the link layer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBenchTrial(t, 2)
+			b.flags.compare = []string{"tcp", "rdma"} // the ladder without what is not needed here
+			b.rate(t, c.device, c.rate)
+			r, text, code := b.carry(t)
+			if code != exitFault || len(r.Findings) == 0 || r.Findings[0].Check != "bench-link" {
+				t.Errorf("exit code %d, findings %v", code, r.Findings)
+			}
+			has(t, text, c.says)
+		})
+	}
+}
+
+// A NIC that is slow one way only is named, and nothing beside it.
+func TestBenchMatrix(t *testing.T) {
+	t.Parallel()
+	b := newBenchTrial(t, 4)
+	b.flags.matrix = true
+	b.rateOf(t, 2, "mlx5_11", "200.00") // the last rail of the third pod, when it sends
+	r, text, code := b.carry(t)
+	if code != exitFault || r.Matrix == nil || r.Attribution.Links != 6*4 {
+		t.Errorf("exit code %d, attribution %+v", code, r.Attribution)
+	}
+	var fabric []string
+	for _, f := range r.Findings {
+		if f.Check == "bench-fabric" {
+			fabric = append(fabric, string(f.Subject)+": "+f.Summary)
+		}
+	}
+	want := []string{"NIC mlx5_11 of node gpu-3 (pod h-kim-2) rail rail-4: 200.0 Gb/s where 391.1 Gb/s is healthy, on 3 links"}
+	if d := cmp.Diff(want, fabric); d != "" {
+		t.Error(d)
+	}
+	has(t, text, "Matrix: 24 links between 4 pods", "Rails across: 24 of 24 paths between different rails carry data", "[bench-fabric]")
+	page := filepath.Join(t.TempDir(), "fabric.html")
+	if err := writePage(page, html.FromBench(r, "")); err != nil {
+		t.Fatal(err)
+	}
+	shown, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	has(t, string(shown[:min(len(shown), 1<<20)]), "bench-fabric")
+}
+
+func TestBenchQuick(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		bad   bool
+		code  int
+		links int
+		says  string
+	}{
+		"all are well": {false, 0, 3 * 3 * 4, "Verdict: all that was measured"}, // three rounds of three pairs
+		"one is bad":   {true, exitFault, 4 * 3 * 4, "NIC mlx5_11 of node gpu-3 (pod h-kim-2) rail rail-4: 200.0 Gb/s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBenchTrial(t, 6)
+			b.flags.matrix, b.flags.quick = true, true
+			if c.bad {
+				b.rateOf(t, 2, "mlx5_11", "200.00")
+			}
+			r, text, code := b.carry(t)
+			if code != c.code || r.CrossRails != nil || r.Loopbacks != nil {
+				t.Errorf("exit code %d, %+v", code, r.Attribution)
+			}
+			if links := len(r.Matrix.Links()); links > c.links {
+				t.Errorf("%d links", links)
+			}
+			has(t, text, c.says)
+		})
+	}
+}
+
+// What is not in the image is skipped, with the word; nothing that could be judged is not known to be healthy.
+func TestBenchWithoutTools(t *testing.T) {
+	t.Parallel()
+	b := newBenchTrial(t, 2)
+	b.lacks(t, "ib_write_bw")
+	r, text, code := b.carry(t)
+	if code != exitUnknown || check.Worst(r.Findings) != check.Unknown {
+		t.Errorf("exit code %d, findings %v", code, r.Findings)
+	}
+	has(t, text, "skipped", "the image of h-kim-0 has no ib_write_bw (perftest)", "[bench-measured]", "build/bench")
+}
+
+func TestBenchGbps(t *testing.T) {
+	t.Parallel()
+	b := newBenchTrial(t, 2)
+	b.flags.gate.Gbps = 350
+	if _, text, code := b.carry(t); code != 0 {
+		t.Errorf("391 Gb/s: exit code %d", code)
+	} else {
+		has(t, text, "above the gate of 350.0 Gb/s a rail")
+	}
+	b = newBenchTrial(t, 2)
+	b.flags.gate.Gbps = 395
+	if _, text, code := b.carry(t); code != exitFault {
+		t.Errorf("391 Gb/s: exit code %d\n%s", code, text)
+	}
+}
+
+// Ctrl-C leaves nothing behind.
+func TestBenchInterrupted(t *testing.T) {
+	t.Parallel()
+	b := newBenchTrial(t, 2)
+	b.rate(t, "mlx5_6", "hang")
+	b.fleet.Spare = bench.Fleet{}.Spare + 60e9
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	said := &words{when: map[string]func(){"RDMA write, host memory": stop}}
+	_, err := b.measure(ctx, Streams{Out: io.Discard, Err: said}, b.flags)
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	waitGone(t, b.id)
+}
+
+// A bench does not begin beside a launch.
+func TestBenchBesideLaunch(t *testing.T) {
+	t.Parallel()
+	b := newBenchTrial(t, 2)
+	l := newLaunch(b.local, Streams{Out: io.Discard, Err: io.Discard}, b.targets, []string{"sleep", "60"})
+	l.patience = newPatience(0)
+	if err := l.prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan outcome, 1)
+	go func() { ended <- l.run(ctx) }()
+	eventually(t, "the launch to run", func() bool { return len(marked(l.id)) > 0 })
+	_, err := b.measure(t.Context(), Streams{Err: io.Discard}, b.flags)
+	if err == nil || !strings.Contains(err.Error(), "a launch runs there (processes ") || !strings.Contains(err.Error(), "--force") {
+		t.Error(err)
+	}
+	stop()
+	<-ended
+	waitGone(t, l.id)
+}
+
+// TestBatch holds words and output of several processes to what they were.
+func TestBatch(t *testing.T) {
+	t.Parallel()
+	b := newBenchTrial(t, 1)
+	argv := []string{"sh", "-c", `printf '<%s>\n' "$@"; exit 3`, "it's", "a  b", "$HOME", "*", `"\`}
+	said := b.batch(t.Context(), &side{mark: b.id + ".1.", limit: 5e9, processes: []bench.Process{
+		{Argv: argv}, {Argv: []string{"no-such-program"}}, {Argv: []string{"sh", "-c", "echo 0=7; echo 1 x; echo y >&2"}},
+	}})
+	want := []bench.Said{{Text: "<a  b>\n<$HOME>\n<*>\n<\"\\>\n", Code: 3}, {Text: said[1].Text, Code: 127}, {Text: "0=7\n1 x\ny\n"}}
+	if d := cmp.Diff(want, said); d != "" {
+		t.Error(d)
+	}
+	if !strings.Contains(said[1].Text, "no-such-program") {
+		t.Errorf("%q", said[1].Text)
+	}
+}
+
+// TCP is really measured, by the script that Python runs where there is no iperf3.
+func TestBenchTCP(t *testing.T) {
+	t.Parallel()
+	python, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
+	if err != nil {
+		t.Skip(err)
+	}
+	b := newBenchTrial(t, 2)
+	b.tool(t, "python3", "#!/bin/sh\nexec "+strings.TrimSpace(string(python))+` "$@"`+"\n")
+	for i := range b.targets {
+		b.targets[i].pod.IP = "127.0.0.1"
+	}
+	b.fleet.Spare = 15e9
+	if _, _, err := b.meetAll(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	b.fleet.Duration, b.fleet.Size, b.fleet.QPs = 1e9, 65536, 4
+	readings, err := b.run(t.Context(), bench.Stage{Measure: bench.TCPOfPod, Links: []bench.Link{{To: bench.End{Pod: 1}}}})
+	if err != nil || len(readings) != 1 || readings[0].Failed != "" || !(readings[0].Rate > 0) {
+		t.Fatalf("%+v, %v", readings, err)
+	}
+	t.Logf("TCP over the loopback: %s", readings[0].Rate)
+	waitGone(t, b.id)
+}
+
+// brokenPods are local pods to which the first streams of servers break.
+type brokenPods struct {
+	*localPods
+	left atomic.Int64
+}
+
+func (b *brokenPods) Exec(ctx context.Context, pod kube.PodRef, o kube.ExecOptions) (int, error) {
+	if strings.Contains(strings.Join(o.Command, " "), ".s. ") && b.left.Add(-1) >= 0 {
+		return 0, fmt.Errorf("run %q in pod %s: %w", o.Command, pod, errors.New("connection reset by peer"))
+	}
+	return b.localPods.Exec(ctx, pod, o)
+}
+
+// A stream that breaks once is no dead link; one that always does is lost, and not called slow.
+func TestBenchBrokenStreams(t *testing.T) {
+	t.Parallel()
+	for broken, want := range map[int64]bench.Reading{
+		1: {Rate: 391.11, Bytes: 65536},
+		9: {Failed: "the server was lost: connection reset by peer"},
+	} {
+		b := newBenchTrial(t, 2)
+		if _, _, err := b.meetAll(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+		p := &brokenPods{localPods: b.local}
+		p.left.Store(broken)
+		b.pods = p
+		b.fleet.Duration = 1e9
+		got, err := b.run(t.Context(), bench.Stage{Measure: bench.Write, Links: []bench.Link{{To: bench.End{Pod: 1}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff([]bench.Reading{want}, got); d != "" {
+			t.Errorf("%d broken: %s", broken, d)
+		}
+		waitGone(t, b.id)
+	}
+}
+
+// The scripts run in the shells and with the programs that images have.
+func TestBenchShells(t *testing.T) {
+	t.Parallel()
+	for _, shell := range []string{"bash", "dash", "busybox"} {
+		t.Run(shell, func(t *testing.T) {
+			t.Parallel()
+			path, err := exec.LookPath(shell)
+			if err != nil {
+				t.Skip(err)
+			}
+			b := newBenchTrial(t, 2)
+			programs := []string{"sh"}
+			if b.local.shell = []string{path}; shell == "busybox" {
+				b.local.shell = []string{path, "sh"}
+				programs = append(programs, "timeout", "sleep", "cat", "rm", "grep", "head", "cksum", "mkdir", "rmdir")
+			}
+			for _, name := range programs {
+				b.lacks(t, name)
+				if err := os.Symlink(path, filepath.Join(b.tools, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.rate(t, "mlx5_7", "hang")
+			if _, _, err := b.meetAll(t.Context(), false); err != nil {
+				t.Fatal(err)
+			}
+			b.fleet.Duration = time.Second
+			got, err := b.run(t.Context(), bench.Stage{Measure: bench.Write, Links: bench.SameRail([]bench.Pair{{From: 0, To: 1}}, 2)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []bench.Reading{{Rate: 391.11, Bytes: 65536}, {Failed: "it hangs: nothing came through within 2s"}}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Error(d)
+			}
+			waitGone(t, b.id)
+		})
+	}
+}

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/host"
+)
+
+func benchWith(args ...string) answer {
+	var out, err bytes.Buffer
+	code := Main(context.Background(), "railhead", append([]string{"bench"}, args...), "test", Streams{In: strings.NewReader(""), Out: &out, Err: &err})
+	return answer{code, out.String(), err.String()}
+}
+
+// A command line that makes no sense is refused before anything is looked at.
+func TestBenchUsage(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"nothing to measure":        {nil, "name a job, or nodes"},
+		"a job and nodes":           {[]string{"h-kim", "--nodes", "a,b", "--image", "x"}, "name a job or --nodes, not both"},
+		"nodes without an image":    {[]string{"--nodes", "a,b"}, "--nodes makes pods: say with --image of which image"},
+		"a quick ladder":            {[]string{"h-kim", "--quick"}, "--quick is for --matrix"},
+		"two measures":              {[]string{"h-kim", "--matrix", "--allreduce"}, "none of the others can be"},
+		"two gates":                 {[]string{"h-kim", "--min-gbps", "300", "--min-efficiency", "0.8"}, "none of the others can be"},
+		"a pair of one":             {[]string{"h-kim", "--pair", "1,1"}, "--pair is two different ranks"},
+		"a pair of three":           {[]string{"h-kim", "--pair", "1,2,3"}, "--pair is two different ranks"},
+		"a gate above the ceiling":  {[]string{"h-kim", "--min-efficiency", "90"}, "--min-efficiency is a part of 1"},
+		"too short":                 {[]string{"h-kim", "--duration", "100ms"}, "--duration must be a second or more"},
+		"a comparison of something": {[]string{"h-kim", "--compare", "tcp,udp"}, "--compare takes tcp,rdma"},
+		"a folder that is not":      {[]string{"h-kim", "--save", "/nonexistent/x.json"}, "--save: open /nonexistent/x.json"},
+		"diff of one":               {[]string{"diff", "x.json"}, "accepts 2 arg(s), received 1"},
+	} {
+		got := benchWith(c.args...)
+		if got.code != exitUsage || !strings.Contains(got.err, c.says) || got.out != "" {
+			t.Errorf("%s: exit code %d: %s%s", name, got.code, got.out, got.err)
+		}
+	}
+	help := benchWith("--help")
+	for _, words := range []string{"--ladder", "--matrix", "--quick", "--compare", "--min-efficiency", "railhead bench diff monday.json today.json", "Exit status: 0"} {
+		if !strings.Contains(help.out, words) || help.code != 0 {
+			t.Errorf("no %q in the help", words)
+		}
+	}
+}
+
+// resultFile writes a result of one number, several times measured.
+func resultFile(t *testing.T, name, kernel string, values ...float64) string {
+	t.Helper()
+	r := bench.Result{
+		SchemaVersion: bench.ResultVersion, Pods: []bench.Pod{{Name: "h-kim-0", Node: "gpu-1"}}, Machines: []host.Snapshot{{Kernel: host.Know(kernel)}},
+		Series: []bench.Series{{Name: "gpu-1 > gpu-2: RDMA write, host memory, rail eno5np0, Gb/s", Values: values}},
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if err := saveBench(path, r); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestBenchDiff(t *testing.T) {
+	old := resultFile(t, "monday.json", "6.12.1", 390, 391, 392)
+	for name, c := range map[string]struct {
+		now  string
+		code int
+		says []string
+	}{
+		"slower": {resultFile(t, "b.json", "6.12.9", 350, 351, 352), 1, []string{
+			"rail eno5np0, Gb/s   391   351   -10.2 %   2.0 %   slower", "Changed on gpu-1: kernel was 6.12.1, and is 6.12.9", "1 number: 1 slower, 0 faster, 0 the same within the noise",
+		}},
+		"the same":           {resultFile(t, "b.json", "6.12.1", 389, 391, 390), 0, []string{"1 number: 0 slower, 0 faster, 1 the same within the noise"}},
+		"one run, and noise": {resultFile(t, "b.json", "6.12.1", 360), 0, []string{"1 the same within the noise"}},
+	} {
+		got := benchWith("diff", old, c.now)
+		if got.code != c.code || got.err != "" {
+			t.Errorf("%s: exit code %d: %s", name, got.code, got.err)
+		}
+		has(t, got.out, c.says...)
+	}
+	var d benchDiff
+	if err := json.Unmarshal([]byte(benchWith("diff", "-o", "json", old, old).out), &d); err != nil || len(d.Changes) != 1 || d.Changes[0].Verdict != bench.Same {
+		t.Errorf("%v, %+v", err, d)
+	}
+	has(t, benchWith("diff", "-o", "wide", old, old).out, "+0.0 %   2.0 %   same")
+}
+
+func TestBenchDiffOfNoResult(t *testing.T) {
+	for text, says := range map[string]string{"": "is no result of 'railhead bench'", "{}": "its version is 0", `{"schemaVersion": 2}`: "its version is 2, and this railhead reads up to 1"} {
+		path := filepath.Join(t.TempDir(), "x.json")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := benchWith("diff", path, path); got.code != exitFault || !strings.Contains(got.err, says) {
+			t.Errorf("%q: exit code %d: %s", text, got.code, got.err)
+		}
+	}
+}
+
+func FuzzReadBatch(f *testing.F) {
+	f.Add("0 a line\n1 another\n0=0\n1=137\n", 2)
+	f.Add("0=x\n-1 y\n5 z\n=\n \n", 1)
+	f.Fuzz(func(t *testing.T, text string, n int) {
+		if n < 0 || n > 64 {
+			return
+		}
+		for i, s := range readBatch(text, n, "gone") {
+			if s.Lost != "" && s.Lost != "gone" {
+				t.Errorf("%d: %+v", i, s)
+			}
+		}
+	})
+}
+
+func TestReadBatch(t *testing.T) {
+	got := readBatch("0 a\n1 b b\n0=0\n1 =c\n1=137\nnoise\n", 3, "")
+	want := []bench.Said{{Text: "a\n"}, {Text: "b b\n=c\n", Code: 137}, {Lost: "it did not say how it ended"}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}

@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/report"
+)
+
+// matrix writes each rail in one row, and the slowest links.
+func (w benchWriter) matrix() error {
+	m := w.r.Matrix
+	if m == nil || !m.Whole() {
+		return nil
+	}
+	links := m.Links()
+	fmt.Fprintln(w.out)
+	report.Line(w.out, "Matrix: %s between %s", count(len(links), "link"), count(len(m.Pods), "pod"))
+	table := report.Table{Columns: []string{"RAIL", "LINKS", "MEDIAN", "SLOWEST", "FASTEST", "CEILING", "MEDIAN OF IT", "DEAD"}}
+	for r, rail := range m.Rails {
+		var rates []float64
+		dead := 0
+		for _, l := range links {
+			if l.Rail != r {
+				continue
+			}
+			rates = append(rates, float64(l.Rate))
+			if l.Rate == 0 {
+				dead++
+			}
+		}
+		s := bench.Summarise(rates)
+		row := []string{rail.Name, fmt.Sprint(s.Runs), bench.Gbps(s.Median).String(), bench.Gbps(s.Min).String(), bench.Gbps(s.Max).String(), "", "", fmt.Sprint(dead)}
+		if rail.Ceiling > 0 {
+			row[5], row[6] = rail.Ceiling.String(), percent(s.Median/float64(rail.Ceiling))
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	if err := table.Write(w.out); err != nil {
+		return err
+	}
+	return w.slowest(links)
+}
+
+// slowest writes the slowest links: a few, or more where that is wanted.
+func (w benchWriter) slowest(links []bench.MatrixLink) error {
+	shown := 5
+	if w.wide {
+		shown = 50
+	}
+	slices.SortStableFunc(links, func(a, b bench.MatrixLink) int { return cmp.Compare(a.Rate, b.Rate) })
+	m := w.r.Matrix
+	table := report.Table{Columns: []string{"SLOWEST LINKS", "", "RAIL", "MEASURED", "OF THE CEILING"}}
+	for _, l := range links[:min(shown, len(links))] {
+		row := []string{placeOf(m.Pods[l.A]), placeOf(m.Pods[l.B]), m.Rails[l.Rail].Name, l.Rate.String(), ""}
+		if c := m.Rails[l.Rail].Ceiling; c > 0 {
+			row[4] = percent(float64(l.Rate / c))
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	if len(table.Rows) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w.out)
+	if err := table.Write(w.out); err != nil {
+		return err
+	}
+	for _, why := range w.r.Failures {
+		report.Line(w.out, "Nothing came through: %s", why)
+	}
+	return nil
+}
+
+func placeOf(p bench.MatrixPod) string { return cmp.Or(p.Node, p.Name) }
+
+// loopbacks writes what HCAs move to themselves, by rail.
+func (w benchWriter) loopbacks() error {
+	if len(w.r.Loopbacks) == 0 {
+		return nil
+	}
+	rates, failed := map[int][]float64{}, map[int]int{}
+	for _, l := range w.r.Loopbacks {
+		if l.Failed != "" {
+			failed[l.At.Rail]++
+			continue
+		}
+		rates[l.At.Rail] = append(rates[l.At.Rail], float64(l.Measured))
+	}
+	table := report.Table{Columns: []string{"LOOPBACK OF RAIL", "HCAS", "MEDIAN", "SLOWEST", "FAILED"}}
+	for r := range w.r.Pods[0].Rails {
+		s := bench.Summarise(rates[r])
+		table.Rows = append(table.Rows, []string{
+			w.r.Pods[0].Rails[r].Name, fmt.Sprint(s.Runs + failed[r]), bench.Gbps(s.Median).String(), bench.Gbps(s.Min).String(), fmt.Sprint(failed[r]),
+		})
+	}
+	fmt.Fprintln(w.out)
+	return table.Write(w.out)
+}
+
+// crossings writes whether rails reach each other, in one line.
+func (w benchWriter) crossings() error {
+	if len(w.r.CrossRails) == 0 {
+		return nil
+	}
+	reached := 0
+	for _, c := range w.r.CrossRails {
+		if c.Reached {
+			reached++
+		}
+	}
+	fmt.Fprintln(w.out)
+	report.Line(w.out, "Rails across: %d of %s between different rails carry data", reached, count(len(w.r.CrossRails), "path"))
+	return nil
+}

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/railhead/railhead/internal/report/html"
+)
+
+// pageServer shows one page, and tells browsers when it is another.
+type pageServer struct {
+	mu      sync.Mutex
+	page    html.Page
+	number  int           // of the page: the first is 0
+	renewed chan struct{} // closed when the page is another
+	ends    <-chan struct{}
+}
+
+// serve shows a page until the context ends; what it returns is the page that was shown last.
+func (a *app) serve(ctx context.Context, source reportSource, page html.Page, address string) (html.Page, error) {
+	listener, err := listenHere(address)
+	if err != nil {
+		return page, err
+	}
+	s := &pageServer{page: page, renewed: make(chan struct{}), ends: ctx.Done()}
+	server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second}
+	a.say("http://%s/ shows it. Ctrl-C ends.", listener.Addr())
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	g.Go(func() error {
+		err := source.follow(ctx, s.show)
+		if ctx.Err() == nil {
+			a.say("It is not renewed any more: %v", cmp.Or(err, errors.New("the cluster cannot be watched")))
+		}
+		<-ctx.Done()
+		return server.Close() // what a browser waits for ends with the context
+	})
+	err = g.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.page, err
+}
+
+// listenHere opens an address that only this machine can reach: the page names the machines of a cluster.
+func listenHere(address string) (net.Listener, error) {
+	name, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("--serve %s: it is no address such as 127.0.0.1:8080", address)
+	}
+	if !local(name) {
+		return nil, fmt.Errorf("--serve %s: only an address of this machine alone is served, such as 127.0.0.1:8080 or localhost:8080", address)
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("--serve: %w", err)
+	}
+	return listener, nil
+}
+
+// local reports whether a name or an address is of the loopback interface.
+func local(name string) bool {
+	address, err := netip.ParseAddr(name)
+	return name == "localhost" || err == nil && address.IsLoopback()
+}
+
+func (s *pageServer) show(page html.Page) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.page = page
+	s.number++
+	close(s.renewed)
+	s.renewed = make(chan struct{})
+}
+
+func (s *pageServer) now() (page html.Page, number int, renewed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.page, s.number, s.renewed
+}
+
+func (s *pageServer) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.servePage)
+	mux.HandleFunc("GET /events", s.serveEvents)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// A page of somewhere else whose name was made to lead here (DNS rebinding) has that name in Host.
+		name, _, err := net.SplitHostPort(r.Host)
+		if err != nil || !local(name) {
+			http.Error(w, "ask for it by 127.0.0.1 or localhost", http.StatusForbidden)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+func (s *pageServer) servePage(w http.ResponseWriter, _ *http.Request) {
+	page, number, _ := s.now()
+	var b bytes.Buffer
+	if err := html.WriteLive(&b, page, fmt.Sprintf("/events?have=%d", number)); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_, _ = w.Write(b.Bytes()) // the browser is gone
+}
+
+// serveEvents sends one event for each page that is newer than the browser's
+// (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+func (s *pageServer) serveEvents(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	out := http.NewResponseController(w)
+	have := r.FormValue("have")
+	for {
+		_, number, renewed := s.now()
+		event := ": as it was\n\n"
+		if now := strconv.Itoa(number); now != have {
+			event, have = "data: "+now+"\n\n", now
+		}
+		if _, err := fmt.Fprint(w, event); err != nil || out.Flush() != nil {
+			return
+		}
+		select {
+		case <-renewed:
+		case <-r.Context().Done():
+			return
+		case <-s.ends:
+			return
+		}
+	}
+}

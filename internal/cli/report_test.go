@@ -1,0 +1,282 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/report/html"
+)
+
+// reportInputs are files of every kind, in a folder.
+func reportInputs(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	put := func(name string, text []byte) {
+		if err := os.WriteFile(filepath.Join(folder, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := bench.NewMatrix([]bench.MatrixPod{{Name: "a"}, {Name: "b"}}, []bench.MatrixRail{{Name: "rail0", Ceiling: 392.1}})
+	m.Set(0, 1, 0, 386)
+	found := m.Attribute(0.9)
+	result, err := json.Marshal(bench.Result{Attribution: &found, SchemaVersion: 1, Job: "h-kim", MinEfficiency: 0.9, Pods: []bench.Pod{{Name: "a"}, {Name: "b"}}, Matrix: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put("bench.json", result)
+	put("torn.json", result[:100])
+	put("short.json", bytes.Replace(result, []byte("[386]"), []byte("[386,1]"), 1))
+	put("newer.json", bytes.Replace(result, []byte(`"schemaVersion":1`), []byte(`"schemaVersion":9`), 1))
+	for name, place := range map[string]string{"bundle.tgz": "../../testdata/bundles/v1.tgz", "machine.txtar": "../../testdata/hosts/pod-half-broken.txtar"} {
+		text, err := os.ReadFile(place)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(name, text)
+	}
+	machine, err := host.Open("../../testdata/hosts/pod-roce-4vf.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := json.Marshal(machine.Snapshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	put("snapshot.json", snapshot)
+	verdict, _, _ := doctorRun(t, "doctor", "--from", filepath.Join(folder, "bundle.tgz"), "-o", "json")
+	put("verdict.json", []byte(verdict))
+	put("other.json", []byte(`{"kind": "List"}`))
+	put("notes.txt", []byte("hello\n"))
+	return folder
+}
+
+func TestReportFiles(t *testing.T) {
+	folder := reportInputs(t)
+	for line, test := range map[string]struct {
+		want []string // in the page
+		err  string
+	}{
+		"bench.json":                  {want: []string{"<title>Pass: Job h-kim</title>", "Nothing is below 90.0 % of its ceiling.", "386.0 Gb/s"}},
+		"bundle.tgz":                  {want: []string{"<title>Fail: Job h-kim in namespace train</title>", "Diagnosis bundle.tgz"}},
+		"verdict.json":                {want: []string{"<title>Fail: Job h-kim in namespace train</title>", "Diagnosis verdict.json"}},
+		"machine.txtar snapshot.json": {want: []string{"2 pods", "pod/", "Ports of the machines"}},
+		"bench.json bundle.tgz":       {want: []string{"Bench bench.json", "Diagnosis bundle.tgz", "Job h-kim in namespace train · Job h-kim"}},
+		"torn.json":                   {err: "torn.json: read it as JSON: unexpected end of JSON input"},
+		"short.json":                  {err: "short.json: no bench: its matrix does not have as many values"},
+		"newer.json":                  {err: "newer.json: it has schemaVersion 9, and this railhead knows 1"},
+		"other.json":                  {err: "other.json: it is neither an archive nor"},
+		"notes.txt":                   {err: "notes.txt: it is neither an archive nor"},
+		"bench.json none.json":        {err: "none.json: no such file or directory"},
+	} {
+		t.Run(line, func(t *testing.T) {
+			args := []string{"report", "-o", "-"}
+			for _, name := range strings.Fields(line) {
+				args = append(args, filepath.Join(folder, name))
+			}
+			stdout, stderr, code := doctorRun(t, args...)
+			if test.err != "" {
+				if code != 1 || stdout != "" || !strings.Contains(stderr, test.err) {
+					t.Errorf("exit status %d, %q", code, stderr)
+				}
+				return
+			}
+			if code != 0 || stderr != "" {
+				t.Fatalf("exit status %d, %q", code, stderr)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(stdout, want) {
+					t.Errorf("the page does not have %q", want)
+				}
+			}
+		})
+	}
+}
+
+func TestReportOutput(t *testing.T) {
+	folder := reportInputs(t)
+	page := filepath.Join(folder, "report.html")
+	if _, stderr, code := doctorRun(t, "report", "monday.json", "-o", page); code != 1 || !strings.Contains(stderr, "read monday.json: no such file or directory") {
+		t.Errorf("exit status %d, %q", code, stderr)
+	}
+	if _, stderr, code := doctorRun(t, "report", filepath.Join(folder, "bench.json")); code != 2 || !strings.Contains(stderr, "say where to: -o report.html, or --serve") {
+		t.Errorf("exit status %d, %q", code, stderr)
+	}
+	stdout, stderr, code := doctorRun(t, "report", filepath.Join(folder, "bench.json"), "-o", page)
+	if code != 0 || stdout != "" || stderr != page+": Nothing is below 90.0 % of its ceiling.\n" {
+		t.Errorf("exit status %d, %q, %q", code, stdout, stderr)
+	}
+	if text, err := os.ReadFile(page); err != nil || !bytes.HasPrefix(text, []byte("<!DOCTYPE html>")) || !bytes.HasSuffix(text, []byte("</html>\n")) {
+		t.Errorf("%d bytes, %v", len(text), err)
+	}
+}
+
+func TestServeAddress(t *testing.T) {
+	for address, wrong := range map[string]string{
+		"127.0.0.1:0": "", "localhost:0": "", "[::1]:0": "", "127.8.8.8:0": "",
+		"0.0.0.0:0": "only an address of this machine alone", ":8080": "only an address of this machine alone", "10.0.0.1:80": "only an address of this machine alone",
+		"example.com:80": "only an address of this machine alone", "8080": "it is no address",
+	} {
+		listener, err := listenHere(address)
+		switch {
+		case err == nil:
+			listener.Close()
+			if wrong != "" {
+				t.Errorf("%s is served", address)
+			}
+		case wrong == "" && address != "[::1]:0" || !strings.Contains(err.Error(), wrong):
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+// slides is a source that shows one page after the other, when it is told to.
+type slides struct {
+	first html.Page
+	next  chan html.Page
+}
+
+func (s slides) page(context.Context) (html.Page, error) { return s.first, nil }
+
+func (s slides) follow(ctx context.Context, show func(html.Page)) error {
+	for {
+		select {
+		case page := <-s.next:
+			show(page)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// talk hands on the address that the server says it is at.
+type talk chan string
+
+func (t talk) Write(p []byte) (int, error) {
+	t <- string(p)
+	return len(p), nil
+}
+
+func TestServe(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	said := make(talk, 8)
+	a := &app{streams: Streams{Out: io.Discard, Err: said}}
+	source := slides{first: html.Page{Title: "before"}, next: make(chan html.Page)}
+	type end struct {
+		page html.Page
+		err  error
+	}
+	ended := make(chan end, 1)
+	go func() {
+		page, err := a.serve(ctx, source, source.first, "127.0.0.1:0")
+		ended <- end{page, err}
+	}()
+	url, _, _ := strings.Cut(<-said, " ")
+	read := func(r io.Reader, until string) string {
+		var all []byte
+		piece := make([]byte, 64<<10)
+		for !bytes.Contains(all, []byte(until)) {
+			n, err := r.Read(piece)
+			if all = append(all, piece[:n]...); err != nil {
+				t.Fatalf("%v before %q came", err, until)
+			}
+		}
+		return string(all)
+	}
+	get := func(path string) io.ReadCloser {
+		answer, err := http.Get(strings.TrimSuffix(url, "/") + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { answer.Body.Close() })
+		return answer.Body
+	}
+	text := read(get("/"), "</html>")
+	for _, want := range []string{"<h1>before</h1>", `<meta name="events" content="/events?have=0">`, "connect-src &#39;self&#39;"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not have %s", want)
+		}
+	}
+	events := get("/events?have=0")
+	read(events, ": as it was\n\n")
+	source.next <- html.Page{Title: "after"}
+	read(events, "data: 1\n\n")
+	if text := read(get("/"), "</html>"); !strings.Contains(text, "<h1>after</h1>") {
+		t.Error("the page is still the one from before")
+	}
+	read(get("/events?have=0"), "data: 1\n\n") // what came while nobody listened is not lost
+	stop()
+	select {
+	case e := <-ended:
+		if e.err != nil || e.page.Title != "after" {
+			t.Errorf("%q, %v", e.page.Title, e.err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the server goes on after Ctrl-C")
+	}
+}
+
+// A page of another site may have its name lead to 127.0.0.1: it must not read what is served there.
+func TestServeForeignHost(t *testing.T) {
+	s := &pageServer{renewed: make(chan struct{})}
+	server := httptest.NewServer(s.handler())
+	defer server.Close()
+	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
+	for name, want := range map[string]int{"127.0.0.1": 200, "localhost": 200, "evil.example.com": 403, "localhost.example.com": 403} {
+		request, _ := http.NewRequest(http.MethodGet, server.URL, nil)
+		request.Host = net.JoinHostPort(name, port)
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("%s: %d, want %d", name, answer.StatusCode, want)
+		}
+	}
+}
+
+func TestFollowFiles(t *testing.T) {
+	folder := reportInputs(t)
+	name := filepath.Join(folder, "bench.json")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
+	defer stop()
+	shown := make(chan html.Page, 1)
+	ended := make(chan error, 1)
+	source := &files{names: []string{name}}
+	if _, err := source.page(ctx); err != nil {
+		t.Fatal(err)
+	}
+	go func() { ended <- source.follow(ctx, func(p html.Page) { shown <- p }) }()
+	if err := os.WriteFile(name, bytes.Replace(text, []byte(`"h-kim"`), []byte(`"h-kim-again"`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case p := <-shown:
+		if p.Title != "Job h-kim-again" {
+			t.Errorf("%q is shown", p.Title)
+		}
+	case <-ctx.Done():
+		t.Fatal("nobody saw that the file is another")
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
