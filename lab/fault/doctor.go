@@ -20,12 +20,12 @@ type View string
 
 // The views, each with the command that has it.
 const (
-	InPod    View = "in the pod"                  // railhead-pod doctor; railhead doctor JOB
-	OnNode   View = "on the node"                 // railhead-pod doctor --root /host; railhead doctor node/NODE
-	Together View = "pods compared"               // railhead doctor JOB
-	Counted  View = "on the node, watched"        // railhead-pod doctor --root /host --watch, while RDMA moves bytes
-	Objects  View = "in the cluster"              // railhead doctor JOB; railhead doctor --cluster
-	Measured View = "not on one machine: measure" // railhead bench
+	InPod    View = "in the pod"           // railhead-pod doctor; railhead doctor JOB
+	OnNode   View = "on the node"          // railhead-pod doctor --root /host; railhead doctor node/NODE
+	Together View = "pods compared"        // railhead doctor JOB
+	Counted  View = "on the node, watched" // railhead-pod doctor --root /host --watch, while RDMA moves bytes
+	Objects  View = "in the cluster"       // railhead doctor JOB; railhead doctor --cluster
+	Measured View = "`railhead bench --matrix` does"
 )
 
 // doctors are what names each fault, by its name. What drops packets on their way leaves no trace but in the counters of
