@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -154,7 +155,7 @@ func TestSurvey(t *testing.T) {
 	if rate, known := s.Matrix().At(0, 2, 1); !known || rate != 0 {
 		t.Errorf("%v, %v", rate, known)
 	}
-	if links := s.Matrix().Links(); len(links) != 12 || !s.Matrix().Whole() {
+	if links := slices.Collect(s.Matrix().Links()); len(links) != 12 || !s.Matrix().Whole() {
 		t.Errorf("%d links", len(links))
 	}
 	if got := s.Failures(); len(got) != 1 || !strings.Contains(got[0], "rail net2: it hangs") {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,22 +12,15 @@ import (
 // saveBench keeps a result as JSON in one line: of a large matrix every line is a number otherwise. Who reads the file meanwhile
 // sees the old or the new one.
 func saveBench(name string, r bench.Result) error {
+	encode := func(w io.Writer) error { return json.NewEncoder(w).Encode(r) }
 	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() { // a pipe, as /dev/stdout may be
-		return writeBench(name, r)
+		return writeFile(name, encode)
 	}
 	next := name + ".part"
-	if err := writeBench(next, r); err != nil {
+	if err := writeFile(next, encode); err != nil {
 		return err
 	}
 	return os.Rename(next, name)
-}
-
-func writeBench(name string, r bench.Result) error {
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	return errors.Join(json.NewEncoder(file).Encode(r), file.Close())
 }
 
 // mostOfFile bounds what is read of a result: that of 1,024 pods with 8 rails has 40 MB.

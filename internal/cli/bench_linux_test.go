@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -73,7 +74,12 @@ func TestBenchMatrix(t *testing.T) {
 	b := newBenchTrial(t, 4)
 	b.flags.matrix = true
 	b.rateOf(t, 2, "mlx5_11", "200.00") // the last rail of the third pod, when it sends
+	var kept []bench.Result
+	b.keep = func(r bench.Result) { kept = append(kept, r) }
 	r, text, code := b.carry(t)
+	if len(kept) == 0 || !kept[0].Unfinished || kept[0].Matrix == nil || r.Unfinished {
+		t.Errorf("it cannot be followed: %d results", len(kept))
+	}
 	if code != exitFault || r.Matrix == nil || r.Attribution.Links != 6*4 {
 		t.Errorf("exit code %d, attribution %+v", code, r.Attribution)
 	}
@@ -121,7 +127,7 @@ func TestBenchQuick(t *testing.T) {
 			if code != c.code || r.CrossRails != nil || r.Loopbacks != nil {
 				t.Errorf("exit code %d, %+v", code, r.Attribution)
 			}
-			if links := len(r.Matrix.Links()); links > c.links {
+			if links := len(slices.Collect(r.Matrix.Links())); links > c.links {
 				t.Errorf("%d links", links)
 			}
 			has(t, text, c.says)

@@ -17,12 +17,10 @@ func (m *measuring) survey(ctx context.Context) error {
 	loops, across := m.fleet.Loopbacks(), m.fleet.Crossings(bench.Round(n, 0))
 	m.total = 2*bench.RoundCount(n)*m.flags.runs + len(loops) + len(across) // rounds go both ways
 	for _, stage := range loops {
-		readings, err := m.stage(ctx, stage)
-		if err != nil {
-			return err
-		}
-		if m.noted(stage) {
+		if err := m.try(ctx, stage, func(readings []bench.Reading) {
 			m.result.Loopbacks = append(m.result.Loopbacks, bench.Looped(stage, readings)...)
+		}); err != nil {
+			return err
 		}
 	}
 	if n < 2 {
@@ -37,12 +35,10 @@ func (m *measuring) survey(ctx context.Context) error {
 		}
 	}
 	for _, stage := range across {
-		readings, err := m.stage(ctx, stage)
-		if err != nil {
-			return err
-		}
-		if m.noted(stage) {
+		if err := m.try(ctx, stage, func(readings []bench.Reading) {
 			m.result.CrossRails = append(m.result.CrossRails, bench.Crossed(stage, readings)...)
+		}); err != nil {
+			return err
 		}
 	}
 	m.surveyed(s)
@@ -80,23 +76,26 @@ func (m *measuring) search(ctx context.Context) error {
 // round runs one round of a survey, both ways.
 func (m *measuring) round(ctx context.Context, s *bench.Survey, stages []bench.Stage) error {
 	for _, stage := range stages {
-		readings, err := m.stage(ctx, stage)
-		if err != nil {
+		if err := m.try(ctx, stage, func(readings []bench.Reading) { s.Take(stage, readings, m.gate) }); err != nil {
 			return err
 		}
-		if m.noted(stage) {
-			s.Take(stage, readings, m.gate)
-		}
 	}
+	m.soFar(func() { m.judgeSurvey(s) })
 	return nil
 }
 
-// noted reports whether a stage was measured; why it was not is noted.
-func (m *measuring) noted(stage bench.Stage) bool {
-	if stage.Skipped != "" {
+// try measures a stage, unless there is a reason not to, which is noted.
+func (m *measuring) try(ctx context.Context, stage bench.Stage, take func([]bench.Reading)) error {
+	readings, err := m.stage(ctx, stage)
+	switch {
+	case err != nil:
+		return err
+	case stage.Skipped != "":
 		m.skip("the matrix: " + stage.Skipped)
+	default:
+		take(readings)
 	}
-	return stage.Skipped == ""
+	return nil
 }
 
 // surveyed takes a survey into the result.

@@ -15,24 +15,20 @@ func (w benchWriter) matrix() error {
 	if m == nil || !m.Whole() {
 		return nil
 	}
-	links := m.Links()
+	links := slices.Collect(m.Links())
 	fmt.Fprintln(w.out)
 	report.Line(w.out, "Matrix: %s between %s", count(len(links), "link"), count(len(m.Pods), "pod"))
 	table := report.Table{Columns: []string{"RAIL", "LINKS", "MEDIAN", "SLOWEST", "FASTEST", "CEILING", "MEDIAN OF IT", "DEAD"}}
-	for r, rail := range m.Rails {
-		var rates []float64
-		dead := 0
-		for _, l := range links {
-			if l.Rail != r {
-				continue
-			}
-			rates = append(rates, float64(l.Rate))
-			if l.Rate == 0 {
-				dead++
-			}
+	rates, dead := make([][]float64, len(m.Rails)), make([]int, len(m.Rails))
+	for _, l := range links {
+		rates[l.Rail] = append(rates[l.Rail], float64(l.Rate))
+		if l.Rate == 0 {
+			dead[l.Rail]++
 		}
-		s := bench.Summarise(rates)
-		row := []string{rail.Name, fmt.Sprint(s.Runs), bench.Gbps(s.Median).String(), bench.Gbps(s.Min).String(), bench.Gbps(s.Max).String(), "", "", fmt.Sprint(dead)}
+	}
+	for r, rail := range m.Rails {
+		s := bench.Summarise(rates[r])
+		row := []string{rail.Name, fmt.Sprint(s.Runs), bench.Gbps(s.Median).String(), bench.Gbps(s.Min).String(), bench.Gbps(s.Max).String(), "", "", fmt.Sprint(dead[r])}
 		if rail.Ceiling > 0 {
 			row[5], row[6] = rail.Ceiling.String(), percent(s.Median/float64(rail.Ceiling))
 		}

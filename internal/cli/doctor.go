@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -176,7 +177,7 @@ func (a *app) doctor(ctx context.Context, asked bundle.Subject, f doctorFlags) e
 		return err
 	}
 	if f.save != "" {
-		if err := save(f.save, seen); err != nil {
+		if err := writeFile(f.save, func(w io.Writer) error { return bundle.Write(w, seen) }); err != nil {
 			return exitError{exitUndecided, fmt.Errorf("--save: %w", err)}
 		}
 		a.say("Kept in %s: read it over before you send it on.", f.save)
@@ -207,12 +208,13 @@ func writable(name string) error {
 	return file.Close()
 }
 
-func save(name string, b bundle.Bundle) error {
+// writeFile makes a file, or makes it anew, for its owner alone.
+func writeFile(name string, write func(io.Writer) error) error {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	return errors.Join(bundle.Write(file, b), file.Close())
+	return errors.Join(write(file), file.Close())
 }
 
 // diagnose judges a bundle: the same one gives the same verdict, wherever it comes from.

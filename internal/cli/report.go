@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -136,9 +137,5 @@ func (a *app) report(ctx context.Context, source reportSource, f reportFlags) er
 }
 
 func writePage(name string, page html.Page) error {
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	return errors.Join(html.Write(file, page), file.Close())
+	return writeFile(name, func(w io.Writer) error { return html.Write(w, page) })
 }

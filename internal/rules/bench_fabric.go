@@ -92,25 +92,18 @@ func (b benched) device(c bench.Culprit) string {
 
 // below is the links that fall short of the gate, as one finding.
 func (b benched) below() (check.Finding, bool) {
-	m, short, links := b.Matrix, 0, 0
+	short, links := 0, 0
 	worst, where := bench.Gbps(-1), ""
 	var ceiling bench.Gbps
-	for r, rail := range m.Rails {
-		for x := range m.Pods {
-			for y := x + 1; y < len(m.Pods); y++ {
-				v, known := m.At(x, y, r)
-				if !known {
-					continue
-				}
-				links++
-				if s, _ := b.gate().Short(v, rail.Ceiling, 1); !s {
-					continue
-				}
-				short++
-				if worst < 0 || v < worst {
-					worst, ceiling, where = v, rail.Ceiling, fmt.Sprintf("%s and %s, rail %s", b.place(x), b.place(y), rail.Name)
-				}
-			}
+	for l := range b.Matrix.Links() {
+		links++
+		rail := b.Matrix.Rails[l.Rail]
+		if s, _ := b.gate().Short(l.Rate, rail.Ceiling, 1); !s {
+			continue
+		}
+		short++
+		if worst < 0 || l.Rate < worst {
+			worst, ceiling, where = l.Rate, rail.Ceiling, fmt.Sprintf("%s and %s, rail %s", b.place(l.A), b.place(l.B), rail.Name)
 		}
 	}
 	return check.Finding{

@@ -21,32 +21,23 @@ func (l link) name(m *bench.Matrix) string {
 // slowest are the slowest links, the slowest first, and how many were measured.
 func slowest(m *bench.Matrix, most int) (links []link, measured int) {
 	all := ceilings(m)
-	for rail := range m.Rails {
-		full := 1.0
+	for l := range m.Links() {
+		measured++
+		part := float64(l.Rate)
 		if all {
-			full = float64(m.Rails[rail].Ceiling)
+			part /= float64(m.Rails[l.Rail].Ceiling)
 		}
-		for a := range m.Pods {
-			for b := a + 1; b < len(m.Pods); b++ {
-				rate, known := m.At(a, b, rail)
-				if !known {
-					continue
-				}
-				measured++
-				part := float64(rate) / full
-				if len(links) == most && part >= links[most-1].part {
-					continue
-				}
-				at, _ := slices.BinarySearchFunc(links, part, func(l link, part float64) int {
-					if l.part <= part {
-						return -1
-					}
-					return 1
-				})
-				links = slices.Insert(links, at, link{a, b, rail, rate, part})
-				links = links[:min(len(links), most)]
+		if len(links) == most && part >= links[most-1].part {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(links, part, func(l link, part float64) int {
+			if l.part <= part {
+				return -1
 			}
-		}
+			return 1
+		})
+		links = slices.Insert(links, at, link{l.A, l.B, l.Rail, l.Rate, part})
+		links = links[:min(len(links), most)]
 	}
 	return links, measured
 }
