@@ -2,7 +2,7 @@ package assets
 
 import "time"
 
-// The programs of a node that is a machine of its own. The runc that the shim calls is not among them: it is partly C.
+// The programs of a node that is a machine of its own. The crun that the shim calls is not among them: it is C.
 const (
 	Kubelet        Program = "kubelet"
 	Containerd     Program = "containerd"

@@ -79,15 +79,15 @@ func (f files) userland(ctx context.Context, system debian.Tree) error {
 	if err := f.pick(system, append(basePrograms(), rdmaPrograms()...)...); err != nil {
 		return err
 	}
-	// The runtime itself is in the machines' share, and its libraries are here.
-	runtime := files{}
-	if err := runtime.pick(system, runtimePrograms()...); err != nil {
+	// What starts containers is in the machines' share, and its libraries are here.
+	shared := files{}
+	if err := shared.pick(system, starter); err != nil {
 		return err
 	}
-	if err := runtime.libraries(system); err != nil {
+	if err := shared.libraries(system); err != nil {
 		return err
 	}
-	for name, file := range runtime {
+	for name, file := range shared {
 		if strings.HasPrefix(name, library) {
 			f[name] = file
 		}

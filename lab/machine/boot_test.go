@@ -44,7 +44,7 @@ func TestBoot(t *testing.T) {
 				"modules": "", "programs": "", "insmod": "", "vf netdevs": "2", "rdma link add": "",
 				"device is the VF": "true", "iommu": c.group, "ibv_devices": "mlx5_0",
 				"netns": "", "move": "", "survives the move": "true", "release": parts.KernelRelease,
-				"containerd": parts.Versions["containerd"], "runc": parts.Versions["runc"], "nft": "", "netem": "",
+				"crun": parts.Versions["crun"], "nft": "", "netem": "",
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

@@ -64,7 +64,7 @@ func assemble(ctx context.Context, progress func(string), kernel, system debian.
 		Kernel: kernel.Path("boot/vmlinuz-" + release), KernelRelease: release,
 		Versions: map[string]string{"Linux": release},
 	}
-	for _, name := range []string{"containerd", "runc", "rdma-core", "perftest"} {
+	for _, name := range []string{"crun", "rdma-core", "perftest"} {
 		p.Versions[name] = system.Version(name)
 	}
 	if p.Base, err = makeBase(ctx, progress, system, kernel, release); err != nil {

@@ -12,10 +12,10 @@ type Parts struct {
 	// QEMU is how to run qemu-system-x86_64: a program and its first arguments, then QEMUEnv besides the environment.
 	QEMU    []string
 	QEMUEnv []string
-	// Programs is a folder with containerd, containerd-shim-runc-v2, ctr, runc, modules/rdma_rxe_lab.ko and images/*.tar.
+	// Programs is a folder with crun, modules/rdma_rxe_lab.ko and images/*.tar.
 	Programs string
 	// From are files and folders, one at least of every folder of the cache that the parts are or come from.
 	From []string
-	// Versions are those of what people ask for, by their names: Linux, QEMU, containerd, runc, perftest.
+	// Versions are those of what people ask for, by their names: Linux, QEMU, crun, perftest.
 	Versions map[string]string
 }

@@ -31,7 +31,7 @@ func emulator() debian.Set {
 	}
 }
 
-// system is what the machines' root file system and their pods' image are chosen from, and the container runtime.
+// system is what the machines' root file system and their pods' image are chosen from, and what starts containers.
 func system() debian.Set {
 	return debian.Set{
 		Name: "system", What: "the machines' programs", Without: installers(), First: 30 * time.Second, Drop: unread(),
@@ -39,7 +39,7 @@ func system() debian.Set {
 			"busybox-static", "bash", "kmod", "mount", "util-linux", "libcap2-bin", "strace", "pci.ids",
 			"rdma-core", "ibverbs-utils", "ibverbs-providers", "perftest", "rdmacm-utils", "infiniband-diags",
 			"iproute2", "iputils-ping", "iperf3", "pciutils", "ethtool", "nftables", "tcpdump",
-			"containerd", "runc",
+			"crun",
 		},
 	}
 }

@@ -144,11 +144,11 @@ func Boots(ctx context.Context, parts machine.Parts, a Accel, within time.Durati
 	group := process.NewGroup(dir)
 	defer group.Close()
 	begun := time.Now()
-	args := append(append([]string{}, parts.QEMU[1:]...), a.arguments()...)
+	args := append(append([]string{}, parts.QEMU[1:]...), a.arguments(codeOfMachine)...)
 	qemu, err := group.Start(process.Command{
 		Name: "qemu", Program: parts.QEMU[0], Env: parts.QEMUEnv,
 		Args: append(args, "-M", "q35", "-smp", "1", "-m", "256", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-			"-serial", "file:"+console, "-kernel", parts.Kernel, "-initrd", initrd, "-append", strings.Join(always(), " ")),
+			"-serial", "file:"+console, "-kernel", parts.Kernel, "-initrd", initrd, "-append", strings.Join(a.kernelArguments(), " ")),
 	})
 	if err != nil {
 		return 0, err

@@ -47,9 +47,13 @@ func (s Spec) arguments(initrd, console string) []string {
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-serial", "file:" + console,
 		"-qmp", "unix:" + s.qmpSocket() + ",server=on,wait=off",
 		"-kernel", s.Parts.Kernel, "-initrd", initrd,
-		"-append", strings.Join(append(always(), s.Arguments...), " "),
+		"-append", strings.Join(append(s.Accel.kernelArguments(), s.Arguments...), " "),
 	}
-	args = append(args, s.Accel.arguments()...)
+	cache := codeOfMachine
+	if s.Config.Node != nil {
+		cache = codeOfNode
+	}
+	args = append(args, s.Accel.arguments(cache)...)
 	args = append(args, share(guest.OwnShare, s.Dir+"/"+OwnFolder)...)
 	args = append(args, share(guest.ProgramShare, s.Parts.Programs)...)
 	switch s.IOMMU {
@@ -70,9 +74,6 @@ func (s Spec) arguments(initrd, console string) []string {
 	}
 	return args
 }
-
-// always are the arguments that every kernel gets. On a busy host an emulated one finds its timer late, and would panic.
-func always() []string { return []string{"console=ttyS0", "panic=-1", "quiet", "no_timer_check"} }
 
 // cardID is what QEMU calls the network of a card.
 func cardID(card int) string { return fmt.Sprintf("card%d", card) }

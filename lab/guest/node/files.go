@@ -85,10 +85,13 @@ snapshotter = "overlayfs"
 sandbox = "` + guest.PauseImage + `"
 
 [plugins."io.containerd.cri.v1.runtime".containerd]
-default_runtime_name = "runc"
+default_runtime_name = "crun"
 
-[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.crun]
 runtime_type = "io.containerd.runc.v2"
+
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.crun.options]
+BinaryName = "` + guest.ProgramFolder + `/crun"
 
 [plugins."io.containerd.cri.v1.runtime".cni]
 bin_dirs = ["` + plugins + `"]

@@ -191,7 +191,7 @@ func (n *Node) images(ctx context.Context) error {
 // keepPlugins reads the CNI plugins, and what runs a container, so that the kernel keeps them. Multus asks its plugins for
 // their work with 2.5 seconds for all of it, and they would first come through the share.
 func keepPlugins() error {
-	names := []string{guest.ProgramFolder + "/containerd-shim-runc-v2", guest.ProgramFolder + "/runc"}
+	names := []string{guest.ProgramFolder + "/containerd-shim-runc-v2", guest.ProgramFolder + "/crun"}
 	entries, err := os.ReadDir(plugins)
 	if err != nil {
 		return err

@@ -90,8 +90,7 @@ func (s seen) rdma() {
 
 func (s seen) programs() {
 	s.file("release", "/proc/sys/kernel/osrelease")
-	s.run("containerd", "/bin/sh", "-c", "/mnt/containerd --version | awk '{print $3}' | cut -d~ -f1")
-	s.run("runc", "/bin/sh", "-c", "/mnt/runc --version | awk 'NR == 1 {print $3}' | cut -d+ -f1")
+	s.run("crun", "/bin/sh", "-c", "/mnt/crun --version | awk 'NR == 1 {print $3}'")
 	s.run("nft", "/sbin/nft", "add", "table", "inet", "t")
 	s.run("netem", "/sbin/tc", "qdisc", "add", "dev", "lo", "root", "netem", "loss", "2%", "delay", "1ms", "1ms", "distribution", "normal")
 }
