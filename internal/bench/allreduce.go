@@ -90,11 +90,11 @@ func (r *AllReduceRun) Take(text string) {
 	}
 	for _, t := range ParseNCCLTests(text) {
 		for _, row := range t.Rows {
-			if time, known := row.OutOfPlace.Get(); known {
+			if time, known := row.Faster(); known {
 				if r.Tool = string(AllReducePerf); t.Ranks > 0 { // else the table does not list them
 					r.Ranks = t.Ranks
 				}
-				r.Sizes = append(r.Sizes, SizedRate{Bytes: row.Bytes, Algbw: time.Algbw, Busbw: row.Busbw()})
+				r.Sizes = append(r.Sizes, SizedRate{Bytes: row.Bytes, Algbw: time.Algbw, Busbw: time.Busbw})
 			}
 		}
 	}

@@ -41,6 +41,27 @@ func TestAllReduceRun(t *testing.T) {
 	}
 }
 
+// What judges a network is the better half of the best of the large sizes: small ones tell of latency.
+func TestBestOfNCCLTests(t *testing.T) {
+	for name, c := range map[string]struct {
+		rows string
+		want SizedRate
+	}{
+		"small sizes lie": {
+			"8 2 float sum -1 1.00 1.00 500.00 0 1.00 1.00 1.00 0\n1024 256 float sum -1 1.00 60.00 90.00 0 1.00 63.33 95.00 0\n8192 2048 float sum -1 1.00 60.67 91.00 0 1.00 61.33 92.00 0",
+			SizedRate{1024, 63.33, 95},
+		},
+		"no in-place":       {"8192 2048 float sum -1 1.00 60.67 91.00 0 N/A N/A N/A N/A", SizedRate{8192, 60.67, 91}},
+		"nothing was moved": {"8 2 float sum -1 1.00 0.00 0.00 0 1.00 0.00 0.00 0", SizedRate{}},
+	} {
+		var r AllReduceRun
+		r.Take(c.rows)
+		if got, ok := r.Best(); got != c.want || ok != (c.want != SizedRate{}) {
+			t.Errorf("%s: %+v, %v", name, got, ok)
+		}
+	}
+}
+
 func TestAllReduceFactor(t *testing.T) {
 	run := func(mode string, busbw GBps, failed string) AllReduceRun {
 		return AllReduceRun{Mode: mode, Failed: failed, Network: mode + " it was", Sizes: []SizedRate{{Bytes: 8, Busbw: 1}, {Bytes: 1 << 30, Busbw: busbw}}}

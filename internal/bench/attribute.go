@@ -35,7 +35,7 @@ type Culprit struct {
 
 // Attribution is which parts of a fabric are slow.
 type Attribution struct {
-	Culprits []Culprit `json:"culprits,omitempty"` // the widest first; each link is explained once
+	Culprits []Culprit `json:"culprits,omitempty"` // the dead first, then the widest; each link is explained once
 	Links    int       `json:"links"`              // measured
 	Baseline float64   `json:"baseline"`           // a healthy link: of its ceiling, or Gb/s where ceilings are not known
 	Spread   float64   `json:"spread"`             // standard deviation of healthy links, of the baseline
@@ -67,8 +67,8 @@ type attributor struct {
 
 // Attribute finds the parts of a fabric that are slow against the rest of it, and whether all of it is below min (0.9)
 // of its ceilings. A part is blamed when the majority of its links are slow that no wider part explains: rails, then
-// whole nodes, leaves and NICs, and what is left are pairs; within what a wider part explains nothing more is looked for.
-// Of a Matrix that is not Whole nothing is said.
+// leaves of several rails, whole nodes, leaves of one rail and NICs, and what is left are pairs; within what a wider part
+// explains nothing more is looked for. Of a Matrix that is not Whole nothing is said.
 func (m *Matrix) Attribute(min float64) Attribution {
 	if !m.Whole() {
 		return Attribution{}
@@ -79,11 +79,21 @@ func (m *Matrix) Attribute(min float64) Attribution {
 	}
 	a.fabric(min)
 	a.rails()
+	a.wholeLeaves()
 	a.wholeNodes()
 	a.leaves()
 	a.nodes()
 	a.pairs()
+	slices.SortStableFunc(a.result.Culprits, func(x, y Culprit) int { return x.alive() - y.alive() })
 	return a.result
+}
+
+// alive is 0 of a part through which nothing comes, else 1: a job that needs it does not run, however fast the rest is.
+func (c Culprit) alive() int {
+	if c.Measured == 0 {
+		return 0
+	}
+	return 1
 }
 
 // ceilings are what rails are compared by: their ceilings, else 1 for all.
@@ -174,6 +184,21 @@ func (a *attributor) blame(c Culprit, rail int, ratios []float32) {
 	a.result.Culprits = append(a.result.Culprits, c)
 }
 
+// everywhere reports whether few ends of a rail are well: those of half its pods being slow makes most of its links slow, too,
+// and yet the others' upper quarter is fast.
+func (a *attributor) everywhere(rail int) bool {
+	ends, slow := 0, 0
+	for pod := range a.m.Pods {
+		if own := a.of(End{pod, rail}); len(own) > 0 {
+			ends++
+			if own[len(own)*3/4] < a.slow() {
+				slow++
+			}
+		}
+	}
+	return float64(slow) >= majority*float64(ends)
+}
+
 // rails blames the rails most of whose links are slow. Two pods have one link a rail, which may as well be theirs.
 func (a *attributor) rails() {
 	pairs := a.m.pairs()
@@ -191,7 +216,7 @@ func (a *attributor) rails() {
 				}
 			}
 		}
-		if len(ratios) == 0 || float64(slow) < majority*float64(len(ratios)) {
+		if len(ratios) == 0 || float64(slow) < majority*float64(len(ratios)) || !a.everywhere(r) {
 			continue
 		}
 		a.railFault[r] = true

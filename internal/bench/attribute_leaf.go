@@ -1,25 +1,40 @@
 package bench
 
-import "slices"
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
 
 // leafVote is what the links say that cross a leaf's border, and those within it.
 type leafVote struct {
 	name         string
-	rail         int             // EveryRail: it serves several
+	rail         int             // EveryRail: several have its name
 	pods         map[int]bool    // with links across that nothing explains yet
 	others       map[string]bool // leaves at the other ends
 	cross, slow  int
 	within, poor int // poor are the slow ones within
 }
 
-// leaves blames the leaves most of whose links to other leaves are slow, the clearest first; its links are then
+// wholeLeaves blames leaves whose name several rails have, as where it is a label of the node, on all of them. Whether there is
+// one switch behind the name or one for each rail is not known: leaves then asks each rail alone.
+func (a *attributor) wholeLeaves() {
+	a.blameLeaves(func() []*leafVote {
+		return slices.DeleteFunc(joinedByName(a.leafVotes()), func(v *leafVote) bool {
+			// Two pods that are slow with each other, too, are slow without a leaf.
+			return v.rail != EveryRail || len(v.pods) <= 2 && v.inside()
+		})
+	})
+}
+
+// leaves blames leaves on one rail.
+func (a *attributor) leaves() { a.blameLeaves(a.leafVotes) }
+
+// blameLeaves blames the leaves most of whose links to other leaves are slow, the clearest first; its links are then
 // explained, and the others are asked again.
-func (a *attributor) leaves() {
-	if len(a.m.Leaves) == 0 {
-		return
-	}
-	for {
-		worst := a.worstLeaf()
+func (a *attributor) blameLeaves(votes func() []*leafVote) {
+	for len(a.m.Leaves) > 0 {
+		worst := worstLeaf(votes())
 		if worst == nil {
 			return
 		}
@@ -29,16 +44,19 @@ func (a *attributor) leaves() {
 				c.Leaves = append(c.Leaves, other)
 			}
 		}
-		inside := worst.within > 0 && float64(worst.poor) >= majority*float64(worst.within)
-		a.blame(c, max(worst.rail, 0), a.explainLeaf(worst.name, inside))
+		a.blame(c, max(worst.rail, 0), a.explainLeaf(worst))
 	}
 }
 
+// inside reports whether the links within a leaf are slow, too.
+func (v *leafVote) inside() bool {
+	return v.within > 0 && float64(v.poor) >= majority*float64(v.within)
+}
+
 // worstLeaf is the leaf with the clearest majority; nil if none has one. A leaf of one pod is that pod's NIC.
-func (a *attributor) worstLeaf() *leafVote {
+func worstLeaf(votes []*leafVote) *leafVote {
 	var worst *leafVote
-	votes := a.leafVotes()
-	slices.SortFunc(votes, func(x, y *leafVote) int { return compareNames(x.name, y.name) })
+	slices.SortFunc(votes, func(x, y *leafVote) int { return cmp.Or(cmp.Compare(x.name, y.name), x.rail-y.rail) })
 	for _, v := range votes {
 		if len(v.pods) < 2 || v.cross < 2 || float64(v.slow) < majority*float64(v.cross) {
 			continue
@@ -50,6 +68,24 @@ func (a *attributor) worstLeaf() *leafVote {
 	return worst
 }
 
+// joinedByName are the votes of all rails of a leaf as one.
+func joinedByName(votes []*leafVote) []*leafVote {
+	byName := map[string]*leafVote{}
+	var whole []*leafVote
+	for _, v := range votes {
+		w := byName[v.name]
+		if w == nil {
+			byName[v.name], whole = v, append(whole, v)
+			continue
+		}
+		w.rail, w.cross, w.slow, w.within, w.poor = EveryRail, w.cross+v.cross, w.slow+v.slow, w.within+v.within, w.poor+v.poor
+		maps.Copy(w.pods, v.pods)
+		maps.Copy(w.others, v.others)
+	}
+	return whole
+}
+
+// leafVotes are those of each leaf on each rail.
 func (a *attributor) leafVotes() []*leafVote {
 	ids, votes := a.leafIDs()
 	slow, rails := a.slow(), len(a.m.Rails)
@@ -89,35 +125,38 @@ func (a *attributor) leafVotes() []*leafVote {
 	return votes
 }
 
-// leafIDs numbers the leaves of all ends, -1 where it is not known.
+// leafIDs numbers the leaves of all ends, each rail of one apart; -1 where it is not known.
 func (a *attributor) leafIDs() ([]int, []*leafVote) {
-	ids, byName, rails := make([]int, len(a.m.Leaves)), map[string]int{}, len(a.m.Rails)
+	type key struct {
+		name string
+		rail int
+	}
+	ids, known, rails := make([]int, len(a.m.Leaves)), map[key]int{}, len(a.m.Rails)
 	var votes []*leafVote
 	for at, name := range a.m.Leaves {
 		if name == "" {
 			ids[at] = -1
 			continue
 		}
-		id, known := byName[name]
-		if !known {
+		k := key{name, at % rails}
+		id, is := known[k]
+		if !is {
 			id = len(votes)
-			byName[name] = id
-			votes = append(votes, &leafVote{name: name, rail: at % rails, pods: map[int]bool{}, others: map[string]bool{}})
+			known[k] = id
+			votes = append(votes, &leafVote{name: name, rail: k.rail, pods: map[int]bool{}, others: map[string]bool{}})
 		}
 		ids[at] = id
-		if votes[id].rail != at%rails {
-			votes[id].rail = EveryRail
-		}
 	}
 	return ids, votes
 }
 
 // explainLeaf explains a leaf's links to others, and those within it if they are slow, too.
-func (a *attributor) explainLeaf(name string, inside bool) []float32 {
+func (a *attributor) explainLeaf(leaf *leafVote) []float32 {
+	inside := leaf.inside()
 	var ratios []float32
 	a.links(func(x, y, rail, at int) {
 		from, to := a.m.leaf(x, rail), a.m.leaf(y, rail)
-		if from != name && to != name || from == to && !inside {
+		if leaf.rail != EveryRail && leaf.rail != rail || from != leaf.name && to != leaf.name || from == to && !inside {
 			return
 		}
 		if v, ok := a.ratio(at, rail); ok {
@@ -139,14 +178,4 @@ func (a *attributor) links(visit func(x, y, rail, at int)) {
 			}
 		}
 	}
-}
-
-func compareNames(x, y string) int {
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
 }

@@ -12,22 +12,22 @@ type nic struct {
 	best float32 // the upper quarter of its links: low only if nobody gets through to it
 }
 
-// wholeNodes blames the nodes most of whose NICs are slow, before leaves are asked: where every rail has a leaf of its own,
-// two slow nodes of one rack would look like all its leaves.
+// wholeNodes blames the nodes most of whose NICs are slow, on several rails, before the leaves of single rails are asked: two
+// slow nodes of one rack would look like all its leaves.
 func (a *attributor) wholeNodes() {
 	suspects, judged := a.suspects()
-	ends, leaves := map[string]int{}, map[string]map[string]bool{}
+	ends, rails := map[string]int{}, map[string]map[int]bool{}
 	for _, s := range suspects {
 		node := a.m.node(s.Pod)
 		ends[node]++
-		if leaves[node] == nil {
-			leaves[node] = map[string]bool{}
+		if rails[node] == nil {
+			rails[node] = map[int]bool{}
 		}
-		leaves[node][a.m.leaf(s.Pod, s.Rail)] = true
+		rails[node][s.Rail] = true
 	}
 	suspects = slices.DeleteFunc(suspects, func(s nic) bool {
 		node := a.m.node(s.Pod)
-		return len(leaves[node]) < 2 || float64(ends[node]) < mostRails*float64(judged[node])
+		return len(rails[node]) < 2 || float64(ends[node]) < mostRails*float64(judged[node])
 	})
 	a.blameSuspects(suspects, judged)
 }

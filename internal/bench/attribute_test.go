@@ -5,10 +5,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // fabric is a simulated one: rail-optimised, a leaf switch for each rail of each group of pods, 400G RoCE.
@@ -16,6 +18,7 @@ type fabric struct {
 	pods, rails, group int
 	noise              float64
 	faults             []fault
+	labels             bool // leaves are known by their nodes' labels, which all rails of a group share
 }
 
 // fault slows the links that it meets to a part of what they had.
@@ -82,7 +85,11 @@ func (f fabric) matrix(seed uint64) *Matrix {
 	for p := range f.pods {
 		pods = append(pods, MatrixPod{Name: fmt.Sprint(p)})
 		for r := range f.rails {
-			leaves = append(leaves, fmt.Sprintf("g%d-r%d", p/f.group, r))
+			leaf := fmt.Sprintf("g%d", p/f.group)
+			if !f.labels {
+				leaf += fmt.Sprintf("-r%d", r)
+			}
+			leaves = append(leaves, leaf)
 		}
 	}
 	m := NewMatrix(pods, rails)
@@ -111,7 +118,11 @@ func named(a Attribution) map[string]bool {
 		case RailFault:
 			names[fmt.Sprintf("rail %d", c.Rail)] = true
 		case LeafFault:
-			names["leaf "+c.Leaves[0]] = true
+			leaf := c.Leaves[0]
+			if !strings.Contains(leaf, "-r") {
+				leaf += fmt.Sprintf("-r%d", c.Rail)
+			}
+			names["leaf "+leaf] = true
 		case NodeFault:
 			names["node "+c.Node] = true
 		case NICFault:
@@ -153,7 +164,7 @@ func TestAttribute(t *testing.T) {
 			want[f.name] = true
 		}
 		for _, f := range []fabric{
-			{8, 8, 2, 0.01, faults}, {8, 4, 2, 0.002, faults}, {64, 8, 8, 0.01, faults}, {64, 4, 4, 0.01, faults},
+			{8, 8, 2, 0.01, faults, false}, {8, 4, 2, 0.002, faults, true}, {64, 8, 8, 0.01, faults, true}, {64, 4, 4, 0.01, faults, false},
 		} {
 			for seed := range uint64(3) {
 				got := f.matrix(seed).Attribute(0.9)
@@ -183,7 +194,7 @@ func TestAttributeLarge(t *testing.T) {
 		for _, f := range faults {
 			want[f.name] = true
 		}
-		m := fabric{1024, 8, 32, 0.01, faults}.matrix(1)
+		m := fabric{1024, 8, 32, 0.01, faults, true}.matrix(1)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		start := time.Now()
@@ -204,7 +215,7 @@ func TestAttributeLarge(t *testing.T) {
 // Noise alone, of whatever width, names nobody.
 func TestAttributeNoise(t *testing.T) {
 	for _, noise := range []float64{0, 0.001, 0.01, 0.03, 0.1} {
-		for _, f := range []fabric{{2, 1, 1, noise, nil}, {3, 1, 1, noise, nil}, {2, 8, 1, noise, nil}, {8, 8, 2, noise, nil}, {64, 8, 8, noise, nil}} {
+		for _, f := range []fabric{{2, 1, 1, noise, nil, false}, {3, 1, 1, noise, nil, false}, {2, 8, 1, noise, nil, true}, {8, 8, 2, noise, nil, true}, {64, 8, 8, noise, nil, false}} {
 			for seed := range uint64(10) {
 				if got := f.matrix(seed).Attribute(0); len(got.Culprits) > 0 {
 					t.Errorf("%d pods x %d rails, noise %g: %+v", f.pods, f.rails, noise, got)
@@ -242,6 +253,10 @@ func TestAttributeSmall(t *testing.T) {
 		"nothing came through": {values(2, 1, 98, 0), []Culprit{
 			{Kind: FabricFault, Rail: EveryRail, Links: 1, Expected: 98},
 		}},
+		"a dead pair of a slow fabric": {values(4, 1, 98, 49, 49, 49, 0, 49, 49), []Culprit{
+			{Kind: PairFault, Pods: []int{1, 2}, Links: 1, Expected: 49},
+			{Kind: FabricFault, Rail: EveryRail, Links: 6, Measured: 49, Expected: 98},
+		}},
 		"nothing was measured": {values(2, 1, 98, -1), nil},
 		"two pods, one rail of two": {values(2, 2, 98, 97, 20), []Culprit{
 			{Kind: PairFault, Pods: []int{0, 1}, Rail: 1, Links: 1, Measured: 20, Expected: 97},
@@ -265,19 +280,28 @@ func TestAttributeSmall(t *testing.T) {
 	}
 }
 
-// A leaf switch that serves all rails of its pods.
-func TestAttributeSharedLeaf(t *testing.T) {
-	m := fabric{6, 2, 2, 0.001, []fault{slowLeaf(1, 0, 0.5), slowLeaf(1, 1, 0.5)}}.matrix(1)
-	for at := range m.Leaves {
-		m.Leaves[at] = string("abc"[at/4])
+// Leaves by a label of their node: one name for all rails, whether there is one switch behind it or one for each rail.
+func TestAttributeLeafOfNode(t *testing.T) {
+	for name, c := range map[string]struct {
+		faults []fault
+		want   []Culprit
+	}{
+		"its only switch":        {[]fault{slowLeaf(1, 0, 0.5), slowLeaf(1, 1, 0.5)}, []Culprit{{Kind: LeafFault, Rail: EveryRail, Leaves: []string{"g1"}, Links: 16}}},
+		"the switch of one rail": {[]fault{slowLeaf(1, 1, 0.5)}, []Culprit{{Kind: LeafFault, Rail: 1, Leaves: []string{"g1"}, Links: 8}}},
+		"switches of two racks":  {[]fault{slowLeaf(0, 0, 0.5), slowLeaf(2, 1, 0.25)}, []Culprit{{Kind: LeafFault, Leaves: []string{"g0"}, Links: 8}, {Kind: LeafFault, Rail: 1, Leaves: []string{"g2"}, Links: 8}}},
+		"a NIC, and no switch":   {[]fault{slowNIC(2, 1, 0.5)}, []Culprit{{Kind: NICFault, Pods: []int{2}, Rail: 1, Links: 5}}},
+	} {
+		got := fabric{6, 2, 2, 0.001, c.faults, true}.matrix(1).Attribute(0.9).Culprits
+		if d := cmp.Diff(c.want, got, cmpopts.IgnoreFields(Culprit{}, "Measured", "Expected")); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
 	}
-	got := m.Attribute(0.9)
-	if len(got.Culprits) != 1 {
-		t.Fatalf("%+v", got)
-	}
-	c := got.Culprits[0]
-	c.Measured, c.Expected = 0, 0
-	if d := cmp.Diff(Culprit{Kind: LeafFault, Rail: EveryRail, Leaves: []string{"b"}, Links: 16}, c); d != "" {
+}
+
+// Half of a rail's NICs are slow, and so most of its links: the rail is not.
+func TestAttributeHalfOfARail(t *testing.T) {
+	got := fabric{6, 4, 1, 0.002, []fault{slowNIC(1, 3, 0.4), slowNIC(3, 3, 0.4), slowNIC(5, 3, 0.4)}, false}.matrix(1).Attribute(0.9)
+	if d := cmp.Diff(map[string]bool{"nic 1/3": true, "nic 3/3": true, "nic 5/3": true}, named(got)); d != "" {
 		t.Error(d)
 	}
 }
@@ -287,10 +311,11 @@ func TestAttributeQuick(t *testing.T) {
 	for name, faults := range map[string][]fault{
 		"healthy":                    nil,
 		"one slow NIC":               {slowNIC(13, 2, 0.5)},
+		"a leaf of one rail":         {slowLeaf(2, 1, 0.5)},
 		"a dead NIC and a slow one":  {slowNIC(13, 2, 0), slowNIC(40, 1, 0.5)},
 		"a node at half of its rate": {{"node 9", func(_ fabric, a, b, _ int) float64 { return map[bool]float64{true: 0.5, false: 1}[a == 9 || b == 9] }}},
 	} {
-		f := fabric{64, 4, 8, 0.01, faults}
+		f := fabric{64, 4, 8, 0.01, faults, true}
 		whole := f.matrix(1)
 		m := NewMatrix(whole.Pods, whole.Rails)
 		m.Leaves = whole.Leaves
@@ -334,7 +359,7 @@ func TestMatrix(t *testing.T) {
 }
 
 func BenchmarkAttribute(b *testing.B) {
-	m := fabric{1024, 8, 32, 0.01, []fault{smallMTU(5), slowNIC(900, 6, 0.5), slowLeaf(3, 1, 0.6)}}.matrix(1)
+	m := fabric{1024, 8, 32, 0.01, []fault{smallMTU(5), slowNIC(900, 6, 0.5), slowLeaf(3, 1, 0.6)}, true}.matrix(1)
 	b.ReportAllocs()
 	b.ResetTimer()
 	for range b.N {

@@ -36,20 +36,23 @@ func TestCorpusNCCLTests(t *testing.T) {
 		"16-2gpu-47.txt":                    {4, 0, 2, 47.4509, 47.49},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := ParseNCCLTests(fromCorpus(t, name))
+			log := fromCorpus(t, name)
+			all := ParseNCCLTests(log)
 			if len(all) != 1 {
 				t.Fatalf("%d tables", len(all))
 			}
 			got := all[0]
-			peak, _ := got.Peak()
+			var run AllReduceRun
+			run.Take(log)
+			peak, _ := run.Best()
 			if len(got.Rows) != c.rows || got.Ranks != c.ranks || got.Torn != 0 || got.Average.Value != c.avg ||
-				peak.Busbw() != c.peak || got.OutOfBounds.String() != "0" && got.OutOfBounds.IsKnown() {
+				peak.Busbw != c.peak || got.OutOfBounds.String() != "0" && got.OutOfBounds.IsKnown() {
 				t.Errorf("%d rows, %d ranks, %d torn, average %v, peak %v, out of bounds %v",
-					len(got.Rows), got.Ranks, got.Torn, got.Average, peak.Busbw(), got.OutOfBounds)
+					len(got.Rows), got.Ranks, got.Torn, got.Average, peak.Busbw, got.OutOfBounds)
 			}
 			if c.n > 0 {
 				want, err := BusFactor(AllReduce, int(c.n))
-				factor := float64(peak.OutOfPlace.Value.Busbw / peak.OutOfPlace.Value.Algbw)
+				factor := float64(peak.Busbw / peak.Algbw)
 				if err != nil || math.Abs(factor-want) > 0.01 {
 					t.Errorf("busbw/algbw %g, want %g", factor, want)
 				}

@@ -150,24 +150,3 @@ func (t *NCCLTest) rank(number, name, gpu string) {
 		t.GPUs = append(t.GPUs, gpu)
 	}
 }
-
-// Peak is the row whose busbw is the judge of a network: the best of the largest sizes, that is of those within a factor
-// of eight of the largest, where the time of starting no longer counts. False without a row that was measured.
-func (t NCCLTest) Peak() (NCCLRow, bool) {
-	var largest int64
-	for _, r := range t.Rows {
-		largest = max(largest, r.Bytes)
-	}
-	const near = 8
-	var best NCCLRow
-	found := false
-	for _, r := range t.Rows {
-		if r.Bytes*near < largest || r.Bytes == 0 || r.Busbw() <= 0 {
-			continue
-		}
-		if !found || r.Busbw() > best.Busbw() {
-			best, found = r, true
-		}
-	}
-	return best, found
-}

@@ -28,9 +28,13 @@ type NCCLTime struct {
 	Wrong  host.Fact[int64] `json:"wrong,omitzero"` // wrong values; absent: not checked (N/A)
 }
 
-// Busbw is the better half's; 0 if neither was measured.
-func (r NCCLRow) Busbw() GBps {
-	return max(r.OutOfPlace.Value.Busbw, r.InPlace.Value.Busbw)
+// Faster is the half with the larger busbw; false if neither was measured.
+func (r NCCLRow) Faster() (NCCLTime, bool) {
+	faster := r.OutOfPlace
+	if r.InPlace.IsKnown() && !(faster.IsKnown() && faster.Value.Busbw >= r.InPlace.Value.Busbw) {
+		faster = r.InPlace
+	}
+	return faster.Get()
 }
 
 // columns are the names of a table's columns, in order, in their oldest spelling: error is #wrong, cputime is time.

@@ -116,28 +116,16 @@ func TestParseNCCLTests(t *testing.T) {
 	}
 }
 
-func TestPeak(t *testing.T) {
-	test := NCCLTest{Rows: []NCCLRow{
-		sum(8, 2, half1(1, 1, 500), half1(1, 1, 1)), // small sizes lie
-		sum(1024, 256, half1(1, 1, 90), half1(1, 1, 95)),
-		sum(8192, 2048, half1(1, 1, 91), half1(1, 1, 92)),
-	}}
-	if got, ok := test.Peak(); !ok || got.Bytes != 1024 || got.Busbw() != 95 {
-		t.Errorf("%+v, %v", got, ok)
-	}
-	if _, ok := (NCCLTest{Rows: []NCCLRow{sum(8, 2, half1(1, 0, 0), half1(1, 0, 0))}}).Peak(); ok {
-		t.Error("a run that moved nothing has no peak")
-	}
-}
-
 func FuzzParseNCCLTests(f *testing.F) {
 	f.Add(modern)
 	f.Add("[1,0]<stdout>:   536870912     134217728     float     sum      -1   171351    3.13    3.13      0   171823    3.12    3.12      0")
 	f.Fuzz(func(t *testing.T, log string) {
+		var run AllReduceRun
+		run.Take(log)
+		if best, ok := run.Best(); ok && (best.Busbw <= 0 || best.Bytes <= 0) {
+			t.Errorf("%+v", best)
+		}
 		for _, test := range ParseNCCLTests(log) {
-			if peak, ok := test.Peak(); ok && (peak.Busbw() <= 0 || peak.Bytes <= 0) {
-				t.Errorf("%+v", peak)
-			}
 			if test.Ranks < len(test.Hosts) {
 				t.Errorf("%d ranks on %q", test.Ranks, test.Hosts)
 			}

@@ -42,6 +42,7 @@ type Result struct {
 type Pod struct {
 	Name  string    `json:"name"`
 	Node  string    `json:"node,omitempty"`
+	Leaf  string    `json:"leaf,omitempty"`  // that its node hangs on, by a label of the node; "": not known
 	IP    string    `json:"ip,omitempty"`    // in the pod network
 	Tools Tools     `json:"tools,omitempty"` // that its image has
 	Rails []PodRail `json:"rails,omitempty"` // in the order of the matrix's rails

@@ -22,13 +22,25 @@ func (f Fleet) NewSurvey() *Survey {
 	}
 	var rails []MatrixRail
 	for r := range f.Rails() {
-		least := f.Pods[0].Rails[r].Ceiling
-		for _, p := range f.Pods {
-			least = Between(least, p.Rails[r].Ceiling)
-		}
-		rails = append(rails, MatrixRail{Name: f.Pods[0].Rails[r].Name, Ceiling: least.Rate})
+		rails = append(rails, MatrixRail{Name: f.Pods[0].Rails[r].Name, Ceiling: f.typical(r)})
 	}
-	return &Survey{f, NewMatrix(pods, rails), map[Pair]bool{}, map[Link]string{}, map[Link][]float64{}}
+	m := NewMatrix(pods, rails)
+	m.Leaves = f.leaves()
+	return &Survey{f, m, map[Pair]bool{}, map[Link]string{}, map[Link][]float64{}}
+}
+
+// typical is the ceiling that a rail has on most pods; 0: not known of one. By the least of them the other rails would be slow
+// against one whose port trained down on a single pod, which itself would not.
+func (f Fleet) typical(rail int) Gbps {
+	var all []Gbps
+	for _, p := range f.Pods {
+		all = append(all, p.Rails[rail].Ceiling.Rate)
+	}
+	slices.Sort(all)
+	if all[0] <= 0 {
+		return 0
+	}
+	return all[len(all)/2]
 }
 
 // Round is a round in which pairs meet, with all rails at once, one way and then the other: many faults are of one way only.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/rules"
 )
@@ -19,6 +20,7 @@ type Bundle struct {
 	State    cluster.State
 	Machines []rules.Machine // pods and nodes that were looked at, or could not be
 	Logs     []Log
+	Bench    *bench.Result // what was measured between the pods; nil: nothing was to be
 }
 
 // Manifest says what the archive is and what it holds. It is the first file of it.
@@ -82,6 +84,7 @@ const (
 	snapshots    = "snapshots/"
 	objects      = "objects/"
 	eventsFile   = "events.json"
+	benchFile    = "bench.json"
 	logs         = "logs/"
 )
 

@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/rules"
@@ -36,7 +38,26 @@ func full() Bundle {
 		Logs: []Log{{Name: "pod/train/h-kim-0", Container: "train", Text: "login with " + planted + "\n" +
 			"gpu-0:1:1 [0] NCCL INFO Using network IB\n" +
 			"gpu-0:1:1 [0] NCCL INFO HTTP_TOKEN set by environment to Bearer " + planted + "\n"}},
+		Bench: fullBench(taken),
 	}
+}
+
+// fullBench is a link of two pods through which nothing came.
+func fullBench(taken time.Time) *bench.Result {
+	rails := []bench.PodRail{{Name: "rail-1", Device: "mlx5_6", Port: 1, GID: 3, Ceiling: bench.Ceiling{Rate: 392, By: bench.ByLink, Link: 392}}}
+	r := bench.Result{
+		SchemaVersion: bench.ResultVersion, Begun: taken, Seconds: 12, Namespace: "train", Job: "h-kim", MinEfficiency: 0.9,
+		Pods:     []bench.Pod{{Name: "h-kim-0", Node: "gpu-0", IP: "10.128.2.10", Tools: bench.Tools{bench.IBWriteBW}, Rails: rails}, {Name: "h-kim-1", Node: "gpu-1", Rails: rails}},
+		Matrix:   bench.NewMatrix([]bench.MatrixPod{{Name: "h-kim-0", Node: "gpu-0"}, {Name: "h-kim-1", Node: "gpu-1"}}, []bench.MatrixRail{{Name: "rail-1", Ceiling: 392}}),
+		Failures: []string{"h-kim-0 > h-kim-1, rail rail-1: the client was lost: token=" + planted},
+		Skipped:  []string{"h-kim-2: exec: Authorization: " + planted},
+		Machines: []host.Snapshot{fullSnapshot(taken)},
+		Findings: []check.Finding{{Check: rules.BenchFabric, Summary: planted}},
+	}
+	r.Matrix.Set(0, 1, 0, 0)
+	attribution := r.Matrix.Attribute(r.MinEfficiency)
+	r.Attribution = &attribution
+	return &r
 }
 
 func fullSnapshot(taken time.Time) host.Snapshot {
@@ -152,6 +173,9 @@ func TestRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(want.Logs, got.Logs); diff != "" {
 		t.Errorf("logs (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff(want.Bench, got.Bench); diff != "" || len(got.Bench.Findings) != 1 || got.Bench.Machines != nil {
+		t.Errorf("what was measured (-want +got):\n%s\n%+v", diff, got.Bench)
+	}
 	if got.Manifest.Version != "v1.0.0" || got.Manifest.Subject.Job != "h-kim" || got.Manifest.SchemaVersion != SchemaVersion {
 		t.Errorf("manifest %+v", got.Manifest)
 	}
@@ -241,6 +265,7 @@ func TestReadRefuses(t *testing.T) {
 		"a device":                      {packed(t, of(manifestFile, manifest), tar.Header{Name: "objects/x", Typeflag: tar.TypeChar}), ErrUnsafe, ""},
 		"objects that are none":         {packed(t, of(manifestFile, manifest), of("objects/nodes.json", "{")), ErrNoBundle, ""},
 		"files that the manifest lacks": {packed(t, of(manifestFile, `{"schemaVersion":1,"tool":"railhead","files":3}`)), ErrTruncated, "0 of 3 files"},
+		"a result that is none":         {packed(t, of(manifestFile, manifest), of(benchFile, "{}")), ErrNoBundle, "bench.json: it has another form: its version is 0"},
 		"a snapshot that is missing":    {packed(t, of(manifestFile, `{"schemaVersion":1,"tool":"railhead","machines":[{"name":"pod/a/b","file":"snapshots/pod/a/b.json"}]}`)), ErrTruncated, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

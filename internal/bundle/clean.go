@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/rules"
@@ -25,7 +26,28 @@ func Clean(b Bundle) Bundle {
 		kept[i] = Log{Name: l.Name, Container: l.Container, Text: cleanLog(l.Text)}
 	}
 	b.Logs = kept
+	if b.Bench != nil {
+		clean := cleanBench(*b.Bench)
+		b.Bench = &clean
+	}
 	return b
+}
+
+// cleanBench leaves numbers, and takes credentials out of what tools said. What was found is found anew, in what is left; the
+// machines are in the archive by themselves.
+func cleanBench(r bench.Result) bench.Result {
+	r.Failures, r.Skipped, r.Machines = each(r.Failures, cleanText), each(r.Skipped, cleanText), nil
+	r.CrossRails = each(r.CrossRails, func(c bench.Crossing) bench.Crossing {
+		c.Why = cleanText(c.Why)
+		return c
+	})
+	r.Loopbacks = each(r.Loopbacks, func(l bench.OwnLoop) bench.OwnLoop {
+		l.Failed = cleanText(l.Failed)
+		return l
+	})
+	r.Ladders, r.AllReduces = nil, nil // doctor makes none
+	r.Findings = rules.Bench(r)
+	return r
 }
 
 // cleanSnapshot leaves the snapshot's environment, command line and settings without what may be secret. All else of it are

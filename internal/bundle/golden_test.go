@@ -94,6 +94,9 @@ func TestReleasedArchives(t *testing.T) {
 	if len(b.State.Nodes) != 2 || len(b.State.Pods) != 2 || len(b.State.Networks) != 2 || len(b.State.Events) != 1 || !b.State.Knows(cluster.Networks) {
 		t.Errorf("the state: %+v", b.State)
 	}
+	if b.Bench != nil {
+		t.Errorf("nothing was measured then: %+v", b.Bench)
+	}
 	if len(b.Logs) != 1 || b.Logs[0].Text == "" {
 		t.Errorf("logs: %+v", b.Logs)
 	}

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/rules"
 )
@@ -126,7 +128,7 @@ func known(name string) bool {
 			return true
 		}
 	}
-	return name == manifestFile || name == eventsFile
+	return name == manifestFile || name == eventsFile || name == benchFile
 }
 
 // assemble makes a bundle of the files.
@@ -143,6 +145,9 @@ func assemble(files map[string][]byte) (Bundle, error) {
 		return b, err
 	}
 	if b.Machines, err = readMachines(b.Manifest.Machines, files); err != nil {
+		return b, err
+	}
+	if b.Bench, err = readBench(files); err != nil {
 		return b, err
 	}
 	for _, e := range b.Manifest.Logs {
@@ -174,6 +179,19 @@ func readMachines(entries []Entry, files map[string][]byte) ([]rules.Machine, er
 		})
 	}
 	return machines, g.Wait()
+}
+
+// readBench decodes what was measured, where something was.
+func readBench(files map[string][]byte) (*bench.Result, error) {
+	content, there := files[benchFile]
+	if !there {
+		return nil, nil
+	}
+	r, err := bench.ReadResult(bytes.NewReader(content))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrNoBundle, benchFile, err)
+	}
+	return &r, nil
 }
 
 // readState puts the lists together again.

@@ -72,6 +72,13 @@ func contents(b Bundle) ([]file, error) {
 		files = append(files, file{e.File, []byte(l.Text)})
 		m.Logs = append(m.Logs, e)
 	}
+	if b.Bench != nil {
+		content, err := json.Marshal(b.Bench)
+		if err != nil {
+			return nil, fmt.Errorf("write what was measured: %w", err)
+		}
+		files = append(files, file{benchFile, content})
+	}
 	m.Files = len(files)
 	content, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {

@@ -25,6 +25,7 @@ type benchFlags struct {
 	size, qps, runs                  int
 	gate                             bench.Gate
 	minGbps                          float64
+	leafLabel                        string
 	force                            bool
 
 	own ownPods
@@ -32,8 +33,19 @@ type benchFlags struct {
 	format, save, html string
 }
 
+// benchDefaults are what is measured with where nothing is said.
+func benchDefaults() benchFlags {
+	return benchFlags{format: "text", gate: bench.Gate{Efficiency: 0.9}, pair: []int{0, 1}, size: 64 << 10, qps: 4, runs: 1}
+}
+
+// Durations of one measurement: of a ladder, and of a round of a matrix, which has many.
+const (
+	ladderTime = 5 * time.Second
+	roundTime  = 2 * time.Second
+)
+
 func (a *app) newBench() *cobra.Command {
-	f := benchFlags{format: "text", gate: bench.Gate{Efficiency: 0.9}, size: 64 << 10, qps: 4, runs: 1}
+	f := benchDefaults()
 	cmd := &cobra.Command{
 		Use:   "bench [NAME | --nodes NODE,NODE --image IMAGE]",
 		Short: "Measure the network of a job or of nodes against what physics allows, and name what is slow",
@@ -43,7 +55,8 @@ ceiling: what the link carries as payload, or the PCIe slot, whichever is less.
 --ladder, the default, climbs from the wire to the training job between two pods: RDMA with host memory, with GPU memory, all
 rails at once, TCP, NCCL. The first step that falls short names the layer that is broken.
 --matrix measures all pairs of pods on all rails, in the fewest rounds, whether rails reach each other, and every HCA against
-itself; it names the NIC, node, pair, rail or leaf that is slow. --quick finds bad pods in a few rounds instead.
+itself; it names the NIC, node, pair, rail or leaf that is slow. Leaves are known by a label of the nodes. --quick finds bad
+pods in a few rounds instead.
 --allreduce runs NCCL over all pods of the job, in its own image; NCCL's log, and the ports' counters where they are to be
 seen, prove which network it used.
 --compare tcp,rdma does both ways, and says how many times faster RDMA is than which TCP.
@@ -87,7 +100,8 @@ func (f *benchFlags) flags(cmd *cobra.Command) {
 	flags.BoolVar(&f.allReduce, "allreduce", false, "NCCL's all-reduce over all pods of the job")
 	flags.StringSliceVar(&f.compare, "compare", nil, "tcp,rdma: both ways, and the factor between them")
 	flags.BoolVar(&f.quick, "quick", false, "with --matrix: find the bad pods in a few rounds, without every pair")
-	flags.IntSliceVar(&f.pair, "pair", []int{0, 1}, "ranks of the two pods of the ladder: FROM,TO")
+	flags.StringVar(&f.leafLabel, "leaf-label", "", "with --matrix: label of nodes whose value the nodes of one leaf switch share (default those of Topograph, GKE and OKE)")
+	flags.IntSliceVar(&f.pair, "pair", f.pair, "ranks of the two pods of the ladder: FROM,TO")
 	flags.DurationVar(&f.duration, "duration", 0, "of each measurement (default 5s, of each round of a matrix 2s)")
 	flags.IntVar(&f.size, "size", f.size, "bytes of a message")
 	flags.IntVar(&f.qps, "qps", f.qps, "queue pairs of each link")
@@ -109,8 +123,8 @@ func (f *benchFlags) flags(cmd *cobra.Command) {
 // check reads the command line.
 func (f *benchFlags) check(args []string) error {
 	if f.gate.Gbps = bench.Gbps(f.minGbps); f.duration == 0 {
-		if f.duration = 5 * time.Second; f.matrix {
-			f.duration = 2 * time.Second
+		if f.duration = ladderTime; f.matrix {
+			f.duration = roundTime
 		}
 	}
 	switch {
@@ -122,6 +136,8 @@ func (f *benchFlags) check(args []string) error {
 		return errors.New("--nodes makes pods: say with --image of which image; build/bench has one with perftest")
 	case f.quick && !f.matrix:
 		return errors.New("--quick is for --matrix")
+	case f.leafLabel != "" && !f.matrix:
+		return errors.New("--leaf-label is for --matrix")
 	case len(f.pair) != 2 || f.pair[0] == f.pair[1] || f.pair[0] < 0 || f.pair[1] < 0:
 		return errors.New("--pair is two different ranks: --pair 0,1")
 	case f.duration < time.Second || f.runs < 1 || f.size < 1 || f.qps < 1:
@@ -202,7 +218,11 @@ func (a *app) benchJob(ctx context.Context, name string, f benchFlags, measure f
 	if err != nil {
 		return err
 	}
-	return measure(newBencher(client, targets))
+	b := newBencher(client, targets)
+	if b.leaves, err = a.readLeaves(ctx, client, targets, f); err != nil {
+		return err
+	}
+	return measure(b)
 }
 
 // tellBench writes a result, and ends with its exit code.

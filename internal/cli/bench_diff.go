@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -25,9 +26,10 @@ func (a *app) newBenchDiff() *cobra.Command {
 		Short: "Say what has become slower or faster between two results, beyond the noise",
 		Long: `diff holds two results of 'railhead bench --save' against each other, number by number, by the names of the nodes, and names
 what has changed on the machines meanwhile. A change counts when it is beyond the noise: three standard errors of the medians
-where there are three runs or more ('bench --runs 3'), else 10 %. What has the same value is shown with -o wide.
+where there are three runs or more ('bench --runs 3'), else 10 %. What has the same value, or is in one of both alone, is shown
+with -o wide.
 
-Exit status: 0 when nothing has become slower; 1 when something has.`,
+Exit status: 0 when nothing has become slower; 1 when something has; 3 when no number is in both to compare.`,
 		Example: `  railhead bench h-kim -n train --matrix --runs 3 --save monday.json
   railhead bench h-kim -n train --matrix --runs 3 --save tuesday.json
   railhead bench diff monday.json tuesday.json`,
@@ -50,8 +52,11 @@ Exit status: 0 when nothing has become slower; 1 when something has.`,
 			if err != nil {
 				return err
 			}
-			if d.count(bench.Slower) > 0 {
+			switch {
+			case d.count(bench.Slower) > 0:
 				return exitError{code: exitFault}
+			case d.count(bench.Same)+d.count(bench.Faster) == 0:
+				return exitError{exitUnknown, errors.New("no number above 0 is in both: it takes the same measurement between the same nodes")}
 			}
 			return nil
 		},
@@ -64,7 +69,7 @@ Exit status: 0 when nothing has become slower; 1 when something has.`,
 func (d benchDiff) write(out io.Writer, wide bool) error {
 	table := report.Table{Columns: []string{"WHAT", "OLD", "NEW", "CHANGE", "NOISE", ""}}
 	for _, c := range d.Changes {
-		if wide || c.Verdict != bench.Same {
+		if alone := c.Verdict == bench.Gone || c.Verdict == bench.New; wide || !alone && c.Verdict != bench.Same {
 			table.Rows = append(table.Rows, changeText(c))
 		}
 	}
@@ -94,10 +99,8 @@ func (d benchDiff) count(v bench.Verdict) int {
 
 func changeText(c bench.Change) []string {
 	row := []string{c.Name, number(c.Old), number(c.New), "", "", string(c.Verdict)}
-	if c.Ratio > 0 {
+	if c.Bound > 0 { // both have a number
 		row[3] = fmt.Sprintf("%+.1f %%", 100*(c.Ratio-1))
-	}
-	if c.Bound > 0 {
 		row[4] = fmt.Sprintf("%.1f %%", 100*c.Bound)
 		if c.Assumed {
 			row[4] += " (assumed)"

@@ -21,6 +21,7 @@ type bencher struct {
 	targets []target
 	id      string
 	fleet   bench.Fleet
+	leaves  leaves
 	batches atomic.Int64  // begun so far: each has a mark of its own
 	grace   time.Duration // that one end may take longer than the other
 

@@ -28,19 +28,14 @@ const mostOfFile = 1 << 30
 
 // readBench reads what saveBench or -o json wrote.
 func readBench(name string) (bench.Result, error) {
-	var r bench.Result
 	file, err := os.Open(name)
 	if err != nil {
-		return r, err
+		return bench.Result{}, err
 	}
 	defer file.Close()
-	switch err := json.NewDecoder(io.LimitReader(file, mostOfFile)).Decode(&r); {
-	case err != nil:
-		return r, fmt.Errorf("%s is no result of 'railhead bench': %w", name, err)
-	case r.SchemaVersion < 1 || r.SchemaVersion > bench.ResultVersion:
-		return r, fmt.Errorf("%s: its version is %d, and this railhead reads up to %d", name, r.SchemaVersion, bench.ResultVersion)
-	case !r.Whole():
-		return r, fmt.Errorf("%s: it speaks of pods or rails that are not in it", name)
+	r, err := bench.ReadResult(io.LimitReader(file, mostOfFile))
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", name, err)
 	}
 	return r, nil
 }

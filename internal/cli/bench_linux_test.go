@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
@@ -77,8 +78,8 @@ func TestBenchMatrix(t *testing.T) {
 	var kept []bench.Result
 	b.keep = func(r bench.Result) { kept = append(kept, r) }
 	r, text, code := b.carry(t)
-	if len(kept) == 0 || !kept[0].Unfinished || kept[0].Matrix == nil || r.Unfinished {
-		t.Errorf("it cannot be followed: %d results", len(kept))
+	if n := len(kept); n < 2 || !kept[0].Unfinished || len(kept[0].Pods) != 4 || kept[0].Matrix != nil || !kept[n-1].Unfinished || kept[n-1].Matrix == nil || r.Unfinished {
+		t.Errorf("it cannot be followed: %d results", n)
 	}
 	if code != exitFault || r.Matrix == nil || r.Attribution.Links != 6*4 {
 		t.Errorf("exit code %d, attribution %+v", code, r.Attribution)
@@ -103,6 +104,25 @@ func TestBenchMatrix(t *testing.T) {
 		t.Fatal(err)
 	}
 	has(t, string(shown[:min(len(shown), 1<<20)]), "bench-fabric")
+}
+
+// A leaf switch is named by the label of its nodes, where those are known; else it shows as its NICs.
+func TestBenchLeaf(t *testing.T) {
+	t.Parallel()
+	b := newBenchTrial(t, 4)
+	b.flags.matrix = true
+	b.leaves.of = map[string]string{"gpu-1": "s1", "gpu-2": "s1", "gpu-3": "s2", "gpu-4": "s2"}
+	for from, device := range []string{"mlx5_11", "mlx5_9"} {
+		for to := 2; to < 4; to++ {
+			b.rate(t, device+"."+b.targets[from].pod.IP+"."+b.targets[to].pod.IP, "200.00")
+		}
+	}
+	r, text, code := b.carry(t)
+	want := []bench.Culprit{{Kind: bench.LeafFault, Rail: 3, Leaves: []string{"s1", "s2"}, Links: 4}}
+	if d := cmp.Diff(want, r.Attribution.Culprits, cmpopts.IgnoreFields(bench.Culprit{}, "Measured", "Expected")); d != "" || code != exitFault {
+		t.Errorf("exit code %d: %s", code, d)
+	}
+	has(t, text, "leaf s1 or s2 rail rail-4: 200.0 Gb/s where 391.1 Gb/s is healthy, on 4 links")
 }
 
 func TestBenchQuick(t *testing.T) {

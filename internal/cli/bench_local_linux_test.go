@@ -25,8 +25,9 @@ exec "$@"
 `
 
 // standInPerftest replays what ib_write_bw of perftest 6.06 printed between two machines with Soft-RoCE, with the rate that
-// the file rate.DEVICE or rate.DEVICE.POD_IP of the fabric says, else 391.11. A server leaves a file for its port until its client has come. A rate of
-// "hang" waits, one of "nothing" ends well with 0 iterations, one of "dead" refuses at the server.
+// the file rate.DEVICE, rate.DEVICE.POD_IP or rate.DEVICE.POD_IP.SERVER of the fabric says, else 391.11. A server leaves a file
+// for its port until its client has come. A rate of "hang" waits, one of "nothing" ends well with 0 iterations, one of "dead"
+// refuses at the server.
 const standInPerftest = `#!/bin/sh
 fabric=$FABRIC device= port= client=
 while [ $# -gt 0 ]; do
@@ -42,7 +43,7 @@ while [ $# -gt 0 ]; do
 	shift
 done
 rate=391.11
-for file in "$fabric/rate.$device" "$fabric/rate.$device.$POD_IP"; do
+for file in "$fabric/rate.$device" "$fabric/rate.$device.$POD_IP" "$fabric/rate.$device.$POD_IP.$client"; do
 	[ ! -e "$file" ] || rate=$(cat "$file")
 done
 if [ -z "$client" ]; then
@@ -203,8 +204,6 @@ func (b *benchTrial) carry(t *testing.T) (bench.Result, string, int) {
 		code = coded.code
 	}
 	t.Logf("exit code %d\n%s", code, out.String())
-	if left := marked(b.id); len(left) > 0 {
-		t.Errorf("processes are left: %v", left)
-	}
+	waitGone(t, b.id)
 	return r, out.String(), code
 }

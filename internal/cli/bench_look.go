@@ -45,16 +45,29 @@ func (b *bencher) tools(ctx context.Context, i int) (bench.Tools, error) {
 	return bench.ParseTools(text), nil
 }
 
+// errLaunchRuns is that a pod trains by a launch.
+var errLaunchRuns = errors.New("a launch runs there")
+
 // free returns an error where a launch runs in a pod: a bench beside it would hurt both.
 func (b *bencher) free(ctx context.Context, i int) error {
 	text, err := b.shell(ctx, i, strings.TrimSpace(runningScript), sharedDir)
 	if err != nil {
-		return fmt.Errorf("%s: see whether something runs: %w", b.targets[i], err)
+		return fmt.Errorf("see whether something runs: %w", err)
 	}
 	if pids := strings.TrimSpace(text); pids != "" {
-		return fmt.Errorf("%s: a launch runs there (processes %s), and a bench beside it would hurt both: wait for it, or say --force", b.targets[i], pids)
+		return fmt.Errorf("%w (processes %s), and a bench beside it would hurt both: wait for it, or say --force", errLaunchRuns, pids)
 	}
 	return nil
+}
+
+// enter is a pod with its tools, as its snapshot shows it; an error where it cannot be asked, or is not free.
+func (b *bencher) enter(ctx context.Context, i int, s host.Snapshot, force bool) (bench.Pod, error) {
+	tools, err := b.tools(ctx, i)
+	if err == nil && !force {
+		err = b.free(ctx, i)
+	}
+	p := b.targets[i].pod
+	return bench.PodOf(p.Name, p.Node, p.IP, tools, s), err
 }
 
 // meetAll looks into every pod and sets up the fleet; the error names the pods that could not be looked at, or are not free.
@@ -63,16 +76,12 @@ func (b *bencher) meetAll(ctx context.Context, force bool) (machines []host.Snap
 	machines = make([]host.Snapshot, len(b.targets))
 	wrong := make([]error, len(b.targets))
 	b.each(func(i int) {
-		t := b.targets[i]
-		s, err := b.snapshot(ctx, i)
-		tools, also := b.tools(ctx, i)
-		switch {
-		case err != nil || also != nil:
-			wrong[i] = fmt.Errorf("%s: %w", t, errors.Join(err, also))
-		case !force:
-			wrong[i] = b.free(ctx, i)
+		if machines[i], wrong[i] = b.snapshot(ctx, i); wrong[i] == nil {
+			pods[i], wrong[i] = b.enter(ctx, i, machines[i], force)
 		}
-		machines[i], pods[i] = s, bench.PodOf(t.pod.Name, t.pod.Node, t.pod.IP, tools, s)
+		if wrong[i] != nil {
+			wrong[i] = fmt.Errorf("%s: %w", b.targets[i], wrong[i])
+		}
 	})
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()

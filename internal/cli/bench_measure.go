@@ -20,6 +20,7 @@ type measuring struct {
 	*bencher
 	flags  benchFlags
 	gate   bench.Gate
+	begun  time.Time
 	result bench.Result
 	live   *report.Live
 	done   int // stages
@@ -31,26 +32,37 @@ type measuring struct {
 
 // measure looks into the pods and measures what was asked for. Nothing is left behind.
 func (b *bencher) measure(ctx context.Context, streams Streams, f benchFlags) (bench.Result, error) {
-	begun := time.Now()
 	defer b.clear(ctx)
-	m := &measuring{bencher: b, flags: f, gate: f.gate, live: &report.Live{W: streams.Err, TTY: streams.TTY, Width: streams.Width}}
-	m.result = bench.Result{
-		SchemaVersion: bench.ResultVersion, Begun: begun.UTC().Truncate(time.Second), Namespace: b.targets[0].pod.Namespace,
-		MinEfficiency: f.gate.Efficiency, MinGbps: f.gate.Gbps, Unfinished: true,
-	}
-	b.fleet.Duration, b.fleet.Size, b.fleet.QPs = f.duration, f.size, f.qps
+	m := b.begin(streams, f, b.targets[0].pod.Namespace)
 	m.live.Show(report.Frame{Text: fmt.Sprintf("Looking into %s", count(len(b.targets), "pod"))})
 	machines, left, err := b.meetAll(ctx, f.force)
 	if err != nil {
 		return m.result, faultOrInterrupt(ctx, err)
 	}
 	m.see(machines, left)
+	return m.end(ctx)
+}
+
+// begin is a bench that has measured nothing yet.
+func (b *bencher) begin(streams Streams, f benchFlags, namespace string) *measuring {
+	b.fleet.Duration, b.fleet.Size, b.fleet.QPs = f.duration, f.size, f.qps
+	return &measuring{
+		bencher: b, flags: f, gate: f.gate, begun: time.Now(), live: &report.Live{W: streams.Err, TTY: streams.TTY, Width: streams.Width},
+		result: bench.Result{
+			SchemaVersion: bench.ResultVersion, Begun: time.Now().UTC().Truncate(time.Second), Namespace: namespace,
+			MinEfficiency: f.gate.Efficiency, MinGbps: f.gate.Gbps, Unfinished: true,
+		},
+	}
+}
+
+// end measures what was asked for, between the pods that are known by now.
+func (m *measuring) end(ctx context.Context) (bench.Result, error) {
 	if err := m.carry(ctx); err != nil {
 		return m.result, faultOrInterrupt(ctx, err)
 	}
 	m.live.Leave()
 	m.result.Unfinished = false
-	m.result.Seconds = time.Since(begun).Round(100 * time.Millisecond).Seconds()
+	m.result.Seconds = time.Since(m.begun).Round(100 * time.Millisecond).Seconds()
 	return m.result, nil
 }
 
@@ -116,6 +128,7 @@ func (m *measuring) skip(why ...string) {
 
 // carry measures what the flags ask for.
 func (m *measuring) carry(ctx context.Context) error {
+	m.soFar(func() {}) // the pods and their rails
 	switch {
 	case m.flags.matrix && m.flags.quick:
 		return m.search(ctx)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -83,16 +84,20 @@ func (a *app) benchNodes(ctx context.Context, f benchFlags, measure func(*benche
 	defer func() { // also after Ctrl-C
 		cleaning, cancel := afterwards(ctx)
 		defer cancel()
+		a.say("Removing the pods of the bench")
 		removeMade(cleaning, a, client, made)
-		a.say("The pods of the bench are removed.")
 	}()
 	for _, step := range p.Steps {
 		for _, change := range step.Changes {
+			own := strings.HasPrefix(change.Object.GetName(), o.Name)
+			if own { // whatever becomes of the request: its answer may be lost
+				made = append(made, change)
+			}
 			outcome, err := client.Carry(ctx, change, false)
 			if err != nil {
 				return faultOrInterrupt(ctx, err)
 			}
-			if outcome == kube.Created { // parts of railhead-pod that jobs of the namespace share are not among them
+			if outcome == kube.Created && !own { // a part of railhead-pod, unless a job of the namespace had it already
 				made = append(made, change)
 			}
 		}
@@ -101,13 +106,17 @@ func (a *app) benchNodes(ctx context.Context, f benchFlags, measure func(*benche
 	if err != nil {
 		return err
 	}
-	return measure(newBencher(client, targets))
+	b := newBencher(client, targets)
+	if b.leaves, err = a.readLeaves(ctx, client, targets, f); err != nil {
+		return err
+	}
+	return measure(b)
 }
 
 // awaitOwn waits until the pods run.
 func (a *app) awaitOwn(ctx context.Context, client *kube.Client, o plan.JobOptions) ([]target, error) {
 	want := kube.Want{Kinds: []cluster.Kind{cluster.Pods, cluster.Events}, Namespace: o.Namespace, Job: o.Name}
-	err := a.follow(ctx, client, plan.JobDone(o.Name, o.Namespace, o.Nodes), following{want: want, limit: ownPodsTime, back: "the same command again"})
+	err := a.follow(ctx, client, plan.JobDone(o.Name, o.Namespace, o.Nodes), following{want: want, limit: ownPodsTime})
 	if err != nil {
 		return nil, err
 	}

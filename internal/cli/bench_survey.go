@@ -13,6 +13,7 @@ func (m *measuring) survey(ctx context.Context) error {
 	if m.fleet.Rails() == 0 {
 		return nil
 	}
+	m.knowLeaves()
 	s := m.fleet.NewSurvey()
 	loops, across := m.fleet.Loopbacks(), m.fleet.Crossings(bench.Round(n, 0))
 	m.total = 2*bench.RoundCount(n)*m.flags.runs + len(loops) + len(across) // rounds go both ways
@@ -22,6 +23,7 @@ func (m *measuring) survey(ctx context.Context) error {
 		}); err != nil {
 			return err
 		}
+		m.soFar(func() {})
 	}
 	if n < 2 {
 		m.skip("the matrix: there is one pod")
@@ -52,6 +54,7 @@ func (m *measuring) search(ctx context.Context) error {
 		m.skip("the matrix: it takes two pods with rails")
 		return nil
 	}
+	m.knowLeaves()
 	s := m.fleet.NewSurvey()
 	rounds := bench.Quick(n)
 	m.total = 2 * bench.QuickLimit(n)

@@ -31,6 +31,7 @@ func TestBenchUsage(t *testing.T) {
 		"a job and nodes":           {[]string{"h-kim", "--nodes", "a,b", "--image", "x"}, "name a job or --nodes, not both"},
 		"nodes without an image":    {[]string{"--nodes", "a,b"}, "--nodes makes pods: say with --image of which image"},
 		"a quick ladder":            {[]string{"h-kim", "--quick"}, "--quick is for --matrix"},
+		"leaves of a ladder":        {[]string{"h-kim", "--leaf-label", "rack"}, "--leaf-label is for --matrix"},
 		"two measures":              {[]string{"h-kim", "--matrix", "--allreduce"}, "none of the others can be"},
 		"two gates":                 {[]string{"h-kim", "--min-gbps", "300", "--min-efficiency", "0.8"}, "none of the others can be"},
 		"a pair of one":             {[]string{"h-kim", "--pair", "1,1"}, "--pair is two different ranks"},
@@ -78,8 +79,9 @@ func TestBenchDiff(t *testing.T) {
 		"slower": {resultFile(t, "b.json", "6.12.9", 350, 351, 352), 1, []string{
 			"rail eno5np0, Gb/s   391   351   -10.2 %   2.0 %   slower", "Changed on gpu-1: kernel was 6.12.1, and is 6.12.9", "1 number: 1 slower, 0 faster, 0 the same within the noise",
 		}},
-		"the same":           {resultFile(t, "b.json", "6.12.1", 389, 391, 390), 0, []string{"1 number: 0 slower, 0 faster, 1 the same within the noise"}},
-		"one run, and noise": {resultFile(t, "b.json", "6.12.1", 360), 0, []string{"1 the same within the noise"}},
+		"the same":             {resultFile(t, "b.json", "6.12.1", 389, 391, 390), 0, []string{"1 number: 0 slower, 0 faster, 1 the same within the noise"}},
+		"nothing came through": {resultFile(t, "b.json", "6.12.1", 0, 0, 0), 1, []string{"391   0     -100.0 %   2.0 %   slower"}},
+		"one run, and noise":   {resultFile(t, "b.json", "6.12.1", 360), 0, []string{"1 the same within the noise"}},
 	} {
 		got := benchWith("diff", old, c.now)
 		if got.code != c.code || got.err != "" {
@@ -92,6 +94,15 @@ func TestBenchDiff(t *testing.T) {
 		t.Errorf("%v, %+v", err, d)
 	}
 	has(t, benchWith("diff", "-o", "wide", old, old).out, "+0.0 %   2.0 %   same")
+	other := filepath.Join(t.TempDir(), "other.json")
+	if err := saveBench(other, bench.Result{SchemaVersion: bench.ResultVersion, Series: []bench.Series{{Name: "of other nodes", Values: []float64{1}}}}); err != nil {
+		t.Fatal(err)
+	}
+	got := benchWith("diff", old, other)
+	if has(t, got.out, "2 numbers: 0 slower, 0 faster, 0 the same within the noise, 1 gone, 1 new"); got.code != exitUnknown || !strings.Contains(got.err, "no number above 0 is in both") {
+		t.Errorf("nothing in common: exit code %d: %s", got.code, got.err)
+	}
+	has(t, benchWith("diff", "-o", "wide", old, other).out, "of other nodes")
 }
 
 func TestBenchDiffOfNoResult(t *testing.T) {

@@ -22,7 +22,7 @@ type following struct {
 	want     kube.Want
 	limit    time.Duration // 0: for ever
 	patience tolerance
-	back     string // the command by which the user comes back to the wait
+	back     string // the command by which the user comes back to the wait; "": what is waited for is taken away when the wait ends
 }
 
 // seen is what a watch tells.
@@ -92,12 +92,18 @@ func gaveUp(o cluster.Obstacle) error {
 // unfinished says how a wait ended that did not come to its end.
 func (a *app) unfinished(ctx, waiting context.Context, w *wait) error {
 	w.live.Leave()
+	onwards := ""
+	if w.back != "" {
+		onwards = "; it goes on, come back with: " + w.back
+	}
 	switch {
 	case ctx.Err() != nil:
-		a.say("Stopped watching; what was started goes on. Come back with: %s", w.back)
+		if w.back != "" {
+			a.say("Stopped watching; what was started goes on. Come back with: %s", w.back)
+		}
 		return ctx.Err()
 	case waiting.Err() == nil && w.lost != nil: // nothing more will be seen
-		return fault(fmt.Errorf("it goes on, and cannot be watched: %w; come back with: %s", w.lost, w.back))
+		return fault(fmt.Errorf("it cannot be watched: %w%s", w.lost, onwards))
 	}
 	switch {
 	case w.last.Stuck != nil:
@@ -105,7 +111,7 @@ func (a *app) unfinished(ctx, waiting context.Context, w *wait) error {
 	case w.last.Doubt != nil:
 		a.findings(*w.last.Doubt)
 	}
-	return fault(fmt.Errorf("not done after %v: %s; it goes on, come back with: %s", w.limit, w.last.Text, w.back))
+	return fault(fmt.Errorf("not done after %v: %s%s", w.limit, w.last.Text, onwards))
 }
 
 // wait is one wait: what was seen last, and how it is shown.

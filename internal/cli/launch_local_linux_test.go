@@ -82,7 +82,7 @@ func (l *localPods) Exec(ctx context.Context, pod kube.PodRef, o kube.ExecOption
 	cmd.Dir, cmd.Env = p.dir, p.env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Stdin, o.Stdout, o.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: !l.crun}
-	cmd.WaitDelay = 100 * time.Millisecond // what outlives the command keeps its streams open
+	cmd.WaitDelay = time.Second // what outlives the command keeps its streams open
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}

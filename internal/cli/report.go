@@ -111,6 +111,9 @@ func (a *app) reportSource(ctx context.Context, args []string, f reportFlags) (r
 // report writes the page, or serves it, or both: then the file has what was shown last.
 func (a *app) report(ctx context.Context, source reportSource, f reportFlags) error {
 	page, err := source.page(ctx)
+	if f.serve != "" && errors.Is(err, errEmpty) {
+		page, err = html.Waiting(err.Error()), nil
+	}
 	if err != nil {
 		return fault(err)
 	}

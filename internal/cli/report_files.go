@@ -38,6 +38,9 @@ func (f *files) page(context.Context) (html.Page, error) {
 		if err != nil && !errors.Is(err, syscall.EISDIR) { // a folder is the captured root of a machine
 			return html.Page{}, fmt.Errorf("read %s: %w", name, bare(err))
 		}
+		if err == nil && len(text) == 0 {
+			return html.Page{}, fmt.Errorf("%s: %w", name, errEmpty)
+		}
 		read, err := readReport(name, text)
 		if err != nil {
 			return html.Page{}, fmt.Errorf("%s: %w", name, err)
@@ -91,6 +94,9 @@ type reading struct {
 	machine *rules.Machine
 }
 
+// errEmpty is that of a file in which a bench that has just begun will keep its result.
+var errEmpty = errors.New("nothing was written to it yet")
+
 var errNoReport = errors.New("it is neither an archive nor the JSON of a bench, a diagnosis or a snapshot, nor a recorded machine")
 
 // readReport knows what a file is by its content.
@@ -116,7 +122,7 @@ func readReport(name string, text []byte) (reading, error) {
 	}
 	switch {
 	case has("minEfficiency", "pods"):
-		r, err := parseBench(text)
+		r, err := bench.ReadResult(bytes.NewReader(text))
 		return reading{page: html.FromBench(r, short)}, err
 	case has("problems", "pods", "nodes"):
 		v, err := parseVerdict(text)
@@ -126,20 +132,6 @@ func readReport(name string, text []byte) (reading, error) {
 		return machineReading(s, short), err
 	}
 	return reading{}, errNoReport
-}
-
-func parseBench(text []byte) (bench.Result, error) {
-	var r bench.Result
-	if err := json.Unmarshal(text, &r); err != nil {
-		return r, fmt.Errorf("no bench: %w", err)
-	}
-	switch {
-	case r.SchemaVersion > bench.ResultVersion:
-		return r, fmt.Errorf("it has schemaVersion %d, and this railhead knows %d: use a newer railhead", r.SchemaVersion, bench.ResultVersion)
-	case r.Matrix != nil && !r.Matrix.Whole():
-		return r, errors.New("no bench: its matrix does not have as many values as its pods and rails make")
-	}
-	return r, nil
 }
 
 func parseVerdict(text []byte) (doctorVerdict, error) {
@@ -178,7 +170,12 @@ func bundlePage(b bundle.Bundle, file string) html.Page {
 		story := storyOf(b.Logs, snapshotsOf(b.Machines))
 		v.Log = &story
 	}
-	return verdictPage(v, html.Diagnosed{File: file, Taken: b.Manifest.Taken, Machines: b.Machines, State: b.State})
+	page := verdictPage(v, html.Diagnosed{File: file, Taken: b.Manifest.Taken, Machines: b.Machines, State: b.State})
+	if b.Bench != nil { // what it found is among the problems
+		measured := html.FromBench(*b.Bench, file)
+		page.Links, page.Failures = measured.Links, measured.Failures
+	}
+	return page
 }
 
 // verdictPage is the page of a verdict and what it is about.

@@ -59,6 +59,7 @@ func reportInputs(t *testing.T) string {
 	put("verdict.json", []byte(verdict))
 	put("other.json", []byte(`{"kind": "List"}`))
 	put("notes.txt", []byte("hello\n"))
+	put("empty.json", nil)
 	return folder
 }
 
@@ -74,10 +75,11 @@ func TestReportFiles(t *testing.T) {
 		"machine.txtar snapshot.json": {want: []string{"2 pods", "pod/", "Ports of the machines"}},
 		"bench.json bundle.tgz":       {want: []string{"Bench bench.json", "Diagnosis bundle.tgz", "Job h-kim in namespace train · Job h-kim"}},
 		"torn.json":                   {err: "torn.json: read it as JSON: unexpected end of JSON input"},
-		"short.json":                  {err: "short.json: no bench: its matrix does not have as many values"},
-		"newer.json":                  {err: "newer.json: it has schemaVersion 9, and this railhead knows 1"},
+		"short.json":                  {err: "short.json: it speaks of pods or rails that are not in it"},
+		"newer.json":                  {err: "newer.json: it has another form: its version is 9, and this railhead reads up to 1"},
 		"other.json":                  {err: "other.json: it is neither an archive nor"},
 		"notes.txt":                   {err: "notes.txt: it is neither an archive nor"},
+		"empty.json":                  {err: "empty.json: nothing was written to it yet"},
 		"bench.json none.json":        {err: "none.json: no such file or directory"},
 	} {
 		t.Run(line, func(t *testing.T) {
@@ -225,6 +227,50 @@ func TestServe(t *testing.T) {
 		}
 	case <-time.After(30 * time.Second):
 		t.Fatal("the server goes on after Ctrl-C")
+	}
+}
+
+// The page of a bench that has just begun is there before its result is.
+func TestServeBeginningBench(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "bench.json")
+	if err := writable(file); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	said := make(talk, 8)
+	a := &app{streams: Streams{Out: io.Discard, Err: said}}
+	out := filepath.Join(t.TempDir(), "report.html")
+	ended := make(chan error, 1)
+	go func() {
+		ended <- a.report(ctx, &files{names: []string{file}}, reportFlags{out: out, serve: "127.0.0.1:0"})
+	}()
+	url, _, _ := strings.Cut(<-said, " ")
+	shows := func(text string) bool {
+		answer, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		page, err := io.ReadAll(answer.Body)
+		return err == nil && strings.Contains(string(page), text)
+	}
+	if !shows("nothing was written to it yet") {
+		t.Error("the page does not say what it waits for")
+	}
+	if err := saveBench(file, bench.Result{SchemaVersion: 1, Job: "h-kim", Unfinished: true}); err != nil {
+		t.Fatal(err)
+	}
+	for late := time.After(30 * time.Second); !shows("Nothing was measured yet."); {
+		select {
+		case <-late:
+			t.Fatal("the bench is not shown")
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
@@ -22,7 +23,23 @@ const (
 
 // Bench judges what a bench measured, root cause first: a step is not judged where one that it builds on falls short.
 func Bench(r bench.Result) []check.Finding {
-	return check.Run(benchChecks(), benched{r}).Findings
+	findings := check.Run(benchChecks(), benched{r}).Findings
+	if r.Job != "" && r.Namespace != "" {
+		for _, f := range findings {
+			nameJob(f.Fix, r.Job, r.Namespace)
+		}
+	}
+	return findings
+}
+
+// nameJob puts the job into the commands of a fix, which can then be typed as they are.
+func nameJob(f *check.Fix, job, namespace string) {
+	if f == nil {
+		return
+	}
+	for i, command := range f.Commands {
+		f.Commands[i] = strings.Replace(command, " NAME", fmt.Sprintf(" %s -n %s", job, namespace), 1)
+	}
 }
 
 // benched is a result that is judged.
@@ -39,7 +56,7 @@ func benchChecks() []check.Check[benched] {
 	return []check.Check[benched]{
 		{ID: BenchMeasured, Title: "something was measured that can be judged", Run: measured},
 		{ID: BenchLoopback, Title: "every HCA moves to itself what the others do", Run: loopbacks},
-		{ID: BenchFabric, Title: "no part of the fabric is slower than the rest, or than the gate", Run: slowParts},
+		{ID: BenchFabric, Title: "no part of the fabric is slower than the rest, or than the gate", Run: slowFindings},
 		{ID: BenchLink, Title: "RDMA with host memory reaches the payload ceiling", Run: step(bench.WriteHost)},
 		{ID: BenchGPUDirect, Title: "RDMA with GPU memory reaches what host memory does", Needs: []check.ID{BenchLink}, Run: step(bench.WriteGPU)},
 		{ID: BenchRails, Title: "all rails at once reach the sum of their ceilings", Needs: []check.ID{BenchLink}, Run: step(bench.AllRails)},
@@ -56,6 +73,9 @@ func benchChecks() []check.Check[benched] {
 
 // measured says that a bench knows nothing. Unknown is never healthy.
 func measured(b benched) []check.Finding {
+	if b.Unfinished {
+		return nil // it may yet be
+	}
 	for _, l := range b.Ladders {
 		if l.State == check.Pass || l.State == check.Fail {
 			return nil
@@ -72,6 +92,12 @@ func measured(b benched) []check.Finding {
 	f := check.Finding{
 		Check: BenchMeasured, Status: check.Unknown, Subject: subjectOf(b.Result), Summary: "nothing was measured that can be judged",
 		Fix: &check.Fix{Text: "Bench in an image that has perftest.", Who: check.User, Commands: []string{"podman build -t IMAGE build/bench", "railhead bench --nodes NODE,NODE --image IMAGE"}},
+	}
+	if len(b.Ladders) == 0 && b.Matrix == nil && len(b.AllReduces) > 0 {
+		f.Fix.Text, f.Fix.Commands = "Bench a job with GPUs whose image has nccl-tests with MPI, or PyTorch.", []string{"railhead deploy JOB --image IMAGE"}
+	}
+	for _, run := range b.AllReduces {
+		f.Evidence = append(f.Evidence, check.Evidence{Source: string(runSubject(run)), Got: "skipped: " + run.Skipped})
 	}
 	for _, why := range b.Skipped {
 		f.Evidence = append(f.Evidence, check.Evidence{Source: "skipped", Got: why})

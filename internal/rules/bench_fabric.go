@@ -2,40 +2,55 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
 )
 
+// slowPart is a part of the fabric that is slow, and what says so.
+type slowPart struct {
+	bench.Culprit
+	finding check.Finding
+}
+
 // slowParts are the parts of a fabric that are slow against the rest, and links that fall short of the gate although nobody is to
 // blame.
-func slowParts(b benched) []check.Finding {
+func (b benched) slowParts() []slowPart {
 	if b.Attribution == nil || b.Matrix == nil || !b.Matrix.Whole() {
 		return nil
 	}
-	var findings []check.Finding
+	var parts []slowPart
 	for _, c := range b.Attribution.Culprits {
-		findings = append(findings, b.culprit(c))
+		parts = append(parts, slowPart{c, b.culprit(c)})
 	}
-	if len(findings) > 0 {
-		return findings
+	if len(parts) > 0 {
+		return parts
 	}
-	if f, below := b.below(); below {
-		return []check.Finding{f}
+	if part, below := b.below(); below {
+		return []slowPart{part}
 	}
 	return nil
+}
+
+func slowFindings(b benched) []check.Finding {
+	var findings []check.Finding
+	for _, part := range b.slowParts() {
+		findings = append(findings, part.finding)
+	}
+	return findings
 }
 
 func (b benched) culprit(c bench.Culprit) check.Finding {
 	f := check.Finding{Check: BenchFabric, Status: check.Fail, Subject: b.part(c), Fix: &check.Fix{Who: check.Admin}}
 	f.Summary = fmt.Sprintf("%s where %s is healthy, on %s", c.Measured, c.Expected, countOf(c.Links, "link"))
-	if c.Measured == 0 {
-		f.Summary = fmt.Sprintf("nothing comes through, on %s", countOf(c.Links, "link"))
-	}
 	switch c.Kind {
 	case bench.FabricFault:
 		f.Summary = fmt.Sprintf("all links alike have %s of a ceiling of %s: no part of the fabric stands out", c.Measured, c.Expected)
+		if len(b.Attribution.Culprits) > 1 {
+			f.Summary = fmt.Sprintf("even the links that no part is to blame for have %s of a ceiling of %s", c.Measured, c.Expected)
+		}
 		f.Fix.Text, f.Fix.Commands = "Look for what all have in common: MTU, PCIe generation and width, congestion control, the benchmark's own limits.", []string{"railhead bench NAME --ladder"}
 	case bench.RailFault:
 		f.Fix.Text, f.Fix.Commands = "Look at the switches of this rail: it is slow between all nodes.", []string{"railhead doctor NAME --nodes"}
@@ -45,11 +60,45 @@ func (b benched) culprit(c bench.Culprit) check.Finding {
 		f.Fix.Text, f.Fix.Commands = "All rails of this node are slow: look at its MTU, BIOS, PCIe and processors.", []string{"railhead doctor node/" + c.Node}
 	case bench.NICFault:
 		f.Fix.Text, f.Fix.Commands = "This NIC is slow with all others: look at its cable, its transceiver, its slot and its switch port.", []string{"mlxlink -d " + b.device(c) + " -m"}
+		if _, short := b.shortLoop(c); short {
+			f.Fix.Text, f.Fix.Commands = "This NIC is slow with all others, and to itself: it is not its cable. "+ownLoop, []string{"railhead doctor node/" + b.Pods[c.Pods[0]].Place()}
+		}
 	case bench.PairFault:
 		f.Fix.Text, f.Fix.Commands = "Both are well with all others: look at the path between them, as a link that flows are spread over.", []string{"railhead bench NAME --pair " + numbers(c.Pods)}
 	}
 	f.Evidence = []check.Evidence{{Source: "median of " + countOf(c.Links, "link"), Got: c.Measured.String(), Want: c.Expected.String()}}
+	if loop, short := b.shortLoop(c); short {
+		f.Evidence = append(f.Evidence, loop.evidence())
+	}
+	if c.Measured == 0 {
+		f.Summary = fmt.Sprintf("nothing comes through, on %s", countOf(c.Links, "link"))
+		if link, why, known := b.failure(c); known {
+			f.Evidence = append(f.Evidence, check.Evidence{Source: link, Got: why})
+		}
+	}
 	return f
+}
+
+// failure is why nothing came through one of the links of a part, as far as it is among those that are kept.
+func (b benched) failure(c bench.Culprit) (link, why string, known bool) {
+	ends := min(len(c.Pods), 1)
+	if c.Kind == bench.PairFault {
+		ends = len(c.Pods)
+	}
+	for _, failure := range b.Failures {
+		link, why, known = strings.Cut(failure, ": ")
+		pair, rail, _ := strings.Cut(link, ", rail ")
+		met := 0
+		for _, pod := range c.Pods {
+			if slices.Contains(strings.Split(pair, " > "), b.Matrix.Pods[pod].Name) {
+				met++
+			}
+		}
+		if known && met >= ends && (c.Rail < 0 || rail == b.Matrix.Rails[c.Rail].Name) {
+			return link, why, true
+		}
+	}
+	return "", "", false
 }
 
 // part names a culprit.
@@ -90,8 +139,8 @@ func (b benched) device(c bench.Culprit) string {
 	return "DEVICE"
 }
 
-// below is the links that fall short of the gate, as one finding.
-func (b benched) below() (check.Finding, bool) {
+// below is the links that fall short of the gate, as one part.
+func (b benched) below() (slowPart, bool) {
 	short, links := 0, 0
 	worst, where := bench.Gbps(-1), ""
 	var ceiling bench.Gbps
@@ -106,46 +155,12 @@ func (b benched) below() (check.Finding, bool) {
 			worst, ceiling, where = l.Rate, rail.Ceiling, fmt.Sprintf("%s and %s, rail %s", b.place(l.A), b.place(l.B), rail.Name)
 		}
 	}
-	return check.Finding{
+	finding := check.Finding{
 		Check: BenchFabric, Status: check.Fail, Subject: "fabric", Summary: fmt.Sprintf("%d of %s fall short, and no part of the fabric is to blame; the slowest has %s: %s", short, countOf(links, "link"), worst, where),
 		Evidence: []check.Evidence{{Source: where, Got: worst.String(), Want: b.want(bench.Step{Ceiling: ceiling})}},
 		Fix:      &check.Fix{Text: "Measure again, longer: what stays slow is a cable or a port.", Who: check.User, Commands: []string{"railhead bench NAME --matrix --duration 10s"}},
-	}, short > 0
-}
-
-// loopbacks are HCAs that move less to themselves than the same rail of other pods does.
-func loopbacks(b benched) []check.Finding {
-	medians := map[int]bench.Gbps{}
-	of := map[int][]float64{}
-	for _, l := range b.Loopbacks {
-		if l.Failed == "" {
-			of[l.At.Rail] = append(of[l.At.Rail], float64(l.Measured))
-		}
 	}
-	for rail, values := range of {
-		medians[rail] = bench.Gbps(bench.Summarise(values).Median)
-	}
-	var findings []check.Finding
-	for _, l := range b.Loopbacks {
-		at := b.Pods[l.At.Pod]
-		f := check.Finding{
-			Check: BenchLoopback, Subject: check.Subject(fmt.Sprintf("NIC %s of %s", at.Rails[l.At.Rail].Device, at.Place())),
-			Fix: &check.Fix{Text: "Nothing but the card, its slot and its host is involved: look at the slot's speed and width, and at the IOMMU.", Who: check.Admin, Commands: []string{"railhead doctor node/" + at.Place()}},
-		}
-		const others, part = 3, 0.8 // both directions share the slot, so that the ceiling is no measure
-		switch {
-		case l.Failed != "":
-			f.Status, f.Summary = check.Warn, "it does not reach itself: "+l.Failed
-			f.Evidence = []check.Evidence{{Source: "loopback", Got: l.Failed}}
-		case len(of[l.At.Rail]) >= others && l.Measured < part*medians[l.At.Rail]:
-			f.Status, f.Summary = check.Warn, fmt.Sprintf("it moves %s to itself, where others move %s", l.Measured, medians[l.At.Rail])
-			f.Evidence = []check.Evidence{{Source: "loopback", Got: l.Measured.String(), Want: medians[l.At.Rail].String()}}
-		default:
-			continue
-		}
-		findings = append(findings, f)
-	}
-	return findings
+	return slowPart{bench.Culprit{Kind: bench.FabricFault, Rail: bench.EveryRail, Links: short, Measured: worst, Expected: ceiling}, finding}, short > 0
 }
 
 // crossRails are rails that do not reach each other, as one finding: mostly all of them do not.

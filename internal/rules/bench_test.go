@@ -93,6 +93,10 @@ func TestBench(t *testing.T) {
 			climbed(bench.Step{Name: bench.WriteHost, Skipped: "the image has no perftest"}, reached(bench.TCPPod, 30, 0)),
 			[]check.ID{BenchMeasured}, "job/h-kim: nothing was measured that can be judged",
 		},
+		"no tool for the all-reduce": {
+			with(twoPods(), func(r *bench.Result) { r.AllReduces = []bench.AllReduceRun{{Mode: "rdma", Skipped: "no torchrun"}} }),
+			[]check.ID{BenchMeasured}, "job/h-kim: nothing was measured that can be judged",
+		},
 		"a run over TCP that was to be RDMA": {
 			with(full, func(r *bench.Result) {
 				r.AllReduces = []bench.AllReduceRun{{Mode: "rdma", Sizes: []bench.SizedRate{{Bytes: 1 << 30, Busbw: 1}}, Failed: "it was to use RDMA, and used TCP", PortBytes: -1}}
@@ -124,7 +128,27 @@ func TestBench(t *testing.T) {
 				for i, rate := range []bench.Gbps{380, 382, 190, 381} {
 					r.Loopbacks = append(r.Loopbacks, bench.OwnLoop{At: bench.End{Pod: i}, Measured: rate})
 				}
-			}), []check.ID{BenchLoopback}, "NIC mlx5_6 of gpu-c: it moves 190.0 Gb/s to itself, where others move 380",
+			}), []check.ID{BenchLoopback}, "NIC mlx5_6 of gpu-c: it moves 190.0 Gb/s to itself, where others move 381",
+		},
+		"half of the cards are slow by themselves": {
+			with(surveyed(4, func(int, int) bench.Gbps { return none }), func(r *bench.Result) {
+				for i, rate := range []bench.Gbps{190, 382, 190, 381} {
+					r.Loopbacks = append(r.Loopbacks, bench.OwnLoop{At: bench.End{Pod: i}, Measured: rate})
+				}
+			}), []check.ID{BenchLoopback}, "NIC mlx5_6 of gpu-a: it moves 190.0 Gb/s to itself, where others move 381.0 Gb/s",
+		},
+		"a NIC that is slow with everybody and to itself": {
+			with(surveyed(8, func(a, b int) bench.Gbps {
+				if a == 3 || b == 3 {
+					return 195
+				}
+				return none
+			}), func(r *bench.Result) {
+				for i := range 8 {
+					r.Loopbacks = append(r.Loopbacks, bench.OwnLoop{At: bench.End{Pod: i}, Measured: 380})
+				}
+				r.Loopbacks[3].Measured = 195
+			}), []check.ID{BenchFabric}, "NIC mlx5_6 of node gpu-d (pod pod-gpu-d) rail eno5np0: 195.0 Gb/s where 390.0 Gb/s is healthy, on 7 links",
 		},
 		"cards that are alike": {
 			with(surveyed(4, func(int, int) bench.Gbps { return none }), func(r *bench.Result) {
@@ -171,5 +195,55 @@ func TestBench(t *testing.T) {
 		if len(findings) > 0 && !strings.Contains(string(findings[0].Subject)+": "+findings[0].Summary, c.says) {
 			t.Errorf("%s: %s: %s", name, findings[0].Subject, findings[0].Summary)
 		}
+	}
+}
+
+// The commands of a fix can be typed as they are where a job was measured.
+func TestBenchCommands(t *testing.T) {
+	r := climbed(reached(bench.WriteHost, 196, 392))
+	for job, want := range map[string]string{"h-kim": "railhead doctor h-kim -n train --nodes", "": "railhead doctor NAME --nodes"} {
+		r.Job = job
+		if got := Bench(r)[0].Fix.Commands[0]; got != want {
+			t.Errorf("job %q: %s", job, got)
+		}
+	}
+}
+
+// What is dead comes first, with the tool's own word, also where all the rest falls short.
+func TestBenchDeadLink(t *testing.T) {
+	r := surveyed(8, func(a, b int) bench.Gbps {
+		switch {
+		case a == 1 && b == 6:
+			return 0
+		case a == 3 || b == 3:
+			return 90
+		}
+		return 200
+	})
+	r.Failures = []string{"pod-gpu-a > pod-gpu-b, rail eno5np0: of another link", "pod-gpu-g > pod-gpu-b, rail eno5np0: it hangs: nothing came through within 17s"}
+	var got []string
+	for _, f := range Bench(r) {
+		got = append(got, string(f.Subject)+": "+f.Summary)
+		for _, e := range f.Evidence[1:] {
+			got = append(got, e.Source+" | "+e.Got)
+		}
+	}
+	want := []string{
+		"node gpu-b (pod pod-gpu-b) and node gpu-g (pod pod-gpu-g) rail eno5np0: nothing comes through, on 1 link",
+		"pod-gpu-g > pod-gpu-b, rail eno5np0 | it hangs: nothing came through within 17s",
+		"fabric: even the links that no part is to blame for have 200.0 Gb/s of a ceiling of 392.0 Gb/s",
+		"NIC mlx5_6 of node gpu-d (pod pod-gpu-d) rail eno5np0: 90.0 Gb/s where 200.0 Gb/s is healthy, on 7 links",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestBenchNothingComesThrough(t *testing.T) {
+	r := surveyed(3, func(int, int) bench.Gbps { return 0 })
+	r.Failures = []string{"pod-gpu-a > pod-gpu-b, rail eno5np0: it hangs"}
+	got := Bench(r)
+	if len(got) != 1 || got[0].Summary != "nothing comes through, on 3 links" || got[0].Evidence[1].Got != "it hangs" {
+		t.Errorf("%+v", got)
 	}
 }

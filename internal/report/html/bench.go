@@ -95,10 +95,14 @@ func benchVerdict(r bench.Result, p Page) Verdict {
 	if len(p.Findings) > 0 {
 		v.Status = max(v.Status, p.Findings[0].Status)
 	}
+	begun := v.Status != check.Unknown
 	if r.Unfinished {
 		v.Status = max(v.Status, check.Unknown)
 	}
 	v.Text = benchSentence(r, p, v.Status)
+	if r.Unfinished && !begun {
+		v.Text = "Nothing was measured yet."
+	}
 	if len(in) > 0 {
 		v.Detail = "Measured: " + strings.Join(in, ", ")
 		if r.Seconds > 0 {

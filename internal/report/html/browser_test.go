@@ -80,7 +80,7 @@ func TestBrowserHuge(t *testing.T) {
 	}
 	b.shoot("1024-pods-light")
 	b.eval(`document.querySelectorAll(".mark-button")[1].click()`)
-	if said := b.eval(`document.querySelector(".readout").textContent`); !strings.Contains(said, "h-kim-907 with h-kim-33 on rail rail6") {
+	if said := b.eval(`document.querySelector(".readout").textContent`); !strings.Contains(said, "h-kim-33 with h-kim-907 on rail rail6") {
 		t.Errorf("the bad cable is not what the map shows: %s", said)
 	}
 	quietly(t, b, file)

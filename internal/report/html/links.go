@@ -180,9 +180,9 @@ func culprit(c bench.Culprit, m *bench.Matrix) string {
 	case bench.RailFault:
 		what = "rail " + rail + " of all pods"
 	case bench.LeafFault:
-		what = "leaf " + strings.Join(c.Leaves[:min(1, len(c.Leaves))], "")
+		what = "leaf " + strings.Join(c.Leaves[:min(1, len(c.Leaves))], "") + ", " + rail
 		if len(c.Leaves) > 1 {
-			what = "between leaves " + c.Leaves[0] + " and " + c.Leaves[1]
+			what = "between leaves " + c.Leaves[0] + " and " + c.Leaves[1] + ", " + rail
 		}
 	case bench.NodeFault:
 		what = "node " + c.Node + ", all rails"
@@ -190,6 +190,9 @@ func culprit(c bench.Culprit, m *bench.Matrix) string {
 		what = name(0) + ", " + rail + " (its NIC, cable or switch port)"
 	case bench.PairFault:
 		what = name(0) + " with " + name(1) + ", " + rail
+	}
+	if c.Measured == 0 {
+		return fmt.Sprintf("%s: nothing comes through, on %s", what, number(c.Links, "link"))
 	}
 	return fmt.Sprintf("%s: %s where %s is expected, on %s", what, c.Measured, c.Expected, number(c.Links, "link"))
 }

@@ -64,6 +64,11 @@ type Table struct {
 	Rows    [][]string
 }
 
+// Waiting is the page of what is not there yet, and why.
+func Waiting(why string) Page {
+	return Page{Title: "Railhead", Verdict: Verdict{Status: check.Unknown, Text: "Nothing is known yet.", Detail: why}}
+}
+
 // Join puts several pages onto one, with the gravest verdict first.
 func Join(pages ...Page) Page {
 	if len(pages) == 1 {

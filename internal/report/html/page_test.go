@@ -37,6 +37,9 @@ func pages(t *testing.T) map[string]Page {
 	})
 	return map[string]Page{
 		"4-pods": Join(FromBench(four, "bench-4.json"), FromState(rollingOut())), "64-pods": FromBench(sixtyFour, "bench-64.json"), "diagnosis": diagnosed,
+		"dead":    FromBench(deadLink(), "dead.json"),
+		"begun":   FromBench(begun(), "begun.json"),
+		"waiting": Waiting("bench.json: nothing was written to it yet"),
 		"healthy": FromBench(simulated(8, 4), "healthy.json"),
 	}
 }

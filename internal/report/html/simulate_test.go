@@ -75,6 +75,29 @@ func badCable(x, y, rail int, part float64) func(a, b, rail int) float64 {
 	}
 }
 
+// deadLink is a fabric in which a pair does not reach each other on one rail.
+func deadLink() bench.Result {
+	r := simulated(4, 4, badCable(1, 3, 2, 0))
+	r.Failures = []string{"h-kim-1 > h-kim-3, rail rail2: it hangs: nothing came through within 17s"}
+	return r
+}
+
+// begun is a matrix that is being measured: two of its rounds are.
+func begun() bench.Result {
+	r := simulated(8, 4)
+	whole := r.Matrix
+	r.Matrix = bench.NewMatrix(whole.Pods, whole.Rails)
+	for round := range 2 {
+		for _, l := range bench.SameRail(bench.Round(8, round), 4) {
+			v, _ := whole.At(l.From.Pod, l.To.Pod, l.From.Rail)
+			r.Matrix.Set(l.From.Pod, l.To.Pod, l.From.Rail, v)
+		}
+	}
+	found := r.Matrix.Attribute(r.MinEfficiency)
+	r.Attribution, r.Seconds, r.Unfinished = &found, 0, true
+	return r
+}
+
 // withLadders adds two ladders, of which one has a gap at GPUDirect RDMA, and the all-reduce both ways.
 func withLadders(r bench.Result) bench.Result {
 	know := host.Know[bench.Gbps]

@@ -133,9 +133,10 @@ function pairsOption(f, t, width) {
       y.push(f.pods[a] + " ↔ " + f.pods[b]);
     }
   }
-  const left = 16 + 6.4 * Math.max(...y.map((name) => name.length));
+  const left = 16 + 6.4 * Math.max(...y.map((name) => name.length)), longest = 6.4 * Math.max(...f.rails.map((r) => r.name.length));
+  const turned = longest + 4 > (width - left - 12) / f.rails.length ? longest : 0; // names that would touch
   return heat(f, t, width, {
-    data, cell: 24, left, bottom: 72, height: y.length * 26 + 80, x: f.rails.map((r) => r.name), y, xName: "", xLabel: { interval: 0 }, yLabel: { interval: 0 },
+    data, cell: 24, left, bottom: 72 + turned, height: y.length * 26 + 80 + turned, x: f.rails.map((r) => r.name), y, xName: "", xLabel: { interval: 0, rotate: turned ? 90 : 0 }, yLabel: { interval: 0 },
     label: ({ dataIndex }) => f.rate(f.level(...at[dataIndex])).toFixed((width - left) / f.rails.length > 50 ? 1 : 0),
     says: ({ dataIndex }) => said(f, ...at[dataIndex]),
   });
@@ -212,7 +213,7 @@ function bandwidth(section, f, keep) {
     cells.parts.forEach((part, i) => { if (part < least) [least, at] = [part, i]; });
     const shown = keep.view.x1 - keep.view.x0;
     const scope = few ? "" : (shown < f.n ? count(shown, "pod") + " of " + f.n.toLocaleString("en") + " shown. " : "") + (cells.size > 1 ? "Each cell is the slowest of " + cells.size + " × " + cells.size + " pods. " : "");
-    const [a, b, rail] = cells.worst.slice(3 * at, 3 * at + 3);
+    const [x, y, rail] = cells.worst.slice(3 * at, 3 * at + 3), a = Math.min(x, y), b = Math.max(x, y);
     readout.textContent = at < 0 ? "Nothing was measured." : scope + "Slowest: " + f.pods[a] + " with " + f.pods[b] + " on rail " + f.rails[rail].name + ", " + gbps(f.rate(f.level(a, b, rail))) + ", " + percent(least) + ".";
   };
   if (ends) draw(ends, (t, width) => endsOption(f, t, width));
