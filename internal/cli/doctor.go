@@ -24,6 +24,8 @@ type doctorFlags struct {
 	cluster   bool
 	nodes     bool
 	watch     time.Duration
+	measure   bool
+	force     bool
 	container string
 	timeout   time.Duration
 	probe     nodeProbe
@@ -50,6 +52,10 @@ do. What follows from something else is folded under it. 'railhead explain-check
 It writes nothing to pods but railhead-pod, where they do not have it, for the moment of the look. A node is looked at by a
 privileged pod that is removed afterwards, also after Ctrl-C; where that is refused, by one without privileges.
 
+--measure then measures between the pods on all rails, as 'railhead bench NAME --matrix --quick' does, by the perftest of their
+image: what is slow stands under what explains it, and what nothing explains comes first. It disturbs what trains there, so that
+pods are left out that train, or may; --force measures all the same. With --nodes and --watch the ports count what is measured.
+
 --save keeps everything that was seen in one archive without secrets, for those who help; --from gives the same verdict
 from it, without a cluster.
 
@@ -59,6 +65,7 @@ Exit status: 0 when nothing is as grave as --fail-on; 1 when something is; 2 whe
   railhead doctor -n train                    all pods with rails of a namespace
   railhead doctor pod/h-kim-0 -n train        one pod, of whatever job
   railhead doctor node/gpu-7 --watch 30s      one node, with what its ports count meanwhile
+  railhead doctor h-kim -n train --measure    and how fast each rail is, while nothing trains there
   railhead doctor h-kim -n train --nodes --autopsy loc-prot-err     IBV_WC_LOC_PROT_ERR, vendor error 81
   railhead doctor --cluster -o json           the cluster alone
   railhead doctor h-kim -n train --save h-kim.tgz && railhead doctor --from h-kim.tgz -o wide`,
@@ -82,6 +89,8 @@ Exit status: 0 when nothing is as grave as --fail-on; 1 when something is; 2 whe
 	flags.BoolVar(&f.nodes, "nodes", false, "also the nodes that the pods are on; needs an administrator")
 	flags.DurationVar(&f.watch, "watch", 0, "read the nodes again after this time, and judge what their ports counted in it")
 	flags.Lookup("watch").NoOptDefVal = "10s"
+	flags.BoolVar(&f.measure, "measure", false, "then measure between the pods on all rails, by the perftest of their image; it disturbs what trains there")
+	flags.BoolVar(&f.force, "force", false, "with --measure: measure although the pods train, or may; both are slower then")
 	flags.StringVarP(&f.container, "container", "c", "", "container to look into (default that which trains, or the first that runs)")
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "how long a pod has to answer; a node has five times that")
 	flags.StringVar(&f.save, "save", "", "keep what was seen in this archive (tar.gz), without secrets")
@@ -126,6 +135,11 @@ func (f doctorFlags) subject(args []string) (bundle.Subject, error) {
 			return asked, err
 		}
 	}
+	if f.measure || f.force {
+		if err := f.measurable(asked); err != nil {
+			return asked, err
+		}
+	}
 	several := asked.Job != "" && len(asked.Pods) > 0
 	switch {
 	case f.cluster && len(args) > 0:
@@ -161,6 +175,19 @@ func (f doctorFlags) watchable(asked bundle.Subject) error {
 		return errors.New("--watch must be more than 0")
 	case !f.nodes && len(asked.Nodes) == 0:
 		return errors.New("--watch reads nodes again, where ports count: name a node, or say --nodes")
+	}
+	return nil
+}
+
+// measurable reports why nothing can be measured.
+func (f doctorFlags) measurable(asked bundle.Subject) error {
+	switch {
+	case !f.measure:
+		return errors.New("--force is for --measure")
+	case f.from != "":
+		return fmt.Errorf("--measure: %s is an archive: what was measured when it was made is judged", f.from)
+	case f.cluster || len(asked.Nodes) > 0 && asked.Job == "" && len(asked.Pods) == 0:
+		return errors.New("--measure measures between pods: name a job or pods, or a namespace by -n")
 	}
 	return nil
 }
@@ -226,7 +253,7 @@ func diagnose(b bundle.Bundle, autopsy bool) rules.Diagnosis {
 		}
 	}
 	return rules.Diagnose(rules.Case{
-		State: b.State, Machines: b.Machines, Cluster: rules.ClusterOptions{Found: found, Namespace: b.Manifest.Subject.Namespace, Whole: b.Manifest.Subject.Cluster}, Autopsy: autopsy,
+		State: b.State, Machines: b.Machines, Cluster: rules.ClusterOptions{Found: found, Namespace: b.Manifest.Subject.Namespace, Whole: b.Manifest.Subject.Cluster}, Autopsy: autopsy, Bench: b.Bench,
 	})
 }
 

@@ -52,17 +52,13 @@ func (a *app) examine(ctx context.Context, asked bundle.Subject, f doctorFlags) 
 			}
 		}
 	}
-	if len(asked.Nodes) > 0 {
-		nodes, err := a.lookAtNodes(ctx, client, b.State, asked.Nodes, f)
-		if err != nil {
-			return b, err
-		}
-		b.Machines = append(b.Machines, nodes...)
+	b.Manifest.Subject = asked
+	if err := a.lookFurther(ctx, client, &b, pods, f); err != nil {
+		return b, err
 	}
 	if f.logs {
 		b.Logs = a.podLogs(ctx, client, pods, f)
 	}
-	b.Manifest.Subject = asked
 	return b, ctx.Err()
 }
 

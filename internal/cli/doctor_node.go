@@ -27,7 +27,13 @@ type probing struct {
 	made      []plan.Change
 	waiting   map[string]*probed // by node
 	looked    []rules.Machine
-	tell      func(rules.Machine)
+	looking
+}
+
+// looking is how others follow a look at nodes.
+type looking struct {
+	tell func(rules.Machine) // of each node
+	runs func()              // every time that all pods that look are seen to run
 }
 
 // probed is a node whose pod was made.
@@ -38,7 +44,7 @@ type probed struct {
 }
 
 // lookAtNodes takes a snapshot of every node. A node that cannot be looked at is one that was not reached.
-func (a *app) lookAtNodes(ctx context.Context, client *kube.Client, s cluster.State, nodes []string, f doctorFlags) ([]rules.Machine, error) {
+func (a *app) lookAtNodes(ctx context.Context, client *kube.Client, s cluster.State, nodes []string, f doctorFlags, l looking) ([]rules.Machine, error) {
 	ns, _, err := a.flags.Namespace()
 	if err != nil {
 		return nil, undecided(err)
@@ -47,7 +53,7 @@ func (a *app) lookAtNodes(ctx context.Context, client *kube.Client, s cluster.St
 	if err != nil {
 		return nil, undecided(err)
 	}
-	p := &probing{app: a, client: client, namespace: ns, waiting: map[string]*probed{}, tell: a.progress("nodes", len(nodes))}
+	p := &probing{app: a, client: client, namespace: ns, waiting: map[string]*probed{}, looking: l}
 	defer p.remove(ctx) // also after Ctrl-C
 	for _, name := range nodes {
 		node, there := s.Node(name)
@@ -140,7 +146,21 @@ func (p *probing) await(ctx context.Context, limit time.Duration) {
 		case <-tick.C:
 		}
 		p.see(ctx, last, time.Now())
+		if p.allRun(last) {
+			p.runs()
+		}
 	}
+}
+
+// allRun reports whether every pod that is waited for has begun to look.
+func (p *probing) allRun(s cluster.State) bool {
+	for _, w := range p.waiting {
+		at := slices.IndexFunc(s.Pods, func(pod cluster.Pod) bool { return pod.Namespace == w.pod.Namespace && pod.Name == w.pod.Name })
+		if at < 0 || !runs(s.Pods[at]) {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *probing) giveUp(why string) {

@@ -54,6 +54,14 @@ func TestDoctorSubject(t *testing.T) {
 		"h-kim  ":             {flags: doctorFlags{watch: 1, nodes: true}, want: bundle.Subject{Job: "h-kim"}},
 		"h-kim   ":            {flags: doctorFlags{watch: 1}, wrong: "name a node, or say --nodes"},
 		"node/w":              {flags: doctorFlags{watch: -1}, wrong: "--watch must be more than 0"},
+		"h-kim m":             {flags: doctorFlags{measure: true}, wrong: "m is neither one job"},
+		"h-kim    ":           {flags: doctorFlags{measure: true, nodes: true}, want: bundle.Subject{Job: "h-kim"}},
+		"pod/a":               {flags: doctorFlags{measure: true, force: true}, want: bundle.Subject{Pods: []string{"a"}}},
+		"     ":               {flags: doctorFlags{measure: true}, want: bundle.Subject{}},
+		"node/m":              {flags: doctorFlags{measure: true}, wrong: "--measure measures between pods: name a job or pods"},
+		"      ":              {flags: doctorFlags{measure: true, cluster: true}, wrong: "--measure measures between pods"},
+		"       ":             {flags: doctorFlags{measure: true, from: "x.tgz"}, wrong: "x.tgz is an archive"},
+		"h-kim     ":          {flags: doctorFlags{force: true}, wrong: "--force is for --measure"},
 		"    ":                {flags: doctorFlags{watch: 1, from: "x.tgz"}, wrong: "x.tgz is an archive, and counts nothing more"},
 	} {
 		t.Run(line, func(t *testing.T) {

@@ -42,6 +42,9 @@ func (v doctorVerdict) logged() check.Status {
 func (v doctorVerdict) write(w io.Writer, wide bool) error {
 	out := &lineWriter{w: w}
 	out.line("%s: %s looked at", v.about(), v.counted())
+	if m := v.Measured; m != nil && m.Links > 0 {
+		out.line("measured: %s between %s, in %.0f s", count(m.Links, "link"), count(m.Pods, "pod"), m.Seconds)
+	}
 	if passed := v.Subject.Passed; len(passed) > 0 {
 		out.line("not looked at, since they ask for GPUs and for no RDMA: %s ('railhead doctor pod/%s' looks all the same)", shorten(passed), passed[0])
 	}

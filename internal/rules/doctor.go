@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/host"
@@ -20,7 +21,8 @@ type Case struct {
 	State    cluster.State
 	Machines []Machine
 	Cluster  ClusterOptions
-	Autopsy  bool // of IBV_WC_LOC_PROT_ERR, too
+	Autopsy  bool          // of IBV_WC_LOC_PROT_ERR, too
+	Bench    *bench.Result // what was measured between the pods; nil: nothing was to be
 }
 
 // Diagnosis is what is wrong, the gravest and its root cause first.
@@ -32,7 +34,8 @@ type Diagnosis struct {
 	Remarks       []Problem `json:"remarks,omitempty"` // worth knowing, and nothing wrong
 	Autopsies     []Autopsy `json:"autopsies,omitempty"`
 	Passed        []Tally   `json:"passed,omitempty"`
-	Skipped       []Tally   `json:"skipped,omitempty"` // not looked at, for no finding's sake
+	Skipped       []Tally   `json:"skipped,omitempty"`  // not looked at, for no finding's sake
+	Measured      *Measured `json:"measured,omitempty"` // nil: nothing was to be
 }
 
 // Problem is one finding, and everything that has it alike.
@@ -82,8 +85,10 @@ func Diagnose(c Case) Diagnosis {
 		}
 	}
 	d.take(Fleet(c.Machines), Machine{})
+	measured := d.measure(c)
 	d.foldAsked(gangsWithout(c.State))
 	result := d.end()
+	result.Measured = measured
 	if c.Autopsy {
 		result.Autopsies = autopsies(c.Machines)
 	}
@@ -129,6 +134,14 @@ type diagnosing struct {
 	nodeOf      map[string]string
 	passed      map[check.ID]int
 	skipped     map[Tally]int
+	sightings   []sighting
+}
+
+// sighting is a finding, the machine that it is of, and its problem.
+type sighting struct {
+	check.Finding
+	machine string // "": of none alone
+	problem int
 }
 
 // watch judges what a machine counted, where it was read twice.
@@ -143,6 +156,7 @@ func (d *diagnosing) take(r check.Report, m Machine) {
 	first := map[check.ID]int{}
 	for _, f := range r.Findings {
 		i := d.add(f, m)
+		d.sightings = append(d.sightings, sighting{f, m.Name, i})
 		if _, known := first[f.Check]; !known {
 			first[f.Check] = i
 		}
@@ -362,7 +376,7 @@ func (d *diagnosing) foldFleet() {
 			continue
 		}
 		left[cause].Status = max(left[cause].Status, p.Status)
-		left[cause].Consequences = append(left[cause].Consequences, Consequence{Check: p.Check, Text: p.Summary})
+		left[cause].Consequences = append(append(left[cause].Consequences, Consequence{Check: p.Check, Text: p.Summary}), p.Consequences...)
 	}
 	d.problems = left
 }

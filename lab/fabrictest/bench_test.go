@@ -4,6 +4,8 @@ package fabrictest
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -12,16 +14,19 @@ import (
 	"github.com/railhead/railhead/lab/fault"
 )
 
-// asTyped is how far a number of railhead may be from those of perftest typed by hand before and after it: machines that are
-// emulated have what the host leaves them from one second to the next.
-const asTyped = 0.3
+// What a bench says is held against perftest typed by hand, in turn, so that both have the same host; the best of each counts:
+// what else the host does only takes from machines that are emulated, from one second to the next, and never gives.
+const (
+	turns   = 5
+	seconds = 3
+	asTyped = 0.05 // that the two may differ by
+)
 
 // benches wants railhead bench to measure RDMA and TCP between the pods of a job, RDMA as perftest typed by hand does, and to
 // blame a rail that is slow.
 func (s site) benches(t *testing.T, job, ns string) {
-	byHand := s.typed(t, job, ns)
 	before := s.sent(t)
-	r := s.bench(t, job, ns, "--ladder", "--duration=3s")
+	r := s.ladder(t, job, ns)
 	if len(r.Ladders) != 2 {
 		t.Fatalf("%d ladders, want one for each rail", len(r.Ladders))
 	}
@@ -30,35 +35,55 @@ func (s site) benches(t *testing.T, job, ns string) {
 			t.Errorf("%s: nothing was measured: %+v", step, r.Ladders[0].Steps)
 		}
 	}
-	own := measured(r.Ladders[0], bench.WriteHost)
-	again := s.typed(t, job, ns)
-	t.Logf("perftest by hand %v and %v, railhead bench %v", byHand, again, own)
-	if own < min(byHand, again)*(1-asTyped) || own > max(byHand, again)*(1+asTyped) {
-		t.Error("railhead bench has another number")
-	}
 	const least = 1000 // packets: a second of what is emulated, on a host that is busy
 	if packets := s.sent(t) - before; packets < least {
 		t.Errorf("the HCAs counted %d packets", packets)
 	}
 
+	s.saysWhatPerftestSays(t, job, ns)
 	s.findsTheSlow(t, job, ns)
 }
 
-// findsTheSlow wants a bench to blame the rail that a fault makes slow, and no other.
+// saysWhatPerftestSays wants a bench and somebody who types to come to the same.
+func (s site) saysWhatPerftestSays(t *testing.T, job, ns string) {
+	t.Helper()
+	var byHand, own []bench.Gbps
+	for range turns {
+		byHand = append(byHand, s.typed(t, job, ns))
+		own = append(own, measured(s.ladder(t, job, ns).Ladders[0], bench.WriteHost))
+	}
+	typed, said := slices.Max(byHand), slices.Max(own)
+	t.Logf("perftest by hand %v, railhead bench %v: the best differ by %.1f %%", byHand, own, 100*(said/typed-1))
+	if difference := float64(said/typed - 1); math.Abs(difference) > asTyped {
+		t.Errorf("railhead bench says %v, perftest %v", said, typed)
+	}
+}
+
+// ladder is that from rank 1 to rank 0, the way in which typed sends.
+func (s site) ladder(t *testing.T, job, ns string) bench.Result {
+	t.Helper()
+	return s.bench(t, job, ns, "--ladder", "--pair=1,0", fmt.Sprintf("--duration=%ds", seconds))
+}
+
+// findsTheSlow wants a bench to blame the rail that a fault makes slow, and no other, and so does doctor where it measures.
 func (s site) findsTheSlow(t *testing.T, job, ns string) {
 	t.Helper()
 	slow, err := fault.Find("slow-rail")
 	if err != nil {
 		t.Fatal(err)
 	}
+	looking := []string{job, "-n", ns, "--measure"}
+	before, _ := s.doctor(t, looking...)
 	broken := fault.On(s.Fabric, s.Machines[0])
 	if err := slow.Make(t.Context(), broken); err != nil {
 		t.Fatal(err)
 	}
 	r := s.bench(t, job, ns, "--matrix", "--duration=3s")
+	s.measures(t, slow, before, looking...)
 	if err := slow.Heal(t.Context(), broken); err != nil {
 		t.Fatal(err)
 	}
+	s.calm(t, before, looking...)
 	var blamed []int
 	for _, c := range r.Attribution.Culprits {
 		if c.Kind != bench.FabricFault { // all of it is below its ceiling
@@ -85,9 +110,9 @@ func (s site) bench(t *testing.T, job, ns string, args ...string) bench.Result {
 // typed is what perftest measures on the first rail where somebody types it in both pods.
 func (s site) typed(t *testing.T, job, ns string) bench.Gbps {
 	t.Helper()
-	const script = `hca=${NCCL_IB_HCA#=}; hca=${hca%%:*}
-run() { timeout -s KILL 60 ib_write_bw -d $hca -x $NCCL_IB_GID_INDEX -s 65536 -q 4 -D 3 -F --report_gbits "$@"; }
-if [ $NODE_RANK = 0 ]; then run > /dev/null; else until run $MASTER_ADDR; do sleep 1; done; fi`
+	script := fmt.Sprintf(`hca=${NCCL_IB_HCA#=}; hca=${hca%%%%:*}
+run() { timeout -s KILL 60 ib_write_bw -d $hca -x $NCCL_IB_GID_INDEX -s 65536 -q 4 -D %d -F --report_gbits "$@"; }
+if [ $NODE_RANK = 0 ]; then run > /dev/null; else until run $MASTER_ADDR; do sleep 1; done; fi`, seconds)
 	best, err := bench.ParsePerftest(s.ranks(t, job, ns, script)["1"]).Best()
 	if err != nil {
 		t.Fatal(err)

@@ -141,11 +141,9 @@ func allocated(t *testing.T, environment string) []string {
 func TestCluster(t *testing.T) {
 	s := cluster(t)
 	const ns = "train"
-	t.Run("the machines as they came", func(t *testing.T) {
-		s.does(t, "setup", "cluster", "--no-iommu", "--no-memlock", "--allow-ipc-lock", "--yes").says(t, "created SecurityContextConstraints railhead-rdma")
-		s.does(t, "setup", "namespace", ns, "--networks-from=default", "--yes").says(t, "Rails of namespace train: eno5np0 (openshift.io/eno5np0rdma, 2 nodes), eno6np0")
-		s.railhead(t, "inventory").says(t, "eno5np0rdma:2 eno6np0rdma:2")
-	})
+	s.does(t, "setup", "cluster", "--no-iommu", "--no-memlock", "--allow-ipc-lock", "--yes").says(t, "created SecurityContextConstraints railhead-rdma")
+	s.does(t, "setup", "namespace", ns, "--networks-from=default", "--yes").says(t, "Rails of namespace train: eno5np0 (openshift.io/eno5np0rdma, 2 nodes), eno6np0")
+	s.railhead(t, "inventory").says(t, "eno5np0rdma:2 eno6np0rdma:2")
 	t.Run("rdma", func(t *testing.T) {
 		s.deploys(t, "job", ns, "--mode=rdma").says(t, "job: 2 of 2 pods ready")
 		s.findsItsOwn(t, "job", ns)

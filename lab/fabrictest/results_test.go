@@ -3,6 +3,7 @@
 package fabrictest
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -19,8 +20,10 @@ import (
 type tally struct {
 	mu     sync.Mutex
 	faults []*story
-	ups    []up
-	runBy  vm.Choice
+	// measured are the faults that doctor named first when it measured, by name: another test does so, between pods of a job.
+	measured map[string]string
+	ups      []up
+	runBy    vm.Choice
 }
 
 // story is the row of one fault. What was not reached stays as it is.
@@ -79,7 +82,7 @@ func (r *tally) write(w io.Writer, whole time.Duration, peak int64) {
 	}
 	for _, s := range r.faults {
 		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s | %s | %.0f | %s |\n", s.fault.Name, s.fault.Title, yes(s.made), orNothing(s.saw), orNothing(s.said),
-			orNothing(s.named), s.falseAlarms(), yes(s.healed), s.took.Seconds(), yes(s.ended && !s.wrong))
+			orNothing(cmp.Or(s.named, r.measured[s.fault.Name])), s.falseAlarms(), yes(s.healed), s.took.Seconds(), yes(s.ended && !s.wrong))
 	}
 	fmt.Fprintln(w)
 	for _, u := range r.ups {

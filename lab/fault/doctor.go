@@ -11,7 +11,7 @@ import (
 
 // Doctor is what names a fault.
 type Doctor struct {
-	Check check.ID // that is named first; "" where nothing that doctor looks at shows the fault
+	Check check.ID // that is named first
 	View  View
 }
 
@@ -25,11 +25,11 @@ const (
 	Together View = "pods compared"        // railhead doctor JOB
 	Counted  View = "on the node, watched" // railhead-pod doctor --root /host --watch, while RDMA moves bytes
 	Objects  View = "in the cluster"       // railhead doctor JOB; railhead doctor --cluster
-	Measured View = "`railhead bench --matrix` does"
+	Measured View = "measured"             // railhead doctor JOB --measure
 )
 
 // doctors are what names each fault, by its name. What drops packets on their way leaves no trace but in the counters of
-// those who wait for the answers; what only slows them leaves none.
+// those who wait for the answers; what only slows them leaves none, and has to be measured.
 func doctors() map[string]Doctor {
 	return map[string]Doctor{
 		"vf-down":           {rail.PortActive, InPod},
@@ -45,7 +45,7 @@ func doctors() map[string]Doctor {
 		"rail-isolation":    {machine.RailsRoutable, InPod},
 		"firewall":          {machine.PacketsInTurn, Counted},
 		"packet-loss":       {machine.PacketsInTurn, Counted},
-		"slow-rail":         {"", Measured},
+		"slow-rail":         {rules.BenchFabric, Measured},
 
 		"iommu-translated":     {nccl.IOMMUPassthrough, OnNode},
 		"iommu-translated-amd": {nccl.IOMMUPassthrough, OnNode},
