@@ -36,7 +36,7 @@ func (w *wishes) flags(cmd *cobra.Command) {
 	f.StringArrayVar(&w.Arguments, "argument", nil, "argument of the machines' kernel, may be repeated (default iommu=pt, and intel_iommu=on for Intel)")
 	f.Uint64Var(&w.Memlock, "memlock", 0, "bytes of memory that containers may lock (default that of the runtime)")
 	f.StringVar(&w.DevicePlugin, "device-plugin", "", "a sriov-network-device-plugin (linux/amd64) to run on the nodes (default a stand-in for release 3.11.0)")
-	f.IntVar(&w.Memory, "memory", 0, "MiB of each machine (default 768, 512 with --pods-only)")
+	f.IntVar(&w.Memory, "memory", 0, "MiB of each machine (default 704, 512 with --pods-only)")
 }
 
 // options checks the flags.

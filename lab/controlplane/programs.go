@@ -42,8 +42,18 @@ func (p *ControlPlane) run(name assets.Program, user string, groups []string, ar
 func (p *ControlPlane) restart(c *program) error {
 	c.process.Kill()
 	var err error
-	c.process, err = p.group.Start(process.Command{Name: string(c.name), Program: p.programs[c.name], Args: c.args})
+	c.process, err = p.launch(string(c.name), p.programs[c.name], c.args)
 	return err
+}
+
+// launch starts a program of the control plane. Beside machines, which need the memory, it collects its garbage more
+// often: the API server keeps every ConfigMap that carried a program.
+func (p *ControlPlane) launch(name, program string, args []string) (*process.Process, error) {
+	c := process.Command{Name: name, Program: program, Args: args}
+	if len(p.options.Addresses) > 0 {
+		c.Env = []string{"GOGC=50", "GOMEMLIMIT=400MiB"}
+	}
+	return p.group.Start(c)
 }
 
 // masters makes a program's user one to whom nothing is forbidden. SCC admission lets such users' pods use every SCC, so

@@ -66,7 +66,7 @@ func (p *ControlPlane) newServer(program assets.Program, args ...string) (*serve
 		args[i] = strings.ReplaceAll(args[i], "%d", fmt.Sprint(port))
 	}
 	s := &server{name: string(program), program: p.programs[program], args: args, port: port, reserve: held}
-	s.process, err = p.group.Start(process.Command{Name: s.name, Program: s.program, Args: s.args})
+	s.process, err = p.launch(s.name, s.program, s.args)
 	if err != nil {
 		held.Close()
 		return nil, err
@@ -173,7 +173,7 @@ func (p *ControlPlane) KillAPIServer() { p.api.process.Kill() }
 func (p *ControlPlane) RestartAPIServer(ctx context.Context) error {
 	p.api.process.Kill()
 	var err error
-	p.api.process, err = p.group.Start(process.Command{Name: p.api.name, Program: p.api.program, Args: p.api.args})
+	p.api.process, err = p.launch(p.api.name, p.api.program, p.api.args)
 	if err != nil {
 		return err
 	}

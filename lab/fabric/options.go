@@ -47,7 +47,7 @@ func (o Options) withDefaults() Options {
 		}
 	}
 	if o.Memory == 0 {
-		if o.Memory = 768; o.PodsOnly {
+		if o.Memory = 704; o.PodsOnly {
 			o.Memory = 512
 		}
 	}

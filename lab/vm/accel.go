@@ -12,9 +12,9 @@ const (
 )
 
 // The memory of QEMU itself for translated code, in MiB. Where the code of a machine's programs does not fit, all of it is
-// thrown away and translated again: a node's needs some 600 MiB, which makes it nearly twice as fast as a cache of 256.
+// thrown away and translated again: with 256 MiB a node did so every other pod, and needed nearly twice the time for each.
 const (
-	codeOfNode    = 640
+	codeOfNode    = 576
 	codeOfMachine = 256
 )
 
