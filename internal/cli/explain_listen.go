@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"sync"
 	"time"
 
@@ -29,7 +28,7 @@ type listener struct {
 
 	mu      sync.Mutex
 	parser  nccllog.Parser
-	lines   int // that were taken
+	batches int // of lines that were taken
 	opened  int // logs
 	deaf    bool
 	skipped []rules.Skipped
@@ -98,14 +97,12 @@ func (l *listener) take(ctx context.Context, in logInput) error {
 }
 
 func (l *listener) hear(name string, log io.Reader) {
-	reading, err := nccllog.Batches(log, func(lines iter.Seq2[int, []byte]) {
+	reading, err := nccllog.Lines(log, func(lines nccllog.Batch) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		for number, line := range lines {
-			if !l.deaf {
-				l.parser.Line(nccllog.Place{File: name, Line: number}, line)
-				l.lines++
-			}
+		if !l.deaf {
+			l.parser.Take(name, lines)
+			l.batches++
 		}
 	})
 	l.mu.Lock()
@@ -162,7 +159,7 @@ func (l *listener) follow(ctx context.Context, inputs []logInput) error {
 func (l *listener) heard() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lines
+	return l.batches
 }
 
 // warn says what the story has that was not said yet.

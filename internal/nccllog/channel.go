@@ -16,34 +16,43 @@ func (p *Parser) channel(r *rank, s *saying) {
 func (p *Parser) between(r *rank, s *saying) {
 	text := s.text
 	arrow := bytes.IndexByte(text, '>')
-	if arrow < 0 || arrow > 60 {
+	if arrow < 0 || arrow > farthestArrow {
 		r.Rings++
 		p.ring(text)
 		return
 	}
-	way, sends, receives := text[arrow+1:], false, false
-	for !begins(way, "via ") { // " 8[0] [send] "
-		blank := bytes.IndexByte(way, ' ')
-		if blank < 0 {
-			return
-		}
-		sends, receives = sends || begins(way, "[s"), receives || begins(way, "[r")
-		way = way[blank+1:]
-	}
-	way = way[len("via "):]
-	switch {
-	case begins(way, "NET/"):
-		p.net(r, s, way[len("NET/"):], sends, receives)
-	case begins(way, "P2P/MNNVL"):
-		r.Channels.Fabric++
-	case begins(way, "P2P/"):
-		r.Channels.P2P++
-	case begins(way, "SHM"), begins(way, "direct shared memory"):
-		r.Channels.SHM++
-	case begins(way, "COLLNET"):
-		r.Channels.CollNet++
-	}
+	w := wayOf(text[arrow+1:]) // " 8[0] [send] via "
+	p.carry(r, s, &w)
 }
+
+// goesOver is Line for a channel whose way is known; said is where its words begin in the line. It returns false, and has done
+// nothing, where Line must look closer.
+func (p *Parser) goesOver(at Place, line []byte, said int, w *way) bool {
+	if p.open.lines > 0 {
+		return false
+	}
+	if head := line[:said]; bytes.Equal(head, p.turn.head) {
+		p.seq++
+	} else {
+		first := said - len(infoWords)
+		s := sourceOf(line[:first])
+		if !s.known || segment(head, 0) != first { // another process wrote into the line
+			return false
+		}
+		p.seq++
+		r := p.speaker(s, at, line, false)
+		if r == nil {
+			return true
+		}
+		p.turn = turn{append(p.turn.head[:0], head...), r}
+	}
+	p.turn.rank.spoke(p.seq)
+	p.carry(p.turn.rank, &saying{at: at, line: line}, w)
+	return true
+}
+
+// farthestArrow is how far from the first word the arrow stands at most.
+const farthestArrow = 60
 
 // ring is the order of the ranks: "00/08 :    0   1   2". The highest number tells at least how many there are.
 func (p *Parser) ring(text []byte) {
@@ -71,40 +80,44 @@ func (p *Parser) ring(text []byte) {
 	p.ringed = max(p.ringed, highest+1)
 }
 
-// net takes one end of a channel over a network: name/device[(rank)][/GDRDMA[(PCI)]][/Shared]. The name may have blanks.
-func (p *Parser) net(r *rank, s *saying, over []byte, sends, receives bool) {
-	slash := bytes.IndexByte(over, '/')
-	if slash <= 0 || slash > 40 || slash+1 >= len(over) || !isDigit(over[slash+1]) || !sends && !receives || !isName(over[:slash]) {
-		return
+// carry counts a channel of a rank.
+func (p *Parser) carry(r *rank, s *saying, w *way) {
+	switch w.by {
+	case byNet:
+		p.net(r, s, w)
+	case byFabric:
+		r.Channels.Fabric++
+	case byP2P:
+		r.Channels.P2P++
+	case bySHM:
+		r.Channels.SHM++
+	case byCollNet:
+		r.Channels.CollNet++
+	case byUnknown:
 	}
-	device, i := 0, slash+1
-	for ; i < len(over) && isDigit(over[i]) && i < slash+6; i++ {
-		device = device*10 + int(over[i]-'0')
-	}
-	rest := over[i:]
-	n := r.network(p, over[:slash])
+}
+
+// net counts one end of a channel over a network.
+func (p *Parser) net(r *rank, s *saying, w *way) {
+	n := r.network(p, w.network)
 	if n == nil {
 		return
 	}
 	if n.Sends+n.Receives == 0 {
 		n.First = s.quote()
 	}
-	if len(rest) > 0 && rest[0] == '(' {
+	if w.proxied {
 		n.Proxied++
-		if end := bytes.IndexByte(rest, ')'); end > 0 {
-			rest = rest[end+1:]
-		}
 	}
-	direct := begins(rest, "/GDRDMA")
-	n.Devices |= 1 << min(device, 63)
-	n.count(sends, direct)
+	n.Devices |= 1 << min(w.device, 63)
+	n.count(w.sends, w.direct)
 	switch with := n.SendsDirect + n.ReceivesDirect; {
-	case direct && with == 1:
+	case w.direct && with == 1:
 		n.Direct = s.quote()
-	case !direct && n.Sends+n.Receives-with == 1:
+	case !w.direct && n.Sends+n.Receives-with == 1:
 		n.Indirect = s.quote()
 	}
-	if bytes.HasSuffix(rest, []byte("/Shared")) {
+	if w.shared {
 		n.Shared++
 	}
 }
@@ -134,19 +147,4 @@ func (r *rank) network(p *Parser, name []byte) *NetChannels {
 	}
 	r.Channels.Nets = append(r.Channels.Nets, NetChannels{Network: p.word(name)})
 	return &r.Channels.Nets[len(nets)]
-}
-
-// begins reports whether the text begins with the words; that of bytes compares by a call.
-func begins(text []byte, words string) bool {
-	return len(text) >= len(words) && string(text[:len(words)]) == words
-}
-
-// isName reports whether the text can be the name of a network, which is shown to people.
-func isName(text []byte) bool {
-	for _, c := range text {
-		if !isHost(c) && c != ' ' && c != '+' {
-			return false
-		}
-	}
-	return len(text) > 0
 }

@@ -9,46 +9,81 @@ import "bytes"
 //
 // The largest one is the job; smaller ones are its groups.
 func (p *Parser) communicator(r *rank, s *saying, t []byte) {
-	number, world := numberAfter(t, " rank "), numberAfter(t, " nranks ")
-	if world < 0 {
-		world = numberAfter(t, " nRanks ")
-	}
+	c := commOf(t)
 	switch {
-	case bytes.Contains(t, []byte("Init START")):
+	case c.started:
 		r.Started++
-	case bytes.Contains(t, []byte("Init COMPLETE")):
+	case c.complete:
 		r.Complete++
 		r.CompleteAt = p.seq
-	case bytes.Contains(t, []byte("Destroy COMPLETE")), bytes.Contains(t, []byte("Abort COMPLETE")), bytes.Contains(t, []byte("Finalize COMPLETE")):
+	case c.destroyed:
 		r.Destroyed = true
 	}
-	if number < 0 || world <= 0 || number >= world {
+	if c.rank < 0 || c.ranks <= 0 || c.rank >= c.ranks {
 		return
 	}
-	if world > r.World || r.Number < 0 {
-		r.Number, r.World = number, world
-		r.CommID = p.word(valueOf(t, " commId "))
-	} else if id := valueOf(t, " commId "); len(id) > 0 && r.CommID == "" && world == r.World {
-		r.CommID = p.word(id)
+	if c.ranks > r.World || r.Number < 0 {
+		r.Number, r.World = c.rank, c.ranks
+		r.CommID = p.word(c.id)
+	} else if len(c.id) > 0 && r.CommID == "" && c.ranks == r.World {
+		r.CommID = p.word(c.id)
 	}
-	if nodes := numberAfter(t, " nNodes "); nodes > 0 && world >= r.World {
-		if nodes > r.Nodes || r.Topology.Text == "" {
+	if c.nodes > 0 && c.ranks >= r.World {
+		if c.nodes > r.Nodes || r.Topology.Text == "" {
 			r.Topology = s.quote()
 		}
-		r.Nodes = max(r.Nodes, nodes)
-		r.LocalRanks = max(r.LocalRanks, numberAfter(t, " localRanks "))
+		r.Nodes = max(r.Nodes, c.nodes)
+		r.LocalRanks = max(r.LocalRanks, c.localRanks)
 	}
 }
 
-// valueOf is the word that follows a key.
-func valueOf(t []byte, key string) []byte {
-	i := bytes.Index(t, []byte(key))
-	if i < 0 {
-		return nil
+// comm is what a line says of a communicator; -1 is what it does not say.
+type comm struct {
+	rank, ranks, nodes, localRanks int
+	id                             []byte
+
+	started, complete, destroyed bool
+}
+
+// commOf reads a line word by word, as the word in front of one names it.
+func commOf(t []byte) comm {
+	c := comm{rank: -1, ranks: -1, nodes: -1, localRanks: -1}
+	var key []byte
+	for len(t) > 0 {
+		end := bytes.IndexByte(t, ' ')
+		if end < 0 {
+			end = len(t)
+		}
+		word := t[:end]
+		switch string(key) {
+		case "rank":
+			first(&c.rank, word)
+		case "nranks", "nRanks":
+			first(&c.ranks, word)
+		case "nNodes":
+			first(&c.nodes, word)
+		case "localRanks":
+			first(&c.localRanks, word)
+		case "commId":
+			c.id = word[:min(len(word), 24)]
+		case "Init":
+			c.started = c.started || begins(word, "START")
+			c.complete = c.complete || begins(word, "COMPLETE")
+		case "Destroy", "Abort", "Finalize":
+			c.destroyed = c.destroyed || begins(word, "COMPLETE")
+		}
+		key, t = word, t[min(end+1, len(t)):]
 	}
-	rest := t[i+len(key):]
-	if end := bytes.IndexByte(rest, ' '); end >= 0 {
-		rest = rest[:end]
+	return c
+}
+
+// first sets a number that is not known yet.
+func first(number *int, word []byte) {
+	digits := 0
+	for digits < len(word) && isDigit(word[digits]) && digits < 9 {
+		digits++
 	}
-	return rest[:min(len(rest), 24)]
+	if value, ok := whole(word[:digits]); ok && *number < 0 {
+		*number = value
+	}
 }

@@ -270,13 +270,8 @@ func (p *Parser) label(r *rank, at Place, line []byte) {
 // hostWithin finds a known host at the end of a name: in "nranks 4 cc0b58536a5f1:12:12 [0] NCCL INFO" one process wrote into
 // the line of another.
 func (p *Parser) hostWithin(name []byte) (string, bool) {
-	const most = 256
-	n := 0
-	for host := range p.hosts {
-		if n++; n > most {
-			break
-		}
-		if bytes.HasSuffix(name, []byte(host)) {
+	for i := range name {
+		if host, ok := p.hosts[string(name[i:])]; ok {
 			return host, true
 		}
 	}

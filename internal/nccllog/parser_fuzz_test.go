@@ -18,6 +18,7 @@ func FuzzLog(f *testing.F) {
 		}
 		f.Add(string(data))
 	}
+	f.Add("a:1:2 [0] x.cc:1 NCCL WARN Call to ibv_modify_qp failed with 61 No data available, on dev mlx5_0:1,\ncurr state INIT\x80, next state RTR\n")
 	f.Fuzz(func(t *testing.T, log string) {
 		for _, run := range parsed(log).Runs {
 			for _, e := range run.Events {

@@ -69,6 +69,19 @@ func TestTornLines(t *testing.T) {
 	}
 }
 
+// TestTornLineOfTheLongerHost: of two hosts whose names the end of a torn name may be, it is the longer one.
+func TestTornLineOfTheLongerHost(t *testing.T) {
+	var log strings.Builder
+	for i := range 20 { // hosts that are asked for in no certain order
+		fmt.Fprintf(&log, "n%d:%d:1 [0] NCCL INFO x\npod-n%d:%d:1 [0] NCCL INFO x\n", i, 1+i, i, 100+i)
+	}
+	log.WriteString("n0:1:1 [0] NCCL INFO nranks 4pod-n7:107:1 [1] NCCL INFO x\n")
+	ranks := parsed(log.String()).Runs[0].Ranks
+	if last := ranks[len(ranks)-1]; len(ranks) != 41 || last.Host != "pod-n7" || last.Device != 1 {
+		t.Errorf("%d ranks, the last one on %s[%d], want pod-n7[1]", len(ranks), last.Host, last.Device)
+	}
+}
+
 func TestChannels(t *testing.T) {
 	head := "h:1:1 [0] NCCL INFO "
 	for name, c := range map[string]struct {

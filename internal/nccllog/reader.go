@@ -3,7 +3,6 @@ package nccllog
 import (
 	"errors"
 	"io"
-	"iter"
 	"runtime"
 	"sync"
 )
@@ -24,22 +23,12 @@ type Skipped struct {
 
 // Lines reads a log and gives the lines that may say something: the first ones, those with an anchor, and a few after one
 // with an anchor that is not of NCCL's level INFO. The rest is passed over nearly as fast as memory gives it. Lines come in
-// their order, numbered from 1, while the log is read; a line is valid during the call only. It has no line end, no escape
-// sequences of terminals and no NUL bytes. Of what a carriage return overwrote, only what has an anchor is given.
+// their order, those that were read together in one batch, while the log is read. The calls come from several goroutines, one
+// after the other.
 //
 // gzip, zstd and UTF-16 are decoded. What cannot be read as text, or is cut off, is said in Reading. An error is one of in,
 // and what came before it was given.
-func Lines(in io.Reader, each func(number int, line []byte)) (Reading, error) {
-	return Batches(in, func(lines iter.Seq2[int, []byte]) {
-		for number, line := range lines {
-			each(number, line)
-		}
-	})
-}
-
-// Batches is Lines for those to whom every call costs: it gives together what was read together. All lines of a batch must be
-// taken. The calls come from several goroutines, one after the other.
-func Batches(in io.Reader, take func(lines iter.Seq2[int, []byte])) (Reading, error) {
+func Lines(in io.Reader, take func(Batch)) (Reading, error) {
 	r := reader{words: anchors(), take: take, in: newInput(in), first: FirstLines, last: make(chan struct{})}
 	close(r.last)
 	return r.run()
@@ -52,7 +41,7 @@ var anchors = sync.OnceValue(func() *screen {
 
 // Read reads a log into the parser. The name is what evidence calls it.
 func (p *Parser) Read(name string, in io.Reader) (Reading, error) {
-	reading, err := Lines(in, func(number int, line []byte) { p.Line(Place{File: name, Line: number}, line) })
+	reading, err := Lines(in, func(b Batch) { p.Take(name, b) })
 	p.End(Place{File: name, Line: reading.Lines})
 	return reading, err
 }
@@ -61,7 +50,7 @@ func (p *Parser) Read(name string, in io.Reader) (Reading, error) {
 // gives its lines when those of the block before were taken. The first one is the caller's, which a short log needs only.
 type reader struct {
 	words *screen
-	take  func(lines iter.Seq2[int, []byte])
+	take  func(Batch)
 	taker taker // of whose turn it is to give
 
 	others sync.WaitGroup
@@ -76,16 +65,17 @@ type reader struct {
 	ended  bool
 }
 
-// mostOthers is how many goroutines help: one more than there are cores, as one of them mostly waits for its turn.
-func mostOthers() int { return min(runtime.GOMAXPROCS(0), 4) }
+// mostOthers is how many goroutines help: with the first one as many as there are cores. One more would wait for its turn
+// most of the time, and waking it costs more than it does.
+func mostOthers() int { return min(runtime.GOMAXPROCS(0), 4) - 1 }
 
 // blocks are those that wait to be filled: a folder may have thousands of small files.
-var blocks = sync.Pool{New: func() any { return &block{data: make([]byte, room)} }}
+var blocks = sync.Pool{New: func() any { return &block{data: make([]byte, room), ways: &ways{}} }}
 
 func (r *reader) run() (Reading, error) {
 	r.work()
 	r.others.Wait()
-	reading := Reading{Bytes: r.in.raw.bytes, Lines: r.taker.number(), Format: r.in.format()}
+	reading := Reading{Bytes: r.in.raw.bytes, Lines: r.taker.lines(), Format: r.in.format()}
 	reading.Skipped = append(r.taker.skipped(), r.in.skipped(r.taker.given > 0)...)
 	return reading, r.err
 }
@@ -147,7 +137,7 @@ func (r *reader) give(b *block) {
 	<-b.before
 	defer close(b.taken) // the others shall end even where take panics
 	if len(b.spans) > 0 {
-		r.take(r.taker.lines(b))
+		r.take(Batch{&r.taker, b})
 	}
 	r.taker.count(b)
 }

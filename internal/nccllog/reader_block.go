@@ -11,7 +11,7 @@ const (
 )
 
 // blockSize is how much is read at once: it stays in a core's cache while it is searched.
-const blockSize = 256 << 10
+const blockSize = 512 << 10
 
 // room is what a block holds: what the block before left, which was no whole line or the overlap with one, and what is read.
 const room = maxLine + overlap + blockSize
@@ -36,6 +36,8 @@ type block struct {
 
 	before, taken chan struct{} // closed when the lines of the block before, and those of this one, were taken
 
+	ways *ways
+
 	// What the search finds.
 	spans []span
 	ends  int // of lines
@@ -49,7 +51,9 @@ type span struct {
 	from, to int32
 	line     int32 // counted in this block from 0
 	why      why
-	dirty    bool // has escape sequences or NUL bytes
+	dirty    bool  // has escape sequences or NUL bytes
+	said     int16 // where the words of NCCL begin, where way is known
+	way      *way  // of a channel, where it is known
 }
 
 // why is the reason that a line may be given for.
@@ -62,7 +66,7 @@ const (
 )
 
 func (b *block) reset() {
-	*b = block{data: b.data, spans: b.spans[:0]}
+	*b = block{data: b.data, spans: b.spans[:0], ways: b.ways}
 }
 
 // complete finds where the block may end; false: more must be read for that.
@@ -105,6 +109,10 @@ func (b *block) search(words *screen) {
 	for c.at < len(c.text) && (extra > 0 || c.hit >= 0) {
 		if extra == 0 {
 			c.skip()
+		}
+		if n := c.channels(); n > 0 {
+			extra = max(extra-n, 0)
+			continue
 		}
 		end := len(c.text)
 		if i := bytes.IndexByte(c.text[c.at:], '\n'); i >= 0 {
@@ -222,5 +230,5 @@ func (b *block) add(from, to, line int, k why) {
 	if len(part) == 0 || b.doubt && (k == follows || !isText(part)) {
 		return
 	}
-	b.spans = append(b.spans, span{int32(from), int32(from + len(part)), int32(line), k, dirty})
+	b.spans = append(b.spans, span{from: int32(from), to: int32(from + len(part)), line: int32(line), why: k, dirty: dirty})
 }

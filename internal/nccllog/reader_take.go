@@ -17,29 +17,61 @@ type taker struct {
 	first int // the first of them
 }
 
-// lines gives the lines of a block.
-func (t *taker) lines(b *block) iter.Seq2[int, []byte] {
+// Batch are lines that were read together. It is valid during the call that it is given to.
+type Batch struct {
+	taker *taker
+	block *block
+}
+
+// All gives the lines, each with its number, from 1. A line is valid until the next one. It has no line end, no escape
+// sequences of terminals and no NUL bytes. Of what a carriage return overwrote, only what has an anchor is given.
+func (b Batch) All() iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
-		for i := range b.spans {
-			s := &b.spans[i]
-			number := t.ends + int(s.line) + 1
-			switch {
-			case s.why == matter:
-				t.until = number + linesAfter
-			case s.why == follows && number > t.until && int(s.line) >= b.first:
-				continue
-			}
-			line := b.data[s.from:s.to]
-			if s.dirty {
-				t.clean = cleaned(t.clean[:0], line)
-				line = t.clean
-			}
-			t.given++
-			if !yield(number, line) {
+		for i := range b.block.spans {
+			s := &b.block.spans[i]
+			if number := b.taker.number(b.block, s); number > 0 && !yield(number, b.taker.line(b.block, s)) {
 				return
 			}
 		}
 	}
+}
+
+// Take takes the lines of a batch of a file into account.
+func (p *Parser) Take(file string, b Batch) {
+	for i := range b.block.spans {
+		s := &b.block.spans[i]
+		number := b.taker.number(b.block, s)
+		if number == 0 {
+			continue
+		}
+		at, line := Place{File: file, Line: number}, b.taker.line(b.block, s)
+		if s.way == nil || !p.goesOver(at, line, int(s.said), s.way) {
+			p.Line(at, line)
+		}
+	}
+}
+
+// number is the number of a line, from 1; 0: it is not to be given.
+func (t *taker) number(b *block, s *span) int {
+	number := t.ends + int(s.line) + 1
+	switch {
+	case s.why == matter:
+		t.until = number + linesAfter
+	case s.why == follows && number > t.until && int(s.line) >= b.first:
+		return 0
+	}
+	t.given++
+	return number
+}
+
+// line is the text of a line.
+func (t *taker) line(b *block, s *span) []byte {
+	line := b.data[s.from:s.to]
+	if s.dirty {
+		t.clean = cleaned(t.clean[:0], line)
+		return t.clean
+	}
+	return line
 }
 
 // count counts the lines of a block.
@@ -51,24 +83,24 @@ func (t *taker) count(b *block) {
 
 // tooLong counts lines that are too long to be given whole.
 func (t *taker) tooLong(b *block) {
-	where, n := t.ends+b.where+1, b.cut
-	if b.unfinished && b.repeated == 0 {
-		if n == 0 {
-			where = t.ends + b.ends + 1
-		}
-		n = max(n, 1)
-	}
-	if b.repeated > 0 && n > 0 && b.where == 0 {
+	where, n := b.where, b.cut
+	if n > 0 && where == 0 && b.repeated > 0 {
 		n-- // counted when it began
 	}
+	if begins := b.repeated == 0 || b.ends > 0; b.unfinished && begins && (b.cut == 0 || b.newly != b.ends) {
+		if n == 0 {
+			where = b.ends
+		}
+		n++
+	}
 	if n > 0 && t.long == 0 {
-		t.first = where
+		t.first = t.ends + where + 1
 	}
 	t.long += n
 }
 
-// number is how many lines there were; the last one may have no end.
-func (t *taker) number() int {
+// lines is how many there were; the last one may have no end.
+func (t *taker) lines() int {
 	if t.open {
 		return t.ends + 1
 	}

@@ -26,8 +26,16 @@ const (
 // given are the lines that come out of a text, each with its number.
 func given(in io.Reader) ([]string, Reading, error) {
 	var lines []string
-	reading, err := Lines(in, func(number int, line []byte) { lines = append(lines, fmt.Sprintf("%d:%s", number, line)) })
+	reading, err := each(in, func(number int, line []byte) { lines = append(lines, fmt.Sprintf("%d:%s", number, line)) })
 	return lines, reading, err
+}
+
+func each(in io.Reader, take func(number int, line []byte)) (Reading, error) {
+	return Lines(in, func(b Batch) {
+		for number, line := range b.All() {
+			take(number, line)
+		}
+	})
 }
 
 func TestLines(t *testing.T) {
@@ -186,7 +194,7 @@ func TestEndlessLine(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	var got []string
-	reading, err := Lines(&endless{size: size, at: places}, func(number int, line []byte) {
+	reading, err := each(&endless{size: size, at: places}, func(number int, line []byte) {
 		if len(line) > maxLine {
 			t.Errorf("a line of %d bytes", len(line))
 		}
@@ -210,7 +218,7 @@ func TestEndlessLine(t *testing.T) {
 
 // TestLongLines: a line of up to 64 KiB is whole, of a longer one there is a part, and the lines around it are as always.
 func TestLongLines(t *testing.T) {
-	fits, long := strings.Repeat("x", maxLine-len(infoLine)), strings.Repeat("y", 3*maxLine)
+	fits, long := strings.Repeat("x", maxLine-len(infoLine)), strings.Repeat("y", blockSize/2)
 	lines, reading, err := given(strings.NewReader(fits + infoLine + "\n" + long + infoLine + long + "\n" + long + warnLine + "\n" + infoLine + "\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -226,6 +234,19 @@ func TestLongLines(t *testing.T) {
 	}
 	skipped := []Skipped{{2, "2 lines are longer than 65536 bytes: only what stands around NCCL's words was read"}}
 	if diff := cmp.Diff(skipped, reading.Skipped); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestLongLinesAreCounted: the first one ends in the block in which the second one begins.
+func TestLongLinesAreCounted(t *testing.T) {
+	first, second := strings.Repeat("x", blockSize-3*maxLine), strings.Repeat("y", blockSize)
+	_, reading, err := given(strings.NewReader(infoLine + "\n" + first + infoLine + first[:maxLine] + "\n" + second + warnLine + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Skipped{{2, "2 lines are longer than 65536 bytes: only what stands around NCCL's words was read"}}
+	if diff := cmp.Diff(want, reading.Skipped); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -251,7 +272,7 @@ func TestLinesComeAtOnce(t *testing.T) {
 	r, w := io.Pipe()
 	came := make(chan string)
 	go func() {
-		_, err := Lines(r, func(_ int, line []byte) { came <- string(line) })
+		_, err := each(r, func(_ int, line []byte) { came <- string(line) })
 		came <- fmt.Sprint(err)
 	}()
 	for _, line := range []string{infoLine, "step", warnLine} {
@@ -275,7 +296,7 @@ func FuzzLines(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, size int) {
 		last := 0
 		var lines []string
-		reading, err := Lines(&chunks{bytes.NewReader(data), 1 + size&0xff}, func(number int, line []byte) {
+		reading, err := each(&chunks{bytes.NewReader(data), 1 + size&0xff}, func(number int, line []byte) {
 			if number < last || bytes.IndexByte(line, '\n') >= 0 || bytes.IndexByte(line, 0) >= 0 || len(line) > maxLine {
 				t.Errorf("line %d after %d: %q", number, last, line)
 			}

@@ -10,9 +10,12 @@ func (p *Parser) Log() Log {
 	generations := p.generations()
 	log := Log{Lines: p.seq, Runs: make([]Run, max(slices.Max(append(generations, 0))+1, 1))}
 	index := make([]int, len(p.ranks)) // in its run
+	sizes := make([]int, len(log.Runs))
+	for _, run := range generations {
+		sizes[run]++
+	}
 	for i := range log.Runs {
-		log.Runs[i].Counts, log.Runs[i].Ends = map[Kind]int{}, p.ends
-		log.Runs[i].Truncated = p.truncated
+		log.Runs[i] = Run{Ranks: make([]Rank, 0, sizes[i]), Counts: map[Kind]int{}, Ends: p.ends, Truncated: p.truncated}
 	}
 	for i, r := range p.ranks {
 		run := &log.Runs[generations[i]]

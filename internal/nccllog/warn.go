@@ -36,7 +36,7 @@ func (p *Parser) goOn(line []byte) bool {
 		return false
 	}
 	p.open.lines--
-	text := strings.TrimSpace(string(line[:min(len(line), maxText)]))
+	text := strings.TrimSpace(strings.ToValidUTF8(string(line[:min(len(line), maxText)]), ""))
 	text = strings.TrimSpace(strings.TrimPrefix(text, p.open.label))
 	if segment(line, 0) >= 0 || text == "" || p.open.event >= len(p.events) {
 		p.open.lines = 0

@@ -1,0 +1,133 @@
+package nccllog
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+)
+
+// ways are those that channels went of late, by how their lines end: nearly all channels of a log go one of a few ways. None
+// is changed, as lines that were not taken yet have it; another may take its place.
+type ways [1 << 10]*way
+
+// find returns the way of a channel whose line ends so, or nil.
+func (w *ways) find(end []byte) *way {
+	const shortest, longest = 8, 64
+	if len(end) < shortest || len(end) > longest {
+		return nil
+	}
+	place := &w[hashOf(end)%uint64(len(w))]
+	if known := *place; known != nil && string(known.text) == string(end) {
+		return known
+	}
+	if controls(end) || segment(end, 0) >= 0 {
+		return nil
+	}
+	own := wayOf(bytes.Clone(end))
+	*place = &own
+	return &own
+}
+
+// hashOf is a hash of the last 32 bytes, of which there are at least eight. It has no loop, as a processor guesses wrongly
+// how often one turns that reads texts of several lengths.
+func hashOf(text []byte) uint64 {
+	const odd = 0x9e3779b97f4a7c15
+	text = text[max(len(text)-32, 0):]
+	last := len(text) - 8
+	hash := binary.LittleEndian.Uint64(text)*3 + binary.LittleEndian.Uint64(text[min(8, last):])*5 +
+		binary.LittleEndian.Uint64(text[max(last-8, 0):])*7 + binary.LittleEndian.Uint64(text[last:])
+	return hash * odd >> 32
+}
+
+// channels adds the lines from here on that are channels and nothing else, and returns how many they are. Many come together
+// in a large job, and they are most of what NCCL says there.
+func (c *scan) channels() int {
+	const most = 1 << 10 // bytes in front of the words
+	column, from := c.hit-c.at, c.line
+	if c.hit < 0 || column > most || c.b.doubt || c.at < c.b.repeated {
+		return 0
+	}
+	said := column + len(infoWords)
+	ranks := said + len("Channel ")
+	for {
+		rest := c.text[c.at:]
+		if len(rest) < ranks+farthestWay || !begins(rest[column:], "NCCL INFO ") || !begins(rest[said:], "Channel ") || controls(rest[:column]) {
+			break
+		}
+		before := beforeWay((*[farthestWay]byte)(rest[ranks:]))
+		if before < 0 {
+			break
+		}
+		end := bytes.IndexByte(rest[ranks+before:], '\n')
+		if end < 0 {
+			break
+		}
+		end += ranks + before
+		w := c.b.ways.find(rest[ranks+before : end])
+		if w == nil {
+			break
+		}
+		c.b.spans = append(c.b.spans, span{from: int32(c.at), to: int32(c.at + end), line: int32(c.line), said: int16(said), way: w})
+		c.at += end + 1
+		c.line++
+	}
+	if n := c.line - from; n > 0 {
+		c.hit = c.after(c.at-1, c.at-1, column)
+		return n
+	}
+	return 0
+}
+
+// farthestWay is how far from the first word of a channel its way begins at most, so that the arrow is not too far.
+const farthestWay = 56
+
+// beforeWay is how much of a channel's line stands in front of its way: "08/1 : 3069[5] -> 3101[5] ", which has only bytes
+// from ' ' to '?', and from 'X' to 'g', where the brackets are. -1: it is something else.
+func beforeWay(text *[farthestWay]byte) int {
+	arrows := uint64(0)
+	for at := 0; at < len(text); at += 8 {
+		v := binary.LittleEndian.Uint64(text[at:])
+		low := v&(0xe0*ones) ^ ' '*ones                               // 0 in bytes from ' ' to '?'
+		high := (v&(0x7f*ones)+('p'-'X')*ones)&(0xf0*ones) ^ 'p'*ones // 0 in those from 'X' to 'g'
+		other := (v | notZero(low)&notZero(high)) & tops
+		arrow := ^notZero(v^'>'*ones) & tops
+		if other == 0 {
+			arrows |= arrow
+			continue
+		}
+		arrows |= arrow & (other - 1) // those in front
+		end := at + bits.TrailingZeros64(other)/8
+		if end > 0 && text[end-1] == '[' { // of [send]
+			end--
+		}
+		if arrows == 0 || end == 0 || text[end-1] != ' ' {
+			return -1
+		}
+		return end
+	}
+	return -1
+}
+
+// ones has a one in every byte, tops the highest bit.
+const (
+	ones = 0x0101010101010101
+	tops = 0x80 * ones
+)
+
+// notZero has the highest bit of every byte set that is not 0.
+func notZero(v uint64) uint64 { return v | (v&(0x7f*ones) + 0x7f*ones) }
+
+// controls reports whether there are bytes below ' '.
+func controls(text []byte) bool {
+	for ; len(text) >= 8; text = text[8:] {
+		if v := binary.LittleEndian.Uint64(text); (v-' '*ones)&^v&tops != 0 {
+			return true
+		}
+	}
+	for _, c := range text {
+		if c < ' ' {
+			return true
+		}
+	}
+	return false
+}
