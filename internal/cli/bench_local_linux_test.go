@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -132,9 +133,14 @@ func (b *benchTrial) link(t *testing.T, name string) {
 	}
 }
 
+// executable writes a program. No process may begin meanwhile: it would have the file open for writing, too, and for as long
+// nobody could run it (go.dev/issue/22315).
 func executable(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(path, []byte(text), 0o755)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 }

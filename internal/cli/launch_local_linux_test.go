@@ -50,9 +50,7 @@ func newLocalPods(t *testing.T, n int) (*localPods, []target) {
 				t.Fatal(err)
 			}
 		}
-		if err := os.WriteFile(filepath.Join(dir, "railhead-pod"), []byte(standIn), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		executable(t, filepath.Join(dir, "railhead-pod"), standIn)
 		l.pods[name] = localPod{dir, []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + filepath.Join(dir, "tmp"), "NODE_RANK=" + strconv.Itoa(rank)}}
 		all = append(all, target{rank: rank, pod: runningPod(name), container: trainContainer})
 	}
