@@ -148,6 +148,7 @@ func TestBench(t *testing.T) {
 	t.Run("no right to", func(t *testing.T) {
 		as(t, openShift, "stranger").ends(t, 3, bench()...).silent(t).says(t, `the pods of job cannot be read`, `User "stranger" cannot list resource "pods"`)
 	})
+	u.does(t, "delete", "job", "-n", ns, "--yes")
 }
 
 // benchGone wants a namespace to have what it had, and no pod of a bench.

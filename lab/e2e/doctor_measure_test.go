@@ -66,6 +66,7 @@ func TestDoctorMeasures(t *testing.T) {
 		if got := found(d); !slices.Equal(got, []string{"unknown bench-measured"}) || !strings.Contains(d.Problems[0].Summary, "its job has a command of its own") {
 			t.Errorf("found %q: %+v", got, d.Problems)
 		}
+		u.does(t, "delete", "trains", "-n", ns, "--yes")
 	})
 }
 
