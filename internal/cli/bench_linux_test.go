@@ -203,22 +203,31 @@ func TestBenchInterrupted(t *testing.T) {
 func TestBenchBesideLaunch(t *testing.T) {
 	t.Parallel()
 	b := newBenchTrial(t, 2)
-	l := newLaunch(b.local, Streams{Out: io.Discard, Err: io.Discard}, b.targets, []string{"sleep", "60"})
-	l.patience = newPatience(0)
-	if err := l.prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan outcome, 1)
-	go func() { ended <- l.run(ctx) }()
-	eventually(t, "the launch to run", func() bool { return len(marked(l.id)) > 0 })
+	stop := b.launched(t)
 	_, err := b.measure(t.Context(), Streams{Err: io.Discard}, b.flags)
 	if err == nil || !strings.Contains(err.Error(), "a launch runs there (processes ") || !strings.Contains(err.Error(), "--force") {
 		t.Error(err)
 	}
 	stop()
-	<-ended
-	waitGone(t, l.id)
+}
+
+// launched runs a launch in the pods until it is stopped.
+func (b *benchTrial) launched(t *testing.T) (stop func()) {
+	t.Helper()
+	l := newLaunch(b.local, Streams{Out: io.Discard, Err: io.Discard}, b.targets, []string{"sleep", "60"})
+	l.patience = newPatience(0)
+	if err := l.prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan outcome, 1)
+	go func() { ended <- l.run(ctx) }()
+	eventually(t, "the launch to run", func() bool { return len(marked(l.id)) > 0 })
+	return func() {
+		cancel()
+		<-ended
+		waitGone(t, l.id)
+	}
 }
 
 // TestBatch holds words and output of several processes to what they were.

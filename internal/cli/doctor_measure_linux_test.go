@@ -195,23 +195,13 @@ func TestDoctorMeasuresNotBesideLaunch(t *testing.T) {
 	t.Parallel()
 	b := newBenchTrial(t, 2)
 	seen := b.examined(t, "sleep", "infinity")
-	l := newLaunch(b.local, Streams{Out: io.Discard, Err: io.Discard}, b.targets, []string{"sleep", "60"})
-	l.patience = newPatience(0)
-	if err := l.prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan outcome, 1)
-	go func() { ended <- l.run(ctx) }()
-	eventually(t, "the launch to run", func() bool { return len(marked(l.id)) > 0 })
+	stop := b.launched(t)
 	got, err := b.doctored(t, t.Context(), seen, doctorFlags{}, Streams{Err: io.Discard})
 	if err != nil || len(got.Bench.Skipped) == 0 {
 		t.Fatalf("%v, %v", err, got.Bench.Skipped)
 	}
 	has(t, got.Bench.Skipped[0], "a launch runs there, and measuring beside it would slow both: wait for it, or say --force")
 	stop()
-	<-ended
-	waitGone(t, l.id)
 }
 
 // Ctrl-C while doctor measures leaves no server behind.
