@@ -23,22 +23,33 @@ const (
 
 // Bench judges what a bench measured, root cause first: a step is not judged where one that it builds on falls short.
 func Bench(r bench.Result) []check.Finding {
-	findings := check.Run(benchChecks(), benched{r}).Findings
-	if r.Job != "" && r.Namespace != "" {
-		for _, f := range findings {
-			nameJob(f.Fix, r.Job, r.Namespace)
-		}
+	b := benched{r}
+	findings := check.Run(benchChecks(), b).Findings
+	for _, f := range findings {
+		b.name(f.Fix)
 	}
 	return findings
 }
 
-// nameJob puts the job into the commands of a fix, which can then be typed as they are.
-func nameJob(f *check.Fix, job, namespace string) {
-	if f == nil {
+// name puts the job that was measured, or else the nodes, into the commands of a fix, which can then be typed as they are.
+func (b benched) name(f *check.Fix) {
+	if f == nil || b.Namespace == "" {
 		return
 	}
+	in := " -n " + b.Namespace
+	names := strings.NewReplacer(" NAME", " "+b.Job+in)
+	if b.Job == "" {
+		var nodes []string
+		for _, p := range b.Pods {
+			nodes = append(nodes, p.Node)
+		}
+		names = strings.NewReplacer(
+			"railhead bench NAME", "railhead bench --nodes "+strings.Join(nodes, ",")+" --image IMAGE"+in,
+			"railhead doctor NAME --nodes", "railhead doctor node/"+strings.Join(nodes, " node/")+in,
+		)
+	}
 	for i, command := range f.Commands {
-		f.Commands[i] = strings.Replace(command, " NAME", fmt.Sprintf(" %s -n %s", job, namespace), 1)
+		f.Commands[i] = names.Replace(command)
 	}
 }
 

@@ -198,13 +198,16 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// The commands of a fix can be typed as they are where a job was measured.
+// The commands of a fix can be typed as they are.
 func TestBenchCommands(t *testing.T) {
 	r := climbed(reached(bench.WriteHost, 196, 392))
-	for job, want := range map[string]string{"h-kim": "railhead doctor h-kim -n train --nodes", "": "railhead doctor NAME --nodes"} {
+	for job, want := range map[string][]string{
+		"h-kim": {"railhead doctor h-kim -n train --nodes", "railhead bench h-kim -n train --matrix"},
+		"":      {"railhead doctor node/gpu-1 node/gpu-2 -n train", "railhead bench --nodes gpu-1,gpu-2 --image IMAGE -n train --matrix"},
+	} {
 		r.Job = job
-		if got := Bench(r)[0].Fix.Commands[0]; got != want {
-			t.Errorf("job %q: %s", job, got)
+		if diff := cmp.Diff(want, Bench(r)[0].Fix.Commands); diff != "" {
+			t.Errorf("job %q (-want +got):\n%s", job, diff)
 		}
 	}
 }

@@ -35,6 +35,7 @@ func (d *diagnosing) measure(c Case) *Measured {
 	parts := b.slowParts()
 	slices.SortStableFunc(parts, func(x, y slowPart) int { return x.place() - y.place() })
 	for _, part := range parts {
+		b.name(part.finding.Fix)
 		if cause := x.cause(part.Culprit); cause >= 0 {
 			d.confirm(cause, part.finding)
 		} else {
