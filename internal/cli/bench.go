@@ -101,7 +101,7 @@ func (f *benchFlags) flags(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.compare, "compare", nil, "tcp,rdma: both ways, and the factor between them")
 	flags.BoolVar(&f.quick, "quick", false, "with --matrix: find the bad pods in a few rounds, without every pair")
 	flags.StringVar(&f.leafLabel, "leaf-label", "", "with --matrix: label of nodes whose value the nodes of one leaf switch share (default those of Topograph, GKE and OKE)")
-	flags.IntSliceVar(&f.pair, "pair", f.pair, "ranks of the two pods of the ladder: FROM,TO")
+	flags.IntSliceVar(&f.pair, "pair", f.pair, "ranks of the two pods of the ladder, or places of --nodes: FROM,TO")
 	flags.DurationVar(&f.duration, "duration", 0, "of each measurement (default 5s, of each round of a matrix 2s)")
 	flags.IntVar(&f.size, "size", f.size, "bytes of a message")
 	flags.IntVar(&f.qps, "qps", f.qps, "queue pairs of each link")

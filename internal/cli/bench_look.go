@@ -67,6 +67,9 @@ func (b *bencher) enter(ctx context.Context, i int, s host.Snapshot, force bool)
 		err = b.free(ctx, i)
 	}
 	p := b.targets[i].pod
+	if len(s.NetworkStatus) == 0 { // pods see their own annotations only where they are mounted
+		s.NetworkStatus, _ = host.ParseNetworkStatus(p.Annotations[host.NetworkStatusAnnotation]) // without it rails have the names of interfaces
+	}
 	return bench.PodOf(p.Name, p.Node, p.IP, tools, s), err
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -113,7 +114,7 @@ func (a *app) benchNodes(ctx context.Context, f benchFlags, measure func(*benche
 	return measure(b)
 }
 
-// awaitOwn waits until the pods run.
+// awaitOwn waits until the pods run, and returns them in the order of the nodes that were named.
 func (a *app) awaitOwn(ctx context.Context, client *kube.Client, o plan.JobOptions) ([]target, error) {
 	want := kube.Want{Kinds: []cluster.Kind{cluster.Pods, cluster.Events}, Namespace: o.Namespace, Job: o.Name}
 	err := a.follow(ctx, client, plan.JobDone(o.Name, o.Namespace, o.Nodes), following{want: want, limit: ownPodsTime})
@@ -124,7 +125,11 @@ func (a *app) awaitOwn(ctx context.Context, client *kube.Client, o plan.JobOptio
 	if err != nil {
 		return nil, faultOrInterrupt(ctx, err)
 	}
-	return targets(s, o.Name, o.Namespace), nil
+	own := targets(s, o.Name, o.Namespace)
+	slices.SortStableFunc(own, func(a, b target) int {
+		return slices.Index(o.NodeNames, a.pod.Node) - slices.Index(o.NodeNames, b.pod.Node)
+	})
+	return own, nil
 }
 
 // completeNodes completes the names of nodes.

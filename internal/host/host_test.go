@@ -193,7 +193,7 @@ func FuzzParsers(f *testing.F) {
 		_, _ = afterNumber(text)
 		_, _ = parseLimit(text)
 		_, _ = parseMemTotal(text)
-		_, _ = parseNetworkStatus(text)
+		_, _ = ParseNetworkStatus(text)
 		_, _ = parseDRAMetadata(text, "claim")
 		_ = parseNCCLConfig("f", text)
 		_ = parseRoutes(text)

@@ -8,11 +8,14 @@ import (
 	"strings"
 )
 
+// NetworkStatusAnnotation is what multus writes to a pod: its interfaces, and what they are of.
+const NetworkStatusAnnotation = "k8s.v1.cni.cncf.io/network-status"
+
 // podAnnotations is the downward-API file that network-resources-injector mounts (pkg/types/types.go); lines are
 // key="Go-quoted value".
 const (
 	podAnnotations   = "etc/podnetinfo/annotations"
-	networkStatusKey = "k8s.v1.cni.cncf.io/network-status="
+	networkStatusKey = NetworkStatusAnnotation + "="
 )
 
 // networkStatus reads what multus attached, the one place that ties net<N> to a PCI function and an RDMA device.
@@ -23,7 +26,12 @@ func (r *reader) networkStatus() []NetworkStatus {
 		if !ok {
 			continue
 		}
-		status, err := parseNetworkStatus(quoted)
+		text, err := strconv.Unquote(quoted)
+		if err != nil {
+			r.problem(podAnnotations, "parse", errors.New("network-status is not a quoted string"))
+			return nil
+		}
+		status, err := ParseNetworkStatus(text)
 		if err != nil {
 			r.problem(podAnnotations, "parse", err)
 		}
@@ -32,11 +40,8 @@ func (r *reader) networkStatus() []NetworkStatus {
 	return nil
 }
 
-func parseNetworkStatus(quoted string) ([]NetworkStatus, error) {
-	text, err := strconv.Unquote(quoted)
-	if err != nil {
-		return nil, errors.New("network-status is not a quoted string")
-	}
+// ParseNetworkStatus reads a pod's NetworkStatusAnnotation.
+func ParseNetworkStatus(text string) ([]NetworkStatus, error) {
 	var items []struct {
 		Name       string   `json:"name"`
 		Interface  string   `json:"interface"`
