@@ -4,95 +4,43 @@ package fabrictest
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/lab/fabric"
 	"github.com/railhead/railhead/lab/fault"
+	"github.com/railhead/railhead/lab/machine"
 )
 
-// turns is how often a bench and perftest typed by hand measure, one after the other, so that both have the same host, whose
-// speed changes from one minute to the next; the median of the ratios counts. Few turns tell a wrong unit or column from a right
-// one; many, whether both come to the same: what is emulated is half as fast again from one run to the next.
-var turns = flag.Int("turns", 1, "how often railhead bench and perftest by hand measure in turn; from 50 on they must agree within 5 %")
-
-const seconds = 3 // that each of them measures
-
-// asTyped is the factor that the two may differ by.
-func asTyped() float64 {
-	if *turns >= 50 {
-		return 1.05
-	}
-	return 3
-}
-
-// benches wants railhead bench to measure RDMA and TCP between the pods of a job, RDMA as perftest typed by hand does, and to
-// blame a rail that is slow.
+// benches wants railhead bench to measure between pods of its own, and between those of a job to blame a rail that is slow, as
+// doctor does where it measures. The slow rail is a wire of a known rate, less than what is emulated can do: so a bench and
+// perftest typed by hand come to the same on it, however busy the host is.
 func (s site) benches(t *testing.T, job, ns string) {
-	before := s.sent(t)
-	r := s.ladder(t, job, ns)
-	if len(r.Ladders) != 2 {
-		t.Fatalf("%d ladders, want one for each rail", len(r.Ladders))
-	}
-	for _, step := range []bench.StepName{bench.WriteHost, bench.AllRails, bench.TCPPod, bench.TCPRail} {
-		if got := measured(r.Ladders[0], step); got <= 0 {
-			t.Errorf("%s: nothing was measured: %+v", step, r.Ladders[0].Steps)
-		}
-	}
-	const least = 1000 // packets: a second of what is emulated, on a host that is busy
-	if packets := s.sent(t) - before; packets < least {
-		t.Errorf("the HCAs counted %d packets", packets)
-	}
-
-	s.saysWhatPerftestSays(t, job, ns, measured(r.Ladders[0], bench.WriteHost))
-	s.findsTheSlow(t, job, ns)
-}
-
-// saysWhatPerftestSays wants a bench, which has measured already, and somebody who types to come to the same.
-func (s site) saysWhatPerftestSays(t *testing.T, job, ns string, own ...bench.Gbps) {
-	t.Helper()
-	var ratios []float64
-	for turn := range *turns {
-		if turn > 0 {
-			own = append(own, measured(s.ladder(t, job, ns).Ladders[0], bench.WriteHost))
-		}
-		typed := s.typed(t, job, ns)
-		ratios = append(ratios, float64(own[turn]/typed))
-		t.Logf("railhead bench %.4f Gb/s, perftest by hand %.4f Gb/s: %+.1f %%", float64(own[turn]), float64(typed), 100*(ratios[turn]-1))
-	}
-	if ratio := bench.Summarise(ratios).Median; ratio > asTyped() || ratio < 1/asTyped() {
-		t.Errorf("railhead bench says %.2f of what perftest does, in the median", ratio)
-	}
-}
-
-// ladder is that from rank 1 to rank 0, the way in which typed sends.
-func (s site) ladder(t *testing.T, job, ns string) bench.Result {
-	t.Helper()
-	return s.bench(t, job, ns, "--ladder", "--pair=1,0", fmt.Sprintf("--duration=%ds", seconds))
-}
-
-// findsTheSlow wants a bench to blame the rail that a fault makes slow, and no other, and so does doctor where it measures.
-func (s site) findsTheSlow(t *testing.T, job, ns string) {
-	t.Helper()
+	s.makesItsOwn(t, ns)
 	slow, err := fault.Find("slow-rail")
 	if err != nil {
 		t.Fatal(err)
 	}
-	looking := []string{job, "-n", ns, "--measure"}
-	before, _ := s.doctor(t, looking...)
 	broken := fault.On(s.Fabric, s.Machines[0])
 	if err := slow.Make(t.Context(), broken); err != nil {
 		t.Fatal(err)
 	}
-	r := s.bench(t, job, ns, "--matrix", "--duration=3s")
-	s.measures(t, slow, r.Matrix.Rails[0].Name, before, looking...)
+	r := s.bench(t, job, "-n", ns, "--matrix", "--duration=3s")
+	from := slices.IndexFunc(r.Pods, func(p bench.Pod) bool { return p.Node == s.Machines[0].Spec.Config.Name })
+	s.saysWhatPerftestSays(t, job, ns, from, r.Pods[1-from].IP)
+	found, said := s.doctor(t, job, "-n", ns, "--measure")
 	if err := slow.Heal(t.Context(), broken); err != nil {
 		t.Fatal(err)
 	}
-	s.calm(t, before, looking...)
+	healed, _ := s.doctor(t, job, "-n", ns, "--measure")
+	measures(t, slow, fabric.Rails()[0], found, healed, said)
 	var blamed []int
 	for _, c := range r.Attribution.Culprits {
 		if c.Kind != bench.FabricFault { // all of it is below its ceiling
@@ -105,10 +53,61 @@ func (s site) findsTheSlow(t *testing.T, job, ns string) {
 	t.Logf("with %s: %v", slow.Name, r.Matrix.Values)
 }
 
-// bench runs a bench, which fails: what is emulated reaches no ceiling.
-func (s site) bench(t *testing.T, job, ns string, args ...string) bench.Result {
+// makesItsOwn wants a bench of nodes to make pods, in the order of the nodes, to measure between them, and to leave none behind.
+func (s site) makesItsOwn(t *testing.T, ns string) {
 	t.Helper()
-	r := s.railhead(t, append([]string{"bench", job, "-n", ns, "-o", "json"}, args...)...)
+	var nodes, on []string
+	for _, m := range slices.Backward(s.Machines) {
+		nodes = append(nodes, m.Spec.Config.Name)
+	}
+	r := s.bench(t, "--nodes="+strings.Join(nodes, ","), "-n", ns, "--image="+machine.PerfImage, "--pod-binary=amd64="+s.podBinary, "--yes",
+		"--matrix", "--quick", "--duration=1s")
+	for _, own := range r.Pods {
+		on = append(on, own.Node)
+		var p corev1.Pod
+		err := s.ControlPlane.Client().Get(t.Context(), client.ObjectKey{Namespace: ns, Name: own.Name}, &p)
+		if err == nil && p.DeletionTimestamp == nil {
+			t.Errorf("the bench leaves its pod %s", own.Name)
+		}
+	}
+	if !slices.Equal(on, nodes) {
+		t.Errorf("its pods are on %v, and %v was named", on, nodes)
+	}
+	for l := range r.Matrix.Links() {
+		if l.Rate <= 0 {
+			t.Errorf("nothing was measured: %+v, %v", l, r.Failures)
+		}
+	}
+}
+
+// saysWhatPerftestSays wants the ladder to say of the first rail, from one rank on, what perftest says that is typed by hand.
+func (s site) saysWhatPerftestSays(t *testing.T, job, ns string, from int, to string) {
+	t.Helper()
+	before := s.sent(t)
+	r := s.bench(t, job, "-n", ns, "--compare=tcp,rdma", fmt.Sprintf("--pair=%d,%d", from, 1-from), "--duration=3s")
+	if len(r.Ladders) != 2 {
+		t.Fatalf("%d ladders, want one for each rail", len(r.Ladders))
+	}
+	for _, step := range []bench.StepName{bench.WriteHost, bench.AllRails, bench.TCPPod, bench.TCPRail} {
+		if got := measured(r.Ladders[0], step); got <= 0 {
+			t.Errorf("%s: nothing was measured: %+v", step, r.Ladders[0].Steps)
+		}
+	}
+	const least = 1000 // packets: a second of what is emulated, on a host that is busy
+	if packets := s.sent(t) - before; packets < least {
+		t.Errorf("the HCAs counted %d packets", packets)
+	}
+	reported, typed := measured(r.Ladders[0], bench.WriteHost), s.typed(t, job, ns, from, to)
+	t.Logf("railhead bench %.6f Gb/s, perftest by hand %.6f Gb/s", float64(reported), float64(typed))
+	if ratio := float64(reported / typed); ratio < 1/1.05 || ratio > 1.05 {
+		t.Errorf("railhead bench says %.3f of what perftest does", ratio)
+	}
+}
+
+// bench runs a bench, which fails: what is emulated reaches no ceiling.
+func (s site) bench(t *testing.T, args ...string) bench.Result {
+	t.Helper()
+	r := s.railhead(t, append([]string{"bench", "-o", "json"}, args...)...)
 	var result bench.Result
 	if err := json.Unmarshal([]byte(r.out), &result); err != nil || r.code != 1 {
 		t.Fatalf("railhead bench %s ends with %d: %v\n%s%s", strings.Join(args, " "), r.code, err, r.out, r.err)
@@ -116,13 +115,13 @@ func (s site) bench(t *testing.T, job, ns string, args ...string) bench.Result {
 	return result
 }
 
-// typed is what perftest measures on the first rail where somebody types it in both pods.
-func (s site) typed(t *testing.T, job, ns string) bench.Gbps {
+// typed is what perftest measures on the first rail where somebody types it in both pods, from one rank to the other's address.
+func (s site) typed(t *testing.T, job, ns string, from int, to string) bench.Gbps {
 	t.Helper()
 	script := fmt.Sprintf(`hca=${NCCL_IB_HCA#=}; hca=${hca%%%%:*}
-run() { timeout -s KILL 60 ib_write_bw -d $hca -x $NCCL_IB_GID_INDEX -s 65536 -q 4 -D %d -F --report_gbits "$@"; }
-if [ $NODE_RANK = 0 ]; then run > /dev/null; else until run $MASTER_ADDR; do sleep 1; done; fi`, seconds)
-	best, err := bench.ParsePerftest(s.ranks(t, job, ns, script)["1"]).Best()
+run() { timeout -s KILL 60 ib_write_bw -d $hca -x $NCCL_IB_GID_INDEX -s 65536 -q 4 -D 3 -F --report_gbits "$@"; }
+if [ $NODE_RANK = %d ]; then until run %s; do sleep 1; done; else run > /dev/null; fi`, from, to)
+	best, err := bench.ParsePerftest(s.ranks(t, job, ns, script)[strconv.Itoa(from)]).Best()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,11 +11,10 @@ import (
 )
 
 // measures wants doctor to name a fault that only shows where something is measured before all else, and nothing beside it but
-// what it finds without the fault: that nothing that is emulated reaches its ceiling is true.
-func (s site) measures(t *testing.T, x fault.Fault, rail string, before []finding, args ...string) {
+// what it finds once the fault is healed: that nothing that is emulated reaches its ceiling is true.
+func measures(t *testing.T, x fault.Fault, rail string, found, healed []finding, r said) {
 	t.Helper()
-	found, r := s.doctor(t, args...)
-	fresh := beside(found, before)
+	fresh := beside(found, healed)
 	if len(fresh) != 1 || fresh[0] != found[0] || fresh[0].Check != x.Doctor.Check || !strings.Contains(fresh[0].About, "rail "+rail) {
 		t.Errorf("of %s doctor says %v, before all else %v\n%s", x.Name, fresh, found, r.err)
 		return
