@@ -128,7 +128,7 @@ func (m *measuring) skip(why ...string) {
 
 // carry measures what the flags ask for.
 func (m *measuring) carry(ctx context.Context) error {
-	m.soFar(func() {}) // the pods and their rails
+	m.soFar() // the pods and their rails
 	switch {
 	case m.flags.matrix && m.flags.quick:
 		return m.search(ctx)
@@ -184,14 +184,16 @@ func (m *measuring) climb(ctx context.Context, only ...bench.StepName) error {
 	return nil
 }
 
-// soFar lets a bench be followed while it runs, at a twentieth of its time or less.
-func (m *measuring) soFar(judge func()) {
+// soFar lets a bench be followed while it runs, at a twentieth of its time or less; judges bring its result up to date before.
+func (m *measuring) soFar(judges ...func()) {
 	const part, least = 20, time.Second
 	if m.keep == nil || time.Now().Before(m.nextKept) {
 		return
 	}
 	begun := time.Now()
-	judge()
+	for _, judge := range judges {
+		judge()
+	}
 	m.keep(m.result)
 	m.nextKept = time.Now().Add(max(least, part*time.Since(begun)))
 }

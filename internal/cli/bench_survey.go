@@ -23,7 +23,7 @@ func (m *measuring) survey(ctx context.Context) error {
 		}); err != nil {
 			return err
 		}
-		m.soFar(func() {})
+		m.soFar()
 	}
 	if n < 2 {
 		m.skip("the matrix: there is one pod")
