@@ -147,7 +147,12 @@ func mayGrant(ctx context.Context, client *kube.Client, p plan.Plan) error {
 func (a *app) carryStep(ctx context.Context, client *kube.Client, step plan.Step, c consent, w waitFor) error {
 	a.say("%s", step.Title)
 	if step.ID == plan.StepVerifyFirst && c.dryRun != "server" {
-		return w.check(ctx)
+		err := w.check(ctx)
+		if ctx.Err() != nil {
+			a.say("Interrupted: the rollout stays paused; the same command checks again, and 'railhead setup rollback' takes it back")
+			return ctx.Err()
+		}
+		return err
 	}
 	for _, change := range step.Changes {
 		outcome, err := client.Carry(ctx, change, kube.DryRun(c.dryRun == "server"))

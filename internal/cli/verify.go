@@ -98,7 +98,7 @@ func (a *app) lookAt(ctx context.Context, client *kube.Client, s cluster.State, 
 	}
 	pod := kube.PodRef{Namespace: ns, Name: plan.ProbeName(name)}
 	want := kube.Want{Kinds: p.Steps[0].Watch, Namespace: ns, Job: pod.Name}
-	if err := a.follow(ctx, client, p.Steps[0].Done, following{want: want, limit: 5 * time.Minute, patience: probe.patience, back: "railhead setup cluster --verify-first"}); err != nil {
+	if err := a.follow(ctx, client, p.Steps[0].Done, following{want: want, limit: 5 * time.Minute, patience: probe.patience}); err != nil {
 		return host.Snapshot{}, err
 	}
 	return snapshotOf(ctx, client, pod)

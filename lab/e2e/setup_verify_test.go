@@ -63,6 +63,19 @@ func TestVerifyFirst(t *testing.T) {
 	nothingLeft(t)
 	a.does(t, "setup", "status").prints(t, "paused by railhead")
 
+	interrupted := a
+	interrupted.heard = func(line string, interrupt context.CancelFunc) {
+		if strings.Contains(line, "Check the node of ") {
+			interrupt()
+		}
+	}
+	r = interrupted.ends(t, 130, first...).silent(t)
+	r.says(t, "Interrupted: the rollout stays paused")
+	if strings.Contains(r.err, "goes on") {
+		t.Errorf("stderr:\n%s", r.err)
+	}
+	nothingLeft(t)
+
 	lockable.Store(uint64(host.Unlimited))
 	a.does(t, first...).silent(t).says(t, ": as it should be", "worker: all 13 nodes done")
 	inHands(t, false)
