@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/railhead/railhead/lab/assets"
+	"github.com/railhead/railhead/lab/controlplane"
 	"github.com/railhead/railhead/lab/machine"
 )
 
@@ -27,15 +28,12 @@ func onNodes() map[string]assets.Program {
 
 // Build downloads and builds everything that a lab of any options needs.
 func Build(ctx context.Context, progress func(line string)) (machine.Parts, error) {
-	m, _, err := parts(ctx, Options{Progress: progress})
-	if err != nil {
-		return m, err
-	}
-	_, err = assets.Build(ctx, progress, assets.Etcd, assets.APIServer, assets.ControllerManager, assets.Scheduler, assets.MachineConfigController)
+	m, _, err := parts(ctx, Options{Rollout: true, Progress: progress})
 	return m, err
 }
 
-// parts are what machines are made of, and the programs of nodes from Go modules by where they lie.
+// parts are what machines are made of, and the programs of nodes from Go modules by where they lie. The control plane's programs
+// are built, too: once the lab starts its time is short.
 func parts(ctx context.Context, o Options) (machine.Parts, map[string]string, error) {
 	m, err := machine.Build(ctx, o.Progress)
 	if err != nil || o.PodsOnly {
@@ -54,7 +52,7 @@ func parts(ctx context.Context, o Options) (machine.Parts, map[string]string, er
 	for name, p := range where {
 		files[name] = built[p]
 	}
-	return m, files, nil
+	return m, files, controlplane.Build(ctx, o.controlPlane())
 }
 
 // gather makes one folder of the machines' programs by links, for a share has no links that lead out of it.

@@ -19,18 +19,25 @@ import (
 	"github.com/railhead/railhead/lab/vm"
 )
 
+// controlPlane is the control plane of a lab, which does not know its machines yet.
+func (o Options) controlPlane() controlplane.Options {
+	c := controlplane.Options{
+		SCC: !o.Plain, Controllers: true, Scheduler: true, MachineConfig: o.Rollout,
+		CRDs: []assets.CRDs{assets.Networks, assets.IPPools},
+		Dir:  filepath.Join(o.Dir, "control-plane"), Progress: o.Progress,
+	}
+	for m := range o.Machines {
+		_, host := vm.Management(m + 1)
+		c.Addresses = append(c.Addresses, host)
+	}
+	return c
+}
+
 // startControlPlane starts the control plane, the machines as soon as their kubelets can know where it will be, and makes
 // what kubelets and Multus expect.
 func (f *Fabric) startControlPlane(ctx context.Context) error {
-	o := controlplane.Options{
-		SCC: !f.Options.Plain, Controllers: true, Scheduler: true, MachineConfig: f.Options.Rollout,
-		CRDs: []assets.CRDs{assets.Networks, assets.IPPools},
-		Dir:  filepath.Join(f.Options.Dir, "control-plane"), Progress: f.Options.Progress, Boot: f.bootNode,
-	}
-	for m := range f.Options.Machines {
-		_, host := vm.Management(m + 1)
-		o.Addresses = append(o.Addresses, host)
-	}
+	o := f.Options.controlPlane()
+	o.Boot = f.bootNode
 	o.Early = func(p *controlplane.ControlPlane) error {
 		return f.boot(func(s *vm.Spec, machine int) error { return f.node(p, s, machine) })
 	}
