@@ -51,6 +51,18 @@ var traces = map[string]trace{
 
 // TestFaults: every fault is really there, railhead-pod says what one pod can know of it, doctor names it, and it goes again.
 func TestFaults(t *testing.T) {
+	t.Parallel()
+	faults(t, func(x fault.Fault) bool { return !x.Reboots })
+}
+
+// TestBootFaults is TestFaults of how machines boot: two labs at a time take less time than one.
+func TestBootFaults(t *testing.T) {
+	t.Parallel()
+	faults(t, func(x fault.Fault) bool { return x.Reboots })
+}
+
+func faults(t *testing.T, wanted func(fault.Fault) bool) {
+	t.Helper()
 	f := machines(t, fabric.Options{})
 	p := pair{f, f.Machines[0], f.Machines[1]}
 	p.heals(t)
@@ -60,8 +72,8 @@ func TestFaults(t *testing.T) {
 		t.Errorf("without a fault the counters say %v", fresh)
 	}
 	for _, x := range fault.All() {
-		if x.Nodes || x.Namespace != "" {
-			continue // for which TestCluster has a cluster
+		if x.Nodes || x.Namespace != "" || !wanted(x) {
+			continue // TestCluster has a cluster for the first two
 		}
 		t.Run(x.Name, func(t *testing.T) {
 			trace, ok := traces[x.Name]
