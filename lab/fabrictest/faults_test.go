@@ -55,10 +55,11 @@ func TestFaults(t *testing.T) {
 	faults(t, func(x fault.Fault) bool { return !x.Reboots })
 }
 
-// TestBootFaults is TestFaults of how machines boot: two labs at a time take less time than one.
-func TestBootFaults(t *testing.T) {
+// TestBoots is of what a boot decides, beside TestFaults: two labs at a time take less time than one after the other.
+func TestBoots(t *testing.T) {
 	t.Parallel()
-	faults(t, func(x fault.Fault) bool { return x.Reboots })
+	t.Run("faults", func(t *testing.T) { faults(t, func(x fault.Fault) bool { return x.Reboots }) })
+	t.Run("IOMMU", iommus)
 }
 
 func faults(t *testing.T, wanted func(fault.Fault) bool) {
