@@ -65,7 +65,7 @@ func TestVerifyFirst(t *testing.T) {
 
 	interrupted := a
 	interrupted.heard = func(line string, interrupt context.CancelFunc) {
-		if strings.Contains(line, "Check the node of ") {
+		if strings.HasPrefix(line, "Check the node of ") {
 			interrupt()
 		}
 	}
