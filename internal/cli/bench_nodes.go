@@ -87,6 +87,9 @@ func (a *app) benchNodes(ctx context.Context, f benchFlags, measure func(*benche
 		defer cancel()
 		a.say("Removing the pods of the bench")
 		removeMade(cleaning, a, client, made)
+		if err := a.awaitGone(cleaning, client, o); err != nil {
+			a.say("Its pods still end, and hold their devices until then: kubectl get pods -n %s -l %s=%s", ns, plan.LabelInstance, o.Name)
+		}
 	}()
 	for _, step := range p.Steps {
 		for _, change := range step.Changes {
@@ -130,6 +133,12 @@ func (a *app) awaitOwn(ctx context.Context, client *kube.Client, o plan.JobOptio
 		return slices.Index(o.NodeNames, a.pod.Node) - slices.Index(o.NodeNames, b.pod.Node)
 	})
 	return own, nil
+}
+
+// awaitGone waits until the pods have given back their devices: what comes next may want them.
+func (a *app) awaitGone(ctx context.Context, client *kube.Client, o plan.JobOptions) error {
+	want := kube.Want{Kinds: []cluster.Kind{cluster.Pods}, Namespace: o.Namespace, Job: o.Name}
+	return a.follow(ctx, client, plan.JobGone(o.Name, o.Namespace), following{want: want})
 }
 
 // completeNodes completes the names of nodes.
