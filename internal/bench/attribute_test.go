@@ -308,14 +308,21 @@ func TestAttributeHalfOfARail(t *testing.T) {
 
 // Of a quick search only a few links of each pod are known.
 func TestAttributeQuick(t *testing.T) {
-	for name, faults := range map[string][]fault{
-		"healthy":                    nil,
-		"one slow NIC":               {slowNIC(13, 2, 0.5)},
-		"a leaf of one rail":         {slowLeaf(2, 1, 0.5)},
-		"a dead NIC and a slow one":  {slowNIC(13, 2, 0), slowNIC(40, 1, 0.5)},
-		"a node at half of its rate": {{"node 9", func(_ fabric, a, b, _ int) float64 { return map[bool]float64{true: 0.5, false: 1}[a == 9 || b == 9] }}},
+	for name, c := range map[string]struct {
+		pods   int
+		faults []fault
+	}{
+		"healthy":                   {64, nil},
+		"one slow NIC":              {64, []fault{slowNIC(13, 2, 0.5)}},
+		"a leaf of one rail":        {64, []fault{slowLeaf(2, 1, 0.5)}},
+		"a dead NIC and a slow one": {64, []fault{slowNIC(13, 2, 0), slowNIC(40, 1, 0.5)}},
+		"a node at half of its rate": {64, []fault{{"node 9", func(_ fabric, a, b, _ int) float64 {
+			return map[bool]float64{true: 0.5, false: 1}[a == 9 || b == 9]
+		}}}},
+		"half of four pods": {4, []fault{slowNIC(0, 2, 0.5), slowNIC(3, 2, 0.5)}},
+		"half of six pods":  {6, []fault{slowNIC(0, 2, 0.5), slowNIC(3, 2, 0.5), slowNIC(4, 2, 0.5)}},
 	} {
-		f := fabric{64, 4, 8, 0.01, faults, true}
+		f := fabric{c.pods, 4, 8, 0.01, c.faults, true}
 		whole := f.matrix(1)
 		m := NewMatrix(whole.Pods, whole.Rails)
 		m.Leaves = whole.Leaves
@@ -326,7 +333,7 @@ func TestAttributeQuick(t *testing.T) {
 			}
 		}
 		want := map[string]bool{}
-		for _, f := range faults {
+		for _, f := range c.faults {
 			want[f.name] = true
 		}
 		if d := cmp.Diff(want, named(m.Attribute(0.9))); d != "" {

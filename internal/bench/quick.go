@@ -10,9 +10,13 @@ import (
 // Quick are rounds that find bad pods among n without every pair: each test is of a group, two pods with all their rails,
 // and fails if anything in it is bad. Of the rounds in which all would meet it takes about log2(n), whose numbers are
 // powers of two, so that a pod meets partners near and far. A pod that is bad fails in all of them; one that is well fails
-// only with a bad partner, and has a different one every time. Ask Suspects afterwards.
+// only with a bad partner, and has a different one every time. Ask Suspects afterwards. So few pods that all meet in no more
+// rounds than a search may take do all meet: half of a handful may be bad.
 func Quick(n int) [][]Pair {
 	count := RoundCount(n)
+	if count <= QuickLimit(n) {
+		return slices.Collect(Rounds(n))
+	}
 	var rounds [][]Pair
 	for r := 1; r <= count; r *= 2 {
 		rounds = append(rounds, Round(n, r-1))

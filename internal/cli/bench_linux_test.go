@@ -133,12 +133,12 @@ func TestBenchQuick(t *testing.T) {
 		links int
 		says  string
 	}{
-		"all are well": {false, 0, 3 * 3 * 4, "Verdict: all that was measured"}, // three rounds of three pairs
-		"one is bad":   {true, exitFault, 4 * 3 * 4, "NIC mlx5_11 of node gpu-3 (pod h-kim-2) rail rail-4: 200.0 Gb/s"},
+		"all are well": {false, 0, 3 * 4 * 4, "Verdict: all that was measured"}, // three rounds of four pairs
+		"one is bad":   {true, exitFault, 4 * 4 * 4, "NIC mlx5_11 of node gpu-3 (pod h-kim-2) rail rail-4: 200.0 Gb/s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBenchTrial(t, 6)
+			b := newBenchTrial(t, 8)
 			b.flags.matrix, b.flags.quick = true, true
 			if c.bad {
 				b.rateOf(t, 2, "mlx5_11", "200.00")

@@ -82,8 +82,8 @@ func TestDoctorMeasures(t *testing.T) {
 	if code != exitFault {
 		t.Errorf("exit code %d", code)
 	}
-	has(t, text, "measured: 36 links between 6 pods, in ",
-		"fail: NIC mlx5_11 of node gpu-3 (pod h-kim-2) rail rail-4: 200.0 Gb/s where 391.1 Gb/s is healthy, on 3 links [bench-fabric]",
+	has(t, text, "measured: 60 links between 6 pods, in ",
+		"fail: NIC mlx5_11 of node gpu-3 (pod h-kim-2) rail rail-4: 200.0 Gb/s where 391.1 Gb/s is healthy, on 5 links [bench-fabric]",
 		"fix (admin): This NIC is slow with all others")
 	if first := strings.Index(text, "[bench-fabric]"); first > strings.Index(text+"fail: ", "warn: ") && strings.Contains(text, "warn: ") {
 		t.Errorf("it does not come first:\n%s", text)
@@ -99,7 +99,7 @@ func TestDoctorMeasures(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &v); err != nil {
 		t.Fatal(err)
 	}
-	if v.Measured.Pods != 6 || v.Measured.Links != 36 || v.Measured.Skipped != nil || v.Problems[0].Check != "bench-fabric" || v.Problems[0].Status != "fail" {
+	if v.Measured.Pods != 6 || v.Measured.Links != 60 || v.Measured.Skipped != nil || v.Problems[0].Check != "bench-fabric" || v.Problems[0].Status != "fail" {
 		t.Errorf("%+v", v)
 	}
 	var direct bytes.Buffer
