@@ -14,7 +14,7 @@ const (
 // The memory of QEMU itself for translated code, in MiB. Where the code of a machine's programs does not fit, all of it is
 // thrown away and translated again: with 256 MiB a node did so every other pod, and needed nearly twice the time for each.
 const (
-	codeOfNode    = 512
+	codeOfNode    = 480
 	codeOfMachine = 256
 )
 
