@@ -56,16 +56,19 @@ func (d *decision) preflight(mode string, here host.Machine, memlock launch.Meml
 	say()
 	begun := time.Now()
 	paths := nccl.Paths(d.vars, d.resolution.Rails)
-	loops := make([]launch.Loopback, len(paths))
+	loops := make([]launch.Trial, len(paths))
 	for i, p := range paths {
 		loops[i].Words = loopbackWords(p)
 	}
-	var wrong []check.Finding
-	if err := launch.Loopbacks(loopbackTool, loops, os.Environ(), preflightLimit); err != nil {
+	found, wrong := make([]check.Finding, len(paths)), []check.Finding(nil)
+	if err := launch.Try(loopbackTool, loops, os.Environ(), preflightLimit); err != nil {
 		wrong, paths = untried(alarm, err, memlock.IPCLock, here.Probes.LockMemory), nil
 	}
 	for i, p := range paths {
-		f := judgeLoopback(p, &loops[i])
+		found[i] = judgeLoopback(p, &loops[i])
+	}
+	toNextRank(paths, found, func(line string) { fmt.Fprintln(talk, line); say() })
+	for _, f := range found[:len(paths)] {
 		if f.Status != check.Pass {
 			wrong = append(wrong, f)
 		}

@@ -23,39 +23,47 @@ func TestJudgeLoopback(t *testing.T) {
 	p := nccl.Path{Rail: &rail.Rail{Device: "mlx5_6", Port: 1, Rate: host.Know(host.Rate{Gbps: 100})}, GID: 3}
 	const words = "ib_write_bw -d mlx5_6 -i 1 -F --report_gbits -s 65536 -n 200 -x 3: "
 	for name, tc := range map[string]struct {
-		loop   launch.Loopback
+		loop   launch.Trial
 		status check.Status
 		says   string
 	}{
 		"it moves": {
-			launch.Loopback{Text: bandwidthNames + " 65536      200              93.02              92.11\t\t     0.175690\n"},
+			launch.Trial{Text: bandwidthNames + " 65536      200              93.02              92.11\t\t     0.175690\n"},
 			check.Pass, "loopback 92.11 Gb/s of 100",
 		},
 		"it moves and hangs at its end": {
-			launch.Loopback{Text: bandwidthNames + " 65536      200              93.02              92.11\t\t     0.175690\n", Hung: true},
+			launch.Trial{Text: bandwidthNames + " 65536      200              93.02              92.11\t\t     0.175690\n", Hung: true},
 			check.Pass, "loopback 92.11 Gb/s of 100",
 		},
-		"much slower than the link": {launch.Loopback{Text: bandwidthNames + " 65536 200 0.11 0.1067 0.01\n"}, check.Pass, "loopback 0.1067 Gb/s of 100"},
+		"much slower than the link": {launch.Trial{Text: bandwidthNames + " 65536 200 0.11 0.1067 0.01\n"}, check.Pass, "loopback 0.1067 Gb/s of 100"},
 		"0 iterations and exit code 0": {
-			launch.Loopback{Text: bandwidthNames + " 65536      0             0.00            0.00\t\t     0.000000\n"},
+			launch.Trial{Text: bandwidthNames + " 65536      0             0.00            0.00\t\t     0.000000\n"},
 			check.Fail, words + "it ended, but nothing came through",
 		},
-		"a dead path": {launch.Loopback{Text: bandwidthNames, Code: 137, Hung: true}, check.Fail, words + "it hangs: nothing came through within 10s"},
+		"a dead path": {launch.Trial{Text: bandwidthNames, Code: 137, Hung: true}, check.Fail, words + "it hangs: nothing came through within 10s"},
 		"too little locked memory": {
-			launch.Loopback{Text: " Couldn't allocate MR\n failed to create mr\nFailed to create MR\n Couldn't create IB resources\n", Code: 1},
+			launch.Trial{Text: " Couldn't allocate MR\n failed to create mr\nFailed to create MR\n Couldn't create IB resources\n", Code: 1},
 			check.Fail, words + "exit code 1: Couldn't allocate MR; failed to create mr; Failed to create MR; Couldn't create IB resources",
 		},
 		"port down": {
-			launch.Loopback{Text: " Port number 1 state is Down\n Couldn't set the link layer\n", Code: 1}, check.Fail,
+			launch.Trial{Text: " Port number 1 state is Down\n Couldn't set the link layer\n", Code: 1}, check.Fail,
 			words + "exit code 1: Port number 1 state is Down; Couldn't set the link layer",
 		},
-		"dead without a word": {launch.Loopback{Code: 139}, check.Fail, words + "exit code 139: "},
+		"a completion with an error": {
+			launch.Trial{Code: 1, Text: " Completion with error at client\n Failed status 12: wr_id 0 syndrom 0x81\nscnt=128, ccnt=0\n" +
+				"Failed to complete run_iter_bw function successfully\n---------\n RDMA_Write BW Test\n---------\n" + bandwidthNames},
+			check.Fail, words + "exit code 1: Completion with error at client; Failed status 12: wr_id 0 syndrom 0x81; scnt=128, ccnt=0; Failed to complete run_iter_bw function successfully",
+		},
+		"dead without a word": {launch.Trial{Code: 139}, check.Fail, words + "exit code 139: "},
 		"a library is missing": {
-			launch.Loopback{Text: "ib_write_bw: error while loading shared libraries: libibverbs.so.1: cannot open\n", Code: 127}, check.Unknown,
+			launch.Trial{Text: "ib_write_bw: error while loading shared libraries: libibverbs.so.1: cannot open\n", Code: 127}, check.Unknown,
 			words + "exit code 127: ib_write_bw: error while loading shared libraries: libibverbs.so.1: cannot open",
 		},
-		"of a foreign format":  {launch.Loopback{Code: 126}, check.Unknown, words + "exit code 126: "},
-		"no process to be had": {launch.Loopback{Err: syscall.EAGAIN}, check.Unknown, words + "resource temporarily unavailable"},
+		"of a foreign format": {launch.Trial{Code: 126}, check.Unknown, words + "exit code 126: "},
+		"a peer that is not there": {
+			launch.Trial{Peer: "h-kim-1", Text: "Couldn't connect to h-kim-1:18615\n", Code: 1, Hung: true}, check.Unknown, words + "it did not try this rail within 10s",
+		},
+		"no process to be had": {launch.Trial{Err: syscall.EAGAIN}, check.Unknown, words + "resource temporarily unavailable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := judgeLoopback(p, &tc.loop)
@@ -63,6 +71,30 @@ func TestJudgeLoopback(t *testing.T) {
 				t.Errorf("%s %s: %s [%s]\nwant %s %s", f.Status, f.Subject, f.Summary, f.Check, tc.status, tc.says)
 			}
 		})
+	}
+}
+
+func TestNextRank(t *testing.T) {
+	for name, tc := range map[string]struct {
+		own, master, rank, ranks string
+		want                     string
+	}{
+		"StatefulSet":                  {"h-kim-0", "h-kim-0.h-kim.train.svc", "0", "3", "h-kim-1.h-kim.train.svc"},
+		"the last comes to the first":  {"h-kim-2", "h-kim-0.h-kim.train.svc", "2", "3", "h-kim-0.h-kim.train.svc"},
+		"of more than ten":             {"h-kim-10", "h-kim-0.h-kim.train.svc", "10", "12", "h-kim-11.h-kim.train.svc"},
+		"JobSet":                       {"h-kim-worker-0-1", "h-kim-worker-0-0.h-kim.train.svc", "1", "4", "h-kim-worker-0-2.h-kim.train.svc"},
+		"one rank":                     {"h-kim-0", "127.0.0.1", "0", "1", ""},
+		"one rank with a name":         {"h-kim-0", "h-kim-0.h-kim.train.svc", "0", "1", ""},
+		"a master with a name its own": {"h-kim-worker-0", "h-kim-master-0.train.svc", "1", "2", ""},
+		"an address":                   {"h-kim-0", "10.0.0.7", "0", "2", ""},
+		"the network of the host":      {"gpu-node-4", "h-kim-0.h-kim.train.svc", "0", "2", ""},
+		"without a domain":             {"h-kim-0", "h-kim-0", "0", "2", ""},
+		"none of it is set":            {"h-kim-0", "", "", "", ""},
+	} {
+		env := map[string]string{"HOSTNAME": tc.own, "MASTER_ADDR": tc.master, "NODE_RANK": tc.rank, "NNODES": tc.ranks}
+		if got := nextRank(func(key string) string { return env[key] }); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
 	}
 }
 

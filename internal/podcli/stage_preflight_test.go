@@ -4,12 +4,14 @@ package podcli
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -18,7 +20,7 @@ import (
 )
 
 // standInPerftest is a stand-in of ib_write_bw: it says what the one of perftest 6.06 says over Soft-RoCE, with another rate.
-// DEVICE=CASE of $CASES is what a device does else. Both ends hold $ALIVE open as long as they live.
+// DEVICE=CASE of $CASES is what a device does else. Both ends hold $ALIVE open as long as they live. Ranks meet in $RANKS.
 const standInPerftest = `#!/bin/sh
 [ -z "$ALIVE" ] || exec 9> "$ALIVE"
 [ -z "$ALIVE" ] || echo >&9
@@ -34,11 +36,16 @@ case " $CASES " in
 *) rate=92.11 iterations=200 ;;
 esac
 at=/run/meeting.$port
-if [ "$before" != 127.0.0.1 ]; then
+case $port:$before in
+1861?:*.svc) at=$RANKS/${before%%.*}.$port ;;
+1861?:*) at=$RANKS/$HOSTNAME.$port ;;
+*:127.0.0.1) case " $CASES " in *" $device=outside "*) echo " Completion with error at client"; exit 1 ;; esac ;;
+esac
+case $before in 127.0.0.1 | *.svc) ;; *)
 	: > "$at"
 	while [ -e "$at" ]; do sleep 0.02; done
-	exit 0
-fi
+	exit 0 ;;
+esac
 [ -e "$at" ] || { echo "Couldn't connect to $before:$port"; echo " Unable to open file descriptor for socket connection Unable to init the socket connection"; exit 1; }
 rm "$at"
 cat << END
@@ -148,6 +155,48 @@ func preflightLines(stderr string) []string {
 		}
 	}
 	return lines
+}
+
+// preflightToNextRank: where a card sends everything outside, the ranks write to each other; and say who did not.
+func (s staged) preflightToNextRank(t *testing.T) {
+	const alone = "mlx5_7:1 ib_write_bw -d mlx5_7 -i 1 -F --report_gbits -s 65536 -n 200 -x 3: exit code 1: Completion with error at client"
+	for _, tc := range []struct {
+		name  string
+		cases [2]string // what the devices of each rank do
+		code  [2]int
+		want  [2][]string
+	}{
+		{
+			"both send outside", [2]string{"mlx5_7=outside", "mlx5_7=outside"}, [2]int{}, [2][]string{
+				{"1 of 2 rails do not reach themselves; they write to job-1.job.train.svc, for 10s at most", "mlx5_6:1 loopback 92.11 Gb/s of 400", "mlx5_7:1 no loopback; to job-1.job.train.svc 92.11 Gb/s of 400"},
+				{"1 of 2 rails do not reach themselves; they write to job-0.job.train.svc, for 10s at most", "mlx5_6:1 loopback 92.11 Gb/s of 400", "mlx5_7:1 no loopback; to job-0.job.train.svc 92.11 Gb/s of 400"},
+			},
+		},
+		{
+			"one is broken", [2]string{"mlx5_7=outside", ""}, [2]int{exitRefused, 0}, [2][]string{
+				{"1 of 2 rails do not reach themselves; they write to job-1.job.train.svc, for 10s at most", "mlx5_6:1 loopback 92.11 Gb/s of 400", alone + "; to job-1.job.train.svc: it did not try this rail within 10s"},
+				{"mlx5_6:1 loopback 92.11 Gb/s of 400", "mlx5_7:1 loopback 92.11 Gb/s of 400"},
+			},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			ranks := t.TempDir()
+			var g sync.WaitGroup
+			defer g.Wait()
+			for rank := range 2 {
+				set := withPerftest(t, "CASES="+tc.cases[rank], "NCCL_IB_HCA==mlx5_6,mlx5_7", "RANKS="+ranks,
+					"MASTER_ADDR=job-0.job.train.svc", fmt.Sprintf("NODE_RANK=%d", rank), "NNODES=2")
+				name := fmt.Sprintf("HOSTNAME=job-%d", rank) // the machine has its own
+				g.Go(func() {
+					o := run1(t, s.on(pod, set, "env", name, s.pod, "run", "--preflight=fail", "--", "echo", "started"))
+					if diff := cmp.Diff(tc.want[rank], preflightLines(o.stderr)); diff != "" || o.code != tc.code[rank] {
+						t.Errorf("rank %d: exit %d, lines (-want +got):\n%s\n%s", rank, o.code, diff, o.stderr)
+					}
+				})
+			}
+		})
+	}
 }
 
 // preflightLeavesNothing: the command is as without it, also where a rail hung.

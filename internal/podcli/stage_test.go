@@ -43,6 +43,7 @@ func TestStage(t *testing.T) {
 	t.Run("nowhere to write", s.nowhereToWrite)
 	t.Run("preflight", s.preflight)
 	t.Run("preflight leaves nothing", s.preflightLeavesNothing)
+	t.Run("preflight to the next rank", s.preflightToNextRank)
 	t.Run("preflight without perftest", s.preflightWithoutPerftest)
 	t.Run("preflight termination", s.preflightTermination)
 	t.Run("doctor", s.doctor)

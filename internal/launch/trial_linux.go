@@ -13,11 +13,14 @@ import (
 	"github.com/railhead/railhead/internal/bench/perftest"
 )
 
-// Loopback is a server and a client of perftest that meet in this container.
-type Loopback struct {
+// Trial is a server and a client of perftest. They meet in this container; with a peer, the client goes to the server that
+// the peer has, and the server waits for the client of another.
+type Trial struct {
 	Words string // of both, beside where they meet
+	Peer  string // the host of the peer's server; "": here
+	Port  int    // with a peer: where all servers listen
 
-	Text string // what the client said, or why its server was not there
+	Text string // what the client said, or why its server was not there; of one that hung, that it was refused until then
 	Code int    // the client's
 	Hung bool   // they were killed when their time was over
 	Err  error  // they could not be started
@@ -29,12 +32,14 @@ type Loopback struct {
 
 const (
 	turn  = 10 * time.Millisecond // until the processes are looked at again
+	turns = 50                    // until a client asks a peer again that was not there
 	dying = time.Second           // that killed processes are waited for: one that hangs in a driver does not die
 )
 
-// Loopbacks runs a program of perftest, which PATH of env leads to, at both ends of all loopbacks at once, until every
-// client has ended or limit is over. What then still runs is killed; so it is when this process dies, whatever it dies of.
-func Loopbacks(program string, all []Loopback, env []string, limit time.Duration) error {
+// Try runs a program of perftest, which PATH of env leads to, at both ends of all trials at once, until every client has
+// ended, and every server that a peer's client comes to, or limit is over. What then still runs is killed; so it is when
+// this process dies, whatever it dies of.
+func Try(program string, all []Trial, env []string, limit time.Duration) error {
 	program, err := lookPath(program, env)
 	if err != nil {
 		return err
@@ -45,21 +50,26 @@ func Loopbacks(program string, all []Loopback, env []string, limit time.Duration
 		all[i].begin(program, env)
 	}
 	begun := time.Now()
-	for busy := true; busy && time.Since(begun) < limit+dying; {
+	for n, busy := 1, true; busy && time.Since(begun) < limit+dying; n++ {
 		_ = unix.Nanosleep(&unix.Timespec{Nsec: int64(turn)}, nil) // a signal may cut it short
 		busy = false
 		for i := range all {
-			busy = all[i].step(env, time.Since(begun) >= limit) || busy
+			past := time.Since(begun)
+			busy = all[i].step(env, past >= limit, n%turns == 0 && past < limit-dying) || busy
 		}
 	}
 	return nil
 }
 
 // begin starts both ends. The client may come too early.
-func (l *Loopback) begin(program string, env []string) {
-	port, err := l.hold()
+func (l *Trial) begin(program string, env []string) {
+	to, port, err := l.Peer, l.Port, error(nil)
+	if to == "" {
+		to = "127.0.0.1"
+		port, err = l.hold()
+	}
 	if err == nil {
-		l.argv = strings.Fields(fmt.Sprintf("0 -p %d %s 127.0.0.1", port, l.Words))
+		l.argv = strings.Fields(fmt.Sprintf("0 -p %d %s %s", port, l.Words, to))
 		l.argv[0] = program
 		l.server, err = spawn(l.argv[:len(l.argv)-1], env)
 	}
@@ -73,7 +83,7 @@ func (l *Loopback) begin(program string, env []string) {
 // server that allows it, too, as perftest does, and to no one else (Linux net/ipv4/inet_connection_sock.c
 // inet_csk_bind_conflict). It allows it when it has the port, or it might be given that of another. Package unix would link
 // the addresses of all families that there are.
-func (l *Loopback) hold() (port int, err error) {
+func (l *Trial) hold() (port int, err error) {
 	if l.held, err = syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0); err != nil {
 		return 0, err
 	}
@@ -90,21 +100,27 @@ func (l *Loopback) hold() (port int, err error) {
 	return int(big[0])<<8 | int(big[1]), unix.SetsockoptInt(l.held, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
 }
 
-// step does what is next, and reports whether a process is left.
-func (l *Loopback) step(env []string, over bool) bool {
-	if l.Hung && !over && l.client.ended() {
+// step does what is next, and reports whether anything is left to do. A client that was refused is started again.
+func (l *Trial) step(env []string, over, again bool) bool {
+	here := l.Peer == ""
+	switch {
+	case over || !l.Hung || !l.client.ended():
+	case l.Text == "":
 		l.Text, l.Code = l.client.said(), l.client.code
 		refused := l.Code != 0 && strings.Contains(l.Text, perftest.Refusal)
-		if l.Hung = refused && !l.server.ended(); l.Hung {
-			l.client, l.Err = spawn(l.argv, env)
-			l.Hung = l.Err == nil
-		} else if refused {
+		if l.Hung = refused && (!here || !l.server.ended()); refused && !l.Hung {
 			l.Text = l.server.said()
 		}
+	case again || here:
+		l.Text = ""
+		l.client, l.Err = spawn(l.argv, env)
+		l.Hung = l.Err == nil
+	}
+	if over || !l.Hung && here {
+		l.server.kill()
 	}
 	if over || !l.Hung {
-		l.server.kill()
 		l.client.kill()
 	}
-	return !l.server.ended() || !l.client.ended()
+	return l.Hung && !over || !l.server.ended() || !l.client.ended()
 }

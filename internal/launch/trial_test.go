@@ -9,22 +9,27 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/railhead/railhead/internal/bench/perftest"
 )
 
 // standIn is a program with the manners of perftest: -p PORT serves, -p PORT WORD ADDRESS comes to it. A server is there
-// when it has written a file for its port. Both leave their process ids.
+// when it has written a file for its host and port. Both leave their process ids.
 const standIn = `#!/bin/sh
-at=$MEET/$2
+at=$MEET/${4:-${SELF:-127.0.0.1}}:$2
 if [ -z "$4" ]; then
 	echo $$ > "$at.server"
 	[ "$3" != broken ] || { echo " Couldn't allocate MR"; exit 1; }
 	[ "$3" != late ] || sleep 0.3
 	echo > "$at"
+	[ "$3" != peer ] || { while [ ! -e "$at.client" ]; do sleep 0.02; done; exit 0; }
 	exec sleep 60
 fi
 [ -e "$at" ] || { echo "Couldn't connect to $4:$2"; exit 1; }
@@ -48,7 +53,7 @@ func meeting(t *testing.T) (dir string, env []string) {
 	return dir, []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "MEET=" + dir}
 }
 
-func TestLoopbacks(t *testing.T) {
+func TestTry(t *testing.T) {
 	const limit = 2 * time.Second
 	cases := []struct {
 		word, text string
@@ -64,12 +69,12 @@ func TestLoopbacks(t *testing.T) {
 		{word: "wraps", hung: true},
 	}
 	dir, env := meeting(t)
-	all := make([]Loopback, len(cases))
+	all := make([]Trial, len(cases))
 	for i, tc := range cases {
 		all[i].Words = tc.word
 	}
 	begun := time.Now()
-	if err := Loopbacks("ib_write_bw", all, env, limit); err != nil {
+	if err := Try("ib_write_bw", all, env, limit); err != nil {
 		t.Fatal(err)
 	}
 	if took := time.Since(begun); took < limit || took > limit+dying {
@@ -80,8 +85,19 @@ func TestLoopbacks(t *testing.T) {
 			t.Errorf("%s: %q, code %d, hung %v, %v", tc.word, got.Text, got.Code, got.Hung, got.Err)
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "*.*"))
-	if err != nil || len(files) < len(cases) {
+	ended(t, dir, len(cases))
+}
+
+// ended wants as many programs or more to have been started, and none to be left.
+func ended(t *testing.T, dir string, least int) {
+	t.Helper()
+	servers, err := filepath.Glob(filepath.Join(dir, "*.server"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients, err := filepath.Glob(filepath.Join(dir, "*.client"))
+	files := slices.Concat(servers, clients)
+	if err != nil || len(files) < least {
 		t.Fatalf("%v, %v", files, err)
 	}
 	for _, file := range files {
@@ -95,10 +111,54 @@ func TestLoopbacks(t *testing.T) {
 	}
 }
 
-func TestLoopbacksEndWithTheLastClient(t *testing.T) {
+// TestTryPeers: two ranks write to each other, though one comes later; its server stays until it was come to.
+func TestTryPeers(t *testing.T) {
+	dir, env := meeting(t)
+	ranks := map[string]*Trial{"a": {Words: "peer", Peer: "b", Port: 7}, "b": {Words: "peer", Peer: "a", Port: 7}}
+	var g sync.WaitGroup
+	begun := time.Now()
+	for name, trial := range ranks {
+		g.Go(func() {
+			if name == "b" {
+				time.Sleep(700 * time.Millisecond)
+			}
+			all := []Trial{*trial}
+			if err := Try("ib_write_bw", all, append([]string{"SELF=" + name}, env...), time.Minute); err != nil {
+				t.Error(err)
+			}
+			*trial = all[0]
+		})
+	}
+	g.Wait()
+	if took := time.Since(begun); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	for name, trial := range ranks {
+		if want := "came to " + trial.Peer + "\n"; trial.Text != want || trial.Code != 0 || trial.Hung || trial.Err != nil {
+			t.Errorf("%s: %+v", name, trial)
+		}
+	}
+	ended(t, dir, 4)
+}
+
+func TestTryPeerThatIsNotThere(t *testing.T) {
+	dir, env := meeting(t)
+	all := []Trial{{Words: "peer", Peer: "b", Port: 7}}
+	const limit = 2 * time.Second
+	begun := time.Now()
+	if err := Try("ib_write_bw", all, env, limit); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begun); took < limit || took > limit+dying || !all[0].Hung || !strings.Contains(all[0].Text, perftest.Refusal) {
+		t.Errorf("after %s: %+v", took, all[0])
+	}
+	ended(t, dir, 1)
+}
+
+func TestTryEndsWithTheLastClient(t *testing.T) {
 	_, env := meeting(t)
 	begun := time.Now()
-	if err := Loopbacks("ib_write_bw", []Loopback{{Words: "good"}, {Words: "good"}}, env, time.Minute); err != nil {
+	if err := Try("ib_write_bw", []Trial{{Words: "good"}, {Words: "good"}}, env, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	if took := time.Since(begun); took > 20*time.Second {
@@ -106,17 +166,17 @@ func TestLoopbacksEndWithTheLastClient(t *testing.T) {
 	}
 }
 
-func TestLoopbacksWithoutTheProgram(t *testing.T) {
+func TestTryWithoutTheProgram(t *testing.T) {
 	dir := t.TempDir()
 	env := []string{"PATH=" + dir}
-	if err := Loopbacks("ib_write_bw", []Loopback{{}}, env, time.Second); !errors.Is(err, fs.ErrNotExist) {
+	if err := Try("ib_write_bw", []Trial{{}}, env, time.Second); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("nowhere: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "ib_write_bw"), []byte("\x7fELF"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	all := []Loopback{{}}
-	if err := Loopbacks("ib_write_bw", all, env, time.Second); err != nil || all[0].Code != CannotInvoke || all[0].Hung {
+	all := []Trial{{}}
+	if err := Try("ib_write_bw", all, env, time.Second); err != nil || all[0].Code != CannotInvoke || all[0].Hung {
 		t.Errorf("of a foreign format: %v, %+v", err, all[0])
 	}
 }
@@ -125,7 +185,7 @@ func TestLoopbacksWithoutTheProgram(t *testing.T) {
 func TestHold(t *testing.T) {
 	ports := map[int]bool{}
 	for range 50 {
-		var l Loopback
+		var l Trial
 		port, err := l.hold()
 		if err != nil || ports[port] {
 			t.Fatalf("port %d: %v", port, err)
