@@ -21,7 +21,7 @@ import (
 )
 
 // standIn is a program with the manners of perftest: -p PORT serves, -p PORT WORD ADDRESS comes to it. A server is there
-// when it has written a file for its host and port. Both leave their process ids.
+// when it has written a file for its host and port. Both leave their process ids; one that is refused tells the pipe, if any.
 const standIn = `#!/bin/sh
 at=$MEET/${4:-${SELF:-127.0.0.1}}:$2
 if [ -z "$4" ]; then
@@ -32,7 +32,7 @@ if [ -z "$4" ]; then
 	[ "$3" != peer ] || { while [ ! -e "$at.client" ]; do sleep 0.02; done; exit 0; }
 	exec sleep 60
 fi
-[ -e "$at" ] || { echo "Couldn't connect to $4:$2"; exit 1; }
+[ -e "$at" ] || { echo "Couldn't connect to $4:$2"; [ ! -p "$MEET/refused" ] || echo > "$MEET/refused"; exit 1; }
 echo $$ > "$at.client"
 case $3 in
 hangs) echo waiting; exec sleep 60 ;;
@@ -115,12 +115,24 @@ func ended(t *testing.T, dir string, least int) {
 func TestTryPeers(t *testing.T) {
 	dir, env := meeting(t)
 	ranks := map[string]*Trial{"a": {Words: "peer", Peer: "b", Port: 7}, "b": {Words: "peer", Peer: "a", Port: 7}}
+	pipe := filepath.Join(dir, "refused")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	var g sync.WaitGroup
 	begun := time.Now()
 	for name, trial := range ranks {
 		g.Go(func() {
-			if name == "b" {
-				time.Sleep(700 * time.Millisecond)
+			if name == "b" { // when a was refused
+				refused, err := os.Open(pipe)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer refused.Close()
+				if _, err := refused.Read(make([]byte, 1)); err != nil {
+					t.Error(err)
+				}
 			}
 			all := []Trial{*trial}
 			if err := Try("ib_write_bw", all, append([]string{"SELF=" + name}, env...), time.Minute); err != nil {
