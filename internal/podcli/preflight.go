@@ -40,7 +40,7 @@ func preflightWord(args []string) error {
 	return nil
 }
 
-// preflightLimit is what the preflight takes at most: the rails are tried at the same time.
+// preflightLimit is what each try takes at most, to itself and to the next rank: the rails are tried at the same time.
 const preflightLimit = 10 * time.Second
 
 // preflight tries the rails of the command, and refuses to start it where that is wanted. say delivers what was said so far.
@@ -60,15 +60,15 @@ func (d *decision) preflight(mode string, here host.Machine, memlock launch.Meml
 	for i, p := range paths {
 		loops[i].Words = loopbackWords(p)
 	}
-	found, wrong := make([]check.Finding, len(paths)), []check.Finding(nil)
+	var found, wrong []check.Finding
 	if err := launch.Try(loopbackTool, loops, os.Environ(), preflightLimit); err != nil {
 		wrong, paths = untried(alarm, err, memlock.IPCLock, here.Probes.LockMemory), nil
 	}
 	for i, p := range paths {
-		found[i] = judgeLoopback(p, &loops[i])
+		found = append(found, judgeLoopback(p, &loops[i]))
 	}
-	toNextRank(paths, found, func(line string) { fmt.Fprintln(talk, line); say() })
-	for _, f := range found[:len(paths)] {
+	toNextRank(paths, loops, found, func(line string) { fmt.Fprintln(talk, line); say() })
+	for _, f := range found {
 		if f.Status != check.Pass {
 			wrong = append(wrong, f)
 		}

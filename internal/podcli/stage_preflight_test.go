@@ -39,7 +39,7 @@ at=/run/meeting.$port
 case $port:$before in
 1861?:*.svc) at=$RANKS/${before%%.*}.$port ;;
 1861?:*) at=$RANKS/$HOSTNAME.$port ;;
-*:127.0.0.1) case " $CASES " in *" $device=outside "*) echo " Completion with error at client"; exit 1 ;; esac ;;
+*:127.0.0.1) case " $CASES " in *" $device=outside "*) printf " Completion with error at client\n-----\n #bytes     #iterations\n"; exit 1 ;; esac ;;
 esac
 case $before in 127.0.0.1 | *.svc) ;; *)
 	: > "$at"
@@ -175,6 +175,12 @@ func (s staged) preflightToNextRank(t *testing.T) {
 		{
 			"one is broken", [2]string{"mlx5_7=outside", ""}, [2]int{exitRefused, 0}, [2][]string{
 				{"1 of 2 rails do not reach themselves; they write to job-1.job.train.svc, for 10s at most", "mlx5_6:1 loopback 92.11 Gb/s of 400", alone + "; to job-1.job.train.svc: it did not try this rail within 10s"},
+				{"mlx5_6:1 loopback 92.11 Gb/s of 400", "mlx5_7:1 loopback 92.11 Gb/s of 400"},
+			},
+		},
+		{
+			"one has no memory to send from", [2]string{"mlx5_7=no-memory", ""}, [2]int{exitRefused, 0}, [2][]string{
+				{"mlx5_6:1 loopback 92.11 Gb/s of 400", "mlx5_7:1 ib_write_bw -d mlx5_7 -i 1 -F --report_gbits -s 65536 -n 200 -x 3: exit code 1: Couldn't allocate MR; failed to create mr; Failed to create MR; Couldn't create IB resources"},
 				{"mlx5_6:1 loopback 92.11 Gb/s of 400", "mlx5_7:1 loopback 92.11 Gb/s of 400"},
 			},
 		},
