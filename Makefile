@@ -3,10 +3,6 @@
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 FUZZTIME ?= 10s
 BUILD     = CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w -X main.version=$(VERSION)'
-# The program in every pod is built for size: without inlining, but for two packages that it makes smaller; functions packed;
-# and with the smaller of Go 1.26's two garbage collectors, since none ever runs before the command is executed
-# (internal/arch and tools/bench build it alike).
-BUILD_POD = CGO_ENABLED=0 GOOS=linux GOEXPERIMENT=nogreenteagc go build -trimpath -buildvcs=false -gcflags=all=-l -gcflags=os= -gcflags=internal/strconv= -ldflags='-s -w -funcalign=1 -X main.version=$(VERSION)'
 GOLANGCI  = go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
@@ -16,14 +12,14 @@ build: bin/railhead-pod bin/railhead ## both programs, static and stripped, in b
 
 .PHONY: bin/railhead-pod bin/railhead embedded
 bin/railhead-pod:
-	$(BUILD_POD) -o $@ ./cmd/railhead-pod
+	GOOS=linux $(BUILD) -o $@ ./cmd/railhead-pod
 
 bin/railhead: embedded
 	$(BUILD) -o $@ ./cmd/railhead
 
 embedded: # railhead-pod for every architecture of pods, where railhead embeds it
 	@set -e; for arch in amd64 arm64; do \
-		GOARCH=$$arch $(BUILD_POD) -o bin/railhead-pod-linux-$$arch ./cmd/railhead-pod; \
+		GOOS=linux GOARCH=$$arch $(BUILD) -o bin/railhead-pod-linux-$$arch ./cmd/railhead-pod; \
 		gzip -9 -n < bin/railhead-pod-linux-$$arch > internal/podbinary/bin/railhead-pod-$$arch.gz; \
 	done
 
@@ -52,11 +48,11 @@ test-local: ## vet and test what needs no control plane
 	go test -timeout 10m ./...
 
 test-openshift: ## test railhead again where the JobSet controller and the network-resources-injector run, too
-	cd lab && go vet -tags openshift ./... && go test -tags openshift -timeout 60m ./controlplane/full/... ./e2e/...
+	cd lab && go vet -tags openshift ./... && go test -tags openshift -timeout 60m ./controlplane/full/... ./judge/e2e/...
 
 test-lab: LIMIT ?= 60m
 test-lab: ## test on virtual machines with SR-IOV, an IOMMU and RDMA; prints the table of faults
-	cd lab && go vet -tags vm ./fabrictest/... && go test -tags vm -count=1 -timeout $(LIMIT) -v -run "$(RUN)" ./fabrictest/...
+	cd lab && go vet -tags vm ./judge/fabrictest/... && go test -tags vm -count=1 -timeout $(LIMIT) -v -run "$(RUN)" ./judge/fabrictest/...
 
 lab: ## boot two nodes with RDMA in virtual machines, and leave them up: `go -C lab run . down` ends them
 	go -C lab run . up
@@ -81,8 +77,10 @@ bench: build ## measure what railhead-pod costs a pod, and railhead on a cluster
 	go run ./tools/bench
 	cd lab && go run ./cmd/bench
 
-demo: build ## show both programs: railhead-pod in a recorded pod, railhead on a real control plane; KEEP=1 leaves it up
+demo: bin/railhead-pod ## show both programs: railhead-pod in a recorded pod, railhead on a real control plane; KEEP=1 leaves it up
 	./tools/demo.sh
+	@echo; echo "That was the pod's part. Building railhead; the first time this takes about two minutes on two cores."
+	@$(MAKE) --no-print-directory bin/railhead
 	cd lab && go run ./cmd/demo $(if $(KEEP),--keep)
 
 check: fmt lint race ## all that a change must pass: format, lint, race tests with the architecture law

@@ -19,26 +19,42 @@ var law = []line{
 		"main is thirty lines that nothing can import"},
 	{[]string{"internal/cli", "internal/podcli"},
 		"the two programs meet only in JSON: what one links would burden the other"},
-	{[]string{"internal/kube", "internal/launch", "internal/bundle", "internal/podbinary", "docs", "internal/report/html"},
-		"an edge does one kind of I/O and knows no other edge and no command: the commands join them"},
+	{[]string{"internal/measure"},
+		"a bench runs commands in pods and looks at pods: nothing but the command line needs a bench"},
+	{[]string{"internal/examine"},
+		"visiting pods and nodes is one job, whoever judges what was seen there"},
+	{[]string{"internal/ranks", "internal/ranks/rankstest", "internal/logsource"},
+		"running a command in all pods of a job knows nothing of what the command is for"},
+	{[]string{"internal/kube", "internal/launch", "internal/bundle", "internal/podbinary", "docs", "internal/report/html", "internal/report/text"},
+		"an edge does one kind of I/O and knows no other edge and no command: the engines and commands join them"},
 	{[]string{"internal/report"},
 		"a report renders what was decided: it reads no machine, no cluster and no flags"},
+	{[]string{"internal/plan/*"},
+		"a plan for one purpose shares with the others only what package plan has"},
 	{[]string{"internal/rules", "internal/plan"},
 		"what decides is tested from a file: it knows neither who asks nor how the answer is shown"},
-	{[]string{"internal/rules/machine"},
-		"what one machine can tell is linked into every pod: it knows no cluster, no log and no other machine"},
+	{[]string{"internal/rules/cluster"},
+		"a cluster is judged by its state and its pods alone: package rules joins it with machines"},
+	{[]string{"internal/rules/pods", "internal/rules/machine", "internal/story"},
+		"one pod, one machine or one log is judged by itself: it knows no other"},
+	{[]string{"internal/workload"},
+		"a kind of workload is a row of facts: it knows no plan and no judge"},
 	{[]string{"internal/nccl", "internal/nccllog", "internal/bench", "internal/cluster"},
 		"each is one subject as plain values: rules and plan are where subjects meet"},
-	{[]string{"internal/bench/perftest"},
-		"what perftest says is read in every pod, too: it knows no other tool and no fabric"},
+	{[]string{"internal/bench/perftest", "internal/lines"},
+		"what reads one tool's output knows no other tool and no fabric"},
 	{[]string{"internal/rail"},
 		"which rails a pod owns follows from its snapshot, never from what is done with them"},
-	{[]string{"internal/check", "internal/host"},
+	{[]string{"internal/host/sysfs"},
+		"reading a machine gives a value: it judges nothing"},
+	{[]string{"internal/host/replay"},
+		"a recorded machine is files: it knows nothing of what they mean"},
+	{[]string{"internal/check", "internal/exit", "internal/host", "internal/words"},
 		"the vocabulary stands alone, so that every program can read a recorded machine and a finding"},
 }
 
-// outside are developers' programs and this package: they may import anything and nothing imports them.
-var outside = []string{"tools/*", "internal/arch"}
+// outside are developers' programs, what tests share and this package: they may import anything and only tests import them.
+var outside = []string{"tools/*", "internal/arch", "internal/plan/plantest"}
 
 func matches(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
@@ -102,16 +118,19 @@ func vocabulary(packages []pkg) []string {
 	return broken
 }
 
-// kubernetes asserts that only kube and plan know the API server's types, and only kube its client.
+// objectPackages may import the API server's types.
+var objectPackages = []string{"internal/plan", "internal/plan/*", "internal/workload"}
+
+// kubernetes asserts that only kube, plan and workload know the API server's types, and only kube its client.
 func kubernetes(packages []pkg) []string {
 	var broken []string
 	for _, p := range ownPackages(packages) {
 		for _, imported := range p.imports {
 			switch {
 			case !strings.HasPrefix(imported, "k8s.io/") || p.path == "internal/kube":
-			case p.path != "internal/plan":
-				broken = append(broken, p.path+" imports "+imported+": only kube and plan do; all others see a cluster "+
-					"as cluster.State, which a file can hold")
+			case !matches(objectPackages, p.path):
+				broken = append(broken, p.path+" imports "+imported+": only kube, plan and workload do; all others see a "+
+					"cluster as cluster.State, which a file can hold")
 			case imported == "k8s.io/client-go" || strings.HasPrefix(imported, "k8s.io/client-go/"):
 				broken = append(broken, p.path+" imports "+imported+": a plan is a value; only kube talks to an API server")
 			}

@@ -18,11 +18,12 @@ const (
 	allReduceWarmup     = 5
 )
 
-// allReduceSizes are the bytes of the sweep: from where latency counts to where only bandwidth does.
+// allReduceSizes are message sizes in bytes, from those that latency limits to those that only bandwidth limits.
 var allReduceSizes = [...]int64{1 << 20, 8 << 20, 64 << 20, 256 << 20, 1 << 30, 2 << 30}
 
-// TorchAllReduce is the command line that every pod of a job runs. The rendezvous is in its environment (PET_*, which torchrun
-// takes as the defaults of its flags: torch/distributed/argparse_util.py), so that all pods have one command line.
+// TorchAllReduce is the command line that every pod of a job runs. The rendezvous is in its environment (PET_*, which
+// torchrun takes as the defaults of its flags: torch/distributed/argparse_util.py), so that all pods have one command
+// line.
 func TorchAllReduce() []string {
 	argv := []string{
 		"torchrun", "--no-python", "python3", "-c", allReduceScript, strconv.Itoa(allReduceIterations), strconv.Itoa(allReduceWarmup),
@@ -33,28 +34,31 @@ func TorchAllReduce() []string {
 	return argv
 }
 
-// mpiScript starts Open MPI among pods that have no ssh: what it would run there by a remote shell it says on stderr, and somebody
-// outside runs it. $1 is a folder, $2 the name of a file in it. Variables beginning with OMPI_MCA_ are Open MPI 4's, with
-// PRTE_MCA_ those of 5, whose launcher is PRRTE. MPI only starts the test: its own traffic keeps to TCP of the pod network.
+// mpiScript starts Open MPI among pods that have no ssh: it prints each command for a remote shell on stderr, for the
+// reader to run. $1 is a folder, $2 the name of a file in it. OMPI_MCA_* variables belong to Open MPI 4, PRTE_MCA_*
+// to Open MPI 5, whose launcher is PRRTE. MPI only starts the test: its own traffic stays on TCP of the pod network.
 const mpiScript = `agent=$1/$2
 shift 2
 printf '%s\n' 'echo "` + MPIRemote + ` $*" >&2' > "$agent" || exit 1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_plm=rsh OMPI_MCA_plm_rsh_agent="sh $agent" OMPI_MCA_plm_rsh_no_tree_spawn=1 OMPI_MCA_orte_leave_session_attached=1
-export PRTE_MCA_plm=ssh PRTE_MCA_plm_ssh_agent="sh $agent" PRTE_MCA_plm_ssh_no_tree_spawn=1 PRTE_MCA_prte_leave_session_attached=1
+export OMPI_MCA_plm=rsh OMPI_MCA_plm_rsh_agent="sh $agent"
+export OMPI_MCA_plm_rsh_no_tree_spawn=1 OMPI_MCA_orte_leave_session_attached=1
+export PRTE_MCA_plm=ssh PRTE_MCA_plm_ssh_agent="sh $agent"
+export PRTE_MCA_plm_ssh_no_tree_spawn=1 PRTE_MCA_prte_leave_session_attached=1
 export OMPI_MCA_pml=^ucx OMPI_MCA_btl=^openib OMPI_MCA_coll_hcoll_enable=0
 case $NCCL_SOCKET_IFNAME in
 =*)
 	interface=${NCCL_SOCKET_IFNAME#=}
-	export OMPI_MCA_oob_tcp_if_include="$interface" OMPI_MCA_btl_tcp_if_include="$interface" PRTE_MCA_oob_tcp_if_include="$interface"
+	export OMPI_MCA_oob_tcp_if_include="$interface" OMPI_MCA_btl_tcp_if_include="$interface"
+	export PRTE_MCA_oob_tcp_if_include="$interface"
 	;;
 esac
 exec mpirun "$@"`
 
-// MPIRemote begins the lines by which mpiScript asks for a command in a pod: its host, and the words for a shell there.
+// MPIRemote starts the lines in which mpiScript asks for a command in another pod: the host, then a shell command.
 const MPIRemote = "@railhead-mpi"
 
-// ParseMPIRemote reads such a line.
+// ParseMPIRemote reads a line that starts with MPIRemote.
 func ParseMPIRemote(line string) (host, command string, ok bool) {
 	_, rest, found := strings.Cut(line, MPIRemote+" ")
 	if !found {
@@ -65,7 +69,8 @@ func ParseMPIRemote(line string) (host, command string, ok bool) {
 	return host, command, ok && command != ""
 }
 
-// NCCLTestsAllReduce is the command line of the first pod: nccl-tests over so many ranks on each host, by Open MPI.
+// NCCLTestsAllReduce returns the command line of the first pod: nccl-tests started by Open MPI, with ranks on each
+// host.
 func NCCLTestsAllReduce(folder, file string, hosts []string, ranks int) []string {
 	slots := make([]string, len(hosts))
 	for i, h := range hosts {
@@ -73,14 +78,15 @@ func NCCLTestsAllReduce(folder, file string, hosts []string, ranks int) []string
 	}
 	smallest, largest := allReduceSizes[0], allReduceSizes[len(allReduceSizes)-1]
 	return []string{
-		"sh", "-c", mpiScript, "railhead", folder, file, "--host", strings.Join(slots, ","), "-np", strconv.Itoa(len(hosts) * ranks),
+		"sh", "-c", mpiScript, "railhead", folder, file,
+		"--host", strings.Join(slots, ","), "-np", strconv.Itoa(len(hosts) * ranks),
 		"sh", "-c", `exec "$(command -v all_reduce_perf_mpi || command -v all_reduce_perf)" "$@"`, "all_reduce_perf",
 		"-b", strconv.FormatInt(smallest, 10), "-e", strconv.FormatInt(largest, 10), "-f", "4", "-g", "1",
 		"-n", strconv.Itoa(allReduceIterations), "-w", strconv.Itoa(allReduceWarmup),
 	}
 }
 
-// Take reads what an all-reduce printed, by PyTorch or nccl-tests.
+// Take reads the output of an all-reduce by PyTorch or nccl-tests.
 func (r *AllReduceRun) Take(text string) {
 	for _, l := range ParseTorchLines(text) {
 		if bus, err := l.Busbw(); err == nil && l.Op == AllReduce {
@@ -100,7 +106,8 @@ func (r *AllReduceRun) Take(text string) {
 	}
 }
 
-// Best is the size whose busbw judges the network: the best of those within a factor of eight of the largest. False without.
+// Best returns the result by which the network is judged: the highest busbw among sizes of at least an eighth of the
+// largest. It is false if there is none.
 func (r AllReduceRun) Best() (SizedRate, bool) {
 	var largest int64
 	for _, s := range r.Sizes {
@@ -116,9 +123,9 @@ func (r AllReduceRun) Best() (SizedRate, bool) {
 	return best, best.Busbw > 0
 }
 
-// Moved is how many bytes each node's ports must have sent at least: half of what a ring sends of the sizes that were
-// measured, warm-up aside, spread over its nodes (nccl-tests doc/PERFORMANCE.md: each rank sends 2(n-1)/n of the bytes; of
-// a node's ranks one crosses to the next node).
+// Moved returns the least number of bytes that the ports of each node must have sent: half of what a ring sends of
+// the measured sizes, without warm-up (nccl-tests doc/PERFORMANCE.md: each rank sends 2(n-1)/n of the bytes, and one
+// rank of each node sends to the next node).
 func (r AllReduceRun) Moved() int64 {
 	var sum int64
 	for _, s := range r.Sizes {
@@ -127,7 +134,6 @@ func (r AllReduceRun) Moved() int64 {
 	return sum / 2 * allReduceIterations
 }
 
-// name is the run for people and for its series.
 func (r AllReduceRun) name() string {
 	if r.Algorithm == "" {
 		return fmt.Sprintf("all-reduce, %s, NCCL's choice", r.Mode)
@@ -135,7 +141,7 @@ func (r AllReduceRun) name() string {
 	return fmt.Sprintf("all-reduce, %s, %s", r.Mode, r.Algorithm)
 }
 
-// Series are its numbers, one for each size.
+// Series returns one series for each size.
 func (r AllReduceRun) Series() []Series {
 	var all []Series
 	for _, s := range r.Sizes {
@@ -144,7 +150,7 @@ func (r AllReduceRun) Series() []Series {
 	return all
 }
 
-// Step is the run as a step of the ladder.
+// Step returns the run as a step of the ladder.
 func (r AllReduceRun) Step(rails int) Step {
 	s := Step{Name: NCCLOwn, Skipped: r.Skipped, Failed: r.Failed, Rails: rails}
 	if r.Algorithm == "Ring" {
@@ -153,12 +159,12 @@ func (r AllReduceRun) Step(rails int) Step {
 	if best, ok := r.Best(); ok && r.Failed == "" {
 		s.Measured = host.Know(best.Busbw.Gbps())
 	} else if s.Failed == "" && s.Skipped == "" {
-		s.Failed = "it ended, but printed no result"
+		s.Failed = "it ended without printing a result"
 	}
 	return s
 }
 
-// Merge adds the series of another run of the same measurements.
+// Merge appends the values of another run to the series of the same names.
 func Merge(all, more []Series) []Series {
 	for _, s := range more {
 		found := false
@@ -174,16 +180,16 @@ func Merge(all, more []Series) []Series {
 	return all
 }
 
-// AllReduceTimes is how many times faster an all-reduce is over RDMA than over which TCP.
+// AllReduceTimes compares an all-reduce over RDMA with one over TCP.
 type AllReduceTimes struct {
 	Bytes     int64
 	RDMA, TCP GBps // busbw of that size
 	Times     float64
-	Network   string // the TCP, by NCCL's log
+	Network   string // of the TCP run, from NCCL's log
 }
 
-// AllReduceFactor compares two runs of NCCL's own choice at the largest size that both have. False where either failed: a
-// run that is not proven to be of its mode counts for nothing.
+// AllReduceFactor compares the RDMA and the TCP run with NCCL's own algorithm, at the largest size that both have. It
+// is false if either failed, also for lack of proof that it used its network.
 func AllReduceFactor(runs []AllReduceRun) (AllReduceTimes, bool) {
 	var f AllReduceTimes
 	busbw := map[string]map[int64]GBps{}

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// Kind is what a slow part of a fabric is.
+// Kind is a kind of part of a fabric.
 type Kind string
 
 // The parts that can be at fault, the widest first.
 const (
-	FabricFault Kind = "fabric" // everything: below the ceiling, and no part of it slower than the rest
+	FabricFault Kind = "fabric" // all of it, no part slower than the rest
 	RailFault   Kind = "rail"   // one rail of all pods
-	LeafFault   Kind = "leaf"   // what crosses one leaf switch's border
+	LeafFault   Kind = "leaf"   // one leaf switch and its uplinks
 	NodeFault   Kind = "node"   // all rails of one node
 	NICFault    Kind = "nic"    // one rail of one pod: its NIC, cable or switch port
-	PairFault   Kind = "pair"   // two pods that are both well with everybody else
+	PairFault   Kind = "pair"   // two pods that are both fast with all others
 )
 
 // EveryRail as a Culprit's Rail means that no single rail is at fault.
@@ -27,48 +27,48 @@ type Culprit struct {
 	Pods     []int    `json:"pods,omitempty"`   // of a NIC one, of a pair two, of a node all its pods
 	Rail     int      `json:"rail"`             // -1: several
 	Node     string   `json:"node,omitempty"`   // of a node
-	Leaves   []string `json:"leaves,omitempty"` // of a leaf; two, where they were measured only against each other
+	Leaves   []string `json:"leaves,omitempty"` // of a leaf; two, if they were measured only against each other
 	Links    int      `json:"links"`            // that it explains
 	Measured Gbps     `json:"measured"`         // their median
 	Expected Gbps     `json:"expected"`         // of a healthy link; of the fabric the ceiling
 }
 
-// Attribution is which parts of a fabric are slow.
+// Attribution lists the slow parts of a fabric.
 type Attribution struct {
-	Culprits []Culprit `json:"culprits,omitempty"` // the dead first, then the widest; each link is explained once
+	Culprits []Culprit `json:"culprits,omitempty"` // dead ones first, then the widest; each link is explained once
 	Links    int       `json:"links"`              // measured
-	Baseline float64   `json:"baseline"`           // a healthy link: of its ceiling, or Gb/s where ceilings are not known
-	Spread   float64   `json:"spread"`             // standard deviation of healthy links, of the baseline
+	Baseline float64   `json:"baseline"`           // healthy rate as a part of the ceiling; in Gb/s if ceilings are unknown
+	Spread   float64   `json:"spread"`             // standard deviation of healthy links, as a part of the baseline
 }
 
-// How much a link or a group must fall short to be slow. Means of many are known better than single values: MTU 1500 on
-// a 400G node costs 5.6 % on each of its links, which no single link can prove.
+// How far below the healthy rate a link or a group of links is slow. Groups allow a tighter bound than single links:
+// MTU 1500 costs a 400G node 5.6 % on each of its links, which no single link can prove.
 const (
-	groupShort  = 0.03 // a group: that, or so many standard errors
+	groupShort  = 0.03 // a group; at least groupErrors standard errors
 	groupErrors = 6
-	linkShort   = 0.10 // a single link of a million: that, or so many standard deviations
+	linkShort   = 0.10 // a link, of up to a million; at least linkSpreads standard deviations
 	linkSpreads = 8
-	slowSpreads = 3    // a link counts as slow in its group's vote
-	majority    = 0.8  // of a leaf's or a rail's links
-	mostRails   = 0.75 // of a node's, or of a pair's
+	slowSpreads = 3    // standard deviations: a link in the vote of its group
+	majority    = 0.8  // of the links of a leaf or a rail
+	mostRails   = 0.75 // of a node or a pair
 )
 
-// attributor holds what is known while links are being explained.
+// attributor is one search for slow parts.
 type attributor struct {
 	m         *Matrix
-	scale     []float32 // by rail: from Gb/s to a part of the healthy value
-	expected  []Gbps    // by rail: the healthy value
+	scale     []float32 // by rail: 1 / healthy rate in Gb/s
+	expected  []Gbps    // by rail: healthy rate
 	spread    float64
-	medians   []float32 // of each end's links, at pod*rails+rail; negative: it has fewer than two
+	medians   []float32 // of the links of each end, at pod*rails+rail; negative: it has fewer than two
 	explained []bool
 	railFault []bool
 	result    Attribution
 }
 
-// Attribute finds the parts of a fabric that are slow against the rest of it, and whether all of it is below min (0.9)
-// of its ceilings. A part is blamed when the majority of its links are slow that no wider part explains: rails, then
-// leaves of several rails, whole nodes, leaves of one rail and NICs, and what is left are pairs; within what a wider part
-// explains nothing more is looked for. Of a Matrix that is not Whole nothing is said.
+// Attribute finds the parts of a fabric that are slower than the rest of it, and reports the whole fabric if it is
+// below min (such as 0.9) of its ceilings. A part is blamed if most of its links are slow that no wider part
+// explains: first rails, then leaves of several rails, whole nodes, leaves of one rail, NICs, and pairs. A Matrix
+// that is not Whole has no culprits.
 func (m *Matrix) Attribute(min float64) Attribution {
 	if !m.Whole() {
 		return Attribution{}
@@ -77,7 +77,9 @@ func (m *Matrix) Attribute(min float64) Attribution {
 	if !a.baseline() {
 		return a.result
 	}
-	a.fabric(min)
+	if a.m.Rails[0].Ceiling > 0 && a.ceilings()[0] > 1 && a.result.Baseline < min {
+		a.fabric(a.expected[0])
+	}
 	a.rails()
 	a.wholeLeaves()
 	a.wholeNodes()
@@ -88,7 +90,7 @@ func (m *Matrix) Attribute(min float64) Attribution {
 	return a.result
 }
 
-// alive is 0 of a part through which nothing comes, else 1: a job that needs it does not run, however fast the rest is.
+// alive orders dead parts first: a job that needs one does not run at all.
 func (c Culprit) alive() int {
 	if c.Measured == 0 {
 		return 0
@@ -96,7 +98,7 @@ func (c Culprit) alive() int {
 	return 1
 }
 
-// ceilings are what rails are compared by: their ceilings, else 1 for all.
+// ceilings returns the ceilings of the rails, or 1 for all if one is unknown.
 func (a *attributor) ceilings() []float64 {
 	ceilings := make([]float64, len(a.m.Rails))
 	for i, r := range a.m.Rails {
@@ -111,8 +113,8 @@ func (a *attributor) ceilings() []float64 {
 	return ceilings
 }
 
-// baseline finds what healthy links have: the median of those within a fifth of the upper eighth, so that it is not
-// moved by faults until seven eighths of all links are slow. False if nothing came through.
+// baseline finds the rate of healthy links: the median of those within a fifth of the upper eighth, which faults do
+// not change until seven eighths of all links are slow. It is false if no link carried data.
 func (a *attributor) baseline() bool {
 	const sample, near = 1 << 16, 0.2
 	ceilings, pairs := a.ceilings(), a.m.pairs()
@@ -135,8 +137,7 @@ func (a *attributor) baseline() bool {
 	values = slices.DeleteFunc(values, func(v float64) bool { return math.Abs(v-pivot) > near*pivot })
 	base := middle(values)
 	if base <= 0 {
-		a.result.Culprits = append(a.result.Culprits, Culprit{Kind: FabricFault, Rail: EveryRail, Links: a.result.Links,
-			Expected: a.m.Rails[0].Ceiling})
+		a.fabric(0)
 		return false
 	}
 	for _, c := range ceilings {
@@ -149,32 +150,36 @@ func (a *attributor) baseline() bool {
 	return true
 }
 
-// fabric blames everything where even healthy links are below min of their ceiling.
-func (a *attributor) fabric(min float64) {
-	if a.m.Rails[0].Ceiling > 0 && a.ceilings()[0] > 1 && a.result.Baseline < min {
-		a.result.Culprits = append(a.result.Culprits, Culprit{Kind: FabricFault, Rail: EveryRail, Links: a.result.Links,
-			Measured: a.expected[0], Expected: a.m.Rails[0].Ceiling})
-	}
+// fabric blames the whole fabric, whose healthy links have the rate.
+func (a *attributor) fabric(measured Gbps) {
+	a.result.Culprits = append(a.result.Culprits, Culprit{
+		Kind:     FabricFault,
+		Rail:     EveryRail,
+		Links:    a.result.Links,
+		Measured: measured,
+		Expected: a.m.Rails[0].Ceiling,
+	})
 }
 
-// floor raises a least shortfall where so few links were measured that their spread is not known.
+// floor raises a bound if so few links were measured that their spread is unknown.
 func (a *attributor) floor(short float64) float64 {
 	const few = 10
 	return short * (1 + few/float64(a.result.Links))
 }
 
-// slow is the value, as a part of the healthy one, below which a link counts as slow in its group's vote.
+// slow is the part of the healthy rate below which a link is slow in the vote of its group.
 func (a *attributor) slow() float32 {
 	return float32(1 - max(a.floor(groupShort), slowSpreads*a.spread))
 }
 
-// ratio is a link's value as a part of the healthy one; false if it was not measured or is explained already.
+// ratio returns the rate of a link as a part of the healthy one. It is false if the link was not measured or is
+// explained.
 func (a *attributor) ratio(at, rail int) (float32, bool) {
 	v := a.m.Values[at]
 	return v * a.scale[rail], v >= 0 && !a.explained[at]
 }
 
-// blame adds a culprit. ratios are those of the links that it explains, of the given rail.
+// blame adds a culprit that explains links of the ratios, on the rail.
 func (a *attributor) blame(c Culprit, rail int, ratios []float32) {
 	slices.Sort(ratios)
 	c.Links, c.Expected = len(ratios), a.expected[rail]
@@ -184,8 +189,8 @@ func (a *attributor) blame(c Culprit, rail int, ratios []float32) {
 	a.result.Culprits = append(a.result.Culprits, c)
 }
 
-// everywhere reports whether few ends of a rail are well: those of half its pods being slow makes most of its links slow, too,
-// and yet the others' upper quarter is fast.
+// everywhere reports whether most ends of a rail are slow. If only half of the pods are, most links of the rail are
+// slow too, but the upper quarter of the links of the other pods is fast.
 func (a *attributor) everywhere(rail int) bool {
 	ends, slow := 0, 0
 	for pod := range a.m.Pods {
@@ -199,7 +204,8 @@ func (a *attributor) everywhere(rail int) bool {
 	return float64(slow) >= majority*float64(ends)
 }
 
-// rails blames the rails most of whose links are slow. Two pods have one link a rail, which may as well be theirs.
+// rails blames rails most of whose links are slow. Between two pods a rail has one link, so that the fault may be
+// theirs.
 func (a *attributor) rails() {
 	pairs := a.m.pairs()
 	if len(a.m.Pods) < 3 || len(a.m.Rails) < 2 {

@@ -6,32 +6,32 @@ import (
 	"slices"
 )
 
-// leafVote is what the links say that cross a leaf's border, and those within it.
+// leafVote counts the unexplained links of a leaf.
 type leafVote struct {
-	name         string
-	rail         int             // EveryRail: several have its name
-	pods         map[int]bool    // with links across that nothing explains yet
-	others       map[string]bool // leaves at the other ends
-	cross, slow  int
-	within, poor int // poor are the slow ones within
+	name               string
+	rail               int             // EveryRail: several rails use the name
+	pods               map[int]bool    // with links to other leaves
+	others             map[string]bool // leaves at the other ends
+	cross, slowCross   int             // links to other leaves
+	within, slowWithin int             // links between its own pods
 }
 
-// wholeLeaves blames leaves whose name several rails have, as where it is a label of the node, on all of them. Whether there is
-// one switch behind the name or one for each rail is not known: leaves then asks each rail alone.
+// wholeLeaves blames leaves whose name several rails use, as with a label of the node, on all rails. The name may
+// stand for one switch or for one on each rail: leaves tries single rails later.
 func (a *attributor) wholeLeaves() {
 	a.blameLeaves(func() []*leafVote {
 		return slices.DeleteFunc(joinedByName(a.leafVotes()), func(v *leafVote) bool {
-			// Two pods that are slow with each other, too, are slow without a leaf.
+			// Two pods that are slow also with each other are slow without crossing the leaf.
 			return v.rail != EveryRail || len(v.pods) <= 2 && v.inside()
 		})
 	})
 }
 
-// leaves blames leaves on one rail.
+// leaves blames leaves on single rails.
 func (a *attributor) leaves() { a.blameLeaves(a.leafVotes) }
 
-// blameLeaves blames the leaves most of whose links to other leaves are slow, the clearest first; its links are then
-// explained, and the others are asked again.
+// blameLeaves blames leaves most of whose links to other leaves are slow, the clearest first. The others vote again
+// without the links that it explains.
 func (a *attributor) blameLeaves(votes func() []*leafVote) {
 	for len(a.m.Leaves) > 0 {
 		worst := worstLeaf(votes())
@@ -48,27 +48,28 @@ func (a *attributor) blameLeaves(votes func() []*leafVote) {
 	}
 }
 
-// inside reports whether the links within a leaf are slow, too.
+// inside reports whether also the links within the leaf are slow.
 func (v *leafVote) inside() bool {
-	return v.within > 0 && float64(v.poor) >= majority*float64(v.within)
+	return v.within > 0 && float64(v.slowWithin) >= majority*float64(v.within)
 }
 
-// worstLeaf is the leaf with the clearest majority; nil if none has one. A leaf of one pod is that pod's NIC.
+// worstLeaf returns the leaf with the largest majority, nil if none has one. A leaf of one pod is left to that pod's
+// NIC.
 func worstLeaf(votes []*leafVote) *leafVote {
 	var worst *leafVote
 	slices.SortFunc(votes, func(x, y *leafVote) int { return cmp.Or(cmp.Compare(x.name, y.name), x.rail-y.rail) })
 	for _, v := range votes {
-		if len(v.pods) < 2 || v.cross < 2 || float64(v.slow) < majority*float64(v.cross) {
+		if len(v.pods) < 2 || v.cross < 2 || float64(v.slowCross) < majority*float64(v.cross) {
 			continue
 		}
-		if worst == nil || v.slow*worst.cross > worst.slow*v.cross {
+		if worst == nil || v.slowCross*worst.cross > worst.slowCross*v.cross {
 			worst = v
 		}
 	}
 	return worst
 }
 
-// joinedByName are the votes of all rails of a leaf as one.
+// joinedByName adds up the votes of all rails of a leaf.
 func joinedByName(votes []*leafVote) []*leafVote {
 	byName := map[string]*leafVote{}
 	var whole []*leafVote
@@ -78,14 +79,18 @@ func joinedByName(votes []*leafVote) []*leafVote {
 			byName[v.name], whole = v, append(whole, v)
 			continue
 		}
-		w.rail, w.cross, w.slow, w.within, w.poor = EveryRail, w.cross+v.cross, w.slow+v.slow, w.within+v.within, w.poor+v.poor
+		w.rail = EveryRail
+		w.cross += v.cross
+		w.slowCross += v.slowCross
+		w.within += v.within
+		w.slowWithin += v.slowWithin
 		maps.Copy(w.pods, v.pods)
 		maps.Copy(w.others, v.others)
 	}
 	return whole
 }
 
-// leafVotes are those of each leaf on each rail.
+// leafVotes returns the vote of each leaf on each rail.
 func (a *attributor) leafVotes() []*leafVote {
 	ids, votes := a.leafIDs()
 	slow, rails := a.slow(), len(a.m.Rails)
@@ -102,13 +107,13 @@ func (a *attributor) leafVotes() []*leafVote {
 		}
 		if from == to {
 			votes[from].within++
-			votes[from].poor += isSlow
+			votes[from].slowWithin += isSlow
 			return
 		}
 		crosses[x*rails+rail], crosses[y*rails+rail] = true, true
 		for _, id := range [2]int{from, to} {
 			votes[id].cross++
-			votes[id].slow += isSlow
+			votes[id].slowCross += isSlow
 		}
 		if other := votes[from].others; len(other) < 2 {
 			other[votes[to].name] = true
@@ -125,7 +130,7 @@ func (a *attributor) leafVotes() []*leafVote {
 	return votes
 }
 
-// leafIDs numbers the leaves of all ends, each rail of one apart; -1 where it is not known.
+// leafIDs numbers the leaves of all ends, one for each rail; -1 means unknown.
 func (a *attributor) leafIDs() ([]int, []*leafVote) {
 	type key struct {
 		name string
@@ -150,13 +155,15 @@ func (a *attributor) leafIDs() ([]int, []*leafVote) {
 	return ids, votes
 }
 
-// explainLeaf explains a leaf's links to others, and those within it if they are slow, too.
+// explainLeaf explains the links of a leaf to others, and those within it if they are slow too.
 func (a *attributor) explainLeaf(leaf *leafVote) []float32 {
 	inside := leaf.inside()
 	var ratios []float32
 	a.links(func(x, y, rail, at int) {
 		from, to := a.m.leaf(x, rail), a.m.leaf(y, rail)
-		if leaf.rail != EveryRail && leaf.rail != rail || from != leaf.name && to != leaf.name || from == to && !inside {
+		otherRail := leaf.rail != EveryRail && leaf.rail != rail
+		elsewhere := from != leaf.name && to != leaf.name
+		if otherRail || elsewhere || from == to && !inside {
 			return
 		}
 		if v, ok := a.ratio(at, rail); ok {

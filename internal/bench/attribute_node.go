@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// nic is one end that may be at fault.
+// nic is an end that may be at fault.
 type nic struct {
 	End
-	best float32 // the upper quarter of its links: low only if nobody gets through to it
+	best float32 // upper quarter of its links: low only if all partners see it slow
 }
 
-// wholeNodes blames the nodes most of whose NICs are slow, on several rails, before the leaves of single rails are asked: two
-// slow nodes of one rack would look like all its leaves.
+// wholeNodes blames nodes most of whose NICs are slow, on several rails. It comes before the leaves of single rails,
+// because two slow nodes of one rack look like all its leaves.
 func (a *attributor) wholeNodes() {
 	suspects, judged := a.suspects()
 	ends, rails := map[string]int{}, map[string]map[int]bool{}
@@ -32,13 +32,13 @@ func (a *attributor) wholeNodes() {
 	a.blameSuspects(suspects, judged)
 }
 
-// nodes blames NICs whose median link is slow, and nodes most of whose NICs are.
+// nodes blames NICs whose median link is slow, and nodes most of whose NICs are slow.
 func (a *attributor) nodes() {
 	a.blameSuspects(a.suspects())
 }
 
-// suspects are the ends whose median link is slow, the clearest first, and the number of each node's ends that can be
-// judged.
+// suspects returns the ends whose median link is slow, the clearest first, and for each node the number of ends that
+// can be judged.
 func (a *attributor) suspects() ([]nic, map[string]int) {
 	judged := map[string]int{}
 	var suspects []nic
@@ -49,7 +49,7 @@ func (a *attributor) suspects() ([]nic, map[string]int) {
 				continue
 			}
 			judged[a.m.node(pod)]++
-			// Without the links that a leaf explains the median can only be higher.
+			// Links that a leaf explains can only lower the median.
 			if float64(middle) >= 1-a.floor(groupShort) {
 				continue
 			}
@@ -62,8 +62,7 @@ func (a *attributor) suspects() ([]nic, map[string]int) {
 	return suspects, judged
 }
 
-// blameSuspects blames those that are still slow after what is clearer was explained: its links are not held against its
-// partners.
+// blameSuspects blames suspects that are slow even without the links that clearer ones explain.
 func (a *attributor) blameSuspects(suspects []nic, judged map[string]int) {
 	links := map[End][]float32{}
 	byNode := map[string][]End{}
@@ -106,7 +105,7 @@ func (a *attributor) blameEnds(node string, ends []End, judged int, links map[En
 	a.blame(c, ends[0].Rail, ratios)
 }
 
-// of are the ratios of an end's links that nothing explains yet, sorted.
+// of returns the sorted ratios of the unexplained links of an end.
 func (a *attributor) of(e End) []float32 {
 	var into []float32
 	for other := range a.m.Pods {
@@ -129,8 +128,8 @@ func (a *attributor) explain(e End) {
 	}
 }
 
-// short reports whether the median of sorted ratios is further below 1 than noise makes it. The standard error of a
-// median of n values is 1.2533 spreads by the root of n.
+// short reports whether the median of sorted ratios is below 1 by more than noise. The standard error of a median of
+// n values is 1.2533 standard deviations / sqrt(n).
 func (a *attributor) short(ratios []float32) bool {
 	const medianError = 1.2533
 	noise := groupErrors * medianError * a.spread / math.Sqrt(float64(len(ratios)))

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// pairs blames what is left: single links that are slow between pods that are well with all others.
+// pairs blames the slow links that remain, between pods that are fast with all others.
 func (a *attributor) pairs() {
 	limit := float32(1 - min(1, max(a.floor(linkShort), linkSpreads*a.spread)))
 	slow := map[Pair][]int{} // rails
@@ -24,7 +24,7 @@ func (a *attributor) pairs() {
 	}
 }
 
-// blamePair blames a pair on the rails where it is slow, or as a whole.
+// blamePair blames a pair on the rails on which it is slow, or on all.
 func (a *attributor) blamePair(p Pair, rails []int) {
 	measured := 0
 	ratios := map[int]float32{}

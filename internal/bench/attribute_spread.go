@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// endMedians takes the median of every end's links, as parts of the healthy value.
+// endMedians computes the median of the links of each end, as a part of the healthy rate.
 func (a *attributor) endMedians() {
 	n, rails, pairs := len(a.m.Pods), len(a.m.Rails), a.m.pairs()
 	a.medians = make([]float32, n*rails)
@@ -22,7 +22,8 @@ func (a *attributor) endMedians() {
 	}
 }
 
-// linksOf appends a pod's measured values of one rail, which are those of the pairs (0,1), (0,2) ... (1,2) ...
+// linksOf appends the measured values of a pod to into. values has one for each pair (0,1), (0,2) ... (1,2) ... of a
+// rail.
 func linksOf(values []float32, n, pod int, into []float32) []float32 {
 	for other, at := 0, pod-1; other < pod; other++ {
 		if v := values[at]; v >= 0 {
@@ -39,7 +40,8 @@ func linksOf(values []float32, n, pod int, into []float32) []float32 {
 	return into
 }
 
-// nth is the value that sorting would put at k (quickselect: C. A. R. Hoare, Algorithm 65, 1961). It changes the order.
+// nth returns the value that sorting would put at k (quickselect: C. A. R. Hoare, Algorithm 65, 1961). It changes the
+// order.
 func nth(values []float32, k int) float32 {
 	low, high := 0, len(values)-1
 	for low < high {
@@ -69,8 +71,8 @@ func nth(values []float32, k int) float32 {
 	return values[k]
 }
 
-// residuals estimates the spread of healthy links: how far links are from the median of the slower of their two ends, so
-// that a slow node or leaf does not pass for noise, however many links it has.
+// residuals estimates the spread of healthy links. It compares links with the median of the slower of their two ends,
+// so that a slow node or leaf does not count as noise, however many links it has.
 func (a *attributor) residuals() float64 {
 	const sample = 1 << 16
 	rails := len(a.m.Rails)
@@ -92,7 +94,7 @@ func (a *attributor) residuals() float64 {
 	return madToSigma * middle(away)
 }
 
-// spreadOfAll is the spread where no end has two links.
+// spreadOfAll estimates the spread if no end has two links.
 func (a *attributor) spreadOfAll() float64 {
 	var away []float64
 	for at, v := range a.m.Values {

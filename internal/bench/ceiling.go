@@ -6,10 +6,10 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// Layer is what payload is wrapped in on its way.
+// Layer is the encapsulation of payload on the wire.
 type Layer string
 
-// The wrappings whose cost is known.
+// The layers whose overhead is known.
 const (
 	RoCEv2     Layer = "RoCE v2/IPv4"
 	RoCEv2IPv6 Layer = "RoCE v2/IPv6"
@@ -33,10 +33,9 @@ const (
 	variantCRC      = 2      // VCRC (7.8.2)
 )
 
-// ethernet is what every frame costs.
 const ethernet = ethernetGap + ethernetHeader + ethernetFCS
 
-// overhead is the bytes on the wire beside a packet's payload. Of TCP the headers lie within the MTU.
+// overhead returns the bytes of a packet on the wire that are not payload, outside and inside the MTU.
 func (l Layer) overhead() (outside, inside int, err error) {
 	switch l {
 	case RoCEv2:
@@ -51,7 +50,8 @@ func (l Layer) overhead() (outside, inside int, err error) {
 	return 0, 0, fmt.Errorf("payload of %q: no such layer", l)
 }
 
-// Efficiency is the part of a wire's rate that payload can have. The MTU is RDMA's (256 to 4096), of TCP the interface's.
+// Efficiency returns the part of the rate of a wire that payload can use. The MTU is that of RDMA (256 to 4096), for
+// TCP that of the interface.
 func (l Layer) Efficiency(mtu int) (float64, error) {
 	outside, inside, err := l.overhead()
 	if err != nil {
@@ -63,9 +63,9 @@ func (l Layer) Efficiency(mtu int) (float64, error) {
 	return float64(mtu-inside) / float64(mtu+outside), nil
 }
 
-// RDMAMTU is the MTU that RoCE has over an interface's: the largest of 256 to 4096 that leaves room for all headers; 0 if
-// none does. 1500 gives 1024. The kernel takes off 96 bytes (include/rdma/ib_addr.h, iboe_get_mtu: GRH 40, UDP 8, BTH 12,
-// XRC 4, AtomicETH 28, ICRC 4).
+// RDMAMTU returns the MTU of RoCE over an interface of the given MTU: the largest of 256 to 4096 that leaves room for
+// all headers, 0 if none does. 1500 gives 1024. The kernel reserves 96 bytes (include/rdma/ib_addr.h, iboe_get_mtu:
+// GRH 40, UDP 8, BTH 12, XRC 4, AtomicETH 28, ICRC 4).
 func RDMAMTU(netdev int) int {
 	const headers = 40 + 8 + 12 + 4 + 28 + 4
 	for mtu := 4096; mtu >= 256; mtu /= 2 {
@@ -76,15 +76,15 @@ func RDMAMTU(netdev int) int {
 	return 0
 }
 
-// Path is what lies between memory and the wire at one end of a link.
+// Path leads from memory to the wire at one end of a link.
 type Path struct {
-	Rate  Gbps // of the port, as /sys/class/infiniband/*/ports/*/rate has it: after encoding
+	Rate  Gbps // of the port, after encoding: /sys/class/infiniband/*/ports/*/rate
 	Layer Layer
-	MTU   int  // bytes: of RDMA, of TCP the interface's
-	Slot  Slot // zero: not known
+	MTU   int  // bytes; for TCP that of the interface
+	Slot  Slot // zero: unknown
 }
 
-// Limit names what a ceiling comes from.
+// Limit names the part of a path that determines its ceiling.
 type Limit string
 
 // The limits of a path.
@@ -98,10 +98,10 @@ type Ceiling struct {
 	Rate Gbps            `json:"gbps"`
 	By   Limit           `json:"by"`
 	Link Gbps            `json:"linkGbps"`
-	PCIe host.Fact[Gbps] `json:"pcieGbps,omitzero"` // absent: the slot is not known, so that Rate may be too high
+	PCIe host.Fact[Gbps] `json:"pcieGbps,omitzero"` // absent: the slot is unknown, and Rate may be too high
 }
 
-// Ceiling is the smaller of what the link and the slot can carry.
+// Ceiling returns the lower limit of the link and the slot.
 func (p Path) Ceiling() (Ceiling, error) {
 	efficiency, err := p.Layer.Efficiency(p.MTU)
 	if err != nil {
@@ -121,7 +121,7 @@ func (p Path) Ceiling() (Ceiling, error) {
 	return c, nil
 }
 
-// Between is the ceiling of a link of two ends: the lower one's.
+// Between returns the ceiling of a link: the lower one of its two ends.
 func Between(a, b Ceiling) Ceiling {
 	if b.Rate < a.Rate {
 		return b
@@ -129,9 +129,9 @@ func Between(a, b Ceiling) Ceiling {
 	return a
 }
 
-// RingCeiling is the most busbw that a ring all-reduce between nodes can have: what the rails of the node that has least
-// carry together. nodes holds the ceilings of each node's rails. Trees, NVLS and SHARP may exceed it, so that a network is
-// judged with NCCL_ALGO=Ring.
+// RingCeiling returns the highest busbw that a ring all-reduce between nodes can have: the sum of the rails of the
+// node with the least. nodes holds the ceilings of the rails of each node. Trees, NVLS and SHARP can exceed it: use
+// NCCL_ALGO=Ring to judge a network.
 func RingCeiling(nodes [][]Ceiling) (GBps, error) {
 	if len(nodes) < 2 {
 		return 0, fmt.Errorf("ceiling of a ring: %d nodes have no network between them", len(nodes))

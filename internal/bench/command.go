@@ -11,14 +11,14 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// Process is one program that measures, as it is started in a pod.
+// Process is a command in a pod.
 type Process struct {
 	Pod  int
 	Argv []string
-	NUMA host.Fact[int] // the node whose processors and memory it should use
+	NUMA host.Fact[int] // node whose processors and memory to use
 }
 
-// Test is one measurement of a link: a server at its end, and a client at its beginning, which sends.
+// Test is one measurement of a link: a server in the pod To, and a client in the pod From, which sends.
 type Test struct {
 	Link           Link
 	Tool           Tool
@@ -26,23 +26,23 @@ type Test struct {
 	Limit          time.Duration // after which either process is killed
 }
 
-// cudaSpare is what CUDA takes beside, with eight GPUs.
+// cudaSpare is the time that CUDA takes to start with eight GPUs.
 const cudaSpare = 20 * time.Second
 
-// Measure is what of a link is measured, and with what.
+// Measure is a property of a link that can be measured.
 type Measure string
 
-// The measures.
+// The measures of a link.
 const (
 	Write      Measure = "write"        // bandwidth, host memory
 	WriteOfGPU Measure = "write-of-gpu" // bandwidth, GPU memory
 	Latency    Measure = "latency"
-	Reach      Measure = "reach" // whether anything comes through
+	Reach      Measure = "reach" // whether it carries any data
 	TCPOfPod   Measure = "tcp-of-pod"
 	TCPOfRail  Measure = "tcp-of-rail"
 )
 
-// Test is the measurement of a link, over the TCP port that its server listens on.
+// Test returns the measurement of a link. The server listens on the TCP port.
 func (f Fleet) Test(m Measure, l Link, port int) Test {
 	switch m {
 	case TCPOfPod, TCPOfRail:
@@ -76,7 +76,7 @@ func (f Fleet) Test(m Measure, l Link, port int) Test {
 
 func (f Fleet) seconds() string { return strconv.Itoa(max(1, int(f.Duration/time.Second))) }
 
-// perftest are the words that depend on the end. -F: the governor of the processors is not its matter.
+// perftest returns the arguments that depend on the end. -F silences its check of the CPU frequency governor.
 func (f Fleet) perftest(tool Tool, m Measure, e End, port int) []string {
 	r := f.at(e)
 	words := []string{string(tool), "-d", r.Device, "-i", strconv.Itoa(r.Port), "-p", strconv.Itoa(port), "-F"}
@@ -84,8 +84,9 @@ func (f Fleet) perftest(tool Tool, m Measure, e End, port int) []string {
 		words = append(words, "-x", strconv.Itoa(r.GID))
 	}
 	if m == WriteOfGPU {
-		// CUDA's own order is the fastest first; perftest takes CUDA's numbers (CUDA C Programming Guide, CUDA_DEVICE_ORDER).
-		words = append([]string{"env", "CUDA_DEVICE_ORDER=PCI_BUS_ID"}, append(words, "--use_cuda="+strconv.Itoa(r.GPU.Or(0)))...)
+		// perftest takes CUDA's numbers, by default the fastest GPU first (CUDA C Programming Guide,
+		// CUDA_DEVICE_ORDER).
+		words = slices.Concat([]string{"env", "CUDA_DEVICE_ORDER=PCI_BUS_ID"}, words, []string{"--use_cuda=" + strconv.Itoa(r.GPU.Or(0))})
 		if p := f.Pods[e.Pod]; p.NoPeermem && p.Tools.Has(PerftestDMABUF) {
 			words = append(words, "--use_cuda_dmabuf")
 		}
@@ -93,13 +94,13 @@ func (f Fleet) perftest(tool Tool, m Measure, e End, port int) []string {
 	return words
 }
 
-// streams of a TCP measurement: one of them is bound to one processor.
+// streams of a TCP measurement. One stream is limited by one processor.
 const streams = 4
 
 //go:embed tcp.py
 var tcpScript string
 
-// tcp measures TCP by iperf3, or by a script where both ends have no more than Python.
+// tcp measures TCP with iperf3, or with a Python script if one end has no iperf3.
 func (f Fleet) tcp(m Measure, l Link, port int) Test {
 	address := f.Pods[l.To.Pod].IP
 	if m == TCPOfRail {
@@ -113,7 +114,9 @@ func (f Fleet) tcp(m Measure, l Link, port int) Test {
 	if ok, _ := f.Both(l.From.Pod, l.To.Pod, Iperf3); !ok {
 		t.Tool = Python3
 		t.Server.Argv = []string{"python3", "-c", tcpScript, "serve", strconv.Itoa(port)}
-		t.Client.Argv = []string{"python3", "-c", tcpScript, "send", address, strconv.Itoa(port), f.seconds(), strconv.Itoa(streams)}
+		t.Client.Argv = []string{
+			"python3", "-c", tcpScript, "send", address, strconv.Itoa(port), f.seconds(), strconv.Itoa(streams),
+		}
 	}
 	if m == TCPOfRail {
 		t.Server.NUMA, t.Client.NUMA = f.at(l.To).NUMA, f.at(l.From).NUMA
@@ -121,8 +124,8 @@ func (f Fleet) tcp(m Measure, l Link, port int) Test {
 	return t
 }
 
-// Lacks says why a measure cannot be taken between two pods; "" when it can.
-func (f Fleet) Lacks(m Measure, from, to int) string {
+// Missing returns why two pods cannot be measured, "" if they can.
+func (f Fleet) Missing(m Measure, from, to int) string {
 	both := func(tools ...Tool) string {
 		for _, tool := range tools {
 			if ok, why := f.Both(from, to, tool); !ok {
@@ -132,7 +135,7 @@ func (f Fleet) Lacks(m Measure, from, to int) string {
 		return ""
 	}
 	if why := both(Timeout); why != "" {
-		return why + ", without which a process could be left behind"
+		return why + ", which is needed to end every process"
 	}
 	switch m {
 	case Write, Reach:
@@ -143,13 +146,13 @@ func (f Fleet) Lacks(m Measure, from, to int) string {
 		return both(IBWriteLat)
 	case TCPOfPod, TCPOfRail:
 		if both(Iperf3) != "" && both(Python3) != "" {
-			return both(Iperf3) + ", and not both have python3"
+			return both(Iperf3) + ", and not both pods have python3"
 		}
 	}
 	return ""
 }
 
-// tool is what a link is measured with, as people would type it.
+// tool returns the command that measures a link, in short.
 func (f Fleet) tool(m Measure, l Link) string {
 	t := f.Test(m, l, 1)
 	switch t.Tool {

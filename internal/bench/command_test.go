@@ -91,7 +91,7 @@ func TestCommandDMABUF(t *testing.T) {
 	}
 }
 
-func TestLacks(t *testing.T) {
+func TestMissing(t *testing.T) {
 	for name, c := range map[string]struct {
 		tools []Tool
 		of    Measure
@@ -99,18 +99,18 @@ func TestLacks(t *testing.T) {
 	}{
 		"perftest is there":          {[]Tool{IBWriteBW}, Write, ""},
 		"perftest is not":            {[]Tool{Iperf3}, Write, "the image of h-kim-0 has no ib_write_bw (perftest)"},
-		"perftest without CUDA":      {[]Tool{IBWriteBW}, WriteOfGPU, "the image of h-kim-0 has no perftest that was built with CUDA"},
+		"perftest without CUDA":      {[]Tool{IBWriteBW}, WriteOfGPU, "the image of h-kim-0 has no perftest built with CUDA"},
 		"Python instead of iperf3":   {[]Tool{Python3}, TCPOfPod, ""},
-		"neither Python nor iperf3":  {nil, TCPOfRail, "the image of h-kim-0 has no iperf3, and not both have python3"},
+		"neither Python nor iperf3":  {nil, TCPOfRail, "the image of h-kim-0 has no iperf3, and not both pods have python3"},
 		"no latency test in the set": {[]Tool{IBWriteBW}, Latency, "the image of h-kim-0 has no ib_write_lat (perftest)"},
 	} {
-		if got := pairOf(c.tools...).Lacks(c.of, 0, 1); got != c.want {
+		if got := pairOf(c.tools...).Missing(c.of, 0, 1); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 	f := pairOf(IBWriteBW)
 	f.Pods[1].Tools = Tools{IBWriteBW}
-	if got := f.Lacks(Write, 0, 1); got != "the image of h-kim-1 has no timeout, without which a process could be left behind" {
+	if got := f.Missing(Write, 0, 1); got != "the image of h-kim-1 has no timeout, which is needed to end every process" {
 		t.Error(got)
 	}
 }
@@ -144,34 +144,34 @@ func TestRead(t *testing.T) {
 	write, lat, tcp := Test{Tool: IBWriteBW, Limit: 20 * time.Second}, Test{Tool: IBWriteLat}, Test{Tool: Python3}
 	for name, c := range map[string]struct {
 		test           Test
-		server, client Said
+		server, client Output
 		want           Reading
 	}{
-		"a rate":    {write, Said{Text: table}, Said{Text: table}, Reading{Rate: 391.11, Bytes: 65536}},
-		"a latency": {lat, Said{}, Said{Text: latencyRun}, Reading{Micros: 692.41, Bytes: 2}},
-		"TCP":       {tcp, Said{}, Said{Text: "[tcp] bytes=5000000000 seconds=4.000000 streams=4\n"}, Reading{Rate: 10}},
+		"a rate":    {write, Output{Text: table}, Output{Text: table}, Reading{Rate: 391.11, Bytes: 65536}},
+		"a latency": {lat, Output{}, Output{Text: latencyRun}, Reading{Micros: 692.41, Bytes: 2}},
+		"TCP":       {tcp, Output{}, Output{Text: "[tcp] bytes=5000000000 seconds=4.000000 streams=4\n"}, Reading{Rate: 10}},
 		"no number of TCP": {
-			tcp, Said{Code: 1, Text: "x"}, Said{Text: "Traceback\nTimeoutError: timed out", Code: 1}, Reading{Failed: "it printed no result: TimeoutError: timed out"},
+			tcp, Output{Code: 1, Text: "x"}, Output{Text: "Traceback\nTimeoutError: timed out", Code: 1}, Reading{Failed: "it printed no result: TimeoutError: timed out"},
 		},
-		"0 iterations and exit 0": {write, Said{}, Said{Text: nothing}, Reading{Bytes: 0, Failed: "it ended, but nothing came through"}},
-		"ended by timeout(1)":     {write, Said{Code: 137}, Said{Code: 137}, Reading{Failed: "it hangs: nothing came through within 20s"}},
+		"0 iterations and exit 0": {write, Output{}, Output{Text: nothing}, Reading{Bytes: 0, Failed: "it ended without moving any data"}},
+		"ended by timeout(1)":     {write, Output{Code: 137}, Output{Code: 137}, Reading{Failed: "it hangs: no data within 20s"}},
 		"the server refused": {
-			write, Said{Text: " Port number 1 state is Down\n Couldn't set the link layer\n", Code: 1}, Said{Text: refused, Code: 1},
+			write, Output{Text: " Port number 1 state is Down\n Couldn't set the link layer\n", Code: 1}, Output{Text: refused, Code: 1},
 			Reading{Failed: "the server did not start: Port number 1 state is Down; Couldn't set the link layer"},
 		},
 		"the server's port is not reached": {
-			write, Said{Code: 137}, Said{Text: refused, Code: 1},
-			Reading{Failed: "the client does not reach the server's port by TCP: a NetworkPolicy, a firewall, or no route"},
+			write, Output{Code: 137}, Output{Text: refused, Code: 1},
+			Reading{Failed: "the client cannot reach the server's TCP port: a NetworkPolicy, a firewall, or no route"},
 		},
 		"the client's own fault, of which the server only hears": {
-			write, Said{Text: "ethernet_read_keys: Couldn't read remote address\n", Code: 1}, Said{Text: "Couldn't allocate MR\nfailed to create mr\n", Code: 1},
+			write, Output{Text: "ethernet_read_keys: Couldn't read remote address\n", Code: 1}, Output{Text: "Couldn't allocate MR\nfailed to create mr\n", Code: 1},
 			Reading{Failed: "it printed no result: Couldn't allocate MR; failed to create mr"},
 		},
-		"the server's pod is gone":  {write, Said{Lost: "pods \"h-kim-1\" not found"}, Said{Text: refused, Code: 1}, Reading{Failed: "the server was lost: pods \"h-kim-1\" not found"}},
-		"the client's pod is gone":  {write, Said{}, Said{Lost: "connection reset"}, Reading{Failed: "the client was lost: connection reset"}},
-		"no such program":           {write, Said{}, Said{Code: 127, Text: "timeout: failed to run command 'ib_write_bw'"}, Reading{Failed: "ib_write_bw is not found"}},
-		"no such program there":     {write, Said{Code: 127}, Said{Code: 1, Text: refused}, Reading{Failed: "the server has no ib_write_bw"}},
-		"a server without complain": {write, Said{Code: 3, Text: "a\nb\n"}, Said{Code: 1, Text: refused}, Reading{Failed: "the server ended with exit code 3: b"}},
+		"the server's pod is gone":  {write, Output{Lost: "pods \"h-kim-1\" not found"}, Output{Text: refused, Code: 1}, Reading{Failed: "the server was lost: pods \"h-kim-1\" not found"}},
+		"the client's pod is gone":  {write, Output{}, Output{Lost: "connection reset"}, Reading{Failed: "the client was lost: connection reset"}},
+		"no such program":           {write, Output{}, Output{Code: 127, Text: "timeout: failed to run command 'ib_write_bw'"}, Reading{Failed: "ib_write_bw not found"}},
+		"no such program there":     {write, Output{Code: 127}, Output{Code: 1, Text: refused}, Reading{Failed: "the server has no ib_write_bw"}},
+		"a server without complain": {write, Output{Code: 3, Text: "a\nb\n"}, Output{Code: 1, Text: refused}, Reading{Failed: "the server ended with exit code 3: b"}},
 	} {
 		if d := cmp.Diff(c.want, c.test.Read(c.server, c.client)); d != "" {
 			t.Errorf("%s: %s", name, d)

@@ -5,40 +5,40 @@ import (
 	"slices"
 )
 
-// Verdict is what became of a measurement.
+// Verdict compares a measurement with an earlier one.
 type Verdict string
 
-// A change within the noise bound is none.
+// The verdicts. A change within the noise is Same.
 const (
 	Same    Verdict = "same"
 	Slower  Verdict = "slower"
 	Faster  Verdict = "faster"
-	Gone    Verdict = "gone"    // measured before only
-	New     Verdict = "new"     // measured now only
-	Unknown Verdict = "unknown" // both are there and one has no number above 0
+	Gone    Verdict = "gone"    // only in the old result
+	New     Verdict = "new"     // only in the new result
+	Unknown Verdict = "unknown" // one of the two has no number above 0
 )
 
-// Change is one measurement before and after.
+// Change is a measurement before and after.
 type Change struct {
 	Name    string  `json:"name"`
 	Old     Summary `json:"old,omitzero"`
 	New     Summary `json:"new,omitzero"`
-	Ratio   float64 `json:"ratio,omitempty"` // new median to old; 0: not known
+	Ratio   float64 `json:"ratio,omitempty"` // new median / old median; 0: unknown
 	Bound   float64 `json:"bound,omitempty"` // a ratio within 1-Bound and 1+Bound is noise
-	Assumed bool    `json:"assumed"`         // the bound is the usual one: fewer than three runs show no spread
+	Assumed bool    `json:"assumed"`         // the bound is assumed, because fewer than three runs show no spread
 	Verdict Verdict `json:"verdict"`
 }
 
 // The noise bounds.
 const (
-	leastBound   = 0.02 // two sets of runs of a machine that nobody changed differ by so much
-	assumedBound = 0.10 // where the runs show no spread
+	leastBound   = 0.02 // two sets of runs on an unchanged machine differ by this much
+	assumedBound = 0.10 // for runs that show no spread
 	boundErrors  = 3    // standard errors of the difference
 	enoughRuns   = 3
 )
 
-// Compare holds the series of two files against each other by their names, in the order of the old file; new names follow.
-// Higher is better: latencies are given as their inverse.
+// Compare compares the series of two results by name, in the old order; new names follow. Higher is better: latencies
+// are given as their inverse.
 func Compare(old, now []Series) []Change {
 	var changes []Change
 	for _, o := range old {
@@ -75,8 +75,8 @@ func change(name string, old, now Summary) Change {
 	return c
 }
 
-// bound is how far the ratio of two medians may be from 1 by noise alone. The standard error of a median of n values is
-// 1.2533 standard deviations by the root of n; those of two medians add as squares.
+// bound returns how far noise alone moves the ratio of two medians from 1. The standard error of a median of n values
+// is 1.2533 standard deviations / sqrt(n); the errors of two medians add as squares.
 func bound(old, now Summary) (value float64, assumed bool) {
 	if old.Runs < enoughRuns || now.Runs < enoughRuns {
 		return assumedBound, true

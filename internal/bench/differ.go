@@ -9,7 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// Differ is a fact of a machine that is another one now.
+// Differ is a fact about a machine that has changed.
 type Differ struct {
 	Place string `json:"place"` // node
 	What  string `json:"what"`
@@ -17,8 +17,7 @@ type Differ struct {
 	New   string `json:"new,omitempty"`
 }
 
-// Differences are the facts by which the machines of two results differ, node by node: what may explain a number that has
-// changed.
+// Differences returns the facts about the machines that differ between two results, by node. They may explain a change.
 func Differences(before, now Result) []Differ {
 	old, fresh := factsOf(before), factsOf(now)
 	var all []Differ
@@ -36,7 +35,7 @@ func Differences(before, now Result) []Differ {
 	return all
 }
 
-// factsOf are the facts on which a network's speed depends, by node.
+// factsOf returns the facts that the speed of a network depends on, by node.
 func factsOf(r Result) map[string]map[string]string {
 	all := map[string]map[string]string{}
 	for i, p := range r.Pods {

@@ -14,12 +14,12 @@ import (
 type Fleet struct {
 	Pods     []Pod
 	Duration time.Duration // of one measurement, in whole seconds
-	Spare    time.Duration // that a process may take longer: to start, to connect and to register its memory
+	Spare    time.Duration // for a process to start, to connect and to register its memory
 	Size     int           // bytes of a message
 	QPs      int           // queue pairs of a link
 }
 
-// Rails is how many rails every pod has.
+// Rails returns the number of rails of each pod.
 func (f Fleet) Rails() int {
 	if len(f.Pods) == 0 {
 		return 0
@@ -27,7 +27,7 @@ func (f Fleet) Rails() int {
 	return len(f.Pods[0].Rails)
 }
 
-// PodOf is a pod as its snapshot shows it.
+// PodOf returns the pod that a snapshot shows.
 func PodOf(name, node, ip string, tools Tools, s host.Snapshot) Pod {
 	p := Pod{Name: name, Node: node, IP: ip, Tools: tools, NoPeermem: len(s.GPUs) > 0 && len(s.GPUDirect.Peermem) == 0}
 	for _, r := range rail.Resolve(s, rail.Pod).Rails {
@@ -37,10 +37,17 @@ func PodOf(name, node, ip string, tools Tools, s host.Snapshot) Pod {
 }
 
 func railOf(s host.Snapshot, r rail.Rail) PodRail {
-	const noGID, widest = -1, 4096 // IB's active MTU is not in sysfs; switches and HCAs run with 4096
+	const noGID, widest = -1, 4096 // the active MTU of InfiniBand is not in sysfs; switches and HCAs use 4096
 	p := PodRail{
-		Name: railName(s, r), Device: r.Device, Port: r.Port, Netdev: r.Netdev, GID: noGID, Layer: InfiniBand, MTU: widest,
-		Rate: Gbps(r.Rate.Value.Gbps), NUMA: r.Function.Value.NUMANode,
+		Name:   railName(s, r),
+		Device: r.Device,
+		Port:   r.Port,
+		Netdev: r.Netdev,
+		GID:    noGID,
+		Layer:  InfiniBand,
+		MTU:    widest,
+		Rate:   Gbps(r.Rate.Value.Gbps),
+		NUMA:   r.Function.Value.NUMANode,
 	}
 	if p.NUMA.Value < 0 {
 		p.NUMA = host.Fact[int]{}
@@ -63,7 +70,6 @@ func railOf(s host.Snapshot, r rail.Rail) PodRail {
 	return p
 }
 
-// addressOf is an address of an interface by which others can reach it.
 func addressOf(s host.Snapshot, netdev string) string {
 	link, _ := s.Link(netdev)
 	for _, p := range link.Addresses.Value {
@@ -74,7 +80,7 @@ func addressOf(s host.Snapshot, netdev string) string {
 	return ""
 }
 
-// railName is what the rail is called on every node: its attachment, else its interface, else its device.
+// railName returns a name that the rail has on every node: its attachment, or else its interface or device.
 func railName(s host.Snapshot, r rail.Rail) string {
 	for _, n := range s.NetworkStatus {
 		here := r.Netdev != "" && n.Interface == r.Netdev || n.RDMADevice != "" && n.RDMADevice == r.Device
@@ -88,8 +94,9 @@ func railName(s host.Snapshot, r rail.Rail) string {
 	return r.Name()
 }
 
-// Align gives all pods the same rails in the same order, those that all have; what is left out is said. Where no name is in
-// common, as with other names of interfaces on every node, the order counts.
+// Align reduces the pods to the rails that all have, in the same order, and returns a line for each rail left out. If
+// the pods have no rail name in common, because interface names differ between nodes, rails are matched by their
+// order.
 func Align(pods []Pod) (aligned []Pod, left []string) {
 	if len(pods) == 0 {
 		return nil, nil
@@ -97,7 +104,7 @@ func Align(pods []Pod) (aligned []Pod, left []string) {
 	aligned = slices.Clone(pods)
 	var names []string
 	for _, r := range pods[0].Rails {
-		if !slices.Contains(names, r.Name) && everyOne(pods, r.Name) {
+		if !slices.Contains(names, r.Name) && allHave(pods, r.Name) {
 			names = append(names, r.Name)
 		}
 	}
@@ -119,7 +126,7 @@ func Align(pods []Pod) (aligned []Pod, left []string) {
 	return aligned, left
 }
 
-func everyOne(pods []Pod, name string) bool {
+func allHave(pods []Pod, name string) bool {
 	return !slices.ContainsFunc(pods, func(p Pod) bool {
 		return !slices.ContainsFunc(p.Rails, func(r PodRail) bool { return r.Name == name })
 	})
@@ -132,7 +139,7 @@ func byOrder(pods []Pod) (aligned []Pod, left []string) {
 	}
 	for i, p := range pods {
 		if len(p.Rails) > least {
-			left = append(left, fmt.Sprintf("%d of %d rails of %s: not every pod has so many", len(p.Rails)-least, len(p.Rails), p.Name))
+			left = append(left, fmt.Sprintf("%d of %d rails of %s: other pods have only %d", len(p.Rails)-least, len(p.Rails), p.Name, least))
 		}
 		pods[i].Rails = slices.Clone(p.Rails[:least])
 		for r := range pods[i].Rails {
@@ -140,18 +147,17 @@ func byOrder(pods []Pod) (aligned []Pod, left []string) {
 		}
 	}
 	if least > 0 {
-		left = append(left, "names of rails: no name is the same on all nodes, so that their order counts")
+		left = append(left, "names of rails: the pods have none in common, so rails are matched by their order")
 	}
 	return pods, left
 }
 
-// at is a rail of a pod.
 func (f Fleet) at(e End) PodRail { return f.Pods[e.Pod].Rails[e.Rail] }
 
-// Ceiling is that of a link: of its lower end.
+// Ceiling returns the ceiling of a link.
 func (f Fleet) Ceiling(l Link) Ceiling { return Between(f.at(l.From).Ceiling, f.at(l.To).Ceiling) }
 
-// Place is a pod by its node, which outlives it, so that the numbers of two days can be held against each other.
+// Place returns the node of a pod, or else its name: nodes outlive pods, so that results of two days can be compared.
 func (p Pod) Place() string {
 	if p.Node != "" {
 		return p.Node
@@ -159,8 +165,9 @@ func (p Pod) Place() string {
 	return p.Name
 }
 
-// SentBytes are the bytes that a pod's rails have sent so far, by port_xmit_data, which counts words of four bytes (Linux
-// Documentation/ABI/stable/sysfs-class-infiniband); -1 where a rail's counter is not to be seen, as in shared RDMA mode.
+// SentBytes returns the bytes that the rails of a pod have sent, from port_xmit_data, which counts words of four
+// bytes (Linux Documentation/ABI/stable/sysfs-class-infiniband). It is -1 if a rail has no visible counter, as in
+// shared RDMA mode.
 func SentBytes(p Pod, s host.Snapshot) int64 {
 	const word = 4
 	sum := int64(0)

@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/replay"
+	"github.com/railhead/railhead/internal/host/sysfs"
 )
 
 func recorded(t *testing.T, name string) host.Snapshot {
@@ -18,11 +20,11 @@ func recorded(t *testing.T, name string) host.Snapshot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	archive, err := host.ParseArchive(string(text))
+	archive, err := replay.Parse(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine, err := archive.Machine()
+	machine, err := sysfs.Recorded(archive)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +78,7 @@ func TestAlign(t *testing.T) {
 		},
 		"no name in common": {
 			[]Pod{pod("a", "ens1", "ens2"), pod("b", "enp1")}, []string{"rail1:mlx5_0", "rail1:mlx5_0"},
-			[]string{"1 of 2 rails of a: not every pod has so many", "names of rails: no name is the same on all nodes, so that their order counts"},
+			[]string{"1 of 2 rails of a: other pods have only 1", "names of rails: the pods have none in common, so rails are matched by their order"},
 		},
 		"none at all": {[]Pod{pod("a"), pod("b")}, []string{"", ""}, nil},
 	} {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// TCPRun is what `iperf3 -J` printed of a client's run: bits that the other end received in a second, without headers.
+// TCPRun is a TCP measurement: the payload that the server received.
 type TCPRun struct {
 	Received    Gbps    `json:"gbps"`
 	Seconds     float64 `json:"seconds"`
@@ -14,7 +14,7 @@ type TCPRun struct {
 	Streams     int     `json:"streams"`
 }
 
-// iperfReport is the part of iperf3's JSON that counts (esnet/iperf src/iperf_api.c, iperf_json_finish; since 3.0).
+// iperfReport is a part of the JSON of `iperf3 -J` (esnet/iperf src/iperf_api.c, iperf_json_finish; since 3.0).
 type iperfReport struct {
 	Error string `json:"error"`
 	Start struct {
@@ -31,7 +31,7 @@ type iperfReport struct {
 	} `json:"end"`
 }
 
-// ParseIperf3 reads the JSON of a client. iperf3 says in it why it failed, with a normal form around.
+// ParseIperf3 reads the JSON of a client. If iperf3 failed, the JSON holds its error.
 func ParseIperf3(text []byte) (TCPRun, error) {
 	var r iperfReport
 	if err := json.Unmarshal(text, &r); err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// StepName is a step from the wire to the training job. Each adds one layer to the step before, so that the first
-// one that falls short names the layer that is broken.
+// StepName is a step from the wire to the training job. Each adds one layer to the step before: the first slow step
+// names the layer at fault.
 type StepName string
 
 // The steps, from the wire up.
@@ -23,9 +23,9 @@ const (
 	WriteLatency StepName = "RDMA write latency"
 )
 
-// layers are what each step adds to the step before. What is not here has no ceiling to be judged against: TCP is shown
-// beside RDMA, NCCL's own choice may exceed a ring's, and a latency is no rate.
-func layers(name StepName) string {
+// layerOf returns the layer that a step adds. It is "" for steps without a ceiling: TCP is shown for comparison,
+// NCCL's own choice of algorithm may exceed the ceiling of a ring, and a latency is not a rate.
+func layerOf(name StepName) string {
 	switch name {
 	case WriteHost:
 		return "the wire, the NIC or its PCIe slot"
@@ -40,20 +40,20 @@ func layers(name StepName) string {
 	return ""
 }
 
-// Step is one step as it was measured. Exactly one of Measured, Micros, Skipped and Failed says something.
+// Step is a measured step. Exactly one of Measured, Micros, Skipped and Failed is set.
 type Step struct {
 	Name     StepName           `json:"name"`
 	Measured host.Fact[Gbps]    `json:"gbps,omitzero"`     // payload; of NCCL the busbw
 	Micros   host.Fact[float64] `json:"us,omitzero"`       // of a latency
-	Ceiling  Gbps               `json:"ceiling,omitempty"` // 0: there is none
-	By       Limit              `json:"by,omitempty"`      // what the ceiling comes from
+	Ceiling  Gbps               `json:"ceiling,omitempty"` // 0: none
+	By       Limit              `json:"by,omitempty"`      // part that determines the ceiling
 	Rails    int                `json:"rails,omitempty"`   // that carry it together; 0: one
-	Tool     string             `json:"tool,omitempty"`    // that measured it
+	Tool     string             `json:"tool,omitempty"`
 	Skipped  string             `json:"skipped,omitempty"` // why it was not tried
-	Failed   string             `json:"failed,omitempty"`  // why there is no number although it was tried
+	Failed   string             `json:"failed,omitempty"`  // why it was tried and has no number
 }
 
-// Efficiency is the part of the ceiling that was reached; false where either is not known.
+// Efficiency returns the part of the ceiling that was reached. It is false if either is unknown.
 func (s Step) Efficiency() (float64, bool) {
 	measured, known := s.Measured.Get()
 	if !known || s.Ceiling <= 0 {
@@ -62,29 +62,29 @@ func (s Step) Efficiency() (float64, bool) {
 	return float64(measured / s.Ceiling), true
 }
 
-// Ladder is the steps of one pair of pods, from the wire up.
+// Ladder holds the steps of one pair of pods, from the wire up.
 type Ladder []Step
 
-// Has reports whether a step was taken, or would have been.
+// Has reports whether the ladder has a step, measured or not.
 func (l Ladder) Has(name StepName) bool {
 	return slices.ContainsFunc(l, func(s Step) bool { return s.Name == name })
 }
 
-// Gap is the first step that falls short.
+// Gap is the first step below the gate.
 type Gap struct {
 	Step       Step    `json:"step"`
 	Efficiency float64 `json:"efficiency"` // 0 if it failed
 	Missing    Gbps    `json:"missing"`    // to the ceiling
-	Layer      string  `json:"layer"`      // what is broken
+	Layer      string  `json:"layer"`      // at fault
 }
 
-// Gate is what a link must reach at least.
+// Gate is the least that a link must reach.
 type Gate struct {
-	Efficiency float64 // of its ceiling: 0.9
-	Gbps       Gbps    // of each rail, instead; 0: it is not said
+	Efficiency float64 // part of its ceiling, such as 0.9
+	Gbps       Gbps    // of each rail, instead; 0: unset
 }
 
-// Short reports whether a measurement falls short of the gate; judged is false where the gate does not apply to it.
+// Short reports whether a measurement is below the gate. judged is false if the gate does not apply to it.
 func (g Gate) Short(measured, ceiling Gbps, rails int) (short, judged bool) {
 	switch {
 	case g.Gbps > 0:
@@ -95,12 +95,11 @@ func (g Gate) Short(measured, ceiling Gbps, rails int) (short, judged bool) {
 	return false, false
 }
 
-// Judge finds the first gap: a step that falls short of the gate, or one that failed. Without a step that could be judged
-// the answer is Unknown.
+// Judge finds the first gap: a step that failed or is below the gate. The status is Unknown if no step could be judged.
 func (l Ladder) Judge(g Gate) (check.Status, *Gap) {
 	judged := false
 	for _, s := range l {
-		layer := layers(s.Name)
+		layer := layerOf(s.Name)
 		if layer == "" {
 			continue
 		}
@@ -124,13 +123,13 @@ func (l Ladder) Judge(g Gate) (check.Status, *Gap) {
 	return check.Pass, nil
 }
 
-// Factor is how many times faster RDMA is than TCP, and which TCP that is.
+// Factor says how many times as fast RDMA is as a step of TCP.
 type Factor struct {
 	TCP   StepName `json:"tcp"`
 	Times float64  `json:"times"`
 }
 
-// Factors are RDMA with host memory against each TCP that was measured.
+// Factors compares RDMA with host memory with each measured step of TCP.
 func (l Ladder) Factors() []Factor {
 	var rdma Gbps
 	for _, s := range l {

@@ -2,16 +2,20 @@ package bench
 
 import "slices"
 
-// leafLabels are labels of nodes whose value the nodes of one leaf switch share, or of one set of leaves where each rail has its
-// own, by who writes them.
+// leafLabels are node labels whose value is shared by the nodes of one leaf switch, or of one set of leaves with one
+// per rail.
 var leafLabels = [...]string{
-	"fabric.topograph.run/tier-0",             // Topograph from 1.0 on (docs.nvidia.com/topograph, node labels and annotations)
-	"network.topology.nvidia.com/leaf",        // Topograph before
-	"cloud.google.com/gce-topology-subblock",  // GKE: the smallest group of hosts (cloud.google.com/ai-hypercomputer, topology-aware scheduling)
-	"oci.oraclecloud.com/rdma.local_block_id", // OKE: the first tier of switches (oracle-quickstart/oci-hpc-oke, network locality)
+	// Topograph from 1.0 on, and before (docs.nvidia.com/topograph, node labels and annotations).
+	"fabric.topograph.run/tier-0",
+	"network.topology.nvidia.com/leaf",
+	// GKE: the smallest group of hosts (cloud.google.com/ai-hypercomputer, topology-aware scheduling).
+	"cloud.google.com/gce-topology-subblock",
+	// OKE: the first tier of switches (oracle-quickstart/oci-hpc-oke, network locality).
+	"oci.oraclecloud.com/rdma.local_block_id",
 }
 
-// LeafOf is the leaf switch of a node by its labels: by the one that is named, or by those that are known. "" where it has none.
+// LeafOf returns the leaf switch in the labels of a node: the value of the named label, or else of a known one. It is
+// "" if the node has none.
 func LeafOf(labels map[string]string, named string) string {
 	if named != "" {
 		return labels[named]
@@ -24,7 +28,7 @@ func LeafOf(labels map[string]string, named string) string {
 	return ""
 }
 
-// leaves are those of all ends of a matrix; none where no pod has one.
+// leaves returns the leaf of each end of a matrix, nil if no pod has one.
 func (f Fleet) leaves() []string {
 	if !slices.ContainsFunc(f.Pods, func(p Pod) bool { return p.Leaf != "" }) {
 		return nil

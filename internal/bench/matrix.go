@@ -5,25 +5,24 @@ import (
 	"slices"
 )
 
-// Matrix is what was measured between all pods on all rails: one number for each pair and rail, the lower of the two
-// directions. It holds 4 bytes a link: 17 MB for 1,024 pods x 8 rails.
+// Matrix holds the rate of each pair of pods on each rail, the lower one of the two directions. It takes 4 bytes a
+// link: 17 MB for 1,024 pods x 8 rails.
 type Matrix struct {
 	Pods  []MatrixPod  `json:"pods"`
 	Rails []MatrixRail `json:"rails"`
-	// Leaves name the leaf switch of each end, at pod*len(Rails)+rail. Empty, or "" for an end: not known.
+	// Leaves holds the leaf switch of each end, at pod*len(Rails)+rail. Empty, or "" for an end: unknown.
 	Leaves []string `json:"leaves,omitempty"`
-	// Values are Gb/s, at the rail's number times the number of pairs plus the pair's. 0: tried, and nothing came through;
-	// negative: not measured.
+	// Values are in Gb/s, at rail*pairs+pair. 0: tried, but the link carried no data; negative: not measured.
 	Values []float32 `json:"values"`
 }
 
-// MatrixPod is a pod. The pods of one node share its faults.
+// MatrixPod is a pod of a Matrix. The pods of one node share its faults.
 type MatrixPod struct {
 	Name string `json:"name"`
 	Node string `json:"node,omitempty"`
 }
 
-// MatrixRail is a rail. Ceiling 0: not known.
+// MatrixRail is a rail of a Matrix. A Ceiling of 0 is unknown.
 type MatrixRail struct {
 	Name    string `json:"name"`
 	Ceiling Gbps   `json:"ceiling,omitempty"`
@@ -31,7 +30,7 @@ type MatrixRail struct {
 
 const notMeasured = -1
 
-// NewMatrix is a matrix in which nothing was measured yet.
+// NewMatrix returns a Matrix without measurements.
 func NewMatrix(pods []MatrixPod, rails []MatrixRail) *Matrix {
 	m := &Matrix{Pods: pods, Rails: rails}
 	m.Values = slices.Repeat([]float32{notMeasured}, m.pairs()*len(rails))
@@ -40,12 +39,12 @@ func NewMatrix(pods []MatrixPod, rails []MatrixRail) *Matrix {
 
 func (m *Matrix) pairs() int { return len(m.Pods) * (len(m.Pods) - 1) / 2 }
 
-// Whole reports whether the sizes fit each other, which those of a file may not.
+// Whole reports whether the sizes of the slices match. In a file they may not.
 func (m *Matrix) Whole() bool {
 	return len(m.Values) == m.pairs()*len(m.Rails) && (len(m.Leaves) == 0 || len(m.Leaves) == len(m.Pods)*len(m.Rails))
 }
 
-// at is where the value of two pods on a rail stands: the pairs (0,1), (0,2) ... (1,2) ... of each rail.
+// at returns the index of a link in Values: the pairs (0,1), (0,2) ... (1,2) ... of each rail.
 func (m *Matrix) at(a, b, rail int) int {
 	if a > b {
 		a, b = b, a
@@ -53,7 +52,7 @@ func (m *Matrix) at(a, b, rail int) int {
 	return rail*m.pairs() + a*(2*len(m.Pods)-a-1)/2 + b - a - 1
 }
 
-// Set notes a measurement. Of two of one link, as of its two directions, the lower one stays.
+// Set records a measurement. Of several of one link, as of its two directions, the lowest counts.
 func (m *Matrix) Set(a, b, rail int, measured Gbps) {
 	at := m.at(a, b, rail)
 	if v := m.Values[at]; v < 0 || float32(measured) < v {
@@ -61,7 +60,7 @@ func (m *Matrix) Set(a, b, rail int, measured Gbps) {
 	}
 }
 
-// At is a measurement; false if there is none.
+// At returns a measurement. It is false if there is none.
 func (m *Matrix) At(a, b, rail int) (Gbps, bool) {
 	if a == b {
 		return 0, false
@@ -70,7 +69,6 @@ func (m *Matrix) At(a, b, rail int) (Gbps, bool) {
 	return Gbps(v), v >= 0
 }
 
-// leaf is the leaf of an end, "" if it is not known.
 func (m *Matrix) leaf(pod, rail int) string {
 	if len(m.Leaves) == 0 {
 		return ""
@@ -78,7 +76,6 @@ func (m *Matrix) leaf(pod, rail int) string {
 	return m.Leaves[pod*len(m.Rails)+rail]
 }
 
-// node is the name of a pod's node, else its own.
 func (m *Matrix) node(pod int) string {
 	if n := m.Pods[pod].Node; n != "" {
 		return n
@@ -86,13 +83,13 @@ func (m *Matrix) node(pod int) string {
 	return m.Pods[pod].Name
 }
 
-// MatrixLink is one measurement of a Matrix: two pods, by their numbers, on a rail.
+// MatrixLink is a measurement of a Matrix: two pods on a rail, as indices.
 type MatrixLink struct {
 	A, B, Rail int
 	Rate       Gbps
 }
 
-// Links are all that were measured, rail by rail.
+// Links yields the measured links, rail by rail.
 func (m *Matrix) Links() iter.Seq[MatrixLink] {
 	return func(yield func(MatrixLink) bool) {
 		for r := range m.Rails {

@@ -9,7 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// NCCLTest is one table of nccl-tests (all_reduce_perf and its sisters; rccl-tests print the same), of any version:
+// NCCLTest is one table of nccl-tests (all_reduce_perf and its sisters) or rccl-tests, of any version:
 //
 //	# nccl-tests version 2.19.6 nccl-headers=22809 nccl-library=22809     from 2.17.5 on
 //	# Collective test starting: all_reduce_perf                           from 2.16.8 on
@@ -19,7 +19,8 @@ import (
 //	# Out of bounds values : 0 OK
 //	# Avg bus bandwidth    : 48.1234
 //
-// What a cut log does not say is absent, not zero. Source: nccl-tests v2.19.6 src/util.cu, src/common.cu.
+// Values that a truncated log does not have are absent, not zero. Source: nccl-tests v2.19.6 src/util.cu,
+// src/common.cu.
 type NCCLTest struct {
 	Version     string              `json:"version,omitempty"` // of nccl-tests
 	Op          Op                  `json:"op,omitempty"`      // unknown in logs before 2.16.8
@@ -28,22 +29,23 @@ type NCCLTest struct {
 	GPUs        []string            `json:"gpus,omitempty"`    // models, each once
 	Rows        []NCCLRow           `json:"rows"`
 	OutOfBounds host.Fact[int]      `json:"outOfBounds,omitzero"` // wrong values over all sizes
-	Average     host.Fact[GBps]     `json:"average,omitzero"`     // busbw over all sizes: of a sweep from 8 B it says little
-	Errors      []string            `json:"errors,omitempty"`     // lines in which a test says that it failed
-	Torn        int                 `json:"torn,omitempty"`       // rows that another line was printed into: they are lost
-	columns     columns             // of the header, while parsing
-	ranks       map[string]struct{} // seen, while parsing
-	closed      bool                // the footer was seen, while parsing
+	Average     host.Fact[GBps]     `json:"average,omitzero"`     // busbw over all sizes: of little use in a sweep from 8 B
+	Errors      []string            `json:"errors,omitempty"`     // lines of failed tests
+	Torn        int                 `json:"torn,omitempty"`       // unreadable rows, with another line printed into them
+	columns     columns             // while parsing: of the header
+	ranks       map[string]struct{} // while parsing: seen
+	closed      bool                // while parsing: the footer was seen
 }
 
 var (
 	rankLine = regexp.MustCompile(`^#\s+Rank\s+(\d+)\s.*?\bon\s+(\S+)\s+device\s+\d+\s+\[[^\]]*\]\s*(.*)$`)
-	// prefixes are what launchers and log readers put before a line: [1,0]<stdout>: of mpirun, [default0]: of torchrun,
-	// 0: of srun -l, the time of kubectl logs --timestamps, [pod/x/y] of kubectl logs --prefix.
-	prefixes = regexp.MustCompile(`^(?:\s*(?:\[[^\]]*\](?:<std(?:out|err)>)?:?|\d+:|\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:?\d\d))(?:\s+|$|(?:#))?)+`)
+	// prefixes match the text that launchers and log readers put before a line: [1,0]<stdout>: of mpirun, [default0]:
+	// of torchrun, 0: of srun -l, the time of kubectl logs --timestamps, [pod/x/y] of kubectl logs --prefix.
+	prefixes = regexp.MustCompile(`^(?:\s*(?:\[[^\]]*\](?:<std(?:out|err)>)?:?|\d+:|` +
+		`\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:?\d\d))(?:\s+|$|(?:#))?)+`)
 )
 
-// ParseNCCLTests reads every table in a log, in order. Lines that belong to none are passed over.
+// ParseNCCLTests reads every table in a log, in order, and ignores other lines.
 func ParseNCCLTests(log string) []NCCLTest {
 	var all []NCCLTest
 	var t *NCCLTest
@@ -64,7 +66,7 @@ func ParseNCCLTests(log string) []NCCLTest {
 	return all
 }
 
-// unprefixed is a line without what launchers put before it.
+// unprefixed removes prefixes from a line.
 func unprefixed(line string) string {
 	line = strings.TrimSpace(line)
 	if at := prefixes.FindStringIndex(line); at != nil {
@@ -77,7 +79,7 @@ func unprefixed(line string) string {
 	return line
 }
 
-// opens reports whether a line can only stand at the head of a table.
+// opens reports whether a line starts a table.
 func opens(line string) bool {
 	return strings.HasPrefix(line, "# nccl-tests version") || strings.HasPrefix(line, "# Collective test starting") ||
 		strings.HasPrefix(line, "# nThread")
@@ -106,28 +108,36 @@ func (t *NCCLTest) comment(line string) {
 		return
 	}
 	text := strings.TrimSpace(strings.TrimLeft(line, "#"))
+	if version, found := strings.CutPrefix(text, "nccl-tests version "); found {
+		t.Version, _, _ = strings.Cut(strings.TrimSpace(version), " ")
+		return
+	}
 	key, value, _ := strings.Cut(text, ":")
-	words := strings.Fields(value)
-	switch key = strings.TrimSpace(key); {
-	case strings.HasPrefix(text, "nccl-tests version "):
-		t.Version = strings.Fields(text + " -")[2]
-	case key == "Collective test starting" && len(words) > 0:
-		t.Op = opOfProgram(words[0])
-	case key == "Collective test concluded" && len(words) > 0:
-		t.Op = opOfProgram(words[0])
+	if value = strings.TrimSpace(value); value != "" {
+		t.setting(strings.TrimSpace(key), value)
+	}
+}
+
+func (t *NCCLTest) setting(key, value string) {
+	first := strings.Fields(value)[0]
+	switch key {
+	case "Collective test starting":
+		t.Op = opOfProgram(first)
+	case "Collective test concluded":
+		t.Op = opOfProgram(first)
 		t.closed = true
-	case key == "Out of bounds values" && len(words) > 0:
-		if n, err := strconv.Atoi(words[0]); err == nil {
+	case "Out of bounds values":
+		if n, err := strconv.Atoi(first); err == nil {
 			t.OutOfBounds = host.Know(n)
 		}
 		t.closed = true
-	case key == "Avg bus bandwidth" && len(words) > 0:
-		if f, ok := number(words[0]); ok {
+	case "Avg bus bandwidth":
+		if f, ok := number(first); ok {
 			t.Average = host.Know(GBps(f))
 		}
 		t.closed = true
-	case key == "error" && value != "":
-		t.fail(strings.TrimSpace(value))
+	case "error":
+		t.fail(value)
 	}
 }
 

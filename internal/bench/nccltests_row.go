@@ -9,7 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// NCCLRow is one size of a table. Root is -1 where the operation has none, and absent in tables without that column.
+// NCCLRow is one size of a table. Root is -1 if the operation has none, and absent in tables without that column.
 type NCCLRow struct {
 	Bytes      int64               `json:"bytes"` // of all_gather and reduce_scatter: over all ranks
 	Count      int64               `json:"count"` // elements
@@ -17,7 +17,7 @@ type NCCLRow struct {
 	RedOp      string              `json:"redop,omitempty"`
 	Root       host.Fact[int]      `json:"root,omitzero"`
 	OutOfPlace host.Fact[NCCLTime] `json:"outOfPlace,omitzero"`
-	InPlace    host.Fact[NCCLTime] `json:"inPlace,omitzero"` // absent: the operation has none (N/A)
+	InPlace    host.Fact[NCCLTime] `json:"inPlace,omitzero"` // absent: the operation is never in place (N/A)
 }
 
 // NCCLTime is one half of a row.
@@ -28,7 +28,7 @@ type NCCLTime struct {
 	Wrong  host.Fact[int64] `json:"wrong,omitzero"` // wrong values; absent: not checked (N/A)
 }
 
-// Faster is the half with the larger busbw; false if neither was measured.
+// Faster returns the half with the higher busbw. It is false if neither was measured.
 func (r NCCLRow) Faster() (NCCLTime, bool) {
 	faster := r.OutOfPlace
 	if r.InPlace.IsKnown() && !(faster.IsKnown() && faster.Value.Busbw >= r.InPlace.Value.Busbw) {
@@ -37,7 +37,7 @@ func (r NCCLRow) Faster() (NCCLTime, bool) {
 	return faster.Get()
 }
 
-// columns are the names of a table's columns, in order, in their oldest spelling: error is #wrong, cputime is time.
+// columns are the names of the columns of a table, in their oldest spelling: error is #wrong, cputime is time.
 type columns []string
 
 const (
@@ -45,7 +45,7 @@ const (
 	fullHalf = 8 // and i_min i_max i_p99 i_cv% (-I)
 )
 
-// headerColumns reads the line that names the columns; nil for every other comment.
+// headerColumns reads the line of column names. It is nil for other comments.
 func headerColumns(line string) columns {
 	words := strings.Fields(strings.TrimLeft(line, "#"))
 	if len(words) < 3+2*half || words[0] != "size" || words[1] != "count" {
@@ -62,8 +62,8 @@ func headerColumns(line string) columns {
 	return words
 }
 
-// inferred are the columns of a row whose header was cut off. Since 2.12 all operations have redop and root; before,
-// only those that used them had. A trailing time stamp is two words.
+// inferred returns the columns of a row without a header. Before 2.12 only operations that use redop and root have
+// these columns. A trailing time stamp is two words.
 func inferred(words []string) columns {
 	if stamped(words) {
 		words = words[:len(words)-2]
@@ -99,7 +99,7 @@ func stamped(words []string) bool {
 	return n > 2 && strings.Count(words[n-2], "-") == 2 && strings.Count(words[n-1], ":") == 2
 }
 
-// row takes a line that is a row of the table; others are passed over.
+// row adds a row of the table, and ignores other lines.
 func (t *NCCLTest) row(line string) {
 	words := strings.Fields(line)
 	if len(words) < 3 || !digits(words[0]) || !digits(words[1]) || !typeName(words[2]) {
@@ -121,20 +121,17 @@ func (t *NCCLTest) row(line string) {
 	t.Rows = append(t.Rows, r)
 }
 
-// rowOf reads words by the names of their columns; false if they are not a row of such a table.
+// rowOf reads words by the names of their columns. It is false if they are not a row of such a table.
 func rowOf(names columns, words []string) (NCCLRow, bool) {
-	var r NCCLRow
 	if len(names) == 0 || len(names) != len(words) {
-		return r, false
+		return NCCLRow{}, false
 	}
-	var err error
-	if r.Bytes, err = strconv.ParseInt(words[0], 10, 64); err != nil {
-		return r, false
+	size, wrongSize := strconv.ParseInt(words[0], 10, 64)
+	elements, wrongCount := strconv.ParseInt(words[1], 10, 64)
+	if wrongSize != nil || wrongCount != nil {
+		return NCCLRow{}, false
 	}
-	if r.Count, err = strconv.ParseInt(words[1], 10, 64); err != nil {
-		return r, false
-	}
-	r.Type = words[2]
+	r := NCCLRow{Bytes: size, Count: elements, Type: words[2]}
 	halves := []*host.Fact[NCCLTime]{&r.OutOfPlace, &r.InPlace}
 	for i := 3; i < len(names); i++ {
 		switch names[i] {
@@ -160,7 +157,7 @@ func rowOf(names columns, words []string) (NCCLRow, bool) {
 	return r, len(halves) == 0
 }
 
-// halfOf reads time, algbw, busbw and #wrong; absent if it was not measured.
+// halfOf reads time, algbw, busbw and #wrong. They are absent if they were not measured.
 func halfOf(words []string) (host.Fact[NCCLTime], bool) {
 	const none = "N/A"
 	if words[0] == none {

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// madToSigma makes the median absolute deviation an estimate of the standard deviation: 1/0.6745 of a normal
+// madToSigma turns a median absolute deviation into an estimate of the standard deviation: 1/0.6745 for a normal
 // distribution.
 const madToSigma = 1.4826
 
-// middle is the median of sorted values; of an even number the upper one. 0 of none.
+// middle returns the median of sorted values, the upper one of an even number, 0 of none.
 func middle(sorted []float64) float64 {
 	if len(sorted) == 0 {
 		return 0
@@ -17,13 +17,13 @@ func middle(sorted []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// Series is several runs of one measurement, in one unit. Higher is better.
+// Series holds several runs of one measurement. Higher is better.
 type Series struct {
 	Name   string    `json:"name"`
 	Values []float64 `json:"values"`
 }
 
-// Summary is what several runs say.
+// Summary describes several runs.
 type Summary struct {
 	Runs   int     `json:"runs"`
 	Median float64 `json:"median"`
@@ -32,8 +32,8 @@ type Summary struct {
 	Max    float64 `json:"max"`
 }
 
-// Summarise takes the median and the spread, which one run in three that went wrong does not move. Values that are no
-// numbers are left out.
+// Summarise computes the median and the spread, which one bad run in three hardly changes. NaN and infinities are
+// left out.
 func Summarise(values []float64) Summary {
 	sorted := slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 	if len(sorted) == 0 {
@@ -50,7 +50,6 @@ func Summarise(values []float64) Summary {
 	return s
 }
 
-// median is that of sorted values; of an even number between the two.
 func median(sorted []float64) float64 {
 	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Op is an operation that nccl-tests measures, by the name of its program without "_perf".
+// Op is an operation of nccl-tests: the name of its program without "_perf".
 type Op string
 
 // The operations of nccl-tests.
@@ -22,15 +22,15 @@ const (
 	Hypercube     Op = "hypercube"
 )
 
-// opOfProgram is the operation of a program's path or name: /opt/all_reduce_perf_mpi.
+// opOfProgram returns the operation of a program such as /opt/all_reduce_perf_mpi.
 func opOfProgram(name string) Op {
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	op, _, _ := strings.Cut(name, "_perf")
 	return Op(op)
 }
 
-// BusFactor is busbw/algbw for an operation over n ranks: what one link carries of each byte of the operation, so that
-// busbw can be held against a link whatever n is (nccl-tests doc/PERFORMANCE.md, "Bus Bandwidth").
+// BusFactor returns busbw/algbw for an operation over n ranks. It makes busbw comparable with the rate of a link for
+// any n (nccl-tests doc/PERFORMANCE.md, "Bus Bandwidth").
 func BusFactor(op Op, n int) (float64, error) {
 	if n < 2 {
 		return 0, fmt.Errorf("bus bandwidth of %s: %d ranks exchange nothing", op, n)
@@ -47,7 +47,7 @@ func BusFactor(op Op, n int) (float64, error) {
 	return 0, fmt.Errorf("bus bandwidth of %q: no such operation of nccl-tests", op)
 }
 
-// Busbw is the bus bandwidth of an algorithm's bandwidth over n ranks.
+// Busbw converts algorithm bandwidth over n ranks to bus bandwidth.
 func Busbw(op Op, n int, algbw GBps) (GBps, error) {
 	factor, err := BusFactor(op, n)
 	return algbw * GBps(factor), err

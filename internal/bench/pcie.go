@@ -1,14 +1,14 @@
 package bench
 
-// Slot is a PCI Express link as it runs: /sys/bus/pci/devices/*/current_link_speed and _width, and the maximum payload
-// of a packet from the Device Control register. The zero value is a slot of which nothing is known.
+// Slot is the present state of a PCI Express link: /sys/bus/pci/devices/*/current_link_speed and _width, and the
+// maximum payload of a packet from the Device Control register. The zero value is an unknown slot.
 type Slot struct {
 	GTs        float64 `json:"gts"`                  // a lane: 2.5 5 8 16 32 64
 	Lanes      int     `json:"lanes"`                //
 	MaxPayload int     `json:"maxPayload,omitempty"` // bytes; 0: the 256 of most servers
 }
 
-// PCI Express costs, as PCI Express Base Specification 6.0 has them.
+// Overhead of PCI Express (PCI Express Base Specification 6.0).
 const (
 	usualPayload = 256           // Max_Payload_Size that x86 root complexes agree on
 	tlpHeader    = 16            // four words: a write to a 64-bit address
@@ -16,10 +16,10 @@ const (
 	ten          = 8.0 / 10      // 8b/10b up to 5 GT/s
 	scrambled    = 128.0 / 130   // 128b/130b from 8 to 32 GT/s
 	flit         = 236.0 / 256   // TLP bytes of a FLIT at 64 GT/s: acknowledgements and CRC have their own
-	dataLink     = 57.88 / 62.96 // what acknowledgements and flow control leave (Neugebauer, SIGCOMM 2018, section 3)
+	dataLink     = 57.88 / 62.96 // without acknowledgements and flow control (Neugebauer, SIGCOMM 2018, section 3)
 )
 
-// Raw is the rate after encoding; false if the slot is not known.
+// Raw returns the rate after encoding. It is false if the slot is unknown.
 func (s Slot) Raw() (Gbps, bool) {
 	if s.GTs <= 0 || s.Lanes <= 0 {
 		return 0, false
@@ -34,7 +34,7 @@ func (s Slot) Raw() (Gbps, bool) {
 	return lanes, true // 64 GT/s has no line encoding
 }
 
-// Payload is what DMA can carry one way; false if the slot is not known.
+// Payload returns the most that DMA can carry one way. It is false if the slot is unknown.
 func (s Slot) Payload() (Gbps, bool) {
 	raw, known := s.Raw()
 	if !known {

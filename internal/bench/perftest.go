@@ -11,9 +11,9 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// Perftest is what a program of linux-rdma/perftest printed (ib_write_bw, ib_read_bw, ib_send_bw and their _lat sisters),
-// of one run, or of a client and its server written into one file. Its --out_json is not valid JSON: unquoted words,
-// trailing commas (perftest 4.5), so that its text is read.
+// Perftest is the output of a program of linux-rdma/perftest (ib_write_bw, ib_read_bw, ib_send_bw and their _lat
+// sisters), of one run or of a client and its server in one file. It is read from the text, because --out_json is not
+// valid JSON: unquoted words, trailing commas (perftest 4.5).
 type Perftest struct {
 	Test      string         `json:"test,omitempty"`      // RDMA_Write BW Test
 	Device    string         `json:"device,omitempty"`    // mlx5_0
@@ -21,14 +21,14 @@ type Perftest struct {
 	QPs       host.Fact[int] `json:"qps,omitzero"`        //
 	MTU       host.Fact[int] `json:"mtu,omitzero"`        // of RDMA, bytes
 	GIDIndex  host.Fact[int] `json:"gidIndex,omitzero"`   // Ethernet only
-	GPU       string         `json:"gpu,omitempty"`       // model, where the memory is a GPU's (--use_cuda)
+	GPU       string         `json:"gpu,omitempty"`       // model, if the buffers are in GPU memory (--use_cuda)
 	Bandwidth []PerftestBW   `json:"bandwidth,omitempty"` // by size
 	Latency   []PerftestLat  `json:"latency,omitempty"`   // by size
-	GPUMemory bool           `json:"gpuMemory"`           // the buffers were a GPU's
-	Errors    []string       `json:"errors,omitempty"`    // its complaints, which it prints to stdout and stderr alike
+	GPUMemory bool           `json:"gpuMemory"`           // the buffers were in GPU memory
+	Errors    []string       `json:"errors,omitempty"`    // printed to stdout or stderr
 }
 
-// PerftestBW is one row of a bandwidth test. Peak is 0 where it was not measured (-D).
+// PerftestBW is one row of a bandwidth test. Peak is 0 if it was not measured (-D).
 type PerftestBW struct {
 	Bytes      int64   `json:"bytes"`
 	Iterations int64   `json:"iterations"`
@@ -37,7 +37,7 @@ type PerftestBW struct {
 	MsgRate    float64 `json:"mpps"` // million messages a second
 }
 
-// PerftestLat is one row of a latency test, microseconds one way. In a test of a duration (-D) only Average is known.
+// PerftestLat is one row of a latency test, in microseconds one way. A test with a duration (-D) has only the Average.
 type PerftestLat struct {
 	Bytes      int64              `json:"bytes"`
 	Iterations int64              `json:"iterations"`
@@ -49,15 +49,15 @@ type PerftestLat struct {
 	P999       host.Fact[float64] `json:"p999Us,omitzero"`
 }
 
-// What a run that measured nothing is.
+// Errors of runs without a measurement.
 var (
-	// ErrNothingMoved is a normal result of nothing: with 0 iterations perftest's -D ends well on a dead path.
-	ErrNothingMoved = errors.New("it ended, but nothing came through")
-	// ErrNoTable is a run that printed no result: it was ended, or refused to begin.
+	// ErrNothingMoved is a result of 0: with -D perftest exits with 0 on a dead path, after 0 iterations.
+	ErrNothingMoved = errors.New("it ended without moving any data")
+	// ErrNoTable is the error of a run that was killed or did not start.
 	ErrNoTable = errors.New("it printed no result")
 )
 
-// Best is the row of the largest average.
+// Best returns the row with the highest average.
 func (p Perftest) Best() (PerftestBW, error) {
 	var best PerftestBW
 	for _, r := range p.Bandwidth {
@@ -71,7 +71,7 @@ func (p Perftest) Best() (PerftestBW, error) {
 	return best, p.nothing(len(p.Bandwidth))
 }
 
-// Smallest is the latency of the smallest message.
+// Smallest returns the latency of the smallest message.
 func (p Perftest) Smallest() (PerftestLat, error) {
 	for _, r := range p.Latency {
 		if r.Iterations > 0 && r.Average > 0 {
@@ -81,33 +81,33 @@ func (p Perftest) Smallest() (PerftestLat, error) {
 	return PerftestLat{}, p.nothing(len(p.Latency))
 }
 
-// nothing says why there is no measurement, in perftest's own words where it has some.
+// nothing returns why there is no measurement, with the errors that perftest printed.
 func (p Perftest) nothing(rows int) error {
 	err := ErrNothingMoved
 	if rows == 0 {
 		err = ErrNoTable
 	}
 	if n := len(p.Errors); n > 0 {
-		const most = 4 // the cause comes first, what follows from it last
+		const most = 4 // the cause is first
 		return fmt.Errorf("%w: %s", err, strings.Join(p.Errors[:min(n, most)], "; "))
 	}
 	return err
 }
 
 var (
-	pair     = regexp.MustCompile(`(Dual-port|Device|Number of qps|Mtu|Link type|GID index|Connection type)\s*:\s*(\S+)`)
-	gpuName  = regexp.MustCompile(`device name = \[([^\]]+)\]`)
-	banner   = regexp.MustCompile(`^(?:RDMA_(?:Write|Read)|Send|Atomic|Raw Ethernet)\b.*\bTest\b.*$`)
-	complain = regexp.MustCompile(`(?i)couldn't|can't|failed|failure|unable to|not found|is down|problem in|did not get message|` +
+	pair    = regexp.MustCompile(`(Dual-port|Device|Number of qps|Mtu|Link type|GID index|Connection type)\s*:\s*(\S+)`)
+	gpuName = regexp.MustCompile(`device name = \[([^\]]+)\]`)
+	banner  = regexp.MustCompile(`^(?:RDMA_(?:Write|Read)|Send|Atomic|Raw Ethernet)\b.*\bTest\b.*$`)
+	failure = regexp.MustCompile(`(?i)couldn't|can't|failed|failure|unable to|not found|is down|problem in|did not get message|` +
 		`incompatib|no ib devices|with error|error=|syndrom|unsupported|not supported|invalid|not compiled`)
-	// talk is what looks like a complaint and is none: it stands in good runs.
-	talk = regexp.MustCompile(`(?i)^PCIe relax order|CPU frequency|^WARNING|doesn't supports CUDA tests with inline|^Listing all`)
+	// harmless matches lines of good runs that look like errors.
+	harmless = regexp.MustCompile(`(?i)^PCIe relax order|CPU frequency|^WARNING|doesn't supports CUDA tests with inline|^Listing all`)
 )
 
-// mostErrors bounds the complaints that are kept: the first say what went wrong.
+// mostErrors bounds the errors that are kept. The first ones matter.
 const mostErrors = 20
 
-// ParsePerftest reads what a run printed, stdout and stderr together or apart.
+// ParsePerftest reads the output of a run: stdout, stderr, or both.
 func ParsePerftest(text string) Perftest {
 	var p Perftest
 	var t perftestTable
@@ -138,7 +138,7 @@ func (p *Perftest) fact(line string) {
 		p.GPUMemory = true
 		return
 	}
-	if complain.MatchString(line) && !talk.MatchString(line) {
+	if failure.MatchString(line) && !harmless.MatchString(line) {
 		if len(p.Errors) < mostErrors && !slices.Contains(p.Errors, line) {
 			p.Errors = append(p.Errors, line)
 		}

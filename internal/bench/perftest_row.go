@@ -10,10 +10,10 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// perftestTable is what the line of column names says of the rows below it; the zero value has none.
+// perftestTable is the form of the rows below a line of column names. The zero value has no rows.
 //
-//	#bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]
-//	#bytes        #iterations       t_avg[usec]    tps average
+//	#bytes #iterations t_min[usec] t_max[usec] t_typical[usec] t_avg[usec] t_stdev[usec] 99% percentile[usec] 99.9% percentile[usec]
+//	#bytes #iterations t_avg[usec] tps average
 //
 // Source: linux-rdma/perftest src/perftest_parameters.h, RESULT_FMT*; of a bandwidth test see perftest.Table.
 type perftestTable struct {
@@ -32,7 +32,7 @@ func tableOf(header string) perftestTable {
 	return perftestTable{bandwidth: perftest.TableOf(header)}
 }
 
-// row takes a line that is a row of the table; false if it is not.
+// row adds a row of the table to p. It is false if the line is none.
 func (t perftestTable) row(line string, p *Perftest) bool {
 	if r, ok := t.bandwidth.Row(line); ok {
 		addOnce(&p.Bandwidth, PerftestBW{int64(r.Bytes), int64(r.Iterations), Gbps(r.Peak), Gbps(r.Average), r.Messages})
@@ -57,14 +57,14 @@ func (t perftestTable) row(line string, p *Perftest) bool {
 	return ok
 }
 
-// addOnce adds a row: where a client and its server share a file, both print it.
+// addOnce adds a row once: a client and its server that share a file both print it.
 func addOnce[T comparable](rows *[]T, row T) {
 	if !slices.Contains((*rows)[max(0, len(*rows)-2):], row) {
 		*rows = append(*rows, row)
 	}
 }
 
-// glued finds the numbers of a row of latencies, whose columns have two decimals and touch when they are wide:
+// glued finds the numbers in a row of latencies. Columns have two decimals and touch if they are wide:
 // "2465.901216.65" is 2465.90 and 1216.65.
 var glued = regexp.MustCompile(`\d{1,15}\.\d\d`)
 

@@ -117,7 +117,7 @@ func TestPerftestMeasuredNothing(t *testing.T) {
 	}{
 		"0 iterations and exit code 0": {
 			bwHeader + " 65536      0             0.00            0.00\t\t     0.000000\n", ErrNothingMoved,
-			"it ended, but nothing came through",
+			"it ended without moving any data",
 		},
 		"ended by a timeout": {bwHeader, ErrNoTable, "it printed no result"},
 		"refused to begin": {

@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// Quick are rounds that find bad pods among n without every pair: each test is of a group, two pods with all their rails,
-// and fails if anything in it is bad. Of the rounds in which all would meet it takes about log2(n), whose numbers are
-// powers of two, so that a pod meets partners near and far. A pod that is bad fails in all of them; one that is well fails
-// only with a bad partner, and has a different one every time. Ask Suspects afterwards. So few pods that all meet in no more
-// rounds than a search may take do all meet: half of a handful may be bad.
+// Quick returns rounds that find bad pods among n without testing every pair. A test covers two pods with all their
+// rails, and fails if anything in it is bad. Of all rounds Quick takes about log2(n), numbered by powers of two, so
+// that each pod meets partners near and far. A bad pod fails in all of them; a good one fails only with a bad
+// partner, and has a different partner each time. Suspects evaluates the results. If the limit of rounds allows every
+// pair, as with six pods or fewer, all are tested: then even half of the pods may be bad.
 func Quick(n int) [][]Pair {
 	count := RoundCount(n)
 	if count <= QuickLimit(n) {
@@ -24,27 +24,27 @@ func Quick(n int) [][]Pair {
 	return rounds
 }
 
-// QuickLimit is the most rounds that a quick search of n pods takes, confirmation included, while at most n/4 are bad.
+// QuickLimit returns the most rounds that a quick search of n pods takes, with confirmation, if at most n/4 are bad.
 func QuickLimit(n int) int {
 	const confirm = 2
 	return bits.Len(uint(max(n, 0))) + confirm
 }
 
-// Suspicion is what tests of groups say so far.
+// Suspicion is the outcome of a quick search so far.
 type Suspicion struct {
-	Bad     []int  // pods that failed with a partner that is well, and with nobody they came through
-	Pairs   []Pair // fail although both pods are well: what is between them is bad
-	Unknown []int  // pods that failed in every test, with none but other suspects
-	Confirm []Pair // the next round: each unknown pod with one that is well; empty when nothing is left to learn
+	Bad     []int  // pods that failed every test, also with good pods
+	Pairs   []Pair // that failed although both pods are good: the path between them is bad
+	Unknown []int  // pods that failed every test, but met no good pod
+	Confirm []Pair // the next round: each unknown pod with a good one; empty if nothing is left to learn
 }
 
-// Suspects judges the results of the pairs that were tested: true came through. A pod that came through once is well; one
-// that never did, although it met a pod that is well, is bad. With the results of Confirm added, ask again.
+// Suspects judges the results of pairs, true for those that passed. A pod that passed once is good; one that never
+// passed, although it met a good pod, is bad. Call it again with the results of Confirm added.
 func Suspects(results map[Pair]bool) Suspicion {
-	well, met := map[int]bool{}, map[int]map[int]bool{}
+	good, met := map[int]bool{}, map[int]map[int]bool{}
 	for p, passed := range results {
 		for _, at := range [2]Pair{p, {p.To, p.From}} {
-			well[at.From] = well[at.From] || passed
+			good[at.From] = good[at.From] || passed
 			if met[at.From] == nil {
 				met[at.From] = map[int]bool{}
 			}
@@ -52,48 +52,45 @@ func Suspects(results map[Pair]bool) Suspicion {
 		}
 	}
 	var s Suspicion
-	for _, pod := range slices.Sorted(maps.Keys(well)) {
-		if well[pod] {
-			continue
-		}
-		partners := 0
-		for other := range met[pod] {
-			if well[other] {
-				partners++
-			}
-		}
-		// One partner may be at the other end of a bad cable: two that are well settle it.
-		if partners >= 2 || partners == 1 && !anotherWell(well, met[pod]) {
+	for _, pod := range slices.Sorted(maps.Keys(good)) {
+		switch {
+		case good[pod]:
+		case isBad(good, met[pod]):
 			s.Bad = append(s.Bad, pod)
-		} else {
+		default:
 			s.Unknown = append(s.Unknown, pod)
 		}
 	}
 	for p, passed := range results {
-		if !passed && well[p.From] && well[p.To] {
+		if !passed && good[p.From] && good[p.To] {
 			s.Pairs = append(s.Pairs, p)
 		}
 	}
 	slices.SortFunc(s.Pairs, func(a, b Pair) int { return cmp.Or(a.From-b.From, a.To-b.To) })
-	s.Confirm = confirm(s.Unknown, well, met)
+	s.Confirm = confirm(s.Unknown, good, met)
 	return s
 }
 
-// anotherWell reports whether a pod is well that was not met yet.
-func anotherWell(well map[int]bool, met map[int]bool) bool {
-	for pod, ok := range well {
-		if ok && !met[pod] {
-			return true
+// isBad reports whether a pod that never passed is bad, by the pods that it met. One good partner may be at the other
+// end of a bad cable: a second one is needed, if there is one.
+func isBad(good, met map[int]bool) bool {
+	partners, others := 0, 0
+	for pod, ok := range good {
+		switch {
+		case ok && met[pod]:
+			partners++
+		case ok:
+			others++
 		}
 	}
-	return false
+	return partners >= 2 || partners == 1 && others == 0
 }
 
-// confirm pairs each unknown pod with one that is well and that it has not met, each once.
-func confirm(unknown []int, well map[int]bool, met map[int]map[int]bool) []Pair {
+// confirm pairs each unknown pod with a good one that it has not met, each once.
+func confirm(unknown []int, good map[int]bool, met map[int]map[int]bool) []Pair {
 	var free []int
-	for _, pod := range slices.Sorted(maps.Keys(well)) {
-		if well[pod] {
+	for _, pod := range slices.Sorted(maps.Keys(good)) {
+		if good[pod] {
 			free = append(free, pod)
 		}
 	}

@@ -8,33 +8,33 @@ import (
 	"github.com/railhead/railhead/internal/bench/perftest"
 )
 
-// Said is what a process wrote, stdout and stderr together, and how it ended.
-type Said struct {
+// Output is the output of a process, stdout and stderr together, and how it ended.
+type Output struct {
 	Text string
 	Code int
-	Lost string // why it was not seen to its end; "": it was
+	Lost string // why its end was not seen; "": it was
 }
 
-// Reading is what a test says of its link: a rate, a latency, or why it has none.
+// Reading is the result of a test: a rate, a latency, or why it has none.
 type Reading struct {
 	Rate   Gbps
 	Micros float64
-	Bytes  int64 // of the message that it was reached with
+	Bytes  int64 // size of the message
 	Failed string
 }
 
 // timedOut reports whether timeout(1) ended a process: with a code of its own, or by SIGKILL.
-func (s Said) timedOut() bool {
+func (o Output) timedOut() bool {
 	const byTimeout, killed = 124, 128 + 9
-	return s.Code == byTimeout || s.Code == killed
+	return o.Code == byTimeout || o.Code == killed
 }
 
-// notFound is a shell's exit code where a program is not there.
+// notFound is the exit code of a shell if there is no such program.
 const notFound = 127
 
-// Read joins what the two ends of a test said. A client that does not reach its server says little: the server knows why. What a
-// client complains of itself is the cause of what its server says.
-func (t Test) Read(server, client Said) Reading {
+// Read joins the outputs of the two ends of a test. If the client could not reach its server, the output of the
+// server shows why. Otherwise an error of the client is the cause of errors of the server.
+func (t Test) Read(server, client Output) Reading {
 	r, err := t.measured(client)
 	if err == nil && client.Lost == "" {
 		return r
@@ -47,31 +47,24 @@ func (t Test) Read(server, client Said) Reading {
 	case client.Lost != "":
 		return Reading{Failed: "the client was lost: " + client.Lost}
 	case client.Code == notFound:
-		return Reading{Failed: string(t.Tool) + " is not found"}
+		return Reading{Failed: string(t.Tool) + " not found"}
 	case client.timedOut():
-		return Reading{Failed: fmt.Sprintf("it hangs: nothing came through within %s", t.Limit.Round(time.Second))}
+		return Reading{Failed: fmt.Sprintf("it hangs: no data within %s", t.Limit.Round(time.Second))}
 	case Refused(client.Text):
-		return Reading{Failed: "the client does not reach the server's port by TCP: a NetworkPolicy, a firewall, or no route"}
+		return Reading{Failed: "the client cannot reach the server's TCP port: a NetworkPolicy, a firewall, or no route"}
 	}
 	return Reading{Failed: err.Error()}
 }
 
-// refusals are how the tools say that nobody listens yet: iperf3 src/iperf_error.c, Python's ConnectionRefusedError.
-var refusals = []string{perftest.Refusal, "Connection refused"}
-
-// Refused reports whether a client came before its server: it may try again.
+// Refused reports whether a client started before its server, and can try again. iperf3 (src/iperf_error.c) and Python
+// (ConnectionRefusedError) print the error of the kernel.
 func Refused(text string) bool {
-	for _, words := range refusals {
-		if strings.Contains(text, words) {
-			return true
-		}
-	}
-	return false
+	return strings.Contains(text, perftest.Refusal) || strings.Contains(text, "Connection refused")
 }
 
-// failure is why the server did not serve; "" when it waited, or served.
-func (t Test) failure(server Said) string {
-	complaints := ParsePerftest(server.Text).Errors
+// failure returns why the server did not serve, "" if it waited or served.
+func (t Test) failure(server Output) string {
+	failures := ParsePerftest(server.Text).Errors
 	switch {
 	case server.Lost != "":
 		return "the server was lost: " + server.Lost
@@ -79,8 +72,8 @@ func (t Test) failure(server Said) string {
 		return ""
 	case server.Code == notFound:
 		return "the server has no " + string(t.Tool)
-	case len(complaints) > 0:
-		return "the server did not start: " + strings.Join(complaints, "; ")
+	case len(failures) > 0:
+		return "the server did not start: " + strings.Join(failures, "; ")
 	}
 	return fmt.Sprintf("the server ended with exit code %d: %s", server.Code, lastLine(server.Text))
 }
@@ -90,8 +83,8 @@ func lastLine(text string) string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// measured reads the number that a client printed.
-func (t Test) measured(client Said) (Reading, error) {
+// measured reads the result from the output of a client.
+func (t Test) measured(client Output) (Reading, error) {
 	switch t.Tool {
 	case Iperf3:
 		run, err := ParseIperf3([]byte(client.Text))

@@ -23,7 +23,7 @@ func TestMeasuredAsPrinted(t *testing.T) {
 		},
 		"slow": {" #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n 65536      71              0.000000            0.012368\t\t     0.000024\n", 0.012368},
 	} {
-		reading := f.Test(Write, link, port).Read(Said{}, Said{Text: c.text})
+		reading := f.Test(Write, link, port).Read(Output{}, Output{Text: c.text})
 		climb := f.Ladder(0, 1).Only(WriteHost)
 		step := climb.Ladders([][][]Reading{{{reading}}})[0].Steps[0]
 		if got, known := step.Measured.Get(); !known || math.Abs(float64(got)-c.gbps) > 1e-9*c.gbps {

@@ -9,19 +9,19 @@ import (
 )
 
 // ResultVersion is the version of a Result's JSON form. Readers accept unknown fields.
-const ResultVersion = 1
+const ResultVersion = 2
 
-// Result is all that one run of a bench saw and judged: what `railhead bench -o json` writes and `railhead report` draws. What
-// was not asked for is absent.
+// Result holds the measurements and findings of one bench: `railhead bench -o json` writes it and `railhead report`
+// draws it. Measurements that were not requested are absent.
 type Result struct {
 	SchemaVersion int       `json:"schemaVersion"`
 	Begun         time.Time `json:"begun,omitzero"`
-	Seconds       float64   `json:"seconds,omitempty"`    // that it took
-	Unfinished    bool      `json:"unfinished,omitempty"` // more is being measured, or was to be
+	Seconds       float64   `json:"seconds,omitempty"`    // duration
+	Unfinished    bool      `json:"unfinished,omitempty"` // it still runs, or was interrupted
 	Namespace     string    `json:"namespace,omitempty"`
 	Job           string    `json:"job,omitempty"`
-	MinEfficiency float64   `json:"minEfficiency"`     // of the ceiling: what is below it is a finding
-	MinGbps       Gbps      `json:"minGbps,omitempty"` // of each rail, instead of it; 0: it was not said
+	MinEfficiency float64   `json:"minEfficiency"`     // part of the ceiling; less is a finding
+	MinGbps       Gbps      `json:"minGbps,omitempty"` // of each rail, instead of MinEfficiency; 0: unset
 
 	Pods        []Pod          `json:"pods"`
 	Ladders     []PairLadder   `json:"ladders,omitempty"`
@@ -31,26 +31,26 @@ type Result struct {
 	Loopbacks   []OwnLoop      `json:"loopbacks,omitempty"`
 	AllReduces  []AllReduceRun `json:"allReduces,omitempty"` // one for each mode
 
-	Series   []Series        `json:"series,omitempty"`   // every number by its name, of all runs: what `railhead bench diff` compares
+	Series   []Series        `json:"series,omitempty"`   // every number of all runs by name, for `railhead bench diff`
 	Findings []check.Finding `json:"findings,omitempty"` // root cause first
-	Failures []string        `json:"failures,omitempty"` // links of the matrix through which nothing came, and why; the first few
-	Skipped  []string        `json:"skipped,omitempty"`  // what was not tried, and why
-	Machines []host.Snapshot `json:"machines,omitempty"` // of the pods, in their order; of many pods only some
+	Failures []string        `json:"failures,omitempty"` // links of the matrix without data, and why; the first few
+	Skipped  []string        `json:"skipped,omitempty"`  // measurements that were not tried, and why
+	Machines []host.Snapshot `json:"machines,omitempty"` // of the pods, in their order; of the first few of many pods
 }
 
-// Pod is a pod that took part.
+// Pod is a pod between which links are measured.
 type Pod struct {
 	Name  string    `json:"name"`
 	Node  string    `json:"node,omitempty"`
-	Leaf  string    `json:"leaf,omitempty"`  // that its node hangs on, by a label of the node; "": not known
+	Leaf  string    `json:"leaf,omitempty"`  // switch of its node, from a label of the node; "": unknown
 	IP    string    `json:"ip,omitempty"`    // in the pod network
-	Tools Tools     `json:"tools,omitempty"` // that its image has
-	Rails []PodRail `json:"rails,omitempty"` // in the order of the matrix's rails
-
-	NoPeermem bool `json:"noPeermem,omitempty"` // its node has no peer-memory module: NICs reach GPU memory by DMA-BUF or not at all
+	Tools Tools     `json:"tools,omitempty"` // in its image
+	Rails []PodRail `json:"rails,omitempty"` // in the order of the rails of the matrix
+	// NoPeermem means that the node has no peer-memory module: NICs reach GPU memory only by DMA-BUF.
+	NoPeermem bool `json:"noPeermem,omitempty"`
 }
 
-// PodRail is a rail as one pod has it. The same rail has other device names on other nodes.
+// PodRail is a rail in one pod. The same rail has other device names on other nodes.
 type PodRail struct {
 	Name    string         `json:"name"`             // eno5np0: the same on every node
 	Device  string         `json:"device"`           // mlx5_6
@@ -58,12 +58,12 @@ type PodRail struct {
 	Netdev  string         `json:"netdev,omitempty"` // net1
 	Address string         `json:"address,omitempty"`
 	GID     int            `json:"gid"`                // index; -1: none is needed
-	Rate    Gbps           `json:"rateGbps,omitempty"` // of the port; 0: not known
-	Layer   Layer          `json:"layer,omitempty"`    // what wraps the payload
-	MTU     int            `json:"mtu,omitempty"`      // of RDMA; 0: not known
+	Rate    Gbps           `json:"rateGbps,omitempty"` // of the port; 0: unknown
+	Layer   Layer          `json:"layer,omitempty"`    // encapsulation of the payload
+	MTU     int            `json:"mtu,omitempty"`      // of RDMA; 0: unknown
 	Ceiling Ceiling        `json:"ceiling,omitzero"`   // of the payload
 	NUMA    host.Fact[int] `json:"numaNode,omitzero"`  // of its slot
-	GPU     host.Fact[int] `json:"gpu,omitzero"`       // the nearest, as nvidia-smi counts
+	GPU     host.Fact[int] `json:"gpu,omitzero"`       // the nearest one, by its number in nvidia-smi
 }
 
 // PairLadder is the ladder of one pair of pods on one rail.
@@ -72,18 +72,18 @@ type PairLadder struct {
 	To    End          `json:"to"`
 	Steps Ladder       `json:"steps"`
 	State check.Status `json:"status"`
-	Gap   *Gap         `json:"gap,omitempty"` // the first step that falls short
+	Gap   *Gap         `json:"gap,omitempty"` // the first step below the gate
 }
 
-// Crossing is whether a rail of one pod reaches another rail of another pod.
+// Crossing says whether a rail of one pod reaches another rail of another pod.
 type Crossing struct {
 	From    End    `json:"from"`
 	To      End    `json:"to"`
 	Reached bool   `json:"reached"`
-	Why     string `json:"why,omitempty"` // not
+	Why     string `json:"why,omitempty"` // it does not
 }
 
-// OwnLoop is what an HCA moved to itself: what is slow here is slow because of the card, its slot or its host.
+// OwnLoop is a measurement of an HCA that sends to itself: if it is slow, the card, its slot or its host is at fault.
 type OwnLoop struct {
 	At       End    `json:"at"`
 	Measured Gbps   `json:"gbps,omitempty"`
@@ -93,27 +93,27 @@ type OwnLoop struct {
 // AllReduceRun is an all-reduce of the whole job in one mode.
 type AllReduceRun struct {
 	Mode      string      `json:"mode"`                // rdma, tcp
-	Algorithm string      `json:"algorithm,omitempty"` // Ring, where NCCL was told so; "": its own choice
+	Algorithm string      `json:"algorithm,omitempty"` // Ring; "": NCCL's own choice
 	Tool      string      `json:"tool"`                // all_reduce_perf, torch
 	Ranks     int         `json:"ranks,omitempty"`
 	Nodes     int         `json:"nodes,omitempty"`
 	Sizes     []SizedRate `json:"sizes,omitempty"`
-	Ceiling   GBps        `json:"ceilingGBps,omitempty"` // of a ring's busbw; 0: not known
-	Network   string      `json:"network,omitempty"`     // that NCCL's log proves: IB, Socket, ...
+	Ceiling   GBps        `json:"ceilingGBps,omitempty"` // of the busbw of a ring; 0: unknown
+	Network   string      `json:"network,omitempty"`     // proven by NCCL's log: IB, Socket, ...
 	Proof     string      `json:"proof,omitempty"`       // the line of the log that proves it
-	PortBytes int64       `json:"portBytes,omitempty"`   // that the RDMA ports' counters moved; -1: not to be seen
+	PortBytes int64       `json:"portBytes,omitempty"`   // counted by the RDMA ports; -1: the counters are not visible
 	Skipped   string      `json:"skipped,omitempty"`     // why it was not tried
-	Failed    string      `json:"failed,omitempty"`      // why there is no number although it was tried
+	Failed    string      `json:"failed,omitempty"`      // why it was tried and has no number
 }
 
-// SizedRate is what was reached with one size of message.
+// SizedRate is the rate of one message size.
 type SizedRate struct {
 	Bytes int64 `json:"bytes"`
 	Algbw GBps  `json:"algGBps"`
 	Busbw GBps  `json:"busGBps"`
 }
 
-// Whole reports whether everything that a result speaks of is in it, which a file need not hold.
+// Whole reports whether all pods and rails that the result refers to are in it. In a file they may not be.
 func (r Result) Whole() bool {
 	var ends []End
 	for _, l := range r.Ladders {
@@ -125,14 +125,8 @@ func (r Result) Whole() bool {
 	for _, l := range r.Loopbacks {
 		ends = append(ends, l.At)
 	}
-	if m, a := r.Matrix, r.Attribution; a != nil {
-		for _, c := range a.Culprits {
-			strange := slices.ContainsFunc(c.Pods, func(pod int) bool { return pod < 0 || pod >= len(r.Pods) })
-			if m == nil || strange || c.Rail >= len(m.Rails) || c.Kind == LeafFault && len(c.Leaves) == 0 || len(c.Pods) < needed[c.Kind] {
-				return false
-			}
-		}
-		if m == nil || !m.Whole() || len(m.Pods) != len(r.Pods) {
+	if m := r.Matrix; r.Attribution != nil {
+		if m == nil || !m.Whole() || len(m.Pods) != len(r.Pods) || slices.ContainsFunc(r.Attribution.Culprits, m.lacksPartOf) {
 			return false
 		}
 	}
@@ -141,5 +135,9 @@ func (r Result) Whole() bool {
 	})
 }
 
-// needed is how many pods a culprit names.
-var needed = map[Kind]int{NICFault: 1, PairFault: 2}
+// lacksPartOf reports whether a culprit is not in the matrix, or is not named.
+func (m *Matrix) lacksPartOf(c Culprit) bool {
+	names := map[Kind]int{NICFault: 1, PairFault: 2}
+	return c.Rail >= len(m.Rails) || c.Kind == LeafFault && len(c.Leaves) == 0 || len(c.Pods) < names[c.Kind] ||
+		slices.ContainsFunc(c.Pods, func(pod int) bool { return pod < 0 || pod >= len(m.Pods) })
+}

@@ -14,10 +14,10 @@ func TestReadResult(t *testing.T) {
 		want error
 		says string
 	}{
-		"of today":                  {`{"schemaVersion":1,"minEfficiency":0.9,"pods":[],"later":true}`, nil, ""},
+		"of today":                  {`{"schemaVersion":2,"minEfficiency":0.9,"pods":[],"later":true}`, nil, ""},
 		"no JSON":                   {`PK`, ErrNoResult, ""},
-		"another object's":          {`{"problems":[]}`, ErrOtherForm, "its version is 0"},
-		"of a later railhead":       {`{"schemaVersion":2}`, ErrOtherForm, "its version is 2, and this railhead reads up to 1"},
+		"another object's":          {`{"problems":[]}`, ErrOtherForm, "unknown schema version 0"},
+		"of a later railhead":       {`{"schemaVersion":3}`, ErrOtherForm, "schema version 3: this railhead reads versions up to 2"},
 		"culprits without a matrix": {`{"schemaVersion":1,"attribution":{"culprits":[{"kind":"nic","pods":[0]}],"links":1}}`, ErrNotWhole, ""},
 		"a rail that no pod has":    {`{"schemaVersion":1,"pods":[{"name":"a"}],"loopbacks":[{"at":{"pod":0,"rail":3}}]}`, ErrNotWhole, ""},
 	} {

@@ -26,7 +26,7 @@ func TestResultJSON(t *testing.T) {
 		AllReduces: []AllReduceRun{{Mode: "rdma", Algorithm: "Ring", Tool: "torch", Ranks: 2, Nodes: 2, Sizes: []SizedRate{{8, 1, 1}}, Ceiling: 49, PortBytes: -1}},
 		Series:     []Series{{"x, Gb/s", []float64{391}}}, Skipped: []string{"y"},
 	}
-	const want = `{"schemaVersion":1,"begun":"2026-11-21T15:00:00Z","seconds":12.5,"namespace":"train","job":"h-kim","minEfficiency":0.9,` +
+	const want = `{"schemaVersion":2,"begun":"2026-11-21T15:00:00Z","seconds":12.5,"namespace":"train","job":"h-kim","minEfficiency":0.9,` +
 		`"pods":[{"name":"h-kim-0","node":"gpu-1","ip":"10.128.2.10","tools":["ib_write_bw"],"rails":[{"name":"eno5np0","device":"mlx5_6","port":1,"netdev":"net1",` +
 		`"address":"192.168.1.10","gid":3,"rateGbps":400,"layer":"RoCE v2/IPv4","mtu":4096,"ceiling":{"gbps":392,"by":"link","linkGbps":392,"pcieGbps":424},"numaNode":1,"gpu":0}]}],` +
 		`"ladders":[{"from":{"pod":0,"rail":0},"to":{"pod":1,"rail":0},"steps":[{"name":"RDMA write, host memory","gbps":391,"ceiling":392,"by":"link","tool":"ib_write_bw -s 65536 -q 4"},` +

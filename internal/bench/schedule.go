@@ -11,16 +11,16 @@ type End struct {
 	Rail int `json:"rail"`
 }
 
-// Pair is two pods that meet: From runs the client, which sends.
+// Pair is two pods, by index. From runs the client, which sends.
 type Pair struct{ From, To int }
 
-// Link is two ends that meet.
+// Link connects two ends.
 type Link struct{ From, To End }
 
-// Rounds are the fewest rounds in which every one of n pods meets every other, each at most once a round: n-1 for an even
-// n, n for an odd one, where one pod rests each round. The circle method: pod n-1 stands in the middle, the others turn
-// around it (Kirkman 1847; Lucas, Récréations mathématiques II, 1883). Which of two sends alternates, so that every pod
-// sends and receives about as often. A round's slice is its reader's.
+// Rounds yields the fewest rounds in which each of n pods meets every other, at most one a round: n-1 for an even n,
+// n for an odd one, where one pod rests each round. It uses the circle method: pod n-1 is in the middle, the others
+// rotate around it (Kirkman 1847; Lucas, Récréations mathématiques II, 1883). The sender alternates, so that pods
+// send and receive about equally often. The caller may change the slices.
 func Rounds(n int) iter.Seq[[]Pair] {
 	return func(yield func([]Pair) bool) {
 		for r := range RoundCount(n) {
@@ -31,7 +31,7 @@ func Rounds(n int) iter.Seq[[]Pair] {
 	}
 }
 
-// RoundCount is the number of rounds in which n pods meet.
+// RoundCount returns the number of rounds in which n pods meet.
 func RoundCount(n int) int {
 	switch {
 	case n < 2:
@@ -42,12 +42,12 @@ func RoundCount(n int) int {
 	return n
 }
 
-// Round is the round r of those of n pods; nil if there is no such round.
+// Round returns round r of n pods, nil if there is no such round.
 func Round(n, r int) []Pair {
 	if r < 0 || r >= RoundCount(n) {
 		return nil
 	}
-	circle := n + n%2 - 1 // an odd n turns around a place where nobody stands
+	circle := n + n%2 - 1 // with an odd n the middle is empty
 	pairs := make([]Pair, 0, n/2)
 	for k := range (circle + 1) / 2 {
 		a, b := (r+k)%circle, (r-k+circle)%circle
@@ -65,13 +65,13 @@ func Round(n, r int) []Pair {
 	return pairs
 }
 
-// SameRail are a round's links where rail meets the rail of the same number, all rails at once.
+// SameRail returns the links of a round that connect rails of the same number, for all rails.
 func SameRail(round []Pair, rails int) []Link {
 	return shifted(round, rails, 0)
 }
 
-// CrossRails are the rounds that show whether rails reach each other: in the k-th, rail i of From meets rail i+k of To, so
-// that every rail is busy once a round. rails-1 rounds; their pods are those of round, for which one of Rounds will do.
+// CrossRails returns rails-1 rounds that show whether rails reach each other, between the pods of a round: in the
+// k-th, rail i of From meets rail i+k of To, so that every rail is used once.
 func CrossRails(round []Pair, rails int) [][]Link {
 	var rounds [][]Link
 	for k := 1; k < rails; k++ {
@@ -90,8 +90,8 @@ func shifted(round []Pair, rails, by int) []Link {
 	return links
 }
 
-// Loopback are the rounds in which every HCA sends to itself: one of each pod at a time, because those of one pod share
-// its memory and its PCIe switches.
+// Loopback returns rounds in which every HCA sends to itself: one of each pod at a time, because the HCAs of a pod
+// share its memory and its PCIe switches.
 func Loopback(pods, rails int) [][]Link {
 	rounds := make([][]Link, max(rails, 0))
 	for r := range rounds {
@@ -102,8 +102,8 @@ func Loopback(pods, rails int) [][]Link {
 	return rounds
 }
 
-// Ports are the TCP ports of one round's links, from first on: perftest's servers of one pod must not share one. The
-// n-th link that ends in a pod has the n-th port of it.
+// Ports returns a TCP port for the server of each link of a round, from first on. The servers in one pod get
+// different ports.
 func Ports(links []Link, first int) ([]int, error) {
 	const last = 65535
 	used := map[int]int{}

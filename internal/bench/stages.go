@@ -7,29 +7,30 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// Stage is tests that run at the same time, or why they do not.
+// Stage is a set of tests that run at the same time.
 type Stage struct {
-	Name    string // for people: "RDMA write, host memory, rail eno5np0"
+	Name    string // such as "RDMA write, host memory, rail eno5np0"
 	Measure Measure
 	Links   []Link
-	Skipped string
+	Skipped string // why they cannot run
 }
 
-// rung is a stage that is a step of a ladder.
+// rung is a stage that is a step of the ladder of a rail.
 type rung struct {
 	Stage
 	step StepName
-	rail int // whose ladder it is of
+	rail int
 }
 
-// Climb is the stages of the ladder between two pods, in their order.
+// Climb holds the stages of the ladder between two pods, in order.
 type Climb struct {
 	fleet    Fleet
 	from, to int
 	rungs    []rung
 }
 
-// Ladder is the climb from one pod to another: every rail alone, all of them, and TCP. TCP is measured beside the first rail.
+// Ladder returns the climb from one pod to another: every rail alone, all rails, and TCP, which belongs to the first
+// rail.
 func (f Fleet) Ladder(from, to int) Climb {
 	c := Climb{fleet: f, from: from, to: to}
 	link := func(r int) Link { return Link{End{from, r}, End{to, r}} }
@@ -49,12 +50,12 @@ func (f Fleet) Ladder(from, to int) Climb {
 }
 
 func (c *Climb) add(step StepName, m Measure, rail int, links ...Link) {
-	s := Stage{Name: string(step), Measure: m, Links: links, Skipped: c.fleet.Lacks(m, c.from, c.to)}
+	s := Stage{Name: string(step), Measure: m, Links: links, Skipped: c.fleet.Missing(m, c.from, c.to)}
 	switch {
 	case c.fleet.Rails() == 0 && m != TCPOfPod:
 		return
 	case step == WriteGPU && s.Skipped == "" && !c.gpus(rail):
-		s.Skipped = "the pods have no GPU that is known to be near the rail"
+		s.Skipped = "no GPU is known to be near the rail"
 	case m == TCPOfRail && c.fleet.at(links[0].To).Address == "":
 		s.Skipped = "the rail has no address"
 	}
@@ -68,7 +69,7 @@ func (c *Climb) gpus(rail int) bool {
 	return c.fleet.Pods[c.from].Rails[rail].GPU.IsKnown() && c.fleet.Pods[c.to].Rails[rail].GPU.IsKnown()
 }
 
-// Stages are what is to be run.
+// Stages returns the stages to run.
 func (c Climb) Stages() []Stage {
 	stages := make([]Stage, len(c.rungs))
 	for i, r := range c.rungs {
@@ -77,7 +78,8 @@ func (c Climb) Stages() []Stage {
 	return stages
 }
 
-// Ladders are one ladder for each rail, the first with what all rails share. readings are of each run, stage and link.
+// Ladders returns a ladder for each rail. The first has also the steps that all rails share. readings are by run,
+// stage and link.
 func (c Climb) Ladders(readings [][][]Reading) []PairLadder {
 	ladders := make([]PairLadder, max(c.fleet.Rails(), 1))
 	for r := range ladders {
@@ -89,7 +91,6 @@ func (c Climb) Ladders(readings [][][]Reading) []PairLadder {
 	return ladders
 }
 
-// ofStage are the readings of one stage, of each run.
 func ofStage(readings [][][]Reading, stage int) [][]Reading {
 	var all [][]Reading
 	for _, run := range readings {
@@ -100,7 +101,8 @@ func ofStage(readings [][][]Reading, stage int) [][]Reading {
 	return all
 }
 
-// step is the median of a stage's runs. A run that failed is a failure of all: what fails now and then fails training.
+// step returns the median of the runs of a stage. If one run fails the step fails: an intermittent fault ends
+// training too.
 func (c Climb) step(r rung, runs [][]Reading) Step {
 	s := Step{Name: r.step, Skipped: r.Skipped}
 	for _, l := range r.Links {
@@ -127,7 +129,7 @@ func (c Climb) step(r rung, runs [][]Reading) Step {
 	}
 	switch {
 	case len(runs) == 0:
-		s.Skipped = "it was not begun"
+		s.Skipped = "not started"
 	case r.Measure == Latency:
 		s.Micros = host.Know(Summarise(micros).Median)
 	default:
@@ -136,13 +138,13 @@ func (c Climb) step(r rung, runs [][]Reading) Step {
 	return s
 }
 
-// Only leaves the steps that are named.
+// Only returns the climb with only the given steps.
 func (c Climb) Only(steps ...StepName) Climb {
 	c.rungs = slices.DeleteFunc(slices.Clone(c.rungs), func(r rung) bool { return !slices.Contains(steps, r.step) })
 	return c
 }
 
-// sum is what the links of one run moved together.
+// sum adds up the rates of the links of one run.
 func (c Climb) sum(run []Reading) (rate Gbps, micros float64, failed string) {
 	for i, r := range run {
 		if r.Failed != "" {
@@ -157,7 +159,7 @@ func (c Climb) sum(run []Reading) (rate Gbps, micros float64, failed string) {
 	return rate, micros, ""
 }
 
-// Series are the numbers of all runs by their names.
+// Series returns the numbers of all runs.
 func (c Climb) Series(readings [][][]Reading) []Series {
 	var all []Series
 	pair := c.fleet.Pods[c.from].Place() + " > " + c.fleet.Pods[c.to].Place() + ": "
@@ -181,7 +183,7 @@ func (c Climb) Series(readings [][][]Reading) []Series {
 	return all
 }
 
-// unitOf is the unit of a series; higher is better.
+// unitOf returns the unit of a series, in which higher is better.
 func unitOf(m Measure) string {
 	if m == Latency {
 		return ", 1/us"
@@ -189,7 +191,7 @@ func unitOf(m Measure) string {
 	return ", Gb/s"
 }
 
-// Judged gives the ladders their verdicts.
+// Judged returns the ladders with their status and gap.
 func Judged(ladders []PairLadder, g Gate) []PairLadder {
 	ladders = slices.Clone(ladders)
 	for i := range ladders {
@@ -198,7 +200,7 @@ func Judged(ladders []PairLadder, g Gate) []PairLadder {
 	return ladders
 }
 
-// Tests are those of a stage. Its servers listen on ports from first on.
+// Tests returns the tests of a stage. Servers listen on ports from first on.
 func (f Fleet) Tests(s Stage, first int) ([]Test, error) {
 	ports, err := Ports(s.Links, first)
 	if err != nil {

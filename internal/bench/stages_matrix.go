@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Survey is the stages that measure the links between all pods, and what they showed so far.
+// Survey measures the links between all pods.
 type Survey struct {
 	fleet  Fleet
 	matrix *Matrix
@@ -14,7 +14,7 @@ type Survey struct {
 	values map[Link][]float64 // of all runs
 }
 
-// NewSurvey has measured nothing yet.
+// NewSurvey returns a survey without measurements.
 func (f Fleet) NewSurvey() *Survey {
 	var pods []MatrixPod
 	for _, p := range f.Pods {
@@ -29,8 +29,8 @@ func (f Fleet) NewSurvey() *Survey {
 	return &Survey{f, m, map[Pair]bool{}, map[Link]string{}, map[Link][]float64{}}
 }
 
-// typical is the ceiling that a rail has on most pods; 0: not known of one. By the least of them the other rails would be slow
-// against one whose port trained down on a single pod, which itself would not.
+// typical returns the median ceiling of a rail, 0 if that of one pod is unknown. With the minimum, one port that
+// trained down would not be slow, but the other rails would be.
 func (f Fleet) typical(rail int) Gbps {
 	var all []Gbps
 	for _, p := range f.Pods {
@@ -43,7 +43,8 @@ func (f Fleet) typical(rail int) Gbps {
 	return all[len(all)/2]
 }
 
-// Round is a round in which pairs meet, with all rails at once, one way and then the other: many faults are of one way only.
+// Round returns the stages of a round of pairs, with all rails at once, in one direction and then in the other: many
+// faults affect one direction only.
 func (s *Survey) Round(name string, pairs []Pair) []Stage {
 	back := make([]Pair, len(pairs))
 	for i, p := range pairs {
@@ -53,11 +54,11 @@ func (s *Survey) Round(name string, pairs []Pair) []Stage {
 }
 
 func (s *Survey) oneWay(name string, pairs []Pair) Stage {
-	return Stage{Name: name, Measure: Write, Links: SameRail(pairs, s.fleet.Rails()), Skipped: s.fleet.lackOf(Write, pairs)}
+	return s.fleet.stage(name, Write, SameRail(pairs, s.fleet.Rails()))
 }
 
-// Take notes what a stage of a round showed: a link through which nothing came has 0. A pair passes a quick search when all its
-// rails pass the gate both ways.
+// Take records the readings of a stage; a link without data has 0. A pair passes a quick search if all its rails pass
+// the gate in both directions.
 func (s *Survey) Take(stage Stage, readings []Reading, g Gate) {
 	for i, l := range stage.Links {
 		r := readings[i]
@@ -73,13 +74,13 @@ func (s *Survey) Take(stage Stage, readings []Reading, g Gate) {
 	}
 }
 
-// Suspects judges a quick search so far.
+// Suspects judges the results of a quick search so far.
 func (s *Survey) Suspects() Suspicion { return Suspects(s.passed) }
 
-// Matrix is what was measured.
+// Matrix returns the measurements.
 func (s *Survey) Matrix() *Matrix { return s.matrix }
 
-// Failures say of links through which nothing came why, the first few.
+// Failures returns why links carried no data, for the first few of them.
 func (s *Survey) Failures() []string {
 	const most = 20
 	var links []Link
@@ -89,15 +90,15 @@ func (s *Survey) Failures() []string {
 	slices.SortFunc(links, compareLinks)
 	var all []string
 	for _, l := range links[:min(len(links), most)] {
-		all = append(all, fmt.Sprintf("%s: %s", s.fleet.Spoken(l), s.failed[l]))
+		all = append(all, fmt.Sprintf("%s: %s", s.fleet.Describe(l), s.failed[l]))
 	}
 	return all
 }
 
-// mostSeries is how many links have a series of their own; of more, each rail has one.
+// mostSeries bounds the links that have a series each.
 const mostSeries = 4096
 
-// Series are the numbers of all runs: of each link, or of so many that nobody reads them the median of each rail.
+// Series returns the numbers of all runs of each link, or if there are too many links, the median of each rail.
 func (s *Survey) Series() []Series {
 	var links []Link
 	for l := range s.values {
@@ -131,12 +132,11 @@ func compareLinks(a, b Link) int {
 	return slices.Compare(x[:], y[:])
 }
 
-// Spoken is a link for people: its pods, and its rail or rails.
-func (f Fleet) Spoken(l Link) string {
+// Describe names the pods and the rails of a link.
+func (f Fleet) Describe(l Link) string {
 	return fmt.Sprintf("%s > %s, %s", f.Pods[l.From.Pod].Name, f.Pods[l.To.Pod].Name, f.rails(l))
 }
 
-// places is a link by its nodes.
 func (f Fleet) places(l Link) string {
 	return fmt.Sprintf("%s > %s, %s", f.Pods[l.From.Pod].Place(), f.Pods[l.To.Pod].Place(), f.rails(l))
 }
@@ -149,38 +149,36 @@ func (f Fleet) rails(l Link) string {
 	return "rail " + from + " to " + to
 }
 
-// Crossings are the stages that show whether rails reach each other, between the pods of one round.
+// Crossings returns stages that show whether rails reach each other, between the pods of one round.
 func (f Fleet) Crossings(pairs []Pair) []Stage {
 	var stages []Stage
 	for i, links := range CrossRails(pairs, f.Rails()) {
-		stages = append(stages, Stage{Name: fmt.Sprintf("rails across, round %d", i+1), Measure: Reach, Links: links, Skipped: f.lackOf(Reach, pairs)})
+		stages = append(stages, f.stage(fmt.Sprintf("rails across, round %d", i+1), Reach, links))
 	}
 	return stages
 }
 
-// Loopbacks are the stages in which every HCA sends to itself.
+// Loopbacks returns stages in which every HCA sends to itself.
 func (f Fleet) Loopbacks() []Stage {
 	var stages []Stage
 	for r, links := range Loopback(len(f.Pods), f.Rails()) {
-		var pairs []Pair
-		for _, l := range links {
-			pairs = append(pairs, Pair{l.From.Pod, l.To.Pod})
-		}
-		stages = append(stages, Stage{Name: "loopback, rail " + f.Pods[0].Rails[r].Name, Measure: Write, Links: links, Skipped: f.lackOf(Write, pairs)})
+		stages = append(stages, f.stage("loopback, rail "+f.Pods[0].Rails[r].Name, Write, links))
 	}
 	return stages
 }
 
-func (f Fleet) lackOf(m Measure, pairs []Pair) string {
-	for _, p := range pairs {
-		if why := f.Lacks(m, p.From, p.To); why != "" {
-			return why
+// stage returns a stage, skipped if a pod lacks a tool for it.
+func (f Fleet) stage(name string, m Measure, links []Link) Stage {
+	s := Stage{Name: name, Measure: m, Links: links}
+	for _, l := range links {
+		if s.Skipped = f.Missing(m, l.From.Pod, l.To.Pod); s.Skipped != "" {
+			break
 		}
 	}
-	return ""
+	return s
 }
 
-// Crossed are the results of a stage of Crossings.
+// Crossed returns the results of a stage of Crossings.
 func Crossed(stage Stage, readings []Reading) []Crossing {
 	var all []Crossing
 	for i, l := range stage.Links {
@@ -189,7 +187,7 @@ func Crossed(stage Stage, readings []Reading) []Crossing {
 	return all
 }
 
-// Looped are the results of a stage of Loopbacks.
+// Looped returns the results of a stage of Loopbacks.
 func Looped(stage Stage, readings []Reading) []OwnLoop {
 	var all []OwnLoop
 	for i, l := range stage.Links {

@@ -104,7 +104,7 @@ func TestClimbFailures(t *testing.T) {
 	for _, s := range l.Steps {
 		switch s.Name {
 		case WriteGPU:
-			if s.Skipped != "the image of pod-a has no perftest that was built with CUDA" {
+			if s.Skipped != "the image of pod-a has no perftest built with CUDA" {
 				t.Errorf("%+v", s)
 			}
 		case TCPPod, TCPRail:

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ParseTCPLine reads the line of tcp.py, which counts what the other end received:
+// ParseTCPLine reads the line of tcp.py, which counts the bytes that the server received:
 //
 //	[tcp] bytes=11763974144 seconds=5.000312 streams=4
 func ParseTCPLine(text string) (TCPRun, bool) {

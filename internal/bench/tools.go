@@ -5,31 +5,31 @@ import (
 	"strings"
 )
 
-// Tool is a program of a pod's image that measures, or helps to.
+// Tool is a program in the image of a pod that is used to measure.
 type Tool string
 
-// The tools that are looked for.
+// The tools that ProbeScript looks for.
 const (
 	IBWriteBW      Tool = "ib_write_bw"     // perftest
 	IBWriteLat     Tool = "ib_write_lat"    // perftest
-	PerftestCUDA   Tool = "perftest-cuda"   // perftest that was built with CUDA: --use_cuda
-	PerftestDMABUF Tool = "perftest-dmabuf" // perftest that takes GPU memory by DMA-BUF, too: --use_cuda_dmabuf
+	PerftestCUDA   Tool = "perftest-cuda"   // perftest built with CUDA: --use_cuda
+	PerftestDMABUF Tool = "perftest-dmabuf" // perftest that supports GPU memory by DMA-BUF: --use_cuda_dmabuf
 	Iperf3         Tool = "iperf3"          //
 	Python3        Tool = "python3"         //
 	Torchrun       Tool = "torchrun"        // PyTorch
-	AllReducePerf  Tool = "all_reduce_perf" // nccl-tests that were built with MPI
+	AllReducePerf  Tool = "all_reduce_perf" // nccl-tests built with MPI
 	Mpirun         Tool = "mpirun"          // Open MPI
 	Timeout        Tool = "timeout"         // coreutils or busybox: without it nothing is started
 	Taskset        Tool = "taskset"         // util-linux
 )
 
-// Tools are those that an image has.
+// Tools are the tools in an image.
 type Tools []Tool
 
-// Has reports whether a tool is there.
+// Has reports whether the image has a tool.
 func (t Tools) Has(tool Tool) bool { return slices.Contains(t, tool) }
 
-// ProbeScript writes the tools that are there, one a line. It keeps to what dash, bash and busybox have.
+// ProbeScript writes the available tools, one a line. It runs in dash, bash and busybox.
 const ProbeScript = `
 for tool in ib_write_bw ib_write_lat iperf3 python3 torchrun timeout taskset; do
 	command -v "$tool" > /dev/null 2>&1 && echo "$tool"
@@ -43,10 +43,12 @@ case $help in *--use_cuda_dmabuf*) echo perftest-dmabuf ;; esac
 exit 0
 `
 
-// ParseTools reads what ProbeScript wrote.
+// ParseTools reads the output of ProbeScript.
 func ParseTools(text string) Tools {
 	var all Tools
-	known := Tools{IBWriteBW, IBWriteLat, PerftestCUDA, PerftestDMABUF, Iperf3, Python3, Torchrun, AllReducePerf, Mpirun, Timeout, Taskset}
+	known := Tools{
+		IBWriteBW, IBWriteLat, PerftestCUDA, PerftestDMABUF, Iperf3, Python3, Torchrun, AllReducePerf, Mpirun, Timeout, Taskset,
+	}
 	for line := range strings.Lines(text) {
 		if t := Tool(strings.TrimSpace(line)); known.Has(t) && !all.Has(t) {
 			all = append(all, t)
@@ -55,23 +57,23 @@ func ParseTools(text string) Tools {
 	return all
 }
 
-// Both reports whether two ends have a tool; why names the end that lacks it.
+// Both reports whether two pods have a tool. why names the one without it.
 func (f Fleet) Both(a, b int, tool Tool) (ok bool, why string) {
 	for _, p := range []int{a, b} {
 		if !f.Pods[p].Tools.Has(tool) {
-			return false, "the image of " + f.Pods[p].Name + " has no " + tool.spoken()
+			return false, "the image of " + f.Pods[p].Name + " has no " + tool.withPackage()
 		}
 	}
 	return true, ""
 }
 
-// spoken is a tool as people know it.
-func (t Tool) spoken() string {
+// withPackage names a tool with the package that it is part of.
+func (t Tool) withPackage() string {
 	switch t {
 	case IBWriteBW, IBWriteLat:
 		return string(t) + " (perftest)"
 	case PerftestCUDA:
-		return "perftest that was built with CUDA"
+		return "perftest built with CUDA"
 	case Torchrun:
 		return "torchrun (PyTorch)"
 	case AllReducePerf:

@@ -1,12 +1,13 @@
 package bench
 
 import (
+	"errors"
 	"regexp"
 	"strconv"
 	"strings"
 )
 
-// TorchLine is the line that PyTorch scripts print of one size:
+// TorchLine is the line that PyTorch scripts print for one size:
 //
 //	[bench] op=all_reduce world=8 bytes=268435456 iters=50 avg_sec=0.006025 approx_alg_BW=41.49 GiB/s
 //
@@ -20,18 +21,18 @@ type TorchLine struct {
 	AlgBW   GiBps   `json:"algGiBps"`
 }
 
-// String is the line as it was or would be printed.
+// String returns the line without its end.
 func (l TorchLine) String() string {
 	return "[bench] op=" + string(l.Op) + " world=" + strconv.Itoa(l.World) + " bytes=" + strconv.FormatInt(l.Bytes, 10) +
 		" iters=" + strconv.Itoa(l.Iters) + " avg_sec=" + strconv.FormatFloat(l.Seconds, 'f', 6, 64) +
 		" approx_alg_BW=" + strconv.FormatFloat(float64(l.AlgBW), 'f', 2, 64) + " GiB/s"
 }
 
-// Busbw is the bus bandwidth, in the unit of nccl-tests.
+// Busbw returns the bus bandwidth.
 func (l TorchLine) Busbw() (GBps, error) { return Busbw(l.Op, l.World, l.AlgBW.GBps()) }
 
-// ParseTorchLines reads every "[bench]" line of a log, wherever on its line it begins. Lines that lack a field, moved
-// nothing or whose rate is not that of their own bytes and seconds are passed over.
+// ParseTorchLines reads every "[bench]" line of a log, with or without a prefix. It ignores lines that lack a field,
+// moved nothing, or whose rate does not match their bytes and seconds.
 func ParseTorchLines(log string) []TorchLine {
 	var all []TorchLine
 	for line := range strings.Lines(log) {
@@ -67,15 +68,13 @@ func torchLine(text string) (TorchLine, bool) {
 	seconds, timed := number(fields["avg_sec"])
 	bw, rated := number(fields["approx_alg_BW"])
 	l.Seconds, l.AlgBW = seconds, GiBps(bw)
-	for _, err := range errs {
-		if err != nil {
-			return TorchLine{}, false
-		}
+	if errors.Join(errs[:]...) != nil || !timed || !rated {
+		return TorchLine{}, false
 	}
-	return l, timed && rated && l.Op != "" && l.World > 0 && l.Bytes > 0 && l.Iters > 0 && l.moved()
+	return l, l.Op != "" && l.World > 0 && l.Bytes > 0 && l.Iters > 0 && l.moved()
 }
 
-// moved reports whether the rate is that of the line's bytes and seconds, which are both rounded.
+// moved reports whether the rate matches the bytes and seconds of the line, which are rounded.
 func (l TorchLine) moved() bool {
 	const decimals, tolerance = 0.5e-6, 0.05
 	if l.Seconds <= 0 {
@@ -86,7 +85,7 @@ func (l TorchLine) moved() bool {
 	return float64(l.AlgBW) >= rate-slack && float64(l.AlgBW) <= rate+slack
 }
 
-// PayloadRow is one row of the Markdown table that all_reduce_bench.py of stas00/ml-engineering prints:
+// PayloadRow is one row of the Markdown table of all_reduce_bench.py in stas00/ml-engineering:
 //
 //	|   32KiB |   0.92GBps |   0.48GBps |
 type PayloadRow struct {

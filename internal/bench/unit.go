@@ -1,5 +1,5 @@
-// Package bench knows how networks of training jobs are measured, as plain values: who meets whom, what the tools say,
-// what physics allows, and which part of the fabric is slow.
+// Package bench plans measurements of the network of a training job and evaluates them: rounds of pairs, command
+// lines and output of the tools, physical ceilings, and the parts of the fabric that are slow.
 package bench
 
 import (
@@ -7,17 +7,17 @@ import (
 	"strconv"
 )
 
-// Gbps is a rate on a wire: 10^9 bits a second, as ports, switches and perftest's --report_gbits count.
+// Gbps is a rate on a wire: 10^9 bits a second, the unit of ports, switches and perftest --report_gbits.
 type Gbps float64
 
-// GBps is a rate of payload: 10^9 bytes a second, as nccl-tests counts (nccl-tests doc/PERFORMANCE.md).
+// GBps is a rate of payload: 10^9 bytes a second, the unit of nccl-tests (nccl-tests doc/PERFORMANCE.md).
 type GBps float64
 
-// GiBps is a rate of payload: 2^30 bytes a second, as PyTorch scripts that divide by 1<<30 count.
+// GiBps is a rate of payload: 2^30 bytes a second, the unit of PyTorch scripts that divide by 1<<30.
 type GiBps float64
 
-// MiBps is a rate of payload: 2^20 bytes a second. perftest divides by 0x100000 and calls it "MB/sec", newer ones "MiB/sec"
-// (linux-rdma/perftest src/perftest_resources.c, print_report_bw).
+// MiBps is a rate of payload: 2^20 bytes a second. perftest divides by 0x100000 and prints "MB/sec", newer versions
+// "MiB/sec" (linux-rdma/perftest src/perftest_resources.c, print_report_bw).
 type MiBps float64
 
 const (
@@ -53,7 +53,7 @@ func (r MiBps) Gbps() Gbps { return Gbps(r * mebi * bitsPerByte / giga) }
 
 func (r MiBps) String() string { return rate(float64(r), "MiB/s") }
 
-// rate shows three figures or more, so that 0.98 and 392 can both be compared.
+// rate formats three figures or more.
 func rate(value float64, unit string) string {
 	decimals := 1
 	switch {

@@ -1,4 +1,5 @@
-// Package bundle is the diagnosis archive: what doctor saw of a cluster and of its pods and nodes, in one file without secrets.
+// Package bundle writes and reads diagnosis archives: the state of a cluster, its pods and nodes in one file, without
+// secrets.
 package bundle
 
 import (
@@ -10,20 +11,20 @@ import (
 	"github.com/railhead/railhead/internal/rules"
 )
 
-// SchemaVersion is raised when a reader of older archives must know of the change. Parts that are added do not raise it:
-// readers pass over what they do not know.
+// SchemaVersion changes when readers of older archives must know of a change. New parts do not change it: readers
+// ignore parts that they do not know.
 const SchemaVersion = 1
 
 // Bundle is the content of an archive.
 type Bundle struct {
 	Manifest Manifest
 	State    cluster.State
-	Machines []rules.Machine // pods and nodes that were looked at, or could not be
+	Machines []rules.Machine // visited pods and nodes, with those that could not be reached
 	Logs     []Log
-	Bench    *bench.Result // what was measured between the pods; nil: nothing was to be
+	Bench    *bench.Result // measurements between the pods; nil: none were requested
 }
 
-// Manifest says what the archive is and what it holds. It is the first file of it.
+// Manifest describes the archive and lists its contents. It is the first file of the archive.
 type Manifest struct {
 	SchemaVersion int       `json:"schemaVersion"`
 	Tool          string    `json:"tool"`    // railhead
@@ -32,17 +33,17 @@ type Manifest struct {
 	Subject       Subject   `json:"subject"`
 	Machines      []Entry   `json:"machines"`
 	Logs          []Entry   `json:"logs,omitempty"`
-	Files         int       `json:"files"` // in the archive beside this one: a copy that was cut short has fewer
+	Files         int       `json:"files"` // other files in the archive: a truncated copy has fewer
 }
 
-// Subject is what was looked at.
+// Subject names the objects that were examined.
 type Subject struct {
 	Job       string   `json:"job,omitempty"`
 	Namespace string   `json:"namespace,omitempty"`
 	Pods      []string `json:"pods,omitempty"`
 	Nodes     []string `json:"nodes,omitempty"`
 	Cluster   bool     `json:"cluster,omitempty"`
-	// Passed are the pods of the namespace that have GPUs, have nothing to do with RDMA, and were not looked at.
+	// Passed lists pods of the namespace with GPUs and without RDMA, which were not examined.
 	Passed []string `json:"passed,omitempty"`
 }
 
@@ -50,29 +51,30 @@ type Subject struct {
 type Entry struct {
 	Name      string `json:"name"` // pod/train/h-kim-0, node/gpu-1
 	Node      string `json:"node,omitempty"`
-	Group     string `json:"group,omitempty"`     // the job that a pod is of
+	Group     string `json:"group,omitempty"`     // the job of a pod
 	Container string `json:"container,omitempty"` // of a log
 	File      string `json:"file,omitempty"`
 	Unreached string `json:"unreached,omitempty"` // why there is no file
 }
 
-// Log is what a container wrote, as far as it may leave the cluster.
+// Log is the part of a container's output that may leave the cluster.
 type Log struct {
 	Name      string // pod/train/h-kim-0
 	Container string
 	Text      string
 }
 
-// What can be wrong with an archive.
+// The errors of reading an archive.
 var (
-	ErrNoBundle  = errors.New("it is no archive of 'railhead doctor --save'")
-	ErrTruncated = errors.New("the archive is cut off: copy it again, in binary mode")
-	ErrTooLarge  = errors.New("the archive holds more than any cluster gives: it is not read further")
-	ErrUnsafe    = errors.New("the archive names a file that no archive of 'railhead doctor --save' has")
-	ErrNewer     = errors.New("a newer railhead has written the archive")
+	ErrNoBundle  = errors.New("not an archive of 'railhead doctor --save'")
+	ErrTruncated = errors.New("the archive is truncated: copy it again, in binary mode")
+	ErrTooLarge  = errors.New("the archive is larger than any cluster produces")
+	ErrUnsafe    = errors.New("the archive has a file that 'railhead doctor --save' does not write")
+	ErrNewer     = errors.New("the archive was written by a newer railhead")
 )
 
-// Bounds of what is read. A snapshot of a machine with 32 HCAs has about 200 kB, the pods of a cluster of 5,000 nodes 20 MB.
+// Bounds for reading. A snapshot of a machine with 32 HCAs has about 200 kB, the pods of a cluster of 5,000 nodes 20
+// MB.
 const (
 	mostFiles     = 50_000
 	mostOfOneFile = 256 << 20
@@ -88,5 +90,5 @@ const (
 	logs         = "logs/"
 )
 
-// Files of the objects, by the State's own names of its lists; what is no list is in the last.
+// clusterFile has the fields of a State that are not lists. Each list is a file, named as in the JSON of the State.
 const clusterFile = objects + "cluster.json"

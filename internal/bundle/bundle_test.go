@@ -31,9 +31,9 @@ func full() Bundle {
 		Manifest: Manifest{Version: "v1.0.0", Taken: taken, Subject: Subject{Job: "h-kim", Namespace: "train"}},
 		State:    fullState(taken),
 		Machines: []rules.Machine{
-			{Name: "pod/train/h-kim-0", Node: "gpu-0", Group: "job/h-kim", Snapshot: fullSnapshot(taken)},
-			{Name: "pod/train/h-kim-1", Node: "gpu-1", Unreached: "run railhead-pod: token=" + planted},
-			{Name: "node/gpu-0", Node: "gpu-0", Snapshot: host.Snapshot{SchemaVersion: 1, Node: host.Know("gpu-0")}},
+			{Ref: check.PodRef("train", "h-kim-0"), Node: "gpu-0", Group: "job/h-kim", Snapshot: fullSnapshot(taken)},
+			{Ref: check.PodRef("train", "h-kim-1"), Node: "gpu-1", Unreached: "run railhead-pod: token=" + planted},
+			{Ref: check.NodeRef("gpu-0"), Node: "gpu-0", Snapshot: host.Snapshot{SchemaVersion: 1, Node: host.Know("gpu-0")}},
 		},
 		Logs: []Log{{Name: "pod/train/h-kim-0", Container: "train", Text: "login with " + planted + "\n" +
 			"gpu-0:1:1 [0] NCCL INFO Using network IB\n" +
@@ -265,7 +265,7 @@ func TestReadRefuses(t *testing.T) {
 		"a device":                      {packed(t, of(manifestFile, manifest), tar.Header{Name: "objects/x", Typeflag: tar.TypeChar}), ErrUnsafe, ""},
 		"objects that are none":         {packed(t, of(manifestFile, manifest), of("objects/nodes.json", "{")), ErrNoBundle, ""},
 		"files that the manifest lacks": {packed(t, of(manifestFile, `{"schemaVersion":1,"tool":"railhead","files":3}`)), ErrTruncated, "0 of 3 files"},
-		"a result that is none":         {packed(t, of(manifestFile, manifest), of(benchFile, "{}")), ErrNoBundle, "bench.json: it has another form: its version is 0"},
+		"a result that is none":         {packed(t, of(manifestFile, manifest), of(benchFile, "{}")), ErrNoBundle, "bench.json: unknown schema version 0"},
 		"a snapshot that is missing":    {packed(t, of(manifestFile, `{"schemaVersion":1,"tool":"railhead","machines":[{"name":"pod/a/b","file":"snapshots/pod/a/b.json"}]}`)), ErrTruncated, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -310,7 +310,7 @@ func TestLaterParts(t *testing.T) {
 
 func TestUnsafeNamesAreNotWritten(t *testing.T) {
 	b := full()
-	b.Machines[0].Name = "pod/../../x"
+	b.Machines[0].Ref = check.PodRef("..", "../x")
 	if err := Write(io.Discard, b); !errors.Is(err, ErrUnsafe) {
 		t.Errorf("%v", err)
 	}

@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -11,14 +10,20 @@ import (
 	"github.com/railhead/railhead/internal/rules"
 )
 
-// Clean leaves of a bundle what may leave the cluster: of labels, annotations, environment, objects and logs what is listed
-// here and nothing else; of what people and programs wrote freely the credentials are taken out besides. A verdict that is
-// made of a clean bundle is the same as that made of the archive.
+// Clean keeps the parts of a bundle that may leave the cluster: only the labels, annotations, variables, objects and
+// log lines listed here. It also removes credentials from free text. The verdict on a clean bundle is the same as that
+// on the archive.
 func Clean(b Bundle) Bundle {
 	b.State = cleanState(b.State)
 	machines := make([]rules.Machine, len(b.Machines))
 	for i, m := range b.Machines {
-		machines[i] = rules.Machine{Name: m.Name, Node: m.Node, Group: m.Group, Snapshot: cleanSnapshot(m.Snapshot), Unreached: cleanText(m.Unreached)}
+		machines[i] = rules.Machine{
+			Ref:       m.Ref,
+			Node:      m.Node,
+			Group:     m.Group,
+			Snapshot:  cleanSnapshot(m.Snapshot),
+			Unreached: cleanText(m.Unreached),
+		}
 	}
 	b.Machines = machines
 	kept := make([]Log, len(b.Logs))
@@ -33,8 +38,8 @@ func Clean(b Bundle) Bundle {
 	return b
 }
 
-// cleanBench leaves numbers, and takes credentials out of what tools said. What was found is found anew, in what is left; the
-// machines are in the archive by themselves.
+// cleanBench keeps numbers and removes credentials from the output of tools. It judges the result again; the archive
+// has the machines in files of their own.
 func cleanBench(r bench.Result) bench.Result {
 	r.Failures, r.Skipped, r.Machines = each(r.Failures, cleanText), each(r.Skipped, cleanText), nil
 	r.CrossRails = each(r.CrossRails, func(c bench.Crossing) bench.Crossing {
@@ -50,15 +55,16 @@ func cleanBench(r bench.Result) bench.Result {
 	return r
 }
 
-// cleanSnapshot leaves the snapshot's environment, command line and settings without what may be secret. All else of it are
-// facts of devices, addresses and limits.
+// cleanSnapshot removes possible secrets from environment, command line and settings. All other parts of a snapshot are
+// facts about devices, addresses and limits.
 func cleanSnapshot(s host.Snapshot) host.Snapshot {
 	s.Env, s.Launched = cleanEnv(s.Env), cleanEnv(s.Launched)
 	if line, ok := s.Cmdline.Get(); ok {
 		s.Cmdline = host.Know(kernelArguments(line))
 	}
 	s.NCCL.Config = slices.Clone(s.NCCL.Config)
-	s.NCCL.Config = slices.DeleteFunc(s.NCCL.Config, func(v host.ConfigVar) bool { return secretName.MatchString(v.Name) })
+	s.NCCL.Config = slices.DeleteFunc(s.NCCL.Config,
+		func(v host.ConfigVar) bool { return secretName.MatchString(v.Name) })
 	for i := range s.NCCL.Config {
 		s.NCCL.Config[i].Value = cleanText(s.NCCL.Config[i].Value)
 	}
@@ -69,16 +75,17 @@ func cleanSnapshot(s host.Snapshot) host.Snapshot {
 	return s
 }
 
-// cleanEnv leaves out the variables with names of credentials, and the credentials in the others. What a snapshot has at all is
-// listed in package host.
+// cleanEnv drops variables with names of credentials, and removes credentials from the others. Package host/sysfs lists
+// the variables that a snapshot may have.
 func cleanEnv(all map[string]string) map[string]string {
 	return filter(all, func(string) bool { return true })
 }
 
-// argumentPrefixes are those of the kernel arguments that decide about DMA, memory and drivers.
+// argumentPrefixes match the kernel arguments for DMA, memory and drivers.
 var argumentPrefixes = []string{
-	"iommu", "intel_iommu", "amd_iommu", "arm-smmu", "swiotlb", "pci=", "pcie_", "disable_acs", "hugepages", "default_hugepagesz", "numa", "isolcpus",
-	"mlx", "ib_", "rdma", "irdma", "nvidia", "modprobe.blacklist", "module_blacklist", "init_on_alloc", "transparent_hugepage",
+	"iommu", "intel_iommu", "amd_iommu", "arm-smmu", "swiotlb", "pci=", "pcie_", "disable_acs",
+	"hugepages", "default_hugepagesz", "numa", "isolcpus", "mlx", "ib_", "rdma", "irdma", "nvidia",
+	"modprobe.blacklist", "module_blacklist", "init_on_alloc", "transparent_hugepage",
 }
 
 func kernelArguments(line string) string {
@@ -88,7 +95,7 @@ func kernelArguments(line string) string {
 	return cleanText(strings.Join(tokens, " "))
 }
 
-// each changes every value of a list, in a list of its own; nil stays nil.
+// each returns a list with every value changed; nil stays nil.
 func each[T any](list []T, change func(T) T) []T {
 	if list == nil {
 		return nil
@@ -100,23 +107,32 @@ func each[T any](list []T, change func(T) T) []T {
 	return changed
 }
 
-// cleanState lists what of a State may leave the cluster.
+// cleanState lists the parts of a State that may leave the cluster.
 func cleanState(s cluster.State) cluster.State {
 	labels := selectedLabels(s)
 	return cluster.State{
-		SchemaVersion: s.SchemaVersion, Taken: s.Taken, Written: s.Written, Read: s.Read,
+		SchemaVersion: s.SchemaVersion,
+		Taken:         s.Taken,
+		Written:       s.Written,
+		Read:          s.Read,
 		Server: cluster.Server{
-			URL: cleanText(s.Server.URL), Version: s.Server.Version, Minor: s.Server.Minor, Groups: s.Server.Groups,
+			URL:     cleanText(s.Server.URL),
+			Version: s.Server.Version,
+			Minor:   s.Server.Minor,
+			Groups:  s.Server.Groups,
 		},
 		Nodes: each(s.Nodes, func(n cluster.Node) cluster.Node {
 			n.Labels = labels.of(n.Labels)
 			n.NotReady, n.MachineConfig.Reason = cleanText(n.NotReady), cleanText(n.MachineConfig.Reason)
-			n.Taints = each(n.Taints, func(t cluster.Taint) cluster.Taint { return cluster.Taint{Key: t.Key, Effect: t.Effect} })
+			n.Taints = each(n.Taints, func(t cluster.Taint) cluster.Taint {
+				return cluster.Taint{Key: t.Key, Effect: t.Effect}
+			})
 			return n
 		}),
-		Pods:           each(s.Pods, func(p cluster.Pod) cluster.Pod { return cleanPod(p, labels) }),
-		Pools:          each(s.Pools, cleanPool),
-		MachineConfigs: each(s.MachineConfigs, func(m cluster.MachineConfig) cluster.MachineConfig { return cleanMachineConfig(m, labels) }),
+		Pods:  each(s.Pods, func(p cluster.Pod) cluster.Pod { return cleanPod(p, labels) }),
+		Pools: each(s.Pools, cleanPool),
+		MachineConfigs: each(s.MachineConfigs,
+			func(m cluster.MachineConfig) cluster.MachineConfig { return cleanMachineConfig(m, labels) }),
 		Networks: each(s.Networks, func(n cluster.Network) cluster.Network {
 			n.Config, n.Broken = cleanConfig(n.Config), cleanText(n.Broken)
 			return n
@@ -130,13 +146,18 @@ func cleanState(s cluster.State) cluster.State {
 			n.SyncError = cleanText(n.SyncError)
 			return n
 		}),
-		DRADevices: s.DRADevices, SCCs: s.SCCs, SCCGrants: s.SCCGrants,
+		DRADevices: s.DRADevices,
+		SCCs:       s.SCCs,
+		SCCGrants:  s.SCCGrants,
 		Namespaces: each(s.Namespaces, func(n cluster.Namespace) cluster.Namespace {
 			n.Labels, n.Annotations = labels.of(n.Labels), annotations(n.Annotations)
 			return n
 		}),
-		ServiceAccounts: s.ServiceAccounts, Quotas: s.Quotas, TrainJobs: s.TrainJobs,
-		Events:  slices.DeleteFunc(each(s.Events, cleanEvent), func(e cluster.Event) bool { return e.Reason == "" }),
+		ServiceAccounts: s.ServiceAccounts,
+		Quotas:          s.Quotas,
+		TrainJobs:       s.TrainJobs,
+		Events: slices.DeleteFunc(each(s.Events, cleanEvent),
+			func(e cluster.Event) bool { return e.Reason == "" }),
 		Objects: each(s.Objects, func(o cluster.Object) cluster.Object { return cleanObject(o, labels) }),
 		Problems: each(s.Problems, func(p cluster.Problem) cluster.Problem {
 			p.Err = cleanText(p.Err)
@@ -149,7 +170,7 @@ func cleanPod(p cluster.Pod, labels labelKeys) cluster.Pod {
 	p.Labels, p.Annotations = labels.of(p.Labels), annotations(p.Annotations)
 	p.Message, p.Unscheduled = cleanText(p.Message), cleanText(p.Unscheduled)
 	p.Containers = each(p.Containers, func(c cluster.Container) cluster.Container {
-		// a container's last words may be the tail of its log (terminationMessagePolicy FallbackToLogsOnError)
+		// the message may be the tail of the log (terminationMessagePolicy FallbackToLogsOnError)
 		c.Message = cleanMessage(c.Message)
 		return c
 	})
@@ -165,14 +186,15 @@ func cleanPool(p cluster.Pool) cluster.Pool {
 	return p
 }
 
-// cleanMachineConfig leaves of the files what sets limits of containers.
+// cleanMachineConfig keeps the lines of files that set limits of containers.
 func cleanMachineConfig(m cluster.MachineConfig, labels labelKeys) cluster.MachineConfig {
 	m.Labels = labels.of(m.Labels)
 	m.KernelArguments = strings.Fields(kernelArguments(strings.Join(m.KernelArguments, " ")))
 	m.Files = each(m.Files, func(f cluster.File) cluster.File {
 		var kept strings.Builder
 		for line := range strings.Lines(f.Content) {
-			if strings.Contains(line, "ulimit") || strings.Contains(line, "memlock") || strings.HasPrefix(line, "[crio") {
+			limit := strings.Contains(line, "ulimit") || strings.Contains(line, "memlock")
+			if limit || strings.HasPrefix(line, "[crio") {
 				kept.WriteString(cleanText(line))
 			}
 		}
@@ -181,37 +203,41 @@ func cleanMachineConfig(m cluster.MachineConfig, labels labelKeys) cluster.Machi
 	return m
 }
 
-// spoken are the reasons of events that say why pods do not come, by the kubelet, the scheduler, controllers and plugins.
-var spoken = []string{
-	"AddedInterface", "AttachVolume", "BackOff", "Created", "CreatedSriovNetwork", "DrainDone", "EmptyPodSharedPoolError", "ErrImageNeverPull", "Evicted",
-	"ExceededGracePeriod", "Failed", "FailedAttachVolume", "FailedBinding", "FailedCreate", "FailedCreatePodSandBox", "FailedMapVolume", "FailedMount",
-	"FailedPostStartHook", "FailedPrepareDynamicResources", "FailedScheduling", "FailedSync", "ImagePullBackOff", "InspectFailed", "InvalidDiskCapacity", "Killing",
-	"NetworkNotReady", "NoNetworkFound", "NodeNotReady", "OOMKilling", "OutOfmemory", "Preempted", "Preempting", "ProvisioningFailed", "Pulled", "Pulling",
-	"SMTAlignmentError", "SandboxChanged", "Scheduled", "Started", "SuccessfulCreate", "SystemOOM", "TaintManagerEviction", "TopologyAffinityError",
-	"UnexpectedAdmissionError", "Unhealthy",
+// eventReasons lists reasons of events by the kubelet, the scheduler, controllers and plugins about pods that do not
+// start.
+var eventReasons = []string{
+	"AddedInterface", "AttachVolume", "BackOff", "Created", "CreatedSriovNetwork", "DrainDone",
+	"EmptyPodSharedPoolError", "ErrImageNeverPull", "Evicted", "ExceededGracePeriod", "Failed",
+	"FailedAttachVolume", "FailedBinding", "FailedCreate", "FailedCreatePodSandBox", "FailedMapVolume",
+	"FailedMount", "FailedPostStartHook", "FailedPrepareDynamicResources", "FailedScheduling", "FailedSync",
+	"ImagePullBackOff", "InspectFailed", "InvalidDiskCapacity", "Killing", "NetworkNotReady", "NoNetworkFound",
+	"NodeNotReady", "OOMKilling", "OutOfmemory", "Preempted", "Preempting", "ProvisioningFailed", "Pulled",
+	"Pulling", "SMTAlignmentError", "SandboxChanged", "Scheduled", "Started", "SuccessfulCreate", "SystemOOM",
+	"TaintManagerEviction", "TopologyAffinityError", "UnexpectedAdmissionError", "Unhealthy",
 }
 
-// cleanEvent leaves an event whose reason is listed; the zero value for all others.
+// cleanEvent returns the zero value for an event whose reason is not listed.
 func cleanEvent(e cluster.Event) cluster.Event {
-	if !slices.Contains(spoken, e.Reason) {
+	if !slices.Contains(eventReasons, e.Reason) {
 		return cluster.Event{}
 	}
 	e.Message = cleanText(e.Message)
-	if e.Reason == "Unhealthy" { // it quotes what a probe of the user's answered
+	if e.Reason == "Unhealthy" { // it quotes the answer of a probe of the user
 		e.Message = ""
 	}
 	return e
 }
 
-// labelKeys are the keys of labels that may be kept.
+// labelKeys is the set of label keys to keep.
 type labelKeys map[string]bool
 
-// labelDomains are those of the labels that platforms give.
+// labelDomains are the domains of labels that platforms set.
 var labelDomains = []string{
-	"kubernetes.io", "k8s.io", "openshift.io", "nvidia.com", "amd.com", "intel.com", "kubeflow.org", "x-k8s.io", "ray.io", "volcano.sh", "railhead.dev",
+	"kubernetes.io", "k8s.io", "openshift.io", "nvidia.com", "amd.com", "intel.com",
+	"kubeflow.org", "x-k8s.io", "ray.io", "volcano.sh", "railhead.dev",
 }
 
-// selectedLabels adds what pools and policies select by.
+// selectedLabels adds the labels by which pools and policies select nodes.
 func selectedLabels(s cluster.State) labelKeys {
 	keys := labelKeys{"controller-revision-hash": true, "job-name": true, "k8s-app": true, "app": true}
 	for _, p := range s.Pools {
@@ -236,13 +262,16 @@ func (k labelKeys) of(labels map[string]string) map[string]string {
 
 func inDomain(key string, domains []string) bool {
 	domain, _, qualified := strings.Cut(key, "/")
-	return qualified && slices.ContainsFunc(domains, func(d string) bool { return domain == d || strings.HasSuffix(domain, "."+d) })
+	return qualified && slices.ContainsFunc(domains, func(d string) bool {
+		return domain == d || strings.HasSuffix(domain, "."+d)
+	})
 }
 
-// annotationKeys are the annotations that say which networks and which rights a pod got.
+// annotationKeys are the annotations about networks and rights of a pod.
 var annotationKeys = []string{
-	"k8s.v1.cni.cncf.io/networks", "k8s.v1.cni.cncf.io/network-status", "k8s.v1.cni.cncf.io/resourceName", "v1.multus-cni.io/default-network",
-	"openshift.io/scc", "security.openshift.io/validated-scc-subject-type", "openshift.io/sa.scc.uid-range", "openshift.io/sa.scc.supplemental-groups",
+	"k8s.v1.cni.cncf.io/networks", "k8s.v1.cni.cncf.io/network-status", "k8s.v1.cni.cncf.io/resourceName",
+	"v1.multus-cni.io/default-network", "openshift.io/scc", "security.openshift.io/validated-scc-subject-type",
+	"openshift.io/sa.scc.uid-range", "openshift.io/sa.scc.supplemental-groups",
 }
 
 func annotations(all map[string]string) map[string]string {
@@ -251,17 +280,17 @@ func annotations(all map[string]string) map[string]string {
 	})
 }
 
-// filter keeps the entries of chosen keys; nothing left is nil, as in what was read from a file.
+// filter keeps the entries with chosen keys. It returns nil if none is left, as reading a file does.
 func filter(all map[string]string, keep func(key string) bool) map[string]string {
-	kept := maps.Collect(func(yield func(string, string) bool) {
-		for key, value := range all {
-			if keep(key) && !secretName.MatchString(key) && !yield(key, cleanText(value)) {
-				return
-			}
+	var kept map[string]string
+	for key, value := range all {
+		if !keep(key) || secretName.MatchString(key) {
+			continue
 		}
-	})
-	if len(kept) == 0 {
-		return nil
+		if kept == nil {
+			kept = map[string]string{}
+		}
+		kept[key] = cleanText(value)
 	}
 	return kept
 }

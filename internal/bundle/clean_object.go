@@ -7,38 +7,48 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 )
 
-// keys are the fields of a JSON tree that may be kept: all the rest goes. A field maps to nil where its whole subtree stays.
-type keys map[string]keys
+// keys are the names of the fields of a JSON tree to keep. Of the values of those that map to true everything is kept,
+// of the others only fields with these names.
+type keys map[string]bool
 
-// kept is a subtree of which the same fields stay as of the tree.
-var kept = keys{}
-
-// objectKeys are how large a workload is meant to be, how far it is, and what its containers ask for. Environment, arguments,
-// annotations of others, and data are none of them.
-var objectKeys = keys{
-	"apiVersion": kept, "kind": kept, "metadata": kept, "name": kept, "namespace": kept, "uid": kept, "generation": kept, "labels": nil, "annotations": nil,
-	"spec": kept, "replicas": kept, "serviceName": kept, "parallelism": kept, "completions": kept, "completionMode": kept, "replicatedJobs": kept,
-	"template": kept, "containers": kept, "initContainers": kept, "image": kept, "resources": kept, "requests": nil, "limits": nil,
-	"hostNetwork": kept, "serviceAccountName": kept,
-	"status": kept, "observedGeneration": kept, "updateRevision": kept, "currentRevision": kept, "readyReplicas": kept, "updatedReplicas": kept,
-	"currentReplicas": kept, "availableReplicas": kept, "active": kept, "ready": kept, "failed": kept, "succeeded": kept,
+// fields takes names separated by blanks.
+func fields(pruned, whole string) keys {
+	k := keys{}
+	for name := range strings.FieldsSeq(pruned) {
+		k[name] = false
+	}
+	for name := range strings.FieldsSeq(whole) {
+		k[name] = true
+	}
+	return k
 }
 
-// configKeys are those of a CNI configuration that say which interface pods get. IPAM plugins have credentials, too
+// objectKeys describe the size and progress of a workload and the requests of its containers, without environment,
+// arguments, data and foreign annotations.
+var objectKeys = fields(`
+	apiVersion kind metadata name namespace uid generation spec replicas serviceName parallelism completions
+	completionMode replicatedJobs template containers initContainers image resources hostNetwork
+	serviceAccountName status observedGeneration updateRevision currentRevision readyReplicas updatedReplicas
+	currentReplicas availableReplicas active ready failed succeeded
+`, `
+	labels annotations requests limits
+`)
+
+// configKeys are the fields of a CNI configuration about the interface of pods. IPAM plugins have credentials too
 // (whereabouts: etcd_password).
-var configKeys = keys{
-	"cniVersion": kept, "name": kept, "type": kept, "plugins": kept, "ipam": kept, "range": kept, "range_start": kept, "range_end": kept, "ipRanges": kept,
-	"exclude": kept, "subnet": kept, "rangeStart": kept, "rangeEnd": kept, "ranges": kept, "gateway": kept, "routes": kept, "dst": kept, "gw": kept,
-	"addresses": kept, "address": kept, "master": kept, "mode": kept, "mtu": kept, "vlan": kept, "vlanQoS": kept, "vlanProto": kept, "bridge": kept,
-	"sysctl": nil, "capabilities": nil, "device": kept, "deviceID": kept, "pciBusID": kept, "spoofchk": kept, "trust": kept, "link_state": kept,
-	"min_tx_rate": kept, "max_tx_rate": kept, "pkey": kept, "ibKubernetesEnabled": kept, "logLevel": kept,
-}
+var configKeys = fields(`
+	cniVersion name type plugins ipam range range_start range_end ipRanges exclude subnet rangeStart rangeEnd
+	ranges gateway routes dst gw addresses address master mode mtu vlan vlanQoS vlanProto bridge device deviceID
+	pciBusID spoofchk trust link_state min_tx_rate max_tx_rate pkey ibKubernetesEnabled logLevel
+`, `
+	sysctl capabilities
+`)
 
-// sriovKeys are those of a SriovNetwork's spec; ipam, capabilities and metaPlugins hold JSON as text.
-var sriovKeys = keys{
-	"resourceName": kept, "networkNamespace": kept, "vlan": kept, "vlanQoS": kept, "vlanProto": kept, "linkState": kept, "spoofChk": kept, "trust": kept,
-	"minTxRate": kept, "maxTxRate": kept, "ipam": kept, "capabilities": kept, "metaPlugins": kept,
-}
+// sriovKeys are fields in the spec of a SriovNetwork. Its ipam, capabilities and metaPlugins contain JSON as text.
+var sriovKeys = fields(`
+	resourceName networkNamespace vlan vlanQoS vlanProto linkState spoofChk trust minTxRate maxTxRate ipam
+	capabilities metaPlugins
+`, "")
 
 func cleanObject(o cluster.Object, labels labelKeys) cluster.Object {
 	o.Fields = prune(o.Fields, objectKeys)
@@ -53,10 +63,10 @@ func prune(tree map[string]any, allowed keys) map[string]any {
 	}
 	left := map[string]any{}
 	for name, value := range tree {
-		below, ok := allowed[name]
+		whole, ok := allowed[name]
 		switch {
 		case !ok:
-		case below == nil:
+		case whole:
 			left[name] = value
 		default:
 			if value, ok = pruneValue(name, value, allowed); ok {
@@ -92,7 +102,7 @@ func pruneValue(name string, value any, allowed keys) (any, bool) {
 	return value, true
 }
 
-// chooseText leaves of the labels and annotations in a tree those that may be kept.
+// chooseText keeps the allowed labels and annotations in a tree.
 func chooseText(tree map[string]any, labels labelKeys) {
 	for name, value := range tree {
 		switch v := value.(type) {
@@ -133,7 +143,7 @@ func asTree(text map[string]string) map[string]any {
 	return tree
 }
 
-// cleanConfig keeps the listed fields of a CNI configuration; "" where it is no JSON.
+// cleanConfig keeps the listed fields of a CNI configuration. It returns "" for text that is not JSON.
 func cleanConfig(text string) string {
 	var tree map[string]any
 	if json.Unmarshal([]byte(text), &tree) != nil {

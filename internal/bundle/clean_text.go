@@ -5,24 +5,28 @@ import (
 	"strings"
 )
 
-// secretWord is a part of the names that people give to credentials.
-const secretWord = `(?:token|secret|passw|passphrase|credential|api[-_]?key|private[-_]?key|access[-_]?key|authorization|cookie)`
+// secretWord matches parts of names that people give to credentials.
+const secretWord = `(?:token|secret|passw|passphrase|credential|api[-_]?key|private[-_]?key|access[-_]?key|` +
+	`authorization|cookie)`
 
 var (
 	secretName = regexp.MustCompile(`(?i)` + secretWord)
-	// assigned is a credential with its name: token=x, "password": "x", --api-key x.
-	assigned = regexp.MustCompile(`(?i)([\w.-]*` + secretWord + `[\w.-]*["']?\s*[:=]\s*["']?|--[\w-]*` + secretWord + `[\w-]*\s+)[^\s"',;&)]+`)
-	// bare are credentials that are known by their form: bearer tokens, JSON web tokens, and those of cloud and model services.
-	bare = regexp.MustCompile(`(?i:\bbearer\s+)\S+|\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?|\b(?:hf_|gh[pousr]_|github_pat_|glpat-|AKIA|ASIA|sk-|xox[abprs]-|nvapi-)[\w-]{8,}|\bsha256~[\w-]{8,}`)
-	// inURL is the user's part of an address.
+	// assigned matches a credential with its name: token=x, "password": "x", --api-key x.
+	assigned = regexp.MustCompile(`(?i)([\w.-]*` + secretWord + `[\w.-]*["']?\s*[:=]\s*["']?|` +
+		`--[\w-]*` + secretWord + `[\w-]*\s+)[^\s"',;&)]+`)
+	// bare matches credentials by their form: bearer tokens, JSON web tokens, tokens of cloud and model services.
+	bare = regexp.MustCompile(`(?i:\bbearer\s+)\S+|\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?|` +
+		`\b(?:hf_|gh[pousr]_|github_pat_|glpat-|AKIA|ASIA|sk-|xox[abprs]-|nvapi-)[\w-]{8,}|` +
+		`\bsha256~[\w-]{8,}`)
+	// inURL matches the user and password of an address.
 	inURL = regexp.MustCompile(`://[^/\s:@"']+:[^/\s@"']+@`)
-	// key is a private key in PEM form, also one that is cut off.
+	// key matches a private key in PEM form, also a truncated one.
 	key = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)
 )
 
 const redacted = "REDACTED"
 
-// cleanText takes credentials out of free text.
+// cleanText removes credentials from free text.
 func cleanText(text string) string {
 	if text == "" {
 		return ""
@@ -33,20 +37,28 @@ func cleanText(text string) string {
 	return assigned.ReplaceAllString(text, "${1}"+redacted)
 }
 
-// told is what the lines of a log may be of: NCCL and RCCL, the verbs, the networks' plugins, torch's word on the network,
-// and railhead-pod.
-var told = regexp.MustCompile(`\b(?:NCCL|RCCL) (?:INFO|WARN|TRACE|ERROR|VERSION)\b|\b(?:NCCL|RCCL) version\b|^railhead(?:-pod)?: |\blibibverbs: |\bIBV_WC_|\bibv_|ProcessGroupNCCL|DistBackendError|ncclUnhandled|ncclSystemError|ncclInternalError|ncclRemoteError|\bUCX  ?(?:ERROR|WARN)|\bNET/(?:IB|OFI|Socket)\b`)
+// networkLine matches the lines of NCCL and RCCL, libibverbs, network plugins, torch about the network, and
+// railhead-pod.
+var networkLine = regexp.MustCompile(`\b(?:NCCL|RCCL) (?:INFO|WARN|TRACE|ERROR|VERSION)\b|\b(?:NCCL|RCCL) version\b|` +
+	`^railhead(?:-pod)?: |\blibibverbs: |\bIBV_WC_|\bibv_|ProcessGroupNCCL|DistBackendError|` +
+	`ncclUnhandled|ncclSystemError|ncclInternalError|ncclRemoteError|\bUCX  ?(?:ERROR|WARN)|` +
+	`\bNET/(?:IB|OFI|Socket)\b`)
 
 // mostOfALog bounds the text of one container.
 const mostOfALog = 4 << 20
 
-// cleanLog keeps the lines of a log that are told by a library or by Railhead. What the user's program says stays with him.
-func cleanLog(text string) string { return keepLines(text, told, mostOfALog) }
+// cleanLog keeps the lines of a log from libraries and Railhead, and drops those of the user's program.
+func cleanLog(text string) string { return keepLines(text, networkLine, mostOfALog) }
 
-// end is what container runtimes and the kubelet say of a container; a user's program writes none of it on its own.
-var end = regexp.MustCompile(`^(?:Back-off |[Ff]ailed to |[Ee]rror: |Error response from |rpc error: |OCI runtime |exec |.*executable file not found|.*no such file or directory|.*exec format error|.*permission denied|.*context deadline exceeded|container has runAsNonRoot|secret "|configmap "|couldn't find key |.*ImagePull|.*manifest |.*pull access denied|.*unauthorized|.*x509:)`)
+// runtimeLine matches messages of container runtimes and the kubelet about a container, which no program of a user
+// writes.
+var runtimeLine = regexp.MustCompile(`^(?:Back-off |[Ff]ailed to |[Ee]rror: |Error response from |` +
+	`rpc error: |OCI runtime |exec |.*executable file not found|.*no such file or directory|.*exec format error|` +
+	`.*permission denied|` +
+	`.*context deadline exceeded|container has runAsNonRoot|secret "|configmap "|couldn't find key |` +
+	`.*ImagePull|.*manifest |.*pull access denied|.*unauthorized|.*x509:)`)
 
-// cleanMessage keeps what the runtime, the kubelet and Railhead say of how a container ended or why it waits.
+// cleanMessage keeps the lines of the runtime, the kubelet and Railhead about the end of a container or why it waits.
 func cleanMessage(message string) string {
 	if message == "" {
 		return ""
@@ -55,7 +67,8 @@ func cleanMessage(message string) string {
 	lines := strings.Lines(message)
 	var kept strings.Builder
 	for line := range lines {
-		if end.MatchString(line) || told.MatchString(line) || strings.HasPrefix(line, "    fix (") || strings.HasPrefix(line, "fail: ") {
+		finding := strings.HasPrefix(line, "    fix (") || strings.HasPrefix(line, "fail: ")
+		if finding || runtimeLine.MatchString(line) || networkLine.MatchString(line) {
 			kept.WriteString(cleanText(line))
 		}
 		if kept.Len() > most {

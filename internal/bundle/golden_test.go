@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
-	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/replay"
+	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/rules"
 )
 
@@ -43,11 +45,11 @@ func released(t *testing.T) Bundle {
 		if err != nil {
 			t.Fatal(err)
 		}
-		archive, err := host.ParseArchive(string(text))
+		archive, err := replay.Parse(string(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		machine, err := archive.Machine()
+		machine, err := sysfs.Recorded(archive)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,9 +58,9 @@ func released(t *testing.T) Bundle {
 			Namespace: "train", Name: pod, Node: node, Phase: "Running", Ready: true, Requests: cluster.Resources{"openshift.io/rail1": 1},
 			Labels: map[string]string{"app.kubernetes.io/instance": "h-kim"}, Containers: []cluster.Container{{Name: "train", Running: true, Ready: true}},
 		})
-		b.Machines = append(b.Machines, rules.Machine{Name: "pod/train/" + pod, Node: node, Snapshot: machine.Snapshot()})
+		b.Machines = append(b.Machines, rules.Machine{Ref: check.PodRef("train", pod), Node: node, Snapshot: machine.Snapshot()})
 	}
-	b.Machines = append(b.Machines, rules.Machine{Name: "pod/train/h-kim-2", Node: "gpu-2", Unreached: "no answer within 1m0s"})
+	b.Machines = append(b.Machines, rules.Machine{Ref: check.PodRef("train", "h-kim-2"), Node: "gpu-2", Unreached: "no answer within 1m0s"})
 	return b
 }
 

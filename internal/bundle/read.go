@@ -8,18 +8,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
+	"io/fs"
 	"runtime"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/rules"
 )
 
-// Read reads an archive, in bounded memory. Nothing of it is written anywhere.
+// Read reads an archive in bounded memory. It writes no files.
 func Read(r io.Reader) (Bundle, error) {
 	zip, err := gzip.NewReader(r)
 	switch {
@@ -35,13 +36,12 @@ func Read(r io.Reader) (Bundle, error) {
 	return assemble(files)
 }
 
-// bounded fails once more came than any archive has.
+// bounded fails after more bytes than any archive has.
 type bounded struct {
 	r    io.Reader
 	left int64
 }
 
-// Read implements io.Reader.
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	if b.left -= int64(n); b.left < 0 {
@@ -50,35 +50,33 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unpack returns the files by name. The first must be a manifest of a version that can be read: later ones may lie elsewhere.
+// unpack returns the files by name. The first must be a manifest of a version that it can read: later versions may be
+// laid out differently.
 func unpack(archive *tar.Reader, zip io.Reader) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) && len(files) > 0 {
-			_, err = io.Copy(io.Discard, io.LimitReader(zip, mostOfOneFile)) // the end of the compressed data has its checksum
+			// the end of the compressed data has its checksum
+			_, err = io.Copy(io.Discard, io.LimitReader(zip, mostOfOneFile))
 			return files, broken(err)
 		}
 		if err != nil {
 			return nil, broken(err)
 		}
-		if len(files) == 0 && header.Name != manifestFile {
-			return nil, fmt.Errorf("%w: it begins with %q", ErrNoBundle, header.Name)
+		first := len(files) == 0
+		if err := acceptable(header, len(files)); err != nil {
+			return nil, err
 		}
-		switch {
-		case header.Typeflag == tar.TypeDir:
+		if header.Typeflag == tar.TypeDir {
 			continue
-		case header.Typeflag != tar.TypeReg || !safe(header.Name):
-			return nil, fmt.Errorf("%w: %q", ErrUnsafe, header.Name)
-		case header.Size > mostOfOneFile || len(files) >= mostFiles:
-			return nil, ErrTooLarge
 		}
 		content, err := io.ReadAll(archive)
 		if err != nil {
 			return nil, broken(err)
 		}
 		files[header.Name] = content
-		if header.Name == manifestFile && len(files) == 1 {
+		if first {
 			if err := readable(content); err != nil {
 				return nil, err
 			}
@@ -86,7 +84,20 @@ func unpack(archive *tar.Reader, zip io.Reader) (map[string][]byte, error) {
 	}
 }
 
-// broken is the error of an archive that does not come to its end.
+func acceptable(header *tar.Header, before int) error {
+	switch {
+	case before == 0 && header.Name != manifestFile:
+		return fmt.Errorf("%w: it begins with %q", ErrNoBundle, header.Name)
+	case header.Typeflag == tar.TypeDir:
+	case header.Typeflag != tar.TypeReg || !safe(header.Name):
+		return fmt.Errorf("%w: %q", ErrUnsafe, header.Name)
+	case header.Size > mostOfOneFile || before >= mostFiles:
+		return ErrTooLarge
+	}
+	return nil
+}
+
+// broken returns the error of an archive that cannot be read to its end.
 func broken(err error) error {
 	switch {
 	case err == nil, errors.Is(err, ErrTooLarge):
@@ -105,20 +116,20 @@ func readable(manifest []byte) error {
 	}
 	switch {
 	case m.SchemaVersion > SchemaVersion:
-		return fmt.Errorf("%w: version %d of its form, by %s %s, and this one reads up to %d: take that railhead to read it", ErrNewer, m.SchemaVersion, m.Tool, m.Version, SchemaVersion)
+		return fmt.Errorf("%w: format version %d, written by %s %s; this one reads up to %d",
+			ErrNewer, m.SchemaVersion, m.Tool, m.Version, SchemaVersion)
 	case m.SchemaVersion < 1 || m.Tool != "railhead":
-		return fmt.Errorf("%w: %s names neither", ErrNoBundle, manifestFile)
+		return fmt.Errorf("%w: %s has no version of it", ErrNoBundle, manifestFile)
 	}
 	return nil
 }
 
 // safe reports whether a name stays within the archive.
 func safe(name string) bool {
-	return name != "" && name == path.Clean(name) && !strings.HasPrefix(name, "/") && name != ".." && !strings.HasPrefix(name, "../") &&
-		!strings.ContainsAny(name, "\\\x00")
+	return fs.ValidPath(name) && name != "." && !strings.ContainsAny(name, "\\\x00")
 }
 
-// known reports whether an archive of today has a file of such a name.
+// known reports whether Write may write a file with that name.
 func known(name string) bool {
 	if !safe(name) {
 		return false
@@ -131,14 +142,13 @@ func known(name string) bool {
 	return name == manifestFile || name == eventsFile || name == benchFile
 }
 
-// assemble makes a bundle of the files.
 func assemble(files map[string][]byte) (Bundle, error) {
 	var b Bundle
 	if err := json.Unmarshal(files[manifestFile], &b.Manifest); err != nil {
 		return b, fmt.Errorf("%w: %s: %w", ErrNoBundle, manifestFile, err)
 	}
 	if len(files)-1 < b.Manifest.Files {
-		return b, fmt.Errorf("%w: %d of %d files came", ErrTruncated, len(files)-1, b.Manifest.Files)
+		return b, fmt.Errorf("%w: %d of %d files found", ErrTruncated, len(files)-1, b.Manifest.Files)
 	}
 	var err error
 	if b.State, err = readState(files); err != nil {
@@ -156,13 +166,13 @@ func assemble(files map[string][]byte) (Bundle, error) {
 	return b, nil
 }
 
-// readMachines decodes the snapshots, several at once: a thousand are as many megabytes of JSON as seconds.
+// readMachines decodes the snapshots in parallel: JSON of a thousand takes seconds.
 func readMachines(entries []Entry, files map[string][]byte) ([]rules.Machine, error) {
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	machines := make([]rules.Machine, len(entries))
 	for i, e := range entries {
-		machines[i] = rules.Machine{Name: e.Name, Node: e.Node, Group: e.Group, Unreached: e.Unreached}
+		machines[i] = rules.Machine{Ref: check.ParseRef(e.Name), Node: e.Node, Group: e.Group, Unreached: e.Unreached}
 		if e.Unreached != "" {
 			continue
 		}
@@ -181,7 +191,6 @@ func readMachines(entries []Entry, files map[string][]byte) ([]rules.Machine, er
 	return machines, g.Wait()
 }
 
-// readBench decodes what was measured, where something was.
 func readBench(files map[string][]byte) (*bench.Result, error) {
 	content, there := files[benchFile]
 	if !there {
@@ -194,7 +203,7 @@ func readBench(files map[string][]byte) (*bench.Result, error) {
 	return &r, nil
 }
 
-// readState puts the lists together again.
+// readState joins the lists of stateFiles.
 func readState(files map[string][]byte) (s cluster.State, err error) {
 	parts := map[string]json.RawMessage{}
 	if content, there := files[clusterFile]; there {

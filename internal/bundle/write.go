@@ -12,9 +12,10 @@ import (
 	"time"
 
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/rules"
 )
 
-// Write writes the archive. Whatever the bundle holds, nothing but what Clean leaves gets into it.
+// Write writes the archive. It writes only the parts of the bundle that Clean keeps.
 func Write(w io.Writer, b Bundle) error {
 	files, err := contents(Clean(b))
 	if err != nil {
@@ -24,7 +25,12 @@ func Write(w io.Writer, b Bundle) error {
 	archive := tar.NewWriter(zip)
 	for _, f := range files {
 		header := &tar.Header{
-			Typeflag: tar.TypeReg, Name: f.name, Mode: 0o644, Size: int64(len(f.content)), ModTime: b.Manifest.Taken.UTC().Truncate(time.Second), Format: tar.FormatPAX,
+			Typeflag: tar.TypeReg,
+			Name:     f.name,
+			Mode:     0o644,
+			Size:     int64(len(f.content)),
+			ModTime:  b.Manifest.Taken.UTC().Truncate(time.Second),
+			Format:   tar.FormatPAX,
 		}
 		if err := archive.WriteHeader(header); err != nil {
 			return fmt.Errorf("write %s: %w", f.name, err)
@@ -34,10 +40,10 @@ func Write(w io.Writer, b Bundle) error {
 		}
 	}
 	if err := archive.Close(); err != nil {
-		return fmt.Errorf("end the archive: %w", err)
+		return fmt.Errorf("close the archive: %w", err)
 	}
 	if err := zip.Close(); err != nil {
-		return fmt.Errorf("end the archive: %w", err)
+		return fmt.Errorf("close the archive: %w", err)
 	}
 	return nil
 }
@@ -47,7 +53,7 @@ type file struct {
 	content []byte
 }
 
-// contents are the files of an archive, the manifest first.
+// contents returns the files of an archive, the manifest first.
 func contents(b Bundle) ([]file, error) {
 	m := b.Manifest
 	m.SchemaVersion, m.Tool, m.Machines, m.Logs = SchemaVersion, "railhead", []Entry{}, nil
@@ -56,16 +62,12 @@ func contents(b Bundle) ([]file, error) {
 		return nil, err
 	}
 	for _, machine := range b.Machines {
-		e := Entry{Name: machine.Name, Node: machine.Node, Group: machine.Group, Unreached: machine.Unreached}
-		if machine.Unreached == "" {
-			e.File = snapshots + machine.Name + ".json"
-			content, err := json.Marshal(machine.Snapshot)
-			if err != nil {
-				return nil, fmt.Errorf("write the snapshot of %s: %w", machine.Name, err)
-			}
-			files = append(files, file{e.File, content})
+		e, snapshot, err := machineFile(machine)
+		if err != nil {
+			return nil, err
 		}
 		m.Machines = append(m.Machines, e)
+		files = append(files, snapshot...)
 	}
 	for _, l := range b.Logs {
 		e := Entry{Name: l.Name, Container: l.Container, File: logs + l.Name + "/" + l.Container + ".log"}
@@ -75,7 +77,7 @@ func contents(b Bundle) ([]file, error) {
 	if b.Bench != nil {
 		content, err := json.Marshal(b.Bench)
 		if err != nil {
-			return nil, fmt.Errorf("write what was measured: %w", err)
+			return nil, fmt.Errorf("write the measurements: %w", err)
 		}
 		files = append(files, file{benchFile, content})
 	}
@@ -93,7 +95,21 @@ func contents(b Bundle) ([]file, error) {
 	return files, nil
 }
 
-// stateFiles are the lists of a State, one file for each kind, and its events.
+// machineFile returns no file for a machine that could not be reached.
+func machineFile(m rules.Machine) (Entry, []file, error) {
+	e := Entry{Name: m.Ref.String(), Node: m.Node, Group: m.Group, Unreached: m.Unreached}
+	if m.Unreached != "" {
+		return e, nil, nil
+	}
+	e.File = snapshots + e.Name + ".json"
+	content, err := json.Marshal(m.Snapshot)
+	if err != nil {
+		return e, nil, fmt.Errorf("write the snapshot of %s: %w", e.Name, err)
+	}
+	return e, []file{{e.File, content}}, nil
+}
+
+// stateFiles returns a file for each list of a State, and one for the other fields.
 func stateFiles(s cluster.State) ([]file, error) {
 	raw, err := json.Marshal(s)
 	if err != nil {

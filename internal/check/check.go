@@ -1,7 +1,10 @@
-// Package check is the vocabulary in which Railhead says what is wrong: findings, their evidence and their fix.
+// Package check is the vocabulary of findings, their evidence and their fix.
 package check
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // ID names a check in words, such as "memlock-limit"; docs/checks/<ID>.md explains it.
 type ID string
@@ -44,10 +47,7 @@ func (s *Status) UnmarshalText(text []byte) error {
 	return fmt.Errorf("unknown status %q", text)
 }
 
-// Subject is what a finding is about: "pod", "mlx5_3/1", "node/x", "env/NCCL_IB_HCA".
-type Subject string
-
-// Evidence is one observation: where it was read, what was there and what was wanted.
+// Evidence is one observation: its source, the value found and the value wanted.
 type Evidence struct {
 	Source string `json:"source"`         // path, environment variable or object field
 	Got    string `json:"got"`            //
@@ -70,7 +70,7 @@ const (
 	Admin Who = "admin"
 )
 
-// Fix is what makes a finding go away.
+// Fix resolves a finding.
 type Fix struct {
 	Text     string   `json:"text"`
 	Commands []string `json:"commands,omitempty"` // shell commands or YAML, ready to paste
@@ -81,10 +81,39 @@ type Fix struct {
 type Finding struct {
 	Check    ID         `json:"check"`
 	Status   Status     `json:"status"`
-	Subject  Subject    `json:"subject"`
-	Summary  string     `json:"summary"` // one line, with numbers
+	Subject  Ref        `json:"subject,omitzero"`
+	About    []Ref      `json:"about,omitempty"` // everything else it is evidence for: findings explain each other by these
+	Summary  string     `json:"summary"`         // one line, with numbers
 	Evidence []Evidence `json:"evidence,omitempty"`
 	Fix      *Fix       `json:"fix,omitempty"`
+}
+
+// Alike reports whether two findings read the same but for their subjects, so that people read them once.
+func (f Finding) Alike(g Finding) bool {
+	return f.Check == g.Check && f.Status == g.Status && f.Summary == g.Summary
+}
+
+// Concerns reports whether the finding is about an object or evidence for it.
+func (f Finding) Concerns(r Ref) bool { return f.Subject == r || slices.Contains(f.About, r) }
+
+// On returns the finding of a machine as it is seen from outside: its refs name the machine.
+func (f Finding) On(machine Ref) Finding {
+	f.Subject = f.Subject.On(machine)
+	f.About = slices.Clone(f.About)
+	for i := range f.About {
+		f.About[i] = f.About[i].On(machine)
+	}
+	return f
+}
+
+// Explains reports whether two findings concern the same object, so that a finding of a check in ExplainedBy is the
+// cause. A cause that concerns the cluster as a whole explains every effect.
+func Explains(cause, effect Finding) bool {
+	if cause.Subject.Kind == Cluster && len(cause.About) == 0 {
+		return true
+	}
+	shared := func(r Ref) bool { return r.Specific() && effect.Concerns(r) }
+	return shared(cause.Subject) || slices.ContainsFunc(cause.About, shared)
 }
 
 // Worst returns the gravest status among the findings, Pass when there are none.

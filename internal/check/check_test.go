@@ -76,20 +76,20 @@ func TestFindingJSON(t *testing.T) {
 	}{
 		"all of it": {
 			Finding{
-				Check: "uverbs-openable", Status: Fail, Subject: "mlx5_6", Summary: "uverbs6 not permitted",
+				Check: "uverbs-openable", Status: Fail, Subject: DeviceRef("mlx5_6"), Summary: "uverbs6 not permitted",
 				Evidence: []Evidence{{Source: "/dev/infiniband/uverbs6", Got: "not permitted", Want: "openable"}, {Source: "env", Got: ""}},
 				Fix:      &Fix{Text: "Request it.", Commands: []string{"oc apply"}, Who: Admin},
 			},
-			`{"check":"uverbs-openable","status":"fail","subject":"mlx5_6","summary":"uverbs6 not permitted",` +
+			`{"check":"uverbs-openable","status":"fail","subject":{"kind":"device","part":"mlx5_6"},"summary":"uverbs6 not permitted",` +
 				`"evidence":[{"source":"/dev/infiniband/uverbs6","got":"not permitted","want":"openable"},{"source":"env","got":""}],` +
 				`"fix":{"text":"Request it.","commands":["oc apply"],"who":"admin"}}`,
 		},
 		"a pass keeps its status": {
-			Finding{Check: "gid-usable", Summary: "x"}, `{"check":"gid-usable","status":"pass","subject":"","summary":"x"}`,
+			Finding{Check: "gid-usable", Summary: "x"}, `{"check":"gid-usable","status":"pass","summary":"x"}`,
 		},
 		"a fix without commands": {
 			Finding{Check: "c", Status: Unknown, Fix: &Fix{Text: "Ask.", Who: User}},
-			`{"check":"c","status":"unknown","subject":"","summary":"","fix":{"text":"Ask.","who":"user"}}`,
+			`{"check":"c","status":"unknown","summary":"","fix":{"text":"Ask.","who":"user"}}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,5 +143,31 @@ func TestEvidenceText(t *testing.T) {
 func TestPage(t *testing.T) {
 	if diff := cmp.Diff("docs/checks/memlock-limit.md", ID("memlock-limit").Page()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestExplains(t *testing.T) {
+	rail := Named(Resource, "openshift.io/rail1")
+	of := func(subject Ref, about ...Ref) Finding { return Finding{Subject: subject, About: about} }
+	pod := PodRef("train", "h-kim-0")
+	for name, test := range map[string]struct {
+		cause, effect Finding
+		want          bool
+	}{
+		"the same subject":                    {of(pod), of(pod), true},
+		"a subject is evidence for the other": {of(NodeRef("gpu-1")), of(pod, NodeRef("gpu-1")), true},
+		"both are evidence for a third":       {of(NodeRef("gpu-1"), rail), of(pod, rail), true},
+		"a name that begins alike":            {of(NodeRef("gpu-1")), of(pod, NodeRef("gpu-10")), false},
+		"one name, two kinds":                 {of(Named(Pool, "gpu")), of(NodeRef("gpu")), false},
+		"two namespaces":                      {of(PodRef("a", "p")), of(PodRef("b", "p")), false},
+		"no object is named":                  {of(Ref{Kind: Nodes}), of(Ref{Kind: Nodes}), false},
+		"no subject":                          {of(Ref{}), of(Ref{}), false},
+		"the whole cluster":                   {of(Ref{Kind: Cluster}), of(pod, rail), true},
+		"one resource of the cluster":         {of(Ref{Kind: Cluster}, rail), of(pod, Named(Resource, "cpu")), false},
+		"two rails of one pod":                {of(RailRef("mlx5_0:1").On(pod)), of(RailRef("mlx5_1:1").On(pod)), false},
+	} {
+		if got := Explains(test.cause, test.effect); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }

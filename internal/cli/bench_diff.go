@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -8,10 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/report"
+	"github.com/railhead/railhead/internal/words"
 )
 
-// benchDiff is what became of every number between two results.
+// benchDiff compares every number of two results.
 type benchDiff struct {
 	Old     string         `json:"old"`
 	New     string         `json:"new"`
@@ -37,11 +40,11 @@ Exit status: 0 when nothing has become slower; 1 when something has; 3 when no n
 		RunE: func(_ *cobra.Command, args []string) error {
 			before, err := readBench(args[0])
 			if err != nil {
-				return fault(err)
+				return unknown(err)
 			}
 			now, err := readBench(args[1])
 			if err != nil {
-				return fault(err)
+				return unknown(err)
 			}
 			d := benchDiff{Old: args[0], New: args[1], Changes: bench.Compare(before.Series, now.Series), Facts: bench.Differences(before, now)}
 			if format == "json" || format == "yaml" {
@@ -54,9 +57,9 @@ Exit status: 0 when nothing has become slower; 1 when something has; 3 when no n
 			}
 			switch {
 			case d.count(bench.Slower) > 0:
-				return exitError{code: exitFault}
+				return exit.Error{Code: exit.Fault}
 			case d.count(bench.Same)+d.count(bench.Faster) == 0:
-				return exitError{exitUnknown, errors.New("no number above 0 is in both: it takes the same measurement between the same nodes")}
+				return exit.Error{Code: exit.Unknown, Err: errors.New("no number above 0 is in both: it takes the same measurement between the same nodes")}
 			}
 			return nil
 		},
@@ -65,7 +68,7 @@ Exit status: 0 when nothing has become slower; 1 when something has; 3 when no n
 	return cmd
 }
 
-// write shows what has changed; wide also what has not.
+// write shows the changed numbers; wide shows all.
 func (d benchDiff) write(out io.Writer, wide bool) error {
 	table := report.Table{Columns: []string{"WHAT", "OLD", "NEW", "CHANGE", "NOISE", ""}}
 	for _, c := range d.Changes {
@@ -79,14 +82,14 @@ func (d benchDiff) write(out io.Writer, wide bool) error {
 		}
 	}
 	for _, f := range d.Facts {
-		report.Line(out, "Changed on %s: %s was %s, and is %s", f.Place, f.What, orDash(f.Old), orDash(f.New))
+		report.Line(out, "Changed on %s: %s was %s, and is %s", f.Place, f.What, cmp.Or(f.Old, "-"), cmp.Or(f.New, "-"))
 	}
-	report.Line(out, "%s: %d slower, %d faster, %d the same within the noise, %d gone, %d new, %d unknown", count(len(d.Changes), "number"),
+	report.Line(out, "%s: %d slower, %d faster, %d the same within the noise, %d gone, %d new, %d unknown", words.Count(len(d.Changes), "number"),
 		d.count(bench.Slower), d.count(bench.Faster), d.count(bench.Same), d.count(bench.Gone), d.count(bench.New), d.count(bench.Unknown))
 	return nil
 }
 
-// count is how many numbers have a verdict.
+// count returns the number of comparisons with a verdict.
 func (d benchDiff) count(v bench.Verdict) int {
 	n := 0
 	for _, c := range d.Changes {

@@ -9,8 +9,8 @@ import (
 	"github.com/railhead/railhead/internal/bench"
 )
 
-// saveBench keeps a result as JSON in one line: of a large matrix every line is a number otherwise. Who reads the file meanwhile
-// sees the old or the new one.
+// saveBench keeps a result as JSON in one line: of a large matrix every line is a number otherwise. Who reads the
+// file meanwhile sees the old or the new one.
 func saveBench(name string, r bench.Result) error {
 	encode := func(w io.Writer) error { return json.NewEncoder(w).Encode(r) }
 	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() { // a pipe, as /dev/stdout may be
@@ -26,7 +26,7 @@ func saveBench(name string, r bench.Result) error {
 // mostOfFile bounds what is read of a result: that of 1,024 pods with 8 rails has 40 MB.
 const mostOfFile = 1 << 30
 
-// readBench reads what saveBench or -o json wrote.
+// readBench reads a file of saveBench or -o json.
 func readBench(name string) (bench.Result, error) {
 	file, err := os.Open(name)
 	if err != nil {

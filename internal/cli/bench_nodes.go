@@ -2,19 +2,24 @@ package cli
 
 import (
 	"context"
-	"slices"
+	"errors"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/examine"
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/internal/measure"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/job"
 )
 
-// ownPods are pods that a bench makes on nodes that are named, and removes.
+// ownPods are the flags for the temporary pods of a bench.
 type ownPods struct {
 	nodes    []string
 	image    string
@@ -26,122 +31,98 @@ type ownPods struct {
 
 func (o *ownPods) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringSliceVar(&o.nodes, "nodes", nil, "measure between pods of its own on these nodes, which are removed afterwards")
+	flags.StringSliceVar(&o.nodes, "nodes", nil, "measure between temporary pods on these nodes")
 	flags.StringVar(&o.image, "image", "", "with --nodes: image with the tools")
-	flags.StringSliceVar(&o.networks, "network", nil, "with --nodes: network attachment to use as a rail (default all rails of the namespace)")
+	flags.StringSliceVar(&o.networks, "network", nil,
+		"with --nodes: network attachment to use as a rail (default all rails of the namespace)")
 	flags.IntVar(&o.gpus, "gpus", 0, "with --nodes: GPUs of each pod, which NCCL needs (default none)")
-	flags.BoolVarP(&o.yes, "yes", "y", false, "with --nodes: agree to the plan without being asked")
-	flags.StringToStringVar(&o.binaries, "pod-binary", nil, "with --nodes: railhead-pod to put into the pods, by architecture: amd64=FILE (default the one that railhead carries)")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "with --nodes: carry out the plan without asking")
+	flags.StringToStringVar(&o.binaries, "pod-binary", nil,
+		"with --nodes: railhead-pod for the pods, by architecture: amd64=FILE (default the one that railhead contains)")
 }
 
-// ownPodsTime is how long pods of its own have to come: their image may have to be pulled.
+// check reads the flags. named says that the command line names a job.
+func (o *ownPods) check(named bool) error {
+	switch {
+	case !named && len(o.nodes) == 0:
+		return errors.New("name a job, or nodes: railhead bench NAME, or railhead bench --nodes NODE,NODE --image IMAGE")
+	case named && len(o.nodes) > 0:
+		return errors.New("name a job or --nodes, not both")
+	case len(o.nodes) > 0 && o.image == "":
+		return errors.New("--nodes creates pods and needs --image; build/bench makes an image with perftest")
+	}
+	return nil
+}
+
+// ownPodsTime bounds the wait for temporary pods, whose image may have to be pulled.
 const ownPodsTime = 10 * time.Minute
 
-// options describe the pods as a job: so they have what a job has, and no more.
-func (o *ownPods) options(namespace string) (plan.JobOptions, error) {
-	job := plan.JobOptions{
-		Name: "railhead-bench-" + newID(), Namespace: namespace, Mode: nccl.RDMA, Type: plan.Multi, Nodes: len(o.nodes), NodeNames: o.nodes,
-		GPUs: plan.NoGPUs, Networks: o.networks, Image: o.image, Shm: "1Gi",
-	}
-	if len(o.nodes) == 1 {
-		job.Type = plan.Single
-	}
-	if o.gpus > 0 {
-		job.GPUs, job.Shm = o.gpus, ""
-	}
-	var err error
-	job.Programs, err = programs(o.binaries)
-	return job, err
-}
-
-// benchNodes makes pods on the nodes that were named, measures between them, and removes them whatever happens.
-func (a *app) benchNodes(ctx context.Context, f benchFlags, measure func(*bencher) error) error {
+// benchNodes creates pods on nodes, measures between them, and removes them, also after an interrupt.
+func (a *app) benchNodes(ctx context.Context, f benchFlags) (bench.Result, error) {
+	var none bench.Result
 	ns, _, err := a.flags.Namespace()
 	if err != nil {
-		return fault(err)
+		return none, err
 	}
-	o, err := f.own.options(ns)
+	carried, err := programs(f.own.binaries)
 	if err != nil {
-		return exitError{exitUsage, err}
+		return none, exit.Error{Code: exit.Usage, Err: err}
 	}
 	client, err := a.connect(ctx)
 	if err != nil {
-		return err
+		return none, err
 	}
+	temporary := examine.NewTemporary(client, ns, a.sayLine)
+	o := measure.NodeJob(temporary.ID, job.Options{
+		Namespace: ns,
+		Mode:      nccl.RDMA,
+		NodeNames: f.own.nodes,
+		GPUs:      f.own.gpus,
+		Networks:  f.own.networks,
+		Image:     f.own.image,
+		Programs:  carried,
+	})
 	s, err := a.readForJob(ctx, client, o)
 	if err != nil {
-		return err
+		return none, err
 	}
-	p, findings := plan.Job(s, o)
+	a.nameForgotten(ctx, client, ns)
+	p, findings := job.Deploy(s, o)
 	if err := a.refuse(findings); err != nil {
-		return err
+		return none, err
 	}
 	showPlan(a.streams.Err, p)
-	a.say("  They are removed when the bench has ended.")
+	a.say("  They are removed at the end of the bench.")
 	if err := a.agree(f.own.yes); err != nil {
-		return err
+		return none, err
 	}
-	made := []plan.Change{}
-	defer func() { // also after Ctrl-C
-		cleaning, cancel := afterwards(ctx)
-		defer cancel()
+	defer func() {
 		a.say("Removing the pods of the bench")
-		removeMade(cleaning, a, client, made)
-		if err := a.awaitGone(cleaning, client, o); err != nil {
-			a.say("Its pods still end, and hold their devices until then: kubectl get pods -n %s -l %s=%s", ns, plan.LabelInstance, o.Name)
-		}
+		temporary.Remove(ctx)
 	}()
-	for _, step := range p.Steps {
-		for _, change := range step.Changes {
-			own := strings.HasPrefix(change.Object.GetName(), o.Name)
-			if own { // whatever becomes of the request: its answer may be lost
-				made = append(made, change)
-			}
-			outcome, err := client.Carry(ctx, change, false)
-			if err != nil {
-				return faultOrInterrupt(ctx, err)
-			}
-			if outcome == kube.Created && !own { // a part of railhead-pod, unless a job of the namespace had it already
-				made = append(made, change)
-			}
+	await := func(ctx context.Context, want kube.Want, done plan.Condition) error {
+		return a.follow(ctx, client, done, following{want: want, limit: ownPodsTime})
+	}
+	targets, err := measure.CreatePods(ctx, client, temporary, p, o, await)
+	if err != nil {
+		return none, err
+	}
+	return a.benchPods(ctx, client, targets, nil, f)
+}
+
+// nameForgotten names the pods of benches that were killed: their pods hold devices until they are deleted.
+func (a *app) nameForgotten(ctx context.Context, client *kube.Client, ns string) {
+	s, err := client.Read(ctx, kube.Want{Kinds: []cluster.Kind{cluster.Objects}, Namespace: ns})
+	if err != nil {
+		return // whatever needs the cluster reports it
+	}
+	for _, name := range job.Names(s, ns) {
+		if strings.HasPrefix(name, measure.NodeJobPrefix) {
+			a.say("The pods of another bench are still here. If it no longer runs: railhead delete %s -n %s", name, ns)
 		}
 	}
-	targets, err := a.awaitOwn(ctx, client, o)
-	if err != nil {
-		return err
-	}
-	b := newBencher(client, targets)
-	if b.leaves, err = a.readLeaves(ctx, client, targets, f); err != nil {
-		return err
-	}
-	return measure(b)
 }
 
-// awaitOwn waits until the pods run, and returns them in the order of the nodes that were named.
-func (a *app) awaitOwn(ctx context.Context, client *kube.Client, o plan.JobOptions) ([]target, error) {
-	want := kube.Want{Kinds: []cluster.Kind{cluster.Pods, cluster.Events}, Namespace: o.Namespace, Job: o.Name}
-	err := a.follow(ctx, client, plan.JobDone(o.Name, o.Namespace, o.Nodes), following{want: want, limit: ownPodsTime})
-	if err != nil {
-		return nil, err
-	}
-	s, err := client.Read(ctx, want)
-	if err != nil {
-		return nil, faultOrInterrupt(ctx, err)
-	}
-	own := targets(s, o.Name, o.Namespace)
-	slices.SortStableFunc(own, func(a, b target) int {
-		return slices.Index(o.NodeNames, a.pod.Node) - slices.Index(o.NodeNames, b.pod.Node)
-	})
-	return own, nil
-}
-
-// awaitGone waits until the pods have given back their devices: what comes next may want them.
-func (a *app) awaitGone(ctx context.Context, client *kube.Client, o plan.JobOptions) error {
-	want := kube.Want{Kinds: []cluster.Kind{cluster.Pods}, Namespace: o.Namespace, Job: o.Name}
-	return a.follow(ctx, client, plan.JobGone(o.Name, o.Namespace), following{want: want})
-}
-
-// completeNodes completes the names of nodes.
 func (a *app) completeNodes(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	_, s, err := a.read(cmd.Context(), kube.Want{Kinds: []cluster.Kind{cluster.Nodes}})
 	if err != nil {

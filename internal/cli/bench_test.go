@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/ranks/rankstest"
 )
 
 func benchWith(args ...string) answer {
@@ -29,21 +29,21 @@ func TestBenchUsage(t *testing.T) {
 	}{
 		"nothing to measure":        {nil, "name a job, or nodes"},
 		"a job and nodes":           {[]string{"h-kim", "--nodes", "a,b", "--image", "x"}, "name a job or --nodes, not both"},
-		"nodes without an image":    {[]string{"--nodes", "a,b"}, "--nodes makes pods: say with --image of which image"},
-		"a quick ladder":            {[]string{"h-kim", "--quick"}, "--quick is for --matrix"},
-		"leaves of a ladder":        {[]string{"h-kim", "--leaf-label", "rack"}, "--leaf-label is for --matrix"},
+		"nodes without an image":    {[]string{"--nodes", "a,b"}, "--nodes creates pods and needs --image"},
+		"a quick ladder":            {[]string{"h-kim", "--quick"}, "--quick needs --matrix"},
+		"leaves of a ladder":        {[]string{"h-kim", "--leaf-label", "rack"}, "--leaf-label needs --matrix"},
 		"two measures":              {[]string{"h-kim", "--matrix", "--allreduce"}, "none of the others can be"},
 		"two gates":                 {[]string{"h-kim", "--min-gbps", "300", "--min-efficiency", "0.8"}, "none of the others can be"},
-		"a pair of one":             {[]string{"h-kim", "--pair", "1,1"}, "--pair is two different ranks"},
-		"a pair of three":           {[]string{"h-kim", "--pair", "1,2,3"}, "--pair is two different ranks"},
-		"a gate above the ceiling":  {[]string{"h-kim", "--min-efficiency", "90"}, "--min-efficiency is a part of 1"},
-		"too short":                 {[]string{"h-kim", "--duration", "100ms"}, "--duration must be a second or more"},
-		"a comparison of something": {[]string{"h-kim", "--compare", "tcp,udp"}, "--compare takes tcp,rdma"},
+		"a pair of one":             {[]string{"h-kim", "--pair", "1,1"}, "--pair needs two different ranks"},
+		"a pair of three":           {[]string{"h-kim", "--pair", "1,2,3"}, "--pair needs two different ranks"},
+		"a gate above the ceiling":  {[]string{"h-kim", "--min-efficiency", "90"}, "--min-efficiency must be between 0 and 1"},
+		"too short":                 {[]string{"h-kim", "--duration", "100ms"}, "--duration must be at least 1s"},
+		"a comparison of something": {[]string{"h-kim", "--compare", "tcp,udp"}, "--compare must be tcp,rdma"},
 		"a folder that is not":      {[]string{"h-kim", "--save", "/nonexistent/x.json"}, "--save: open /nonexistent/x.json"},
 		"diff of one":               {[]string{"diff", "x.json"}, "accepts 2 arg(s), received 1"},
 	} {
 		got := benchWith(c.args...)
-		if got.code != exitUsage || !strings.Contains(got.err, c.says) || got.out != "" {
+		if got.code != int(exit.Usage) || !strings.Contains(got.err, c.says) || got.out != "" {
 			t.Errorf("%s: exit code %d: %s%s", name, got.code, got.out, got.err)
 		}
 	}
@@ -87,55 +87,32 @@ func TestBenchDiff(t *testing.T) {
 		if got.code != c.code || got.err != "" {
 			t.Errorf("%s: exit code %d: %s", name, got.code, got.err)
 		}
-		has(t, got.out, c.says...)
+		rankstest.Has(t, got.out, c.says...)
 	}
 	var d benchDiff
 	if err := json.Unmarshal([]byte(benchWith("diff", "-o", "json", old, old).out), &d); err != nil || len(d.Changes) != 1 || d.Changes[0].Verdict != bench.Same {
 		t.Errorf("%v, %+v", err, d)
 	}
-	has(t, benchWith("diff", "-o", "wide", old, old).out, "+0.0 %   2.0 %   same")
+	rankstest.Has(t, benchWith("diff", "-o", "wide", old, old).out, "+0.0 %   2.0 %   same")
 	other := filepath.Join(t.TempDir(), "other.json")
 	if err := saveBench(other, bench.Result{SchemaVersion: bench.ResultVersion, Series: []bench.Series{{Name: "of other nodes", Values: []float64{1}}}}); err != nil {
 		t.Fatal(err)
 	}
 	got := benchWith("diff", old, other)
-	if has(t, got.out, "2 numbers: 0 slower, 0 faster, 0 the same within the noise, 1 gone, 1 new"); got.code != exitUnknown || !strings.Contains(got.err, "no number above 0 is in both") {
+	if rankstest.Has(t, got.out, "2 numbers: 0 slower, 0 faster, 0 the same within the noise, 1 gone, 1 new"); got.code != int(exit.Unknown) || !strings.Contains(got.err, "no number above 0 is in both") {
 		t.Errorf("nothing in common: exit code %d: %s", got.code, got.err)
 	}
-	has(t, benchWith("diff", "-o", "wide", old, other).out, "of other nodes")
+	rankstest.Has(t, benchWith("diff", "-o", "wide", old, other).out, "of other nodes")
 }
 
 func TestBenchDiffOfNoResult(t *testing.T) {
-	for text, says := range map[string]string{"": "is no result of 'railhead bench'", "{}": "its version is 0", `{"schemaVersion": 2}`: "its version is 2, and this railhead reads up to 1"} {
+	for text, says := range map[string]string{"": "not a result of 'railhead bench'", "{}": "unknown schema version 0", `{"schemaVersion": 3}`: "schema version 3: this railhead reads versions up to 2"} {
 		path := filepath.Join(t.TempDir(), "x.json")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := benchWith("diff", path, path); got.code != exitFault || !strings.Contains(got.err, says) {
+		if got := benchWith("diff", path, path); got.code != int(exit.Unknown) || !strings.Contains(got.err, says) {
 			t.Errorf("%q: exit code %d: %s", text, got.code, got.err)
 		}
-	}
-}
-
-func FuzzReadBatch(f *testing.F) {
-	f.Add("0 a line\n1 another\n0=0\n1=137\n", 2)
-	f.Add("0=x\n-1 y\n5 z\n=\n \n", 1)
-	f.Fuzz(func(t *testing.T, text string, n int) {
-		if n < 0 || n > 64 {
-			return
-		}
-		for i, s := range readBatch(text, n, "gone") {
-			if s.Lost != "" && s.Lost != "gone" {
-				t.Errorf("%d: %+v", i, s)
-			}
-		}
-	})
-}
-
-func TestReadBatch(t *testing.T) {
-	got := readBatch("0 a\n1 b b\n0=0\n1 =c\n1=137\nnoise\n", 3, "")
-	want := []bench.Said{{Text: "a\n"}, {Text: "b b\n=c\n", Code: 137}, {Lost: "it did not say how it ended"}}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
 	}
 }

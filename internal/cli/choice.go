@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// choice is a flag that takes one of a few words.
+// choice is a flag with a fixed set of values.
 type choice struct {
 	value *string
 	words []string
@@ -24,8 +24,9 @@ func (c choice) Set(s string) error {
 	return nil
 }
 
-// choiceFlag adds a flag of a few words, with completion. target holds the default.
+// choiceFlag adds a flag with a fixed set of values and its completion. target has the default.
 func choiceFlag(cmd *cobra.Command, target *string, name, short, usage string, words ...string) {
 	cmd.Flags().VarP(choice{target, words}, name, short, usage)
-	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	complete := cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+	_ = cmd.RegisterFlagCompletionFunc(name, complete) // the flag exists
 }

@@ -6,15 +6,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
-	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/job"
 )
 
-func (a *app) newDelete() *cobra.Command {
-	var c consent
+func newDelete(a *app) *cobra.Command {
+	var flags applyFlags
 	cmd := &cobra.Command{
 		Use:   "delete NAME",
-		Short: "Delete exactly what deploy made for a job",
+		Short: "Delete exactly the objects that deploy created for a job",
 		Example: `  railhead delete h-kim -n train
   railhead delete h-kim -n train --dry-run=client`,
 		Args:              cobra.ExactArgs(1),
@@ -22,25 +23,29 @@ func (a *app) newDelete() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ns, _, err := a.flags.Namespace()
 			if err != nil {
-				return fault(err)
+				return exit.Failed(err)
 			}
-			client, s, err := a.read(cmd.Context(), kube.Want{Kinds: []cluster.Kind{cluster.Objects, cluster.Pods}, Namespace: ns, Job: args[0]})
+			want := kube.Want{Namespace: ns, Job: args[0]}
+			all := want
+			all.Kinds = []cluster.Kind{cluster.Objects, cluster.Pods}
+			client, s, err := a.read(cmd.Context(), all)
 			if err != nil {
 				return err
 			}
-			p, findings := plan.DeleteJob(s, args[0], ns)
+			p, findings := job.Delete(s, args[0], ns)
 			if err := a.refuse(findings); err != nil {
 				return err
 			}
-			want := kube.Want{Namespace: ns, Job: args[0]}
-			return a.carry(cmd.Context(), client, p, c, waitFor{want: want, back: "railhead status " + args[0] + " -n " + ns})
+			resume := "railhead status " + args[0] + " -n " + ns
+			apply := applier{app: a, client: client, plan: p, flags: flags, want: want, resume: resume}
+			return apply.apply(cmd.Context())
 		},
 	}
-	c.flags(cmd, 5*time.Minute)
+	flags.flags(cmd, 5*time.Minute)
 	return cmd
 }
 
-// completeJobs completes NAME with the jobs of the namespace.
+// completeJobs completes the name of a job.
 func (a *app) completeJobs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -53,5 +58,5 @@ func (a *app) completeJobs(cmd *cobra.Command, args []string, _ string) ([]strin
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	return plan.Jobs(s, ns), cobra.ShellCompDirectiveNoFileComp
+	return job.Names(s, ns), cobra.ShellCompDirectiveNoFileComp
 }

@@ -14,12 +14,14 @@ import (
 
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/check"
-	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/logsource"
 	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/rules"
+	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 )
 
-// doctorFlags are what is looked at and how, and what becomes of it.
+// doctorFlags are the flags of doctor.
 type doctorFlags struct {
 	cluster   bool
 	nodes     bool
@@ -37,37 +39,35 @@ type doctorFlags struct {
 	format     string
 }
 
-// exitUndecided is doctor's code where something that matters could not be read.
-const exitUndecided = 2
-
 func (a *app) newDoctor() *cobra.Command {
 	f := doctorFlags{failOn: "fail", format: "text", autopsy: "none"}
 	cmd := &cobra.Command{
 		Use:   "doctor [NAME | pod/POD... | node/NODE... | --cluster]",
 		Short: "Find what keeps RDMA from working, root cause first, with the fix",
-		Long: `doctor looks at the cluster and into the pods of a job, of a namespace (-n, or the kubeconfig's), or those that are named, and
-says what is wrong with each, between them, and with the cluster around them: what was seen, what was expected, and what to
-do. What follows from something else is folded under it. 'railhead explain-check ID' prints more of each check.
+		Long: `doctor examines the cluster and the pods of a job, of a namespace (-n, or the kubeconfig's), or the named pods. It reports
+what is wrong with each pod, between them, and with the cluster: what was seen, what was expected, and what to do.
+Consequences are listed under their cause. 'railhead explain-check ID' prints more about each check.
 
-It writes nothing to pods but railhead-pod, where they do not have it, for the moment of the look. A node is looked at by a
-privileged pod that is removed afterwards, also after Ctrl-C; where that is refused, by one without privileges.
+doctor changes nothing in pods. If a pod has no railhead-pod, doctor copies it there and removes it again. A node is examined
+by a temporary privileged pod; if that is refused, by one without privileges. It is removed at the end, also after Ctrl-C.
 
---measure then measures between the pods on all rails, as 'railhead bench NAME --matrix --quick' does, by the perftest of their
-image: what is slow stands under what explains it, and what nothing explains comes first. It disturbs what trains there, so that
-pods are left out that train, or may; --force measures all the same. With --nodes and --watch the ports count what is measured.
+--measure also measures between the pods on all rails, as 'railhead bench NAME --matrix --quick' does, with the perftest of
+their image. It lists slow links under their cause. Measuring slows down training: pods that train, or might, are skipped;
+--force measures anyway. With --nodes and --watch the ports are read before and after the measurement.
 
---save keeps everything that was seen in one archive without secrets, for those who help; --from gives the same verdict
-from it, without a cluster.
+--save writes everything that was seen to one archive without secrets, for others to analyse. --from gives the same diagnosis
+from the archive, without a cluster.
 
-Exit status: 0 when nothing is as grave as --fail-on; 1 when something is; 2 when something that matters could not be read.`,
+Exit status: 0 if no finding is as severe as --fail-on; 1 if one is; 2 if the command line is wrong; 3 if something that
+matters could not be read.`,
 		Example: `  railhead doctor h-kim -n train              a job: its pods, and the cluster around them
-  railhead doctor h-kim -n train --nodes      and the nodes that they are on
-  railhead doctor -n train                    all pods with rails of a namespace
-  railhead doctor pod/h-kim-0 -n train        one pod, of whatever job
-  railhead doctor node/gpu-7 --watch 30s      one node, with what its ports count meanwhile
-  railhead doctor h-kim -n train --measure    and how fast each rail is, while nothing trains there
+  railhead doctor h-kim -n train --nodes      also their nodes
+  railhead doctor -n train                    all pods with rails in a namespace
+  railhead doctor pod/h-kim-0 -n train        one pod of any job
+  railhead doctor node/gpu-7 --watch 30s      one node, with the counters of its ports over 30 s
+  railhead doctor h-kim -n train --measure    also the speed of each rail, if nothing trains there
   railhead doctor h-kim -n train --nodes --autopsy loc-prot-err     IBV_WC_LOC_PROT_ERR, vendor error 81
-  railhead doctor --cluster -o json           the cluster alone
+  railhead doctor --cluster -o json           only the cluster
   railhead doctor h-kim -n train --save h-kim.tgz && railhead doctor --from h-kim.tgz -o wide`,
 		ValidArgsFunction: a.completeDoctor,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -84,30 +84,39 @@ Exit status: 0 when nothing is as grave as --fail-on; 1 when something is; 2 whe
 			return a.doctor(ctx, asked, f)
 		},
 	}
-	flags := cmd.Flags()
-	flags.BoolVar(&f.cluster, "cluster", false, "the cluster alone, and all of it")
-	flags.BoolVar(&f.nodes, "nodes", false, "also the nodes that the pods are on; needs an administrator")
-	flags.DurationVar(&f.watch, "watch", 0, "read the nodes again after this time, and judge what their ports counted in it")
-	flags.Lookup("watch").NoOptDefVal = "10s"
-	flags.BoolVar(&f.measure, "measure", false, "then measure between the pods on all rails, by the perftest of their image; it disturbs what trains there")
-	flags.BoolVar(&f.force, "force", false, "with --measure: measure although the pods train, or may; both are slower then")
-	flags.StringVarP(&f.container, "container", "c", "", "container to look into (default that which trains, or the first that runs)")
-	flags.DurationVar(&f.timeout, "timeout", time.Minute, "how long a pod has to answer; a node has five times that")
-	flags.StringVar(&f.save, "save", "", "keep what was seen in this archive (tar.gz), without secrets")
-	flags.StringVar(&f.from, "from", "", "judge an archive of --save instead of a cluster")
-	flags.BoolVar(&f.logs, "logs", false, "read the pods' logs, too, and tell their story; with --save keep of them what NCCL and railhead-pod wrote")
-	flags.StringVar(&f.probe.image, "probe-image", "", "image with a shell for the pod that looks at a node (default that of the node's machine-config-daemon, or else openshift/cli)")
-	flags.StringToStringVar(&f.probe.binaries, "pod-binary", nil, "railhead-pod to look with, by architecture: amd64=FILE (default the one that railhead carries)")
-	choiceFlag(cmd, &f.autopsy, "autopsy", "", "say which causes of this error of NCCL fit what was seen, and the experiment that tells the rest apart", "none", "loc-prot-err")
-	choiceFlag(cmd, &f.failOn, "fail-on", "", "the mildest finding that makes the exit status 1", "fail", "warn", "never")
-	choiceFlag(cmd, &f.format, "output", "o", "form of the output", "text", "wide", "json", "yaml")
-	for _, name := range []string{"save", "from"} {
-		_ = cmd.MarkFlagFilename(name, "tgz", "tar.gz") // the flags exist
-	}
+	f.flags(cmd)
 	return cmd
 }
 
-// subject reads the command line.
+func (f *doctorFlags) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.cluster, "cluster", false, "examine only the cluster, all of it")
+	flags.BoolVar(&f.nodes, "nodes", false, "also examine the nodes of the pods; needs an administrator")
+	flags.DurationVar(&f.watch, "watch", 0, "read the nodes again after this time, and judge the counters of their ports")
+	flags.Lookup("watch").NoOptDefVal = "10s"
+	flags.BoolVar(&f.measure, "measure", false,
+		"also measure between the pods on all rails, with the perftest of their image; slows down training")
+	flags.BoolVar(&f.force, "force", false, "with --measure: measure also pods that train, or might; both are slower")
+	flags.StringVarP(&f.container, "container", "c", "",
+		"container to examine (default the one that trains, or else the first that runs)")
+	flags.DurationVar(&f.timeout, "timeout", time.Minute, "time for a pod to answer; a node has five times that")
+	flags.StringVar(&f.save, "save", "", "save everything that was seen to this archive (tar.gz), without secrets")
+	flags.StringVar(&f.from, "from", "", "diagnose an archive of --save instead of a cluster")
+	flags.BoolVar(&f.logs, "logs", false,
+		"also read and explain the logs of the pods; --save keeps the lines of NCCL and railhead-pod")
+	flags.StringVar(&f.probe.image, "probe-image", "",
+		"image with a shell for the pod on a node (default that of the node's machine-config-daemon, or else openshift/cli)")
+	flags.StringToStringVar(&f.probe.binaries, "pod-binary", nil,
+		"railhead-pod to use, by architecture: amd64=FILE (default the one that railhead contains)")
+	choiceFlag(cmd, &f.autopsy, "autopsy", "",
+		"list the possible causes of this NCCL error, and the experiment that tells them apart", "none", "loc-prot-err")
+	choiceFlag(cmd, &f.failOn, "fail-on", "", "least severe finding that makes the exit status 1", "fail", "warn", "never")
+	choiceFlag(cmd, &f.format, "output", "o", "output format", "text", "wide", "json", "yaml")
+	for _, name := range []string{"save", "from"} {
+		_ = cmd.MarkFlagFilename(name, "tgz", "tar.gz") // the flags exist
+	}
+}
+
 func (f doctorFlags) subject(args []string) (bundle.Subject, error) {
 	asked := bundle.Subject{Cluster: f.cluster}
 	for _, arg := range args {
@@ -116,7 +125,7 @@ func (f doctorFlags) subject(args []string) (bundle.Subject, error) {
 		case !named && asked.Job == "":
 			asked.Job = arg
 		case kind == "pod" || kind == "pods" || kind == "po":
-			ns, pod, qualified := strings.Cut(name, "/") // as findings name it
+			ns, pod, qualified := strings.Cut(name, "/") // as in findings
 			if !qualified {
 				ns, pod = asked.Namespace, name
 			}
@@ -140,21 +149,26 @@ func (f doctorFlags) subject(args []string) (bundle.Subject, error) {
 			return asked, err
 		}
 	}
-	several := asked.Job != "" && len(asked.Pods) > 0
-	switch {
-	case f.cluster && len(args) > 0:
-		return asked, errors.New("--cluster is for the cluster alone: leave it out, or the names")
-	case several:
-		return asked, errors.New("name a job, or pods, not both")
-	case f.from != "" && (len(args) > 0 || f.cluster || f.nodes || f.container != "" || f.save != ""):
-		return asked, errors.New("--from judges what is in the archive: it goes with no name, and not with --cluster, --nodes, --container or --save")
-	case f.timeout <= 0:
-		return asked, errors.New("--timeout must be more than 0")
-	}
-	return asked, nil
+	return asked, f.combined(asked)
 }
 
-// period takes the time behind --watch, where it was written without "=", out of the names.
+// combined returns an error for flags and names that exclude each other.
+func (f doctorFlags) combined(asked bundle.Subject) error {
+	named := asked.Job != "" || len(asked.Pods)+len(asked.Nodes) > 0
+	switch {
+	case f.cluster && named:
+		return errors.New("--cluster examines only the cluster: remove it, or the names")
+	case asked.Job != "" && len(asked.Pods) > 0:
+		return errors.New("name a job or pods, not both")
+	case f.from != "" && (named || f.cluster || f.nodes || f.container != "" || f.save != ""):
+		return errors.New("--from diagnoses an archive: it cannot be combined with names, --cluster, --nodes, --container or --save")
+	case f.timeout <= 0:
+		return errors.New("--timeout must be more than 0")
+	}
+	return nil
+}
+
+// period removes a time that follows --watch without "=" from the names.
 func period(cmd *cobra.Command, args []string) []string {
 	watch := cmd.Flags().Lookup("watch")
 	if !watch.Changed || watch.Value.String() != watch.NoOptDefVal {
@@ -166,37 +180,37 @@ func period(cmd *cobra.Command, args []string) []string {
 	return args
 }
 
-// watchable reports why nothing can be watched.
+// watchable returns why --watch has nothing to read.
 func (f doctorFlags) watchable(asked bundle.Subject) error {
 	switch {
 	case f.from != "":
-		return fmt.Errorf("--watch: %s is an archive, and counts nothing more: what was watched when it was made is judged", f.from)
+		return fmt.Errorf("--watch: %s is an archive: its counters were read when it was made", f.from)
 	case f.watch < 0:
 		return errors.New("--watch must be more than 0")
 	case !f.nodes && len(asked.Nodes) == 0:
-		return errors.New("--watch reads nodes again, where ports count: name a node, or say --nodes")
+		return errors.New("--watch reads the ports of nodes: name a node, or use --nodes")
 	}
 	return nil
 }
 
-// measurable reports why nothing can be measured.
+// measurable returns why --measure cannot measure.
 func (f doctorFlags) measurable(asked bundle.Subject) error {
 	switch {
 	case !f.measure:
-		return errors.New("--force is for --measure")
+		return errors.New("--force needs --measure")
 	case f.from != "":
-		return fmt.Errorf("--measure: %s is an archive: what was measured when it was made is judged", f.from)
+		return fmt.Errorf("--measure: %s is an archive: it has the measurements of when it was made", f.from)
 	case f.cluster || len(asked.Nodes) > 0 && asked.Job == "" && len(asked.Pods) == 0:
-		return errors.New("--measure measures between pods: name a job or pods, or a namespace by -n")
+		return errors.New("--measure measures between pods: name a job or pods, or a namespace with -n")
 	}
 	return nil
 }
 
-// doctor looks, keeps what it saw where that is wanted, and judges.
+// doctor examines, saves the bundle, and prints the diagnosis.
 func (a *app) doctor(ctx context.Context, asked bundle.Subject, f doctorFlags) error {
-	if f.save != "" { // before the work of minutes
+	if f.save != "" { // before minutes of work
 		if err := writable(f.save); err != nil {
-			return exitError{exitUsage, fmt.Errorf("--save: %w", err)}
+			return exit.Error{Code: exit.Usage, Err: fmt.Errorf("--save: %w", err)}
 		}
 	}
 	seen, err := a.examine(ctx, asked, f)
@@ -205,26 +219,26 @@ func (a *app) doctor(ctx context.Context, asked bundle.Subject, f doctorFlags) e
 	}
 	if f.save != "" {
 		if err := writeFile(f.save, func(w io.Writer) error { return bundle.Write(w, seen) }); err != nil {
-			return exitError{exitUndecided, fmt.Errorf("--save: %w", err)}
+			return exit.Error{Code: exit.Unknown, Err: fmt.Errorf("--save: %w", err)}
 		}
-		a.say("Kept in %s: read it over before you send it on.", f.save)
+		a.say("Saved to %s: check its content before you share it.", f.save)
 	}
-	return a.pronounce(bundle.Clean(seen), f) // so that the archive gives the same verdict
+	return a.showDiagnosis(bundle.Clean(seen), f) // clean, so that the archive gives the same diagnosis
 }
 
-// doctorFrom judges an archive.
+// doctorFrom diagnoses an archive.
 func (a *app) doctorFrom(f doctorFlags) error {
 	file, err := os.Open(f.from)
 	if err != nil {
-		return exitError{exitUndecided, fmt.Errorf("--from: %w", err)}
+		return exit.Error{Code: exit.Unknown, Err: fmt.Errorf("--from: %w", err)}
 	}
 	defer file.Close()
 	b, err := bundle.Read(file)
 	if err != nil {
-		return exitError{exitUndecided, fmt.Errorf("--from %s: %w", f.from, err)}
+		return exit.Error{Code: exit.Unknown, Err: fmt.Errorf("--from %s: %w", f.from, err)}
 	}
 	a.say("From %s, taken %s by railhead %s.", f.from, b.Manifest.Taken.Format(time.RFC3339), b.Manifest.Version)
-	return a.pronounce(b, f)
+	return a.showDiagnosis(b, f)
 }
 
 func writable(name string) error {
@@ -235,7 +249,7 @@ func writable(name string) error {
 	return file.Close()
 }
 
-// writeFile makes a file, or makes it anew, for its owner alone.
+// writeFile creates or overwrites a file that only its owner can read.
 func writeFile(name string, write func(io.Writer) error) error {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -244,26 +258,25 @@ func writeFile(name string, write func(io.Writer) error) error {
 	return errors.Join(write(file), file.Close())
 }
 
-// diagnose judges a bundle: the same one gives the same verdict, wherever it comes from.
+// diagnose judges a bundle, from a cluster or from an archive.
 func diagnose(b bundle.Bundle, autopsy bool) rules.Diagnosis {
-	found := plan.PoolFindings(b.State)
-	if job := b.Manifest.Subject.Job; job != "" {
-		if f, ok := plan.UnmadePods(b.State, job, b.Manifest.Subject.Namespace); ok {
-			found = append(found, f)
-		}
-	}
+	asked := b.Manifest.Subject
 	return rules.Diagnose(rules.Case{
-		State: b.State, Machines: b.Machines, Cluster: rules.ClusterOptions{Found: found, Namespace: b.Manifest.Subject.Namespace, Whole: b.Manifest.Subject.Cluster}, Autopsy: autopsy, Bench: b.Bench,
+		State:    b.State,
+		Machines: b.Machines,
+		Cluster:  clusterrules.Options{Namespace: asked.Namespace, Job: asked.Job, Whole: asked.Cluster},
+		Autopsy:  autopsy,
+		Bench:    b.Bench,
 	})
 }
 
-// pronounce writes the verdict, and ends with its exit code.
-func (a *app) pronounce(b bundle.Bundle, f doctorFlags) error {
+// showDiagnosis prints the diagnosis of a bundle and returns its exit code.
+func (a *app) showDiagnosis(b bundle.Bundle, f doctorFlags) error {
 	d := diagnose(b, f.autopsy != "none")
 	verdict := doctorVerdict{Subject: b.Manifest.Subject, Diagnosis: d}
 	if len(b.Logs) > 0 {
-		story := storyOf(b.Logs, snapshotsOf(b.Machines))
-		verdict.Log = &story
+		logs := logsource.Archived(b.Logs, snapshotsOf(b.Machines))
+		verdict.Log = &logs
 	}
 	var err error
 	if f.format == "json" || f.format == "yaml" {
@@ -277,16 +290,15 @@ func (a *app) pronounce(b bundle.Bundle, f doctorFlags) error {
 	return exitOfDiagnosis(d, verdict.logged(), f.failOn)
 }
 
-// exitOfDiagnosis is the exit code of a diagnosis.
 func exitOfDiagnosis(d rules.Diagnosis, logged check.Status, failOn string) error {
 	limit := map[string]check.Status{"fail": check.Fail, "warn": check.Warn}[failOn]
 	switch {
 	case failOn == "never":
 		return nil
 	case max(d.Worst(), logged) >= limit:
-		return exitError{code: exitFault}
+		return exit.Error{Code: exit.Fault}
 	case d.Unknown():
-		return exitError{code: exitUndecided}
+		return exit.Error{Code: exit.Unknown}
 	}
 	return nil
 }

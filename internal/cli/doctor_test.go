@@ -14,8 +14,9 @@ import (
 
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/check"
-	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/rules"
+	"github.com/railhead/railhead/internal/story"
 )
 
 // run is one command line without a cluster.
@@ -39,20 +40,20 @@ func TestDoctorSubject(t *testing.T) {
 		"pod/train/a pod/x/b": {wrong: "pod/x/b is neither pod/POD nor pod/NAMESPACE/POD of one namespace"},
 		"pod/train/a/b":       {wrong: "is neither"},
 		"pod/":                {wrong: "is neither"},
-		"   ":                 {flags: doctorFlags{from: "x.tgz", nodes: true}, wrong: "--from judges what is in the archive"},
+		"   ":                 {flags: doctorFlags{from: "x.tgz", nodes: true}, wrong: "--from diagnoses an archive"},
 		"node/a.example.com":  {want: bundle.Subject{Nodes: []string{"a.example.com"}}},
 		"":                    {want: bundle.Subject{}},
 		"  ":                  {flags: doctorFlags{cluster: true}, want: bundle.Subject{Cluster: true}},
-		"h-kim pod/a":         {wrong: "a job, or pods, not both"},
+		"h-kim pod/a":         {wrong: "a job or pods, not both"},
 		"h-kim h-lee":         {wrong: "h-lee is neither one job"},
 		"service/x":           {wrong: "service/x is neither"},
 		"h-kim x/":            {wrong: "x/ is neither"},
-		"node/a ":             {flags: doctorFlags{cluster: true}, wrong: "--cluster is for the cluster alone"},
-		"h-kim ":              {flags: doctorFlags{from: "x.tgz"}, wrong: "--from judges what is in the archive"},
+		"node/a ":             {flags: doctorFlags{cluster: true}, wrong: "--cluster examines only the cluster"},
+		"h-kim ":              {flags: doctorFlags{from: "x.tgz"}, wrong: "--from diagnoses an archive"},
 		"h-kim with an empty": {wrong: "is neither"},
 		"node/w ":             {flags: doctorFlags{watch: 1}, want: bundle.Subject{Nodes: []string{"w"}}},
 		"h-kim  ":             {flags: doctorFlags{watch: 1, nodes: true}, want: bundle.Subject{Job: "h-kim"}},
-		"h-kim   ":            {flags: doctorFlags{watch: 1}, wrong: "name a node, or say --nodes"},
+		"h-kim   ":            {flags: doctorFlags{watch: 1}, wrong: "name a node, or use --nodes"},
 		"node/w":              {flags: doctorFlags{watch: -1}, wrong: "--watch must be more than 0"},
 		"h-kim m":             {flags: doctorFlags{measure: true}, wrong: "m is neither one job"},
 		"h-kim    ":           {flags: doctorFlags{measure: true, nodes: true}, want: bundle.Subject{Job: "h-kim"}},
@@ -61,8 +62,8 @@ func TestDoctorSubject(t *testing.T) {
 		"node/m":              {flags: doctorFlags{measure: true}, wrong: "--measure measures between pods: name a job or pods"},
 		"      ":              {flags: doctorFlags{measure: true, cluster: true}, wrong: "--measure measures between pods"},
 		"       ":             {flags: doctorFlags{measure: true, from: "x.tgz"}, wrong: "x.tgz is an archive"},
-		"h-kim     ":          {flags: doctorFlags{force: true}, wrong: "--force is for --measure"},
-		"    ":                {flags: doctorFlags{watch: 1, from: "x.tgz"}, wrong: "x.tgz is an archive, and counts nothing more"},
+		"h-kim     ":          {flags: doctorFlags{force: true}, wrong: "--force needs --measure"},
+		"    ":                {flags: doctorFlags{watch: 1, from: "x.tgz"}, wrong: "x.tgz is an archive: its counters were read"},
 	} {
 		t.Run(line, func(t *testing.T) {
 			test.flags.timeout = 1
@@ -92,30 +93,30 @@ func TestDoctorExitCodes(t *testing.T) {
 		d      rules.Diagnosis
 		failOn string
 		want   int
-		logged rules.Outcome
+		logged story.Outcome
 	}{
 		"nothing":                               {of(), "fail", 0, ""},
 		"a failure":                             {of(check.Warn, check.Fail), "fail", 1, ""},
 		"a danger":                              {of(check.Warn), "fail", 0, ""},
 		"a danger, and that is too much":        {of(check.Warn), "warn", 1, ""},
-		"something is not known":                {of(check.Unknown), "fail", 2, ""},
+		"something is not known":                {of(check.Unknown), "fail", 3, ""},
 		"a failure outweighs what is not known": {of(check.Unknown, check.Fail), "fail", 1, ""},
-		"a danger, and something is not known":  {of(check.Unknown, check.Warn), "fail", 2, ""},
+		"a danger, and something is not known":  {of(check.Unknown, check.Warn), "fail", 3, ""},
 		"whatever it is":                        {of(check.Fail, check.Unknown), "never", 0, ""},
-		"a log of a run that failed":            {of(), "fail", 1, rules.OutcomeFail},
-		"a log of a run over TCP":               {of(check.Warn), "fail", 1, rules.OutcomeFallback},
-		"a log of a run that was slower":        {of(), "fail", 0, rules.OutcomeDegraded},
-		"a log of one, and that is too much":    {of(), "warn", 1, rules.OutcomeDegraded},
-		"a log of a run that was well":          {of(), "warn", 0, rules.OutcomeOK},
+		"a log of a run that failed":            {of(), "fail", 1, story.OutcomeFail},
+		"a log of a run over TCP":               {of(check.Warn), "fail", 1, story.OutcomeFallback},
+		"a log of a run that was slower":        {of(), "fail", 0, story.OutcomeDegraded},
+		"a log of one, and that is too much":    {of(), "warn", 1, story.OutcomeDegraded},
+		"a log of a run that was well":          {of(), "warn", 0, story.OutcomeOK},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var coded exitError // 0 without one
-			verdict := doctorVerdict{Log: &rules.Story{Runs: []rules.Run{{Outcome: test.logged}}}}
+			var coded exit.Error // 0 without one
+			verdict := doctorVerdict{Log: &story.Story{Runs: []story.Run{{Outcome: test.logged}}}}
 			if err := exitOfDiagnosis(test.d, verdict.logged(), test.failOn); err != nil && !errors.As(err, &coded) {
 				t.Fatal(err)
 			}
-			if coded.code != test.want {
-				t.Errorf("%d, want %d", coded.code, test.want)
+			if int(coded.Code) != test.want {
+				t.Errorf("%d, want %d", int(coded.Code), test.want)
 			}
 		})
 	}
@@ -130,8 +131,8 @@ func TestDoctorFrom(t *testing.T) {
 		t.Fatalf("exit code %d\n%s\n%s", code, out, errs)
 	}
 	for _, text := range []string{
-		"Job h-kim in namespace train: 2 pods looked at", "no node offers openshift.io/rial2 [network-resource]", "pod/train/h-kim-2: could not be looked at: no answer within 1m0s [machine-reached]",
-		"'railhead explain-check ID' says more of each",
+		"Job h-kim in namespace train: 2 pods examined", "no node offers openshift.io/rial2 [network-resource]", "pod/train/h-kim-2: could not be looked at: no answer within 1m0s [machine-reached]",
+		"'railhead explain-check ID' explains each",
 	} {
 		if !strings.Contains(out, text) {
 			t.Errorf("no %q in:\n%s", text, out)
@@ -150,7 +151,7 @@ func TestDoctorFrom(t *testing.T) {
 			t.Errorf("problem without a word: %+v", p)
 		}
 	}
-	if wide, _, _ := doctorRun(t, "doctor", "--from", releasedArchive, "-o", "wide"); len(wide) <= len(out) || !strings.Contains(wide, "in order: ") {
+	if wide, _, _ := doctorRun(t, "doctor", "--from", releasedArchive, "-o", "wide"); len(wide) <= len(out) || !strings.Contains(wide, "passed: ") {
 		t.Errorf("wide:\n%s", wide)
 	}
 	if autopsy, _, _ := doctorRun(t, "doctor", "--from", releasedArchive, "--autopsy", "loc-prot-err"); !strings.Contains(autopsy, "IBV_WC_LOC_PROT_ERR on pod/train/h-kim-1: fits: ") ||
@@ -171,8 +172,8 @@ func TestDoctorFromNothing(t *testing.T) {
 	if err := os.WriteFile(cut, whole[:len(whole)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for file, want := range map[string]string{cut: "the archive is cut off", "doctor_test.go": "it is no archive of 'railhead doctor --save'", "/nowhere.tgz": "no such file"} {
-		if out, errs, code := doctorRun(t, "doctor", "--from", file); code != 2 || out != "" || !strings.Contains(errs, want) {
+	for file, want := range map[string]string{cut: "the archive is truncated", "doctor_test.go": "not an archive of 'railhead doctor --save'", "/nowhere.tgz": "no such file"} {
+		if out, errs, code := doctorRun(t, "doctor", "--from", file); code != int(exit.Unknown) || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d\n%s\n%s", file, code, out, errs)
 		}
 	}
@@ -180,9 +181,9 @@ func TestDoctorFromNothing(t *testing.T) {
 
 // TestDoctorWhere: people read which machines, and of them what.
 func TestDoctorWhere(t *testing.T) {
-	machines := func(n int) (all []string) {
+	machines := func(n int) (all []check.Ref) {
 		for i := range n {
-			all = append(all, "pod/train/p-"+string(rune('0'+i)))
+			all = append(all, check.PodRef("train", "p-"+string(rune('0'+i))))
 		}
 		return all
 	}
@@ -190,34 +191,20 @@ func TestDoctorWhere(t *testing.T) {
 		p    rules.Problem
 		want string
 	}{
-		"the cluster":          {rules.Problem{Finding: check.Finding{Subject: "cluster"}}, ""},
-		"a pool":               {rules.Problem{Finding: check.Finding{Subject: "pool/worker"}}, "pool/worker: "},
-		"one pod":              {rules.Problem{Finding: check.Finding{Subject: "pod"}, Machines: machines(1), Of: 3}, "pod/train/p-0: "},
-		"a device of one pod":  {rules.Problem{Finding: check.Finding{Subject: "mlx5_0:1"}, Machines: machines(1), Of: 3}, "pod/train/p-0 mlx5_0:1: "},
-		"all pods":             {rules.Problem{Finding: check.Finding{Subject: "pod"}, Machines: machines(3), Of: 3}, "on all 3 pods: "},
-		"some pods":            {rules.Problem{Finding: check.Finding{Subject: "pod"}, Machines: machines(6), Of: 40}, "on 6 of 40 pods (p-0, p-1, p-2 and 3 more): "},
-		"a machine by itself":  {rules.Problem{Finding: check.Finding{Subject: "node/a"}, Machines: []string{"node/a"}, Of: 1}, "node/a: "},
-		"what no machine says": {rules.Problem{Finding: check.Finding{Subject: "pods"}}, ""},
+		"the cluster":          {rules.Problem{Finding: check.Finding{Subject: check.Ref{Kind: check.Cluster}}}, ""},
+		"a pool":               {rules.Problem{Finding: check.Finding{Subject: check.Named(check.Pool, "worker")}}, "pool/worker: "},
+		"one pod":              {rules.Problem{Finding: check.Finding{Subject: check.Ref{Kind: check.Pod}}, Machines: machines(1), Of: 3}, "pod/train/p-0: "},
+		"a device of one pod":  {rules.Problem{Finding: check.Finding{Subject: check.RailRef("mlx5_0:1")}, Machines: machines(1), Of: 3}, "pod/train/p-0 mlx5_0:1: "},
+		"all pods":             {rules.Problem{Finding: check.Finding{Subject: check.Ref{Kind: check.Pod}}, Machines: machines(3), Of: 3}, "on all 3 pods: "},
+		"some pods":            {rules.Problem{Finding: check.Finding{Subject: check.Ref{Kind: check.Pod}}, Machines: machines(6), Of: 40}, "on 6 of 40 pods (p-0, p-1, p-2 and 3 more): "},
+		"a machine by itself":  {rules.Problem{Finding: check.Finding{Subject: check.NodeRef("a")}, Machines: []check.Ref{check.NodeRef("a")}, Of: 1}, "node/a: "},
+		"what no machine says": {rules.Problem{Finding: check.Finding{Subject: check.Ref{Kind: check.Pods}}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, where(test.p)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestContainerOf(t *testing.T) {
-	pod := cluster.Pod{Containers: []cluster.Container{{Name: "install", Init: true}, {Name: "proxy"}, {Name: "worker", Running: true}}}
-	if got := containerOf(pod, ""); got != "worker" {
-		t.Errorf("the first that runs: %s", got)
-	}
-	if got := containerOf(pod, "proxy"); got != "proxy" {
-		t.Errorf("the chosen: %s", got)
-	}
-	pod.Containers = append(pod.Containers, cluster.Container{Name: "train"})
-	if got := containerOf(pod, ""); got != "train" {
-		t.Errorf("the one that trains: %s", got)
 	}
 }
 

@@ -10,16 +10,18 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/rules"
+	"github.com/railhead/railhead/internal/story"
+	"github.com/railhead/railhead/internal/words"
 )
 
-// doctorVerdict is what doctor prints, as one value for every format.
+// doctorVerdict is the output of doctor, in every format.
 type doctorVerdict struct {
 	Subject bundle.Subject `json:"subject"`
 	rules.Diagnosis
-	Log *rules.Story `json:"log,omitempty"` // what the pods' logs tell
+	Log *story.Story `json:"log,omitempty"` // of the pods' logs
 }
 
-// logged is how grave it is what the logs tell.
+// logged returns the worst status of the logs.
 func (v doctorVerdict) logged() check.Status {
 	worst := check.Pass
 	if v.Log == nil {
@@ -27,26 +29,27 @@ func (v doctorVerdict) logged() check.Status {
 	}
 	for _, r := range v.Log.Runs {
 		switch r.Outcome {
-		case rules.OutcomeFail, rules.OutcomeFallback:
+		case story.OutcomeFail, story.OutcomeFallback:
 			return check.Fail
-		case rules.OutcomeDegraded:
+		case story.OutcomeDegraded:
 			worst = check.Warn
-		case rules.OutcomeOK, rules.OutcomeUnknown:
+		case story.OutcomeOK, story.OutcomeUnknown:
 		}
 	}
 	return worst
 }
 
-// write writes the problems, root causes first, and a line on what was looked at. Wide has all evidence, the remarks, and what
-// was in order.
+// write writes the problems, root causes first. With wide it writes all evidence, the remarks, and the checks that
+// passed.
 func (v doctorVerdict) write(w io.Writer, wide bool) error {
 	out := &lineWriter{w: w}
-	out.line("%s: %s looked at", v.about(), v.counted())
+	out.line("%s: %s examined", v.about(), v.counted())
 	if m := v.Measured; m != nil && m.Links > 0 {
-		out.line("measured: %s between %s, in %.0f s", count(m.Links, "link"), count(m.Pods, "pod"), m.Seconds)
+		out.line("measured: %s between %s, in %.0f s", words.Count(m.Links, "link"), words.Count(m.Pods, "pod"), m.Seconds)
 	}
 	if passed := v.Subject.Passed; len(passed) > 0 {
-		out.line("not looked at, since they ask for GPUs and for no RDMA: %s ('railhead doctor pod/%s' looks all the same)", shorten(passed), passed[0])
+		out.line("not examined, because they request GPUs but no RDMA: %s ('railhead doctor pod/%s' examines them anyway)",
+			words.Few(passed, 6), passed[0])
 	}
 	for _, p := range v.Problems {
 		out.line("")
@@ -57,7 +60,7 @@ func (v doctorVerdict) write(w io.Writer, wide bool) error {
 			out.line("")
 			out.problem(p, wide)
 		}
-		out.tallies("in order", v.inOrder())
+		out.tallies("passed", v.passedEverywhere())
 	}
 	for _, a := range v.Autopsies {
 		out.line("")
@@ -65,23 +68,23 @@ func (v doctorVerdict) write(w io.Writer, wide bool) error {
 	}
 	if v.Log != nil {
 		out.line("")
-		out.line("What the logs of the pods tell:")
+		out.line("From the logs of the pods:")
 		storyWriter{out: w, wide: wide}.write(*v.Log)
 	}
 	out.line("")
-	out.tallies("not looked at", v.Skipped)
+	out.tallies("skipped", v.Skipped)
 	out.line("%s", v.summary())
 	return out.err
 }
 
-// inOrder are the checks that passed wherever they were made.
-func (v doctorVerdict) inOrder() []rules.Tally {
+// passedEverywhere returns the checks that passed on every machine.
+func (v doctorVerdict) passedEverywhere() []rules.Tally {
 	return slices.DeleteFunc(slices.Clone(v.Passed), func(t rules.Tally) bool {
 		return slices.ContainsFunc(v.Problems, func(p rules.Problem) bool { return p.Check == t.Check })
 	})
 }
 
-// about is what was asked about.
+// about names the subject.
 func (v doctorVerdict) about() string {
 	s := v.Subject
 	in := ""
@@ -93,10 +96,10 @@ func (v doctorVerdict) about() string {
 		parts = append(parts, "Job "+s.Job+in)
 	}
 	if len(s.Pods) > 0 {
-		parts = append(parts, "Pod "+shorten(s.Pods)+in)
+		parts = append(parts, "Pod "+words.Few(s.Pods, 6)+in)
 	}
 	if len(s.Nodes) > 0 && s.Job == "" {
-		parts = append(parts, "Node "+shorten(s.Nodes))
+		parts = append(parts, "Node "+words.Few(s.Nodes, 6))
 	}
 	switch {
 	case s.Cluster:
@@ -108,9 +111,9 @@ func (v doctorVerdict) about() string {
 }
 
 func (v doctorVerdict) counted() string {
-	text := count(v.Pods, "pod")
+	text := words.Count(v.Pods, "pod")
 	if v.Nodes > 0 {
-		text += " and " + count(v.Nodes, "node")
+		text += " and " + words.Count(v.Nodes, "node")
 	}
 	if v.Subject.Cluster {
 		return "its objects"
@@ -118,7 +121,7 @@ func (v doctorVerdict) counted() string {
 	return text
 }
 
-// summary is the last line.
+// summary returns the last line.
 func (v doctorVerdict) summary() string {
 	passed := 0
 	for _, t := range v.Passed {
@@ -129,7 +132,7 @@ func (v doctorVerdict) summary() string {
 		by[p.Status]++
 	}
 	if len(v.Problems) == 0 {
-		return fmt.Sprintf("Nothing is wrong: %s in order.", count(passed, "check"))
+		return fmt.Sprintf("Nothing is wrong: %s passed.", words.Count(passed, "check"))
 	}
 	var parts []string
 	for _, status := range []check.Status{check.Fail, check.Warn, check.Unknown} {
@@ -137,10 +140,11 @@ func (v doctorVerdict) summary() string {
 			parts = append(parts, fmt.Sprintf("%d %s", by[status], status))
 		}
 	}
-	return fmt.Sprintf("%s (%s); %s in order. 'railhead explain-check ID' says more of each.", count(len(v.Problems), "finding"), strings.Join(parts, ", "), count(passed, "check"))
+	return fmt.Sprintf("%s (%s); %s passed. 'railhead explain-check ID' explains each.",
+		words.Count(len(v.Problems), "finding"), strings.Join(parts, ", "), words.Count(passed, "check"))
 }
 
-// lineWriter writes lines of foreign words until one cannot be written.
+// lineWriter writes lines, without terminal escapes, until an error.
 type lineWriter struct {
 	w   io.Writer
 	err error
@@ -175,7 +179,7 @@ func (l *lineWriter) problem(p rules.Problem, wide bool) {
 		l.line("    also: %d more; -o wide lists them", more)
 	}
 	if wide && len(p.Machines) > 1 {
-		l.line("    on: %s", strings.Join(p.Machines, " "))
+		l.line("    on: %s", strings.Join(refNames(p.Machines), " "))
 	}
 	if p.Fix != nil {
 		l.line("    fix (%s): %s", p.Fix.Who, p.Fix.Text)
@@ -188,9 +192,9 @@ func (l *lineWriter) problem(p rules.Problem, wide bool) {
 	l.consequences(p.Consequences, wide)
 }
 
-// autopsy writes which causes of an error fit.
+// autopsy writes the possible causes of an error.
 func (l *lineWriter) autopsy(a rules.Autopsy) {
-	l.line("%s on %s: %s", a.Error, shortenBy(a.Machines, 3), a.Verdict)
+	l.line("%s on %s: %s", a.Error, words.Few(refNames(a.Machines), 3), a.Verdict)
 	for _, c := range a.Causes {
 		l.line("    %s: %s [%s]", c.Fit, c.Why, c.Check)
 		for _, e := range c.Evidence[:min(len(c.Evidence), 3)] {
@@ -203,39 +207,44 @@ func (l *lineWriter) autopsy(a rules.Autopsy) {
 	}
 }
 
-// where says which machines a problem is on, and what of them it is about.
+// where names the machines of a problem, and its subject.
 func where(p rules.Problem) string {
-	subject := string(p.Subject)
-	if subject == "pod" || subject == "node" || subject == "cluster" || subject == "pods" || subject == "nodes" {
+	subject := p.Subject.String()
+	if p.Subject.Obvious() {
 		subject = ""
 	}
 	switch n := len(p.Machines); {
-	case n == 1 && p.Machines[0] != subject:
-		return strings.TrimSuffix(p.Machines[0]+" "+subject, " ") + ": "
+	case n == 1 && p.Machines[0] != p.Subject:
+		return strings.TrimSuffix(p.Machines[0].String()+" "+subject, " ") + ": "
 	case n > 1 && n == p.Of:
 		return fmt.Sprintf("on all %d %s: ", n, kindOf(p.Machines[0]))
 	case n > 1:
-		return fmt.Sprintf("on %d of %d %s (%s): ", n, p.Of, kindOf(p.Machines[0]), shortenBy(bareNames(p.Machines), 3))
+		return fmt.Sprintf("on %d of %d %s (%s): ", n, p.Of, kindOf(p.Machines[0]), words.Few(bareNames(p.Machines), 3))
 	case subject != "":
 		return subject + ": "
 	}
 	return ""
 }
 
-func kindOf(machine string) string {
-	kind, _, _ := strings.Cut(machine, "/")
-	return kind + "s"
-}
+func kindOf(machine check.Ref) string { return string(machine.Kind) + "s" }
 
-func bareNames(machines []string) []string {
+func refNames(machines []check.Ref) []string {
 	names := make([]string, len(machines))
 	for i, m := range machines {
-		names[i] = m[strings.LastIndex(m, "/")+1:]
+		names[i] = m.String()
 	}
 	return names
 }
 
-// consequences writes what follows from a problem: on one line the checks that were not made, and each pod that it keeps.
+func bareNames(machines []check.Ref) []string {
+	names := make([]string, len(machines))
+	for i, m := range machines {
+		names[i] = m.Name
+	}
+	return names
+}
+
+// consequences writes the consequences of a problem, and the skipped checks in one line.
 func (l *lineWriter) consequences(all []rules.Consequence, wide bool) {
 	var quiet []string
 	shown := 0
@@ -254,11 +263,11 @@ func (l *lineWriter) consequences(all []rules.Consequence, wide bool) {
 		l.line("    follows: %d more; -o wide lists them", shown-3)
 	}
 	if len(quiet) > 0 {
-		l.line("    not judged because of it: %s", shorten(quiet))
+		l.line("    skipped because of this: %s", words.Few(quiet, 6))
 	}
 }
 
-// tallies writes checks on one line each reason.
+// tallies writes one line of checks for each reason.
 func (l *lineWriter) tallies(what string, all []rules.Tally) {
 	reasons := map[string][]string{}
 	var order []string
@@ -273,6 +282,6 @@ func (l *lineWriter) tallies(what string, all []rules.Tally) {
 		if why != "" && why != what {
 			because = " (" + why + ")"
 		}
-		l.line("%s%s: %s", what, because, shortenBy(reasons[why], 60))
+		l.line("%s%s: %s", what, because, words.Few(reasons[why], 60))
 	}
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/docs"
-	"github.com/railhead/railhead/internal/cluster"
-	"github.com/railhead/railhead/internal/rules"
+	"github.com/railhead/railhead/internal/story"
+	"github.com/railhead/railhead/internal/words"
 )
 
-func (a *app) newExplainCheck() *cobra.Command {
+func newExplainCheck(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain-check ID",
 		Short: "Print what a check means, how to see it by hand, and the fix",
-		Long: `explain-check prints the page of a check, or of a cause that 'railhead explain' names. Findings of all commands end with the ID
-of theirs in brackets. Without an ID it lists all checks.`,
+		Long: `explain-check prints the page of a check, or of a cause that 'railhead explain' names. Every finding
+ends with the ID of its check in brackets. Without an ID, explain-check lists all checks.`,
 		Example: `  railhead explain-check memlock-limit
-  railhead explain-check                     all there are`,
+  railhead explain-check                     list all checks`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return errors.New("explain-check takes one ID")
@@ -38,7 +38,7 @@ of theirs in brackets. Without an ID it lists all checks.`,
 			}
 			id := strings.ToLower(strings.Trim(args[0], "[]"))
 			page, err := docs.CheckPage(id)
-			if cause := rules.CausePage(id); err != nil && cause != "" {
+			if cause := story.CausePage(id); err != nil && cause != "" {
 				page, err = cause, nil
 			}
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
@@ -56,16 +56,16 @@ of theirs in brackets. Without an ID it lists all checks.`,
 	}
 }
 
-// nearest are the checks that somebody may mean: those spelt alike, or else those with the word in their ID.
+// nearest returns checks with a similar ID, or else those whose ID contains the word.
 func nearest(id string) []string {
-	near := cluster.Nearest(id, docs.Checks())
+	near := words.Nearest(id, docs.Checks())
 	if len(near) == 0 && len(id) > 2 {
-		near = slices.DeleteFunc(slices.Clone(docs.Checks()), func(other string) bool { return !strings.Contains(other, id) })
+		without := func(other string) bool { return !strings.Contains(other, id) }
+		near = slices.DeleteFunc(slices.Clone(docs.Checks()), without)
 	}
 	return near
 }
 
-// listChecks writes every check with its healthy fact.
 func listChecks(w io.Writer) error {
 	for _, id := range docs.Checks() {
 		page, err := docs.CheckPage(id)

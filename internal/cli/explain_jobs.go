@@ -2,49 +2,55 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/internal/logsource"
+	"github.com/railhead/railhead/internal/ranks"
 )
 
-// jobLogs are the logs of a job's pods: of the containers that train, and of their runs before a restart.
-func (a *app) jobLogs(ctx context.Context, namespace, name string, follow bool, l *listener) ([]logInput, error) {
-	client, s, err := a.read(ctx, kube.Want{Kinds: []cluster.Kind{cluster.Pods}, Namespace: namespace, Job: name})
+// jobLogs returns the logs of a job's pods: of the containers that train, and of their previous runs.
+func (e explainer) jobLogs(
+	ctx context.Context, namespace, name string, r *logsource.Reader,
+) ([]logsource.Log, error) {
+	client, s, err := e.read(ctx, kube.Want{Kinds: []cluster.Kind{cluster.Pods}, Namespace: namespace, Job: name})
 	if err != nil {
-		return nil, err
+		return nil, unknown(err)
 	}
 	if p := s.Problem(cluster.Pods); p != nil {
-		return nil, exitError{exitUnknown, fmt.Errorf("the pods of %s cannot be read: %s", name, p.Err)}
+		return nil, exit.Error{Code: exit.Unknown, Err: fmt.Errorf("the pods of %s cannot be read: %s", name, p.Err)}
 	}
-	all := targets(s, name, namespace)
+	all := ranks.Targets(s, name, namespace)
 	if len(all) == 0 {
-		return nil, a.noPod(ctx, client, name, namespace)
+		return nil, noPod(ctx, client, name, namespace)
 	}
-	var logs []logInput
+	var logs []logsource.Log
 	for _, t := range all {
-		c, why := toRead(t, false)
+		c, why := ranks.ToRead(t, false)
 		if why != "" {
-			l.skip(t.pod.Name, why)
+			r.Skip(t.Pod.Name, why)
 			continue
 		}
 		if c.Restarts > 0 {
 			logs = append(logs, podLog(client, t, kube.LogOptions{Container: c.Name, Previous: true}))
 		}
-		logs = append(logs, podLog(client, t, kube.LogOptions{Container: c.Name, Follow: follow}))
+		logs = append(logs, podLog(client, t, kube.LogOptions{Container: c.Name, Follow: e.follow}))
 	}
 	if len(logs) == 0 {
-		return nil, fault(errors.New("no pod of " + name + " has a log yet: 'railhead status " + name + " -n " + namespace + "' says why"))
+		return nil, unknown(fmt.Errorf("no pod of %s has a log yet; see why with 'railhead status %s -n %s'",
+			name, name, namespace))
 	}
 	return logs, nil
 }
 
-func podLog(client logSource, t target, o kube.LogOptions) logInput {
-	name := t.pod.Name
+func podLog(client ranks.LogSource, t ranks.Target, o kube.LogOptions) logsource.Log {
+	name := t.Pod.Name
 	if o.Previous {
 		name += " (before the restart)"
 	}
-	return logInput{name, func(ctx context.Context) (io.ReadCloser, error) { return client.Logs(ctx, t.ref(), o) }}
+	open := func(ctx context.Context) (io.ReadCloser, error) { return client.Logs(ctx, t.Ref(), o) }
+	return logsource.Log{Name: name, Open: open}
 }

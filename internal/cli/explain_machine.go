@@ -2,35 +2,35 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/host"
-	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/rules"
 )
 
-// readMachines reads what is known of machines, and the logs of those archives that have them.
+// readMachines reads snapshots, and the logs in archives.
 func readMachines(places []string) (machines []host.Snapshot, logs []bundle.Log, err error) {
 	for _, place := range places {
 		seen, said, err := readMachine(place)
 		if err != nil {
-			return nil, nil, fault(fmt.Errorf("--with %s: %w", place, err))
+			return nil, nil, fmt.Errorf("--with %s: %w", place, err)
 		}
 		machines, logs = append(machines, seen...), append(logs, said...)
 	}
 	return machines, logs, nil
 }
 
-// readMachine reads a snapshot in JSON, a recording, or an archive of doctor.
+// readMachine reads a snapshot in JSON, a recording or an archive of doctor.
 func readMachine(place string) ([]host.Snapshot, []bundle.Log, error) {
 	text, err := os.ReadFile(place)
 	if err != nil {
-		return nil, nil, bare(err)
+		return nil, nil, cmp.Or(errors.Unwrap(err), err)
 	}
 	switch {
 	case bytes.HasPrefix(text, []byte("\x1f\x8b")): // gzip
@@ -40,7 +40,7 @@ func readMachine(place string) ([]host.Snapshot, []bundle.Log, error) {
 		s, err := parseSnapshot(text)
 		return []host.Snapshot{s}, nil, err
 	}
-	machine, err := host.Open(place)
+	machine, err := sysfs.Open(place)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -50,18 +50,19 @@ func readMachine(place string) ([]host.Snapshot, []bundle.Log, error) {
 func parseSnapshot(text []byte) (host.Snapshot, error) {
 	var s host.Snapshot
 	if err := json.Unmarshal(text, &s); err != nil {
-		return s, fmt.Errorf("no snapshot: %w", err)
+		return s, fmt.Errorf("not a snapshot: %w", err)
 	}
 	switch {
 	case s.SchemaVersion == 0:
-		return s, errors.New("no snapshot: it has no schemaVersion; 'railhead-pod snapshot' prints one")
+		return s, errors.New("not a snapshot: it has no schemaVersion; make one with 'railhead-pod snapshot'")
 	case s.SchemaVersion > host.SchemaVersion:
-		return s, fmt.Errorf("it has schemaVersion %d, and this railhead knows %d: use a newer railhead", s.SchemaVersion, host.SchemaVersion)
+		return s, fmt.Errorf("it has schemaVersion %d, this railhead knows %d: use a newer railhead",
+			s.SchemaVersion, host.SchemaVersion)
 	}
 	return s, nil
 }
 
-// snapshotsOf are those of the machines that answered.
+// snapshotsOf returns the snapshots of the machines that were reached.
 func snapshotsOf(machines []rules.Machine) []host.Snapshot {
 	var all []host.Snapshot
 	for _, m := range machines {
@@ -70,22 +71,4 @@ func snapshotsOf(machines []rules.Machine) []host.Snapshot {
 		}
 	}
 	return all
-}
-
-// storyOf is the story of the logs that an archive has.
-func storyOf(logs []bundle.Log, machines []host.Snapshot) rules.Story {
-	var parser nccllog.Parser
-	var skipped []rules.Skipped
-	for _, log := range logs {
-		reading, err := parser.Read(log.Name, strings.NewReader(log.Text))
-		for _, s := range reading.Skipped {
-			skipped = append(skipped, rules.Skipped{File: log.Name, Reason: s.Reason})
-		}
-		if err != nil {
-			skipped = append(skipped, rules.Skipped{File: log.Name, Reason: err.Error()})
-		}
-	}
-	s := rules.Log(parser.Log(), machines...)
-	s.Skipped = skipped
-	return s
 }

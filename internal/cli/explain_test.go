@@ -7,14 +7,19 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/railhead/railhead/internal/bundle"
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/logsource"
 	"github.com/railhead/railhead/internal/rules"
+	"github.com/railhead/railhead/internal/story"
 )
 
 // Logs of two ranks on two nodes. Their lines have the forms of NCCL 2.28.
@@ -71,27 +76,27 @@ func TestExplain(t *testing.T) {
 		stdin string
 		tty   bool
 		args  []string
-		code  int
+		code  exit.Code
 		out   []string // in stdout
 		err   string   // in stderr
 	}{
 		"over RDMA, piped in":          {stdin: overRDMA, out: []string{"NCCL 2.28.9+cuda12.9, 2 ranks on 2 nodes", "RoCE", "used", "stdin:6"}},
 		"over RDMA, named -":           {stdin: overRDMA, args: []string{"-"}, out: []string{"stdin:6"}},
-		"over TCP":                     {stdin: overTCP, code: exitFault, out: []string{"Socket, not used", "[no-ib-device]"}},
-		"failed":                       {stdin: noMemory, code: exitFault, out: []string{"Outcome:   fail", "[memlock]", "ibv_reg_mr_iova2"}},
-		"warned at once":               {stdin: overTCP, args: []string{"--follow"}, code: exitFault, out: []string{"[no-ib-device]"}, err: "WARNING: the job came up on TCP"},
+		"over TCP":                     {stdin: overTCP, code: exit.Fault, out: []string{"Socket, not used", "[no-ib-device]"}},
+		"failed":                       {stdin: noMemory, code: exit.Fault, out: []string{"Outcome:   fail", "[memlock]", "ibv_reg_mr_iova2"}},
+		"warned at once":               {stdin: overTCP, args: []string{"--follow"}, code: exit.Fault, out: []string{"[no-ib-device]"}, err: "WARNING: the job started on TCP"},
 		"a folder, with what it skips": {args: []string{folder}, out: []string{"rank0.log:6"}, err: "model.pt: no log by its name"},
-		"tells nothing":                {stdin: "hello\n", code: exitUntold, out: []string{"not known whether it was used"}},
-		"no such file":                 {args: []string{folder + "/rank9.log"}, code: exitFault, err: "no log was read: " + folder + "/rank9.log: no such file or directory"},
+		"tells nothing":                {stdin: "hello\n", code: exit.Unknown, out: []string{"not known whether it was used"}},
+		"no such file":                 {args: []string{folder + "/rank9.log"}, code: exit.Unknown, err: "no log was read: " + folder + "/rank9.log: no such file or directory"},
 		"one of two files is there":    {args: []string{folder + "/rank9.log", folder + "/rank0.log"}, out: []string{"used"}, err: "not read: " + folder + "/rank9.log"},
-		"nothing named at a terminal":  {tty: true, code: exitUsage, err: "name a log, or pipe one in"},
-		"a namespace without a job":    {args: []string{"-n", "train"}, code: exitUsage, err: "name one"},
-		"an unknown form":              {args: []string{"-o", "html"}, code: exitUsage, err: "must be one of text, wide, json, yaml"},
-		"no such machine":              {args: []string{"--with", folder + "/none.json"}, code: exitFault, err: "--with " + folder + "/none.json: no such file"},
+		"nothing named at a terminal":  {tty: true, code: exit.Usage, err: "name a log, or pipe one in"},
+		"a namespace without a job":    {args: []string{"-n", "train"}, code: exit.Usage, err: "-n needs the name of a job"},
+		"an unknown form":              {args: []string{"-o", "html"}, code: exit.Usage, err: "must be one of text, wide, json, yaml"},
+		"no such machine":              {args: []string{"--with", folder + "/none.json"}, code: exit.Unknown, err: "--with " + folder + "/none.json: no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := explainWith(strings.NewReader(test.stdin), test.tty, test.args...)
-			if got.code != test.code {
+			if got.code != int(test.code) {
 				t.Errorf("exit code %d, want %d", got.code, test.code)
 			}
 			for _, want := range test.out {
@@ -110,16 +115,16 @@ func TestExplain(t *testing.T) {
 func TestExplainMachine(t *testing.T) {
 	machine := logFile(t, "pod.json", `{"schemaVersion": 1, "limits": {"memlockSoft": 65536, "memlockHard": 65536}}`)
 	got := explainWith(strings.NewReader(noMemory), false, "--with", machine, "-o", "json")
-	var story rules.Story
-	if err := json.Unmarshal([]byte(got.out), &story); err != nil {
+	var told story.Story
+	if err := json.Unmarshal([]byte(got.out), &told); err != nil {
 		t.Fatalf("%v\n%s", err, got.out)
 	}
-	first := story.Runs[0].Causes[0]
-	if diff := cmp.Diff([]any{rules.Memlock, rules.Certain}, []any{first.ID, first.Confidence}); diff != "" {
+	first := told.Runs[0].Causes[0]
+	if diff := cmp.Diff([]any{story.Memlock, story.Certain}, []any{first.ID, first.Confidence}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	newer := logFile(t, "newer.json", `{"schemaVersion": 99}`)
-	if got := explainWith(strings.NewReader(noMemory), false, "--with", newer); got.code != exitFault || !strings.Contains(got.err, "use a newer railhead") {
+	if got := explainWith(strings.NewReader(noMemory), false, "--with", newer); got.code != int(exit.Unknown) || !strings.Contains(got.err, "use a newer railhead") {
 		t.Errorf("a newer snapshot: %+v", got)
 	}
 }
@@ -127,17 +132,18 @@ func TestExplainMachine(t *testing.T) {
 // TestExplainFollow: TCP is said while the log still grows.
 func TestExplainFollow(t *testing.T) {
 	in, job := io.Pipe()
-	l := listener{say: func(format string, args ...any) {
-		if strings.HasPrefix(format, "%s") && strings.HasPrefix(args[0].(string), "WARNING: the job came up on TCP") {
-			job.Close() // ends the log, which would go on for ever otherwise
-		}
-	}}
+	var r logsource.Reader
 	go func() { _, _ = io.WriteString(job, overTCP) }()
 	open := func(context.Context) (io.ReadCloser, error) { return in, nil }
-	if err := l.follow(t.Context(), []logInput{{"stdin", open}}); err != nil {
+	err := r.Follow(t.Context(), []logsource.Log{{Name: "stdin", Open: open}}, func(s story.Story) {
+		if slices.ContainsFunc(warnings(s), func(text string) bool { return strings.HasPrefix(text, "WARNING: the job started on TCP") }) {
+			job.Close() // ends the log, which would go on for ever otherwise
+		}
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if got := l.story().Runs[0].Outcome; got != rules.OutcomeFallback {
+	if got := r.Story().Runs[0].Outcome; got != story.OutcomeFallback {
 		t.Errorf("outcome %s", got)
 	}
 }
@@ -148,7 +154,7 @@ func TestExplainArchive(t *testing.T) {
 	low := host.Limits{MemlockSoft: host.Know(host.Limit(65536)), MemlockHard: host.Know(host.Limit(65536))}
 	var text bytes.Buffer
 	err := bundle.Write(&text, bundle.Bundle{
-		Machines: []rules.Machine{{Name: "pod/train/h-kim-0", Snapshot: host.Snapshot{SchemaVersion: host.SchemaVersion, Limits: low}}},
+		Machines: []rules.Machine{{Ref: check.PodRef("train", "h-kim-0"), Snapshot: host.Snapshot{SchemaVersion: host.SchemaVersion, Limits: low}}},
 		Logs:     []bundle.Log{{Name: "pod/train/h-kim-0", Container: "train", Text: noMemory}},
 	})
 	if err == nil {
@@ -159,7 +165,7 @@ func TestExplainArchive(t *testing.T) {
 	}
 	for _, args := range [][]string{{"--with", archive}, {"-", "--with", archive}} {
 		got := explainWith(strings.NewReader(noMemory), false, args...)
-		if got.code != exitFault || !strings.Contains(got.out, "First cause (certain)") || !strings.Contains(got.out, "[memlock]") {
+		if got.code != int(exit.Fault) || !strings.Contains(got.out, "First cause (certain)") || !strings.Contains(got.out, "[memlock]") {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}

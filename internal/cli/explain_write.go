@@ -1,19 +1,20 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/railhead/railhead/internal/report"
-	"github.com/railhead/railhead/internal/rules"
+	"github.com/railhead/railhead/internal/story"
+	"github.com/railhead/railhead/internal/words"
 )
 
-// mostEvidence is how many lines of a log stand below each statement, and how many statements of a kind, unless wide.
-const mostEvidence = 3
+// maxEvidence bounds the log lines below each statement, and the statements of a kind, unless wide.
+const maxEvidence = 3
 
-// storyWriter writes a story for people.
 type storyWriter struct {
 	out  io.Writer
 	wide bool
@@ -21,7 +22,7 @@ type storyWriter struct {
 
 func (w storyWriter) line(format string, args ...any) { report.Line(w.out, format, args...) }
 
-func (w storyWriter) write(s rules.Story) {
+func (w storyWriter) write(s story.Story) {
 	for i, run := range s.Runs {
 		if i > 0 {
 			fmt.Fprintln(w.out)
@@ -36,8 +37,8 @@ func (w storyWriter) write(s rules.Story) {
 	}
 }
 
-func (w storyWriter) run(r rules.Run) {
-	w.line("Ran:       %s", ran(r))
+func (w storyWriter) run(r story.Run) {
+	w.line("Ran:       %s", ranLine(r))
 	w.line("Network:   %s", networkLine(r.Network))
 	w.evidence(r.Network.Evidence)
 	w.line("GPUDirect: %s", joined(string(r.GPUDirect), r.GPUReason))
@@ -47,25 +48,24 @@ func (w storyWriter) run(r rules.Run) {
 	w.victims(r.Victims)
 }
 
-// ran is what ran, and on what.
-func ran(r rules.Run) string {
-	version := "NCCL of a version that no line says"
+func ranLine(r story.Run) string {
+	version := "NCCL, version unknown"
 	if r.NCCLVersion != "unknown" && r.NCCLVersion != "" {
 		version = "NCCL " + r.NCCLVersion
 	}
-	where := "on how many ranks no line says"
+	where := "number of ranks unknown"
 	switch {
 	case r.Ranks > 0 && r.Nodes > 0:
-		where = fmt.Sprintf("%s on %s", count(r.Ranks, "rank"), count(r.Nodes, "node"))
+		where = fmt.Sprintf("%s on %s", words.Count(r.Ranks, "rank"), words.Count(r.Nodes, "node"))
 	case r.Ranks > 0:
-		where = count(r.Ranks, "rank")
+		where = words.Count(r.Ranks, "rank")
 	case r.Nodes > 0:
-		where = count(r.Nodes, "node")
+		where = words.Count(r.Nodes, "node")
 	}
 	return version + ", " + where
 }
 
-func networkLine(n rules.Network) string {
+func networkLine(n story.Network) string {
 	name := string(n.Kind)
 	if n.Name != "" && n.Name != name {
 		name = fmt.Sprintf("%s (%s)", n.Name, n.Kind)
@@ -80,18 +80,17 @@ func networkLine(n rules.Network) string {
 	return joined(name+", "+used, n.Why)
 }
 
-// outcomeLine leaves to the causes what they say.
-func outcomeLine(r rules.Run) string {
+// outcomeLine leaves the summary to the causes if there are any.
+func outcomeLine(r story.Run) string {
 	switch {
 	case len(r.Causes) > 0:
 		return string(r.Outcome)
-	case r.Outcome == rules.OutcomeOK:
-		return "ok: no line speaks of a fault"
+	case r.Outcome == story.OutcomeOK:
+		return "ok: no line reports a fault"
 	}
 	return joined(string(r.Outcome), r.Summary)
 }
 
-// joined puts a reason behind a fact.
 func joined(fact, reason string) string {
 	if reason == "" {
 		return fact
@@ -99,27 +98,27 @@ func joined(fact, reason string) string {
 	return fact + ": " + reason
 }
 
-func (w storyWriter) evidence(all []rules.Evidence) {
+func (w storyWriter) evidence(all []story.Evidence) {
 	for i, e := range all {
-		if i == mostEvidence && !w.wide {
-			w.line("      and %s more", count(len(all)-i, "line"))
+		if i == maxEvidence && !w.wide {
+			w.line("      and %s more", words.Count(len(all)-i, "line"))
 			return
 		}
 		w.line("      %s:%d  %s", e.File, e.Line, e.Text)
 	}
 }
 
-func (w storyWriter) differences(all []rules.Difference) {
+func (w storyWriter) differences(all []story.Difference) {
 	for _, d := range all {
 		w.line("Differs:   %s", d.What)
 		for _, g := range d.Groups {
-			w.line("      %s: %s (%s)", orDash(g.Value), count(g.Ranks, "rank"), shorten(g.Who))
+			w.line("      %s: %s (%s)", cmp.Or(g.Value, "-"), words.Count(g.Ranks, "rank"), words.Few(g.Who, 6))
 		}
 	}
 }
 
-// causes writes the first one in full. Of the others, unless wide, only what would tell them from it.
-func (w storyWriter) causes(all []rules.Cause) {
+// causes writes the first cause in full. Unless wide, it writes only how to tell the others from it.
+func (w storyWriter) causes(all []story.Cause) {
 	for i, c := range all {
 		fmt.Fprintln(w.out)
 		if i > 0 && !w.wide {
@@ -129,14 +128,14 @@ func (w storyWriter) causes(all []rules.Cause) {
 			continue
 		}
 		switch {
-		case c.ID == rules.UnknownCause:
+		case c.ID == story.UnknownCause:
 			w.line("No cause: %s [%s]", c.Summary, c.ID)
 		case i > 0:
 			w.line("Or (%s): %s [%s]", c.Confidence, c.Summary, c.ID)
 		default:
 			w.line("First cause (%s): %s [%s]", c.Confidence, c.Summary, c.ID)
 		}
-		if !c.Network && c.ID != rules.UnknownCause {
+		if !c.Network && c.ID != story.UnknownCause {
 			w.line("      The network is not at fault.")
 		}
 		w.evidence(c.Evidence)
@@ -145,12 +144,12 @@ func (w storyWriter) causes(all []rules.Cause) {
 	}
 }
 
-// others are the lines that were not shown already.
-func others(all, shown []rules.Evidence) []rules.Evidence {
-	return slices.DeleteFunc(slices.Clone(all), func(e rules.Evidence) bool { return slices.Contains(shown, e) })
+// others returns the lines that were not shown yet.
+func others(all, shown []story.Evidence) []story.Evidence {
+	return slices.DeleteFunc(slices.Clone(all), func(e story.Evidence) bool { return slices.Contains(shown, e) })
 }
 
-// advice may have several lines, the later ones of which are commands.
+// advice writes a text whose later lines are commands.
 func (w storyWriter) advice(what, text string) {
 	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
 		switch {
@@ -163,17 +162,53 @@ func (w storyWriter) advice(what, text string) {
 	}
 }
 
-func (w storyWriter) victims(all []rules.Victim) {
+func (w storyWriter) victims(all []story.Victim) {
 	if len(all) == 0 {
 		return
 	}
 	fmt.Fprintln(w.out)
-	w.line("Not causes, but what followed:")
+	w.line("Consequences, not causes:")
 	for i, v := range all {
-		if i == mostEvidence && !w.wide {
+		if i == maxEvidence && !w.wide {
 			w.line("      and %d more", len(all)-i)
 			return
 		}
 		w.line("      %s: %s, after %s (%s:%d)", v.Who, v.What, v.Of, v.Evidence.File, v.Evidence.Line)
 	}
+}
+
+// warnings returns the parts of a story that cannot wait for the end of the job.
+func warnings(s story.Story) []string {
+	var all []string
+	for i, r := range s.Runs {
+		run := ""
+		if i > 0 {
+			run = fmt.Sprintf("run %d: ", i+1)
+		}
+		if text := networkWarning(r); text != "" {
+			all = append(all, run+text)
+		}
+		if len(r.Causes) > 0 {
+			all = append(all, fmt.Sprintf("%sfound: %s [%s]", run, r.Causes[0].Summary, r.Causes[0].ID))
+		}
+	}
+	return all
+}
+
+func networkWarning(r story.Run) string {
+	for _, d := range r.Differences {
+		for _, g := range d.Groups {
+			if d.What == "network" && g.Value == string(story.Socket) {
+				return fmt.Sprintf("WARNING: %s started on TCP, the others did not: all will be many times slower",
+					words.Count(g.Ranks, "rank"))
+			}
+		}
+	}
+	switch used := r.Network.Used; {
+	case r.Network.Kind == story.Socket && r.Nodes != 1:
+		return "WARNING: the job started on TCP instead of RDMA: it will be many times slower"
+	case used != nil && *used:
+		return "RDMA is used: " + networkLine(r.Network)
+	}
+	return ""
 }

@@ -6,52 +6,52 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/railhead/railhead/internal/rules"
+	"github.com/railhead/railhead/internal/story"
 )
 
 func TestStoryWriter(t *testing.T) {
 	used, unused := true, false
-	at := func(line int, text string) rules.Evidence {
-		return rules.Evidence{File: "train.log", Line: line, Text: text}
+	at := func(line int, text string) story.Evidence {
+		return story.Evidence{File: "train.log", Line: line, Text: text}
 	}
-	healthy := rules.Run{
-		NCCLVersion: "2.28.9+cuda12.9", Ranks: 16, Nodes: 2, GPUDirect: rules.GPUDirectYes, Outcome: rules.OutcomeOK,
-		Network: rules.Network{
-			Name: "IBext_v11", Kind: rules.RoCE, LinkLayer: "RoCE", Used: &used, Why: "64 channels between nodes",
-			Evidence: []rules.Evidence{at(7, "a"), at(8, "b"), at(9, "c"), at(10, "d"), at(11, "e")},
+	healthy := story.Run{
+		NCCLVersion: "2.28.9+cuda12.9", Ranks: 16, Nodes: 2, GPUDirect: story.GPUDirectYes, Outcome: story.OutcomeOK,
+		Network: story.Network{
+			Name: "IBext_v11", Kind: story.RoCE, LinkLayer: "RoCE", Used: &used, Why: "64 channels between nodes",
+			Evidence: []story.Evidence{at(7, "a"), at(8, "b"), at(9, "c"), at(10, "d"), at(11, "e")},
 		},
 	}
-	failed := rules.Run{
-		NCCLVersion: "unknown", GPUDirect: rules.GPUDirectUnknown, Outcome: rules.OutcomeFail, Summary: "rank 3 failed first",
-		Network: rules.Network{Kind: rules.Socket, Used: &unused},
-		Differences: []rules.Difference{{What: "network", Groups: []rules.Group{
+	failed := story.Run{
+		NCCLVersion: "unknown", GPUDirect: story.GPUDirectUnknown, Outcome: story.OutcomeFail, Summary: "rank 3 failed first",
+		Network: story.Network{Kind: story.Socket, Used: &unused},
+		Differences: []story.Difference{{What: "network", Groups: []story.Group{
 			{Value: "IB", Ranks: 15, Who: []string{"n0", "n1"}}, {Value: "Socket", Ranks: 1, Who: []string{"n2"}},
 		}}},
-		Causes: []rules.Cause{
+		Causes: []story.Cause{
 			{
-				ID: rules.Memlock, Confidence: rules.Certain, Network: true, Summary: "the limit is 64 KiB",
-				Evidence: []rules.Evidence{at(3, "Call to ibv_reg_mr failed\x1b[31m")}, Fix: "Raise it:\nulimit -l unlimited", Experiment: "prlimit",
+				ID: story.Memlock, Confidence: story.Certain, Network: true, Summary: "the limit is 64 KiB",
+				Evidence: []story.Evidence{at(3, "Call to ibv_reg_mr failed\x1b[31m")}, Fix: "Raise it:\nulimit -l unlimited", Experiment: "prlimit",
 			},
-			{ID: rules.GPUOOM, Confidence: rules.Possible, Summary: "the GPU has no memory left"},
+			{ID: story.GPUOOM, Confidence: story.Possible, Summary: "the GPU has no memory left"},
 		},
-		Victims: []rules.Victim{{Who: "7 ranks", What: "connection closed", Of: "rank 3", Evidence: at(20, "x")}},
+		Victims: []story.Victim{{Who: "7 ranks", What: "connection closed", Of: "rank 3", Evidence: at(20, "x")}},
 	}
 	for name, test := range map[string]struct {
-		story rules.Story
+		story story.Story
 		want  string
 	}{
-		"nothing": {rules.Story{}, "No log was read\n"},
-		"healthy": {rules.Story{Runs: []rules.Run{healthy}}, `Ran:       NCCL 2.28.9+cuda12.9, 16 ranks on 2 nodes
+		"nothing": {story.Story{}, "No log was read\n"},
+		"healthy": {story.Story{Runs: []story.Run{healthy}}, `Ran:       NCCL 2.28.9+cuda12.9, 16 ranks on 2 nodes
 Network:   IBext_v11 (RoCE), used: 64 channels between nodes
       train.log:7  a
       train.log:8  b
       train.log:9  c
       and 2 lines more
 GPUDirect: yes
-Outcome:   ok: no line speaks of a fault
+Outcome:   ok: no line reports a fault
 `},
-		"failed, then healthy": {rules.Story{Runs: []rules.Run{failed, {Ranks: 1}}}, `Run 1 of 2
-Ran:       NCCL of a version that no line says, on how many ranks no line says
+		"failed, then healthy": {story.Story{Runs: []story.Run{failed, {Ranks: 1}}}, `Run 1 of 2
+Ran:       NCCL, version unknown, number of ranks unknown
 Network:   Socket, not used
 GPUDirect: unknown
 Outcome:   fail
@@ -67,11 +67,11 @@ First cause (certain): the limit is 64 KiB [memlock]
 
 Or (possible): the GPU has no memory left [gpu-oom]
 
-Not causes, but what followed:
+Consequences, not causes:
       7 ranks: connection closed, after rank 3 (train.log:20)
 
 Run 2 of 2
-Ran:       NCCL of a version that no line says, 1 rank
+Ran:       NCCL, version unknown, 1 rank
 Network:   , not known whether it was used
 GPUDirect: 
 Outcome:   

@@ -8,31 +8,32 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/report"
 )
 
-// errGaveUp ends a wait that will not come to its end by itself.
-var errGaveUp = errors.New("it will not get there by itself")
+// errGaveUp ends a wait that cannot succeed without help.
+var errGaveUp = errors.New("it will not succeed without a fix")
 
-// following is how a condition is followed.
+// following has the options of a wait.
 type following struct {
 	want     kube.Want
-	limit    time.Duration // 0: for ever
-	patience tolerance
-	back     string // the command by which the user comes back to the wait; "": what is waited for is taken away when the wait ends
+	limit    time.Duration // 0: no limit
+	patience retryTimeout
+	back     string // the command that continues the wait; empty if that is not possible
 }
 
-// seen is what a watch tells.
-type seen struct {
+type update struct {
 	state cluster.State
 	err   error
 }
 
-// follow shows how far a condition is until it holds, is stuck, or time or the user's patience ends. What may pass it shows at
-// once, and gives up when it has lasted: time goes by without the cluster saying anything.
+// follow shows the progress of a condition until it holds, is stuck or times out. A transient error is shown at once,
+// and ends the wait when it has lasted too long.
 func (a *app) follow(ctx context.Context, client *kube.Client, done plan.Condition, f following) error {
 	waiting, stop := context.WithCancel(ctx)
 	if f.limit > 0 {
@@ -40,13 +41,13 @@ func (a *app) follow(ctx context.Context, client *kube.Client, done plan.Conditi
 		waiting, cancel = context.WithTimeout(waiting, f.limit)
 		defer cancel()
 	}
-	states := make(chan seen)
+	states := make(chan update)
 	var g errgroup.Group
 	g.Go(func() error {
 		defer close(states)
 		for state, err := range client.Watch(waiting, f.want) {
 			select {
-			case states <- seen{state, err}:
+			case states <- update{state, err}:
 			case <-waiting.Done():
 				return nil
 			}
@@ -55,23 +56,23 @@ func (a *app) follow(ctx context.Context, client *kube.Client, done plan.Conditi
 	})
 	defer func() {
 		stop()
-		_ = g.Wait() // what a watch meets it tells
+		_ = g.Wait() // watch errors come through states
 	}()
 	w := newWait(a.streams, f, time.Now())
 	for {
-		var later <-chan time.Time
-		if wake := w.doubts.next(); !wake.IsZero() {
-			later = time.After(time.Until(wake))
+		var deadline <-chan time.Time
+		if at := w.transient.deadline(); !at.IsZero() {
+			deadline = time.After(time.Until(at))
 		}
 		select {
 		case s, more := <-states:
 			if !more {
 				return a.unfinished(ctx, waiting, w)
 			}
-			if w.sees(s, done, time.Now()) {
+			if w.update(s, done, time.Now()) {
 				return nil
 			}
-		case <-later:
+		case <-deadline:
 		}
 		if o := w.overdue(time.Now()); o != nil {
 			w.live.Leave()
@@ -81,29 +82,28 @@ func (a *app) follow(ctx context.Context, client *kube.Client, done plan.Conditi
 	}
 }
 
-// gaveUp is the error of a wait that an obstacle ends.
-func gaveUp(o cluster.Obstacle) error {
+func gaveUp(o check.Obstacle) error {
 	if o.Patience == 0 {
-		return exitError{exitFault, errGaveUp}
+		return exit.Failed(errGaveUp)
 	}
-	return exitError{exitFault, fmt.Errorf("%w: it has been so for %v; --patience gives it longer", errGaveUp, o.Patience)}
+	return exit.Failed(fmt.Errorf("%w: the error has lasted %v; to wait longer, use --patience", errGaveUp, o.Patience))
 }
 
-// unfinished says how a wait ended that did not come to its end.
+// unfinished explains why a wait ended before the condition held.
 func (a *app) unfinished(ctx, waiting context.Context, w *wait) error {
 	w.live.Leave()
 	onwards := ""
 	if w.back != "" {
-		onwards = "; it goes on, come back with: " + w.back
+		onwards = "; it continues in the cluster, follow it with: " + w.back
 	}
 	switch {
 	case ctx.Err() != nil:
 		if w.back != "" {
-			a.say("Stopped watching; what was started goes on. Come back with: %s", w.back)
+			a.say("Stopped watching; the change continues in the cluster. Follow it with: %s", w.back)
 		}
 		return ctx.Err()
-	case waiting.Err() == nil && w.lost != nil: // nothing more will be seen
-		return fault(fmt.Errorf("it cannot be watched: %w%s", w.lost, onwards))
+	case waiting.Err() == nil && w.lost != nil: // the watch has ended
+		return exit.Failed(fmt.Errorf("cannot watch the cluster: %w%s", w.lost, onwards))
 	}
 	switch {
 	case w.last.Stuck != nil:
@@ -111,76 +111,78 @@ func (a *app) unfinished(ctx, waiting context.Context, w *wait) error {
 	case w.last.Doubt != nil:
 		a.findings(*w.last.Doubt)
 	}
-	return fault(fmt.Errorf("not done after %v: %s%s", w.limit, w.last.Text, onwards))
+	return exit.Failed(fmt.Errorf("not done after %v: %s%s", w.limit, w.last.Text, onwards))
 }
 
-// wait is one wait: what was seen last, and how it is shown.
+// wait is the state of one wait.
 type wait struct {
 	following
-	live   *report.Live
-	clock  *pace
-	doubts doubts
-	last   plan.Progress
-	lost   error // why nothing is seen now
+	live      *report.Live
+	clock     *pace
+	transient transientErrors
+	last      plan.Progress
+	lost      error // of the watch
 }
 
 func newWait(s Streams, f following, now time.Time) *wait {
 	return &wait{
-		following: f, live: &report.Live{W: s.Err, TTY: s.TTY, Width: s.Width}, clock: newPace(now),
-		last: plan.Progress{Text: "nothing was seen yet"},
+		following: f,
+		live:      &report.Live{W: s.Err, TTY: s.TTY, Width: s.Width},
+		clock:     newPace(now),
+		last:      plan.Progress{Text: "waiting for the cluster"},
 	}
 }
 
-// sees takes what a watch tells, and reports whether it is done.
-func (w *wait) sees(s seen, done plan.Condition, now time.Time) bool {
+// update shows an update of the watch and reports whether the condition holds.
+func (w *wait) update(s update, done plan.Condition, now time.Time) bool {
 	if w.lost = s.err; s.err != nil {
-		w.doubts.forget() // nobody knows what goes on meanwhile
+		w.transient.reset() // the state is unknown
 		w.last.Stuck, w.last.Doubt = nil, nil
-		w.live.Show(report.Frame{Text: fmt.Sprintf("the API server does not answer, still trying: %v", s.err)})
+		w.live.Show(report.Frame{Text: fmt.Sprintf("the API server does not answer, retrying: %v", s.err)})
 		return false
 	}
-	w.doubts.lasted(now)
+	w.transient.stillThere(now)
 	w.last = done(s.state)
 	w.live.Show(frame(w.last, w.clock, now))
 	return w.last.Done
 }
 
-// overdue returns the obstacle for which the wait is given up. It says which one is waited at, and what has passed.
-func (w *wait) overdue(now time.Time) *cluster.Obstacle {
+// overdue returns the obstacle that has lasted too long, or nil. It prints new and resolved errors.
+func (w *wait) overdue(now time.Time) *check.Obstacle {
 	o := w.last.Stuck
 	if o != nil {
-		o = w.patience.with(*o)
+		o = w.patience.override(*o)
 	}
-	for _, line := range w.doubts.meet(o, now) {
+	for _, line := range w.transient.update(o, now) {
 		w.live.Say(line)
 	}
-	if o == nil || w.doubts.age(now) < o.Patience {
+	if o == nil || w.transient.age(now) < o.Patience {
 		return nil
 	}
 	return o
 }
 
-// frame renders progress; the time left of a bar is that which its parts took so far.
 func frame(p plan.Progress, clock *pace, now time.Time) report.Frame {
 	f := report.Frame{Text: p.Text}
 	for _, b := range p.Bars {
 		f.Bars = append(f.Bars, report.Bar{Name: b.Name, Count: b.Count, Total: b.Total, Note: clock.left(b, now)})
 	}
 	for _, i := range p.Items {
-		f.Parts = append(f.Parts, report.Part{Name: i.Name, State: i.State, Note: i.Note, Quiet: i.State == plan.Waiting && i.Note == ""})
+		quiet := i.State == plan.Waiting && i.Note == ""
+		f.Parts = append(f.Parts, report.Part{Name: i.Name, State: i.State, Note: i.Note, Quiet: quiet})
 	}
 	return f
 }
 
-// pace measures how fast bars move.
+// pace estimates the remaining time of bars.
 type pace struct {
 	begun time.Time
-	first map[string]int // count of each bar when it was seen first
+	first map[string]int // count of each bar when it was first seen
 }
 
 func newPace(now time.Time) *pace { return &pace{now, map[string]int{}} }
 
-// left says how long a bar needs at the pace so far; "" until something moved.
+// left returns the remaining time of a bar, empty until it has moved.
 func (p *pace) left(b plan.Bar, now time.Time) string {
 	first, seen := p.first[b.Name]
 	if !seen {

@@ -15,9 +15,9 @@ import (
 )
 
 // obstacle is one in the way of a pod, with the patience that is had with it.
-func obstacle(id check.ID, pod string, patience time.Duration) *cluster.Obstacle {
-	return &cluster.Obstacle{Patience: patience, Finding: check.Finding{
-		Check: id, Status: check.Fail, Subject: check.Subject("pod/" + pod), Summary: string(id) + " of " + pod,
+func obstacle(id check.ID, pod string, patience time.Duration) *check.Obstacle {
+	return &check.Obstacle{Patience: patience, Finding: check.Finding{
+		Check: id, Status: check.Fail, Subject: check.ParseRef("pod/" + pod), Summary: string(id) + " of " + pod,
 		Fix: &check.Fix{Text: "Look at it.", Commands: []string{"kubectl describe pod " + pod}},
 	}}
 }
@@ -25,7 +25,7 @@ func obstacle(id check.ID, pod string, patience time.Duration) *cluster.Obstacle
 // moment is what is seen at a time; none: nothing has changed, and it is only later.
 type moment struct {
 	at    time.Duration
-	stuck *cluster.Obstacle
+	stuck *check.Obstacle
 	same  bool
 	lost  bool
 	done  bool
@@ -36,33 +36,33 @@ const never = time.Duration(-1)
 // TestGivingUp: an obstacle that may pass ends the wait when it has lasted, and not when it comes and goes.
 func TestGivingUp(t *testing.T) {
 	const mount, network, image check.ID = "volume-not-ready", "sandbox-failed", "image-pull"
-	passing := func(id check.ID) *cluster.Obstacle { return obstacle(id, "a", 2*time.Minute) }
-	given := tolerance{limit: 10 * time.Second, set: true}
+	passing := func(id check.ID) *check.Obstacle { return obstacle(id, "a", 2*time.Minute) }
+	given := retryTimeout{limit: 10 * time.Second, set: true}
 	for name, test := range map[string]struct {
-		patience tolerance
+		patience retryTimeout
 		moments  []moment
 		want     time.Duration // when it is given up
 		says     []string      // lines, by how they begin
 	}{
 		"nothing is wrong":      {moments: []moment{{at: 0}, {at: time.Hour, same: true}}, want: never},
 		"what does not pass":    {moments: []moment{{at: 0, stuck: obstacle(image, "a", 0)}}, want: 0},
-		"what passes":           {moments: []moment{{at: 0, stuck: passing(mount)}, {at: 10 * time.Second}, {at: 50 * time.Second, same: true}, {at: time.Hour, same: true}}, want: never, says: []string{"Waiting up to 2m0s for this to pass: volume-not-ready of a", "  If it does not: Look at it. (kubectl describe pod a)", "It has passed: volume-not-ready of a"}},
+		"what passes":           {moments: []moment{{at: 0, stuck: passing(mount)}, {at: 10 * time.Second}, {at: 50 * time.Second, same: true}, {at: time.Hour, same: true}}, want: never, says: []string{"Waiting up to 2m0s for Kubernetes to retry: volume-not-ready of a", "  If it persists: Look at it. (kubectl describe pod a)", "Resolved: volume-not-ready of a"}},
 		"what lasts, unchanged": {moments: []moment{{at: 0, stuck: passing(mount)}, {at: 119 * time.Second, same: true}, {at: 2 * time.Minute, same: true}}, want: 2 * time.Minute, says: []string{"Waiting up to", "  If it"}},
 		"what lasts, in other words": {moments: []moment{{at: 0, stuck: passing(mount)}, {at: time.Minute, stuck: passing(mount)}, {at: 121 * time.Second, stuck: passing(mount)}},
 			want: 121 * time.Second, says: []string{"Waiting up to", "  If it"}},
 		"a pod that is made again and fails again": {moments: []moment{{at: 0, stuck: passing(mount)}, {at: 50 * time.Second}, {at: 55 * time.Second, stuck: passing(mount)}, {at: 100 * time.Second}, {at: 110 * time.Second, stuck: passing(mount)}, {at: 120 * time.Second, same: true}},
 			want: 2 * time.Minute, says: []string{"Waiting up to", "  If it"}},
 		"what comes again after it has passed": {moments: []moment{{at: 0, stuck: passing(mount)}, {at: 60 * time.Second}, {at: 91 * time.Second, same: true}, {at: 100 * time.Second, stuck: passing(mount)}, {at: 200 * time.Second, same: true}},
-			want: never, says: []string{"Waiting up to", "  If it", "It has passed", "Waiting up to", "  If it"}},
+			want: never, says: []string{"Waiting up to", "  If it", "Resolved", "Waiting up to", "  If it"}},
 		"another one comes": {moments: []moment{{at: 0, stuck: passing(mount)}, {at: 100 * time.Second, stuck: passing(network)}, {at: 130 * time.Second, same: true}, {at: 219 * time.Second, same: true}},
-			want: never, says: []string{"Waiting up to 2m0s for this to pass: volume", "  If it", "Waiting up to 2m0s for this to pass: sandbox", "  If it"}},
+			want: never, says: []string{"Waiting up to 2m0s for Kubernetes to retry: volume", "  If it", "Waiting up to 2m0s for Kubernetes to retry: sandbox", "  If it"}},
 		"another pod's":      {moments: []moment{{at: 0, stuck: passing(mount)}, {at: 100 * time.Second, stuck: obstacle(mount, "b", 2*time.Minute)}, {at: 130 * time.Second, same: true}}, want: never, says: []string{"Waiting", "  If", "Waiting", "  If"}},
 		"it becomes certain": {moments: []moment{{at: 0, stuck: passing(mount)}, {at: 5 * time.Second, stuck: obstacle(mount, "a", 0)}}, want: 5 * time.Second, says: []string{"Waiting", "  If"}},
 		"the server is away meanwhile": {moments: []moment{{at: 0, stuck: passing(mount)}, {at: 60 * time.Second, lost: true}, {at: 5 * time.Minute, same: true}, {at: 6 * time.Minute, stuck: passing(mount)}, {at: 7 * time.Minute, same: true}},
 			want: never, says: []string{"Waiting", "  If", "Waiting", "  If"}},
 		"done in spite of it":        {moments: []moment{{at: 0, stuck: passing(mount)}, {at: time.Minute, done: true}}, want: never, says: []string{"Waiting", "  If"}},
 		"less patience":              {patience: given, moments: []moment{{at: 0, stuck: passing(mount)}, {at: 10 * time.Second, same: true}}, want: 10 * time.Second, says: []string{"Waiting up to 10s", "  If"}},
-		"no patience":                {patience: tolerance{set: true}, moments: []moment{{at: 0, stuck: passing(mount)}}, want: 0},
+		"no patience":                {patience: retryTimeout{set: true}, moments: []moment{{at: 0, stuck: passing(mount)}}, want: 0},
 		"patience is not for others": {patience: given, moments: []moment{{at: 0, stuck: obstacle(image, "a", 0)}}, want: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,14 +77,14 @@ func TestGivingUp(t *testing.T) {
 				if m.lost {
 					err = errors.New("connection refused")
 				}
-				if !m.same && w.sees(seen{err: err}, func(cluster.State) plan.Progress { return progress }, now) {
+				if !m.same && w.update(update{err: err}, func(cluster.State) plan.Progress { return progress }, now) {
 					break
 				}
 				if w.overdue(now) != nil {
 					got = m.at
 					break
 				}
-				if next := w.doubts.next(); !next.IsZero() && !next.After(now) {
+				if next := w.transient.deadline(); !next.IsZero() && !next.After(now) {
 					t.Fatalf("at %v it wakes at %v, again and again", m.at, next.Sub(begun))
 				}
 			}
@@ -116,29 +116,29 @@ func begins(text string, wanted []string) []string {
 // TestWakes: a wait wakes by itself when an obstacle has lasted, for an API server that has nothing new to say.
 func TestWakes(t *testing.T) {
 	begun := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	var d doubts
-	if !d.next().IsZero() {
-		t.Errorf("wakes at %v for nothing", d.next())
+	var d transientErrors
+	if !d.deadline().IsZero() {
+		t.Errorf("wakes at %v for nothing", d.deadline())
 	}
-	d.meet(obstacle("sandbox-failed", "a", 2*time.Minute), begun)
-	if got := d.next().Sub(begun); got != 2*time.Minute {
+	d.update(obstacle("sandbox-failed", "a", 2*time.Minute), begun)
+	if got := d.deadline().Sub(begun); got != 2*time.Minute {
 		t.Errorf("wakes after %v", got)
 	}
-	d.meet(nil, begun.Add(time.Minute))
-	if got := d.next().Sub(begun); got != lull {
+	d.update(nil, begun.Add(time.Minute))
+	if got := d.deadline().Sub(begun); got != settleTime {
 		t.Errorf("wakes after %v to say that it has passed", got)
 	}
 }
 
 func TestTolerance(t *testing.T) {
 	for text, want := range map[string]string{"90s": "1m30s", "0": "0s", "1h": "1h0m0s"} {
-		var got tolerance
+		var got retryTimeout
 		if err := got.Set(text); err != nil || got.String() != want {
 			t.Errorf("%s: %q, %v", text, got.String(), err)
 		}
 	}
 	for _, text := range []string{"", "ten", "-1s", "5"} {
-		var got tolerance
+		var got retryTimeout
 		if err := got.Set(text); err == nil || got.String() != "" {
 			t.Errorf("%q is taken as %q", text, got.String())
 		}
@@ -147,9 +147,9 @@ func TestTolerance(t *testing.T) {
 
 func TestGaveUp(t *testing.T) {
 	for want, patience := range map[string]time.Duration{
-		"it will not get there by itself": 0, "it will not get there by itself: it has been so for 2m0s; --patience gives it longer": 2 * time.Minute,
+		"it will not succeed without a fix": 0, "it will not succeed without a fix: the error has lasted 2m0s; to wait longer, use --patience": 2 * time.Minute,
 	} {
-		if err := gaveUp(cluster.Obstacle{Patience: patience}); !errors.Is(err, errGaveUp) || err.Error() != want {
+		if err := gaveUp(check.Obstacle{Patience: patience}); !errors.Is(err, errGaveUp) || err.Error() != want {
 			t.Errorf("%v", err)
 		}
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -11,11 +12,15 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/examine"
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/report"
+	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
+	"github.com/railhead/railhead/internal/words"
 )
 
-// inventory is what the command prints, as one value for every format.
+// inventory is the output of the command.
 type inventory struct {
 	Server    cluster.Server            `json:"server"`
 	Nodes     []inventoryNode           `json:"nodes"`
@@ -35,7 +40,7 @@ type inventoryNode struct {
 	State       string           `json:"state"`
 	GPUResource string           `json:"gpuResource,omitempty"`
 	GPUs        int64            `json:"gpus,omitempty"`
-	GPUsFree    *int64           `json:"gpusFree,omitempty"` // absent when the pods are not known
+	GPUsFree    *int64           `json:"gpusFree,omitempty"` // absent if the pods are unknown
 	GPUType     string           `json:"gpuType,omitempty"`
 	RDMA        map[string]int64 `json:"rdma,omitempty"`
 	Arch        string           `json:"arch"`
@@ -43,28 +48,22 @@ type inventoryNode struct {
 	Runtime     string           `json:"runtime,omitempty"`
 }
 
-// inventorySCC is a security context constraint that lets pods do what RDMA may need, and who may use it.
+// inventorySCC is a security context constraint that RDMA pods may need, and who may use it.
 type inventorySCC struct {
 	cluster.SCC
 	Grants []cluster.SCCGrant `json:"grants,omitempty"`
 }
 
-// inventoryKinds is everything that an inventory shows.
-var inventoryKinds = []cluster.Kind{
-	cluster.Nodes, cluster.Pods, cluster.Pools, cluster.MachineConfigs, cluster.Networks, cluster.SriovNetworks, cluster.SriovPolicies,
-	cluster.SriovNodes, cluster.DRADevices, cluster.SCCs, cluster.SCCGrants,
-}
-
-func (a *app) newInventory() *cobra.Command {
+func newInventory(a *app) *cobra.Command {
 	format := "table"
 	cmd := &cobra.Command{
 		Use:   "inventory",
-		Short: "Show what the cluster has for RDMA jobs, and what is missing",
-		Long: `inventory shows the nodes with their GPUs and RDMA resources, the network attachments and whether a node offers what they
-name, the machine config pools, the SR-IOV policies and who may use which security context constraint. With -n it shows
-the attachments of one namespace alone.
+		Short: "Show what the cluster offers to RDMA jobs, and what is missing",
+		Long: `inventory shows the nodes with their GPUs and RDMA resources, the network attachments and whether a
+node has their resources, the machine config pools, the SR-IOV policies, and who may use which security context
+constraint. With -n it shows the attachments of one namespace only.
 
-Exit status: 0 when nothing is missing; 1 when a job could not get RDMA; 3 when something that matters could not be read.`,
+Exit status: 0 if nothing is missing; 1 if a job could not get RDMA; 3 if something that matters could not be read.`,
 		Example: `  railhead inventory
   railhead inventory -n train        the attachments of one namespace
   railhead inventory -o wide         every node, kernel and runtime
@@ -73,22 +72,22 @@ Exit status: 0 when nothing is missing; 1 when a job could not get RDMA; 3 when 
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			client, err := a.connect(cmd.Context())
 			if err != nil {
-				return err
+				return unknown(err)
 			}
-			want := kube.Want{Kinds: inventoryKinds}
+			want := kube.Want{Kinds: examine.ClusterKinds()}
 			if ns, explicit, err := a.flags.Namespace(); err != nil {
-				return fault(err)
+				return unknown(err)
 			} else if explicit {
 				want.Namespace, want.Everywhere = ns, []cluster.Kind{cluster.Pods}
 			}
 			if err := client.Identify(cmd.Context()); err != nil {
-				return fault(err)
+				return unknown(err)
 			}
 			s, err := client.Read(cmd.Context(), want)
 			if err != nil {
-				return fault(err)
+				return unknown(err)
 			}
-			inv := take(s)
+			inv := newInventoryOf(s)
 			if format == "json" || format == "yaml" {
 				err = report.Encode(a.streams.Out, format, inv)
 			} else {
@@ -105,27 +104,33 @@ Exit status: 0 when nothing is missing; 1 when a job could not get RDMA; 3 when 
 	return cmd
 }
 
-// verdict is the exit code of findings.
+// verdict returns an error with the exit code of findings.
 func verdict(findings []check.Finding) error {
 	unknown := slices.ContainsFunc(findings, func(f check.Finding) bool { return f.Status == check.Unknown })
 	switch {
 	case check.Worst(findings) == check.Fail:
-		return exitError{code: exitFault}
+		return exit.Error{Code: exit.Fault}
 	case unknown:
-		return exitError{code: exitUnknown}
+		return exit.Error{Code: exit.Unknown}
 	}
 	return nil
 }
 
-// take gathers from a State what an inventory shows.
-func take(s cluster.State) inventory {
+func newInventoryOf(s cluster.State) inventory {
 	inv := inventory{
-		Server: s.Server, Nodes: []inventoryNode{}, RDMA: s.RDMAOffers(), DRA: s.DRAOffers(), Rails: map[string][]cluster.Rail{},
-		Pools: s.Pools, Policies: s.SriovPolicies, SriovNode: s.SriovNodes, Findings: cluster.Missing(s),
+		Server:    s.Server,
+		Nodes:     []inventoryNode{},
+		RDMA:      s.RDMAOffers(),
+		DRA:       s.DRAOffers(),
+		Rails:     map[string][]cluster.Rail{},
+		Pools:     s.Pools,
+		Policies:  s.SriovPolicies,
+		SriovNode: s.SriovNodes,
+		Findings:  clusterrules.Missing(s),
 	}
 	free := s.Free()
 	for _, n := range s.Nodes {
-		inv.Nodes = append(inv.Nodes, takeNode(s, n, inv.RDMA, free[n.Name]))
+		inv.Nodes = append(inv.Nodes, newInventoryNode(s, n, inv.RDMA, free[n.Name]))
 	}
 	for _, n := range s.Networks {
 		if _, seen := inv.Rails[n.Namespace]; !seen {
@@ -134,15 +139,25 @@ func take(s cluster.State) inventory {
 	}
 	for _, c := range s.SCCs {
 		if c.AllowsCapability("IPC_LOCK") || c.Name == "railhead-rdma" {
-			grants := slices.DeleteFunc(slices.Clone(s.SCCGrants), func(g cluster.SCCGrant) bool { return g.SCC != c.Name && g.SCC != "*" })
+			grants := slices.DeleteFunc(slices.Clone(s.SCCGrants), func(g cluster.SCCGrant) bool {
+				return g.SCC != c.Name && g.SCC != "*"
+			})
 			inv.SCCs = append(inv.SCCs, inventorySCC{c, grants})
 		}
 	}
 	return inv
 }
 
-func takeNode(s cluster.State, n cluster.Node, offers []cluster.Offer, free cluster.Resources) inventoryNode {
-	i := inventoryNode{Name: n.Name, Roles: n.Roles(), State: "Ready", GPUType: n.GPUType(), Arch: n.Arch, Kernel: n.Kernel, Runtime: n.Runtime}
+func newInventoryNode(s cluster.State, n cluster.Node, offers []cluster.Offer, free cluster.Resources) inventoryNode {
+	i := inventoryNode{
+		Name:    n.Name,
+		Roles:   n.Roles(),
+		State:   "Ready",
+		GPUType: n.GPUType(),
+		Arch:    n.Arch,
+		Kernel:  n.Kernel,
+		Runtime: n.Runtime,
+	}
 	if why, ok := n.Schedulable(); !ok {
 		i.State = why
 	}
@@ -163,7 +178,7 @@ func takeNode(s cluster.State, n cluster.Node, offers []cluster.Offer, free clus
 }
 
 func (inv inventory) write(w io.Writer, wide bool) error {
-	fmt.Fprintf(w, "%s  Kubernetes %s%s\n\n", inv.Server.URL, orDash(inv.Server.Version), inv.platform())
+	fmt.Fprintf(w, "%s  Kubernetes %s%s\n\n", inv.Server.URL, cmp.Or(inv.Server.Version, "-"), inv.platform())
 	if err := inv.nodes(wide).Write(w); err != nil {
 		return err
 	}
@@ -174,7 +189,7 @@ func (inv inventory) write(w io.Writer, wide bool) error {
 		}
 	}
 	if others > 0 && !wide {
-		fmt.Fprintf(w, "and %s without GPU and RDMA\n", count(others, "node"))
+		fmt.Fprintf(w, "and %s without GPU and RDMA\n", words.Count(others, "node"))
 	}
 	tables := []report.Table{inv.rails(wide), inv.pools()}
 	if wide {
@@ -193,11 +208,14 @@ func (inv inventory) write(w io.Writer, wide bool) error {
 	return nil
 }
 
-// platform names what the cluster has beside Kubernetes.
+// platform names the extensions of the cluster.
 func (inv inventory) platform() string {
 	var parts []string
 	for _, g := range []struct{ group, name string }{
-		{cluster.SecurityGroup, "OpenShift"}, {cluster.SriovGroup, "SR-IOV operator"}, {cluster.NetworkGroup, "multus"}, {cluster.JobSetGroup, "JobSet"},
+		{cluster.SecurityGroup, "OpenShift"},
+		{cluster.SriovGroup, "SR-IOV operator"},
+		{cluster.NetworkGroup, "multus"},
+		{cluster.JobSetGroup, "JobSet"},
 	} {
 		if inv.Server.Serves(g.group) {
 			parts = append(parts, g.name)
@@ -209,7 +227,7 @@ func (inv inventory) platform() string {
 	return "  with " + strings.Join(parts, ", ")
 }
 
-// nodes shows the nodes that have GPUs or RDMA, and counts the others unless wide.
+// nodes lists the nodes with GPUs or RDMA, or all if wide.
 func (inv inventory) nodes(wide bool) report.Table {
 	t := report.Table{Columns: []string{"NODE", "ROLES", "STATE", "GPUS", "FREE", "TYPE", "RDMA"}}
 	if wide {
@@ -235,10 +253,10 @@ func (inv inventory) nodes(wide bool) report.Table {
 	return t
 }
 
-// plain reports whether the node has nothing that RDMA jobs want.
+// plain reports whether the node has neither GPUs nor RDMA.
 func (n inventoryNode) plain() bool { return n.GPUs == 0 && len(n.RDMA) == 0 }
 
-// resources writes counted names, those of one prefix together: "openshift.io/ eno5np0rdma eno6np0rdma:4".
+// resources lists names with their counts, grouped by prefix: "openshift.io/ eno5np0rdma eno6np0rdma:4".
 func resources(counted map[string]int64) string {
 	var parts []string
 	last := ""
@@ -260,9 +278,9 @@ func (inv inventory) rails(wide bool) report.Table {
 	t := report.Table{Columns: []string{"NAMESPACE", "NETWORK ATTACHMENT", "TYPE", "RESOURCE", "NODES"}}
 	for _, ns := range slices.Sorted(maps.Keys(inv.Rails)) {
 		for _, r := range inv.Rails[ns] {
-			nodes := shorten(r.Nodes())
+			nodes := words.Few(r.Nodes(), 6)
 			if !wide && r.Usable() {
-				nodes = count(len(r.Nodes()), "node")
+				nodes = words.Count(len(r.Nodes()), "node")
 			}
 			if !r.Usable() {
 				nodes = r.Reason
@@ -276,7 +294,9 @@ func (inv inventory) rails(wide bool) report.Table {
 func (inv inventory) pools() report.Table {
 	t := report.Table{Columns: []string{"POOL", "NODES", "UPDATED", "AT ONCE", "STATE"}}
 	for _, p := range inv.Pools {
-		t.Rows = append(t.Rows, []string{p.Name, fmt.Sprint(p.Machines), fmt.Sprint(p.Updated), p.MaxUnavailable, poolState(p)})
+		t.Rows = append(t.Rows, []string{
+			p.Name, fmt.Sprint(p.Machines), fmt.Sprint(p.Updated), p.MaxUnavailable, poolState(p),
+		})
 	}
 	return t
 }
@@ -301,7 +321,9 @@ func poolState(p cluster.Pool) string {
 func (inv inventory) policies() report.Table {
 	t := report.Table{Columns: []string{"SR-IOV POLICY", "RESOURCE", "VFS", "PFS", "RDMA", "DEVICE TYPE"}}
 	for _, p := range inv.Policies {
-		t.Rows = append(t.Rows, []string{p.Name, p.ResourceName, fmt.Sprint(p.VFs), strings.Join(p.PFs, ","), fmt.Sprint(p.RDMA), p.DeviceType})
+		t.Rows = append(t.Rows, []string{
+			p.Name, p.ResourceName, fmt.Sprint(p.VFs), strings.Join(p.PFs, ","), fmt.Sprint(p.RDMA), p.DeviceType,
+		})
 	}
 	return t
 }
@@ -310,8 +332,10 @@ func (inv inventory) sriovNodes() report.Table {
 	t := report.Table{Columns: []string{"SR-IOV NODE", "SYNC", "PF", "PCI", "LINK", "VFS", "NIC"}}
 	for _, n := range inv.SriovNode {
 		for _, i := range n.Interfaces {
-			t.Rows = append(t.Rows, []string{n.Node, strings.TrimSpace(n.SyncStatus + " " + n.SyncError), i.Name, i.PCI,
-				strings.TrimSpace(i.LinkType + " " + i.LinkSpeed), fmt.Sprintf("%d of %d", i.VFs, i.TotalVFs), i.Vendor + ":" + i.DeviceID})
+			sync := strings.TrimSpace(n.SyncStatus + " " + n.SyncError)
+			link := strings.TrimSpace(i.LinkType + " " + i.LinkSpeed)
+			vfs := fmt.Sprintf("%d of %d", i.VFs, i.TotalVFs)
+			t.Rows = append(t.Rows, []string{n.Node, sync, i.Name, i.PCI, link, vfs, i.Vendor + ":" + i.DeviceID})
 		}
 	}
 	return t
@@ -330,7 +354,7 @@ func (inv inventory) sccs() report.Table {
 				who = append(who, name)
 			}
 		}
-		t.Rows = append(t.Rows, []string{c.Name, allows(c.SCC), shortenBy(who, 3)})
+		t.Rows = append(t.Rows, []string{c.Name, allows(c.SCC), words.Few(who, 3)})
 	}
 	return t
 }

@@ -13,63 +13,52 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
 )
 
-// Streams are where a command reads and writes: stdout is data, stderr is talk.
+// Streams are the input and output of a command: data goes to Out, messages to Err.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
-	TTY      bool // a person sits at In and Err
+	TTY      bool // In and Err are a terminal
 	Width    int  // columns of the terminal
 	Color    bool
 }
 
-// The exit codes of railhead, beside those of the commands that launch runs.
-const (
-	exitFault       = 1   // something is not as it should be, or was refused
-	exitUsage       = 2   // the command line is wrong
-	exitUnknown     = 3   // something that matters could not be read
-	exitInterrupted = 130 // Ctrl-C, as shells have it
-)
-
-// exitError ends a command with a code; a nil err means that all has been said.
-type exitError struct {
-	code int
-	err  error
-}
-
-func (e exitError) Error() string { return fmt.Sprint(e.err) }
-func (e exitError) Unwrap() error { return e.err }
-
-// fault is an error that is not about the command line.
-func fault(err error) error { return exitError{exitFault, err} }
-
-// Main runs one command line and returns the exit code. program is the path that railhead was called by: as
-// kubectl-railhead it is "kubectl railhead" in all that it says.
+// Main runs a command line and returns the exit code. program is the path of the program; messages of kubectl-railhead
+// call it "kubectl railhead".
 func Main(ctx context.Context, program string, args []string, version string, streams Streams) int {
 	app := &app{streams: streams, version: version, flags: kube.NewFlags()}
-	root := app.root(spoken(program))
+	root := app.root(displayName(program))
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
-	var coded exitError
+	var coded exit.Error
 	switch {
 	case err == nil:
-		return 0
+		return int(exit.OK)
 	case ctx.Err() != nil:
-		return exitInterrupted
+		return int(exit.Interrupted)
 	case errors.As(err, &coded):
-		if coded.err != nil {
-			fmt.Fprintf(streams.Err, "%s: %v\n", spoken(program), coded.err)
+		if coded.Err != nil {
+			fmt.Fprintf(streams.Err, "%s: %v\n", displayName(program), coded.Err)
 		}
-		return coded.code
+		return int(coded.Code)
 	}
-	fmt.Fprintf(streams.Err, "%s: %v\nTry '%s --help'.\n", spoken(program), err, command.CommandPath())
-	return exitUsage
+	fmt.Fprintf(streams.Err, "%s: %v\nTry '%s --help'.\n", displayName(program), err, command.CommandPath())
+	return int(exit.Usage)
 }
 
-// spoken is how a user calls the program.
-func spoken(program string) string {
+// unknown returns err with the code for facts that could not be read.
+func unknown(err error) error {
+	var coded exit.Error
+	if errors.As(err, &coded) {
+		err = coded.Err
+	}
+	return exit.Error{Code: exit.Unknown, Err: err}
+}
+
+func displayName(program string) string {
 	name := strings.TrimSuffix(filepath.Base(program), ".exe")
 	if strings.HasPrefix(name, "kubectl-") {
 		return "kubectl railhead"
@@ -77,7 +66,7 @@ func spoken(program string) string {
 	return "railhead"
 }
 
-// app is what every command has.
+// app is shared by all commands.
 type app struct {
 	streams Streams
 	version string
@@ -88,16 +77,20 @@ func (a *app) root(name string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "railhead",
 		Short: "Make RDMA work for multi-node GPU training on Kubernetes and OpenShift",
-		Long: `railhead sets a cluster and a namespace up for RDMA, deploys a training job with every rail of its nodes, starts the
-training in all its pods and says which network it really used.
+		Long: `railhead sets up a cluster and a namespace for RDMA, deploys a training job with every rail of its
+nodes, starts the training in all its pods and reports which network it really used.
 
-The cluster is the kubeconfig's, as for kubectl, whose other flags (--server, --token, --as, ...) are taken too.`,
-		Example: `  railhead inventory                                   what the cluster has, and what is missing
+The cluster comes from the kubeconfig, as with kubectl. The other flags of kubectl (--server, --token, --as, ...) work
+too.
+
+Exit status: 0 success; 1 a fault was found or the command failed; 2 wrong command line; 3 something that matters could
+not be read; 130 interrupted. Commands with other codes list them in their help.`,
+		Example: `  railhead inventory                                   show what the cluster has and what is missing
   railhead setup cluster                               once, as an administrator
   railhead setup namespace train                       service account, rights, network attachments
   railhead deploy h-kim -n train --type multi --nodes 2 --image IMAGE
   railhead launch h-kim -n train -- torchrun train.py
-  railhead doctor h-kim -n train                       what keeps RDMA from working, and the fix`,
+  railhead doctor h-kim -n train                       find what keeps RDMA from working, and the fix`,
 		Version:       a.version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -108,21 +101,15 @@ The cluster is the kubeconfig's, as for kubectl, whose other flags (--server, --
 	root.SetOut(a.streams.Out)
 	root.SetErr(a.streams.Err)
 	a.flags.AddFlags(root.PersistentFlags())
-	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
-		f.Hidden = !slices.Contains([]string{"kubeconfig", "context", "namespace"}, f.Name) // help is about railhead
-	})
-	root.AddCommand(a.newInventory(), a.newSetup(), a.newDeploy(), a.newInject(), a.newLaunch(), a.newStatus(), a.newLogs(), a.newExplain(), a.newDelete(),
-		a.newDoctor(), a.newExplainCheck(), a.newReport(), a.newBench())
+	shown := []string{"kubeconfig", "context", "namespace"} // kubectl documents the others
+	root.PersistentFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shown, f.Name) })
+	root.AddCommand(newInventory(a), newSetup(a), newDeploy(a), newInject(a), newLaunch(a), newStatus(a),
+		newLogs(a), newExplain(a), newDelete(a),
+		a.newDoctor(), newExplainCheck(a), a.newReport(), a.newBench())
 	return root
 }
 
-// say writes talk.
+// say prints a message.
 func (a *app) say(format string, args ...any) { fmt.Fprintf(a.streams.Err, format+"\n", args...) }
 
-// orDash is what a cell shows for nothing.
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
+func (a *app) sayLine(line string) { fmt.Fprintln(a.streams.Err, line) }

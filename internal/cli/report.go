@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,10 +15,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/internal/bundle"
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/report/html"
 )
 
-// reportFlags are what is shown, and where.
+// reportFlags are the flags of report.
 type reportFlags struct {
 	out   string
 	serve string // address; "": no
@@ -28,28 +30,28 @@ func (a *app) newReport() *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
 		Use:   "report [FILE... | NAME]",
-		Short: "Show a bench, a diagnosis or a rollout as one page for a browser",
-		Long: `report makes one page of what was found: the verdict first, then the topology of every machine, the bandwidth of every link, the
-ladder against its ceilings, TCP beside RDMA, findings with their evidence and their fix, how far a rollout is, and the facts.
-The page is one file, and asks nothing of any network.
+		Short: "Show a bench, a diagnosis or a rollout as a page for a browser",
+		Long: `report writes one page: the result first, then the topology of every machine, the bandwidth of every link, the ladder and its
+ceilings, TCP and RDMA, the findings with their evidence and their fix, the progress of a rollout, and the facts. The page is a
+single file and loads nothing from any network.
 
-FILE is what 'railhead bench --save' or 'railhead doctor --save' wrote, what 'railhead doctor -o json' or 'railhead-pod
-snapshot' printed, or a recorded machine; several make one page. NAME is a job, which is looked at as 'railhead doctor' does;
-without either it is the cluster.
+FILE is the output of 'railhead bench --save', 'railhead doctor --save', 'railhead doctor -o json' or 'railhead-pod snapshot',
+or a recorded machine. Several files make one page. NAME is a job, which is examined as by 'railhead doctor'. Without either,
+the cluster is examined.
 
---serve shows the page on this machine alone, and renews it in the browser: whenever a FILE changes, or the cluster does, until
-Ctrl-C.
+--serve shows the page on this machine only, and updates it in the browser whenever a FILE or the cluster changes, until Ctrl-C.
 
-Exit status: 0 when the page was written, whatever it says; 1 when it could not be.`,
+Exit status: 0 if the page was written, whatever it shows; 1 if it could not be written; 2 if the command line is wrong; 3 if a
+file or the cluster could not be read.`,
 		Example: `  railhead report monday.json -o report.html
   railhead report h-kim.tgz monday.json -o report.html       diagnosis and bench on one page
   railhead report h-kim -n train -o report.html              the job as it is now
-  railhead report h-kim -n train --serve                     while it comes up
-  railhead report --serve                                    while a rollout goes on`,
+  railhead report h-kim -n train --serve                     while it starts
+  railhead report --serve                                    during a rollout`,
 		ValidArgsFunction: a.completeReport,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.out == "" && f.serve == "" {
-				return errors.New("say where to: -o report.html, or --serve")
+				return errors.New("use -o report.html to write the page, or --serve to show it")
 			}
 			source, err := a.reportSource(cmd.Context(), args, f)
 			if err != nil {
@@ -59,10 +61,10 @@ Exit status: 0 when the page was written, whatever it says; 1 when it could not 
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.out, "output", "o", "", "file that the page is written to; - is stdout")
-	flags.StringVar(&f.serve, "serve", "", "show the page at this address of this machine, and renew it")
+	flags.StringVarP(&f.out, "output", "o", "", "write the page to this file; - is stdout")
+	flags.StringVar(&f.serve, "serve", "", "show the page at this address of this machine, and update it")
 	flags.Lookup("serve").NoOptDefVal = "127.0.0.1:0"
-	flags.BoolVar(&f.nodes, "nodes", false, "of a job also the nodes that its pods are on; needs an administrator")
+	flags.BoolVar(&f.nodes, "nodes", false, "for a job: also examine the nodes of its pods; needs an administrator")
 	_ = cmd.MarkFlagFilename("output", "html") // the flag exists
 	return cmd
 }
@@ -73,15 +75,15 @@ func (a *app) completeReport(cmd *cobra.Command, args []string, word string) ([]
 	return names, cobra.ShellCompDirectiveDefault
 }
 
-// reportSource is where a page comes from.
+// reportSource is a source of pages.
 type reportSource interface {
-	// page is what is so now.
+	// page returns the present page.
 	page(ctx context.Context) (html.Page, error)
-	// follow shows every later state until the context ends.
+	// follow shows every later page until the context ends.
 	follow(ctx context.Context, show func(html.Page)) error
 }
 
-// reportSource tells files from the name of a job.
+// reportSource distinguishes files from the name of a job.
 func (a *app) reportSource(ctx context.Context, args []string, f reportFlags) (reportSource, error) {
 	for _, arg := range args {
 		_, err := os.Stat(arg)
@@ -89,7 +91,7 @@ func (a *app) reportSource(ctx context.Context, args []string, f reportFlags) (r
 		case err == nil:
 			return &files{names: args}, nil
 		case !errors.Is(err, fs.ErrNotExist) || len(args) > 1 || filepath.Ext(arg) != "" || strings.ContainsRune(arg, filepath.Separator):
-			return nil, fault(fmt.Errorf("read %s: %w", arg, bare(err)))
+			return nil, unknown(fmt.Errorf("read %s: %w", arg, cmp.Or(errors.Unwrap(err), err)))
 		}
 	}
 	subject := bundle.Subject{Cluster: true}
@@ -99,11 +101,7 @@ func (a *app) reportSource(ctx context.Context, args []string, f reportFlags) (r
 	look := doctorFlags{timeout: time.Minute, nodes: f.nodes}
 	seen, err := a.examine(ctx, subject, look)
 	if err != nil {
-		var coded exitError
-		if errors.As(err, &coded) {
-			err = coded.err
-		}
-		return nil, fault(err)
+		return nil, err
 	}
 	return &watched{app: a, seen: bundle.Clean(seen)}, nil
 }
@@ -115,11 +113,11 @@ func (a *app) report(ctx context.Context, source reportSource, f reportFlags) er
 		page, err = html.Waiting(err.Error()), nil
 	}
 	if err != nil {
-		return fault(err)
+		return unknown(err)
 	}
 	if f.serve != "" {
 		if page, err = a.serve(ctx, source, page, f.serve); err != nil {
-			return fault(err)
+			return exit.Failed(err)
 		}
 	}
 	switch f.out {
@@ -131,7 +129,7 @@ func (a *app) report(ctx context.Context, source reportSource, f reportFlags) er
 		err = writePage(f.out, page)
 	}
 	if err != nil {
-		return fault(err)
+		return exit.Failed(err)
 	}
 	if f.out != "-" {
 		a.say("%s: %s", f.out, page.Verdict.Text)

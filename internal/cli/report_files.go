@@ -16,13 +16,18 @@ import (
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/bundle"
+	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/examine"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/sysfs"
+	"github.com/railhead/railhead/internal/logsource"
 	"github.com/railhead/railhead/internal/report/html"
 	"github.com/railhead/railhead/internal/rules"
+	"github.com/railhead/railhead/internal/words"
 )
 
-// files are what a page is made of.
+// files that a page is made from.
 type files struct {
 	names []string
 	shown []string // their state when they were read
@@ -36,7 +41,7 @@ func (f *files) page(context.Context) (html.Page, error) {
 	for _, name := range f.names {
 		text, err := os.ReadFile(name)
 		if err != nil && !errors.Is(err, syscall.EISDIR) { // a folder is the captured root of a machine
-			return html.Page{}, fmt.Errorf("read %s: %w", name, bare(err))
+			return html.Page{}, fmt.Errorf("read %s: %w", name, cmp.Or(errors.Unwrap(err), err))
 		}
 		if err == nil && len(text) == 0 {
 			return html.Page{}, fmt.Errorf("%s: %w", name, errEmpty)
@@ -57,7 +62,8 @@ func (f *files) page(context.Context) (html.Page, error) {
 	return html.Join(pages...), nil
 }
 
-// follow looks every second whether a file is another one. One that cannot be read is being written, and then changes again.
+// follow looks every second whether a file is another one. One that cannot be read is being written, and then changes
+// again.
 func (f *files) follow(ctx context.Context, show func(html.Page)) error {
 	const pause = time.Second
 	tick := time.NewTicker(pause)
@@ -77,7 +83,7 @@ func (f *files) follow(ctx context.Context, show func(html.Page)) error {
 	}
 }
 
-// state is what tells that a file has changed.
+// state shows whether a file has changed.
 func (f *files) state() []string {
 	state := make([]string, len(f.names))
 	for i, name := range f.names {
@@ -88,18 +94,18 @@ func (f *files) state() []string {
 	return state
 }
 
-// reading is what one file gave: a page, or a machine that makes one with others.
+// reading is the content of one file: a page, or a machine that forms one with others.
 type reading struct {
 	page    html.Page
 	machine *rules.Machine
 }
 
-// errEmpty is that of a file in which a bench that has just begun will keep its result.
+// errEmpty means that a bench has just created its result file.
 var errEmpty = errors.New("nothing was written to it yet")
 
 var errNoReport = errors.New("it is neither an archive nor the JSON of a bench, a diagnosis or a snapshot, nor a recorded machine")
 
-// readReport knows what a file is by its content.
+// readReport recognizes a file by its content.
 func readReport(name string, text []byte) (reading, error) {
 	short := filepath.Base(name)
 	if bytes.HasPrefix(text, []byte("\x1f\x8b")) { // gzip
@@ -107,7 +113,7 @@ func readReport(name string, text []byte) (reading, error) {
 		return reading{page: bundlePage(b, short)}, err
 	}
 	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
-		machine, err := host.Open(name)
+		machine, err := sysfs.Open(name)
 		if err != nil {
 			return reading{}, errNoReport
 		}
@@ -148,12 +154,9 @@ func parseVerdict(text []byte) (doctorVerdict, error) {
 // machineReading names a machine: what has a container runtime is a node.
 func machineReading(s host.Snapshot, file string) reading {
 	name := cmp.Or(s.Pod.Value, strings.TrimSuffix(file, filepath.Ext(file)))
-	if ns := s.Namespace.Value; ns != "" {
-		name = ns + "/" + name
-	}
-	m := rules.Machine{Name: "pod/" + name, Node: s.Node.Value, Snapshot: s}
+	m := rules.Machine{Ref: check.PodRef(s.Namespace.Value, name), Node: s.Node.Value, Snapshot: s}
 	if s.Runtime != nil {
-		m.Name = "node/" + cmp.Or(s.Node.Value, name)
+		m.Ref = check.NodeRef(cmp.Or(s.Node.Value, name))
 	}
 	return reading{machine: &m}
 }
@@ -163,12 +166,12 @@ func machinesPage(machines []rules.Machine) html.Page {
 	return verdictPage(doctorVerdict{Diagnosis: d}, html.Diagnosed{Machines: machines, Taken: machines[0].Snapshot.Taken})
 }
 
-// bundlePage is the page of what doctor saw.
+// bundlePage returns the page of a bundle.
 func bundlePage(b bundle.Bundle, file string) html.Page {
 	v := doctorVerdict{Subject: b.Manifest.Subject, Diagnosis: diagnose(b, false)}
 	if len(b.Logs) > 0 {
-		story := storyOf(b.Logs, snapshotsOf(b.Machines))
-		v.Log = &story
+		logs := logsource.Archived(b.Logs, snapshotsOf(b.Machines))
+		v.Log = &logs
 	}
 	page := verdictPage(v, html.Diagnosed{File: file, Taken: b.Manifest.Taken, Machines: b.Machines, State: b.State})
 	if b.Bench != nil { // what it found is among the problems
@@ -184,11 +187,11 @@ func verdictPage(v doctorVerdict, seen html.Diagnosed) html.Page {
 	if seen.Title == "Namespace " { // nobody asked about anything
 		switch {
 		case len(seen.Machines) == 1:
-			seen.Title = seen.Machines[0].Name
+			seen.Title = seen.Machines[0].Ref.String()
 		case v.Pods > 0:
-			seen.Title = count(v.Pods, "pod")
+			seen.Title = words.Count(v.Pods, "pod")
 		default:
-			seen.Title = count(v.Nodes, "node")
+			seen.Title = words.Count(v.Nodes, "node")
 		}
 	}
 	return html.FromDiagnosis(seen)
@@ -202,16 +205,14 @@ type watched struct {
 
 func (w *watched) page(context.Context) (html.Page, error) { return bundlePage(w.seen, ""), nil }
 
-// follow judges anew whenever the cluster changes, at most once in a while: a verdict on a thousand machines takes a second.
+// follow judges anew whenever the cluster changes, at most once in a while: a verdict on a thousand machines takes a
+// second.
 func (w *watched) follow(ctx context.Context, show func(html.Page)) error {
 	client, err := w.app.connect(ctx)
 	if err != nil {
 		return err
 	}
-	want, err := w.app.wanted(w.seen.Manifest.Subject)
-	if err != nil {
-		return err
-	}
+	want := examine.Want(w.seen.Manifest.Subject)
 	states := make(chan cluster.State, 1)
 	go func() {
 		defer close(states)

@@ -15,7 +15,8 @@ import (
 	"time"
 
 	"github.com/railhead/railhead/internal/bench"
-	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/report/html"
 )
 
@@ -46,7 +47,7 @@ func reportInputs(t *testing.T) string {
 		}
 		put(name, text)
 	}
-	machine, err := host.Open("../../testdata/hosts/pod-roce-4vf.txtar")
+	machine, err := sysfs.Open("../../testdata/hosts/pod-roce-4vf.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,8 +76,8 @@ func TestReportFiles(t *testing.T) {
 		"machine.txtar snapshot.json": {want: []string{"2 pods", "pod/", "Ports of the machines"}},
 		"bench.json bundle.tgz":       {want: []string{"Bench bench.json", "Diagnosis bundle.tgz", "Job h-kim in namespace train · Job h-kim"}},
 		"torn.json":                   {err: "torn.json: read it as JSON: unexpected end of JSON input"},
-		"short.json":                  {err: "short.json: it speaks of pods or rails that are not in it"},
-		"newer.json":                  {err: "newer.json: it has another form: its version is 9, and this railhead reads up to 1"},
+		"short.json":                  {err: "short.json: incomplete result: it refers to pods or rails that it does not contain"},
+		"newer.json":                  {err: "newer.json: unknown schema version 9: this railhead reads versions up to 2"},
 		"other.json":                  {err: "other.json: it is neither an archive nor"},
 		"notes.txt":                   {err: "notes.txt: it is neither an archive nor"},
 		"empty.json":                  {err: "empty.json: nothing was written to it yet"},
@@ -89,7 +90,7 @@ func TestReportFiles(t *testing.T) {
 			}
 			stdout, stderr, code := doctorRun(t, args...)
 			if test.err != "" {
-				if code != 1 || stdout != "" || !strings.Contains(stderr, test.err) {
+				if code != int(exit.Unknown) || stdout != "" || !strings.Contains(stderr, test.err) {
 					t.Errorf("exit status %d, %q", code, stderr)
 				}
 				return
@@ -109,10 +110,10 @@ func TestReportFiles(t *testing.T) {
 func TestReportOutput(t *testing.T) {
 	folder := reportInputs(t)
 	page := filepath.Join(folder, "report.html")
-	if _, stderr, code := doctorRun(t, "report", "monday.json", "-o", page); code != 1 || !strings.Contains(stderr, "read monday.json: no such file or directory") {
+	if _, stderr, code := doctorRun(t, "report", "monday.json", "-o", page); code != int(exit.Unknown) || !strings.Contains(stderr, "read monday.json: no such file or directory") {
 		t.Errorf("exit status %d, %q", code, stderr)
 	}
-	if _, stderr, code := doctorRun(t, "report", filepath.Join(folder, "bench.json")); code != 2 || !strings.Contains(stderr, "say where to: -o report.html, or --serve") {
+	if _, stderr, code := doctorRun(t, "report", filepath.Join(folder, "bench.json")); code != 2 || !strings.Contains(stderr, "use -o report.html to write the page, or --serve to show it") {
 		t.Errorf("exit status %d, %q", code, stderr)
 	}
 	stdout, stderr, code := doctorRun(t, "report", filepath.Join(folder, "bench.json"), "-o", page)

@@ -9,88 +9,99 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
-	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/setup"
 	"github.com/railhead/railhead/internal/report"
+	"github.com/railhead/railhead/internal/words"
 )
 
-// setupWant is what the plans of `setup cluster` look at.
+// setupWant has everything that the plans of `setup cluster` need.
 var setupWant = kube.Want{Kinds: []cluster.Kind{
-	cluster.Nodes, cluster.Pools, cluster.MachineConfigs, cluster.Networks, cluster.SriovNetworks, cluster.SriovPolicies,
-	cluster.SriovNodes, cluster.DRADevices, cluster.SCCs, cluster.SCCGrants, cluster.Objects,
+	cluster.Nodes, cluster.Pools, cluster.MachineConfigs,
+	cluster.Networks, cluster.SriovNetworks, cluster.SriovPolicies, cluster.SriovNodes,
+	cluster.DRADevices, cluster.SCCs, cluster.SCCGrants, cluster.Objects,
 }}
 
-func (a *app) newSetup() *cobra.Command {
+// followSetup is the command that shows a rollout.
+const followSetup = "railhead setup status --follow"
+
+func newSetup(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "setup",
-		Short: "Set a cluster or a namespace up for RDMA, and take it back",
-		Args:  cobra.NoArgs, // else a command that is not there is taken for an argument
+		Short: "Set up a cluster or a namespace for RDMA, or undo it",
+		Args:  cobra.NoArgs, // otherwise an unknown command would be an argument
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.newSetupCluster(), a.newSetupNamespace(), a.newSetupStatus(), a.newSetupRollback())
+	cmd.AddCommand(newSetupCluster(a), newSetupNamespace(a), newSetupStatus(a), newSetupRollback(a))
 	return cmd
 }
 
-func (a *app) newSetupCluster() *cobra.Command {
-	var o plan.ClusterOptions
-	var c consent
+func newSetupCluster(a *app) *cobra.Command {
+	var o setup.Options
+	var flags applyFlags
 	var probe nodeProbe
 	cmd := &cobra.Command{
 		Use:   "cluster",
-		Short: "Set the cluster's nodes up for RDMA: IOMMU passthrough, locked memory, a minimal SCC",
-		Long: `cluster shows a plan (the objects, which nodes reboot, how often), asks, applies it and follows the rollout. It writes
+		Short: "Set up the cluster's nodes for RDMA: IOMMU passthrough, locked memory, a minimal SCC",
+		Long: `cluster shows a plan (the objects, which nodes reboot and how often), asks, applies it and follows the
+rollout. It writes
 
   - a MachineConfig that boots the nodes with IOMMU passthrough,
-  - a MachineConfig that lets containers lock the memory that they register, without privileges,
-  - the security context constraint railhead-rdma, which allows what RDMA needs and nothing more,
-  - with --sriov, an SriovNetworkNodePolicy for each RDMA NIC that has none.
+  - a MachineConfig that lets unprivileged containers lock the memory that they register,
+  - the security context constraint railhead-rdma, which allows only what RDMA needs,
+  - with --sriov, an SriovNetworkNodePolicy for each RDMA NIC without one.
 
-The pool is paused while the MachineConfigs are written, so that every node reboots once. What is so already is left out:
-a second run has nothing to do. Ctrl-C leaves the rollout running.`,
-		Example: `  railhead setup cluster                             the plan, then the question
-  railhead setup cluster --dry-run=client            the plan alone
-  railhead setup cluster --pool gpu --verify-first   one node first, checked, then the others
-  railhead setup cluster -o yaml > rdma.yaml         for GitOps
-  railhead setup rollback                            take everything back`,
+The pool is paused while the MachineConfigs are written, so that every node reboots only once. Settings that are already
+in place are left out: a second run changes nothing. Ctrl-C leaves the rollout running.`,
+		Example: `  railhead setup cluster                             show the plan and ask
+  railhead setup cluster --dry-run=client            show the plan only
+  railhead setup cluster --pool gpu --verify-first   set up and check one node first
+  railhead setup cluster -o yaml > rdma.yaml         print the objects for GitOps
+  railhead setup rollback                            undo everything`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			client, s, err := a.read(cmd.Context(), setupWant)
 			if err != nil {
 				return err
 			}
-			p, findings := plan.Cluster(s, o)
+			p, findings := setup.Cluster(s, o)
 			if err := a.refuse(findings); err != nil {
 				return err
 			}
 			if err := verdict(findings); err != nil && p.Empty() {
-				return err // not "everything is so already"
+				return err // unknown is not "already set up"
 			}
-			probe.patience = c.patience
-			check := func(ctx context.Context) error { return a.verifyFirst(ctx, client, p, o, probe) }
-			return a.carry(cmd.Context(), client, p, c, waitFor{back: "railhead setup status --follow", check: check})
+			probe.patience = flags.retry
+			apply := applier{app: a, client: client, plan: p, flags: flags, resume: followSetup}
+			apply.verify = verifier{app: a, client: client, plan: p, options: o, probe: probe}.verify
+			return apply.apply(cmd.Context())
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&o.Pools, "pool", nil, "machine config pool to set up; may be given several times (default those whose nodes have RDMA NICs or GPUs)")
-	f.BoolVar(&o.NoIOMMU, "no-iommu", false, "leave the kernel arguments alone")
-	f.BoolVar(&o.NoMemlock, "no-memlock", false, "leave the locked-memory limit alone")
-	f.StringVar(&o.SCC, "scc", "", "use this security context constraint and make none")
-	f.BoolVar(&o.AllowIPCLock, "allow-ipc-lock", false, "let pods add IPC_LOCK and be root: where the locked-memory limit of the nodes cannot be set")
-	f.BoolVar(&o.Sriov, "sriov", false, "make an SriovNetworkNodePolicy for each RDMA NIC that has none")
+	f.StringSliceVar(&o.Pools, "pool", nil,
+		"machine config pool to set up; repeatable (default: pools whose nodes have RDMA NICs or GPUs)")
+	f.BoolVar(&o.NoIOMMU, "no-iommu", false, "do not change the kernel arguments")
+	f.BoolVar(&o.NoMemlock, "no-memlock", false, "do not change the locked-memory limit")
+	f.StringVar(&o.SCC, "scc", "", "use this security context constraint instead of creating one")
+	f.BoolVar(&o.AllowIPCLock, "allow-ipc-lock", false,
+		"let pods add IPC_LOCK and run as root, for nodes whose locked-memory limit cannot be set")
+	f.BoolVar(&o.Sriov, "sriov", false, "create an SriovNetworkNodePolicy for each RDMA NIC without one")
 	f.IntVar(&o.VFs, "vfs", 0, "virtual functions per NIC, with --sriov (default one per GPU of a node)")
 	f.StringSliceVar(&o.PFs, "pf", nil, "NIC by interface name, with --sriov (default all that are discovered)")
-	f.BoolVar(&o.VerifyFirst, "verify-first", false, "let one node of each pool finish, check it, then let the others go")
+	f.BoolVar(&o.VerifyFirst, "verify-first", false,
+		"set up and check one node of each pool before the others")
 	probe.flags(cmd)
-	a.completePools(cmd)
-	c.flags(cmd, 4*time.Hour)
+	completePools(a, cmd)
+	flags.flags(cmd, 4*time.Hour)
 	return cmd
 }
 
-func (a *app) newSetupRollback() *cobra.Command {
-	var c consent
+func newSetupRollback(a *app) *cobra.Command {
+	var flags applyFlags
 	cmd := &cobra.Command{
 		Use:   "rollback",
-		Short: "Take back exactly what setup cluster made, and follow the way back",
+		Short: "Undo exactly what setup cluster changed, and follow the rollout",
 		Example: `  railhead setup rollback
   railhead setup rollback --dry-run=client`,
 		Args: cobra.NoArgs,
@@ -99,58 +110,64 @@ func (a *app) newSetupRollback() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, findings := plan.Rollback(s)
+			p, findings := setup.Rollback(s)
 			if err := a.refuse(findings); err != nil {
 				return err
 			}
-			return a.carry(cmd.Context(), client, p, c, waitFor{back: "railhead setup status --follow"})
+			apply := applier{app: a, client: client, plan: p, flags: flags, resume: followSetup}
+			return apply.apply(cmd.Context())
 		},
 	}
-	c.flags(cmd, 4*time.Hour)
+	flags.flags(cmd, 4*time.Hour)
 	return cmd
 }
 
-func (a *app) newSetupStatus() *cobra.Command {
+func newSetupStatus(a *app) *cobra.Command {
 	var follow bool
-	var longest tolerance
+	var retry retryTimeout
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show how far the rollout is, node by node",
+		Short: "Show the progress of the rollout, node by node",
+		Long: `status shows how far the nodes of each pool are, and why one is stuck. With --follow it waits until all
+are done.
+
+Exit status: 0 unless something is stuck (1) or the cluster could not be read (3).`,
 		Example: `  railhead setup status
   railhead setup status --follow`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			client, s, err := a.read(cmd.Context(), setupWant)
 			if err != nil {
-				return err
+				return unknown(err)
 			}
-			status := plan.Status(s)
+			status := setup.Status(s)
 			if len(status.Pools) == 0 {
-				a.say("No pool has a MachineConfig of railhead: 'railhead setup cluster' makes them.")
+				a.say("No pool has a MachineConfig of railhead; create them with 'railhead setup cluster'.")
 			}
 			if follow && len(status.Pools) > 0 {
 				want := setupWant
 				want.Kinds = []cluster.Kind{cluster.Pools, cluster.Nodes}
-				return a.follow(cmd.Context(), client, status.Condition(), following{want: want, patience: longest, back: "railhead setup status --follow"})
+				options := following{want: want, patience: retry, back: followSetup}
+				return a.follow(cmd.Context(), client, status.Condition(), options)
 			}
-			return a.writeStatus(status)
+			return writeStatus(a, status)
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until every node is done")
-	longest.flag(cmd)
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "wait until every node is done")
+	retry.flag(cmd)
 	return cmd
 }
 
-// writeStatus prints the status once; it is a fault while something is stuck.
-func (a *app) writeStatus(status plan.ClusterStatus) error {
+// writeStatus prints the status. It returns a fault if something is stuck.
+func writeStatus(a *app, status setup.ClusterStatus) error {
 	t := report.Table{Columns: []string{"POOL", "NODE", "STATE", "NOTE"}}
 	stuck := false
 	for _, p := range status.Pools {
 		state := strings.TrimPrefix(p.Progress.Text, p.Pool+": ")
 		if p.Paused {
-			state = "paused by railhead: run 'railhead setup cluster' again to go on, or 'railhead setup rollback'"
+			state = "paused by railhead: continue with 'railhead setup cluster' or undo with 'railhead setup rollback'"
 		}
-		t.Rows = append(t.Rows, []string{p.Pool, "", state, shorten(p.MachineConfigs)})
+		t.Rows = append(t.Rows, []string{p.Pool, "", state, words.Few(p.MachineConfigs, 6)})
 		for _, i := range p.Progress.Items {
 			t.Rows = append(t.Rows, []string{p.Pool, i.Name, i.State, i.Note})
 		}
@@ -165,28 +182,28 @@ func (a *app) writeStatus(status plan.ClusterStatus) error {
 		}
 	}
 	if status.SCC != "" {
-		fmt.Fprintf(a.streams.Out, "SCC %s is there; %s.\n", status.SCC, usersInWords(status.Users))
+		fmt.Fprintf(a.streams.Out, "SCC %s exists and is %s.\n", status.SCC, usersInWords(status.Users))
 	}
 	if stuck {
-		return exitError{code: exitFault}
+		return exit.Error{Code: exit.Fault}
 	}
 	return nil
 }
 
 func usersInWords(grants []cluster.SCCGrant) string {
 	if len(grants) == 0 {
-		return "nobody may use it yet: 'railhead setup namespace NS' grants it to a service account"
+		return "not used yet: grant it to a service account with 'railhead setup namespace NS'"
 	}
 	var who []string
 	for _, g := range grants {
 		who = append(who, g.Subject)
 	}
-	return "used by " + shorten(who)
+	return "used by " + words.Few(who, 6)
 }
 
-// completePools completes --pool with the pools of the cluster.
-func (a *app) completePools(cmd *cobra.Command) {
-	_ = cmd.RegisterFlagCompletionFunc("pool", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+// completePools completes --pool.
+func completePools(a *app, cmd *cobra.Command) {
+	complete := func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		_, s, err := a.read(cmd.Context(), kube.Want{Kinds: []cluster.Kind{cluster.Pools}})
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
@@ -196,10 +213,11 @@ func (a *app) completePools(cmd *cobra.Command) {
 			names = append(names, p.Name)
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
-	})
+	}
+	_ = cmd.RegisterFlagCompletionFunc("pool", complete) // the flag exists
 }
 
-// read connects and reads what is wanted.
+// read connects to the cluster and reads a part of its state.
 func (a *app) read(ctx context.Context, want kube.Want) (*kube.Client, cluster.State, error) {
 	client, err := a.connect(ctx)
 	if err != nil {
@@ -207,7 +225,7 @@ func (a *app) read(ctx context.Context, want kube.Want) (*kube.Client, cluster.S
 	}
 	s, err := client.Read(ctx, want)
 	if err != nil {
-		return nil, cluster.State{}, fault(err)
+		return nil, cluster.State{}, exit.Failed(err)
 	}
 	return client, s, nil
 }
@@ -215,7 +233,7 @@ func (a *app) read(ctx context.Context, want kube.Want) (*kube.Client, cluster.S
 func (a *app) connect(ctx context.Context) (*kube.Client, error) {
 	client, err := a.flags.Connect(ctx)
 	if err != nil {
-		return nil, fault(err)
+		return nil, exit.Failed(err)
 	}
 	client.Talk = func(line string) { a.say("%s", line) }
 	return client, nil

@@ -8,21 +8,23 @@ import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/report"
+	"github.com/railhead/railhead/internal/words"
 )
 
-// showPlan writes a plan for the person who is to agree to it.
 func showPlan(w io.Writer, p plan.Plan) {
 	fmt.Fprintf(w, "Plan: %s\n", p.Title)
 	if p.Empty() {
-		fmt.Fprintln(w, "  Nothing to do: everything is so already.")
+		fmt.Fprintln(w, "  Nothing to do: everything is already set up.")
 	}
 	for i, step := range p.Steps {
 		fmt.Fprintf(w, "  %d. %s\n", i+1, step.Title)
 		showChanges(w, step.Changes)
 		for _, r := range step.Disruption.Reboots {
-			fmt.Fprintf(w, "     REBOOTS %s of pool %s, once each, %d at a time: %s\n", count(len(r.Nodes), "node"), r.Pool, max(1, r.AtOnce), shorten(r.Nodes))
+			fmt.Fprintf(w, "     REBOOTS %s of pool %s, once each, %d at a time: %s\n",
+				words.Count(len(r.Nodes), "node"), r.Pool, max(1, r.AtOnce), words.Few(r.Nodes, 6))
 		}
 		switch {
 		case len(step.Disruption.Reboots) > 0:
@@ -36,7 +38,7 @@ func showPlan(w io.Writer, p plan.Plan) {
 	}
 }
 
-// showChanges writes one line for each object, and one for several of a kind that are changed for the same reason.
+// showChanges writes one line for each object, or for several of a kind with the same change.
 func showChanges(w io.Writer, changes []plan.Change) {
 	for len(changes) > 0 {
 		alike := 1
@@ -50,12 +52,12 @@ func showChanges(w io.Writer, changes []plan.Change) {
 		c := changes[0]
 		kind := c.Object.GetKind()
 		if alike > 1 {
-			kind = count(alike, kind)
+			kind = words.Count(alike, kind)
 		}
 		if ns := c.Object.GetNamespace(); ns != "" {
 			names[0] = ns + "/" + names[0]
 		}
-		line := fmt.Sprintf("     %-6s %s %s", c.Verb, kind, shortenBy(names, 2))
+		line := fmt.Sprintf("     %-6s %s %s", c.Verb, kind, words.Few(names, 2))
 		if c.Why != "" {
 			line += "  (" + c.Why + ")"
 		}
@@ -65,10 +67,11 @@ func showChanges(w io.Writer, changes []plan.Change) {
 }
 
 func sameIntent(a, b plan.Change) bool {
-	return a.Verb == b.Verb && a.Why == b.Why && a.Object.GetKind() == b.Object.GetKind() && a.Object.GetNamespace() == b.Object.GetNamespace()
+	sameKind := a.Object.GetKind() == b.Object.GetKind() && a.Object.GetNamespace() == b.Object.GetNamespace()
+	return sameKind && a.Verb == b.Verb && a.Why == b.Why
 }
 
-// writeManifests writes the objects of a plan as YAML documents, for a repository that a GitOps controller follows.
+// writeManifests writes the objects of a plan as YAML documents, for GitOps.
 func writeManifests(w io.Writer, p plan.Plan) error {
 	for _, c := range p.Changes() {
 		if c.Verb != plan.Apply {
@@ -83,51 +86,34 @@ func writeManifests(w io.Writer, p plan.Plan) error {
 	return nil
 }
 
-// refuse writes the findings; it returns an error when one of them forbids to go on.
+// refuse prints findings. It returns an error if one of them forbids to continue.
 func (a *app) refuse(findings []check.Finding) error {
 	a.findings(findings...)
 	if check.Worst(findings) == check.Fail {
-		return exitError{exitFault, errors.New("nothing was written")}
+		return exit.Failed(errors.New("nothing was written"))
 	}
 	return nil
 }
 
-// findings writes findings with their evidence and their fix.
 func (a *app) findings(all ...check.Finding) { report.Findings(a.streams.Err, all, report.Full) }
 
-// agree asks the person at the terminal; without one, only --yes agrees.
+// agree asks for confirmation at the terminal.
 func (a *app) agree(yes bool) error {
 	if yes {
 		return nil
 	}
 	if !a.streams.TTY {
-		return exitError{exitUsage, errors.New("not applied: there is no terminal to ask on; --yes agrees to the plan, --dry-run=client only shows it")}
+		err := errors.New("not applied: no terminal to ask for confirmation; " +
+			"use --yes to apply the plan, or --dry-run=client")
+		return exit.Error{Code: exit.Usage, Err: err}
 	}
 	fmt.Fprint(a.streams.Err, "Apply this plan? [y/N] ")
 	answer, err := bufio.NewReader(a.streams.In).ReadString('\n')
 	if err != nil && answer == "" {
-		return fault(errors.New("no answer: nothing was written"))
+		return exit.Failed(errors.New("no answer: nothing was written"))
 	}
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
-		return fault(errors.New("not agreed: nothing was written"))
+		return exit.Failed(errors.New("not confirmed: nothing was written"))
 	}
 	return nil
-}
-
-// count writes a number with its noun: "1 node", "13 nodes".
-func count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
-}
-
-// shorten lists few names and counts many.
-func shorten(names []string) string { return shortenBy(names, 6) }
-
-func shortenBy(names []string, shown int) string {
-	if len(names) <= shown+1 {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
 }

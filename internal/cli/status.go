@@ -7,16 +7,19 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
-	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/job"
 	"github.com/railhead/railhead/internal/report"
+	"github.com/railhead/railhead/internal/words"
+	"github.com/railhead/railhead/internal/workload"
 )
 
-// jobStatus is what status prints, as one value for every format.
+// jobStatus is the output of status.
 type jobStatus struct {
 	Job       string          `json:"job"`
 	Namespace string          `json:"namespace"`
-	Wanted    int             `json:"wanted"` // pods that its controller is to make
+	Wanted    int             `json:"wanted"` // number of pods
 	Pods      []podStatus     `json:"pods"`
 	Findings  []check.Finding `json:"findings,omitempty"`
 }
@@ -28,19 +31,19 @@ type podStatus struct {
 	Node     string `json:"node,omitempty"`
 	IP       string `json:"ip,omitempty"`
 	Networks string `json:"networks,omitempty"` // annotation k8s.v1.cni.cncf.io/networks
-	SCC      string `json:"scc,omitempty"`      // by which it was admitted
+	SCC      string `json:"scc,omitempty"`      // that admitted the pod
 	Restarts int    `json:"restarts"`
 }
 
-func (a *app) newStatus() *cobra.Command {
+func newStatus(a *app) *cobra.Command {
 	format := "table"
 	cmd := &cobra.Command{
 		Use:   "status NAME",
-		Short: "Show a job's pods, and why one does not run",
-		Long: `status shows the pods of a job, where they run, their rails and the security context constraint that admitted them. Of a
-pod that does not run it says why, and what to do.
+		Short: "Show a job's pods, and why one is not running",
+		Long: `status shows the pods of a job, their nodes, their rails and the security context constraint that
+admitted them. If a pod is not running, it shows the reason and the fix.
 
-Exit status: 0 when all pods are ready; 1 when one is not; 3 when something that matters could not be read.`,
+Exit status: 0 if all pods are ready; 1 if one is not; 3 if something that matters could not be read.`,
 		Example: `  railhead status h-kim -n train
   railhead status h-kim -n train -o json`,
 		Args:              cobra.ExactArgs(1),
@@ -48,20 +51,23 @@ Exit status: 0 when all pods are ready; 1 when one is not; 3 when something that
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ns, _, err := a.flags.Namespace()
 			if err != nil {
-				return fault(err)
+				return unknown(err)
 			}
 			want := kube.Want{
-				Kinds:     []cluster.Kind{cluster.Pods, cluster.Events, cluster.Objects, cluster.Nodes, cluster.Networks},
+				Kinds: []cluster.Kind{
+					cluster.Pods, cluster.Events, cluster.Objects, cluster.Nodes, cluster.Networks,
+				},
 				Namespace: ns, Job: args[0],
 			}
 			_, s, err := a.read(cmd.Context(), want)
 			if err != nil {
-				return err
+				return unknown(err)
 			}
-			if len(s.Objects) == 0 && s.Knows(cluster.Objects) && len(plan.JobPods(s, args[0], ns)) == 0 {
-				return fault(fmt.Errorf("there is no job %s in namespace %s: 'railhead deploy %s -n %s' makes it", args[0], ns, args[0], ns))
+			if len(s.Objects) == 0 && s.Knows(cluster.Objects) && len(workload.PodsOf(s, args[0], ns)) == 0 {
+				return exit.Failed(fmt.Errorf("there is no job %s in namespace %s; "+
+					"create it with 'railhead deploy %s -n %s'", args[0], ns, args[0], ns))
 			}
-			status := takeStatus(s, args[0], ns)
+			status := newJobStatus(s, args[0], ns)
 			if format != "table" {
 				err = report.Encode(a.streams.Out, format, status)
 			} else {
@@ -77,9 +83,9 @@ Exit status: 0 when all pods are ready; 1 when one is not; 3 when something that
 	return cmd
 }
 
-func takeStatus(s cluster.State, job, namespace string) jobStatus {
-	status := jobStatus{Job: job, Namespace: namespace, Pods: []podStatus{}}
-	for _, p := range plan.JobPods(s, job, namespace) {
+func newJobStatus(s cluster.State, name, namespace string) jobStatus {
+	status := jobStatus{Job: name, Namespace: namespace, Pods: []podStatus{}}
+	for _, p := range workload.PodsOf(s, name, namespace) {
 		row := podStatus{
 			Name: p.Name, State: p.Phase, Ready: p.Ready, Node: p.Node, IP: p.IP,
 			Networks: p.Annotations["k8s.v1.cni.cncf.io/networks"], SCC: p.Annotations["openshift.io/scc"],
@@ -95,8 +101,8 @@ func takeStatus(s cluster.State, job, namespace string) jobStatus {
 		}
 		status.Pods = append(status.Pods, row)
 	}
-	status.Wanted = max(plan.JobSize(s, job, namespace), len(status.Pods), 1)
-	switch progress := plan.JobDone(job, namespace, status.Wanted)(s); {
+	status.Wanted = max(workload.SizeOf(s, name, namespace), len(status.Pods), 1)
+	switch progress := job.Done(name, namespace, status.Wanted)(s); {
 	case progress.Stuck != nil:
 		status.Findings = append(status.Findings, progress.Stuck.Finding)
 	case progress.Doubt != nil:
@@ -108,7 +114,9 @@ func takeStatus(s cluster.State, job, namespace string) jobStatus {
 func (j jobStatus) write(a *app) error {
 	t := report.Table{Columns: []string{"POD", "STATE", "READY", "RESTARTS", "NODE", "IP", "RAILS", "SCC"}}
 	for _, p := range j.Pods {
-		t.Rows = append(t.Rows, []string{p.Name, p.State, fmt.Sprint(p.Ready), fmt.Sprint(p.Restarts), p.Node, p.IP, p.Networks, p.SCC})
+		t.Rows = append(t.Rows, []string{
+			p.Name, p.State, fmt.Sprint(p.Ready), fmt.Sprint(p.Restarts), p.Node, p.IP, p.Networks, p.SCC,
+		})
 	}
 	if len(t.Rows) > 0 {
 		if err := t.Write(a.streams.Out); err != nil {
@@ -116,7 +124,7 @@ func (j jobStatus) write(a *app) error {
 		}
 	}
 	if len(j.Pods) < j.Wanted {
-		a.say("Job %s has %d of %s.", j.Job, len(j.Pods), count(j.Wanted, "pod"))
+		a.say("Job %s has %d of %s.", j.Job, len(j.Pods), words.Count(j.Wanted, "pod"))
 	}
 	a.findings(j.Findings...)
 	return nil
@@ -128,11 +136,11 @@ func (j jobStatus) verdict() error {
 	}
 	for _, p := range j.Pods {
 		if !p.Ready {
-			return exitError{code: exitFault}
+			return exit.Error{Code: exit.Fault}
 		}
 	}
 	if len(j.Pods) < j.Wanted {
-		return exitError{code: exitFault}
+		return exit.Error{Code: exit.Fault}
 	}
 	return nil
 }

@@ -10,96 +10,107 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/examine"
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/job"
+	"github.com/railhead/railhead/internal/plan/setup"
+	"github.com/railhead/railhead/internal/words"
 )
 
-// nodeProbe is how a node is looked at.
+// nodeProbe has the options of checking a node.
 type nodeProbe struct {
 	image    string
 	binaries map[string]string
-	patience tolerance // with the pod that looks
+	patience retryTimeout // of the probe pod
 }
 
 func (n *nodeProbe) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&n.image, "verify-image", "", "image with a shell for the pod that checks the node, with --verify-first (default that of the node's machine-config-daemon, or else openshift/cli)")
-	cmd.Flags().StringToStringVar(&n.binaries, "pod-binary", nil, "railhead-pod for the check, by architecture: amd64=FILE (default the one that railhead carries)")
+	cmd.Flags().StringVar(&n.image, "verify-image", "",
+		"image with a shell for the pod that checks a node, with --verify-first "+
+			"(default: that of the node's machine-config-daemon, or openshift/cli)")
+	cmd.Flags().StringToStringVar(&n.binaries, "pod-binary", nil,
+		"railhead-pod for the check, by architecture: amd64=FILE (default: the one inside railhead)")
 }
 
-// imageFor is the image in which a node is looked at.
-func (n *nodeProbe) imageFor(ctx context.Context, client *kube.Client, node string) (string, error) {
-	if n.image != "" {
-		return n.image, nil
-	}
-	image, err := client.ShellImage(ctx, node)
-	if errors.Is(err, kube.ErrNoShellImage) {
-		return "", fmt.Errorf("%w; name one with --verify-image", err)
-	}
-	return image, err
+// verifier checks the first nodes of a rollout.
+type verifier struct {
+	*app
+	client  *kube.Client
+	plan    plan.Plan
+	options setup.Options
+	probe   nodeProbe
 }
 
-// verifyFirst checks every node that has the new configuration. What is wrong leaves the rollout paused.
-func (a *app) verifyFirst(ctx context.Context, client *kube.Client, p plan.Plan, o plan.ClusterOptions, probe nodeProbe) error {
-	s, err := client.Read(ctx, kube.Want{Kinds: []cluster.Kind{cluster.Nodes, cluster.Pools}})
+// verify checks every node that has the new configuration. On a fault the rollout stays paused.
+func (v verifier) verify(ctx context.Context) error {
+	s, err := v.client.Read(ctx, kube.Want{Kinds: []cluster.Kind{cluster.Nodes, cluster.Pools}})
 	if err != nil {
-		return fault(err)
+		return exit.Failed(err)
 	}
-	names := plan.FirstNodes(s, p)
+	names := setup.FirstNodes(s, v.plan)
 	if len(names) == 0 {
-		return fault(errors.New("no node has the new configuration yet: nothing can be checked; the rollout stays paused"))
+		return exit.Failed(errors.New("no node to check has the new configuration yet; the rollout stays paused"))
 	}
 	var findings []check.Finding
 	for _, name := range names {
-		snapshot, err := a.lookAt(ctx, client, s, name, probe)
+		snapshot, err := v.snapshot(ctx, s, name)
 		if err != nil {
-			return fault(fmt.Errorf("node %s could not be checked, so the rollout stays paused: %w\nTry again with 'railhead setup cluster --verify-first', or take it back with 'railhead setup rollback'", name, err))
+			return exit.Failed(fmt.Errorf("node %s could not be checked, so the rollout stays paused: %w\n"+
+				"Try again with 'railhead setup cluster --verify-first', "+
+				"or undo it with 'railhead setup rollback'", name, err))
 		}
-		findings = append(findings, plan.VerifyNode(snapshot, o)...)
+		findings = append(findings, setup.VerifyNode(snapshot, v.options)...)
 	}
-	a.findings(findings...)
+	v.findings(findings...)
 	if worst := check.Worst(findings); worst == check.Fail || verdict(findings) != nil {
-		return fault(fmt.Errorf("the check of %s failed: the rollout stays paused; 'railhead setup rollback' takes it back", shorten(names)))
+		return exit.Failed(fmt.Errorf("the check of %s failed: the rollout stays paused; "+
+			"undo it with 'railhead setup rollback'", words.Few(names, 6)))
 	}
-	a.say("  checked %s: as it should be", shorten(names))
+	v.say("  checked %s: no fault", words.Few(names, 6))
 	return nil
 }
 
-// lookAt runs railhead-pod on a node and returns the Snapshot that it takes there.
-func (a *app) lookAt(ctx context.Context, client *kube.Client, s cluster.State, name string, probe nodeProbe) (host.Snapshot, error) {
+// snapshot runs railhead-pod on a node.
+func (v verifier) snapshot(ctx context.Context, s cluster.State, name string) (host.Snapshot, error) {
+	var none host.Snapshot
 	node, _ := s.Node(name)
-	carried, err := programs(probe.binaries)
+	carried, err := programs(v.probe.binaries)
 	if err != nil {
-		return host.Snapshot{}, err
+		return none, err
 	}
-	ns, _, err := a.flags.Namespace()
+	ns, _, err := v.flags.Namespace()
 	if err != nil {
-		return host.Snapshot{}, err
+		return none, err
 	}
-	image, err := probe.imageFor(ctx, client, name)
+	image, err := examine.Probe{Image: v.probe.image, ImageFlag: "--verify-image"}.ImageFor(ctx, v.client, name)
 	if err != nil {
-		return host.Snapshot{}, err
+		return none, err
 	}
-	p := plan.Probe(plan.ProbeOptions{Node: name, Namespace: ns, Image: image, Arch: node.Arch, Programs: carried})
-	var made []plan.Change // parts of railhead-pod that jobs of the namespace share are not among them
-	defer func() {         // also after Ctrl-C: nothing of a probe is left behind
-		cleaning, cancel := afterwards(ctx)
-		defer cancel()
-		removeMade(cleaning, a, client, made)
-	}()
+	const limit = 5 * time.Minute
+	temporary := examine.NewTemporary(v.client, ns, v.sayLine)
+	defer temporary.Remove(ctx)
+	p := job.Probe(job.ProbeOptions{
+		ID:        temporary.ID,
+		Node:      name,
+		Namespace: ns,
+		Image:     image,
+		Arch:      node.Arch,
+		Programs:  carried,
+		Limit:     limit,
+	})
 	for _, change := range p.Changes() {
-		outcome, err := client.Carry(ctx, change, false)
-		if err != nil {
-			return host.Snapshot{}, err
-		}
-		if outcome == kube.Created {
-			made = append(made, change)
+		if err := temporary.Create(ctx, change); err != nil {
+			return none, err
 		}
 	}
-	pod := kube.PodRef{Namespace: ns, Name: plan.ProbeName(name)}
+	pod := kube.PodRef{Namespace: ns, Name: job.ProbeName(name, temporary.ID)}
 	want := kube.Want{Kinds: p.Steps[0].Watch, Namespace: ns, Job: pod.Name}
-	if err := a.follow(ctx, client, p.Steps[0].Done, following{want: want, limit: 5 * time.Minute, patience: probe.patience}); err != nil {
-		return host.Snapshot{}, err
+	options := following{want: want, limit: limit, patience: v.probe.patience}
+	if err := v.follow(ctx, v.client, p.Steps[0].Done, options); err != nil {
+		return none, err
 	}
-	return snapshotOf(ctx, client, pod)
+	return examine.Snapshot(ctx, v.client, pod)
 }

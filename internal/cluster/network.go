@@ -84,6 +84,13 @@ type SriovInterface struct {
 	VFs       int    `json:"numVfs,omitempty"`
 }
 
+// RDMAVendors returns the PCI vendors whose virtual functions do RDMA as network devices: 15b3 is NVIDIA (Mellanox)
+// ConnectX and BlueField. The SR-IOV operator supports isRdma for them.
+func RDMAVendors() []string { return []string{"15b3"} }
+
+// IsRDMANIC reports whether virtual functions of the interface do RDMA.
+func (i SriovInterface) IsRDMANIC() bool { return slices.Contains(RDMAVendors(), i.Vendor) }
+
 // DRADevice is one device of a ResourceSlice that is a network device with RDMA.
 type DRADevice struct {
 	Driver    string            `json:"driver"` // dra.net

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Node is one node. Labels are kept whole; of the annotations only what MachineConfig holds.
+// Node is one node. Labels are kept whole; of the annotations only those in MachineConfig.
 type Node struct {
 	Name          string            `json:"name"`
 	Labels        map[string]string `json:"labels,omitempty"`
@@ -32,7 +32,7 @@ type Taint struct {
 	Effect string `json:"effect"`
 }
 
-// NodeConfig is what the machine-config-daemon says of a node (annotations machineconfiguration.openshift.io/*,
+// NodeConfig is the machine-config-daemon's report about a node (annotations machineconfiguration.openshift.io/*,
 // machine-config-operator pkg/daemon/constants/constants.go).
 type NodeConfig struct {
 	Current string `json:"current,omitempty"`
@@ -41,7 +41,8 @@ type NodeConfig struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// Resources are quantities by resource name: cpu in milli-cores, memory and storage in bytes, everything else in pieces.
+// Resources are quantities by resource name: cpu in milli-cores, memory and storage in bytes, everything else in
+// pieces.
 type Resources map[string]int64
 
 // Add sums another set into r.
@@ -61,12 +62,14 @@ func (r Resources) Fits(want Resources) (short string, ok bool) {
 	return "", true
 }
 
-// gpuResources are the names under which device plugins offer whole GPUs.
-var gpuResources = []string{"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "habana.ai/gaudi"}
+// GPUResources returns the names under which device plugins offer whole GPUs.
+func GPUResources() []string {
+	return []string{"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "habana.ai/gaudi"}
+}
 
 // IsGPU reports whether a resource is a GPU, or a slice of one.
 func IsGPU(resource string) bool {
-	return slices.Contains(gpuResources, resource) || strings.HasPrefix(resource, "nvidia.com/mig-")
+	return slices.Contains(GPUResources(), resource) || strings.HasPrefix(resource, "nvidia.com/mig-")
 }
 
 // GPUs returns the GPU resource that the node offers most of, and how many.

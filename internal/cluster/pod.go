@@ -42,7 +42,7 @@ type Container struct {
 // Finished reports whether the pod holds no resources any more.
 func (p Pod) Finished() bool { return p.Phase == "Succeeded" || p.Phase == "Failed" }
 
-// Event is what a controller said of an object.
+// Event is a controller's message about an object.
 type Event struct {
 	Namespace string    `json:"namespace"`
 	Object    string    `json:"object"`        // Pod/h-kim-0
@@ -68,7 +68,7 @@ type ServiceAccount struct {
 	Name      string `json:"name"`
 }
 
-// Quota is one resource quota: what may be asked for in all, and what is.
+// Quota is one resource quota: its limits and their use.
 type Quota struct {
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
@@ -77,7 +77,7 @@ type Quota struct {
 	Scoped    bool      `json:"scoped,omitempty"` // holds for some pods only: its scopes are not judged
 }
 
-// Free is what of each node's allocatable resources no pod asks for; a pod that is finished asks for nothing.
+// Free returns the allocatable resources of each node that no pod requests; a finished pod requests nothing.
 func (s State) Free() map[string]Resources {
 	free := make(map[string]Resources, len(s.Nodes))
 	for _, n := range s.Nodes {

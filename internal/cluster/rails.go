@@ -1,18 +1,21 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/railhead/railhead/internal/words"
 )
 
 // Offer is one resource of the nodes through which pods get RDMA devices.
 type Offer struct {
 	Resource string           `json:"resource"` // openshift.io/eno5np0rdma
 	PerNode  map[string]int64 `json:"perNode"`  // allocatable by node, also where a node names it with 0
-	Why      []string         `json:"why"`      // what says that it is RDMA
+	Why      []string         `json:"why"`      // evidence that it is RDMA
 }
 
 // Nodes are the nodes that offer at least one, sorted.
@@ -49,11 +52,44 @@ func (s State) RDMAOffers() []Offer {
 	return offers
 }
 
+// IsRDMA reports whether pods get an RDMA device through a resource, as far as its name, policies and attachments tell.
+func (s State) IsRDMA(resource string) bool {
+	why, not := s.rdmaEvidence(resource)
+	return len(why) > 0 && not == ""
+}
+
+// ResourceNames returns the qualified names under which a resource of an SriovNetworkNodePolicy is known to the
+// cluster: those that nodes and attachments use, else the operator's default.
+func (s State) ResourceNames(base string) []string {
+	var names []string
+	add := func(resource string) {
+		if _, name, qualified := strings.Cut(resource, "/"); qualified && name == base && !slices.Contains(names, resource) {
+			names = append(names, resource)
+		}
+	}
+	for _, n := range s.Nodes {
+		for resource := range n.Allocatable {
+			add(resource)
+		}
+	}
+	for _, n := range s.Networks {
+		add(n.Resource)
+	}
+	if len(names) == 0 {
+		return []string{"openshift.io/" + base}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // DRAOffer is the RDMA devices that one DRA driver offers, counted by node.
 type DRAOffer struct {
 	Driver  string           `json:"driver"`
 	PerNode map[string]int64 `json:"perNode"`
 }
+
+// Nodes are the nodes that offer at least one, sorted.
+func (o DRAOffer) Nodes() []string { return offering(o.PerNode) }
 
 // DRAOffers are the RDMA devices in the cluster's ResourceSlices, by driver. Pods get them by claims, not by resources.
 func (s State) DRAOffers() []DRAOffer {
@@ -81,31 +117,20 @@ var deviceTypes = []string{"sriov", "ib-sriov", "host-device"}
 // hca_shared_devices, roce_gdr.
 var rdmaName = regexp.MustCompile(`(?i)rdma|roce|infiniband|mlx|mellanox|(^|[^a-z])hca`)
 
-// rdmaEvidence returns what says that a resource is RDMA, and what says that it is not.
+// rdmaEvidence returns the evidence for and against a resource being RDMA.
 func (s State) rdmaEvidence(resource string) (why []string, not string) {
 	prefix, base, qualified := strings.Cut(resource, "/")
 	if !qualified || IsGPU(resource) || strings.HasPrefix(resource, "hugepages-") {
 		return nil, ""
 	}
-	policies, plain := 0, ""
-	for _, p := range s.SriovPolicies {
-		if p.ResourceName != base {
-			continue
-		}
-		policies++
-		if p.RDMA && p.DeviceType != "vfio-pci" {
-			why = append(why, "SriovNetworkNodePolicy "+p.Name+" has isRdma: true")
-		} else if plain == "" {
-			plain = fmt.Sprintf("SriovNetworkNodePolicy %s has isRdma: %t, deviceType: %s", p.Name, p.RDMA, orDefault(p.DeviceType, "netdevice"))
-		}
-	}
-	if policies > 0 && len(why) == 0 {
-		return nil, plain
+	why, not = s.policyEvidence(base)
+	if not != "" {
+		return nil, not
 	}
 	for _, n := range s.Networks {
 		if n.Resource == resource && slices.Contains(deviceTypes, n.Type) {
 			why = append(why, fmt.Sprintf("NetworkAttachmentDefinition %s/%s of type %s names it", n.Namespace, n.Name, n.Type))
-			break // the first of many copies says it all
+			break // the first of many copies is enough
 		}
 	}
 	if prefix == "rdma" {
@@ -117,11 +142,22 @@ func (s State) rdmaEvidence(resource string) (why []string, not string) {
 	return why, ""
 }
 
-func orDefault(value, otherwise string) string {
-	if value == "" {
-		return otherwise
+// policyEvidence returns the policies that make an RDMA resource of the name, or one that makes another if none does.
+func (s State) policyEvidence(base string) (why []string, not string) {
+	for _, p := range s.SriovPolicies {
+		switch {
+		case p.ResourceName != base:
+		case p.RDMA && p.DeviceType != "vfio-pci":
+			why = append(why, "SriovNetworkNodePolicy "+p.Name+" has isRdma: true")
+		case not == "":
+			not = fmt.Sprintf("SriovNetworkNodePolicy %s has isRdma: %t, deviceType: %s",
+				p.Name, p.RDMA, cmp.Or(p.DeviceType, "netdevice"))
+		}
 	}
-	return value
+	if len(why) > 0 {
+		not = ""
+	}
+	return why, not
 }
 
 // Rail is one network attachment of a namespace, as a way for pods to get an RDMA device.
@@ -187,63 +223,22 @@ func (s State) noRail(n Network, r Rail) string {
 	case s.Knows(Nodes) && len(r.PerNode) == 0:
 		return "no node offers " + n.Resource
 	case s.Knows(Nodes) && len(r.Nodes()) == 0:
-		return fmt.Sprintf("0 of %s on %s", n.Resource, listed(slices.Sorted(maps.Keys(r.PerNode))))
+		return fmt.Sprintf("0 of %s on %s", n.Resource, words.Few(slices.Sorted(maps.Keys(r.PerNode)), 4))
 	}
 	return ""
 }
 
-// listed lists few names and counts many.
-func listed(names []string) string {
-	const shown = 4
-	if len(names) <= shown+1 {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
-}
-
-// Nearest are the names most like one, the best first: those that a slip of the pen leads to.
-func Nearest(name string, among []string) []string {
-	_, base, _ := strings.Cut(name, "/")
-	type candidate struct {
-		name     string
-		distance int
-	}
-	var near []candidate
-	for _, other := range among {
-		_, otherBase, _ := strings.Cut(other, "/")
-		distance := edits(name, other)
-		if base != "" && otherBase != "" {
-			distance = min(distance, edits(base, otherBase)) // openshift.io/x for nvidia.com/x
-		}
-		if other != name && distance <= max(2, len(orDefault(base, name))/3) {
-			near = append(near, candidate{other, distance})
+// SimilarResources returns the resources that could be meant by one that no node offers: names like it, else the RDMA
+// resources there are.
+func (s State) SimilarResources(resource string) []string {
+	var offered []string
+	for _, o := range s.RDMAOffers() {
+		if len(o.Nodes()) > 0 {
+			offered = append(offered, o.Resource)
 		}
 	}
-	slices.SortStableFunc(near, func(a, b candidate) int { return a.distance - b.distance })
-	var names []string
-	for _, c := range near[:min(len(near), 3)] {
-		names = append(names, c.name)
+	if near := words.Nearest(resource, offered); len(near) > 0 {
+		return near
 	}
-	return names
-}
-
-// edits is the Levenshtein distance of two names.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return offered[:min(len(offered), 4)]
 }

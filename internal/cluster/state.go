@@ -1,4 +1,4 @@
-// Package cluster is what one Kubernetes or OpenShift cluster looks like, as a value that a file can hold.
+// Package cluster holds the state of one Kubernetes or OpenShift cluster, as a value that fits in a file.
 package cluster
 
 import (
@@ -9,14 +9,14 @@ import (
 // SchemaVersion is raised when a reader of older States must know of the change.
 const SchemaVersion = 1
 
-// State is everything that was read of a cluster at one moment. A list that could not be read has a Problem; one that was
-// not asked for is not in Read.
+// State is everything that was read of a cluster at one moment. A list that could not be read has a Problem; one that
+// was not asked for is not in Read.
 type State struct {
 	SchemaVersion   int              `json:"schemaVersion"`
 	Taken           time.Time        `json:"taken"`
 	Written         time.Time        `json:"written,omitzero"` // when whoever reads wrote last, by the server's clock; zero: not in this run
 	Server          Server           `json:"server"`
-	Read            []Kind           `json:"read"` // what was asked for
+	Read            []Kind           `json:"read"` // the requested lists
 	Nodes           []Node           `json:"nodes,omitempty"`
 	Pods            []Pod            `json:"pods,omitempty"`
 	Pools           []Pool           `json:"pools,omitempty"`
@@ -32,7 +32,7 @@ type State struct {
 	ServiceAccounts []ServiceAccount `json:"serviceAccounts,omitempty"`
 	Quotas          []Quota          `json:"quotas,omitempty"`
 	Events          []Event          `json:"events,omitempty"`
-	Objects         []Object         `json:"objects,omitempty"` // what Railhead wrote
+	Objects         []Object         `json:"objects,omitempty"` // Railhead's own
 	TrainJobs       []TrainJob       `json:"trainJobs,omitempty"`
 	Problems        []Problem        `json:"problems,omitempty"`
 }
@@ -62,7 +62,7 @@ const (
 	TrainJobs       Kind = "trainjobs"
 )
 
-// Server is the API server and what it serves.
+// Server is the API server with its API groups.
 type Server struct {
 	URL     string   `json:"url"`
 	Context string   `json:"context,omitempty"` // of the kubeconfig
@@ -75,7 +75,7 @@ type Server struct {
 // Serves reports whether the server has the API group.
 func (s Server) Serves(group string) bool { return slices.Contains(s.Groups, group) }
 
-// API groups that decide what can be done.
+// API groups of optional features.
 const (
 	SecurityGroup      = "security.openshift.io"
 	MachineConfigGroup = "machineconfiguration.openshift.io"
@@ -89,7 +89,7 @@ const (
 // OpenShift reports whether pods are admitted by security context constraints.
 func (s Server) OpenShift() bool { return s.Serves(SecurityGroup) }
 
-// Object is an object with Railhead's label, whole but for what only the server manages (managedFields).
+// Object is an object with Railhead's label, without the server's managedFields.
 type Object struct {
 	APIVersion string         `json:"apiVersion"`
 	Kind       string         `json:"kind"`
@@ -161,4 +161,9 @@ func (s State) Join(later State) State {
 	s.SCCGrants = append(s.SCCGrants, later.SCCGrants...)
 	s.Objects = append(s.Objects, later.Objects...)
 	return s
+}
+
+// Object returns an object that Railhead wrote.
+func (s State) Object(kind, namespace, name string) (Object, bool) {
+	return find(s.Objects, func(o Object) bool { return o.Kind == kind && o.Namespace == namespace && o.Name == name })
 }

@@ -5,8 +5,8 @@ type TrainJob struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Runtime   string `json:"runtime,omitempty"` // spec.runtimeRef.name
-	// PerNode is spec.trainer.resourcesPerNode, which takes the place of what the runtime's container asks for; nil where it
-	// is not set.
+	// PerNode is spec.trainer.resourcesPerNode, which takes the place of what the runtime's container asks for; nil
+	// where it is not set.
 	PerNode Resources `json:"resourcesPerNode,omitempty"`
 }
 

@@ -1,5 +1,7 @@
 package host
 
+import "slices"
+
 // UverbsOf returns the verbs character device of an RDMA device.
 func (s *Snapshot) UverbsOf(device string) (Uverbs, bool) {
 	for _, u := range s.Uverbs {
@@ -10,7 +12,12 @@ func (s *Snapshot) UverbsOf(device string) (Uverbs, bool) {
 	return Uverbs{}, false
 }
 
-// AccessTo says what this process may do with the verbs node of an RDMA device. A device that no node belongs to is
+// ReachesDevice reports whether this process may have the verbs node of a device. It is true if that is unknown.
+func (s *Snapshot) ReachesDevice() bool {
+	return slices.ContainsFunc(s.Devices, func(d Device) bool { return s.AccessTo(d.Name) != Missing })
+}
+
+// AccessTo returns the access of this process to the verbs node of an RDMA device. A device that no node belongs to is
 // Missing where the nodes of this container were looked at, and NotProbed where they were not, or where it could not be
 // read to which device a node belongs.
 func (s *Snapshot) AccessTo(device string) Access {

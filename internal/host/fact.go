@@ -74,7 +74,7 @@ func (f Fact[T]) MarshalJSON() ([]byte, error) {
 	return marshalFact(f.State, f.Value, f.Why)
 }
 
-// marshalFact holds what the methods of all facts share, once.
+// marshalFact exists once, unlike the methods of Fact, of which each type gets its own.
 func marshalFact(state Knowledge, value any, why string) ([]byte, error) {
 	switch state {
 	case Known:
@@ -106,4 +106,16 @@ func unmarshalFact(data []byte, state *Knowledge, value any, why *string) error 
 	}
 	*state = Known
 	return nil
+}
+
+// Convert parses a known text. A text that does not parse is unreadable.
+func Convert[T any](f Fact[string], parse func(string) (T, error)) Fact[T] {
+	if !f.IsKnown() {
+		return Fact[T]{State: f.State, Why: f.Why}
+	}
+	v, err := parse(f.Value)
+	if err != nil {
+		return Unread[T](err.Error())
+	}
+	return Know(v)
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -16,7 +17,7 @@ type PCIAddress struct {
 func ParsePCIAddress(s string) (PCIAddress, error) {
 	a, ok := parsePCIAddress(s)
 	if !ok {
-		return a, fmt.Errorf("%q is not a PCI address", clip(s))
+		return a, fmt.Errorf("%.60q is not a PCI address", s)
 	}
 	return a, nil
 }
@@ -75,15 +76,15 @@ func (a *PCIAddress) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// PCIPath is where a PCI function sits: the host bridge and every function from the root port down to itself.
+// PCIPath is the place of a PCI function: the host bridge and every function from the root port down to itself.
 type PCIPath struct {
 	HostBridge string       `json:"hostBridge"` // "pci0000:16"
 	Hops       []PCIAddress `json:"hops"`       // the function itself is the last one
 }
 
-// parsePCIPath reads the path out of a resolved /sys/devices path;
+// ParsePCIPath reads the path out of a resolved /sys/devices path;
 // ok is false when the path holds no PCI host bridge (virtual devices).
-func parsePCIPath(path string) (p PCIPath, ok bool) {
+func ParsePCIPath(path string) (p PCIPath, ok bool) {
 	for part := range strings.SplitSeq(path, "/") {
 		if p.HostBridge == "" {
 			if isHostBridge(part) {
@@ -111,10 +112,37 @@ func isHostBridge(name string) bool {
 	return ok1 && ok2
 }
 
-// clip keeps foreign text in a message short.
-func clip(s string) string {
-	if len(s) > 60 {
-		return s[:60] + "..."
+// PCIConfig has the transfer settings in the configuration space of a PCI Express function.
+type PCIConfig struct {
+	MaxPayload     Fact[int] `json:"maxPayload,omitzero"`     // bytes
+	MaxReadRequest Fact[int] `json:"maxReadRequest,omitzero"` // bytes
+	ACS            Fact[int] `json:"acs,omitzero"`            // control register; absent without the capability
+}
+
+// The bits of the ACS control register that redirect requests between functions below a switch to the root (PCIe Base
+// Specification, Access Control Services).
+const (
+	ACSRequestRedirect    = 1 << 2
+	ACSCompletionRedirect = 1 << 3
+	ACSUpstreamForwarding = 1 << 4
+)
+
+// Redirects reports whether the port keeps functions below it from reaching each other directly.
+func (c PCIConfig) Redirects() bool {
+	return c.ACS.Value&(ACSRequestRedirect|ACSCompletionRedirect) != 0
+}
+
+// FindPCIAddresses returns every PCI address in a text, torn or not.
+func FindPCIAddresses(text string) []PCIAddress {
+	var found []PCIAddress
+	for field := range strings.FieldsFuncSeq(text, notInAddress) {
+		if a, ok := parsePCIAddress(field); ok && !slices.Contains(found, a) {
+			found = append(found, a)
+		}
 	}
-	return s
+	return found
+}
+
+func notInAddress(c rune) bool {
+	return !strings.ContainsRune("0123456789abcdefABCDEF:.", c)
 }

@@ -1,4 +1,4 @@
-// Package host is what one machine or pod looks like: the Snapshot, and the one reader of /sys and /proc that takes it.
+// Package host describes one machine or pod as a value, the Snapshot.
 package host
 
 import (
@@ -22,20 +22,20 @@ type Snapshot struct {
 
 	Devices    []Device     `json:"devices,omitempty"`   // /sys/class/infiniband
 	Uverbs     []Uverbs     `json:"uverbs,omitempty"`    // /sys/class/infiniband_verbs and /dev/infiniband
-	VerbsNodes Fact[int]    `json:"verbsNodes,omitzero"` // of /dev/infiniband; absent where nobody looked, as in a captured /sys
+	VerbsNodes Fact[int]    `json:"verbsNodes,omitzero"` // of /dev/infiniband; absent in a capture of /sys alone
 	RDMANetns  Fact[string] `json:"rdmaNetns,omitzero"`  // "shared" or "exclusive": may pods see each other's HCAs
 	Functions  []Function   `json:"functions,omitempty"` // PCI functions that the environment or DRA names
 	Links      []Link       `json:"links,omitempty"`     // /sys/class/net of this network namespace
 	Routes     []Route      `json:"routes,omitempty"`    // default routes
-	// Lookups are the ways from each rail to the networks of the others.
+	// Lookups are the routes from each rail to the networks of the others.
 	Lookups    []Lookup          `json:"lookups,omitempty"`
 	Neighbours []Neighbour       `json:"neighbours,omitempty"` // IPv4 only
 	ARP        ARPRules          `json:"arp,omitzero"`         // of all interfaces; a Link's own may be stricter
 	Bridges    []Function        `json:"bridges,omitempty"`    // PCI ports above GPUs and HCAs
-	Modules    []string          `json:"modules,omitempty"`    // of kernelModules those that are loaded
-	Verbs      *VerbsLibrary     `json:"verbs,omitempty"`      // nil where libraries are not to be seen
+	Modules    []string          `json:"modules,omitempty"`    // loaded modules that matter for RDMA
+	Verbs      *VerbsLibrary     `json:"verbs,omitempty"`      // nil if libraries are not visible
 	Runtime    *Runtime          `json:"runtime,omitempty"`    // of a node: nil in containers
-	Launched   map[string]string `json:"launched,omitempty"`   // what `railhead-pod run` set for the command that runs in this container
+	Launched   map[string]string `json:"launched,omitempty"`   // set by `railhead-pod run`
 	GPUs       []GPU             `json:"gpus,omitempty"`       //
 	NUMANodes  Fact[int]         `json:"numaNodes,omitzero"`   // how many the machine has
 	GPUDirect  GPUDirect         `json:"gpuDirect,omitzero"`   //
@@ -47,13 +47,13 @@ type Snapshot struct {
 	Claims        []ClaimDevice   `json:"claims,omitempty"`        // DRA metadata files
 
 	Env      map[string]string `json:"env,omitempty"`      // allow-listed names only
-	Problems []Problem         `json:"problems,omitempty"` // what could not be read
+	Problems []Problem         `json:"problems,omitempty"` // everything that could not be read
 
-	// Earlier is what the ports of the same machine had counted some time before, where it was read twice.
+	// Earlier has the counters of an earlier reading of the same machine, if it was read twice.
 	Earlier *Snapshot `json:"earlier,omitempty"`
 }
 
-// Counted is what of a Snapshot a later one is compared with.
+// Counted returns the part of a Snapshot that a later one is compared with.
 func (s Snapshot) Counted() *Snapshot {
 	return &Snapshot{SchemaVersion: s.SchemaVersion, Taken: s.Taken, Devices: s.Devices, Links: s.Links}
 }
@@ -84,7 +84,7 @@ type Device struct {
 // IsSoftware reports whether the device is Soft-RoCE or siw: verbs without RDMA hardware.
 func (d Device) IsSoftware() bool { return d.Parent.IsKnown() }
 
-// IsVirtual reports whether the device is a part of a NIC that was made to be given to a pod: a VF or a subfunction.
+// IsVirtual reports whether the device is a VF or a subfunction.
 func (d Device) IsVirtual() bool { return d.Auxiliary.IsKnown() || d.Function.Value.IsVF() }
 
 // Function is one PCI function.
@@ -156,10 +156,10 @@ type GID struct {
 // IsRoCEv2 reports whether the slot is a routable RoCE v2 one.
 func (g GID) IsRoCEv2() bool { return g.Type.Value == "RoCE v2" }
 
-// IP is the address with an IPv4-mapped one as IPv4.
+// IP returns the address; an IPv4-mapped one as IPv4.
 func (g GID) IP() netip.Addr { return g.Addr.Unmap() }
 
-// Access is what this process may do with a character device.
+// Access is the result of opening a character device.
 type Access string
 
 // The outcomes of the probe.
@@ -205,7 +205,7 @@ type Route struct {
 	Metric uint32 `json:"metric"`
 }
 
-// GPU is one PCI display or 3D controller that is not the board's console.
+// GPU is a PCI display or 3D controller other than the board's console.
 type GPU struct {
 	Function Function     `json:"function"`
 	Model    Fact[string] `json:"model,omitzero"`
@@ -214,7 +214,7 @@ type GPU struct {
 	Given    Fact[bool]   `json:"given,omitzero"` // the device node is in this container
 }
 
-// GPUDirect is what GPUDirect RDMA needs from the machine.
+// GPUDirect has the drivers and files that GPUDirect RDMA depends on.
 type GPUDirect struct {
 	// Peermem lists the files by which NCCL finds a peer-memory module (NCCL src/misc/gdrwrap, facts by version).
 	Peermem []string `json:"peermem,omitempty"`
@@ -226,7 +226,7 @@ type GPUDirect struct {
 	PeerClients []string `json:"peerClients,omitempty"`
 }
 
-// IOMMU is the machine's; the type that counts is each Function's own group's.
+// IOMMU describes the machine. For a device the type of its Function's group counts.
 type IOMMU struct {
 	Units  []string  `json:"units,omitempty"` // dmar0 (Intel), ivhd0 (AMD), smmu3...
 	Groups Fact[int] `json:"groups,omitzero"` // 0: no IOMMU, or it is off
@@ -238,7 +238,7 @@ const Unlimited Limit = 1<<64 - 1
 // Limit is a resource limit in bytes.
 type Limit uint64
 
-// Limits is what the kernel lets this process do.
+// Limits are the limits and privileges of this process.
 type Limits struct {
 	MemlockSoft   Fact[Limit]  `json:"memlockSoft,omitzero"`
 	MemlockHard   Fact[Limit]  `json:"memlockHard,omitzero"`
@@ -252,32 +252,12 @@ type Limits struct {
 	InitialUserNS Fact[bool]   `json:"initialUserNS,omitzero"` // capabilities count for memlock only there
 	ShmBytes      Fact[uint64] `json:"shmBytes,omitzero"`      // size of /dev/shm
 	ShmFree       Fact[uint64] `json:"shmFree,omitzero"`       // of it
-	// Lockable is the largest mapping of lockSizes that this process could lock; absent where nobody tried.
+	// Lockable is the size in bytes of the largest mapping that this process could lock, absent if it was not tried.
 	Lockable Fact[uint64] `json:"lockable,omitzero"`
-	// Main is the command that `railhead-pod run` became, or else this container's first process.
+	// Main is the command of `railhead-pod run`, otherwise this container's first process.
 	MainMemlock Fact[Limit]  `json:"mainMemlock,omitzero"`
 	MainCapEff  Fact[Caps]   `json:"mainCapEff,omitzero"`
 	MemTotal    Fact[uint64] `json:"memTotal,omitzero"` // bytes of RAM of the machine
-}
-
-// NCCL is what can be known of NCCL without running it.
-type NCCL struct {
-	Libraries []NCCLLibrary `json:"libraries,omitempty"`
-	Plugins   []string      `json:"plugins,omitempty"` // libnccl-net*.so found
-	Config    []ConfigVar   `json:"config,omitempty"`  // in the order in which NCCL reads them: the first of a name counts
-}
-
-// NCCLLibrary is one libnccl, its version taken from the names of files and folders.
-type NCCLLibrary struct {
-	Path    string `json:"path"`
-	Version string `json:"version"` // 2.21.5
-}
-
-// ConfigVar is a line of an NCCL configuration file.
-type ConfigVar struct {
-	File  string `json:"file"`
-	Name  string `json:"name"`
-	Value string `json:"value"`
 }
 
 // NetworkStatus is one interface that multus attached.

@@ -16,10 +16,10 @@ import (
 	"github.com/railhead/railhead/internal/plan"
 )
 
-// Outcome is what a change did.
+// Outcome of a change.
 type Outcome string
 
-// Unchanged is said where the object was read before and is the same after, and where what is to be deleted is gone.
+// Unchanged is returned if the object is the same as before, or if an object to delete does not exist.
 const (
 	Created    Outcome = "created"
 	Configured Outcome = "configured"
@@ -84,7 +84,7 @@ func (c *Client) request(change plan.Change, path string, dryRun []string) (*res
 	return request, err
 }
 
-// deleteOptions deletes what the object's controller made of it after it, and nothing but the object that was read when
+// deleteOptions also deletes the objects that the object's controller made, and only the object that was read when
 // the change says which that was.
 func deleteOptions(o *unstructured.Unstructured) metav1.DeleteOptions {
 	background := metav1.DeletePropagationBackground
@@ -135,7 +135,7 @@ func (c *Client) outcome(change plan.Change, path string, code int, raw []byte, 
 	return Configured, nil
 }
 
-// wanted is an object without what the server and its controllers keep in it.
+// wanted returns an object without the fields of the server and its controllers.
 func wanted(o map[string]any) map[string]any {
 	kept := map[string]any{}
 	for name, value := range o {
@@ -160,7 +160,7 @@ func (c *Client) forget(path string) {
 	delete(c.seen, path)
 }
 
-// pathOf is where an object is served.
+// pathOf returns the API path of an object.
 func pathOf(o *unstructured.Unstructured) string {
 	return objectPath(o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName())
 }
@@ -176,7 +176,7 @@ func objectPath(apiVersion, kind, namespace, name string) string {
 	return path + "/" + plan.Resource(kind) + "/" + name
 }
 
-// nameOf is how people name an object: StatefulSet train/h-kim.
+// nameOf returns the name of an object for people: StatefulSet train/h-kim.
 func nameOf(o *unstructured.Unstructured) string {
 	if ns := o.GetNamespace(); ns != "" {
 		return o.GetKind() + " " + ns + "/" + o.GetName()

@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// answerTime is how long a server that was never heard may take to answer.
+	// answerTime limits the first answer of a server.
 	answerTime = 10 * time.Second
-	// defaultPatience is how long a server that went away is waited for: an API server's restart takes less.
+	// defaultPatience is the time to wait for a server that went away: an API server's restart takes less.
 	defaultPatience = time.Minute
 	// atOnce bounds the calls under way at the same time.
 	atOnce = 8
@@ -35,7 +35,7 @@ const (
 
 // Client talks to one API server. It may be used by several goroutines.
 type Client struct {
-	Talk     func(line string) // told what is waited for, and the server's warnings, one at a time; nil: nobody listens
+	Talk     func(line string) // called with progress and the server's warnings, one at a time; may be nil
 	Patience time.Duration     // how long a server that went away is waited for; 0: one minute
 
 	rest     *rest.RESTClient
@@ -76,7 +76,7 @@ func connect(ctx context.Context, config *rest.Config, contextName string) (*Cli
 	return c, nil
 }
 
-// quiet keeps client-go from logging to stderr: what matters of it comes back as an error.
+// quiet stops client-go from logging to stderr: important messages are returned as errors.
 func quiet(ctx context.Context) context.Context { return klog.NewContext(ctx, klog.Logger{}) }
 
 // statusCodec decodes the server's errors, in JSON and in protobuf; everything else is decoded by this package.
@@ -86,7 +86,7 @@ func statusCodec() runtime.NegotiatedSerializer {
 	return serializer.NewCodecFactory(scheme).WithoutConversion()
 }
 
-// Server returns what is known of the server. Its version and the user are known after Identify.
+// Server returns the known facts about the server. Its version and the user are known after Identify.
 func (c *Client) Server() cluster.Server {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,7 +122,8 @@ func (c *Client) Identify(ctx context.Context) error {
 	return nil
 }
 
-// whoami is the name of whoever asks (SelfSubjectReview, served since Kubernetes 1.28); "" when the server does not say.
+// whoami is the name of whoever asks (SelfSubjectReview, served since Kubernetes 1.28); "" when the server does not
+// say.
 func (c *Client) whoami(ctx context.Context) (string, error) {
 	version, ok := c.api.find("authentication.k8s.io", "selfsubjectreviews", "v1", "v1beta1")
 	if !ok {

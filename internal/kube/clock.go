@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// clocked notes when the server did what it was told, by its own clock: this machine's may be another, and events have the
-// cluster's.
+// clocked notes the server's own time of each change: this machine's may be another, and events have
+// the cluster's.
 func (c *Client) clocked(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)

@@ -9,7 +9,8 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 )
 
-// resourceSlice is what is read of a ResourceSlice: resource.k8s.io/v1 and v1beta2, and v1beta1 with its devices' basic.
+// resourceSlice has the fields of a ResourceSlice that are read: resource.k8s.io/v1 and v1beta2, and v1beta1 with its
+// devices' basic.
 type resourceSlice struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {

@@ -11,10 +11,11 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 )
 
-// crioFolder holds what CRI-O is configured by; of a MachineConfig's files only those in it are kept.
+// crioFolder holds CRI-O's configuration; of a MachineConfig's files only those in it are kept.
 const crioFolder = "/etc/crio/"
 
-// machineConfigPool is what is read of a MachineConfigPool (openshift/api machineconfiguration/v1 types.go).
+// machineConfigPool has the fields of a MachineConfigPool that are read (openshift/api machineconfiguration/v1
+// types.go).
 type machineConfigPool struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -117,8 +118,8 @@ func selector(s *metav1.LabelSelector) cluster.Selector {
 	return converted
 }
 
-// machineConfig is what is read of a MachineConfig. Its config is Ignition 3.x; in 2.x, which old ones hold, the files
-// are in the same place.
+// machineConfig has the fields of a MachineConfig that are read. Its config is Ignition 3.x; in 2.x, which old ones
+// hold, the files are in the same place.
 type machineConfig struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -137,7 +138,7 @@ func convertMachineConfig(m *machineConfig) cluster.MachineConfig {
 		Name:            m.Name,
 		Labels:          m.Labels,
 		KernelArguments: kernelArguments(m.Spec.KernelArguments),
-		// machine-config-operator pkg/controller/render/hash.go names what it renders rendered-<pool>-<hash>
+		// machine-config-operator pkg/controller/render/hash.go names its results rendered-<pool>-<hash>
 		Rendered: strings.HasPrefix(m.Name, "rendered-"),
 	}
 	for _, f := range m.Spec.Config.Storage.Files {
@@ -148,8 +149,8 @@ func convertMachineConfig(m *machineConfig) cluster.MachineConfig {
 	return config
 }
 
-// kernelArguments are the arguments one by one: an entry may hold several, between blanks that stand in no double quotes
-// (machine-config-operator pkg/daemon/update.go parseKernelArguments).
+// kernelArguments are the arguments one by one: an entry may hold several, between blanks that stand in no double
+// quotes (machine-config-operator pkg/daemon/update.go parseKernelArguments).
 func kernelArguments(entries []string) []string {
 	var arguments []string
 	for _, entry := range entries {

@@ -13,11 +13,11 @@ import (
 const (
 	// annotationResourceName ties a network to the device plugin's resource (network-attachment-definition-client).
 	annotationResourceName = "k8s.v1.cni.cncf.io/resourceName"
-	// annotationOwner names what the SR-IOV operator made a network of.
+	// annotationOwner names the object from which the SR-IOV operator made a network.
 	annotationOwner = "sriovnetwork.openshift.io/owner-ref"
 )
 
-// networkAttachment is what is read of a NetworkAttachmentDefinition.
+// networkAttachment has the fields of a NetworkAttachmentDefinition that are read.
 type networkAttachment struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {

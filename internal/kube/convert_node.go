@@ -98,7 +98,7 @@ func resources(list corev1.ResourceList) cluster.Resources {
 	return r
 }
 
-// amount is a quantity in the unit of its resource; quotas name cpu with what is asked for.
+// amount is a quantity in the unit of its resource; quotas name requests and limits of cpu separately.
 func amount(name string, q resource.Quantity) int64 {
 	switch name {
 	case "cpu", "requests.cpu", "limits.cpu":

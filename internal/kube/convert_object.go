@@ -25,8 +25,8 @@ func (o *anyObject) UnmarshalJSON(raw []byte) error {
 	return utiljson.Unmarshal(raw, &o.Object)
 }
 
-// objectOf returns the conversion for objects of a kind. What a controller made of ours carries our labels too: it is no
-// object that Railhead wrote.
+// objectOf returns the conversion for objects of a kind. Objects that a controller made from ours carry our labels,
+// too: each is no object that Railhead wrote.
 func objectOf(apiVersion, kind string) func(*anyObject) *cluster.Object {
 	return func(o *anyObject) *cluster.Object {
 		if metav1.GetControllerOf(o) != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/railhead/railhead/internal/plan"
 )
 
-// convertPod keeps of a pod what says where it is and what it holds. A large cluster has ten thousand: their labels,
+// convertPod keeps a pod's place and the resources that it holds. A large cluster has ten thousand: their labels,
 // annotations and containers are left out.
 func convertPod(p *corev1.Pod) cluster.Pod {
 	pod := cluster.Pod{
@@ -38,7 +38,7 @@ func convertPod(p *corev1.Pod) cluster.Pod {
 	return pod
 }
 
-// convertJobPod keeps of a job's pod what says why it does not run, too.
+// convertJobPod also keeps the status of a job's pod, which shows why it does not run.
 func convertJobPod(p *corev1.Pod) cluster.Pod {
 	pod := convertPod(p)
 	pod.Labels, pod.Annotations, pod.Limits = p.Labels, p.Annotations, podLimits(&p.Spec)
@@ -53,8 +53,8 @@ func convertJobPod(p *corev1.Pod) cluster.Pod {
 	return pod
 }
 
-// podOf returns the conversion for the pods that are wanted in detail: those of a job, or of a namespace; all others are kept
-// lightly.
+// podOf returns the conversion for the pods that are wanted in detail: those of a job, or of a namespace; all others
+// are kept lightly.
 func podOf(w Want) func(*corev1.Pod) cluster.Pod {
 	return func(p *corev1.Pod) cluster.Pod {
 		here := w.Namespace == "" || p.Namespace == w.Namespace
@@ -107,8 +107,8 @@ func container(spec corev1.Container, s corev1.ContainerStatus) cluster.Containe
 	return c
 }
 
-// podRequests is what the scheduler reckons a pod with: what it asks for, and the overhead of its runtime class (kubernetes
-// pkg: k8s.io/component-helpers/resource/helpers.go, PodRequests).
+// podRequests returns a pod's requests as the scheduler counts them, with the overhead of its runtime class
+// (kubernetes pkg: k8s.io/component-helpers/resource/helpers.go, PodRequests).
 func podRequests(spec *corev1.PodSpec) cluster.Resources {
 	total := podAmounts(spec, func(r corev1.ResourceRequirements) corev1.ResourceList { return r.Requests })
 	total.Add(resources(spec.Overhead))
@@ -118,8 +118,8 @@ func podRequests(spec *corev1.PodSpec) cluster.Resources {
 	return total
 }
 
-// podLimits is what quotas reckon a pod's limits with; the overhead comes on top of those that there are (the same file,
-// PodLimits).
+// podLimits returns a pod's limits as quotas count them, with the overhead added to the existing ones (the same
+// file, PodLimits).
 func podLimits(spec *corev1.PodSpec) cluster.Resources {
 	total := podAmounts(spec, func(r corev1.ResourceRequirements) corev1.ResourceList { return r.Limits })
 	for name, n := range resources(spec.Overhead) {
@@ -133,9 +133,9 @@ func podLimits(spec *corev1.PodSpec) cluster.Resources {
 	return total
 }
 
-// podAmounts adds up what containers request, or what they are limited to: the larger of what they have together and of what
-// any init container has beside the sidecars started before it; sidecars (init containers that restart always) count on.
-// What the pod as a whole has stands above both.
+// podAmounts adds up the containers' requests or limits: the larger of their sum and of
+// any init container together with the sidecars started before it; sidecars (init containers that restart always)
+// count on. Values of the pod as a whole replace both.
 func podAmounts(spec *corev1.PodSpec, of func(corev1.ResourceRequirements) corev1.ResourceList) cluster.Resources {
 	total, sidecars, peak := cluster.Resources{}, cluster.Resources{}, cluster.Resources{}
 	for _, c := range spec.Containers {

@@ -125,10 +125,10 @@ status:
 func TestBackOffKeepsTheLastWords(t *testing.T) {
 	status := from[corev1.ContainerStatus](t, `{name: train, restartCount: 2,
   state: {waiting: {reason: CrashLoopBackOff, message: back-off 20s restarting failed container}},
-  lastState: {terminated: {exitCode: 125, reason: Error, message: "railhead-pod: not started: RDMA was asked for and is not to be had"}}}`)
+  lastState: {terminated: {exitCode: 125, reason: Error, message: "railhead-pod: not started: RDMA is required (--mode rdma) but no usable RDMA device was found"}}}`)
 	refused := 125
 	want := cluster.Container{Name: "train", Restarts: 2, Waiting: "CrashLoopBackOff", ExitCode: &refused, Ended: "Error",
-		Message: "railhead-pod: not started: RDMA was asked for and is not to be had"}
+		Message: "railhead-pod: not started: RDMA is required (--mode rdma) but no usable RDMA device was found"}
 	if diff := cmp.Diff(want, container(corev1.Container{Name: "train"}, *status)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -11,7 +11,8 @@ import (
 
 const resourceSCC = "securitycontextconstraints"
 
-// securityContextConstraints is what is read of one (openshift/api security/v1 types.go); its fields stand at the top.
+// securityContextConstraints has the fields that are read (openshift/api security/v1 types.go); they are at the top
+// level.
 type securityContextConstraints struct {
 	metav1.ObjectMeta        `json:"metadata"`
 	Priority                 *int64   `json:"priority"`
@@ -44,7 +45,7 @@ func convertSCC(s *securityContextConstraints) cluster.SCC {
 	}
 }
 
-// rbacRole is what is read of a Role or ClusterRole.
+// rbacRole has the fields of a Role or ClusterRole that are read.
 type rbacRole struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Rules             []struct {
@@ -84,7 +85,7 @@ func either(list []string, word string) bool {
 	return slices.Contains(list, word) || slices.Contains(list, "*")
 }
 
-// rbacBinding is what is read of a RoleBinding or ClusterRoleBinding.
+// rbacBinding has the fields of a RoleBinding or ClusterRoleBinding that are read.
 type rbacBinding struct {
 	metav1.ObjectMeta `json:"metadata"`
 	RoleRef           struct {

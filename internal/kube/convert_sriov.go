@@ -6,7 +6,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 )
 
-// sriovNetwork is what is read of a SriovNetwork or SriovIBNetwork (sriov-network-operator api/v1).
+// sriovNetwork has the fields of a SriovNetwork or SriovIBNetwork that are read (sriov-network-operator api/v1).
 type sriovNetwork struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              fields `json:"spec"`
@@ -23,7 +23,7 @@ func sriovNetworkOf(kind string) func(*sriovNetwork) cluster.SriovNetwork {
 	}
 }
 
-// sriovPolicy is what is read of a SriovNetworkNodePolicy.
+// sriovPolicy has the fields of a SriovNetworkNodePolicy that are read.
 type sriovPolicy struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -61,7 +61,7 @@ func convertPolicy(p *sriovPolicy) cluster.SriovPolicy {
 	}
 }
 
-// sriovNodeState is what is read of a SriovNetworkNodeState, which has the name of its node.
+// sriovNodeState has the fields of a SriovNetworkNodeState that are read. It has the name of its node.
 type sriovNodeState struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Status            struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 )
 
-// trainJob is what is read of a TrainJob (kubeflow/trainer pkg/apis/trainer/v1alpha1).
+// trainJob has the fields of a TrainJob that are read (kubeflow/trainer pkg/apis/trainer/v1alpha1).
 type trainJob struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {

@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// acceptDiscovery asks for all groups with their resources in one answer (Kubernetes 1.26 and later, v2 since 1.30), and
-// takes the plain list of groups from an older server.
+// acceptDiscovery asks for all groups with their resources in one answer (Kubernetes 1.26 and later, v2 since 1.30),
+// and takes the plain list of groups from an older server.
 const acceptDiscovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
 	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
 
-// api is what a server serves beside the core group, by group; the versions in the server's order.
+// api has the resources of a server outside the core group, by group; the versions in the server's order.
 type api map[string][]apiVersion
 
 type apiVersion struct {

@@ -20,7 +20,7 @@ type PodRef struct {
 
 func (p PodRef) String() string { return p.Namespace + "/" + p.Name }
 
-// Size is that of a terminal.
+// Size of a terminal.
 type Size struct {
 	Width, Height uint16
 }

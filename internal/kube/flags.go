@@ -1,5 +1,5 @@
 // Package kube is the only one that talks to an API server: it reads a cluster into a cluster.State, carries out the
-// changes of a plan, follows what becomes of them and runs commands in pods.
+// changes of a plan, follows their progress and runs commands in pods.
 package kube
 
 import (
@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Flags are kubectl's flags for reaching a cluster. They are bound with clientcmd, which kubectl's own are a wrapper of:
-// that wrapper (cli-runtime genericclioptions) links kustomize and every API type, 13 MB and 4 ms of every start.
+// Flags are kubectl's flags for reaching a cluster. They are bound with clientcmd, which kubectl's own are a wrapper
+// of: that wrapper (cli-runtime genericclioptions) links kustomize and every API type, 13 MB and 4 ms of every start.
 type Flags struct {
 	// Wrap, when it is set, is put around the transport of every connection; a test counts calls with it.
 	Wrap func(http.RoundTripper) http.RoundTripper
@@ -29,7 +29,7 @@ func (f *Flags) AddFlags(set *pflag.FlagSet) {
 	set.StringVar(&f.kubeconfig, clientcmd.RecommendedConfigPathFlag, "", "Path to the kubeconfig file to use for CLI requests.")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.ClusterOverrideFlags.APIServer.ShortName = "s" // as kubectl has it
-	names.ClusterOverrideFlags.ProxyURL.LongName = ""    // what kubectl does not offer
+	names.ClusterOverrideFlags.ProxyURL.LongName = ""    // kubectl does not offer these
 	names.AuthOverrideFlags.Username.LongName = ""
 	names.AuthOverrideFlags.Password.LongName = ""
 	clientcmd.BindOverrideFlags(&f.overrides, set, names)
@@ -58,8 +58,8 @@ func (f *Flags) Namespace() (name string, explicit bool, err error) {
 	return name, false, nil
 }
 
-// Connect asks the server what it serves: one call, which shows too whether it can be reached and knows who asks. A
-// server that does not answer at once is not waited for.
+// Connect asks the server for its API groups: one call, which also shows whether it can be reached and knows the
+// user. A server that does not answer at once is not waited for.
 func (f *Flags) Connect(ctx context.Context) (*Client, error) {
 	loader := f.loader()
 	config, err := loader.ClientConfig()

@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// watchTime is how long one watch lasts at least; the server ends it then, so that load spreads over its instances.
+	// watchTime is the minimum duration of one watch; the server then ends it, so that load spreads over its instances.
 	watchTime = 5 * time.Minute
-	// watchSlack is how long the server may be late with that before the connection is taken for dead.
+	// watchSlack is the delay after which the connection is considered dead.
 	watchSlack = 30 * time.Second
-	// strangers is how often in a row a server may not know who asks, as one that starts does, before it is believed.
+	// strangers limits how often in a row a starting server may not recognize the user before it is believed.
 	strangers = 3
 )
 
-// errRelist is that a watch cannot go on from where it was: the server has forgotten that version, mostly.
+// errRelist means that a watch cannot resume: usually the server has forgotten that version.
 var errRelist = errors.New("the watch cannot be resumed")
 
-// polled is how often an object is read that may not be watched.
+// polled is the interval at which an object is read that may not be watched.
 const polled = 30 * time.Second
 
 // follower keeps the table of one source as the server has it.
@@ -142,7 +142,7 @@ func (f *follower) list(ctx context.Context) error {
 	return nil
 }
 
-// replace sets all rows of the source. What was forbidden of it stays unknown.
+// replace sets all rows of the source. A forbidden list stays unknown.
 func (f *follower) replace(r rows) {
 	r.err = cmp.Or(r.err, f.narrow)
 	if r.values == nil {
@@ -157,8 +157,8 @@ type event struct {
 	Object json.RawMessage `json:"object"`
 }
 
-// watch applies changes until the server ends the watch, which is no error. Without a version it asks for the list in the
-// same call (sendInitialEvents; on by default since Kubernetes 1.34, refused as invalid before).
+// watch applies changes until the server ends the watch, which is no error. Without a version it asks for the list in
+// the same call (sendInitialEvents; on by default since Kubernetes 1.34, refused as invalid before).
 func (f *follower) watch(ctx context.Context) error {
 	limit := watchTime + rand.N(watchTime)
 	ctx, cancel := context.WithTimeout(ctx, limit+watchSlack)

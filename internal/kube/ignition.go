@@ -74,7 +74,7 @@ func (r ignitionResource) decode() (string, error) {
 	return "", fmt.Errorf("its compression %q is not known", r.Compression)
 }
 
-// decodeDataURL decodes what stands after "data:" (RFC 2397): [<mediatype>][;base64],<data>.
+// decodeDataURL decodes the part after "data:" (RFC 2397): [<mediatype>][;base64],<data>.
 func decodeDataURL(s string) (string, error) {
 	head, data, ok := strings.Cut(s, ",")
 	if !ok {

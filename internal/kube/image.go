@@ -21,11 +21,12 @@ const (
 	imageStreamTag = "/apis/image.openshift.io/v1/namespaces/openshift/imagestreamtags/cli:latest"
 )
 
-// ShellImage is an image with a shell for a node of OpenShift, in one call or two: that of the node's machine-config-daemon,
-// which is there already and whose base is RHEL (machine-config-operator Dockerfile); else that of the image stream tag
-// openshift/cli:latest, as `oc debug` takes that of openshift/tools:latest (openshift/oc pkg/cli/debug/debug.go). Both lie
-// where the release lies, for which the kubelet of every node has the cluster's pull secret. The registry inside the cluster
-// has none of them where it is Removed, as bare metal installs it (OpenShift docs, configuring-registry-storage-baremetal).
+// ShellImage is an image with a shell for a node of OpenShift, in one call or two: that of the node's
+// machine-config-daemon, which is there already and whose base is RHEL (machine-config-operator Dockerfile); else that
+// of the image stream tag openshift/cli:latest, as `oc debug` takes that of openshift/tools:latest (openshift/oc
+// pkg/cli/debug/debug.go). Both lie where the release lies, for which the kubelet of every node has the cluster's pull
+// secret. The registry inside the cluster has none of them where it is Removed, as bare metal installs it (OpenShift
+// docs, configuring-registry-storage-baremetal).
 func (c *Client) ShellImage(ctx context.Context, node string) (string, error) {
 	image, err := c.daemonImage(ctx, node)
 	if err == nil || fatal(err) != nil {

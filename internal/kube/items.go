@@ -28,8 +28,8 @@ const (
 // visitor is given each object of a list; raw is valid during the call only.
 type visitor func(raw []byte, form encoding) error
 
-// eachItem reads a list object by object, so that its size does not matter, and returns its resource version. A list that
-// ends early is errBroken.
+// eachItem reads a list object by object, so that its size does not matter, and returns its resource version. A list
+// that ends early is errBroken.
 func eachItem(list io.Reader, visit visitor) (resourceVersion string, err error) {
 	r := bufio.NewReaderSize(list, 64<<10)
 	magic, err := r.Peek(4)
@@ -104,7 +104,8 @@ func eachElement(decoder *json.Decoder, visit visitor) error {
 }
 
 // eachProtobuf reads the envelope runtime.Unknown, whose field 2 is the list; the list's field 1 is its ListMeta, and
-// each of its fields 2 is an object (k8s.io/apimachinery/pkg/runtime/generated.proto, k8s.io/api/core/v1/generated.proto).
+// each of its fields 2 is an object (k8s.io/apimachinery/pkg/runtime/generated.proto,
+// k8s.io/api/core/v1/generated.proto).
 func eachProtobuf(r *bufio.Reader, visit visitor) (resourceVersion string, err error) {
 	if _, err := r.Discard(len(protobufMagic())); err != nil {
 		return "", fmt.Errorf("%w: %w", errBroken, err)

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -11,20 +12,18 @@ import (
 )
 
 const (
-	// refusals is how often a server that answers may put a call off before that is its answer.
+	// refusals limits how often a server may put a call off before that counts as its answer.
 	refusals = 3
-	// doubts is how often a server that was away may refuse a right before it is believed, about 6 s with the pauses between:
-	// one that has just started refuses rights that it has not read yet, and some of them after it is ready.
-	doubts = 5
+	// startupDenials limits how often a restarted server may refuse a right before it is believed, about 6 s with the
+	// pauses between: one that has just started refuses rights that it has not read yet, and some of them after it is
+	// ready.
+	startupDenials = 5
 )
 
 // persist makes a call again while the server is away, for as long as the client's patience lasts. Before it does, it
 // waits until the server says that it is ready.
 func (c *Client) persist(ctx context.Context, call func(context.Context) error) error {
-	patience := c.Patience
-	if patience == 0 {
-		patience = defaultPatience
-	}
+	patience := cmp.Or(c.Patience, defaultPatience)
 	ctx = quiet(ctx)
 	begun, answers, outages, refused := time.Now(), 0, 0, 0
 	for attempt := 0; ; attempt++ {
@@ -34,17 +33,18 @@ func (c *Client) persist(ctx context.Context, call func(context.Context) error) 
 		} else {
 			answers++
 		}
+		final := err == nil || ctx.Err() != nil || !transient(err) || answers >= refusals
 		if attempt > 0 && err == nil {
 			c.isAway(false)
 		}
 		switch {
-		case outages > 0 && refused < doubts && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)):
+		case outages > 0 && refused < startupDenials && denied(err):
 			if err := pause(ctx, refused); err != nil {
 				return err
 			}
 			refused++
 			continue
-		case err == nil || ctx.Err() != nil || !transient(err) || answers >= refusals:
+		case final:
 			return reachError(c.config.Host, err)
 		case time.Since(begun) > patience:
 			return fmt.Errorf("%w for %s: %s: %w", ErrUnreachable, patience, c.config.Host, bare(err))
@@ -57,7 +57,10 @@ func (c *Client) persist(ctx context.Context, call func(context.Context) error) 
 	}
 }
 
-// isAway notes whether the server is away, and returns what was noted before: of many calls that fail one tells.
+func denied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
+
+// isAway notes whether the server is away, and returns the previous note, so that of many failed calls only one is
+// reported.
 func (c *Client) isAway(now bool) (before bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,8 +90,8 @@ func (c *Client) awaitReady(ctx context.Context, deadline time.Time) error {
 	}
 }
 
-// ready asks /readyz, which everyone may. A proxy may not let it through: then any answer but that of a broken server is
-// one.
+// ready asks /readyz, which everyone may. A proxy may not let it through: then any answer but that of a broken server
+// is one.
 func (c *Client) ready(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
@@ -97,8 +100,8 @@ func (c *Client) ready(ctx context.Context) bool {
 	return code != 0 && code < http.StatusInternalServerError
 }
 
-// pause waits before the next attempt: 0.2 s, then twice as long each time up to 5 s, spread so that many clients do not
-// come back at once.
+// pause waits before the next attempt: 0.2 s, then twice as long each time up to 5 s, spread so that many clients do
+// not come back at once.
 func pause(ctx context.Context, attempt int) error {
 	wait := min(200*time.Millisecond<<min(attempt, 10), 5*time.Second)
 	wait += time.Duration(rand.Int64N(int64(wait / 4)))

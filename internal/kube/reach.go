@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// What can stand between a command and its cluster.
+// Reasons why a command cannot reach its cluster.
 var (
 	ErrNoConfig     = errors.New("no cluster to talk to")
 	ErrNoContext    = errors.New("no such context")
@@ -29,7 +29,7 @@ var (
 	errBroken        = errors.New("the connection broke")
 )
 
-// configError says what is wrong with the kubeconfig and what would be right.
+// configError describes a fault of the kubeconfig and the fix.
 func (f *Flags) configError(err error) error {
 	contexts, source := contextsOf(f.loader())
 	choice := "choose one with --context: " + strings.Join(contexts, ", ")
@@ -61,8 +61,8 @@ func contextsOf(loader clientcmd.ClientConfig) (names []string, source string) {
 	return slices.Sorted(maps.Keys(config.Contexts)), source
 }
 
-// reachError classifies an error of a call: whether the server was reached, is trusted, and knows who asks. An answer of
-// the server about the call itself stays as it is.
+// reachError classifies an error of a call: whether the server was reached, is trusted, and knows who asks. An answer
+// of the server about the call itself stays as it is.
 func reachError(server string, err error) error {
 	var certificate *tls.CertificateVerificationError
 	var name *net.DNSError

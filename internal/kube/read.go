@@ -19,25 +19,25 @@ import (
 	"github.com/railhead/railhead/internal/plan"
 )
 
-// Want is what is to be read of a cluster.
+// Want selects the parts of a cluster to read.
 type Want struct {
 	Kinds []cluster.Kind
-	// Namespace narrows what users have in namespaces to one: pods, networks, service accounts, quotas, role bindings,
-	// events, and what Railhead wrote. What the SR-IOV operator has is always read whole.
+	// Namespace limits the users' objects to one namespace: pods, networks, service accounts, quotas, role bindings,
+	// events, and Railhead's objects. The SR-IOV operator's objects are always read in full.
 	Namespace string
-	// Job narrows pods and what Railhead wrote to a job's; its pods are read with labels, annotations and containers.
+	// Job limits pods and Railhead's objects to one job; its pods are read with labels, annotations and containers.
 	Job string
 	// Detail reads the pods of the namespace with labels, annotations and containers, too, where no job is wanted.
 	Detail bool
-	// Everywhere are kinds that are read of all namespaces all the same: the pods of all say what is free. Where that is
-	// forbidden they are read in the one, and the State has the problem.
+	// Everywhere lists kinds that are read from all namespaces anyway: all pods are needed to know the free
+	// resources. Where that is forbidden they are read in the one, and the State has the problem.
 	Everywhere []cluster.Kind
 }
 
 func (w Want) everywhere(kind cluster.Kind) bool { return slices.Contains(w.Everywhere, kind) }
 
-// Read reads all that is wanted at once. A list that is forbidden or fails is a Problem of the State; an error is that the
-// server cannot be talked to at all, or does not know who asks.
+// Read reads all that is wanted at once. A list that is forbidden or fails is a Problem of the State; an error is that
+// the server cannot be talked to at all, or does not know who asks.
 func (c *Client) Read(ctx context.Context, w Want) (cluster.State, error) {
 	sources := c.api.sources(w)
 	all := make([]rows, len(sources))
@@ -55,7 +55,7 @@ func (c *Client) Read(ctx context.Context, w Want) (cluster.State, error) {
 	return c.assemble(w, sources, all), nil
 }
 
-// rows is what one source gave, by namespace/name.
+// rows of one source, by namespace/name.
 type rows struct {
 	values  map[string]any
 	version string // the list's, from which it can be watched on
@@ -71,7 +71,7 @@ func fatal(err error) error {
 	return nil
 }
 
-// list reads a source, waiting for a server that is away. What the server does not have after all is an empty list.
+// list reads a source, waiting for a server that is away. A kind that the server does not have gives an empty list.
 func (c *Client) list(ctx context.Context, s source) rows {
 	r, err := c.listAt(ctx, s, s.path)
 	if apierrors.IsForbidden(err) && s.fallback != "" {
@@ -137,15 +137,15 @@ func (s source) narrow(request *rest.Request) {
 	}
 }
 
-// draft is a State in the making, with what only grants are made of.
+// draft is an incomplete State, with the objects that grants are made from.
 type draft struct {
 	cluster.State
 	roles    []sccRole
 	bindings []binding
-	granting []cluster.SCC // SCCs that are wanted for what they grant alone
+	granting []cluster.SCC // SCCs that are read only for their grants
 }
 
-// assemble puts what came of the sources into a State, in the order of their names.
+// assemble returns the State of the sources, in the order of their names.
 func (c *Client) assemble(w Want, sources []source, all []rows) cluster.State {
 	d := draft{State: cluster.State{SchemaVersion: cluster.SchemaVersion, Taken: time.Now().UTC(), Written: c.lastWrite(), Server: c.Server(), Read: w.Kinds}}
 	for i, s := range sources {
@@ -168,8 +168,8 @@ func (c *Client) assemble(w Want, sources []source, all []rows) cluster.State {
 	return d.State
 }
 
-// former reports whether an event is about an object that is no more: another one has its name now. Events outlive what they
-// are about by an hour, and what a controller said of the job before is not why the pods of this one do not come.
+// former reports whether an event is about an object that is no more: another one has its name now. Events outlive what
+// they are about by an hour, and what a controller said of the job before is not why the pods of this one do not come.
 func (c *Client) former(e cluster.Event) bool {
 	kind, name, _ := strings.Cut(e.Object, "/")
 	place := "/namespaces/" + e.Namespace + "/" + plan.Resource(kind) + "/" + name
@@ -191,7 +191,7 @@ func problem(s source, err error) cluster.Problem {
 	}
 }
 
-// remember keeps objects as the server has them: what an apply changes is told by them.
+// remember keeps objects as the server has them, to tell whether an apply changes them.
 func (c *Client) remember(objects []cluster.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

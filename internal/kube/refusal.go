@@ -14,7 +14,7 @@ import (
 	"github.com/railhead/railhead/internal/plan"
 )
 
-// Forbidden is that whoever asks has no right to a change.
+// Forbidden means that the user has no right to a change.
 type Forbidden struct {
 	User  string // as the server names them
 	Right plan.Right
@@ -38,7 +38,7 @@ func (f *Forbidden) Error() string {
 // Unwrap returns the server's answer.
 func (f *Forbidden) Unwrap() error { return f.Err }
 
-// Conflict is that fields which a change sets belong to another field manager, or that the object is no longer the one
+// Conflict means that fields of a change belong to another field manager, or that the object is no longer the one
 // that was read.
 type Conflict struct {
 	Object string
@@ -66,7 +66,7 @@ func (c *Conflict) Error() string {
 // Unwrap returns the server's answer.
 func (c *Conflict) Unwrap() error { return c.Err }
 
-// Refused is that the server does not take an object: its schema, a webhook, a quota, or what admission allows.
+// Refused means that the server rejects an object: by its schema, a webhook, a quota, or admission.
 type Refused struct {
 	Object string
 	Reason string // the server's own words
@@ -78,7 +78,7 @@ func (r *Refused) Error() string { return fmt.Sprintf("%s is refused: %s", r.Obj
 // Unwrap returns the server's answer.
 func (r *Refused) Unwrap() error { return r.Err }
 
-// Missing is that what a change needs is not there.
+// Missing means that something that a change needs does not exist.
 type Missing struct {
 	Object string
 	What   string // namespace "train", the object itself, or its kind
@@ -92,7 +92,7 @@ func (m *Missing) Error() string {
 // Unwrap returns the server's answer.
 func (m *Missing) Unwrap() error { return m.Err }
 
-// Terminating is that an object, or its namespace, is being deleted.
+// Terminating means that an object, or its namespace, is being deleted.
 type Terminating struct {
 	Object string
 	Err    error
@@ -135,8 +135,8 @@ func named(err error, change plan.Change) error {
 	return fmt.Errorf("%s %s: %w", change.Verb, nameOf(&change.Object), err)
 }
 
-// noRight is how an authorizer forbids (k8s.io/apiserver pkg/endpoints/handlers/responsewriters/errors.go); whatever else
-// is forbidden, admission has refused.
+// noRight matches an authorizer's refusal (k8s.io/apiserver pkg/endpoints/handlers/responsewriters/errors.go); whatever
+// else is forbidden, admission has refused.
 const noRight = `[Uu]ser "([^"]*)" cannot (\S+) resource "([^"]*)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?`
 
 func forbidden(err error, status metav1.Status, change plan.Change) error {
@@ -155,7 +155,7 @@ func forbidden(err error, status metav1.Status, change plan.Change) error {
 // ConfirmNoEscalation).
 const escalation = "is attempting to grant RBAC permissions not currently held"
 
-// parseNoRight reads what an authorizer forbids; nil when it is no authorizer that speaks.
+// parseNoRight returns the right that an authorizer refused; nil for other messages.
 func parseNoRight(message, name string) *Forbidden {
 	words := regexp.MustCompile(noRight).FindStringSubmatch(message)
 	if words == nil {
@@ -197,7 +197,7 @@ func ownedFields(status metav1.Status) []OwnedField {
 	return owned
 }
 
-// missing says what a 404 is about: the namespace, the object, or a kind that the server does not have.
+// missing returns the subject of a 404: the namespace, the object, or a kind that the server does not have.
 func missing(status metav1.Status, change plan.Change) string {
 	o := &change.Object
 	switch {

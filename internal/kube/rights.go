@@ -67,8 +67,8 @@ func namespacesOf(rights []plan.Right) []string {
 	return names
 }
 
-// ruleSet is the status of a SelfSubjectRulesReview. It holds what RBAC allows; other authorizers only add to it, so what
-// it does not hold must be asked.
+// ruleSet is the status of a SelfSubjectRulesReview. It holds what RBAC allows; other authorizers may add rights, so
+// missing ones must be asked for.
 type ruleSet []struct {
 	Verbs         []string `json:"verbs"`
 	APIGroups     []string `json:"apiGroups"`

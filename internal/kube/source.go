@@ -9,13 +9,14 @@ import (
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/workload"
 )
 
-// source is one list of the server and what becomes of it.
+// source is one list of the server and its conversion.
 type source struct {
 	kind      cluster.Kind // the list of the State that it serves, which its problem is told of
 	path      string
-	namespace string // "" for all, and for what has none
+	namespace string // "" for all, and for kinds without one
 	fallback  string // path of the same list in the wanted namespace, for when the whole is forbidden
 	labels    string // label selector
 	fields    string // field selector
@@ -31,14 +32,14 @@ type codec struct {
 	accept string // the content types that can be decoded
 }
 
-// decoded is one object: where it is, which version it is, and what was made of it.
+// decoded is one object: its name, its version, and its conversion.
 type decoded struct {
 	key     string
 	version string
 	value   any // nil: of no interest
 }
 
-// object is what every decoded type has.
+// object is implemented by every decoded type.
 type object[O any] interface {
 	*O
 	GetNamespace() string
@@ -46,8 +47,8 @@ type object[O any] interface {
 	GetResourceVersion() string
 }
 
-// codecOf joins the decoding of a type, its conversion, and where its values go. A conversion to a nil pointer leaves the
-// object out.
+// codecOf joins the decoding of a type, its conversion, and where its values go. A conversion to a nil pointer leaves
+// the object out.
 func codecOf[O any, P object[O], V any](convert func(*O) V, add func(*draft, V)) codec {
 	decode := func(raw []byte, form encoding) (decoded, error) {
 		var o O
@@ -68,8 +69,8 @@ func codecOf[O any, P object[O], V any](convert func(*O) V, add func(*draft, V))
 	return codec{decode, func(d *draft, value any) { add(d, value.(V)) }, accept}
 }
 
-// message is a type of k8s.io/api, which protobuf has too. A type of this package that embeds ObjectMeta has its Unmarshal,
-// but is no object of the API.
+// message is a type of k8s.io/api, which protobuf has too. A type of this package that embeds ObjectMeta has its
+// Unmarshal, but is no object of the API.
 type message interface {
 	Unmarshal([]byte) error
 	GetObjectKind() schema.ObjectKind
@@ -107,7 +108,7 @@ type endpoint struct {
 	codec    codec
 }
 
-// scope is where the objects of a resource are, and where they are wanted.
+// scope says whether a resource is namespaced, and in which namespace its objects are wanted.
 type scope int
 
 const (
@@ -117,7 +118,7 @@ const (
 	itself                   // the namespace itself
 )
 
-// sources are the lists that a State is made of. What the server does not have is left out.
+// sources returns the lists that a State is made of, without kinds that the server does not have.
 func (a api) sources(w Want) []source {
 	var all []source
 	for _, kind := range w.Kinds {
@@ -151,7 +152,7 @@ func (r endpoint) source(kind cluster.Kind, version string, w Want) source {
 	return s
 }
 
-// apiPath is where a version of a group is served.
+// apiPath returns the path of a version of a group.
 func apiPath(group, version string) string {
 	if group == "" {
 		return "/api/" + version
@@ -263,8 +264,11 @@ func objectResources(w Want) []endpoint {
 	all := []endpoint{
 		writtenOf("", "v1", "ConfigMap", inNamespace),
 		writtenOf("", "v1", "Service", inNamespace),
-		writtenOf("apps", "v1", "StatefulSet", inNamespace),
-		writtenOf(cluster.JobSetGroup, "v1alpha2", "JobSet", inNamespace),
+	}
+	for _, k := range workload.Kinds {
+		if k.Deployed {
+			all = append(all, writtenOf(k.GVK.Group, k.GVK.Version, k.GVK.Kind, inNamespace))
+		}
 	}
 	if w.Job != "" {
 		return all

@@ -22,26 +22,28 @@ type Visit struct {
 	Container string // "": the pod's default
 }
 
-// Visited is what it saw there, or why nothing.
+// Visited is the result of one visit, or the reason why there is none.
 type Visited struct {
 	Visit
 	Snapshot host.Snapshot
 	Err      error
 }
 
-// VisitOptions are how pods are visited.
+// VisitOptions of Visit.
 type VisitOptions struct {
 	Timeout time.Duration                     // for each pod; 0: one minute
 	Program func(arch string) ([]byte, error) // railhead-pod, for pods that do not have it; nil: it is not brought
 }
 
-// visitsAtOnce bounds how many pods are visited at the same time: each is a stream through the API server and a kubelet.
+// visitsAtOnce bounds how many pods are visited at the same time: each is a stream through the API server and a
+// kubelet.
 const visitsAtOnce = 32
 
 const visitTime = time.Minute
 
-// Snapshots lets railhead-pod look around in many pods, and tells of each once, one at a time, as they answer. A pod that
-// does not answer is one with an error. The error is that of the context: what has not answered by then is told of, too.
+// Snapshots lets railhead-pod look around in many pods, and tells of each once, one at a time, as they answer. A pod
+// that does not answer is one with an error. The error is that of the context: what has not answered by then is told
+// of, too.
 func (c *Client) Snapshots(ctx context.Context, visits []Visit, o VisitOptions, tell func(Visited)) error {
 	if o.Timeout == 0 {
 		o.Timeout = visitTime
@@ -51,8 +53,8 @@ func (c *Client) Snapshots(ctx context.Context, visits []Visit, o VisitOptions, 
 	}, tell)
 }
 
-// visitTries is how often a visit is begun whose connection breaks: a stream goes through the API server and a kubelet, and
-// either may be busy or restart. To look twice does no harm.
+// visitTries limits the attempts of a visit whose connection breaks: a stream goes through the API server and a
+// kubelet, and either may be busy or restart. To look twice does no harm.
 const visitTries = 3
 
 // receive looks, and again where the connection broke.
@@ -95,17 +97,18 @@ func fanOut(ctx context.Context, n int, each time.Duration, do func(ctx context.
 			return nil
 		})
 	}
-	_ = g.Wait() // what went wrong is told
+	_ = g.Wait() // every error is in the results
 	return ctx.Err()
 }
 
 // Where railhead-pod lies in the pods of a job.
 const carriedProgram = "/railhead/bin/railhead-pod"
 
-// The scripts of a visit. They keep to what dash, bash and busybox have; $1 is where the pods of a job have railhead-pod.
+// The scripts of a visit. They run in dash, bash and busybox; $1 is where the pods of a job have
+// railhead-pod.
 const (
-	// lookScript takes a snapshot with the railhead-pod that is there. Without one it ends with notThere, and says what machine
-	// this is.
+	// lookScript takes a snapshot with the railhead-pod that is there. Without one it ends with notThere, and says what
+	// machine this is.
 	lookScript = `
 for program in "$1" "$(command -v railhead-pod 2>/dev/null)"; do
 	[ -x "$program" ] && exec "$program" snapshot
@@ -113,8 +116,8 @@ done
 uname -m
 exit 77
 `
-	// bringScript takes a snapshot with the railhead-pod on its input, and leaves nothing behind. Folders may be read-only, or
-	// mounted without the right to execute.
+	// bringScript takes a snapshot with the railhead-pod on its input, and leaves nothing behind. Folders may be
+	// read-only, or mounted without the right to execute.
 	bringScript = `
 for base in "${TMPDIR:-/tmp}" /dev/shm /var/tmp /run .; do
 	dir=$base/railhead-doctor-$$
@@ -186,7 +189,7 @@ func architecture(machine string) string {
 	return machine
 }
 
-// shell runs a script. The error has what it wrote to stderr.
+// shell runs a script. The error contains its stderr.
 func (g guest) shell(ctx context.Context, script string, in io.Reader) (out []byte, code int, err error) {
 	const most, mostOfErrors = 32 << 20, 4 << 10
 	stdout, stderr := &limited{left: most}, &limited{left: mostOfErrors}
@@ -210,7 +213,7 @@ func (g guest) shell(ctx context.Context, script string, in io.Reader) (out []by
 	return stdout.text.Bytes(), code, err
 }
 
-// limited keeps the beginning of what is written to it.
+// limited keeps the first bytes that are written to it.
 type limited struct {
 	text bytes.Buffer
 	left int

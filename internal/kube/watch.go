@@ -15,10 +15,10 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 )
 
-// burst is the least time between two States: what one event causes comes in many.
+// burst is the minimum time between two States, because one change causes many events.
 const burst = 100 * time.Millisecond
 
-// Outage is that the server went away while a cluster is watched. The watch goes on.
+// Outage means that the server went away while a cluster is watched. The watch continues.
 type Outage struct {
 	Since time.Time
 	Err   error
@@ -28,13 +28,13 @@ func (o *Outage) Error() string {
 	return fmt.Sprintf("no contact since %s: %v", o.Since.Format(time.TimeOnly), o.Err)
 }
 
-// Unwrap returns what the last attempt met.
+// Unwrap returns the error of the last attempt.
 func (o *Outage) Unwrap() error { return o.Err }
 
 // Watch reads all that is wanted, and again whenever something of it has changed, until the context ends. While the
 // server is away it yields the last State with an *Outage, and goes on when the server is back, whoever restarted it.
-// It ends early only when the server does not know any more who asks (ErrUnauthorized). What has not changed is shared by
-// successive States: nobody may change one.
+// It ends early only when the server does not know any more who asks (ErrUnauthorized). What has not changed is shared
+// by successive States: nobody may change one.
 func (c *Client) Watch(ctx context.Context, w Want) iter.Seq2[cluster.State, error] {
 	return func(yield func(cluster.State, error) bool) {
 		ctx, cancel := context.WithCancel(quiet(ctx))
@@ -58,7 +58,7 @@ func (c *Client) Watch(ctx context.Context, w Want) iter.Seq2[cluster.State, err
 	}
 }
 
-// view is what all followers together see.
+// view combines the results of all followers.
 type view struct {
 	client  *Client
 	want    Want
@@ -162,7 +162,7 @@ func (v *view) replace(index int, r rows) {
 	v.touch()
 }
 
-// put sets or removes one row. What only the server changes, such as a heartbeat, is no change.
+// put sets or removes one row. A change of the server's own fields, such as a heartbeat, does not count.
 func (v *view) put(index int, key string, value any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/nccl"
 )
 
@@ -33,12 +34,6 @@ func Environment(base []string, vars []nccl.Var) []string {
 	}
 	return env
 }
-
-// The exit codes of env(1) for a command that cannot be started.
-const (
-	CannotInvoke = 126
-	NotFound     = 127
-)
 
 // Exec replaces this process by the command: same PID, so that signals and the exit code are the command's own.
 // It returns only when that fails.
@@ -71,11 +66,11 @@ func isELF(path string) bool {
 }
 
 // ExitCode is the code with which to leave after Exec failed.
-func ExitCode(err error) int {
+func ExitCode(err error) exit.Code {
 	if errors.Is(err, fs.ErrNotExist) {
-		return NotFound
+		return exit.NotFound
 	}
-	return CannotInvoke
+	return exit.CannotInvoke
 }
 
 // lookPath searches PATH of env as execvp(3) does: a file that is there but cannot be executed is remembered while the

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/nccl"
 )
 
@@ -182,7 +183,7 @@ func TestExecFindsTheCommand(t *testing.T) {
 	for _, tc := range []struct {
 		name, path, command string // DIR stands for the folder
 		want                string // stdout
-		code                int
+		code                exit.Code
 	}{
 		{name: "first folder that has it", path: "DIR/first:DIR/second", command: "good", want: "first\n"},
 		{name: "missing folder before it", path: "DIR/none:DIR/second", command: "good", want: "second\n"},
@@ -201,21 +202,21 @@ func TestExecFindsTheCommand(t *testing.T) {
 		{name: "script without an interpreter line", path: "DIR/none:DIR/first", command: "plain", want: "plain\n"},
 		{name: "absolute name of such a script", path: "DIR/second", command: "DIR/first/plain", want: "plain\n"},
 
-		{name: "nowhere", path: "DIR/first:DIR/second", command: "none", code: NotFound},
-		{name: "absolute name of nothing", path: "DIR/first", command: "DIR/none", code: NotFound},
-		{name: "empty name", path: "DIR/first", command: "", code: NotFound},
-		{name: "script without its interpreter", path: "DIR/first", command: "interpreter", code: NotFound},
-		{name: "not executable", path: "DIR/locked", command: "only", code: CannotInvoke},
-		{name: "not executable, and nowhere else", path: "DIR/locked:DIR/none", command: "only", code: CannotInvoke},
-		{name: "absolute name, not executable", path: "DIR/first", command: "DIR/locked/only", code: CannotInvoke},
-		{name: "folder of its name", path: "DIR/folders", command: "only", code: CannotInvoke},
-		{name: "name of a folder", path: "DIR/first", command: "DIR/folders", code: CannotInvoke},
-		{name: "below a file", path: "DIR/first", command: "DIR/good/x", code: CannotInvoke},
+		{name: "nowhere", path: "DIR/first:DIR/second", command: "none", code: exit.NotFound},
+		{name: "absolute name of nothing", path: "DIR/first", command: "DIR/none", code: exit.NotFound},
+		{name: "empty name", path: "DIR/first", command: "", code: exit.NotFound},
+		{name: "script without its interpreter", path: "DIR/first", command: "interpreter", code: exit.NotFound},
+		{name: "not executable", path: "DIR/locked", command: "only", code: exit.CannotInvoke},
+		{name: "not executable, and nowhere else", path: "DIR/locked:DIR/none", command: "only", code: exit.CannotInvoke},
+		{name: "absolute name, not executable", path: "DIR/first", command: "DIR/locked/only", code: exit.CannotInvoke},
+		{name: "folder of its name", path: "DIR/folders", command: "only", code: exit.CannotInvoke},
+		{name: "name of a folder", path: "DIR/first", command: "DIR/folders", code: exit.CannotInvoke},
+		{name: "below a file", path: "DIR/first", command: "DIR/good/x", code: exit.CannotInvoke},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			path, command := strings.ReplaceAll(tc.path, "DIR", dir), strings.ReplaceAll(tc.command, "DIR", dir)
 			out, talk, state := start(t, dir, []string{"PATH=" + path}, command)
-			if out != tc.want || state.ExitCode() != tc.code {
+			if out != tc.want || exit.Code(state.ExitCode()) != tc.code {
 				t.Errorf("stdout %q, %s, want %q, code %d; stderr %s", out, state, tc.want, tc.code, talk)
 			}
 			if tc.code != 0 && !strings.HasPrefix(talk, "start "+command+": ") {
@@ -254,7 +255,7 @@ func TestExecPathOfTheEnvironment(t *testing.T) {
 
 func TestExecForeignFormat(t *testing.T) {
 	_, talk, state := start(t, "/", nil, filepath.Join(commands(t), "first/truncated"))
-	if state.ExitCode() != CannotInvoke || !strings.Contains(talk, syscall.ENOEXEC.Error()) {
-		t.Errorf("%s: %q, want code %d with %q", state, talk, CannotInvoke, syscall.ENOEXEC)
+	if exit.Code(state.ExitCode()) != exit.CannotInvoke || !strings.Contains(talk, syscall.ENOEXEC.Error()) {
+		t.Errorf("%s: %q, want code %d with %q", state, talk, exit.CannotInvoke, syscall.ENOEXEC)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/railhead/railhead/internal/nccl"
 )
 
-// RunDir is where the environment of the started command is left for shells that are exec'd into the container later.
+// RunDir holds the environment of the started command for shells that are opened in the container later.
 const RunDir = "/run/railhead"
 
 // runFiles are the files of RunDir with the environment, and their formats.

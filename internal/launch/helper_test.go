@@ -18,6 +18,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/sysfs"
 )
 
 // step is what the test binary does in place of testing when the variable holds one: limits, capabilities and execve
@@ -81,7 +82,7 @@ func play(text string) int {
 		err = fmt.Errorf("no step %q", s.Do)
 	}
 	fmt.Fprintln(os.Stderr, err)
-	return ExitCode(err)
+	return int(ExitCode(err))
 }
 
 // limits is what a runtime gives a container, as far as locked memory depends on it.
@@ -166,7 +167,7 @@ func tell(t told) {
 
 // raise climbs the ladder and starts the command.
 func raise() error {
-	here, err := host.Open("/")
+	here, err := sysfs.Open("/")
 	if err != nil {
 		return err
 	}

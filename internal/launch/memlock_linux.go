@@ -8,10 +8,11 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/rules/machine"
 )
 
-// Memlock is how far the locked-memory limit was lifted for the command, read back from the kernel.
+// Memlock is the locked-memory limit of the command, read back from the kernel.
 type Memlock struct {
 	Before host.Limit // soft limit at the start
 	Soft   host.Limit // soft limit now
@@ -29,7 +30,7 @@ type Memlock struct {
 // CAP_SYS_RESOURCE; CAP_IPC_LOCK where the command will have it, else made ambient so that it will.
 // The calling goroutine stays on its thread: ambient capabilities belong to the thread that execs.
 // The machine is asked only where the rlimit could not be lifted.
-func RaiseMemlock(here host.Machine) Memlock {
+func RaiseMemlock(here sysfs.Machine) Memlock {
 	runtime.LockOSThread()
 	before, err := memlock()
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/rules/machine"
 )
 
@@ -188,7 +189,7 @@ func TestMemlockBySysResource(t *testing.T) {
 
 func privileges(t *testing.T) host.Limits {
 	t.Helper()
-	here, err := host.Open("/")
+	here, err := sysfs.Open("/")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,24 +6,24 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/railhead/railhead/internal/bench/perftest"
+	"github.com/railhead/railhead/internal/exit"
 )
 
-// Trial is a server and a client of perftest. They meet in this container; with a peer, the client goes to the server that
-// the peer has, and the server waits for the client of another.
+// Trial is a server and a client of perftest. They meet in this container; with a peer, the client goes to the server
+// that the peer has, and the server waits for the client of another.
 type Trial struct {
 	Words string // of both, beside where they meet
 	Peer  string // the host of the peer's server; "": here
 	Port  int    // with a peer: where all servers listen
 
-	Text string // what the client said, or why its server was not there; of one that hung, that it was refused until then
-	Code int    // the client's
-	Hung bool   // they were killed when their time was over
-	Err  error  // they could not be started
+	Text string    // what the client said, or why its server was not there; of one that hung, that it was refused until then
+	Code exit.Code // the client's
+	Hung bool      // they were killed when their time was over
+	Err  error     // they could not be started
 
 	held           int // a socket that holds the port; closed by the exec of the command, as all that was opened here
 	argv           []string
@@ -36,9 +36,9 @@ const (
 	dying = time.Second           // that killed processes are waited for: one that hangs in a driver does not die
 )
 
-// Try runs a program of perftest, which PATH of env leads to, at both ends of all trials at once, until every client has
-// ended, and every server that a peer's client comes to, or limit is over. What then still runs is killed; so it is when
-// this process dies, whatever it dies of.
+// Try runs a program of perftest, which PATH of env leads to, at both ends of all trials at once, until every client
+// has ended, and every server that a peer's client comes to, or limit is over. What then still runs is killed; so it
+// is when this process dies, whatever it dies of.
 func Try(program string, all []Trial, env []string, limit time.Duration) error {
 	program, err := lookPath(program, env)
 	if err != nil {
@@ -79,25 +79,26 @@ func (l *Trial) begin(program string, env []string) {
 	l.Err, l.Hung = err, err == nil
 }
 
-// hold takes a free TCP port. A socket that does not listen and allows its address to be used again leaves the port to a
-// server that allows it, too, as perftest does, and to no one else (Linux net/ipv4/inet_connection_sock.c
-// inet_csk_bind_conflict). It allows it when it has the port, or it might be given that of another. Package unix would link
-// the addresses of all families that there are.
+// hold takes a free TCP port. A socket that does not listen and allows its address to be used again leaves the port
+// to a server that allows it, too, as perftest does, and to no one else (Linux net/ipv4/inet_connection_sock.c
+// inet_csk_bind_conflict). It allows it only once it has the port: before, the kernel might choose the port of
+// another server.
 func (l *Trial) hold() (port int, err error) {
 	if l.held, err = syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0); err != nil {
 		return 0, err
 	}
-	at := unix.RawSockaddrInet4{Family: unix.AF_INET}
-	size := uint32(unix.SizeofSockaddrInet4)
-	_, _, errno := unix.Syscall(unix.SYS_BIND, uintptr(l.held), uintptr(unsafe.Pointer(&at)), uintptr(size))
-	if errno == 0 {
-		_, _, errno = unix.Syscall(unix.SYS_GETSOCKNAME, uintptr(l.held), uintptr(unsafe.Pointer(&at)), uintptr(unsafe.Pointer(&size)))
+	if err = syscall.Bind(l.held, &syscall.SockaddrInet4{}); err != nil {
+		return 0, err
 	}
-	if errno != 0 {
-		return 0, errno
+	at, err := syscall.Getsockname(l.held)
+	if err != nil {
+		return 0, err
 	}
-	big := (*[2]byte)(unsafe.Pointer(&at.Port))
-	return int(big[0])<<8 | int(big[1]), unix.SetsockoptInt(l.held, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+	inet, ok := at.(*syscall.SockaddrInet4)
+	if !ok {
+		return 0, syscall.EAFNOSUPPORT
+	}
+	return inet.Port, syscall.SetsockoptInt(l.held, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1)
 }
 
 // step does what is next, and reports whether anything is left to do. A client that was refused is started again.
@@ -106,10 +107,10 @@ func (l *Trial) step(env []string, over, again bool) bool {
 	switch {
 	case over || !l.Hung || !l.client.ended():
 	case l.Text == "":
-		l.Text, l.Code = l.client.said(), l.client.code
+		l.Text, l.Code = l.client.takeOutput(), l.client.code
 		refused := l.Code != 0 && strings.Contains(l.Text, perftest.Refusal)
 		if l.Hung = refused && (!here || !l.server.ended()); refused && !l.Hung {
-			l.Text = l.server.said()
+			l.Text = l.server.takeOutput()
 		}
 	case again || here:
 		l.Text = ""

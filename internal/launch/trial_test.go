@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/railhead/railhead/internal/bench/perftest"
+	"github.com/railhead/railhead/internal/exit"
 )
 
 // standIn is a program with the manners of perftest: -p PORT serves, -p PORT WORD ADDRESS comes to it. A server is there
@@ -57,13 +58,13 @@ func TestTry(t *testing.T) {
 	const limit = 2 * time.Second
 	cases := []struct {
 		word, text string
-		code       int
+		code       exit.Code
 		hung       bool
 	}{
 		{word: "good", text: "came to 127.0.0.1\n"},
 		{word: "late", text: "came to 127.0.0.1\n"},
 		{word: "fails", text: "Couldn't create IB resources\n", code: 3},
-		{word: "dies", code: 128 + int(syscall.SIGKILL)},
+		{word: "dies", code: exit.Signalled(int(syscall.SIGKILL))},
 		{word: "broken", text: " Couldn't allocate MR\n", code: 1},
 		{word: "hangs", hung: true},
 		{word: "wraps", hung: true},
@@ -188,7 +189,7 @@ func TestTryWithoutTheProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := []Trial{{}}
-	if err := Try("ib_write_bw", all, env, time.Second); err != nil || all[0].Code != CannotInvoke || all[0].Hung {
+	if err := Try("ib_write_bw", all, env, time.Second); err != nil || !errors.Is(all[0].Err, syscall.ENOEXEC) || all[0].Hung {
 		t.Errorf("of a foreign format: %v, %+v", err, all[0])
 	}
 }

@@ -30,7 +30,7 @@ const anyPort = -1
 // maxEntries is NCCL's own bound (MAX_IB_DEVS, from 2.19 on).
 const maxEntries = 32
 
-// parseFilter never fails: what NCCL cannot match, matches nothing. Blanks are not trimmed.
+// parseFilter never fails: an entry that NCCL cannot match matches nothing. Blanks are not trimmed.
 func parseFilter(value string) filter {
 	var f filter
 	value, f.exclude = strings.CutPrefix(value, "^")
@@ -76,7 +76,7 @@ func (f filter) selects(name string, port int) bool {
 	return matched != f.exclude
 }
 
-// filtered returns the rails that the user's NCCL_IB_HCA leaves, and says what is wrong with it.
+// filtered returns the rails that the user's NCCL_IB_HCA selects, and reports mistakes in it.
 func (c *computation) filtered(rails []rail.Rail) []rail.Rail {
 	value, set := c.value("NCCL_IB_HCA")
 	if !set {
@@ -92,20 +92,21 @@ func (c *computation) filtered(rails []rail.Rail) []rail.Rail {
 			left = append(left, r.Name())
 		}
 	}
-	for _, name := range c.visiblePorts() {
+	for _, name := range visiblePorts(c.s) {
 		device, port, _ := strings.Cut(name, ":")
-		if isRail := slices.ContainsFunc(rails, func(r rail.Rail) bool { return r.Name() == name }); !isRail && f.selects(device, atoi(port)) {
+		isRail := slices.ContainsFunc(rails, func(r rail.Rail) bool { return r.Name() == name })
+		if !isRail && f.selects(device, atoi(port)) {
 			strangers = append(strangers, name)
 		}
 	}
 	for _, e := range f.entries {
-		if !f.exclude && !c.matchesAny(e, f.exact) {
+		if !f.exclude && !matchesAny(c.s, e, f.exact) {
 			nothing = append(nothing, e.text)
 		}
 	}
 	c.sayFilter(f, value, rails, kept, left, strangers, nothing)
 	if len(kept) == 0 {
-		return rails // the other rules still need something to speak of
+		return rails // the other rules need rails to judge
 	}
 	return kept
 }
@@ -113,12 +114,15 @@ func (c *computation) filtered(rails []rail.Rail) []rail.Rail {
 func (c *computation) sayFilter(f filter, value string, rails, kept []rail.Rail, left, strangers, nothing []string) {
 	say := func(status check.Status, format string, args ...any) {
 		c.say(check.Finding{
-			Check: HCAFilter, Status: status, Subject: "env/NCCL_IB_HCA",
+			Check:    HCAFilter,
+			Status:   status,
+			Subject:  check.EnvRef("NCCL_IB_HCA"),
 			Summary:  fmt.Sprintf("NCCL_IB_HCA=%s ", value) + fmt.Sprintf(format, args...),
 			Evidence: []check.Evidence{{Source: c.origin("NCCL_IB_HCA"), Got: value, Want: "=" + names(rails)}},
 			Fix: &check.Fix{
 				Text:     "Name the rails exactly, or let Railhead do so with --override.",
-				Commands: []string{"export NCCL_IB_HCA==" + names(rails)}, Who: check.User,
+				Commands: []string{"export NCCL_IB_HCA==" + names(rails)},
+				Who:      check.User,
 			},
 		})
 	}
@@ -127,7 +131,7 @@ func (c *computation) sayFilter(f filter, value string, rails, kept []rail.Rail,
 		return
 	}
 	if len(strangers) > 0 {
-		say(check.Fail, "also selects %s, not usable by this pod%s", strings.Join(strangers, ", "), f.hint())
+		say(check.Fail, "also selects %s, which this pod cannot use%s", strings.Join(strangers, ", "), f.hint())
 	}
 	if len(nothing) > 0 {
 		say(check.Warn, "names %s, which this pod does not have", strings.Join(nothing, ", "))
@@ -137,22 +141,22 @@ func (c *computation) sayFilter(f filter, value string, rails, kept []rail.Rail,
 	}
 }
 
-// hint says how a filter comes to select what it should not.
+// hint explains why a filter selects too much.
 func (f filter) hint() string {
 	switch {
 	case f.exclude:
-		return ": with a leading ^ it selects what it does not name"
+		return ": with a leading ^ it selects everything that it does not name"
 	case f.exact || len(f.entries) == 0:
 		return ""
 	}
 	return ": without a leading = a name is a prefix"
 }
 
-// visiblePorts are the ports that NCCL itself would take: the verbs node is there and the port is ACTIVE.
-func (c *computation) visiblePorts() []string {
+// visiblePorts returns the ports that NCCL itself would use: the verbs node exists and the port is ACTIVE.
+func visiblePorts(s *host.Snapshot) []string {
 	var ports []string
-	for _, d := range c.s.Devices {
-		if access := c.s.AccessTo(d.Name); access != host.Openable && access != host.NotProbed {
+	for _, d := range s.Devices {
+		if access := s.AccessTo(d.Name); access != host.Openable && access != host.NotProbed {
 			continue
 		}
 		for _, p := range d.Ports {
@@ -164,8 +168,8 @@ func (c *computation) visiblePorts() []string {
 	return ports
 }
 
-func (c *computation) matchesAny(e entry, exact bool) bool {
-	return slices.ContainsFunc(c.visiblePorts(), func(name string) bool {
+func matchesAny(s *host.Snapshot, e entry, exact bool) bool {
+	return slices.ContainsFunc(visiblePorts(s), func(name string) bool {
 		device, port, _ := strings.Cut(name, ":")
 		return e.matches(device, atoi(port), exact)
 	})

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Formats are the forms in which Format writes an environment.
+// Formats lists the formats of Format.
 var Formats = []string{"shell", "dotenv", "json", "nccl-conf"}
 
-// Format writes the variables that are to be set, one per line; with explain each after a comment with its reason.
-// JSON holds all variables, those left unset too, and always their reasons.
+// Format writes the variables to set, one per line; with explain each after a comment with its reason. JSON has all
+// variables, also those left unset, and always their reasons.
 func Format(vars []Var, format string, explain bool) (string, error) {
 	line, ok := map[string]func(Var) string{
 		"shell":     func(v Var) string { return "export " + v.Name + "=" + shellQuote(v.Value) },
@@ -18,10 +18,10 @@ func Format(vars []Var, format string, explain bool) (string, error) {
 		"nccl-conf": ncclConfLine,
 	}[format]
 	if format == "json" {
-		return formatJSON(vars), nil
+		return formatJSON(vars)
 	}
 	if !ok {
-		return "", fmt.Errorf("unknown format %q; one of %s", format, strings.Join(Formats, ", "))
+		return "", fmt.Errorf("unknown format %q; use one of %s", format, strings.Join(Formats, ", "))
 	}
 	var b strings.Builder
 	for _, v := range vars {
@@ -42,32 +42,16 @@ func Format(vars []Var, format string, explain bool) (string, error) {
 	return b.String(), nil
 }
 
-// formatJSON writes four strings per variable itself: encoding/json would cost every start a tenth of a millisecond.
-func formatJSON(vars []Var) string {
+func formatJSON(vars []Var) (string, error) {
 	var b strings.Builder
-	b.WriteString("[")
-	for i, v := range vars {
-		if i > 0 {
-			b.WriteString(",")
-		}
-		fmt.Fprintf(&b, "\n  {\n    \"name\": %s,\n    \"value\": %s,\n    \"reason\": %s,\n    \"source\": %s\n  }",
-			jsonQuote(v.Name), jsonQuote(v.Value), jsonQuote(v.Reason), jsonQuote(string(v.Source)))
-	}
-	b.WriteString("\n]\n")
-	return b.String()
+	to := json.NewEncoder(&b)
+	to.SetIndent("", "  ")
+	to.SetEscapeHTML(false) // the reasons have "<" and "&" for people
+	err := to.Encode(append([]Var{}, vars...))
+	return b.String(), err
 }
 
-// jsonQuote leaves to encoding/json what is not plain ASCII.
-func jsonQuote(s string) string {
-	plain := strings.IndexFunc(s, func(c rune) bool { return c < ' ' || c > '~' || c == '"' || c == '\\' }) < 0
-	if plain {
-		return `"` + s + `"`
-	}
-	quoted, _ := json.Marshal(s) // a string always marshals
-	return string(quoted)
-}
-
-// shellQuote leaves plain words as they are. A leading "=" is quoted: zsh takes it for the path of a command.
+// shellQuote does not quote plain words. It quotes a leading "=": zsh takes it for the path of a command.
 func shellQuote(s string) string {
 	plain := strings.IndexFunc(s, func(c rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_=:,./^+-", c)
@@ -78,7 +62,7 @@ func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// dotenvQuote quotes only what would break the line: "docker run --env-file" takes quotes as part of the value.
+// dotenvQuote quotes only line breaks: "docker run --env-file" takes quotes as part of the value.
 func dotenvQuote(s string) string {
 	if strings.ContainsAny(s, "\n\r") {
 		return fmt.Sprintf("%q", s)
@@ -86,7 +70,7 @@ func dotenvQuote(s string) string {
 	return s
 }
 
-// ncclConfLine is empty for what NCCL's files cannot hold: other libraries' variables, line breaks.
+// ncclConfLine returns "" for variables of other libraries and values with line breaks: NCCL's files cannot hold them.
 func ncclConfLine(v Var) string {
 	if !strings.HasPrefix(v.Name, "NCCL_") || strings.ContainsAny(v.Value, "\n\r") {
 		return ""

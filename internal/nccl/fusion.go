@@ -28,7 +28,7 @@ func sameBus(a, b host.PCIAddress) bool { return a.Domain == b.Domain && a.Bus =
 
 func sameSlot(a, b host.PCIAddress) bool { return sameBus(a, b) && a.Slot == b.Slot }
 
-// wronglyJoined finds two rails that NCCL would join although they are on different cards.
+// wronglyJoined finds two rails on different cards that NCCL would join.
 func wronglyJoined(rails []rail.Rail, s *host.Snapshot, joined func(a, b host.PCIAddress) bool) (string, bool) {
 	for i, a := range rails {
 		for _, b := range rails[i+1:] {
@@ -42,7 +42,7 @@ func wronglyJoined(rails []rail.Rail, s *host.Snapshot, joined func(a, b host.PC
 	return "", false
 }
 
-// sameCard compares sys_image_guid, which all functions of a card share; where it cannot be read, the slot of the PF.
+// sameCard compares sys_image_guid, which all functions of a card share, or the slot of the PF if it is not readable.
 func sameCard(s *host.Snapshot, a, b rail.Rail) bool {
 	da, _ := s.Device(a.Device)
 	db, _ := s.Device(b.Device)

@@ -17,7 +17,7 @@ type gidRules struct {
 	within netip.Prefix // NCCL_IB_ADDR_RANGE; invalid: everything
 }
 
-// pick is what NCCL 2.21 and later choose on a port (ncclIbGetGidIndex, ncclUpdateGidIndex in
+// pick returns the slot that NCCL 2.21 and later choose on a port (ncclIbGetGidIndex, ncclUpdateGidIndex in
 // src/transport/net_ib.cc): the walk starts at slot 0; a candidate replaces the current slot if it is of the wanted
 // family and the current one is not, or if it is valid and has the wanted RoCE version and the current one has another
 // version or is not valid.
@@ -55,26 +55,34 @@ func wanted(r gidRules) string {
 	return text + " IPv4"
 }
 
-// gidRules are the rules that fit the rails' own GIDs, set where they are not NCCL's defaults, with what the user set in
-// their place.
-func (c *computation) gidRules(roce []rail.Rail) (gidRules, bool) {
-	rules := gidRules{ipv6: !roce[0].GID.Addr.Is4In6(), v1: !roce[0].GID.IsRoCEv2()}
-	for _, r := range roce[1:] {
+// gidRules returns the rules that fit the rails' GIDs, sets those that are not NCCL's defaults, and applies the
+// settings of the user.
+func (c gidChoice) gidRules() (gidRules, bool) {
+	rules := gidRules{ipv6: !c.roce[0].GID.Addr.Is4In6(), v1: !c.roce[0].GID.IsRoCEv2()}
+	for _, r := range c.roce[1:] {
 		if other := (gidRules{ipv6: !r.GID.Addr.Is4In6(), v1: !r.GID.IsRoCEv2()}); other != rules {
 			c.say(check.Finding{
-				Check: GIDIndex, Status: check.Fail, Subject: check.Subject(r.Name()),
-				Summary:  fmt.Sprintf("its GID is %s, that of %s is %s: NCCL takes one kind for all", wanted(other), roce[0].Name(), wanted(rules)),
-				Evidence: gidEvidence(roce),
-				Fix:      &check.Fix{Text: "Give every rail an address of the same family, and use cards that all speak RoCE v2.", Who: check.Admin},
+				Check:   GIDIndex,
+				Status:  check.Fail,
+				Subject: check.RailRef(r.Name()),
+				Summary: fmt.Sprintf("its GID is %s, that of %s is %s: NCCL uses one kind for all rails", wanted(other),
+					c.roce[0].Name(), wanted(rules)),
+				Evidence: gidEvidence(c.roce),
+				Fix: &check.Fix{
+					Text: "Give every rail an address of the same family, and use cards that all speak RoCE v2.",
+					Who:  check.Admin,
+				},
 			})
 			return rules, false
 		}
 	}
 	if rules.ipv6 {
-		c.set("NCCL_IB_ADDR_FAMILY", "AF_INET6", Computed, "the rails have IPv6 GIDs only; NCCL looks for IPv4 by default")
+		c.set("NCCL_IB_ADDR_FAMILY", "AF_INET6", Computed,
+			"the rails have IPv6 GIDs only; NCCL looks for IPv4 by default")
 	}
 	if rules.v1 {
-		c.set("NCCL_IB_ROCE_VERSION_NUM", "1", Computed, "the rails have RoCE v1 GIDs only; NCCL looks for v2 by default")
+		c.set("NCCL_IB_ROCE_VERSION_NUM", "1", Computed,
+			"the rails have RoCE v1 GIDs only; NCCL looks for v2 by default")
 	}
 	if value, set := c.value("NCCL_IB_ADDR_FAMILY"); set {
 		rules.ipv6 = value == "AF_INET6" // any other word is AF_INET to NCCL (envIbAddrFamily)
@@ -89,8 +97,8 @@ func (c *computation) gidRules(roce []rail.Rail) (gidRules, bool) {
 	return rules, true
 }
 
-// gidSettings are the variables of NCCL's choice of a GID that the user set and this run keeps.
-func (c *computation) gidSettings() []string {
+// gidSettings returns the variables of NCCL's choice of a GID that the user set and this run keeps.
+func (c settings) gidSettings() []string {
 	var names []string
 	for _, name := range gidVariables {
 		if _, kept := c.value(name); kept {
@@ -100,8 +108,8 @@ func (c *computation) gidSettings() []string {
 	return names
 }
 
-// written is how the user set the variables: NAME=value NAME=value.
-func (c *computation) written(names []string) string {
+// written returns the settings of the user as NAME=value NAME=value.
+func (c settings) written(names []string) string {
 	settings := make([]string, 0, len(names))
 	for _, name := range names {
 		value, _ := c.value(name)
@@ -110,10 +118,12 @@ func (c *computation) written(names []string) string {
 	return strings.Join(settings, " ")
 }
 
-// gidVariables are those that NCCL's choice of a GID depends on.
-var gidVariables = []string{"NCCL_IB_GID_INDEX", "NCCL_IB_ADDR_FAMILY", "NCCL_IB_ROCE_VERSION_NUM", "NCCL_IB_ADDR_RANGE"}
+// NCCL's choice of a GID depends on gidVariables.
+var gidVariables = []string{
+	"NCCL_IB_GID_INDEX", "NCCL_IB_ADDR_FAMILY", "NCCL_IB_ROCE_VERSION_NUM", "NCCL_IB_ADDR_RANGE",
+}
 
-// misfit is a slot that is not right on a rail.
+// misfit is a slot that is wrong on a rail.
 type misfit struct {
 	rail   rail.Rail
 	slot   int
@@ -121,11 +131,11 @@ type misfit struct {
 	why    string
 }
 
-// misled are the rails on which NCCL's own choice is not right.
-func (c *computation) misled(roce []rail.Rail, rules gidRules) []misfit {
+// misled returns the rails on which NCCL's own choice is wrong.
+func (c gidChoice) misled(rules gidRules) []misfit {
 	var all []misfit
-	for _, r := range roce {
-		slot := rules.pick(c.gidTable(r))
+	for _, r := range c.roce {
+		slot := rules.pick(gidTable(c.s, r))
 		if status, why := c.slotFault(r, slot); status != check.Pass {
 			all = append(all, misfit{r, slot, status, why})
 		}
@@ -133,10 +143,10 @@ func (c *computation) misled(roce []rail.Rail, rules gidRules) []misfit {
 	return all
 }
 
-// slotFault says what is wrong with a slot of a rail: no peer is reached from an empty, a foreign or a link-local one;
-// the pod's address with the other RoCE version reaches those of the same segment.
-func (c *computation) slotFault(r rail.Rail, slot int) (check.Status, string) {
-	for _, g := range c.gidTable(r) {
+// slotFault says why a slot of a rail is wrong. From an empty, foreign or link-local one no peer can be reached; from
+// the pod's address with the other RoCE version only peers of the same segment.
+func (c gidChoice) slotFault(r rail.Rail, slot int) (check.Status, string) {
+	for _, g := range gidTable(c.s, r) {
 		if g.Index != slot {
 			continue
 		}
@@ -156,8 +166,8 @@ func (c *computation) slotFault(r rail.Rail, slot int) (check.Status, string) {
 	return check.Fail, "is empty"
 }
 
-func (c *computation) gidTable(r rail.Rail) []host.GID {
-	d, _ := c.s.Device(r.Device)
+func gidTable(s *host.Snapshot, r rail.Rail) []host.GID {
+	d, _ := s.Device(r.Device)
 	for _, p := range d.Ports {
 		if p.Number == r.Port {
 			return p.GIDs

@@ -13,70 +13,83 @@ import (
 
 // gidIndex decides between leaving the choice to NCCL, one index for all HCAs, and an address range.
 func (c *computation) gidIndex() {
-	roce := c.roceRails()
+	roce := roceRails(c.rails)
 	if len(roce) == 0 {
 		return // InfiniBand: the variable is ignored from 2.22 on, 0 is right before
 	}
+	gidChoice{c, roce}.decide()
+}
+
+// gidChoice decides on the GID of rails that speak RoCE.
+type gidChoice struct {
+	*computation
+	roce []rail.Rail
+}
+
+func (c gidChoice) decide() {
 	index, fixed := c.userIndex()
 	if fixed && index >= 0 {
-		c.keepIndex(roce, index)
+		c.keepIndex(index)
 		return
 	}
-	rules, ok := c.gidRules(roce)
+	rules, ok := c.gidRules()
 	if !ok {
 		return
 	}
-	stuck, why := c.cannotChoose(roce)
-	common, shared := commonIndex(roce)
+	stuck, why := c.cannotChoose()
+	common, shared := commonIndex(c.roce)
 	switch {
 	case len(stuck) > 0 && shared && !fixed:
 		c.set("NCCL_IB_GID_INDEX", strconv.Itoa(common), Computed, why)
 		return
 	case len(stuck) > 0 && fixed:
-		c.sayStuck(roce, stuck, why+", and "+c.written([]string{"NCCL_IB_GID_INDEX"})+" leaves it to choose")
+		c.sayStuck(stuck, why+", and "+c.written([]string{"NCCL_IB_GID_INDEX"})+" leaves it to choose")
 	case len(stuck) > 0:
-		c.sayStuck(roce, stuck, why+", and no single index holds for all rails")
+		c.sayStuck(stuck, why+", and no single index is right for all rails")
 	}
 	if len(stuck) == 0 || len(stuck) < len(c.versions) {
-		c.chooses(roce, rules)
+		c.chooses(rules)
 	}
 }
 
-// chooses leaves the choice to NCCL where it comes out right, and helps it where it does not.
-func (c *computation) chooses(roce []rail.Rail, rules gidRules) {
-	common, shared := commonIndex(roce)
-	misled, set := c.misled(roce, rules), c.gidSettings()
+// chooses leaves the choice to NCCL if it is right, and corrects it otherwise.
+func (c gidChoice) chooses(rules gidRules) {
+	common, shared := commonIndex(c.roce)
+	misled, set := c.misled(rules), c.gidSettings()
 	_, ranged := c.value("NCCL_IB_ADDR_RANGE")
 	switch {
 	case len(misled) == 0 && len(c.versions) > 0:
 		newest := c.versions[len(c.versions)-1]
 		c.leave("NCCL_IB_GID_INDEX", fmt.Sprintf("NCCL %s finds the %s GID of each HCA itself", newest, wanted(rules)))
 	case len(misled) == 0 && len(set) > 0:
-		c.leave("NCCL_IB_GID_INDEX", fmt.Sprintf("with %s NCCL 2.21 and later find a GID of the pod on each HCA", c.written(set)))
+		c.leave("NCCL_IB_GID_INDEX",
+			fmt.Sprintf("with %s NCCL 2.21 and later find a GID of the pod on each HCA", c.written(set)))
 	case shared && len(set) == 0:
 		c.set("NCCL_IB_GID_INDEX", strconv.Itoa(common), Computed, whyShared(len(misled) == 0))
 	case len(misled) == 0:
-		c.leave("NCCL_IB_GID_INDEX", "no single index holds for all rails; NCCL 2.26.2 and later choose right by themselves")
-		c.say(unknownVersion(roce))
-	case !ranged && c.addressRange(roce, rules):
+		c.leave("NCCL_IB_GID_INDEX",
+			"no single index is right for all rails; NCCL 2.26.2 and later choose the right one on each HCA")
+		c.say(unknownVersion(c.roce))
+	case !ranged && c.addressRange(rules):
 	case len(set) > 0:
 		c.sayMisled(misled, set)
 	default:
-		c.sayForeign(roce)
+		c.sayForeign()
 	}
 }
 
-// whyShared explains an index that is set although no NCCL was found that needs one.
+// whyShared explains an index that is set although no version of NCCL that was found needs one.
 func whyShared(automatic bool) string {
 	if !automatic {
-		return "NCCL's own choice would take a GID of another namespace; this slot is the pod's on every rail"
+		return "NCCL would choose a GID of another namespace; this slot has the pod's address on every rail"
 	}
-	return "no libnccl found whose version could be told; this slot is RoCE v2 with the pod's address on every rail, right for every version"
+	return "the version of NCCL is unknown; this slot is RoCE v2 with the pod's address on every rail, " +
+		"right for every version"
 }
 
-func (c *computation) roceRails() []rail.Rail {
+func roceRails(rails []rail.Rail) []rail.Rail {
 	var roce []rail.Rail
-	for _, r := range c.rails {
+	for _, r := range rails {
 		if r.GID != nil {
 			roce = append(roce, r)
 		}
@@ -84,11 +97,11 @@ func (c *computation) roceRails() []rail.Rail {
 	return roce
 }
 
-// cannotChoose are the versions found that cannot be left to choose, oldest first, and why the first cannot. A version is
-// no worse than an older one.
-func (c *computation) cannotChoose(roce []rail.Rail) (stuck []version, why string) {
-	gap := slices.IndexFunc(roce, func(r rail.Rail) bool {
-		table := c.gidTable(r)
+// cannotChoose returns the versions that cannot choose a GID, oldest first, and why the first cannot. No version is
+// worse than an older one.
+func (c gidChoice) cannotChoose() (stuck []version, why string) {
+	gap := slices.IndexFunc(c.roce, func(r rail.Rail) bool {
+		table := gidTable(c.s, r)
 		return len(table) == 0 || table[0].Index != 0
 	})
 	for _, v := range c.versions {
@@ -96,7 +109,8 @@ func (c *computation) cannotChoose(roce []rail.Rail) (stuck []version, why strin
 		case v.before(choosesGID):
 			why = cmp.Or(why, fmt.Sprintf("NCCL %s does not choose: its default is slot 0, RoCE v1 and link-local", v))
 		case v.before(survivesGaps) && gap >= 0:
-			why = cmp.Or(why, fmt.Sprintf("NCCL %s aborts on the empty slot 0 of %s (fixed in 2.26.2)", v, roce[gap].Name()))
+			why = cmp.Or(why,
+				fmt.Sprintf("NCCL %s aborts on the empty slot 0 of %s (fixed in 2.26.2)", v, c.roce[gap].Name()))
 		default:
 			return stuck, why
 		}
@@ -114,17 +128,18 @@ func commonIndex(roce []rail.Rail) (int, bool) {
 	return roce[0].GID.Index, true
 }
 
-// addressRange narrows NCCL's choice to the pod's own addresses where other namespaces' GIDs come first.
-func (c *computation) addressRange(roce []rail.Rail, rules gidRules) bool {
-	rules.within = covering(roce)
-	if len(c.misled(roce, rules)) > 0 {
+// addressRange limits NCCL's choice to the pod's own addresses if GIDs of other namespaces precede them.
+func (c gidChoice) addressRange(rules gidRules) bool {
+	rules.within = covering(c.roce)
+	if len(c.misled(rules)) > 0 {
 		return false
 	}
-	c.set("NCCL_IB_ADDR_RANGE", rules.within.String(), Computed, "the GID tables begin with other namespaces' addresses; the pod's own lie in this range")
+	c.set("NCCL_IB_ADDR_RANGE", rules.within.String(), Computed,
+		"the GID tables start with addresses of other namespaces; the pod's own are in this range")
 	return true
 }
 
-// covering is the smallest prefix that holds every rail's address.
+// covering returns the smallest prefix that contains the address of every rail.
 func covering(roce []rail.Rail) netip.Prefix {
 	ip := roce[0].GID.IP()
 	for bits := ip.BitLen(); bits >= 0; bits-- {
@@ -140,8 +155,9 @@ func covering(roce []rail.Rail) netip.Prefix {
 	return netip.Prefix{}
 }
 
-// userIndex is the index that the user set and this run keeps. -1, and what NCCL cannot read, is its automatic choice.
-func (c *computation) userIndex() (index int, set bool) {
+// userIndex returns the index that the user set and this run keeps. -1, and a value that NCCL cannot read, select its
+// automatic choice.
+func (c settings) userIndex() (index int, set bool) {
 	value, set := c.value("NCCL_IB_GID_INDEX")
 	if n, ok := number(value); ok {
 		return int(n), set
@@ -150,9 +166,9 @@ func (c *computation) userIndex() (index int, set bool) {
 }
 
 // keepIndex judges an index that the user set.
-func (c *computation) keepIndex(roce []rail.Rail, index int) {
+func (c gidChoice) keepIndex(index int) {
 	var wrong []misfit
-	for _, r := range roce {
+	for _, r := range c.roce {
 		if status, why := c.slotFault(r, index); status != check.Pass {
 			wrong = append(wrong, misfit{r, index, status, why})
 		}

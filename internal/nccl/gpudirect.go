@@ -10,8 +10,8 @@ import (
 	"github.com/railhead/railhead/internal/rail"
 )
 
-// gdrLevels are the accepted values of NCCL_NET_GDR_LEVEL, case-sensitive (NCCL src/graph/paths.cc), and how far each
-// lets a GPU and a NIC be apart. NODE is nvidia-smi's word, not NCCL's.
+// gdrLevels maps the values of NCCL_NET_GDR_LEVEL, case-sensitive (NCCL src/graph/paths.cc), to the greatest distance
+// of GPU and NIC that each allows. NODE is a name of nvidia-smi, not of NCCL.
 var gdrLevels = map[string]rail.Distance{
 	"LOC": rail.Self, "NVL": rail.Self, "NVB": rail.Self, "C2C": rail.Self, // below PIX: no NIC is that near a GPU
 	"PIX": rail.PIX, "PXB": rail.PXB, "P2C": rail.PXB, "PXN": rail.PXB, "PHB": rail.NODE, "SYS": rail.SYS,
@@ -20,13 +20,13 @@ var gdrLevels = map[string]rail.Distance{
 // gdrDigits are the legacy values.
 var gdrDigits = []string{"LOC", "PIX", "PXB", "PHB", "SYS"}
 
-// GDRLevel checks a value for NCCL_NET_GDR_LEVEL; the error says what NCCL would do with it.
+// GDRLevel checks a value for NCCL_NET_GDR_LEVEL. The error says how NCCL treats the value.
 func GDRLevel(value string) error {
 	if _, ok := gdrDistance(value); ok {
 		return nil
 	}
 	if strings.EqualFold(value, "NODE") {
-		return fmt.Errorf("%s is nvidia-smi's word: NCCL ignores it; say PHB", value)
+		return fmt.Errorf("%s is nvidia-smi's name for a distance: NCCL ignores it; use PHB", value)
 	}
 	return fmt.Errorf("NCCL ignores %q; levels are LOC, PIX, PXB, PHB, SYS (from 2.27 also P2C), in capitals", value)
 }
@@ -40,7 +40,7 @@ func gdrDistance(value string) (rail.Distance, bool) {
 	return d, ok
 }
 
-// gpuDirect sets the level that a flag gave and says where GPUDirect RDMA would be off, and why.
+// gpuDirect sets the level that a flag gives, and reports where GPUDirect RDMA would be off, and why.
 func (c *computation) gpuDirect() {
 	limit := c.gdrLimit()
 	if len(rail.GPUs(*c.s)) == 0 || !c.gpuDirectPossible() {
@@ -50,7 +50,8 @@ func (c *computation) gpuDirect() {
 	c.iommu()
 }
 
-// gdrLimit is how far a GPU and a NIC may be apart. No level is computed, so that --override takes away only what is none.
+// gdrLimit returns the greatest distance of GPU and NIC that NCCL allows. It computes no level, so that --override
+// removes only unknown ones.
 func (c *computation) gdrLimit() rail.Distance {
 	const name = "NCCL_NET_GDR_LEVEL"
 	value, origin, set := c.s.UserSetting(name)
@@ -64,23 +65,30 @@ func (c *computation) gdrLimit() rail.Distance {
 		c.set(name, value, UserSet, "")
 		return limit
 	case set && c.policy.Override:
-		c.leave(name, "it is none of NCCL's levels, and its own holds anyway")
+		c.leave(name, "NCCL does not know this level and uses its default")
 	case set:
 		c.set(name, value, UserSet, "")
 		c.say(check.Finding{
-			Check: GDRLevelKnown, Status: check.Warn, Subject: "env/" + name, Summary: GDRLevel(value).Error(),
+			Check:    GDRLevelKnown,
+			Status:   check.Warn,
+			Subject:  check.EnvRef(name),
+			Summary:  GDRLevel(value).Error(),
 			Evidence: []check.Evidence{{Source: origin, Got: value, Want: "LOC, PIX, PXB, PHB or SYS"}},
-			Fix:      &check.Fix{Text: "Give one of NCCL's levels.", Commands: []string{"export NCCL_NET_GDR_LEVEL=PHB"}, Who: check.User},
+			Fix: &check.Fix{
+				Text:     "Set one of NCCL's levels.",
+				Commands: []string{"export NCCL_NET_GDR_LEVEL=PHB"},
+				Who:      check.User,
+			},
 		})
 	}
 	return rail.PXB // NCCL's default
 }
 
-// peermem are the files by whose existence a version of NCCL recognises a peer-memory module (ncclIbGdrSupport in
-// src/transport/net_ib.cc and net_ib/gdr.cc by tag), each with the versions that look for it.
+// peermem lists the files by which NCCL recognizes a peer-memory module (ncclIbGdrSupport in src/transport/net_ib.cc
+// and net_ib/gdr.cc by tag), each with the versions that look for it.
 var peermem = []struct {
 	file        string
-	from, until version // until itself does not
+	from, until version // without until itself
 }{
 	{"/sys/kernel/mm/memory_peers/nv_mem/version", version{}, version{99}},
 	{"/sys/kernel/mm/memory_peers/nvidia-peermem/version", version{}, version{2, 22, 0}},
@@ -88,8 +96,8 @@ var peermem = []struct {
 	{"/sys/module/nvidia_peermem/version", version{2, 23, 0}, version{99}},
 }
 
-// blind are the versions of NCCL found that recognise none of the peer-memory files that are there.
-func (c *computation) blind() []version {
+// withoutPeermem returns the versions of NCCL that look for none of the peer-memory files that exist.
+func (c *computation) withoutPeermem() []version {
 	var all []version
 	for _, v := range c.versions {
 		sees := false
@@ -103,15 +111,15 @@ func (c *computation) blind() []version {
 	return all
 }
 
-// gpuDirectPossible needs a peer-memory module that NCCL recognises, or DMA-BUF: NVIDIA's open kernel modules and a
-// kernel from 5.12 on. GPUs of other vendors need neither.
+// gpuDirectPossible reports whether there is a peer-memory module that NCCL recognizes, or DMA-BUF: NVIDIA's open
+// kernel modules and kernel 5.12 or later. GPUs of other vendors need neither.
 func (c *computation) gpuDirectPossible() bool {
 	nvidia := func(g host.GPU) bool { return g.Function.Vendor.Value == "0x10de" }
-	blind := c.blind()
+	blind := c.withoutPeermem()
 	if !slices.ContainsFunc(rail.GPUs(*c.s), nvidia) || len(c.s.GPUDirect.Peermem) > 0 && len(blind) == 0 {
 		return true
 	}
-	works, known := c.dmaBuf()
+	works, known := dmaBuf(c.s)
 	if !works {
 		c.sayImpossible(blind, known)
 	}
@@ -120,34 +128,51 @@ func (c *computation) gpuDirectPossible() bool {
 
 func (c *computation) sayImpossible(blind []version, known bool) {
 	f := check.Finding{
-		Check: GPUDirectPossible, Status: check.Warn, Subject: "pod",
+		Check:   GPUDirectPossible,
+		Status:  check.Warn,
+		Subject: check.Ref{Kind: check.Pod},
 		Evidence: []check.Evidence{
 			{Source: "/sys/module/nvidia_peermem", Got: "absent", Want: "loaded"},
-			{Source: "/proc/driver/nvidia/version", Got: openModules(c), Want: "Open Kernel Module, with kernel 5.12 or later (DMA-BUF)"},
+			{
+				Source: "/proc/driver/nvidia/version",
+				Got:    openModules(c),
+				Want:   "Open Kernel Module, with kernel 5.12 or later (DMA-BUF)",
+			},
 			{Source: "/proc/sys/kernel/osrelease", Got: c.s.Kernel.String()},
 		},
 		Fix: &check.Fix{
-			Text:     "Use NVIDIA's open kernel modules (GPU Operator: driver.kernelModuleType: open), or load nvidia_peermem on the node.",
-			Commands: []string{"modprobe nvidia_peermem"}, Who: check.Admin,
+			Text: "Use NVIDIA's open kernel modules (GPU Operator: driver.kernelModuleType: open), " +
+				"or load nvidia_peermem on the node.",
+			Commands: []string{"modprobe nvidia_peermem"},
+			Who:      check.Admin,
 		},
 	}
 	module := "no peer-memory module"
 	if found := c.s.GPUDirect.Peermem; len(found) > 0 {
 		module = fmt.Sprintf("NCCL %s does not look for %s (2.23 and later do)", blind[0], found[0])
-		f.Evidence[0] = check.Evidence{Source: found[0], Got: "there", Want: "a file that NCCL " + blind[0].String() + " looks for"}
-		f.Fix = &check.Fix{Text: "Use NCCL 2.23 or later, or NVIDIA's open kernel modules.", Commands: []string{"pip install -U nvidia-nccl-cu12"}, Who: check.User}
+		f.Evidence[0] = check.Evidence{
+			Source: found[0],
+			Got:    "there",
+			Want:   "a file that NCCL " + blind[0].String() + " looks for",
+		}
+		f.Fix = &check.Fix{
+			Text:     "Use NCCL 2.23 or later, or NVIDIA's open kernel modules.",
+			Commands: []string{"pip install -U nvidia-nccl-cu12"},
+			Who:      check.User,
+		}
 	}
 	switch {
 	case !known:
 		f.Status = check.Unknown
-		f.Summary = "whether GPUDirect RDMA is possible cannot be told: " + module + ", and what DMA-BUF needs is not known"
+		f.Summary = "GPUDirect RDMA may be off: " + module + ", and support for DMA-BUF is unknown"
 	case len(blind) < len(c.versions):
 		f.Status = check.Unknown
-		f.Summary = fmt.Sprintf("GPUDirect RDMA is off if the command loads NCCL %s and not %s: %s, no DMA-BUF", blind[0], c.versions[len(c.versions)-1], module)
+		f.Summary = fmt.Sprintf("GPUDirect RDMA is off if the command loads NCCL %s and not %s: %s, no DMA-BUF",
+			blind[0], c.versions[len(c.versions)-1], module)
 	default:
 		f.Summary = "GPUDirect RDMA is off: " + module + ", no DMA-BUF; GPU data goes through host memory"
 	}
-	if value, origin, off := c.dmaBufOff(); off {
+	if value, origin, off := dmaBufOff(c.s); off {
 		f.Evidence = append(f.Evidence, check.Evidence{Source: origin, Got: dmaBufEnable + "=" + value})
 		f.Fix = &check.Fix{Text: "Let NCCL use DMA-BUF.", Commands: []string{"unset " + dmaBufEnable}, Who: check.User}
 	}
@@ -157,19 +182,19 @@ func (c *computation) sayImpossible(blind []version, known bool) {
 const dmaBufEnable = "NCCL_DMABUF_ENABLE"
 
 // dmaBufOff reports whether the user keeps NCCL from using DMA-BUF.
-func (c *computation) dmaBufOff() (value, origin string, off bool) {
-	value, origin, set := c.s.UserSetting(dmaBufEnable)
+func dmaBufOff(s *host.Snapshot) (value, origin string, off bool) {
+	value, origin, set := s.UserSetting(dmaBufEnable)
 	n, ok := number(value)
 	return value, origin, set && ok && n == 0
 }
 
-// dmaBuf reports whether NCCL can use DMA-BUF (src/init.cc dmaBufSupported); known is false where what decides it could
-// not be seen: the driver's file is not in every container.
-func (c *computation) dmaBuf() (works, known bool) {
-	if _, _, off := c.dmaBufOff(); off {
+// dmaBuf reports whether NCCL can use DMA-BUF (src/init.cc dmaBufSupported). It is not known in containers that do not
+// show the driver's file.
+func dmaBuf(s *host.Snapshot) (works, known bool) {
+	if _, _, off := dmaBufOff(s); off {
 		return false, true
 	}
-	return DMABuf(*c.s)
+	return DMABuf(*s)
 }
 
 // DMABuf reports whether driver and kernel give NICs GPU memory by DMA-BUF.
@@ -203,7 +228,7 @@ func kernelAtLeast(release host.Fact[string], major, minor int) (recent, known b
 	return slices.Compare([]int{atoi(parts[0]), atoi(parts[1])}, []int{major, minor}) >= 0, true
 }
 
-// gpuDirectDistance names the GPUs that are farther from every rail than NCCL accepts.
+// gpuDirectDistance reports GPUs that are farther from every rail than NCCL accepts.
 func (c *computation) gpuDirectDistance(limit rail.Distance) {
 	gpus, matrix := rail.GPUs(*c.s), rail.Matrix(*c.s, c.rails)
 	var far []string
@@ -223,7 +248,11 @@ func (c *computation) gpuDirectDistance(limit rail.Distance) {
 			worst = nearest
 		}
 		far = append(far, fmt.Sprintf("GPU%d", g))
-		evidence = append(evidence, check.Evidence{Source: fmt.Sprintf("GPU%d %s", g, gpus[g].Function.Address), Got: string(nearest), Want: within(limit)})
+		evidence = append(evidence, check.Evidence{
+			Source: fmt.Sprintf("GPU%d %s", g, gpus[g].Function.Address),
+			Got:    string(nearest),
+			Want:   within(limit),
+		})
 	}
 	if len(far) == 0 {
 		return
@@ -233,17 +262,21 @@ func (c *computation) gpuDirectDistance(limit rail.Distance) {
 		level = "PHB"
 	}
 	c.say(check.Finding{
-		Check: GPUDirectDistance, Status: check.Warn, Subject: "pod",
-		Summary:  fmt.Sprintf("NCCL leaves GPUDirect RDMA off for %s: their nearest rail is %s away, and NCCL's level accepts %s", strings.Join(far, ", "), worst, within(limit)),
+		Check:   GPUDirectDistance,
+		Status:  check.Warn,
+		Subject: check.Ref{Kind: check.Pod},
+		Summary: fmt.Sprintf("NCCL leaves GPUDirect RDMA off for %s: their nearest rail is %s away, "+
+			"and NCCL's level accepts %s", strings.Join(far, ", "), worst, within(limit)),
 		Evidence: evidence,
 		Fix: &check.Fix{
-			Text:     "Measure whether GPUDirect over that distance is faster on this machine; if it is, raise the level.",
-			Commands: []string{"railhead-pod run --gdr-level " + level + " -- ..."}, Who: check.User,
+			Text: "Measure whether GPUDirect over that distance is faster on this machine; " +
+				"if it is, raise the level.",
+			Commands: []string{"railhead-pod run --gdr-level " + level + " -- ..."},
+			Who:      check.User,
 		},
 	})
 }
 
-// within says how near a level wants a NIC.
 func within(limit rail.Distance) string {
 	if limit == rail.Self {
 		return "no NIC"
@@ -252,32 +285,48 @@ func within(limit rail.Distance) string {
 }
 
 func (c *computation) iommu() {
-	var rails []string
+	var rails []check.Ref
 	var functions []host.Function
 	for _, r := range c.rails {
-		rails, functions = append(rails, r.Name()), append(functions, r.Function.Value)
+		rails, functions = append(rails, check.RailRef(r.Name())), append(functions, r.Function.Value)
 	}
 	if f, translates := Translated(rails, functions); translates {
 		c.say(f)
 	}
 }
 
-// Translated warns where the HCA's own group translates: GPU memory is then reached slowly, or not at all
-// (IBV_WC_LOC_PROT_ERR). The group's type decides, never the kernel command line. Each function has its device's name.
-func Translated(devices []string, functions []host.Function) (found check.Finding, translates bool) {
+// Translated warns if the IOMMU translates for the group of an HCA: access to GPU memory is then slow, or fails with
+// IBV_WC_LOC_PROT_ERR. The group's type decides, never the kernel command line. devices[i] is the device of
+// functions[i].
+func Translated(devices []check.Ref, functions []host.Function) (found check.Finding, translates bool) {
 	var evidence []check.Evidence
 	var translated []string
+	var about []check.Ref
 	for i, f := range functions {
 		if kind, ok := f.IOMMUType.Get(); ok && strings.HasPrefix(kind, "DMA") {
-			translated = append(translated, devices[i])
-			evidence = append(evidence, check.Evidence{Source: fmt.Sprintf("/sys/kernel/iommu_groups/%d/type", f.IOMMUGroup.Value), Got: kind, Want: "identity"})
+			translated, about = append(translated, devices[i].String()), append(about, devices[i])
+			evidence = append(evidence, check.Evidence{
+				Source: fmt.Sprintf("/sys/kernel/iommu_groups/%d/type", f.IOMMUGroup.Value),
+				Got:    kind,
+				Want:   "identity",
+			})
 		}
 	}
 	return check.Finding{
-		Check: IOMMUPassthrough, Status: check.Warn, Subject: "node",
-		Summary:  fmt.Sprintf("the IOMMU translates for %s: GPUDirect RDMA may fail (IBV_WC_LOC_PROT_ERR) or be slow", strings.Join(translated, ", ")),
+		Check:   IOMMUPassthrough,
+		Status:  check.Warn,
+		Subject: check.Ref{Kind: check.Node},
+		About:   about,
+		Summary: fmt.Sprintf("the IOMMU translates for %s: GPUDirect RDMA may fail (IBV_WC_LOC_PROT_ERR) or be slow",
+			strings.Join(translated, ", ")),
 		Evidence: evidence,
-		Fix: &check.Fix{Text: "Boot the node with the kernel argument iommu=pt (on Intel also intel_iommu=on).",
-			Commands: []string{"MachineConfig spec:\n  kernelArguments: [iommu=pt]", "grubby --update-kernel=ALL --args=iommu=pt"}, Who: check.Admin},
+		Fix: &check.Fix{
+			Text: "Boot the node with the kernel argument iommu=pt (on Intel also intel_iommu=on).",
+			Commands: []string{
+				"MachineConfig spec:\n  kernelArguments: [iommu=pt]",
+				"grubby --update-kernel=ALL --args=iommu=pt",
+			},
+			Who: check.Admin,
+		},
 	}, len(translated) > 0
 }

@@ -38,9 +38,9 @@ func TestGPUDirectPossible(t *testing.T) {
 		"open modules, DMA-BUF switched off by no digit": {nil, open, kernel, []string{"2.27.3"}, "off", "", check.Warn, "no DMA-BUF"},
 		"open modules, DMA-BUF left on":                  {nil, open, kernel, []string{"2.27.3"}, "1", "", check.Pass, ""},
 		"open modules on an old kernel":                  {nil, open, host.Know("4.18.0-553.el8"), []string{"2.27.3"}, "", "", check.Warn, "no DMA-BUF"},
-		"open modules on an unknown kernel":              {nil, open, host.Fact[string]{}, []string{"2.27.3"}, "", "", check.Unknown, "what DMA-BUF needs is not known"},
+		"open modules on an unknown kernel":              {nil, open, host.Fact[string]{}, []string{"2.27.3"}, "", "", check.Unknown, "support for DMA-BUF is unknown"},
 		"closed modules on an unknown kernel":            {nil, closed, host.Fact[string]{}, []string{"2.27.3"}, "", "", check.Warn, "no DMA-BUF"},
-		"nothing of the driver in the container":         {nil, host.Fact[bool]{}, kernel, []string{"2.27.3"}, "", "", check.Unknown, "what DMA-BUF needs is not known"},
+		"nothing of the driver in the container":         {nil, host.Fact[bool]{}, kernel, []string{"2.27.3"}, "", "", check.Unknown, "support for DMA-BUF is unknown"},
 		"GPUs of AMD":                                    {nil, host.Fact[bool]{}, kernel, []string{"2.27.3"}, "", "0x1002", check.Pass, ""},
 	} {
 		s, rails := pod(t, "pod-roce-4vf")

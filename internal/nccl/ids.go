@@ -2,7 +2,7 @@ package nccl
 
 import "github.com/railhead/railhead/internal/check"
 
-// What the environment must not contradict.
+// The checks of an environment.
 const (
 	HCAFilter         check.ID = "hca-filter"
 	GIDIndex          check.ID = "gid-index"

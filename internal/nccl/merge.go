@@ -8,8 +8,8 @@ import (
 	"github.com/railhead/railhead/internal/check"
 )
 
-// require sets an integer parameter or a word that nothing else judges. Where the user's own value is kept instead and
-// leads elsewhere, it says what that means.
+// require sets an integer parameter or a word that no other rule judges, and warns if a different value of the user is
+// kept instead.
 func (c *computation) require(name, value, reason string) {
 	c.set(name, value, Computed, reason)
 	user, set := c.value(name)
@@ -20,16 +20,20 @@ func (c *computation) require(name, value, reason string) {
 		return
 	}
 	c.say(check.Finding{
-		Check: UserSetting, Status: check.Warn, Subject: check.Subject("env/" + name),
-		Summary:  fmt.Sprintf("%s=%s is kept, and this machine needs %s: %s", name, user, value, reason),
+		Check:    UserSetting,
+		Status:   check.Warn,
+		Subject:  check.EnvRef(name),
+		Summary:  fmt.Sprintf("%s=%s is kept, but this machine needs %s: %s", name, user, value, reason),
 		Evidence: []check.Evidence{{Source: c.origin(name), Got: user, Want: value}},
 		Fix: &check.Fix{
-			Text: "Unset it, or let Railhead replace it with --override.", Commands: []string{"unset " + name}, Who: check.User,
+			Text:     "Unset it, or let Railhead replace it with --override.",
+			Commands: []string{"unset " + name},
+			Who:      check.User,
 		},
 	})
 }
 
-// merged gives way to what the user set, except where a flag decided or --override was given.
+// merged keeps the settings of the user, except where a flag decided or --override was given.
 func (c *computation) merged() []Var {
 	vars := make([]Var, 0, len(c.vars))
 	for _, v := range c.vars {
@@ -53,7 +57,7 @@ func (c *computation) merged() []Var {
 	return vars
 }
 
-// clear takes away, with --override, what the user set of these where nothing was put in its place.
+// clear removes, with --override, settings of the user that nothing replaces.
 func (c *computation) clear(names []string) {
 	for _, name := range names {
 		_, _, set := c.s.UserSetting(name)
@@ -64,15 +68,19 @@ func (c *computation) clear(names []string) {
 	}
 }
 
-// neutral are the values with which a variable does what it does when it is not set. NCCL passes over an empty
-// NCCL_IB_ADDR_RANGE (src/transport/net_ib.cc envIbAddrRange) and over a level that is none (src/graph/paths.cc).
+// neutral are the values with the same effect as leaving a variable unset. NCCL ignores an empty NCCL_IB_ADDR_RANGE
+// (src/transport/net_ib.cc envIbAddrRange) and an unknown level (src/graph/paths.cc).
 var neutral = map[string]string{
-	"NCCL_IB_GID_INDEX": "-1", "NCCL_IB_ADDR_FAMILY": "AF_INET", "NCCL_IB_ROCE_VERSION_NUM": "2", "NCCL_IB_ADDR_RANGE": "",
-	"NCCL_IB_DISABLE": "0", "NCCL_NET_GDR_LEVEL": "",
+	"NCCL_IB_GID_INDEX":        "-1",
+	"NCCL_IB_ADDR_FAMILY":      "AF_INET",
+	"NCCL_IB_ROCE_VERSION_NUM": "2",
+	"NCCL_IB_ADDR_RANGE":       "",
+	"NCCL_IB_DISABLE":          "0",
+	"NCCL_NET_GDR_LEVEL":       "",
 }
 
-// unset takes a variable out of the environment. What one of NCCL's files sets comes back then, since NCCL makes it a
-// variable that is not set yet: only a variable is stronger.
+// unset removes a variable from the environment. A setting in one of NCCL's files then applies, since NCCL takes it for
+// every variable that is not set: only a variable overrides it.
 func (c *computation) unset(v Var) Var {
 	value, origin, set := c.s.UserSetting(v.Name)
 	inFile, file, fromFile := c.s.FileSetting(v.Name)
@@ -80,22 +88,34 @@ func (c *computation) unset(v Var) Var {
 	switch {
 	case fromFile && exists:
 		v.Value, v.Source = instead, Computed
-		v.Reason += fmt.Sprintf(" (as if unset: without the variable, %q of %s would hold)", inFile, file)
+		v.Reason += fmt.Sprintf(" (as if unset: without the variable, %q of %s would apply)", inFile, file)
 	case fromFile:
 		c.sayFile(v.Name, inFile, file)
-		return Var{Name: v.Name, Value: inFile, Reason: "set by " + file + ", which only an edit of that file changes", Source: UserSet}
+		return Var{
+			Name:   v.Name,
+			Value:  inFile,
+			Reason: "set by " + file + "; only editing that file changes it",
+			Source: UserSet,
+		}
 	case set:
-		v.Reason = fmt.Sprintf("%q of %s taken away: %s", value, origin, v.Reason)
+		v.Reason = fmt.Sprintf("%q of %s removed: %s", value, origin, v.Reason)
 	}
 	return v
 }
 
 func (c *computation) sayFile(name, value, file string) {
 	f := check.Finding{
-		Check: NetworkChoice, Status: check.Warn, Subject: check.Subject("env/" + name),
-		Summary:  fmt.Sprintf("%s=%s of %s cannot be taken away: no value of the variable means that it is not set", name, value, file),
+		Check:   NetworkChoice,
+		Status:  check.Warn,
+		Subject: check.EnvRef(name),
+		Summary: fmt.Sprintf("%s=%s of %s cannot be removed: no value of the variable is the same as unset",
+			name, value, file),
 		Evidence: []check.Evidence{{Source: file, Got: name + "=" + value}},
-		Fix:      &check.Fix{Text: "Take the line out of the file.", Commands: []string{"sed -i /^" + name + "=/d " + file}, Who: check.User},
+		Fix: &check.Fix{
+			Text:     "Remove the line from the file.",
+			Commands: []string{"sed -i /^" + name + "=/d " + file},
+			Who:      check.User,
+		},
 	}
 	if forced := forcesSockets(name, value); forced {
 		f.Status = check.Fail

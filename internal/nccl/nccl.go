@@ -1,4 +1,5 @@
-// Package nccl turns the pod's rails into the environment of NCCL and of the libraries beside it, each variable with its reason.
+// Package nccl derives the environment of NCCL and related libraries from the pod's rails, each variable with its
+// reason.
 package nccl
 
 import (
@@ -10,7 +11,7 @@ import (
 	"github.com/railhead/railhead/internal/rail"
 )
 
-// Mode is what the user wants of the network.
+// Mode is the network that the user requests.
 type Mode string
 
 // RDMA refuses TCP, Auto prefers RDMA, TCP forces sockets.
@@ -20,10 +21,10 @@ const (
 	TCP  Mode = "tcp"
 )
 
-// Policy is what the user decided; its zero value leaves everything to the machine.
+// Policy holds the decisions of the user. The zero value leaves all of them to the machine.
 type Policy struct {
 	Mode         Mode   // "" is RDMA
-	Override     bool   // replace what the user's environment sets
+	Override     bool   // replace settings of the user
 	GDRLevel     string // NCCL_NET_GDR_LEVEL; "" leaves NCCL's default
 	SocketIfname string // interface for bootstrap; "" is the default route's
 }
@@ -49,7 +50,7 @@ type Var struct {
 
 // Compute derives the environment from the rails. Without rails, or in mode TCP, it forces sockets.
 func Compute(rails []rail.Rail, s host.Snapshot, p Policy) ([]Var, []check.Finding) {
-	c := &computation{s: &s, policy: p, versions: libraryVersions(s)}
+	c := &computation{settings: settings{&s, p}, versions: libraryVersions(s)}
 	c.socketInterface()
 	c.sharedMemory()
 	if p.Mode == TCP || len(rails) == 0 {
@@ -69,8 +70,7 @@ func Compute(rails []rail.Rail, s host.Snapshot, p Policy) ([]Var, []check.Findi
 
 // computation carries one Compute from rule to rule.
 type computation struct {
-	s        *host.Snapshot
-	policy   Policy
+	settings
 	versions []version
 	rails    []rail.Rail // those that NCCL will use, after the user's own filter
 	ifname   string      // bootstrap interface; "" when there is none
@@ -78,14 +78,19 @@ type computation struct {
 	findings []check.Finding
 }
 
-// value is what the user set and this run keeps.
-func (c *computation) value(name string) (string, bool) {
+// settings of the user: in the environment, in NCCL's files and by flags.
+type settings struct {
+	s      *host.Snapshot
+	policy Policy
+}
+
+// value returns a setting of the user that this run keeps.
+func (c settings) value(name string) (string, bool) {
 	value, _, set := c.s.UserSetting(name)
 	return value, set && !c.policy.Override
 }
 
-// origin says where the user set a variable.
-func (c *computation) origin(name string) string {
+func (c settings) origin(name string) string {
 	_, origin, _ := c.s.UserSetting(name)
 	return origin
 }
@@ -100,18 +105,19 @@ func (c *computation) leave(name, reason string) {
 
 func (c *computation) say(f check.Finding) { c.findings = append(c.findings, f) }
 
-// otherLibraries gives the same devices to the libraries that choose for themselves.
+// otherLibraries sets the same devices for libraries that choose their own.
 func (c *computation) otherLibraries(rails []rail.Rail) {
 	c.set("UCX_NET_DEVICES", names(rails), Computed, "UCX (MPI, NIXL) on the same rails")
 	c.set("NVSHMEM_HCA_LIST", names(rails), Computed, "NVSHMEM on the same rails")
-	// nvshmem src/include/.../env_defs.h: "NVSHMEM_ENABLE_NIC_PE_MAPPING must be set to 1 for this variable to be effective"
-	c.set("NVSHMEM_ENABLE_NIC_PE_MAPPING", "1", Computed, "without it NVSHMEM passes over NVSHMEM_HCA_LIST")
+	// nvshmem src/include/.../env_defs.h: "NVSHMEM_ENABLE_NIC_PE_MAPPING must be set to 1 for this variable to be
+	// effective"
+	c.set("NVSHMEM_ENABLE_NIC_PE_MAPPING", "1", Computed, "without it NVSHMEM ignores NVSHMEM_HCA_LIST")
 	for _, name := range []string{"UCX_NET_DEVICES", "NVSHMEM_HCA_LIST"} {
 		c.deviceList(name, rails)
 	}
 }
 
-// deviceList checks a user's list of devices for names that are not here.
+// deviceList reports names in a user's list of devices that do not exist in this pod.
 func (c *computation) deviceList(name string, rails []rail.Rail) {
 	value, set := c.value(name)
 	if !set || strings.HasPrefix(value, "^") || value == "all" {
@@ -119,14 +125,20 @@ func (c *computation) deviceList(name string, rails []rail.Rail) {
 	}
 	for entry := range strings.SplitSeq(value, ",") {
 		device, _, _ := strings.Cut(strings.TrimSpace(entry), ":")
-		if device == "" || c.isInterface(device) || strings.Contains(","+names(rails), ","+device+":") {
+		if device == "" || isInterface(c.s, device) || strings.Contains(","+names(rails), ","+device+":") {
 			continue
 		}
 		c.say(check.Finding{
-			Check: LibraryDevices, Status: check.Warn, Subject: check.Subject("env/" + name),
-			Summary:  fmt.Sprintf("%s names %s, which is no rail of this pod", name, device),
+			Check:    LibraryDevices,
+			Status:   check.Warn,
+			Subject:  check.EnvRef(name),
+			Summary:  fmt.Sprintf("%s names %s, which is not a rail of this pod", name, device),
 			Evidence: []check.Evidence{{Source: c.origin(name), Got: value, Want: names(rails)}},
-			Fix:      &check.Fix{Text: "Unset it, or use --override.", Commands: []string{"unset " + name}, Who: check.User},
+			Fix: &check.Fix{
+				Text:     "Unset it, or use --override.",
+				Commands: []string{"unset " + name},
+				Who:      check.User,
+			},
 		})
 	}
 }

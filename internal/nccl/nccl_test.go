@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/rail"
 )
 
@@ -82,7 +83,7 @@ func find(vars []Var, name string) Var {
 
 func pod(t *testing.T, name string) (host.Snapshot, []rail.Rail) {
 	t.Helper()
-	m, err := host.Open("../../testdata/hosts/" + name + ".txtar")
+	m, err := sysfs.Open("../../testdata/hosts/" + name + ".txtar")
 	if err != nil {
 		t.Fatal(err)
 	}

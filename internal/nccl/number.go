@@ -6,8 +6,8 @@ import (
 )
 
 // number reads an integer parameter as NCCL does (src/misc/param.cc ncclLoadParam: strtoll with base 0): blanks and a
-// sign first, hexadecimal after 0x, octal after 0, up to the first character that is no digit, so that "false" and
-// "no" are 0. ok is false where NCCL's default holds: the value is empty or out of range.
+// sign first, hexadecimal after 0x, octal after 0, up to the first character that is not a digit, so that "false"
+// and "no" are 0. ok is false if NCCL uses its default: the value is empty or out of range.
 func number(value string) (n int64, ok bool) {
 	if value == "" {
 		return 0, false
@@ -41,7 +41,7 @@ func digits(text string, base int) int {
 	return n
 }
 
-// digit is the value of a hexadecimal digit; 16 of any other character.
+// digit returns the value of a hexadecimal digit, 16 for any other character.
 func digit(c byte) int {
 	switch {
 	case '0' <= c && c <= '9':

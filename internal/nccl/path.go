@@ -2,13 +2,13 @@ package nccl
 
 import "github.com/railhead/railhead/internal/rail"
 
-// Path is a rail as NCCL uses it: through one slot of its GID table.
+// Path is a rail with the slot of its GID table that NCCL uses.
 type Path struct {
 	Rail *rail.Rail
 	GID  int // -1: InfiniBand needs none
 }
 
-// Paths are the rails that NCCL uses with the variables, each with the slot that they lead to.
+// Paths returns the rails and slots that NCCL uses with the variables.
 func Paths(vars []Var, rails []rail.Rail) []Path {
 	var devices filter
 	slot := int64(-1)

@@ -132,7 +132,7 @@ func TestOverrideTakesAway(t *testing.T) {
 			name: "network of a file, which no value takes away", host: "pod-roce-4vf", conf: map[string]string{"NCCL_NET": "Socket"},
 			policy:   Policy{Mode: Auto, Override: true},
 			want:     []string{"NCCL_NET=Socket user"},
-			findings: []string{"fail network-choice env/NCCL_NET"}, says: "cannot be taken away",
+			findings: []string{"fail network-choice env/NCCL_NET"}, says: "cannot be removed",
 		},
 	})
 }
@@ -179,12 +179,12 @@ func TestGIDSettings(t *testing.T) {
 		{
 			name: "no number, which is slot 0", host: "pod-roce-4vf", env: map[string]string{"NCCL_IB_GID_INDEX": "auto"},
 			want:     []string{"NCCL_IB_GID_INDEX=auto user"},
-			findings: []string{"fail gid-index env/NCCL_IB_GID_INDEX"}, says: "leads NCCL to slot 0 of mlx5_6:1, which is link-local",
+			findings: []string{"fail gid-index env/NCCL_IB_GID_INDEX"}, says: "makes NCCL use slot 0 of mlx5_6:1, which is link-local",
 		},
 		{
 			name: "empty slot", host: "pod-roce-4vf", env: map[string]string{"NCCL_IB_GID_INDEX": "9"},
 			want:     []string{"NCCL_IB_GID_INDEX=9 user"},
-			findings: []string{"fail gid-index env/NCCL_IB_GID_INDEX"}, says: "which is empty; the pod's GID is slot 3 (and 3 more like it)",
+			findings: []string{"fail gid-index env/NCCL_IB_GID_INDEX"}, says: "which is empty; the pod's GID is in slot 3 (and 3 more like it)",
 		},
 		{
 			name: "another pod's slot", host: "pod-macvlan-shifted", env: map[string]string{"NCCL_IB_GID_INDEX": "7"},
@@ -202,7 +202,7 @@ func TestGIDSettings(t *testing.T) {
 		},
 		{
 			name: "IPv6 where there is none", host: "pod-roce-4vf", env: map[string]string{"NCCL_IB_ADDR_FAMILY": "AF_INET6"},
-			findings: []string{"fail gid-index env/NCCL_IB_ADDR_FAMILY"}, says: "leads NCCL to slot 0 of mlx5_6:1, which is link-local",
+			findings: []string{"fail gid-index env/NCCL_IB_ADDR_FAMILY"}, says: "makes NCCL use slot 0 of mlx5_6:1, which is link-local",
 		},
 		{
 			name: "IPv4 in words", host: "pod-roce-4vf", env: map[string]string{"NCCL_IB_ADDR_FAMILY": "AF_INET"},
@@ -213,7 +213,7 @@ func TestGIDSettings(t *testing.T) {
 		},
 		{
 			name: "range of another network", host: "pod-roce-4vf", env: map[string]string{"NCCL_IB_ADDR_RANGE": "192.168.0.0/16"},
-			findings: []string{"fail gid-index env/NCCL_IB_ADDR_RANGE"}, says: "leads NCCL to slot 0",
+			findings: []string{"fail gid-index env/NCCL_IB_ADDR_RANGE"}, says: "makes NCCL use slot 0",
 		},
 		{
 			name: "range of the pod's network", host: "pod-macvlan-shifted", env: map[string]string{"NCCL_IB_ADDR_RANGE": "10.30.8.0/22"}, versions: new,
@@ -221,7 +221,7 @@ func TestGIDSettings(t *testing.T) {
 		},
 		{
 			name: "older library beside the one that chooses", host: "pod-macvlan-shifted", versions: []string{"2.20.5", "2.27.3"},
-			findings: []string{"warn gid-index env/NCCL_IB_GID_INDEX"}, says: "right if the command loads NCCL 2.27.3",
+			findings: []string{"warn gid-index env/NCCL_IB_GID_INDEX"}, says: "right only if the command loads NCCL 2.27.3",
 		},
 		{
 			name: "older library, and one index for all", host: "pod-roce-4vf", versions: []string{"2.20.5", "2.27.3"},
@@ -229,7 +229,7 @@ func TestGIDSettings(t *testing.T) {
 		},
 		{
 			name: "older library alone", host: "pod-macvlan-shifted", versions: old,
-			findings: []string{"fail gid-index env/NCCL_IB_GID_INDEX"}, says: "no single index holds for all rails",
+			findings: []string{"fail gid-index env/NCCL_IB_GID_INDEX"}, says: "no single index is right for all rails",
 		},
 	})
 }
@@ -290,7 +290,7 @@ func TestFilterSettings(t *testing.T) {
 		{
 			name: "exact name of another pod's device that opens", host: "pod-privileged",
 			env:      map[string]string{"NCCL_IB_HCA": "=mlx5_2,mlx5_7,mlx5_20", "NCCL_IB_GID_INDEX": "3", "NCCL_SOCKET_IFNAME": "=eth0", "NCCL_NET_GDR_LEVEL": "SYS"},
-			findings: []string{"fail hca-filter env/NCCL_IB_HCA"}, says: "also selects mlx5_20:1, not usable by this pod\n",
+			findings: []string{"fail hca-filter env/NCCL_IB_HCA"}, says: "also selects mlx5_20:1, which this pod cannot use\n",
 			want: []string{
 				"NCCL_SOCKET_IFNAME==eth0 user", "GLOO_SOCKET_IFNAME=eth0 computed", "TP_SOCKET_IFNAME=eth0 computed",
 				"NCCL_IB_HCA==mlx5_2,mlx5_7,mlx5_20 user", "NCCL_IB_GID_INDEX=3 user", "NCCL_NET_GDR_LEVEL=SYS user",
@@ -306,7 +306,7 @@ func TestFallbackKeepsTheNetwork(t *testing.T) {
 		{
 			name: "external plugin", host: "pod-no-rdma", env: map[string]string{"NCCL_NET": "AWS Libfabric"}, policy: Policy{Mode: Auto},
 			want:     []string{"NCCL_NET=AWS Libfabric user"},
-			findings: []string{"warn network-choice env/NCCL_NET"}, says: "names the network of an external plugin and is kept",
+			findings: []string{"warn network-choice env/NCCL_NET"}, says: "selects an external plugin and is kept",
 		},
 		{
 			name: "external plugin, and TCP on purpose", host: "pod-no-rdma", env: map[string]string{"NCCL_NET": "AWS Libfabric"}, policy: Policy{Mode: TCP},

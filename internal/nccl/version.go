@@ -21,7 +21,7 @@ var (
 	survivesGaps = version{2, 26, 2} // before: an empty slot ends in "read failed in ncclIbRoceGetVersionNum"
 )
 
-// libraryVersions are the versions of every libnccl found, oldest first: which of them the command loads is not known.
+// libraryVersions returns the versions of all libnccl found, oldest first. Which one the command loads is unknown.
 func libraryVersions(s host.Snapshot) []version {
 	var all []version
 	for _, lib := range s.NCCL.Libraries {

@@ -6,14 +6,14 @@ import "bytes"
 //
 //	Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0(3)/GDRDMA(PCI)/Shared
 //
-// Up to 2.18 the brackets have the bus id; up to 2.10 there is no number of the connection. A line without "via" is a ring.
-func (p *Parser) channel(r *rank, s *saying) {
+// Up to 2.18 the brackets have the bus id; up to 2.10 there is no number of the connection. A line without "via" is a
+// ring.
+func (p *notices) channel(r *rank, s *logLine) {
 	s.text = s.text[len("Channel "):]
 	p.between(r, s)
 }
 
-// between takes what follows the first word.
-func (p *Parser) between(r *rank, s *saying) {
+func (p *notices) between(r *rank, s *logLine) {
 	text := s.text
 	arrow := bytes.IndexByte(text, '>')
 	if arrow < 0 || arrow > farthestArrow {
@@ -25,8 +25,8 @@ func (p *Parser) between(r *rank, s *saying) {
 	p.carry(r, s, &w)
 }
 
-// goesOver is Line for a channel whose way is known; said is where its words begin in the line. It returns false, and has done
-// nothing, where Line must look closer.
+// goesOver is Line for a channel whose way is known; said is where its words begin in the line. It returns false, and
+// has done nothing, where Line must look closer.
 func (p *Parser) goesOver(at Place, line []byte, said int, w *way) bool {
 	if p.open.lines > 0 {
 		return false
@@ -47,15 +47,15 @@ func (p *Parser) goesOver(at Place, line []byte, said int, w *way) bool {
 		p.turn = turn{append(p.turn.head[:0], head...), r}
 	}
 	p.turn.rank.spoke(p.seq)
-	p.carry(p.turn.rank, &saying{at: at, line: line}, w)
+	p.carry(p.turn.rank, &logLine{at: at, line: line}, w)
 	return true
 }
 
-// farthestArrow is how far from the first word the arrow stands at most.
+// farthestArrow bounds the bytes from the first word to the arrow.
 const farthestArrow = 60
 
 // ring is the order of the ranks: "00/08 :    0   1   2". The highest number tells at least how many there are.
-func (p *Parser) ring(text []byte) {
+func (p *notices) ring(text []byte) {
 	_, list, ok := bytes.Cut(text, []byte(" : "))
 	if !ok {
 		return
@@ -81,7 +81,7 @@ func (p *Parser) ring(text []byte) {
 }
 
 // carry counts a channel of a rank.
-func (p *Parser) carry(r *rank, s *saying, w *way) {
+func (p *notices) carry(r *rank, s *logLine, w *way) {
 	switch w.by {
 	case byNet:
 		p.net(r, s, w)
@@ -98,7 +98,7 @@ func (p *Parser) carry(r *rank, s *saying, w *way) {
 }
 
 // net counts one end of a channel over a network.
-func (p *Parser) net(r *rank, s *saying, w *way) {
+func (p *notices) net(r *rank, s *logLine, w *way) {
 	n := r.network(p, w.network)
 	if n == nil {
 		return
@@ -134,7 +134,7 @@ func (n *NetChannels) count(sends, direct bool) {
 }
 
 // network finds the counters of a network.
-func (r *rank) network(p *Parser, name []byte) *NetChannels {
+func (r *rank) network(p *notices, name []byte) *NetChannels {
 	nets := r.Channels.Nets
 	for i := range nets {
 		if nets[i].Network == string(name) {

@@ -2,7 +2,7 @@ package nccllog
 
 import "bytes"
 
-// way is what carries a channel, as its line says behind the ranks: "[send] via NET/IB/0(3)/GDRDMA(PCI)/Shared".
+// way is the end of a channel's line, after the ranks: "[send] via NET/IB/0(3)/GDRDMA(PCI)/Shared".
 type way struct {
 	text []byte
 	by   carrier
@@ -16,7 +16,7 @@ type way struct {
 	shared  bool
 }
 
-// carrier is what data goes over.
+// carrier is the transport of a channel.
 type carrier uint8
 
 const (
@@ -28,7 +28,6 @@ const (
 	byCollNet
 )
 
-// wayOf reads what follows the arrow of a channel, or the ranks.
 func wayOf(text []byte) way {
 	w := way{text: text}
 	receives := false

@@ -12,20 +12,22 @@ import (
 func TestWayOf(t *testing.T) {
 	ib, ofi := []byte("IB"), []byte("AWS Libfabric")
 	for text, want := range map[string]way{
-		"[send] via NET/IB/5/GDRDMA/Shared":         {by: byNet, network: ib, device: 5, sends: true, direct: true, shared: true},
-		" 8[0] [receive] via NET/IB/12":             {by: byNet, network: ib, device: 12},
-		"[send] via NET/IB/0(3)/GDRDMA(PCI)/Shared": {by: byNet, network: ib, sends: true, proxied: true, direct: true, shared: true},
-		"[receive] via NET/AWS Libfabric/0/GDRDMA":  {by: byNet, network: ofi, direct: true},
-		"[send] via NET/IB":                         {sends: true},
-		"[send] via NET/I\tB/0":                     {sends: true},
-		"via NET/IB/0":                              {}, // neither end
-		"via P2P/CUMEM/read":                        {by: byP2P},
-		"via P2P/MNNVL":                             {by: byFabric},
-		"via SHM/direct/direct":                     {by: bySHM},
-		"via direct shared memory":                  {by: bySHM},
-		"[send] via COLLNET/SHARP/0":                {by: byCollNet, sends: true},
-		"[send] ":                                   {sends: true},
-		"":                                          {},
+		"[send] via NET/IB/5/GDRDMA/Shared": {by: byNet, network: ib, device: 5, sends: true, direct: true,
+			shared: true},
+		" 8[0] [receive] via NET/IB/12": {by: byNet, network: ib, device: 12},
+		"[send] via NET/IB/0(3)/GDRDMA(PCI)/Shared": {by: byNet, network: ib, sends: true, proxied: true,
+			direct: true, shared: true},
+		"[receive] via NET/AWS Libfabric/0/GDRDMA": {by: byNet, network: ofi, direct: true},
+		"[send] via NET/IB":                        {sends: true},
+		"[send] via NET/I\tB/0":                    {sends: true},
+		"via NET/IB/0":                             {}, // neither end
+		"via P2P/CUMEM/read":                       {by: byP2P},
+		"via P2P/MNNVL":                            {by: byFabric},
+		"via SHM/direct/direct":                    {by: bySHM},
+		"via direct shared memory":                 {by: bySHM},
+		"[send] via COLLNET/SHARP/0":               {by: byCollNet, sends: true},
+		"[send] ":                                  {sends: true},
+		"":                                         {},
 	} {
 		want.text = []byte(text)
 		if diff := cmp.Diff(want, wayOf([]byte(text)), cmp.AllowUnexported(way{})); diff != "" {
@@ -66,7 +68,8 @@ func channelLog() string {
 	for i := range 40 {
 		rank := i / 3 % 16
 		head := fmt.Sprintf("gpu-%d:%d:%d [%d] NCCL INFO ", rank/8, 100+rank, 200+rank, rank%8)
-		for _, way := range []string{"[send] via NET/IB/%d/GDRDMA/Shared", "[receive] via NET/IB/%d(3)/GDRDMA", "via P2P/CUMEM/read", "via SHM"} {
+		for _, way := range []string{"[send] via NET/IB/%d/GDRDMA/Shared", "[receive] via NET/IB/%d(3)/GDRDMA",
+			"via P2P/CUMEM/read", "via SHM"} {
 			if strings.Contains(way, "%d") {
 				way = fmt.Sprintf(way, i%8)
 			}
@@ -90,7 +93,8 @@ func TestSearchKnowsChannels(t *testing.T) {
 			}
 		}
 	}
-	if lines := strings.Count(text, "\n"); len(b.spans) != lines || known < lines-lines/4-2 { // "via SHM" is too short to be known
+	// "via SHM" is too short to be known
+	if lines := strings.Count(text, "\n"); len(b.spans) != lines || known < lines-lines/4-2 {
 		t.Errorf("%d lines, %d of them known, want %d and nearly three in four", len(b.spans), known, lines)
 	}
 }
@@ -99,7 +103,8 @@ func TestSearchKnowsChannels(t *testing.T) {
 func FuzzTake(f *testing.F) {
 	f.Add(channelLog())
 	f.Add(strings.Replace(channelLog(), " -> ", " -> gpu-0:1:2 [0] NCCL INFO Channel 0 : 1[1] -> ", 50))
-	f.Add(strings.ReplaceAll(channelLog(), "Channel 03", "x.cc:1 NCCL WARN Call to ibv_modify_qp failed,\ngpu-0:1:2 [0] NCCL INFO Channel 03"))
+	f.Add(strings.ReplaceAll(channelLog(), "Channel 03",
+		"x.cc:1 NCCL WARN Call to ibv_modify_qp failed,\ngpu-0:1:2 [0] NCCL INFO Channel 03"))
 	f.Fuzz(func(t *testing.T, log string) {
 		var want, got Parser
 		reading, _ := each(strings.NewReader(log), func(n int, line []byte) { want.Line(Place{"job.log", n}, line) })

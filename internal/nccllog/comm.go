@@ -8,7 +8,7 @@ import "bytes"
 //	comm 0x5645 rank 2 nRanks 3 nNodes 3 localRanks 1 localRank 0 MNNVL 0
 //
 // The largest one is the job; smaller ones are its groups.
-func (p *Parser) communicator(r *rank, s *saying, t []byte) {
+func (p *notices) communicator(r *rank, s *logLine, t []byte) {
 	c := commOf(t)
 	switch {
 	case c.started:
@@ -28,16 +28,22 @@ func (p *Parser) communicator(r *rank, s *saying, t []byte) {
 	} else if len(c.id) > 0 && r.CommID == "" && c.ranks == r.World {
 		r.CommID = p.word(c.id)
 	}
-	if c.nodes > 0 && c.ranks >= r.World {
-		if c.nodes > r.Nodes || r.Topology.Text == "" {
-			r.Topology = s.quote()
-		}
-		r.Nodes = max(r.Nodes, c.nodes)
-		r.LocalRanks = max(r.LocalRanks, c.localRanks)
-	}
+	r.spans(c, s)
 }
 
-// comm is what a line says of a communicator; -1 is what it does not say.
+// spans keeps how many nodes the largest communicator has.
+func (r *rank) spans(c comm, s *logLine) {
+	if c.nodes <= 0 || c.ranks < r.World {
+		return
+	}
+	if c.nodes > r.Nodes || r.Topology.Text == "" {
+		r.Topology = s.quote()
+	}
+	r.Nodes = max(r.Nodes, c.nodes)
+	r.LocalRanks = max(r.LocalRanks, c.localRanks)
+}
+
+// comm has the fields of a line about a communicator; -1: the line does not have it.
 type comm struct {
 	rank, ranks, nodes, localRanks int
 	id                             []byte

@@ -2,7 +2,7 @@ package nccllog
 
 import "time"
 
-// Kind is what a line says that is kept as an event.
+// Kind is the kind of an event.
 type Kind uint8
 
 // Kinds of events: NCCL's own first, then those of the programs around it.
@@ -52,12 +52,14 @@ const (
 	Aborted                    // by MPI, or by Ray
 	Xid                        // of the GPU's driver
 	Finished                   // the program ended well
+	Listed                     // a row of the table of signatures says all
 	kinds
 )
 
-// Event is one line that says something of how the run went.
+// Event is one line about how the run went.
 type Event struct {
-	Kind Kind
+	Kind      Kind
+	Signature string // ID of the row
 	Quote
 	Source string    // file:line of NCCL, where it stands
 	Rank   int       // index in Run.Ranks; -1 when no line tells
@@ -72,7 +74,7 @@ type Event struct {
 	Verbs      *Verbs
 	Socket     *Socket
 	Code       int    // of CUDA, of an exit (negative: signal), of an Xid, of ncclResult_t
-	Name       string // of what failed: the CUDA error's text, the device, the exception
+	Name       string // of the failure: the text of the CUDA error, the device, the exception
 }
 
 // Completion is a work request that ended with an error.

@@ -5,25 +5,16 @@ import (
 	"strconv"
 )
 
-// info takes a line of level INFO. Nearly all lines of a log are of this level, and most of them are channels or say nothing:
-// so the first byte decides where to look.
-func (p *Parser) info(r *rank, s *saying) {
+// info takes a line of level INFO. Nearly all lines of a log are of this level, and most of them are channels or say
+// nothing: so the first byte decides where to look.
+func (p *notices) info(r *rank, s *logLine) {
 	t := s.text
 	if len(t) < 4 {
 		return
 	}
 	switch t[0] {
 	case 'C':
-		switch {
-		case begins(t, "Channel "):
-			p.channel(r, s)
-		case bytes.HasPrefix(t, []byte("Connected ")):
-			r.Connected = r.Connected || bytes.HasPrefix(t, []byte("Connected all ")) || bytes.HasPrefix(t, []byte("Connected binomial"))
-		case bytes.HasPrefix(t, []byte("CollNet ")):
-			r.Channels.CollNet++
-		case bytes.HasPrefix(t, []byte("Call to ")):
-			p.retried(r, s)
-		}
+		p.infoC(r, s)
 	case 'N':
 		p.infoN(r, s)
 	case 'T':
@@ -47,8 +38,20 @@ func (p *Parser) info(r *rank, s *saying) {
 	}
 }
 
-// infoOther takes what begins with a function's or a file's name.
-func (p *Parser) infoOther(r *rank, s *saying) {
+func (p *notices) infoC(r *rank, s *logLine) {
+	switch t := s.text; {
+	case begins(t, "Channel "):
+		p.channel(r, s)
+	case hasPrefix(t, "Connected all ", "Connected binomial"):
+		r.Connected = true
+	case hasPrefix(t, "CollNet "):
+		r.Channels.CollNet++
+	case hasPrefix(t, "Call to "):
+		p.retried(r, s)
+	}
+}
+
+func (p *notices) infoOther(r *rank, s *logLine) {
 	t := s.text
 	switch t[0] {
 	case 'n', 'c', '[', 'i':
@@ -68,14 +71,16 @@ func (p *Parser) infoOther(r *rank, s *saying) {
 	p.trail(r, t)
 }
 
-// trail takes a step of the way that an error goes up: "transport/net.cc:1134 -> 6". Code 0 is no error, 7 says that the
-// call goes on.
-func (p *Parser) trail(r *rank, t []byte) {
+// trail takes a step of the way that an error goes up: "transport/net.cc:1134 -> 6". Code 0 is no error, 7 says that
+// the call goes on.
+func (p *notices) trail(r *rank, t []byte) {
 	blank := bytes.IndexByte(t, ' ')
-	if blank < 4 || blank > 60 || !isDigit(t[blank-1]) || len(t) < blank+5 || string(t[blank:blank+4]) != " -> " || !isDigit(t[blank+4]) {
+	if blank < 4 || blank > 60 || !isDigit(t[blank-1]) || len(t) < blank+5 || string(t[blank:blank+4]) != " -> " ||
+		!isDigit(t[blank+4]) {
 		return
 	}
-	if bytes.IndexByte(t[:blank], ':') < 0 || bytes.IndexByte(t[:blank], '.') < 0 || len(t) > blank+5 && isDigit(t[blank+5]) {
+	if bytes.IndexByte(t[:blank], ':') < 0 || bytes.IndexByte(t[:blank], '.') < 0 || len(t) > blank+5 &&
+		isDigit(t[blank+5]) {
 		return
 	}
 	code := int(t[blank+4] - '0')
@@ -89,9 +94,9 @@ func (p *Parser) trail(r *rank, t []byte) {
 	r.Trail = append(r.Trail, Step{p.word(t[:blank]), code})
 }
 
-func (p *Parser) infoR(r *rank, s *saying) {
+func (p *notices) infoR(r *rank, s *logLine) {
 	switch {
-	case bytes.HasPrefix(s.text, []byte("Ring ")): // up to 2.6 also what a channel is called later
+	case bytes.HasPrefix(s.text, []byte("Ring ")): // up to 2.6 also a channel
 		if bytes.Contains(s.text, []byte("via ")) {
 			s.text = s.text[len("Ring "):]
 			p.between(r, s)
@@ -104,7 +109,7 @@ func (p *Parser) infoR(r *rank, s *saying) {
 }
 
 // infoB: up to 2.23 there is a blank in front of the colon; up to 2.7 the interface has an index.
-func (p *Parser) infoB(r *rank, s *saying) {
+func (p *notices) infoB(r *rank, s *logLine) {
 	rest, ok := bytes.CutPrefix(s.text, []byte("Bootstrap"))
 	if !ok {
 		return
@@ -115,7 +120,7 @@ func (p *Parser) infoB(r *rank, s *saying) {
 }
 
 // address reads "eth0:10.128.2.15<0>", "[0]eth0:10.128.2.15<0>" and IPv6 ones.
-func (p *Parser) address(text []byte) Address {
+func (p *vocabulary) address(text []byte) Address {
 	if len(text) > 0 && text[0] == '[' {
 		if end := bytes.IndexByte(text, ']'); end > 0 {
 			text = text[end+1:]
@@ -132,7 +137,7 @@ func (p *Parser) address(text []byte) Address {
 	return Address{p.word(text[:colon]), p.word(ip[:min(len(ip), 64)])}
 }
 
-func (p *Parser) infoU(r *rank, s *saying) {
+func (p *notices) infoU(r *rank, s *logLine) {
 	for _, form := range []string{"Using network ", "Using internal Network "} {
 		if name, ok := bytes.CutPrefix(s.text, []byte(form)); ok {
 			name = nameAt(name)
@@ -153,7 +158,7 @@ func nameAt(text []byte) []byte {
 	return bytes.TrimRight(text[:end], " .")
 }
 
-func (p *Parser) infoPlugin(r *rank, s *saying) {
+func (p *notices) infoPlugin(r *rank, s *logLine) {
 	t := s.text
 	switch {
 	case bytes.HasPrefix(t, []byte("P2P plugin ")):
@@ -174,7 +179,7 @@ func (p *Parser) infoPlugin(r *rank, s *saying) {
 }
 
 // plugin keeps the name of a network plugin.
-func (p *Parser) plugin(r *rank, name []byte) {
+func (p *notices) plugin(r *rank, name []byte) {
 	const most = 6
 	if !isName(name) || isDigit(name[0]) || len(name) > 60 || len(r.Plugins) >= most {
 		return
@@ -188,7 +193,7 @@ func (p *Parser) plugin(r *rank, name []byte) {
 }
 
 // infoG: "GPU Direct RDMA Disabled for GPU 1 / HCA 0 (distance 7 > 5)"; GIN, the networking of device code (2.28).
-func (p *Parser) infoG(r *rank, s *saying) {
+func (p *notices) infoG(r *rank, s *logLine) {
 	t := s.text
 	if bytes.HasPrefix(t, []byte("GIN/Plugin: Failed to initialize any")) {
 		p.keep(r, Event{Kind: GDRCopyFailed, Quote: s.quote(), Number: -1, Info: true})
@@ -208,7 +213,7 @@ func (p *Parser) infoG(r *rank, s *saying) {
 }
 
 // version reads "2.28.9+cuda12.9".
-func (p *Parser) version(text []byte) string {
+func (p *vocabulary) version(text []byte) string {
 	end, dots := 0, 0
 	for end < len(text) && end < 32 && (isHost(text[end]) || text[end] == '+') {
 		if text[end] == '.' {

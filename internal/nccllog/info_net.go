@@ -4,8 +4,7 @@ import (
 	"bytes"
 )
 
-// infoN takes what begins with NET/, NCCL_, NCCL version and NVLS.
-func (p *Parser) infoN(r *rank, s *saying) {
+func (p *notices) infoN(r *rank, s *logLine) {
 	t := s.text
 	switch {
 	case bytes.HasPrefix(t, []byte("NET/")):
@@ -28,8 +27,9 @@ func (p *Parser) infoN(r *rank, s *saying) {
 	}
 }
 
-// variable reads "NCCL_IB_HCA set to =mlx5_6:1", "NCCL_IB_TIMEOUT set by environment to 22." and those of NCCL's own files.
-func (p *Parser) variable(r *rank, s *saying) {
+// variable reads "NCCL_IB_HCA set to =mlx5_6:1", "NCCL_IB_TIMEOUT set by environment to 22." and those of NCCL's own
+// files.
+func (p *notices) variable(r *rank, s *logLine) {
 	t := s.text
 	blank := bytes.IndexByte(t, ' ')
 	if blank < 0 || blank > 60 {
@@ -60,46 +60,62 @@ func (p *Parser) variable(r *rank, s *saying) {
 	}
 }
 
-func (p *Parser) infoNet(r *rank, s *saying) {
+func (p *notices) infoNet(r *rank, s *logLine) {
 	rest := s.text[len("NET/"):]
 	slash := bytes.IndexAny(rest, " :")
 	if slash <= 0 || slash > 40 {
 		return
 	}
 	name, said := rest[:slash], bytes.TrimLeft(rest[slash:], " :")
-	r.Verbs = r.Verbs || string(name) == "IB" && !bytes.HasPrefix(said, []byte("No ")) && !bytes.HasPrefix(said, []byte("Using ")) && !bytes.HasPrefix(said, []byte("Failed "))
+	own := string(name) == "IB" || string(name) == "Socket"
+	r.Verbs = r.Verbs || string(name) == "IB" && !hasPrefix(said, "No ", "Using ", "Failed ")
 	switch {
 	case string(name) == "OFI":
 		p.ofi(r, s, said)
-		return
 	case string(name) == "Plugin":
 		p.loaded(r, said)
-		return
-	case bytes.HasPrefix(said, []byte("GPU Direct RDMA ")):
-		if string(name) != "IB" && string(name) != "Socket" {
+	case hasPrefix(said, "GPU Direct RDMA "):
+		if !own {
 			p.plugin(r, name)
 		}
 		p.ability(r, s, said)
-		return
-	}
-	switch {
-	case bytes.HasPrefix(said, []byte("Using ")):
-		p.using(r, s, name, said)
-	case bytes.HasPrefix(said, []byte("No device found")):
-		p.keep(r, Event{Kind: NoDevice, Quote: s.quote(), Number: -1, Info: true})
-	case bytes.HasPrefix(said, []byte("NCCL ")), bytes.HasPrefix(said, []byte("Dev ")):
-		r.queuePair(said)
-	case bytes.HasPrefix(said, []byte("There are mismatched physical devices")):
-		p.keep(r, Event{Kind: DevicesDiffer, Quote: s.quote(), Number: -1, Info: true})
-	case bytes.HasPrefix(said, []byte("Made virtual device ")):
-		p.virtual(r, said)
-	case string(name) != "IB" && string(name) != "Socket":
-		p.plugin(r, name)
+	default:
+		if !p.device(r, s, name, said) && !own {
+			p.plugin(r, name)
+		}
 	}
 }
 
+// device takes the lines about devices, and reports whether this is one.
+func (p *notices) device(r *rank, s *logLine, name, said []byte) bool {
+	switch {
+	case hasPrefix(said, "Using "):
+		p.using(r, s, name, said)
+	case hasPrefix(said, "No device found"):
+		p.keep(r, Event{Kind: NoDevice, Quote: s.quote(), Number: -1, Info: true})
+	case hasPrefix(said, "NCCL ", "Dev "):
+		r.queuePair(said)
+	case hasPrefix(said, "There are mismatched physical devices"):
+		p.keep(r, Event{Kind: DevicesDiffer, Quote: s.quote(), Number: -1, Info: true})
+	case hasPrefix(said, "Made virtual device "):
+		p.virtual(r, said)
+	default:
+		return false
+	}
+	return true
+}
+
+func hasPrefix(text []byte, prefixes ...string) bool {
+	for _, prefix := range prefixes {
+		if len(text) >= len(prefix) && string(text[:len(prefix)]) == prefix {
+			return true
+		}
+	}
+	return false
+}
+
 // loaded: "Loaded net plugin IBext_v10 (v10)", "Loaded net plugin AWS Libfabric (v8)".
-func (p *Parser) loaded(r *rank, said []byte) {
+func (p *notices) loaded(r *rank, said []byte) {
 	if name, ok := bytes.CutPrefix(said, []byte("Loaded net plugin ")); ok {
 		if end := bytes.Index(name, []byte(" (")); end > 0 {
 			name = name[:end]
@@ -108,10 +124,11 @@ func (p *Parser) loaded(r *rank, said []byte) {
 	}
 }
 
-// ofi takes what the plugin of AWS says; that it is there names the network.
-func (p *Parser) ofi(r *rank, s *saying, said []byte) {
+// ofi reads lines of the plugin of AWS; that it is loaded names the network.
+func (p *notices) ofi(r *rank, s *logLine, said []byte) {
 	const name = "AWS Libfabric"
-	if bytes.HasPrefix(said, []byte("Initializing aws-ofi-nccl")) || bytes.HasPrefix(said, []byte("Selected provider is ")) ||
+	if bytes.HasPrefix(said, []byte("Initializing aws-ofi-nccl")) || bytes.HasPrefix(said,
+		[]byte("Selected provider is ")) ||
 		bytes.HasPrefix(said, []byte("Selected Provider is ")) {
 		p.plugin(r, []byte(name))
 		if r.Listed.Text == "" || bytes.HasPrefix(said, []byte("Selected")) {
@@ -120,9 +137,9 @@ func (p *Parser) ofi(r *rank, s *saying, said []byte) {
 	}
 }
 
-// using is the list of devices: "Using [0]mlx5_6:1/RoCE [1]mlx5_7:1/RoCE [RO]; OOB eth0:10.128.2.15<0>". From 2.24 on it is
-// printed with no device in it, too.
-func (p *Parser) using(r *rank, s *saying, name, said []byte) {
+// using is the list of devices: "Using [0]mlx5_6:1/RoCE [1]mlx5_7:1/RoCE [RO]; OOB eth0:10.128.2.15<0>". From 2.24 on
+// it is printed with no device in it, too.
+func (p *notices) using(r *rank, s *logLine, name, said []byte) {
 	list := said[len("Using "):]
 	if i := bytes.Index(list, []byte("; OOB ")); i >= 0 {
 		r.OOB = p.address(list[i+len("; OOB "):])
@@ -151,14 +168,13 @@ func (p *Parser) using(r *rank, s *saying, name, said []byte) {
 	}
 }
 
-// deviceList is a list of devices as it was read.
 type deviceList struct {
 	devices, joined []HCA
 }
 
-// hcas reads the list; ranks with the same one share it. 2.20 to 2.23 join devices in braces, and number what they join:
-// [0]={[0] mlx5_0:1/RoCE, [1] mlx5_1:1/RoCE}. 2.30 may have rail and plane after the port.
-func (p *Parser) hcas(text []byte) deviceList {
+// hcas reads the list; ranks with the same one share it. 2.20 to 2.23 join devices in braces, and number what they
+// join: [0]={[0] mlx5_0:1/RoCE, [1] mlx5_1:1/RoCE}. 2.30 may have rail and plane after the port.
+func (p *vocabulary) hcas(text []byte) deviceList {
 	if found, ok := p.lists[string(text)]; ok {
 		return found
 	}
@@ -215,7 +231,7 @@ func (l *deviceList) join(outer int, name string) {
 }
 
 // hca reads "mlx5_6:1/RoCE".
-func (p *Parser) hca(text []byte) (HCA, bool) {
+func (p *vocabulary) hca(text []byte) (HCA, bool) {
 	slash := bytes.LastIndexByte(text, '/')
 	colon := bytes.IndexByte(text, ':')
 	if slash < 0 || colon <= 0 || colon > slash {
@@ -225,9 +241,9 @@ func (p *Parser) hca(text []byte) (HCA, bool) {
 	return HCA{Name: p.word(text[:colon]), Port: port, Layer: p.word(text[slash+1:])}, true
 }
 
-// virtual is a device that 2.24 and later join from several; its index follows those of the physical ones, and its layer is
-// that of its parts.
-func (p *Parser) virtual(r *rank, said []byte) {
+// virtual is a device that 2.24 and later join from several; its index follows those of the physical ones, and its
+// layer returns the link layer of its parts.
+func (p *notices) virtual(r *rank, said []byte) {
 	index := numberAfter(said, "[")
 	i := bytes.Index(said, []byte("name="))
 	if index < 0 || i < 0 || !bytes.Contains(said[i:], []byte("+")) {
@@ -243,9 +259,9 @@ func (p *Parser) virtual(r *rank, said []byte) {
 	}
 }
 
-// ability is what one NIC and the driver can do, which is no proof that it is done: "GPU Direct RDMA Enabled for HCA 0
-// 'mlx5_0'".
-func (p *Parser) ability(r *rank, s *saying, said []byte) {
+// ability reads whether one NIC and the driver can use GPUDirect, which does not prove that they do: "GPU Direct RDMA
+// Enabled for HCA 0 'mlx5_0'".
+func (p *notices) ability(r *rank, s *logLine, said []byte) {
 	enabled := bytes.HasPrefix(said, []byte("GPU Direct RDMA Enabled"))
 	list, at := &r.GPUDirect.Disabled, &r.GPUDirect.DisabledAt
 	if enabled {
@@ -268,7 +284,8 @@ func (p *Parser) ability(r *rank, s *saying, said []byte) {
 	}
 }
 
-// queuePair: "NCCL Dev 0 IbDev 0 Port 1 qpn 364 mtu 5 GID 3 (0/B9D4E80AFFFF0000)" on RoCE, "... LID 12 ..." on InfiniBand.
+// queuePair: "NCCL Dev 0 IbDev 0 Port 1 qpn 364 mtu 5 GID 3 (0/B9D4E80AFFFF0000)" on RoCE, "... LID 12 ..." on
+// InfiniBand.
 func (r *rank) queuePair(said []byte) {
 	if mtu := numberAfter(said, " mtu "); mtu > 0 {
 		r.QueuePair.MTU = mtu

@@ -3,7 +3,7 @@ package nccllog
 import "strings"
 
 // word returns one copy of a text for all ranks that have it.
-func (p *Parser) word(text []byte) string {
+func (p *vocabulary) word(text []byte) string {
 	if w, ok := p.words[string(text)]; ok {
 		return w
 	}
@@ -18,7 +18,7 @@ func (p *Parser) word(text []byte) string {
 }
 
 // keep counts an event and keeps the first ones. It returns the index of the event, or -1.
-func (p *Parser) keep(r *rank, e Event) int {
+func (p *notices) keep(r *rank, e Event) int {
 	p.counts[e.Kind]++
 	most := maxOfKind
 	if e.Kind == Warning {

@@ -1,21 +1,28 @@
 package nccllog
 
-// Place is where a line stands: the file, and the number of the line in it, from 1.
+import "slices"
+
+// Place is the position of a line: its file, and its number from 1.
 type Place struct {
 	File string
 	Line int
 }
 
-// Quote is a line as it stands in a log, cut where it is long.
+// Quote is a line as it was logged, cut if it is long.
 type Quote struct {
 	At   Place
 	Text string
 }
 
-// Log is what the lines of one or several runs said: plain values, bounded whatever the size of the input.
+// Log holds the facts of one or several runs: plain values, bounded whatever the size of the input.
 type Log struct {
 	Runs  []Run
 	Lines int // read in all
+}
+
+// Seen reports whether any line of NCCL was seen.
+func (l Log) Seen() bool {
+	return slices.ContainsFunc(l.Runs, func(r Run) bool { return len(r.Ranks) > 0 || r.Version != "" })
 }
 
 // Run is one start of a job.
@@ -23,11 +30,11 @@ type Run struct {
 	Ranks  []Rank
 	Events []Event        // in the order in which they were read
 	Counts map[Kind]int   // of events, those that are not kept included
-	Tests  Tests          // what nccl-tests said of it
+	Tests  Tests          // the output of nccl-tests
 	Ringed int            // the highest rank in the order of a ring, plus one: there are at least so many
 	Env    []Variable     // assignments that are written in the log beside NCCL's own lines
 	Ends   map[string]int // lines of each file, by its name
-	// Trained is how many of the first lines look like those of a training program.
+	// Trained counts the first lines that look like those of a training program.
 	Trained int
 	Version string // where no rank says it
 	// Truncated says that more was seen than is kept.
@@ -41,7 +48,7 @@ type Tests struct {
 	Finished Quote // "# Out of bounds values : 0 OK" or "# Avg bus bandwidth"
 }
 
-// Rank is one rank: what one process does with one GPU.
+// Rank is one process on one GPU.
 type Rank struct {
 	Host   string // "" where no line names it
 	PID    int
@@ -110,7 +117,7 @@ type Variable struct {
 	At          Quote
 }
 
-// Channels counts the channels of a rank by what carries them.
+// Channels counts the channels of a rank by transport.
 type Channels struct {
 	Nets    []NetChannels
 	P2P     int // inside a node, GPU to GPU
@@ -133,7 +140,7 @@ type NetChannels struct {
 	Indirect        Quote // the first without
 }
 
-// GPUDirect is what a rank said of GPUDirect RDMA.
+// GPUDirect is the output of a rank about GPUDirect RDMA.
 type GPUDirect struct {
 	Enabled, Disabled     []string // HCAs that can, and that cannot
 	EnabledAt, DisabledAt Quote
@@ -142,7 +149,7 @@ type GPUDirect struct {
 	DMABuf                bool
 }
 
-// QueuePair is what the lines of queue pairs say.
+// QueuePair holds the fields of the lines about queue pairs.
 type QueuePair struct {
 	MTU    int // as the enumeration of verbs: 3 is 1024, 5 is 4096; 0 when no line says it
 	GID    int // index; -1 when no line says it

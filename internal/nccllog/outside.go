@@ -2,6 +2,7 @@ package nccllog
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -25,7 +26,7 @@ func (p *Parser) outside(at Place, line []byte) {
 	if strings.Contains(text, "Exception ignored in") {
 		p.ignored = at // Python says so when it goes down; the traceback that follows ended nothing
 	}
-	e, ok := p.outsideEvent(at, line, text)
+	e, ok := p.frameworkEvent(at, line, text)
 	const near = 30
 	if !ok || e.Kind == Exception && p.ignored.File == at.File && p.ignored.Line > 0 && at.Line-p.ignored.Line < near {
 		return
@@ -42,7 +43,8 @@ func (p *Parser) seen(at Place) bool { return at.Line <= FirstLines }
 
 // training counts lines that look like those of a training program.
 func (p *Parser) training(line []byte) {
-	for _, word := range []string{"cuda", "CUDA", "torch", "loss", "epoch", "Epoch", "step", "iter", "rank", "RANK", "Rank", "GPU", "distributed", "tensor"} {
+	for _, word := range []string{"cuda", "CUDA", "torch", "loss", "epoch", "Epoch", "step", "iter", "rank", "RANK",
+		"Rank", "GPU", "distributed", "tensor"} {
 		if bytes.Contains(line, []byte(word)) {
 			p.trained++
 			return
@@ -66,7 +68,7 @@ func (p *Parser) versionLine(at Place, line []byte, text string) {
 	}
 }
 
-// test takes the lines of nccl-tests: "#  Rank  0 Group  0 Pid  64904 on       mew0 device  0 [0000:17:00] NVIDIA A100".
+// test takes the lines of nccl-tests: "# Rank 0 Group 0 Pid 64904 on mew0 device 0 [0000:17:00] NVIDIA A100".
 func (p *Parser) test(at Place, line []byte, text string) bool {
 	if strings.Contains(text, "# Out of bounds values") || strings.Contains(text, "# Avg bus bandwidth") {
 		p.tests.Finished = quoteOf(at, line)
@@ -74,7 +76,8 @@ func (p *Parser) test(at Place, line []byte, text string) bool {
 		return true
 	}
 	i := strings.Index(text, "Rank ")
-	if i < 0 || !strings.Contains(text, " Pid ") || !strings.Contains(text, " device ") || !strings.Contains(text[:i+1], "#") {
+	if i < 0 || !strings.Contains(text, " Pid ") || !strings.Contains(text, " device ") ||
+		!strings.Contains(text[:i+1], "#") {
 		return false
 	}
 	words := strings.Fields(text[i:])
@@ -101,39 +104,44 @@ func contains(list []string, word string) bool {
 
 // assignments are variables on a command line or in a dump of the environment: "NCCL_IB_DISABLE=1 python train.py".
 func (p *Parser) assignments(at Quote, text string) {
+	if strings.HasPrefix(strings.TrimSpace(text), "#") {
+		return
+	}
 	for rest := text; len(p.env) < maxList; {
 		i := strings.Index(rest, "NCCL_")
 		if i < 0 {
 			return
 		}
 		end := i
-		for end < len(rest) && (rest[end] >= 'A' && rest[end] <= 'Z' || rest[end] >= '0' && rest[end] <= '9' || rest[end] == '_') {
+		for end < len(rest) && isVariable(rest[end]) {
 			end++
 		}
 		name := rest[i:end]
-		comment := strings.HasPrefix(strings.TrimSpace(text), "#")
 		rest = rest[end:]
 		value, ok := strings.CutPrefix(rest, "=")
-		if !ok || comment || i > 0 && end-i < 6 || len(name) > 60 {
+		if !ok || i > 0 && end-i < 6 || len(name) > 60 {
 			continue
 		}
 		if stop := strings.IndexAny(value, " \t;'\"\\"); stop >= 0 {
 			value = value[:stop]
 		}
-		v := Variable{Name: name, Value: cut(value, 120), At: at}
-		known := false
-		for j := range p.env {
-			if p.env[j].Name == name {
-				p.env[j], known = v, true
-			}
-		}
-		if !known && value != "" {
-			p.env = append(p.env, v)
-		}
+		p.assign(Variable{Name: name, Value: cut(value, 120), At: at})
 	}
 }
 
-// bareNet takes lines of which a copy lost what stands in front of the words: "NET/IB : Using [0]mlx5_0:1/RoCE".
+func isVariable(c byte) bool { return c >= 'A' && c <= 'Z' || isDigit(c) || c == '_' }
+
+func (p *Parser) assign(v Variable) {
+	i := slices.IndexFunc(p.env, func(known Variable) bool { return known.Name == v.Name })
+	switch {
+	case i >= 0:
+		p.env[i] = v
+	case v.Value != "":
+		p.env = append(p.env, v)
+	}
+}
+
+// bareNet reads lines whose beginning was lost in a copy: "NET/IB : Using [0]mlx5_0:1/RoCE".
 func (p *Parser) bareNet(at Place, line []byte, text string) bool {
 	i := strings.Index(text, "NET/")
 	if i < 0 || i > 40 && !strings.HasPrefix(text[i:], "NET/OFI ") || strings.Contains(text[:i], "via ") {
@@ -143,8 +151,9 @@ func (p *Parser) bareNet(at Place, line []byte, text string) bool {
 	if r == nil {
 		return true
 	}
-	s := &saying{at: at, line: line, text: []byte(text[i:])}
-	if strings.Contains(text, "ompletion") || strings.Contains(text, "async ") || strings.Contains(text, "failed") || strings.Contains(text, "ould") || strings.Contains(text[:i], "WARN") {
+	s := &logLine{at: at, line: line, text: []byte(text[i:])}
+	if strings.Contains(text, "ompletion") || strings.Contains(text, "async ") || strings.Contains(text, "failed") ||
+		strings.Contains(text, "ould") || strings.Contains(text[:i], "WARN") {
 		p.warn(r, s)
 		return true
 	}
@@ -152,7 +161,7 @@ func (p *Parser) bareNet(at Place, line []byte, text string) bool {
 	return true
 }
 
-// bareLine takes lines of which a copy lost what stands in front: channels, and which network is used.
+// bareLine reads lines whose beginning was lost in a copy: channels, and the chosen network.
 func (p *Parser) bareLine(at Place, line []byte) bool {
 	text := bytes.TrimSpace(line)
 	channel := bytes.HasPrefix(text, []byte("Channel ")) && bytes.Contains(text, []byte(" via "))
@@ -160,7 +169,7 @@ func (p *Parser) bareLine(at Place, line []byte) bool {
 		return false
 	}
 	r := p.labelled(at, line)
-	switch s := (&saying{at: at, line: line, text: text}); {
+	switch s := (&logLine{at: at, line: line, text: text}); {
 	case r == nil:
 	case channel:
 		p.channel(r, s)
@@ -170,7 +179,8 @@ func (p *Parser) bareLine(at Place, line []byte) bool {
 	return true
 }
 
-// old takes lines of NCCL up to 2.3, which do not name it: "host:pid:tid [0] INFO NET : Using interface eth0:10.0.0.1<0>".
+// old takes lines of NCCL up to 2.3, which do not name it: "host:pid:tid [0] INFO NET : Using interface
+// eth0:10.0.0.1<0>".
 func (p *Parser) old(at Place, line []byte) bool {
 	for _, level := range []string{"INFO ", "WARN "} {
 		i := bytes.Index(line, []byte(level))
@@ -184,7 +194,7 @@ func (p *Parser) old(at Place, line []byte) bool {
 		}
 		if level == "WARN " && bytes.Contains(s.where, []byte(".cu:")) {
 			if r := p.labelled(at, line); r != nil {
-				p.warn(r, &saying{at, line, line[i+5:], s.where})
+				p.warn(r, &logLine{at, line, line[i+5:], s.where})
 			}
 			return true
 		}
@@ -193,7 +203,7 @@ func (p *Parser) old(at Place, line []byte) bool {
 }
 
 // spokenBy finds the rank that a line of another program is of: by the launcher's prefix or by the words.
-func (p *Parser) spokenBy(at Place, line []byte, e *Event) *rank {
+func (p *roster) spokenBy(at Place, line []byte, e *Event) *rank {
 	label, number := labelOf(line)
 	if e.Number < 0 {
 		e.Number = number

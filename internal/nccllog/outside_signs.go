@@ -1,23 +1,23 @@
 package nccllog
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 )
 
-// outsideEvent says what a line of another program tells of how the run went.
-func (p *Parser) outsideEvent(at Place, line []byte, text string) (Event, bool) {
+// frameworkEvent returns the event of a line that another program wrote.
+func (p *Parser) frameworkEvent(at Place, line []byte, text string) (Event, bool) {
 	if e, ok := p.repeated(at, line, text); ok {
 		return e, true
 	}
-	for _, read := range []func(string) (Event, bool){verbsOutside, bareWarning, watchdog, result, gpuOutside, endOfProcess, scheduler, store} {
-		if e, ok := read(text); ok {
-			return e, true
-		}
+	if e, ok := quotedWarning(text); ok {
+		return e, true
 	}
-	return exception(text)
+	return recognise(Framework, text, "")
 }
 
-// repeated takes what PyTorch repeats of NCCL's last warning, behind "Last error:".
+// repeated reads NCCL's last warning, which PyTorch prints again after "Last error:".
 func (p *Parser) repeated(at Place, line []byte, text string) (Event, bool) {
 	label, _ := labelOf(line)
 	key := string(label)
@@ -35,7 +35,8 @@ func (p *Parser) repeated(at Place, line []byte, text string) (Event, bool) {
 			return Event{}, false
 		}
 	}
-	if strings.Contains(text, "Error: ") && strings.Contains(text, "nccl") && p.lastError[key] == 0 { // ncclSystemError: ...
+	// ncclSystemError: ...
+	if strings.Contains(text, "Error: ") && strings.Contains(text, "nccl") && p.lastError[key] == 0 {
 		if p.lastError == nil || len(p.lastError) > most {
 			p.lastError = map[string]int{}
 		}
@@ -51,64 +52,59 @@ func (p *Parser) repeated(at Place, line []byte, text string) (Event, bool) {
 	return e, e.Kind != Warning
 }
 
-// bareWarning takes warnings of NCCL that a program or a person quotes without what stands in front of them.
-func bareWarning(text string) (Event, bool) {
-	for _, words := range []string{
-		"NVLink SHARP", "Duplicate GPU detected", "no socket interface found", "socketStartConnect", "socketPollConnect", "ncclIbRoceGetVersionNum",
-		"Got completion from peer", "shared memory segment", "Got async event", "Message truncated : received", "Cuda failure", "Call to posix_fallocate",
-	} {
-		if i := strings.Index(text, words); i >= 0 {
+// quotedWarnings are words of NCCL's warnings that programs and people quote without NCCL's prefix.
+var quotedWarnings = []string{
+	"NVLink SHARP", "Duplicate GPU detected", "no socket interface found", "socketStartConnect", "socketPollConnect",
+	"ncclIbRoceGetVersionNum", "Got completion from peer", "shared memory segment", "Got async event",
+	"Message truncated : received",
+	"Cuda failure", "Call to posix_fallocate",
+}
+
+func quotedWarning(text string) (Event, bool) {
+	for _, w := range quotedWarnings {
+		if i := strings.Index(text, w); i >= 0 {
 			e := classify(text[i:], "")
-			e.Number = -1
 			return e, e.Kind != Warning
 		}
 	}
 	return Event{}, false
 }
 
-// verbsOutside takes a failed call of libibverbs, and what libibverbs itself warns of.
-func verbsOutside(text string) (Event, bool) {
-	switch {
-	case strings.Contains(text, "ibv_") && strings.Contains(text, " failed"):
-		if v := verbsOf(text); v != nil {
-			return Event{Kind: VerbsFailed, Verbs: v, Number: -1}, true
-		}
-	case strings.Contains(text, "libibverbs: Warning") || strings.Contains(text, "libibverbs: GRH is mandatory") || strings.Contains(text, "libibverbs: Fatal"):
-		for _, words := range []string{"no userspace device-specific driver", "couldn't load driver", "does not support the kernel ABI", "couldn't open config", "Fatal"} {
-			if strings.Contains(text, words) {
-				return Event{Kind: ProviderFailed, Number: -1, Name: words}, true
-			}
-		}
-	case strings.Contains(text, "does not support the kernel ABI"):
-		return Event{Kind: ProviderFailed, Number: -1, Name: "does not support the kernel ABI"}, true
-	case strings.Contains(text, "remote GID ::") || strings.Contains(text, "local GID ::"):
-		if v := verbsOf("ibv_modify_qp failed, " + text); v != nil && (v.RemoteGID != "" || v.LocalGID != "") {
-			return Event{Kind: VerbsFailed, Verbs: v, Number: -1}, true
-		}
+func readVerbsQuoted(text, _ string) (Event, bool) {
+	if !strings.Contains(text, " failed") {
+		return Event{}, false
 	}
-	return Event{}, false
+	v := verbsOf(text)
+	return Event{Kind: VerbsFailed, Verbs: v, Number: -1}, v != nil
 }
 
-// watchdog takes what PyTorch's ProcessGroupNCCL says when a collective does not end (torch/csrc/distributed/c10d).
-func watchdog(text string) (Event, bool) {
-	for _, words := range []string{
-		"Watchdog caught collective operation timeout", "Received a dump signal due to a collective timeout", "heartbeat monitor timed out",
-		"Heartbeat monitor timed out", "ncclCommWatchdog", "failed to complete within", "Timeout at NCCL work",
-		"Observed flight recorder dump signal", "Some NCCL operations have failed or timed out", "collective operation timed out",
-		"Watchdog got stuck", "To avoid data inconsistency, we are taking the entire process down",
-		"wait timeout after", "Timed out waiting for all ranks",
+func readGIDsQuoted(text, _ string) (Event, bool) {
+	v := verbsOf("ibv_modify_qp failed, " + text)
+	return Event{Kind: VerbsFailed, Verbs: v, Number: -1}, v != nil && (v.RemoteGID != "" || v.LocalGID != "")
+}
+
+func readProvider(text, _ string) (Event, bool) {
+	for _, w := range []string{
+		"no userspace device-specific driver", "couldn't load driver", "does not support the kernel ABI",
+		"couldn't open config", "Fatal",
 	} {
-		if strings.Contains(text, words) {
-			return Event{Kind: Watchdog, Number: rankIn(text), Name: operation(text), Code: numberAfter([]byte(text), "SeqNum=")}, true
+		if strings.Contains(text, w) {
+			return Event{Kind: ProviderFailed, Number: -1, Name: w}, true
 		}
 	}
 	return Event{}, false
 }
 
-// operation is the collective that did not end: OpType=ALLREDUCE.
+// readWatchdog reads a collective that did not end (PyTorch torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp).
+func readWatchdog(text, _ string) (Event, bool) {
+	return Event{Kind: Watchdog, Number: rankIn(text), Name: operation(text),
+		Code: numberAfter([]byte(text), "SeqNum=")}, true
+}
+
+// operation returns the collective that did not end: OpType=ALLREDUCE.
 func operation(text string) string { return strings.Trim(wordAfter(text, "OpType="), ")]") }
 
-// rankIn is the rank's number as PyTorch writes it, -1 where it does not.
+// rankIn returns the rank's number as PyTorch writes it, or -1.
 func rankIn(text string) int {
 	for _, key := range []string{"[Rank ", "[rank", "[PG ID 0 PG GUID 0(default_pg) Rank "} {
 		if n := numberAfter([]byte(text), key); n >= 0 {
@@ -118,56 +114,58 @@ func rankIn(text string) int {
 	return -1
 }
 
-// result takes ncclResult_t in the words of the program.
-func result(text string) (Event, bool) {
-	for _, s := range []struct {
-		words string
-		code  int
-	}{
-		{"unhandled cuda error", 1}, {"ncclUnhandledCudaError", 1}, {"unhandled system error", 2}, {"ncclSystemError", 2},
-		{"ncclInternalError", 3}, {"NCCL error: internal error", 3}, {"ncclInvalidArgument", 4}, {"ncclInvalidUsage", 5},
-		{"ncclRemoteError", 6}, {"remote process exited or there was a network error", 6}, {"DistBackendError", 0}, {"NCCL error", 0},
-		{"NCCL failure", 0}, {"Test NCCL failure", 0}, {"NCCL communicator was aborted", 6}, {"ncclCommInitRank failed", 0},
-	} {
-		if strings.Contains(text, s.words) && !strings.Contains(text, "NCCL_ASYNC_ERROR_HANDLING") {
-			return Event{Kind: Result, Number: rankIn(text), Code: codeIn(text, s.code), Name: s.words}, true
+// resultWords are ncclResult_t in the words of programs; 0: the code is somewhere else in the text.
+var resultWords = []struct {
+	words string
+	code  int
+}{
+	{"unhandled cuda error", 1}, {"ncclUnhandledCudaError", 1}, {"unhandled system error", 2}, {"ncclSystemError", 2},
+	{"ncclInternalError", 3}, {"NCCL error: internal error", 3}, {"ncclInvalidArgument", 4}, {"ncclInvalidUsage", 5},
+	{"ncclRemoteError", 6}, {"remote process exited or there was a network error", 6}, {"DistBackendError", 0},
+	{"NCCL error", 0},
+	{"NCCL failure", 0}, {"NCCL communicator was aborted", 6}, {"ncclCommInitRank failed", 0},
+}
+
+func readResult(text, _ string) (Event, bool) {
+	if strings.Contains(text, "NCCL_ASYNC_ERROR_HANDLING") {
+		return Event{}, false
+	}
+	for _, r := range resultWords {
+		if strings.Contains(text, r.words) {
+			return Event{Kind: Result, Number: rankIn(text), Code: cmp.Or(r.code, codeIn(text)), Name: r.words}, true
 		}
 	}
 	return Event{}, false
 }
 
-// codeIn looks for a better result than a general word.
-func codeIn(text string, code int) int {
-	switch {
-	case code != 0:
-		return code
-	case strings.Contains(text, "unhandled cuda error"):
-		return 1
-	case strings.Contains(text, "unhandled system error"):
-		return 2
-	case strings.Contains(text, "internal error"):
-		return 3
-	case strings.Contains(text, "invalid argument"):
-		return 4
-	case strings.Contains(text, "invalid usage"):
-		return 5
-	case strings.Contains(text, "remote process exited"):
-		return 6
+// codeIn returns the result that a longer text names, or 0.
+func codeIn(text string) int {
+	for code, w := range []string{
+		1: "unhandled cuda error", 2: "unhandled system error", 3: "internal error", 4: "invalid argument",
+		5: "invalid usage",
+		6: "remote process exited",
+	} {
+		if w != "" && strings.Contains(text, w) {
+			return code
+		}
 	}
 	return 0
 }
 
-// gpuOutside takes what PyTorch, JAX and the driver say of a GPU.
-func gpuOutside(text string) (Event, bool) {
-	switch {
-	case strings.Contains(text, "CUDA out of memory") || strings.Contains(text, "HIP out of memory") || strings.Contains(text, "OutOfMemoryError") && strings.Contains(strings.ToLower(text), "cuda"),
-		strings.Contains(text, "CUDA error: out of memory"), strings.Contains(text, "CUDA_ERROR_OUT_OF_MEMORY"), strings.Contains(text, "cudaErrorMemoryAllocation"):
-		return Event{Kind: OutOfMemory, Number: rankIn(text)}, true
-	case strings.Contains(text, "NVRM: Xid"), strings.Contains(text, "Xid (PCI"):
-		_, rest, _ := strings.Cut(text, "): ")
-		return Event{Kind: Xid, Number: -1, Code: numberAfter([]byte(" "+rest), " ")}, true
-	}
-	for _, key := range []string{"CUDA error: ", "HIP error: ", "CUDA failure: ", "Test CUDA failure", "CUDA driver error: "} {
+func readGPUMemory(text, _ string) (Event, bool) {
+	named := strings.Contains(strings.ToLower(text), "cuda") || strings.Contains(text, "HIP out of memory")
+	return Event{Kind: OutOfMemory, Number: rankIn(text)}, named
+}
+
+func readXid(text, _ string) (Event, bool) {
+	_, rest, _ := strings.Cut(text, "): ")
+	return Event{Kind: Xid, Number: -1, Code: numberAfter([]byte(" "+rest), " ")}, true
+}
+
+var cudaPrefixes = []string{"CUDA error: ", "HIP error: ", "CUDA failure: ", "Test CUDA failure", "CUDA driver error: "}
+
+func readCUDAQuoted(text, _ string) (Event, bool) {
+	for _, key := range cudaPrefixes {
 		if i := strings.Index(text, key); i >= 0 {
 			name := strings.TrimSpace(text[i+len(key):])
 			e := Event{Kind: CUDAError, Number: rankIn(text), Name: cut(name, 100)}
@@ -177,14 +175,21 @@ func gpuOutside(text string) (Event, bool) {
 			return e, true
 		}
 	}
-	for _, words := range []string{
-		"error while loading shared libraries: libcu", "libcudart.so", "error while loading shared libraries: libnccl", "undefined symbol: nccl", "Found no NVIDIA driver",
-		"The NVIDIA driver on your system is too old", "Failed to initialize NVML", "driver/library version mismatch", "No CUDA GPUs are available",
-		"CUDA unknown error", "libnccl.so.2: cannot open shared object",
-	} {
-		if strings.Contains(text, words) && (strings.Contains(text, "rror") || strings.Contains(text, "cannot open") || strings.Contains(text, "ailed")) {
-			return Event{Kind: CUDAInstall, Number: rankIn(text), Name: words}, true
-		}
-	}
 	return Event{}, false
+}
+
+var cudaLibraryWords = []string{
+	"error while loading shared libraries: libcu", "libcudart.so", "error while loading shared libraries: libnccl",
+	"undefined symbol: nccl", "Found no NVIDIA driver", "The NVIDIA driver on your system is too old",
+	"Failed to initialize NVML",
+	"driver/library version mismatch", "No CUDA GPUs are available", "CUDA unknown error",
+	"libnccl.so.2: cannot open shared object",
+}
+
+func readCUDALibrary(text, _ string) (Event, bool) {
+	if !strings.Contains(text, "rror") && !strings.Contains(text, "cannot open") && !strings.Contains(text, "ailed") {
+		return Event{}, false
+	}
+	i := slices.IndexFunc(cudaLibraryWords, func(w string) bool { return strings.Contains(text, w) })
+	return Event{Kind: CUDAInstall, Number: rankIn(text), Name: cudaLibraryWords[i]}, true
 }

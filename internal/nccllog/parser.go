@@ -20,32 +20,47 @@ const (
 	maxFiles    = 1 << 14
 )
 
-// Parser reads lines and keeps what they say, in bounded memory. Its zero value has read nothing. Lines may come in any order
-// and from any number of processes and files; what one process says must come in its own order.
+// Parser reads lines and keeps their facts, in bounded memory. Its zero value has read nothing. Lines may arrive in any
+// order and from any number of processes and files; those of one process must arrive in their own order.
 type Parser struct {
-	seq          int
-	ranks        []*rank
-	byProcess    map[process]*rank
-	bySeat       map[process]*rank // without the host
-	byLabel      map[string]*rank
-	recent       [1 << 12]*rank // that spoke of late, by process and device
+	notices
 	turn         turn
-	hosts        map[string]string
-	words        map[string]string
-	lists        map[string]deviceList
-	events       []Event
-	counts       [kinds]int
-	orphans      [kinds]int // events that are kept of no rank
 	open         pending
 	lastError    map[string]int // of each label or file: lines left in which PyTorch repeats NCCL's last error
 	tests        Tests
 	trained      int
-	ringed       int
 	ignored      Place // of a traceback that ended nothing
 	plainVersion string
 	env          []Variable
 	ends         map[string]int
-	truncated    bool
+}
+
+// notices reads the lines of level INFO, and keeps events.
+type notices struct {
+	roster
+	events  []Event
+	counts  [kinds]int
+	orphans [kinds]int // events that are kept of no rank
+	ringed  int
+}
+
+// roster finds the rank that a line belongs to.
+type roster struct {
+	vocabulary
+	seq       int
+	ranks     []*rank
+	byProcess map[process]*rank
+	bySeat    map[process]*rank // without the host
+	byLabel   map[string]*rank
+	recent    [1 << 12]*rank // the last ranks that logged, by process and device
+	hosts     map[string]string
+	truncated bool
+}
+
+// vocabulary keeps one copy of a text for all ranks.
+type vocabulary struct {
+	words map[string]string
+	lists map[string]deviceList
 }
 
 type process struct {
@@ -53,14 +68,13 @@ type process struct {
 	pid, device int
 }
 
-// rank is a Rank that is being read.
 type rank struct {
 	Rank
 	index int
 	kept  [kinds]uint8
 }
 
-// turn is who spoke last in a line of level INFO. Several lines of one process mostly come together, and begin with the same
+// turn is the rank of the last line of level INFO. Lines of one process mostly come together, and begin with the same
 // bytes.
 type turn struct {
 	head []byte // up to the text
@@ -72,7 +86,7 @@ func (t *turn) goesOn(line []byte) bool {
 	return t.rank != nil && bytes.HasPrefix(line, t.head) && segment(line, len(t.head)) < 0
 }
 
-// pending is a warning that may go on in the next line.
+// pending is a warning that may continue in the next line.
 type pending struct {
 	event int // index in events
 	text  string
@@ -80,7 +94,7 @@ type pending struct {
 	lines int // that may still belong to it
 }
 
-// Line takes one line into account; what says nothing is passed over. The line is not kept.
+// Line reads one line. It does not keep the slice.
 func (p *Parser) Line(at Place, line []byte) {
 	p.seq++
 	for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
@@ -91,7 +105,7 @@ func (p *Parser) Line(at Place, line []byte) {
 	}
 	if p.turn.goesOn(line) {
 		p.turn.rank.spoke(p.seq)
-		p.info(p.turn.rank, &saying{at: at, line: line, text: line[len(p.turn.head):]})
+		p.info(p.turn.rank, &logLine{at: at, line: line, text: line[len(p.turn.head):]})
 		return
 	}
 	i := segment(line, 0)
@@ -117,7 +131,8 @@ func (p *Parser) Line(at Place, line []byte) {
 	}
 }
 
-// segment finds where "NCCL INFO ", "NCCL WARN " or "NCCL TRACE " stands. Of these letters, L is the one that texts have least.
+// segment finds where "NCCL INFO ", "NCCL WARN " or "NCCL TRACE " stands. Of these letters, L is the one that texts
+// have least.
 func segment(line []byte, from int) int {
 	const before = len("NCC")
 	for at := from + before; at < len(line); at++ {
@@ -150,7 +165,7 @@ func (p *Parser) End(last Place) {
 	}
 }
 
-// take takes what one process said: a level and a text. It returns the process's rank, or nil.
+// take reads the level and text that one process wrote. It returns the process's rank, or nil.
 func (p *Parser) take(at Place, line, before, said []byte, torn bool) *rank {
 	s := sourceOf(before)
 	r := p.speaker(s, at, line, torn)
@@ -161,9 +176,9 @@ func (p *Parser) take(at Place, line, before, said []byte, torn bool) *rank {
 	level, text := said[:4], said[5:]
 	switch {
 	case string(level) == "INFO":
-		p.info(r, &saying{at, line, text, s.where})
+		p.info(r, &logLine{at, line, text, s.where})
 	case string(level) == "WARN":
-		p.warn(r, &saying{at, line, text, s.where})
+		p.warn(r, &logLine{at, line, text, s.where})
 	}
 	return r
 }
@@ -173,22 +188,21 @@ func (r *rank) spoke(seq int) {
 	r.Lines++
 }
 
-// saying is what one process said in a line.
-type saying struct {
+type logLine struct {
 	at    Place
 	line  []byte
 	text  []byte
 	where []byte // in NCCL's sources
 }
 
-func (s *saying) quote() Quote { return quoteOf(s.at, s.line) }
+func (s *logLine) quote() Quote { return quoteOf(s.at, s.line) }
 
 func quoteOf(at Place, line []byte) Quote {
 	return Quote{at, strings.ToValidUTF8(string(bytes.TrimRight(line[:min(len(line), maxText)], " \r\n\t")), "")}
 }
 
 // speaker finds the rank that a line is of.
-func (p *Parser) speaker(s source, at Place, line []byte, torn bool) *rank {
+func (p *roster) speaker(s source, at Place, line []byte, torn bool) *rank {
 	if !s.known {
 		return p.labelled(at, line)
 	}
@@ -202,7 +216,7 @@ func (p *Parser) speaker(s source, at Place, line []byte, torn bool) *rank {
 }
 
 // found is speaker for a rank that did not speak of late.
-func (p *Parser) found(s source, at Place, line []byte, torn bool) *rank {
+func (p *roster) found(s source, at Place, line []byte, torn bool) *rank {
 	host, old := p.hosts[string(s.host)]
 	if !old && torn {
 		host, old = p.hostWithin(s.host)
@@ -232,9 +246,9 @@ func (p *Parser) found(s source, at Place, line []byte, torn bool) *rank {
 	return r
 }
 
-// glued finds a known process when the name of its host has other output in front of it, as in "sumnode-27:433602:433862 [5]",
-// or when the first line of it had.
-func (p *Parser) glued(host string, s source) *rank {
+// glued finds a known process when the name of its host has other output in front of it, as in
+// "sumnode-27:433602:433862 [5]", or when the first line of it had.
+func (p *roster) glued(host string, s source) *rank {
 	r := p.bySeat[process{"", s.pid, s.device}]
 	switch {
 	case r == nil || len(s.before) > 0 && host != r.Host && strings.HasSuffix(r.Host, host):
@@ -250,8 +264,8 @@ func (p *Parser) glued(host string, s source) *rank {
 	return nil
 }
 
-// label remembers what the launcher puts in front of the lines of a rank, so that those of other programs find it.
-func (p *Parser) label(r *rank, at Place, line []byte) {
+// label remembers the launcher's prefix of a rank, by which lines of other programs find it.
+func (p *roster) label(r *rank, at Place, line []byte) {
 	label, number := labelOf(line)
 	if label == nil {
 		return
@@ -267,9 +281,9 @@ func (p *Parser) label(r *rank, at Place, line []byte) {
 	}
 }
 
-// hostWithin finds a known host at the end of a name: in "nranks 4 cc0b58536a5f1:12:12 [0] NCCL INFO" one process wrote into
-// the line of another.
-func (p *Parser) hostWithin(name []byte) (string, bool) {
+// hostWithin finds a known host at the end of a name: in "nranks 4 cc0b58536a5f1:12:12 [0] NCCL INFO" one process
+// wrote into the line of another.
+func (p *roster) hostWithin(name []byte) (string, bool) {
 	for i := range name {
 		if host, ok := p.hosts[string(name[i:])]; ok {
 			return host, true
@@ -278,8 +292,8 @@ func (p *Parser) hostWithin(name []byte) (string, bool) {
 	return "", false
 }
 
-// labelled finds the rank of a line that names no process: by what the launcher put in front of it, or by its file.
-func (p *Parser) labelled(at Place, line []byte) *rank {
+// labelled finds the rank of a line that names no process: by the launcher's prefix, or by its file.
+func (p *roster) labelled(at Place, line []byte) *rank {
 	label, number := labelOf(line)
 	key := at.File + string(label)
 	if r := p.byLabel[key]; r != nil {
@@ -302,7 +316,7 @@ func (p *Parser) labelled(at Place, line []byte) *rank {
 	return r
 }
 
-func (p *Parser) add(r Rank) *rank {
+func (p *roster) add(r Rank) *rank {
 	if len(p.ranks) >= maxRanks {
 		p.truncated = true
 		return nil

@@ -18,7 +18,8 @@ func FuzzLog(f *testing.F) {
 		}
 		f.Add(string(data))
 	}
-	f.Add("a:1:2 [0] x.cc:1 NCCL WARN Call to ibv_modify_qp failed with 61 No data available, on dev mlx5_0:1,\ncurr state INIT\x80, next state RTR\n")
+	f.Add("a:1:2 [0] x.cc:1 NCCL WARN Call to ibv_modify_qp failed with 61 No data available, on dev " +
+		"mlx5_0:1,\ncurr state INIT\x80, next state RTR\n")
 	f.Fuzz(func(t *testing.T, log string) {
 		for _, run := range parsed(log).Runs {
 			for _, e := range run.Events {
@@ -30,7 +31,8 @@ func FuzzLog(f *testing.F) {
 				}
 			}
 			for _, r := range run.Ranks {
-				if r.Number >= r.World && r.World > 0 || len(r.Trail) > maxTrail || len(r.Env) > maxList || len(r.HCAs) > maxList {
+				if r.Number >= r.World && r.World > 0 || len(r.Trail) > maxTrail || len(r.Env) > maxList ||
+					len(r.HCAs) > maxList {
 					t.Errorf("%+v", r)
 				}
 			}
@@ -39,7 +41,8 @@ func FuzzLog(f *testing.F) {
 }
 
 func FuzzSource(f *testing.F) {
-	for _, s := range []string{"node:1:2 [3] ", "[1,0]<stdout>:n:1:2 [-1] x.cc:1 ", "a:1 [0] int f(x*, y):46 ", "[2026-01-02 03:04:05] a:1:2 [0] x.cc:1 (f) "} {
+	for _, s := range []string{"node:1:2 [3] ", "[1,0]<stdout>:n:1:2 [-1] x.cc:1 ", "a:1 [0] int f(x*, y):46 ",
+		"[2026-01-02 03:04:05] a:1:2 [0] x.cc:1 (f) "} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, before string) {
@@ -51,7 +54,8 @@ func FuzzSource(f *testing.F) {
 }
 
 func FuzzLabel(f *testing.F) {
-	for _, s := range []string{"[1,0]<stdout>:x", "[rank3]: x", " 3: x", "pod-0: x", "(W pid=1, ip=2) x", "[pod/a/b] x"} {
+	for _, s := range []string{"[1,0]<stdout>:x", "[rank3]: x", " 3: x", "pod-0: x", "(W pid=1, ip=2) x",
+		"[pod/a/b] x"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
@@ -62,7 +66,8 @@ func FuzzLabel(f *testing.F) {
 }
 
 func FuzzCompletion(f *testing.F) {
-	f.Add("NET/IB: Got completion from peer 10.0.0.5<33> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=1 vendor_err=129 req_type=Send localGid a remoteGidsb hca c")
+	f.Add("NET/IB: Got completion from peer 10.0.0.5<33> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=1 " +
+		"vendor_err=129 req_type=Send localGid a remoteGidsb hca c")
 	f.Add("with error 12, opcode 0, len 0, vendor err 129 (Recv)")
 	f.Fuzz(func(t *testing.T, text string) {
 		if c := completionOf(text); c.Status >= 0 && c.Name == "" {
@@ -72,7 +77,8 @@ func FuzzCompletion(f *testing.F) {
 }
 
 func FuzzVerbs(f *testing.F) {
-	f.Add("Call to ibv_modify_qp failed with 61 No data available, on dev a:1, curr state INIT, next state RTR, local GID index 3, local GID ::, remote GID ::1")
+	f.Add("Call to ibv_modify_qp failed with 61 No data available, on dev a:1, curr state INIT, next state RTR, " +
+		"local GID index 3, local GID ::, remote GID ::1")
 	f.Add("ibv_reg_mr failed with error Unknown error -12")
 	f.Fuzz(func(t *testing.T, text string) {
 		if !strings.Contains(text, "ibv_") {
@@ -90,7 +96,8 @@ func FuzzWarning(f *testing.F) {
 	f.Add("Cuda failure 2 'out of memory'", "nvls.cc:1")
 	f.Fuzz(func(t *testing.T, text, where string) {
 		e := classify(text, where)
-		if (e.Kind == BadCompletion) != (e.Completion != nil) || (e.Kind == AsyncEvent) != (e.Async != nil) || (e.Kind == VerbsFailed) != (e.Verbs != nil) {
+		if (e.Kind == BadCompletion) != (e.Completion != nil) || (e.Kind == AsyncEvent) != (e.Async != nil) ||
+			(e.Kind == VerbsFailed) != (e.Verbs != nil) {
 			t.Errorf("%q: %+v", text, e)
 		}
 	})
@@ -110,7 +117,8 @@ func FuzzList(f *testing.F) {
 }
 
 func FuzzOutside(f *testing.F) {
-	for _, s := range []string{"  exitcode  : -9 (pid: 41)", "[rank0]: KeyError: 'x'", "NVRM: Xid (PCI:0): 79, x", "NCCL_IB_HCA=mlx5_0 python", "#  Rank  0 Group  0 Pid  6 on mew0 device  0 x", "Last error:\nibv_x failed"} {
+	for _, s := range []string{"  exitcode  : -9 (pid: 41)", "[rank0]: KeyError: 'x'", "NVRM: Xid (PCI:0): 79, x",
+		"NCCL_IB_HCA=mlx5_0 python", "#  Rank  0 Group  0 Pid  6 on mew0 device  0 x", "Last error:\nibv_x failed"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, line string) {

@@ -32,14 +32,17 @@ func oneRank(t *testing.T, log string) Rank {
 
 func TestRankOfALine(t *testing.T) {
 	for name, c := range map[string]struct{ line, want string }{
-		"plain":                      {"node-1:12:34 [3] NCCL INFO Using network IB", "node-1 12 3 "},
-		"mpirun":                     {"[1,5]<stdout>:node-1:12:34 [3] NCCL INFO Using network IB", "node-1 12 3 "},
-		"kubectl with a time":        {"[pod/train-0/main] 2026-01-02T03:04:05.123456789Z node-1:12:34 [3] NCCL INFO Using network IB", "node-1 12 3 "},
-		"torchrun":                   {"[rank3]:node-1:12:34 [3] NCCL INFO Using network IB", "node-1 12 3 "},
-		"NCCL's time":                {"[2026-01-02 03:04:05] node-1:12:34 [3] NCCL INFO Using network IB", "node-1 12 3 "},
-		"no CUDA device yet":         {"node-1:12:34 [-1] NCCL INFO Using network IB", "node-1 12 -1 "},
-		"process without thread":     {"node-1:12 [3] NCCL INFO Using network IB", "node-1 12 3 "},
-		"Ray with its address":       {"(RayTrainWorker pid=12, ip=10.0.0.3) node-1:12:34 [0] NCCL INFO Using network IB", "node-1 12 0 "},
+		"plain":  {"node-1:12:34 [3] NCCL INFO Using network IB", "node-1 12 3 "},
+		"mpirun": {"[1,5]<stdout>:node-1:12:34 [3] NCCL INFO Using network IB", "node-1 12 3 "},
+		"kubectl with a time": {"[pod/train-0/main] 2026-01-02T03:04:05.123456789Z node-1:12:34 [3] NCCL " +
+			"INFO Using network IB", "node-1 12 3 "},
+		"torchrun": {"[rank3]:node-1:12:34 [3] NCCL INFO Using network IB", "node-1 12 3 "},
+		"NCCL's time": {"[2026-01-02 03:04:05] node-1:12:34 [3] NCCL INFO Using network IB",
+			"node-1 12 3 "},
+		"no CUDA device yet":     {"node-1:12:34 [-1] NCCL INFO Using network IB", "node-1 12 -1 "},
+		"process without thread": {"node-1:12 [3] NCCL INFO Using network IB", "node-1 12 3 "},
+		"Ray with its address": {"(RayTrainWorker pid=12, ip=10.0.0.3) node-1:12:34 [0] NCCL INFO Using " +
+			"network IB", "node-1 12 0 "},
 		"nothing in front":           {"NCCL INFO Using network IB", " 0 -1 job.log"},
 		"label in front":             {"[1,5]<stdout>:NCCL INFO Using network IB", " 0 -1 [1,5]"},
 		"number of srun in front":    {" 5: NCCL INFO Using network IB", " 0 -1 5"},
@@ -57,12 +60,15 @@ func TestRankOfALine(t *testing.T) {
 
 func TestTornLines(t *testing.T) {
 	l := parsed("a1:1:1 [0] NCCL INFO Bootstrap: Using eth0:10.0.0.1<0>\n" +
-		"a1:1:1 [0] NCCL INFO comm 0x1 rank 0 nra1:2:2 [1] NCCL INFO comm 0x2 rank 1 nRanks 2 nNodes 1 localRanks 2 localRank 1 MNNVL 0\n" +
-		"a1:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/IPCa1:2:2 [1] NCCL INFO Channel 00/0 : 1[1] -> 0[0] via SHM/direct/direct\n" +
+		"a1:1:1 [0] NCCL INFO comm 0x1 rank 0 nra1:2:2 [1] NCCL INFO comm 0x2 rank 1 nRanks 2 nNodes 1 localRanks " +
+		"2 localRank 1 MNNVL 0\n" +
+		"a1:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/IPCa1:2:2 [1] NCCL INFO Channel 00/0 : 1[1] -> " +
+		"0[0] via SHM/direct/direct\n" +
 		"outputa1:1:1 [0] NCCL INFO Channel 01/0 : 0[0] -> 1[1] via P2P/IPC\n")
 	var got []string
 	for _, r := range l.Runs[0].Ranks {
-		got = append(got, fmt.Sprintf("%s:%d[%d] rank %d p2p %d shm %d", r.Host, r.PID, r.Device, r.Number, r.Channels.P2P, r.Channels.SHM))
+		got = append(got, fmt.Sprintf("%s:%d[%d] rank %d p2p %d shm %d", r.Host, r.PID, r.Device, r.Number,
+			r.Channels.P2P, r.Channels.SHM))
 	}
 	if diff := cmp.Diff([]string{"a1:1[0] rank -1 p2p 2 shm 0", "a1:2[1] rank 1 p2p 0 shm 1"}, got); diff != "" {
 		t.Error(diff)
@@ -88,11 +94,15 @@ func TestChannels(t *testing.T) {
 		line string
 		want NetChannels
 	}{
-		"2.28":              {"Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/3(2)/GDRDMA(PCI)/Shared", NetChannels{Network: "IB", Sends: 1, SendsDirect: 1, Proxied: 1, Shared: 1, Devices: 1 << 3}},
-		"2.18":              {"Channel 00/0 : 0[1b000] -> 8[1b000] [receive] via NET/IBext/0", NetChannels{Network: "IBext", Receives: 1, Devices: 1}},
-		"2.9":               {"Channel 00 : 0[1b000] -> 8[1b000] [receive] via NET/IB/0/GDRDMA", NetChannels{Network: "IB", Receives: 1, ReceivesDirect: 1, Devices: 1}},
-		"2.4":               {"Ring 00 : 0 -> 8 [send] via NET/IB/0", NetChannels{Network: "IB", Sends: 1, Devices: 1}},
-		"a name with blank": {"Channel 00/0 : 0[0] -> 8[0] [send] via NET/AWS Libfabric/5/GDRDMA/Shared", NetChannels{Network: "AWS Libfabric", Sends: 1, SendsDirect: 1, Shared: 1, Devices: 1 << 5}},
+		"2.28": {"Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/3(2)/GDRDMA(PCI)/Shared",
+			NetChannels{Network: "IB", Sends: 1, SendsDirect: 1, Proxied: 1, Shared: 1, Devices: 1 << 3}},
+		"2.18": {"Channel 00/0 : 0[1b000] -> 8[1b000] [receive] via NET/IBext/0",
+			NetChannels{Network: "IBext", Receives: 1, Devices: 1}},
+		"2.9": {"Channel 00 : 0[1b000] -> 8[1b000] [receive] via NET/IB/0/GDRDMA",
+			NetChannels{Network: "IB", Receives: 1, ReceivesDirect: 1, Devices: 1}},
+		"2.4": {"Ring 00 : 0 -> 8 [send] via NET/IB/0", NetChannels{Network: "IB", Sends: 1, Devices: 1}},
+		"a name with blank": {"Channel 00/0 : 0[0] -> 8[0] [send] via NET/AWS Libfabric/5/GDRDMA/Shared",
+			NetChannels{Network: "AWS Libfabric", Sends: 1, SendsDirect: 1, Shared: 1, Devices: 1 << 5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			nets := oneRank(t, head+c.line).Channels.Nets
@@ -110,9 +120,12 @@ func TestChannels(t *testing.T) {
 
 func TestHCAs(t *testing.T) {
 	for name, c := range map[string]struct{ list, want string }{
-		"2.18":            {"[0]mlx5_6:1/RoCE [1]mlx5_10:1/IB [RO]; OOB eth0:10.0.0.1<0>", "0 mlx5_6 1 RoCE, 1 mlx5_10 1 IB"},
-		"joined, 2.22":    {"[0]={[0] mlx5_2:1/RoCE, [1] mlx5_3:1/RoCE} [1]={[2] mlx5_0:1/RoCE} [RO]; OOB bond0.526:10.0.0.9<0>", "0 mlx5_2 1 RoCE, 1 mlx5_3 1 RoCE, 2 mlx5_0 1 RoCE"},
-		"planes, 2.30":    {"[0]mlx5_6:1:0:1/RoCE [1]mlx5_7:1::2/RoCE; OOB eth0:10.0.0.1<0>", "0 mlx5_6 1 RoCE, 1 mlx5_7 1 RoCE"},
+		"2.18": {"[0]mlx5_6:1/RoCE [1]mlx5_10:1/IB [RO]; OOB eth0:10.0.0.1<0>",
+			"0 mlx5_6 1 RoCE, 1 mlx5_10 1 IB"},
+		"joined, 2.22": {"[0]={[0] mlx5_2:1/RoCE, [1] mlx5_3:1/RoCE} [1]={[2] mlx5_0:1/RoCE} [RO]; OOB " +
+			"bond0.526:10.0.0.9<0>", "0 mlx5_2 1 RoCE, 1 mlx5_3 1 RoCE, 2 mlx5_0 1 RoCE"},
+		"planes, 2.30": {"[0]mlx5_6:1:0:1/RoCE [1]mlx5_7:1::2/RoCE; OOB eth0:10.0.0.1<0>",
+			"0 mlx5_6 1 RoCE, 1 mlx5_7 1 RoCE"},
 		"none, 2.24":      {"[RO]; OOB eth0:10.0.0.1<0>", ""},
 		"no blank at all": {"; OOB eth0:10.0.0.1<0>", ""},
 	} {
@@ -138,11 +151,17 @@ func TestCompletions(t *testing.T) {
 		want Completion
 	}{
 		"2.12": {"NET/IB : Got completion from peer 10.0.0.5<33> with error 12, opcode 0, len 0, vendor err 129 (Recv)",
-			Completion{Peer: "10.0.0.5<33>", Status: 12, Name: "RETRY_EXC_ERR", Opcode: "0", Vendor: 129, HasVendor: true, ReqType: "Recv"}},
-		"2.24": {"NET/IB: Got completion from peer 10.0.0.5<33> with status=4 opcode=1 len=2 vendor err 81 (Send) localGid ::ffff:1.2.3.4 remoteGids::ffff:1.2.3.5 hca mlx5_0",
-			Completion{Peer: "10.0.0.5<33>", Status: 4, Name: "LOC_PROT_ERR", Opcode: "1", Vendor: 81, HasVendor: true, ReqType: "Send", LocalGID: "::ffff:1.2.3.4", RemoteGID: "::ffff:1.2.3.5", HCA: "mlx5_0"}},
-		"2.28": {"NET/IB: Got completion from peer 10.0.0.5<33> with status=IBV_WC_WR_FLUSH_ERR(5) opcode=IBV_WC_SEND(0) reqSize=9 vendor_err=249 req_type=Flush hca mlx5_0",
-			Completion{Peer: "10.0.0.5<33>", Status: 5, Name: "WR_FLUSH_ERR", Opcode: "IBV_WC_SEND(0)", Vendor: 249, HasVendor: true, ReqType: "Flush", HCA: "mlx5_0"}},
+			Completion{Peer: "10.0.0.5<33>", Status: 12, Name: "RETRY_EXC_ERR", Opcode: "0", Vendor: 129,
+				HasVendor: true, ReqType: "Recv"}},
+		"2.24": {"NET/IB: Got completion from peer 10.0.0.5<33> with status=4 opcode=1 len=2 vendor err 81 (Send) " +
+			"localGid ::ffff:1.2.3.4 remoteGids::ffff:1.2.3.5 hca mlx5_0",
+			Completion{Peer: "10.0.0.5<33>", Status: 4, Name: "LOC_PROT_ERR", Opcode: "1", Vendor: 81,
+				HasVendor: true, ReqType: "Send", LocalGID: "::ffff:1.2.3.4", RemoteGID: "::ffff:1.2.3.5",
+				HCA: "mlx5_0"}},
+		"2.28": {"NET/IB: Got completion from peer 10.0.0.5<33> with status=IBV_WC_WR_FLUSH_ERR(5) " +
+			"opcode=IBV_WC_SEND(0) reqSize=9 vendor_err=249 req_type=Flush hca mlx5_0",
+			Completion{Peer: "10.0.0.5<33>", Status: 5, Name: "WR_FLUSH_ERR", Opcode: "IBV_WC_SEND(0)", Vendor: 249,
+				HasVendor: true, ReqType: "Flush", HCA: "mlx5_0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			events := parsed("h:1:1 [0] transport/net_ib.cc:1 NCCL WARN " + c.text).Runs[0].Events
@@ -161,15 +180,20 @@ func TestVerbs(t *testing.T) {
 		text string
 		want Verbs
 	}{
-		"2.9":  {"Call to ibv_create_cq failed", Verbs{Call: "ibv_create_cq", GIDIndex: -1}},
-		"2.18": {"Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory", Verbs{Call: "ibv_reg_mr_iova2", Errno: 12, Error: "Cannot allocate memory", GIDIndex: -1}},
-		"2.20": {"Call to ibv_modify_qp failed with error No such device errno 19", Verbs{Call: "ibv_modify_qp", Errno: 19, Error: "No such device", GIDIndex: -1}},
-		"2.28": {"Call to ibv_modify_qp failed with 61 No data available, on dev mlx5_0:1, curr state INIT, next state RTR, local GID index 3, local GID ::, remote GID ::ffff:1.2.3.4",
-			Verbs{Call: "ibv_modify_qp", Errno: 61, Error: "No data available", Device: "mlx5_0:1", From: "INIT", To: "RTR", GIDIndex: 3, LocalGID: "::", RemoteGID: "::ffff:1.2.3.4", Wide: true}},
+		"2.9": {"Call to ibv_create_cq failed", Verbs{Call: "ibv_create_cq", GIDIndex: -1}},
+		"2.18": {"Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory",
+			Verbs{Call: "ibv_reg_mr_iova2", Errno: 12, Error: "Cannot allocate memory", GIDIndex: -1}},
+		"2.20": {"Call to ibv_modify_qp failed with error No such device errno 19",
+			Verbs{Call: "ibv_modify_qp", Errno: 19, Error: "No such device", GIDIndex: -1}},
+		"2.28": {"Call to ibv_modify_qp failed with 61 No data available, on dev mlx5_0:1, curr state INIT, next " +
+			"state RTR, local GID index 3, local GID ::, remote GID ::ffff:1.2.3.4",
+			Verbs{Call: "ibv_modify_qp", Errno: 61, Error: "No data available", Device: "mlx5_0:1", From: "INIT",
+				To: "RTR", GIDIndex: 3, LocalGID: "::", RemoteGID: "::ffff:1.2.3.4", Wide: true}},
 	} {
 		for form, log := range map[string]string{
-			"a warning":       "h:1:1 [0] misc/ibvwrap.cc:1 NCCL WARN " + c.text,
-			"wrapped":         "h:1:1 [0] misc/ibvwrap.cc:1 NCCL WARN " + strings.Replace(c.text, ", curr", ",\ncurr", 1),
+			"a warning": "h:1:1 [0] misc/ibvwrap.cc:1 NCCL WARN " + c.text,
+			"wrapped": "h:1:1 [0] misc/ibvwrap.cc:1 NCCL WARN " +
+				strings.Replace(c.text, ", curr", ",\ncurr", 1),
 			"PyTorch repeats": "[rank3]: Last error:\n[rank3]: " + c.text,
 		} {
 			t.Run(name+" "+form, func(t *testing.T) {
@@ -187,22 +211,24 @@ func TestVerbs(t *testing.T) {
 
 func TestKinds(t *testing.T) {
 	for line, want := range map[string]Kind{
-		"h:1:1 [0] misc/socket.cc:1 NCCL WARN socketStartConnect: Connect to 10.0.0.5<39275> failed : No route to host":            ConnectFailed,
-		"h:1:1 [0] include/socket.h:403 NCCL WARN Connect to 10.0.0.5<39275> failed : Connection refused":                          ConnectFailed,
-		"h:1:1 [0] misc/socket.cc:1 NCCL WARN socketProgress: Connection closed by remote peer b<1>":                               SocketClosed,
-		"h:1:1 [0] misc/socket.cc:1 NCCL WARN socketProgressOpt: Call to recv from 10.0.0.5<1> failed : Connection reset by peer":  SocketFailed,
-		"h:1:1 [0] misc/socket.cc:1 NCCL WARN socketFinalizeAccept from 10.0.0.5<1>: wrong type 3 != 4":                            WrongSocket,
-		"h:1:1 [0] bootstrap.cc:1 NCCL WARN Bootstrap : no socket interface found":                                                 NoInterface,
-		"h:1:1 [0] init.cc:1 NCCL WARN Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1000":                        DuplicateGPU,
-		"h:1:1 [0] transport/nvls.cc:1 NCCL WARN Cuda failure 801 'operation not supported'":                                       NVLSFailed,
-		"h:1:1 [0] enqueue.cc:1 NCCL WARN Cuda failure 'an illegal memory access was encountered'":                                 CUDAFailed,
-		"h:1:1 [0] enqueue.cc:1 NCCL WARN HIP failure 'out of memory'":                                                             OutOfMemory,
-		"h:1:1 [0] include/shm.h:1 NCCL WARN Call to posix_fallocate failed : No space left on device":                             ShmFailed,
-		"h:1:1 [0] transport/net_ib.cc:1 NCCL WARN NET/IB : mlx5_0:1 Got non-fatal async event: port error(10)":                    AsyncEvent,
-		"h:1:1 [0] init.cc:1 NCCL WARN MSCCL++: Cannot initialize":                                                                 Warning,
-		"[rank1]:[E1 10:10:31.0 ProcessGroupNCCL.cpp:1] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=4)": Watchdog,
-		"RuntimeError: NCCL error in: x.cpp:1, unhandled system error, NCCL version 2.18.3":                                        Result,
-		"[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB":                                             OutOfMemory,
+		"h:1:1 [0] misc/socket.cc:1 NCCL WARN socketStartConnect: Connect to 10.0.0.5<39275> failed : No route to host": ConnectFailed,
+		"h:1:1 [0] include/socket.h:403 NCCL WARN Connect to 10.0.0.5<39275> failed : Connection refused":               ConnectFailed,
+		"h:1:1 [0] misc/socket.cc:1 NCCL WARN socketProgress: Connection closed by remote peer b<1>":                    SocketClosed,
+		"h:1:1 [0] misc/socket.cc:1 NCCL WARN socketProgressOpt: Call to recv from 10.0.0.5<1> failed : Connection " +
+			"reset by peer": SocketFailed,
+		"h:1:1 [0] misc/socket.cc:1 NCCL WARN socketFinalizeAccept from 10.0.0.5<1>: wrong type 3 != 4":         WrongSocket,
+		"h:1:1 [0] bootstrap.cc:1 NCCL WARN Bootstrap : no socket interface found":                              NoInterface,
+		"h:1:1 [0] init.cc:1 NCCL WARN Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1000":     DuplicateGPU,
+		"h:1:1 [0] transport/nvls.cc:1 NCCL WARN Cuda failure 801 'operation not supported'":                    NVLSFailed,
+		"h:1:1 [0] enqueue.cc:1 NCCL WARN Cuda failure 'an illegal memory access was encountered'":              CUDAFailed,
+		"h:1:1 [0] enqueue.cc:1 NCCL WARN HIP failure 'out of memory'":                                          OutOfMemory,
+		"h:1:1 [0] include/shm.h:1 NCCL WARN Call to posix_fallocate failed : No space left on device":          ShmFailed,
+		"h:1:1 [0] transport/net_ib.cc:1 NCCL WARN NET/IB : mlx5_0:1 Got non-fatal async event: port error(10)": AsyncEvent,
+		"h:1:1 [0] init.cc:1 NCCL WARN MSCCL++: Cannot initialize":                                              Warning,
+		"[rank1]:[E1 10:10:31.0 ProcessGroupNCCL.cpp:1] [Rank 1] Watchdog caught collective operation timeout: " +
+			"WorkNCCL(SeqNum=4)": Watchdog,
+		"RuntimeError: NCCL error in: x.cpp:1, unhandled system error, NCCL version 2.18.3": Result,
+		"[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB":      OutOfMemory,
 		"  exitcode  : -9 (pid: 41)":                                                         Exit,
 		"slurmstepd: error: Detected 1 oom_kill event in StepId=77.0":                        OOMKill,
 		"slurmstepd: error: *** STEP 7.0 ON a CANCELLED AT 2026-01-01 DUE TO TIME LIMIT ***": TimeLimit,
@@ -225,7 +251,8 @@ func TestSilence(t *testing.T) {
 		"step 7 | loss 0.1 | error_rate 0.003 | timeout=1800", "Namespace(nccl_timeout=1800, on_error='raise')",
 		"h:1:1 [0] NCCL INFO misc/utils.cc:235 -> 0", "h:1:1 [0] NCCL INFO NET/Plugin: Could not find: libnccl-net.so",
 		"h:1:1 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1 - Abort COMPLETE",
-		"h:1:1 [0] NCCL INFO [Service thread] Connection closed by localRank 0", "INFO: ProcessGroupNCCL initialization options: TIMEOUT(ms): 600000",
+		"h:1:1 [0] NCCL INFO [Service thread] Connection closed by localRank 0",
+		"INFO: ProcessGroupNCCL initialization options: TIMEOUT(ms): 600000",
 		"UserWarning: Error detected in nothing", "exitcode: 0", "saved: checkpoint", "Exception handling: enabled",
 		"TORCH_NCCL_ASYNC_ERROR_HANDLING=1", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC: 600",
 	} {
@@ -237,16 +264,21 @@ func TestSilence(t *testing.T) {
 
 func TestRunsOfOneFile(t *testing.T) {
 	start := func(pid, rank int, id string) string {
-		return fmt.Sprintf("a:%d:%d [%d] NCCL INFO ncclCommInitRank comm 0x1 rank %d nranks 2 cudaDev %d commId %s - Init START\n", pid, pid, rank, rank, rank, id)
+		return fmt.Sprintf("a:%d:%d [%d] NCCL INFO ncclCommInitRank comm 0x1 rank %d nranks 2 cudaDev %d commId %s "+
+			"- Init START\n", pid, pid, rank, rank, rank, id)
 	}
 	for name, c := range map[string]struct {
 		log  string
 		want []int // ranks of each run
 	}{
-		"started again":                             {start(1, 0, "0xa") + start(2, 1, "0xa") + start(11, 0, "0xb") + start(12, 1, "0xb"), []int{2, 2}},
-		"every container calls its only GPU 0":      {strings.ReplaceAll(start(1, 0, "0xa")+start(2, 1, "0xa"), "[1]", "[0]"), []int{2}},
-		"two processes that speak at the same time": {start(1, 0, "0xa") + start(11, 0, "0xb") + start(1, 0, "0xa"), []int{2}},
-		"warnings alone":                            {"a:1:1 [0] x.cc:1 NCCL WARN one\na:2:2 [0] x.cc:1 NCCL WARN two\n", []int{2}},
+		"started again": {start(1, 0, "0xa") + start(2, 1, "0xa") + start(11, 0, "0xb") +
+			start(12, 1, "0xb"), []int{2, 2}},
+		"every container calls its only GPU 0": {strings.ReplaceAll(start(1, 0, "0xa")+start(2, 1, "0xa"), "[1]",
+			"[0]"), []int{2}},
+		"two processes that speak at the same time": {start(1, 0, "0xa") + start(11, 0, "0xb") + start(1, 0, "0xa"),
+			[]int{2}},
+		"warnings alone": {"a:1:1 [0] x.cc:1 NCCL WARN one\na:2:2 [0] x.cc:1 NCCL WARN " +
+			"two\n", []int{2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []int
@@ -268,7 +300,8 @@ func TestParserBounded(t *testing.T) {
 		head := fmt.Sprintf("h%d:%d:1 [0] ", i, i)
 		p.Line(Place{"a", i}, []byte(head+"x.cc:1 NCCL WARN something new "+long))
 		p.Line(Place{"a", i}, []byte(head+fmt.Sprintf("NCCL INFO NCCL_X%d set to %s", i, long)))
-		p.Line(Place{"a", i}, []byte(head+fmt.Sprintf("NCCL INFO NET/IB : Using [0]mlx%d:1/IB; OOB eth0:1.2.3.4<0>", i)))
+		p.Line(Place{"a", i}, []byte(head+fmt.Sprintf("NCCL INFO NET/IB : Using [0]mlx%d:1/IB; OOB eth0:1.2.3.4<0>",
+			i)))
 		p.Line(Place{"a", i}, []byte(head+"x.cc:1 NCCL WARN Call to ibv_create_cq failed"))
 	}
 	l := p.Log()
@@ -276,8 +309,10 @@ func TestParserBounded(t *testing.T) {
 	for _, e := range l.Runs[0].Events {
 		texts = max(texts, len(e.Text))
 	}
-	if len(l.Runs[0].Ranks) != maxRanks || len(p.events) > maxEvents || len(p.words) > maxWords || texts > maxText || !l.Runs[0].Truncated {
-		t.Errorf("%d ranks, %d events, %d words, texts of %d, truncated %v", len(l.Runs[0].Ranks), len(p.events), len(p.words), texts, l.Runs[0].Truncated)
+	if len(l.Runs[0].Ranks) != maxRanks || len(p.events) > maxEvents || len(p.words) > maxWords || texts > maxText ||
+		!l.Runs[0].Truncated {
+		t.Errorf("%d ranks, %d events, %d words, texts of %d, truncated %v", len(l.Runs[0].Ranks), len(p.events),
+			len(p.words), texts, l.Runs[0].Truncated)
 	}
 }
 
@@ -285,7 +320,8 @@ func TestTimes(t *testing.T) {
 	for line, want := range map[string]string{
 		"[2026-03-02 10:00:05] a:1:1 [0] x": "2026-03-02 10:00:05", "[rank0]:[E302 x": "",
 		"[rank0]:[E1218 20:27:21.426415540 ProcessGroupNCCL.cpp:629] x": "0000-12-18 20:27:21.42641554",
-		"2026-03-02T10:00:05.5Z worker x":                               "2026-03-02 10:00:05.5", "2026-03-02 10:00:05,250 INFO": "2026-03-02 10:00:05.25",
+		"2026-03-02T10:00:05.5Z worker x":                               "2026-03-02 10:00:05.5",
+		"2026-03-02 10:00:05,250 INFO":                                  "2026-03-02 10:00:05.25",
 	} {
 		got := ""
 		if tm := timeOf(line); !tm.IsZero() {
@@ -293,6 +329,20 @@ func TestTimes(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: want %q, got %q", line, want, got)
+		}
+	}
+}
+
+func TestSeen(t *testing.T) {
+	for line, want := range map[string]bool{
+		"a:1:1 [0] NCCL INFO cudaDriverVersion 12090":                           true,
+		"NCCL version 2.21.5+cuda12.4":                                          true,
+		"[2025-11-20 23:56:00] a:1:1 [0] net.cc:1 NCCL WARN NET/IB : No device": true,
+		"we use NCCL": false,
+		"":            false,
+	} {
+		if got := parsed(line).Seen(); got != want {
+			t.Errorf("Seen after %q: got %v", line, got)
 		}
 	}
 }

@@ -1,38 +1,42 @@
 package nccllog
 
-import "bytes"
+import (
+	"bytes"
 
-// A line of up to maxLine bytes is given whole. Of a longer one, what stands around its anchors is given: aroundBefore and
-// aroundAfter bytes of each.
+	"github.com/railhead/railhead/internal/lines"
+)
+
+// A line of up to maxLine bytes is given whole. Of a longer one, what stands around its anchors is given:
+// aroundBefore and aroundAfter bytes of each.
 const (
 	maxLine      = 64 << 10
 	aroundBefore = 4 << 10
 	aroundAfter  = 32 << 10
 )
 
-// blockSize is how much is read at once: it stays in a core's cache while it is searched.
+// blockSize is the size of one read: a block stays in a core's cache while it is searched.
 const blockSize = 512 << 10
 
-// room is what a block holds: what the block before left, which was no whole line or the overlap with one, and what is read.
+// room is the size of a block: the rest of the block before, which is an incomplete line or an overlap, and new data.
 const room = maxLine + overlap + blockSize
 
-// overlap is how much of a line that is longer than a block is in two blocks. An anchor counts in the block that has more
-// around it.
+// overlap is the part of a line longer than a block that two blocks share. An anchor counts in the block that has
+// more around it.
 const overlap = 2 * aroundAfter
 
-// linesAfter is how many lines are given after one that is not of level INFO: what NCCL or PyTorch says may go on there.
+// linesAfter is the number of lines that are kept after a warning or a line of another program, which may continue
+// there.
 const linesAfter = 3
 
-// block is a part of the input.
 type block struct {
 	data       []byte
 	filled     int
-	end        int  // of what is searched here
+	end        int  // of the searched part
 	keep       int  // from here on, the next block has it as well
 	repeated   int  // so much at the beginning was in the block before
 	unfinished bool // the last line goes on in the next block
 	doubt      bool // the input may be no text
-	first      int  // so many lines are given whatever they hold
+	first      int  // lines that are given without an anchor
 
 	before, taken chan struct{} // closed when the lines of the block before, and those of this one, were taken
 
@@ -149,7 +153,7 @@ func (c *scan) skip() {
 	}
 }
 
-// overwritten is where that begins which a terminal would show of a line: what follows its last carriage return.
+// overwritten returns where the text after the last carriage return begins, which is all that a terminal would show.
 func overwritten(text []byte, at, end int) int {
 	if end > at && text[end-1] == '\r' {
 		end--
@@ -157,8 +161,8 @@ func overwritten(text []byte, at, end int) int {
 	return at + 1 + bytes.LastIndexByte(text[at:end], '\r')
 }
 
-// hits adds the parts of a line that have anchors: the line itself, in most cases. It reports whether all are of NCCL's level
-// INFO.
+// hits adds the parts of a line that have anchors: the line itself, in most cases. It reports whether all are of
+// NCCL's level INFO.
 func (c *scan) hits(end int) bool {
 	talk, column := true, 0
 	limit := len(c.text)
@@ -186,17 +190,19 @@ func (c *scan) hits(end int) bool {
 	return talk
 }
 
-// after finds the next anchor from a place on. Lines of NCCL mostly come many at a time, and where one ends, the words of the
-// next stand in the same column.
+// after finds the next anchor from a place on. Lines of NCCL mostly come many at a time, and where one ends, the
+// words of the next stand in the same column.
 func (c *scan) after(from, end, column int) int {
 	next := end + 1
-	if at := next + column; from == end && column > 0 && at < len(c.text) && bytes.HasPrefix(c.text[at:], infoWords) && bytes.IndexByte(c.text[next:at], '\n') < 0 {
+	if at := next + column; from == end && column > 0 && at < len(c.text) &&
+		bytes.HasPrefix(c.text[at:], infoWords) && bytes.IndexByte(c.text[next:at], '\n') < 0 {
 		return at
 	}
 	return c.words.find(c.text, from)
 }
 
-// part is what is given of a line for an anchor in it: what stands between two carriage returns, and not too much of that.
+// part returns the part of a line with an anchor in it: the text between two carriage returns, and not too much of
+// that.
 func (b *block) part(text []byte, from, end, hit int) (begin, stop int) {
 	begin, stop = from, end
 	if i := bytes.IndexByte(text[from:end], '\r'); i >= 0 && from+i < end-1 {
@@ -226,9 +232,10 @@ func (b *block) add(from, to, line int, k why) {
 	if n := len(part); n > 0 && part[n-1] == '\r' {
 		part = part[:n-1]
 	}
-	dirty := bytes.IndexByte(part, escape) >= 0 || bytes.IndexByte(part, 0) >= 0
-	if len(part) == 0 || b.doubt && (k == follows || !isText(part)) {
+	dirty := bytes.IndexByte(part, lines.Escape) >= 0 || bytes.IndexByte(part, 0) >= 0
+	if len(part) == 0 || b.doubt && (k == follows || !lines.IsText(part)) {
 		return
 	}
-	b.spans = append(b.spans, span{from: int32(from), to: int32(from + len(part)), line: int32(line), why: k, dirty: dirty})
+	b.spans = append(b.spans, span{from: int32(from), to: int32(from + len(part)), line: int32(line), why: k,
+		dirty: dirty})
 }

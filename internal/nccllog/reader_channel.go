@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// ways are those that channels went of late, by how their lines end: nearly all channels of a log go one of a few ways. None
-// is changed, as lines that were not taken yet have it; another may take its place.
+// ways has the recent transports of channels, by the ends of their lines: nearly all channels of a log go one of a few
+// ways. None is changed, as lines that were not taken yet have it; another may take its place.
 type ways [1 << 10]*way
 
 // find returns the way of a channel whose line ends so, or nil.
@@ -28,8 +28,8 @@ func (w *ways) find(end []byte) *way {
 	return &own
 }
 
-// hashOf is a hash of the last 32 bytes, of which there are at least eight. It has no loop, as a processor guesses wrongly
-// how often one turns that reads texts of several lengths.
+// hashOf is a hash of the last 32 bytes, of which there are at least eight. It has no loop, as a processor guesses
+// wrongly how often one turns that reads texts of several lengths.
 func hashOf(text []byte) uint64 {
 	const odd = 0x9e3779b97f4a7c15
 	text = text[max(len(text)-32, 0):]
@@ -39,8 +39,8 @@ func hashOf(text []byte) uint64 {
 	return hash * odd >> 32
 }
 
-// channels adds the lines from here on that are channels and nothing else, and returns how many they are. Many come together
-// in a large job, and they are most of what NCCL says there.
+// channels adds the lines from here on that are channels and nothing else, and returns how many they are. Many come
+// together in a large job, and they are most of what NCCL says there.
 func (c *scan) channels() int {
 	const most = 1 << 10 // bytes in front of the words
 	column, from := c.hit-c.at, c.line
@@ -51,7 +51,8 @@ func (c *scan) channels() int {
 	ranks := said + len("Channel ")
 	for {
 		rest := c.text[c.at:]
-		if len(rest) < ranks+farthestWay || !begins(rest[column:], "NCCL INFO ") || !begins(rest[said:], "Channel ") || controls(rest[:column]) {
+		if len(rest) < ranks+farthestWay || !begins(rest[column:], "NCCL INFO ") ||
+			!begins(rest[said:], "Channel ") || controls(rest[:column]) {
 			break
 		}
 		before := beforeWay((*[farthestWay]byte)(rest[ranks:]))
@@ -67,7 +68,8 @@ func (c *scan) channels() int {
 		if w == nil {
 			break
 		}
-		c.b.spans = append(c.b.spans, span{from: int32(c.at), to: int32(c.at + end), line: int32(c.line), said: int16(said), way: w})
+		c.b.spans = append(c.b.spans, span{from: int32(c.at), to: int32(c.at + end), line: int32(c.line),
+			said: int16(said), way: w})
 		c.at += end + 1
 		c.line++
 	}
@@ -78,11 +80,11 @@ func (c *scan) channels() int {
 	return 0
 }
 
-// farthestWay is how far from the first word of a channel its way begins at most, so that the arrow is not too far.
+// farthestWay limits the distance from the first word of a channel to its transport.
 const farthestWay = 56
 
-// beforeWay is how much of a channel's line stands in front of its way: "08/1 : 3069[5] -> 3101[5] ", which has only bytes
-// from ' ' to '?', and from 'X' to 'g', where the brackets are. -1: it is something else.
+// beforeWay limits the part of a channel's line before its transport: "08/1 : 3069[5] -> 3101[5] ", which has only
+// bytes from ' ' to '?', and from 'X' to 'g', where the brackets are. -1: it is something else.
 func beforeWay(text *[farthestWay]byte) int {
 	arrows := uint64(0)
 	for at := 0; at < len(text); at += 8 {

@@ -4,10 +4,12 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+
+	"github.com/railhead/railhead/internal/lines"
 )
 
-// screen holds what the search for many words at once needs. The search looks up every third triple of bytes in a table, and
-// compares only where the triple may be of one of the words: how many words there are costs little.
+// screen holds what the search for many words at once needs. The search looks up every third triple of bytes in a
+// table, and compares only where the triple may be of one of the words: how many words there are costs little.
 type screen struct {
 	triples [1 << 16]uint8 // by key: 0, or 1 + the index into words
 	words   [][]word
@@ -27,8 +29,8 @@ const (
 	minWord = 4
 )
 
-// mayFollow reports whether a byte may follow a word of four bytes that ends in last. Such a word has two triples of its own
-// and needs a third: it is found where a word ends, or where another begins as in ncclSystemError.
+// mayFollow reports whether a byte may follow a word of four bytes that ends in last. Such a word has two triples of
+// its own and needs a third: it is found where a word ends, or where another begins as in ncclSystemError.
 func mayFollow(last, c byte) bool {
 	switch {
 	case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c > '~':
@@ -36,13 +38,13 @@ func mayFollow(last, c byte) bool {
 	case 'A' <= c && c <= 'Z':
 		return last < 'A' || last > 'Z'
 	case c < ' ':
-		return c == '\t' || c == '\n' || c == '\r' || c == escape || c == 0
+		return c == '\t' || c == '\n' || c == '\r' || c == lines.Escape || c == 0
 	}
 	return true
 }
 
-// mixed has the keys of triples in it: that of three bytes is the 16 bits where they begin, which have something of all of
-// them. Few triples of text have the same key.
+// mixed has the keys of triples in it: that of three bytes is the 16 bits where they begin, which have something of
+// all of them. Few triples of text have the same key.
 func mixed(text uint64) uint64 { return text ^ text>>7 }
 
 func keyOf(a, b, c byte) uint16 { return uint16(mixed(uint64(a) | uint64(b)<<8 | uint64(c)<<16)) }
@@ -86,18 +88,27 @@ func (s *screen) add(w word, key uint16) {
 		words = append(slices.Clone(s.words[*list-1]), w)
 	}
 	i := slices.IndexFunc(s.words, func(other []word) bool { return slices.Equal(other, words) })
-	if i < 0 {
+	switch {
+	case i >= 0:
+	case len(s.words) < mostLists-1:
 		i = len(s.words)
 		s.words = append(s.words, words)
-	}
-	if i >= 255 {
-		panic("screen: more words than the table can tell apart")
+	default: // the last list takes all that the table cannot tell apart
+		i = mostLists - 1
+		s.words = append(s.words, nil)[:mostLists]
+		for _, w := range words {
+			if !slices.Contains(s.words[i], w) {
+				s.words[i] = append(s.words[i], w)
+			}
+		}
 	}
 	*list = uint8(i + 1)
 }
 
-// usual is what most of a log looks like. Words are found by those of their triples that the table does not mix up with any
-// of it.
+// mostLists is the number of word lists that a byte can distinguish; 0 is none.
+const mostLists = 255
+
+// usual is typical text of logs. The table finds words by their triples that this text has least.
 const usual = `INFO:data.loader:worker 3 of rank 73 opened shard /mnt/datasets/tokens/part-30068-of-99999.bin in 30.7778 ms
 [2025-11-20 23:56:00] iteration 12000/ 500000 | consumed samples: 491520 | elapsed time per iteration (ms): 8123.4 |
 throughput per GPU (TFLOP/s/GPU): 412.3 | learning rate: 1.200000E-04 | global batch size: 4096 | lm loss: 2.134567E+00
@@ -110,7 +121,7 @@ directory, iterator and operator of rotary layers, dataloader_wait, **kwargs, su
 100%|██████████| 1200/1200 [02:41<00:00, 8.12s/it, loss=2.13] 2025-11-21 09:04:37,816 - root - WARNING - closed dataset
 gpu-0383:21334:21635 [5] NCCL INFO Channel 08/1 : 3069[5] -> 3101[5] [send] via NET/IB/5/GDRDMA/Shared via P2P/CUMEM`
 
-// commonTriples are how often a triple of this key is in such text, and in numbers of all kinds.
+// commonTriples counts the triples of this key in such text, and in numbers of all kinds.
 func commonTriples() *[1 << 16]int {
 	const digits = "0123456789.: ,-/]"
 	var common [1 << 16]int
@@ -123,7 +134,7 @@ func commonTriples() *[1 << 16]int {
 	return &common
 }
 
-// rarest is where in the word the triples begin that the table mixes up least.
+// rarest returns the offset in the word of the triples that the table confuses least.
 func rarest(text []byte, common *[1 << 16]int) int {
 	best, least := 0, -1
 	for from := 0; from+minWord <= len(text); from++ {
@@ -141,14 +152,15 @@ func rarest(text []byte, common *[1 << 16]int) int {
 	return best
 }
 
-// group is how many bytes are judged together.
+// group is the number of bytes that are examined together.
 const (
 	group = 8 * stride
 	reach = 6*stride + 8 // of the loads of one group
 	next  = 8 * stride   // bits to the second triple of a load
 )
 
-// find returns where a word is from a place on, or -1. Of several it is one of the first: no word ends before it begins.
+// find returns where a word is from a place on, or -1. Of several it is one of the first: no word ends before it
+// begins.
 func (s *screen) find(text []byte, from int) int {
 	at := s.suspect(text, from)
 	for ; len(text)-at >= reach; at = s.suspect(text, at+group) {
@@ -161,7 +173,8 @@ func (s *screen) find(text []byte, from int) int {
 	return s.compare(text, from, at, s.lists(tail[:]))
 }
 
-// suspect returns where the first group from a place on begins that has a triple of a word, or where too few bytes are left.
+// suspect returns where the first group from a place on begins that has a triple of a word, or where too few bytes
+// are left.
 func (s *screen) suspect(text []byte, at int) int {
 	triples := &s.triples
 	rest := text[at:]
@@ -178,7 +191,7 @@ func (s *screen) suspect(text []byte, at int) int {
 	return len(text) - len(rest)
 }
 
-// lists are what the table has for the eight triples of a group, a byte each.
+// lists returns the table's entries for the eight triples of a group, a byte each.
 func (s *screen) lists(text []byte) uint64 {
 	triples := &s.triples
 	a := mixed(binary.LittleEndian.Uint64(text))
@@ -191,7 +204,8 @@ func (s *screen) lists(text []byte) uint64 {
 		uint64(triples[uint16(d)])<<48 | uint64(triples[uint16(d>>next)])<<56
 }
 
-// compare returns where a word begins, no earlier than from, that has one of the triples of the group at a place; or -1.
+// compare returns where a word begins, no earlier than from, that has one of the triples of the group at a place; or
+// -1.
 func (s *screen) compare(text []byte, from, at int, lists uint64) int {
 	for lists != 0 {
 		i := bits.TrailingZeros64(lists) / 8

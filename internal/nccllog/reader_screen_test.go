@@ -41,7 +41,8 @@ func TestScreenFindsWordsOneAfterTheOther(t *testing.T) {
 
 func TestScreenOfShortTexts(t *testing.T) {
 	s := newScreen([]string{"NCCL", "rror"})
-	for text, want := range map[string]int{"": -1, "N": -1, "NC": -1, "NCCL": -1, "NCCL:": 0, "rror": -1, "rror\n": 0, "error:": 1, "rrorx": -1, "rrorX": 0} {
+	for text, want := range map[string]int{"": -1, "N": -1, "NC": -1, "NCCL": -1, "NCCL:": 0, "rror": -1, "rror\n": 0,
+		"error:": 1, "rrorx": -1, "rrorX": 0} {
 		if got := s.find([]byte(text), 0); got != want {
 			t.Errorf("%q: found at %d, want %d", text, got, want)
 		}

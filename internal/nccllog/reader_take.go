@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"iter"
+
+	"github.com/railhead/railhead/internal/lines"
 )
 
 // taker gives the lines of blocks in their order.
@@ -99,7 +101,6 @@ func (t *taker) tooLong(b *block) {
 	t.long += n
 }
 
-// lines is how many there were; the last one may have no end.
 func (t *taker) lines() int {
 	if t.open {
 		return t.ends + 1
@@ -112,12 +113,12 @@ func (t *taker) skipped() []Skipped {
 	case 0:
 		return nil
 	case 1:
-		return []Skipped{{t.first, fmt.Sprintf("the line is longer than %d bytes: only what stands around NCCL's words was read", maxLine)}}
+		return []Skipped{{t.first, fmt.Sprintf("the line is longer than %d bytes: only what stands around NCCL's "+
+			"words was read", maxLine)}}
 	}
-	return []Skipped{{t.first, fmt.Sprintf("%d lines are longer than %d bytes: only what stands around NCCL's words was read", t.long, maxLine)}}
+	return []Skipped{{t.first, fmt.Sprintf("%d lines are longer than %d bytes: only what stands around NCCL's "+
+		"words was read", t.long, maxLine)}}
 }
-
-const escape = 0x1b
 
 // cleaned appends the text without escape sequences of terminals and without NUL bytes.
 func cleaned(to, text []byte) []byte {
@@ -137,7 +138,7 @@ func cleaned(to, text []byte) []byte {
 	return to
 }
 
-// sequence is how long the escape sequence is that the text begins with (ECMA-48, 5.3 to 5.6).
+// sequence returns the length of the escape sequence that the text begins with (ECMA-48, 5.3 to 5.6).
 func sequence(text []byte) int {
 	const most = 256
 	text = text[:min(len(text), most)]
@@ -145,28 +146,40 @@ func sequence(text []byte) int {
 		return len(text)
 	}
 	switch kind := text[1]; {
-	case kind == '[': // parameters, and a final byte
-		for i := 2; i < len(text); i++ {
-			if c := text[i]; c >= 0x40 && c <= 0x7e {
-				return i + 1
-			} else if c < 0x20 || c > 0x7e {
-				return i
-			}
-		}
-		return len(text)
-	case kind == ']': // a string, as the title of a window
-		for i := 2; i < len(text); i++ {
-			if text[i] == '\a' {
-				return i + 1
-			} else if text[i] == escape {
-				return min(i+2, len(text))
-			}
-		}
-		return 2
+	case kind == '[':
+		return controlSequence(text)
+	case kind == ']':
+		return stringSequence(text)
 	case kind >= 0x20 && kind <= 0x2f: // one more byte
 		return min(3, len(text))
 	case kind < 0x20 || kind > 0x7e:
 		return 1
+	}
+	return 2
+}
+
+// controlSequence has parameters, and a final byte.
+func controlSequence(text []byte) int {
+	for i := 2; i < len(text); i++ {
+		switch c := text[i]; {
+		case c >= 0x40 && c <= 0x7e:
+			return i + 1
+		case c < 0x20 || c > 0x7e:
+			return i
+		}
+	}
+	return len(text)
+}
+
+// stringSequence has a string, as the title of a window.
+func stringSequence(text []byte) int {
+	for i := 2; i < len(text); i++ {
+		switch text[i] {
+		case '\a':
+			return i + 1
+		case lines.Escape:
+			return min(i+2, len(text))
+		}
 	}
 	return 2
 }

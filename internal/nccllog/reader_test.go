@@ -26,7 +26,10 @@ const (
 // given are the lines that come out of a text, each with its number.
 func given(in io.Reader) ([]string, Reading, error) {
 	var lines []string
-	reading, err := each(in, func(number int, line []byte) { lines = append(lines, fmt.Sprintf("%d:%s", number, line)) })
+	reading, err := each(in, func(number int, line []byte) {
+		lines = append(lines,
+			fmt.Sprintf("%d:%s", number, line))
+	})
 	return lines, reading, err
 }
 
@@ -49,42 +52,58 @@ func TestLines(t *testing.T) {
 		format  string
 		skipped []Skipped
 	}{
-		"empty":                              {"", nil, "", []Skipped{{Reason: "it is empty"}}},
-		"plain":                              {two, twoLines, "", nil},
-		"the last line has no end":           {"first\n" + infoLine, twoLines, "", nil},
-		"lines of Windows":                   {"first\r\n" + infoLine + "\r\n", twoLines, "", nil},
-		"UTF-8 with a byte order mark":       {"\xef\xbb\xbf" + two, twoLines, "", nil},
-		"UTF-16 of PowerShell":               {"\xff\xfe" + utf16Of(two, binary.LittleEndian), twoLines, "UTF-16", nil},
-		"UTF-16, big end first":              {"\xfe\xff" + utf16Of(two, binary.BigEndian), twoLines, "UTF-16", nil},
-		"UTF-16 without a mark":              {utf16Of(two, binary.LittleEndian), twoLines, "UTF-16", nil},
-		"UTF-16, big end, without a mark":    {utf16Of(two, binary.BigEndian), twoLines, "UTF-16", nil},
-		"UTF-16 with pairs of surrogates":    {"\xff\xfe" + utf16Of("🚂 "+infoLine+"█\n", binary.LittleEndian), []string{"1:🚂 " + infoLine + "█"}, "UTF-16", nil},
-		"UTF-16 that ends within a letter":   {"\xff\xfe" + utf16Of(two, binary.LittleEndian) + "x", twoLines, "UTF-16", nil},
-		"UTF-16 appended to ASCII":           {two + utf16Of(warnLine+"\n", binary.LittleEndian), []string{"2:" + infoLine, "3:" + warnLine}, "", passed},
-		"gzip":                               {gzipped(two), twoLines, "gzip", nil},
-		"gzip of two members":                {gzipped("first\n") + gzipped(infoLine+"\n"), twoLines, "gzip", nil},
-		"gzip of UTF-16":                     {gzipped("\xff\xfe" + utf16Of(two, binary.LittleEndian)), twoLines, "gzip, UTF-16", nil},
-		"gzip of nothing":                    {gzipped(""), nil, "gzip", nil},
-		"zstd":                               {zstandard(two), twoLines, "zstd", nil},
-		"zstd of two frames":                 {zstandard("first\n") + zstandard(infoLine+"\n"), twoLines, "zstd", nil},
-		"a gzip header that is cut off":      {cut[:6], nil, "gzip", []Skipped{{Reason: "gzip: it is cut off after 6 bytes; what came was read"}}},
-		"gzip with other bytes behind":       {gzipped(two) + "xxxxxxxxxxxxxxxx", twoLines, "gzip", []Skipped{{Reason: "gzip: after the end of the compressed data there are other bytes"}}},
-		"colours":                            {"\x1b[36m(RayWorker pid=12)\x1b[0m \x1b[1;31m" + infoLine + "\x1b[K\x1b[m\n", []string{"1:(RayWorker pid=12) " + infoLine}, "", nil},
-		"the colours of grep":                {"gpu-0:12:34 [0] \x1b[01;31m\x1b[KNCCL\x1b[m\x1b[K INFO Using network IB\n", []string{"1:" + infoLine}, "", nil},
-		"a title for the window":             {"\x1b]0;train\a" + infoLine + "\n", []string{"1:" + infoLine}, "", nil},
-		"a progress bar in front":            {"10%|#\r20%|##\r" + infoLine + "\n", []string{"1:" + infoLine}, "", nil},
-		"a progress bar around":              {"10%|#\r" + infoLine + "\r20%|##\n", []string{"1:" + infoLine}, "", nil},
-		"a progress bar alone":               {"10%|#\r20%|##\r\n", []string{"1:20%|##"}, "", nil},
-		"two lines that a bar's returns cut": {"\r" + infoLine + "\r10%\r" + warnLine + "\r\nx\n", []string{"1:" + infoLine, "1:" + warnLine, "2:x"}, "", nil},
-		"two processes in one line":          {"gpu-0:12:34 [0] NCCL IN" + infoLine + "\nFO x\n", []string{"1:gpu-0:12:34 [0] NCCL IN" + infoLine, "2:FO x"}, "", nil},
-		"a hole where a log was truncated":   {strings.Repeat("\x00", 1<<20) + two, []string{"1:first", "2:" + infoLine}, "", passed},
-		"NUL bytes in a line":                {"first\n" + infoLine[:20] + "\x00\x00" + infoLine[20:] + "\n", twoLines, "", nil},
-		"a library that has NCCL's words":    {"\x7fELF\x02\x01" + strings.Repeat(warnLine+"\n", 3), nil, "", []Skipped{{Reason: "it is a program or a library"}}},
-		"a checkpoint":                       {"PK\x03\x04" + strings.Repeat("\x00\x01", 50), nil, "", []Skipped{{Reason: "it is a zip archive, as PyTorch's checkpoints are: unpack it if logs are in it"}}},
-		"a checkpoint in gzip":               {gzipped("PK\x03\x04" + strings.Repeat("\x00\x01", 50)), nil, "gzip", []Skipped{{Reason: "it is a zip archive, as PyTorch's checkpoints are: unpack it if logs are in it"}}},
-		"binary":                             {noise(5000), nil, "", []Skipped{{Reason: "it is not text"}}},
-		"binary and no end":                  {noise(4 << 20), nil, "", []Skipped{{Reason: "it is not text"}}},
-		"a tar archive":                      {tarHead() + two, nil, "", []Skipped{{Reason: "it is a tar archive: unpack it first"}}},
+		"empty":                           {"", nil, "", []Skipped{{Reason: "it is empty"}}},
+		"plain":                           {two, twoLines, "", nil},
+		"the last line has no end":        {"first\n" + infoLine, twoLines, "", nil},
+		"lines of Windows":                {"first\r\n" + infoLine + "\r\n", twoLines, "", nil},
+		"UTF-8 with a byte order mark":    {"\xef\xbb\xbf" + two, twoLines, "", nil},
+		"UTF-16 of PowerShell":            {"\xff\xfe" + utf16Of(two, binary.LittleEndian), twoLines, "UTF-16", nil},
+		"UTF-16, big end first":           {"\xfe\xff" + utf16Of(two, binary.BigEndian), twoLines, "UTF-16", nil},
+		"UTF-16 without a mark":           {utf16Of(two, binary.LittleEndian), twoLines, "UTF-16", nil},
+		"UTF-16, big end, without a mark": {utf16Of(two, binary.BigEndian), twoLines, "UTF-16", nil},
+		"UTF-16 with pairs of surrogates": {"\xff\xfe" + utf16Of("🚂 "+infoLine+"█\n", binary.LittleEndian),
+			[]string{"1:🚂 " + infoLine + "█"}, "UTF-16", nil},
+		"UTF-16 that ends within a letter": {"\xff\xfe" + utf16Of(two, binary.LittleEndian) + "x", twoLines,
+			"UTF-16", nil},
+		"UTF-16 appended to ASCII": {two + utf16Of(warnLine+"\n", binary.LittleEndian),
+			[]string{"2:" + infoLine, "3:" + warnLine}, "", passed},
+		"gzip":                {gzipped(two), twoLines, "gzip", nil},
+		"gzip of two members": {gzipped("first\n") + gzipped(infoLine+"\n"), twoLines, "gzip", nil},
+		"gzip of UTF-16": {gzipped("\xff\xfe" + utf16Of(two, binary.LittleEndian)), twoLines,
+			"gzip, UTF-16", nil},
+		"gzip of nothing":    {gzipped(""), nil, "gzip", nil},
+		"zstd":               {zstandard(two), twoLines, "zstd", nil},
+		"zstd of two frames": {zstandard("first\n") + zstandard(infoLine+"\n"), twoLines, "zstd", nil},
+		"a gzip header that is cut off": {cut[:6], nil, "gzip",
+			[]Skipped{{Reason: "gzip: it is cut off after 6 bytes; what came was read"}}},
+		"gzip with other bytes behind": {gzipped(two) + "xxxxxxxxxxxxxxxx", twoLines, "gzip",
+			[]Skipped{{Reason: "gzip: after the end of the compressed data there are other bytes"}}},
+		"colours": {"\x1b[36m(RayWorker pid=12)\x1b[0m \x1b[1;31m" + infoLine +
+			"\x1b[K\x1b[m\n", []string{"1:(RayWorker pid=12) " + infoLine}, "", nil},
+		"the colours of grep": {"gpu-0:12:34 [0] \x1b[01;31m\x1b[KNCCL\x1b[m\x1b[K INFO Using " +
+			"network IB\n", []string{"1:" + infoLine}, "", nil},
+		"a title for the window":  {"\x1b]0;train\a" + infoLine + "\n", []string{"1:" + infoLine}, "", nil},
+		"a progress bar in front": {"10%|#\r20%|##\r" + infoLine + "\n", []string{"1:" + infoLine}, "", nil},
+		"a progress bar around":   {"10%|#\r" + infoLine + "\r20%|##\n", []string{"1:" + infoLine}, "", nil},
+		"a progress bar alone":    {"10%|#\r20%|##\r\n", []string{"1:20%|##"}, "", nil},
+		"two lines that a bar's returns cut": {"\r" + infoLine + "\r10%\r" + warnLine + "\r\nx\n",
+			[]string{"1:" + infoLine, "1:" + warnLine, "2:x"}, "", nil},
+		"two processes in one line": {"gpu-0:12:34 [0] NCCL IN" + infoLine + "\nFO x\n",
+			[]string{"1:gpu-0:12:34 [0] NCCL IN" + infoLine, "2:FO x"}, "", nil},
+		"a hole where a log was truncated": {strings.Repeat("\x00", 1<<20) + two,
+			[]string{"1:first", "2:" + infoLine}, "", passed},
+		"NUL bytes in a line": {"first\n" + infoLine[:20] + "\x00\x00" + infoLine[20:] + "\n",
+			twoLines, "", nil},
+		"a library that has NCCL's words": {"\x7fELF\x02\x01" + strings.Repeat(warnLine+"\n", 3), nil, "",
+			[]Skipped{{Reason: "it is a program or a library"}}},
+		"a checkpoint": {"PK\x03\x04" + strings.Repeat("\x00\x01", 50), nil, "",
+			[]Skipped{{Reason: "it is a zip archive, as PyTorch's checkpoints are: unpack it if logs are in it"}}},
+		"a checkpoint in gzip": {gzipped("PK\x03\x04" + strings.Repeat("\x00\x01", 50)), nil, "gzip",
+			[]Skipped{{Reason: "it is a zip archive, as PyTorch's checkpoints are: unpack it if logs are in it"}}},
+		"binary":            {noise(5000), nil, "", []Skipped{{Reason: "it is not text"}}},
+		"binary and no end": {noise(4 << 20), nil, "", []Skipped{{Reason: "it is not text"}}},
+		"a tar archive": {tarHead() + two, nil, "",
+			[]Skipped{{Reason: "it is a tar archive: unpack it first"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for way, in := range map[string]io.Reader{
@@ -118,7 +137,8 @@ func TestLinesOfTruncatedFiles(t *testing.T) {
 			if len(lines) < 1000 || lines[999] != fmt.Sprintf("1000:%s 1000", infoLine) {
 				t.Errorf("%d lines: what came before the end was not read", len(lines))
 			}
-			want := []Skipped{{Reason: fmt.Sprintf("%s: it is cut off after %d bytes; what came was read", name, len(in)*2/3)}}
+			want := []Skipped{{Reason: fmt.Sprintf("%s: it is cut off after %d bytes; what came was read", name,
+				len(in)*2/3)}}
 			if diff := cmp.Diff(want, reading.Skipped); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -133,7 +153,8 @@ func TestLinesOfBrokenGzip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(lines) < 1000 || len(reading.Skipped) != 1 || !strings.Contains(reading.Skipped[0].Reason, "cannot be decoded") {
+	if len(lines) < 1000 || len(reading.Skipped) != 1 || !strings.Contains(reading.Skipped[0].Reason,
+		"cannot be decoded") {
 		t.Errorf("%d lines, skipped %v", len(lines), reading.Skipped)
 	}
 }
@@ -216,16 +237,19 @@ func TestEndlessLine(t *testing.T) {
 	}
 }
 
-// TestLongLines: a line of up to 64 KiB is whole, of a longer one there is a part, and the lines around it are as always.
+// TestLongLines: a line of up to 64 KiB is whole, of a longer one there is a part, and the lines around it are as
+// always.
 func TestLongLines(t *testing.T) {
 	fits, long := strings.Repeat("x", maxLine-len(infoLine)), strings.Repeat("y", blockSize/2)
-	lines, reading, err := given(strings.NewReader(fits + infoLine + "\n" + long + infoLine + long + "\n" + long + warnLine + "\n" + infoLine + "\n"))
+	lines, reading, err := given(strings.NewReader(fits + infoLine + "\n" + long + infoLine + long + "\n" + long +
+		warnLine + "\n" + infoLine + "\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
 		"1:" + fits + infoLine,
-		"2:" + long[:aroundBefore-strings.Index(infoLine, "NCCL")] + infoLine + long[:aroundAfter-len(infoLine)+strings.Index(infoLine, "NCCL")],
+		"2:" + long[:aroundBefore-strings.Index(infoLine, "NCCL")] + infoLine +
+			long[:aroundAfter-len(infoLine)+strings.Index(infoLine, "NCCL")],
 		"3:" + long[:aroundBefore-strings.Index(warnLine, "NCCL")] + warnLine,
 		"4:" + infoLine,
 	}
@@ -241,7 +265,8 @@ func TestLongLines(t *testing.T) {
 // TestLongLinesAreCounted: the first one ends in the block in which the second one begins.
 func TestLongLinesAreCounted(t *testing.T) {
 	first, second := strings.Repeat("x", blockSize-3*maxLine), strings.Repeat("y", blockSize)
-	_, reading, err := given(strings.NewReader(infoLine + "\n" + first + infoLine + first[:maxLine] + "\n" + second + warnLine + "\n"))
+	_, reading, err := given(strings.NewReader(infoLine + "\n" + first + infoLine + first[:maxLine] + "\n" + second +
+		warnLine + "\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +278,8 @@ func TestLongLinesAreCounted(t *testing.T) {
 
 func TestErrorOfTheInput(t *testing.T) {
 	broken := errors.New("input/output error")
-	for name, text := range map[string]string{"plain": infoLine + "\n" + infoLine, "gzip": gzipped(infoLine + "\n" + infoLine)} {
+	for name, text := range map[string]string{"plain": infoLine + "\n" + infoLine,
+		"gzip": gzipped(infoLine + "\n" + infoLine)} {
 		lines, _, err := given(io.MultiReader(strings.NewReader(text), iotest.ErrReader(broken)))
 		if !errors.Is(err, broken) {
 			t.Errorf("%s: error %v", name, err)
@@ -289,7 +315,8 @@ func TestLinesComeAtOnce(t *testing.T) {
 
 func FuzzLines(f *testing.F) {
 	for _, seed := range []string{
-		infoLine + "\n", "\xff\xfeN\x00", gzipped(infoLine), zstandard(infoLine), "\r" + infoLine + "\r\n\x1b[m", "\x00\x00" + infoLine, noise(100),
+		infoLine + "\n", "\xff\xfeN\x00", gzipped(infoLine), zstandard(infoLine), "\r" + infoLine + "\r\n\x1b[m",
+		"\x00\x00" + infoLine, noise(100),
 	} {
 		f.Add([]byte(seed), 7)
 	}
@@ -297,7 +324,8 @@ func FuzzLines(f *testing.F) {
 		last := 0
 		var lines []string
 		reading, err := each(&chunks{bytes.NewReader(data), 1 + size&0xff}, func(number int, line []byte) {
-			if number < last || bytes.IndexByte(line, '\n') >= 0 || bytes.IndexByte(line, 0) >= 0 || len(line) > maxLine {
+			if number < last || bytes.IndexByte(line, '\n') >= 0 || bytes.IndexByte(line, 0) >= 0 ||
+				len(line) > maxLine {
 				t.Errorf("line %d after %d: %q", number, last, line)
 			}
 			last = number

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Log returns what was read so far. It may be asked at any time: what is read afterwards changes nothing in the answer.
+// Log returns the facts so far. Later lines do not change it.
 func (p *Parser) Log() Log {
 	generations := p.generations()
 	log := Log{Lines: p.seq, Runs: make([]Run, max(slices.Max(append(generations, 0))+1, 1))}
@@ -15,7 +15,8 @@ func (p *Parser) Log() Log {
 		sizes[run]++
 	}
 	for i := range log.Runs {
-		log.Runs[i] = Run{Ranks: make([]Rank, 0, sizes[i]), Counts: map[Kind]int{}, Ends: p.ends, Truncated: p.truncated}
+		log.Runs[i] = Run{Ranks: make([]Rank, 0, sizes[i]), Counts: map[Kind]int{}, Ends: p.ends,
+			Truncated: p.truncated}
 	}
 	for i, r := range p.ranks {
 		run := &log.Runs[generations[i]]
@@ -45,7 +46,7 @@ func (p *Parser) Log() Log {
 	return log
 }
 
-// finish gives a run what is known of all of them together.
+// finish adds the facts that belong to no single run.
 func (p *Parser) finish(run *Run) {
 	run.Tests, run.Trained, run.Ringed = p.tests, p.trained, p.ringed
 	run.Tests.Hosts = slices.Clone(p.tests.Hosts)
@@ -75,20 +76,21 @@ func (p *Parser) finish(run *Run) {
 	}
 }
 
-// copied is a copy that shares nothing that is still written.
+// copied returns a copy that shares no slice that is still appended to.
 func (r *rank) copied() Rank {
 	c := r.Rank
-	c.Env, c.Plugins, c.Trail, c.Virtual = slices.Clone(r.Env), slices.Clone(r.Plugins), slices.Clone(r.Trail), slices.Clone(r.Virtual)
+	c.Env, c.Plugins, c.Trail, c.Virtual = slices.Clone(r.Env), slices.Clone(r.Plugins), slices.Clone(r.Trail),
+		slices.Clone(r.Virtual)
 	c.Channels.Nets = slices.Clone(r.Channels.Nets)
 	c.GPUDirect.Enabled, c.GPUDirect.Disabled = slices.Clone(r.GPUDirect.Enabled), slices.Clone(r.GPUDirect.Disabled)
 	return c
 }
 
-// generations tells of every rank which run it is in. A process that has the same number in the job, on the same GPU of the
-// same host, as another one that spoke before it and no more after, belongs to the next run: that is how a launcher starts a
-// job again, and how several programs that run one after another write into one file. Where processes do not tell their
-// number, all are of one run: with one GPU to a container, all of them call it 0.
-func (p *Parser) generations() []int {
+// generations tells of every rank which run it is in. A process that has the same number in the job, on the same GPU
+// of the same host, as another one that spoke before it and no more after, belongs to the next run: that is how a
+// launcher starts a job again, and how several programs that run one after another write into one file. Where
+// processes do not tell their number, all are of one run: with one GPU to a container, all of them call it 0.
+func (p *roster) generations() []int {
 	type seat struct {
 		host           string
 		device, number int
@@ -112,8 +114,9 @@ func (p *Parser) generations() []int {
 	return runs
 }
 
-// settle puts processes that did not tell their number into the run of their process or of the others that began with them.
-func (p *Parser) settle(runs []int) {
+// settle puts processes that did not tell their number into the run of their process or of the others that began with
+// them.
+func (p *roster) settle(runs []int) {
 	if !slices.ContainsFunc(runs, func(run int) bool { return run > 0 }) {
 		return
 	}
@@ -142,7 +145,7 @@ func runAt(first map[int]int, seq int) int {
 }
 
 // runOf is the run that an event is of.
-func (p *Parser) runOf(e Event, generations []int, runs []Run) int {
+func (p *roster) runOf(e Event, generations []int, runs []Run) int {
 	if e.Rank >= 0 {
 		return generations[e.Rank]
 	}
@@ -152,7 +155,8 @@ func (p *Parser) runOf(e Event, generations []int, runs []Run) int {
 	best := 0
 	for i := range runs {
 		for j := range runs[i].Ranks {
-			if r := &runs[i].Ranks[j]; r.First <= e.Seq && (r.File == e.At.File || strings.EqualFold(r.Label, e.At.File)) && i > best {
+			if r := &runs[i].Ranks[j]; r.First <= e.Seq &&
+				(r.File == e.At.File || strings.EqualFold(r.Label, e.At.File)) && i > best {
 				best = i
 				break
 			}

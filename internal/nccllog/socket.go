@@ -1,6 +1,9 @@
 package nccllog
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // socketOf reads failures of TCP connections:
 //
@@ -8,31 +11,29 @@ import "strings"
 //	socketPollConnect: connect to 10.0.0.5<39275> returned Connection timed out, exceeded error retry count after 35 attempts
 //	socketProgress: Connection closed by remote peer worker-1<53012>
 //	socketProgressOpt: Call to recv from 10.0.0.5<1234> failed : Connection reset by peer
-func socketOf(text string) (Event, bool) {
+func socketOf(text, _ string) (Event, bool) {
 	low := strings.ToLower(text)
 	switch {
-	case strings.Contains(low, "connection closed by remote peer"), strings.Contains(low, "connection closed by peer"), strings.Contains(low, "connection closed by localrank"):
+	case hasAny(low, "connection closed by remote peer", "connection closed by peer", "connection closed by localrank"):
 		return Event{Kind: SocketClosed, Socket: &Socket{Peer: peerOf(text, " peer ")}}, true
-	case strings.Contains(low, "connect to ") && (strings.Contains(low, "fail") || strings.Contains(low, "returned") || strings.Contains(low, "time")),
-		strings.Contains(low, "call to connect ") && (strings.Contains(low, "fail") || strings.Contains(low, "returned")),
-		strings.Contains(low, "call to connect timeout"):
+	case connectFailed(low):
 		return Event{Kind: ConnectFailed, Socket: &Socket{Peer: peerOf(text, "onnect to "), Error: errorOf(text)}}, true
-	case strings.Contains(low, "pollconnect") || strings.Contains(low, "startconnect"):
-		return Event{Kind: ConnectFailed, Socket: &Socket{Peer: peerOf(text, "onnect to "), Error: errorOf(text)}}, true
-	case strings.Contains(low, "socketprogress") || strings.Contains(low, "call to recv") || strings.Contains(low, "call to send") ||
-		strings.Contains(low, "net : call to") || strings.Contains(low, "call to read ") || strings.Contains(low, "call to write "):
-		e := Event{Kind: SocketFailed, Socket: &Socket{Peer: peerOf(text, " from "), Error: errorOf(text)}}
-		if e.Socket.Peer == "" {
-			e.Socket.Peer = peerOf(text, " to ")
-		}
-		return e, true
-	case strings.Contains(low, "call to bind ") || strings.Contains(low, "call to socket ") || strings.Contains(low, "call to listen ") || strings.Contains(low, "call to getaddrinfo"),
-		strings.Contains(low, "call to accept"):
+	case hasAny(low, "socketprogress", "call to recv", "call to send", "net : call to", "call to read ",
+		"call to write "):
+		peer := cmp.Or(peerOf(text, " from "), peerOf(text, " to "))
+		return Event{Kind: SocketFailed, Socket: &Socket{Peer: peer, Error: errorOf(text)}}, true
+	case hasAny(low, "call to bind ", "call to socket ", "call to listen ", "call to getaddrinfo", "call to accept"):
 		return Event{Kind: SocketFailed, Socket: &Socket{Error: errorOf(text)}}, true
 	case strings.Contains(low, "getting address info"):
 		return Event{Kind: ConnectFailed, Socket: &Socket{Error: lastPart(text)}}, true
 	}
 	return Event{}, false
+}
+
+func connectFailed(low string) bool {
+	return strings.Contains(low, "connect to ") && hasAny(low, "fail", "returned", "time") ||
+		strings.Contains(low, "call to connect ") && hasAny(low, "fail", "returned") ||
+		hasAny(low, "call to connect timeout", "pollconnect", "startconnect")
 }
 
 // peerOf is the peer that follows a word, when it looks like one.
@@ -57,26 +58,4 @@ func errorOf(text string) string {
 		return "Connection timed out"
 	}
 	return best
-}
-
-// ofiOf reads what the plugin of AWS warns of (aws-ofi-nccl src/nccl_ofi_*.c).
-func ofiOf(text string) Event {
-	for _, s := range []sign{
-		{"GDRCopy", GDRCopyFailed}, {"gdrcopy", GDRCopyFailed},
-		{"egister memory", OFIRegister}, {"fi_mr_reg", OFIRegister}, {"mr_reg", OFIRegister}, {"registration", OFIRegister}, {"register MR", OFIRegister},
-		{"completed with error", OFICompletion}, {"Unresponsive receiver", OFICompletion},
-		{"eligible providers", OFINoProvider}, {"optimal provider", OFINoProvider}, {"EFA provider is supported", OFINoProvider},
-		{"initialization failed", OFINoProvider}, {"No provider", OFINoProvider}, {"no provider", OFINoProvider}, {"find any", OFINoProvider},
-		{"pciPath", Warning}, {"product_name", Warning}, {"ncclGetVersion", Warning}, {"environment", Warning},
-		{"nitialize", OFIFailed}, {"fi_getinfo", OFINoProvider}, {"fi_", OFIFailed}, {"ailed", OFIFailed}, {"ould", OFIFailed},
-	} {
-		if strings.Contains(text, s.word) {
-			e := Event{Kind: s.kind, Name: "OFI"}
-			if rc := numberAfter([]byte(text), "RC: "); rc > 0 {
-				e.Code = rc
-			}
-			return e
-		}
-	}
-	return Event{Kind: Warning}
 }

@@ -2,18 +2,18 @@ package nccllog
 
 import "bytes"
 
-// source is the process that a line is of, as the line has it in front of NCCL's words: host:pid:tid [device]. The host is
-// cut at its first dot by NCCL (src/debug.cc).
+// source is the process that a line is of, as the line has it in front of NCCL's words: host:pid:tid [device]. The
+// host is cut at its first dot by NCCL (src/debug.cc).
 type source struct {
 	host   []byte
 	pid    int
 	device int
 	known  bool
-	where  []byte // what follows the bracket: file.cc:123, and (function) from 2.30 on
-	before []byte // what stands in front of the host: launcher's prefixes, a time
+	where  []byte // text after the bracket: file.cc:123, and (function) from 2.30 on
+	before []byte // text before the host: launcher's prefixes, a time
 }
 
-// sourceOf reads what stands in front of "NCCL INFO" and "NCCL WARN".
+// sourceOf reads the prefix of "NCCL INFO" and "NCCL WARN".
 func sourceOf(before []byte) source {
 	end := len(before) - 2
 	if end < 0 || before[end] != ']' { // of level INFO nothing follows the bracket
@@ -22,21 +22,18 @@ func sourceOf(before []byte) source {
 	if end < 0 {
 		return source{before: before, where: bytes.TrimSpace(before)}
 	}
-	s := source{}
+	unknown := source{before: before}
 	if end+2 < len(before) {
-		s.where = bytes.TrimSpace(before[end+2:])
+		unknown.where = bytes.TrimSpace(before[end+2:])
 	}
-	open, device, ok := numberBefore(before, end)
-	if ok && open >= 0 && before[open] == '-' {
-		device, open = -1, open-1
+	open, device, ok := deviceBefore(before, end)
+	if !ok {
+		return unknown
 	}
-	if !ok || open < 1 || before[open] != '[' || before[open-1] != ' ' {
-		return source{before: before, where: s.where}
-	}
-	s.device = device
+	s := source{device: device, where: unknown.where}
 	at, last, ok := numberBefore(before, open-1)
 	if !ok || at < 0 || before[at] != ':' {
-		return source{before: before, where: s.where}
+		return unknown
 	}
 	s.pid = last
 	if colon, pid, two := numberBefore(before, at); two && colon >= 0 && before[colon] == ':' && pid > 0 {
@@ -51,7 +48,16 @@ func sourceOf(before []byte) source {
 	return s
 }
 
-// numberBefore reads the digits that end before the place; at is the place of what stands in front of them.
+// deviceBefore reads " [0" or " [-1" in front of the bracket that ends it.
+func deviceBefore(text []byte, end int) (open, device int, ok bool) {
+	open, device, ok = numberBefore(text, end)
+	if ok && open >= 0 && text[open] == '-' {
+		device, open = -1, open-1
+	}
+	return open, device, ok && open >= 1 && text[open] == '[' && text[open-1] == ' '
+}
+
+// numberBefore reads the digits that end before the place; at is the place in front of them.
 func numberBefore(text []byte, end int) (at, value int, ok bool) {
 	at = end - 1
 	for at >= 0 && text[at] >= '0' && text[at] <= '9' {
@@ -72,9 +78,10 @@ func isHost(c byte) bool {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// labelOf is what a launcher put in front of a line, by which the lines of one process are known where NCCL does not say it:
-// "[1,0]<stdout>:" of mpirun, "[rank3]:" of PyTorch, "[default3]:" of torchrun, "3: " of srun, "pod-0: ", "[pod/x/c] " of
-// kubectl and "(RayWorker pid=12, ip=10.0.0.3) " of Ray. The number is that of the rank, where it is one; else -1.
+// labelOf returns the prefix that a launcher put in front of a line. It identifies the lines of one process where
+// NCCL does not say it: "[1,0]<stdout>:" of mpirun, "[rank3]:" of PyTorch, "[default3]:" of torchrun, "3: " of srun,
+// "pod-0: ", "[pod/x/c] " of kubectl and "(RayWorker pid=12, ip=10.0.0.3) " of Ray. The number is that of the rank,
+// where it is one; else -1.
 func labelOf(line []byte) (label []byte, number int) {
 	text := bytes.TrimLeft(line[:min(len(line), 160)], " ")
 	switch {

@@ -74,8 +74,9 @@ func wordAfter(text, key string) string {
 	return cut(rest, 120)
 }
 
-// asyncOf reads an event of a device: "NET/IB : Got async event : port error", "NET/IB : mlx5_3:1 async fatal event on QP
-// (0x732d): invalid request local work queue error", "NET/IB : mlx5_0:1 Got non-fatal async event: port error(10)".
+// asyncOf reads an event of a device: "NET/IB : Got async event : port error", "NET/IB : mlx5_3:1 async fatal event
+// on QP (0x732d): invalid request local work queue error", "NET/IB : mlx5_0:1 Got non-fatal async event: port
+// error(10)".
 func asyncOf(text string) *Async {
 	a := &Async{}
 	head, tail, ok := strings.Cut(text, "async event")
@@ -132,12 +133,14 @@ func verbsOf(text string) *Verbs {
 	if n, err := strconv.Atoi(wordAfter(text, "local GID index ")); err == nil {
 		v.GIDIndex = n
 	}
-	v.LocalGID, v.RemoteGID = wordAfter(strings.ReplaceAll(text, "local GID index", ""), "local GID "), wordAfter(text, "remote GID ")
+	v.LocalGID, v.RemoteGID = wordAfter(strings.ReplaceAll(text, "local GID index", ""), "local GID "),
+		wordAfter(text, "remote GID ")
 	v.Wide = v.Wide || v.Device != "" || v.From != "" || v.LocalGID != "" || v.RemoteGID != ""
 	return v
 }
 
-// words reads the error itself: "error Cannot allocate memory", "error Unknown error -12", "22 Invalid argument, on dev".
+// words reads the error itself: "error Cannot allocate memory", "error Unknown error -12", "22 Invalid argument, on
+// dev".
 func (v *Verbs) words(said string) {
 	said, old := strings.CutPrefix(said, "error ")
 	said, _, _ = strings.Cut(said, ",")

@@ -10,13 +10,13 @@ import (
 
 // setLike are the fields whose order means nothing. The API server may return them sorted.
 var setLike = []string{
-	"allowedCapabilities", "defaultAddCapabilities", "requiredDropCapabilities", "seccompProfiles", "volumes", "users", "groups",
-	"apiGroups", "resources", "resourceNames", "verbs", "pfNames", "rootDevices",
+	"allowedCapabilities", "defaultAddCapabilities", "requiredDropCapabilities", "seccompProfiles", "volumes",
+	"users", "groups", "apiGroups", "resources", "resourceNames", "verbs", "pfNames", "rootDevices",
 }
 
 // Covers reports whether a live object has everything that is wanted of it, so that writing it would change nothing.
-// Fields that are not wanted are not looked at. Lists are compared item by item, those without an order as sets; what is
-// wanted empty may be absent.
+// Fields that are not wanted are not looked at. Lists are compared item by item, those without an order as sets; what
+// is wanted empty may be absent.
 func Covers(live, want map[string]any) bool {
 	for key, w := range want {
 		if !coversValue(key, live[key], w) {
@@ -69,7 +69,9 @@ func isEmpty(v any) bool {
 }
 
 func sortedValues(list []any) []any {
-	return slices.SortedFunc(slices.Values(list), func(a, b any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	return slices.SortedFunc(
+		slices.Values(list), func(a, b any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) },
+	)
 }
 
 // number gives one form to the numbers of JSON decoders: int64 and float64 of an unstructured object, json.Number.

@@ -7,16 +7,15 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
-
-	"github.com/railhead/railhead/internal/cluster"
 )
 
-// unlimited is the entry of CRI-O's default_ulimits that lets every container lock all memory, as name=soft:hard
+// UnlimitedMemlock is the entry of CRI-O's default_ulimits that lets every container lock all memory, as name=soft:hard
 // (cri-o docs/crio.conf.5.md; -1 is unlimited).
-const unlimited = "memlock=-1:-1"
+const UnlimitedMemlock = "memlock=-1:-1"
 
-// defaultUlimits reads crio.runtime.default_ulimits of a CRI-O configuration file; set is false when the file leaves it alone.
-func defaultUlimits(text string) (entries []string, set bool, err error) {
+// DefaultUlimits reads crio.runtime.default_ulimits of a CRI-O configuration file; set is false when the file leaves it
+// alone.
+func DefaultUlimits(text string) (entries []string, set bool, err error) {
 	var file struct {
 		CRIO struct {
 			Runtime struct {
@@ -55,20 +54,20 @@ func ulimitName(entry string) (name string, ok bool) {
 	return name, len(values) <= 2
 }
 
-// ulimits are the limits that CRI-O gives containers: the last file that sets the list replaces it whole.
-type ulimits struct {
+// Ulimits are the limits that CRI-O gives containers: the last file that sets the list replaces it whole.
+type Ulimits struct {
 	Entries []string
-	From    dropIn // the file that they are from; no path: none sets them
+	From    DropIn // the file that they are from; no path: none sets them
 	Last    string // path of the last file that sets them, or that may
-	Unread  []dropIn
+	Unread  []DropIn
 }
 
-// ulimitsOf reads the limits from CRI-O's configuration files in their order. The Unread reason of a file that is no TOML says
-// so.
-func ulimitsOf(files []dropIn) ulimits {
-	var u ulimits
+// UlimitsOf reads the limits from CRI-O's configuration files in their order. The Unread reason of a file that is no
+// TOML says so.
+func UlimitsOf(files []DropIn) Ulimits {
+	var u Ulimits
 	for _, f := range files {
-		entries, set, err := defaultUlimits(f.Content)
+		entries, set, err := DefaultUlimits(f.Content)
 		switch {
 		case f.Unread != "":
 			u.Unread = append(u.Unread, f)
@@ -84,9 +83,9 @@ func ulimitsOf(files []dropIn) ulimits {
 	return u
 }
 
-// memlockUnlimited reports whether containers may lock all memory. The soft limit counts (Linux drivers/infiniband/core/umem.c),
-// and it may not be above the hard one. Of two entries the later is set last.
-func (u ulimits) memlockUnlimited() bool {
+// MemlockUnlimited reports whether containers may lock all memory. The soft limit counts (Linux
+// drivers/infiniband/core/umem.c), and it may not be above the hard one. Of two entries the later is set last.
+func (u Ulimits) MemlockUnlimited() bool {
 	free := false
 	for _, entry := range u.Entries {
 		if name, _ := ulimitName(entry); name == "memlock" {
@@ -97,34 +96,15 @@ func (u ulimits) memlockUnlimited() bool {
 	return free
 }
 
-// others are the limits of everything but locked memory.
-func (u ulimits) others() []string {
+// Others are the limits of everything but locked memory.
+func (u Ulimits) Others() []string {
 	return slices.DeleteFunc(slices.Clone(u.Entries), func(entry string) bool {
 		name, _ := ulimitName(entry)
 		return name == "memlock"
 	})
 }
 
-// holds reports whether all entries are among the limits.
-func (u ulimits) holds(entries []string) bool {
+// Holds reports whether all entries are among the limits.
+func (u Ulimits) Holds(entries []string) bool {
 	return !slices.ContainsFunc(entries, func(entry string) bool { return !slices.Contains(u.Entries, entry) })
-}
-
-// memlockFile is the drop-in that sets unlimited locked memory and keeps the other limits of the one before it. Its name is
-// such that CRI-O reads it after the file last.
-func memlockFile(keep []string, last string) cluster.File {
-	path := crioDropIns + "99-rdma-memlock.conf"
-	for _, later := range []string{crioDropIns + "zz-rdma-memlock.conf", last + "-rdma-memlock.conf"} {
-		if last == "" || readOrder(path, last) > 0 {
-			break
-		}
-		path = later
-	}
-	var text strings.Builder
-	text.WriteString("# RDMA pins the memory that it registers. Written by `railhead setup cluster`.\n[crio.runtime]\ndefault_ulimits = [\n")
-	for _, entry := range append(slices.Clone(keep), unlimited) {
-		fmt.Fprintf(&text, "  %q,\n", entry)
-	}
-	text.WriteString("]\n")
-	return cluster.File{Path: path, Content: text.String()}
 }

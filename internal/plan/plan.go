@@ -1,5 +1,5 @@
-// Package plan turns the state of a cluster and what is wanted of it into steps: what is written, what that disturbs, and
-// how one sees that it is done.
+// Package plan turns the state of a cluster and a request into steps: the changes, their disruption,
+// and how one sees that it is done.
 package plan
 
 import (
@@ -10,6 +10,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // FieldManager is the name under which objects are applied on the server's side.
@@ -19,16 +20,19 @@ const FieldManager = "railhead"
 const (
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	LabelName      = "app.kubernetes.io/name"
-	LabelInstance  = "app.kubernetes.io/instance"
-	LabelComponent = "app.kubernetes.io/component"
+	LabelInstance  = workload.LabelInstance
+	LabelComponent = workload.LabelComponent
 	ManagedBy      = "railhead"
 )
+
+// ProgramName is the value of LabelName.
+const ProgramName = "railhead"
 
 // Plan is the steps in their order. A plan without steps has nothing to do.
 type Plan struct {
 	Title string
 	Steps []Step
-	Notes []string // what a reader must know before agreeing: choices made, and why
+	Notes []string // facts to know before agreeing: choices, with reasons
 }
 
 // Empty reports whether everything is so already.
@@ -55,14 +59,14 @@ func (p Plan) Reboots() []Reboot {
 // Step is one group of changes that are made together and waited for together.
 type Step struct {
 	ID         string // words: "machine-configs"
-	Title      string // what it does: "Write 2 MachineConfigs while pool worker is paused"
+	Title      string // the action: "Write 2 MachineConfigs while pool worker is paused"
 	Changes    []Change
 	Disruption Disruption
 	Done       Condition      // nil: there is nothing to wait for
-	Watch      []cluster.Kind // what Done looks at
+	Watch      []cluster.Kind // the lists that Done reads
 }
 
-// Verb is what is done to an object.
+// Verb is the kind of write.
 type Verb string
 
 // Apply is a server-side apply; Merge a JSON merge patch of an object that exists; Delete removes.
@@ -72,14 +76,22 @@ const (
 	Delete Verb = "delete"
 )
 
-// Change is one write. Of Merge and Delete the object holds apiVersion, kind and the name beside what is changed.
+// Change is one write. For Merge and Delete the object holds apiVersion, kind, the name and the changed fields.
 type Change struct {
 	Verb   Verb
 	Object unstructured.Unstructured
 	Why    string // one line for the reader of the plan
 }
 
-// Disruption is what a step does to running work.
+// Undo returns the change that removes the result of a change.
+func (c Change) Undo() Change {
+	return Change{Verb: Delete, Object: unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": c.Object.GetAPIVersion(), "kind": c.Object.GetKind(),
+		"metadata": map[string]any{"name": c.Object.GetName(), "namespace": c.Object.GetNamespace()},
+	}}}
+}
+
+// Disruption says how a step disturbs running work.
 type Disruption struct {
 	RestartsPods bool
 	Reboots      []Reboot
@@ -95,19 +107,19 @@ type Reboot struct {
 // Condition judges how far a step has come. It is a pure function, so that a file can test it.
 type Condition func(cluster.State) Progress
 
-// Progress is how far something has come.
+// Progress is the progress of a step.
 type Progress struct {
 	Done  bool
-	Text  string            // one line: "worker: 4 of 13 nodes done"
-	Bars  []Bar             // one per pool or job
-	Items []Item            // the parts: nodes, pods
-	Stuck *cluster.Obstacle // what it does not get past; of several the one with the least patience
-	// Doubt is what may pass, and is waited for meanwhile, or what is not understood; of several the first.
+	Text  string          // one line: "worker: 4 of 13 nodes done"
+	Bars  []Bar           // one per pool or job
+	Items []Item          // the parts: nodes, pods
+	Stuck *check.Obstacle // the blocking obstacle; of several the one with the least patience
+	// Doubt is a transient or unknown error that the wait tolerates for a while; of several the first.
 	Doubt *check.Finding
 }
 
-// stuckBy keeps the obstacle that is believed first. One of which waiting may help is a doubt.
-func (p *Progress) stuckBy(o cluster.Obstacle) {
+// AddObstacle keeps the obstacle that is believed first. One of which waiting may help is a doubt.
+func (p *Progress) AddObstacle(o check.Obstacle) {
 	if o.Status != check.Fail && p.Doubt == nil {
 		p.Doubt = &o.Finding
 	}
@@ -126,11 +138,11 @@ type Bar struct {
 // Waiting is the State of an Item to which nothing has happened yet.
 const Waiting = "waiting"
 
-// Item is one part of what is waited for.
+// Item is one part of a wait.
 type Item struct {
 	Name  string // node or pod
 	State string // waiting, Working, Rebooting, Done; Pending, Running
-	Note  string // what it waits for
+	Note  string // the reason for the wait
 	Done  bool
 }
 
@@ -161,7 +173,7 @@ var resources = map[string]string{
 	"SriovNetworkNodePolicy":      "sriovnetworknodepolicies",
 }
 
-// Rights are what a plan needs, each once, in its order.
+// Rights returns the permissions that a plan needs, each once, in its order.
 func (p Plan) Rights() []Right {
 	var rights []Right
 	for _, c := range p.Changes() {
@@ -173,7 +185,12 @@ func (p Plan) Rights() []Right {
 			verbs = []string{"create", "patch"} // an apply that makes the object needs both
 		}
 		for _, verb := range verbs {
-			r := Right{Verb: verb, Group: c.Object.GroupVersionKind().Group, Resource: Resource(c.Object.GetKind()), Namespace: c.Object.GetNamespace()}
+			r := Right{
+				Verb:      verb,
+				Group:     c.Object.GroupVersionKind().Group,
+				Resource:  Resource(c.Object.GetKind()),
+				Namespace: c.Object.GetNamespace(),
+			}
 			if verb != "create" {
 				r.Name = c.Object.GetName()
 			}

@@ -1,172 +1,33 @@
 package plan
 
-import (
-	"fmt"
-	"slices"
-	"strings"
+import "github.com/railhead/railhead/internal/cluster"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+// EnforceLabel is the label of the Pod Security level that a namespace holds pods to (pod-security-admission
+// api/constants.go).
+const EnforceLabel = "pod-security.kubernetes.io/enforce"
 
-	"github.com/railhead/railhead/internal/check"
-	"github.com/railhead/railhead/internal/cluster"
-)
+// DefaultJob is the job for which a namespace is set up when none is named: jobs without an account of their own take
+// its.
+const DefaultJob = "railhead"
 
 // SCCName is the security context constraint that `setup cluster` makes.
 const SCCName = "railhead-rdma"
 
-// SCCRole is the cluster role that gives the right to use an SCC, by the name that `oc adm policy add-scc-to-user` gives it
-// (openshift/oc pkg/cli/admin/policy/modify_scc.go).
+// SCCRole is the cluster role that gives the right to use an SCC, by the name that `oc adm policy add-scc-to-user`
+// gives it (openshift/oc pkg/cli/admin/policy/modify_scc.go).
 func SCCRole(scc string) string { return "system:openshift:scc:" + scc }
 
-const capIPCLock = "IPC_LOCK"
+// CapIPCLock is the capability that lifts the locked-memory limit, as Kubernetes spells it.
+const CapIPCLock = "IPC_LOCK"
 
-// imageVolumes is the Kubernetes minor version from which volumes of kind image can be used (1.33: beta). SCCs of older servers
-// do not know the kind.
-const imageVolumes = 33
+// ImageVolumesMinor is the Kubernetes minor version from which volumes of kind image can be used (1.33: beta). SCCs
+// of older servers do not know the kind.
+const ImageVolumesMinor = 33
 
-// sccObject is the SCC: restricted-v2 (openshift/cluster-kube-apiserver-operator bindata/bootkube/scc-manifests) without its
-// NET_BIND_SERVICE. Where memory is unlocked by the runtime, RDMA needs no more. The network-resources-injector adds a downwardAPI volume to every
-// pod with a network, so that kind must be allowed. A capability that is added is only effective for root: Kubernetes drops
-// ambient capabilities, and execve by another user clears the rest.
-func sccObject(s cluster.State, o ClusterOptions) unstructured.Unstructured {
-	volumes := []string{"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral"}
-	if s.Server.Minor >= imageVolumes {
-		volumes = append(volumes, "image")
-	}
-	volumes = append(volumes, "persistentVolumeClaim", "projected", "secret")
-	capabilities, user := []any{}, "MustRunAsRange"
-	if o.AllowIPCLock {
-		capabilities, user = []any{capIPCLock}, "RunAsAny"
-	}
-	return unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": cluster.SecurityGroup + "/v1", "kind": "SecurityContextConstraints",
-		"metadata": map[string]any{
-			"name": SCCName, "labels": setupLabels(),
-			"annotations": map[string]any{"kubernetes.io/description": "What RDMA pods need of restricted-v2. Made by railhead setup cluster."},
-		},
-		"allowHostDirVolumePlugin": false, "allowHostIPC": false, "allowHostNetwork": false, "allowHostPID": false, "allowHostPorts": false,
-		"allowPrivilegeEscalation": false, "allowPrivilegedContainer": false, "readOnlyRootFilesystem": false,
-		// the CRD requires these four fields, null or not (openshift/api security/v1 zz_generated.crd-manifests)
-		"priority": nil, "defaultAddCapabilities": []any{}, "allowedCapabilities": capabilities, "requiredDropCapabilities": []any{"ALL"},
-		"runAsUser": map[string]any{"type": user}, "seLinuxContext": map[string]any{"type": "MustRunAs"},
-		"fsGroup": map[string]any{"type": "MustRunAs"}, "supplementalGroups": map[string]any{"type": "RunAsAny"},
-		"seccompProfiles": []any{"runtime/default"}, "volumes": listOf(volumes),
+// SCCRules are the rules of a role that gives the right to use an SCC.
+func SCCRules(scc string) []any {
+	return []any{map[string]any{
+		"apiGroups": []any{cluster.SecurityGroup}, "resources": []any{"securitycontextconstraints"},
+		"resourceNames": []any{scc}, "verbs": []any{"use"},
 	}}
-}
-
-// sccRoleObject is the cluster role that a role binding of a namespace refers to.
-func sccRoleObject(scc string) unstructured.Unstructured {
-	return unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-		"metadata": map[string]any{"name": SCCRole(scc), "labels": setupLabels()},
-		"rules": []any{map[string]any{
-			"apiGroups": []any{cluster.SecurityGroup}, "resources": []any{"securitycontextconstraints"},
-			"resourceNames": []any{scc}, "verbs": []any{"use"},
-		}},
-	}}
-}
-
-// sccSteps make the SCC, or judge the one that is to be used instead.
-func (b *setup) sccSteps() []Step {
-	switch {
-	case !b.s.Server.OpenShift():
-		return nil
-	case b.o.SCC != "" && b.o.SCC != SCCName:
-		b.judgeSCC(b.o.SCC)
-		return nil
-	}
-	_, ours := object(b.s, "SecurityContextConstraints", "", SCCName)
-	if there, ok := b.s.SCC(SCCName); ok && !ours {
-		if b.o.SCC == SCCName {
-			b.judgeSCC(SCCName)
-			return nil
-		}
-		b.say(sccTaken(there))
-		return nil
-	}
-	changes := apply(b.s, sccObject(b.s, b.o), sccWhy(b.o))
-	changes = append(changes, apply(b.s, sccRoleObject(SCCName), "gives the right to use it to whoever is bound to it")...)
-	if len(changes) == 0 {
-		return nil
-	}
-	b.noteSCC()
-	return []Step{{ID: "scc", Title: "Write the security context constraint " + SCCName, Changes: changes}}
-}
-
-func sccWhy(o ClusterOptions) string {
-	if o.AllowIPCLock {
-		return "admits pods that add IPC_LOCK and run as root"
-	}
-	return "admits RDMA pods without privileges"
-}
-
-// noteSCC says what the SCC allows beyond restricted-v2.
-func (b *setup) noteSCC() {
-	if b.o.AllowIPCLock {
-		b.note("SCC %s allows beyond restricted-v2: the capability IPC_LOCK, and root, without which that capability has no effect.", SCCName)
-		return
-	}
-	beyond := "nothing beyond restricted-v2"
-	if restricted, ok := b.s.SCC("restricted-v2"); ok && b.s.Server.Minor >= imageVolumes && !restricted.AllowsVolume("image") {
-		beyond += " but image volumes"
-	}
-	b.note("SCC %s allows %s. It is made because clusters change their restricted-v2.", SCCName, beyond)
-	if b.o.NoMemlock || !b.s.Server.Serves(cluster.MachineConfigGroup) {
-		b.note("The locked-memory limit of the nodes is not set here. Where it is small, RDMA needs --allow-ipc-lock, too.")
-	}
-	if there, ok := b.s.SCC(SCCName); ok && there.AllowsCapability(capIPCLock) {
-		b.note("SCC %s no longer allows IPC_LOCK: pods that add it are refused from now on. Give --allow-ipc-lock to keep it.", SCCName)
-	}
-}
-
-// sccTaken says that the SCC's name is somebody else's.
-func sccTaken(there cluster.SCC) check.Finding {
-	return check.Finding{
-		Check: NameFree, Status: check.Fail, Subject: check.Subject("scc/" + there.Name),
-		Summary:  fmt.Sprintf("SCC %s is there and was not made by Railhead", there.Name),
-		Evidence: []check.Evidence{{Source: "SecurityContextConstraints/" + there.Name + " label " + LabelManagedBy, Got: "not there", Want: ManagedBy}},
-		Fix:      &check.Fix{Text: "Use it as it is, or rename it.", Commands: []string{"railhead setup cluster --scc " + there.Name}, Who: check.Admin},
-	}
-}
-
-// judgeSCC looks whether RDMA pods can live under an SCC that is there.
-func (b *setup) judgeSCC(name string) {
-	subject := check.Subject("scc/" + name)
-	scc, ok := b.s.SCC(name)
-	if !ok {
-		names := make([]string, 0, len(b.s.SCCs))
-		for _, c := range b.s.SCCs {
-			names = append(names, c.Name)
-		}
-		slices.Sort(names)
-		b.say(check.Finding{
-			Check: SetupSCC, Status: check.Fail, Subject: subject,
-			Summary:  fmt.Sprintf("there is no SCC %s: the cluster has %s", name, orNone(inWords(names))),
-			Evidence: []check.Evidence{{Source: "securitycontextconstraints", Got: orNone(strings.Join(names, ", ")), Want: name}},
-			Fix:      &check.Fix{Text: "Name one that exists, or leave --scc out to have " + SCCName + " made.", Commands: []string{"oc get scc"}, Who: check.Admin},
-		})
-		return
-	}
-	if !scc.AllowsVolume("downwardAPI") {
-		b.say(check.Finding{
-			Check: SetupSCC, Status: check.Warn, Subject: subject,
-			Summary:  fmt.Sprintf("SCC %s does not allow downwardAPI volumes: the network-resources-injector adds one to every pod with a network, which is then refused", name),
-			Evidence: []check.Evidence{{Source: "SecurityContextConstraints/" + name + " volumes", Got: orNone(strings.Join(scc.Volumes, ", ")), Want: "downwardAPI"}},
-			Fix: &check.Fix{
-				Text: "Add it.", Who: check.Admin,
-				Commands: []string{fmt.Sprintf(`oc patch scc %s --type=json -p '[{"op":"add","path":"/volumes/-","value":"downwardAPI"}]'`, name)},
-			},
-		})
-	}
-	if b.o.AllowIPCLock && !scc.AllowsCapability(capIPCLock) {
-		b.say(check.Finding{
-			Check: SetupSCC, Status: check.Fail, Subject: subject,
-			Summary:  fmt.Sprintf("SCC %s does not allow IPC_LOCK, and SCCs of others are not changed", name),
-			Evidence: []check.Evidence{{Source: "SecurityContextConstraints/" + name + " allowedCapabilities", Got: orNone(strings.Join(scc.AllowedCapabilities, ", ")), Want: capIPCLock}},
-			Fix:      &check.Fix{Text: "Leave --scc out, so that " + SCCName + " is made with it.", Commands: []string{"railhead setup cluster --allow-ipc-lock"}, Who: check.Admin},
-		})
-	}
-	if scc.Privileged {
-		b.note("SCC %s allows privileged pods, which RDMA does not need and in which every HCA of the node can be opened.", name)
-	}
 }

@@ -10,7 +10,7 @@ import (
 	"io"
 )
 
-// Architectures are those that railhead-pod is built for.
+// Architectures lists the architectures that railhead-pod is built for.
 func Architectures() []string { return []string{"amd64", "arm64"} }
 
 // files holds bin/railhead-pod-<arch>.gz, which "make build" puts there before it builds railhead.

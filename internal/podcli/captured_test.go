@@ -16,7 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/rail"
 )
 
@@ -27,14 +29,14 @@ var captured = map[string]struct {
 	under   string // where the archive's only directory belongs in the machine
 	rails   []string
 	away    []string
-	exit    int
+	exit    exit.Code
 	said    []string // what doctor says of it as a job's machine, and as a node
 }{
 	"two NICs with igb VFs under Soft-RoCE, AMD IOMMU": {
 		archive: "lab/captures/sysfs-cap-amd-lab.tgz",
 		rails:   []string{"mlx5_0:1 vf0 10.0.0.1 GID 1", "mlx5_1:1 vf1 10.0.1.1 GID 1", "mlx5_2:1 vf2 10.0.2.1 GID 1"},
 		away:    []string{"mlx5_3:1 port 1 DOWN (Disabled)", "mlx5_pf physical function; the virtual ones are taken, and nothing says what was allocated"},
-		exit:    exitUnknown,
+		exit:    exit.Unknown,
 		said: []string{
 			"host: unknown uverbs-openable mlx5_pf:1", "host: unknown gid-usable mlx5_pf:1", "host: unknown memlock-limit pod",
 			"host: unknown socket-interface pod", "node: warn iommu-passthrough node",
@@ -44,7 +46,7 @@ var captured = map[string]struct {
 		archive: "lab/captures/sysfs-cap-intel-stock.tgz",
 		rails:   []string{"rxe0:1 vf0 10.0.0.1 GID 1", "rxe1:1 vf1 10.0.1.1 GID 1"},
 		away:    []string{"rxe2 physical function; the virtual ones are taken, and nothing says what was allocated"},
-		exit:    exitUnknown,
+		exit:    exit.Unknown,
 		said: []string{
 			"host: warn hardware-rdma rxe2:1", "host: unknown uverbs-openable rxe2:1", "host: unknown gid-usable rxe2:1",
 			"host: unknown memlock-limit pod", "host: unknown socket-interface pod",
@@ -54,7 +56,7 @@ var captured = map[string]struct {
 		archive: "corpus/topo/gpud-sys-class-infiniband-h100.tar.gz", under: "sys/class/infiniband",
 		rails: []string{"mlx5_0:1", "mlx5_1:1", "mlx5_4:1", "mlx5_5:1", "mlx5_6:1", "mlx5_7:1", "mlx5_8:1", "mlx5_9:1"},
 		away:  []string{"mlx5_bond_0:1 no GID: the table of port 1 is empty or not there"},
-		exit:  exitUnknown,
+		exit:  exit.Unknown,
 		said: []string{
 			"host: unknown uverbs-openable mlx5_0:1", "host: unknown uverbs-openable mlx5_1:1", "host: unknown uverbs-openable mlx5_4:1",
 			"host: unknown uverbs-openable mlx5_5:1", "host: unknown uverbs-openable mlx5_6:1", "host: unknown uverbs-openable mlx5_7:1",
@@ -65,12 +67,12 @@ var captured = map[string]struct {
 		archive: "corpus/topo/hwloc-32em64t-2n8c+dax+nvme+mic+dimms.tar.bz2",
 		rails:   []string{"mlx4_0:1 ib0"},
 		away:    []string{"scif0 no port could be read"},
-		exit:    exitUnknown,
+		exit:    exit.Unknown,
 		said:    []string{"host: unknown uverbs-openable mlx4_0:1", "host: unknown socket-interface pod", "node: unknown pci-config node"},
 	},
 	"a DGX GB10 without the infiniband class": {
 		archive: "corpus/topo/hwloc-nvidia-dgx-gb10.tar.bz2",
-		exit:    exitFault,
+		exit:    exit.Fault,
 		said:    []string{"host: fail device-allocated pod", "node: fail device-allocated pod"},
 	},
 }
@@ -79,7 +81,7 @@ func TestCapturedMachines(t *testing.T) {
 	for name, want := range captured {
 		t.Run(name, func(t *testing.T) {
 			root := unpack(t, filepath.Join("../../../shared", want.archive), want.under)
-			machine, err := host.Open(root)
+			machine, err := sysfs.Open(root)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,14 +100,14 @@ func TestCapturedMachines(t *testing.T) {
 				}
 				rails = append(rails, strings.TrimSpace(line))
 			}
-			for _, a := range found.TurnedAway {
+			for _, a := range found.Rejected {
 				away = append(away, a.Name()+" "+a.Reason)
 			}
 			if diff := cmp.Diff(want.rails, rails); diff != "" {
 				t.Errorf("rails (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(want.away, away); diff != "" {
-				t.Errorf("turned away (-want +got):\n%s", diff)
+				t.Errorf("rejected (-want +got):\n%s", diff)
 			}
 			if _, talk, code := cli("detect", "--root", root); code != want.exit {
 				t.Errorf("detect: exit %d, want %d\n%s", code, want.exit, talk)

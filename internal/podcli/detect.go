@@ -1,81 +1,80 @@
 package podcli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/rail"
 	"github.com/railhead/railhead/internal/report"
+	"github.com/railhead/railhead/internal/words"
 )
 
-// detection is what detect prints, as one value for every format.
+// detection is the output of detect.
 type detection struct {
 	rail.Resolution
 	Findings []check.Finding `json:"findings,omitempty"`
 	Topology *topology       `json:"topology,omitempty"`
 }
 
-// topology is the distance of each GPU to each rail.
+// topology has the distance of each GPU to each rail.
 type topology struct {
 	GPUs   []host.PCIAddress `json:"gpus"`
 	Rails  []string          `json:"rails"`
 	Matrix [][]rail.Distance `json:"matrix"` // [gpu][rail]
 }
 
-func newDetect(streams Streams) *cobra.Command {
+func newDetect(streams Streams) *command {
 	var m machine
 	var explain, withTopology bool
 	format := "table"
-	cmd := &cobra.Command{
-		Use:   "detect",
-		Short: "Show the rails of this pod, and every device that was turned away, with the reason",
-		Long: `detect shows the RDMA devices that this pod owns and can use, and why each of the others is not used.
+	c := newCommand("detect")
+	c.short = "Show the rails of this pod, and why other devices are not used"
+	c.long = `detect shows the RDMA devices that this pod owns and can use, and why each of the others is not used.
 
-Exit status: 0 when there are rails and nothing failed; 1 when there is no rail or an allocated device is not usable;
-3 when something that matters could not be read; 2 for a wrong command line.`,
-		Example: `  railhead-pod detect
+Exit status: 0 if there are rails and nothing failed; 1 if there is no rail or an allocated device cannot be used; 3 if
+something that matters could not be read; 2 for a wrong command line.`
+	c.example = `  railhead-pod detect
   railhead-pod detect --explain               the evidence for every device
-  railhead-pod detect --topology              how far each GPU is from each rail
-  railhead-pod detect -o json --root pod.txtar`,
-		Args:    noArguments,
-		PreRunE: fromEnvironment,
-		RunE: func(*cobra.Command, []string) error {
-			here, err := m.open()
-			if err != nil {
-				return err
-			}
-			s := here.Snapshot()
-			d := detect(s, rail.Scope(m.scope), withTopology)
-			if format == "json" || format == "yaml" {
-				err = report.Encode(streams.Out, format, d)
-			} else {
-				err = d.write(streams, format == "wide", explain)
-			}
-			if err != nil {
-				return err
-			}
-			return d.verdict()
-		},
+  railhead-pod detect --topology              distance of each GPU to each rail
+  railhead-pod detect -o json --root pod.txtar`
+	c.run = func([]string) error {
+		here, err := m.open()
+		if err != nil {
+			return err
+		}
+		s := here.Snapshot()
+		d := detect(s, rail.Scope(m.scope), withTopology)
+		if format == "json" || format == "yaml" {
+			err = report.Encode(streams.Out, format, d)
+		} else {
+			err = d.write(streams, format == "wide", explain)
+		}
+		if err != nil {
+			return err
+		}
+		return d.exitError()
 	}
-	choiceFlag(cmd, &format, "output", "o", "form of the output", "table", "wide", "json", "yaml")
-	cmd.Flags().BoolVar(&explain, "explain", false, "print the evidence for every device")
-	cmd.Flags().BoolVar(&withTopology, "topology", false, "print how far each GPU is from each rail, as nvidia-smi topo -m names it")
-	m.scopeFlag(cmd)
-	m.rootFlag(cmd)
-	return cmd
+	outputFlag(c.flags, &format, "table", "wide", "json", "yaml")
+	c.flags.BoolVar(&explain, "explain", false, "print the evidence for every device")
+	c.flags.BoolVar(&withTopology, "topology", false,
+		"print the distance of each GPU to each rail, in the words of nvidia-smi topo -m")
+	m.scopeFlag(c.flags)
+	m.rootFlag(c.flags)
+	return c
 }
 
 func detect(s host.Snapshot, scope rail.Scope, withTopology bool) detection {
 	d := detection{Resolution: rail.Resolve(s, scope)}
 	var noRail *check.Finding
-	if d.Findings, noRail = explained(d.Resolution, s); noRail != nil {
+	if d.Findings, noRail = railFindings(d.Resolution, s); noRail != nil {
 		d.Findings = append(d.Findings, *noRail)
 	}
 	if withTopology {
@@ -96,24 +95,12 @@ func detect(s host.Snapshot, scope rail.Scope, withTopology bool) detection {
 	return d
 }
 
-// verdict is the exit code; the findings say why it is not 0.
-func (d detection) verdict() error {
-	switch {
-	case check.Worst(d.Findings) == check.Fail:
-		return exitError{code: exitFault}
-	case hasUnknown(d.Findings):
-		return exitError{code: exitUnknown}
+// exitError returns the exit status.
+func (d detection) exitError() error {
+	if check.Worst(d.Findings) == check.Fail {
+		return exit.Error{Code: exit.Fault}
 	}
-	return nil
-}
-
-func hasUnknown(findings []check.Finding) bool {
-	for _, f := range findings {
-		if f.Status == check.Unknown {
-			return true
-		}
-	}
-	return false
+	return unknownError(d.Findings)
 }
 
 func (d detection) write(streams Streams, wide, explain bool) error {
@@ -122,11 +109,11 @@ func (d detection) write(streams Streams, wide, explain bool) error {
 			return err
 		}
 	}
-	if len(d.TurnedAway) > 0 {
+	if len(d.Rejected) > 0 {
 		if len(d.Rails) > 0 {
 			fmt.Fprintln(streams.Out)
 		}
-		if err := d.turnedAway(wide).Write(streams.Out); err != nil {
+		if err := d.unused(wide).Write(streams.Out); err != nil {
 			return err
 		}
 	}
@@ -162,7 +149,9 @@ func (d detection) rails(wide bool) report.Table {
 		if r.Function.IsKnown() {
 			pci = f.Address.String()
 		}
-		row := []string{r.Name(), r.Netdev, address, gid, r.Rate.String(), pci, f.NUMANode.String(), nearest(r), firstOf(r.Sources)}
+		row := []string{
+			r.Name(), r.Netdev, address, gid, r.Rate.String(), pci, f.NUMANode.String(), nearest(r), firstOf(r.Sources),
+		}
 		if wide {
 			row[len(row)-1] = strings.Join(r.Sources, ", ")
 			row = append(row, r.LinkLayer, r.MTU.String(), f.Driver.String(), f.PhysFn.String(), f.IOMMUType.String())
@@ -173,14 +162,14 @@ func (d detection) rails(wide bool) report.Table {
 }
 
 func nearest(r rail.Rail) string {
-	var names []string
-	for _, p := range r.Nearest {
-		names = append(names, fmt.Sprintf("%d", p.GPU))
-	}
-	if len(names) == 0 {
+	if len(r.Nearest) == 0 {
 		return ""
 	}
-	return strings.Join(names, ",") + " " + string(r.Nearest[0].Distance)
+	numbers := make([]string, len(r.Nearest))
+	for i, p := range r.Nearest {
+		numbers[i] = strconv.Itoa(p.GPU)
+	}
+	return strings.Join(numbers, ",") + " " + string(r.Nearest[0].Distance)
 }
 
 // firstOf names the first source and counts the others.
@@ -191,51 +180,42 @@ func firstOf(sources []string) string {
 	return fmt.Sprintf("%s (+%d)", sources[0], len(sources)-1)
 }
 
-// turnedAway joins the devices with one reason into a row, unless wide: a node can show more than a hundred VFs.
-func (d detection) turnedAway(wide bool) report.Table {
-	t := report.Table{Columns: []string{"TURNED AWAY", "REASON", "GIVEN BY"}}
+// unused joins the devices with one reason into a row, unless wide: a node can show more than a hundred VFs.
+func (d detection) unused(wide bool) report.Table {
+	t := report.Table{Columns: []string{"NOT USED", "REASON", "GIVEN BY"}}
 	var names [][]string
-	for _, away := range d.TurnedAway {
-		row := []string{"", away.Reason, firstOf(away.Sources)}
+	for _, device := range d.Rejected {
+		row := []string{"", device.Reason, firstOf(device.Sources)}
 		if last := len(t.Rows) - 1; last >= 0 && !wide && slices.Equal(t.Rows[last][1:], row[1:]) {
-			names[last] = append(names[last], away.Name())
+			names[last] = append(names[last], device.Name())
 			continue
 		}
 		t.Rows = append(t.Rows, row)
-		names = append(names, []string{away.Name()})
+		names = append(names, []string{device.Name()})
 	}
 	for i := range t.Rows {
-		t.Rows[i][0] = shorten(names[i])
+		t.Rows[i][0] = words.Few(names[i], 4)
 	}
 	return t
-}
-
-// shorten lists few names and counts many.
-func shorten(names []string) string {
-	const shown = 4
-	if len(names) <= shown+1 {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
 }
 
 func (d detection) explain(w io.Writer) {
 	for _, r := range d.Rails {
 		fmt.Fprintln(w)
 		report.Line(w, "%s is a rail", r.Name())
-		evidence(w, r.Evidence)
+		writeEvidence(w, r.Evidence)
 	}
-	for _, t := range d.TurnedAway {
+	for _, t := range d.Rejected {
 		fmt.Fprintln(w)
-		report.Line(w, "%s is turned away: %s [%s]", t.Name(), t.Reason, t.Cause)
-		evidence(w, t.Evidence)
+		report.Line(w, "%s is not used: %s [%s]", t.Name(), t.Reason, t.Cause)
+		writeEvidence(w, t.Evidence)
 		for _, source := range t.Sources {
-			report.Line(w, "    %s: names it", source)
+			report.Line(w, "    named by %s", source)
 		}
 	}
 }
 
-func evidence(w io.Writer, all []check.Evidence) {
+func writeEvidence(w io.Writer, all []check.Evidence) {
 	for _, e := range all {
 		report.Line(w, "    %s", e)
 	}
@@ -243,7 +223,7 @@ func evidence(w io.Writer, all []check.Evidence) {
 
 func (t *topology) write(w io.Writer, rails []rail.Rail) error {
 	if len(t.GPUs) == 0 {
-		_, err := fmt.Fprintln(w, "no GPU is visible here")
+		_, err := fmt.Fprintln(w, "no GPU is visible in this container")
 		return err
 	}
 	table := report.Table{Columns: append([]string{"", "PCI"}, t.Rails...)}
@@ -260,14 +240,7 @@ func (t *topology) write(w io.Writer, rails []rail.Rail) error {
 	}
 	fmt.Fprintln(w)
 	for _, r := range rails {
-		report.Line(w, "%s: nearest GPU %s", r.Name(), orNone(nearest(r)))
+		report.Line(w, "%s: nearest GPU %s", r.Name(), cmp.Or(nearest(r), "unknown"))
 	}
 	return nil
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "not known"
-	}
-	return s
 }

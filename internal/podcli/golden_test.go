@@ -11,7 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/rail"
 )
@@ -29,9 +30,9 @@ func hosts(t *testing.T) []string {
 }
 
 // cli runs one command line and returns everything that a user sees of it.
-func cli(args ...string) (stdout, stderr string, code int) {
+func cli(args ...string) (stdout, stderr string, code exit.Code) {
 	var out, talk bytes.Buffer
-	code = Main(args, "test", Streams{Out: &out, Err: &talk})
+	code = exit.Code(Main(args, "test", Streams{Out: &out, Err: &talk}))
 	return out.String(), talk.String(), code
 }
 
@@ -72,18 +73,18 @@ func TestHosts(t *testing.T) {
 // TestLaunchReadsEnough: what run reads leads to the variables that a full reading leads to.
 func TestLaunchReadsEnough(t *testing.T) {
 	for _, file := range hosts(t) {
-		m, err := host.Open(file)
+		m, err := sysfs.Open(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, policy := range []nccl.Policy{{}, {Mode: nccl.Auto, Override: true}, {Mode: nccl.TCP}} {
 			full := decide(m.Snapshot(), rail.Pod, policy)
-			brief := decide(host.ReadForLaunch(m.Root, m.Probes, rail.Wanted), rail.Pod, policy)
+			brief := decide(sysfs.ReadForLaunch(m.Root, m.Probes, rail.Wanted), rail.Pod, policy)
 			if diff := cmp.Diff(full.vars, brief.vars); diff != "" {
 				t.Errorf("%s, mode %q: variables (-full +launch):\n%s", filepath.Base(file), policy.Mode, diff)
 			}
-			if (full.noRail == nil) != (brief.noRail == nil) || len(full.refusal()) != len(brief.refusal()) {
-				t.Errorf("%s, mode %q: refusals differ: full %v, launch %v", filepath.Base(file), policy.Mode, full.refusal(), brief.refusal())
+			if (full.noRail == nil) != (brief.noRail == nil) || len(full.blocking()) != len(brief.blocking()) {
+				t.Errorf("%s, mode %q: refusals differ: full %v, launch %v", filepath.Base(file), policy.Mode, full.blocking(), brief.blocking())
 			}
 		}
 	}

@@ -4,17 +4,16 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spf13/cobra"
-
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/launch"
 )
 
-func newInstall(streams Streams) *cobra.Command {
-	return &cobra.Command{
-		Use:   "install DIR",
-		Short: "Copy this program into a folder, for an init container whose image has no shell",
-		Long: `install copies this very program to DIR/railhead-pod, executable for everyone, and prints where it is. DIR must exist: it is
-the mount of a volume that the training container shares. A file that is there already is replaced as a whole.
+func newInstall(streams Streams) *command {
+	c := newCommand("install")
+	c.arguments = "DIR"
+	c.short = "Copy this program into a folder, for an init container without a shell"
+	c.long = `install copies this program to DIR/railhead-pod, executable for everyone, and prints the path. DIR must exist:
+mount a volume there that the training container shares. An existing file is replaced atomically.
 
 In a pod:
 
@@ -31,21 +30,21 @@ In a pod:
   - name: railhead
     emptyDir: {}
 
-Exit status: 0 when it is there; 1 when it cannot be written; 2 for a wrong command line.`,
-		Example: `  railhead-pod install /opt/railhead`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return errors.New("install takes one folder: railhead-pod install DIR")
-			}
-			return nil
-		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			at, err := launch.Install(args[0])
-			if err != nil {
-				return exitError{exitFault, err}
-			}
-			_, err = fmt.Fprintln(streams.Out, at)
-			return err
-		},
+Exit status: 0 if the program was copied; 1 if it could not be written; 2 for a wrong command line.`
+	c.example = `  railhead-pod install /opt/railhead`
+	c.check = func(args []string) ([]string, error) {
+		if len(args) != 1 {
+			return nil, errors.New("install takes one folder: railhead-pod install DIR")
+		}
+		return args, nil
 	}
+	c.run = func(args []string) error {
+		at, err := launch.Install(args[0])
+		if err != nil {
+			return exit.Failed(err)
+		}
+		_, err = fmt.Fprintln(streams.Out, at)
+		return err
+	}
+	return c
 }

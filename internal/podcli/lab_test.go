@@ -9,9 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/railhead/railhead/internal/check"
-	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/nccl"
-	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/setup"
 	"github.com/railhead/railhead/internal/rail"
 )
 
@@ -25,9 +26,9 @@ const (
 // labMachines are the recordings of the lab, in which a kernel made each fault: what is to be said of them.
 var labMachines = map[string]struct {
 	rails    []string // with the type of the function's IOMMU group, - for none
-	away     []string // devices that were given to the pod and are turned away, with the cause
+	away     []string // devices that were given to the pod and are rejected, with the cause
 	findings []string // besides that the machine's other functions can be opened
-	exit     int
+	exit     exit.Code
 	slowDMA  bool // an administrator is told that the IOMMU translates
 }{
 	"healthy":         {rails: []string{railOne + "identity", railTwo + "identity"}},
@@ -40,35 +41,35 @@ var labMachines = map[string]struct {
 	// Faults that the machine's own files show.
 	"vf-down": {
 		rails: []string{railTwo + "identity"}, away: []string{lostOne + "port 1 DOWN (Disabled) [port-active]"},
-		findings: []string{"fail port-active mlx5_0:1"}, exit: exitFault,
+		findings: []string{"fail port-active mlx5_0:1"}, exit: exit.Fault,
 	},
 	"pf-down": {
 		rails: []string{railTwo + "identity"}, away: []string{lostOne + "port 1 DOWN (Polling) [port-active]"},
-		findings: []string{"fail port-active mlx5_0:1"}, exit: exitFault,
+		findings: []string{"fail port-active mlx5_0:1"}, exit: exit.Fault,
 	},
 	"port-down": {
 		rails: []string{railTwo + "identity"}, away: []string{lostOne + "port 1 DOWN (Polling) [port-active]"},
-		findings: []string{"fail port-active mlx5_0:1"}, exit: exitFault,
+		findings: []string{"fail port-active mlx5_0:1"}, exit: exit.Fault,
 	},
 	"verbs-missing": {
 		away: []string{
 			"mlx5_0 its verbs node is not in this container [uverbs-openable]", "mlx5_2 its verbs node is not in this container [uverbs-openable]",
 		},
-		findings: []string{"fail uverbs-openable pod"}, exit: exitFault,
+		findings: []string{"fail uverbs-openable pod"}, exit: exit.Fault,
 	},
 	"no-address": { // the kernel keeps a GID that it made of the MAC
 		rails: []string{railTwo + "identity"}, away: []string{lostOne + "only link-local GIDs: eno5np0v0 has no IP address [gid-usable]"},
-		findings: []string{"fail gid-usable mlx5_0:1"}, exit: exitFault,
+		findings: []string{"fail gid-usable mlx5_0:1"}, exit: exit.Fault,
 	},
 	"link-local-only": {
 		rails: []string{railTwo + "identity"}, away: []string{lostOne + "only link-local GIDs: eno5np0v0 has no IP address [gid-usable]"},
-		findings: []string{"fail gid-usable mlx5_0:1"}, exit: exitFault,
+		findings: []string{"fail gid-usable mlx5_0:1"}, exit: exit.Fault,
 	},
 	"rdma-exclusive": {
 		away: []string{
 			"0000:01:10.0 allocated, but carries no RDMA device [device-allocated]", "0000:02:10.0 allocated, but carries no RDMA device [device-allocated]",
 		},
-		findings: []string{"fail rdma-namespace pod"}, exit: exitFault,
+		findings: []string{"fail rdma-namespace pod"}, exit: exit.Fault,
 	},
 	"iommu-translated":     {rails: []string{railOne + "DMA-FQ", railTwo + "DMA-FQ"}, slowDMA: true},
 	"iommu-translated-amd": {rails: []string{railOne + "DMA", railTwo + "DMA"}, slowDMA: true},
@@ -96,7 +97,7 @@ func TestLabMachines(t *testing.T) {
 	for name, want := range labMachines {
 		t.Run(name, func(t *testing.T) {
 			file := "../../testdata/hosts/lab-" + name + ".txtar"
-			m, err := host.Open(file)
+			m, err := sysfs.Open(file)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +107,7 @@ func TestLabMachines(t *testing.T) {
 				t.Errorf("rails (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(want.away, awayOf(d)); diff != "" {
-				t.Errorf("turned away (-want +got):\n%s", diff)
+				t.Errorf("rejected (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(want.findings, findingsOf(d)); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
@@ -115,7 +116,7 @@ func TestLabMachines(t *testing.T) {
 				t.Errorf("detect: exit %d, want %d\n%s", code, want.exit, talk)
 			}
 			slow := false
-			for _, f := range plan.VerifyNode(s, plan.ClusterOptions{NoMemlock: true}) {
+			for _, f := range setup.VerifyNode(s, setup.Options{NoMemlock: true}) {
 				slow = slow || f.Check == nccl.IOMMUPassthrough && f.Status == check.Fail
 			}
 			if slow != want.slowDMA {
@@ -138,7 +139,7 @@ func railsOf(d detection) (all []string) {
 
 // awayOf leaves out the functions that were not given to the pod.
 func awayOf(d detection) (all []string) {
-	for _, a := range d.TurnedAway {
+	for _, a := range d.Rejected {
 		if len(a.Sources) > 0 {
 			all = append(all, fmt.Sprintf("%s %s [%s]", a.Name(), a.Reason, a.Cause))
 		}

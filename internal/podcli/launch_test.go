@@ -14,6 +14,8 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/replay"
+	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/rail"
 )
@@ -60,7 +62,7 @@ func TestLaunchJudgesEnough(t *testing.T) {
 func TestLaunchWithoutDefaultRoute(t *testing.T) {
 	for _, file := range hosts(t) {
 		m := openWithout(t, file, "proc/net/route")
-		compareDecisions(t, filepath.Base(file), m.Snapshot(), host.ReadForLaunch(m.Root, m.Probes, rail.Wanted))
+		compareDecisions(t, filepath.Base(file), m.Snapshot(), sysfs.ReadForLaunch(m.Root, m.Probes, rail.Wanted))
 	}
 }
 
@@ -70,7 +72,7 @@ func TestLaunchWithSeveralSettings(t *testing.T) {
 		m := openWithout(t, file, "proc/net/route")
 		environ := append(m.Probes.Environ(), "NCCL_IB_HCA=mlx5", "NCCL_IB_GID_INDEX=7", "GLOO_SOCKET_IFNAME=net2", "NCCL_IB_DISABLE=0x1")
 		m.Probes.Environ = func() []string { return environ }
-		compareDecisions(t, filepath.Base(file), m.Snapshot(), host.ReadForLaunch(m.Root, m.Probes, rail.Wanted))
+		compareDecisions(t, filepath.Base(file), m.Snapshot(), sysfs.ReadForLaunch(m.Root, m.Probes, rail.Wanted))
 	}
 }
 
@@ -79,7 +81,7 @@ func TestLaunchWithoutNodes(t *testing.T) {
 	for _, file := range hosts(t) {
 		m := openWithout(t, file, "")
 		m.Root = withoutNodes{m.Root}
-		full, brief := m.Snapshot(), host.ReadForLaunch(m.Root, m.Probes, rail.Wanted)
+		full, brief := m.Snapshot(), sysfs.ReadForLaunch(m.Root, m.Probes, rail.Wanted)
 		compareDecisions(t, filepath.Base(file), full, brief)
 		if d := decide(brief, rail.Pod, nccl.Policy{}); d.noRail == nil {
 			t.Errorf("%s: rails %v", filepath.Base(file), d.resolution.Devices())
@@ -107,11 +109,45 @@ func TestLaunchAllocations(t *testing.T) {
 	} {
 		m := openWithout(t, "../../testdata/hosts/"+tc.machine+".txtar", "")
 		m.Probes.Environ = func() []string { return tc.environ }
-		full, brief := m.Snapshot(), host.ReadForLaunch(m.Root, m.Probes, rail.Wanted)
+		full, brief := m.Snapshot(), sysfs.ReadForLaunch(m.Root, m.Probes, rail.Wanted)
 		compareDecisions(t, tc.name, full, brief)
 		if got := strings.Join(rail.Resolve(brief, rail.Pod).Devices(), ","); got != tc.rails {
 			t.Errorf("%s: rails %s, want %s", tc.name, got, tc.rails)
 		}
+	}
+}
+
+// TestLaunchReadsOnce asserts that where no device can be reached, what a launch reads explains it as a full reading does.
+func TestLaunchReadsOnce(t *testing.T) {
+	count := 0
+	for _, file := range hosts(t) {
+		m, err := sysfs.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(filepath.Base(file), "pod-") {
+			m.Root = withoutNodes{m.Root}
+		}
+		brief := sysfs.ReadForLaunch(m.Root, m.Probes, rail.Wanted)
+		if brief.ReachesDevice() {
+			continue
+		}
+		count++
+		full := m.Snapshot()
+		for _, scope := range []rail.Scope{rail.Pod, rail.Host} {
+			for _, mode := range []nccl.Mode{nccl.RDMA, nccl.Auto} {
+				want, got := decide(full, scope, nccl.Policy{Mode: mode}), decide(brief, scope, nccl.Policy{Mode: mode})
+				if diff := cmp.Diff(want.noRail, got.noRail); diff != "" {
+					t.Errorf("%s, mode %s: why there is no rail (-full +launch):\n%s", filepath.Base(file), mode, diff)
+				}
+				if diff := cmp.Diff(want.findings, got.findings); diff != "" {
+					t.Errorf("%s, mode %s: findings (-full +launch):\n%s", filepath.Base(file), mode, diff)
+				}
+			}
+		}
+	}
+	if count < 12 {
+		t.Errorf("only %d recorded machines without a device", count)
 	}
 }
 
@@ -130,17 +166,17 @@ func (w withoutNodes) ReadLink(name string) (string, error) { return fs.ReadLink
 func (w withoutNodes) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(w.FS, name) }
 
 // openWithout opens a recorded machine without one of its files.
-func openWithout(t *testing.T, file, lost string) host.Machine {
+func openWithout(t *testing.T, file, lost string) sysfs.Machine {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	archive, err := host.ParseArchive(strings.Replace(string(text), "-- "+lost+" --", "-- lost --", 1))
+	archive, err := replay.Parse(strings.Replace(string(text), "-- "+lost+" --", "-- lost --", 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := archive.Machine()
+	m, err := sysfs.Recorded(archive)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,10 +187,10 @@ func openWithout(t *testing.T, file, lost string) host.Machine {
 }
 
 // readForLaunch reads a machine on which the user set a variable.
-func readForLaunch(m host.Machine, variable, value string) host.Snapshot {
+func readForLaunch(m sysfs.Machine, variable, value string) host.Snapshot {
 	environ := slices.DeleteFunc(m.Probes.Environ(), func(e string) bool { return strings.HasPrefix(e, variable+"=") })
 	m.Probes.Environ = func() []string { return append(environ, variable+"="+value) }
-	return host.ReadForLaunch(m.Root, m.Probes, rail.Wanted)
+	return sysfs.ReadForLaunch(m.Root, m.Probes, rail.Wanted)
 }
 
 // compareDecisions leaves out what run reads everything for: why there is no rail, and the GPUs.
@@ -179,7 +215,7 @@ func compare(t *testing.T, situation string, full, brief decision) {
 	if diff := cmp.Diff(summaries(full.findings), summaries(brief.findings)); diff != "" {
 		t.Errorf("%s: findings (-full +launch):\n%s", situation, diff)
 	}
-	if diff := cmp.Diff(summaries(full.refusal()), summaries(brief.refusal())); diff != "" {
+	if diff := cmp.Diff(summaries(full.blocking()), summaries(brief.blocking())); diff != "" {
 		t.Errorf("%s: refusal (-full +launch):\n%s", situation, diff)
 	}
 }

@@ -6,46 +6,48 @@ import (
 
 	"github.com/railhead/railhead/internal/bench/perftest"
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/launch"
 	"github.com/railhead/railhead/internal/nccl"
 )
 
-// RailLoopback is what the preflight asks of every rail.
+// RailLoopback is the check that the preflight makes of every rail.
 const RailLoopback check.ID = "rail-loopback"
 
 const loopbackTool = "ib_write_bw"
 
-// loopbackWords are those of both ends: the device, the port and the slot of the GID table that NCCL uses. 13 MB last a
-// third of a millisecond at 400 Gb/s, and a second over Soft-RoCE in an emulated machine.
-func loopbackWords(p nccl.Path) string {
-	words := fmt.Sprintf("-d %s -i %d -F --report_gbits -s 65536 -n 200", p.Rail.Device, p.Rail.Port)
+// loopbackOptions are the options of both ends: device, port, and the GID index that NCCL uses. 13 MB take a third of a
+// millisecond at 400 Gb/s, and a second over Soft-RoCE in an emulated machine.
+func loopbackOptions(p nccl.Path) string {
+	options := fmt.Sprintf("-d %s -i %d -F --report_gbits -s 65536 -n 200", p.Rail.Device, p.Rail.Port)
 	if p.GID >= 0 {
-		words += fmt.Sprintf(" -x %d", p.GID)
+		options += fmt.Sprintf(" -x %d", p.GID)
 	}
-	return words
+	return options
 }
 
 var loopbackFix = &check.Fix{
-	Text:     "Ask railhead-pod doctor; then try it by hand in this container, as the page of the check shows.",
-	Commands: []string{"railhead-pod doctor"}, Who: check.User,
+	Text:     "Run railhead-pod doctor. Then repeat the test by hand in this container, as the page of this check shows.",
+	Commands: []string{"railhead-pod doctor"},
+	Who:      check.User,
 }
 
-// judgeLoopback says how a rail came through. A rate is told, not judged: without the processors next to the card it is a
-// sixth of what the card can (Azure/azurehpc-health-checks issue 46).
-func judgeLoopback(p nccl.Path, l *launch.Trial) check.Finding {
-	f := check.Finding{Check: RailLoopback, Subject: check.Subject(p.Rail.Name()), Fix: loopbackFix}
+// judgeLoopback judges whether data was transferred. The rate is only reported: without the processors next to the card
+// it is a sixth of what the card can do (Azure/azurehpc-health-checks issue 46).
+func judgeLoopback(p nccl.Path, t *launch.Trial) check.Finding {
+	f := check.Finding{Check: RailLoopback, Subject: check.RailRef(p.Rail.Name()), Fix: loopbackFix}
 	text := ""
-	if f.Status, text = cameThrough(p, l); f.Status == check.Pass {
+	if f.Status, text = transferred(p, t); f.Status == check.Pass {
 		f.Summary = "loopback " + text
 	} else {
-		f.Summary = fmt.Sprintf("%s %s: %s", loopbackTool, loopbackWords(p), text)
+		f.Summary = fmt.Sprintf("%s %s: %s", loopbackTool, loopbackOptions(p), text)
 	}
 	return f
 }
 
-// cameThrough says what a rail carried, or why it carried nothing.
-func cameThrough(p nccl.Path, l *launch.Trial) (check.Status, string) {
-	gbps, ended := perftest.Bandwidth(l.Text)
+// transferred returns the rate of a transfer, or why there was none.
+func transferred(p nccl.Path, t *launch.Trial) (check.Status, string) {
+	gbps, ended := perftest.Bandwidth(t.Text)
 	switch {
 	case gbps > 0:
 		text := fmt.Sprintf("%.4g Gb/s", gbps)
@@ -54,23 +56,22 @@ func cameThrough(p nccl.Path, l *launch.Trial) (check.Status, string) {
 		}
 		return check.Pass, text
 	case ended:
-		return check.Fail, "it ended, but nothing came through"
-	case l.Hung && l.Peer != "" && l.Text != "":
-		return check.Unknown, fmt.Sprintf("it did not try this rail within %s", preflightLimit)
-	case l.Hung:
-		return check.Fail, fmt.Sprintf("it hangs: nothing came through within %s", preflightLimit)
-	case l.Err != nil:
-		return check.Unknown, l.Err.Error()
+		return check.Fail, "it ended, but no data was transferred"
+	case t.Hung && t.Peer != "" && t.Text != "":
+		return check.Unknown, fmt.Sprintf("it did not test this rail within %s", preflightLimit)
+	case t.Hung:
+		return check.Fail, fmt.Sprintf("it hangs: no data was transferred within %s", preflightLimit)
+	case t.Err != nil:
+		return check.Unknown, t.Err.Error()
 	}
-	why := fmt.Sprintf("exit code %d: %s", l.Code, lastLines(l.Text))
-	if l.Code == launch.NotFound || l.Code == launch.CannotInvoke { // they are the dynamic loader's, too
+	why := fmt.Sprintf("exit code %d: %s", t.Code, lastLines(t.Text))
+	if t.Code == exit.NotFound || t.Code == exit.CannotInvoke { // also codes of the dynamic loader
 		return check.Unknown, why
 	}
 	return check.Fail, why
 }
 
-// lastLines are the last that a tool wrote: the cause comes first, what follows from it last. Behind them stands perftest's
-// table, which was kept back until it ended.
+// lastLines returns the last lines of a tool's output, which have the cause. perftest prints its table behind them.
 func lastLines(text string) string {
 	const most = 4
 	if cause, _, table := strings.Cut(text, "-----"); table && strings.TrimSpace(cause) != "" {

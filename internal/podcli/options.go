@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/rail"
 )
@@ -31,41 +31,34 @@ func (c choice) Set(s string) error {
 	return nil
 }
 
-// choiceFlag adds a flag of a few words, with completion. target holds the default.
-func choiceFlag(cmd *cobra.Command, target *string, name, short, usage string, words ...string) {
-	cmd.Flags().VarP(choice{target, words}, name, short, usage)
-	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+// choiceFlag adds a flag that takes one of a few words. target holds the default.
+func choiceFlag(flags *pflag.FlagSet, target *string, name, usage string, words ...string) {
+	flags.Var(choice{target, words}, name, usage)
 }
 
-// noArguments is cobra.NoArgs in words that fit a command without subcommands.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("%s takes no argument: %q", cmd.Name(), args[0])
-	}
-	return nil
+// outputFlag adds --output. target holds the default.
+func outputFlag(flags *pflag.FlagSet, target *string, formats ...string) {
+	flags.VarP(choice{target, formats}, "output", "o", "output format")
 }
 
-// envPrefix is that of the variables that stand for flags: RAILHEAD_MODE for --mode.
-const envPrefix = "RAILHEAD_"
-
-// fromEnvironment gives every flag that the command line leaves out the value of its variable.
-func fromEnvironment(cmd *cobra.Command, _ []string) error {
+// setFromEnvironment sets every flag that the command line leaves out from its variable: --mode from RAILHEAD_MODE.
+func setFromEnvironment(flags *pflag.FlagSet) error {
 	var err error
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		name := envPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+	flags.VisitAll(func(f *pflag.Flag) {
+		name := "RAILHEAD_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		value, set := os.LookupEnv(name)
 		if !set || f.Changed || err != nil || f.Name == "help" {
 			return
 		}
-		if e := cmd.Flags().Set(f.Name, value); e != nil {
-			err = fmt.Errorf("%s=%s: %w", name, value, wrongValue(f, e))
+		if e := flags.Set(f.Name, value); e != nil {
+			err = fmt.Errorf("%s=%s: %w", name, value, withoutFlagName(f, e))
 		}
 	})
 	return err
 }
 
-// wrongValue is why a flag does not take a value, without the flag's name, which the user of a variable did not write.
-func wrongValue(f *pflag.Flag, err error) error {
+// withoutFlagName returns why a flag refuses a value, without the name of the flag: the user wrote a variable.
+func withoutFlagName(f *pflag.Flag, err error) error {
 	var invalid *pflag.InvalidValueError
 	switch {
 	case f.Value.Type() == "bool":
@@ -76,48 +69,53 @@ func wrongValue(f *pflag.Flag, err error) error {
 	return err
 }
 
-// machine is the one that a command looks at.
+// machine is the machine that a command reads.
 type machine struct{ root, scope string }
 
-func (m *machine) scopeFlag(cmd *cobra.Command) {
+func (m *machine) scopeFlag(flags *pflag.FlagSet) {
 	m.scope = string(rail.Pod)
-	choiceFlag(cmd, &m.scope, "scope", "", "whose devices: what this pod was given, or the host's physical functions (bare metal, host network)",
+	choiceFlag(flags, &m.scope, "scope",
+		"pod: the devices given to this pod; host: the physical functions, for bare metal and host network",
 		string(rail.Pod), string(rail.Host))
 }
 
-func (m *machine) rootFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&m.root, "root", "", "judge a captured machine instead of this one: a folder with its /sys and /proc, or a recording of 'snapshot --raw'")
-	_ = cmd.MarkFlagFilename("root") // the flag exists
+func (m *machine) rootFlag(flags *pflag.FlagSet) {
+	flags.StringVar(&m.root, "root", "",
+		"read another machine: a folder with its /sys and /proc, or a recording by 'snapshot --raw'")
 }
 
-func (m *machine) open() (host.Machine, error) {
-	opened, err := host.Open(m.root)
+func (m *machine) open() (sysfs.Machine, error) {
+	opened, err := sysfs.Open(m.root)
 	if err != nil {
-		return opened, exitError{exitUsage, fmt.Errorf("--root: %w", err)}
+		return opened, exit.Error{Code: exit.Unknown, Err: fmt.Errorf("--root: %w", err)}
 	}
 	return opened, nil
 }
 
-// wishes are the flags of nccl.Policy.
-type wishes struct {
+// policyFlags are the flags of nccl.Policy.
+type policyFlags struct {
 	mode, gdrLevel, socketIfname string
 	override                     bool
 }
 
-func (w *wishes) flags(cmd *cobra.Command) {
-	w.mode = string(nccl.RDMA)
-	choiceFlag(cmd, &w.mode, "mode", "", "rdma: RDMA or nothing; auto: RDMA if the pod has a rail, else TCP; tcp: sockets only",
+func (p *policyFlags) add(flags *pflag.FlagSet) {
+	p.mode = string(nccl.RDMA)
+	choiceFlag(flags, &p.mode, "mode", "rdma: require RDMA; auto: RDMA if the pod has a rail, else TCP; tcp: sockets only",
 		string(nccl.RDMA), string(nccl.Auto), string(nccl.TCP))
-	cmd.Flags().BoolVar(&w.override, "override", false, "replace what the environment and NCCL's configuration files set already")
-	cmd.Flags().StringVar(&w.gdrLevel, "gdr-level", "", "how far a GPU and its NIC may be apart for GPUDirect RDMA: LOC, PIX, PXB, PHB or SYS (default NCCL's own, PXB)")
-	cmd.Flags().StringVar(&w.socketIfname, "socket-ifname", "", "interface for bootstrap and connection set-up (default that of the default route)")
+	flags.BoolVar(&p.override, "override", false, "replace values set by the environment and NCCL's configuration files")
+	flags.StringVar(&p.gdrLevel, "gdr-level", "",
+		"largest distance of a GPU and its NIC for GPUDirect RDMA: LOC, PIX, PXB, PHB or SYS (default NCCL's own, PXB)")
+	flags.StringVar(&p.socketIfname, "socket-ifname", "",
+		"interface for bootstrap and connection setup (default that of the default route)")
 }
 
-func (w *wishes) policy() (nccl.Policy, error) {
-	if w.gdrLevel != "" {
-		if err := nccl.GDRLevel(w.gdrLevel); err != nil {
+func (p *policyFlags) policy() (nccl.Policy, error) {
+	if p.gdrLevel != "" {
+		if err := nccl.GDRLevel(p.gdrLevel); err != nil {
 			return nccl.Policy{}, fmt.Errorf("--gdr-level: %w", err)
 		}
 	}
-	return nccl.Policy{Mode: nccl.Mode(w.mode), Override: w.override, GDRLevel: w.gdrLevel, SocketIfname: w.socketIfname}, nil
+	return nccl.Policy{
+		Mode: nccl.Mode(p.mode), Override: p.override, GDRLevel: p.gdrLevel, SocketIfname: p.socketIfname,
+	}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/launch"
 	"github.com/railhead/railhead/internal/nccl"
@@ -38,9 +39,9 @@ func TestJudgeLoopback(t *testing.T) {
 		"much slower than the link": {launch.Trial{Text: bandwidthNames + " 65536 200 0.11 0.1067 0.01\n"}, check.Pass, "loopback 0.1067 Gb/s of 100"},
 		"0 iterations and exit code 0": {
 			launch.Trial{Text: bandwidthNames + " 65536      0             0.00            0.00\t\t     0.000000\n"},
-			check.Fail, words + "it ended, but nothing came through",
+			check.Fail, words + "it ended, but no data was transferred",
 		},
-		"a dead path": {launch.Trial{Text: bandwidthNames, Code: 137, Hung: true}, check.Fail, words + "it hangs: nothing came through within 10s"},
+		"a dead path": {launch.Trial{Text: bandwidthNames, Code: 137, Hung: true}, check.Fail, words + "it hangs: no data was transferred within 10s"},
 		"too little locked memory": {
 			launch.Trial{Text: " Couldn't allocate MR\n failed to create mr\nFailed to create MR\n Couldn't create IB resources\n", Code: 1},
 			check.Fail, words + "exit code 1: Couldn't allocate MR; failed to create mr; Failed to create MR; Couldn't create IB resources",
@@ -61,13 +62,13 @@ func TestJudgeLoopback(t *testing.T) {
 		},
 		"of a foreign format": {launch.Trial{Code: 126}, check.Unknown, words + "exit code 126: "},
 		"a peer that is not there": {
-			launch.Trial{Peer: "h-kim-1", Text: "Couldn't connect to h-kim-1:18615\n", Code: 1, Hung: true}, check.Unknown, words + "it did not try this rail within 10s",
+			launch.Trial{Peer: "h-kim-1", Text: "Couldn't connect to h-kim-1:18615\n", Code: 1, Hung: true}, check.Unknown, words + "it did not test this rail within 10s",
 		},
 		"no process to be had": {launch.Trial{Err: syscall.EAGAIN}, check.Unknown, words + "resource temporarily unavailable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := judgeLoopback(p, &tc.loop)
-			if f.Check != RailLoopback || f.Subject != "mlx5_6:1" || f.Status != tc.status || f.Summary != tc.says {
+			if f.Check != RailLoopback || f.Subject != check.RailRef("mlx5_6:1") || f.Status != tc.status || f.Summary != tc.says {
 				t.Errorf("%s %s: %s [%s]\nwant %s %s", f.Status, f.Subject, f.Summary, f.Check, tc.status, tc.says)
 			}
 		})
@@ -100,14 +101,14 @@ func TestNextRank(t *testing.T) {
 
 func TestLoopbackWordsOfInfiniBand(t *testing.T) {
 	p := nccl.Path{Rail: &rail.Rail{Device: "mlx5_0", Port: 2}, GID: -1}
-	if got := loopbackWords(p); got != "-d mlx5_0 -i 2 -F --report_gbits -s 65536 -n 200" {
+	if got := loopbackOptions(p); got != "-d mlx5_0 -i 2 -F --report_gbits -s 65536 -n 200" {
 		t.Error(got)
 	}
 }
 
 func TestPreflightVerdict(t *testing.T) {
-	fault := check.Finding{Check: RailLoopback, Status: check.Fail, Subject: "mlx5_6:1", Summary: "it hangs", Fix: loopbackFix}
-	untold := check.Finding{Check: RailLoopback, Status: check.Unknown, Subject: "mlx5_7:1", Summary: "exit code 127"}
+	fault := check.Finding{Check: RailLoopback, Status: check.Fail, Subject: check.RailRef("mlx5_6:1"), Summary: "it hangs", Fix: loopbackFix}
+	untold := check.Finding{Check: RailLoopback, Status: check.Unknown, Subject: check.RailRef("mlx5_7:1"), Summary: "exit code 127"}
 	for name, tc := range map[string]struct {
 		mode    string
 		wrong   []check.Finding
@@ -116,16 +117,16 @@ func TestPreflightVerdict(t *testing.T) {
 	}{
 		"all well":                     {mode: preflightFail},
 		"all well, to be warned":       {mode: preflightWarn},
-		"a rail fails, to be warned":   {preflightWarn, []check.Finding{fault}, false, []string{"PREFLIGHT FAILED: the command is started", "fail: mlx5_6:1: it hangs [rail-loopback]", "fix (user): "}},
+		"a rail fails, to be warned":   {preflightWarn, []check.Finding{fault}, false, []string{"PREFLIGHT FAILED: starting the command anyway", "fail: mlx5_6:1: it hangs [rail-loopback]", "fix (user): "}},
 		"a rail fails":                 {preflightFail, []check.Finding{fault}, true, []string{"railhead-pod: not started: the preflight failed", "fail: mlx5_6:1: it hangs [rail-loopback]", "fix (user): "}},
-		"one could not be tried":       {preflightFail, []check.Finding{untold}, false, []string{"PREFLIGHT INCOMPLETE: the command is started", "mlx5_7:1: exit code 127 [rail-loopback]"}},
+		"one could not be tried":       {preflightFail, []check.Finding{untold}, false, []string{"PREFLIGHT INCOMPLETE: starting the command", "mlx5_7:1: exit code 127 [rail-loopback]"}},
 		"one could not, another fails": {preflightFail, []check.Finding{untold, fault}, true, []string{"not started", "mlx5_7:1: ", "mlx5_6:1: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var w strings.Builder
 			err := preflightVerdict(&w, tc.mode, tc.wrong)
-			var coded exitError
-			if refused := errors.As(err, &coded) && coded.code == exitRefused && coded.err == nil; refused != tc.refused || !refused && err != nil {
+			var coded exit.Error
+			if refused := errors.As(err, &coded) && coded.Code == exit.Refused && coded.Err == nil; refused != tc.refused || !refused && err != nil {
 				t.Errorf("error %v, want refused %v", err, tc.refused)
 			}
 			rest := w.String()
@@ -154,7 +155,7 @@ func TestUntried(t *testing.T) {
 		"memory cannot be locked, and the command may all": {true, syscall.ENOMEM, false},
 	} {
 		var w strings.Builder
-		wrong := untried(&w, fs.ErrNotExist, tc.ipcLock, func(uint64) error { return tc.lock })
+		wrong := untested(&w, fs.ErrNotExist, tc.ipcLock, func(uint64) error { return tc.lock })
 		if !strings.HasPrefix(w.String(), "preflight: skipped: no ib_write_bw (perftest) in this image (") || strings.Count(w.String(), "\n") != 1 {
 			t.Errorf("%s: said %q", name, w.String())
 		}

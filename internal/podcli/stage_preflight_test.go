@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/exit"
 )
 
 // standInPerftest is a stand-in of ib_write_bw: it says what the one of perftest 6.06 says over Soft-RoCE, with another rate.
@@ -86,7 +88,7 @@ func (s staged) preflight(t *testing.T) {
 	for _, tc := range []struct {
 		name, machine string
 		set, args     []string
-		code          int
+		code          exit.Code
 		want          []string // lines that begin with preflight, without the time that it took
 		alarm         string
 	}{
@@ -98,17 +100,17 @@ func (s staged) preflight(t *testing.T) {
 		},
 		{
 			name: "0 iterations and exit code 0, to be warned", args: []string{"--preflight=warn"}, set: []string{"CASES=mlx5_7=nothing", "NCCL_IB_HCA==mlx5_6,mlx5_7"},
-			want:  []string{"mlx5_6:1 " + good, "mlx5_7:1 ib_write_bw -d mlx5_7 -i 1 -F --report_gbits -s 65536 -n 200 -x 3: it ended, but nothing came through"},
-			alarm: "\nPREFLIGHT FAILED: the command is started all the same",
+			want:  []string{"mlx5_6:1 " + good, "mlx5_7:1 ib_write_bw -d mlx5_7 -i 1 -F --report_gbits -s 65536 -n 200 -x 3: it ended, but no data was transferred"},
+			alarm: "\nPREFLIGHT FAILED: starting the command anyway",
 		},
 		{
-			name: "too little locked memory", args: []string{"--preflight=fail"}, set: []string{"CASES=mlx5_6=no-memory", "NCCL_IB_HCA==mlx5_6"}, code: exitRefused,
+			name: "too little locked memory", args: []string{"--preflight=fail"}, set: []string{"CASES=mlx5_6=no-memory", "NCCL_IB_HCA==mlx5_6"}, code: exit.Refused,
 			want:  []string{"mlx5_6:1 ib_write_bw -d mlx5_6 -i 1 -F --report_gbits -s 65536 -n 200 -x 3: exit code 1: Couldn't allocate MR; failed to create mr; Failed to create MR; Couldn't create IB resources"},
 			alarm: "\nrailhead-pod: not started: the preflight failed",
 		},
 		{
-			name: "a rail hangs", args: []string{"--preflight=fail", "-q"}, set: []string{"CASES=mlx5_10=hangs"}, code: exitRefused,
-			alarm: "\nfail: mlx5_10:1: ib_write_bw -d mlx5_10 -i 1 -F --report_gbits -s 65536 -n 200 -x 3: it hangs: nothing came through within 10s [rail-loopback]\n",
+			name: "a rail hangs", args: []string{"--preflight=fail", "-q"}, set: []string{"CASES=mlx5_10=hangs"}, code: exit.Refused,
+			alarm: "\nfail: mlx5_10:1: ib_write_bw -d mlx5_10 -i 1 -F --report_gbits -s 65536 -n 200 -x 3: it hangs: no data was transferred within 10s [rail-loopback]\n",
 		},
 		{
 			name: "perftest that does not run", args: []string{"--preflight=fail"}, set: []string{"CASES=mlx5_6=no-library", "NCCL_IB_HCA==mlx5_6"},
@@ -116,12 +118,12 @@ func (s staged) preflight(t *testing.T) {
 			alarm: "\nPREFLIGHT INCOMPLETE: ",
 		},
 		{
-			name: "InfiniBand", machine: "pod-infiniband-4vf", args: []string{"--preflight=fail"}, set: []string{"CASES=mlx5_7=nothing", "NCCL_IB_HCA==mlx5_7"}, code: exitRefused,
-			want:  []string{"mlx5_7:1 ib_write_bw -d mlx5_7 -i 1 -F --report_gbits -s 65536 -n 200: it ended, but nothing came through"},
+			name: "InfiniBand", machine: "pod-infiniband-4vf", args: []string{"--preflight=fail"}, set: []string{"CASES=mlx5_7=nothing", "NCCL_IB_HCA==mlx5_7"}, code: exit.Refused,
+			want:  []string{"mlx5_7:1 ib_write_bw -d mlx5_7 -i 1 -F --report_gbits -s 65536 -n 200: it ended, but no data was transferred"},
 			alarm: "[rail-loopback]",
 		},
-		{name: "TCP on purpose", args: []string{"--preflight=fail", "--mode", "tcp"}, set: []string{"CASES=mlx5_6=nothing"}, want: []string{"skipped: the command does not run over the rails"}},
-		{name: "no rail", machine: "pod-no-rdma", args: []string{"--preflight=fail", "--mode", "auto"}, want: []string{"skipped: the command does not run over the rails"}},
+		{name: "TCP on purpose", args: []string{"--preflight=fail", "--mode", "tcp"}, set: []string{"CASES=mlx5_6=nothing"}, want: []string{"skipped: the command does not use the rails"}},
+		{name: "no rail", machine: "pod-no-rdma", args: []string{"--preflight=fail", "--mode", "auto"}, want: []string{"skipped: the command does not use the rails"}},
 		{name: "none", set: []string{"CASES=mlx5_6=nothing"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -150,7 +152,7 @@ func preflightLines(stderr string) []string {
 	var lines []string
 	for line := range strings.Lines(stderr) {
 		said, is := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "preflight: ")
-		if is && !strings.HasPrefix(said, "it took ") && !strings.HasPrefix(said, "each rail ") {
+		if is && !strings.HasPrefix(said, "done in ") && !strings.HasPrefix(said, "testing whether ") {
 			lines = append(lines, said)
 		}
 	}
@@ -163,23 +165,23 @@ func (s staged) preflightToNextRank(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		cases [2]string // what the devices of each rank do
-		code  [2]int
+		code  [2]exit.Code
 		want  [2][]string
 	}{
 		{
-			"both send outside", [2]string{"mlx5_7=outside", "mlx5_7=outside"}, [2]int{}, [2][]string{
-				{"1 of 2 rails do not reach themselves; they write to job-1.job.train.svc, for 10s at most", "mlx5_6:1 loopback 92.11 Gb/s of 400", "mlx5_7:1 no loopback; to job-1.job.train.svc 92.11 Gb/s of 400"},
-				{"1 of 2 rails do not reach themselves; they write to job-0.job.train.svc, for 10s at most", "mlx5_6:1 loopback 92.11 Gb/s of 400", "mlx5_7:1 no loopback; to job-0.job.train.svc 92.11 Gb/s of 400"},
+			"both send outside", [2]string{"mlx5_7=outside", "mlx5_7=outside"}, [2]exit.Code{}, [2][]string{
+				{"1 of 2 rails have no loopback; testing them with job-1.job.train.svc, at most 10s", "mlx5_6:1 loopback 92.11 Gb/s of 400", "mlx5_7:1 no loopback; to job-1.job.train.svc 92.11 Gb/s of 400"},
+				{"1 of 2 rails have no loopback; testing them with job-0.job.train.svc, at most 10s", "mlx5_6:1 loopback 92.11 Gb/s of 400", "mlx5_7:1 no loopback; to job-0.job.train.svc 92.11 Gb/s of 400"},
 			},
 		},
 		{
-			"one is broken", [2]string{"mlx5_7=outside", ""}, [2]int{exitRefused, 0}, [2][]string{
-				{"1 of 2 rails do not reach themselves; they write to job-1.job.train.svc, for 10s at most", "mlx5_6:1 loopback 92.11 Gb/s of 400", alone + "; to job-1.job.train.svc: it did not try this rail within 10s"},
+			"one is broken", [2]string{"mlx5_7=outside", ""}, [2]exit.Code{exit.Refused, 0}, [2][]string{
+				{"1 of 2 rails have no loopback; testing them with job-1.job.train.svc, at most 10s", "mlx5_6:1 loopback 92.11 Gb/s of 400", alone + "; to job-1.job.train.svc: it did not test this rail within 10s"},
 				{"mlx5_6:1 loopback 92.11 Gb/s of 400", "mlx5_7:1 loopback 92.11 Gb/s of 400"},
 			},
 		},
 		{
-			"one has no memory to send from", [2]string{"mlx5_7=no-memory", ""}, [2]int{exitRefused, 0}, [2][]string{
+			"one has no memory to send from", [2]string{"mlx5_7=no-memory", ""}, [2]exit.Code{exit.Refused, 0}, [2][]string{
 				{"mlx5_6:1 loopback 92.11 Gb/s of 400", "mlx5_7:1 ib_write_bw -d mlx5_7 -i 1 -F --report_gbits -s 65536 -n 200 -x 3: exit code 1: Couldn't allocate MR; failed to create mr; Failed to create MR; Couldn't create IB resources"},
 				{"mlx5_6:1 loopback 92.11 Gb/s of 400", "mlx5_7:1 loopback 92.11 Gb/s of 400"},
 			},
@@ -221,7 +223,7 @@ func (s staged) preflightWithoutPerftest(t *testing.T) {
 	set := []string{"PATH=" + t.TempDir()}
 	for _, args := range [][]string{{"--preflight=fail"}, {"--preflight=warn", "-q"}} {
 		o := run1(t, s.on(pod, set, append(append([]string{s.pod, "run"}, args...), "--", "/bin/echo", "started")...))
-		want := []string{"skipped: no ib_write_bw (perftest) in this image (file does not exist): the rails' devices open, and nothing was sent over them"}
+		want := []string{"skipped: no ib_write_bw (perftest) in this image (file does not exist): the devices can be opened, but no data was sent"}
 		if diff := cmp.Diff(want, preflightLines(o.stderr)); diff != "" || o.stdout != "started\n" || o.code != 0 {
 			t.Errorf("%v: exit %d, stdout %q, lines (-want +got):\n%s\n%s", args, o.code, o.stdout, diff, o.stderr)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/host"
 	rules "github.com/railhead/railhead/internal/rules/machine"
 )
@@ -74,12 +75,12 @@ func (s staged) exitStatus(t *testing.T) {
 		set    []string
 		args   []string
 		stdout string
-		code   int
+		code   exit.Code
 		stderr string // its last line begins so
 	}{
 		{name: "the command's own", args: []string{"-q", "--", "sh", "-c", "exit 7"}, code: 7},
 		{name: "the command's own that looks like a refusal", args: []string{"-q", "--", "sh", "-c", "exit 125"}, code: 125},
-		{name: "ended by a signal", args: []string{"-q", "--", "sh", "-c", "kill -KILL $$"}, code: 128 + int(syscall.SIGKILL)},
+		{name: "ended by a signal", args: []string{"-q", "--", "sh", "-c", "kill -KILL $$"}, code: exit.Signalled(int(syscall.SIGKILL))},
 		{name: "stdout is the command's", args: []string{"--", "printf", "data"}, stdout: "data", stderr: "The same environment for other shells: "},
 		{name: "flags of the command", args: []string{"-q", "printf", "%s", "--mode"}, stdout: "--mode"},
 		{name: "not found", args: []string{"-q", "--", "no-such-command"}, code: 127, stderr: "railhead-pod: start no-such-command: "},
@@ -133,7 +134,7 @@ func (s staged) refusal(t *testing.T) {
 		},
 		{
 			"sockets in the environment", pod, []string{"NCCL_NET=Socket"},
-			[]string{"NCCL_NET=Socket forces TCP although the pod has 4 usable rail(s) [network-choice]", "fix (user): ", "unset NCCL_NET"},
+			[]string{"NCCL_NET=Socket forces TCP although the pod has 4 usable rails [network-choice]", "fix (user): ", "unset NCCL_NET"},
 		},
 		{
 			"filter that leaves no rail", pod, []string{"NCCL_IB_HCA==mlx5_0"},
@@ -144,8 +145,8 @@ func (s staged) refusal(t *testing.T) {
 			t.Run(tc.name+" "+flag, func(t *testing.T) {
 				t.Parallel()
 				o := run1(t, s.on(tc.machine, tc.set, s.pod, "run", flag, "--", "sh", "-c", "echo started; ls /run/railhead"))
-				if o.code != exitRefused || o.stdout != "" {
-					t.Errorf("exit %d, stdout %q, want %d and none", o.code, o.stdout, exitRefused)
+				if o.code != exit.Refused || o.stdout != "" {
+					t.Errorf("exit %d, stdout %q, want %d and none", o.code, o.stdout, exit.Refused)
 				}
 				rest := o.stderr
 				for _, want := range append([]string{"railhead-pod: not started: "}, append(tc.want, "--mode auto")...) {

@@ -17,7 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/launch"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/rail"
@@ -52,7 +53,7 @@ func TestStage(t *testing.T) {
 // staged are the programs as files.
 type staged struct{ stage, pod string }
 
-// notPermitted is how tools/stage says that namespaces or mounts are not to be had here.
+// notPermitted is how tools/stage reports that namespaces or mounts are not permitted here.
 const notPermitted = 77
 
 // build builds them, and skips where stages are not permitted.
@@ -81,7 +82,7 @@ func recording(machine string) string { return filepath.Join("../../testdata/hos
 type outcome struct {
 	stdout, stderr string // stderr without the stage's own lines
 	notPlaced      string // those
-	code           int
+	code           exit.Code
 }
 
 func (o outcome) lines() []string {
@@ -112,7 +113,7 @@ func run1(t *testing.T, cmd *exec.Cmd) outcome {
 	if err := bounded.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
 		t.Fatal(err)
 	}
-	o := outcome{stdout: out.String(), code: bounded.ProcessState.ExitCode()}
+	o := outcome{stdout: out.String(), code: exit.Code(bounded.ProcessState.ExitCode())}
 	for line := range strings.Lines(talk.String()) {
 		if strings.HasPrefix(line, "stage: not placed: ") {
 			o.notPlaced += line
@@ -126,7 +127,7 @@ func run1(t *testing.T, cmd *exec.Cmd) outcome {
 // environ is what a command on the machine sees without railhead-pod.
 func environ(t *testing.T, machine string, set []string) []string {
 	t.Helper()
-	m, err := host.Open(recording(machine))
+	m, err := sysfs.Open(recording(machine))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +226,7 @@ func (s staged) everyMachine(t *testing.T) {
 		machine := strings.TrimSuffix(filepath.Base(file), ".txtar")
 		t.Run(machine, func(t *testing.T) {
 			t.Parallel()
-			m, err := host.Open(file)
+			m, err := sysfs.Open(file)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,33 +5,32 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/sysfs"
 )
 
-// watchFlag adds --watch, whose time may be left out.
-func watchFlag(cmd *cobra.Command, watch *time.Duration, usage string) {
-	cmd.Flags().DurationVar(watch, "watch", 0, usage)
-	cmd.Flags().Lookup("watch").NoOptDefVal = "10s"
-}
-
-// noArgumentsButPeriod takes the time behind --watch that was written without "=".
-func noArgumentsButPeriod(cmd *cobra.Command, args []string) error {
-	f := cmd.Flags().Lookup("watch")
-	if len(args) > 0 && f.Changed && f.Value.String() == f.NoOptDefVal && f.Value.Set(args[0]) == nil {
-		args = args[1:]
+// watchFlag adds --watch, whose time is optional.
+func watchFlag(c *command, watch *time.Duration, usage string) {
+	c.flags.DurationVar(watch, "watch", 0, usage)
+	f := c.flags.Lookup("watch")
+	f.NoOptDefVal = "10s"
+	noArguments := c.check
+	c.check = func(args []string) ([]string, error) {
+		if len(args) > 0 && f.Changed && f.Value.String() == f.NoOptDefVal && f.Value.Set(args[0]) == nil {
+			args = args[1:] // "--watch 30s": with an optional value, pflag only takes "--watch=30s"
+		}
+		return noArguments(args)
 	}
-	return noArguments(cmd, args)
 }
 
-// read takes a Snapshot, and with watch another one after that time, which has what the first one counted.
-func (m *machine) read(here host.Machine, watch time.Duration) (host.Snapshot, error) {
+// read takes a snapshot. With watch it takes another one after that time, with the counters of the first.
+func (m *machine) read(here sysfs.Machine, watch time.Duration) (host.Snapshot, error) {
 	switch {
 	case watch < 0:
 		return host.Snapshot{}, errors.New("--watch must be more than 0")
 	case watch > 0 && !here.Live:
-		return host.Snapshot{}, fmt.Errorf("--watch: %s is a recording, and counts nothing more: watch where it was made", m.root)
+		return host.Snapshot{}, fmt.Errorf("--watch: the counters of the recording %s do not change: use it on the machine itself",
+			m.root)
 	}
 	s := here.Snapshot()
 	if watch > 0 {

@@ -72,7 +72,8 @@ func (j *judge) compare(c claim, names []string, byAddress bool) {
 	}
 }
 
-// devicesOf finds the device by what cannot be renamed first: PCI address or auxiliary device, then verbs node, then name.
+// devicesOf finds the device by what cannot be renamed first: PCI address or auxiliary device, then verbs node, then
+// name.
 func (j *judge) devicesOf(c claim) (names []string, byAddress bool) {
 	address, err := host.ParsePCIAddress(c.id)
 	for _, d := range j.s.Devices {
@@ -100,7 +101,7 @@ func (j *judge) devicesOf(c claim) (names []string, byAddress bool) {
 // misplaced is about a name that stands at another place than the source says: it may be another device's by now.
 func misplaced(c claim, name string, at host.PCIAddress) check.Finding {
 	return check.Finding{
-		Check: AllocationConsistent, Status: check.Warn, Subject: check.Subject(name),
+		Check: AllocationConsistent, Status: check.Warn, Subject: check.DeviceRef(name),
 		Summary: fmt.Sprintf("%s gives %s as %s, where no RDMA device is; %s sits at %s", c.source, c.id, name, name, at),
 		Evidence: []check.Evidence{
 			{Source: c.source, Got: c.id, Want: at.String()},
@@ -112,7 +113,7 @@ func misplaced(c claim, name string, at host.PCIAddress) check.Finding {
 
 func renamed(c claim, now string) check.Finding {
 	return check.Finding{
-		Check: AllocationConsistent, Status: check.Warn, Subject: check.Subject(now),
+		Check: AllocationConsistent, Status: check.Warn, Subject: check.DeviceRef(now),
 		Summary: fmt.Sprintf("%s calls %s %s, sysfs calls it %s: renamed after the device plugin read it; sysfs is right", c.source, c.id, c.rdmaDevice, now),
 		Evidence: []check.Evidence{
 			{Source: c.source, Got: c.rdmaDevice, Want: now},
@@ -127,7 +128,7 @@ func renamed(c claim, now string) check.Finding {
 
 // unmet turns away an allocation that carries no RDMA device here.
 func (j *judge) unmet(id string, claims []claim) {
-	t := TurnedAway{Device: id, Cause: DeviceAllocated}
+	t := Rejected{Device: id, Cause: DeviceAllocated}
 	for _, c := range claims {
 		if !slices.Contains(t.Sources, c.source) {
 			t.Sources = append(t.Sources, c.source)
@@ -159,7 +160,7 @@ func (j *judge) unmet(id string, claims []claim) {
 	default:
 		t.Reason = "allocated, but is no device that this machine shows"
 	}
-	j.result.TurnedAway = append(j.result.TurnedAway, t)
+	j.result.Rejected = append(j.result.Rejected, t)
 }
 
 func namedDevice(claims []claim) string {

@@ -87,7 +87,7 @@ func (j *judge) pluginClaims() []claim {
 			claims = append(claims, j.infoClaims(name, value)...)
 		case value == "":
 			j.conflict(check.Finding{
-				Check: AllocationReadable, Status: check.Warn, Subject: subjectEnv(name),
+				Check: AllocationReadable, Status: check.Warn, Subject: check.EnvRef(name),
 				Summary:  "the device plugin lists no device in it",
 				Evidence: []check.Evidence{{Source: name, Got: "empty", Want: "PCI addresses"}},
 			})
@@ -106,7 +106,7 @@ func (j *judge) infoClaims(name, value string) []claim {
 	devices, err := parsePluginInfo(value)
 	if err != nil {
 		j.conflict(check.Finding{
-			Check: AllocationReadable, Status: check.Warn, Subject: subjectEnv(name),
+			Check: AllocationReadable, Status: check.Warn, Subject: check.EnvRef(name),
 			Summary:  fmt.Sprintf("not readable after %d device(s): %v; the plain list and sysfs are used for the rest", len(devices), err),
 			Evidence: []check.Evidence{{Source: name, Got: tail(value), Want: "JSON of the SR-IOV device plugin"}},
 		})
@@ -157,5 +157,3 @@ func (j *judge) driverClaims() []claim {
 	}
 	return claims
 }
-
-func subjectEnv(name string) check.Subject { return check.Subject("env/" + name) }

@@ -11,47 +11,61 @@ import (
 
 // device judges one device; the first reason that holds is the one given.
 func (j *judge) device(d host.Device) {
-	if cause, reason, evidence := j.refuse(d); reason != "" {
-		j.turnAway(d, 0, cause, reason, evidence...)
+	if r := j.refuse(d); r.Reason != "" {
+		j.reject(d.Name, 0, r)
 		return
 	}
 	if len(d.Ports) == 0 {
-		j.turnAway(d, 0, PortActive, "no port could be read",
-			check.Evidence{Source: "/sys/class/infiniband/" + d.Name + "/ports", Got: "nothing"})
+		j.reject(d.Name, 0, Rejected{
+			Cause:    PortActive,
+			Reason:   "no port could be read",
+			Evidence: []check.Evidence{{Source: "/sys/class/infiniband/" + d.Name + "/ports", Got: "nothing"}},
+		})
 	}
 	for _, p := range d.Ports {
 		j.port(d, p)
 	}
 }
 
-// refuse gives the reason for which the whole device is out; "" when it is not.
-func (j *judge) refuse(d host.Device) (check.ID, string, []check.Evidence) {
+// refuse returns the reason to reject the whole device; without a Reason the device is not rejected.
+func (j *judge) refuse(d host.Device) Rejected {
 	sources := j.given[d.Name]
 	if access, evidence := j.access(d); access != host.Openable && access != host.NotProbed {
-		return UverbsOpenable, accessReason(access, evidence), []check.Evidence{evidence}
+		return inaccessible(access, evidence)
 	}
 	switch {
 	case len(sources) == 0 && j.restricted:
-		return DeviceAllocated, "not allocated to this pod, which was given " + strings.Join(j.givenNames(), ", "), nil
+		return Rejected{
+			Cause: DeviceAllocated, Reason: "not allocated to this pod, which was given " + strings.Join(j.givenNames(), ", "),
+		}
 	case j.scope == Pod && j.virtualGiven && !d.IsVirtual() && !hasVirtualParent(d):
 		if !j.restricted {
-			return DeviceAllocated, besideVirtual, physicalEvidence(d)
+			return Rejected{
+				Cause: DeviceAllocated, reason: besideVirtual, Evidence: physicalEvidence(d),
+				Reason: "physical function; the virtual ones are taken, and nothing says what was allocated",
+			}
 		}
-		return DeviceAllocated, "physical function, in a pod that was given virtual functions", physicalEvidence(d)
+		return Rejected{
+			Cause: DeviceAllocated, Evidence: physicalEvidence(d),
+			Reason: "physical function, in a pod that was given virtual functions",
+		}
 	case j.scope == Host && d.IsVirtual() && len(sources) == 0:
-		return DeviceAllocated, "virtual function; --scope host takes the physical ones", virtualEvidence(d)
+		return Rejected{
+			Cause: DeviceAllocated, Reason: "virtual function; --scope host takes the physical ones", Evidence: virtualEvidence(d),
+		}
 	case d.NodeType.Value == "RNIC":
-		return TransportSupported, "iWARP; NCCL needs InfiniBand or RoCE",
-			[]check.Evidence{{Source: attr(d, "node_type"), Got: "RNIC", Want: "CA"}}
+		return Rejected{
+			Cause: TransportSupported, Reason: "iWARP; NCCL needs InfiniBand or RoCE",
+			Evidence: []check.Evidence{{Source: attr(d, "node_type"), Got: "RNIC", Want: "CA"}},
+		}
 	case d.Function.Value.Driver.Value == "efa":
-		return TransportSupported, "AWS EFA; NCCL reaches it only through the aws-ofi-nccl plugin",
-			[]check.Evidence{{Source: "driver of " + d.Name, Got: "efa"}}
+		return Rejected{
+			Cause: TransportSupported, Reason: "AWS EFA; NCCL reaches it only through the aws-ofi-nccl plugin",
+			Evidence: []check.Evidence{{Source: "driver of " + d.Name, Got: "efa"}},
+		}
 	}
-	return "", "", nil
+	return Rejected{}
 }
-
-// besideVirtual is the reason where nothing says what the pod was given.
-const besideVirtual = "physical function; the virtual ones are taken, and nothing says what was allocated"
 
 // hasVirtualParent keeps Soft-RoCE over a VF's interface with the virtual ones.
 func hasVirtualParent(d host.Device) bool { return d.IsSoftware() && d.Function.Value.IsVF() }
@@ -79,22 +93,18 @@ func (j *judge) access(d host.Device) (host.Access, check.Evidence) {
 	return u.Access, check.Evidence{Source: "/dev/infiniband/" + u.Name, Got: got, Want: string(host.Openable)}
 }
 
-// notHere is the usual reason in shared RDMA mode, where every pod sees every HCA of the node in sysfs.
-const notHere = "its verbs node is not in this container"
-
-// notPermitted is said of a node that is there and whose opening the container's cgroup or the file's mode forbids.
-const notPermitted = " not permitted"
-
-func accessReason(access host.Access, e check.Evidence) string {
+func inaccessible(access host.Access, e check.Evidence) Rejected {
+	r := Rejected{Cause: UverbsOpenable, Evidence: []check.Evidence{e}}
 	node := strings.TrimPrefix(e.Source, "/dev/infiniband/")
-	switch {
-	case access == host.Missing:
-		return notHere
-	case access == host.Denied:
-		return node + notPermitted
+	switch access {
+	case host.Missing:
+		r.reason, r.Reason = nodeMissing, "its verbs node is not in this container"
+	case host.Denied:
+		r.reason, r.Reason = nodeDenied, node+" not permitted"
 	default:
-		return node + ": " + e.Got
+		r.Reason = node + ": " + e.Got
 	}
+	return r
 }
 
 func (j *judge) givenNames() []string {
@@ -117,11 +127,12 @@ func (j *judge) port(d host.Device, p host.Port) {
 		} else if phys, known := p.PhysState.Get(); known {
 			reason += " (" + phys + ")"
 		}
-		fix, evidence := j.whyDown(d, p)
-		j.turnAway(d, p.Number, PortActive, reason, append([]check.Evidence{
-			{Source: at + "/state", Got: p.State.String(), Want: "ACTIVE"}, {Source: at + "/phys_state", Got: p.PhysState.String(), Want: "LinkUp"},
-		}, evidence...)...)
-		j.result.TurnedAway[len(j.result.TurnedAway)-1].fix = fix
+		fix, why := j.whyDown(d, p)
+		evidence := []check.Evidence{
+			{Source: at + "/state", Got: p.State.String(), Want: "ACTIVE"},
+			{Source: at + "/phys_state", Got: p.PhysState.String(), Want: "LinkUp"},
+		}
+		j.reject(d.Name, p.Number, Rejected{Cause: PortActive, Reason: reason, Evidence: append(evidence, why...), own: fix})
 		return
 	}
 	rail := Rail{
@@ -135,7 +146,7 @@ func (j *judge) port(d host.Device, p host.Port) {
 		if c, doubtful := j.misplaced[d.Name]; doubtful && !j.certain[d.Name] { // no GID proves that it is the pod's
 			f := misplaced(c, d.Name, d.Function.Value.Address)
 			reason := fmt.Sprintf("allocated as %s, but it sits at %s: on InfiniBand nothing else proves that it is this pod's", c.id, d.Function.Value.Address)
-			j.turnAway(d, p.Number, f.Check, reason, f.Evidence...)
+			j.reject(d.Name, p.Number, Rejected{Cause: f.Check, Reason: reason, Evidence: f.Evidence})
 			return
 		}
 		if len(d.Netdevs) > 0 {
@@ -144,15 +155,18 @@ func (j *judge) port(d host.Device, p host.Port) {
 	case host.Ethernet:
 		choice := j.chooseGID(p)
 		if choice.gid == nil {
-			j.turnAway(d, p.Number, GIDUsable, choice.reason, choice.evidence(at)...)
+			j.reject(d.Name, p.Number, Rejected{Cause: GIDUsable, Reason: choice.reason, Evidence: choice.evidence(at)})
 			return
 		}
 		rail.GID, rail.Netdev = choice.gid, choice.netdev
 		rail.Evidence = append(rail.Evidence, choice.evidence(at)...)
 		rail.Health = append(rail.Health, choice.findings(rail)...)
 	default:
-		j.turnAway(d, p.Number, TransportSupported, fmt.Sprintf("link layer %s is neither InfiniBand nor Ethernet", p.LinkLayer),
-			check.Evidence{Source: at + "/link_layer", Got: p.LinkLayer.String()})
+		j.reject(d.Name, p.Number, Rejected{
+			Cause:    TransportSupported,
+			Reason:   fmt.Sprintf("link layer %s is neither InfiniBand nor Ethernet", p.LinkLayer),
+			Evidence: []check.Evidence{{Source: at + "/link_layer", Got: p.LinkLayer.String()}},
+		})
 		return
 	}
 	if link, ok := j.s.Link(rail.Netdev); ok {

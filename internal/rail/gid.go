@@ -89,12 +89,12 @@ func (c gidChoice) evidence(port string) []check.Evidence {
 	}
 }
 
-// findings says what is second best about the chosen GID.
+// findings reports shortcomings of the chosen GID.
 func (c gidChoice) findings(r Rail) []check.Finding {
 	var found []check.Finding
 	say := func(status check.Status, summary string) {
 		found = append(found, check.Finding{
-			Check: GIDUsable, Status: status, Subject: check.Subject(r.Name()), Summary: summary,
+			Check: GIDUsable, Status: status, Subject: check.RailRef(r.Name()), Summary: summary,
 			Evidence: []check.Evidence{{Source: fmt.Sprintf("/sys/class/infiniband/%s/ports/%d/gids/%d", r.Device, r.Port, c.gid.Index), Got: c.gid.IP().String() + ", " + c.gid.Type.String()}},
 		})
 	}

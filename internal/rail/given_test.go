@@ -10,12 +10,13 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/sysfs"
 )
 
 // recorded is a machine of testdata/hosts.
 func recorded(t *testing.T, name string) host.Snapshot {
 	t.Helper()
-	m, err := host.Open("../../testdata/hosts/" + name + ".txtar")
+	m, err := sysfs.Open("../../testdata/hosts/" + name + ".txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,13 +189,13 @@ func TestGiven(t *testing.T) {
 				t.Errorf("rails %s, want %s", got, tc.rails)
 			}
 			var missed, conflicts []string
-			for _, away := range r.TurnedAway {
+			for _, away := range r.Rejected {
 				if away.Missed {
 					missed = append(missed, away.Name()+" "+string(away.Cause))
 				}
 			}
 			for _, f := range r.Conflicts {
-				conflicts = append(conflicts, string(f.Check)+" "+string(f.Subject))
+				conflicts = append(conflicts, string(f.Check)+" "+f.Subject.String())
 			}
 			if diff := gocmp.Diff(tc.missed, missed); diff != "" {
 				t.Errorf("faults (-want +got):\n%s", diff)

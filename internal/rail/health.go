@@ -62,7 +62,7 @@ func (j *judge) fastest() float64 {
 	return fastest
 }
 
-// drop turns away the rails for which a reason is given.
+// drop rejects the rails for which a reason is given.
 func (j *judge) drop(reason func(Rail) (check.ID, string, []check.Evidence)) {
 	kept := j.result.Rails[:0]
 	for _, r := range j.result.Rails {
@@ -71,14 +71,12 @@ func (j *judge) drop(reason func(Rail) (check.ID, string, []check.Evidence)) {
 			kept = append(kept, r)
 			continue
 		}
-		j.result.TurnedAway = append(j.result.TurnedAway, TurnedAway{
-			Device: r.Device, Port: r.Port, Cause: cause, Reason: why, Sources: r.Sources, Missed: j.missed(r.Device), Evidence: evidence,
-		})
+		j.reject(r.Device, r.Port, Rejected{Cause: cause, Reason: why, Evidence: evidence})
 	}
 	j.result.Rails = kept
 }
 
-// health notes what is wrong with rails that are usable all the same.
+// health notes faults of rails that are nevertheless usable.
 func (j *judge) health() {
 	fastest := j.fastest()
 	ports := j.sharedPorts()
@@ -87,7 +85,7 @@ func (j *judge) health() {
 		d, _ := j.s.Device(r.Device)
 		add := func(id check.ID, status check.Status, summary string, evidence ...check.Evidence) {
 			r.Health = append(r.Health, check.Finding{
-				Check: id, Status: status, Subject: check.Subject(r.Name()), Summary: summary, Evidence: evidence, Fix: healthFixes[id],
+				Check: id, Status: status, Subject: check.RailRef(r.Name()), Summary: summary, Evidence: evidence, Fix: healthFixes[id],
 			})
 		}
 		if access, e := j.access(d); access == host.NotProbed {
@@ -113,11 +111,15 @@ func (j *judge) health() {
 		if siblings := ports[physicalPort{d.Function.Value.PhysFn.Value, r.Port}]; len(siblings) > 1 {
 			add(PortNotShared, check.Warn, fmt.Sprintf("%s are VFs of one physical port: they share its bandwidth", strings.Join(siblings, ", ")),
 				check.Evidence{Source: "/sys/bus/pci/devices/" + d.Function.Value.Address.String() + "/physfn", Got: d.Function.Value.PhysFn.String()})
+			shared := &r.Health[len(r.Health)-1]
+			for _, sibling := range siblings {
+				shared.About = append(shared.About, check.DeviceRef(sibling))
+			}
 		}
 	}
 }
 
-// healthFixes are the cures of what is wrong with rails that are usable all the same.
+// healthFixes has the fixes for faults of usable rails.
 var healthFixes = map[check.ID]*check.Fix{
 	RateUniform: {Text: "Look at the slow rail's cable, transceiver and switch port.", Who: check.Admin},
 	CarrierPresent: {
@@ -133,7 +135,7 @@ func ratePath(r Rail) string {
 	return fmt.Sprintf("/sys/class/infiniband/%s/ports/%d/rate", r.Device, r.Port)
 }
 
-// physicalPort is what virtual functions share: a port of their physical function.
+// physicalPort is shared by virtual functions: a port of their physical function.
 type physicalPort struct {
 	function host.PCIAddress
 	number   int
@@ -159,11 +161,11 @@ func (j *judge) notice() {
 	j.unusedPhysical()
 }
 
-// unusedPhysical says that virtual functions were preferred to physical ones that would do: on bare metal and on the host
-// network, where nothing allocates devices, one forgotten VF must not cost the others.
+// unusedPhysical says that virtual functions were preferred to physical ones that would do: on bare metal and on the
+// host network, where nothing allocates devices, one forgotten VF must not cost the others.
 func (j *judge) unusedPhysical() {
-	beside := func(t TurnedAway) bool { return t.Reason == besideVirtual }
-	if len(j.result.Rails) == 0 || !slices.ContainsFunc(j.result.TurnedAway, beside) {
+	beside := func(r Rejected) bool { return r.reason == besideVirtual }
+	if len(j.result.Rails) == 0 || !slices.ContainsFunc(j.result.Rejected, beside) {
 		return
 	}
 	physical := Resolve(*j.s, Host).Devices()
@@ -171,7 +173,7 @@ func (j *judge) unusedPhysical() {
 		return
 	}
 	j.conflict(check.Finding{
-		Check: DeviceAllocated, Status: check.Warn, Subject: "pod",
+		Check: DeviceAllocated, Status: check.Warn, Subject: check.Ref{Kind: check.Pod},
 		Summary: fmt.Sprintf("only the %d virtual function(s) %s are used; the %d physical one(s) %s would do as well, and nothing says what was allocated",
 			len(j.result.Devices()), strings.Join(j.result.Devices(), ", "), len(physical), strings.Join(physical, ", ")),
 		Evidence: []check.Evidence{{Source: "PCIDEVICE_*, SRIOVNETWORK_*, DRA metadata, network-status", Got: "absent"}},
@@ -187,7 +189,7 @@ func (j *judge) foreignDevices() {
 		return
 	}
 	var foreign []string
-	for _, t := range j.result.TurnedAway {
+	for _, t := range j.result.Rejected {
 		if t.Cause == DeviceAllocated && len(t.Sources) == 0 {
 			if access, _ := j.accessByName(t.Device); access == host.Openable {
 				foreign = append(foreign, t.Device)
@@ -198,7 +200,7 @@ func (j *judge) foreignDevices() {
 		return
 	}
 	j.conflict(check.Finding{
-		Check: ForeignHCAHidden, Status: check.Warn, Subject: "pod",
+		Check: ForeignHCAHidden, Status: check.Warn, Subject: check.Ref{Kind: check.Pod},
 		Summary: fmt.Sprintf("%d device(s) that are not this pod's can be opened here: is it privileged?", len(foreign)),
 		Evidence: []check.Evidence{{
 			Source: "/dev/infiniband", Got: strings.Join(foreign, ", "), Want: "only the devices that were allocated",
@@ -218,8 +220,8 @@ func (j *judge) accessByName(name string) (host.Access, check.Evidence) {
 	return j.access(d)
 }
 
-// unassignedNamespace recognises the exclusive mode without the rdma CNI: nodes are there, their devices are not. The kernel
-// refuses to open such a node with EPERM, whoever asks (drivers/infiniband/core/uverbs_main.c ib_uverbs_open).
+// unassignedNamespace recognises the exclusive mode without the rdma CNI: nodes are there, their devices are not. The
+// kernel refuses to open such a node with EPERM, whoever asks (drivers/infiniband/core/uverbs_main.c ib_uverbs_open).
 func (j *judge) unassignedNamespace() {
 	mode := j.s.RDMANetns.Or("not known")
 	var orphans []string
@@ -235,7 +237,7 @@ func (j *judge) unassignedNamespace() {
 		return
 	}
 	j.conflict(check.Finding{
-		Check: RDMANamespace, Status: check.Fail, Subject: "pod",
+		Check: RDMANamespace, Status: check.Fail, Subject: check.Ref{Kind: check.Pod},
 		Summary: fmt.Sprintf("%s: the verbs node is here, but the RDMA device is not in this network namespace (mode %s)", strings.Join(orphans, ", "), mode),
 		Evidence: []check.Evidence{
 			{Source: "/sys/module/ib_core/parameters/netns_mode", Got: mode},

@@ -2,7 +2,7 @@ package rail
 
 import "github.com/railhead/railhead/internal/check"
 
-// What a device must be before it is a rail, and what a rail should be.
+// Conditions for a device to be a rail, and checks of rails.
 const (
 	DeviceAllocated      check.ID = "device-allocated"
 	AllocationReadable   check.ID = "allocation-readable"

@@ -5,8 +5,9 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// whyDown is what a port that is not ACTIVE waits for, by its interface in this network namespace, with the cure. The port's
-// own phys_state does not tell: mlx5 says Disabled of a port without carrier, too (mlx5_query_port_roce).
+// whyDown returns the reason why a port is not ACTIVE, judged by its interface in this network namespace, with the
+// fix. The port's own phys_state does not tell: mlx5 says Disabled of a port without carrier, too
+// (mlx5_query_port_roce).
 func (j *judge) whyDown(d host.Device, p host.Port) (*check.Fix, []check.Evidence) {
 	var link host.Link
 	if len(d.Netdevs) > 0 {

@@ -39,8 +39,8 @@ type Rail struct {
 // Name is the rail as NCCL_IB_HCA writes it: mlx5_6:1.
 func (r Rail) Name() string { return r.Device + ":" + strconv.Itoa(r.Port) }
 
-// TurnedAway is a device, or an allocation without one, that is not used, and why.
-type TurnedAway struct {
+// Rejected is a device, or an allocation that matches no device, that the pod does not use, with the reason.
+type Rejected struct {
 	Device   string           `json:"device"` // RDMA device; of an allocation without one, its PCI address or id
 	Port     int              `json:"port,omitempty"`
 	Cause    check.ID         `json:"cause"`
@@ -49,37 +49,55 @@ type TurnedAway struct {
 	Missed   bool             `json:"missed,omitempty"`  // this container was given it for RDMA, so that it should be a rail
 	Evidence []check.Evidence `json:"evidence,omitempty"`
 
-	fix *check.Fix // where it is not that of every Cause alike
+	reason reason
+	own    *check.Fix // if the fix of the Cause does not apply
 }
 
-// cure is what makes it a rail.
-func (t TurnedAway) cure() *check.Fix { return cmp.Or(t.fix, fixes[t.Cause]) }
+// reason tells the rejections apart that others depend on. Reason is its sentence.
+type reason int
+
+const (
+	otherReason   reason = iota
+	nodeMissing          // usual in shared RDMA mode, where every pod sees every HCA of the node in sysfs
+	nodeDenied           // the container's cgroup or the file's mode forbids to open the verbs node
+	besideVirtual        // a physical function, and nothing says what was allocated
+)
+
+// fix returns how to make the device usable.
+func (r Rejected) fix() *check.Fix { return cmp.Or(r.own, fixes[r.Cause]) }
 
 // Name is the device, with its port where that matters.
-func (t TurnedAway) Name() string {
-	if t.Port == 0 {
-		return t.Device
+func (r Rejected) Name() string {
+	if r.Port == 0 {
+		return r.Device
 	}
-	return fmt.Sprintf("%s:%d", t.Device, t.Port)
+	return fmt.Sprintf("%s:%d", r.Device, r.Port)
 }
 
-// Resolution is what Resolve decided.
+func (r Rejected) ref() check.Ref {
+	if r.Port == 0 {
+		return check.DeviceRef(r.Device)
+	}
+	return check.PortRef(r.Device, r.Port)
+}
+
+// Resolution has the pod's rails and the rejected devices.
 type Resolution struct {
-	Scope      Scope           `json:"scope"`
-	Rails      []Rail          `json:"rails"`
-	TurnedAway []TurnedAway    `json:"turnedAway,omitempty"`
-	Conflicts  []check.Finding `json:"conflicts,omitempty"`
+	Scope     Scope           `json:"scope"`
+	Rails     []Rail          `json:"rails"`
+	Rejected  []Rejected      `json:"turnedAway,omitempty"`
+	Conflicts []check.Finding `json:"conflicts,omitempty"`
 }
 
 // Findings returns everything that is not as it should be beside a rail: the devices that should have been rails, too,
 // the conflicts, the rails' health. Without a rail NoRail speaks of the devices.
 func (r Resolution) Findings() []check.Finding {
 	var findings []check.Finding
-	for _, t := range r.TurnedAway {
+	for _, t := range r.Rejected {
 		if t.Missed && len(r.Rails) > 0 {
 			findings = append(findings, check.Finding{
-				Check: t.Cause, Status: check.Fail, Subject: check.Subject(t.Name()),
-				Summary: "given to this pod and not used: " + t.Reason, Evidence: t.Evidence, Fix: t.cure(),
+				Check: t.Cause, Status: check.Fail, Subject: t.ref(),
+				Summary: "given to this pod and not used: " + t.Reason, Evidence: t.Evidence, Fix: t.fix(),
 			})
 		}
 	}
@@ -103,7 +121,7 @@ func (r Resolution) Devices() []string {
 
 // Resolve finds the rails. A device is the pod's when its uverbs node is there and opens, its port is ACTIVE and, for
 // RoCE, a GID's interface and address live in this network namespace; what the device plugins, DRA and multus say is
-// evidence beside that, and where they name devices that this container can reach, the others are turned away.
+// evidence beside that, and where they name devices that this container can reach, the others are rejected.
 func Resolve(s host.Snapshot, scope Scope) Resolution {
 	j := judge{s: &s, scope: scope, result: Resolution{Scope: scope, Rails: []Rail{}}}
 	j.claims = j.collect()
@@ -126,7 +144,7 @@ func Resolve(s host.Snapshot, scope Scope) Resolution {
 func Wanted(s host.Snapshot) func(device string) bool {
 	j := judge{s: &s, idsOnly: true}
 	j.claims = j.collect()
-	if j.attribute(); len(j.result.TurnedAway) > 0 { // a plain list leads to no device: what else is said of it counts
+	if j.attribute(); len(j.result.Rejected) > 0 { // a plain list leads to no device: what else is said of it counts
 		j = judge{s: &s}
 		j.claims = j.collect()
 		j.attribute()
@@ -157,10 +175,10 @@ type judge struct {
 
 func (j *judge) conflict(f check.Finding) { j.result.Conflicts = append(j.result.Conflicts, f) }
 
-func (j *judge) turnAway(d host.Device, port int, cause check.ID, reason string, evidence ...check.Evidence) {
-	j.result.TurnedAway = append(j.result.TurnedAway, TurnedAway{
-		Device: d.Name, Port: port, Cause: cause, Reason: reason, Sources: j.given[d.Name], Missed: j.missed(d.Name), Evidence: evidence,
-	})
+// reject adds a rejection of a device, or of one of its ports.
+func (j *judge) reject(device string, port int, r Rejected) {
+	r.Device, r.Port, r.Sources, r.Missed = device, port, j.given[device], j.missed(device)
+	j.result.Rejected = append(j.result.Rejected, r)
 }
 
 // missed reports whether a device that is no rail should have been one. What only the pod was given may be another

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/sysfs"
 )
 
 func TestPluginInfo(t *testing.T) {
@@ -111,7 +112,7 @@ func TestRealEnvironments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := host.Read(os.DirFS(t.TempDir()), host.Probes{Environ: func() []string { return strings.Split(string(text), "\n") }})
+		s := sysfs.Read(os.DirFS(t.TempDir()), sysfs.Probes{Environ: func() []string { return strings.Split(string(text), "\n") }})
 		j := judge{s: &s}
 		var got []string
 		for _, c := range j.collect() {

@@ -7,7 +7,7 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// Distance is how far two PCI functions are from each other, in the words of nvidia-smi topo -m.
+// Distance between two PCI functions, in the words of nvidia-smi topo -m.
 type Distance string
 
 // The distances, nearest first. NCCL calls both PHB and NODE "PHB".
@@ -70,7 +70,7 @@ type Proximity struct {
 	Distance Distance        `json:"distance"`
 }
 
-// GPUs are those of this container where that can be told, else all that the machine shows, in PCI order.
+// GPUs returns the GPUs of this container if they are known, otherwise all of the machine, in PCI order.
 func GPUs(s host.Snapshot) []host.GPU {
 	var all, given []host.GPU
 	for _, g := range s.GPUs {

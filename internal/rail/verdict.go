@@ -14,12 +14,13 @@ func (r Resolution) NoRail(s host.Snapshot) check.Finding {
 	if i := slices.IndexFunc(r.Conflicts, func(f check.Finding) bool { return f.Check == RDMANamespace }); i >= 0 {
 		return r.Conflicts[i]
 	}
-	f := check.Finding{Check: DeviceAllocated, Status: check.Fail, Subject: "pod"}
+	f := check.Finding{Check: DeviceAllocated, Status: check.Fail, Subject: check.Ref{Kind: check.Pod}}
 	if devices := otherScope(r, s); len(devices) > 0 {
 		return r.wrongScope(f, devices)
 	}
 	relevant := r.relevant()
 	for _, t := range relevant {
+		f.About = append(f.About, t.ref())
 		f.Evidence = append(f.Evidence, check.Evidence{Source: t.Name(), Got: t.Reason})
 	}
 	if len(relevant) > 0 {
@@ -28,8 +29,8 @@ func (r Resolution) NoRail(s host.Snapshot) check.Finding {
 		if n := len(relevant); n > 1 {
 			f.Summary = fmt.Sprintf("none of %d RDMA devices is usable: %s", n, reasons(relevant))
 		}
-		f.Fix = relevant[0].cure()
-		if !slices.ContainsFunc(relevant, func(t TurnedAway) bool { return len(t.Sources) > 0 || !t.denied() }) {
+		f.Fix = relevant[0].fix()
+		if !slices.ContainsFunc(relevant, func(t Rejected) bool { return len(t.Sources) > 0 || t.reason != nodeDenied }) {
 			f.Fix = unasked
 		}
 		return f
@@ -89,7 +90,7 @@ func attached(f *check.Finding, s host.Snapshot) {
 	}
 }
 
-// resourceLimit is how a container asks for a device.
+// resourceLimit shows how a container requests a device.
 const resourceLimit = `spec:
   containers:
   - resources:
@@ -98,7 +99,7 @@ const resourceLimit = `spec:
 
 // otherScope are the devices that the scope that was not asked for would have found.
 func otherScope(r Resolution, s host.Snapshot) []string {
-	if slices.ContainsFunc(r.TurnedAway, func(t TurnedAway) bool { return t.Missed }) {
+	if slices.ContainsFunc(r.Rejected, func(t Rejected) bool { return t.Missed }) {
 		return nil // what was given is the matter
 	}
 	if r.Scope == Host {
@@ -121,10 +122,10 @@ func (r Resolution) wrongScope(f check.Finding, devices []string) check.Finding 
 }
 
 // relevant are the devices that should have been rails: the allocated ones, else those that this container can reach.
-func (r Resolution) relevant() []TurnedAway {
-	var missed, allocated, reachable []TurnedAway
-	for _, t := range r.TurnedAway {
-		here := t.Cause != DeviceAllocated && t.Reason != notHere
+func (r Resolution) relevant() []Rejected {
+	var missed, allocated, reachable []Rejected
+	for _, t := range r.Rejected {
+		here := t.Cause != DeviceAllocated && t.reason != nodeMissing
 		switch {
 		case t.Missed:
 			missed = append(missed, t)
@@ -144,10 +145,10 @@ func (r Resolution) relevant() []TurnedAway {
 }
 
 // reasons counts the devices by cause, each with the first one as its example.
-func reasons(all []TurnedAway) string {
+func reasons(all []Rejected) string {
 	var causes []check.ID
 	count := map[check.ID]int{}
-	example := map[check.ID]TurnedAway{}
+	example := map[check.ID]Rejected{}
 	for _, t := range all {
 		if count[t.Cause]++; count[t.Cause] == 1 {
 			causes = append(causes, t.Cause)
@@ -171,11 +172,6 @@ func unreadable(s host.Snapshot) bool {
 
 func hidesDevices(p host.Problem) bool {
 	return p.Path == "/sys/class/infiniband" || p.Path == "/dev/infiniband"
-}
-
-// denied reports whether the device's node is here, and this process may not open it.
-func (t TurnedAway) denied() bool {
-	return t.Cause == UverbsOpenable && strings.HasSuffix(t.Reason, notPermitted)
 }
 
 // unasked is the cure where nodes are here that nobody gave to this container.

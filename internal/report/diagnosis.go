@@ -6,14 +6,15 @@ import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/words"
 )
 
-// Diagnosis writes what a catalogue of checks found: every finding with its evidence and its cure, what could not be
-// judged because of it, and the sum of it all. Wide adds the remarks, what passed, and what nobody looked at.
+// Diagnosis writes the findings of a report with evidence and fix, the checks that were skipped because of them, and
+// the summary. Wide adds remarks, passed checks and checks that were skipped for other reasons.
 func Diagnosis(w io.Writer, r check.Report, wide bool) {
-	least := check.Unknown
+	least, shown := check.Unknown, 5
 	if wide {
-		least = check.Pass
+		least, shown = check.Pass, len(r.Skipped)
 	}
 	findings, folded := r.AtLeast(least), map[check.ID]bool{}
 	for i, f := range findings {
@@ -23,51 +24,46 @@ func Diagnosis(w io.Writer, r check.Report, wide bool) {
 		Findings(w, same(findings, f), Full)
 		if because := r.Folded(f.Check); len(because) > 0 && !folded[f.Check] && f.Status > check.Pass {
 			folded[f.Check] = true
-			fmt.Fprintf(w, "    not judged because of it: %s\n", few(because, wide))
+			fmt.Fprintf(w, "    skipped because of this: %s\n", words.Few(names(because), shown))
 		}
 	}
 	if wide {
-		if len(r.Passed) > 0 {
-			fmt.Fprintf(w, "passed: %s\n", join(r.Passed))
-		}
-		for _, s := range r.Skipped {
-			if s.Needs == "" {
-				fmt.Fprintf(w, "not judged: %s: %s\n", s.Check, oneLine(s.Why))
-			}
-		}
+		writeOthers(w, r)
 	}
 	fmt.Fprintln(w, Sum(r))
 }
 
-// same are the findings that say the same as f of other subjects.
+func writeOthers(w io.Writer, r check.Report) {
+	if len(r.Passed) > 0 {
+		fmt.Fprintf(w, "passed: %s\n", strings.Join(names(r.Passed), ", "))
+	}
+	for _, s := range r.Skipped {
+		if s.Needs == "" {
+			fmt.Fprintf(w, "skipped: %s: %s\n", s.Check, oneLine(s.Why))
+		}
+	}
+}
+
+// same returns the findings that differ from f only in their subject.
 func same(findings []check.Finding, f check.Finding) []check.Finding {
 	var group []check.Finding
 	for _, g := range findings {
-		if g.Check == f.Check && g.Status == f.Status && g.Summary == f.Summary {
+		if g.Alike(f) {
 			group = append(group, g)
 		}
 	}
 	return group
 }
 
-func join(ids []check.ID) string {
-	words := make([]string, 0, len(ids))
+func names(ids []check.ID) []string {
+	all := make([]string, 0, len(ids))
 	for _, id := range ids {
-		words = append(words, string(id))
+		all = append(all, string(id))
 	}
-	return strings.Join(words, ", ")
+	return all
 }
 
-// few names some of many.
-func few(ids []check.ID, all bool) string {
-	const shown = 5
-	if all || len(ids) <= shown+1 {
-		return join(ids)
-	}
-	return fmt.Sprintf("%s and %d more", join(ids[:shown]), len(ids)-shown)
-}
-
-// Sum counts in one line what a report holds.
+// Sum summarizes a report in one line: the verdict, and how many checks had each outcome.
 func Sum(r check.Report) string {
 	count := map[check.Status]int{}
 	for _, f := range r.Findings {
@@ -89,7 +85,7 @@ func Sum(r check.Report) string {
 		}
 	}
 	if n := len(r.Skipped); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d not judged", n))
+		parts = append(parts, fmt.Sprintf("%d skipped", n))
 	}
 	return verdict + ": " + strings.Join(parts, ", ")
 }

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Frame is what a long piece of work shows at one moment.
+// Frame is the progress of a long operation at one moment.
 type Frame struct {
-	Text  string // one line: how far it is
+	Text  string // one line
 	Bars  []Bar
 	Parts []Part
 }
@@ -21,29 +21,29 @@ type Bar struct {
 	Note         string // "about 40 min left"
 }
 
-// Part is one node or pod that is waited for.
+// Part is one node or pod that the operation waits for.
 type Part struct {
 	Name, State, Note string
-	Quiet             bool // nothing has happened to it: worth a place on a screen, not a line in a log
+	Quiet             bool // nothing has happened yet: shown on a terminal, not in a log
 }
 
-// Live shows frames: on a terminal each in place of the one before; elsewhere only what changed, as plain lines that
-// read well in a CI log. The zero value of Width means 80 columns.
+// Live shows frames. On a terminal each replaces the one before; elsewhere only changes are written, as plain lines. A
+// Width of 0 means 80 columns.
 type Live struct {
 	W     io.Writer
 	TTY   bool
 	Width int
 
-	drawn int // lines of the frame on the screen
-	said  map[string]bool
+	drawn int             // lines of the frame on the screen
+	shown map[string]bool // lines written elsewhere than on a terminal
 }
 
 const barWidth = 24
 
-// Show puts a frame in place of the one before.
+// Show replaces the frame before.
 func (l *Live) Show(f Frame) {
 	if !l.TTY {
-		l.sayChanges(f)
+		l.writeChanges(f)
 		return
 	}
 	lines := f.lines()
@@ -54,19 +54,19 @@ func (l *Live) Show(f Frame) {
 	for _, line := range lines {
 		fmt.Fprintf(&b, "\r\x1b[2K%s\n", cut(line, l.width()))
 	}
-	b.WriteString("\x1b[J") // a shorter frame leaves nothing of the longer one
+	b.WriteString("\x1b[J") // erases the rest of a longer frame
 	l.drawn = len(lines)
 	_, _ = io.WriteString(l.W, b.String())
 }
 
-// Say writes lines that stay: on a terminal below the frame that is shown, and the next one begins below them.
+// Say writes lines that stay, below the current frame. The next frame starts below them.
 func (l *Live) Say(text string) {
 	l.drawn = 0
 	fmt.Fprintln(l.W, text)
 }
 
-// Leave ends the frames: what was shown stays, and what comes next begins below it.
-func (l *Live) Leave() { l.drawn, l.said = 0, nil }
+// Leave ends the frames: the last one stays, and later output starts below it.
+func (l *Live) Leave() { l.drawn, l.shown = 0, nil }
 
 func (l *Live) width() int {
 	if l.Width <= 0 {
@@ -75,10 +75,10 @@ func (l *Live) width() int {
 	return l.Width
 }
 
-// sayChanges writes the lines that were not in an earlier frame; bars are drawn for the eye only.
-func (l *Live) sayChanges(f Frame) {
-	if l.said == nil {
-		l.said = map[string]bool{}
+// writeChanges writes the lines that were not in an earlier frame, without bars.
+func (l *Live) writeChanges(f Frame) {
+	if l.shown == nil {
+		l.shown = map[string]bool{}
 	}
 	lines := []string{}
 	if f.Text != "" {
@@ -90,8 +90,8 @@ func (l *Live) sayChanges(f Frame) {
 		}
 	}
 	for _, line := range lines {
-		if line = oneLine(line); !l.said[line] {
-			l.said[line] = true
+		if line = oneLine(line); !l.shown[line] {
+			l.shown[line] = true
 			fmt.Fprintln(l.W, line)
 		}
 	}
@@ -135,7 +135,7 @@ func (p Part) line(name, state int) string {
 	return strings.TrimRight(fmt.Sprintf("%-*s  %-*s  %s", name, p.Name, state, p.State, p.Note), " ")
 }
 
-// cut keeps a line on one row of the terminal: a wrapped one would be left behind by the next frame.
+// cut keeps a line on one row of the terminal: the next frame would not erase a wrapped line.
 func cut(line string, width int) string {
 	if utf8.RuneCountInString(line) < width {
 		return line

@@ -2,12 +2,13 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/railhead/railhead/internal/check"
 )
@@ -20,27 +21,34 @@ type Table struct {
 
 // Write aligns the columns with blanks; it reads the same on a terminal, in a log and through a pager.
 func (t Table) Write(w io.Writer) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	widths := make([]int, len(t.Columns))
+	rows := make([][]string, 0, len(t.Rows)+1)
 	for _, row := range append([][]string{t.Columns}, t.Rows...) {
 		cells := make([]string, len(row))
 		for i, cell := range row {
-			if cells[i] = strings.TrimSpace(oneLine(cell)); cells[i] == "" {
-				cells[i] = "-"
-			}
+			cells[i] = cmp.Or(strings.TrimSpace(oneLine(cell)), "-")
+			widths[i] = max(widths[i], utf8.RuneCountInString(cells[i]))
 		}
-		if _, err := fmt.Fprintln(tw, strings.Join(cells, "\t")); err != nil {
-			return err
-		}
+		rows = append(rows, cells)
 	}
-	return tw.Flush()
+	var text strings.Builder
+	for _, cells := range rows {
+		last := len(cells) - 1
+		for i, cell := range cells[:last] {
+			fmt.Fprintf(&text, "%-*s   ", widths[i], cell)
+		}
+		text.WriteString(cells[last] + "\n")
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
 }
 
-// Line writes one line of text that may hold foreign words.
+// Line writes one line of text, which may contain text of other programs.
 func Line(w io.Writer, format string, args ...any) {
 	fmt.Fprintln(w, oneLine(fmt.Sprintf(format, args...)))
 }
 
-// oneLine keeps foreign text from breaking a table or moving the cursor; U+009B begins an escape sequence, too.
+// oneLine keeps text from breaking a table or moving the cursor. U+009B starts an escape sequence, too.
 func oneLine(s string) string {
 	return strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) {
@@ -65,7 +73,7 @@ func Encode(w io.Writer, format string, value any) error {
 	return err
 }
 
-// printable escapes what JSON allows within quotes but YAML does not take and a terminal may act on.
+// printable escapes characters that JSON allows in strings but YAML does not, or that a terminal interprets.
 func printable(text string) string {
 	var b strings.Builder
 	for _, c := range text {
@@ -78,7 +86,7 @@ func printable(text string) string {
 	return b.String()
 }
 
-// Detail says how much Findings prints of each finding.
+// Detail selects how much Findings prints of each finding.
 type Detail int
 
 // Brief is the summary and the fix; Full adds the evidence and the commands.
@@ -87,7 +95,7 @@ const (
 	Full
 )
 
-// Findings writes what is not as it should be; what holds for several subjects alike is said once.
+// Findings writes findings, and once those that differ only in their subject.
 func Findings(w io.Writer, findings []check.Finding, detail Detail) {
 	for i, f := range findings {
 		line, first := Headline(findings, i)
@@ -112,23 +120,25 @@ func Findings(w io.Writer, findings []check.Finding, detail Detail) {
 	}
 }
 
-// Headline is a finding in one line, with the subjects of all that say the same; first is false where an earlier one does.
+// Headline returns finding i in one line, with the subjects of all findings that differ only in the subject. first is
+// false if one of these has a smaller index.
 func Headline(findings []check.Finding, i int) (line string, first bool) {
 	subjects, first := alike(findings, i)
 	f := findings[i]
 	return fmt.Sprintf("%s: %s%s [%s]", f.Status, oneLine(subjects), oneLine(f.Summary), f.Check), first
 }
 
-// alike joins the subjects of the findings that say the same as number i; first is false where an earlier one does.
+// alike joins the subjects of the findings that differ from finding i only in the subject. first is false if one of
+// these has a smaller index.
 func alike(findings []check.Finding, i int) (subjects string, first bool) {
 	var names []string
 	for k, f := range findings {
-		same := f.Check == findings[i].Check && f.Status == findings[i].Status && f.Summary == findings[i].Summary
+		same := f.Alike(findings[i])
 		if same && k < i {
 			return "", false
 		}
-		if same && f.Subject != "" && f.Subject != "pod" {
-			names = append(names, string(f.Subject))
+		if same && f.Subject != (check.Ref{}) && f.Subject != (check.Ref{Kind: check.Pod}) {
+			names = append(names, f.Subject.String())
 		}
 	}
 	if len(names) == 0 {

@@ -89,22 +89,22 @@ func TestLine(t *testing.T) {
 var (
 	request = &check.Fix{Text: "Request it.", Commands: []string{"limits:\n  rdma: 1", "oc apply"}, Who: check.User}
 	denied  = check.Finding{
-		Check: "uverbs-openable", Status: check.Fail, Subject: "mlx5_6", Summary: "uverbs6 not permitted",
+		Check: "uverbs-openable", Status: check.Fail, Subject: check.DeviceRef("mlx5_6"), Summary: "uverbs6 not permitted",
 		Evidence: []check.Evidence{{Source: "/dev/infiniband/uverbs6", Got: "not permitted", Want: "openable"}}, Fix: request,
 	}
 )
 
 // with returns the finding about another subject.
-func with(f check.Finding, subject check.Subject) check.Finding {
+func with(f check.Finding, subject check.Ref) check.Finding {
 	f.Subject = subject
 	return f
 }
 
 func TestFindings(t *testing.T) {
-	slow := check.Finding{Check: "rate-uniform", Status: check.Warn, Subject: "mlx5_7:1", Summary: "rate 200 Gb/s"}
+	slow := check.Finding{Check: "rate-uniform", Status: check.Warn, Subject: check.RailRef("mlx5_7:1"), Summary: "rate 200 Gb/s"}
 	milder := denied
 	milder.Status = check.Warn
-	forged := check.Finding{Check: "c", Status: check.Unknown, Subject: "x\ny", Summary: "a\nfail: \x1b[1m", Evidence: []check.Evidence{{Source: "s", Got: "1\n2"}}}
+	forged := check.Finding{Check: "c", Status: check.Unknown, Subject: check.Named(check.Text, "x\ny"), Summary: "a\nfail: \x1b[1m", Evidence: []check.Evidence{{Source: "s", Got: "1\n2"}}}
 	for name, test := range map[string]struct {
 		in     []check.Finding
 		detail Detail
@@ -118,11 +118,11 @@ func TestFindings(t *testing.T) {
 			"    fix (user): Request it.|", "        limits:|", "          rdma: 1|", "        oc apply|", "",
 		}},
 		"the pod is not named: everything is about it": {
-			[]check.Finding{with(slow, "pod")}, Full, []string{"warn: rate 200 Gb/s [rate-uniform]|", ""},
+			[]check.Finding{with(slow, check.Ref{Kind: check.Pod})}, Full, []string{"warn: rate 200 Gb/s [rate-uniform]|", ""},
 		},
-		"no subject": {[]check.Finding{with(slow, "")}, Full, []string{"warn: rate 200 Gb/s [rate-uniform]|", ""}},
+		"no subject": {[]check.Finding{with(slow, check.Ref{})}, Full, []string{"warn: rate 200 Gb/s [rate-uniform]|", ""}},
 		"alike for several subjects, another between them": {
-			[]check.Finding{with(slow, "a"), denied, with(slow, "b"), with(slow, "pod")}, Brief, []string{
+			[]check.Finding{with(slow, check.DeviceRef("a")), denied, with(slow, check.DeviceRef("b")), with(slow, check.Ref{Kind: check.Pod})}, Brief, []string{
 				"warn: a, b: rate 200 Gb/s [rate-uniform]|",
 				"fail: mlx5_6: uverbs6 not permitted [uverbs-openable]|", "    fix (user): Request it.|", "",
 			},

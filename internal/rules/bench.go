@@ -8,7 +8,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 )
 
-// What a bench finds, from the wire up.
+// Checks of a bench, from the wire up.
 const (
 	BenchMeasured  check.ID = "bench-measured"
 	BenchFabric    check.ID = "bench-fabric"
@@ -21,7 +21,7 @@ const (
 	BenchNCCL      check.ID = "bench-nccl"
 )
 
-// Bench judges what a bench measured, root cause first: a step is not judged where one that it builds on falls short.
+// Bench judges the result of a bench, root cause first: a step is not judged where one that it builds on falls short.
 func Bench(r bench.Result) []check.Finding {
 	b := benched{r}
 	findings := check.Run(benchChecks(), b).Findings
@@ -31,7 +31,8 @@ func Bench(r bench.Result) []check.Finding {
 	return findings
 }
 
-// name puts the job that was measured, or else the nodes, into the commands of a fix, which can then be typed as they are.
+// name puts the job that was measured, or else the nodes, into the commands of a fix, which can then be typed as they
+// are.
 func (b benched) name(f *check.Fix) {
 	if f == nil || b.Namespace == "" {
 		return
@@ -108,7 +109,7 @@ func measured(b benched) []check.Finding {
 		f.Fix.Text, f.Fix.Commands = "Bench a job with GPUs whose image has nccl-tests with MPI, or PyTorch.", []string{"railhead deploy JOB --image IMAGE"}
 	}
 	for _, run := range b.AllReduces {
-		f.Evidence = append(f.Evidence, check.Evidence{Source: string(runSubject(run)), Got: "skipped: " + run.Skipped})
+		f.Evidence = append(f.Evidence, check.Evidence{Source: runSubject(run).String(), Got: "skipped: " + run.Skipped})
 	}
 	for _, why := range b.Skipped {
 		f.Evidence = append(f.Evidence, check.Evidence{Source: "skipped", Got: why})
@@ -123,11 +124,11 @@ func measured(b benched) []check.Finding {
 	return []check.Finding{f}
 }
 
-func subjectOf(r bench.Result) check.Subject {
+func subjectOf(r bench.Result) check.Ref {
 	if r.Job != "" {
-		return check.Subject("job/" + r.Job)
+		return check.Named(check.Job, r.Job)
 	}
-	return "bench"
+	return check.Ref{Kind: check.Bench}
 }
 
 // gaps are the ladders whose first gap is one of the steps.
@@ -163,13 +164,13 @@ func (b benched) gap(l bench.PairLadder) check.Finding {
 	return f
 }
 
-func (b benched) pair(l bench.PairLadder) check.Subject {
+func (b benched) pair(l bench.PairLadder) check.Ref {
 	from, to := b.Pods[l.From.Pod], b.Pods[l.To.Pod]
 	text := from.Place() + " > " + to.Place()
 	if l.From.Rail < len(from.Rails) {
 		text += " rail " + from.Rails[l.From.Rail].Name
 	}
-	return check.Subject(text)
+	return check.Named(check.Measured, text)
 }
 
 // short is a gap in one line.

@@ -25,12 +25,12 @@ func transports(b benched) []check.Finding {
 	return findings
 }
 
-func runSubject(run bench.AllReduceRun) check.Subject {
-	text := "all-reduce/" + run.Mode
+func runSubject(run bench.AllReduceRun) check.Ref {
+	text := run.Mode
 	if run.Algorithm != "" {
 		text += "/" + run.Algorithm
 	}
-	return check.Subject(text)
+	return check.Named(check.AllReduce, text)
 }
 
 func portBytes(run bench.AllReduceRun) string {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/words"
 )
 
 // slowPart is a part of the fabric that is slow, and what says so.
@@ -15,8 +16,8 @@ type slowPart struct {
 	finding check.Finding
 }
 
-// slowParts are the parts of a fabric that are slow against the rest, and links that fall short of the gate although nobody is to
-// blame.
+// slowParts are the parts of a fabric that are slow against the rest, and links that fall short of the gate although
+// nobody is to blame.
 func (b benched) slowParts() []slowPart {
 	if b.Attribution == nil || b.Matrix == nil || !b.Matrix.Whole() {
 		return nil
@@ -44,7 +45,7 @@ func slowFindings(b benched) []check.Finding {
 
 func (b benched) culprit(c bench.Culprit) check.Finding {
 	f := check.Finding{Check: BenchFabric, Status: check.Fail, Subject: b.part(c), Fix: &check.Fix{Who: check.Admin}}
-	f.Summary = fmt.Sprintf("%s where %s is healthy, on %s", c.Measured, c.Expected, countOf(c.Links, "link"))
+	f.Summary = fmt.Sprintf("%s where %s is healthy, on %s", c.Measured, c.Expected, words.Count(c.Links, "link"))
 	switch c.Kind {
 	case bench.FabricFault:
 		f.Summary = fmt.Sprintf("all links alike have %s of a ceiling of %s: no part of the fabric stands out", c.Measured, c.Expected)
@@ -66,12 +67,12 @@ func (b benched) culprit(c bench.Culprit) check.Finding {
 	case bench.PairFault:
 		f.Fix.Text, f.Fix.Commands = "Both are well with all others: look at the path between them, as a link that flows are spread over.", []string{"railhead bench NAME --pair " + numbers(c.Pods)}
 	}
-	f.Evidence = []check.Evidence{{Source: "median of " + countOf(c.Links, "link"), Got: c.Measured.String(), Want: c.Expected.String()}}
+	f.Evidence = []check.Evidence{{Source: "median of " + words.Count(c.Links, "link"), Got: c.Measured.String(), Want: c.Expected.String()}}
 	if loop, short := b.shortLoop(c); short {
 		f.Evidence = append(f.Evidence, loop.evidence())
 	}
 	if c.Measured == 0 {
-		f.Summary = fmt.Sprintf("nothing comes through, on %s", countOf(c.Links, "link"))
+		f.Summary = fmt.Sprintf("nothing comes through, on %s", words.Count(c.Links, "link"))
 		if link, why, known := b.failure(c); known {
 			f.Evidence = append(f.Evidence, check.Evidence{Source: link, Got: why})
 		}
@@ -102,25 +103,25 @@ func (b benched) failure(c bench.Culprit) (link, why string, known bool) {
 }
 
 // part names a culprit.
-func (b benched) part(c bench.Culprit) check.Subject {
+func (b benched) part(c bench.Culprit) check.Ref {
 	rail := ""
 	if c.Rail >= 0 && c.Rail < len(b.Matrix.Rails) {
 		rail = " rail " + b.Matrix.Rails[c.Rail].Name
 	}
 	switch c.Kind {
 	case bench.RailFault:
-		return check.Subject(strings.TrimSpace(rail))
+		return check.Named(check.Measured, strings.TrimSpace(rail))
 	case bench.LeafFault:
-		return check.Subject("leaf " + strings.Join(c.Leaves, " or ") + rail)
+		return check.Named(check.Leaf, strings.Join(c.Leaves, " or ")+rail)
 	case bench.NodeFault:
-		return check.Subject("node/" + c.Node)
+		return check.NodeRef(c.Node)
 	case bench.NICFault:
-		return check.Subject(fmt.Sprintf("NIC %s of %s%s", b.device(c), b.place(c.Pods[0]), rail))
+		return check.Named(check.Measured, fmt.Sprintf("NIC %s of %s%s", b.device(c), b.place(c.Pods[0]), rail))
 	case bench.PairFault:
-		return check.Subject(fmt.Sprintf("%s and %s%s", b.place(c.Pods[0]), b.place(c.Pods[1]), rail))
+		return check.Named(check.Measured, fmt.Sprintf("%s and %s%s", b.place(c.Pods[0]), b.place(c.Pods[1]), rail))
 	case bench.FabricFault:
 	}
-	return "fabric"
+	return check.Ref{Kind: check.Fabric}
 }
 
 func (b benched) place(pod int) string {
@@ -156,7 +157,7 @@ func (b benched) below() (slowPart, bool) {
 		}
 	}
 	finding := check.Finding{
-		Check: BenchFabric, Status: check.Fail, Subject: "fabric", Summary: fmt.Sprintf("%d of %s fall short, and no part of the fabric is to blame; the slowest has %s: %s", short, countOf(links, "link"), worst, where),
+		Check: BenchFabric, Status: check.Fail, Subject: check.Ref{Kind: check.Fabric}, Summary: fmt.Sprintf("%d of %s fall short, and no part of the fabric is to blame; the slowest has %s: %s", short, words.Count(links, "link"), worst, where),
 		Evidence: []check.Evidence{{Source: where, Got: worst.String(), Want: b.want(bench.Step{Ceiling: ceiling})}},
 		Fix:      &check.Fix{Text: "Measure again, longer: what stays slow is a cable or a port.", Who: check.User, Commands: []string{"railhead bench NAME --matrix --duration 10s"}},
 	}
@@ -180,8 +181,8 @@ func crossRails(b benched) []check.Finding {
 	}
 	from, to := b.Pods[first.From.Pod], b.Pods[first.To.Pod]
 	return []check.Finding{{
-		Check: BenchCrossRail, Status: check.Warn, Subject: "rails",
-		Summary: fmt.Sprintf("%d of %s between different rails carry nothing: %s of %s does not reach %s of %s", n, countOf(len(b.CrossRails), "path"),
+		Check: BenchCrossRail, Status: check.Warn, Subject: check.Ref{Kind: check.Rails},
+		Summary: fmt.Sprintf("%d of %s between different rails carry nothing: %s of %s does not reach %s of %s", n, words.Count(len(b.CrossRails), "path"),
 			from.Rails[first.From.Rail].Name, from.Place(), to.Rails[first.To.Rail].Name, to.Place()),
 		Evidence: []check.Evidence{{Source: "ib_write_bw", Got: first.Why, Want: "20 iterations"}},
 		Fix:      &check.Fix{Text: "Route between the rails, or keep NCCL on them: NCCL_CROSS_NIC=0.", Who: check.User, Commands: []string{"railhead launch NAME -e NCCL_CROSS_NIC=0 -- COMMAND"}},
@@ -194,11 +195,4 @@ func numbers(pods []int) string {
 		words[i] = fmt.Sprint(p)
 	}
 	return strings.Join(words, ",")
-}
-
-func countOf(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 )
 
-// ownLoop is where to look when a NIC is slow to itself.
+// ownLoop is the advice for a NIC that is slow to itself.
 const ownLoop = "Nothing but the card, its slot and its host is involved: look at the slot's speed and width, and at the IOMMU."
 
 // shortLoop is an HCA that moves less to itself than the same rail of other pods does.
@@ -17,7 +17,8 @@ type shortLoop struct {
 	others bench.Gbps
 }
 
-// shortLoops are those of a bench. Both directions of a loop share the slot, so that the ceiling is no measure: others are.
+// shortLoops returns the slow loopbacks of a bench. Both directions share the slot, so each is compared with the
+// others, not with the ceiling.
 func (b benched) shortLoops() []shortLoop {
 	const fewest, part = 3, 0.8
 	of := map[int][]bench.Gbps{}
@@ -42,7 +43,7 @@ func (b benched) shortLoops() []shortLoop {
 	return short
 }
 
-// shortLoop is that of a NIC which is to blame for slow links.
+// shortLoop returns the slow loopback of a NIC that is to blame for slow links.
 func (b benched) shortLoop(c bench.Culprit) (shortLoop, bool) {
 	if c.Kind == bench.NICFault {
 		for _, l := range b.shortLoops() {
@@ -80,7 +81,7 @@ func loopbacks(b benched) []check.Finding {
 			summary = fmt.Sprintf("it moves %s to itself, where others move %s", l.Measured, l.others)
 		}
 		findings = append(findings, check.Finding{
-			Check: BenchLoopback, Status: check.Warn, Subject: check.Subject(fmt.Sprintf("NIC %s of %s", at.Rails[l.At.Rail].Device, at.Place())),
+			Check: BenchLoopback, Status: check.Warn, Subject: check.Named(check.Measured, fmt.Sprintf("NIC %s of %s", at.Rails[l.At.Rail].Device, at.Place())),
 			Summary: summary, Evidence: []check.Evidence{l.evidence()},
 			Fix: &check.Fix{Text: ownLoop, Who: check.Admin, Commands: []string{"railhead doctor node/" + at.Place()}},
 		})

@@ -99,8 +99,8 @@ func TestBench(t *testing.T) {
 		},
 		"a run over TCP that was to be RDMA": {
 			with(full, func(r *bench.Result) {
-				r.AllReduces = []bench.AllReduceRun{{Mode: "rdma", Sizes: []bench.SizedRate{{Bytes: 1 << 30, Busbw: 1}}, Failed: "it was to use RDMA, and used TCP", PortBytes: -1}}
-			}), []check.ID{BenchTransport}, "all-reduce/rdma: it was to use RDMA, and used TCP",
+				r.AllReduces = []bench.AllReduceRun{{Mode: "rdma", Sizes: []bench.SizedRate{{Bytes: 1 << 30, Busbw: 1}}, Failed: "the run was set to RDMA, but used TCP", PortBytes: -1}}
+			}), []check.ID{BenchTransport}, "all-reduce/rdma: the run was set to RDMA, but used TCP",
 		},
 		"an all-reduce that crashed": {
 			with(full, func(r *bench.Result) {
@@ -192,7 +192,7 @@ func TestBench(t *testing.T) {
 			t.Errorf("%s: %s", name, d)
 			continue
 		}
-		if len(findings) > 0 && !strings.Contains(string(findings[0].Subject)+": "+findings[0].Summary, c.says) {
+		if len(findings) > 0 && !strings.Contains(findings[0].Subject.String()+": "+findings[0].Summary, c.says) {
 			t.Errorf("%s: %s: %s", name, findings[0].Subject, findings[0].Summary)
 		}
 	}
@@ -223,17 +223,17 @@ func TestBenchDeadLink(t *testing.T) {
 		}
 		return 200
 	})
-	r.Failures = []string{"pod-gpu-a > pod-gpu-b, rail eno5np0: of another link", "pod-gpu-g > pod-gpu-b, rail eno5np0: it hangs: nothing came through within 17s"}
+	r.Failures = []string{"pod-gpu-a > pod-gpu-b, rail eno5np0: of another link", "pod-gpu-g > pod-gpu-b, rail eno5np0: it hangs: no data within 17s"}
 	var got []string
 	for _, f := range Bench(r) {
-		got = append(got, string(f.Subject)+": "+f.Summary)
+		got = append(got, f.Subject.String()+": "+f.Summary)
 		for _, e := range f.Evidence[1:] {
 			got = append(got, e.Source+" | "+e.Got)
 		}
 	}
 	want := []string{
 		"node gpu-b (pod pod-gpu-b) and node gpu-g (pod pod-gpu-g) rail eno5np0: nothing comes through, on 1 link",
-		"pod-gpu-g > pod-gpu-b, rail eno5np0 | it hangs: nothing came through within 17s",
+		"pod-gpu-g > pod-gpu-b, rail eno5np0 | it hangs: no data within 17s",
 		"fabric: even the links that no part is to blame for have 200.0 Gb/s of a ceiling of 392.0 Gb/s",
 		"NIC mlx5_6 of node gpu-d (pod pod-gpu-d) rail eno5np0: 90.0 Gb/s where 200.0 Gb/s is healthy, on 7 links",
 	}

@@ -1,2 +1,2 @@
-// Package rules is the catalogue of what can be wrong, as pure functions that return lists.
+// Package rules judges fleets of machines and benches, and joins all judges into one diagnosis.
 package rules

@@ -11,6 +11,8 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/replay"
+	"github.com/railhead/railhead/internal/host/sysfs"
 )
 
 // recorded is the snapshot of a recorded machine.
@@ -20,11 +22,11 @@ func recorded(t testing.TB, name string) host.Snapshot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	archive, err := host.ParseArchive(string(text))
+	archive, err := replay.Parse(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine, err := archive.Machine()
+	machine, err := sysfs.Recorded(archive)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +68,7 @@ func podNumber(base host.Snapshot, i int) Machine {
 		}
 		s.Devices[k].Ports = ports
 	}
-	return Machine{Name: fmt.Sprintf("pod/train/h-kim-%d", i), Node: fmt.Sprintf("gpu-%d", i), Snapshot: s}
+	return Machine{Ref: check.PodRef("train", fmt.Sprintf("h-kim-%d", i)), Node: fmt.Sprintf("gpu-%d", i), Snapshot: s}
 }
 
 // job is n healthy pods.
@@ -211,7 +213,7 @@ func fleetCases() map[string]fleetCase {
 				})
 			}
 		}, "", nil},
-		"a pod that could not be reached": {3, func(m []Machine) { m[1] = Machine{Name: m[1].Name, Node: "gpu-2", Unreached: "no answer within 30s"} }, MachineReached, []string{"could not be looked at: no answer within 30s"}},
+		"a pod that could not be reached": {3, func(m []Machine) { m[1] = Machine{Ref: m[1].Ref, Node: "gpu-2", Unreached: "no answer within 30s"} }, MachineReached, []string{"could not be looked at: no answer within 30s"}},
 		"one pod on InfiniBand": {3, func(m []Machine) {
 			eachDevice(&m[1], func(d *host.Device) { d.Ports[0].LinkLayer = host.Know(host.InfiniBand) })
 		}, FleetLinkLayer, []string{"InfiniBand on pod/train/h-kim-2"}},
@@ -269,7 +271,7 @@ func TestFleet(t *testing.T) {
 func TestFleetKeepsNodesFromPods(t *testing.T) {
 	m := job(t, 2)
 	for i := range 2 {
-		m = append(m, Machine{Name: fmt.Sprintf("node/gpu-%d", i+1), Node: fmt.Sprintf("gpu-%d", i+1), Snapshot: recorded(t, "host-baremetal-8x400")})
+		m = append(m, Machine{Ref: check.NodeRef(fmt.Sprintf("gpu-%d", i+1)), Node: fmt.Sprintf("gpu-%d", i+1), Snapshot: recorded(t, "host-baremetal-8x400")})
 	}
 	if r := Fleet(m); len(r.Findings) > 0 {
 		t.Errorf("%+v", r.Findings)

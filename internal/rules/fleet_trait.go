@@ -8,8 +8,10 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/rail"
 	"github.com/railhead/railhead/internal/rules/machine"
+	"github.com/railhead/railhead/internal/words"
 )
 
 // trait is one thing that all machines of a job should have alike.
@@ -21,6 +23,7 @@ type trait struct {
 	status check.Status
 	cost   string // what it costs when they differ
 	needs  []check.ID
+	causes []check.ID // faults of one machine that explain a difference
 	fix    check.Fix
 	of     func(member) (value string, known bool)
 }
@@ -28,19 +31,26 @@ type trait struct {
 // traits are ordered so that what others follow from comes first.
 var traits = []trait{
 	{
+		causes: []check.ID{
+			rail.DeviceAllocated, rail.UverbsOpenable, rail.PortActive, rail.GIDUsable, rail.CarrierPresent,
+			rail.AllocationConsistent, rail.RDMANamespace, nccl.LibraryDevices, "pod-resources", machine.VerbsLibrary,
+			machine.PhysicalUp, machine.VFGUID,
+		},
 		id: FleetRails, title: "every pod has as many rails as the others", noun: "number of rails", source: "rails", status: check.Warn,
 		cost: "the pod with the fewest sets the pace of all",
 		fix:  check.Fix{Text: "Give every pod the same rails: compare what the nodes offer.", Who: check.User, Commands: []string{"railhead inventory -o wide"}},
 		of:   func(m member) (string, bool) { return fmt.Sprint(len(m.rails)), true },
 	},
 	{
-		id: FleetLinkLayer, title: "all rails have one link layer", noun: "link layer", source: "/sys/class/infiniband/*/ports/*/link_layer", status: check.Fail,
+		causes: []check.ID{rail.LinkLayerUniform},
+		id:     FleetLinkLayer, title: "all rails have one link layer", noun: "link layer", source: "/sys/class/infiniband/*/ports/*/link_layer", status: check.Fail,
 		cost: "InfiniBand and RoCE cannot talk to each other",
 		fix:  check.Fix{Text: "Keep the job on nodes with one kind of fabric.", Who: check.User, Commands: []string{"railhead deploy NAME --node-selector KEY=VALUE"}},
 		of:   ofRails(func(r rail.Rail) string { return r.LinkLayer }),
 	},
 	{
-		id: FleetGIDType, title: "all rails use one type of GID", noun: "GID type", source: "/sys/class/infiniband/*/ports/*/gid_attrs/types", status: check.Fail,
+		causes: []check.ID{rail.GIDUsable},
+		id:     FleetGIDType, title: "all rails use one type of GID", noun: "GID type", source: "/sys/class/infiniband/*/ports/*/gid_attrs/types", status: check.Fail,
 		cost: "RoCE v1 and v2 cannot talk to each other: the connection times out", needs: []check.ID{FleetLinkLayer},
 		fix: check.Fix{Text: "Give every rail an address, so that it has a RoCE v2 GID.", Who: check.Admin},
 		of: ofRails(func(r rail.Rail) string {
@@ -51,7 +61,8 @@ var traits = []trait{
 		}),
 	},
 	{
-		id: FleetMTU, title: "all rails have one MTU", noun: "MTU of the rails", source: "/sys/class/net/*/mtu", status: check.Fail,
+		causes: []check.ID{machine.RailMTU},
+		id:     FleetMTU, title: "all rails have one MTU", noun: "MTU of the rails", source: "/sys/class/net/*/mtu", status: check.Fail,
 		cost: "queue pairs take their MTU from their own side: from NCCL 2.20 on it hangs or ends with LOC_LEN_ERR", needs: []check.ID{FleetLinkLayer},
 		fix: check.Fix{Text: "Set one MTU: in the SriovNetworkNodePolicy and, with the tuning plugin, in the network attachment.", Who: check.Admin, Commands: []string{
 			"kubectl get sriovnetworknodepolicies -A -o custom-columns=NAME:.metadata.name,MTU:.spec.mtu",
@@ -59,7 +70,8 @@ var traits = []trait{
 		of: ofRails(func(r rail.Rail) string { return known(r.MTU) }),
 	},
 	{
-		id: FleetRate, title: "all rails have one rate", noun: "rate of the rails", source: "/sys/class/infiniband/*/ports/*/rate", status: check.Warn,
+		causes: []check.ID{machine.RateExpected, rail.RateUniform, rail.PortActive, machine.PhysicalUp},
+		id:     FleetRate, title: "all rails have one rate", noun: "rate of the rails", source: "/sys/class/infiniband/*/ports/*/rate", status: check.Warn,
 		cost: "the slowest rail sets the pace of all",
 		fix:  check.Fix{Text: "Look at the cable, the transceiver and the switch port of the rails that differ.", Who: check.Admin, Commands: []string{"ethtool INTERFACE", "mlxlink -d DEVICE"}},
 		of: ofRails(func(r rail.Rail) string {
@@ -82,7 +94,8 @@ var traits = []trait{
 		},
 	},
 	{
-		id: FleetVerbs, title: "all pods have one rdma-core", noun: "version of rdma-core", source: "libibverbs.so.1 of the image", status: check.Warn,
+		causes: []check.ID{machine.VerbsLibrary},
+		id:     FleetVerbs, title: "all pods have one rdma-core", noun: "version of rdma-core", source: "libibverbs.so.1 of the image", status: check.Warn,
 		cost: "what one version's provider can do the other's cannot",
 		fix:  check.Fix{Text: "Start all pods from one image.", Who: check.User, Commands: []string{"kubectl get pods -o custom-columns=NAME:.metadata.name,IMAGE:.spec.containers[*].image"}},
 		of: func(m member) (string, bool) {
@@ -93,7 +106,8 @@ var traits = []trait{
 		},
 	},
 	{
-		id: FleetMemlock, title: "all pods may lock as much memory", noun: "locked-memory limit", source: "/proc/self/limits Max locked memory, soft", status: check.Warn,
+		causes: []check.ID{machine.MemlockLimit, machine.RuntimeMemlock, machine.IPCLockEffective, "node-memlock"},
+		id:     FleetMemlock, title: "all pods may lock as much memory", noun: "locked-memory limit", source: "/proc/self/limits Max locked memory, soft", status: check.Warn,
 		cost: "a rank with a small limit cannot register its buffers (ENOMEM), and the others wait for it",
 		fix:  check.Fix{Text: "Lift the limit on the nodes that differ.", Who: check.Admin, Commands: []string{"railhead setup status", "railhead setup cluster"}},
 		of: func(m member) (string, bool) {
@@ -105,7 +119,8 @@ var traits = []trait{
 		},
 	},
 	{
-		id: FleetGPUDirect, title: "GPUDirect RDMA works the same way everywhere", noun: "way of GPUDirect RDMA", source: "/sys/module/nvidia_peermem, /proc/driver/nvidia/version", status: check.Warn,
+		causes: []check.ID{nccl.GPUDirectPossible, machine.PeermemRegistered},
+		id:     FleetGPUDirect, title: "GPUDirect RDMA works the same way everywhere", noun: "way of GPUDirect RDMA", source: "/sys/module/nvidia_peermem, /proc/driver/nvidia/version", status: check.Warn,
 		cost: "ranks without it copy through host memory, and set the pace of all",
 		fix:  check.Fix{Text: "Load the peer-memory module, or NVIDIA's open kernel modules (DMA-BUF), on the nodes that differ.", Who: check.Admin, Commands: []string{"modprobe nvidia_peermem"}},
 		of:   gpuDirect,
@@ -133,8 +148,9 @@ func known[T any](f host.Fact[T]) string {
 	return ""
 }
 
-// gpuDirect is how NICs could get at a GPU's memory, by what NCCL looks at (src/transport/net_ib, ncclIbGdrSupport and
-// ncclIbDmaBufSupport): a peer-memory module, or NVIDIA's open kernel modules.
+// gpuDirect returns the way in which NICs could reach GPU memory, by the files that NCCL looks at
+// (src/transport/net_ib, ncclIbGdrSupport and ncclIbDmaBufSupport): a peer-memory module, or NVIDIA's open kernel
+// modules.
 func gpuDirect(m member) (string, bool) {
 	g := m.s.GPUDirect
 	open, knownModules := g.OpenModules.Get()
@@ -161,23 +177,24 @@ func (t trait) compare(members []member) []check.Finding {
 
 // division is the machines by what they have.
 type division struct {
-	kind   string  // "pods", "nodes"
-	groups []group // the largest first
+	kind   check.Kind // Pods or Nodes
+	groups []group    // the largest first
 	known  int
 }
 
 type group struct {
 	value string
 	names []string
+	refs  []check.Ref
 }
 
 // divide sorts machines into groups, in one pass.
 func divide(members []member, of func(member) (string, bool)) division {
-	d := division{kind: "pods"}
+	d := division{kind: check.Pods}
 	at := map[string]int{}
 	for _, m := range members {
-		if strings.HasPrefix(m.name, "node/") {
-			d.kind = "nodes"
+		if m.ref.Kind == check.Node {
+			d.kind = check.Nodes
 		}
 		value, ok := of(m)
 		if !ok {
@@ -190,6 +207,7 @@ func divide(members []member, of func(member) (string, bool)) division {
 			d.groups = append(d.groups, group{value: value})
 		}
 		d.groups[i].names = append(d.groups[i].names, m.place())
+		d.groups[i].refs = append(d.groups[i].refs, m.ref)
 		d.known++
 	}
 	slices.SortStableFunc(d.groups, func(a, b group) int {
@@ -203,24 +221,25 @@ func (d division) norm() bool { return len(d.groups) > 0 && 2*len(d.groups[0].na
 
 // finding says what is the norm and who differs; where no value has the majority, that there is none.
 func (d division) finding(f check.Finding, noun, source, cost string) check.Finding {
-	f.Subject = check.Subject(d.kind)
+	f.Subject = check.Ref{Kind: d.kind}
 	most := d.groups[0]
 	if !d.norm() {
 		var parts []string
 		for _, g := range d.groups {
-			parts = append(parts, fmt.Sprintf("%s on %d (%s)", g.value, len(g.names), some(g.names)))
-			f.Evidence = append(f.Evidence, check.Evidence{Source: source, Got: g.value + " on " + some(g.names), Want: "one value on all " + d.kind})
+			f.About = append(f.About, g.refs...)
+			parts = append(parts, fmt.Sprintf("%s on %d (%s)", g.value, len(g.names), words.Few(g.names, 6)))
+			f.Evidence = append(f.Evidence, check.Evidence{Source: source, Got: g.value + " on " + words.Few(g.names, 6), Want: "one value on all " + string(d.kind)})
 		}
 		f.Summary = fmt.Sprintf("the %s do not agree on the %s, and no value has the majority: %s; %s", d.kind, noun, strings.Join(parts, ", and "), cost)
 		return f
 	}
 	var odd []string
 	for _, g := range d.groups[1:] {
-		odd = append(odd, fmt.Sprintf("%s on %s", g.value, some(g.names)))
-		f.Evidence = append(f.Evidence, check.Evidence{Source: source, Got: g.value + " on " + some(g.names), Want: most.value})
+		odd = append(odd, fmt.Sprintf("%s on %s", g.value, words.Few(g.names, 6)))
+		f.About = append(f.About, g.refs...)
+		f.Evidence = append(f.Evidence, check.Evidence{Source: source, Got: g.value + " on " + words.Few(g.names, 6), Want: most.value})
 		if len(d.groups) == 2 && len(g.names) == 1 {
-			name, _, _ := strings.Cut(g.names[0], " on ")
-			f.Subject = check.Subject(name)
+			f.Subject = g.refs[0]
 		}
 	}
 	f.Summary = fmt.Sprintf("on %d of %d %s the %s is %s, but %s: %s", len(most.names), d.known, d.kind, noun, most.value, strings.Join(odd, ", "), cost)

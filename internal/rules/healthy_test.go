@@ -10,8 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/host"
+	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 )
 
 // artifacts is a folder of what real machines said, none of it written for this project, which a checkout may have beside it.
@@ -44,7 +46,7 @@ func TestOtherDevicesOfAPod(t *testing.T) {
 				s.Functions = append(s.Functions, host.Function{Address: a, Present: true, Driver: host.Know("vfio-pci")})
 			}
 		}
-		said := strings.Join(checksOf(Diagnose(lone("pod/train/h-kim-0", s))), ", ")
+		said := strings.Join(checksOf(Diagnose(lone(check.PodRef("train", "h-kim-0"), s))), ", ")
 		if want := broken[filepath.Base(file)]; said != want {
 			t.Errorf("%s: said %q, want %q", filepath.Base(file), said, want)
 		}
@@ -61,14 +63,14 @@ func TestPCIOfARealNode(t *testing.T) {
 	if len(s.Devices) < 8 || len(s.GPUs) != 8 || len(s.Bridges) < 16 {
 		t.Fatalf("read %d HCAs, %d GPUs, %d bridges", len(s.Devices), len(s.GPUs), len(s.Bridges))
 	}
-	if said := checksOf(Diagnose(lone("node/gpu-0", s))); said != nil {
+	if said := checksOf(Diagnose(lone(check.NodeRef("gpu-0"), s))); said != nil {
 		t.Errorf("said of a healthy node: %q", said)
 	}
 	redirects := s.Bridges
 	for i := range redirects {
 		redirects[i].Config.ACS = host.Know(0x1d)
 	}
-	if said := checksOf(Diagnose(lone("node/gpu-0", s))); !slices.Equal(said, []string{"warn acs-redirect"}) {
+	if said := checksOf(Diagnose(lone(check.NodeRef("gpu-0"), s))); !slices.Equal(said, []string{"warn acs-redirect"}) {
 		t.Errorf("said where all bridges redirect: %q", said)
 	}
 }
@@ -135,29 +137,6 @@ func numberOf(text, pattern string) host.Fact[int] {
 	return host.Know(n)
 }
 
-// TestHealthyLogsOfOthers: logs of jobs that were well have no cause.
-func TestHealthyLogsOfOthers(t *testing.T) {
-	index, err := os.ReadFile(artifacts + "/nccl/index.tsv")
-	if err != nil {
-		t.Skip("the corpus is not beside this checkout")
-	}
-	seen := 0
-	for line := range strings.Lines(string(index)) {
-		fields := strings.Split(strings.TrimSpace(line), "\t")
-		if !slices.Contains(fields, "ok") || !slices.Contains(fields, "-") {
-			continue
-		}
-		seen++
-		run := read(t, filepath.Join(artifacts, "nccl", fields[0])).Runs[0]
-		if len(run.Causes) > 0 || run.Outcome == OutcomeFail {
-			t.Errorf("%s: %s, %+v", fields[0], run.Outcome, run.Causes)
-		}
-	}
-	if seen < 5 {
-		t.Errorf("%d healthy logs in the index", seen)
-	}
-}
-
 // TestHealthyClusters: objects as the control planes of others have them, of which nothing is wrong.
 func TestHealthyClusters(t *testing.T) {
 	for name, s := range map[string]cluster.State{
@@ -166,7 +145,7 @@ func TestHealthyClusters(t *testing.T) {
 		"a job on an OpenShift": training(),
 	} {
 		for _, whole := range []bool{false, true} {
-			d := Diagnose(Case{State: s, Cluster: ClusterOptions{Whole: whole}})
+			d := Diagnose(Case{State: s, Cluster: clusterrules.Options{Whole: whole}})
 			if said := told(d); said != nil {
 				t.Errorf("%s, asked about the whole of it: %t: said %q: %+v", name, whole, said, d.Problems)
 			}

@@ -7,13 +7,15 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/sysfs"
+	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 )
 
 // TestLabPairs: two machines of the lab as the pods of one job, the first with a fault that a kernel made. It is said first,
 // and what differs because of it is under it. Each machine's process opens all devices, of which nothing is said here.
 func TestLabPairs(t *testing.T) {
 	read := func(name string) host.Snapshot {
-		m, err := host.Open("../../testdata/hosts/lab-" + name + ".txtar")
+		m, err := sysfs.Open("../../testdata/hosts/lab-" + name + ".txtar")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +30,7 @@ func TestLabPairs(t *testing.T) {
 		"iommu-translated": nil, "iommu-translated-amd": nil, "iommu-absent": nil,
 	} {
 		d := Diagnose(Case{Machines: []Machine{
-			{Name: "pod/train/a", Node: "a", Group: "job/train", Snapshot: read(name)}, {Name: "pod/train/b", Node: "b", Group: "job/train", Snapshot: peer},
+			{Ref: check.PodRef("train", "a"), Node: "a", Group: "job/train", Snapshot: read(name)}, {Ref: check.PodRef("train", "b"), Node: "b", Group: "job/train", Snapshot: peer},
 		}})
 		got := slices.DeleteFunc(checksOf(d), func(said string) bool { return said == "warn foreign-hca-hidden" })
 		if !slices.Equal(got, want) {
@@ -39,20 +41,21 @@ func TestLabPairs(t *testing.T) {
 
 // TestFoldFleet: a difference is under its cause, whichever of the two is graver, and however many there are.
 func TestFoldFleet(t *testing.T) {
-	of := func(id check.ID, status check.Status, says string, machines ...string) Problem {
-		return Problem{Finding: check.Finding{Check: id, Status: status, Summary: says}, Machines: machines}
+	of := func(id check.ID, status check.Status, pod string, machines ...check.Ref) Problem {
+		about := []check.Ref{check.PodRef("t", pod)}
+		return Problem{Finding: check.Finding{Check: id, Status: status, About: about, Summary: "it"}, Machines: machines}
 	}
-	d := diagnosing{problems: []Problem{
-		of("rail-mtu", check.Warn, "MTUs differ", "pod/t/0"), of(FleetMTU, check.Fail, "1500 on 1 (pod/t/0)"),
-		of("pf-up", check.Warn, "down", "pod/t/1"), of(FleetRails, check.Fail, "1 on 1 (pod/t/1)"), of(FleetRate, check.Warn, "0 on 1 (pod/t/1)"),
-		of("rate-uniform", check.Unknown, "not known", "pod/t/2"), of(FleetRate, check.Warn, "100 on 1 (pod/t/2)"),
-	}}
-	d.foldFleet()
+	pod0, pod1, pod2 := check.PodRef("t", "0"), check.PodRef("t", "1"), check.PodRef("t", "2")
+	left := folder{explainedBy: Fleet(nil).ExplainedBy}.differences([]Problem{
+		of("rail-mtu", check.Warn, "0", pod0), of(FleetMTU, check.Fail, "0"),
+		of("pf-up", check.Warn, "1", pod1), of(FleetRails, check.Fail, "1"), of(FleetRate, check.Warn, "1"),
+		of("rate-uniform", check.Unknown, "2", pod2), of(FleetRate, check.Warn, "2"),
+	})
 	want := []string{"fail rail-mtu", "fail pf-up", "unknown rate-uniform", "warn fleet-rate"}
-	if got := checksOf(Diagnosis{Problems: d.problems}); !slices.Equal(got, want) {
+	if got := checksOf(Diagnosis{Problems: left}); !slices.Equal(got, want) {
 		t.Errorf("left %q, want %q", got, want)
 	}
-	if n := len(d.problems[1].Consequences); n != 2 {
+	if n := len(left[1].Consequences); n != 2 {
 		t.Errorf("%d differences are under the physical function", n)
 	}
 }
@@ -66,14 +69,14 @@ func TestConcerning(t *testing.T) {
 		}
 	}
 	for name, test := range map[string]struct {
-		options ClusterOptions
+		options clusterrules.Options
 		change  func(*cluster.State)
 		want    bool
 	}{
-		"of another namespace":              {options: ClusterOptions{Namespace: "train"}},
-		"of this one":                       {options: ClusterOptions{Namespace: "elsewhere"}, want: true},
-		"of another, which a pod names":     {options: ClusterOptions{Namespace: "train"}, change: attach, want: true},
-		"the whole cluster was asked about": {options: ClusterOptions{Whole: true}, want: true},
+		"of another namespace":              {options: clusterrules.Options{Namespace: "train"}},
+		"of this one":                       {options: clusterrules.Options{Namespace: "elsewhere"}, want: true},
+		"of another, which a pod names":     {options: clusterrules.Options{Namespace: "train"}, change: attach, want: true},
+		"the whole cluster was asked about": {options: clusterrules.Options{Whole: true}, want: true},
 		"nobody said which":                 {want: true},
 	} {
 		s := training()
@@ -81,7 +84,7 @@ func TestConcerning(t *testing.T) {
 		if test.change != nil {
 			test.change(&s)
 		}
-		got := slices.ContainsFunc(Cluster(s, test.options).Findings, func(f check.Finding) bool { return f.Check == cluster.NetworkResource })
+		got := slices.ContainsFunc(clusterrules.Judge(s, test.options).Findings, func(f check.Finding) bool { return f.Check == clusterrules.NetworkResource })
 		if got != test.want {
 			t.Errorf("%s: told %t, want %t", name, got, test.want)
 		}

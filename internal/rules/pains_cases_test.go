@@ -5,8 +5,11 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/replay"
+	"github.com/railhead/railhead/internal/host/sysfs"
 )
 
 func set(name, value string) func(*host.Snapshot) {
@@ -72,12 +75,8 @@ func fallbackPains(t testing.TB) map[string]pain {
 		"the job runs on TCP and nobody notices: no libibverbs in the image": inPod(t, "pod-roce-4vf", func(s *host.Snapshot) {
 			s.Verbs = &host.VerbsLibrary{}
 		}, "fail verbs-library"),
-		"the job runs on TCP and nobody notices: its log":         inLog("no-ib-device", "no-ib-device"),
-		"the job runs on TCP: a variable of the image says so":    inPod(t, "pod-roce-4vf", set("NCCL_IB_DISABLE", "1"), "fail network-choice"),
-		"the log at WARN has no line of the network":              inLog("healthy-version-only"),
-		"the image's rdma-core is older than the kernel's driver": inLog("verbs-provider-mismatch", "verbs-provider-mismatch"),
-		"NCCL finds no interface for its sockets":                 inPod(t, "pod-roce-4vf", set("NCCL_SOCKET_IFNAME", "eno1"), "fail socket-interface"),
-		"NCCL finds no interface for its sockets: its log":        inLog("bootstrap-ifname", "bootstrap-ifname"),
+		"the job runs on TCP: a variable of the image says so": inPod(t, "pod-roce-4vf", set("NCCL_IB_DISABLE", "1"), "fail network-choice"),
+		"NCCL finds no interface for its sockets":              inPod(t, "pod-roce-4vf", set("NCCL_SOCKET_IFNAME", "eno1"), "fail socket-interface"),
 	}
 }
 
@@ -94,21 +93,19 @@ func memoryPains(t testing.TB) map[string]pain {
 		}, "warn runtime-memlock"),
 		"the node has no default limit, and so its pod has none: one thing to mend":       nodeAndPod(t),
 		"ibv_reg_mr_iova2 cannot allocate memory though limits.conf was edited: its rank": inPod(t, "pod-roce-4vf", limited(8192<<10), "fail memlock-limit"),
-		"ibv_reg_mr_iova2 cannot allocate memory though limits.conf was edited: its log":  inLog("memlock-reg-mr", "memlock"),
 		"one rank of the job alone has a small limit":                                     inJob(t, func(m []Machine) { limited(8 << 20)(&m[1].Snapshot) }, "fail memlock-limit"),
 		"no space left on device: /dev/shm is 64 MiB":                                     inPod(t, "pod-roce-4vf", shm(64<<20, 60<<20), "warn shm-size"),
 		"no space left on device: segments of a run that crashed":                         inPod(t, "pod-roce-4vf", shm(64<<30, 1<<20), "warn shm-size"),
-		"no space left on device: its log":                                                inLog("shm-too-small-2.26", "shm-too-small"),
 	}
 }
 
 // runtimeOf is what files of a node tell its container runtime.
 func runtimeOf(t testing.TB, files string) *host.Runtime {
-	archive, err := host.ParseArchive("-- sys/class/infiniband/ --\n" + files)
+	archive, err := replay.Parse("-- sys/class/infiniband/ --\n" + files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine, err := archive.Machine()
+	machine, err := sysfs.Recorded(archive)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +115,7 @@ func runtimeOf(t testing.TB, files string) *host.Runtime {
 // nodeAndPod is a node without a default, and its pod.
 func nodeAndPod(t testing.TB) pain {
 	p := onNode(t, func(s *host.Snapshot) { s.Runtime = &host.Runtime{Name: "containerd"} }, "fail runtime-memlock")
-	p.sick.Machines = append(p.sick.Machines, lone("pod/train/h-kim-0", changed(t, "pod-roce-4vf", limited(8<<20))).Machines...)
+	p.sick.Machines = append(p.sick.Machines, lone(check.PodRef("train", "h-kim-0"), changed(t, "pod-roce-4vf", limited(8<<20))).Machines...)
 	return p
 }
 
@@ -133,7 +130,6 @@ func whole(s *host.Snapshot) {
 func devicePains(t testing.TB) map[string]pain {
 	return map[string]pain{
 		"a privileged pod opens all HCAs though one was asked for, and ibv_modify_qp says no such device": asRecorded(t, "pod-privileged", whole, "fail foreign-hca-hidden"),
-		"ibv_modify_qp: no such device: its log":                                                          inLog("modifyqp-nodev-2.20", "modifyqp-nodev"),
 		"NCCL_IB_HCA=mlx5_2 also selects mlx5_20": asRecorded(t, "pod-privileged", func(s *host.Snapshot) {
 			whole(s)
 			s.Env["NCCL_IB_HCA"] = "mlx5_2"
@@ -163,7 +159,6 @@ func addressPains(t testing.TB) map[string]pain {
 		"NCCL_IB_GID_INDEX=3 is another pod's slot here":                             asRecorded(t, "pod-macvlan-shifted", set("NCCL_IB_GID_INDEX", "3"), "fail gid-index"),
 		"NCCL_IB_GID_INDEX=5 is an empty slot":                                       inPod(t, "pod-roce-4vf", set("NCCL_IB_GID_INDEX", "5"), "fail gid-index"),
 		"an NCCL that does not choose takes slot 0":                                  asRecorded(t, "pod-shared-plugin", nothing, "fail gid-index"),
-		"the GID index is wrong: its log":                                            inLog("gid-index-empty-slot-2.28", "gid-index"),
 		"InfiniBand works, and RoCE fails to modify a queue pair to RTR: no address": asRecorded(t, "pod-no-address", nothing, "fail gid-usable"),
 		"several rails in one subnet, and one NIC carries all":                       inPod(t, "pod-roce-4vf", inOneSubnet, "warn rail-arp"),
 		"several rails in one subnet, and it hangs: a neighbour's addresses have one MAC": inPod(t, "pod-roce-4vf", func(s *host.Snapshot) {
@@ -176,12 +171,8 @@ func addressPains(t testing.TB) map[string]pain {
 			s.Env["NCCL_CROSS_NIC"] = "1"
 			s.Lookups = []host.Lookup{{From: "net1", Toward: "net2", Dest: netip.MustParseAddr("10.10.12.5")}}
 		}, "fail rails-routable"),
-		"each NIC works alone and two together fail: its log":                  inLog("rail-isolation", "rail-isolation"),
 		"error 12 at once, TCP works: the rails of a pod are crossed":          inJob(t, fleetCases()["crossed rails"].change, "fail rail-subnet"),
-		"error 12 on one rank, FLUSH_ERR on others: its log":                   inLog("route-or-arp-2.30", "route-or-arp"),
-		"FLUSH_ERR and nothing else: no cause is made up":                      inLog("unknown-flush-only", "unknown"),
 		"a hang, or LOC_LEN_ERR, where the nodes' MTUs differ":                 inJob(t, func(m []Machine) { eachLink(&m[1], func(l *host.Link) { l.MTU = host.Know(1500) }) }, "fail rail-mtu"),
-		"a hang, or LOC_LEN_ERR, where the nodes' MTUs differ: its log":        inLog("mtu-mismatch", "mtu-mismatch"),
 		"two pods have one address, by an IPAM that counts on each node alone": inJob(t, fleetCases()["one address twice"].change, "fail duplicate-address"),
 	}
 }
@@ -203,12 +194,10 @@ func gpuPains(t testing.TB) map[string]pain {
 			hops := s.Devices[0].Function.Value.Path.Value.Hops
 			s.Bridges = []host.Function{{Address: hops[len(hops)-2], Config: host.PCIConfig{ACS: host.Know(0x1d)}}}
 		}, "warn acs-redirect"),
-		"LOC_PROT_ERR: its log": inLog("acs-iommu-2.28", "acs-iommu"),
 		"GPUDirect RDMA is off: nvidia_peermem is loaded and not registered": onNode(t, func(s *host.Snapshot) {
 			s.Modules, s.GPUDirect.OpenModules = []string{"nvidia_peermem"}, host.Know(false)
 		}, "warn peermem-registered"),
 		"GPUDirect RDMA is off: no module and no DMA-BUF":               inPod(t, "pod-roce-4vf", closed, "warn gpudirect-possible"),
-		"GPUDirect RDMA is off: its log":                                inLog("peermem-missing-all", "peermem-missing"),
 		"in a virtual machine NCCL joins cards that have one bus":       asRecorded(t, "vm-one-bus", nothing, "warn vf-fusion"),
 		"no device plugin gives a virtual function on the GPU's switch": inPod(t, "pod-roce-4vf", farGPU, "warn gpudirect-distance"),
 		"the network driver's pod crashes, and GPUDirect RDMA is gone":  inCluster(func(s *cluster.State) { s.Pods = append(s.Pods, driver("gpu-1")) }, "warn driver-pods"),

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/railhead/railhead/lab/assets"
-	"github.com/railhead/railhead/lab/fabric"
+	"github.com/railhead/railhead/lab/controlplane/assets"
+	"github.com/railhead/railhead/lab/machines/fabric"
 )
 
 func (a *app) build() *cobra.Command {
@@ -18,7 +18,8 @@ func (a *app) build() *cobra.Command {
 		Args:    arguments(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			begun := time.Now()
-			parts, err := fabric.Build(cmd.Context(), func(line string) { a.say("%4.0f s  %s", time.Since(begun).Seconds(), line) })
+			parts, err := fabric.Build(cmd.Context(),
+				func(line string) { a.say("%4.0f s  %s", time.Since(begun).Seconds(), line) })
 			if err != nil {
 				return err
 			}
@@ -33,20 +34,22 @@ func (a *app) build() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&prune, "prune", false, "remove the folders of the cache that are of other versions than this one")
+	cmd.Flags().
+		BoolVar(&prune, "prune", false, "remove the folders of the cache that are of other versions than this one")
 	return cmd
 }
 
 const mega = 1_000_000
 
-// tellOld says how to remove what is old.
+// tellOld says how to remove old builds.
 func (a *app) tellOld(old []assets.Old) {
 	var sum int64
 	for _, o := range old {
 		sum += o.Bytes
 	}
 	if len(old) > 0 {
-		a.say("%d folders of the cache are of other versions, %d MB: 'lab build --prune' removes them", len(old), sum/mega)
+		a.say("%d folders of the cache are of other versions, %d MB: 'lab build --prune' removes them", len(old),
+			sum/mega)
 	}
 }
 

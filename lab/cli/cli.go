@@ -16,7 +16,7 @@ type exitError struct{ code int }
 
 func (e exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
-// app is what all commands share.
+// app is shared by all commands.
 type app struct {
 	out, err io.Writer
 	name     string // of the lab

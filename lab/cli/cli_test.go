@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/railhead/railhead/lab/fault"
+	"github.com/railhead/railhead/lab/judge/fault"
 )
 
 // run runs a command line where no lab runs.

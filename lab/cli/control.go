@@ -12,11 +12,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/railhead/railhead/lab/fabric"
-	"github.com/railhead/railhead/lab/fault"
+	"github.com/railhead/railhead/lab/judge/fault"
+	"github.com/railhead/railhead/lab/machines/fabric"
 )
 
-// controlSocket is where the process that serves a lab is asked for faults.
+// controlSocket is the socket at which the process that serves a lab takes requests for faults.
 const controlSocket = "control.sock"
 
 // madeFault is a fault that was made, and on which machine.
@@ -74,7 +74,7 @@ func (c *control) make(ctx context.Context, asked madeFault) ([]madeFault, error
 	if err != nil {
 		return nil, err
 	}
-	c.made = append(c.made, asked) // also what is half made must be healed
+	c.made = append(c.made, asked) // a fault that is half made must be healed, too
 	return []madeFault{asked}, do.Make(ctx, fault.On(c.lab, v))
 }
 

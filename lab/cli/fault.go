@@ -10,14 +10,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/railhead/railhead/lab/fault"
-	"github.com/railhead/railhead/lab/guest"
+	"github.com/railhead/railhead/lab/judge/fault"
+	"github.com/railhead/railhead/lab/machines/guest"
 )
 
 func (a *app) fault() *cobra.Command {
 	var node string
 	cmd := &cobra.Command{
-		Use: "fault list|NAME", Short: "Make a fault for real, on one machine or in a pod on it", Args: arguments(1, "list, or the name of a fault"),
+		Use:     "fault list|NAME",
+		Short:   "Make a fault for real, on one machine or in a pod on it",
+		Args:    arguments(1, "list, or the name of a fault"),
 		Example: "  lab fault list\n  lab fault vf-down\n  lab fault mtu --node node-b\n  lab heal",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			names := []string{"list"}
@@ -115,7 +117,9 @@ var recorder = []string{guest.ProgramFolder + "/railhead-pod", "snapshot", "--ra
 
 func (a *app) capture() *cobra.Command {
 	return &cobra.Command{
-		Use: "capture FOLDER", Short: "Record each machine, for railhead-pod --root and for tests", Args: arguments(1, "a folder"),
+		Use:     "capture FOLDER",
+		Short:   "Record each machine, for railhead-pod --root and for tests",
+		Args:    arguments(1, "a folder"),
 		Example: "  lab capture machines\n  railhead-pod detect --root machines/node-a.txtar",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := a.running()
@@ -145,7 +149,8 @@ func (a *app) record(cmd *cobra.Command, m machineState, file string) error {
 	}
 	defer os.Remove(part)
 	defer out.Close()
-	code, err := guest.NewClient(m.Agent, m.Token).Exec(cmd.Context(), guest.Exec{Argv: recorder, Env: m.Allocation}, out, a.err)
+	code, err := guest.NewClient(m.Agent, m.Token).
+		Exec(cmd.Context(), guest.Exec{Argv: recorder, Env: m.Allocation}, out, a.err)
 	if err != nil {
 		return err
 	}

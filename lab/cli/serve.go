@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/railhead/railhead/lab/fabric"
+	"github.com/railhead/railhead/lab/machines/fabric"
 )
 
 // serve is the process that a lab is: all others are its children, and end with it, however it ends.

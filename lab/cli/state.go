@@ -11,18 +11,18 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/railhead/railhead/lab/assets"
-	"github.com/railhead/railhead/lab/vm"
+	"github.com/railhead/railhead/lab/controlplane/assets"
+	"github.com/railhead/railhead/lab/machines/vm"
 )
 
-// state is what a lab that runs says of itself.
+// state is a running lab's description of itself.
 type state struct {
 	Kubeconfig string         `json:"kubeconfig,omitempty"`
 	RunBy      vm.Choice      `json:"runBy"`
 	Machines   []machineState `json:"machines"`
 }
 
-// machineState is how a machine is reached.
+// machineState says how to reach a machine.
 type machineState struct {
 	Name    string `json:"name"`
 	Agent   string `json:"agent"` // address of the host's
@@ -32,17 +32,19 @@ type machineState struct {
 	Allocation []string `json:"allocation,omitempty"`
 }
 
-// folder is where one lab keeps what it has while it runs.
+// folder is the working folder of a running lab.
 type folder string
 
-// longest is what the name of a unix socket may have (unix(7)), less the longest name that the lab gives one.
+// longest is the limit for the name of a unix socket (unix(7)), less the longest name that the lab gives one.
 const longest = 107 - len("/eno5np0.sock")
 
 var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,30}$`)
 
 func (a *app) folder() (folder, error) {
 	if !validName.MatchString(a.name) {
-		return "", usageError{fmt.Errorf("--name is %q, and must be of small letters, digits and hyphens, at most 31", a.name)}
+		return "", usageError{
+			fmt.Errorf("--name is %q, and must be of small letters, digits and hyphens, at most 31", a.name),
+		}
 	}
 	cache, err := assets.Cache()
 	if err != nil {
@@ -50,7 +52,10 @@ func (a *app) folder() (folder, error) {
 	}
 	f := filepath.Join(cache, "run", a.name)
 	if len(f) > longest {
-		return "", fmt.Errorf("%s is too long for the names of sockets in it: let XDG_CACHE_HOME be a folder with a shorter name", f)
+		return "", fmt.Errorf(
+			"%s is too long for the names of sockets in it: let XDG_CACHE_HOME be a folder with a shorter name",
+			f,
+		)
 	}
 	return folder(f), nil
 }
@@ -64,7 +69,7 @@ const (
 	logFile   = "lab.log"
 )
 
-// errRuns is that a lab of this name runs already.
+// errRuns means that a lab of this name is already running.
 var errRuns = errors.New("it runs already")
 
 // lock takes the folder until the file is closed or this process ends.
@@ -116,7 +121,7 @@ func (f folder) exists() bool {
 	return err == nil
 }
 
-// state reads what the lab says of itself.
+// state reads the lab's state.
 func (f folder) state() (state, error) {
 	var s state
 	if !f.runs() {

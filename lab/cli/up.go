@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/railhead/railhead/lab/fabric"
-	"github.com/railhead/railhead/lab/vm"
+	"github.com/railhead/railhead/lab/machines/fabric"
+	"github.com/railhead/railhead/lab/machines/vm"
 )
 
 // wishes are the flags of up and of serve.
@@ -29,13 +29,16 @@ func (w *wishes) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&w.PodsOnly, "pods-only", false, "machines without Kubernetes")
 	f.BoolVar(&w.Plain, "plain", false, "Kubernetes without OpenShift's admission and operators")
-	f.BoolVar(&w.Rollout, "rollout", false, "with the machine-config-controller: what a rollout writes takes effect when its nodes reboot")
+	f.BoolVar(&w.Rollout, "rollout", false,
+		"with the machine-config-controller: what a rollout writes takes effect when its nodes reboot")
 	f.BoolVar(&w.SeparateRDMA, "separate-rdma", false, "each RDMA device belongs to one network namespace")
 	f.IntVar(&w.Machines, "machines", 2, "number of machines")
 	f.StringVar(&w.iommu, "iommu", string(vm.Intel), "intel, amd or none")
-	f.StringArrayVar(&w.Arguments, "argument", nil, "argument of the machines' kernel, may be repeated (default iommu=pt, and intel_iommu=on for Intel)")
+	f.StringArrayVar(&w.Arguments, "argument", nil,
+		"argument of the machines' kernel, may be repeated (default iommu=pt, and intel_iommu=on for Intel)")
 	f.Uint64Var(&w.Memlock, "memlock", 0, "bytes of memory that containers may lock (default that of the runtime)")
-	f.StringVar(&w.DevicePlugin, "device-plugin", "", "a sriov-network-device-plugin (linux/amd64) to run on the nodes (default a stand-in for release 3.11.0)")
+	f.StringVar(&w.DevicePlugin, "device-plugin", "",
+		"a sriov-network-device-plugin (linux/amd64) to run on the nodes (default a stand-in for release 3.11.0)")
 	f.IntVar(&w.Memory, "memory", 0, "MiB of each machine (default 704, 512 with --pods-only)")
 }
 
@@ -57,7 +60,7 @@ func (w *wishes) options() (fabric.Options, error) {
 	return o, w.devicePlugin()
 }
 
-// devicePlugin refuses what the nodes could not run.
+// devicePlugin refuses a program that the nodes could not run.
 func (w *wishes) devicePlugin() error {
 	if w.DevicePlugin == "" {
 		return nil
@@ -71,12 +74,14 @@ func (w *wishes) devicePlugin() error {
 	}
 	defer program.Close()
 	if program.Machine != elf.EM_X86_64 {
-		return usageError{fmt.Errorf("--device-plugin %s is for %s, and the nodes are x86-64", w.DevicePlugin, program.Machine)}
+		return usageError{
+			fmt.Errorf("--device-plugin %s is for %s, and the nodes are x86-64", w.DevicePlugin, program.Machine),
+		}
 	}
 	return nil
 }
 
-// word is what the process that serves a lab tells the one that started it.
+// word is a message of the process that serves a lab to the one that started it.
 type word struct {
 	Say   string `json:"say,omitempty"`
 	Error string `json:"error,omitempty"`
@@ -104,7 +109,10 @@ func (a *app) up() *cobra.Command {
 				return err
 			}
 			if f.runs() {
-				return fmt.Errorf("a lab of the name %s runs already: 'lab status' shows it, 'lab down' ends it, --name starts another", a.name)
+				return fmt.Errorf(
+					"a lab of the name %s runs already: 'lab status' shows it, 'lab down' ends it, --name starts another",
+					a.name,
+				)
 			}
 			args := []string{"serve"}
 			cmd.Flags().Visit(func(given *pflag.Flag) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/railhead/railhead/lab/guest"
+	"github.com/railhead/railhead/lab/machines/guest"
 )
 
 func (a *app) status() *cobra.Command {

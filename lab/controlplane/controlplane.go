@@ -13,14 +13,14 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/railhead/railhead/lab/assets"
-	"github.com/railhead/railhead/lab/pki"
-	"github.com/railhead/railhead/lab/process"
-	"github.com/railhead/railhead/lab/scheme"
-	"github.com/railhead/railhead/lab/standin"
+	"github.com/railhead/railhead/lab/controlplane/assets"
+	"github.com/railhead/railhead/lab/controlplane/pki"
+	"github.com/railhead/railhead/lab/controlplane/process"
+	"github.com/railhead/railhead/lab/controlplane/scheme"
+	"github.com/railhead/railhead/lab/controlplane/standin"
 )
 
-// patience is how long any one part may take to become ready on a busy machine.
+// patience limits the start of each part on a busy machine.
 const patience = 90 * time.Second
 
 // ControlPlane is a running control plane.
@@ -52,14 +52,14 @@ type running struct {
 	log  *os.File
 }
 
-// Build builds what Start with these options would build: from nothing that takes far longer than a start.
+// Build builds the programs that Start with these options would build. The first build takes far longer than a start.
 func Build(ctx context.Context, o Options) error {
 	_, err := assets.Build(ctx, o.Progress, o.programs()...)
 	return err
 }
 
-// Start builds what is not built yet, starts a control plane and waits until it serves: CRDs are installed and, where the
-// options want it, SCC admission admits pods. ctx bounds the start only; Stop ends what was started.
+// Start builds missing programs, starts a control plane and waits until it serves: CRDs are installed and, where the
+// options want it, SCC admission admits pods. ctx bounds the start only; Stop ends the control plane.
 func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 	programs, err := assets.Build(ctx, o.Progress, o.programs()...)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/railhead/railhead/lab/assets"
+	"github.com/railhead/railhead/lab/controlplane/assets"
 )
 
 // installCRDs installs the CRDs of the options and waits until all are served.

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/railhead/railhead/lab/process"
+	"github.com/railhead/railhead/lab/controlplane/process"
 )
 
 func TestLeave(t *testing.T) {

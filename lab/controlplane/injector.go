@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/railhead/railhead/lab/assets"
-	"github.com/railhead/railhead/lab/openshift"
-	"github.com/railhead/railhead/lab/process"
+	"github.com/railhead/railhead/lab/controlplane/assets"
+	"github.com/railhead/railhead/lab/controlplane/openshift"
+	"github.com/railhead/railhead/lab/controlplane/process"
 )
 
 const (
@@ -25,8 +25,8 @@ const (
 	tokenSeconds    = 7 * 24 * 60 * 60
 )
 
-// startInjector runs the network-resources-injector as the SR-IOV operator deploys it (bindata/manifests/webhook), as its
-// own ServiceAccount, and tells the API server where it is.
+// startInjector runs the network-resources-injector as the SR-IOV operator deploys it (bindata/manifests/webhook), as
+// its own ServiceAccount, and tells the API server where it is.
 func (p *ControlPlane) startInjector(ctx context.Context) error {
 	if !p.options.Injector {
 		return nil
@@ -50,7 +50,8 @@ func (p *ControlPlane) startInjector(ctx context.Context) error {
 		Args: []string{
 			certificates, p.programs[assets.Injector], "--bind-address=127.0.0.1", "--insecure", "-logtostderr",
 			fmt.Sprintf("--port=%d", port), fmt.Sprintf("--health-check-port=%d", health),
-			"--tls-cert-file=" + filepath.Join(certificates, "tls.crt"), "--tls-private-key-file=" + filepath.Join(certificates, "tls.key"),
+			"--tls-cert-file=" + filepath.Join(certificates,
+				"tls.crt"), "--tls-private-key-file=" + filepath.Join(certificates, "tls.key"),
 			"-injectHugepageDownApi=true", "-network-resource-name-keys=k8s.v1.cni.cncf.io/resourceName",
 		},
 		Env: []string{
@@ -80,28 +81,43 @@ func (p *ControlPlane) restartInjector(ctx context.Context) error {
 func (p *ControlPlane) injects(ctx context.Context, started *process.Process) error {
 	return until(ctx, "the injector answers", started, func(ctx context.Context) error {
 		return p.client.Create(ctx, &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "would-be-admitted", Annotations: map[string]string{networksKey: ""}},
-			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.invalid/c"}}},
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace:   "default",
+				Name:        "would-be-admitted",
+				Annotations: map[string]string{networksKey: ""},
+			},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.invalid/c"}}},
 		}, client.DryRunAll)
 	})
 }
 
-// injectorAccount makes the injector's ServiceAccount with its rights, and writes its token and the certificate authority
-// into the folder.
+// injectorAccount makes the injector's ServiceAccount with its rights, and writes its token and the certificate
+// authority into the folder.
 func (p *ControlPlane) injectorAccount(ctx context.Context, folder string) error {
 	const name = "network-resources-injector"
-	err := openshift.Install(ctx, p.client,
+	err := openshift.Install(
+		ctx,
+		p.client,
 		openshift.Namespace(openshift.SRIOVNamespace),
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: openshift.SRIOVNamespace, Name: injectorAccount}},
+		&corev1.ServiceAccount{
+			ObjectMeta: metav1.ObjectMeta{Namespace: openshift.SRIOVNamespace, Name: injectorAccount},
+		},
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{"k8s.cni.cncf.io"}, Resources: []string{"network-attachment-definitions"}, Verbs: []string{"watch", "list", "get"}},
+			{
+				APIGroups: []string{"k8s.cni.cncf.io"},
+				Resources: []string{"network-attachment-definitions"},
+				Verbs:     []string{"watch", "list", "get"},
+			},
 			{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"watch", "list", "get"}},
 		}},
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: name + "-role-binding"},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: openshift.SRIOVNamespace, Name: injectorAccount}},
-		})
+			Subjects: []rbacv1.Subject{
+				{Kind: rbacv1.ServiceAccountKind, Namespace: openshift.SRIOVNamespace, Name: injectorAccount},
+			},
+		},
+	)
 	if err != nil {
 		return err
 	}
@@ -111,7 +127,9 @@ func (p *ControlPlane) injectorAccount(ctx context.Context, folder string) error
 	}
 	seconds := int64(tokenSeconds)
 	token, err := c.CoreV1().ServiceAccounts(openshift.SRIOVNamespace).CreateToken(ctx, injectorAccount,
-		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}, metav1.CreateOptions{})
+		&authenticationv1.TokenRequest{
+			Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds},
+		}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("token of %s: %w", injectorAccount, err)
 	}
@@ -121,7 +139,8 @@ func (p *ControlPlane) injectorAccount(ctx context.Context, folder string) error
 	return os.WriteFile(filepath.Join(folder, "ca.crt"), p.authority.CertPEM, 0o600)
 }
 
-// injectorWebhook is the operator's 003-webhook.yaml with its match condition, without which a failure would be ignored.
+// injectorWebhook is the operator's 003-webhook.yaml with its match condition, without which a failure would be
+// ignored.
 func (p *ControlPlane) injectorWebhook(port int) *admissionv1.MutatingWebhookConfiguration {
 	url := fmt.Sprintf("https://127.0.0.1:%d/mutate", port)
 	fail, none := admissionv1.Fail, admissionv1.SideEffectClassNone
@@ -132,12 +151,17 @@ func (p *ControlPlane) injectorWebhook(port int) *admissionv1.MutatingWebhookCon
 			AdmissionReviewVersions: []string{"v1"},
 			ClientConfig:            admissionv1.WebhookClientConfig{URL: &url, CABundle: p.authority.CertPEM},
 			MatchConditions: []admissionv1.MatchCondition{{
-				Name:       "include-networks-annotation",
-				Expression: fmt.Sprintf("has(object.metadata.annotations) && %q in object.metadata.annotations", networksKey),
+				Name: "include-networks-annotation",
+				Expression: fmt.Sprintf("has(object.metadata.annotations) && %q in object.metadata.annotations",
+					networksKey),
 			}},
 			Rules: []admissionv1.RuleWithOperations{{
 				Operations: []admissionv1.OperationType{admissionv1.Create},
-				Rule:       admissionv1.Rule{APIGroups: []string{"apps", ""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+				Rule: admissionv1.Rule{
+					APIGroups:   []string{"apps", ""},
+					APIVersions: []string{"v1"},
+					Resources:   []string{"pods"},
+				},
 			}},
 		}},
 	}

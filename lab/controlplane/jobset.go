@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/railhead/railhead/lab/assets"
-	"github.com/railhead/railhead/lab/process"
-	"github.com/railhead/railhead/lab/scheme"
+	"github.com/railhead/railhead/lab/controlplane/assets"
+	"github.com/railhead/railhead/lab/controlplane/process"
+	"github.com/railhead/railhead/lab/controlplane/scheme"
 )
 
 // jobsetConfig is the JobSet controller's configuration, with its webhook's port and certificates.
@@ -150,11 +150,14 @@ func (p *ControlPlane) point(c *admissionv1.WebhookClientConfig, port int) {
 
 // minimalJobSet is a JobSet that the webhooks accept.
 func minimalJobSet() *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicatedJobs": []any{map[string]any{
-		"name": "j", "template": map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
-			"restartPolicy": "Never", "containers": []any{map[string]any{"name": "c", "image": "example.invalid/c"}},
+	u := &unstructured.Unstructured{
+		Object: map[string]any{"spec": map[string]any{"replicatedJobs": []any{map[string]any{
+			"name": "j", "template": map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+				"restartPolicy": "Never",
+				"containers":    []any{map[string]any{"name": "c", "image": "example.invalid/c"}},
+			}}}},
 		}}}},
-	}}}}}
+	}
 	u.SetGroupVersionKind(scheme.JobSetKind())
 	u.SetNamespace("default")
 	u.SetName("would-be-admitted")

@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/railhead/railhead/lab/controlplane"
-	"github.com/railhead/railhead/lab/openshift"
-	"github.com/railhead/railhead/lab/scheme"
-	"github.com/railhead/railhead/lab/shape"
+	"github.com/railhead/railhead/lab/controlplane/openshift"
+	"github.com/railhead/railhead/lab/controlplane/scheme"
+	"github.com/railhead/railhead/lab/controlplane/shape"
 )
 
 // shared is the OpenShift of all tests here, with the nodes of shape.Born. Tests have namespaces of their own in it.
@@ -86,7 +86,8 @@ func as(t *testing.T, p *controlplane.ControlPlane, user string, groups ...strin
 	return c
 }
 
-// project makes a namespace in which user dev may edit, waits until it has its ServiceAccount, and returns dev's client.
+// project makes a namespace in which user dev may edit, waits until it has its ServiceAccount, and returns dev's
+// client.
 func project(t *testing.T, p *controlplane.ControlPlane, name string) client.Client {
 	t.Helper()
 	ns := openshift.Namespace(name)

@@ -13,11 +13,11 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/railhead/railhead/lab/openshift"
-	"github.com/railhead/railhead/lab/standin"
+	"github.com/railhead/railhead/lab/controlplane/openshift"
+	"github.com/railhead/railhead/lab/controlplane/standin"
 )
 
-// installOpenShift creates what OpenShift's operators would have created.
+// installOpenShift creates the objects of OpenShift's operators.
 func (p *ControlPlane) installOpenShift(ctx context.Context) error {
 	var objects []client.Object
 	if p.options.SCC {
@@ -74,8 +74,8 @@ func (p *ControlPlane) startStandIns(context.Context) error {
 	return nil
 }
 
-// admits waits until a pod would be admitted. SCC admission refuses all pods until it has seen the standard SCCs, and those
-// of a namespace until it has a range of user ids.
+// admits waits until a pod would be admitted. SCC admission refuses all pods until it has seen the standard SCCs, and
+// those of a namespace until it has a range of user ids.
 func (p *ControlPlane) admits(ctx context.Context) error {
 	if !p.options.SCC {
 		return nil
@@ -89,8 +89,8 @@ func (p *ControlPlane) admits(ctx context.Context) error {
 	})
 }
 
-// Settle waits until every node is ready and, with Options.MachineConfig, every pool has brought all of its nodes to its
-// configuration.
+// Settle waits until every node is ready and, with Options.MachineConfig, every pool has brought all of its nodes to
+// its configuration.
 func (p *ControlPlane) Settle(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -13,13 +13,14 @@ import (
 
 	machineconfigv1 "github.com/openshift/api/machineconfiguration/v1"
 
-	"github.com/railhead/railhead/lab/assets"
+	"github.com/railhead/railhead/lab/controlplane/assets"
 )
 
-// Options says what the control plane consists of, beyond etcd and kube-apiserver. Zero is those two alone.
+// Options of the control plane. The zero value is etcd and kube-apiserver alone.
 type Options struct {
-	// SCC makes it an OpenShift as far as pods notice: SCC admission in force, the standard SCCs with their roles, the
-	// cluster's configuration objects, and namespaces with ranges of user ids. Without it the server knows no SCC at all.
+	// SCC makes it an OpenShift as far as pods notice: SCC admission in force, the standard SCCs with their roles,
+	// the cluster's configuration objects, and namespaces with ranges of user ids. Without it the server knows no SCC
+	// at all.
 	SCC bool
 	// Controllers runs kube-controller-manager, each controller under its own ServiceAccount. Without it nobody makes
 	// ServiceAccounts, and the server does not ask pods for one.
@@ -28,7 +29,8 @@ type Options struct {
 	Scheduler bool
 	// Kwok makes nodes ready and pods run.
 	Kwok bool
-	// MachineConfig runs the machine-config-controller, with pools, MachineConfigs and stand-ins for the nodes' daemons.
+	// MachineConfig runs the machine-config-controller, with pools, MachineConfigs and stand-ins for the nodes'
+	// daemons.
 	MachineConfig bool
 	// SRIOV runs the stand-in for the SR-IOV network operator. It implies the sets SRIOV and Networks.
 	SRIOV bool
@@ -39,15 +41,15 @@ type Options struct {
 	// CRDs are installed besides those that the other options imply.
 	CRDs []assets.CRDs
 
-	// Addresses are those besides the loopback address by which machines reach the API server.
+	// Addresses by which machines reach the API server, in addition to the loopback address.
 	Addresses []netip.Addr
 	// Early is called when users have credentials and the API server an address, at which it does not answer yet.
 	Early func(*ControlPlane) error
-	// Reboot is how long nodes take to reboot in a rollout, at first. Zero is 200 ms.
+	// Reboot is the initial time that a node takes to reboot in a rollout. Zero means 200 ms.
 	Reboot time.Duration
 	// Boot boots the machines that nodes are, instead: see standin.MachineConfigDaemon.
 	Boot func(ctx context.Context, node string, config *machineconfigv1.MachineConfig) error
-	// Dir is where data, logs and credentials go. "" is a new temporary folder that Stop removes.
+	// Dir is the folder for data, logs and credentials. "" means a new temporary folder that Stop removes.
 	Dir string
 	// Progress gets a line when something takes long, such as the first build of a program.
 	Progress func(line string)
@@ -63,7 +65,7 @@ func Plain() Options {
 	return Options{Controllers: true, Scheduler: true, Kwok: true, CRDs: []assets.CRDs{assets.Networks}}
 }
 
-// programs are those that the options need.
+// programs returns the programs that the options need.
 func (o Options) programs() []assets.Program {
 	all := []assets.Program{assets.Etcd, assets.APIServer}
 	for _, p := range []struct {
@@ -71,7 +73,8 @@ func (o Options) programs() []assets.Program {
 		program assets.Program
 	}{
 		{o.Controllers, assets.ControllerManager}, {o.Scheduler, assets.Scheduler}, {o.Kwok, assets.Kwok},
-		{o.MachineConfig, assets.MachineConfigController}, {o.JobSet, assets.JobSet}, {o.Injector, assets.Injector}, {o.Injector, assets.InCluster},
+		{o.MachineConfig, assets.MachineConfigController}, {o.JobSet, assets.JobSet}, {o.Injector, assets.Injector},
+		{o.Injector, assets.InCluster},
 	} {
 		if p.wanted {
 			all = append(all, p.program)

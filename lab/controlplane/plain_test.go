@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/railhead/railhead/lab/controlplane"
-	"github.com/railhead/railhead/lab/shape"
+	"github.com/railhead/railhead/lab/controlplane/shape"
 )
 
 // TestPlain: the same server binary is a plain Kubernetes that has never heard of SCCs.

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// poolsUpdated returns what is missing until every pool has brought its nodes to its configuration.
+// poolsUpdated returns an error until every pool has brought its nodes to its configuration.
 func (p *ControlPlane) poolsUpdated(ctx context.Context, nodes []corev1.Node) error {
 	var pools machineconfigv1.MachineConfigPoolList
 	if err := p.client.List(ctx, &pools); err != nil {
@@ -32,7 +32,7 @@ func (p *ControlPlane) poolsUpdated(ctx context.Context, nodes []corev1.Node) er
 	return nil
 }
 
-// inPools is how many nodes a pool selects.
+// inPools returns the number of nodes that a pool selects.
 func inPools(nodes []corev1.Node, pools []machineconfigv1.MachineConfigPool) int {
 	n := 0
 	for _, node := range nodes {

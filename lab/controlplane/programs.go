@@ -11,10 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/railhead/railhead/lab/assets"
-	"github.com/railhead/railhead/lab/openshift"
-	"github.com/railhead/railhead/lab/process"
-	"github.com/railhead/railhead/lab/standin"
+	"github.com/railhead/railhead/lab/controlplane/assets"
+	"github.com/railhead/railhead/lab/controlplane/openshift"
+	"github.com/railhead/railhead/lab/controlplane/process"
+	"github.com/railhead/railhead/lab/controlplane/standin"
 )
 
 // program is a client of the API server that runs as a process of its own.
@@ -56,8 +56,8 @@ func (p *ControlPlane) launch(name, program string, args []string) (*process.Pro
 	return p.group.Start(c)
 }
 
-// masters makes a program's user one to whom nothing is forbidden. SCC admission lets such users' pods use every SCC, so
-// no program that creates pods may be one.
+// masters makes a program's user one to whom nothing is forbidden. SCC admission lets such users' pods use every SCC,
+// so no program that creates pods may be one.
 func masters() []string { return []string{"system:masters"} }
 
 func (p *ControlPlane) startControllerManager(ctx context.Context) error {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/railhead/railhead/lab/scheme"
+	"github.com/railhead/railhead/lab/controlplane/scheme"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/railhead/railhead/lab/openshift"
+	"github.com/railhead/railhead/lab/controlplane/openshift"
 )
 
 const usedSCC = "openshift.io/scc"

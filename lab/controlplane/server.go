@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/client-go/rest"
 
-	"github.com/railhead/railhead/lab/assets"
-	"github.com/railhead/railhead/lab/process"
+	"github.com/railhead/railhead/lab/controlplane/assets"
+	"github.com/railhead/railhead/lab/controlplane/process"
 )
 
 // server is etcd or kube-apiserver: it can be killed and started again on the same port.
@@ -33,8 +33,8 @@ func (s *server) close() {
 	}
 }
 
-// reserve binds a free port without listening on it. With SO_REUSEPORT on both sockets a server of ours can listen there,
-// nobody else gets the port while the server is down, and connections are refused then.
+// reserve binds a free port without listening on it. With SO_REUSEPORT on both sockets a server of ours can listen
+// there, nobody else gets the port while the server is down, and connections are refused then.
 func reserve() (*os.File, int, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -164,12 +164,12 @@ func (p *ControlPlane) healthy(ctx context.Context, proc *process.Process, c *ht
 // KillAPIServer kills the API server, as a crash would. Until RestartAPIServer, connections to it are refused.
 func (p *ControlPlane) KillAPIServer() { p.api.process.Kill() }
 
-// RestartAPIServer starts the API server again after KillAPIServer, on the same port with the same data, and waits until
-// it is ready.
+// RestartAPIServer starts the API server again after KillAPIServer, on the same port with the same data, and waits
+// until it is ready.
 //
-// It also restarts the machine-config-controller. Its drain controller forgets a node whose cordon failed meanwhile; in a
-// cluster the end of its leader election makes the process end, and the kubelet starts it again. The injector, which would
-// crash sooner or later, is ended, so that it is known when it answers again.
+// It also restarts the machine-config-controller. Its drain controller forgets a node whose cordon failed meanwhile;
+// in a cluster the end of its leader election makes the process end, and the kubelet starts it again. The injector,
+// which would crash sooner or later, is ended, so that it is known when it answers again.
 func (p *ControlPlane) RestartAPIServer(ctx context.Context) error {
 	p.api.process.Kill()
 	var err error

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// Share starts one control plane for all tests of a package, gives it to ready, runs the tests, stops it, and returns the
-// tests' exit code: what TestMain does where starting one for each test would take too long. It also stops it when it is
-// interrupted. When tests fail it keeps the logs and says where.
+// Share starts one control plane for all tests of a package, gives it to ready, runs the tests, stops it, and returns
+// the tests' exit code, for a TestMain whose tests share one control plane. It also stops it when it is interrupted.
+// When tests fail it keeps the logs and says where.
 func Share(m interface{ Run() int }, o Options, ready func(context.Context, *ControlPlane) error) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()

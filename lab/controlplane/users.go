@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	api "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/railhead/railhead/lab/pki"
+	"github.com/railhead/railhead/lab/controlplane/pki"
 )
 
 // credentials are files that servers read.
@@ -64,8 +64,8 @@ func (p *ControlPlane) issue(context.Context) error {
 	return err
 }
 
-// Config returns the configuration with which a client is the user in the groups, by a client certificate. Every user is
-// also in system:authenticated. The client does not limit its own rate.
+// Config returns the configuration with which a client is the user in the groups, by a client certificate. Every user
+// is also in system:authenticated. The client does not limit its own rate.
 func (p *ControlPlane) Config(user string, groups ...string) (*rest.Config, error) {
 	pair, err := p.authority.Client(user, groups...)
 	if err != nil {
@@ -90,7 +90,10 @@ func (p *ControlPlane) KubeconfigVia(address netip.Addr, user string, groups ...
 		return nil, err
 	}
 	k := api.NewConfig()
-	k.Clusters["lab"] = &api.Cluster{Server: fmt.Sprintf("https://%s:%d", address, p.api.port), CertificateAuthorityData: cfg.CAData}
+	k.Clusters["lab"] = &api.Cluster{
+		Server:                   fmt.Sprintf("https://%s:%d", address, p.api.port),
+		CertificateAuthorityData: cfg.CAData,
+	}
 	k.AuthInfos[user] = &api.AuthInfo{ClientCertificateData: cfg.CertData, ClientKeyData: cfg.KeyData}
 	k.Contexts["lab"] = &api.Context{Cluster: "lab", AuthInfo: user, Namespace: "default"}
 	k.CurrentContext = "lab"

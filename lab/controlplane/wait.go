@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/railhead/railhead/lab/process"
+	"github.com/railhead/railhead/lab/controlplane/process"
 )
 
-// poll is how often until asks.
+// poll is the interval of until.
 const poll = 25 * time.Millisecond
 
-// until waits until ready returns nil. It gives up when patience or ctx ends, or the process does, and says what it waited
-// for, what was missing at last, and the end of the process's log.
+// until waits until ready returns nil. It gives up when patience or ctx ends, or the process does, with an error that
+// says what it waited for, what was missing at last, and the end of the process's log.
 func until(ctx context.Context, what string, p *process.Process, ready func(context.Context) error) error {
 	return wait{what, patience, poll}.until(ctx, p, ready)
 }
@@ -23,7 +23,7 @@ type wait struct {
 	patience, poll time.Duration
 }
 
-// until is what the function until does. The process may be nil.
+// until waits like the function until. The process may be nil.
 func (w wait) until(ctx context.Context, p *process.Process, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.patience, fmt.Errorf("not within %s", w.patience))
 	defer cancel()

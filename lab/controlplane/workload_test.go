@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/railhead/railhead/lab/openshift"
-	"github.com/railhead/railhead/lab/scheme"
+	"github.com/railhead/railhead/lab/controlplane/openshift"
+	"github.com/railhead/railhead/lab/controlplane/scheme"
 )
 
 // training is a StatefulSet whose pods want resources, in whole numbers.

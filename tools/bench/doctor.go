@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/railhead/railhead/internal/bundle"
+	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
-	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/replay"
+	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/rules"
 )
 
@@ -67,11 +69,11 @@ func archiveOf(n int, file string) (size int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	recording, err := host.ParseArchive(text)
+	recording, err := replay.Parse(text)
 	if err != nil {
 		return 0, err
 	}
-	machine, err := recording.Machine()
+	machine, err := sysfs.Recorded(recording)
 	if err != nil {
 		return 0, err
 	}
@@ -86,7 +88,7 @@ func archiveOf(n int, file string) (size int64, err error) {
 		b.State.Pods = append(b.State.Pods, cluster.Pod{
 			Namespace: "train", Name: pod, Node: node, Phase: "Running", Ready: true, Containers: []cluster.Container{{Name: "train", Running: true, Ready: true}},
 		})
-		b.Machines = append(b.Machines, rules.Machine{Name: "pod/train/" + pod, Node: node, Snapshot: snapshot})
+		b.Machines = append(b.Machines, rules.Machine{Ref: check.PodRef("train", pod), Node: node, Snapshot: snapshot})
 	}
 	out, err := os.Create(file)
 	if err != nil {
@@ -111,7 +113,7 @@ func costMain(words []string, stdout, stderr io.Writer) int {
 	err := cmd.Run()
 	wall := time.Since(begun)
 	var ended *exec.ExitError
-	const findings = 2 // doctor's exit codes are 0, 1 and 2
+	const findings = 3 // exit codes of doctor: 0, 1 and 3
 	if err != nil && (!errors.As(err, &ended) || ended.ExitCode() > findings || ended.ExitCode() < 0) {
 		fmt.Fprintf(stderr, "%v\n%s", err, said.Bytes())
 		return 1

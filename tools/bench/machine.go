@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/replay"
 )
 
 // spec says which machine, and which pod on it, is to be made up: eight GPUs, eight RoCE cards of which each carries
@@ -69,7 +69,7 @@ func (m spec) ownedDevices() []string {
 	return names
 }
 
-// archive is the machine in the form of host.Archive.
+// archive is the machine in the form of replay.Archive.
 func (m spec) archive() (string, error) {
 	var t tree
 	t.pci(m)
@@ -79,7 +79,7 @@ func (m spec) archive() (string, error) {
 	t.pod(m)
 	t.system(m)
 	text := t.b.String()
-	if _, err := host.ParseArchive(text); err != nil {
+	if _, err := replay.Parse(text); err != nil {
 		return "", fmt.Errorf("%s: %w", m, err)
 	}
 	return text, nil

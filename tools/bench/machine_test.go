@@ -5,7 +5,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/replay"
+	"github.com/railhead/railhead/internal/host/sysfs"
 )
 
 func TestMachines(t *testing.T) {
@@ -77,11 +80,11 @@ func snapshot(t *testing.T, m spec) host.Snapshot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	archive, err := host.ParseArchive(text)
+	archive, err := replay.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine, err := archive.Machine()
+	machine, err := sysfs.Recorded(archive)
 	if err != nil {
 		t.Fatal(err)
 	}

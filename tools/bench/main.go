@@ -179,17 +179,11 @@ func buildPrograms(dir, pod, railhead string) (p programs, err error) {
 	return p, err
 }
 
-// build compiles a command of this module as it is released: static and stripped, and small where it goes into every pod.
+// build compiles a command of this module as it is released: static and stripped.
 func build(dir, name string) (string, error) {
 	to := filepath.Join(dir, filepath.Base(name))
-	args, env := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"}, []string{"CGO_ENABLED=0"}
-	if name != "cmd/railhead" {
-		args[3] += " -funcalign=1"
-		args = append(args, "-gcflags=all=-l", "-gcflags=os=", "-gcflags=internal/strconv=")
-		env = append(env, "GOEXPERIMENT=nogreenteagc")
-	}
-	cmd := exec.Command("go", append(args, "-o", to, module+"/"+name)...)
-	cmd.Env = append(os.Environ(), env...)
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", to, module+"/"+name)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
 	}

@@ -44,7 +44,8 @@ func (w *writer) warn(rank int, at, where, words string) {
 
 // trail is the way that the error went.
 func (w *writer) trail(rank int) {
-	for _, where := range []string{"transport/net.cc:1302 -> 6", "proxy.cc:748 -> 6", "proxy.cc:929 -> 6 [Progress Thread]"} {
+	for _, where := range []string{"transport/net.cc:1302 -> 6", "proxy.cc:748 -> 6",
+		"proxy.cc:929 -> 6 [Progress Thread]"} {
 		w.say(rank, 302, where)
 	}
 }
@@ -76,6 +77,7 @@ func (w *writer) watchdog(rank int) {
 	w.number(rank)
 	w.text("]:[E1121 13:47:03.512306081 ProcessGroupNCCL.cpp:632] [Rank ")
 	w.number(rank)
-	w.text("] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=48123, OpType=_REDUCE_SCATTER_BASE, NumelIn=268435456, NumelOut=65536, Timeout(ms)=600000) ran for 600071 milliseconds before timing out.")
+	w.text("] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=48123, OpType=_REDUCE_SCATTER_BASE, " +
+		"NumelIn=268435456, NumelOut=65536, Timeout(ms)=600000) ran for 600071 milliseconds before timing out.")
 	w.end()
 }

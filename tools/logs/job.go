@@ -32,7 +32,8 @@ type writer struct {
 func (j job) write(to io.Writer) error {
 	end := &writer{job: j, out: bufio.NewWriter(io.Discard), random: rand.New(rand.NewPCG(1, 2))}
 	end.failure()
-	w := &writer{job: j, out: bufio.NewWriterSize(to, 1<<20), random: rand.New(rand.NewPCG(3, 4)), next: make([]int, j.ranks)}
+	w := &writer{job: j, out: bufio.NewWriterSize(to, 1<<20), random: rand.New(rand.NewPCG(3, 4)),
+		next: make([]int, j.ranks)}
 	w.start()
 	for w.written < j.size-end.written {
 		if w.nccl*100 < w.written*int64(j.percent) {

@@ -1,6 +1,6 @@
-// Logs writes the log of a training on thousands of GPUs, as large as one asks for: what NCCL 2.27 says on every rank, among
-// the output of the training, and at the end one rank that fails and all others that fail with it. The same flags give the
-// same bytes.
+// Logs writes the log of a training on thousands of GPUs, as large as one asks for: what NCCL 2.27 says on every
+// rank, among the output of the training, and at the end one rank that fails and all others that fail with it. The
+// same flags give the same bytes.
 //
 //	go run ./tools/logs -ranks 4096 -size 2GB > train.log
 package main
@@ -24,7 +24,8 @@ func logsMain(args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	j := job{}
 	flags.IntVar(&j.ranks, "ranks", 4096, "ranks, eight of which are on one node")
-	size := flags.String("size", "2GB", "bytes, with kB, MB or GB; never less than what the start and the end of the job need")
+	size := flags.String("size", "2GB", "bytes, with kB, MB or GB; never less than what the start and the end of "+
+		"the job need")
 	flags.IntVar(&j.percent, "nccl", 25, "how much of the bytes is of NCCL, in percent")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return 0

@@ -42,9 +42,11 @@ func TestLines(t *testing.T) {
 	text := written(t, "-ranks", "64", "-size", "1MB")
 	const prefix = `(?m)^gpu-\d{4}:\d+:\d+ \[[0-7]\] NCCL INFO `
 	for name, form := range map[string]string{
-		"init":      prefix + `ncclCommInitRankConfig comm 0x[0-9a-f]{12} rank 63 nranks 64 cudaDev 7 nvmlDev 7 busId 95000 commId 0x[0-9a-f]{12} - Init START$`,
-		"nodes":     prefix + `comm 0x[0-9a-f]{12} rank 9 nRanks 64 nNodes 8 localRanks 8 localRank 1 MNNVL 0$`,
-		"device":    prefix + `NET/IB: \[3\] mlx5_3:uverbs3:1/RoCE provider=Mlx5 speed=400000 context=0x[0-9a-f]{12} pciPath=/sys/devices/pci0000:13/0000:13:01.0 ar=0$`,
+		"init": prefix +
+			`ncclCommInitRankConfig comm 0x[0-9a-f]{12} rank 63 nranks 64 cudaDev 7 nvmlDev 7 busId 95000 commId 0x[0-9a-f]{12} - Init START$`,
+		"nodes": prefix + `comm 0x[0-9a-f]{12} rank 9 nRanks 64 nNodes 8 localRanks 8 localRank 1 MNNVL 0$`,
+		"device": prefix +
+			`NET/IB: \[3\] mlx5_3:uverbs3:1/RoCE provider=Mlx5 speed=400000 context=0x[0-9a-f]{12} pciPath=/sys/devices/pci0000:13/0000:13:01.0 ar=0$`,
 		"using":     prefix + `NET/IB : Using \[0\]mlx5_0:1/RoCE .* \[RO\]; OOB eth0:10\.128\.0\.1<0>$`,
 		"inside":    prefix + `Channel 00/0 : 0\[0\] -> 1\[1\] via P2P/CUMEM$`,
 		"send":      prefix + `Channel 05/0 : 7\[7\] -> 8\[0\] \[send\] via NET/IB/5/GDRDMA$`,

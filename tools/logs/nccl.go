@@ -30,15 +30,16 @@ func (w *writer) say(rank, thread int, words string) {
 	w.end()
 }
 
-// start is what all ranks say when the first communicator is made. Their lines come in turn, as from processes that start
-// together.
+// start is what all ranks say when the first communicator is made. Their lines come in turn, as from processes that
+// start together.
 func (w *writer) start() {
 	w.text("W1120 23:55:12.104000 1 torch/distributed/run.py:792] *****************************************")
 	w.flush()
 	const together = 64 // ranks that are in the same phase
 	for first := 0; first < w.ranks; first += together {
 		last := min(first+together, w.ranks)
-		for _, phase := range []func(*writer, int){(*writer).environment, (*writer).devices, (*writer).network, (*writer).rings, (*writer).complete} {
+		for _, phase := range []func(*writer, int){(*writer).environment, (*writer).devices, (*writer).network,
+			(*writer).rings, (*writer).complete} {
 			for rank := first; rank < last; rank++ {
 				phase(w, rank)
 			}
@@ -57,8 +58,10 @@ func (w *writer) environment(rank int) {
 		w.say(rank, 0, "NCCL version 2.27.7+cuda12.8")
 	}
 	for _, v := range []string{
-		"NCCL_SOCKET_IFNAME set by environment to =eth0", "NCCL_IB_HCA set to =mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_7:1",
-		"NCCL_IB_TIMEOUT set by environment to 22.", "NCCL_IB_TC set by environment to 106.", "NCCL_NET_GDR_LEVEL set by environment to PHB",
+		"NCCL_SOCKET_IFNAME set by environment to =eth0",
+		"NCCL_IB_HCA set to =mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_7:1",
+		"NCCL_IB_TIMEOUT set by environment to 22.", "NCCL_IB_TC set by environment to 106.",
+		"NCCL_NET_GDR_LEVEL set by environment to PHB",
 	} {
 		w.say(rank, 0, v)
 	}

@@ -1,7 +1,7 @@
 package main
 
-// training is some output of the training: the iterations that the last rank prints, what every rank prints for itself, a
-// progress bar that overwrites itself, metrics in JSON, warnings of Python.
+// training is some output of the training: the iterations that the last rank prints, what every rank prints for
+// itself, a progress bar that overwrites itself, metrics in JSON, warnings of Python.
 func (w *writer) training() {
 	switch w.random.IntN(16) {
 	case 0:
@@ -104,9 +104,11 @@ func (w *writer) metrics() {
 }
 
 func (w *writer) warning() {
-	w.text("/opt/venv/lib/python3.11/site-packages/torch/utils/checkpoint.py:295: FutureWarning: `torch.cpu.amp.autocast(args...)` is deprecated. Please use `torch.amp.autocast('cpu', args...)` instead.")
+	w.text("/opt/venv/lib/python3.11/site-packages/torch/utils/checkpoint.py:295: FutureWarning: " +
+		"`torch.cpu.amp.autocast(args...)` is deprecated. Please use `torch.amp.autocast('cpu', args...)` instead.")
 	w.flush()
-	w.text("  with torch.enable_grad(), device_autocast_ctx, torch.cpu.amp.autocast(**ctx.cpu_autocast_kwargs):  # type: ignore[attr-defined]")
+	w.text("  with torch.enable_grad(), device_autocast_ctx, torch.cpu.amp.autocast(**ctx.cpu_autocast_kwargs):  # " +
+		"type: ignore[attr-defined]")
 	w.flush()
 }
 

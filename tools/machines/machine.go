@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -9,7 +10,7 @@ import (
 	"strings"
 )
 
-// machine collects what a recording holds.
+// machine collects the files of a recording.
 type machine struct {
 	comment string
 	body    strings.Builder
@@ -30,8 +31,11 @@ func newMachine() *machine {
 	return &machine{
 		paths: map[string]string{},
 		probes: probes{
-			Taken: "2026-11-03T14:20:00Z", Environ: map[string]string{}, Open: map[string]string{},
-			Addresses: map[string][]string{}, ShmBytes: 64 << 30,
+			Taken:     "2026-11-03T14:20:00Z",
+			Environ:   map[string]string{},
+			Open:      map[string]string{},
+			Addresses: map[string][]string{},
+			ShmBytes:  64 << 30,
 		},
 		routes: []string{"Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT"},
 	}
@@ -87,7 +91,10 @@ func (m *machine) pci(f function) {
 	})
 	if f.speed != "" {
 		m.files(dir, map[string]string{
-			"current_link_speed": f.speed, "max_link_speed": f.speed, "current_link_width": "16", "max_link_width": "16",
+			"current_link_speed": f.speed,
+			"max_link_speed":     f.speed,
+			"current_link_width": "16",
+			"max_link_width":     "16",
 		})
 	}
 	if f.driver != "" {
@@ -144,8 +151,12 @@ func (m *machine) hca(h hca) {
 	m.link("sys/class/infiniband/"+h.name, dir)
 	m.link(dir+"/device", m.paths[h.address])
 	m.files(dir, map[string]string{
-		"node_type": "1: CA", "node_guid": guid(h.name), "sys_image_guid": h.card, "fw_ver": or(h.firmware, "28.43.2566"),
-		"hca_type": or(h.hcaType, "MT4130"), "board_id": "MT_0000000838",
+		"node_type":      "1: CA",
+		"node_guid":      guid(h.name),
+		"sys_image_guid": h.card,
+		"fw_ver":         cmp.Or(h.firmware, "28.43.2566"),
+		"hca_type":       cmp.Or(h.hcaType, "MT4130"),
+		"board_id":       "MT_0000000838",
 	})
 	m.port(dir+"/ports/1", h)
 	m.verbs(h)
@@ -157,8 +168,12 @@ func (m *machine) port(dir string, h hca) {
 		layer = "InfiniBand"
 	}
 	m.files(dir, map[string]string{
-		"state": or(h.state, "4: ACTIVE"), "phys_state": or(h.phys, "5: LinkUp"), "rate": or(h.rate, "400 Gb/sec (4X NDR)"),
-		"link_layer": layer, "lid": or(h.lid, "0x0"), "sm_lid": or(h.lid, "0x0"),
+		"state":      cmp.Or(h.state, "4: ACTIVE"),
+		"phys_state": cmp.Or(h.phys, "5: LinkUp"),
+		"rate":       cmp.Or(h.rate, "400 Gb/sec (4X NDR)"),
+		"link_layer": layer,
+		"lid":        cmp.Or(h.lid, "0x0"),
+		"sm_lid":     cmp.Or(h.lid, "0x0"),
 	})
 	filled := map[int]bool{}
 	for _, g := range h.gids {
@@ -245,9 +260,13 @@ func (m *machine) route(n netdev) {
 			continue
 		}
 		mask := uint32(0xffffffff) << (32 - p.Bits())
-		m.routes = append(m.routes, fmt.Sprintf("%s\t%s\t00000000\t0001\t0\t0\t0\t%s\t0\t0\t0", n.name, littleEndian(p.Masked().Addr()), maskText(mask)))
+		m.routes = append(m.routes,
+			fmt.Sprintf("%s\t%s\t00000000\t0001\t0\t0\t0\t%s\t0\t0\t0", n.name, littleEndian(p.Masked().Addr()),
+				maskText(mask)))
 		if n.gateway {
-			m.routes = append(m.routes, fmt.Sprintf("%s\t00000000\t%s\t0003\t0\t0\t0\t00000000\t0\t0\t0", n.name, littleEndian(p.Masked().Addr().Next())))
+			m.routes = append(m.routes,
+				fmt.Sprintf("%s\t00000000\t%s\t0003\t0\t0\t0\t00000000\t0\t0\t0", n.name,
+					littleEndian(p.Masked().Addr().Next())))
 		}
 	}
 }
@@ -269,11 +288,4 @@ func guid(name string) string {
 		sum = sum*31 + uint32(c)
 	}
 	return fmt.Sprintf("b83f:d203:00%02x:%04x", sum>>16&0xff, sum&0xffff)
-}
-
-func or(s, fallback string) string {
-	if s == "" {
-		return fallback
-	}
-	return s
 }

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/replay"
 )
 
 func main() {
@@ -32,7 +32,7 @@ func main() {
 
 // text is the machine in the archive's own order and folding.
 func (m *machine) text() (string, error) {
-	archive, err := host.ParseArchive(m.sections())
+	archive, err := replay.Parse(m.sections())
 	if err != nil {
 		return "", err
 	}

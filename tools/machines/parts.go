@@ -25,7 +25,8 @@ var places = []place{
 
 // port is the folder of the downstream port n of the place's switch.
 func (p place) port(n int) string {
-	return fmt.Sprintf("pci0000:%s/0000:%s:01.0/0000:%s:00.0/0000:%s:%02x.0", p.root, p.root, p.upstream, nextBus(p.upstream), n)
+	return fmt.Sprintf("pci0000:%s/0000:%s:01.0/0000:%s:00.0/0000:%s:%02x.0", p.root, p.root, p.upstream,
+		nextBus(p.upstream), n)
 }
 
 func nextBus(bus string) string {
@@ -40,17 +41,28 @@ func nextBus(bus string) string {
 func (m *machine) gpus(at []place, given ...int) {
 	for i, p := range at {
 		m.pci(function{
-			address: p.gpu, below: p.port(0), class: "0x030200", vendor: "0x10de", device: "0x2335", driver: "nvidia",
-			numa: p.numa, group: 100 + i, groupType: "identity", speed: "32.0 GT/s PCIe",
+			address:   p.gpu,
+			below:     p.port(0),
+			class:     "0x030200",
+			vendor:    "0x10de",
+			device:    "0x2335",
+			driver:    "nvidia",
+			numa:      p.numa,
+			group:     100 + i,
+			groupType: "identity",
+			speed:     "32.0 GT/s PCIe",
 		})
 		m.file("proc/driver/nvidia/gpus/"+p.gpu+"/information", fmt.Sprintf(
-			"Model: \t\t NVIDIA H200\nIRQ:   \t\t %d\nGPU UUID: \t GPU-5e7d0c1a-0000-4000-8000-00000000000%d\nBus Type: \t PCIe\nBus Location: \t %s\nDevice Minor: \t %d",
+			"Model: \t\t NVIDIA H200\nIRQ:   \t\t %d\nGPU UUID: \t GPU-5e7d0c1a-0000-4000-8000-00000000000%d\n"+
+				"Bus Type: \t PCIe\nBus Location: \t %s\nDevice Minor: \t %d",
 			200+i, i, p.gpu, i))
 	}
 	for _, minor := range given {
 		m.file(fmt.Sprintf("dev/nvidia%d", minor), "")
 	}
-	m.file("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.124.06  Release Build  (dvs-builder)\nGCC version:  gcc version 11.4.1")
+	m.file("proc/driver/nvidia/version",
+		"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.124.06  Release Build  (dvs-builder)\n"+
+			"GCC version:  gcc version 11.4.1")
 	m.file("sys/module/nvidia_peermem/version", "570.124.06")
 }
 
@@ -58,29 +70,46 @@ func (m *machine) gpus(at []place, given ...int) {
 func (m *machine) cards(at []place, groupType string) {
 	for i, p := range at {
 		m.pci(function{
-			address: p.nic, below: p.port(1), class: "0x020000", vendor: "0x15b3", device: "0x1021", driver: "mlx5_core",
-			numa: p.numa, group: 60 + i, groupType: groupType, speed: "32.0 GT/s PCIe",
+			address:   p.nic,
+			below:     p.port(1),
+			class:     "0x020000",
+			vendor:    "0x15b3",
+			device:    "0x1021",
+			driver:    "mlx5_core",
+			numa:      p.numa,
+			group:     60 + i,
+			groupType: groupType,
+			speed:     "32.0 GT/s PCIe",
 		})
 	}
 }
 
-// vf puts virtual function n (from 1) of the place's card beside it.
+// vf adds virtual function n (from 1) of the place's card.
 func (m *machine) vf(p place, n, group int, groupType string) string {
 	address := strings.TrimSuffix(p.nic, ".0") + fmt.Sprintf(".%d", n)
 	m.pci(function{
-		address: address, below: p.port(1), class: "0x020000", vendor: "0x15b3", device: "0x101e", driver: "mlx5_core",
-		numa: p.numa, group: group, groupType: groupType, physfn: p.nic,
+		address:   address,
+		below:     p.port(1),
+		class:     "0x020000",
+		vendor:    "0x15b3",
+		device:    "0x101e",
+		driver:    "mlx5_core",
+		numa:      p.numa,
+		group:     group,
+		groupType: groupType,
+		physfn:    p.nic,
 	})
 	return address
 }
 
 func cardGUID(p place) string { return guid("card" + p.nic) }
 
-// system is what every machine shows: limits, identity, NUMA nodes.
+// system adds the files of every machine: limits, identity, NUMA nodes.
 func (m *machine) system(hostname string) {
 	m.file("proc/sys/kernel/osrelease", "5.14.0-570.22.1.el9_6.x86_64")
 	m.file("proc/sys/kernel/hostname", hostname)
-	m.file("proc/cmdline", "BOOT_IMAGE=(hd0,gpt3)/ostree/rhcos/vmlinuz ostree=/ostree/boot.1/rhcos/0 intel_iommu=on iommu=pt")
+	m.file("proc/cmdline",
+		"BOOT_IMAGE=(hd0,gpt3)/ostree/rhcos/vmlinuz ostree=/ostree/boot.1/rhcos/0 intel_iommu=on iommu=pt")
 	m.file("proc/meminfo", "MemTotal:       2113437368 kB\nMemFree:        1998437368 kB")
 	m.file("sys/devices/system/node/node0/cpulist", "0-55,112-167")
 	m.file("sys/devices/system/node/node1/cpulist", "56-111,168-223")
@@ -98,10 +127,13 @@ const (
 
 // container is an unprivileged one with the runtime's memlock limit for soft and hard alike.
 func (m *machine) container(uid int, memlock, effective, bounding string) {
-	m.file("proc/self/limits", fmt.Sprintf("Limit                     Soft Limit           Hard Limit           Units     \n"+
+	m.file("proc/self/limits", fmt.Sprintf("Limit                     Soft Limit           Hard Limit           "+
+		"Units     \n"+
 		"Max processes             unlimited            unlimited            processes \n"+
 		"Max locked memory         %-20s %-20s bytes     ", memlock, memlock))
-	m.file("proc/self/status", fmt.Sprintf("Name:\trailhead-pod\nUid:\t%[1]d\t%[1]d\t%[1]d\t%[1]d\nCapInh:\t0000000000000000\nCapPrm:\t%[2]s\nCapEff:\t%[2]s\nCapBnd:\t%[3]s\nCapAmb:\t0000000000000000\nNoNewPrivs:\t0",
+	m.file("proc/self/status", fmt.Sprintf("Name:\trailhead-pod\nUid:\t%[1]d\t%[1]d\t%[1]d\t%[1]d\n"+
+		"CapInh:\t0000000000000000\nCapPrm:\t%[2]s\nCapEff:\t%[2]s\nCapBnd:\t%[3]s\nCapAmb:\t0000000000000000\n"+
+		"NoNewPrivs:\t0",
 		uid, effective, bounding))
 	m.file("proc/self/uid_map", "         0          0 4294967295")
 	m.file("var/run/secrets/kubernetes.io/serviceaccount/namespace", "training")
@@ -109,7 +141,15 @@ func (m *machine) container(uid int, memlock, effective, bounding string) {
 
 // podNetwork is the cluster's own interface.
 func (m *machine) podNetwork() {
-	m.netdev(netdev{name: "eth0", index: 2, lower: 33, mtu: 1400, mac: "0a:58:0a:80:02:0f", addresses: []string{"10.128.2.15/23"}, gateway: true})
+	m.netdev(netdev{
+		name:      "eth0",
+		index:     2,
+		lower:     33,
+		mtu:       1400,
+		mac:       "0a:58:0a:80:02:0f",
+		addresses: []string{"10.128.2.15/23"},
+		gateway:   true,
+	})
 }
 
 // library puts a libnccl and rdma-core of Debian's layout into the image.
@@ -126,7 +166,9 @@ func (m *machine) library(version string) {
 // plugin is the environment of the SR-IOV network device plugin v3.11.0 for one resource with one device.
 func (m *machine) plugin(resource, address, device string, uverbs int) {
 	name := "PCIDEVICE_OPENSHIFT_IO_" + strings.ToUpper(resource)
-	info := fmt.Sprintf(`{"%s":{"generic":{"deviceID":"%[1]s"},"rdma":{"issm":"/dev/infiniband/issm%[3]d","rdma_cm":"/dev/infiniband/rdma_cm","rdma_dev":"%[2]s","umad":"/dev/infiniband/umad%[3]d","uverbs":"/dev/infiniband/uverbs%[3]d"}}}`,
+	info := fmt.Sprintf(`{"%s":{"generic":{"deviceID":"%[1]s"},"rdma":{"issm":"/dev/infiniband/issm%[3]d",`+
+		`"rdma_cm":"/dev/infiniband/rdma_cm","rdma_dev":"%[2]s","umad":"/dev/infiniband/umad%[3]d",`+
+		`"uverbs":"/dev/infiniband/uverbs%[3]d"}}}`,
 		address, device, uverbs)
 	maps.Copy(m.probes.Environ, map[string]string{name: address, name + "_INFO": info})
 }
@@ -136,10 +178,14 @@ type attachment struct{ network, iface, ip, address, device string }
 
 // annotations mounts the pod's network status as network-resources-injector does.
 func (m *machine) annotations(clusterIP string, all ...attachment) {
-	items := []string{fmt.Sprintf(`{"name":"ovn-kubernetes","interface":"eth0","ips":["%s"],"mac":"0a:58:0a:80:02:0f","default":true,"dns":{}}`, clusterIP)}
+	items := []string{fmt.Sprintf(`{"name":"ovn-kubernetes","interface":"eth0","ips":["%s"],`+
+		`"mac":"0a:58:0a:80:02:0f","default":true,"dns":{}}`, clusterIP)}
 	for _, a := range all {
-		items = append(items, fmt.Sprintf(`{"name":"%s","interface":"%s","ips":["%s"],"dns":{},"device-info":{"type":"pci","version":"1.1.0","pci":{"pci-address":"%s","rdma-device":"%s"}}}`,
+		items = append(items, fmt.Sprintf(`{"name":"%s","interface":"%s","ips":["%s"],"dns":{},`+
+			`"device-info":{"type":"pci","version":"1.1.0","pci":{"pci-address":"%s","rdma-device":"%s"}}}`,
 			a.network, a.iface, a.ip, a.address, a.device))
 	}
-	m.file("etc/podnetinfo/annotations", fmt.Sprintf("k8s.v1.cni.cncf.io/network-status=%q\nopenshift.io/scc=\"railhead-rdma\"", "["+strings.Join(items, ",")+"]"))
+	m.file("etc/podnetinfo/annotations",
+		fmt.Sprintf("k8s.v1.cni.cncf.io/network-status=%q\nopenshift.io/scc=\"railhead-rdma\"",
+			"["+strings.Join(items, ",")+"]"))
 }

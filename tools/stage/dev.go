@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// defaultShm is what container runtimes give /dev/shm unless told otherwise (OCI runtimes' default: 65536k).
+// defaultShm is the size that container runtimes give /dev/shm by default (OCI runtimes' default: 65536k).
 const defaultShm = 64 << 20
 
 // buildDev makes the small /dev of a container: the usual nodes are this machine's, the recorded ones are stand-ins.
@@ -91,7 +91,7 @@ func (s *stage) standIn(name string) error {
 	}
 }
 
-// openError is what opening the recorded node gave; 0 when it opened or was not tried.
+// openError returns the recorded error of opening a node, 0 if it opened or was not tried.
 func (s *stage) openError(name string) syscall.Errno {
 	var errno syscall.Errno
 	if s.machine.Probes.OpenDevice != nil {

@@ -11,8 +11,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/railhead/railhead/internal/host"
 	"golang.org/x/sys/unix"
+
+	"github.com/railhead/railhead/internal/host/sysfs"
 )
 
 // The stage is built in a tmpfs on /run, which the command's own /run covers in the end: no folder is left behind.
@@ -25,9 +26,9 @@ const (
 
 // stage is a machine on its way to becoming real.
 type stage struct {
-	machine host.Machine
+	machine sysfs.Machine
 	devices []string // recorded device nodes, as dev/infiniband/uverbs0
-	skipped []string // what could not be placed, each with the reason
+	skipped []string // files that could not be placed, each with the reason
 }
 
 // errNotPermitted says that this process may not mount at all.
@@ -39,7 +40,7 @@ func inside(args []string) int {
 	if err != nil {
 		return complain(exitUsage, err)
 	}
-	machine, err := host.Open(o.place)
+	machine, err := sysfs.Open(o.place)
 	if err != nil {
 		return complain(exitSetup, err)
 	}
@@ -74,7 +75,8 @@ func (s *stage) set() error {
 	if err := mountStage(); err != nil {
 		return err
 	}
-	for _, step := range []func() error{s.writeTree, s.bindSys, s.bindProc, s.buildDev, s.overlay, s.network, s.bindRun} {
+	steps := []func() error{s.writeTree, s.bindSys, s.bindProc, s.buildDev, s.overlay, s.network, s.bindRun}
+	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
 		}

@@ -5,7 +5,7 @@
 // unprivileged user namespaces are allowed; as root it stays in the initial user namespace, so that the capabilities
 // of the command are real ones.
 //
-// What is not as on the recorded machine:
+// Differences from the recorded machine:
 //
 //   - Device nodes, /dev/infiniband/* above all, are stand-ins: /dev/null under another name. They open, and that is
 //     all. Where the recording says that opening gives EPERM or EACCES it gives EACCES (a bind mount with nodev), for
@@ -19,7 +19,7 @@
 //   - Interfaces are of kind dummy, ifb or bridge, with the recorded name, index and addresses; those without an
 //     address are only in /sys.
 //
-// What could not be placed is listed on stderr.
+// Files that could not be placed are listed on stderr.
 package main
 
 import (
@@ -42,7 +42,7 @@ Exit status: COMMAND's, or 128+n when signal n ended it; 2 usage, 77 namespaces 
 125 the stage could not be set up, 126 COMMAND cannot be run, 127 COMMAND is not there.
 `
 
-// Exit statuses as of env(1) and timeout(1); 77 is what test drivers take for "skipped" (automake).
+// Exit statuses as of env(1) and timeout(1); test drivers take 77 for "skipped" (automake).
 const (
 	exitUsage        = 2
 	exitNotPermitted = 77

@@ -46,7 +46,7 @@ func outside(args []string) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// forwarded leaves out what a terminal sends to the whole process group, which the command is in.
+// forwarded leaves out signals that a terminal sends to the whole process group, which includes the command.
 func forwarded() []os.Signal {
 	signals := []os.Signal{syscall.SIGHUP, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2}
 	tty, err := os.Open("/dev/tty")

@@ -102,7 +102,7 @@ func (n *netlink) addLink(name string, index int) error {
 	return nil
 }
 
-// addAddress adds an address, without duplicate address detection: nobody could answer, and until then the address
+// addAddress adds an address, without duplicate address detection: no host could answer, and until then the address
 // would not be usable.
 func (n *netlink) addAddress(index int, p netip.Prefix) error {
 	family, flags, raw := uint8(unix.AF_INET), uint8(0), p.Addr().AsSlice()

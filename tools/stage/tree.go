@@ -65,11 +65,11 @@ func (s *stage) writeHostFile(name string, d fs.DirEntry) error {
 	return s.write(name, path.Join(treeDir, at), d)
 }
 
-// compare reports whether this machine's file serves as the recorded one, and else whether that may take its place.
+// compare reports whether this machine's file serves as the recorded one, otherwise whether that may replace it.
 func (s *stage) compare(name, at string, d fs.DirEntry) (same, replaces bool) {
 	stat := os.Lstat
 	if d.IsDir() {
-		stat = os.Stat // what lies below a folder is looked up through a link in its place
+		stat = os.Stat // files below a folder are looked up through a link in its place
 	}
 	info, err := stat("/" + at)
 	if err != nil {
@@ -142,7 +142,7 @@ func mkdirLike(dir string) error {
 	return nil
 }
 
-// overlay lays what is left in treeDir over this machine's folders.
+// overlay mounts the remaining files of treeDir over this machine's folders.
 func (s *stage) overlay() error {
 	tops, err := os.ReadDir(treeDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

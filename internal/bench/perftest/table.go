@@ -1,5 +1,5 @@
-// Package perftest reads what the bandwidth tests of linux-rdma/perftest print. railhead-pod links it: it has no regular
-// expression.
+// Package perftest reads the output of the bandwidth tests of linux-rdma/perftest. railhead-pod links it: regular
+// expressions would make that program larger.
 package perftest
 
 import (
@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// Refusal is how a client says that it came before its server (src/perftest_communication.c, ethernet_client_connect).
+// Refusal is printed by a client that finds no server (src/perftest_communication.c, ethernet_client_connect).
 const Refusal = "Couldn't connect to"
 
-// Table is what the line of column names says of the rows below it; the zero value has none.
+// Table is the form of the rows below a line of column names. The zero value has no rows.
 //
-//	#bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]            and [Gb/sec], [MiB/sec]
+//	#bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]            or [Gb/sec], [MiB/sec]
 //
 // Source: src/perftest_parameters.h, RESULT_FMT.
 type Table struct{ known, mebibytes bool }
@@ -24,14 +24,15 @@ func TableOf(header string) Table {
 	return Table{mebibytes || strings.Contains(header, "average[Gb/sec]"), mebibytes}
 }
 
-// Row is what one size of message came to.
+// Row is the result for one message size.
 type Row struct {
 	Bytes, Iterations float64
 	Peak, Average     float64 // Gb/s
 	Messages          float64 // millions a second
 }
 
-// Row reads a line; ok is false where it is no row of the table. More columns may follow (CPU_Util[%], the second port's).
+// Row reads a line. ok is false if it is not a row of the table. More columns may follow: CPU_Util[%], those of a
+// second port.
 func (t Table) Row(line string) (r Row, ok bool) {
 	words := strings.Fields(line)
 	var n [5]float64
@@ -50,8 +51,9 @@ func (t Table) Row(line string) (r Row, ok bool) {
 	return Row{n[0], n[1], n[2], n[3], n[4]}, true
 }
 
-// Bandwidth is the average of the last row that a test printed, in Gb/s: 0 where it ended although nothing came through, as
-// -D does on a dead path. ok is false where it printed no row: it was ended, or refused to begin.
+// Bandwidth returns the average of the last row that a test printed, in Gb/s. It is 0 for a test that ended without
+// moving any data, as with -D on a dead path. ok is false if the test printed no row, because it was killed or did
+// not start.
 func Bandwidth(text string) (gbps float64, ok bool) {
 	var t Table
 	for _, line := range strings.Split(text, "\n") {

@@ -15,12 +15,12 @@ type AllReduce struct {
 	Title   string  `json:"title"`   // RDMA: all_reduce_perf, 64 ranks on 8 nodes
 	Ceiling float64 `json:"ceiling"` // GB/s; 0: not known
 	Sizes   []Size  `json:"sizes"`
-	Proof   string  `json:"proof"` // which network it really used, and what says so
+	Proof   string  `json:"proof"` // the network that it really used, with the proof
 	Said    string  `json:"said,omitempty"`
 	Failed  string  `json:"failed,omitempty"`
 }
 
-// Size is a size of message and what was reached with it.
+// Size is a message size with its rate.
 type Size struct {
 	Bytes int64   `json:"bytes"`
 	Label string  `json:"label"` // 256 MiB

@@ -153,7 +153,7 @@ func TestBrowserForeign(t *testing.T) {
 	}
 	r.Matrix.Rails[0].Name = evil
 	r.AllReduces[0].Proof, r.AllReduces[0].Tool = evil, evil
-	r.Findings = []check.Finding{{Check: evil, Status: check.Fail, Subject: evil, Summary: evil, Fix: &check.Fix{Text: evil, Commands: []string{evil}}}}
+	r.Findings = []check.Finding{{Check: evil, Status: check.Fail, Subject: check.Named(check.Text, evil), Summary: evil, Fix: &check.Fix{Text: evil, Commands: []string{evil}}}}
 	b := newChromium(t)
 	b.look(1280, 900, "screen", "light")
 	file := written(t, "foreign", FromBench(r, evil))

@@ -1,6 +1,6 @@
 package html
 
-// chartData is what the scripts of the page draw.
+// chartData is drawn by the scripts of the page.
 type chartData struct {
 	Machines   []Machine   `json:"machines"`
 	Links      []Links     `json:"links"`

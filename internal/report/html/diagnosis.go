@@ -8,9 +8,10 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/rules"
+	"github.com/railhead/railhead/internal/story"
 )
 
-// Diagnosed is what doctor found, and what it found it in.
+// Diagnosed is doctor's result with the facts that it judged.
 type Diagnosed struct {
 	Title     string // Job h-kim in namespace train
 	File      string
@@ -18,7 +19,7 @@ type Diagnosed struct {
 	Diagnosis rules.Diagnosis
 	Machines  []rules.Machine // absent where only the verdict was kept
 	State     cluster.State
-	Story     *rules.Story
+	Story     *story.Story
 }
 
 // FromDiagnosis is the page of a diagnosis: findings, the machines that were looked at, and how far the pools are.
@@ -85,7 +86,7 @@ func diagnosisVerdict(d rules.Diagnosis, passed int) Verdict {
 	return v
 }
 
-// headline is a finding with what it is about.
+// headline returns a finding with its subject.
 func headline(p rules.Problem) string {
 	if at := where(p); at != "" {
 		return at + ": " + p.Summary
@@ -105,17 +106,17 @@ func diagnosisCards(d rules.Diagnosis, passed int) []Card {
 	return cards
 }
 
-// addStory adds what logs tell. A run that fell back to TCP is as grave as a finding.
-func (p *Page) addStory(s rules.Story) {
+// addStory adds the story of the logs. A run that fell back to TCP is as grave as a finding.
+func (p *Page) addStory(s story.Story) {
 	for _, run := range s.Runs {
 		p.Stories = append(p.Stories, fmt.Sprintf("%s: %s", run.Outcome, run.Summary))
 		status := check.Pass
 		switch run.Outcome {
-		case rules.OutcomeFail, rules.OutcomeFallback:
+		case story.OutcomeFail, story.OutcomeFallback:
 			status = check.Fail
-		case rules.OutcomeDegraded:
+		case story.OutcomeDegraded:
 			status = check.Warn
-		case rules.OutcomeOK, rules.OutcomeUnknown:
+		case story.OutcomeOK, story.OutcomeUnknown:
 		}
 		if status > p.Verdict.Status {
 			p.Verdict.Status, p.Verdict.Text = status, run.Summary

@@ -44,7 +44,7 @@ func portRow(m rules.Machine, d host.Device, port host.Port) []string {
 		model = cmp.Or(model, "software")
 	}
 	return []string{
-		m.Name, m.Snapshot.Kernel.Value, fmt.Sprintf("%s:%d", d.Name, port.Number), model, d.Firmware.Value, port.State.Value, rate,
+		m.Ref.String(), m.Snapshot.Kernel.Value, fmt.Sprintf("%s:%d", d.Name, port.Number), model, d.Firmware.Value, port.State.Value, rate,
 		linkName(port.LinkLayer.Value), netdev, mtu, pcieText(d.Function.Value), known(d.Function.Value.NUMANode),
 	}
 }

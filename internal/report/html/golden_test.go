@@ -35,11 +35,11 @@ func TestGolden(t *testing.T) {
 	const file = "testdata/page.html"
 	r := withLadders(simulated(3, 2, slowNIC(1, 0, 0.3)))
 	r.Findings = []check.Finding{{
-		Check: "bench-fabric", Status: check.Fail, Subject: "NIC mlx5_2 of node gpu-2", Summary: "115.7 Gb/s where 385.4 Gb/s is healthy, on 2 links",
+		Check: "bench-fabric", Status: check.Fail, Subject: check.Named(check.Measured, "NIC mlx5_2 of node gpu-2"), Summary: "115.7 Gb/s where 385.4 Gb/s is healthy, on 2 links",
 		Evidence: []check.Evidence{{Source: "median of 2 links", Got: "115.7 Gb/s", Want: "385.4 Gb/s"}},
 		Fix:      &check.Fix{Text: "Look at its cable, its slot and its switch port.", Commands: []string{"mlxlink -d mlx5_2 -m"}, Who: check.Admin},
 	}}
-	got := body(t, Join(FromBench(r, "bench.json"), FromState(rollingOut())))
+	got := body(t, Join(FromBench(r, "bench.json"), rolloutPage()))
 	if *update {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 			t.Fatal(err)

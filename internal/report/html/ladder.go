@@ -14,8 +14,8 @@ type Ladder struct {
 	Title   string       `json:"title"`
 	Status  check.Status `json:"status"`
 	Steps   []Step       `json:"steps"`
-	Wire    string       `json:"wire,omitempty"` // what the link and the slot can carry
-	Gap     string       `json:"gap,omitempty"`  // the first step that falls short, and what that means
+	Wire    string       `json:"wire,omitempty"` // payload rate of the link and the slot
+	Gap     string       `json:"gap,omitempty"`  // the first step below its target, and its meaning
 	Factors []Factor     `json:"factors,omitempty"`
 }
 
@@ -32,7 +32,7 @@ type Step struct {
 	TCP     bool         `json:"tcp,omitempty"`
 }
 
-// Factor is how many times faster RDMA is than one TCP.
+// Factor is the speed of RDMA relative to one TCP stream.
 type Factor struct {
 	TCP   string  `json:"tcp"`
 	Times float64 `json:"times"`
@@ -71,7 +71,7 @@ func ladderOf(l bench.PairLadder, r bench.Result) Ladder {
 	return out
 }
 
-// wire is where a ladder begins: the link's rate, and what of it can be payload at the end that has less.
+// wire returns the first step of a ladder: the link's rate, and its payload at the slower end.
 func wire(l bench.PairLadder, r bench.Result) string {
 	var least *bench.PodRail
 	for _, e := range []bench.End{l.From, l.To} {

@@ -43,8 +43,8 @@ type Mark struct {
 	Rail int    `json:"rail"` // -1: several
 }
 
-// What a page has room for: two bytes a link up to exact; beyond it one, and as many levels as fit into mostPacked, so that
-// 1,024 pods with 8 rails stay below 5 MB, whatever was measured.
+// What a page has room for: two bytes a link up to exact; beyond it one, and as many levels as fit into mostPacked,
+// so that 1,024 pods with 8 rails stay below 5 MB, whatever was measured.
 const (
 	exact      = 600_000
 	mostPacked = 4_000_000
@@ -88,7 +88,7 @@ func ceilings(m *bench.Matrix) bool {
 	return !slices.ContainsFunc(m.Rails, func(r bench.MatrixRail) bool { return r.Ceiling <= 0 })
 }
 
-// healthy is what a link of a rail without a known ceiling has when nothing is wrong, else the most that any has.
+// healthy returns the expected rate of a link of a rail without a known ceiling, otherwise the highest of any link.
 func healthy(m *bench.Matrix, a *bench.Attribution, rail int) float64 {
 	if a != nil && a.Baseline > 0 && !ceilings(m) {
 		return a.Baseline
@@ -162,7 +162,7 @@ func ends(m *bench.Matrix) []float64 {
 	return medians
 }
 
-// culprit says in one line what is slow.
+// culprit describes the slow part in one line.
 func culprit(c bench.Culprit, m *bench.Matrix) string {
 	rail := "all rails"
 	if c.Rail >= 0 && c.Rail < len(m.Rails) {

@@ -45,7 +45,7 @@ func slowest(m *bench.Matrix, most int) (links []link, measured int) {
 // fewPods are so few that the page has every link of them as a row and as a cell with its number.
 const fewPods = 10
 
-// most is how many links the page has as text.
+// most is the number of links that the page lists as text.
 func most(m *bench.Matrix) int {
 	if len(m.Pods) <= fewPods {
 		return len(m.Values)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
@@ -56,7 +55,7 @@ const mostMachines = 64
 
 // machinesOf draws machines that were looked at.
 func machinesOf(all []rules.Machine, problems []rules.Problem) (drawn []Machine, left int) {
-	graveOf := map[string]check.Status{}
+	graveOf := map[check.Ref]check.Status{}
 	for _, p := range problems {
 		for _, name := range p.Machines {
 			graveOf[name] = max(graveOf[name], p.Status)
@@ -64,14 +63,14 @@ func machinesOf(all []rules.Machine, problems []rules.Problem) (drawn []Machine,
 	}
 	for _, m := range all {
 		if m.Unreached != "" {
-			drawn = append(drawn, Machine{Name: m.Name, Status: max(check.Unknown, graveOf[m.Name]), Note: m.Unreached})
+			drawn = append(drawn, Machine{Name: m.Ref.String(), Status: max(check.Unknown, graveOf[m.Ref]), Note: m.Unreached})
 			continue
 		}
 		scope, found := rail.Pod, machine.Pod(m.Snapshot, machine.Options{}).Findings
 		if m.IsNode() {
 			scope, found = rail.Host, machine.Node(m.Snapshot).Findings
 		}
-		drawn = append(drawn, draw(m.Name, m.Snapshot, scope, found, graveOf[m.Name]))
+		drawn = append(drawn, draw(m.Ref.String(), m.Snapshot, scope, found, graveOf[m.Ref]))
 	}
 	return worst(drawn)
 }
@@ -80,8 +79,9 @@ func machinesOf(all []rules.Machine, problems []rules.Problem) (drawn []Machine,
 func benchMachines(r bench.Result) (drawn []Machine, left int) {
 	snapshots := benchSnapshots(r)
 	for i, pod := range r.Pods {
-		name := "pod/" + pod.Name
-		at := slices.IndexFunc(snapshots, func(m rules.Machine) bool { return m.Name == name })
+		ref := check.PodRef("", pod.Name)
+		name := ref.String()
+		at := slices.IndexFunc(snapshots, func(m rules.Machine) bool { return m.Ref == ref })
 		blamed := blame(r, i)
 		if at < 0 {
 			drawn = append(drawn, drawRails(name, pod, blamed))
@@ -102,7 +102,7 @@ func benchSnapshots(r bench.Result) []rules.Machine {
 		if name == "" && i < len(r.Pods) {
 			name = r.Pods[i].Name
 		}
-		all = append(all, rules.Machine{Name: "pod/" + name, Node: s.Node.Value, Snapshot: s})
+		all = append(all, rules.Machine{Ref: check.PodRef("", name), Node: s.Node.Value, Snapshot: s})
 	}
 	return all
 }
@@ -119,7 +119,7 @@ func blame(r bench.Result, pod int) []check.Finding {
 		}
 		for i, rail := range r.Pods[pod].Rails {
 			if c.Rail < 0 || c.Rail == i {
-				all = append(all, check.Finding{Status: check.Fail, Subject: check.Subject(rail.Device), Summary: culprit(c, r.Matrix)})
+				all = append(all, check.Finding{Status: check.Fail, Subject: check.DeviceRef(rail.Device), Summary: culprit(c, r.Matrix)})
 			}
 		}
 	}
@@ -166,7 +166,7 @@ func draw(name string, s host.Snapshot, scope rail.Scope, found []check.Finding,
 		}
 		for i, n := range g.nics {
 			y := row + spread(i, len(g.nics), rows)
-			nic := d.add(d.judge(nicPart(n, y), n.names()...))
+			nic := d.add(d.judge(nicPart(n, y), n.refs()...))
 			d.tie(at, nic)
 			if n.rail != nil {
 				subnets = d.railAndSubnet(s, *n.rail, nic, y, subnets)
@@ -192,7 +192,7 @@ func drawRails(name string, pod bench.Pod, found []check.Finding) Machine {
 		if r.Ceiling.Rate > 0 {
 			part.Below = r.Ceiling.Rate.String() + " payload"
 		}
-		nic := d.add(d.judge(part, r.Device))
+		nic := d.add(d.judge(part, check.DeviceRef(r.Device)))
 		line := d.add(Part{Column: railColumn, Row: y, Label: cmp.Or(r.Netdev, r.Name), Below: r.Address, Status: d.Parts[nic].Status})
 		d.tie(nic, line)
 		if p, err := netip.ParsePrefix(r.Address); err == nil {
@@ -216,30 +216,14 @@ func (d *drawing) tie(from, to int) {
 }
 
 // judge gives a part the findings that speak of it.
-func (d *drawing) judge(p Part, names ...string) Part {
+func (d *drawing) judge(p Part, refs ...check.Ref) Part {
 	for _, f := range d.found {
-		if f.Status > check.Skipped && speaks(f, names) {
+		if f.Status > check.Skipped && slices.ContainsFunc(refs, f.Concerns) {
 			p.Status = max(p.Status, f.Status)
 			p.Says = append(p.Says, f.Summary)
 		}
 	}
 	return p
-}
-
-// speaks reports whether a finding is about one of the names: as its subject, or where it shows what should be otherwise.
-func speaks(f check.Finding, names []string) bool {
-	return slices.ContainsFunc(names, func(name string) bool {
-		if name == "" {
-			return false
-		}
-		return holds(string(f.Subject), name) || slices.ContainsFunc(f.Evidence, func(e check.Evidence) bool { return e.Want != "" && holds(e.Source, name) })
-	})
-}
-
-// holds reports whether a text has a name as a whole word: mlx5_1 is not in mlx5_10.
-func holds(text, name string) bool {
-	words := strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune("/: ,=", c) })
-	return text == name || slices.Contains(words, name) || strings.HasPrefix(text, name+":")
 }
 
 // subnet is the rails of one network.

@@ -18,37 +18,35 @@ type nic struct {
 	device   host.Device
 	function host.Fact[host.Function]
 	rail     *rail.Rail
-	away     *rail.TurnedAway
+	away     *rail.Rejected
 }
 
-func (n nic) names() []string {
-	names := []string{n.name, n.device.Name}
+func (n nic) refs() []check.Ref {
+	refs := []check.Ref{check.RailRef(n.name), check.DeviceRef(n.device.Name)}
 	if n.rail != nil {
-		names = append(names, n.rail.Netdev)
+		refs = append(refs, check.LinkRef(n.rail.Netdev))
 	}
-	if f, ok := n.function.Get(); ok {
-		names = append(names, f.Address.String())
-	}
-	return slices.DeleteFunc(names, func(s string) bool { return s == "" })
+	return slices.DeleteFunc(refs, func(r check.Ref) bool { return !r.Specific() })
 }
 
-// nicsOf are the rails, and the devices that were meant to be some; where there is no rail, everything that was turned away.
+// nicsOf are the rails, and the devices that were meant to be some; where there is no rail, everything that was
+// rejected.
 func nicsOf(s host.Snapshot, r rail.Resolution) []nic {
 	var all []nic
 	for i := range r.Rails {
 		device, _ := s.Device(r.Rails[i].Device)
 		all = append(all, nic{name: r.Rails[i].Name(), device: device, function: r.Rails[i].Function, rail: &r.Rails[i]})
 	}
-	for i, t := range r.TurnedAway {
+	for i, t := range r.Rejected {
 		if t.Missed || len(r.Rails) == 0 {
 			device, _ := s.Device(t.Device)
-			all = append(all, nic{name: t.Name(), device: device, function: device.Function, away: &r.TurnedAway[i]})
+			all = append(all, nic{name: t.Name(), device: device, function: device.Function, away: &r.Rejected[i]})
 		}
 	}
 	return all
 }
 
-// group is what hangs on one PCIe switch, or on one host bridge without a switch.
+// group has the devices below one PCIe switch, or below one host bridge without a switch.
 type group struct {
 	key           string
 	name, address string

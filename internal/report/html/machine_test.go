@@ -8,7 +8,7 @@ import (
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
-	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/rules"
 )
 
@@ -47,8 +47,8 @@ func TestMachine(t *testing.T) {
 		"rails":   {draw1(t, machines[0]), railColumn, []string{"net1 10.10.11.161", "net2 10.10.12.161", "net3 10.10.13.161", "net4 10.10.14.161"}},
 		"subnets": {draw1(t, machines[0]), subnetColumn, []string{"10.10.11.0/24", "10.10.12.0/24", "10.10.13.0/24", "10.10.14.0/24"}},
 		"NICs of a broken pod": {drawn[0], nicColumn, []string{
-			"mlx5_8:1 400 Gb/s RoCE", "fail: mlx5_9:1 not used", "fail: mlx5_10 not used", "fail: mlx5_11:1 not used", "fail: mlx5_12:1 not used",
-			"warn: mlx5_13:1 200 Gb/s RoCE", "mlx5_14:1 400 Gb/s RoCE", "mlx5_15:1 400 Gb/s RoCE",
+			"warn: mlx5_8:1 400 Gb/s RoCE", "fail: mlx5_9:1 not used", "fail: mlx5_10 not used", "fail: mlx5_11:1 not used", "fail: mlx5_12:1 not used",
+			"warn: mlx5_13:1 200 Gb/s RoCE", "warn: mlx5_14:1 400 Gb/s RoCE", "warn: mlx5_15:1 400 Gb/s RoCE",
 		}},
 		"one InfiniBand subnet of all rails": {draw1(t, machines[2]), subnetColumn, []string{"fe80::/64"}},
 	} {
@@ -65,20 +65,25 @@ func draw1(t *testing.T, m rules.Machine) Machine {
 }
 
 func TestUnreachedMachine(t *testing.T) {
-	drawn, _ := machinesOf([]rules.Machine{{Name: "pod/train/a", Unreached: "no answer in 1m0s"}}, nil)
+	drawn, _ := machinesOf([]rules.Machine{{Ref: check.PodRef("train", "a"), Unreached: "no answer in 1m0s"}}, nil)
 	want := []Machine{{Name: "pod/train/a", Status: check.Unknown, Note: "no answer in 1m0s"}}
 	if diff := cmp.Diff(want, drawn); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestHolds(t *testing.T) {
-	for text, want := range map[string]bool{
-		"mlx5_1": true, "mlx5_1:1": true, "mlx5_1/1": true, "NIC mlx5_1 of node a": true, "/sys/class/infiniband/mlx5_1/ports/1/state": true,
-		"mlx5_10": false, "/sys/class/infiniband/mlx5_10/ports": false, "amlx5_1": false, "": false,
+// A part is as bad as the findings about it or with it as evidence, and not as one about mlx5_10.
+func TestJudgedParts(t *testing.T) {
+	one, ten := nic{name: "mlx5_1:1", device: host.Device{Name: "mlx5_1"}}, nic{name: "mlx5_10:1", device: host.Device{Name: "mlx5_10"}}
+	for name, f := range map[string]check.Finding{
+		"the device":         {Subject: check.DeviceRef("mlx5_1")},
+		"its port":           {Subject: check.RailRef("mlx5_1:1")},
+		"evidence of a node": {Subject: check.Ref{Kind: check.Node}, About: []check.Ref{check.PortRef("mlx5_1", 1)}},
 	} {
-		if got := holds(text, "mlx5_1"); got != want {
-			t.Errorf("%q: %t, want %t", text, got, want)
+		f.Status = check.Fail
+		d := drawing{found: []check.Finding{f}}
+		if d.judge(Part{}, one.refs()...).Status != check.Fail || d.judge(Part{}, ten.refs()...).Status != check.Pass {
+			t.Errorf("%s: mlx5_1 is %s and mlx5_10 is %s", name, d.judge(Part{}, one.refs()...).Status, d.judge(Part{}, ten.refs()...).Status)
 		}
 	}
 }
@@ -98,12 +103,6 @@ func TestBlamedNIC(t *testing.T) {
 func TestVerdicts(t *testing.T) {
 	ladders := withLadders(simulated(2, 8))
 	failed := bench.Result{MinEfficiency: 0.9, AllReduces: []bench.AllReduceRun{{Mode: "rdma", Tool: "torch", Failed: "NCCL used TCP"}}}
-	done := rollingOut()
-	done.Pools[0].Current, done.Pools[0].CurrentSources, done.Pools[0].Updated, done.Pools[0].Ready = done.Pools[0].Target, done.Pools[0].TargetSources, 9, 9
-	done.Pools[0].Conditions = []cluster.Condition{{Type: "Updated", Status: "True"}}
-	for i := range done.Nodes {
-		done.Nodes[i] = done.Nodes[0]
-	}
 	for name, test := range map[string]struct {
 		page Page
 		want check.Status
@@ -115,11 +114,8 @@ func TestVerdicts(t *testing.T) {
 		"a gap in a ladder":         {FromBench(ladders, ""), check.Fail, "GPU memory"},
 		"an all-reduce that failed": {FromBench(failed, ""), check.Fail, ""},
 		"nothing was looked at":     {FromDiagnosis(Diagnosed{}), check.Unknown, "Nothing was looked at."},
-		"a rollout goes on":         {FromState(rollingOut()), check.Warn, "A rollout goes on: 4 of 9 nodes done in pool worker."},
-		"a rollout is done":         {FromState(done), check.Pass, "Every pool has its configuration."},
-		"no pool":                   {FromState(cluster.State{}), check.Unknown, "No machine config pool was seen."},
 		"the gravest of two pages":  {Join(FromBench(simulated(8, 4), ""), FromBench(simulated(8, 4, slowNIC(5, 2, 0.4)), "")), check.Fail, "h-kim-5"},
-		"unknown is never healthy":  {Join(FromBench(simulated(8, 4), ""), FromState(cluster.State{})), check.Unknown, "No machine config pool was seen."},
+		"unknown is never healthy":  {Join(FromBench(simulated(8, 4), ""), FromDiagnosis(Diagnosed{})), check.Unknown, "Nothing was looked at."},
 	} {
 		if v := test.page.Verdict; v.Status != test.want || !strings.Contains(v.Text, test.text) {
 			t.Errorf("%s: %s: %s", name, v.Status, v.Text)

@@ -1,5 +1,5 @@
-// Package html is the page on which an engineer sees at one glance what a bench, a diagnosis or a rollout found: one file that
-// asks nothing of the network.
+// Package html is the page on which an engineer sees at a glance the result of a bench, a diagnosis or a rollout: one
+// file that asks nothing of the network.
 package html
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/railhead/railhead/internal/rules"
 )
 
-// Page is what is shown, computed to the last number: a file and a server write it alike.
+// Page has everything that is shown, completely computed: a file and a server write it alike.
 type Page struct {
 	Title   string // Job h-kim in namespace train
 	Sources []Source
@@ -28,14 +28,14 @@ type Page struct {
 	AllReduces []AllReduce
 	Findings   []rules.Problem // the gravest and its root cause first
 	Remarks    []rules.Problem
-	Skipped    []string // what was not looked at, and why
+	Skipped    []string // parts that were not examined, with the reason
 	Failures   []string // links through which nothing came, and why
 	Rollouts   []Rollout
-	Stories    []string // what logs tell, a line each
+	Stories    []string // of the logs, a line each
 	Facts      []Table
 }
 
-// Source is where what is shown comes from.
+// Source of the facts on a page.
 type Source struct {
 	What  string // bench, diagnosis
 	Name  string // of the file
@@ -49,7 +49,7 @@ type Verdict struct {
 	Detail string
 }
 
-// Card is one number that matters, with what it is to be held against.
+// Card is one important number with its reference value.
 type Card struct {
 	Label  string
 	Value  string
@@ -64,7 +64,7 @@ type Table struct {
 	Rows    [][]string
 }
 
-// Waiting is the page of what is not there yet, and why.
+// Waiting returns the page of a result that does not exist yet, with the reason.
 func Waiting(why string) Page {
 	return Page{Title: "Railhead", Verdict: Verdict{Status: check.Unknown, Text: "Nothing is known yet.", Detail: why}}
 }

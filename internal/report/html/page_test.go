@@ -7,7 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/rules"
 )
 
@@ -18,11 +19,11 @@ func recorded(t *testing.T, names ...string) []rules.Machine {
 	t.Helper()
 	var all []rules.Machine
 	for _, name := range names {
-		m, err := host.Open("../../../testdata/hosts/" + name + ".txtar")
+		m, err := sysfs.Open("../../../testdata/hosts/" + name + ".txtar")
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, rules.Machine{Name: "pod/train/" + name, Node: name, Snapshot: m.Snapshot()})
+		all = append(all, rules.Machine{Ref: check.PodRef("train", name), Node: name, Snapshot: m.Snapshot()})
 	}
 	return all
 }
@@ -36,7 +37,7 @@ func pages(t *testing.T) map[string]Page {
 		Title: "Job h-kim in namespace train (recorded machines)", File: "h-kim.tgz", Diagnosis: rules.Diagnose(rules.Case{Machines: machines}), Machines: machines, State: rollingOut(),
 	})
 	return map[string]Page{
-		"4-pods": Join(FromBench(four, "bench-4.json"), FromState(rollingOut())), "64-pods": FromBench(sixtyFour, "bench-64.json"), "diagnosis": diagnosed,
+		"4-pods": Join(FromBench(four, "bench-4.json"), rolloutPage()), "64-pods": FromBench(sixtyFour, "bench-64.json"), "diagnosis": diagnosed,
 		"dead":    FromBench(deadLink(), "dead.json"),
 		"begun":   FromBench(begun(), "begun.json"),
 		"waiting": Waiting("bench.json: nothing was written to it yet"),

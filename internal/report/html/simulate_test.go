@@ -78,7 +78,7 @@ func badCable(x, y, rail int, part float64) func(a, b, rail int) float64 {
 // deadLink is a fabric in which a pair does not reach each other on one rail.
 func deadLink() bench.Result {
 	r := simulated(4, 4, badCable(1, 3, 2, 0))
-	r.Failures = []string{"h-kim-1 > h-kim-3, rail rail2: it hangs: nothing came through within 17s"}
+	r.Failures = []string{"h-kim-1 > h-kim-3, rail rail2: it hangs: no data within 17s"}
 	return r
 }
 
@@ -135,6 +135,12 @@ func sweep(most, half float64) []bench.SizedRate {
 		sizes = append(sizes, bench.SizedRate{Bytes: bytes, Algbw: busbw / 1.75, Busbw: busbw})
 	}
 	return sizes
+}
+
+// rolloutPage shows the rollout of rollingOut alone.
+func rolloutPage() Page {
+	s := rollingOut()
+	return Page{Title: "Cluster", Sources: []Source{{"Cluster", s.Server.URL, s.Taken}}, Rollouts: rolloutsOf(s)}
 }
 
 // rollingOut is a cluster whose pool of workers takes a configuration.

@@ -38,7 +38,8 @@ var order = []string{"theme", "charts", "topology", "links", "rates", "main"}
 // Write writes the page as one file.
 func Write(w io.Writer, p Page) error { return write(w, p, "") }
 
-// WriteLive writes the page as a server shows it: the same, and it comes again whenever a server-sent event from the URL says so.
+// WriteLive writes the page as a server shows it: the same, and it comes again whenever a server-sent event from the
+// URL says so.
 func WriteLive(w io.Writer, p Page, events string) error { return write(w, p, events) }
 
 func write(w io.Writer, p Page, events string) error {
@@ -53,7 +54,7 @@ func write(w io.Writer, p Page, events string) error {
 	return t.Execute(w, v)
 }
 
-// view is what the template fills in.
+// view has the values for the template.
 type view struct {
 	Page
 	Events string
@@ -97,7 +98,7 @@ func (v *view) block(attributes string, content []byte) {
 	v.Blocks = append(v.Blocks, template.HTML("<script "+attributes+">"+string(content)+"</script>"))
 }
 
-// hash is how a policy allows one inline script.
+// hash returns the form in which a content security policy allows one inline script.
 func hash(code []byte) string {
 	sum := sha256.Sum256(code)
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -141,11 +142,12 @@ var page = sync.OnceValues(func() (*template.Template, error) {
 	return template.New("page").Funcs(functions).Parse(pageText)
 })
 
-// functions are what the template says things with.
+// functions for the template.
 var functions = template.FuncMap{
 	"word": word, "where": where, "number": number, "percent": percent,
 	"date":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") },
 	"join":   strings.Join,
+	"names":  names,
 	"most":   func(n int, all []string) []string { return all[:min(n, len(all))] },
 	"over":   func(n int, all []string) int { return max(0, len(all)-n) },
 	"anchor": func(i int) string { return fmt.Sprintf("finding-%d", i+1) },
@@ -171,19 +173,17 @@ func word(s check.Status) string {
 
 // where says which machines a finding is on.
 func where(p rules.Problem) string {
-	subject := string(p.Subject)
-	switch subject {
-	case "pod", "node", "pods", "nodes", "cluster":
+	subject := p.Subject.String()
+	if p.Subject.Obvious() {
 		subject = ""
 	}
 	switch n := len(p.Machines); {
-	case n == 1 && subject != "" && p.Machines[0] != subject:
-		return p.Machines[0] + ", " + subject
+	case n == 1 && subject != "" && p.Machines[0] != p.Subject:
+		return p.Machines[0].String() + ", " + subject
 	case n == 1:
-		return p.Machines[0]
+		return p.Machines[0].String()
 	case n > 1:
-		kind, _, _ := strings.Cut(p.Machines[0], "/")
-		return fmt.Sprintf("%d of %d %ss", n, p.Of, kind)
+		return fmt.Sprintf("%d of %d %ss", n, p.Of, p.Machines[0].Kind)
 	}
 	return subject
 }
@@ -197,4 +197,12 @@ func quiet(p rules.Problem) []string {
 		}
 	}
 	return ids
+}
+
+func names(refs []check.Ref) []string {
+	var all []string
+	for _, r := range refs {
+		all = append(all, r.String())
+	}
+	return all
 }

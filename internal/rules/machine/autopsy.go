@@ -9,7 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/nccl"
 )
 
-// Fit is how a cause fits what is known of the machines.
+// Fit says how well a cause matches the facts about the machines.
 type Fit string
 
 // The fits, the most probable first. Unseen is a cause whose facts could not be read: it stays open.
@@ -28,12 +28,12 @@ type Candidate struct {
 	Fix      *check.Fix       `json:"fix,omitempty"`
 }
 
-// Autopsy is which of the causes of an error fit a machine, and what tells the rest apart.
+// Autopsy says which causes of an error fit a machine, and how to tell the rest apart.
 type Autopsy struct {
 	Error      string      `json:"error"`
 	Verdict    string      `json:"verdict"`
 	Causes     []Candidate `json:"causes"`     // the most probable first
-	Experiment string      `json:"experiment"` // and what its outcomes mean
+	Experiment string      `json:"experiment"` // and the meaning of its outcomes
 	Commands   []string    `json:"commands"`
 }
 

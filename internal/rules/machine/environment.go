@@ -26,7 +26,7 @@ func (t *subject) missing(id check.ID, status check.Status, names ...string) []c
 	if len(settings) == 0 {
 		return nil
 	}
-	return one(id, status, check.Subject("env/"+first), strings.Join(settings, " ")+" is needed here and not set: "+why,
+	return one(id, status, check.EnvRef(first), strings.Join(settings, " ")+" is needed here and not set: "+why,
 		forUser("Start the command with railhead-pod run, which sets it, or set it.", append([]string{"railhead-pod run -- ..."}, commands...)...),
 		check.Evidence{Source: "environment", Got: "unset", Want: strings.Join(settings, " ")})
 }
@@ -64,8 +64,8 @@ func foreignHCAs(t *subject) []check.Finding {
 	return all
 }
 
-// strangers reports whether a device can be opened that is not this pod's and cannot work here: neither its interface nor
-// its address is of this namespace.
+// strangers reports whether a device can be opened that is not this pod's and cannot work here: neither its interface
+// nor its address is of this namespace.
 func (t *subject) strangers() bool {
 	for i := range t.Devices {
 		d := &t.Devices[i]
@@ -126,7 +126,7 @@ func disableEffective(t *subject) []check.Finding {
 	if !set || value == "0" || alsoPlugin || named || chosen && plugin == "none" || found == "" {
 		return nil
 	}
-	return one(DisableEffective, check.Warn, "env/NCCL_IB_DISABLE",
+	return one(DisableEffective, check.Warn, check.EnvRef("NCCL_IB_DISABLE"),
 		fmt.Sprintf("NCCL_IB_DISABLE=%s does not stop the HPC-X plugin %s: it still uses the HCAs", value, found),
 		forUser("For TCP switch both off; for RDMA neither.", "export NCCL_IBEXT_DISABLE=1", "unset NCCL_IB_DISABLE"),
 		check.Evidence{Source: origin, Got: "NCCL_IB_DISABLE=" + value}, check.Evidence{Source: "NCCL_IBEXT_DISABLE", Got: "unset", Want: "1"})
@@ -137,11 +137,11 @@ func silentFallback(t *subject) []check.Finding {
 	if _, _, set := t.UserSetting("NCCL_NET"); set {
 		return nil
 	}
-	return one(SilentFallback, check.Pass, "env/NCCL_NET", "NCCL_NET is not set: where NCCL finds no RDMA it falls back to TCP, about 85 times slower, in silence",
+	return one(SilentFallback, check.Pass, check.EnvRef("NCCL_NET"), "NCCL_NET is not set: where NCCL finds no RDMA it falls back to TCP, about 85 times slower, in silence",
 		forUser("Start the command with railhead-pod run, or set it.", "export NCCL_NET=IB"), check.Evidence{Source: "NCCL_NET", Got: "unset", Want: "IB"})
 }
 
-// fullShm is where a /dev/shm that was large enough has no room left.
+// fullShm reports a /dev/shm that is large enough but full.
 const fullShm = 64 << 20
 
 // sharedMemory says what NCCL's rules say where there are GPUs that need it, and that it is full.
@@ -152,7 +152,7 @@ func sharedMemory(t *subject) []check.Finding {
 	case len(all) > 0 && len(t.GPUs) == 0 && size.Value > fullShm:
 		all[0].Status = check.Pass // not the default of a runtime, and nothing here that needs more
 	case len(all) == 0 && free.IsKnown() && free.Value < fullShm && size.Value > fullShm:
-		return one(nccl.SharedMemory, check.Warn, "pod",
+		return one(nccl.SharedMemory, check.Warn, check.Ref{Kind: check.Pod},
 			fmt.Sprintf("/dev/shm has %d MiB and only %d MiB of it are free: NCCL's segments of a run that crashed stay in it", size.Value>>20, free.Value>>20),
 			forUser("When nothing runs, take the old segments away, or recreate the pod.", "ls -l /dev/shm", "rm /dev/shm/nccl-*"),
 			check.Evidence{Source: "statfs of /dev/shm", Got: fmt.Sprintf("%d bytes free", free.Value), Want: "room for NCCL"})

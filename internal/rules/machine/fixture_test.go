@@ -10,6 +10,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/rail"
 )
@@ -63,7 +64,7 @@ const (
 
 func read(t *testing.T, machine string) host.Snapshot {
 	t.Helper()
-	m, err := host.Open("../../../testdata/hosts/" + machine + ".txtar")
+	m, err := sysfs.Open("../../../testdata/hosts/" + machine + ".txtar")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@ package machine
 
 import "github.com/railhead/railhead/internal/check"
 
-// What a pod needs beside its rails and the environment of NCCL.
+// A pod's needs apart from its rails and NCCL's environment.
 const (
 	MemlockLimit     check.ID = "memlock-limit"
 	IPCLockEffective check.ID = "ipc-lock-effective"
@@ -18,7 +18,7 @@ const (
 	VFGUID           check.ID = "vf-guid"
 )
 
-// What a node needs that is to give RDMA devices to pods.
+// The needs of a node that provides RDMA devices to pods.
 const (
 	IOMMUPresent      check.ID = "iommu-present"
 	IOMMUOptions      check.ID = "iommu-options"
@@ -35,7 +35,7 @@ const (
 	RuntimeMemlock    check.ID = "runtime-memlock"
 )
 
-// What two readings of a machine show.
+// Facts that two readings of a machine show.
 const (
 	LinkStable    check.ID = "link-stable"
 	SymbolErrors  check.ID = "symbol-errors"

@@ -18,7 +18,7 @@ var iommuWords = [...]struct{ option, words string }{
 	{"iommu", " on off force noforce biomerge nobiomerge panic nopanic merge nomerge soft nosoft pt nopt usedac forcesac allowdac nodac memaper noagp "},
 }
 
-// unknownOptions are those of the kernel's command line that do nothing.
+// unknownOptions returns the options of the kernel's command line that have no effect.
 func unknownOptions(cmdline string) []string {
 	var unknown []string
 	for token := range strings.FieldsSeq(cmdline) {
@@ -40,14 +40,14 @@ func unknownOptions(cmdline string) []string {
 
 // translated are the names and functions of the devices for which the IOMMU translates.
 func translated(s *host.Snapshot) (check.Finding, bool) {
-	var names []string
+	var devices []check.Ref
 	var functions []host.Function
 	for i := range s.Devices {
 		if d := &s.Devices[i]; d.Function.IsKnown() {
-			names, functions = append(names, d.Name), append(functions, d.Function.Value)
+			devices, functions = append(devices, check.DeviceRef(d.Name)), append(functions, d.Function.Value)
 		}
 	}
-	return nccl.Translated(names, functions)
+	return nccl.Translated(devices, functions)
 }
 
 func iommuPassthrough(t *subject) []check.Finding {
@@ -76,7 +76,7 @@ func iommuOptions(t *subject) []check.Finding {
 	if _, translates := translated(&t.Snapshot); translates {
 		status, so = check.Warn, ", and the IOMMU translates for the HCAs: GPUDirect RDMA may fail (IBV_WC_LOC_PROT_ERR) or be slow"
 	}
-	return one(IOMMUOptions, status, "node", strings.Join(unknown, ", ")+" is no option of the kernel and does nothing"+so,
+	return one(IOMMUOptions, status, check.Ref{Kind: check.Node}, strings.Join(unknown, ", ")+" is no option of the kernel and does nothing"+so,
 		forAdmin("Say iommu=pt (on Intel also intel_iommu=on); AMD's IOMMU is on by itself.", "MachineConfig spec:\n  kernelArguments: [iommu=pt]"),
 		check.Evidence{Source: "/proc/cmdline", Got: iommuTokens(t.Cmdline.Value), Want: "iommu=pt"})
 }
@@ -95,7 +95,7 @@ func iommuPresent(t *subject) []check.Finding {
 	if tokens := iommuTokens(t.Cmdline.Value); tokens != "" {
 		summary += "; the kernel's arguments say " + tokens
 	}
-	return one(IOMMUPresent, check.Warn, "node", summary,
+	return one(IOMMUPresent, check.Warn, check.Ref{Kind: check.Node}, summary,
 		forAdmin("Switch VT-d or AMD-Vi on in the firmware, and do not switch it off by the kernel's arguments. RDMA itself works without.", "ls /sys/kernel/iommu_groups"),
 		check.Evidence{Source: "/sys/kernel/iommu_groups", Got: "empty", Want: "a group for each device"})
 }

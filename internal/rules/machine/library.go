@@ -8,8 +8,8 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// provider is the library of rdma-core for a device, by the driver of its PCI function (rdma-core providers/*); "" where
-// that does not tell.
+// provider is the library of rdma-core for a device, by the driver of its PCI function (rdma-core providers/*); ""
+// where that does not tell.
 func provider(d *host.Device) string {
 	if d.IsSoftware() {
 		return ""
@@ -39,7 +39,7 @@ func verbsLibrary(t *subject) []check.Finding {
 	case v == nil:
 		return notLooked(VerbsLibrary)
 	case v.Path == "":
-		return one(VerbsLibrary, check.Fail, "pod", "the image has no libibverbs.so.1"+costs, install,
+		return one(VerbsLibrary, check.Fail, check.Ref{Kind: check.Pod}, "the image has no libibverbs.so.1"+costs, install,
 			check.Evidence{Source: "folders of the dynamic loader", Got: "no libibverbs.so.1", Want: "libibverbs.so.1"})
 	}
 	var missing []string
@@ -54,7 +54,7 @@ func verbsLibrary(t *subject) []check.Finding {
 	if len(missing) == 0 {
 		return nil
 	}
-	return one(VerbsLibrary, check.Fail, "pod", "libibverbs has no provider "+strings.Join(distinct(missing), ", ")+" for the rails' driver"+costs, install,
+	return one(VerbsLibrary, check.Fail, check.Ref{Kind: check.Pod}, "libibverbs has no provider "+strings.Join(distinct(missing), ", ")+" for the rails' driver"+costs, install,
 		check.Evidence{Source: v.Path + " of rdma-core " + v.RDMACore, Got: "providers " + strings.Join(v.Providers, ", "), Want: missing[0]},
 		check.Evidence{Source: "/etc/libibverbs.d", Got: strings.Join(v.Drivers, ", "), Want: missing[0]})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// capacity is what a PCIe link carries of payload, in Gb/s: from 8 GT/s on 128 of 130 bits are data, before 8 of 10
+// capacity returns the payload rate of a PCIe link in Gb/s: from 8 GT/s on 128 of 130 bits are data, before 8 of 10
 // (PCIe Base Specification); packets' headers take about a tenth.
 func capacity(gts float64, width int) float64 {
 	coding := 128.0 / 130
@@ -19,7 +19,7 @@ func capacity(gts float64, width int) float64 {
 }
 
 // linkOf compares the PCIe link of a function with the rate of the port behind it.
-func linkOf(name string, f *host.Function, rate host.Fact[host.Rate]) []check.Finding {
+func linkOf(about check.Ref, f *host.Function, rate host.Fact[host.Rate]) []check.Finding {
 	l, known := f.Link.Get()
 	if !known || l.MaxWidth == 0 || l.Width >= l.MaxWidth && l.GTs >= l.MaxGTs {
 		return nil
@@ -38,7 +38,7 @@ func linkOf(name string, f *host.Function, rate host.Fact[host.Rate]) []check.Fi
 		summary += fmt.Sprintf(": it carries about %.0f of the port's %g Gb/s", carries, gbps)
 	}
 	dir := "/sys/bus/pci/devices/" + f.PhysFn.Or(f.Address).String()
-	return one(PCIeLink, status, check.Subject(name), summary,
+	return one(PCIeLink, status, about, summary,
 		forAdmin("Seat the card anew, or in a slot as wide and as fast as it is; look at the slot's setting in the firmware.", "lspci -vv -s "+f.PhysFn.Or(f.Address).String()+" | grep -E 'LnkCap|LnkSta'"),
 		check.Evidence{Source: dir + "/current_link_speed", Got: fmt.Sprintf("%g GT/s", l.GTs), Want: fmt.Sprintf("%g GT/s", l.MaxGTs)},
 		check.Evidence{Source: dir + "/current_link_width", Got: fmt.Sprint(l.Width), Want: fmt.Sprint(l.MaxWidth)})
@@ -48,7 +48,7 @@ func railLinks(t *subject) []check.Finding {
 	var all []check.Finding
 	for i := range t.rails {
 		if r := &t.rails[i]; r.Function.IsKnown() {
-			all = append(all, linkOf(r.Name(), &r.Function.Value, r.Rate)...)
+			all = append(all, linkOf(check.RailRef(r.Name()), &r.Function.Value, r.Rate)...)
 		}
 	}
 	return all
@@ -57,9 +57,11 @@ func railLinks(t *subject) []check.Finding {
 func rateExpected(t *subject) []check.Finding {
 	want := t.options.RateGbps
 	var slow []string
+	var rails []check.Ref
 	var evidence []check.Evidence
 	for _, r := range t.rails {
 		if rate, ok := r.Rate.Get(); ok && rate.Gbps < want {
+			rails = append(rails, check.RailRef(r.Name()))
 			slow = append(slow, fmt.Sprintf("%s %g", r.Name(), rate.Gbps))
 			evidence = append(evidence, check.Evidence{
 				Source: fmt.Sprintf("/sys/class/infiniband/%s/ports/%d/rate", r.Device, r.Port), Got: rate.String(), Want: fmt.Sprintf("%g Gb/sec", want),
@@ -69,8 +71,8 @@ func rateExpected(t *subject) []check.Finding {
 	if len(slow) == 0 {
 		return nil
 	}
-	return one(RateExpected, check.Fail, "pod", fmt.Sprintf("expected are %g Gb/s, and there are: %s Gb/s", want, strings.Join(slow, ", ")),
-		forAdmin("Look at cable, transceiver and switch port: the link came up with fewer lanes or a lower speed.", "ethtool INTERFACE", "mlxlink -d PCI --port_type NETWORK -m"), evidence...)
+	return about(one(RateExpected, check.Fail, check.Ref{Kind: check.Pod}, fmt.Sprintf("expected are %g Gb/s, and there are: %s Gb/s", want, strings.Join(slow, ", ")),
+		forAdmin("Look at cable, transceiver and switch port: the link came up with fewer lanes or a lower speed.", "ethtool INTERFACE", "mlxlink -d PCI --port_type NETWORK -m"), evidence...), rails)
 }
 
 // physical are the RDMA devices of physical functions.

@@ -1,4 +1,4 @@
-// Package machine is the catalogue of checks over one Snapshot: what a pod can see of itself, and what a node can.
+// Package machine is the catalogue of checks over one Snapshot: the pod's own view, and the node's.
 package machine
 
 import (
@@ -11,13 +11,13 @@ import (
 	"github.com/railhead/railhead/internal/rail"
 )
 
-// Options are what the machine itself cannot tell; the zero value expects nothing.
+// Options has facts that the machine itself does not show; the zero value expects nothing.
 type Options struct {
 	Scope    rail.Scope // "" is rail.Pod
 	RateGbps float64    // that every rail should have
 }
 
-// Pod judges what a pod got: its rails, its limits, its libraries and the environment of NCCL.
+// Pod judges a pod: its rails, its limits, its libraries and the environment of NCCL.
 func Pod(s host.Snapshot, o Options) check.Report { return run(podChecks, newSubject(s, o)) }
 
 // Node judges a machine that gives RDMA devices to pods, or runs jobs itself.
@@ -36,7 +36,7 @@ func run(checks []check.Check[*subject], t *subject) check.Report {
 	return check.Run(checks, t)
 }
 
-// subject is a Snapshot with what was decided of it once for all checks.
+// subject is a Snapshot with the decisions that all checks share.
 type subject struct {
 	host.Snapshot
 	options  Options
@@ -90,8 +90,16 @@ func notLooked(id check.ID) []check.Finding {
 }
 
 // one is the list of one finding.
-func one(id check.ID, status check.Status, about check.Subject, summary string, fix *check.Fix, evidence ...check.Evidence) []check.Finding {
+func one(id check.ID, status check.Status, about check.Ref, summary string, fix *check.Fix, evidence ...check.Evidence) []check.Finding {
 	return []check.Finding{{Check: id, Status: status, Subject: about, Summary: summary, Evidence: evidence, Fix: fix}}
+}
+
+// about adds what else the findings are evidence for.
+func about(findings []check.Finding, refs []check.Ref) []check.Finding {
+	for i := range findings {
+		findings[i].About = append(findings[i].About, refs...)
+	}
+	return findings
 }
 
 // forUser and forAdmin are cures.

@@ -8,13 +8,13 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// littleMemlock is what training surely exceeds: NCCL's buffers alone, registered per rank, are larger.
+// littleMemlock is a limit that every training exceeds: NCCL's buffers alone, registered for each rank, are larger.
 const littleMemlock = 1 << 30
 
 // Memlock is a limit of locked memory that does not suffice, as a finding.
 func Memlock(soft, hard host.Limit, l host.Limits) check.Finding {
 	f := check.Finding{
-		Check: MemlockLimit, Status: check.Warn, Subject: "pod",
+		Check: MemlockLimit, Status: check.Warn, Subject: check.Ref{Kind: check.Pod},
 		Summary:  fmt.Sprintf("locked-memory limit is %s per process: registering more than that fails with ENOMEM (\"Cannot allocate memory\")", Size(soft)),
 		Evidence: lockEvidence(soft, hard, l),
 		Fix:      forAdmin(memlockFix, memlockMachineConfig),
@@ -64,7 +64,7 @@ func Size(l host.Limit) string {
 	return l.String() + " bytes"
 }
 
-// lock is how much memory the processes of a container may lock.
+// lock is the locked-memory limit of a container's processes.
 type lock int
 
 const (
@@ -129,13 +129,13 @@ func memlockLimit(t *subject) []check.Finding {
 	case notRead:
 		switch {
 		case l.MemlockSoft.IsKnown():
-			return one(MemlockLimit, check.Unknown, "pod", "locked-memory limit is "+Size(soft)+", and whether a capability lifts it is not known", nil, lockEvidence(soft, l.MemlockHard.Value, l)...)
+			return one(MemlockLimit, check.Unknown, check.Ref{Kind: check.Pod}, "locked-memory limit is "+Size(soft)+", and whether a capability lifts it is not known", nil, lockEvidence(soft, l.MemlockHard.Value, l)...)
 		case l.MemlockSoft.IsUnreadable():
-			return one(MemlockLimit, check.Unknown, "pod", "locked-memory limit could not be read: "+l.MemlockSoft.Why, nil)
+			return one(MemlockLimit, check.Unknown, check.Ref{Kind: check.Pod}, "locked-memory limit could not be read: "+l.MemlockSoft.Why, nil)
 		}
 		return notLooked(MemlockLimit)
 	case notEnforced:
-		return one(MemlockLimit, check.Fail, "pod",
+		return one(MemlockLimit, check.Fail, check.Ref{Kind: check.Pod},
 			fmt.Sprintf("the locked-memory limit says unlimited, and the kernel locks no more than %s: registering memory fails with ENOMEM", Size(host.Limit(l.Lockable.Value))),
 			forAdmin(memlockFix, memlockMachineConfig),
 			check.Evidence{Source: "mlock2(2) of a mapping", Got: Size(host.Limit(l.Lockable.Value)), Want: Size(host.MaxLocked)},

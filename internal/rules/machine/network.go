@@ -31,37 +31,40 @@ const fastRail = 100
 func railMTU(t *subject) []check.Finding {
 	var evidence []check.Evidence
 	var sizes, small []string
+	var rails, smallRails []check.Ref
 	least := 4096
 	for _, r := range t.rails {
 		mtu, ok := r.MTU.Get()
 		if !ok || r.LinkLayer != host.Ethernet {
 			continue
 		}
-		sizes = append(sizes, strconv.Itoa(mtu))
+		sizes, rails = append(sizes, strconv.Itoa(mtu)), append(rails, check.RailRef(r.Name()))
 		evidence = append(evidence, check.Evidence{Source: "/sys/class/net/" + r.Netdev + "/mtu", Got: strconv.Itoa(mtu), Want: "9000, and the same on every rail"})
 		if size := roceMTU(mtu); size < 4096 && r.Rate.Value.Gbps >= fastRail {
 			small, least = append(small, r.Name()), min(least, size)
+			smallRails = append(smallRails, check.RailRef(r.Name()))
 		}
 	}
 	fix := forAdmin("Give the physical function, its virtual functions and the switch ports one MTU of 9000.", "SriovNetworkNodePolicy spec:\n  mtu: 9000")
 	switch all := distinct(sizes); {
 	case len(all) > 1:
-		return one(RailMTU, check.Warn, "pod",
+		return about(one(RailMTU, check.Warn, check.Ref{Kind: check.Pod},
 			fmt.Sprintf("the rails' MTUs differ (%s): a queue pair between two of them may fail or hang, since NCCL 2.20 and later take no common one", strings.Join(all, ", ")),
-			fix, evidence...)
+			fix, evidence...), rails)
 	case len(small) > 0:
-		return one(RailMTU, check.Warn, "pod",
+		return about(one(RailMTU, check.Warn, check.Ref{Kind: check.Pod},
 			fmt.Sprintf("MTU %s makes RoCE packets of %d bytes on %s: at most %.0f %% of the rate is payload, with 9000 %.0f %%",
-				all[0], least, strings.Join(small, ", "), share(least), share(4096)), fix, evidence...)
+				all[0], least, strings.Join(small, ", "), share(least), share(4096)), fix, evidence...), smallRails)
 	}
 	return nil
 }
 
-// railARP finds interfaces in the subnet of a rail that may answer for its address: the kernel's default. Then TCP and ping
-// work, and RDMA sends to the wrong NIC.
+// railARP finds interfaces in the subnet of a rail that may answer for its address: the kernel's default. Then TCP
+// and ping work, and RDMA sends to the wrong NIC.
 func railARP(t *subject) []check.Finding {
 	var evidence []check.Evidence
 	var pairs []string
+	var refs []check.Ref
 	looked, unread := true, ""
 	for _, a := range t.rails {
 		for i := range t.Links {
@@ -77,6 +80,7 @@ func railARP(t *subject) []check.Finding {
 				looked = looked && !t.onRail(l.Name) // of other interfaces than those of RDMA devices it is not read
 			case ignore == 0:
 				pairs = append(pairs, t.pair(a, l.Name))
+				refs = append(refs, check.RailRef(a.Name()), check.LinkRef(l.Name))
 				evidence = append(evidence, check.Evidence{Source: "/proc/sys/net/ipv4/conf/" + l.Name + "/arp_ignore", Got: "0, as in conf/all", Want: "1 or 2"})
 			}
 		}
@@ -84,7 +88,7 @@ func railARP(t *subject) []check.Finding {
 	switch {
 	case len(pairs) > 0:
 	case unread != "":
-		return one(RailARP, check.Unknown, "pod", "another interface is in the subnet of a rail, and arp_ignore of "+unread+" could not be read", nil)
+		return one(RailARP, check.Unknown, check.Ref{Kind: check.Pod}, "another interface is in the subnet of a rail, and arp_ignore of "+unread+" could not be read", nil)
 	case !looked:
 		return notLooked(RailARP)
 	default:
@@ -95,11 +99,11 @@ func railARP(t *subject) []check.Finding {
 	if len(seen) > 0 {
 		status, summary = check.Fail, of+" are in one subnet, and a neighbour's two addresses have one MAC: ping works, and RDMA to one of them hangs"
 	}
-	return one(RailARP, status, "pod", summary,
+	return about(one(RailARP, status, check.Ref{Kind: check.Pod}, summary,
 		forAdmin("Give every rail a subnet of its own; or make interfaces answer for their own addresses only (CNI plugin tuning in the network attachment).",
 			`SriovNetwork spec:
   metaPlugins: '{"type": "tuning", "sysctl": {"net.ipv4.conf.IFNAME.arp_ignore": "1", "net.ipv4.conf.IFNAME.arp_announce": "2"}}'`,
-			"sysctl -w net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2"), append(evidence, seen...)...)
+			"sysctl -w net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2"), append(evidence, seen...)...), refs)
 }
 
 // strictest is the setting that holds: the larger of the interface's and of all (ip-sysctl.rst).
@@ -170,8 +174,9 @@ func (t *subject) onRail(link string) bool {
 	return false
 }
 
-// railsRoutable tells whether a rail reaches the networks of the others. Many fabrics keep rails apart on purpose, and
-// NCCL then has to stay on one rail: that some reach each other and some do not, or that NCCL is told to cross, is a fault.
+// railsRoutable tells whether a rail reaches the networks of the others. Many fabrics keep rails apart on purpose,
+// and NCCL then has to stay on one rail: that some reach each other and some do not, or that NCCL is told to cross,
+// is a fault.
 func railsRoutable(t *subject) []check.Finding {
 	if len(t.Lookups) == 0 {
 		if len(t.rails) < 2 {
@@ -211,5 +216,5 @@ func railsRoutable(t *subject) []check.Finding {
 		summary = fmt.Sprintf("%d of %d ways from a rail to another one's network have no route: connections across rails fail there, and work elsewhere", len(evidence), len(t.Lookups))
 		fix = forAdmin("Route all rails alike: source-based routing (CNI plugin sbr) with a gateway in every rail's IPAM, or none.", "SriovNetwork spec:\n  metaPlugins: '{\"type\": \"sbr\"}'")
 	}
-	return one(RailsRoutable, status, "pod", summary, fix, evidence...)
+	return one(RailsRoutable, status, check.Ref{Kind: check.Pod}, summary, fix, evidence...)
 }

@@ -20,7 +20,8 @@ func allocated(t *subject) []check.Finding {
 	return t.noRail
 }
 
-// allocations adds, where there are rails, what else was allocated and is none: that keeps nobody from judging the rails.
+// allocations adds, where there are rails, what else was allocated and is none: that keeps nobody from judging the
+// rails.
 func allocations(t *subject) []check.Finding {
 	all := t.made(rail.AllocationConsistent)
 	if len(t.rails) > 0 {
@@ -34,10 +35,9 @@ func portActive(t *subject) []check.Finding {
 	down := downPhysical(&t.Snapshot)
 	var all []check.Finding
 	for _, f := range t.made(rail.PortActive) {
-		name, _, _ := strings.Cut(string(f.Subject), ":")
-		d, _ := t.Device(name)
+		d, _ := t.Device(f.Subject.DeviceName())
 		pf, virtual := d.Function.Value.PhysFn.Get()
-		if explained := virtual && hasFallen(down, pf) || withoutGUID(&d); !explained {
+		if explained := virtual && isDown(down, pf) || withoutGUID(&d); !explained {
 			all = append(all, f)
 		}
 	}
@@ -53,18 +53,19 @@ func withoutGUID(d *host.Device) bool {
 
 func vfGUID(t *subject) []check.Finding {
 	var names []string
+	var devices []check.Ref
 	var evidence []check.Evidence
 	for i := range t.Devices {
 		d := &t.Devices[i]
 		if access := t.AccessTo(d.Name); withoutGUID(d) && (access == host.Openable || access == host.NotProbed) {
-			names = append(names, d.Name)
+			names, devices = append(names, d.Name), append(devices, check.DeviceRef(d.Name))
 			evidence = append(evidence, check.Evidence{Source: "/sys/class/infiniband/" + d.Name + "/node_guid", Got: d.NodeGUID.Value, Want: "a GUID that the subnet manager knows"})
 		}
 	}
 	if len(names) == 0 {
 		return nil
 	}
-	return one(VFGUID, check.Fail, "pod", fmt.Sprintf("%s: InfiniBand virtual function without a GUID: its port never becomes ACTIVE", strings.Join(names, ", ")),
+	return about(one(VFGUID, check.Fail, check.Ref{Kind: check.Pod}, fmt.Sprintf("%s: InfiniBand virtual function without a GUID: its port never becomes ACTIVE", strings.Join(names, ", ")),
 		forAdmin("Give virtual functions GUIDs (ib-kubernetes, or by hand), and let the subnet manager serve them (opensm: virt_enabled 2).",
-			"ip link set PF vf N node_guid GUID port_guid GUID", "SriovIBNetwork spec:\n  linkState: enable"), evidence...)
+			"ip link set PF vf N node_guid GUID port_guid GUID", "SriovIBNetwork spec:\n  linkState: enable"), evidence...), devices)
 }

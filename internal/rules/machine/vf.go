@@ -9,8 +9,8 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// unseenVFs is the outcome of a check of what physical functions permit their virtual ones, where there are some and nothing
-// tells: their interfaces are of another network namespace, or the kernel did not answer.
+// unseenVFs is the outcome of a check of what physical functions permit their virtual ones, where there are some and
+// nothing tells: their interfaces are of another network namespace, or the kernel did not answer.
 func (t *subject) unseenVFs(id check.ID) []check.Finding {
 	has := false
 	for i := range t.Devices {
@@ -25,7 +25,7 @@ func (t *subject) unseenVFs(id check.ID) []check.Finding {
 	}
 	for _, p := range t.Problems {
 		if p.Op == "netlink" {
-			return one(id, check.Unknown, "node", "what the physical functions permit their virtual functions could not be read: "+p.Err, nil,
+			return one(id, check.Unknown, check.Ref{Kind: check.Node}, "what the physical functions permit their virtual functions could not be read: "+p.Err, nil,
 				check.Evidence{Source: "ip link show", Got: p.Err, Want: "vf N ... link-state, trust"})
 		}
 	}
@@ -48,9 +48,9 @@ func vfSettings(t *subject) []check.Finding {
 			}
 			spoof = spoof || vf.SpoofChk
 		}
-		source, about := "ip link show "+l.Name, check.Subject(l.Name)
+		source := "ip link show " + l.Name
 		if len(disabled) > 0 {
-			all = append(all, one(VFSettings, check.Fail, about, fmt.Sprintf("%s of %s have the link state disable: their ports never become ACTIVE", strings.Join(disabled, ", "), l.Name),
+			all = append(all, one(VFSettings, check.Fail, check.LinkRef(l.Name), fmt.Sprintf("%s of %s have the link state disable: their ports never become ACTIVE", strings.Join(disabled, ", "), l.Name),
 				forAdmin("Let it follow the physical function, in the network that pods attach to.", "SriovNetwork spec:\n  linkState: auto"),
 				check.Evidence{Source: source, Got: "link-state disable", Want: "auto or enable"})...)
 		}
@@ -64,12 +64,14 @@ func vfSettings(t *subject) []check.Finding {
 // notPermitted are the virtual functions seen here whose MAC is none of those that their physical function gave out.
 func (t *subject) notPermitted(pf *host.Link, macs []string) []check.Finding {
 	var names, commands []string
+	var refs []check.Ref
 	for i := range t.Devices {
 		f := &t.Devices[i].Function.Value
 		for k := range t.Links {
 			vf := &t.Links[k]
 			mac := vf.MAC.Value
 			if f.PhysFn.IsKnown() && f.PhysFn.Value == pf.PCI.Value && vf.PCI.Value == f.Address && mac != "" && !slices.Contains(macs, mac) {
+				refs = append(refs, check.LinkRef(vf.Name))
 				names, commands = append(names, vf.Name+" ("+mac+")"), append(commands, "ip link set "+pf.Name+" vf N mac "+mac)
 			}
 		}
@@ -77,10 +79,10 @@ func (t *subject) notPermitted(pf *host.Link, macs []string) []check.Finding {
 	if len(names) == 0 {
 		return nil
 	}
-	return one(VFSettings, check.Fail, check.Subject(pf.Name), fmt.Sprintf("the physical function %s does not permit the MAC of %s: what is sent with it is dropped", pf.Name, strings.Join(names, ", ")),
+	return about(one(VFSettings, check.Fail, check.LinkRef(pf.Name), fmt.Sprintf("the physical function %s does not permit the MAC of %s: what is sent with it is dropped", pf.Name, strings.Join(names, ", ")),
 		forAdmin("Give the virtual function the MAC that its physical function knows. One that has to change it, as under a bond, needs to be trusted.",
 			append(commands, "SriovNetwork spec:\n  trust: \"on\"")...),
-		check.Evidence{Source: "ip link show " + pf.Name, Got: strings.Join(macs, ", "), Want: strings.Join(names, ", ")})
+		check.Evidence{Source: "ip link show " + pf.Name, Got: strings.Join(macs, ", "), Want: strings.Join(names, ", ")}), refs)
 }
 
 // vfTrust is a remark: RDMA needs no trust, and works with it.
@@ -96,7 +98,7 @@ func vfTrust(t *subject) []check.Finding {
 	if len(trusted) == 0 {
 		return t.unseenVFs(VFTrust)
 	}
-	return one(VFTrust, check.Pass, "node", shorten(trusted)+" are trusted: a pod that has one may take another's MAC and receive what is not for it, and RDMA needs neither",
+	return one(VFTrust, check.Pass, check.Ref{Kind: check.Node}, shorten(trusted)+" are trusted: a pod that has one may take another's MAC and receive what is not for it, and RDMA needs neither",
 		forAdmin("Where no pod changes the MAC of its rails, trust none.", "SriovNetwork spec:\n  trust: \"off\""),
 		check.Evidence{Source: "ip link show", Got: "trust on", Want: "trust off"})
 }
@@ -119,10 +121,10 @@ func vfCount(t *subject) []check.Finding {
 	}
 	switch all := distinct(counts); {
 	case len(all) > 1:
-		return one(VFCount, check.Warn, "node", fmt.Sprintf("the cards have different numbers of virtual functions (%s): only as many pods as the smallest number get a rail of each", strings.Join(all, ", ")),
+		return one(VFCount, check.Warn, check.Ref{Kind: check.Node}, fmt.Sprintf("the cards have different numbers of virtual functions (%s): only as many pods as the smallest number get a rail of each", strings.Join(all, ", ")),
 			forAdmin("Set one numVfs in the policies of all rails.", "SriovNetworkNodePolicy spec:\n  numVfs: 8"), evidence...)
 	case len(all) == 1 && len(without) > 0:
-		return one(VFCount, check.Pass, "node", shorten(without)+" have no virtual functions, and other cards have: no pod gets a rail of them",
+		return one(VFCount, check.Pass, check.Ref{Kind: check.Node}, shorten(without)+" have no virtual functions, and other cards have: no pod gets a rail of them",
 			forAdmin("If they are to be rails, write a policy for them; where sriov_totalvfs is 0, SR-IOV is off in the firmware.", "mlxconfig -d PCI query SRIOV_EN NUM_OF_VFS"), evidence...)
 	}
 	return nil

@@ -9,12 +9,12 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// Watch judges what the ports of a machine counted between two readings of it.
+// Watch judges the port counters of a machine between two readings.
 func Watch(before, after host.Snapshot) check.Report {
 	return run(watchChecks, &subject{Snapshot: after, before: &before})
 }
 
-// Counters of ports by what they mean (Linux Documentation/ABI/stable/sysfs-class-infiniband; the mlx5 and rxe drivers'
+// Counters of ports by their meaning (Linux Documentation/ABI/stable/sysfs-class-infiniband; the mlx5 and rxe drivers'
 // hw_counters). Not among them is rxe's completer_retry_err: for that it is enough that a processor is late.
 var (
 	linkCounters   = []string{"link_downed", "link_error_recovery"}
@@ -51,7 +51,7 @@ func congestion(t *subject) []check.Finding {
 }
 
 // grown are the counters of a list that are larger in the later reading; looked says whether there are any.
-func (t *subject) grown(names []string) (evidence []check.Evidence, ports []string, looked bool) {
+func (t *subject) grown(names []string) (evidence []check.Evidence, ports []check.Ref, looked bool) {
 	for _, d := range t.Devices {
 		earlier, _ := t.before.Device(d.Name)
 		for i, p := range d.Ports {
@@ -63,7 +63,7 @@ func (t *subject) grown(names []string) (evidence []check.Evidence, ports []stri
 				then := earlier.Ports[i].Counters[name]
 				looked = looked || counts
 				if now > then { // less: the counters were reset
-					port := fmt.Sprintf("%s:%d", d.Name, p.Number)
+					port := check.PortRef(d.Name, p.Number)
 					evidence = append(evidence, check.Evidence{Source: fmt.Sprintf("/sys/class/infiniband/%s/ports/%d %s", d.Name, p.Number, name), Got: fmt.Sprintf("+%d in %s", now-then, t.period()), Want: "+0"})
 					if !slices.Contains(ports, port) {
 						ports = append(ports, port)
@@ -73,6 +73,14 @@ func (t *subject) grown(names []string) (evidence []check.Evidence, ports []stri
 		}
 	}
 	return evidence, ports, looked
+}
+
+func joined(refs []check.Ref) string {
+	var names []string
+	for _, r := range refs {
+		names = append(names, r.String())
+	}
+	return strings.Join(names, ", ")
 }
 
 func (t *subject) period() string {
@@ -88,7 +96,7 @@ func (t *subject) counted(id check.ID, status check.Status, names []string, mean
 	case len(ports) == 0:
 		return nil
 	}
-	return one(id, status, "node", strings.Join(ports, ", ")+": "+means, fix, evidence...)
+	return about(one(id, status, check.Ref{Kind: check.Node}, joined(ports)+": "+means, fix, evidence...), ports)
 }
 
 // uncounted: where HCAs are shared by network namespaces, others than the first see no counters
@@ -104,7 +112,7 @@ func linkStable(t *subject) []check.Finding {
 		now, counts := l.CarrierChanges.Get()
 		looked = looked || counts && l.PCI.IsKnown()
 		if then, ok := earlier.CarrierChanges.Get(); there && ok && counts && l.PCI.IsKnown() && now > then {
-			ports = append(ports, l.Name)
+			ports = append(ports, check.LinkRef(l.Name))
 			evidence = append(evidence, check.Evidence{Source: "/sys/class/net/" + l.Name + "/carrier_changes", Got: fmt.Sprintf("+%d in %s", now-then, t.period()), Want: "+0"})
 		}
 	}
@@ -114,6 +122,6 @@ func linkStable(t *subject) []check.Finding {
 	case len(ports) == 0:
 		return nil
 	}
-	return one(LinkStable, check.Fail, "node", strings.Join(ports, ", ")+": the link goes down and up: every queue pair on it breaks, and the job with them",
-		forAdmin("Change cable or transceiver; look at the switch port.", "ethtool -m INTERFACE", "dmesg | grep -i link"), evidence...)
+	return about(one(LinkStable, check.Fail, check.Ref{Kind: check.Node}, joined(ports)+": the link goes down and up: every queue pair on it breaks, and the job with them",
+		forAdmin("Change cable or transceiver; look at the switch port.", "ethtool -m INTERFACE", "dmesg | grep -i link"), evidence...), ports)
 }

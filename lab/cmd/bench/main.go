@@ -1,5 +1,6 @@
-// Bench measures railhead against a real API server with many nodes: how long the program takes to start, and an inventory
-// beside `kubectl get nodes,pods -A -o json` on the same server. It prints times, ratios and memory and asserts none.
+// Bench measures railhead against a real API server with many nodes: how long the program takes to start, and an
+// inventory beside `kubectl get nodes,pods -A -o json` on the same server. It prints times, ratios and memory and
+// asserts none.
 //
 //	make -C .. build && go run ./cmd/bench
 //	go run ./cmd/bench --nodes 4000 --pods 8000 -n 3
@@ -15,12 +16,12 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/railhead/railhead/lab/assets"
 	"github.com/railhead/railhead/lab/controlplane"
-	"github.com/railhead/railhead/lab/shape"
+	"github.com/railhead/railhead/lab/controlplane/assets"
+	"github.com/railhead/railhead/lab/controlplane/shape"
 )
 
-// flags are what is measured.
+// flags of the command line.
 type flags struct {
 	nodes, pods, runs int
 	railhead, kubectl string
@@ -50,7 +51,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	set.IntVar(&f.pods, "pods", 2000, "pods on them")
 	set.IntVar(&f.runs, "n", 9, "timed runs of each program, in turn; the median is printed")
 	set.StringVar(&f.railhead, "railhead", "../bin/railhead", "the program to measure")
-	set.StringVar(&f.kubectl, "kubectl", "", "measure against this kubectl instead of the one that lab/modules/kubectl pins")
+	set.StringVar(&f.kubectl, "kubectl", "",
+		"measure against this kubectl instead of the one that lab/modules/kubectl pins")
 	if err := set.Parse(args); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ type command struct {
 	words []string
 }
 
-// cost is what one run took.
+// cost of one run.
 type cost struct {
 	wall time.Duration
 	rss  int64 // bytes, at most
@@ -29,7 +29,10 @@ type cost struct {
 func compare(ctx context.Context, f flags, kubeconfig string, w io.Writer) error {
 	at := []string{"--kubeconfig", kubeconfig}
 	all := []command{
-		{"kubectl get nodes,pods -A -o json", append([]string{f.kubectl, "get", "nodes,pods", "-A", "-o", "json"}, at...)},
+		{
+			"kubectl get nodes,pods -A -o json",
+			append([]string{f.kubectl, "get", "nodes,pods", "-A", "-o", "json"}, at...),
+		},
 		{"railhead inventory", append([]string{f.railhead, "inventory"}, at...)},
 		{"railhead inventory -o json", append([]string{f.railhead, "inventory", "-o", "json"}, at...)},
 		{"railhead --version", []string{f.railhead, "--version"}},
@@ -49,12 +52,13 @@ func compare(ctx context.Context, f flags, kubeconfig string, w io.Writer) error
 	base := median(costs[all[0].name])
 	for _, c := range all {
 		m := median(costs[c.name])
-		fmt.Fprintf(w, "%-36s %9s  %5.2f times  %4d MB\n", c.name, m.wall.Round(100*time.Microsecond), m.wall.Seconds()/base.wall.Seconds(), m.rss/1e6)
+		fmt.Fprintf(w, "%-36s %9s  %5.2f times  %4d MB\n", c.name, m.wall.Round(100*time.Microsecond),
+			m.wall.Seconds()/base.wall.Seconds(), m.rss/1e6)
 	}
 	return nil
 }
 
-// measureMode makes this program run one command and say what it took. A process begins with the memory of the one that
+// measureMode makes this program run one command and report its cost. A process begins with the memory of the one that
 // starts it counted as its own (getrusage(2), ru_maxrss across execve), so it must be a small one that does.
 const measureMode = "measure"
 
@@ -99,7 +103,7 @@ func measure(words []string, w io.Writer) error {
 	return err
 }
 
-// median is that of each measure by itself.
+// median returns the median of each measure separately.
 func median(costs []cost) cost {
 	walls, sizes := make([]time.Duration, 0, len(costs)), make([]int64, 0, len(costs))
 	for _, c := range costs {

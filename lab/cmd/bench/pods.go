@@ -37,15 +37,21 @@ func createPods(ctx context.Context, c client.Client, f flags) error {
 func pod(i, node int) *corev1.Pod {
 	container := func(name string) corev1.Container {
 		return corev1.Container{
-			Name: name, Image: "example.invalid/" + name + "@sha256:cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc",
+			Name:    name,
+			Image:   "example.invalid/" + name + "@sha256:cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc",
 			Command: []string{"/bin/" + name, "--v=2", "--metrics-bind-address=0.0.0.0:9100"},
 			Env:     []corev1.EnvVar{{Name: "LOG_LEVEL", Value: "info"}, {Name: "CLUSTER", Value: "lab"}},
 		}
 	}
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("daemon-%05d", i), Labels: map[string]string{"app": "daemon"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default",
+			Name:      fmt.Sprintf("daemon-%05d", i),
+			Labels:    map[string]string{"app": "daemon"},
+		},
 		Spec: corev1.PodSpec{
-			NodeName: fmt.Sprintf("gpu-%04d", node), Containers: []corev1.Container{container("agent"), container("proxy")},
+			NodeName:   fmt.Sprintf("gpu-%04d", node),
+			Containers: []corev1.Container{container("agent"), container("proxy")},
 		},
 	}
 }

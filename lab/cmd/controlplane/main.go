@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/railhead/railhead/lab/controlplane"
-	"github.com/railhead/railhead/lab/shape"
+	"github.com/railhead/railhead/lab/controlplane/shape"
 )
 
 func main() {
@@ -33,7 +33,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("controlplane up", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	plain := flags.Bool("plain", false, "plain Kubernetes instead of OpenShift")
-	nodes := flags.Int("nodes", 0, "number of GPU nodes; without it, OpenShift has the nodes of the cluster the project was born on, plain Kubernetes 4")
+	nodes := flags.Int(
+		"nodes",
+		0,
+		"number of GPU nodes; without it, OpenShift has the nodes of the cluster the project was born on, plain Kubernetes 4",
+	)
 	full := flags.Bool("full", false, "with the JobSet controller and the network-resources-injector")
 	reboot := flags.Duration("reboot", 2*time.Second, "how long a node takes to reboot in a rollout")
 	if len(args) == 0 || args[0] != "up" {
@@ -60,7 +64,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 // up starts the control plane, prints where it is and waits for ctx to end.
-func up(ctx context.Context, options controlplane.Options, cluster shape.Cluster, stdout, stderr io.Writer) (err error) {
+func up(
+	ctx context.Context,
+	options controlplane.Options,
+	cluster shape.Cluster,
+	stdout, stderr io.Writer,
+) (err error) {
 	start := time.Now()
 	p, err := controlplane.Start(ctx, options)
 	if err != nil {

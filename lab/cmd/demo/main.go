@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/railhead/railhead/lab/controlplane"
-	"github.com/railhead/railhead/lab/shape"
+	"github.com/railhead/railhead/lab/controlplane/shape"
 )
 
 func main() {
@@ -58,7 +58,10 @@ and the machine-config-daemons, the SR-IOV operator and the cluster-policy-contr
 `
 
 func show(ctx context.Context, w io.Writer, options controlplane.Options, railhead string, keep bool) (err error) {
-	fmt.Fprintln(w, "Starting the control plane. Its programs are built from Go modules the first time, about 12 minutes on two cores.")
+	fmt.Fprintln(
+		w,
+		"Starting the control plane. The first time, its programs are built from Go modules: about 12 minutes on two cores.",
+	)
 	p, err := controlplane.Start(ctx, options)
 	if err != nil {
 		return err
@@ -81,7 +84,8 @@ func show(ctx context.Context, w io.Writer, options controlplane.Options, railhe
 		}
 	}
 	if keep {
-		fmt.Fprintf(w, "\nThe cluster stays until Ctrl-C:\n  export KUBECONFIG=%s PATH=%s:$PATH\n", kubeconfig, filepath.Dir(railhead))
+		fmt.Fprintf(w, "\nThe cluster stays until Ctrl-C:\n  export KUBECONFIG=%s PATH=%s:$PATH\n", kubeconfig,
+			filepath.Dir(railhead))
 		<-ctx.Done()
 	}
 	return nil
@@ -95,15 +99,23 @@ type scene struct {
 }
 
 var story = []scene{
-	{"What the cluster has, and what is missing:", "inventory", 0},
+	{"The cluster, and anything that is missing:", "inventory", 0},
 	{"Once, as an administrator. Every node reboots once:", "setup cluster --yes", 0},
-	{"A second time there is nothing to do:", "setup cluster --yes", 0},
+	{"The second time there is nothing to do:", "setup cluster --yes", 0},
 	{"A namespace for the training:", "setup namespace train --yes", 0},
-	{"The job: two pods, each with eight GPUs and four rails, without privileges:", "deploy h-kim -n train --type multi --nodes 2 --image example.invalid/pytorch:2.9 --yes", 0},
+	{
+		"The job: two pods, each with eight GPUs and four rails, without privileges:",
+		"deploy h-kim -n train --type multi --nodes 2 --image example.invalid/pytorch:2.9 --yes",
+		0,
+	},
 	{"Where it runs:", "status h-kim -n train", 0},
-	{"A third node with GPUs there is not, and railhead says so before it writes anything:", "deploy big -n train --nodes 3 --image example.invalid/pytorch:2.9 --yes", 1},
-	{"Exactly what deploy made goes again:", "delete h-kim -n train --yes", 0},
-	{"And so could all that setup made:", "setup rollback --dry-run=client", 0},
+	{
+		"The cluster has no third node with GPUs, and railhead says so before it writes anything:",
+		"deploy big -n train --nodes 3 --image example.invalid/pytorch:2.9 --yes",
+		1,
+	},
+	{"Delete removes exactly what deploy created:", "delete h-kim -n train --yes", 0},
+	{"And rollback would remove everything that setup created:", "setup rollback --dry-run=client", 0},
 }
 
 // play runs the command as a user would, and wants it to end as the story says.

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/railhead/railhead/lab/deviceplugin"
-	"github.com/railhead/railhead/lab/guest/node"
-	"github.com/railhead/railhead/lab/guest/pid1"
+	"github.com/railhead/railhead/lab/machines/deviceplugin"
+	"github.com/railhead/railhead/lab/machines/guest/node"
+	"github.com/railhead/railhead/lab/machines/guest/pid1"
 )
 
 func main() {

@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/railhead/railhead/lab/controlplane"
-	"github.com/railhead/railhead/lab/openshift"
-	"github.com/railhead/railhead/lab/scheme"
-	"github.com/railhead/railhead/lab/shape"
+	"github.com/railhead/railhead/lab/controlplane/openshift"
+	"github.com/railhead/railhead/lab/controlplane/scheme"
+	"github.com/railhead/railhead/lab/controlplane/shape"
 )
 
 const ns = "train"
@@ -113,8 +113,8 @@ func eventually(t *testing.T, what string, ready func() error) {
 	}
 }
 
-// TestJobSetAndInjector: the injector adds a downwardAPI volume to every pod with a network, so an SCC without that volume
-// refuses all of them; with it they run, with the rail's resource that nobody asked for by hand.
+// TestJobSetAndInjector: the injector adds a downwardAPI volume to every pod with a network, so an SCC without that
+// volume refuses all of them; with it they run, with the rail's resource that nobody asked for by hand.
 func TestJobSetAndInjector(t *testing.T) {
 	c := shared.Client()
 	scc := grant(t, securityv1.FSTypeEmptyDir, securityv1.FSTypeSecret, securityv1.FSProjected, securityv1.FSTypeConfigMap)

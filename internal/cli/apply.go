@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/setup"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// applyFlags are the flags of every command that changes the cluster.
+type applyFlags struct {
+	yes     bool
+	dryRun  string
+	output  string
+	noWait  bool
+	timeout time.Duration
+	retry   retryTimeout
+}
+
+func (f *applyFlags) flags(cmd *cobra.Command, timeout time.Duration) {
+	f.dryRun = "none"
+	flags := cmd.Flags()
+	flags.BoolVarP(&f.yes, "yes", "y", false, "apply the plan without asking")
+	choiceFlag(cmd, &f.dryRun, "dry-run", "",
+		"client: print the plan and stop; server: let the API server validate every object without saving it",
+		"none", "client", "server")
+	choiceFlag(cmd, &f.output, "output", "o", "yaml: print the objects for GitOps and change nothing", "yaml")
+	flags.BoolVar(&f.noWait, "no-wait", false, "do not wait until the change is complete")
+	flags.DurationVar(&f.timeout, "timeout", timeout, "how long to wait until the change is complete; 0 waits forever")
+	f.retry.flag(cmd)
+}
+
+// applier shows a plan, asks, applies it and waits for it.
+type applier struct {
+	*app
+	client *kube.Client
+	plan   plan.Plan
+	flags  applyFlags
+
+	want   kube.Want                       // where to look; each step adds the kinds
+	resume string                          // the command that continues the wait
+	verify func(ctx context.Context) error // runs the step that checks nodes and writes nothing
+	// skipRights does not ask the server for every right beforehand: the objects of a job are few, and one that is
+	// forbidden leaves nothing behind that matters.
+	skipRights bool
+}
+
+func (a applier) apply(ctx context.Context) error {
+	if a.flags.output == "yaml" {
+		return writeManifests(a.streams.Out, a.plan)
+	}
+	showPlan(a.streams.Err, a.plan)
+	if a.plan.Empty() || a.flags.dryRun == "client" {
+		return nil
+	}
+	if !a.skipRights {
+		if err := a.checkRights(ctx); err != nil {
+			return err
+		}
+	}
+	steps := a.plan.Steps
+	if a.flags.dryRun == "server" {
+		steps = a.dryRunSteps()
+	} else if err := a.agree(a.flags.yes); err != nil {
+		return err
+	}
+	for i, step := range steps {
+		now := a
+		if rest := titles(steps[i+1:]); rest != "" {
+			now.resume = "the same command again, which continues with: " + rest
+		}
+		if err := now.applyStep(ctx, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dryRunSteps returns the steps without objects in namespaces that the plan creates: the server cannot validate those.
+func (a applier) dryRunSteps() []plan.Step {
+	created := createdNamespaces(a.plan)
+	steps := slices.Clone(a.plan.Steps)
+	for i, step := range steps {
+		steps[i].Changes = slices.DeleteFunc(slices.Clone(step.Changes), func(c plan.Change) bool {
+			skip := created[c.Object.GetNamespace()]
+			if skip {
+				a.say("Skipped, because its namespace does not exist yet: %s %s",
+					c.Object.GetKind(), c.Object.GetName())
+			}
+			return skip
+		})
+	}
+	return steps
+}
+
+func createdNamespaces(p plan.Plan) map[string]bool {
+	created := map[string]bool{}
+	for _, c := range p.Changes() {
+		if c.Verb == plan.Apply && c.Object.GetKind() == "Namespace" {
+			created[c.Object.GetName()] = true
+		}
+	}
+	return created
+}
+
+func titles(steps []plan.Step) string {
+	var all []string
+	for _, s := range steps {
+		all = append(all, s.Title)
+	}
+	return strings.Join(all, "; ")
+}
+
+// checkRights returns an error if a part of the plan is forbidden, before anything is written.
+func (a applier) checkRights(ctx context.Context) error {
+	denied, err := a.client.May(ctx, a.plan.Rights())
+	if err != nil {
+		return exit.Failed(err)
+	}
+	for _, r := range denied {
+		a.say("forbidden: %s", r)
+	}
+	if len(denied) > 0 {
+		user, parts := cmp.Or(a.client.User(), "-"), words.Count(len(denied), "part")
+		return exit.Failed(fmt.Errorf("nothing was written: %s lacks the rights for %s of this plan; "+
+			"a cluster administrator can apply it or grant them", user, parts))
+	}
+	return a.checkGrants(ctx)
+}
+
+// checkGrants lets the server validate the role bindings. Writing one takes the rights that it grants, and
+// no access review shows that (kubernetes pkg/registry/rbac/validation ConfirmNoEscalation).
+func (a applier) checkGrants(ctx context.Context) error {
+	created := createdNamespaces(a.plan)
+	for _, change := range a.plan.Changes() {
+		grants := change.Verb == plan.Apply && change.Object.GetKind() == "RoleBinding"
+		if !grants || created[change.Object.GetNamespace()] {
+			continue
+		}
+		if _, err := a.client.Carry(ctx, change, true); err != nil {
+			return exit.Failed(fmt.Errorf("nothing was written: %w", err))
+		}
+	}
+	return nil
+}
+
+func (a applier) applyStep(ctx context.Context, step plan.Step) error {
+	a.say("%s", step.Title)
+	dryRun := a.flags.dryRun == "server"
+	if step.ID == setup.StepVerifyFirst && !dryRun {
+		err := a.verify(ctx)
+		if ctx.Err() != nil {
+			a.say("Interrupted: the rollout stays paused. " +
+				"The same command checks again; 'railhead setup rollback' undoes it")
+			return ctx.Err()
+		}
+		return err
+	}
+	for _, change := range step.Changes {
+		if err := a.applyChange(ctx, change, kube.DryRun(dryRun)); err != nil {
+			return err
+		}
+	}
+	if step.Done == nil || dryRun || a.flags.noWait {
+		return nil
+	}
+	a.want.Kinds = step.Watch
+	return a.follow(ctx, a.client, step.Done,
+		following{want: a.want, limit: a.flags.timeout, patience: a.flags.retry, back: a.resume})
+}
+
+func (a applier) applyChange(ctx context.Context, change plan.Change, dryRun kube.DryRun) error {
+	outcome, err := a.client.Carry(ctx, change, dryRun)
+	switch {
+	case ctx.Err() != nil:
+		a.say("Interrupted: objects written so far stay; the same command again completes the plan")
+		return ctx.Err()
+	case err != nil && bool(dryRun):
+		return exit.Failed(err)
+	case err != nil:
+		return exit.Failed(fmt.Errorf("%w\n"+
+			"Objects written so far stay; the same command again completes the plan", err))
+	}
+	note := ""
+	if dryRun {
+		note = " (dry run)"
+	}
+	a.say("  %s %s %s%s", outcome, change.Object.GetKind(), change.Object.GetName(), note)
+	return nil
+}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/railhead/railhead/internal/check"
+)
+
+// retryTimeout overrides how long a transient error may last before the command gives up.
+type retryTimeout struct {
+	limit time.Duration
+	set   bool
+}
+
+func (t *retryTimeout) flag(cmd *cobra.Command) {
+	cmd.Flags().Var(t, "patience",
+		"how long to wait for errors that Kubernetes retries; 0 fails immediately (default 2m for pods, 10m for nodes)")
+}
+
+// String implements pflag.Value.
+func (t *retryTimeout) String() string {
+	if !t.set {
+		return ""
+	}
+	return t.limit.String()
+}
+
+// Type implements pflag.Value.
+func (t *retryTimeout) Type() string { return "duration" }
+
+// Set implements pflag.Value.
+func (t *retryTimeout) Set(text string) error {
+	limit, err := time.ParseDuration(text)
+	if err != nil {
+		return err
+	}
+	if limit < 0 {
+		return errors.New("must be 0 or more")
+	}
+	t.limit, t.set = limit, true
+	return nil
+}
+
+// override returns an obstacle with the timeout of the user.
+func (t retryTimeout) override(o check.Obstacle) *check.Obstacle {
+	if t.set && o.Patience > 0 {
+		o.Patience = t.limit
+	}
+	return &o
+}
+
+// settleTime is the time that an error must stay away before it counts as resolved: a crash-looping pod looks healthy
+// between restarts.
+const settleTime = 30 * time.Second
+
+// transientErrors are obstacles that may go away. Their text may change, so check and subject identify them.
+type transientErrors struct {
+	known   map[errorKey]*transientError
+	current *transientError
+}
+
+type errorKey struct {
+	check   check.ID
+	subject check.Ref
+}
+
+type transientError struct {
+	check.Obstacle
+	first, last time.Time // when it was seen
+}
+
+func (t *transientErrors) reset() { *t = transientErrors{} }
+
+// stillThere extends the current error until now.
+func (t *transientErrors) stillThere(now time.Time) {
+	if t.current != nil {
+		t.current.last = now
+	}
+}
+
+// update records the current obstacle, nil for none. It returns messages about new and resolved errors.
+func (t *transientErrors) update(o *check.Obstacle, now time.Time) []string {
+	var lines []string
+	for key, known := range t.known {
+		if gone := now.Sub(known.last) >= settleTime; gone && known != t.current {
+			delete(t.known, key)
+			if o == nil {
+				lines = append(lines, fmt.Sprintf("Resolved: %s [%s]", known.Summary, known.Check))
+			}
+		}
+	}
+	if t.current = nil; o == nil {
+		slices.Sort(lines)
+		return lines
+	}
+	key := errorKey{o.Check, o.Subject}
+	known, again := t.known[key]
+	if !again {
+		known = &transientError{first: now}
+		if t.known == nil {
+			t.known = map[errorKey]*transientError{}
+		}
+		t.known[key] = known
+		if o.Patience > 0 {
+			lines = append(lines, announce(*o))
+		}
+	}
+	known.Obstacle, known.last = *o, now
+	t.current = known
+	return lines
+}
+
+func announce(o check.Obstacle) string {
+	text := fmt.Sprintf("Waiting up to %v for Kubernetes to retry: %s [%s]", o.Patience, o.Summary, o.Check)
+	if o.Fix != nil {
+		text += "\n  If it persists: " + o.Fix.Text
+		if len(o.Fix.Commands) > 0 {
+			text += " (" + strings.Join(o.Fix.Commands, "; ") + ")"
+		}
+	}
+	return text
+}
+
+// age returns how long the current error has lasted.
+func (t *transientErrors) age(now time.Time) time.Duration { return now.Sub(t.current.first) }
+
+// deadline returns when an error times out or counts as resolved; zero if there is none.
+func (t *transientErrors) deadline() time.Time {
+	var wake time.Time
+	for _, known := range t.known {
+		at := known.last.Add(settleTime)
+		if known == t.current {
+			at = known.first.Add(known.Patience)
+		}
+		if wake.IsZero() || at.Before(wake) {
+			wake = at
+		}
+	}
+	return wake
+}

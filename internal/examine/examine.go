@@ -1,0 +1,186 @@
+// Package examine visits the pods and nodes of a job, a namespace or a cluster and gathers what they show in a bundle.
+package examine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/bundle"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/internal/report"
+	"github.com/railhead/railhead/internal/rules"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// Cluster is the API server of the machines; *kube.Client is one.
+type Cluster interface {
+	Read(ctx context.Context, w kube.Want) (cluster.State, error)
+	Visitor
+	Creator
+	ImageSource
+}
+
+// Visitor reads what pods show of themselves.
+type Visitor interface {
+	Snapshots(ctx context.Context, visits []kube.Visit, o kube.VisitOptions, tell func(kube.Visited)) error
+	LogReader
+}
+
+// LogReader reads the logs of pods.
+type LogReader interface {
+	Logs(ctx context.Context, pod kube.PodRef, o kube.LogOptions) (io.ReadCloser, error)
+}
+
+// ImageSource finds an image with a shell that a node has or can pull.
+type ImageSource interface {
+	ShellImage(ctx context.Context, node string) (string, error)
+}
+
+// Options are the machines to examine, and how to examine them.
+type Options struct {
+	Subject   bundle.Subject
+	Nodes     bool          // also the nodes of the pods
+	Logs      bool          // also the logs of the pods
+	Container string        // to visit; "": the one that trains, or else the first that runs
+	Timeout   time.Duration // for a pod to answer; a node has five times that
+	Probe     Probe
+	// Measure measures between the pods that were visited; nil: nothing is measured. With Probe.Watch it runs while the
+	// nodes are watched, so that their ports count its traffic.
+	Measure func(ctx context.Context, seen bundle.Bundle, pods []cluster.Pod) (*bench.Result, error)
+	Program func(arch string) ([]byte, error) // railhead-pod, for pods that do not have it
+	Version string                            // of railhead
+	Live    *report.Live
+}
+
+// Errors of names that the cluster does not have.
+var (
+	ErrNoJob = errors.New("there is no such job")
+	ErrNoPod = errors.New("there is no such pod")
+)
+
+// Run examines everything that the options ask for. With an error the bundle holds what was read before it.
+func Run(ctx context.Context, c Cluster, o Options) (bundle.Bundle, error) {
+	e := examiner{cluster: c, Options: o}
+	b := bundle.Bundle{Manifest: bundle.Manifest{Version: o.Version, Taken: time.Now().UTC(), Subject: o.Subject}}
+	var err error
+	if b.State, err = c.Read(ctx, Want(o.Subject)); err != nil {
+		return b, err
+	}
+	subject := &b.Manifest.Subject
+	pods, err := e.choose(b.State, subject)
+	if err != nil {
+		return b, err
+	}
+	if b.Machines, err = e.visit(ctx, pods); err != nil {
+		return b, err
+	}
+	if o.Nodes {
+		for _, p := range pods {
+			if !slices.Contains(subject.Nodes, p.Node) && p.Node != "" {
+				subject.Nodes = append(subject.Nodes, p.Node)
+			}
+		}
+	}
+	if err := e.nodesAndLinks(ctx, &b, pods); err != nil {
+		return b, err
+	}
+	if o.Logs {
+		b.Logs = e.readLogs(ctx, pods)
+	}
+	return b, ctx.Err()
+}
+
+// ClusterKinds returns the kinds of objects that show what a cluster offers RDMA jobs.
+func ClusterKinds() []cluster.Kind {
+	return []cluster.Kind{
+		cluster.Nodes, cluster.Pods, cluster.Pools, cluster.MachineConfigs, cluster.Networks, cluster.SriovNetworks,
+		cluster.SriovPolicies, cluster.SriovNodes, cluster.DRADevices, cluster.SCCs, cluster.SCCGrants,
+	}
+}
+
+// Want returns the objects of the cluster that matter to a subject.
+func Want(subject bundle.Subject) kube.Want {
+	if subject.Cluster {
+		return kube.Want{Kinds: ClusterKinds()}
+	}
+	return kube.Want{
+		Kinds: append(ClusterKinds(),
+			cluster.Events, cluster.Objects, cluster.Namespaces, cluster.ServiceAccounts, cluster.TrainJobs),
+		Namespace:  subject.Namespace,
+		Job:        subject.Job,
+		Detail:     subject.Job == "",
+		Everywhere: []cluster.Kind{cluster.Pods},
+	}
+}
+
+// examiner is one examination.
+type examiner struct {
+	cluster Cluster
+	Options
+}
+
+func (e examiner) say(format string, args ...any) { e.Live.Say(fmt.Sprintf(format, args...)) }
+
+// nodesAndLinks examines the nodes and measures between the pods: while the nodes are watched, or else after them.
+func (e examiner) nodesAndLinks(ctx context.Context, b *bundle.Bundle, pods []cluster.Pod) error {
+	nodes, seen := b.Manifest.Subject.Nodes, *b
+	var measured, examined error
+	measure := func() { b.Bench, measured = e.Measure(ctx, seen, pods) }
+	examine := func(l listener) {
+		var machines []rules.Machine
+		machines, examined = e.nodes(ctx, seen.State, nodes, l)
+		b.Machines = append(b.Machines, machines...)
+	}
+	switch {
+	case len(nodes) > 0 && e.Measure != nil && e.Probe.Watch > 0:
+		watching := make(chan struct{})
+		running := sync.OnceFunc(func() { close(watching) })
+		e.say("Looking at %s, and measuring meanwhile", words.Count(len(nodes), "node"))
+		var g errgroup.Group
+		g.Go(func() error {
+			defer running() // also where no pod got to run
+			examine(listener{machine: func(rules.Machine) {}, running: running})
+			return nil
+		})
+		<-watching
+		measure()
+		_ = g.Wait() // its error is in examined
+	case len(nodes) > 0:
+		examine(listener{machine: e.progress("nodes", len(nodes)), running: func() {}})
+		if e.Measure != nil && examined == nil {
+			measure()
+		}
+	case e.Measure != nil:
+		measure()
+	}
+	if examined != nil {
+		return examined
+	}
+	return measured
+}
+
+// progress shows how many machines have been examined.
+func (e examiner) progress(noun string, n int) func(rules.Machine) {
+	frame := report.Frame{
+		Text: fmt.Sprintf("Looking at %d %s", n, noun),
+		Bars: []report.Bar{{Name: noun, Total: n}},
+	}
+	e.Live.Show(frame)
+	return func(m rules.Machine) {
+		frame.Bars[0].Count++
+		const shown = 5
+		if m.Unreached != "" && len(frame.Parts) < shown {
+			frame.Parts = append(frame.Parts, report.Part{Name: m.Ref.String(), Note: m.Unreached})
+		}
+		e.Live.Show(frame)
+	}
+}

@@ -1,0 +1,254 @@
+package examine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/job"
+	"github.com/railhead/railhead/internal/rules"
+)
+
+// Probe describes the pods that take snapshots of nodes.
+type Probe struct {
+	Namespace string
+	Image     string // with a shell; "": that of the node's machine-config-daemon, or else openshift/cli
+	ImageFlag string // of the command line, for the error that says that there is no image
+	Programs  []job.Program
+	Watch     time.Duration // between two readings of a node's counters; 0: they are read once
+}
+
+// ImageFor returns the image of the probe of a node.
+func (p Probe) ImageFor(ctx context.Context, c ImageSource, node string) (string, error) {
+	if p.Image != "" {
+		return p.Image, nil
+	}
+	image, err := c.ShellImage(ctx, node)
+	if errors.Is(err, kube.ErrNoShellImage) {
+		return "", fmt.Errorf("%w; name one with %s", err, p.ImageFlag)
+	}
+	return image, err
+}
+
+// listener follows an examination of nodes.
+type listener struct {
+	machine func(rules.Machine) // called for each node that was examined, or could not be
+	running func()              // called when every probe that is waited for runs, possibly several times
+}
+
+// probing takes snapshots of nodes, each by a pod of its own.
+type probing struct {
+	examiner
+	listener
+	temporary *Temporary
+	waiting   map[string]*pendingProbe // by node
+	machines  []rules.Machine
+}
+
+// pendingProbe is the pod that takes a snapshot of one node.
+type pendingProbe struct {
+	pod        kube.PodRef
+	done       plan.Condition
+	stuckSince time.Time // zero: it makes progress
+}
+
+// nodes takes a snapshot of every node. A node without one is a machine that was not reached.
+func (e examiner) nodes(ctx context.Context, s cluster.State, names []string, l listener) ([]rules.Machine, error) {
+	p := &probing{
+		examiner:  e,
+		listener:  l,
+		temporary: NewTemporary(e.cluster, e.Probe.Namespace, e.Live.Say),
+		waiting:   map[string]*pendingProbe{},
+	}
+	defer p.temporary.Remove(ctx)
+	limit := 5*e.Timeout + e.Probe.Watch
+	for _, name := range names {
+		node, there := s.Node(name)
+		if !there && s.Knows(cluster.Nodes) {
+			p.fail(name, "there is no such node")
+			continue
+		}
+		image, err := e.Probe.ImageFor(ctx, e.cluster, name)
+		if err != nil {
+			p.fail(name, err.Error())
+			continue
+		}
+		p.create(ctx, job.ProbeOptions{
+			ID:        p.temporary.ID,
+			Node:      name,
+			Namespace: e.Probe.Namespace,
+			Image:     image,
+			Arch:      node.Arch,
+			Programs:  e.Probe.Programs,
+			Host:      true,
+			Watch:     e.Probe.Watch,
+			Limit:     limit,
+		})
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	p.await(ctx, limit)
+	slices.SortFunc(p.machines, func(a, b rules.Machine) int { return cmp.Compare(a.Ref.String(), b.Ref.String()) })
+	return p.machines, ctx.Err()
+}
+
+// create creates the probe of a node: privileged, or if that is refused, without privileges.
+func (p *probing) create(ctx context.Context, o job.ProbeOptions) {
+	steps := job.Probe(o)
+	for _, change := range steps.Changes() {
+		err := p.temporary.Create(ctx, change)
+		switch {
+		case err == nil:
+		case o.Host && change.Object.GetKind() == "Pod" && ctx.Err() == nil:
+			p.say("No privileged pod on node %s: %v\nThe node is examined without privileges; what needs them stays unknown.",
+				o.Node, err)
+			o.Host = false
+			p.create(ctx, o)
+			return
+		default:
+			p.fail(o.Node, err.Error())
+			return
+		}
+	}
+	p.waiting[o.Node] = &pendingProbe{
+		pod:  kube.PodRef{Namespace: o.Namespace, Name: job.ProbeName(o.Node, o.ID)},
+		done: steps.Steps[0].Done,
+	}
+}
+
+// fail records why a node could not be examined.
+func (p *probing) fail(node, why string) {
+	p.end(rules.Machine{Ref: check.NodeRef(node), Node: node, Unreached: why})
+}
+
+func (p *probing) end(m rules.Machine) {
+	delete(p.waiting, m.Node)
+	p.machines = append(p.machines, m)
+	p.machine(m)
+}
+
+// await waits until every probe has ended or failed.
+func (p *probing) await(ctx context.Context, limit time.Duration) {
+	if len(p.waiting) == 0 {
+		return
+	}
+	watching, stop := context.WithTimeout(ctx, limit)
+	states := make(chan cluster.State)
+	var g errgroup.Group
+	g.Go(func() error {
+		p.watch(watching, states)
+		return nil
+	})
+	defer func() {
+		stop()
+		_ = g.Wait() // it returns nil
+	}()
+	tick := time.NewTicker(time.Second) // a stuck pod changes nothing, but its time runs out
+	defer tick.Stop()
+	var last cluster.State
+	for len(p.waiting) > 0 {
+		select {
+		case s, more := <-states:
+			if !more {
+				p.failAll(fmt.Sprintf("its pod had not ended after %v", limit))
+				return
+			}
+			last = s
+		case <-tick.C:
+		}
+		p.see(ctx, last, time.Now())
+		if p.allRunning(last) {
+			p.running()
+		}
+	}
+}
+
+// watch sends the states of the probes until the context ends.
+func (p *probing) watch(ctx context.Context, states chan<- cluster.State) {
+	defer close(states)
+	want := kube.Want{Kinds: []cluster.Kind{cluster.Pods, cluster.Events}, Namespace: p.Probe.Namespace, Detail: true}
+	for s, err := range p.cluster.Watch(ctx, want) {
+		if err != nil || !s.Knows(cluster.Pods) {
+			continue // until the context ends
+		}
+		select {
+		case states <- s:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// allRunning reports whether every probe that is waited for has started.
+func (p *probing) allRunning(s cluster.State) bool {
+	for _, w := range p.waiting {
+		at := slices.IndexFunc(s.Pods, func(pod cluster.Pod) bool { return refOf(pod) == w.pod })
+		if at < 0 || !Running(s.Pods[at]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *probing) failAll(why string) {
+	for node := range p.waiting {
+		p.fail(node, why)
+	}
+}
+
+// obstacleTime is the time after which a stuck probe has failed.
+const obstacleTime = 20 * time.Second
+
+// see reads the snapshots of the probes that have ended, and fails those that are stuck.
+func (p *probing) see(ctx context.Context, s cluster.State, now time.Time) {
+	for node, w := range p.waiting {
+		progress := w.done(s)
+		switch {
+		case progress.Done:
+			p.read(ctx, node, w)
+		case progress.Stuck == nil:
+			w.stuckSince = time.Time{}
+		case w.stuckSince.IsZero() && progress.Stuck.Patience > 0:
+			w.stuckSince = now
+		case progress.Stuck.Patience == 0 || now.Sub(w.stuckSince) > min(progress.Stuck.Patience, obstacleTime):
+			p.fail(node, progress.Stuck.Summary)
+		}
+	}
+}
+
+func (p *probing) read(ctx context.Context, node string, w *pendingProbe) {
+	s, err := Snapshot(ctx, p.cluster, w.pod)
+	if err != nil {
+		p.fail(node, err.Error())
+		return
+	}
+	p.end(rules.Machine{Ref: check.NodeRef(node), Node: node, Snapshot: s})
+}
+
+// Snapshot reads the snapshot that railhead-pod wrote to the log of a pod.
+func Snapshot(ctx context.Context, c LogReader, pod kube.PodRef) (host.Snapshot, error) {
+	var s host.Snapshot
+	log, err := c.Logs(ctx, pod, kube.LogOptions{})
+	if err != nil {
+		return s, err
+	}
+	defer log.Close()
+	const most = 32 << 20
+	if err := json.NewDecoder(io.LimitReader(log, most)).Decode(&s); err != nil {
+		return s, fmt.Errorf("read the snapshot of pod %s: %w", pod, err)
+	}
+	return s, nil
+}

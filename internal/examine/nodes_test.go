@@ -1,0 +1,112 @@
+package examine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/bundle"
+	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/job"
+	"github.com/railhead/railhead/internal/report"
+)
+
+// examineNodes examines nodes of a stand-in, and returns why each was not reached.
+func examineNodes(ctx context.Context, t *testing.T, s *standIn, talk io.Writer, names ...string) (map[string]string, error) {
+	t.Helper()
+	b, err := Run(ctx, s, Options{
+		Subject: bundle.Subject{Nodes: names},
+		Timeout: time.Minute,
+		Probe:   Probe{Namespace: "default", Programs: []job.Program{job.NewProgram("amd64", []byte("binary"))}},
+		Live:    &report.Live{W: talk},
+	})
+	unreached := map[string]string{}
+	for _, m := range b.Machines {
+		unreached[m.Ref.String()] = m.Unreached
+	}
+	return unreached, err
+}
+
+func TestNodes(t *testing.T) {
+	privileged := func(c plan.Change) bool {
+		spec, _ := c.Object.Object["spec"].(map[string]any)
+		return spec["hostPID"] == true
+	}
+	for name, c := range map[string]struct {
+		s    *standIn
+		want map[string]string
+		says string
+	}{
+		"all are examined": {
+			&standIn{phase: "Succeeded", log: `{"schemaVersion":1}`}, map[string]string{"node/gpu-0": "", "node/gpu-1": ""}, "Looking at 2 nodes",
+		},
+		"privileged pods are refused": {
+			&standIn{phase: "Succeeded", log: `{"schemaVersion":1}`, refuse: func(c plan.Change) error {
+				if privileged(c) {
+					return errors.New("forbidden")
+				}
+				return nil
+			}},
+			map[string]string{"node/gpu-0": "", "node/gpu-1": ""}, "No privileged pod on node gpu-0: forbidden",
+		},
+		"all pods are refused": {
+			&standIn{refuse: func(plan.Change) error { return errors.New("forbidden") }},
+			map[string]string{"node/gpu-0": "forbidden", "node/gpu-1": "forbidden"}, "",
+		},
+		"pods do not end": {
+			&standIn{phase: "Running"},
+			map[string]string{"node/gpu-0": "its pod had not ended after 5m0s", "node/gpu-1": "its pod had not ended after 5m0s"}, "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var talk strings.Builder
+				got, err := examineNodes(t.Context(), t, c.s, &talk, "gpu-0", "gpu-1")
+				if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+					t.Errorf("%v, %s", err, diff)
+				}
+				if left := c.s.left(); len(left) > 0 {
+					t.Errorf("left: %q", left)
+				}
+				if !strings.Contains(talk.String(), c.says) {
+					t.Errorf("no %q in %s", c.says, talk.String())
+				}
+			})
+		})
+	}
+	t.Run("no such node", func(t *testing.T) {
+		got, err := examineNodes(t.Context(), t, &standIn{}, io.Discard, "gpu-9")
+		if diff := cmp.Diff(map[string]string{"node/gpu-9": "there is no such node"}, got); diff != "" || err != nil {
+			t.Errorf("%v, %s", err, diff)
+		}
+	})
+}
+
+// An interrupt, even one that finds the creation of a pod under way, leaves no pod behind; and a pod that an earlier command left
+// is neither taken for the own one nor removed.
+func TestNodesInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, interrupt := context.WithCancel(t.Context())
+		defer interrupt()
+		earlier := creation("Pod", "railhead-probe-gpu-0-01234567")
+		s := &standIn{objects: map[string]plan.Change{nameOf(earlier): earlier}, phase: "Succeeded", log: `{"schemaVersion":1}`}
+		s.answer = func(c plan.Change) error {
+			if c.Object.GetKind() == "Pod" {
+				interrupt()
+			}
+			return nil
+		}
+		if _, err := examineNodes(ctx, t, s, io.Discard, "gpu-0"); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([]string{"Pod/railhead-probe-gpu-0-01234567"}, s.left()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

@@ -1,0 +1,162 @@
+package examine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/railhead/railhead/internal/bundle"
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/internal/plan/job"
+	"github.com/railhead/railhead/internal/ranks"
+	"github.com/railhead/railhead/internal/rules"
+	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
+	"github.com/railhead/railhead/internal/words"
+	"github.com/railhead/railhead/internal/workload"
+)
+
+// choose returns the running pods of a subject. Pods of a namespace that need no visit it notes in the subject.
+func (e examiner) choose(s cluster.State, subject *bundle.Subject) ([]cluster.Pod, error) {
+	var pods []cluster.Pod
+	switch {
+	case subject.Cluster:
+		return nil, nil
+	case subject.Job != "":
+		pods = workload.PodsOf(s, subject.Job, subject.Namespace)
+		slices.SortStableFunc(pods, func(a, b cluster.Pod) int { return words.Natural(a.Name, b.Name) })
+		there := slices.Contains(job.Names(s, subject.Namespace), subject.Job)
+		if len(pods) == 0 && !there && s.Knows(cluster.Objects) {
+			return nil, ErrNoJob
+		}
+	case len(subject.Pods) > 0:
+		for _, name := range subject.Pods {
+			i := slices.IndexFunc(s.Pods, func(p cluster.Pod) bool {
+				return p.Namespace == subject.Namespace && p.Name == name
+			})
+			if i < 0 {
+				return nil, fmt.Errorf("%w: %s in namespace %s", ErrNoPod, name, subject.Namespace)
+			}
+			pods = append(pods, s.Pods[i])
+		}
+	case len(subject.Nodes) > 0:
+		return nil, nil
+	default:
+		var passed []cluster.Pod
+		if pods, passed = clusterrules.Candidates(s, subject.Namespace); len(pods) == 0 {
+			e.say("Namespace %s has no pod with rails: only the cluster is checked.", subject.Namespace)
+		}
+		for _, p := range passed {
+			if Running(p) {
+				subject.Passed = append(subject.Passed, p.Name)
+			}
+		}
+	}
+	return slices.DeleteFunc(pods, func(p cluster.Pod) bool { return !Running(p) }), nil
+}
+
+// Running reports whether a container of the pod can be visited.
+func Running(p cluster.Pod) bool {
+	return !p.Deleted && !p.Finished() &&
+		slices.ContainsFunc(p.Containers, func(c cluster.Container) bool { return !c.Init && c.Running })
+}
+
+// Container returns the container of a pod to visit: the chosen one, or else the one that trains, or else the first
+// that runs.
+func Container(p cluster.Pod, chosen string) string {
+	first := ""
+	for _, c := range p.Containers {
+		switch {
+		case c.Init:
+		case c.Name == cmp.Or(chosen, ranks.TrainContainer):
+			return c.Name
+		case first == "" && c.Running:
+			first = c.Name
+		}
+	}
+	return cmp.Or(chosen, first)
+}
+
+// visit takes snapshots of pods, many at once.
+func (e examiner) visit(ctx context.Context, pods []cluster.Pod) ([]rules.Machine, error) {
+	if len(pods) == 0 {
+		return nil, nil
+	}
+	visits := make([]kube.Visit, len(pods))
+	of := map[kube.PodRef]cluster.Pod{}
+	for i, p := range pods {
+		ref := refOf(p)
+		visits[i] = kube.Visit{Pod: ref, Container: Container(p, e.Container)}
+		of[ref] = p
+	}
+	progress := e.progress("pods", len(pods))
+	machines := make([]rules.Machine, 0, len(pods))
+	options := kube.VisitOptions{Timeout: e.Timeout, Program: e.Program}
+	err := e.cluster.Snapshots(ctx, visits, options, func(v kube.Visited) {
+		pod := of[v.Pod]
+		m := rules.Machine{
+			Ref:      check.PodRef(v.Pod.Namespace, v.Pod.Name),
+			Node:     pod.Node,
+			Group:    clusterrules.JobOf(pod),
+			Snapshot: v.Snapshot,
+		}
+		if v.Err != nil {
+			m.Unreached = v.Err.Error()
+		}
+		machines = append(machines, m)
+		progress(m)
+	})
+	if err != nil {
+		e.say("Interrupted: %d of %s had answered", len(machines), words.Count(len(pods), "pod"))
+		return nil, err
+	}
+	slices.SortFunc(machines, func(a, b rules.Machine) int { return cmp.Compare(a.Ref.String(), b.Ref.String()) })
+	return machines, nil
+}
+
+func refOf(p cluster.Pod) kube.PodRef { return kube.PodRef{Namespace: p.Namespace, Name: p.Name} }
+
+// Bounds of what is read of the log of one pod.
+const (
+	logLines = 50_000
+	logBytes = 16 << 20
+)
+
+// readLogs reads the logs of pods. One that cannot be read is named and left out.
+func (e examiner) readLogs(ctx context.Context, pods []cluster.Pod) []bundle.Log {
+	all, failed := make([]bundle.Log, len(pods)), make([]error, len(pods))
+	var g errgroup.Group
+	g.SetLimit(podsAtOnce)
+	for i, p := range pods {
+		g.Go(func() error {
+			all[i], failed[i] = e.readLog(ctx, p)
+			return nil
+		})
+	}
+	_ = g.Wait() // errors are in failed
+	for i, err := range failed {
+		if err != nil {
+			e.say("The log of pod %s could not be read: %v", refOf(pods[i]), err)
+		}
+	}
+	return slices.DeleteFunc(all, func(l bundle.Log) bool { return l.Name == "" })
+}
+
+const podsAtOnce = 16
+
+// readLog returns what could be read of a log, also with an error.
+func (e examiner) readLog(ctx context.Context, p cluster.Pod) (bundle.Log, error) {
+	container := Container(p, e.Container)
+	log, err := e.cluster.Logs(ctx, refOf(p), kube.LogOptions{Container: container, Tail: logLines})
+	if err != nil {
+		return bundle.Log{}, err
+	}
+	defer log.Close()
+	text, err := io.ReadAll(io.LimitReader(log, logBytes))
+	return bundle.Log{Name: "pod/" + refOf(p).String(), Container: container, Text: string(text)}, err
+}

@@ -1,0 +1,127 @@
+package examine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// Creator creates, deletes and follows objects.
+type Creator interface {
+	Watch(ctx context.Context, w kube.Want) iter.Seq2[cluster.State, error]
+	Carry(ctx context.Context, change plan.Change, dry kube.DryRun) (kube.Outcome, error)
+}
+
+// Temporary is the objects that one command creates in a namespace, and removes before it ends.
+type Temporary struct {
+	// ID is in the names of the command's pods, so that they are never those of a command that was killed or runs too.
+	ID string
+
+	cluster   Creator
+	namespace string
+	say       func(line string)
+	created   []plan.Change
+}
+
+// NewTemporary begins without objects. What remains of them in the end is printed by say.
+func NewTemporary(c Creator, namespace string, say func(line string)) *Temporary {
+	var id [4]byte
+	_, _ = rand.Read(id[:]) // it never fails
+	return &Temporary{ID: hex.EncodeToString(id[:]), cluster: c, namespace: namespace, say: say}
+}
+
+// answerTime is the time that an interrupt leaves to the request in flight.
+const answerTime = 5 * time.Second
+
+// Create applies a change. An interrupt does not break the request off, because nothing would then know whether the
+// object exists. Objects with the ID in their name are removed whatever the answer was, others only if this request
+// created them.
+func (t *Temporary) Create(ctx context.Context, change plan.Change) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	own := strings.Contains(change.Object.GetName(), t.ID)
+	if own {
+		t.created = append(t.created, change)
+	}
+	answered, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(answerTime):
+			stop()
+		case <-answered.Done():
+		}
+	})()
+	outcome, err := t.cluster.Carry(answered, change, false)
+	if !own && err == nil && outcome == kube.Created {
+		t.created = append(t.created, change)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// removeTime bounds the removal, with the time that pods take to end.
+const removeTime = 30 * time.Second
+
+// Remove deletes the objects, the last one first, and waits until the pods are gone and have freed their devices,
+// also after an interrupt. It names every object that remains, with the command to look after it.
+func (t *Temporary) Remove(ctx context.Context) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
+	defer stop()
+	pods := false
+	for _, change := range slices.Backward(t.created) {
+		o := change.Object
+		outcome, err := t.cluster.Carry(ctx, change.Undo(), false)
+		if err != nil {
+			object := strings.ToLower(o.GetKind()) + "/" + o.GetName()
+			t.say(fmt.Sprintf("Not removed: %s: %v\nRemove it with: kubectl delete -n %s %s", object, err, t.namespace, object))
+		}
+		pods = pods || outcome == kube.Deleted && o.GetKind() != "ConfigMap" && o.GetKind() != "Service"
+	}
+	t.created = nil
+	if pods {
+		t.awaitGone(ctx)
+	}
+}
+
+// awaitGone waits until no pod has the ID in its name.
+func (t *Temporary) awaitGone(ctx context.Context) {
+	var left []string
+	for s, err := range t.cluster.Watch(ctx, kube.Want{Kinds: []cluster.Kind{cluster.Pods}, Namespace: t.namespace}) {
+		if err != nil || !s.Knows(cluster.Pods) {
+			continue // until the time is over
+		}
+		left = nil
+		for _, p := range s.Pods {
+			if p.Namespace == t.namespace && strings.Contains(p.Name, t.ID) {
+				left = append(left, p.Name)
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+	}
+	if len(left) == 0 { // they could not be read
+		t.say(fmt.Sprintf("Deleted, but not seen to end: look with: kubectl get pods -n %s | grep %s", t.namespace, t.ID))
+		return
+	}
+	devices := "Their devices are not free until they are gone."
+	if len(left) == 1 {
+		devices = "Its devices are not free until it is gone."
+	}
+	t.say(fmt.Sprintf("Still terminating after %v: %s. %s Look with: kubectl get pods -n %s %s",
+		removeTime, words.Count(len(left), "pod"), devices, t.namespace, strings.Join(left, " ")))
+}

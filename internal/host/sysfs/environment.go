@@ -1,0 +1,178 @@
+package sysfs
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/railhead/railhead/internal/host"
+)
+
+// envPrefixes and envNames are the variables that a Snapshot may hold: the allocation, the networks, the launcher.
+// All other variables stay on the machine.
+var (
+	envPrefixes = []string{
+		"PCIDEVICE_", "SRIOVNETWORK_", "NCCL_", "RCCL_", "UCX_", "NVSHMEM_", "GLOO_", "TP_SOCKET_", "TORCH_NCCL_",
+		"OMPI_MCA_btl", "OMPI_MCA_pml", "FI_", "OFI_NCCL_", "RAILHEAD_",
+	}
+	envNames = map[string]bool{
+		"HOSTNAME": true, "NODE_NAME": true, "KUBERNETES_NODE_NAME": true, "POD_NAME": true, "POD_NAMESPACE": true,
+		"DRA_RESOURCE_DRIVER_NAME": true, "MASTER_ADDR": true, "MASTER_PORT": true, "WORLD_SIZE": true, "RANK": true,
+		"LOCAL_RANK": true, "NODE_RANK": true, "LOCAL_WORLD_SIZE": true, "CUDA_VISIBLE_DEVICES": true,
+		"NVIDIA_VISIBLE_DEVICES": true, "NVIDIA_DRIVER_CAPABILITIES": true, "HIP_VISIBLE_DEVICES": true,
+		"LD_LIBRARY_PATH": true, "VIRTUAL_ENV": true, "CONDA_PREFIX": true,
+	}
+)
+
+// maxEnvValue bounds one value: execve itself allows 128 KiB (MAX_ARG_STRLEN).
+const maxEnvValue = 128 << 10
+
+// readEnvironment reads the allow-listed variables of this process, or of a captured /proc/self/environ.
+func readEnvironment(in *input, s *host.Snapshot) {
+	if in.probes.Environ != nil {
+		s.Env = allowedEnv(in.probes.Environ())
+		return
+	}
+	s.Env = allowedEnv(strings.Split(in.file("proc/self/environ").Value, "\x00"))
+}
+
+func allowedEnv(all []string) map[string]string {
+	env := map[string]string{}
+	for _, entry := range all {
+		name, value, ok := strings.Cut(entry, "=")
+		if !ok || name == "" || !allowedName(name) && !pluginPair(name, value, all) {
+			continue
+		}
+		if len(value) > maxEnvValue {
+			value = value[:maxEnvValue]
+		}
+		env[name] = withoutSecrets(value)
+	}
+	return env
+}
+
+func allowedName(name string) bool {
+	if envNames[name] {
+		return true
+	}
+	for _, prefix := range envPrefixes {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// pluginPair accepts NAME_INFO and NAME of a device plugin with another prefix, by the content of NAME_INFO.
+func pluginPair(name, value string, all []string) bool {
+	if strings.HasSuffix(name, "_INFO") {
+		return isPluginInfo(value)
+	}
+	prefix := name + "_INFO="
+	for _, entry := range all {
+		if info, ok := strings.CutPrefix(entry, prefix); ok && isPluginInfo(info) {
+			return len(host.FindPCIAddresses(value)) > 0
+		}
+	}
+	return false
+}
+
+// isPluginInfo recognises the JSON of the SR-IOV device plugin (pkg/infoprovider): {"<device>":{"generic":{...}}}.
+func isPluginInfo(value string) bool {
+	return strings.HasPrefix(strings.TrimSpace(value), `{"`) && strings.Contains(value, `"generic"`)
+}
+
+// withoutSecrets redacts the values of JSON keys that are credentials, such as the VFIO_TOKEN that the device plugin's
+// "extra" section carries. It also works on truncated JSON.
+func withoutSecrets(value string) string {
+	var b strings.Builder
+	for rest := value; ; {
+		i := strings.Index(rest, `":"`)
+		if i < 0 {
+			b.WriteString(rest)
+			return b.String()
+		}
+		key := rest[strings.LastIndexByte(rest[:i], '"')+1 : i]
+		b.WriteString(rest[:i+3])
+		rest = rest[i+3:]
+		if !isSecretName(key) {
+			continue
+		}
+		b.WriteString("redacted")
+		end := strings.IndexByte(rest, '"')
+		if end < 0 {
+			return b.String()
+		}
+		rest = rest[end:]
+	}
+}
+
+func isSecretName(key string) bool {
+	key = strings.ToUpper(key)
+	for _, word := range []string{"TOKEN", "SECRET", "PASSW", "CREDENTIAL", "APIKEY", "API_KEY", "PRIVATE"} {
+		if strings.Contains(key, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// allowed reduces the content of a file to the part that a recording may have.
+func allowed(name, content string, uid int) string {
+	if keep := allowedLines(name, uid); keep != nil {
+		var b strings.Builder
+		for line := range strings.Lines(content) {
+			if keep(line) {
+				b.WriteString(line)
+			}
+		}
+		return b.String()
+	}
+	switch {
+	case name == "proc/self/environ":
+		return "" // the allow-listed part is kept with the answers of the probes
+	case strings.HasPrefix(name, "etc/crio/"):
+		return crioUlimits(content)
+	case isProcessFile(name, "/stat"):
+		return identityOnly(content)
+	case strings.HasPrefix(name, pciDevices), strings.HasPrefix(name, "sys/devices/pci"):
+		if path.Base(name) == "config" {
+			return formatConfigSpace(content)
+		}
+	}
+	return content
+}
+
+func isProcessFile(name, file string) bool {
+	return strings.HasPrefix(name, "proc/") && strings.HasSuffix(name, file)
+}
+
+// allowedLines returns the filter for files of which some lines may be recorded, nil for all other files.
+func allowedLines(name string, uid int) func(line string) bool {
+	beginning := func(prefixes ...string) func(string) bool {
+		return func(line string) bool {
+			return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(line, p) })
+		}
+	}
+	switch {
+	case name == podAnnotations:
+		return beginning(networkStatusKey)
+	case name == "etc/passwd": // for the home folder of this user
+		return func(line string) bool {
+			f := strings.Split(line, ":")
+			return len(f) > 2 && f[2] == strconv.Itoa(uid)
+		}
+	case name == "proc/meminfo":
+		return beginning("MemTotal:")
+	case name == "proc/self/status":
+		return beginning("Uid:", "Cap", "NoNewPrivs:")
+	case isProcessFile(name, "/status"):
+		return beginning("CapEff:")
+	case strings.Contains(name, "containerd.service"):
+		return func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), unitMemlock) }
+	case strings.HasSuffix(name, "nccl.conf"):
+		return beginning("NCCL_")
+	}
+	return nil
+}

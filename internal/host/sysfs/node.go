@@ -1,0 +1,221 @@
+package sysfs
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/railhead/railhead/internal/host"
+)
+
+// kernelModules help or hinder RDMA.
+var kernelModules = []string{
+	"ib_core", "ib_uverbs", "mlx5_ib", "mlx4_ib", "irdma", "i40iw", "rdma_rxe",
+	"nvidia", "nvidia_peermem", "nv_peer_mem",
+}
+
+// readModules finds the loaded kernelModules. A module built into the kernel has no initstate.
+func readModules(in *input, s *host.Snapshot) {
+	for _, name := range kernelModules {
+		if in.exists("sys/module/" + name + "/initstate") {
+			s.Modules = append(s.Modules, name)
+		}
+	}
+}
+
+// readRuntime reads the configuration of CRI-O, otherwise the unit of containerd. In both the last setting counts.
+func readRuntime(in *input, s *host.Snapshot) {
+	if s.Runtime = crio(in.tree); s.Runtime == nil {
+		s.Runtime = containerd(in.tree)
+	}
+}
+
+func crio(t *tree) *host.Runtime {
+	// CRI-O takes all files of its folder: OpenShift's own is 00-default (cri-o pkg/config UpdateFromPath).
+	if files := configFiles(t, "etc/crio/crio.conf", "etc/crio/crio.conf.d", ""); len(files) > 0 {
+		found := host.Runtime{Name: "CRI-O"}
+		for _, name := range files {
+			if list := crioUlimits(t.file(name).Value); list != "" {
+				found.File, found.Memlock = "/"+name, crioMemlock(list)
+			}
+		}
+		return &found
+	}
+	return nil
+}
+
+var containerdUnits = []string{
+	"usr/lib/systemd/system/containerd.service",
+	"lib/systemd/system/containerd.service",
+	"etc/systemd/system/containerd.service",
+}
+
+func containerd(t *tree) *host.Runtime {
+	for _, unit := range containerdUnits {
+		if !t.exists(unit) {
+			continue
+		}
+		found := host.Runtime{Name: "containerd"}
+		for _, name := range configFiles(t, unit, "etc/systemd/system/containerd.service.d", ".conf") {
+			for line := range strings.Lines(t.file(name).Value) {
+				if value, ok := strings.CutPrefix(strings.TrimSpace(line), unitMemlock); ok {
+					found.File, found.Memlock = "/"+name, value
+				}
+			}
+		}
+		return &found
+	}
+	return nil
+}
+
+const unitMemlock = "LimitMEMLOCK="
+
+// configFiles returns a file and the drop-ins with that suffix, in the order in which they are read.
+func configFiles(t *tree, file, dropIns, suffix string) []string {
+	var files []string
+	if t.exists(file) {
+		files = append(files, file)
+	}
+	for _, name := range t.list(dropIns) {
+		if strings.HasSuffix(name, suffix) {
+			files = append(files, dropIns+"/"+name)
+		}
+	}
+	return files
+}
+
+// crioUlimits cuts `default_ulimits = [ ... ]` out of a configuration of CRI-O; "" when it has none. A later file's
+// list replaces an earlier one (cri-o docs/crio.conf.5.md).
+func crioUlimits(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		bare := strings.TrimSpace(line)
+		if b.Len() == 0 && !strings.HasPrefix(bare, "default_ulimits") {
+			continue
+		}
+		if b.WriteString(bare + "\n"); strings.Contains(bare, "]") {
+			break
+		}
+	}
+	return b.String()
+}
+
+// crioMemlock finds "-1:-1" in a list of name=soft:hard.
+func crioMemlock(list string) string {
+	_, rest, _ := strings.Cut(list, `"memlock=`)
+	value, _, _ := strings.Cut(rest, `"`)
+	return value
+}
+
+// readLaunched reads the environment that `railhead-pod run` set, and the limits of its command. If it has ended, or
+// did not run, these are the limits of the container's first process.
+func readLaunched(in *input, s *host.Snapshot) {
+	env, pid := launched(in.tree)
+	s.Launched = env
+	dir := "proc/" + cmp.Or(pid, "1")
+	s.Limits.MainMemlock, _ = memlockOf(in.tree, dir+"/limits")
+	for line := range strings.Lines(in.file(dir + "/status").Value) {
+		if value, ok := strings.CutPrefix(line, "CapEff:"); ok {
+			s.Limits.MainCapEff = host.Convert(host.Know(strings.TrimSpace(value)), host.ParseCaps)
+		}
+	}
+}
+
+// launched returns the environment and the process number of a command that `railhead-pod run` started and that runs.
+func launched(t *tree) (env map[string]string, pid string) {
+	process := t.text("run/railhead/process").Value
+	pid, _, _ = strings.Cut(process, " ")
+	if process == "" || identity(t.text("proc/"+pid+"/stat").Value) != process {
+		return nil, ""
+	}
+	var vars []struct{ Name, Value, Source string }
+	if err := json.Unmarshal([]byte(t.file("run/railhead/env.json").Value), &vars); err != nil {
+		return nil, ""
+	}
+	env = map[string]string{}
+	for _, v := range vars {
+		if v.Source != "left unset" && allowedName(v.Name) {
+			env[v.Name] = v.Value
+		}
+	}
+	return env, pid
+}
+
+// Process identifies the calling process, also after its number was given to another one.
+func (m Machine) Process() string {
+	t := &tree{root: m.Root}
+	return identity(t.text("proc/self/stat").Value)
+}
+
+// startField is the index of the start time among the fields after the command in /proc/PID/stat.
+const startField = 19
+
+// identity returns the number of a process and its start time, which execve(2) keeps (proc_pid_stat(5)). It is empty
+// for a process that has ended.
+func identity(stat string) string {
+	command := strings.LastIndexByte(stat, ')') // it may have blanks and parentheses in it
+	pid, _, _ := strings.Cut(stat, " ")
+	fields := strings.Fields(stat[command+1:])
+	if command < 0 || len(fields) <= startField || fields[0] == "Z" || fields[0] == "X" {
+		return ""
+	}
+	return pid + " " + fields[startField]
+}
+
+// identityOnly reduces a line of /proc/PID/stat to the fields that identity reads, without the command's name.
+func identityOnly(stat string) string {
+	pid, _, _ := strings.Cut(stat, " ")
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	return pid + " () " + strings.Join(fields[:min(len(fields), startField+1)], " ") + "\n"
+}
+
+// lockSizes are tried in this order: registrations of a large and a small job, defaults of systemd and of the kernel.
+var lockSizes = []uint64{host.MaxLocked, 1 << 30, 64 << 20, 8 << 20, 1 << 20, 64 << 10}
+
+// readLockable finds out how much memory this process can lock, and how much of /dev/shm is free.
+func readLockable(in *input, s *host.Snapshot) {
+	if in.probes.LockMemory != nil {
+		s.Limits.Lockable = lockable(in.probes.LockMemory)
+	}
+	if in.probes.ShmFree == nil {
+		return
+	}
+	free, err := in.probes.ShmFree()
+	if err != nil {
+		s.Limits.ShmFree = host.Unread[uint64](in.problem("dev/shm", "statfs", err))
+		return
+	}
+	s.Limits.ShmFree = host.Know(free)
+}
+
+func lockable(lock func(bytes uint64) error) host.Fact[uint64] {
+	for _, size := range lockSizes {
+		switch err := lock(size); {
+		case err == nil:
+			return host.Know(size)
+		case errors.Is(err, errNotProbed):
+			return host.Fact[uint64]{}
+		}
+	}
+	return host.Know[uint64](0)
+}
+
+// readVirtualFunctions adds the settings of VFs to their PFs' interfaces. The probe may see another namespace than the
+// files do, with other indices and names.
+func readVirtualFunctions(in *input, s *host.Snapshot) {
+	if in.probes.VFs == nil {
+		return
+	}
+	found, err := in.probes.VFs()
+	if err != nil {
+		in.problem("proc/net", "netlink", err)
+	}
+	for i := range s.Links {
+		same := func(l host.Link) bool { return l.Name == s.Links[i].Name && l.Index == s.Links[i].Index }
+		if k := slices.IndexFunc(found, same); k >= 0 {
+			s.Links[i].VFs = found[k].VFs
+		}
+	}
+}

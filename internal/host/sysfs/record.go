@@ -1,0 +1,325 @@
+package sysfs
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"net/netip"
+	"path"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/replay"
+)
+
+// Machine is a source of Snapshots: this machine, a folder, or a recording.
+type Machine struct {
+	Root   fs.FS
+	Probes Probes
+	Live   bool // a second Snapshot can differ from the first
+}
+
+// Snapshot reads the machine.
+func (m Machine) Snapshot() host.Snapshot { return Read(m.Root, m.Probes) }
+
+// Record reads the machine. The recording is the smallest from which Read makes the same Snapshot.
+func (m Machine) Record() (host.Snapshot, *replay.Archive) {
+	r := &recorder{base: m.Root, archive: replay.New(), links: map[string]string{}, plain: map[string]bool{}}
+	s := Read(r, r.probes(m.Probes))
+	r.answers.Environ = maps.Clone(s.Env)
+	r.prune(s)
+	if data, err := json.MarshalIndent(r.answers, "", "  "); err == nil {
+		_ = r.archive.AddFile(probesFile, string(data)+"\n")
+	}
+	return s, r.archive
+}
+
+// recorder is an fs.FS that records everything read through it.
+type recorder struct {
+	base    fs.FS
+	archive *replay.Archive
+	answers answers
+	links   map[string]string // canonical path of a link -> its target
+	plain   map[string]bool   // canonical paths known not to be links
+}
+
+// canonical resolves the links in all but the last element of name, recording those it meets.
+func (r *recorder) canonical(name string) string {
+	for range replay.MaxLinks {
+		dir := path.Dir(name)
+		link, target := r.firstLink(dir)
+		if link == "" {
+			return name
+		}
+		if !strings.HasPrefix(target, "/") {
+			target = path.Join(path.Dir(link), target)
+		}
+		name = path.Join(strings.TrimPrefix(target, "/"), strings.TrimPrefix(name, link))
+	}
+	return name
+}
+
+// firstLink returns the first prefix of dir that is a link.
+func (r *recorder) firstLink(dir string) (link, target string) {
+	for i := 0; i <= len(dir); i++ {
+		if i < len(dir) && dir[i] != '/' {
+			continue
+		}
+		prefix := dir[:i]
+		if prefix == "" || prefix == "." || r.plain[prefix] {
+			continue
+		}
+		if target, ok := r.links[prefix]; ok {
+			return prefix, target
+		}
+		if target, err := fs.ReadLink(r.base, prefix); err == nil {
+			r.links[prefix] = target
+			_ = r.archive.AddLink(prefix, target)
+			return prefix, target
+		}
+		r.plain[prefix] = true
+	}
+	return "", ""
+}
+
+// fail records an error other than "does not exist", which an absent node says.
+func (r *recorder) fail(name string, err error) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errTooLong) {
+		return
+	}
+	errno, _ := replay.Errno(replay.ErrnoName(err))
+	if errno == syscall.ENOTDIR || errno == syscall.ELOOP {
+		return
+	}
+	_ = r.archive.AddError(r.canonical(name), errno)
+}
+
+// Open implements fs.FS; the reader of this package never calls it on a recorder.
+func (r *recorder) Open(name string) (fs.File, error) { return r.base.Open(name) }
+
+func (r *recorder) readBounded(name string) (string, error) {
+	data, err := readBounded(r.base, name)
+	switch {
+	case err != nil:
+		r.fail(name, err)
+	case followsLink(r, name):
+	default:
+		_ = r.archive.AddFile(r.canonical(name), allowed(name, data, r.answers.UID))
+	}
+	return data, err
+}
+
+// followsLink records a file that is reached through a link as the link and its target.
+func followsLink(r *recorder, name string) bool {
+	target, err := fs.ReadLink(r.base, name)
+	if err != nil {
+		return false
+	}
+	at := r.canonical(name)
+	_ = r.archive.AddLink(at, target)
+	if !strings.HasPrefix(target, "/") {
+		target = path.Join(path.Dir(at), target)
+	}
+	target = strings.TrimPrefix(target, "/")
+	if fs.ValidPath(target) {
+		_, _ = r.readBounded(target)
+	}
+	return true
+}
+
+// ReadLink implements fs.ReadLinkFS.
+func (r *recorder) ReadLink(name string) (string, error) {
+	target, err := fs.ReadLink(r.base, name)
+	if err == nil {
+		_ = r.archive.AddLink(r.canonical(name), target)
+	} else if !errors.Is(err, syscall.EINVAL) { // EINVAL: not a link
+		r.fail(name, err)
+	}
+	return target, err
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (r *recorder) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(r.base, name)
+	if err != nil {
+		r.fail(name, err)
+		return entries, err
+	}
+	dir := r.canonical(path.Join(name, "x"))
+	dir = path.Dir(dir)
+	if len(entries) == 0 {
+		_ = r.archive.AddDir(dir)
+	}
+	for _, e := range entries {
+		if !worthRecording(name, e.Name()) {
+			continue
+		}
+		at := path.Join(dir, e.Name())
+		if r.archive.Has(at) {
+			continue
+		}
+		r.addEntry(path.Join(name, e.Name()), at, e)
+	}
+	return entries, err
+}
+
+func (r *recorder) addEntry(name, at string, e fs.DirEntry) {
+	if e.Type()&fs.ModeSymlink != 0 {
+		if target, err := fs.ReadLink(r.base, name); err == nil {
+			_ = r.archive.AddLink(at, target)
+			return
+		}
+	}
+	if e.IsDir() {
+		_ = r.archive.AddDir(at)
+		return
+	}
+	_ = r.archive.AddFile(at, "")
+}
+
+// Lstat implements fs.ReadLinkFS.
+func (r *recorder) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(r.base, name) }
+
+// Stat implements fs.StatFS: existence is all that the reader asks for.
+func (r *recorder) Stat(name string) (fs.FileInfo, error) {
+	info, err := fs.Stat(r.base, name)
+	if err == nil && !info.IsDir() && !r.archive.Has(r.canonical(name)) {
+		_ = r.archive.AddFile(r.canonical(name), "")
+	}
+	return info, err
+}
+
+// probes wraps the machine's probes so that their answers are kept. The environment is kept from the Snapshot,
+// after the allow-list.
+func (r *recorder) probes(p Probes) Probes {
+	q := Probes{Environ: p.Environ}
+	if p.UID != nil {
+		r.answers.UID = p.UID()
+		q.UID = p.UID
+	}
+	if p.Now != nil {
+		r.answers.Taken = p.Now()
+		q.Now = func() time.Time { return r.answers.Taken }
+	}
+	if p.OpenDevice != nil {
+		r.answers.Open = map[string]string{}
+		q.OpenDevice = func(name string) error {
+			err := p.OpenDevice(name)
+			if r.answers.Open[name] = "ok"; err != nil {
+				r.answers.Open[name] = replay.ErrnoName(err)
+			}
+			return err
+		}
+	}
+	if p.Interfaces != nil {
+		q.Interfaces = func() ([]host.Link, error) {
+			links, err := p.Interfaces()
+			r.answers.Addresses = map[int][]netip.Prefix{}
+			for _, l := range links {
+				r.answers.Addresses[l.Index.Value] = l.Addresses.Value
+			}
+			return links, err
+		}
+	}
+	if p.ShmBytes != nil {
+		q.ShmBytes = func() (uint64, error) {
+			n, err := p.ShmBytes()
+			r.answers.ShmBytes = n
+			return n, err
+		}
+	}
+	r.newerProbes(p, &q)
+	return q
+}
+
+// newerProbes wraps the probes that only findings depend on.
+func (r *recorder) newerProbes(p Probes, q *Probes) {
+	if p.ShmFree != nil {
+		q.ShmFree = func() (uint64, error) {
+			n, err := p.ShmFree()
+			r.answers.ShmFree = n
+			return n, err
+		}
+	}
+	if p.LockMemory != nil {
+		r.answers.Lock = map[string]string{}
+		q.LockMemory = func(bytes uint64) error {
+			err := p.LockMemory(bytes)
+			r.answers.Lock[strconv.FormatUint(bytes, 10)] = outcomeName(err)
+			return err
+		}
+	}
+	if p.VFs != nil {
+		q.VFs = func() (links []host.Link, err error) {
+			links, err = p.VFs()
+			r.answers.VFs = links
+			return links, err
+		}
+	}
+	if p.Route != nil {
+		r.answers.Routes = map[string]string{}
+		q.Route = func(from netip.Addr, link int, dest netip.Addr) (netip.Addr, error) {
+			gateway, err := p.Route(from, link, dest)
+			answer := outcomeName(err)
+			switch {
+			case err == nil && gateway.IsValid():
+				answer = gateway.String()
+			case err == nil:
+				answer = neighbourRoute
+			}
+			r.answers.Routes[routeQuestion(from, link, dest)] = answer
+			return gateway, err
+		}
+	}
+}
+
+// outcomeName is the inverse of outcome.
+func outcomeName(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	return replay.ErrnoName(err)
+}
+
+// worthRecording leaves the image's other libraries out of a recording.
+func worthRecording(dir, name string) bool {
+	if !strings.HasPrefix(dir, "usr/") && !strings.HasPrefix(dir, "opt/") {
+		return true
+	}
+	return strings.HasPrefix(name, "python3") || strings.HasPrefix(name, "nvidia_nccl_") ||
+		strings.Contains(name, "-rdmav")
+}
+
+// prune drops the PCI functions that were only read to find out whether they are GPUs.
+func (r *recorder) prune(s host.Snapshot) {
+	keep := map[string]bool{}
+	note := func(f host.Function) {
+		keep[f.Address.String()] = true
+		if pf, ok := f.PhysFn.Get(); ok {
+			keep[pf.String()] = true
+		}
+	}
+	for _, d := range s.Devices {
+		note(d.Function.Value)
+	}
+	for _, g := range s.GPUs {
+		note(g.Function)
+	}
+	for _, f := range s.Functions {
+		note(f)
+	}
+	for _, f := range s.Bridges {
+		note(f)
+	}
+	for _, name := range r.archive.Names() {
+		address, ok := strings.CutPrefix(name, pciDevices+"/")
+		if ok && !strings.Contains(address, "/") && !keep[address] {
+			r.archive.Remove(name)
+			r.archive.Remove(r.canonical(path.Join(name, "class")))
+		}
+	}
+}

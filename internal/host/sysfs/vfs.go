@@ -1,0 +1,115 @@
+package sysfs
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/railhead/railhead/internal/host"
+)
+
+// Attributes of rtnetlink(7) that describe links and virtual functions (include/uapi/linux/if_link.h).
+const (
+	iflaIfname     = 3
+	iflaVFInfoList = 22
+	iflaVFMAC      = 1
+	iflaVFSpoofChk = 4
+	iflaVFLink     = 5
+	iflaVFTrust    = 9
+	iflaVFNodeGUID = 10
+
+	nestedFlag = 0x8000 // NLA_F_NESTED
+)
+
+var vfLinkStates = [...]string{"auto", "enable", "disable"} // IFLA_VF_LINK_STATE_*
+
+// eachAttribute calls each for the attributes of a netlink message, struct nlattr and its value.
+func eachAttribute(data []byte, each func(kind uint16, value []byte)) {
+	const header = 4
+	for len(data) >= header {
+		length := int(binary.NativeEndian.Uint16(data))
+		if length < header || length > len(data) {
+			return
+		}
+		each(binary.NativeEndian.Uint16(data[2:])&^nestedFlag, data[header:length])
+		data = data[min((length+3)&^3, len(data)):]
+	}
+}
+
+// parseLink reads struct ifinfomsg and its attributes.
+func parseLink(message []byte) (l host.Link, ok bool) {
+	const header = 16
+	if len(message) < header {
+		return l, false
+	}
+	l.Index = host.Know(int(int32(binary.NativeEndian.Uint32(message[4:]))))
+	eachAttribute(message[header:], func(kind uint16, value []byte) {
+		switch kind {
+		case iflaIfname:
+			for len(value) > 0 && value[len(value)-1] == 0 {
+				value = value[:len(value)-1]
+			}
+			l.Name = string(value)
+		case iflaVFInfoList:
+			eachAttribute(value, func(_ uint16, info []byte) { l.VFs = append(l.VFs, parseVF(info)) })
+		}
+	})
+	return l, l.Name != ""
+}
+
+// parseVF reads IFLA_VF_INFO: structs that begin with the number of the function.
+func parseVF(info []byte) host.VF {
+	var vf host.VF
+	eachAttribute(info, func(kind uint16, value []byte) {
+		if len(value) < 8 {
+			return
+		}
+		setting := binary.NativeEndian.Uint32(value[4:])
+		switch kind {
+		case iflaVFMAC: // struct ifla_vf_mac: the number, 32 bytes of address
+			vf.Index = int(binary.NativeEndian.Uint32(value))
+			if len(value) >= 10 && !allZero(value[4:10]) {
+				vf.MAC = fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", value[4], value[5], value[6], value[7],
+					value[8], value[9])
+			}
+		case iflaVFSpoofChk:
+			vf.SpoofChk = setting == 1 // ~0: the driver does not say
+		case iflaVFTrust:
+			if setting <= 1 {
+				vf.Trust = host.Know(setting == 1)
+			}
+		case iflaVFLink:
+			if int(setting) < len(vfLinkStates) {
+				vf.LinkState = vfLinkStates[setting]
+			}
+		case iflaVFNodeGUID: // struct ifla_vf_guid: the number, padding, 64 bits
+			if len(value) >= 16 {
+				vf.NodeGUID = fmt.Sprintf("%016x", binary.NativeEndian.Uint64(value[8:]))
+			}
+		}
+	})
+	return vf
+}
+
+func allZero(data []byte) bool {
+	for _, b := range data {
+		if b != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// parseGateway reads struct rtmsg and the gateway among its attributes.
+func parseGateway(message []byte) []byte {
+	const header, rtaGateway = 12, 5
+	if len(message) < header {
+		return nil
+	}
+	var gateway []byte
+	eachAttribute(message[header:], func(kind uint16, value []byte) {
+		if kind == rtaGateway {
+			gateway = value
+		}
+	})
+	return gateway
+}

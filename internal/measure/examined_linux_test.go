@@ -1,0 +1,204 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/bundle"
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/ranks"
+	"github.com/railhead/railhead/internal/ranks/rankstest"
+	"github.com/railhead/railhead/internal/rules"
+)
+
+// jobState has the pods of the job h-kim, and what runs them with a command.
+func jobState(targets []ranks.Target, command ...any) cluster.State {
+	labels := map[string]any{"app.kubernetes.io/instance": "h-kim", "app.kubernetes.io/component": "job"}
+	s := cluster.State{SchemaVersion: 1, Read: []cluster.Kind{cluster.Pods, cluster.Objects}, Objects: []cluster.Object{{
+		APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "train", Name: "h-kim", Fields: map[string]any{
+			"metadata": map[string]any{"labels": labels},
+			"spec": map[string]any{"replicas": int64(len(targets)), "template": map[string]any{"spec": map[string]any{"containers": []any{
+				map[string]any{"name": ranks.TrainContainer, "command": command},
+			}}}},
+		},
+	}}}
+	for _, t := range targets {
+		s.Pods = append(s.Pods, t.Pod)
+	}
+	return s
+}
+
+// examined is what doctor knows of the trial's pods before it measures.
+func (b *benchTrial) examined(t *testing.T, command ...any) bundle.Bundle {
+	t.Helper()
+	seen := bundle.Bundle{
+		Manifest: bundle.Manifest{Version: "v1.0.0", Taken: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Subject: bundle.Subject{Job: "h-kim", Namespace: "train"}},
+		State:    jobState(b.targets, command...),
+	}
+	for i, x := range b.targets {
+		s := recordedPod(t, []string{"pod-roce-4vf", "pod-roce-4vf-node-b"}[i%2])
+		seen.Machines = append(seen.Machines, rules.Machine{Ref: check.PodRef("train", x.Pod.Name), Node: x.Pod.Node, Group: "job/h-kim", Snapshot: s})
+	}
+	return seen
+}
+
+// doctored measures between the trial's pods as doctor does.
+func (b *benchTrial) doctored(ctx context.Context, seen bundle.Bundle, force bool) (bundle.Bundle, error) {
+	o := Defaults()
+	o.Plan, o.Duration, o.Force = Quick, time.Second, force
+	again, machines, left := fromExamination(b.local, seen, seen.State.Pods, "", o, b.live)
+	again.id, again.fleet.Spare, again.grace = b.id, b.fleet.Spare, b.grace
+	r, err := again.runKnown(ctx, machines, left)
+	seen.Bench = &r
+	return bundle.Clean(seen), err
+}
+
+// MeasuredArchive returns an archive of an examination of six pods, one of which has a slow NIC.
+func MeasuredArchive(t *testing.T) (file string, seen bundle.Bundle) {
+	t.Helper()
+	b := newBenchTrial(t, 6)
+	b.rateOf(t, 2, "mlx5_11", "200.00")
+	seen, err := b.doctored(t.Context(), b.examined(t, "sleep", "infinity"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rankstest.WaitGone(t, b.id)
+	file = filepath.Join(t.TempDir(), "h-kim.tgz")
+	archive, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	if err := bundle.Write(archive, seen); err != nil {
+		t.Fatal(err)
+	}
+	return file, seen
+}
+
+// Where all is well, that is said of what was measured, and of nothing else.
+func TestDoctorMeasuresWell(t *testing.T) {
+	t.Parallel()
+	b := newBenchTrial(t, 3)
+	last := b.targets[2].Pod.Name
+	own := b.local.Pods[last]
+	for i, e := range own.Env {
+		if strings.HasPrefix(e, "PATH=") {
+			own.Env[i] = "PATH=" + t.TempDir() + ":" + filepath.Dir(lookPath(t, "timeout"))
+		}
+	}
+	b.local.Pods[last] = own
+	seen, err := b.doctored(t.Context(), b.examined(t, "sleep", "infinity"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := rules.Diagnose(rules.Case{State: seen.State, Machines: seen.Machines, Bench: seen.Bench})
+	if d.Measured.Pods != 2 || d.Measured.Links != 4 {
+		t.Errorf("%+v", d.Measured)
+	}
+	var found []string
+	for _, p := range d.Problems {
+		if strings.HasPrefix(string(p.Check), "bench-") {
+			found = append(found, p.Status.String()+": "+p.Summary)
+		}
+	}
+	if diff := cmp.Diff([]string{"unknown: 1 of 3 pods could not be measured: h-kim-2: the image has no ib_write_bw (perftest)"}, found); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Nothing is measured beside what trains, and that is said.
+func TestDoctorMeasuresNotBesideTraining(t *testing.T) {
+	t.Parallel()
+	const other = "its job has a command of its own, and measuring would slow it down: wait for it, or use --force"
+	for name, c := range map[string]struct {
+		command []any
+		foreign bool
+		says    string
+	}{
+		"a job with a command":      {[]any{"/railhead/bin/railhead-pod", "run", "--", "torchrun", "--token=x"}, false, "h-kim-0, h-kim-1: " + other},
+		"pods that nobody knows of": {[]any{"sleep", "infinity"}, true, "h-kim-0, h-kim-1: whether it trains is unknown, and measuring would slow down training; use --force to measure anyway"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBenchTrial(t, 2)
+			seen := b.examined(t, c.command...)
+			if c.foreign {
+				seen.State.Objects = nil
+			}
+			got, err := b.doctored(t.Context(), seen, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{c.says, "the matrix: it needs two pods with rails"}, got.Bench.Skipped); diff != "" {
+				t.Error(diff)
+			}
+			if d := rules.Diagnose(rules.Case{State: got.State, Machines: got.Machines, Bench: got.Bench}); !d.Unknown() {
+				t.Errorf("what was not measured is healthy: %+v", d.Problems)
+			}
+			if b.met(t) != "" {
+				t.Error("it was measured")
+			}
+			if b, _, _ := fromExamination(b.local, seen, seen.State.Pods, "", Options{Force: true}, b.live); len(b.targets) != 2 {
+				t.Errorf("with --force: %v", b.targets)
+			}
+		})
+	}
+}
+
+// A launch that runs in the pods is left alone.
+func TestDoctorMeasuresNotBesideLaunch(t *testing.T) {
+	t.Parallel()
+	b := newBenchTrial(t, 2)
+	seen := b.examined(t, "sleep", "infinity")
+	stop := b.launched(t)
+	got, err := b.doctored(t.Context(), seen, false)
+	if err != nil || len(got.Bench.Skipped) == 0 {
+		t.Fatalf("%v, %v", err, got.Bench.Skipped)
+	}
+	rankstest.Has(t, got.Bench.Skipped[0], "a launch is running there, and measuring would slow it down: wait for it, or use --force")
+	stop()
+}
+
+// Ctrl-C while doctor measures leaves no server behind.
+func TestDoctorMeasuresInterrupted(t *testing.T) {
+	t.Parallel()
+	b := newBenchTrial(t, 2)
+	b.rate(t, "mlx5_6", "hang")
+	b.fleet.Spare = bench.Fleet{}.Spare + time.Minute
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	b.live.W = &rankstest.Text{When: map[string]func(){"search, round 1": stop}}
+	if _, err := b.doctored(ctx, b.examined(t, "sleep", "infinity"), false); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	rankstest.WaitGone(t, b.id)
+}
+
+// met is what the stand-ins of the fabric noted.
+func (b *benchTrial) met(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(b.fabric, "met"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func lookPath(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skip(err)
+	}
+	return path
+}

@@ -1,0 +1,56 @@
+package measure
+
+import (
+	"context"
+	"slices"
+
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/examine"
+	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/job"
+	"github.com/railhead/railhead/internal/ranks"
+)
+
+// NodeJobPrefix starts the names of the jobs of NodeJob.
+const NodeJobPrefix = "railhead-bench-"
+
+// NodeJob returns a job with one pod on each node, for pods that a bench creates and removes. id is that of the
+// command.
+func NodeJob(id string, o job.Options) job.Options {
+	o.Name = NodeJobPrefix + id
+	o.Nodes = len(o.NodeNames)
+	if o.Type = job.Multi; o.Nodes == 1 {
+		o.Type = job.Single
+	}
+	if o.GPUs == 0 {
+		o.GPUs, o.Shm = job.NoGPUs, "1Gi"
+	}
+	return o
+}
+
+// CreatePods carries out the plan of a job of nodes, waits until its pods run, and returns them in the order of the
+// nodes.
+func CreatePods(
+	ctx context.Context, r Reader, t *examine.Temporary, p plan.Plan, o job.Options,
+	await func(context.Context, kube.Want, plan.Condition) error,
+) ([]ranks.Target, error) {
+	for _, change := range p.Changes() {
+		if err := t.Create(ctx, change); err != nil {
+			return nil, err
+		}
+	}
+	want := kube.Want{Kinds: []cluster.Kind{cluster.Pods, cluster.Events}, Namespace: o.Namespace, Job: o.Name}
+	if err := await(ctx, want, job.Done(o.Name, o.Namespace, o.Nodes)); err != nil {
+		return nil, err
+	}
+	s, err := r.Read(ctx, want)
+	if err != nil {
+		return nil, err
+	}
+	targets := ranks.Targets(s, o.Name, o.Namespace)
+	slices.SortStableFunc(targets, func(a, b ranks.Target) int {
+		return slices.Index(o.NodeNames, a.Pod.Node) - slices.Index(o.NodeNames, b.Pod.Node)
+	})
+	return targets, nil
+}

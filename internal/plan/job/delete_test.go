@@ -1,0 +1,119 @@
+package job
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/namespace"
+	"github.com/railhead/railhead/internal/plan/plantest"
+	"github.com/railhead/railhead/internal/workload"
+)
+
+// deployed is a training cluster where jobs were deployed, with the namespace's own objects beside them.
+func deployed(t *testing.T, jobs ...string) cluster.State {
+	t.Helper()
+	s := plantest.BeforeSetup()
+	p, _ := namespace.Setup(s, namespace.Options{Namespace: "train", Name: "h-kim", NetworksFrom: "default"})
+	s = plantest.AfterSetup(t, s, p)
+	for _, name := range jobs {
+		o := wishes()
+		o.Name, o.Script, o.Memlock = name, &Script{Name: "train.py"}, MemlockByNode
+		job, findings := Deploy(s, o)
+		if job.Empty() {
+			t.Fatal(plantest.Wording(findings))
+		}
+		s.Objects = append(s.Objects, plantest.Live(t, job)...)
+	}
+	return s
+}
+
+func changed(p plan.Plan) []string {
+	var all []string
+	for _, c := range p.Changes() {
+		all = append(all, string(c.Verb)+" "+c.Object.GetKind()+" "+c.Object.GetNamespace()+"/"+c.Object.GetName())
+	}
+	return all
+}
+
+func TestDeleteJob(t *testing.T) {
+	own := []string{"delete StatefulSet train/h-kim", "delete Service train/h-kim-headless", "delete ConfigMap train/h-kim-script"}
+	program := programs()[0].configMap(0)
+	child := cluster.Object{APIVersion: "v1", Kind: "Service", Namespace: "train", Name: "made-by-jobset", Fields: map[string]any{"metadata": map[string]any{
+		"labels":          map[string]any{plan.LabelInstance: "h-kim", plan.LabelComponent: workload.ComponentJob},
+		"ownerReferences": []any{map[string]any{"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "h-kim", "uid": "1"}},
+	}}}
+	injected := deployed(t, "h-kim")
+	for i, o := range injected.Objects {
+		if o.Name == program {
+			injected.Objects[i].Fields["metadata"].(map[string]any)["labels"].(map[string]any)[plan.LabelInstance] = "my-deployment"
+		}
+	}
+	for name, c := range map[string]struct {
+		s    cluster.State
+		want []string
+	}{
+		"the last job":                        {deployed(t, "h-kim"), append(slices.Clone(own), "delete ConfigMap train/"+program)},
+		"another job needs railhead-pod":      {deployed(t, "h-kim", "other"), own},
+		"an injected manifest needs it":       {injected, own},
+		"what has an owner goes with it":      {withObject(deployed(t, "h-kim"), child), append(slices.Clone(own), "delete ConfigMap train/"+program)},
+		"half of it is gone, after a failure": {without1(deployed(t, "h-kim"), "h-kim"), append(slices.Clone(own[1:]), "delete ConfigMap train/"+program)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, findings := Delete(c.s, "h-kim", "train")
+			if diff := cmp.Diff(c.want, changed(p)); diff != "" || len(findings) > 0 {
+				t.Errorf("changes (-want +got):\n%s\n%s", diff, plantest.Wording(findings))
+			}
+		})
+	}
+}
+
+func withObject(s cluster.State, o cluster.Object) cluster.State {
+	s.Objects = append(s.Objects, o)
+	return s
+}
+
+// without1 is a cluster without the StatefulSet of a job.
+func without1(s cluster.State, name string) cluster.State {
+	s.Objects = slices.DeleteFunc(s.Objects, func(o cluster.Object) bool { return o.Kind == "StatefulSet" && o.Name == name })
+	return s
+}
+
+func TestDeleteWhatIsNotThere(t *testing.T) {
+	s := deployed(t, "h-kim")
+	for name, c := range map[string]struct {
+		s               cluster.State
+		name, namespace string
+		want            string
+	}{
+		"a slip of the pen":         {s, "h-kin", "train", "fail job-found"},
+		"another namespace":         {s, "h-kim", "default", "fail job-found"},
+		"what a namespace set up":   {s, "railhead", "train", "fail job-found"},
+		"objects were not read":     {plantest.Unread(s, cluster.Objects), "h-kim", "train", "fail cluster-readable"},
+		"nothing was ever deployed": {plantest.Training(), "h-kim", "train", "fail job-found"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, findings := Delete(c.s, c.name, c.namespace)
+			if diff := cmp.Diff([]string{c.want}, plantest.FindingIDs(findings)); diff != "" || !p.Empty() || check.Worst(findings) != check.Fail {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestJobGone(t *testing.T) {
+	s := plantest.Training()
+	gone := Gone("h-kim", "train")
+	if p := gone(s); !p.Done {
+		t.Errorf("no pod is left, and %+v", p)
+	}
+	s.Pods = []cluster.Pod{{Namespace: "train", Name: "h-kim-0", Node: "gpu-1", Deleted: true, Labels: map[string]string{plan.LabelInstance: "h-kim", plan.LabelComponent: workload.ComponentJob}}}
+	want := plan.Progress{Text: "h-kim: 1 pod left", Items: []plan.Item{{Name: "h-kim-0", State: "Terminating", Note: "gpu-1"}}}
+	if diff := cmp.Diff(want, gone(s)); diff != "" {
+		t.Errorf("one pod is left (-want +got):\n%s", diff)
+	}
+}

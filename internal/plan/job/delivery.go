@@ -1,0 +1,200 @@
+package job
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/rules/pods"
+)
+
+// Delivery is the way in which railhead-pod comes into a pod.
+type Delivery string
+
+// Without a registry it comes in ConfigMaps; else an image brings it, by an init container or as a volume.
+const (
+	ByConfigMaps  Delivery = "configmap"
+	ByImage       Delivery = "image"
+	ByImageVolume Delivery = "image-volume"
+)
+
+// ComponentPod is the value of LabelComponent of the objects that carry railhead-pod; jobs of a namespace share it.
+const ComponentPod = "railhead-pod"
+
+// Where things lie in a pod.
+const (
+	binFolder    = "/railhead/bin"
+	partsFolder  = "/railhead/parts"
+	scriptFolder = "/railhead/script"
+	podProgram   = binFolder + "/railhead-pod"
+	imageProgram = "/railhead-pod" // in the image that carries it
+)
+
+const (
+	binVolume   = "railhead-bin"
+	partsVolume = "railhead-parts"
+	partKey     = "part"
+)
+
+// partSize is the size of a part in one ConfigMap: 1 MiB is the most that data may have in all (kubernetes
+// pkg/apis/core/validation ValidateConfigMap), and base64 of it must stay below etcd's 1.5 MiB for a request.
+const partSize = 900 << 10
+
+// Program is railhead-pod for one architecture, in parts that fit into ConfigMaps.
+type Program struct {
+	Arch   string // amd64, arm64
+	SHA256 string // hexadecimal
+	Parts  [][]byte
+}
+
+// NewProgram cuts a binary into parts.
+func NewProgram(arch string, binary []byte) Program {
+	sum := sha256.Sum256(binary)
+	return Program{
+		Arch:   arch,
+		SHA256: hex.EncodeToString(sum[:]),
+		Parts:  slices.Collect(slices.Chunk(binary, partSize)),
+	}
+}
+
+// configMap is the name of one part: the content's hash is in it, so that versions lie beside each other.
+func (p Program) configMap(part int) string {
+	return fmt.Sprintf("railhead-pod-%s-%s-%d", p.Arch, p.SHA256[:min(12, len(p.SHA256))], part)
+}
+
+// configMaps are the objects that carry the program in a namespace.
+func (p Program) configMaps(namespace, suffix string) []unstructured.Unstructured {
+	var objects []unstructured.Unstructured
+	for i, part := range p.Parts {
+		objects = append(objects, plan.Typed(corev1.SchemeGroupVersion.WithKind("ConfigMap"), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{
+				Name:      p.configMap(i) + suffix,
+				Namespace: namespace,
+				Labels:    objectLabels(ComponentPod, ""),
+			},
+			Immutable:  new(true),
+			BinaryData: map[string][]byte{partKey: part},
+		}))
+	}
+	return objects
+}
+
+// delivery is the way in which railhead-pod gets into a job's pods.
+type delivery struct {
+	by       Delivery
+	image    string    // that carries railhead-pod
+	programs []Program // those for the architectures of the nodes
+	suffix   string    // of the names of ConfigMaps that are not shared with other jobs
+}
+
+// volumes returns the volumes that bring railhead-pod into a pod.
+func (d delivery) volumes() []corev1.Volume {
+	bin := corev1.Volume{Name: binVolume}
+	if d.by == ByImageVolume {
+		bin.Image = &corev1.ImageVolumeSource{Reference: d.image, PullPolicy: corev1.PullIfNotPresent}
+		return []corev1.Volume{bin}
+	}
+	bin.EmptyDir = &corev1.EmptyDirVolumeSource{}
+	if d.by == ByImage {
+		return []corev1.Volume{bin}
+	}
+	parts := &corev1.ProjectedVolumeSource{}
+	for _, p := range d.programs {
+		for i := range p.Parts {
+			parts.Sources = append(parts.Sources, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
+				LocalObjectReference: corev1.LocalObjectReference{Name: p.configMap(i) + d.suffix},
+				Items:                []corev1.KeyToPath{{Key: partKey, Path: fmt.Sprintf("%s/%03d", p.Arch, i)}},
+			}})
+		}
+	}
+	return []corev1.Volume{bin, {Name: partsVolume, VolumeSource: corev1.VolumeSource{Projected: parts}}}
+}
+
+// kinds are the kinds of volumes, as security context constraints list them.
+func (d delivery) kinds() []string {
+	switch d.by {
+	case ByImageVolume:
+		return []string{"image"}
+	case ByImage:
+		return []string{"emptyDir"}
+	case ByConfigMaps:
+	}
+	return []string{"emptyDir", "projected"}
+}
+
+// initContainer puts railhead-pod into the pod; nil where the volume has it already. image is the job's own.
+func (d delivery) initContainer(image string) *corev1.Container {
+	container := corev1.Container{
+		Name:                     pods.InstallContainer,
+		Image:                    image,
+		Command:                  []string{"sh", "-c", d.script()},
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+		Resources:                corev1.ResourceRequirements{Requests: installResources(), Limits: installResources()},
+		VolumeMounts:             []corev1.VolumeMount{{Name: binVolume, MountPath: binFolder}},
+	}
+	switch d.by {
+	case ByImageVolume:
+		return nil
+	case ByImage:
+		container.Image = d.image
+		container.Command = []string{imageProgram, "install", binFolder}
+	case ByConfigMaps:
+		parts := corev1.VolumeMount{Name: partsVolume, MountPath: partsFolder, ReadOnly: true}
+		container.VolumeMounts = append(container.VolumeMounts, parts)
+	}
+	return &container
+}
+
+// installResources are small, and set because quotas may require every container to set them.
+func installResources() corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU:    resource.MustParse("100m"),
+		corev1.ResourceMemory: resource.MustParse("64Mi"),
+	}
+}
+
+// script puts the parts together in any image that has sh, cat, chmod and uname. The hash is checked where sha256sum is
+// there.
+func (d delivery) script() string {
+	var b strings.Builder
+	b.WriteString("set -e\ncase $(uname -m) in\n")
+	for _, p := range d.programs {
+		machine := p.Arch
+		switch p.Arch {
+		case "amd64":
+			machine = "x86_64"
+		case "arm64":
+			machine = "aarch64|arm64"
+		}
+		fmt.Fprintf(&b, "%s) arch=%s sum=%s ;;\n", machine, p.Arch, p.SHA256)
+	}
+	fmt.Fprintf(&b, `*) echo "railhead-pod was not delivered for $(uname -m)" >&2; exit 1 ;;
+esac
+cat %[1]s/$arch/* > %[2]s
+chmod 0755 %[2]s
+if command -v sha256sum > /dev/null; then
+  echo "$sum  %[2]s" | sha256sum -c - > /dev/null || { echo "railhead-pod is damaged: its SHA-256 is not $sum" >&2; exit 1; }
+fi
+`, partsFolder, podProgram)
+	return b.String()
+}
+
+// configMaps are the objects of all programs that are delivered by ConfigMaps.
+func (d delivery) configMaps(namespace string) []unstructured.Unstructured {
+	if d.by != ByConfigMaps {
+		return nil
+	}
+	var objects []unstructured.Unstructured
+	for _, p := range d.programs {
+		objects = append(objects, p.configMaps(namespace, d.suffix)...)
+	}
+	return objects
+}

@@ -1,0 +1,328 @@
+package job
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/plantest"
+	"github.com/railhead/railhead/internal/rules/pods"
+	"github.com/railhead/railhead/internal/workload"
+)
+
+// jobCases are the jobs whose manifests are held against golden files.
+func jobCases() map[string]struct {
+	s cluster.State
+	o Options
+} {
+	with := func(change func(*Options)) Options {
+		o := wishes()
+		change(&o)
+		return o
+	}
+	arm := plantest.Training()
+	arm.Nodes[1].Arch = "arm64"
+	uid := int64(1000)
+	type c = struct {
+		s cluster.State
+		o Options
+	}
+	return map[string]c{
+		"multi": {plantest.Training(), wishes()},
+		"multi-ipc-lock": {unsolved(), with(func(o *Options) {
+			o.Command, o.Script = nil, &Script{Name: "train.py", Content: []byte("import torch\n")}
+		})},
+		"multi-two-architectures": {arm, with(func(o *Options) { o.Command = nil })},
+		"multi-jobset": {plantest.Training(), with(func(o *Options) {
+			o.Kind, o.Nodes, o.GPUs, o.Memory, o.CPU, o.EphemeralStorage, o.Shm = JobSet, 2, 4, "512Gi", "64000m", "200Gi", "1024Gi"
+		})},
+		"single": {plantest.Training(), with(func(o *Options) {
+			o.Type, o.Nodes, o.PullSecrets, o.PullPolicy, o.RuntimeClass = Single, 0, []string{"pull"}, "Always", "nvidia"
+			o.Env = map[string]string{"NCCL_DEBUG": "INFO", "MASTER_PORT": "1234"}
+			o.NodeSelector = map[string]string{"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}
+			o.Tolerations = []cluster.Taint{{Key: "team", Value: "a", Effect: "NoSchedule"}}
+		})},
+		"multi-pod-image":    {plantest.Training(), with(func(o *Options) { o.PodImage, o.SCC = "registry.example.com/railhead-pod:1", plan.SCCName })},
+		"multi-image-volume": {plantest.Training(), with(func(o *Options) { o.PodImage, o.Delivery = "registry.example.com/railhead-pod:1", ByImageVolume })},
+		"multi-tcp-vanilla":  {plantest.Vanilla(), with(func(o *Options) { o.Mode, o.RunAsUser = nccl.TCP, &uid })},
+		"multi-vanilla":      {plantest.Vanilla(), wishes()},
+		"single-privileged": {func() cluster.State {
+			s := plantest.Training()
+			s.SCCGrants = append(s.SCCGrants, cluster.SCCGrant{SCC: "privileged", Subject: "ServiceAccount/train/h-kim-sa", Namespace: "train", By: "RoleBinding/x"})
+			return s
+		}(), with(func(o *Options) { o.Type, o.Nodes, o.Privileged = Single, 1, true })},
+	}
+}
+
+func TestJobManifests(t *testing.T) {
+	for name, c := range jobCases() {
+		t.Run(name, func(t *testing.T) {
+			p, findings := Deploy(c.s, c.o)
+			plantest.Golden(t, "job/"+name+".yaml", plantest.Manifests(t, p, findings))
+			if p.Empty() || check.Worst(findings) == check.Fail {
+				t.Fatalf("no plan: %s", plantest.Wording(findings))
+			}
+			for _, change := range p.Changes() {
+				object := change.Object.Object
+				switch change.Object.GetKind() {
+				case "StatefulSet":
+					plantest.Strictly(t, object, &appsv1.StatefulSet{})
+				case "Service":
+					plantest.Strictly(t, object, &corev1.Service{})
+				case "ConfigMap":
+					plantest.Strictly(t, object, &corev1.ConfigMap{})
+				case "JobSet":
+					jobs := workload.Field(object, "spec.replicatedJobs")
+					template := jobs.([]any)[0].(map[string]any)["template"].(map[string]any)
+					plantest.Strictly(t, template, &batchv1.JobTemplateSpec{})
+				default:
+					t.Errorf("an object of kind %s", change.Object.GetKind())
+				}
+			}
+		})
+	}
+}
+
+func TestJobAgainChangesNothing(t *testing.T) {
+	for name, c := range jobCases() {
+		t.Run(name, func(t *testing.T) {
+			p, _ := Deploy(c.s, c.o)
+			after := c.s
+			after.Objects = plantest.Live(t, p)
+			again, findings := Deploy(after, c.o)
+			if !again.Empty() || check.Worst(findings) == check.Fail {
+				t.Errorf("a second run: %d steps\n%s", len(again.Steps), plantest.Wording(findings))
+			}
+			// whatever is lost is made again, and nothing else
+			for i, o := range after.Objects {
+				partly := after
+				partly.Objects = slices.Delete(slices.Clone(after.Objects), i, i+1)
+				if rest, _ := Deploy(partly, c.o); len(rest.Changes()) != 1 || rest.Changes()[0].Object.GetName() != o.Name {
+					t.Errorf("without %s %s: %d changes", o.Kind, o.Name, len(rest.Changes()))
+				}
+			}
+		})
+	}
+}
+
+func TestJobChangedRestartsPods(t *testing.T) {
+	p, _ := Deploy(plantest.Training(), wishes())
+	after := plantest.Training()
+	after.Objects = plantest.Live(t, p)
+	o := wishes()
+	o.Image = "registry.example.com/torch:3"
+	again, findings := Deploy(after, o)
+	if len(again.Changes()) != 1 || !again.Steps[0].Disruption.RestartsPods || !strings.Contains(strings.Join(again.Notes, " "), "start again") {
+		t.Errorf("another image: %+v\n%s", again, plantest.Wording(findings))
+	}
+}
+
+func TestJobChooses(t *testing.T) {
+	busy := plantest.Training()
+	for _, node := range []string{"gpu-1", "gpu-2"} {
+		busy.Pods = append(busy.Pods, cluster.Pod{Namespace: "other", Name: node, Node: node, Phase: "Running", Requests: cluster.Resources{"openshift.io/eno5np0rdma": 8}})
+	}
+	blind := plantest.Training()
+	blind.Read = slices.DeleteFunc(blind.Read, func(k cluster.Kind) bool { return k == cluster.Nodes || k == cluster.Pods })
+	blind.Nodes = nil
+	elsewhere := wishes()
+	elsewhere.Namespace = "default"
+	for name, c := range map[string]struct {
+		s    cluster.State
+		o    Options
+		want string // the mode that the pods are told
+		note string
+	}{
+		"rails are free":               {plantest.Training(), wishes(), "rdma", "2 nodes are free with all 4 rails"},
+		"rails are held":               {busy, wishes(), "tcp", "held by other/gpu-1 (8)"},
+		"no attachments":               {vanillaWithout(), wishes(), "tcp", "namespace train has no network attachments"},
+		"nodes that could not be read": {blind, withGPUs(wishes(), 8), "rdma", "could not be read"},
+		"no GPUs at all":               {noGPUs(), wishes(), "tcp", "the pods ask for none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.o.Mode = nccl.Auto
+			p, findings := Deploy(c.s, c.o)
+			if check.Worst(findings) == check.Fail {
+				t.Fatal(plantest.Wording(findings))
+			}
+			if notes := strings.Join(p.Notes, "\n"); !strings.Contains(notes, c.note) {
+				t.Errorf("%q is not in:\n%s", c.note, notes)
+			}
+			if text := plantest.Manifests(t, p, nil); !strings.Contains(text, "name: RAILHEAD_MODE\n            value: "+c.want) && !strings.Contains(text, "- name: RAILHEAD_MODE\n          value: "+c.want) {
+				t.Errorf("mode is not %s:\n%s", c.want, text)
+			}
+		})
+	}
+}
+
+func vanillaWithout() cluster.State {
+	s := plantest.Vanilla()
+	s.Networks = nil
+	return s
+}
+
+func noGPUs() cluster.State {
+	s := vanillaWithout()
+	for i := range s.Nodes {
+		s.Nodes[i].Allocatable = cluster.Resources{"cpu": 4000}
+		s.Nodes[i].Taints = nil
+	}
+	return s
+}
+
+func withGPUs(o Options, n int) Options {
+	o.GPUs = n
+	return o
+}
+
+func TestScriptCommand(t *testing.T) {
+	for name, want := range map[string][]string{
+		"train.py\nimport":             {"torchrun", "/railhead/script/train.py"},
+		"run.sh\necho":                 {"sh", "/railhead/script/run.sh"},
+		"run.sh\n#!/bin/bash -e\necho": {"/bin/bash", "-e", "/railhead/script/run.sh"},
+		"go\n#!/usr/bin/env python3\n": {"/usr/bin/env", "python3", "/railhead/script/go"},
+		"data.bin\n\x00":               nil,
+		"empty\n#! ":                   nil,
+	} {
+		file, content, _ := strings.Cut(name, "\n")
+		if diff := cmp.Diff(want, Script{Name: file, Content: []byte(content)}.command()); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestProgramParts(t *testing.T) {
+	binary := make([]byte, 3_900_000)
+	for i := range binary {
+		binary[i] = byte(i % 251)
+	}
+	p := NewProgram("arm64", binary)
+	var all []byte
+	for _, part := range p.Parts {
+		if len(part) > partSize {
+			t.Errorf("a part of %d bytes", len(part))
+		}
+		all = append(all, part...)
+	}
+	if !slices.Equal(all, binary) || len(p.Parts) != 5 || len(p.SHA256) != 64 {
+		t.Errorf("%d parts, %d bytes, SHA-256 %s", len(p.Parts), len(all), p.SHA256)
+	}
+	names := map[string]bool{}
+	for _, o := range p.configMaps("train", "") {
+		names[o.GetName()] = true
+	}
+	if !names["railhead-pod-arm64-"+p.SHA256[:12]+"-4"] || len(names) != 5 {
+		t.Errorf("names: %v", names)
+	}
+}
+
+func TestJobDone(t *testing.T) {
+	labels := map[string]string{plan.LabelInstance: "h-kim", plan.LabelComponent: workload.ComponentJob}
+	ready := cluster.Pod{Namespace: "train", Name: "h-kim-0", Labels: labels, Phase: "Running", Node: "gpu-1", Ready: true}
+	waits := cluster.Pod{Namespace: "train", Name: "h-kim-1", Labels: labels, Phase: "Pending"}
+	refused := cluster.Event{Namespace: "train", Object: "StatefulSet/h-kim", Type: "Warning", Reason: "FailedCreate", Message: `pods "h-kim-0" is forbidden: exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2`}
+	for name, c := range map[string]struct {
+		pods   []cluster.Pod
+		events []cluster.Event
+		done   bool
+		text   string
+		states []string
+		stuck  check.ID
+	}{
+		"nothing yet":  {text: "h-kim: 0 of 2 pods ready", states: []string{"2 pods not made waiting"}},
+		"refused":      {events: []cluster.Event{refused}, text: "h-kim: 0 of 2 pods ready", states: []string{"2 pods not made waiting"}, stuck: pods.QuotaExceeded},
+		"one is ready": {pods: []cluster.Pod{waits, ready}, text: "h-kim: 1 of 2 pods ready", states: []string{"h-kim-0 Running", "h-kim-1 Pending"}},
+		"one has no image": {
+			pods: []cluster.Pod{ready, {Namespace: "train", Name: "h-kim-1", Labels: labels, Phase: "Pending", Node: "gpu-2", Containers: []cluster.Container{{Name: "train", Waiting: "ErrImagePull", Message: "manifest unknown"}}}},
+			text: "h-kim: 1 of 2 pods ready", states: []string{"h-kim-0 Running", "h-kim-1 ErrImagePull"}, stuck: pods.ImagePull,
+		},
+		"one cannot be placed for now": {
+			pods:   []cluster.Pod{ready, waits},
+			events: []cluster.Event{{Namespace: "train", Object: "Pod/h-kim-1", Type: "Warning", Reason: "FailedScheduling", Message: "0/3 nodes are available: 3 node(s) were unschedulable."}},
+			text:   "h-kim: 1 of 2 pods ready", states: []string{"h-kim-0 Running", "h-kim-1 Pending"},
+		},
+		"all are ready, and an old event": {pods: []cluster.Pod{ready, {Namespace: "train", Name: "h-kim-1", Labels: labels, Phase: "Succeeded"}}, events: []cluster.Event{refused}, done: true,
+			text: "h-kim: 2 of 2 pods ready", states: []string{"h-kim-0 Running", "h-kim-1 Succeeded"}},
+		"pods of another namespace": {pods: []cluster.Pod{{Namespace: "other", Name: "h-kim-0", Labels: labels, Ready: true}}, text: "h-kim: 0 of 2 pods ready", states: []string{"2 pods not made waiting"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := plantest.Training()
+			s.Pods, s.Events = c.pods, c.events
+			p := Done("h-kim", "train", 2)(s)
+			if p.Done != c.done || p.Text != c.text {
+				t.Errorf("done %t, %q", p.Done, p.Text)
+			}
+			var states []string
+			for _, item := range p.Items {
+				states = append(states, item.Name+" "+item.State)
+			}
+			if diff := cmp.Diff(c.states, states); diff != "" {
+				t.Errorf("items (-want +got):\n%s", diff)
+			}
+			var stuck check.ID
+			if p.Stuck != nil {
+				stuck = p.Stuck.Check
+			}
+			if stuck != c.stuck {
+				t.Errorf("stuck by %q, want %q", stuck, c.stuck)
+			}
+		})
+	}
+}
+
+func TestPodSecurity(t *testing.T) {
+	seccomp := map[string]any{"type": "RuntimeDefault"}
+	uid := int64(1000)
+	ranged := func(s *cluster.State) { s.SCCs[1].RunAsUser = "MustRunAsRange" }
+	for name, c := range map[string]struct {
+		s    func(*cluster.State)
+		o    func(*Options)
+		want map[string]any
+	}{
+		"no SCC is pinned":                          {want: map[string]any{"seccompProfile": seccomp, "runAsNonRoot": true}},
+		"an SCC that gives a user":                  {s: ranged, o: func(o *Options) { o.SCC = plan.SCCName }, want: map[string]any{"seccompProfile": seccomp, "runAsNonRoot": true}},
+		"an SCC that runs as any":                   {o: func(o *Options) { o.SCC = plan.SCCName }, want: map[string]any{"seccompProfile": seccomp}},
+		"an SCC that runs as any, and a user":       {o: func(o *Options) { o.SCC, o.RunAsUser = plan.SCCName, &uid }, want: map[string]any{"seccompProfile": seccomp, "runAsUser": uid}},
+		"an SCC that could not be read":             {s: func(s *cluster.State) { *s = plantest.Unread(*s, cluster.SCCs); s.SCCs = nil }, o: func(o *Options) { o.SCC = plan.SCCName }, want: map[string]any{"seccompProfile": seccomp}},
+		"an SCC of somebody else":                   {o: func(o *Options) { o.SCC = "privileged" }, want: map[string]any{}},
+		"level restricted, an SCC that runs as any": {s: restricted, o: func(o *Options) { o.SCC = plan.SCCName }, want: map[string]any{"seccompProfile": seccomp, "runAsNonRoot": true}},
+		"level restricted, an SCC of somebody else": {s: restricted, o: func(o *Options) { o.SCC = "privileged" }, want: map[string]any{"seccompProfile": seccomp, "runAsNonRoot": true}},
+		"IPC_LOCK":                     {o: func(o *Options) { o.Memlock = MemlockByIPCLock }, want: map[string]any{"seccompProfile": seccomp}},
+		"plain Kubernetes":             {s: func(s *cluster.State) { *s = plantest.Vanilla() }, o: func(o *Options) { o.Mode = nccl.TCP }, want: map[string]any{"seccompProfile": seccomp}},
+		"plain Kubernetes, restricted": {s: func(s *cluster.State) { *s = plantest.Vanilla(); restricted(s) }, o: func(o *Options) { o.Mode = nccl.TCP }, want: map[string]any{"seccompProfile": seccomp, "runAsNonRoot": true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, o := plantest.Training(), wishes()
+			if c.s != nil {
+				c.s(&s)
+			}
+			if c.o != nil {
+				c.o(&o)
+			}
+			j := newJob(s, o)
+			j.devices()
+			j.privileges()
+			got := map[string]any{}
+			if security := j.podSecurity(); security != nil {
+				got = plan.Fields(security)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// restricted is a cluster whose namespace train enforces the strictest Pod Security level.
+func restricted(s *cluster.State) {
+	s.Namespaces[1].Labels = map[string]string{plan.EnforceLabel: "restricted"}
+}

@@ -1,0 +1,22 @@
+package job
+
+import (
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan/plantest"
+)
+
+// unsolved is a training cluster whose nodes keep the memlock limit.
+func unsolved() cluster.State {
+	s := plantest.Training()
+	s.MachineConfigs, s.Pools[0].CurrentSources, s.Pools[0].TargetSources = nil, nil, nil
+	return s
+}
+
+// programs are two small stand-ins for railhead-pod.
+func programs() []Program {
+	return []Program{NewProgram("amd64", []byte("amd64 program")), NewProgram("arm64", []byte("arm64 program"))}
+}
+
+func wishes() Options {
+	return Options{Name: "h-kim", Namespace: "train", Nodes: 2, Image: "registry.example.com/torch:2.9", Programs: programs(), Command: []string{"torchrun", "train.py"}}
+}

@@ -1,0 +1,392 @@
+package job
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/plantest"
+	"github.com/railhead/railhead/internal/workload"
+)
+
+func manifest(t *testing.T, text string) unstructured.Unstructured {
+	t.Helper()
+	var u unstructured.Unstructured
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err == nil {
+		err = u.UnmarshalJSON(data)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+const podManifest = `
+apiVersion: v1
+kind: Pod
+metadata:
+  name: mine
+  namespace: train
+  annotations:
+    k8s.v1.cni.cncf.io/networks: eno5np0-network, default/other@net9
+    keep: me
+spec:
+  serviceAccountName: h-kim-sa
+  containers:
+  - name: sidecar
+    image: busybox
+    command: [sleep, "1000"]
+  - name: trainer
+    image: torch
+    command: [python, -u]
+    args: [train.py]
+    env:
+    - name: RAILHEAD_MODE
+      value: auto
+    - name: MINE
+      value: "1"
+    resources:
+      limits: {nvidia.com/gpu: 4, openshift.io/eno5np0rdma: 2}
+    volumeMounts:
+    - {name: shm, mountPath: /dev/shm/}
+  volumes:
+  - name: shm
+    emptyDir: {medium: Memory}
+`
+
+const templateOf = `
+      containers:
+      - name: a
+        image: torch
+        command: [torchrun, train.py]
+        resources: {limits: {nvidia.com/gpu: "8"}}
+`
+
+// securePod is held to Pod Security level restricted by what its container says, and its own fields say less.
+const securePod = `
+apiVersion: v1
+kind: Pod
+metadata: {name: secure, namespace: train}
+spec:
+  securityContext: {runAsNonRoot: true, fsGroup: 2000}
+  containers:
+  - name: trainer
+    image: torch
+    command: [python, train.py]
+    securityContext:
+      runAsUser: 1000
+      runAsGroup: 1000
+      seccompProfile: {type: RuntimeDefault}
+      seLinuxOptions: {level: "s0:c1,c2"}
+      allowPrivilegeEscalation: false
+      readOnlyRootFilesystem: true
+      capabilities: {drop: [ALL], add: [NET_BIND_SERVICE]}
+    resources: {limits: {nvidia.com/gpu: 8}}
+    volumeMounts: [{name: shm, mountPath: /dev/shm}]
+  volumes: [{name: shm, emptyDir: {medium: Memory, sizeLimit: 32Gi}}]
+`
+
+func injections() map[string]struct {
+	s        cluster.State
+	manifest string
+	o        Options
+} {
+	type c = struct {
+		s        cluster.State
+		manifest string
+		o        Options
+	}
+	o := Options{Programs: programs()}
+	named := o
+	named.Container = "sidecar"
+	tcp := o
+	tcp.Mode, tcp.Memory = nccl.TCP, "128Gi"
+	auto := o
+	auto.Mode, auto.PodImage = nccl.Auto, "registry.example.com/railhead-pod:1"
+	memory := o
+	memory.Memory = "128Gi"
+	return map[string]c{
+		"pod":              {plantest.Training(), podManifest, o},
+		"pod-restricted":   {plantest.Training(), securePod, memory},
+		"pod-by-container": {unsolved(), podManifest, named},
+		"statefulset":      {plantest.Training(), "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: s, namespace: train}\nspec:\n  selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n    spec:" + templateOf, o},
+		"deployment-tcp":   {plantest.Training(), "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n    spec:" + templateOf, tcp},
+		"job-auto":         {plantest.Training(), "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j, namespace: train}\nspec:\n  template:\n    spec:\n      restartPolicy: Never" + templateOf, auto},
+		"jobset": {plantest.Training(), "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: js, namespace: train}\nspec:\n  replicatedJobs:\n" +
+			"  - name: a\n    template: {spec: {template: {metadata: {annotations: {k8s.v1.cni.cncf.io/networks: '[{\"name\":\"mine\",\"namespace\":\"x\"}]'}}, spec: {containers: [{name: a, image: i, command: [x]}]}}}}\n" +
+			"  - name: b\n    template: {spec: {template: {spec: {containers: [{name: a, image: i, command: [z]}]}}}}\n", o},
+	}
+}
+
+func TestInject(t *testing.T) {
+	for name, c := range injections() {
+		t.Run(name, func(t *testing.T) {
+			before := manifest(t, c.manifest)
+			once, findings := Inject(before, c.s, c.o)
+			var b bytes.Buffer
+			b.WriteString("# " + strings.ReplaceAll(plantest.Wording(findings), "\n", "\n# ") + "\n")
+			text, err := yaml.Marshal(once.Object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Write(text)
+			plantest.Golden(t, "inject/"+name+".yaml", b.String())
+			if check.Worst(findings) == check.Fail {
+				t.Fatal(plantest.Wording(findings))
+			}
+			if diff := cmp.Diff(manifest(t, c.manifest), before); diff != "" {
+				t.Errorf("the manifest was changed in place:\n%s", diff)
+			}
+			twice, _ := Inject(once, c.s, c.o)
+			if diff := cmp.Diff(once.Object, twice.Object); diff != "" {
+				t.Errorf("injecting twice (-once +twice):\n%s", diff)
+			}
+			switch once.GetKind() {
+			case "Pod":
+				plantest.Strictly(t, once.Object, &corev1.Pod{})
+			case "StatefulSet":
+				plantest.Strictly(t, once.Object, &appsv1.StatefulSet{})
+			case "Deployment":
+				plantest.Strictly(t, once.Object, &appsv1.Deployment{})
+			case "Job":
+				plantest.Strictly(t, once.Object, &batchv1.Job{})
+			}
+			for _, o := range InjectDelivery(before, c.s, c.o) {
+				if o.GetLabels()[plan.LabelInstance] != before.GetName() || c.o.PodImage != "" {
+					t.Errorf("%s has labels %v", o.GetName(), o.GetLabels())
+				}
+			}
+		})
+	}
+}
+
+// TestInjectAll: each manifest gets the rails of its own namespace, whichever others come with it.
+func TestInjectAll(t *testing.T) {
+	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s%s}\nspec: {containers: [{name: c, image: i, command: [x]}]}\n"
+	text := strings.Join([]string{
+		fmt.Sprintf(pod, "a", ", namespace: train"), "apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: elsewhere}\n", fmt.Sprintf(pod, "b", ""), fmt.Sprintf(pod, "c", ", namespace: train"),
+	}, "---\n")
+	all, err := ReadManifests([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"train", "other"}, all.Namespaces("other")); diff != "" {
+		t.Errorf("namespaces to read (-want +got):\n%s", diff)
+	}
+	if err := all.In("train"); err == nil || err.Error() != "Service s is in namespace elsewhere, and -n says train: leave -n out, or say -n elsewhere" {
+		t.Errorf("-n train: %v", err)
+	}
+	other := plantest.Training()
+	other.Networks = []cluster.Network{{Namespace: "other", Name: "one", Resource: "openshift.io/eno5np0rdma", Type: "sriov"}}
+	out, findings := InjectAll(all, map[string]cluster.State{"train": plantest.Training(), "other": other}, Options{Namespace: "other", Programs: programs()})
+	var got []string
+	for _, o := range out {
+		got = append(got, strings.TrimSpace(o.GetKind()+" "+o.GetNamespace()+" "+o.GetAnnotations()[networksAnnotation]))
+	}
+	const rails = "eno5np0-network,eno6np0-network,eno7np0-network,eno8np0-network"
+	want := []string{"ConfigMap train", "ConfigMap other", "Pod train " + rails, "Service elsewhere", "Pod  one", "Pod train " + rails}
+	if diff := cmp.Diff(want, got); diff != "" || len(findings) > 0 {
+		t.Errorf("objects (-want +got):\n%s\n%s", diff, plantest.Wording(findings))
+	}
+}
+
+// TestInjectIsJob holds a bare manifest with a job's command against the pod of deploy: the same function made both.
+func TestInjectIsJob(t *testing.T) {
+	o := wishes()
+	o.Type = Single
+	p, _ := Deploy(plantest.Training(), o)
+	changes := p.Changes()
+	template := workload.Field(changes[len(changes)-1].Object.Object, "spec.template.spec")
+	job := template.(map[string]any)
+	bare := manifest(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: h-kim, namespace: train}\nspec: {serviceAccountName: h-kim-sa, containers: [{name: train, image: registry.example.com/torch:2.9, command: [torchrun, train.py], resources: {limits: {nvidia.com/gpu: 8}, requests: {nvidia.com/gpu: 8}}}]}")
+	injected, findings := Inject(bare, plantest.Training(), o)
+	pod := injected.Object["spec"].(map[string]any)
+	if diff := cmp.Diff(job["initContainers"], pod["initContainers"]); diff != "" || len(findings) > 0 {
+		t.Errorf("init containers (-deploy +inject):\n%s\n%s", diff, plantest.Wording(findings))
+	}
+	if diff := cmp.Diff(job["volumes"], pod["volumes"]); diff != "" {
+		t.Errorf("volumes (-deploy +inject):\n%s", diff)
+	}
+	own, others := job["containers"].([]any)[0].(map[string]any), pod["containers"].([]any)[0].(map[string]any)
+	for _, field := range []string{"command", "volumeMounts", "terminationMessagePolicy"} {
+		if diff := cmp.Diff(own[field], others[field]); diff != "" {
+			t.Errorf("%s (-deploy +inject):\n%s", field, diff)
+		}
+	}
+}
+
+func TestInjectRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		manifest string
+		want     string
+		says     string
+	}{
+		"a kind without pods": {"apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: train}", "fail manifest-suitable", "Deployment, Job, JobSet, Pod, StatefulSet"},
+		"no template":         {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: train}\nspec: {}", "fail manifest-suitable", "no pod template"},
+		"no containers":       {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train}\nspec: {}", "fail manifest-suitable", "no container"},
+		"no command":          {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train}\nspec: {containers: [{name: c, image: i}]}", "fail manifest-suitable", "container c says no command"},
+		"an annotation that is no JSON": {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train, annotations: {k8s.v1.cni.cncf.io/networks: '[{'}}\nspec: {containers: [{name: c, image: i, command: [x]}]}",
+			"fail manifest-suitable", "k8s.v1.cni.cncf.io/networks"},
+		"a namespace without rails":  {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: nowhere}\nspec: {containers: [{name: c, image: i, command: [x]}]}", "fail rails-attached", "namespace nowhere"},
+		"memory that is no quantity": {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train}\nspec: {containers: [{name: c, image: i, command: [x]}]}", "fail job-request", "--memory is \"much\""},
+		"spec of another shape":      {"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: a, namespace: train}\nspec: {template: 7}", "fail manifest-suitable", "no pod template"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := manifest(t, c.manifest)
+			o := Options{Programs: programs()}
+			if c.want == "fail job-request" {
+				o.Memory = "much"
+			}
+			after, findings := Inject(before, plantest.Training(), o)
+			if diff := cmp.Diff([]string{c.want}, plantest.FindingIDs(findings)); diff != "" || !strings.Contains(plantest.Wording(findings), c.says) {
+				t.Errorf("findings (-want +got):\n%s\n%s", diff, plantest.Wording(findings))
+			}
+			if diff := cmp.Diff(before.Object, after.Object); diff != "" {
+				t.Errorf("a refused manifest was changed:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestInjectIPCLock: the capability works for root alone, and a manifest that says something else is refused rather than
+// given a capability without effect, or pods that never start.
+func TestInjectIPCLock(t *testing.T) {
+	pod := func(ofPod, ofContainer string) string {
+		return "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train}\nspec: {serviceAccountName: h-kim-sa, " + ofPod + "containers: [{name: c, image: i, command: [x], " + ofContainer + "}]}"
+	}
+	for name, c := range map[string]struct {
+		ofPod, ofContainer string
+		want               []string
+		says               string
+		security           map[string]any // of the container and of the init container, where it is accepted
+	}{
+		"nothing is said": {security: map[string]any{"runAsUser": int64(0), "runAsNonRoot": false}},
+		"root is said":    {ofContainer: "securityContext: {runAsUser: 0}", security: map[string]any{"runAsUser": int64(0), "runAsNonRoot": false}},
+		"the container takes back what the pod says": {ofPod: "securityContext: {runAsNonRoot: true, runAsUser: 1000}, ", ofContainer: "securityContext: {runAsUser: 0, runAsNonRoot: false}",
+			security: map[string]any{"runAsUser": int64(0), "runAsNonRoot": false}},
+		"the pod forbids root":       {ofPod: "securityContext: {runAsNonRoot: true}, ", want: []string{"fail pod-memlock"}, says: "container c cannot lock the memory that RDMA registers: the capability IPC_LOCK works for root of the node alone, and securityContext.runAsNonRoot is true"},
+		"the container forbids root": {ofContainer: "securityContext: {runAsNonRoot: true}", want: []string{"fail pod-memlock"}, says: "railhead setup cluster"},
+		"the pod has a user":         {ofPod: "securityContext: {runAsUser: 1000}, ", want: []string{"fail pod-memlock"}, says: "securityContext.runAsUser: 1000 (want 0, or nodes that lift the memlock limit)"},
+		"the container has a user":   {ofPod: "securityContext: {runAsUser: 0}, ", ofContainer: "securityContext: {runAsUser: 1000}", want: []string{"fail pod-memlock"}, says: "--memlock node"},
+		"a user namespace":           {ofPod: "hostUsers: false, ", want: []string{"fail pod-memlock"}, says: "hostUsers is false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := manifest(t, pod(c.ofPod, c.ofContainer))
+			after, findings := Inject(before, unsolved(), Options{Programs: programs()})
+			if diff := cmp.Diff(c.want, plantest.FindingIDs(findings)); diff != "" || !strings.Contains(plantest.Wording(findings), c.says) {
+				t.Fatalf("findings (-want +got):\n%s\n%s", diff, plantest.Wording(findings))
+			}
+			if c.security == nil {
+				if diff := cmp.Diff(before.Object, after.Object); diff != "" {
+					t.Errorf("a refused manifest was changed:\n%s", diff)
+				}
+				return
+			}
+			for _, list := range []string{"containers", "initContainers"} {
+				all := workload.Field(after.Object, "spec."+list)
+				security := all.([]any)[0].(map[string]any)["securityContext"].(map[string]any)
+				for field, want := range c.security {
+					if security[field] != want {
+						t.Errorf("%s: %s is %v, want %v", list, field, security[field], want)
+					}
+				}
+				if added := workload.Field(security, "capabilities.add"); (list == "containers") != cmp.Equal(added, []any{"IPC_LOCK"}) {
+					t.Errorf("%s add %v", list, added)
+				}
+			}
+		})
+	}
+}
+
+// FuzzInject feeds any manifest: what people write is foreign text.
+func FuzzInject(f *testing.F) {
+	f.Add(podManifest)
+	f.Add(securePod)
+	for _, c := range injections() {
+		f.Add(c.manifest)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var fields map[string]any
+		if yaml.Unmarshal([]byte(text), &fields) != nil || fields == nil {
+			t.Skip()
+		}
+		data, err := yaml.Marshal(fields)
+		if err != nil {
+			t.Skip()
+		}
+		var u unstructured.Unstructured
+		if data, err = yaml.YAMLToJSON(data); err != nil || u.UnmarshalJSON(data) != nil {
+			t.Skip()
+		}
+		o := Options{Programs: programs()}
+		once, findings := Inject(u, plantest.Training(), o)
+		if check.Worst(findings) == check.Fail {
+			return
+		}
+		twice, _ := Inject(once, plantest.Training(), o)
+		if diff := cmp.Diff(once.Object, twice.Object); diff != "" {
+			t.Errorf("injecting twice:\n%s", diff)
+		}
+	})
+}
+
+// TestInjectKeepsUnknownFields: a manifest may use fields of a newer API than this program was built with.
+func TestInjectKeepsUnknownFields(t *testing.T) {
+	manifests, err := ReadManifests([]byte(`
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: own, namespace: train}
+spec:
+  futureStrategy: {waves: 3}
+  template:
+    spec:
+      futureScheduling: [{zone: a}]
+      containers:
+      - name: train
+        image: i
+        command: [train]
+        futureRestart: {after: 5s}
+        securityContext: {futureSandbox: strict, runAsUser: 0}
+        env: [{name: A, value: b, futureSource: file}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, findings := Inject(manifests[0], plantest.Training(), wishes())
+	if len(findings) > 0 {
+		t.Fatal(plantest.Wording(findings))
+	}
+	pod := workload.Field(out.Object, "spec.template").(map[string]any)
+	container := workload.Field(pod, "spec").(map[string]any)["containers"].([]any)[0].(map[string]any)
+	env := container["env"].([]any)
+	got := map[string]any{
+		"object":    workload.Field(out.Object, "spec.futureStrategy.waves"),
+		"pod":       workload.Field(pod, "spec.futureScheduling"),
+		"container": workload.Field(container, "futureRestart.after"),
+		"security":  workload.Field(container, "securityContext.futureSandbox"),
+		"env":       env[len(env)-1].(map[string]any)["futureSource"],
+	}
+	want := map[string]any{
+		"object":    float64(3),
+		"pod":       []any{map[string]any{"zone": "a"}},
+		"container": "5s",
+		"security":  "strict",
+		"env":       "file",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

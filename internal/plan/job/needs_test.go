@@ -1,0 +1,36 @@
+package job
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan/plantest"
+)
+
+// TestJobNeedsSCCs: who may use which SCC is read where a node with rails keeps the memlock limit, with GPUs or without.
+func TestJobNeedsSCCs(t *testing.T) {
+	bare := func(s cluster.State) cluster.State {
+		for i := range s.Nodes {
+			delete(s.Nodes[i].Allocatable, "nvidia.com/gpu")
+		}
+		return s
+	}
+	tcp := wishes()
+	tcp.Mode = "tcp"
+	for name, test := range map[string]struct {
+		s    cluster.State
+		o    Options
+		want bool
+	}{
+		"nodes keep the limit":                {unsolved(), wishes(), true},
+		"nodes without GPUs keep the limit":   {bare(unsolved()), wishes(), true},
+		"setup lifted the limit":              {plantest.Training(), wishes(), false},
+		"nodes keep the limit, and it is TCP": {unsolved(), tcp, false},
+		"nobody asks on plain Kubernetes":     {plantest.Vanilla(), wishes(), false},
+	} {
+		if got := slices.Contains(Needs(test.s, test.o), cluster.SCCGrants); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+// Package plantest has the clusters and the golden files that the tests of plans share.
+package plantest
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Update rewrites golden files instead of comparing them.
+var Update = flag.Bool("update", false, "rewrite the golden files; read the difference as you read code")
+
+// Golden holds a text against testdata/name.
+func Golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *Update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}

@@ -1,0 +1,72 @@
+package setup
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan"
+)
+
+func TestStatus(t *testing.T) {
+	type row struct {
+		Pool, Text string
+		Configs    []string
+		Paused     bool
+	}
+	configs := []string{"99-worker-iommu-passthrough", "99-worker-rdma-memlock"}
+	tests := map[string]struct {
+		changes, ticks int // of a setup
+		rows           []row
+		scc            string
+		done           bool
+	}{
+		"nothing made":     {0, 0, nil, "", true},
+		"broken off":       {5, 3, []row{{"worker", "paused, 0 of 13 nodes done", configs, true}}, plan.SCCName, false},
+		"being rolled out": {6, 4, []row{{"worker", "3 of 13 nodes done", configs, false}}, plan.SCCName, false},
+		"done":             {-1, 0, []row{{"worker", "all 13 nodes done", configs, false}}, plan.SCCName, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := simulate(openshift())
+			m.carryOut(t, mustPlan(t, m.State, Options{}), test.changes)
+			for range test.ticks {
+				m.tick()
+			}
+			got := Status(m.State)
+			var rows []row
+			for _, p := range got.Pools {
+				rows = append(rows, row{p.Pool, p.Progress.Text[len(p.Pool)+2:], p.MachineConfigs, p.Paused})
+			}
+			if diff := cmp.Diff(test.rows, rows); diff != "" {
+				t.Errorf("pools (-want +got):\n%s", diff)
+			}
+			if got.SCC != test.scc || got.Condition()(m.State).Done != test.done {
+				t.Errorf("scc %q, followed %t", got.SCC, got.Condition()(m.State).Done)
+			}
+		})
+	}
+}
+
+func TestStatusUsersAndStart(t *testing.T) {
+	start := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	m := simulate(openshift())
+	m.carryOut(t, mustPlan(t, m.State, Options{}), 6)
+	for range 4 {
+		m.tick()
+	}
+	p := poolOf(&m.State, "worker")
+	setCondition(p, "Updating", "True", "")
+	p.Conditions[len(p.Conditions)-1].Since = start
+	mine := cluster.SCCGrant{SCC: plan.SCCName, Subject: "ServiceAccount/train/h-kim-sa", Namespace: "train", By: "RoleBinding/railhead-rdma"}
+	m.SCCGrants = []cluster.SCCGrant{{SCC: "*", Subject: "Group/system:masters"}, mine}
+	got := Status(m.State)
+	if diff := cmp.Diff([]cluster.SCCGrant{mine}, got.Users); diff != "" {
+		t.Errorf("users (-want +got):\n%s", diff)
+	}
+	if !got.Pools[0].Started.Equal(start) {
+		t.Errorf("started %v", got.Pools[0].Started)
+	}
+}

@@ -1,0 +1,91 @@
+package setup
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/plantest"
+)
+
+func hca(name string, group host.Fact[int], kind host.Fact[string]) host.Device {
+	return host.Device{Name: name, Function: host.Know(host.Function{Present: true, IOMMUGroup: group, IOMMUType: kind})}
+}
+
+// booted is a node as it should be.
+func booted() host.Snapshot {
+	return host.Snapshot{
+		Node:    host.Know("w12"),
+		Cmdline: host.Know("BOOT_IMAGE=(hd0,gpt3)/ostree/vmlinuz ignition.platform.id=metal intel_iommu=on iommu=pt"),
+		Devices: []host.Device{hca("mlx5_0", host.Know(12), host.Know("identity")), {Name: "rxe0", Parent: host.Know("eth0")}},
+		Limits:  host.Limits{MemlockSoft: host.Know(host.Unlimited), MemlockHard: host.Know(host.Unlimited)},
+	}
+}
+
+func TestVerifyNode(t *testing.T) {
+	tests := map[string]struct {
+		change func(*host.Snapshot)
+		o      Options
+		want   []string
+	}{
+		"as it should be": {func(*host.Snapshot) {}, Options{}, nil},
+		"arm64":           {func(s *host.Snapshot) { s.Cmdline = host.Know("ro iommu.passthrough=1") }, Options{}, nil},
+		"argument not there": {func(s *host.Snapshot) { s.Cmdline = host.Know("ro intel_iommu=on iommu=ptx") }, Options{},
+			[]string{"fail kernel-arguments node/w12: the node did not boot with iommu=pt"}},
+		"argument that contradicts": {func(s *host.Snapshot) { s.Cmdline = host.Know("iommu=pt intel_iommu=off") }, Options{},
+			[]string{"warn kernel-arguments node/w12: the node booted with intel_iommu=off, which contradicts passthrough"}},
+		"command line not readable": {func(s *host.Snapshot) { s.Cmdline = host.Unread[string]("permission denied") }, Options{},
+			[]string{"unknown kernel-arguments node/w12: the kernel command line could not be read"}},
+		"an HCA is translated": {func(s *host.Snapshot) {
+			s.Devices = append(s.Devices, hca("mlx5_1", host.Know(13), host.Know("DMA-FQ")))
+		}, Options{},
+			[]string{"fail iommu-passthrough node/w12: the IOMMU translates for mlx5_1 (group type DMA-FQ)"}},
+		"a group's type is not readable": {func(s *host.Snapshot) {
+			s.Devices = []host.Device{hca("mlx5_0", host.Know(12), host.Unread[string]("EIO"))}
+		}, Options{},
+			[]string{"unknown iommu-passthrough node/w12: whether the IOMMU translates for mlx5_0 could not be read"}},
+		"a PCI function is not known": {func(s *host.Snapshot) { s.Devices = []host.Device{{Name: "mlx5_0"}} }, Options{},
+			[]string{"unknown iommu-passthrough node/w12: whether the IOMMU translates for mlx5_0 could not be read"}},
+		"no IOMMU": {func(s *host.Snapshot) {
+			s.Devices = []host.Device{hca("mlx5_0", host.Fact[int]{}, host.Fact[string]{})}
+		}, Options{}, nil},
+		"no HCA": {func(s *host.Snapshot) { s.Devices = nil }, Options{}, []string{"skipped iommu-passthrough node/w12: the node has no HCA, so its IOMMU groups say nothing"}},
+		"small limit": {func(s *host.Snapshot) { s.Limits.MemlockSoft = host.Know(host.Limit(8388608)) }, Options{},
+			[]string{"fail node-memlock node/w12: the runtime lets containers lock 8388608 bytes of memory, not all"}},
+		"limit not known":            {func(s *host.Snapshot) { s.Limits = host.Limits{} }, Options{}, []string{"unknown node-memlock node/w12: the locked-memory limit of containers could not be read"}},
+		"opted out of the limit":     {func(s *host.Snapshot) { s.Limits = host.Limits{} }, Options{NoMemlock: true}, nil},
+		"opted out of the arguments": {func(s *host.Snapshot) { s.Cmdline, s.Devices = host.Fact[string]{}, nil }, Options{NoIOMMU: true}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := booted()
+			test.change(&s)
+			if diff := cmp.Diff(test.want, plantest.Lines(VerifyNode(s, test.o))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestFirstNodes: when the check is due, exactly one node of each pool has the configuration, and it is found.
+func TestFirstNodes(t *testing.T) {
+	m := simulate(situations()["both pools"])
+	p := mustPlan(t, m.State, Options{VerifyFirst: true})
+	for _, step := range p.Steps {
+		if step.ID == StepVerifyFirst {
+			break
+		}
+		m.carryOut(t, plan.Plan{Steps: []plan.Step{step}}, -1)
+	}
+	for range 5 {
+		m.tick() // the others are held
+	}
+	if diff := cmp.Diff([]string{"w12", "w01"}, FirstNodes(m.State, p)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]int{"w01": 1, "w12": 1}, m.reboots); diff != "" {
+		t.Errorf("reboots (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,58 @@
+package ranks
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/ranks/rankstest"
+)
+
+// targetsOf returns the ranks of local pods.
+func targetsOf(pods []cluster.Pod) []Target {
+	var all []Target
+	for i, p := range pods {
+		all = append(all, Target{Rank: i, Pod: p, Container: TrainContainer})
+	}
+	return all
+}
+
+// trial is a launch into local pods with little patience.
+type trial struct {
+	*Launch
+	local    *rankstest.Pods
+	out, err *rankstest.Text
+	ctx      context.Context
+	stop     context.CancelFunc
+}
+
+func newTrial(t *testing.T, n int, script string) *trial {
+	t.Helper()
+	local, pods := rankstest.New(t, n)
+	all := targetsOf(pods)
+	ctx, stop := context.WithCancel(t.Context())
+	tr := &trial{local: local, out: &rankstest.Text{}, err: &rankstest.Text{}, ctx: ctx, stop: stop}
+	tr.Launch = New(local, Streams{Out: tr.out, Err: tr.err}, all, []string{"sh", "-c", script})
+	tr.Patience = patience{grace: time.Second, peer: 200 * time.Millisecond, kill: 2 * time.Second, lossDelay: 200 * time.Millisecond, status: 500 * time.Millisecond}
+	t.Cleanup(stop)
+	return tr
+}
+
+// run carries the launch out and returns its exit code.
+func (tr *trial) run(t *testing.T) exit.Code {
+	t.Helper()
+	o, err := tr.Run(tr.ctx)
+	if err == nil {
+		tr.Report(o)
+	}
+	t.Logf("stdout:\n%s\nstderr:\n%s\nerror: %v", tr.out.String(), tr.err.String(), err)
+	if err != nil && tr.ctx.Err() != nil {
+		return exit.Interrupted
+	}
+	if err != nil {
+		t.Fatalf("not started: %v", err)
+	}
+	return o.Code()
+}

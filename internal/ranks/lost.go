@@ -1,0 +1,125 @@
+package ranks
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/internal/plan"
+)
+
+// podLost is the reason why a pod is gone.
+type podLost string
+
+func (p podLost) Error() string { return string(p) }
+
+// watchPods watches the pods while the command runs: the streams of a dead node stay open for minutes.
+func (l *Launch) watchPods(ctx context.Context) {
+	first := l.ranks[0].Pod
+	want := kube.Want{
+		Kinds:     []cluster.Kind{cluster.Pods},
+		Namespace: first.Namespace,
+		Job:       first.Labels[plan.LabelInstance],
+	}
+	reported := map[*rank]bool{}
+	unready := map[*rank]bool{}
+	for s, err := range l.pods.Watch(ctx, want) {
+		if err != nil || !s.Knows(cluster.Pods) {
+			continue
+		}
+		for _, r := range l.ranks {
+			now, there := findPod(s, r.Pod)
+			why := lossReason(r.Pod, now, there, r.Container)
+			switch {
+			case reported[r] || r.ctx.Err() != nil:
+			case why != "":
+				reported[r] = true
+				r.lost <- why // buffered
+				time.AfterFunc(l.Patience.lossDelay, func() { r.cancel(podLost(why)) })
+			case unready[r] == now.Ready:
+				unready[r] = !now.Ready
+				if !now.Ready {
+					l.console.say("%s: the pod is no longer ready; its node may be down", r)
+				}
+			}
+		}
+	}
+}
+
+func findPod(s cluster.State, p cluster.Pod) (cluster.Pod, bool) {
+	for _, now := range s.Pods {
+		if now.Namespace == p.Namespace && now.Name == p.Name {
+			return now, true
+		}
+	}
+	return cluster.Pod{}, false
+}
+
+// lossReason says why the command in a pod is gone, empty if it is not. before is the pod when the command was started.
+func lossReason(before, now cluster.Pod, there bool, container string) string {
+	switch {
+	case !there:
+		return "the pod was deleted"
+	case now.UID != before.UID:
+		return "the pod was replaced"
+	case now.Phase == "Failed":
+		return "the pod failed: " + withMessage(cmp.Or(now.Reason, noReason), now.Message)
+	case now.Deleted:
+		return "the pod is being deleted" + because(now)
+	}
+	for _, c := range now.Containers {
+		if c.Init || container != "" && c.Name != container {
+			continue
+		}
+		if c.Restarts > restartsOf(before, c.Name) || !c.Running && c.ExitCode != nil {
+			reason := withMessage(cmp.Or(c.Ended, noReason), c.Message)
+			return fmt.Sprintf("container %s ended: %s", c.Name, reason) + exitCode(c)
+		}
+	}
+	return ""
+}
+
+const noReason = "no reason given"
+
+func withMessage(reason, message string) string {
+	if message == "" {
+		return reason
+	}
+	return reason + ": " + message
+}
+
+func because(p cluster.Pod) string {
+	if p.Reason == "" && p.Message == "" {
+		return " (evicted, drained or deleted)"
+	}
+	return ": " + withMessage(cmp.Or(p.Reason, noReason), p.Message)
+}
+
+func exitCode(c cluster.Container) string {
+	if c.ExitCode == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (exit code %d)", *c.ExitCode)
+}
+
+func restartsOf(p cluster.Pod, container string) int {
+	for _, c := range p.Containers {
+		if c.Name == container {
+			return c.Restarts
+		}
+	}
+	return 0
+}
+
+// waitForLoss returns why the pod of a rank is lost, empty if that is not known in time.
+func (r *rank) waitForLoss(limit time.Duration) string {
+	select {
+	case why := <-r.lost:
+		return why
+	case <-time.After(limit):
+		return ""
+	}
+}

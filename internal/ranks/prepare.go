@@ -1,0 +1,193 @@
+package ranks
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// Pods runs commands in pods and watches them.
+type Pods interface {
+	Exec(ctx context.Context, pod kube.PodRef, o kube.ExecOptions) (exitCode int, err error)
+	Watch(ctx context.Context, w kube.Want) iter.Seq2[cluster.State, error]
+}
+
+// Streams receive the output of all ranks. Messages of the launch go to Err.
+type Streams struct {
+	Out, Err io.Writer
+	Color    bool
+}
+
+// Launch runs one command in the pods of a job.
+type Launch struct {
+	pods    Pods
+	streams Streams
+	console *console
+	ID      string
+	ranks   []*rank
+	Command []string
+	Env     []string // NAME=VALUE
+	Files   []file
+	Force   bool
+	Limit   time.Duration // of the command; 0: no limit
+
+	Patience patience
+	Evidence *Evidence
+}
+
+// rank is one pod of a running launch.
+type rank struct {
+	Target
+	dir              string    // working directory; empty: that of the image
+	debug, debugFile string    // NCCL_DEBUG and NCCL_DEBUG_FILE of the container
+	mode             string    // RAILHEAD_MODE of the container
+	errors           lastLines // the end of its stderr
+	warnings         []string
+	logErr           error // of reading NCCL's log in the pod
+
+	lost         chan string // why the pod is lost
+	podLost      bool
+	disconnected bool // the streams broke before the command exited
+	ctx          context.Context
+	cancel       context.CancelCauseFunc
+}
+
+// New returns a launch of argv in pods.
+func New(p Pods, streams Streams, targets []Target, argv []string) *Launch {
+	l := &Launch{
+		pods:     p,
+		streams:  streams,
+		console:  NewConsole(streams.Out, streams.Err),
+		ID:       NewID(),
+		Command:  argv,
+		Patience: NewPatience(30 * time.Second),
+		Evidence: &Evidence{},
+	}
+	for _, t := range targets {
+		l.ranks = append(l.ranks, &rank{Target: t, lost: make(chan string, 1)})
+	}
+	return l
+}
+
+// NewID returns a random name, by which a launch or a bench finds its own files and processes in a pod.
+func NewID() string {
+	var id [4]byte
+	_, _ = rand.Read(id[:]) // it never fails
+	return hex.EncodeToString(id[:])
+}
+
+// mark returns the value of RAILHEAD_LAUNCH in a pod. The final dot tells rank 1 from rank 10.
+func (l *Launch) mark(r *rank) string { return fmt.Sprintf("%s.%d.", l.ID, r.Rank) }
+
+// PodsAtOnce bounds how many pods are prepared at the same time.
+const PodsAtOnce = 16
+
+// forEach calls do for every rank and joins the first errors.
+func (l *Launch) forEach(do func(r *rank) error) error {
+	var g errgroup.Group
+	g.SetLimit(PodsAtOnce)
+	errs := make([]error, len(l.ranks))
+	for i, r := range l.ranks {
+		g.Go(func() error {
+			if err := do(r); err != nil {
+				errs[i] = fmt.Errorf("%s: %w", r, err)
+			}
+			return nil
+		})
+	}
+	_ = g.Wait()
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	const shown = 3 // most ranks have the same error
+	if more := len(errs) - shown; more > 0 {
+		errs = append(errs[:shown], fmt.Errorf("and %s", words.Count(more, "more rank")))
+	}
+	return errors.Join(errs...)
+}
+
+// withoutCommand drops the outer error of Exec, which quotes the command: a whole script.
+func withoutCommand(err error) error { return cmp.Or(errors.Unwrap(err), err) }
+
+// runScript runs a script in a rank's pod and returns its output, up to a limit.
+func (l *Launch) runScript(ctx context.Context, r *rank, stdin io.Reader, command []string) (string, error) {
+	const most = 64 << 10
+	stdout, stderr := &Capture{Limit: most}, &Capture{Limit: most}
+	code, err := l.pods.Exec(ctx, r.Ref(), kube.ExecOptions{
+		Container: r.Container,
+		Command:   command,
+		Stdin:     stdin,
+		Stdout:    stdout,
+		Stderr:    stderr,
+	})
+	switch text := strings.TrimSpace(stderr.String()); {
+	case err != nil:
+		return "", withoutCommand(err)
+	case code != 0 && text == "":
+		return "", fmt.Errorf("exit code %d without a message", code)
+	case code != 0:
+		return "", errors.New(text)
+	}
+	return stdout.String(), nil
+}
+
+// Prepare makes all pods ready to start together, or returns an error.
+func (l *Launch) Prepare(ctx context.Context) error {
+	copying := ""
+	if len(l.Files) > 0 {
+		copying = "copy"
+	}
+	err := l.forEach(func(r *rank) error {
+		text, err := l.runScript(ctx, r, nil, l.script(r, prepareScript, PodProgram, copying))
+		if err != nil {
+			return fmt.Errorf("the command cannot start: %w", err)
+		}
+		answer := parseAnswers(text)
+		r.dir, r.debug, r.debugFile, r.mode = answer["dir"], answer["debug"], answer["file"], answer["mode"]
+		if pids := answer["running"]; pids != "" && !l.Force {
+			return fmt.Errorf("an earlier launch is still running here and uses the same GPUs. "+
+				"Stop it with 'kubectl exec -n %s %s -c %s -- sh -c \"kill %s\"', or use --force",
+				r.Pod.Namespace, r.Pod.Name, TrainContainer, pids)
+		}
+		return nil
+	})
+	if err != nil || len(l.Files) == 0 {
+		return err
+	}
+	return l.forEach(func(r *rank) error {
+		for _, f := range l.Files {
+			if err := l.copy(ctx, r, f); err != nil {
+				return fmt.Errorf("copy %s: %w", f.path, err)
+			}
+		}
+		return nil
+	})
+}
+
+// Afterwards returns a context for cleaning up, also after Ctrl-C, in bounded time.
+func Afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
+	const limit = 30 * time.Second
+	return context.WithTimeout(context.WithoutCancel(ctx), limit)
+}
+
+// clear removes the files of a launch that did not start.
+func (l *Launch) clear(ctx context.Context) {
+	ctx, cancel := Afterwards(ctx)
+	defer cancel()
+	_ = l.forEach(func(r *rank) error { // the error that prevented the start was reported
+		_, err := l.runScript(ctx, r, nil, l.script(r, clearScript, r.dir))
+		return err
+	})
+}

@@ -1,0 +1,186 @@
+package rankstest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/kube"
+)
+
+// Pods are pods whose commands are processes of this machine: real shells, real signals. Each pod has a /dev/shm and a
+// /tmp of its own, and a railhead-pod that only executes its command.
+type Pods struct {
+	t      *testing.T
+	Shell  []string // default sh
+	Pods   map[string]Pod
+	States chan cluster.State // that Watch shows
+	Crun   bool               // commands lead no process group
+}
+
+// Pod is one local pod.
+type Pod struct {
+	Dir string // with shm, tmp and railhead-pod
+	Env []string
+}
+
+// standIn is a railhead-pod that drops "run --" and becomes the command.
+const standIn = "#!/bin/sh\nshift 2\nexec \"$@\"\n"
+
+// New returns n pods of the job h-kim.
+func New(t *testing.T, n int) (*Pods, []cluster.Pod) {
+	t.Helper()
+	l := &Pods{t: t, Shell: []string{"sh"}, Pods: map[string]Pod{}, States: make(chan cluster.State)}
+	var all []cluster.Pod
+	for rank := range n {
+		name := fmt.Sprintf("h-kim-%d", rank)
+		dir := t.TempDir()
+		for _, sub := range []string{"shm", "tmp"} {
+			if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		Executable(t, filepath.Join(dir, "railhead-pod"), standIn)
+		l.Pods[name] = Pod{dir, []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + filepath.Join(dir, "tmp"), "NODE_RANK=" + strconv.Itoa(rank)}}
+		all = append(all, RunningPod(name))
+	}
+	return l, all
+}
+
+// Exec runs a command as a container runtime does: as the leader of its own session, which outlives its streams.
+func (l *Pods) Exec(ctx context.Context, pod kube.PodRef, o kube.ExecOptions) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	p, ok := l.Pods[pod.Name]
+	if !ok {
+		return 0, fmt.Errorf("pods %q not found", pod.Name)
+	}
+	words := slices.Clone(o.Command)
+	for i, w := range words {
+		switch w {
+		case "/dev/shm":
+			words[i] = filepath.Join(p.Dir, "shm")
+		case "/railhead/bin/railhead-pod":
+			words[i] = filepath.Join(p.Dir, "railhead-pod")
+		}
+	}
+	words = append(slices.Clone(l.Shell), words[1:]...)
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Dir, cmd.Env = p.Dir, p.Env
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Stdin, o.Stdout, o.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: !l.Crun}
+	cmd.WaitDelay = time.Second // what outlives the command keeps its streams open
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	if !l.Crun {
+		l.t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case err := <-ended:
+		return exitCodeOf(cmd, err)
+	}
+}
+
+func exitCodeOf(cmd *exec.Cmd, err error) (int, error) {
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
+		return 0, err
+	}
+	status := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if status.Signaled() {
+		return 128 + int(status.Signal()), nil
+	}
+	return status.ExitStatus(), nil
+}
+
+// Watch implements ranks.Pods.
+func (l *Pods) Watch(ctx context.Context, _ kube.Want) iter.Seq2[cluster.State, error] {
+	return func(yield func(cluster.State, error) bool) {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case s := <-l.States:
+				if !yield(s, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Left returns the files that a launch has left in the pods' shared and temporary directories.
+func (l *Pods) Left() []string {
+	var left []string
+	for _, name := range slices.Sorted(maps.Keys(l.Pods)) {
+		for _, sub := range []string{"shm", "tmp"} {
+			entries, _ := os.ReadDir(filepath.Join(l.Pods[name].Dir, sub))
+			for _, e := range entries {
+				left = append(left, name+"/"+sub+"/"+e.Name())
+			}
+		}
+	}
+	return left
+}
+
+// Marked returns the processes of a launch that still run.
+func Marked(id string) []string {
+	var pids []string
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range files {
+		env, _ := os.ReadFile(file)
+		if bytes.Contains(env, []byte("RAILHEAD_LAUNCH="+id+".")) {
+			pids = append(pids, filepath.Base(filepath.Dir(file)))
+		}
+	}
+	return pids
+}
+
+// WaitGone waits until no process of a launch runs.
+func WaitGone(t *testing.T, id string) {
+	t.Helper()
+	Eventually(t, "the processes of the launch to end", func() bool { return len(Marked(id)) == 0 })
+}
+
+// Eventually waits until is returns true.
+func Eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	for !is() {
+		select {
+		case <-deadline:
+			t.Fatalf("waited in vain for %s", what)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// Executable writes a program. No process may begin meanwhile: it would have the file open for writing, too, and for as
+// long the program could not be run (go.dev/issue/22315).
+func Executable(t *testing.T, path, text string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(path, []byte(text), 0o755)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

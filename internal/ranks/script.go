@@ -1,0 +1,160 @@
+package ranks
+
+import "strings"
+
+// Paths in a pod of a job.
+const (
+	PodProgram = "/railhead/bin/railhead-pod"
+	SharedDir  = "/dev/shm" // writable in every pod of a job
+)
+
+// MarkVariable marks the processes of a launch in a pod.
+const MarkVariable = "RAILHEAD_LAUNCH"
+
+// InsistVariable makes NCCL log even if the pod sets NCCL_DEBUG: a bench needs the log as proof.
+const InsistVariable = "RAILHEAD_INSIST"
+
+// MarkedFunction is a shell function that prints the ids of processes with the mark $1, a regular expression of grep.
+const MarkedFunction = `
+marked() {
+	for e in $(grep -ls "` + MarkVariable + `=$1" /proc/[0-9]*/environ 2>/dev/null); do
+		e=${e#/proc/}
+		printf ' %s' "${e%/environ}"
+	done
+}
+`
+
+// The scripts that a launch runs in a pod, for dash, bash and busybox. $1 is the launch's id, $2 its mark, $3 the
+// shared directory; the other arguments follow.
+const (
+	// prepareScript checks whether a command can start. $4 is railhead-pod, $5 is not empty if files will be copied. It
+	// answers with KEY=VALUE lines. An earlier launch that was cut off has left its pid file. Its processes are found
+	// by their environment, even those that left its process group.
+	prepareScript = MarkedFunction + `
+[ -x "$4" ] || { echo "$4 is missing: was this pod made by 'railhead deploy'?" >&2; exit 1; }
+for f in "$3"/railhead-*.pid; do
+	[ -e "$f" ] || continue
+	other=${f##*/railhead-}
+	other=${other%.pid}
+	alive=$(marked "$other.")
+	if [ -n "$alive" ]; then echo "running=$alive"; else rm -f "$3/railhead-$other".*; fi
+done
+: > "$3/railhead-$1.pid" || exit 1
+echo "debug=${NCCL_DEBUG-}"
+echo "file=${NCCL_DEBUG_FILE-}"
+echo "mode=${RAILHEAD_MODE-}"
+[ -z "$5" ] && exit 0
+dir=${TMPDIR:-/tmp}/railhead-$1
+mkdir -p "${TMPDIR:-/tmp}" 2>/dev/null
+mkdir -m 700 "$dir" || exit 1
+echo "dir=$dir"
+`
+	// copyScript writes its input to $4/$5 with the permissions $6. It answers with the size and, if the image has
+	// sha256sum, the hash. The checksum is kept for finishScript.
+	copyScript = `
+cd "$4" && cat > "$5" && chmod "$6" "$5" && cksum "$5" >> "$3/railhead-$1.sums" || exit 1
+wc -c < "$5"
+if command -v sha256sum > /dev/null; then sha256sum < "$5"; fi
+`
+	// startScript executes the command. $4 is railhead-pod, $5 the directory; variables, -- and the command follow. The
+	// process keeps its id through both execs.
+	startScript = `
+id=$1 mark=$2 shared=$3 program=$4 dir=$5
+shift 5
+while [ "$1" != -- ]; do export "$1"; shift; done
+shift
+export ` + MarkVariable + `="$mark" PYTHONUNBUFFERED="${PYTHONUNBUFFERED-1}"
+if [ -z "${NCCL_DEBUG+set}" ] || [ -n "${` + InsistVariable + `-}" ]; then
+	export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET NCCL_DEBUG_FILE="$shared/railhead-$id.nccl.%h.%p"
+fi
+[ -z "$dir" ] || cd "$dir" || exit 125
+echo $$ > "$shared/railhead-$id.pid" || exit 125
+exec "$program" run -- "$@"
+`
+	// signalScript sends $4 to the command's process group, as a terminal does. Under crun the command leads no group:
+	// the leader is a process outside the pod that has exited (crun src/libcrun/linux.c, join_process: setsid, then
+	// fork), so the members are signalled one by one. SIGKILL goes to all marked processes: torchrun starts its workers
+	// in sessions of their own.
+	signalScript = MarkedFunction + `
+[ -s "$3/railhead-$1.pid" ] || exit 3
+read -r pid < "$3/railhead-$1.pid"
+group() {
+	read -r stat < "/proc/$1/stat" || return
+	set -- ${stat##*) }
+	echo "$3"
+}
+own=$(group "$pid" 2>/dev/null)
+if [ "$own" = "$pid" ]; then
+	kill "-$4" "-$pid"
+elif [ -n "$own" ]; then
+	others=$(marked "$2")
+	kill "-$4" "$pid"
+	for p in $others; do
+		[ "$p" = "$pid" ] || [ "$(group "$p" 2>/dev/null)" != "$own" ] || kill "-$4" "$p" 2>/dev/null
+	done
+fi
+[ "$4" != KILL ] || kill -KILL $(marked "$2") 2>/dev/null
+exit 0
+`
+	// finishScript prints NCCL's log, at most $6 bytes, and removes the launch's files. $4 is the directory; if $5 is
+	// not empty, remaining processes of the command are killed. On stderr it prints left=PIDS of processes that it
+	// leaves running and kept=DIR if the command wrote files there.
+	finishScript = MarkedFunction + `
+left=$(marked "$2")
+if [ -n "$left" ] && [ -z "$5" ]; then
+	sleep 1
+	left=$(marked "$2")
+	[ -z "$left" ] || echo "left=$left" >&2
+elif [ -n "$left" ]; then
+	kill -KILL $left 2>/dev/null
+fi
+if [ -n "$4" ] && cd "$4"; then
+	rm -rf __pycache__
+	while IFS= read -r sum; do
+		file=${sum#* }
+		file=${file#* }
+		[ "$(cksum "$file" 2>/dev/null)" != "$sum" ] || rm -f "$file"
+	done < "$3/railhead-$1.sums"
+	cd /
+	rmdir "$4" 2>/dev/null || echo "kept=$4" >&2
+fi
+most=$6
+id=$1 shared=$3
+set -- "$shared/railhead-$id.nccl."*
+if [ -e "$1" ]; then
+	lines='NCCL WARN|Channel .* via |Using network|NET/(IB|Socket) : (Using|Made)|comm .* rank |NCCL version'
+	{ grep -hE "$lines" "$@" 2>/dev/null || cat "$@"; } | head -c "$most"
+fi
+rm -f "$shared/railhead-$id".*
+`
+	// clearScript removes the files of a launch that did not start; $4 is the directory.
+	clearScript = `
+[ -z "$4" ] || rm -rf "$4"
+rm -f "$3/railhead-$1".*
+`
+)
+
+// notStarted is signalScript's exit code if the command has not written its process id yet.
+const notStarted = 3
+
+// script returns the command line of a script for a rank.
+func (l *Launch) script(r *rank, script string, args ...string) []string {
+	return append([]string{"sh", "-c", strings.TrimSpace(script), "railhead", l.ID, l.mark(r), SharedDir}, args...)
+}
+
+func (l *Launch) startCommand(r *rank) []string {
+	args := append([]string{PodProgram, r.dir}, l.Env...)
+	args = append(args, "--")
+	return l.script(r, startScript, append(args, l.Command...)...)
+}
+
+// parseAnswers parses KEY=VALUE lines.
+func parseAnswers(text string) map[string]string {
+	all := map[string]string{}
+	for line := range strings.Lines(text) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+			all[key] = strings.TrimSpace(value)
+		}
+	}
+	return all
+}

@@ -1,0 +1,494 @@
+package cluster
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/rules/pods"
+)
+
+const operators = "openshift-sriov-network-operator"
+
+// training is an OpenShift with two GPU nodes of two rails each, on which a job of two pods runs.
+func training() cluster.State {
+	var s cluster.State
+	text, err := os.ReadFile("../../../testdata/clusters/training.json")
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+func podOf(s *cluster.State, name string) *cluster.Pod {
+	return &s.Pods[slices.IndexFunc(s.Pods, func(p cluster.Pod) bool { return p.Name == name })]
+}
+
+// pool returns the pool of all nodes.
+func pool(s *cluster.State) *cluster.Pool {
+	if len(s.Pools) == 0 {
+		s.Pools = []cluster.Pool{{
+			Name: "worker", NodeSelector: map[string]string{"node-role.kubernetes.io/worker": ""}, Target: "rendered", Current: "rendered",
+		}}
+		for i := range s.Nodes {
+			s.Nodes[i].Labels = map[string]string{"node-role.kubernetes.io/worker": ""}
+			s.Nodes[i].MachineConfig = cluster.NodeConfig{Current: "rendered", Desired: "rendered", State: "Done"}
+		}
+	}
+	return &s.Pools[0]
+}
+
+func pending(s *cluster.State, name, reason, message string) {
+	p := podOf(s, name)
+	p.Ready, p.Phase, p.Node, p.Unscheduled = false, "Pending", "", message
+	p.Containers = []cluster.Container{{Name: "train", Waiting: "ContainerCreating"}}
+	s.Events = append(s.Events, cluster.Event{Namespace: p.Namespace, Object: "Pod/" + name, Type: "Warning", Reason: reason, Message: message, Last: time.Unix(1, 0)})
+}
+
+// ofJobSet makes the job's pods those of a JobSet.
+func ofJobSet(s *cluster.State) {
+	for _, name := range []string{"h-kim-0", "h-kim-1"} {
+		podOf(s, name).Labels = map[string]string{"jobset.sigs.k8s.io/jobset-name": "h-kim"}
+	}
+}
+
+// trainJob says that Kubeflow Trainer made the JobSet, with resources for each node.
+func trainJob(s *cluster.State, perNode cluster.Resources) {
+	ofJobSet(s)
+	s.TrainJobs = []cluster.TrainJob{{Namespace: "elsewhere", Name: "h-kim"}, {Namespace: "train", Name: "h-kim", Runtime: "torch", PerNode: perNode}}
+}
+
+// alone leaves the job's pods nothing but their GPUs.
+func alone(s *cluster.State) {
+	ofJobSet(s)
+	for _, name := range []string{"h-kim-0", "h-kim-1"} {
+		p := podOf(s, name)
+		p.Annotations, p.Requests = nil, cluster.Resources{"nvidia.com/gpu": 8}
+	}
+}
+
+// driver is the pod of the network driver on a node, which is not ready.
+func driver(node string) cluster.Pod {
+	return cluster.Pod{Namespace: "nvidia-network-operator", Name: "mofed-" + node, Owner: "DaemonSet/mofed-rhcos4.18-6f4c8d-ds", Node: node, Phase: "Running"}
+}
+
+// clusterFault is a cluster with something wrong.
+type clusterFault struct {
+	change func(*cluster.State)
+	job    string   // that was asked about
+	want   []string // status and check of the findings, in order
+	says   string   // in the first
+	folded []string // under the first
+}
+
+func clusterFaults() map[string]clusterFault {
+	return map[string]clusterFault{
+		"healthy": {},
+		"an attachment names a resource that no node offers, and a pod waits for it": {
+			change: func(s *cluster.State) {
+				s.Networks[1].Resource = "openshift.io/rial1"
+				p := podOf(s, "h-kim-1")
+				p.Requests = cluster.Resources{"openshift.io/rail0": 1, "openshift.io/rial1": 1}
+				podOf(s, "h-kim-0").Annotations = nil
+				pending(s, "h-kim-1", "FailedScheduling", "0/2 nodes are available: 2 Insufficient openshift.io/rial1.")
+			},
+			want: []string{"fail network-resource"}, says: "no node offers openshift.io/rial1", folded: []string{"resource-name-mismatch"},
+		},
+		"a pod that waits for its image is no consequence of a broken attachment": {
+			change: func(s *cluster.State) {
+				s.Networks = append(s.Networks, cluster.Network{Namespace: "train", Name: "rail9", Resource: "openshift.io/rail9", Type: "sriov"})
+				p := podOf(s, "h-kim-1")
+				p.Ready, p.Phase = false, "Pending"
+				p.Containers = []cluster.Container{{Name: "train", Waiting: "ImagePullBackOff", Message: "Back-off pulling image \"x\": not found"}}
+			},
+			want: []string{"fail network-resource", "fail image-pull"},
+		},
+		"the SR-IOV operator failed on a node": {
+			change: func(s *cluster.State) {
+				s.SriovNodes[1].SyncStatus, s.SriovNodes[1].SyncError = "Failed", "numVfs 64 is more than 16"
+				s.Nodes[1].Allocatable["openshift.io/rail1"] = 0
+			},
+			want: []string{"fail sriov-node-state"}, says: "numVfs 64", folded: []string{"vf-count", "resource-zero", "rdma-resources", "rails-even", "network-resource"},
+		},
+		"no node offers a GPU": {
+			change: func(s *cluster.State) {
+				for _, n := range s.Nodes {
+					delete(n.Allocatable, "nvidia.com/gpu")
+				}
+			},
+			want: []string{"fail gpu-nodes"}, says: "none of 2 nodes offers a GPU",
+		},
+		"no node offers RDMA, and a pod waits for its image": {
+			change: func(s *cluster.State) {
+				for i := range s.Nodes {
+					s.Nodes[i].Allocatable = cluster.Resources{"nvidia.com/gpu": 8}
+				}
+				p := podOf(s, "h-kim-1")
+				p.Ready, p.Phase = false, "Pending"
+				p.Containers = []cluster.Container{{Name: "train", Waiting: "ImagePullBackOff", Message: "not found"}}
+			},
+			want:   []string{"fail rdma-resources", "fail image-pull"},
+			says:   "none of 2 nodes with GPUs offers an RDMA resource",
+			folded: []string{"rails-even", "network-resource"},
+		},
+		"a node lacks a rail": {
+			change: func(s *cluster.State) { delete(s.Nodes[1].Allocatable, "openshift.io/rail1") },
+			want:   []string{"warn rails-even"}, says: "1 of 2 nodes with GPUs lack RDMA resources",
+		},
+		"node gpu-1 is broken, and a pod fails on gpu-10 for another reason": {
+			change: func(s *cluster.State) {
+				ten := s.Nodes[1]
+				ten.Name = "gpu-10"
+				s.Nodes = append(s.Nodes, ten)
+				s.Pods = append(s.Pods, driver("gpu-1"))
+				p := podOf(s, "h-kim-1")
+				p.Ready, p.Phase, p.Node, p.Reason = false, "Failed", "gpu-10", "UnexpectedAdmissionError"
+				p.Message = "Allocate failed due to requested number of devices unavailable for nvidia.com/gpu"
+				podOf(s, "h-kim-0").Node = "gpu-1"
+			},
+			want: []string{"fail device-allocate", "warn driver-pods"},
+		},
+		"node gpu-1 is broken, and a pod fails there": {
+			change: func(s *cluster.State) {
+				s.Pods = append(s.Pods, driver("gpu-1"))
+				p := podOf(s, "h-kim-1")
+				p.Ready, p.Phase, p.Reason = false, "Failed", "UnexpectedAdmissionError"
+				p.Message = "Allocate failed due to no healthy devices present"
+			},
+			want: []string{"warn driver-pods"}, folded: []string{"device-allocate"},
+		},
+		"a card has fewer virtual functions than its policies ask for": {
+			change: func(s *cluster.State) { s.SriovNodes[1].Interfaces[0].VFs = 4 },
+			want:   []string{"warn vf-count"}, says: "eno5 has 4 virtual functions, and policy rail0 requests 8",
+		},
+		"the firmware of a card allows none": {
+			change: func(s *cluster.State) {
+				s.SriovNodes[1].Interfaces[0].VFs, s.SriovNodes[1].Interfaces[0].TotalVFs = 0, 0
+			},
+			want: []string{"warn vf-count"}, says: "; its firmware allows 0",
+		},
+		"the operator still makes virtual functions": {
+			change: func(s *cluster.State) {
+				s.SriovNodes[1].Interfaces[0].VFs, s.SriovNodes[1].SyncStatus = 4, "InProgress"
+			},
+		},
+		"a policy is of other nodes": {
+			change: func(s *cluster.State) {
+				s.SriovPolicies = append(s.SriovPolicies[:0], cluster.SriovPolicy{Name: "rail0", ResourceName: "rail0", RDMA: true, VFs: 16, Vendor: "15b3", NodeSelector: map[string]string{"pool": "b"}})
+			},
+		},
+		"a resource is advertised with 0": {
+			change: func(s *cluster.State) { s.Nodes[1].Allocatable["openshift.io/rail1"] = 0 },
+			want:   []string{"warn resource-zero"}, says: "openshift.io/rail1 is advertised with 0 on gpu-1, and offered by 1 other node", folded: []string{"rails-even"},
+		},
+		"the network driver's container crashes on a node": {
+			change: func(s *cluster.State) { s.Pods = append(s.Pods, driver("gpu-1")) },
+			want:   []string{"warn driver-pods"}, says: "pod nvidia-network-operator/mofed-gpu-1, which installs a driver on node gpu-1, is Running and not ready",
+		},
+		"the network driver's container crashes on a node of others": {
+			change: func(s *cluster.State) { s.Pods = append(s.Pods, driver("gpu-9")) },
+		},
+		"the network driver took a node's own network away": {
+			change: func(s *cluster.State) {
+				s.Pods = append(s.Pods, driver("gpu-1"))
+				s.Nodes[1].Ready, s.Nodes[1].NotReady = false, "NodeStatusUnknown: Kubelet stopped posting node status."
+			},
+			want: []string{"fail driver-pods"}, says: "the node is not Ready",
+		},
+		"the device plugin does not run on a node": {
+			change: func(s *cluster.State) {
+				p := podOf(s, "plugin-gpu-1")
+				p.Ready, p.Reason = false, "CrashLoopBackOff"
+				s.Nodes[1].Allocatable["openshift.io/rail1"] = 0
+			},
+			want: []string{"fail device-plugin"}, says: "node gpu-1: pod openshift-sriov-network-operator/plugin-gpu-1 is Running (CrashLoopBackOff)",
+			folded: []string{"resource-zero", "rdma-resources", "rails-even", "network-resource"},
+		},
+		"the device plugin has no pod on a node": {
+			change: func(s *cluster.State) {
+				s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.Name == "plugin-gpu-1" })
+			},
+			want: []string{"fail device-plugin"}, says: "it has no pod there", folded: []string{"resource-zero", "rdma-resources", "rails-even", "network-resource"},
+		},
+		"who may not see the operator's pods cannot tell of them": {
+			change: func(s *cluster.State) {
+				s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.Namespace == operators })
+			},
+		},
+		"no injector": {
+			change: func(s *cluster.State) {
+				s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return strings.HasPrefix(p.Name, "injector-") })
+			},
+			want: []string{"warn resources-injector"}, says: "does not run",
+		},
+		"a pod's resources were erased": {
+			change: func(s *cluster.State) { delete(podOf(s, "h-kim-0").Requests, "openshift.io/rail1") },
+			want:   []string{"fail pod-resources"}, says: "pod h-kim-0 is attached to networks and does not request openshift.io/rail1",
+		},
+		"Kubeflow Trainer erased a pod's resources": {
+			change: func(s *cluster.State) {
+				p := podOf(s, "h-kim-0")
+				p.Labels = map[string]string{"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
+				p.Annotations = map[string]string{networksAnnotation: `[{"name":"rail0"},{"name":"rail1","namespace":"train"}]`}
+				p.Requests = cluster.Resources{"nvidia.com/gpu": 8}
+			},
+			want: []string{"fail pod-resources"}, says: "Kubeflow Trainer replaces the container's own requests",
+		},
+		"a TrainJob erased a pod's resources": {
+			change: func(s *cluster.State) {
+				trainJob(s, cluster.Resources{"nvidia.com/gpu": 8})
+				p := podOf(s, "h-kim-0")
+				p.Requests = cluster.Resources{"nvidia.com/gpu": 8}
+			},
+			want: []string{"fail pod-resources"}, says: "resourcesPerNode of TrainJob h-kim replaces the requests of its runtime",
+		},
+		"the runtime of a TrainJob never asked": {
+			change: func(s *cluster.State) {
+				trainJob(s, nil)
+				podOf(s, "h-kim-0").Requests = cluster.Resources{"nvidia.com/gpu": 8}
+			},
+			want: []string{"fail pod-resources"}, says: "it gets no RDMA device",
+		},
+		"a job on two nodes asks for GPUs alone": {
+			change: alone, want: []string{"fail rdma-requested"}, says: "2 pods of h-kim have GPUs on several nodes and request no RDMA resource",
+		},
+		"a TrainJob asks for GPUs alone": {
+			change: func(s *cluster.State) {
+				trainJob(s, cluster.Resources{"cpu": 8000, "nvidia.com/gpu": 8})
+				alone(s)
+			},
+			want: []string{"fail rdma-requested"}, says: "resourcesPerNode of TrainJob h-kim replaces the requests",
+		},
+		"a job on one node asks for GPUs alone": {
+			change: func(s *cluster.State) {
+				alone(s)
+				podOf(s, "h-kim-1").Node = "gpu-0"
+			},
+		},
+		"replicas that each serve by themselves": {
+			change: func(s *cluster.State) {
+				alone(s)
+				podOf(s, "h-kim-0").Labels, podOf(s, "h-kim-1").Labels = nil, nil
+			},
+		},
+		"a job that has claims": {
+			change: func(s *cluster.State) {
+				alone(s)
+				podOf(s, "h-kim-0").Claims, podOf(s, "h-kim-1").Claims = []string{"nics"}, []string{"nics"}
+			},
+		},
+		"a job on nodes without RDMA": {
+			change: func(s *cluster.State) {
+				alone(s)
+				podOf(s, "h-kim-0").Node, podOf(s, "h-kim-1").Node = "l40s-0", "l40s-1"
+			},
+		},
+		"no SCC lets pods lock memory": {
+			change: func(s *cluster.State) { s.SCCs = s.SCCs[:2] },
+			want:   []string{"warn scc-for-rdma"}, folded: []string{"scc-granted"},
+		},
+		"the SCC is not granted": {
+			change: func(s *cluster.State) {
+				s.SCCGrants = s.SCCGrants[1:]
+				s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.Namespace == "train" })
+				s.Objects = []cluster.Object{{Kind: "StatefulSet", Namespace: "train", Name: "h-kim", Fields: map[string]any{
+					"spec": map[string]any{
+						"replicas": float64(2),
+						"template": map[string]any{"spec": map[string]any{"serviceAccountName": "railhead"}},
+					},
+				}}}
+				s.Events = []cluster.Event{{
+					Namespace: "train", Object: "StatefulSet/h-kim", Type: "Warning", Reason: "FailedCreate",
+					Message: `pods "h-kim-0" is forbidden: unable to validate against any security context constraint: ` +
+						`[provider restricted-v2: .containers[0].capabilities.add: Invalid value: "IPC_LOCK": capability may not be added]`,
+				}}
+			},
+			job:  "h-kim",
+			want: []string{"warn scc-granted"}, says: "service account railhead of namespace train", folded: []string{"scc-ipc-lock"},
+		},
+		"the SCC is granted for the whole cluster": {
+			change: func(s *cluster.State) {
+				s.SCCGrants = append(s.SCCGrants, cluster.SCCGrant{SCC: "railhead-rdma", Subject: "ServiceAccount/train/railhead", By: "ClusterRoleBinding/system:openshift:scc:railhead-rdma"})
+			},
+			want: []string{"warn scc-scope"}, says: "SCC railhead-rdma is granted for the whole cluster to ServiceAccount/train/railhead",
+		},
+		"everybody may be privileged": {
+			change: func(s *cluster.State) {
+				s.SCCGrants = append(s.SCCGrants, cluster.SCCGrant{SCC: "privileged", Subject: "Group/system:authenticated", By: "ClusterRoleBinding/x"})
+			},
+			want: []string{"warn scc-scope"}, says: "Group/system:authenticated",
+		},
+		"a paused pool": {
+			change: func(s *cluster.State) { pool(s).Paused, pool(s).Target = true, "rendered-new" },
+			want:   []string{"fail pool-not-paused"}, says: "paused, and not by Railhead",
+		},
+		"a pool that setup left paused": {
+			change: func(s *cluster.State) {
+				pool(s).Paused, pool(s).Annotations = true, map[string]string{cluster.AnnotationPausedBy: cluster.PausedBySetup}
+			},
+			want: []string{"warn pool-not-paused"}, says: "which was interrupted",
+		},
+		"a degraded pool": {
+			change: func(s *cluster.State) {
+				pool(s).Conditions = []cluster.Condition{{Type: "NodeDegraded", Status: "True", Message: "disk full"}}
+			},
+			want: []string{"fail pool-healthy"}, says: "disk full",
+		},
+		"a pool that is rolled out": {
+			change: func(s *cluster.State) {
+				pool(s).Target = "rendered-new"
+				s.Nodes[1].MachineConfig.Desired, s.Nodes[1].MachineConfig.State = "rendered-new", "Working"
+			},
+			want: []string{"warn pool-idle"}, says: "pool worker is half rolled out: 2 of 2 nodes lack rendered-new",
+		},
+		"a rollout behind a cordoned node, and a pod that no node takes": {
+			change: func(s *cluster.State) {
+				pool(s).Target = "rendered-new"
+				s.Nodes[1].Unschedulable = true
+				pending(s, "h-kim-1", "FailedScheduling", "0/2 nodes are available: 1 node(s) were unschedulable, 1 node(s) had untolerated taint {a: b}.")
+			},
+			want: []string{"fail rollout-progress"}, says: "it waits for cordoned nodes: gpu-1", folded: []string{"node-selection"},
+		},
+		"lists that a user may not read": {
+			change: func(s *cluster.State) {
+				s.Problems = []cluster.Problem{{Kind: cluster.SCCs, Err: "forbidden", Forbidden: true}, {Kind: cluster.SCCGrants, Err: "forbidden", Forbidden: true}}
+			},
+		},
+		"pods of other namespaces, which a user may not list": {
+			change: func(s *cluster.State) {
+				s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.Namespace == operators })
+				s.Problems = []cluster.Problem{{Kind: cluster.Pods, Err: "forbidden", Forbidden: true}}
+			},
+		},
+		"a wrong attachment, told to a user who may see little else": {
+			change: func(s *cluster.State) {
+				s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.Namespace == operators })
+				s.SriovNodes, s.SCCs, s.SCCGrants = nil, nil, nil
+				s.Networks[1].Resource = "openshift.io/rial1"
+				podOf(s, "h-kim-0").Annotations, podOf(s, "h-kim-1").Annotations = nil, nil
+				for _, kind := range []cluster.Kind{cluster.Pods, cluster.SriovNodes, cluster.SCCs, cluster.SCCGrants, cluster.Pools} {
+					s.Problems = append(s.Problems, cluster.Problem{Kind: kind, Err: "forbidden", Forbidden: true})
+				}
+			},
+			want: []string{"fail network-resource"},
+		},
+		"own pods, which a user may not list": {
+			change: func(s *cluster.State) {
+				s.Pods = nil
+				s.Problems = []cluster.Problem{{Kind: cluster.Pods, Err: "forbidden", Forbidden: true}}
+			},
+			want: []string{"unknown cluster-readable"},
+		},
+		"lists that came broken": {
+			change: func(s *cluster.State) { s.Problems = []cluster.Problem{{Kind: cluster.SCCs, Err: "EOF"}} },
+			want:   []string{"unknown cluster-readable"},
+		},
+	}
+}
+
+func TestCluster(t *testing.T) {
+	for name, test := range clusterFaults() {
+		t.Run(name, func(t *testing.T) {
+			s := training()
+			if test.change != nil {
+				test.change(&s)
+			}
+			r := Judge(s, Options{Namespace: "train", Job: test.job})
+			var got []string
+			for _, f := range r.Findings {
+				got = append(got, f.Status.String()+" "+string(f.Check))
+			}
+			if !slices.Equal(got, test.want) {
+				t.Fatalf("found %q, want %q\n%+v", got, test.want, r.Findings)
+			}
+			if len(got) == 0 {
+				return
+			}
+			if !strings.Contains(r.Findings[0].Summary, test.says) {
+				t.Errorf("%q has no %q", r.Findings[0].Summary, test.says)
+			}
+			var folded []string
+			for _, id := range r.Folded(r.Findings[0].Check) {
+				folded = append(folded, string(id))
+			}
+			if !slices.Equal(folded, test.folded) {
+				t.Errorf("folded %q, want %q", folded, test.folded)
+			}
+		})
+	}
+}
+
+// TestWholeCluster: who asks about the cluster is told what could not be read.
+func TestWholeCluster(t *testing.T) {
+	s := training()
+	s.Problems = []cluster.Problem{{Kind: cluster.SCCs, Err: "forbidden", Forbidden: true}}
+	if r := Judge(s, Options{Whole: true}); len(r.Findings) != 1 || r.Findings[0].Check != ClusterReadable {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
+// TestClusterUnread: a check whose lists are not known has not passed.
+func TestClusterUnread(t *testing.T) {
+	r := Judge(cluster.State{}, Options{})
+	for _, id := range r.Passed {
+		if id != ClusterReadable && id != pods.PodPending {
+			t.Errorf("%s passed, and nothing was read", id)
+		}
+	}
+	if len(r.Skipped) < 10 || len(r.Findings) > 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestMissingPods(t *testing.T) {
+	s := cluster.State{Objects: []cluster.Object{{
+		APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "train", Name: "job",
+		Fields: map[string]any{"spec": map[string]any{"replicas": float64(2)}},
+	}}}
+	f := missingPods(s, "job", "train")
+	if len(f) != 1 || f[0].Status != check.Warn || f[0].Subject.String() != "job/train/job" {
+		t.Errorf("without an event of the controller: %+v", f)
+	}
+	s.Events = []cluster.Event{{
+		Namespace: "train", Object: "StatefulSet/job", Type: "Warning", Reason: "FailedCreate",
+		Message: `pods "job-0" is forbidden: exceeded quota: q, requested: pods=1, used: pods=5, limited: pods=5`,
+	}}
+	if f := missingPods(s, "job", "train"); len(f) != 1 || f[0].Check != pods.QuotaExceeded {
+		t.Errorf("with a full quota: %+v", f)
+	}
+	if f := missingPods(s, "other", "train"); len(f) > 0 {
+		t.Errorf("of a job that does not exist: %+v", f)
+	}
+}
+
+// TestRows asserts that every row has a page, a case in which it finds something, and that it passes in a healthy cluster.
+func TestRows(t *testing.T) {
+	fires := map[check.ID]bool{}
+	for _, c := range clusterFaults() {
+		for _, want := range c.want {
+			_, id, _ := strings.Cut(want, " ")
+			fires[check.ID(id)] = true
+		}
+	}
+	fires[pods.PodPending] = fires[pods.ImagePull]
+	passed := Judge(training(), Options{}).Passed
+	for _, row := range rows() {
+		if _, err := os.Stat("../../../" + row.ID.Page()); err != nil {
+			t.Errorf("%s has no page: %v", row.ID, err)
+		}
+		if !fires[row.ID] {
+			t.Errorf("no case of clusterFaults fires %s", row.ID)
+		}
+		if !slices.Contains(passed, row.ID) {
+			t.Errorf("%s does not pass in testdata/clusters/training.json", row.ID)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+package cluster
+
+import (
+	"slices"
+
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+// concerning drops attachments of other namespaces that no pod in question names and whose resource no node offers.
+func concerning(s cluster.State, o Options) cluster.State {
+	if o.Whole || o.Namespace == "" {
+		return s
+	}
+	named := map[[2]string]bool{}
+	for _, p := range detailed(s) {
+		for _, name := range attached(p) {
+			named[name] = true
+		}
+	}
+	s.Networks = slices.DeleteFunc(slices.Clone(s.Networks), func(n cluster.Network) bool {
+		offered := slices.ContainsFunc(s.Nodes, func(node cluster.Node) bool { return node.Allocatable[n.Resource] > 0 })
+		return !offered && n.Namespace != o.Namespace && !named[[2]string{n.Namespace, n.Name}]
+	})
+	return s
+}

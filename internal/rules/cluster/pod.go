@@ -1,0 +1,157 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/workload"
+)
+
+const networksAnnotation = "k8s.v1.cni.cncf.io/networks"
+
+// podResources finds pods that do not request the resource of their attachment. They get an interface at best, and no
+// RDMA device.
+func podResources(v view) []check.Finding {
+	var findings []check.Finding
+	for _, p := range detailed(v.State) {
+		var missing []string
+		var about []check.Ref
+		for _, name := range attached(p) {
+			n, known := v.Network(name[0], name[1])
+			if known && n.Resource != "" && p.Requests[n.Resource] == 0 && !slices.Contains(missing, n.Resource) {
+				missing = append(missing, n.Resource)
+				attachment := check.Ref{Kind: check.Attachment, Namespace: n.Namespace, Name: n.Name}
+				about = append(about, check.Named(check.Resource, n.Resource), attachment)
+			}
+		}
+		if len(missing) > 0 {
+			f := v.withoutResources(p, missing)
+			f.About = about
+			findings = append(findings, f)
+		}
+	}
+	return findings
+}
+
+func (v view) withoutResources(p cluster.Pod, missing []string) check.Finding {
+	all := strings.Join(missing, ", ")
+	f := check.Finding{
+		Check: PodResources, Status: check.Fail, Subject: check.PodRef(p.Namespace, p.Name),
+		Summary: fmt.Sprintf("pod %s is attached to networks and does not request %s: it gets no RDMA device", p.Name, all),
+		Evidence: []check.Evidence{
+			{Source: "annotation " + networksAnnotation, Got: p.Annotations[networksAnnotation]},
+			{Source: "requests of its containers", Got: "none of " + all, Want: oneOfEach(missing)},
+		},
+		Fix: &check.Fix{
+			Text:     "Request the resources in the container, or let railhead write them.",
+			Who:      check.User,
+			Commands: []string{"railhead inject -f job.yaml"},
+		},
+	}
+	v.blameTrainer(&f, p, missing)
+	if workload, requests := v.templateRequests(p, missing); requests {
+		f.Evidence = append(f.Evidence, check.Evidence{
+			Source: workload + " template",
+			Got:    "requests them",
+			Want:   "the same in the pod: a webhook or a controller has removed them",
+		})
+	}
+	return f
+}
+
+func oneOfEach(resources []string) string { return strings.Join(resources, ": 1, ") + ": 1" }
+
+// blameTrainer adds that Kubeflow Trainer replaced the resources of its runtime. Its pods have its label, or belong to
+// the JobSet of a TrainJob. Users may not be allowed to list TrainJobs.
+func (v view) blameTrainer(f *check.Finding, p cluster.Pod, missing []string) {
+	job, known := v.TrainJobOf(p)
+	labelled := false
+	for label := range p.Labels {
+		labelled = labelled || strings.HasPrefix(label, cluster.TrainerGroup+"/")
+	}
+	switch {
+	case known && job.PerNode == nil, !known && !labelled:
+		return
+	case known:
+		f.Summary += fmt.Sprintf("; resourcesPerNode of TrainJob %s replaces the requests of its runtime", job.Name)
+		f.Evidence = append(f.Evidence, check.Evidence{
+			Source: "TrainJob " + job.Name + " spec.trainer.resourcesPerNode",
+			Got:    amounts(job.PerNode),
+			Want:   "also " + oneOfEach(missing),
+		})
+	default:
+		f.Summary += "; Kubeflow Trainer replaces the container's own requests if its TrainJob has resourcesPerNode"
+	}
+	f.Fix = &check.Fix{
+		Text: "Name the RDMA resources in resourcesPerNode of the TrainJob too, or leave it out if the runtime requests them.",
+		Who:  check.User,
+		Commands: []string{
+			"TrainJob spec:\n  trainer:\n    resourcesPerNode:\n      limits:\n        " + strings.Join(missing, ": \"1\"\n        ") + ": \"1\"",
+		},
+	}
+}
+
+// amounts lists devices as a manifest does.
+func amounts(r cluster.Resources) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		if strings.Contains(name, "/") {
+			all = append(all, fmt.Sprintf("%s: %d", name, r[name]))
+		}
+	}
+	return cmp.Or(strings.Join(all, ", "), "no device")
+}
+
+// templateRequests reports whether the workload of a pod requests the resources.
+func (v view) templateRequests(p cluster.Pod, missing []string) (object string, requests bool) {
+	for _, o := range v.Objects {
+		if o.Namespace == p.Namespace && workload.OwnedBy(p, o.Kind, o.Name) && mentions(o.Fields, missing[0]) {
+			return o.Kind + " " + o.Name, true
+		}
+	}
+	return "", false
+}
+
+// mentions reports whether a tree has the key.
+func mentions(tree any, key string) bool {
+	switch v := tree.(type) {
+	case map[string]any:
+		for k, below := range v {
+			if k == key || mentions(below, key) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, func(below any) bool { return mentions(below, key) })
+	}
+	return false
+}
+
+// attached returns namespace and name of the networks that a pod names, in a list with commas or in JSON
+// (multi-net-spec 4.1).
+func attached(p cluster.Pod) [][2]string {
+	text := p.Annotations[networksAnnotation]
+	var all [][2]string
+	if strings.HasPrefix(strings.TrimSpace(text), "[") {
+		for _, n := range networkSelections(text) {
+			all = append(all, [2]string{cmp.Or(n.Namespace, p.Namespace), n.Name})
+		}
+		return all
+	}
+	for word := range strings.SplitSeq(text, ",") {
+		word, _, _ = strings.Cut(strings.TrimSpace(word), "@")
+		ns, name, qualified := strings.Cut(word, "/")
+		if !qualified {
+			ns, name = p.Namespace, word
+		}
+		if name != "" {
+			all = append(all, [2]string{ns, name})
+		}
+	}
+	return all
+}

@@ -1,0 +1,208 @@
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/rules/pods"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// networkSelection is one element of the networks annotation in its JSON form.
+type networkSelection struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+}
+
+func networkSelections(text string) []networkSelection {
+	var all []networkSelection
+	if json.Unmarshal([]byte(text), &all) != nil {
+		return nil // Multus reports it in an event of the pod
+	}
+	return all
+}
+
+// powerful reports whether an SCC lets pods see or lock more than their own resources, unlike the restricted ones.
+func powerful(c cluster.SCC) bool {
+	return c.Privileged || c.AllowsCapability("IPC_LOCK") || c.AllowsCapability("SYS_RESOURCE") || c.HostNetwork || c.HostPath
+}
+
+// forRDMA returns the SCCs for RDMA, which allow IPC_LOCK and no privileged pod.
+func forRDMA(s cluster.State) []string {
+	var all []string
+	for _, c := range s.SCCs {
+		if c.Name == "railhead-rdma" || !c.Privileged && c.AllowsCapability("IPC_LOCK") {
+			all = append(all, c.Name)
+		}
+	}
+	return all
+}
+
+// sccGranted checks that service accounts whose pods were refused may use an SCC for RDMA. Pods that run were admitted.
+func sccGranted(v view) []check.Finding {
+	sccs := forRDMA(v.State)
+	if len(sccs) == 0 {
+		return nil
+	}
+	var findings []check.Finding
+	for _, account := range refusedAccounts(v.pods) {
+		granted := func(scc string) bool { return len(v.GrantsTo(scc, account.Namespace, account.Name)) > 0 }
+		if !slices.ContainsFunc(sccs, granted) {
+			findings = append(findings, notGranted(account, sccs))
+		}
+	}
+	return findings
+}
+
+func notGranted(account check.Ref, sccs []string) check.Finding {
+	all := strings.Join(sccs, ", ")
+	return check.Finding{
+		Check: SCCGranted, Status: check.Warn, Subject: account,
+		Summary: fmt.Sprintf("service account %s of namespace %s may use none of the SCCs for RDMA (%s): "+
+			"pods that need one are refused", account.Name, account.Namespace, all),
+		Evidence: []check.Evidence{{
+			Source: "role bindings that grant " + all,
+			Got:    "none to " + account.Name,
+			Want:   "one in namespace " + account.Namespace,
+		}},
+		Fix: &check.Fix{
+			Text: "Grant it in this namespace with -n; without -n the grant is for the whole cluster.",
+			Who:  check.Admin,
+			Commands: []string{
+				"railhead setup namespace " + account.Namespace,
+				fmt.Sprintf("oc adm policy add-scc-to-user %s -z %s -n %s", sccs[0], account.Name, account.Namespace),
+			},
+		},
+	}
+}
+
+func refusedBySCC(f check.Finding) bool {
+	return f.Check == pods.SCCIPCLock || f.Check == pods.SCCOther
+}
+
+// refusedAccounts returns the service accounts whose pods no SCC admits.
+func refusedAccounts(findings []check.Finding) []check.Ref {
+	var accounts []check.Ref
+	for _, f := range findings {
+		for _, ref := range f.About {
+			if refusedBySCC(f) && ref.Kind == check.ServiceAccount && !slices.Contains(accounts, ref) {
+				accounts = append(accounts, ref)
+			}
+		}
+	}
+	return accounts
+}
+
+// withAccount adds the service account of a job's template to a refusal. A pod that was not created has none.
+func withAccount(f check.Finding, s cluster.State) check.Finding {
+	if !refusedBySCC(f) || f.Subject.Kind != check.Job {
+		return f
+	}
+	for _, o := range s.Objects {
+		account := serviceAccount(o.Fields)
+		if o.Namespace == f.Subject.Namespace && o.Name == f.Subject.Name && account != "" {
+			f.About = append(f.About, check.Ref{Kind: check.ServiceAccount, Namespace: o.Namespace, Name: account})
+		}
+	}
+	return f
+}
+
+// serviceAccount returns the service account in the pod template of a workload.
+func serviceAccount(tree any) string {
+	var below []any
+	switch v := tree.(type) {
+	case map[string]any:
+		if name, ok := v["serviceAccountName"].(string); ok {
+			return name
+		}
+		below = slices.Collect(maps.Values(v))
+	case []any:
+		below = v
+	}
+	for _, branch := range below {
+		if name := serviceAccount(branch); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// everyone lists the groups of all users or all service accounts.
+var everyone = []string{"Group/system:authenticated", "Group/system:unauthenticated", "Group/system:serviceaccounts"}
+
+// sccScope finds SCCs with rights beyond the restricted ones that are granted to everyone, or to a service account by a
+// cluster role binding, as `oc adm policy add-scc-to-user` without -n creates (openshift/oc
+// pkg/cli/admin/policy/modify_scc.go). It leaves out grants of the platform to itself.
+func sccScope(v view) []check.Finding {
+	rdma, wide := forRDMA(v.State), map[string][]cluster.SCCGrant{}
+	for _, g := range v.SCCGrants {
+		scc, known := v.SCC(g.SCC)
+		if g.Namespace != "" || !known || !powerful(scc) {
+			continue
+		}
+		ours := userAccount(g) && (slices.Contains(rdma, g.SCC) || v.inQuestion(g))
+		if ours || slices.Contains(everyone, g.Subject) {
+			wide[g.SCC] = append(wide[g.SCC], g)
+		}
+	}
+	var findings []check.Finding
+	for _, scc := range v.SCCs {
+		if grants := wide[scc.Name]; len(grants) > 0 {
+			findings = append(findings, tooWide(scc.Name, grants))
+		}
+	}
+	return findings
+}
+
+// grantee returns the namespace of the service accounts that a grant is to; "" if it is not to service accounts.
+func grantee(g cluster.SCCGrant) (namespace string) {
+	for _, prefix := range []string{"ServiceAccount/", "User/system:serviceaccount:", "Group/system:serviceaccounts:"} {
+		if rest, ok := strings.CutPrefix(g.Subject, prefix); ok {
+			return strings.FieldsFunc(rest+"/", func(r rune) bool { return r == '/' || r == ':' })[0]
+		}
+	}
+	return ""
+}
+
+// inQuestion reports whether a grant is to service accounts in a namespace of the pods in question. Operators in other
+// namespaces need their grants.
+func (v view) inQuestion(g cluster.SCCGrant) bool {
+	namespace := grantee(g)
+	return slices.ContainsFunc(detailed(v.State), func(p cluster.Pod) bool { return p.Namespace == namespace })
+}
+
+// userAccount reports whether a grant for the whole cluster is to service accounts that are not the platform's.
+func userAccount(g cluster.SCCGrant) bool {
+	namespace := grantee(g)
+	platform := strings.HasPrefix(namespace, "openshift") || strings.HasPrefix(namespace, "kube-")
+	return strings.HasPrefix(g.By, "ClusterRoleBinding/") && namespace != "" && !platform
+}
+
+func tooWide(scc string, grants []cluster.SCCGrant) check.Finding {
+	f := check.Finding{
+		Check: SCCScope, Status: check.Warn, Subject: check.Named(check.SCC, scc),
+		Fix: &check.Fix{Text: "Revoke the grant, and grant the SCC in the namespaces that need it.", Who: check.Admin},
+	}
+	var grantees []string
+	for _, g := range grants {
+		grantees = append(grantees, g.Subject)
+		f.Evidence = append(f.Evidence, check.Evidence{
+			Source: g.By,
+			Got:    scc + " to " + g.Subject + " in all namespaces",
+			Want:   "a RoleBinding in one",
+		})
+		if kind, name, ok := strings.Cut(g.By, "/"); ok && kind == "ClusterRoleBinding" {
+			f.Fix.Commands = append(f.Fix.Commands, "oc delete clusterrolebinding "+name)
+		}
+	}
+	slices.Sort(f.Fix.Commands)
+	f.Fix.Commands = append(slices.Compact(f.Fix.Commands), "railhead setup namespace NAMESPACE")
+	f.Summary = fmt.Sprintf("SCC %s is granted for the whole cluster to %s: it lets pods do more than the restricted SCCs",
+		scc, words.Few(grantees, 6))
+	return f
+}

@@ -1,0 +1,327 @@
+// Package pods explains why a pod stays Pending or fails, from its status and its events.
+package pods
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// The reasons why pods stay Pending or fail.
+const (
+	InsufficientResource check.ID = "insufficient-resource"
+	ResourceNameMismatch check.ID = "resource-name-mismatch"
+	NodeSelection        check.ID = "node-selection"
+	HostPort             check.ID = "host-port"
+	DeviceAllocate       check.ID = "device-allocate"
+	ResourceClaim        check.ID = "resource-claim"
+	SriovCNI             check.ID = "sriov-cni"
+	NADMissing           check.ID = "nad-missing"
+	NoIP                 check.ID = "no-ip"
+	NodeOverload         check.ID = "node-overload"
+	SandboxFailed        check.ID = "sandbox-failed"
+	SCCIPCLock           check.ID = "scc-ipc-lock"
+	SCCOther             check.ID = "scc-other"
+	PodSecurity          check.ID = "pod-security"
+	QuotaExceeded        check.ID = "quota-exceeded"
+	AdmissionRefused     check.ID = "admission-refused"
+	ImagePull            check.ID = "image-pull"
+	ImageArchitecture    check.ID = "image-architecture"
+	VolumeNotReady       check.ID = "volume-not-ready"
+	ContainerStart       check.ID = "container-start"
+	InstallFailed        check.ID = "install-failed"
+	LaunchRefused        check.ID = "launch-refused"
+	CommandNotStarted    check.ID = "command-not-started"
+	CommandExit          check.ID = "command-exit"
+	OutOfMemory          check.ID = "out-of-memory"
+	PodEvicted           check.ID = "pod-evicted"
+	NodeLost             check.ID = "node-lost"
+	PodPending           check.ID = "pod-pending"
+)
+
+// InstallContainer is the init container that copies railhead-pod into a pod.
+const InstallContainer = "railhead-pod-install"
+
+// Explain returns why a pod was not created, stays Pending or fails, from its status and from the events of it and its
+// owner. ok is false if nothing is wrong so far. A finding that fails does not pass by itself, at once or after the
+// obstacle's patience; one that warns may.
+func Explain(pod cluster.Pod, events []cluster.Event, s cluster.State) (o check.Obstacle, ok bool) {
+	t := target{pod: pod, s: s, symptoms: symptoms(pod, events)}
+	if pod.Ready || pod.Deleted || pod.Phase == "Succeeded" || endedWell(pod) && !t.recreated() {
+		return o, false
+	}
+	for _, family := range families {
+		for _, sym := range t.symptoms {
+			if f, ok := family.explain(t, sym); ok {
+				f.Subject = check.PodRef(pod.Namespace, pod.Name)
+				if pod.Node != "" {
+					f.About = append(f.About, check.NodeRef(pod.Node))
+				}
+				f.Evidence = slices.Insert(f.Evidence, 0, check.Evidence{Source: sym.source, Got: sym.text})
+				return check.Obstacle{Finding: f, Patience: t.patience(f, sym)}, true
+			}
+		}
+	}
+	f, ok := t.unexplained()
+	return check.Obstacle{Finding: f}, ok
+}
+
+// family recognizes one kind of reason by the words of Kubernetes, of its plugins, or by the state of a container.
+type family struct {
+	explain func(target, symptom) (check.Finding, bool)
+	example string // a message of a real cluster; "" if the state of a container decides
+	id      check.ID
+}
+
+// families are tried in this order: a cause before its consequences, certain words before common ones.
+var families = []family{
+	{sccRefused, `pods "h-kim-0" is forbidden: unable to validate against any security context constraint: []`, SCCOther},
+	{podSecurityRefused, `violates PodSecurity "restricted:latest": privileged (container "train")`, PodSecurity},
+	{quotaExceeded, `exceeded quota: gpus, requested: requests.nvidia.com/gpu=8, used: 8, limited: 8`, QuotaExceeded},
+	{deviceAllocate, `Allocate failed due to requested number of devices unavailable for nvidia.com/gpu`, DeviceAllocate},
+	{nadMissing, `cannot find a network-attachment-definition (rail0) in namespace (train): not found`, NADMissing},
+	{noIP, `Could not allocate IP in range: ip: 10.0.0.1 / - 10.0.0.6`, NoIP},
+	{sriovCNI, `SRIOV-CNI failed to load netconf: LoadConf(): VF pci addr is required`, SriovCNI},
+	{imageArchitecture, `exec /bin/sh: exec format error`, ImageArchitecture},
+	{outOfMemory, `OOMKilled`, OutOfMemory},
+	{installFailed, "", InstallFailed},
+	{railheadExit, "", LaunchRefused},
+	{imagePull, `Failed to pull image "x": manifest unknown`, ImagePull},
+	{containerStart, `OCI runtime create failed: exec: "train": executable file not found in $PATH`, ContainerStart},
+	{commandExit, "", CommandExit},
+	{slowSandbox, `Failed to create pod sandbox: rpc error: code = DeadlineExceeded desc = context deadline exceeded`, NodeOverload},
+	{sandboxFailed, `Failed to create pod sandbox: plugin type="multus" failed (add)`, SandboxFailed},
+	{volumeNotReady, `MountVolume.SetUp failed for volume "data" : hostPath type check failed`, VolumeNotReady},
+	{evicted, `The node was low on resource: memory.`, PodEvicted},
+	{unscheduled, `0/3 nodes are available: 3 Insufficient nvidia.com/gpu.`, InsufficientResource},
+	{resourceClaim, `0/3 nodes are available: 3 cannot allocate all claims.`, ResourceClaim},
+	{nodeLost, "", NodeLost},
+	{admissionRefused, `admission webhook "w.example.com" denied the request: no`, AdmissionRefused},
+	{nodeOverload, `error reading from server: EOF`, NodeOverload},
+}
+
+// target is a pod that does not run, with its symptoms.
+type target struct {
+	pod      cluster.Pod
+	s        cluster.State
+	symptoms []symptom
+}
+
+func (t target) name() string { return cmp.Or(t.pod.Name, "the pod") }
+
+// symptom is one message about a pod, on one line.
+type symptom struct {
+	source    string // "event FailedScheduling of Pod/h-kim-0", "status.reason", "container train"
+	reason    string
+	text      string
+	container *cluster.Container // nil unless it is the state of one
+}
+
+func (s symptom) whole() string { return s.reason + ": " + s.text }
+
+// endedWell reports whether every command of the pod exited with 0. The pod's phase changes a moment later.
+func endedWell(p cluster.Pod) bool {
+	ended := 0
+	for _, c := range p.Containers {
+		switch {
+		case c.Init:
+		case c.Running || c.Waiting != "" || c.ExitCode == nil || *c.ExitCode != 0:
+			return false
+		default:
+			ended++
+		}
+	}
+	return ended > 0
+}
+
+// stage is the progress of a pod. Messages about an earlier stage are outdated.
+type stage int
+
+const (
+	notCreated stage = iota
+	created          // it has no node
+	placed           // it has a node, and none of its containers has run
+	started
+)
+
+func stageOf(p cluster.Pod) stage {
+	switch {
+	case slices.ContainsFunc(p.Containers, hasRun):
+		return started
+	case p.Node != "":
+		return placed
+	case p.UID != "" || p.Phase != "":
+		return created
+	}
+	return notCreated
+}
+
+// hasRun reports whether the container ran in the pod's current sandbox: after a reboot of the node it waits for a new
+// one.
+func hasRun(c cluster.Container) bool {
+	waits := c.Waiting == "ContainerCreating" || c.Waiting == "PodInitializing"
+	return c.Running || c.ExitCode != nil && !waits
+}
+
+// faulty reports whether the container waits or ended unexpectedly.
+func faulty(c cluster.Container) bool {
+	finished := c.Init && c.ExitCode != nil && *c.ExitCode == 0
+	return !c.Ready && !c.Running && (c.Waiting != "" || c.ExitCode != nil && !finished)
+}
+
+// eventStages maps events to the last stage in which they mean something.
+var eventStages = map[string]stage{
+	"FailedCreate":                  notCreated,
+	"FailedScheduling":              created,
+	"Preempted":                     created,
+	"FailedCreatePodSandBox":        placed,
+	"NoNetworkFound":                placed,
+	"FailedMount":                   placed,
+	"FailedAttachVolume":            placed,
+	"UnexpectedAdmissionError":      placed,
+	"TopologyAffinityError":         placed,
+	"SMTAlignmentError":             placed,
+	"EmptyPodSharedPoolError":       placed,
+	"FailedPrepareDynamicResources": placed,
+}
+
+// containerEvents show that the kubelet has reached the pod's containers: before, it mounts volumes and sets up the
+// network (pkg/kubelet/kubelet.go SyncPod, pkg/kubelet/events).
+var containerEvents = []string{"Pulling", "Pulled", "Created", "Started"}
+
+// setupEvents are resolved once one of containerEvents follows. The pod's status does not show it: while an image is
+// pulled, which may take minutes, its containers wait as they did for the volumes.
+var setupEvents = []string{"FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox", "NoNetworkFound"}
+
+// resolved reports whether later events show that the error of an event has passed.
+func resolved(e cluster.Event, events []cluster.Event) bool {
+	return slices.Contains(setupEvents, e.Reason) && slices.ContainsFunc(events, func(later cluster.Event) bool {
+		return slices.Contains(containerEvents, later.Reason) && later.Object == e.Object &&
+			!later.Last.IsZero() && !e.Last.After(later.Last)
+	})
+}
+
+// longestQuote limits the quote of a message in a summary; the evidence has the whole message.
+const longestQuote = 160
+
+// longestMessage limits the part of a message that is read: twice the limit of a termination message (Kubernetes
+// core/v1 ContainerStateTerminated).
+const longestMessage = 8 << 10
+
+// symptoms returns the messages about a pod: its own status first, then the events of its stage, the newest first.
+func symptoms(pod cluster.Pod, events []cluster.Event) []symptom {
+	var all []symptom
+	add := func(source, reason, text string, c *cluster.Container) {
+		if text = oneLine(text[:min(len(text), longestMessage)]); reason != "" || text != "" {
+			all = append(all, symptom{source: source, reason: reason, text: cmp.Or(text, reason), container: c})
+		}
+	}
+	add("status of the pod", pod.Reason, strings.TrimPrefix(pod.Reason+": "+pod.Message, ": "), nil)
+	for i := range pod.Containers {
+		if c := &pod.Containers[i]; faulty(*c) {
+			add("container "+c.Name, cmp.Or(c.Waiting, c.Ended), describe(*c), c)
+		}
+	}
+	add("condition PodScheduled", "", pod.Unscheduled, nil)
+	newest := slices.Clone(events)
+	slices.SortStableFunc(newest, func(a, b cluster.Event) int { return b.Last.Compare(a.Last) })
+	for _, e := range newest {
+		last, known := eventStages[e.Reason]
+		if known && last < stageOf(pod) || e.Type == "Normal" && e.Reason != "BackOff" || resolved(e, events) {
+			continue
+		}
+		add(strings.TrimSuffix(fmt.Sprintf("event %s of %s", e.Reason, e.Object), " of "), e.Reason, e.Message, nil)
+	}
+	return all
+}
+
+func describe(c cluster.Container) string {
+	text := c.Waiting
+	if c.ExitCode != nil {
+		text = strings.TrimPrefix(text+", ", ", ") + fmt.Sprintf("exit code %d", *c.ExitCode)
+		if c.Ended != "" && c.Ended != "Error" {
+			text += " (" + c.Ended + ")"
+		}
+	}
+	if c.Restarts > 0 {
+		text += fmt.Sprintf(", %d restarts", c.Restarts)
+	}
+	return strings.TrimSuffix(text+": "+c.Message, ": ")
+}
+
+var (
+	blanks = regexp.MustCompile(`\s+`)
+	hyphen = regexp.MustCompile(`(\w-)\s*\n\s*(\w)`)
+)
+
+// oneLine joins the lines of a text. People and terminals wrap messages anywhere, even after the hyphen of a name.
+func oneLine(text string) string {
+	return strings.TrimSpace(blanks.ReplaceAllString(hyphen.ReplaceAllString(text, "$1$2"), " "))
+}
+
+// harmless matches waiting states on the way to running, and events that explain nothing.
+var harmless = regexp.MustCompile(`^(ContainerCreating|PodInitializing|CrashLoopBackOff|Unhealthy|DNSConfigForming|Preempting)\b|` +
+	`Back-off restarting failed`)
+
+// unexplained quotes a message that no family recognizes. Whether it passes is unknown.
+func (t target) unexplained() (check.Finding, bool) {
+	for _, sym := range t.symptoms {
+		if harmless.MatchString(sym.text) || harmless.MatchString(sym.reason) {
+			continue
+		}
+		f := t.fails(PodPending, t.name()+" is not ready for an unknown reason: "+quote(sym.text),
+			check.ByUser("Read everything that the cluster reports about the pod.", t.describePod()))
+		f.Status, f.Subject = check.Unknown, check.PodRef(t.pod.Namespace, t.pod.Name)
+		f.Evidence = []check.Evidence{{Source: sym.source, Got: sym.text}}
+		return f, true
+	}
+	return check.Finding{}, false
+}
+
+func (target) fails(id check.ID, summary string, fix *check.Fix) check.Finding {
+	return check.Finding{Check: id, Status: check.Fail, Summary: summary, Fix: fix}
+}
+
+func quote(message string) string { return words.Clip(message, longestQuote) }
+
+func (t target) kubectl(args string) string {
+	if t.pod.Namespace == "" {
+		return "kubectl " + args
+	}
+	return "kubectl -n " + t.pod.Namespace + " " + args
+}
+
+func (t target) describePod() string { return t.kubectl("describe pod " + t.name()) }
+
+// deploy returns the command that deploys the pod's job again.
+func (t target) deploy(flags string) string {
+	return "railhead deploy " + t.job() + " " + flags + " ..."
+}
+
+// namespace returns the pod's own, or a placeholder to replace.
+func (t target) namespace() string { return cmp.Or(t.pod.Namespace, "NAMESPACE") }
+
+// node returns the pod's node, or a placeholder to replace.
+func (t target) node() string { return cmp.Or(t.pod.Node, "NODE") }
+
+func (t target) onNode() string {
+	if t.pod.Node == "" {
+		return "the node"
+	}
+	return "node " + t.pod.Node
+}
+
+// job returns the name of the pod's job, or of its owner.
+func (t target) job() string {
+	if job := t.pod.Labels["app.kubernetes.io/instance"]; job != "" {
+		return job
+	}
+	_, name, _ := strings.Cut(t.pod.Owner, "/")
+	return cmp.Or(name, "NAME")
+}

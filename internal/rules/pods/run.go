@@ -1,0 +1,339 @@
+package pods
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/railhead/railhead/internal/check"
+)
+
+// The messages of the kubelet and of container runtimes about images, volumes and containers.
+var (
+	architecture = anyCase(
+		`exec format error`,
+		`no matching manifest for`,
+		`no image found in (image index|manifest list) for architecture`,
+		`image operating system`,
+		`does not match the (expected|specified) platform`,
+		`unknown architecture`,
+	)
+	pull = anyCase(
+		`ErrImagePull`,
+		`ImagePullBackOff`,
+		`ErrImageNeverPull`,
+		`InvalidImageName`,
+		`ImageInspectError`,
+		`RegistryUnavailable`,
+		`SignatureValidationFailed`,
+		`failed to pull image`,
+		`back-off pulling image`,
+		`couldn't parse image`,
+		`failed to apply default image tag`,
+		`failed to pull and unpack image`,
+	)
+	pullAuth = anyCase(
+		`unauthorized`,
+		`authentication required`,
+		`access denied`,
+		`denied:`,
+		`403 Forbidden`,
+		`no basic auth credentials`,
+		`insufficient_scope`,
+		`authorization failed`,
+	)
+	pullGone = anyCase(
+		`manifest unknown`,
+		`not found`,
+		`name unknown`,
+		`404`,
+		`does not exist`,
+		`InvalidImageName`,
+		`couldn't parse`,
+		`invalid reference format`,
+		`NeverPull`,
+	)
+	pullNetwork = anyCase(
+		`i/o timeout`,
+		`no such host`,
+		`connection refused`,
+		`TLS handshake`,
+		`x509`,
+		`deadline exceeded`,
+		`no route to host`,
+		`network is unreachable`,
+		`connection reset`,
+		`server gave HTTP response`,
+		`EOF`,
+		`too many requests`,
+		`toomanyrequests`,
+		`50[0-9] `,
+	)
+	pullDisk = anyCase(`no space left on device`, `disk quota exceeded`)
+	volume   = anyCase(
+		`FailedMount`,
+		`FailedAttachVolume`,
+		`FailedMapVolume`,
+		`MountVolume`,
+		`AttachVolume`,
+		`unable to attach or mount volumes`,
+	)
+	ourParts = anyOf(
+		`configmap "(railhead-pod-[^"]+)" not found`,
+		`references non-existent config key`,
+	)
+	configGone = anyOf(
+		`(configmap|secret) "([^"]+)" not found`,
+		`couldn't find key (\S+) in (ConfigMap|Secret) (\S+)`,
+	)
+	startReason = anyOf(`^(CreateContainerConfigError|CreateContainerError|RunContainerError|StartError|` +
+		`ContainerCannotRun|PostStartHookError|PreCreateHookError)$`)
+	startText = anyCase(
+		`runAsNonRoot`,
+		`OCI runtime create failed`,
+		`failed to (create|start) container(d task)?`,
+		`executable file not found`,
+		`starting container process caused`,
+		`CreateContainerConfigError`,
+		`CreateContainerError`,
+		`RunContainerError`,
+	)
+	asRoot    = anyOf(`runAsNonRoot`)
+	noProgram = anyOf(`exec:? "?([^":]+)"?: (stat [^:]+: )?` +
+		`(no such file|executable file not found|not found|permission denied)`)
+	oomKilled  = anyOf(`OOMKill`)
+	evictedWhy = anyCase(
+		`ephemeral local storage usage exceeds`,
+		`exceeds (the|its) (total )?(local ephemeral storage )?limit`,
+		`was low on resource`,
+		`\bEvicted\b`,
+		`emptyDir volume .* exceeds`,
+		`DiskPressure`,
+		`MemoryPressure`,
+	)
+	tainted  = anyOf(`taint`)
+	fullShm  = anyCase(`emptydir.*shm`, `shm.*emptydir`)
+	fullDisk = anyCase(`storage`, `disk`)
+	fullRAM  = anyCase(`memory`)
+	lost     = anyOf(`^(NodeLost|NodeShutdown|Terminated|NodeAffinity|Shutdown|DeletionByTaintManager|DeletionByPodGC|` +
+		`TerminationByKubelet|PreemptionByScheduler|Preempted|Preempting|NodeNotReady|TaintManagerEviction)$`)
+)
+
+// imageArchitecture explains a program or an image for another processor.
+func imageArchitecture(t target, sym symptom) (check.Finding, bool) {
+	if !architecture.MatchString(sym.text) {
+		return check.Finding{}, false
+	}
+	f := t.fails(ImageArchitecture, "the image of "+t.name()+" is not for the processor of "+t.onNode(),
+		check.ByUser("Use an image for that architecture, or nodes of the image's.",
+			t.deploy("--node-selector kubernetes.io/arch=amd64")))
+	if n, ok := t.s.Node(t.pod.Node); ok {
+		f.Summary += " (" + n.Arch + ")"
+	}
+	return f, true
+}
+
+func imagePull(t target, sym symptom) (check.Finding, bool) {
+	if !pull.MatchString(sym.whole()) {
+		return check.Finding{}, false
+	}
+	image := "the image of " + t.name()
+	if sym.container != nil && sym.container.Image != "" {
+		image = "image " + sym.container.Image
+	}
+	detail := t.pullDetail(sym)
+	f := t.fails(ImagePull, image+" could not be pulled: "+quote(detail),
+		check.ByUser("Read the message of the container runtime.", t.describePod()))
+	switch {
+	case pullAuth.MatchString(detail):
+		f.Summary = "the registry refuses to serve " + image + ": no permission, or no such image"
+		f.Fix = check.ByUser("Give the pods a pull secret.", t.kubectl("create secret docker-registry PULL "+
+			"--docker-server=REGISTRY --docker-username=USER --docker-password=..."), t.deploy("--image-pull-secret PULL"))
+	case pullDisk.MatchString(detail):
+		f.Summary = t.onNode() + " has no disk space left for " + image
+		f.Fix = check.ByAdmin("Free disk space on the node.", "kubectl describe node "+t.node()+" | grep -i disk")
+	case pullGone.MatchString(detail):
+		f.Summary = image + " does not exist under that name"
+		f.Fix = check.ByUser("Correct --image.")
+	case pullNetwork.MatchString(detail):
+		f.Status, f.Summary = check.Warn, t.onNode()+" does not reach the registry of "+image+": "+quote(detail)
+		f.Fix = check.ByAdmin("The kubelet tries again. If it goes on, check the node's proxy, DNS and certificates.")
+	default:
+		f.Status = check.Warn
+	}
+	return f, true
+}
+
+// pullDetail joins all messages about pulling: "Back-off pulling image" alone does not give the reason.
+func (t target) pullDetail(sym symptom) string {
+	detail := sym.whole()
+	for _, other := range t.symptoms {
+		if pull.MatchString(other.whole()) && other.text != sym.text {
+			detail += " | " + other.text
+		}
+	}
+	return detail
+}
+
+// volumeNotReady explains claims that are not bound and volumes that are not mounted.
+func volumeNotReady(t target, sym symptom) (check.Finding, bool) {
+	whole := sym.whole()
+	claim := unboundVolume.MatchString(whole)
+	if !claim && !volume.MatchString(whole) {
+		return check.Finding{}, false
+	}
+	f := t.fails(VolumeNotReady, "a volume of "+t.name()+" cannot be mounted: "+quote(sym.text),
+		check.ByUser("Read the messages about the volume.", t.describePod()))
+	switch {
+	case claim:
+		f.Summary = "a PersistentVolumeClaim of " + t.name() + " has no volume: " + quote(sym.text)
+		f.Fix = check.ByUser("Create the claim, or find out why no volume is bound to it.",
+			t.kubectl("get pvc"), t.kubectl("describe pvc"))
+	case ourParts.MatchString(whole):
+		f.Summary = "a ConfigMap with railhead-pod is missing: " + quote(sym.text)
+		f.Fix = check.ByUser("Deploy again: that creates missing objects.", "railhead deploy "+t.job()+" ...")
+	case timeout.MatchString(whole):
+		f.Status = check.Warn
+	}
+	return f, true
+}
+
+// containerStart explains containers that could not be created or started.
+func containerStart(t target, sym symptom) (check.Finding, bool) {
+	if !startReason.MatchString(sym.reason) && !startText.MatchString(sym.text) || timeout.MatchString(sym.text) {
+		return check.Finding{}, false
+	}
+	f := t.fails(ContainerStart, "a container of "+t.name()+" cannot be started: "+quote(sym.text),
+		check.ByUser("Read the message of the container runtime.", t.describePod()))
+	gone := configGone.FindStringSubmatch(sym.text)
+	program := noProgram.FindStringSubmatch(sym.text)
+	switch {
+	case asRoot.MatchString(sym.text):
+		f.Summary = "the image of " + t.name() + " runs as root or as a named user, and the pod must not run as root"
+		f.Fix = check.ByUser("Give the pods a numeric user, or use an image with one.", t.deploy("--run-as-user 1000"))
+	case gone != nil && gone[2] != "":
+		f.Summary = fmt.Sprintf("%s %s, which %s needs, does not exist", gone[1], gone[2], t.name())
+		f.Fix = check.ByUser("Create it, or deploy again if it is the job's own.", t.kubectl("get "+gone[1]+"s"))
+	case program != nil:
+		f.Summary = fmt.Sprintf("%s is not in the image of %s, or cannot be executed", program[1], t.name())
+		f.Fix = check.ByUser("Use a command that the image has.")
+	}
+	return f, true
+}
+
+// installFailed explains a failed init container, such as the one that copies railhead-pod into the pod.
+func installFailed(t target, sym symptom) (check.Finding, bool) {
+	c := sym.container
+	if c == nil || !c.Init || harmless.MatchString(c.Waiting) && c.ExitCode == nil || pull.MatchString(c.Waiting) {
+		return check.Finding{}, false
+	}
+	f := t.fails(InstallFailed, fmt.Sprintf("init container %s of %s fails: %s", c.Name, t.name(), quote(sym.text)),
+		check.ByUser("Read its output.", t.kubectl("logs "+t.name()+" -c "+c.Name)))
+	noShell := noProgram.MatchString(sym.text) || c.ExitCode != nil && (*c.ExitCode == 126 || *c.ExitCode == 127)
+	if c.Name == InstallContainer && noShell {
+		f.Summary = "railhead-pod cannot be copied into " + t.name() + ": the image has no shell, or no sh, cat and chmod"
+		f.Fix = check.ByUser("Take railhead-pod from an image of its own instead of ConfigMaps.", t.deploy("--pod-image IMAGE"))
+	}
+	return f, true
+}
+
+// ended reports whether a symptom is the exit code of a container other than an init container.
+func (s symptom) ended() bool {
+	return s.container != nil && !s.container.Init && s.container.ExitCode != nil
+}
+
+func (t target) previousLogs(sym symptom) string {
+	return t.kubectl("logs " + t.name() + " -c " + sym.container.Name + " --previous")
+}
+
+// railheadExit explains the exit codes of railhead-pod run if it does not start the command.
+func railheadExit(t target, sym symptom) (check.Finding, bool) {
+	if !sym.ended() {
+		return check.Finding{}, false
+	}
+	message := quote(oneLine(sym.container.Message))
+	command := "the command of " + t.name()
+	f := t.fails(CommandNotStarted, "", check.ByUser("Correct the command, or use an image that has it.", t.previousLogs(sym)))
+	switch *sym.container.ExitCode {
+	case 125:
+		f.Check, f.Summary = LaunchRefused, "railhead-pod did not start "+command+": "+cmp.Or(message, "see its output for the reason")
+		f.Fix.Text = "Follow its message; running the pod over TCP would hide the fault."
+	case 126:
+		f.Summary = strings.TrimSuffix(command+" cannot be executed in the image: "+message, ": ")
+	case 127:
+		f.Summary = strings.TrimSuffix(command+" was not found in the image: "+message, ": ")
+	default:
+		return check.Finding{}, false
+	}
+	return f, true
+}
+
+// commandExit explains a command that ended by itself.
+func commandExit(t target, sym symptom) (check.Finding, bool) {
+	if !sym.ended() {
+		return check.Finding{}, false
+	}
+	code := *sym.container.ExitCode
+	if code == 0 {
+		f := t.fails(CommandExit, "the command of "+t.name()+" succeeded, and a StatefulSet starts it again",
+			check.ByUser("Delete the job, or deploy it as a JobSet, which runs the command once.",
+				"railhead delete "+t.job()+" -n "+t.namespace()))
+		f.Status = check.Warn
+		return f, true
+	}
+	summary := fmt.Sprintf("the command of %s ended with exit code %d%s: %s",
+		t.name(), code, signal(code), quote(oneLine(sym.container.Message)))
+	return t.fails(CommandExit, strings.TrimSuffix(summary, ": "),
+		check.ByUser("Read the command's own output.", t.previousLogs(sym))), true
+}
+
+// signal names the signal of an exit code above 128, as shells count.
+func signal(code int) string {
+	names := map[int]string{
+		130: "SIGINT", 134: "SIGABRT", 135: "SIGBUS", 136: "SIGFPE", 137: "SIGKILL", 139: "SIGSEGV", 143: "SIGTERM",
+	}
+	if name, ok := names[code]; ok {
+		return " (" + name + ")"
+	}
+	return ""
+}
+
+func outOfMemory(t target, sym symptom) (check.Finding, bool) {
+	c := sym.container
+	if !oomKilled.MatchString(sym.whole()) && (c == nil || c.Ended != "OOMKilled") {
+		return check.Finding{}, false
+	}
+	return t.fails(OutOfMemory,
+		"the kernel killed "+t.name()+" because it used more memory than its limit; files in /dev/shm count",
+		check.ByUser("Raise the memory, or load less at a time.", t.deploy("--memory 512Gi"))), true
+}
+
+// evicted explains pods that the kubelet ended to keep its node alive.
+func evicted(t target, sym symptom) (check.Finding, bool) {
+	if !evictedWhy.MatchString(sym.whole()) || insufficient.MatchString(sym.text) || tainted.MatchString(sym.text) {
+		return check.Finding{}, false
+	}
+	f := t.fails(PodEvicted, t.onNode()+" evicted "+t.name()+": "+quote(sym.text),
+		check.ByUser("Request what the pod uses, so that it is placed on a node that has it."))
+	switch {
+	case fullShm.MatchString(sym.text):
+		f.Fix.Commands = []string{t.deploy("--shm 128Gi")}
+	case fullDisk.MatchString(sym.text):
+		f.Fix.Commands = []string{t.deploy("--ephemeral-storage 200Gi")}
+	case fullRAM.MatchString(sym.text):
+		f.Fix.Commands = []string{t.deploy("--memory 512Gi")}
+	}
+	return f, true
+}
+
+// nodeLost explains pods that ended with their node, or for another pod.
+func nodeLost(t target, sym symptom) (check.Finding, bool) {
+	if !lost.MatchString(sym.reason) {
+		return check.Finding{}, false
+	}
+	f := t.fails(NodeLost, t.name()+" was removed from "+t.onNode()+": "+quote(sym.text),
+		check.ByAdmin("Its controller creates it again on a node that fits; find out what happened to this one.",
+			"kubectl describe node "+t.node()))
+	f.Status = check.Warn
+	return f, true
+}

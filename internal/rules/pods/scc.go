@@ -1,0 +1,224 @@
+package pods
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// Refusal is OpenShift's answer for a pod that no security context constraint admits.
+type Refusal struct {
+	NotUsable  []string     // SCCs that the requester may not use
+	Objections []SCCObjects // of usable SCCs, in the order in which they were tried
+}
+
+// SCCObjects holds the objections of one SCC.
+type SCCObjects struct {
+	SCC        string // "" if the text does not name it
+	Objections []Objection
+}
+
+// Objection is one thing of a pod that an SCC does not allow.
+type Objection struct {
+	Field  string // .containers[0].capabilities.add
+	Value  string // "IPC_LOCK", true, []int64{185}
+	Detail string // capability may not be added
+}
+
+// Feature names the field of the pod in one word: IPC_LOCK, privileged, fsGroup, downwardAPI volume.
+func (o Objection) Feature() string {
+	field := o.Field[strings.LastIndex(o.Field, ".")+1:]
+	value := strings.Trim(o.Value, `"`)
+	switch {
+	case o.addsCapability():
+		return value
+	case strings.Contains(o.Field, "capabilities"):
+		return "dropped capabilities"
+	case strings.Contains(o.Field, "volumes["):
+		return cmp.Or(value, "some") + " volume"
+	case strings.HasPrefix(o.Field, "scc/"):
+		return ""
+	}
+	return cmp.Or(field, quote(o.Detail))
+}
+
+func (o Objection) addsCapability() bool { return strings.HasSuffix(o.Field, "capabilities.add") }
+
+// The form is that of field.ErrorList (apimachinery pkg/util/validation/field/errors.go) behind the words of
+// apiserver-library-go pkg/securitycontextconstraints/sccadmission/admission.go: a provider that may not be used is
+// `provider "anyuid": Forbidden: not usable ...`, one that may is `provider restricted-v2: .containers[0]...`. Errors
+// of volumes and of old clusters name no provider.
+var (
+	sccRefusal = anyCase(
+		`unable to validate against any security context constraint`,
+		`SecurityContextConstraintsProvider`,
+		`unable to find annotation openshift\.io/sa\.scc`,
+		`securitycontextconstraints\.security\.openshift\.io cache is missing`,
+	)
+	objection = regexp.MustCompile(`(?:(?:provider )?("?\w[\w./-]*"?): ?)?(?:provider )?([\w.][\w.\[\]/-]*|"[\w.-]+"): ` +
+		`(Invalid value|Forbidden|Required value|Unsupported value)\b:?`)
+	quotedOrWord = regexp.MustCompile(`^ ?("(?:[^"\\]|\\.)*"|\[\][\w.]+\{[^}]*\}|[^:]*): `)
+)
+
+// ParseRefusal reads a message of OpenShift's admission; ok is false if it is none.
+func ParseRefusal(text string) (r Refusal, ok bool) {
+	text = oneLine(text)
+	start := sccRefusal.FindStringIndex(text)
+	if start == nil {
+		return r, false
+	}
+	text = text[start[1]:]
+	heads := objection.FindAllStringSubmatchIndex(text, -1)
+	for i, h := range heads {
+		end := len(text)
+		if i+1 < len(heads) {
+			end = heads[i+1][0]
+		}
+		group := func(n int) string {
+			if h[2*n] < 0 {
+				return ""
+			}
+			return text[h[2*n]:h[2*n+1]]
+		}
+		scc, field := strings.Trim(group(1), `"`), group(2)
+		rest := strings.TrimRight(strings.TrimLeft(text[h[1]:end], " "), " ,])")
+		if strings.HasPrefix(rest, "not usable") {
+			r.NotUsable = append(r.NotUsable, strings.Trim(field, `"`))
+			continue
+		}
+		o := Objection{Field: field, Detail: rest}
+		if m := quotedOrWord.FindStringSubmatch(" " + rest); m != nil && group(3) == "Invalid value" {
+			o.Value, o.Detail = m[1], strings.TrimPrefix(" "+rest, m[0])
+		}
+		r.add(scc, o)
+	}
+	return r, true
+}
+
+func (r *Refusal) add(scc string, o Objection) {
+	i := slices.IndexFunc(r.Objections, func(s SCCObjects) bool { return s.SCC == scc })
+	if i < 0 {
+		i = len(r.Objections)
+		r.Objections = append(r.Objections, SCCObjects{SCC: scc})
+	}
+	r.Objections[i].Objections = append(r.Objections[i].Objections, o)
+}
+
+// Features returns the features that an SCC objects to, each once.
+func (s SCCObjects) Features() []string {
+	var features []string
+	for _, o := range s.Objections {
+		if f := o.Feature(); f != "" && !slices.Contains(features, f) {
+			features = append(features, f)
+		}
+	}
+	return features
+}
+
+// Closest returns the usable SCC with the fewest objections. SCCs that the message names come first.
+func (r Refusal) Closest() (SCCObjects, bool) {
+	if len(r.Objections) == 0 {
+		return SCCObjects{}, false
+	}
+	return slices.MinFunc(r.Objections, func(a, b SCCObjects) int {
+		named := func(s SCCObjects) int { return len(s.SCC) }
+		if (named(a) == 0) != (named(b) == 0) {
+			return cmp.Compare(named(b), named(a))
+		}
+		return cmp.Compare(len(a.Features()), len(b.Features()))
+	}), true
+}
+
+// capabilities returns the capabilities that may not be added.
+func (r Refusal) capabilities() []string {
+	var all []string
+	for _, s := range r.Objections {
+		for _, o := range s.Objections {
+			if name := o.Feature(); o.addsCapability() && !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
+}
+
+// objectsTo reports whether any SCC objects to a feature.
+func (r Refusal) objectsTo(feature string) bool {
+	return slices.ContainsFunc(r.Objections, func(s SCCObjects) bool { return slices.Contains(s.Features(), feature) })
+}
+
+// sccRefused explains why no SCC admits a pod: by the SCC with the fewest objections, and by those that are not
+// granted.
+func sccRefused(t target, sym symptom) (check.Finding, bool) {
+	r, ok := ParseRefusal(sym.text)
+	if !ok {
+		return check.Finding{}, false
+	}
+	f := check.Finding{Check: SCCOther, Status: check.Fail}
+	if account := t.pod.ServiceAccount; account != "" {
+		f.About = append(f.About, check.Ref{Kind: check.ServiceAccount, Namespace: t.pod.Namespace, Name: account})
+	}
+	for _, capability := range r.capabilities() {
+		f.About = append(f.About, check.Named(check.Capability, capability))
+	}
+	closest, _ := r.Closest()
+	features := strings.Join(closest.Features(), ", ")
+	switch {
+	case r.objectsTo("IPC_LOCK") && !r.objectsTo("privileged"):
+		f.Check = SCCIPCLock
+		f.Summary = "no SCC that its service account may use lets " + t.name() + " add IPC_LOCK"
+	case features != "":
+		f.Summary = fmt.Sprintf("no SCC that its service account may use allows %s of %s", features, t.name())
+	case len(r.NotUsable) > 0:
+		f.Summary = "the service account of " + t.name() + " may use none of " + words.Few(r.NotUsable, 4)
+	default:
+		f.Summary = "OpenShift's admission refuses " + t.name() + ": " + quote(afterForbidden(sym.text))
+	}
+	if closest.SCC != "" {
+		f.Evidence = append(f.Evidence, check.Evidence{Source: "scc/" + closest.SCC, Got: "closest; objects to " + features})
+	}
+	f.Evidence = append(f.Evidence, t.notGranted(r)...)
+	f.Fix = t.sccFix(f.Check, r)
+	return f, true
+}
+
+// notGranted returns the SCCs that would allow IPC_LOCK and are not granted to the service account.
+func (t target) notGranted(r Refusal) []check.Evidence {
+	var evidence []check.Evidence
+	for _, name := range r.NotUsable {
+		if c, ok := t.s.SCC(name); ok && !c.Privileged && c.AllowsCapability("IPC_LOCK") && r.objectsTo("IPC_LOCK") {
+			evidence = append(evidence, check.Evidence{
+				Source: "scc/" + name,
+				Got:    "allows IPC_LOCK, and is not granted to the service account",
+				Want:   "a RoleBinding in namespace " + t.namespace(),
+			})
+		}
+	}
+	return evidence
+}
+
+func (t target) sccFix(id check.ID, r Refusal) *check.Fix {
+	setUp := "railhead setup namespace " + t.namespace()
+	switch {
+	case id == SCCIPCLock:
+		return check.ByAdmin("Lift the memlock limit on the nodes, and no capability is needed; or let the service account use an SCC "+
+			"that allows it.", "railhead setup cluster", "railhead setup cluster --allow-ipc-lock", setUp)
+	case r.objectsTo("privileged"):
+		return check.ByUser("RDMA needs no privileged container: deploy without --privileged. Otherwise an administrator must grant "+
+			"the SCC privileged, which opens the node to the pod.", "railhead deploy "+t.job()+" ...")
+	case r.objectsTo("downwardAPI volume"):
+		return check.ByAdmin("The network-resources-injector adds a downwardAPI volume to every pod with networks: the SCC must list "+
+			"it in its volumes.", "railhead setup cluster")
+	case r.objectsTo("fsGroup"), r.objectsTo("runAsUser"), r.objectsTo("supplementalGroups"):
+		return check.ByUser("Leave user and group to OpenShift, which sets them from the namespace's range; or use an SCC with RunAsAny.",
+			"oc get namespace "+t.namespace()+" -o yaml | grep sa.scc")
+	case len(r.Objections) == 0 && len(r.NotUsable) > 0:
+		return check.ByAdmin("Let the service account use the SCC.", setUp)
+	}
+	return check.ByAdmin("Remove what the SCCs object to, or let the service account use an SCC that allows it.", setUp+" --scc SCC")
+}

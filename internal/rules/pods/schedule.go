@@ -1,0 +1,311 @@
+package pods
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// The messages of the scheduler (kubernetes v1.36 pkg/scheduler/framework/types.go FitError, plugins/*/ErrReason*) and
+// of the kubelet, which checks the same again (pkg/kubelet/lifecycle/predicate.go).
+var (
+	insufficient = anyCase(`\binsufficient (cpu|memory|pods|ephemeral-storage|hugepages-\w+|` +
+		`[A-Za-z0-9._-]+/[A-Za-z0-9._-]*[A-Za-z0-9])`)
+	outOf      = anyOf(`Node didn't have enough resource: ([^\s,]+), requested: (\d+)`)
+	nodeReason = anyOf(`(\d+) (node\(s\) (?:[^,.{]|\{[^}]*\}|\.\d)+|Too many pods)`)
+	unfitNode  = anyOf(
+		`taint`,
+		`unschedulable`,
+		`affinity`,
+		`selector`,
+		`topology spread`,
+		`requested node name`,
+		`node\(s\) were not ready`,
+		`Too many pods`,
+		`required features`,
+	)
+	cordoned      = anyOf(`unschedulable`, `not ready`)
+	oneEach       = anyOf(`anti-affinity`, `topology spread`)
+	fullNode      = anyOf(`Too many pods`)
+	unboundVolume = anyCase(
+		`unbound immediate PersistentVolumeClaim`,
+		`persistentvolumeclaim "[^"]*" (not found|is being deleted|bound to non-existent)`,
+		`available persistent volumes to bind`,
+		`volume node affinity conflict`,
+		`PersistentVolume's node affinity`,
+		`available volume zone`,
+		`max volume count`,
+		`ReadWriteOncePod`,
+		`enough free storage`,
+	)
+	// passingTaint matches a taint of a node that is not ready, cordoned or short of something (k8s.io/api/core/v1
+	// well_known_taints.go); unnamedTaint is all that newer schedulers report of any (kubernetes v1.36
+	// pkg/scheduler/framework/plugins/tainttoleration).
+	passingTaint   = anyOf(`untolerated taint(?:\(s\))? \{node\.(?:cloudprovider\.)?kubernetes\.io/`)
+	unnamedTaint   = anyOf(`untolerated taint\(s\)(?: *[,.]|$)`)
+	takenPort      = anyOf(`have free ports`)
+	unplacedClaims = anyCase(
+		`cannot allocate all claims`,
+		`resourceclaim "?[^" ]*"? (not found|is being deleted)`,
+		`waiting for resource ?claim`,
+		`waiting for dynamic resource`,
+		`could not find (a )?device ?class`,
+		`FailedPrepareDynamicResources`,
+		`prepare dynamic resources`,
+		`NodePrepareResources`,
+	)
+)
+
+// unscheduled explains the report of the scheduler, or of the kubelet in its place, about the nodes.
+func unscheduled(t target, sym symptom) (check.Finding, bool) {
+	text := sym.text
+	if i := strings.Index(text, "preemption:"); i > 0 {
+		text = text[:i] // whether other pods could be evicted does not tell what is missing
+	}
+	var short []string
+	for _, m := range slices.Concat(insufficient.FindAllStringSubmatch(text, -1), outOf.FindAllStringSubmatch(text, -1)) {
+		short = append(short, m[1])
+	}
+	switch {
+	case len(short) > 0:
+		slices.Sort(short)
+		return t.shortOf(slices.Compact(short), text), true
+	case takenPort.MatchString(text):
+		return t.fails(HostPort, t.name()+" requests a host port that is taken on every node that fits",
+			check.ByUser("Remove hostPort: pods of a job reach each other on their own addresses.")), true
+	case unboundVolume.MatchString(text):
+		return check.Finding{}, false // volumeNotReady
+	case unfitNode.MatchString(text):
+		return t.unfit(text), true
+	}
+	return check.Finding{}, false
+}
+
+// shortage is one resource that is short.
+type shortage struct {
+	id       check.ID
+	rank     int // the higher, the less waiting helps
+	summary  string
+	evidence []check.Evidence
+	fix      *check.Fix
+}
+
+// shortOf explains the worst of several shortages and names the others.
+func (t target) shortOf(resources []string, text string) check.Finding {
+	var all []shortage
+	for _, r := range resources {
+		all = append(all, t.shortage(r))
+	}
+	slices.SortStableFunc(all, func(a, b shortage) int { return cmp.Compare(b.rank, a.rank) })
+	f := t.fails(all[0].id, all[0].summary, all[0].fix)
+	f.Evidence = all[0].evidence
+	if all[0].rank < neverRank {
+		f.Status = check.Warn
+	}
+	for _, more := range all[1:] {
+		f.Summary += "; " + more.summary
+		f.Evidence = append(f.Evidence, more.evidence...)
+	}
+	for _, reason := range nodeReasons(text) {
+		f.Evidence = append(f.Evidence, check.Evidence{Source: "scheduler", Got: reason})
+	}
+	for _, r := range resources {
+		f.About = append(f.About, check.Named(check.Resource, r))
+	}
+	for _, n := range t.s.Nodes {
+		offers := func(r string) bool { return n.Allocatable[r] > 0 }
+		if _, ok := n.Schedulable(); !ok && slices.ContainsFunc(resources, offers) {
+			f.About = append(f.About, check.NodeRef(n.Name))
+		}
+	}
+	return f
+}
+
+// nodeReasons returns the scheduler's reasons with the numbers of nodes.
+func nodeReasons(text string) []string {
+	var reasons []string
+	for _, m := range nodeReason.FindAllStringSubmatch(text, -1) {
+		reasons = append(reasons, m[1]+" "+strings.TrimSpace(m[2]))
+	}
+	return reasons
+}
+
+const neverRank = 2 // waiting does not help
+
+func (t target) shortage(resource string) shortage {
+	want := max(t.pod.Requests[resource], 1)
+	most, total := int64(0), int64(0)
+	var nodes []string
+	for _, n := range t.s.Nodes {
+		if count := n.Allocatable[resource]; count > 0 {
+			nodes = append(nodes, n.Name)
+			most, total = max(most, count), total+count
+		}
+	}
+	special := 0
+	if strings.Contains(resource, "/") {
+		special = 1 // a device is worse than cpu and memory
+	}
+	amount := cluster.Quantity(resource, want)
+	s := shortage{id: InsufficientResource, rank: special, fix: lookAtNodes(resource)}
+	switch {
+	case !t.s.Knows(cluster.Nodes):
+		s.summary = "no node has enough " + resource + " free; what nodes offer could not be read"
+		return s
+	case len(nodes) == 0:
+		return t.notOffered(resource, special)
+	case want > most:
+		largest := cluster.Quantity(resource, most)
+		s.rank += neverRank
+		s.summary = fmt.Sprintf("%s requests %s, and no node has more than %s", t.name(), amount, largest)
+		s.fix = check.ByUser("Request no more per pod than a node has.", "railhead inventory")
+		s.evidence = []check.Evidence{{
+			Source: "nodes status.allocatable",
+			Got:    words.Few(nodes, 4) + ": at most " + largest,
+			Want:   amount,
+		}}
+		return s
+	}
+	s.fix = check.ByUser("Wait until the pods that hold it end, or request fewer nodes or GPUs.", "railhead inventory")
+	if !t.s.Knows(cluster.Pods) {
+		s.summary = fmt.Sprintf("no node that fits has %s free; the pods that hold it could not be read", amount)
+		return s
+	}
+	s.summary = fmt.Sprintf("%s is used up: no node that fits has %s free of %s in all",
+		resource, amount, cluster.Quantity(resource, total))
+	s.evidence = t.usage(resource, nodes, amount)
+	return s
+}
+
+// usage lists the nodes with most of a resource free, and who holds the rest.
+func (t target) usage(resource string, nodes []string, amount string) []check.Evidence {
+	const most = 8
+	var evidence []check.Evidence
+	free := t.s.Free()
+	slices.SortStableFunc(nodes, func(a, b string) int { return cmp.Compare(free[b][resource], free[a][resource]) })
+	for _, node := range nodes[:min(len(nodes), most)] {
+		n, _ := t.s.Node(node)
+		evidence = append(evidence, check.Evidence{
+			Source: "node/" + node,
+			Got:    t.s.Usage(n, resource),
+			Want:   amount + " free",
+		})
+	}
+	return evidence
+}
+
+// notOffered tells a resource that is meant to exist from a name that this cluster does not have.
+func (t target) notOffered(resource string, special int) shortage {
+	_, base, _ := strings.Cut(resource, "/")
+	offered := check.Evidence{
+		Source: "nodes status.allocatable",
+		Got:    fmt.Sprintf("%d nodes, none names %s", len(t.s.Nodes), resource),
+		Want:   resource,
+	}
+	s := shortage{
+		id:       InsufficientResource,
+		rank:     neverRank + special + 1,
+		summary:  "no node offers " + resource,
+		evidence: []check.Evidence{offered},
+		fix:      lookAtNodes(resource),
+	}
+	for _, policy := range t.s.SriovPolicies {
+		if policy.ResourceName == base {
+			namespace := cmp.Or(policy.Namespace, "openshift-sriov-network-operator")
+			s.summary += ", which SriovNetworkNodePolicy " + policy.Name + " should create"
+			s.evidence = append(s.evidence, t.sriovStates()...)
+			s.fix = check.ByAdmin("The SR-IOV operator has not created the devices: read its state of the nodes.",
+				"oc -n "+namespace+" get sriovnetworknodestates -o yaml")
+			return s
+		}
+	}
+	instead := t.s.SimilarResources(resource)
+	if cluster.IsGPU(resource) {
+		instead = gpusOffered(t.s)
+	}
+	if len(instead) > 0 && special > 0 {
+		names := strings.Join(instead, ", ")
+		s.id = ResourceNameMismatch
+		s.summary += "; nodes offer " + names
+		s.evidence = append(s.evidence, check.Evidence{Source: "nodes status.allocatable", Got: names})
+		s.fix = check.ByUser("Request a resource under the name that nodes offer; railhead takes the names from the network "+
+			"attachments of the namespace.", "railhead inventory", t.kubectl("get network-attachment-definitions -o yaml"))
+	}
+	return s
+}
+
+func gpusOffered(s cluster.State) []string {
+	found := map[string]bool{}
+	for _, n := range s.Nodes {
+		if resource, count := n.GPUs(); count > 0 {
+			found[resource] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+func (t target) sriovStates() []check.Evidence {
+	var evidence []check.Evidence
+	for _, n := range t.s.SriovNodes {
+		if n.SyncStatus != "Succeeded" {
+			evidence = append(evidence, check.Evidence{
+				Source: "sriovnetworknodestate/" + n.Node,
+				Got:    strings.TrimSuffix(n.SyncStatus+": "+n.SyncError, ": "),
+				Want:   "Succeeded",
+			})
+		}
+	}
+	return evidence
+}
+
+func lookAtNodes(resource string) *check.Fix {
+	columns := `kubectl get nodes -o custom-columns='NODE:.metadata.name,OFFERS:.status.allocatable.%s'`
+	return check.ByAdmin("Find the nodes that offer it; a device plugin that does not run on a node offers nothing there.",
+		fmt.Sprintf(columns, strings.ReplaceAll(resource, ".", `\.`)))
+}
+
+// unfit explains that nodes do not fit the pod for other reasons than resources.
+func (t target) unfit(text string) check.Finding {
+	f := t.fails(NodeSelection, "no node fits "+t.name()+": "+cmp.Or(strings.Join(nodeReasons(text), ", "), quote(text)),
+		check.ByUser("", "railhead inventory"))
+	switch {
+	case cordoned.MatchString(text) || passingTaint.MatchString(text):
+		f.Status, f.Fix.Text = check.Warn, "Nodes are cordoned or not ready: wait, or let an administrator uncordon them."
+	case oneEach.MatchString(text):
+		f.Fix.Text = "Each pod of a job needs a node of its own, and too few nodes fit: request fewer nodes."
+	case tainted.MatchString(text):
+		f.Fix.Text = "Tolerate the taint with --toleration if the job may use those nodes."
+	case fullNode.MatchString(text):
+		f.Status, f.Fix.Text = check.Warn, "The nodes have reached their limit of pods: wait until some end."
+	default:
+		f.Fix.Text = "Correct --node-selector: no node has these labels."
+	}
+	const most = 8
+	for _, n := range t.s.Nodes {
+		why, ok := n.Schedulable()
+		if ok {
+			continue
+		}
+		f.About = append(f.About, check.NodeRef(n.Name))
+		if len(f.Evidence) < most {
+			f.Evidence = append(f.Evidence, check.Evidence{Source: "node/" + n.Name, Got: why})
+		}
+	}
+	return f
+}
+
+// resourceClaim explains DRA claims that are not met.
+func resourceClaim(t target, sym symptom) (check.Finding, bool) {
+	if !unplacedClaims.MatchString(sym.whole()) {
+		return check.Finding{}, false
+	}
+	return t.fails(ResourceClaim, "the devices that "+t.name()+" claims cannot be allocated: "+quote(sym.text),
+		check.ByUser("Compare the claim with the devices that drivers offer.",
+			t.kubectl("get resourceclaims"), "kubectl get resourceslices")), true
+}

@@ -1,0 +1,56 @@
+package story
+
+import "github.com/railhead/railhead/internal/nccllog"
+
+// CauseID names a cause in words. The log's own causes and those of doctor share their names where they are the same
+// thing.
+type CauseID = nccllog.CauseID
+
+// Causes that a log can tell.
+const (
+	NoIBDevice            CauseID = "no-ib-device"
+	DisabledByEnv         CauseID = "disabled-by-env"
+	HCAFilter             CauseID = "hca-filter"
+	ExtraHCA              CauseID = "extra-hca"
+	VerbsProviderMismatch CauseID = "verbs-provider-mismatch"
+	GIDIndex              CauseID = "gid-index"
+	Memlock               CauseID = "memlock"
+	KernelRegression      CauseID = "kernel-regression"
+	ACSIOMMU              CauseID = "acs-iommu"
+	PeermemMissing        CauseID = "peermem-missing"
+	CreateCQ              CauseID = "create-cq"
+	CreateQP              CauseID = "create-qp"
+	QPAsyncFatal          CauseID = "qp-async-fatal"
+	RemoteAccessErr       CauseID = "remote-access-err"
+	RouteOrARP            CauseID = "route-or-arp"
+	NoRouteToHost         CauseID = "no-route-to-host"
+	RailIsolation         CauseID = "rail-isolation"
+	IBFabricNotConnected  CauseID = "ib-fabric-not-connected"
+	PortError             CauseID = "port-error"
+	PhantomLink           CauseID = "phantom-link"
+	MixedIBRoCE           CauseID = "mixed-ib-roce"
+	HCAAsymmetry          CauseID = "hca-asymmetry"
+	EnvNotOnAllRanks      CauseID = "env-not-on-all-ranks"
+	MTUMismatch           CauseID = "mtu-mismatch"
+	ModifyQPNoDev         CauseID = "modifyqp-nodev"
+	BootstrapIfname       CauseID = "bootstrap-ifname"
+	BootstrapWrongAddress CauseID = "bootstrap-wrong-address"
+	BootstrapTruncated    CauseID = "bootstrap-truncated"
+	PeerUnreachable       CauseID = "peer-unreachable"
+	PeerDied              CauseID = "peer-died"
+	Firewall              CauseID = "firewall"
+	ShmTooSmall           CauseID = "shm-too-small"
+	NVLS                  CauseID = "nvls"
+	CUDAError             CauseID = "cuda-error"
+	GPUOOM                CauseID = "gpu-oom"
+	CUDAInstall           CauseID = "cuda-install"
+	DuplicateGPU          CauseID = "duplicate-gpu"
+	PeerAccess            CauseID = "peer-access"
+	GDRCopyMissing        CauseID = "gdrcopy-missing"
+	OFINoProvider         CauseID = "ofi-no-provider"
+	OFIMRRegister         CauseID = "ofi-mr-register"
+	ProviderRace          CauseID = "provider-race"
+	VersionMismatch       CauseID = "version-mismatch"
+	HangTimeout           CauseID = "hang-timeout"
+	UnknownCause          CauseID = "unknown"
+)

@@ -1,0 +1,155 @@
+package story
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// These judge runs of which only consequences were seen.
+
+func (run *sequence) seen(kinds ...nccllog.Kind) []nccllog.Event {
+	var found []nccllog.Event
+	for _, e := range run.failures {
+		if slices.Contains(kinds, e.Kind) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// killed: a process that ended by a signal that nobody of the job sent.
+func (run *teller) killed() []candidate {
+	for _, e := range run.seen(nccllog.Exit) {
+		switch e.Code {
+		case -9:
+			if len(run.seen(nccllog.Watchdog, nccllog.TimeLimit)) > 0 {
+				continue
+			}
+			return one(PeerDied, Likely, run.who(e)+" was killed (SIGKILL), mostly by the kernel for want of the "+
+				"machine's memory; the others lost it", e)
+		case -11:
+			return one(PeerDied, Likely, run.who(e)+" crashed (SIGSEGV); the others lost it", e)
+		case -7:
+			return append(one(ShmTooSmall, Likely,
+				run.who(e)+" ended by SIGBUS: a page of shared memory could not be had", e),
+				one(PeerDied, Possible, "the others lost it", e)...)
+		case -8, -4:
+			return one(PeerDied, Likely, run.who(e)+" crashed; the others lost it", e)
+		}
+	}
+	for _, e := range run.seen(nccllog.Aborted) {
+		if e.Name == "node failure" {
+			return one(PeerDied, Likely, "a node failed; the others lost it", e)
+		}
+	}
+	return nil
+}
+
+// closed: peers that closed, and nothing of those who did.
+func (run *teller) closed() []candidate {
+	events := run.seen(nccllog.SocketClosed)
+	if len(events) == 0 {
+		return nil
+	}
+	who := "a peer"
+	if s := events[0].Socket; s != nil && s.Peer != "" {
+		who = cmp.Or(run.peerHost(s.Peer), s.Peer)
+	}
+	return one(PeerDied, Likely, fmt.Sprintf("%s ended first, and its reason is not in this log", who), events...)
+}
+
+// hung: collectives that did not end, or a job that its scheduler ended.
+func (run *teller) hung() []candidate {
+	if events := run.seen(nccllog.Watchdog); len(events) > 0 {
+		text := words.Count(len(events), "line") + " of the watchdog, and no failure before them"
+		for _, e := range events {
+			if e.Name != "" && e.Code > 0 {
+				text = fmt.Sprintf("%s waited for %s number %d", run.who(e), e.Name, e.Code)
+				if other, ok := elsewhere(events, e); ok {
+					text += fmt.Sprintf(", %s for %s number %d: the ranks are not at the same collective",
+						run.who(other), cmp.Or(other.Name, "one"), other.Code)
+				}
+				break
+			}
+		}
+		found := one(HangTimeout, Likely, text, events...)
+		return append(found, run.retrying()...)
+	}
+	if events := run.seen(nccllog.TimeLimit); len(events) > 0 {
+		found := one(HangTimeout, Likely, "the scheduler ended the job at its time limit, and no failure was "+
+			"logged before", events...)
+		return append(found, run.retrying()...)
+	}
+	return nil
+}
+
+// elsewhere finds a rank that waits for another collective.
+func elsewhere(events []nccllog.Event, e nccllog.Event) (nccllog.Event, bool) {
+	for _, o := range events {
+		if o.Code > 0 && o.Code != e.Code && o.Number != e.Number {
+			return o, true
+		}
+	}
+	return nccllog.Event{}, false
+}
+
+// retrying are connections that were tried again and again before.
+func (run *teller) retrying() []candidate {
+	for _, e := range run.log.Events {
+		if e.Info && (e.Kind == nccllog.ConnectFailed || e.Kind == nccllog.VerbsFailed) {
+			e.Info = false
+			return lessSure(run.causesOf(e))
+		}
+	}
+	return nil
+}
+
+// flushed: work requests that were flushed, without the error that flushed them.
+func (run *teller) flushed() []candidate {
+	if events := run.seen(nccllog.BadCompletion); len(events) > 0 {
+		return append(one(UnknownCause, Possible, "work requests were flushed, which follows from an earlier "+
+			"failure that this log does not show: look at the other ranks", events...),
+			one(PeerDied, Possible, "a peer may have ended", events[0])...)
+	}
+	return nil
+}
+
+// returned: the result of NCCL alone, as a program prints it.
+func (run *teller) returned() []candidate {
+	if len(run.log.Ranks) == 0 && len(run.seen(nccllog.Result)) == 0 {
+		return nil
+	}
+	for _, e := range run.seen(nccllog.Result, nccllog.Consequence) {
+		switch e.Code {
+		case 1:
+			return one(CUDAError, Likely, "NCCL returned ncclUnhandledCudaError; the log does not say which call "+
+				"failed", e)
+		case 5:
+			return append(one(UnknownCause, Possible,
+				"NCCL returned ncclInvalidUsage, and no warning says why: NCCL_DEBUG=WARN does", e),
+				one(DuplicateGPU, Possible, "two ranks on one GPU are the most frequent reason", e)...)
+		case 6:
+			return one(PeerDied, Likely, "NCCL returned ncclRemoteError: another rank failed first, and this log "+
+				"does not show it", e)
+		}
+	}
+	for _, e := range run.seen(nccllog.Result, nccllog.Consequence) {
+		return []candidate{{UnknownCause, Possible,
+			"NCCL returned an error, and no warning says why: NCCL_DEBUG=WARN does", quotes(e.Quote)}}
+	}
+	return nil
+}
+
+// raised: an exception of the program.
+func (run *teller) raised() []candidate {
+	for _, e := range run.seen(nccllog.Exception) {
+		return []candidate{{UnknownCause, Possible,
+			fmt.Sprintf("%s ended with %s, which is the program's own and not NCCL's", run.who(e), e.Name),
+			quotes(e.Quote)}}
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package story
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// causesOf returns the causes that explain one failure, the most probable first.
+func (run *explainer) causesOf(e nccllog.Event) []candidate {
+	switch e.Kind {
+	case nccllog.BadCompletion:
+		return run.completionCauses(e)
+	case nccllog.AsyncEvent:
+		return run.asyncCauses(e)
+	case nccllog.VerbsFailed:
+		return run.verbsCauses(e)
+	case nccllog.ConnectFailed, nccllog.SocketFailed, nccllog.Rendezvous:
+		return run.socketCauses(e)
+	case nccllog.CUDAFailed, nccllog.CUDAError, nccllog.Xid, nccllog.OutOfMemory, nccllog.CUDAInstall,
+		nccllog.DuplicateGPU, nccllog.NVLSFailed, nccllog.PeerAccess:
+		return run.gpuCauses(e)
+	case nccllog.OFIFailed, nccllog.OFINoProvider, nccllog.OFIRegister, nccllog.OFICompletion, nccllog.GDRCopyFailed:
+		return run.ofiCauses(e)
+	case nccllog.SizesDiffer:
+		return run.sizesCauses(e)
+	case nccllog.WrongSocket, nccllog.LayersDiffer, nccllog.VersionsDiffer, nccllog.Truncated, nccllog.CannotOpen,
+		nccllog.GIDUnreadable:
+		return run.asymmetryCauses(e)
+	case nccllog.NoInterface:
+		return run.interfaceCauses(e)
+	case nccllog.NoNetworkLeft:
+		return run.noNetworkCauses(e)
+	case nccllog.ShmFailed:
+		return run.shmCauses(e)
+	case nccllog.Warning:
+		return []candidate{{UnknownCause, Possible, run.who(e) +
+			" returned an error after a warning that is of no known kind", quotes(e.Quote)}}
+	case nccllog.OOMKill:
+		return one(PeerDied, Likely, fmt.Sprintf("%s was killed for want of the machine's memory, not the GPU's; "+
+			"all others lost it", run.who(e)), e)
+	default:
+	}
+	return run.listedCause(e)
+}
+
+// listedCause returns the cause that the signature of an event names.
+func (run *explainer) listedCause(e nccllog.Event) []candidate {
+	s := nccllog.SignatureOf(e)
+	if s.Cause == "" || e.Kind != nccllog.Listed {
+		return nil
+	}
+	return one(s.Cause, s.Confidence, run.who(e)+": "+s.What, e)
+}
+
+// shmCauses: NCCL up to 2.23 writes the files itself; later ones, and other reasons than space, have an errno.
+func (run *explainer) shmCauses(e nccllog.Event) []candidate {
+	c := one(ShmTooSmall, Likely, run.who(e)+" could not make its part of shared memory", e)
+	switch {
+	case e.Code == 28:
+		c[0].confidence, c[0].summary = Certain, run.who(e)+" found no space left in shared memory"
+	case e.Code == 13 || e.Code == 1:
+		c[0].confidence, c[0].summary = Possible, run.who(e)+" may not write to /dev/shm"
+	}
+	return c
+}
+
+func (run *explainer) gpuCauses(e nccllog.Event) []candidate {
+	detail := run.who(e) + ": " + what(e)
+	switch e.Kind {
+	case nccllog.OutOfMemory:
+		return one(GPUOOM, Certain, detail, e)
+	case nccllog.CUDAInstall:
+		return one(CUDAInstall, Likely, run.who(e)+": "+cmp.Or(e.Name, "the driver or the library is missing"), e)
+	case nccllog.DuplicateGPU:
+		return one(DuplicateGPU, Certain, "NCCL says which ranks share which GPU", e)
+	case nccllog.NVLSFailed:
+		return one(NVLS, Likely, run.who(e)+" failed in NVLS"+parenthesis(e.Name), e)
+	case nccllog.PeerAccess:
+		return one(PeerAccess, Likely, run.who(e)+" failed to map another GPU's memory"+parenthesis(e.Name), e)
+	case nccllog.Xid:
+		return one(CUDAError, Likely, fmt.Sprintf("the driver reported Xid %d", e.Code), e)
+	default:
+	}
+	return one(CUDAError, cudaConfidence(e), detail, e)
+}
+
+// cudaConfidence: an error of a kernel stands for itself; an invalid argument or a system error may have been caused.
+func cudaConfidence(e nccllog.Event) Confidence {
+	for _, words := range []string{"illegal memory access", "launch failure", "device-side assert", "misaligned",
+		"ECC", "illegal instruction", "uncorrectable"} {
+		if strings.Contains(e.Name, words) {
+			return Certain
+		}
+	}
+	return Likely
+}
+
+func parenthesis(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+func (run *explainer) ofiCauses(e nccllog.Event) []candidate {
+	switch e.Kind {
+	case nccllog.GDRCopyFailed:
+		return one(GDRCopyMissing, Likely, run.who(e)+" could not open GDRCopy, which device-initiated networking "+
+			"(GIN) needs", e)
+	case nccllog.OFIRegister:
+		return append(one(OFIMRRegister, Likely, run.who(e)+" could not register a buffer with libfabric", e),
+			one(Memlock, Possible, "the provider pins what it registers", e)...)
+	case nccllog.OFICompletion:
+		switch {
+		case strings.Contains(e.Text, "Inappropriate ioctl"):
+			return append(one(ProviderRace, Likely,
+				run.who(e)+" got a completion with an error that the provider does not document", e),
+				one(PeerUnreachable, Possible, "the receiver may not answer", e)...)
+		case strings.Contains(e.Text, "nresponsive") || strings.Contains(e.Text, "nreachable") ||
+			strings.Contains(e.Text, "not reach"):
+			return append(one(PeerUnreachable, Likely, run.who(e)+" got no answer from the receiver", e),
+				append(one(Firewall, Possible,
+					"EFA needs a security group that allows all traffic from and to itself", e),
+					one(PeerDied, Possible, "the receiver may have ended before", e)...)...)
+		}
+		return append(one(PeerUnreachable, Possible, run.who(e)+" got a completion with an error", e),
+			one(PeerDied, Possible, "the peer may have ended before", e)...)
+	default:
+	}
+	return append(one(OFINoProvider, Likely, run.who(e)+" could not set up the OFI plugin", e),
+		one(NoIBDevice, Possible, "the pod may have no device", e)...)
+}
+
+// asymmetryCauses judges two ends that do not fit together.
+func (run *explainer) asymmetryCauses(e nccllog.Event) []candidate {
+	switch e.Kind {
+	case nccllog.WrongSocket:
+		return run.wrongSocket(e)
+	case nccllog.LayersDiffer:
+		return one(MixedIBRoCE, Certain, run.who(e)+" was to connect InfiniBand with RoCE", e)
+	case nccllog.VersionsDiffer:
+		return one(VersionMismatch, Certain, "NCCL says so", e)
+	case nccllog.CannotOpen:
+		return append(one(HCAAsymmetry, Likely, fmt.Sprintf("%s sees %s and cannot open it, so that it uses other "+
+			"HCAs than its peers", run.who(e), cmp.Or(e.Name, "a device")), e),
+			one(NoIBDevice, Possible, "the container may not use any of the devices that it sees", e)...)
+	case nccllog.GIDUnreadable:
+		return one(GIDIndex, Certain, run.who(e)+" stumbled over an empty slot of the GID table, as NCCL 2.21 to "+
+			"2.25 do", e)
+	default:
+	}
+	if d, ok := run.difference("version", func(r nccllog.Rank) string { return r.Version }); ok {
+		return append(one(VersionMismatch, Likely,
+			"the ranks say "+values(d)+"; a message had another size than expected", e),
+			one(BootstrapTruncated, Likely, "as the mixed versions explain", e)...)
+	}
+	return append(one(BootstrapTruncated, Likely, "the peer is another version, another job on the same port, or "+
+		"counts ranks differently", e), one(VersionMismatch, Possible, "mixed versions are the most frequent reason",
+		e)...)
+}
+
+// sizesCauses judges ends that disagree on the size of a message: their variables or versions differ, or the program
+// does not run the same collective on all ranks.
+func (run *explainer) sizesCauses(e nccllog.Event) []candidate {
+	said := run.who(e) + " and its peer do not agree on the size of a message"
+	if d, ok := run.difference("version", func(r nccllog.Rank) string { return r.Version }); ok {
+		return one(VersionMismatch, Likely, said+": "+values(d), e)
+	}
+	return append(one(EnvNotOnAllRanks, Possible, said+": variables that change protocol, buffers or channels may "+
+		"differ, or the ranks are not at the same collective", e),
+		one(VersionMismatch, Possible, "or their versions", e)...)
+}
+
+// wrongSocket: "wrong type 3 != 4" is received and expected (src/include/socket.h: 3 NET/Socket, 4 NET/IB).
+func (run *explainer) wrongSocket(e nccllog.Event) []candidate {
+	names := map[string]string{"0": "none", "1": "bootstrap", "2": "proxy", "3": "NET/Socket", "4": "NET/IB",
+		"5": "RAS"}
+	_, types, _ := strings.Cut(e.Text, "wrong type ")
+	got, want, _ := strings.Cut(types, " != ")
+	want, _, _ = strings.Cut(strings.TrimSpace(want), " ")
+	text := fmt.Sprintf("%s uses %s, its peer %s: the peers chose different networks", run.who(e),
+		cmp.Or(names[want], "one transport"), cmp.Or(names[got], "another"))
+	return append(one(EnvNotOnAllRanks, Likely, text, e), one(HCAAsymmetry, Possible,
+		"one of the nodes may have no usable HCA", e)...)
+}
+
+func values(d Difference) string {
+	var list []string
+	for _, g := range d.Groups {
+		list = append(list, fmt.Sprintf("%s (%s)", g.Value, words.Few(g.Who, mostNames)))
+	}
+	return words.Few(list, mostNames)
+}
+
+func (run *explainer) interfaceCauses(e nccllog.Event) []candidate {
+	if value, ok := run.env("NCCL_SOCKET_IFNAME"); ok && e.Name != "gloo" {
+		return one(BootstrapIfname, Likely, fmt.Sprintf("%s has no interface that NCCL_SOCKET_IFNAME=%s selects",
+			run.who(e), value), e)
+	}
+	return one(BootstrapIfname, Likely, run.who(e)+" found no interface to use", e)
+}
+
+func (run *explainer) noNetworkCauses(e nccllog.Event) []candidate {
+	name := cmp.Or(e.Name, "the network that was asked for")
+	text := fmt.Sprintf("%s was to use %s, which is not there, and NCCL ended instead of falling back", run.who(e),
+		name)
+	found := run.fallbackCauses()
+	if len(found) == 0 {
+		return one(NoIBDevice, Likely, text, e)
+	}
+	found[0].evidence = append(quotes(e.Quote), found[0].evidence...)
+	found[0].summary = text + "; " + found[0].summary
+	return found
+}

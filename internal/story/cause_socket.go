@@ -1,0 +1,116 @@
+package story
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/railhead/railhead/internal/nccllog"
+)
+
+// socketCauses judges a TCP connection that failed: of bootstrap, of the set-up of RDMA, of NET/Socket, or of the
+// launcher.
+func (run *explainer) socketCauses(e nccllog.Event) []candidate {
+	if e.Kind == nccllog.Rendezvous {
+		return append(one(PeerUnreachable, Likely,
+			run.who(e)+" could not reach the job's rendezvous: that is before NCCL", e),
+			one(Firewall, Possible, "the port may be closed", e)...)
+	}
+	peer, problem := "", ""
+	if e.Socket != nil {
+		peer, problem = e.Socket.Peer, e.Socket.Error
+	}
+	said := fmt.Sprintf("%s could not connect to %s", run.who(e), cmp.Or(peer, "its peer"))
+	if e.Kind == nccllog.SocketFailed {
+		said = fmt.Sprintf("%s lost its connection to %s", run.who(e), cmp.Or(peer, "its peer"))
+	}
+	if problem != "" {
+		said += " (" + problem + ")"
+	}
+	if wrong := localAddress(peer); wrong != "" && e.Kind == nccllog.ConnectFailed {
+		return append(one(BootstrapWrongAddress, Likely, said+": "+wrong, e), run.ifnames()...)
+	}
+	if bad := run.badBootstrap(); bad != "" && e.Kind == nccllog.ConnectFailed {
+		return append(one(BootstrapWrongAddress, Likely, said+"; "+bad, e), run.byError(e, problem, said)...)
+	}
+	return run.byError(e, problem, said)
+}
+
+func (run *explainer) byError(e nccllog.Event, problem, said string) []candidate {
+	switch nccllog.Errno(problem) {
+	case 113:
+		return append(one(NoRouteToHost, Likely, said, e), one(Firewall, Possible,
+			"a firewall that rejects answers in the same way", e)...)
+	case 101:
+		return one(NoRouteToHost, Likely, said, e)
+	case 110:
+		return append(one(PeerUnreachable, Likely, said, e), one(Firewall, Possible,
+			"a firewall that drops packets looks the same", e)...)
+	case 111:
+		return append(one(PeerDied, Likely, said+": nobody listens there any more, or not yet", e),
+			append(one(Firewall, Possible, "a firewall may answer with a reset", e),
+				one(BootstrapWrongAddress, Possible, "the address may be another machine's", e)...)...)
+	case 103:
+		return append(one(Firewall, Likely, said+": something between the two ends took the connection down", e),
+			one(BootstrapWrongAddress, Possible, "the address may be of an interface that the peer does not reach",
+				e)...)
+	case 99:
+		return append(one(BootstrapWrongAddress, Possible, said+": this host has no address to reach it from", e),
+			one(NVLS, Possible,
+				"with NVLS on, processes of one host connect in another way: NCCL_NVLS_ENABLE=0 tells", e)...)
+	case 104, 32:
+		return append(one(PeerDied, Likely, said, e), one(Firewall, Possible, "a firewall may have cut it", e)...)
+	case 24:
+		return one(PeerUnreachable, Likely, said+": the process has no file descriptors left (ulimit -n)", e)
+	}
+	if e.Kind == nccllog.SocketFailed {
+		return one(PeerDied, Possible, said, e)
+	}
+	return append(one(PeerUnreachable, Possible, said, e), one(Firewall, Possible, "a port may be closed", e)...)
+}
+
+// localAddress says why an address cannot be another host's: bridges of docker and libvirt, loopback.
+func localAddress(peer string) string {
+	a := addressOf(peer)
+	for _, known := range []struct {
+		prefix string
+		why    string
+	}{
+		{"172.17.0.0/16", "that is the docker bridge, which every host has"},
+		{"127.0.0.0/8", "that is the loopback interface"},
+		{"192.168.122.0/24", "that is libvirt's bridge, which every host has"},
+	} {
+		if p := netip.MustParsePrefix(known.prefix); a.IsValid() && p.Contains(a.Unmap()) {
+			return known.why
+		}
+	}
+	if a.IsLoopback() {
+		return "that is the loopback interface"
+	}
+	return ""
+}
+
+// badBootstrap finds ranks that offer an address that others cannot reach.
+func (run *explainer) badBootstrap() string {
+	for _, r := range run.log.Ranks {
+		b := r.Bootstrap
+		if why := localAddress(b.IP); why != "" {
+			return fmt.Sprintf("%s offers %s:%s, %s", rankName(r, -1), b.Interface, b.IP,
+				strings.TrimPrefix(why, "that is "))
+		}
+		for _, prefix := range []string{"docker", "virbr", "lo"} {
+			if b.Interface == "lo" || prefix != "lo" && strings.HasPrefix(b.Interface, prefix) {
+				return fmt.Sprintf("%s offers the address of %s", rankName(r, -1), b.Interface)
+			}
+		}
+	}
+	return ""
+}
+
+func (run *explainer) ifnames() []candidate {
+	for _, e := range run.events(nccllog.NoInterface) {
+		return one(BootstrapIfname, Possible, run.who(e)+" found no interface in another attempt", e)
+	}
+	return nil
+}

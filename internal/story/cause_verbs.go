@@ -1,0 +1,305 @@
+package story
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/words"
+)
+
+func (run *explainer) verbsCauses(e nccllog.Event) []candidate {
+	call := e.Verbs
+	said := fmt.Sprintf("%s: %s failed", run.who(e), call.Call)
+	if call.Error != "" {
+		said += " (" + call.Error + ")"
+	}
+	switch {
+	case strings.HasPrefix(call.Call, "ibv_reg_") || call.Call == "ibv_alloc_pd":
+		return run.registration(e, said)
+	case call.Call == "ibv_modify_qp":
+		return run.modifyQP(e, said)
+	case call.Errno == 12:
+		return append(one(Memlock, Likely, said+": queues are locked memory", e),
+			one(queueCause(call.Call), Possible, "the device may have no more of them", e)...)
+	case strings.HasPrefix(call.Call, "ibv_create_"):
+		return append(one(queueCause(call.Call), Likely, said, e), one(Memlock, Possible,
+			"queues are locked memory; this version of NCCL does not print the error's number", e)...)
+	case call.Call == "ibv_open_device" || call.Call == "ibv_query_device" || call.Call == "ibv_query_port":
+		return one(HCAAsymmetry, Possible, said, e)
+	case call.Call == "ibv_post_send" || call.Call == "ibv_post_recv" || call.Call == "ibv_set_ece":
+		return one(QPAsyncFatal, Possible, said, e)
+	}
+	return []candidate{{UnknownCause, Possible, said, quotes(e.Quote)}}
+}
+
+func queueCause(call string) CauseID {
+	if strings.Contains(call, "cq") || strings.Contains(call, "comp_channel") {
+		return CreateCQ
+	}
+	return CreateQP
+}
+
+// registration judges ibv_reg_mr and its kin. Bad address comes for GPU memory that no module knows; no memory comes
+// from the limit (kernel drivers/infiniband/core/umem.c).
+func (run *explainer) registration(e nccllog.Event, said string) []candidate {
+	switch e.Verbs.Errno {
+	case 14:
+		return append(one(PeermemMissing, Likely, said+": the memory is a GPU's, and nothing tells the HCA's "+
+			"driver where it is", e), one(KernelRegression, Possible, "kernel and GPU driver may not fit", e)...)
+	case 12, 1, 11:
+		return append(one(Memlock, Likely, said, e), one(KernelRegression, Possible, "if the limit is high enough",
+			e)...)
+	case 0:
+		return append(one(Memlock, Likely, said+"; the line does not say why, and the limit is the usual reason", e),
+			one(PeermemMissing, Possible, "if the memory is a GPU's", e)...)
+	case 22, 95:
+		return append(one(VerbsProviderMismatch, Possible,
+			said+": the device or its provider does not know what is asked of it", e),
+			append(one(PeermemMissing, Possible, "if the memory is a GPU's", e),
+				one(KernelRegression, Possible, "kernel, RDMA and GPU driver may not fit", e)...)...)
+	}
+	return append(one(KernelRegression, Possible, said, e), one(PeermemMissing, Possible, "if the memory is a GPU's",
+		e)...)
+}
+
+// modifyQP judges the step in which a RoCE connection finds its peer: the errno is that of the address's resolution.
+func (run *explainer) modifyQP(e nccllog.Event, said string) []candidate {
+	call := e.Verbs
+	local, remote := gidOf(call.LocalGID), gidOf(call.RemoteGID)
+	set, isSet := run.env("NCCL_IB_GID_INDEX")
+	index := ""
+	switch {
+	case call.GIDIndex >= 0:
+		index = fmt.Sprintf(" (GID index %d)", call.GIDIndex)
+	case isSet:
+		index = " (NCCL_IB_GID_INDEX=" + set + ")"
+	}
+	switch call.Errno {
+	case 61:
+		return append(one(GIDIndex, Certain, said+": the local GID slot is empty"+index, e),
+			one(ModifyQPNoDev, Possible, "the interface of the slot may have left", e)...)
+	case 19:
+		return append(one(ModifyQPNoDev, Likely,
+			said+": the interface of the GID is not in this network namespace"+index, e),
+			one(GIDIndex, Possible, "another slot may be of an interface that is here", e)...)
+	case 22:
+		return run.invalid(e, said+index, isSet)
+	case 12:
+		return one(Memlock, Likely, said, e)
+	case 110, 101, 113:
+		return run.unresolved(e, said, local, remote, isSet)
+	case 0:
+		return append(one(GIDIndex, Possible, said+"; the line does not say why"+index, e),
+			append(one(RouteOrARP, Possible, "the peer's address may not be found", e),
+				one(MixedIBRoCE, Possible, "the ends may be of different kinds", e)...)...)
+	}
+	return append(one(RouteOrARP, Possible, said, e), one(GIDIndex, Possible, "the GID may be wrong"+index, e)...)
+}
+
+// invalid judges EINVAL: an empty slot on old kernels, or ends that do not fit.
+func (run *explainer) invalid(e nccllog.Event, said string, isSet bool) []candidate {
+	gid := one(GIDIndex, Likely, said+": a GID of an end is empty or of the wrong kind", e)
+	mixed := one(MixedIBRoCE, Possible, "the ends may be of InfiniBand and RoCE, or have different MTUs", e)
+	ib, roce := run.layers()
+	switch {
+	case ib > 0 && roce > 0:
+		mixed[0].confidence, mixed[0].summary = Likely, said+": NCCL has HCAs of InfiniBand and of RoCE"
+		return append(mixed, gid...)
+	case isEmptyGID(e.Verbs.LocalGID) || isEmptyGID(e.Verbs.RemoteGID) || isSet || e.Verbs.Wide:
+		return append(gid, mixed...)
+	}
+	// Up to 2.20 the index is 0 unless it is set, and slot 0 is never empty.
+	mixed[0].summary = said + ": the ends do not fit; slot 0, which this NCCL uses unless told otherwise, is never " +
+		"empty"
+	gid[0].confidence = Possible
+	return append(mixed, append(gid, one(MTUMismatch, Possible, "the ends may have different MTUs", e)...)...)
+}
+
+func isEmptyGID(gid string) bool { return gid == "::" || gid == "0:0:0:0:0:0:0:0" }
+
+// unresolved judges a peer whose address was not found: no neighbour, no route.
+func (run *explainer) unresolved(e nccllog.Event, said string, local, remote netip.Addr, isSet bool) []candidate {
+	route := one(RouteOrARP, Likely, said+": the peer's address on this rail was not found"+gids(e.Verbs.LocalGID,
+		e.Verbs.RemoteGID), e)
+	rail := one(RailIsolation, Possible, "the two ends may be on different rails", e)
+	gid := one(GIDIndex, Possible, "the GID may be one that is not routed", e)
+	switch {
+	case linkLocal(e.Verbs.LocalGID) && isSet:
+		gid[0].confidence, gid[0].summary = Likely,
+			said+": NCCL_IB_GID_INDEX selects a link-local GID, which is not routed"
+		return append(gid, route...)
+	case linkLocal(e.Verbs.LocalGID) != linkLocal(e.Verbs.RemoteGID) && e.Verbs.RemoteGID != "":
+		gid[0].confidence, gid[0].summary = Likely, said+": the GID of one end is link-local, that of the other is not"
+		return append(gid, route...)
+	case apartSubnets(local, remote) && e.Verbs.Errno == 110:
+		rail[0].confidence, rail[0].summary = Likely,
+			said+": the ends are in different subnets"+gids(e.Verbs.LocalGID, e.Verbs.RemoteGID)
+		return append(rail, append(route, gid...)...)
+	}
+	return append(route, append(gid, rail...)...)
+}
+
+func gids(local, remote string) string {
+	if local == "" && remote == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (local GID %s, remote GID %s)", cmp.Or(local, "not known"), cmp.Or(remote, "not known"))
+}
+
+func gidOf(text string) netip.Addr {
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return a.Unmap()
+}
+
+func linkLocal(gid string) bool {
+	a := gidOf(gid)
+	return a.IsLinkLocalUnicast() || strings.Contains(gid, "link-local")
+}
+
+// apartSubnets reports that two IPv4 addresses are not in one /24, which rails mostly are; on larger subnets it is no
+// proof.
+func apartSubnets(a, b netip.Addr) bool {
+	if !a.Is4() || !b.Is4() {
+		return false
+	}
+	x, y := a.As4(), b.As4()
+	return [3]byte(x[:3]) != [3]byte(y[:3])
+}
+
+func (run *explainer) completionCauses(e nccllog.Event) []candidate {
+	c := e.Completion
+	said := fmt.Sprintf("%s got completion %s (%d)", run.who(e), c.Name, c.Status)
+	if c.HasVendor {
+		said += fmt.Sprintf(", vendor error %d (0x%x%s)", c.Vendor, c.Vendor, withComma(nccllog.SyndromeName(c.Vendor)))
+	}
+	if c.Peer != "" {
+		said += " from " + cmp.Or(run.peerHost(c.Peer), c.Peer)
+	}
+	if c.HCA != "" {
+		said += " on " + c.HCA
+	}
+	switch c.Status {
+	case statusRetry, 20:
+		return run.retryCauses(e, said)
+	case statusProt, statusLocalAcc:
+		return append(one(ACSIOMMU, Likely, said, e),
+			append(one(PeermemMissing, Possible, "the registration of GPU memory may be broken", e),
+				one(KernelRegression, Possible, "kernel and GPU driver may not fit", e)...)...)
+	case statusRemAcc, statusRemInv, statusRemOp:
+		return append(one(RemoteAccessErr, Likely, said, e), one(PeerDied, Possible, "the peer may have ended before",
+			e)...)
+	case statusLength:
+		return append(one(MTUMismatch, Likely, said, e), one(VersionMismatch, Possible,
+			"or the ranks do not send what is expected", e)...)
+	case statusQPOp, 3, 19, 21:
+		return append(one(QPAsyncFatal, Likely, said, e), one(ACSIOMMU, Possible, "or the memory is not reachable",
+			e)...)
+	case statusRNR:
+		return append(one(PeerDied, Possible, said+": the peer did not post receives any more", e),
+			one(HangTimeout, Possible, "the peer may hang", e)...)
+	}
+	return []candidate{{UnknownCause, Possible, said, quotes(e.Quote)}}
+}
+
+func withComma(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ", " + text
+}
+
+// retryCauses: the peer's NIC never answered. On InfiniBand addresses come from the subnet manager, so it is the
+// fabric.
+func (run *explainer) retryCauses(e nccllog.Event, said string) []candidate {
+	c := e.Completion
+	said += ": the peer's NIC did not answer"
+	port := run.portErrors()
+	layer := cmp.Or(layerOf(e), run.layerOfHCA(c.HCA), run.network.LinkLayer)
+	var found []candidate
+	switch {
+	case len(port) > 0:
+		found = append(found, one(PortError, Likely, said+"; a port had lost its link",
+			append([]nccllog.Event{e}, port...)...)...)
+	case layer == layerIB || layer == layerMixed && run.majority() == layerIB:
+		found = append(found, one(IBFabricNotConnected, Likely, said, e)...)
+		return append(found, append(one(PortError, Possible, "a link may have failed, if the run had worked for long",
+			e), one(PeerDied, Possible, "the peer may have ended before", e)...)...)
+	case layer == layerUnknown || layer == "":
+		found = append(found, append(one(RouteOrARP, Likely, said, e),
+			one(IBFabricNotConnected, Possible, "if the devices are InfiniBand", e)...)...)
+		return append(found, one(PeerDied, Possible, "the peer may have ended before", e)...)
+	}
+	route := one(RouteOrARP, Likely, said, e)
+	if linkLocal(c.LocalGID) && linkLocal(c.RemoteGID) {
+		route[0].summary += "; both GIDs are link-local: the interface of this HCA has no address"
+	}
+	found = append(found, route...)
+	if apartSubnets(gidOf(c.LocalGID), gidOf(c.RemoteGID)) {
+		found = append(found, one(RailIsolation, Possible,
+			"the ends are in different subnets, which are routed or are rails apart"+gids(c.LocalGID, c.RemoteGID),
+			e)...)
+	}
+	if set, ok := run.env("NCCL_IB_GID_INDEX"); ok {
+		found = append(found, one(GIDIndex, Possible, "NCCL_IB_GID_INDEX="+set+" may select a GID that is not routed",
+			e)...)
+	}
+	return append(found, run.phantom(e)...)
+}
+
+func (run *facts) layerOfHCA(name string) string {
+	for _, r := range run.log.Ranks {
+		for _, h := range r.HCAs {
+			if name != "" && h.Name == name {
+				return map[string]string{"IB": layerIB, "RoCE": layerRoCE}[h.Layer]
+			}
+		}
+	}
+	return ""
+}
+
+func (run *facts) portErrors() []nccllog.Event {
+	return slices.DeleteFunc(run.events(nccllog.AsyncEvent),
+		func(e nccllog.Event) bool { return !strings.Contains(e.Async.Event, "port error") })
+}
+
+// phantom: several HCAs are used and only one fails.
+func (run *explainer) phantom(e nccllog.Event) []candidate {
+	failing := map[string]bool{}
+	for _, o := range run.events(nccllog.BadCompletion) {
+		if o.Completion.HCA != "" && o.Completion.Status == statusRetry {
+			failing[o.Completion.HCA] = true
+		}
+	}
+	used := 0
+	for _, r := range run.log.Ranks {
+		used = max(used, len(r.HCAs))
+	}
+	if len(failing) != 1 || used < 2 || e.Completion.HCA == "" {
+		return nil
+	}
+	return one(PhantomLink, Possible, fmt.Sprintf("of %s only %s fails", words.Count(used, "HCA"), e.Completion.HCA), e)
+}
+
+func (run *explainer) asyncCauses(e nccllog.Event) []candidate {
+	said := fmt.Sprintf("%s got %q", run.who(e), e.Async.Event)
+	if e.Async.Device != "" {
+		said += " from " + e.Async.Device
+	}
+	switch {
+	case strings.Contains(e.Async.Event, "port error"):
+		return one(PortError, Likely, said, e)
+	case strings.Contains(e.Async.Event, "GID table"):
+		return one(GIDIndex, Likely, said+": the GID that was in use may be gone", e)
+	case strings.Contains(e.Async.Event, "access"):
+		return append(one(RemoteAccessErr, Likely, said, e), one(QPAsyncFatal, Possible, said, e)...)
+	}
+	return append(one(QPAsyncFatal, Likely, said, e), one(ACSIOMMU, Possible,
+		"a work request that the NIC cannot read comes from its access to memory", e)...)
+}

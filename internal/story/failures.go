@@ -1,0 +1,240 @@
+package story
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/railhead/railhead/internal/nccllog"
+)
+
+// classOf returns the class of an event: that of its signature, unless its fields decide.
+func classOf(e nccllog.Event) nccllog.Class {
+	if e.Info && e.Kind != nccllog.GDRCopyFailed {
+		return nccllog.NoFault
+	}
+	class := nccllog.SignatureOf(e).Class
+	switch {
+	case class != nccllog.ByItsFields:
+		return class
+	case e.Async != nil:
+		return classOfAsync(e.Async)
+	case e.Completion != nil && e.Completion.Status == statusFlushed:
+		return nccllog.Followed
+	}
+	return nccllog.Remote
+}
+
+// classOfAsync: a queue pair or a device that is broken ends the run, a port that goes down need not.
+func classOfAsync(a *nccllog.Async) nccllog.Class {
+	switch {
+	case strings.Contains(a.Event, "port active"), strings.Contains(a.Event, "reregist"),
+		strings.Contains(a.Event, "LID change"), strings.Contains(a.Event, "SM change"),
+		strings.Contains(a.Event, "communication established"), strings.Contains(a.Event, "last WQE"):
+		return nccllog.NoFault
+	case a.Fatal, strings.Contains(a.Event, "fatal"), strings.Contains(a.Event, "invalid request"),
+		strings.Contains(a.Event, "access"), strings.Contains(a.Event, "CQ error"):
+		return nccllog.Own
+	}
+	return nccllog.Soft
+}
+
+// The statuses of completions that stand for themselves (ibv_wc_status).
+const (
+	statusLength   = 1
+	statusQPOp     = 2
+	statusProt     = 4
+	statusFlushed  = 5
+	statusLocalAcc = 8
+	statusRemInv   = 9
+	statusRemAcc   = 10
+	statusRemOp    = 11
+	statusRetry    = 12
+	statusRNR      = 13
+)
+
+// judgeFailures finds the events that ended the run, and the one that came first. A rank that failed by itself comes
+// before the peers that report it; flushed, closed and timed-out peers are victims, wherever they stand in the log.
+func (run *sequence) judgeFailures() {
+	for _, e := range run.log.Events {
+		if classOf(e) > nccllog.Soft && !run.overcome(e) || classOf(e) == nccllog.Soft && run.lastWord(e) {
+			run.failures = append(run.failures, e)
+		}
+	}
+	if run.onlyTeardown() {
+		run.failures = nil
+	}
+	best := -1
+	for i, e := range run.failures {
+		if classOf(e) == nccllog.Followed {
+			continue
+		}
+		if best < 0 || run.before(e, run.failures[best]) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return
+	}
+	e := run.failures[best]
+	run.failures = append([]nccllog.Event{e}, slices.Delete(run.failures, best, best+1)...)
+	run.first = &run.failures[0]
+}
+
+// overcome reports that the run went on after a failure.
+func (run *sequence) overcome(e nccllog.Event) bool {
+	if end := run.log.Tests.Finished; end.Text != "" && end.At.File == e.At.File && end.At.Line > e.At.Line {
+		return true
+	}
+	switch e.Kind {
+	case nccllog.ConnectFailed, nccllog.NoInterface, nccllog.SocketFailed, nccllog.Rendezvous, nccllog.NVLSFailed,
+		nccllog.ShmFailed:
+		return run.wentOn(e)
+	case nccllog.GDRCopyFailed:
+		return !e.Info && e.Name != "OFI" && run.wentOn(e) || run.wentOn(e)
+	case nccllog.Exception:
+		return !run.endedBy(e)
+	case nccllog.Exit:
+		return e.Code == 0
+	default:
+	}
+	return false
+}
+
+// wentOn reports that the same process, or one of the same host, set up a communicator after the event.
+func (run *sequence) wentOn(e nccllog.Event) bool {
+	for i, r := range run.log.Ranks {
+		if r.CompleteAt > e.Seq && (e.Rank == i || e.Rank < 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// endedBy reports that an exception ended its program: it is near the end of its file, or a process ended with an
+// error.
+func (run *sequence) endedBy(e nccllog.Event) bool {
+	const near = 60
+	if last, ok := run.log.Ends[e.At.File]; ok && last-e.At.Line <= near {
+		return true
+	}
+	return slices.ContainsFunc(run.log.Events, func(o nccllog.Event) bool {
+		return (o.Kind == nccllog.Exit || o.Kind == nccllog.Aborted) && o.Seq > e.Seq
+	})
+}
+
+// lastWord reports that nothing speaks of a run that went on after a fault that it could survive.
+func (run *sequence) lastWord(e nccllog.Event) bool {
+	switch {
+	case run.becameError(e):
+		return true
+	case e.Kind == nccllog.Warning || run.log.Tests.Finished.Text != "":
+		return false
+	case e.Kind != nccllog.AsyncEvent && len(run.events(nccllog.NoDevice, nccllog.NoVerbs)) > 0: // TCP is used then
+		return false
+	}
+	const near = 20
+	last, ok := run.log.Ends[e.At.File]
+	if ok && last-e.At.Line > near {
+		return false
+	}
+	for _, r := range run.log.Ranks {
+		if r.Complete > 0 || r.Connected || (r.Network != "" || len(r.HCAs) > 0) && r.Last > e.Seq {
+			return false
+		}
+	}
+	return true
+}
+
+// becameError reports that a warning became an error: the trail of its way up follows, and its process did not go on.
+func (run *sequence) becameError(e nccllog.Event) bool {
+	const near = 30
+	if e.Kind != nccllog.Warning && e.Kind != nccllog.OFIFailed || e.Rank < 0 {
+		return false
+	}
+	r := run.log.Ranks[e.Rank]
+	return r.TrailAt > e.Seq && r.TrailAt-e.Seq < near && !run.wentOn(e) && r.Last-r.TrailAt < near
+}
+
+// onlyTeardown reports that the only failures are connections that peers closed while communicators were destroyed, or
+// that port scanners closed.
+func (run *sequence) onlyTeardown() bool {
+	if !slices.ContainsFunc(run.failures, func(e nccllog.Event) bool { return e.Kind != nccllog.Consequence }) {
+		return true
+	}
+	destroyed := slices.ContainsFunc(run.log.Ranks, func(r nccllog.Rank) bool { return r.Destroyed }) ||
+		len(run.events(nccllog.Stranger)) > 0
+	for _, e := range run.failures {
+		if e.Kind != nccllog.SocketClosed && e.Kind != nccllog.Consequence {
+			return false
+		}
+	}
+	return destroyed
+}
+
+// skew is the clock difference between two hosts up to which their times are compared.
+const skew = 2 * time.Second
+
+// before reports that one failure came before another, or is more likely the cause of it. Inside a rank the order of
+// the lines is certain. Across ranks it is the causality that counts, then the times where clocks allow, then the
+// order of the lines of one file.
+func (run *sequence) before(a, b nccllog.Event) bool {
+	switch {
+	case run.superseded(b, a):
+		return true
+	case run.superseded(a, b):
+		return false
+	case run.explains(a, b):
+		return true
+	case run.explains(b, a):
+		return false
+	}
+	sameRank := a.Rank >= 0 && a.Rank == b.Rank
+	if !sameRank {
+		if d, ok := apart(a, b); ok && math.Abs(d.Seconds()) > skew.Seconds() {
+			return d > 0
+		}
+		if classOf(a) != classOf(b) && a.At.File != b.At.File {
+			return classOf(a) < classOf(b)
+		}
+		if a.At.File != b.At.File {
+			return false // nothing tells: what was read first stays
+		}
+	}
+	return a.Seq < b.Seq
+}
+
+// apart returns the time between two events.
+func apart(a, b nccllog.Event) (time.Duration, bool) {
+	if a.Time.IsZero() || b.Time.IsZero() || (a.Time.Year() == 0) != (b.Time.Year() == 0) {
+		return 0, false
+	}
+	return b.Time.Sub(a.Time), true
+}
+
+// explains reports whether one rank's own failure is the reason that another rank lost it.
+func (run *sequence) explains(a, b nccllog.Event) bool {
+	if classOf(a) != nccllog.Own || classOf(b) != nccllog.Remote || run.hostOf(a) == "" ||
+		run.hostOf(a) == run.hostOf(b) && a.Rank == b.Rank {
+		return false
+	}
+	peer := ""
+	switch {
+	case b.Completion != nil:
+		peer = b.Completion.Peer
+	case b.Socket != nil:
+		peer = b.Socket.Peer
+	}
+	if peer == "" || run.peerHost(peer) != run.hostOf(a) {
+		return false
+	}
+	d, ok := apart(a, b)
+	return !ok || d > -skew
+}
+
+// superseded reports that a failure to find an interface was of an attempt before the one that got further.
+func (run *sequence) superseded(a, b nccllog.Event) bool {
+	return a.Kind == nccllog.NoInterface && (b.Kind == nccllog.ConnectFailed || b.Kind == nccllog.SocketClosed) &&
+		a.Rank == b.Rank && a.Seq < b.Seq
+}

@@ -1,0 +1,160 @@
+package story
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/words"
+)
+
+func (run *teller) outcome() Outcome {
+	switch {
+	case len(run.failures) > 0:
+		return OutcomeFail
+	case run.network.Kind == Socket && (run.nodes() != 1 || !run.alone()):
+		return OutcomeFallback
+	case run.worse():
+		return OutcomeDegraded
+	case run.recognised():
+		return OutcomeOK
+	}
+	return OutcomeUnknown
+}
+
+func (run *teller) worse() bool {
+	return len(run.degradations()) > 0 || run.gpuDirect == GPUDirectPartial
+}
+
+// recognised reports whether the log is of a training or of NCCL at all.
+func (run *facts) recognised() bool {
+	const trained = 3
+	return len(run.log.Ranks) > 0 || run.log.Trained >= trained || run.log.Tests.Ranks > 0 || run.log.Version != "" ||
+		run.log.Tests.Finished.Text != ""
+}
+
+func (run *teller) summary(r Run) string {
+	var parts []string
+	if r.Ranks > 0 {
+		what := words.Count(r.Ranks, "rank")
+		if r.Nodes > 0 {
+			what += " on " + words.Count(r.Nodes, "node")
+		}
+		parts = append(parts, what)
+	}
+	if r.NCCLVersion != "unknown" {
+		parts = append(parts, "NCCL "+r.NCCLVersion)
+	}
+	text := strings.Join(parts, ", ")
+	if text != "" {
+		text += ": "
+	}
+	text += r.Network.Why
+	switch {
+	case r.Outcome == OutcomeUnknown:
+		text += "; nothing in the log is known to be of NCCL or of a training"
+	case len(r.Causes) > 0:
+		text += fmt.Sprintf(". %s: %s", outcomeWord(r.Outcome), r.Causes[0].Summary)
+	case r.Outcome == OutcomeDegraded:
+		text += ". " + outcomeWord(r.Outcome) + ": " + r.GPUReason
+	case r.Outcome == OutcomeOK:
+		text += ". No line speaks of a fault"
+	}
+	return text
+}
+
+func outcomeWord(o Outcome) string {
+	switch o {
+	case OutcomeFail:
+		return "It failed"
+	case OutcomeFallback:
+		return "It fell back to TCP"
+	case OutcomeDegraded:
+		return "It runs worse than it could"
+	case OutcomeOK, OutcomeUnknown:
+	}
+	return "Of note"
+}
+
+// victims returns the ranks that failed because another did.
+func (run *sequence) victims(causes []Cause) []Victim {
+	victims := []Victim{}
+	if len(run.failures) == 0 {
+		return victims
+	}
+	of := "a failure that the log does not show"
+	if run.first != nil {
+		of = run.who(*run.first) + ": " + what(*run.first)
+	} else if len(causes) > 0 {
+		of = string(causes[0].ID)
+	}
+	seen := map[string]int{}
+	for _, e := range run.failures {
+		if !run.isVictim(e) {
+			continue
+		}
+		key := what(e) + "\x00" + run.who(e)
+		if _, ok := seen[key]; ok || len(victims) >= mostVictims {
+			continue
+		}
+		seen[key] = len(victims)
+		victims = append(victims, Victim{Who: run.who(e), What: what(e), Of: of, Evidence: evidenceOf(e.Quote)})
+	}
+	return victims
+}
+
+// mostVictims bounds the list: of thousands of ranks all but one are victims.
+const mostVictims = 16
+
+// isVictim reports whether a failure follows from the first one: by its class, or because it reports a rank that had
+// failed before.
+func (run *sequence) isVictim(e nccllog.Event) bool {
+	if run.first == nil {
+		return false
+	}
+	switch e.Kind {
+	case nccllog.TimeLimit:
+		return false
+	// of the rank that failed they are its echo
+	case nccllog.Result, nccllog.Exception, nccllog.Exit, nccllog.Consequence:
+		if e.Rank >= 0 && e.Rank == run.first.Rank || e.Number >= 0 && e.Number == run.first.Number {
+			return false
+		}
+	default:
+	}
+	if classOf(e) == nccllog.Followed {
+		return true
+	}
+	return classOf(e) == nccllog.Remote && classOf(*run.first) == nccllog.Own && e.Seq != run.first.Seq
+}
+
+// what describes an event in a few words.
+func what(e nccllog.Event) string {
+	switch {
+	case e.Completion != nil && e.Completion.Status == statusFlushed:
+		return "work request flushed"
+	case e.Completion != nil:
+		return "bad completion " + e.Completion.Name
+	case e.Async != nil:
+		return strings.TrimSpace("async event " + e.Async.Event + " " + e.Async.Device)
+	case e.Verbs != nil:
+		return strings.TrimSpace(e.Verbs.Call + " failed " + e.Verbs.Error)
+	}
+	text := cmp.Or(nccllog.SignatureOf(e).What, "failure")
+	if e.Socket != nil && e.Socket.Error != "" {
+		text += ": " + e.Socket.Error
+	}
+	return text + named(e)
+}
+
+func named(e nccllog.Event) string {
+	switch e.Kind {
+	case nccllog.CUDAFailed, nccllog.CUDAError, nccllog.Exception:
+		if e.Name != "" {
+			return ": " + e.Name
+		}
+	default:
+	}
+	return ""
+}

@@ -1,0 +1,64 @@
+package story
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/railhead/railhead/internal/nccllog"
+)
+
+// otherText is more than the lines that every log is read from whatever they hold.
+var otherText = strings.Repeat("step 7 | loss 0.31 | tokens 4096 | grad norm 1.2\n", nccllog.FirstLines+100)
+
+// TestSignatures: the example of every row is found by the real reader far behind the beginning of a log, as the
+// event of that row, with its class and its cause.
+func TestSignatures(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range nccllog.Signatures() {
+		t.Run(s.ID, func(t *testing.T) {
+			switch {
+			case seen[s.ID]:
+				t.Fatal("the ID stands twice")
+			case s.Example == "" || s.What == "":
+				t.Fatal("the row has no example, or no words for it")
+			case s.Cause != "" && entryOf(s.Cause).title == "":
+				t.Fatalf("the cause %s is not in the catalogue", s.Cause)
+			}
+			seen[s.ID] = true
+			var p nccllog.Parser
+			if _, err := p.Read("train.log", strings.NewReader(otherText+s.Example+"\n"+otherText)); err != nil {
+				t.Fatal(err)
+			}
+			event, found := eventOf(p.Log(), s.ID)
+			if !found {
+				t.Fatalf("the reader does not find %q", s.Example)
+			}
+			if class := classOf(event); s.Class != class && s.Class != nccllog.ByItsFields {
+				t.Errorf("class %d, want %d", class, s.Class)
+			}
+			cause, confidence := firstCause(p.Log(), event)
+			if cause != s.Cause || confidence != s.Confidence {
+				t.Errorf("cause %q (%s), want %q (%s)", cause, confidence, s.Cause, s.Confidence)
+			}
+		})
+	}
+}
+
+func eventOf(log nccllog.Log, id string) (nccllog.Event, bool) {
+	for _, run := range log.Runs {
+		for _, e := range run.Events {
+			if nccllog.SignatureOf(e).ID == id {
+				return e, true
+			}
+		}
+	}
+	return nccllog.Event{}, false
+}
+
+// firstCause returns the first cause that the event alone suggests.
+func firstCause(log nccllog.Log, e nccllog.Event) (CauseID, Confidence) {
+	if found := newTeller(log.Runs[0], nil).causesOf(e); len(found) > 0 {
+		return found[0].id, found[0].confidence
+	}
+	return "", ""
+}

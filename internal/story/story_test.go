@@ -1,0 +1,142 @@
+package story
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/nccllog"
+)
+
+// fixture is a log that was written for this test, in the formats of NCCL, with what it is to say.
+type fixture struct {
+	want  map[string]string
+	names []string
+	files map[string]string
+}
+
+// fixtures are in testdata/logs: "key: value" lines, then files between "-- name --" lines.
+func fixtures(t testing.TB) map[string]fixture {
+	t.Helper()
+	paths, err := filepath.Glob("../../testdata/logs/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no fixtures", err)
+	}
+	found := map[string]fixture{}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := fixture{want: map[string]string{}, files: map[string]string{}}
+		for line := range strings.Lines(string(data)) {
+			name, isFile := strings.CutPrefix(line, "-- ")
+			switch {
+			case isFile && strings.HasSuffix(name, " --\n"):
+				f.names = append(f.names, strings.TrimSuffix(name, " --\n"))
+			case len(f.names) == 0:
+				key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+				f.want[key] = value
+			default:
+				f.files[f.names[len(f.names)-1]] += line
+			}
+		}
+		found[strings.TrimSuffix(filepath.Base(path), ".txtar")] = f
+	}
+	return found
+}
+
+func (f fixture) log() nccllog.Log {
+	var p nccllog.Parser
+	for _, name := range f.names {
+		n := 0
+		for line := range strings.Lines(f.files[name]) {
+			n++
+			p.Line(nccllog.Place{File: name, Line: n}, []byte(line))
+		}
+		p.End(nccllog.Place{File: name, Line: n})
+	}
+	return p.Log()
+}
+
+// said is a run in the words of a fixture.
+func said(r Run, want map[string]string, runs int) map[string]string {
+	used := "null"
+	if r.Network.Used != nil {
+		used = fmt.Sprint(*r.Network.Used)
+	}
+	got := map[string]string{
+		"cause": "-", "outcome": string(r.Outcome), "kind": string(r.Network.Kind), "used": used,
+		"gdr": string(r.GPUDirect), "victims": fmt.Sprint(len(r.Victims)),
+	}
+	var ids []string
+	for _, c := range r.Causes {
+		ids = append(ids, string(c.ID))
+	}
+	if len(ids) > 0 {
+		got["cause"] = ids[0]
+	}
+	if also, ok := want["also"]; ok {
+		got["also"] = "not among " + strings.Join(ids, ", ")
+		if slices.Contains(ids, also) {
+			got["also"] = also
+		}
+	}
+	if _, ok := want["name"]; ok {
+		got["name"] = r.Network.Name
+	}
+	if _, ok := want["runs"]; ok {
+		got["runs"] = fmt.Sprint(runs)
+	}
+	return got
+}
+
+func TestFixtures(t *testing.T) {
+	for name, f := range fixtures(t) {
+		t.Run(name, func(t *testing.T) {
+			story := Tell(f.log())
+			run := story.Runs[0]
+			if diff := cmp.Diff(f.want, said(run, f.want, len(story.Runs))); diff != "" {
+				t.Errorf("%s\n%s", diff, run.Summary)
+			}
+			for _, c := range run.Causes {
+				if c.Summary == "" || c.Fix == "" || c.Experiment == "" || c.Confidence == "" {
+					t.Errorf("cause %s lacks words: %+v", c.ID, c)
+				}
+				if len(c.Evidence) == 0 && c.ID != UnknownCause && c.Confidence != Possible {
+					t.Errorf("cause %s without evidence", c.ID)
+				}
+			}
+		})
+	}
+}
+
+// TestVocabulary asserts that every cause has words, and that a fixture shows it.
+func TestVocabulary(t *testing.T) {
+	shown := map[CauseID]bool{}
+	for _, f := range fixtures(t) {
+		shown[CauseID(f.want["cause"])] = true
+		shown[CauseID(f.want["also"])] = true
+	}
+	ids := map[CauseID]bool{}
+	for _, e := range catalogue() {
+		if ids[e.id] {
+			t.Errorf("%s stands twice", e.id)
+		}
+		ids[e.id] = true
+		if e.title == "" || e.fix == "" || e.experiment == "" {
+			t.Errorf("%s lacks words", e.id)
+		}
+		if !shown[e.id] {
+			t.Errorf("no fixture shows %s", e.id)
+		}
+	}
+	if len(ids) != 45 {
+		t.Errorf("%d causes", len(ids))
+	}
+}

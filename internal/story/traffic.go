@@ -1,0 +1,106 @@
+package story
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// Traffic counts the channels between the nodes of a run.
+type Traffic struct {
+	Networks  []string // as NCCL names them: IB, IBext_v11, Socket
+	Channels  int      // one for two ends, or for one end whose peer's log is missing
+	Ends      int      // of channels, as far as they were seen
+	Direct    int      // ends with GPUDirect
+	Ranks     int      // with channels between nodes
+	OnTCP     []string // ranks with channels over TCP: "rank 3 on node-2"
+	Devices   []string // as far as the ranks named them
+	Truncated bool     // the log has more than is counted
+}
+
+// traffic is Traffic with the lines that show it.
+type traffic struct {
+	Traffic
+	ends, socket, fabric int // ends of channels: network, TCP, NVLink between nodes
+	ranks                int // with channels that are not TCP
+	first, onTCP         nccllog.Quote
+}
+
+const socketNetwork = "Socket"
+
+func trafficOf(run nccllog.Run) traffic {
+	t := traffic{Traffic: Traffic{Truncated: run.Truncated}}
+	names := map[string]bool{}
+	sends, receives := 0, 0
+	for _, r := range run.Ranks {
+		t.fabric += r.Channels.Fabric
+		other := false
+		for _, n := range r.Channels.Nets {
+			names[n.Network] = true
+			sends, receives = sends+n.Sends, receives+n.Receives
+			if n.Network == socketNetwork {
+				t.socket += n.Sends + n.Receives
+				t.OnTCP = append(t.OnTCP, rankName(r, -1))
+				t.onTCP = firstQuote(t.onTCP, n.First)
+				continue
+			}
+			other = true
+			t.ends += n.Sends + n.Receives
+			t.Direct += n.SendsDirect + n.ReceivesDirect
+			t.first = firstQuote(t.first, n.First)
+		}
+		if other {
+			t.ranks++
+		}
+		if len(r.Channels.Nets) > 0 {
+			t.Ranks++
+		}
+	}
+	slices.SortFunc(t.OnTCP, words.Natural)
+	t.Networks, t.Channels, t.Ends = slices.Sorted(maps.Keys(names)), max(sends, receives), t.ends+t.socket
+	t.Devices = usedDevices(run.Ranks)
+	return t
+}
+
+func firstQuote(a, b nccllog.Quote) nccllog.Quote {
+	if a.Text != "" {
+		return a
+	}
+	return b
+}
+
+// device is one that a channel's index stands for. All GPUs of a process share its list of devices.
+type device struct {
+	host   string
+	pid    int
+	socket bool
+	index  int
+}
+
+// usedDevices returns the names of the devices that channels go over, as far as a rank of their process listed them.
+func usedDevices(ranks []nccllog.Rank) []string {
+	named, found := map[device]string{}, map[string]bool{}
+	for _, r := range ranks {
+		for _, h := range slices.Concat(r.HCAs, r.Virtual) {
+			named[device{r.Host, r.PID, false, h.Index}] = h.Name
+		}
+		for i, a := range r.Sockets {
+			named[device{r.Host, r.PID, true, i}] = a.Interface
+		}
+	}
+	const mostIndexes = 63 // the last bit of Devices stands for all higher ones
+	for _, r := range ranks {
+		for _, n := range r.Channels.Nets {
+			socket := n.Network == socketNetwork
+			for i := range mostIndexes {
+				name := named[device{r.Host, r.PID, socket, i}]
+				if n.Devices&(1<<i) != 0 && name != "" && (socket || isVerbs(n.Network)) {
+					found[name] = true
+				}
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(found), words.Natural)
+}

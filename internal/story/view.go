@@ -1,0 +1,240 @@
+package story
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/nccllog"
+)
+
+type facts struct {
+	log     nccllog.Run
+	traffic traffic
+}
+
+// sequence adds the failures in their causal order.
+type sequence struct {
+	facts
+	failures []nccllog.Event // that ended the run, or may have; the first one first
+	first    *nccllog.Event  // the first of them that does not follow from another
+}
+
+// judged adds which network the run used.
+type judged struct {
+	sequence
+	network   Network
+	gpuDirect GPUDirect
+	gpuReason string
+}
+
+// shortfall finds why a run uses less than it could.
+type shortfall struct{ judged }
+
+// explainer finds the causes of a failure.
+type explainer struct{ shortfall }
+
+// teller tells the story of a run.
+type teller struct {
+	explainer
+	machines machines
+	result   Outcome
+}
+
+func newTeller(log nccllog.Run, machines []host.Snapshot) *teller {
+	run := &teller{machines: machines}
+	run.log, run.traffic = log, trafficOf(log)
+	run.judgeFailures()
+	run.judgeNetwork()
+	run.judgeGPUDirect()
+	return run
+}
+
+// version returns the version that most ranks print, with CUDA's version if any rank has it.
+func (run *facts) version() string {
+	count := map[string]int{}
+	for _, r := range run.log.Ranks {
+		if r.Version != "" {
+			count[r.Version]++
+		}
+	}
+	best := run.log.Version
+	for _, name := range slices.Sorted(maps.Keys(count)) {
+		switch {
+		case best == "", !strings.Contains(best, "+") && strings.Contains(name, "+"), count[name] > count[best] &&
+			strings.Contains(best, "+") == strings.Contains(name, "+"):
+			best = name
+		}
+	}
+	if best == "" {
+		return "unknown"
+	}
+	return best
+}
+
+// ranks returns the size of the largest communicator.
+func (run *facts) ranks() int {
+	n := run.log.Tests.Ranks
+	for _, r := range run.log.Ranks {
+		n = max(n, r.World)
+	}
+	return max(n, run.log.Ringed)
+}
+
+// nodes returns how many nodes a communicator spans; if no line says so, how many hosts a complete log has.
+func (run *facts) nodes() int {
+	n := len(run.log.Tests.Hosts)
+	for _, r := range run.log.Ranks {
+		n = max(n, r.Nodes)
+	}
+	if n > 0 {
+		return n
+	}
+	hosts, numbers := run.hosts(), map[int]bool{}
+	for _, r := range run.log.Ranks {
+		if r.Number >= 0 && r.World > 0 {
+			numbers[r.Number] = true
+		}
+	}
+	if len(hosts) > 1 {
+		return len(hosts)
+	}
+	if len(hosts) == 1 && run.ranks() > 0 && len(numbers) >= run.ranks() {
+		return 1
+	}
+	if run.ranks() == 1 {
+		return 1
+	}
+	return 0
+}
+
+func (run *facts) hosts() []string {
+	hosts := map[string]bool{}
+	for _, r := range run.log.Ranks {
+		if r.Host != "" && !r.Glued {
+			hosts[r.Host] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(hosts))
+}
+
+// events returns those of some kinds, in the order of the log.
+func (run *facts) events(kinds ...nccllog.Kind) []nccllog.Event {
+	var found []nccllog.Event
+	for _, e := range run.log.Events {
+		if slices.Contains(kinds, e.Kind) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// env returns the value of a variable on any rank, or of an assignment elsewhere in the log.
+func (run *facts) env(name string) (string, bool) {
+	for _, r := range run.log.Ranks {
+		for _, e := range r.Env {
+			if e.Name == name {
+				return e.Value, true
+			}
+		}
+	}
+	for _, e := range run.log.Env {
+		if e.Name == name {
+			return e.Value, true
+		}
+	}
+	return "", false
+}
+
+// who names the rank of an event: "rank 5 on node-2".
+func (run *facts) who(e nccllog.Event) string {
+	if e.Rank >= 0 && e.Rank < len(run.log.Ranks) {
+		return rankName(run.log.Ranks[e.Rank], e.Number)
+	}
+	switch {
+	case e.Number >= 0 && e.Host != "":
+		return "rank " + strconv.Itoa(e.Number) + " on " + e.Host
+	case e.Number >= 0:
+		return "rank " + strconv.Itoa(e.Number)
+	case e.Host != "":
+		return "a process on " + e.Host
+	}
+	return "a process"
+}
+
+func rankName(r nccllog.Rank, number int) string {
+	if number < 0 {
+		number = r.Number
+	}
+	name := "a process"
+	switch {
+	case number >= 0:
+		name = "rank " + strconv.Itoa(number)
+	case r.PID > 0:
+		name = "process " + strconv.Itoa(r.PID)
+	}
+	if r.Host != "" {
+		name += " on " + r.Host
+	}
+	return name
+}
+
+func (run *facts) hostOf(e nccllog.Event) string {
+	if e.Rank >= 0 && e.Rank < len(run.log.Ranks) {
+		return run.log.Ranks[e.Rank].Host
+	}
+	return e.Host
+}
+
+func evidenceOf(q nccllog.Quote) Evidence {
+	return Evidence{File: q.At.File, Line: q.At.Line, Text: q.Text}
+}
+
+// quotes returns the lines that were seen.
+func quotes(list ...nccllog.Quote) []Evidence {
+	found := []Evidence{}
+	for _, q := range list {
+		if q.Text != "" && len(found) < mostEvidence {
+			found = append(found, evidenceOf(q))
+		}
+	}
+	return found
+}
+
+// Bounds of one statement.
+const (
+	mostEvidence = 5 // lines
+	mostNames    = 4 // in a list
+)
+
+// addressOf reads the address of "10.0.0.5<33092>", "fe80::1%net1<1>" and "10.0.0.5:123".
+func addressOf(peer string) netip.Addr {
+	text, _, _ := strings.Cut(peer, "<")
+	if a, err := netip.ParseAddr(text); err == nil {
+		return a
+	}
+	if ap, err := netip.ParseAddrPort(text); err == nil {
+		return ap.Addr()
+	}
+	return netip.Addr{}
+}
+
+// peerHost returns the host that said that a peer's address is its own, or "".
+func (run *facts) peerHost(peer string) string {
+	address := addressOf(peer)
+	for _, r := range run.log.Ranks {
+		for _, own := range append([]nccllog.Address{r.Bootstrap, r.OOB}, r.Sockets...) {
+			if a, err := netip.ParseAddr(own.IP); err == nil && a == address && r.Host != "" {
+				return r.Host
+			}
+		}
+		if name, _, _ := strings.Cut(peer, "<"); r.Host != "" &&
+			(name == r.Host || strings.HasPrefix(name, r.Host+".")) {
+			return r.Host
+		}
+	}
+	return ""
+}

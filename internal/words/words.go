@@ -1,0 +1,67 @@
+// Package words puts counts, lists and names into sentences for people.
+package words
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// Count returns a number with its noun: "1 rank", "7 ranks".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Few lists names, at most shown of them by name: "a, b, c, d and 7 more". One name more is listed rather than counted.
+func Few(names []string, shown int) string {
+	if len(names) <= shown+1 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+}
+
+// And joins names as a sentence does: "a", "a and b", "a, b and c".
+func And(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// Clip shortens text to at most the given number of bytes, without cutting a rune in two, and marks the cut with "...".
+func Clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "..."
+}
+
+// Natural compares names with the numbers in them by value: mlx5_7 comes before mlx5_10.
+func Natural(a, b string) int {
+	whole := strings.Compare(a, b)
+	for a != "" && b != "" {
+		na, nb := digits(a), digits(b)
+		if na == 0 || nb == 0 {
+			if a[0] != b[0] {
+				return cmp.Compare(a[0], b[0])
+			}
+			a, b = a[1:], b[1:]
+			continue
+		}
+		x, y := strings.TrimLeft(a[:na], "0"), strings.TrimLeft(b[:nb], "0")
+		if order := cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y)); order != 0 {
+			return order
+		}
+		a, b = a[na:], b[nb:]
+	}
+	return cmp.Or(cmp.Compare(len(a), len(b)), whole)
+}
+
+// digits returns the number of digits that text starts with.
+func digits(text string) int {
+	return len(text) - len(strings.TrimLeft(text, "0123456789"))
+}

@@ -1,0 +1,99 @@
+package workload
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+// example is testdata/KIND.GROUP.yaml: an object, one of the pods that its controller makes, and the facts that the row of
+// the kind has to find in them.
+type example struct {
+	Object map[string]any `json:"object"`
+	Pod    cluster.Pod    `json:"pod"`
+	Want   facts          `json:"want"`
+}
+
+type facts struct {
+	Containers []string `json:"containers,omitempty"` // the first of each pod template
+	Pods       int      `json:"pods,omitempty"`
+	Rank       int      `json:"rank,omitempty"`
+	RankPath   string   `json:"rankPath,omitempty"`
+	Leader     string   `json:"leader,omitempty"`
+	Gang       string   `json:"gang,omitempty"`
+	Alike      string   `json:"alike,omitempty"`
+	Recreated  bool     `json:"recreated,omitempty"`
+}
+
+func TestKinds(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != len(Kinds) {
+		t.Errorf("%d examples of %d kinds", len(files), len(Kinds))
+	}
+	for _, k := range Kinds {
+		t.Run(k.GVK.GroupKind().String(), func(t *testing.T) {
+			data, err := os.ReadFile(filepath.Join("testdata", k.GVK.GroupKind().String()+".yaml"))
+			if err != nil {
+				t.Fatalf("every kind needs an example: %v", err)
+			}
+			var e example
+			if err := yaml.UnmarshalStrict(data, &e); err != nil {
+				t.Fatal(err)
+			}
+			object := unstructured.Unstructured{Object: e.Object}
+			if object.GroupVersionKind() != k.GVK {
+				t.Errorf("the example is of %s", object.GroupVersionKind())
+			}
+			got := factsOf(k, e, object.GetName())
+			if diff := cmp.Diff(e.Want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func factsOf(k Kind, e example, name string) facts {
+	got := facts{Rank: RankOf(e.Pod), Gang: GangOf(e.Pod), Alike: AlikeOf(e.Pod), Recreated: Recreated(e.Pod)}
+	if len(k.Templates) > 0 {
+		got.Pods = k.Size(e.Object)
+	}
+	for _, template := range k.PodTemplates(e.Object) {
+		containers, _ := Field(template, "spec.containers").([]any)
+		for _, c := range containers {
+			first, _ := c.(map[string]any)
+			container, _ := first["name"].(string)
+			got.Containers = append(got.Containers, container)
+			break
+		}
+	}
+	if k.Rank != (Source{}) {
+		got.RankPath = k.Rank.FieldPath()
+	}
+	if k.Deployed {
+		got.Leader = k.LeaderOf(name)
+	}
+	return got
+}
+
+// TestDeployed: a kind that deploy writes needs all that its pods are told.
+func TestDeployed(t *testing.T) {
+	for _, k := range Kinds {
+		complete := k.Leader != "" && len(k.Makers) > 0 && k.Rank != (Source{}) && len(k.Templates) > 0
+		if k.Deployed && !complete {
+			t.Errorf("%s: deploy writes it, and the row lacks a template, the rank, the leader or the makers", k.GVK.Kind)
+		}
+	}
+	if got := strings.Join(Flags(), " "); got != "statefulset jobset" {
+		t.Errorf("--kind takes %s", got)
+	}
+}

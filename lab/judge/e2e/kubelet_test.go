@@ -1,0 +1,89 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/railhead/railhead/lab/controlplane/kubelet"
+)
+
+// launcher stands for railhead-pod, which would write to this machine's /run: it only starts the command behind `run
+// --`.
+const launcher = "#!/bin/sh\nshift 2\nexec \"$@\"\n"
+
+// startKubelet lets commands in the pods of the nodes run on this machine, until the test ends: as their container
+// would run them, with its environment, and a /dev/shm of their own.
+func startKubelet(t *testing.T, log func(kubelet.Container) string, nodes ...string) {
+	t.Helper()
+	shm := t.TempDir()
+	program := filepath.Join(shm, "railhead-pod")
+	if err := os.WriteFile(program, []byte(launcher), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	k := &kubelet.Kubelet{Log: log, Command: func(ctx context.Context, c kubelet.Container, words []string) *exec.Cmd {
+		own := filepath.Join(shm, c.Pod)
+		if err := os.MkdirAll(own, 0o755); err != nil {
+			return exec.CommandContext(ctx, "false")
+		}
+		there := map[string]string{"/railhead/bin/railhead-pod": program, "/dev/shm": own}
+		for i, word := range words {
+			if here, ok := there[word]; ok {
+				words[i] = here
+			}
+		}
+		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+		cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + own}, environment(ctx, c)...)
+		return cmd
+	}}
+	serves(t, k, nodes...)
+}
+
+// serves starts a kubelet for nodes, until the test ends.
+func serves(t *testing.T, k *kubelet.Kubelet, nodes ...string) {
+	t.Helper()
+	if err := k.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = k.Close() }) // the connections of a launch that was broken off are of no interest
+	for _, name := range nodes {
+		here := fmt.Appendf(nil, `{"status":{"addresses":[{"type":"ExternalIP","address":"127.0.0.1"}],"daemonEndpoints":{"kubeletEndpoint":{"Port":%d}}}}`, k.Port)
+		node := &corev1.Node{ObjectMeta: meta("", name)}
+		if err := openShift.Client().Status().Patch(t.Context(), node, client.RawPatch(types.StrategicMergePatchType, here)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var ofLabel = regexp.MustCompile(`^metadata\.labels\['(.*)'\]$`)
+
+// environment is that of a container, as a kubelet makes it.
+func environment(ctx context.Context, c kubelet.Container) []string {
+	var pod corev1.Pod
+	if err := openShift.Client().Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.Pod}, &pod); err != nil {
+		return nil
+	}
+	var env []string
+	for _, own := range pod.Spec.Containers {
+		for _, v := range own.Env {
+			if own.Name != c.Name {
+				continue
+			}
+			if v.ValueFrom != nil && v.ValueFrom.FieldRef != nil {
+				if label := ofLabel.FindStringSubmatch(v.ValueFrom.FieldRef.FieldPath); label != nil {
+					v.Value = pod.Labels[label[1]]
+				}
+			}
+			env = append(env, v.Name+"="+v.Value)
+		}
+	}
+	return env
+}

@@ -1,0 +1,139 @@
+package e2e_test
+
+import (
+	"slices"
+	"testing"
+
+	networksv1 "github.com/k8snetworkplumbingwg/network-attachment-definition-client/pkg/apis/k8s.cni.cncf.io/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// forget takes away what setup namespace makes outside of its namespace, and the namespace, when the test ends.
+func forget(t *testing.T, name string) {
+	t.Helper()
+	remove(t, openShift.Client(), &corev1.Namespace{ObjectMeta: meta("", name)})
+	for _, rail := range railNames() {
+		remove(t, openShift.Client(), sriovObject("SriovNetwork", name+"-"+rail))
+	}
+}
+
+// railNames are the names of the rails' PFs.
+func railNames() []string { return []string{"eno5np0", "eno6np0", "eno7np0", "eno8np0"} }
+
+// trains makes a namespace ready for the user's jobs.
+func trains(t *testing.T, name string, users ...string) {
+	t.Helper()
+	forget(t, name)
+	admin(t, openShift).does(t, "setup", "namespace", name, "--yes").silent(t)
+	administers(t, openShift, name, users...)
+}
+
+// TestNamespace: a namespace gets an account, its right to the SCC there alone, and a rail for each NIC.
+func TestNamespace(t *testing.T) {
+	const ns = "team-a"
+	setUp(t)
+	forget(t, ns)
+	a, c := admin(t, openShift), openShift.Client()
+	bindings := versionsOf(t, c, &rbacv1.ClusterRoleBindingList{})
+	before := versions(t, ns)
+	t.Run("dry runs", func(t *testing.T) {
+		a.does(t, "setup", "namespace", ns, "--dry-run=client").silent(t).says(t, "apply  RoleBinding team-a/railhead-sa-scc-railhead-rdma", "Rails of namespace team-a: team-a-eno5np0 (openshift.io/eno5np0rdma, 2 nodes)")
+		a.does(t, "setup", "namespace", ns, "--dry-run=server").silent(t).says(t, "created Namespace team-a (dry run)", "created SriovNetwork team-a-eno8np0 (dry run)",
+			"Skipped, because its namespace does not exist yet: ServiceAccount railhead-sa")
+		a.ends(t, 2, "setup", "namespace", ns).silent(t)
+		unchanged(t, before, ns)
+	})
+	r := a.does(t, "setup", "namespace", ns, "--yes").silent(t)
+	r.says(t, "4 of 4 attachments of namespace team-a made")
+	get(t, c, &corev1.ServiceAccount{ObjectMeta: meta(ns, "railhead-sa")})
+	binding := get(t, c, &rbacv1.RoleBinding{ObjectMeta: meta(ns, "railhead-sa-scc-railhead-rdma")})
+	subject := rbacv1.Subject{Kind: "ServiceAccount", Name: "railhead-sa", Namespace: ns}
+	if binding.RoleRef.Name != railheadRole || !slices.Equal(binding.Subjects, []rbacv1.Subject{subject}) {
+		t.Errorf("binding %v to %v", binding.Subjects, binding.RoleRef)
+	}
+	for _, rail := range railNames() {
+		network := get(t, c, &networksv1.NetworkAttachmentDefinition{ObjectMeta: meta(ns, ns+"-"+rail)})
+		if got := network.Annotations["k8s.v1.cni.cncf.io/resourceName"]; got != "openshift.io/"+rail+"rdma" {
+			t.Errorf("%s has resource %q", network.Name, got)
+		}
+	}
+	if after := versionsOf(t, c, &rbacv1.ClusterRoleBindingList{}); len(after) != len(bindings) {
+		t.Errorf("ClusterRoleBindings %v, before %v", after, bindings)
+	}
+	t.Run("a second time", func(t *testing.T) {
+		before := versions(t, ns)
+		a.does(t, "setup", "namespace", ns, "--yes").silent(t).says(t, "Nothing to do", "may use SCC railhead-rdma already, by RoleBinding/railhead-sa-scc-railhead-rdma")
+		unchanged(t, before, ns)
+	})
+	t.Run("for another job", func(t *testing.T) {
+		a.does(t, "setup", "namespace", ns, "--name", "h-kim", "--yes").silent(t).says(t, "created ServiceAccount h-kim-sa", "created RoleBinding h-kim-sa-scc-railhead-rdma")
+	})
+	t.Run("status names who may use the SCC", func(t *testing.T) {
+		a.does(t, "setup", "status").prints(t, "SCC railhead-rdma exists and is used by ", "ServiceAccount/team-a/h-kim-sa", "ServiceAccount/team-a/railhead-sa")
+	})
+	t.Run("a name that is none", func(t *testing.T) {
+		a.ends(t, 1, "setup", "namespace", "Team_B", "--yes").silent(t).says(t, `NAMESPACE is "Team_B", and must be a DNS label`)
+	})
+	t.Run("being deleted", func(t *testing.T) {
+		terminating(t, "leaving")
+		a.ends(t, 1, "setup", "namespace", "leaving", "--yes").silent(t).says(t, "namespace leaving is being deleted", "nothing was written")
+	})
+	t.Run("by its own administrator", func(t *testing.T) {
+		namespace(t, openShift, "team-c", "c-lead")
+		readsAll(t, openShift, "c-lead")
+		u := as(t, openShift, "c-lead")
+		u.ends(t, 1, "setup", "namespace", "team-c", "--yes").silent(t).says(t, "forbidden: create sriovnetworks.sriovnetwork.openshift.io in namespace openshift-sriov-network-operator",
+			"nothing was written: c-lead lacks the rights for", "a cluster administrator can")
+		r := u.ends(t, 1, "setup", "namespace", "team-c", "--networks-from", "default", "--yes").silent(t)
+		r.says(t, "nothing was written", "is attempting to grant RBAC permissions not currently held", "let a cluster administrator run this")
+		err := c.Get(t.Context(), client.ObjectKey{Namespace: "team-c", Name: "railhead-sa"}, &corev1.ServiceAccount{})
+		if !apierrors.IsNotFound(err) {
+			t.Errorf("the account was made: %v", err)
+		}
+	})
+}
+
+// terminating makes a namespace that stays on its way out until the test ends.
+func terminating(t *testing.T, name string) {
+	t.Helper()
+	c := openShift.Client()
+	ns := &corev1.Namespace{ObjectMeta: meta("", name)}
+	create(t, c, ns)
+	stays := &corev1.ConfigMap{ObjectMeta: meta(name, "stays")}
+	stays.Finalizers = []string{"example.invalid/stays"}
+	create(t, c, stays)
+	if err := c.Delete(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		before := stays.DeepCopy()
+		stays.Finalizers = nil
+		if err := c.Patch(t.Context(), stays, client.MergeFrom(before)); err != nil && t.Context().Err() == nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestNetworksFrom: the attachments of another namespace are copied without what ties them to it.
+func TestNetworksFrom(t *testing.T) {
+	const ns = "copies"
+	setUp(t)
+	forget(t, ns)
+	a, c := admin(t, openShift), openShift.Client()
+	a.does(t, "setup", "namespace", ns, "--networks-from", "default", "--yes").silent(t).says(t, "created NetworkAttachmentDefinition eno5np0")
+	for _, rail := range railNames() {
+		from := get(t, c, &networksv1.NetworkAttachmentDefinition{ObjectMeta: meta("default", rail)})
+		to := get(t, c, &networksv1.NetworkAttachmentDefinition{ObjectMeta: meta(ns, rail)})
+		const resource = "k8s.v1.cni.cncf.io/resourceName"
+		if to.Spec.Config != from.Spec.Config || to.Annotations[resource] != from.Annotations[resource] || len(to.OwnerReferences) > 0 || len(to.Annotations) != 1 {
+			t.Errorf("%s: annotations %v, owners %v, config %s, from %s", rail, to.Annotations, to.OwnerReferences, to.Spec.Config, from.Spec.Config)
+		}
+	}
+	before := versions(t, ns)
+	a.does(t, "setup", "namespace", ns, "--networks-from", "default", "--yes").says(t, "Nothing to do")
+	unchanged(t, before, ns)
+	a.ends(t, 1, "setup", "namespace", ns, "--networks-from", "nowhere", "--yes").silent(t).says(t, "namespace nowhere has no rail", "railhead setup namespace copies --networks-from default")
+}
