@@ -81,7 +81,7 @@ demo: bin/railhead-pod ## show both programs: railhead-pod in a recorded pod, ra
 	./tools/demo.sh
 	@echo; echo "That was the pod's part. Building railhead; the first time this takes about two minutes on two cores."
 	@$(MAKE) --no-print-directory bin/railhead
-	cd lab && go run ./cmd/demo $(if $(KEEP),--keep)
+	cd lab && CGO_ENABLED=0 go run -trimpath ./cmd/demo $(if $(KEEP),--keep)
 
 check: fmt lint race ## all that a change must pass: format, lint, race tests with the architecture law
 
