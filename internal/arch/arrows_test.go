@@ -49,7 +49,7 @@ var law = []line{
 		"reading a machine gives a value: it judges nothing"},
 	{[]string{"internal/host/replay"},
 		"a recorded machine is files: it knows nothing of what they mean"},
-	{[]string{"internal/check", "internal/exit", "internal/host", "internal/words"},
+	{[]string{"internal/check", "internal/choice", "internal/exit", "internal/host", "internal/words"},
 		"the vocabulary stands alone, so that every program can read a recorded machine and a finding"},
 }
 

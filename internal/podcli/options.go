@@ -4,41 +4,25 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/railhead/railhead/internal/choice"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/rail"
 )
 
-// choice is a flag that takes one of a few words.
-type choice struct {
-	value *string
-	words []string
-}
-
-func (c choice) String() string { return *c.value }
-func (c choice) Type() string   { return strings.Join(c.words, "|") }
-func (c choice) Set(s string) error {
-	if !slices.Contains(c.words, s) {
-		return fmt.Errorf("must be one of %s", strings.Join(c.words, ", "))
-	}
-	*c.value = s
-	return nil
-}
-
 // choiceFlag adds a flag that takes one of a few words. target holds the default.
 func choiceFlag(flags *pflag.FlagSet, target *string, name, usage string, words ...string) {
-	flags.Var(choice{target, words}, name, usage)
+	flags.Var(choice.New(target, words...), name, usage)
 }
 
 // outputFlag adds --output. target holds the default.
 func outputFlag(flags *pflag.FlagSet, target *string, formats ...string) {
-	flags.VarP(choice{target, formats}, "output", "o", "output format")
+	flags.VarP(choice.New(target, formats...), "output", "o", "output format")
 }
 
 // setFromEnvironment sets every flag that the command line leaves out from its variable: --mode from RAILHEAD_MODE.
