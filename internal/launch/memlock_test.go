@@ -110,7 +110,7 @@ func TestMemlockInertCapability(t *testing.T) {
 	rung{
 		given: given,
 		words: "1 MiB", how: "as it was", status: check.Fail,
-		because: fmt.Sprintf("; CAP_IPC_LOCK was added but is inert for uid %d: only in the bounding set", user),
+		because: fmt.Sprintf("; CAP_IPC_LOCK was added but has no effect for uid %d: it is only in the bounding set", user),
 		soft:    mib, hard: mib, locks: upTo1MiB,
 	}.check(t)
 }
@@ -141,7 +141,7 @@ func TestMemlockByCapability(t *testing.T) {
 		},
 		{
 			name: "root of a user namespace", userNamespace: true,
-			words: "1 MiB", how: "as it was", status: check.Fail, because: "; CAP_IPC_LOCK does not count in a user namespace", locks: upTo1MiB,
+			words: "1 MiB", how: "as it was", status: check.Fail, because: "; CAP_IPC_LOCK has no effect in a user namespace", locks: upTo1MiB,
 		},
 		{
 			name: "other user and a launcher with a file capability", fileCap: true, given: limits{User: nobody},
@@ -149,7 +149,7 @@ func TestMemlockByCapability(t *testing.T) {
 		},
 		{
 			name: "file capability and no_new_privs", fileCap: true, given: limits{User: nobody, NoNewPrivs: true},
-			words: "1 MiB", how: "as it was", status: check.Fail, because: "inert for uid 65534", locks: upTo1MiB,
+			words: "1 MiB", how: "as it was", status: check.Fail, because: "no effect for uid 65534", locks: upTo1MiB,
 		},
 		{
 			name: "file capability that may not be passed on", fileCap: true, given: limits{User: nobody, NoAmbient: true},

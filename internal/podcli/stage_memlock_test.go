@@ -60,7 +60,7 @@ func (s staged) memoryLockOfUserNamespace(t *testing.T) {
 		t.Errorf("exit %d, limit of the command %q", o.code, o.stdout)
 	}
 	for _, want := range []string{
-		"fail: locked-memory limit is 64 KiB per process", "CAP_IPC_LOCK does not count in a user namespace [" + string(rules.MemlockLimit) + "]",
+		"fail: locked-memory limit is 64 KiB per process", "CAP_IPC_LOCK has no effect in a user namespace [" + string(rules.MemlockLimit) + "]",
 		"seen: /proc/self/limits: Max locked memory 65536 soft, 65536 hard (want unlimited)", "fix (admin): ", "kind: MachineConfig",
 	} {
 		if !strings.Contains(o.stderr, want) {

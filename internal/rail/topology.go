@@ -49,10 +49,7 @@ func Between(a, b host.Function, numaNodes int) Distance {
 			return Unmeasured
 		}
 	}
-	common := 0
-	for common < len(pathA.Hops)-1 && common < len(pathB.Hops)-1 && pathA.Hops[common] == pathB.Hops[common] {
-		common++
-	}
+	common := SharedHops(pathA, pathB)
 	if common == 0 {
 		return PHB
 	}
@@ -61,6 +58,15 @@ func Between(a, b host.Function, numaNodes int) Distance {
 		return PIX
 	}
 	return PXB
+}
+
+// SharedHops returns the number of ports below one host bridge that lead to both functions.
+func SharedHops(a, b host.PCIPath) int {
+	n := 0
+	for n < min(len(a.Hops), len(b.Hops))-1 && a.Hops[n] == b.Hops[n] {
+		n++
+	}
+	return n
 }
 
 // Proximity is a GPU seen from a rail.

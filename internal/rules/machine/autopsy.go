@@ -12,7 +12,7 @@ import (
 // Fit says how well a cause matches the facts about the machines.
 type Fit string
 
-// The fits, the most probable first. Unseen is a cause whose facts could not be read: it stays open.
+// The fits, the most probable first. The facts about an Unseen cause could not be read.
 const (
 	Fits     Fit = "fits"
 	Unseen   Fit = "unknown"
@@ -33,19 +33,21 @@ type Autopsy struct {
 	Error      string      `json:"error"`
 	Verdict    string      `json:"verdict"`
 	Causes     []Candidate `json:"causes"`     // the most probable first
-	Experiment string      `json:"experiment"` // and the meaning of its outcomes
+	Experiment string      `json:"experiment"` // with the meaning of its outcomes
 	Commands   []string    `json:"commands"`
 }
 
-// LocalProtection explains IBV_WC_LOC_PROT_ERR (4, vendor error 81 = 0x51): the HCA could not reach memory that was
-// registered. It takes a pod's Snapshot and, where there is one, its node's: each fact is taken from that which has it.
+// LocalProtection explains IBV_WC_LOC_PROT_ERR (4, vendor error 81 = 0x51): the HCA could not reach registered memory.
+// It takes a pod's Snapshot and, if there is one, its node's, since each shows facts that the other does not.
 func LocalProtection(all ...host.Snapshot) Autopsy {
-	a := Autopsy{
-		Error:      "IBV_WC_LOC_PROT_ERR",
-		Experiment: "Run once with GPUDirect RDMA off. It works, slowly: the way between GPU and NIC is at fault (IOMMU, ACS, peer memory). It fails as before: registration of host memory is (locked memory, driver, firmware).",
-		Commands:   []string{"export NCCL_NET_GDR_LEVEL=LOC"},
-	}
 	causes := []Candidate{translatedCause(all), acsCause(all), peerCause(all), memlockCause(all), vfCause(all)}
+	a := Autopsy{
+		Error: "IBV_WC_LOC_PROT_ERR",
+		Experiment: "Run once with GPUDirect RDMA off. If it works, slowly, the path between GPU and NIC is at fault " +
+			"(IOMMU, ACS, peer memory). If it fails as before, registering host memory is at fault " +
+			"(locked memory, driver, firmware).",
+		Commands: []string{"export NCCL_NET_GDR_LEVEL=LOC"},
+	}
 	named := map[Fit][]string{}
 	for _, fit := range []Fit{Fits, Unseen, Excluded} {
 		for _, c := range causes {
@@ -54,35 +56,35 @@ func LocalProtection(all ...host.Snapshot) Autopsy {
 			}
 		}
 	}
-	fits, open := named[Fits], named[Unseen]
+	fits, unseen := named[Fits], named[Unseen]
 	switch {
-	case len(fits) == 1 && len(open) == 0:
+	case len(fits) == 1 && len(unseen) == 0:
 		a.Verdict = "one cause fits: " + fits[0]
 	case len(fits) > 0:
 		a.Verdict = "fits: " + strings.Join(fits, ", ")
 	default:
-		a.Verdict = "none of the known causes fits what was read"
+		a.Verdict = "no known cause fits"
 	}
-	if len(open) > 0 {
-		a.Verdict += "; not known: " + strings.Join(open, ", ")
+	if len(unseen) > 0 {
+		a.Verdict += "; unknown: " + strings.Join(unseen, ", ")
 	}
 	return a
 }
 
-// caused fills a candidate from a finding.
-func caused(f check.Finding) Candidate {
-	return Candidate{Check: f.Check, Fit: Fits, Why: f.Summary, Evidence: f.Evidence, Fix: f.Fix}
+// confirm makes a finding the reason why a cause fits.
+func (c Candidate) confirm(f check.Finding) Candidate {
+	return Candidate{Check: c.Check, Fit: Fits, Why: f.Summary, Evidence: f.Evidence, Fix: f.Fix}
 }
 
 func translatedCause(all []host.Snapshot) Candidate {
-	c := Candidate{Check: nccl.IOMMUPassthrough, Fit: Unseen, Why: "the type of no HCA's IOMMU group is known"}
+	c := Candidate{Check: nccl.IOMMUPassthrough, Fit: Unseen, Why: "the type of the HCAs' IOMMU groups is unknown"}
 	for _, s := range all {
 		if f, translates := translated(&s); translates {
-			return caused(f)
+			return c.confirm(f)
 		}
-		typed := slices.ContainsFunc(s.Devices, func(d host.Device) bool { return d.Function.Value.IOMMUType.IsKnown() })
+		typed := func(d host.Device) bool { return d.Function.Value.IOMMUType.IsKnown() }
 		switch groups, known := s.IOMMU.Groups.Get(); {
-		case typed:
+		case slices.ContainsFunc(s.Devices, typed):
 			c.Fit, c.Why = Excluded, "the HCAs' IOMMU groups do not translate"
 		case known && groups == 0:
 			c.Fit, c.Why = Excluded, "there is no IOMMU"
@@ -92,12 +94,16 @@ func translatedCause(all []host.Snapshot) Candidate {
 }
 
 func acsCause(all []host.Snapshot) Candidate {
-	c := Candidate{Check: ACSRedirect, Fit: Unseen, Why: "ACS of the bridges between GPUs and HCAs could not be read: look at the node"}
+	c := Candidate{
+		Check: ACSRedirect, Fit: Unseen,
+		Why: "ACS of the bridges between GPUs and HCAs could not be read here, only on the node",
+	}
+	unreadable := func(f host.Function) bool { return f.Config.ACS.IsUnreadable() }
 	for _, s := range all {
 		if found := acsRedirect(&subject{Snapshot: s}); len(found) > 0 {
-			return caused(found[0])
+			return c.confirm(found[0])
 		}
-		if len(s.GPUs) > 0 && len(s.Bridges) > 0 && !slices.ContainsFunc(s.Bridges, func(f host.Function) bool { return f.Config.ACS.IsUnreadable() }) {
+		if len(s.GPUs) > 0 && len(s.Bridges) > 0 && !slices.ContainsFunc(s.Bridges, unreadable) {
 			c.Fit, c.Why = Excluded, "no bridge between GPUs and HCAs redirects"
 		}
 	}
@@ -105,37 +111,46 @@ func acsCause(all []host.Snapshot) Candidate {
 }
 
 func peerCause(all []host.Snapshot) Candidate {
-	c := Candidate{Check: PeermemRegistered, Fit: Unseen, Why: "neither a peer-memory module nor what DMA-BUF needs is seen"}
+	c := Candidate{
+		Check: PeermemRegistered, Fit: Unseen, Why: "neither a peer-memory module nor support for DMA-BUF is visible",
+	}
 	for _, s := range all {
 		if found := peermem(&subject{Snapshot: s}); len(found) > 0 && found[0].Status > check.Pass {
-			return caused(found[0])
+			return c.confirm(found[0])
 		}
 		works, known := nccl.DMABuf(s)
 		switch {
 		case len(s.GPUs) == 0:
 		case works:
-			c.Fit, c.Why = Excluded, "DMA-BUF works, and NCCL takes it before any peer-memory module"
+			c.Fit, c.Why = Excluded, "DMA-BUF works, and NCCL prefers it to a peer-memory module"
 		case len(s.GPUDirect.Peermem) > 0:
-			c.Fit, c.Why = Fits, "GPU memory is registered by a peer-memory module, not DMA-BUF: one that was built against another network driver registers it wrongly"
-			c.Evidence = []check.Evidence{{Source: s.GPUDirect.Peermem[0], Got: "there"}, {Source: "/proc/driver/nvidia/version", Got: "no DMA-BUF", Want: "Open Kernel Module"}}
-			c.Fix = forAdmin("Use NVIDIA's open kernel modules (DMA-BUF), or build nvidia_peermem against the network driver that runs.", "modinfo nvidia_peermem", "ofed_info -s")
+			c.Fit, c.Why = Fits, "a peer-memory module registers GPU memory, not DMA-BUF: "+
+				"a module that was built against another network driver registers it wrongly"
+			c.Evidence = []check.Evidence{
+				{Source: s.GPUDirect.Peermem[0], Got: "present"},
+				{Source: "/proc/driver/nvidia/version", Got: "no DMA-BUF", Want: "Open Kernel Module"},
+			}
+			c.Fix = check.ByAdmin("Use NVIDIA's open kernel modules (DMA-BUF), "+
+				"or build nvidia_peermem against the current network driver.", "modinfo nvidia_peermem", "ofed_info -s")
 		case known:
-			c.Fit, c.Why = Excluded, "GPUDirect RDMA is off: the NIC does not reach GPU memory at all"
+			c.Fit, c.Why = Excluded, "GPUDirect RDMA is off: the NIC does not access GPU memory"
 		}
 	}
 	return c
 }
 
-// memlockCause: too little of it fails earlier, with ENOMEM; it is told because people suspect it first.
+// memlockCause never fits: too little locked memory fails earlier, with ENOMEM. It is listed because people suspect it
+// first.
 func memlockCause(all []host.Snapshot) Candidate {
-	c := Candidate{Check: MemlockLimit, Fit: Unseen, Why: "how much memory the process may lock is not known"}
+	c := Candidate{Check: MemlockLimit, Fit: Unseen, Why: "the locked-memory limit is unknown"}
 	for _, s := range all {
-		switch locks(s.Limits, len(s.Launched) > 0) {
+		switch locks(&s) {
 		case enough:
-			c.Fit, c.Why = Excluded, "memory is locked without a limit"
+			c.Fit, c.Why = Excluded, "locked memory is unlimited"
 			return c
 		case tooLittle, notEnforced:
-			c.Fit, c.Why = Excluded, "the limit of locked memory is too small, but that fails earlier, with \"Cannot allocate memory\""
+			c.Fit = Excluded
+			c.Why = "the locked-memory limit is too small, but that fails earlier, with \"Cannot allocate memory\""
 		case notRead:
 		}
 	}
@@ -143,21 +158,21 @@ func memlockCause(all []host.Snapshot) Candidate {
 }
 
 func vfCause(all []host.Snapshot) Candidate {
-	c := Candidate{Check: VFSettings, Fit: Excluded, Why: "nothing keeps the virtual functions from working"}
+	c := Candidate{Check: VFSettings, Fit: Excluded, Why: "no setting keeps the virtual functions from working"}
 	virtual := false
 	for _, s := range all {
-		virtual = virtual || slices.ContainsFunc(s.Devices, host.Device.IsVirtual)
 		for _, f := range vfSettings(&subject{Snapshot: s}) {
 			if f.Status > check.Unknown {
-				return caused(f)
+				return c.confirm(f)
 			}
 		}
-		if slices.ContainsFunc(s.Links, func(l host.Link) bool { return len(l.VFs) > 0 }) {
+		if showsVFs(&s) {
 			return c
 		}
+		virtual = virtual || slices.ContainsFunc(s.Devices, host.Device.IsVirtual)
 	}
 	if virtual {
-		c.Fit, c.Why = Unseen, "what the physical functions permit their virtual functions is seen on the node only"
+		c.Fit, c.Why = Unseen, "only the node shows the settings of virtual functions"
 	}
 	return c
 }

@@ -31,10 +31,10 @@ func TestLocalProtection(t *testing.T) {
 		fit     Fit
 		verdict string
 	}{
-		"the IOMMU translates, the node was not asked": {translates, nil, nccl.IOMMUPassthrough, Fits, "fits: iommu-passthrough; not known: acs-redirect, vf-settings"},
-		"ACS redirects, which only the node sees":      {nil, &redirects, ACSRedirect, Fits, "fits: acs-redirect; not known: vf-settings"},
-		"a peer-memory module instead of DMA-BUF":      {closed, nil, PeermemRegistered, Fits, "fits: peermem-registered; not known: acs-redirect, vf-settings"},
-		"nothing fits": {nil, &node, VFSettings, Unseen, "none of the known causes fits what was read; not known: vf-settings"},
+		"the IOMMU translates, the node was not asked": {translates, nil, nccl.IOMMUPassthrough, Fits, "fits: iommu-passthrough; unknown: acs-redirect, vf-settings"},
+		"ACS redirects, which only the node sees":      {nil, &redirects, ACSRedirect, Fits, "fits: acs-redirect; unknown: vf-settings"},
+		"a peer-memory module instead of DMA-BUF":      {closed, nil, PeermemRegistered, Fits, "fits: peermem-registered; unknown: acs-redirect, vf-settings"},
+		"nothing fits": {nil, &node, VFSettings, Unseen, "no known cause fits; unknown: vf-settings"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := read(t, pod)
@@ -54,7 +54,7 @@ func TestLocalProtection(t *testing.T) {
 			}
 			for _, c := range a.Causes {
 				if c.Why == "" || c.Fit == Fits && c.Fix == nil {
-					t.Errorf("without a reason or a cure: %+v", c)
+					t.Errorf("without a reason or a fix: %+v", c)
 				}
 			}
 		})

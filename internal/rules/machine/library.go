@@ -8,8 +8,8 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// provider is the library of rdma-core for a device, by the driver of its PCI function (rdma-core providers/*); ""
-// where that does not tell.
+// provider returns rdma-core's library for a device by the driver of its PCI function (rdma-core providers/*), "" if
+// unknown.
 func provider(d *host.Device) string {
 	if d.IsSoftware() {
 		return ""
@@ -33,28 +33,48 @@ func provider(d *host.Device) string {
 
 func verbsLibrary(t *subject) []check.Finding {
 	v := t.Verbs
-	install := forUser("Put rdma-core into the image, of a version that knows the driver.", "apt-get install -y libibverbs1 ibverbs-providers", "dnf install -y libibverbs")
-	const costs = ": NCCL finds no RDMA device, and falls back to TCP, about 85 times slower, or stops"
-	switch {
-	case v == nil:
-		return notLooked(VerbsLibrary)
-	case v.Path == "":
-		return one(VerbsLibrary, check.Fail, check.Ref{Kind: check.Pod}, "the image has no libibverbs.so.1"+costs, install,
-			check.Evidence{Source: "folders of the dynamic loader", Got: "no libibverbs.so.1", Want: "libibverbs.so.1"})
+	if v == nil {
+		return noData()
 	}
+	f := check.Finding{
+		Status: check.Fail,
+		Fix: check.ByUser("Install rdma-core in the image, in a version that knows the driver.",
+			"apt-get install -y libibverbs1 ibverbs-providers", "dnf install -y libibverbs"),
+	}
+	const effect = ": NCCL finds no RDMA device, and stops or falls back to TCP, about 85 times slower"
+	missing := t.missingProviders()
+	switch {
+	case v.Path == "":
+		f.Summary = "the image has no libibverbs.so.1" + effect
+		f.Evidence = []check.Evidence{
+			{Source: "folders of the dynamic loader", Got: "no libibverbs.so.1", Want: "libibverbs.so.1"},
+		}
+	case len(missing) > 0:
+		f.Summary = "libibverbs lacks the provider " + strings.Join(missing, ", ") + " of the rails' driver" + effect
+		f.Evidence = []check.Evidence{
+			{
+				Source: v.Path + " of rdma-core " + v.RDMACore, Got: "providers " + strings.Join(v.Providers, ", "),
+				Want: missing[0],
+			},
+			{Source: "/etc/libibverbs.d", Got: strings.Join(v.Drivers, ", "), Want: missing[0]},
+		}
+	default:
+		return nil
+	}
+	return []check.Finding{f}
+}
+
+// missingProviders returns the providers of the rails that the image does not have. An empty list in the snapshot says
+// nothing.
+func (t *subject) missingProviders() []string {
+	lacks := func(list []string, name string) bool { return len(list) > 0 && !slices.Contains(list, name) }
 	var missing []string
 	for _, r := range t.rails {
 		d, _ := t.Device(r.Device)
 		name := provider(&d)
-		lacks := len(v.Providers) > 0 && !slices.Contains(v.Providers, name) || len(v.Drivers) > 0 && !slices.Contains(v.Drivers, name)
-		if name != "" && lacks {
+		if name != "" && (lacks(t.Verbs.Providers, name) || lacks(t.Verbs.Drivers, name)) {
 			missing = append(missing, name)
 		}
 	}
-	if len(missing) == 0 {
-		return nil
-	}
-	return one(VerbsLibrary, check.Fail, check.Ref{Kind: check.Pod}, "libibverbs has no provider "+strings.Join(distinct(missing), ", ")+" for the rails' driver"+costs, install,
-		check.Evidence{Source: v.Path + " of rdma-core " + v.RDMACore, Got: "providers " + strings.Join(v.Providers, ", "), Want: missing[0]},
-		check.Evidence{Source: "/etc/libibverbs.d", Got: strings.Join(v.Drivers, ", "), Want: missing[0]})
+	return distinct(missing)
 }

@@ -2,8 +2,10 @@
 package machine
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
@@ -18,19 +20,27 @@ type Options struct {
 }
 
 // Pod judges a pod: its rails, its limits, its libraries and the environment of NCCL.
-func Pod(s host.Snapshot, o Options) check.Report { return run(podChecks, newSubject(s, o)) }
+func Pod(s host.Snapshot, o Options) check.Report { return run(podChecks, check.Pod, newSubject(s, o)) }
 
-// Node judges a machine that gives RDMA devices to pods, or runs jobs itself.
-func Node(s host.Snapshot) check.Report {
-	return run(nodeChecks, &subject{Snapshot: s})
-}
+// Node judges a machine that provides RDMA devices to pods, or runs jobs itself.
+func Node(s host.Snapshot) check.Report { return run(nodeChecks, check.Node, &subject{Snapshot: s}) }
 
-// run makes the checks; those without a function pass on what was found already.
-func run(checks []check.Check[*subject], t *subject) check.Report {
+// run runs the checks. A check without a function returns the findings of packages rail and nccl. A finding that names
+// neither a check nor a subject gets the ID of its check and the machine.
+func run(checks []check.Check[*subject], kind check.Kind, t *subject) check.Report {
 	checks = slices.Clone(checks)
 	for i := range checks {
-		if c := &checks[i]; c.Run == nil {
-			c.Run = func(t *subject) []check.Finding { return t.made(c.ID) }
+		id, judge := checks[i].ID, checks[i].Run
+		if judge == nil {
+			judge = func(t *subject) []check.Finding { return t.found(id) }
+		}
+		checks[i].Run = func(t *subject) []check.Finding {
+			all := judge(t)
+			for k := range all {
+				all[k].Check = cmp.Or(all[k].Check, id)
+				all[k].Subject = cmp.Or(all[k].Subject, check.Ref{Kind: kind})
+			}
+			return all
 		}
 	}
 	return check.Run(checks, t)
@@ -43,38 +53,35 @@ type subject struct {
 	rails    []rail.Rail
 	noRail   []check.Finding // why there is none
 	findings []check.Finding // of the rails and of NCCL's environment
-	needed   []nccl.Var      // variables without which NCCL would choose otherwise, and that nothing sets
-	before   *host.Snapshot  // an earlier reading, where there is one
+	unset    []nccl.Var      // variables that NCCL needs here and nothing sets
+	before   *host.Snapshot  // an earlier reading, for Watch
 }
 
 func newSubject(s host.Snapshot, o Options) *subject {
-	if o.Scope == "" {
-		o.Scope = rail.Pod
-	}
-	if len(s.Launched) > 0 { // what the command of this container has, and this process has not
-		s.Env = maps.Clone(s.Env)
-		if s.Env == nil {
-			s.Env = map[string]string{}
-		}
-		maps.Copy(s.Env, s.Launched)
+	o.Scope = cmp.Or(o.Scope, rail.Pod)
+	if len(s.Launched) > 0 { // variables that the container's command has and this process does not
+		env := map[string]string{}
+		maps.Copy(env, s.Env)
+		maps.Copy(env, s.Launched)
+		s.Env = env
 	}
 	r := rail.Resolve(s, o.Scope)
-	t := &subject{Snapshot: s, options: o, rails: r.Rails, findings: r.Findings()}
+	t := &subject{Snapshot: s, options: o, rails: r.Rails}
 	if len(r.Rails) == 0 {
 		t.noRail = []check.Finding{r.NoRail(s)}
 	}
 	vars, findings := nccl.Compute(r.Rails, s, nccl.Policy{})
-	t.findings = append(t.findings, findings...)
+	t.findings = append(r.Findings(), findings...)
 	for _, v := range vars {
 		if _, _, set := s.UserSetting(v.Name); v.Source == nccl.Computed && !set {
-			t.needed = append(t.needed, v)
+			t.unset = append(t.unset, v)
 		}
 	}
 	return t
 }
 
-// made are the findings that packages rail and nccl made under an ID.
-func (t *subject) made(id check.ID) []check.Finding {
+// found returns the findings of packages rail and nccl with an ID.
+func (t *subject) found(id check.ID) []check.Finding {
 	var all []check.Finding
 	for _, f := range t.findings {
 		if f.Check == id {
@@ -84,34 +91,21 @@ func (t *subject) made(id check.ID) []check.Finding {
 	return all
 }
 
-// notLooked says that the facts of a check were not read, as in a recording that is older than they are.
-func notLooked(id check.ID) []check.Finding {
-	return []check.Finding{{Check: id, Status: check.Skipped, Summary: "not looked at"}}
+// noData skips a check whose facts the snapshot does not have, because it is older than the check or of a container.
+func noData() []check.Finding {
+	return []check.Finding{{Status: check.Skipped, Summary: "no data in this snapshot"}}
 }
 
-// one is the list of one finding.
-func one(id check.ID, status check.Status, about check.Ref, summary string, fix *check.Fix, evidence ...check.Evidence) []check.Finding {
-	return []check.Finding{{Check: id, Status: status, Subject: about, Summary: summary, Evidence: evidence, Fix: fix}}
-}
-
-// about adds what else the findings are evidence for.
-func about(findings []check.Finding, refs []check.Ref) []check.Finding {
-	for i := range findings {
-		findings[i].About = append(findings[i].About, refs...)
+// joined lists the objects of a finding.
+func joined(refs []check.Ref) string {
+	names := make([]string, 0, len(refs))
+	for _, r := range refs {
+		names = append(names, r.String())
 	}
-	return findings
+	return strings.Join(names, ", ")
 }
 
-// forUser and forAdmin are cures.
-func forUser(text string, commands ...string) *check.Fix {
-	return &check.Fix{Text: text, Commands: commands, Who: check.User}
-}
-
-func forAdmin(text string, commands ...string) *check.Fix {
-	return &check.Fix{Text: text, Commands: commands, Who: check.Admin}
-}
-
-// distinct are the different values, sorted.
+// distinct returns the different values, sorted.
 func distinct(values []string) []string {
 	slices.Sort(values)
 	return slices.Compact(values)

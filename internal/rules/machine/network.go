@@ -1,7 +1,9 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,11 +12,14 @@ import (
 	"github.com/railhead/railhead/internal/rail"
 )
 
-// roceMTU is the packet size that RoCE makes of an interface's MTU: the largest of InfiniBand's that fits beside the
+// largestPacket is the largest RoCE packet, in bytes of payload.
+const largestPacket = 4096
+
+// roceMTU returns the RoCE packet size for an interface's MTU: the largest of InfiniBand's sizes that fits with the
 // headers (include/rdma/ib_addr.h iboe_get_mtu).
 func roceMTU(mtu int) int {
 	const headers = 96 // GRH 40, UDP 8, BTH 12, XRC 4, atomic 28, ICRC 4
-	for _, size := range []int{4096, 2048, 1024, 512} {
+	for _, size := range []int{largestPacket, 2048, 1024, 512} {
 		if mtu >= size+headers {
 			return size
 		}
@@ -22,123 +27,142 @@ func roceMTU(mtu int) int {
 	return 256
 }
 
-// share is the part of the line rate that payload gets: RoCE v2 over IPv4 adds 82 bytes to each packet.
-func share(size int) float64 { return 100 * float64(size) / float64(size+82) }
+// payload returns the percentage of the line rate that is payload: RoCE v2 over IPv4 adds 82 bytes to each packet.
+func payload(size int) float64 { return 100 * float64(size) / float64(size+82) }
 
-// fastRail is the rate from which the share that headers take is worth a word.
+// fastRail is the rate in Gb/s from which a small MTU is reported.
 const fastRail = 100
 
 func railMTU(t *subject) []check.Finding {
 	var evidence []check.Evidence
-	var sizes, small []string
-	var rails, smallRails []check.Ref
-	least := 4096
+	var sizes []string
+	var rails, small []check.Ref
+	least := largestPacket
 	for _, r := range t.rails {
 		mtu, ok := r.MTU.Get()
 		if !ok || r.LinkLayer != host.Ethernet {
 			continue
 		}
-		sizes, rails = append(sizes, strconv.Itoa(mtu)), append(rails, check.RailRef(r.Name()))
-		evidence = append(evidence, check.Evidence{Source: "/sys/class/net/" + r.Netdev + "/mtu", Got: strconv.Itoa(mtu), Want: "9000, and the same on every rail"})
-		if size := roceMTU(mtu); size < 4096 && r.Rate.Value.Gbps >= fastRail {
-			small, least = append(small, r.Name()), min(least, size)
-			smallRails = append(smallRails, check.RailRef(r.Name()))
+		ref, text := check.RailRef(r.Name()), strconv.Itoa(mtu)
+		sizes, rails = append(sizes, text), append(rails, ref)
+		evidence = append(evidence, check.Evidence{
+			Source: "/sys/class/net/" + r.Netdev + "/mtu", Got: text, Want: "9000, the same on every rail",
+		})
+		if size := roceMTU(mtu); size < largestPacket && r.Rate.Value.Gbps >= fastRail {
+			small, least = append(small, ref), min(least, size)
 		}
 	}
-	fix := forAdmin("Give the physical function, its virtual functions and the switch ports one MTU of 9000.", "SriovNetworkNodePolicy spec:\n  mtu: 9000")
+	f := check.Finding{
+		Status: check.Warn, Evidence: evidence,
+		Fix: check.ByAdmin("Set one MTU of 9000 on the physical function, its virtual functions and the switch ports.",
+			"SriovNetworkNodePolicy spec:\n  mtu: 9000"),
+	}
 	switch all := distinct(sizes); {
 	case len(all) > 1:
-		return about(one(RailMTU, check.Warn, check.Ref{Kind: check.Pod},
-			fmt.Sprintf("the rails' MTUs differ (%s): a queue pair between two of them may fail or hang, since NCCL 2.20 and later take no common one", strings.Join(all, ", ")),
-			fix, evidence...), rails)
+		f.About, f.Summary = rails, fmt.Sprintf("the rails have different MTUs (%s): a queue pair between two of them "+
+			"may fail or hang, because NCCL 2.20 and later do not use the smaller one", strings.Join(all, ", "))
 	case len(small) > 0:
-		return about(one(RailMTU, check.Warn, check.Ref{Kind: check.Pod},
-			fmt.Sprintf("MTU %s makes RoCE packets of %d bytes on %s: at most %.0f %% of the rate is payload, with 9000 %.0f %%",
-				all[0], least, strings.Join(small, ", "), share(least), share(4096)), fix, evidence...), smallRails)
+		f.About, f.Summary = small, fmt.Sprintf("MTU %s limits RoCE packets to %d bytes on %s: "+
+			"at most %.0f %% of the rate is payload, %.0f %% with 9000",
+			all[0], least, joined(small), payload(least), payload(largestPacket))
+	default:
+		return nil
 	}
-	return nil
+	return []check.Finding{f}
 }
 
-// railARP finds interfaces in the subnet of a rail that may answer for its address: the kernel's default. Then TCP
-// and ping work, and RDMA sends to the wrong NIC.
+// railARP finds interfaces in the subnet of a rail that may answer ARP for its address, as is the kernel's default. TCP
+// and ping then work, but RDMA sends to the wrong NIC.
 func railARP(t *subject) []check.Finding {
 	var evidence []check.Evidence
 	var pairs []string
 	var refs []check.Ref
-	looked, unread := true, ""
-	for _, a := range t.rails {
+	unreadable, missing := "", false
+	for k, a := range t.rails {
 		for i := range t.Links {
 			l := &t.Links[i]
-			if a.Netdev == l.Name || !l.Up.Or(true) || !t.sameSubnet(a, l) {
+			if !t.sameSubnet(a, l) {
 				continue
 			}
-			ignore, known := strictest(t.ARP.Ignore, l.ARP.Ignore)
-			switch {
-			case !known && (t.ARP.Ignore.IsUnreadable() || l.ARP.Ignore.IsUnreadable()):
-				unread = l.Name
-			case !known:
-				looked = looked && !t.onRail(l.Name) // of other interfaces than those of RDMA devices it is not read
-			case ignore == 0:
-				pairs = append(pairs, t.pair(a, l.Name))
+			switch ignore := strictest(t.ARP.Ignore, l.ARP.Ignore); {
+			case ignore.IsUnreadable():
+				unreadable = l.Name
+			case !ignore.IsKnown():
+				missing = missing || t.onRail(l.Name) // it is read only for the interfaces of RDMA devices
+			case ignore.Value == 0:
+				pairs = append(pairs, t.pair(k, l.Name))
 				refs = append(refs, check.RailRef(a.Name()), check.LinkRef(l.Name))
-				evidence = append(evidence, check.Evidence{Source: "/proc/sys/net/ipv4/conf/" + l.Name + "/arp_ignore", Got: "0, as in conf/all", Want: "1 or 2"})
+				evidence = append(evidence, check.Evidence{
+					Source: "/proc/sys/net/ipv4/conf/" + l.Name + "/arp_ignore",
+					Got:    "0, as in conf/all", Want: "1 or 2",
+				})
 			}
 		}
 	}
 	switch {
 	case len(pairs) > 0:
-	case unread != "":
-		return one(RailARP, check.Unknown, check.Ref{Kind: check.Pod}, "another interface is in the subnet of a rail, and arp_ignore of "+unread+" could not be read", nil)
-	case !looked:
-		return notLooked(RailARP)
-	default:
-		return nil
+		return []check.Finding{t.arpFlux(distinct(pairs), refs, evidence)}
+	case unreadable != "":
+		return []check.Finding{{
+			Status:  check.Unknown,
+			Summary: unreadable + " is in the subnet of a rail, and its arp_ignore could not be read",
+		}}
+	case missing:
+		return noData()
 	}
-	status, seen, of := check.Warn, t.twoOfOneMAC(), strings.Join(distinct(pairs), "; ")
-	summary := of + " are in one subnet, and one answers ARP for both addresses: ping works, and RDMA may hang"
+	return nil
+}
+
+func (t *subject) arpFlux(pairs []string, refs []check.Ref, evidence []check.Evidence) check.Finding {
+	status, effect := check.Warn, "answer ARP for each other: ping works, RDMA may hang"
+	seen := t.sharedMACs()
 	if len(seen) > 0 {
-		status, summary = check.Fail, of+" are in one subnet, and a neighbour's two addresses have one MAC: ping works, and RDMA to one of them hangs"
+		status, effect = check.Fail, "a neighbour has one MAC for two addresses: ping works, RDMA to one of them hangs"
 	}
-	return about(one(RailARP, status, check.Ref{Kind: check.Pod}, summary,
-		forAdmin("Give every rail a subnet of its own; or make interfaces answer for their own addresses only (CNI plugin tuning in the network attachment).",
+	return check.Finding{
+		Status: status, About: refs,
+		Summary:  strings.Join(pairs, "; ") + " are in one subnet, and " + effect,
+		Evidence: append(evidence, seen...),
+		Fix: check.ByAdmin("Give every rail its own subnet; or let interfaces answer only for their own addresses "+
+			"(CNI plugin tuning in the network attachment).",
 			`SriovNetwork spec:
-  metaPlugins: '{"type": "tuning", "sysctl": {"net.ipv4.conf.IFNAME.arp_ignore": "1", "net.ipv4.conf.IFNAME.arp_announce": "2"}}'`,
-			"sysctl -w net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2"), append(evidence, seen...)...), refs)
-}
-
-// strictest is the setting that holds: the larger of the interface's and of all (ip-sysctl.rst).
-func strictest(all, own host.Fact[int]) (int, bool) {
-	return max(all.Value, own.Value), all.IsKnown() && own.IsKnown()
-}
-
-// pair names a rail and another interface; two rails in their order.
-func (t *subject) pair(a rail.Rail, link string) string {
-	first, second := a.Name(), link
-	behind := false // the rail a was met
-	for _, b := range t.rails {
-		if b.Netdev == link {
-			if second = b.Name(); !behind {
-				first, second = second, first
-			}
-			break
-		}
-		behind = behind || b.Netdev == a.Netdev
+  metaPlugins: '{"type": "tuning", "sysctl": {"net.ipv4.conf.IFNAME.arp_ignore": "1", `+
+				`"net.ipv4.conf.IFNAME.arp_announce": "2"}}'`,
+			"sysctl -w net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2"),
 	}
-	return first + " and " + second
 }
 
-// sameSubnet reports whether an interface has an address in the IPv4 subnet of a rail.
+// strictest returns the setting that applies: the larger of the interface's and of conf/all (ip-sysctl.rst).
+func strictest(all, own host.Fact[int]) host.Fact[int] {
+	switch {
+	case all.IsKnown() && own.IsKnown():
+		return host.Know(max(all.Value, own.Value))
+	case all.IsUnreadable():
+		return all
+	case own.IsUnreadable():
+		return own
+	}
+	return host.Fact[int]{}
+}
+
+// pair names a rail and an interface in its subnet; two rails in their order, so that both find the same words.
+func (t *subject) pair(k int, link string) string {
+	i := slices.IndexFunc(t.rails, func(r rail.Rail) bool { return r.Netdev == link })
+	if i < 0 {
+		return t.rails[k].Name() + " and " + link
+	}
+	return t.rails[min(i, k)].Name() + " and " + t.rails[max(i, k)].Name()
+}
+
+// sameSubnet reports whether another interface that is up has an address in the IPv4 subnet of a rail.
 func (t *subject) sameSubnet(a rail.Rail, l *host.Link) bool {
-	if a.GID == nil || !a.GID.IP().Is4() {
+	if a.Netdev == l.Name || !l.Up.Or(true) || a.GID == nil || !a.GID.IP().Is4() {
 		return false
 	}
 	own, _ := t.Link(a.Netdev)
 	for _, p := range own.Addresses.Value {
-		if p.Addr() != a.GID.IP() {
-			continue
-		}
 		for _, q := range l.Addresses.Value {
-			if p.Contains(q.Addr()) {
+			if p.Addr() == a.GID.IP() && p.Contains(q.Addr()) {
 				return true
 			}
 		}
@@ -146,8 +170,8 @@ func (t *subject) sameSubnet(a rail.Rail, l *host.Link) bool {
 	return false
 }
 
-// twoOfOneMAC are neighbours on the rails that answer for two addresses with one MAC: the other side's flux.
-func (t *subject) twoOfOneMAC() []check.Evidence {
+// sharedMACs returns neighbours on the rails that answer for two addresses with one MAC.
+func (t *subject) sharedMACs() []check.Evidence {
 	var found []check.Evidence
 	byMAC := map[string]host.Neighbour{}
 	for _, n := range t.Neighbours {
@@ -156,7 +180,8 @@ func (t *subject) twoOfOneMAC() []check.Evidence {
 		case !n.Resolved || !t.onRail(n.Link):
 		case seen && first.Addr != n.Addr:
 			found = append(found, check.Evidence{
-				Source: "/proc/net/arp", Got: fmt.Sprintf("%s and %s are at %s", first.Addr, n.Addr, n.MAC), Want: "a MAC for each address",
+				Source: "/proc/net/arp", Got: fmt.Sprintf("%s and %s are at %s", first.Addr, n.Addr, n.MAC),
+				Want: "one MAC for each address",
 			})
 		case !seen:
 			byMAC[n.MAC] = n
@@ -166,55 +191,62 @@ func (t *subject) twoOfOneMAC() []check.Evidence {
 }
 
 func (t *subject) onRail(link string) bool {
-	for _, r := range t.rails {
-		if r.Netdev == link {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.rails, func(r rail.Rail) bool { return r.Netdev == link })
 }
 
-// railsRoutable tells whether a rail reaches the networks of the others. Many fabrics keep rails apart on purpose,
-// and NCCL then has to stay on one rail: that some reach each other and some do not, or that NCCL is told to cross,
-// is a fault.
+// railsRoutable judges whether a rail reaches the networks of the others. Many fabrics keep rails apart on purpose, and
+// NCCL must then stay on one rail. It is a fault if only some rails reach each other, or if NCCL is told to cross.
 func railsRoutable(t *subject) []check.Finding {
-	if len(t.Lookups) == 0 {
-		if len(t.rails) < 2 {
-			return nil
-		}
-		return notLooked(RailsRoutable)
+	if len(t.Lookups) == 0 && len(t.rails) > 1 {
+		return noData()
 	}
-	var evidence, onLink []check.Evidence
-	for _, l := range t.Lookups {
-		if !l.Gateway.IsValid() {
-			got := "no gateway: taken for a neighbour"
-			if l.Err != "" {
-				got = l.Err
-			}
-			e := check.Evidence{Source: fmt.Sprintf("ip route get %s oif %s", l.Dest, l.From), Got: got, Want: "via a gateway"}
-			evidence = append(evidence, e)
-			if l.OnLink && t.onRail(l.From) && t.onRail(l.Toward) {
-				onLink = append(onLink, e)
-			}
-		}
+	unrouted, onLink := t.unrouted()
+	f := check.Finding{
+		Summary: "rails do not reach each other's networks, as on many fabrics: " +
+			"NCCL must stay on one rail (NCCL_CROSS_NIC=0)",
+		Evidence: unrouted,
+		Fix: check.ByUser("Keep NCCL on one rail; it then passes data between GPUs instead (PXN).",
+			"export NCCL_CROSS_NIC=0"),
 	}
 	cross, origin, _ := t.UserSetting("NCCL_CROSS_NIC")
-	status, summary := check.Pass, "rails do not reach each other's networks: NCCL has to keep to one rail (NCCL_CROSS_NIC=0), as on many fabrics"
-	fix := forUser("Keep NCCL on one rail, and let it pass data between GPUs instead (PXN).", "export NCCL_CROSS_NIC=0")
 	switch {
-	case len(evidence) == 0:
+	case len(unrouted) == 0:
 		return nil
 	case strings.TrimSpace(cross) == "1":
-		status, summary = check.Fail, "NCCL_CROSS_NIC=1 makes NCCL connect rails that do not reach each other: the connection times out"
-		evidence = append(evidence, check.Evidence{Source: origin, Got: "NCCL_CROSS_NIC=1", Want: "0"})
-	case len(onLink) > 0: // where the rails are one network of the second layer it works, which nothing here shows
-		evidence, status = onLink, check.Warn
-		summary = "a route takes the network of another rail for neighbours of this one: unless a switch joins the rails, connections across them hang"
-		fix = forAdmin("Take the route away, or give it a gateway.", "ip route show", "ip route del NETWORK dev INTERFACE")
-	case len(evidence) < len(t.Lookups):
-		status = check.Warn
-		summary = fmt.Sprintf("%d of %d ways from a rail to another one's network have no route: connections across rails fail there, and work elsewhere", len(evidence), len(t.Lookups))
-		fix = forAdmin("Route all rails alike: source-based routing (CNI plugin sbr) with a gateway in every rail's IPAM, or none.", "SriovNetwork spec:\n  metaPlugins: '{\"type\": \"sbr\"}'")
+		f.Status = check.Fail
+		f.Summary = "NCCL_CROSS_NIC=1 makes NCCL connect rails that do not reach each other: the connection times out"
+		f.Evidence = append(unrouted, check.Evidence{Source: origin, Got: "NCCL_CROSS_NIC=1", Want: "0"})
+	case len(onLink) > 0: // correct if a switch joins the rails, which this machine cannot see
+		f.Status = check.Warn
+		f.Summary = "a route has no gateway to the network of another rail: " +
+			"unless a switch joins the rails, connections across them hang"
+		f.Evidence = onLink
+		f.Fix = check.ByAdmin("Remove the route, or give it a gateway.",
+			"ip route show", "ip route del NETWORK dev INTERFACE")
+	case len(unrouted) < len(t.Lookups):
+		f.Status = check.Warn
+		f.Summary = fmt.Sprintf("%d of %d paths from a rail to another rail's network have no route: "+
+			"connections across rails fail there and work elsewhere", len(unrouted), len(t.Lookups))
+		f.Fix = check.ByAdmin("Route all rails alike: source-based routing (CNI plugin sbr) with a gateway in every "+
+			"rail's IPAM, or none.", "SriovNetwork spec:\n  metaPlugins: '{\"type\": \"sbr\"}'")
 	}
-	return one(RailsRoutable, status, check.Ref{Kind: check.Pod}, summary, fix, evidence...)
+	return []check.Finding{f}
+}
+
+// unrouted returns the lookups without a gateway, and those of them where a route between two rails says so.
+func (t *subject) unrouted() (all, onLink []check.Evidence) {
+	for _, l := range t.Lookups {
+		if l.Gateway.IsValid() {
+			continue
+		}
+		e := check.Evidence{
+			Source: fmt.Sprintf("ip route get %s oif %s", l.Dest, l.From),
+			Got:    cmp.Or(l.Err, "no gateway: treated as a neighbour"), Want: "via a gateway",
+		}
+		all = append(all, e)
+		if l.OnLink && t.onRail(l.From) && t.onRail(l.Toward) {
+			onLink = append(onLink, e)
+		}
+	}
+	return all, onLink
 }

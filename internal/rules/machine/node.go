@@ -1,7 +1,9 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,21 +16,33 @@ import (
 // nodeChecks need the node's view. Equally severe findings are listed in this order.
 var nodeChecks = []check.Check[*subject]{
 	{ID: rail.DeviceAllocated, Title: "the node has RDMA devices", Run: noDevice},
-	{ID: PhysicalUp, Title: "the physical functions are up", Needs: []check.ID{rail.DeviceAllocated}, Run: physicalUp},
-	{ID: VFSettings, Title: "no setting of the physical function keeps its virtual functions from working", Needs: []check.ID{rail.DeviceAllocated}, Run: vfSettings},
-	{ID: VFTrust, Title: "no virtual function is trusted, since RDMA needs none to be", Needs: []check.ID{rail.DeviceAllocated}, Run: vfTrust},
-	{ID: VFCount, Title: "the cards have equally many virtual functions", Needs: []check.ID{rail.DeviceAllocated}, Run: vfCount},
-	{ID: IOMMUPresent, Title: "a node that gives out virtual functions has an IOMMU", Needs: []check.ID{rail.DeviceAllocated}, Run: iommuPresent},
-	{ID: IOMMUOptions, Title: "the kernel's IOMMU options are such that it knows", Needs: []check.ID{rail.DeviceAllocated, IOMMUPresent}, Run: iommuOptions},
-	{ID: nccl.IOMMUPassthrough, Title: "the IOMMU group of the HCA is of type identity", Needs: []check.ID{IOMMUOptions}, Run: iommuPassthrough},
-	{ID: PCIConfig, Title: "the PCI configuration space can be read", Needs: []check.ID{rail.DeviceAllocated}, Run: pciConfig},
-	{ID: ACSRedirect, Title: "no bridge between a GPU and its NIC redirects their traffic", Needs: []check.ID{PCIConfig}, Run: acsRedirect},
+	{ID: PhysicalUp, Title: "the physical functions are up", Needs: needsDevice, Run: physicalUp},
+	{
+		ID: VFSettings, Title: "the physical function's settings let its virtual functions work",
+		Needs: needsDevice, Run: vfSettings,
+	},
+	{
+		ID: VFTrust, Title: "no virtual function is trusted, because RDMA does not need it",
+		Needs: needsDevice, Run: vfTrust,
+	},
+	{ID: VFCount, Title: "all cards have the same number of virtual functions", Needs: needsDevice, Run: vfCount},
+	{ID: IOMMUPresent, Title: "a node with virtual functions has an IOMMU", Needs: needsDevice, Run: iommuPresent},
+	{
+		ID: IOMMUOptions, Title: "kernel IOMMU options are valid",
+		Needs: []check.ID{rail.DeviceAllocated, IOMMUPresent}, Run: iommuOptions,
+	},
+	{ID: nccl.IOMMUPassthrough, Title: passthroughTitle, Needs: []check.ID{IOMMUOptions}, Run: iommuPassthrough},
+	{ID: PCIConfig, Title: "the PCI configuration space can be read", Needs: needsDevice, Run: pciConfig},
+	{
+		ID: ACSRedirect, Title: "no bridge between a GPU and its NIC redirects their traffic",
+		Needs: []check.ID{PCIConfig}, Run: acsRedirect,
+	},
 	{ID: ReadRequest, Title: "fast cards read in large requests", Needs: []check.ID{PCIConfig}, Run: readRequest},
-	{ID: PCIeLink, Title: "the PCIe link carries what the port can", Needs: []check.ID{rail.DeviceAllocated}, Run: cardLinks},
-	{ID: FirmwareUniform, Title: "cards of one kind have one firmware", Needs: []check.ID{rail.DeviceAllocated}, Run: firmware},
-	{ID: PeermemRegistered, Title: "a peer-memory module that is loaded has registered", Run: peermem},
+	{ID: PCIeLink, Title: pcieLinkTitle, Needs: needsDevice, Run: cardLinks},
+	{ID: FirmwareUniform, Title: "cards of one model have the same firmware", Needs: needsDevice, Run: firmware},
+	{ID: PeermemRegistered, Title: "a loaded peer-memory module is registered", Run: peermem},
 	{ID: ModuleConflict, Title: "no two modules do the same job", Run: modules},
-	{ID: RuntimeMemlock, Title: "the container runtime is told to let containers lock all memory", Run: runtimeMemlock},
+	{ID: RuntimeMemlock, Title: "the container runtime sets unlimited locked memory", Run: runtimeMemlock},
 }
 
 func noDevice(t *subject) []check.Finding {
@@ -38,92 +52,106 @@ func noDevice(t *subject) []check.Finding {
 	return []check.Finding{rail.Resolution{Scope: rail.Host}.NoRail(t.Snapshot)}
 }
 
-// virtual counts the VFs that have RDMA devices by their physical function.
-func virtual(s *host.Snapshot) map[host.PCIAddress]int {
-	all := map[host.PCIAddress]int{}
+// physical returns the RDMA devices of physical functions.
+func physical(s *host.Snapshot) []*host.Device {
+	var all []*host.Device
 	for i := range s.Devices {
-		if pf, ok := s.Devices[i].Function.Value.PhysFn.Get(); ok {
-			all[pf]++
+		if d := &s.Devices[i]; d.Function.IsKnown() && !d.IsVirtual() && !d.IsSoftware() && len(d.Ports) > 0 {
+			all = append(all, d)
 		}
 	}
 	return all
 }
 
-// downFunction is a physical function that is down.
+// downFunction is a physical function that gives its virtual functions no carrier.
 type downFunction struct {
 	pf       host.PCIAddress
 	ref      check.Ref
 	why      string
-	cure     string
+	fix      string
 	command  string
 	evidence check.Evidence
 }
 
-// downPhysical are the physical functions with virtual ones that are seen to be down, each once: never raised, or
-// raised and without a link partner. An InfiniBand port is judged by itself, since its interface carries IP alone.
+const (
+	setUp      = "Set the interface up."
+	checkCable = "Check the cable, the transceiver and the switch port."
+)
+
+// downPhysical returns the physical functions that have virtual functions and are down, each once.
 func downPhysical(s *host.Snapshot) []downFunction {
-	const raise, look = "raise it", "look at cable, transceiver and switch port"
-	var down []downFunction
-	note := func(f downFunction) {
-		if !isDown(down, f.pf) {
-			down = append(down, f)
+	vfs := map[host.PCIAddress]bool{}
+	for i := range s.Devices {
+		if pf, ok := s.Devices[i].Function.Value.PhysFn.Get(); ok {
+			vfs[pf] = true
 		}
 	}
-	vfs, infiniBand := virtual(s), map[host.PCIAddress]bool{}
-	for _, d := range physical(s) {
+	cards := physical(s)
+	infiniBand := map[host.PCIAddress]bool{} // whose interface has nothing to do with RDMA: it carries only IP
+	for _, d := range cards {
 		infiniBand[d.Function.Value.Address] = d.Ports[0].LinkLayer.Value == host.InfiniBand
 	}
+	var down []downFunction
 	for i := range s.Links {
 		l := &s.Links[i]
 		pf, onPCI := l.PCI.Get()
-		switch {
-		case !onPCI || vfs[pf] == 0 && len(l.VFs) == 0 || infiniBand[pf]:
-		case !l.Up.Or(true):
-			note(downFunction{pf, check.LinkRef(l.Name), "is down", raise, "ip link set " + l.Name + " up", check.Evidence{Source: "IFF_UP of " + l.Name, Got: "off", Want: "on"}})
-		case !l.Carrier.Or(true):
-			note(downFunction{pf, check.LinkRef(l.Name), "has no carrier", look, "ethtool " + l.Name, check.Evidence{Source: "/sys/class/net/" + l.Name + "/carrier", Got: "0", Want: "1"}})
+		if onPCI && !infiniBand[pf] && (vfs[pf] || len(l.VFs) > 0) {
+			down = append(down, downLink(pf, l)...)
 		}
 	}
-	for _, d := range physical(s) {
-		pf := d.Function.Value.Address
-		if state, ok := d.Ports[0].State.Get(); ok && state != "ACTIVE" && (vfs[pf] > 0 || d.Function.Value.NumVFs.Value > 0) {
-			note(downFunction{pf, check.DeviceRef(d.Name), "has the port state " + state, look, "rdma link show " + d.Name + "/1", check.Evidence{Source: "/sys/class/infiniband/" + d.Name + "/ports/1/state", Got: state, Want: "ACTIVE"}})
+	for _, d := range cards {
+		pf, state := d.Function.Value.Address, d.Ports[0].State
+		gives := vfs[pf] || d.Function.Value.NumVFs.Value > 0
+		if gives && state.IsKnown() && state.Value != "ACTIVE" && !isDown(down, pf) {
+			down = append(down, downFunction{
+				pf: pf, ref: check.DeviceRef(d.Name), why: "has port state " + state.Value,
+				fix: checkCable, command: "rdma link show " + d.Name + "/1",
+				evidence: check.Evidence{Source: portFile(d.Name, 1, "state"), Got: state.Value, Want: "ACTIVE"},
+			})
 		}
 	}
 	return down
 }
 
-func isDown(down []downFunction, pf host.PCIAddress) bool {
-	for i := range down {
-		if down[i].pf == pf {
-			return true
-		}
+// downLink judges the interface of a physical function.
+func downLink(pf host.PCIAddress, l *host.Link) []downFunction {
+	f := downFunction{pf: pf, ref: check.LinkRef(l.Name)}
+	switch {
+	case !l.Up.Or(true):
+		f.why, f.fix, f.command = "is down", setUp, "ip link set "+l.Name+" up"
+		f.evidence = check.Evidence{Source: "IFF_UP of " + l.Name, Got: "off", Want: "on"}
+	case !l.Carrier.Or(true):
+		f.why, f.fix, f.command = "has no carrier", checkCable, "ethtool "+l.Name
+		f.evidence = check.Evidence{Source: "/sys/class/net/" + l.Name + "/carrier", Got: "0", Want: "1"}
+	default:
+		return nil
 	}
-	return false
+	return []downFunction{f}
+}
+
+func isDown(down []downFunction, pf host.PCIAddress) bool {
+	return slices.ContainsFunc(down, func(f downFunction) bool { return f.pf == pf })
 }
 
 func physicalUp(t *subject) []check.Finding {
-	var names, cures, commands []string
+	var names, fixes, commands []string
 	var refs []check.Ref
 	var evidence []check.Evidence
 	for _, f := range downPhysical(&t.Snapshot) {
-		names = append(names, fmt.Sprintf("%s (%s) %s", f.ref, f.pf, f.why))
-		refs = append(refs, f.ref)
-		cures, commands, evidence = append(cures, f.why+": "+f.cure), append(commands, f.command), append(evidence, f.evidence)
+		names, refs = append(names, fmt.Sprintf("%s (%s) %s", f.ref, f.pf, f.why)), append(refs, f.ref)
+		fixes, commands = append(fixes, f.fix), append(commands, f.command)
+		evidence = append(evidence, f.evidence)
 	}
 	if len(names) == 0 {
 		return nil
 	}
-	return about(one(PhysicalUp, check.Fail, check.Ref{Kind: check.Node}, "physical function "+strings.Join(names, ", ")+": its virtual functions have no carrier either, and no RDMA",
-		forAdmin("What "+strings.Join(distinct(cures), "; what ")+".", distinct(commands)...), evidence...), refs)
-}
-
-func cardLinks(t *subject) []check.Finding {
-	var all []check.Finding
-	for _, d := range physical(&t.Snapshot) {
-		all = append(all, linkOf(check.DeviceRef(d.Name), &d.Function.Value, d.Ports[0].Rate)...)
-	}
-	return all
+	return []check.Finding{{
+		Check: PhysicalUp, Status: check.Fail, Subject: check.Ref{Kind: check.Node}, About: refs,
+		Summary: "physical function " + strings.Join(names, ", ") +
+			": its virtual functions have no carrier either, and no RDMA",
+		Evidence: evidence,
+		Fix:      check.ByAdmin(strings.Join(distinct(fixes), " "), distinct(commands)...),
+	}}
 }
 
 func firmware(t *subject) []check.Finding {
@@ -132,79 +160,103 @@ func firmware(t *subject) []check.Finding {
 	for _, d := range physical(&t.Snapshot) {
 		if board, version := d.BoardID.Value, d.Firmware.Value; board != "" && version != "" {
 			versions[board] = append(versions[board], version)
-			evidence = append(evidence, check.Evidence{Source: "/sys/class/infiniband/" + d.Name + "/fw_ver", Got: version + " on " + board})
+			evidence = append(evidence, check.Evidence{
+				Source: "/sys/class/infiniband/" + d.Name + "/fw_ver", Got: version + " on " + board,
+			})
 		}
 	}
-	for board, all := range versions {
-		if all = distinct(all); len(all) > 1 {
-			return one(FirmwareUniform, check.Warn, check.Ref{Kind: check.Node}, fmt.Sprintf("cards of board %s have different firmware (%s): a rail may behave unlike the others", board, strings.Join(all, ", ")),
-				forAdmin("Bring all cards to one version.", "mlxfwmanager --query", "mlxfwmanager -u"), evidence...)
+	for _, board := range slices.Sorted(maps.Keys(versions)) {
+		if all := distinct(versions[board]); len(all) > 1 {
+			return []check.Finding{{
+				Status: check.Warn,
+				Summary: fmt.Sprintf("cards of board %s have different firmware (%s): a rail may behave differently",
+					board, strings.Join(all, ", ")),
+				Evidence: evidence,
+				Fix:      check.ByAdmin("Update all cards to one version.", "mlxfwmanager --query", "mlxfwmanager -u"),
+			}}
 		}
 	}
 	return nil
 }
 
-// peermem: nvidia_peermem registers with MOFED's ib_core as nv_mem (nvidia-peermem.c); loaded without that it does
-// nothing, and NCCL 2.23 and later take its presence for GPUDirect RDMA.
+// peermem: nvidia_peermem registers with MOFED's ib_core as nv_mem (nvidia-peermem.c). Without that it does nothing,
+// but NCCL 2.23 and later rely on the loaded module for GPUDirect RDMA.
 func peermem(t *subject) []check.Finding {
 	clients := t.GPUDirect.PeerClients
-	registered := slices.Contains(clients, "nv_mem") || slices.Contains(clients, "nv_mem_nc") || slices.Contains(clients, "nvidia-peermem")
+	registered := slices.ContainsFunc(clients, func(name string) bool {
+		return name == "nv_mem" || name == "nv_mem_nc" || name == "nvidia-peermem"
+	})
 	if !slices.Contains(t.Modules, "nvidia_peermem") || registered {
 		return nil
 	}
-	status, otherwise := check.Warn, ": NCCL takes it for GPUDirect RDMA, and registering GPU memory fails with \"Bad address\""
+	status, effect := check.Warn, ": NCCL uses it for GPUDirect RDMA, "+
+		"and registering GPU memory fails with \"Bad address\""
 	if works, _ := nccl.DMABuf(t.Snapshot); works {
-		status, otherwise = check.Pass, "; DMA-BUF works, and NCCL prefers it"
+		status, effect = check.Pass, "; DMA-BUF works, and NCCL prefers it"
 	}
-	return one(PeermemRegistered, status, check.Ref{Kind: check.Node}, "nvidia_peermem is loaded and has not registered with ib_core"+otherwise,
-		forAdmin("Load it again after the network driver; if that fails, the GPU driver was built against another one.", "rmmod nvidia_peermem", "modprobe nvidia_peermem", "dmesg | grep -i peermem"),
-		check.Evidence{Source: "/sys/module/nvidia_peermem", Got: "loaded"},
-		check.Evidence{Source: "/sys/kernel/mm/memory_peers", Got: orNone(strings.Join(clients, ", ")), Want: "nv_mem"})
+	return []check.Finding{{
+		Status:  status,
+		Summary: "nvidia_peermem is loaded but not registered with ib_core" + effect,
+		Evidence: []check.Evidence{
+			{Source: "/sys/module/nvidia_peermem", Got: "loaded"},
+			{Source: "/sys/kernel/mm/memory_peers", Got: orNone(strings.Join(clients, ", ")), Want: "nv_mem"},
+		},
+		Fix: check.ByAdmin("Reload it after the network driver. If that fails, the GPU driver was built against "+
+			"another network driver.", "rmmod nvidia_peermem", "modprobe nvidia_peermem", "dmesg | grep -i peermem"),
+	}}
 }
 
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
-}
+func orNone(s string) string { return cmp.Or(s, "none") }
 
 func modules(t *subject) []check.Finding {
-	for _, pair := range [][3]string{
-		{"nv_peer_mem", "nvidia_peermem", "both register GPU memory, and the one that came second serves nobody"},
+	for _, pair := range []struct{ older, newer, effect string }{
+		{"nv_peer_mem", "nvidia_peermem", "both register GPU memory, and the one loaded second has no effect"},
 		{"i40iw", "irdma", "both drive the RDMA of Intel's X722, and only one of them gets it"},
 	} {
-		if slices.Contains(t.Modules, pair[0]) && slices.Contains(t.Modules, pair[1]) {
-			return one(ModuleConflict, check.Warn, check.Ref{Kind: check.Node}, fmt.Sprintf("modules %s and %s are loaded: %s", pair[0], pair[1], pair[2]),
-				forAdmin("Keep the newer one.", "modprobe -r "+pair[0], "echo blacklist "+pair[0]+" > /etc/modprobe.d/"+pair[0]+".conf"),
-				check.Evidence{Source: "/sys/module", Got: pair[0] + ", " + pair[1], Want: pair[1]})
+		if slices.Contains(t.Modules, pair.older) && slices.Contains(t.Modules, pair.newer) {
+			return []check.Finding{{
+				Status:  check.Warn,
+				Summary: fmt.Sprintf("modules %s and %s are loaded: %s", pair.older, pair.newer, pair.effect),
+				Evidence: []check.Evidence{
+					{Source: "/sys/module", Got: pair.older + ", " + pair.newer, Want: pair.newer},
+				},
+				Fix: check.ByAdmin("Keep the newer one.", "modprobe -r "+pair.older,
+					"echo blacklist "+pair.older+" > /etc/modprobe.d/"+pair.older+".conf"),
+			}}
 		}
 	}
-	intel := false
-	for i := range t.Devices {
-		intel = intel || provider(&t.Devices[i]) == "irdma"
+	intel := slices.ContainsFunc(t.Devices, func(d host.Device) bool { return provider(&d) == "irdma" })
+	if intel || len(t.Devices) == 0 || !slices.Contains(t.Modules, "irdma") {
+		return nil
 	}
-	if slices.Contains(t.Modules, "irdma") && len(t.Devices) > 0 && !intel {
-		return one(ModuleConflict, check.Pass, check.Ref{Kind: check.Node}, "irdma is loaded and drives no RDMA device: it keeps NVIDIA's network driver (DOCA-OFED) from being loaded anew",
-			forAdmin("Where that driver is to be installed, keep irdma away.", "MachineConfig spec:\n  kernelArguments: [module_blacklist=irdma]"),
-			check.Evidence{Source: "/sys/module/irdma", Got: "loaded"})
-	}
-	return nil
+	return []check.Finding{{
+		Summary: "irdma is loaded without a device of its own: " +
+			"it prevents NVIDIA's network driver (DOCA-OFED) from being reloaded",
+		Evidence: []check.Evidence{{Source: "/sys/module/irdma", Got: "loaded"}},
+		Fix: check.ByAdmin("Before you install that driver, block irdma.",
+			"MachineConfig spec:\n  kernelArguments: [module_blacklist=irdma]"),
+	}}
 }
 
 func runtimeMemlock(t *subject) []check.Finding {
 	r := t.Runtime
 	switch {
 	case r == nil:
-		return notLooked(RuntimeMemlock)
+		return noData()
 	case r.Unlimited():
 		return nil
 	}
 	summary := fmt.Sprintf("%s gives containers memlock=%s by %s", r.Name, r.Memlock, r.File)
 	if r.Memlock == "" {
-		summary = "nothing tells " + r.Name + " how much memory containers may lock: they get systemd's default, 8 MiB"
+		summary = r.Name + " sets no locked-memory limit: containers get systemd's default, 8 MiB"
 	}
-	return one(RuntimeMemlock, check.Warn, check.Ref{Kind: check.Node}, summary+": registering more fails with ENOMEM, unless a pod may lift it",
-		forAdmin(memlockFix, memlockMachineConfig),
-		check.Evidence{Source: orNone(r.File), Got: "memlock=" + orNone(r.Memlock), Want: "memlock=-1:-1 (CRI-O), LimitMEMLOCK=infinity (containerd)"})
+	return []check.Finding{{
+		Status:  check.Warn,
+		Summary: summary + "; registering more fails with ENOMEM, unless a pod may lift the limit",
+		Evidence: []check.Evidence{{
+			Source: orNone(r.File), Got: "memlock=" + orNone(r.Memlock),
+			Want: "memlock=-1:-1 (CRI-O), LimitMEMLOCK=infinity (containerd)",
+		}},
+		Fix: memlockFix(),
+	}}
 }

@@ -7,33 +7,41 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/words"
 )
 
-// unseenVFs is the outcome of a check of what physical functions permit their virtual ones, where there are some and
-// nothing tells: their interfaces are of another network namespace, or the kernel did not answer.
-func (t *subject) unseenVFs(id check.ID) []check.Finding {
-	has := false
-	for i := range t.Devices {
-		f := &t.Devices[i].Function.Value
-		has = has || f.PhysFn.IsKnown() || f.NumVFs.Value > 0
-	}
-	for i := range t.Links {
-		has = has && len(t.Links[i].VFs) == 0
-	}
-	if !has {
+// hasVFs reports whether the machine has virtual functions.
+func hasVFs(s *host.Snapshot) bool {
+	return slices.ContainsFunc(s.Devices, func(d host.Device) bool {
+		return d.Function.Value.IsVF() || d.Function.Value.NumVFs.Value > 0
+	})
+}
+
+// showsVFs reports whether an interface shows the settings of its virtual functions. Otherwise the interfaces are in
+// another network namespace, or the kernel did not answer.
+func showsVFs(s *host.Snapshot) bool {
+	return slices.ContainsFunc(s.Links, func(l host.Link) bool { return len(l.VFs) > 0 })
+}
+
+// unseenVFs is the result of a check of settings that cannot be seen.
+func unseenVFs(s *host.Snapshot) []check.Finding {
+	if !hasVFs(s) || showsVFs(s) {
 		return nil
 	}
-	for _, p := range t.Problems {
+	for _, p := range s.Problems {
 		if p.Op == "netlink" {
-			return one(id, check.Unknown, check.Ref{Kind: check.Node}, "what the physical functions permit their virtual functions could not be read: "+p.Err, nil,
-				check.Evidence{Source: "ip link show", Got: p.Err, Want: "vf N ... link-state, trust"})
+			return []check.Finding{{
+				Status:   check.Unknown,
+				Summary:  "the settings of the virtual functions could not be read: " + p.Err,
+				Evidence: []check.Evidence{{Source: "ip link show", Got: p.Err, Want: "vf N ... link-state, trust"}},
+			}}
 		}
 	}
-	return notLooked(id)
+	return noData()
 }
 
 func vfSettings(t *subject) []check.Finding {
-	all := t.unseenVFs(VFSettings)
+	all := unseenVFs(&t.Snapshot)
 	for i := range t.Links {
 		l := &t.Links[i]
 		var macs, disabled []string
@@ -48,41 +56,55 @@ func vfSettings(t *subject) []check.Finding {
 			}
 			spoof = spoof || vf.SpoofChk
 		}
-		source := "ip link show " + l.Name
 		if len(disabled) > 0 {
-			all = append(all, one(VFSettings, check.Fail, check.LinkRef(l.Name), fmt.Sprintf("%s of %s have the link state disable: their ports never become ACTIVE", strings.Join(disabled, ", "), l.Name),
-				forAdmin("Let it follow the physical function, in the network that pods attach to.", "SriovNetwork spec:\n  linkState: auto"),
-				check.Evidence{Source: source, Got: "link-state disable", Want: "auto or enable"})...)
+			all = append(all, check.Finding{
+				Status: check.Fail, Subject: check.LinkRef(l.Name),
+				Summary: fmt.Sprintf("link state of %s of %s is disable: their ports never become ACTIVE",
+					strings.Join(disabled, ", "), l.Name),
+				Evidence: []check.Evidence{
+					{Source: "ip link show " + l.Name, Got: "link-state disable", Want: "auto or enable"},
+				},
+				Fix: check.ByAdmin("Let it follow the physical function, in the network that pods attach to.",
+					"SriovNetwork spec:\n  linkState: auto"),
+			})
 		}
 		if spoof && len(macs) == len(l.VFs) {
-			all = append(all, t.notPermitted(l, macs)...)
+			all = append(all, t.blockedMACs(l, macs)...)
 		}
 	}
 	return all
 }
 
-// notPermitted are the virtual functions seen here whose MAC is none of those that their physical function gave out.
-func (t *subject) notPermitted(pf *host.Link, macs []string) []check.Finding {
+// blockedMACs finds virtual functions whose MAC is not one that their physical function permits.
+func (t *subject) blockedMACs(pf *host.Link, macs []string) []check.Finding {
 	var names, commands []string
-	var refs []check.Ref
+	var links []check.Ref
 	for i := range t.Devices {
 		f := &t.Devices[i].Function.Value
 		for k := range t.Links {
 			vf := &t.Links[k]
 			mac := vf.MAC.Value
-			if f.PhysFn.IsKnown() && f.PhysFn.Value == pf.PCI.Value && vf.PCI.Value == f.Address && mac != "" && !slices.Contains(macs, mac) {
-				refs = append(refs, check.LinkRef(vf.Name))
-				names, commands = append(names, vf.Name+" ("+mac+")"), append(commands, "ip link set "+pf.Name+" vf N mac "+mac)
+			ofPF := f.PhysFn.IsKnown() && f.PhysFn.Value == pf.PCI.Value && vf.PCI.Value == f.Address
+			if ofPF && mac != "" && !slices.Contains(macs, mac) {
+				links, names = append(links, check.LinkRef(vf.Name)), append(names, vf.Name+" ("+mac+")")
+				commands = append(commands, "ip link set "+pf.Name+" vf N mac "+mac)
 			}
 		}
 	}
 	if len(names) == 0 {
 		return nil
 	}
-	return about(one(VFSettings, check.Fail, check.LinkRef(pf.Name), fmt.Sprintf("the physical function %s does not permit the MAC of %s: what is sent with it is dropped", pf.Name, strings.Join(names, ", ")),
-		forAdmin("Give the virtual function the MAC that its physical function knows. One that has to change it, as under a bond, needs to be trusted.",
+	return []check.Finding{{
+		Status: check.Fail, Subject: check.LinkRef(pf.Name), About: links,
+		Summary: fmt.Sprintf("physical function %s does not permit the MAC of %s: it drops what they send",
+			pf.Name, strings.Join(names, ", ")),
+		Evidence: []check.Evidence{{
+			Source: "ip link show " + pf.Name, Got: strings.Join(macs, ", "), Want: strings.Join(names, ", "),
+		}},
+		Fix: check.ByAdmin("Give the virtual function the MAC that its physical function knows. "+
+			"A virtual function that must change its MAC, as under a bond, needs trust.",
 			append(commands, "SriovNetwork spec:\n  trust: \"on\"")...),
-		check.Evidence{Source: "ip link show " + pf.Name, Got: strings.Join(macs, ", "), Want: strings.Join(names, ", ")}), refs)
+	}}
 }
 
 // vfTrust is a remark: RDMA needs no trust, and works with it.
@@ -96,12 +118,19 @@ func vfTrust(t *subject) []check.Finding {
 		}
 	}
 	if len(trusted) == 0 {
-		return t.unseenVFs(VFTrust)
+		return unseenVFs(&t.Snapshot)
 	}
-	return one(VFTrust, check.Pass, check.Ref{Kind: check.Node}, shorten(trusted)+" are trusted: a pod that has one may take another's MAC and receive what is not for it, and RDMA needs neither",
-		forAdmin("Where no pod changes the MAC of its rails, trust none.", "SriovNetwork spec:\n  trust: \"off\""),
-		check.Evidence{Source: "ip link show", Got: "trust on", Want: "trust off"})
+	return []check.Finding{{
+		Summary: "trusted virtual functions: " + words.Few(trusted, shown) +
+			"; a pod can take another pod's MAC and its traffic, and RDMA needs no trust",
+		Evidence: []check.Evidence{{Source: "ip link show", Got: "trust on", Want: "trust off"}},
+		Fix: check.ByAdmin("If no pod changes the MAC of its rails, turn trust off.",
+			"SriovNetwork spec:\n  trust: \"off\""),
+	}}
 }
+
+// shown is the number of names that a summary lists.
+const shown = 6
 
 func vfCount(t *subject) []check.Finding {
 	var counts, without []string
@@ -109,32 +138,33 @@ func vfCount(t *subject) []check.Finding {
 	for _, d := range physical(&t.Snapshot) {
 		f := d.Function.Value
 		n, ok := f.NumVFs.Get()
-		if !ok {
+		switch {
+		case !ok:
 			continue
-		}
-		if n == 0 {
+		case n == 0:
 			without = append(without, d.Name)
-		} else {
+		default:
 			counts = append(counts, fmt.Sprint(n))
 		}
-		evidence = append(evidence, check.Evidence{Source: "/sys/bus/pci/devices/" + f.Address.String() + "/sriov_numvfs", Got: fmt.Sprintf("%d; sriov_totalvfs %s", n, f.TotalVFs), Want: "the same on every card"})
+		evidence = append(evidence, check.Evidence{
+			Source: "/sys/bus/pci/devices/" + f.Address.String() + "/sriov_numvfs",
+			Got:    fmt.Sprintf("%d; sriov_totalvfs %s", n, f.TotalVFs), Want: "the same on every card",
+		})
 	}
+	f := check.Finding{Evidence: evidence}
 	switch all := distinct(counts); {
 	case len(all) > 1:
-		return one(VFCount, check.Warn, check.Ref{Kind: check.Node}, fmt.Sprintf("the cards have different numbers of virtual functions (%s): only as many pods as the smallest number get a rail of each", strings.Join(all, ", ")),
-			forAdmin("Set one numVfs in the policies of all rails.", "SriovNetworkNodePolicy spec:\n  numVfs: 8"), evidence...)
+		f.Status = check.Warn
+		f.Summary = fmt.Sprintf("the cards have different numbers of virtual functions (%s): "+
+			"only as many pods as the smallest number get a rail of each card", strings.Join(all, ", "))
+		f.Fix = check.ByAdmin("Set the same numVfs in the policies of all rails.",
+			"SriovNetworkNodePolicy spec:\n  numVfs: 8")
 	case len(all) == 1 && len(without) > 0:
-		return one(VFCount, check.Pass, check.Ref{Kind: check.Node}, shorten(without)+" have no virtual functions, and other cards have: no pod gets a rail of them",
-			forAdmin("If they are to be rails, write a policy for them; where sriov_totalvfs is 0, SR-IOV is off in the firmware.", "mlxconfig -d PCI query SRIOV_EN NUM_OF_VFS"), evidence...)
+		f.Summary = words.Few(without, shown) + " have no virtual functions, unlike the other cards"
+		f.Fix = check.ByAdmin("To use them as rails, write a policy for them. "+
+			"If sriov_totalvfs is 0, SR-IOV is disabled in the firmware.", "mlxconfig -d PCI query SRIOV_EN NUM_OF_VFS")
+	default:
+		return nil
 	}
-	return nil
-}
-
-// shorten lists few names and counts many.
-func shorten(names []string) string {
-	const shown = 6
-	if len(names) <= shown {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+	return []check.Finding{f}
 }

@@ -101,8 +101,8 @@ func inertCapability(t *testing.T, p sick, row *story) {
 	own := p.own(t)
 	p.sees(t, row, fmt.Sprintf(register, own[0], 64<<10), "ended with 137") // it waits for its peer: that much can be registered
 	p.sees(t, row, fmt.Sprintf(fault.PodProgram+" run -q -- sh -c '"+register+"'", own[0], 16<<20), "Couldn't register MR")
-	p.tells(t, row, "run -- true", "locked-memory limit is 8 MiB per process", "CAP_IPC_LOCK was added but is inert for uid 1000", "[memlock-limit]")
-	p.tells(t, row, "run --mode auto -- true", "CAP_IPC_LOCK was added but is inert for uid 1000", "[memlock-limit]")
+	p.tells(t, row, "run -- true", "locked-memory limit is 8 MiB per process", "CAP_IPC_LOCK was added but has no effect for uid 1000", "[memlock-limit]")
+	p.tells(t, row, "run --mode auto -- true", "CAP_IPC_LOCK was added but has no effect for uid 1000", "[memlock-limit]")
 }
 
 // othersDevices: the container may open all devices of the node, and railhead-pod takes the two that are its own.
