@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/plan"
@@ -24,10 +25,10 @@ type applyFlags struct {
 	output  string
 	noWait  bool
 	timeout time.Duration
-	retry   retryTimeout
+	retry   *time.Duration
 }
 
-func (f *applyFlags) flags(cmd *cobra.Command, timeout time.Duration) {
+func (f *applyFlags) add(cmd *cobra.Command, timeout time.Duration) {
 	f.dryRun = "none"
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.yes, "yes", "y", false, "apply the plan without asking")
@@ -37,7 +38,7 @@ func (f *applyFlags) flags(cmd *cobra.Command, timeout time.Duration) {
 	choiceFlag(cmd, &f.output, "output", "o", "yaml: print the objects for GitOps and change nothing", "yaml")
 	flags.BoolVar(&f.noWait, "no-wait", false, "do not wait until the change is complete")
 	flags.DurationVar(&f.timeout, "timeout", timeout, "how long to wait until the change is complete; 0 waits forever")
-	f.retry.flag(cmd)
+	retryFlag(cmd, &f.retry)
 }
 
 // applier shows a plan, asks, applies it and waits for it.
@@ -47,15 +48,20 @@ type applier struct {
 	plan   plan.Plan
 	flags  applyFlags
 
+	findings []check.Finding // about the plan; a failure prevents it
+
 	want   kube.Want                       // where to look; each step adds the kinds
 	resume string                          // the command that continues the wait
 	verify func(ctx context.Context) error // runs the step that checks nodes and writes nothing
-	// skipRights does not ask the server for every right beforehand: the objects of a job are few, and one that is
-	// forbidden leaves nothing behind that matters.
+	// skipRights does not ask the server for every right beforehand: a job has few objects, and those written before
+	// a forbidden one do no harm.
 	skipRights bool
 }
 
 func (a applier) apply(ctx context.Context) error {
+	if err := a.refuse(a.findings); err != nil {
+		return err
+	}
 	if a.flags.output == "yaml" {
 		return writeManifests(a.streams.Out, a.plan)
 	}
@@ -75,11 +81,11 @@ func (a applier) apply(ctx context.Context) error {
 		return err
 	}
 	for i, step := range steps {
-		now := a
-		if rest := titles(steps[i+1:]); rest != "" {
-			now.resume = "the same command again, which continues with: " + rest
+		resume := a.resume
+		if rest := steps[i+1:]; len(rest) > 0 {
+			resume = "the same command again, which continues with: " + titles(rest)
 		}
-		if err := now.applyStep(ctx, step); err != nil {
+		if err := a.applyStep(ctx, step, resume); err != nil {
 			return err
 		}
 	}
@@ -92,12 +98,11 @@ func (a applier) dryRunSteps() []plan.Step {
 	steps := slices.Clone(a.plan.Steps)
 	for i, step := range steps {
 		steps[i].Changes = slices.DeleteFunc(slices.Clone(step.Changes), func(c plan.Change) bool {
-			skip := created[c.Object.GetNamespace()]
-			if skip {
-				a.say("Skipped, because its namespace does not exist yet: %s %s",
-					c.Object.GetKind(), c.Object.GetName())
+			if !created[c.Object.GetNamespace()] {
+				return false
 			}
-			return skip
+			a.say("Skipped, because its namespace does not exist yet: %s %s", c.Object.GetKind(), c.Object.GetName())
+			return true
 		})
 	}
 	return steps
@@ -131,9 +136,9 @@ func (a applier) checkRights(ctx context.Context) error {
 		a.say("forbidden: %s", r)
 	}
 	if len(denied) > 0 {
-		user, parts := cmp.Or(a.client.User(), "-"), words.Count(len(denied), "part")
 		return exit.Failed(fmt.Errorf("nothing was written: %s lacks the rights for %s of this plan; "+
-			"a cluster administrator can apply it or grant them", user, parts))
+			"a cluster administrator can apply it or grant them",
+			cmp.Or(a.client.User(), "this user"), words.Count(len(denied), "part")))
 	}
 	return a.checkGrants(ctx)
 }
@@ -154,8 +159,8 @@ func (a applier) checkGrants(ctx context.Context) error {
 	return nil
 }
 
-func (a applier) applyStep(ctx context.Context, step plan.Step) error {
-	a.say("%s", step.Title)
+func (a applier) applyStep(ctx context.Context, step plan.Step, resume string) error {
+	a.sayLine(step.Title)
 	dryRun := a.flags.dryRun == "server"
 	if step.ID == setup.StepVerifyFirst && !dryRun {
 		err := a.verify(ctx)
@@ -176,7 +181,7 @@ func (a applier) applyStep(ctx context.Context, step plan.Step) error {
 	}
 	a.want.Kinds = step.Watch
 	return a.follow(ctx, a.client, step.Done,
-		following{want: a.want, limit: a.flags.timeout, patience: a.flags.retry, back: a.resume})
+		waitOptions{want: a.want, limit: a.flags.timeout, retry: a.flags.retry, resume: resume})
 }
 
 func (a applier) applyChange(ctx context.Context, change plan.Change, dryRun kube.DryRun) error {
@@ -188,8 +193,8 @@ func (a applier) applyChange(ctx context.Context, change plan.Change, dryRun kub
 	case err != nil && bool(dryRun):
 		return exit.Failed(err)
 	case err != nil:
-		return exit.Failed(fmt.Errorf("%w\n"+
-			"Objects written so far stay; the same command again completes the plan", err))
+		return exit.Failed(
+			fmt.Errorf("%w\nObjects written so far stay; the same command again completes the plan", err))
 	}
 	note := ""
 	if dryRun {

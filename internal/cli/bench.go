@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +18,6 @@ import (
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/measure"
 	"github.com/railhead/railhead/internal/ranks"
-	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/report/html"
 	"github.com/railhead/railhead/internal/report/text"
 	"github.com/railhead/railhead/internal/rules"
@@ -30,35 +31,33 @@ type benchFlags struct {
 	minGbps                          float64
 	leafLabel                        string
 	options                          measure.Options
-
-	own ownPods
-
-	format, save, html string
+	own                              ownPods
+	format, save, html               string
 }
 
-func (a *app) newBench() *cobra.Command {
+func newBench(a *app) *cobra.Command {
 	f := benchFlags{format: "text", options: measure.Defaults()}
 	cmd := &cobra.Command{
 		Use:   "bench [NAME | --nodes NODE,NODE --image IMAGE]",
 		Short: "Measure the network of a job or of nodes and name the parts that are slow",
-		Long: `bench measures the network between the pods of a job, or between temporary pods on the given nodes, and compares every
-number with its ceiling: the payload that the link or the PCIe slot can carry, whichever is less.
+		Long: `bench measures the network between the pods of a job, or between temporary pods on the given nodes. It
+compares every number with its ceiling: the most that the link or the PCIe slot can carry.
 
---ladder, the default, measures one layer after the other between two pods: RDMA with host memory, with GPU memory, all rails
+--ladder, the default, measures between two pods, layer by layer: RDMA with host memory, with GPU memory, all rails
 at once, TCP, NCCL. The first step below target names the layer at fault.
---matrix measures all pairs of pods on all rails, whether rails reach each other, and every HCA against itself. It names the
-slow NIC, node, pair, rail or leaf switch; leaf switches are known from a label of the nodes. With --quick it finds bad pods in
-a few rounds.
---allreduce runs NCCL over all pods of the job, with the tools in their image. NCCL's log, and the counters of the ports if
-they are visible, prove which network it used.
---compare tcp,rdma measures both and shows how many times as fast RDMA is.
+--matrix measures all pairs of pods on all rails, between rails, and every HCA against itself. It names the slow NIC,
+node, pair, rail or leaf switch, which a node label identifies. --quick finds bad pods in a few rounds.
+--allreduce runs NCCL over all pods of the job. NCCL's log, and the port counters if they are visible, prove which
+network it used.
+--compare tcp,rdma measures both and shows how much faster RDMA is.
 
-The tools must be in the image of the pods: perftest; iperf3 or python3; nccl-tests with Open MPI, or torchrun. Measurements
-without a tool are skipped and listed. build/bench makes an image with the tools that need no GPU. bench does not start while
-a 'railhead launch' runs in the pods. It leaves nothing in the pods, also after Ctrl-C, and removes temporary pods.
+The image of the pods must contain the tools: perftest; iperf3 or python3; nccl-tests with Open MPI, or torchrun.
+Measurements without a tool are listed as skipped. build/bench makes an image with the tools that need no GPU. bench
+does not start while a 'railhead launch' runs in the pods. It stops its processes in the pods and removes temporary
+pods at the end, also after Ctrl-C.
 
-Exit status: 0 if every measurement is on target; 1 if one is below target or failed; 2 if the command line is wrong; 3 if
-nothing could be judged.`,
+Exit status: 0 if every measurement is on target; 1 if one is below target or failed; 2 if the command line is wrong;
+3 if nothing could be judged.`,
 		Example: `  railhead bench h-kim -n train                               ladder between rank 0 and rank 1
   railhead bench h-kim -n train --pair 0,7                    between other ranks
   railhead bench h-kim -n train --matrix --save monday.json
@@ -68,44 +67,49 @@ nothing could be judged.`,
   railhead bench -n train --nodes gpu-1,gpu-2 --image IMAGE   without a job
   railhead bench h-kim -n train --min-gbps 350 -o json        for CI: exit status 1 below 350 Gb/s
   railhead bench diff monday.json today.json`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              takes(0, "NAME"),
 		ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(args); err != nil {
+			f.options.Gate.Gbps = bench.Gbps(f.minGbps)
+			if err := cmp.Or(f.own.check(len(args) > 0), f.check()); err != nil {
 				return err
 			}
+			f.options.Plan, f.options.Pair = f.plan(), [2]int(f.pair)
 			ctx, stop := untilHangup(cmd.Context())
 			defer stop()
 			return a.bench(ctx, args, f)
 		},
 	}
-	f.flags(cmd)
+	f.add(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("nodes", a.completeNodes) // the flag exists
-	cmd.AddCommand(a.newBenchDiff())
+	cmd.AddCommand(newBenchDiff(a))
 	return cmd
 }
 
-func (f *benchFlags) flags(cmd *cobra.Command) {
+func (f *benchFlags) add(cmd *cobra.Command) {
 	flags, o := cmd.Flags(), &f.options
 	flags.BoolVar(&f.ladder, "ladder", false, "measure layer by layer between two pods (the default)")
-	flags.BoolVar(&f.matrix, "matrix", false, "measure all pairs of pods on all rails, rails across, and every HCA against itself")
+	flags.BoolVar(&f.matrix, "matrix", false,
+		"measure all pairs of pods on all rails, between rails, and every HCA against itself")
 	flags.BoolVar(&f.allReduce, "allreduce", false, "measure NCCL's all-reduce over all pods of the job")
-	flags.StringSliceVar(&f.compare, "compare", nil, "tcp,rdma: measure both and compare them")
+	flags.StringSliceVar(&f.compare, "compare", nil, "`tcp,rdma`: measure both and compare them")
 	flags.BoolVar(&f.quick, "quick", false, "with --matrix: find bad pods in a few rounds, without every pair")
 	flags.StringVar(&f.leafLabel, "leaf-label", "",
-		"with --matrix: node label whose value names the leaf switch (default the labels of Topograph, GKE and OKE)")
-	flags.IntSliceVar(&f.pair, "pair", o.Pair[:], "ranks of the two pods of the ladder, or positions in --nodes: FROM,TO")
-	flags.DurationVar(&o.Duration, "duration", 0, "duration of each measurement (default 5s; 2s for each round of a matrix)")
-	flags.IntVar(&o.Size, "size", o.Size, "message size in bytes")
-	flags.IntVar(&o.QPs, "qps", o.QPs, "queue pairs of each link")
-	flags.IntVar(&o.Runs, "runs", o.Runs, "times to repeat every measurement; with 3 or more, 'bench diff' knows the noise")
-	flags.Float64Var(&o.Gate.Efficiency, "min-efficiency", o.Gate.Efficiency, "target: the part of its ceiling that a link must reach")
-	flags.Float64Var(&f.minGbps, "min-gbps", 0, "target: Gb/s that each rail must reach, instead of --min-efficiency")
-	flags.BoolVar(&o.Force, "force", false, "measure although a command runs in the pods; both are slower")
-	f.own.flags(cmd)
-	choiceFlag(cmd, &f.format, "output", "o", "output format", "text", "wide", "json", "yaml")
-	flags.StringVar(&f.save, "save", "", "save the result to this file, as JSON, for 'bench diff' and 'report'")
-	flags.StringVar(&f.html, "html", "", "also write the result to this file, as a page for a browser")
+		"with --matrix: node `label` whose value names the leaf switch (default: the labels of Topograph, GKE and OKE)")
+	flags.IntSliceVar(&f.pair, "pair", o.Pair[:], "ranks of the ladder's two pods, or positions in --nodes: `FROM,TO`")
+	flags.DurationVar(&o.Duration, "duration", 0, "time of a measurement (default: 5s; 2s for each round of a matrix)")
+	flags.IntVar(&o.Size, "size", o.Size, "message size in `bytes`")
+	flags.IntVar(&o.QPs, "qps", o.QPs, "`number` of queue pairs of each link")
+	flags.IntVar(&o.Runs, "runs", o.Runs,
+		"`number` of times to repeat every measurement; with 3 or more, 'bench diff' knows the noise")
+	flags.Float64Var(&o.Gate.Efficiency, "min-efficiency", o.Gate.Efficiency,
+		"target: the `fraction` of its ceiling that a link must reach")
+	flags.Float64Var(&f.minGbps, "min-gbps", 0, "target: `Gb/s` that each rail must reach, instead of --min-efficiency")
+	flags.BoolVar(&o.Force, "force", false, "measure even if a command is running in the pods; both are slower")
+	f.own.add(cmd)
+	outputFlag(cmd, &f.format, "text", "wide", "json", "yaml")
+	flags.StringVar(&f.save, "save", "", "save the result to this `file`, as JSON, for 'bench diff' and 'report'")
+	flags.StringVar(&f.html, "html", "", "also write the result to this `file`, as a page for a browser")
 	_ = cmd.MarkFlagFilename("save", "json") // the flags exist
 	_ = cmd.MarkFlagFilename("html", "html")
 	modes := cobra.FixedCompletions([]string{"tcp,rdma"}, cobra.ShellCompDirectiveNoFileComp)
@@ -114,52 +118,48 @@ func (f *benchFlags) flags(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("min-efficiency", "min-gbps")
 }
 
-// check reads the command line.
-func (f *benchFlags) check(args []string) error {
-	o := &f.options
-	o.Gate.Gbps = bench.Gbps(f.minGbps)
-	named := len(args) > 0
-	if err := f.own.check(named); err != nil {
-		return err
-	}
+// check reads the flags.
+func (f *benchFlags) check() error {
+	o := f.options
 	switch {
 	case f.quick && !f.matrix:
 		return errors.New("--quick needs --matrix")
 	case f.leafLabel != "" && !f.matrix:
 		return errors.New("--leaf-label needs --matrix")
-	case len(f.pair) != 2 || f.pair[0] == f.pair[1] || f.pair[0] < 0 || f.pair[1] < 0:
+	case !isPair(f.pair):
 		return errors.New("--pair needs two different ranks, such as --pair 0,1")
-	case o.Duration != 0 && o.Duration < time.Second || o.Runs < 1 || o.Size < 1 || o.QPs < 1:
+	case o.Duration != 0 && o.Duration < time.Second || min(o.Runs, o.Size, o.QPs) < 1:
 		return errors.New("--duration must be at least 1s, and --runs, --size and --qps at least 1")
 	case o.Gate.Efficiency < 0 || o.Gate.Efficiency > 1 || o.Gate.Gbps < 0:
 		return errors.New("--min-efficiency must be between 0 and 1, and --min-gbps not negative")
-	}
-	o.Pair = [2]int(f.pair)
-	switch {
-	case f.compare != nil:
-		if modes := slices.Sorted(slices.Values(f.compare)); !slices.Equal(modes, []string{"rdma", "tcp"}) {
-			return errors.New("--compare must be tcp,rdma")
-		}
-		o.Plan = measure.Compare
-	case f.quick:
-		o.Plan = measure.Quick
-	case f.matrix:
-		o.Plan = measure.Matrix
-	case f.allReduce:
-		o.Plan = measure.AllReduce
+	case f.compare != nil && !slices.Equal(slices.Sorted(slices.Values(f.compare)), []string{"rdma", "tcp"}):
+		return errors.New("--compare must be tcp,rdma")
 	}
 	return nil
 }
 
+func isPair(ranks []int) bool {
+	return len(ranks) == 2 && ranks[0] != ranks[1] && slices.Min(ranks) >= 0
+}
+
+func (f *benchFlags) plan() measure.Plan {
+	switch {
+	case f.compare != nil:
+		return measure.Compare
+	case f.quick:
+		return measure.Quick
+	case f.matrix:
+		return measure.Matrix
+	case f.allReduce:
+		return measure.AllReduce
+	}
+	return measure.Ladder
+}
+
 // bench measures, saves the result, and prints it.
 func (a *app) bench(ctx context.Context, args []string, f benchFlags) error {
-	for flag, name := range map[string]string{"--save": f.save, "--html": f.html} { // before minutes of work
-		if name == "" {
-			continue
-		}
-		if err := writable(name); err != nil {
-			return exit.Error{Code: exit.Usage, Err: fmt.Errorf("%s: %w", flag, err)}
-		}
+	if err := cmp.Or(checkWritable("--save", f.save), checkWritable("--html", f.html)); err != nil {
+		return err
 	}
 	defer context.AfterFunc(ctx, func() { a.say("Interrupted: stopping all processes in the pods") })()
 	var r bench.Result
@@ -169,8 +169,14 @@ func (a *app) bench(ctx context.Context, args []string, f benchFlags) error {
 	} else {
 		r, err = a.benchNodes(ctx, f)
 	}
-	if err != nil {
-		return faultOrInterrupt(ctx, err)
+	var coded exit.Error
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &coded):
+		return err
+	case err != nil:
+		return exit.Failed(err)
 	}
 	r = judged(r, args)
 	if f.save != "" {
@@ -188,22 +194,27 @@ func (a *app) bench(ctx context.Context, args []string, f benchFlags) error {
 	return a.showBench(r, f.format)
 }
 
+// showBench prints a result and returns its exit code.
+func (a *app) showBench(r bench.Result, format string) error {
+	write := func(out io.Writer, wide bool) error { return text.Bench(out, r, wide) }
+	if err := a.print(format, r, write); err != nil {
+		return err
+	}
+	switch check.Worst(r.Findings) {
+	case check.Fail:
+		return exit.Error{Code: exit.Fault}
+	case check.Unknown:
+		return exit.Error{Code: exit.Unknown}
+	case check.Pass, check.Skipped, check.Warn:
+	}
+	return nil
+}
+
 // judged returns a result with its job and its findings.
 func judged(r bench.Result, args []string) bench.Result {
 	r.Job = strings.Join(args, "")
 	r.Findings = rules.Bench(r)
 	return r
-}
-
-func faultOrInterrupt(ctx context.Context, err error) error {
-	var coded exit.Error
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case errors.As(err, &coded):
-		return err
-	}
-	return exit.Failed(err)
 }
 
 // benchJob measures between the pods of a job.
@@ -215,11 +226,10 @@ func (a *app) benchJob(ctx context.Context, name string, f benchFlags) (bench.Re
 	return a.benchPods(ctx, client, targets, []string{name}, f)
 }
 
-// benchPods measures between pods.
 func (a *app) benchPods(
 	ctx context.Context, client *kube.Client, targets []ranks.Target, job []string, f benchFlags,
 ) (bench.Result, error) {
-	b := measure.New(client, targets, f.options, a.live())
+	b := measure.New(client, targets, f.options, a.streams.live())
 	if f.matrix {
 		var err error
 		if b.Leaves, err = measure.ReadLeaves(ctx, client, targets, f.leafLabel); err != nil {
@@ -227,34 +237,7 @@ func (a *app) benchPods(
 		}
 	}
 	if f.save != "" {
-		b.Keep = func(r bench.Result) { _ = saveBench(f.save, judged(r, job)) } // an error appears at the end
+		b.Keep = func(r bench.Result) { _ = saveBench(f.save, judged(r, job)) } // the last save reports its error
 	}
 	return b.Run(ctx)
-}
-
-// live returns the display of progress on stderr.
-func (a *app) live() *report.Live {
-	return &report.Live{W: a.streams.Err, TTY: a.streams.TTY, Width: a.streams.Width}
-}
-
-// showBench prints a result and returns its exit code.
-func (a *app) showBench(r bench.Result, format string) error {
-	var err error
-	switch format {
-	case "json", "yaml":
-		err = report.Encode(a.streams.Out, format, r)
-	default:
-		err = text.Bench(a.streams.Out, r, format == "wide")
-	}
-	if err != nil {
-		return err
-	}
-	switch check.Worst(r.Findings) {
-	case check.Fail:
-		return exit.Error{Code: exit.Fault}
-	case check.Unknown:
-		return exit.Error{Code: exit.Unknown}
-	case check.Pass, check.Skipped, check.Warn:
-	}
-	return nil
 }

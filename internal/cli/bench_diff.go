@@ -2,9 +2,12 @@ package cli
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -22,21 +25,21 @@ type benchDiff struct {
 	Facts   []bench.Differ `json:"facts,omitempty"` // of the machines
 }
 
-func (a *app) newBenchDiff() *cobra.Command {
+func newBenchDiff(a *app) *cobra.Command {
 	format := "text"
 	cmd := &cobra.Command{
 		Use:   "diff OLD.json NEW.json",
-		Short: "Say what has become slower or faster between two results, beyond the noise",
-		Long: `diff holds two results of 'railhead bench --save' against each other, number by number, by the names of the nodes, and names
-what has changed on the machines meanwhile. A change counts when it is beyond the noise: three standard errors of the medians
-where there are three runs or more ('bench --runs 3'), else 10 %. What has the same value, or is in one of both alone, is shown
-with -o wide.
+		Short: "Show which numbers of two results differ by more than the noise",
+		Long: `diff compares two results of 'railhead bench --save', number by number and node by node, and shows what
+changed on the machines in between. A change counts if it is larger than the noise: three standard errors of the
+medians with three or more runs ('bench --runs 3'), otherwise 10 %. -o wide also shows the numbers that did not change
+and those that only one result has.
 
-Exit status: 0 when nothing has become slower; 1 when something has; 3 when no number is in both to compare.`,
+Exit status: 0 if nothing became slower; 1 if something did; 3 if the results have no number in common.`,
 		Example: `  railhead bench h-kim -n train --matrix --runs 3 --save monday.json
   railhead bench h-kim -n train --matrix --runs 3 --save tuesday.json
   railhead bench diff monday.json tuesday.json`,
-		Args: cobra.ExactArgs(2),
+		Args: takes(2, "OLD.json", "NEW.json"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			before, err := readBench(args[0])
 			if err != nil {
@@ -46,25 +49,26 @@ Exit status: 0 when nothing has become slower; 1 when something has; 3 when no n
 			if err != nil {
 				return unknown(err)
 			}
-			d := benchDiff{Old: args[0], New: args[1], Changes: bench.Compare(before.Series, now.Series), Facts: bench.Differences(before, now)}
-			if format == "json" || format == "yaml" {
-				err = report.Encode(a.streams.Out, format, d)
-			} else {
-				err = d.write(a.streams.Out, format == "wide")
+			d := benchDiff{
+				Old:     args[0],
+				New:     args[1],
+				Changes: bench.Compare(before.Series, now.Series),
+				Facts:   bench.Differences(before, now),
 			}
-			if err != nil {
+			if err := a.print(format, d, d.write); err != nil {
 				return err
 			}
 			switch {
 			case d.count(bench.Slower) > 0:
 				return exit.Error{Code: exit.Fault}
 			case d.count(bench.Same)+d.count(bench.Faster) == 0:
-				return exit.Error{Code: exit.Unknown, Err: errors.New("no number above 0 is in both: it takes the same measurement between the same nodes")}
+				return unknown(errors.New("nothing to compare: no number above 0 is in both results; " +
+					"repeat the same measurement between the same nodes"))
 			}
 			return nil
 		},
 	}
-	choiceFlag(cmd, &format, "output", "o", "form of the output", "text", "wide", "json", "yaml")
+	outputFlag(cmd, &format, "text", "wide", "json", "yaml")
 	return cmd
 }
 
@@ -72,7 +76,7 @@ Exit status: 0 when nothing has become slower; 1 when something has; 3 when no n
 func (d benchDiff) write(out io.Writer, wide bool) error {
 	table := report.Table{Columns: []string{"WHAT", "OLD", "NEW", "CHANGE", "NOISE", ""}}
 	for _, c := range d.Changes {
-		if alone := c.Verdict == bench.Gone || c.Verdict == bench.New; wide || !alone && c.Verdict != bench.Same {
+		if wide || !slices.Contains([]bench.Verdict{bench.Same, bench.Gone, bench.New}, c.Verdict) {
 			table.Rows = append(table.Rows, changeText(c))
 		}
 	}
@@ -82,14 +86,14 @@ func (d benchDiff) write(out io.Writer, wide bool) error {
 		}
 	}
 	for _, f := range d.Facts {
-		report.Line(out, "Changed on %s: %s was %s, and is %s", f.Place, f.What, cmp.Or(f.Old, "-"), cmp.Or(f.New, "-"))
+		report.Line(out, "Changed on %s: %s was %s, is now %s", f.Place, f.What, cmp.Or(f.Old, "-"), cmp.Or(f.New, "-"))
 	}
-	report.Line(out, "%s: %d slower, %d faster, %d the same within the noise, %d gone, %d new, %d unknown", words.Count(len(d.Changes), "number"),
-		d.count(bench.Slower), d.count(bench.Faster), d.count(bench.Same), d.count(bench.Gone), d.count(bench.New), d.count(bench.Unknown))
+	report.Line(out, "%s: %d slower, %d faster, %d the same within the noise, %d gone, %d new, %d unknown",
+		words.Count(len(d.Changes), "number"), d.count(bench.Slower), d.count(bench.Faster), d.count(bench.Same),
+		d.count(bench.Gone), d.count(bench.New), d.count(bench.Unknown))
 	return nil
 }
 
-// count returns the number of comparisons with a verdict.
 func (d benchDiff) count(v bench.Verdict) int {
 	n := 0
 	for _, c := range d.Changes {
@@ -102,7 +106,7 @@ func (d benchDiff) count(v bench.Verdict) int {
 
 func changeText(c bench.Change) []string {
 	row := []string{c.Name, number(c.Old), number(c.New), "", "", string(c.Verdict)}
-	if c.Bound > 0 { // both have a number
+	if c.Bound > 0 { // both results have the number
 		row[3] = fmt.Sprintf("%+.1f %%", 100*(c.Ratio-1))
 		row[4] = fmt.Sprintf("%.1f %%", 100*c.Bound)
 		if c.Assumed {
@@ -117,4 +121,35 @@ func number(s bench.Summary) string {
 		return ""
 	}
 	return fmt.Sprintf("%.4g", s.Median)
+}
+
+// saveBench writes a result as JSON on one line, because an indented matrix has one number a line. A concurrent reader
+// sees the old or the new file.
+func saveBench(name string, r bench.Result) error {
+	encode := func(w io.Writer) error { return json.NewEncoder(w).Encode(r) }
+	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() { // a pipe, such as /dev/stdout
+		return writeFile(name, encode)
+	}
+	next := name + ".part"
+	if err := writeFile(next, encode); err != nil {
+		return err
+	}
+	return os.Rename(next, name)
+}
+
+// maxResultSize bounds the file of a result: that of 1,024 pods with 8 rails has 40 MB.
+const maxResultSize = 1 << 30
+
+// readBench reads a file of saveBench or -o json.
+func readBench(name string) (bench.Result, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return bench.Result{}, err
+	}
+	defer file.Close()
+	r, err := bench.ReadResult(io.LimitReader(file, maxResultSize))
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", name, err)
+	}
+	return r, nil
 }

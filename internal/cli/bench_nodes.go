@@ -11,7 +11,6 @@ import (
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/examine"
-	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/measure"
 	"github.com/railhead/railhead/internal/nccl"
@@ -29,24 +28,23 @@ type ownPods struct {
 	binaries map[string]string
 }
 
-func (o *ownPods) flags(cmd *cobra.Command) {
+func (o *ownPods) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringSliceVar(&o.nodes, "nodes", nil, "measure between temporary pods on these nodes")
-	flags.StringVar(&o.image, "image", "", "with --nodes: image with the tools")
+	flags.StringSliceVar(&o.nodes, "nodes", nil, "measure between temporary pods on these `nodes`")
+	flags.StringVar(&o.image, "image", "", "with --nodes: `image` with the tools")
 	flags.StringSliceVar(&o.networks, "network", nil,
-		"with --nodes: network attachment to use as a rail (default all rails of the namespace)")
-	flags.IntVar(&o.gpus, "gpus", 0, "with --nodes: GPUs of each pod, which NCCL needs (default none)")
-	flags.BoolVarP(&o.yes, "yes", "y", false, "with --nodes: carry out the plan without asking")
-	flags.StringToStringVar(&o.binaries, "pod-binary", nil,
-		"with --nodes: railhead-pod for the pods, by architecture: amd64=FILE (default the one that railhead contains)")
+		"with --nodes: network `attachment` to use as a rail; repeatable (default: all rails of the namespace)")
+	flags.IntVar(&o.gpus, "gpus", 0, "with --nodes: `number` of GPUs of each pod, which NCCL needs (default: none)")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "with --nodes: apply the plan without asking")
+	binaryFlag(cmd, &o.binaries, "with --nodes: ")
 }
 
-// check reads the flags. named says that the command line names a job.
-func (o *ownPods) check(named bool) error {
+// check reads the flags. job says whether the command line names a job.
+func (o *ownPods) check(job bool) error {
 	switch {
-	case !named && len(o.nodes) == 0:
-		return errors.New("name a job, or nodes: railhead bench NAME, or railhead bench --nodes NODE,NODE --image IMAGE")
-	case named && len(o.nodes) > 0:
+	case !job && len(o.nodes) == 0:
+		return errors.New("name a job, or nodes: 'railhead bench NAME' or 'railhead bench --nodes NODE,NODE --image IMAGE'")
+	case job && len(o.nodes) > 0:
 		return errors.New("name a job or --nodes, not both")
 	case len(o.nodes) > 0 && o.image == "":
 		return errors.New("--nodes creates pods and needs --image; build/bench makes an image with perftest")
@@ -60,15 +58,11 @@ const ownPodsTime = 10 * time.Minute
 // benchNodes creates pods on nodes, measures between them, and removes them, also after an interrupt.
 func (a *app) benchNodes(ctx context.Context, f benchFlags) (bench.Result, error) {
 	var none bench.Result
-	ns, _, err := a.flags.Namespace()
-	if err != nil {
-		return none, err
-	}
 	carried, err := programs(f.own.binaries)
 	if err != nil {
-		return none, exit.Error{Code: exit.Usage, Err: err}
+		return none, usage(err)
 	}
-	client, err := a.connect(ctx)
+	client, ns, err := a.connect(ctx)
 	if err != nil {
 		return none, err
 	}
@@ -86,22 +80,22 @@ func (a *app) benchNodes(ctx context.Context, f benchFlags) (bench.Result, error
 	if err != nil {
 		return none, err
 	}
-	a.nameForgotten(ctx, client, ns)
+	a.warnOfOldPods(ctx, client, ns)
 	p, findings := job.Deploy(s, o)
 	if err := a.refuse(findings); err != nil {
 		return none, err
 	}
 	showPlan(a.streams.Err, p)
-	a.say("  They are removed at the end of the bench.")
+	a.sayLine("  They are removed at the end of the bench.")
 	if err := a.agree(f.own.yes); err != nil {
 		return none, err
 	}
 	defer func() {
-		a.say("Removing the pods of the bench")
+		a.sayLine("Removing the pods of the bench")
 		temporary.Remove(ctx)
 	}()
 	await := func(ctx context.Context, want kube.Want, done plan.Condition) error {
-		return a.follow(ctx, client, done, following{want: want, limit: ownPodsTime})
+		return a.follow(ctx, client, done, waitOptions{want: want, limit: ownPodsTime})
 	}
 	targets, err := measure.CreatePods(ctx, client, temporary, p, o, await)
 	if err != nil {
@@ -110,27 +104,15 @@ func (a *app) benchNodes(ctx context.Context, f benchFlags) (bench.Result, error
 	return a.benchPods(ctx, client, targets, nil, f)
 }
 
-// nameForgotten names the pods of benches that were killed: their pods hold devices until they are deleted.
-func (a *app) nameForgotten(ctx context.Context, client *kube.Client, ns string) {
+// warnOfOldPods names the pods of benches that were killed. They hold devices until they are deleted.
+func (a *app) warnOfOldPods(ctx context.Context, client *kube.Client, ns string) {
 	s, err := client.Read(ctx, kube.Want{Kinds: []cluster.Kind{cluster.Objects}, Namespace: ns})
 	if err != nil {
-		return // whatever needs the cluster reports it
+		return // the next request reports it
 	}
 	for _, name := range job.Names(s, ns) {
 		if strings.HasPrefix(name, measure.NodeJobPrefix) {
-			a.say("The pods of another bench are still here. If it no longer runs: railhead delete %s -n %s", name, ns)
+			a.say("The pods of another bench still exist. If it no longer runs: railhead delete %s -n %s", name, ns)
 		}
 	}
-}
-
-func (a *app) completeNodes(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	_, s, err := a.read(cmd.Context(), kube.Want{Kinds: []cluster.Kind{cluster.Nodes}})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var names []string
-	for _, n := range s.Nodes {
-		names = append(names, n.Name)
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

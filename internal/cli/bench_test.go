@@ -40,7 +40,7 @@ func TestBenchUsage(t *testing.T) {
 		"too short":                 {[]string{"h-kim", "--duration", "100ms"}, "--duration must be at least 1s"},
 		"a comparison of something": {[]string{"h-kim", "--compare", "tcp,udp"}, "--compare must be tcp,rdma"},
 		"a folder that is not":      {[]string{"h-kim", "--save", "/nonexistent/x.json"}, "--save: open /nonexistent/x.json"},
-		"diff of one":               {[]string{"diff", "x.json"}, "accepts 2 arg(s), received 1"},
+		"diff of one":               {[]string{"diff", "x.json"}, "NEW.json is missing: railhead bench diff OLD.json NEW.json"},
 	} {
 		got := benchWith(c.args...)
 		if got.code != int(exit.Usage) || !strings.Contains(got.err, c.says) || got.out != "" {
@@ -77,7 +77,7 @@ func TestBenchDiff(t *testing.T) {
 		says []string
 	}{
 		"slower": {resultFile(t, "b.json", "6.12.9", 350, 351, 352), 1, []string{
-			"rail eno5np0, Gb/s   391   351   -10.2 %   2.0 %   slower", "Changed on gpu-1: kernel was 6.12.1, and is 6.12.9", "1 number: 1 slower, 0 faster, 0 the same within the noise",
+			"rail eno5np0, Gb/s   391   351   -10.2 %   2.0 %   slower", "Changed on gpu-1: kernel was 6.12.1, is now 6.12.9", "1 number: 1 slower, 0 faster, 0 the same within the noise",
 		}},
 		"the same":             {resultFile(t, "b.json", "6.12.1", 389, 391, 390), 0, []string{"1 number: 0 slower, 0 faster, 1 the same within the noise"}},
 		"nothing came through": {resultFile(t, "b.json", "6.12.1", 0, 0, 0), 1, []string{"391   0     -100.0 %   2.0 %   slower"}},
@@ -99,7 +99,7 @@ func TestBenchDiff(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := benchWith("diff", old, other)
-	if rankstest.Has(t, got.out, "2 numbers: 0 slower, 0 faster, 0 the same within the noise, 1 gone, 1 new"); got.code != int(exit.Unknown) || !strings.Contains(got.err, "no number above 0 is in both") {
+	if rankstest.Has(t, got.out, "2 numbers: 0 slower, 0 faster, 0 the same within the noise, 1 gone, 1 new"); got.code != int(exit.Unknown) || !strings.Contains(got.err, "no number above 0 is in both results") {
 		t.Errorf("nothing in common: exit code %d: %s", got.code, got.err)
 	}
 	rankstest.Has(t, benchWith("diff", "-o", "wide", old, other).out, "of other nodes")

@@ -1,17 +1,17 @@
 package cli
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/internal/cluster"
-	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan/job"
@@ -30,22 +30,22 @@ type jobFlags struct {
 	runAsUser   int64
 }
 
-func (j *jobFlags) flags(cmd *cobra.Command) {
+func (j *jobFlags) add(cmd *cobra.Command) {
 	j.mode = string(nccl.RDMA)
 	f := cmd.Flags()
 	choiceFlag(cmd, &j.mode, "mode", "",
 		"rdma: require RDMA; auto: RDMA if nodes and rails allow it, otherwise TCP; tcp: no rails",
 		string(nccl.RDMA), string(nccl.Auto), string(nccl.TCP))
-	f.IntVar(&j.GPUs, "gpus", 0, "GPUs of each pod; 0 for none (default: all GPUs of a node)")
-	f.StringVar(&j.GPUResource, "gpu-resource", "", "resource of the GPUs (default: the one that most nodes offer)")
+	f.IntVar(&j.GPUs, "gpus", 0, "`number` of GPUs of each pod; 0 for none (default: all GPUs of a node)")
+	f.StringVar(&j.GPUResource, "gpu-resource", "", "`resource` of the GPUs (default: the one that most nodes offer)")
 	f.StringSliceVar(&j.Networks, "network", nil,
-		"network attachment to use as a rail; repeatable (default: all rails of the namespace)")
+		"network `attachment` to use as a rail; repeatable (default: all rails of the namespace)")
 	f.StringVar(&j.script, "script", "",
-		"file for the pods to run, stored in a ConfigMap: .py files with torchrun, others with a shell")
+		"`file` for the pods to run, stored in a ConfigMap: .py files with torchrun, others with a shell")
 	f.StringVar(&j.ServiceAccount, "service-account", "",
-		"service account of the pods (default: NAME-sa or railhead-sa if it exists)")
+		"service `account` of the pods (default: NAME-sa or railhead-sa if it exists)")
 	f.StringVar(&j.SCC, "scc", "",
-		"security context constraint that must admit the pods (default: none, unless the pods need one)")
+		"`name` of the security context constraint that must admit the pods (default: none, unless the pods need one)")
 	f.BoolVar(&j.Privileged, "privileged", false,
 		"make the pods privileged; RDMA does not need it, and the pods see every HCA of the node")
 	choiceFlag(cmd, &j.Memlock, "memlock", "",
@@ -53,17 +53,16 @@ func (j *jobFlags) flags(cmd *cobra.Command) {
 			"(default: as the nodes need)",
 		job.MemlockByNode, job.MemlockByIPCLock)
 	f.StringVar(&j.PodImage, "pod-image", "",
-		"image with /railhead-pod, for an init container (default: ConfigMaps, without a registry)")
+		"`image` with /railhead-pod, for an init container (default: ConfigMaps, without a registry)")
 	f.BoolVar(&j.imageVolume, "image-volume", false, "mount --pod-image as a volume (Kubernetes 1.33)")
-	f.StringToStringVar(&j.binaries, "pod-binary", nil,
-		"railhead-pod for the pods, by architecture: amd64=FILE (default: the one inside railhead)")
-	f.StringVar(&j.Shm, "shm", "", "size of /dev/shm (default: 8Gi for each GPU)")
-	f.StringVar(&j.CPU, "cpu", "", "CPUs of each pod")
-	f.StringVar(&j.Memory, "memory", "", "memory of each pod, without /dev/shm")
-	f.StringVar(&j.EphemeralStorage, "ephemeral-storage", "", "scratch disk of each pod")
-	f.StringSliceVar(&j.tolerations, "toleration", nil, "taint that the pods tolerate: KEY or KEY=VALUE; repeatable")
-	f.StringArrayVarP(&j.environment, "env", "e", nil, "environment variable of the pods: NAME=VALUE; repeatable")
-	f.StringVar(&j.RuntimeClass, "runtime-class", "", "runtime class of the pods")
+	binaryFlag(cmd, &j.binaries, "")
+	f.StringVar(&j.Shm, "shm", "", "`size` of /dev/shm (default: 8Gi for each GPU)")
+	f.StringVar(&j.CPU, "cpu", "", "`number` of CPUs of each pod")
+	f.StringVar(&j.Memory, "memory", "", "`size` of each pod's memory, without /dev/shm")
+	f.StringVar(&j.EphemeralStorage, "ephemeral-storage", "", "`size` of each pod's scratch disk")
+	f.StringSliceVar(&j.tolerations, "toleration", nil, "taint that the pods tolerate, `KEY[=VALUE]`; repeatable")
+	f.StringArrayVarP(&j.environment, "env", "e", nil, "environment variable of the pods, `NAME=VALUE`; repeatable")
+	f.StringVar(&j.RuntimeClass, "runtime-class", "", "runtime `class` of the pods")
 	_ = cmd.MarkFlagFilename("script") // the flag exists
 }
 
@@ -100,7 +99,7 @@ func (j *jobFlags) options(cmd *cobra.Command, command []string) (job.Options, e
 	}
 	if j.imageVolume {
 		if o.PodImage == "" {
-			return o, fmt.Errorf("--image-volume needs --pod-image")
+			return o, errors.New("--image-volume needs --pod-image")
 		}
 		o.Delivery = job.ByImageVolume
 	}
@@ -114,6 +113,11 @@ func (j *jobFlags) options(cmd *cobra.Command, command []string) (job.Options, e
 
 // programs returns railhead-pod for every available architecture.
 func programs(files map[string]string) ([]job.Program, error) {
+	for arch := range files {
+		if known := podbinary.Architectures(); !slices.Contains(known, arch) {
+			return nil, fmt.Errorf("--pod-binary %s: the architecture must be %s", arch, strings.Join(known, " or "))
+		}
+	}
 	var all []job.Program
 	for _, arch := range podbinary.Architectures() {
 		if file, named := files[arch]; named {
@@ -150,52 +154,51 @@ If a pod does not start, deploy reports the reason and the fix.`,
   railhead deploy h-kim -n train --mode tcp --image IMAGE          without rails, for comparison
   railhead deploy h-kim -n train --image IMAGE -o yaml > job.yaml`,
 		Args: nameAndCommand,
-		RunE: func(cmd *cobra.Command, args []string) error { return deploy(cmd, a, &j, flags, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.deploy(cmd, &j, flags, args) },
 	}
 	j.Type, j.Kind = job.Multi, job.StatefulSet
 	choiceFlag(cmd, &j.Type, "type", "",
 		"multi: one pod on each of several nodes; single: one pod", job.Multi, job.Single)
 	choiceFlag(cmd, &j.Kind, "kind", "", "workload that runs the pods", job.StatefulSet, job.JobSet)
 	f := cmd.Flags()
-	f.IntVar(&j.Nodes, "nodes", 2, "number of pods of --type multi, one per node")
-	f.StringVar(&j.Image, "image", "", "image of the pods")
-	f.StringVar(&j.PullPolicy, "image-pull-policy", "", "Always, IfNotPresent or Never")
-	f.StringSliceVar(&j.PullSecrets, "image-pull-secret", nil, "secret of the image's registry; repeatable")
-	f.StringToStringVar(&j.NodeSelector, "node-selector", nil, "label of the nodes: KEY=VALUE")
-	f.Int64Var(&j.runAsUser, "run-as-user", 0, "user id of the pods (default: from OpenShift's range, or the image's)")
-	j.flags(cmd)
-	flags.flags(cmd, 10*time.Minute)
+	f.IntVar(&j.Nodes, "nodes", 2, "`number` of pods of --type multi, one per node")
+	f.StringVar(&j.Image, "image", "", "`image` of the pods")
+	f.StringVar(&j.PullPolicy, "image-pull-policy", "", "pull `policy`: Always, IfNotPresent or Never")
+	f.StringSliceVar(&j.PullSecrets, "image-pull-secret", nil, "`secret` of the image's registry; repeatable")
+	mapFlag(cmd, &j.NodeSelector, "node-selector", "label that the nodes must have, `KEY=VALUE`; repeatable")
+	f.Int64Var(&j.runAsUser, "run-as-user", 0,
+		"user `id` of the pods (default: one of the namespace's range on OpenShift, otherwise that of the image)")
+	j.add(cmd)
+	flags.add(cmd, 10*time.Minute)
 	return cmd
 }
 
-func deploy(cmd *cobra.Command, a *app, j *jobFlags, flags applyFlags, args []string) error {
+func (a *app) deploy(cmd *cobra.Command, j *jobFlags, flags applyFlags, args []string) error {
 	o, err := j.options(cmd, args[1:])
 	if err != nil {
-		return exit.Error{Code: exit.Usage, Err: err}
-	}
-	if o.Namespace, _, err = a.flags.Namespace(); err != nil {
-		return exit.Failed(err)
+		return usage(err)
 	}
 	if o.Name = args[0]; o.Type == job.Single && cmd.Flags().Changed("nodes") && o.Nodes != 1 {
-		err := fmt.Errorf("--nodes %d needs --type multi: --type single creates one pod", o.Nodes)
-		return exit.Error{Code: exit.Usage, Err: err}
+		return usage(fmt.Errorf("--nodes %d needs --type multi: --type single creates one pod", o.Nodes))
 	}
-	client, err := a.connect(cmd.Context())
+	client, ns, err := a.connect(cmd.Context())
 	if err != nil {
 		return err
 	}
+	o.Namespace = ns
 	s, err := a.readForJob(cmd.Context(), client, o)
 	if err != nil {
 		return err
 	}
-	p, findings := job.Deploy(s, o)
-	if err := a.refuse(findings); err != nil {
-		return err
+	apply := applier{
+		app:        a,
+		client:     client,
+		flags:      flags,
+		want:       kube.Want{Namespace: o.Namespace, Job: o.Name},
+		resume:     statusCommand(o.Name, o.Namespace),
+		skipRights: true,
 	}
-	want := kube.Want{Namespace: o.Namespace, Job: o.Name}
-	resume := fmt.Sprintf("railhead status %s -n %s", o.Name, o.Namespace)
-	apply := applier{app: a, client: client, plan: p, flags: flags, want: want, resume: resume}
-	apply.skipRights = true
+	apply.plan, apply.findings = job.Deploy(s, o)
 	if err := apply.apply(cmd.Context()); err != nil {
 		return err
 	}
@@ -204,40 +207,4 @@ func deploy(cmd *cobra.Command, a *app, j *jobFlags, flags applyFlags, args []st
 		a.say("Start the training with: railhead launch %s -n %s -- COMMAND", o.Name, o.Namespace)
 	}
 	return nil
-}
-
-// nameAndCommand requires a name, and the command after --.
-func nameAndCommand(cmd *cobra.Command, args []string) error {
-	dash := cmd.ArgsLenAtDash()
-	switch {
-	case len(args) == 0 || dash == 0:
-		return fmt.Errorf("the name of the job is missing: %s NAME", cmd.CommandPath())
-	case dash < 0 && len(args) > 1 || dash > 1:
-		return fmt.Errorf("unexpected argument %q: the command goes after --: %s NAME [flags] -- COMMAND",
-			args[1], cmd.CommandPath())
-	}
-	return nil
-}
-
-// readForJob reads the state for the plan of a job. Parts that are rarely needed are read only if the first read shows
-// it.
-func (a *app) readForJob(ctx context.Context, client *kube.Client, o job.Options) (cluster.State, error) {
-	want := kube.Want{
-		Kinds:      job.Kinds(client.Server(), o),
-		Namespace:  o.Namespace,
-		Job:        o.Name,
-		Everywhere: []cluster.Kind{cluster.Pods},
-	}
-	s, err := client.Read(ctx, want)
-	if err != nil {
-		return s, exit.Failed(err)
-	}
-	if want.Kinds = job.Needs(s, o); len(want.Kinds) > 0 {
-		more, err := client.Read(ctx, want)
-		if err != nil {
-			return s, exit.Failed(err)
-		}
-		s = s.Join(more)
-	}
-	return s, nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,10 +16,6 @@ import (
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/exit"
-	"github.com/railhead/railhead/internal/logsource"
-	"github.com/railhead/railhead/internal/report"
-	"github.com/railhead/railhead/internal/rules"
-	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 )
 
 // doctorFlags are the flags of doctor.
@@ -39,27 +36,29 @@ type doctorFlags struct {
 	format     string
 }
 
-func (a *app) newDoctor() *cobra.Command {
+func newDoctor(a *app) *cobra.Command {
 	f := doctorFlags{failOn: "fail", format: "text", autopsy: "none"}
 	cmd := &cobra.Command{
 		Use:   "doctor [NAME | pod/POD... | node/NODE... | --cluster]",
 		Short: "Find what keeps RDMA from working, root cause first, with the fix",
-		Long: `doctor examines the cluster and the pods of a job, of a namespace (-n, or the kubeconfig's), or the named pods. It reports
-what is wrong with each pod, between them, and with the cluster: what was seen, what was expected, and what to do.
-Consequences are listed under their cause. 'railhead explain-check ID' prints more about each check.
+		Long: `doctor examines the cluster and the pods of a job, of a namespace (-n, or that of the kubeconfig), or the
+named pods. It reports what is wrong in each pod, between pods and in the cluster: what was seen, what was expected
+and what to do. Consequences are listed under their cause. 'railhead explain-check ID' prints more about a check.
 
-doctor changes nothing in pods. If a pod has no railhead-pod, doctor copies it there and removes it again. A node is examined
-by a temporary privileged pod; if that is refused, by one without privileges. It is removed at the end, also after Ctrl-C.
+doctor changes nothing in pods. If a pod has no railhead-pod, doctor copies it there and removes it again. It examines
+a node with a temporary privileged pod, or with an unprivileged one if that is refused. It removes the pod at the end,
+also after Ctrl-C.
 
---measure also measures between the pods on all rails, as 'railhead bench NAME --matrix --quick' does, with the perftest of
-their image. It lists slow links under their cause. Measuring slows down training: pods that train, or might, are skipped;
---force measures anyway. With --nodes and --watch the ports are read before and after the measurement.
+--measure also measures between the pods on all rails, as 'railhead bench NAME --matrix --quick' does, with the
+perftest of their image, and lists slow links under their cause. Measuring slows down training: pods that train or
+might train are skipped; --force measures them too. With --nodes and --watch, the ports are read before and after the
+measurement.
 
---save writes everything that was seen to one archive without secrets, for others to analyse. --from gives the same diagnosis
-from the archive, without a cluster.
+--save writes everything that was seen to an archive without secrets, to share with others. --from gives the same
+diagnosis from the archive, without a cluster.
 
-Exit status: 0 if no finding is as severe as --fail-on; 1 if one is; 2 if the command line is wrong; 3 if something that
-matters could not be read.`,
+Exit status: 0 if no finding is as severe as --fail-on; 1 if one is; 2 if the command line is wrong; 3 if something
+that matters could not be read.`,
 		Example: `  railhead doctor h-kim -n train              a job: its pods, and the cluster around them
   railhead doctor h-kim -n train --nodes      also their nodes
   railhead doctor -n train                    all pods with rails in a namespace
@@ -71,8 +70,7 @@ matters could not be read.`,
   railhead doctor h-kim -n train --save h-kim.tgz && railhead doctor --from h-kim.tgz -o wide`,
 		ValidArgsFunction: a.completeDoctor,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			args = period(cmd, args)
-			asked, err := f.subject(args)
+			asked, err := f.subject(watchTime(cmd, args))
 			if err != nil {
 				return err
 			}
@@ -84,76 +82,76 @@ matters could not be read.`,
 			return a.doctor(ctx, asked, f)
 		},
 	}
-	f.flags(cmd)
+	f.add(cmd)
 	return cmd
 }
 
-func (f *doctorFlags) flags(cmd *cobra.Command) {
+func (f *doctorFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.cluster, "cluster", false, "examine only the cluster, all of it")
 	flags.BoolVar(&f.nodes, "nodes", false, "also examine the nodes of the pods; needs an administrator")
-	flags.DurationVar(&f.watch, "watch", 0, "read the nodes again after this time, and judge the counters of their ports")
+	flags.DurationVar(&f.watch, "watch", 0, "read the nodes again after this time, and judge their port counters")
 	flags.Lookup("watch").NoOptDefVal = "10s"
 	flags.BoolVar(&f.measure, "measure", false,
 		"also measure between the pods on all rails, with the perftest of their image; slows down training")
-	flags.BoolVar(&f.force, "force", false, "with --measure: measure also pods that train, or might; both are slower")
+	flags.BoolVar(&f.force, "force", false, "with --measure: also measure pods that train; both are slower")
 	flags.StringVarP(&f.container, "container", "c", "",
-		"container to examine (default the one that trains, or else the first that runs)")
-	flags.DurationVar(&f.timeout, "timeout", time.Minute, "time for a pod to answer; a node has five times that")
-	flags.StringVar(&f.save, "save", "", "save everything that was seen to this archive (tar.gz), without secrets")
-	flags.StringVar(&f.from, "from", "", "diagnose an archive of --save instead of a cluster")
+		"`name` of the container to examine (default: the one that trains, otherwise the first that runs)")
+	flags.DurationVar(&f.timeout, "timeout", time.Minute, "time for a pod to answer; a node has five times as long")
+	flags.StringVar(&f.save, "save", "", "save everything that was seen to this archive `file` (tar.gz)")
+	flags.StringVar(&f.from, "from", "", "diagnose this archive `file` of --save instead of a cluster")
 	flags.BoolVar(&f.logs, "logs", false,
 		"also read and explain the logs of the pods; --save keeps the lines of NCCL and railhead-pod")
 	flags.StringVar(&f.probe.image, "probe-image", "",
-		"image with a shell for the pod on a node (default that of the node's machine-config-daemon, or else openshift/cli)")
-	flags.StringToStringVar(&f.probe.binaries, "pod-binary", nil,
-		"railhead-pod to use, by architecture: amd64=FILE (default the one that railhead contains)")
+		"`image` with a shell for the pod on a node "+
+			"(default: that of the node's machine-config-daemon, or openshift/cli)")
+	binaryFlag(cmd, &f.probe.binaries, "")
 	choiceFlag(cmd, &f.autopsy, "autopsy", "",
 		"list the possible causes of this NCCL error, and the experiment that tells them apart", "none", "loc-prot-err")
-	choiceFlag(cmd, &f.failOn, "fail-on", "", "least severe finding that makes the exit status 1", "fail", "warn", "never")
-	choiceFlag(cmd, &f.format, "output", "o", "output format", "text", "wide", "json", "yaml")
+	choiceFlag(cmd, &f.failOn, "fail-on", "", "least severe finding that makes the exit status 1",
+		"fail", "warn", "never")
+	outputFlag(cmd, &f.format, "text", "wide", "json", "yaml")
 	for _, name := range []string{"save", "from"} {
 		_ = cmd.MarkFlagFilename(name, "tgz", "tar.gz") // the flags exist
 	}
 }
 
+// subject returns what the arguments name.
 func (f doctorFlags) subject(args []string) (bundle.Subject, error) {
 	asked := bundle.Subject{Cluster: f.cluster}
 	for _, arg := range args {
-		kind, name, named := strings.Cut(arg, "/")
-		switch {
-		case !named && asked.Job == "":
-			asked.Job = arg
-		case kind == "pod" || kind == "pods" || kind == "po":
-			ns, pod, qualified := strings.Cut(name, "/") // as in findings
-			if !qualified {
-				ns, pod = asked.Namespace, name
-			}
-			if pod == "" || strings.Contains(pod, "/") || asked.Namespace != "" && ns != asked.Namespace {
-				return asked, fmt.Errorf("%s is neither pod/POD nor pod/NAMESPACE/POD of one namespace", arg)
-			}
-			asked.Namespace, asked.Pods = ns, append(asked.Pods, pod)
-		case kind == "node" || kind == "nodes" || kind == "no":
-			asked.Nodes = append(asked.Nodes, name)
-		default:
-			return asked, fmt.Errorf("%s is neither one job nor pod/POD nor node/NODE", arg)
-		}
-	}
-	if f.watch != 0 {
-		if err := f.watchable(asked); err != nil {
+		if err := addSubject(&asked, arg); err != nil {
 			return asked, err
 		}
 	}
-	if f.measure || f.force {
-		if err := f.measurable(asked); err != nil {
-			return asked, err
-		}
-	}
-	return asked, f.combined(asked)
+	return asked, cmp.Or(f.checkWatch(asked), f.checkMeasure(asked), f.check(asked))
 }
 
-// combined returns an error for flags and names that exclude each other.
-func (f doctorFlags) combined(asked bundle.Subject) error {
+// addSubject adds JOB, pod/POD, pod/NAMESPACE/POD as in findings, or node/NODE.
+func addSubject(s *bundle.Subject, arg string) error {
+	kind, name, slash := strings.Cut(arg, "/")
+	switch {
+	case !slash && s.Job == "":
+		s.Job = arg
+	case slash && slices.Contains([]string{"pod", "pods", "po"}, kind):
+		ns, pod, qualified := strings.Cut(name, "/")
+		if !qualified {
+			ns, pod = s.Namespace, name
+		}
+		if pod == "" || strings.Contains(pod, "/") || s.Namespace != "" && ns != s.Namespace {
+			return fmt.Errorf("%s is neither pod/POD nor pod/NAMESPACE/POD of one namespace", arg)
+		}
+		s.Namespace, s.Pods = ns, append(s.Pods, pod)
+	case slash && slices.Contains([]string{"node", "nodes", "no"}, kind):
+		s.Nodes = append(s.Nodes, name)
+	default:
+		return fmt.Errorf("unexpected argument %q: name one job, or pod/POD, or node/NODE", arg)
+	}
+	return nil
+}
+
+// check returns an error for flags and names that exclude each other.
+func (f doctorFlags) check(asked bundle.Subject) error {
 	named := asked.Job != "" || len(asked.Pods)+len(asked.Nodes) > 0
 	switch {
 	case f.cluster && named:
@@ -161,15 +159,44 @@ func (f doctorFlags) combined(asked bundle.Subject) error {
 	case asked.Job != "" && len(asked.Pods) > 0:
 		return errors.New("name a job or pods, not both")
 	case f.from != "" && (named || f.cluster || f.nodes || f.container != "" || f.save != ""):
-		return errors.New("--from diagnoses an archive: it cannot be combined with names, --cluster, --nodes, --container or --save")
+		return errors.New("--from diagnoses an archive: " +
+			"it cannot be combined with names, --cluster, --nodes, --container or --save")
 	case f.timeout <= 0:
 		return errors.New("--timeout must be more than 0")
 	}
 	return nil
 }
 
-// period removes a time that follows --watch without "=" from the names.
-func period(cmd *cobra.Command, args []string) []string {
+func (f doctorFlags) checkWatch(asked bundle.Subject) error {
+	switch {
+	case f.watch == 0:
+		return nil
+	case f.from != "":
+		return fmt.Errorf("--watch: %s is an archive: its counters were read when it was saved", f.from)
+	case f.watch < 0:
+		return errors.New("--watch must be more than 0")
+	case !f.nodes && len(asked.Nodes) == 0:
+		return errors.New("--watch reads the ports of nodes: name a node, or use --nodes")
+	}
+	return nil
+}
+
+func (f doctorFlags) checkMeasure(asked bundle.Subject) error {
+	switch {
+	case !f.measure && !f.force:
+		return nil
+	case !f.measure:
+		return errors.New("--force needs --measure")
+	case f.from != "":
+		return fmt.Errorf("--measure: %s is an archive: it has the measurements of when it was saved", f.from)
+	case f.cluster || len(asked.Nodes) > 0 && asked.Job == "" && len(asked.Pods) == 0:
+		return errors.New("--measure measures between pods: name a job or pods, or a namespace with -n")
+	}
+	return nil
+}
+
+// watchTime reads the time after --watch without "=", and removes it from the names.
+func watchTime(cmd *cobra.Command, args []string) []string {
 	watch := cmd.Flags().Lookup("watch")
 	if !watch.Changed || watch.Value.String() != watch.NoOptDefVal {
 		return args
@@ -180,38 +207,10 @@ func period(cmd *cobra.Command, args []string) []string {
 	return args
 }
 
-// watchable returns why --watch has nothing to read.
-func (f doctorFlags) watchable(asked bundle.Subject) error {
-	switch {
-	case f.from != "":
-		return fmt.Errorf("--watch: %s is an archive: its counters were read when it was made", f.from)
-	case f.watch < 0:
-		return errors.New("--watch must be more than 0")
-	case !f.nodes && len(asked.Nodes) == 0:
-		return errors.New("--watch reads the ports of nodes: name a node, or use --nodes")
-	}
-	return nil
-}
-
-// measurable returns why --measure cannot measure.
-func (f doctorFlags) measurable(asked bundle.Subject) error {
-	switch {
-	case !f.measure:
-		return errors.New("--force needs --measure")
-	case f.from != "":
-		return fmt.Errorf("--measure: %s is an archive: it has the measurements of when it was made", f.from)
-	case f.cluster || len(asked.Nodes) > 0 && asked.Job == "" && len(asked.Pods) == 0:
-		return errors.New("--measure measures between pods: name a job or pods, or a namespace with -n")
-	}
-	return nil
-}
-
 // doctor examines, saves the bundle, and prints the diagnosis.
 func (a *app) doctor(ctx context.Context, asked bundle.Subject, f doctorFlags) error {
-	if f.save != "" { // before minutes of work
-		if err := writable(f.save); err != nil {
-			return exit.Error{Code: exit.Usage, Err: fmt.Errorf("--save: %w", err)}
-		}
+	if err := checkWritable("--save", f.save); err != nil {
+		return err
 	}
 	seen, err := a.examine(ctx, asked, f)
 	if err != nil {
@@ -219,7 +218,7 @@ func (a *app) doctor(ctx context.Context, asked bundle.Subject, f doctorFlags) e
 	}
 	if f.save != "" {
 		if err := writeFile(f.save, func(w io.Writer) error { return bundle.Write(w, seen) }); err != nil {
-			return exit.Error{Code: exit.Unknown, Err: fmt.Errorf("--save: %w", err)}
+			return unknown(fmt.Errorf("--save: %w", err))
 		}
 		a.say("Saved to %s: check its content before you share it.", f.save)
 	}
@@ -230,23 +229,30 @@ func (a *app) doctor(ctx context.Context, asked bundle.Subject, f doctorFlags) e
 func (a *app) doctorFrom(f doctorFlags) error {
 	file, err := os.Open(f.from)
 	if err != nil {
-		return exit.Error{Code: exit.Unknown, Err: fmt.Errorf("--from: %w", err)}
+		return unknown(fmt.Errorf("--from: %w", err))
 	}
 	defer file.Close()
 	b, err := bundle.Read(file)
 	if err != nil {
-		return exit.Error{Code: exit.Unknown, Err: fmt.Errorf("--from %s: %w", f.from, err)}
+		return unknown(fmt.Errorf("--from %s: %w", f.from, err))
 	}
 	a.say("From %s, taken %s by railhead %s.", f.from, b.Manifest.Taken.Format(time.RFC3339), b.Manifest.Version)
 	return a.showDiagnosis(b, f)
 }
 
-func writable(name string) error {
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
+// checkWritable checks the file of a flag before minutes of work.
+func checkWritable(flag, name string) error {
+	if name == "" {
+		return nil
 	}
-	return file.Close()
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err == nil {
+		err = file.Close()
+	}
+	if err != nil {
+		return usage(fmt.Errorf("%s: %w", flag, err))
+	}
+	return nil
 }
 
 // writeFile creates or overwrites a file that only its owner can read.
@@ -258,46 +264,24 @@ func writeFile(name string, write func(io.Writer) error) error {
 	return errors.Join(write(file), file.Close())
 }
 
-// diagnose judges a bundle, from a cluster or from an archive.
-func diagnose(b bundle.Bundle, autopsy bool) rules.Diagnosis {
-	asked := b.Manifest.Subject
-	return rules.Diagnose(rules.Case{
-		State:    b.State,
-		Machines: b.Machines,
-		Cluster:  clusterrules.Options{Namespace: asked.Namespace, Job: asked.Job, Whole: asked.Cluster},
-		Autopsy:  autopsy,
-		Bench:    b.Bench,
-	})
-}
-
 // showDiagnosis prints the diagnosis of a bundle and returns its exit code.
 func (a *app) showDiagnosis(b bundle.Bundle, f doctorFlags) error {
-	d := diagnose(b, f.autopsy != "none")
-	verdict := doctorVerdict{Subject: b.Manifest.Subject, Diagnosis: d}
-	if len(b.Logs) > 0 {
-		logs := logsource.Archived(b.Logs, snapshotsOf(b.Machines))
-		verdict.Log = &logs
-	}
-	var err error
-	if f.format == "json" || f.format == "yaml" {
-		err = report.Encode(a.streams.Out, f.format, verdict)
-	} else {
-		err = verdict.write(a.streams.Out, f.format == "wide")
-	}
-	if err != nil {
+	v := judge(b, f.autopsy != "none")
+	if err := a.print(f.format, v, v.write); err != nil {
 		return err
 	}
-	return exitOfDiagnosis(d, verdict.logged(), f.failOn)
+	return v.exit(f.failOn)
 }
 
-func exitOfDiagnosis(d rules.Diagnosis, logged check.Status, failOn string) error {
-	limit := map[string]check.Status{"fail": check.Fail, "warn": check.Warn}[failOn]
+// exit returns the exit code for --fail-on.
+func (v doctorVerdict) exit(failOn string) error {
+	least := map[string]check.Status{"fail": check.Fail, "warn": check.Warn}[failOn]
 	switch {
 	case failOn == "never":
 		return nil
-	case max(d.Worst(), logged) >= limit:
+	case v.worst() >= least:
 		return exit.Error{Code: exit.Fault}
-	case d.Unknown():
+	case v.Unknown():
 		return exit.Error{Code: exit.Unknown}
 	}
 	return nil

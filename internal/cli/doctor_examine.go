@@ -5,33 +5,25 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/examine"
-	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/measure"
 	"github.com/railhead/railhead/internal/podbinary"
 	"github.com/railhead/railhead/internal/ranks"
 )
 
-// examine examines everything that the command line names. Errors have the code that something could not be read.
+// examine examines everything that the command line names. Every error has the code Unknown.
 func (a *app) examine(ctx context.Context, asked bundle.Subject, f doctorFlags) (bundle.Bundle, error) {
 	var none bundle.Bundle
-	ns, _, err := a.flags.Namespace()
+	client, ns, err := a.connect(ctx)
 	if err != nil {
 		return none, unknown(err)
 	}
 	if !asked.Cluster {
 		asked.Namespace = cmp.Or(asked.Namespace, ns)
-	}
-	client, err := a.connect(ctx)
-	if err != nil {
-		return none, unknown(err)
 	}
 	o := examine.Options{
 		Subject:   asked,
@@ -47,7 +39,7 @@ func (a *app) examine(ctx context.Context, asked bundle.Subject, f doctorFlags) 
 		},
 		Program: programOf(f.probe.binaries),
 		Version: a.version,
-		Live:    a.live(),
+		Live:    a.streams.live(),
 	}
 	if f.nodes || len(asked.Nodes) > 0 {
 		if o.Probe.Programs, err = programs(f.probe.binaries); err != nil {
@@ -59,7 +51,7 @@ func (a *app) examine(ctx context.Context, asked bundle.Subject, f doctorFlags) 
 			defer context.AfterFunc(ctx, func() { a.say("Interrupted: stopping all processes in the pods") })()
 			quick := measure.Defaults()
 			quick.Plan, quick.Force = measure.Quick, f.force
-			return measure.Examined(ctx, client, seen, pods, f.container, quick, a.live())
+			return measure.Examined(ctx, client, seen, pods, f.container, quick, a.streams.live())
 		}
 	}
 	b, err := examine.Run(ctx, client, o)
@@ -70,9 +62,9 @@ func (a *app) examine(ctx context.Context, asked bundle.Subject, f doctorFlags) 
 		err = errors.New(ranks.NoJobText(b.State, asked.Job, asked.Namespace))
 	}
 	if err != nil {
-		return b, unknown(err)
+		err = unknown(err)
 	}
-	return b, nil
+	return b, err
 }
 
 // programOf returns railhead-pod for an architecture.
@@ -89,33 +81,4 @@ func programOf(files map[string]string) func(arch string) ([]byte, error) {
 		}
 		return podbinary.For(arch)
 	}
-}
-
-// completeDoctor completes the names of jobs, and of pods and nodes after their kind.
-func (a *app) completeDoctor(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	kind, _, behind := strings.Cut(typed, "/")
-	if !behind {
-		jobs, directive := a.completeJobs(cmd, args, typed)
-		return append(jobs, "pod/", "node/"), directive | cobra.ShellCompDirectiveNoSpace
-	}
-	ns, _, err := a.flags.Namespace()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	want := kube.Want{Kinds: []cluster.Kind{cluster.Pods}, Namespace: ns}
-	if kind == "node" {
-		want.Kinds = []cluster.Kind{cluster.Nodes}
-	}
-	_, s, err := a.read(cmd.Context(), want)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var names []string
-	for _, p := range s.Pods {
-		names = append(names, "pod/"+p.Name)
-	}
-	for _, n := range s.Nodes {
-		names = append(names, "node/"+n.Name)
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

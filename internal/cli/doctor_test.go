@@ -45,17 +45,17 @@ func TestDoctorSubject(t *testing.T) {
 		"":                    {want: bundle.Subject{}},
 		"  ":                  {flags: doctorFlags{cluster: true}, want: bundle.Subject{Cluster: true}},
 		"h-kim pod/a":         {wrong: "a job or pods, not both"},
-		"h-kim h-lee":         {wrong: "h-lee is neither one job"},
-		"service/x":           {wrong: "service/x is neither"},
-		"h-kim x/":            {wrong: "x/ is neither"},
+		"h-kim h-lee":         {wrong: `unexpected argument "h-lee"`},
+		"service/x":           {wrong: `unexpected argument "service/x"`},
+		"h-kim x/":            {wrong: `unexpected argument "x/"`},
 		"node/a ":             {flags: doctorFlags{cluster: true}, wrong: "--cluster examines only the cluster"},
 		"h-kim ":              {flags: doctorFlags{from: "x.tgz"}, wrong: "--from diagnoses an archive"},
-		"h-kim with an empty": {wrong: "is neither"},
+		"h-kim with an empty": {wrong: "unexpected argument"},
 		"node/w ":             {flags: doctorFlags{watch: 1}, want: bundle.Subject{Nodes: []string{"w"}}},
 		"h-kim  ":             {flags: doctorFlags{watch: 1, nodes: true}, want: bundle.Subject{Job: "h-kim"}},
 		"h-kim   ":            {flags: doctorFlags{watch: 1}, wrong: "name a node, or use --nodes"},
 		"node/w":              {flags: doctorFlags{watch: -1}, wrong: "--watch must be more than 0"},
-		"h-kim m":             {flags: doctorFlags{measure: true}, wrong: "m is neither one job"},
+		"h-kim m":             {flags: doctorFlags{measure: true}, wrong: `unexpected argument "m": name one job`},
 		"h-kim    ":           {flags: doctorFlags{measure: true, nodes: true}, want: bundle.Subject{Job: "h-kim"}},
 		"pod/a":               {flags: doctorFlags{measure: true, force: true}, want: bundle.Subject{Pods: []string{"a"}}},
 		"     ":               {flags: doctorFlags{measure: true}, want: bundle.Subject{}},
@@ -111,8 +111,8 @@ func TestDoctorExitCodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var coded exit.Error // 0 without one
-			verdict := doctorVerdict{Log: &story.Story{Runs: []story.Run{{Outcome: test.logged}}}}
-			if err := exitOfDiagnosis(test.d, verdict.logged(), test.failOn); err != nil && !errors.As(err, &coded) {
+			verdict := doctorVerdict{Diagnosis: test.d, Log: &story.Story{Runs: []story.Run{{Outcome: test.logged}}}}
+			if err := verdict.exit(test.failOn); err != nil && !errors.As(err, &coded) {
 				t.Fatal(err)
 			}
 			if int(coded.Code) != test.want {
@@ -222,7 +222,7 @@ func TestExplainCheck(t *testing.T) {
 	if _, errs, code := doctorRun(t, "explain-check", "Memlock-"); code != 2 || !strings.Contains(errs, "memlock-limit") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
-	if _, errs, code := doctorRun(t, "explain-check", "shm-size", "gid-index"); code != 2 || !strings.Contains(errs, "takes one ID") {
+	if _, errs, code := doctorRun(t, "explain-check", "shm-size", "gid-index"); code != 2 || !strings.Contains(errs, `unexpected argument "gid-index"`) {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	if _, errs, code := doctorRun(t, "explain-check", "../architecture"); code != 2 || !strings.Contains(errs, "there is no check") {

@@ -8,8 +8,9 @@ import (
 
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/check"
-	"github.com/railhead/railhead/internal/report"
+	"github.com/railhead/railhead/internal/logsource"
 	"github.com/railhead/railhead/internal/rules"
+	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 	"github.com/railhead/railhead/internal/story"
 	"github.com/railhead/railhead/internal/words"
 )
@@ -21,9 +22,26 @@ type doctorVerdict struct {
 	Log *story.Story `json:"log,omitempty"` // of the pods' logs
 }
 
-// logged returns the worst status of the logs.
-func (v doctorVerdict) logged() check.Status {
-	worst := check.Pass
+// judge diagnoses a bundle, from a cluster or from an archive.
+func judge(b bundle.Bundle, autopsy bool) doctorVerdict {
+	asked := b.Manifest.Subject
+	v := doctorVerdict{Subject: asked, Diagnosis: rules.Diagnose(rules.Case{
+		State:    b.State,
+		Machines: b.Machines,
+		Cluster:  clusterrules.Options{Namespace: asked.Namespace, Job: asked.Job, Whole: asked.Cluster},
+		Autopsy:  autopsy,
+		Bench:    b.Bench,
+	})}
+	if len(b.Logs) > 0 {
+		logs := logsource.Archived(b.Logs, snapshotsOf(b.Machines))
+		v.Log = &logs
+	}
+	return v
+}
+
+// worst returns the worst status of the diagnosis and of the logs.
+func (v doctorVerdict) worst() check.Status {
+	worst := v.Worst()
 	if v.Log == nil {
 		return worst
 	}
@@ -32,44 +50,41 @@ func (v doctorVerdict) logged() check.Status {
 		case story.OutcomeFail, story.OutcomeFallback:
 			return check.Fail
 		case story.OutcomeDegraded:
-			worst = check.Warn
+			worst = max(worst, check.Warn)
 		case story.OutcomeOK, story.OutcomeUnknown:
 		}
 	}
 	return worst
 }
 
-// write writes the problems, root causes first. With wide it writes all evidence, the remarks, and the checks that
-// passed.
+// write writes the problems, root causes first. Wide adds all evidence, the remarks, and the checks that passed.
 func (v doctorVerdict) write(w io.Writer, wide bool) error {
-	out := &lineWriter{w: w}
+	out := &textWriter{out: w, wide: wide}
 	out.line("%s: %s examined", v.about(), v.counted())
 	if m := v.Measured; m != nil && m.Links > 0 {
-		out.line("measured: %s between %s, in %.0f s", words.Count(m.Links, "link"), words.Count(m.Pods, "pod"), m.Seconds)
+		out.line("measured: %s between %s, in %.0f s",
+			words.Count(m.Links, "link"), words.Count(m.Pods, "pod"), m.Seconds)
 	}
 	if passed := v.Subject.Passed; len(passed) > 0 {
-		out.line("not examined, because they request GPUs but no RDMA: %s ('railhead doctor pod/%s' examines them anyway)",
+		out.line("not examined, because they request GPUs but no RDMA: %s ('railhead doctor pod/%s' examines one anyway)",
 			words.Few(passed, 6), passed[0])
 	}
 	for _, p := range v.Problems {
-		out.line("")
-		out.problem(p, wide)
+		out.problem(p)
 	}
 	if wide {
 		for _, p := range v.Remarks {
-			out.line("")
-			out.problem(p, wide)
+			out.problem(p)
 		}
 		out.tallies("passed", v.passedEverywhere())
 	}
 	for _, a := range v.Autopsies {
-		out.line("")
 		out.autopsy(a)
 	}
 	if v.Log != nil {
 		out.line("")
 		out.line("From the logs of the pods:")
-		storyWriter{out: w, wide: wide}.write(*v.Log)
+		out.story(*v.Log)
 	}
 	out.line("")
 	out.tallies("skipped", v.Skipped)
@@ -144,66 +159,50 @@ func (v doctorVerdict) summary() string {
 		words.Count(len(v.Problems), "finding"), strings.Join(parts, ", "), words.Count(passed, "check"))
 }
 
-// lineWriter writes lines, without terminal escapes, until an error.
-type lineWriter struct {
-	w   io.Writer
-	err error
-}
-
-// Write implements io.Writer.
-func (l *lineWriter) Write(p []byte) (int, error) {
-	if l.err != nil {
-		return 0, l.err
-	}
-	n, err := l.w.Write(p)
-	l.err = err
-	return n, err
-}
-
-func (l *lineWriter) line(format string, args ...any) { report.Line(l, format, args...) }
-
 // problem writes one problem.
-func (l *lineWriter) problem(p rules.Problem, wide bool) {
-	l.line("%s: %s%s [%s]", p.Status, where(p), p.Summary, p.Check)
+func (w *textWriter) problem(p rules.Problem) {
+	w.line("")
+	w.line("%s: %s%s [%s]", p.Status, where(p), p.Summary, p.Check)
 	evidence, others := p.Evidence, p.Others
-	if !wide {
-		evidence, others = evidence[:min(len(evidence), 3)], others[:min(len(others), 1)]
+	if !w.wide {
+		evidence, others = evidence[:min(len(evidence), maxEvidence)], others[:min(len(others), 1)]
 	}
 	for _, e := range evidence {
-		l.line("    seen: %s", e)
+		w.line("    seen: %s", e)
 	}
 	for _, o := range others {
-		l.line("    also: %s", o)
+		w.line("    also: %s", o)
 	}
 	if more := len(p.Others) - len(others); more > 0 {
-		l.line("    also: %d more; -o wide lists them", more)
+		w.line("    also: %d more; -o wide lists them", more)
 	}
-	if wide && len(p.Machines) > 1 {
-		l.line("    on: %s", strings.Join(refNames(p.Machines), " "))
+	if w.wide && len(p.Machines) > 1 {
+		w.line("    on: %s", strings.Join(names(p.Machines, check.Ref.String), " "))
 	}
 	if p.Fix != nil {
-		l.line("    fix (%s): %s", p.Fix.Who, p.Fix.Text)
+		w.line("    fix (%s): %s", p.Fix.Who, p.Fix.Text)
 		for _, command := range p.Fix.Commands {
 			for row := range strings.Lines(command) {
-				l.line("        %s", strings.TrimRight(row, "\n"))
+				w.line("        %s", strings.TrimRight(row, "\n"))
 			}
 		}
 	}
-	l.consequences(p.Consequences, wide)
+	w.consequences(p.Consequences)
 }
 
 // autopsy writes the possible causes of an error.
-func (l *lineWriter) autopsy(a rules.Autopsy) {
-	l.line("%s on %s: %s", a.Error, words.Few(refNames(a.Machines), 3), a.Verdict)
+func (w *textWriter) autopsy(a rules.Autopsy) {
+	w.line("")
+	w.line("%s on %s: %s", a.Error, words.Few(names(a.Machines, check.Ref.String), 3), a.Verdict)
 	for _, c := range a.Causes {
-		l.line("    %s: %s [%s]", c.Fit, c.Why, c.Check)
-		for _, e := range c.Evidence[:min(len(c.Evidence), 3)] {
-			l.line("        seen: %s", e)
+		w.line("    %s: %s [%s]", c.Fit, c.Why, c.Check)
+		for _, e := range c.Evidence[:min(len(c.Evidence), maxEvidence)] {
+			w.line("        seen: %s", e)
 		}
 	}
-	l.line("    experiment: %s", a.Experiment)
+	w.line("    experiment: %s", a.Experiment)
 	for _, command := range a.Commands {
-		l.line("        %s", command)
+		w.line("        %s", command)
 	}
 }
 
@@ -217,71 +216,60 @@ func where(p rules.Problem) string {
 	case n == 1 && p.Machines[0] != p.Subject:
 		return strings.TrimSuffix(p.Machines[0].String()+" "+subject, " ") + ": "
 	case n > 1 && n == p.Of:
-		return fmt.Sprintf("on all %d %s: ", n, kindOf(p.Machines[0]))
+		return fmt.Sprintf("on all %d %ss: ", n, p.Machines[0].Kind)
 	case n > 1:
-		return fmt.Sprintf("on %d of %d %s (%s): ", n, p.Of, kindOf(p.Machines[0]), words.Few(bareNames(p.Machines), 3))
+		some := words.Few(names(p.Machines, func(m check.Ref) string { return m.Name }), 3)
+		return fmt.Sprintf("on %d of %d %ss (%s): ", n, p.Of, p.Machines[0].Kind, some)
 	case subject != "":
 		return subject + ": "
 	}
 	return ""
 }
 
-func kindOf(machine check.Ref) string { return string(machine.Kind) + "s" }
-
-func refNames(machines []check.Ref) []string {
-	names := make([]string, len(machines))
+func names(machines []check.Ref, name func(check.Ref) string) []string {
+	all := make([]string, len(machines))
 	for i, m := range machines {
-		names[i] = m.String()
+		all[i] = name(m)
 	}
-	return names
-}
-
-func bareNames(machines []check.Ref) []string {
-	names := make([]string, len(machines))
-	for i, m := range machines {
-		names[i] = m.Name
-	}
-	return names
+	return all
 }
 
 // consequences writes the consequences of a problem, and the skipped checks in one line.
-func (l *lineWriter) consequences(all []rules.Consequence, wide bool) {
-	var quiet []string
-	shown := 0
+func (w *textWriter) consequences(all []rules.Consequence) {
+	var skipped []string
+	found := 0
 	for _, c := range all {
-		switch {
-		case c.Text == "":
-			quiet = append(quiet, string(c.Check))
-		case wide || shown < 3:
-			shown++
-			l.line("    follows: %s [%s]", c.Text, c.Check)
-		default:
-			shown++
+		if c.Text == "" {
+			skipped = append(skipped, string(c.Check))
+			continue
+		}
+		if found++; w.wide || found <= maxEvidence {
+			w.line("    follows: %s [%s]", c.Text, c.Check)
 		}
 	}
-	if shown > 3 && !wide {
-		l.line("    follows: %d more; -o wide lists them", shown-3)
+	if more := found - maxEvidence; more > 0 && !w.wide {
+		w.line("    follows: %d more; -o wide lists them", more)
 	}
-	if len(quiet) > 0 {
-		l.line("    skipped because of this: %s", words.Few(quiet, 6))
+	if len(skipped) > 0 {
+		w.line("    skipped because of this: %s", words.Few(skipped, 6))
 	}
 }
 
 // tallies writes one line of checks for each reason.
-func (l *lineWriter) tallies(what string, all []rules.Tally) {
-	reasons := map[string][]string{}
-	var order []string
+func (w *textWriter) tallies(what string, all []rules.Tally) {
+	checks := map[string][]string{} // by reason
+	var reasons []string
 	for _, t := range all {
-		if reasons[t.Why] == nil {
-			order = append(order, t.Why)
+		if checks[t.Why] == nil {
+			reasons = append(reasons, t.Why)
 		}
-		reasons[t.Why] = append(reasons[t.Why], string(t.Check))
+		checks[t.Why] = append(checks[t.Why], string(t.Check))
 	}
-	for _, why := range order {
+	for _, why := range reasons {
 		because := ""
 		if why != "" && why != what {
 			because = " (" + why + ")"
 		}
-		l.line("%s%s: %s", what, because, words.Few(reasons[why], 60))
+		w.line("%s%s: %s", what, because, words.Few(checks[why], 60))
 	}
 }

@@ -3,12 +3,16 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
+	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/logsource"
-	"github.com/railhead/railhead/internal/report"
+	"github.com/railhead/railhead/internal/ranks"
 	"github.com/railhead/railhead/internal/story"
 )
 
@@ -45,21 +49,21 @@ possible; 3 if the log does not show it, or no log could be read.`,
   railhead explain -n train h-kim                        the logs of a job's pods
   railhead explain train.log --with pod.json -o json | jq '.runs[].causes'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			story, err := e.explain(cmd.Context(), args)
+			s, err := e.explain(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
-			if err := e.tell(story); err != nil {
+			text := func(out io.Writer, wide bool) error { return e.write(out, wide, s) }
+			if err := a.print(e.format, s, text); err != nil {
 				return err
 			}
-			return explained(story)
+			return exitOfStory(s)
 		},
 	}
 	flags := cmd.Flags()
-	choiceFlag(cmd, &e.format, "output", "o", "form of the output", "text", "wide", "json", "yaml")
-	flags.StringArrayVar(&e.with, "with", nil,
-		"state of the job's machines: an archive of 'doctor --save', "+
-			"or the output of 'railhead-pod snapshot [--raw]'; repeatable")
+	outputFlag(cmd, &e.format, "text", "wide", "json", "yaml")
+	flags.StringArrayVar(&e.with, "with", nil, "`file` with the state of machines: an archive of 'doctor --save', "+
+		"or the output of 'railhead-pod snapshot [--raw]'; repeatable")
 	flags.BoolVarP(&e.follow, "follow", "f", false, "keep reading while the log grows, and print findings at once")
 	return cmd
 }
@@ -99,27 +103,24 @@ func (e explainer) warnOnce() func(story.Story) {
 		for _, text := range warnings(s) {
 			if !printed[text] {
 				printed[text] = true
-				e.say("%s", text)
+				e.sayLine(text)
 			}
 		}
 	}
 }
 
-func (e explainer) tell(s story.Story) error {
-	switch e.format {
-	case "json", "yaml":
-		return report.Encode(e.streams.Out, e.format, s)
-	}
-	storyWriter{out: e.streams.Out, wide: e.format == "wide"}.write(s)
+func (e explainer) write(out io.Writer, wide bool, s story.Story) error {
+	w := textWriter{out: out, wide: wide}
+	w.story(s)
 	for _, skipped := range s.Skipped {
 		e.say("not read: %s: %s", skipped.File, skipped.Reason)
 	}
-	return nil
+	return w.err
 }
 
-// explained returns the exit code of a story that was printed.
-func explained(s story.Story) error {
-	told := len(s.Runs) > 0
+// exitOfStory returns the exit code of a story.
+func exitOfStory(s story.Story) error {
+	known := len(s.Runs) > 0
 	for _, r := range s.Runs {
 		switch r.Outcome {
 		case story.OutcomeFail, story.OutcomeFallback, story.OutcomeDegraded:
@@ -127,9 +128,9 @@ func explained(s story.Story) error {
 		case story.OutcomeOK, story.OutcomeUnknown:
 		}
 		alone := r.Nodes == 1 || r.Ranks == 1
-		told = told && r.Outcome == story.OutcomeOK && (alone || r.Network.Used != nil && *r.Network.Used)
+		known = known && r.Outcome == story.OutcomeOK && (alone || r.Network.Used != nil && *r.Network.Used)
 	}
-	if !told {
+	if !known {
 		return exit.Error{Code: exit.Unknown}
 	}
 	return nil
@@ -137,19 +138,25 @@ func explained(s story.Story) error {
 
 // logSources returns the logs that the command line names.
 func (e explainer) logSources(ctx context.Context, args []string, r *logsource.Reader) ([]logsource.Log, error) {
-	namespace, explicit, err := e.flags.Namespace()
-	if explicit && len(args) == 0 {
+	if _, explicit, _ := e.flags.Namespace(); explicit {
+		return e.jobLogs(ctx, args, r)
+	}
+	if len(args) == 0 {
+		if e.streams.TTY {
+			return nil, errors.New("name a log, or pipe one in; with -n NAMESPACE, name a job")
+		}
+		args = []string{logsource.Stdin}
+	}
+	return r.Files(args, e.streams.In, e.follow), nil
+}
+
+func (e explainer) jobLogs(ctx context.Context, names []string, r *logsource.Reader) ([]logsource.Log, error) {
+	if len(names) == 0 {
 		return nil, errors.New("-n needs the name of a job")
 	}
-	if !explicit {
-		return e.logFiles(args, r)
-	}
-	if err != nil {
-		return nil, exit.Failed(err)
-	}
 	var all []logsource.Log
-	for _, name := range args {
-		logs, err := e.jobLogs(ctx, namespace, name, r)
+	for _, name := range names {
+		logs, err := e.podLogs(ctx, name, r)
 		if err != nil {
 			return nil, err
 		}
@@ -158,13 +165,42 @@ func (e explainer) logSources(ctx context.Context, args []string, r *logsource.R
 	return all, nil
 }
 
-// logFiles returns the logs in files and folders, or standard input if none is named.
-func (e explainer) logFiles(args []string, r *logsource.Reader) ([]logsource.Log, error) {
-	if len(args) == 0 {
-		if e.streams.TTY {
-			return nil, errors.New("name a log, or pipe one in; with -n NAMESPACE, name a job")
-		}
-		args = []string{logsource.Stdin}
+// podLogs returns the logs of a job's pods: of the containers that train, and of their previous runs.
+func (e explainer) podLogs(ctx context.Context, name string, r *logsource.Reader) ([]logsource.Log, error) {
+	j, err := e.readJob(ctx, name, cluster.Pods)
+	if err != nil {
+		return nil, unknown(err)
 	}
-	return r.Files(args, e.streams.In, e.follow), nil
+	pods, err := j.pods()
+	if err != nil {
+		return nil, err
+	}
+	if len(pods) == 0 {
+		return nil, j.noPods(ctx)
+	}
+	var logs []logsource.Log
+	for _, t := range pods {
+		c, why := ranks.ToRead(t, false)
+		if why != "" {
+			r.Skip(t.Pod.Name, why)
+			continue
+		}
+		if c.Restarts > 0 {
+			logs = append(logs, podLog(j.client, t, kube.LogOptions{Container: c.Name, Previous: true}))
+		}
+		logs = append(logs, podLog(j.client, t, kube.LogOptions{Container: c.Name, Follow: e.follow}))
+	}
+	if len(logs) == 0 {
+		return nil, unknown(fmt.Errorf("no pod of %s has a log yet; see why with '%s'", name, j.statusCommand()))
+	}
+	return logs, nil
+}
+
+func podLog(client ranks.LogSource, t ranks.Target, o kube.LogOptions) logsource.Log {
+	name := t.Pod.Name
+	if o.Previous {
+		name += " (before the restart)"
+	}
+	open := func(ctx context.Context) (io.ReadCloser, error) { return client.Logs(ctx, t.Ref(), o) }
+	return logsource.Log{Name: name, Open: open}
 }

@@ -17,18 +17,13 @@ import (
 
 func newExplainCheck(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "explain-check ID",
+		Use:   "explain-check [ID]",
 		Short: "Print what a check means, how to see it by hand, and the fix",
 		Long: `explain-check prints the page of a check, or of a cause that 'railhead explain' names. Every finding
 ends with the ID of its check in brackets. Without an ID, explain-check lists all checks.`,
 		Example: `  railhead explain-check memlock-limit
   railhead explain-check                     list all checks`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return errors.New("explain-check takes one ID")
-			}
-			return nil
-		},
+		Args: takes(0, "ID"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return docs.Checks(), cobra.ShellCompDirectiveNoFileComp
 		},
@@ -56,7 +51,7 @@ ends with the ID of its check in brackets. Without an ID, explain-check lists al
 	}
 }
 
-// nearest returns checks with a similar ID, or else those whose ID contains the word.
+// nearest returns the checks with a similar ID, or those whose ID contains the word.
 func nearest(id string) []string {
 	near := words.Nearest(id, docs.Checks())
 	if len(near) == 0 && len(id) > 2 {

@@ -17,11 +17,11 @@ import (
 // readMachines reads snapshots, and the logs in archives.
 func readMachines(places []string) (machines []host.Snapshot, logs []bundle.Log, err error) {
 	for _, place := range places {
-		seen, said, err := readMachine(place)
+		snapshots, text, err := readMachine(place)
 		if err != nil {
 			return nil, nil, fmt.Errorf("--with %s: %w", place, err)
 		}
-		machines, logs = append(machines, seen...), append(logs, said...)
+		machines, logs = append(machines, snapshots...), append(logs, text...)
 	}
 	return machines, logs, nil
 }
@@ -33,10 +33,10 @@ func readMachine(place string) ([]host.Snapshot, []bundle.Log, error) {
 		return nil, nil, cmp.Or(errors.Unwrap(err), err)
 	}
 	switch {
-	case bytes.HasPrefix(text, []byte("\x1f\x8b")): // gzip
+	case isArchive(text):
 		b, err := bundle.Read(bytes.NewReader(text))
 		return snapshotsOf(b.Machines), b.Logs, err
-	case bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")):
+	case isJSON(text):
 		s, err := parseSnapshot(text)
 		return []host.Snapshot{s}, nil, err
 	}
@@ -47,6 +47,10 @@ func readMachine(place string) ([]host.Snapshot, []bundle.Log, error) {
 	return []host.Snapshot{machine.Snapshot()}, nil, nil
 }
 
+func isArchive(text []byte) bool { return bytes.HasPrefix(text, []byte("\x1f\x8b")) } // gzip
+
+func isJSON(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) }
+
 func parseSnapshot(text []byte) (host.Snapshot, error) {
 	var s host.Snapshot
 	if err := json.Unmarshal(text, &s); err != nil {
@@ -56,10 +60,13 @@ func parseSnapshot(text []byte) (host.Snapshot, error) {
 	case s.SchemaVersion == 0:
 		return s, errors.New("not a snapshot: it has no schemaVersion; make one with 'railhead-pod snapshot'")
 	case s.SchemaVersion > host.SchemaVersion:
-		return s, fmt.Errorf("it has schemaVersion %d, this railhead knows %d: use a newer railhead",
-			s.SchemaVersion, host.SchemaVersion)
+		return s, newerSchema(s.SchemaVersion, host.SchemaVersion)
 	}
 	return s, nil
+}
+
+func newerSchema(version, known int) error {
+	return fmt.Errorf("it has schemaVersion %d, this railhead knows %d: use a newer railhead", version, known)
 }
 
 // snapshotsOf returns the snapshots of the machines that were reached.

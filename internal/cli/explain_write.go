@@ -3,29 +3,17 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
-	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/story"
 	"github.com/railhead/railhead/internal/words"
 )
 
-// maxEvidence bounds the log lines below each statement, and the statements of a kind, unless wide.
-const maxEvidence = 3
-
-type storyWriter struct {
-	out  io.Writer
-	wide bool
-}
-
-func (w storyWriter) line(format string, args ...any) { report.Line(w.out, format, args...) }
-
-func (w storyWriter) write(s story.Story) {
+func (w *textWriter) story(s story.Story) {
 	for i, run := range s.Runs {
 		if i > 0 {
-			fmt.Fprintln(w.out)
+			w.line("")
 		}
 		if len(s.Runs) > 1 {
 			w.line("Run %d of %d", i+1, len(s.Runs))
@@ -33,11 +21,11 @@ func (w storyWriter) write(s story.Story) {
 		w.run(run)
 	}
 	if len(s.Runs) == 0 {
-		w.line("No log was read")
+		w.line("No log was read.")
 	}
 }
 
-func (w storyWriter) run(r story.Run) {
+func (w *textWriter) run(r story.Run) {
 	w.line("Ran:       %s", ranLine(r))
 	w.line("Network:   %s", networkLine(r.Network))
 	w.evidence(r.Network.Evidence)
@@ -70,14 +58,15 @@ func networkLine(n story.Network) string {
 	if n.Name != "" && n.Name != name {
 		name = fmt.Sprintf("%s (%s)", n.Name, n.Kind)
 	}
-	used := "not known whether it was used"
 	switch {
+	case n.Used == nil && name != string(story.UnknownNetwork):
+		name += ", not known whether it was used"
 	case n.Used != nil && *n.Used:
-		used = "used"
+		name += ", used"
 	case n.Used != nil:
-		used = "not used"
+		name += ", not used"
 	}
-	return joined(name+", "+used, n.Why)
+	return joined(name, n.Why)
 }
 
 // outcomeLine leaves the summary to the causes if there are any.
@@ -98,17 +87,17 @@ func joined(fact, reason string) string {
 	return fact + ": " + reason
 }
 
-func (w storyWriter) evidence(all []story.Evidence) {
+func (w *textWriter) evidence(all []story.Evidence) {
 	for i, e := range all {
 		if i == maxEvidence && !w.wide {
-			w.line("      and %s more", words.Count(len(all)-i, "line"))
+			w.line("      and %s", words.Count(len(all)-i, "more line"))
 			return
 		}
 		w.line("      %s:%d  %s", e.File, e.Line, e.Text)
 	}
 }
 
-func (w storyWriter) differences(all []story.Difference) {
+func (w *textWriter) differences(all []story.Difference) {
 	for _, d := range all {
 		w.line("Differs:   %s", d.What)
 		for _, g := range d.Groups {
@@ -118,9 +107,9 @@ func (w storyWriter) differences(all []story.Difference) {
 }
 
 // causes writes the first cause in full. Unless wide, it writes only how to tell the others from it.
-func (w storyWriter) causes(all []story.Cause) {
+func (w *textWriter) causes(all []story.Cause) {
 	for i, c := range all {
-		fmt.Fprintln(w.out)
+		w.line("")
 		if i > 0 && !w.wide {
 			w.line("Or (%s): %s [%s]", c.Confidence, c.Summary, c.ID)
 			w.evidence(others(c.Evidence, all[0].Evidence))
@@ -150,7 +139,7 @@ func others(all, shown []story.Evidence) []story.Evidence {
 }
 
 // advice writes a text whose later lines are commands.
-func (w storyWriter) advice(what, text string) {
+func (w *textWriter) advice(what, text string) {
 	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
 		switch {
 		case line == "":
@@ -162,11 +151,11 @@ func (w storyWriter) advice(what, text string) {
 	}
 }
 
-func (w storyWriter) victims(all []story.Victim) {
+func (w *textWriter) victims(all []story.Victim) {
 	if len(all) == 0 {
 		return
 	}
-	fmt.Fprintln(w.out)
+	w.line("")
 	w.line("Consequences, not causes:")
 	for i, v := range all {
 		if i == maxEvidence && !w.wide {
@@ -189,7 +178,7 @@ func warnings(s story.Story) []string {
 			all = append(all, run+text)
 		}
 		if len(r.Causes) > 0 {
-			all = append(all, fmt.Sprintf("%sfound: %s [%s]", run, r.Causes[0].Summary, r.Causes[0].ID))
+			all = append(all, fmt.Sprintf("%sfirst cause: %s [%s]", run, r.Causes[0].Summary, r.Causes[0].ID))
 		}
 	}
 	return all

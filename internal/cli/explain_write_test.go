@@ -40,13 +40,13 @@ func TestStoryWriter(t *testing.T) {
 		story story.Story
 		want  string
 	}{
-		"nothing": {story.Story{}, "No log was read\n"},
+		"nothing": {story.Story{}, "No log was read.\n"},
 		"healthy": {story.Story{Runs: []story.Run{healthy}}, `Ran:       NCCL 2.28.9+cuda12.9, 16 ranks on 2 nodes
 Network:   IBext_v11 (RoCE), used: 64 channels between nodes
       train.log:7  a
       train.log:8  b
       train.log:9  c
-      and 2 lines more
+      and 2 more lines
 GPUDirect: yes
 Outcome:   ok: no line reports a fault
 `},
@@ -79,7 +79,8 @@ Outcome:
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got strings.Builder
-			storyWriter{out: &got}.write(test.story)
+			w := textWriter{out: &got}
+			w.story(test.story)
 			if diff := cmp.Diff(test.want, got.String()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

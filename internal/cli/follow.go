@@ -19,12 +19,11 @@ import (
 // errGaveUp ends a wait that cannot succeed without help.
 var errGaveUp = errors.New("it will not succeed without a fix")
 
-// following has the options of a wait.
-type following struct {
-	want     kube.Want
-	limit    time.Duration // 0: no limit
-	patience retryTimeout
-	back     string // the command that continues the wait; empty if that is not possible
+type waitOptions struct {
+	want   kube.Want
+	limit  time.Duration  // 0: no limit
+	retry  *time.Duration // how long a transient error may last; nil: as long as the obstacle says
+	resume string         // the command that continues the wait; empty if that is not possible
 }
 
 type update struct {
@@ -34,18 +33,18 @@ type update struct {
 
 // follow shows the progress of a condition until it holds, is stuck or times out. A transient error is shown at once,
 // and ends the wait when it has lasted too long.
-func (a *app) follow(ctx context.Context, client *kube.Client, done plan.Condition, f following) error {
+func (a *app) follow(ctx context.Context, client *kube.Client, done plan.Condition, o waitOptions) error {
 	waiting, stop := context.WithCancel(ctx)
-	if f.limit > 0 {
+	if o.limit > 0 {
 		var cancel context.CancelFunc
-		waiting, cancel = context.WithTimeout(waiting, f.limit)
+		waiting, cancel = context.WithTimeout(waiting, o.limit)
 		defer cancel()
 	}
 	states := make(chan update)
 	var g errgroup.Group
 	g.Go(func() error {
 		defer close(states)
-		for state, err := range client.Watch(waiting, f.want) {
+		for state, err := range client.Watch(waiting, o.want) {
 			select {
 			case states <- update{state, err}:
 			case <-waiting.Done():
@@ -58,7 +57,7 @@ func (a *app) follow(ctx context.Context, client *kube.Client, done plan.Conditi
 		stop()
 		_ = g.Wait() // watch errors come through states
 	}()
-	w := newWait(a.streams, f, time.Now())
+	w := newWait(a.streams, o, time.Now())
 	for {
 		var deadline <-chan time.Time
 		if at := w.transient.deadline(); !at.IsZero() {
@@ -74,10 +73,10 @@ func (a *app) follow(ctx context.Context, client *kube.Client, done plan.Conditi
 			}
 		case <-deadline:
 		}
-		if o := w.overdue(time.Now()); o != nil {
+		if overdue := w.overdue(time.Now()); overdue != nil {
 			w.live.Leave()
-			a.findings(o.Finding)
-			return gaveUp(*o)
+			a.showFindings(overdue.Finding)
+			return gaveUp(*overdue)
 		}
 	}
 }
@@ -93,13 +92,13 @@ func gaveUp(o check.Obstacle) error {
 func (a *app) unfinished(ctx, waiting context.Context, w *wait) error {
 	w.live.Leave()
 	onwards := ""
-	if w.back != "" {
-		onwards = "; it continues in the cluster, follow it with: " + w.back
+	if w.resume != "" {
+		onwards = "; it continues in the cluster, follow it with: " + w.resume
 	}
 	switch {
 	case ctx.Err() != nil:
-		if w.back != "" {
-			a.say("Stopped watching; the change continues in the cluster. Follow it with: %s", w.back)
+		if w.resume != "" {
+			a.say("Stopped watching; the change continues in the cluster. Follow it with: %s", w.resume)
 		}
 		return ctx.Err()
 	case waiting.Err() == nil && w.lost != nil: // the watch has ended
@@ -107,16 +106,16 @@ func (a *app) unfinished(ctx, waiting context.Context, w *wait) error {
 	}
 	switch {
 	case w.last.Stuck != nil:
-		a.findings(w.last.Stuck.Finding)
+		a.showFindings(w.last.Stuck.Finding)
 	case w.last.Doubt != nil:
-		a.findings(*w.last.Doubt)
+		a.showFindings(*w.last.Doubt)
 	}
 	return exit.Failed(fmt.Errorf("not done after %v: %s%s", w.limit, w.last.Text, onwards))
 }
 
 // wait is the state of one wait.
 type wait struct {
-	following
+	waitOptions
 	live      *report.Live
 	clock     *pace
 	transient transientErrors
@@ -124,12 +123,12 @@ type wait struct {
 	lost      error // of the watch
 }
 
-func newWait(s Streams, f following, now time.Time) *wait {
+func newWait(s Streams, o waitOptions, now time.Time) *wait {
 	return &wait{
-		following: f,
-		live:      &report.Live{W: s.Err, TTY: s.TTY, Width: s.Width},
-		clock:     newPace(now),
-		last:      plan.Progress{Text: "waiting for the cluster"},
+		waitOptions: o,
+		live:        s.live(),
+		clock:       &pace{now, map[string]int{}},
+		last:        plan.Progress{Text: "waiting for the cluster"},
 	}
 }
 
@@ -150,8 +149,10 @@ func (w *wait) update(s update, done plan.Condition, now time.Time) bool {
 // overdue returns the obstacle that has lasted too long, or nil. It prints new and resolved errors.
 func (w *wait) overdue(now time.Time) *check.Obstacle {
 	o := w.last.Stuck
-	if o != nil {
-		o = w.patience.override(*o)
+	if o != nil && o.Patience > 0 && w.retry != nil {
+		limited := *o
+		limited.Patience = *w.retry
+		o = &limited
 	}
 	for _, line := range w.transient.update(o, now) {
 		w.live.Say(line)
@@ -177,10 +178,8 @@ func frame(p plan.Progress, clock *pace, now time.Time) report.Frame {
 // pace estimates the remaining time of bars.
 type pace struct {
 	begun time.Time
-	first map[string]int // count of each bar when it was first seen
+	first map[string]int // initial count of each bar
 }
-
-func newPace(now time.Time) *pace { return &pace{now, map[string]int{}} }
 
 // left returns the remaining time of a bar, empty until it has moved.
 func (p *pace) left(b plan.Bar, now time.Time) string {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
@@ -37,9 +38,9 @@ const never = time.Duration(-1)
 func TestGivingUp(t *testing.T) {
 	const mount, network, image check.ID = "volume-not-ready", "sandbox-failed", "image-pull"
 	passing := func(id check.ID) *check.Obstacle { return obstacle(id, "a", 2*time.Minute) }
-	given := retryTimeout{limit: 10 * time.Second, set: true}
+	given, none := 10*time.Second, time.Duration(0)
 	for name, test := range map[string]struct {
-		patience retryTimeout
+		patience *time.Duration
 		moments  []moment
 		want     time.Duration // when it is given up
 		says     []string      // lines, by how they begin
@@ -61,14 +62,14 @@ func TestGivingUp(t *testing.T) {
 		"the server is away meanwhile": {moments: []moment{{at: 0, stuck: passing(mount)}, {at: 60 * time.Second, lost: true}, {at: 5 * time.Minute, same: true}, {at: 6 * time.Minute, stuck: passing(mount)}, {at: 7 * time.Minute, same: true}},
 			want: never, says: []string{"Waiting", "  If", "Waiting", "  If"}},
 		"done in spite of it":        {moments: []moment{{at: 0, stuck: passing(mount)}, {at: time.Minute, done: true}}, want: never, says: []string{"Waiting", "  If"}},
-		"less patience":              {patience: given, moments: []moment{{at: 0, stuck: passing(mount)}, {at: 10 * time.Second, same: true}}, want: 10 * time.Second, says: []string{"Waiting up to 10s", "  If"}},
-		"no patience":                {patience: retryTimeout{set: true}, moments: []moment{{at: 0, stuck: passing(mount)}}, want: 0},
-		"patience is not for others": {patience: given, moments: []moment{{at: 0, stuck: obstacle(image, "a", 0)}}, want: 0},
+		"less patience":              {patience: &given, moments: []moment{{at: 0, stuck: passing(mount)}, {at: 10 * time.Second, same: true}}, want: 10 * time.Second, says: []string{"Waiting up to 10s", "  If"}},
+		"no patience":                {patience: &none, moments: []moment{{at: 0, stuck: passing(mount)}}, want: 0},
+		"patience is not for others": {patience: &given, moments: []moment{{at: 0, stuck: obstacle(image, "a", 0)}}, want: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			begun := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 			var out bytes.Buffer
-			w := newWait(Streams{Err: &out}, following{patience: test.patience}, begun)
+			w := newWait(Streams{Err: &out}, waitOptions{retry: test.patience}, begun)
 			got := never
 			for _, m := range test.moments {
 				now := begun.Add(m.at)
@@ -130,17 +131,19 @@ func TestWakes(t *testing.T) {
 	}
 }
 
-func TestTolerance(t *testing.T) {
-	for text, want := range map[string]string{"90s": "1m30s", "0": "0s", "1h": "1h0m0s"} {
-		var got retryTimeout
-		if err := got.Set(text); err != nil || got.String() != want {
-			t.Errorf("%s: %q, %v", text, got.String(), err)
+func TestPatience(t *testing.T) {
+	for text, want := range map[string]time.Duration{"90s": 90 * time.Second, "0": 0, "1h": time.Hour} {
+		cmd, got := &cobra.Command{}, (*time.Duration)(nil)
+		retryFlag(cmd, &got)
+		if err := cmd.Flags().Set("patience", text); err != nil || got == nil || *got != want {
+			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"", "ten", "-1s", "5"} {
-		var got retryTimeout
-		if err := got.Set(text); err == nil || got.String() != "" {
-			t.Errorf("%q is taken as %q", text, got.String())
+		cmd, got := &cobra.Command{}, (*time.Duration)(nil)
+		retryFlag(cmd, &got)
+		if err := cmd.Flags().Set("patience", text); err == nil || got != nil {
+			t.Errorf("%q is taken as %v", text, got)
 		}
 	}
 }

@@ -25,28 +25,28 @@ the manifest are kept; injecting twice has no further effect. A manifest that na
 namespace.`,
 		Example: `  railhead inject -f job.yaml -n train | kubectl apply -f -
   kubectl create job x --image IMAGE --dry-run=client -o yaml -- torchrun train.py | railhead inject -f -`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return inject(cmd, a, &j, file) },
+		Args: takes(0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.inject(cmd, &j, file) },
 	}
-	cmd.Flags().StringVarP(&file, "filename", "f", "", "manifest; - for standard input")
+	cmd.Flags().StringVarP(&file, "filename", "f", "", "manifest `file`; - for standard input")
 	cmd.Flags().StringVar(&j.Container, "container", "",
-		"container that trains (default: the only one, or the one with GPUs)")
+		"`name` of the container that trains (default: the only one, or the one with GPUs)")
 	_ = cmd.MarkFlagRequired("filename") // the flag exists
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
-	j.flags(cmd)
+	j.add(cmd)
 	return cmd
 }
 
-func inject(cmd *cobra.Command, a *app, j *jobFlags, file string) error {
+func (a *app) inject(cmd *cobra.Command, j *jobFlags, file string) error {
 	o, err := j.options(cmd, nil)
 	if err != nil {
-		return exit.Error{Code: exit.Usage, Err: err}
+		return usage(err)
 	}
-	manifests, err := readManifests(a, file, &o)
+	manifests, err := a.readManifests(file, &o)
 	if err != nil {
 		return err
 	}
-	client, err := a.connect(cmd.Context())
+	client, _, err := a.connect(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -72,14 +72,14 @@ func inject(cmd *cobra.Command, a *app, j *jobFlags, file string) error {
 }
 
 // readManifests reads the file and sets the namespace of objects without one.
-func readManifests(a *app, file string, o *job.Options) (job.Manifests, error) {
-	text, err := readFile(file, a.streams.In)
+func (a *app) readManifests(file string, o *job.Options) (job.Manifests, error) {
+	text, err := a.readFile(file)
 	if err != nil {
-		return nil, exit.Error{Code: exit.Usage, Err: fmt.Errorf("-f: %w", err)}
+		return nil, usage(fmt.Errorf("-f: %w", err))
 	}
 	manifests, err := job.ReadManifests(text)
 	if err != nil {
-		return nil, exit.Error{Code: exit.Usage, Err: fmt.Errorf("-f %s: %w", file, err)}
+		return nil, usage(fmt.Errorf("-f %s: %w", file, err))
 	}
 	var explicit bool
 	if o.Namespace, explicit, err = a.flags.Namespace(); err != nil {
@@ -87,15 +87,15 @@ func readManifests(a *app, file string, o *job.Options) (job.Manifests, error) {
 	}
 	if explicit {
 		if err := manifests.In(o.Namespace); err != nil {
-			return nil, exit.Error{Code: exit.Usage, Err: fmt.Errorf("-f %s: %w", file, err)}
+			return nil, usage(fmt.Errorf("-f %s: %w", file, err))
 		}
 	}
 	return manifests, nil
 }
 
-func readFile(name string, stdin io.Reader) ([]byte, error) {
+func (a *app) readFile(name string) ([]byte, error) {
 	if name == "-" {
-		return io.ReadAll(stdin)
+		return io.ReadAll(a.streams.In)
 	}
 	return os.ReadFile(name)
 }

@@ -68,16 +68,14 @@ Exit status: 0 if nothing is missing; 1 if a job could not get RDMA; 3 if someth
   railhead inventory -n train        the attachments of one namespace
   railhead inventory -o wide         every node, kernel and runtime
   railhead inventory -o json | jq .findings`,
-		Args: cobra.NoArgs,
+		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := a.connect(cmd.Context())
+			client, ns, err := a.connect(cmd.Context())
 			if err != nil {
 				return unknown(err)
 			}
 			want := kube.Want{Kinds: examine.ClusterKinds()}
-			if ns, explicit, err := a.flags.Namespace(); err != nil {
-				return unknown(err)
-			} else if explicit {
+			if _, explicit, _ := a.flags.Namespace(); explicit {
 				want.Namespace, want.Everywhere = ns, []cluster.Kind{cluster.Pods}
 			}
 			if err := client.Identify(cmd.Context()); err != nil {
@@ -87,20 +85,19 @@ Exit status: 0 if nothing is missing; 1 if a job could not get RDMA; 3 if someth
 			if err != nil {
 				return unknown(err)
 			}
-			inv := newInventoryOf(s)
-			if format == "json" || format == "yaml" {
-				err = report.Encode(a.streams.Out, format, inv)
-			} else {
-				err = inv.write(a.streams.Out, format == "wide")
+			inv := inventoryOf(s)
+			err = a.print(format, inv, func(out io.Writer, wide bool) error {
+				err := inv.write(out, wide)
 				report.Findings(a.streams.Err, inv.Findings, report.Brief)
-			}
+				return err
+			})
 			if err != nil {
 				return err
 			}
 			return verdict(inv.Findings)
 		},
 	}
-	choiceFlag(cmd, &format, "output", "o", "form of the output", "table", "wide", "json", "yaml")
+	outputFlag(cmd, &format, "table", "wide", "json", "yaml")
 	return cmd
 }
 
@@ -116,7 +113,7 @@ func verdict(findings []check.Finding) error {
 	return nil
 }
 
-func newInventoryOf(s cluster.State) inventory {
+func inventoryOf(s cluster.State) inventory {
 	inv := inventory{
 		Server:    s.Server,
 		Nodes:     []inventoryNode{},
@@ -130,7 +127,7 @@ func newInventoryOf(s cluster.State) inventory {
 	}
 	free := s.Free()
 	for _, n := range s.Nodes {
-		inv.Nodes = append(inv.Nodes, newInventoryNode(s, n, inv.RDMA, free[n.Name]))
+		inv.Nodes = append(inv.Nodes, inventoryNodeOf(s, n, inv.RDMA, free[n.Name]))
 	}
 	for _, n := range s.Networks {
 		if _, seen := inv.Rails[n.Namespace]; !seen {
@@ -148,7 +145,7 @@ func newInventoryOf(s cluster.State) inventory {
 	return inv
 }
 
-func newInventoryNode(s cluster.State, n cluster.Node, offers []cluster.Offer, free cluster.Resources) inventoryNode {
+func inventoryNodeOf(s cluster.State, n cluster.Node, offers []cluster.Offer, free cluster.Resources) inventoryNode {
 	i := inventoryNode{
 		Name:    n.Name,
 		Roles:   n.Roles(),

@@ -60,13 +60,13 @@ the command cannot be executed, 127 that it was not found.`,
 			}
 			ctx, stop := untilHangup(cmd.Context())
 			defer stop()
-			return launch(ctx, a, args[0], args[1:], f)
+			return a.launch(ctx, args[0], args[1:], f)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.copies, "copy", nil,
-		"file to copy into a new directory in every pod, where the command then starts; repeatable")
-	flags.StringArrayVarP(&f.env, "env", "e", nil, "environment variable of the command: NAME=VALUE; repeatable")
+		"`file` to copy into a new directory in every pod, where the command then starts; repeatable")
+	flags.StringArrayVarP(&f.env, "env", "e", nil, "environment variable of the command, `NAME=VALUE`; repeatable")
 	flags.DurationVar(&f.timeout, "timeout", 0,
 		"stop the command after this time, with exit status 124 (default: never)")
 	flags.DurationVar(&f.grace, "grace-period", 30*time.Second,
@@ -104,10 +104,10 @@ func untilHangup(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, syscall.SIGHUP)
 }
 
-func launch(ctx context.Context, a *app, name string, argv []string, f launchFlags) error {
+func (a *app) launch(ctx context.Context, name string, argv []string, f launchFlags) error {
 	files, err := ranks.OpenFiles(f.copies)
 	if err != nil {
-		return exit.Error{Code: exit.Usage, Err: err}
+		return usage(err)
 	}
 	client, job, err := a.jobToLaunch(ctx, name, f.force)
 	if err != nil {
@@ -125,7 +125,7 @@ func launch(ctx context.Context, a *app, name string, argv []string, f launchFla
 	}
 	l.Report(o)
 	if code := o.Code(); code != 0 {
-		return exit.Error{Code: code} // the report has said why
+		return exit.Error{Code: code} // Report has printed why
 	}
 	return nil
 }

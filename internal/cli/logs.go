@@ -9,7 +9,6 @@ import (
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
-	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/ranks"
 )
 
@@ -28,7 +27,7 @@ Exit status: 1 if a log is missing; 3 if the pods could not be read.`,
 		Example: `  railhead logs h-kim -n train
   railhead logs h-kim -n train -f --tail 20
   railhead logs h-kim -n train --rank 1 --previous       why the container of rank 1 restarted`,
-		Args:              cobra.ExactArgs(1),
+		Args:              takes(1, "NAME"),
 		ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -37,36 +36,31 @@ Exit status: 1 if a log is missing; 3 if the pods could not be read.`,
 			case f.Tail < 0:
 				return errors.New("--tail cannot be negative")
 			}
-			return showLogs(cmd.Context(), a, args[0], f)
+			return a.logs(cmd.Context(), args[0], f)
 		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.Follow, "follow", "f", false, "continue while the pods run")
 	flags.BoolVarP(&f.Previous, "previous", "p", false, "show each container's previous run")
-	flags.IntVar(&f.Tail, "tail", 0, "show only the last lines of each pod (default: all)")
-	flags.IntVar(&f.Rank, "rank", -1, "show only the pod of this rank (default: all)")
+	flags.IntVar(&f.Tail, "tail", 0, "`number` of last lines to show of each pod (default: all)")
+	flags.IntVar(&f.Rank, "rank", -1, "show only the pod of this `rank` (default: all)")
 	return cmd
 }
 
-func showLogs(ctx context.Context, a *app, name string, f ranks.LogFlags) error {
-	ns, _, err := a.flags.Namespace()
-	if err != nil {
-		return exit.Failed(err)
-	}
-	want := kube.Want{Kinds: []cluster.Kind{cluster.Pods}, Namespace: ns, Job: name}
-	client, s, err := a.read(ctx, want)
+func (a *app) logs(ctx context.Context, name string, f ranks.LogFlags) error {
+	j, err := a.readJob(ctx, name, cluster.Pods)
 	if err != nil {
 		return err
 	}
-	if p := s.Problem(cluster.Pods); p != nil {
-		return exit.Error{Code: exit.Unknown, Err: fmt.Errorf("the pods of %s cannot be read: %s", name, p.Err)}
+	all, err := j.pods()
+	if err != nil {
+		return err
 	}
-	all := ranks.Targets(s, name, ns)
 	if len(all) == 0 {
-		return noPod(ctx, client, name, ns)
+		return j.noPods(ctx)
 	}
 	r := ranks.LogReader{
-		Source: client,
+		Source: j.client,
 		Screen: ranks.NewConsole(a.streams.Out, a.streams.Err),
 		Color:  a.streams.Color,
 		Flags:  f,
@@ -76,31 +70,15 @@ func showLogs(ctx context.Context, a *app, name string, f ranks.LogFlags) error 
 		return exit.Failed(fmt.Errorf("job %s has no rank %d: its ranks are 0 to %d", name, f.Rank, last))
 	}
 	if f.Follow {
-		return endedLogs(ctx, r.Follow(ctx, want))
+		err = r.Follow(ctx, j.want(cluster.Pods))
+	} else {
+		err = r.Show(ctx, r.Chosen(all))
 	}
-	return endedLogs(ctx, r.Show(ctx, r.Chosen(all)))
-}
-
-// endedLogs returns the error with its exit code.
-func endedLogs(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, ranks.ErrMissing):
-		return exit.Error{Code: exit.Fault} // the reader has said why
+		return exit.Error{Code: exit.Fault} // the reader has printed why
 	case err == nil || ctx.Err() != nil:
 		return err
 	}
 	return exit.Failed(err)
-}
-
-// noPod says whether a job without pods exists.
-func noPod(ctx context.Context, client *kube.Client, name, ns string) error {
-	s, err := client.Read(ctx, kube.Want{Kinds: []cluster.Kind{cluster.Objects}, Namespace: ns})
-	if err != nil {
-		return exit.Failed(err)
-	}
-	if _, ok := ranks.WorkloadOf(s, name, ns); ok {
-		return exit.Failed(fmt.Errorf("job %s has no pods, so there is no log; see why with 'railhead status %s -n %s'",
-			name, name, ns))
-	}
-	return exit.Failed(errors.New(ranks.NoJobText(s, name, ns)))
 }

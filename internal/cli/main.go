@@ -2,19 +2,23 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
 
+	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/internal/report"
 )
 
 // Streams are the input and output of a command: data goes to Out, messages to Err.
@@ -25,6 +29,21 @@ type Streams struct {
 	Width    int  // columns of the terminal
 	Color    bool
 }
+
+// Terminal returns the streams of a process: what is a terminal, how wide it is, and whether colour is wanted
+// (https://no-color.org).
+func Terminal(in, out, err *os.File) Streams {
+	s := Streams{In: in, Out: out, Err: err}
+	s.TTY = term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(err.Fd())) && os.Getenv("TERM") != "dumb"
+	if width, _, e := term.GetSize(int(err.Fd())); e == nil {
+		s.Width = width
+	}
+	s.Color = s.TTY && os.Getenv("NO_COLOR") == ""
+	return s
+}
+
+// live returns the display of progress.
+func (s Streams) live() *report.Live { return &report.Live{W: s.Err, TTY: s.TTY, Width: s.Width} }
 
 // Main runs a command line and returns the exit code. program is the path of the program; messages of kubectl-railhead
 // call it "kubectl railhead".
@@ -57,6 +76,9 @@ func unknown(err error) error {
 	}
 	return exit.Error{Code: exit.Unknown, Err: err}
 }
+
+// usage returns err with the code for a wrong command line, without a hint at the help.
+func usage(err error) error { return exit.Error{Code: exit.Usage, Err: err} }
 
 func displayName(program string) string {
 	name := strings.TrimSuffix(filepath.Base(program), ".exe")
@@ -101,11 +123,18 @@ not be read; 130 interrupted. Commands with other codes list them in their help.
 	root.SetOut(a.streams.Out)
 	root.SetErr(a.streams.Err)
 	a.flags.AddFlags(root.PersistentFlags())
-	shown := []string{"kubeconfig", "context", "namespace"} // kubectl documents the others
-	root.PersistentFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shown, f.Name) })
-	root.AddCommand(newInventory(a), newSetup(a), newDeploy(a), newInject(a), newLaunch(a), newStatus(a),
-		newLogs(a), newExplain(a), newDelete(a),
-		a.newDoctor(), newExplainCheck(a), a.newReport(), a.newBench())
+	shown := map[string]string{ // kubectl documents the others
+		"kubeconfig": "kubeconfig `file` (default: $KUBECONFIG or ~/.kube/config)",
+		"context":    "`name` of the context in the kubeconfig (default: its current one)",
+		"namespace":  "`namespace` (default: that of the context)",
+	}
+	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
+		f.Hidden = shown[f.Name] == ""
+		f.Usage = cmp.Or(shown[f.Name], f.Usage)
+	})
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 120"))
+	root.AddCommand(newInventory(a), newSetup(a), newDeploy(a), newInject(a), newLaunch(a), newStatus(a), newLogs(a),
+		newExplain(a), newDelete(a), newDoctor(a), newExplainCheck(a), newReport(a), newBench(a))
 	return root
 }
 
@@ -113,3 +142,36 @@ not be read; 130 interrupted. Commands with other codes list them in their help.
 func (a *app) say(format string, args ...any) { fmt.Fprintf(a.streams.Err, format+"\n", args...) }
 
 func (a *app) sayLine(line string) { fmt.Fprintln(a.streams.Err, line) }
+
+// print writes a value to stdout as JSON, as YAML, or with text.
+func (a *app) print(format string, value any, text func(out io.Writer, wide bool) error) error {
+	if format == "json" || format == "yaml" {
+		return report.Encode(a.streams.Out, format, value)
+	}
+	return text(a.streams.Out, format == "wide")
+}
+
+// connect connects to the cluster, and returns the namespace of the command line or the kubeconfig.
+func (a *app) connect(ctx context.Context) (client *kube.Client, namespace string, err error) {
+	if namespace, _, err = a.flags.Namespace(); err != nil {
+		return nil, "", exit.Failed(err)
+	}
+	if client, err = a.flags.Connect(ctx); err != nil {
+		return nil, "", exit.Failed(err)
+	}
+	client.Talk = a.sayLine
+	return client, namespace, nil
+}
+
+// read connects to the cluster and reads a part of its state.
+func (a *app) read(ctx context.Context, want kube.Want) (*kube.Client, cluster.State, error) {
+	client, _, err := a.connect(ctx)
+	if err != nil {
+		return nil, cluster.State{}, err
+	}
+	s, err := client.Read(ctx, want)
+	if err != nil {
+		return nil, cluster.State{}, exit.Failed(err)
+	}
+	return client, s, nil
+}

@@ -30,31 +30,28 @@ copying those of another namespace. It prints the rails of the namespace. A seco
   railhead setup namespace train --name h-kim                 for the job h-kim: service account h-kim-sa
   railhead setup namespace train --networks-from default      copies of the attachments of namespace default
   railhead setup namespace train --scc nccl-scc -o yaml       use an existing SCC; print the objects for GitOps`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, "NAMESPACE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Namespace = args[0]
 			client, s, err := a.read(cmd.Context(), kube.Want{Kinds: namespaceKinds})
 			if err != nil {
 				return err
 			}
-			p, findings := namespace.Setup(s, o)
-			if err := a.refuse(findings); err != nil {
-				return err
-			}
-			resume := "railhead inventory -n " + o.Namespace
-			return applier{app: a, client: client, plan: p, flags: flags, resume: resume}.apply(cmd.Context())
+			apply := applier{app: a, client: client, flags: flags, resume: "railhead inventory -n " + o.Namespace}
+			apply.plan, apply.findings = namespace.Setup(s, o)
+			return apply.apply(cmd.Context())
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Name, "name", "",
-		"job to set up the namespace for; its service account is NAME-sa (default railhead, for all jobs)")
-	f.StringVar(&o.SCC, "scc", "", "security context constraint of the pods (default railhead-rdma)")
-	f.StringVar(&o.NetworksFrom, "networks-from", "", "copy the network attachments of this namespace")
-	f.StringSliceVar(&o.Networks, "network", nil, "use only this rail, named by its attachment or resource; repeatable")
+		"`job` to set up the namespace for; its service account is NAME-sa (default: railhead, for all jobs)")
+	f.StringVar(&o.SCC, "scc", "", "`name` of the pods' security context constraint (default: railhead-rdma)")
+	f.StringVar(&o.NetworksFrom, "networks-from", "", "copy the network attachments of this `namespace`")
+	f.StringSliceVar(&o.Networks, "network", nil, "use only this rail: an `attachment` or a resource; repeatable")
 	f.StringVar(&o.IPAM, "ipam", "",
-		"IPAM of new attachments as JSON (default: that of the same resource in another namespace)")
+		"IPAM of new attachments as `JSON` (default: that of the same resource in another namespace)")
 	f.BoolVar(&o.AllowIPCLock, "allow-ipc-lock", false,
 		"without SCCs: let the pods of a new namespace add IPC_LOCK and run as root")
-	flags.flags(cmd, 5*time.Minute)
+	flags.add(cmd, 5*time.Minute)
 	return cmd
 }

@@ -22,27 +22,27 @@ import (
 // reportFlags are the flags of report.
 type reportFlags struct {
 	out   string
-	serve string // address; "": no
+	serve string // address
 	nodes bool
 }
 
-func (a *app) newReport() *cobra.Command {
+func newReport(a *app) *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
 		Use:   "report [FILE... | NAME]",
 		Short: "Show a bench, a diagnosis or a rollout as a page for a browser",
-		Long: `report writes one page: the result first, then the topology of every machine, the bandwidth of every link, the ladder and its
-ceilings, TCP and RDMA, the findings with their evidence and their fix, the progress of a rollout, and the facts. The page is a
-single file and loads nothing from any network.
+		Long: `report writes one page: the result, the topology of every machine, the bandwidth of every link, the ladder
+with its ceilings, TCP against RDMA, the findings with their evidence and fix, the progress of a rollout, and the
+facts. The page is a single file that loads nothing from any network.
 
-FILE is the output of 'railhead bench --save', 'railhead doctor --save', 'railhead doctor -o json' or 'railhead-pod snapshot',
-or a recorded machine. Several files make one page. NAME is a job, which is examined as by 'railhead doctor'. Without either,
-the cluster is examined.
+FILE is the output of 'railhead bench --save', 'railhead doctor --save', 'railhead doctor -o json' or 'railhead-pod
+snapshot', or a recorded machine. Several files make one page. NAME is a job, which report examines as 'railhead
+doctor' does. Without arguments, report examines the cluster.
 
---serve shows the page on this machine only, and updates it in the browser whenever a FILE or the cluster changes, until Ctrl-C.
+--serve shows the page on this machine only, and updates it when a FILE or the cluster changes, until Ctrl-C.
 
-Exit status: 0 if the page was written, whatever it shows; 1 if it could not be written; 2 if the command line is wrong; 3 if a
-file or the cluster could not be read.`,
+Exit status: 0 if the page was written, whatever it shows; 1 if it could not be written; 2 if the command line is
+wrong; 3 if a file or the cluster could not be read.`,
 		Example: `  railhead report monday.json -o report.html
   railhead report h-kim.tgz monday.json -o report.html       diagnosis and bench on one page
   railhead report h-kim -n train -o report.html              the job as it is now
@@ -61,23 +61,16 @@ file or the cluster could not be read.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.out, "output", "o", "", "write the page to this file; - is stdout")
-	flags.StringVar(&f.serve, "serve", "", "show the page at this address of this machine, and update it")
+	flags.StringVarP(&f.out, "output", "o", "", "write the page to this `file`; - for standard output")
+	flags.StringVar(&f.serve, "serve", "", "show the page at this local `address`, and update it")
 	flags.Lookup("serve").NoOptDefVal = "127.0.0.1:0"
 	flags.BoolVar(&f.nodes, "nodes", false, "for a job: also examine the nodes of its pods; needs an administrator")
 	_ = cmd.MarkFlagFilename("output", "html") // the flag exists
 	return cmd
 }
 
-// completeReport completes files, and the names of jobs.
-func (a *app) completeReport(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-	names, _ := a.completeJobs(cmd, args, word)
-	return names, cobra.ShellCompDirectiveDefault
-}
-
-// reportSource is a source of pages.
 type reportSource interface {
-	// page returns the present page.
+	// page returns the current page.
 	page(ctx context.Context) (html.Page, error)
 	// follow shows every later page until the context ends.
 	follow(ctx context.Context, show func(html.Page)) error
@@ -87,10 +80,11 @@ type reportSource interface {
 func (a *app) reportSource(ctx context.Context, args []string, f reportFlags) (reportSource, error) {
 	for _, arg := range args {
 		_, err := os.Stat(arg)
-		switch {
-		case err == nil:
+		if err == nil {
 			return &files{names: args}, nil
-		case !errors.Is(err, fs.ErrNotExist) || len(args) > 1 || filepath.Ext(arg) != "" || strings.ContainsRune(arg, filepath.Separator):
+		}
+		mayBeJob := len(args) == 1 && filepath.Ext(arg) == "" && !strings.ContainsRune(arg, filepath.Separator)
+		if !mayBeJob || !errors.Is(err, fs.ErrNotExist) {
 			return nil, unknown(fmt.Errorf("read %s: %w", arg, cmp.Or(errors.Unwrap(err), err)))
 		}
 	}
@@ -98,15 +92,14 @@ func (a *app) reportSource(ctx context.Context, args []string, f reportFlags) (r
 	if len(args) == 1 {
 		subject = bundle.Subject{Job: args[0]}
 	}
-	look := doctorFlags{timeout: time.Minute, nodes: f.nodes}
-	seen, err := a.examine(ctx, subject, look)
+	seen, err := a.examine(ctx, subject, doctorFlags{timeout: time.Minute, nodes: f.nodes})
 	if err != nil {
 		return nil, err
 	}
 	return &watched{app: a, seen: bundle.Clean(seen)}, nil
 }
 
-// report writes the page, or serves it, or both: then the file has what was shown last.
+// report writes the page, or serves it, or both: then the file has the page that was shown last.
 func (a *app) report(ctx context.Context, source reportSource, f reportFlags) error {
 	page, err := source.page(ctx)
 	if f.serve != "" && errors.Is(err, errEmpty) {

@@ -21,19 +21,18 @@ import (
 	"github.com/railhead/railhead/internal/examine"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/host/sysfs"
-	"github.com/railhead/railhead/internal/logsource"
 	"github.com/railhead/railhead/internal/report/html"
 	"github.com/railhead/railhead/internal/rules"
 	"github.com/railhead/railhead/internal/words"
 )
 
-// files that a page is made from.
+// files are the source of a page.
 type files struct {
 	names []string
-	shown []string // their state when they were read
+	shown []string // state of the files when they were read
 }
 
-// page reads all of them. Machines make one diagnosis: they are compared with each other.
+// page reads all files. The machines make one diagnosis: they are compared with each other.
 func (f *files) page(context.Context) (html.Page, error) {
 	f.shown = f.state()
 	var pages []html.Page
@@ -62,7 +61,7 @@ func (f *files) page(context.Context) (html.Page, error) {
 	return html.Join(pages...), nil
 }
 
-// follow looks every second whether a file is another one. One that cannot be read is being written, and then changes
+// follow reads the files again when one has changed. A file that cannot be read is still being written and will change
 // again.
 func (f *files) follow(ctx context.Context, show func(html.Page)) error {
 	const pause = time.Second
@@ -83,18 +82,18 @@ func (f *files) follow(ctx context.Context, show func(html.Page)) error {
 	}
 }
 
-// state shows whether a file has changed.
+// state changes when a file does.
 func (f *files) state() []string {
 	state := make([]string, len(f.names))
 	for i, name := range f.names {
-		if about, err := os.Stat(name); err == nil {
-			state[i] = fmt.Sprint(about.Size(), about.ModTime())
+		if info, err := os.Stat(name); err == nil {
+			state[i] = fmt.Sprint(info.Size(), info.ModTime())
 		}
 	}
 	return state
 }
 
-// reading is the content of one file: a page, or a machine that forms one with others.
+// reading is the content of one file: a page, or a machine that is shown on one page with others.
 type reading struct {
 	page    html.Page
 	machine *rules.Machine
@@ -103,16 +102,17 @@ type reading struct {
 // errEmpty means that a bench has just created its result file.
 var errEmpty = errors.New("nothing was written to it yet")
 
-var errNoReport = errors.New("it is neither an archive nor the JSON of a bench, a diagnosis or a snapshot, nor a recorded machine")
+var errNoReport = errors.New("it is neither an archive nor the JSON of a bench, a diagnosis or a snapshot, " +
+	"nor a recorded machine")
 
 // readReport recognizes a file by its content.
 func readReport(name string, text []byte) (reading, error) {
 	short := filepath.Base(name)
-	if bytes.HasPrefix(text, []byte("\x1f\x8b")) { // gzip
+	if isArchive(text) {
 		b, err := bundle.Read(bytes.NewReader(text))
 		return reading{page: bundlePage(b, short)}, err
 	}
-	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+	if !isJSON(text) {
 		machine, err := sysfs.Open(name)
 		if err != nil {
 			return reading{}, errNoReport
@@ -143,15 +143,15 @@ func readReport(name string, text []byte) (reading, error) {
 func parseVerdict(text []byte) (doctorVerdict, error) {
 	var v doctorVerdict
 	if err := json.Unmarshal(text, &v); err != nil {
-		return v, fmt.Errorf("no diagnosis: %w", err)
+		return v, fmt.Errorf("not a diagnosis: %w", err)
 	}
 	if v.SchemaVersion > rules.DiagnosisSchema {
-		return v, fmt.Errorf("it has schemaVersion %d, and this railhead knows %d: use a newer railhead", v.SchemaVersion, rules.DiagnosisSchema)
+		return v, newerSchema(v.SchemaVersion, rules.DiagnosisSchema)
 	}
 	return v, nil
 }
 
-// machineReading names a machine: what has a container runtime is a node.
+// machineReading names a machine. A machine with a container runtime is a node.
 func machineReading(s host.Snapshot, file string) reading {
 	name := cmp.Or(s.Pod.Value, strings.TrimSuffix(file, filepath.Ext(file)))
 	m := rules.Machine{Ref: check.PodRef(s.Namespace.Value, name), Node: s.Node.Value, Snapshot: s}
@@ -162,29 +162,27 @@ func machineReading(s host.Snapshot, file string) reading {
 }
 
 func machinesPage(machines []rules.Machine) html.Page {
-	d := rules.Diagnose(rules.Case{Machines: machines})
-	return verdictPage(doctorVerdict{Diagnosis: d}, html.Diagnosed{Machines: machines, Taken: machines[0].Snapshot.Taken})
+	v := judge(bundle.Bundle{Machines: machines}, false)
+	return verdictPage(v, html.Diagnosed{Machines: machines, Taken: machines[0].Snapshot.Taken})
 }
 
-// bundlePage returns the page of a bundle.
 func bundlePage(b bundle.Bundle, file string) html.Page {
-	v := doctorVerdict{Subject: b.Manifest.Subject, Diagnosis: diagnose(b, false)}
-	if len(b.Logs) > 0 {
-		logs := logsource.Archived(b.Logs, snapshotsOf(b.Machines))
-		v.Log = &logs
-	}
-	page := verdictPage(v, html.Diagnosed{File: file, Taken: b.Manifest.Taken, Machines: b.Machines, State: b.State})
-	if b.Bench != nil { // what it found is among the problems
+	page := verdictPage(judge(b, false), html.Diagnosed{
+		File:     file,
+		Taken:    b.Manifest.Taken,
+		Machines: b.Machines,
+		State:    b.State,
+	})
+	if b.Bench != nil { // its findings are among the problems
 		measured := html.FromBench(*b.Bench, file)
 		page.Links, page.Failures = measured.Links, measured.Failures
 	}
 	return page
 }
 
-// verdictPage is the page of a verdict and what it is about.
 func verdictPage(v doctorVerdict, seen html.Diagnosed) html.Page {
 	seen.Diagnosis, seen.Story, seen.Title = v.Diagnosis, v.Log, v.about()
-	if seen.Title == "Namespace " { // nobody asked about anything
+	if seen.Title == "Namespace " { // files have no subject
 		switch {
 		case len(seen.Machines) == 1:
 			seen.Title = seen.Machines[0].Ref.String()
@@ -197,7 +195,7 @@ func verdictPage(v doctorVerdict, seen html.Diagnosed) html.Page {
 	return html.FromDiagnosis(seen)
 }
 
-// watched is a cluster: its machines were looked at once, its objects are followed.
+// watched is a cluster whose machines were examined once and whose objects are followed.
 type watched struct {
 	app  *app
 	seen bundle.Bundle
@@ -205,10 +203,9 @@ type watched struct {
 
 func (w *watched) page(context.Context) (html.Page, error) { return bundlePage(w.seen, ""), nil }
 
-// follow judges anew whenever the cluster changes, at most once in a while: a verdict on a thousand machines takes a
-// second.
+// follow judges again when the cluster changes, at most once a second: judging a thousand machines takes that long.
 func (w *watched) follow(ctx context.Context, show func(html.Page)) error {
-	client, err := w.app.connect(ctx)
+	client, _, err := w.app.connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -216,17 +213,17 @@ func (w *watched) follow(ctx context.Context, show func(html.Page)) error {
 	states := make(chan cluster.State, 1)
 	go func() {
 		defer close(states)
-		away := ""
+		last := ""
 		for state, err := range client.Watch(ctx, want) {
 			if err != nil {
-				if err.Error() != away {
-					away = err.Error()
-					w.app.say("%s", away)
+				if err.Error() != last {
+					last = err.Error()
+					w.app.sayLine(last)
 				}
 				continue
 			}
 			select {
-			case <-states: // the older one is not wanted any more
+			case <-states: // outdated
 			default:
 			}
 			states <- state

@@ -18,24 +18,24 @@ import (
 	"github.com/railhead/railhead/internal/report/html"
 )
 
-// pageServer shows one page, and tells browsers when it is another.
+// pageServer shows one page, and tells browsers when it has changed.
 type pageServer struct {
 	mu      sync.Mutex
 	page    html.Page
-	number  int           // of the page: the first is 0
-	renewed chan struct{} // closed when the page is another
+	version int           // of the page, from 0
+	changed chan struct{} // closed at the next change
 	ends    <-chan struct{}
 }
 
-// serve shows a page until the context ends; what it returns is the page that was shown last.
+// serve shows a page until the context ends. It returns the page that was shown last.
 func (a *app) serve(ctx context.Context, source reportSource, page html.Page, address string) (html.Page, error) {
 	listener, err := listenHere(address)
 	if err != nil {
 		return page, err
 	}
-	s := &pageServer{page: page, renewed: make(chan struct{}), ends: ctx.Done()}
+	s := &pageServer{page: page, changed: make(chan struct{}), ends: ctx.Done()}
 	server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second}
-	a.say("http://%s/ shows it. Ctrl-C ends.", listener.Addr())
+	a.say("http://%s/ shows the page. Press Ctrl-C to stop.", listener.Addr())
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -46,10 +46,10 @@ func (a *app) serve(ctx context.Context, source reportSource, page html.Page, ad
 	g.Go(func() error {
 		err := source.follow(ctx, s.show)
 		if ctx.Err() == nil {
-			a.say("It is not renewed any more: %v", cmp.Or(err, errors.New("the cluster cannot be watched")))
+			a.say("The page is no longer updated: %v", cmp.Or(err, errors.New("the cluster cannot be watched")))
 		}
 		<-ctx.Done()
-		return server.Close() // what a browser waits for ends with the context
+		return server.Close() // Shutdown would wait for the browsers' event streams
 	})
 	err = g.Wait()
 	s.mu.Lock()
@@ -57,14 +57,14 @@ func (a *app) serve(ctx context.Context, source reportSource, page html.Page, ad
 	return s.page, err
 }
 
-// listenHere opens an address that only this machine can reach: the page names the machines of a cluster.
+// listenHere listens on an address that only this machine can reach: the page names the machines of a cluster.
 func listenHere(address string) (net.Listener, error) {
 	name, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, fmt.Errorf("--serve %s: it is no address such as 127.0.0.1:8080", address)
+		return nil, fmt.Errorf("--serve %s: not an address such as 127.0.0.1:8080", address)
 	}
 	if !local(name) {
-		return nil, fmt.Errorf("--serve %s: only an address of this machine alone is served, such as 127.0.0.1:8080 or localhost:8080", address)
+		return nil, fmt.Errorf("--serve %s: must be a local address, such as 127.0.0.1:8080 or localhost:8080", address)
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -73,7 +73,7 @@ func listenHere(address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// local reports whether a name or an address is of the loopback interface.
+// local reports whether a name or an address belongs to the loopback interface.
 func local(name string) bool {
 	address, err := netip.ParseAddr(name)
 	return name == "localhost" || err == nil && address.IsLoopback()
@@ -83,15 +83,15 @@ func (s *pageServer) show(page html.Page) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.page = page
-	s.number++
-	close(s.renewed)
-	s.renewed = make(chan struct{})
+	s.version++
+	close(s.changed)
+	s.changed = make(chan struct{})
 }
 
-func (s *pageServer) now() (page html.Page, number int, renewed <-chan struct{}) {
+func (s *pageServer) now() (page html.Page, version int, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.page, s.number, s.renewed
+	return s.page, s.version, s.changed
 }
 
 func (s *pageServer) handler() http.Handler {
@@ -99,10 +99,10 @@ func (s *pageServer) handler() http.Handler {
 	mux.HandleFunc("GET /{$}", s.servePage)
 	mux.HandleFunc("GET /events", s.serveEvents)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// A page of somewhere else whose name was made to lead here (DNS rebinding) has that name in Host.
+		// A page of another site whose name resolves to this machine (DNS rebinding) has that name in Host.
 		name, _, err := net.SplitHostPort(r.Host)
 		if err != nil || !local(name) {
-			http.Error(w, "ask for it by 127.0.0.1 or localhost", http.StatusForbidden)
+			http.Error(w, "use the address 127.0.0.1 or localhost", http.StatusForbidden)
 			return
 		}
 		mux.ServeHTTP(w, r)
@@ -110,16 +110,16 @@ func (s *pageServer) handler() http.Handler {
 }
 
 func (s *pageServer) servePage(w http.ResponseWriter, _ *http.Request) {
-	page, number, _ := s.now()
+	page, version, _ := s.now()
 	var b bytes.Buffer
-	if err := html.WriteLive(&b, page, fmt.Sprintf("/events?have=%d", number)); err != nil {
+	if err := html.WriteLive(&b, page, fmt.Sprintf("/events?have=%d", version)); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_, _ = w.Write(b.Bytes()) // the browser is gone
+	_, _ = w.Write(b.Bytes()) // the browser has gone
 }
 
 // serveEvents sends one event for each page that is newer than the browser's
@@ -130,16 +130,16 @@ func (s *pageServer) serveEvents(w http.ResponseWriter, r *http.Request) {
 	out := http.NewResponseController(w)
 	have := r.FormValue("have")
 	for {
-		_, number, renewed := s.now()
-		event := ": as it was\n\n"
-		if now := strconv.Itoa(number); now != have {
+		_, version, changed := s.now()
+		event := ": unchanged\n\n"
+		if now := strconv.Itoa(version); now != have {
 			event, have = "data: "+now+"\n\n", now
 		}
 		if _, err := fmt.Fprint(w, event); err != nil || out.Flush() != nil {
 			return
 		}
 		select {
-		case <-renewed:
+		case <-changed:
 		case <-r.Context().Done():
 			return
 		case <-s.ends:

@@ -128,8 +128,8 @@ func TestReportOutput(t *testing.T) {
 func TestServeAddress(t *testing.T) {
 	for address, wrong := range map[string]string{
 		"127.0.0.1:0": "", "localhost:0": "", "[::1]:0": "", "127.8.8.8:0": "",
-		"0.0.0.0:0": "only an address of this machine alone", ":8080": "only an address of this machine alone", "10.0.0.1:80": "only an address of this machine alone",
-		"example.com:80": "only an address of this machine alone", "8080": "it is no address",
+		"0.0.0.0:0": "must be a local address", ":8080": "must be a local address", "10.0.0.1:80": "must be a local address",
+		"example.com:80": "must be a local address", "8080": "not an address",
 	} {
 		listener, err := listenHere(address)
 		switch {
@@ -213,7 +213,7 @@ func TestServe(t *testing.T) {
 		}
 	}
 	events := get("/events?have=0")
-	read(events, ": as it was\n\n")
+	read(events, ": unchanged\n\n")
 	source.next <- html.Page{Title: "after"}
 	read(events, "data: 1\n\n")
 	if text := read(get("/"), "</html>"); !strings.Contains(text, "<h1>after</h1>") {
@@ -234,7 +234,7 @@ func TestServe(t *testing.T) {
 // The page of a bench that has just begun is there before its result is.
 func TestServeBeginningBench(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bench.json")
-	if err := writable(file); err != nil {
+	if err := checkWritable("--save", file); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -277,7 +277,7 @@ func TestServeBeginningBench(t *testing.T) {
 
 // A page of another site may have its name lead to 127.0.0.1: it must not read what is served there.
 func TestServeForeignHost(t *testing.T) {
-	s := &pageServer{renewed: make(chan struct{})}
+	s := &pageServer{changed: make(chan struct{})}
 	server := httptest.NewServer(s.handler())
 	defer server.Close()
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -23,7 +22,6 @@ var setupWant = kube.Want{Kinds: []cluster.Kind{
 	cluster.DRADevices, cluster.SCCs, cluster.SCCGrants, cluster.Objects,
 }}
 
-// followSetup is the command that shows a rollout.
 const followSetup = "railhead setup status --follow"
 
 func newSetup(a *app) *cobra.Command {
@@ -59,7 +57,7 @@ in place are left out: a second run changes nothing. Ctrl-C leaves the rollout r
   railhead setup cluster --pool gpu --verify-first   set up and check one node first
   railhead setup cluster -o yaml > rdma.yaml         print the objects for GitOps
   railhead setup rollback                            undo everything`,
-		Args: cobra.NoArgs,
+		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			client, s, err := a.read(cmd.Context(), setupWant)
 			if err != nil {
@@ -72,28 +70,27 @@ in place are left out: a second run changes nothing. Ctrl-C leaves the rollout r
 			if err := verdict(findings); err != nil && p.Empty() {
 				return err // unknown is not "already set up"
 			}
-			probe.patience = flags.retry
-			apply := applier{app: a, client: client, plan: p, flags: flags, resume: followSetup}
-			apply.verify = verifier{app: a, client: client, plan: p, options: o, probe: probe}.verify
+			probe.retry = flags.retry
+			verify := verifier{app: a, client: client, plan: p, options: o, probe: probe}.verify
+			apply := applier{app: a, client: client, plan: p, flags: flags, resume: followSetup, verify: verify}
 			return apply.apply(cmd.Context())
 		},
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&o.Pools, "pool", nil,
-		"machine config pool to set up; repeatable (default: pools whose nodes have RDMA NICs or GPUs)")
+		"machine config `pool` to set up; repeatable (default: pools whose nodes have RDMA NICs or GPUs)")
 	f.BoolVar(&o.NoIOMMU, "no-iommu", false, "do not change the kernel arguments")
 	f.BoolVar(&o.NoMemlock, "no-memlock", false, "do not change the locked-memory limit")
-	f.StringVar(&o.SCC, "scc", "", "use this security context constraint instead of creating one")
+	f.StringVar(&o.SCC, "scc", "", "use the security context constraint with this `name` instead of creating one")
 	f.BoolVar(&o.AllowIPCLock, "allow-ipc-lock", false,
 		"let pods add IPC_LOCK and run as root, for nodes whose locked-memory limit cannot be set")
 	f.BoolVar(&o.Sriov, "sriov", false, "create an SriovNetworkNodePolicy for each RDMA NIC without one")
-	f.IntVar(&o.VFs, "vfs", 0, "virtual functions per NIC, with --sriov (default one per GPU of a node)")
-	f.StringSliceVar(&o.PFs, "pf", nil, "NIC by interface name, with --sriov (default all that are discovered)")
-	f.BoolVar(&o.VerifyFirst, "verify-first", false,
-		"set up and check one node of each pool before the others")
-	probe.flags(cmd)
-	completePools(a, cmd)
-	flags.flags(cmd, 4*time.Hour)
+	f.IntVar(&o.VFs, "vfs", 0, "with --sriov: `number` of virtual functions per NIC (default: one per GPU of a node)")
+	f.StringSliceVar(&o.PFs, "pf", nil, "with --sriov: `interface` of a NIC; repeatable (default: all RDMA NICs)")
+	f.BoolVar(&o.VerifyFirst, "verify-first", false, "set up and check one node of each pool before the others")
+	probe.add(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("pool", a.completePools) // the flag exists
+	flags.add(cmd, 4*time.Hour)
 	return cmd
 }
 
@@ -104,27 +101,24 @@ func newSetupRollback(a *app) *cobra.Command {
 		Short: "Undo exactly what setup cluster changed, and follow the rollout",
 		Example: `  railhead setup rollback
   railhead setup rollback --dry-run=client`,
-		Args: cobra.NoArgs,
+		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			client, s, err := a.read(cmd.Context(), setupWant)
 			if err != nil {
 				return err
 			}
-			p, findings := setup.Rollback(s)
-			if err := a.refuse(findings); err != nil {
-				return err
-			}
-			apply := applier{app: a, client: client, plan: p, flags: flags, resume: followSetup}
+			apply := applier{app: a, client: client, flags: flags, resume: followSetup}
+			apply.plan, apply.findings = setup.Rollback(s)
 			return apply.apply(cmd.Context())
 		},
 	}
-	flags.flags(cmd, 4*time.Hour)
+	flags.add(cmd, 4*time.Hour)
 	return cmd
 }
 
 func newSetupStatus(a *app) *cobra.Command {
 	var follow bool
-	var retry retryTimeout
+	var retry *time.Duration
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the progress of the rollout, node by node",
@@ -134,7 +128,7 @@ are done.
 Exit status: 0 unless something is stuck (1) or the cluster could not be read (3).`,
 		Example: `  railhead setup status
   railhead setup status --follow`,
-		Args: cobra.NoArgs,
+		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			client, s, err := a.read(cmd.Context(), setupWant)
 			if err != nil {
@@ -147,19 +141,19 @@ Exit status: 0 unless something is stuck (1) or the cluster could not be read (3
 			if follow && len(status.Pools) > 0 {
 				want := setupWant
 				want.Kinds = []cluster.Kind{cluster.Pools, cluster.Nodes}
-				options := following{want: want, patience: retry, back: followSetup}
+				options := waitOptions{want: want, retry: retry, resume: followSetup}
 				return a.follow(cmd.Context(), client, status.Condition(), options)
 			}
-			return writeStatus(a, status)
+			return a.setupStatus(status)
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "wait until every node is done")
-	retry.flag(cmd)
+	retryFlag(cmd, &retry)
 	return cmd
 }
 
-// writeStatus prints the status. It returns a fault if something is stuck.
-func writeStatus(a *app, status setup.ClusterStatus) error {
+// setupStatus prints the status. It returns a fault if something is stuck.
+func (a *app) setupStatus(status setup.ClusterStatus) error {
 	t := report.Table{Columns: []string{"POOL", "NODE", "STATE", "NOTE"}}
 	stuck := false
 	for _, p := range status.Pools {
@@ -173,7 +167,7 @@ func writeStatus(a *app, status setup.ClusterStatus) error {
 		}
 		if p.Progress.Stuck != nil {
 			stuck = true
-			a.findings(p.Progress.Stuck.Finding)
+			a.showFindings(p.Progress.Stuck.Finding)
 		}
 	}
 	if len(t.Rows) > 0 {
@@ -182,7 +176,7 @@ func writeStatus(a *app, status setup.ClusterStatus) error {
 		}
 	}
 	if status.SCC != "" {
-		fmt.Fprintf(a.streams.Out, "SCC %s exists and is %s.\n", status.SCC, usersInWords(status.Users))
+		fmt.Fprintf(a.streams.Out, "SCC %s exists and is %s.\n", status.SCC, usedBy(status.Users))
 	}
 	if stuck {
 		return exit.Error{Code: exit.Fault}
@@ -190,7 +184,7 @@ func writeStatus(a *app, status setup.ClusterStatus) error {
 	return nil
 }
 
-func usersInWords(grants []cluster.SCCGrant) string {
+func usedBy(grants []cluster.SCCGrant) string {
 	if len(grants) == 0 {
 		return "not used yet: grant it to a service account with 'railhead setup namespace NS'"
 	}
@@ -199,42 +193,4 @@ func usersInWords(grants []cluster.SCCGrant) string {
 		who = append(who, g.Subject)
 	}
 	return "used by " + words.Few(who, 6)
-}
-
-// completePools completes --pool.
-func completePools(a *app, cmd *cobra.Command) {
-	complete := func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		_, s, err := a.read(cmd.Context(), kube.Want{Kinds: []cluster.Kind{cluster.Pools}})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var names []string
-		for _, p := range s.Pools {
-			names = append(names, p.Name)
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
-	_ = cmd.RegisterFlagCompletionFunc("pool", complete) // the flag exists
-}
-
-// read connects to the cluster and reads a part of its state.
-func (a *app) read(ctx context.Context, want kube.Want) (*kube.Client, cluster.State, error) {
-	client, err := a.connect(ctx)
-	if err != nil {
-		return nil, cluster.State{}, err
-	}
-	s, err := client.Read(ctx, want)
-	if err != nil {
-		return nil, cluster.State{}, exit.Failed(err)
-	}
-	return client, s, nil
-}
-
-func (a *app) connect(ctx context.Context) (*kube.Client, error) {
-	client, err := a.flags.Connect(ctx)
-	if err != nil {
-		return nil, exit.Failed(err)
-	}
-	client.Talk = func(line string) { a.say("%s", line) }
-	return client, nil
 }

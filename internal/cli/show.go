@@ -86,16 +86,16 @@ func writeManifests(w io.Writer, p plan.Plan) error {
 	return nil
 }
 
-// refuse prints findings. It returns an error if one of them forbids to continue.
+// refuse prints findings. It returns an error if one of them forbids the plan.
 func (a *app) refuse(findings []check.Finding) error {
-	a.findings(findings...)
+	a.showFindings(findings...)
 	if check.Worst(findings) == check.Fail {
 		return exit.Failed(errors.New("nothing was written"))
 	}
 	return nil
 }
 
-func (a *app) findings(all ...check.Finding) { report.Findings(a.streams.Err, all, report.Full) }
+func (a *app) showFindings(all ...check.Finding) { report.Findings(a.streams.Err, all, report.Full) }
 
 // agree asks for confirmation at the terminal.
 func (a *app) agree(yes bool) error {
@@ -103,9 +103,8 @@ func (a *app) agree(yes bool) error {
 		return nil
 	}
 	if !a.streams.TTY {
-		err := errors.New("not applied: no terminal to ask for confirmation; " +
-			"use --yes to apply the plan, or --dry-run=client")
-		return exit.Error{Code: exit.Usage, Err: err}
+		return usage(errors.New("not applied: no terminal to ask for confirmation; " +
+			"use --yes to apply the plan, or --dry-run=client"))
 	}
 	fmt.Fprint(a.streams.Err, "Apply this plan? [y/N] ")
 	answer, err := bufio.NewReader(a.streams.In).ReadString('\n')

@@ -2,13 +2,14 @@ package cli
 
 import (
 	"fmt"
+	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
-	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/plan/job"
 	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/words"
@@ -46,40 +47,28 @@ admitted them. If a pod is not running, it shows the reason and the fix.
 Exit status: 0 if all pods are ready; 1 if one is not; 3 if something that matters could not be read.`,
 		Example: `  railhead status h-kim -n train
   railhead status h-kim -n train -o json`,
-		Args:              cobra.ExactArgs(1),
+		Args:              takes(1, "NAME"),
 		ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ns, _, err := a.flags.Namespace()
+			j, err := a.readJob(cmd.Context(), args[0],
+				cluster.Pods, cluster.Events, cluster.Objects, cluster.Nodes, cluster.Networks)
 			if err != nil {
 				return unknown(err)
 			}
-			want := kube.Want{
-				Kinds: []cluster.Kind{
-					cluster.Pods, cluster.Events, cluster.Objects, cluster.Nodes, cluster.Networks,
-				},
-				Namespace: ns, Job: args[0],
-			}
-			_, s, err := a.read(cmd.Context(), want)
-			if err != nil {
-				return unknown(err)
-			}
+			s, ns := j.state, j.ns
 			if len(s.Objects) == 0 && s.Knows(cluster.Objects) && len(workload.PodsOf(s, args[0], ns)) == 0 {
 				return exit.Failed(fmt.Errorf("there is no job %s in namespace %s; "+
-					"create it with 'railhead deploy %s -n %s'", args[0], ns, args[0], ns))
+					"create it with 'railhead deploy %[1]s -n %[2]s'", args[0], ns))
 			}
 			status := newJobStatus(s, args[0], ns)
-			if format != "table" {
-				err = report.Encode(a.streams.Out, format, status)
-			} else {
-				err = status.write(a)
-			}
-			if err != nil {
+			text := func(out io.Writer, _ bool) error { return status.write(out, a) }
+			if err := a.print(format, status, text); err != nil {
 				return err
 			}
 			return status.verdict()
 		},
 	}
-	choiceFlag(cmd, &format, "output", "o", "form of the output", "table", "json", "yaml")
+	outputFlag(cmd, &format, "table", "json", "yaml")
 	return cmd
 }
 
@@ -87,8 +76,13 @@ func newJobStatus(s cluster.State, name, namespace string) jobStatus {
 	status := jobStatus{Job: name, Namespace: namespace, Pods: []podStatus{}}
 	for _, p := range workload.PodsOf(s, name, namespace) {
 		row := podStatus{
-			Name: p.Name, State: p.Phase, Ready: p.Ready, Node: p.Node, IP: p.IP,
-			Networks: p.Annotations["k8s.v1.cni.cncf.io/networks"], SCC: p.Annotations["openshift.io/scc"],
+			Name:     p.Name,
+			State:    p.Phase,
+			Ready:    p.Ready,
+			Node:     p.Node,
+			IP:       p.IP,
+			Networks: p.Annotations["k8s.v1.cni.cncf.io/networks"],
+			SCC:      p.Annotations["openshift.io/scc"],
 		}
 		for _, c := range p.Containers {
 			row.Restarts += c.Restarts
@@ -111,7 +105,7 @@ func newJobStatus(s cluster.State, name, namespace string) jobStatus {
 	return status
 }
 
-func (j jobStatus) write(a *app) error {
+func (j jobStatus) write(out io.Writer, a *app) error {
 	t := report.Table{Columns: []string{"POD", "STATE", "READY", "RESTARTS", "NODE", "IP", "RAILS", "SCC"}}
 	for _, p := range j.Pods {
 		t.Rows = append(t.Rows, []string{
@@ -119,14 +113,14 @@ func (j jobStatus) write(a *app) error {
 		})
 	}
 	if len(t.Rows) > 0 {
-		if err := t.Write(a.streams.Out); err != nil {
+		if err := t.Write(out); err != nil {
 			return err
 		}
 	}
 	if len(j.Pods) < j.Wanted {
 		a.say("Job %s has %d of %s.", j.Job, len(j.Pods), words.Count(j.Wanted, "pod"))
 	}
-	a.findings(j.Findings...)
+	a.showFindings(j.Findings...)
 	return nil
 }
 
@@ -134,12 +128,8 @@ func (j jobStatus) verdict() error {
 	if err := verdict(j.Findings); err != nil {
 		return err
 	}
-	for _, p := range j.Pods {
-		if !p.Ready {
-			return exit.Error{Code: exit.Fault}
-		}
-	}
-	if len(j.Pods) < j.Wanted {
+	notReady := func(p podStatus) bool { return !p.Ready }
+	if len(j.Pods) < j.Wanted || slices.ContainsFunc(j.Pods, notReady) {
 		return exit.Error{Code: exit.Fault}
 	}
 	return nil

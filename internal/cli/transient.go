@@ -12,47 +12,20 @@ import (
 	"github.com/railhead/railhead/internal/check"
 )
 
-// retryTimeout overrides how long a transient error may last before the command gives up.
-type retryTimeout struct {
-	limit time.Duration
-	set   bool
-}
-
-func (t *retryTimeout) flag(cmd *cobra.Command) {
-	cmd.Flags().Var(t, "patience",
-		"how long to wait for errors that Kubernetes retries; 0 fails immediately (default 2m for pods, 10m for nodes)")
-}
-
-// String implements pflag.Value.
-func (t *retryTimeout) String() string {
-	if !t.set {
-		return ""
-	}
-	return t.limit.String()
-}
-
-// Type implements pflag.Value.
-func (t *retryTimeout) Type() string { return "duration" }
-
-// Set implements pflag.Value.
-func (t *retryTimeout) Set(text string) error {
-	limit, err := time.ParseDuration(text)
-	if err != nil {
-		return err
-	}
-	if limit < 0 {
-		return errors.New("must be 0 or more")
-	}
-	t.limit, t.set = limit, true
-	return nil
-}
-
-// override returns an obstacle with the timeout of the user.
-func (t retryTimeout) override(o check.Obstacle) *check.Obstacle {
-	if t.set && o.Patience > 0 {
-		o.Patience = t.limit
-	}
-	return &o
+// retryFlag adds --patience: how long a transient error may last before the command gives up.
+func retryFlag(cmd *cobra.Command, limit **time.Duration) {
+	cmd.Flags().Func("patience", "`duration` to wait for errors that Kubernetes retries; "+
+		"0 fails immediately (default: 2m for pods, 10m for nodes)", func(text string) error {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return err
+		}
+		if d < 0 {
+			return errors.New("must be 0 or more")
+		}
+		*limit = &d
+		return nil
+	})
 }
 
 // settleTime is the time that an error must stay away before it counts as resolved: a crash-looping pod looks healthy

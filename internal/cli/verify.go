@@ -24,15 +24,14 @@ import (
 type nodeProbe struct {
 	image    string
 	binaries map[string]string
-	patience retryTimeout // of the probe pod
+	retry    *time.Duration // of the probe pod; see waitOptions
 }
 
-func (n *nodeProbe) flags(cmd *cobra.Command) {
+func (n *nodeProbe) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&n.image, "verify-image", "",
-		"image with a shell for the pod that checks a node, with --verify-first "+
+		"with --verify-first: `image` with a shell for the pod that checks a node "+
 			"(default: that of the node's machine-config-daemon, or openshift/cli)")
-	cmd.Flags().StringToStringVar(&n.binaries, "pod-binary", nil,
-		"railhead-pod for the check, by architecture: amd64=FILE (default: the one inside railhead)")
+	binaryFlag(cmd, &n.binaries, "with --verify-first: ")
 }
 
 // verifier checks the first nodes of a rollout.
@@ -64,10 +63,10 @@ func (v verifier) verify(ctx context.Context) error {
 		}
 		findings = append(findings, setup.VerifyNode(snapshot, v.options)...)
 	}
-	v.findings(findings...)
-	if worst := check.Worst(findings); worst == check.Fail || verdict(findings) != nil {
-		return exit.Failed(fmt.Errorf("the check of %s failed: the rollout stays paused; "+
-			"undo it with 'railhead setup rollback'", words.Few(names, 6)))
+	v.showFindings(findings...)
+	if verdict(findings) != nil {
+		return exit.Failed(fmt.Errorf("the check of %s failed: the rollout stays paused; undo it with "+
+			"'railhead setup rollback'", words.Few(names, 6)))
 	}
 	v.say("  checked %s: no fault", words.Few(names, 6))
 	return nil
@@ -108,7 +107,7 @@ func (v verifier) snapshot(ctx context.Context, s cluster.State, name string) (h
 	}
 	pod := kube.PodRef{Namespace: ns, Name: job.ProbeName(name, temporary.ID)}
 	want := kube.Want{Kinds: p.Steps[0].Watch, Namespace: ns, Job: pod.Name}
-	options := following{want: want, limit: limit, patience: v.probe.patience}
+	options := waitOptions{want: want, limit: limit, retry: v.probe.retry}
 	if err := v.follow(ctx, v.client, p.Steps[0].Done, options); err != nil {
 		return none, err
 	}

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/internal/plan/job"
+)
+
+// complete returns the names that a part of the cluster has.
+func (a *app) complete(
+	cmd *cobra.Command, kind cluster.Kind, names func(s cluster.State, ns string) []string,
+) ([]string, cobra.ShellCompDirective) {
+	ns, _, err := a.flags.Namespace()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	_, s, err := a.read(cmd.Context(), kube.Want{Kinds: []cluster.Kind{kind}, Namespace: ns})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return names(s, ns), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeJobs completes the name of a job.
+func (a *app) completeJobs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.complete(cmd, cluster.Objects, job.Names)
+}
+
+// completeReport completes files, and the names of jobs.
+func (a *app) completeReport(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	names, _ := a.completeJobs(cmd, args, typed)
+	return names, cobra.ShellCompDirectiveDefault
+}
+
+// completeDoctor completes the names of jobs, and after pod/ and node/ those of pods and nodes.
+func (a *app) completeDoctor(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	switch kind, _, slash := strings.Cut(typed, "/"); {
+	case !slash:
+		jobs, directive := a.completeJobs(cmd, args, typed)
+		return append(jobs, "pod/", "node/"), directive | cobra.ShellCompDirectiveNoSpace
+	case kind == "node":
+		return a.complete(cmd, cluster.Nodes, func(s cluster.State, _ string) []string { return nodeNames(s, "node/") })
+	}
+	return a.complete(cmd, cluster.Pods, func(s cluster.State, _ string) []string {
+		var names []string
+		for _, p := range s.Pods {
+			names = append(names, "pod/"+p.Name)
+		}
+		return names
+	})
+}
+
+func nodeNames(s cluster.State, prefix string) []string {
+	var names []string
+	for _, n := range s.Nodes {
+		names = append(names, prefix+n.Name)
+	}
+	return names
+}
+
+// completeNodes completes --nodes.
+func (a *app) completeNodes(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return a.complete(cmd, cluster.Nodes, func(s cluster.State, _ string) []string { return nodeNames(s, "") })
+}
+
+// completePools completes --pool.
+func (a *app) completePools(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return a.complete(cmd, cluster.Pools, func(s cluster.State, _ string) []string {
+		var names []string
+		for _, p := range s.Pools {
+			names = append(names, p.Name)
+		}
+		return names
+	})
+}
