@@ -61,8 +61,8 @@ func (a *app) root() *cobra.Command {
 		Short: "Boot a fabric: Kubernetes nodes in virtual machines with SR-IOV, an IOMMU and RDMA",
 		Long: `Boot a fabric on this machine: Kubernetes nodes in virtual machines with SR-IOV, an IOMMU and RDMA.
 
-It needs no root, no bridge, no hypervisor and no card: Linux on x86-64, Go, and apt-get for the packages that the machines
-are made of. Everything that is downloaded and built lies in ~/.cache/railhead/lab.`,
+It needs Linux on x86-64, Go, and apt-get to download packages; no root, no hypervisor and no RDMA card. Downloads and
+builds are kept in ~/.cache/railhead/lab.`,
 		Example: `  lab up                                  # two nodes; prints the way to them
   lab up --pods-only                      # two machines without Kubernetes, faster
   lab exec node-a -- rdma link

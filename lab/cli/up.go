@@ -110,7 +110,7 @@ func (a *app) up() *cobra.Command {
 			}
 			if f.runs() {
 				return fmt.Errorf(
-					"a lab of the name %s runs already: 'lab status' shows it, 'lab down' ends it, --name starts another",
+					"a lab named %s is already running: 'lab status' shows it, 'lab down' stops it, --name starts another",
 					a.name,
 				)
 			}

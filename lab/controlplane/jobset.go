@@ -150,13 +150,15 @@ func (p *ControlPlane) point(c *admissionv1.WebhookClientConfig, port int) {
 
 // minimalJobSet is a JobSet that the webhooks accept.
 func minimalJobSet() *unstructured.Unstructured {
+	pod := map[string]any{"spec": map[string]any{
+		"restartPolicy": "Never",
+		"containers":    []any{map[string]any{"name": "c", "image": "example.invalid/c"}},
+	}}
+	job := map[string]any{"spec": map[string]any{"template": pod}}
 	u := &unstructured.Unstructured{
-		Object: map[string]any{"spec": map[string]any{"replicatedJobs": []any{map[string]any{
-			"name": "j", "template": map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
-				"restartPolicy": "Never",
-				"containers":    []any{map[string]any{"name": "c", "image": "example.invalid/c"}},
-			}}}},
-		}}}},
+		Object: map[string]any{"spec": map[string]any{
+			"replicatedJobs": []any{map[string]any{"name": "j", "template": job}},
+		}},
 	}
 	u.SetGroupVersionKind(scheme.JobSetKind())
 	u.SetNamespace("default")

@@ -108,9 +108,13 @@ func (p *ControlPlane) Settle(ctx context.Context) error {
 			return err
 		}
 		for _, n := range nodes.Items {
-			if !slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+			ready := slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 				return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-			}) || slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady }) {
+			})
+			tainted := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+				return t.Key == corev1.TaintNodeNotReady
+			})
+			if !ready || tainted {
 				return fmt.Errorf("node %s is not ready", n.Name)
 			}
 		}

@@ -20,7 +20,8 @@ func (p *ControlPlane) poolsUpdated(ctx context.Context, nodes []corev1.Node) er
 	for _, pool := range pools.Items {
 		s := pool.Status
 		if pool.Spec.Configuration.Name == "" || s.Configuration.Name != pool.Spec.Configuration.Name ||
-			s.UpdatedMachineCount != s.MachineCount || s.ReadyMachineCount != s.MachineCount || s.ObservedGeneration != pool.Generation {
+			s.UpdatedMachineCount != s.MachineCount || s.ReadyMachineCount != s.MachineCount ||
+			s.ObservedGeneration != pool.Generation {
 			return fmt.Errorf("pool %s: %d of %d nodes updated, configuration %q of %q",
 				pool.Name, s.UpdatedMachineCount, s.MachineCount, s.Configuration.Name, pool.Spec.Configuration.Name)
 		}

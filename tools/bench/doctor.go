@@ -20,17 +20,19 @@ import (
 	"github.com/railhead/railhead/internal/rules"
 )
 
-// costMode is the argument with which bench starts itself to run one command and say what it took. A process begins with the
-// memory of the one that starts it counted as its own (getrusage(2), ru_maxrss across execve), so it must be a small one.
+// costMode is the argument with which bench starts itself to run one command and say what it took. A process begins
+// with the memory of the one that starts it counted as its own (getrusage(2), ru_maxrss across execve), so it must be a
+// small one.
 const costMode = "cost-of"
 
 // doctorRuns are few: each is a process of seconds.
 const doctorRuns = 3
 
-// doctor shows how the time and the memory of a diagnosis grow with the number of pods: `railhead doctor --from` an archive,
-// with all rules.
+// doctor shows how the time and the memory of a diagnosis grow with the number of pods: `railhead doctor --from` an
+// archive, with all rules.
 func (p programs) doctor(stdout io.Writer) error {
-	fmt.Fprintf(stdout, "\nrailhead doctor --from an archive, median of %d\n  %-32s %8s %8s %8s %8s\n", doctorRuns, "pods", "s", "CPU s", "MB", "archive")
+	fmt.Fprintf(stdout, "\nrailhead doctor --from an archive, median of %d\n  %-32s %8s %8s %8s %8s\n", doctorRuns,
+		"pods", "s", "CPU s", "MB", "archive")
 	for _, n := range []int{200, 1000, 5000} {
 		file := filepath.Join(p.dir, fmt.Sprintf("doctor-%d.tgz", n))
 		size, err := archiveOf(n, file)
@@ -58,12 +60,14 @@ func (p programs) doctor(stdout io.Writer) error {
 		slices.Sort(walls)
 		slices.Sort(busy)
 		slices.Sort(sizes)
-		fmt.Fprintf(stdout, "  %-32d %8.2f %8.2f %8d %8.1f\n", n, walls[doctorRuns/2].Seconds(), busy[doctorRuns/2].Seconds(), sizes[doctorRuns/2]/1e6, float64(size)/1e6)
+		fmt.Fprintf(stdout, "  %-32d %8.2f %8.2f %8d %8.1f\n", n, walls[doctorRuns/2].Seconds(),
+			busy[doctorRuns/2].Seconds(), sizes[doctorRuns/2]/1e6, float64(size)/1e6)
 	}
 	return nil
 }
 
-// archiveOf writes what doctor keeps of a job of n pods on machines with 32 virtual functions, of which each pod owns 4.
+// archiveOf writes what doctor keeps of a job of n pods on machines with 32 virtual functions, of which each pod owns
+// 4.
 func archiveOf(n int, file string) (size int64, err error) {
 	text, err := spec{hcas: 32, owned: 4, gids: 16}.archive()
 	if err != nil {
@@ -78,15 +82,32 @@ func archiveOf(n int, file string) (size int64, err error) {
 		return 0, err
 	}
 	b := bundle.Bundle{
-		Manifest: bundle.Manifest{Version: "bench", Taken: time.Unix(0, 0), Subject: bundle.Subject{Job: "job", Namespace: "train"}},
-		State:    cluster.State{Read: []cluster.Kind{cluster.Nodes, cluster.Pods}},
+		Manifest: bundle.Manifest{
+			Version: "bench",
+			Taken:   time.Unix(0, 0),
+			Subject: bundle.Subject{Job: "job", Namespace: "train"},
+		},
+		State: cluster.State{Read: []cluster.Kind{cluster.Nodes, cluster.Pods}},
 	}
 	snapshot := machine.Snapshot()
 	for i := range n {
 		pod, node := fmt.Sprintf("job-%d", i), fmt.Sprintf("gpu-%d", i)
-		b.State.Nodes = append(b.State.Nodes, cluster.Node{Name: node, Ready: true, Arch: "amd64", Allocatable: cluster.Resources{"nvidia.com/gpu": 8, "rdma/rail": 4}})
+		b.State.Nodes = append(
+			b.State.Nodes,
+			cluster.Node{
+				Name:        node,
+				Ready:       true,
+				Arch:        "amd64",
+				Allocatable: cluster.Resources{"nvidia.com/gpu": 8, "rdma/rail": 4},
+			},
+		)
 		b.State.Pods = append(b.State.Pods, cluster.Pod{
-			Namespace: "train", Name: pod, Node: node, Phase: "Running", Ready: true, Containers: []cluster.Container{{Name: "train", Running: true, Ready: true}},
+			Namespace:  "train",
+			Name:       pod,
+			Node:       node,
+			Phase:      "Running",
+			Ready:      true,
+			Containers: []cluster.Container{{Name: "train", Running: true, Ready: true}},
 		})
 		b.Machines = append(b.Machines, rules.Machine{Ref: check.PodRef("train", pod), Node: node, Snapshot: snapshot})
 	}
@@ -104,7 +125,8 @@ func archiveOf(n int, file string) (size int64, err error) {
 	return info.Size(), nil
 }
 
-// costMain runs a command, and writes nanoseconds, those of the processors, and bytes. A verdict that is no good one is a verdict.
+// costMain runs a command, and writes nanoseconds, those of the processors, and bytes. A verdict that is no good one is
+// a verdict.
 func costMain(words []string, stdout, stderr io.Writer) int {
 	var said bytes.Buffer
 	cmd := exec.Command(words[0], words[1:]...)

@@ -17,8 +17,8 @@ import (
 // explainRounds is how often each program reads the log, in turn.
 const explainRounds = 7
 
-// explain sets `railhead explain` beside the grep that people use instead, on the log of a job of 4,096 ranks from the page
-// cache, and beside itself on a tenth of that log: its memory must not grow with the log.
+// explain sets `railhead explain` beside the grep that people use instead, on the log of a job of 4,096 ranks from the
+// page cache, and beside itself on a tenth of that log: its memory must not grow with the log.
 func explain(megabytes int, railhead string, stdout io.Writer) error {
 	dir, err := os.MkdirTemp("", "railhead-bench-")
 	if err != nil {
@@ -26,7 +26,9 @@ func explain(megabytes int, railhead string, stdout io.Writer) error {
 	}
 	defer os.RemoveAll(dir)
 	if free, err := freeSpace(dir); err != nil || free < int64(megabytes)*1_500_000 {
-		fmt.Fprintf(stdout, "\nexplain: not measured: a log of %d MB and a tenth of it need more than %s has free (%d MB) %v\n", megabytes, os.TempDir(), free/1e6, errText(err))
+		fmt.Fprintf(stdout,
+			"\nexplain: not measured: a log of %d MB and a tenth of it need more than %s has free (%d MB) %v\n",
+			megabytes, os.TempDir(), free/1e6, errText(err))
 		return nil
 	}
 	if railhead == "" {
@@ -45,9 +47,21 @@ func explain(megabytes int, railhead string, stdout io.Writer) error {
 		}
 	}
 	readers := []reader{
-		{name: "railhead explain", argv: []string{railhead, "explain", "-o", "json", large}, holds: `"outcome": "fail"`},
-		{name: `grep -c 'NCCL WARN\|via NET/'`, argv: []string{"grep", "-c", `NCCL WARN\|via NET/`, large}, holds: "\n"},
-		{name: "railhead explain, a tenth of it", argv: []string{railhead, "explain", "-o", "json", small}, holds: `"outcome": "fail"`},
+		{
+			name:  "railhead explain",
+			argv:  []string{railhead, "explain", "-o", "json", large},
+			holds: `"outcome": "fail"`,
+		},
+		{
+			name:  `grep -c 'NCCL WARN\|via NET/'`,
+			argv:  []string{"grep", "-c", `NCCL WARN\|via NET/`, large},
+			holds: "\n",
+		},
+		{
+			name:  "railhead explain, a tenth of it",
+			argv:  []string{railhead, "explain", "-o", "json", small},
+			holds: `"outcome": "fail"`,
+		},
 	}
 	for i := range readers {
 		if err := readers[i].verify(); err != nil {
@@ -66,14 +80,18 @@ func explain(megabytes int, railhead string, stdout io.Writer) error {
 }
 
 func printReaders(stdout io.Writer, megabytes int, readers []reader) {
-	fmt.Fprintf(stdout, "\nlog of 4096 ranks, %d MB, from the page cache; medians of %d runs, in turn\n", megabytes, explainRounds)
+	fmt.Fprintf(stdout, "\nlog of 4096 ranks, %d MB, from the page cache; medians of %d runs, in turn\n", megabytes,
+		explainRounds)
 	fmt.Fprintf(stdout, "  %-32s %8s %8s %8s %8s\n", "s", "wall", "cpu", "best", "peak MB")
 	for _, r := range readers {
-		fmt.Fprintf(stdout, "  %-32s %8.2f %8.2f %8.2f %8d\n", r.name, middle(r.wall).Seconds(), middle(r.cpu).Seconds(), slices.Min(r.wall).Seconds(), middle(r.peak)/1e6)
+		fmt.Fprintf(stdout, "  %-32s %8.2f %8.2f %8.2f %8d\n", r.name, middle(r.wall).Seconds(),
+			middle(r.cpu).Seconds(), slices.Min(r.wall).Seconds(), middle(r.peak)/1e6)
 	}
 	explain, grep, tenth := readers[0], readers[1], readers[2]
-	fmt.Fprintf(stdout, "  %-32s %8.2f\n", "speed: grep / explain", middle(grep.wall).Seconds()/middle(explain.wall).Seconds())
-	fmt.Fprintf(stdout, "  %-32s %8.2f\n", "memory: all / a tenth of it", float64(middle(explain.peak))/float64(middle(tenth.peak)))
+	fmt.Fprintf(stdout, "  %-32s %8.2f\n", "speed: grep / explain",
+		middle(grep.wall).Seconds()/middle(explain.wall).Seconds())
+	fmt.Fprintf(stdout, "  %-32s %8.2f\n", "memory: all / a tenth of it",
+		float64(middle(explain.peak))/float64(middle(tenth.peak)))
 }
 
 // reader is a program that reads a log.

@@ -123,7 +123,8 @@ func (t *tree) system(m spec) {
 	t.file("sys/devices/virtual/iommu/dmar0/intel-iommu/version", "6:0")
 	t.link("sys/class/iommu/dmar0", "sys/devices/virtual/iommu/dmar0")
 	t.file("proc/cmdline", "BOOT_IMAGE=(hd0,gpt3)/vmlinuz intel_iommu=on iommu=pt")
-	t.file("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.124.06  Release Build")
+	t.file("proc/driver/nvidia/version",
+		"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.124.06  Release Build")
 	const lib = "usr/lib/x86_64-linux-gnu/libnccl.so.2"
 	t.file(lib+".26.2", "not a library")
 	t.b.WriteString("-- " + lib + " -> libnccl.so.2.26.2 --\n")

@@ -1,8 +1,8 @@
 // Bench measures what railhead-pod costs a pod: the time of a whole process that does nothing but start its command,
 // beside the bash wrapper that does the same job and beside a program that only execs. The processes run on recorded
-// machines that it makes up and tools/stage sets; setting the stage is not in the times. And it shows what the matrix of
-// `railhead bench` costs, and sets `railhead explain` beside grep on a log that tools/logs makes up. It prints times and ratios
-// and asserts none.
+// machines that it makes up and tools/stage sets; setting the stage is not in the times. And it shows what the matrix
+// of `railhead bench` costs, and sets `railhead explain` beside grep on a log that tools/logs makes up. It prints times
+// and ratios and asserts none.
 //
 //	go run ./tools/bench -n 0              explain alone
 //	go run ./tools/bench -log 0            railhead-pod alone
@@ -45,10 +45,12 @@ func main() {
 func benchMain(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	runs := flags.Int("n", 200, "timed runs of each Go program; bash runs at most 30 times; 0: neither it nor doctor is measured")
+	runs := flags.Int("n", 200,
+		"timed runs of each Go program; bash runs at most 30 times; 0: neither it nor doctor is measured")
 	log := flags.Int("log", 2000, "MB of the log that railhead explain and grep read; 0: explain is not measured")
 	pod := flags.String("pod", "", "measure this railhead-pod instead of building ./cmd/railhead-pod")
-	railhead := flags.String("railhead", "", "measure doctor and explain of this railhead instead of building ./cmd/railhead")
+	railhead := flags.String("railhead", "",
+		"measure doctor and explain of this railhead instead of building ./cmd/railhead")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return 0
 	} else if err != nil {
@@ -134,7 +136,8 @@ func (p programs) scale(runs int, stdout io.Writer) error {
 func printTimes(stdout io.Writer, results []result) {
 	fmt.Fprintf(stdout, "  %-32s %8s %8s %8s %8s\n", "ms", "min", "median", "max", "runs")
 	for _, r := range results {
-		fmt.Fprintf(stdout, "  %-32s %8.3f %8.3f %8.3f %8d\n", r.Name, ms(r.Times[0]), ms(r.median()), ms(r.Times[len(r.Times)-1]), len(r.Times))
+		fmt.Fprintf(stdout, "  %-32s %8.3f %8.3f %8.3f %8d\n", r.Name, ms(r.Times[0]), ms(r.median()),
+			ms(r.Times[len(r.Times)-1]), len(r.Times))
 	}
 }
 

@@ -66,7 +66,9 @@ func (p programs) measure(m spec, rounds int, commands []command) ([]result, err
 	if err := os.WriteFile(place, []byte(text), 0o644); err != nil {
 		return nil, err
 	}
-	order, err := json.Marshal(job{Commands: commands, Rounds: rounds, WarmUps: min(10, rounds), Want: m.ownedDevices()})
+	order, err := json.Marshal(
+		job{Commands: commands, Rounds: rounds, WarmUps: min(10, rounds), Want: m.ownedDevices()},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +135,9 @@ func (j job) run() ([]result, error) {
 // verify runs the command once and compares the devices that it chose: a wrong answer needs no measuring.
 // What is meant to set nothing, exec-only, leaves NCCL_IB_HCA empty.
 func (c command) verify(want []string) error {
-	cmd := exec.Command(c.Argv[0], append(slices.Clone(c.Argv[1:]), "/bin/sh", "-c", "echo NCCL_IB_HCA=$NCCL_IB_HCA")...)
+	cmd := exec.Command(
+		c.Argv[0],
+		append(slices.Clone(c.Argv[1:]), "/bin/sh", "-c", "echo NCCL_IB_HCA=$NCCL_IB_HCA")...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -14,7 +14,8 @@ import (
 
 // page shows what the page of a matrix costs: to write, and to send.
 func (p programs) page(stdout io.Writer) error {
-	fmt.Fprintf(stdout, "\nrailhead report bench.json -o report.html\n  %-32s %8s %8s %8s %8s\n", "pods x rails", "s", "CPU s", "MB", "MB HTML")
+	fmt.Fprintf(stdout, "\nrailhead report bench.json -o report.html\n  %-32s %8s %8s %8s %8s\n", "pods x rails", "s",
+		"CPU s", "MB", "MB HTML")
 	for _, size := range [][2]int{{64, 8}, {1024, 8}} {
 		file, html := filepath.Join(p.dir, "bench.json"), filepath.Join(p.dir, "report.html")
 		if err := writeResult(file, planted(size[0], size[1])); err != nil {
@@ -33,7 +34,8 @@ func (p programs) page(stdout io.Writer) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(stdout, "  %-32s %8.2f %8.2f %8d %8.2f\n", fmt.Sprintf("%d x %d", size[0], size[1]), wall.Seconds(), worked.Seconds(), bytes/1e6, float64(about.Size())/1e6)
+		fmt.Fprintf(stdout, "  %-32s %8.2f %8.2f %8d %8.2f\n", fmt.Sprintf("%d x %d", size[0], size[1]), wall.Seconds(),
+			worked.Seconds(), bytes/1e6, float64(about.Size())/1e6)
 	}
 	return nil
 }
@@ -41,7 +43,13 @@ func (p programs) page(stdout io.Writer) error {
 // writeResult keeps a matrix as `railhead bench --save` does.
 func writeResult(name string, m *bench.Matrix) error {
 	found := m.Attribute(0.9)
-	r := bench.Result{SchemaVersion: bench.ResultVersion, Job: "simulated", MinEfficiency: 0.9, Matrix: m, Attribution: &found}
+	r := bench.Result{
+		SchemaVersion: bench.ResultVersion,
+		Job:           "simulated",
+		MinEfficiency: 0.9,
+		Matrix:        m,
+		Attribution:   &found,
+	}
 	for _, pod := range m.Pods {
 		r.Pods = append(r.Pods, bench.Pod{Name: pod.Name, Node: pod.Node})
 	}

@@ -80,7 +80,13 @@ func (t *tree) function(at string, f pciFunction, node int) {
 // gpu writes what the NVIDIA driver and the container runtime show of a GPU.
 func (t *tree) gpu(card int, address string) {
 	t.file("proc/driver/nvidia/gpus/"+address+"/information", fmt.Sprintf(
-		"Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t %d\nGPU UUID: \t GPU-00000000-0000-0000-0000-%012d\nBus Type: \t PCIe\n"+
-			"Bus Location: \t %s\nDevice Minor: \t %d", 200+card, card, address, card))
+		"Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t %d\n"+
+			"GPU UUID: \t GPU-00000000-0000-0000-0000-%012d\nBus Type: \t PCIe\n"+
+			"Bus Location: \t %s\nDevice Minor: \t %d",
+		200+card,
+		card,
+		address,
+		card,
+	))
 	t.file(fmt.Sprintf("dev/nvidia%d", card), "")
 }

@@ -14,7 +14,9 @@ func (t *tree) pod(m spec) {
 	addresses := map[int][]string{1: {"127.0.0.1/8", "::1/128"}, 2: {"10.128.2.15/23", "fe80::858:aff:fe80:20f/64"}}
 	t.netdev("sys/devices/virtual/net/lo", "lo", 1, 1, 65536)
 	t.netdev("sys/devices/virtual/net/eth0", "eth0", 2, 37, 1400)
-	status := []map[string]any{{"name": "ovn-kubernetes", "interface": "eth0", "ips": []string{"10.128.2.15"}, "default": true}}
+	status := []map[string]any{
+		{"name": "ovn-kubernetes", "interface": "eth0", "ips": []string{"10.128.2.15"}, "default": true},
+	}
 	for i, h := range m.ownedHCAs() {
 		index := 3 + i
 		vf := vfPath(h)
@@ -35,7 +37,11 @@ func (t *tree) pod(m spec) {
 		"eth0\t00000000\t0102800A\t0003\t0\t0\t0\t00000000\t0\t0\t0",
 	}, "\n"))
 	t.file("probes.json", encode(map[string]any{
-		"taken": "2026-01-02T03:04:05Z", "environ": environment(m), "addresses": addresses, "open": m.open(), "shmBytes": 64 << 30,
+		"taken":     "2026-01-02T03:04:05Z",
+		"environ":   environment(m),
+		"addresses": addresses,
+		"open":      m.open(),
+		"shmBytes":  64 << 30,
 	}))
 }
 
@@ -78,7 +84,8 @@ func environment(m spec) map[string]string {
 		infos[name][address] = map[string]any{
 			"generic": map[string]string{"deviceID": address},
 			"rdma": map[string]string{
-				"issm": fmt.Sprintf("/dev/infiniband/issm%d", h.index), "rdma_cm": "/dev/infiniband/rdma_cm", "rdma_dev": h.name(),
+				"issm": fmt.Sprintf("/dev/infiniband/issm%d",
+					h.index), "rdma_cm": "/dev/infiniband/rdma_cm", "rdma_dev": h.name(),
 				"umad": fmt.Sprintf("/dev/infiniband/umad%d", h.index), "uverbs": "/dev/infiniband/" + h.uverbs(),
 			},
 		}

@@ -8,7 +8,8 @@ import (
 // rdma writes one HCA: its virtual function, the RDMA device and the verbs device.
 func (t *tree) rdma(m spec, h hca) {
 	vf := vfPath(h)
-	t.function(vf, pciFunction{class: "0x020000", vendor: "0x15b3", device: "0x101e", driver: "mlx5_core"}, numaNode(h.card))
+	t.function(vf, pciFunction{class: "0x020000", vendor: "0x15b3", device: "0x101e", driver: "mlx5_core"},
+		numaNode(h.card))
 	pf := nicPath(h.card, 0)
 	t.link(vf+"/physfn", pf)
 	t.link(fmt.Sprintf("%s/virtfn%d", pf, h.vf), vf)
@@ -17,7 +18,11 @@ func (t *tree) rdma(m spec, h hca) {
 	t.link("sys/class/infiniband/"+h.name(), device)
 	t.link(device+"/device", vf)
 	t.files(device, map[string]string{
-		"node_type": "1: CA", "fw_ver": "28.43.1014", "hca_type": "MT4126", "board_id": "MT_0000000838", "hw_rev": "0x0",
+		"node_type":      "1: CA",
+		"fw_ver":         "28.43.1014",
+		"hca_type":       "MT4126",
+		"board_id":       "MT_0000000838",
+		"hw_rev":         "0x0",
 		"node_guid":      fmt.Sprintf("02f3:a1ff:fe%02x:%04x", h.card, h.vf),
 		"sys_image_guid": fmt.Sprintf("b83f:d203:00aa:%04x", h.card),
 	})

@@ -20,12 +20,14 @@ const scheduleRuns = 5
 
 // schedule shows what the schedule of all pairs and the search for who is to blame cost, on a fabric with three faults.
 func (p programs) schedule(stdout io.Writer) error {
-	fmt.Fprintf(stdout, "\nrailhead bench --matrix, schedule and attribution, median of %d\n  %-32s %8s %8s %8s\n", scheduleRuns, "pods x rails", "s", "CPU s", "MB")
+	fmt.Fprintf(stdout, "\nrailhead bench --matrix, schedule and attribution, median of %d\n  %-32s %8s %8s %8s\n",
+		scheduleRuns, "pods x rails", "s", "CPU s", "MB")
 	for _, size := range [][2]int{{64, 8}, {1024, 8}, {4096, 1}} {
 		var walls, busy []time.Duration
 		var memory []int64
 		for range scheduleRuns {
-			out, err := exec.Command(p.self, costMode, p.self, scheduleMode, fmt.Sprint(size[0]), fmt.Sprint(size[1])).CombinedOutput()
+			out, err := exec.Command(p.self, costMode, p.self, scheduleMode, fmt.Sprint(size[0]), fmt.Sprint(size[1])).
+				CombinedOutput()
 			var wall, worked time.Duration
 			var bytes int64
 			if err == nil {
@@ -36,7 +38,8 @@ func (p programs) schedule(stdout io.Writer) error {
 			}
 			walls, busy, memory = append(walls, wall), append(busy, worked), append(memory, bytes)
 		}
-		fmt.Fprintf(stdout, "  %-32s %8.2f %8.2f %8d\n", fmt.Sprintf("%d x %d", size[0], size[1]), middle(walls).Seconds(), middle(busy).Seconds(), middle(memory)/1e6)
+		fmt.Fprintf(stdout, "  %-32s %8.2f %8.2f %8d\n", fmt.Sprintf("%d x %d", size[0], size[1]),
+			middle(walls).Seconds(), middle(busy).Seconds(), middle(memory)/1e6)
 	}
 	return nil
 }
@@ -56,7 +59,8 @@ func scheduleMain(pods, rails int, stderr io.Writer) int {
 	return 0
 }
 
-// planted is a fabric of 400 Gb/s with a node of MTU 1500, a slow NIC and a bad cable, measured in the order of the schedule.
+// planted is a fabric of 400 Gb/s with a node of MTU 1500, a slow NIC and a bad cable, measured in the order of the
+// schedule.
 func planted(pods, rails int) *bench.Matrix {
 	random := rand.New(rand.NewPCG(1, 7))
 	const ceiling, healthy, noise = 392.1, 0.985, 0.01

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,7 +39,7 @@ func pod(i, node int) *corev1.Pod {
 	container := func(name string) corev1.Container {
 		return corev1.Container{
 			Name:    name,
-			Image:   "example.invalid/" + name + "@sha256:cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc",
+			Image:   "example.invalid/" + name + "@sha256:" + strings.Repeat("c", 64),
 			Command: []string{"/bin/" + name, "--v=2", "--metrics-bind-address=0.0.0.0:9100"},
 			Env:     []corev1.EnvVar{{Name: "LOG_LEVEL", Value: "info"}, {Name: "CLUSTER", Value: "lab"}},
 		}

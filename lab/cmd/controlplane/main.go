@@ -36,7 +36,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	nodes := flags.Int(
 		"nodes",
 		0,
-		"number of GPU nodes; without it, OpenShift has the nodes of the cluster the project was born on, plain Kubernetes 4",
+		"number of GPU nodes; 0: 13 nodes on OpenShift, 4 on plain Kubernetes",
 	)
 	full := flags.Bool("full", false, "with the JobSet controller and the network-resources-injector")
 	reboot := flags.Duration("reboot", 2*time.Second, "how long a node takes to reboot in a rollout")

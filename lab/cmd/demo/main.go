@@ -52,9 +52,9 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 }
 
 const stage = `
-A cluster is up: etcd, kube-apiserver with OpenShift's SCC admission, kube-controller-manager, kube-scheduler and the
-machine-config-controller are the real programs. Stand-ins: the nodes are kwok's (pods become ready, nothing runs in them),
-and the machine-config-daemons, the SR-IOV operator and the cluster-policy-controller are the lab's own.
+A cluster is up. etcd, kube-apiserver with OpenShift's SCC admission, kube-controller-manager, kube-scheduler and the
+machine-config-controller are the real programs. These are stand-ins: the nodes (kwok's: pods become ready, nothing runs
+in them), the machine-config-daemons, the SR-IOV operator and the cluster-policy-controller.
 `
 
 func show(ctx context.Context, w io.Writer, options controlplane.Options, railhead string, keep bool) (err error) {

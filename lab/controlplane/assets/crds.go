@@ -64,7 +64,8 @@ func manifestsOf(set CRDs) (manifests, bool) {
 					"machineconfigs.crd.yaml", "machineconfigpools-Default.crd.yaml",
 					"controllerconfigs-Default.crd.yaml", "kubeletconfigs.crd.yaml", "containerruntimeconfigs.crd.yaml",
 					"machineosconfigs.crd.yaml", "machineosbuilds.crd.yaml"),
-				"operator/v1/zz_generated.crd-manifests/0000_80_machine-config_01_machineconfigurations-Default.crd.yaml",
+				"operator/v1/zz_generated.crd-manifests/"+
+					"0000_80_machine-config_01_machineconfigurations-Default.crd.yaml",
 			),
 		}, true
 	case SRIOV:

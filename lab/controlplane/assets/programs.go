@@ -105,7 +105,8 @@ func (r recipe) arguments(version string) []string {
 		const at = " -X k8s.io/component-base/version."
 		major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 		minor, _, _ := strings.Cut(rest, ".")
-		ldflags += at + "gitVersion=" + version + at + "gitMajor=" + major + at + "gitMinor=" + minor + at + "gitTreeState=clean"
+		ldflags += at + "gitVersion=" + version + at + "gitMajor=" + major + at + "gitMinor=" + minor
+		ldflags += at + "gitTreeState=clean"
 	}
 	if r.variable != "" {
 		ldflags += " -X " + r.variable + "=" + version

@@ -22,8 +22,9 @@ const OperatorVersion = "v4.23.0-lab"
 
 const (
 	roleLabel    = "machineconfiguration.openshift.io/role"
-	osImage      = "example.invalid/openshift/rhcos@sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 	ignitionThen = "3.4.0"
+	osImage      = "example.invalid/openshift/rhcos@" +
+		"sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 )
 
 // MachineConfiguration returns the objects of the machine-config-operator: its ControllerConfig, the pools master and

@@ -23,7 +23,8 @@ import (
 const Version = "4.23.0-0.lab"
 
 // releaseImage has the form of a release image; nothing pulls it.
-const releaseImage = "example.invalid/openshift/release@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+const releaseImage = "example.invalid/openshift/release@" +
+	"sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 // SRIOVNamespace is the namespace of the SR-IOV network operator, its networks, policies and node states.
 const SRIOVNamespace = "openshift-sriov-network-operator"

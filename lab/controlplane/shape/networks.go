@@ -63,7 +63,13 @@ func managementPF(node string) sriov.PF {
 		Driver:     "ice",
 		Vendor:     "8086",
 		DeviceID:   "159b",
-		Mtu:        1500, TotalVfs: 128, LinkSpeed: "25000 Mb/s", LinkType: "ETH", LinkAdminState: "up", EswitchMode: "legacy",
+		Mtu:        1500,
+		TotalVfs:   128,
+		LinkSpeed:  "25000 Mb/s",
+		LinkType:   "ETH",
+
+		LinkAdminState: "up",
+		EswitchMode:    "legacy",
 	}
 }
 

@@ -156,8 +156,12 @@ func h100() map[string]string {
 		nvidia + "gpu.product":                        "NVIDIA-H100-80GB-HBM3",
 		nvidia + "gpu.family":                         "hopper",
 		nvidia + "gpu.memory":                         "81559",
-		nvidia + "gpu.compute.major":                  "9", nvidia + "gpu.compute.minor": "0", nvidia + "gpu.sharing-strategy": "none",
-		nvidia + "cuda.driver-version.full": "580.95.05", nvidia + "cuda.runtime-version.full": "13.0",
-		nvidia + "mig.capable": "true", nvidia + "mig.config": "all-disabled",
+		nvidia + "gpu.compute.major":                  "9",
+		nvidia + "gpu.compute.minor":                  "0",
+		nvidia + "gpu.sharing-strategy":               "none",
+		nvidia + "cuda.driver-version.full":           "580.95.05",
+		nvidia + "cuda.runtime-version.full":          "13.0",
+		nvidia + "mig.capable":                        "true",
+		nvidia + "mig.config":                         "all-disabled",
 	}
 }

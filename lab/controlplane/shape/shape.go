@@ -109,7 +109,8 @@ func Plain(n int) Cluster {
 	c := Cluster{Objects: []client.Object{attachment(
 		"rdma-net",
 		resource,
-		`{"cniVersion":"0.3.1","name":"rdma-net","type":"sriov","ipam":{"type":"whereabouts","range":"192.168.10.0/24"}}`,
+		`{"cniVersion":"0.3.1","name":"rdma-net","type":"sriov",`+
+			`"ipam":{"type":"whereabouts","range":"192.168.10.0/24"}}`,
 	)}}
 	for i := range n {
 		c.Nodes = append(c.Nodes, plainNode(fmt.Sprintf("node-%d", i), resource, 8))
@@ -123,7 +124,8 @@ func PlainShared(n int) Cluster {
 	c := Cluster{Objects: []client.Object{attachment(
 		"rdma-shared",
 		"",
-		`{"cniVersion":"0.3.1","name":"rdma-shared","type":"macvlan","master":"ens2f0np0","mode":"bridge","ipam":{"type":"whereabouts","range":"192.168.20.0/24"}}`,
+		`{"cniVersion":"0.3.1","name":"rdma-shared","type":"macvlan","master":"ens2f0np0","mode":"bridge",`+
+			`"ipam":{"type":"whereabouts","range":"192.168.20.0/24"}}`,
 	)}}
 	for i := range n {
 		c.Nodes = append(c.Nodes, plainNode(fmt.Sprintf("node-%d", i), "rdma/rdma_shared_device_a", 63))

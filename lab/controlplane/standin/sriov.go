@@ -214,7 +214,11 @@ func cniConfig(name string, spec map[string]any) (string, error) {
 	if v := text(spec, "capabilities"); v != "" {
 		fmt.Fprintf(&b, `"capabilities":%s,`, v)
 	}
-	for _, f := range []struct{ key, field string }{{"link_state", "linkState"}, {"logLevel", "logLevel"}, {"logFile", "logFile"}} {
+	for _, f := range []struct{ key, field string }{
+		{"link_state", "linkState"},
+		{"logLevel", "logLevel"},
+		{"logFile", "logFile"},
+	} {
 		if v := text(spec, f.field); v != "" {
 			fmt.Fprintf(&b, `%q:%q,`, f.key, v)
 		}

@@ -57,7 +57,8 @@ func duplicateAddress(ctx context.Context, m *Machine) error {
 		if i >= len(theirs) || !f.Address.IsValid() || !theirs[i].Address.IsValid() {
 			continue
 		}
-		if err := m.shell(ctx, f, keepAddresses, "ip -4 addr flush dev DEV", fmt.Sprintf("ip addr add %s dev DEV", theirs[i].Address)); err != nil {
+		add := fmt.Sprintf("ip addr add %s dev DEV", theirs[i].Address)
+		if err := m.shell(ctx, f, keepAddresses, "ip -4 addr flush dev DEV", add); err != nil {
 			return err
 		}
 	}
@@ -78,8 +79,13 @@ func arp(all, first, announce string) func(context.Context, *Machine) error {
 				ignore = first
 			}
 			const conf = "/proc/sys/net/ipv4/conf/"
-			if err := m.shell(ctx, f, "echo "+all+" > "+conf+"all/arp_ignore", "echo "+ignore+" > "+conf+"DEV/arp_ignore",
-				"echo "+announce+" > "+conf+"all/arp_announce", "ip neigh flush dev DEV"); err != nil {
+			err := m.shell(ctx, f,
+				"echo "+all+" > "+conf+"all/arp_ignore",
+				"echo "+ignore+" > "+conf+"DEV/arp_ignore",
+				"echo "+announce+" > "+conf+"all/arp_announce",
+				"ip neigh flush dev DEV",
+			)
+			if err != nil {
 				return err
 			}
 		}

@@ -4,6 +4,7 @@ package fault
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -65,10 +66,8 @@ func (f Fault) do(ctx context.Context, m *Machine, what func(context.Context, *M
 // All returns every fault, in the order in which people look for them: the devices first, then the network, then the
 // node, then the pod.
 func All() []Fault {
-	var all []Fault
-	for _, group := range [][]Fault{linkFaults(), addressFaults(), networkFaults(), machineFaults(), nodeFaults(), networkPluginFaults(), podFaults()} {
-		all = append(all, group...)
-	}
+	all := slices.Concat(linkFaults(), addressFaults(), networkFaults(), machineFaults(), nodeFaults(),
+		networkPluginFaults(), podFaults())
 	named := doctors()
 	for i := range all {
 		all[i].Doctor = named[all[i].Name]

@@ -40,10 +40,11 @@ func linkFaults() []Fault {
 	}
 }
 
-// An interface that goes down loses its IPv6 addresses, and one that is flushed all: they are kept beside.
+// An interface that goes down loses its IPv6 addresses, a flushed one all of them, so a file keeps them.
 const (
 	keepAddresses    = "test -e /run/addresses-MAC || ip addr save dev DEV > /run/addresses-MAC"
-	restoreAddresses = "test ! -e /run/addresses-MAC || { ip addr flush dev DEV; ip addr restore < /run/addresses-MAC; rm /run/addresses-MAC; }"
+	restoreAddresses = "test ! -e /run/addresses-MAC || " +
+		"{ ip addr flush dev DEV; ip addr restore < /run/addresses-MAC; rm /run/addresses-MAC; }"
 )
 
 // plug sets whether the first card has its cable in.

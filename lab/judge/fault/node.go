@@ -18,9 +18,8 @@ func nodeFaults() []Fault {
 		{
 			Name: "memlock", Title: "the container runtime of a node lets containers lock 64 KiB of memory",
 			make: script(keepLimit, `prlimit --pid "$(pidof containerd)" --memlock=65536:65536`),
-			heal: script(
-				`test ! -e /run/memlock || { prlimit --pid "$(pidof containerd)" --memlock="$(cat /run/memlock)"; rm /run/memlock; }`,
-			),
+			heal: script(`test ! -e /run/memlock || ` +
+				`{ prlimit --pid "$(pidof containerd)" --memlock="$(cat /run/memlock)"; rm /run/memlock; }`),
 		},
 	}
 	for i := range all {
@@ -30,7 +29,8 @@ func nodeFaults() []Fault {
 }
 
 // keepLimit keeps the limit as prlimit(1) takes it: soft:hard.
-const keepLimit = `test -e /run/memlock || prlimit --pid "$(pidof containerd)" --memlock --noheadings --raw --output SOFT,HARD | tr ' ' ':' > /run/memlock`
+const keepLimit = `test -e /run/memlock || ` +
+	`prlimit --pid "$(pidof containerd)" --memlock --noheadings --raw --output SOFT,HARD | tr ' ' ':' > /run/memlock`
 
 func service(name guest.Service, running bool) func(context.Context, *Machine) error {
 	return func(ctx context.Context, m *Machine) error {

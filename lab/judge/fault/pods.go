@@ -2,6 +2,7 @@ package fault
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -112,13 +113,10 @@ func stuckPods() []Fault {
 			"the range of a network attachment has no address left, so the CNI plugin fails",
 			func(ns, node string) []client.Object {
 				only := fabric.Subnet(0).Addr().As4()
-				ipam := fmt.Sprintf(
-					`"range":%q,"range_start":"%d.%d.%d.240","range_end":"%[2]d.%[3]d.%[4]d.240","exclude":["%[2]d.%[3]d.%[4]d.240/32"]`,
-					fabric.Subnet(0),
-					only[0],
-					only[1],
-					only[2],
-				)
+				only[3] = 240
+				address := netip.AddrFrom4(only)
+				ipam := fmt.Sprintf(`"range":%q,"range_start":%q,"range_end":%q,"exclude":["%s/32"]`,
+					fabric.Subnet(0), address, address, address)
 				p := trainer(ns, node)
 				train(p).Resources = corev1.ResourceRequirements{}
 				ask(p, fabric.Resource(first), "1")
@@ -132,7 +130,8 @@ func stuckPods() []Fault {
 
 // network is a network attachment of a namespace's own.
 func network(ns, name, resource, ipam string) *networksv1.NetworkAttachmentDefinition {
-	const config = `{"cniVersion":"0.4.0","name":%q,"type":"sriov","ipam":{"type":"whereabouts",%s,"kubernetes":{"kubeconfig":%q}}}`
+	const config = `{"cniVersion":"0.4.0","name":%q,"type":"sriov",` +
+		`"ipam":{"type":"whereabouts",%s,"kubernetes":{"kubeconfig":%q}}}`
 	return &networksv1.NetworkAttachmentDefinition{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: ns, Name: name, Annotations: map[string]string{"k8s.v1.cni.cncf.io/resourceName": resource},

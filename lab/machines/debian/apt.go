@@ -100,7 +100,7 @@ func (a apt) run(ctx context.Context, args ...string) ([]byte, error) {
 func (a apt) fetch(ctx context.Context, s Set, progress func(string)) ([]string, error) {
 	if _, err := a.run(ctx, "update"); err != nil {
 		return nil, fmt.Errorf(
-			"%w: download the package lists of Debian %s from %s: is there a network, and does apt-get need a proxy? %w",
+			"%w: download the package lists of Debian %s from %s: is there a network? does apt-get need a proxy? %w",
 			ErrOutOfReach,
 			suite,
 			a.source,

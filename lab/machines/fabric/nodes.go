@@ -119,7 +119,8 @@ func createNode(ctx context.Context, c client.Client, v *vm.VM) error {
 
 // attachment is the network of a rail, for pods of every namespace to copy.
 func attachment(rail int, name string) *networksv1.NetworkAttachmentDefinition {
-	const config = `{"cniVersion":"0.4.0","name":%q,"type":"sriov","ipam":{"type":"whereabouts","range":%q,"range_start":%q,"kubernetes":{"kubeconfig":%q}}}`
+	const config = `{"cniVersion":"0.4.0","name":%q,"type":"sriov",` +
+		`"ipam":{"type":"whereabouts","range":%q,"range_start":%q,"kubernetes":{"kubeconfig":%q}}}`
 	subnet := Subnet(rail)
 	first := subnet.Addr().As4()
 	first[3] = 100

@@ -59,7 +59,9 @@ func (s Spec) arguments(initrd, console string) []string {
 	switch s.IOMMU {
 	case Intel:
 		args = append(args, "-device", "intel-iommu,intremap=on")
-	case AMD: // Linux panics under emulation with its interrupt remapping: "timer doesn't work through Interrupt-remapped IO-APIC"
+	case AMD:
+		// With its interrupt remapping Linux panics under emulation: "timer doesn't work through Interrupt-remapped
+		// IO-APIC".
 		args = append(args, "-device", "amd-iommu,intremap=off")
 	case NoIOMMU:
 	}

@@ -1,4 +1,5 @@
-// Kubectl is the one of the Kubernetes release whose API server the lab runs, as k8s.io/kubernetes/cmd/kubectl builds it.
+// Kubectl is the one of the Kubernetes release whose API server the lab runs, as k8s.io/kubernetes/cmd/kubectl builds
+// it.
 package main
 
 import (

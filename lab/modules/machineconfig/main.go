@@ -1,8 +1,9 @@
-// Machine-config-controller runs the machine-config-operator's own render, node and drain controllers outside a cluster.
+// Machine-config-controller runs the machine-config-operator's own render, node and drain controllers outside a
+// cluster.
 //
-// The operator's whole binary wants templates, feature gates, certificates and twenty more CRDs. A rollout needs three of
-// its controllers: render merges a pool's MachineConfigs, node rolls the result out within maxUnavailable, drain cordons,
-// evicts and uncordons as the daemons on the nodes ask for it.
+// The operator's whole binary wants templates, feature gates, certificates and twenty more CRDs. A rollout needs three
+// of its controllers: render merges a pool's MachineConfigs, node rolls the result out within maxUnavailable, drain
+// cordons, evicts and uncordons as the daemons on the nodes ask for it.
 package main
 
 import (
@@ -37,13 +38,19 @@ const resync = 20 * time.Minute
 
 func main() {
 	kubeconfig := flag.String("kubeconfig", "", "file that names the API server and the controller's identity")
-	nodeDelay := flag.Duration("node-delay", 200*time.Millisecond, "pause of the node controller after a change; the operator's own is 5s")
-	drainDelay := flag.Duration("drain-delay", 200*time.Millisecond, "pause of the drain controller after a change; the operator's own is 5s")
-	drainRetry := flag.Duration("drain-retry", 2*time.Second, "pause before a drain that failed is tried again; the operator's own is 1m")
-	drainTimeout := flag.Duration("drain-timeout", 5*time.Second, "how long one try may wait for evicted pods; the operator's own is 90s")
+	nodeDelay := flag.Duration("node-delay", 200*time.Millisecond,
+		"pause of the node controller after a change; the operator's own is 5s")
+	drainDelay := flag.Duration("drain-delay", 200*time.Millisecond,
+		"pause of the drain controller after a change; the operator's own is 5s")
+	drainRetry := flag.Duration("drain-retry", 2*time.Second,
+		"pause before a drain that failed is tried again; the operator's own is 1m")
+	drainTimeout := flag.Duration("drain-timeout", 5*time.Second,
+		"how long one try may wait for evicted pods; the operator's own is 90s")
 	// Render refuses a ControllerConfig of another operator version than its own, which the operator's build stamps.
-	flag.StringVar(&version.Raw, "operator-version", version.Raw, "version of the operator that made the ControllerConfig")
-	flag.StringVar(&version.Hash, "operator-hash", version.Hash, "commit of the operator, noted in rendered MachineConfigs")
+	flag.StringVar(&version.Raw, "operator-version", version.Raw,
+		"version of the operator that made the ControllerConfig")
+	flag.StringVar(&version.Hash, "operator-hash", version.Hash,
+		"commit of the operator, noted in rendered MachineConfigs")
 	klog.InitFlags(nil)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -78,9 +85,9 @@ func run(ctx context.Context, cfg *rest.Config, nodeDelay time.Duration, drainin
 
 	renderer := render.New(mc.MachineConfigPools(), mc.MachineConfigs(), mc.ControllerConfigs(),
 		mc.ContainerRuntimeConfigs(), mc.KubeletConfigs(), kube, mcfg)
-	rollout := node.NewWithCustomUpdateDelay(mc.ControllerConfigs(), mc.MachineConfigs(), mc.MachineConfigPools(), nodes,
-		kubeInformers.Core().V1().Pods(), mc.MachineOSConfigs(), configInformers.Config().V1().Schedulers(), kube, mcfg,
-		nodeDelay, gates)
+	rollout := node.NewWithCustomUpdateDelay(mc.ControllerConfigs(), mc.MachineConfigs(), mc.MachineConfigPools(),
+		nodes, kubeInformers.Core().V1().Pods(), mc.MachineOSConfigs(), configInformers.Config().V1().Schedulers(),
+		kube, mcfg, nodeDelay, gates)
 	drainer := drain.New(draining, nodes, mc.MachineConfigPools(), kube, mcfg, gates)
 
 	kubeInformers.Start(ctx.Done())

@@ -25,7 +25,8 @@ func Card(ctx context.Context, c guest.Card) error {
 		return err
 	}
 	folder := filepath.Join("/sys/class/net", c.Name)
-	if err := os.WriteFile(filepath.Join(folder, "device/sriov_numvfs"), []byte(strconv.Itoa(len(c.VFs))), 0); err != nil {
+	count := []byte(strconv.Itoa(len(c.VFs)))
+	if err := os.WriteFile(filepath.Join(folder, "device/sriov_numvfs"), count, 0); err != nil {
 		return fmt.Errorf("make %d virtual functions of %s: %w", len(c.VFs), c.Name, err)
 	}
 	if err := up(pf, c.Link); err != nil {
@@ -116,7 +117,8 @@ func ActivePorts(ctx context.Context, cards []guest.Card) error {
 				continue
 			}
 			file := filepath.Join("/sys/class/infiniband", vf.HCA, "ports/1/state")
-			if _, err := await(ctx, "an active port of "+vf.HCA, func() (string, error) { return begins(file, "4: ACTIVE") }); err != nil {
+			active := func() (string, error) { return begins(file, "4: ACTIVE") }
+			if _, err := await(ctx, "an active port of "+vf.HCA, active); err != nil {
 				return err
 			}
 		}

@@ -69,7 +69,7 @@ func (m *machine) rdma() error {
 	err := m.modules.Replace("rdma_rxe", rxe)
 	if errors.Is(err, fs.ErrNotExist) {
 		m.say(
-			"WARNING: %s is missing, and stock rdma_rxe in its place: RDMA devices have no link to their card, and no pod gets one",
+			"WARNING: %s is missing. With stock rdma_rxe no RDMA device is linked to its card, and no pod gets one",
 			rxe,
 		)
 		err = m.modules.Load("rdma_rxe")

@@ -117,7 +117,8 @@ func (k *keeper) start() (*exec.Cmd, error) {
 	if most := k.program.Memlock; most != 0 {
 		// A limit is the process's, so it holds for children that are started later; a service needs longer for its
 		// first.
-		if err := unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: most, Max: most}, nil); err != nil {
+		limit := unix.Rlimit{Cur: most, Max: most}
+		if err := unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_MEMLOCK, &limit, nil); err != nil {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 			return nil, fmt.Errorf("limit the memory that %s locks: %w", k.program.Service, err)

@@ -3,7 +3,8 @@
 //	in-cluster FOLDER PROGRAM ARGUMENT...
 //
 // It puts the token and the certificate authority in the folder where a pod has them, for the program alone: it must be
-// started in a mount namespace of its own. KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT come from the environment.
+// started in a mount namespace of its own. KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT come from the
+// environment.
 package main
 
 import (

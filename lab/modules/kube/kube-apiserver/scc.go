@@ -29,7 +29,8 @@ const (
 	// execPlugin refuses exec and attach to a pod that the user might not create. The library exports no name for it.
 	execPlugin = "security.openshift.io/SCCExecRestrictions"
 
-	// crdPoll is how often the server is asked whether it serves SCCs yet. A reflector on a missing CRD backs off to 30s.
+	// crdPoll is how often the server is asked whether it serves SCCs yet. A reflector on a missing CRD backs off to
+	// 30s.
 	crdPoll = 200 * time.Millisecond
 	resync  = 10 * time.Minute
 )
