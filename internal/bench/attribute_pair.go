@@ -7,7 +7,9 @@ import (
 
 // pairs blames the slow links that remain, between pods that are fast with all others.
 func (a *attributor) pairs() {
-	limit := float32(1 - min(1, max(a.floor(linkShort), linkSpreads*a.spread)))
+	const trainedDown = 0.45 // a port at half its rate is slow, however few links there are to compare
+	short := max(min(a.floor(linkShort), trainedDown), linkSpreads*a.spread)
+	limit := float32(1 - min(1, short))
 	slow := map[Pair][]int{} // rails
 	a.links(func(x, y, rail, at int) {
 		if v, ok := a.ratio(at, rail); ok && (v < limit || v == 0) {

@@ -247,6 +247,9 @@ func TestAttributeSmall(t *testing.T) {
 		"one of three pods": {values(3, 1, 98, 40, 97, 41), []Culprit{
 			{Kind: NICFault, Pods: []int{1}, Links: 2, Measured: 41, Expected: 97},
 		}},
+		"one of two links at half the rate": {values(2, 2, 400, 190, 380), []Culprit{
+			{Kind: PairFault, Pods: []int{0, 1}, Links: 1, Measured: 190, Expected: 380},
+		}},
 		"everything is slow": {values(3, 1, 98, 49, 49, 49), []Culprit{
 			{Kind: FabricFault, Rail: EveryRail, Links: 3, Measured: 49, Expected: 98},
 		}},

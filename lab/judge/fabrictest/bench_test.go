@@ -81,7 +81,7 @@ func (s site) makesItsOwn(t *testing.T, ns string) {
 	}
 }
 
-// messageBytes are so few that what is counted, whole messages, is fine enough on a slow wire: 60 a second. With one
+// messageBytes are so few that what is counted, whole messages, is fine enough on a slow wire: 30 a second. With one
 // QP they come one by one. Of up to 8 KiB perftest counts a hundred at a time (perftest_parameters.h,
 // MSG_SIZE_CQ_MOD_LIMIT).
 const messageBytes = 16384
