@@ -97,7 +97,7 @@ func TestBenchMatrix(t *testing.T) {
 	if d := cmp.Diff(want, fabric); d != "" {
 		t.Error(d)
 	}
-	rankstest.Has(t, text, "Matrix: 24 links between 4 pods", "Rails across: 24 of 24 paths between different rails carry data", "[bench-fabric]")
+	rankstest.Has(t, text, "Matrix: 24 links between 4 pods", "Cross-rail: 24 of 24 paths between different rails carry data", "[bench-fabric]")
 	var page bytes.Buffer
 	if err := html.Write(&page, html.FromBench(r, "")); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -18,13 +19,14 @@ func Diagnosis(w io.Writer, r check.Report, wide bool) {
 	}
 	findings, folded := r.AtLeast(least), map[check.ID]bool{}
 	for i, f := range findings {
-		if _, first := alike(findings, i); !first {
+		line, first := Headline(findings, i)
+		if !first {
 			continue
 		}
-		Findings(w, same(findings, f), Full)
-		if because := r.Folded(f.Check); len(because) > 0 && !folded[f.Check] && f.Status > check.Pass {
+		writeFinding(w, line, f, Full)
+		if skipped := r.Folded(f.Check); len(skipped) > 0 && !folded[f.Check] && f.Status > check.Pass {
 			folded[f.Check] = true
-			fmt.Fprintf(w, "    skipped because of this: %s\n", words.Few(names(because), shown))
+			fmt.Fprintf(w, "    skipped because of this: %s\n", words.Few(names(skipped), shown))
 		}
 	}
 	if wide {
@@ -44,17 +46,6 @@ func writeOthers(w io.Writer, r check.Report) {
 	}
 }
 
-// same returns the findings that differ from f only in their subject.
-func same(findings []check.Finding, f check.Finding) []check.Finding {
-	var group []check.Finding
-	for _, g := range findings {
-		if g.Alike(f) {
-			group = append(group, g)
-		}
-	}
-	return group
-}
-
 func names(ids []check.ID) []string {
 	all := make([]string, 0, len(ids))
 	for _, id := range ids {
@@ -69,23 +60,20 @@ func Sum(r check.Report) string {
 	for _, f := range r.Findings {
 		count[f.Status]++
 	}
-	verdict := "healthy"
-	switch {
-	case count[check.Fail] > 0:
-		verdict = "not healthy"
-	case count[check.Warn] > 0:
-		verdict = "with warnings"
-	case count[check.Unknown] > 0:
-		verdict = "not known to be healthy"
+	verdicts := map[check.Status]string{
+		check.Unknown: "health unknown",
+		check.Warn:    "healthy with warnings",
+		check.Fail:    "not healthy",
 	}
-	parts := []string{fmt.Sprintf("%d passed", len(r.Passed))}
-	for _, status := range []check.Status{check.Unknown, check.Warn, check.Fail} { // each before the last
+	var parts []string
+	for _, status := range []check.Status{check.Fail, check.Warn, check.Unknown} {
 		if n := count[status]; n > 0 {
-			parts = append([]string{fmt.Sprintf("%d %s", n, status)}, parts...)
+			parts = append(parts, fmt.Sprintf("%d %s", n, status))
 		}
 	}
+	parts = append(parts, fmt.Sprintf("%d passed", len(r.Passed)))
 	if n := len(r.Skipped); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d skipped", n))
 	}
-	return verdict + ": " + strings.Join(parts, ", ")
+	return cmp.Or(verdicts[check.Worst(r.Findings)], "healthy") + ": " + strings.Join(parts, ", ")
 }

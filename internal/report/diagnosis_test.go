@@ -39,15 +39,15 @@ func TestDiagnosis(t *testing.T) {
 				{Check: "a", Needs: "x"}, {Check: "b", Needs: "x"}, {Check: "c", Needs: "x"}, {Check: "d", Needs: "x"}, {Check: "e", Needs: "x"},
 				{Check: "f", Needs: "x"}, {Check: "g", Needs: "x"},
 			}},
-			"unknown: not read [x]\n    skipped because of this: a, b, c, d, e and 2 more\nnot known to be healthy: 1 unknown, 0 passed, 7 skipped\n",
-			"unknown: not read [x]\n    skipped because of this: a, b, c, d, e, f, g\nnot known to be healthy: 1 unknown, 0 passed, 7 skipped\n",
+			"unknown: not read [x]\n    skipped because of this: a, b, c, d, e and 2 more\nhealth unknown: 1 unknown, 0 passed, 7 skipped\n",
+			"unknown: not read [x]\n    skipped because of this: a, b, c, d, e, f, g\nhealth unknown: 1 unknown, 0 passed, 7 skipped\n",
 		},
 		"the same of two subjects": {
 			check.Report{Findings: []check.Finding{
 				{Check: "x", Status: check.Warn, Subject: check.DeviceRef("mlx5_0"), Summary: "slow"}, {Check: "x", Status: check.Warn, Subject: check.DeviceRef("mlx5_1"), Summary: "slow"},
 			}},
-			"warn: mlx5_0, mlx5_1: slow [x]\nwith warnings: 2 warn, 0 passed\n",
-			"warn: mlx5_0, mlx5_1: slow [x]\nwith warnings: 2 warn, 0 passed\n",
+			"warn: mlx5_0, mlx5_1: slow [x]\nhealthy with warnings: 2 warn, 0 passed\n",
+			"warn: mlx5_0, mlx5_1: slow [x]\nhealthy with warnings: 2 warn, 0 passed\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

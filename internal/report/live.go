@@ -27,24 +27,27 @@ type Part struct {
 	Quiet             bool // nothing has happened yet: shown on a terminal, not in a log
 }
 
-// Live shows frames. On a terminal each replaces the one before; elsewhere only changes are written, as plain lines. A
-// Width of 0 means 80 columns.
+// Live shows frames. On a terminal each frame replaces the one before. Elsewhere it writes only changes, as plain lines.
 type Live struct {
 	W     io.Writer
 	TTY   bool
-	Width int
+	Width int // columns of the terminal; 0 means 80
 
 	drawn int             // lines of the frame on the screen
-	shown map[string]bool // lines written elsewhere than on a terminal
+	shown map[string]bool // lines written without a terminal
 }
 
 const barWidth = 24
 
-// Show replaces the frame before.
+// Show replaces the previous frame.
 func (l *Live) Show(f Frame) {
 	if !l.TTY {
 		l.writeChanges(f)
 		return
+	}
+	width := l.Width
+	if width <= 0 {
+		width = 80
 	}
 	lines := f.lines()
 	var b strings.Builder
@@ -52,7 +55,7 @@ func (l *Live) Show(f Frame) {
 		fmt.Fprintf(&b, "\x1b[%dA", l.drawn)
 	}
 	for _, line := range lines {
-		fmt.Fprintf(&b, "\r\x1b[2K%s\n", cut(line, l.width()))
+		fmt.Fprintf(&b, "\r\x1b[2K%s\n", cut(line, width))
 	}
 	b.WriteString("\x1b[J") // erases the rest of a longer frame
 	l.drawn = len(lines)
@@ -65,32 +68,22 @@ func (l *Live) Say(text string) {
 	fmt.Fprintln(l.W, text)
 }
 
-// Leave ends the frames: the last one stays, and later output starts below it.
+// Leave keeps the last frame on the screen; later output starts below it.
 func (l *Live) Leave() { l.drawn, l.shown = 0, nil }
-
-func (l *Live) width() int {
-	if l.Width <= 0 {
-		return 80
-	}
-	return l.Width
-}
 
 // writeChanges writes the lines that were not in an earlier frame, without bars.
 func (l *Live) writeChanges(f Frame) {
 	if l.shown == nil {
 		l.shown = map[string]bool{}
 	}
-	lines := []string{}
-	if f.Text != "" {
-		lines = append(lines, f.Text)
-	}
+	lines := []string{f.Text}
 	for _, p := range f.Parts {
 		if !p.Quiet {
 			lines = append(lines, p.line(0, 0))
 		}
 	}
 	for _, line := range lines {
-		if line = oneLine(line); !l.shown[line] {
+		if line = oneLine(line); line != "" && !l.shown[line] {
 			l.shown[line] = true
 			fmt.Fprintln(l.W, line)
 		}
@@ -102,16 +95,16 @@ func (f Frame) lines() []string {
 	if f.Text != "" {
 		lines = append(lines, oneLine(f.Text))
 	}
-	name := 0
+	name, part, state := 0, 0, 0
 	for _, b := range f.Bars {
 		name = max(name, utf8.RuneCountInString(b.Name))
 	}
+	for _, p := range f.Parts {
+		part = max(part, utf8.RuneCountInString(p.Name))
+		state = max(state, utf8.RuneCountInString(p.State))
+	}
 	for _, b := range f.Bars {
 		lines = append(lines, oneLine(b.line(name)))
-	}
-	part, state := 0, 0
-	for _, p := range f.Parts {
-		part, state = max(part, utf8.RuneCountInString(p.Name)), max(state, utf8.RuneCountInString(p.State))
 	}
 	for _, p := range f.Parts {
 		lines = append(lines, oneLine("  "+p.line(part, state)))
@@ -124,11 +117,8 @@ func (b Bar) line(name int) string {
 	if b.Total > 0 {
 		full = min(barWidth, barWidth*b.Count/b.Total)
 	}
-	line := fmt.Sprintf("%-*s [%s%s] %d/%d", name, b.Name, strings.Repeat("#", full), strings.Repeat(".", barWidth-full), b.Count, b.Total)
-	if b.Note != "" {
-		line += "  " + b.Note
-	}
-	return line
+	bar := strings.Repeat("#", full) + strings.Repeat(".", barWidth-full)
+	return strings.TrimRight(fmt.Sprintf("%-*s [%s] %d/%d  %s", name, b.Name, bar, b.Count, b.Total, b.Note), " ")
 }
 
 func (p Part) line(name, state int) string {

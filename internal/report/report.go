@@ -6,14 +6,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"text/tabwriter"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/railhead/railhead/internal/check"
 )
 
-// Table is a heading and rows of the same length.
+// Table has a heading and rows of the same length.
 type Table struct {
 	Columns []string
 	Rows    [][]string
@@ -21,26 +22,15 @@ type Table struct {
 
 // Write aligns the columns with blanks; it reads the same on a terminal, in a log and through a pager.
 func (t Table) Write(w io.Writer) error {
-	widths := make([]int, len(t.Columns))
-	rows := make([][]string, 0, len(t.Rows)+1)
-	for _, row := range append([][]string{t.Columns}, t.Rows...) {
+	aligned := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	for _, row := range slices.Concat([][]string{t.Columns}, t.Rows) {
 		cells := make([]string, len(row))
 		for i, cell := range row {
 			cells[i] = cmp.Or(strings.TrimSpace(oneLine(cell)), "-")
-			widths[i] = max(widths[i], utf8.RuneCountInString(cells[i]))
 		}
-		rows = append(rows, cells)
+		fmt.Fprintln(aligned, strings.Join(cells, "\t"))
 	}
-	var text strings.Builder
-	for _, cells := range rows {
-		last := len(cells) - 1
-		for i, cell := range cells[:last] {
-			fmt.Fprintf(&text, "%-*s   ", widths[i], cell)
-		}
-		text.WriteString(cells[last] + "\n")
-	}
-	_, err := io.WriteString(w, text.String())
-	return err
+	return aligned.Flush()
 }
 
 // Line writes one line of text, which may contain text of other programs.
@@ -56,6 +46,14 @@ func oneLine(s string) string {
 		}
 		return c
 	}, s)
+}
+
+// Percent writes a part as a percentage. It never rounds up to the whole: 99.96 % of a ceiling is below it.
+func Percent(part float64) string {
+	if part > 0.9995 && part < 1 {
+		part = 0.999
+	}
+	return fmt.Sprintf("%.1f %%", 100*part)
 }
 
 // Encode writes a value as "json" or "yaml".
@@ -95,27 +93,29 @@ const (
 	Full
 )
 
-// Findings writes findings, and once those that differ only in their subject.
+// Findings writes findings. It writes those that differ only in their subject once.
 func Findings(w io.Writer, findings []check.Finding, detail Detail) {
 	for i, f := range findings {
-		line, first := Headline(findings, i)
-		if !first {
-			continue
+		if line, first := Headline(findings, i); first {
+			writeFinding(w, line, f, detail)
 		}
-		fmt.Fprintln(w, line)
-		if detail == Full {
-			for _, e := range f.Evidence {
-				fmt.Fprintf(w, "    seen: %s\n", oneLine(e.String()))
-			}
+	}
+}
+
+func writeFinding(w io.Writer, line string, f check.Finding, detail Detail) {
+	fmt.Fprintln(w, line)
+	if detail == Full {
+		for _, e := range f.Evidence {
+			fmt.Fprintf(w, "    seen: %s\n", oneLine(e.String()))
 		}
-		if f.Fix == nil {
-			continue
-		}
-		fmt.Fprintf(w, "    fix (%s): %s\n", f.Fix.Who, f.Fix.Text)
-		if detail == Full {
-			for _, command := range f.Fix.Commands {
-				fmt.Fprintf(w, "        %s\n", strings.ReplaceAll(command, "\n", "\n        "))
-			}
+	}
+	if f.Fix == nil {
+		return
+	}
+	fmt.Fprintf(w, "    fix (%s): %s\n", f.Fix.Who, f.Fix.Text)
+	if detail == Full {
+		for _, command := range f.Fix.Commands {
+			fmt.Fprintf(w, "        %s\n", strings.ReplaceAll(command, "\n", "\n        "))
 		}
 	}
 }
@@ -123,26 +123,20 @@ func Findings(w io.Writer, findings []check.Finding, detail Detail) {
 // Headline returns finding i in one line, with the subjects of all findings that differ only in the subject. first is
 // false if one of these has a smaller index.
 func Headline(findings []check.Finding, i int) (line string, first bool) {
-	subjects, first := alike(findings, i)
 	f := findings[i]
-	return fmt.Sprintf("%s: %s%s [%s]", f.Status, oneLine(subjects), oneLine(f.Summary), f.Check), first
-}
-
-// alike joins the subjects of the findings that differ from finding i only in the subject. first is false if one of
-// these has a smaller index.
-func alike(findings []check.Finding, i int) (subjects string, first bool) {
-	var names []string
-	for k, f := range findings {
-		same := f.Alike(findings[i])
+	var subjects []string
+	for k, other := range findings {
+		same := other.Alike(f)
 		if same && k < i {
 			return "", false
 		}
-		if same && f.Subject != (check.Ref{}) && f.Subject != (check.Ref{Kind: check.Pod}) {
-			names = append(names, f.Subject.String())
+		if same && other.Subject != (check.Ref{}) && other.Subject != (check.Ref{Kind: check.Pod}) {
+			subjects = append(subjects, other.Subject.String())
 		}
 	}
-	if len(names) == 0 {
-		return "", true
+	about := strings.Join(subjects, ", ")
+	if about != "" {
+		about += ": "
 	}
-	return strings.Join(names, ", ") + ": ", true
+	return oneLine(fmt.Sprintf("%s: %s%s [%s]", f.Status, about, f.Summary, f.Check)), true
 }

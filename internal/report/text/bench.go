@@ -16,63 +16,81 @@ import (
 )
 
 type benchWriter struct {
-	out  io.Writer
+	text strings.Builder
 	r    bench.Result
 	wide bool
 }
 
 // Bench writes a result: the tables, the findings, and the verdict as the last line. With wide the table of slow
 // links is longer.
-func Bench(out io.Writer, r bench.Result, wide bool) error { return benchWriter{out, r, wide}.write() }
-
-func (w benchWriter) write() error {
-	report.Line(w.out, "%s", w.title())
-	parts := []func() error{w.ladder, w.otherRails, w.allReduces, w.factors, w.matrix, w.loopbacks, w.crossings, w.skipped}
-	for _, part := range parts {
-		if err := part(); err != nil {
-			return err
-		}
+func Bench(out io.Writer, r bench.Result, wide bool) error {
+	w := &benchWriter{r: r, wide: wide}
+	w.title()
+	w.ladder()
+	w.rails()
+	for _, run := range r.AllReduces {
+		w.allReduce(run)
 	}
-	fmt.Fprintln(w.out)
-	report.Findings(w.out, w.r.Findings, report.Full)
-	report.Line(w.out, "%s", w.verdict())
-	return nil
+	w.factors()
+	w.matrix()
+	w.loopbacks()
+	w.crossings()
+	w.skipped()
+	w.blank()
+	report.Findings(&w.text, r.Findings, report.Full)
+	w.line("%s", w.verdict())
+	_, err := io.WriteString(out, w.text.String())
+	return err
 }
 
-func (w benchWriter) title() string {
-	what := "nodes"
+func (w *benchWriter) blank() { w.text.WriteByte('\n') }
+
+func (w *benchWriter) line(format string, args ...any) { report.Line(&w.text, format, args...) }
+
+func (w *benchWriter) table(rows [][]string, columns ...string) {
+	_ = report.Table{Columns: columns, Rows: rows}.Write(&w.text) // a Builder returns no error
+}
+
+func (w *benchWriter) title() {
+	subject := "nodes"
 	if w.r.Job != "" {
-		what = "job " + w.r.Job
+		subject = "job " + w.r.Job
 	}
 	rails := 0
 	if len(w.r.Pods) > 0 {
 		rails = len(w.r.Pods[0].Rails)
 	}
 	took := time.Duration(w.r.Seconds * float64(time.Second)).Round(time.Second)
-	return fmt.Sprintf("Bench of %s in namespace %s: %s, %s, %v",
-		what, w.r.Namespace, words.Count(len(w.r.Pods), "pod"), words.Count(rails, "rail"), took)
+	w.line("Bench of %s in namespace %s: %s, %s, %v", subject, w.r.Namespace,
+		words.Count(len(w.r.Pods), "pod"), words.Count(rails, "rail"), took)
 }
 
-// ladder writes the ladder of the first rail, which has also the steps that all rails share.
-func (w benchWriter) ladder() error {
+// ladder writes the ladder of the first rail. Only this one has the steps that all rails share.
+func (w *benchWriter) ladder() {
 	if len(w.r.Ladders) == 0 {
-		return nil
+		return
 	}
 	l := w.r.Ladders[0]
 	from, to := w.r.Pods[l.From.Pod], w.r.Pods[l.To.Pod]
-	fmt.Fprintln(w.out)
-	report.Line(w.out, "Ladder: %s > %s%s", podOnNode(from), podOnNode(to), w.railOf(l))
-	table := report.Table{Columns: []string{"STEP", "MEASURED", "CEILING", "REACHED", "TOOL"}}
+	title := fmt.Sprintf("Ladder: %s > %s", podOnNode(from), podOnNode(to))
+	var rows [][]string
 	if l.From.Rail < len(from.Rails) {
 		r := from.Rails[l.From.Rail]
-		table.Rows = append(table.Rows,
-			[]string{"link rate", "", r.Rate.String(), "", fmt.Sprintf("%s, MTU %d", r.Layer, r.MTU)},
-			[]string{"payload", "", r.Ceiling.Rate.String(), "", limitOf(r.Ceiling)})
+		rows = [][]string{
+			{"link rate", "", r.Rate.String(), "", fmt.Sprintf("%s, MTU %d", r.Layer, r.MTU)},
+			{"payload", "", r.Ceiling.Rate.String(), "", limitOf(r.Ceiling)},
+		}
+		if l.To.Rail < len(to.Rails) {
+			title += fmt.Sprintf(", rail %s (%s > %s)", r.Name, r.Device, to.Rails[l.To.Rail].Device)
+		}
 	}
 	for _, s := range l.Steps {
-		table.Rows = append(table.Rows, w.step(s))
+		c := cellsOf(s)
+		rows = append(rows, []string{string(s.Name), c.measured, c.ceiling, c.reached, c.note})
 	}
-	return table.Write(w.out)
+	w.blank()
+	w.line("%s", title)
+	w.table(rows, "STEP", "MEASURED", "CEILING", "OF CEILING", "TOOL")
 }
 
 func podOnNode(p bench.Pod) string {
@@ -80,14 +98,6 @@ func podOnNode(p bench.Pod) string {
 		return p.Name
 	}
 	return fmt.Sprintf("%s on %s", p.Name, p.Node)
-}
-
-func (w benchWriter) railOf(l bench.PairLadder) string {
-	from, to := w.r.Pods[l.From.Pod].Rails, w.r.Pods[l.To.Pod].Rails
-	if l.From.Rail >= len(from) || l.To.Rail >= len(to) {
-		return ""
-	}
-	return fmt.Sprintf(", rail %s (%s > %s)", from[l.From.Rail].Name, from[l.From.Rail].Device, to[l.To.Rail].Device)
 }
 
 // limitOf describes the limit that determines a ceiling.
@@ -104,155 +114,155 @@ func limitOf(c bench.Ceiling) string {
 	return fmt.Sprintf("limited by the link; the PCIe slot allows %s", pcie)
 }
 
-func (w benchWriter) step(s bench.Step) []string {
-	row := []string{string(s.Name), "", "", "", s.Tool}
+// stepCells holds the cells of one step of a ladder.
+type stepCells struct{ measured, ceiling, reached, note string }
+
+func cellsOf(s bench.Step) stepCells {
+	c := stepCells{note: s.Tool}
 	if s.Ceiling > 0 {
-		row[2] = s.Ceiling.String()
+		c.ceiling = s.Ceiling.String()
 	}
 	if e, known := s.Efficiency(); known {
-		row[3] = percent(e)
+		c.reached = report.Percent(e)
 	}
 	measured, known := s.Measured.Get()
 	micros, timed := s.Micros.Get()
 	switch {
 	case s.Failed != "":
-		row[1], row[4] = "FAILED", s.Failed
+		c.measured, c.note = "FAILED", s.Failed
 	case s.Skipped != "":
-		row[1], row[4] = "skipped", s.Skipped
+		c.measured, c.note = "skipped", s.Skipped
 	case timed:
-		row[1] = fmt.Sprintf("%.2f us", micros)
-	case known && (s.Name == bench.NCCLRing || s.Name == bench.NCCLOwn):
-		row[1], row[4] = measured.String(), fmt.Sprintf("busbw %s", measured.GBps())
+		c.measured = fmt.Sprintf("%.2f us", micros)
 	case known:
-		row[1] = measured.String()
+		c.measured = measured.String()
+		if s.Name == bench.NCCLRing || s.Name == bench.NCCLOwn {
+			c.note = "busbw " + measured.GBps().String()
+		}
 	}
-	return row
+	return c
 }
 
-func percent(part float64) string { return fmt.Sprintf("%.1f %%", 100*part) }
-
-// otherRails writes one row for the ladder of each rail.
-func (w benchWriter) otherRails() error {
+// rails writes one row for the ladder of each rail.
+func (w *benchWriter) rails() {
 	if len(w.r.Ladders) < 2 {
-		return nil
+		return
 	}
-	table := report.Table{Columns: []string{"RAIL", "DEVICES", "HOST MEMORY", "GPU MEMORY", "CEILING", "REACHED", "LATENCY"}}
+	var rows [][]string
 	for _, l := range w.r.Ladders {
-		from, to := w.r.Pods[l.From.Pod].Rails[l.From.Rail], w.r.Pods[l.To.Pod].Rails[l.To.Rail]
-		row := []string{from.Name, from.Device + " > " + to.Device, "", "", "", "", ""}
+		from := w.r.Pods[l.From.Pod].Rails[l.From.Rail]
+		to := w.r.Pods[l.To.Pod].Rails[l.To.Rail]
+		steps := map[bench.StepName]stepCells{}
 		for _, s := range l.Steps {
-			cells := w.step(s)
-			switch s.Name {
-			case bench.WriteHost:
-				row[2], row[4], row[5] = cells[1], cells[2], cells[3]
-			case bench.WriteGPU:
-				row[3] = cells[1]
-			case bench.WriteLatency:
-				row[6] = cells[1]
-			case bench.AllRails, bench.TCPPod, bench.TCPRail, bench.NCCLRing, bench.NCCLOwn:
-			}
+			steps[s.Name] = cellsOf(s)
 		}
-		table.Rows = append(table.Rows, row)
+		host := steps[bench.WriteHost]
+		rows = append(rows, []string{
+			from.Name,
+			from.Device + " > " + to.Device,
+			host.measured,
+			steps[bench.WriteGPU].measured,
+			host.ceiling,
+			host.reached,
+			steps[bench.WriteLatency].measured,
+		})
 	}
-	fmt.Fprintln(w.out)
-	return table.Write(w.out)
+	w.blank()
+	w.table(rows, "RAIL", "DEVICES", "HOST MEMORY", "GPU MEMORY", "CEILING", "OF CEILING", "LATENCY")
 }
 
-// allReduces writes every size of every run, and the proof of its network.
-func (w benchWriter) allReduces() error {
-	for _, run := range w.r.AllReduces {
-		name := "NCCL's choice"
-		if run.Algorithm != "" {
-			name = run.Algorithm
-		}
-		title := fmt.Sprintf("All-reduce, %s, %s", strings.ToUpper(run.Mode), name)
-		if run.Skipped != "" {
-			continue // listed with the skipped measurements
-		}
-		fmt.Fprintln(w.out)
-		report.Line(w.out, "%s: %s on %s, %s", title, words.Count(run.Ranks, "rank"), words.Count(run.Nodes, "node"), run.Tool)
-		if len(run.Sizes) > 0 {
-			table := report.Table{Columns: []string{"SIZE", "ALGBW", "ALGBW (BINARY)", "BUSBW", "OF THE RAILS"}}
-			for _, s := range run.Sizes {
-				row := []string{sizeText(s.Bytes), s.Algbw.String(), s.Algbw.GiBps().String(), s.Busbw.String(), ""}
-				if run.Ceiling > 0 {
-					row[4] = percent(float64(s.Busbw / run.Ceiling))
-				}
-				table.Rows = append(table.Rows, row)
-			}
-			if err := table.Write(w.out); err != nil {
-				return err
-			}
-		}
-		if run.Failed != "" {
-			report.Line(w.out, "FAILED: %s", run.Failed)
-		}
-		report.Line(w.out, "Network: %s", cmp.Or(run.Network, "-"))
-		if run.Proof != "" {
-			report.Line(w.out, "Proof: %s", run.Proof)
-		}
+// allReduce writes every size of a run, and the proof of its network.
+func (w *benchWriter) allReduce(run bench.AllReduceRun) {
+	if run.Skipped != "" {
+		return // listed with the skipped measurements
 	}
-	return nil
+	w.blank()
+	w.line("All-reduce, %s, %s: %s on %s, %s", strings.ToUpper(run.Mode), cmp.Or(run.Algorithm, "NCCL's choice"),
+		words.Count(run.Ranks, "rank"), words.Count(run.Nodes, "node"), run.Tool)
+	var rows [][]string
+	for _, s := range run.Sizes {
+		reached := ""
+		if run.Ceiling > 0 {
+			reached = report.Percent(float64(s.Busbw / run.Ceiling))
+		}
+		rows = append(rows, []string{
+			sizeText(s.Bytes),
+			s.Algbw.String(),
+			s.Algbw.GiBps().String(),
+			s.Busbw.String(),
+			reached,
+		})
+	}
+	if len(rows) > 0 {
+		w.table(rows, "SIZE", "ALGBW", "ALGBW (BINARY)", "BUSBW", "OF CEILING")
+	}
+	if run.Failed != "" {
+		w.line("FAILED: %s", run.Failed)
+	}
+	w.line("Network: %s", cmp.Or(run.Network, "-"))
+	if run.Proof != "" {
+		w.line("Proof: %s", run.Proof)
+	}
 }
 
+// sizeText returns a number of bytes in the largest unit that divides it.
 func sizeText(n int64) string {
-	const gib, mib, kib = 1 << 30, 1 << 20, 1 << 10
-	switch {
-	case n%gib == 0 && n > 0:
-		return fmt.Sprintf("%d GiB", n/gib)
-	case n%mib == 0 && n > 0:
-		return fmt.Sprintf("%d MiB", n/mib)
-	case n%kib == 0 && n > 0:
-		return fmt.Sprintf("%d KiB", n/kib)
+	units := []string{"B", "KiB", "MiB", "GiB"}
+	i := 0
+	for n > 0 && n%1024 == 0 && i < len(units)-1 {
+		n, i = n/1024, i+1
 	}
-	return fmt.Sprintf("%d B", n)
+	return fmt.Sprintf("%d %s", n, units[i])
 }
 
 // factors compares RDMA with TCP.
-func (w benchWriter) factors() error {
+func (w *benchWriter) factors() {
 	var lines []string
 	if len(w.r.Ladders) > 0 {
-		l := w.r.Ladders[0].Steps
-		for _, f := range l.Factors() {
-			at := slices.IndexFunc(l, func(s bench.Step) bool { return s.Name == f.TCP })
+		steps := w.r.Ladders[0].Steps
+		for _, f := range steps.Factors() {
+			tcp := steps[slices.IndexFunc(steps, func(s bench.Step) bool { return s.Name == f.TCP })]
 			lines = append(lines, fmt.Sprintf("One rail of RDMA is %.1f times as fast as %s: %s (%s)",
-				f.Times, f.TCP, l[at].Measured.Value, l[at].Tool))
+				f.Times, f.TCP, tcp.Measured.Value, tcp.Tool))
 		}
 	}
 	if f, ok := bench.AllReduceFactor(w.r.AllReduces); ok {
-		lines = append(lines, fmt.Sprintf("The all-reduce over RDMA is %.1f times as fast as over TCP: busbw %s instead of %s with %s (%s)",
-			f.Times, f.RDMA, f.TCP, sizeText(f.Bytes), f.Network))
+		lines = append(lines, fmt.Sprintf("The all-reduce over RDMA is %.1f times as fast as over TCP: "+
+			"busbw %s instead of %s with %s (%s)", f.Times, f.RDMA, f.TCP, sizeText(f.Bytes), f.Network))
 	}
-	if len(lines) > 0 {
-		fmt.Fprintln(w.out)
-	}
-	for _, line := range lines {
-		report.Line(w.out, "%s", line)
-	}
-	return nil
+	w.paragraph(lines)
 }
 
-func (w benchWriter) skipped() error {
-	all := slices.Clone(w.r.Skipped)
+func (w *benchWriter) paragraph(lines []string) {
+	if len(lines) > 0 {
+		w.blank()
+	}
+	for _, line := range lines {
+		w.line("%s", line)
+	}
+}
+
+func (w *benchWriter) skipped() {
+	var lines []string
+	add := func(what string) {
+		if line := "Skipped: " + what; !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	for _, what := range w.r.Skipped {
+		add(what)
+	}
+	inLadder := len(w.r.Ladders) > 0 && w.r.Ladders[0].Steps.Has(bench.NCCLOwn)
 	for _, run := range w.r.AllReduces {
-		if len(w.r.Ladders) > 0 && w.r.Ladders[0].Steps.Has(bench.NCCLOwn) {
-			break // the ladder lists it
-		}
-		if text := "the all-reduce: " + run.Skipped; run.Skipped != "" && !slices.Contains(all, text) {
-			all = append(all, text)
+		if run.Skipped != "" && !inLadder {
+			add("the all-reduce: " + run.Skipped)
 		}
 	}
-	if len(all) > 0 {
-		fmt.Fprintln(w.out)
-	}
-	for _, why := range all {
-		report.Line(w.out, "Skipped: %s", why)
-	}
-	return nil
+	w.paragraph(lines)
 }
 
 // verdict returns the last line.
-func (w benchWriter) verdict() string {
+func (w *benchWriter) verdict() string {
 	switch check.Worst(w.r.Findings) {
 	case check.Fail:
 		return "Result: below target. The first finding above is the root cause."
@@ -262,7 +272,7 @@ func (w benchWriter) verdict() string {
 		return "Result: on target, with warnings."
 	case check.Pass, check.Skipped:
 	}
-	target := percent(w.r.MinEfficiency) + " of the ceiling"
+	target := report.Percent(w.r.MinEfficiency) + " of the ceiling"
 	if w.r.MinGbps > 0 {
 		target = w.r.MinGbps.String() + " per rail"
 	}
