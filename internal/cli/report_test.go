@@ -70,7 +70,7 @@ func TestReportFiles(t *testing.T) {
 		want []string // in the page
 		err  string
 	}{
-		"bench.json":                  {want: []string{"<title>Pass: Job h-kim</title>", "Nothing is below 90.0 % of its ceiling.", "386.0 Gb/s"}},
+		"bench.json":                  {want: []string{"<title>Pass: Job h-kim</title>", "Every measurement reaches 90.0 % of its ceiling.", "386.0 Gb/s"}},
 		"bundle.tgz":                  {want: []string{"<title>Fail: Job h-kim in namespace train</title>", "Diagnosis bundle.tgz"}},
 		"verdict.json":                {want: []string{"<title>Fail: Job h-kim in namespace train</title>", "Diagnosis verdict.json"}},
 		"machine.txtar snapshot.json": {want: []string{"2 pods", "pod/", "Ports of the machines"}},
@@ -117,7 +117,7 @@ func TestReportOutput(t *testing.T) {
 		t.Errorf("exit status %d, %q", code, stderr)
 	}
 	stdout, stderr, code := doctorRun(t, "report", filepath.Join(folder, "bench.json"), "-o", page)
-	if code != 0 || stdout != "" || stderr != page+": Nothing is below 90.0 % of its ceiling.\n" {
+	if code != 0 || stdout != "" || stderr != page+": Every measurement reaches 90.0 % of its ceiling.\n" {
 		t.Errorf("exit status %d, %q, %q", code, stdout, stderr)
 	}
 	if text, err := os.ReadFile(page); err != nil || !bytes.HasPrefix(text, []byte("<!DOCTYPE html>")) || !bytes.HasSuffix(text, []byte("</html>\n")) {
@@ -262,7 +262,7 @@ func TestServeBeginningBench(t *testing.T) {
 	if err := saveBench(file, bench.Result{SchemaVersion: 1, Job: "h-kim", Unfinished: true}); err != nil {
 		t.Fatal(err)
 	}
-	for late := time.After(30 * time.Second); !shows("Nothing was measured yet."); {
+	for late := time.After(30 * time.Second); !shows("Nothing has been measured yet."); {
 		select {
 		case <-late:
 			t.Fatal("the bench is not shown")

@@ -6,31 +6,40 @@ import (
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/report"
 )
 
 // AllReduce is an all-reduce of the whole job in one mode.
 type AllReduce struct {
-	Mode    string  `json:"mode"`    // rdma, tcp
-	Name    string  `json:"name"`    // RDMA, Ring
-	Title   string  `json:"title"`   // RDMA: all_reduce_perf, 64 ranks on 8 nodes
-	Ceiling float64 `json:"ceiling"` // GB/s; 0: not known
+	Mode    string  `json:"mode"` // rdma, tcp
+	Name    string  `json:"name"` // RDMA, Ring
+	Title   string  `json:"-"`    // RDMA: all_reduce_perf, 64 ranks on 8 nodes
+	Ceiling float64 `json:"ceiling"`
 	Sizes   []Size  `json:"sizes"`
-	Proof   string  `json:"proof"` // the network that it really used, with the proof
-	Said    string  `json:"said,omitempty"`
-	Failed  string  `json:"failed,omitempty"`
+	Network string  `json:"-"` // used, according to NCCL's log and the port counters
+	Proof   string  `json:"-"` // the line of NCCL's log
+	Failed  string  `json:"-"`
 }
 
-// Size is a message size with its rate.
+// Size is a message size with its rates in GB/s.
 type Size struct {
 	Bytes int64   `json:"bytes"`
 	Label string  `json:"label"` // 256 MiB
-	Algbw float64 `json:"algbw"` // GB/s
+	Algbw float64 `json:"-"`
 	Busbw float64 `json:"busbw"`
 }
 
 func allReduceOf(a bench.AllReduceRun) AllReduce {
-	out := AllReduce{Mode: a.Mode, Name: modeName(a.Mode), Ceiling: float64(a.Ceiling), Failed: cmp.Or(a.Failed, a.Skipped), Said: a.Proof}
-	out.Title = modeName(a.Mode) + ": " + a.Tool
+	name := map[string]string{"rdma": "RDMA", "tcp": "TCP"}[a.Mode]
+	out := AllReduce{
+		Mode:    a.Mode,
+		Name:    cmp.Or(name, a.Mode),
+		Ceiling: float64(a.Ceiling),
+		Network: networkOf(a),
+		Proof:   a.Proof,
+		Failed:  cmp.Or(a.Failed, a.Skipped),
+	}
+	out.Title = out.Name + ": " + a.Tool
 	if a.Algorithm != "" {
 		out.Name += ", " + a.Algorithm
 		out.Title += ", " + a.Algorithm
@@ -41,34 +50,28 @@ func allReduceOf(a bench.AllReduceRun) AllReduce {
 	if a.Nodes > 0 {
 		out.Title += " on " + number(a.Nodes, "node")
 	}
-	switch {
-	case a.Network == "":
-		out.Proof = "no log proves which network was used"
-	case a.PortBytes > 0:
-		out.Proof = fmt.Sprintf("%s, by NCCL's log; the RDMA ports moved %s", a.Network, size(a.PortBytes))
-	case a.PortBytes == 0:
-		out.Proof = fmt.Sprintf("%s, by NCCL's log; the RDMA ports moved nothing", a.Network)
-	default:
-		out.Proof = a.Network + ", by NCCL's log; the ports' counters are not to be seen"
-	}
 	for _, s := range a.Sizes {
-		out.Sizes = append(out.Sizes, Size{s.Bytes, size(s.Bytes), float64(s.Algbw), float64(s.Busbw)})
+		out.Sizes = append(out.Sizes, Size{s.Bytes, sizeText(s.Bytes), float64(s.Algbw), float64(s.Busbw)})
 	}
 	return out
 }
 
-func modeName(mode string) string {
-	switch mode {
-	case "rdma":
-		return "RDMA"
-	case "tcp":
-		return "TCP"
+func networkOf(a bench.AllReduceRun) string {
+	if a.Network == "" {
+		return "unknown: no log shows which network was used"
 	}
-	return mode
+	counters := "the RDMA ports sent " + sizeText(a.PortBytes)
+	switch {
+	case a.PortBytes == 0:
+		counters = "the RDMA ports sent no data"
+	case a.PortBytes < 0:
+		counters = "the port counters are not visible"
+	}
+	return fmt.Sprintf("%s, according to NCCL's log; %s", a.Network, counters)
 }
 
-// size writes bytes in the unit in which messages are spoken of.
-func size(bytes int64) string {
+// sizeText writes bytes in the largest binary unit.
+func sizeText(bytes int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	v, i := float64(bytes), 0
 	for v >= 1024 && i < len(units)-1 {
@@ -77,39 +80,48 @@ func size(bytes int64) string {
 	return fmt.Sprintf("%.4g %s", v, units[i])
 }
 
-// best is the most busbw of all sizes.
+// best returns the size with the highest busbw.
 func best(a bench.AllReduceRun) bench.SizedRate {
-	var most bench.SizedRate
+	var best bench.SizedRate
 	for _, s := range a.Sizes {
-		if s.Busbw > most.Busbw {
-			most = s
+		if s.Busbw > best.Busbw {
+			best = s
 		}
 	}
-	return most
+	return best
 }
 
-// allReduceCards are the best of RDMA against its ceiling, and how much more it is than that of TCP.
-func allReduceCards(runs []bench.AllReduceRun, least float64) []Card {
+// allReduceCards compares the best busbw over RDMA with its ceiling and with TCP.
+func allReduceCards(runs []bench.AllReduceRun, efficiency float64) []Card {
 	var cards []Card
 	var rdma, tcp bench.GBps
 	for _, a := range runs {
-		most := best(a)
+		top := best(a)
 		switch {
-		case most.Busbw <= 0:
+		case top.Busbw <= 0:
 		case a.Mode == "tcp":
-			tcp = most.Busbw
+			tcp = top.Busbw
 		default:
-			rdma = most.Busbw
-			note := fmt.Sprintf("busbw at %s; no ceiling is known", size(most.Bytes))
+			rdma = top.Busbw
+			reached := "ceiling unknown"
 			if a.Ceiling > 0 {
-				note = fmt.Sprintf("busbw at %s, %s of a ring's %s", size(most.Bytes), percent(float64(most.Busbw/a.Ceiling)), a.Ceiling)
+				reached = fmt.Sprintf("%s of the ring's ceiling, %s", report.Percent(float64(rdma/a.Ceiling)), a.Ceiling)
 			}
-			cards = append(cards, Card{"All-reduce", most.Busbw.String(), note, judged(bench.Gate{Efficiency: least}, most.Busbw.Gbps(), a.Ceiling.Gbps(), 0)})
+			cards = append(cards, Card{
+				Label:  "All-reduce",
+				Value:  rdma.String(),
+				Note:   fmt.Sprintf("busbw at %s; %s", sizeText(top.Bytes), reached),
+				Status: judged(bench.Gate{Efficiency: efficiency}, rdma.Gbps(), a.Ceiling.Gbps(), 0),
+			})
 		}
 	}
 	if rdma > 0 && tcp > 0 {
-		note := fmt.Sprintf("%s with RDMA, %s with NCCL over TCP: the same job", rdma, tcp)
-		cards = append(cards, Card{"All-reduce, RDMA against TCP", fmt.Sprintf("%.1f×", float64(rdma/tcp)), note, check.Skipped})
+		cards = append(cards, Card{
+			Label:  "All-reduce, RDMA vs. TCP",
+			Value:  fmt.Sprintf("%.1f×", float64(rdma/tcp)),
+			Note:   fmt.Sprintf("%s over RDMA, %s over TCP", rdma, tcp),
+			Status: check.Skipped,
+		})
 	}
 	return cards
 }

@@ -33,7 +33,7 @@ func TestBrowser(t *testing.T) {
 				t.Errorf("the page is %s wide in a window of 1280", wide)
 			}
 			b.look(390, 900, "screen", "light")
-			b.waitFor(`[...document.querySelectorAll(".chart > div:first-child")].every((d) => d.clientWidth <= 390)`)
+			b.waitFor(`[...document.querySelectorAll("section > .chart > div:first-child")].every((d) => d.clientWidth <= 390)`)
 			if wide := b.eval(`document.documentElement.scrollWidth`); wide != "390" {
 				t.Errorf("the page is %s wide on a phone of 390", wide)
 			}
@@ -80,7 +80,7 @@ func TestBrowserHuge(t *testing.T) {
 	}
 	b.shoot("1024-pods-light")
 	b.eval(`document.querySelectorAll(".mark-button")[1].click()`)
-	if said := b.eval(`document.querySelector(".readout").textContent`); !strings.Contains(said, "h-kim-33 with h-kim-907 on rail rail6") {
+	if said := b.eval(`document.querySelector(".readout").textContent`); !strings.Contains(said, "h-kim-33 to h-kim-907 on rail rail6") {
 		t.Errorf("the bad cable is not what the map shows: %s", said)
 	}
 	quietly(t, b, file)

@@ -3,6 +3,7 @@ package html
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/railhead/railhead/internal/check"
@@ -11,24 +12,29 @@ import (
 	"github.com/railhead/railhead/internal/story"
 )
 
-// Diagnosed is doctor's result with the facts that it judged.
+// Diagnosed is a result of doctor with the facts that it judged.
 type Diagnosed struct {
 	Title     string // Job h-kim in namespace train
 	File      string
 	Taken     time.Time
 	Diagnosis rules.Diagnosis
-	Machines  []rules.Machine // absent where only the verdict was kept
+	Machines  []rules.Machine // empty if only the verdict was saved
 	State     cluster.State
 	Story     *story.Story
 }
 
-// FromDiagnosis is the page of a diagnosis: findings, the machines that were looked at, and how far the pools are.
+// FromDiagnosis returns the page of a diagnosis: findings, the examined machines, and the rollouts of the pools.
 func FromDiagnosis(in Diagnosed) Page {
 	d := in.Diagnosis
-	p := Page{Title: in.Title, Sources: []Source{{"Diagnosis", in.File, in.Taken}}, Findings: slices.Clone(d.Problems), Remarks: d.Remarks}
-	gravestFirst(p.Findings)
-	p.Machines, p.Left = machinesOf(in.Machines, d.Problems)
-	p.Rollouts = rolloutsOf(in.State)
+	p := Page{
+		Title:    in.Title,
+		Sources:  []Source{{"Diagnosis", in.File, in.Taken}},
+		Findings: slices.Clone(d.Problems),
+		Remarks:  d.Remarks,
+		Rollouts: rolloutsOf(in.State),
+	}
+	sortFindings(p.Findings)
+	p.Machines, p.NotDrawn = machinesOf(in.Machines, d.Problems)
 	for _, t := range d.Skipped {
 		line := string(t.Check)
 		if t.Why != "" {
@@ -37,7 +43,7 @@ func FromDiagnosis(in Diagnosed) Page {
 		p.Skipped = append(p.Skipped, line)
 	}
 	passed := 0
-	checks := Table{Title: "Checks in order", Columns: []string{"Check", "Times"}}
+	checks := Table{Title: "Checks passed", Columns: []string{"Check", "Times"}}
 	for _, t := range d.Passed {
 		passed += t.Times
 		checks.Rows = append(checks.Rows, []string{string(t.Check), fmt.Sprint(t.Times)})
@@ -47,7 +53,7 @@ func FromDiagnosis(in Diagnosed) Page {
 	if in.Story != nil {
 		p.addStory(*in.Story)
 	}
-	for _, t := range []Table{machineFacts(in.Machines), checks} {
+	for _, t := range []Table{limited(machineFacts(in.Machines)), checks} {
 		if len(t.Rows) > 0 {
 			p.Facts = append(p.Facts, t)
 		}
@@ -55,38 +61,38 @@ func FromDiagnosis(in Diagnosed) Page {
 	return p
 }
 
-// lookedAt counts the machines that were looked at; without one it was the cluster alone.
-func lookedAt(d rules.Diagnosis) (text string, machines bool) {
-	switch {
-	case d.Pods > 0 && d.Nodes > 0:
-		return number(d.Pods, "pod") + ", " + number(d.Nodes, "node"), true
-	case d.Nodes > 0:
-		return number(d.Nodes, "node"), true
-	case d.Pods > 0:
-		return number(d.Pods, "pod"), true
+// examined counts the machines of a diagnosis. It returns "" if only objects of the cluster were examined.
+func examined(d rules.Diagnosis) string {
+	var parts []string
+	if d.Pods > 0 {
+		parts = append(parts, number(d.Pods, "pod"))
 	}
-	return "the objects of the cluster", false
+	if d.Nodes > 0 {
+		parts = append(parts, number(d.Nodes, "node"))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func diagnosisVerdict(d rules.Diagnosis, passed int) Verdict {
-	v := Verdict{Status: d.Worst()}
-	looked, _ := lookedAt(d)
+	v := Verdict{Status: d.Worst(), Text: "Nothing is wrong."}
 	switch {
 	case len(d.Problems) > 0:
 		v.Text = headline(d.Problems[0])
 	case passed == 0:
-		v.Status, v.Text = check.Unknown, "Nothing was looked at."
-	default:
-		v.Text = "Nothing is wrong."
+		v.Status, v.Text = check.Unknown, "Nothing was examined."
 	}
-	v.Detail = fmt.Sprintf("Looked at: %s. %s in order.", looked, number(passed, "check"))
-	if len(d.Problems) > 0 {
-		v.Detail += " " + number(len(d.Problems), "finding") + ": " + counted(d.Problems) + "."
+	machines := examined(d)
+	if machines == "" {
+		machines = "Objects of the cluster"
+	}
+	v.Detail = fmt.Sprintf("%s examined. %s passed.", machines, number(passed, "check"))
+	if n := len(d.Problems); n > 0 {
+		v.Detail += fmt.Sprintf(" %s: %s.", number(n, "finding"), statusCounts(d.Problems))
 	}
 	return v
 }
 
-// headline returns a finding with its subject.
+// headline returns the summary of a finding with its subject.
 func headline(p rules.Problem) string {
 	if at := where(p); at != "" {
 		return at + ": " + p.Summary
@@ -95,18 +101,18 @@ func headline(p rules.Problem) string {
 }
 
 func diagnosisCards(d rules.Diagnosis, passed int) []Card {
-	findings := Card{"Findings", fmt.Sprint(len(d.Problems)), counted(d.Problems), d.Worst()}
+	findings := Card{"Findings", fmt.Sprint(len(d.Problems)), statusCounts(d.Problems), d.Worst()}
 	if len(d.Problems) == 0 {
 		findings.Note = "nothing is wrong"
 	}
-	cards := []Card{findings, {"Checks in order", thousands(passed), "", check.Skipped}}
-	if looked, machines := lookedAt(d); machines {
-		cards = append(cards, Card{"Looked at", looked, "", check.Skipped})
+	cards := []Card{findings, {"Checks passed", thousands(passed), "", check.Skipped}}
+	if machines := examined(d); machines != "" {
+		cards = append(cards, Card{"Examined", machines, "", check.Skipped})
 	}
 	return cards
 }
 
-// addStory adds the story of the logs. A run that fell back to TCP is as grave as a finding.
+// addStory adds the story of the logs. A run that fell back to TCP is as bad as a failed one.
 func (p *Page) addStory(s story.Story) {
 	for _, run := range s.Runs {
 		p.Stories = append(p.Stories, fmt.Sprintf("%s: %s", run.Outcome, run.Summary))

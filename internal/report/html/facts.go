@@ -8,23 +8,22 @@ import (
 	"github.com/railhead/railhead/internal/rules"
 )
 
-// machineFacts is one row for each port of each machine.
+// machineFacts has one row for each port of each machine.
 func machineFacts(all []rules.Machine) Table {
 	t := Table{
-		Title:   "Ports of the machines",
-		Columns: []string{"Machine", "Kernel", "Device", "Model", "Firmware", "State", "Rate", "Layer", "Interface", "MTU", "PCIe", "NUMA"},
+		Title: "Ports of the machines",
+		Columns: []string{
+			"Machine", "Kernel", "Device", "Model", "Firmware", "State", "Rate", "Layer", "Interface", "MTU", "PCIe", "NUMA",
+		},
 	}
 	for _, m := range all {
-		if m.Unreached != "" {
-			continue
-		}
-		for _, d := range m.Snapshot.Devices {
+		for _, d := range m.Snapshot.Devices { // none if the machine was not reached
 			for _, port := range d.Ports {
 				t.Rows = append(t.Rows, portRow(m, d, port))
 			}
 		}
 	}
-	return limited(t)
+	return t
 }
 
 func portRow(m rules.Machine, d host.Device, port host.Port) []string {
@@ -44,15 +43,24 @@ func portRow(m rules.Machine, d host.Device, port host.Port) []string {
 		model = cmp.Or(model, "software")
 	}
 	return []string{
-		m.Ref.String(), m.Snapshot.Kernel.Value, fmt.Sprintf("%s:%d", d.Name, port.Number), model, d.Firmware.Value, port.State.Value, rate,
-		linkName(port.LinkLayer.Value), netdev, mtu, pcieText(d.Function.Value), known(d.Function.Value.NUMANode),
+		m.Ref.String(),
+		m.Snapshot.Kernel.Value,
+		fmt.Sprintf("%s:%d", d.Name, port.Number),
+		model,
+		d.Firmware.Value,
+		port.State.Value,
+		rate,
+		linkName(port.LinkLayer.Value),
+		netdev,
+		mtu,
+		pcieText(d.Function.Value),
+		known(d.Function.Value.NUMANode),
 	}
 }
 
 func known[T any](f host.Fact[T]) string {
-	v, ok := f.Get()
-	if !ok {
-		return ""
+	if v, ok := f.Get(); ok {
+		return fmt.Sprint(v)
 	}
-	return fmt.Sprint(v)
+	return ""
 }

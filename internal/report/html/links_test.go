@@ -95,7 +95,7 @@ func TestSlowest(t *testing.T) {
 	m.Set(1, 2, 0, 42)
 	m.Set(0, 1, 1, 97)
 	got, measured := slowest(m, 3)
-	if want := []link{{0, 1, 1, 97, 0.2425}, {0, 2, 0, 40, 0.4}, {1, 2, 0, 42, 0.42}}; !slices.Equal(got, want) || measured != 4 {
+	if want := []link{{bench.MatrixLink{A: 0, B: 1, Rail: 1, Rate: 97}, 0.2425}, {bench.MatrixLink{A: 0, B: 2, Rate: 40}, 0.4}, {bench.MatrixLink{A: 1, B: 2, Rate: 42}, 0.42}}; !slices.Equal(got, want) || measured != 4 {
 		t.Errorf("%v of %d, want %v", got, measured, want)
 	}
 }

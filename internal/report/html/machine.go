@@ -18,24 +18,24 @@ import (
 type Machine struct {
 	Name   string       `json:"name"`
 	Status check.Status `json:"status"`
-	Note   string       `json:"note"` // 8 rails, 8 GPUs; what is wrong
+	Note   string       `json:"note"` // 8 rails, 8 GPUs; why it was not examined
 	Parts  []Part       `json:"parts"`
-	Ties   []Tie        `json:"ties"`
+	Edges  []Edge       `json:"edges"`
 	Height float64      `json:"height"` // rows
 }
 
-// Part is one thing of the picture.
+// Part is one box of the picture.
 type Part struct {
-	Column int          `json:"column"`
-	Row    float64      `json:"row"`
-	Label  string       `json:"label"`
-	Below  string       `json:"below,omitempty"` // second line
-	Says   []string     `json:"says,omitempty"`  // when it is pointed at
-	Status check.Status `json:"status"`
+	Column  int          `json:"column"`
+	Row     float64      `json:"row"`
+	Label   string       `json:"label"`
+	Below   string       `json:"below,omitempty"`   // second line
+	Details []string     `json:"details,omitempty"` // in the tooltip
+	Status  check.Status `json:"status"`
 }
 
-// Tie joins two parts, by their numbers.
-type Tie struct {
+// Edge joins two parts, by their indices.
+type Edge struct {
 	From   int          `json:"from"`
 	To     int          `json:"to"`
 	Status check.Status `json:"status"`
@@ -50,51 +50,48 @@ const (
 	subnetColumn
 )
 
-// mostMachines are drawn, the worst first: nobody leafs through more.
-const mostMachines = 64
-
-// machinesOf draws machines that were looked at.
-func machinesOf(all []rules.Machine, problems []rules.Problem) (drawn []Machine, left int) {
-	graveOf := map[check.Ref]check.Status{}
+// machinesOf draws examined machines, the worst first.
+func machinesOf(all []rules.Machine, problems []rules.Problem) (drawn []Machine, notDrawn int) {
+	worst := map[check.Ref]check.Status{}
 	for _, p := range problems {
-		for _, name := range p.Machines {
-			graveOf[name] = max(graveOf[name], p.Status)
+		for _, ref := range p.Machines {
+			worst[ref] = max(worst[ref], p.Status)
 		}
 	}
 	for _, m := range all {
 		if m.Unreached != "" {
-			drawn = append(drawn, Machine{Name: m.Ref.String(), Status: max(check.Unknown, graveOf[m.Ref]), Note: m.Unreached})
+			status := max(check.Unknown, worst[m.Ref])
+			drawn = append(drawn, Machine{Name: m.Ref.String(), Status: status, Note: m.Unreached})
 			continue
 		}
 		scope, found := rail.Pod, machine.Pod(m.Snapshot, machine.Options{}).Findings
 		if m.IsNode() {
 			scope, found = rail.Host, machine.Node(m.Snapshot).Findings
 		}
-		drawn = append(drawn, draw(m.Ref.String(), m.Snapshot, scope, found, graveOf[m.Ref]))
+		drawn = append(drawn, draw(m.Ref.String(), m.Snapshot, scope, found, worst[m.Ref]))
 	}
-	return worst(drawn)
+	return firstMachines(drawn)
 }
 
-// benchMachines draws the pods of a bench: whole where there is a snapshot, else the rails that they have.
-func benchMachines(r bench.Result) (drawn []Machine, left int) {
+// benchMachines draws the pods of a bench. Without a snapshot of a pod it draws only the rails.
+func benchMachines(r bench.Result) (drawn []Machine, notDrawn int) {
 	snapshots := benchSnapshots(r)
 	for i, pod := range r.Pods {
 		ref := check.PodRef("", pod.Name)
-		name := ref.String()
+		slow := slowRails(r, i)
 		at := slices.IndexFunc(snapshots, func(m rules.Machine) bool { return m.Ref == ref })
-		blamed := blame(r, i)
 		if at < 0 {
-			drawn = append(drawn, drawRails(name, pod, blamed))
+			drawn = append(drawn, drawRails(ref.String(), pod, slow))
 			continue
 		}
 		s := snapshots[at].Snapshot
-		found := slices.Concat(machine.Pod(s, machine.Options{}).Findings, blamed)
-		drawn = append(drawn, draw(name, s, rail.Pod, found, check.Worst(blamed)))
+		found := slices.Concat(machine.Pod(s, machine.Options{}).Findings, slow)
+		drawn = append(drawn, draw(ref.String(), s, rail.Pod, found, check.Worst(slow)))
 	}
-	return worst(drawn)
+	return firstMachines(drawn)
 }
 
-// benchSnapshots are the snapshots of a bench with the names of their pods.
+// benchSnapshots returns the snapshots of a bench with the names of their pods.
 func benchSnapshots(r bench.Result) []rules.Machine {
 	var all []rules.Machine
 	for i, s := range r.Machines {
@@ -107,8 +104,8 @@ func benchSnapshots(r bench.Result) []rules.Machine {
 	return all
 }
 
-// blame are the culprits of a bench that a pod has a part in, as findings about its devices.
-func blame(r bench.Result, pod int) []check.Finding {
+// slowRails returns the slow parts of the fabric that include a pod, as findings about its devices.
+func slowRails(r bench.Result, pod int) []check.Finding {
 	if r.Attribution == nil || r.Matrix == nil {
 		return nil
 	}
@@ -119,87 +116,113 @@ func blame(r bench.Result, pod int) []check.Finding {
 		}
 		for i, rail := range r.Pods[pod].Rails {
 			if c.Rail < 0 || c.Rail == i {
-				all = append(all, check.Finding{Status: check.Fail, Subject: check.DeviceRef(rail.Device), Summary: culprit(c, r.Matrix)})
+				all = append(all, check.Finding{
+					Status:  check.Fail,
+					Subject: check.DeviceRef(rail.Device),
+					Summary: culpritText(c, r.Matrix),
+				})
 			}
 		}
 	}
 	return all
 }
 
-// worst are the machines worth a picture.
-func worst(all []Machine) (drawn []Machine, left int) {
-	worstFirst(all)
-	if len(all) > mostMachines {
-		return all[:mostMachines:mostMachines], len(all) - mostMachines
-	}
-	return all, 0
+// firstMachines returns the worst machines, and how many it leaves out.
+func firstMachines(all []Machine) (drawn []Machine, notDrawn int) {
+	const most = 64
+	sortMachines(all)
+	shown := min(most, len(all))
+	return all[:shown:shown], len(all) - shown
 }
 
-func worstFirst(all []Machine) {
+// sortMachines puts the worst machines first.
+func sortMachines(all []Machine) {
 	slices.SortStableFunc(all, func(a, b Machine) int { return cmp.Compare(b.Status, a.Status) })
 }
 
-// drawing is a picture while it is drawn.
+// drawing is a picture in progress.
 type drawing struct {
 	Machine
-	found []check.Finding
+	found   []check.Finding
+	subnets []subnet
 }
 
-// draw draws a machine.
-func draw(name string, s host.Snapshot, scope rail.Scope, found []check.Finding, grave check.Status) Machine {
-	d := drawing{Machine: Machine{Name: name, Status: max(check.Worst(found), grave)}, found: found}
+// subnet is a network and the indices of its rails.
+type subnet struct {
+	name  string
+	rails []int
+}
+
+func draw(name string, s host.Snapshot, scope rail.Scope, found []check.Finding, least check.Status) Machine {
 	resolved := rail.Resolve(s, scope)
 	gpus := rail.GPUs(s)
+	d := drawing{found: found}
+	d.Name, d.Status = name, max(check.Worst(found), least)
 	d.Note = number(len(resolved.Rails), "rail") + ", " + number(len(gpus), "GPU")
-	nics := nicsOf(s, resolved)
 	row := 0.0
-	var subnets []subnet
-	for _, g := range groups(gpus, nics) {
+	for _, g := range groups(gpus, nicsOf(s, resolved)) {
 		rows := float64(max(len(g.gpus), len(g.nics)))
-		at := -1
+		bridge := -1
 		if g.name != "" {
-			at = d.add(Part{Column: switchColumn, Row: row + (rows-1)/2, Label: g.name, Below: g.address, Says: []string{g.numa}})
+			bridge = d.add(Part{
+				Column:  switchColumn,
+				Row:     row + (rows-1)/2,
+				Label:   g.name,
+				Below:   g.address,
+				Details: []string{g.numa},
+			})
 		}
 		for i, gpu := range g.gpus {
-			part := d.add(gpuPart(gpu, row+spread(i, len(g.gpus), rows)))
-			d.tie(part, at)
+			part := gpuPart(gpu)
+			part.Row = row + spread(i, len(g.gpus), rows)
+			d.join(d.add(part), bridge)
 		}
 		for i, n := range g.nics {
-			y := row + spread(i, len(g.nics), rows)
-			nic := d.add(d.judge(nicPart(n, y), n.refs()...))
-			d.tie(at, nic)
+			part := d.judge(nicPart(n), n.refs()...)
+			part.Row = row + spread(i, len(g.nics), rows)
+			nic := d.add(part)
+			d.join(bridge, nic)
 			if n.rail != nil {
-				subnets = d.railAndSubnet(s, *n.rail, nic, y, subnets)
+				d.addRail(s, *n.rail, nic)
 			}
 		}
 		row += rows + 0.35
 	}
-	d.place(subnets)
+	d.addSubnets()
 	d.Height = max(row, 1)
 	return d.Machine
 }
 
-// drawRails draws a pod of which no more is known than its rails.
+// drawRails draws a pod of which only the rails are known.
 func drawRails(name string, pod bench.Pod, found []check.Finding) Machine {
-	d := drawing{Machine: Machine{Name: name, Status: check.Worst(found), Note: number(len(pod.Rails), "rail"), Height: float64(max(1, len(pod.Rails)))}, found: found}
+	d := drawing{found: found}
+	d.Name, d.Status = name, check.Worst(found)
+	d.Note = number(len(pod.Rails), "rail")
 	if pod.Node != "" {
 		d.Note += " on " + pod.Node
 	}
-	var subnets []subnet
 	for i, r := range pod.Rails {
-		y := float64(i)
-		part := Part{Column: nicColumn, Row: y, Label: fmt.Sprintf("%s:%d", r.Device, r.Port)}
+		part := Part{Column: nicColumn, Row: float64(i), Label: fmt.Sprintf("%s:%d", r.Device, r.Port)}
 		if r.Ceiling.Rate > 0 {
-			part.Below = r.Ceiling.Rate.String() + " payload"
+			part.Below = r.Ceiling.Rate.String()
+			part.Details = []string{"payload ceiling " + r.Ceiling.Rate.String()}
 		}
-		nic := d.add(d.judge(part, check.DeviceRef(r.Device)))
-		line := d.add(Part{Column: railColumn, Row: y, Label: cmp.Or(r.Netdev, r.Name), Below: r.Address, Status: d.Parts[nic].Status})
-		d.tie(nic, line)
+		part = d.judge(part, check.DeviceRef(r.Device))
+		nic := d.add(part)
+		line := d.add(Part{
+			Column: railColumn,
+			Row:    part.Row,
+			Label:  cmp.Or(r.Netdev, r.Name),
+			Below:  r.Address,
+			Status: part.Status,
+		})
+		d.join(nic, line)
 		if p, err := netip.ParsePrefix(r.Address); err == nil {
-			subnets = joinSubnet(subnets, p.Masked().String(), line)
+			d.addToSubnet(p.Masked().String(), line)
 		}
 	}
-	d.place(subnets)
+	d.addSubnets()
+	d.Height = float64(max(1, len(pod.Rails)))
 	return d.Machine
 }
 
@@ -208,56 +231,49 @@ func (d *drawing) add(p Part) int {
 	return len(d.Parts) - 1
 }
 
-// tie joins two parts that are there; it is as bad as the worse one.
-func (d *drawing) tie(from, to int) {
+// join adds an edge, which is as bad as the worse part. A negative index is no part.
+func (d *drawing) join(from, to int) {
 	if from >= 0 && to >= 0 {
-		d.Ties = append(d.Ties, Tie{from, to, max(d.Parts[from].Status, d.Parts[to].Status)})
+		d.Edges = append(d.Edges, Edge{from, to, max(d.Parts[from].Status, d.Parts[to].Status)})
 	}
 }
 
-// judge gives a part the findings that speak of it.
+// judge adds the findings about the refs to a part.
 func (d *drawing) judge(p Part, refs ...check.Ref) Part {
 	for _, f := range d.found {
 		if f.Status > check.Skipped && slices.ContainsFunc(refs, f.Concerns) {
 			p.Status = max(p.Status, f.Status)
-			p.Says = append(p.Says, f.Summary)
+			p.Details = append(p.Details, f.Summary)
 		}
 	}
 	return p
 }
 
-// subnet is the rails of one network.
-type subnet struct {
-	name  string
-	rails []int // parts
-}
-
-func joinSubnet(all []subnet, name string, part int) []subnet {
-	for i := range all {
-		if all[i].name == name {
-			all[i].rails = append(all[i].rails, part)
-			return all
-		}
+func (d *drawing) addToSubnet(name string, rail int) {
+	i := slices.IndexFunc(d.subnets, func(s subnet) bool { return s.name == name })
+	if i < 0 {
+		d.subnets = append(d.subnets, subnet{name, []int{rail}})
+		return
 	}
-	return append(all, subnet{name, []int{part}})
+	d.subnets[i].rails = append(d.subnets[i].rails, rail)
 }
 
-// place puts each subnet beside the middle of its rails.
-func (d *drawing) place(subnets []subnet) {
-	for _, s := range subnets {
-		row := 0.0
+// addSubnets puts each subnet next to the middle of its rails.
+func (d *drawing) addSubnets() {
+	for _, s := range d.subnets {
+		p := Part{Column: subnetColumn, Label: s.name}
 		for _, r := range s.rails {
-			row += d.Parts[r].Row / float64(len(s.rails))
+			p.Row += d.Parts[r].Row / float64(len(s.rails))
 		}
-		at := d.add(Part{Column: subnetColumn, Row: row, Label: s.name})
 		if len(s.rails) > 1 {
-			d.Parts[at].Says = []string{number(len(s.rails), "rail") + " in one subnet"}
+			p.Details = []string{number(len(s.rails), "rail") + " in one subnet"}
 		}
+		at := d.add(p)
 		for _, r := range s.rails {
-			d.tie(r, at)
+			d.join(r, at)
 		}
 	}
 }
 
-// spread is the row of the i-th of n things that share so many rows.
+// spread returns the row of the i-th of n parts that share a number of rows.
 func spread(i, n int, rows float64) float64 { return (float64(i)+0.5)*rows/float64(n) - 0.5 }

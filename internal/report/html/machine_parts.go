@@ -12,13 +12,13 @@ import (
 	"github.com/railhead/railhead/internal/rail"
 )
 
-// nic is one port of a device in the picture: a rail, or what should be one and is not.
+// nic is one port of a device in the picture: a rail, or a rejected device.
 type nic struct {
 	name     string // mlx5_6:1
 	device   host.Device
 	function host.Fact[host.Function]
 	rail     *rail.Rail
-	away     *rail.Rejected
+	rejected *rail.Rejected
 }
 
 func (n nic) refs() []check.Ref {
@@ -29,18 +29,18 @@ func (n nic) refs() []check.Ref {
 	return slices.DeleteFunc(refs, func(r check.Ref) bool { return !r.Specific() })
 }
 
-// nicsOf are the rails, and the devices that were meant to be some; where there is no rail, everything that was
-// rejected.
-func nicsOf(s host.Snapshot, r rail.Resolution) []nic {
+// nicsOf returns the rails, and the rejected devices that should be rails. Without any rail it returns all rejected
+// devices.
+func nicsOf(s host.Snapshot, resolved rail.Resolution) []nic {
 	var all []nic
-	for i := range r.Rails {
-		device, _ := s.Device(r.Rails[i].Device)
-		all = append(all, nic{name: r.Rails[i].Name(), device: device, function: r.Rails[i].Function, rail: &r.Rails[i]})
+	for _, r := range resolved.Rails {
+		device, _ := s.Device(r.Device)
+		all = append(all, nic{name: r.Name(), device: device, function: r.Function, rail: &r})
 	}
-	for i, t := range r.Rejected {
-		if t.Missed || len(r.Rails) == 0 {
-			device, _ := s.Device(t.Device)
-			all = append(all, nic{name: t.Name(), device: device, function: device.Function, away: &r.Rejected[i]})
+	for _, r := range resolved.Rejected {
+		if r.Missed || len(resolved.Rails) == 0 {
+			device, _ := s.Device(r.Device)
+			all = append(all, nic{name: r.Name(), device: device, function: device.Function, rejected: &r})
 		}
 	}
 	return all
@@ -51,16 +51,16 @@ type group struct {
 	key           string
 	name, address string
 	numa          string
-	gpus          []numbered
+	gpus          []numberedGPU
 	nics          []nic
 }
 
-type numbered struct {
+type numberedGPU struct {
 	host.GPU
 	index int
 }
 
-// groups puts GPUs and NICs under the highest PCIe switch above them, in the order of NUMA nodes.
+// groups assigns GPUs and NICs to the highest PCIe switch above them, in the order of NUMA nodes.
 func groups(gpus []host.GPU, nics []nic) []group {
 	var all []group
 	at := func(f host.Fact[host.Function]) *group {
@@ -74,17 +74,20 @@ func groups(gpus []host.GPU, nics []nic) []group {
 	}
 	for i, gpu := range gpus {
 		g := at(host.Know(gpu.Function))
-		g.gpus = append(g.gpus, numbered{gpu, i})
+		g.gpus = append(g.gpus, numberedGPU{gpu, i})
 	}
 	for _, n := range nics {
 		g := at(n.function)
 		g.nics = append(g.nics, n)
 	}
-	slices.SortStableFunc(all, func(a, b group) int { return cmp.Or(cmp.Compare(a.numa, b.numa), cmp.Compare(a.key, b.key)) })
+	slices.SortStableFunc(all, func(a, b group) int {
+		return cmp.Or(cmp.Compare(a.numa, b.numa), cmp.Compare(a.key, b.key))
+	})
 	return all
 }
 
-// groupOf finds the switch of a function: its path is root port, upstream port, downstream port, itself.
+// groupOf finds the switch above a function. With a switch the path is: root port, upstream port, downstream port,
+// function.
 func groupOf(f host.Fact[host.Function]) group {
 	function, known := f.Get()
 	path, placed := function.Path.Get()
@@ -103,36 +106,38 @@ func groupOf(f host.Fact[host.Function]) group {
 	return g
 }
 
-// short is an address without the domain, where that is the usual one.
+// short omits the usual PCI domain.
 func short(a host.PCIAddress) string { return strings.TrimPrefix(a.String(), "0000:") }
 
-func gpuPart(g numbered, row float64) Part {
+func gpuPart(g numberedGPU) Part {
 	return Part{
-		Column: gpuColumn, Row: row, Label: fmt.Sprintf("GPU %d", g.index), Below: short(g.Function.Address),
-		Says: []string{cmp.Or(g.Model.Value, "model not known"), pcieText(g.Function)},
+		Column:  gpuColumn,
+		Label:   fmt.Sprintf("GPU %d", g.index),
+		Below:   short(g.Function.Address),
+		Details: []string{cmp.Or(g.Model.Value, "unknown model"), pcieText(g.Function)},
 	}
 }
 
-// nicPart says what the port is; a device that should be a rail and is not is red by itself.
-func nicPart(n nic, row float64) Part {
-	p := Part{Column: nicColumn, Row: row, Label: n.name}
+// nicPart describes a port. A rejected device has a status even without a finding.
+func nicPart(n nic) Part {
+	p := Part{Column: nicColumn, Label: n.name}
 	if n.rail != nil {
 		if rate, ok := n.rail.Rate.Get(); ok {
 			p.Below = fmt.Sprintf("%g Gb/s %s", rate.Gbps, linkName(n.rail.LinkLayer))
 		}
 	}
 	if f, ok := n.function.Get(); ok {
-		p.Says = append(p.Says, f.Address.String()+", "+pcieText(f))
+		p.Details = append(p.Details, f.Address.String()+", "+pcieText(f))
 	}
-	if fw := n.device.Firmware.Value; fw != "" {
-		p.Says = append(p.Says, "firmware "+fw)
+	if firmware := n.device.Firmware.Value; firmware != "" {
+		p.Details = append(p.Details, "firmware "+firmware)
 	}
-	if n.away != nil {
-		p.Below, p.Status = "not used", check.Fail
-		if !n.away.Missed {
-			p.Status = check.Warn
+	if n.rejected != nil {
+		p.Below, p.Status = "not used", check.Warn
+		if n.rejected.Missed {
+			p.Status = check.Fail
 		}
-		p.Says = append(p.Says, n.away.Reason)
+		p.Details = append(p.Details, n.rejected.Reason)
 	}
 	return p
 }
@@ -144,48 +149,48 @@ func linkName(layer string) string {
 	return layer
 }
 
-// generations of PCI Express by GT/s a lane.
-var generations = map[float64]int{2.5: 1, 5: 2, 8: 3, 16: 4, 32: 5, 64: 6}
-
 func pcieText(f host.Function) string {
 	l, ok := f.Link.Get()
 	if !ok || l.Width == 0 {
-		return "PCIe link not known"
+		return "PCIe link unknown"
 	}
-	text := fmt.Sprintf("PCIe %g GT/s ×%d", l.GTs, l.Width)
-	if gen := generations[l.GTs]; gen > 0 {
-		text = fmt.Sprintf("PCIe Gen%d ×%d", gen, l.Width)
-	}
+	speed := fmt.Sprintf("%g GT/s", l.GTs)
+	generations := map[float64]string{2.5: "Gen1", 5: "Gen2", 8: "Gen3", 16: "Gen4", 32: "Gen5", 64: "Gen6"}
+	text := fmt.Sprintf("PCIe %s ×%d", cmp.Or(generations[l.GTs], speed), l.Width)
 	if l.MaxWidth > l.Width || l.MaxGTs > l.GTs {
-		text += fmt.Sprintf(" (could be %g GT/s ×%d)", l.MaxGTs, l.MaxWidth)
+		text += fmt.Sprintf(" (capable of %g GT/s ×%d)", l.MaxGTs, l.MaxWidth)
 	}
 	return text
 }
 
-// railAndSubnet draws what lies behind a NIC.
-func (d *drawing) railAndSubnet(s host.Snapshot, r rail.Rail, nic int, row float64, subnets []subnet) []subnet {
-	p := Part{Column: railColumn, Row: row, Label: cmp.Or(r.Netdev, r.Name()), Status: d.Parts[nic].Status}
+// addRail draws the rail and the subnet behind a NIC.
+func (d *drawing) addRail(s host.Snapshot, r rail.Rail, nic int) {
+	p := Part{
+		Column: railColumn,
+		Row:    d.Parts[nic].Row,
+		Label:  cmp.Or(r.Netdev, r.Name()),
+		Status: d.Parts[nic].Status,
+	}
 	if mtu, ok := r.MTU.Get(); ok {
-		p.Says = append(p.Says, fmt.Sprintf("MTU %d", mtu))
+		p.Details = append(p.Details, fmt.Sprintf("MTU %d", mtu))
 	}
 	name := ""
 	if r.GID != nil {
 		address := r.GID.IP()
 		p.Below = address.String()
-		p.Says = append(p.Says, fmt.Sprintf("GID %d, %s", r.GID.Index, r.GID.Type.Value))
+		p.Details = append(p.Details, fmt.Sprintf("GID %d, %s", r.GID.Index, r.GID.Type.Value))
 		name = subnetOf(s, r.Netdev, address)
 	} else if r.LinkLayer == host.InfiniBand {
-		name = ibSubnet(s, r)
+		name = infinibandSubnet(s, r)
 	}
 	at := d.add(p)
-	d.tie(nic, at)
-	if name == "" {
-		return subnets
+	d.join(nic, at)
+	if name != "" {
+		d.addToSubnet(name, at)
 	}
-	return joinSubnet(subnets, name, at)
 }
 
-// subnetOf is the network of an address by its interface.
+// subnetOf returns the network of an address of an interface.
 func subnetOf(s host.Snapshot, netdev string, address netip.Addr) string {
 	link, _ := s.Link(netdev)
 	for _, prefix := range link.Addresses.Value {
@@ -196,8 +201,8 @@ func subnetOf(s host.Snapshot, netdev string, address netip.Addr) string {
 	return ""
 }
 
-// ibSubnet is an InfiniBand subnet by the prefix of its GIDs.
-func ibSubnet(s host.Snapshot, r rail.Rail) string {
+// infinibandSubnet returns the subnet prefix of the first GID of a port.
+func infinibandSubnet(s host.Snapshot, r rail.Rail) string {
 	device, _ := s.Device(r.Device)
 	for _, port := range device.Ports {
 		if port.Number == r.Port && len(port.GIDs) > 0 {

@@ -94,7 +94,7 @@ func TestBlamedNIC(t *testing.T) {
 	if p.Machines[0].Name != "pod/h-kim-5" || p.Machines[1].Status != check.Pass {
 		t.Errorf("%s is the worst, and then %s, which is %s", p.Machines[0].Name, p.Machines[1].Name, p.Machines[1].Status)
 	}
-	want := []string{"mlx5_2:1 392.1 Gb/s payload", "mlx5_3:1 392.1 Gb/s payload", "fail: mlx5_4:1 392.1 Gb/s payload", "mlx5_5:1 392.1 Gb/s payload"}
+	want := []string{"mlx5_2:1 392.1 Gb/s", "mlx5_3:1 392.1 Gb/s", "fail: mlx5_4:1 392.1 Gb/s", "mlx5_5:1 392.1 Gb/s"}
 	if diff := cmp.Diff(want, column(p.Machines[0], nicColumn)); diff != "" {
 		t.Error(diff)
 	}
@@ -109,13 +109,13 @@ func TestVerdicts(t *testing.T) {
 		text string
 	}{
 		"nothing was measured":      {FromBench(bench.Result{MinEfficiency: 0.9}, ""), check.Unknown, "nothing was measured"},
-		"a healthy fabric":          {FromBench(simulated(8, 4), ""), check.Pass, "Nothing is below 90.0 % of its ceiling."},
+		"a healthy fabric":          {FromBench(simulated(8, 4), ""), check.Pass, "Every measurement reaches 90.0 % of its ceiling."},
 		"a slow NIC":                {FromBench(simulated(8, 4, slowNIC(5, 2, 0.4)), ""), check.Fail, "h-kim-5"},
 		"a gap in a ladder":         {FromBench(ladders, ""), check.Fail, "GPU memory"},
 		"an all-reduce that failed": {FromBench(failed, ""), check.Fail, ""},
-		"nothing was looked at":     {FromDiagnosis(Diagnosed{}), check.Unknown, "Nothing was looked at."},
+		"nothing was examined":      {FromDiagnosis(Diagnosed{}), check.Unknown, "Nothing was examined."},
 		"the gravest of two pages":  {Join(FromBench(simulated(8, 4), ""), FromBench(simulated(8, 4, slowNIC(5, 2, 0.4)), "")), check.Fail, "h-kim-5"},
-		"unknown is never healthy":  {Join(FromBench(simulated(8, 4), ""), FromDiagnosis(Diagnosed{})), check.Unknown, "Nothing was looked at."},
+		"unknown is never healthy":  {Join(FromBench(simulated(8, 4), ""), FromDiagnosis(Diagnosed{})), check.Unknown, "Nothing was examined."},
 	} {
 		if v := test.page.Verdict; v.Status != test.want || !strings.Contains(v.Text, test.text) {
 			t.Errorf("%s: %s: %s", name, v.Status, v.Text)

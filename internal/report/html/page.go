@@ -1,5 +1,4 @@
-// Package html is the page on which an engineer sees at a glance the result of a bench, a diagnosis or a rollout: one
-// file that asks nothing of the network.
+// Package html renders the result of a bench, a diagnosis or a rollout as one page that makes no network requests.
 package html
 
 import (
@@ -11,53 +10,54 @@ import (
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/rules"
 )
 
-// Page has everything that is shown, completely computed: a file and a server write it alike.
+// Page holds everything that the page shows, completely computed. The scripts draw the parts that have JSON names.
 type Page struct {
-	Title   string // Job h-kim in namespace train
-	Sources []Source
-	Verdict Verdict
-	Cards   []Card
+	Title   string   `json:"-"` // Job h-kim in namespace train
+	Sources []Source `json:"-"`
+	Verdict Verdict  `json:"-"`
+	Cards   []Card   `json:"-"`
 
-	Machines   []Machine
-	Left       int // machines that are not drawn, because there are too many
-	Links      []Links
-	Ladders    []Ladder
-	AllReduces []AllReduce
-	Findings   []rules.Problem // the gravest and its root cause first
-	Remarks    []rules.Problem
-	Skipped    []string // parts that were not examined, with the reason
-	Failures   []string // links through which nothing came, and why
-	Rollouts   []Rollout
-	Stories    []string // of the logs, a line each
-	Facts      []Table
+	Machines   []Machine       `json:"machines,omitempty"`
+	NotDrawn   int             `json:"-"` // machines beyond the limit
+	Links      []Links         `json:"links,omitempty"`
+	Ladders    []Ladder        `json:"ladders,omitempty"`
+	AllReduces []AllReduce     `json:"allReduces,omitempty"`
+	Findings   []rules.Problem `json:"-"` // the worst first
+	Remarks    []rules.Problem `json:"-"`
+	Skipped    []string        `json:"-"` // what was not examined, with the reason
+	Failures   []string        `json:"-"` // links without data, with the reason
+	Rollouts   []Rollout       `json:"rollouts,omitempty"`
+	Stories    []string        `json:"-"` // of the logs, a line for each run
+	Facts      []Table         `json:"-"`
 }
 
-// Source of the facts on a page.
+// Source is where the facts of a page come from.
 type Source struct {
-	What  string // bench, diagnosis
+	Kind  string // Bench, Diagnosis
 	Name  string // of the file
 	Taken time.Time
 }
 
-// Verdict is the page in one sentence.
+// Verdict is the result in one sentence.
 type Verdict struct {
 	Status check.Status
 	Text   string
 	Detail string
 }
 
-// Card is one important number with its reference value.
+// Card shows one important number.
 type Card struct {
 	Label  string
 	Value  string
-	Note   string
-	Status check.Status // Skipped: it is no judgement
+	Note   string       // the value to compare it with
+	Status check.Status // Skipped: the number is not judged
 }
 
-// Table is a heading and rows of the same length.
+// Table has a heading and rows of the same length.
 type Table struct {
 	Title   string
 	Columns []string
@@ -66,21 +66,18 @@ type Table struct {
 
 // Waiting returns the page of a result that does not exist yet, with the reason.
 func Waiting(why string) Page {
-	return Page{Title: "Railhead", Verdict: Verdict{Status: check.Unknown, Text: "Nothing is known yet.", Detail: why}}
+	return Page{Title: "Railhead", Verdict: Verdict{Status: check.Unknown, Text: "No result yet.", Detail: why}}
 }
 
-// Join puts several pages onto one, with the gravest verdict first.
+// Join combines several pages. The verdict is the worst one.
 func Join(pages ...Page) Page {
 	if len(pages) == 1 {
 		return pages[0]
 	}
-	var all Page
 	slices.SortStableFunc(pages, func(a, b Page) int { return cmp.Compare(b.Verdict.Status, a.Verdict.Status) })
+	var all Page
 	var titles, details []string
-	for i, p := range pages {
-		if i == 0 {
-			all.Verdict = p.Verdict
-		}
+	for _, p := range pages {
 		if !slices.Contains(titles, p.Title) {
 			titles = append(titles, p.Title)
 		}
@@ -88,7 +85,7 @@ func Join(pages ...Page) Page {
 		all.Sources = append(all.Sources, p.Sources...)
 		all.Cards = append(all.Cards, p.Cards...)
 		all.addMachines(p.Machines)
-		all.Left += p.Left
+		all.NotDrawn += p.NotDrawn
 		all.Links = append(all.Links, p.Links...)
 		all.Ladders = append(all.Ladders, p.Ladders...)
 		all.AllReduces = append(all.AllReduces, p.AllReduces...)
@@ -100,61 +97,69 @@ func Join(pages ...Page) Page {
 		all.Stories = append(all.Stories, p.Stories...)
 		all.addFacts(p.Facts)
 	}
-	all.Title, all.Verdict.Detail = strings.Join(titles, " · "), strings.Join(details, " ")
-	gravestFirst(all.Findings)
+	all.Title = strings.Join(titles, " · ")
+	if len(pages) > 0 {
+		all.Verdict = pages[0].Verdict
+	}
+	all.Verdict.Detail = strings.Join(details, " ")
+	sortFindings(all.Findings)
 	return all
 }
 
-// addMachines adds those that are not drawn yet: a bench and a diagnosis of one job have the same.
+// addMachines keeps the worse one of two pictures of a machine: a bench and a diagnosis of a job show the same pods.
 func (p *Page) addMachines(more []Machine) {
 	for _, m := range more {
 		i := slices.IndexFunc(p.Machines, func(known Machine) bool { return known.Name == m.Name })
-		if i < 0 {
+		switch {
+		case i < 0:
 			p.Machines = append(p.Machines, m)
-			continue
-		}
-		if m.Status > p.Machines[i].Status {
+		case m.Status > p.Machines[i].Status:
 			p.Machines[i] = m
 		}
 	}
-	worstFirst(p.Machines)
+	sortMachines(p.Machines)
 }
 
+// addFacts adds new rows to a table that the page already has.
 func (p *Page) addFacts(more []Table) {
 	for _, t := range more {
-		same := func(known Table) bool { return known.Title == t.Title && slices.Equal(known.Columns, t.Columns) }
-		if i := slices.IndexFunc(p.Facts, same); i >= 0 {
-			for _, row := range t.Rows {
-				if !slices.ContainsFunc(p.Facts[i].Rows, func(r []string) bool { return slices.Equal(r, row) }) {
-					p.Facts[i].Rows = append(p.Facts[i].Rows, row)
-				}
-			}
+		i := slices.IndexFunc(p.Facts, func(known Table) bool {
+			return known.Title == t.Title && slices.Equal(known.Columns, t.Columns)
+		})
+		if i < 0 {
+			p.Facts = append(p.Facts, t)
 			continue
 		}
-		p.Facts = append(p.Facts, t)
+		for _, row := range t.Rows {
+			same := func(known []string) bool { return slices.Equal(known, row) }
+			if !slices.ContainsFunc(p.Facts[i].Rows, same) {
+				p.Facts[i].Rows = append(p.Facts[i].Rows, row)
+			}
+		}
 	}
 }
 
-func gravestFirst(findings []rules.Problem) {
+// sortFindings puts the worst findings first.
+func sortFindings(findings []rules.Problem) {
 	slices.SortStableFunc(findings, func(a, b rules.Problem) int { return cmp.Compare(b.Status, a.Status) })
 }
 
-// counted says how many findings there are of each gravity.
-func counted(findings []rules.Problem) string {
-	by := map[check.Status]int{}
+// statusCounts returns the number of findings of each status: "4 fail, 3 warn".
+func statusCounts(findings []rules.Problem) string {
+	count := map[check.Status]int{}
 	for _, f := range findings {
-		by[f.Status]++
+		count[f.Status]++
 	}
 	var parts []string
 	for _, status := range []check.Status{check.Fail, check.Warn, check.Unknown} {
-		if by[status] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", by[status], status))
+		if count[status] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", count[status], status))
 		}
 	}
 	return strings.Join(parts, ", ")
 }
 
-// number writes a count with its noun.
+// number writes a count with its noun: "4,190,208 links".
 func number(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -171,18 +176,10 @@ func thousands(n int) string {
 	return text
 }
 
-// percent never rounds up to the whole: 99.96 % of a ceiling is below it.
-func percent(part float64) string {
-	if part > 0.9995 && part < 1 {
-		part = 0.999
-	}
-	return fmt.Sprintf("%.1f %%", 100*part)
-}
-
-// ofCeiling is a rate beside its ceiling.
+// ofCeiling compares a rate with its ceiling: "98.5 % of 392.1 Gb/s".
 func ofCeiling(measured, ceiling bench.Gbps) string {
 	if ceiling <= 0 {
-		return "no ceiling is known"
+		return "ceiling unknown"
 	}
-	return fmt.Sprintf("%s of %s", percent(float64(measured/ceiling)), ceiling)
+	return fmt.Sprintf("%s of %s", report.Percent(float64(measured/ceiling)), ceiling)
 }

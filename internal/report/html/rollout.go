@@ -9,14 +9,14 @@ import (
 	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 )
 
-// Rollout is the progress of a pool's nodes to its configuration.
+// Rollout shows how many nodes of a pool have its configuration.
 type Rollout struct {
 	Pool   string        `json:"pool"`
 	Text   string        `json:"text"` // 4 of 13 nodes done
 	Done   int           `json:"done"`
 	Total  int           `json:"total"`
 	States []StateCount  `json:"states"`
-	Nodes  []RolloutNode `json:"-"` // those that are not done
+	Nodes  []RolloutNode `json:"-"` // without the configuration
 	Stuck  string        `json:"-"`
 }
 
@@ -26,10 +26,10 @@ type StateCount struct {
 	Count int    `json:"count"`
 }
 
-// RolloutNode is a node that does not have the configuration yet.
+// RolloutNode is a node without the configuration.
 type RolloutNode struct{ Name, State, Note string }
 
-// rolloutsOf are the pools that have nodes.
+// rolloutsOf returns the rollouts of the pools that have nodes.
 func rolloutsOf(s cluster.State) []Rollout {
 	var all []Rollout
 	for _, pool := range s.Pools {

@@ -15,12 +15,14 @@ import (
 	"time"
 
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/rules"
+	"github.com/railhead/railhead/internal/words"
 )
 
 //go:generate ./echarts/fetch.sh
 
-// Assets of the page. ECharts is the file that its makers publish, of the version in echarts/fetch.sh.
+// Assets of the page. echarts is the published file of the version in echarts/fetch.sh.
 var (
 	//go:embed assets/page.tmpl
 	pageText string
@@ -32,18 +34,15 @@ var (
 	echarts []byte
 )
 
-// order in which the scripts stand in the page: each uses what those before it define.
-var order = []string{"theme", "charts", "topology", "links", "rates", "main"}
+// scriptOrder lists the scripts; each uses definitions of those before it.
+var scriptOrder = []string{"theme", "charts", "topology", "links", "rates", "main"}
 
 // Write writes the page as one file.
-func Write(w io.Writer, p Page) error { return write(w, p, "") }
+func Write(w io.Writer, p Page) error { return WriteLive(w, p, "") }
 
-// WriteLive writes the page as a server shows it: the same, and it comes again whenever a server-sent event from the
-// URL says so.
-func WriteLive(w io.Writer, p Page, events string) error { return write(w, p, events) }
-
-func write(w io.Writer, p Page, events string) error {
-	v, err := show(p, events)
+// WriteLive writes the page for a server. It reloads on each server-sent event from the URL in events.
+func WriteLive(w io.Writer, p Page, events string) error {
+	v, err := newView(p, events)
 	if err != nil {
 		return err
 	}
@@ -60,11 +59,11 @@ type view struct {
 	Events string
 	Policy string // Content-Security-Policy
 	Style  template.CSS
-	// Blocks are script elements: data that nobody executes, the packed library, and the one script, which unpacks it.
+	// Blocks are the script elements: data, the compressed library, and the script that unpacks and uses them.
 	Blocks []template.HTML
 }
 
-func show(p Page, events string) (view, error) {
+func newView(p Page, events string) (view, error) {
 	code, err := script()
 	if err != nil {
 		return view{}, err
@@ -73,49 +72,54 @@ func show(p Page, events string) (view, error) {
 	if err != nil {
 		return view{}, fmt.Errorf("unpack ECharts: %w", err)
 	}
-	v := view{Page: p, Events: events, Style: template.CSS(style)}
+	data, err := json.Marshal(p) // escapes <, > and &
+	if err != nil {
+		return view{}, err
+	}
 	connect := "'none'"
 	if events != "" {
 		connect = "'self'"
 	}
-	// Charts set styles of elements that they make. No image, font or style can come from anywhere but the page.
-	v.Policy = fmt.Sprintf("default-src 'none'; script-src %s %s; style-src 'unsafe-inline'; img-src data: blob:; connect-src %s; base-uri 'none'; form-action 'none'",
-		hash(library), hash(code), connect)
-	data, err := json.Marshal(charts(p)) // escapes <, > and &
-	if err != nil {
-		return view{}, err
+	policy := []string{
+		"default-src 'none'",
+		"script-src " + hash(library) + " " + hash(code),
+		"style-src 'unsafe-inline'", // ECharts sets styles of the elements that it creates
+		"img-src data: blob:",
+		"connect-src " + connect,
+		"base-uri 'none'",
+		"form-action 'none'",
 	}
-	v.block(`type="application/json" id="data"`, data)
-	for i := range p.Links {
-		v.block(fmt.Sprintf(`type="text/plain" class="links" id="links-%d"`, i), []byte(p.Links[i].packed))
+	v := view{Page: p, Events: events, Policy: strings.Join(policy, "; "), Style: template.CSS(style)}
+	v.block(`type="application/json" id="data"`, string(data))
+	for i, l := range p.Links {
+		v.block(fmt.Sprintf(`type="text/plain" class="links" id="links-%d"`, i), l.packed)
 	}
-	v.block(`type="text/plain" id="echarts"`, []byte(base64.StdEncoding.EncodeToString(echarts)))
-	v.block("", code)
+	v.block(`type="text/plain" id="echarts"`, base64.StdEncoding.EncodeToString(echarts))
+	v.block("", string(code))
 	return v, nil
 }
 
-func (v *view) block(attributes string, content []byte) {
-	v.Blocks = append(v.Blocks, template.HTML("<script "+attributes+">"+string(content)+"</script>"))
+func (v *view) block(attributes, content string) {
+	v.Blocks = append(v.Blocks, template.HTML("<script "+attributes+">"+content+"</script>"))
 }
 
-// hash returns the form in which a content security policy allows one inline script.
+// hash returns the source expression by which a Content-Security-Policy allows one inline script.
 func hash(code []byte) string {
 	sum := sha256.Sum256(code)
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// script is all of the page's own code.
+// script joins the scripts of the page.
 func script() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteString("\"use strict\";\n")
-	for _, name := range order {
+	code := []byte("\"use strict\";\n")
+	for _, name := range scriptOrder {
 		text, err := scripts.ReadFile("assets/js/" + name + ".js")
 		if err != nil {
 			return nil, err
 		}
-		b.Write(text)
+		code = append(code, text...)
 	}
-	return b.Bytes(), nil
+	return code, nil
 }
 
 func unpack(packed []byte) ([]byte, error) {
@@ -126,52 +130,46 @@ func unpack(packed []byte) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// pack is gzip in base64: what HTML can carry and browsers unpack by themselves.
+// pack compresses data to gzip in base64, which HTML can contain and browsers can unpack.
 func pack(data []byte) string {
 	var b bytes.Buffer
 	text := base64.NewEncoder(base64.StdEncoding, &b)
 	zip := gzip.NewWriter(text)
-	_, _ = zip.Write(data) // a Buffer takes everything
+	_, _ = zip.Write(data) // a Buffer returns no error
 	_ = zip.Close()
 	_ = text.Close()
 	return b.String()
 }
 
-// page is parsed when it is wanted: most commands of railhead write none, and start in milliseconds.
+// page parses the template on first use: most commands of railhead write no page and should start in milliseconds.
 var page = sync.OnceValues(func() (*template.Template, error) {
 	return template.New("page").Funcs(functions).Parse(pageText)
 })
 
 // functions for the template.
 var functions = template.FuncMap{
-	"word": word, "where": where, "number": number, "percent": percent,
-	"date":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") },
-	"join":   strings.Join,
-	"names":  names,
-	"most":   func(n int, all []string) []string { return all[:min(n, len(all))] },
-	"over":   func(n int, all []string) int { return max(0, len(all)-n) },
-	"anchor": func(i int) string { return fmt.Sprintf("finding-%d", i+1) },
-	"quiet":  quiet,
+	"word":     word,
+	"where":    where,
+	"number":   number,
+	"percent":  report.Percent,
+	"skipped":  skipped,
+	"date":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") },
+	"machines": func(refs []check.Ref) string { return words.Few(names(refs), 200) },
 }
 
-// word is a status as the page says it.
+// word returns a status as the page shows it.
 func word(s check.Status) string {
 	switch s {
-	case check.Pass:
-		return "Pass"
 	case check.Skipped:
 		return "Info"
-	case check.Unknown:
-		return "Unknown"
 	case check.Warn:
 		return "Warning"
-	case check.Fail:
-		return "Fail"
+	case check.Pass, check.Unknown, check.Fail:
 	}
-	return s.String()
+	return strings.ToUpper(s.String()[:1]) + s.String()[1:]
 }
 
-// where says which machines a finding is on.
+// where returns the machines that have a finding, and the part of them that it is about.
 func where(p rules.Problem) string {
 	subject := p.Subject.String()
 	if p.Subject.Obvious() {
@@ -188,21 +186,21 @@ func where(p rules.Problem) string {
 	return subject
 }
 
-// quiet are the checks that could not be made because of a finding.
-func quiet(p rules.Problem) []string {
+// skipped returns the checks that were skipped because of a finding.
+func skipped(p rules.Problem) string {
 	var ids []string
 	for _, c := range p.Consequences {
 		if c.Text == "" {
 			ids = append(ids, string(c.Check))
 		}
 	}
-	return ids
+	return strings.Join(ids, ", ")
 }
 
 func names(refs []check.Ref) []string {
-	var all []string
-	for _, r := range refs {
-		all = append(all, r.String())
+	all := make([]string, len(refs))
+	for i, r := range refs {
+		all[i] = r.String()
 	}
 	return all
 }

@@ -1,11 +1,11 @@
-// The life of a chart: drawn once the library is there, and again when the size, the colours or the data change.
+// Charts are drawn when the library is loaded, and again when the size, the colours or the data change.
 
-const drawn = new Map(); // element -> what draws its option
+const drawn = new Map(); // element -> its chart and the function that returns its option
 
-// What an upright page of A4 has beside its margins and those of a section.
+// Width in pixels that an upright A4 page leaves to a chart.
 const paperWidth = 650;
 
-// draw shows what option(theme, width) returns, with a height of its own; clicked takes what was chosen.
+// draw shows the chart that option(theme, width) returns. clicked receives click events.
 function draw(element, option, clicked) {
   drawn.set(element, Object.assign(drawn.get(element) ?? {}, { option, clicked }));
   redraw(element);
@@ -13,7 +13,8 @@ function draw(element, option, clicked) {
 
 function redraw(element) {
   const picture = drawn.get(element);
-  const paper = matchMedia("print").matches, width = paper ? paperWidth : element.clientWidth;
+  const paper = matchMedia("print").matches,
+    width = paper ? paperWidth : element.clientWidth;
   if (!width) return;
   const { height, canvas, ...option } = picture.option(theme(), width);
   const renderer = canvas && !paper ? "canvas" : "svg";
@@ -28,7 +29,7 @@ function redraw(element) {
   }
   picture.width = width;
   picture.chart.setOption({ animation: false, ...option }, true);
-  picture.chart.getZr().flush(); // a printer does not wait for the next frame
+  picture.chart.getZr().flush(); // printing does not wait for the next frame
 }
 
 function forget(picture) {
@@ -40,7 +41,7 @@ function redrawAll() {
   for (const element of drawn.keys()) redraw(element);
 }
 
-// forgetAll ends all charts: the page is about to be replaced.
+// forgetAll disposes of all charts before the page is replaced.
 function forgetAll() {
   for (const picture of drawn.values()) forget(picture);
   drawn.clear();
@@ -58,10 +59,14 @@ function watchAppearance() {
   });
 }
 
-// box is the look of what appears beside the pointer.
+// box is the style of a tooltip.
 const box = (t) => ({
-  backgroundColor: t.card, borderColor: t.line, textStyle: { color: t.ink, fontFamily: t.font, fontSize: 13 }, confine: true,
-  extraCssText: "max-width:26rem;white-space:normal;box-shadow:0 4px 18px rgb(0 0 0/18%)", transitionDuration: 0,
+  backgroundColor: t.card,
+  borderColor: t.line,
+  textStyle: { color: t.ink, fontFamily: t.font, fontSize: 13 },
+  confine: true,
+  extraCssText: "max-width:26rem;white-space:normal;box-shadow:0 4px 18px rgb(0 0 0/18%)",
+  transitionDuration: 0,
 });
 
 const words = (t, size = 12) => ({ color: t.muted, fontFamily: t.font, fontSize: size });

@@ -1,35 +1,42 @@
-// From the data in the page to its charts, and again when a server says that there is something new.
+// Draws the charts from the data in the page, and again when the server reports an update.
 
 async function unpack(text) {
-  const raw = atob(text), bytes = new Uint8Array(raw.length);
+  const raw = atob(text),
+    bytes = new Uint8Array(raw.length);
   for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
 
-// library runs ECharts, which the policy of the page knows by its hash.
+// library runs ECharts. The Content-Security-Policy allows it by its hash.
 async function library() {
   const code = new TextDecoder().decode(await unpack(document.getElementById("echarts").textContent));
   document.head.append(make("script", { textContent: code }));
 }
 
-// kept is what the reader chose: it outlives what a server sends.
+// kept holds the selections of the reader, which survive an update.
 const kept = { topology: {}, ladder: {}, links: [] };
 
 async function drawPage() {
-  const data = JSON.parse(document.getElementById("data").textContent);
+  const none = { machines: [], links: [], ladders: [], allReduces: [], rollouts: [] };
+  const data = { ...none, ...JSON.parse(document.getElementById("data").textContent) };
   topology(data.machines, kept.topology);
   if (data.ladders.length) ladders(data.ladders, kept.ladder);
   allReduces(data.allReduces);
   if (data.rollouts.length) rollouts(data.rollouts);
   for (const section of document.querySelectorAll("[data-links]")) {
-    const i = section.dataset.links, l = data.links[i];
+    const i = section.dataset.links,
+      l = data.links[i];
     const bytes = await unpack(document.getElementById("links-" + i).textContent);
-    bandwidth(section, fabric(l, l.bytes === 2 ? new Uint16Array(bytes) : new Uint8Array(bytes)), (kept.links[i] ??= { rail: anyRail }));
+    bandwidth(
+      section,
+      fabric(l, l.bytes === 2 ? new Uint16Array(bytes) : new Uint8Array(bytes)),
+      (kept.links[i] ??= { rail: anyRail }),
+    );
   }
   document.documentElement.dataset.drawn = "yes";
 }
 
-// renew takes the page as it is now on the server, and keeps what was opened.
+// renew loads the page from the server again, and keeps open sections open.
 async function renew() {
   const answer = await fetch(location.pathname, { cache: "no-store" });
   const next = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -53,15 +60,18 @@ function follow(events) {
     live.classList.toggle("lost", lost);
   };
   let turn = Promise.resolve();
-  source.onmessage = () => { turn = turn.then(renew).catch(trouble); };
+  source.onmessage = () => {
+    turn = turn.then(renew).catch(trouble);
+  };
   source.onopen = () => say("live", false);
-  source.onerror = () => say("the server is gone: this is the last that it said", true);
+  source.onerror = () => say("disconnected: this is the last update", true);
 }
 
 function trouble(error) {
   const note = document.getElementById("trouble");
   note.hidden = false;
-  note.textContent = "The pictures cannot be drawn in this browser (" + error.message + "). All that matters is in the text and the tables.";
+  note.textContent =
+    "This browser cannot draw the charts (" + error.message + "). The text and the tables have the same information.";
 }
 
 async function start() {

@@ -1,18 +1,38 @@
-// Colours, numbers and words that all charts share. The style sheet is the one source of colours.
+// Colours, numbers and elements that all charts share. The style sheet defines the colours.
 
 function theme() {
   const style = getComputedStyle(document.documentElement);
   const colours = {};
-  for (const name of ["paper", "card", "ink", "muted", "line", "soft", "accent", "pass", "warn", "fail", "unknown", "other", "none", "ceiling", "rdma", "tcp"]) {
+  for (const name of [
+    "paper",
+    "card",
+    "ink",
+    "muted",
+    "line",
+    "soft",
+    "accent",
+    "pass",
+    "warn",
+    "fail",
+    "unknown",
+    "other",
+    "none",
+    "ceiling",
+    "rdma",
+    "tcp",
+  ]) {
     colours[name] = style.getPropertyValue("--" + name).trim();
   }
   colours.skipped = colours.other;
-  colours.heat = style.getPropertyValue("--heat").split(",").map((c) => c.trim());
+  colours.heat = style
+    .getPropertyValue("--heat")
+    .split(",")
+    .map((c) => c.trim());
   colours.font = getComputedStyle(document.body).fontFamily;
   return colours;
 }
 
-// ramp is 201 colours from nothing to the whole: what is below least stands apart from what is not.
+// ramp returns 201 colours from 0 to 100 %. The colour changes abruptly at least, the target.
 function ramp(heat, least) {
   const stops = [0, least * 0.5, least * 0.85, least, least, 1];
   const rgb = heat.map((c) => [1, 3, 5].map((i) => parseInt(c.slice(i, i + 2), 16)));
@@ -27,7 +47,7 @@ function ramp(heat, least) {
 
 const escape = (text) => String(text).replace(/[&<>"']/g, (c) => "&#" + c.charCodeAt(0) + ";");
 
-// gbps writes a rate with three figures or more.
+// gbps formats a rate with at least three digits.
 const gbps = (v) => (v >= 1000 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v.toFixed(2)) + " Gb/s";
 
 const percent = (part) => (100 * (part > 0.9995 && part < 1 ? 0.999 : part)).toFixed(1) + " %";
@@ -40,7 +60,7 @@ function make(tag, properties, ...children) {
   return element;
 }
 
-// choice is a button that is on or off.
+// choice creates a toggle button.
 function choice(text, pressed, choose) {
   const button = make("button", { type: "button", onclick: choose }, text);
   button.setAttribute("aria-pressed", pressed);
