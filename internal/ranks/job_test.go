@@ -163,10 +163,10 @@ func TestNotReady(t *testing.T) {
 	}{
 		"all ready":              {[]cluster.Pod{ofJob("h-kim-0", nil), ofJob("h-kim-1", nil)}, nil},
 		"one is being made":      {[]cluster.Pod{ofJob("h-kim-0", nil), pulling}, []string{"h-kim-1: ContainerCreating (gpu-2)"}},
-		"one is not there":       {[]cluster.Pod{ofJob("h-kim-0", nil)}, []string{"1 pod not made: waiting (their controller makes them)"}},
+		"one is not there":       {[]cluster.Pod{ofJob("h-kim-0", nil)}, []string{"1 pod missing: waiting (the controller creates them)"}},
 		"one has ended":          {[]cluster.Pod{ofJob("h-kim-0", nil), ofJob("h-kim-1", func(p *cluster.Pod) { p.Phase, p.Ready = "Succeeded", false })}, []string{"h-kim-1: Succeeded (no node yet)"}},
 		"one is being deleted":   {[]cluster.Pod{ofJob("h-kim-0", nil), ofJob("h-kim-1", func(p *cluster.Pod) { p.Deleted = true })}, []string{"h-kim-1: Terminating (no node yet)"}},
-		"the job has no pod yet": {nil, []string{"2 pods not made: waiting (their controller makes them)"}},
+		"the job has no pod yet": {nil, []string{"2 pods missing: waiting (the controller creates them)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, NotReady(cluster.State{Pods: c.pods}, "h-kim", "train", 2)); diff != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 )
 
-// Labels of the objects and pods of a job that `railhead deploy` made.
+// Labels of the objects and pods of a job that `railhead deploy` created.
 const (
 	LabelInstance  = "app.kubernetes.io/instance" // name of the job
 	LabelComponent = "app.kubernetes.io/component"
@@ -32,7 +32,7 @@ func PodsOf(s cluster.State, job, namespace string) []cluster.Pod {
 	return pods
 }
 
-// Find returns the object that runs the pods of a job; ok is false when it does not exist or was not read.
+// Find returns the object that runs the pods of a job; ok is false if it does not exist or was not read.
 func Find(s cluster.State, job, namespace string) (k Kind, object cluster.Object, ok bool) {
 	for _, k := range Kinds {
 		if object, ok := s.Object(k.GVK.Kind, namespace, job); ok && k.Deployed {
@@ -42,21 +42,18 @@ func Find(s cluster.State, job, namespace string) (k Kind, object cluster.Object
 	return Kind{}, cluster.Object{}, false
 }
 
-// SizeOf returns how many pods a job should have; 0 where that was not read.
+// SizeOf returns how many pods a job should have; 0 if its object was not read.
 func SizeOf(s cluster.State, job, namespace string) int {
-	k, object, ok := Find(s, job, namespace)
-	if !ok {
-		return 0
-	}
+	k, object, _ := Find(s, job, namespace)
 	return k.Size(object.Fields)
 }
 
-// Outdated returns a function that reports whether a pod was made before the last change of its job. A StatefulSet
-// controller writes the generation that it has seen and the revision of new pods in one update (kubernetes
+// Outdated returns a function that reports whether a pod is older than the last change of its job. The StatefulSet
+// controller writes the observed generation and the revision of new pods in one update (kubernetes
 // pkg/controller/statefulset/stateful_set_control.go updateStatefulSet).
 func Outdated(s cluster.State, job, namespace string) func(cluster.Pod) bool {
-	k, object, ok := Find(s, job, namespace)
-	if !ok || k.Revision == "" {
+	k, object, _ := Find(s, job, namespace)
+	if k.Revision == "" {
 		return func(cluster.Pod) bool { return false }
 	}
 	generation, _ := whole(Field(object.Fields, "metadata.generation"))
@@ -68,10 +65,10 @@ func Outdated(s cluster.State, job, namespace string) func(cluster.Pod) bool {
 	}
 }
 
-// EventsOf returns the events of the objects that make the pods of a job. Kubernetes keeps events for an hour: those
-// of deleted objects of the same name, and those from before the job was last written, are left out.
+// EventsOf returns the events of the objects that make the pods of a job. Kubernetes keeps events for an hour, so it
+// skips events of deleted objects with the same name, and events from before the job was last written.
 func EventsOf(s cluster.State, job, namespace string) []cluster.Event {
-	const tick = time.Second // resolution of the times of events
+	since := s.Written.Add(-time.Second) // the resolution of event times
 	var makers []string
 	for _, k := range Kinds {
 		for _, maker := range k.Makers {
@@ -80,15 +77,15 @@ func EventsOf(s cluster.State, job, namespace string) []cluster.Event {
 	}
 	var events []cluster.Event
 	for _, e := range s.Events {
-		current := !aboutDeleted(s, e) && !e.Last.Before(s.Written.Add(-tick))
-		if e.Namespace == namespace && slices.Contains(makers, e.Object) && current {
+		fromMaker := e.Namespace == namespace && slices.Contains(makers, e.Object)
+		if fromMaker && !e.Last.Before(since) && !aboutDeleted(s, e) {
 			events = append(events, e)
 		}
 	}
 	return events
 }
 
-// aboutDeleted reports whether an event is about a deleted object whose name another object has now.
+// aboutDeleted reports whether an event is about a deleted object, whose name another one has now.
 func aboutDeleted(s cluster.State, e cluster.Event) bool {
 	kind, name, _ := strings.Cut(e.Object, "/")
 	now, ok := s.Object(kind, e.Namespace, name)
@@ -99,16 +96,16 @@ func aboutDeleted(s cluster.State, e cluster.Event) bool {
 // LeaderOf returns the name of the pod of rank 0.
 func (k Kind) LeaderOf(job string) string { return strings.ReplaceAll(k.Leader, "NAME", job) }
 
-// Missing returns a pod of a job that its controller has not made, as far as it is known.
+// Missing returns what is known of a pod of a job that its controller has not created.
 func Missing(s cluster.State, job, namespace string) cluster.Pod {
-	kind := "StatefulSet" // the default of deploy, where the object was not read
-	if k, _, ok := Find(s, job, namespace); ok {
-		kind = k.GVK.Kind
+	k, _, ok := Find(s, job, namespace)
+	if !ok {
+		k = Kinds[0] // StatefulSet, the default of deploy
 	}
 	return cluster.Pod{
 		Namespace: namespace,
 		Name:      job + "-0",
-		Owner:     kind + "/" + job,
+		Owner:     k.GVK.Kind + "/" + job,
 		Labels:    map[string]string{LabelInstance: job},
 	}
 }

@@ -17,9 +17,11 @@ type Kind struct {
 	Deployed  bool       // `railhead deploy` can write it
 	Label     string     // label of a pod that names the object it belongs to
 	Group     string     // label that tells apart the groups of an object that train separately
-	Alike     bool       // the pods of an object ask for the same devices
+	Alike     bool       // the pods of an object request the same devices
 	Rank      Source     // rank of a pod
+	RankSince int        // first minor version of Kubernetes that sets the rank
 	Leader    string     // pod of rank 0; NAME is the name of the object
+	Suffix    string     // longest text after NAME in names and labels of pods; N is the highest rank
 	Makers    []string   // objects whose events tell why pods are missing
 	Recreates bool       // the controller replaces a pod that ended or failed
 	Revision  string     // path of the revision that new pods get, where an object can be changed while its pods run
@@ -44,8 +46,8 @@ func (s Source) FieldPath() string {
 	return "metadata.labels['" + s.Label + "']"
 }
 
-// Flag returns the kind as --kind takes it.
-func (k Kind) Flag() string { return strings.ToLower(k.GVK.Kind) }
+// flag returns the kind as --kind takes it.
+func (k Kind) flag() string { return strings.ToLower(k.GVK.Kind) }
 
 // Workers names the only replicated job of the JobSets that `railhead deploy` writes.
 const Workers = "worker"
@@ -59,8 +61,10 @@ var Kinds = []Kind{
 		GVK:       schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"},
 		Templates: []Template{{Pod: "spec.template", Count: []string{"spec.replicas"}}},
 		Deployed:  true,
-		Rank:      Source{Label: "apps.kubernetes.io/pod-index"}, // Kubernetes 1.28, KEP-4017
+		Rank:      Source{Label: "apps.kubernetes.io/pod-index"},
+		RankSince: 28, // KEP-4017
 		Leader:    "NAME-0",
+		Suffix:    "-0123456789", // hash of the revision: kubernetes pkg/controller/history ControllerRevisionName
 		Makers:    []string{"StatefulSet/NAME"},
 		Recreates: true,
 		Revision:  "status.updateRevision",
@@ -86,6 +90,7 @@ var Kinds = []Kind{
 		Alike:    true,
 		Rank:     Source{Annotation: indexAnnotation},
 		Leader:   "NAME-" + Workers + "-0-0",
+		Suffix:   "-" + Workers + "-0-N-abcde", // sigs.k8s.io/jobset pkg/webhooks
 		Makers:   []string{"JobSet/NAME", "Job/NAME-" + Workers + "-0"},
 		// sigs.k8s.io/jobset v0.8.2 pkg/webhooks/jobset_webhook.go ValidateUpdate, api/jobset/v1alpha2
 		Fixed: []string{"replicatedJobs", "network", "failurePolicy"},
@@ -117,17 +122,16 @@ var Kinds = []Kind{
 
 // Of returns the row of a kind whose pod templates are known. Groups are not compared: a manifest may name any version.
 func Of(kind string) (Kind, bool) {
-	for _, k := range Kinds {
-		if k.GVK.Kind == kind && len(k.Templates) > 0 {
-			return k, true
-		}
-	}
-	return Kind{}, false
+	return first(func(k Kind) bool { return k.GVK.Kind == kind && len(k.Templates) > 0 })
 }
 
 // Deployed returns the row for a value of --kind.
 func Deployed(flag string) (Kind, bool) {
-	i := slices.IndexFunc(Kinds, func(k Kind) bool { return k.Deployed && k.Flag() == flag })
+	return first(func(k Kind) bool { return k.Deployed && k.flag() == flag })
+}
+
+func first(matches func(Kind) bool) (Kind, bool) {
+	i := slices.IndexFunc(Kinds, matches)
 	if i < 0 {
 		return Kind{}, false
 	}
@@ -139,19 +143,10 @@ func Flags() []string {
 	var flags []string
 	for _, k := range Kinds {
 		if k.Deployed {
-			flags = append(flags, k.Flag())
+			flags = append(flags, k.flag())
 		}
 	}
 	return flags
-}
-
-// Resources returns the kinds that --kind takes as kubectl names them.
-func Resources() []string {
-	var names []string
-	for _, flag := range Flags() {
-		names = append(names, flag+"s")
-	}
-	return names
 }
 
 // WithTemplates returns the names of the kinds whose pod templates are known, sorted.

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Field returns the value at a path of an object, nil where it is absent.
+// Field returns the value at a path of an object, or nil.
 func Field(object map[string]any, path string) any {
 	var value any = object
 	for key := range strings.SplitSeq(path, ".") {
@@ -42,7 +42,9 @@ func (k Kind) Size(object map[string]any) int {
 		for _, item := range t.items(object) {
 			pods := 1
 			for _, path := range t.Count {
-				pods *= wholeOr1(Field(item, path))
+				if n, ok := whole(Field(item, path)); ok { // an absent count is 1 (apps/v1, batch/v1, jobset v1alpha2)
+					pods *= n
+				}
 			}
 			size += pods
 		}
@@ -73,15 +75,7 @@ func (t Template) items(object map[string]any) []map[string]any {
 	return items
 }
 
-// wholeOr1 reads a count, which is 1 where an object does not set it (apps/v1, batch/v1, jobset.x-k8s.io/v1alpha2).
-func wholeOr1(value any) int {
-	if n, ok := whole(value); ok {
-		return n
-	}
-	return 1
-}
-
-// whole reads a number, whichever type its decoder gave it.
+// whole parses a number of any decoder's type.
 func whole(value any) (int, bool) {
 	n, err := strconv.Atoi(fmt.Sprint(value))
 	return n, err == nil

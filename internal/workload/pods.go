@@ -7,7 +7,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 )
 
-// RankOf returns the rank that a pod got from its controller, or else the number at the end of its name.
+// RankOf returns the rank that the controller of a pod set, or else the number at the end of its name.
 func RankOf(p cluster.Pod) int {
 	var numbers []string
 	for _, k := range Kinds {
@@ -21,7 +21,7 @@ func RankOf(p cluster.Pod) int {
 	return 0
 }
 
-// GangOf returns the name of the job that a pod works for together with others; empty where no label says so.
+// GangOf returns the name of the job that a pod shares with others; empty if no label names it.
 func GangOf(p cluster.Pod) string {
 	for _, k := range Kinds {
 		if name := p.Labels[k.Label]; k.Label != "" && name != "" {
@@ -31,7 +31,7 @@ func GangOf(p cluster.Pod) string {
 	return ""
 }
 
-// AlikeOf returns the name of the object whose pods ask for the same devices as this one; empty where no label says so.
+// AlikeOf returns the name of the object whose pods all request the same devices; empty if no label names it.
 func AlikeOf(p cluster.Pod) string {
 	for _, k := range Kinds {
 		if name := p.Labels[k.Label]; k.Alike && name != "" {

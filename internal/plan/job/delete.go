@@ -3,7 +3,6 @@ package job
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,16 +15,8 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// deleteOrder returns the place of an object in the order of deletion: objects that make pods come first.
-func deleteOrder(o cluster.Object) int {
-	if k, ok := workload.Of(o.Kind); ok && k.Deployed {
-		return -1
-	}
-	return slices.Index([]string{"Service", "ConfigMap"}, o.Kind)
-}
-
-// Delete returns the plan that removes exactly the objects that `deploy` made for a job, and those that carry
-// railhead-pod with the last job of the namespace that needs it.
+// Delete returns the plan that deletes the objects that `deploy` created for a job, and the ConfigMaps of railhead-pod
+// if no other job of the namespace needs them.
 func Delete(s cluster.State, name, namespace string) (plan.Plan, []check.Finding) {
 	if !s.Knows(cluster.Objects) {
 		return plan.Plan{}, plan.Unreadable(s, cluster.Objects)
@@ -34,40 +25,35 @@ func Delete(s cluster.State, name, namespace string) (plan.Plan, []check.Finding
 	if len(own) == 0 {
 		return plan.Plan{}, []check.Finding{noJob(s, name, namespace)}
 	}
-	parts := unneeded(s, name, namespace, own)
-	p := plan.Plan{Title: fmt.Sprintf("Delete %s in namespace %s", name, namespace)}
-	step := plan.Step{
-		ID: "delete", Title: fmt.Sprintf("Delete %s of %s", words.Count(len(own)+len(parts), "object"), name),
-		Done: Gone(name, namespace), Watch: []cluster.Kind{cluster.Pods},
-	}
+	step := plan.Step{ID: "delete", Done: Gone(name, namespace), Watch: []cluster.Kind{cluster.Pods}}
 	for _, o := range own {
-		step.Changes = append(step.Changes, plan.Change{
-			Verb:   plan.Delete,
-			Object: reference(o),
-			Why:    "deploy made it for " + name,
-		})
+		step.Changes = append(step.Changes, deletion(o, "created by deploy for "+name))
 	}
-	for _, o := range parts {
-		step.Changes = append(step.Changes, plan.Change{
-			Verb:   plan.Delete,
-			Object: reference(o),
-			Why:    "carries railhead-pod, and no other job needs it",
-		})
+	for _, o := range unneeded(s, name, namespace, own) {
+		step.Changes = append(step.Changes, deletion(o, "contains railhead-pod, which no other job needs"))
 	}
-	p.Steps = []plan.Step{step}
+	step.Title = fmt.Sprintf("Delete %s of %s", words.Count(len(step.Changes), "object"), name)
+	p := plan.Plan{Title: fmt.Sprintf("Delete %s in namespace %s", name, namespace), Steps: []plan.Step{step}}
 	if n := len(workload.PodsOf(s, name, namespace)); n > 0 {
-		p.Notes = append(p.Notes, fmt.Sprintf("%s of %s end.", words.Count(n, "pod"), name))
+		p.Notes = []string{fmt.Sprintf("This ends %s of %s.", words.Count(n, "pod"), name)}
 	}
 	return p, nil
 }
 
-// jobObjects returns the objects that deploy made for a job, in the order of deletion. Objects with an owner are
-// deleted with it.
+func deletion(o cluster.Object, why string) plan.Change {
+	object := unstructured.Unstructured{}
+	object.SetAPIVersion(o.APIVersion)
+	object.SetKind(o.Kind)
+	object.SetNamespace(o.Namespace)
+	object.SetName(o.Name)
+	return plan.Change{Verb: plan.Delete, Object: object, Why: why}
+}
+
+// jobObjects returns the objects that deploy created for a job, those that make pods first.
 func jobObjects(s cluster.State, name, namespace string) []cluster.Object {
 	var own []cluster.Object
 	for _, o := range s.Objects {
-		labels := labelsOf(o)
-		if o.Namespace == namespace && labels[plan.LabelInstance] == name && labels[plan.LabelComponent] == workload.ComponentJob && !owned(o) {
+		if o.Namespace == namespace && jobOf(o) == name {
 			own = append(own, o)
 		}
 	}
@@ -77,41 +63,40 @@ func jobObjects(s cluster.State, name, namespace string) []cluster.Object {
 	return own
 }
 
-func labelsOf(o cluster.Object) map[string]string {
-	return (&unstructured.Unstructured{Object: o.Fields}).GetLabels()
-}
-
-func owned(o cluster.Object) bool {
+// jobOf returns the job for which deploy created an object, or "". Objects with an owner are deleted with it.
+func jobOf(o cluster.Object) string {
 	u := unstructured.Unstructured{Object: o.Fields}
-	return len(u.GetOwnerReferences()) > 0
+	labels := u.GetLabels()
+	if labels[plan.LabelComponent] != workload.ComponentJob || len(u.GetOwnerReferences()) > 0 {
+		return ""
+	}
+	return labels[plan.LabelInstance]
 }
 
-func reference(o cluster.Object) unstructured.Unstructured {
-	return unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": o.APIVersion,
-		"kind":       o.Kind,
-		"metadata":   map[string]any{"name": o.Name, "namespace": o.Namespace},
-	}}
+func deleteOrder(o cluster.Object) int {
+	if k, ok := workload.Of(o.Kind); ok && k.Deployed {
+		return -1
+	}
+	return slices.Index([]string{"Service", "ConfigMap"}, o.Kind)
 }
 
-// unneeded are the parts of railhead-pod that no other job of the namespace mounts. Those with an instance were printed
-// by `inject` for a manifest of that name, which is not looked into here.
+// unneeded returns the ConfigMaps of railhead-pod that no other object of the namespace mounts. One with an instance
+// belongs to the injected manifest of that name, which may not exist yet.
 func unneeded(s cluster.State, name, namespace string, own []cluster.Object) []cluster.Object {
-	needed := map[string]bool{}
+	var needed []string
 	for _, o := range s.Objects {
-		if o.Namespace == namespace && !slices.ContainsFunc(
-			own, func(mine cluster.Object) bool { return mine.Kind == o.Kind && mine.Name == o.Name },
-		) {
-			for _, configMap := range mounted(o.Fields) {
-				needed[configMap] = true
-			}
+		isOwn := func(own cluster.Object) bool { return own.Kind == o.Kind && own.Name == o.Name }
+		if o.Namespace == namespace && !slices.ContainsFunc(own, isOwn) {
+			needed = append(needed, mounted(o.Fields)...)
 		}
 	}
 	var parts []cluster.Object
 	for _, o := range s.Objects {
-		labels := labelsOf(o)
-		free := labels[plan.LabelInstance] == "" || labels[plan.LabelInstance] == name
-		if o.Namespace == namespace && o.Kind == "ConfigMap" && labels[plan.LabelComponent] == ComponentPod && free && !needed[o.Name] {
+		if o.Namespace != namespace || o.Kind != "ConfigMap" || slices.Contains(needed, o.Name) {
+			continue
+		}
+		labels := (&unstructured.Unstructured{Object: o.Fields}).GetLabels()
+		if labels[plan.LabelComponent] == ComponentPod && cmp.Or(labels[plan.LabelInstance], name) == name {
 			parts = append(parts, o)
 		}
 	}
@@ -119,18 +104,16 @@ func unneeded(s cluster.State, name, namespace string, own []cluster.Object) []c
 	return parts
 }
 
-// mounted are the ConfigMaps that an object names anywhere, as {configMap: {name: ...}}.
+// mounted returns the ConfigMaps that an object names anywhere, as {configMap: {name: ...}}.
 func mounted(value any) []string {
 	var names []string
 	switch v := value.(type) {
 	case map[string]any:
-		if c, ok := v["configMap"].(map[string]any); ok {
-			if name, ok := c["name"].(string); ok {
-				names = append(names, name)
-			}
+		if name, ok := workload.Field(v, "configMap.name").(string); ok {
+			names = append(names, name)
 		}
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			names = append(names, mounted(v[key])...)
+		for _, inner := range v {
+			names = append(names, mounted(inner)...)
 		}
 	case []any:
 		for _, item := range v {
@@ -140,43 +123,29 @@ func mounted(value any) []string {
 	return names
 }
 
-// Names returns the names of the jobs that deploy made in a namespace.
+// Names returns the names of the jobs that deploy created in a namespace.
 func Names(s cluster.State, namespace string) []string {
-	found := map[string]bool{}
+	var names []string
 	for _, o := range s.Objects {
-		if labels := labelsOf(o); o.Namespace == namespace && labels[plan.LabelComponent] == workload.ComponentJob && !owned(o) {
-			found[labels[plan.LabelInstance]] = true
+		if name := jobOf(o); name != "" && o.Namespace == namespace {
+			names = append(names, name)
 		}
 	}
-	return slices.Sorted(maps.Keys(found))
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func noJob(s cluster.State, name, namespace string) check.Finding {
-	jobs := Names(s, namespace)
-	f := check.Finding{
-		Check: JobFound, Status: check.Fail, Subject: check.Named(check.Job, name),
-		Summary: fmt.Sprintf("namespace %s has no job %s that railhead deployed", namespace, name),
-		Evidence: []check.Evidence{
-			{
-				Source: "objects with label " + plan.LabelManagedBy + "=" + plan.ManagedBy,
-				Got:    cmp.Or(strings.Join(jobs, ", "), "none"),
-				Want:   name,
-			},
-		},
-		Fix: &check.Fix{
-			Text: "Name one that is there, and its namespace.",
-			Who:  check.User,
-			Commands: []string{
-				"kubectl get " + strings.Join(
-					workload.Resources(), ",",
-				) + " -A -l " + plan.LabelManagedBy + "=" + plan.ManagedBy,
-			},
-		},
+	jobs, label := Names(s, namespace), plan.LabelManagedBy+"="+plan.ManagedBy
+	return check.Finding{
+		Check:    JobFound,
+		Status:   check.Fail,
+		Subject:  check.Named(check.Job, name),
+		Summary:  fmt.Sprintf("namespace %s has no job %s that railhead deployed", namespace, name),
+		Evidence: []check.Evidence{evidence("objects with label "+label, orNone(jobs), name)},
+		Fix: check.ByUser(didYouMean(name, jobs, "Check the name and the namespace."),
+			"kubectl get "+strings.Join(workload.Flags(), ",")+" -A -l "+label),
 	}
-	if near := words.Nearest(name, jobs); len(near) > 0 {
-		f.Fix.Text = "Did you mean " + strings.Join(near, " or ") + "?"
-	}
-	return f
 }
 
 // Gone is done when no pod of the job is left.

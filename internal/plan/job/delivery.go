@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -12,14 +13,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/rules/pods"
 )
 
-// Delivery is the way in which railhead-pod comes into a pod.
+// Delivery is how railhead-pod gets into a pod.
 type Delivery string
 
-// Without a registry it comes in ConfigMaps; else an image brings it, by an init container or as a volume.
+// ConfigMaps need no registry. An image is used by an init container, or mounted as a volume.
 const (
 	ByConfigMaps  Delivery = "configmap"
 	ByImage       Delivery = "image"
@@ -29,13 +31,13 @@ const (
 // ComponentPod is the value of LabelComponent of the objects that carry railhead-pod; jobs of a namespace share it.
 const ComponentPod = "railhead-pod"
 
-// Where things lie in a pod.
+// Paths in a pod.
 const (
 	binFolder    = "/railhead/bin"
 	partsFolder  = "/railhead/parts"
 	scriptFolder = "/railhead/script"
 	podProgram   = binFolder + "/railhead-pod"
-	imageProgram = "/railhead-pod" // in the image that carries it
+	imageProgram = "/railhead-pod" // in the image of railhead-pod
 )
 
 const (
@@ -44,8 +46,8 @@ const (
 	partKey     = "part"
 )
 
-// partSize is the size of a part in one ConfigMap: 1 MiB is the most that data may have in all (kubernetes
-// pkg/apis/core/validation ValidateConfigMap), and base64 of it must stay below etcd's 1.5 MiB for a request.
+// partSize is the size of a part in one ConfigMap, whose data has at most 1 MiB (kubernetes pkg/apis/core/validation
+// ValidateConfigMap), and whose base64 must stay below the 1.5 MiB of an etcd request.
 const partSize = 900 << 10
 
 // Program is railhead-pod for one architecture, in parts that fit into ConfigMaps.
@@ -55,7 +57,7 @@ type Program struct {
 	Parts  [][]byte
 }
 
-// NewProgram cuts a binary into parts.
+// NewProgram splits a binary into parts.
 func NewProgram(arch string, binary []byte) Program {
 	sum := sha256.Sum256(binary)
 	return Program{
@@ -65,12 +67,12 @@ func NewProgram(arch string, binary []byte) Program {
 	}
 }
 
-// configMap is the name of one part: the content's hash is in it, so that versions lie beside each other.
+// configMap returns the name of one part. It contains the content's hash, so that versions can exist together.
 func (p Program) configMap(part int) string {
 	return fmt.Sprintf("railhead-pod-%s-%s-%d", p.Arch, p.SHA256[:min(12, len(p.SHA256))], part)
 }
 
-// configMaps are the objects that carry the program in a namespace.
+// configMaps returns the objects with the program for a namespace.
 func (p Program) configMaps(namespace, suffix string) []unstructured.Unstructured {
 	var objects []unstructured.Unstructured
 	for i, part := range p.Parts {
@@ -87,15 +89,15 @@ func (p Program) configMaps(namespace, suffix string) []unstructured.Unstructure
 	return objects
 }
 
-// delivery is the way in which railhead-pod gets into a job's pods.
+// delivery is how railhead-pod gets into the pods of one job.
 type delivery struct {
 	by       Delivery
-	image    string    // that carries railhead-pod
-	programs []Program // those for the architectures of the nodes
-	suffix   string    // of the names of ConfigMaps that are not shared with other jobs
+	image    string    // contains railhead-pod
+	programs []Program // one for each architecture of the nodes
+	suffix   string    // of the names of ConfigMaps that other jobs do not share
 }
 
-// volumes returns the volumes that bring railhead-pod into a pod.
+// volumes returns the volumes with railhead-pod.
 func (d delivery) volumes() []corev1.Volume {
 	bin := corev1.Volume{Name: binVolume}
 	if d.by == ByImageVolume {
@@ -118,7 +120,7 @@ func (d delivery) volumes() []corev1.Volume {
 	return []corev1.Volume{bin, {Name: partsVolume, VolumeSource: corev1.VolumeSource{Projected: parts}}}
 }
 
-// kinds are the kinds of volumes, as security context constraints list them.
+// kinds returns the kinds of volumes, as security context constraints list them.
 func (d delivery) kinds() []string {
 	switch d.by {
 	case ByImageVolume:
@@ -130,7 +132,7 @@ func (d delivery) kinds() []string {
 	return []string{"emptyDir", "projected"}
 }
 
-// initContainer puts railhead-pod into the pod; nil where the volume has it already. image is the job's own.
+// initContainer copies railhead-pod into the pod; nil if the volume already contains it. image is that of the job.
 func (d delivery) initContainer(image string) *corev1.Container {
 	container := corev1.Container{
 		Name:                     pods.InstallContainer,
@@ -153,7 +155,7 @@ func (d delivery) initContainer(image string) *corev1.Container {
 	return &container
 }
 
-// installResources are small, and set because quotas may require every container to set them.
+// installResources are set because quotas may require them of every container.
 func installResources() corev1.ResourceList {
 	return corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("100m"),
@@ -161,33 +163,27 @@ func installResources() corev1.ResourceList {
 	}
 }
 
-// script puts the parts together in any image that has sh, cat, chmod and uname. The hash is checked where sha256sum is
-// there.
+// script joins the parts in any image that has sh, cat, chmod and uname, and checks the hash if it has sha256sum.
 func (d delivery) script() string {
 	var b strings.Builder
 	b.WriteString("set -e\ncase $(uname -m) in\n")
+	machines := map[string]string{"amd64": "x86_64", "arm64": "aarch64|arm64"} // as uname -m names them
 	for _, p := range d.programs {
-		machine := p.Arch
-		switch p.Arch {
-		case "amd64":
-			machine = "x86_64"
-		case "arm64":
-			machine = "aarch64|arm64"
-		}
-		fmt.Fprintf(&b, "%s) arch=%s sum=%s ;;\n", machine, p.Arch, p.SHA256)
+		fmt.Fprintf(&b, "%s) arch=%s sum=%s ;;\n", cmp.Or(machines[p.Arch], p.Arch), p.Arch, p.SHA256)
 	}
 	fmt.Fprintf(&b, `*) echo "railhead-pod was not delivered for $(uname -m)" >&2; exit 1 ;;
 esac
 cat %[1]s/$arch/* > %[2]s
 chmod 0755 %[2]s
 if command -v sha256sum > /dev/null; then
-  echo "$sum  %[2]s" | sha256sum -c - > /dev/null || { echo "railhead-pod is damaged: its SHA-256 is not $sum" >&2; exit 1; }
+  echo "$sum  %[2]s" | sha256sum -c - > /dev/null ||
+    { echo "railhead-pod is damaged: its SHA-256 is not $sum" >&2; exit 1; }
 fi
 `, partsFolder, podProgram)
 	return b.String()
 }
 
-// configMaps are the objects of all programs that are delivered by ConfigMaps.
+// configMaps returns the ConfigMaps of all programs.
 func (d delivery) configMaps(namespace string) []unstructured.Unstructured {
 	if d.by != ByConfigMaps {
 		return nil
@@ -197,4 +193,15 @@ func (d delivery) configMaps(namespace string) []unstructured.Unstructured {
 		objects = append(objects, p.configMaps(namespace, d.suffix)...)
 	}
 	return objects
+}
+
+// changes creates the ConfigMaps that do not exist; their names contain the hash of their content.
+func (d delivery) changes(s cluster.State, namespace string) []plan.Change {
+	var changes []plan.Change
+	for _, object := range d.configMaps(namespace) {
+		if _, exists := plan.LiveObject(s, object); !exists {
+			changes = append(changes, plan.Change{Verb: plan.Apply, Object: object, Why: "contains railhead-pod"})
+		}
+	}
+	return changes
 }

@@ -121,7 +121,7 @@ func TestJobChangedRestartsPods(t *testing.T) {
 	o := wishes()
 	o.Image = "registry.example.com/torch:3"
 	again, findings := Deploy(after, o)
-	if len(again.Changes()) != 1 || !again.Steps[0].Disruption.RestartsPods || !strings.Contains(strings.Join(again.Notes, " "), "start again") {
+	if len(again.Changes()) != 1 || !again.Steps[0].Disruption.RestartsPods || !strings.Contains(strings.Join(again.Notes, " "), "restart") {
 		t.Errorf("another image: %+v\n%s", again, plantest.Wording(findings))
 	}
 }
@@ -142,11 +142,11 @@ func TestJobChooses(t *testing.T) {
 		want string // the mode that the pods are told
 		note string
 	}{
-		"rails are free":               {plantest.Training(), wishes(), "rdma", "2 nodes are free with all 4 rails"},
+		"rails are free":               {plantest.Training(), wishes(), "rdma", "found 2 free nodes with 4 rails of namespace train"},
 		"rails are held":               {busy, wishes(), "tcp", "held by other/gpu-1 (8)"},
 		"no attachments":               {vanillaWithout(), wishes(), "tcp", "namespace train has no network attachments"},
 		"nodes that could not be read": {blind, withGPUs(wishes(), 8), "rdma", "could not be read"},
-		"no GPUs at all":               {noGPUs(), wishes(), "tcp", "the pods ask for none"},
+		"no GPUs at all":               {noGPUs(), wishes(), "tcp", "the pods request none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.o.Mode = nccl.Auto
@@ -238,8 +238,8 @@ func TestJobDone(t *testing.T) {
 		states []string
 		stuck  check.ID
 	}{
-		"nothing yet":  {text: "h-kim: 0 of 2 pods ready", states: []string{"2 pods not made waiting"}},
-		"refused":      {events: []cluster.Event{refused}, text: "h-kim: 0 of 2 pods ready", states: []string{"2 pods not made waiting"}, stuck: pods.QuotaExceeded},
+		"nothing yet":  {text: "h-kim: 0 of 2 pods ready", states: []string{"2 pods missing waiting"}},
+		"refused":      {events: []cluster.Event{refused}, text: "h-kim: 0 of 2 pods ready", states: []string{"2 pods missing waiting"}, stuck: pods.QuotaExceeded},
 		"one is ready": {pods: []cluster.Pod{waits, ready}, text: "h-kim: 1 of 2 pods ready", states: []string{"h-kim-0 Running", "h-kim-1 Pending"}},
 		"one has no image": {
 			pods: []cluster.Pod{ready, {Namespace: "train", Name: "h-kim-1", Labels: labels, Phase: "Pending", Node: "gpu-2", Containers: []cluster.Container{{Name: "train", Waiting: "ErrImagePull", Message: "manifest unknown"}}}},
@@ -252,7 +252,7 @@ func TestJobDone(t *testing.T) {
 		},
 		"all are ready, and an old event": {pods: []cluster.Pod{ready, {Namespace: "train", Name: "h-kim-1", Labels: labels, Phase: "Succeeded"}}, events: []cluster.Event{refused}, done: true,
 			text: "h-kim: 2 of 2 pods ready", states: []string{"h-kim-0 Running", "h-kim-1 Succeeded"}},
-		"pods of another namespace": {pods: []cluster.Pod{{Namespace: "other", Name: "h-kim-0", Labels: labels, Ready: true}}, text: "h-kim: 0 of 2 pods ready", states: []string{"2 pods not made waiting"}},
+		"pods of another namespace": {pods: []cluster.Pod{{Namespace: "other", Name: "h-kim-0", Labels: labels, Ready: true}}, text: "h-kim: 0 of 2 pods ready", states: []string{"2 pods missing waiting"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := plantest.Training()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/rules/pods"
@@ -11,49 +12,39 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// Done is done when n pods of a job are ready, or have ended well: of the job as its controller is told to make it,
-// where the state has the StatefulSet. It is stuck when one of them will not get there by itself, and says why.
+// Done is done when n pods of a job are ready or have succeeded; if the State has the StatefulSet, only pods of its
+// latest revision count. It is stuck if a pod needs a fix.
 func Done(name, namespace string, n int) plan.Condition {
 	return func(s cluster.State) plan.Progress {
 		if p := s.Problem(cluster.StatefulSets); p != nil {
 			return plan.Progress{Text: "whether the change has taken effect could not be read: " + p.Err}
 		}
-		present := workload.PodsOf(s, name, namespace)
-		outdated := workload.Outdated(s, name, namespace)
-		p := plan.Progress{}
-		ready := 0
-		for _, pod := range present {
-			if outdated(pod) {
-				p.Items = append(p.Items, plan.Item{
-					Name:  pod.Name,
-					State: podItem(pod).State,
-					Note:  "from before the change: it is replaced",
-				})
-				continue
-			}
-			item := podItem(pod)
-			if item.Done {
-				ready++
-			}
-			if o, wrong := plan.ExplainPod(s, pod); wrong {
+		var p plan.Progress
+		add := func(item plan.Item, o check.Obstacle, wrong bool) {
+			if wrong {
 				item.Note = o.Summary
 				p.AddObstacle(o)
 			}
 			p.Items = append(p.Items, item)
 		}
+		present, outdated, ready := workload.PodsOf(s, name, namespace), workload.Outdated(s, name, namespace), 0
+		for _, pod := range present {
+			item := podItem(pod)
+			if outdated(pod) {
+				item.Done, item.Note = false, "outdated: it will be replaced"
+				p.Items = append(p.Items, item)
+				continue
+			}
+			if item.Done {
+				ready++
+			}
+			o, wrong := plan.ExplainPod(s, pod)
+			add(item, o, wrong)
+		}
 		if len(present) < n {
-			missing := plan.Item{
-				Name:  fmt.Sprintf("%s not made", words.Count(n-len(present), "pod")),
-				State: plan.Waiting,
-				Note:  "their controller makes them",
-			}
-			if o, wrong := pods.Explain(
-				workload.Missing(s, name, namespace), workload.EventsOf(s, name, namespace), s,
-			); wrong {
-				missing.Note = o.Summary
-				p.AddObstacle(o)
-			}
-			p.Items = append(p.Items, missing)
+			missing := words.Count(n-len(present), "pod") + " missing"
+			o, wrong := pods.Explain(workload.Missing(s, name, namespace), workload.EventsOf(s, name, namespace), s)
+			add(plan.Item{Name: missing, State: plan.Waiting, Note: "the controller creates them"}, o, wrong)
 		}
 		p.Done = ready >= n
 		if p.Done {
@@ -70,11 +61,13 @@ func podItem(pod cluster.Pod) plan.Item {
 	switch {
 	case pod.Deleted:
 		item.State = "Terminating"
+		return item
 	case pod.Phase == "Succeeded", pod.Ready:
 		item.Done = true
+		return item
 	}
 	for _, c := range pod.Containers {
-		if !item.Done && c.Waiting != "" && !pod.Deleted {
+		if c.Waiting != "" {
 			item.State = c.Waiting
 			break // init containers come first, and the others wait for them
 		}

@@ -17,50 +17,42 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// Inject returns a manifest of a Pod, StatefulSet, Deployment, Job or JobSet with the additions that `deploy` makes
-// to its own pods: rails, /dev/shm, railhead-pod and the command behind it. Fields of the manifest are kept;
-// injecting twice is injecting once.
-func Inject(manifest unstructured.Unstructured, s cluster.State, o Options) (unstructured.Unstructured, []check.Finding) {
-	j := injection(manifest, s, o)
+// Inject adds to a manifest of a Pod, StatefulSet, Deployment, Job or JobSet what `deploy` adds to its own pods: rails,
+// /dev/shm, railhead-pod and the command behind it. It keeps all fields of the manifest; a second run changes nothing.
+func Inject(
+	manifest unstructured.Unstructured, s cluster.State, o Options,
+) (unstructured.Unstructured, []check.Finding) {
+	j, templates := injection(manifest, s, o)
+	if _, known := workload.Of(manifest.GetKind()); !known {
+		kind := cmp.Or(manifest.GetKind(), "an object without a kind")
+		j.refuse(manifest, kind+" has no pod template that railhead knows",
+			"one of "+strings.Join(workload.WithTemplates(), ", "))
+		return manifest, j.findings
+	}
+	if len(templates) == 0 {
+		j.refuse(manifest, "the manifest has no pod template", "spec.template")
+		return manifest, j.findings
+	}
+	if j.decideFor(templates); j.failed() {
+		return manifest, j.findings
+	}
 	object := *manifest.DeepCopy()
-	k, known := workload.Of(object.GetKind())
-	if !known {
-		j.unsuitable(
-			object,
-			fmt.Sprintf(
-				"%s is no kind that has pods, or not one that is known here",
-				cmp.Or(object.GetKind(), "an object without a kind"),
-			),
-			"one of "+strings.Join(workload.WithTemplates(), ", "),
-		)
-		return manifest, j.findings
-	}
-	all := k.PodTemplates(object.Object)
-	if len(all) == 0 {
-		j.unsuitable(object, "the manifest has no pod template", "spec.template")
-		return manifest, j.findings
-	}
-	if j.injectable(all); check.Worst(j.findings) == check.Fail {
-		return manifest, j.findings
-	}
 	shape := j.injectShape()
-	for _, template := range all {
+	for _, template := range podTemplates(object) {
 		if err := shape.add(template); err != nil {
-			j.unsuitable(object, err.Error(), "a container with a command")
+			j.refuse(manifest, err.Error(), "a container with a command")
 			return manifest, j.findings
 		}
 	}
 	return object, j.findings
 }
 
-// InjectDelivery are the ConfigMaps that the pods of an injected manifest mount. They bear its name, so that deleting
-// another job leaves them.
+// InjectDelivery returns the ConfigMaps that the pods of an injected manifest mount. They carry its name, so that
+// deleting another job keeps them.
 func InjectDelivery(manifest unstructured.Unstructured, s cluster.State, o Options) []unstructured.Unstructured {
-	j := injection(manifest, s, o)
-	if k, known := workload.Of(manifest.GetKind()); known {
-		j.injectable(k.PodTemplates(manifest.Object)) // finds the nodes, whose architectures are delivered
-	}
-	objects := j.delivery().configMaps(j.o.Namespace)
+	j, templates := injection(manifest, s, o)
+	j.decideFor(templates) // finds the nodes, whose architectures need a program
+	objects := j.delivery().configMaps(j.Namespace)
 	for _, object := range objects {
 		labels := object.GetLabels()
 		labels[plan.LabelInstance] = manifest.GetName()
@@ -69,118 +61,117 @@ func InjectDelivery(manifest unstructured.Unstructured, s cluster.State, o Optio
 	return objects
 }
 
-// injection is the job that a manifest is.
-func injection(manifest unstructured.Unstructured, s cluster.State, o Options) *job {
+// injection returns the job of a manifest, and its pod templates.
+func injection(manifest unstructured.Unstructured, s cluster.State, o Options) (*job, []map[string]any) {
 	o.Namespace = namespaceOf(manifest, o.Namespace)
-	o.Name, o.Type = manifest.GetName(), Single // how many nodes it wants is the manifest's
+	o.Name, o.Type = manifest.GetName(), Single // the manifest sets the number of pods
 	j := newJob(s, o)
-	j.o.GPUs = o.GPUs
-	if k, known := workload.Of(manifest.GetKind()); known && o.GPUs == 0 {
-		j.itsGPUs(k.PodTemplates(manifest.Object))
+	j.GPUs = o.GPUs
+	templates := podTemplates(manifest)
+	if o.GPUs == 0 {
+		j.requestedGPUs(templates)
 	}
-	return j
+	return j, templates
 }
 
-// itsGPUs takes over the manifest's requests.
-func (j *job) itsGPUs(all []map[string]any) {
-	for _, template := range all {
+func podTemplates(manifest unstructured.Unstructured) []map[string]any {
+	k, _ := workload.Of(manifest.GetKind())
+	return k.PodTemplates(manifest.Object)
+}
+
+// requestedGPUs copies the GPU request of the manifest.
+func (j *job) requestedGPUs(templates []map[string]any) {
+	for _, template := range templates {
 		spec, _ := template["spec"].(map[string]any)
-		for name, amount := range amounts(podShape{container: j.o.Container}.main(spec), "limits") {
+		for name, amount := range amounts(podShape{container: j.Container}.main(spec), "limits") {
 			if n, err := strconv.Atoi(fmt.Sprint(amount)); err == nil && cluster.IsGPU(name) {
-				j.o.GPUResource, j.o.GPUs = name, n
+				j.GPUResource, j.GPUs = name, n
 			}
 		}
 	}
 }
 
-func (j *job) unsuitable(object unstructured.Unstructured, why, want string) {
-	j.fail(ManifestSuitable, check.Named(
-		check.Kind(strings.ToLower(cmp.Or(object.GetKind(), "manifest"))), object.GetName(),
-	), why, check.Evidence{
-		Source: "manifest",
-		Got:    cmp.Or(object.GetKind(), "no kind"),
-		Want:   want,
-	},
-		check.Fix{
-			Text: "Correct the manifest; the command of an image is seen with `skopeo inspect --config`.",
-			Who:  check.User,
-		})
+// refuse fails for a manifest that nothing can be added to.
+func (j *job) refuse(manifest unstructured.Unstructured, reason, want string) {
+	kind := manifest.GetKind()
+	j.fail(ManifestSuitable, check.Named(check.Kind(strings.ToLower(cmp.Or(kind, "manifest"))), manifest.GetName()),
+		reason, evidence("manifest", cmp.Or(kind, "no kind"), want),
+		check.ByUser("Correct the manifest. `skopeo inspect --config` shows the command of an image."))
 }
 
-// injectable decides on the network and the pods' privileges.
-func (j *job) injectable(all []map[string]any) {
-	if j.quantities(); check.Worst(j.findings) == check.Fail {
+// decideFor chooses the rails and the privileges of the pods.
+func (j *job) decideFor(templates []map[string]any) {
+	if j.validateValues(); j.failed() {
 		return
 	}
-	switch {
-	case j.o.Mode == nccl.TCP:
-	case j.o.Mode == nccl.Auto:
-		j.rails = j.wanted(j.s.UsableRails(j.o.Namespace))
-		if j.o.Mode = nccl.RDMA; len(j.rails) == 0 {
-			j.o.Mode = nccl.TCP
+	switch j.Mode {
+	case nccl.TCP:
+	case nccl.Auto:
+		j.rails = j.chosen(j.s.UsableRails(j.Namespace))
+		if j.Mode = nccl.RDMA; len(j.rails) == 0 {
+			j.Mode = nccl.TCP
 		}
 	default:
 		j.rails = j.attachments()
 	}
-	j.seats(j.rails)
-	j.account, _ = firstAccount(all)
-	if j.o.ServiceAccount != "" {
-		j.account = j.o.ServiceAccount
-	}
+	j.findNodes(j.rails)
+	j.account = cmp.Or(j.ServiceAccount, firstAccount(templates))
 	if j.rdma() && len(j.rails) > 0 {
 		j.memlock()
 	}
 	if j.ipcLock {
-		j.mayBeRoot(all)
+		j.requireRoot(templates)
 	}
 }
 
-// mayBeRoot refuses pods that are to lock memory by IPC_LOCK and that their manifest keeps from being root.
-func (j *job) mayBeRoot(all []map[string]any) {
-	for _, template := range all {
-		spec, _ := template["spec"].(map[string]any)
-		main := podShape{container: j.o.Container}.main(spec)
-		ofPod, _ := spec["securityContext"].(map[string]any)
-		own, _ := main["securityContext"].(map[string]any)
-		security := map[string]any{}
-		maps.Copy(security, ofPod)
-		maps.Copy(security, own)
-		what := fmt.Sprintf("container %v", main["name"])
-		user, said := security["runAsUser"]
-		switch {
-		case main == nil: // said when the rest is added
-		case said && fmt.Sprint(user) != "0":
-			j.notRoot(what, "securityContext.runAsUser", fmt.Sprint(user), "0")
-		case security["runAsNonRoot"] == true:
-			j.notRoot(what, "securityContext.runAsNonRoot", "true", "false")
-		case spec["hostUsers"] == false:
-			j.notRoot(what, "hostUsers", "false", "true")
-		}
-	}
-}
-
-// firstAccount is the account of the first template that names one.
-func firstAccount(all []map[string]any) (string, bool) {
-	for _, template := range all {
+// firstAccount returns the account of the first template that names one.
+func firstAccount(templates []map[string]any) string {
+	for _, template := range templates {
 		if account := workload.Field(template, "spec.serviceAccountName"); account != nil {
-			return fmt.Sprint(account), true
+			return fmt.Sprint(account)
 		}
 	}
-	return "", false
+	return ""
 }
 
-// injectShape has the additions to others' pods: fewer than to those of deploy, whose security and placement are
-// Railhead's own.
+// requireRoot fails if IPC_LOCK would have no effect, because the manifest keeps the pods from being root.
+func (j *job) requireRoot(templates []map[string]any) {
+	for _, template := range templates {
+		spec, _ := template["spec"].(map[string]any)
+		main := podShape{container: j.Container}.main(spec)
+		if main == nil {
+			continue // add refuses it
+		}
+		security := map[string]any{}
+		for _, level := range []map[string]any{spec, main} {
+			own, _ := level["securityContext"].(map[string]any)
+			maps.Copy(security, own)
+		}
+		container := fmt.Sprintf("container %v", main["name"])
+		user, set := security["runAsUser"]
+		switch {
+		case set && fmt.Sprint(user) != "0":
+			j.notRoot(container, "securityContext.runAsUser", fmt.Sprint(user), "0")
+		case security["runAsNonRoot"] == true:
+			j.notRoot(container, "securityContext.runAsNonRoot", "true", "false")
+		case spec["hostUsers"] == false:
+			j.notRoot(container, "hostUsers", "false", "true")
+		}
+	}
+}
+
+// injectShape returns the additions to the pods of a manifest: fewer than for deploy, which also sets the security and
+// the placement of its pods.
 func (j *job) injectShape() podShape {
 	return podShape{
-		container: j.o.Container,
-		namespace: j.o.Namespace,
+		container: j.Container,
+		namespace: j.Namespace,
 		networks:  j.rails,
 		resources: j.resources(),
 		shm:       j.shm(),
 		delivery:  j.delivery(),
-		env:       []corev1.EnvVar{{Name: "RAILHEAD_MODE", Value: string(j.o.Mode)}},
-		pod:       corev1.PodSpec{ServiceAccountName: j.o.ServiceAccount},
+		env:       []corev1.EnvVar{{Name: "RAILHEAD_MODE", Value: string(j.Mode)}},
+		pod:       corev1.PodSpec{ServiceAccountName: j.ServiceAccount},
 		ipcLock:   j.ipcLock,
 	}
 }

@@ -186,7 +186,7 @@ func TestInjectAll(t *testing.T) {
 	if diff := cmp.Diff([]string{"train", "other"}, all.Namespaces("other")); diff != "" {
 		t.Errorf("namespaces to read (-want +got):\n%s", diff)
 	}
-	if err := all.In("train"); err == nil || err.Error() != "Service s is in namespace elsewhere, and -n says train: leave -n out, or say -n elsewhere" {
+	if err := all.In("train"); err == nil || err.Error() != "Service s is in namespace elsewhere, but -n is train: omit -n, or use -n elsewhere" {
 		t.Errorf("-n train: %v", err)
 	}
 	other := plantest.Training()
@@ -237,7 +237,7 @@ func TestInjectRefuses(t *testing.T) {
 		"a kind without pods": {"apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: train}", "fail manifest-suitable", "Deployment, Job, JobSet, Pod, StatefulSet"},
 		"no template":         {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: train}\nspec: {}", "fail manifest-suitable", "no pod template"},
 		"no containers":       {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train}\nspec: {}", "fail manifest-suitable", "no container"},
-		"no command":          {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train}\nspec: {containers: [{name: c, image: i}]}", "fail manifest-suitable", "container c says no command"},
+		"no command":          {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train}\nspec: {containers: [{name: c, image: i}]}", "fail manifest-suitable", "container c has no command"},
 		"an annotation that is no JSON": {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train, annotations: {k8s.v1.cni.cncf.io/networks: '[{'}}\nspec: {containers: [{name: c, image: i, command: [x]}]}",
 			"fail manifest-suitable", "k8s.v1.cni.cncf.io/networks"},
 		"a namespace without rails":  {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: nowhere}\nspec: {containers: [{name: c, image: i, command: [x]}]}", "fail rails-attached", "namespace nowhere"},
@@ -277,7 +277,7 @@ func TestInjectIPCLock(t *testing.T) {
 		"root is said":    {ofContainer: "securityContext: {runAsUser: 0}", security: map[string]any{"runAsUser": int64(0), "runAsNonRoot": false}},
 		"the container takes back what the pod says": {ofPod: "securityContext: {runAsNonRoot: true, runAsUser: 1000}, ", ofContainer: "securityContext: {runAsUser: 0, runAsNonRoot: false}",
 			security: map[string]any{"runAsUser": int64(0), "runAsNonRoot": false}},
-		"the pod forbids root":       {ofPod: "securityContext: {runAsNonRoot: true}, ", want: []string{"fail pod-memlock"}, says: "container c cannot lock the memory that RDMA registers: the capability IPC_LOCK works for root of the node alone, and securityContext.runAsNonRoot is true"},
+		"the pod forbids root":       {ofPod: "securityContext: {runAsNonRoot: true}, ", want: []string{"fail pod-memlock"}, says: "container c cannot lock the memory that RDMA registers: the capability IPC_LOCK works only for root of the node, but securityContext.runAsNonRoot is true"},
 		"the container forbids root": {ofContainer: "securityContext: {runAsNonRoot: true}", want: []string{"fail pod-memlock"}, says: "railhead setup cluster"},
 		"the pod has a user":         {ofPod: "securityContext: {runAsUser: 1000}, ", want: []string{"fail pod-memlock"}, says: "securityContext.runAsUser: 1000 (want 0, or nodes that lift the memlock limit)"},
 		"the container has a user":   {ofPod: "securityContext: {runAsUser: 0}, ", ofContainer: "securityContext: {runAsUser: 1000}", want: []string{"fail pod-memlock"}, says: "--memlock node"},

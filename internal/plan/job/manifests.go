@@ -19,7 +19,7 @@ import (
 // Manifests are objects as their author wrote them.
 type Manifests []unstructured.Unstructured
 
-// ReadManifests reads the objects of YAML documents or of JSON; a List gives its items.
+// ReadManifests reads the objects of YAML documents or of JSON, and the items of a List.
 func ReadManifests(text []byte) (Manifests, error) {
 	var all Manifests
 	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
@@ -27,7 +27,7 @@ func ReadManifests(text []byte) (Manifests, error) {
 		err := decoder.Decode(&object.Object)
 		switch {
 		case errors.Is(err, io.EOF) && len(all) == 0:
-			return nil, errors.New("no object is in it")
+			return nil, errors.New("it contains no object")
 		case errors.Is(err, io.EOF):
 			return all, nil
 		case err != nil:
@@ -44,52 +44,48 @@ func ReadManifests(text []byte) (Manifests, error) {
 	}
 }
 
-// In returns an error when one of them names another namespace than the one that is asked for, as kubectl does.
+// In returns an error if a manifest names a namespace other than the given one, as kubectl does.
 func (all Manifests) In(namespace string) error {
 	for _, m := range all {
-		if named := m.GetNamespace(); named != "" && named != namespace {
-			return fmt.Errorf(
-				"%s %s is in namespace %s, and -n says %s: leave -n out, or say -n %s", m.GetKind(), m.GetName(),
-				named, namespace, named,
-			)
+		if own := m.GetNamespace(); own != "" && own != namespace {
+			return fmt.Errorf("%s %s is in namespace %s, but -n is %s: omit -n, or use -n %s",
+				m.GetKind(), m.GetName(), own, namespace, own)
 		}
 	}
 	return nil
 }
 
-// Namespaces returns the namespaces of the manifests that have pods, each once. A manifest without one is in the
-// given one.
+// Namespaces returns the namespaces of the manifests with pods, each once; namespace is the default.
 func (all Manifests) Namespaces(namespace string) []string {
 	var names []string
 	for _, m := range all {
-		ns := namespaceOf(m, namespace)
-		if _, known := workload.Of(m.GetKind()); known && !slices.Contains(names, ns) {
-			names = append(names, ns)
+		own := namespaceOf(m, namespace)
+		if _, known := workload.Of(m.GetKind()); known && !slices.Contains(names, own) {
+			names = append(names, own)
 		}
 	}
 	return names
 }
 
 func namespaceOf(manifest unstructured.Unstructured, namespace string) string {
-	return cmp.Or(manifest.GetNamespace(), cmp.Or(namespace, "default"))
+	return cmp.Or(manifest.GetNamespace(), namespace, "default")
 }
 
-// InjectAll injects into every manifest that has pods and puts the ConfigMaps that those mount before them. The rails
-// and rights are those of each one's own namespace, by whose names the States are. Other objects are kept as they are;
-// where no manifest has pods, the findings of each say so.
+// InjectAll injects into every manifest with pods, and puts the ConfigMaps that they mount first. states has the State
+// of each namespace. Other objects stay unchanged; if no manifest has pods, the findings are those of the first.
 func InjectAll(manifests Manifests, states map[string]cluster.State, o Options) (Manifests, []check.Finding) {
 	var out, parts Manifests
 	var findings []check.Finding
 	var hasPods bool
 	for _, m := range manifests {
-		if _, known := workload.Of(m.GetKind()); !known && len(manifests) > 1 {
+		if _, known := workload.Of(m.GetKind()); !known {
 			out = append(out, m)
 			continue
 		}
 		hasPods = true
 		s := states[namespaceOf(m, o.Namespace)]
-		injected, said := Inject(m, s, o)
-		findings = append(findings, said...)
+		injected, found := Inject(m, s, o)
+		findings = append(findings, found...)
 		out = append(out, injected)
 		for _, part := range InjectDelivery(m, s, o) {
 			if !holds(parts, part) && !holds(manifests, part) {
@@ -103,7 +99,7 @@ func InjectAll(manifests Manifests, states map[string]cluster.State, o Options) 
 	return append(parts, out...), findings
 }
 
-// holds reports whether an object is among others, as in a second injection.
+// holds reports whether a list has an object of the same name, as the output of an earlier injection does.
 func holds(objects []unstructured.Unstructured, part unstructured.Unstructured) bool {
 	return slices.ContainsFunc(objects, func(o unstructured.Unstructured) bool {
 		return o.GetKind() == part.GetKind() && o.GetName() == part.GetName() && o.GetNamespace() == part.GetNamespace()

@@ -11,166 +11,164 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
-// memlock settles how the pods come to lock the memory that RDMA registers.
+// memlock chooses how the pods lock the memory that RDMA registers.
 func (j *admission) memlock() {
-	how, evidence := j.nodesUnlock()
+	status, reason := j.nodesUnlock()
 	switch {
-	case j.o.Memlock == MemlockByNode:
-		j.note("The pods ask for no capability: the nodes are said to unlock memory.")
-	case j.o.Memlock == MemlockByIPCLock:
+	case j.Memlock == MemlockByNode:
+		j.note("The pods add no capability: --memlock node says that the nodes let them lock memory.")
+	case j.Memlock == MemlockByIPCLock:
+		j.requireIPCLock()
+	case status == check.Pass:
+		j.note("The pods need no privileges: the container runtime of the nodes lets them lock memory (%s).", reason)
+	case j.canAddIPCLock():
 		j.ipcLock = true
-		j.lockable()
-	case how == check.Pass:
-		j.note("The pods need no privileges: the nodes' container runtime lets them lock memory (%s).", evidence)
-	case j.mayLock():
-		j.ipcLock = true
-		under := fmt.Sprintf(
-			"namespace %s allows it. Where the nodes lift the limit by themselves, say --memlock node, and the pods need neither",
-			j.o.Namespace,
-		)
-		if j.scc != "" {
-			under = fmt.Sprintf(
-				"SCC %s allows it. `railhead setup cluster` lifts the limit on the nodes, and then pods need neither",
-				j.scc,
-			)
-		}
-		j.note(
-			"The pods run as root with the capability IPC_LOCK, by which RDMA can pin memory: %s, and %s.",
-			evidence, under,
-		)
+		j.noteIPCLock(reason)
 	default:
-		j.cannotLock(how, evidence)
+		j.cannotLock(status, reason)
 	}
 }
 
-// cannotLock says that RDMA will run out of memory to pin.
-func (j *admission) cannotLock(how check.Status, evidence string) {
-	may := fmt.Sprintf("service account %s may not add IPC_LOCK", j.accountName())
-	if !j.s.Knows(cluster.SCCs) || !j.s.Knows(cluster.SCCGrants) {
-		how, may = check.Unknown, fmt.Sprintf(
-			"whether service account %s may add IPC_LOCK could not be read", j.accountName(),
-		)
+func (j *admission) noteIPCLock(reason string) {
+	allowed := "namespace " + j.Namespace + " allows it. " +
+		"If the nodes already lift the limit, use --memlock node, and the pods need neither."
+	if j.scc != "" {
+		allowed = "SCC " + j.scc + " allows it. " +
+			"`railhead setup cluster` lifts the limit on the nodes; then the pods need neither."
 	}
-	f := check.Finding{
-		Check: PodMemlock, Status: how, Subject: check.Named(check.Job, j.o.Name),
-		Summary: fmt.Sprintf(
-			"the pods may not be able to lock the memory that RDMA registers: %s, and %s", evidence, may,
-		),
-		Evidence: []check.Evidence{
-			{Source: "nodes", Got: evidence, Want: "memlock unlimited, or an SCC with IPC_LOCK and RunAsAny"},
-		},
-		Fix: &check.Fix{
-			Text:     "Lift the limit on the nodes; or allow the capability. If the nodes do it by other means, say --memlock node.",
-			Who:      check.Admin,
-			Commands: []string{"railhead setup cluster", "railhead setup cluster --allow-ipc-lock && " + j.setUp()},
-		},
-	}
+	j.note("The pods run as root with the capability IPC_LOCK, so that RDMA can lock memory: %s, and %s",
+		reason, allowed)
+}
+
+// cannotLock adds a finding: RDMA may not be able to lock enough memory.
+func (j *admission) cannotLock(status check.Status, reason string) {
 	openshift := j.s.Server.OpenShift()
-	if !openshift || j.strict() {
-		f.Summary = fmt.Sprintf(
-			"the pods may not be able to lock the memory that RDMA registers: %s, and namespace %s enforces Pod Security level %s",
-			evidence, j.o.Namespace, cmp.Or(j.level(), "unknown"),
-		)
+	denied := fmt.Sprintf("service account %s may not add IPC_LOCK", j.accountName())
+	if !j.sccsKnown() {
+		status = check.Unknown
+		denied = fmt.Sprintf("whether service account %s may add IPC_LOCK could not be read", j.accountName())
 	}
+	commands := []string{"railhead setup cluster", j.allowIPCLockCommand()}
 	switch {
 	case openshift && j.strict():
-		f.Fix.Commands = []string{"railhead setup cluster", j.loosen()}
+		commands[1] = j.privilegedLevelCommand()
 	case !openshift:
-		f.Fix.Commands = []string{
-			j.deploy("--memlock node"), "railhead setup namespace " + j.o.Namespace + " --allow-ipc-lock",
+		commands = []string{
+			j.deployCommand("--memlock node"), "railhead setup namespace " + j.Namespace + " --allow-ipc-lock",
 		}
 	}
-	j.say(f)
+	if !openshift || j.strict() {
+		denied = fmt.Sprintf("namespace %s enforces Pod Security level %s", j.Namespace, cmp.Or(j.level(), "unknown"))
+	}
+	j.add(check.Finding{
+		Check:   PodMemlock,
+		Status:  status,
+		Subject: j.ref(),
+		Summary: fmt.Sprintf("the pods may be unable to lock the memory that RDMA registers: %s, and %s", reason, denied),
+		Evidence: []check.Evidence{
+			evidence("nodes", reason, "memlock unlimited, or an SCC with IPC_LOCK and RunAsAny"),
+		},
+		Fix: check.ByAdmin("Lift the limit on the nodes, or allow the capability. "+
+			"If the nodes already lift the limit, use --memlock node.", commands...),
+	})
 }
 
-// notRoot says that IPC_LOCK does not help the pods: what they are told keeps them from being root on the node.
-func (j *admission) notRoot(what, source, got, want string) {
-	fix := check.Fix{
-		Text: "Lift the memlock limit on the nodes, so that the pods need no capability; if they do it by other means, say --memlock node. Or let the pods be root.",
-		Who:  check.Admin,
-	}
+// notRoot fails because a setting keeps the pods from being root on the node, which IPC_LOCK needs.
+func (j *admission) notRoot(subject, source, got, want string) {
+	fix := check.ByAdmin("Lift the memlock limit on the nodes, so that the pods need no capability; " +
+		"if the nodes already lift it, use --memlock node. Or let the pods run as root.")
 	if j.s.Server.Serves(cluster.MachineConfigGroup) {
 		fix.Commands = []string{"railhead setup cluster"}
 	}
-	j.fail(
-		PodMemlock, check.Named(check.Job, j.o.Name),
-		fmt.Sprintf(
-			"%s cannot lock the memory that RDMA registers: the capability IPC_LOCK works for root of the node alone, and %s is %s",
-			what, source, got,
-		),
-		check.Evidence{Source: source, Got: got, Want: want + ", or nodes that lift the memlock limit"}, fix,
-	)
+	j.fail(PodMemlock, j.ref(),
+		fmt.Sprintf("%s cannot lock the memory that RDMA registers: "+
+			"the capability IPC_LOCK works only for root of the node, but %s is %s", subject, source, got),
+		evidence(source, got, want+", or nodes that lift the memlock limit"), fix)
 }
 
-// nodesUnlock reports whether the container runtime of the nodes that pods may come to lets containers lock all memory:
-// Pass, Fail or Unknown, with the evidence.
+// nodesUnlock reports whether the container runtime of the candidates lets containers lock all memory: Pass, Fail or
+// Unknown, with the reason.
 func (j *placement) nodesUnlock() (check.Status, string) {
 	switch {
 	case !j.s.Server.Serves(cluster.MachineConfigGroup):
-		return check.Unknown, "whether the container runtime of the nodes lifts the memlock limit is not known"
+		return check.Unknown, "whether the container runtime of the nodes lifts the memlock limit is unknown"
 	case !j.s.Knows(cluster.Nodes) || !j.s.Knows(cluster.Pools):
 		return check.Unknown, "the pools of the nodes could not be read"
-	case len(j.able) == 0:
-		return check.Unknown, "no node can take a pod"
-	case !slices.ContainsFunc(j.able, func(n cluster.Node) bool { return !unlockedBySetup(j.s, n) }):
+	case len(j.candidates) == 0:
+		return check.Unknown, "no node can run a pod"
+	case !slices.ContainsFunc(j.candidates, func(n cluster.Node) bool { return !unlockedBySetup(j.s, n) }):
 		return check.Pass, "the MachineConfig of `railhead setup cluster`"
 	case !j.s.Knows(cluster.MachineConfigs):
 		return check.Unknown, "the MachineConfigs of the nodes could not be read"
 	}
 	var locked, unread []string
-	from := ""
-	for _, n := range j.able {
-		u := plan.UlimitsOf(plan.CRIOFiles(j.configsOf(n)))
-		switch {
+	config := ""
+	for _, n := range j.candidates {
+		switch u := plan.UlimitsOf(plan.CRIOFiles(j.configsOf(n))); {
 		case len(u.Unread) > 0:
 			unread = append(unread, n.Name)
 		case !u.MemlockUnlimited():
 			locked = append(locked, n.Name)
 		default:
-			from = u.From.Config
+			config = u.From.Config
 		}
 	}
 	switch {
 	case len(locked) > 0:
-		return check.Fail, fmt.Sprintf("no MachineConfig lifts the memlock limit on %s", words.Few(locked, 4))
+		return check.Fail, "no MachineConfig lifts the memlock limit on " + words.Few(locked, 4)
 	case len(unread) > 0:
-		return check.Unknown, fmt.Sprintf("CRI-O's configuration on %s could not be read", words.Few(unread, 4))
+		return check.Unknown, "the CRI-O configuration of " + words.Few(unread, 4) + " could not be read"
 	}
-	return check.Pass, "MachineConfig " + from
+	return check.Pass, "MachineConfig " + config
 }
 
-// configsOf are the MachineConfigs that a node runs, not those that it will.
+// configsOf returns the MachineConfigs that a node runs now.
 func (j *placement) configsOf(n cluster.Node) []cluster.MachineConfig {
 	pool, ok := j.s.PoolOf(n)
 	if !ok {
 		return nil
 	}
 	sources := sourcesOf(pool, n)
-	return slices.DeleteFunc(
-		plan.SelectedConfigs(pool, j.s.MachineConfigs),
-		func(m cluster.MachineConfig) bool { return !slices.Contains(sources, m.Name) },
-	)
+	return slices.DeleteFunc(plan.SelectedConfigs(pool, j.s.MachineConfigs),
+		func(m cluster.MachineConfig) bool { return !slices.Contains(sources, m.Name) })
 }
 
-// mayLock reports whether the pods can be admitted with IPC_LOCK, and pins the SCC that does it. Pod Security and SCCs
-// both judge: a namespace of OpenShift has a level where somebody gave it one.
-func (j *admission) mayLock() bool {
-	if j.strict() {
+// canAddIPCLock reports whether the pods are admitted with IPC_LOCK, and pins the SCC that admits them. On OpenShift,
+// both Pod Security and SCCs apply, if the namespace has a level.
+func (j *admission) canAddIPCLock() bool {
+	switch {
+	case j.strict():
 		return false
-	}
-	if !j.s.Server.OpenShift() {
+	case !j.s.Server.OpenShift():
 		return j.s.Knows(cluster.Namespaces)
 	}
-	return j.lockingSCC()
+	return j.pinIPCLockSCC()
 }
 
-// lockingSCC pins an SCC that admits pods with IPC_LOCK as root; false without one.
-func (j *admission) lockingSCC() bool {
-	j.scc = j.granted(func(c cluster.SCC) bool { return locks(c) && (!c.Privileged || c.Name == j.o.SCC) })
+// requireIPCLock adds the capability because the user asked for it.
+func (j *admission) requireIPCLock() {
+	j.ipcLock = true
+	j.requireLevel("the capability IPC_LOCK")
+	if !j.s.Server.OpenShift() {
+		return
+	}
+	if !j.pinIPCLockSCC() && j.SCC == "" {
+		j.noSCC("IPC_LOCK and root", j.allowIPCLockCommand())
+	}
+	j.note("The pods run as root with the capability IPC_LOCK, because of --memlock ipc-lock.")
+}
+
+func (j *request) allowIPCLockCommand() string {
+	return "railhead setup cluster --allow-ipc-lock && " + j.setUpCommand()
+}
+
+// pinIPCLockSCC pins an SCC that admits pods with IPC_LOCK as root; false if none does.
+func (j *admission) pinIPCLockSCC() bool {
+	j.scc = j.granted(func(c cluster.SCC) bool { return allowsIPCLock(c) && (!c.Privileged || c.Name == j.SCC) })
 	return j.scc != ""
 }
 
-// locks reports whether pods under the SCC can lock memory: the capability works for root only.
-func locks(c cluster.SCC) bool {
+// allowsIPCLock reports whether pods under the SCC can lock memory: the capability works for root only.
+func allowsIPCLock(c cluster.SCC) bool {
 	return c.AllowsCapability(plan.CapIPCLock) && c.RunAsUser == "RunAsAny"
 }

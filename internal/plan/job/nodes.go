@@ -11,305 +11,248 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
-	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 	"github.com/railhead/railhead/internal/words"
 )
 
-// noGPUs decides for a cluster without GPUs.
-func (j *request) noGPUs() {
-	j.o.GPUs = NoGPUs
-	switch {
-	case !j.s.Knows(cluster.Nodes):
-		j.wrong(
-			"--gpus", "", "the number of GPUs of each pod: nodes could not be read", "Say it.",
-			j.deploy("--gpus 8"),
-		)
-	case j.rdma():
-		j.fail(clusterrules.GPUNodes, check.Ref{
-			Kind: check.Cluster,
-		}, fmt.Sprintf("none of %d nodes offers %s", len(j.s.Nodes), j.o.GPUResource),
-			check.Evidence{Source: "nodes status.allocatable", Got: "0 " + j.o.GPUResource, Want: "1 or more"},
-			check.Fix{
-				Text:     "Let the GPU operator run, correct --node-selector, or ask for no GPU.",
-				Who:      check.User,
-				Commands: []string{"railhead inventory", j.deploy("--gpus -1")},
-			})
-	default:
-		j.note("No node offers GPUs: the pods ask for none.")
-	}
-}
-
-// wants returns the resources that each pod requests from its node.
-func (j *request) wants(rails []cluster.Rail) cluster.Resources {
-	wants := cluster.Resources{}
+// requests returns the resources that each pod requests from its node.
+func (j *request) requests(rails []cluster.Rail) cluster.Resources {
+	requests := cluster.Resources{}
 	for name, amount := range j.resources() {
 		q := resource.MustParse(amount)
-		wants[name] = q.Value()
+		requests[name] = q.Value()
 		if name == "cpu" {
-			wants[name] = q.MilliValue()
+			requests[name] = q.MilliValue()
 		}
 	}
-	if _, said := wants["memory"]; said {
+	if j.Memory != "" {
 		shm := resource.MustParse(j.shm())
-		wants["memory"] += shm.Value()
+		requests["memory"] += shm.Value()
 	}
-	wants.Add(perResource(rails))
-	return wants
+	requests.Add(perResource(rails))
+	return requests
 }
 
-// turned is a node that cannot take a pod.
-type turned struct {
-	node string
-	why  string
-	rank int // the higher, the closer it is to one that can
+// rejectedNode is a node that cannot take a pod.
+type rejectedNode struct {
+	name   string
+	reason string
+	rank   int // higher: closer to a node that can
 }
 
-// seats tells the nodes that can take a pod from those that cannot, and finds those that could if they were free. Where
-// other pods could not be read, free resources are unknown, and all count as free.
-func (j *placement) seats(rails []cluster.Rail) (fit []cluster.Node, away []turned) {
-	wants, free := j.wants(rails), j.others.Free()
-	j.able = nil
+// findNodes returns the nodes that can take a pod and the others, the closest first, and sets the candidates. If other
+// pods could not be read, all resources count as free.
+func (j *placement) findNodes(rails []cluster.Rail) (free []cluster.Node, rejected []rejectedNode) {
+	requests, unused := j.requests(rails), j.others.Free()
+	j.candidates = nil
 	for _, n := range j.s.Nodes {
 		rank := 0
-		if n.Allocatable[j.o.GPUResource] > 0 {
+		if n.Allocatable[j.GPUResource] > 0 {
 			rank = 1
 		}
-		if why := j.barred(n, wants); why != "" {
-			away = append(away, turned{n.Name, why, rank})
-			continue
+		reason := j.unsuitable(n, requests)
+		if reason == "" {
+			j.candidates = append(j.candidates, n)
+			reason = j.occupied(n, requests, unused[n.Name])
+			rank++
 		}
-		j.able = append(j.able, n)
-		if why := j.busy(n, wants, free[n.Name]); why != "" {
-			away = append(away, turned{n.Name, why, rank + 1})
-			continue
+		if reason == "" {
+			free = append(free, n)
+		} else {
+			rejected = append(rejected, rejectedNode{n.Name, reason, rank})
 		}
-		fit = append(fit, n)
 	}
-	slices.SortStableFunc(away, func(a, b turned) int { return cmp.Compare(b.rank, a.rank) })
-	return fit, away
+	slices.SortStableFunc(rejected, func(a, b rejectedNode) int { return cmp.Compare(b.rank, a.rank) })
+	return free, rejected
 }
 
-// barred is why a node never takes a pod of the job; "" when it does.
-func (j *placement) barred(n cluster.Node, wants cluster.Resources) string {
-	if why := j.selected(n); why != "" {
-		return why
+// unsuitable returns why a node can never take a pod of the job; "" if it can.
+func (j *placement) unsuitable(n cluster.Node, requests cluster.Resources) string {
+	if reason := j.excluded(n); reason != "" {
+		return reason
 	}
-	if name, short := shortOf(n.Allocatable, wants, j.o.GPUResource); short {
-		if have := n.Allocatable[name]; have > 0 {
-			return "only " + cluster.Quantity(name, have)
+	if name, short := j.shortOf(n.Allocatable, requests); short {
+		if n.Allocatable[name] > 0 {
+			return "only " + cluster.Quantity(name, n.Allocatable[name])
 		}
 		return "no " + name
 	}
-	for _, t := range n.Taints {
-		own := t.Key == j.o.GPUResource && j.o.GPUs > 0
-		if t.Effect != "PreferNoSchedule" && !passing(t) && !own && !slices.ContainsFunc(
-			j.o.Tolerations, func(tolerated cluster.Taint) bool { return tolerates(tolerated, t) },
-		) {
-			return "taint " + t.Key
-		}
-	}
-	return ""
+	return taint(n, func(t cluster.Taint) bool {
+		return !temporary(t) && !(t.Key == j.GPUResource && j.GPUs > 0) &&
+			!slices.ContainsFunc(j.Tolerations, func(own cluster.Taint) bool { return tolerates(own, t) })
+	})
 }
 
-// passing reports whether a taint is one of the conditions that come and go: not-ready, unreachable, memory-pressure,
-// unschedulable, and those of cordons and drains.
-func passing(t cluster.Taint) bool { return strings.HasPrefix(t.Key, "node.kubernetes.io/") }
-
-// busy is why a node takes no pod of the job now; "" when it does.
-func (j *placement) busy(n cluster.Node, wants, free cluster.Resources) string {
+// occupied returns why a node cannot take a pod of the job now; "" if it can.
+func (j *placement) occupied(n cluster.Node, requests, unused cluster.Resources) string {
 	switch {
 	case !n.Ready:
 		return strings.TrimSuffix("not Ready: "+n.NotReady, ": ")
 	case n.Unschedulable:
 		return "cordoned"
 	}
-	for _, t := range n.Taints {
-		if passing(t) && t.Effect != "PreferNoSchedule" {
-			return "taint " + t.Key
-		}
+	if reason := taint(n, temporary); reason != "" || !j.s.Knows(cluster.Pods) {
+		return reason
 	}
-	if !j.s.Knows(cluster.Pods) {
-		return ""
-	}
-	all := cluster.Resources{"pods": min(1, n.Allocatable["pods"])} // not every State says it
-	all.Add(wants)
-	if name, short := shortOf(free, all, j.o.GPUResource); short {
+	all := cluster.Resources{"pods": min(1, n.Allocatable["pods"])} // some States lack it
+	all.Add(requests)
+	if name, short := j.shortOf(unused, all); short {
 		return j.others.Usage(n, name)
 	}
 	return ""
 }
 
-// shortOf is the first resource of which a node has too little, GPUs before all others.
-func shortOf(has, wants cluster.Resources, first string) (name string, short bool) {
-	if wants[first] > has[first] {
-		return first, true
-	}
-	name, fits := has.Fits(wants)
-	return name, !fits
-}
-
-func tolerates(tolerated, t cluster.Taint) bool {
-	return tolerated.Key == t.Key && (tolerated.Value == "" || tolerated.Value == t.Value) && (tolerated.Effect == "" || tolerated.Effect == t.Effect)
-}
-
-// projectSelector is the annotation by which OpenShift adds a node selector to all pods of a namespace (openshift/api
-// project/v1 types.go; admission plugin scheduling.openshift.io/OriginPodNodeEnvironment). One that is empty keeps the
-// cluster's default selector away, too.
-const projectSelector = "openshift.io/node-selector"
-
-// selected is why --node-selector, or the namespace's own selector, leaves a node out; "" when they do not.
-func (j *request) selected(n cluster.Node) string {
-	if len(j.o.NodeNames) > 0 && !slices.Contains(j.o.NodeNames, n.Name) {
-		return "it is not one of those that were named"
-	}
-	for _, key := range slices.Sorted(maps.Keys(j.o.NodeSelector)) {
-		if got, ok := n.Labels[key]; !ok || got != j.o.NodeSelector[key] {
-			return fmt.Sprintf("label %s is not %s", key, cmp.Or(j.o.NodeSelector[key], `""`))
-		}
-	}
-	project := j.projectLabels()
-	for _, key := range slices.Sorted(maps.Keys(project)) {
-		if got, ok := n.Labels[key]; !ok || got != project[key] {
-			return fmt.Sprintf(
-				"label %s is not %s, as the node selector of namespace %s wants", key, cmp.Or(project[key], `""`),
-				j.o.Namespace,
-			)
+// taint names the first taint of a node that matches and keeps pods away.
+func taint(n cluster.Node, matches func(cluster.Taint) bool) string {
+	for _, t := range n.Taints {
+		if t.Effect != "PreferNoSchedule" && matches(t) {
+			return "taint " + t.Key
 		}
 	}
 	return ""
 }
 
-// projectLabels are the labels that OpenShift wants of the nodes of the namespace's pods: KEY=VALUE, with commas
-// between.
-func (j *request) projectLabels() map[string]string {
-	if !j.s.Server.OpenShift() {
-		return nil
+// temporary reports whether a taint is a condition of the node: not-ready, unreachable, memory-pressure, unschedulable.
+func temporary(t cluster.Taint) bool { return strings.HasPrefix(t.Key, "node.kubernetes.io/") }
+
+func tolerates(own, t cluster.Taint) bool {
+	return own.Key == t.Key && (own.Value == "" || own.Value == t.Value) && (own.Effect == "" || own.Effect == t.Effect)
+}
+
+// shortOf returns the first resource that is missing, GPUs before all others.
+func (j *request) shortOf(available, requests cluster.Resources) (name string, short bool) {
+	if requests[j.GPUResource] > available[j.GPUResource] {
+		return j.GPUResource, true
 	}
-	n, _ := j.s.Namespace(j.o.Namespace)
+	name, fits := available.Fits(requests)
+	return name, !fits
+}
+
+// projectSelector is the annotation by which OpenShift adds a node selector to all pods of a namespace (openshift/api
+// project/v1 types.go; admission plugin scheduling.openshift.io/OriginPodNodeEnvironment). An empty one also disables
+// the cluster's default selector.
+const projectSelector = "openshift.io/node-selector"
+
+// excluded returns why --node, --node-selector or the namespace's selector excludes a node; "" if none does.
+func (j *request) excluded(n cluster.Node) string {
+	if len(j.NodeNames) > 0 && !slices.Contains(j.NodeNames, n.Name) {
+		return "it is not one of the named nodes"
+	}
+	if reason := mismatch(n, j.NodeSelector); reason != "" {
+		return reason
+	}
+	if reason := mismatch(n, j.projectLabels()); reason != "" {
+		return fmt.Sprintf("%s, which the node selector of namespace %s requires", reason, j.Namespace)
+	}
+	return ""
+}
+
+func mismatch(n cluster.Node, selector map[string]string) string {
+	for _, key := range slices.Sorted(maps.Keys(selector)) {
+		if got, ok := n.Labels[key]; !ok || got != selector[key] {
+			return fmt.Sprintf("label %s is not %s", key, cmp.Or(selector[key], `""`))
+		}
+	}
+	return ""
+}
+
+// projectLabels parses the node selector of the namespace: KEY=VALUE or KEY==VALUE, separated by commas.
+func (j *request) projectLabels() map[string]string {
 	labels := map[string]string{}
+	if !j.s.Server.OpenShift() {
+		return labels
+	}
+	n, _ := j.s.Namespace(j.Namespace)
 	for part := range strings.SplitSeq(n.Annotations[projectSelector], ",") {
 		key, value, _ := strings.Cut(part, "=")
 		if key = strings.TrimSpace(key); key != "" {
-			labels[key] = strings.TrimSpace(strings.TrimPrefix(value, "=")) // or KEY==VALUE
+			labels[key] = strings.TrimSpace(strings.TrimPrefix(value, "="))
 		}
 	}
 	return labels
 }
 
-// seat looks for the job's nodes and says why the others do not qualify.
-func (j *placement) seat(rails []cluster.Rail) {
+// requireNodes fails if there are not enough free nodes for the job, and gives the reason for each other node.
+func (j *placement) requireNodes() {
 	if !j.s.Knows(cluster.Nodes) {
-		j.unknown(
-			FreeNodes, cluster.Nodes,
-			fmt.Sprintf("whether %s free is not known: nodes could not be read", areFree(j.o.Nodes)),
-		)
+		j.unknown(FreeNodes, cluster.Nodes, "nodes could not be read, so whether enough are free is unknown")
 		return
 	}
-	fit, away := j.seats(rails)
-	if len(fit) >= j.o.Nodes {
-		if !j.s.Knows(cluster.Pods) {
-			j.unknown(
-				FreeNodes, cluster.Pods,
-				fmt.Sprintf(
-					"%s what a pod needs; how much of it is free is not known: pods of all namespaces could not be read",
-					have(len(fit)),
-				),
-			)
-		}
-		j.mixed()
+	free, rejected := j.findNodes(j.rails)
+	if len(free) < j.Nodes {
+		j.tooFewNodes(free, rejected)
 		return
 	}
-	needs := j.needs(rails)
-	f := check.Finding{
-		Check: FreeNodes, Status: check.Fail, Subject: check.Named(check.Job, j.o.Name),
-		Summary: fmt.Sprintf(
-			"%s needs %s with %s free, and %s", j.o.Name, words.Count(j.o.Nodes, "node"), needs,
-			hasOf(len(fit), len(j.s.Nodes)),
-		),
-		Fix: &check.Fix{
-			Text:     "Ask for fewer nodes or GPUs, or wait until pods that hold them end.",
-			Who:      check.User,
-			Commands: []string{"railhead inventory"},
-		},
+	if !j.s.Knows(cluster.Pods) {
+		j.unknown(FreeNodes, cluster.Pods, fmt.Sprintf("found %s with the resources of a pod; "+
+			"pods of all namespaces could not be read, so how much is free is unknown", words.Count(len(free), "node")))
 	}
-	if len(fit) > 0 {
-		f.Fix.Commands = append(f.Fix.Commands, j.deploy(fmt.Sprintf("--nodes %d", len(fit))))
-	}
-	for _, n := range fit {
-		f.Evidence = append(f.Evidence, check.Evidence{Source: "node/" + n.Name, Got: "free"})
-	}
-	f.Evidence = append(f.Evidence, table(away, needs)...)
-	j.say(f)
+	j.noteMixedGPUs()
 }
 
-func have(n int) string {
-	if n == 1 {
-		return "1 node has"
+func (j *placement) tooFewNodes(free []cluster.Node, rejected []rejectedNode) {
+	needs := j.describeRequests()
+	fix := check.ByUser("Request fewer nodes or GPUs, or wait until other pods end.", "railhead inventory")
+	if len(free) > 0 {
+		fix.Commands = append(fix.Commands, j.deployCommand(fmt.Sprintf("--nodes %d", len(free))))
 	}
-	return fmt.Sprintf("%d nodes have", n)
+	var seen []check.Evidence
+	for _, n := range free {
+		seen = append(seen, evidence("node/"+n.Name, "free", ""))
+	}
+	j.add(check.Finding{
+		Check:   FreeNodes,
+		Status:  check.Fail,
+		Subject: j.ref(),
+		Summary: fmt.Sprintf("%s needs %s with %s free; %d of %d nodes qualify",
+			j.Name, words.Count(j.Nodes, "node"), needs, len(free), len(j.s.Nodes)),
+		Evidence: append(seen, rejectionEvidence(rejected, needs)...),
+		Fix:      fix,
+	})
 }
 
-func hasOf(fit, all int) string {
-	switch fit {
-	case 0:
-		return fmt.Sprintf("none of %d is", all)
-	case 1:
-		return fmt.Sprintf("1 of %d is", all)
-	}
-	return fmt.Sprintf("%d of %d are", fit, all)
-}
-
-// needs lists the resources of a pod for a sentence.
-func (j *placement) needs(rails []cluster.Rail) string {
-	wants := j.wants(nil)
+// describeRequests lists the resources of a pod for a sentence.
+func (j *placement) describeRequests() string {
+	requests := j.requests(nil)
 	var parts []string
-	if n := wants[j.o.GPUResource]; n > 0 {
-		parts = append(parts, cluster.Quantity(j.o.GPUResource, n))
-		delete(wants, j.o.GPUResource)
+	if n := requests[j.GPUResource]; n > 0 {
+		parts = append(parts, cluster.Quantity(j.GPUResource, n))
+		delete(requests, j.GPUResource)
 	}
-	if len(rails) > 0 {
-		parts = append(parts, words.Count(len(rails), "rail"))
+	if len(j.rails) > 0 {
+		parts = append(parts, words.Count(len(j.rails), "rail"))
 	}
-	for _, name := range slices.Sorted(maps.Keys(wants)) {
-		parts = append(parts, cluster.Quantity(name, wants[name]))
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		parts = append(parts, cluster.Quantity(name, requests[name]))
 	}
 	return cmp.Or(words.And(parts), "room")
 }
 
-// table says why each node cannot take a pod, those with one reason together, the closest first.
-func table(away []turned, needs string) []check.Evidence {
+// rejectionEvidence groups the nodes by reason.
+func rejectionEvidence(rejected []rejectedNode, needs string) []check.Evidence {
 	var reasons []string
 	nodes := map[string][]string{}
-	for _, t := range away {
-		if len(nodes[t.why]) == 0 {
-			reasons = append(reasons, t.why)
+	for _, r := range rejected {
+		if !slices.Contains(reasons, r.reason) {
+			reasons = append(reasons, r.reason)
 		}
-		nodes[t.why] = append(nodes[t.why], t.node)
+		nodes[r.reason] = append(nodes[r.reason], r.name)
 	}
-	var evidence []check.Evidence
-	for _, why := range reasons {
-		source := "node/" + nodes[why][0]
-		if len(nodes[why]) > 1 {
-			source = "nodes " + words.Few(nodes[why], 4)
+	var all []check.Evidence
+	for _, reason := range reasons {
+		source := "node/" + nodes[reason][0]
+		if len(nodes[reason]) > 1 {
+			source = "nodes " + words.Few(nodes[reason], 4)
 		}
-		evidence = append(evidence, check.Evidence{Source: source, Got: why, Want: needs})
+		all = append(all, evidence(source, reason, needs))
 	}
-	return evidence
+	return all
 }
 
-// firstReason returns why the closest node cannot run a pod.
-func firstReason(away []turned) string {
-	if len(away) == 0 {
-		return ""
-	}
-	return away[0].node + ": " + away[0].why
-}
-
-// mixed notes that pods may come to nodes with different GPUs: the slowest sets the pace.
-func (j *placement) mixed() {
+// noteMixedGPUs notes that pods may run on nodes with different GPUs.
+func (j *placement) noteMixedGPUs() {
 	types := map[string][]string{}
-	for _, n := range j.able {
-		if t := n.GPUType(); t != "" && j.o.GPUs > 0 {
+	for _, n := range j.candidates {
+		if t := n.GPUType(); t != "" && j.GPUs > 0 {
 			types[t] = append(types[t], n.Name)
 		}
 	}
@@ -320,8 +263,6 @@ func (j *placement) mixed() {
 	for _, t := range slices.Sorted(maps.Keys(types)) {
 		kinds = append(kinds, fmt.Sprintf("%s on %s", t, words.Few(types[t], 4)))
 	}
-	j.note(
-		"The nodes have different GPUs (%s): the slowest sets the pace. Choose with --node-selector.",
-		strings.Join(kinds, "; "),
-	)
+	j.note("The nodes have different GPUs (%s): the slowest sets the pace. Choose with --node-selector.",
+		strings.Join(kinds, "; "))
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,19 +20,17 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// trainContainer is the name of the container that trains in the pods of `deploy`.
+// trainContainer is the container that trains in the pods of `deploy`.
 const trainContainer = "train"
 
 // masterPort is the port of PyTorch's rendezvous (torch/distributed/run.py: 29500).
 const masterPort = "29500"
 
-// waiting keeps a pod for `railhead launch`, and ends at once when it is told to.
+// waiting keeps a pod running for `railhead launch`, and exits as soon as it gets a signal.
 const waiting = `trap "exit 0" TERM INT; while :; do sleep 3600 & wait $!; done`
 
-// scriptHash makes pods start again when their script changed.
+// scriptHash is an annotation that restarts pods when their script changes.
 const scriptHash = "railhead/script-sha256"
-
-func (j *job) labels() map[string]string { return objectLabels(workload.ComponentJob, j.o.Name) }
 
 // objectLabels returns the labels of objects of one component; instance may be empty.
 func objectLabels(component, instance string) map[string]string {
@@ -47,51 +46,43 @@ func objectLabels(component, instance string) map[string]string {
 }
 
 func (j *job) meta(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: name, Namespace: j.o.Namespace, Labels: j.labels()}
+	return metav1.ObjectMeta{
+		Name:      name,
+		Namespace: j.Namespace,
+		Labels:    objectLabels(workload.ComponentJob, j.Name),
+	}
 }
 
-func (j *request) service() string { return j.o.Name + "-headless" }
-
-// objects are the job's own, in the order in which they are written.
+// objects returns the changes that write the job's own objects, in their order.
 func (j *job) objects(d delivery) []plan.Change {
 	var changes []plan.Change
 	add := func(object unstructured.Unstructured, why string) {
 		changes = append(changes, plan.Change{Verb: plan.Apply, Object: object, Why: why})
 	}
-	if j.o.Script != nil {
-		add(j.scriptObject(), "holds "+j.o.Script.Name)
+	if j.Script != nil {
+		add(j.scriptObject(), "contains "+j.Script.Name)
 	}
 	template := j.template(d)
-	if j.o.Kind == JobSet {
-		add(j.jobSetObject(template), fmt.Sprintf("runs %s, once", words.Count(j.o.Nodes, "pod")))
+	if j.Kind == JobSet {
+		add(j.jobSetObject(template), fmt.Sprintf("runs %s, once", words.Count(j.Nodes, "pod")))
 		return changes
 	}
 	if j.multi() {
-		add(j.serviceObject(), "gives every pod a name before it is ready, for the rendezvous")
+		add(j.serviceObject(), "gives every pod a DNS name before it is ready, for the rendezvous")
 	}
-	add(j.statefulSetObject(template), "keeps "+j.podNames()+" running")
+	add(j.statefulSetObject(template), "keeps "+words.Count(j.Nodes, "pod")+" running")
 	return changes
-}
-
-// podNames names the pods of a StatefulSet: h-kim-0, or h-kim-0 to h-kim-3.
-func (j *job) podNames() string {
-	if j.o.Nodes == 1 {
-		return j.o.Name + "-0"
-	}
-	return fmt.Sprintf("%s-0 to %s-%d", j.o.Name, j.o.Name, j.o.Nodes-1)
 }
 
 func (j *job) scriptObject() unstructured.Unstructured {
 	object := corev1.ConfigMap{ObjectMeta: j.meta(j.scriptName())}
-	if key, content := j.o.Script.Name, j.o.Script.Content; utf8.Valid(content) {
+	if key, content := j.Script.Name, j.Script.Content; utf8.Valid(content) {
 		object.Data = map[string]string{key: string(content)}
 	} else {
 		object.BinaryData = map[string][]byte{key: content}
 	}
 	return plan.Typed(corev1.SchemeGroupVersion.WithKind("ConfigMap"), &object)
 }
-
-func (j *job) scriptName() string { return j.o.Name + "-script" }
 
 func (j *job) serviceObject() unstructured.Unstructured {
 	return plan.Typed(corev1.SchemeGroupVersion.WithKind("Service"), &corev1.Service{
@@ -104,36 +95,34 @@ func (j *job) serviceObject() unstructured.Unstructured {
 	})
 }
 
-func (j *request) selector() map[string]string {
-	return map[string]string{plan.LabelInstance: j.o.Name, plan.LabelComponent: workload.ComponentJob}
-}
-
 func (j *job) statefulSetObject(template map[string]any) unstructured.Unstructured {
-	set := appsv1.StatefulSet{ObjectMeta: j.meta(j.o.Name), Spec: appsv1.StatefulSetSpec{
-		Replicas:            new(int32(j.o.Nodes)),
+	set := appsv1.StatefulSet{ObjectMeta: j.meta(j.Name), Spec: appsv1.StatefulSetSpec{
+		Replicas:            new(int32(j.Nodes)),
 		PodManagementPolicy: appsv1.ParallelPodManagement,
 		Selector:            &metav1.LabelSelector{MatchLabels: j.selector()},
 	}}
-	object := plan.Typed(j.kind().GVK, &set)
+	if j.multi() {
+		set.Spec.ServiceName = j.service()
+	}
+	object := plan.Typed(j.workload().GVK, &set)
 	spec := object.Object["spec"].(map[string]any)
 	spec["template"] = template
-	if delete(spec, "serviceName"); j.multi() { // the type cannot leave it out
-		spec["serviceName"] = j.service()
+	if !j.multi() {
+		delete(spec, "serviceName") // the type writes it even if empty
 	}
 	return object
 }
 
-// jobSetObject is not typed: k8s.io/api has no JobSet.
+// jobSetObject is typed only where k8s.io/api has the type: it has no JobSet.
 func (j *job) jobSetObject(template map[string]any) unstructured.Unstructured {
 	template["spec"].(map[string]any)["restartPolicy"] = string(corev1.RestartPolicyNever)
-	n := int64(j.o.Nodes)
-	workers := map[string]any{
-		"parallelism":    n,
-		"completions":    n,
-		"completionMode": "Indexed",
-		"backoffLimit":   int64(0),
-		"template":       template,
-	}
+	workers := plan.Fields(&batchv1.JobSpec{
+		Parallelism:    new(int32(j.Nodes)),
+		Completions:    new(int32(j.Nodes)),
+		CompletionMode: new(batchv1.IndexedCompletion),
+		BackoffLimit:   new(int32(0)),
+	})
+	workers["template"] = template
 	object := unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"network": map[string]any{
 			"enableDNSHostnames":       true,
@@ -147,27 +136,30 @@ func (j *job) jobSetObject(template map[string]any) unstructured.Unstructured {
 			"template": map[string]any{"spec": workers},
 		}},
 	}}}
-	object.SetGroupVersionKind(j.kind().GVK)
-	object.Object["metadata"] = plan.Fields(new(j.meta(j.o.Name)))
+	object.SetGroupVersionKind(j.workload().GVK)
+	object.Object["metadata"] = plan.Fields(new(j.meta(j.Name)))
 	return object
 }
 
-// template is the pod of the job, with the additions that every pod gets.
+// template returns the pod template of the job.
 func (j *job) template(d delivery) map[string]any {
 	pod := corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: j.labels(), Annotations: map[string]string{}},
+		ObjectMeta: metav1.ObjectMeta{
+			Labels:      objectLabels(workload.ComponentJob, j.Name),
+			Annotations: map[string]string{},
+		},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{
 			Name:            trainContainer,
-			Image:           j.o.Image,
-			ImagePullPolicy: corev1.PullPolicy(j.o.PullPolicy),
+			Image:           j.Image,
+			ImagePullPolicy: corev1.PullPolicy(j.PullPolicy),
 			Command:         j.command(),
 		}}},
 	}
 	if j.scc != "" {
 		pod.Annotations["openshift.io/required-scc"] = j.scc
 	}
-	if j.o.Script != nil {
-		sum := sha256.Sum256(j.o.Script.Content)
+	if j.Script != nil {
+		sum := sha256.Sum256(j.Script.Content)
 		pod.Annotations[scriptHash] = hex.EncodeToString(sum[:])
 	}
 	template := plan.Fields(&pod)
@@ -179,7 +171,7 @@ func (j *job) template(d delivery) map[string]any {
 func (j *job) shape(d delivery) podShape {
 	p := podShape{
 		container: trainContainer,
-		namespace: j.o.Namespace,
+		namespace: j.Namespace,
 		networks:  j.rails,
 		resources: j.resources(),
 		shm:       j.shm(),
@@ -189,29 +181,29 @@ func (j *job) shape(d delivery) podShape {
 		security:  j.security(),
 		ipcLock:   j.ipcLock,
 	}
-	if j.o.Script != nil {
+	if j.Script != nil {
 		p.script = j.scriptName()
 	}
 	return p
 }
 
 func (j *placement) delivery() delivery {
-	programs, _ := j.arches() // said before
-	return delivery{by: j.o.Delivery, image: j.o.PodImage, programs: programs}
+	programs, _ := j.neededPrograms() // devices has reported the error
+	return delivery{by: j.Delivery, image: j.PodImage, programs: programs}
 }
 
 // command returns the command that railhead-pod starts in the pods.
 func (j *job) command() []string {
 	switch {
-	case len(j.o.Command) > 0:
-		return j.o.Command
-	case j.o.Script != nil:
-		return j.o.Script.command()
+	case len(j.Command) > 0:
+		return j.Command
+	case j.Script != nil:
+		return j.Script.command()
 	}
 	return []string{"sh", "-c", waiting}
 }
 
-// command runs the script by its name or its first line; nil if neither identifies it.
+// command returns the command that runs the script, chosen by its extension or its first line; nil if neither helps.
 func (s Script) command() []string {
 	file := scriptFolder + "/" + s.Name
 	first, _, _ := bytes.Cut(s.Content, []byte("\n"))

@@ -59,11 +59,11 @@ func TestRequestPrechecks(t *testing.T) {
 	fails := []string{"fail job-request"}
 	runPrechecks(t, plantest.Training, map[string]precheck{
 		"no name":                   {o: func(o *Options) { o.Name = "" }, want: fails, says: []string{"NAME is missing"}},
-		"capital letters":           {o: func(o *Options) { o.Name = "H-Kim" }, want: fails, says: []string{"small letters"}},
+		"capital letters":           {o: func(o *Options) { o.Name = "H-Kim" }, want: fails, says: []string{"lower-case letters"}},
 		"a digit in front":          {o: func(o *Options) { o.Name = "1-kim" }, want: fails},
 		"45 characters":             {o: func(o *Options) { o.Name = strings.Repeat("k", 45) }},
 		"52 characters":             {o: func(o *Options) { o.Name = strings.Repeat("k", 52) }},
-		"53 characters":             {o: func(o *Options) { o.Name = strings.Repeat("k", 53) }, want: fails, says: []string{"53 characters, and must be at most 52"}},
+		"53 characters":             {o: func(o *Options) { o.Name = strings.Repeat("k", 53) }, want: fails, says: []string{"53 characters, but must be at most 52"}},
 		"46 characters of a JobSet": {o: func(o *Options) { o.Kind, o.Name = JobSet, strings.Repeat("k", 46) }},
 		"47 characters of a JobSet": {o: func(o *Options) { o.Kind, o.Name = JobSet, strings.Repeat("k", 47) }, want: fails, says: []string{"at most 46"}},
 		"no nodes":                  {o: func(o *Options) { o.Nodes = 0 }, want: fails, says: []string{"--nodes is 0"}},
@@ -120,7 +120,7 @@ func TestJobSetIsNotChanged(t *testing.T) {
 		"the same":          {func(*Options) {}, nil},
 		"another image":     {func(o *Options) { o.Image += "-rc1" }, []string{"fail job-replaced job/h-kim: h-kim exists with other settings, and a JobSet cannot be changed"}},
 		"another number":    {func(o *Options) { o.Nodes = 1 }, []string{"fail job-replaced job/h-kim: h-kim exists with other settings, and a JobSet cannot be changed"}},
-		"a StatefulSet now": {func(o *Options) { o.Kind = StatefulSet }, []string{"fail job-replaced job/h-kim: h-kim is a JobSet already, so it cannot be deployed as a StatefulSet"}},
+		"a StatefulSet now": {func(o *Options) { o.Kind = StatefulSet }, []string{"fail job-replaced job/h-kim: h-kim already exists as a JobSet, so it cannot be deployed as a StatefulSet"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := wishes()
@@ -149,7 +149,7 @@ func TestNodePrechecks(t *testing.T) {
 	}
 	runPrechecks(t, plantest.Training, map[string]precheck{
 		"GPUs are held": {s: hold("gpu-1", cluster.Resources{"nvidia.com/gpu": 4}), want: []string{"fail free-nodes"},
-			says: []string{"h-kim needs 2 nodes with 8 nvidia.com/gpu and 4 rails free, and 1 of 3 is", "node/gpu-2: free", "node/gpu-1: 4 of 8 nvidia.com/gpu free, held by other/big-0 (4) (want 8 nvidia.com/gpu and 4 rails)", "node/cpu-1: no nvidia.com/gpu", "--nodes 1"}},
+			says: []string{"h-kim needs 2 nodes with 8 nvidia.com/gpu and 4 rails free; 1 of 3 nodes qualify", "node/gpu-2: free", "node/gpu-1: 4 of 8 nvidia.com/gpu free, held by other/big-0 (4) (want 8 nvidia.com/gpu and 4 rails)", "node/cpu-1: no nvidia.com/gpu", "--nodes 1"}},
 		"half the GPUs are enough": {s: hold("gpu-1", cluster.Resources{"nvidia.com/gpu": 4}), o: func(o *Options) { o.GPUs = 4 }},
 		"a pod that ended holds nothing": {s: func(s *cluster.State) {
 			hold("gpu-1", cluster.Resources{"nvidia.com/gpu": 4})(s)
@@ -174,7 +174,7 @@ func TestNodePrechecks(t *testing.T) {
 		"a selector of the namespace": {s: func(s *cluster.State) {
 			s.Nodes[0].Labels["team"], s.Nodes[0].Labels["rack"] = "a", ""
 			s.Namespaces[1].Annotations = map[string]string{projectSelector: "team=a, rack="}
-		}, want: []string{"fail free-nodes"}, says: []string{"node/gpu-1: free", "nodes gpu-2, cpu-1: label rack is not \"\", as the node selector of namespace train wants"}},
+		}, want: []string{"fail free-nodes"}, says: []string{"node/gpu-1: free", "nodes gpu-2, cpu-1: label rack is not \"\", which the node selector of namespace train requires"}},
 		"a selector of the namespace that all meet": {s: func(s *cluster.State) {
 			s.Namespaces[1].Annotations = map[string]string{projectSelector: "nvidia.com/gpu.product==NVIDIA-H100-80GB-HBM3"}
 		}},
@@ -186,7 +186,7 @@ func TestNodePrechecks(t *testing.T) {
 		"no GPUs at all":             {s: func(s *cluster.State) { s.Nodes = s.Nodes[2:] }, want: []string{"fail gpu-nodes", "fail network-resource", "fail network-resource", "fail network-resource", "fail network-resource"}},
 		"nodes with different GPUs":  {s: func(s *cluster.State) { s.Nodes[1].Labels["nvidia.com/gpu.product"] = "NVIDIA-A100" }, says: []string{"different GPUs (NVIDIA-A100 on gpu-2; NVIDIA-H100-80GB-HBM3 on gpu-1)"}},
 		"an architecture is missing": {s: func(s *cluster.State) { s.Nodes[0].Arch = "ppc64le" }, want: []string{"fail job-request"}, says: []string{"architecture ppc64le"}},
-		"other pods are not read":    {s: func(s *cluster.State) { *s = plantest.Unread(*s, cluster.Pods) }, want: []string{"unknown free-nodes"}, says: []string{"2 nodes have what a pod needs"}},
+		"other pods are not read":    {s: func(s *cluster.State) { *s = plantest.Unread(*s, cluster.Pods) }, want: []string{"unknown free-nodes"}, says: []string{"found 2 nodes with the resources of a pod"}},
 		"nodes are not read, and GPUs are not said": {s: func(s *cluster.State) { *s = plantest.Unread(*s, cluster.Nodes); s.Nodes = nil },
 			want: []string{"fail job-request", "unknown free-nodes"}, says: []string{"--gpus 8"}},
 		"nodes are not read": {s: func(s *cluster.State) { *s = plantest.Unread(*s, cluster.Nodes, cluster.MachineConfigs); s.Nodes = nil }, o: func(o *Options) { o.GPUs = 8 }, want: []string{"unknown free-nodes"},
@@ -216,7 +216,7 @@ func TestPrivilegePrechecks(t *testing.T) {
 	runPrechecks(t, unsolved, map[string]precheck{
 		"the capability is granted":  {says: []string{"as root with the capability IPC_LOCK", "SCC railhead-rdma allows it"}},
 		"nothing is granted":         {s: func(s *cluster.State) { grants(s, 1) }, want: []string{"fail pod-memlock"}, says: []string{"gpu-1, gpu-2", "may not add IPC_LOCK", "--allow-ipc-lock && railhead setup namespace train --name h-kim"}},
-		"the nodes are said to":      {s: func(s *cluster.State) { grants(s, 1) }, o: func(o *Options) { o.Memlock = MemlockByNode }, says: []string{"ask for no capability"}},
+		"the nodes are said to":      {s: func(s *cluster.State) { grants(s, 1) }, o: func(o *Options) { o.Memlock = MemlockByNode }, says: []string{"add no capability"}},
 		"over TCP nothing is pinned": {s: func(s *cluster.State) { grants(s, 1) }, o: func(o *Options) { o.Mode = nccl.TCP }},
 		"SCCs are not read":          {s: func(s *cluster.State) { *s = plantest.Unread(*s, cluster.SCCs); s.SCCs = nil }, want: []string{"unknown pod-memlock"}, says: []string{"could not be read"}},
 		"one node is not done yet": {s: func(s *cluster.State) {
@@ -229,7 +229,7 @@ func TestPrivilegePrechecks(t *testing.T) {
 			*s = plantest.Training()
 			s.MachineConfigs[0].Name, s.Pools[0].CurrentSources, s.Pools[0].TargetSources = "99-limits", []string{"99-limits"}, []string{"99-limits"}
 			s.MachineConfigs[0].Files[0].Unread = "compressed"
-		}, says: []string{"CRI-O's configuration on gpu-1, gpu-2 could not be read"}},
+		}, says: []string{"the CRI-O configuration of gpu-1, gpu-2 could not be read"}},
 	})
 	level := func(name string) func(*cluster.State) {
 		return func(s *cluster.State) { s.Namespaces[1].Labels = map[string]string{plan.EnforceLabel: name} }
@@ -240,7 +240,7 @@ func TestPrivilegePrechecks(t *testing.T) {
 			says: []string{"namespace train enforces Pod Security level baseline", "railhead setup cluster; kubectl label --overwrite namespace train pod-security.kubernetes.io/enforce=privileged"}},
 		"OpenShift, privileged": {s: level("privileged"), says: []string{"SCC railhead-rdma allows it"}},
 		"a user for whom the capability has no effect": {o: func(o *Options) { o.RunAsUser = &uid }, want: []string{"fail pod-memlock"},
-			says: []string{"works for root of the node alone, and --run-as-user is 1000", "--run-as-user: 1000 (want 0, or none, or nodes that lift the memlock limit)"}},
+			says: []string{"works only for root of the node, but --run-as-user is 1000", "--run-as-user: 1000 (want 0, or none, or nodes that lift the memlock limit)"}},
 		"a user, where the nodes are said to unlock memory": {o: func(o *Options) { o.RunAsUser, o.Memlock = &uid, MemlockByNode }},
 	})
 	runPrechecks(t, plantest.Training, map[string]precheck{
@@ -251,7 +251,7 @@ func TestPrivilegePrechecks(t *testing.T) {
 			s.SCCGrants = append(s.SCCGrants, cluster.SCCGrant{SCC: "privileged", Subject: "ServiceAccount/train/h-kim-sa", Namespace: "train"})
 		}, o: func(o *Options) { o.Privileged = true }, want: []string{"fail pod-security"}, says: []string{"which forbids privileged containers"}},
 		"OpenShift, restricted, where the nodes unlock memory": {s: level("restricted"), says: []string{"need no privileges"}},
-		"an SCC that is not there":                             {o: func(o *Options) { o.SCC = "nccl-scc" }, want: []string{"fail scc-usable"}, says: []string{"there is no SCC nccl-scc"}},
+		"an SCC that is not there":                             {o: func(o *Options) { o.SCC = "nccl-scc" }, want: []string{"fail scc-usable"}, says: []string{"SCC nccl-scc does not exist"}},
 		"an SCC that is not granted": {s: func(s *cluster.State) { grants(s, 1) }, o: func(o *Options) { o.SCC = plan.SCCName }, want: []string{"fail scc-usable"},
 			says: []string{"may not use SCC railhead-rdma", "restricted-v2 (want railhead-rdma)", "railhead setup namespace train --name h-kim --scc railhead-rdma"}},
 		"grants are not read": {s: func(s *cluster.State) { *s = plantest.Unread(*s, cluster.SCCGrants); s.SCCGrants = nil }, o: func(o *Options) { o.SCC = plan.SCCName }, want: []string{"unknown scc-usable"}},
@@ -261,13 +261,13 @@ func TestPrivilegePrechecks(t *testing.T) {
 		"IPC_LOCK under an SCC without it": {s: func(s *cluster.State) { s.SCCs[1].AllowedCapabilities = nil }, o: func(o *Options) { o.SCC, o.Memlock = plan.SCCName, MemlockByIPCLock }, want: []string{"fail scc-usable"}, says: []string{"IPC_LOCK as root"}},
 		"IPC_LOCK without an SCC":          {s: func(s *cluster.State) { grants(s, 1) }, o: func(o *Options) { o.Memlock = MemlockByIPCLock }, want: []string{"fail scc-usable"}, says: []string{"IPC_LOCK and root"}},
 		"privileged without an SCC":        {o: func(o *Options) { o.Privileged = true }, want: []string{"fail scc-usable"}, says: []string{"oc adm policy add-scc-to-user privileged -z h-kim-sa -n train"}},
-		"privileged under an SCC without":  {o: func(o *Options) { o.Privileged, o.SCC = true, plan.SCCName }, want: []string{"fail scc-usable"}, says: []string{"privileged containers of the pods"}},
+		"privileged under an SCC without":  {o: func(o *Options) { o.Privileged, o.SCC = true, plan.SCCName }, want: []string{"fail scc-usable"}, says: []string{"privileged containers, which the pods need"}},
 	})
 	runPrechecks(t, plantest.Vanilla, map[string]precheck{
 		"plain Kubernetes, no level":         {says: []string{"namespace train allows it", "--memlock node"}},
 		"plain Kubernetes, baseline":         {s: level("baseline"), want: []string{"unknown pod-memlock"}, says: []string{"enforces Pod Security level baseline"}},
 		"plain Kubernetes, IPC_LOCK, strict": {s: level("restricted"), o: func(o *Options) { o.Memlock = MemlockByIPCLock }, want: []string{"fail pod-security"}, says: []string{"enforce=privileged"}},
-		"plain Kubernetes, privileged":       {o: func(o *Options) { o.Privileged = true }, says: []string{"they see every HCA of the node"}},
+		"plain Kubernetes, privileged":       {o: func(o *Options) { o.Privileged = true }, says: []string{"they can use every device of the node"}},
 	})
 }
 
@@ -279,7 +279,7 @@ func TestQuotaPrechecks(t *testing.T) {
 	}
 	runPrechecks(t, plantest.Training, map[string]precheck{
 		"room enough":       {s: quota(cluster.Resources{"requests.nvidia.com/gpu": 16, "pods": 2, "configmaps": 1, "count/statefulsets.apps": 1}, nil)},
-		"too few GPUs left": {s: quota(cluster.Resources{"requests.nvidia.com/gpu": 16}, cluster.Resources{"requests.nvidia.com/gpu": 8}), want: []string{"fail quota-exceeded"}, says: []string{"quota q of namespace train has 8 requests.nvidia.com/gpu left, and the job asks for 16", "8 used of 16 requests.nvidia.com/gpu"}},
+		"too few GPUs left": {s: quota(cluster.Resources{"requests.nvidia.com/gpu": 16}, cluster.Resources{"requests.nvidia.com/gpu": 8}), want: []string{"fail quota-exceeded"}, says: []string{"quota q of namespace train has 8 requests.nvidia.com/gpu left, but the job needs 16", "8 used of 16 requests.nvidia.com/gpu"}},
 		"too few rails":     {s: quota(cluster.Resources{"requests.openshift.io/eno5np0rdma": 1}, nil), want: []string{"fail quota-exceeded"}},
 		"too few pods":      {s: quota(cluster.Resources{"pods": 4, "count/pods": 1}, cluster.Resources{"pods": 3}), want: []string{"fail quota-exceeded", "fail quota-exceeded"}},
 		"no more objects":   {s: quota(cluster.Resources{"configmaps": 5, "count/services": 0}, cluster.Resources{"configmaps": 5}), want: []string{"fail quota-exceeded", "fail quota-exceeded"}},
@@ -287,7 +287,7 @@ func TestQuotaPrechecks(t *testing.T) {
 		"what is not said":  {s: quota(cluster.Resources{"limits.memory": 1 << 40, "requests.memory": 1 << 40, "cpu": 1000}, nil), want: []string{"warn required-resources", "warn required-resources"}, says: []string{"--memory", "--cpu"}},
 		"a scoped quota": {s: func(s *cluster.State) {
 			s.Quotas = []cluster.Quota{{Namespace: "train", Name: "s", Scoped: true, Hard: cluster.Resources{"pods": 0}}}
-		}, says: []string{"Quota s holds for some pods only"}},
+		}, says: []string{"Quota s applies to some pods only"}},
 		"quotas not read": {s: func(s *cluster.State) { *s = plantest.Unread(*s, cluster.Quotas) }, want: []string{"unknown quota-exceeded"}},
 		"the job's own pods count once": {s: func(s *cluster.State) {
 			quota(cluster.Resources{"requests.nvidia.com/gpu": 16, "pods": 2}, cluster.Resources{"requests.nvidia.com/gpu": 16, "pods": 2})(s)
@@ -304,6 +304,6 @@ func TestQuotaPrechecks(t *testing.T) {
 				s.Pods = append(s.Pods, cluster.Pod{Namespace: "train", Name: "h-kim-" + node, Node: node, Phase: "Running", Requests: has, Limits: has,
 					Labels: map[string]string{plan.LabelInstance: "h-kim", plan.LabelComponent: workload.ComponentJob}})
 			}
-		}, o: func(o *Options) { o.Memory = "128Gi" }, says: []string{"Each pod asks for 192Gi of memory: 128Gi, and 64Gi for /dev/shm"}},
+		}, o: func(o *Options) { o.Memory = "128Gi" }, says: []string{"Each pod requests 192Gi of memory: 128Gi, and 64Gi for /dev/shm"}},
 	})
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -14,164 +14,113 @@ import (
 	"github.com/railhead/railhead/internal/rules/pods"
 )
 
-// privileges decides on the pods' privileges: only those that this cluster's way of unlocking memory needs.
+// privileges chooses the least privileges with which the pods can lock memory on this cluster.
 func (j *admission) privileges() {
 	j.serviceAccount()
 	switch {
-	case j.o.Privileged:
-		j.note("The pods are privileged: they see every HCA of the node and every other device, and whoever breaks out of one is root on the node. RDMA needs nothing of that.")
-		j.privileged()
+	case j.Privileged:
+		j.requirePrivileged()
 	case j.rdma() && len(j.rails) > 0:
 		j.memlock()
-	case j.o.Memlock == MemlockByIPCLock:
-		j.ipcLock = true
-		j.lockable()
+	case j.Memlock == MemlockByIPCLock:
+		j.requireIPCLock()
 	}
-	if user := j.o.RunAsUser; j.ipcLock && user != nil && *user != 0 {
-		j.notRoot("the pods", "--run-as-user", fmt.Sprint(*user), "0, or none")
+	if user := j.RunAsUser; j.ipcLock && user != nil && *user != 0 {
+		j.notRoot("the pods", "--run-as-user", strconv.FormatInt(*user, 10), "0, or none")
 	}
-	if j.scc == "" {
-		j.scc = j.o.SCC
-	}
+	j.scc = cmp.Or(j.scc, j.SCC)
 	if j.s.Server.OpenShift() && j.scc != "" {
-		j.usable()
+		j.checkSCC()
 	}
 }
 
-// serviceAccount settles under which account the pods run.
+// serviceAccount chooses the account of the pods.
 func (j *admission) serviceAccount() {
-	known := j.s.Knows(cluster.ServiceAccounts)
-	if j.o.ServiceAccount != "" {
-		j.account = j.o.ServiceAccount
-		if known && !j.hasAccount(j.account) {
-			j.noAccount(j.account)
-		}
-		return
-	}
-	for _, name := range []string{j.o.Name + "-sa", plan.DefaultJob + "-sa"} {
-		if j.hasAccount(name) {
-			j.account = name
-			return
-		}
-	}
-	if !known && j.s.Server.OpenShift() {
-		j.account = j.o.Name + "-sa"
-		j.unknown(
-			ServiceAccount, cluster.ServiceAccounts,
-			fmt.Sprintf("whether namespace %s has the service account %s is not known", j.o.Namespace, j.account),
-		)
-	}
-}
-
-func (j *admission) hasAccount(name string) bool {
-	return slices.Contains(j.s.ServiceAccounts, cluster.ServiceAccount{Namespace: j.o.Namespace, Name: name})
-}
-
-func (j *admission) noAccount(name string) {
-	var has []string
+	var existing []string
 	for _, a := range j.s.ServiceAccounts {
-		if a.Namespace == j.o.Namespace {
-			has = append(has, a.Name)
+		if a.Namespace == j.Namespace {
+			existing = append(existing, a.Name)
 		}
 	}
-	slices.Sort(has)
-	j.fail(ServiceAccount, check.Ref{
-		Kind:      check.ServiceAccount,
-		Namespace: j.o.Namespace,
-		Name:      name,
-	}, fmt.Sprintf("namespace %s has no service account %s", j.o.Namespace, name),
-		check.Evidence{
-			Source: "serviceaccounts of " + j.o.Namespace,
-			Got:    cmp.Or(strings.Join(has, ", "), "none"),
-			Want:   name,
-		},
-		check.Fix{
-			Text:     "Set the namespace up: that makes the account.",
-			Who:      check.Admin,
-			Commands: []string{j.setUp()},
-		})
-}
-
-// setUp is the command that sets the job's namespace up.
-func (j *request) setUp() string {
-	command := fmt.Sprintf("railhead setup namespace %s --name %s", j.o.Namespace, j.o.Name)
-	if j.o.SCC != "" {
-		command += " --scc " + j.o.SCC
+	slices.Sort(existing)
+	known, own := j.s.Knows(cluster.ServiceAccounts), j.Name+"-sa"
+	switch {
+	case j.ServiceAccount != "":
+		j.account = j.ServiceAccount
+		if known && !slices.Contains(existing, j.account) {
+			j.fail(ServiceAccount, j.accountRef(),
+				fmt.Sprintf("namespace %s has no service account %s", j.Namespace, j.account),
+				evidence("serviceaccounts of "+j.Namespace, orNone(existing), j.account),
+				check.ByAdmin("Set up the namespace; this creates the account.", j.setUpCommand()))
+		}
+	case slices.Contains(existing, own):
+		j.account = own
+	case slices.Contains(existing, plan.DefaultJob+"-sa"):
+		j.account = plan.DefaultJob + "-sa"
+	case !known && j.s.Server.OpenShift():
+		j.account = own
+		j.unknown(ServiceAccount, cluster.ServiceAccounts,
+			fmt.Sprintf("whether namespace %s has service account %s is unknown", j.Namespace, own))
 	}
-	return command
 }
 
 func (j *admission) accountName() string { return cmp.Or(j.account, "default") }
 
-// lockable judges pods that were told to use IPC_LOCK.
-func (j *admission) lockable() {
-	j.levelAllows("the capability IPC_LOCK")
-	if !j.s.Server.OpenShift() {
-		return
-	}
-	if !j.lockingSCC() && j.o.SCC == "" {
-		j.noSCC("IPC_LOCK and root", "railhead setup cluster --allow-ipc-lock && "+j.setUp())
-	}
-	j.note("The pods run as root with the capability IPC_LOCK, as asked for.")
+func (j *admission) accountRef() check.Ref {
+	return check.Ref{Kind: check.ServiceAccount, Namespace: j.Namespace, Name: j.accountName()}
 }
 
-// privileged judges pods that were told to be privileged.
-func (j *admission) privileged() {
-	j.levelAllows("privileged containers")
+// requirePrivileged checks whether privileged pods are admitted.
+func (j *admission) requirePrivileged() {
+	j.note("The pods are privileged: they can use every device of the node, " +
+		"and a process that escapes is root on the node. RDMA does not need this.")
+	j.requireLevel("privileged containers")
 	if !j.s.Server.OpenShift() {
 		return
 	}
 	j.scc = j.granted(func(c cluster.SCC) bool { return c.Privileged && c.RunAsUser == "RunAsAny" })
-	if j.scc == "" && j.o.SCC == "" {
-		j.noSCC(
-			"privileged containers",
-			fmt.Sprintf("oc adm policy add-scc-to-user privileged -z %s -n %s", j.accountName(), j.o.Namespace),
-		)
+	if j.scc == "" && j.SCC == "" {
+		j.noSCC("privileged containers",
+			fmt.Sprintf("oc adm policy add-scc-to-user privileged -z %s -n %s", j.accountName(), j.Namespace))
 	}
 }
 
+// level returns the Pod Security level that the namespace enforces; "" if none.
 func (j *request) level() string {
-	n, _ := j.s.Namespace(j.o.Namespace)
+	n, _ := j.s.Namespace(j.Namespace)
 	return n.Labels[plan.EnforceLabel]
 }
 
-// strict reports whether the namespace holds pods to a level below privileged, as it is known.
+// strict reports whether the namespace is known to enforce a level other than privileged.
 func (j *request) strict() bool { return j.level() != "" && j.level() != "privileged" }
 
-// levelAllows judges settings that only the level privileged allows.
-func (j *request) levelAllows(what string) {
-	if level := j.level(); j.strict() {
-		j.fail(pods.PodSecurity, check.Named(
-			check.Namespace, j.o.Namespace,
-		), fmt.Sprintf("namespace %s enforces Pod Security level %s, which forbids %s", j.o.Namespace, level, what),
-			check.Evidence{Source: "label " + plan.EnforceLabel, Got: level, Want: "privileged"},
-			check.Fix{
-				Text:     "Let the namespace enforce the level that the pods need.",
-				Who:      check.Admin,
-				Commands: []string{j.loosen()},
-			})
+// requireLevel fails if the namespace enforces a level that forbids a setting.
+func (j *request) requireLevel(setting string) {
+	if !j.strict() {
+		return
 	}
+	j.fail(pods.PodSecurity, j.namespaceRef(),
+		fmt.Sprintf("namespace %s enforces Pod Security level %s, which forbids %s", j.Namespace, j.level(), setting),
+		evidence("label "+plan.EnforceLabel, j.level(), "privileged"),
+		check.ByAdmin("Set the level that the pods need.", j.privilegedLevelCommand()))
 }
 
-// loosen is the command by which the namespace's level no longer stands against its pods.
-func (j *request) loosen() string {
-	return fmt.Sprintf("kubectl label --overwrite namespace %s %s=privileged", j.o.Namespace, plan.EnforceLabel)
+func (j *request) privilegedLevelCommand() string {
+	return fmt.Sprintf("kubectl label --overwrite namespace %s %s=privileged", j.Namespace, plan.EnforceLabel)
 }
 
-// podSecurity is the pods' security context, as restricted-v2 and the level restricted require it, so that nothing
-// wider is taken. An SCC that is somebody else's may forbid to set seccomp at all, and gives users its own way
-// (apiserver-library-go pkg/securitycontextconstraints/seccomp/strategy.go); the level restricted admits no pod
-// without it.
+// podSecurity returns the security context of the pods, as restricted-v2 and the level restricted require it. Another
+// SCC may forbid the seccomp field, and chooses the user itself
+// (apiserver-library-go pkg/securitycontextconstraints/seccomp/strategy.go); the level restricted requires it.
 func (j *admission) podSecurity() *corev1.PodSecurityContext {
-	security := corev1.PodSecurityContext{RunAsUser: j.o.RunAsUser}
-	set := j.o.RunAsUser != nil
+	security := corev1.PodSecurityContext{RunAsUser: j.RunAsUser}
 	if !j.s.Server.OpenShift() || j.scc == "" || j.scc == plan.SCCName || j.level() == "restricted" {
-		security.SeccompProfile, set = runtimeDefault(), true
+		security.SeccompProfile = runtimeDefault()
 		if j.noRoot() {
 			security.RunAsNonRoot = new(true)
 		}
 	}
-	if !set {
+	if security.RunAsUser == nil && security.SeccompProfile == nil {
 		return nil
 	}
 	return &security
@@ -181,14 +130,12 @@ func runtimeDefault() *corev1.SeccompProfile {
 	return &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
 }
 
-// noRoot reports whether the pods say that they are not root. An image keeps its user where nothing gives pods another
-// one: outside OpenShift, unless the namespace lets no pod be root; and under an SCC that runs as any, where an image
-// whose user is root would not start. Without a pinned SCC the most restrictive that admits a pod is taken, which gives
-// it a user.
+// noRoot reports whether the pods set runAsNonRoot. They do not where the image keeps its user, because an image of
+// root would not start: outside OpenShift, unless the namespace forbids root, and under an SCC with RunAsAny. Without a
+// pinned SCC, OpenShift takes the most restrictive one that admits the pod, which sets a user.
 func (j *admission) noRoot() bool {
-	root := j.ipcLock || j.o.Privileged || j.o.RunAsUser != nil && *j.o.RunAsUser == 0
 	switch {
-	case root:
+	case j.ipcLock || j.Privileged || j.RunAsUser != nil && *j.RunAsUser == 0:
 		return false
 	case j.level() == "restricted":
 		return true
@@ -199,15 +146,15 @@ func (j *admission) noRoot() bool {
 	return j.scc == "" || known && pinned.RunAsUser != "RunAsAny"
 }
 
-// security is the security context of the container that trains.
+// security returns the security context of the container that trains.
 func (j *admission) security() *corev1.SecurityContext {
-	if j.o.Privileged { // capabilities work for root only
+	if j.Privileged { // capabilities work for root only
 		return &corev1.SecurityContext{Privileged: new(true), RunAsUser: new(int64(0))}
 	}
 	return unprivileged()
 }
 
-// unprivileged is the security context of a container without capabilities.
+// unprivileged returns the security context of a container without capabilities.
 func unprivileged() *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		AllowPrivilegeEscalation: new(false),

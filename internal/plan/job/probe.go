@@ -18,43 +18,33 @@ import (
 	"github.com/railhead/railhead/internal/rules/pods"
 )
 
-// ComponentProbe is the value of LabelComponent of the pod that looks at a node.
+// ComponentProbe is the value of LabelComponent of probe pods.
 const ComponentProbe = "probe"
 
-// ProbeOptions describe the pod that looks at a node.
+// ProbeOptions describe a probe pod.
 type ProbeOptions struct {
 	Node, Namespace string
 	Image           string // with sh and cat
 	Arch            string // of the node
 	Programs        []Program
-	Host            bool // with the rights of an administrator of the node, and all of its files and networks
-	// Watch is the time after which it is read again, to compare port counters; 0: once.
-	Watch time.Duration
-	// ID of the command is in the names of everything that the plan creates: it belongs to this command alone.
-	ID string
-	// Limit ends the pod also if nobody deletes it, because the command was killed.
-	Limit time.Duration
+	Host            bool          // privileged, with the files and networks of the node
+	Watch           time.Duration // until the second reading, to compare port counters; 0: only one
+	ID              string        // of the command; all created objects have it in their names
+	Limit           time.Duration // after which the pod ends, even if the command was killed
 }
 
-// Probe is the plan that runs a pod without privileges on one node. Its log is the Snapshot that railhead-pod takes
-// there: the kernel command line, the IOMMU groups and the limits that the runtime gives containers are seen from any
-// pod.
+// Probe returns the plan that runs a probe pod on one node. Its log is the Snapshot that railhead-pod takes. Any pod
+// sees the kernel command line, the IOMMU groups and the container limits of the runtime.
 func Probe(o ProbeOptions) plan.Plan {
 	programs := slices.DeleteFunc(slices.Clone(o.Programs), func(p Program) bool { return p.Arch != o.Arch })
 	d := delivery{by: ByConfigMaps, programs: programs, suffix: "-" + o.ID}
 	step := plan.Step{
 		ID:    "probe",
-		Title: "Look at node " + o.Node,
+		Title: "Examine node " + o.Node,
 		Watch: []cluster.Kind{cluster.Pods, cluster.Events},
 		Done:  probed(ProbeName(o.Node, o.ID), o.Namespace),
 	}
-	for _, object := range d.configMaps(o.Namespace) {
-		step.Changes = append(step.Changes, plan.Change{
-			Verb:   plan.Apply,
-			Object: object,
-			Why:    "carries railhead-pod into the pod",
-		})
-	}
+	step.Changes = d.changes(cluster.State{}, o.Namespace)
 	why, pod := "takes a snapshot of the node, without privileges", probePod(o, d)
 	if o.Host {
 		why = "takes a snapshot of the node, privileged, with its files read-only"
@@ -68,8 +58,8 @@ func Probe(o ProbeOptions) plan.Plan {
 	return plan.Plan{Title: step.Title, Steps: []plan.Step{step}}
 }
 
-// ProbeName returns the name of the pod that looks at a node for the command with the ID. It is also the value of its
-// instance label, which has at most 63 characters.
+// ProbeName returns the name of the probe pod of a command for a node. It is also the value of the instance label,
+// which has at most 63 characters.
 func ProbeName(node, id string) string {
 	const prefix, most, hash = "railhead-probe-", 63, 8
 	suffix := "-" + id
@@ -81,14 +71,13 @@ func ProbeName(node, id string) string {
 	return strings.TrimRight(prefix+node[:most-len(prefix)-len(suffix)], "-.") + suffix
 }
 
-// probeUser is nobody: an image whose own user is root, as those of OpenShift's release are, does not start where no
-// user is said.
+// probeUser is nobody: images of the OpenShift release run as root, and runAsNonRoot would refuse them.
 const probeUser = 65534
 
 // probeGrace is short: a snapshot has nothing to finish.
 const probeGrace = time.Second
 
-// probePull takes an image that the node has already: a node without a way to a registry can be looked at, too.
+// probePull lets nodes without access to a registry use an image that they already have.
 const probePull = "IfNotPresent"
 
 func probePod(o ProbeOptions, d delivery) *corev1.Pod {
@@ -127,8 +116,8 @@ func probePod(o ProbeOptions, d delivery) *corev1.Pod {
 	}
 }
 
-// probeLimits let the snapshot have a processor: it opens some ten thousand small files, component by component, which
-// with a tenth of one takes ten times as long.
+// probeLimits allow a whole CPU: the snapshot opens about ten thousand small files, which a tenth of a CPU slows down
+// ten times.
 func probeLimits() corev1.ResourceList {
 	limits := installResources()
 	limits[corev1.ResourceCPU] = resource.MustParse("1")
@@ -138,9 +127,9 @@ func probeLimits() corev1.ResourceList {
 // hostFolder holds the node's files in a pod with Host.
 const hostFolder = "/host"
 
-// onHost gives a probe the same access as `oc debug node`: the node's files, its networks and processes, and all
-// capabilities. Without them no pod sees the extended configuration of PCI devices, nor the physical functions
-// (drivers/pci/pci-sysfs.c, network namespaces).
+// onHost gives a probe the access of `oc debug node`: the files, networks and processes of the node, and all
+// capabilities. Otherwise the pod sees neither the extended configuration of PCI devices (drivers/pci/pci-sysfs.c)
+// nor the physical functions (network namespaces).
 func onHost(spec *corev1.PodSpec) {
 	const volume = "host"
 	spec.HostNetwork, spec.HostPID = true, true
@@ -154,12 +143,12 @@ func onHost(spec *corev1.PodSpec) {
 	container.VolumeMounts = append(container.VolumeMounts, mount)
 }
 
-// probed is done when the pod has ended well.
+// probed is done when the pod has succeeded.
 func probed(name, namespace string) plan.Condition {
 	return func(s cluster.State) plan.Progress {
 		i := slices.IndexFunc(s.Pods, func(p cluster.Pod) bool { return p.Name == name && p.Namespace == namespace })
 		if i < 0 {
-			return plan.Progress{Text: "pod " + name + " is not there yet"}
+			return plan.Progress{Text: "pod " + name + " does not exist yet"}
 		}
 		pod := s.Pods[i]
 		progress := plan.Progress{
@@ -171,10 +160,8 @@ func probed(name, namespace string) plan.Condition {
 			return progress
 		}
 		if slices.Contains(imageFaults, finding.Check) {
-			finding.Fix = &check.Fix{
-				Text: "Name an image with a shell that the node has or can pull.", Who: check.Admin,
-				Commands: []string{"railhead setup cluster --verify-first --verify-image IMAGE"},
-			}
+			finding.Fix = check.ByAdmin("Choose an image with a shell that the node has or can pull.",
+				"railhead setup cluster --verify-first --verify-image IMAGE")
 		}
 		if finding.Status == check.Fail {
 			progress.Stuck = &finding
@@ -182,11 +169,11 @@ func probed(name, namespace string) plan.Condition {
 		}
 		progress.Text += ": " + finding.Summary
 		if finding.Check == pods.ImagePull {
-			progress.Text += "; --verify-image names another"
+			progress.Text += "; use --verify-image for another image"
 		}
 		return progress
 	}
 }
 
-// imageFaults may be fixed by another image. Their usual fixes name flags of a job.
+// imageFaults may be fixed by another image; their usual fixes name flags of a job.
 var imageFaults = []check.ID{pods.ImagePull, pods.ImageArchitecture, pods.InstallFailed, pods.ContainerStart}

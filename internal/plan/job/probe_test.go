@@ -71,7 +71,7 @@ func TestProbed(t *testing.T) {
 		text  string
 		stuck check.ID
 	}{
-		"not there":    {cluster.State{}, false, "pod railhead-probe-w12 is not there yet", ""},
+		"not there":    {cluster.State{}, false, "pod railhead-probe-w12 does not exist yet", ""},
 		"no phase yet": {pod("", cluster.Container{}), false, "pod railhead-probe-w12 is Pending", ""},
 		"its command ended well, and its phase does not say so yet": {
 			pod("Running", cluster.Container{Name: "snapshot", ExitCode: new(int)}), false, "pod railhead-probe-w12 is Running", "",
@@ -81,7 +81,7 @@ func TestProbed(t *testing.T) {
 		"no such image":  {pod("Pending", pulling("manifest unknown")), false, "pod railhead-probe-w12 is Pending", pods.ImagePull},
 		"no shell":       {pod("Pending", cluster.Container{Name: pods.InstallContainer, Init: true, ExitCode: &code}), false, "pod railhead-probe-w12 is Pending", pods.InstallFailed},
 		"no way to the registry": {pod("Pending", pulling("dial tcp: lookup quay.example.com: no such host")), false,
-			"pod railhead-probe-w12 is Pending: node w12 does not reach the registry of image quay.example.com/release: ErrImagePull: ErrImagePull: dial tcp: lookup quay.example.com: no such host; --verify-image names another", ""},
+			"pod railhead-probe-w12 is Pending: node w12 does not reach the registry of image quay.example.com/release: ErrImagePull: ErrImagePull: dial tcp: lookup quay.example.com: no such host; use --verify-image for another image", ""},
 	} {
 		got := probed("railhead-probe-w12", "default")(test.s)
 		var stuck check.ID

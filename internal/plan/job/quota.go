@@ -12,17 +12,15 @@ import (
 	"github.com/railhead/railhead/internal/rules/pods"
 )
 
-// quotas judges whether the namespace's quotas have room for the job. Resources that the job's own pods hold count as
-// room.
+// quotas checks whether the quotas of the namespace have room for the job. Resources of the job's own pods count as
+// free.
 func (j *job) quotas() {
 	if !j.s.Knows(cluster.Quotas) {
-		j.unknown(
-			pods.QuotaExceeded, cluster.Quotas,
-			"whether a quota of namespace "+j.o.Namespace+" stands against the job could not be read",
-		)
+		j.unknown(pods.QuotaExceeded, cluster.Quotas,
+			"whether a quota of namespace "+j.Namespace+" prevents the job could not be read")
 		return
 	}
-	asks, unsaid := j.asks()
+	needs, unset := j.quotaNeeds()
 	held := cluster.Resources{}
 	for _, p := range j.s.Pods {
 		if j.owns(p) && !p.Finished() {
@@ -31,74 +29,59 @@ func (j *job) quotas() {
 		}
 	}
 	for _, q := range j.s.Quotas {
-		if q.Namespace != j.o.Namespace {
+		if q.Namespace != j.Namespace {
 			continue
 		}
 		if q.Scoped {
-			j.note("Quota %s holds for some pods only; whether for these is not judged.", q.Name)
+			j.note("Quota %s applies to some pods only; it was not checked whether to these.", q.Name)
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(q.Hard)) {
-			if left := q.Hard[name] - q.Used[name] + held[name]; asks[name] > left {
-				j.overQuota(q, name, asks[name], left)
-			} else if slices.Contains(unsaid, name) {
-				j.unsaid(q, name)
+			if left := q.Hard[name] - q.Used[name] + held[name]; needs[name] > left {
+				j.quotaExceeded(q, name, needs[name], left)
+			} else if slices.Contains(unset, name) {
+				j.requestMissing(q, name)
 			}
 		}
 	}
 }
 
-// asks has the job's requests that quotas count, and the names that a quota requires but its pods do not state.
-func (j *job) asks() (asks cluster.Resources, unsaid []string) {
-	perPod := j.wants(j.rails)
+// quotaNeeds returns the amounts of the job that quotas count, and the names that its pods do not set.
+func (j *job) quotaNeeds() (needs cluster.Resources, unset []string) {
+	perPod := j.requests(j.rails)
 	for resourceName, q := range installResources() {
 		name, n := string(resourceName), q.Value()
 		if name == "cpu" {
 			n = q.MilliValue()
 		}
-		if _, said := perPod[name]; !said {
-			unsaid = append(unsaid, name, "requests."+name, "limits."+name)
+		if perPod[name] == 0 {
+			unset = append(unset, name, "requests."+name, "limits."+name)
 			continue
 		}
-		perPod[name] = max(perPod[name], n) // of containers that run one after the other the larger counts
+		perPod[name] = max(perPod[name], n) // containers that run one after the other: the larger counts
 	}
-	limits := maps.Clone(perPod)
-	n := int64(j.o.Nodes)
-	asks = cluster.Resources{"pods": n, "count/pods": n}
-	for name, amount := range quotaNames(perPod, limits) {
-		asks[name] = amount * n
+	n := int64(j.Nodes)
+	needs = cluster.Resources{"pods": n, "count/pods": n}
+	for name, amount := range quotaNames(perPod, perPod) {
+		needs[name] = amount * n
 	}
-	for _, kind := range j.newObjects() {
-		asks["count/"+kind]++
-		asks[strings.TrimSuffix(kind, ".apps")]++ // older quotas: configmaps, services
-	}
-	return asks, unsaid
-}
-
-// newObjects counts the objects that would be created.
-func (j *job) newObjects() []string {
 	d := j.delivery()
-	var kinds []string
-	for _, o := range d.configMaps(j.o.Namespace) {
-		if _, there := plan.LiveObject(j.s, o); !there {
-			kinds = append(kinds, "configmaps")
-		}
-	}
-	for _, c := range j.objects(d) {
-		if _, there := plan.LiveObject(j.s, c.Object); there {
+	for _, c := range append(d.changes(j.s, j.Namespace), j.objects(d)...) {
+		if _, exists := plan.LiveObject(j.s, c.Object); exists {
 			continue
 		}
-		kind := plan.Resource(c.Object.GetKind())
+		resource := plan.Resource(c.Object.GetKind())
+		needs[resource]++ // older quotas: configmaps, services
 		if group := c.Object.GroupVersionKind().Group; group != "" {
-			kind += "." + group
+			resource += "." + group
 		}
-		kinds = append(kinds, kind)
+		needs["count/"+resource]++
 	}
-	return kinds
+	return needs, unset
 }
 
-// quotaNames are the names under which quotas count requests and limits of pods (Kubernetes docs, resource quotas). Of
-// devices only requests are counted.
+// quotaNames returns the names under which quotas count requests and limits of pods; limits of devices do not count
+// (Kubernetes docs, resource quotas).
 func quotaNames(requests, limits cluster.Resources) cluster.Resources {
 	names := cluster.Resources{}
 	for name, n := range requests {
@@ -115,53 +98,38 @@ func quotaNames(requests, limits cluster.Resources) cluster.Resources {
 	return names
 }
 
-func (j *job) overQuota(q cluster.Quota, name string, asks, left int64) {
-	j.fail(pods.QuotaExceeded, check.Ref{
-		Kind:      check.Quota,
-		Namespace: q.Namespace,
-		Name:      q.Name,
-	}, fmt.Sprintf(
-		"quota %s of namespace %s has %s left, and the job asks for %s", q.Name, q.Namespace,
-		cluster.Quantity(name, left), cluster.Quantity(name, asks),
-	),
-		check.Evidence{
-			Source: "resourcequota/" + q.Name,
-			Got:    fmt.Sprintf("%s used of %s", amount(name, q.Used[name]), cluster.Quantity(name, q.Hard[name])),
-			Want:   cluster.Quantity(name, asks) + " left",
-		},
-		check.Fix{
-			Text:     "Ask for less, end what holds the rest, or let an administrator raise the quota.",
-			Who:      check.User,
-			Commands: []string{"kubectl -n " + q.Namespace + " describe resourcequota " + q.Name},
-		})
+func quotaRef(q cluster.Quota) check.Ref {
+	return check.Ref{Kind: check.Quota, Namespace: q.Namespace, Name: q.Name}
 }
 
-func amount(name string, n int64) string {
-	text, _, _ := strings.Cut(cluster.Quantity(name, n), " ")
-	return text
+func (j *job) quotaExceeded(q cluster.Quota, name string, needs, left int64) {
+	used, _, _ := strings.Cut(cluster.Quantity(name, q.Used[name]), " ")
+	needed := cluster.Quantity(name, needs)
+	j.fail(pods.QuotaExceeded, quotaRef(q),
+		fmt.Sprintf("quota %s of namespace %s has %s left, but the job needs %s", q.Name, q.Namespace,
+			cluster.Quantity(name, left), needed),
+		evidence("resourcequota/"+q.Name, used+" used of "+cluster.Quantity(name, q.Hard[name]), needed+" left"),
+		check.ByUser("Request less, delete other objects that the quota counts, or ask an administrator to raise it.",
+			"kubectl -n "+q.Namespace+" describe resourcequota "+q.Name))
 }
 
-// unsaid warns of a quota that refuses pods which do not say how much they want. A limit range may say it for them.
-func (j *job) unsaid(q cluster.Quota, name string) {
+// requestMissing warns of a quota that refuses pods without a request, unless a limit range sets it.
+func (j *job) requestMissing(q cluster.Quota, name string) {
 	base := name[strings.LastIndex(name, ".")+1:]
 	flag := check.Named(check.Resource, base)
-	if slices.ContainsFunc(
-		j.findings, func(f check.Finding) bool { return f.Check == RequiredResources && f.Concerns(flag) },
-	) {
+	if slices.ContainsFunc(j.findings, func(f check.Finding) bool {
+		return f.Check == RequiredResources && f.Concerns(flag)
+	}) {
 		return
 	}
-	j.say(check.Finding{
-		Check: RequiredResources, Status: check.Warn, About: []check.Ref{flag},
-		Subject: check.Ref{Kind: check.Quota, Namespace: q.Namespace, Name: q.Name},
-		Summary: fmt.Sprintf(
-			"quota %s counts %s: pods that say none (--%s) are refused, unless a limit range says it for them",
-			q.Name, name, base,
-		),
-		Evidence: []check.Evidence{{Source: "resourcequota/" + q.Name, Got: "counts " + name, Want: "--" + base}},
-		Fix: &check.Fix{
-			Text:     "Say how much each pod needs.",
-			Who:      check.User,
-			Commands: []string{j.deploy("--cpu 32 --memory 256Gi")},
-		},
+	j.add(check.Finding{
+		Check:   RequiredResources,
+		Status:  check.Warn,
+		Subject: quotaRef(q),
+		About:   []check.Ref{flag},
+		Summary: fmt.Sprintf("quota %s counts %s, so pods without --%s are refused unless a limit range sets a default",
+			q.Name, name, base),
+		Evidence: []check.Evidence{evidence("resourcequota/"+q.Name, "counts "+name, "--"+base)},
+		Fix:      check.ByUser("Set the request of each pod.", j.deployCommand("--cpu 32 --memory 256Gi")),
 	})
 }

@@ -13,127 +13,98 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
-// attachments are the rails of the namespace for the job. One that is there and gives nothing is a fault: the job would
-// be slower than it looks.
+// attachments returns the rails of the namespace for the job. An RDMA attachment without a device is a failure: the job
+// would be slower than it looks.
 func (j *placement) attachments() []cluster.Rail {
-	if len(j.o.Networks) > 0 {
-		j.named()
-	}
+	j.checkNetworks()
 	var usable []cluster.Rail
-	for _, r := range j.wanted(j.s.Rails(j.o.Namespace)) {
+	for _, r := range j.chosen(j.s.Rails(j.Namespace)) {
 		switch {
 		case r.Usable():
 			usable = append(usable, r)
-		case r.RDMA || len(j.o.Networks) > 0:
-			j.deaf(r)
+		case r.RDMA || len(j.Networks) > 0:
+			j.noDevice(r)
 		}
 	}
-	if len(usable) > 0 || check.Worst(j.findings) == check.Fail {
+	if len(usable) > 0 || j.failed() {
 		return usable
 	}
 	if !j.s.Knows(cluster.Networks) {
-		j.unknown(
-			RailsAttached, cluster.Networks,
-			"the network attachments of namespace "+j.o.Namespace+" could not be read",
-		)
+		j.unknown(RailsAttached, cluster.Networks,
+			"the network attachments of namespace "+j.Namespace+" could not be read")
 	}
-	j.fail(RailsAttached, check.Named(
-		check.Namespace, j.o.Namespace,
-	), "no pod can have a rail: "+j.noRails(), check.Evidence{
-		Source: "network-attachment-definitions of " + j.o.Namespace,
-		Got:    "0 rails",
-		Want:   "1 or more",
-	},
-		check.Fix{
-			Text:     "Give the namespace its rails, or train over TCP.",
-			Who:      check.Admin,
-			Commands: []string{j.setUp(), j.deploy("--mode tcp")},
-		})
+	j.fail(RailsAttached, j.namespaceRef(), "pods cannot get a rail: "+j.noRails(),
+		evidence("network-attachment-definitions of "+j.Namespace, "0 rails", "1 or more"),
+		check.ByAdmin("Add the rails to the namespace, or train over TCP.",
+			j.setUpCommand(), j.deployCommand("--mode tcp")))
 	return nil
 }
 
-// wanted are the rails that are asked for by name, or all.
-func (j *request) wanted(rails []cluster.Rail) []cluster.Rail {
-	if len(j.o.Networks) == 0 {
+// chosen returns the rails that --network names, or all.
+func (j *request) chosen(rails []cluster.Rail) []cluster.Rail {
+	if len(j.Networks) == 0 {
 		return rails
 	}
-	return slices.DeleteFunc(rails, func(r cluster.Rail) bool { return !slices.Contains(j.o.Networks, r.Network) })
+	return slices.DeleteFunc(rails, func(r cluster.Rail) bool { return !slices.Contains(j.Networks, r.Network) })
 }
 
-// named judges the attachments that are asked for by name.
-func (j *placement) named() {
-	var has []string
-	for _, r := range j.s.Rails(j.o.Namespace) {
-		has = append(has, r.Network)
+// checkNetworks fails for names in --network that do not exist.
+func (j *placement) checkNetworks() {
+	var existing []string
+	for _, r := range j.s.Rails(j.Namespace) {
+		existing = append(existing, r.Network)
 	}
-	for _, name := range j.o.Networks {
-		if slices.Contains(has, name) || !j.s.Knows(cluster.Networks) {
+	for _, name := range j.Networks {
+		if slices.Contains(existing, name) || !j.s.Knows(cluster.Networks) {
 			continue
 		}
-		fix := check.Fix{
-			Text:     "Name one that is there, or set the namespace up.",
-			Who:      check.User,
-			Commands: []string{"kubectl -n " + j.o.Namespace + " get network-attachment-definitions", j.setUp()},
-		}
-		if near := words.Nearest(name, has); len(near) > 0 {
-			fix.Text = "Did you mean " + strings.Join(near, " or ") + "?"
-		}
-		j.fail(pods.NADMissing, check.Ref{
-			Kind:      check.Attachment,
-			Namespace: j.o.Namespace,
-			Name:      name,
-		}, fmt.Sprintf("network attachment %s is not there in namespace %s", name, j.o.Namespace),
-			check.Evidence{
-				Source: "network-attachment-definitions of " + j.o.Namespace,
-				Got:    cmp.Or(strings.Join(has, ", "), "none"),
-				Want:   name,
-			}, fix)
+		j.fail(pods.NADMissing, check.Ref{Kind: check.Attachment, Namespace: j.Namespace, Name: name},
+			fmt.Sprintf("namespace %s has no network attachment %s", j.Namespace, name),
+			evidence("network-attachment-definitions of "+j.Namespace, orNone(existing), name),
+			check.ByUser(didYouMean(name, existing, "Choose an existing one, or set up the namespace."),
+				"kubectl -n "+j.Namespace+" get network-attachment-definitions", j.setUpCommand()))
 	}
 }
 
-// deaf says that an attachment of the namespace brings no device.
-func (j *placement) deaf(r cluster.Rail) {
+// didYouMean suggests the existing names that are similar to a name, or else the text.
+func didYouMean(name string, existing []string, text string) string {
+	if near := words.Nearest(name, existing); len(near) > 0 {
+		return "Did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return text
+}
+
+// noDevice fails for an attachment through which pods get no device.
+func (j *placement) noDevice(r cluster.Rail) {
 	var offered []string
 	for _, o := range j.s.RDMAOffers() {
 		if len(o.Nodes()) > 0 {
 			offered = append(offered, o.Resource)
 		}
 	}
-	fix := check.Fix{
-		Text: "Name a resource that nodes offer in the attachment, or leave it out with --network.",
-		Who:  check.Admin,
-		Commands: []string{
-			fmt.Sprintf("kubectl -n %s get network-attachment-definition %s -o yaml", r.Namespace, r.Network),
-		},
-	}
+	text := "Set a resource that nodes offer in the attachment, or exclude it with --network."
 	if near := words.Nearest(r.Resource, offered); len(near) > 0 {
-		fix.Text = "Nodes offer " + strings.Join(
-			near, ", ",
-		) + ": name the right one in the attachment, or leave it out with --network."
+		text = "Nodes offer " + strings.Join(near, ", ") +
+			": set the right resource in the attachment, or exclude it with --network."
 	}
-	j.fail(clusterrules.NetworkResource, check.Ref{
-		Kind:      check.Attachment,
-		Namespace: r.Namespace,
-		Name:      r.Network,
-	}, fmt.Sprintf("pods get no RDMA device through attachment %s: %s", r.Network, r.Reason),
-		check.Evidence{
-			Source: "annotation k8s.v1.cni.cncf.io/resourceName",
-			Got:    cmp.Or(r.Resource, "none"),
-			Want:   "one of " + cmp.Or(strings.Join(offered, ", "), "none"),
-		}, fix)
+	j.fail(clusterrules.NetworkResource, check.Ref{Kind: check.Attachment, Namespace: r.Namespace, Name: r.Network},
+		fmt.Sprintf("pods get no RDMA device through attachment %s: %s", r.Network, r.Reason),
+		evidence("annotation k8s.v1.cni.cncf.io/resourceName", cmp.Or(r.Resource, "none"), "one of "+orNone(offered)),
+		check.ByAdmin(text,
+			fmt.Sprintf("kubectl -n %s get network-attachment-definition %s -o yaml", r.Namespace, r.Network)))
 }
 
-// noRails is why the namespace has no rail.
+// noRails returns why the namespace has no rail.
 func (j *request) noRails() string {
 	if !j.s.Knows(cluster.Networks) && j.s.Server.Serves(cluster.NetworkGroup) {
-		return "the network attachments of namespace " + j.o.Namespace + " could not be read"
+		return "the network attachments of namespace " + j.Namespace + " could not be read"
 	}
 	var reasons []string
-	for _, r := range j.wanted(j.s.Rails(j.o.Namespace)) {
+	for _, r := range j.chosen(j.s.Rails(j.Namespace)) {
 		reasons = append(reasons, r.Network+": "+r.Reason)
 	}
 	if len(reasons) == 0 {
-		return "namespace " + j.o.Namespace + " has no network attachments"
+		return "namespace " + j.Namespace + " has no network attachments"
 	}
-	return "namespace " + j.o.Namespace + " has no rail (" + words.Few(reasons, 4) + ")"
+	return "namespace " + j.Namespace + " has no rail (" + words.Few(reasons, 4) + ")"
 }

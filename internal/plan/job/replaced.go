@@ -11,49 +11,40 @@ import (
 // replaced refuses a job whose name another kind or type of job has.
 func (j *request) replaced() {
 	reason := ""
-	k, live, there := workload.Find(j.s, j.o.Name, j.o.Namespace)
-	switch wanted := j.kind().GVK.Kind; {
-	case !there:
+	k, live, exists := workload.Find(j.s, j.Name, j.Namespace)
+	switch wanted := j.workload().GVK.Kind; {
+	case !exists:
 		return
 	case k.GVK.Kind != wanted:
-		reason = fmt.Sprintf("%s is a %s already, so it cannot be deployed as a %s", j.o.Name, k.GVK.Kind, wanted)
-	case j.o.Kind == StatefulSet && (workload.Field(live.Fields, "spec.serviceName") == j.service()) != j.multi():
-		reason = fmt.Sprintf("%s runs with another --type, which cannot be changed in a StatefulSet", j.o.Name)
+		reason = fmt.Sprintf("%s already exists as a %s, so it cannot be deployed as a %s", j.Name, k.GVK.Kind, wanted)
+	case j.Kind == StatefulSet && (workload.Field(live.Fields, "spec.serviceName") == j.service()) != j.multi():
+		reason = fmt.Sprintf("%s already exists with another --type, which cannot be changed in a StatefulSet", j.Name)
 	default:
 		return
 	}
-	j.replace(reason, check.Evidence{Source: "namespace/" + j.o.Namespace, Got: reason})
+	j.replace(reason, evidence("namespace/"+j.Namespace, reason, ""))
 }
 
-// replace says that the job that is there has to go before the wanted one comes.
+// replace refuses a job that the existing one prevents.
 func (j *request) replace(reason string, e check.Evidence) {
-	j.fail(JobReplaced, check.Named(check.Job, j.o.Name), reason, e, check.Fix{
-		Text:     "Delete it first, or take another name.",
-		Who:      check.User,
-		Commands: []string{fmt.Sprintf("railhead delete %s -n %s", j.o.Name, j.o.Namespace)},
-	})
+	j.fail(JobReplaced, j.ref(), reason, e, check.ByUser("Delete it first, or choose another name.",
+		fmt.Sprintf("railhead delete %s -n %s", j.Name, j.Namespace)))
 }
 
-// unchanged refuses to change fields that the server would not let change.
+// unchanged refuses a change of fields that the server rejects.
 func (j *job) unchanged() {
-	k := j.kind()
-	live, there := j.s.Object(k.GVK.Kind, j.o.Namespace, j.o.Name)
-	if len(k.Fixed) == 0 || !there || check.Worst(j.findings) == check.Fail {
+	k := j.workload()
+	live, exists := j.s.Object(k.GVK.Kind, j.Namespace, j.Name)
+	if len(k.Fixed) == 0 || !exists {
 		return
 	}
 	want := j.jobSetObject(j.template(j.delivery())).Object
 	for _, field := range k.Fixed {
 		path := "spec." + field
-		is := map[string]any{field: workload.Field(live.Fields, path)}
-		if !plan.Covers(is, map[string]any{field: workload.Field(want, path)}) {
-			j.replace(
-				fmt.Sprintf("%s exists with other settings, and a %s cannot be changed", j.o.Name, k.GVK.Kind),
-				check.Evidence{
-					Source: k.GVK.Kind + "/" + j.o.Name + " " + path,
-					Got:    "immutable, and different from this request",
-					Want:   "the same",
-				},
-			)
+		wanted := map[string]any{field: workload.Field(want, path)}
+		if !plan.Covers(map[string]any{field: workload.Field(live.Fields, path)}, wanted) {
+			j.replace(fmt.Sprintf("%s exists with other settings, and a %s cannot be changed", j.Name, k.GVK.Kind),
+				evidence(k.GVK.Kind+"/"+j.Name+" "+path, "immutable, and different from this request", "the same"))
 			return
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -24,19 +25,19 @@ const (
 	scriptVolume = "railhead-script"
 )
 
-// podShape holds the additions to a pod, of a job that Railhead deploys or of a user's manifest.
+// podShape holds the additions to a pod of deploy, or of a user's manifest.
 type podShape struct {
-	container string // the one that trains; "": the first that asks for GPUs, else the first
+	container string // the one that trains; "": the first that requests GPUs, else the first
 	namespace string // of the pod
 	networks  []cluster.Rail
-	resources map[string]string // of the container, requested and limited where it says nothing
-	shm       string            // size of /dev/shm, which comes on top of the memory in resources
+	resources map[string]string // requests and limits that the container gets if it does not set them
+	shm       string            // size of /dev/shm, in addition to the memory in resources
 	delivery  delivery
 	script    string // ConfigMap with the script; "": none
 	env       []corev1.EnvVar
-	pod       corev1.PodSpec          // fields for those that the pod leaves out
-	security  *corev1.SecurityContext // fields for those that the container leaves out
-	ipcLock   bool                    // the container locks memory by IPC_LOCK, as root
+	pod       corev1.PodSpec          // defaults of the pod
+	security  *corev1.SecurityContext // defaults of the container
+	ipcLock   bool                    // the container runs as root with IPC_LOCK
 }
 
 // add adds everything to a pod template. Existing fields are kept, so adding twice has no further effect.
@@ -74,41 +75,33 @@ func (p podShape) add(template map[string]any) error {
 	return nil
 }
 
-// main is the container that trains.
+// main returns the container that trains; nil if there is none.
 func (p podShape) main(spec map[string]any) map[string]any {
-	containers, _ := spec["containers"].([]any)
-	var first map[string]any
-	for _, item := range containers {
-		c, ok := item.(map[string]any)
-		switch {
-		case !ok:
-			continue
-		case p.container != "":
-			if c["name"] == p.container {
-				return c
-			}
-			continue
-		case asksForGPU(c):
+	containers := items(spec["containers"])
+	if p.container != "" {
+		return named(containers, p.container)
+	}
+	for _, c := range containers {
+		if requestsGPU(c) {
 			return c
-		case first == nil:
-			first = c
 		}
 	}
-	return first
+	if len(containers) == 0 {
+		return nil
+	}
+	return containers[0]
 }
 
-func asksForGPU(container map[string]any) bool {
+func requestsGPU(container map[string]any) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Keys(amounts(container, "limits"))), cluster.IsGPU)
 }
 
-// wrapped is a container's command behind railhead-pod run.
+// wrapped returns the command of a container behind railhead-pod run.
 func wrapped(container map[string]any) ([]any, error) {
 	command, _ := container["command"].([]any)
 	if len(command) == 0 {
-		return nil, fmt.Errorf(
-			"container %v says no command: the image's own is not known here, so it cannot be started by railhead-pod",
-			container["name"],
-		)
+		return nil, fmt.Errorf("container %v has no command; railhead-pod cannot start the command of the image, "+
+			"which is unknown", container["name"])
 	}
 	if command[0] == podProgram {
 		return command, nil
@@ -116,7 +109,7 @@ func wrapped(container map[string]any) ([]any, error) {
 	return append(plan.List([]string{podProgram, "run", "--"}), command...), nil
 }
 
-// attach names the rails in the annotation and asks for one device for each.
+// attach lists the rails in the annotation and requests one device for each.
 func (p podShape) attach(template, main map[string]any) error {
 	if len(p.networks) > 0 {
 		annotations := child(child(template, "metadata"), "annotations")
@@ -152,7 +145,7 @@ func set(container map[string]any, name, amount string) {
 	}
 }
 
-// perResource counts how many devices of each resource a pod needs for its rails: one for each.
+// perResource returns the devices of each resource that a pod needs: one for each rail.
 func perResource(rails []cluster.Rail) map[string]int64 {
 	devices := map[string]int64{}
 	for _, r := range rails {
@@ -164,11 +157,10 @@ func perResource(rails []cluster.Rail) map[string]int64 {
 // withNetworks adds attachments to an annotation, which is a list of names or JSON.
 func withNetworks(text, namespace string, rails []cluster.Rail) (string, error) {
 	var entries []map[string]any
-	var have []string
-	trimmed := strings.TrimSpace(text)
-	isJSON := strings.HasPrefix(trimmed, "[")
+	var names []string
+	isJSON := strings.HasPrefix(strings.TrimSpace(text), "[")
 	if isJSON {
-		if err := json.Unmarshal([]byte(trimmed), &entries); err != nil {
+		if err := json.Unmarshal([]byte(text), &entries); err != nil {
 			return "", fmt.Errorf("read annotation %s: %w", networksAnnotation, err)
 		}
 		for _, e := range entries {
@@ -176,40 +168,86 @@ func withNetworks(text, namespace string, rails []cluster.Rail) (string, error) 
 			if ns, ok := e["namespace"].(string); ok && ns != "" {
 				name = ns + "/" + name
 			}
-			have = append(have, name)
+			names = append(names, name)
 		}
-	} else if trimmed != "" {
-		have = strings.FieldsFunc(trimmed, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
+	} else {
+		names = strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 	}
-	there := func(name string) bool {
-		return slices.ContainsFunc(have, func(h string) bool {
-			h, _, _ = strings.Cut(h, "@") // name@interface
-			return h == name || h == namespace+"/"+name
-		})
-	}
-	names := slices.Clone(have)
+	existing := len(names)
 	for _, r := range rails {
-		if !there(r.Network) {
+		if !slices.ContainsFunc(names[:existing], func(name string) bool {
+			name, _, _ = strings.Cut(name, "@") // name@interface
+			return name == r.Network || name == namespace+"/"+r.Network
+		}) {
 			names = append(names, r.Network)
 			entries = append(entries, map[string]any{"name": r.Network})
 		}
 	}
-	if !isJSON {
+	switch {
+	case !isJSON:
 		return strings.Join(names, ","), nil
-	}
-	if len(names) == len(have) {
+	case len(names) == existing:
 		return text, nil
 	}
 	data, err := json.Marshal(entries)
 	return string(data), err
 }
 
-// environment adds variables before those of the container, so that its own may refer to them.
+// request sets the requests that the container needs but does not have.
+func (p podShape) request(spec, main map[string]any) {
+	ownGPU := requestsGPU(main)
+	for name, amount := range p.resources {
+		own := amounts(main, "requests")[name] != nil || amounts(main, "limits")[name] != nil
+		if own || cluster.IsGPU(name) && ownGPU {
+			continue
+		}
+		if name == "memory" {
+			amount = sum(amount, p.shmOf(spec, main))
+		}
+		set(main, name, amount)
+	}
+}
+
+// sum adds two quantities; the second may be empty.
+func sum(a, b string) string {
+	total, err := resource.ParseQuantity(a)
+	if more, second := resource.ParseQuantity(b); err == nil && second == nil {
+		total.Add(more)
+		return total.String()
+	}
+	return a
+}
+
+// shmOf returns the size of the container's /dev/shm, its own or the added one; "" if its own is on disk or unlimited.
+func (p podShape) shmOf(spec, main map[string]any) string {
+	name := ownShm(main)
+	if name == "" {
+		return p.shm
+	}
+	dir, _ := named(items(spec["volumes"]), name)["emptyDir"].(map[string]any)
+	if dir["medium"] != "Memory" || dir["sizeLimit"] == nil {
+		return ""
+	}
+	return fmt.Sprint(dir["sizeLimit"])
+}
+
+// ownShm returns the volume that the container itself mounts on /dev/shm; "" if none.
+func ownShm(container map[string]any) string {
+	for _, m := range items(container["volumeMounts"]) {
+		path, _ := m["mountPath"].(string)
+		if name, _ := m["name"].(string); strings.TrimSuffix(path, "/") == "/dev/shm" && name != shmVolume {
+			return name
+		}
+	}
+	return ""
+}
+
+// environment adds variables before those of the container, which may refer to them.
 func (p podShape) environment(main map[string]any) {
 	own, _ := main["env"].([]any)
 	var added []any
 	for _, v := range p.env {
-		if !hasNamed(own, v.Name) {
+		if named(items(own), v.Name) == nil {
 			added = append(added, plan.Fields(&v))
 		}
 	}
@@ -245,7 +283,36 @@ func (p podShape) volumes(spec, main map[string]any) {
 	}
 }
 
-// child returns a map of a map, made where it is not there.
+// identity lists the fields of a security context that set the user of a container and its confinement.
+var identity = []string{"runAsUser", "runAsGroup", "runAsNonRoot", "seccompProfile", "seLinuxOptions"}
+
+// installSecurity returns the security context of the init container: without capabilities, and otherwise that of the
+// container that trains, so that it is admitted and starts with it.
+func installSecurity(main map[string]any) map[string]any {
+	security := plan.Fields(unprivileged())
+	own, _ := main["securityContext"].(map[string]any)
+	for _, field := range identity {
+		if value, set := own[field]; set {
+			security[field] = runtime.DeepCopyJSONValue(value)
+		}
+	}
+	return security
+}
+
+// lockMemory lets the container lock memory without limit. The capability works for root only: Kubernetes drops ambient
+// capabilities, and execve by another user clears the rest (capabilities(7)). requireRoot refuses a manifest that
+// forbids root.
+func lockMemory(container map[string]any) {
+	security := child(container, "securityContext")
+	setMissing(security, map[string]any{"runAsUser": int64(0), "runAsNonRoot": false})
+	capabilities := child(security, "capabilities")
+	added, _ := capabilities["add"].([]any)
+	if !slices.Contains(added, any(plan.CapIPCLock)) && security["privileged"] != true {
+		capabilities["add"] = append(slices.Clone(added), any(plan.CapIPCLock))
+	}
+}
+
+// child returns a map in a map, which it creates if it is missing.
 func child(parent map[string]any, key string) map[string]any {
 	c, ok := parent[key].(map[string]any)
 	if !ok {
@@ -255,38 +322,51 @@ func child(parent map[string]any, key string) map[string]any {
 	return c
 }
 
-// setMissing sets the fields that are not there, those of maps one by one.
+// setMissing sets the fields that are missing, also in the maps that both have.
 func setMissing(have, want map[string]any) {
 	for key, w := range want {
-		h, there := have[key]
-		inner, isMap := w.(map[string]any)
-		switch {
-		case !there:
+		h, exists := have[key]
+		if !exists {
 			have[key] = runtime.DeepCopyJSONValue(w)
-		case isMap:
-			if hm, ok := h.(map[string]any); ok {
-				setMissing(hm, inner)
-			}
+			continue
+		}
+		inner, _ := w.(map[string]any)
+		if own, ok := h.(map[string]any); ok {
+			setMissing(own, inner)
 		}
 	}
 }
 
-// withNamed is a list of named items with one added, or put in the place of that of the same name.
+// withNamed returns a list with an item added, or replaced if it has the same name.
 func withNamed(list any, item map[string]any) []any {
-	items, _ := list.([]any)
-	items = slices.Clone(items)
-	for i, have := range items {
-		if m, ok := have.(map[string]any); ok && m["name"] == item["name"] {
-			items[i] = item
-			return items
+	all, _ := list.([]any)
+	all = slices.Clone(all)
+	for i, existing := range all {
+		if m, ok := existing.(map[string]any); ok && m["name"] == item["name"] {
+			all[i] = item
+			return all
 		}
 	}
-	return append(items, item)
+	return append(all, item)
 }
 
-func hasNamed(list []any, name any) bool {
-	return slices.ContainsFunc(list, func(item any) bool {
-		m, ok := item.(map[string]any)
-		return ok && m["name"] == name
-	})
+// items returns the maps of a list.
+func items(list any) []map[string]any {
+	var maps []map[string]any
+	all, _ := list.([]any)
+	for _, item := range all {
+		if m, ok := item.(map[string]any); ok {
+			maps = append(maps, m)
+		}
+	}
+	return maps
+}
+
+// named returns the item of a name, or nil.
+func named(items []map[string]any, name any) map[string]any {
+	i := slices.IndexFunc(items, func(item map[string]any) bool { return item["name"] == name })
+	if i < 0 {
+		return nil
+	}
+	return items[i]
 }

@@ -30,7 +30,7 @@ func TestRefusedByAdmission(t *testing.T) {
 	t.Run("admitted once the SCC allows it, though the refusal is still among the events", func(t *testing.T) {
 		a := admin(t, openShift)
 		a.does(t, "setup", "cluster", "--allow-ipc-lock", "--yes").silent(t).says(t, "configured SecurityContextConstraints railhead-rdma", "beyond restricted-v2: the capability IPC_LOCK, and root")
-		u.does(t, job...).silent(t).says(t, "lock: 2 of 2 pods ready", "The pods run as root with the capability IPC_LOCK, as asked for")
+		u.does(t, job...).silent(t).says(t, "lock: 2 of 2 pods ready", "The pods run as root with the capability IPC_LOCK, because of --memlock ipc-lock")
 		pods := podsOf(t, openShift, ns, "lock")
 		if len(pods) != 2 {
 			t.Fatalf("pods %v", pods)
@@ -48,7 +48,7 @@ func TestRefusedByAdmission(t *testing.T) {
 		u.does(t, "delete", "lock", "-n", ns, "--yes").silent(t)
 	})
 	t.Run("no privilege is needed where the nodes unlock memory", func(t *testing.T) {
-		u.ends(t, 1, deploy("plain", ns)...).silent(t).says(t, "--gpus is missing: it must be the number of GPUs of each pod: nodes could not be read")
+		u.ends(t, 1, deploy("plain", ns)...).silent(t).says(t, "--gpus is missing: it must be the number of GPUs of each pod, because nodes could not be read")
 		r := u.does(t, deploy("plain", ns, "--gpus=8")...).silent(t)
 		r.says(t, `nodes is forbidden: User "lonely" cannot list resource "nodes"`, "[pod-memlock]", "plain: 2 of 2 pods ready")
 		for _, p := range podsOf(t, openShift, ns, "plain") {

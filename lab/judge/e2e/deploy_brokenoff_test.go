@@ -46,7 +46,7 @@ func TestDeployBrokenOff(t *testing.T) {
 	u := engineer(t, "k-park", ns)
 	t.Run("killed server between the ConfigMaps and the StatefulSet", func(t *testing.T) {
 		u := u
-		back := killedAt(t, &u, "Make the pods of job and wait until they run")
+		back := killedAt(t, &u, "Create the pods of job and wait until they run")
 		u.does(t, deploy("job", ns)...).silent(t).says(t, "does not answer", "created StatefulSet job", "job: 2 of 2 pods ready")
 		back()
 		u.does(t, "delete", "job", "-n", ns, "--yes").silent(t)

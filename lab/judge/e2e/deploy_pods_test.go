@@ -100,8 +100,8 @@ func TestMemoryQuota(t *testing.T) {
 		}
 		return nil
 	})
-	u.ends(t, 1, deploy("job", ns, "--memory=129Gi")...).silent(t).says(t, "quota memory of namespace counting has 384Gi limits.memory left, and the job asks for 386Gi limits.memory", "nothing was written")
-	u.does(t, deploy("job", ns, "--memory=128Gi")...).silent(t).says(t, "Each pod asks for 192Gi of memory: 128Gi, and 64Gi for /dev/shm", "job: 2 of 2 pods ready")
+	u.ends(t, 1, deploy("job", ns, "--memory=129Gi")...).silent(t).says(t, "quota memory of namespace counting has 384Gi limits.memory left, but the job needs 386Gi limits.memory", "nothing was written")
+	u.does(t, deploy("job", ns, "--memory=128Gi")...).silent(t).says(t, "Each pod requests 192Gi of memory: 128Gi, and 64Gi for /dev/shm", "job: 2 of 2 pods ready")
 	for _, p := range podsOf(t, openShift, ns, "job") {
 		if limit := p.Spec.Containers[0].Resources.Limits.Memory(); limit.Cmp(resource.MustParse("192Gi")) != 0 {
 			t.Errorf("%s is limited to %s", p.Name, limit)
@@ -123,9 +123,9 @@ func TestNodeSelector(t *testing.T) {
 	setUp(t)
 	u := engineer(t, "f-berg", ns)
 	marked(t, ns, "annotations", "openshift.io/node-selector", "kubernetes.io/hostname=gpu-1")
-	u.ends(t, 1, deploy("job", ns)...).silent(t).says(t, "job needs 2 nodes with 8 nvidia.com/gpu and 4 rails free, and 1 of 16 is",
-		"label kubernetes.io/hostname is not gpu-1, as the node selector of namespace fenced wants", "nothing was written")
-	u.does(t, deploy("job", ns, "--nodes=1", "--dry-run=client")...).silent(t).says(t, "Plan: Deploy job in namespace fenced: 1 pod on as many nodes")
+	u.ends(t, 1, deploy("job", ns)...).silent(t).says(t, "job needs 2 nodes with 8 nvidia.com/gpu and 4 rails free; 1 of 16 nodes qualify",
+		"label kubernetes.io/hostname is not gpu-1, which the node selector of namespace fenced requires", "nothing was written")
+	u.does(t, deploy("job", ns, "--nodes=1", "--dry-run=client")...).silent(t).says(t, "Plan: Deploy job in namespace fenced: 1 pod")
 }
 
 // TestExclusiveRDMA: where the nodes move RDMA devices into network namespaces, the attachments have the plugin that

@@ -72,8 +72,8 @@ func TestDeploy(t *testing.T) {
 	})
 	before := objectsOf(t, openShift, ns)
 	t.Run("shown", func(t *testing.T) {
-		u.does(t, deploy("h-kim", ns, "--dry-run=client")...).silent(t).says(t, "Plan: Deploy h-kim in namespace train: 2 pods on as many nodes, RDMA over 4 rails",
-			"The pods need no privileges: the nodes' container runtime lets them lock memory (the MachineConfig of `railhead setup cluster`)")
+		u.does(t, deploy("h-kim", ns, "--dry-run=client")...).silent(t).says(t, "Plan: Deploy h-kim in namespace train: 2 pods on separate nodes, RDMA over 4 rails",
+			"The pods need no privileges: the container runtime of the nodes lets them lock memory (the MachineConfig of `railhead setup cluster`)")
 		u.does(t, deploy("h-kim", ns, "--dry-run=server")...).silent(t).says(t, "created StatefulSet h-kim (dry run)")
 		accepted(t, asUser(t, openShift, "h-kim"), documents(t, u.does(t, deploy("h-kim", ns, "-o", "yaml")...).out))
 		if after := objectsOf(t, openShift, ns); !maps.Equal(before, after) {
@@ -99,7 +99,7 @@ func TestDeploy(t *testing.T) {
 	t.Run("in another shape", func(t *testing.T) {
 		u.ends(t, 1, deploy("h-kim", ns, "--type=single")...).silent(t).says(t, "h-kim runs with another --type", "railhead delete h-kim -n train")
 		r := u.does(t, deploy("h-kim", ns, "-e", "NCCL_DEBUG=INFO", "--dry-run=client")...)
-		r.says(t, "h-kim runs already and is changed: its pods start again", "RESTARTS the pods")
+		r.says(t, "h-kim already runs and will change: its pods restart", "RESTARTS the pods")
 	})
 	t.Run("seen", func(t *testing.T) { seenJob(t, u, ns) })
 	t.Run("two jobs share railhead-pod", func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestDeployChanged(t *testing.T) {
 	u.does(t, deploy("job", ns)...)
 	before := podsOf(t, openShift, ns, "job")
 	r := u.does(t, deploy("job", ns, "--image="+image)...).silent(t)
-	r.says(t, "job runs already and is changed: its pods start again", "configured StatefulSet job", "from before the change: it is replaced", "job: 2 of 2 pods ready")
+	r.says(t, "job already runs and will change: its pods restart", "configured StatefulSet job", "outdated: it will be replaced", "job: 2 of 2 pods ready")
 	after := podsOf(t, openShift, ns, "job")
 	if len(after) != 2 {
 		t.Fatalf("pods %v", after)
@@ -275,32 +275,32 @@ func TestDeployRefused(t *testing.T) {
 		}
 	}
 	t.Run("too few nodes", func(t *testing.T) {
-		refused(t, deploy("big", ns, "--nodes=3"), "big needs 3 nodes with 8 nvidia.com/gpu and 4 rails free, and 2 of 16 are", "no nvidia.com/gpu")
+		refused(t, deploy("big", ns, "--nodes=3"), "big needs 3 nodes with 8 nvidia.com/gpu and 4 rails free; 2 of 16 nodes qualify", "no nvidia.com/gpu")
 	})
 	t.Run("nodes that are taken", func(t *testing.T) {
 		u.does(t, deploy("first", other)...)
-		refused(t, deploy("second", ns), "none of 16 is", "node/gpu-0: 0 of 8 nvidia.com/gpu free, held by elsewhere/first-")
+		refused(t, deploy("second", ns), "0 of 16 nodes qualify", "node/gpu-0: 0 of 8 nvidia.com/gpu free, held by elsewhere/first-")
 		u.does(t, "delete", "first", "-n", other, "--yes")
 		u.does(t, deploy("second", ns)...)
 		u.does(t, "delete", "second", "-n", ns, "--yes")
 	})
 	t.Run("auto falls back to TCP and says why", func(t *testing.T) {
-		u.does(t, deploy("auto", ns, "--mode=auto", "--dry-run=client")...).says(t, "Mode auto takes RDMA: 2 nodes are free with all 4 rails of namespace crowded")
-		u.does(t, deploy("auto", "default", "--mode=auto", "--dry-run=client", "--nodes=3", "--gpus=0")...).says(t, "Mode auto takes TCP: 2 nodes are free with all 4 rails of namespace default, and the job wants 3")
+		u.does(t, deploy("auto", ns, "--mode=auto", "--dry-run=client")...).says(t, "Mode auto uses RDMA: found 2 free nodes with 4 rails of namespace crowded")
+		u.does(t, deploy("auto", "default", "--mode=auto", "--dry-run=client", "--nodes=3", "--gpus=0")...).says(t, "Mode auto uses TCP: found 2 free nodes with 4 rails of namespace default, but the job needs 3")
 	})
 	t.Run("no such namespace", func(t *testing.T) {
-		refused(t, deploy("job", "nowhere"), "there is no namespace nowhere", "railhead setup namespace nowhere")
+		refused(t, deploy("job", "nowhere"), "namespace nowhere does not exist", "railhead setup namespace nowhere")
 	})
 	t.Run("namespace that is being deleted", func(t *testing.T) {
 		terminating(t, "going")
 		refused(t, deploy("job", "going"), "namespace going is being deleted")
 	})
 	t.Run("names", func(t *testing.T) {
-		refused(t, deploy("Big_Job", ns), `NAME is "Big_Job", and must be a DNS label`)
-		refused(t, deploy(strings.Repeat("long", 20), ns), "80 characters, and must be at most 52 characters")
+		refused(t, deploy("Big_Job", ns), `NAME is "Big_Job", but must be a DNS label`)
+		refused(t, deploy(strings.Repeat("long", 20), ns), "80 characters, but must be at most 52 characters")
 	})
 	t.Run("numbers", func(t *testing.T) {
-		refused(t, deploy("job", ns, "--nodes=0"), "--nodes is 0, and must be 1 or more")
+		refused(t, deploy("job", ns, "--nodes=0"), "--nodes is 0, but must be 1 or more")
 		refused(t, deploy("job", ns, "--shm=much"), `--shm is "much"`)
 	})
 	t.Run("no image", func(t *testing.T) {
@@ -317,7 +317,7 @@ func TestDeployRefused(t *testing.T) {
 			}
 			return nil
 		})
-		refused(t, deploy("job", ns), "quota gpus of namespace crowded has 8 requests.nvidia.com/gpu left, and the job asks for 16")
+		refused(t, deploy("job", ns), "quota gpus of namespace crowded has 8 requests.nvidia.com/gpu left, but the job needs 16")
 		if err := c.Delete(t.Context(), quota); err != nil {
 			t.Fatal(err)
 		}

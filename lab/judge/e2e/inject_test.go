@@ -70,15 +70,15 @@ func TestInject(t *testing.T) {
 		u.stdin = manifests(ns)["Job"] // the kubeconfig's own namespace is default
 		u.does(t, anywhere...).prints(t, "own-eno5np0,own-eno6np0,own-eno7np0,own-eno8np0")
 		u.stdin += "\n---\n" + manifests("railless-too")["Pod"]
-		u.ends(t, 1, anywhere...).silent(t).says(t, "no pod can have a rail: namespace railless-too has no network attachments")
-		u.ends(t, 2, inject...).silent(t).says(t, "-f -: Pod mine is in namespace railless-too, and -n says own: leave -n out, or say -n railless-too")
+		u.ends(t, 1, anywhere...).silent(t).says(t, "pods cannot get a rail: namespace railless-too has no network attachments")
+		u.ends(t, 2, inject...).silent(t).says(t, "-f -: Pod mine is in namespace railless-too, but -n is own: omit -n, or use -n railless-too")
 	})
 	t.Run("a namespace without rails", func(t *testing.T) {
 		namespace(t, openShift, "railless", "a-novak")
 		u := u
 		inject := []string{"inject", "-f", "-", "--pod-binary=amd64=" + podBinary}
 		u.stdin = manifests("railless")["Job"]
-		u.ends(t, 1, inject...).silent(t).says(t, "no pod can have a rail: namespace railless has no network attachments")
+		u.ends(t, 1, inject...).silent(t).says(t, "pods cannot get a rail: namespace railless has no network attachments")
 		r := u.does(t, append(inject, "--mode=tcp")...)
 		r.prints(t, "railhead-pod", "name: RAILHEAD_MODE")
 	})

@@ -47,10 +47,10 @@ func TestDeployJobSet(t *testing.T) {
 			"h-kim exists with other settings, and a JobSet cannot be changed", "railhead delete h-kim -n sets", "nothing was written")
 	})
 	t.Run("as another kind", func(t *testing.T) {
-		u.ends(t, 1, deploy("h-kim", ns)...).silent(t).says(t, "h-kim is a JobSet already, so it cannot be deployed as a StatefulSet", "railhead delete h-kim -n sets")
+		u.ends(t, 1, deploy("h-kim", ns)...).silent(t).says(t, "h-kim already exists as a JobSet, so it cannot be deployed as a StatefulSet", "railhead delete h-kim -n sets")
 	})
 	t.Run("a name that is too long for it", func(t *testing.T) {
-		u.ends(t, 1, deploy(strings.Repeat("n", 50), ns, "--kind=jobset")...).silent(t).says(t, "NAME is", "and must be at most")
+		u.ends(t, 1, deploy(strings.Repeat("n", 50), ns, "--kind=jobset")...).silent(t).says(t, "NAME is", "but must be at most")
 	})
 	u.does(t, "status", "h-kim", "-n", ns).prints(t, "h-kim-worker-0-0-", "h-kim-worker-0-1-", railheadSCC)
 	u.does(t, "delete", "h-kim", "-n", ns, "--yes").silent(t).says(t, "deleted JobSet h-kim")

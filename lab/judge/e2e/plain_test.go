@@ -91,8 +91,8 @@ func plainDeploy(t *testing.T, p *controlplane.ControlPlane, a user) {
 		says          []string
 	}{
 		{"rdma", "rdma-net", u, []string{"--gpus=8"}, []string{`User "h-kim" cannot list resource "nodes"`, "railhead deploy rdma -n train --memlock node", "RDMA over 1 rail"}},
-		{"node", "rdma-net", a, []string{"--memlock=node"}, []string{"The pods ask for no capability: the nodes are said to unlock memory"}},
-		{"auto", "rdma-net", a, []string{"--mode=auto"}, []string{"Mode auto takes RDMA: 2 nodes are free with the rail of namespace train"}},
+		{"node", "rdma-net", a, []string{"--memlock=node"}, []string{"The pods add no capability: --memlock node says that the nodes let them lock memory"}},
+		{"auto", "rdma-net", a, []string{"--mode=auto"}, []string{"Mode auto uses RDMA: found 2 free nodes with 1 rail of namespace train"}},
 		{"tcp", "", u, []string{"--mode=tcp", "--gpus=8"}, []string{"over TCP"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func plainShared(t *testing.T, p *controlplane.ControlPlane, a user) {
 	a.does(t, "inventory").prints(t, "rdma_shared_device_a:63", "rdma-shared", "macvlan")
 	const why = "rdma-shared: no annotation k8s.v1.cni.cncf.io/resourceName: no device comes with it"
 	a.ends(t, 1, "setup", "namespace", "shared", "--networks-from=default", "--yes").silent(t).says(t, "namespace default has no rail", "nothing was written")
-	a.ends(t, 1, deploy("job", "default")...).silent(t).says(t, "no pod can have a rail: namespace default has no rail ("+why+")", "railhead deploy job -n default --mode tcp")
-	a.does(t, deploy("job", "default", "--mode=auto")...).silent(t).says(t, "Mode auto takes TCP: namespace default has no rail ("+why+")", "job: 2 of 2 pods ready")
+	a.ends(t, 1, deploy("job", "default")...).silent(t).says(t, "pods cannot get a rail: namespace default has no rail ("+why+")", "railhead deploy job -n default --mode tcp")
+	a.does(t, deploy("job", "default", "--mode=auto")...).silent(t).says(t, "Mode auto uses TCP: namespace default has no rail ("+why+")", "job: 2 of 2 pods ready")
 	a.does(t, "delete", "job", "-n", "default", "--yes").silent(t)
 }

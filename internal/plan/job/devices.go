@@ -1,0 +1,108 @@
+package job
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/plan"
+	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// devices chooses the rails and looks for nodes.
+func (j *placement) devices() {
+	if j.GPUs == 0 {
+		j.noGPUs()
+	}
+	switch j.Mode {
+	case nccl.RDMA:
+		if j.rails = j.attachments(); len(j.rails) > 0 {
+			j.requireNodes()
+		}
+	case nccl.Auto:
+		j.chooseMode()
+		j.requireNodes()
+	default:
+		j.requireNodes()
+	}
+	if _, err := j.neededPrograms(); err != nil {
+		j.fail(plan.JobRequest, j.ref(), err.Error(),
+			evidence("delivery", string(j.Delivery), "railhead-pod for the nodes' architectures"),
+			check.ByUser("Take railhead-pod from an image.", j.deployCommand("--pod-image IMAGE")))
+	}
+}
+
+// noGPUs handles a cluster without GPUs.
+func (j *request) noGPUs() {
+	j.GPUs = NoGPUs
+	switch {
+	case !j.s.Knows(cluster.Nodes):
+		j.wrong("--gpus", "", "the number of GPUs of each pod, because nodes could not be read", "Set it.",
+			j.deployCommand("--gpus 8"))
+	case j.rdma():
+		j.fail(clusterrules.GPUNodes, check.Ref{Kind: check.Cluster},
+			fmt.Sprintf("none of %s offers %s", words.Count(len(j.s.Nodes), "node"), j.GPUResource),
+			evidence("nodes status.allocatable", "0 "+j.GPUResource, "1 or more"),
+			check.ByUser("Check the GPU operator and --node-selector, or request no GPUs.",
+				"railhead inventory", j.deployCommand("--gpus -1")))
+	default:
+		j.note("No node offers GPUs: the pods request none.")
+	}
+}
+
+// chooseMode chooses RDMA or TCP for all pods together: a single pod on TCP would slow down the others.
+func (j *placement) chooseMode() {
+	usable := j.chosen(j.s.UsableRails(j.Namespace))
+	j.Mode = nccl.TCP
+	if len(usable) == 0 {
+		j.note("Mode auto uses TCP: %s.", j.noRails())
+		return
+	}
+	rails := fmt.Sprintf("%s of namespace %s", words.Count(len(usable), "rail"), j.Namespace)
+	free, rejected := j.findNodes(usable)
+	found := fmt.Sprintf("found %s with %s", words.Count(len(free), "free node"), rails)
+	switch {
+	case !j.s.Knows(cluster.Nodes):
+		j.note("Mode auto uses RDMA with %s. Whether the nodes offer them is unknown: nodes could not be read.", rails)
+	case len(free) >= j.Nodes:
+		j.note("Mode auto uses RDMA: %s.", found)
+	default:
+		closest := "none"
+		if len(rejected) > 0 {
+			closest = rejected[0].name + ": " + rejected[0].reason
+		}
+		j.note("Mode auto uses TCP: %s, but the job needs %d (%s).", found, j.Nodes, closest)
+		return
+	}
+	j.rails, j.Mode = usable, nccl.RDMA
+}
+
+// neededPrograms returns railhead-pod for each architecture of the nodes that may run pods.
+func (j *placement) neededPrograms() ([]Program, error) {
+	if j.Delivery != ByConfigMaps {
+		return nil, nil
+	}
+	needed := map[string]bool{}
+	for _, n := range j.candidates {
+		needed[n.Arch] = true
+	}
+	if len(needed) == 0 { // the nodes are unknown
+		return j.Programs, nil
+	}
+	var programs []Program
+	for _, p := range j.Programs {
+		if needed[p.Arch] {
+			programs = append(programs, p)
+			delete(needed, p.Arch)
+		}
+	}
+	if len(needed) > 0 {
+		missing := words.And(slices.Sorted(maps.Keys(needed)))
+		return nil, fmt.Errorf("railhead-pod is not available for nodes of architecture %s", missing)
+	}
+	return programs, nil
+}

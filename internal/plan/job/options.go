@@ -1,0 +1,159 @@
+package job
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/workload"
+)
+
+// Types of a job, as --type takes them.
+const (
+	Single = "single"
+	Multi  = "multi"
+)
+
+// Kinds of workload that run a job, as --kind takes them: rows of workload.Kinds.
+const (
+	StatefulSet = "statefulset"
+	JobSet      = "jobset"
+)
+
+// NoGPUs is Options.GPUs of pods that request none.
+const NoGPUs = -1
+
+// Ways to let RDMA lock memory: the container runtime of the nodes lifts the limit, or the pods add a capability.
+const (
+	MemlockByNode    = "node"
+	MemlockByIPCLock = "ipc-lock"
+)
+
+// Options are the flags of `railhead deploy` and `railhead inject`. The zero value of each field is its default.
+type Options struct {
+	Name, Namespace  string
+	Mode             nccl.Mode // rdma
+	Type             string    // multi
+	Kind             string    // statefulset
+	Nodes            int       // of multi; required
+	GPUs             int       // of each pod: all GPUs of a node; NoGPUs: none
+	GPUResource      string    // the one that most nodes offer
+	Networks         []string  // attachments of the namespace: all that are rails
+	Image            string
+	PullPolicy       string
+	PullSecrets      []string
+	Command          []string // the script; without one the pods wait for `railhead launch`
+	Script           *Script
+	ServiceAccount   string // NAME-sa or railhead-sa, if it exists
+	SCC              string // none is pinned, unless IPC_LOCK or --privileged needs one
+	Privileged       bool
+	Memlock          string // MemlockByNode, MemlockByIPCLock; chosen by the nodes' settings
+	RunAsUser        *int64 // OpenShift's range, or the image's
+	Delivery         Delivery
+	PodImage         string // contains railhead-pod
+	Programs         []Program
+	Shm              string // /dev/shm: 8Gi for each GPU
+	CPU, Memory      string
+	EphemeralStorage string
+	NodeSelector     map[string]string
+	NodeNames        []string        // the nodes that the pods may run on: any
+	Tolerations      []cluster.Taint // without a value: any; without an effect: all
+	Env              map[string]string
+	RuntimeClass     string
+	Container        string // inject: the one that trains
+}
+
+// Script is a file that the pods run.
+type Script struct {
+	Name    string
+	Content []byte
+}
+
+func (o *Options) setDefaults() {
+	o.Mode = cmp.Or(o.Mode, nccl.RDMA)
+	o.Type, o.Kind = cmp.Or(o.Type, Multi), cmp.Or(o.Kind, StatefulSet)
+	if o.Type == Single {
+		o.Nodes = 1
+	}
+	switch {
+	case o.Delivery != "":
+	case o.PodImage != "":
+		o.Delivery = ByImage
+	default:
+		o.Delivery = ByConfigMaps
+	}
+}
+
+// workload returns the row of the kind that runs the pods.
+func (o *Options) workload() workload.Kind {
+	k, _ := workload.Deployed(o.Kind) // validate refuses others
+	return k
+}
+
+func (o *Options) multi() bool        { return o.Type == Multi }
+func (o *Options) rdma() bool         { return o.Mode == nccl.RDMA }
+func (o *Options) service() string    { return o.Name + "-headless" }
+func (o *Options) scriptName() string { return o.Name + "-script" }
+
+// processes returns the number of training processes in each pod.
+func (o *Options) processes() int { return max(o.GPUs, 1) }
+
+func (o *Options) selector() map[string]string {
+	return map[string]string{plan.LabelInstance: o.Name, plan.LabelComponent: workload.ComponentJob}
+}
+
+// deployCommand returns the command line of the job with more flags, to paste.
+func (o *Options) deployCommand(flags string) string {
+	return fmt.Sprintf("railhead deploy %s -n %s %s ...", o.Name, o.Namespace, flags)
+}
+
+// setUpCommand returns the command that sets up the namespace of the job.
+func (o *Options) setUpCommand() string {
+	command := fmt.Sprintf("railhead setup namespace %s --name %s", o.Namespace, o.Name)
+	if o.SCC != "" {
+		command += " --scc " + o.SCC
+	}
+	return command
+}
+
+// resources returns the requests of each pod without the rails; /dev/shm is added to the memory later.
+func (o *Options) resources() map[string]string {
+	resources := map[string]string{}
+	if o.GPUs > 0 {
+		resources[o.GPUResource] = strconv.Itoa(o.GPUs)
+	}
+	for name, amount := range map[string]string{
+		"cpu":               o.CPU,
+		"memory":            o.Memory,
+		"ephemeral-storage": o.EphemeralStorage,
+	} {
+		if amount != "" {
+			resources[name] = canonical(amount)
+		}
+	}
+	return resources
+}
+
+// shm returns the size of /dev/shm. NCCL and data loaders talk through it; the 64 MiB of the runtime are too small for
+// both. Its files count against the memory limit of the container that wrote them (Kubernetes docs, volumes: emptyDir).
+func (o *Options) shm() string {
+	return canonical(cmp.Or(o.Shm, fmt.Sprintf("%dGi", 8*o.processes())))
+}
+
+// canonical returns a quantity as the API server writes it, so that a second run finds it unchanged.
+func canonical(quantity string) string {
+	q, err := resource.ParseQuantity(quantity)
+	if err != nil {
+		return quantity // validate refuses it
+	}
+	return q.String()
+}
+
+// orNone lists names for an observation.
+func orNone(names []string) string { return cmp.Or(strings.Join(names, ", "), "none") }
