@@ -35,7 +35,7 @@ var captured = map[string]struct {
 	"two NICs with igb VFs under Soft-RoCE, AMD IOMMU": {
 		archive: "lab/captures/sysfs-cap-amd-lab.tgz",
 		rails:   []string{"mlx5_0:1 vf0 10.0.0.1 GID 1", "mlx5_1:1 vf1 10.0.1.1 GID 1", "mlx5_2:1 vf2 10.0.2.1 GID 1"},
-		away:    []string{"mlx5_3:1 port 1 DOWN (Disabled)", "mlx5_pf physical function; the virtual ones are taken, and nothing says what was allocated"},
+		away:    []string{"mlx5_3:1 port 1 DOWN (Disabled)", "mlx5_pf physical function; virtual functions are used, and nothing says what was allocated"},
 		exit:    exit.Unknown,
 		said: []string{
 			"host: unknown uverbs-openable mlx5_pf:1", "host: unknown gid-usable mlx5_pf:1", "host: unknown memlock-limit pod",
@@ -45,7 +45,7 @@ var captured = map[string]struct {
 	"igb VFs under Soft-RoCE, Intel IOMMU": {
 		archive: "lab/captures/sysfs-cap-intel-stock.tgz",
 		rails:   []string{"rxe0:1 vf0 10.0.0.1 GID 1", "rxe1:1 vf1 10.0.1.1 GID 1"},
-		away:    []string{"rxe2 physical function; the virtual ones are taken, and nothing says what was allocated"},
+		away:    []string{"rxe2 physical function; virtual functions are used, and nothing says what was allocated"},
 		exit:    exit.Unknown,
 		said: []string{
 			"host: warn hardware-rdma rxe2:1", "host: unknown uverbs-openable rxe2:1", "host: unknown gid-usable rxe2:1",
@@ -55,7 +55,7 @@ var captured = map[string]struct {
 	"8 InfiniBand NDR and an Ethernet bond beside 8 H100": {
 		archive: "corpus/topo/gpud-sys-class-infiniband-h100.tar.gz", under: "sys/class/infiniband",
 		rails: []string{"mlx5_0:1", "mlx5_1:1", "mlx5_4:1", "mlx5_5:1", "mlx5_6:1", "mlx5_7:1", "mlx5_8:1", "mlx5_9:1"},
-		away:  []string{"mlx5_bond_0:1 no GID: the table of port 1 is empty or not there"},
+		away:  []string{"mlx5_bond_0:1 no GID: the table of port 1 is empty or missing"},
 		exit:  exit.Unknown,
 		said: []string{
 			"host: unknown uverbs-openable mlx5_0:1", "host: unknown uverbs-openable mlx5_1:1", "host: unknown uverbs-openable mlx5_4:1",

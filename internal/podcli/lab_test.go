@@ -67,7 +67,7 @@ var labMachines = map[string]struct {
 	},
 	"rdma-exclusive": {
 		away: []string{
-			"0000:01:10.0 allocated, but carries no RDMA device [device-allocated]", "0000:02:10.0 allocated, but carries no RDMA device [device-allocated]",
+			"0000:01:10.0 allocated, but has no RDMA device [device-allocated]", "0000:02:10.0 allocated, but has no RDMA device [device-allocated]",
 		},
 		findings: []string{"fail rdma-namespace pod"}, exit: exit.Fault,
 	},

@@ -176,10 +176,10 @@ func (s staged) words(t *testing.T) {
 		}},
 		{"half of the VFs broken", "pod-half-broken", []string{
 			"Auto-detected allocated SR-IOV devices: mlx5_8,mlx5_13,mlx5_14,mlx5_15", "Found 4 SR-IOV allocated device(s)",
-			"fail: mlx5_9:1: given to this pod and not used: port 1 DOWN (Disabled) [port-active]",
-			"fail: mlx5_10: given to this pod and not used: uverbs10 not permitted [uverbs-openable]",
-			"fail: mlx5_11: given to this pod and not used: no port could be read [port-active]",
-			"fail: mlx5_12:1: given to this pod and not used: only link-local GIDs: net5 has no IP address [gid-usable]",
+			"fail: mlx5_9:1: given to this pod but not used: port 1 DOWN (Disabled) [port-active]",
+			"fail: mlx5_10: given to this pod but not used: uverbs10 not permitted [uverbs-openable]",
+			"fail: mlx5_11: given to this pod but not used: no port could be read [port-active]",
+			"fail: mlx5_12:1: given to this pod but not used: only link-local GIDs: net5 has no IP address [gid-usable]",
 		}},
 		{"physical functions", "host-baremetal-8x400", []string{
 			"Auto-detected RDMA devices: mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7", "Found 8 RDMA device(s)",

@@ -11,10 +11,11 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// attribute ties every claim to an RDMA device of this machine and reports those that it cannot tie. What one source
-// says of an address holds for all that name it.
+// attribute finds the RDMA device of every claim and rejects claims without one. A device that one source gives for an
+// address counts for all sources that name the address.
 func (j *judge) attribute() {
-	j.given, j.own, j.certain, j.misplaced = map[string][]string{}, map[string]bool{}, map[string]bool{}, map[string]claim{}
+	j.given, j.misplaced = map[string][]string{}, map[string]claim{}
+	j.own, j.certain = map[string]bool{}, map[string]bool{}
 	devices, byAddress := make([][]string, len(j.claims)), make([]bool, len(j.claims))
 	ofID := map[string][]string{}
 	for i, c := range j.claims {
@@ -31,7 +32,7 @@ func (j *judge) attribute() {
 		}
 		switch {
 		case c.witness && (len(names) == 0 || len(j.given[names[0]]) == 0):
-			continue // another container's, or what is not for RDMA
+			continue // another container's, or not for RDMA
 		case len(names) == 0 || c.nonRDMA:
 			key := cmp.Or(c.id, c.rdmaDevice)
 			unmet[key] = append(unmet[key], c)
@@ -44,7 +45,7 @@ func (j *judge) attribute() {
 	}
 }
 
-// give notes that a claim is about devices of this machine.
+// give records the devices of a claim.
 func (j *judge) give(c claim, names []string, byAddress bool) {
 	for _, name := range names {
 		if !slices.Contains(j.given[name], c.source) {
@@ -72,37 +73,47 @@ func (j *judge) compare(c claim, names []string, byAddress bool) {
 	}
 }
 
-// devicesOf finds the device by what cannot be renamed first: PCI address or auxiliary device, then verbs node, then
+// devicesOf finds the devices of a claim by what cannot be renamed first: the address, then the verbs node, then the
 // name.
 func (j *judge) devicesOf(c claim) (names []string, byAddress bool) {
-	address, err := host.ParsePCIAddress(c.id)
 	for _, d := range j.s.Devices {
-		f, onPCI := d.Function.Get()
-		aux, isAux := d.Auxiliary.Get()
-		if isAux && aux == c.id || onPCI && !isAux && err == nil && f.Address == address {
+		if c.locates(d) {
 			names = append(names, d.Name)
 		}
 	}
 	if len(names) > 0 {
 		return names, true
 	}
+	byNode := ""
 	for _, u := range j.s.Uverbs {
-		name, known := u.Device.Get()
-		if _, listed := j.s.Device(name); known && listed && c.uverbs != "" && u.Name == c.uverbs {
-			return []string{name}, false
+		if u.Name == c.uverbs {
+			byNode = u.Device.Or("")
 		}
 	}
-	if _, ok := j.s.Device(c.rdmaDevice); ok && c.rdmaDevice != "" {
-		return []string{c.rdmaDevice}, false
+	for _, name := range []string{byNode, c.rdmaDevice} {
+		if _, listed := j.s.Device(name); listed {
+			return []string{name}, false
+		}
 	}
 	return nil, false
 }
 
-// misplaced is about a name that stands at another place than the source says: it may be another device's by now.
+// locates reports whether the claim has the device's PCI address or, for a subfunction, its auxiliary device.
+func (c claim) locates(d host.Device) bool {
+	if aux, ok := d.Auxiliary.Get(); ok {
+		return aux == c.id
+	}
+	f, onPCI := d.Function.Get()
+	address, err := host.ParsePCIAddress(c.id)
+	return onPCI && err == nil && f.Address == address
+}
+
+// misplaced reports a name that is at another address than the source says: it may now be another device's.
 func misplaced(c claim, name string, at host.PCIAddress) check.Finding {
 	return check.Finding{
 		Check: AllocationConsistent, Status: check.Warn, Subject: check.DeviceRef(name),
-		Summary: fmt.Sprintf("%s gives %s as %s, where no RDMA device is; %s sits at %s", c.source, c.id, name, name, at),
+		Summary: fmt.Sprintf("%s gives %s as %s, but no RDMA device is there; %s is at %s",
+			c.source, c.id, name, name, at),
 		Evidence: []check.Evidence{
 			{Source: c.source, Got: c.id, Want: at.String()},
 			{Source: "/sys/class/infiniband/" + name + "/device", Got: at.String(), Want: c.id},
@@ -114,55 +125,59 @@ func misplaced(c claim, name string, at host.PCIAddress) check.Finding {
 func renamed(c claim, now string) check.Finding {
 	return check.Finding{
 		Check: AllocationConsistent, Status: check.Warn, Subject: check.DeviceRef(now),
-		Summary: fmt.Sprintf("%s calls %s %s, sysfs calls it %s: renamed after the device plugin read it; sysfs is right", c.source, c.id, c.rdmaDevice, now),
+		Summary: fmt.Sprintf("%s calls %s %s, but sysfs calls it %s: "+
+			"it was renamed after the device plugin read it, and sysfs is right", c.source, c.id, c.rdmaDevice, now),
 		Evidence: []check.Evidence{
 			{Source: c.source, Got: c.rdmaDevice, Want: now},
 			{Source: "/sys/bus/pci/devices/" + c.id + "/infiniband", Got: now},
 		},
-		Fix: &check.Fix{
-			Text: "Restart the SR-IOV device plugin on this node, so that it reads the names again.", Who: check.Admin,
-			Commands: []string{"oc -n openshift-sriov-network-operator delete pod -l app=sriov-device-plugin --field-selector spec.nodeName=NODE"},
-		},
+		Fix: check.ByAdmin("Restart the SR-IOV device plugin on this node, so that it reads the names again.",
+			"oc -n openshift-sriov-network-operator delete pod -l app=sriov-device-plugin "+
+				"--field-selector spec.nodeName=NODE"),
 	}
 }
 
-// unmet turns away an allocation that carries no RDMA device here.
+// unmet rejects an allocation that has no RDMA device here.
 func (j *judge) unmet(id string, claims []claim) {
-	t := Rejected{Device: id, Cause: DeviceAllocated}
+	r := Rejected{Device: id, Cause: DeviceAllocated}
 	for _, c := range claims {
-		if !slices.Contains(t.Sources, c.source) {
-			t.Sources = append(t.Sources, c.source)
+		if !slices.Contains(r.Sources, c.source) {
+			r.Sources = append(r.Sources, c.source)
 		}
-		t.Missed = t.Missed || !c.ofPod
+		r.Missed = r.Missed || !c.ofPod
 	}
 	f, known := j.functionByID(id)
+	name, pci := namedDevice(claims), "/sys/bus/pci/devices/"+id
 	switch {
-	case anyNonRDMA(claims):
-		t.Missed = false
-		t.Reason = "allocated for vfio, vdpa or uio, not for RDMA"
-	case namedDevice(claims) != "":
-		t.Cause = AllocationConsistent
-		t.Reason = fmt.Sprintf("allocated as RDMA device %s, which this container does not show", namedDevice(claims))
-		t.Evidence = []check.Evidence{{Source: "/sys/class/infiniband", Got: j.deviceNames(), Want: namedDevice(claims)}}
-	case known && forUserSpace(f):
-		t.Missed = false
-		t.Reason = "allocated, and bound to " + f.Driver.Value + ": not for RDMA"
+	case slices.ContainsFunc(claims, func(c claim) bool { return c.nonRDMA }):
+		r.Missed, r.Reason = false, "allocated for vfio, vdpa or uio, not for RDMA"
+	case name != "":
+		r.Cause = AllocationConsistent
+		r.Reason = "allocated as RDMA device " + name + ", which this container does not show"
+		r.Evidence = []check.Evidence{{Source: "/sys/class/infiniband", Got: j.deviceNames(), Want: name}}
+	case known && slices.Contains(userSpaceDrivers, f.Driver.Value):
+		r.Missed, r.Reason = false, "allocated, but bound to "+f.Driver.Value+": not for RDMA"
 	case known && !f.Present:
-		t.Reason = "allocated, but this machine has no such PCI function"
-		t.Evidence = []check.Evidence{{Source: "/sys/bus/pci/devices/" + id, Got: "absent"}}
+		r.Reason = "allocated, but this machine has no such PCI function"
+		r.Evidence = []check.Evidence{{Source: pci, Got: "absent"}}
 	case known:
-		t.Missed = t.Missed && !slices.ContainsFunc(claims, func(c claim) bool { return c.plain }) // an interface and no more
-		t.Reason = "allocated, but carries no RDMA device"
-		t.Evidence = []check.Evidence{
-			{Source: "/sys/bus/pci/devices/" + id + "/infiniband", Got: "absent", Want: "an RDMA device"},
-			{Source: "/sys/bus/pci/devices/" + id + "/driver", Got: f.Driver.String()},
+		interfaceOnly := slices.ContainsFunc(claims, func(c claim) bool { return c.plain })
+		r.Missed = r.Missed && !interfaceOnly
+		r.Reason = "allocated, but has no RDMA device"
+		r.Evidence = []check.Evidence{
+			{Source: pci + "/infiniband", Got: "absent", Want: "an RDMA device"},
+			{Source: pci + "/driver", Got: f.Driver.String()},
 		}
 	default:
-		t.Reason = "allocated, but is no device that this machine shows"
+		r.Reason = "allocated, but this machine shows no such device"
 	}
-	j.result.Rejected = append(j.result.Rejected, t)
+	j.result.Rejected = append(j.result.Rejected, r)
 }
 
+// userSpaceDrivers give a function to a program or a virtual machine.
+var userSpaceDrivers = []string{"vfio-pci", "uio_pci_generic", "igb_uio"}
+
+// namedDevice returns the RDMA device that the claims name.
 func namedDevice(claims []claim) string {
 	for _, c := range claims {
 		if c.rdmaDevice != "" {
@@ -175,32 +190,19 @@ func namedDevice(claims []claim) string {
 	return ""
 }
 
-func anyNonRDMA(claims []claim) bool {
-	return slices.ContainsFunc(claims, func(c claim) bool { return c.nonRDMA })
-}
-
-// forUserSpace reports whether the function is bound to a driver that hands it to a program or a virtual machine.
-func forUserSpace(f host.Function) bool {
-	return slices.Contains([]string{"vfio-pci", "uio_pci_generic", "igb_uio"}, f.Driver.Value)
-}
-
 func (j *judge) functionByID(id string) (host.Function, bool) {
 	address, err := host.ParsePCIAddress(id)
-	for _, f := range j.s.Functions {
-		if err == nil && f.Address == address {
-			return f, true
-		}
+	i := slices.IndexFunc(j.s.Functions, func(f host.Function) bool { return err == nil && f.Address == address })
+	if i < 0 {
+		return host.Function{}, false
 	}
-	return host.Function{}, false
+	return j.s.Functions[i], true
 }
 
 func (j *judge) deviceNames() string {
-	if len(j.s.Devices) == 0 {
-		return "no device"
-	}
 	names := make([]string, 0, len(j.s.Devices))
 	for _, d := range j.s.Devices {
 		names = append(names, d.Name)
 	}
-	return strings.Join(names, ", ")
+	return cmp.Or(strings.Join(names, ", "), "no device")
 }

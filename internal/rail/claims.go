@@ -3,28 +3,28 @@ package rail
 import (
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/words"
 )
 
-// claim is one device that something says this pod was given.
+// claim is one device that a source says this pod was given.
 type claim struct {
 	source     string // environment variable, DRA claim or annotation
 	id         string // PCI address or auxiliary device, as written
 	rdmaDevice string // name that the source gives, which sysfs may contradict
 	uverbs     string // uverbsN that the source gives
-	nonRDMA    bool   // the source itself says that the device is none: vfio, vdpa, a FEC accelerator
-	plain      bool   // the source knows of RDMA and names none of the device
-	witness    bool   // it counts only beside another claim of the same device
-	ofPod      bool   // it speaks of the pod, and another container of it may be meant
+	nonRDMA    bool   // the source says that the device is not for RDMA: vfio, vdpa, a FEC accelerator
+	plain      bool   // the source lists RDMA devices, but none for this device
+	witness    bool   // counts only together with another claim to the same device
+	ofPod      bool   // may be for another container of the pod
 }
 
-// collect gathers the claims of every source. Multus says what the pod was given, not which container of it: where this
-// container's own sources name devices, it only bears witness for those.
+// collect returns the claims of every source. Multus reports what the pod was given, not which of its containers: if
+// this container's own sources name devices, Multus only confirms those.
 func (j *judge) collect() []claim {
 	claims := j.pluginClaims()
 	claims = append(claims, j.driverClaims()...)
@@ -40,15 +40,16 @@ func (j *judge) collect() []claim {
 			source := "network-status of " + n.Interface
 			// one network can tie several RDMA devices, comma-joined (device plugin v3.7.0)
 			for name := range strings.SplitSeq(n.RDMADevice, ",") {
-				claims = append(claims, claim{source: source, id: idOf(n.PCI), rdmaDevice: name, witness: own, ofPod: true})
+				claims = append(claims, claim{
+					source: source, id: idOf(n.PCI), rdmaDevice: name, witness: own, ofPod: true,
+				})
 			}
 		}
 	}
 	return withoutRDMA(claims)
 }
 
-// withoutRDMA marks all claims of a device of which one source says that it is not for RDMA: the plain list does not
-// tell.
+// withoutRDMA marks all claims to a device that one source says is not for RDMA: the plain list does not say that.
 func withoutRDMA(claims []claim) []claim {
 	not := map[string]bool{}
 	for _, c := range claims {
@@ -68,7 +69,7 @@ func idOf(a host.Fact[host.PCIAddress]) string {
 }
 
 // pluginClaims reads PCIDEVICE_<resource> and PCIDEVICE_<resource>_INFO. A resource may be called foo_info: a name that
-// ends in _INFO is the JSON one when its content begins so, or when it stands beside the plain one.
+// ends in _INFO is the JSON variable if it contains JSON or if the plain variable also exists.
 func (j *judge) pluginClaims() []claim {
 	var claims []claim
 	for _, name := range slices.Sorted(maps.Keys(j.s.Env)) {
@@ -76,19 +77,17 @@ func (j *judge) pluginClaims() []claim {
 		ofPlugin := strings.HasPrefix(name, "PCIDEVICE_")
 		_, hasInfo := j.s.Env[name+"_INFO"]
 		plain, isInfo := strings.CutSuffix(name, "_INFO")
-		_, beside := j.s.Env[plain]
-		isInfo = isInfo && (strings.HasPrefix(value, "{") || ofPlugin && beside)
-		if !ofPlugin && !isInfo && !hasInfo {
-			continue
-		}
+		_, hasPlain := j.s.Env[plain]
+		isInfo = isInfo && (strings.HasPrefix(value, "{") || ofPlugin && hasPlain)
 		switch {
+		case !ofPlugin && !isInfo && !hasInfo:
 		case isInfo && j.idsOnly && j.s.Env[plain] != "":
 		case isInfo && value != "":
 			claims = append(claims, j.infoClaims(name, value)...)
 		case value == "":
 			j.conflict(check.Finding{
 				Check: AllocationReadable, Status: check.Warn, Subject: check.EnvRef(name),
-				Summary:  "the device plugin lists no device in it",
+				Summary:  "the device plugin lists no device in this variable",
 				Evidence: []check.Evidence{{Source: name, Got: "empty", Want: "PCI addresses"}},
 			})
 		default:
@@ -107,23 +106,24 @@ func (j *judge) infoClaims(name, value string) []claim {
 	if err != nil {
 		j.conflict(check.Finding{
 			Check: AllocationReadable, Status: check.Warn, Subject: check.EnvRef(name),
-			Summary:  fmt.Sprintf("not readable after %d device(s): %v; the plain list and sysfs are used for the rest", len(devices), err),
+			Summary: fmt.Sprintf("not readable after %s: %v; the plain list and sysfs are used for the rest",
+				words.Count(len(devices), "device"), err),
 			Evidence: []check.Evidence{{Source: name, Got: tail(value), Want: "JSON of the SR-IOV device plugin"}},
 		})
 	}
 	claims := make([]claim, 0, len(devices))
 	for _, d := range devices {
 		c := claim{source: name, id: d.ID, rdmaDevice: d.RDMADevice, nonRDMA: d.NonRDMA}
-		c.plain = d.RDMADevice == "" && d.Uverbs == ""
-		if d.Uverbs != "" {
-			c.uverbs = path.Base(d.Uverbs)
-		}
+		c.plain, c.uverbs = d.RDMADevice == "" && d.Uverbs == "", nodeName(d.Uverbs)
 		claims = append(claims, c)
 	}
 	return claims
 }
 
-// tail is the end of a text: where torn JSON was torn.
+// nodeName returns uverbsN of /dev/infiniband/uverbsN.
+func nodeName(file string) string { return file[strings.LastIndexByte(file, '/')+1:] }
+
+// tail returns the end of a text, where torn JSON is torn.
 func tail(s string) string {
 	if len(s) > 40 {
 		return "..." + s[len(s)-40:]
@@ -142,13 +142,12 @@ func (j *judge) driverClaims() []claim {
 		if !ok {
 			continue
 		}
-		c := claim{source: name, id: j.s.Env[name]}
-		c.rdmaDevice = j.s.Env[prefix+rest+"_RDMA_DEVICE"]
-		if node := j.s.Env[prefix+rest+"_RDMA_UVERB"]; node != "" {
-			c.uverbs = path.Base(node)
-		}
-		listed[c.id] = true
-		claims = append(claims, c)
+		id := j.s.Env[name]
+		listed[id] = true
+		claims = append(claims, claim{
+			source: name, id: id, rdmaDevice: j.s.Env[prefix+rest+"_RDMA_DEVICE"],
+			uverbs: nodeName(j.s.Env[prefix+rest+"_RDMA_UVERB"]),
+		})
 	}
 	for id := range strings.SplitSeq(j.s.Env[prefix+"PCI_ADDRESSES"], ",") {
 		if id = strings.TrimSpace(id); id != "" && !listed[id] {

@@ -29,7 +29,7 @@ func TestContainer(t *testing.T) {
 		},
 		"nodes by a mount": {
 			func(s *host.Snapshot) { unallocated(s); denied(s) },
-			UverbsOpenable, "uverbs0 not permitted", "mount no /dev/infiniband", check.User,
+			UverbsOpenable, "uverbs0 not permitted", "do not mount /dev/infiniband", check.User,
 		},
 		"given, and not permitted": {
 			denied, UverbsOpenable, "not permitted", "recreate the pod", check.Admin,

@@ -9,7 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// device judges one device; the first reason that holds is the one given.
+// device judges one device and reports the first reason to reject it.
 func (j *judge) device(d host.Device) {
 	if r := j.refuse(d); r.Reason != "" {
 		j.reject(d.Name, 0, r)
@@ -29,30 +29,13 @@ func (j *judge) device(d host.Device) {
 
 // refuse returns the reason to reject the whole device; without a Reason the device is not rejected.
 func (j *judge) refuse(d host.Device) Rejected {
-	sources := j.given[d.Name]
 	if access, evidence := j.access(d); access != host.Openable && access != host.NotProbed {
 		return inaccessible(access, evidence)
 	}
+	if r := j.foreign(d); r.Reason != "" {
+		return r
+	}
 	switch {
-	case len(sources) == 0 && j.restricted:
-		return Rejected{
-			Cause: DeviceAllocated, Reason: "not allocated to this pod, which was given " + strings.Join(j.givenNames(), ", "),
-		}
-	case j.scope == Pod && j.virtualGiven && !d.IsVirtual() && !hasVirtualParent(d):
-		if !j.restricted {
-			return Rejected{
-				Cause: DeviceAllocated, reason: besideVirtual, Evidence: physicalEvidence(d),
-				Reason: "physical function; the virtual ones are taken, and nothing says what was allocated",
-			}
-		}
-		return Rejected{
-			Cause: DeviceAllocated, Evidence: physicalEvidence(d),
-			Reason: "physical function, in a pod that was given virtual functions",
-		}
-	case j.scope == Host && d.IsVirtual() && len(sources) == 0:
-		return Rejected{
-			Cause: DeviceAllocated, Reason: "virtual function; --scope host takes the physical ones", Evidence: virtualEvidence(d),
-		}
 	case d.NodeType.Value == "RNIC":
 		return Rejected{
 			Cause: TransportSupported, Reason: "iWARP; NCCL needs InfiniBand or RoCE",
@@ -67,20 +50,36 @@ func (j *judge) refuse(d host.Device) Rejected {
 	return Rejected{}
 }
 
-// hasVirtualParent keeps Soft-RoCE over a VF's interface with the virtual ones.
+// foreign rejects a device that is not the pod's, or not of the scope.
+func (j *judge) foreign(d host.Device) Rejected {
+	r := Rejected{Cause: DeviceAllocated}
+	given, f := len(j.given[d.Name]) > 0, d.Function.Value
+	physfn := check.Evidence{Source: physfn(f), Got: f.PhysFn.String()}
+	switch {
+	case !given && j.restricted:
+		r.Reason = "not allocated to this pod, which was given " + strings.Join(j.givenNames(), ", ")
+	case j.scope == Pod && j.virtualGiven && !d.IsVirtual() && !hasVirtualParent(d):
+		r.Reason = "physical function; the pod was given virtual functions"
+		if !j.restricted {
+			r.reason = besideVirtual
+			r.Reason = "physical function; virtual functions are used, and nothing says what was allocated"
+		}
+		physfn.Got, physfn.Want = "absent", "a link to the PF"
+		r.Evidence = []check.Evidence{physfn}
+	case j.scope == Host && d.IsVirtual() && !given:
+		r.Reason = "virtual function; --scope host uses physical functions"
+		r.Evidence = []check.Evidence{physfn}
+	}
+	return r
+}
+
+// hasVirtualParent reports whether the device is Soft-RoCE over a VF's interface, which counts as virtual.
 func hasVirtualParent(d host.Device) bool { return d.IsSoftware() && d.Function.Value.IsVF() }
 
-func physicalEvidence(d host.Device) []check.Evidence {
-	f := d.Function.Value
-	return []check.Evidence{{Source: "/sys/bus/pci/devices/" + f.Address.String() + "/physfn", Got: "absent", Want: "a link to the PF"}}
-}
+// physfn returns the file that links a virtual function to its physical one.
+func physfn(f host.Function) string { return "/sys/bus/pci/devices/" + f.Address.String() + "/physfn" }
 
-func virtualEvidence(d host.Device) []check.Evidence {
-	f := d.Function.Value
-	return []check.Evidence{{Source: "/sys/bus/pci/devices/" + f.Address.String() + "/physfn", Got: f.PhysFn.String()}}
-}
-
-// access says whether this process can open the device's verbs node, and where that was seen.
+// access returns whether this process can open the device's verbs node, with the evidence.
 func (j *judge) access(d host.Device) (host.Access, check.Evidence) {
 	u, ok := j.s.UverbsOf(d.Name)
 	if !ok {
@@ -120,33 +119,25 @@ func (j *judge) givenNames() []string {
 // port judges one port of a device that is the pod's.
 func (j *judge) port(d host.Device, p host.Port) {
 	at := portPath(d, p)
-	if state, ok := p.State.Get(); !ok || state != "ACTIVE" {
-		reason := fmt.Sprintf("port %d %s", p.Number, state)
-		if !ok {
-			reason = fmt.Sprintf("state of port %d could not be read: %s", p.Number, p.State.Why)
-		} else if phys, known := p.PhysState.Get(); known {
-			reason += " (" + phys + ")"
-		}
-		fix, why := j.whyDown(d, p)
-		evidence := []check.Evidence{
-			{Source: at + "/state", Got: p.State.String(), Want: "ACTIVE"},
-			{Source: at + "/phys_state", Got: p.PhysState.String(), Want: "LinkUp"},
-		}
-		j.reject(d.Name, p.Number, Rejected{Cause: PortActive, Reason: reason, Evidence: append(evidence, why...), own: fix})
+	if p.State.Or("") != "ACTIVE" {
+		j.reject(d.Name, p.Number, j.inactive(d, p, at))
 		return
 	}
+	_, access := j.access(d)
 	rail := Rail{
 		Device: d.Name, Port: p.Number, Virtual: d.IsVirtual(), LinkLayer: p.LinkLayer.Value, Rate: p.Rate,
 		Function: d.Function, Sources: j.given[d.Name],
+		Evidence: []check.Evidence{access, {Source: at + "/state", Got: "ACTIVE", Want: "ACTIVE"}},
 	}
-	_, access := j.access(d)
-	rail.Evidence = append(rail.Evidence, access, check.Evidence{Source: at + "/state", Got: "ACTIVE", Want: "ACTIVE"})
 	switch p.LinkLayer.Value {
 	case host.InfiniBand:
-		if c, doubtful := j.misplaced[d.Name]; doubtful && !j.certain[d.Name] { // no GID proves that it is the pod's
+		if c, doubtful := j.misplaced[d.Name]; doubtful && !j.certain[d.Name] {
 			f := misplaced(c, d.Name, d.Function.Value.Address)
-			reason := fmt.Sprintf("allocated as %s, but it sits at %s: on InfiniBand nothing else proves that it is this pod's", c.id, d.Function.Value.Address)
-			j.reject(d.Name, p.Number, Rejected{Cause: f.Check, Reason: reason, Evidence: f.Evidence})
+			j.reject(d.Name, p.Number, Rejected{
+				Cause: f.Check, Evidence: f.Evidence,
+				Reason: fmt.Sprintf("allocated as %s but found at %s; no GID proves that it is this pod's (InfiniBand)",
+					c.id, d.Function.Value.Address),
+			})
 			return
 		}
 		if len(d.Netdevs) > 0 {
@@ -160,7 +151,7 @@ func (j *judge) port(d host.Device, p host.Port) {
 		}
 		rail.GID, rail.Netdev = choice.gid, choice.netdev
 		rail.Evidence = append(rail.Evidence, choice.evidence(at)...)
-		rail.Health = append(rail.Health, choice.findings(rail)...)
+		rail.Health = choice.findings(rail)
 	default:
 		j.reject(d.Name, p.Number, Rejected{
 			Cause:    TransportSupported,
@@ -176,6 +167,25 @@ func (j *judge) port(d host.Device, p host.Port) {
 		rail.Evidence = append(rail.Evidence, check.Evidence{Source: source, Got: "names " + d.Name})
 	}
 	j.result.Rails = append(j.result.Rails, rail)
+}
+
+// inactive rejects a port that is not ACTIVE.
+func (j *judge) inactive(d host.Device, p host.Port, at string) Rejected {
+	reason := fmt.Sprintf("port %d %s", p.Number, p.State)
+	if phys, known := p.PhysState.Get(); known {
+		reason += " (" + phys + ")"
+	}
+	if !p.State.IsKnown() {
+		reason = fmt.Sprintf("state of port %d could not be read: %s", p.Number, p.State.Why)
+	}
+	fix, evidence := j.whyDown(d, p)
+	return Rejected{
+		Cause: PortActive, Reason: reason, own: fix,
+		Evidence: append([]check.Evidence{
+			{Source: at + "/state", Got: p.State.String(), Want: "ACTIVE"},
+			{Source: at + "/phys_state", Got: p.PhysState.String(), Want: "LinkUp"},
+		}, evidence...),
+	}
 }
 
 func attr(d host.Device, name string) string { return "/sys/class/infiniband/" + d.Name + "/" + name }

@@ -9,7 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// gidChoice is the GID to use on a RoCE port, or why there is none.
+// gidChoice is the GID to use on a RoCE port, or the reason why there is none.
 type gidChoice struct {
 	gid     *host.GID
 	netdev  string
@@ -21,7 +21,7 @@ type gidChoice struct {
 // is RoCE v2 over IPv4 (NCCL_IB_ROCE_VERSION_NUM 2, NCCL_IB_ADDR_FAMILY AF_INET).
 func (j *judge) chooseGID(p host.Port) gidChoice {
 	var best gidChoice
-	rank, reason := 0, fmt.Sprintf("no GID: the table of port %d is empty or not there", p.Number)
+	rank, reason := 0, fmt.Sprintf("no GID: the table of port %d is empty or missing", p.Number)
 	onlyLinkLocal := true
 	for _, g := range p.GIDs {
 		netdev, checked, refused := j.ownGID(g)
@@ -54,8 +54,8 @@ func gidRank(g host.GID) int {
 
 func linkLocal(a netip.Addr) bool { return a.Unmap().IsLinkLocalUnicast() }
 
-// ownGID says on which interface of this namespace a GID lives, or why it is not usable here.
-// ndevs shows a bare name, so that another pod's net1 looks like this one's: the address decides.
+// ownGID returns the interface of this namespace that has the GID, or why the GID is not usable here. The address
+// decides: ndevs shows only a name, and another pod's net1 looks like this one's.
 func (j *judge) ownGID(g host.GID) (netdev string, checked bool, reason string) {
 	if linkLocal(g.Addr) {
 		return "", false, fmt.Sprintf("only link-local GIDs: %s has no IP address", g.Netdev.Or("its interface"))
@@ -70,7 +70,7 @@ func (j *judge) ownGID(g host.GID) (netdev string, checked bool, reason string) 
 	case addressesKnown && named:
 		return "", true, fmt.Sprintf("GID %d (%s) belongs to %s of another namespace", g.Index, g.IP(), ndev)
 	case addressesKnown:
-		return "", true, fmt.Sprintf("GID %d (%s) is the address of no interface of this namespace", g.Index, g.IP())
+		return "", true, fmt.Sprintf("GID %d (%s) is not an address of this namespace", g.Index, g.IP())
 	case named && !here && len(j.s.Links) > 0:
 		return "", false, fmt.Sprintf("GID %d belongs to %s of another namespace", g.Index, ndev)
 	}
@@ -79,33 +79,39 @@ func (j *judge) ownGID(g host.GID) (netdev string, checked bool, reason string) 
 
 func (c gidChoice) evidence(port string) []check.Evidence {
 	if c.gid == nil {
-		return []check.Evidence{{Source: port + "/gids", Got: c.reason, Want: "a routable address of this network namespace"}}
+		return []check.Evidence{
+			{Source: port + "/gids", Got: c.reason, Want: "a routable address of this network namespace"},
+		}
 	}
 	index := strconv.Itoa(c.gid.Index)
-	got := c.gid.IP().String() + ", " + c.gid.Type.String()
 	return []check.Evidence{
-		{Source: port + "/gids/" + index, Got: got, Want: "RoCE v2"},
-		{Source: port + "/gid_attrs/ndevs/" + index, Got: c.gid.Netdev.String(), Want: "an interface of this namespace"},
+		{Source: port + "/gids/" + index, Got: c.words(), Want: "RoCE v2"},
+		{
+			Source: port + "/gid_attrs/ndevs/" + index, Got: c.gid.Netdev.String(),
+			Want: "an interface of this namespace",
+		},
 	}
 }
 
-// findings reports shortcomings of the chosen GID.
+func (c gidChoice) words() string { return c.gid.IP().String() + ", " + c.gid.Type.String() }
+
+// findings reports faults of the chosen GID.
 func (c gidChoice) findings(r Rail) []check.Finding {
 	var found []check.Finding
 	say := func(status check.Status, summary string) {
 		found = append(found, check.Finding{
 			Check: GIDUsable, Status: status, Subject: check.RailRef(r.Name()), Summary: summary,
-			Evidence: []check.Evidence{{Source: fmt.Sprintf("/sys/class/infiniband/%s/ports/%d/gids/%d", r.Device, r.Port, c.gid.Index), Got: c.gid.IP().String() + ", " + c.gid.Type.String()}},
+			Evidence: []check.Evidence{{Source: r.portFile("gids/" + strconv.Itoa(c.gid.Index)), Got: c.words()}},
 		})
 	}
 	if !c.checked {
-		say(check.Unknown, "the addresses of this namespace are not known: its GID may be another pod's")
+		say(check.Unknown, "the addresses of this namespace are unknown: the GID may be another pod's")
 	}
 	switch version, ok := c.gid.Type.Get(); {
 	case !ok:
-		say(check.Unknown, "the RoCE version of its GID could not be read")
+		say(check.Unknown, "the RoCE version of the GID could not be read")
 	case version != "RoCE v2":
-		say(check.Warn, "its GID is RoCE v1, which no router forwards: peers must be on the same Ethernet segment")
+		say(check.Warn, "the GID is RoCE v1, which routers do not forward: peers must be on the same Ethernet segment")
 	}
 	return found
 }

@@ -93,7 +93,7 @@ func TestGiven(t *testing.T) {
 			},
 			missed:    []string{"mlx5_7:1 allocation-consistent"},
 			conflicts: []string{"allocation-consistent mlx5_7", "foreign-hca-hidden pod"},
-			noRail:    "mlx5_7:1: allocated as 0000:1a:00.7, but it sits at 0000:2f:00.2",
+			noRail:    "mlx5_7:1: allocated as 0000:1a:00.7 but found at 0000:2f:00.2",
 		},
 		{
 			name: "name that another function bears, RoCE with the pod's address", machine: "pod-roce-4vf",
@@ -173,12 +173,12 @@ func TestGiven(t *testing.T) {
 		{
 			name: "one virtual function of a bare-metal node, which is down", machine: "host-baremetal-8x400",
 			change: func(s *host.Snapshot) { virtual(s, "mlx5_7"); s.Devices[7].Ports[0].State = host.Know("DOWN") },
-			noRail: "no virtual function is usable here, but physical ones are (mlx5_0, ",
+			noRail: "no virtual function is usable here, but physical functions are (mlx5_0, ",
 		},
 		{
 			name: "virtual functions where the host's are asked for", machine: "pod-exclusive-netns", scope: Host,
 			change: unallocated,
-			noRail: "only virtual functions are usable here (mlx5_6, mlx5_7, mlx5_10, mlx5_11), and --scope host takes the physical ones",
+			noRail: "only virtual functions are usable here (mlx5_6, mlx5_7, mlx5_10, mlx5_11), but --scope host uses physical functions",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -7,9 +7,10 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/words"
 )
 
-// unifyLinkLayer keeps one link layer: NCCL cannot connect InfiniBand to RoCE. The one with more bandwidth stays.
+// unifyLinkLayer keeps the link layer with more bandwidth: NCCL cannot connect InfiniBand to RoCE.
 func (j *judge) unifyLinkLayer() {
 	total := map[string]float64{}
 	count := map[string]int{}
@@ -24,33 +25,32 @@ func (j *judge) unifyLinkLayer() {
 	if total[host.Ethernet] > total[host.InfiniBand] {
 		keep = host.Ethernet
 	}
-	j.drop(func(r Rail) (check.ID, string, []check.Evidence) {
-		if r.LinkLayer == keep {
-			return "", "", nil
-		}
-		others := fmt.Sprintf("the other %d rails", count[keep])
-		if count[keep] == 1 {
-			others = "the other rail"
-		}
-		return LinkLayerUniform, "link layer differs from " + others,
-			[]check.Evidence{{Source: fmt.Sprintf("/sys/class/infiniband/%s/ports/%d/link_layer", r.Device, r.Port), Got: r.LinkLayer, Want: keep}}
+	others := fmt.Sprintf("the other %d rails", count[keep])
+	if count[keep] == 1 {
+		others = "the other rail"
+	}
+	j.drop(func(r Rail) (Rejected, bool) {
+		return Rejected{
+			Cause: LinkLayerUniform, Reason: "link layer differs from " + others,
+			Evidence: []check.Evidence{{Source: r.portFile("link_layer"), Got: r.LinkLayer, Want: keep}},
+		}, r.LinkLayer != keep
 	})
 }
 
-// slowShare is the share of the fastest rail's rate below which a device that nobody allocated is taken for a
-// management NIC: 25 or 100 Gb/s beside 400.
+// slowShare is the share of the fastest rail's rate below which a device that was not allocated is considered a
+// management NIC: 25 or 100 Gb/s next to 400.
 const slowShare = 0.5
 
-// dropSlowStrangers turns away management NICs where no allocation says which devices are meant.
-func (j *judge) dropSlowStrangers() {
+// dropManagementNICs rejects slow devices that no allocation names.
+func (j *judge) dropManagementNICs() {
 	fastest := j.fastest()
-	j.drop(func(r Rail) (check.ID, string, []check.Evidence) {
+	j.drop(func(r Rail) (Rejected, bool) {
 		rate, ok := r.Rate.Get()
-		if !ok || len(r.Sources) > 0 || rate.Gbps >= fastest*slowShare {
-			return "", "", nil
-		}
-		return RateUniform, fmt.Sprintf("rate %g Gb/s beside %g Gb/s: taken for a management NIC", rate.Gbps, fastest),
-			[]check.Evidence{{Source: ratePath(r), Got: rate.String(), Want: fmt.Sprintf("%g Gb/sec", fastest)}}
+		return Rejected{
+			Cause:    RateUniform,
+			Reason:   fmt.Sprintf("rate %g Gb/s next to %g Gb/s: considered a management NIC", rate.Gbps, fastest),
+			Evidence: []check.Evidence{r.rateEvidence(fastest)},
+		}, ok && len(r.Sources) == 0 && rate.Gbps < fastest*slowShare
 	})
 }
 
@@ -62,56 +62,55 @@ func (j *judge) fastest() float64 {
 	return fastest
 }
 
-// drop rejects the rails for which a reason is given.
-func (j *judge) drop(reason func(Rail) (check.ID, string, []check.Evidence)) {
+// drop rejects rails.
+func (j *judge) drop(reject func(Rail) (Rejected, bool)) {
 	kept := j.result.Rails[:0]
 	for _, r := range j.result.Rails {
-		cause, why, evidence := reason(r)
-		if why == "" {
+		if rejected, ok := reject(r); ok {
+			j.reject(r.Device, r.Port, rejected)
+		} else {
 			kept = append(kept, r)
-			continue
 		}
-		j.reject(r.Device, r.Port, Rejected{Cause: cause, Reason: why, Evidence: evidence})
 	}
 	j.result.Rails = kept
 }
 
-// health notes faults of rails that are nevertheless usable.
+// portFile returns the path of an attribute of the rail's port.
+func (r Rail) portFile(name string) string {
+	return fmt.Sprintf("/sys/class/infiniband/%s/ports/%d/%s", r.Device, r.Port, name)
+}
+
+func (r Rail) rateEvidence(wantGbps float64) check.Evidence {
+	e := check.Evidence{Source: r.portFile("rate"), Got: r.Rate.String()}
+	if r.Rate.IsKnown() {
+		e.Want = fmt.Sprintf("%g Gb/sec", wantGbps)
+	}
+	return e
+}
+
+// health adds the faults of rails that are usable nevertheless.
 func (j *judge) health() {
-	fastest := j.fastest()
-	ports := j.sharedPorts()
+	fastest, ports := j.fastest(), j.sharedPorts()
 	for i := range j.result.Rails {
 		r := &j.result.Rails[i]
 		d, _ := j.s.Device(r.Device)
-		add := func(id check.ID, status check.Status, summary string, evidence ...check.Evidence) {
-			r.Health = append(r.Health, check.Finding{
-				Check: id, Status: status, Subject: check.RailRef(r.Name()), Summary: summary, Evidence: evidence, Fix: healthFixes[id],
-			})
-		}
 		if access, e := j.access(d); access == host.NotProbed {
-			add(UverbsOpenable, check.Unknown, "whether its verbs node opens was not probed", e)
+			r.fault(UverbsOpenable, check.Unknown, "access to its verbs node was not tested", e)
 		}
-		if rate, ok := r.Rate.Get(); !ok {
-			add(RateUniform, check.Unknown, "rate could not be read", check.Evidence{Source: ratePath(*r), Got: r.Rate.String()})
-		} else if rate.Gbps < fastest {
-			add(RateUniform, check.Warn, fmt.Sprintf("rate %g Gb/s, its fastest sibling has %g: every rail will run at the slowest one's pace", rate.Gbps, fastest),
-				check.Evidence{Source: ratePath(*r), Got: rate.String(), Want: fmt.Sprintf("%g Gb/sec", fastest)})
-		}
+		r.judgeRate(fastest)
 		if link, ok := j.s.Link(r.Netdev); ok && r.LinkLayer == host.Ethernet && !link.Running.Or(true) {
-			add(CarrierPresent, check.Warn, "interface "+link.Name+" has no carrier",
-				check.Evidence{Source: "IFF_RUNNING of " + link.Name, Got: "off, operstate " + link.OperState.String(), Want: "on"})
-			if f := &r.Health[len(r.Health)-1]; !link.Up.Or(true) {
-				f.Summary, f.Fix = "interface "+link.Name+" is down", raise(link.Name)
-			}
+			r.withoutCarrier(link)
 		}
 		if d.IsSoftware() {
-			add(HardwareRDMA, check.Warn, "software RDMA over "+d.Parent.Value+": for tests; slower than TCP",
-				check.Evidence{Source: attr(d, "parent"), Got: d.Parent.Value, Want: "absent, as with hardware"})
+			parent := d.Parent.Value
+			r.fault(HardwareRDMA, check.Warn, "software RDMA over "+parent+" is for tests: it is slower than TCP",
+				check.Evidence{Source: attr(d, "parent"), Got: parent, Want: "absent, as with hardware"})
 		}
-		if siblings := ports[physicalPort{d.Function.Value.PhysFn.Value, r.Port}]; len(siblings) > 1 {
-			add(PortNotShared, check.Warn, fmt.Sprintf("%s are VFs of one physical port: they share its bandwidth", strings.Join(siblings, ", ")),
-				check.Evidence{Source: "/sys/bus/pci/devices/" + d.Function.Value.Address.String() + "/physfn", Got: d.Function.Value.PhysFn.String()})
-			shared := &r.Health[len(r.Health)-1]
+		f := d.Function.Value
+		if siblings := ports[physicalPort{f.PhysFn.Value, r.Port}]; len(siblings) > 1 {
+			shared := r.fault(PortNotShared, check.Warn,
+				strings.Join(siblings, ", ")+" are VFs of one physical port and share its bandwidth",
+				check.Evidence{Source: physfn(f), Got: f.PhysFn.String()})
 			for _, sibling := range siblings {
 				shared.About = append(shared.About, check.DeviceRef(sibling))
 			}
@@ -119,29 +118,51 @@ func (j *judge) health() {
 	}
 }
 
+// fault adds a finding about the rail.
+func (r *Rail) fault(id check.ID, status check.Status, summary string, evidence ...check.Evidence) *check.Finding {
+	r.Health = append(r.Health, check.Finding{
+		Check: id, Status: status, Subject: check.RailRef(r.Name()), Summary: summary, Evidence: evidence,
+		Fix: healthFixes[id],
+	})
+	return &r.Health[len(r.Health)-1]
+}
+
+func (r *Rail) judgeRate(fastest float64) {
+	switch rate, ok := r.Rate.Get(); {
+	case !ok:
+		r.fault(RateUniform, check.Unknown, "rate could not be read", r.rateEvidence(fastest))
+	case rate.Gbps < fastest:
+		r.fault(RateUniform, check.Warn, fmt.Sprintf("rate is %g Gb/s, the fastest rail has %g: "+
+			"every rail slows down to the slowest", rate.Gbps, fastest), r.rateEvidence(fastest))
+	}
+}
+
+func (r *Rail) withoutCarrier(link host.Link) {
+	f := r.fault(CarrierPresent, check.Warn, "interface "+link.Name+" has no carrier", check.Evidence{
+		Source: "IFF_RUNNING of " + link.Name, Got: "off, operstate " + link.OperState.String(), Want: "on",
+	})
+	if !link.Up.Or(true) {
+		f.Summary, f.Fix = "interface "+link.Name+" is down", setUp(link.Name)
+	}
+}
+
 // healthFixes has the fixes for faults of usable rails.
 var healthFixes = map[check.ID]*check.Fix{
-	RateUniform: {Text: "Look at the slow rail's cable, transceiver and switch port.", Who: check.Admin},
-	CarrierPresent: {
-		Text: "Raise the physical function below it; then look at cable and switch port.", Commands: []string{"ip link set PF up"}, Who: check.Admin,
-	},
-	HardwareRDMA: {Text: "For training use nodes with RDMA NICs.", Who: check.Admin},
-	PortNotShared: {
-		Text: "Ask for virtual functions of different cards: one network and one resource for each physical port.", Who: check.User,
-	},
+	RateUniform: check.ByAdmin("Check the slow rail's cable, transceiver and switch port."),
+	CarrierPresent: check.ByAdmin("Set the physical function below it up; then check its cable and switch port.",
+		"ip link set PF up"),
+	HardwareRDMA: check.ByAdmin("For training, use nodes with RDMA NICs."),
+	PortNotShared: check.ByUser("Request virtual functions of different cards: " +
+		"one network and one resource for each physical port."),
 }
 
-func ratePath(r Rail) string {
-	return fmt.Sprintf("/sys/class/infiniband/%s/ports/%d/rate", r.Device, r.Port)
-}
-
-// physicalPort is shared by virtual functions: a port of their physical function.
+// physicalPort is a port of a physical function, which its virtual functions share.
 type physicalPort struct {
 	function host.PCIAddress
 	number   int
 }
 
-// sharedPorts groups the rails by the physical port below them.
+// sharedPorts groups the rails by their physical port.
 func (j *judge) sharedPorts() map[physicalPort][]string {
 	ports := map[physicalPort][]string{}
 	for _, r := range j.result.Rails {
@@ -154,46 +175,45 @@ func (j *judge) sharedPorts() map[physicalPort][]string {
 	return ports
 }
 
-// notice reports what is about the machine as a whole.
-func (j *judge) notice() {
+// checkMachine reports faults that are not of one rail.
+func (j *judge) checkMachine() {
 	j.foreignDevices()
 	j.unassignedNamespace()
 	j.unusedPhysical()
 }
 
-// unusedPhysical says that virtual functions were preferred to physical ones that would do: on bare metal and on the
-// host network, where nothing allocates devices, one forgotten VF must not cost the others.
+// unusedPhysical reports physical functions that would work but are not used, because there are also virtual ones. On
+// bare metal and on the host network, where nothing allocates devices, one forgotten VF must not hide them.
 func (j *judge) unusedPhysical() {
 	beside := func(r Rejected) bool { return r.reason == besideVirtual }
 	if len(j.result.Rails) == 0 || !slices.ContainsFunc(j.result.Rejected, beside) {
 		return
 	}
-	physical := Resolve(*j.s, Host).Devices()
+	used, physical := j.result.Devices(), Resolve(*j.s, Host).Devices()
 	if len(physical) == 0 {
 		return
 	}
 	j.conflict(check.Finding{
 		Check: DeviceAllocated, Status: check.Warn, Subject: check.Ref{Kind: check.Pod},
-		Summary: fmt.Sprintf("only the %d virtual function(s) %s are used; the %d physical one(s) %s would do as well, and nothing says what was allocated",
-			len(j.result.Devices()), strings.Join(j.result.Devices(), ", "), len(physical), strings.Join(physical, ", ")),
-		Evidence: []check.Evidence{{Source: "PCIDEVICE_*, SRIOVNETWORK_*, DRA metadata, network-status", Got: "absent"}},
-		Fix: &check.Fix{
-			Text: "On bare metal or on the host network say --scope host.", Commands: []string{"railhead-pod run --scope host -- ..."}, Who: check.User,
+		Summary: fmt.Sprintf("Railhead uses only %s (%s); %s would also work (%s), and nothing says what was allocated",
+			words.Count(len(used), "virtual function"), strings.Join(used, ", "),
+			words.Count(len(physical), "physical function"), strings.Join(physical, ", ")),
+		Evidence: []check.Evidence{
+			{Source: "PCIDEVICE_*, SRIOVNETWORK_*, DRA metadata, network-status", Got: "absent"},
 		},
+		Fix: useHostScope,
 	})
 }
 
-// foreignDevices says that devices of other pods can be opened here: NCCL would take them all without NCCL_IB_HCA.
+// foreignDevices reports devices of other pods that can be opened here: without NCCL_IB_HCA, NCCL would use them all.
 func (j *judge) foreignDevices() {
 	if j.scope == Host || !j.restricted {
 		return
 	}
 	var foreign []string
-	for _, t := range j.result.Rejected {
-		if t.Cause == DeviceAllocated && len(t.Sources) == 0 {
-			if access, _ := j.accessByName(t.Device); access == host.Openable {
-				foreign = append(foreign, t.Device)
-			}
+	for _, r := range j.result.Rejected {
+		if r.Cause == DeviceAllocated && len(r.Sources) == 0 && j.s.AccessTo(r.Device) == host.Openable {
+			foreign = append(foreign, r.Device)
 		}
 	}
 	if len(foreign) == 0 {
@@ -201,52 +221,43 @@ func (j *judge) foreignDevices() {
 	}
 	j.conflict(check.Finding{
 		Check: ForeignHCAHidden, Status: check.Warn, Subject: check.Ref{Kind: check.Pod},
-		Summary: fmt.Sprintf("%d device(s) that are not this pod's can be opened here: is it privileged?", len(foreign)),
-		Evidence: []check.Evidence{{
-			Source: "/dev/infiniband", Got: strings.Join(foreign, ", "), Want: "only the devices that were allocated",
-		}},
-		Fix: &check.Fix{
-			Text:     "Run the pod without privileged: the device plugin's nodes and a memlock limit are all that RDMA needs.",
-			Commands: []string{"securityContext:\n  privileged: false"}, Who: check.User,
+		Summary: fmt.Sprintf("this pod can open %s that it was not given: is it privileged?",
+			words.Count(len(foreign), "device")),
+		Evidence: []check.Evidence{
+			{Source: "/dev/infiniband", Got: strings.Join(foreign, ", "), Want: "only the devices that were allocated"},
 		},
+		Fix: check.ByUser("Run the pod without privileged: "+
+			"RDMA needs only the device plugin's nodes and a memlock limit.", "securityContext:\n  privileged: false"),
 	})
 }
 
-func (j *judge) accessByName(name string) (host.Access, check.Evidence) {
-	d, _ := j.s.Device(name)
-	if d.Name == "" {
-		return host.Missing, check.Evidence{}
-	}
-	return j.access(d)
-}
-
-// unassignedNamespace recognises the exclusive mode without the rdma CNI: nodes are there, their devices are not. The
-// kernel refuses to open such a node with EPERM, whoever asks (drivers/infiniband/core/uverbs_main.c ib_uverbs_open).
+// unassignedNamespace detects exclusive mode without the rdma CNI plugin: verbs nodes are here, their devices are not.
+// The kernel then refuses to open the node with EPERM, even for root (drivers/infiniband/core/uverbs_main.c
+// ib_uverbs_open).
 func (j *judge) unassignedNamespace() {
 	mode := j.s.RDMANetns.Or("not known")
 	var orphans []string
 	for _, u := range j.s.Uverbs {
-		name, ok := u.Device.Get()
-		_, listed := j.s.Device(name)
+		_, listed := j.s.Device(u.Device.Or(""))
 		here := u.Access == host.Openable || u.Access == host.Denied && mode == "exclusive"
-		if here && (!ok || !listed) {
+		if here && !listed {
 			orphans = append(orphans, u.Name)
 		}
 	}
-	if len(orphans) == 0 || slices.ContainsFunc(j.result.Rails, func(r Rail) bool { return len(r.Sources) > 0 }) {
+	given := func(r Rail) bool { return len(r.Sources) > 0 }
+	if len(orphans) == 0 || slices.ContainsFunc(j.result.Rails, given) {
 		return
 	}
+	nodes := strings.Join(orphans, ", ")
 	j.conflict(check.Finding{
 		Check: RDMANamespace, Status: check.Fail, Subject: check.Ref{Kind: check.Pod},
-		Summary: fmt.Sprintf("%s: the verbs node is here, but the RDMA device is not in this network namespace (mode %s)", strings.Join(orphans, ", "), mode),
+		Summary: nodes + ": the verbs node is here, but the RDMA device is not in this network namespace (mode " +
+			mode + ")",
 		Evidence: []check.Evidence{
 			{Source: "/sys/module/ib_core/parameters/netns_mode", Got: mode},
-			{Source: "/sys/class/infiniband", Got: j.deviceNames(), Want: "the devices of " + strings.Join(orphans, ", ")},
+			{Source: "/sys/class/infiniband", Got: j.deviceNames(), Want: "the devices of " + nodes},
 		},
-		Fix: &check.Fix{
-			Text: "In exclusive mode the rdma CNI must move the device into the pod: add it to the network attachment.",
-			Commands: []string{`SriovNetwork spec:
-  metaPlugins: '{"type": "rdma"}'`}, Who: check.Admin,
-		},
+		Fix: check.ByAdmin("In exclusive mode the rdma CNI plugin must move the device into the pod: "+
+			"add it to the network attachment.", "SriovNetwork spec:\n  metaPlugins: '{\"type\": \"rdma\"}'"),
 	})
 }

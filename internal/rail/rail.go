@@ -3,17 +3,16 @@ package rail
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
 )
 
-// Scope says whose devices are wanted.
+// Scope says whose devices to use.
 type Scope string
 
-// A pod takes what it was given; a host (bare metal, host network) takes the physical functions.
+// A pod uses the devices that it was given; a host (bare metal, host network) uses the physical functions.
 const (
 	Pod  Scope = "pod"
 	Host Scope = "host"
@@ -31,48 +30,43 @@ type Rail struct {
 	GID       *host.GID                `json:"gid,omitempty"` // the one to use; RoCE only
 	Function  host.Fact[host.Function] `json:"function,omitzero"`
 	Nearest   []Proximity              `json:"nearestGPUs,omitempty"`
-	Sources   []string                 `json:"sources,omitempty"` // who says that the pod was given it
+	Sources   []string                 `json:"sources,omitempty"` // that say that the pod was given it
 	Evidence  []check.Evidence         `json:"evidence"`
 	Health    []check.Finding          `json:"health,omitempty"`
 }
 
-// Name is the rail as NCCL_IB_HCA writes it: mlx5_6:1.
+// Name returns the rail as NCCL_IB_HCA writes it: mlx5_6:1.
 func (r Rail) Name() string { return r.Device + ":" + strconv.Itoa(r.Port) }
 
 // Rejected is a device, or an allocation that matches no device, that the pod does not use, with the reason.
 type Rejected struct {
-	Device   string           `json:"device"` // RDMA device; of an allocation without one, its PCI address or id
+	Device   string           `json:"device"` // RDMA device; for an allocation without one, its PCI address or ID
 	Port     int              `json:"port,omitempty"`
 	Cause    check.ID         `json:"cause"`
 	Reason   string           `json:"reason"`
-	Sources  []string         `json:"sources,omitempty"` // who says that the pod was given it
-	Missed   bool             `json:"missed,omitempty"`  // this container was given it for RDMA, so that it should be a rail
+	Sources  []string         `json:"sources,omitempty"` // that say that the pod was given it
+	Missed   bool             `json:"missed,omitempty"`  // this container was given it for RDMA: it should be a rail
 	Evidence []check.Evidence `json:"evidence,omitempty"`
 
 	reason reason
 	own    *check.Fix // if the fix of the Cause does not apply
 }
 
-// reason tells the rejections apart that others depend on. Reason is its sentence.
+// reason is a rejection that other judgements depend on. Rejected.Reason is its sentence.
 type reason int
 
 const (
 	otherReason   reason = iota
 	nodeMissing          // usual in shared RDMA mode, where every pod sees every HCA of the node in sysfs
-	nodeDenied           // the container's cgroup or the file's mode forbids to open the verbs node
-	besideVirtual        // a physical function, and nothing says what was allocated
+	nodeDenied           // the container's cgroup or the file's mode forbids opening the verbs node
+	besideVirtual        // a physical function next to virtual ones; nothing says what was allocated
 )
 
 // fix returns how to make the device usable.
 func (r Rejected) fix() *check.Fix { return cmp.Or(r.own, fixes[r.Cause]) }
 
-// Name is the device, with its port where that matters.
-func (r Rejected) Name() string {
-	if r.Port == 0 {
-		return r.Device
-	}
-	return fmt.Sprintf("%s:%d", r.Device, r.Port)
-}
+// Name returns the device, with its port if only that is rejected.
+func (r Rejected) Name() string { return r.ref().String() }
 
 func (r Rejected) ref() check.Ref {
 	if r.Port == 0 {
@@ -89,15 +83,15 @@ type Resolution struct {
 	Conflicts []check.Finding `json:"conflicts,omitempty"`
 }
 
-// Findings returns everything that is not as it should be beside a rail: the devices that should have been rails, too,
-// the conflicts, the rails' health. Without a rail NoRail speaks of the devices.
+// Findings returns the faults next to usable rails: devices that should also have been rails, conflicts between
+// sources, and the rails' health. Without a rail, NoRail reports the devices.
 func (r Resolution) Findings() []check.Finding {
 	var findings []check.Finding
-	for _, t := range r.Rejected {
-		if t.Missed && len(r.Rails) > 0 {
+	for _, x := range r.Rejected {
+		if x.Missed && len(r.Rails) > 0 {
 			findings = append(findings, check.Finding{
-				Check: t.Cause, Status: check.Fail, Subject: t.ref(),
-				Summary: "given to this pod and not used: " + t.Reason, Evidence: t.Evidence, Fix: t.fix(),
+				Check: x.Cause, Status: check.Fail, Subject: x.ref(),
+				Summary: "given to this pod but not used: " + x.Reason, Evidence: x.Evidence, Fix: x.fix(),
 			})
 		}
 	}
@@ -108,7 +102,7 @@ func (r Resolution) Findings() []check.Finding {
 	return findings
 }
 
-// Devices are the names of the rails' devices, each once.
+// Devices returns the names of the rails' devices, each once.
 func (r Resolution) Devices() []string {
 	var names []string
 	for _, rail := range r.Rails {
@@ -120,8 +114,8 @@ func (r Resolution) Devices() []string {
 }
 
 // Resolve finds the rails. A device is the pod's when its uverbs node is there and opens, its port is ACTIVE and, for
-// RoCE, a GID's interface and address live in this network namespace; what the device plugins, DRA and multus say is
-// evidence beside that, and where they name devices that this container can reach, the others are rejected.
+// RoCE, a GID's interface and address live in this network namespace. The device plugins, DRA and multus add evidence,
+// and if they name devices that this container can reach, the others are rejected.
 func Resolve(s host.Snapshot, scope Scope) Resolution {
 	j := judge{s: &s, scope: scope, result: Resolution{Scope: scope, Rails: []Rail{}}}
 	j.claims = j.collect()
@@ -131,20 +125,19 @@ func Resolve(s host.Snapshot, scope Scope) Resolution {
 		j.device(d)
 	}
 	j.unifyLinkLayer()
-	j.dropSlowStrangers()
+	j.dropManagementNICs()
 	j.health()
 	j.proximity()
-	j.notice()
+	j.checkMachine()
 	return j.result
 }
 
-// Wanted says which devices can become rails, or take part in the judgement of the user's filter, from a Snapshot that
-// holds no more of them than their places: those that an allocation names, else those whose verbs node is in this
-// container.
+// Wanted returns which devices can become rails or matter to the user's filter, from a Snapshot that has only their
+// names and addresses: the devices that an allocation names, otherwise those whose verbs node is in this container.
 func Wanted(s host.Snapshot) func(device string) bool {
 	j := judge{s: &s, idsOnly: true}
 	j.claims = j.collect()
-	if j.attribute(); len(j.result.Rejected) > 0 { // a plain list leads to no device: what else is said of it counts
+	if j.attribute(); len(j.result.Rejected) > 0 { // the plain list names no device: read the other sources, too
 		j = judge{s: &s}
 		j.claims = j.collect()
 		j.attribute()
@@ -160,16 +153,16 @@ func Wanted(s host.Snapshot) func(device string) bool {
 type judge struct {
 	s       *host.Snapshot
 	scope   Scope
-	idsOnly bool // names and nodes beside the PCI addresses are not needed
+	idsOnly bool // names and verbs nodes next to PCI addresses are not needed
 	claims  []claim
 
-	given     map[string][]string // device -> who says that the pod was given it
-	own       map[string]bool     // given, not just to the pod but to this container
-	certain   map[string]bool     // given by what cannot be renamed
-	misplaced map[string]claim    // given by a name that stands at another place than the claim says
+	given     map[string][]string // device -> sources that say that the pod was given it
+	own       map[string]bool     // given to this container, not only to the pod
+	certain   map[string]bool     // given by an address, which cannot be renamed
+	misplaced map[string]claim    // given by a name that is at another address than the claim says
 
-	restricted   bool // only what was given is the pod's
-	virtualGiven bool // the pod has VFs or subfunctions: then physical functions are never its own
+	restricted   bool // only given devices are the pod's
+	virtualGiven bool // the pod has VFs or subfunctions: physical functions are never its own then
 	result       Resolution
 }
 
@@ -181,14 +174,14 @@ func (j *judge) reject(device string, port int, r Rejected) {
 	j.result.Rejected = append(j.result.Rejected, r)
 }
 
-// missed reports whether a device that is no rail should have been one. What only the pod was given may be another
+// missed reports whether a rejected device should have been a rail. A device that only the pod was given may be another
 // container's, unless its node is here.
 func (j *judge) missed(device string) bool {
 	return len(j.given[device]) > 0 && (j.own[device] || j.s.AccessTo(device) != host.Missing)
 }
 
-// restrict decides whether what was given rules the other devices out. An allocation that this container cannot reach,
-// a storage NIC's without isRdma, says nothing about the nodes that a shared device plugin mounts beside it.
+// restrict decides whether the given devices exclude the others. An allocation that this container cannot reach, such
+// as a storage NIC's without isRdma, says nothing about the nodes that a shared device plugin mounts next to it.
 func (j *judge) restrict() {
 	for name := range j.given {
 		j.restricted = j.restricted || j.s.AccessTo(name) != host.Missing

@@ -11,37 +11,45 @@ import (
 
 // NoRail explains a Resolution without rails: the root cause, with every device's reason as evidence, and the fix.
 func (r Resolution) NoRail(s host.Snapshot) check.Finding {
-	if i := slices.IndexFunc(r.Conflicts, func(f check.Finding) bool { return f.Check == RDMANamespace }); i >= 0 {
+	outside := func(f check.Finding) bool { return f.Check == RDMANamespace }
+	if i := slices.IndexFunc(r.Conflicts, outside); i >= 0 {
 		return r.Conflicts[i]
 	}
 	f := check.Finding{Check: DeviceAllocated, Status: check.Fail, Subject: check.Ref{Kind: check.Pod}}
-	if devices := otherScope(r, s); len(devices) > 0 {
+	if devices := r.otherScope(s); len(devices) > 0 {
 		return r.wrongScope(f, devices)
 	}
-	relevant := r.relevant()
-	for _, t := range relevant {
-		f.About = append(f.About, t.ref())
-		f.Evidence = append(f.Evidence, check.Evidence{Source: t.Name(), Got: t.Reason})
-	}
-	if len(relevant) > 0 {
-		f.Check = relevant[0].Cause
-		f.Summary = fmt.Sprintf("no usable RDMA device: %s: %s", relevant[0].Name(), relevant[0].Reason)
-		if n := len(relevant); n > 1 {
-			f.Summary = fmt.Sprintf("none of %d RDMA devices is usable: %s", n, reasons(relevant))
-		}
-		f.Fix = relevant[0].fix()
-		if !slices.ContainsFunc(relevant, func(t Rejected) bool { return len(t.Sources) > 0 || t.reason != nodeDenied }) {
-			f.Fix = unasked
-		}
-		return f
+	if relevant := r.relevant(); len(relevant) > 0 {
+		return unusable(f, relevant)
 	}
 	return noDevice(f, s)
 }
 
-// noDevice explains a container that no device was meant for.
+// unusable explains a container whose devices are all rejected.
+func unusable(f check.Finding, devices []Rejected) check.Finding {
+	first := devices[0]
+	f.Check, f.Fix = first.Cause, first.fix()
+	f.Summary = fmt.Sprintf("no usable RDMA device: %s: %s", first.Name(), first.Reason)
+	if len(devices) > 1 {
+		f.Summary = fmt.Sprintf("none of %d RDMA devices is usable: %s", len(devices), reasons(devices))
+	}
+	mounted := true // nothing gave the container the devices, and it may open none
+	for _, d := range devices {
+		f.About = append(f.About, d.ref())
+		f.Evidence = append(f.Evidence, check.Evidence{Source: d.Name(), Got: d.Reason})
+		mounted = mounted && len(d.Sources) == 0 && d.reason == nodeDenied
+	}
+	if mounted {
+		f.Fix = check.ByUser("Request the RDMA resource in this container, and do not mount /dev/infiniband: "+
+			"a mount shows the verbs nodes, but only the device plugin gives permission to open them.", resourceLimit)
+	}
+	return f
+}
+
+// noDevice explains a container that was given no device.
 func noDevice(f check.Finding, s host.Snapshot) check.Finding {
 	switch {
-	case unreadable(s):
+	case slices.ContainsFunc(s.Problems, hidesDevices):
 		f.Status = check.Unknown // and whether a device was requested is not known
 		f.Summary = "the RDMA devices could not be read"
 		for _, p := range s.Problems {
@@ -53,41 +61,51 @@ func noDevice(f check.Finding, s host.Snapshot) check.Finding {
 	case len(s.Devices) == 0:
 		f.Summary = "no RDMA device: this machine has none, or its driver is not loaded"
 		f.Evidence = []check.Evidence{{Source: "/sys/class/infiniband", Got: "empty or absent"}}
-		f.Fix = &check.Fix{
-			Text: "Use a node with RDMA NICs; if this is one, load its driver (NVIDIA: mlx5_ib).", Commands: []string{"modprobe mlx5_ib"}, Who: check.Admin,
-		}
+		f.Fix = check.ByAdmin("Use a node with RDMA NICs. If this is one, load the NICs' driver (NVIDIA: mlx5_ib).",
+			"modprobe mlx5_ib")
 	case len(s.Uverbs) == 0 && s.VerbsNodes.IsKnown():
 		f.Check = UverbsOpenable
-		f.Summary = fmt.Sprintf("the kernel shows no verbs device of the node's %d RDMA devices: its module ib_uverbs is not loaded", len(s.Devices))
-		f.Evidence = []check.Evidence{{Source: "/sys/class/infiniband_verbs", Got: "empty or absent", Want: "uverbsN"}}
-		f.Fix = &check.Fix{Text: "Load the module on the node.", Commands: []string{"modprobe ib_uverbs"}, Who: check.Admin}
+		f.Summary = fmt.Sprintf("the kernel has no verbs device for the node's %d RDMA devices: "+
+			"its module ib_uverbs is not loaded", len(s.Devices))
+		f.Evidence = []check.Evidence{
+			{Source: "/sys/class/infiniband_verbs", Got: "empty or absent", Want: "uverbsN"},
+		}
+		f.Fix = check.ByAdmin("Load the module on the node.", "modprobe ib_uverbs")
 	default:
 		f.Summary = fmt.Sprintf("this container was given none of the node's %d RDMA devices", len(s.Devices))
-		f.Evidence = []check.Evidence{{Source: "/dev/infiniband", Got: "no verbs node of these devices", Want: "uverbsN"}}
+		f.Evidence = []check.Evidence{
+			{Source: "/dev/infiniband", Got: "no verbs node of these devices", Want: "uverbsN"},
+		}
 		f.Fix = fixes[f.Check]
-		attached(&f, s)
+		addInterfaces(&f, s)
 	}
 	return f
 }
 
-// attached says so where the pod has the interfaces of devices that this container cannot open.
-func attached(f *check.Finding, s host.Snapshot) {
+func hidesDevices(p host.Problem) bool {
+	return p.Path == "/sys/class/infiniband" || p.Path == "/dev/infiniband"
+}
+
+// addInterfaces says that the pod has the interfaces of devices that this container cannot open.
+func addInterfaces(f *check.Finding, s host.Snapshot) {
 	var here []string
 	for _, d := range s.Devices {
 		if !d.IsVirtual() || len(d.Netdevs) == 0 {
 			continue
 		}
-		here = append(here, fmt.Sprintf("%s (%s)", d.Name, d.Netdevs[0]))
-		f.Evidence = append(f.Evidence, check.Evidence{Source: "/sys/class/net/" + d.Netdevs[0] + "/device/infiniband", Got: d.Name})
+		netdev := d.Netdevs[0]
+		here = append(here, fmt.Sprintf("%s (%s)", d.Name, netdev))
+		f.Evidence = append(f.Evidence, check.Evidence{
+			Source: "/sys/class/net/" + netdev + "/device/infiniband", Got: d.Name,
+		})
 	}
 	if len(here) == 0 {
 		return
 	}
-	f.Summary += ", though the interfaces of " + strings.Join(here, ", ") + " are here: they were given to the pod, and not to this container of it"
-	f.Fix = &check.Fix{
-		Text:     "Request the RDMA resource in this container: all containers of a pod have its networks, and only that which asks for a device may open it.",
-		Commands: []string{resourceLimit}, Who: check.User,
-	}
+	f.Summary += ", though the interfaces of " + strings.Join(here, ", ") +
+		" are here: another container of the pod was given the devices"
+	f.Fix = check.ByUser("Request the RDMA resource in this container: all containers of a pod share its networks, "+
+		"but only the one that requests a device may open it.", resourceLimit)
 }
 
 // resourceLimit shows how a container requests a device.
@@ -97,10 +115,10 @@ const resourceLimit = `spec:
       limits:
         openshift.io/RESOURCE: "1"`
 
-// otherScope are the devices that the scope that was not asked for would have found.
-func otherScope(r Resolution, s host.Snapshot) []string {
-	if slices.ContainsFunc(r.Rejected, func(t Rejected) bool { return t.Missed }) {
-		return nil // what was given is the matter
+// otherScope returns the devices that the other scope would use.
+func (r Resolution) otherScope(s host.Snapshot) []string {
+	if slices.ContainsFunc(r.Rejected, func(x Rejected) bool { return x.Missed }) {
+		return nil // the given devices are the problem
 	}
 	if r.Scope == Host {
 		return Resolve(s, Pod).Devices()
@@ -110,29 +128,33 @@ func otherScope(r Resolution, s host.Snapshot) []string {
 
 func (r Resolution) wrongScope(f check.Finding, devices []string) check.Finding {
 	names := strings.Join(devices, ", ")
-	f.Summary = fmt.Sprintf("only virtual functions are usable here (%s), and --scope host takes the physical ones", names)
-	f.Fix = &check.Fix{Text: "Leave out --scope host.", Commands: []string{"railhead-pod run -- ..."}, Who: check.User}
 	if r.Scope == Pod {
-		f.Summary = fmt.Sprintf("no virtual function is usable here, but physical ones are (%s): nothing says what was allocated", names)
-		f.Fix = &check.Fix{
-			Text: "On bare metal or on the host network say --scope host.", Commands: []string{"railhead-pod run --scope host -- ..."}, Who: check.User,
-		}
+		f.Summary = "no virtual function is usable here, but physical functions are (" + names +
+			"): nothing says what was allocated"
+		f.Fix = useHostScope
+		return f
 	}
+	f.Summary = "only virtual functions are usable here (" + names + "), but --scope host uses physical functions"
+	f.Fix = check.ByUser("Omit --scope host.", "railhead-pod run -- ...")
 	return f
 }
 
-// relevant are the devices that should have been rails: the allocated ones, else those that this container can reach.
+var useHostScope = check.ByUser("On bare metal or on the host network, use --scope host.",
+	"railhead-pod run --scope host -- ...")
+
+// relevant returns the devices that should have been rails: the allocated ones, otherwise those that this container can
+// reach.
 func (r Resolution) relevant() []Rejected {
 	var missed, allocated, reachable []Rejected
-	for _, t := range r.Rejected {
-		here := t.Cause != DeviceAllocated && t.reason != nodeMissing
+	for _, x := range r.Rejected {
+		here := x.Cause != DeviceAllocated && x.reason != nodeMissing
 		switch {
-		case t.Missed:
-			missed = append(missed, t)
-		case len(t.Sources) > 0 && (here || t.Cause == DeviceAllocated):
-			allocated = append(allocated, t)
+		case x.Missed:
+			missed = append(missed, x)
+		case len(x.Sources) > 0 && (here || x.Cause == DeviceAllocated):
+			allocated = append(allocated, x)
 		case here:
-			reachable = append(reachable, t)
+			reachable = append(reachable, x)
 		}
 	}
 	switch {
@@ -146,19 +168,17 @@ func (r Resolution) relevant() []Rejected {
 
 // reasons counts the devices by cause, each with the first one as its example.
 func reasons(all []Rejected) string {
-	var causes []check.ID
+	var first []Rejected
 	count := map[check.ID]int{}
-	example := map[check.ID]Rejected{}
-	for _, t := range all {
-		if count[t.Cause]++; count[t.Cause] == 1 {
-			causes = append(causes, t.Cause)
-			example[t.Cause] = t
+	for _, x := range all {
+		if count[x.Cause]++; count[x.Cause] == 1 {
+			first = append(first, x)
 		}
 	}
-	parts := make([]string, 0, len(causes))
-	for _, cause := range causes {
-		text := example[cause].Name() + ": " + example[cause].Reason
-		if n := count[cause]; n > 1 {
+	parts := make([]string, 0, len(first))
+	for _, x := range first {
+		text := x.Name() + ": " + x.Reason
+		if n := count[x.Cause]; n > 1 {
 			text += fmt.Sprintf(" (and %d more like it)", n-1)
 		}
 		parts = append(parts, text)
@@ -166,53 +186,24 @@ func reasons(all []Rejected) string {
 	return strings.Join(parts, "; ")
 }
 
-func unreadable(s host.Snapshot) bool {
-	return slices.ContainsFunc(s.Problems, hidesDevices)
-}
-
-func hidesDevices(p host.Problem) bool {
-	return p.Path == "/sys/class/infiniband" || p.Path == "/dev/infiniband"
-}
-
-// unasked is the cure where nodes are here that nobody gave to this container.
-var unasked = &check.Fix{
-	Text:     "Request the RDMA resource in this container, and mount no /dev/infiniband: a mount shows the nodes, and only the device plugin has the runtime permit them.",
-	Commands: []string{resourceLimit}, Who: check.User,
-}
-
-// fixes are the cures by cause.
+// fixes has the fix for each cause.
 var fixes = map[check.ID]*check.Fix{
-	DeviceAllocated: {
-		Text: "Request the RDMA resource and its network in the pod; `kubectl get network-attachment-definitions -o yaml` shows the names.",
-		Commands: []string{`metadata:
+	DeviceAllocated: check.ByUser("Request the RDMA resource and its network in the pod; "+
+		"`kubectl get network-attachment-definitions -o yaml` shows the names.", `metadata:
   annotations:
     k8s.v1.cni.cncf.io/networks: NETWORK
-spec:
-  containers:
-  - resources:
-      limits:
-        openshift.io/RESOURCE: "1"`}, Who: check.User,
-	},
-	AllocationConsistent: {
-		Text: "The node's devices were renamed, or the rdma CNI did not move the device into the pod: recreate the pod; if it stays, restart the SR-IOV device plugin on its node.",
-		Who:  check.Admin,
-	},
-	UverbsOpenable: {
-		Text: "The resource pool must mount the verbs nodes: set isRdma in the SriovNetworkNodePolicy. Then, and where a node is there and not permitted, recreate the pod.",
-		Commands: []string{`SriovNetworkNodePolicy spec:
-  deviceType: netdevice
-  isRdma: true`}, Who: check.Admin,
-	},
-	PortActive: {
-		Text:     "Bring the physical port up: interface, cable, transceiver, switch port.",
-		Commands: []string{"ip link set INTERFACE up", "ethtool INTERFACE"}, Who: check.Admin,
-	},
-	GIDUsable: {
-		Text: "RoCE needs an IP address on the rail's interface in the pod: attach one network per rail, with IPAM.",
-		Commands: []string{`SriovNetwork spec:
-  ipam: '{"type": "whereabouts", "range": "10.1.0.0/16"}'`}, Who: check.Admin,
-	},
-	TransportSupported: {
-		Text: "Use devices whose link layer is InfiniBand or Ethernet (RoCE); other transports need their own NCCL plugin.", Who: check.Admin,
-	},
+`+resourceLimit),
+	AllocationConsistent: check.ByAdmin("The node's devices were renamed, or the rdma CNI plugin did not move the " +
+		"device into the pod. Recreate the pod; if that does not help, restart the SR-IOV device plugin on its node."),
+	UverbsOpenable: check.ByAdmin("The resource pool must mount the verbs nodes: set isRdma in the "+
+		"SriovNetworkNodePolicy, then recreate the pod. If a node exists but is not permitted, only recreate the pod.",
+		"SriovNetworkNodePolicy spec:\n  deviceType: netdevice\n  isRdma: true"),
+	PortActive: check.ByAdmin("Bring the physical port up: interface, cable, transceiver, switch port.",
+		"ip link set INTERFACE up", "ethtool INTERFACE"),
+	GIDUsable: check.ByAdmin("RoCE needs an IP address on the rail's interface in the pod: "+
+		"attach one network for each rail, with IPAM.",
+		`SriovNetwork spec:
+  ipam: '{"type": "whereabouts", "range": "10.1.0.0/16"}'`),
+	TransportSupported: check.ByAdmin("Use devices whose link layer is InfiniBand or Ethernet (RoCE); " +
+		"other transports need their own NCCL plugin."),
 }

@@ -25,7 +25,7 @@ var podStories = map[string]func(*testing.T, sick, *story){
 	"verbs-not-permitted": func(t *testing.T, p sick, row *story) {
 		p.sees(t, row, "timeout -s KILL 5 ibv_rc_pingpong -g 1 -d $(ls /sys/class/infiniband | head -1)", "Couldn't get context for")
 		p.railhead(t, "detect --explain", 1, "/dev/infiniband/uverbs0: not permitted: operation not permitted (want openable)")
-		p.refuses(t, row, noRDMA, "uverbs0 not permitted", "[uverbs-openable]", "mount no /dev/infiniband")
+		p.refuses(t, row, noRDMA, "uverbs0 not permitted", "[uverbs-openable]", "do not mount /dev/infiniband")
 		p.endsRefused(t, "uverbs0 not permitted", "[launch-refused]")
 	},
 	"verbs-elsewhere": func(t *testing.T, p sick, row *story) {
@@ -111,7 +111,7 @@ func othersDevices(t *testing.T, p sick, row *story) {
 	own := p.own(t)
 	p.tells(t, row, "detect --explain", "not allocated to this pod, which was given", "[device-allocated]")
 	p.tells(t, row, "run -- sh -c 'echo hca$NCCL_IB_HCA'", fmt.Sprintf("hca=%s:1,%s:1\n", own[0], own[1]))
-	p.tells(t, row, "run -- true", "2 device(s) that are not this pod's can be opened here: is it privileged?", "[foreign-hca-hidden]")
+	p.tells(t, row, "run -- true", "this pod can open 2 devices that it was not given: is it privileged?", "[foreign-hca-hidden]")
 }
 
 // wrongIndex: RDMA fails by the index in the environment, and moves bytes by the right one.
