@@ -74,15 +74,14 @@ func (a applier) apply(ctx context.Context) error {
 			return err
 		}
 	}
-	steps := a.plan.Steps
-	if a.flags.dryRun == "server" {
-		steps = a.dryRunSteps()
-	} else if err := a.agree(a.flags.yes); err != nil {
-		return err
+	if a.flags.dryRun != "server" {
+		if err := a.agree(a.flags.yes); err != nil {
+			return err
+		}
 	}
-	for i, step := range steps {
+	for i, step := range a.plan.Steps {
 		resume := a.resume
-		if rest := steps[i+1:]; len(rest) > 0 {
+		if rest := a.plan.Steps[i+1:]; len(rest) > 0 {
 			resume = "the same command again, which continues with: " + titles(rest)
 		}
 		if err := a.applyStep(ctx, step, resume); err != nil {
@@ -92,30 +91,11 @@ func (a applier) apply(ctx context.Context) error {
 	return nil
 }
 
-// dryRunSteps returns the steps without objects in namespaces that the plan creates: the server cannot validate those.
-func (a applier) dryRunSteps() []plan.Step {
-	created := createdNamespaces(a.plan)
-	steps := slices.Clone(a.plan.Steps)
-	for i, step := range steps {
-		steps[i].Changes = slices.DeleteFunc(slices.Clone(step.Changes), func(c plan.Change) bool {
-			if !created[c.Object.GetNamespace()] {
-				return false
-			}
-			a.say("Skipped, because its namespace does not exist yet: %s %s", c.Object.GetKind(), c.Object.GetName())
-			return true
-		})
-	}
-	return steps
-}
-
-func createdNamespaces(p plan.Plan) map[string]bool {
-	created := map[string]bool{}
-	for _, c := range p.Changes() {
-		if c.Verb == plan.Apply && c.Object.GetKind() == "Namespace" {
-			created[c.Object.GetName()] = true
-		}
-	}
-	return created
+func (a applier) createsNamespaceOf(change plan.Change) bool {
+	return slices.ContainsFunc(a.plan.Changes(), func(c plan.Change) bool {
+		return c.Verb == plan.Apply && c.Object.GetKind() == "Namespace" &&
+			c.Object.GetName() == change.Object.GetNamespace()
+	})
 }
 
 func titles(steps []plan.Step) string {
@@ -146,10 +126,9 @@ func (a applier) checkRights(ctx context.Context) error {
 // checkGrants lets the server validate the role bindings. Writing one takes the rights that it grants, and
 // no access review shows that (kubernetes pkg/registry/rbac/validation ConfirmNoEscalation).
 func (a applier) checkGrants(ctx context.Context) error {
-	created := createdNamespaces(a.plan)
 	for _, change := range a.plan.Changes() {
 		grants := change.Verb == plan.Apply && change.Object.GetKind() == "RoleBinding"
-		if !grants || created[change.Object.GetNamespace()] {
+		if !grants || a.createsNamespaceOf(change) {
 			continue
 		}
 		if _, err := a.client.Carry(ctx, change, true); err != nil {
@@ -172,6 +151,11 @@ func (a applier) applyStep(ctx context.Context, step plan.Step, resume string) e
 		return err
 	}
 	for _, change := range step.Changes {
+		if dryRun && a.createsNamespaceOf(change) { // the server cannot validate it
+			a.say("  Skipped, because its namespace does not exist yet: %s %s",
+				change.Object.GetKind(), change.Object.GetName())
+			continue
+		}
 		if err := a.applyChange(ctx, change, kube.DryRun(dryRun)); err != nil {
 			return err
 		}

@@ -15,22 +15,19 @@ import (
 
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/examine"
 	"github.com/railhead/railhead/internal/exit"
 )
 
 // doctorFlags are the flags of doctor.
 type doctorFlags struct {
-	cluster   bool
-	nodes     bool
-	watch     time.Duration
-	measure   bool
-	force     bool
-	container string
-	timeout   time.Duration
-	probe     nodeProbe
+	options  examine.Options
+	binaries map[string]string
+	cluster  bool
+	measure  bool
+	force    bool
 
 	save, from string
-	logs       bool
 	autopsy    string
 	failOn     string
 	format     string
@@ -79,7 +76,8 @@ that matters could not be read.`,
 			}
 			ctx, stop := untilHangup(cmd.Context())
 			defer stop()
-			return a.doctor(ctx, asked, f)
+			f.options.Subject = asked
+			return a.doctor(ctx, f)
 		},
 	}
 	f.add(cmd)
@@ -87,25 +85,25 @@ that matters could not be read.`,
 }
 
 func (f *doctorFlags) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
+	flags, o := cmd.Flags(), &f.options
 	flags.BoolVar(&f.cluster, "cluster", false, "examine only the cluster, all of it")
-	flags.BoolVar(&f.nodes, "nodes", false, "also examine the nodes of the pods; needs an administrator")
-	flags.DurationVar(&f.watch, "watch", 0, "read the nodes again after this time, and judge their port counters")
+	flags.BoolVar(&o.Nodes, "nodes", false, "also examine the nodes of the pods; needs an administrator")
+	flags.DurationVar(&o.Probe.Watch, "watch", 0, "read the nodes again after this time, and judge their port counters")
 	flags.Lookup("watch").NoOptDefVal = "10s"
 	flags.BoolVar(&f.measure, "measure", false,
 		"also measure between the pods on all rails, with the perftest of their image; slows down training")
 	flags.BoolVar(&f.force, "force", false, "with --measure: also measure pods that train; both are slower")
-	flags.StringVarP(&f.container, "container", "c", "",
+	flags.StringVarP(&o.Container, "container", "c", "",
 		"`name` of the container to examine (default: the one that trains, otherwise the first that runs)")
-	flags.DurationVar(&f.timeout, "timeout", time.Minute, "time for a pod to answer; a node has five times as long")
+	flags.DurationVar(&o.Timeout, "timeout", time.Minute, "time for a pod to answer; a node has five times as long")
 	flags.StringVar(&f.save, "save", "", "save everything that was seen to this archive `file` (tar.gz)")
 	flags.StringVar(&f.from, "from", "", "diagnose this archive `file` of --save instead of a cluster")
-	flags.BoolVar(&f.logs, "logs", false,
+	flags.BoolVar(&o.Logs, "logs", false,
 		"also read and explain the logs of the pods; --save keeps the lines of NCCL and railhead-pod")
-	flags.StringVar(&f.probe.image, "probe-image", "",
+	flags.StringVar(&o.Probe.Image, "probe-image", "",
 		"`image` with a shell for the pod on a node "+
 			"(default: that of the node's machine-config-daemon, or openshift/cli)")
-	binaryFlag(cmd, &f.probe.binaries, "")
+	binaryFlag(cmd, &f.binaries, "")
 	choiceFlag(cmd, &f.autopsy, "autopsy", "",
 		"list the possible causes of this NCCL error, and the experiment that tells them apart", "none", "loc-prot-err")
 	choiceFlag(cmd, &f.failOn, "fail-on", "", "least severe finding that makes the exit status 1",
@@ -158,24 +156,24 @@ func (f doctorFlags) check(asked bundle.Subject) error {
 		return errors.New("--cluster examines only the cluster: remove it, or the names")
 	case asked.Job != "" && len(asked.Pods) > 0:
 		return errors.New("name a job or pods, not both")
-	case f.from != "" && (named || f.cluster || f.nodes || f.container != "" || f.save != ""):
+	case f.from != "" && (named || f.cluster || f.options.Nodes || f.options.Container != "" || f.save != ""):
 		return errors.New("--from diagnoses an archive: " +
 			"it cannot be combined with names, --cluster, --nodes, --container or --save")
-	case f.timeout <= 0:
+	case f.options.Timeout <= 0:
 		return errors.New("--timeout must be more than 0")
 	}
 	return nil
 }
 
 func (f doctorFlags) checkWatch(asked bundle.Subject) error {
-	switch {
-	case f.watch == 0:
+	switch watch := f.options.Probe.Watch; {
+	case watch == 0:
 		return nil
 	case f.from != "":
 		return fmt.Errorf("--watch: %s is an archive: its counters were read when it was saved", f.from)
-	case f.watch < 0:
+	case watch < 0:
 		return errors.New("--watch must be more than 0")
-	case !f.nodes && len(asked.Nodes) == 0:
+	case !f.options.Nodes && len(asked.Nodes) == 0:
 		return errors.New("--watch reads the ports of nodes: name a node, or use --nodes")
 	}
 	return nil
@@ -208,11 +206,11 @@ func watchTime(cmd *cobra.Command, args []string) []string {
 }
 
 // doctor examines, saves the bundle, and prints the diagnosis.
-func (a *app) doctor(ctx context.Context, asked bundle.Subject, f doctorFlags) error {
+func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 	if err := checkWritable("--save", f.save); err != nil {
 		return err
 	}
-	seen, err := a.examine(ctx, asked, f)
+	seen, err := a.examine(ctx, f)
 	if err != nil {
 		return err
 	}

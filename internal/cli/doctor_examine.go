@@ -16,34 +16,20 @@ import (
 )
 
 // examine examines everything that the command line names. Every error has the code Unknown.
-func (a *app) examine(ctx context.Context, asked bundle.Subject, f doctorFlags) (bundle.Bundle, error) {
-	var none bundle.Bundle
+func (a *app) examine(ctx context.Context, f doctorFlags) (bundle.Bundle, error) {
 	client, ns, err := a.connect(ctx)
 	if err != nil {
-		return none, unknown(err)
+		return bundle.Bundle{}, unknown(err)
 	}
-	if !asked.Cluster {
-		asked.Namespace = cmp.Or(asked.Namespace, ns)
+	o := f.options
+	if !o.Subject.Cluster {
+		o.Subject.Namespace = cmp.Or(o.Subject.Namespace, ns)
 	}
-	o := examine.Options{
-		Subject:   asked,
-		Nodes:     f.nodes,
-		Logs:      f.logs,
-		Container: f.container,
-		Timeout:   f.timeout,
-		Probe: examine.Probe{
-			Namespace: ns,
-			Image:     f.probe.image,
-			ImageFlag: "--probe-image",
-			Watch:     f.watch,
-		},
-		Program: programOf(f.probe.binaries),
-		Version: a.version,
-		Live:    a.streams.live(),
-	}
-	if f.nodes || len(asked.Nodes) > 0 {
-		if o.Probe.Programs, err = programs(f.probe.binaries); err != nil {
-			return none, unknown(err)
+	o.Probe.Namespace, o.Probe.ImageFlag = ns, "--probe-image"
+	o.Program, o.Version, o.Live = programOf(f.binaries), a.version, a.streams.live()
+	if o.Nodes || len(o.Subject.Nodes) > 0 {
+		if o.Probe.Programs, err = programs(f.binaries); err != nil {
+			return bundle.Bundle{}, unknown(err)
 		}
 	}
 	if f.measure {
@@ -51,17 +37,16 @@ func (a *app) examine(ctx context.Context, asked bundle.Subject, f doctorFlags) 
 			defer context.AfterFunc(ctx, func() { a.say("Interrupted: stopping all processes in the pods") })()
 			quick := measure.Defaults()
 			quick.Plan, quick.Force = measure.Quick, f.force
-			return measure.Examined(ctx, client, seen, pods, f.container, quick, a.streams.live())
+			return measure.Examined(ctx, client, seen, pods, o.Container, quick, a.streams.live())
 		}
 	}
 	b, err := examine.Run(ctx, client, o)
 	switch {
 	case ctx.Err() != nil:
-		return b, ctx.Err()
+		err = ctx.Err()
 	case errors.Is(err, examine.ErrNoJob):
-		err = errors.New(ranks.NoJobText(b.State, asked.Job, asked.Namespace))
-	}
-	if err != nil {
+		err = unknown(errors.New(ranks.NoJobText(b.State, o.Subject.Job, o.Subject.Namespace)))
+	case err != nil:
 		err = unknown(err)
 	}
 	return b, err

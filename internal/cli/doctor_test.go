@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/check"
@@ -29,45 +30,51 @@ func doctorRun(t *testing.T, args ...string) (stdout, stderr string, code int) {
 
 func TestDoctorSubject(t *testing.T) {
 	for line, test := range map[string]struct {
-		flags doctorFlags
 		want  bundle.Subject
 		wrong string
 	}{
-		"h-kim":               {want: bundle.Subject{Job: "h-kim"}},
-		"h-kim node/a":        {want: bundle.Subject{Job: "h-kim", Nodes: []string{"a"}}},
-		"pod/a po/b":          {want: bundle.Subject{Pods: []string{"a", "b"}}},
-		"pod/train/a pod/b":   {want: bundle.Subject{Namespace: "train", Pods: []string{"a", "b"}}},
-		"pod/train/a pod/x/b": {wrong: "pod/x/b is neither pod/POD nor pod/NAMESPACE/POD of one namespace"},
-		"pod/train/a/b":       {wrong: "is neither"},
-		"pod/":                {wrong: "is neither"},
-		"   ":                 {flags: doctorFlags{from: "x.tgz", nodes: true}, wrong: "--from diagnoses an archive"},
-		"node/a.example.com":  {want: bundle.Subject{Nodes: []string{"a.example.com"}}},
-		"":                    {want: bundle.Subject{}},
-		"  ":                  {flags: doctorFlags{cluster: true}, want: bundle.Subject{Cluster: true}},
-		"h-kim pod/a":         {wrong: "a job or pods, not both"},
-		"h-kim h-lee":         {wrong: `unexpected argument "h-lee"`},
-		"service/x":           {wrong: `unexpected argument "service/x"`},
-		"h-kim x/":            {wrong: `unexpected argument "x/"`},
-		"node/a ":             {flags: doctorFlags{cluster: true}, wrong: "--cluster examines only the cluster"},
-		"h-kim ":              {flags: doctorFlags{from: "x.tgz"}, wrong: "--from diagnoses an archive"},
-		"h-kim with an empty": {wrong: "unexpected argument"},
-		"node/w ":             {flags: doctorFlags{watch: 1}, want: bundle.Subject{Nodes: []string{"w"}}},
-		"h-kim  ":             {flags: doctorFlags{watch: 1, nodes: true}, want: bundle.Subject{Job: "h-kim"}},
-		"h-kim   ":            {flags: doctorFlags{watch: 1}, wrong: "name a node, or use --nodes"},
-		"node/w":              {flags: doctorFlags{watch: -1}, wrong: "--watch must be more than 0"},
-		"h-kim m":             {flags: doctorFlags{measure: true}, wrong: `unexpected argument "m": name one job`},
-		"h-kim    ":           {flags: doctorFlags{measure: true, nodes: true}, want: bundle.Subject{Job: "h-kim"}},
-		"pod/a":               {flags: doctorFlags{measure: true, force: true}, want: bundle.Subject{Pods: []string{"a"}}},
-		"     ":               {flags: doctorFlags{measure: true}, want: bundle.Subject{}},
-		"node/m":              {flags: doctorFlags{measure: true}, wrong: "--measure measures between pods: name a job or pods"},
-		"      ":              {flags: doctorFlags{measure: true, cluster: true}, wrong: "--measure measures between pods"},
-		"       ":             {flags: doctorFlags{measure: true, from: "x.tgz"}, wrong: "x.tgz is an archive"},
-		"h-kim     ":          {flags: doctorFlags{force: true}, wrong: "--force needs --measure"},
-		"    ":                {flags: doctorFlags{watch: 1, from: "x.tgz"}, wrong: "x.tgz is an archive: its counters were read"},
+		"":                         {},
+		"h-kim":                    {want: bundle.Subject{Job: "h-kim"}},
+		"h-kim node/a":             {want: bundle.Subject{Job: "h-kim", Nodes: []string{"a"}}},
+		"pod/a po/b":               {want: bundle.Subject{Pods: []string{"a", "b"}}},
+		"pod/train/a pod/b":        {want: bundle.Subject{Namespace: "train", Pods: []string{"a", "b"}}},
+		"pod/train/a pod/x/b":      {wrong: "pod/x/b is neither pod/POD nor pod/NAMESPACE/POD of one namespace"},
+		"pod/train/a/b":            {wrong: "is neither"},
+		"pod/":                     {wrong: "is neither"},
+		"node/a.example.com":       {want: bundle.Subject{Nodes: []string{"a.example.com"}}},
+		"h-kim pod/a":              {wrong: "a job or pods, not both"},
+		"h-kim h-lee":              {wrong: `unexpected argument "h-lee": name one job`},
+		"h-kim node":               {wrong: `unexpected argument "node"`},
+		"service/x":                {wrong: `unexpected argument "service/x"`},
+		"h-kim x/":                 {wrong: `unexpected argument "x/"`},
+		"--cluster":                {want: bundle.Subject{Cluster: true}},
+		"--cluster node/a":         {wrong: "--cluster examines only the cluster"},
+		"--from=x.tgz --nodes":     {wrong: "--from diagnoses an archive"},
+		"--from=x.tgz h-kim":       {wrong: "--from diagnoses an archive"},
+		"--timeout=0 h-kim":        {wrong: "--timeout must be more than 0"},
+		"--watch node/w":           {want: bundle.Subject{Nodes: []string{"w"}}},
+		"--watch 30s node/w":       {want: bundle.Subject{Nodes: []string{"w"}}},
+		"--watch=1s --nodes h-kim": {want: bundle.Subject{Job: "h-kim"}},
+		"--watch=1s h-kim":         {wrong: "name a node, or use --nodes"},
+		"--watch=-1s node/w":       {wrong: "--watch must be more than 0"},
+		"--watch --from=x.tgz":     {wrong: "x.tgz is an archive: its counters were read"},
+		"--measure":                {},
+		"--measure --nodes h-kim":  {want: bundle.Subject{Job: "h-kim"}},
+		"--measure --force pod/a":  {want: bundle.Subject{Pods: []string{"a"}}},
+		"--measure h-kim m":        {wrong: `unexpected argument "m": name one job`},
+		"--measure node/m":         {wrong: "--measure measures between pods: name a job or pods"},
+		"--measure --cluster":      {wrong: "--measure measures between pods"},
+		"--measure --from=x.tgz":   {wrong: "x.tgz is an archive"},
+		"--force h-kim":            {wrong: "--force needs --measure"},
 	} {
 		t.Run(line, func(t *testing.T) {
-			test.flags.timeout = 1
-			got, err := test.flags.subject(strings.Fields(line))
+			var f doctorFlags
+			cmd := &cobra.Command{}
+			f.add(cmd)
+			if err := cmd.ParseFlags(strings.Fields(line)); err != nil {
+				t.Fatal(err)
+			}
+			got, err := f.subject(watchTime(cmd, cmd.Flags().Args()))
 			if test.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), test.wrong) {
 					t.Errorf("%v", err)

@@ -85,7 +85,7 @@ func TestExplain(t *testing.T) {
 		"over TCP":                     {stdin: overTCP, code: exit.Fault, out: []string{"Socket, not used", "[no-ib-device]"}},
 		"failed":                       {stdin: noMemory, code: exit.Fault, out: []string{"Outcome:   fail", "[memlock]", "ibv_reg_mr_iova2"}},
 		"warned at once":               {stdin: overTCP, args: []string{"--follow"}, code: exit.Fault, out: []string{"[no-ib-device]"}, err: "WARNING: the job started on TCP"},
-		"a folder, with what it skips": {args: []string{folder}, out: []string{"rank0.log:6"}, err: "model.pt: no log by its name"},
+		"a folder, with what it skips": {args: []string{folder}, out: []string{"rank0.log:6"}, err: "model.pt: not named like a log"},
 		"tells nothing":                {stdin: "hello\n", code: exit.Unknown, out: []string{"Network:   unknown: no line shows"}},
 		"no such file":                 {args: []string{folder + "/rank9.log"}, code: exit.Unknown, err: "no log was read: " + folder + "/rank9.log: no such file or directory"},
 		"one of two files is there":    {args: []string{folder + "/rank9.log", folder + "/rank0.log"}, out: []string{"used"}, err: "not read: " + folder + "/rank9.log"},

@@ -41,16 +41,14 @@ func ranLine(r story.Run) string {
 	if r.NCCLVersion != "unknown" && r.NCCLVersion != "" {
 		version = "NCCL " + r.NCCLVersion
 	}
-	where := "number of ranks unknown"
-	switch {
-	case r.Ranks > 0 && r.Nodes > 0:
-		where = fmt.Sprintf("%s on %s", words.Count(r.Ranks, "rank"), words.Count(r.Nodes, "node"))
-	case r.Ranks > 0:
-		where = words.Count(r.Ranks, "rank")
-	case r.Nodes > 0:
-		where = words.Count(r.Nodes, "node")
+	var where []string
+	if r.Ranks > 0 {
+		where = append(where, words.Count(r.Ranks, "rank"))
 	}
-	return version + ", " + where
+	if r.Nodes > 0 {
+		where = append(where, words.Count(r.Nodes, "node"))
+	}
+	return version + ", " + cmp.Or(strings.Join(where, " on "), "number of ranks unknown")
 }
 
 func networkLine(n story.Network) string {
@@ -109,20 +107,19 @@ func (w *textWriter) differences(all []story.Difference) {
 // causes writes the first cause in full. Unless wide, it writes only how to tell the others from it.
 func (w *textWriter) causes(all []story.Cause) {
 	for i, c := range all {
+		heading := fmt.Sprintf("First cause (%s)", c.Confidence)
+		switch {
+		case i > 0:
+			heading = fmt.Sprintf("Or (%s)", c.Confidence)
+		case c.ID == story.UnknownCause:
+			heading = "No cause"
+		}
 		w.line("")
+		w.line("%s: %s [%s]", heading, c.Summary, c.ID)
 		if i > 0 && !w.wide {
-			w.line("Or (%s): %s [%s]", c.Confidence, c.Summary, c.ID)
 			w.evidence(others(c.Evidence, all[0].Evidence))
 			w.advice("To be sure", c.Experiment)
 			continue
-		}
-		switch {
-		case c.ID == story.UnknownCause:
-			w.line("No cause: %s [%s]", c.Summary, c.ID)
-		case i > 0:
-			w.line("Or (%s): %s [%s]", c.Confidence, c.Summary, c.ID)
-		default:
-			w.line("First cause (%s): %s [%s]", c.Confidence, c.Summary, c.ID)
 		}
 		if !c.Network && c.ID != story.UnknownCause {
 			w.line("      The network is not at fault.")
@@ -197,7 +194,7 @@ func networkWarning(r story.Run) string {
 	case r.Network.Kind == story.Socket && r.Nodes != 1:
 		return "WARNING: the job started on TCP instead of RDMA: it will be many times slower"
 	case used != nil && *used:
-		return "RDMA is used: " + networkLine(r.Network)
+		return "Network: " + networkLine(r.Network)
 	}
 	return ""
 }

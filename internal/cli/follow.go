@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -34,12 +36,7 @@ type update struct {
 // follow shows the progress of a condition until it holds, is stuck or times out. A transient error is shown at once,
 // and ends the wait when it has lasted too long.
 func (a *app) follow(ctx context.Context, client *kube.Client, done plan.Condition, o waitOptions) error {
-	waiting, stop := context.WithCancel(ctx)
-	if o.limit > 0 {
-		var cancel context.CancelFunc
-		waiting, cancel = context.WithTimeout(waiting, o.limit)
-		defer cancel()
-	}
+	waiting, stop := context.WithTimeout(ctx, cmp.Or(o.limit, math.MaxInt64))
 	states := make(chan update)
 	var g errgroup.Group
 	g.Go(func() error {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/internal/bundle"
+	"github.com/railhead/railhead/internal/examine"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/report/html"
 )
@@ -88,11 +89,11 @@ func (a *app) reportSource(ctx context.Context, args []string, f reportFlags) (r
 			return nil, unknown(fmt.Errorf("read %s: %w", arg, cmp.Or(errors.Unwrap(err), err)))
 		}
 	}
-	subject := bundle.Subject{Cluster: true}
+	o := examine.Options{Subject: bundle.Subject{Cluster: true}, Timeout: time.Minute, Nodes: f.nodes}
 	if len(args) == 1 {
-		subject = bundle.Subject{Job: args[0]}
+		o.Subject = bundle.Subject{Job: args[0]}
 	}
-	seen, err := a.examine(ctx, subject, doctorFlags{timeout: time.Minute, nodes: f.nodes})
+	seen, err := a.examine(ctx, doctorFlags{options: o})
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,7 @@ package exit
 
 import "fmt"
 
-// Code is the exit code of a command.
+// Code is the exit code of a command. docs/exit-codes.md tells users what each one means.
 type Code int
 
 // The codes of both programs. From Timeout on they are those of timeout(1), env(1) and shells.
@@ -21,30 +21,6 @@ const (
 
 // Signalled returns the code of a command that a signal ended, as shells report it.
 func Signalled(signal int) Code { return 128 + Code(signal) }
-
-// Row describes one code. Commands is empty for codes that every command uses.
-type Row struct {
-	Code                    Code
-	Name, Commands, Meaning string
-}
-
-// Table returns every code, in ascending order.
-func Table() []Row {
-	return []Row{
-		{OK, "ok", "", "The command succeeded and nothing is wrong."},
-		{Fault, "fault", "", "A fault was found, or the operation failed."},
-		{Usage, "usage", "", "The command line is wrong. Nothing was done."},
-		{Unknown, "unknown", "", "Something that matters could not be read or measured. It may be healthy or not."},
-		{Timeout, "timeout", "`railhead launch`", "The command ran longer than `--timeout` and was stopped."},
-		{
-			Refused, "refused", "`railhead-pod run`, `railhead launch`",
-			"`railhead-pod run` did not start the command, or its own command line is wrong.",
-		},
-		{CannotInvoke, "cannot invoke", "`railhead-pod run`, `railhead launch`", "The command exists but cannot be executed."},
-		{NotFound, "not found", "`railhead-pod run`, `railhead launch`", "The command was not found."},
-		{Interrupted, "interrupted", "`railhead`", "Interrupted, by Ctrl-C for example."},
-	}
-}
 
 // Error ends a program with a code. Err is printed unless it is nil.
 type Error struct {

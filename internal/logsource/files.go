@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Stdin stands for standard input among the names of files.
+// Stdin is the name of standard input.
 const Stdin = "-"
 
-// Files returns the logs that names stand for: files, all logs in folders, or stdin. With follow, files have no end
-// until the context ends.
+// Files returns the named logs: files, all logs in folders, or standard input. With follow, a file ends when the
+// context does.
 func (r *Reader) Files(names []string, stdin io.Reader, follow bool) []Log {
 	var logs []Log
 	for _, name := range names {
@@ -37,7 +37,7 @@ func openLog(ctx context.Context, name string, follow bool) (io.ReadCloser, erro
 	return growing{ctx, f}, nil
 }
 
-// growing is a file that is still written to: it has no end until ctx ends.
+// growing is a file that is still being written. It ends when ctx does.
 type growing struct {
 	ctx context.Context //nolint:containedctx // io.Reader takes no context
 	*os.File

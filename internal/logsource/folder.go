@@ -1,8 +1,6 @@
 package logsource
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -20,8 +18,8 @@ type logTree struct {
 	found []string
 }
 
-// logPaths returns the file itself, or all logs in and below a folder, rank2 before rank10. It reports what it leaves
-// out and opens no file: there may be thousands.
+// logPaths returns the file itself, or all logs in and below a folder, rank2 before rank10. It opens no file, because
+// there may be thousands, and calls skip for those that are no logs.
 func logPaths(arg string, skip func(name, reason string)) []string {
 	info, err := os.Stat(arg)
 	if err != nil || !info.IsDir() {
@@ -34,11 +32,11 @@ func logPaths(arg string, skip func(name, reason string)) []string {
 
 func (t *logTree) folder(path string) {
 	if !t.first(path) {
-		return // a link back
+		return // a link to a folder that was read
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		t.skip(path, cmp.Or(errors.Unwrap(err), err).Error())
+		t.skip(path, reason(err))
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return words.Natural(a.Name(), b.Name()) })
 	left := leftOut{}
@@ -56,23 +54,23 @@ func (t *logTree) entry(path string, e fs.DirEntry, left leftOut) {
 	info, err := os.Stat(path) // follows links
 	switch {
 	case err != nil:
-		t.skip(path, cmp.Or(errors.Unwrap(err), err).Error())
+		t.skip(path, reason(err))
 	case info.IsDir():
 		t.folder(path)
 	case !info.Mode().IsRegular():
-		left.add("no regular file", e.Name()) // reading a pipe or a device may never end
+		left.add("not a regular file", e.Name()) // reading a pipe or a device may never end
 	case !mayBeLog(e.Name()):
-		left.add("no log by its name", e.Name())
+		left.add("not named like a log", e.Name())
 	case info.Size() == 0:
 		left.add("empty", e.Name())
 	case !t.first(path):
-		left.add("the same as another", e.Name())
+		left.add("same file as another", e.Name())
 	default:
 		t.found = append(t.found, path)
 	}
 }
 
-// first reports whether the file or folder was not seen before, under any link.
+// first reports whether the file or folder was not seen before, under any name.
 func (t *logTree) first(path string) bool {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -84,7 +82,7 @@ func (t *logTree) first(path string) bool {
 	return true
 }
 
-// leftOut has the names of skipped files of one folder by reason.
+// leftOut has the names of skipped files of one folder, by reason.
 type leftOut map[string][]string
 
 func (l leftOut) add(reason, name string) { l[reason] = append(l[reason], name) }
@@ -93,17 +91,16 @@ func (l leftOut) add(reason, name string) { l[reason] = append(l[reason], name) 
 func (l leftOut) report(folder string, skip func(name, reason string)) {
 	const shown = 3
 	for _, reason := range slices.Sorted(maps.Keys(l)) {
-		switch names := l[reason]; {
-		case len(names) == 1:
+		if names := l[reason]; len(names) == 1 {
 			skip(filepath.Join(folder, names[0]), reason)
-		default:
+		} else {
 			skip(folder, fmt.Sprintf("%d files, %s: %s", len(names), reason, words.Few(names, shown)))
 		}
 	}
 }
 
-// otherNames are suffixes of files that are found next to logs: models, libraries, sources, results.
-var otherNames = strings.Fields(`
+// otherSuffixes are those of files next to logs: models, libraries, sources, results.
+var otherSuffixes = strings.Fields(`
 	.pt .pth .ckpt .safetensors .bin .idx .npy .npz .pkl .pickle .parquet .arrow .h5
 	.so .o .a .whl .pyc .exe .dll
 	.py .ipynb .sh .sbatch .c .cc .cpp .cu .h .yaml .yml .toml .xml .md .html
@@ -112,9 +109,9 @@ var otherNames = strings.Fields(`
 
 func mayBeLog(name string) bool {
 	name = strings.ToLower(name)
-	if strings.HasPrefix(name, "events.out.tfevents") { // of TensorBoard
+	if strings.HasPrefix(name, "events.out.tfevents") { // TensorBoard
 		return false
 	}
 	name = strings.TrimRight(name, ".0123456789") // libnccl.so.2.26.2
-	return !slices.ContainsFunc(otherNames, func(end string) bool { return strings.HasSuffix(name, end) })
+	return !slices.ContainsFunc(otherSuffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 }

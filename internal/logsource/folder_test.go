@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// paths are what logPaths finds below a folder, and what it says of the rest; both without the folder's name.
+// paths returns the logs in a folder, and the skipped files with their reasons, both without the folder's name.
 func paths(t *testing.T, folder string) (found, left []string) {
 	t.Helper()
 	short := func(name string) string { return strings.TrimPrefix(strings.TrimPrefix(name, folder), "/") }
@@ -37,16 +37,19 @@ func touch(t *testing.T, folder string, names ...string) {
 
 func TestLogPathsOfAFolder(t *testing.T) {
 	folder := t.TempDir()
-	touch(t, folder, "rank10.log", "rank2.log", "rank02.log.1", "nccl.gpu-1.4711", "attempt_0/1/stderr.log", "attempt_0/0/stderr.log",
-		"model.pt", "libnccl.so.2.26.2", "loss.png", "train.py", "log.zst", ".hidden", ".git/config", "events.out.tfevents.17.gpu-0")
+	touch(t, folder, "rank10.log", "rank2.log", "rank02.log.1", "nccl.gpu-1.4711",
+		"attempt_0/1/stderr.log", "attempt_0/0/stderr.log", "model.pt", "libnccl.so.2.26.2", "loss.png", "train.py", "log.zst", ".hidden", ".git/config", "events.out.tfevents.17.gpu-0")
 	found, left := paths(t, folder)
-	want := []string{"attempt_0/0/stderr.log", "attempt_0/1/stderr.log", "log.zst", "nccl.gpu-1.4711", "rank2.log", "rank02.log.1", "rank10.log"}
+	want := []string{
+		"attempt_0/0/stderr.log", "attempt_0/1/stderr.log", "log.zst", "nccl.gpu-1.4711", "rank2.log", "rank02.log.1",
+		"rank10.log",
+	}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("found (-want +got):\n%s", diff)
 	}
 	wantLeft := []string{
 		": 2 files, hidden: .git, .hidden",
-		": 5 files, no log by its name: events.out.tfevents.17.gpu-0, libnccl.so.2.26.2, loss.png and 2 more",
+		": 5 files, not named like a log: events.out.tfevents.17.gpu-0, libnccl.so.2.26.2, loss.png and 2 more",
 	}
 	if diff := cmp.Diff(wantLeft, left); diff != "" {
 		t.Errorf("left out (-want +got):\n%s", diff)
@@ -92,7 +95,7 @@ func TestLogPathsOfWhatCannotBeRead(t *testing.T) {
 	}
 	want := []string{
 		"gone.log: no such file or directory", "round.log: too many levels of symbolic links",
-		"rank2.log: empty", "s.log: no regular file", "rank0.log: the same as another",
+		"rank2.log: empty", "s.log: not a regular file", "rank0.log: same file as another",
 	}
 	if diff := cmp.Diff(want, left); diff != "" {
 		t.Errorf("left out (-want +got):\n%s", diff)

@@ -22,11 +22,11 @@ import (
 
 // Log is one log to read.
 type Log struct {
-	Name string // as evidence calls it
+	Name string // in evidence
 	Open func(context.Context) (io.ReadCloser, error)
 }
 
-// Reader reads logs. Its story can be asked for while it reads.
+// Reader reads logs. Story may be called while it reads.
 type Reader struct {
 	Machines []host.Snapshot
 
@@ -38,7 +38,7 @@ type Reader struct {
 	skipped []story.Skipped
 }
 
-// Story returns the story of all that was read so far.
+// Story returns the story of everything that was read so far.
 func (r *Reader) Story() story.Story {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,11 +63,11 @@ func (r *Reader) Empty() error {
 	for _, s := range r.skipped {
 		reasons = append(reasons, s.File+": "+s.Reason)
 	}
-	if len(reasons) == 0 {
-		reasons = append(reasons, "none found")
-	}
-	return errors.New("no log was read: " + words.Few(reasons, 3))
+	return errors.New("no log was read: " + cmp.Or(words.Few(reasons, 3), "none found"))
 }
+
+// reason returns err without the operation and the path.
+func reason(err error) string { return cmp.Or(errors.Unwrap(err), err).Error() }
 
 // Read reads one log after the other, so that the lines of one process stay in order. The error is that of ctx.
 func (r *Reader) Read(ctx context.Context, logs []Log) error {
@@ -82,7 +82,7 @@ func (r *Reader) Read(ctx context.Context, logs []Log) error {
 func (r *Reader) readLog(ctx context.Context, l Log) error {
 	log, err := l.Open(ctx)
 	if err != nil {
-		r.Skip(l.Name, cmp.Or(errors.Unwrap(err), err).Error())
+		r.Skip(l.Name, reason(err))
 		return ctx.Err()
 	}
 	defer log.Close()
@@ -132,7 +132,7 @@ func skippedOf(name string, reading nccllog.Reading, err error) []story.Skipped 
 		skipped = append(skipped, story.Skipped{File: name, Reason: reason})
 	}
 	if err != nil {
-		skipped = append(skipped, story.Skipped{File: name, Reason: cmp.Or(errors.Unwrap(err), err).Error()})
+		skipped = append(skipped, story.Skipped{File: name, Reason: reason(err)})
 	}
 	return skipped
 }
@@ -140,7 +140,7 @@ func skippedOf(name string, reading nccllog.Reading, err error) []story.Skipped 
 // logsAtOnce bounds how many logs are followed at the same time.
 const logsAtOnce = 1024
 
-// Follow reads all logs at the same time. It passes the story to show while it grows, at most four times a second.
+// Follow reads all logs at the same time. It calls show when the story has changed, at most four times a second.
 func (r *Reader) Follow(ctx context.Context, logs []Log, show func(story.Story)) error {
 	var g errgroup.Group
 	g.SetLimit(logsAtOnce)
@@ -162,21 +162,18 @@ func (r *Reader) Follow(ctx context.Context, logs []Log, show func(story.Story))
 			show(r.Story())
 			return ctx.Err()
 		case <-tick.C:
-			if n := r.progress(); n != shown {
-				shown = n
+			r.mu.Lock()
+			batches := r.batches
+			r.mu.Unlock()
+			if batches != shown {
+				shown = batches
 				show(r.Story())
 			}
 		}
 	}
 }
 
-func (r *Reader) progress() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.batches
-}
-
-// Archived returns the story of the logs in an archive of doctor.
+// Archived returns the story of the logs in an archive of 'railhead doctor --save'.
 func Archived(logs []bundle.Log, machines []host.Snapshot) story.Story {
 	var parser nccllog.Parser
 	var skipped []story.Skipped
