@@ -27,7 +27,7 @@ type session struct {
 }
 
 func newSession(p ranks.Pods, targets []ranks.Target) *session {
-	const spare, grace = 15 * time.Second, 3 * time.Second
+	const spare, grace = 30 * time.Second, 3 * time.Second
 	return &session{pods: p, targets: targets, id: ranks.NewID(), grace: grace, fleet: bench.Fleet{Spare: spare}}
 }
 

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/lab/judge/fault"
 	"github.com/railhead/railhead/lab/machines/fabric"
 	"github.com/railhead/railhead/lab/machines/image"
@@ -36,7 +37,7 @@ func (s site) benches(t *testing.T, job, ns string) {
 	r := s.bench(t, job, "-n", ns, "--matrix", "--duration=3s")
 	from := slices.IndexFunc(r.Pods, func(p bench.Pod) bool { return p.Node == s.Machines[0].Spec.Config.Name })
 	s.saysWhatPerftestSays(t, job, ns, from, r.Pods[1-from].IP)
-	found, said := s.doctor(t, job, "-n", ns, "--measure")
+	found, said := s.doctorMeasures(t, job, ns, slow.Doctor.Check)
 	if err := slow.Heal(t.Context(), broken); err != nil {
 		t.Fatal(err)
 	}
@@ -52,6 +53,20 @@ func (s site) benches(t *testing.T, job, ns string) {
 		t.Errorf("rails %v are blamed: %+v", blamed, r.Attribution)
 	}
 	t.Logf("with %s: %v", slow.Name, r.Matrix.Values)
+}
+
+// doctorMeasures asks doctor to measure until the check comes first, three times at most: on a busy host the healthy
+// rail, which is emulated, may carry no more than the slow wire.
+func (s site) doctorMeasures(t *testing.T, job, ns string, first check.ID) (found []finding, r said) {
+	t.Helper()
+	for range 3 {
+		found, r = s.doctor(t, job, "-n", ns, "--measure")
+		if len(found) > 0 && found[0].Check == first && strings.Contains(found[0].About, "rail ") {
+			break
+		}
+		t.Logf("doctor measures: %v", found)
+	}
+	return found, r
 }
 
 // makesItsOwn wants a bench of nodes to make pods, in the order of the nodes, to measure between them, and to leave
@@ -81,7 +96,7 @@ func (s site) makesItsOwn(t *testing.T, ns string) {
 	}
 }
 
-// messageBytes are so few that what is counted, whole messages, is fine enough on a slow wire: 30 a second. With one
+// messageBytes are so few that what is counted, whole messages, is fine enough on a slow wire: 60 a second. With one
 // QP they come one by one. Of up to 8 KiB perftest counts a hundred at a time (perftest_parameters.h,
 // MSG_SIZE_CQ_MOD_LIMIT).
 const messageBytes = 16384

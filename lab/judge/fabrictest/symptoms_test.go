@@ -100,7 +100,7 @@ func slow(ctx context.Context, p pair) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	const limit = 0.6 // MB/s: 4 Mbit/s and what the bucket holds
+	const limit = 1.1 // MB/s: 8 Mbit/s and what the bucket holds
 	if limited.Average > limit || free.Average < 2*limited.Average {
 		return "", fmt.Errorf("%.1f MB/s, and %.1f MB/s over the other rail", limited.Average, free.Average)
 	}

@@ -17,8 +17,8 @@ func networkFaults() []Fault {
 			heal: eachFunction("tc qdisc del dev DEV root 2> /dev/null || true"),
 		},
 		{
-			Name: "slow-rail", Title: "a rail carries no more than 4 Mbit/s",
-			make: eachFunction("tc qdisc replace dev DEV root tbf rate 4mbit burst 64kb latency 800ms"),
+			Name: "slow-rail", Title: "a rail carries no more than 8 Mbit/s",
+			make: eachFunction("tc qdisc replace dev DEV root tbf rate 8mbit burst 64kb latency 400ms"),
 			heal: eachFunction("tc qdisc del dev DEV root 2> /dev/null || true"),
 		},
 	}
