@@ -33,8 +33,8 @@ var law = []line{
 		"a plan for one purpose shares with the others only what package plan has"},
 	{[]string{"internal/rules", "internal/plan"},
 		"what decides is tested from a file: it knows neither who asks nor how the answer is shown"},
-	{[]string{"internal/rules/cluster"},
-		"a cluster is judged by its state and its pods alone: package rules joins it with machines"},
+	{[]string{"internal/rules/cluster", "internal/rules/fleet", "internal/rules/bench"},
+		"a cluster, a fleet or a bench is judged by itself: package rules joins them"},
 	{[]string{"internal/rules/pods", "internal/rules/machine", "internal/story"},
 		"one pod, one machine or one log is judged by itself: it knows no other"},
 	{[]string{"internal/workload"},
@@ -54,7 +54,7 @@ var law = []line{
 }
 
 // outside are developers' programs, what tests share and this package: they may import anything and only tests import them.
-var outside = []string{"tools/*", "internal/arch", "internal/plan/plantest"}
+var outside = []string{"tools/*", "internal/arch", "internal/plan/plantest", "internal/rules/rulestest"}
 
 func matches(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
