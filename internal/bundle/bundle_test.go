@@ -19,6 +19,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/rules"
+	benchrules "github.com/railhead/railhead/internal/rules/bench"
 )
 
 // planted is what must not leave the cluster, wherever it stands.
@@ -52,7 +53,7 @@ func fullBench(taken time.Time) *bench.Result {
 		Failures: []string{"h-kim-0 > h-kim-1, rail rail-1: the client was lost: token=" + planted},
 		Skipped:  []string{"h-kim-2: exec: Authorization: " + planted},
 		Machines: []host.Snapshot{fullSnapshot(taken)},
-		Findings: []check.Finding{{Check: rules.BenchFabric, Summary: planted}},
+		Findings: []check.Finding{{Check: benchrules.Fabric, Summary: planted}},
 	}
 	r.Matrix.Set(0, 1, 0, 0)
 	attribution := r.Matrix.Attribute(r.MinEfficiency)

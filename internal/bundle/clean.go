@@ -8,6 +8,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/rules"
+	benchrules "github.com/railhead/railhead/internal/rules/bench"
 )
 
 // Clean keeps the parts of a bundle that may leave the cluster: only the labels, annotations, variables, objects and
@@ -51,7 +52,7 @@ func cleanBench(r bench.Result) bench.Result {
 		return l
 	})
 	r.Ladders, r.AllReduces = nil, nil // doctor makes none
-	r.Findings = rules.Bench(r)
+	r.Findings = benchrules.Judge(r)
 	return r
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/railhead/railhead/internal/ranks"
 	"github.com/railhead/railhead/internal/report/html"
 	"github.com/railhead/railhead/internal/report/text"
-	"github.com/railhead/railhead/internal/rules"
+	benchrules "github.com/railhead/railhead/internal/rules/bench"
 )
 
 // benchFlags are the flags of bench.
@@ -213,7 +213,7 @@ func (a *app) showBench(r bench.Result, format string) error {
 // judged returns a result with its job and its findings.
 func judged(r bench.Result, args []string) bench.Result {
 	r.Job = strings.Join(args, "")
-	r.Findings = rules.Bench(r)
+	r.Findings = benchrules.Judge(r)
 	return r
 }
 

@@ -138,7 +138,7 @@ func TestDoctorFrom(t *testing.T) {
 		t.Fatalf("exit code %d\n%s\n%s", code, out, errs)
 	}
 	for _, text := range []string{
-		"Job h-kim in namespace train: 2 pods examined", "no node offers openshift.io/rial2 [network-resource]", "pod/train/h-kim-2: could not be looked at: no answer within 1m0s [machine-reached]",
+		"Job h-kim in namespace train: 2 pods examined", "no node offers openshift.io/rial2 [network-resource]", "pod/train/h-kim-2: could not be examined: no answer within 1m0s [machine-reached]",
 		"'railhead explain-check ID' explains each",
 	} {
 		if !strings.Contains(out, text) {

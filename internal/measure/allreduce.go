@@ -11,7 +11,7 @@ import (
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/ranks"
-	"github.com/railhead/railhead/internal/rules"
+	benchrules "github.com/railhead/railhead/internal/rules/bench"
 	"github.com/railhead/railhead/internal/story"
 )
 
@@ -122,7 +122,7 @@ func (b *Bench) allReduce(ctx context.Context, run bench.AllReduceRun) (bench.Al
 		return run, ctx.Err()
 	}
 	run.Proof = output.evidence.Proof
-	return rules.Transport(run, story.Tell(output.evidence.Log()).Last()), ctx.Err()
+	return benchrules.JudgeTransport(run, story.Tell(output.evidence.Log()).Last()), ctx.Err()
 }
 
 // allReduceOutput is the output of an all-reduce, with NCCL's log.

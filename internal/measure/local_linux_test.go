@@ -20,7 +20,7 @@ import (
 	"github.com/railhead/railhead/internal/ranks/rankstest"
 	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/report/text"
-	"github.com/railhead/railhead/internal/rules"
+	benchrules "github.com/railhead/railhead/internal/rules/bench"
 )
 
 // standInPod is a railhead-pod that prints the snapshot of a recorded machine, and becomes the command of run.
@@ -195,7 +195,7 @@ func (b *benchTrial) carry(t *testing.T) (bench.Result, string, int) {
 		t.Fatal(err)
 	}
 	r.Job = "h-kim"
-	r.Findings = rules.Bench(r)
+	r.Findings = benchrules.Judge(r)
 	var out strings.Builder
 	if err := text.Bench(&out, r, false); err != nil {
 		t.Fatal(err)

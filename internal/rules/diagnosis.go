@@ -1,3 +1,4 @@
+// Package rules joins all judges into one diagnosis, root cause first.
 package rules
 
 import (
@@ -9,40 +10,44 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/host"
 	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
+	"github.com/railhead/railhead/internal/rules/fleet"
 	"github.com/railhead/railhead/internal/rules/machine"
 )
 
 // DiagnosisSchema is the version of Diagnosis' JSON. Fields are added within a version; none changes its meaning.
 const DiagnosisSchema = 2
 
+// Machine is a pod or node that was examined, or could not be.
+type Machine = fleet.Machine
+
 // Case has everything that doctor examined.
 type Case struct {
 	State    cluster.State
 	Machines []Machine
 	Cluster  clusterrules.Options
-	Autopsy  bool          // of IBV_WC_LOC_PROT_ERR, too
-	Bench    *bench.Result // a measurement between the pods; nil: none was requested
+	Autopsy  bool          // also explain IBV_WC_LOC_PROT_ERR
+	Bench    *bench.Result // measurements between the pods; nil: none were requested
 }
 
 // Diagnosis lists the problems, the most severe and its root cause first.
 type Diagnosis struct {
 	SchemaVersion int       `json:"schemaVersion"`
-	Pods          int       `json:"pods"`  // looked at
-	Nodes         int       `json:"nodes"` // looked at
+	Pods          int       `json:"pods"`  // examined
+	Nodes         int       `json:"nodes"` // examined
 	Problems      []Problem `json:"problems"`
-	Remarks       []Problem `json:"remarks,omitempty"` // worth knowing, and nothing wrong
+	Remarks       []Problem `json:"remarks,omitempty"` // findings that are no faults
 	Autopsies     []Autopsy `json:"autopsies,omitempty"`
 	Passed        []Tally   `json:"passed,omitempty"`
-	Skipped       []Tally   `json:"skipped,omitempty"`  // not looked at, for no finding's sake
-	Measured      *Measured `json:"measured,omitempty"` // nil: nothing was to be
+	Skipped       []Tally   `json:"skipped,omitempty"`  // checks that were skipped, but not because of a problem
+	Measured      *Measured `json:"measured,omitempty"` // nil: no measurement was requested
 }
 
-// Problem is one finding, and everything that has it alike.
+// Problem is one finding, and all machines that have it.
 type Problem struct {
 	check.Finding
-	Machines     []check.Ref   `json:"machines,omitempty"` // pods or nodes that have it; none if the cluster has it
-	Of           int           `json:"of,omitempty"`       // machines of that kind that were looked at
-	Others       []string      `json:"others,omitempty"`   // other words in which it was found, each once
+	Machines     []check.Ref   `json:"machines,omitempty"` // pods or nodes; none if the cluster has it
+	Of           int           `json:"of,omitempty"`       // machines of that kind that were examined
+	Others       []string      `json:"others,omitempty"`   // other summaries of the same problem
 	Consequences []Consequence `json:"consequences,omitempty"`
 }
 
@@ -58,7 +63,7 @@ type Consequence struct {
 	Text  string   `json:"text,omitempty"`
 }
 
-// Tally is a check and on how many machines it went so.
+// Tally counts the machines on which a check passed or was skipped.
 type Tally struct {
 	Check check.ID `json:"check"`
 	Times int      `json:"times"`
@@ -66,16 +71,15 @@ type Tally struct {
 }
 
 // Diagnose judges the cluster, every machine, and the machines with each other. It reports a fault of several
-// machines once, and what follows from a fault under it.
+// machines once, and its consequences under it.
 func Diagnose(c Case) Diagnosis {
 	g := gather(c)
 	var measured *Measured
 	if c.Bench != nil {
-		measured = g.measure(c.Machines, benched{*c.Bench})
+		measured = g.measure(c.Machines, *c.Bench)
 	}
 	f := folder{explainedBy: g.explainedBy, nodeOf: g.nodeOf}
-	problems := f.differences(f.unrequested(g.problems))
-	problems = f.ofNodes(problems)
+	problems := fold(fold(fold(g.problems, f.unrequested), f.difference), f.ofNode)
 
 	result := Diagnosis{
 		SchemaVersion: DiagnosisSchema,
@@ -83,11 +87,16 @@ func Diagnose(c Case) Diagnosis {
 		Nodes:         g.nodes,
 		Problems:      []Problem{},
 		Passed:        tallies(g.passed),
-		Skipped:       skipped(g.skipped),
+		Skipped:       tallies(g.skipped),
 		Measured:      measured,
 	}
 	for _, p := range problems {
-		p.Of = g.lookedAt(p)
+		switch {
+		case p.ofNodes():
+			p.Of = g.nodes
+		case len(p.Machines) > 0:
+			p.Of = g.pods
+		}
 		if p.Status <= check.Skipped {
 			result.Remarks = append(result.Remarks, p)
 		} else {
@@ -101,8 +110,7 @@ func Diagnose(c Case) Diagnosis {
 	return result
 }
 
-// autopsies say of every pod, with its node where that was looked at, what IBV_WC_LOC_PROT_ERR would come from there;
-// the pods for which it is the same are together.
+// autopsies returns the likely cause of IBV_WC_LOC_PROT_ERR in each pod, judged with its node if that was examined.
 func autopsies(machines []Machine) []Autopsy {
 	nodes := map[string]host.Snapshot{}
 	for _, m := range machines {
@@ -111,20 +119,18 @@ func autopsies(machines []Machine) []Autopsy {
 		}
 	}
 	var all []Autopsy
-	at := map[string]int{}
 	for _, m := range machines {
 		if m.IsNode() || m.Unreached != "" {
 			continue
 		}
-		seen := []host.Snapshot{m.Snapshot}
-		if node, there := nodes[m.Node]; there {
-			seen = append(seen, node)
+		snapshots := []host.Snapshot{m.Snapshot}
+		if node, examined := nodes[m.Node]; examined {
+			snapshots = append(snapshots, node)
 		}
-		a := machine.LocalProtection(seen...)
-		i, known := at[a.Verdict]
-		if !known {
+		a := machine.LocalProtection(snapshots...)
+		i := slices.IndexFunc(all, func(known Autopsy) bool { return known.Verdict == a.Verdict })
+		if i < 0 {
 			i = len(all)
-			at[a.Verdict] = i
 			all = append(all, Autopsy{Autopsy: a})
 		}
 		all[i].Machines = append(all[i].Machines, m.Ref)
@@ -132,26 +138,19 @@ func autopsies(machines []Machine) []Autopsy {
 	return all
 }
 
-func tallies(times map[check.ID]int) []Tally {
-	var all []Tally
-	for id, n := range times {
-		all = append(all, Tally{Check: id, Times: n})
-	}
-	slices.SortFunc(all, func(a, b Tally) int { return cmp.Compare(a.Check, b.Check) })
-	return all
-}
-
-func skipped(times map[Tally]int) []Tally {
+func tallies(times map[Tally]int) []Tally {
 	var all []Tally
 	for t, n := range times {
 		t.Times = n
 		all = append(all, t)
 	}
-	slices.SortFunc(all, func(a, b Tally) int { return cmp.Or(cmp.Compare(a.Check, b.Check), cmp.Compare(a.Why, b.Why)) })
+	slices.SortFunc(all, func(a, b Tally) int {
+		return cmp.Or(cmp.Compare(a.Check, b.Check), cmp.Compare(a.Why, b.Why))
+	})
 	return all
 }
 
-// Worst is the gravest status of the problems.
+// Worst returns the most severe status of the problems.
 func (d Diagnosis) Worst() check.Status {
 	worst := check.Pass
 	for _, p := range d.Problems {

@@ -8,42 +8,81 @@ import (
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/rail"
+	"github.com/railhead/railhead/internal/rules/fleet"
 	"github.com/railhead/railhead/internal/rules/machine"
 )
 
-// The checks that explain a measurement, the nearest cause first. Which of them apply depends on what was measured.
-var (
-	blockingChecks = []check.ID{
-		rail.PortActive, rail.CarrierPresent, machine.PhysicalUp, machine.VFSettings, machine.VFGUID, rail.GIDUsable,
-		rail.UverbsOpenable, rail.RDMANamespace, machine.VerbsLibrary, machine.IPCLockEffective, machine.MemlockLimit,
-		machine.RuntimeMemlock, DuplicateAddress, machine.RailARP, FleetLinkLayer, rail.LinkLayerUniform, FleetGIDType,
-		RailSubnet, machine.RailMTU, FleetMTU, machine.LinkStable, machine.SymbolErrors, machine.PacketsInTurn,
-		nccl.IOMMUPassthrough,
-	}
-	slowingChecks = []check.ID{
-		machine.LinkStable, machine.SymbolErrors, machine.PacketsInTurn, machine.RailARP, rail.PortNotShared,
-		nccl.IOMMUPassthrough, machine.ReadRequest, rail.HardwareRDMA,
-	}
-	// A bench takes the causes of these into its ceiling: they explain a rate that reaches the ceiling, and none below.
-	ceilingChecks = []check.ID{
-		machine.RailMTU, FleetMTU, rail.RateUniform, machine.RateExpected, FleetRate, machine.PCIeLink,
-	}
-	noRailChecks = []check.ID{
-		rail.DeviceAllocated, rail.UverbsOpenable, rail.RDMANamespace, rail.PortActive, rail.GIDUsable,
-	}
+// effect is something that a finding explains about a measurement.
+type effect int
+
+const (
+	noRail     effect = 1 << iota // the pod has no rail to measure
+	noData                        // a link carries no data
+	slow                          // a link does not reach its ceiling
+	lowCeiling                    // a link reaches its ceiling, which is lower than that of other links
 )
+
+// explanations lists the checks whose findings explain a measurement, the nearest cause first.
+var explanations = []struct {
+	check   check.ID
+	effects effect
+}{
+	{rail.DeviceAllocated, noRail},
+	{rail.PortActive, noRail | noData},
+	{rail.CarrierPresent, noData},
+	{machine.PhysicalUp, noData},
+	{machine.VFSettings, noData},
+	{machine.VFGUID, noData},
+	{rail.GIDUsable, noRail | noData},
+	{rail.UverbsOpenable, noRail | noData},
+	{rail.RDMANamespace, noRail | noData},
+	{machine.VerbsLibrary, noData},
+	{machine.IPCLockEffective, noData},
+	{machine.MemlockLimit, noData},
+	{machine.RuntimeMemlock, noData},
+	{fleet.DuplicateAddress, noData},
+	{machine.RailARP, noData | slow},
+	{fleet.LinkLayer, noData},
+	{rail.LinkLayerUniform, noData},
+	{fleet.GIDType, noData},
+	{fleet.RailSubnet, noData},
+	{machine.RailMTU, noData | lowCeiling},
+	{fleet.MTU, noData | lowCeiling},
+	{machine.LinkStable, noData | slow},
+	{machine.SymbolErrors, noData | slow},
+	{machine.PacketsInTurn, noData | slow},
+	{rail.PortNotShared, slow},
+	{nccl.IOMMUPassthrough, noData | slow},
+	{machine.ReadRequest, slow},
+	{rail.HardwareRDMA, slow},
+	{rail.RateUniform, lowCeiling},
+	{machine.RateExpected, lowCeiling},
+	{fleet.Rate, lowCeiling},
+	{machine.PCIeLink, lowCeiling},
+}
+
+// checksFor returns the checks whose findings explain an effect.
+func checksFor(e effect) []check.ID {
+	var all []check.ID
+	for _, row := range explanations {
+		if row.effects&e != 0 {
+			all = append(all, row.check)
+		}
+	}
+	return all
+}
 
 // measurementExplainer matches slow or failed measurements with findings about the machines at both ends.
 type measurementExplainer struct {
-	benched
+	bench.Result
 	machines    map[check.Ref]Machine
 	occurrences map[check.ID]map[check.Ref][]occurrence // by check and machine
 	problems    map[check.ID][]int                      // of every rail of every pod, see problemsOf
 }
 
-func newMeasurementExplainer(all []occurrence, b benched, machines []Machine) *measurementExplainer {
+func newMeasurementExplainer(all []occurrence, r bench.Result, machines []Machine) *measurementExplainer {
 	x := &measurementExplainer{
-		benched:     b,
+		Result:      r,
 		machines:    map[check.Ref]Machine{},
 		occurrences: map[check.ID]map[check.Ref][]occurrence{},
 		problems:    map[check.ID][]int{},
@@ -63,11 +102,11 @@ func newMeasurementExplainer(all []occurrence, b benched, machines []Machine) *m
 	return x
 }
 
-// whyNoRail returns the problem for which none of the pods has a rail; -1 if there is no such problem.
+// whyNoRail returns the problem that leaves all of the pods without a rail; -1 if there is none.
 func (x *measurementExplainer) whyNoRail(pods []check.Ref) int {
-	for _, id := range noRailChecks {
-		without := slices.ContainsFunc(pods, func(pod check.Ref) bool { return len(x.occurrences[id][pod]) == 0 })
-		if !without && len(pods) > 0 {
+	for _, id := range checksFor(noRail) {
+		without := func(pod check.Ref) bool { return len(x.occurrences[id][pod]) == 0 }
+		if len(pods) > 0 && !slices.ContainsFunc(pods, without) {
 			return x.occurrences[id][pods[0]][0].problem
 		}
 	}
@@ -76,12 +115,12 @@ func (x *measurementExplainer) whyNoRail(pods []check.Ref) int {
 
 // cause returns the problem that explains a slow part of the fabric; -1 if none does.
 func (x *measurementExplainer) cause(c bench.Culprit) int {
-	candidates := slowingChecks
+	candidates := checksFor(slow)
 	switch {
 	case c.Measured == 0:
-		candidates = slices.Concat(blockingChecks, slowingChecks)
-	case x.reachesCeiling(c):
-		candidates = slices.Concat(ceilingChecks, slowingChecks)
+		candidates = slices.Concat(checksFor(noData), candidates)
+	case x.reachesCeiling(c): // bench computes the ceiling from ports, slots and MTUs
+		candidates = slices.Concat(checksFor(lowCeiling), candidates)
 	}
 	for _, id := range candidates {
 		if problem := x.explains(id, c); problem >= 0 {
@@ -110,26 +149,24 @@ func within(c bench.Culprit, pod, r int) bool {
 }
 
 // explains returns the problem of a check that explains a slow part: every link of the part has it at one end, and at
-// most half of the other rails have it, too.
+// most half of the other rails have it.
 func (x *measurementExplainer) explains(id check.ID, c bench.Culprit) int {
 	if x.occurrences[id] == nil {
 		return -1
 	}
-	problems := x.problemsOf(id)
-	cause := -1
-	inside, others, alike := map[int]bool{}, 0, 0
-	for pod := range x.Matrix.Pods {
-		for r := range x.Matrix.Rails {
-			problem := problems[pod*len(x.Matrix.Rails)+r]
-			switch {
-			case within(c, pod, r) && problem >= 0:
-				inside[pod] = true
-				cause = max(cause, problem)
-			case within(c, pod, r):
-			default:
-				if others++; problem >= 0 {
-					alike++
-				}
+	cause, others, othersWithIt := -1, 0, 0
+	podsWithIt := map[int]bool{}
+	rails := len(x.Matrix.Rails)
+	for i, problem := range x.problemsOf(id) {
+		pod := i / rails
+		switch inside := within(c, pod, i%rails); {
+		case inside && problem >= 0:
+			podsWithIt[pod] = true
+			cause = max(cause, problem)
+		case !inside:
+			others++
+			if problem >= 0 {
+				othersWithIt++
 			}
 		}
 	}
@@ -137,7 +174,7 @@ func (x *measurementExplainer) explains(id check.ID, c bench.Culprit) int {
 	if len(c.Pods) == 0 { // a link has two ends: all pods but one
 		needed = max(1, len(x.Matrix.Pods)-1)
 	}
-	if len(inside) < needed || 2*alike > others {
+	if len(podsWithIt) < needed || 2*othersWithIt > others {
 		return -1
 	}
 	return cause
@@ -145,24 +182,24 @@ func (x *measurementExplainer) explains(id check.ID, c bench.Culprit) int {
 
 // problemsOf returns the problem of a check on every rail of every pod, at pod*rails+rail; -1 if there is none.
 func (x *measurementExplainer) problemsOf(id check.ID) []int {
-	if all, there := x.problems[id]; there {
+	if all, known := x.problems[id]; known {
 		return all
 	}
 	var all []int
-	for pod := range x.Matrix.Pods {
-		ref, node := x.podRef(pod), check.NodeRef(x.Matrix.Pods[pod].Node)
-		names := x.railRefs(pod, ref, node)
-		found := slices.Concat(x.occurrences[id][ref], x.occurrences[id][node])
+	for i, p := range x.Matrix.Pods {
+		pod, node := check.PodRef(x.Namespace, p.Name), check.NodeRef(p.Node)
+		rails := x.railRefs(i, pod, node)
+		found := slices.Concat(x.occurrences[id][pod], x.occurrences[id][node])
 		for _, o := range x.occurrences[id][check.Ref{}] {
-			if o.Concerns(ref) {
+			if o.Concerns(pod) {
 				found = append(found, o)
 			}
 		}
 		for r := range x.Matrix.Rails {
 			problem := -1
-			i := slices.IndexFunc(found, func(o occurrence) bool { return concernsRail(o.Finding, names, r) })
-			if i >= 0 {
-				problem = found[i].problem
+			k := slices.IndexFunc(found, func(o occurrence) bool { return concernsRail(o.Finding, rails, r) })
+			if k >= 0 {
+				problem = found[k].problem
 			}
 			all = append(all, problem)
 		}
@@ -171,15 +208,15 @@ func (x *measurementExplainer) problemsOf(id check.ID) []int {
 	return all
 }
 
-// railRefs returns the refs of each rail of a pod: its own, and on its node those of the functions behind it.
-func (x *measurementExplainer) railRefs(pod int, ref, node check.Ref) [][]check.Ref {
-	if pod >= len(x.Pods) {
+// railRefs returns the refs of each rail of a pod: in the pod, and on its node those of the functions behind it.
+func (x *measurementExplainer) railRefs(i int, pod, node check.Ref) [][]check.Ref {
+	if i >= len(x.Pods) {
 		return nil
 	}
-	inPod, onNode := x.machines[ref].Snapshot, x.machines[node].Snapshot
+	inPod, onNode := x.machines[pod].Snapshot, x.machines[node].Snapshot
 	var all [][]check.Ref
-	for _, r := range x.Pods[pod].Rails {
-		refs := append(deviceRefs(inPod, r.Device, ref), check.DeviceRef(r.Device).On(ref), check.LinkRef(r.Netdev).On(ref))
+	for _, r := range x.Pods[i].Rails {
+		refs := append(deviceRefs(inPod, r.Device, pod), check.LinkRef(r.Netdev).On(pod))
 		if d, ok := inPod.Device(r.Device); ok && d.Function.IsKnown() {
 			refs = append(refs, functionRefs(onNode, d.Function.Value, node)...)
 		}

@@ -6,7 +6,35 @@ import (
 	"github.com/railhead/railhead/internal/check"
 )
 
-// folder puts problems under the problems that explain them.
+// fold moves every problem that has a cause to the consequences of its cause. cause returns the index of it, or -1.
+func fold(problems []Problem, cause func(all []Problem, effect Problem) int) []Problem {
+	folded := make([]bool, len(problems))
+	for i, p := range problems {
+		if c := cause(problems, p); c >= 0 {
+			folded[i] = true
+			problems[c].explains(p)
+		}
+	}
+	var left []Problem
+	for i, p := range problems {
+		if !folded[i] {
+			left = append(left, p)
+		}
+	}
+	return left
+}
+
+// explains adds another problem to the consequences. A cause is as severe as its consequences.
+func (p *Problem) explains(effect Problem) {
+	follows := Consequence{Check: effect.Check, Text: effect.Summary}
+	if len(effect.Machines) > 0 {
+		follows.Text = places(effect.Machines) + ": " + effect.Summary
+	}
+	p.Status = max(p.Status, effect.Status)
+	p.Consequences = append(append(p.Consequences, follows), effect.Consequences...)
+}
+
+// folder finds the causes of problems. No cause of one of its methods is an effect of the same method.
 type folder struct {
 	explainedBy map[check.ID][]check.ID
 	nodeOf      map[check.Ref]check.Ref // of pods
@@ -16,59 +44,25 @@ func (f folder) mayExplain(cause, effect Problem) bool {
 	return slices.Contains(f.explainedBy[effect.Check], cause.Check)
 }
 
-// explains adds another problem, with its consequences, to the consequences of this one.
-func (p *Problem) explains(effect Problem) {
-	follows := Consequence{Check: effect.Check, Text: effect.Summary}
-	if len(effect.Machines) > 0 {
-		follows.Text = places(effect.Machines) + ": " + effect.Summary
-	}
-	p.Consequences = append(append(p.Consequences, follows), effect.Consequences...)
-}
-
-// unrequested puts faults of pods under what those pods do not request, if each of them requests too little.
-func (f folder) unrequested(problems []Problem) []Problem {
-	var left []int
-	for i, p := range problems {
-		cause := -1
-		for k, pod := range p.Machines {
-			at := slices.IndexFunc(problems, func(c Problem) bool {
-				return len(c.Machines) == 0 && f.mayExplain(c, p) && c.Concerns(pod)
-			})
-			if at < 0 {
-				cause = -1
-				break
-			}
-			if k == 0 {
-				cause = at
-			}
+// unrequested returns the problem that the pods with a fault did not request enough.
+func (f folder) unrequested(problems []Problem, p Problem) int {
+	cause := -1
+	for _, pod := range p.Machines {
+		i := slices.IndexFunc(problems, func(c Problem) bool {
+			return len(c.Machines) == 0 && f.mayExplain(c, p) && c.Concerns(pod)
+		})
+		if i < 0 {
+			return -1
 		}
 		if cause < 0 {
-			left = append(left, i)
-			continue
+			cause = i
 		}
-		problems[cause].explains(p)
 	}
-	return chosen(problems, left)
+	return cause
 }
 
-// differences puts differences between machines under a fault of one of the machines that differ, which then is as
-// grave as the difference.
-func (f folder) differences(problems []Problem) []Problem {
-	var left []int
-	for i, p := range problems {
-		cause := f.differs(problems, p)
-		if cause < 0 || !slices.Contains(left, cause) {
-			left = append(left, i)
-			continue
-		}
-		problems[cause].Status = max(problems[cause].Status, p.Status)
-		problems[cause].explains(p)
-	}
-	return chosen(problems, left)
-}
-
-// differs returns the fault that explains a difference, the nearest first; -1 if there is none.
-func (f folder) differs(problems []Problem, p Problem) int {
+// difference returns the fault of one machine that explains a difference between machines, the nearest cause first.
+func (f folder) difference(problems []Problem, p Problem) int {
 	if len(p.Machines) > 0 {
 		return -1
 	}
@@ -83,31 +77,14 @@ func (f folder) differs(problems []Problem, p Problem) int {
 	return -1
 }
 
-// ofNodes puts faults of pods under a fault that all of their nodes have, which then is as grave as theirs.
-func (f folder) ofNodes(problems []Problem) []Problem {
-	var left []int
-	for i, p := range problems {
-		cause := -1
-		if len(p.Machines) > 0 && !p.ofNodes() {
-			cause = slices.IndexFunc(problems, func(c Problem) bool {
-				elsewhere := func(pod check.Ref) bool { return !slices.Contains(c.Machines, f.nodeOf[pod]) }
-				return c.ofNodes() && c.Status > check.Unknown && f.mayExplain(c, p) && !slices.ContainsFunc(p.Machines, elsewhere)
-			})
-		}
-		if cause < 0 {
-			left = append(left, i)
-			continue
-		}
-		problems[cause].Status = max(problems[cause].Status, p.Status)
-		problems[cause].explains(p)
+// ofNode returns the fault that all nodes of the pods with a fault have.
+func (f folder) ofNode(problems []Problem, p Problem) int {
+	if len(p.Machines) == 0 || p.ofNodes() {
+		return -1
 	}
-	return chosen(problems, left)
-}
-
-func chosen(problems []Problem, places []int) []Problem {
-	all := make([]Problem, 0, len(places))
-	for _, i := range places {
-		all = append(all, problems[i])
-	}
-	return all
+	return slices.IndexFunc(problems, func(c Problem) bool {
+		elsewhere := func(pod check.Ref) bool { return !slices.Contains(c.Machines, f.nodeOf[pod]) }
+		return c.ofNodes() && c.Status > check.Unknown && f.mayExplain(c, p) &&
+			!slices.ContainsFunc(p.Machines, elsewhere)
+	})
 }

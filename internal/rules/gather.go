@@ -1,45 +1,47 @@
 package rules
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/railhead/railhead/internal/check"
 	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
+	"github.com/railhead/railhead/internal/rules/fleet"
 	"github.com/railhead/railhead/internal/rules/machine"
 	"github.com/railhead/railhead/internal/words"
 )
 
-// gathered holds the findings of all reports of a case, with the same findings of several machines in one problem.
+// gathered holds the findings of all reports of a case. Equal findings of several machines are one problem.
 type gathered struct {
 	pods, nodes int
 	problems    []Problem
-	at          map[sameness]int // index of a problem
+	at          map[problemKey]int // index of a problem
 	occurrences []occurrence
-	passed      map[check.ID]int
+	passed      map[Tally]int
 	skipped     map[Tally]int
 	nodeOf      map[check.Ref]check.Ref // of pods
 	explainedBy map[check.ID][]check.ID
 }
 
-// sameness is equal for findings that are one problem. Each environment variable is a problem of its own.
-type sameness struct {
+// problemKey is equal for findings that are one problem. Each environment variable is a separate problem.
+type problemKey struct {
 	machines check.Kind
 	check    check.ID
 	status   check.Status
 	variable check.Ref
 }
 
-// occurrence is a finding on one machine, and the index of its problem.
+// occurrence is a finding on one machine, with the index of its problem.
 type occurrence struct {
 	check.Finding
-	machine check.Ref // the zero Ref for the cluster and for differences between machines
+	machine check.Ref // zero for the cluster and for differences between machines
 	problem int
 }
 
 func gather(c Case) *gathered {
 	g := &gathered{
-		at:          map[sameness]int{},
-		passed:      map[check.ID]int{},
+		at:          map[problemKey]int{},
+		passed:      map[Tally]int{},
 		skipped:     map[Tally]int{},
 		nodeOf:      map[check.Ref]check.Ref{},
 		explainedBy: map[check.ID][]check.ID{},
@@ -48,7 +50,7 @@ func gather(c Case) *gathered {
 	for _, m := range c.Machines {
 		g.nodeOf[m.Ref] = check.NodeRef(m.Node)
 		switch {
-		case m.Unreached != "": // a finding of Fleet
+		case m.Unreached != "": // fleet.Judge reports it
 			continue
 		case m.IsNode():
 			g.nodes++
@@ -61,7 +63,7 @@ func gather(c Case) *gathered {
 			g.add(machine.Watch(*earlier, m.Snapshot), m.Ref)
 		}
 	}
-	g.add(Fleet(c.Machines), check.Ref{})
+	g.add(fleet.Judge(c.Machines), check.Ref{})
 	return g
 }
 
@@ -76,11 +78,9 @@ func (g *gathered) add(r check.Report, machine check.Ref) {
 		}
 	}
 	for _, id := range r.Passed {
-		g.passed[id]++
+		g.passed[Tally{Check: id}]++
 	}
-	for id, causes := range r.ExplainedBy {
-		g.explainedBy[id] = causes
-	}
+	maps.Copy(g.explainedBy, r.ExplainedBy)
 	for _, s := range r.Skipped {
 		i, known := first[s.Needs]
 		if s.Needs == "" || !known {
@@ -100,12 +100,12 @@ func (g *gathered) problemOf(f check.Finding, machine check.Ref) int {
 		g.problems = append(g.problems, Problem{Finding: f})
 		return len(g.problems) - 1
 	}
-	key := sameness{machines: machine.Kind, check: f.Check, status: f.Status}
+	key := problemKey{machines: machine.Kind, check: f.Check, status: f.Status}
 	if f.Subject.Kind == check.Env {
 		key.variable = f.Subject
 	}
-	i, there := g.at[key]
-	if !there {
+	i, known := g.at[key]
+	if !known {
 		i = len(g.problems)
 		g.at[key] = i
 		g.problems = append(g.problems, Problem{Finding: f})
@@ -121,28 +121,21 @@ func (g *gathered) problemOf(f check.Finding, machine check.Ref) int {
 	return i
 }
 
-// line returns a finding in one line.
+// line returns a finding in one line, with its subject unless that is a machine as a whole.
 func line(f check.Finding) string {
-	if whole := f.Subject.Kind == check.Pod || f.Subject.Kind == check.Node || f.Subject.Kind == ""; whole && !f.Subject.Specific() {
-		return f.Summary
+	switch f.Subject.Kind {
+	case "", check.Pod, check.Node:
+		if !f.Subject.Specific() {
+			return f.Summary
+		}
+	default:
 	}
 	return f.Subject.String() + ": " + f.Summary
 }
 
-// lookedAt returns how many machines of the kind that has a problem were looked at; 0 for a problem of the cluster.
-func (g *gathered) lookedAt(p Problem) int {
-	switch {
-	case len(p.Machines) == 0:
-		return 0
-	case p.ofNodes():
-		return g.nodes
-	}
-	return g.pods
-}
-
 func (p Problem) ofNodes() bool { return len(p.Machines) > 0 && p.Machines[0].Kind == check.Node }
 
-// places lists the machines of a problem for a sentence.
+// places lists machines in a sentence.
 func places(machines []check.Ref) string {
 	var names []string
 	for _, m := range machines {

@@ -14,16 +14,19 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/host"
 	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
+	"github.com/railhead/railhead/internal/rules/rulestest"
 )
 
-// artifacts is a folder of what real machines said, none of it written for this project, which a checkout may have beside it.
+// artifacts is a folder of output of real machines that a checkout may have next to it. It is no part of the project.
 const artifacts = "../../../shared/corpus"
 
-// TestOtherDevicesOfAPod: a pod with rails may have been given accelerators, and functions for DPDK and virtual machines, too.
+var pciAddress = regexp.MustCompile(`[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]`)
+
+// A pod with rails may also have accelerators, and functions for DPDK and virtual machines.
 func TestOtherDevicesOfAPod(t *testing.T) {
 	files, _ := filepath.Glob(artifacts + "/pcidevice/*.env")
 	if len(files) == 0 {
-		t.Skip("the corpus is not beside this checkout")
+		t.Skip("no corpus next to the checkout")
 	}
 	broken := map[string]string{"05-info-fec-truncated.env": "warn allocation-readable"}
 	for _, file := range files {
@@ -31,51 +34,53 @@ func TestOtherDevicesOfAPod(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := recorded(t, "pod-roce-4vf")
+		s := rulestest.Recorded(t, "pod-roce-4vf")
 		for line := range strings.Lines(string(text)) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 			if !strings.HasPrefix(name, "PCIDEVICE_") {
 				continue
 			}
 			s.Env[name] = value
-			for _, address := range regexp.MustCompile(`[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]`).FindAllString(value, -1) {
+			for _, address := range pciAddress.FindAllString(value, -1) {
 				a, err := host.ParsePCIAddress(address)
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.Functions = append(s.Functions, host.Function{Address: a, Present: true, Driver: host.Know("vfio-pci")})
+				f := host.Function{Address: a, Present: true, Driver: host.Know("vfio-pci")}
+				s.Functions = append(s.Functions, f)
 			}
 		}
-		said := strings.Join(checksOf(Diagnose(lone(check.PodRef("train", "h-kim-0"), s))), ", ")
-		if want := broken[filepath.Base(file)]; said != want {
-			t.Errorf("%s: said %q, want %q", filepath.Base(file), said, want)
+		found := strings.Join(checksOf(Diagnose(single(check.PodRef("train", "h-kim-0"), s))), ", ")
+		if want := broken[filepath.Base(file)]; found != want {
+			t.Errorf("%s: %q, want %q", filepath.Base(file), found, want)
 		}
 	}
 }
 
-// TestPCIOfARealNode: a node with 8 H100 and their ConnectX-7 behind switches, by what lspci says of it.
+// TestPCIOfARealNode judges a node with 8 H100 and ConnectX-7 behind switches from the output of lspci.
 func TestPCIOfARealNode(t *testing.T) {
 	text, err := os.ReadFile(artifacts + "/outputs/lspci-vvv-h100-cx7.txt")
 	if err != nil {
-		t.Skip("the corpus is not beside this checkout")
+		t.Skip("no corpus next to the checkout")
 	}
 	s := ofLspci(t, string(text))
 	if len(s.Devices) < 8 || len(s.GPUs) != 8 || len(s.Bridges) < 16 {
 		t.Fatalf("read %d HCAs, %d GPUs, %d bridges", len(s.Devices), len(s.GPUs), len(s.Bridges))
 	}
-	if said := checksOf(Diagnose(lone(check.NodeRef("gpu-0"), s))); said != nil {
-		t.Errorf("said of a healthy node: %q", said)
+	if found := checksOf(Diagnose(single(check.NodeRef("gpu-0"), s))); found != nil {
+		t.Errorf("of a healthy node: %q", found)
 	}
 	redirects := s.Bridges
 	for i := range redirects {
 		redirects[i].Config.ACS = host.Know(0x1d)
 	}
-	if said := checksOf(Diagnose(lone(check.NodeRef("gpu-0"), s))); !slices.Equal(said, []string{"warn acs-redirect"}) {
-		t.Errorf("said where all bridges redirect: %q", said)
+	found := checksOf(Diagnose(single(check.NodeRef("gpu-0"), s)))
+	if !slices.Equal(found, []string{"warn acs-redirect"}) {
+		t.Errorf("if all bridges redirect: %q", found)
 	}
 }
 
-// ofLspci reads the functions of lspci -vvv that matter to RDMA, with the bridges above each.
+// ofLspci reads the functions of lspci -vvv that matter to RDMA, with the bridges above them.
 func ofLspci(t *testing.T, text string) host.Snapshot {
 	t.Helper()
 	s := host.Snapshot{Env: map[string]string{}, IOMMU: host.IOMMU{Groups: host.Know(100)}}
@@ -91,12 +96,14 @@ func ofLspci(t *testing.T, text string) host.Snapshot {
 		f.Config.MaxReadRequest = numberOf(rest, `MaxReadReq (\d+) bytes`)
 		f.Config.MaxPayload = numberOf(rest, `MaxPayload (\d+) bytes, MaxReadReq`)
 		if acs := regexp.MustCompile(`ACSCtl:.*ReqRedir(.) CmpltRedir(.)`).FindStringSubmatch(rest); acs != nil {
-			f.Config.ACS = host.Know(strings.Count(acs[1], "+")*host.ACSRequestRedirect + strings.Count(acs[2], "+")*host.ACSCompletionRedirect)
+			f.Config.ACS = host.Know(strings.Count(acs[1], "+")*host.ACSRequestRedirect +
+				strings.Count(acs[2], "+")*host.ACSCompletionRedirect)
 		}
 		bus, _, _ := strings.Cut(address, ":")
 		path := host.PCIPath{HostBridge: "pci0000:" + bus, Hops: []host.PCIAddress{a}}
 		for bridge, there := above[bus]; there; bridge, there = above[fmt.Sprintf("%02x", bridge.Bus)] {
-			path.HostBridge, path.Hops = fmt.Sprintf("pci0000:%02x", bridge.Bus), append([]host.PCIAddress{bridge}, path.Hops...)
+			path.HostBridge = fmt.Sprintf("pci0000:%02x", bridge.Bus)
+			path.Hops = append([]host.PCIAddress{bridge}, path.Hops...)
 		}
 		f.Path = host.Know(path)
 		switch {
@@ -110,7 +117,9 @@ func ofLspci(t *testing.T, text string) host.Snapshot {
 			s.GPUs = append(s.GPUs, host.GPU{Function: f})
 		case strings.Contains(kind, "ConnectX-7"):
 			port := host.Port{Number: 1, State: host.Know("ACTIVE"), Rate: host.Know(host.Rate{Gbps: 400})}
-			s.Devices = append(s.Devices, host.Device{Name: "mlx5_" + address, Function: host.Know(f), Ports: []host.Port{port}})
+			s.Devices = append(s.Devices, host.Device{
+				Name: "mlx5_" + address, Function: host.Know(f), Ports: []host.Port{port},
+			})
 		}
 	}
 	return s
@@ -137,17 +146,17 @@ func numberOf(text, pattern string) host.Fact[int] {
 	return host.Know(n)
 }
 
-// TestHealthyClusters: objects as the control planes of others have them, of which nothing is wrong.
+// No problem is found in objects as real control planes have them.
 func TestHealthyClusters(t *testing.T) {
 	for name, s := range map[string]cluster.State{
-		"an OpenShift with what it grants to everybody and to its own": freshOpenShift(),
-		"a Kubernetes of a hundred nodes with eight rails each":        plainKubernetes(),
-		"a job on an OpenShift": training(),
+		"an OpenShift with the grants of the platform": freshOpenShift(t),
+		"a Kubernetes with 100 nodes of eight rails":   plainKubernetes(),
+		"a job on an OpenShift":                        rulestest.Training(t),
 	} {
 		for _, whole := range []bool{false, true} {
 			d := Diagnose(Case{State: s, Cluster: clusterrules.Options{Whole: whole}})
-			if said := told(d); said != nil {
-				t.Errorf("%s, asked about the whole of it: %t: said %q: %+v", name, whole, said, d.Problems)
+			if found := reported(d); found != nil {
+				t.Errorf("%s, whole cluster: %t: %q: %+v", name, whole, found, d.Problems)
 			}
 		}
 	}
@@ -155,18 +164,25 @@ func TestHealthyClusters(t *testing.T) {
 
 // freshOpenShift is a cluster with the ten SCCs of the platform, a JobSet whose pods may use one for RDMA, and the
 // network-resources-injector with the rights of an administrator.
-func freshOpenShift() cluster.State {
-	s := training()
+func freshOpenShift(t *testing.T) cluster.State {
+	s := rulestest.Training(t)
 	s.SCCs = []cluster.SCC{{Name: "rdma", AllowedCapabilities: []string{"IPC_LOCK"}}}
-	for name := range strings.FieldsSeq("anyuid hostaccess hostmount-anyuid hostnetwork hostnetwork-v2 nonroot nonroot-v2 restricted restricted-v2") {
+	for name := range strings.FieldsSeq("anyuid hostaccess hostmount-anyuid hostnetwork hostnetwork-v2 nonroot " +
+		"nonroot-v2 restricted restricted-v2") {
 		s.SCCs = append(s.SCCs, cluster.SCC{
 			Name: name, AllowedCapabilities: []string{"NET_BIND_SERVICE"},
-			HostNetwork: strings.HasPrefix(name, "hostnetwork") || name == "hostaccess", HostPath: name == "hostaccess" || name == "hostmount-anyuid",
+			HostNetwork: strings.HasPrefix(name, "hostnetwork") || name == "hostaccess",
+			HostPath:    name == "hostaccess" || name == "hostmount-anyuid",
 		})
 	}
-	s.SCCs = append(s.SCCs, cluster.SCC{Name: "privileged", Privileged: true, AllowedCapabilities: []string{"*"}, HostNetwork: true, HostPath: true})
+	s.SCCs = append(s.SCCs, cluster.SCC{
+		Name: "privileged", Privileged: true, AllowedCapabilities: []string{"*"}, HostNetwork: true, HostPath: true,
+	})
 	s.SCCGrants = []cluster.SCCGrant{
-		{SCC: "restricted-v2", Subject: "Group/system:authenticated", By: "ClusterRoleBinding/system:openshift:scc:restricted-v2"},
+		{
+			SCC: "restricted-v2", Subject: "Group/system:authenticated",
+			By: "ClusterRoleBinding/system:openshift:scc:restricted-v2",
+		},
 		{SCC: "*", Subject: "ServiceAccount/kube-system/nri", By: "ClusterRoleBinding/nri"},
 		{SCC: "*", Subject: "Group/system:masters", By: "ClusterRoleBinding/cluster-admin"},
 		{SCC: "privileged", Subject: "ServiceAccount/openshift-multus/multus", By: "ClusterRoleBinding/multus"},
@@ -174,11 +190,12 @@ func freshOpenShift() cluster.State {
 		{SCC: "rdma", Subject: "ServiceAccount/train/railhead", Namespace: "train", By: "RoleBinding/scc-rdma"},
 	}
 	for _, p := range []string{"mofed-rhcos4.18-6f4c8d-ds", "nvidia-driver-daemonset-418.94.202505-0"} {
-		d := driver("gpu-1")
+		d := rulestest.Driver("gpu-1")
 		d.Owner, d.Ready = "DaemonSet/"+p, true
 		s.Pods = append(s.Pods, d)
 	}
-	s.Pods = append(s.Pods, cluster.Pod{Namespace: "train", Name: "prepare-x", Owner: "Job/prepare", Phase: "Succeeded"})
+	ended := cluster.Pod{Namespace: "train", Name: "prepare-x", Owner: "Job/prepare", Phase: "Succeeded"}
+	s.Pods = append(s.Pods, ended)
 	return s
 }
 
@@ -196,8 +213,10 @@ func plainKubernetes() cluster.State {
 		node := fmt.Sprintf("gpu-%04d", i)
 		s.Nodes = append(s.Nodes, cluster.Node{Name: node, Ready: true, Arch: "amd64", Allocatable: offers})
 		s.Pods = append(s.Pods, cluster.Pod{
-			Namespace: "train", Name: fmt.Sprintf("w-%d", i), Owner: "StatefulSet/w", Node: node, Phase: "Running", Ready: true,
-			Requests: cluster.Resources{"nvidia.com/gpu": 8, "openshift.io/eno5np0rdma": 1}, Containers: []cluster.Container{{Name: "c", Ready: true, Running: true}},
+			Namespace: "train", Name: fmt.Sprintf("w-%d", i), Owner: "StatefulSet/w", Node: node, Phase: "Running",
+			Ready:      true,
+			Requests:   cluster.Resources{"nvidia.com/gpu": 8, "openshift.io/eno5np0rdma": 1},
+			Containers: []cluster.Container{{Name: "c", Ready: true, Running: true}},
 		})
 	}
 	return s

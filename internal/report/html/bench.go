@@ -11,12 +11,13 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/rules"
+	benchrules "github.com/railhead/railhead/internal/rules/bench"
 )
 
 // FromBench returns the page of one bench.
 func FromBench(r bench.Result, file string) Page {
 	if len(r.Findings) == 0 && r.Whole() {
-		r.Findings = rules.Bench(r)
+		r.Findings = benchrules.Judge(r)
 	}
 	p := Page{
 		Title:    benchTitle(r),

@@ -1,36 +1,18 @@
 package cluster
 
 import (
-	"encoding/json"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/rules/pods"
+	"github.com/railhead/railhead/internal/rules/rulestest"
 )
 
 const operators = "openshift-sriov-network-operator"
-
-// training is an OpenShift with two GPU nodes of two rails each, on which a job of two pods runs.
-func training() cluster.State {
-	var s cluster.State
-	text, err := os.ReadFile("../../../testdata/clusters/training.json")
-	if err == nil {
-		err = json.Unmarshal(text, &s)
-	}
-	if err != nil {
-		panic(err)
-	}
-	return s
-}
-
-func podOf(s *cluster.State, name string) *cluster.Pod {
-	return &s.Pods[slices.IndexFunc(s.Pods, func(p cluster.Pod) bool { return p.Name == name })]
-}
 
 // pool returns the pool of all nodes.
 func pool(s *cluster.State) *cluster.Pool {
@@ -44,40 +26,6 @@ func pool(s *cluster.State) *cluster.Pool {
 		}
 	}
 	return &s.Pools[0]
-}
-
-func pending(s *cluster.State, name, reason, message string) {
-	p := podOf(s, name)
-	p.Ready, p.Phase, p.Node, p.Unscheduled = false, "Pending", "", message
-	p.Containers = []cluster.Container{{Name: "train", Waiting: "ContainerCreating"}}
-	s.Events = append(s.Events, cluster.Event{Namespace: p.Namespace, Object: "Pod/" + name, Type: "Warning", Reason: reason, Message: message, Last: time.Unix(1, 0)})
-}
-
-// ofJobSet makes the job's pods those of a JobSet.
-func ofJobSet(s *cluster.State) {
-	for _, name := range []string{"h-kim-0", "h-kim-1"} {
-		podOf(s, name).Labels = map[string]string{"jobset.sigs.k8s.io/jobset-name": "h-kim"}
-	}
-}
-
-// trainJob says that Kubeflow Trainer made the JobSet, with resources for each node.
-func trainJob(s *cluster.State, perNode cluster.Resources) {
-	ofJobSet(s)
-	s.TrainJobs = []cluster.TrainJob{{Namespace: "elsewhere", Name: "h-kim"}, {Namespace: "train", Name: "h-kim", Runtime: "torch", PerNode: perNode}}
-}
-
-// alone leaves the job's pods nothing but their GPUs.
-func alone(s *cluster.State) {
-	ofJobSet(s)
-	for _, name := range []string{"h-kim-0", "h-kim-1"} {
-		p := podOf(s, name)
-		p.Annotations, p.Requests = nil, cluster.Resources{"nvidia.com/gpu": 8}
-	}
-}
-
-// driver is the pod of the network driver on a node, which is not ready.
-func driver(node string) cluster.Pod {
-	return cluster.Pod{Namespace: "nvidia-network-operator", Name: "mofed-" + node, Owner: "DaemonSet/mofed-rhcos4.18-6f4c8d-ds", Node: node, Phase: "Running"}
 }
 
 // clusterFault is a cluster with something wrong.
@@ -95,17 +43,17 @@ func clusterFaults() map[string]clusterFault {
 		"an attachment names a resource that no node offers, and a pod waits for it": {
 			change: func(s *cluster.State) {
 				s.Networks[1].Resource = "openshift.io/rial1"
-				p := podOf(s, "h-kim-1")
+				p := rulestest.Pod(s, "h-kim-1")
 				p.Requests = cluster.Resources{"openshift.io/rail0": 1, "openshift.io/rial1": 1}
-				podOf(s, "h-kim-0").Annotations = nil
-				pending(s, "h-kim-1", "FailedScheduling", "0/2 nodes are available: 2 Insufficient openshift.io/rial1.")
+				rulestest.Pod(s, "h-kim-0").Annotations = nil
+				rulestest.Pending(s, "h-kim-1", "FailedScheduling", "0/2 nodes are available: 2 Insufficient openshift.io/rial1.")
 			},
 			want: []string{"fail network-resource"}, says: "no node offers openshift.io/rial1", folded: []string{"resource-name-mismatch"},
 		},
 		"a pod that waits for its image is no consequence of a broken attachment": {
 			change: func(s *cluster.State) {
 				s.Networks = append(s.Networks, cluster.Network{Namespace: "train", Name: "rail9", Resource: "openshift.io/rail9", Type: "sriov"})
-				p := podOf(s, "h-kim-1")
+				p := rulestest.Pod(s, "h-kim-1")
 				p.Ready, p.Phase = false, "Pending"
 				p.Containers = []cluster.Container{{Name: "train", Waiting: "ImagePullBackOff", Message: "Back-off pulling image \"x\": not found"}}
 			},
@@ -131,7 +79,7 @@ func clusterFaults() map[string]clusterFault {
 				for i := range s.Nodes {
 					s.Nodes[i].Allocatable = cluster.Resources{"nvidia.com/gpu": 8}
 				}
-				p := podOf(s, "h-kim-1")
+				p := rulestest.Pod(s, "h-kim-1")
 				p.Ready, p.Phase = false, "Pending"
 				p.Containers = []cluster.Container{{Name: "train", Waiting: "ImagePullBackOff", Message: "not found"}}
 			},
@@ -148,18 +96,18 @@ func clusterFaults() map[string]clusterFault {
 				ten := s.Nodes[1]
 				ten.Name = "gpu-10"
 				s.Nodes = append(s.Nodes, ten)
-				s.Pods = append(s.Pods, driver("gpu-1"))
-				p := podOf(s, "h-kim-1")
+				s.Pods = append(s.Pods, rulestest.Driver("gpu-1"))
+				p := rulestest.Pod(s, "h-kim-1")
 				p.Ready, p.Phase, p.Node, p.Reason = false, "Failed", "gpu-10", "UnexpectedAdmissionError"
 				p.Message = "Allocate failed due to requested number of devices unavailable for nvidia.com/gpu"
-				podOf(s, "h-kim-0").Node = "gpu-1"
+				rulestest.Pod(s, "h-kim-0").Node = "gpu-1"
 			},
 			want: []string{"fail device-allocate", "warn driver-pods"},
 		},
 		"node gpu-1 is broken, and a pod fails there": {
 			change: func(s *cluster.State) {
-				s.Pods = append(s.Pods, driver("gpu-1"))
-				p := podOf(s, "h-kim-1")
+				s.Pods = append(s.Pods, rulestest.Driver("gpu-1"))
+				p := rulestest.Pod(s, "h-kim-1")
 				p.Ready, p.Phase, p.Reason = false, "Failed", "UnexpectedAdmissionError"
 				p.Message = "Allocate failed due to no healthy devices present"
 			},
@@ -190,22 +138,22 @@ func clusterFaults() map[string]clusterFault {
 			want:   []string{"warn resource-zero"}, says: "openshift.io/rail1 is advertised with 0 on gpu-1, and offered by 1 other node", folded: []string{"rails-even"},
 		},
 		"the network driver's container crashes on a node": {
-			change: func(s *cluster.State) { s.Pods = append(s.Pods, driver("gpu-1")) },
+			change: func(s *cluster.State) { s.Pods = append(s.Pods, rulestest.Driver("gpu-1")) },
 			want:   []string{"warn driver-pods"}, says: "pod nvidia-network-operator/mofed-gpu-1, which installs a driver on node gpu-1, is Running and not ready",
 		},
 		"the network driver's container crashes on a node of others": {
-			change: func(s *cluster.State) { s.Pods = append(s.Pods, driver("gpu-9")) },
+			change: func(s *cluster.State) { s.Pods = append(s.Pods, rulestest.Driver("gpu-9")) },
 		},
 		"the network driver took a node's own network away": {
 			change: func(s *cluster.State) {
-				s.Pods = append(s.Pods, driver("gpu-1"))
+				s.Pods = append(s.Pods, rulestest.Driver("gpu-1"))
 				s.Nodes[1].Ready, s.Nodes[1].NotReady = false, "NodeStatusUnknown: Kubelet stopped posting node status."
 			},
 			want: []string{"fail driver-pods"}, says: "the node is not Ready",
 		},
 		"the device plugin does not run on a node": {
 			change: func(s *cluster.State) {
-				p := podOf(s, "plugin-gpu-1")
+				p := rulestest.Pod(s, "plugin-gpu-1")
 				p.Ready, p.Reason = false, "CrashLoopBackOff"
 				s.Nodes[1].Allocatable["openshift.io/rail1"] = 0
 			},
@@ -230,12 +178,12 @@ func clusterFaults() map[string]clusterFault {
 			want: []string{"warn resources-injector"}, says: "does not run",
 		},
 		"a pod's resources were erased": {
-			change: func(s *cluster.State) { delete(podOf(s, "h-kim-0").Requests, "openshift.io/rail1") },
+			change: func(s *cluster.State) { delete(rulestest.Pod(s, "h-kim-0").Requests, "openshift.io/rail1") },
 			want:   []string{"fail pod-resources"}, says: "pod h-kim-0 is attached to networks and does not request openshift.io/rail1",
 		},
 		"Kubeflow Trainer erased a pod's resources": {
 			change: func(s *cluster.State) {
-				p := podOf(s, "h-kim-0")
+				p := rulestest.Pod(s, "h-kim-0")
 				p.Labels = map[string]string{"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
 				p.Annotations = map[string]string{networksAnnotation: `[{"name":"rail0"},{"name":"rail1","namespace":"train"}]`}
 				p.Requests = cluster.Resources{"nvidia.com/gpu": 8}
@@ -244,51 +192,51 @@ func clusterFaults() map[string]clusterFault {
 		},
 		"a TrainJob erased a pod's resources": {
 			change: func(s *cluster.State) {
-				trainJob(s, cluster.Resources{"nvidia.com/gpu": 8})
-				p := podOf(s, "h-kim-0")
+				rulestest.TrainJob(s, cluster.Resources{"nvidia.com/gpu": 8})
+				p := rulestest.Pod(s, "h-kim-0")
 				p.Requests = cluster.Resources{"nvidia.com/gpu": 8}
 			},
 			want: []string{"fail pod-resources"}, says: "resourcesPerNode of TrainJob h-kim replaces the requests of its runtime",
 		},
 		"the runtime of a TrainJob never asked": {
 			change: func(s *cluster.State) {
-				trainJob(s, nil)
-				podOf(s, "h-kim-0").Requests = cluster.Resources{"nvidia.com/gpu": 8}
+				rulestest.TrainJob(s, nil)
+				rulestest.Pod(s, "h-kim-0").Requests = cluster.Resources{"nvidia.com/gpu": 8}
 			},
 			want: []string{"fail pod-resources"}, says: "it gets no RDMA device",
 		},
 		"a job on two nodes asks for GPUs alone": {
-			change: alone, want: []string{"fail rdma-requested"}, says: "2 pods of h-kim have GPUs on several nodes and request no RDMA resource",
+			change: rulestest.GPUsOnly, want: []string{"fail rdma-requested"}, says: "2 pods of h-kim have GPUs on several nodes and request no RDMA resource",
 		},
 		"a TrainJob asks for GPUs alone": {
 			change: func(s *cluster.State) {
-				trainJob(s, cluster.Resources{"cpu": 8000, "nvidia.com/gpu": 8})
-				alone(s)
+				rulestest.TrainJob(s, cluster.Resources{"cpu": 8000, "nvidia.com/gpu": 8})
+				rulestest.GPUsOnly(s)
 			},
 			want: []string{"fail rdma-requested"}, says: "resourcesPerNode of TrainJob h-kim replaces the requests",
 		},
 		"a job on one node asks for GPUs alone": {
 			change: func(s *cluster.State) {
-				alone(s)
-				podOf(s, "h-kim-1").Node = "gpu-0"
+				rulestest.GPUsOnly(s)
+				rulestest.Pod(s, "h-kim-1").Node = "gpu-0"
 			},
 		},
 		"replicas that each serve by themselves": {
 			change: func(s *cluster.State) {
-				alone(s)
-				podOf(s, "h-kim-0").Labels, podOf(s, "h-kim-1").Labels = nil, nil
+				rulestest.GPUsOnly(s)
+				rulestest.Pod(s, "h-kim-0").Labels, rulestest.Pod(s, "h-kim-1").Labels = nil, nil
 			},
 		},
 		"a job that has claims": {
 			change: func(s *cluster.State) {
-				alone(s)
-				podOf(s, "h-kim-0").Claims, podOf(s, "h-kim-1").Claims = []string{"nics"}, []string{"nics"}
+				rulestest.GPUsOnly(s)
+				rulestest.Pod(s, "h-kim-0").Claims, rulestest.Pod(s, "h-kim-1").Claims = []string{"nics"}, []string{"nics"}
 			},
 		},
 		"a job on nodes without RDMA": {
 			change: func(s *cluster.State) {
-				alone(s)
-				podOf(s, "h-kim-0").Node, podOf(s, "h-kim-1").Node = "l40s-0", "l40s-1"
+				rulestest.GPUsOnly(s)
+				rulestest.Pod(s, "h-kim-0").Node, rulestest.Pod(s, "h-kim-1").Node = "l40s-0", "l40s-1"
 			},
 		},
 		"no SCC lets pods lock memory": {
@@ -353,7 +301,7 @@ func clusterFaults() map[string]clusterFault {
 			change: func(s *cluster.State) {
 				pool(s).Target = "rendered-new"
 				s.Nodes[1].Unschedulable = true
-				pending(s, "h-kim-1", "FailedScheduling", "0/2 nodes are available: 1 node(s) were unschedulable, 1 node(s) had untolerated taint {a: b}.")
+				rulestest.Pending(s, "h-kim-1", "FailedScheduling", "0/2 nodes are available: 1 node(s) were unschedulable, 1 node(s) had untolerated taint {a: b}.")
 			},
 			want: []string{"fail rollout-progress"}, says: "it waits for cordoned nodes: gpu-1", folded: []string{"node-selection"},
 		},
@@ -373,7 +321,7 @@ func clusterFaults() map[string]clusterFault {
 				s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.Namespace == operators })
 				s.SriovNodes, s.SCCs, s.SCCGrants = nil, nil, nil
 				s.Networks[1].Resource = "openshift.io/rial1"
-				podOf(s, "h-kim-0").Annotations, podOf(s, "h-kim-1").Annotations = nil, nil
+				rulestest.Pod(s, "h-kim-0").Annotations, rulestest.Pod(s, "h-kim-1").Annotations = nil, nil
 				for _, kind := range []cluster.Kind{cluster.Pods, cluster.SriovNodes, cluster.SCCs, cluster.SCCGrants, cluster.Pools} {
 					s.Problems = append(s.Problems, cluster.Problem{Kind: kind, Err: "forbidden", Forbidden: true})
 				}
@@ -397,7 +345,7 @@ func clusterFaults() map[string]clusterFault {
 func TestCluster(t *testing.T) {
 	for name, test := range clusterFaults() {
 		t.Run(name, func(t *testing.T) {
-			s := training()
+			s := rulestest.Training(t)
 			if test.change != nil {
 				test.change(&s)
 			}
@@ -428,7 +376,7 @@ func TestCluster(t *testing.T) {
 
 // TestWholeCluster: who asks about the cluster is told what could not be read.
 func TestWholeCluster(t *testing.T) {
-	s := training()
+	s := rulestest.Training(t)
 	s.Problems = []cluster.Problem{{Kind: cluster.SCCs, Err: "forbidden", Forbidden: true}}
 	if r := Judge(s, Options{Whole: true}); len(r.Findings) != 1 || r.Findings[0].Check != ClusterReadable {
 		t.Errorf("%+v", r.Findings)
@@ -479,7 +427,7 @@ func TestRows(t *testing.T) {
 		}
 	}
 	fires[pods.PodPending] = fires[pods.ImagePull]
-	passed := Judge(training(), Options{}).Passed
+	passed := Judge(rulestest.Training(t), Options{}).Passed
 	for _, row := range rows() {
 		if _, err := os.Stat("../../../" + row.ID.Page()); err != nil {
 			t.Errorf("%s has no page: %v", row.ID, err)
@@ -489,6 +437,48 @@ func TestRows(t *testing.T) {
 		}
 		if !slices.Contains(passed, row.ID) {
 			t.Errorf("%s does not pass in testdata/clusters/training.json", row.ID)
+		}
+	}
+}
+
+// The attachments of another namespace are not reported unless one of the examined pods names them.
+func TestOtherNamespace(t *testing.T) {
+	broken := cluster.Network{Namespace: "elsewhere", Name: "nowhere", Type: "sriov", Resource: "openshift.io/nowhererdma"}
+	attach := func(s *cluster.State) {
+		for i := range s.Pods {
+			s.Pods[i].Annotations = map[string]string{networksAnnotation: "elsewhere/nowhere"}
+		}
+	}
+	for name, test := range map[string]struct {
+		options Options
+		change  func(*cluster.State)
+		want    bool
+	}{
+		"of another namespace":          {options: Options{Namespace: "train"}},
+		"of the same namespace":         {options: Options{Namespace: "elsewhere"}, want: true},
+		"of another, which a pod names": {options: Options{Namespace: "train"}, change: attach, want: true},
+		"the whole cluster":             {options: Options{Whole: true}, want: true},
+		"all namespaces":                {want: true},
+	} {
+		s := rulestest.Training(t)
+		s.Networks = append(s.Networks, broken)
+		if test.change != nil {
+			test.change(&s)
+		}
+		got := slices.ContainsFunc(Judge(s, test.options).Findings, func(f check.Finding) bool { return f.Check == NetworkResource })
+		if got != test.want {
+			t.Errorf("%s: reported %t, want %t", name, got, test.want)
+		}
+	}
+}
+
+// TestCausesExist asserts that every check that explains another one is a row.
+func TestCausesExist(t *testing.T) {
+	for _, row := range slices.Concat(rows(), podRows()) {
+		for _, cause := range row.ExplainedBy {
+			if !slices.ContainsFunc(rows(), func(r check.Check[view]) bool { return r.ID == cause }) {
+				t.Errorf("%s is explained by %s, which is no row", row.ID, cause)
+			}
 		}
 	}
 }

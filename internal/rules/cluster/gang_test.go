@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/rules/rulestest"
 )
 
 func TestCandidates(t *testing.T) {
@@ -17,23 +18,23 @@ func TestCandidates(t *testing.T) {
 		"a job with rails": {look: []string{"h-kim-0", "h-kim-1"}},
 		"a job that forgot to ask, and a notebook": {
 			change: func(s *cluster.State) {
-				alone(s)
+				rulestest.GPUsOnly(s)
 				s.Pods = append(s.Pods, notebook)
 			},
 			look: []string{"h-kim-0", "h-kim-1"}, passed: []string{"notebook"},
 		},
 		"replicas that serve, and one that ended": {
 			change: func(s *cluster.State) {
-				alone(s)
-				podOf(s, "h-kim-0").Labels, podOf(s, "h-kim-1").Phase = nil, "Succeeded"
+				rulestest.GPUsOnly(s)
+				rulestest.Pod(s, "h-kim-0").Labels, rulestest.Pod(s, "h-kim-1").Phase = nil, "Succeeded"
 			},
 			passed: []string{"h-kim-0"},
 		},
 		"groups of a LeaderWorkerSet that are one pod each": {
 			change: func(s *cluster.State) {
-				alone(s)
+				rulestest.GPUsOnly(s)
 				for i, name := range []string{"h-kim-0", "h-kim-1"} {
-					podOf(s, name).Labels = map[string]string{"leaderworkerset.sigs.k8s.io/name": "h-kim", "leaderworkerset.sigs.k8s.io/group-index": string(rune('0' + i))}
+					rulestest.Pod(s, name).Labels = map[string]string{"leaderworkerset.sigs.k8s.io/name": "h-kim", "leaderworkerset.sigs.k8s.io/group-index": string(rune('0' + i))}
 				}
 			},
 			passed: []string{"h-kim-0", "h-kim-1"},
@@ -41,7 +42,7 @@ func TestCandidates(t *testing.T) {
 		"of other namespaces, and without GPUs": {
 			change: func(s *cluster.State) {
 				for _, name := range []string{"h-kim-0", "h-kim-1"} {
-					podOf(s, name).Annotations, podOf(s, name).Requests = nil, cluster.Resources{"cpu": 1000}
+					rulestest.Pod(s, name).Annotations, rulestest.Pod(s, name).Requests = nil, cluster.Resources{"cpu": 1000}
 				}
 				elsewhere := notebook
 				elsewhere.Namespace = "other"
@@ -49,7 +50,7 @@ func TestCandidates(t *testing.T) {
 			},
 		},
 	} {
-		s := training()
+		s := rulestest.Training(t)
 		if test.change != nil {
 			test.change(&s)
 		}

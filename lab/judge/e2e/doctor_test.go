@@ -282,7 +282,7 @@ func TestDoctorOfNode(t *testing.T) {
 		nothingLeft(t)
 	})
 	t.Run("no such node", func(t *testing.T) {
-		a.ends(t, 3, "doctor", "node/gpu-99", "-n", "default", "--pod-binary=amd64="+podBinary).prints(t, "node/gpu-99: could not be looked at: there is no such node")
+		a.ends(t, 3, "doctor", "node/gpu-99", "-n", "default", "--pod-binary=amd64="+podBinary).prints(t, "node/gpu-99: could not be examined: there is no such node")
 	})
 }
 

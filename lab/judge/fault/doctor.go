@@ -4,8 +4,9 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/rail"
-	"github.com/railhead/railhead/internal/rules"
+	benchrules "github.com/railhead/railhead/internal/rules/bench"
 	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
+	"github.com/railhead/railhead/internal/rules/fleet"
 	"github.com/railhead/railhead/internal/rules/machine"
 	"github.com/railhead/railhead/internal/rules/pods"
 )
@@ -41,12 +42,12 @@ func doctors() map[string]Doctor {
 		"mtu":               {machine.RailMTU, InPod},
 		"no-address":        {rail.GIDUsable, InPod},
 		"link-local-only":   {rail.GIDUsable, InPod},
-		"duplicate-address": {rules.DuplicateAddress, Together},
+		"duplicate-address": {fleet.DuplicateAddress, Together},
 		"arp-flux":          {machine.RailARP, InPod},
 		"rail-isolation":    {machine.RailsRoutable, InPod},
 		"firewall":          {machine.PacketsInTurn, Counted},
 		"packet-loss":       {machine.PacketsInTurn, Counted},
-		"slow-rail":         {rules.BenchFabric, Measured},
+		"slow-rail":         {benchrules.Fabric, Measured},
 
 		"iommu-translated":     {nccl.IOMMUPassthrough, OnNode},
 		"iommu-translated-amd": {nccl.IOMMUPassthrough, OnNode},

@@ -1,0 +1,174 @@
+// Package fleet compares the machines of a job: what most of them have is the norm, and those that differ are named.
+package fleet
+
+import (
+	"fmt"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/rail"
+	"github.com/railhead/railhead/internal/rules/machine"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// Facts that the pods of a job, or its nodes, must share.
+const (
+	MachineReached   check.ID = "machine-reached"
+	Rails            check.ID = "fleet-rails"
+	LinkLayer        check.ID = "fleet-link-layer"
+	GIDType          check.ID = "fleet-gid-type"
+	MTU              check.ID = "fleet-mtu"
+	Rate             check.ID = "fleet-rate"
+	Firmware         check.ID = "fleet-firmware"
+	NCCL             check.ID = "fleet-nccl-version"
+	RDMACore         check.ID = "fleet-rdma-core"
+	Memlock          check.ID = "fleet-memlock"
+	GPUDirect        check.ID = "fleet-gpudirect"
+	RailSubnet       check.ID = "rail-subnet"
+	DuplicateAddress check.ID = "duplicate-address"
+)
+
+// Machine is a pod or node that was examined, or could not be.
+type Machine struct {
+	Ref       check.Ref // of the pod or node
+	Node      string    // of the pod; "": unknown
+	Group     string    // job of the pod: pods of one job are compared with each other
+	Snapshot  host.Snapshot
+	Unreached string // why there is no snapshot; "": there is one
+}
+
+// IsNode reports whether it is a node rather than a pod.
+func (m *Machine) IsNode() bool { return m.Ref.Kind == check.Node }
+
+// place names a pod with its node.
+func (m *Machine) place() string {
+	if m.Node == "" || m.IsNode() {
+		return m.Ref.String()
+	}
+	return m.Ref.String() + " on " + m.Node
+}
+
+// Judge compares the pods of each job with each other, and nodes with nodes. The cost grows with the number of
+// machines, not of their pairs.
+func Judge(machines []Machine) check.Report {
+	var f fleet
+	for i := range machines {
+		m := &machines[i]
+		switch {
+		case m.Unreached != "":
+			f.unreached = append(f.unreached, m)
+		case m.IsNode():
+			f.nodes = append(f.nodes, member{m, rail.Resolve(m.Snapshot, rail.Host).Rails})
+		default:
+			f.pods = append(f.pods, member{m, rail.Resolve(m.Snapshot, rail.Pod).Rails})
+		}
+	}
+	return check.Run(checks(), f)
+}
+
+type fleet struct {
+	unreached   []*Machine
+	pods, nodes []member
+}
+
+// member is a machine that was examined, with its rails.
+type member struct {
+	*Machine
+	rails []rail.Rail
+}
+
+// checks returns the catalogue. A fault that makes training hang is listed before one that slows it down.
+func checks() []check.Check[fleet] {
+	all := []check.Check[fleet]{
+		{ID: MachineReached, Title: "every pod and node could be examined", Run: unreached},
+		{
+			ID: DuplicateAddress, Title: "every address of a rail is that of one pod",
+			Run: func(f fleet) []check.Finding { // an address must be unique across jobs, too
+				return append(duplicates(f.pods), duplicates(f.nodes)...)
+			},
+		},
+		{
+			ID: RailSubnet, Title: "each rail is in the same subnet on all nodes",
+			Needs:       []check.ID{DuplicateAddress},
+			ExplainedBy: []check.ID{rail.GIDUsable},
+			Run:         inEachGroup(subnets),
+		},
+	}
+	for _, t := range traits {
+		all = append(all, check.Check[fleet]{
+			ID: t.id, Title: t.title, Needs: t.needs, ExplainedBy: t.causes, Run: inEachGroup(t.compare),
+		})
+	}
+	return append(all, check.Check[fleet]{
+		ID: Firmware, Title: "all NICs of one model have the same firmware",
+		ExplainedBy: []check.ID{machine.FirmwareUniform},
+		Run:         inEachGroup(firmware),
+	})
+}
+
+// inEachGroup returns a check that judges the pods of each job by themselves, and so the nodes.
+func inEachGroup(judge func([]member) []check.Finding) func(fleet) []check.Finding {
+	return func(f fleet) []check.Finding {
+		var findings []check.Finding
+		for _, pods := range grouped(f.pods, func(m member) string { return m.Group }) {
+			findings = append(findings, judge(pods)...)
+		}
+		return append(findings, judge(f.nodes)...)
+	}
+}
+
+// grouped returns the items with equal keys together. The groups have the order of their first items.
+func grouped[T any](items []T, key func(T) string) [][]T {
+	var groups [][]T
+	at := map[string]int{}
+	for _, item := range items {
+		k := key(item)
+		i, known := at[k]
+		if !known {
+			i = len(groups)
+			at[k] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], item)
+	}
+	return groups
+}
+
+// unreached reports the machines that could not be examined, one finding per reason.
+func unreached(f fleet) []check.Finding {
+	total := len(f.unreached) + len(f.pods) + len(f.nodes)
+	var findings []check.Finding
+	for _, machines := range grouped(f.unreached, func(m *Machine) string { return m.Unreached }) {
+		findings = append(findings, notReached(machines, total))
+	}
+	return findings
+}
+
+func notReached(machines []*Machine, total int) check.Finding {
+	var names []string
+	var refs []check.Ref
+	for _, m := range machines {
+		names = append(names, m.place())
+		refs = append(refs, m.Ref)
+	}
+	places, reason, first := words.Few(names, 6), machines[0].Unreached, machines[0].Ref
+	describe := "kubectl describe node " + first.Name
+	if first.Kind == check.Pod {
+		describe = fmt.Sprintf("kubectl -n %s describe pod %s", first.Namespace, first.Name)
+	}
+	f := check.Finding{
+		Check: MachineReached, Status: check.Unknown, Subject: first,
+		Summary: "could not be examined: " + reason,
+		Evidence: []check.Evidence{{
+			Source: "railhead-pod snapshot in " + places,
+			Got:    reason,
+			Want:   "a snapshot",
+		}},
+		Fix: check.ByUser("Check that it runs and that you may run commands in it, then run this again.", describe),
+	}
+	if len(machines) > 1 {
+		f.Subject, f.About = check.Ref{Kind: check.Pods}, refs
+		f.Summary = fmt.Sprintf("%d of %d could not be examined: %s (%s)", len(machines), total, reason, places)
+	}
+	return f
+}

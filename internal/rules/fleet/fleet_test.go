@@ -1,0 +1,262 @@
+package fleet_test
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/rules/fleet"
+	"github.com/railhead/railhead/internal/rules/rulestest"
+)
+
+// fault is a job of some pods and what is wrong with them.
+type fault struct {
+	pods   int
+	change func([]fleet.Machine)
+	want   check.ID // "": nothing
+	says   []string
+}
+
+// of returns a change of one pod of a job.
+func of(pod int, change func(*fleet.Machine)) func([]fleet.Machine) {
+	return func(m []fleet.Machine) { change(&m[pod]) }
+}
+
+// devicesOf returns a change of the devices of one pod.
+func devicesOf(pod int, change func(*host.Device)) func([]fleet.Machine) {
+	return of(pod, func(m *fleet.Machine) { rulestest.EachDevice(m, change) })
+}
+
+func faults() map[string]fault {
+	return map[string]fault{
+		"healthy":       {pods: 40},
+		"one pod alone": {pods: 1},
+		"no pod":        {},
+		"three of forty have a smaller MTU": {
+			pods: 40,
+			change: func(m []fleet.Machine) {
+				for _, i := range []int{3, 7, 20} {
+					rulestest.SmallMTU(&m[i])
+				}
+			},
+			want: fleet.MTU,
+			says: []string{
+				"on 37 of 40 pods the MTU of the rails is 9000",
+				"1500 on pod/train/h-kim-4 on gpu-4, pod/train/h-kim-8 on gpu-8, pod/train/h-kim-21 on gpu-21",
+			},
+		},
+		"one rail of one pod has a smaller MTU": {
+			pods: 4,
+			change: of(2, func(m *fleet.Machine) {
+				rulestest.EachLink(m, func(l *host.Link) {
+					if l.Name == "net1" {
+						l.MTU = host.Know(1500)
+					}
+				})
+			}),
+			want: fleet.MTU,
+			says: []string{"on 3 of 4 pods", "1500, 9000 on pod/train/h-kim-3"},
+		},
+		"two against two": {
+			pods: 4,
+			change: func(m []fleet.Machine) {
+				rulestest.SmallMTU(&m[0])
+				rulestest.SmallMTU(&m[1])
+			},
+			want: fleet.MTU,
+			says: []string{"no value has the majority", "1500 on 2 (pod/train/h-kim-1", "9000 on 2 (pod/train/h-kim-3"},
+		},
+		"a slower rail": {
+			pods: 5,
+			change: devicesOf(1, func(d *host.Device) {
+				d.Ports[0].Rate = host.Know(host.Rate{Gbps: 200, Lanes: 4, Speed: "HDR"})
+			}),
+			want: fleet.Rate,
+			says: []string{"on 4 of 5 pods", "200 Gb/s on pod/train/h-kim-2"},
+		},
+		"another firmware": {
+			pods:   5,
+			change: devicesOf(4, func(d *host.Device) { d.Firmware = host.Know("28.30.0") }),
+			want:   fleet.Firmware,
+			says:   []string{"on 4 of 5 pods the firmware of", "28.30.0 on pod/train/h-kim-5"},
+		},
+		"another NCCL": {
+			pods: 3,
+			change: of(0, func(m *fleet.Machine) {
+				m.Snapshot.NCCL.Libraries = []host.NCCLLibrary{{Path: "/usr/lib/libnccl.so.2.18.1", Version: "2.18.1"}}
+			}),
+			want: fleet.NCCL,
+			says: []string{"2.18.1 on pod/train/h-kim-1"},
+		},
+		"another rdma-core": {
+			pods: 3,
+			change: func(m []fleet.Machine) {
+				for i, version := range []string{"48.0", "48.0", "39.0"} {
+					m[i].Snapshot.Verbs = &host.VerbsLibrary{Path: "/usr/lib/libibverbs.so.1", RDMACore: version}
+				}
+			},
+			want: fleet.RDMACore,
+			says: []string{"on 2 of 3 pods the version of rdma-core is 48.0, but 39.0 on pod/train/h-kim-3"},
+		},
+		"a small locked-memory limit": {
+			pods:   3,
+			change: of(2, func(m *fleet.Machine) { m.Snapshot.Limits.MemlockSoft = host.Know(host.Limit(8 << 20)) }),
+			want:   fleet.Memlock,
+			says:   []string{"8 MiB on pod/train/h-kim-3"},
+		},
+		"no GPUDirect on one": {
+			pods: 3,
+			change: of(2, func(m *fleet.Machine) {
+				m.Snapshot.GPUDirect = host.GPUDirect{OpenModules: host.Know(false)}
+			}),
+			want: fleet.GPUDirect,
+			says: []string{"none on pod/train/h-kim-3"},
+		},
+		"a pod with fewer rails": {
+			pods: 3,
+			change: of(1, func(m *fleet.Machine) {
+				m.Snapshot.Uverbs = slices.Clone(m.Snapshot.Uverbs)
+				i := slices.IndexFunc(m.Snapshot.Uverbs, func(u host.Uverbs) bool { return u.Access == host.Openable })
+				m.Snapshot.Uverbs[i].Access = host.Denied
+			}),
+			want: fleet.Rails,
+			says: []string{"on 2 of 3 pods the number of rails is 4, but 3 on pod/train/h-kim-2"},
+		},
+		"two pods with the same addresses": {
+			pods:   3,
+			change: func(m []fleet.Machine) { rulestest.ShareAddresses(&m[2], &m[1]) },
+			want:   fleet.DuplicateAddress,
+			says: []string{
+				"is the address of pod/train/h-kim-2 on gpu-2 net1, pod/train/h-kim-3 on gpu-3 net1: data for one",
+				"they share 3 more",
+			},
+		},
+		"pods on the node's own network have its addresses": {
+			pods:   2,
+			change: func(m []fleet.Machine) { m[1].Snapshot = m[0].Snapshot },
+		},
+		"crossed rails": {
+			pods:   3,
+			change: of(1, rulestest.CrossRails),
+			want:   fleet.RailSubnet,
+			says:   []string{"the rails are crossed", "pod/train/h-kim-2 on gpu-2"},
+		},
+		"a routed fabric": {
+			pods: 4,
+			change: func(m []fleet.Machine) {
+				for i := range m {
+					rulestest.EachLink(&m[i], func(l *host.Link) {
+						l.Addresses = host.Know(slices.Clone(l.Addresses.Value))
+						for k, p := range l.Addresses.Value {
+							l.Addresses.Value[k] = netip.PrefixFrom(p.Addr(), 31)
+						}
+					})
+				}
+			},
+		},
+		"a pod that could not be reached": {
+			pods: 3,
+			change: of(1, func(m *fleet.Machine) {
+				*m = fleet.Machine{Ref: m.Ref, Node: "gpu-2", Unreached: "no answer within 30s"}
+			}),
+			want: fleet.MachineReached,
+			says: []string{"could not be examined: no answer within 30s"},
+		},
+		"one pod on InfiniBand": {
+			pods:   3,
+			change: devicesOf(1, func(d *host.Device) { d.Ports[0].LinkLayer = host.Know(host.InfiniBand) }),
+			want:   fleet.LinkLayer,
+			says:   []string{"InfiniBand on pod/train/h-kim-2"},
+		},
+		"one pod with RoCE v1 only": {
+			pods: 3,
+			change: of(1, func(m *fleet.Machine) {
+				rulestest.EachGID(m, func(g *host.GID) { g.Type = host.Know("IB/RoCE v1") })
+			}),
+			want: fleet.GIDType,
+			says: []string{"IB/RoCE v1 on pod/train/h-kim-2"},
+		},
+		"jobs that differ from each other": {
+			pods: 4,
+			change: func(m []fleet.Machine) {
+				for i := range m {
+					m[i].Group = []string{"job/a", "job/b"}[i/2]
+				}
+				rulestest.SmallMTU(&m[2])
+				rulestest.SmallMTU(&m[3])
+			},
+		},
+	}
+}
+
+func TestJudge(t *testing.T) {
+	for name, test := range faults() {
+		t.Run(name, func(t *testing.T) {
+			pods := rulestest.Job(t, test.pods)
+			if test.change != nil {
+				test.change(pods)
+			}
+			r := fleet.Judge(pods)
+			if test.want == "" {
+				if len(r.Findings) > 0 {
+					t.Errorf("found in a healthy job: %+v", r.Findings)
+				}
+				return
+			}
+			if len(r.Findings) == 0 || r.Findings[0].Check != test.want {
+				t.Fatalf("found %+v, want %s first", r.Findings, test.want)
+			}
+			for _, text := range test.says {
+				if !strings.Contains(r.Findings[0].Summary, text) {
+					t.Errorf("%q has no %q", r.Findings[0].Summary, text)
+				}
+			}
+			for _, f := range r.Findings {
+				if f.Check != test.want {
+					t.Errorf("also found: %s: %s", f.Check, f.Summary)
+				}
+			}
+		})
+	}
+}
+
+func TestJudgeKeepsNodesFromPods(t *testing.T) {
+	m := rulestest.Job(t, 2)
+	for _, node := range []string{"gpu-1", "gpu-2"} {
+		snapshot := rulestest.Recorded(t, "host-baremetal-8x400")
+		m = append(m, fleet.Machine{Ref: check.NodeRef(node), Node: node, Snapshot: snapshot})
+	}
+	if r := fleet.Judge(m); len(r.Findings) > 0 {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
+// TestFaults asserts that every check has a case in which only it fires.
+func TestFaults(t *testing.T) {
+	fires := map[check.ID]bool{}
+	for _, c := range faults() {
+		fires[c.want] = true
+	}
+	for _, id := range fleet.Judge(nil).Passed {
+		if !fires[id] {
+			t.Errorf("no case fires %s", id)
+		}
+	}
+}
+
+func BenchmarkJudge(b *testing.B) {
+	for _, n := range []int{200, 1000, 5000} {
+		pods := rulestest.Job(b, n)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				if r := fleet.Judge(pods); len(r.Findings) > 0 {
+					b.Fatal(r.Findings[0])
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,149 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/rail"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// railSubnets groups the machines by their subnet of one rail.
+type railSubnets struct {
+	rail string
+	division
+}
+
+// subnets compares the subnets of each rail. In a routed fabric every machine, or every group below one switch, has
+// its own subnets: without a norm nothing is reported. A subnet that belongs to different rails on different machines
+// means that cables or attachments are crossed.
+func subnets(members []member) []check.Finding {
+	var rails []railSubnets
+	for _, key := range railKeys(members) {
+		d := divide(members, func(m member) (string, bool) { return m.subnet(key) })
+		rails = append(rails, railSubnets{key, d})
+	}
+	if f, crossed := crossing(members, rails); crossed {
+		return []check.Finding{f}
+	}
+	var findings []check.Finding
+	for _, r := range rails {
+		if len(r.groups) < 2 || !r.hasNorm() {
+			continue
+		}
+		fix := *subnetFix
+		f := r.finding(check.Finding{Check: RailSubnet, Status: check.Warn, Fix: &fix}, comparison{
+			noun:   "subnet of rail " + r.rail,
+			source: "addresses of rail " + r.rail,
+			cost:   "without a route between the subnets these ranks cannot reach each other on that rail",
+		})
+		f.About = append(f.About, linksOf(members, r.rail, f.About)...)
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+var subnetFix = check.ByAdmin("Give each rail one subnet on all nodes, or route between its subnets.",
+	"kubectl get sriovnetworks -A -o custom-columns=NAME:.metadata.name,IPAM:.spec.ipam")
+
+// crossing finds a subnet that belongs to different rails on different machines. Several rails of one machine in one
+// subnet are reported by check rail-arp instead.
+func crossing(members []member, rails []railSubnets) (check.Finding, bool) {
+	first := map[string]railUse{}
+	for _, r := range rails {
+		for _, g := range r.groups {
+			use := railUse{r.rail, g}
+			other, known := first[g.value]
+			switch {
+			case !known:
+				first[g.value] = use
+			case !slices.Contains(g.refs, other.refs[0]):
+				return crossed(members, other, use), true
+			}
+		}
+	}
+	return check.Finding{}, false
+}
+
+// railUse is a rail on machines that have it in one subnet.
+type railUse struct {
+	rail string
+	group
+}
+
+func crossed(members []member, a, b railUse) check.Finding {
+	about := append([]check.Ref{a.refs[0]}, b.refs...)
+	about = append(about, linksOf(members, a.rail, a.refs[:1])...)
+	about = append(about, linksOf(members, b.rail, b.refs)...)
+	others := words.Few(b.names, 6)
+	return check.Finding{
+		Check: RailSubnet, Status: check.Fail, Subject: check.Named(check.Subnet, b.rail), About: about,
+		Summary: fmt.Sprintf("the rails are crossed: subnet %s is that of rail %s on %s and of rail %s on %s",
+			b.value, a.rail, a.names[0], b.rail, others),
+		Evidence: []check.Evidence{
+			{Source: "addresses of rail " + a.rail + " on " + a.names[0], Got: b.value},
+			{
+				Source: "addresses of rail " + b.rail + " on " + others,
+				Got:    b.value,
+				Want:   "the subnet of rail " + b.rail + " on the others",
+			},
+		},
+		Fix: check.ByAdmin("Let each attachment name the resource of the same rail on all nodes. If it does, check "+
+			"the cabling.",
+			subnetFix.Commands...),
+	}
+}
+
+// linksOf returns the interfaces of a rail on some of the machines.
+func linksOf(members []member, key string, machines []check.Ref) []check.Ref {
+	var links []check.Ref
+	for _, m := range members {
+		for _, r := range m.rails {
+			if r.Netdev != "" && m.railKey(r) == key && slices.Contains(machines, m.Ref) {
+				links = append(links, check.LinkRef(r.Netdev).On(m.Ref))
+			}
+		}
+	}
+	return links
+}
+
+// railKeys returns the names of the rails on all machines.
+func railKeys(members []member) []string {
+	var keys []string
+	for _, m := range members {
+		for _, r := range m.rails {
+			if r.Netdev != "" {
+				keys = append(keys, m.railKey(r))
+			}
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// railKey identifies a rail across machines: by its attachment, or else by its interface.
+func (m member) railKey(r rail.Rail) string {
+	for _, n := range m.Snapshot.NetworkStatus {
+		if n.Interface == r.Netdev && n.Name != "" {
+			return n.Name
+		}
+	}
+	return r.Netdev
+}
+
+// subnet returns the subnet of a rail; of several addresses it uses that of the chosen GID.
+func (m member) subnet(key string) (string, bool) {
+	for _, r := range m.rails {
+		if r.Netdev == "" || m.railKey(r) != key || r.GID == nil {
+			continue
+		}
+		link, _ := m.Snapshot.Link(r.Netdev)
+		for _, p := range link.Addresses.Value {
+			if p.Addr() == r.GID.IP() {
+				return p.Masked().String(), true
+			}
+		}
+	}
+	return "", false
+}

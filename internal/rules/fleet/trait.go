@@ -1,0 +1,342 @@
+package fleet
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/rail"
+	"github.com/railhead/railhead/internal/rules/machine"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// trait is something that all machines of a job should have in common.
+type trait struct {
+	id     check.ID
+	title  string // the healthy fact
+	status check.Status
+	comparison
+	needs  []check.ID
+	causes []check.ID // faults of one machine that explain a difference
+	fix    *check.Fix
+	of     func(member) (value string, known bool)
+}
+
+// comparison has the words for a difference.
+type comparison struct {
+	noun   string // "MTU of the rails"
+	source string // of the value, on each machine
+	cost   string // consequence of a difference
+}
+
+// podResources is a check of package rules/cluster.
+const podResources = "pod-resources"
+
+const showImages = "kubectl get pods -o custom-columns=NAME:.metadata.name,IMAGE:.spec.containers[*].image"
+
+// traits are ordered so that a cause precedes its effects.
+var traits = []trait{
+	{
+		id: Rails, title: "every pod has as many rails as the others", status: check.Warn,
+		comparison: comparison{
+			noun:   "number of rails",
+			source: "rails",
+			cost:   "the pod with the fewest rails slows down all",
+		},
+		causes: []check.ID{
+			rail.DeviceAllocated, rail.UverbsOpenable, rail.PortActive, rail.GIDUsable, rail.CarrierPresent,
+			rail.AllocationConsistent, rail.RDMANamespace, nccl.LibraryDevices, podResources, machine.VerbsLibrary,
+			machine.PhysicalUp, machine.VFGUID,
+		},
+		fix: check.ByUser("Give every pod the same rails: compare what the nodes offer.", "railhead inventory -o wide"),
+		of:  func(m member) (string, bool) { return fmt.Sprint(len(m.rails)), true },
+	},
+	{
+		id: LinkLayer, title: "all rails have one link layer", status: check.Fail,
+		comparison: comparison{
+			noun:   "link layer",
+			source: "/sys/class/infiniband/*/ports/*/link_layer",
+			cost:   "InfiniBand and RoCE cannot connect to each other",
+		},
+		causes: []check.ID{rail.LinkLayerUniform},
+		fix: check.ByUser("Keep the job on nodes with one kind of fabric.",
+			"railhead deploy NAME --node-selector KEY=VALUE"),
+		of: ofRails(func(r rail.Rail) string { return r.LinkLayer }),
+	},
+	{
+		id: GIDType, title: "all rails use one type of GID", status: check.Fail,
+		comparison: comparison{
+			noun:   "GID type",
+			source: "/sys/class/infiniband/*/ports/*/gid_attrs/types",
+			cost:   "RoCE v1 and v2 cannot connect to each other: the connection times out",
+		},
+		needs:  []check.ID{LinkLayer},
+		causes: []check.ID{rail.GIDUsable},
+		fix:    check.ByAdmin("Give every rail an address, so that it has a RoCE v2 GID."),
+		of: ofRails(func(r rail.Rail) string {
+			if r.GID == nil {
+				return ""
+			}
+			return r.GID.Type.Value
+		}),
+	},
+	{
+		id: MTU, title: "all rails have one MTU", status: check.Fail,
+		comparison: comparison{
+			noun:   "MTU of the rails",
+			source: "/sys/class/net/*/mtu",
+			cost:   "since NCCL 2.20 each rank uses its own MTU, so they hang or end with LOC_LEN_ERR",
+		},
+		needs:  []check.ID{LinkLayer},
+		causes: []check.ID{machine.RailMTU},
+		fix: check.ByAdmin("Set one MTU in the SriovNetworkNodePolicy and, with the tuning plugin, in the network "+
+			"attachment.",
+			"kubectl get sriovnetworknodepolicies -A -o custom-columns=NAME:.metadata.name,MTU:.spec.mtu"),
+		of: ofRails(func(r rail.Rail) string {
+			if mtu, known := r.MTU.Get(); known {
+				return fmt.Sprint(mtu)
+			}
+			return ""
+		}),
+	},
+	{
+		id: Rate, title: "all rails have one rate", status: check.Warn,
+		comparison: comparison{
+			noun:   "rate of the rails",
+			source: "/sys/class/infiniband/*/ports/*/rate",
+			cost:   "the slowest rail slows down all",
+		},
+		causes: []check.ID{machine.RateExpected, rail.RateUniform, rail.PortActive, machine.PhysicalUp},
+		fix: check.ByAdmin("Check the cable, the transceiver and the switch port of the rails that differ.",
+			"ethtool INTERFACE", "mlxlink -d DEVICE"),
+		of: ofRails(func(r rail.Rail) string {
+			if rate, known := r.Rate.Get(); known {
+				return fmt.Sprintf("%g Gb/s", rate.Gbps)
+			}
+			return ""
+		}),
+	},
+	{
+		id: NCCL, title: "all pods have one NCCL", status: check.Fail,
+		comparison: comparison{
+			noun:   "NCCL version",
+			source: "libnccl.so of the image",
+			cost:   "ranks with different versions refuse to connect, or use different protocols",
+		},
+		fix: check.ByUser("Start all pods from one image: delete the pods that still have the old one.", showImages),
+		of: func(m member) (string, bool) {
+			var versions []string
+			for _, l := range m.Snapshot.NCCL.Libraries {
+				versions = append(versions, l.Version)
+			}
+			return distinct(versions)
+		},
+	},
+	{
+		id: RDMACore, title: "all pods have one rdma-core", status: check.Warn,
+		comparison: comparison{
+			noun:   "version of rdma-core",
+			source: "libibverbs.so.1 of the image",
+			cost:   "the older one may lack a feature that the other uses",
+		},
+		causes: []check.ID{machine.VerbsLibrary},
+		fix:    check.ByUser("Start all pods from one image.", showImages),
+		of: func(m member) (string, bool) {
+			if m.Snapshot.Verbs == nil {
+				return "", false
+			}
+			return m.Snapshot.Verbs.RDMACore, m.Snapshot.Verbs.RDMACore != ""
+		},
+	},
+	{
+		id: Memlock, title: "all pods may lock as much memory", status: check.Warn,
+		comparison: comparison{
+			noun:   "locked-memory limit",
+			source: "/proc/self/limits Max locked memory, soft",
+			cost:   "a rank with a small limit cannot register its buffers (ENOMEM), and the others wait for it",
+		},
+		causes: []check.ID{machine.MemlockLimit, machine.RuntimeMemlock, machine.IPCLockEffective},
+		fix: check.ByAdmin("Lift the limit on the nodes that differ.", "railhead setup status",
+			"railhead setup cluster"),
+		of: func(m member) (string, bool) {
+			if machine.LocksEnough(m.Snapshot) { // by the limit, or by a capability
+				return "all that is needed", true
+			}
+			limit, known := m.Snapshot.Limits.MemlockSoft.Get()
+			return machine.Size(limit), known
+		},
+	},
+	{
+		id: GPUDirect, title: "GPUDirect RDMA works the same way in all pods", status: check.Warn,
+		comparison: comparison{
+			noun:   "way of GPUDirect RDMA",
+			source: "/sys/module/nvidia_peermem, /proc/driver/nvidia/version",
+			cost:   "ranks without it copy through host memory and slow down all others",
+		},
+		causes: []check.ID{nccl.GPUDirectPossible, machine.PeermemRegistered},
+		fix: check.ByAdmin("Load the peer-memory module, or NVIDIA's open kernel modules (DMA-BUF), on the nodes "+
+			"that differ.",
+			"modprobe nvidia_peermem"),
+		of: gpuDirect,
+	},
+}
+
+// ofRails returns the distinct values of a machine's rails.
+func ofRails(value func(rail.Rail) string) func(member) (string, bool) {
+	return func(m member) (string, bool) {
+		var values []string
+		for _, r := range m.rails {
+			values = append(values, value(r))
+		}
+		return distinct(values)
+	}
+}
+
+// distinct joins the values that are known, each once; ok is false if none is.
+func distinct(values []string) (joined string, ok bool) {
+	slices.Sort(values)
+	values = slices.DeleteFunc(slices.Compact(values), func(v string) bool { return v == "" })
+	return strings.Join(values, ", "), len(values) > 0
+}
+
+// gpuDirect returns how NICs can reach GPU memory, by the files that NCCL reads (src/transport/net_ib,
+// ncclIbGdrSupport and ncclIbDmaBufSupport).
+func gpuDirect(m member) (string, bool) {
+	g := m.Snapshot.GPUDirect
+	open, known := g.OpenModules.Get()
+	switch {
+	case len(rail.GPUs(m.Snapshot)) == 0:
+		return "", false
+	case len(g.Peermem) > 0:
+		return "peer-memory module", true
+	case open:
+		return "DMA-BUF", true
+	}
+	return "none", known
+}
+
+// compare finds where machines differ in a trait.
+func (t trait) compare(members []member) []check.Finding {
+	d := divide(members, t.of)
+	if len(d.groups) < 2 {
+		return nil
+	}
+	fix := *t.fix
+	return []check.Finding{d.finding(check.Finding{Check: t.id, Status: t.status, Fix: &fix}, t.comparison)}
+}
+
+// division groups the machines whose value is known by it.
+type division struct {
+	kind   check.Kind // Pods or Nodes
+	groups []group    // the largest first
+	known  int        // machines in all groups
+}
+
+type group struct {
+	value string
+	names []string
+	refs  []check.Ref
+}
+
+func divide(members []member, of func(member) (string, bool)) division {
+	d := division{kind: check.Pods}
+	at := map[string]int{}
+	for _, m := range members {
+		if m.IsNode() {
+			d.kind = check.Nodes
+		}
+		value, ok := of(m)
+		if !ok {
+			continue
+		}
+		i, seen := at[value]
+		if !seen {
+			i = len(d.groups)
+			at[value] = i
+			d.groups = append(d.groups, group{value: value})
+		}
+		d.groups[i].names = append(d.groups[i].names, m.place())
+		d.groups[i].refs = append(d.groups[i].refs, m.Ref)
+		d.known++
+	}
+	slices.SortStableFunc(d.groups, func(a, b group) int {
+		return cmp.Or(cmp.Compare(len(b.names), len(a.names)), cmp.Compare(a.value, b.value))
+	})
+	return d
+}
+
+// hasNorm reports whether most machines are in the largest group.
+func (d division) hasNorm() bool { return len(d.groups) > 0 && 2*len(d.groups[0].names) > d.known }
+
+// finding completes a finding: it names the machines that differ from the norm, or all if no value has a majority.
+func (d division) finding(f check.Finding, c comparison) check.Finding {
+	f.Subject = check.Ref{Kind: d.kind}
+	most := d.groups[0]
+	odd, want := d.groups[1:], most.value
+	if !d.hasNorm() {
+		odd, want = d.groups, "one value on all "+string(d.kind)
+	}
+	var parts, counts []string
+	for _, g := range odd {
+		names := words.Few(g.names, 6)
+		parts = append(parts, g.value+" on "+names)
+		counts = append(counts, fmt.Sprintf("%s on %d (%s)", g.value, len(g.names), names))
+		f.About = append(f.About, g.refs...)
+		f.Evidence = append(f.Evidence, check.Evidence{Source: c.source, Got: g.value + " on " + names, Want: want})
+	}
+	if !d.hasNorm() {
+		f.Summary = fmt.Sprintf("the %s do not have the same %s, and no value has the majority: %s; %s",
+			d.kind, c.noun, strings.Join(counts, ", "), c.cost)
+		return f
+	}
+	if len(odd) == 1 && len(odd[0].refs) == 1 {
+		f.Subject = odd[0].refs[0]
+	}
+	f.Summary = fmt.Sprintf("on %d of %d %s the %s is %s, but %s: %s",
+		len(most.names), d.known, d.kind, c.noun, most.value, strings.Join(parts, ", "), c.cost)
+	return f
+}
+
+// firmware compares the NICs of each model, also within one machine.
+func firmware(members []member) []check.Finding {
+	var models []string
+	for _, m := range members {
+		for _, d := range m.Snapshot.Devices {
+			models = append(models, modelOf(d))
+		}
+	}
+	slices.Sort(models)
+	var findings []check.Finding
+	for _, model := range slices.Compact(models) {
+		d := divide(members, func(m member) (string, bool) { return firmwareOf(m, model) })
+		if model == "" || len(d.groups) < 2 {
+			continue
+		}
+		fix := check.ByAdmin("Install the same firmware on all of these NICs.", "mlxfwmanager --query",
+			"ethtool -i INTERFACE")
+		findings = append(findings, d.finding(check.Finding{Check: Firmware, Status: check.Warn, Fix: fix}, comparison{
+			noun:   "firmware of " + model,
+			source: "/sys/class/infiniband/*/fw_ver",
+			cost:   "the older one may have a bug that the other does not have",
+		}))
+	}
+	return findings
+}
+
+// modelOf returns the kind of NIC that a firmware is for.
+func modelOf(d host.Device) string { return cmp.Or(d.BoardID.Value, d.HCAType.Value) }
+
+// firmwareOf returns the firmware of a machine's own NICs of one model.
+func firmwareOf(m member, model string) (string, bool) {
+	var versions []string
+	for _, r := range m.rails {
+		if d, ok := m.Snapshot.Device(r.Device); ok && modelOf(d) == model {
+			versions = append(versions, d.Firmware.Value)
+		}
+	}
+	return distinct(versions)
+}
