@@ -16,22 +16,10 @@ import (
 // on the archive.
 func Clean(b Bundle) Bundle {
 	b.State = cleanState(b.State)
-	machines := make([]rules.Machine, len(b.Machines))
-	for i, m := range b.Machines {
-		machines[i] = rules.Machine{
-			Ref:       m.Ref,
-			Node:      m.Node,
-			Group:     m.Group,
-			Snapshot:  cleanSnapshot(m.Snapshot),
-			Unreached: cleanText(m.Unreached),
-		}
-	}
-	b.Machines = machines
-	kept := make([]Log, len(b.Logs))
-	for i, l := range b.Logs {
-		kept[i] = Log{Name: l.Name, Container: l.Container, Text: cleanLog(l.Text)}
-	}
-	b.Logs = kept
+	b.Machines = each(b.Machines, func(m *rules.Machine) {
+		m.Snapshot, m.Unreached = cleanSnapshot(m.Snapshot), cleanText(m.Unreached)
+	})
+	b.Logs = each(b.Logs, func(l *Log) { l.Text = cleanLog(l.Text) })
 	if b.Bench != nil {
 		clean := cleanBench(*b.Bench)
 		b.Bench = &clean
@@ -42,15 +30,9 @@ func Clean(b Bundle) Bundle {
 // cleanBench keeps numbers and removes credentials from the output of tools. It judges the result again; the archive
 // has the machines in files of their own.
 func cleanBench(r bench.Result) bench.Result {
-	r.Failures, r.Skipped, r.Machines = each(r.Failures, cleanText), each(r.Skipped, cleanText), nil
-	r.CrossRails = each(r.CrossRails, func(c bench.Crossing) bench.Crossing {
-		c.Why = cleanText(c.Why)
-		return c
-	})
-	r.Loopbacks = each(r.Loopbacks, func(l bench.OwnLoop) bench.OwnLoop {
-		l.Failed = cleanText(l.Failed)
-		return l
-	})
+	r.Failures, r.Skipped, r.Machines = each(r.Failures, redact), each(r.Skipped, redact), nil
+	r.CrossRails = each(r.CrossRails, func(c *bench.Crossing) { redact(&c.Why) })
+	r.Loopbacks = each(r.Loopbacks, func(l *bench.OwnLoop) { redact(&l.Failed) })
 	r.Ladders, r.AllReduces = nil, nil // doctor makes none
 	r.Findings = benchrules.Judge(r)
 	return r
@@ -63,16 +45,12 @@ func cleanSnapshot(s host.Snapshot) host.Snapshot {
 	if line, ok := s.Cmdline.Get(); ok {
 		s.Cmdline = host.Know(kernelArguments(line))
 	}
-	s.NCCL.Config = slices.Clone(s.NCCL.Config)
-	s.NCCL.Config = slices.DeleteFunc(s.NCCL.Config,
+	s.NCCL.Config = slices.DeleteFunc(slices.Clone(s.NCCL.Config),
 		func(v host.ConfigVar) bool { return secretName.MatchString(v.Name) })
 	for i := range s.NCCL.Config {
-		s.NCCL.Config[i].Value = cleanText(s.NCCL.Config[i].Value)
+		redact(&s.NCCL.Config[i].Value)
 	}
-	s.Problems = each(s.Problems, func(p host.Problem) host.Problem {
-		p.Err = cleanText(p.Err)
-		return p
-	})
+	s.Problems = each(s.Problems, func(p *host.Problem) { redact(&p.Err) })
 	return s
 }
 
@@ -96,17 +74,17 @@ func kernelArguments(line string) string {
 	return cleanText(strings.Join(tokens, " "))
 }
 
-// each returns a list with every value changed; nil stays nil.
-func each[T any](list []T, change func(T) T) []T {
-	if list == nil {
-		return nil
-	}
-	changed := make([]T, len(list))
-	for i, v := range list {
-		changed[i] = change(v)
+// each returns a copy of a list with every value changed.
+func each[T any](list []T, change func(*T)) []T {
+	changed := slices.Clone(list)
+	for i := range changed {
+		change(&changed[i])
 	}
 	return changed
 }
+
+// redact removes credentials from a text.
+func redact(text *string) { *text = cleanText(*text) }
 
 // cleanState lists the parts of a State that may leave the cluster.
 func cleanState(s cluster.State) cluster.State {
@@ -122,86 +100,62 @@ func cleanState(s cluster.State) cluster.State {
 			Minor:   s.Server.Minor,
 			Groups:  s.Server.Groups,
 		},
-		Nodes: each(s.Nodes, func(n cluster.Node) cluster.Node {
+		Nodes: each(s.Nodes, func(n *cluster.Node) {
 			n.Labels = labels.of(n.Labels)
-			n.NotReady, n.MachineConfig.Reason = cleanText(n.NotReady), cleanText(n.MachineConfig.Reason)
-			n.Taints = each(n.Taints, func(t cluster.Taint) cluster.Taint {
-				return cluster.Taint{Key: t.Key, Effect: t.Effect}
-			})
-			return n
+			redact(&n.NotReady)
+			redact(&n.MachineConfig.Reason)
+			n.Taints = each(n.Taints, func(t *cluster.Taint) { *t = cluster.Taint{Key: t.Key, Effect: t.Effect} })
 		}),
-		Pods:  each(s.Pods, func(p cluster.Pod) cluster.Pod { return cleanPod(p, labels) }),
-		Pools: each(s.Pools, cleanPool),
-		MachineConfigs: each(s.MachineConfigs,
-			func(m cluster.MachineConfig) cluster.MachineConfig { return cleanMachineConfig(m, labels) }),
-		Networks: each(s.Networks, func(n cluster.Network) cluster.Network {
+		Pods:           each(s.Pods, labels.cleanPod),
+		Pools:          each(s.Pools, cleanPool),
+		MachineConfigs: each(s.MachineConfigs, labels.cleanMachineConfig),
+		Networks: each(s.Networks, func(n *cluster.Network) {
 			n.Config, n.Broken = cleanConfig(n.Config), cleanText(n.Broken)
-			return n
 		}),
-		SriovNetworks: each(s.SriovNetworks, func(n cluster.SriovNetwork) cluster.SriovNetwork {
-			n.Spec = prune(n.Spec, sriovKeys)
-			return n
-		}),
+		SriovNetworks: each(s.SriovNetworks, func(n *cluster.SriovNetwork) { n.Spec = prune(n.Spec, sriovKeys) }),
 		SriovPolicies: s.SriovPolicies,
-		SriovNodes: each(s.SriovNodes, func(n cluster.SriovNode) cluster.SriovNode {
-			n.SyncError = cleanText(n.SyncError)
-			return n
-		}),
-		DRADevices: s.DRADevices,
-		SCCs:       s.SCCs,
-		SCCGrants:  s.SCCGrants,
-		Namespaces: each(s.Namespaces, func(n cluster.Namespace) cluster.Namespace {
+		SriovNodes:    each(s.SriovNodes, func(n *cluster.SriovNode) { redact(&n.SyncError) }),
+		DRADevices:    s.DRADevices,
+		SCCs:          s.SCCs,
+		SCCGrants:     s.SCCGrants,
+		Namespaces: each(s.Namespaces, func(n *cluster.Namespace) {
 			n.Labels, n.Annotations = labels.of(n.Labels), annotations(n.Annotations)
-			return n
 		}),
 		ServiceAccounts: s.ServiceAccounts,
 		Quotas:          s.Quotas,
 		TrainJobs:       s.TrainJobs,
-		Events: slices.DeleteFunc(each(s.Events, cleanEvent),
-			func(e cluster.Event) bool { return e.Reason == "" }),
-		Objects: each(s.Objects, func(o cluster.Object) cluster.Object { return cleanObject(o, labels) }),
-		Problems: each(s.Problems, func(p cluster.Problem) cluster.Problem {
-			p.Err = cleanText(p.Err)
-			return p
-		}),
+		Events:          cleanEvents(s.Events),
+		Objects:         each(s.Objects, labels.cleanObject),
+		Problems:        each(s.Problems, func(p *cluster.Problem) { redact(&p.Err) }),
 	}
 }
 
-func cleanPod(p cluster.Pod, labels labelKeys) cluster.Pod {
-	p.Labels, p.Annotations = labels.of(p.Labels), annotations(p.Annotations)
-	p.Message, p.Unscheduled = cleanText(p.Message), cleanText(p.Unscheduled)
-	p.Containers = each(p.Containers, func(c cluster.Container) cluster.Container {
+func (k labelKeys) cleanPod(p *cluster.Pod) {
+	p.Labels, p.Annotations = k.of(p.Labels), annotations(p.Annotations)
+	redact(&p.Message)
+	redact(&p.Unscheduled)
+	p.Containers = each(p.Containers, func(c *cluster.Container) {
 		// the message may be the tail of the log (terminationMessagePolicy FallbackToLogsOnError)
 		c.Message = cleanMessage(c.Message)
-		return c
 	})
-	return p
 }
 
-func cleanPool(p cluster.Pool) cluster.Pool {
+func cleanPool(p *cluster.Pool) {
 	p.Annotations = annotations(p.Annotations)
-	p.Conditions = each(p.Conditions, func(c cluster.Condition) cluster.Condition {
-		c.Message = cleanText(c.Message)
-		return c
-	})
-	return p
+	p.Conditions = each(p.Conditions, func(c *cluster.Condition) { redact(&c.Message) })
 }
 
 // cleanMachineConfig keeps the lines of files that set limits of containers.
-func cleanMachineConfig(m cluster.MachineConfig, labels labelKeys) cluster.MachineConfig {
-	m.Labels = labels.of(m.Labels)
+func (k labelKeys) cleanMachineConfig(m *cluster.MachineConfig) {
+	m.Labels = k.of(m.Labels)
 	m.KernelArguments = strings.Fields(kernelArguments(strings.Join(m.KernelArguments, " ")))
-	m.Files = each(m.Files, func(f cluster.File) cluster.File {
-		var kept strings.Builder
-		for line := range strings.Lines(f.Content) {
-			limit := strings.Contains(line, "ulimit") || strings.Contains(line, "memlock")
-			if limit || strings.HasPrefix(line, "[crio") {
-				kept.WriteString(cleanText(line))
-			}
-		}
-		return cluster.File{Path: f.Path, Content: kept.String(), Unread: cleanText(f.Unread)}
+	m.Files = each(m.Files, func(f *cluster.File) {
+		content := keepLines(f.Content, len(f.Content), func(line string) bool {
+			return strings.Contains(line, "ulimit") || strings.Contains(line, "memlock") ||
+				strings.HasPrefix(line, "[crio")
+		})
+		*f = cluster.File{Path: f.Path, Content: content, Unread: cleanText(f.Unread)}
 	})
-	return m
 }
 
 // eventReasons lists reasons of events by the kubelet, the scheduler, controllers and plugins about pods that do not
@@ -217,16 +171,17 @@ var eventReasons = []string{
 	"TaintManagerEviction", "TopologyAffinityError", "UnexpectedAdmissionError", "Unhealthy",
 }
 
-// cleanEvent returns the zero value for an event whose reason is not listed.
-func cleanEvent(e cluster.Event) cluster.Event {
-	if !slices.Contains(eventReasons, e.Reason) {
-		return cluster.Event{}
+// cleanEvents drops events with other reasons.
+func cleanEvents(events []cluster.Event) []cluster.Event {
+	kept := slices.DeleteFunc(slices.Clone(events),
+		func(e cluster.Event) bool { return !slices.Contains(eventReasons, e.Reason) })
+	for i := range kept {
+		if kept[i].Reason == "Unhealthy" { // quotes the answer of a probe of the user
+			kept[i].Message = ""
+		}
+		redact(&kept[i].Message)
 	}
-	e.Message = cleanText(e.Message)
-	if e.Reason == "Unhealthy" { // it quotes the answer of a probe of the user
-		e.Message = ""
-	}
-	return e
+	return kept
 }
 
 // labelKeys is the set of label keys to keep.
@@ -257,9 +212,9 @@ func selectedLabels(s cluster.State) labelKeys {
 	return keys
 }
 
-func (k labelKeys) of(labels map[string]string) map[string]string {
-	return filter(labels, func(key string) bool { return k[key] || inDomain(key, labelDomains) })
-}
+func (k labelKeys) of(labels map[string]string) map[string]string { return filter(labels, k.allows) }
+
+func (k labelKeys) allows(key string) bool { return k[key] || inDomain(key, labelDomains) }
 
 func inDomain(key string, domains []string) bool {
 	domain, _, qualified := strings.Cut(key, "/")
@@ -275,23 +230,22 @@ var annotationKeys = []string{
 	"openshift.io/sa.scc.uid-range", "openshift.io/sa.scc.supplemental-groups",
 }
 
-func annotations(all map[string]string) map[string]string {
-	return filter(all, func(key string) bool {
-		return slices.Contains(annotationKeys, key) || inDomain(key, []string{"railhead.dev"})
-	})
+func annotations(all map[string]string) map[string]string { return filter(all, allowsAnnotation) }
+
+func allowsAnnotation(key string) bool {
+	return slices.Contains(annotationKeys, key) || inDomain(key, []string{"railhead.dev"})
 }
 
-// filter keeps the entries with chosen keys. It returns nil if none is left, as reading a file does.
-func filter(all map[string]string, keep func(key string) bool) map[string]string {
-	var kept map[string]string
+// filter keeps the entries with allowed keys. It returns nil if none is left, as reading a file does.
+func filter(all map[string]string, allows func(key string) bool) map[string]string {
+	kept := map[string]string{}
 	for key, value := range all {
-		if !keep(key) || secretName.MatchString(key) {
-			continue
+		if allows(key) && !secretName.MatchString(key) {
+			kept[key] = cleanText(value)
 		}
-		if kept == nil {
-			kept = map[string]string{}
-		}
-		kept[key] = cleanText(value)
+	}
+	if len(kept) == 0 {
+		return nil
 	}
 	return kept
 }

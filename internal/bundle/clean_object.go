@@ -50,10 +50,9 @@ var sriovKeys = fields(`
 	capabilities metaPlugins
 `, "")
 
-func cleanObject(o cluster.Object, labels labelKeys) cluster.Object {
+func (k labelKeys) cleanObject(o *cluster.Object) {
 	o.Fields = prune(o.Fields, objectKeys)
-	chooseText(o.Fields, labels)
-	return o
+	k.chooseText(o.Fields)
 }
 
 // prune keeps the listed fields of a tree.
@@ -61,20 +60,17 @@ func prune(tree map[string]any, allowed keys) map[string]any {
 	if tree == nil {
 		return nil
 	}
-	left := map[string]any{}
+	kept := map[string]any{}
 	for name, value := range tree {
 		whole, ok := allowed[name]
-		switch {
-		case !ok:
-		case whole:
-			left[name] = value
-		default:
-			if value, ok = pruneValue(name, value, allowed); ok {
-				left[name] = value
-			}
+		if ok && !whole {
+			value, ok = pruneValue(name, value, allowed)
+		}
+		if ok {
+			kept[name] = value
 		}
 	}
-	return left
+	return kept
 }
 
 func pruneValue(name string, value any, allowed keys) (any, bool) {
@@ -103,44 +99,36 @@ func pruneValue(name string, value any, allowed keys) (any, bool) {
 }
 
 // chooseText keeps the allowed labels and annotations in a tree.
-func chooseText(tree map[string]any, labels labelKeys) {
+func (k labelKeys) chooseText(tree map[string]any) {
 	for name, value := range tree {
 		switch v := value.(type) {
 		case map[string]any:
 			switch name {
 			case "labels":
-				tree[name] = asTree(labels.of(asText(v)))
+				tree[name] = filterTree(v, k.allows)
 			case "annotations":
-				tree[name] = asTree(annotations(asText(v)))
+				tree[name] = filterTree(v, allowsAnnotation)
 			default:
-				chooseText(v, labels)
+				k.chooseText(v)
 			}
 		case []any:
 			for _, item := range v {
 				if below, ok := item.(map[string]any); ok {
-					chooseText(below, labels)
+					k.chooseText(below)
 				}
 			}
 		}
 	}
 }
 
-func asText(tree map[string]any) map[string]string {
-	text := map[string]string{}
+func filterTree(tree map[string]any, allows func(key string) bool) map[string]any {
+	kept := map[string]any{}
 	for key, value := range tree {
-		if s, ok := value.(string); ok {
-			text[key] = s
+		if text, ok := value.(string); ok && allows(key) && !secretName.MatchString(key) {
+			kept[key] = cleanText(text)
 		}
 	}
-	return text
-}
-
-func asTree(text map[string]string) map[string]any {
-	tree := make(map[string]any, len(text))
-	for key, value := range text {
-		tree[key] = value
-	}
-	return tree
+	return kept
 }
 
 // cleanConfig keeps the listed fields of a CNI configuration. It returns "" for text that is not JSON.
@@ -149,9 +137,6 @@ func cleanConfig(text string) string {
 	if json.Unmarshal([]byte(text), &tree) != nil {
 		return ""
 	}
-	left, err := json.Marshal(prune(tree, configKeys))
-	if err != nil {
-		return ""
-	}
-	return cleanText(string(left))
+	kept, _ := json.Marshal(prune(tree, configKeys)) // decoded JSON always marshals
+	return cleanText(string(kept))
 }

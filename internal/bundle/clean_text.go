@@ -28,9 +28,6 @@ const redacted = "REDACTED"
 
 // cleanText removes credentials from free text.
 func cleanText(text string) string {
-	if text == "" {
-		return ""
-	}
 	text = key.ReplaceAllString(text, redacted)
 	text = inURL.ReplaceAllString(text, "://"+redacted+"@")
 	text = bare.ReplaceAllString(text, redacted)
@@ -48,40 +45,29 @@ var networkLine = regexp.MustCompile(`\b(?:NCCL|RCCL) (?:INFO|WARN|TRACE|ERROR|V
 const mostOfALog = 4 << 20
 
 // cleanLog keeps the lines of a log from libraries and Railhead, and drops those of the user's program.
-func cleanLog(text string) string { return keepLines(text, networkLine, mostOfALog) }
+func cleanLog(text string) string { return keepLines(text, mostOfALog, networkLine.MatchString) }
 
 // runtimeLine matches messages of container runtimes and the kubelet about a container, which no program of a user
 // writes.
 var runtimeLine = regexp.MustCompile(`^(?:Back-off |[Ff]ailed to |[Ee]rror: |Error response from |` +
 	`rpc error: |OCI runtime |exec |.*executable file not found|.*no such file or directory|.*exec format error|` +
-	`.*permission denied|` +
-	`.*context deadline exceeded|container has runAsNonRoot|secret "|configmap "|couldn't find key |` +
+	`.*permission denied|.*context deadline exceeded|container has runAsNonRoot|secret "|configmap "|couldn't find key |` +
 	`.*ImagePull|.*manifest |.*pull access denied|.*unauthorized|.*x509:)`)
 
 // cleanMessage keeps the lines of the runtime, the kubelet and Railhead about the end of a container or why it waits.
 func cleanMessage(message string) string {
-	if message == "" {
-		return ""
-	}
 	const most = 8 << 10
-	lines := strings.Lines(message)
-	var kept strings.Builder
-	for line := range lines {
-		finding := strings.HasPrefix(line, "    fix (") || strings.HasPrefix(line, "fail: ")
-		if finding || runtimeLine.MatchString(line) || networkLine.MatchString(line) {
-			kept.WriteString(cleanText(line))
-		}
-		if kept.Len() > most {
-			break
-		}
-	}
-	return kept.String()
+	return keepLines(message, most, func(line string) bool {
+		return strings.HasPrefix(line, "    fix (") || strings.HasPrefix(line, "fail: ") ||
+			runtimeLine.MatchString(line) || networkLine.MatchString(line)
+	})
 }
 
-func keepLines(text string, which *regexp.Regexp, most int) string {
+// keepLines keeps the first chosen lines, without credentials, up to a number of bytes.
+func keepLines(text string, most int, keep func(line string) bool) string {
 	var kept strings.Builder
 	for line := range strings.Lines(text) {
-		if !which.MatchString(line) {
+		if !keep(line) {
 			continue
 		}
 		if kept.Len()+len(line) > most {

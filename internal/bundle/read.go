@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"runtime"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -64,7 +65,6 @@ func unpack(archive *tar.Reader, zip io.Reader) (map[string][]byte, error) {
 		if err != nil {
 			return nil, broken(err)
 		}
-		first := len(files) == 0
 		if err := acceptable(header, len(files)); err != nil {
 			return nil, err
 		}
@@ -75,12 +75,12 @@ func unpack(archive *tar.Reader, zip io.Reader) (map[string][]byte, error) {
 		if err != nil {
 			return nil, broken(err)
 		}
-		files[header.Name] = content
-		if first {
-			if err := readable(content); err != nil {
+		if len(files) == 0 {
+			if _, err := readManifest(content); err != nil {
 				return nil, err
 			}
 		}
+		files[header.Name] = content
 	}
 }
 
@@ -108,20 +108,27 @@ func broken(err error) error {
 	return fmt.Errorf("%w: %w", ErrNoBundle, err)
 }
 
-// readable reports whether this railhead knows the archive's form.
-func readable(manifest []byte) error {
-	var m Manifest
-	if err := json.Unmarshal(manifest, &m); err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrNoBundle, manifestFile, err)
+// decode reads the JSON of a file.
+func decode(name string, content []byte, value any) error {
+	if err := json.Unmarshal(content, value); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrNoBundle, name, err)
+	}
+	return nil
+}
+
+// readManifest fails if this railhead does not know the archive's form.
+func readManifest(content []byte) (m Manifest, err error) {
+	if err := decode(manifestFile, content, &m); err != nil {
+		return m, err
 	}
 	switch {
 	case m.SchemaVersion > SchemaVersion:
-		return fmt.Errorf("%w: format version %d, written by %s %s; this one reads up to %d",
+		err = fmt.Errorf("%w: format version %d, written by %s %s; this one reads up to %d",
 			ErrNewer, m.SchemaVersion, m.Tool, m.Version, SchemaVersion)
 	case m.SchemaVersion < 1 || m.Tool != "railhead":
-		return fmt.Errorf("%w: %s has no version of it", ErrNoBundle, manifestFile)
+		err = fmt.Errorf("%w: %s has no format version", ErrNoBundle, manifestFile)
 	}
-	return nil
+	return m, err
 }
 
 // safe reports whether a name stays within the archive.
@@ -134,23 +141,18 @@ func known(name string) bool {
 	if !safe(name) {
 		return false
 	}
-	for _, folder := range []string{snapshots, objects, logs} {
-		if strings.HasPrefix(name, folder) {
-			return true
-		}
-	}
-	return name == manifestFile || name == eventsFile || name == benchFile
+	inFolder := func(folder string) bool { return strings.HasPrefix(name, folder) }
+	return slices.ContainsFunc([]string{snapshots, objects, logs}, inFolder) ||
+		slices.Contains([]string{manifestFile, eventsFile, benchFile}, name)
 }
 
-func assemble(files map[string][]byte) (Bundle, error) {
-	var b Bundle
-	if err := json.Unmarshal(files[manifestFile], &b.Manifest); err != nil {
-		return b, fmt.Errorf("%w: %s: %w", ErrNoBundle, manifestFile, err)
+func assemble(files map[string][]byte) (b Bundle, err error) {
+	if b.Manifest, err = readManifest(files[manifestFile]); err != nil {
+		return b, err
 	}
 	if len(files)-1 < b.Manifest.Files {
 		return b, fmt.Errorf("%w: %d of %d files found", ErrTruncated, len(files)-1, b.Manifest.Files)
 	}
-	var err error
 	if b.State, err = readState(files); err != nil {
 		return b, err
 	}
@@ -166,7 +168,7 @@ func assemble(files map[string][]byte) (Bundle, error) {
 	return b, nil
 }
 
-// readMachines decodes the snapshots in parallel: JSON of a thousand takes seconds.
+// readMachines decodes the snapshots in parallel: a thousand take seconds.
 func readMachines(entries []Entry, files map[string][]byte) ([]rules.Machine, error) {
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
@@ -180,13 +182,8 @@ func readMachines(entries []Entry, files map[string][]byte) ([]rules.Machine, er
 		if !there {
 			return nil, errors.Join(fmt.Errorf("%w: %s is missing", ErrTruncated, e.File), g.Wait())
 		}
-		delete(files, e.File) // the memory of a thousand is more than the rest needs
-		g.Go(func() error {
-			if err := json.Unmarshal(content, &machines[i].Snapshot); err != nil {
-				return fmt.Errorf("%w: %s: %w", ErrNoBundle, e.File, err)
-			}
-			return nil
-		})
+		delete(files, e.File) // a thousand snapshots need more memory than everything else
+		g.Go(func() error { return decode(e.File, content, &machines[i].Snapshot) })
 	}
 	return machines, g.Wait()
 }
@@ -203,29 +200,26 @@ func readBench(files map[string][]byte) (*bench.Result, error) {
 	return &r, nil
 }
 
-// readState joins the lists of stateFiles.
+// readState joins the lists that addState wrote.
 func readState(files map[string][]byte) (s cluster.State, err error) {
 	parts := map[string]json.RawMessage{}
 	if content, there := files[clusterFile]; there {
-		if err := json.Unmarshal(content, &parts); err != nil {
-			return s, fmt.Errorf("%w: %s: %w", ErrNoBundle, clusterFile, err)
+		if err := decode(clusterFile, content, &parts); err != nil {
+			return s, err
 		}
 	}
 	for name, content := range files {
-		kind, is := strings.CutPrefix(strings.TrimSuffix(name, ".json"), objects)
-		if is && name != clusterFile {
-			parts[kind] = content
+		list, found := strings.CutPrefix(strings.TrimSuffix(name, ".json"), objects)
+		if found && name != clusterFile {
+			parts[list] = content
 		}
 	}
 	if events, there := files[eventsFile]; there {
 		parts["events"] = events
 	}
 	raw, err := json.Marshal(parts)
-	if err == nil {
-		err = json.Unmarshal(raw, &s)
+	if err != nil { // a part is no JSON
+		return s, fmt.Errorf("%w: %s: %w", ErrNoBundle, objects, err)
 	}
-	if err != nil {
-		return s, fmt.Errorf("%w: its objects: %w", ErrNoBundle, err)
-	}
-	return s, nil
+	return s, decode(objects, raw, &s)
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/railhead/railhead/internal/cluster"
-	"github.com/railhead/railhead/internal/rules"
 )
 
 // Write writes the archive. It writes only the parts of the bundle that Clean keeps.
@@ -53,21 +52,35 @@ type file struct {
 	content []byte
 }
 
+// archived lists the files of an archive.
+type archived []file
+
+func (a *archived) add(name string, value any) error {
+	content, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	*a = append(*a, file{name, content})
+	return nil
+}
+
 // contents returns the files of an archive, the manifest first.
 func contents(b Bundle) ([]file, error) {
 	m := b.Manifest
 	m.SchemaVersion, m.Tool, m.Machines, m.Logs = SchemaVersion, "railhead", []Entry{}, nil
-	files, err := stateFiles(b.State)
-	if err != nil {
+	var files archived
+	if err := files.addState(b.State); err != nil {
 		return nil, err
 	}
 	for _, machine := range b.Machines {
-		e, snapshot, err := machineFile(machine)
-		if err != nil {
-			return nil, err
+		e := Entry{Name: machine.Ref.String(), Node: machine.Node, Group: machine.Group, Unreached: machine.Unreached}
+		if e.Unreached == "" {
+			e.File = snapshots + e.Name + ".json"
+			if err := files.add(e.File, machine.Snapshot); err != nil {
+				return nil, err
+			}
 		}
 		m.Machines = append(m.Machines, e)
-		files = append(files, snapshot...)
 	}
 	for _, l := range b.Logs {
 		e := Entry{Name: l.Name, Container: l.Container, File: logs + l.Name + "/" + l.Container + ".log"}
@@ -75,18 +88,16 @@ func contents(b Bundle) ([]file, error) {
 		m.Logs = append(m.Logs, e)
 	}
 	if b.Bench != nil {
-		content, err := json.Marshal(b.Bench)
-		if err != nil {
-			return nil, fmt.Errorf("write the measurements: %w", err)
+		if err := files.add(benchFile, b.Bench); err != nil {
+			return nil, err
 		}
-		files = append(files, file{benchFile, content})
 	}
 	m.Files = len(files)
-	content, err := json.MarshalIndent(m, "", "  ")
+	manifest, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
-		return nil, fmt.Errorf("write the manifest: %w", err)
+		return nil, fmt.Errorf("write %s: %w", manifestFile, err)
 	}
-	files = slices.Insert(files, 0, file{manifestFile, append(content, '\n')})
+	files = slices.Insert(files, 0, file{manifestFile, append(manifest, '\n')})
 	for _, f := range files {
 		if !known(f.name) {
 			return nil, fmt.Errorf("%w: %q", ErrUnsafe, f.name)
@@ -95,42 +106,26 @@ func contents(b Bundle) ([]file, error) {
 	return files, nil
 }
 
-// machineFile returns no file for a machine that could not be reached.
-func machineFile(m rules.Machine) (Entry, []file, error) {
-	e := Entry{Name: m.Ref.String(), Node: m.Node, Group: m.Group, Unreached: m.Unreached}
-	if m.Unreached != "" {
-		return e, nil, nil
-	}
-	e.File = snapshots + e.Name + ".json"
-	content, err := json.Marshal(m.Snapshot)
-	if err != nil {
-		return e, nil, fmt.Errorf("write the snapshot of %s: %w", e.Name, err)
-	}
-	return e, []file{{e.File, content}}, nil
-}
-
-// stateFiles returns a file for each list of a State, and one for the other fields.
-func stateFiles(s cluster.State) ([]file, error) {
+// addState adds a file for each list of a State, and one for the other fields.
+func (a *archived) addState(s cluster.State) error {
 	raw, err := json.Marshal(s)
 	if err != nil {
-		return nil, fmt.Errorf("write the objects: %w", err)
+		return fmt.Errorf("write the objects: %w", err)
 	}
 	var parts map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &parts); err != nil {
-		return nil, fmt.Errorf("write the objects: %w", err)
+		return fmt.Errorf("write the objects: %w", err)
 	}
-	var files []file
 	rest := map[string]json.RawMessage{}
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		switch list := strings.HasPrefix(string(parts[name]), "["); {
 		case name == "events":
-			files = append(files, file{eventsFile, parts[name]})
+			*a = append(*a, file{eventsFile, parts[name]})
 		case list && name != "read":
-			files = append(files, file{objects + name + ".json", parts[name]})
+			*a = append(*a, file{objects + name + ".json", parts[name]})
 		default:
 			rest[name] = parts[name]
 		}
 	}
-	content, err := json.Marshal(rest)
-	return append(files, file{clusterFile, content}), err
+	return a.add(clusterFile, rest)
 }

@@ -1,7 +1,8 @@
-// Package examine visits the pods and nodes of a job, a namespace or a cluster and gathers what they show in a bundle.
+// Package examine visits the pods and nodes of a job, a namespace or a cluster and collects their state in a bundle.
 package examine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
-// Cluster is the API server of the machines; *kube.Client is one.
+// Cluster is the API server; *kube.Client implements it.
 type Cluster interface {
 	Read(ctx context.Context, w kube.Want) (cluster.State, error)
 	Visitor
@@ -29,7 +30,7 @@ type Cluster interface {
 	ImageSource
 }
 
-// Visitor reads what pods show of themselves.
+// Visitor reads the snapshots and logs of pods.
 type Visitor interface {
 	Snapshots(ctx context.Context, visits []kube.Visit, o kube.VisitOptions, tell func(kube.Visited)) error
 	LogReader
@@ -40,23 +41,23 @@ type LogReader interface {
 	Logs(ctx context.Context, pod kube.PodRef, o kube.LogOptions) (io.ReadCloser, error)
 }
 
-// ImageSource finds an image with a shell that a node has or can pull.
+// ImageSource finds an image with a shell that a node has, or can pull.
 type ImageSource interface {
 	ShellImage(ctx context.Context, node string) (string, error)
 }
 
-// Options are the machines to examine, and how to examine them.
+// Options selects the machines to examine, and how to examine them.
 type Options struct {
 	Subject   bundle.Subject
 	Nodes     bool          // also the nodes of the pods
 	Logs      bool          // also the logs of the pods
-	Container string        // to visit; "": the one that trains, or else the first that runs
-	Timeout   time.Duration // for a pod to answer; a node has five times that
+	Container string        // to visit; "": the train container, or else the first running one
+	Timeout   time.Duration // for a pod to answer; five times that for a node
 	Probe     Probe
-	// Measure measures between the pods that were visited; nil: nothing is measured. With Probe.Watch it runs while the
-	// nodes are watched, so that their ports count its traffic.
+	// Measure measures between the visited pods; nil: nothing is measured. With Probe.Watch it runs while the nodes are
+	// watched, so that their port counters include its traffic.
 	Measure func(ctx context.Context, seen bundle.Bundle, pods []cluster.Pod) (*bench.Result, error)
-	Program func(arch string) ([]byte, error) // railhead-pod, for pods that do not have it
+	Program func(arch string) ([]byte, error) // railhead-pod, for pods without it
 	Version string                            // of railhead
 	Live    *report.Live
 }
@@ -67,7 +68,7 @@ var (
 	ErrNoPod = errors.New("there is no such pod")
 )
 
-// Run examines everything that the options ask for. With an error the bundle holds what was read before it.
+// Run examines what the options select. If it fails, the bundle has everything read until then.
 func Run(ctx context.Context, c Cluster, o Options) (bundle.Bundle, error) {
 	e := examiner{cluster: c, Options: o}
 	b := bundle.Bundle{Manifest: bundle.Manifest{Version: o.Version, Taken: time.Now().UTC(), Subject: o.Subject}}
@@ -99,7 +100,7 @@ func Run(ctx context.Context, c Cluster, o Options) (bundle.Bundle, error) {
 	return b, ctx.Err()
 }
 
-// ClusterKinds returns the kinds of objects that show what a cluster offers RDMA jobs.
+// ClusterKinds returns the kinds of objects that determine which RDMA devices pods can get.
 func ClusterKinds() []cluster.Kind {
 	return []cluster.Kind{
 		cluster.Nodes, cluster.Pods, cluster.Pools, cluster.MachineConfigs, cluster.Networks, cluster.SriovNetworks,
@@ -107,7 +108,7 @@ func ClusterKinds() []cluster.Kind {
 	}
 }
 
-// Want returns the objects of the cluster that matter to a subject.
+// Want returns the objects of the cluster that concern a subject.
 func Want(subject bundle.Subject) kube.Want {
 	if subject.Cluster {
 		return kube.Want{Kinds: ClusterKinds()}
@@ -130,49 +131,46 @@ type examiner struct {
 
 func (e examiner) say(format string, args ...any) { e.Live.Say(fmt.Sprintf(format, args...)) }
 
-// nodesAndLinks examines the nodes and measures between the pods: while the nodes are watched, or else after them.
+// nodesAndLinks examines the nodes and measures between the pods: with Probe.Watch at the same time, otherwise after it.
 func (e examiner) nodesAndLinks(ctx context.Context, b *bundle.Bundle, pods []cluster.Pod) error {
 	nodes, seen := b.Manifest.Subject.Nodes, *b
-	var measured, examined error
-	measure := func() { b.Bench, measured = e.Measure(ctx, seen, pods) }
+	var measureErr, nodesErr error
+	measure := func() { b.Bench, measureErr = e.Measure(ctx, seen, pods) }
 	examine := func(l listener) {
 		var machines []rules.Machine
-		machines, examined = e.nodes(ctx, seen.State, nodes, l)
+		machines, nodesErr = e.nodes(ctx, seen.State, nodes, l)
 		b.Machines = append(b.Machines, machines...)
 	}
 	switch {
 	case len(nodes) > 0 && e.Measure != nil && e.Probe.Watch > 0:
 		watching := make(chan struct{})
 		running := sync.OnceFunc(func() { close(watching) })
-		e.say("Looking at %s, and measuring meanwhile", words.Count(len(nodes), "node"))
+		e.say("Examining %s while measuring", words.Count(len(nodes), "node"))
 		var g errgroup.Group
 		g.Go(func() error {
-			defer running() // also where no pod got to run
+			defer running() // even if no pod started
 			examine(listener{machine: func(rules.Machine) {}, running: running})
 			return nil
 		})
 		<-watching
 		measure()
-		_ = g.Wait() // its error is in examined
+		_ = g.Wait() // the error is in nodesErr
 	case len(nodes) > 0:
-		examine(listener{machine: e.progress("nodes", len(nodes)), running: func() {}})
-		if e.Measure != nil && examined == nil {
+		examine(listener{machine: e.progress("node", len(nodes)), running: func() {}})
+		if e.Measure != nil && nodesErr == nil {
 			measure()
 		}
 	case e.Measure != nil:
 		measure()
 	}
-	if examined != nil {
-		return examined
-	}
-	return measured
+	return cmp.Or(nodesErr, measureErr)
 }
 
 // progress shows how many machines have been examined.
 func (e examiner) progress(noun string, n int) func(rules.Machine) {
 	frame := report.Frame{
-		Text: fmt.Sprintf("Looking at %d %s", n, noun),
-		Bars: []report.Bar{{Name: noun, Total: n}},
+		Text: "Examining " + words.Count(n, noun),
+		Bars: []report.Bar{{Name: noun + "s", Total: n}},
 	}
 	e.Live.Show(frame)
 	return func(m rules.Machine) {

@@ -24,31 +24,31 @@ import (
 // Probe describes the pods that take snapshots of nodes.
 type Probe struct {
 	Namespace string
-	Image     string // with a shell; "": that of the node's machine-config-daemon, or else openshift/cli
-	ImageFlag string // of the command line, for the error that says that there is no image
+	Image     string // with a shell; "": the image of the machine-config-daemon, or else openshift/cli
+	ImageFlag string // of the command line, named in the error when no image is found
 	Programs  []job.Program
-	Watch     time.Duration // between two readings of a node's counters; 0: they are read once
+	Watch     time.Duration // between two readings of the port counters; 0: one reading
 }
 
-// ImageFor returns the image of the probe of a node.
+// ImageFor returns the image for the probe pod of a node.
 func (p Probe) ImageFor(ctx context.Context, c ImageSource, node string) (string, error) {
 	if p.Image != "" {
 		return p.Image, nil
 	}
 	image, err := c.ShellImage(ctx, node)
 	if errors.Is(err, kube.ErrNoShellImage) {
-		return "", fmt.Errorf("%w; name one with %s", err, p.ImageFlag)
+		return "", fmt.Errorf("%w; set one with %s", err, p.ImageFlag)
 	}
 	return image, err
 }
 
-// listener follows an examination of nodes.
+// listener receives the progress of an examination of nodes.
 type listener struct {
-	machine func(rules.Machine) // called for each node that was examined, or could not be
-	running func()              // called when every probe that is waited for runs, possibly several times
+	machine func(rules.Machine) // called for each node, examined or failed
+	running func()              // called when every unfinished probe pod runs, possibly several times
 }
 
-// probing takes snapshots of nodes, each by a pod of its own.
+// probing takes snapshots of nodes, each with its own probe pod.
 type probing struct {
 	examiner
 	listener
@@ -61,10 +61,10 @@ type probing struct {
 type pendingProbe struct {
 	pod        kube.PodRef
 	done       plan.Condition
-	stuckSince time.Time // zero: it makes progress
+	stuckSince time.Time // zero: not stuck
 }
 
-// nodes takes a snapshot of every node. A node without one is a machine that was not reached.
+// nodes takes a snapshot of every node. A node that fails is a Machine with Unreached.
 func (e examiner) nodes(ctx context.Context, s cluster.State, names []string, l listener) ([]rules.Machine, error) {
 	p := &probing{
 		examiner:  e,
@@ -75,8 +75,8 @@ func (e examiner) nodes(ctx context.Context, s cluster.State, names []string, l 
 	defer p.temporary.Remove(ctx)
 	limit := 5*e.Timeout + e.Probe.Watch
 	for _, name := range names {
-		node, there := s.Node(name)
-		if !there && s.Knows(cluster.Nodes) {
+		node, exists := s.Node(name)
+		if !exists && s.Knows(cluster.Nodes) {
 			p.fail(name, "there is no such node")
 			continue
 		}
@@ -105,7 +105,7 @@ func (e examiner) nodes(ctx context.Context, s cluster.State, names []string, l 
 	return p.machines, ctx.Err()
 }
 
-// create creates the probe of a node: privileged, or if that is refused, without privileges.
+// create creates the probe pod of a node. If a privileged pod is refused, it creates one without privileges.
 func (p *probing) create(ctx context.Context, o job.ProbeOptions) {
 	steps := job.Probe(o)
 	for _, change := range steps.Changes() {
@@ -113,8 +113,8 @@ func (p *probing) create(ctx context.Context, o job.ProbeOptions) {
 		switch {
 		case err == nil:
 		case o.Host && change.Object.GetKind() == "Pod" && ctx.Err() == nil:
-			p.say("No privileged pod on node %s: %v\nThe node is examined without privileges; what needs them stays unknown.",
-				o.Node, err)
+			p.say("No privileged pod on node %s: %v\n"+
+				"The node is examined without privileges. Checks that need them stay unknown.", o.Node, err)
 			o.Host = false
 			p.create(ctx, o)
 			return
@@ -140,7 +140,7 @@ func (p *probing) end(m rules.Machine) {
 	p.machine(m)
 }
 
-// await waits until every probe has ended or failed.
+// await waits until every probe pod has finished or failed.
 func (p *probing) await(ctx context.Context, limit time.Duration) {
 	if len(p.waiting) == 0 {
 		return
@@ -154,16 +154,16 @@ func (p *probing) await(ctx context.Context, limit time.Duration) {
 	})
 	defer func() {
 		stop()
-		_ = g.Wait() // it returns nil
+		_ = g.Wait() // always nil
 	}()
-	tick := time.NewTicker(time.Second) // a stuck pod changes nothing, but its time runs out
+	tick := time.NewTicker(time.Second) // a stuck pod sends no change when its time is up
 	defer tick.Stop()
 	var last cluster.State
 	for len(p.waiting) > 0 {
 		select {
 		case s, more := <-states:
 			if !more {
-				p.failAll(fmt.Sprintf("its pod had not ended after %v", limit))
+				p.failAll(fmt.Sprintf("its probe pod did not finish within %v", limit))
 				return
 			}
 			last = s
@@ -176,7 +176,7 @@ func (p *probing) await(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// watch sends the states of the probes until the context ends.
+// watch sends the states of the probe pods until the context ends.
 func (p *probing) watch(ctx context.Context, states chan<- cluster.State) {
 	defer close(states)
 	want := kube.Want{Kinds: []cluster.Kind{cluster.Pods, cluster.Events}, Namespace: p.Probe.Namespace, Detail: true}
@@ -192,7 +192,7 @@ func (p *probing) watch(ctx context.Context, states chan<- cluster.State) {
 	}
 }
 
-// allRunning reports whether every probe that is waited for has started.
+// allRunning reports whether every unfinished probe pod runs.
 func (p *probing) allRunning(s cluster.State) bool {
 	for _, w := range p.waiting {
 		at := slices.IndexFunc(s.Pods, func(pod cluster.Pod) bool { return refOf(pod) == w.pod })
@@ -209,10 +209,10 @@ func (p *probing) failAll(why string) {
 	}
 }
 
-// obstacleTime is the time after which a stuck probe has failed.
+// obstacleTime is the longest time that a probe pod may be stuck.
 const obstacleTime = 20 * time.Second
 
-// see reads the snapshots of the probes that have ended, and fails those that are stuck.
+// see reads the snapshots of finished probe pods, and gives up stuck ones.
 func (p *probing) see(ctx context.Context, s cluster.State, now time.Time) {
 	for node, w := range p.waiting {
 		progress := w.done(s)

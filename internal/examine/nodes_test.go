@@ -44,7 +44,7 @@ func TestNodes(t *testing.T) {
 		says string
 	}{
 		"all are examined": {
-			&standIn{phase: "Succeeded", log: `{"schemaVersion":1}`}, map[string]string{"node/gpu-0": "", "node/gpu-1": ""}, "Looking at 2 nodes",
+			&standIn{phase: "Succeeded", log: `{"schemaVersion":1}`}, map[string]string{"node/gpu-0": "", "node/gpu-1": ""}, "Examining 2 nodes",
 		},
 		"privileged pods are refused": {
 			&standIn{phase: "Succeeded", log: `{"schemaVersion":1}`, refuse: func(c plan.Change) error {
@@ -61,7 +61,7 @@ func TestNodes(t *testing.T) {
 		},
 		"pods do not end": {
 			&standIn{phase: "Running"},
-			map[string]string{"node/gpu-0": "its pod had not ended after 5m0s", "node/gpu-1": "its pod had not ended after 5m0s"}, "",
+			map[string]string{"node/gpu-0": "its probe pod did not finish within 5m0s", "node/gpu-1": "its probe pod did not finish within 5m0s"}, "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// choose returns the running pods of a subject. Pods of a namespace that need no visit it notes in the subject.
+// choose returns the running pods of a subject. It lists pods of a namespace that need no visit in subject.Passed.
 func (e examiner) choose(s cluster.State, subject *bundle.Subject) ([]cluster.Pod, error) {
 	var pods []cluster.Pod
 	switch {
@@ -30,8 +30,8 @@ func (e examiner) choose(s cluster.State, subject *bundle.Subject) ([]cluster.Po
 	case subject.Job != "":
 		pods = workload.PodsOf(s, subject.Job, subject.Namespace)
 		slices.SortStableFunc(pods, func(a, b cluster.Pod) int { return words.Natural(a.Name, b.Name) })
-		there := slices.Contains(job.Names(s, subject.Namespace), subject.Job)
-		if len(pods) == 0 && !there && s.Knows(cluster.Objects) {
+		exists := slices.Contains(job.Names(s, subject.Namespace), subject.Job)
+		if len(pods) == 0 && !exists && s.Knows(cluster.Objects) {
 			return nil, ErrNoJob
 		}
 	case len(subject.Pods) > 0:
@@ -49,7 +49,7 @@ func (e examiner) choose(s cluster.State, subject *bundle.Subject) ([]cluster.Po
 	default:
 		var passed []cluster.Pod
 		if pods, passed = clusterrules.Candidates(s, subject.Namespace); len(pods) == 0 {
-			e.say("Namespace %s has no pod with rails: only the cluster is checked.", subject.Namespace)
+			e.say("Namespace %s has no pods with rails. Only the cluster is checked.", subject.Namespace)
 		}
 		for _, p := range passed {
 			if Running(p) {
@@ -66,8 +66,7 @@ func Running(p cluster.Pod) bool {
 		slices.ContainsFunc(p.Containers, func(c cluster.Container) bool { return !c.Init && c.Running })
 }
 
-// Container returns the container of a pod to visit: the chosen one, or else the one that trains, or else the first
-// that runs.
+// Container returns the container of a pod to visit: the chosen one, the train container, or else the first running one.
 func Container(p cluster.Pod, chosen string) string {
 	first := ""
 	for _, c := range p.Containers {
@@ -82,7 +81,7 @@ func Container(p cluster.Pod, chosen string) string {
 	return cmp.Or(chosen, first)
 }
 
-// visit takes snapshots of pods, many at once.
+// visit takes snapshots of pods in parallel.
 func (e examiner) visit(ctx context.Context, pods []cluster.Pod) ([]rules.Machine, error) {
 	if len(pods) == 0 {
 		return nil, nil
@@ -94,7 +93,7 @@ func (e examiner) visit(ctx context.Context, pods []cluster.Pod) ([]rules.Machin
 		visits[i] = kube.Visit{Pod: ref, Container: Container(p, e.Container)}
 		of[ref] = p
 	}
-	progress := e.progress("pods", len(pods))
+	progress := e.progress("pod", len(pods))
 	machines := make([]rules.Machine, 0, len(pods))
 	options := kube.VisitOptions{Timeout: e.Timeout, Program: e.Program}
 	err := e.cluster.Snapshots(ctx, visits, options, func(v kube.Visited) {
@@ -112,7 +111,7 @@ func (e examiner) visit(ctx context.Context, pods []cluster.Pod) ([]rules.Machin
 		progress(m)
 	})
 	if err != nil {
-		e.say("Interrupted: %d of %s had answered", len(machines), words.Count(len(pods), "pod"))
+		e.say("Interrupted: %d of %s answered.", len(machines), words.Count(len(pods), "pod"))
 		return nil, err
 	}
 	slices.SortFunc(machines, func(a, b rules.Machine) int { return cmp.Compare(a.Ref.String(), b.Ref.String()) })
@@ -121,13 +120,13 @@ func (e examiner) visit(ctx context.Context, pods []cluster.Pod) ([]rules.Machin
 
 func refOf(p cluster.Pod) kube.PodRef { return kube.PodRef{Namespace: p.Namespace, Name: p.Name} }
 
-// Bounds of what is read of the log of one pod.
+// The most that is read of the log of one pod.
 const (
 	logLines = 50_000
 	logBytes = 16 << 20
 )
 
-// readLogs reads the logs of pods. One that cannot be read is named and left out.
+// readLogs reads the logs of pods. It reports logs that it cannot read, and leaves them out.
 func (e examiner) readLogs(ctx context.Context, pods []cluster.Pod) []bundle.Log {
 	all, failed := make([]bundle.Log, len(pods)), make([]error, len(pods))
 	var g errgroup.Group
@@ -149,7 +148,7 @@ func (e examiner) readLogs(ctx context.Context, pods []cluster.Pod) []bundle.Log
 
 const podsAtOnce = 16
 
-// readLog returns what could be read of a log, also with an error.
+// readLog may return a part of the log with an error.
 func (e examiner) readLog(ctx context.Context, p cluster.Pod) (bundle.Log, error) {
 	container := Container(p, e.Container)
 	log, err := e.cluster.Logs(ctx, refOf(p), kube.LogOptions{Container: container, Tail: logLines})

@@ -22,9 +22,9 @@ type Creator interface {
 	Carry(ctx context.Context, change plan.Change, dry kube.DryRun) (kube.Outcome, error)
 }
 
-// Temporary is the objects that one command creates in a namespace, and removes before it ends.
+// Temporary creates objects in a namespace for one command, and removes them before the command ends.
 type Temporary struct {
-	// ID is in the names of the command's pods, so that they are never those of a command that was killed or runs too.
+	// ID is in the names of the command's pods, which tells them from the pods of other and killed commands.
 	ID string
 
 	cluster   Creator
@@ -33,19 +33,18 @@ type Temporary struct {
 	created   []plan.Change
 }
 
-// NewTemporary begins without objects. What remains of them in the end is printed by say.
+// NewTemporary returns a Temporary without objects. It calls say for objects that it cannot remove.
 func NewTemporary(c Creator, namespace string, say func(line string)) *Temporary {
 	var id [4]byte
 	_, _ = rand.Read(id[:]) // it never fails
 	return &Temporary{ID: hex.EncodeToString(id[:]), cluster: c, namespace: namespace, say: say}
 }
 
-// answerTime is the time that an interrupt leaves to the request in flight.
+// answerTime is the time that a request has to finish after an interrupt.
 const answerTime = 5 * time.Second
 
-// Create applies a change. An interrupt does not break the request off, because nothing would then know whether the
-// object exists. Objects with the ID in their name are removed whatever the answer was, others only if this request
-// created them.
+// Create applies a change. An interrupt does not cancel the request, because it would then be unknown whether the object
+// exists. Remove deletes objects with the ID in their name in any case, and others only if this request created them.
 func (t *Temporary) Create(ctx context.Context, change plan.Change) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -73,11 +72,11 @@ func (t *Temporary) Create(ctx context.Context, change plan.Change) error {
 	return err
 }
 
-// removeTime bounds the removal, with the time that pods take to end.
+// removeTime limits the removal, including the termination of pods.
 const removeTime = 30 * time.Second
 
-// Remove deletes the objects, the last one first, and waits until the pods are gone and have freed their devices,
-// also after an interrupt. It names every object that remains, with the command to look after it.
+// Remove deletes the objects, the last one first, and waits until the pods have freed their devices, even after an
+// interrupt. It reports every object that remains, with a command.
 func (t *Temporary) Remove(ctx context.Context) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
 	defer stop()
@@ -87,7 +86,8 @@ func (t *Temporary) Remove(ctx context.Context) {
 		outcome, err := t.cluster.Carry(ctx, change.Undo(), false)
 		if err != nil {
 			object := strings.ToLower(o.GetKind()) + "/" + o.GetName()
-			t.say(fmt.Sprintf("Not removed: %s: %v\nRemove it with: kubectl delete -n %s %s", object, err, t.namespace, object))
+			t.say(fmt.Sprintf("Not removed: %s: %v\nRemove it with: kubectl delete -n %s %s",
+				object, err, t.namespace, object))
 		}
 		pods = pods || outcome == kube.Deleted && o.GetKind() != "ConfigMap" && o.GetKind() != "Service"
 	}
@@ -102,7 +102,7 @@ func (t *Temporary) awaitGone(ctx context.Context) {
 	var left []string
 	for s, err := range t.cluster.Watch(ctx, kube.Want{Kinds: []cluster.Kind{cluster.Pods}, Namespace: t.namespace}) {
 		if err != nil || !s.Knows(cluster.Pods) {
-			continue // until the time is over
+			continue // until removeTime is over
 		}
 		left = nil
 		for _, p := range s.Pods {
@@ -115,13 +115,11 @@ func (t *Temporary) awaitGone(ctx context.Context) {
 		}
 	}
 	if len(left) == 0 { // they could not be read
-		t.say(fmt.Sprintf("Deleted, but not seen to end: look with: kubectl get pods -n %s | grep %s", t.namespace, t.ID))
+		t.say(fmt.Sprintf("The pods are deleted, but may still be terminating. Check with: kubectl get pods -n %s | grep %s",
+			t.namespace, t.ID))
 		return
 	}
-	devices := "Their devices are not free until they are gone."
-	if len(left) == 1 {
-		devices = "Its devices are not free until it is gone."
-	}
-	t.say(fmt.Sprintf("Still terminating after %v: %s. %s Look with: kubectl get pods -n %s %s",
-		removeTime, words.Count(len(left), "pod"), devices, t.namespace, strings.Join(left, " ")))
+	t.say(fmt.Sprintf("Still terminating after %v: %s. Devices stay in use until then. "+
+		"Check with: kubectl get pods -n %s %s",
+		removeTime, words.Count(len(left), "pod"), t.namespace, strings.Join(left, " ")))
 }

@@ -190,7 +190,7 @@ func TestTemporaryTerminating(t *testing.T) {
 		if took := time.Since(begun); took != removeTime {
 			t.Errorf("it took %v", took)
 		}
-		want := "Still terminating after 30s: 1 pod. Its devices are not free until it is gone. Look with: kubectl get pods -n default " + pod
+		want := "Still terminating after 30s: 1 pod. Devices stay in use until then. Check with: kubectl get pods -n default " + pod
 		if !slices.Equal(said, []string{want}) {
 			t.Errorf("%q", said)
 		}

@@ -110,7 +110,7 @@ func TestDoctor(t *testing.T) {
 		serves(t, answering(t, healthy), "gpu-0", "gpu-1")
 		r := u.does(t, doctor()...)
 		r.prints(t, "Job job in namespace examined: 2 pods examined", "Nothing is wrong")
-		r.says(t, "Looking at 2 pods")
+		r.says(t, "Examining 2 pods")
 	})
 	t.Run("archive", func(t *testing.T) {
 		sick := map[string]string{"job-0": healthy["job-0"], "job-1": recorded(t, "pod-half-broken")}
@@ -161,7 +161,7 @@ func TestDoctor(t *testing.T) {
 		serves(t, k, "gpu-0", "gpu-1")
 		u := u
 		u.heard = func(line string, interrupt context.CancelFunc) {
-			if strings.HasPrefix(line, "Looking at") {
+			if strings.HasPrefix(line, "Examining") {
 				interrupt()
 			}
 		}
@@ -257,7 +257,7 @@ func TestDoctorOfNode(t *testing.T) {
 	t.Run("Ctrl-C", func(t *testing.T) {
 		a := a
 		a.heard = func(line string, interrupt context.CancelFunc) {
-			if strings.HasPrefix(line, "Looking at") {
+			if strings.HasPrefix(line, "Examining") {
 				go func() { // once its pod is there
 					defer interrupt()
 					for range time.Tick(50 * time.Millisecond) {
@@ -315,7 +315,7 @@ func TestDoctorOfMany(t *testing.T) {
 	serves(t, slow, crowded)
 	var since time.Time
 	a.heard = func(line string, interrupt context.CancelFunc) {
-		if strings.HasPrefix(line, "Looking at 1000 pods") {
+		if strings.HasPrefix(line, "Examining 1000 pods") {
 			time.AfterFunc(time.Second, func() { since = time.Now(); interrupt() })
 		}
 	}
