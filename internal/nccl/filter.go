@@ -69,10 +69,8 @@ func (e entry) matches(name string, port int, exact bool) bool {
 
 // selects reports whether NCCL uses the device; an empty list matches everything, so "^" alone matches nothing.
 func (f filter) selects(name string, port int) bool {
-	matched := len(f.entries) == 0
-	for _, e := range f.entries {
-		matched = matched || e.matches(name, port, f.exact)
-	}
+	matched := len(f.entries) == 0 ||
+		slices.ContainsFunc(f.entries, func(e entry) bool { return e.matches(name, port, f.exact) })
 	return matched != f.exclude
 }
 
@@ -84,7 +82,7 @@ func (c *computation) filtered(rails []rail.Rail) []rail.Rail {
 	}
 	f := parseFilter(value)
 	var kept []rail.Rail
-	var left, strangers, nothing []string
+	var left []string
 	for _, r := range rails {
 		if f.selects(r.Device, r.Port) {
 			kept = append(kept, r)
@@ -92,53 +90,56 @@ func (c *computation) filtered(rails []rail.Rail) []rail.Rail {
 			left = append(left, r.Name())
 		}
 	}
-	for _, name := range visiblePorts(c.s) {
-		device, port, _ := strings.Cut(name, ":")
-		isRail := slices.ContainsFunc(rails, func(r rail.Rail) bool { return r.Name() == name })
-		if !isRail && f.selects(device, atoi(port)) {
-			strangers = append(strangers, name)
-		}
-	}
-	for _, e := range f.entries {
-		if !f.exclude && !matchesAny(c.s, e, f.exact) {
-			nothing = append(nothing, e.text)
-		}
-	}
-	c.sayFilter(f, value, rails, kept, left, strangers, nothing)
-	if len(kept) == 0 {
-		return rails // the other rules need rails to judge
-	}
-	return kept
-}
-
-func (c *computation) sayFilter(f filter, value string, rails, kept []rail.Rail, left, strangers, nothing []string) {
 	say := func(status check.Status, format string, args ...any) {
 		c.say(check.Finding{
-			Check:    HCAFilter,
-			Status:   status,
-			Subject:  check.EnvRef("NCCL_IB_HCA"),
-			Summary:  fmt.Sprintf("NCCL_IB_HCA=%s ", value) + fmt.Sprintf(format, args...),
+			Check: HCAFilter, Status: status, Subject: check.EnvRef("NCCL_IB_HCA"),
+			Summary:  "NCCL_IB_HCA=" + value + " " + fmt.Sprintf(format, args...),
 			Evidence: []check.Evidence{{Source: c.origin("NCCL_IB_HCA"), Got: value, Want: "=" + names(rails)}},
-			Fix: &check.Fix{
-				Text:     "Name the rails exactly, or let Railhead do so with --override.",
-				Commands: []string{"export NCCL_IB_HCA==" + names(rails)},
-				Who:      check.User,
-			},
+			Fix: check.ByUser("Name the rails exactly, or let Railhead do so with --override.",
+				"export NCCL_IB_HCA=="+names(rails)),
 		})
 	}
 	if len(kept) == 0 {
 		say(check.Fail, "selects none of the pod's rails (%s): NCCL falls back to TCP, or fails", names(rails))
-		return
+		return rails // the other rules need rails to judge
 	}
-	if len(strangers) > 0 {
-		say(check.Fail, "also selects %s, which this pod cannot use%s", strings.Join(strangers, ", "), f.hint())
+	ports := visiblePorts(c.s)
+	if foreign := f.foreign(ports, rails); len(foreign) > 0 {
+		say(check.Fail, "also selects %s, which this pod cannot use%s", strings.Join(foreign, ", "), f.hint())
 	}
-	if len(nothing) > 0 {
-		say(check.Warn, "names %s, which this pod does not have", strings.Join(nothing, ", "))
+	if unmatched := f.unmatched(ports); len(unmatched) > 0 {
+		say(check.Warn, "names %s, which this pod does not have", strings.Join(unmatched, ", "))
 	}
 	if len(left) > 0 {
 		say(check.Warn, "leaves out %d of %d rails: %s", len(left), len(rails), strings.Join(left, ", "))
 	}
+	return kept
+}
+
+// foreign returns the ports that the filter selects and that are not rails.
+func (f filter) foreign(ports []rail.Rail, rails []rail.Rail) []string {
+	var all []string
+	for _, p := range ports {
+		isRail := slices.ContainsFunc(rails, func(r rail.Rail) bool { return r.Name() == p.Name() })
+		if !isRail && f.selects(p.Device, p.Port) {
+			all = append(all, p.Name())
+		}
+	}
+	return all
+}
+
+// unmatched returns the entries that select no port.
+func (f filter) unmatched(ports []rail.Rail) []string {
+	if f.exclude {
+		return nil
+	}
+	var all []string
+	for _, e := range f.entries {
+		if !slices.ContainsFunc(ports, func(p rail.Rail) bool { return e.matches(p.Device, p.Port, f.exact) }) {
+			all = append(all, e.text)
+		}
+	}
+	return all
 }
 
 // hint explains why a filter selects too much.
@@ -153,24 +154,17 @@ func (f filter) hint() string {
 }
 
 // visiblePorts returns the ports that NCCL itself would use: the verbs node exists and the port is ACTIVE.
-func visiblePorts(s *host.Snapshot) []string {
-	var ports []string
+func visiblePorts(s *host.Snapshot) []rail.Rail {
+	var ports []rail.Rail
 	for _, d := range s.Devices {
 		if access := s.AccessTo(d.Name); access != host.Openable && access != host.NotProbed {
 			continue
 		}
 		for _, p := range d.Ports {
 			if p.State.Value == "ACTIVE" {
-				ports = append(ports, fmt.Sprintf("%s:%d", d.Name, p.Number))
+				ports = append(ports, rail.Rail{Device: d.Name, Port: p.Number})
 			}
 		}
 	}
 	return ports
-}
-
-func matchesAny(s *host.Snapshot, e entry, exact bool) bool {
-	return slices.ContainsFunc(visiblePorts(s), func(name string) bool {
-		device, port, _ := strings.Cut(name, ":")
-		return e.matches(device, atoi(port), exact)
-	})
 }

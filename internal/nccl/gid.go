@@ -62,16 +62,12 @@ func (c gidChoice) gidRules() (gidRules, bool) {
 	for _, r := range c.roce[1:] {
 		if other := (gidRules{ipv6: !r.GID.Addr.Is4In6(), v1: !r.GID.IsRoCEv2()}); other != rules {
 			c.say(check.Finding{
-				Check:   GIDIndex,
-				Status:  check.Fail,
-				Subject: check.RailRef(r.Name()),
-				Summary: fmt.Sprintf("its GID is %s, that of %s is %s: NCCL uses one kind for all rails", wanted(other),
-					c.roce[0].Name(), wanted(rules)),
+				Check: GIDIndex, Status: check.Fail, Subject: check.RailRef(r.Name()),
+				Summary: fmt.Sprintf("its GID is %s, but the GID of %s is %s: NCCL uses one kind for all rails",
+					wanted(other), c.roce[0].Name(), wanted(rules)),
 				Evidence: gidEvidence(c.roce),
-				Fix: &check.Fix{
-					Text: "Give every rail an address of the same family, and use cards that all speak RoCE v2.",
-					Who:  check.Admin,
-				},
+				Fix: check.ByAdmin("Give every rail an address of the same family, " +
+					"and use cards that all speak RoCE v2."),
 			})
 			return rules, false
 		}

@@ -2,18 +2,18 @@ package nccl
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/rail"
 )
 
+func gidFile(r rail.Rail, slot int) string { return r.PortFile(fmt.Sprintf("gids/%d", slot)) }
+
 func gidEvidence(roce []rail.Rail) []check.Evidence {
-	var e []check.Evidence
+	e := make([]check.Evidence, 0, len(roce))
 	for _, r := range roce {
 		e = append(e, check.Evidence{
-			Source: fmt.Sprintf("/sys/class/infiniband/%s/ports/%d/gids/%d", r.Device, r.Port, r.GID.Index),
-			Got:    r.GID.IP().String() + ", " + r.GID.Type.String(),
+			Source: gidFile(r, r.GID.Index), Got: r.GID.IP().String() + ", " + r.GID.Type.String(),
 		})
 	}
 	return e
@@ -23,23 +23,14 @@ func gidEvidence(roce []rail.Rail) []check.Evidence {
 // one the command loads, and the newest decides.
 func (c gidChoice) sayStuck(stuck []version, summary string) {
 	f := check.Finding{
-		Check:    GIDIndex,
-		Status:   check.Fail,
-		Subject:  check.EnvRef("NCCL_IB_GID_INDEX"),
+		Check: GIDIndex, Status: check.Fail, Subject: check.EnvRef("NCCL_IB_GID_INDEX"),
 		Summary:  summary,
 		Evidence: gidEvidence(c.roce),
-		Fix: &check.Fix{
-			Text:     "Use NCCL 2.26.2 or later, which chooses per HCA, and no older one beside it.",
-			Commands: []string{"pip install -U nvidia-nccl-cu12"},
-			Who:      check.User,
-		},
+		Fix: check.ByUser("Use NCCL 2.26.2 or later, which chooses for each HCA, and remove older versions.",
+			"pip install -U nvidia-nccl-cu12"),
 	}
 	if _, fixed := c.userIndex(); fixed {
-		f.Fix = &check.Fix{
-			Text:     "Unset it, or let Railhead choose with --override.",
-			Commands: []string{"unset NCCL_IB_GID_INDEX"},
-			Who:      check.User,
-		}
+		f.Fix = unsetFix("NCCL_IB_GID_INDEX")
 	}
 	if len(stuck) < len(c.versions) {
 		f.Status = check.Warn
@@ -53,11 +44,9 @@ func (c gidChoice) sayStuck(stuck []version, summary string) {
 
 func unknownVersion(roce []rail.Rail) check.Finding {
 	return check.Finding{
-		Check:   GIDIndex,
-		Status:  check.Unknown,
-		Subject: check.EnvRef("NCCL_IB_GID_INDEX"),
+		Check: GIDIndex, Status: check.Unknown, Subject: check.EnvRef("NCCL_IB_GID_INDEX"),
 		Summary: "the version of NCCL is unknown and the rails' GIDs have different indices: " +
-			"only NCCL 2.26.2 and later choose right",
+			"only NCCL 2.26.2 and later choose the right ones",
 		Evidence: gidEvidence(roce),
 	}
 }
@@ -65,16 +54,12 @@ func unknownVersion(roce []rail.Rail) check.Finding {
 // sayForeign reports rails on which NCCL's own choice is wrong and no setting corrects it.
 func (c gidChoice) sayForeign() {
 	c.say(check.Finding{
-		Check:   GIDIndex,
-		Status:  check.Fail,
-		Subject: check.EnvRef("NCCL_IB_GID_INDEX"),
+		Check: GIDIndex, Status: check.Fail, Subject: check.EnvRef("NCCL_IB_GID_INDEX"),
 		Summary: "NCCL would use a GID of another namespace, and no single index or address range selects the " +
 			"pod's own",
 		Evidence: gidEvidence(c.roce),
-		Fix: &check.Fix{
-			Text: "Give the pod virtual functions of its own, whose GID tables are not shared with other pods.",
-			Who:  check.Admin,
-		},
+		Fix: check.ByAdmin("Give the pod its own virtual functions: " +
+			"their GID tables are not shared with other pods."),
 	})
 }
 
@@ -82,16 +67,10 @@ func (c gidChoice) sayForeign() {
 func (c gidChoice) sayMisled(wrong []misfit, set []string) {
 	first := wrong[0]
 	f := check.Finding{
-		Check:   GIDIndex,
-		Status:  first.status,
-		Subject: check.EnvRef(set[0]),
+		Check: GIDIndex, Status: first.status, Subject: check.EnvRef(set[0]),
 		Summary: fmt.Sprintf("%s makes NCCL use slot %d of %s, which %s; the pod's GID is in slot %d", c.written(set),
 			first.slot, first.rail.Name(), first.why, first.rail.GID.Index),
-		Fix: &check.Fix{
-			Text:     "Unset it, or let Railhead choose with --override.",
-			Commands: []string{"unset " + strings.Join(set, " ")},
-			Who:      check.User,
-		},
+		Fix: unsetFix(set...),
 	}
 	if n := len(wrong); n > 1 {
 		f.Summary += fmt.Sprintf(" (and %d more like it)", n-1)
@@ -102,9 +81,8 @@ func (c gidChoice) sayMisled(wrong []misfit, set []string) {
 	for _, w := range wrong {
 		f.Status = max(f.Status, w.status)
 		f.Evidence = append(f.Evidence, check.Evidence{
-			Source: fmt.Sprintf("/sys/class/infiniband/%s/ports/%d/gids/%d", w.rail.Device, w.rail.Port, w.slot),
-			Got:    w.why,
-			Want:   fmt.Sprintf("slot %d, %s", w.rail.GID.Index, w.rail.GID.IP()),
+			Source: gidFile(w.rail, w.slot), Got: w.why,
+			Want: fmt.Sprintf("slot %d, %s", w.rail.GID.Index, w.rail.GID.IP()),
 		})
 	}
 	c.say(f)

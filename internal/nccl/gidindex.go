@@ -43,7 +43,7 @@ func (c gidChoice) decide() {
 		c.set("NCCL_IB_GID_INDEX", strconv.Itoa(common), Computed, why)
 		return
 	case len(stuck) > 0 && fixed:
-		c.sayStuck(stuck, why+", and "+c.written([]string{"NCCL_IB_GID_INDEX"})+" leaves it to choose")
+		c.sayStuck(stuck, why+", but "+c.written([]string{"NCCL_IB_GID_INDEX"})+" leaves the choice to it")
 	case len(stuck) > 0:
 		c.sayStuck(stuck, why+", and no single index is right for all rails")
 	}
@@ -88,13 +88,7 @@ func whyShared(automatic bool) string {
 }
 
 func roceRails(rails []rail.Rail) []rail.Rail {
-	var roce []rail.Rail
-	for _, r := range rails {
-		if r.GID != nil {
-			roce = append(roce, r)
-		}
-	}
-	return roce
+	return slices.DeleteFunc(slices.Clone(rails), func(r rail.Rail) bool { return r.GID == nil })
 }
 
 // cannotChoose returns the versions that cannot choose a GID, oldest first, and why the first cannot. No version is
@@ -107,7 +101,8 @@ func (c gidChoice) cannotChoose() (stuck []version, why string) {
 	for _, v := range c.versions {
 		switch {
 		case v.before(choosesGID):
-			why = cmp.Or(why, fmt.Sprintf("NCCL %s does not choose: its default is slot 0, RoCE v1 and link-local", v))
+			why = cmp.Or(why,
+				fmt.Sprintf("NCCL %s does not choose a GID: its default is slot 0, RoCE v1 and link-local", v))
 		case v.before(survivesGaps) && gap >= 0:
 			why = cmp.Or(why,
 				fmt.Sprintf("NCCL %s aborts on the empty slot 0 of %s (fixed in 2.26.2)", v, c.roce[gap].Name()))
@@ -120,12 +115,8 @@ func (c gidChoice) cannotChoose() (stuck []version, why string) {
 }
 
 func commonIndex(roce []rail.Rail) (int, bool) {
-	for _, r := range roce {
-		if r.GID.Index != roce[0].GID.Index {
-			return 0, false
-		}
-	}
-	return roce[0].GID.Index, true
+	index := roce[0].GID.Index
+	return index, !slices.ContainsFunc(roce, func(r rail.Rail) bool { return r.GID.Index != index })
 }
 
 // addressRange limits NCCL's choice to the pod's own addresses if GIDs of other namespaces precede them.
@@ -142,17 +133,13 @@ func (c gidChoice) addressRange(rules gidRules) bool {
 // covering returns the smallest prefix that contains the address of every rail.
 func covering(roce []rail.Rail) netip.Prefix {
 	ip := roce[0].GID.IP()
-	for bits := ip.BitLen(); bits >= 0; bits-- {
-		prefix, _ := ip.Prefix(bits)
-		all := true
-		for _, r := range roce {
-			all = all && prefix.Contains(r.GID.IP())
-		}
-		if all {
+	for bits := ip.BitLen(); ; bits-- {
+		prefix, err := ip.Prefix(bits)
+		outside := func(r rail.Rail) bool { return !prefix.Contains(r.GID.IP()) }
+		if err != nil || !slices.ContainsFunc(roce, outside) {
 			return prefix
 		}
 	}
-	return netip.Prefix{}
 }
 
 // userIndex returns the index that the user set and this run keeps. -1, and a value that NCCL cannot read, select its

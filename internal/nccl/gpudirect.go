@@ -69,16 +69,10 @@ func (c *computation) gdrLimit() rail.Distance {
 	case set:
 		c.set(name, value, UserSet, "")
 		c.say(check.Finding{
-			Check:    GDRLevelKnown,
-			Status:   check.Warn,
-			Subject:  check.EnvRef(name),
+			Check: GDRLevelKnown, Status: check.Warn, Subject: check.EnvRef(name),
 			Summary:  GDRLevel(value).Error(),
 			Evidence: []check.Evidence{{Source: origin, Got: value, Want: "LOC, PIX, PXB, PHB or SYS"}},
-			Fix: &check.Fix{
-				Text:     "Set one of NCCL's levels.",
-				Commands: []string{"export NCCL_NET_GDR_LEVEL=PHB"},
-				Who:      check.User,
-			},
+			Fix:      check.ByUser("Set one of NCCL's levels.", "export NCCL_NET_GDR_LEVEL=PHB"),
 		})
 	}
 	return rail.PXB // NCCL's default
@@ -128,9 +122,7 @@ func (c *computation) gpuDirectPossible() bool {
 
 func (c *computation) sayImpossible(blind []version, known bool) {
 	f := check.Finding{
-		Check:   GPUDirectPossible,
-		Status:  check.Warn,
-		Subject: check.Ref{Kind: check.Pod},
+		Check: GPUDirectPossible, Status: check.Warn, Subject: check.Ref{Kind: check.Pod},
 		Evidence: []check.Evidence{
 			{Source: "/sys/module/nvidia_peermem", Got: "absent", Want: "loaded"},
 			{
@@ -140,26 +132,19 @@ func (c *computation) sayImpossible(blind []version, known bool) {
 			},
 			{Source: "/proc/sys/kernel/osrelease", Got: c.s.Kernel.String()},
 		},
-		Fix: &check.Fix{
-			Text: "Use NVIDIA's open kernel modules (GPU Operator: driver.kernelModuleType: open), " +
-				"or load nvidia_peermem on the node.",
-			Commands: []string{"modprobe nvidia_peermem"},
-			Who:      check.Admin,
-		},
+		Fix: check.ByAdmin("Use NVIDIA's open kernel modules (GPU Operator: driver.kernelModuleType: open), "+
+			"or load nvidia_peermem on the node.", "modprobe nvidia_peermem"),
 	}
 	module := "no peer-memory module"
 	if found := c.s.GPUDirect.Peermem; len(found) > 0 {
 		module = fmt.Sprintf("NCCL %s does not look for %s (2.23 and later do)", blind[0], found[0])
 		f.Evidence[0] = check.Evidence{
 			Source: found[0],
-			Got:    "there",
+			Got:    "present",
 			Want:   "a file that NCCL " + blind[0].String() + " looks for",
 		}
-		f.Fix = &check.Fix{
-			Text:     "Use NCCL 2.23 or later, or NVIDIA's open kernel modules.",
-			Commands: []string{"pip install -U nvidia-nccl-cu12"},
-			Who:      check.User,
-		}
+		f.Fix = check.ByUser("Use NCCL 2.23 or later, or NVIDIA's open kernel modules.",
+			"pip install -U nvidia-nccl-cu12")
 	}
 	switch {
 	case !known:
@@ -174,7 +159,7 @@ func (c *computation) sayImpossible(blind []version, known bool) {
 	}
 	if value, origin, off := dmaBufOff(c.s); off {
 		f.Evidence = append(f.Evidence, check.Evidence{Source: origin, Got: dmaBufEnable + "=" + value})
-		f.Fix = &check.Fix{Text: "Let NCCL use DMA-BUF.", Commands: []string{"unset " + dmaBufEnable}, Who: check.User}
+		f.Fix = check.ByUser("Let NCCL use DMA-BUF.", "unset "+dmaBufEnable)
 	}
 	c.say(f)
 }
@@ -262,18 +247,12 @@ func (c *computation) gpuDirectDistance(limit rail.Distance) {
 		level = "PHB"
 	}
 	c.say(check.Finding{
-		Check:   GPUDirectDistance,
-		Status:  check.Warn,
-		Subject: check.Ref{Kind: check.Pod},
+		Check: GPUDirectDistance, Status: check.Warn, Subject: check.Ref{Kind: check.Pod},
 		Summary: fmt.Sprintf("NCCL leaves GPUDirect RDMA off for %s: their nearest rail is %s away, "+
 			"and NCCL's level accepts %s", strings.Join(far, ", "), worst, within(limit)),
 		Evidence: evidence,
-		Fix: &check.Fix{
-			Text: "Measure whether GPUDirect over that distance is faster on this machine; " +
-				"if it is, raise the level.",
-			Commands: []string{"railhead-pod run --gdr-level " + level + " -- ..."},
-			Who:      check.User,
-		},
+		Fix: check.ByUser("Measure whether GPUDirect over that distance is faster on this machine; "+
+			"if it is, raise the level.", "railhead-pod run --gdr-level "+level+" -- ..."),
 	})
 }
 
@@ -313,20 +292,12 @@ func Translated(devices []check.Ref, functions []host.Function) (found check.Fin
 		}
 	}
 	return check.Finding{
-		Check:   IOMMUPassthrough,
-		Status:  check.Warn,
-		Subject: check.Ref{Kind: check.Node},
-		About:   about,
+		Check: IOMMUPassthrough, Status: check.Warn, Subject: check.Ref{Kind: check.Node},
+		About: about,
 		Summary: fmt.Sprintf("the IOMMU translates for %s: GPUDirect RDMA may fail (IBV_WC_LOC_PROT_ERR) or be slow",
 			strings.Join(translated, ", ")),
 		Evidence: evidence,
-		Fix: &check.Fix{
-			Text: "Boot the node with the kernel argument iommu=pt (on Intel also intel_iommu=on).",
-			Commands: []string{
-				"MachineConfig spec:\n  kernelArguments: [iommu=pt]",
-				"grubby --update-kernel=ALL --args=iommu=pt",
-			},
-			Who: check.Admin,
-		},
+		Fix: check.ByAdmin("Boot the node with the kernel argument iommu=pt (on Intel also intel_iommu=on).",
+			"MachineConfig spec:\n  kernelArguments: [iommu=pt]", "grubby --update-kernel=ALL --args=iommu=pt"),
 	}, len(translated) > 0
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/railhead/railhead/internal/check"
 )
@@ -20,17 +21,15 @@ func (c *computation) require(name, value, reason string) {
 		return
 	}
 	c.say(check.Finding{
-		Check:    UserSetting,
-		Status:   check.Warn,
-		Subject:  check.EnvRef(name),
+		Check: UserSetting, Status: check.Warn, Subject: check.EnvRef(name),
 		Summary:  fmt.Sprintf("%s=%s is kept, but this machine needs %s: %s", name, user, value, reason),
 		Evidence: []check.Evidence{{Source: c.origin(name), Got: user, Want: value}},
-		Fix: &check.Fix{
-			Text:     "Unset it, or let Railhead replace it with --override.",
-			Commands: []string{"unset " + name},
-			Who:      check.User,
-		},
+		Fix:      unsetFix(name),
 	})
+}
+
+func unsetFix(names ...string) *check.Fix {
+	return check.ByUser("Unset it, or let Railhead replace it with --override.", "unset "+strings.Join(names, " "))
 }
 
 // merged keeps the settings of the user, except where a flag decided or --override was given.
@@ -105,17 +104,11 @@ func (c *computation) unset(v Var) Var {
 
 func (c *computation) sayFile(name, value, file string) {
 	f := check.Finding{
-		Check:   NetworkChoice,
-		Status:  check.Warn,
-		Subject: check.EnvRef(name),
+		Check: NetworkChoice, Status: check.Warn, Subject: check.EnvRef(name),
 		Summary: fmt.Sprintf("%s=%s of %s cannot be removed: no value of the variable is the same as unset",
 			name, value, file),
 		Evidence: []check.Evidence{{Source: file, Got: name + "=" + value}},
-		Fix: &check.Fix{
-			Text:     "Remove the line from the file.",
-			Commands: []string{"sed -i /^" + name + "=/d " + file},
-			Who:      check.User,
-		},
+		Fix:      check.ByUser("Remove the line from the file.", "sed -i /^"+name+"=/d "+file),
 	}
 	if forced := forcesSockets(name, value); forced {
 		f.Status = check.Fail

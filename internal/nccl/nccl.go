@@ -129,16 +129,10 @@ func (c *computation) deviceList(name string, rails []rail.Rail) {
 			continue
 		}
 		c.say(check.Finding{
-			Check:    LibraryDevices,
-			Status:   check.Warn,
-			Subject:  check.EnvRef(name),
+			Check: LibraryDevices, Status: check.Warn, Subject: check.EnvRef(name),
 			Summary:  fmt.Sprintf("%s names %s, which is not a rail of this pod", name, device),
 			Evidence: []check.Evidence{{Source: c.origin(name), Got: value, Want: names(rails)}},
-			Fix: &check.Fix{
-				Text:     "Unset it, or use --override.",
-				Commands: []string{"unset " + name},
-				Who:      check.User,
-			},
+			Fix:      unsetFix(name),
 		})
 	}
 }

@@ -43,17 +43,12 @@ func (c *computation) forcedSockets() {
 			c.leave(name, "it would disable RDMA")
 		case !c.policy.Override:
 			c.say(check.Finding{
-				Check:   NetworkChoice,
-				Status:  check.Fail,
-				Subject: check.EnvRef(name),
+				Check: NetworkChoice, Status: check.Fail, Subject: check.EnvRef(name),
 				Summary: fmt.Sprintf("%s=%s forces TCP although the pod has %s", name, value,
 					words.Count(len(c.rails), "usable rail")),
 				Evidence: []check.Evidence{{Source: origin, Got: name + "=" + value}},
-				Fix: &check.Fix{
-					Text:     "Unset it, or let Railhead replace it with --override; to use TCP, pass --mode tcp.",
-					Commands: []string{"unset " + name},
-					Who:      check.User,
-				},
+				Fix: check.ByUser("Unset it, or let Railhead replace it with --override; to use TCP, pass --mode tcp.",
+					"unset "+name),
 			})
 		}
 	}
@@ -88,17 +83,11 @@ func (c *computation) socketNet(source Source) Source {
 		return Decided
 	}
 	c.say(check.Finding{
-		Check:   NetworkChoice,
-		Status:  check.Warn,
-		Subject: check.EnvRef("NCCL_NET"),
+		Check: NetworkChoice, Status: check.Warn, Subject: check.EnvRef("NCCL_NET"),
 		Summary: fmt.Sprintf("NCCL_NET=%s selects an external plugin and is kept: NCCL uses that plugin or stops; "+
 			"whether it works here is unknown", value),
 		Evidence: []check.Evidence{{Source: c.origin("NCCL_NET"), Got: value}},
-		Fix: &check.Fix{
-			Text:     "To use TCP, unset it or use --override.",
-			Commands: []string{"unset NCCL_NET"},
-			Who:      check.User,
-		},
+		Fix:      check.ByUser("To use TCP, unset it or use --override.", "unset NCCL_NET"),
 	})
 	return source
 }

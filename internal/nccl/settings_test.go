@@ -167,7 +167,7 @@ func TestGIDSettings(t *testing.T) {
 	run(t, []setting{
 		{
 			name: "automatic with a version that has no choice", host: "pod-shared-plugin", env: map[string]string{"NCCL_IB_GID_INDEX": "-1"}, versions: old,
-			findings: []string{"fail gid-index env/NCCL_IB_GID_INDEX"}, says: "NCCL_IB_GID_INDEX=-1 leaves it to choose",
+			findings: []string{"fail gid-index env/NCCL_IB_GID_INDEX"}, says: "NCCL_IB_GID_INDEX=-1 leaves the choice to it",
 		},
 		{
 			name: "automatic with one that has", host: "pod-roce-4vf", env: map[string]string{"NCCL_IB_GID_INDEX": "-1"},

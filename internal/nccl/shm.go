@@ -18,9 +18,7 @@ func (c *computation) sharedMemory() {
 		return
 	}
 	c.say(check.Finding{
-		Check:   SharedMemory,
-		Status:  check.Warn,
-		Subject: check.Ref{Kind: check.Pod},
+		Check: SharedMemory, Status: check.Warn, Subject: check.Ref{Kind: check.Pod},
 		Summary: fmt.Sprintf("/dev/shm has %d MiB: NCCL between the GPUs of a node, and data loaders, may run out "+
 			"of space "+
 			`("No space left on device", "Bus error")`, size>>20),
@@ -29,9 +27,7 @@ func (c *computation) sharedMemory() {
 			Got:    fmt.Sprintf("%d bytes", size),
 			Want:   "at least 1 GiB",
 		}},
-		Fix: &check.Fix{
-			Text: "Mount an in-memory volume there. Its content counts as the pod's memory.",
-			Commands: []string{`spec:
+		Fix: check.ByUser("Mount an in-memory volume there. Its content counts as the pod's memory.", `spec:
   containers:
   - volumeMounts:
     - name: shm
@@ -40,8 +36,6 @@ func (c *computation) sharedMemory() {
   - name: shm
     emptyDir:
       medium: Memory
-      sizeLimit: 8Gi`},
-			Who: check.User,
-		},
+      sizeLimit: 8Gi`),
 	})
 }

@@ -27,16 +27,10 @@ func (c *computation) socketInterface() {
 		c.set("NCCL_SOCKET_IFNAME", value, UserSet, "")
 	case name == "":
 		c.say(check.Finding{
-			Check:   SocketInterface,
-			Status:  check.Unknown,
-			Subject: check.Ref{Kind: check.Pod},
+			Check: SocketInterface, Status: check.Unknown, Subject: check.Ref{Kind: check.Pod},
 			Summary: "no interface for bootstrap found: no default route, " +
 				"and not exactly one interface with an address besides the rails",
-			Fix: &check.Fix{
-				Text:     "Name it with --socket-ifname.",
-				Commands: []string{"railhead-pod run --socket-ifname eth0 -- ..."},
-				Who:      check.User,
-			},
+			Fix: check.ByUser("Name it with --socket-ifname.", "railhead-pod run --socket-ifname eth0 -- ..."),
 		})
 	default:
 		c.ifname = name
@@ -92,12 +86,10 @@ func (c *computation) checkInterface(status check.Status, source, name string) {
 		return
 	}
 	c.say(check.Finding{
-		Check:    SocketInterface,
-		Status:   status,
-		Subject:  check.EnvRef(source),
+		Check: SocketInterface, Status: status, Subject: check.EnvRef(source),
 		Summary:  fmt.Sprintf("%s names %s, which is not an interface of this pod with an address", source, name),
 		Evidence: []check.Evidence{{Source: "interfaces with an address", Got: linkNames(c.s)}},
-		Fix:      &check.Fix{Text: "Name one of these, or leave the choice to Railhead.", Who: check.User},
+		Fix:      check.ByUser("Name one of these, or leave the choice to Railhead."),
 	})
 }
 
@@ -123,19 +115,13 @@ func (c *computation) userInterface(value string) string {
 	}
 	say := func(status check.Status, format string, args ...any) {
 		c.say(check.Finding{
-			Check:   SocketInterface,
-			Status:  status,
-			Subject: check.EnvRef("NCCL_SOCKET_IFNAME"),
+			Check: SocketInterface, Status: status, Subject: check.EnvRef("NCCL_SOCKET_IFNAME"),
 			Summary: fmt.Sprintf("NCCL_SOCKET_IFNAME=%s ", value) + fmt.Sprintf(format, args...),
 			Evidence: []check.Evidence{
 				{Source: c.origin("NCCL_SOCKET_IFNAME"), Got: value},
 				{Source: "interfaces with an address", Got: linkNames(c.s)},
 			},
-			Fix: &check.Fix{
-				Text:     "Unset it, or let Railhead replace it with --override.",
-				Commands: []string{"unset NCCL_SOCKET_IFNAME"},
-				Who:      check.User,
-			},
+			Fix: unsetFix("NCCL_SOCKET_IFNAME"),
 		})
 	}
 	if len(matched) == 0 {

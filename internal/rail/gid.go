@@ -101,7 +101,7 @@ func (c gidChoice) findings(r Rail) []check.Finding {
 	say := func(status check.Status, summary string) {
 		found = append(found, check.Finding{
 			Check: GIDUsable, Status: status, Subject: check.RailRef(r.Name()), Summary: summary,
-			Evidence: []check.Evidence{{Source: r.portFile("gids/" + strconv.Itoa(c.gid.Index)), Got: c.words()}},
+			Evidence: []check.Evidence{{Source: r.PortFile("gids/" + strconv.Itoa(c.gid.Index)), Got: c.words()}},
 		})
 	}
 	if !c.checked {

@@ -32,7 +32,7 @@ func (j *judge) unifyLinkLayer() {
 	j.drop(func(r Rail) (Rejected, bool) {
 		return Rejected{
 			Cause: LinkLayerUniform, Reason: "link layer differs from " + others,
-			Evidence: []check.Evidence{{Source: r.portFile("link_layer"), Got: r.LinkLayer, Want: keep}},
+			Evidence: []check.Evidence{{Source: r.PortFile("link_layer"), Got: r.LinkLayer, Want: keep}},
 		}, r.LinkLayer != keep
 	})
 }
@@ -75,13 +75,13 @@ func (j *judge) drop(reject func(Rail) (Rejected, bool)) {
 	j.result.Rails = kept
 }
 
-// portFile returns the path of an attribute of the rail's port.
-func (r Rail) portFile(name string) string {
+// PortFile returns the path of an attribute of the rail's port.
+func (r Rail) PortFile(name string) string {
 	return fmt.Sprintf("/sys/class/infiniband/%s/ports/%d/%s", r.Device, r.Port, name)
 }
 
 func (r Rail) rateEvidence(wantGbps float64) check.Evidence {
-	e := check.Evidence{Source: r.portFile("rate"), Got: r.Rate.String()}
+	e := check.Evidence{Source: r.PortFile("rate"), Got: r.Rate.String()}
 	if r.Rate.IsKnown() {
 		e.Want = fmt.Sprintf("%g Gb/sec", wantGbps)
 	}

@@ -8,11 +8,6 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// portFile returns the path of an attribute of a port of an RDMA device.
-func portFile(device string, port int, name string) string {
-	return fmt.Sprintf("/sys/class/infiniband/%s/ports/%d/%s", device, port, name)
-}
-
 // capacity returns the payload rate of a PCIe link in Gb/s: from 8 GT/s on 128 of 130 bits are data, before 8 of 10
 // (PCIe Base Specification); packet headers take about a tenth.
 func capacity(gts float64, width int) float64 {
@@ -87,7 +82,7 @@ func rateExpected(t *subject) []check.Finding {
 		rails = append(rails, check.RailRef(r.Name()))
 		slow = append(slow, fmt.Sprintf("%s has %g", r.Name(), rate.Gbps))
 		evidence = append(evidence, check.Evidence{
-			Source: portFile(r.Device, r.Port, "rate"), Got: rate.String(), Want: fmt.Sprintf("%g Gb/sec", want),
+			Source: r.PortFile("rate"), Got: rate.String(), Want: fmt.Sprintf("%g Gb/sec", want),
 		})
 	}
 	if len(slow) == 0 {

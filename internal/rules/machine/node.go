@@ -106,7 +106,9 @@ func downPhysical(s *host.Snapshot) []downFunction {
 			down = append(down, downFunction{
 				pf: pf, ref: check.DeviceRef(d.Name), why: "has port state " + state.Value,
 				fix: checkCable, command: "rdma link show " + d.Name + "/1",
-				evidence: check.Evidence{Source: portFile(d.Name, 1, "state"), Got: state.Value, Want: "ACTIVE"},
+				evidence: check.Evidence{
+					Source: "/sys/class/infiniband/" + d.Name + "/ports/1/state", Got: state.Value, Want: "ACTIVE",
+				},
 			})
 		}
 	}
