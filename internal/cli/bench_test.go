@@ -27,20 +27,35 @@ func TestBenchUsage(t *testing.T) {
 		args []string
 		says string
 	}{
-		"nothing to measure":        {nil, "name a job, or nodes"},
-		"a job and nodes":           {[]string{"h-kim", "--nodes", "a,b", "--image", "x"}, "name a job or --nodes, not both"},
-		"nodes without an image":    {[]string{"--nodes", "a,b"}, "--nodes creates pods and needs --image"},
-		"a quick ladder":            {[]string{"h-kim", "--quick"}, "--quick needs --matrix"},
-		"leaves of a ladder":        {[]string{"h-kim", "--leaf-label", "rack"}, "--leaf-label needs --matrix"},
-		"two measures":              {[]string{"h-kim", "--matrix", "--allreduce"}, "none of the others can be"},
-		"two gates":                 {[]string{"h-kim", "--min-gbps", "300", "--min-efficiency", "0.8"}, "none of the others can be"},
-		"a pair of one":             {[]string{"h-kim", "--pair", "1,1"}, "--pair needs two different ranks"},
-		"a pair of three":           {[]string{"h-kim", "--pair", "1,2,3"}, "--pair needs two different ranks"},
-		"a gate above the ceiling":  {[]string{"h-kim", "--min-efficiency", "90"}, "--min-efficiency must be between 0 and 1"},
+		"nothing to measure": {nil, "name a job, or nodes"},
+		"a job and nodes": {
+			[]string{"h-kim", "--nodes", "a,b", "--image", "x"},
+			"name a job or --nodes, not both",
+		},
+		"nodes without an image": {[]string{"--nodes", "a,b"}, "--nodes creates pods and needs --image"},
+		"a quick ladder":         {[]string{"h-kim", "--quick"}, "--quick needs --matrix"},
+		"leaves of a ladder":     {[]string{"h-kim", "--leaf-label", "rack"}, "--leaf-label needs --matrix"},
+		"two measures":           {[]string{"h-kim", "--matrix", "--allreduce"}, "none of the others can be"},
+		"two gates": {
+			[]string{"h-kim", "--min-gbps", "300", "--min-efficiency", "0.8"},
+			"none of the others can be",
+		},
+		"a pair of one":   {[]string{"h-kim", "--pair", "1,1"}, "--pair needs two different ranks"},
+		"a pair of three": {[]string{"h-kim", "--pair", "1,2,3"}, "--pair needs two different ranks"},
+		"a gate above the ceiling": {
+			[]string{"h-kim", "--min-efficiency", "90"},
+			"--min-efficiency must be between 0 and 1",
+		},
 		"too short":                 {[]string{"h-kim", "--duration", "100ms"}, "--duration must be at least 1s"},
 		"a comparison of something": {[]string{"h-kim", "--compare", "tcp,udp"}, "--compare must be tcp,rdma"},
-		"a folder that is not":      {[]string{"h-kim", "--save", "/nonexistent/x.json"}, "--save: open /nonexistent/x.json"},
-		"diff of one":               {[]string{"diff", "x.json"}, "NEW.json is missing: railhead bench diff OLD.json NEW.json"},
+		"a folder that is not": {
+			[]string{"h-kim", "--save", "/nonexistent/x.json"},
+			"--save: open /nonexistent/x.json",
+		},
+		"diff of one": {
+			[]string{"diff", "x.json"},
+			"NEW.json is missing: railhead bench diff OLD.json NEW.json",
+		},
 	} {
 		got := benchWith(c.args...)
 		if got.code != int(exit.Usage) || !strings.Contains(got.err, c.says) || got.out != "" {
@@ -59,7 +74,9 @@ func TestBenchUsage(t *testing.T) {
 func resultFile(t *testing.T, name, kernel string, values ...float64) string {
 	t.Helper()
 	r := bench.Result{
-		SchemaVersion: bench.ResultVersion, Pods: []bench.Pod{{Name: "h-kim-0", Node: "gpu-1"}}, Machines: []host.Snapshot{{Kernel: host.Know(kernel)}},
+		SchemaVersion: bench.ResultVersion, Pods: []bench.Pod{{Name: "h-kim-0", Node: "gpu-1"}}, Machines: []host.Snapshot{
+			{Kernel: host.Know(kernel)},
+		},
 		Series: []bench.Series{{Name: "gpu-1 > gpu-2: RDMA write, host memory, rail eno5np0, Gb/s", Values: values}},
 	}
 	path := filepath.Join(t.TempDir(), name)
@@ -79,9 +96,17 @@ func TestBenchDiff(t *testing.T) {
 		"slower": {resultFile(t, "b.json", "6.12.9", 350, 351, 352), 1, []string{
 			"rail eno5np0, Gb/s   391   351   -10.2 %   2.0 %   slower", "Changed on gpu-1: kernel was 6.12.1, is now 6.12.9", "1 number: 1 slower, 0 faster, 0 the same within the noise",
 		}},
-		"the same":             {resultFile(t, "b.json", "6.12.1", 389, 391, 390), 0, []string{"1 number: 0 slower, 0 faster, 1 the same within the noise"}},
-		"nothing came through": {resultFile(t, "b.json", "6.12.1", 0, 0, 0), 1, []string{"391   0     -100.0 %   2.0 %   slower"}},
-		"one run, and noise":   {resultFile(t, "b.json", "6.12.1", 360), 0, []string{"1 the same within the noise"}},
+		"the same": {
+			resultFile(t, "b.json", "6.12.1", 389, 391, 390),
+			0,
+			[]string{"1 number: 0 slower, 0 faster, 1 the same within the noise"},
+		},
+		"nothing came through": {
+			resultFile(t, "b.json", "6.12.1", 0, 0, 0),
+			1,
+			[]string{"391   0     -100.0 %   2.0 %   slower"},
+		},
+		"one run, and noise": {resultFile(t, "b.json", "6.12.1", 360), 0, []string{"1 the same within the noise"}},
 	} {
 		got := benchWith("diff", old, c.now)
 		if got.code != c.code || got.err != "" {

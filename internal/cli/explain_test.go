@@ -80,19 +80,64 @@ func TestExplain(t *testing.T) {
 		out   []string // in stdout
 		err   string   // in stderr
 	}{
-		"over RDMA, piped in":          {stdin: overRDMA, out: []string{"NCCL 2.28.9+cuda12.9, 2 ranks on 2 nodes", "RoCE", "used", "stdin:6"}},
-		"over RDMA, named -":           {stdin: overRDMA, args: []string{"-"}, out: []string{"stdin:6"}},
-		"over TCP":                     {stdin: overTCP, code: exit.Fault, out: []string{"Socket, not used", "[no-ib-device]"}},
-		"failed":                       {stdin: noMemory, code: exit.Fault, out: []string{"Outcome:   fail", "[memlock]", "ibv_reg_mr_iova2"}},
-		"warned at once":               {stdin: overTCP, args: []string{"--follow"}, code: exit.Fault, out: []string{"[no-ib-device]"}, err: "WARNING: the job started on TCP"},
-		"a folder, with what it skips": {args: []string{folder}, out: []string{"rank0.log:6"}, err: "model.pt: not named like a log"},
-		"tells nothing":                {stdin: "hello\n", code: exit.Unknown, out: []string{"Network:   unknown: no line shows"}},
-		"no such file":                 {args: []string{folder + "/rank9.log"}, code: exit.Unknown, err: "no log was read: " + folder + "/rank9.log: no such file or directory"},
-		"one of two files is there":    {args: []string{folder + "/rank9.log", folder + "/rank0.log"}, out: []string{"used"}, err: "not read: " + folder + "/rank9.log"},
-		"nothing named at a terminal":  {tty: true, code: exit.Usage, err: "name a log, or pipe one in"},
-		"a namespace without a job":    {args: []string{"-n", "train"}, code: exit.Usage, err: "-n needs the name of a job"},
-		"an unknown form":              {args: []string{"-o", "html"}, code: exit.Usage, err: "must be one of text, wide, json, yaml"},
-		"no such machine":              {args: []string{"--with", folder + "/none.json"}, code: exit.Unknown, err: "--with " + folder + "/none.json: no such file"},
+		"over RDMA, piped in": {
+			stdin: overRDMA,
+			out:   []string{"NCCL 2.28.9+cuda12.9, 2 ranks on 2 nodes", "RoCE", "used", "stdin:6"},
+		},
+		"over RDMA, named -": {stdin: overRDMA, args: []string{"-"}, out: []string{"stdin:6"}},
+		"over TCP": {
+			stdin: overTCP,
+			code:  exit.Fault,
+			out:   []string{"Socket, not used", "[no-ib-device]"},
+		},
+		"failed": {
+			stdin: noMemory,
+			code:  exit.Fault,
+			out:   []string{"Outcome:   fail", "[memlock]", "ibv_reg_mr_iova2"},
+		},
+		"warned at once": {
+			stdin: overTCP,
+			args:  []string{"--follow"},
+			code:  exit.Fault,
+			out:   []string{"[no-ib-device]"},
+			err:   "WARNING: the job started on TCP",
+		},
+		"a folder, with what it skips": {
+			args: []string{folder},
+			out:  []string{"rank0.log:6"},
+			err:  "model.pt: not named like a log",
+		},
+		"tells nothing": {
+			stdin: "hello\n",
+			code:  exit.Unknown,
+			out:   []string{"Network:   unknown: no line shows"},
+		},
+		"no such file": {
+			args: []string{folder + "/rank9.log"},
+			code: exit.Unknown,
+			err:  "no log was read: " + folder + "/rank9.log: no such file or directory",
+		},
+		"one of two files is there": {
+			args: []string{folder + "/rank9.log", folder + "/rank0.log"},
+			out:  []string{"used"},
+			err:  "not read: " + folder + "/rank9.log",
+		},
+		"nothing named at a terminal": {tty: true, code: exit.Usage, err: "name a log, or pipe one in"},
+		"a namespace without a job": {
+			args: []string{"-n", "train"},
+			code: exit.Usage,
+			err:  "-n needs the name of a job",
+		},
+		"an unknown form": {
+			args: []string{"-o", "html"},
+			code: exit.Usage,
+			err:  "must be one of text, wide, json, yaml",
+		},
+		"no such machine": {
+			args: []string{"--with", folder + "/none.json"},
+			code: exit.Unknown,
+			err:  "--with " + folder + "/none.json: no such file",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := explainWith(strings.NewReader(test.stdin), test.tty, test.args...)
@@ -154,8 +199,13 @@ func TestExplainArchive(t *testing.T) {
 	low := host.Limits{MemlockSoft: host.Know(host.Limit(65536)), MemlockHard: host.Know(host.Limit(65536))}
 	var text bytes.Buffer
 	err := bundle.Write(&text, bundle.Bundle{
-		Machines: []rules.Machine{{Ref: check.PodRef("train", "h-kim-0"), Snapshot: host.Snapshot{SchemaVersion: host.SchemaVersion, Limits: low}}},
-		Logs:     []bundle.Log{{Name: "pod/train/h-kim-0", Container: "train", Text: noMemory}},
+		Machines: []rules.Machine{
+			{
+				Ref:      check.PodRef("train", "h-kim-0"),
+				Snapshot: host.Snapshot{SchemaVersion: host.SchemaVersion, Limits: low},
+			},
+		},
+		Logs: []bundle.Log{{Name: "pod/train/h-kim-0", Container: "train", Text: noMemory}},
 	})
 	if err == nil {
 		err = os.WriteFile(archive, text.Bytes(), 0o600)

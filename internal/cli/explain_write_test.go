@@ -30,7 +30,9 @@ func TestStoryWriter(t *testing.T) {
 		Causes: []story.Cause{
 			{
 				ID: story.Memlock, Confidence: story.Certain, Network: true, Summary: "the limit is 64 KiB",
-				Evidence: []story.Evidence{at(3, "Call to ibv_reg_mr failed\x1b[31m")}, Fix: "Raise it:\nulimit -l unlimited", Experiment: "prlimit",
+				Evidence:   []story.Evidence{at(3, "Call to ibv_reg_mr failed\x1b[31m")},
+				Fix:        "Raise it:\nulimit -l unlimited",
+				Experiment: "prlimit",
 			},
 			{ID: story.GPUOOM, Confidence: story.Possible, Summary: "the GPU has no memory left"},
 		},

@@ -45,26 +45,100 @@ func TestGivingUp(t *testing.T) {
 		want     time.Duration // when it is given up
 		says     []string      // lines, by how they begin
 	}{
-		"nothing is wrong":      {moments: []moment{{at: 0}, {at: time.Hour, same: true}}, want: never},
-		"what does not pass":    {moments: []moment{{at: 0, stuck: obstacle(image, "a", 0)}}, want: 0},
-		"what passes":           {moments: []moment{{at: 0, stuck: passing(mount)}, {at: 10 * time.Second}, {at: 50 * time.Second, same: true}, {at: time.Hour, same: true}}, want: never, says: []string{"Waiting up to 2m0s for Kubernetes to retry: volume-not-ready of a", "  If it persists: Look at it. (kubectl describe pod a)", "Resolved: volume-not-ready of a"}},
-		"what lasts, unchanged": {moments: []moment{{at: 0, stuck: passing(mount)}, {at: 119 * time.Second, same: true}, {at: 2 * time.Minute, same: true}}, want: 2 * time.Minute, says: []string{"Waiting up to", "  If it"}},
-		"what lasts, in other words": {moments: []moment{{at: 0, stuck: passing(mount)}, {at: time.Minute, stuck: passing(mount)}, {at: 121 * time.Second, stuck: passing(mount)}},
+		"nothing is wrong":   {moments: []moment{{at: 0}, {at: time.Hour, same: true}}, want: never},
+		"what does not pass": {moments: []moment{{at: 0, stuck: obstacle(image, "a", 0)}}, want: 0},
+		"what passes": {
+			moments: []moment{
+				{at: 0, stuck: passing(mount)},
+				{at: 10 * time.Second},
+				{at: 50 * time.Second, same: true},
+				{at: time.Hour, same: true},
+			},
+			want: never,
+			says: []string{
+				"Waiting up to 2m0s for Kubernetes to retry: volume-not-ready of a",
+				"  If it persists: Look at it. (kubectl describe pod a)",
+				"Resolved: volume-not-ready of a",
+			},
+		},
+		"what lasts, unchanged": {
+			moments: []moment{
+				{at: 0, stuck: passing(mount)},
+				{at: 119 * time.Second, same: true},
+				{at: 2 * time.Minute, same: true},
+			},
+			want: 2 * time.Minute,
+			says: []string{"Waiting up to", "  If it"},
+		},
+		"what lasts, in other words": {moments: []moment{
+			{at: 0, stuck: passing(mount)},
+			{at: time.Minute, stuck: passing(mount)},
+			{at: 121 * time.Second, stuck: passing(mount)},
+		},
 			want: 121 * time.Second, says: []string{"Waiting up to", "  If it"}},
-		"a pod that is made again and fails again": {moments: []moment{{at: 0, stuck: passing(mount)}, {at: 50 * time.Second}, {at: 55 * time.Second, stuck: passing(mount)}, {at: 100 * time.Second}, {at: 110 * time.Second, stuck: passing(mount)}, {at: 120 * time.Second, same: true}},
+		"a pod that is made again and fails again": {moments: []moment{
+			{at: 0, stuck: passing(mount)},
+			{at: 50 * time.Second},
+			{at: 55 * time.Second, stuck: passing(mount)},
+			{at: 100 * time.Second},
+			{at: 110 * time.Second, stuck: passing(mount)},
+			{at: 120 * time.Second, same: true},
+		},
 			want: 2 * time.Minute, says: []string{"Waiting up to", "  If it"}},
-		"what comes again after it has passed": {moments: []moment{{at: 0, stuck: passing(mount)}, {at: 60 * time.Second}, {at: 91 * time.Second, same: true}, {at: 100 * time.Second, stuck: passing(mount)}, {at: 200 * time.Second, same: true}},
+		"what comes again after it has passed": {moments: []moment{
+			{at: 0, stuck: passing(mount)},
+			{at: 60 * time.Second},
+			{at: 91 * time.Second, same: true},
+			{at: 100 * time.Second, stuck: passing(mount)},
+			{at: 200 * time.Second, same: true},
+		},
 			want: never, says: []string{"Waiting up to", "  If it", "Resolved", "Waiting up to", "  If it"}},
-		"another one comes": {moments: []moment{{at: 0, stuck: passing(mount)}, {at: 100 * time.Second, stuck: passing(network)}, {at: 130 * time.Second, same: true}, {at: 219 * time.Second, same: true}},
+		"another one comes": {moments: []moment{
+			{at: 0, stuck: passing(mount)},
+			{at: 100 * time.Second, stuck: passing(network)},
+			{at: 130 * time.Second, same: true},
+			{at: 219 * time.Second, same: true},
+		},
 			want: never, says: []string{"Waiting up to 2m0s for Kubernetes to retry: volume", "  If it", "Waiting up to 2m0s for Kubernetes to retry: sandbox", "  If it"}},
-		"another pod's":      {moments: []moment{{at: 0, stuck: passing(mount)}, {at: 100 * time.Second, stuck: obstacle(mount, "b", 2*time.Minute)}, {at: 130 * time.Second, same: true}}, want: never, says: []string{"Waiting", "  If", "Waiting", "  If"}},
-		"it becomes certain": {moments: []moment{{at: 0, stuck: passing(mount)}, {at: 5 * time.Second, stuck: obstacle(mount, "a", 0)}}, want: 5 * time.Second, says: []string{"Waiting", "  If"}},
-		"the server is away meanwhile": {moments: []moment{{at: 0, stuck: passing(mount)}, {at: 60 * time.Second, lost: true}, {at: 5 * time.Minute, same: true}, {at: 6 * time.Minute, stuck: passing(mount)}, {at: 7 * time.Minute, same: true}},
+		"another pod's": {
+			moments: []moment{
+				{at: 0, stuck: passing(mount)},
+				{at: 100 * time.Second, stuck: obstacle(mount, "b", 2*time.Minute)},
+				{at: 130 * time.Second, same: true},
+			},
+			want: never,
+			says: []string{"Waiting", "  If", "Waiting", "  If"},
+		},
+		"it becomes certain": {
+			moments: []moment{{at: 0, stuck: passing(mount)}, {at: 5 * time.Second, stuck: obstacle(mount, "a", 0)}},
+			want:    5 * time.Second,
+			says:    []string{"Waiting", "  If"},
+		},
+		"the server is away meanwhile": {moments: []moment{
+			{at: 0, stuck: passing(mount)},
+			{at: 60 * time.Second, lost: true},
+			{at: 5 * time.Minute, same: true},
+			{at: 6 * time.Minute, stuck: passing(mount)},
+			{at: 7 * time.Minute, same: true},
+		},
 			want: never, says: []string{"Waiting", "  If", "Waiting", "  If"}},
-		"done in spite of it":        {moments: []moment{{at: 0, stuck: passing(mount)}, {at: time.Minute, done: true}}, want: never, says: []string{"Waiting", "  If"}},
-		"less patience":              {patience: &given, moments: []moment{{at: 0, stuck: passing(mount)}, {at: 10 * time.Second, same: true}}, want: 10 * time.Second, says: []string{"Waiting up to 10s", "  If"}},
-		"no patience":                {patience: &none, moments: []moment{{at: 0, stuck: passing(mount)}}, want: 0},
-		"patience is not for others": {patience: &given, moments: []moment{{at: 0, stuck: obstacle(image, "a", 0)}}, want: 0},
+		"done in spite of it": {
+			moments: []moment{{at: 0, stuck: passing(mount)}, {at: time.Minute, done: true}},
+			want:    never,
+			says:    []string{"Waiting", "  If"},
+		},
+		"less patience": {
+			patience: &given,
+			moments:  []moment{{at: 0, stuck: passing(mount)}, {at: 10 * time.Second, same: true}},
+			want:     10 * time.Second,
+			says:     []string{"Waiting up to 10s", "  If"},
+		},
+		"no patience": {patience: &none, moments: []moment{{at: 0, stuck: passing(mount)}}, want: 0},
+		"patience is not for others": {
+			patience: &given,
+			moments:  []moment{{at: 0, stuck: obstacle(image, "a", 0)}},
+			want:     0,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			begun := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)

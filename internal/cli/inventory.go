@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -70,18 +71,7 @@ Exit status: 0 if nothing is missing; 1 if a job could not get RDMA; 3 if someth
   railhead inventory -o json | jq .findings`,
 		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, ns, err := a.connect(cmd.Context())
-			if err != nil {
-				return unknown(err)
-			}
-			want := kube.Want{Kinds: examine.ClusterKinds()}
-			if _, explicit, _ := a.flags.Namespace(); explicit {
-				want.Namespace, want.Everywhere = ns, []cluster.Kind{cluster.Pods}
-			}
-			if err := client.Identify(cmd.Context()); err != nil {
-				return unknown(err)
-			}
-			s, err := client.Read(cmd.Context(), want)
+			s, err := a.readInventory(cmd.Context())
 			if err != nil {
 				return unknown(err)
 			}
@@ -99,6 +89,21 @@ Exit status: 0 if nothing is missing; 1 if a job could not get RDMA; 3 if someth
 	}
 	outputFlag(cmd, &format, "table", "wide", "json", "yaml")
 	return cmd
+}
+
+func (a *app) readInventory(ctx context.Context) (cluster.State, error) {
+	client, ns, err := a.connect(ctx)
+	if err != nil {
+		return cluster.State{}, err
+	}
+	if err := client.Identify(ctx); err != nil {
+		return cluster.State{}, err
+	}
+	want := kube.Want{Kinds: examine.ClusterKinds()}
+	if _, explicit, _ := a.flags.Namespace(); explicit {
+		want.Namespace, want.Everywhere = ns, []cluster.Kind{cluster.Pods}
+	}
+	return client.Read(ctx, want)
 }
 
 // verdict returns an error with the exit code of findings.
@@ -136,10 +141,8 @@ func inventoryOf(s cluster.State) inventory {
 	}
 	for _, c := range s.SCCs {
 		if c.AllowsCapability("IPC_LOCK") || c.Name == "railhead-rdma" {
-			grants := slices.DeleteFunc(slices.Clone(s.SCCGrants), func(g cluster.SCCGrant) bool {
-				return g.SCC != c.Name && g.SCC != "*"
-			})
-			inv.SCCs = append(inv.SCCs, inventorySCC{c, grants})
+			others := func(g cluster.SCCGrant) bool { return g.SCC != c.Name && g.SCC != "*" }
+			inv.SCCs = append(inv.SCCs, inventorySCC{c, slices.DeleteFunc(slices.Clone(s.SCCGrants), others)})
 		}
 	}
 	return inv
@@ -151,6 +154,7 @@ func inventoryNodeOf(s cluster.State, n cluster.Node, offers []cluster.Offer, fr
 		Roles:   n.Roles(),
 		State:   "Ready",
 		GPUType: n.GPUType(),
+		RDMA:    map[string]int64{},
 		Arch:    n.Arch,
 		Kernel:  n.Kernel,
 		Runtime: n.Runtime,
@@ -165,9 +169,6 @@ func inventoryNodeOf(s cluster.State, n cluster.Node, offers []cluster.Offer, fr
 	}
 	for _, o := range offers {
 		if count := o.PerNode[n.Name]; count > 0 {
-			if i.RDMA == nil {
-				i.RDMA = map[string]int64{}
-			}
 			i.RDMA[o.Resource] = count
 		}
 	}
@@ -176,23 +177,17 @@ func inventoryNodeOf(s cluster.State, n cluster.Node, offers []cluster.Offer, fr
 
 func (inv inventory) write(w io.Writer, wide bool) error {
 	fmt.Fprintf(w, "%s  Kubernetes %s%s\n\n", inv.Server.URL, cmp.Or(inv.Server.Version, "-"), inv.platform())
-	if err := inv.nodes(wide).Write(w); err != nil {
+	nodes := inv.nodes(wide)
+	if err := nodes.Write(w); err != nil {
 		return err
 	}
-	others := 0
-	for _, n := range inv.Nodes {
-		if n.plain() {
-			others++
-		}
+	if n := len(inv.Nodes) - len(nodes.Rows); n > 0 {
+		fmt.Fprintf(w, "and %s without GPU and RDMA\n", words.Count(n, "node"))
 	}
-	if others > 0 && !wide {
-		fmt.Fprintf(w, "and %s without GPU and RDMA\n", words.Count(others, "node"))
-	}
-	tables := []report.Table{inv.rails(wide), inv.pools()}
+	tables := []report.Table{inv.rails(wide), inv.pools(), inv.sccs()}
 	if wide {
-		tables = append(tables, inv.policies(), inv.sriovNodes())
+		tables = slices.Insert(tables, 2, inv.policies(), inv.sriovNodes())
 	}
-	tables = append(tables, inv.sccs())
 	for _, t := range tables {
 		if len(t.Rows) == 0 {
 			continue
@@ -231,7 +226,7 @@ func (inv inventory) nodes(wide bool) report.Table {
 		t.Columns = append(t.Columns, "ARCH", "KERNEL", "RUNTIME")
 	}
 	for _, n := range inv.Nodes {
-		if !wide && n.plain() {
+		if !wide && n.GPUs == 0 && len(n.RDMA) == 0 {
 			continue
 		}
 		gpus, left := "", ""
@@ -250,22 +245,19 @@ func (inv inventory) nodes(wide bool) report.Table {
 	return t
 }
 
-// plain reports whether the node has neither GPUs nor RDMA.
-func (n inventoryNode) plain() bool { return n.GPUs == 0 && len(n.RDMA) == 0 }
-
 // resources lists names with their counts, grouped by prefix: "openshift.io/ eno5np0rdma eno6np0rdma:4".
 func resources(counted map[string]int64) string {
 	var parts []string
 	last := ""
 	for _, name := range slices.Sorted(maps.Keys(counted)) {
 		prefix, base, _ := strings.Cut(name, "/")
-		if counted[name] != 1 {
-			base = fmt.Sprintf("%s:%d", base, counted[name])
-		}
 		if prefix != last {
-			base = prefix + "/ " + base
+			parts = append(parts, prefix+"/")
+			last = prefix
 		}
-		last = prefix
+		if n := counted[name]; n != 1 {
+			base = fmt.Sprintf("%s:%d", base, n)
+		}
 		parts = append(parts, base)
 	}
 	return strings.Join(parts, " ")
@@ -276,11 +268,11 @@ func (inv inventory) rails(wide bool) report.Table {
 	for _, ns := range slices.Sorted(maps.Keys(inv.Rails)) {
 		for _, r := range inv.Rails[ns] {
 			nodes := words.Few(r.Nodes(), 6)
-			if !wide && r.Usable() {
-				nodes = words.Count(len(r.Nodes()), "node")
-			}
-			if !r.Usable() {
+			switch {
+			case !r.Usable():
 				nodes = r.Reason
+			case !wide:
+				nodes = words.Count(len(r.Nodes()), "node")
 			}
 			t.Rows = append(t.Rows, []string{ns, r.Network, r.Type, r.Resource, nodes})
 		}
@@ -312,7 +304,7 @@ func poolState(p cluster.Pool) string {
 	case p.Condition("Updated").Status == "True":
 		return "updated"
 	}
-	return "not known"
+	return "unknown"
 }
 
 func (inv inventory) policies() report.Table {

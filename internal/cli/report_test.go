@@ -70,18 +70,34 @@ func TestReportFiles(t *testing.T) {
 		want []string // in the page
 		err  string
 	}{
-		"bench.json":                  {want: []string{"<title>Pass: Job h-kim</title>", "Every measurement reaches 90.0 % of its ceiling.", "386.0 Gb/s"}},
-		"bundle.tgz":                  {want: []string{"<title>Fail: Job h-kim in namespace train</title>", "Diagnosis bundle.tgz"}},
-		"verdict.json":                {want: []string{"<title>Fail: Job h-kim in namespace train</title>", "Diagnosis verdict.json"}},
+		"bench.json": {
+			want: []string{
+				"<title>Pass: Job h-kim</title>",
+				"Every measurement reaches 90.0 % of its ceiling.",
+				"386.0 Gb/s",
+			},
+		},
+		"bundle.tgz": {
+			want: []string{"<title>Fail: Job h-kim in namespace train</title>", "Diagnosis bundle.tgz"},
+		},
+		"verdict.json": {
+			want: []string{"<title>Fail: Job h-kim in namespace train</title>", "Diagnosis verdict.json"},
+		},
 		"machine.txtar snapshot.json": {want: []string{"2 pods", "pod/", "Ports of the machines"}},
-		"bench.json bundle.tgz":       {want: []string{"Bench bench.json", "Diagnosis bundle.tgz", "Job h-kim in namespace train · Job h-kim"}},
-		"torn.json":                   {err: "torn.json: read it as JSON: unexpected end of JSON input"},
-		"short.json":                  {err: "short.json: incomplete result: it refers to pods or rails that it does not contain"},
-		"newer.json":                  {err: "newer.json: unknown schema version 9: this railhead reads versions up to 2"},
-		"other.json":                  {err: "other.json: it is neither an archive nor"},
-		"notes.txt":                   {err: "notes.txt: it is neither an archive nor"},
-		"empty.json":                  {err: "empty.json: nothing was written to it yet"},
-		"bench.json none.json":        {err: "none.json: no such file or directory"},
+		"bench.json bundle.tgz": {
+			want: []string{"Bench bench.json", "Diagnosis bundle.tgz", "Job h-kim in namespace train · Job h-kim"},
+		},
+		"torn.json": {err: "torn.json: read it as JSON: unexpected end of JSON input"},
+		"short.json": {
+			err: "short.json: incomplete result: it refers to pods or rails that it does not contain",
+		},
+		"newer.json": {
+			err: "newer.json: unknown schema version 9: this railhead reads versions up to 2",
+		},
+		"other.json":           {err: "other.json: it is neither an archive nor"},
+		"notes.txt":            {err: "notes.txt: it is neither an archive nor"},
+		"empty.json":           {err: "empty.json: nothing was written to it yet"},
+		"bench.json none.json": {err: "none.json: no such file or directory"},
 	} {
 		t.Run(line, func(t *testing.T) {
 			args := []string{"report", "-o", "-"}
