@@ -17,10 +17,12 @@ import (
 	"github.com/railhead/railhead/internal/story"
 )
 
-// savedLogs are the folders of logs; a checkout need not have the last ones.
-var savedLogs = []string{"../../testdata/logs/*.txtar", "../../../shared/corpus/nccl/*.log", "../../../shared/corpus/nccl2/*.log"}
+// savedLogs are the folders of logs; a checkout may lack the last two.
+var savedLogs = []string{
+	"../../testdata/logs/*.txtar", "../../../shared/corpus/nccl/*.log", "../../../shared/corpus/nccl2/*.log",
+}
 
-// TestOneJudge: launch, whose lines come one by one, and explain, which reads files, say the same of every log.
+// TestOneJudge: launch, which reads line by line, and explain, which reads files, agree about the network of every log.
 func TestOneJudge(t *testing.T) {
 	seen := 0
 	for _, pattern := range savedLogs {
@@ -70,7 +72,7 @@ func logFiles(t *testing.T, path string) []namedLog {
 	return files
 }
 
-// claims are what both commands say of the network.
+// claims are the facts about the network that both commands report.
 type claims struct {
 	Name, Kind, LinkLayer, Used string
 	GPUDirect                   story.GPUDirect
@@ -97,7 +99,7 @@ func agree(t *testing.T, files []namedLog) {
 		}
 	}
 	var explained story.Story
-	if err := json.Unmarshal([]byte(explainWith(strings.NewReader(""), false, dir, "-o", "json").out), &explained); err != nil {
+	if err := json.Unmarshal([]byte(run("explain", dir, "-o", "json").out), &explained); err != nil {
 		t.Fatal(err)
 	}
 	launched, want := story.Tell(seen.Log()).Last(), claimsOf(explained.Last())
@@ -110,7 +112,7 @@ func agree(t *testing.T, files []namedLog) {
 	}
 }
 
-// wordsOf returns how launch's line begins, and what it says of GPUDirect.
+// wordsOf returns the first word of launch's line, and its statement about GPUDirect.
 func wordsOf(line string) string {
 	begin, _, _ := strings.Cut(line, ":")
 	begin, _, _ = strings.Cut(begin, " ")
@@ -125,12 +127,15 @@ func wordsOf(line string) string {
 	return begin
 }
 
-// wordsFor returns the words that the claims allow.
+// wordsFor returns the results of wordsOf that agree with the claims.
 func wordsFor(c claims, nodes int) []string {
 	switch c.Used {
 	case "true":
 		direct := map[story.GPUDirect]string{
-			story.GPUDirectYes: ", yes", story.GPUDirectNo: ", no", story.GPUDirectPartial: ", partial", story.GPUDirectUnknown: "",
+			story.GPUDirectYes:     ", yes",
+			story.GPUDirectNo:      ", no",
+			story.GPUDirectPartial: ", partial",
+			story.GPUDirectUnknown: "",
 		}[c.GPUDirect]
 		if c.Kind == string(story.IB) || c.Kind == string(story.RoCE) {
 			return []string{"RDMA" + direct, "mixed" + direct}

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -15,13 +13,7 @@ import (
 	"github.com/railhead/railhead/internal/ranks/rankstest"
 )
 
-func benchWith(args ...string) answer {
-	var out, err bytes.Buffer
-	code := Main(context.Background(), "railhead", append([]string{"bench"}, args...), "test", Streams{In: strings.NewReader(""), Out: &out, Err: &err})
-	return answer{code, out.String(), err.String()}
-}
-
-// A command line that makes no sense is refused before anything is looked at.
+// TestBenchUsage: a wrong command line is refused before anything is read.
 func TestBenchUsage(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
@@ -57,13 +49,16 @@ func TestBenchUsage(t *testing.T) {
 			"NEW.json is missing: railhead bench diff OLD.json NEW.json",
 		},
 	} {
-		got := benchWith(c.args...)
+		got := run(append([]string{"bench"}, c.args...)...)
 		if got.code != int(exit.Usage) || !strings.Contains(got.err, c.says) || got.out != "" {
 			t.Errorf("%s: exit code %d: %s%s", name, got.code, got.out, got.err)
 		}
 	}
-	help := benchWith("--help")
-	for _, words := range []string{"--ladder", "--matrix", "--quick", "--compare", "--min-efficiency", "railhead bench diff monday.json today.json", "Exit status: 0"} {
+	help := run("bench", "--help")
+	for _, words := range []string{
+		"--ladder", "--matrix", "--quick", "--compare", "--min-efficiency", "Exit status: 0",
+		"railhead bench diff monday.json today.json",
+	} {
 		if !strings.Contains(help.out, words) || help.code != 0 {
 			t.Errorf("no %q in the help", words)
 		}
@@ -74,10 +69,13 @@ func TestBenchUsage(t *testing.T) {
 func resultFile(t *testing.T, name, kernel string, values ...float64) string {
 	t.Helper()
 	r := bench.Result{
-		SchemaVersion: bench.ResultVersion, Pods: []bench.Pod{{Name: "h-kim-0", Node: "gpu-1"}}, Machines: []host.Snapshot{
-			{Kernel: host.Know(kernel)},
-		},
-		Series: []bench.Series{{Name: "gpu-1 > gpu-2: RDMA write, host memory, rail eno5np0, Gb/s", Values: values}},
+		SchemaVersion: bench.ResultVersion,
+		Pods:          []bench.Pod{{Name: "h-kim-0", Node: "gpu-1"}},
+		Machines:      []host.Snapshot{{Kernel: host.Know(kernel)}},
+		Series: []bench.Series{{
+			Name:   "gpu-1 > gpu-2: RDMA write, host memory, rail eno5np0, Gb/s",
+			Values: values,
+		}},
 	}
 	path := filepath.Join(t.TempDir(), name)
 	if err := saveBench(path, r); err != nil {
@@ -94,7 +92,9 @@ func TestBenchDiff(t *testing.T) {
 		says []string
 	}{
 		"slower": {resultFile(t, "b.json", "6.12.9", 350, 351, 352), 1, []string{
-			"rail eno5np0, Gb/s   391   351   -10.2 %   2.0 %   slower", "Changed on gpu-1: kernel was 6.12.1, is now 6.12.9", "1 number: 1 slower, 0 faster, 0 the same within the noise",
+			"rail eno5np0, Gb/s   391   351   -10.2 %   2.0 %   slower",
+			"Changed on gpu-1: kernel was 6.12.1, is now 6.12.9",
+			"1 number: 1 slower, 0 faster, 0 the same within the noise",
 		}},
 		"the same": {
 			resultFile(t, "b.json", "6.12.1", 389, 391, 390),
@@ -108,35 +108,45 @@ func TestBenchDiff(t *testing.T) {
 		},
 		"one run, and noise": {resultFile(t, "b.json", "6.12.1", 360), 0, []string{"1 the same within the noise"}},
 	} {
-		got := benchWith("diff", old, c.now)
+		got := run("bench", "diff", old, c.now)
 		if got.code != c.code || got.err != "" {
 			t.Errorf("%s: exit code %d: %s", name, got.code, got.err)
 		}
 		rankstest.Has(t, got.out, c.says...)
 	}
 	var d benchDiff
-	if err := json.Unmarshal([]byte(benchWith("diff", "-o", "json", old, old).out), &d); err != nil || len(d.Changes) != 1 || d.Changes[0].Verdict != bench.Same {
+	err := json.Unmarshal([]byte(run("bench", "diff", "-o", "json", old, old).out), &d)
+	if err != nil || len(d.Changes) != 1 || d.Changes[0].Verdict != bench.Same {
 		t.Errorf("%v, %+v", err, d)
 	}
-	rankstest.Has(t, benchWith("diff", "-o", "wide", old, old).out, "+0.0 %   2.0 %   same")
+	rankstest.Has(t, run("bench", "diff", "-o", "wide", old, old).out, "+0.0 %   2.0 %   same")
 	other := filepath.Join(t.TempDir(), "other.json")
-	if err := saveBench(other, bench.Result{SchemaVersion: bench.ResultVersion, Series: []bench.Series{{Name: "of other nodes", Values: []float64{1}}}}); err != nil {
+	err = saveBench(other, bench.Result{
+		SchemaVersion: bench.ResultVersion,
+		Series:        []bench.Series{{Name: "of other nodes", Values: []float64{1}}},
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	got := benchWith("diff", old, other)
-	if rankstest.Has(t, got.out, "2 numbers: 0 slower, 0 faster, 0 the same within the noise, 1 gone, 1 new"); got.code != int(exit.Unknown) || !strings.Contains(got.err, "no number above 0 is in both results") {
+	got := run("bench", "diff", old, other)
+	rankstest.Has(t, got.out, "2 numbers: 0 slower, 0 faster, 0 the same within the noise, 1 gone, 1 new")
+	if got.code != int(exit.Unknown) || !strings.Contains(got.err, "no number above 0 is in both results") {
 		t.Errorf("nothing in common: exit code %d: %s", got.code, got.err)
 	}
-	rankstest.Has(t, benchWith("diff", "-o", "wide", old, other).out, "of other nodes")
+	rankstest.Has(t, run("bench", "diff", "-o", "wide", old, other).out, "of other nodes")
 }
 
 func TestBenchDiffOfNoResult(t *testing.T) {
-	for text, says := range map[string]string{"": "not a result of 'railhead bench'", "{}": "unknown schema version 0", `{"schemaVersion": 3}`: "schema version 3: this railhead reads versions up to 2"} {
+	for text, says := range map[string]string{
+		"":                     "not a result of 'railhead bench'",
+		"{}":                   "unknown schema version 0",
+		`{"schemaVersion": 3}`: "schema version 3: this railhead reads versions up to 2",
+	} {
 		path := filepath.Join(t.TempDir(), "x.json")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := benchWith("diff", path, path); got.code != int(exit.Unknown) || !strings.Contains(got.err, says) {
+		if got := run("bench", "diff", path, path); got.code != int(exit.Unknown) || !strings.Contains(got.err, says) {
 			t.Errorf("%q: exit code %d: %s", text, got.code, got.err)
 		}
 	}

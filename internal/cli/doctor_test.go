@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -16,17 +15,10 @@ import (
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/ranks/rankstest"
 	"github.com/railhead/railhead/internal/rules"
 	"github.com/railhead/railhead/internal/story"
 )
-
-// run is one command line without a cluster.
-func doctorRun(t *testing.T, args ...string) (stdout, stderr string, code int) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	code = Main(context.Background(), "railhead", args, "test", Streams{In: strings.NewReader(""), Out: &out, Err: &errs, Width: 120})
-	return out.String(), errs.String(), code
-}
 
 func TestDoctorSubject(t *testing.T) {
 	for line, test := range map[string]struct {
@@ -102,19 +94,19 @@ func TestDoctorExitCodes(t *testing.T) {
 		want   int
 		logged story.Outcome
 	}{
-		"nothing":                               {of(), "fail", 0, ""},
-		"a failure":                             {of(check.Warn, check.Fail), "fail", 1, ""},
-		"a danger":                              {of(check.Warn), "fail", 0, ""},
-		"a danger, and that is too much":        {of(check.Warn), "warn", 1, ""},
-		"something is not known":                {of(check.Unknown), "fail", 3, ""},
-		"a failure outweighs what is not known": {of(check.Unknown, check.Fail), "fail", 1, ""},
-		"a danger, and something is not known":  {of(check.Unknown, check.Warn), "fail", 3, ""},
-		"whatever it is":                        {of(check.Fail, check.Unknown), "never", 0, ""},
-		"a log of a run that failed":            {of(), "fail", 1, story.OutcomeFail},
-		"a log of a run over TCP":               {of(check.Warn), "fail", 1, story.OutcomeFallback},
-		"a log of a run that was slower":        {of(), "fail", 0, story.OutcomeDegraded},
-		"a log of one, and that is too much":    {of(), "warn", 1, story.OutcomeDegraded},
-		"a log of a run that was well":          {of(), "warn", 0, story.OutcomeOK},
+		"nothing":                          {of(), "fail", 0, ""},
+		"a failure":                        {of(check.Warn, check.Fail), "fail", 1, ""},
+		"a warning":                        {of(check.Warn), "fail", 0, ""},
+		"a warning with --fail-on warn":    {of(check.Warn), "warn", 1, ""},
+		"an unknown":                       {of(check.Unknown), "fail", 3, ""},
+		"a failure outweighs an unknown":   {of(check.Unknown, check.Fail), "fail", 1, ""},
+		"a warning and an unknown":         {of(check.Unknown, check.Warn), "fail", 3, ""},
+		"a failure with --fail-on never":   {of(check.Fail, check.Unknown), "never", 0, ""},
+		"a log of a run that failed":       {of(), "fail", 1, story.OutcomeFail},
+		"a log of a run over TCP":          {of(check.Warn), "fail", 1, story.OutcomeFallback},
+		"a log of a run that was slower":   {of(), "fail", 0, story.OutcomeDegraded},
+		"a slower run with --fail-on warn": {of(), "warn", 1, story.OutcomeDegraded},
+		"a log of a healthy run":           {of(), "warn", 0, story.OutcomeOK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var coded exit.Error // 0 without one
@@ -131,46 +123,41 @@ func TestDoctorExitCodes(t *testing.T) {
 
 const releasedArchive = "../../testdata/bundles/v1.tgz"
 
-// TestDoctorFrom: an archive gives its verdict without a cluster, the same in every form.
+// TestDoctorFrom: an archive gives the same verdict in every format, without a cluster.
 func TestDoctorFrom(t *testing.T) {
-	out, errs, code := doctorRun(t, "doctor", "--from", releasedArchive)
-	if code != 1 || !strings.Contains(errs, "by railhead devel") {
-		t.Fatalf("exit code %d\n%s\n%s", code, out, errs)
+	text := run("doctor", "--from", releasedArchive)
+	if text.code != 1 || !strings.Contains(text.err, "by railhead devel") {
+		t.Fatalf("%+v", text)
 	}
-	for _, text := range []string{
-		"Job h-kim in namespace train: 2 pods examined", "no node offers openshift.io/rial2 [network-resource]", "pod/train/h-kim-2: could not be examined: no answer within 1m0s [machine-reached]",
+	rankstest.Has(t, text.out,
+		"Job h-kim in namespace train: 2 pods examined",
+		"no node offers openshift.io/rial2 [network-resource]",
+		"pod/train/h-kim-2: could not be examined: no answer within 1m0s [machine-reached]",
 		"'railhead explain-check ID' explains each",
-	} {
-		if !strings.Contains(out, text) {
-			t.Errorf("no %q in:\n%s", text, out)
-		}
-	}
-	text, _, _ := doctorRun(t, "doctor", "--from", releasedArchive, "-o", "json")
+	)
 	var v doctorVerdict
-	if err := json.Unmarshal([]byte(text), &v); err != nil || v.Pods != 2 || v.SchemaVersion != rules.DiagnosisSchema || len(v.Problems) == 0 {
+	err := json.Unmarshal([]byte(run("doctor", "--from", releasedArchive, "-o", "json").out), &v)
+	if err != nil || v.Pods != 2 || v.SchemaVersion != rules.DiagnosisSchema || len(v.Problems) == 0 {
 		t.Errorf("%+v: %v", v, err)
 	}
 	for i, p := range v.Problems {
 		if i > 0 && p.Status > v.Problems[i-1].Status {
-			t.Errorf("%s (%s) comes after a milder one", p.Check, p.Status)
+			t.Errorf("%s (%s) follows a less severe one", p.Check, p.Status)
 		}
 		if p.Check == "" || p.Summary == "" {
-			t.Errorf("problem without a word: %+v", p)
+			t.Errorf("no check or no summary: %+v", p)
 		}
 	}
-	if wide, _, _ := doctorRun(t, "doctor", "--from", releasedArchive, "-o", "wide"); len(wide) <= len(out) || !strings.Contains(wide, "passed: ") {
+	wide := run("doctor", "--from", releasedArchive, "-o", "wide").out
+	if len(wide) <= len(text.out) || !strings.Contains(wide, "passed: ") {
 		t.Errorf("wide:\n%s", wide)
 	}
-	if autopsy, _, _ := doctorRun(t, "doctor", "--from", releasedArchive, "--autopsy", "loc-prot-err"); !strings.Contains(autopsy, "IBV_WC_LOC_PROT_ERR on pod/train/h-kim-1: fits: ") ||
-		!strings.Contains(autopsy, "NCCL_NET_GDR_LEVEL=LOC") {
-		t.Errorf("autopsy:\n%s", autopsy)
-	}
-	if yaml, _, _ := doctorRun(t, "doctor", "--from", releasedArchive, "-o", "yaml"); !strings.Contains(yaml, "problems:\n") {
-		t.Errorf("yaml:\n%s", yaml)
-	}
+	rankstest.Has(t, run("doctor", "--from", releasedArchive, "--autopsy", "loc-prot-err").out,
+		"IBV_WC_LOC_PROT_ERR on pod/train/h-kim-1: fits: ", "NCCL_NET_GDR_LEVEL=LOC")
+	rankstest.Has(t, run("doctor", "--from", releasedArchive, "-o", "yaml").out, "problems:\n")
 }
 
-func TestDoctorFromNothing(t *testing.T) {
+func TestDoctorFromBrokenArchive(t *testing.T) {
 	cut := filepath.Join(t.TempDir(), "cut.tgz")
 	whole, err := os.ReadFile(releasedArchive)
 	if err != nil {
@@ -179,14 +166,19 @@ func TestDoctorFromNothing(t *testing.T) {
 	if err := os.WriteFile(cut, whole[:len(whole)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for file, want := range map[string]string{cut: "the archive is truncated", "doctor_test.go": "not an archive of 'railhead doctor --save'", "/nowhere.tgz": "no such file"} {
-		if out, errs, code := doctorRun(t, "doctor", "--from", file); code != int(exit.Unknown) || out != "" || !strings.Contains(errs, want) {
-			t.Errorf("%s: exit code %d\n%s\n%s", file, code, out, errs)
+	for file, want := range map[string]string{
+		cut:              "the archive is truncated",
+		"doctor_test.go": "not an archive of 'railhead doctor --save'",
+		"/nowhere.tgz":   "no such file",
+	} {
+		got := run("doctor", "--from", file)
+		if got.code != int(exit.Unknown) || got.out != "" || !strings.Contains(got.err, want) {
+			t.Errorf("%s: %+v", file, got)
 		}
 	}
 }
 
-// TestDoctorWhere: people read which machines, and of them what.
+// TestDoctorWhere: the line names the machines, and the part of them.
 func TestDoctorWhere(t *testing.T) {
 	machines := func(n int) (all []check.Ref) {
 		for i := range n {
@@ -220,10 +212,14 @@ func TestDoctorWhere(t *testing.T) {
 			"on 6 of 40 pods (p-0, p-1, p-2 and 3 more): ",
 		},
 		"a machine by itself": {
-			rules.Problem{Finding: check.Finding{Subject: check.NodeRef("a")}, Machines: []check.Ref{check.NodeRef("a")}, Of: 1},
+			rules.Problem{
+				Finding:  check.Finding{Subject: check.NodeRef("a")},
+				Machines: []check.Ref{check.NodeRef("a")},
+				Of:       1,
+			},
 			"node/a: ",
 		},
-		"what no machine says": {rules.Problem{Finding: check.Finding{Subject: check.Ref{Kind: check.Pods}}}, ""},
+		"a cause without a machine": {rules.Problem{Finding: check.Finding{Subject: check.Ref{Kind: check.Pods}}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, where(test.p)); diff != "" {
@@ -234,32 +230,27 @@ func TestDoctorWhere(t *testing.T) {
 }
 
 func TestExplainCheck(t *testing.T) {
-	out, _, code := doctorRun(t, "explain-check", "[memlock-limit]")
-	if code != 0 || !strings.HasPrefix(out, "# memlock-limit\n") {
-		t.Errorf("exit code %d\n%s", code, out)
-	}
-	if out, errs, code := doctorRun(t, "explain-check", "memlok-limit"); code != 2 || out != "" || !strings.Contains(errs, "did you mean memlock-limit?") {
-		t.Errorf("exit code %d\n%s", code, errs)
-	}
-	if out, _, code := doctorRun(t, "explain-check", "[acs-iommu]"); code != 0 || !strings.HasPrefix(out, "# acs-iommu\n") || !strings.Contains(out, "## To be sure\n") {
-		t.Errorf("exit code %d\n%s", code, out)
-	}
-	if _, errs, code := doctorRun(t, "explain-check", "Memlock-"); code != 2 || !strings.Contains(errs, "memlock-limit") {
-		t.Errorf("exit code %d\n%s", code, errs)
-	}
-	if _, errs, code := doctorRun(t, "explain-check", "shm-size", "gid-index"); code != 2 || !strings.Contains(errs, `unexpected argument "gid-index"`) {
-		t.Errorf("exit code %d\n%s", code, errs)
-	}
-	if _, errs, code := doctorRun(t, "explain-check", "../architecture"); code != 2 || !strings.Contains(errs, "there is no check") {
-		t.Errorf("exit code %d\n%s", code, errs)
-	}
-	if out, _, code := doctorRun(t, "explain-check"); code != 0 || !strings.Contains(out, "network-resource         every network attachment") {
-		t.Errorf("exit code %d\n%s", code, out)
+	for line, want := range map[string]answer{ // the beginning of stdout, and a part of stderr
+		"[memlock-limit]":    {code: 0, out: "# memlock-limit\n"},
+		"[acs-iommu]":        {code: 0, out: "# acs-iommu\n"},
+		"":                   {code: 0, out: "acs-redirect             no bridge between a GPU and its NIC"},
+		"memlok-limit":       {code: 2, err: "did you mean memlock-limit?"},
+		"Memlock-":           {code: 2, err: "memlock-limit"},
+		"shm-size gid-index": {code: 2, err: `unexpected argument "gid-index"`},
+		"../architecture":    {code: 2, err: "there is no check"},
+	} {
+		got := run(append([]string{"explain-check"}, strings.Fields(line)...)...)
+		if got.code != want.code || !strings.HasPrefix(got.out, want.out) || !strings.Contains(got.err, want.err) {
+			t.Errorf("%s: %+v", line, got)
+		}
+		if want.code != 0 && got.out != "" {
+			t.Errorf("%s: stdout %q", line, got.out)
+		}
 	}
 }
 
-// TestDoctorNobodyReads: a pipe that is closed ends the command with an error.
-func TestDoctorNobodyReads(t *testing.T) {
+// TestDoctorClosedPipe: the command fails when nothing reads its output.
+func TestDoctorClosedPipe(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -267,7 +258,9 @@ func TestDoctorNobodyReads(t *testing.T) {
 	r.Close()
 	defer w.Close()
 	var errs bytes.Buffer
-	if code := Main(context.Background(), "railhead", []string{"doctor", "--from", releasedArchive}, "test", Streams{In: strings.NewReader(""), Out: w, Err: &errs}); code == 0 {
+	streams := Streams{In: strings.NewReader(""), Out: w, Err: &errs}
+	args := []string{"doctor", "--from", releasedArchive}
+	if code := Main(t.Context(), "railhead", args, "test", streams); code == 0 {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 }

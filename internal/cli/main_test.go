@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,8 +11,24 @@ import (
 	"github.com/railhead/railhead/internal/exit"
 )
 
-// TestExitCodes runs every command without a cluster. Commands that judge exit 3, commands that change something 1, and a
-// wrong command line exits 2.
+// answer is the result of a command line.
+type answer struct {
+	code     int
+	out, err string
+}
+
+// run runs a command line without a cluster, a terminal or input.
+func run(args ...string) answer { return runWith(strings.NewReader(""), false, args...) }
+
+func runWith(stdin io.Reader, tty bool, args ...string) answer {
+	var out, err bytes.Buffer
+	streams := Streams{In: stdin, Out: &out, Err: &err, TTY: tty, Width: 120}
+	code := Main(context.Background(), "railhead", args, "test", streams)
+	return answer{code, out.String(), err.String()}
+}
+
+// TestExitCodes runs every command without a cluster. Commands that judge exit 3, commands that change something exit
+// 1, and a wrong command line exits 2.
 func TestExitCodes(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
@@ -50,13 +67,12 @@ func TestExitCodes(t *testing.T) {
 		"explain-check memlok":                 exit.Usage,
 	} {
 		t.Run(line, func(t *testing.T) {
-			var out, err bytes.Buffer
-			streams := Streams{In: strings.NewReader(""), Out: &out, Err: &err}
-			if got := Main(context.Background(), "railhead", strings.Fields(line), "test", streams); got != int(want) {
-				t.Errorf("exit code %d, want %d\n%s%s", got, want, &out, &err)
+			got := run(strings.Fields(line)...)
+			if got.code != int(want) {
+				t.Errorf("exit code %d, want %d\n%s%s", got.code, want, got.out, got.err)
 			}
-			if want != exit.OK && !strings.HasPrefix(err.String(), "railhead: ") {
-				t.Errorf("stderr: %q", err.String())
+			if want != exit.OK && !strings.HasPrefix(got.err, "railhead: ") {
+				t.Errorf("stderr: %q", got.err)
 			}
 		})
 	}

@@ -54,6 +54,11 @@ wrong; 3 if a file or the cluster could not be read.`,
 			if f.out == "" && f.serve == "" {
 				return errors.New("use -o report.html to write the page, or --serve to show it")
 			}
+			if f.serve != "" {
+				if err := checkServe(f.serve); err != nil {
+					return err
+				}
+			}
 			source, err := a.reportSource(cmd.Context(), args, f)
 			if err != nil {
 				return err

@@ -29,9 +29,9 @@ type pageServer struct {
 
 // serve shows a page until the context ends. It returns the page that was shown last.
 func (a *app) serve(ctx context.Context, source reportSource, page html.Page, address string) (html.Page, error) {
-	listener, err := listenHere(address)
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return page, err
+		return page, fmt.Errorf("--serve: %w", err)
 	}
 	s := &pageServer{page: page, changed: make(chan struct{}), ends: ctx.Done()}
 	server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second}
@@ -57,20 +57,16 @@ func (a *app) serve(ctx context.Context, source reportSource, page html.Page, ad
 	return s.page, err
 }
 
-// listenHere listens on an address that only this machine can reach: the page names the machines of a cluster.
-func listenHere(address string) (net.Listener, error) {
+// checkServe refuses addresses that other machines can reach: the page names the machines of a cluster.
+func checkServe(address string) error {
 	name, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, fmt.Errorf("--serve %s: not an address such as 127.0.0.1:8080", address)
+	switch {
+	case err != nil:
+		return fmt.Errorf("--serve %s: not an address such as 127.0.0.1:8080", address)
+	case !local(name):
+		return fmt.Errorf("--serve %s: must be a local address, such as 127.0.0.1:8080 or localhost:8080", address)
 	}
-	if !local(name) {
-		return nil, fmt.Errorf("--serve %s: must be a local address, such as 127.0.0.1:8080 or localhost:8080", address)
-	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("--serve: %w", err)
-	}
-	return listener, nil
+	return nil
 }
 
 // local reports whether a name or an address belongs to the loopback interface.

@@ -29,10 +29,18 @@ func reportInputs(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	m := bench.NewMatrix([]bench.MatrixPod{{Name: "a"}, {Name: "b"}}, []bench.MatrixRail{{Name: "rail0", Ceiling: 392.1}})
+	rails := []bench.MatrixRail{{Name: "rail0", Ceiling: 392.1}}
+	m := bench.NewMatrix([]bench.MatrixPod{{Name: "a"}, {Name: "b"}}, rails)
 	m.Set(0, 1, 0, 386)
 	found := m.Attribute(0.9)
-	result, err := json.Marshal(bench.Result{Attribution: &found, SchemaVersion: 1, Job: "h-kim", MinEfficiency: 0.9, Pods: []bench.Pod{{Name: "a"}, {Name: "b"}}, Matrix: m})
+	result, err := json.Marshal(bench.Result{
+		SchemaVersion: 1,
+		Job:           "h-kim",
+		MinEfficiency: 0.9,
+		Pods:          []bench.Pod{{Name: "a"}, {Name: "b"}},
+		Matrix:        m,
+		Attribution:   &found,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +48,10 @@ func reportInputs(t *testing.T) string {
 	put("torn.json", result[:100])
 	put("short.json", bytes.Replace(result, []byte("[386]"), []byte("[386,1]"), 1))
 	put("newer.json", bytes.Replace(result, []byte(`"schemaVersion":1`), []byte(`"schemaVersion":9`), 1))
-	for name, place := range map[string]string{"bundle.tgz": "../../testdata/bundles/v1.tgz", "machine.txtar": "../../testdata/hosts/pod-half-broken.txtar"} {
+	for name, place := range map[string]string{
+		"bundle.tgz":    "../../testdata/bundles/v1.tgz",
+		"machine.txtar": "../../testdata/hosts/pod-half-broken.txtar",
+	} {
 		text, err := os.ReadFile(place)
 		if err != nil {
 			t.Fatal(err)
@@ -56,8 +67,7 @@ func reportInputs(t *testing.T) string {
 		t.Fatal(err)
 	}
 	put("snapshot.json", snapshot)
-	verdict, _, _ := doctorRun(t, "doctor", "--from", filepath.Join(folder, "bundle.tgz"), "-o", "json")
-	put("verdict.json", []byte(verdict))
+	put("verdict.json", []byte(run("doctor", "--from", filepath.Join(folder, "bundle.tgz"), "-o", "json").out))
 	put("other.json", []byte(`{"kind": "List"}`))
 	put("notes.txt", []byte("hello\n"))
 	put("empty.json", nil)
@@ -104,18 +114,18 @@ func TestReportFiles(t *testing.T) {
 			for _, name := range strings.Fields(line) {
 				args = append(args, filepath.Join(folder, name))
 			}
-			stdout, stderr, code := doctorRun(t, args...)
+			got := run(args...)
 			if test.err != "" {
-				if code != int(exit.Unknown) || stdout != "" || !strings.Contains(stderr, test.err) {
-					t.Errorf("exit status %d, %q", code, stderr)
+				if got.code != int(exit.Unknown) || got.out != "" || !strings.Contains(got.err, test.err) {
+					t.Errorf("%+v", got)
 				}
 				return
 			}
-			if code != 0 || stderr != "" {
-				t.Fatalf("exit status %d, %q", code, stderr)
+			if got.code != 0 || got.err != "" {
+				t.Fatalf("exit status %d, %q", got.code, got.err)
 			}
 			for _, want := range test.want {
-				if !strings.Contains(stdout, want) {
+				if !strings.Contains(got.out, want) {
 					t.Errorf("the page does not have %q", want)
 				}
 			}
@@ -126,41 +136,47 @@ func TestReportFiles(t *testing.T) {
 func TestReportOutput(t *testing.T) {
 	folder := reportInputs(t)
 	page := filepath.Join(folder, "report.html")
-	if _, stderr, code := doctorRun(t, "report", "monday.json", "-o", page); code != int(exit.Unknown) || !strings.Contains(stderr, "read monday.json: no such file or directory") {
-		t.Errorf("exit status %d, %q", code, stderr)
+	for want, args := range map[string][]string{
+		"read monday.json: no such file or directory":                       {"monday.json", "-o", page},
+		"use -o report.html to write the page, or --serve to show it":       {filepath.Join(folder, "bench.json")},
+		"--serve 0.0.0.0:80: must be a local address, such as 127.0.0.1:80": {"--serve=0.0.0.0:80"},
+	} {
+		got := run(append([]string{"report"}, args...)...)
+		if got.code == 0 || !strings.Contains(got.err, want) {
+			t.Errorf("%v: %+v", args, got)
+		}
 	}
-	if _, stderr, code := doctorRun(t, "report", filepath.Join(folder, "bench.json")); code != 2 || !strings.Contains(stderr, "use -o report.html to write the page, or --serve to show it") {
-		t.Errorf("exit status %d, %q", code, stderr)
+	got := run("report", filepath.Join(folder, "bench.json"), "-o", page)
+	if got.code != 0 || got.out != "" || got.err != page+": Every measurement reaches 90.0 % of its ceiling.\n" {
+		t.Errorf("%+v", got)
 	}
-	stdout, stderr, code := doctorRun(t, "report", filepath.Join(folder, "bench.json"), "-o", page)
-	if code != 0 || stdout != "" || stderr != page+": Every measurement reaches 90.0 % of its ceiling.\n" {
-		t.Errorf("exit status %d, %q, %q", code, stdout, stderr)
-	}
-	if text, err := os.ReadFile(page); err != nil || !bytes.HasPrefix(text, []byte("<!DOCTYPE html>")) || !bytes.HasSuffix(text, []byte("</html>\n")) {
+	text, err := os.ReadFile(page)
+	if err != nil || !bytes.HasPrefix(text, []byte("<!DOCTYPE html>")) || !bytes.HasSuffix(text, []byte("</html>\n")) {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}
 }
 
 func TestServeAddress(t *testing.T) {
+	const notLocal = "must be a local address"
 	for address, wrong := range map[string]string{
-		"127.0.0.1:0": "", "localhost:0": "", "[::1]:0": "", "127.8.8.8:0": "",
-		"0.0.0.0:0": "must be a local address", ":8080": "must be a local address", "10.0.0.1:80": "must be a local address",
-		"example.com:80": "must be a local address", "8080": "not an address",
+		"127.0.0.1:0":    "",
+		"localhost:0":    "",
+		"[::1]:0":        "",
+		"127.8.8.8:0":    "",
+		"0.0.0.0:0":      notLocal,
+		":8080":          notLocal,
+		"10.0.0.1:80":    notLocal,
+		"example.com:80": notLocal,
+		"8080":           "not an address",
 	} {
-		listener, err := listenHere(address)
-		switch {
-		case err == nil:
-			listener.Close()
-			if wrong != "" {
-				t.Errorf("%s is served", address)
-			}
-		case wrong == "" && address != "[::1]:0" || !strings.Contains(err.Error(), wrong):
+		err := checkServe(address)
+		if (err == nil) != (wrong == "") || err != nil && !strings.Contains(err.Error(), wrong) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
 }
 
-// slides is a source that shows one page after the other, when it is told to.
+// slides is a source of the pages that a test sends.
 type slides struct {
 	first html.Page
 	next  chan html.Page
@@ -179,7 +195,7 @@ func (s slides) follow(ctx context.Context, show func(html.Page)) error {
 	}
 }
 
-// talk hands on the address that the server says it is at.
+// talk passes on the messages of the server.
 type talk chan string
 
 func (t talk) Write(p []byte) (int, error) {
@@ -209,7 +225,7 @@ func TestServe(t *testing.T) {
 		for !bytes.Contains(all, []byte(until)) {
 			n, err := r.Read(piece)
 			if all = append(all, piece[:n]...); err != nil {
-				t.Fatalf("%v before %q came", err, until)
+				t.Fatalf("%v before %q", err, until)
 			}
 		}
 		return string(all)
@@ -223,7 +239,9 @@ func TestServe(t *testing.T) {
 		return answer.Body
 	}
 	text := read(get("/"), "</html>")
-	for _, want := range []string{"<h1>before</h1>", `<meta name="events" content="/events?have=0">`, "connect-src &#39;self&#39;"} {
+	for _, want := range []string{
+		"<h1>before</h1>", `<meta name="events" content="/events?have=0">`, "connect-src &#39;self&#39;",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not have %s", want)
 		}
@@ -233,9 +251,9 @@ func TestServe(t *testing.T) {
 	source.next <- html.Page{Title: "after"}
 	read(events, "data: 1\n\n")
 	if text := read(get("/"), "</html>"); !strings.Contains(text, "<h1>after</h1>") {
-		t.Error("the page is still the one from before")
+		t.Error("the old page is still shown")
 	}
-	read(get("/events?have=0"), "data: 1\n\n") // what came while nobody listened is not lost
+	read(get("/events?have=0"), "data: 1\n\n") // a page that changed between two requests is not lost
 	stop()
 	select {
 	case e := <-ended:
@@ -243,11 +261,11 @@ func TestServe(t *testing.T) {
 			t.Errorf("%q, %v", e.page.Title, e.err)
 		}
 	case <-time.After(30 * time.Second):
-		t.Fatal("the server goes on after Ctrl-C")
+		t.Fatal("the server still runs after Ctrl-C")
 	}
 }
 
-// The page of a bench that has just begun is there before its result is.
+// The page of a bench that has just started exists before its result.
 func TestServeBeginningBench(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bench.json")
 	if err := checkWritable("--save", file); err != nil {
@@ -273,7 +291,7 @@ func TestServeBeginningBench(t *testing.T) {
 		return err == nil && strings.Contains(string(page), text)
 	}
 	if !shows("nothing was written to it yet") {
-		t.Error("the page does not say what it waits for")
+		t.Error("the page does not say that it waits")
 	}
 	if err := saveBench(file, bench.Result{SchemaVersion: 1, Job: "h-kim", Unfinished: true}); err != nil {
 		t.Fatal(err)
@@ -291,13 +309,15 @@ func TestServeBeginningBench(t *testing.T) {
 	}
 }
 
-// A page of another site may have its name lead to 127.0.0.1: it must not read what is served there.
+// The name of another site may resolve to 127.0.0.1: its page must not read the served one.
 func TestServeForeignHost(t *testing.T) {
 	s := &pageServer{changed: make(chan struct{})}
 	server := httptest.NewServer(s.handler())
 	defer server.Close()
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
-	for name, want := range map[string]int{"127.0.0.1": 200, "localhost": 200, "evil.example.com": 403, "localhost.example.com": 403} {
+	for name, want := range map[string]int{
+		"127.0.0.1": 200, "localhost": 200, "evil.example.com": 403, "localhost.example.com": 403,
+	} {
 		request, _ := http.NewRequest(http.MethodGet, server.URL, nil)
 		request.Host = net.JoinHostPort(name, port)
 		answer, err := http.DefaultClient.Do(request)
@@ -327,7 +347,8 @@ func TestFollowFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() { ended <- source.follow(ctx, func(p html.Page) { shown <- p }) }()
-	if err := os.WriteFile(name, bytes.Replace(text, []byte(`"h-kim"`), []byte(`"h-kim-again"`), 1), 0o600); err != nil {
+	text = bytes.Replace(text, []byte(`"h-kim"`), []byte(`"h-kim-again"`), 1)
+	if err := os.WriteFile(name, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -336,7 +357,7 @@ func TestFollowFiles(t *testing.T) {
 			t.Errorf("%q is shown", p.Title)
 		}
 	case <-ctx.Done():
-		t.Fatal("nobody saw that the file is another")
+		t.Fatal("the change of the file was not noticed")
 	}
 	stop()
 	if err := <-ended; err != nil {
