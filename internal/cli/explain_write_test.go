@@ -22,7 +22,8 @@ func TestStoryWriter(t *testing.T) {
 		},
 	}
 	failed := story.Run{
-		NCCLVersion: "unknown", GPUDirect: story.GPUDirectUnknown, Outcome: story.OutcomeFail, Summary: "rank 3 failed first",
+		NCCLVersion: "unknown", GPUDirect: story.GPUDirectUnknown,
+		Outcome: story.OutcomeFail, Summary: "rank 3 failed first",
 		Network: story.Network{Kind: story.Socket, Used: &unused},
 		Differences: []story.Difference{{What: "network", Groups: []story.Group{
 			{Value: "IB", Ranks: 15, Who: []string{"n0", "n1"}}, {Value: "Socket", Ranks: 1, Who: []string{"n2"}},

@@ -15,7 +15,7 @@ import (
 	"github.com/railhead/railhead/internal/plan"
 )
 
-// obstacle is one in the way of a pod, with the patience that is had with it.
+// obstacle returns an obstacle of a pod that may last as long as patience.
 func obstacle(id check.ID, pod string, patience time.Duration) *check.Obstacle {
 	return &check.Obstacle{Patience: patience, Finding: check.Finding{
 		Check: id, Status: check.Fail, Subject: check.ParseRef("pod/" + pod), Summary: string(id) + " of " + pod,
@@ -23,7 +23,7 @@ func obstacle(id check.ID, pod string, patience time.Duration) *check.Obstacle {
 	}}
 }
 
-// moment is what is seen at a time; none: nothing has changed, and it is only later.
+// moment is the state at a time; with same, only time has passed.
 type moment struct {
 	at    time.Duration
 	stuck *check.Obstacle
@@ -34,7 +34,7 @@ type moment struct {
 
 const never = time.Duration(-1)
 
-// TestGivingUp: an obstacle that may pass ends the wait when it has lasted, and not when it comes and goes.
+// TestGivingUp: a transient error ends the wait when it lasts, but not when it comes and goes.
 func TestGivingUp(t *testing.T) {
 	const mount, network, image check.ID = "volume-not-ready", "sandbox-failed", "image-pull"
 	passing := func(id check.ID) *check.Obstacle { return obstacle(id, "a", 2*time.Minute) }
@@ -42,12 +42,12 @@ func TestGivingUp(t *testing.T) {
 	for name, test := range map[string]struct {
 		patience *time.Duration
 		moments  []moment
-		want     time.Duration // when it is given up
-		says     []string      // lines, by how they begin
+		want     time.Duration // when the wait gives up
+		says     []string      // beginnings of lines
 	}{
-		"nothing is wrong":   {moments: []moment{{at: 0}, {at: time.Hour, same: true}}, want: never},
-		"what does not pass": {moments: []moment{{at: 0, stuck: obstacle(image, "a", 0)}}, want: 0},
-		"what passes": {
+		"nothing is wrong": {moments: []moment{{at: 0}, {at: time.Hour, same: true}}, want: never},
+		"permanent error":  {moments: []moment{{at: 0, stuck: obstacle(image, "a", 0)}}, want: 0},
+		"transient error, resolved": {
 			moments: []moment{
 				{at: 0, stuck: passing(mount)},
 				{at: 10 * time.Second},
@@ -61,7 +61,7 @@ func TestGivingUp(t *testing.T) {
 				"Resolved: volume-not-ready of a",
 			},
 		},
-		"what lasts, unchanged": {
+		"transient error that lasts": {
 			moments: []moment{
 				{at: 0, stuck: passing(mount)},
 				{at: 119 * time.Second, same: true},
@@ -70,13 +70,13 @@ func TestGivingUp(t *testing.T) {
 			want: 2 * time.Minute,
 			says: []string{"Waiting up to", "  If it"},
 		},
-		"what lasts, in other words": {moments: []moment{
+		"transient error that lasts with a new text": {moments: []moment{
 			{at: 0, stuck: passing(mount)},
 			{at: time.Minute, stuck: passing(mount)},
 			{at: 121 * time.Second, stuck: passing(mount)},
 		},
 			want: 121 * time.Second, says: []string{"Waiting up to", "  If it"}},
-		"a pod that is made again and fails again": {moments: []moment{
+		"pod that is recreated and fails again": {moments: []moment{
 			{at: 0, stuck: passing(mount)},
 			{at: 50 * time.Second},
 			{at: 55 * time.Second, stuck: passing(mount)},
@@ -85,7 +85,7 @@ func TestGivingUp(t *testing.T) {
 			{at: 120 * time.Second, same: true},
 		},
 			want: 2 * time.Minute, says: []string{"Waiting up to", "  If it"}},
-		"what comes again after it has passed": {moments: []moment{
+		"transient error that returns after it was resolved": {moments: []moment{
 			{at: 0, stuck: passing(mount)},
 			{at: 60 * time.Second},
 			{at: 91 * time.Second, same: true},
@@ -93,14 +93,17 @@ func TestGivingUp(t *testing.T) {
 			{at: 200 * time.Second, same: true},
 		},
 			want: never, says: []string{"Waiting up to", "  If it", "Resolved", "Waiting up to", "  If it"}},
-		"another one comes": {moments: []moment{
+		"another error follows": {moments: []moment{
 			{at: 0, stuck: passing(mount)},
 			{at: 100 * time.Second, stuck: passing(network)},
 			{at: 130 * time.Second, same: true},
 			{at: 219 * time.Second, same: true},
 		},
-			want: never, says: []string{"Waiting up to 2m0s for Kubernetes to retry: volume", "  If it", "Waiting up to 2m0s for Kubernetes to retry: sandbox", "  If it"}},
-		"another pod's": {
+			want: never, says: []string{
+				"Waiting up to 2m0s for Kubernetes to retry: volume", "  If it",
+				"Waiting up to 2m0s for Kubernetes to retry: sandbox", "  If it",
+			}},
+		"same error of another pod": {
 			moments: []moment{
 				{at: 0, stuck: passing(mount)},
 				{at: 100 * time.Second, stuck: obstacle(mount, "b", 2*time.Minute)},
@@ -109,12 +112,12 @@ func TestGivingUp(t *testing.T) {
 			want: never,
 			says: []string{"Waiting", "  If", "Waiting", "  If"},
 		},
-		"it becomes certain": {
+		"transient error becomes permanent": {
 			moments: []moment{{at: 0, stuck: passing(mount)}, {at: 5 * time.Second, stuck: obstacle(mount, "a", 0)}},
 			want:    5 * time.Second,
 			says:    []string{"Waiting", "  If"},
 		},
-		"the server is away meanwhile": {moments: []moment{
+		"API server unreachable in between": {moments: []moment{
 			{at: 0, stuck: passing(mount)},
 			{at: 60 * time.Second, lost: true},
 			{at: 5 * time.Minute, same: true},
@@ -122,7 +125,7 @@ func TestGivingUp(t *testing.T) {
 			{at: 7 * time.Minute, same: true},
 		},
 			want: never, says: []string{"Waiting", "  If", "Waiting", "  If"}},
-		"done in spite of it": {
+		"done despite the error": {
 			moments: []moment{{at: 0, stuck: passing(mount)}, {at: time.Minute, done: true}},
 			want:    never,
 			says:    []string{"Waiting", "  If"},
@@ -134,7 +137,7 @@ func TestGivingUp(t *testing.T) {
 			says:     []string{"Waiting up to 10s", "  If"},
 		},
 		"no patience": {patience: &none, moments: []moment{{at: 0, stuck: passing(mount)}}, want: 0},
-		"patience is not for others": {
+		"patience does not apply to permanent errors": {
 			patience: &given,
 			moments:  []moment{{at: 0, stuck: obstacle(image, "a", 0)}},
 			want:     0,
@@ -173,7 +176,7 @@ func TestGivingUp(t *testing.T) {
 	}
 }
 
-// begins are the lines of a text, each cut to the length of the one that is wanted in its place.
+// begins returns the lines of a text, each cut to the length of the wanted one.
 func begins(text string, wanted []string) []string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -188,7 +191,7 @@ func begins(text string, wanted []string) []string {
 	return lines
 }
 
-// TestWakes: a wait wakes by itself when an obstacle has lasted, for an API server that has nothing new to say.
+// TestWakes: a wait wakes when an error has lasted too long, without an update from the API server.
 func TestWakes(t *testing.T) {
 	begun := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	var d transientErrors
@@ -224,7 +227,9 @@ func TestPatience(t *testing.T) {
 
 func TestGaveUp(t *testing.T) {
 	for want, patience := range map[string]time.Duration{
-		"it will not succeed without a fix": 0, "it will not succeed without a fix: the error has lasted 2m0s; to wait longer, use --patience": 2 * time.Minute,
+		"it will not succeed without a fix": 0,
+		"it will not succeed without a fix: the error has lasted 2m0s; " +
+			"to wait longer, use --patience": 2 * time.Minute,
 	} {
 		if err := gaveUp(check.Obstacle{Patience: patience}); !errors.Is(err, errGaveUp) || err.Error() != want {
 			t.Errorf("%v", err)

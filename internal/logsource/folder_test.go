@@ -38,7 +38,8 @@ func touch(t *testing.T, folder string, names ...string) {
 func TestLogPathsOfAFolder(t *testing.T) {
 	folder := t.TempDir()
 	touch(t, folder, "rank10.log", "rank2.log", "rank02.log.1", "nccl.gpu-1.4711",
-		"attempt_0/1/stderr.log", "attempt_0/0/stderr.log", "model.pt", "libnccl.so.2.26.2", "loss.png", "train.py", "log.zst", ".hidden", ".git/config", "events.out.tfevents.17.gpu-0")
+		"attempt_0/1/stderr.log", "attempt_0/0/stderr.log", "log.zst", ".hidden", ".git/config",
+		"model.pt", "libnccl.so.2.26.2", "loss.png", "train.py", "events.out.tfevents.17.gpu-0")
 	found, left := paths(t, folder)
 	want := []string{
 		"attempt_0/0/stderr.log", "attempt_0/1/stderr.log", "log.zst", "nccl.gpu-1.4711", "rank2.log", "rank02.log.1",
@@ -76,7 +77,13 @@ func TestLogPathsOfManyFiles(t *testing.T) {
 func TestLogPathsOfWhatCannotBeRead(t *testing.T) {
 	folder := t.TempDir()
 	touch(t, folder, "rank0.log", "sub/rank1.log")
-	for name, to := range map[string]string{"loop": ".", "sub/up": "..", "gone.log": "nowhere", "round.log": "round.log", "latest.log": "rank0.log"} {
+	for name, to := range map[string]string{
+		"loop":       ".",
+		"sub/up":     "..",
+		"gone.log":   "nowhere",
+		"round.log":  "round.log",
+		"latest.log": "rank0.log",
+	} {
 		if err := os.Symlink(to, filepath.Join(folder, name)); err != nil {
 			t.Skip(err)
 		}
@@ -124,8 +131,9 @@ func TestLogPathsWithoutPermission(t *testing.T) {
 
 func TestLogPathsOfAFile(t *testing.T) {
 	for _, name := range []string{"/dev/fd/0", "model.pt", "not there"} {
-		if got := logPaths(name, func(name, reason string) { t.Errorf("%s: %s", name, reason) }); !slices.Equal(got, []string{name}) {
-			t.Errorf("%s: %q: what is named is read, whatever its name", name, got)
+		got := logPaths(name, func(name, reason string) { t.Errorf("%s: %s", name, reason) })
+		if !slices.Equal(got, []string{name}) {
+			t.Errorf("%s: %q: a file that the user names is read, whatever its name", name, got)
 		}
 	}
 }
