@@ -81,7 +81,7 @@ func (p *Parser) test(at Place, line []byte, text string) bool {
 		return false
 	}
 	words := strings.Fields(text[i:])
-	if n, err := strconv.Atoi(words[1]); err == nil && n < 1<<20 {
+	if n, err := strconv.Atoi(wordAfter(text[i:], "Rank ")); err == nil && n < 1<<20 {
 		p.tests.Ranks = max(p.tests.Ranks, n+1)
 	}
 	for j, word := range words {

@@ -346,3 +346,19 @@ func TestSeen(t *testing.T) {
 		}
 	}
 }
+
+func TestLineOfNCCLTestsThatIsCutOff(t *testing.T) {
+	if got := parsed("# Pid 1 device Rank ").Runs[0].Tests.Ranks; got != 0 {
+		t.Errorf("%d ranks, want 0", got)
+	}
+}
+
+func TestLogDoesNotChange(t *testing.T) {
+	var p Parser
+	p.End(Place{"job.log", 1})
+	log := p.Log()
+	p.End(Place{"job.log", 2})
+	if got := log.Runs[0].Ends["job.log"]; got != 1 {
+		t.Errorf("the file of an earlier log ends at line %d, want 1", got)
+	}
+}

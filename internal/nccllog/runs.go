@@ -1,6 +1,7 @@
 package nccllog
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -15,7 +16,7 @@ func (p *Parser) Log() Log {
 		sizes[run]++
 	}
 	for i := range log.Runs {
-		log.Runs[i] = Run{Ranks: make([]Rank, 0, sizes[i]), Counts: map[Kind]int{}, Ends: p.ends,
+		log.Runs[i] = Run{Ranks: make([]Rank, 0, sizes[i]), Counts: map[Kind]int{}, Ends: maps.Clone(p.ends),
 			Truncated: p.truncated}
 	}
 	for i, r := range p.ranks {
