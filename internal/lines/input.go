@@ -11,17 +11,17 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Input reads a log as text: gzip, zstd and UTF-16 are decoded.
+// Input reads a log as text. It decodes gzip, zstd and UTF-16.
 type Input struct {
 	raw     counter
 	text    io.Reader
 	begun   bool
-	formats []string
+	formats []string // decoded, the outer one first
 	notes   []string
 	close   func()
-	doubt   bool // NUL bytes or control characters stood at its beginning
-	doubted bool
-	looked  int // so much was, as long as there is doubt
+	doubt   bool // the input began with bytes that are not text
+	doubted bool // part of its beginning was not text
+	looked  int  // bytes examined in doubt; -1: the rest is text
 	refused bool
 }
 
@@ -32,7 +32,7 @@ func NewInput(in io.Reader) *Input {
 	return i
 }
 
-// counter counts bytes, and knows the input's own error from that of a decoder.
+// counter counts bytes, and tells the input's own error from that of a decoder.
 type counter struct {
 	in    io.Reader
 	bytes int64
@@ -48,13 +48,12 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// maxDoubt limits the bytes that are examined before an input that does not look like text is given up.
-const maxDoubt = 1 << 20
+const (
+	maxDoubt = 1 << 20 // bytes that are examined before an input that does not look like text is refused
+	patience = 100     // empty reads
+)
 
-// patience limits the number of empty reads.
-const patience = 100
-
-// Read implements io.Reader. Where nothing more can be decoded it returns io.EOF; other errors are those of the input.
+// Read implements io.Reader. If nothing more can be decoded it returns io.EOF; other errors are those of the input.
 func (i *Input) Read(p []byte) (int, error) {
 	if !i.begun {
 		i.begun = true
@@ -73,7 +72,7 @@ func (i *Input) Read(p []byte) (int, error) {
 		case err == io.EOF:
 			return n, io.EOF
 		case err != nil:
-			return n, i.broken(err)
+			return n, i.decoderError(err)
 		case n > 0:
 			return n, nil
 		}
@@ -81,40 +80,37 @@ func (i *Input) Read(p []byte) (int, error) {
 	return 0, io.ErrNoProgress
 }
 
-// broken returns the error of the input, or io.EOF where the decoder failed.
-func (i *Input) broken(err error) error {
+// decoderError returns the error of the input, or notes that of a decoder and returns io.EOF.
+func (i *Input) decoderError(err error) error {
 	if i.raw.err != nil {
 		return i.raw.err
 	}
-	reason := fmt.Sprintf("%s: what follows byte %d cannot be decoded (%v)", i.Format(), i.raw.bytes, err)
+	reason := fmt.Sprintf("cannot be decoded after byte %d: %v", i.raw.bytes, err)
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		reason = fmt.Sprintf("%s: it is cut off after %d bytes; what came was read", i.Format(), i.raw.bytes)
+		reason = fmt.Sprintf("cut off after %d bytes; what came before was read", i.raw.bytes)
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, zstd.ErrMagicMismatch):
-		reason = fmt.Sprintf("%s: after the end of the compressed data there are other bytes", i.Format())
+		reason = "other data follows the compressed data and was not read"
 	}
-	i.notes = append(i.notes, reason)
+	i.notes = append(i.notes, strings.Join(i.formats, ", ")+": "+reason)
 	return io.EOF
 }
 
-// look judges whether it is text, as long as there is doubt, and returns how much of it is to be searched.
+// look judges whether the bytes are text, until there is no doubt, and returns how many of them to search.
 func (i *Input) look(p []byte) int {
 	if i.looked < 0 {
 		return len(p)
 	}
 	text := bytes.TrimLeft(p, "\x00") // the hole of a log that was truncated while it was written
-	if len(text) < len(p) {
-		i.doubted = true
-	}
+	i.doubted = i.doubted || len(text) < len(p)
 	switch {
 	case len(text) == 0:
 	case !isBinary(text):
-		i.doubt, i.looked = false, -1 // from here on it is text
+		i.doubt, i.looked = false, -1
 	default:
 		i.doubt, i.doubted = true, true
-		if i.looked += len(text); i.looked > maxDoubt {
-			i.refused = true
-		}
+		i.looked += len(text)
+		i.refused = i.looked > maxDoubt
 	}
 	return copy(p, text)
 }
@@ -125,48 +121,57 @@ func (i *Input) Doubtful() bool { return i.doubt }
 // Bytes returns how much was read, before decoding.
 func (i *Input) Bytes() int64 { return i.raw.bytes }
 
-// Format names the encodings that were decoded: "gzip", "zstd, UTF-16"; "" for plain text.
-func (i *Input) Format() string { return strings.Join(i.formats, ", ") }
-
-// Skipped returns why parts of the input were not read. Given: some of its lines were.
-func (i *Input) Skipped(given bool) []string {
+// Skipped returns why parts of the input were not read. Used: the reader found lines in it.
+func (i *Input) Skipped(used bool) []string {
 	i.close()
 	notes := i.notes
 	switch {
 	case i.raw.bytes == 0 && i.raw.err == nil:
-		notes = append(notes, "it is empty")
-	case i.refused && given:
-		notes = append(notes, "it is not text: of its beginning the lines of text were read, the "+
-			"rest was not")
-	case i.refused, i.doubted && !given:
-		notes = append(notes, "it is not text")
+		notes = append(notes, "empty")
+	case i.refused && used:
+		notes = append(notes, "not text; only the lines of text at its beginning were read")
+	case i.refused, i.doubted && !used:
+		notes = append(notes, "not text")
 	case i.doubted:
-		notes = append(notes, "some of its beginning is not text: that was passed over")
+		notes = append(notes, "part of its beginning is not text and was not read")
 	}
 	return notes
 }
 
-// foreign are formats that are not logs, by how they begin.
-var foreign = []struct{ magic, what string }{
-	{"\x7fELF", "a program or a library"},
-	{"PK\x03\x04", "a zip archive, as PyTorch's checkpoints are: unpack it if logs are in it"},
+// foreign are formats that are not logs, by their first bytes.
+var foreign = []struct{ magic, name string }{
+	{"\x7fELF", "a program or library"},
+	{"PK\x03\x04", "a zip archive, such as a PyTorch checkpoint; unpack it if it contains logs"},
 	{"\x89PNG", "a picture"},
 	{"%PDF-", "a PDF document"},
-	{"BZh", "compressed by bzip2: unpack it first"},
-	{"\xfd7zXZ\x00", "compressed by xz: unpack it first"},
-	{"\x04\x22\x4d\x18", "compressed by lz4: unpack it first"},
-	{"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it first"},
-	{"\x93NUMPY", "an array of NumPy"},
-	{"SQLite format 3\x00", "a database, as those of Nsight Systems are"},
+	{"BZh", "compressed with bzip2; unpack it first"},
+	{"\xfd7zXZ\x00", "compressed with xz; unpack it first"},
+	{"\x04\x22\x4d\x18", "compressed with lz4; unpack it first"},
+	{"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it first"},
+	{"\x93NUMPY", "a NumPy array"},
+	{"SQLite format 3\x00", "a database, such as those of Nsight Systems"},
 }
 
-// begin finds out what the input is, and puts decoders in front of it.
+func foreignFormat(head []byte) string {
+	for _, f := range foreign {
+		if bytes.HasPrefix(head, []byte(f.magic)) {
+			return f.name
+		}
+	}
+	const tarMagic = 257 // POSIX ustar
+	if len(head) > tarMagic && bytes.HasPrefix(head[tarMagic:], []byte("ustar")) {
+		return "a tar archive; unpack it first"
+	}
+	return ""
+}
+
+// begin recognizes the format of the input, and puts decoders in front of it.
 func (i *Input) begin() {
-	const layers = 4 // a log in UTF-16 that was compressed has two
+	const layers = 4 // compressed UTF-16 has two
 	for range layers {
 		head := i.head()
-		if what := foreignTo(head); what != "" {
-			i.notes = append(i.notes, "it is "+what)
+		if name := foreignFormat(head); name != "" {
+			i.notes = append(i.notes, name)
 			i.text = bytes.NewReader(nil)
 			return
 		}
@@ -176,7 +181,7 @@ func (i *Input) begin() {
 	}
 }
 
-// head returns how the text begins. A pipe gives what it has: nobody should wait for more.
+// head returns the first bytes of the text. It does not wait for more than a line: the input may be a pipe.
 func (i *Input) head() []byte {
 	head := make([]byte, 4096)
 	n := 0
@@ -184,48 +189,24 @@ func (i *Input) head() []byte {
 	for idle := 0; n < 8 && err == nil && idle < patience; idle++ {
 		var m int
 		m, err = i.text.Read(head[n:])
-		if n += m; m > 0 && bytes.IndexByte(head[n-m:n], '\n') >= 0 {
+		if n += m; bytes.IndexByte(head[n-m:n], '\n') >= 0 {
 			break
 		}
 	}
-	head = head[:n]
-	i.text = &headed{head, err, i.text}
-	return head
+	rest := i.text
+	if err != nil {
+		rest = failing{err}
+	}
+	i.text = io.MultiReader(bytes.NewReader(head[:n]), rest)
+	return head[:n]
 }
 
-// headed is a reader whose first bytes have been read, and perhaps its error.
-type headed struct {
-	head []byte
-	err  error
-	rest io.Reader
-}
+// failing is a reader that returns an error.
+type failing struct{ err error }
 
-func (h *headed) Read(p []byte) (int, error) {
-	if len(h.head) > 0 {
-		n := copy(p, h.head)
-		h.head = h.head[n:]
-		return n, nil
-	}
-	if h.err != nil {
-		return 0, h.err
-	}
-	return h.rest.Read(p)
-}
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-func foreignTo(head []byte) string {
-	for _, f := range foreign {
-		if bytes.HasPrefix(head, []byte(f.magic)) {
-			return f.what
-		}
-	}
-	const tarMagic = 257 // POSIX ustar
-	if len(head) > tarMagic+5 && string(head[tarMagic:tarMagic+5]) == "ustar" {
-		return "a tar archive: unpack it first"
-	}
-	return ""
-}
-
-// decode puts a decoder in front of the text, if it needs one.
+// decode puts a decoder in front of the text. It returns false if the text needs none.
 func (i *Input) decode(head []byte) bool {
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
@@ -234,22 +215,21 @@ func (i *Input) decode(head []byte) bool {
 	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		i.formats = append(i.formats, "zstd")
 		i.text = &lazy{open: i.zstd, in: i.text}
+	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
+		i.text = &without{3, i.text}
+		return false
 	default:
-		order, bom := utf16Order(head)
+		order, mark := utf16Order(head)
 		if order == nil {
-			if bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) {
-				i.text = &without{3, i.text}
-			}
 			return false
 		}
 		i.formats = append(i.formats, "UTF-16")
-		i.text = &utf16Reader{in: &without{bom, i.text}, order: order}
+		i.text = &utf16Reader{in: &without{mark, i.text}, order: order}
 	}
 	return true
 }
 
-// zstd limits the memory that the file may ask for: zstd's own program refuses more than this, too, unless it is told
-// to.
+// zstd opens a decoder with the memory limit of the zstd program's default.
 func (i *Input) zstd(in io.Reader) (io.Reader, error) {
 	const window = 128 << 20
 	d, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
@@ -260,7 +240,7 @@ func (i *Input) zstd(in io.Reader) (io.Reader, error) {
 	return d, err
 }
 
-// lazy opens a decoder when it is read from, as opening reads.
+// lazy opens a decoder at the first read, because opening reads.
 type lazy struct {
 	open func(io.Reader) (io.Reader, error)
 	in   io.Reader
@@ -281,7 +261,7 @@ func (l *lazy) Read(p []byte) (int, error) {
 	return l.out.Read(p)
 }
 
-// without is a reader without its first bytes.
+// without skips the first bytes of a reader.
 type without struct {
 	skip int
 	in   io.Reader

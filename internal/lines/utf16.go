@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// utf16Order returns the byte order of a text that is UTF-16, and how long its byte order mark is; nil where it is not.
-// PowerShell writes what it redirects in UTF-16, and without a mark where it appends.
+// utf16Order returns the byte order of UTF-16 text and the length of its byte order mark, or nil. PowerShell redirects
+// output as UTF-16, and writes no mark where it appends.
 func utf16Order(head []byte) (order binary.ByteOrder, mark int) {
 	if len(head) < 2 {
 		return nil, 0
@@ -19,7 +19,7 @@ func utf16Order(head []byte) (order binary.ByteOrder, mark int) {
 	case "\xfe\xff":
 		return binary.BigEndian, 2
 	}
-	// Most of a log is ASCII, and so are its first letters: every second byte is NUL, and the others are not.
+	// Most of a log is ASCII: every second byte is NUL, and few others are.
 	var zero [2]int
 	for i, c := range head[:len(head)/2*2] {
 		if c == 0 {
@@ -42,8 +42,8 @@ type utf16Reader struct {
 	in    io.Reader
 	order binary.ByteOrder
 	raw   [8 << 10]byte
-	kept  int    // bytes of raw that wait for those that follow
-	out   []byte // decoded and not yet read
+	kept  int    // bytes at the beginning of raw that are not decoded yet
+	out   []byte // decoded and not read yet
 	store []byte
 	err   error
 }
@@ -62,31 +62,26 @@ func (u *utf16Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// decode decodes the first n bytes of raw, but for half a character at their end.
+// decode decodes the first n bytes of raw, except half a character at their end.
 func (u *utf16Reader) decode(n int) {
 	u.store = u.store[:0]
 	at := 0
-	for ; at+2 <= n; at += 2 {
+	for at+2 <= n {
 		c := rune(u.order.Uint16(u.raw[at:]))
-		switch {
-		case c < utf8.RuneSelf:
-			u.store = append(u.store, byte(c))
-			continue
-		case utf16.IsSurrogate(c) && at+4 > n && u.err == nil:
-			u.keep(at, n)
-			return
-		case utf16.IsSurrogate(c) && at+4 <= n:
-			if pair := utf16.DecodeRune(c, rune(u.order.Uint16(u.raw[at+2:]))); pair != utf8.RuneError {
-				c = pair
-				at += 2
+		size := 2
+		if utf16.IsSurrogate(c) {
+			if at+4 > n && u.err == nil {
+				break
+			}
+			if at+4 <= n {
+				if pair := utf16.DecodeRune(c, rune(u.order.Uint16(u.raw[at+2:]))); pair != utf8.RuneError {
+					c, size = pair, 4
+				}
 			}
 		}
 		u.store = utf8.AppendRune(u.store, c) // half a pair becomes U+FFFD
+		at += size
 	}
-	u.keep(at, n)
-}
-
-func (u *utf16Reader) keep(at, n int) {
 	u.out = u.store
 	u.kept = copy(u.raw[:], u.raw[at:n])
 }

@@ -1,59 +1,73 @@
 package nccllog
 
 import (
+	"bytes"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // FirstLines is the number of lines of every input that are always read: they show a training log in which NCCL
 // prints nothing.
 const FirstLines = 200
 
-// Anchors returns the words of lines that the parser needs. After the first lines of its file, a line with none of them
-// may be passed over. They are the words of all signatures, and the ones below.
-func Anchors() []string {
-	words := []string{
-		"NCCL", "RCCL", "nccl", // NCCL's own lines, results, variables
-		// a copy may lose the text before it
-		"NET/",
-		// the rest of a line that was wrapped
-		"vendor", "localGid", "remoteGid", "curr state", "local GID", "remote GID",
-		"Last error:", "Exception", // the next lines are read, too
-		"Avg bus", "ut of bounds", " Pid ", "Using devices", // nccl-tests
-	}
-	words = append(append(words, stems...), quotedWarnings...)
-	for _, s := range signatures {
-		if s.Origin == Framework { // the others stand behind NCCL's name
-			words = append(words, s.Words...)
+// Sieve picks the lines of one input that the parser needs, as Read does, for a caller that has them one by one. Its
+// zero value has seen no line.
+type Sieve struct {
+	Lines int // seen so far
+	until int // lines up to this one may continue one that was picked
+}
+
+// Pick counts a line, without its line end, and reports whether the parser needs it.
+func (s *Sieve) Pick(line []byte) bool {
+	s.Lines++
+	if at := anchors().find(line, 0); at >= 0 {
+		if !bytes.Contains(line, infoWords) {
+			s.until = s.Lines + linesAfter
 		}
+		return true
+	}
+	return s.Lines <= FirstLines || s.Lines <= s.until
+}
+
+// anchors returns the search for anchorWords.
+var anchors = sync.OnceValue(func() *search {
+	return newSearch(append(anchorWords(), "N\x00C\x00C\x00L")) // UTF-16 that a shell appended to another encoding
+})
+
+// anchorWords returns the words of lines that the parser needs: after the first lines of a file, it needs no line that
+// has none of them.
+func anchorWords() []string {
+	words := append([]string{
+		"NCCL", "RCCL", "nccl", // NCCL's own lines, results, variables
+		"NET/", // lines that lost their beginning in a copy
+		// the rest of a wrapped line
+		"vendor", "localGid", "remoteGid", "curr state", "local GID", "remote GID",
+		// the parser needs the next lines, too
+		"Last error:",
+		// nccl-tests
+		"Avg bus", "ut of bounds", " Pid ", "Using devices",
+	}, quotedWarnings...)
+	for _, s := range frameworkSignatures { // the lines of the other tables have NCCL's name
+		words = append(words, s.Words...)
 	}
 	return shortest(words)
 }
 
-// stems stand for the words of several rows each: the fewer words, the faster the search. Without them nothing is
-// missed.
-var stems = []string{
-	"CUDA", "cuda", "imed out", "imeout", "atchdog", "dump signal", "illed", "xit code", "libibverbs", "DUE TO ",
-	"Unable to find",
-}
-
-// shortest leaves out the words that have another one in them: a line with them is found by that.
+// shortest leaves out the words that contain another one: the search finds their lines by that one.
 func shortest(words []string) []string {
 	slices.SortStableFunc(words, func(a, b string) int { return len(a) - len(b) })
 	var kept []string
 	for _, w := range words {
-		if !slices.ContainsFunc(kept, func(k string) bool {
-			return len(k) > minWord && strings.Contains(w, k) ||
-				standsAlone(w, k)
-		}) {
+		if !slices.ContainsFunc(kept, func(k string) bool { return hasWord(w, k) }) {
 			kept = append(kept, w)
 		}
 	}
 	return kept
 }
 
-// standsAlone reports whether the search finds a word of four bytes inside a longer one.
-func standsAlone(in, word string) bool {
-	_, rest, found := strings.Cut(in, word)
-	return found && len(word) == minWord && (rest == "" || mayFollow(word[minWord-1], rest[0]))
+// hasWord reports whether the search finds a word inside a text.
+func hasWord(text, word string) bool {
+	_, rest, found := strings.Cut(text, word)
+	return found && (len(word) > minWord || rest == "" || mayFollow(word[minWord-1], rest[0]))
 }

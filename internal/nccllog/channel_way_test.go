@@ -12,22 +12,20 @@ import (
 func TestWayOf(t *testing.T) {
 	ib, ofi := []byte("IB"), []byte("AWS Libfabric")
 	for text, want := range map[string]way{
-		"[send] via NET/IB/5/GDRDMA/Shared": {by: byNet, network: ib, device: 5, sends: true, direct: true,
-			shared: true},
-		" 8[0] [receive] via NET/IB/12": {by: byNet, network: ib, device: 12},
-		"[send] via NET/IB/0(3)/GDRDMA(PCI)/Shared": {by: byNet, network: ib, sends: true, proxied: true,
-			direct: true, shared: true},
-		"[receive] via NET/AWS Libfabric/0/GDRDMA": {by: byNet, network: ofi, direct: true},
-		"[send] via NET/IB":                        {sends: true},
-		"[send] via NET/I\tB/0":                    {sends: true},
-		"via NET/IB/0":                             {}, // neither end
-		"via P2P/CUMEM/read":                       {by: byP2P},
-		"via P2P/MNNVL":                            {by: byFabric},
-		"via SHM/direct/direct":                    {by: bySHM},
-		"via direct shared memory":                 {by: bySHM},
-		"[send] via COLLNET/SHARP/0":               {by: byCollNet, sends: true},
-		"[send] ":                                  {sends: true},
-		"":                                         {},
+		"[send] via NET/IB/5/GDRDMA/Shared":         {network: ib, device: 5, sends: true, direct: true},
+		" 8[0] [receive] via NET/IB/12":             {network: ib, device: 12},
+		"[send] via NET/IB/0(3)/GDRDMA(PCI)/Shared": {network: ib, sends: true, direct: true},
+		"[receive] via NET/AWS Libfabric/0/GDRDMA":  {network: ofi, direct: true},
+		"[send] via NET/IB":                         {sends: true},
+		"[send] via NET/I\tB/0":                     {sends: true},
+		"via NET/IB/0":                              {}, // neither end
+		"via P2P/CUMEM/read":                        {},
+		"via P2P/MNNVL":                             {fabric: true},
+		"via SHM/direct/direct":                     {},
+		"via direct shared memory":                  {},
+		"[send] via COLLNET/SHARP/0":                {sends: true},
+		"[send] ":                                   {sends: true},
+		"":                                          {},
 	} {
 		want.text = []byte(text)
 		if diff := cmp.Diff(want, wayOf([]byte(text)), cmp.AllowUnexported(way{})); diff != "" {
@@ -62,7 +60,7 @@ func TestBeforeWay(t *testing.T) {
 	}
 }
 
-// channelLog is what several processes say of their channels in turn.
+// channelLog returns the lines that several processes log about their channels in turn.
 func channelLog() string {
 	var b strings.Builder
 	for i := range 40 {
@@ -79,7 +77,7 @@ func channelLog() string {
 	return b.String()
 }
 
-// TestSearchKnowsChannels: the lines of channels come with their ways, but for the last one of a block.
+// TestSearchKnowsChannels asserts that the search finds the ways of channels, except the last one of a block.
 func TestSearchKnowsChannels(t *testing.T) {
 	text := channelLog()
 	b := block{data: []byte(text), end: len(text), ways: &ways{}}
@@ -88,8 +86,8 @@ func TestSearchKnowsChannels(t *testing.T) {
 	for _, s := range b.spans {
 		if line := b.data[s.from:s.to]; s.way != nil {
 			known++
-			if !bytes.HasSuffix(line, s.way.text) || !bytes.HasPrefix(line[s.said:], []byte("Channel ")) {
-				t.Errorf("%q: way %q from %d on", line, s.way.text, s.said)
+			if !bytes.HasSuffix(line, s.way.text) || !bytes.HasPrefix(line[s.text:], []byte("Channel ")) {
+				t.Errorf("%q: way %q from %d on", line, s.way.text, s.text)
 			}
 		}
 	}
@@ -99,7 +97,7 @@ func TestSearchKnowsChannels(t *testing.T) {
 	}
 }
 
-// FuzzTake: it makes no difference to the parser that the search knows channels.
+// FuzzTake asserts that the parser reads the same facts whether the search knows channels or not.
 func FuzzTake(f *testing.F) {
 	f.Add(channelLog())
 	f.Add(strings.Replace(channelLog(), " -> ", " -> gpu-0:1:2 [0] NCCL INFO Channel 0 : 1[1] -> ", 50))

@@ -5,85 +5,84 @@ import "time"
 // Kind is the kind of an event.
 type Kind uint8
 
-// Kinds of events: NCCL's own first, then those of the programs around it.
+// Kinds of events: NCCL's own first, then those of other programs.
 const (
-	Warning        Kind = iota // NCCL's, of no kind below
+	Warning        Kind = iota // of NCCL, of no kind below
 	BadCompletion              // a work request ended with an error
 	AsyncEvent                 // of a device
 	VerbsFailed                // a call of libibverbs
-	ConnectFailed              // a TCP connection could not be made
+	ConnectFailed              // TCP
 	SocketClosed               // by the peer
 	SocketFailed               // any other failure of a socket
-	WrongSocket                // the peer speaks another transport
-	NoInterface                // for bootstrap or set-up
-	Truncated                  // a message of another size than expected, while ranks meet
-	SizesDiffer                // a message of another size than expected, in a collective
-	Stranger                   // a connection of something that is no rank
+	WrongSocket                // the peer uses another transport
+	NoInterface                // for bootstrap
+	Truncated                  // a message of unexpected size during bootstrap
+	SizesDiffer                // a message of unexpected size in a collective
+	Stranger                   // a connection from a program that is no rank
 	NoDevice                   // NET/IB found none
 	NoVerbs                    // libibverbs could not be loaded
-	ProviderFailed             // libibverbs found no driver for a device
+	ProviderFailed             // libibverbs has no driver for a device
 	CannotOpen                 // a device
-	NoNetworkLeft              // NCCL found no network at all
+	NoNetworkLeft              // NCCL found no network
 	ShmFailed                  // shared memory
 	CUDAFailed                 // a call of CUDA or HIP in NCCL
-	DuplicateGPU               //
-	VersionsDiffer             // NCCL says so
+	DuplicateGPU               // two ranks on one GPU
+	VersionsDiffer             // of NCCL
 	NVLSFailed                 // multicast over NVLink
 	PeerAccess                 // GPU to GPU
-	OFIFailed                  // set-up of the OFI plugin
-	OFINoProvider              //
+	OFIFailed                  // initialization of the OFI plugin
+	OFINoProvider              // of libfabric
 	OFIRegister                // memory registration in the OFI plugin
 	OFICompletion              // a request of the OFI plugin
 	GDRCopyFailed              //
-	LayersDiffer               // IB on one side, RoCE on the other
-	DevicesDiffer              // other devices on the other side
-	GIDUnreadable              // the type of a GID could not be read
-	Consequence                // a message that only follows from another failure
-	Watchdog                   // a collective did not end in time
-	Result                     // NCCL's result in the words of the program: unhandled system error
+	LayersDiffer               // InfiniBand on one side, RoCE on the other
+	DevicesDiffer              // the peer has other devices
+	GIDUnreadable              // the type of a GID
+	Consequence                // follows from another failure
+	Watchdog                   // a collective timed out
+	Result                     // NCCL's result as the program prints it: unhandled system error
 	OutOfMemory                // of a GPU
-	CUDAError                  // said by the program
+	CUDAError                  // printed by the program
 	CUDAInstall                // driver, library or device missing
-	Rendezvous                 // the launcher or the store could not be reached
+	Rendezvous                 // the launcher or the store is unreachable
 	Exception                  // of Python, of no kind above
 	Exit                       // of a process, with its code or signal
-	OOMKill                    // by the kernel, or by a cgroup
+	OOMKill                    // by the kernel or a cgroup
 	TimeLimit                  // of the scheduler
-	Aborted                    // by MPI, or by Ray
-	Xid                        // of the GPU's driver
-	Finished                   // the program ended well
-	Listed                     // a row of the table of signatures says all
+	Aborted                    // by MPI or Ray
+	Xid                        // of the GPU driver
+	Finished                   // the program succeeded
+	Listed                     // its signature has all that the judge needs
 	kinds
 )
 
 // Event is one line about how the run went.
 type Event struct {
 	Kind      Kind
-	Signature string // ID of the row
+	Signature string // its ID
 	Quote
-	Source string    // file:line of NCCL, where it stands
-	Rank   int       // index in Run.Ranks; -1 when no line tells
-	Number int       // the rank's number, where a launcher's prefix or the text tells; else -1
-	Host   string    // where the text tells
-	Time   time.Time // zero when the line has none; year 0 when it has no year
-	Seq    int       // of its line, counted over all input
-	Info   bool      // of level INFO: not said as a warning
+	Rank   int       // index in Run.Ranks; -1 if unknown
+	Number int       // of the rank, by a launcher's prefix or the text; -1 if unknown
+	Host   string    // by the text
+	Time   time.Time // zero if unknown; year 0 if the line has no year
+	Seq    int       // sequence number of the line in all input
+	Info   bool      // of level INFO, not WARN
 
 	Completion *Completion
 	Async      *Async
 	Verbs      *Verbs
 	Socket     *Socket
 	Code       int    // of CUDA, of an exit (negative: signal), of an Xid, of ncclResult_t
-	Name       string // of the failure: the text of the CUDA error, the device, the exception
+	Name       string // the text of a CUDA error, the device, the exception
 }
 
 // Completion is a work request that ended with an error.
 type Completion struct {
 	Peer      string // address<port>
-	Status    int
+	Status    int    // enum ibv_wc_status; -1 if unknown
 	Name      string // RETRY_EXC_ERR
 	Opcode    string
-	Vendor    int // as printed: decimal
+	Vendor    int
 	HasVendor bool
 	ReqType   string
 	LocalGID  string
@@ -94,26 +93,26 @@ type Completion struct {
 // Async is an event of a device.
 type Async struct {
 	Device string // mlx5_3:1
-	On     string // QP, CQ, or ""
+	On     string // QP, CQ or ""
 	Event  string // port error
 	Fatal  bool
 }
 
-// Verbs is a call of libibverbs that failed.
+// Verbs is a failed call of libibverbs.
 type Verbs struct {
 	Call      string // ibv_modify_qp
-	Errno     int    // 0 when the line does not tell
+	Errno     int    // 0 if unknown
 	Error     string
 	Device    string
 	From, To  string // states of the queue pair
-	GIDIndex  int    // -1 when the line does not tell
+	GIDIndex  int    // -1 if unknown
 	LocalGID  string
 	RemoteGID string
-	Wide      bool // the form of 2.24 and later, which has the device, the states and the GIDs
+	Wide      bool // the form of 2.24 and later, with device, states and GIDs
 }
 
-// Socket is a failure of a TCP connection.
+// Socket is a failed TCP connection.
 type Socket struct {
 	Peer  string // address<port>, or a host
-	Error string // the system's words
+	Error string // text of strerror
 }

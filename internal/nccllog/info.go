@@ -2,115 +2,92 @@ package nccllog
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
+	"strings"
 )
 
-// info takes a line of level INFO. Nearly all lines of a log are of this level, and most of them are channels or say
-// nothing: so the first byte decides where to look.
-func (p *notices) info(r *rank, s *logLine) {
-	t := s.text
-	if len(t) < 4 {
+// notices reads the lines of level INFO, and keeps events.
+type notices struct {
+	roster
+	events  []Event
+	counts  [kinds]int
+	orphans [kinds]int // kept events of no rank
+	ringed  int
+}
+
+// info reads a line of level INFO. Most lines of a log have this level, and most of these hold no fact, so the first
+// byte decides where to look.
+func (p *notices) info(r *rank, l *logLine) {
+	if len(l.text) < 4 {
 		return
 	}
-	switch t[0] {
-	case 'C':
-		p.infoC(r, s)
-	case 'N':
-		p.infoN(r, s)
-	case 'T':
-		if bytes.HasPrefix(t, []byte("Trees [")) {
-			r.Trees++
-		}
-	case 'R':
-		p.infoR(r, s)
+	switch l.text[0] {
 	case 'B':
-		p.infoB(r, s)
-	case 'U':
-		p.infoU(r, s)
+		p.bootstrap(r, l)
+	case 'C':
+		p.infoC(r, l)
 	case 'G':
-		p.infoG(r, s)
-	case 'D':
-		r.GPUDirect.DMABuf = r.GPUDirect.DMABuf || bytes.HasPrefix(t, []byte("DMA-BUF is available"))
-	case 'P', 'L', 'S', 'I', 'F':
-		p.infoPlugin(r, s)
-	default:
-		p.infoOther(r, s)
-	}
-}
-
-func (p *notices) infoC(r *rank, s *logLine) {
-	switch t := s.text; {
-	case begins(t, "Channel "):
-		p.channel(r, s)
-	case hasPrefix(t, "Connected all ", "Connected binomial"):
-		r.Connected = true
-	case hasPrefix(t, "CollNet "):
-		r.Channels.CollNet++
-	case hasPrefix(t, "Call to "):
-		p.retried(r, s)
-	}
-}
-
-func (p *notices) infoOther(r *rank, s *logLine) {
-	t := s.text
-	switch t[0] {
+		p.infoG(r, l)
+	case 'N':
+		p.infoN(r, l)
+	case 'R':
+		p.infoR(r, l)
+	case 'U':
+		p.usingNetwork(r, l)
+	case 'P', 'I', 'F':
+		p.infoPlugin(r, l)
 	case 'n', 'c', '[', 'i':
-		if i := bytes.Index(t[:min(len(t), 80)], []byte("comm ")); i >= 0 {
-			p.communicator(r, s, t[i:])
+		if i := bytes.Index(l.text[:min(len(l.text), 80)], []byte("comm ")); i >= 0 {
+			p.communicator(r, l, l.text[i:])
 			return
 		}
-		if bytes.HasPrefix(t, []byte("nvls")) || bytes.HasPrefix(t, []byte("cudaDriver")) {
+		p.trail(r, l.text)
+	default:
+		if begins(l.text, "socket") {
+			p.retried(r, l)
 			return
 		}
-	case 's':
-		if bytes.HasPrefix(t, []byte("socket")) {
-			p.retried(r, s)
-			return
-		}
+		p.trail(r, l.text)
 	}
-	p.trail(r, t)
 }
 
-// trail takes a step of the way that an error goes up: "transport/net.cc:1134 -> 6". Code 0 is no error, 7 says that
-// the call goes on.
+func (p *notices) infoC(r *rank, l *logLine) {
+	switch t := l.text; {
+	case begins(t, "Channel "):
+		p.channel(r, l, t[len("Channel "):])
+	case begins(t, "Connected all "), begins(t, "Connected binomial"):
+		r.Connected = true
+	case begins(t, "Call to "):
+		p.retried(r, l)
+	}
+}
+
+// trail reads a step of an error on its way up: "transport/net.cc:1134 -> 6". Code 0 is success, 7 ncclInProgress.
 func (p *notices) trail(r *rank, t []byte) {
-	blank := bytes.IndexByte(t, ' ')
-	if blank < 4 || blank > 60 || !isDigit(t[blank-1]) || len(t) < blank+5 || string(t[blank:blank+4]) != " -> " ||
-		!isDigit(t[blank+4]) {
+	where, code, ok := bytes.Cut(t, []byte(" -> "))
+	if !ok || len(where) < 4 || len(where) > 60 || !isDigit(where[len(where)-1]) || bytes.IndexByte(where, ' ') >= 0 ||
+		bytes.IndexByte(where, ':') < 0 || bytes.IndexByte(where, '.') < 0 {
 		return
 	}
-	if bytes.IndexByte(t[:blank], ':') < 0 || bytes.IndexByte(t[:blank], '.') < 0 || len(t) > blank+5 &&
-		isDigit(t[blank+5]) {
-		return
-	}
-	code := int(t[blank+4] - '0')
-	if code == 0 || code == 7 {
-		return
-	}
-	r.TrailAt = p.seq
-	if len(r.Trail) >= maxTrail {
-		return
-	}
-	r.Trail = append(r.Trail, Step{p.word(t[:blank]), code})
-}
-
-func (p *notices) infoR(r *rank, s *logLine) {
-	switch {
-	case bytes.HasPrefix(s.text, []byte("Ring ")): // up to 2.6 also a channel
-		if bytes.Contains(s.text, []byte("via ")) {
-			s.text = s.text[len("Ring "):]
-			p.between(r, s)
-			return
-		}
-		r.Rings++
-	case bytes.HasPrefix(s.text, []byte("RCCL version ")):
-		r.Version = p.version(s.text[len("RCCL version "):])
+	if n, digits := leading(code); digits == 1 && n != 0 && n != 7 {
+		r.TrailAt = p.seq
 	}
 }
 
-// infoB: up to 2.23 there is a blank in front of the colon; up to 2.7 the interface has an index.
-func (p *notices) infoB(r *rank, s *logLine) {
-	rest, ok := bytes.CutPrefix(s.text, []byte("Bootstrap"))
+func (p *notices) infoR(r *rank, l *logLine) {
+	switch t := l.text; {
+	case begins(t, "Ring ") && bytes.Contains(t, []byte("via ")): // a channel of 2.6 and earlier
+		p.channel(r, l, t[len("Ring "):])
+	case begins(t, "RCCL version "):
+		r.Version = p.version(t[len("RCCL version "):])
+	}
+}
+
+// bootstrap reads "Bootstrap: Using eth0:10.128.2.15<0>". Up to 2.23 a blank precedes the colon; up to 2.7 the
+// interface has an index.
+func (p *notices) bootstrap(r *rank, l *logLine) {
+	rest, ok := bytes.CutPrefix(l.text, []byte("Bootstrap"))
 	if !ok {
 		return
 	}
@@ -119,59 +96,64 @@ func (p *notices) infoB(r *rank, s *logLine) {
 	}
 }
 
-// address reads "eth0:10.128.2.15<0>", "[0]eth0:10.128.2.15<0>" and IPv6 ones.
+// address reads "eth0:10.128.2.15<0>", "[0]eth0:10.128.2.15<0>" and IPv6 addresses.
 func (p *vocabulary) address(text []byte) Address {
-	if len(text) > 0 && text[0] == '[' {
-		if end := bytes.IndexByte(text, ']'); end > 0 {
-			text = text[end+1:]
+	if begins(text, "[") {
+		if _, rest, ok := bytes.Cut(text, []byte("]")); ok {
+			text = rest
 		}
 	}
-	colon := bytes.IndexByte(text, ':')
-	if colon <= 0 || colon > 32 {
+	name, ip, ok := bytes.Cut(text, []byte(":"))
+	if !ok || len(name) == 0 || len(name) > 32 {
 		return Address{}
 	}
-	ip := text[colon+1:]
 	if end := bytes.IndexAny(ip, "< "); end >= 0 {
 		ip = ip[:end]
 	}
-	return Address{p.word(text[:colon]), p.word(ip[:min(len(ip), 64)])}
+	return Address{p.word(name), p.word(ip[:min(len(ip), 64)])}
 }
 
-func (p *notices) infoU(r *rank, s *logLine) {
+func (p *notices) usingNetwork(r *rank, l *logLine) {
 	for _, form := range []string{"Using network ", "Using internal Network "} {
-		if name, ok := bytes.CutPrefix(s.text, []byte(form)); ok {
-			name = nameAt(name)
-			if len(name) > 0 {
-				r.Network, r.Chosen = p.word(name), s.quote()
+		if begins(l.text, form) {
+			if name := nameAt(l.text[len(form):]); len(name) > 0 {
+				r.Network, r.Chosen = p.word(name), l.quote()
 			}
 			return
 		}
 	}
 }
 
-// nameAt is the name of a network at the beginning of the text.
+// nameAt returns the name of a network at the beginning of the text.
 func nameAt(text []byte) []byte {
 	end := 0
-	for end < len(text) && end < 40 && (isHost(text[end]) || text[end] == ' ' || text[end] == '+') {
+	for end < min(len(text), 40) && inName(text[end]) {
 		end++
 	}
 	return bytes.TrimRight(text[:end], " .")
 }
 
-func (p *notices) infoPlugin(r *rank, s *logLine) {
-	t := s.text
-	switch {
-	case bytes.HasPrefix(t, []byte("P2P plugin ")):
-		// "P2P plugin v11 IBext_v11", up to 2.22 "P2P plugin IBext_v8".
-		words := bytes.Fields(t[len("P2P plugin "):])
-		if len(words) > 0 {
+// inName reports whether the name of a network may have the byte: names are shown to users.
+func inName(c byte) bool { return isHost(c) || c == ' ' || c == '+' }
+
+func isName(text []byte) bool {
+	for _, c := range text {
+		if !inName(c) {
+			return false
+		}
+	}
+	return len(text) > 0
+}
+
+func (p *notices) infoPlugin(r *rank, l *logLine) {
+	switch t := l.text; {
+	case begins(t, "P2P plugin "): // "P2P plugin v11 IBext_v11", up to 2.22 "P2P plugin IBext_v8"
+		if words := bytes.Fields(t[len("P2P plugin "):]); len(words) > 0 {
 			p.plugin(r, words[len(words)-1])
 		}
-	case bytes.HasPrefix(t, []byte("SHARP rank")):
-		r.SHARP = true
-	case bytes.HasPrefix(t, []byte("Failed to open libibverbs")):
-		p.keep(r, Event{Kind: NoVerbs, Quote: s.quote(), Number: -1, Info: true})
-	case bytes.HasPrefix(t, []byte("Initialized NET plugin ")):
+	case begins(t, "Failed to open libibverbs"):
+		p.notice(r, l, NoVerbs)
+	case begins(t, "Initialized NET plugin "):
 		p.plugin(r, nameAt(t[len("Initialized NET plugin "):]))
 	default:
 		p.trail(r, t)
@@ -181,65 +163,104 @@ func (p *notices) infoPlugin(r *rank, s *logLine) {
 // plugin keeps the name of a network plugin.
 func (p *notices) plugin(r *rank, name []byte) {
 	const most = 6
-	if !isName(name) || isDigit(name[0]) || len(name) > 60 || len(r.Plugins) >= most {
-		return
+	if isName(name) && !isDigit(name[0]) && len(name) <= 60 && len(r.Plugins) < most &&
+		!slices.Contains(r.Plugins, string(name)) {
+		r.Plugins = append(r.Plugins, p.word(name))
 	}
-	for _, known := range r.Plugins {
-		if known == string(name) {
-			return
-		}
-	}
-	r.Plugins = append(r.Plugins, p.word(name))
 }
 
-// infoG: "GPU Direct RDMA Disabled for GPU 1 / HCA 0 (distance 7 > 5)"; GIN, the networking of device code (2.28).
-func (p *notices) infoG(r *rank, s *logLine) {
-	t := s.text
-	if bytes.HasPrefix(t, []byte("GIN/Plugin: Failed to initialize any")) {
-		p.keep(r, Event{Kind: GDRCopyFailed, Quote: s.quote(), Number: -1, Info: true})
-		return
-	}
-	if !bytes.HasPrefix(t, []byte("GPU Direct RDMA ")) || !bytes.Contains(t, []byte("(distance ")) {
-		return
-	}
-	if bytes.HasPrefix(t, []byte("GPU Direct RDMA Enabled")) {
-		r.GPUDirect.Near++
-		return
-	}
-	r.GPUDirect.Far++
-	if r.GPUDirect.FarAt.Text == "" {
-		r.GPUDirect.FarAt = s.quote()
+// infoG reads "GPU Direct RDMA Disabled for GPU 1 / HCA 0 (distance 7 > 5)", and the lines of GIN, the networking of
+// device code (2.28).
+func (p *notices) infoG(r *rank, l *logLine) {
+	switch t := l.text; {
+	case begins(t, "GIN/Plugin: Failed to initialize any"):
+		p.notice(r, l, GDRCopyFailed)
+	case begins(t, "GPU Direct RDMA Enabled"):
+	case begins(t, "GPU Direct RDMA ") && bytes.Contains(t, []byte("(distance ")):
+		r.GPUDirect.Far++
+		l.first(&r.GPUDirect.FarAt)
 	}
 }
 
 // version reads "2.28.9+cuda12.9".
 func (p *vocabulary) version(text []byte) string {
-	end, dots := 0, 0
-	for end < len(text) && end < 32 && (isHost(text[end]) || text[end] == '+') {
-		if text[end] == '.' {
-			dots++
-		}
-		end++
-	}
-	if dots == 0 || text[0] != '2' || text[1] != '.' { // older PyTorch prints 20.9.8 for 2.9.8
+	if !begins(text, "2.") { // older PyTorch prints 20.9.8 for 2.9.8
 		return ""
+	}
+	end := 0
+	for end < min(len(text), 32) && (isHost(text[end]) || text[end] == '+') {
+		end++
 	}
 	return p.word(text[:end])
 }
 
-// numberAfter is the number that follows a word, -1 when there is none.
-func numberAfter(text []byte, word string) int {
-	i := bytes.Index(text, []byte(word))
-	if i < 0 {
+// first sets a quote that is not set yet.
+func (l *logLine) first(q *Quote) {
+	if q.Text == "" {
+		*q = l.quote()
+	}
+}
+
+// notice keeps a line of level INFO as an event.
+func (p *notices) notice(r *rank, l *logLine, k Kind) {
+	p.keep(r, Event{Kind: k, Quote: l.quote(), Number: -1, Info: true})
+}
+
+// keep counts an event, and keeps the first ones of each kind and rank. It returns the index of the event, or -1.
+func (p *notices) keep(r *rank, e Event) int {
+	p.counts[e.Kind]++
+	most := maxOfKind
+	if e.Kind == Warning {
+		most = maxWarnings
+	}
+	many := p.counts[e.Kind] > most
+	if many && r == nil || len(p.events) >= maxEvents {
+		p.truncated = true
 		return -1
 	}
-	from := i + len(word)
-	to := from
-	for to < len(text) && isDigit(text[to]) && to < from+9 {
-		to++
+	e.Rank, e.Seq = -1, p.seq
+	if r == nil {
+		if p.orphans[e.Kind]++; p.orphans[e.Kind] > 64*perRank {
+			return -1
+		}
+	} else {
+		if r.kept[e.Kind] >= perRank || many && r.kept[e.Kind] > 0 {
+			return -1
+		}
+		r.kept[e.Kind]++
+		e.Rank = r.index
+		if e.Number < 0 {
+			e.Number = r.Number
+		}
 	}
-	value, err := strconv.Atoi(string(text[from:to]))
-	if err != nil {
+	e.Time = timeOf(e.Text)
+	p.events = append(p.events, e)
+	return len(p.events) - 1
+}
+
+// begins reports whether the text begins with the words. Unlike bytes.HasPrefix it compares without a call.
+func begins(text []byte, words string) bool {
+	return len(text) >= len(words) && string(text[:len(words)]) == words
+}
+
+// leading returns the number at the beginning of a text, of at most nine digits, and how many digits it has.
+func leading(text []byte) (value, digits int) {
+	for digits < min(len(text), 9) && isDigit(text[digits]) {
+		value = value*10 + int(text[digits]-'0')
+		digits++
+	}
+	return value, digits
+}
+
+// numberAfter returns the number that follows a word, or -1.
+func numberAfter(text, word string) int {
+	_, rest, ok := strings.Cut(text, word)
+	end := 0
+	for end < min(len(rest), 9) && isDigit(rest[end]) {
+		end++
+	}
+	value, err := strconv.Atoi(rest[:end])
+	if !ok || err != nil {
 		return -1
 	}
 	return value

@@ -2,6 +2,7 @@ package nccllog
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"sync"
@@ -11,88 +12,81 @@ import (
 
 // Reading describes an input after it was read.
 type Reading struct {
-	Bytes   int64  // as they came
-	Lines   int    // after decoding
-	Format  string // decoded: "gzip", "UTF-16", "zstd, UTF-16"; "" for plain text
+	Lines   int // after decoding
 	Skipped []Skipped
 }
 
 // Skipped is a part of an input that was not read, with the reason.
 type Skipped struct {
-	Line   int // the first one that it is about, from 1; 0: no line
+	Line   int // the first one concerned, from 1; 0: no line
 	Reason string
 }
 
-// Lines reads a log and gives the lines that may say something: the first ones, those with an anchor, and a few after
-// one with an anchor that is not of NCCL's level INFO. The rest is passed over nearly as fast as memory gives it.
-// Lines come in their order, those that were read together in one batch, while the log is read. The calls come from
-// several goroutines, one after the other.
+// Lines reads a log and passes on the lines that may hold a fact: the first ones, those with an anchor, and a few
+// after a line with an anchor that is not of NCCL's level INFO. It skips the rest nearly as fast as memory delivers
+// it.
 //
-// gzip, zstd and UTF-16 are decoded. What cannot be read as text, or is cut off, is said in Reading. An error is one
-// of in, and what came before it was given.
+// Lines come in order and while the log is read, in batches. The calls of take come from several goroutines, one after
+// the other.
+//
+// It decodes gzip, zstd and UTF-16; Reading has the parts that are not text or are cut off. An error is one of in:
+// take got the lines before it.
 func Lines(in io.Reader, take func(Batch)) (Reading, error) {
 	r := reader{words: anchors(), take: take, in: lines.NewInput(in), first: FirstLines, last: make(chan struct{})}
 	close(r.last)
-	return r.run()
+	r.work()
+	r.others.Wait()
+	reading := Reading{Lines: r.done.ends, Skipped: r.done.skipped()}
+	if r.done.open {
+		reading.Lines++
+	}
+	for _, reason := range r.in.Skipped(r.done.given) {
+		reading.Skipped = append(reading.Skipped, Skipped{Reason: reason})
+	}
+	return reading, r.err
 }
 
-// anchors is made once, as it is always the same.
-var anchors = sync.OnceValue(func() *screen {
-	return newScreen(append(Anchors(), "N\x00C\x00C\x00L")) // UTF-16 that a shell appended to another encoding
-})
-
-// Read reads a log into the parser. Evidence calls it by the name.
+// Read reads a log into the parser. Evidence refers to it by the name.
 func (p *Parser) Read(name string, in io.Reader) (Reading, error) {
 	reading, err := Lines(in, func(b Batch) { p.Take(name, b) })
 	p.End(Place{File: name, Line: reading.Lines})
 	return reading, err
 }
 
-// reader is one reading. Several goroutines take turns: each reads a block, searches it while it is in its core's
-// cache, and gives its lines when those of the block before were taken. The first one is the caller's, which a short
-// log needs only.
+// reader reads one input. Several goroutines take turns: each reads a block, searches it while it is in its core's
+// cache, and passes its lines on after those of the block before. The first goroutine is the caller's; a short log
+// needs no other.
 type reader struct {
-	words *screen
+	words *search
 	take  func(Batch)
-	taker taker // of whose turn it is to give
+	done  progress // of the goroutine that passes lines on
 
-	others sync.WaitGroup
-	turn   sync.Mutex // to read
-	in     *lines.Input
-	hired  int    // of the others
-	rest   []byte // the next block begins with it
-	again  int    // so much of rest was searched as well
-	first  int    // lines that are still given without an anchor
-	last   chan struct{}
-	err    error
-	ended  bool
+	others  sync.WaitGroup
+	turn    sync.Mutex // guards what follows, of the goroutine that reads
+	in      *lines.Input
+	started int    // of the others
+	rest    []byte // the beginning of the next block
+	again   int    // length of the part of rest that was already searched
+	first   int    // lines left that are passed on without an anchor
+	last    chan struct{}
+	err     error
+	ended   bool
 }
 
-// mostOthers limits the goroutines that help: with the first one there is one for each core. One more would wait for
-// its turn most of the time, and waking it costs more than it does.
+// mostOthers limits the goroutines that help: one for each core with the first one. One more would mostly wait for its
+// turn, and waking it would cost more than it does.
 func mostOthers() int { return min(runtime.GOMAXPROCS(0), 4) - 1 }
 
 // blocks are reused: a folder may have thousands of small files.
 var blocks = sync.Pool{New: func() any { return &block{data: make([]byte, room), ways: &ways{}} }}
 
-func (r *reader) run() (Reading, error) {
-	r.work()
-	r.others.Wait()
-	reading := Reading{Bytes: r.in.Bytes(), Lines: r.taker.lines(), Format: r.in.Format()}
-	reading.Skipped = r.taker.skipped()
-	for _, reason := range r.in.Skipped(r.taker.given > 0) {
-		reading.Skipped = append(reading.Skipped, Skipped{Reason: reason})
-	}
-	return reading, r.err
-}
-
-// work reads blocks, searches them and gives their lines, until there are no more.
+// work reads blocks, searches them and passes their lines on, until there are no more.
 func (r *reader) work() {
 	b := blocks.Get().(*block)
 	defer blocks.Put(b)
 	for r.next(b) {
 		b.search(r.words)
-		r.give(b)
+		r.pass(b)
 	}
 }
 
@@ -103,24 +97,23 @@ func (r *reader) next(b *block) bool {
 	if r.ended {
 		return false
 	}
-	b.reset()
+	*b = block{data: b.data, spans: b.spans[:0], ways: b.ways}
 	r.fill(b)
 	r.rest, r.again = append(r.rest[:0], b.data[b.keep:b.filled]...), b.end-b.keep
 	b.doubt, b.first = r.in.Doubtful(), r.first
 	if r.first > 0 {
-		r.first = max(0, r.first-b.newlines())
+		r.first = max(0, r.first-b.newlines(0))
 	}
 	b.before, b.taken = r.last, make(chan struct{})
 	r.last = b.taken
-	if !r.ended && r.in.Bytes() > blockSize && r.hired < mostOthers() {
-		r.hired++
+	if !r.ended && r.in.Bytes() > blockSize && r.started < mostOthers() {
+		r.started++
 		r.others.Go(r.work)
 	}
 	return true
 }
 
-// fill reads until the block may end, which is where a line does, unless one is too long for that, or at the end of
-// the input.
+// fill reads until a block can end: at the end of a line, unless one is too long, or of the input.
 func (r *reader) fill(b *block) {
 	b.filled, b.repeated = copy(b.data, r.rest), r.again
 	for !r.ended {
@@ -128,8 +121,7 @@ func (r *reader) fill(b *block) {
 		b.filled += n
 		switch {
 		case err != nil:
-			b.finish()
-			r.ended = true
+			b.end, b.keep, r.ended = b.filled, b.filled, true
 			if !errors.Is(err, io.EOF) {
 				r.err = err
 			}
@@ -139,12 +131,100 @@ func (r *reader) fill(b *block) {
 	}
 }
 
-// give gives the lines of a block in its turn.
-func (r *reader) give(b *block) {
+// pass passes on the lines of a block when it is its turn.
+func (r *reader) pass(b *block) {
 	<-b.before
-	defer close(b.taken) // the others shall end even where take panics
+	defer close(b.taken) // also if take panics: the other goroutines must end
 	if len(b.spans) > 0 {
-		r.take(Batch{&r.taker, b})
+		r.take(Batch{&r.done, b})
 	}
-	r.taker.count(b)
+	r.done.add(b)
+}
+
+// Batch is some lines that were read together. It is valid during the call of take.
+type Batch struct {
+	done  *progress
+	block *block
+}
+
+// Take reads the lines of a batch of a file. A line has no line end, no escape sequences of terminals and no NUL
+// bytes; of the text that a carriage return overwrote, only the parts with an anchor are left.
+func (p *Parser) Take(file string, b Batch) {
+	for i := range b.block.spans {
+		s := &b.block.spans[i]
+		number := b.done.number(b.block, s)
+		if number == 0 {
+			continue
+		}
+		at, line := Place{File: file, Line: number}, b.done.line(b.block, s)
+		if s.way == nil || !p.knownChannel(at, line, int(s.text), s.way) {
+			p.Line(at, line)
+		}
+	}
+}
+
+// progress numbers the lines of blocks in their order.
+type progress struct {
+	ends  int  // of lines, in the blocks before
+	open  bool // the last line has no end
+	until int  // lines up to this number may continue one that was passed on
+	given bool // a line was passed on
+	clean []byte
+	long  int // lines of which only parts are passed on
+	first int // number of the first of them
+}
+
+// number returns the number of a line, from 1; 0 if it is not passed on.
+func (d *progress) number(b *block, s *span) int {
+	number := d.ends + int(s.line) + 1
+	switch {
+	case s.why == matter:
+		d.until = number + linesAfter
+	case s.why == follows && number > d.until && int(s.line) >= b.first:
+		return 0
+	}
+	d.given = true
+	return number
+}
+
+// line returns the text of a line.
+func (d *progress) line(b *block, s *span) []byte {
+	line := b.data[s.from:s.to]
+	if s.dirty {
+		d.clean = cleaned(d.clean[:0], line)
+		return d.clean
+	}
+	return line
+}
+
+// add counts the lines of a block that was passed on.
+func (d *progress) add(b *block) {
+	first, n := b.firstLong, b.long
+	if n > 0 && first == 0 && b.repeated > 0 {
+		n-- // counted in the block in which it begins
+	}
+	if begins := b.repeated == 0 || b.ends > 0; b.unfinished && begins && (b.long == 0 || b.lastLong != b.ends) {
+		if n == 0 {
+			first = b.ends
+		}
+		n++
+	}
+	if n > 0 && d.long == 0 {
+		d.first = d.ends + first + 1
+	}
+	d.long += n
+	d.ends += b.ends
+	d.open = b.end > 0 && b.data[b.end-1] != '\n'
+}
+
+func (d *progress) skipped() []Skipped {
+	lines := "the line is"
+	switch {
+	case d.long == 0:
+		return nil
+	case d.long > 1:
+		lines = fmt.Sprintf("%d lines are", d.long)
+	}
+	return []Skipped{{d.first, fmt.Sprintf("%s longer than %d bytes; only the parts around NCCL's messages were read",
+		lines, maxLine)}}
 }

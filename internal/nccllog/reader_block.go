@@ -6,8 +6,8 @@ import (
 	"github.com/railhead/railhead/internal/lines"
 )
 
-// A line of up to maxLine bytes is given whole. Of a longer one, what stands around its anchors is given:
-// aroundBefore and aroundAfter bytes of each.
+// A line of up to maxLine bytes is passed on whole. Of a longer one, aroundBefore and aroundAfter bytes of each of its
+// anchors are.
 const (
 	maxLine      = 64 << 10
 	aroundBefore = 4 << 10
@@ -20,8 +20,8 @@ const blockSize = 512 << 10
 // room is the size of a block: the rest of the block before, which is an incomplete line or an overlap, and new data.
 const room = maxLine + overlap + blockSize
 
-// overlap is the part of a line longer than a block that two blocks share. An anchor counts in the block that has
-// more around it.
+// overlap is the part that two blocks share of a line longer than a block. An anchor counts in the block that has more
+// around it.
 const overlap = 2 * aroundAfter
 
 // linesAfter is the number of lines that are kept after a warning or a line of another program, which may continue
@@ -31,49 +31,47 @@ const linesAfter = 3
 type block struct {
 	data       []byte
 	filled     int
-	end        int  // of the searched part
-	keep       int  // from here on, the next block has it as well
-	repeated   int  // so much at the beginning was in the block before
-	unfinished bool // the last line goes on in the next block
+	end        int  // of the part to search
+	keep       int  // the next block begins here
+	repeated   int  // length of the beginning that was already searched
+	unfinished bool // the last line continues in the next block
 	doubt      bool // the input may be no text
-	first      int  // lines that are given without an anchor
+	first      int  // lines that are passed on without an anchor
 
-	before, taken chan struct{} // closed when the lines of the block before, and those of this one, were taken
+	before, taken chan struct{} // closed when the lines of the block before, and of this one, were passed on
 
 	ways *ways
 
-	// What the search finds.
-	spans []span
-	ends  int // of lines
-	cut   int // lines longer than maxLine of which not all is given
-	where int // the first such line, counted in this block from 0
-	newly int // the last such line
+	// Results of the search. Lines are counted in this block, from 0.
+	spans     []span
+	ends      int // of lines
+	long      int // lines longer than maxLine of which only parts are passed on
+	firstLong int
+	lastLong  int
 }
 
-// span is a line, or a part of one, that may be given.
+// span is a line, or a part of one, that may be passed on.
 type span struct {
 	from, to int32
-	line     int32 // counted in this block from 0
+	line     int32
 	why      why
 	dirty    bool  // has escape sequences or NUL bytes
-	said     int16 // where the words of NCCL begin, where way is known
-	way      *way  // of a channel, where it is known
+	text     int16 // index of NCCL's text, if way is known
+	way      *way  // of a channel; nil if unknown
 }
 
-// why is the reason that a line may be given for.
+// why is the reason to pass a line on.
 type why uint8
 
 const (
-	chatter why = iota // of NCCL's level INFO
-	matter             // another one with an anchor
-	follows            // one without, which may belong to the one before
+	info    why = iota // an anchor, of NCCL's level INFO
+	matter             // any other anchor
+	follows            // it may continue the line before
 )
 
-func (b *block) reset() {
-	*b = block{data: b.data, spans: b.spans[:0], ways: b.ways}
-}
+var infoWords = []byte("NCCL INFO ")
 
-// complete finds where the block may end; false: more must be read for that.
+// complete finds where the block can end. It returns false if more must be read.
 func (b *block) complete() bool {
 	line := 1 + bytes.LastIndexByte(b.data[:b.filled], '\n')
 	switch {
@@ -87,23 +85,20 @@ func (b *block) complete() bool {
 	return true
 }
 
-// finish ends the last block.
-func (b *block) finish() { b.end, b.keep = b.filled, b.filled }
+func (b *block) newlines(from int) int { return bytes.Count(b.data[from:b.end], []byte{'\n'}) }
 
-func (b *block) newlines() int { return bytes.Count(b.data[:b.end], []byte{'\n'}) }
-
-// scan is the search of one block for lines that may be given.
+// scan is the search of one block.
 type scan struct {
-	words *screen
+	words *search
 	b     *block
 	text  []byte
-	at    int // the line begins here
+	at    int // beginning of the line
 	line  int // its number
-	hit   int // the next anchor from here on; -1: none
+	hit   int // the next anchor; -1: none
 }
 
-// search finds the lines that may be given.
-func (b *block) search(words *screen) {
+// search finds the lines that may be passed on.
+func (b *block) search(words *search) {
 	c := scan{words: words, b: b, text: b.data[:b.end]}
 	c.hit = words.find(c.text, b.repeated/2)
 	extra := b.first
@@ -124,7 +119,7 @@ func (b *block) search(words *screen) {
 		}
 		extra = max(extra-1, 0)
 		if c.hit >= 0 && c.hit < end {
-			if !c.hits(end) {
+			if !c.addParts(end) {
 				extra = max(extra, linesAfter)
 			}
 		} else if c.at > 0 || b.repeated == 0 {
@@ -135,25 +130,21 @@ func (b *block) search(words *screen) {
 		c.line++
 	}
 	b.ends = c.line
-	if c.at < len(c.text) {
-		b.ends += bytes.Count(c.text[c.at:], []byte{'\n'})
-	} else if c.at > len(c.text) {
+	if c.at <= len(c.text) {
+		b.ends += b.newlines(c.at)
+	} else {
 		b.ends-- // the last line has no end here
 	}
 }
 
-var infoWords = []byte("NCCL INFO ")
-
-// skip goes on to the line of the next anchor.
+// skip moves to the line of the next anchor.
 func (c *scan) skip() {
 	passed := c.text[c.at:c.hit]
-	if n := bytes.Count(passed, []byte{'\n'}); n > 0 {
-		c.line += n
-		c.at += 1 + bytes.LastIndexByte(passed, '\n')
-	}
+	c.line += bytes.Count(passed, []byte{'\n'})
+	c.at += 1 + bytes.LastIndexByte(passed, '\n')
 }
 
-// overwritten returns where the text after the last carriage return begins, which is all that a terminal would show.
+// overwritten returns the index after the last carriage return in a line: a terminal shows only the rest.
 func overwritten(text []byte, at, end int) int {
 	if end > at && text[end-1] == '\r' {
 		end--
@@ -161,13 +152,13 @@ func overwritten(text []byte, at, end int) int {
 	return at + 1 + bytes.LastIndexByte(text[at:end], '\r')
 }
 
-// hits adds the parts of a line that have anchors: the line itself, in most cases. It reports whether all are of
-// NCCL's level INFO.
-func (c *scan) hits(end int) bool {
-	talk, column := true, 0
+// addParts adds the parts of a line with anchors: in most cases the line itself. It reports whether all are of NCCL's
+// level INFO.
+func (c *scan) addParts(end int) bool {
+	allInfo, column := true, 0
 	limit := len(c.text)
 	if c.b.unfinished {
-		limit -= overlap / 2 // the next block has more around those
+		limit -= overlap / 2 // the next block has more around later anchors
 	}
 	for from := c.at; c.hit >= 0 && c.hit < end; c.hit = c.after(from, end, column) {
 		if end == len(c.text) && c.hit >= limit {
@@ -175,23 +166,23 @@ func (c *scan) hits(end int) bool {
 			break
 		}
 		begin, stop := c.b.part(c.text, from, end, c.hit)
-		part, k := c.text[begin:stop], chatter
+		part, k := c.text[begin:stop], info
 		if bytes.HasPrefix(c.text[c.hit:stop], infoWords) {
 			column = c.hit - c.at
 		} else if !bytes.Contains(part, infoWords) {
-			k, talk = matter, false
+			k, allInfo = matter, false
 		}
 		c.b.add(begin, stop, c.line, k)
 		if len(part) < end-c.at && end-c.at > maxLine {
-			c.b.tooLong(c.line)
+			c.b.addLong(c.line)
 		}
 		from = stop
 	}
-	return talk
+	return allInfo
 }
 
-// after finds the next anchor from a place on. Lines of NCCL mostly come many at a time, and where one ends, the
-// words of the next stand in the same column.
+// after finds the next anchor from an index on. NCCL mostly logs many lines at a time, and the next one has NCCL's
+// name in the same column.
 func (c *scan) after(from, end, column int) int {
 	next := end + 1
 	if at := next + column; from == end && column > 0 && at < len(c.text) &&
@@ -201,8 +192,8 @@ func (c *scan) after(from, end, column int) int {
 	return c.words.find(c.text, from)
 }
 
-// part returns the part of a line with an anchor in it: the text between two carriage returns, and not too much of
-// that.
+// part returns the part of a line around an anchor: the text between two carriage returns, and no more than a long
+// line may have.
 func (b *block) part(text []byte, from, end, hit int) (begin, stop int) {
 	begin, stop = from, end
 	if i := bytes.IndexByte(text[from:end], '\r'); i >= 0 && from+i < end-1 {
@@ -217,25 +208,27 @@ func (b *block) part(text []byte, from, end, hit int) (begin, stop int) {
 	return begin, stop
 }
 
-func (b *block) tooLong(line int) {
-	if b.cut == 0 {
-		b.where = line
+// addLong counts a long line once.
+func (b *block) addLong(line int) {
+	if b.long == 0 {
+		b.firstLong = line
 	}
-	if b.cut == 0 || line != b.newly {
-		b.cut, b.newly = b.cut+1, line
+	if b.long == 0 || line != b.lastLong {
+		b.long, b.lastLong = b.long+1, line
 	}
 }
 
-// add adds a part of the text, unless it is none.
+// add adds a part of the text, unless it is empty or not text.
 func (b *block) add(from, to, line int, k why) {
-	part := b.data[from:to]
-	if n := len(part); n > 0 && part[n-1] == '\r' {
-		part = part[:n-1]
-	}
-	dirty := bytes.IndexByte(part, lines.Escape) >= 0 || bytes.IndexByte(part, 0) >= 0
+	part := bytes.TrimSuffix(b.data[from:to], []byte{'\r'})
 	if len(part) == 0 || b.doubt && (k == follows || !lines.IsText(part)) {
 		return
 	}
-	b.spans = append(b.spans, span{from: int32(from), to: int32(from + len(part)), line: int32(line), why: k,
-		dirty: dirty})
+	b.spans = append(b.spans, span{
+		from:  int32(from),
+		to:    int32(from + len(part)),
+		line:  int32(line),
+		why:   k,
+		dirty: bytes.IndexByte(part, escape) >= 0 || bytes.IndexByte(part, 0) >= 0,
+	})
 }

@@ -6,11 +6,11 @@ import (
 	"math/bits"
 )
 
-// ways has the recent transports of channels, by the ends of their lines: nearly all channels of a log go one of a few
-// ways. None is changed, as lines that were not taken yet have it; another may take its place.
+// ways caches the ways of channels by the ends of their lines: nearly all channels of a log use one of a few. A way
+// may be replaced but never changes, because lines that wait refer to it.
 type ways [1 << 10]*way
 
-// find returns the way of a channel whose line ends so, or nil.
+// find returns the way of a channel by the end of its line, or nil.
 func (w *ways) find(end []byte) *way {
 	const shortest, longest = 8, 64
 	if len(end) < shortest || len(end) > longest {
@@ -28,8 +28,8 @@ func (w *ways) find(end []byte) *way {
 	return &own
 }
 
-// hashOf is a hash of the last 32 bytes, of which there are at least eight. It has no loop, as a processor guesses
-// wrongly how often one turns that reads texts of several lengths.
+// hashOf returns a hash of the last 32 bytes, of at least eight. It has no loop: processors mispredict the end of one
+// that reads texts of several lengths.
 func hashOf(text []byte) uint64 {
 	const odd = 0x9e3779b97f4a7c15
 	text = text[max(len(text)-32, 0):]
@@ -39,20 +39,20 @@ func hashOf(text []byte) uint64 {
 	return hash * odd >> 32
 }
 
-// channels adds the lines from here on that are channels and nothing else, and returns how many they are. Many come
-// together in a large job, and they are most of what NCCL says there.
+// channels adds the lines from here on that are channels and nothing else, and returns their number. In a large job
+// most lines of NCCL are channels, many in a row.
 func (c *scan) channels() int {
-	const most = 1 << 10 // bytes in front of the words
+	const most = 1 << 10 // bytes in front of NCCL's name
 	column, from := c.hit-c.at, c.line
 	if c.hit < 0 || column > most || c.b.doubt || c.at < c.b.repeated {
 		return 0
 	}
-	said := column + len(infoWords)
-	ranks := said + len("Channel ")
+	text := column + len(infoWords)
+	ranks := text + len("Channel ")
 	for {
 		rest := c.text[c.at:]
 		if len(rest) < ranks+farthestWay || !begins(rest[column:], "NCCL INFO ") ||
-			!begins(rest[said:], "Channel ") || controls(rest[:column]) {
+			!begins(rest[text:], "Channel ") || controls(rest[:column]) {
 			break
 		}
 		before := beforeWay((*[farthestWay]byte)(rest[ranks:]))
@@ -68,8 +68,8 @@ func (c *scan) channels() int {
 		if w == nil {
 			break
 		}
-		c.b.spans = append(c.b.spans, span{from: int32(c.at), to: int32(c.at + end), line: int32(c.line),
-			said: int16(said), way: w})
+		c.b.spans = append(c.b.spans,
+			span{from: int32(c.at), to: int32(c.at + end), line: int32(c.line), text: int16(text), way: w})
 		c.at += end + 1
 		c.line++
 	}
@@ -80,11 +80,11 @@ func (c *scan) channels() int {
 	return 0
 }
 
-// farthestWay limits the distance from the first word of a channel to its transport.
+// farthestWay bounds the bytes from the first word of a channel to its transport.
 const farthestWay = 56
 
-// beforeWay limits the part of a channel's line before its transport: "08/1 : 3069[5] -> 3101[5] ", which has only
-// bytes from ' ' to '?', and from 'X' to 'g', where the brackets are. -1: it is something else.
+// beforeWay returns the length of the part of a channel's line before its transport: "08/1 : 3069[5] -> 3101[5] ".
+// This part has only bytes from ' ' to '?', and from 'X' to 'g', where the brackets are. -1: it is something else.
 func beforeWay(text *[farthestWay]byte) int {
 	arrows := uint64(0)
 	for at := 0; at < len(text); at += 8 {
@@ -97,7 +97,7 @@ func beforeWay(text *[farthestWay]byte) int {
 			arrows |= arrow
 			continue
 		}
-		arrows |= arrow & (other - 1) // those in front
+		arrows |= arrow & (other - 1) // in front of them
 		end := at + bits.TrailingZeros64(other)/8
 		if end > 0 && text[end-1] == '[' { // of [send]
 			end--
@@ -116,10 +116,10 @@ const (
 	tops = 0x80 * ones
 )
 
-// notZero has the highest bit of every byte set that is not 0.
+// notZero sets the highest bit of every byte that is not 0.
 func notZero(v uint64) uint64 { return v | (v&(0x7f*ones) + 0x7f*ones) }
 
-// controls reports whether there are bytes below ' '.
+// controls reports whether a text has bytes below ' '.
 func controls(text []byte) bool {
 	for ; len(text) >= 8; text = text[8:] {
 		if v := binary.LittleEndian.Uint64(text); (v-' '*ones)&^v&tops != 0 {

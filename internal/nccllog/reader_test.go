@@ -23,20 +23,22 @@ const (
 	warnLine = "gpu-0:12:34 [0] transport/net_ib.cc:1 NCCL WARN NET/IB : Got async event : port error"
 )
 
-// given are the lines that come out of a text, each with its number.
+// given returns the lines that Lines passes on, each with its number.
 func given(in io.Reader) ([]string, Reading, error) {
 	var lines []string
 	reading, err := each(in, func(number int, line []byte) {
-		lines = append(lines,
-			fmt.Sprintf("%d:%s", number, line))
+		lines = append(lines, fmt.Sprintf("%d:%s", number, line))
 	})
 	return lines, reading, err
 }
 
 func each(in io.Reader, take func(number int, line []byte)) (Reading, error) {
 	return Lines(in, func(b Batch) {
-		for number, line := range b.All() {
-			take(number, line)
+		for i := range b.block.spans {
+			s := &b.block.spans[i]
+			if number := b.done.number(b.block, s); number > 0 {
+				take(number, b.done.line(b.block, s))
+			}
 		}
 	})
 }
@@ -44,66 +46,63 @@ func each(in io.Reader, take func(number int, line []byte)) (Reading, error) {
 func TestLines(t *testing.T) {
 	two := "first\n" + infoLine + "\n"
 	twoLines := []string{"1:first", "2:" + infoLine}
-	passed := []Skipped{{Reason: "some of its beginning is not text: that was passed over"}}
+	passed := []Skipped{{Reason: "part of its beginning is not text and was not read"}}
 	cut := gzipped(strings.Repeat(two, 5000))
 	for name, test := range map[string]struct {
 		in      string
 		want    []string
-		format  string
 		skipped []Skipped
 	}{
-		"empty":                           {"", nil, "", []Skipped{{Reason: "it is empty"}}},
-		"plain":                           {two, twoLines, "", nil},
-		"the last line has no end":        {"first\n" + infoLine, twoLines, "", nil},
-		"lines of Windows":                {"first\r\n" + infoLine + "\r\n", twoLines, "", nil},
-		"UTF-8 with a byte order mark":    {"\xef\xbb\xbf" + two, twoLines, "", nil},
-		"UTF-16 of PowerShell":            {"\xff\xfe" + utf16Of(two, binary.LittleEndian), twoLines, "UTF-16", nil},
-		"UTF-16, big end first":           {"\xfe\xff" + utf16Of(two, binary.BigEndian), twoLines, "UTF-16", nil},
-		"UTF-16 without a mark":           {utf16Of(two, binary.LittleEndian), twoLines, "UTF-16", nil},
-		"UTF-16, big end, without a mark": {utf16Of(two, binary.BigEndian), twoLines, "UTF-16", nil},
+		"empty":                           {"", nil, []Skipped{{Reason: "empty"}}},
+		"plain":                           {two, twoLines, nil},
+		"the last line has no end":        {"first\n" + infoLine, twoLines, nil},
+		"lines of Windows":                {"first\r\n" + infoLine + "\r\n", twoLines, nil},
+		"UTF-8 with a byte order mark":    {"\xef\xbb\xbf" + two, twoLines, nil},
+		"UTF-16 of PowerShell":            {"\xff\xfe" + utf16Of(two, binary.LittleEndian), twoLines, nil},
+		"UTF-16, big end first":           {"\xfe\xff" + utf16Of(two, binary.BigEndian), twoLines, nil},
+		"UTF-16 without a mark":           {utf16Of(two, binary.LittleEndian), twoLines, nil},
+		"UTF-16, big end, without a mark": {utf16Of(two, binary.BigEndian), twoLines, nil},
 		"UTF-16 with pairs of surrogates": {"\xff\xfe" + utf16Of("🚂 "+infoLine+"█\n", binary.LittleEndian),
-			[]string{"1:🚂 " + infoLine + "█"}, "UTF-16", nil},
-		"UTF-16 that ends within a letter": {"\xff\xfe" + utf16Of(two, binary.LittleEndian) + "x", twoLines,
-			"UTF-16", nil},
+			[]string{"1:🚂 " + infoLine + "█"}, nil},
+		"UTF-16 that ends within a letter": {"\xff\xfe" + utf16Of(two, binary.LittleEndian) + "x", twoLines, nil},
 		"UTF-16 appended to ASCII": {two + utf16Of(warnLine+"\n", binary.LittleEndian),
-			[]string{"2:" + infoLine, "3:" + warnLine}, "", passed},
-		"gzip":                {gzipped(two), twoLines, "gzip", nil},
-		"gzip of two members": {gzipped("first\n") + gzipped(infoLine+"\n"), twoLines, "gzip", nil},
-		"gzip of UTF-16": {gzipped("\xff\xfe" + utf16Of(two, binary.LittleEndian)), twoLines,
-			"gzip, UTF-16", nil},
-		"gzip of nothing":    {gzipped(""), nil, "gzip", nil},
-		"zstd":               {zstandard(two), twoLines, "zstd", nil},
-		"zstd of two frames": {zstandard("first\n") + zstandard(infoLine+"\n"), twoLines, "zstd", nil},
-		"a gzip header that is cut off": {cut[:6], nil, "gzip",
-			[]Skipped{{Reason: "gzip: it is cut off after 6 bytes; what came was read"}}},
-		"gzip with other bytes behind": {gzipped(two) + "xxxxxxxxxxxxxxxx", twoLines, "gzip",
-			[]Skipped{{Reason: "gzip: after the end of the compressed data there are other bytes"}}},
+			[]string{"2:" + infoLine, "3:" + warnLine}, passed},
+		"gzip":                {gzipped(two), twoLines, nil},
+		"gzip of two members": {gzipped("first\n") + gzipped(infoLine+"\n"), twoLines, nil},
+		"gzip of UTF-16":      {gzipped("\xff\xfe" + utf16Of(two, binary.LittleEndian)), twoLines, nil},
+		"gzip of nothing":     {gzipped(""), nil, nil},
+		"zstd":                {zstandard(two), twoLines, nil},
+		"zstd of two frames":  {zstandard("first\n") + zstandard(infoLine+"\n"), twoLines, nil},
+		"a gzip header that is cut off": {cut[:6], nil,
+			[]Skipped{{Reason: "gzip: cut off after 6 bytes; what came before was read"}}},
+		"gzip with other bytes behind": {gzipped(two) + "xxxxxxxxxxxxxxxx", twoLines,
+			[]Skipped{{Reason: "gzip: other data follows the compressed data and was not read"}}},
 		"colours": {"\x1b[36m(RayWorker pid=12)\x1b[0m \x1b[1;31m" + infoLine +
-			"\x1b[K\x1b[m\n", []string{"1:(RayWorker pid=12) " + infoLine}, "", nil},
+			"\x1b[K\x1b[m\n", []string{"1:(RayWorker pid=12) " + infoLine}, nil},
 		"the colours of grep": {"gpu-0:12:34 [0] \x1b[01;31m\x1b[KNCCL\x1b[m\x1b[K INFO Using " +
-			"network IB\n", []string{"1:" + infoLine}, "", nil},
-		"a title for the window":  {"\x1b]0;train\a" + infoLine + "\n", []string{"1:" + infoLine}, "", nil},
-		"a progress bar in front": {"10%|#\r20%|##\r" + infoLine + "\n", []string{"1:" + infoLine}, "", nil},
-		"a progress bar around":   {"10%|#\r" + infoLine + "\r20%|##\n", []string{"1:" + infoLine}, "", nil},
-		"a progress bar alone":    {"10%|#\r20%|##\r\n", []string{"1:20%|##"}, "", nil},
+			"network IB\n", []string{"1:" + infoLine}, nil},
+		"a title for the window":  {"\x1b]0;train\a" + infoLine + "\n", []string{"1:" + infoLine}, nil},
+		"a progress bar in front": {"10%|#\r20%|##\r" + infoLine + "\n", []string{"1:" + infoLine}, nil},
+		"a progress bar around":   {"10%|#\r" + infoLine + "\r20%|##\n", []string{"1:" + infoLine}, nil},
+		"a progress bar alone":    {"10%|#\r20%|##\r\n", []string{"1:20%|##"}, nil},
 		"two lines that a bar's returns cut": {"\r" + infoLine + "\r10%\r" + warnLine + "\r\nx\n",
-			[]string{"1:" + infoLine, "1:" + warnLine, "2:x"}, "", nil},
+			[]string{"1:" + infoLine, "1:" + warnLine, "2:x"}, nil},
 		"two processes in one line": {"gpu-0:12:34 [0] NCCL IN" + infoLine + "\nFO x\n",
-			[]string{"1:gpu-0:12:34 [0] NCCL IN" + infoLine, "2:FO x"}, "", nil},
+			[]string{"1:gpu-0:12:34 [0] NCCL IN" + infoLine, "2:FO x"}, nil},
 		"a hole where a log was truncated": {strings.Repeat("\x00", 1<<20) + two,
-			[]string{"1:first", "2:" + infoLine}, "", passed},
+			[]string{"1:first", "2:" + infoLine}, passed},
 		"NUL bytes in a line": {"first\n" + infoLine[:20] + "\x00\x00" + infoLine[20:] + "\n",
-			twoLines, "", nil},
-		"a library that has NCCL's words": {"\x7fELF\x02\x01" + strings.Repeat(warnLine+"\n", 3), nil, "",
-			[]Skipped{{Reason: "it is a program or a library"}}},
-		"a checkpoint": {"PK\x03\x04" + strings.Repeat("\x00\x01", 50), nil, "",
-			[]Skipped{{Reason: "it is a zip archive, as PyTorch's checkpoints are: unpack it if logs are in it"}}},
-		"a checkpoint in gzip": {gzipped("PK\x03\x04" + strings.Repeat("\x00\x01", 50)), nil, "gzip",
-			[]Skipped{{Reason: "it is a zip archive, as PyTorch's checkpoints are: unpack it if logs are in it"}}},
-		"binary":            {noise(5000), nil, "", []Skipped{{Reason: "it is not text"}}},
-		"binary and no end": {noise(4 << 20), nil, "", []Skipped{{Reason: "it is not text"}}},
-		"a tar archive": {tarHead() + two, nil, "",
-			[]Skipped{{Reason: "it is a tar archive: unpack it first"}}},
+			twoLines, nil},
+		"a library that has NCCL's words": {"\x7fELF\x02\x01" + strings.Repeat(warnLine+"\n", 3), nil,
+			[]Skipped{{Reason: "a program or library"}}},
+		"a checkpoint": {"PK\x03\x04" + strings.Repeat("\x00\x01", 50), nil,
+			[]Skipped{{Reason: "a zip archive, such as a PyTorch checkpoint; unpack it if it contains logs"}}},
+		"a checkpoint in gzip": {gzipped("PK\x03\x04" + strings.Repeat("\x00\x01", 50)), nil,
+			[]Skipped{{Reason: "a zip archive, such as a PyTorch checkpoint; unpack it if it contains logs"}}},
+		"binary":            {noise(5000), nil, []Skipped{{Reason: "not text"}}},
+		"binary and no end": {noise(4 << 20), nil, []Skipped{{Reason: "not text"}}},
+		"a tar archive": {tarHead() + two, nil,
+			[]Skipped{{Reason: "a tar archive; unpack it first"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for way, in := range map[string]io.Reader{
@@ -117,9 +116,8 @@ func TestLines(t *testing.T) {
 				if diff := cmp.Diff(test.want, lines); diff != "" {
 					t.Errorf("%s: lines (-want +got):\n%s", way, diff)
 				}
-				got := Reading{Format: reading.Format, Skipped: reading.Skipped}
-				if diff := cmp.Diff(Reading{Format: test.format, Skipped: test.skipped}, got); diff != "" {
-					t.Errorf("%s: reading (-want +got):\n%s", way, diff)
+				if diff := cmp.Diff(test.skipped, reading.Skipped); diff != "" {
+					t.Errorf("%s: skipped (-want +got):\n%s", way, diff)
 				}
 			}
 		})
@@ -137,7 +135,7 @@ func TestLinesOfTruncatedFiles(t *testing.T) {
 			if len(lines) < 1000 || lines[999] != fmt.Sprintf("1000:%s 1000", infoLine) {
 				t.Errorf("%d lines: what came before the end was not read", len(lines))
 			}
-			want := []Skipped{{Reason: fmt.Sprintf("%s: it is cut off after %d bytes; what came was read", name,
+			want := []Skipped{{Reason: fmt.Sprintf("%s: cut off after %d bytes; what came before was read", name,
 				len(in)*2/3)}}
 			if diff := cmp.Diff(want, reading.Skipped); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -159,8 +157,8 @@ func TestLinesOfBrokenGzip(t *testing.T) {
 	}
 }
 
-// TestScreening: of a long log the lines are left out that say nothing.
-func TestScreening(t *testing.T) {
+// TestLinesWithoutFacts asserts that the lines of a long log that hold no fact are not passed on.
+func TestLinesWithoutFacts(t *testing.T) {
 	training := strings.Repeat("step loss 2.13\n", FirstLines)
 	in := training + "step\n" + infoLine + "\nstep a\n" + warnLine + "\nstep 1\nstep 2\nstep 3\nstep 4\n" + training
 	lines, reading, err := given(strings.NewReader(in))
@@ -176,7 +174,7 @@ func TestScreening(t *testing.T) {
 	}
 }
 
-// TestLinesInAllPositions: lines of many lengths come to stand on all borders of blocks.
+// TestLinesInAllPositions reads lines of many lengths, so that blocks end at all places of a line.
 func TestLinesInAllPositions(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var text strings.Builder
@@ -208,7 +206,7 @@ func TestLinesInAllPositions(t *testing.T) {
 	}
 }
 
-// TestEndlessLine reads 100 MB without a line end, in which NCCL's words stand.
+// TestEndlessLine reads 100 MB without a line end, with messages of NCCL in it.
 func TestEndlessLine(t *testing.T) {
 	const size = 100 << 20
 	places := []int{10, blockSize - 5, 50 << 20, 50<<20 + aroundAfter + 100, size - 50}
@@ -228,8 +226,8 @@ func TestEndlessLine(t *testing.T) {
 	if diff := cmp.Diff([]string{"1:1", "1:1", "1:1", "1:1", "1:1"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	want := []Skipped{{1, "the line is longer than 65536 bytes: only what stands around NCCL's words was read"}}
-	if diff := cmp.Diff(Reading{Bytes: size, Lines: 1, Skipped: want}, reading); diff != "" {
+	want := []Skipped{{1, "the line is longer than 65536 bytes; only the parts around NCCL's messages were read"}}
+	if diff := cmp.Diff(Reading{Lines: 1, Skipped: want}, reading); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if used := after.TotalAlloc - before.TotalAlloc; used > 16<<20 {
@@ -237,8 +235,8 @@ func TestEndlessLine(t *testing.T) {
 	}
 }
 
-// TestLongLines: a line of up to 64 KiB is whole, of a longer one there is a part, and the lines around it are as
-// always.
+// TestLongLines asserts that a line of up to 64 KiB is passed on whole and a part of a longer one, and that neither
+// changes the lines around it.
 func TestLongLines(t *testing.T) {
 	fits, long := strings.Repeat("x", maxLine-len(infoLine)), strings.Repeat("y", blockSize/2)
 	lines, reading, err := given(strings.NewReader(fits + infoLine + "\n" + long + infoLine + long + "\n" + long +
@@ -256,13 +254,13 @@ func TestLongLines(t *testing.T) {
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("(-want +got):\n%.3000s", diff)
 	}
-	skipped := []Skipped{{2, "2 lines are longer than 65536 bytes: only what stands around NCCL's words was read"}}
+	skipped := []Skipped{{2, "2 lines are longer than 65536 bytes; only the parts around NCCL's messages were read"}}
 	if diff := cmp.Diff(skipped, reading.Skipped); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// TestLongLinesAreCounted: the first one ends in the block in which the second one begins.
+// TestLongLinesAreCounted counts two lines, of which the first ends in the block in which the second begins.
 func TestLongLinesAreCounted(t *testing.T) {
 	first, second := strings.Repeat("x", blockSize-3*maxLine), strings.Repeat("y", blockSize)
 	_, reading, err := given(strings.NewReader(infoLine + "\n" + first + infoLine + first[:maxLine] + "\n" + second +
@@ -270,7 +268,7 @@ func TestLongLinesAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Skipped{{2, "2 lines are longer than 65536 bytes: only what stands around NCCL's words was read"}}
+	want := []Skipped{{2, "2 lines are longer than 65536 bytes; only the parts around NCCL's messages were read"}}
 	if diff := cmp.Diff(want, reading.Skipped); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -293,8 +291,8 @@ func TestErrorOfTheInput(t *testing.T) {
 	}
 }
 
-// TestLinesComeAtOnce: who follows a job wants to know before the job ends.
-func TestLinesComeAtOnce(t *testing.T) {
+// TestLinesAreNotHeldBack asserts that lines are passed on while the job runs.
+func TestLinesAreNotHeldBack(t *testing.T) {
 	r, w := io.Pipe()
 	came := make(chan string)
 	go func() {
@@ -334,7 +332,7 @@ func FuzzLines(f *testing.F) {
 		if err != nil {
 			t.Errorf("error %v", err)
 		}
-		if reading.Bytes > int64(len(data)) || last > reading.Lines {
+		if last > reading.Lines {
 			t.Errorf("%+v of %d bytes, last line %d", reading, len(data), last)
 		}
 		if plain := bytes.Trim(data, asciiText); len(plain) == 0 && bytes.ContainsAny(data, "\n") {
@@ -347,7 +345,8 @@ func FuzzLines(f *testing.F) {
 
 const asciiText = "\n !#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{|}~"
 
-// naive does it the simple way, for text without carriage returns, escape sequences and long lines.
+// naive returns the same lines by a simple algorithm, for text without carriage returns, escape sequences and long
+// lines.
 func naive(text string) []string {
 	var lines []string
 	until := FirstLines
@@ -364,10 +363,11 @@ func naive(text string) []string {
 }
 
 func hasAnchor(line string) bool {
-	for _, a := range Anchors() {
+	for _, a := range anchorWords() {
 		for i := range line {
 			end := i + len(a)
-			if strings.HasPrefix(line[i:], a) && (len(a) > minWord || end == len(line) || mayFollow(a[len(a)-1], line[end])) {
+			if strings.HasPrefix(line[i:], a) &&
+				(len(a) > minWord || end == len(line) || mayFollow(a[len(a)-1], line[end])) {
 				return true
 			}
 		}
@@ -424,7 +424,7 @@ func tarHead() string {
 	return string(head)
 }
 
-// endless is a text of letters with NCCL's words at some places.
+// endless is a text of letters with messages of NCCL at some places.
 type endless struct {
 	size, read int
 	at         []int
@@ -449,7 +449,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// pieces is a reader that gives as much as it likes.
+// pieces is a reader that returns random amounts.
 type pieces struct {
 	in     io.Reader
 	random *rand.Rand

@@ -1,35 +1,28 @@
 package nccllog
 
-// Signature is one kind of line that tells how a run went. Its row is all that the reader, the parser and the judge
-// of a log need for it.
+import (
+	"iter"
+	"slices"
+	"sync"
+)
+
+// Signature is one kind of line that shows how a run went. A row is all that reader, parser and judge need for it.
 type Signature struct {
 	ID      string   // unique: "duplicate-gpu"
-	Origin  Origin   // whose lines it is looked for in
-	Words   []string // one of them is in the line, as it is written
-	AnyCase bool     // Words are in lower case, and are found in any
-	Kind    Kind     // Listed unless the judge has more to say than Class and Cause
+	Kind    Kind     // Listed unless the judge decides by more than Class and Cause
+	Words   []string // the line has one of them; empty if Read suffices
+	AnyCase bool     // Words are lower case, and match in any case
 
-	// Read returns the event with its fields; nil: Kind and the errno suffice. The line is another one's unless the
-	// kind is this row's. Text begins where the words of NCCL do; where is the place in its sources.
-	Read func(text, where string) (Event, bool)
+	// Read adds the fields of the line to the event; nil: the errno suffices. If it returns false or another kind, the
+	// line is of another row. Text begins with NCCL's own; where is the place in NCCL's sources.
+	Read func(e *Event, text, where string) bool
 
-	Class      Class      // where Read tells nothing else
-	Cause      CauseID    // the first one of Example; "" for consequences and notices
+	Class      Class
+	Cause      CauseID    // the first cause of Example; "" for consequences and notices
 	Confidence Confidence // of Cause
 	What       string     // in a few words: "two ranks on one GPU"
 	Example    string     // a whole line, as logs have it
 }
-
-// Origin is the program that writes a line.
-type Origin int
-
-// Origins of lines.
-const (
-	Notice    Origin = iota // NCCL, level INFO: the parser finds these by their form
-	NCCL                    // NCCL and RCCL, level WARN
-	OFI                     // the OFI plugin, level WARN
-	Framework               // all others: PyTorch, launchers, schedulers, the kernel
-)
 
 // Class is the meaning of a line for the run.
 type Class int
@@ -37,9 +30,9 @@ type Class int
 // Classes, in the order of their weight.
 const (
 	NoFault     Class = iota
-	Soft              // a fault that a run can survive
-	Own               // a failure that follows from nothing else
-	Remote            // a failure that may come from another rank that failed before
+	Soft              // a run can survive it
+	Own               // a failure that has no other cause
+	Remote            // a failure that an earlier one on another rank can cause
 	Followed          // a consequence of another failure: its rank is a victim
 	ByItsFields       // the judge decides by the fields of the event
 )
@@ -50,47 +43,45 @@ type CauseID string
 // Confidence in a cause.
 type Confidence string
 
-// Confidences. Certain causes are stated by the log itself, or decided by facts of the machine.
+// Confidences. Certain causes are stated by the log itself or decided by facts of the machine.
 const (
 	Certain  Confidence = "certain"
 	Likely   Confidence = "likely"
 	Possible Confidence = "possible"
 )
 
-// match reads a line if it is one of this kind.
-func (s *Signature) match(text, low, where string) (Event, bool) {
-	if !s.has(text, low) {
-		return Event{}, false
+// signatures is the table of lines that show how a run went. Of two rows that match a line, the first one counts. The
+// words come from the sources of NCCL 2.4 to 2.30, RCCL, their plugins, PyTorch and the launchers.
+var signatures = slices.Concat(ncclSignatures, ofiSignatures, frameworkSignatures, noticeSignatures)
+
+// Signatures returns the rows of the table.
+func Signatures() iter.Seq[Signature] { return slices.Values(signatures) }
+
+// SignatureOf returns the row of an event.
+func SignatureOf(e Event) Signature {
+	i, known := rowByID()[e.Signature]
+	if !known {
+		i = slices.IndexFunc(signatures, func(s Signature) bool { return s.Kind == e.Kind })
 	}
-	e := Event{Kind: s.Kind, Number: -1, Code: Errno(lastPart(text))}
-	if s.Read != nil {
-		var ok bool
-		if e, ok = s.Read(text, where); !ok || e.Kind != s.Kind {
-			return Event{}, false
-		}
+	if i < 0 {
+		return Signature{Kind: e.Kind}
 	}
-	if s.Origin == OFI {
-		e.Name, e.Code = "OFI", max(numberAfter([]byte(text), "RC: "), 0)
-	}
-	e.Signature = s.ID
-	return e, true
+	return signatures[i]
 }
 
-func (s *Signature) has(text, low string) bool {
-	if s.AnyCase {
-		text = low
+var rowByID = sync.OnceValue(func() map[string]int {
+	rows := map[string]int{}
+	for i, s := range signatures {
+		rows[s.ID] = i
 	}
-	return len(s.Words) == 0 || hasAny(text, s.Words...)
-}
+	return rows
+})
 
-// recognise returns the event of the first signature of an origin that a line has.
-func recognise(from Origin, text, where string) (Event, bool) {
+// recognize returns the event of the first row that matches a line.
+func recognize(rows []Signature, text, where string) (Event, bool) {
 	low := ""
-	for i := range signatures {
-		s := &signatures[i]
-		if s.Origin != from {
-			continue
-		}
+	for i := range rows {
+		s := &rows[i]
 		if s.AnyCase && low == "" {
 			low = lower(text)
 		}
@@ -99,4 +90,20 @@ func recognise(from Origin, text, where string) (Event, bool) {
 		}
 	}
 	return Event{}, false
+}
+
+func (s *Signature) match(text, low, where string) (Event, bool) {
+	e := Event{Kind: s.Kind, Signature: s.ID, Number: -1}
+	in := text
+	if s.AnyCase {
+		in = low
+	}
+	if len(s.Words) > 0 && !hasAny(in, s.Words...) {
+		return Event{}, false
+	}
+	if s.Read == nil {
+		e.Code = Errno(lastPart(text))
+		return e, true
+	}
+	return e, s.Read(&e, text, where) && e.Kind == s.Kind
 }

@@ -5,29 +5,33 @@ import (
 	"strings"
 )
 
-// socketOf reads failures of TCP connections:
+// readSocket reads failures of TCP connections:
 //
-//	Connect to 10.0.0.5<39275> failed : Connection refused                                  up to 2.23, with "socketStartConnect: " from 2.13 on
-//	socketPollConnect: connect to 10.0.0.5<39275> returned Connection timed out, exceeded error retry count after 35 attempts
+//	Connect to 10.0.0.5<39275> failed : Connection refused
+//	socketPollConnect: connect to 10.0.0.5<39275> returned Connection timed out, exceeded error retry count after ...
 //	socketProgress: Connection closed by remote peer worker-1<53012>
 //	socketProgressOpt: Call to recv from 10.0.0.5<1234> failed : Connection reset by peer
-func socketOf(text, _ string) (Event, bool) {
-	low := strings.ToLower(text)
+//
+// From 2.13 to 2.23 "socketStartConnect: " precedes the first form.
+func readSocket(e *Event, text, _ string) bool {
+	low := lower(text)
 	switch {
 	case hasAny(low, "connection closed by remote peer", "connection closed by peer", "connection closed by localrank"):
-		return Event{Kind: SocketClosed, Socket: &Socket{Peer: peerOf(text, " peer ")}}, true
+		e.Kind, e.Socket = SocketClosed, &Socket{Peer: peerOf(text, " peer ")}
 	case connectFailed(low):
-		return Event{Kind: ConnectFailed, Socket: &Socket{Peer: peerOf(text, "onnect to "), Error: errorOf(text)}}, true
-	case hasAny(low, "socketprogress", "call to recv", "call to send", "net : call to", "call to read ",
+		e.Kind, e.Socket = ConnectFailed, &Socket{Peer: peerOf(text, "onnect to "), Error: errorOf(text)}
+	case hasAny(low, "socketprogress", "net : call to", "call to recv", "call to send", "call to read ",
 		"call to write "):
-		peer := cmp.Or(peerOf(text, " from "), peerOf(text, " to "))
-		return Event{Kind: SocketFailed, Socket: &Socket{Peer: peer, Error: errorOf(text)}}, true
+		e.Kind = SocketFailed
+		e.Socket = &Socket{Peer: cmp.Or(peerOf(text, " from "), peerOf(text, " to ")), Error: errorOf(text)}
 	case hasAny(low, "call to bind ", "call to socket ", "call to listen ", "call to getaddrinfo", "call to accept"):
-		return Event{Kind: SocketFailed, Socket: &Socket{Error: errorOf(text)}}, true
+		e.Kind, e.Socket = SocketFailed, &Socket{Error: errorOf(text)}
 	case strings.Contains(low, "getting address info"):
-		return Event{Kind: ConnectFailed, Socket: &Socket{Error: lastPart(text)}}, true
+		e.Kind, e.Socket = ConnectFailed, &Socket{Error: lastPart(text)}
+	default:
+		return false
 	}
-	return Event{}, false
+	return true
 }
 
 func connectFailed(low string) bool {
@@ -36,25 +40,22 @@ func connectFailed(low string) bool {
 		hasAny(low, "call to connect timeout", "pollconnect", "startconnect")
 }
 
-// peerOf is the peer that follows a word, when it looks like one.
+// peerOf returns the peer that follows a word.
 func peerOf(text, word string) string {
-	_, rest, ok := strings.Cut(text, word)
-	if !ok {
-		return ""
-	}
+	_, rest, _ := strings.Cut(text, word)
 	peer, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
 	return cut(strings.TrimRight(peer, ",.:"), 80)
 }
 
-// errorOf is the system's word for a failure, wherever it stands in the text.
+// errorOf returns the first text of strerror in a line.
 func errorOf(text string) string {
 	best, at := "", len(text)
-	for _, e := range systemErrors() {
-		if i := strings.Index(text, e.words); i >= 0 && i < at {
-			best, at = e.words, i
+	for words := range errnos {
+		if i := strings.Index(text, words); i >= 0 && i < at {
+			best, at = words, i
 		}
 	}
-	if best == "" && strings.Contains(strings.ToLower(text), "timeout") {
+	if best == "" && strings.Contains(lower(text), "timeout") {
 		return "Connection timed out"
 	}
 	return best

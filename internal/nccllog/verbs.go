@@ -1,50 +1,41 @@
 package nccllog
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // completionOf reads a bad completion in the forms of 2.4 to 2.30:
 //
-//	NET/IB : Got completion from peer 10.0.0.5<33092> with error 12, opcode 0, len 0, vendor err 129 (Recv) localGid ::ffff:10.0.0.4
-//	NET/IB: Got completion from peer 10.0.0.5<33092> with status=12 opcode=0 len=0 vendor err 129 (Send) localGid a remoteGidsb hca mlx5_0
-//	NET/IB: Got completion from peer 10.0.0.5<33092> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0) vendor_err=129 req_type=Send
+//	NET/IB : Got completion from peer 10.0.0.5<33092>
+//	... with error 12, opcode 0, len 0, vendor err 129 (Recv) localGid ::ffff:10.0.0.4
+//	... with status=12 opcode=0 len=0 vendor err 129 (Send) localGid a remoteGidsb hca mlx5_0
+//	... with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0) vendor_err=129 req_type=Send
 func completionOf(text string) *Completion {
-	c := &Completion{Peer: wordAfter(text, "from peer "), Status: -1}
-	for _, key := range []string{"status=", "with error ", "status "} {
-		if value := wordAfter(text, key); value != "" && c.Status < 0 {
-			c.Status = statusOf(value)
-		}
+	c := &Completion{
+		Peer:      wordAfter(text, "from peer "),
+		Status:    statusOf(wordAfter(text, "status=", "with error ", "status ")),
+		Opcode:    wordAfter(text, "opcode=", "opcode "),
+		ReqType:   wordAfter(text, "req_type="),
+		LocalGID:  wordAfter(text, "localGid "),
+		RemoteGID: wordAfter(text, "remoteGids", "remoteGid "), // from 2.20 on no blank follows remoteGids
+		HCA:       wordAfter(text, " hca "),
 	}
 	if c.Status >= 0 {
-		c.Name = CompletionName(c.Status)
+		c.Name = completionName(c.Status)
 	}
-	for _, key := range []string{"opcode=", "opcode "} {
-		if c.Opcode == "" {
-			c.Opcode = wordAfter(text, key)
-		}
+	vendor := wordAfter(text, "vendor_err=", "vendor_err ", "vendor err ", "vendor error ")
+	if n, err := strconv.Atoi(vendor); err == nil {
+		c.Vendor, c.HasVendor = n, true
 	}
-	for _, key := range []string{"vendor_err=", "vendor_err ", "vendor err ", "vendor error "} {
-		if n, err := strconv.Atoi(wordAfter(text, key)); err == nil && !c.HasVendor {
-			c.Vendor, c.HasVendor = n, true
-		}
-	}
-	c.ReqType = wordAfter(text, "req_type=")
-	if _, rest, ok := strings.Cut(text, "vendor err "); ok && c.ReqType == "" {
+	if _, rest, _ := strings.Cut(text, "vendor err "); c.ReqType == "" {
 		c.ReqType = strings.TrimSpace(between(rest, "(", ")"))
 	}
-	c.LocalGID = wordAfter(text, "localGid ")
-	if c.RemoteGID = wordAfter(text, "remoteGids "); c.RemoteGID == "" {
-		if c.RemoteGID = wordAfter(text, "remoteGids"); c.RemoteGID == "" { // without a blank from 2.20 on
-			c.RemoteGID = wordAfter(text, "remoteGid ")
-		}
-	}
-	c.HCA = wordAfter(text, " hca ")
 	return c
 }
 
-// statusOf reads "12" and "IBV_WC_RETRY_EXC_ERR(12)".
+// statusOf reads "12" and "IBV_WC_RETRY_EXC_ERR(12)"; -1 if it is neither.
 func statusOf(value string) int {
 	if inner := between(value, "(", ")"); inner != "" {
 		value = inner
@@ -52,52 +43,47 @@ func statusOf(value string) int {
 	if n, err := strconv.Atoi(strings.TrimRight(value, ",.")); err == nil {
 		return n
 	}
-	name := strings.TrimPrefix(value, "IBV_WC_")
-	for i, known := range completionNames() {
-		if known == name {
-			return i
+	return slices.Index(completionNames, strings.TrimPrefix(value, "IBV_WC_"))
+}
+
+// wordAfter returns the word after the first of the keys that has one. It ends at a blank or a comma.
+func wordAfter(text string, keys ...string) string {
+	for _, key := range keys {
+		_, rest, _ := strings.Cut(text, key)
+		rest = strings.TrimLeft(rest, " ")
+		if end := strings.IndexAny(rest, " ,;\t\r\n\"'"); end >= 0 {
+			rest = rest[:end]
+		}
+		if rest != "" {
+			return cut(rest, 120)
 		}
 	}
-	return -1
+	return ""
 }
 
-// wordAfter is the word that follows a key: up to a blank or a comma.
-func wordAfter(text, key string) string {
-	_, rest, ok := strings.Cut(text, key)
-	if !ok {
-		return ""
-	}
-	rest = strings.TrimLeft(rest, " ")
-	if end := strings.IndexAny(rest, " ,;\t\r\n\"'"); end >= 0 {
-		rest = rest[:end]
-	}
-	return cut(rest, 120)
-}
-
-// asyncOf reads an event of a device: "NET/IB : Got async event : port error", "NET/IB : mlx5_3:1 async fatal event
-// on QP (0x732d): invalid request local work queue error", "NET/IB : mlx5_0:1 Got non-fatal async event: port
-// error(10)".
+// asyncOf reads an event of a device:
+//
+//	NET/IB : Got async event : port error
+//	NET/IB : mlx5_3:1 async fatal event on QP (0x732d): invalid request local work queue error
+//	NET/IB : mlx5_0:1 Got non-fatal async event: port error(10)
 func asyncOf(text string) *Async {
 	a := &Async{}
-	head, tail, ok := strings.Cut(text, "async event")
-	if fatalHead, fatalTail, fatal := strings.Cut(text, "async fatal event"); fatal {
-		head, tail, ok, a.Fatal = fatalHead, fatalTail, true, true
+	head, tail, ok := strings.Cut(text, "async fatal event")
+	a.Fatal = ok
+	if !ok {
+		head, tail, ok = strings.Cut(text, "async event")
 	}
 	if !ok {
 		return a
 	}
-	for _, word := range strings.Fields(head) {
-		if device, port, isDevice := strings.Cut(word, ":"); isDevice && device != "" && port != "" {
-			if _, number := whole([]byte(port)); number {
-				a.Device = word
-			}
+	for word := range strings.FieldsSeq(head) {
+		device, port, _ := strings.Cut(word, ":")
+		if _, isNumber := whole([]byte(port)); isNumber && device != "" {
+			a.Device = word
 		}
 	}
-	if on, said := strings.CutPrefix(tail, " on "); said {
-		a.On = on[:min(2, len(on))]
-	}
-	if colon := strings.Index(tail, ": "); colon >= 0 {
-		tail = tail[colon+2:]
+	if _, event, ok := strings.Cut(tail, ": "); ok {
+		tail = event
 	}
 	a.Event = strings.TrimSpace(tail)
 	if open := strings.LastIndexByte(a.Event, '('); open > 0 && strings.HasSuffix(a.Event, ")") {
@@ -106,58 +92,54 @@ func asyncOf(text string) *Async {
 	return a
 }
 
-// verbsOf reads a call that failed:
+// verbsOf reads a failed call:
 //
 //	Call to ibv_reg_mr failed                                           up to 2.9
 //	Call to ibv_modify_qp failed with error No such device errno 19     2.20 to 2.23
-//	Call to ibv_modify_qp failed with 61 No data available, on dev mlx5_0:1, curr state INIT, next state RTR, local GID index 5, ...
+//	Call to ibv_modify_qp failed with 61 No data available, on dev mlx5_0:1, curr state INIT, next state RTR, ...
 func verbsOf(text string) *Verbs {
 	i := strings.Index(text, "ibv_")
 	end := i
-	for end < len(text) && (isHost(text[end]) && text[end] != '.' && text[end] != '-') {
+	for end < len(text) && isHost(text[end]) && text[end] != '.' && text[end] != '-' {
 		end++
 	}
-	v := &Verbs{Call: text[i:end], GIDIndex: -1}
 	_, rest, ok := strings.Cut(text[end:], "fail")
-	if !ok || len(v.Call) > 40 {
+	if !ok || end-i > 40 {
 		return nil
 	}
-	rest = strings.TrimPrefix(rest, "ed")
-	if said, with := strings.CutPrefix(rest, " with "); with {
-		v.words(said)
-	} else if _, said, colon := strings.Cut(rest, ": "); colon {
-		v.words(said)
+	v := &Verbs{
+		Call:      text[i:end],
+		Device:    wordAfter(text, "on dev "),
+		From:      wordAfter(text, "curr state "),
+		To:        wordAfter(text, "next state "),
+		GIDIndex:  -1,
+		LocalGID:  wordAfter(strings.ReplaceAll(text, "local GID index", ""), "local GID "),
+		RemoteGID: wordAfter(text, "remote GID "),
 	}
-	v.Device = wordAfter(text, "on dev ")
-	v.From, v.To = wordAfter(text, "curr state "), wordAfter(text, "next state ")
+	v.Wide = v.Device != "" || v.From != "" || v.LocalGID != "" || v.RemoteGID != ""
 	if n, err := strconv.Atoi(wordAfter(text, "local GID index ")); err == nil {
 		v.GIDIndex = n
 	}
-	v.LocalGID, v.RemoteGID = wordAfter(strings.ReplaceAll(text, "local GID index", ""), "local GID "),
-		wordAfter(text, "remote GID ")
-	v.Wide = v.Wide || v.Device != "" || v.From != "" || v.LocalGID != "" || v.RemoteGID != ""
+	rest = strings.TrimPrefix(rest, "ed")
+	if said, ok := strings.CutPrefix(rest, " with "); ok {
+		v.readError(said)
+	} else if _, said, ok := strings.Cut(rest, ": "); ok {
+		v.readError(said)
+	}
 	return v
 }
 
-// words reads the error itself: "error Cannot allocate memory", "error Unknown error -12", "22 Invalid argument, on
-// dev".
-func (v *Verbs) words(said string) {
+// readError reads "error Cannot allocate memory", "error Unknown error -12" and "22 Invalid argument, on dev".
+func (v *Verbs) readError(said string) {
 	said, old := strings.CutPrefix(said, "error ")
 	said, _, _ = strings.Cut(said, ",")
-	if head, number, ok := strings.Cut(said, " errno "); ok {
-		said = head
-		v.Errno, _ = strconv.Atoi(wordAfter(number, ""))
+	said, number, _ := strings.Cut(said, " errno ")
+	v.Errno, _ = strconv.Atoi(wordAfter(number, ""))
+	first, others, _ := strings.Cut(said, " ")
+	if n, ok := whole([]byte(first)); ok && !old {
+		v.Errno, said, v.Wide = n, others, true
 	}
-	if n, ok := whole([]byte(said)); ok && !old {
-		v.Errno, v.Wide = n, true
-		return
-	}
-	if first, others, ok := strings.Cut(said, " "); ok && !old {
-		if n, err := strconv.Atoi(first); err == nil {
-			v.Errno, said, v.Wide = n, others, true
-		}
-	}
-	if number, unknown := strings.CutPrefix(said, "Unknown error "); unknown {
+	if number, ok := strings.CutPrefix(said, "Unknown error "); ok {
 		n, _ := strconv.Atoi(wordAfter(number, ""))
 		v.Errno = max(n, -n)
 	}

@@ -14,7 +14,7 @@ var otherText = strings.Repeat("step 7 | loss 0.31 | tokens 4096 | grad norm 1.2
 // event of that row, with its class and its cause.
 func TestSignatures(t *testing.T) {
 	seen := map[string]bool{}
-	for _, s := range nccllog.Signatures() {
+	for s := range nccllog.Signatures() {
 		t.Run(s.ID, func(t *testing.T) {
 			switch {
 			case seen[s.ID]:

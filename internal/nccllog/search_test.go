@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// TestScreenFindsEveryWord puts every word at every place relative to what is looked up, also at the ends of the text.
-func TestScreenFindsEveryWord(t *testing.T) {
-	s := newScreen(Anchors())
-	for _, w := range Anchors() {
+// TestSearchFindsEveryWord searches every word at every index relative to the groups, also at the ends of the text.
+func TestSearchFindsEveryWord(t *testing.T) {
+	s := newSearch(anchorWords())
+	for _, w := range anchorWords() {
 		for before := range 3 * group {
 			for _, after := range []int{0, 1, 2, 7, 3 * group} {
 				text := strings.Repeat("~", before) + w + strings.Repeat("~", after)
@@ -24,8 +24,8 @@ func TestScreenFindsEveryWord(t *testing.T) {
 	}
 }
 
-func TestScreenFindsWordsOneAfterTheOther(t *testing.T) {
-	s := newScreen(Anchors())
+func TestSearchFindsWordsOneAfterTheOther(t *testing.T) {
+	s := newSearch(anchorWords())
 	text := []byte(strings.Repeat("NCCL WARN x", 1000))
 	n := 0
 	for at := s.find(text, 0); at >= 0; at = s.find(text, at+1) {
@@ -39,8 +39,8 @@ func TestScreenFindsWordsOneAfterTheOther(t *testing.T) {
 	}
 }
 
-func TestScreenOfShortTexts(t *testing.T) {
-	s := newScreen([]string{"NCCL", "rror"})
+func TestSearchOfShortTexts(t *testing.T) {
+	s := newSearch([]string{"NCCL", "rror"})
 	for text, want := range map[string]int{"": -1, "N": -1, "NC": -1, "NCCL": -1, "NCCL:": 0, "rror": -1, "rror\n": 0,
 		"error:": 1, "rrorx": -1, "rrorX": 0} {
 		if got := s.find([]byte(text), 0); got != want {
@@ -49,9 +49,9 @@ func TestScreenOfShortTexts(t *testing.T) {
 	}
 }
 
-func FuzzScreen(f *testing.F) {
+func FuzzSearch(f *testing.F) {
 	f.Add("xxNCCL INFO", 0)
-	words := newScreen(Anchors())
+	words := newSearch(anchorWords())
 	f.Fuzz(func(t *testing.T, text string, from int) {
 		if from < 0 || from > len(text) {
 			return

@@ -1,0 +1,126 @@
+package nccllog
+
+import (
+	"slices"
+	"strings"
+)
+
+// readCUDA reads "Cuda failure 2 'out of memory'" and "HIP failure 'invalid argument'"; up to 2.19 there is no number.
+func readCUDA(e *Event, text, where string) bool {
+	low := lower(text)
+	text = text[max(strings.Index(low, "cuda failure"), strings.Index(low, "hip failure")):]
+	e.Name = between(text, "'", "'")
+	for _, word := range strings.Fields(strings.NewReplacer(":", " ", "'", " ").Replace(text)) {
+		if n, ok := whole([]byte(word)); ok {
+			e.Code = n
+			break
+		}
+	}
+	e.Kind = kindOfCUDA(e.Name, e.Code, low, where)
+	return true
+}
+
+// kindOfCUDA tells the errors of CUDA apart by their names and numbers (driver_types.h).
+func kindOfCUDA(name string, code int, low, where string) Kind {
+	switch {
+	case strings.Contains(name, "driver shutting down"): // at the end of a process
+		return Consequence
+	case strings.Contains(name, "out of memory") || code == 2 && name == "":
+		return OutOfMemory
+	case strings.Contains(low, "nvls") || isSource(where, "nvls.cc") || isSource(where, "multicast.cc"):
+		return NVLSFailed
+	case hasAny(name, "peer access", "mapping of buffer object failed") || code == 217 || code == 205:
+		return PeerAccess
+	case isInstall(name, code):
+		return CUDAInstall
+	case !isSource(where, "p2p.cc") && !isSource(where, "p2p.cu"):
+		return CUDAFailed
+	case hasAny(name, "invalid device ordinal", "invalid resource handle", "invalid device context"),
+		slices.Contains([]int{101, 400, 201}, code):
+		return PeerAccess
+	}
+	return CUDAFailed
+}
+
+// isInstall reports whether an error is one of the driver or the libraries, not of the program (driver_types.h).
+func isInstall(name string, code int) bool {
+	return hasAny(name,
+		"driver version is insufficient",
+		"no CUDA-capable device",
+		"system not yet initialized",
+		"forward compatibility",
+		"system has unsupported display driver",
+		"PTX was compiled",
+		"no kernel image",
+		"invalid device function",
+		"initialization error",
+		"API call is not supported in the installed",
+		"shared object initialization failed",
+	) || !strings.Contains(name, "unknown error") &&
+		slices.Contains([]int{3, 35, 36, 98, 100, 209, 222, 802, 803, 804}, code)
+}
+
+var cudaPrefixes = []string{"CUDA error: ", "HIP error: ", "CUDA failure: ", "Test CUDA failure", "CUDA driver error: "}
+
+// readCUDAQuoted reads an error of CUDA as programs print it.
+func readCUDAQuoted(e *Event, text, _ string) bool {
+	for _, prefix := range cudaPrefixes {
+		if _, name, ok := strings.Cut(text, prefix); ok {
+			name = strings.TrimSpace(name)
+			e.Kind, e.Number, e.Name = CUDAError, rankIn(text), cut(name, 100)
+			if isInstall(name, 0) {
+				e.Kind = CUDAInstall
+			}
+			return true
+		}
+	}
+	return false
+}
+
+var cudaLibraryWords = []string{
+	"error while loading shared libraries: libcu",
+	"libcudart.so",
+	"error while loading shared libraries: libnccl",
+	"undefined symbol: nccl",
+	"Found no NVIDIA driver",
+	"The NVIDIA driver on your system is too old",
+	"Failed to initialize NVML",
+	"driver/library version mismatch",
+	"No CUDA GPUs are available",
+	"CUDA unknown error",
+	"libnccl.so.2: cannot open shared object",
+}
+
+func readCUDALibrary(e *Event, text, _ string) bool {
+	e.Number, e.Name = rankIn(text), firstOf(text, cudaLibraryWords)
+	return hasAny(text, "rror", "cannot open", "ailed")
+}
+
+func readGPUMemory(e *Event, text, _ string) bool {
+	e.Number = rankIn(text)
+	return strings.Contains(lower(text), "cuda") || strings.Contains(text, "HIP out of memory")
+}
+
+// hasAny reports whether a text has one of the words.
+func hasAny(text string, words ...string) bool { return firstOf(text, words) != "" }
+
+// firstOf returns the first of the words that a text has, or "".
+func firstOf(text string, words []string) string {
+	for _, w := range words {
+		if strings.Contains(text, w) {
+			return w
+		}
+	}
+	return ""
+}
+
+// lower changes ASCII letters alone, and so leaves every byte in its place, unlike strings.ToLower.
+func lower(text string) string {
+	low := []byte(text)
+	for i, c := range low {
+		if c >= 'A' && c <= 'Z' {
+			low[i] = c + 'a' - 'A'
+		}
+	}
+	return string(low)
+}

@@ -1,0 +1,219 @@
+package nccllog
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// frameworkEvent returns the event of a line that another program wrote.
+func (p *Parser) frameworkEvent(at Place, line []byte, text string) (Event, bool) {
+	if strings.Contains(text, "Exception ignored in") {
+		p.ignored = at
+	}
+	if e, ok := p.repeated(at, line, text); ok {
+		return e, true
+	}
+	if e, ok := quotedWarning(text); ok {
+		return e, true
+	}
+	e, ok := recognize(frameworkSignatures, text, "")
+	const near = 30 // lines: the traceback of an ignored exception
+	ignored := p.ignored.File == at.File && p.ignored.Line > 0 && at.Line-p.ignored.Line < near
+	return e, ok && (e.Kind != Exception || !ignored)
+}
+
+// repeated reads NCCL's last warning, which PyTorch prints again after "ncclSystemError: ..." or "Last error:".
+func (p *Parser) repeated(at Place, line []byte, text string) (Event, bool) {
+	label, _ := labelOf(line)
+	key := cmp.Or(string(label), at.File)
+	if _, after, ok := strings.Cut(text, "Last error:"); ok {
+		p.expectLastError(key)
+		if text = strings.TrimSpace(after); text == "" {
+			return Event{}, false
+		}
+	} else if p.lastError[key] == 0 {
+		if strings.Contains(text, "Error: ") && strings.Contains(text, "nccl") {
+			p.expectLastError(key)
+		}
+		return Event{}, false
+	}
+	p.lastError[key]--
+	e := classify(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text), key)), "")
+	return e, e.Kind != Warning
+}
+
+func (p *Parser) expectLastError(key string) {
+	const most = 1 << 12
+	if p.lastError == nil || len(p.lastError) > most {
+		p.lastError = map[string]int{}
+	}
+	p.lastError[key] = 2
+}
+
+// quotedWarnings are words of NCCL's warnings that programs and people quote without NCCL's prefix.
+var quotedWarnings = []string{
+	"NVLink SHARP",
+	"Duplicate GPU detected",
+	"no socket interface found",
+	"socketStartConnect",
+	"socketPollConnect",
+	"ncclIbRoceGetVersionNum",
+	"Got completion from peer",
+	"shared memory segment",
+	"Got async event",
+	"Message truncated : received",
+	"Cuda failure",
+	"Call to posix_fallocate",
+}
+
+func quotedWarning(text string) (Event, bool) {
+	word := firstOf(text, quotedWarnings)
+	if word == "" {
+		return Event{}, false
+	}
+	e := classify(text[strings.Index(text, word):], "")
+	return e, e.Kind != Warning
+}
+
+func readVerbsQuoted(e *Event, text, _ string) bool {
+	if strings.Contains(text, " failed") {
+		e.Verbs = verbsOf(text)
+	}
+	return e.Verbs != nil
+}
+
+func readGIDsQuoted(e *Event, text, _ string) bool {
+	e.Verbs = verbsOf("ibv_modify_qp failed, " + text)
+	return e.Verbs.RemoteGID != "" || e.Verbs.LocalGID != ""
+}
+
+func readProvider(_ *Event, text, _ string) bool {
+	return hasAny(text, "no userspace device-specific driver", "couldn't load driver", "couldn't open config",
+		"does not support the kernel ABI", "Fatal")
+}
+
+// readWatchdog reads a collective that timed out (PyTorch torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp).
+func readWatchdog(e *Event, text, _ string) bool {
+	e.Number, e.Code = rankIn(text), numberAfter(text, "SeqNum=")
+	e.Name = strings.Trim(wordAfter(text, "OpType="), ")]")
+	return true
+}
+
+func readXid(e *Event, text, _ string) bool {
+	_, rest, _ := strings.Cut(text, "): ")
+	e.Code = numberAfter(" "+rest, " ")
+	return true
+}
+
+// rankIn returns the number of the rank as PyTorch writes it, or -1.
+func rankIn(text string) int {
+	for _, key := range []string{"[Rank ", "[rank", "[PG ID 0 PG GUID 0(default_pg) Rank "} {
+		if n := numberAfter(text, key); n >= 0 {
+			return n
+		}
+	}
+	return -1
+}
+
+// resultWords are ncclResult_t as programs print it; 0: the code is elsewhere in the text.
+var resultWords = []struct {
+	words string
+	code  int
+}{
+	{"unhandled cuda error", 1},
+	{"ncclUnhandledCudaError", 1},
+	{"unhandled system error", 2},
+	{"ncclSystemError", 2},
+	{"ncclInternalError", 3},
+	{"NCCL error: internal error", 3},
+	{"ncclInvalidArgument", 4},
+	{"ncclInvalidUsage", 5},
+	{"ncclRemoteError", 6},
+	{"remote process exited or there was a network error", 6},
+	{"DistBackendError", 0},
+	{"NCCL error", 0},
+	{"NCCL failure", 0},
+	{"NCCL communicator was aborted", 6},
+	{"ncclCommInitRank failed", 0},
+}
+
+func readResult(e *Event, text, _ string) bool {
+	if strings.Contains(text, "NCCL_ASYNC_ERROR_HANDLING") {
+		return false
+	}
+	for _, r := range resultWords {
+		if strings.Contains(text, r.words) {
+			e.Number, e.Code = rankIn(text), cmp.Or(r.code, codeIn(text))
+			return true
+		}
+	}
+	return false
+}
+
+// codeIn returns the ncclResult_t that a text names, or 0.
+func codeIn(text string) int {
+	for i, words := range []string{
+		"unhandled cuda error", "unhandled system error", "internal error", "invalid argument", "invalid usage",
+		"remote process exited",
+	} {
+		if strings.Contains(text, words) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// rendezvousWords are those of the launcher's store and rendezvous, and of gloo.
+var rendezvousWords = []string{
+	"RendezvousConnectionError",
+	"RendezvousTimeoutError",
+	"The client socket has timed out",
+	"The client socket has failed to connect",
+	"The connection to the C10d store has failed",
+	"Timed out after",
+	"client socket has timed out",
+	"failed to connect to any address",
+	"Socket Timeout",
+	"Gloo connectFullMesh failed",
+	"DistStoreError",
+	"DistNetworkError",
+}
+
+func readRendezvous(e *Event, text, _ string) bool {
+	e.Number, e.Info = rankIn(text), isNotice(text)
+	return slices.ContainsFunc(rendezvousWords, func(w string) bool {
+		return strings.Contains(text, w) && (w != "Timed out after" || hasAny(text, "store", "clients joined"))
+	})
+}
+
+func readGlooInterface(e *Event, text, _ string) bool {
+	e.Number, e.Name = rankIn(text), "gloo"
+	return strings.Contains(text, "Unable")
+}
+
+// isNotice reports whether a line has glog's level W or I: "[W218 10:00:00.1 socket.cpp:464]". Launchers put their
+// prefix in front.
+func isNotice(text string) bool {
+	head := text[:min(len(text), 60)]
+	for i := range max(len(head)-3, 0) {
+		if (head[i] == 'W' || head[i] == 'I') && isDigit(head[i+1]) && isDigit(head[i+2]) && isDigit(head[i+3]) &&
+			(i == 0 || strings.IndexByte("[ :", head[i-1]) >= 0) {
+			return true
+		}
+	}
+	return hasAny(head, "[W ", "[I ")
+}
+
+// readException reads the last line of a traceback of Python: "[rank0]: ValueError: ...".
+func readException(e *Event, text, _ string) bool {
+	label, _ := labelOf([]byte(text))
+	if label != nil {
+		_, text, _ = strings.Cut(text, string(label))
+		text = strings.TrimLeft(text, ": ")
+	}
+	name, _, ok := strings.Cut(text, ":")
+	e.Name = name
+	return ok && len(name) <= 80 && !strings.ContainsAny(name, " /=\"'()[]") && (strings.HasSuffix(name, "Error") ||
+		strings.HasSuffix(name, "Exception") || strings.HasSuffix(name, "Interrupt"))
+}

@@ -1,0 +1,157 @@
+package nccllog
+
+import "strings"
+
+// roster finds the rank that wrote a line.
+type roster struct {
+	vocabulary
+	seq       int // of the line
+	ranks     []*rank
+	byProcess map[process]*rank
+	bySeat    map[process]*rank // without the host
+	byLabel   map[string]*rank  // by file and launcher's prefix
+	recent    [1 << 12]*rank    // the last ranks that logged, by process and device
+	hosts     map[string]string
+	truncated bool
+}
+
+type process struct {
+	host        string
+	pid, device int
+}
+
+type rank struct {
+	Rank
+	index  int
+	first  int    // sequence number of its first line
+	commID string // of the largest communicator
+	kept   [kinds]uint8
+}
+
+// rankOf returns the rank that wrote a line, or nil if there are too many.
+func (p *roster) rankOf(s source, at Place, line []byte, torn bool) *rank {
+	if len(s.host) == 0 {
+		return p.labelled(at, line)
+	}
+	recent := &p.recent[uint(s.pid*8+s.device)%uint(len(p.recent))]
+	if r := *recent; r != nil && r.PID == s.pid && r.Device == s.device && r.Host == string(s.host) {
+		return r
+	}
+	*recent = p.find(s, at, line, torn)
+	return *recent
+}
+
+// find is rankOf without the cache.
+func (p *roster) find(s source, at Place, line []byte, torn bool) *rank {
+	host, known := p.hosts[string(s.host)]
+	if !known && torn {
+		host, known = p.hostWithin(s.host)
+	}
+	if !known {
+		host = string(s.host)
+	}
+	key, seat := process{host, s.pid, s.device}, process{"", s.pid, s.device}
+	if r := p.byProcess[key]; r != nil {
+		return r
+	}
+	if r := p.glued(key, p.bySeat[seat], len(s.before) == 0); r != nil {
+		return r
+	}
+	r := p.add(Rank{Host: host, PID: s.pid, Device: s.device, Glued: torn && !known, File: at.File})
+	if r == nil {
+		return nil
+	}
+	if !known && !torn {
+		p.hosts[host] = host
+	}
+	p.byProcess[key], p.bySeat[seat] = r, r
+	if label, number := labelOf(line); label != nil {
+		r.Number = number
+		if key := at.File + string(label); p.byLabel[key] == nil {
+			p.byLabel[key] = r
+		}
+	}
+	return r
+}
+
+// glued returns r, the known process with the same numbers, if the name of its host has other output in front of it,
+// as in "sumnode-27:433602:433862 [5]": in this line, or in its first one. Bare: this line has nothing in front of the
+// name.
+func (p *roster) glued(key process, r *rank, bare bool) *rank {
+	switch {
+	case r == nil || !bare && key.host != r.Host && strings.HasSuffix(r.Host, key.host):
+		return nil
+	case strings.HasSuffix(key.host, r.Host):
+		return r
+	case strings.HasSuffix(r.Host, key.host):
+		delete(p.hosts, r.Host)
+		r.Host, p.hosts[key.host] = key.host, key.host
+		p.byProcess[key] = r
+		return r
+	}
+	return nil
+}
+
+// hostWithin finds a known host at the end of a name: in "nranks 4 cc0b58536a5f1:12:12 [0] NCCL INFO" one process
+// wrote into the line of another.
+func (p *roster) hostWithin(name []byte) (string, bool) {
+	for i := range name {
+		if host, ok := p.hosts[string(name[i:])]; ok {
+			return host, true
+		}
+	}
+	return "", false
+}
+
+// labelled returns the rank of a line that names no process, by the launcher's prefix or by its file.
+func (p *roster) labelled(at Place, line []byte) *rank {
+	label, number := labelOf(line)
+	key := at.File + string(label)
+	if r := p.byLabel[key]; r != nil {
+		return r
+	}
+	if label == nil {
+		label = []byte(at.File)
+	}
+	r := p.add(Rank{Label: string(label[:min(len(label), 120)]), Device: -1, File: at.File})
+	if r != nil {
+		r.Number = number
+		p.byLabel[key] = r
+	}
+	return r
+}
+
+func (p *roster) add(r Rank) *rank {
+	if len(p.ranks) >= maxRanks {
+		p.truncated = true
+		return nil
+	}
+	if p.ranks == nil {
+		p.byProcess, p.bySeat = map[process]*rank{}, map[process]*rank{}
+		p.byLabel, p.hosts = map[string]*rank{}, map[string]string{}
+	}
+	r.Number = -1
+	added := &rank{Rank: r, index: len(p.ranks), first: p.seq}
+	p.ranks = append(p.ranks, added)
+	return added
+}
+
+// vocabulary keeps one copy of a text for all ranks.
+type vocabulary struct {
+	words map[string]string
+	lists map[string]deviceList
+}
+
+func (p *vocabulary) word(text []byte) string {
+	if w, ok := p.words[string(text)]; ok {
+		return w
+	}
+	w := strings.ToValidUTF8(string(text[:min(len(text), maxText)]), "")
+	if p.words == nil {
+		p.words = map[string]string{}
+	}
+	if len(p.words) < maxWords {
+		p.words[string(text)] = w
+	}
+	return w
+}
