@@ -91,11 +91,18 @@ func (j *judge) pluginClaims() []claim {
 				Evidence: []check.Evidence{{Source: name, Got: "empty", Want: "PCI addresses"}},
 			})
 		default:
-			for id := range strings.SplitSeq(value, ",") {
-				if id = strings.TrimSpace(id); id != "" {
-					claims = append(claims, claim{source: name, id: id})
-				}
-			}
+			claims = append(claims, listClaims(name, value)...)
+		}
+	}
+	return claims
+}
+
+// listClaims reads a list of PCI addresses.
+func listClaims(source, list string) []claim {
+	var claims []claim
+	for id := range strings.SplitSeq(list, ",") {
+		if id = strings.TrimSpace(id); id != "" {
+			claims = append(claims, claim{source: source, id: id})
 		}
 	}
 	return claims
@@ -149,10 +156,6 @@ func (j *judge) driverClaims() []claim {
 			uverbs: nodeName(j.s.Env[prefix+rest+"_RDMA_UVERB"]),
 		})
 	}
-	for id := range strings.SplitSeq(j.s.Env[prefix+"PCI_ADDRESSES"], ",") {
-		if id = strings.TrimSpace(id); id != "" && !listed[id] {
-			claims = append(claims, claim{source: prefix + "PCI_ADDRESSES", id: id})
-		}
-	}
-	return claims
+	more := listClaims(prefix+"PCI_ADDRESSES", j.s.Env[prefix+"PCI_ADDRESSES"])
+	return append(claims, slices.DeleteFunc(more, func(c claim) bool { return listed[c.id] })...)
 }

@@ -71,27 +71,21 @@ func cardLinks(t *subject) []check.Finding {
 
 func rateExpected(t *subject) []check.Finding {
 	want := t.options.RateGbps
+	var g group
 	var slow []string
-	var rails []check.Ref
-	var evidence []check.Evidence
 	for _, r := range t.rails {
-		rate, ok := r.Rate.Get()
-		if !ok || rate.Gbps >= want {
-			continue
+		if rate, ok := r.Rate.Get(); ok && rate.Gbps < want {
+			slow = append(slow, fmt.Sprintf("%s has %g", r.Name(), rate.Gbps))
+			g.add(check.RailRef(r.Name()), r.PortFile("rate"), rate.String(), fmt.Sprintf("%g Gb/sec", want))
 		}
-		rails = append(rails, check.RailRef(r.Name()))
-		slow = append(slow, fmt.Sprintf("%s has %g", r.Name(), rate.Gbps))
-		evidence = append(evidence, check.Evidence{
-			Source: r.PortFile("rate"), Got: rate.String(), Want: fmt.Sprintf("%g Gb/sec", want),
-		})
 	}
 	if len(slow) == 0 {
 		return nil
 	}
 	return []check.Finding{{
-		Status: check.Fail, About: rails,
+		Status: check.Fail, About: g.objects,
 		Summary:  fmt.Sprintf("rails are slower than the expected %g Gb/s: %s", want, strings.Join(slow, ", ")),
-		Evidence: evidence,
+		Evidence: g.evidence,
 		Fix: check.ByAdmin(checkCable+" The link came up with fewer lanes or at a lower speed.",
 			"ethtool INTERFACE", "mlxlink -d PCI --port_type NETWORK -m"),
 	}}

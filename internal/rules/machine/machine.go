@@ -96,10 +96,29 @@ func noData() []check.Finding {
 	return []check.Finding{{Status: check.Skipped, Summary: "no data in this snapshot"}}
 }
 
-// joined lists the objects of a finding.
-func joined(refs []check.Ref) string {
-	names := make([]string, 0, len(refs))
-	for _, r := range refs {
+// group collects the objects that have the same fault, with the evidence.
+type group struct {
+	objects  []check.Ref
+	evidence []check.Evidence
+}
+
+// see adds evidence: where it was read, the value found and the value wanted.
+func (g *group) see(source, got, want string) {
+	g.evidence = append(g.evidence, check.Evidence{Source: source, Got: got, Want: want})
+}
+
+// add adds an object with its evidence.
+func (g *group) add(object check.Ref, source, got, want string) {
+	if !slices.Contains(g.objects, object) {
+		g.objects = append(g.objects, object)
+	}
+	g.see(source, got, want)
+}
+
+// String lists the objects.
+func (g *group) String() string {
+	names := make([]string, 0, len(g.objects))
+	for _, r := range g.objects {
 		names = append(names, r.String())
 	}
 	return strings.Join(names, ", ")

@@ -188,8 +188,9 @@ func trialEvidence(l host.Limits) []check.Evidence {
 }
 
 func memlockFix() *check.Fix {
-	return check.ByAdmin("Set an unlimited memlock for every container of the GPU nodes: CRI-O as below, "+
-		"containerd with LimitMEMLOCK=infinity in its service. This restarts the nodes of the pool once.",
+	return check.ByAdmin("Set an unlimited memlock for every container of the GPU nodes: CRI-O with "+
+		"default_ulimits, containerd with LimitMEMLOCK=infinity in its service. "+
+		"This restarts the nodes of the pool once.",
 		memlockMachineConfig)
 }
 

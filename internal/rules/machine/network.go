@@ -34,37 +34,37 @@ func payload(size int) float64 { return 100 * float64(size) / float64(size+82) }
 const fastRail = 100
 
 func railMTU(t *subject) []check.Finding {
-	var evidence []check.Evidence
+	var all, small group
 	var sizes []string
-	var rails, small []check.Ref
 	least := largestPacket
 	for _, r := range t.rails {
 		mtu, ok := r.MTU.Get()
 		if !ok || r.LinkLayer != host.Ethernet {
 			continue
 		}
-		ref, text := check.RailRef(r.Name()), strconv.Itoa(mtu)
-		sizes, rails = append(sizes, text), append(rails, ref)
-		evidence = append(evidence, check.Evidence{
-			Source: "/sys/class/net/" + r.Netdev + "/mtu", Got: text, Want: "9000, the same on every rail",
-		})
+		text, file := strconv.Itoa(mtu), "/sys/class/net/"+r.Netdev+"/mtu"
+		sizes = append(sizes, text)
+		all.add(check.RailRef(r.Name()), file, text, "9000, the same on every rail")
 		if size := roceMTU(mtu); size < largestPacket && r.Rate.Value.Gbps >= fastRail {
-			small, least = append(small, ref), min(least, size)
+			small.add(check.RailRef(r.Name()), file, text, "9000")
+			least = min(least, size)
 		}
 	}
 	f := check.Finding{
-		Status: check.Warn, Evidence: evidence,
+		Status: check.Warn, Evidence: all.evidence,
 		Fix: check.ByAdmin("Set one MTU of 9000 on the physical function, its virtual functions and the switch ports.",
 			"SriovNetworkNodePolicy spec:\n  mtu: 9000"),
 	}
-	switch all := distinct(sizes); {
-	case len(all) > 1:
-		f.About, f.Summary = rails, fmt.Sprintf("the rails have different MTUs (%s): a queue pair between two of them "+
-			"may fail or hang, because NCCL 2.20 and later do not use the smaller one", strings.Join(all, ", "))
-	case len(small) > 0:
-		f.About, f.Summary = small, fmt.Sprintf("MTU %s limits RoCE packets to %d bytes on %s: "+
+	switch sizes = distinct(sizes); {
+	case len(sizes) > 1:
+		f.About = all.objects
+		f.Summary = "the rails have different MTUs (" + strings.Join(sizes, ", ") + "): a queue pair between two " +
+			"of them may fail or hang, because NCCL 2.20 and later do not use the smaller one"
+	case len(small.objects) > 0:
+		f.About = small.objects
+		f.Summary = fmt.Sprintf("MTU %s limits RoCE packets to %d bytes on %s: "+
 			"at most %.0f %% of the rate is payload, %.0f %% with 9000",
-			all[0], least, joined(small), payload(least), payload(largestPacket))
+			sizes[0], least, small.String(), payload(least), payload(largestPacket))
 	default:
 		return nil
 	}
@@ -74,9 +74,8 @@ func railMTU(t *subject) []check.Finding {
 // railARP finds interfaces in the subnet of a rail that may answer ARP for its address, as is the kernel's default. TCP
 // and ping then work, but RDMA sends to the wrong NIC.
 func railARP(t *subject) []check.Finding {
-	var evidence []check.Evidence
+	var g group
 	var pairs []string
-	var refs []check.Ref
 	unreadable, missing := "", false
 	for k, a := range t.rails {
 		for i := range t.Links {
@@ -91,17 +90,15 @@ func railARP(t *subject) []check.Finding {
 				missing = missing || t.onRail(l.Name) // it is read only for the interfaces of RDMA devices
 			case ignore.Value == 0:
 				pairs = append(pairs, t.pair(k, l.Name))
-				refs = append(refs, check.RailRef(a.Name()), check.LinkRef(l.Name))
-				evidence = append(evidence, check.Evidence{
-					Source: "/proc/sys/net/ipv4/conf/" + l.Name + "/arp_ignore",
-					Got:    "0, as in conf/all", Want: "1 or 2",
-				})
+				g.objects = append(g.objects, check.RailRef(a.Name()))
+				g.add(check.LinkRef(l.Name), "/proc/sys/net/ipv4/conf/"+l.Name+"/arp_ignore",
+					"0, as in conf/all", "1 or 2")
 			}
 		}
 	}
 	switch {
 	case len(pairs) > 0:
-		return []check.Finding{t.arpFlux(distinct(pairs), refs, evidence)}
+		return []check.Finding{t.arpFlux(distinct(pairs), g)}
 	case unreadable != "":
 		return []check.Finding{{
 			Status:  check.Unknown,
@@ -113,16 +110,15 @@ func railARP(t *subject) []check.Finding {
 	return nil
 }
 
-func (t *subject) arpFlux(pairs []string, refs []check.Ref, evidence []check.Evidence) check.Finding {
+func (t *subject) arpFlux(pairs []string, g group) check.Finding {
 	status, effect := check.Warn, "answer ARP for each other: ping works, RDMA may hang"
-	seen := t.sharedMACs()
-	if len(seen) > 0 {
+	if t.sharedMACs(&g) {
 		status, effect = check.Fail, "a neighbour has one MAC for two addresses: ping works, RDMA to one of them hangs"
 	}
 	return check.Finding{
-		Status: status, About: refs,
+		Status: status, About: g.objects,
 		Summary:  strings.Join(pairs, "; ") + " are in one subnet, and " + effect,
-		Evidence: append(evidence, seen...),
+		Evidence: g.evidence,
 		Fix: check.ByAdmin("Give every rail its own subnet; or let interfaces answer only for their own addresses "+
 			"(CNI plugin tuning in the network attachment).",
 			`SriovNetwork spec:
@@ -170,19 +166,17 @@ func (t *subject) sameSubnet(a rail.Rail, l *host.Link) bool {
 	return false
 }
 
-// sharedMACs returns neighbours on the rails that answer for two addresses with one MAC.
-func (t *subject) sharedMACs() []check.Evidence {
-	var found []check.Evidence
+// sharedMACs reports whether neighbours on the rails answer for two addresses with one MAC, and adds the evidence.
+func (t *subject) sharedMACs(g *group) (found bool) {
 	byMAC := map[string]host.Neighbour{}
 	for _, n := range t.Neighbours {
 		first, seen := byMAC[n.MAC]
 		switch {
 		case !n.Resolved || !t.onRail(n.Link):
 		case seen && first.Addr != n.Addr:
-			found = append(found, check.Evidence{
-				Source: "/proc/net/arp", Got: fmt.Sprintf("%s and %s are at %s", first.Addr, n.Addr, n.MAC),
-				Want: "one MAC for each address",
-			})
+			found = true
+			g.see("/proc/net/arp", fmt.Sprintf("%s and %s are at %s", first.Addr, n.Addr, n.MAC),
+				"one MAC for each address")
 		case !seen:
 			byMAC[n.MAC] = n
 		}

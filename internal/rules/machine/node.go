@@ -65,12 +65,10 @@ func physical(s *host.Snapshot) []*host.Device {
 
 // downFunction is a physical function that gives its virtual functions no carrier.
 type downFunction struct {
-	pf       host.PCIAddress
-	ref      check.Ref
-	why      string
-	fix      string
-	command  string
-	evidence check.Evidence
+	pf                host.PCIAddress
+	ref               check.Ref
+	why, fix, command string
+	source, got, want string // the evidence
 }
 
 const (
@@ -106,9 +104,7 @@ func downPhysical(s *host.Snapshot) []downFunction {
 			down = append(down, downFunction{
 				pf: pf, ref: check.DeviceRef(d.Name), why: "has port state " + state.Value,
 				fix: checkCable, command: "rdma link show " + d.Name + "/1",
-				evidence: check.Evidence{
-					Source: "/sys/class/infiniband/" + d.Name + "/ports/1/state", Got: state.Value, Want: "ACTIVE",
-				},
+				source: "/sys/class/infiniband/" + d.Name + "/ports/1/state", got: state.Value, want: "ACTIVE",
 			})
 		}
 	}
@@ -121,10 +117,10 @@ func downLink(pf host.PCIAddress, l *host.Link) []downFunction {
 	switch {
 	case !l.Up.Or(true):
 		f.why, f.fix, f.command = "is down", setUp, "ip link set "+l.Name+" up"
-		f.evidence = check.Evidence{Source: "IFF_UP of " + l.Name, Got: "off", Want: "on"}
+		f.source, f.got, f.want = "IFF_UP of "+l.Name, "off", "on"
 	case !l.Carrier.Or(true):
 		f.why, f.fix, f.command = "has no carrier", checkCable, "ethtool "+l.Name
-		f.evidence = check.Evidence{Source: "/sys/class/net/" + l.Name + "/carrier", Got: "0", Want: "1"}
+		f.source, f.got, f.want = "/sys/class/net/"+l.Name+"/carrier", "0", "1"
 	default:
 		return nil
 	}
@@ -136,35 +132,32 @@ func isDown(down []downFunction, pf host.PCIAddress) bool {
 }
 
 func physicalUp(t *subject) []check.Finding {
+	var g group
 	var names, fixes, commands []string
-	var refs []check.Ref
-	var evidence []check.Evidence
 	for _, f := range downPhysical(&t.Snapshot) {
-		names, refs = append(names, fmt.Sprintf("%s (%s) %s", f.ref, f.pf, f.why)), append(refs, f.ref)
+		names = append(names, fmt.Sprintf("%s (%s) %s", f.ref, f.pf, f.why))
 		fixes, commands = append(fixes, f.fix), append(commands, f.command)
-		evidence = append(evidence, f.evidence)
+		g.add(f.ref, f.source, f.got, f.want)
 	}
 	if len(names) == 0 {
 		return nil
 	}
 	return []check.Finding{{
-		Check: PhysicalUp, Status: check.Fail, Subject: check.Ref{Kind: check.Node}, About: refs,
+		Check: PhysicalUp, Status: check.Fail, Subject: check.Ref{Kind: check.Node}, About: g.objects,
 		Summary: "physical function " + strings.Join(names, ", ") +
-			": its virtual functions have no carrier either, and no RDMA",
-		Evidence: evidence,
+			": its virtual functions have no carrier and no RDMA",
+		Evidence: g.evidence,
 		Fix:      check.ByAdmin(strings.Join(distinct(fixes), " "), distinct(commands)...),
 	}}
 }
 
 func firmware(t *subject) []check.Finding {
 	versions := map[string][]string{}
-	var evidence []check.Evidence
+	var g group
 	for _, d := range physical(&t.Snapshot) {
 		if board, version := d.BoardID.Value, d.Firmware.Value; board != "" && version != "" {
 			versions[board] = append(versions[board], version)
-			evidence = append(evidence, check.Evidence{
-				Source: "/sys/class/infiniband/" + d.Name + "/fw_ver", Got: version + " on " + board,
-			})
+			g.see("/sys/class/infiniband/"+d.Name+"/fw_ver", version+" on "+board, "")
 		}
 	}
 	for _, board := range slices.Sorted(maps.Keys(versions)) {
@@ -173,7 +166,7 @@ func firmware(t *subject) []check.Finding {
 				Status: check.Warn,
 				Summary: fmt.Sprintf("cards of board %s have different firmware (%s): a rail may behave differently",
 					board, strings.Join(all, ", ")),
-				Evidence: evidence,
+				Evidence: g.evidence,
 				Fix:      check.ByAdmin("Update all cards to one version.", "mlxfwmanager --query", "mlxfwmanager -u"),
 			}}
 		}
@@ -248,7 +241,7 @@ func runtimeMemlock(t *subject) []check.Finding {
 	case r.Unlimited():
 		return nil
 	}
-	summary := fmt.Sprintf("%s gives containers memlock=%s by %s", r.Name, r.Memlock, r.File)
+	summary := fmt.Sprintf("%s limits containers to memlock=%s in %s", r.Name, r.Memlock, r.File)
 	if r.Memlock == "" {
 		summary = r.Name + " sets no locked-memory limit: containers get systemd's default, 8 MiB"
 	}

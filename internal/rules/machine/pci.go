@@ -53,8 +53,8 @@ func acsRedirect(t *subject) []check.Finding {
 			paths = append(paths, between(&t.GPUs[g].Function, &t.Devices[d].Function.Value)...)
 		}
 	}
+	var g group
 	var bridges, commands []string
-	var evidence []check.Evidence
 	for i := range t.Bridges {
 		b := &t.Bridges[i]
 		if !b.Config.Redirects() || !slices.Contains(paths, b.Address) {
@@ -62,9 +62,7 @@ func acsRedirect(t *subject) []check.Finding {
 		}
 		command := "setpci -s " + b.Address.String() + " ECAP_ACS+0x6.w"
 		bridges, commands = append(bridges, b.Address.String()), append(commands, command+"=0000")
-		evidence = append(evidence, check.Evidence{
-			Source: command, Got: fmt.Sprintf("%04x: ReqRedir or CmpltRedir", b.Config.ACS.Value), Want: "0000",
-		})
+		g.see(command, fmt.Sprintf("%04x: ReqRedir or CmpltRedir", b.Config.ACS.Value), "0000")
 	}
 	if len(bridges) == 0 {
 		return nil
@@ -73,7 +71,7 @@ func acsRedirect(t *subject) []check.Finding {
 		Status: check.Warn,
 		Summary: fmt.Sprintf("ACS of the bridges %s redirects traffic between GPU and NIC through the root: "+
 			"GPUDirect RDMA is slow or fails (IBV_WC_LOC_PROT_ERR)", strings.Join(bridges, ", ")),
-		Evidence: evidence,
+		Evidence: g.evidence,
 		Fix: check.ByAdmin("On bare metal, disable ACS in the firmware, or on the bridges after every boot. "+
 			"A virtual machine needs ACS: enable ATS instead.", commands...),
 	}}
@@ -82,9 +80,8 @@ func acsRedirect(t *subject) []check.Finding {
 // readRequest: a card of 200 Gb/s and more does not reach its rate with requests of 512 bytes, the firmware's default.
 func readRequest(t *subject) []check.Finding {
 	const fast, small = 200, 512
+	var g group
 	var commands []string
-	var devices []check.Ref
-	var evidence []check.Evidence
 	for _, d := range physical(&t.Snapshot) {
 		c := d.Function.Value.Config
 		request, ok := c.MaxReadRequest.Get()
@@ -92,20 +89,18 @@ func readRequest(t *subject) []check.Finding {
 			continue
 		}
 		command := "setpci -s " + d.Function.Value.Address.String() + " CAP_EXP+8.w"
-		devices, commands = append(devices, check.DeviceRef(d.Name)), append(commands, command+"=5000:7000")
-		evidence = append(evidence, check.Evidence{
-			Source: command, Got: fmt.Sprintf("MaxReadReq %d bytes, MaxPayload %d", request, c.MaxPayload.Value),
-			Want: "MaxReadReq 4096",
-		})
+		commands = append(commands, command+"=5000:7000")
+		g.add(check.DeviceRef(d.Name), command,
+			fmt.Sprintf("MaxReadReq %d bytes, MaxPayload %d", request, c.MaxPayload.Value), "MaxReadReq 4096")
 	}
-	if len(devices) == 0 {
+	if len(commands) == 0 {
 		return nil
 	}
 	return []check.Finding{{
-		Status: check.Warn, About: devices,
+		Status: check.Warn, About: g.objects,
 		Summary: fmt.Sprintf("%s read memory in requests of at most %d bytes: they may send below their rate",
-			joined(devices), small),
-		Evidence: evidence,
+			g.String(), small),
+		Evidence: g.evidence,
 		Fix: check.ByAdmin("Set 4096 (NicConfigurationTemplate of the Network Operator, or setpci after every boot).",
 			commands...),
 	}}

@@ -51,25 +51,21 @@ func withoutGUID(d *host.Device) bool {
 }
 
 func vfGUID(t *subject) []check.Finding {
-	var devices []check.Ref
-	var evidence []check.Evidence
+	var g group
 	for i := range t.Devices {
 		d := &t.Devices[i]
 		if access := t.AccessTo(d.Name); withoutGUID(d) && (access == host.Openable || access == host.NotProbed) {
-			devices = append(devices, check.DeviceRef(d.Name))
-			evidence = append(evidence, check.Evidence{
-				Source: "/sys/class/infiniband/" + d.Name + "/node_guid", Got: d.NodeGUID.Value,
-				Want: "a GUID that the subnet manager knows",
-			})
+			g.add(check.DeviceRef(d.Name), "/sys/class/infiniband/"+d.Name+"/node_guid", d.NodeGUID.Value,
+				"a GUID that the subnet manager knows")
 		}
 	}
-	if len(devices) == 0 {
+	if len(g.objects) == 0 {
 		return nil
 	}
 	return []check.Finding{{
-		Check: VFGUID, Status: check.Fail, About: devices,
-		Summary:  joined(devices) + ": InfiniBand virtual function without a GUID: its port never becomes ACTIVE",
-		Evidence: evidence,
+		Check: VFGUID, Status: check.Fail, About: g.objects,
+		Summary:  g.String() + ": InfiniBand virtual function without a GUID: its port never becomes ACTIVE",
+		Evidence: g.evidence,
 		Fix: check.ByAdmin("Assign GUIDs to virtual functions (ib-kubernetes, or by hand), "+
 			"and let the subnet manager serve them (opensm: virt_enabled 2).",
 			"ip link set PF vf N node_guid GUID port_guid GUID", "SriovIBNetwork spec:\n  linkState: enable"),

@@ -133,8 +133,8 @@ func vfTrust(t *subject) []check.Finding {
 const shown = 6
 
 func vfCount(t *subject) []check.Finding {
+	var g group
 	var counts, without []string
-	var evidence []check.Evidence
 	for _, d := range physical(&t.Snapshot) {
 		f := d.Function.Value
 		n, ok := f.NumVFs.Get()
@@ -146,12 +146,10 @@ func vfCount(t *subject) []check.Finding {
 		default:
 			counts = append(counts, fmt.Sprint(n))
 		}
-		evidence = append(evidence, check.Evidence{
-			Source: "/sys/bus/pci/devices/" + f.Address.String() + "/sriov_numvfs",
-			Got:    fmt.Sprintf("%d; sriov_totalvfs %s", n, f.TotalVFs), Want: "the same on every card",
-		})
+		g.see("/sys/bus/pci/devices/"+f.Address.String()+"/sriov_numvfs",
+			fmt.Sprintf("%d; sriov_totalvfs %s", n, f.TotalVFs), "the same on every card")
 	}
-	f := check.Finding{Evidence: evidence}
+	f := check.Finding{Evidence: g.evidence}
 	switch all := distinct(counts); {
 	case len(all) > 1:
 		f.Status = check.Warn
@@ -160,7 +158,8 @@ func vfCount(t *subject) []check.Finding {
 		f.Fix = check.ByAdmin("Set the same numVfs in the policies of all rails.",
 			"SriovNetworkNodePolicy spec:\n  numVfs: 8")
 	case len(all) == 1 && len(without) > 0:
-		f.Summary = words.Few(without, shown) + " have no virtual functions, unlike the other cards"
+		f.Summary = words.Few(without, shown) +
+			" have no virtual functions, unlike the other cards: pods get no rail of them"
 		f.Fix = check.ByAdmin("To use them as rails, write a policy for them. "+
 			"If sriov_totalvfs is 0, SR-IOV is disabled in the firmware.", "mlxconfig -d PCI query SRIOV_EN NUM_OF_VFS")
 	default:

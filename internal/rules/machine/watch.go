@@ -2,7 +2,6 @@ package machine
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/railhead/railhead/internal/check"
@@ -50,7 +49,7 @@ func linkStable(t *subject) []check.Finding {
 		g.read = true
 		earlier, _ := t.before.Link(l.Name)
 		if then, ok := earlier.CarrierChanges.Get(); ok && now > then {
-			g.add(check.LinkRef(l.Name), "/sys/class/net/"+l.Name+"/carrier_changes", uint64(now-then))
+			g.grew(check.LinkRef(l.Name), "/sys/class/net/"+l.Name+"/carrier_changes", uint64(now-then))
 		}
 	}
 	return g.finding(check.Fail, "the link goes down and up: every queue pair on it breaks, and the job with them",
@@ -81,19 +80,13 @@ func congestion(t *subject) []check.Finding {
 
 // growth has the counters that are larger in the later reading.
 type growth struct {
-	period   string
-	read     bool // at least one of the counters exists
-	objects  []check.Ref
-	evidence []check.Evidence
+	group
+	period string
+	read   bool // at least one of the counters exists
 }
 
-func (g *growth) add(object check.Ref, source string, n uint64) {
-	if !slices.Contains(g.objects, object) {
-		g.objects = append(g.objects, object)
-	}
-	g.evidence = append(g.evidence, check.Evidence{
-		Source: source, Got: fmt.Sprintf("+%d in %s", n, g.period), Want: "+0",
-	})
+func (g *growth) grew(object check.Ref, source string, n uint64) {
+	g.add(object, source, fmt.Sprintf("+%d in %s", n, g.period), "+0")
 }
 
 func (t *subject) growth(counters []string) *growth {
@@ -106,7 +99,7 @@ func (t *subject) growth(counters []string) *growth {
 				g.read = g.read || counts
 				if then := earlier.Ports[i].Counters[name]; now > then { // less: the counters were reset
 					source := fmt.Sprintf("/sys/class/infiniband/%s/ports/%d %s", d.Name, p.Number, name)
-					g.add(check.PortRef(d.Name, p.Number), source, now-then)
+					g.grew(check.PortRef(d.Name, p.Number), source, now-then)
 				}
 			}
 		}
@@ -128,6 +121,6 @@ func (g *growth) finding(status check.Status, effect string, fix *check.Fix) []c
 	}
 	return []check.Finding{{
 		Status: status, About: g.objects,
-		Summary: joined(g.objects) + ": " + effect, Evidence: g.evidence, Fix: fix,
+		Summary: g.String() + ": " + effect, Evidence: g.evidence, Fix: fix,
 	}}
 }
