@@ -22,10 +22,10 @@ import (
 	benchrules "github.com/railhead/railhead/internal/rules/bench"
 )
 
-// planted is what must not leave the cluster, wherever it stands.
+// planted is a secret that must not leave the cluster.
 const planted = "hunter2correcthorse"
 
-// full is a bundle with everything, and secrets wherever a cluster may have some.
+// full returns a bundle with all parts, and secrets in all places where a cluster may have some.
 func full() Bundle {
 	taken := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	return Bundle{
@@ -34,7 +34,11 @@ func full() Bundle {
 		Machines: []rules.Machine{
 			{Ref: check.PodRef("train", "h-kim-0"), Node: "gpu-0", Group: "job/h-kim", Snapshot: fullSnapshot(taken)},
 			{Ref: check.PodRef("train", "h-kim-1"), Node: "gpu-1", Unreached: "run railhead-pod: token=" + planted},
-			{Ref: check.NodeRef("gpu-0"), Node: "gpu-0", Snapshot: host.Snapshot{SchemaVersion: 1, Node: host.Know("gpu-0")}},
+			{
+				Ref:      check.NodeRef("gpu-0"),
+				Node:     "gpu-0",
+				Snapshot: host.Snapshot{SchemaVersion: 1, Node: host.Know("gpu-0")},
+			},
 		},
 		Logs: []Log{{Name: "pod/train/h-kim-0", Container: "train", Text: "login with " + planted + "\n" +
 			"gpu-0:1:1 [0] NCCL INFO Using network IB\n" +
@@ -43,13 +47,32 @@ func full() Bundle {
 	}
 }
 
-// fullBench is a link of two pods through which nothing came.
+// fullBench returns a bench of two pods with a link without data.
 func fullBench(taken time.Time) *bench.Result {
-	rails := []bench.PodRail{{Name: "rail-1", Device: "mlx5_6", Port: 1, GID: 3, Ceiling: bench.Ceiling{Rate: 392, By: bench.ByLink, Link: 392}}}
+	rails := []bench.PodRail{
+		{
+			Name:    "rail-1",
+			Device:  "mlx5_6",
+			Port:    1,
+			GID:     3,
+			Ceiling: bench.Ceiling{Rate: 392, By: bench.ByLink, Link: 392},
+		},
+	}
 	r := bench.Result{
-		SchemaVersion: bench.ResultVersion, Begun: taken, Seconds: 12, Namespace: "train", Job: "h-kim", MinEfficiency: 0.9,
-		Pods:     []bench.Pod{{Name: "h-kim-0", Node: "gpu-0", IP: "10.128.2.10", Tools: bench.Tools{bench.IBWriteBW}, Rails: rails}, {Name: "h-kim-1", Node: "gpu-1", Rails: rails}},
-		Matrix:   bench.NewMatrix([]bench.MatrixPod{{Name: "h-kim-0", Node: "gpu-0"}, {Name: "h-kim-1", Node: "gpu-1"}}, []bench.MatrixRail{{Name: "rail-1", Ceiling: 392}}),
+		SchemaVersion: bench.ResultVersion,
+		Begun:         taken,
+		Seconds:       12,
+		Namespace:     "train",
+		Job:           "h-kim",
+		MinEfficiency: 0.9,
+		Pods: []bench.Pod{
+			{Name: "h-kim-0", Node: "gpu-0", IP: "10.128.2.10", Tools: bench.Tools{bench.IBWriteBW}, Rails: rails},
+			{Name: "h-kim-1", Node: "gpu-1", Rails: rails},
+		},
+		Matrix: bench.NewMatrix(
+			[]bench.MatrixPod{{Name: "h-kim-0", Node: "gpu-0"}, {Name: "h-kim-1", Node: "gpu-1"}},
+			[]bench.MatrixRail{{Name: "rail-1", Ceiling: 392}},
+		),
 		Failures: []string{"h-kim-0 > h-kim-1, rail rail-1: the client was lost: token=" + planted},
 		Skipped:  []string{"h-kim-2: exec: Authorization: " + planted},
 		Machines: []host.Snapshot{fullSnapshot(taken)},
@@ -65,13 +88,35 @@ func fullSnapshot(taken time.Time) host.Snapshot {
 	return host.Snapshot{
 		SchemaVersion: 1, Taken: taken, Node: host.Know("gpu-0"), Pod: host.Know("h-kim-0"),
 		Cmdline: host.Know("root=UUID=" + planted + " intel_iommu=on iommu=pt ignition.token=" + planted),
-		Devices: []host.Device{{Name: "mlx5_0", Ports: []host.Port{{Number: 1, GIDs: []host.GID{{Index: 3, Addr: netip.MustParseAddr("::ffff:10.1.0.5"), Type: host.Know("RoCE v2")}}}}}},
+		Devices: []host.Device{
+			{
+				Name: "mlx5_0",
+				Ports: []host.Port{
+					{
+						Number: 1,
+						GIDs: []host.GID{
+							{Index: 3, Addr: netip.MustParseAddr("::ffff:10.1.0.5"), Type: host.Know("RoCE v2")},
+						},
+					},
+				},
+			},
+		},
 		Env: map[string]string{
-			"NCCL_IB_HCA": "=mlx5_0:1", "RAILHEAD_API_KEY": planted, "NCCL_SOCKET_IFNAME": "eth0", "MASTER_ADDR": "https://u:" + planted + "@h-kim-0",
+			"NCCL_IB_HCA": "=mlx5_0:1", "RAILHEAD_API_KEY": planted, "NCCL_SOCKET_IFNAME": "eth0",
+			"MASTER_ADDR":   "https://u:" + planted + "@h-kim-0",
 			"FI_AUTH_TOKEN": planted,
 		},
-		Launched: map[string]string{"NCCL_NET": "IB", "RAILHEAD_SECRET": planted, "NCCL_CONF_FILE": "https://u:" + planted + "@x"},
-		NCCL:     host.NCCL{Config: []host.ConfigVar{{File: "/etc/nccl.conf", Name: "NCCL_TOKEN", Value: planted}, {File: "/etc/nccl.conf", Name: "NCCL_DEBUG", Value: "INFO"}}},
+		Launched: map[string]string{
+			"NCCL_NET":        "IB",
+			"RAILHEAD_SECRET": planted,
+			"NCCL_CONF_FILE":  "https://u:" + planted + "@x",
+		},
+		NCCL: host.NCCL{
+			Config: []host.ConfigVar{
+				{File: "/etc/nccl.conf", Name: "NCCL_TOKEN", Value: planted},
+				{File: "/etc/nccl.conf", Name: "NCCL_DEBUG", Value: "INFO"},
+			},
+		},
 		Problems: []host.Problem{{Path: "/sys/x", Op: "read", Err: "password: " + planted}},
 	}
 }
@@ -81,42 +126,119 @@ func fullState(taken time.Time) cluster.State {
 	code := 1
 	return cluster.State{
 		SchemaVersion: 1, Taken: taken, Read: []cluster.Kind{cluster.Nodes, cluster.Pods},
-		Server: cluster.Server{URL: "https://admin:" + planted + "@api.example.com:6443", Version: "v1.34.2", Groups: []string{"apps"}},
+		Server: cluster.Server{
+			URL:     "https://admin:" + planted + "@api.example.com:6443",
+			Version: "v1.34.2",
+			Groups:  []string{"apps"},
+		},
 		Nodes: []cluster.Node{{
-			Name: "gpu-0", Ready: true, Labels: map[string]string{"node-role.kubernetes.io/worker": "", "site": planted}, Arch: "amd64",
-			Taints: []cluster.Taint{{Key: "k", Value: planted, Effect: "NoSchedule"}}, Allocatable: cluster.Resources{"openshift.io/rail0": 8},
+			Name:   "gpu-0",
+			Ready:  true,
+			Labels: map[string]string{"node-role.kubernetes.io/worker": "", "site": planted},
+			Arch:   "amd64",
+			Taints: []cluster.Taint{
+				{Key: "k", Value: planted, Effect: "NoSchedule"},
+			}, Allocatable: cluster.Resources{"openshift.io/rail0": 8},
 		}},
 		Pods: []cluster.Pod{{
 			Namespace: "train", Name: "h-kim-0", Node: "gpu-0", Phase: "Running",
-			Labels:      map[string]string{"app.kubernetes.io/instance": "h-kim", "owner": planted},
-			Annotations: map[string]string{"k8s.v1.cni.cncf.io/networks": "rail0", "vault": planted, "kubectl.kubernetes.io/last-applied-configuration": planted},
+			Labels: map[string]string{"app.kubernetes.io/instance": "h-kim", "owner": planted},
+			Annotations: map[string]string{
+				"k8s.v1.cni.cncf.io/networks": "rail0",
+				"vault":                       planted,
+				"kubectl.kubernetes.io/last-applied-configuration": planted,
+			},
 			Containers: []cluster.Container{{
 				Name: "train", Image: "example.com/train:1", ExitCode: &code,
 				Message: "railhead-pod: fail: memlock\nPASSWORD is " + planted + "\nTraceback: " + planted,
 			}},
 		}},
-		Pools:          []cluster.Pool{{Name: "worker", Annotations: secrets, Conditions: []cluster.Condition{{Type: "Degraded", Status: "True", Message: "pull with token=" + planted}}}},
-		MachineConfigs: []cluster.MachineConfig{{Name: "99-x", KernelArguments: []string{"iommu=pt", "pw=" + planted}, Files: []cluster.File{{Path: "/etc/crio/a", Content: "[crio.runtime]\nproxy = \"" + planted + "\"\ndefault_ulimits = [\"memlock=-1:-1\"]\n"}}}},
+		Pools: []cluster.Pool{
+			{
+				Name:        "worker",
+				Annotations: secrets,
+				Conditions: []cluster.Condition{
+					{Type: "Degraded", Status: "True", Message: "pull with token=" + planted},
+				},
+			},
+		},
+		MachineConfigs: []cluster.MachineConfig{
+			{
+				Name:            "99-x",
+				KernelArguments: []string{"iommu=pt", "pw=" + planted},
+				Files: []cluster.File{
+					{
+						Path:    "/etc/crio/a",
+						Content: "[crio.runtime]\nproxy = \"" + planted + "\"\ndefault_ulimits = [\"memlock=-1:-1\"]\n",
+					},
+				},
+			},
+		},
 		Networks: []cluster.Network{{
 			Namespace: "train", Name: "rail0", Resource: "openshift.io/rail0", Type: "sriov",
-			Config: `{"type":"sriov","mtu":9000,"ipam":{"type":"whereabouts","range":"10.1.0.0/24","etcd_password":"` + planted + `"}}`,
+			Config: `{"type":"sriov","mtu":9000,"ipam":{"type":"whereabouts","range":"10.1.0.0/24",` +
+				`"etcd_password":"` + planted + `"}}`,
 		}, {Namespace: "train", Name: "rail1", Config: "no JSON, but " + planted}},
 		SriovNetworks: []cluster.SriovNetwork{{Kind: "SriovNetwork", Name: "rail0", Spec: map[string]any{
-			"resourceName": "rail0", "ipam": `{"type":"whereabouts","etcd_password":"` + planted + `"}`, "metaPlugins": `{"type":"rdma","x":"` + planted + `"}`, "note": planted,
+			"resourceName": "rail0", "ipam": `{"type":"whereabouts","etcd_password":"` + planted + `"}`,
+			"metaPlugins": `{"type":"rdma","x":"` + planted + `"}`, "note": planted,
 		}}},
-		Namespaces: []cluster.Namespace{{Name: "train", Annotations: secrets, Labels: map[string]string{"team": planted}}},
-		Events: []cluster.Event{
-			{Namespace: "train", Object: "Pod/h-kim-0", Type: "Warning", Reason: "FailedMount", Message: "mount with --api-key " + planted + " failed", Last: taken},
-			{Namespace: "train", Object: "Pod/h-kim-0", Type: "Warning", Reason: "SomebodysOwn", Message: planted, Last: taken},
-			{Namespace: "train", Object: "Pod/h-kim-0", Type: "Warning", Reason: "Unhealthy", Message: "Readiness probe failed: " + planted, Last: taken},
+		Namespaces: []cluster.Namespace{
+			{Name: "train", Annotations: secrets, Labels: map[string]string{"team": planted}},
 		},
-		Objects: []cluster.Object{{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "train", Name: "h-kim", Fields: map[string]any{
-			"metadata": map[string]any{"name": "h-kim", "generation": float64(2), "annotations": map[string]any{"vault": planted}, "labels": map[string]any{"owner": planted}},
-			"spec": map[string]any{"replicas": float64(2), "template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{
-				"name": "train", "args": []any{"--token", planted}, "command": []any{planted}, "env": []any{map[string]any{"name": "WANDB_API_KEY", "value": planted}},
-				"resources": map[string]any{"limits": map[string]any{"openshift.io/rail0": "1"}},
-			}}}}},
-		}}, {APIVersion: "v1", Kind: "ConfigMap", Name: "script", Fields: map[string]any{"data": map[string]any{"train.py": planted}, "binaryData": map[string]any{"x": planted}}}},
+		Events: []cluster.Event{
+			{
+				Namespace: "train",
+				Object:    "Pod/h-kim-0",
+				Type:      "Warning",
+				Reason:    "FailedMount",
+				Message:   "mount with --api-key " + planted + " failed",
+				Last:      taken,
+			},
+			{
+				Namespace: "train",
+				Object:    "Pod/h-kim-0",
+				Type:      "Warning",
+				Reason:    "CustomReason",
+				Message:   planted,
+				Last:      taken,
+			},
+			{
+				Namespace: "train",
+				Object:    "Pod/h-kim-0",
+				Type:      "Warning",
+				Reason:    "Unhealthy",
+				Message:   "Readiness probe failed: " + planted,
+				Last:      taken,
+			},
+		},
+		Objects: []cluster.Object{
+			{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "train", Name: "h-kim", Fields: map[string]any{
+				"metadata": map[string]any{
+					"name":        "h-kim",
+					"generation":  float64(2),
+					"annotations": map[string]any{"vault": planted},
+					"labels":      map[string]any{"owner": planted},
+				},
+				"spec": map[string]any{
+					"replicas": float64(2),
+					"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{
+						"name": "train", "args": []any{"--token", planted}, "command": []any{planted},
+						"env":       []any{map[string]any{"name": "WANDB_API_KEY", "value": planted}},
+						"resources": map[string]any{"limits": map[string]any{"openshift.io/rail0": "1"}},
+					}}}},
+				},
+			}},
+			{
+				APIVersion: "v1",
+				Kind:       "ConfigMap",
+				Name:       "script",
+				Fields: map[string]any{
+					"data":       map[string]any{"train.py": planted},
+					"binaryData": map[string]any{"x": planted},
+				},
+			},
+		},
 		Problems: []cluster.Problem{{Kind: cluster.SCCs, Err: "Authorization: Bearer " + planted}},
 	}
 }
@@ -168,33 +290,42 @@ func TestRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(want.State, got.State); diff != "" {
 		t.Errorf("state (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(want.Machines, got.Machines, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+	addresses := cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
+	if diff := cmp.Diff(want.Machines, got.Machines, addresses); diff != "" {
 		t.Errorf("machines (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(want.Logs, got.Logs); diff != "" {
 		t.Errorf("logs (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(want.Bench, got.Bench); diff != "" || len(got.Bench.Findings) != 1 || got.Bench.Machines != nil {
-		t.Errorf("what was measured (-want +got):\n%s\n%+v", diff, got.Bench)
+	if diff := cmp.Diff(want.Bench, got.Bench); diff != "" || len(got.Bench.Findings) != 1 ||
+		got.Bench.Machines != nil {
+		t.Errorf("bench (-want +got):\n%s\n%+v", diff, got.Bench)
 	}
-	if got.Manifest.Version != "v1.0.0" || got.Manifest.Subject.Job != "h-kim" || got.Manifest.SchemaVersion != SchemaVersion {
+	if got.Manifest.Version != "v1.0.0" || got.Manifest.Subject.Job != "h-kim" ||
+		got.Manifest.SchemaVersion != SchemaVersion {
 		t.Errorf("manifest %+v", got.Manifest)
 	}
 	if again := written(t, got); !bytes.Equal(again, written(t, full())) {
-		t.Error("what was read is not written as it was")
+		t.Error("the archive is not written as it was read")
 	}
 }
 
-// TestCleanKeeps holds what a diagnosis lives of.
+// TestCleanKeeps checks facts that a diagnosis needs.
 func TestCleanKeeps(t *testing.T) {
 	b := Clean(full())
-	if diff := cmp.Diff(map[string]string{"NCCL_IB_HCA": "=mlx5_0:1", "NCCL_SOCKET_IFNAME": "eth0", "MASTER_ADDR": "https://REDACTED@h-kim-0"}, b.Machines[0].Snapshot.Env); diff != "" {
+	environment := map[string]string{
+		"NCCL_IB_HCA":        "=mlx5_0:1",
+		"NCCL_SOCKET_IFNAME": "eth0",
+		"MASTER_ADDR":        "https://REDACTED@h-kim-0",
+	}
+	if diff := cmp.Diff(environment, b.Machines[0].Snapshot.Env); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)
 	}
 	if got := b.Machines[0].Snapshot.Cmdline.Value; got != "intel_iommu=on iommu=pt" {
 		t.Errorf("kernel command line %q", got)
 	}
-	if got := b.State.Networks[0].Config; got != `{"ipam":{"range":"10.1.0.0/24","type":"whereabouts"},"mtu":9000,"type":"sriov"}` {
+	network := `{"ipam":{"range":"10.1.0.0/24","type":"whereabouts"},"mtu":9000,"type":"sriov"}`
+	if got := b.State.Networks[0].Config; got != network {
 		t.Errorf("network %s", got)
 	}
 	if got := b.State.MachineConfigs[0].Files[0].Content; !strings.Contains(got, "memlock=-1:-1") {
@@ -206,7 +337,9 @@ func TestCleanKeeps(t *testing.T) {
 	if got := b.State.Objects[0].Fields["spec"].(map[string]any)["replicas"]; got != float64(2) {
 		t.Errorf("replicas %v", got)
 	}
-	if diff := cmp.Diff("gpu-0:1:1 [0] NCCL INFO Using network IB\ngpu-0:1:1 [0] NCCL INFO HTTP_TOKEN set by environment to REDACTED\n", b.Logs[0].Text); diff != "" {
+	log := "gpu-0:1:1 [0] NCCL INFO Using network IB\n" +
+		"gpu-0:1:1 [0] NCCL INFO HTTP_TOKEN set by environment to REDACTED\n"
+	if diff := cmp.Diff(log, b.Logs[0].Text); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
 }
@@ -220,7 +353,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// packed is an archive of files that Write would not make.
+// packed returns an archive that Write would not create.
 func packed(t *testing.T, files ...tar.Header) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -254,20 +387,48 @@ func TestReadRefuses(t *testing.T) {
 		want    error
 		says    string
 	}{
-		"no archive":                    {[]byte("PK\x03\x04 a zip file of somebody"), ErrNoBundle, ""},
-		"an empty file":                 {nil, ErrTruncated, ""},
-		"another archive":               {packed(t, of("README", "x")), ErrNoBundle, `begins with "README"`},
-		"a manifest of somebody":        {packed(t, of(manifestFile, "{}")), ErrNoBundle, ""},
-		"a manifest that is no JSON":    {packed(t, of(manifestFile, "{")), ErrNoBundle, ""},
-		"a newer form":                  {packed(t, of(manifestFile, `{"schemaVersion":2,"tool":"railhead","version":"v9.1"}`)), ErrNewer, "by railhead v9.1"},
-		"a way out of it":               {packed(t, of(manifestFile, manifest), of("objects/../../etc/passwd", "x")), ErrUnsafe, "passwd"},
-		"an absolute name":              {packed(t, of(manifestFile, manifest), of("/etc/passwd", "x")), ErrUnsafe, ""},
-		"a link":                        {packed(t, of(manifestFile, manifest), tar.Header{Name: "objects/pods.json", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink}), ErrUnsafe, ""},
-		"a device":                      {packed(t, of(manifestFile, manifest), tar.Header{Name: "objects/x", Typeflag: tar.TypeChar}), ErrUnsafe, ""},
-		"objects that are none":         {packed(t, of(manifestFile, manifest), of("objects/nodes.json", "{")), ErrNoBundle, ""},
-		"files that the manifest lacks": {packed(t, of(manifestFile, `{"schemaVersion":1,"tool":"railhead","files":3}`)), ErrTruncated, "0 of 3 files"},
-		"a result that is none":         {packed(t, of(manifestFile, manifest), of(benchFile, "{}")), ErrNoBundle, "bench.json: unknown schema version 0"},
-		"a snapshot that is missing":    {packed(t, of(manifestFile, `{"schemaVersion":1,"tool":"railhead","machines":[{"name":"pod/a/b","file":"snapshots/pod/a/b.json"}]}`)), ErrTruncated, ""},
+		"another file format":        {[]byte("PK\x03\x04 a zip file of somebody"), ErrNoBundle, ""},
+		"an empty file":              {nil, ErrTruncated, ""},
+		"another archive":            {packed(t, of("README", "x")), ErrNoBundle, `begins with "README"`},
+		"a foreign manifest":         {packed(t, of(manifestFile, "{}")), ErrNoBundle, ""},
+		"a manifest that is no JSON": {packed(t, of(manifestFile, "{")), ErrNoBundle, ""},
+		"a newer form": {
+			packed(t, of(manifestFile, `{"schemaVersion":2,"tool":"railhead","version":"v9.1"}`)), ErrNewer,
+			"by railhead v9.1",
+		},
+		"a path out of the archive": {
+			packed(t, of(manifestFile, manifest), of("objects/../../etc/passwd", "x")), ErrUnsafe, "passwd",
+		},
+		"an absolute name": {packed(t, of(manifestFile, manifest), of("/etc/passwd", "x")), ErrUnsafe, ""},
+		"a link": {
+			packed(
+				t, of(manifestFile, manifest),
+				tar.Header{Name: "objects/pods.json", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink},
+			),
+			ErrUnsafe, "",
+		},
+		"a device": {
+			packed(t, of(manifestFile, manifest), tar.Header{Name: "objects/x", Typeflag: tar.TypeChar}), ErrUnsafe, "",
+		},
+		"invalid objects": {
+			packed(t, of(manifestFile, manifest), of("objects/nodes.json", "{")), ErrNoBundle, "",
+		},
+		"missing files": {
+			packed(t, of(manifestFile, `{"schemaVersion":1,"tool":"railhead","files":3}`)), ErrTruncated,
+			"0 of 3 files",
+		},
+		"an invalid bench result": {
+			packed(t, of(manifestFile, manifest), of(benchFile, "{}")), ErrNoBundle,
+			"bench.json: unknown schema version 0",
+		},
+		"a missing snapshot": {
+			packed(
+				t,
+				of(manifestFile, `{"schemaVersion":1,"tool":"railhead",`+
+					`"machines":[{"name":"pod/a/b","file":"snapshots/pod/a/b.json"}]}`),
+			),
+			ErrTruncated, "",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Read(bytes.NewReader(test.archive))
@@ -278,12 +439,13 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestBomb: a small file that unpacks to more than a cluster has is not read to its end.
+// A small file that unpacks to more than any cluster has is not read to its end.
 func TestBomb(t *testing.T) {
 	var out bytes.Buffer
 	zip := gzip.NewWriter(&out)
 	archive := tar.NewWriter(zip)
-	for _, h := range []tar.Header{{Name: manifestFile, Size: 52}, {Name: "objects/pods.json", Size: mostOfOneFile + 1}} {
+	headers := []tar.Header{{Name: manifestFile, Size: 52}, {Name: "objects/pods.json", Size: mostOfOneFile + 1}}
+	for _, h := range headers {
 		h.Typeflag = tar.TypeReg
 		if err := archive.WriteHeader(&h); err != nil {
 			t.Fatal(err)
@@ -298,11 +460,19 @@ func TestBomb(t *testing.T) {
 	}
 }
 
-// TestLaterParts: what a later railhead adds without a new form is passed over.
+// Parts that a later railhead adds are ignored.
 func TestLaterParts(t *testing.T) {
-	b, err := Read(bytes.NewReader(packed(t,
-		tar.Header{Name: manifestFile, Linkname: `{"schemaVersion":1,"tool":"railhead","version":"v9","later":true,"files":2}`},
-		tar.Header{Name: "objects/novelties.json", Linkname: `[{"name":"x"}]`}, tar.Header{Name: "later/x.json", Linkname: "?"},
+	b, err := Read(bytes.NewReader(packed(
+		t,
+		tar.Header{
+			Name:     manifestFile,
+			Linkname: `{"schemaVersion":1,"tool":"railhead","version":"v9","later":true,"files":2}`,
+		},
+		tar.Header{
+			Name:     "objects/novelties.json",
+			Linkname: `[{"name":"x"}]`,
+		},
+		tar.Header{Name: "later/x.json", Linkname: "?"},
 	)))
 	if err != nil || b.Manifest.Version != "v9" {
 		t.Errorf("%+v: %v", b.Manifest, err)

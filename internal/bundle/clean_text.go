@@ -51,8 +51,8 @@ func cleanLog(text string) string { return keepLines(text, mostOfALog, networkLi
 // writes.
 var runtimeLine = regexp.MustCompile(`^(?:Back-off |[Ff]ailed to |[Ee]rror: |Error response from |` +
 	`rpc error: |OCI runtime |exec |.*executable file not found|.*no such file or directory|.*exec format error|` +
-	`.*permission denied|.*context deadline exceeded|container has runAsNonRoot|secret "|configmap "|couldn't find key |` +
-	`.*ImagePull|.*manifest |.*pull access denied|.*unauthorized|.*x509:)`)
+	`.*permission denied|.*context deadline exceeded|container has runAsNonRoot|secret "|configmap "|` +
+	`couldn't find key |.*ImagePull|.*manifest |.*pull access denied|.*unauthorized|.*x509:)`)
 
 // cleanMessage keeps the lines of the runtime, the kubelet and Railhead about the end of a container or why it waits.
 func cleanMessage(message string) string {

@@ -17,27 +17,61 @@ import (
 	"github.com/railhead/railhead/internal/rules"
 )
 
-var write = flag.Bool("write", false, "write the archive of this version where there is none: one that was released is never written again")
+var write = flag.Bool(
+	"write",
+	false,
+	"write the archive of this version where there is none: one that was released is never written again",
+)
 
-// golden is the folder with an archive of every form that was released.
+// golden is the folder with an archive of every released form.
 const golden = "../../testdata/bundles"
 
-// released is a job of two pods, one of them broken, on a cluster with an attachment that is wrong.
+// released returns a job of two pods, one of them broken, on a cluster with a wrong attachment.
 func released(t *testing.T) Bundle {
 	t.Helper()
 	taken := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	b := Bundle{
 		Manifest: Manifest{Version: "devel", Taken: taken, Subject: Subject{Job: "h-kim", Namespace: "train"}},
 		State: cluster.State{
-			SchemaVersion: 1, Taken: taken, Read: []cluster.Kind{cluster.Nodes, cluster.Pods, cluster.Networks, cluster.Events},
-			Server: cluster.Server{URL: "https://api.example.com:6443", Version: "v1.34.2", Minor: 34, Groups: []string{"apps", cluster.NetworkGroup}},
-			Networks: []cluster.Network{
-				{Namespace: "train", Name: "rail-1", Resource: "openshift.io/rail1", Type: "sriov", Config: `{"type":"sriov"}`},
-				{Namespace: "train", Name: "rail-2", Resource: "openshift.io/rial2", Type: "sriov", Config: `{"type":"sriov"}`},
+			SchemaVersion: 1,
+			Taken:         taken,
+			Read:          []cluster.Kind{cluster.Nodes, cluster.Pods, cluster.Networks, cluster.Events},
+			Server: cluster.Server{
+				URL:     "https://api.example.com:6443",
+				Version: "v1.34.2",
+				Minor:   34,
+				Groups:  []string{"apps", cluster.NetworkGroup},
 			},
-			Events: []cluster.Event{{Namespace: "train", Object: "Pod/h-kim-1", Type: "Normal", Reason: "Started", Message: "Started container train", Last: taken}},
+			Networks: []cluster.Network{
+				{
+					Namespace: "train",
+					Name:      "rail-1",
+					Resource:  "openshift.io/rail1",
+					Type:      "sriov",
+					Config:    `{"type":"sriov"}`,
+				},
+				{
+					Namespace: "train",
+					Name:      "rail-2",
+					Resource:  "openshift.io/rial2",
+					Type:      "sriov",
+					Config:    `{"type":"sriov"}`,
+				},
+			},
+			Events: []cluster.Event{
+				{
+					Namespace: "train",
+					Object:    "Pod/h-kim-1",
+					Type:      "Normal",
+					Reason:    "Started",
+					Message:   "Started container train",
+					Last:      taken,
+				},
+			},
 		},
-		Logs: []Log{{Name: "pod/train/h-kim-0", Container: "train", Text: "gpu-0:1:1 [0] NCCL INFO Using network IB\n"}},
+		Logs: []Log{
+			{Name: "pod/train/h-kim-0", Container: "train", Text: "gpu-0:1:1 [0] NCCL INFO Using network IB\n"},
+		},
 	}
 	for i, name := range []string{"pod-roce-4vf", "pod-half-broken"} {
 		node, pod := []string{"gpu-0", "gpu-1"}[i], []string{"h-kim-0", "h-kim-1"}[i]
@@ -53,18 +87,39 @@ func released(t *testing.T) Bundle {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.State.Nodes = append(b.State.Nodes, cluster.Node{Name: node, Ready: true, Arch: "amd64", Allocatable: cluster.Resources{"nvidia.com/gpu": 8, "openshift.io/rail1": 8, "openshift.io/rail2": 8}})
+		b.State.Nodes = append(
+			b.State.Nodes,
+			cluster.Node{
+				Name:        node,
+				Ready:       true,
+				Arch:        "amd64",
+				Allocatable: cluster.Resources{"nvidia.com/gpu": 8, "openshift.io/rail1": 8, "openshift.io/rail2": 8},
+			},
+		)
 		b.State.Pods = append(b.State.Pods, cluster.Pod{
-			Namespace: "train", Name: pod, Node: node, Phase: "Running", Ready: true, Requests: cluster.Resources{"openshift.io/rail1": 1},
-			Labels: map[string]string{"app.kubernetes.io/instance": "h-kim"}, Containers: []cluster.Container{{Name: "train", Running: true, Ready: true}},
+			Namespace: "train",
+			Name:      pod,
+			Node:      node,
+			Phase:     "Running",
+			Ready:     true,
+			Requests:  cluster.Resources{"openshift.io/rail1": 1},
+			Labels: map[string]string{
+				"app.kubernetes.io/instance": "h-kim",
+			}, Containers: []cluster.Container{{Name: "train", Running: true, Ready: true}},
 		})
-		b.Machines = append(b.Machines, rules.Machine{Ref: check.PodRef("train", pod), Node: node, Snapshot: machine.Snapshot()})
+		b.Machines = append(
+			b.Machines,
+			rules.Machine{Ref: check.PodRef("train", pod), Node: node, Snapshot: machine.Snapshot()},
+		)
 	}
-	b.Machines = append(b.Machines, rules.Machine{Ref: check.PodRef("train", "h-kim-2"), Node: "gpu-2", Unreached: "no answer within 1m0s"})
+	b.Machines = append(
+		b.Machines,
+		rules.Machine{Ref: check.PodRef("train", "h-kim-2"), Node: "gpu-2", Unreached: "no answer within 1m0s"},
+	)
 	return b
 }
 
-// TestReleasedArchives: what any version wrote is read, and says what it said.
+// Archives of all released versions are readable and give the same findings.
 func TestReleasedArchives(t *testing.T) {
 	file := filepath.Join(golden, "v1.tgz")
 	if *write {
@@ -86,14 +141,22 @@ func TestReleasedArchives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.Manifest.SchemaVersion != 1 || b.Manifest.Subject.Job != "h-kim" || len(b.Machines) != 3 || b.Machines[2].Unreached == "" {
+	if b.Manifest.SchemaVersion != 1 || b.Manifest.Subject.Job != "h-kim" || len(b.Machines) != 3 ||
+		b.Machines[2].Unreached == "" {
 		t.Errorf("%+v, %d machines", b.Manifest, len(b.Machines))
 	}
 	s := b.Machines[0].Snapshot
 	if len(s.Devices) != 12 || s.Env["NCCL_IB_HCA"] == "" && len(s.Env) == 0 || len(s.Links) == 0 || len(s.GPUs) == 0 {
-		t.Errorf("the snapshot has %d devices, %d variables, %d links, %d GPUs", len(s.Devices), len(s.Env), len(s.Links), len(s.GPUs))
+		t.Errorf(
+			"the snapshot has %d devices, %d variables, %d links, %d GPUs",
+			len(s.Devices),
+			len(s.Env),
+			len(s.Links),
+			len(s.GPUs),
+		)
 	}
-	if len(b.State.Nodes) != 2 || len(b.State.Pods) != 2 || len(b.State.Networks) != 2 || len(b.State.Events) != 1 || !b.State.Knows(cluster.Networks) {
+	if len(b.State.Nodes) != 2 || len(b.State.Pods) != 2 || len(b.State.Networks) != 2 || len(b.State.Events) != 1 ||
+		!b.State.Knows(cluster.Networks) {
 		t.Errorf("the state: %+v", b.State)
 	}
 	if b.Bench != nil {

@@ -131,7 +131,7 @@ type examiner struct {
 
 func (e examiner) say(format string, args ...any) { e.Live.Say(fmt.Sprintf(format, args...)) }
 
-// nodesAndLinks examines the nodes and measures between the pods: with Probe.Watch at the same time, otherwise after it.
+// nodesAndLinks examines the nodes and then measures between the pods. With Probe.Watch it does both at the same time.
 func (e examiner) nodesAndLinks(ctx context.Context, b *bundle.Bundle, pods []cluster.Pod) error {
 	nodes, seen := b.Manifest.Subject.Nodes, *b
 	var measureErr, nodesErr error

@@ -17,8 +17,14 @@ import (
 	"github.com/railhead/railhead/internal/report"
 )
 
-// examineNodes examines nodes of a stand-in, and returns why each was not reached.
-func examineNodes(ctx context.Context, t *testing.T, s *standIn, talk io.Writer, names ...string) (map[string]string, error) {
+// examineNodes examines nodes of a stand-in and returns the error of each.
+func examineNodes(
+	ctx context.Context,
+	t *testing.T,
+	s *standIn,
+	talk io.Writer,
+	names ...string,
+) (map[string]string, error) {
 	t.Helper()
 	b, err := Run(ctx, s, Options{
 		Subject: bundle.Subject{Nodes: names},
@@ -44,7 +50,8 @@ func TestNodes(t *testing.T) {
 		says string
 	}{
 		"all are examined": {
-			&standIn{phase: "Succeeded", log: `{"schemaVersion":1}`}, map[string]string{"node/gpu-0": "", "node/gpu-1": ""}, "Examining 2 nodes",
+			&standIn{phase: "Succeeded", log: `{"schemaVersion":1}`},
+			map[string]string{"node/gpu-0": "", "node/gpu-1": ""}, "Examining 2 nodes",
 		},
 		"privileged pods are refused": {
 			&standIn{phase: "Succeeded", log: `{"schemaVersion":1}`, refuse: func(c plan.Change) error {
@@ -61,7 +68,11 @@ func TestNodes(t *testing.T) {
 		},
 		"pods do not end": {
 			&standIn{phase: "Running"},
-			map[string]string{"node/gpu-0": "its probe pod did not finish within 5m0s", "node/gpu-1": "its probe pod did not finish within 5m0s"}, "",
+			map[string]string{
+				"node/gpu-0": "its probe pod did not finish within 5m0s",
+				"node/gpu-1": "its probe pod did not finish within 5m0s",
+			},
+			"",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -88,14 +99,18 @@ func TestNodes(t *testing.T) {
 	})
 }
 
-// An interrupt, even one that finds the creation of a pod under way, leaves no pod behind; and a pod that an earlier command left
-// is neither taken for the own one nor removed.
+// An interrupt leaves no pod behind, even while a pod is created. The pod of an earlier command is neither used nor
+// removed.
 func TestNodesInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		defer interrupt()
 		earlier := creation("Pod", "railhead-probe-gpu-0-01234567")
-		s := &standIn{objects: map[string]plan.Change{nameOf(earlier): earlier}, phase: "Succeeded", log: `{"schemaVersion":1}`}
+		s := &standIn{
+			objects: map[string]plan.Change{nameOf(earlier): earlier},
+			phase:   "Succeeded",
+			log:     `{"schemaVersion":1}`,
+		}
 		s.answer = func(c plan.Change) error {
 			if c.Object.GetKind() == "Pod" {
 				interrupt()

@@ -66,7 +66,7 @@ func Running(p cluster.Pod) bool {
 		slices.ContainsFunc(p.Containers, func(c cluster.Container) bool { return !c.Init && c.Running })
 }
 
-// Container returns the container of a pod to visit: the chosen one, the train container, or else the first running one.
+// Container returns the container of a pod to visit: the chosen one, the train container, or the first running one.
 func Container(p cluster.Pod, chosen string) string {
 	first := ""
 	for _, c := range p.Containers {

@@ -7,7 +7,13 @@ import (
 )
 
 func TestContainer(t *testing.T) {
-	pod := cluster.Pod{Containers: []cluster.Container{{Name: "install", Init: true}, {Name: "proxy"}, {Name: "worker", Running: true}}}
+	pod := cluster.Pod{
+		Containers: []cluster.Container{
+			{Name: "install", Init: true},
+			{Name: "proxy"},
+			{Name: "worker", Running: true},
+		},
+	}
 	if got := Container(pod, ""); got != "worker" {
 		t.Errorf("the first that runs: %s", got)
 	}

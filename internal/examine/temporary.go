@@ -43,7 +43,7 @@ func NewTemporary(c Creator, namespace string, say func(line string)) *Temporary
 // answerTime is the time that a request has to finish after an interrupt.
 const answerTime = 5 * time.Second
 
-// Create applies a change. An interrupt does not cancel the request, because it would then be unknown whether the object
+// Create applies a change. An interrupt does not cancel the request, because nobody would know then whether the object
 // exists. Remove deletes objects with the ID in their name in any case, and others only if this request created them.
 func (t *Temporary) Create(ctx context.Context, change plan.Change) error {
 	if ctx.Err() != nil {
@@ -53,16 +53,10 @@ func (t *Temporary) Create(ctx context.Context, change plan.Change) error {
 	if own {
 		t.created = append(t.created, change)
 	}
-	answered, stop := context.WithCancel(context.WithoutCancel(ctx))
+	request, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	defer context.AfterFunc(ctx, func() {
-		select {
-		case <-time.After(answerTime):
-			stop()
-		case <-answered.Done():
-		}
-	})()
-	outcome, err := t.cluster.Carry(answered, change, false)
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(answerTime, stop) })()
+	outcome, err := t.cluster.Carry(request, change, false)
 	if !own && err == nil && outcome == kube.Created {
 		t.created = append(t.created, change)
 	}
@@ -115,8 +109,8 @@ func (t *Temporary) awaitGone(ctx context.Context) {
 		}
 	}
 	if len(left) == 0 { // they could not be read
-		t.say(fmt.Sprintf("The pods are deleted, but may still be terminating. Check with: kubectl get pods -n %s | grep %s",
-			t.namespace, t.ID))
+		t.say(fmt.Sprintf("The pods are deleted, but may still be terminating. "+
+			"Check with: kubectl get pods -n %s | grep %s", t.namespace, t.ID))
 		return
 	}
 	t.say(fmt.Sprintf("Still terminating after %v: %s. Devices stay in use until then. "+

@@ -30,7 +30,7 @@ type standIn struct {
 	refuse func(plan.Change) error
 	// ending pods remain after they were deleted.
 	ending bool
-	// phase of the pods that are there.
+	// phase of the existing pods.
 	phase string
 	log   string
 }
@@ -135,7 +135,7 @@ func creation(kind, name string) plan.Change {
 	}}}
 }
 
-// Objects of the command are removed whatever the server answered; those of others stay.
+// Objects of the command are removed whatever the server answered. Other objects stay.
 func TestTemporary(t *testing.T) {
 	for name, c := range map[string]struct {
 		arrange func(s *standIn, interrupt func())
@@ -163,7 +163,8 @@ func TestTemporary(t *testing.T) {
 				c.arrange(s, interrupt)
 				var said []string
 				temporary := NewTemporary(s, "default", func(line string) { said = append(said, line) })
-				for _, change := range []plan.Change{shared, creation("ConfigMap", "part"), creation("Pod", "probe-"+temporary.ID)} {
+				changes := []plan.Change{shared, creation("ConfigMap", "part"), creation("Pod", "probe-"+temporary.ID)}
+				for _, change := range changes {
 					_ = temporary.Create(ctx, change)
 				}
 				temporary.Remove(ctx)
@@ -175,7 +176,7 @@ func TestTemporary(t *testing.T) {
 	}
 }
 
-// A pod that still terminates is named, with the command to look after it.
+// A pod that still terminates is reported, with a command.
 func TestTemporaryTerminating(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &standIn{ending: true}
@@ -190,7 +191,8 @@ func TestTemporaryTerminating(t *testing.T) {
 		if took := time.Since(begun); took != removeTime {
 			t.Errorf("it took %v", took)
 		}
-		want := "Still terminating after 30s: 1 pod. Devices stay in use until then. Check with: kubectl get pods -n default " + pod
+		want := "Still terminating after 30s: 1 pod. Devices stay in use until then. " +
+			"Check with: kubectl get pods -n default " + pod
 		if !slices.Equal(said, []string{want}) {
 			t.Errorf("%q", said)
 		}

@@ -11,10 +11,19 @@ import (
 
 func TestDiagnosis(t *testing.T) {
 	down := check.Finding{
-		Check: "pf-up", Status: check.Fail, Subject: check.Ref{Kind: check.Node}, Summary: "PF down", Evidence: []check.Evidence{{Source: "/sys/x", Got: "down", Want: "up"}},
-		Fix: &check.Fix{Text: "Bring it up.", Commands: []string{"ip link set PF up"}, Who: check.Admin},
+		Check:    "pf-up",
+		Status:   check.Fail,
+		Subject:  check.Ref{Kind: check.Node},
+		Summary:  "PF down",
+		Evidence: []check.Evidence{{Source: "/sys/x", Got: "down", Want: "up"}},
+		Fix:      &check.Fix{Text: "Bring it up.", Commands: []string{"ip link set PF up"}, Who: check.Admin},
 	}
-	remark := check.Finding{Check: "silent-fallback", Status: check.Pass, Subject: check.EnvRef("NCCL_NET"), Summary: "not set"}
+	remark := check.Finding{
+		Check:   "silent-fallback",
+		Status:  check.Pass,
+		Subject: check.EnvRef("NCCL_NET"),
+		Summary: "not set",
+	}
 	for name, tc := range map[string]struct {
 		in         check.Report
 		text, wide string
@@ -29,22 +38,32 @@ func TestDiagnosis(t *testing.T) {
 				Findings: []check.Finding{down}, Passed: []check.ID{"a"},
 				Skipped: []check.Skip{{Check: "b", Needs: "pf-up"}, {Check: "c", Why: "not looked at"}},
 			},
-			"fail: node: PF down [pf-up]\n    seen: /sys/x: down (want up)\n    fix (admin): Bring it up.\n        ip link set PF up\n" +
+			"fail: node: PF down [pf-up]\n    seen: /sys/x: down (want up)\n" +
+				"    fix (admin): Bring it up.\n        ip link set PF up\n" +
 				"    skipped because of this: b\nnot healthy: 1 fail, 1 passed, 2 skipped\n",
-			"fail: node: PF down [pf-up]\n    seen: /sys/x: down (want up)\n    fix (admin): Bring it up.\n        ip link set PF up\n" +
-				"    skipped because of this: b\npassed: a\nskipped: c: not looked at\nnot healthy: 1 fail, 1 passed, 2 skipped\n",
+			"fail: node: PF down [pf-up]\n    seen: /sys/x: down (want up)\n" +
+				"    fix (admin): Bring it up.\n        ip link set PF up\n" +
+				"    skipped because of this: b\npassed: a\n" +
+				"skipped: c: not looked at\nnot healthy: 1 fail, 1 passed, 2 skipped\n",
 		},
 		"many consequences": {
-			check.Report{Findings: []check.Finding{{Check: "x", Status: check.Unknown, Summary: "not read"}}, Skipped: []check.Skip{
-				{Check: "a", Needs: "x"}, {Check: "b", Needs: "x"}, {Check: "c", Needs: "x"}, {Check: "d", Needs: "x"}, {Check: "e", Needs: "x"},
-				{Check: "f", Needs: "x"}, {Check: "g", Needs: "x"},
-			}},
-			"unknown: not read [x]\n    skipped because of this: a, b, c, d, e and 2 more\nhealth unknown: 1 unknown, 0 passed, 7 skipped\n",
-			"unknown: not read [x]\n    skipped because of this: a, b, c, d, e, f, g\nhealth unknown: 1 unknown, 0 passed, 7 skipped\n",
+			check.Report{
+				Findings: []check.Finding{{Check: "x", Status: check.Unknown, Summary: "not read"}},
+				Skipped: []check.Skip{
+					{Check: "a", Needs: "x"}, {Check: "b", Needs: "x"}, {Check: "c", Needs: "x"},
+					{Check: "d", Needs: "x"}, {Check: "e", Needs: "x"}, {Check: "f", Needs: "x"},
+					{Check: "g", Needs: "x"},
+				},
+			},
+			"unknown: not read [x]\n    skipped because of this: a, b, c, d, e and 2 more\n" +
+				"health unknown: 1 unknown, 0 passed, 7 skipped\n",
+			"unknown: not read [x]\n    skipped because of this: a, b, c, d, e, f, g\n" +
+				"health unknown: 1 unknown, 0 passed, 7 skipped\n",
 		},
 		"the same of two subjects": {
 			check.Report{Findings: []check.Finding{
-				{Check: "x", Status: check.Warn, Subject: check.DeviceRef("mlx5_0"), Summary: "slow"}, {Check: "x", Status: check.Warn, Subject: check.DeviceRef("mlx5_1"), Summary: "slow"},
+				{Check: "x", Status: check.Warn, Subject: check.DeviceRef("mlx5_0"), Summary: "slow"},
+				{Check: "x", Status: check.Warn, Subject: check.DeviceRef("mlx5_1"), Summary: "slow"},
 			}},
 			"warn: mlx5_0, mlx5_1: slow [x]\nhealthy with warnings: 2 warn, 0 passed\n",
 			"warn: mlx5_0, mlx5_1: slow [x]\nhealthy with warnings: 2 warn, 0 passed\n",

@@ -27,7 +27,7 @@ type Part struct {
 	Quiet             bool // nothing has happened yet: shown on a terminal, not in a log
 }
 
-// Live shows frames. On a terminal each frame replaces the one before. Elsewhere it writes only changes, as plain lines.
+// Live shows frames. On a terminal each frame replaces the previous one. Elsewhere only changes are written, as lines.
 type Live struct {
 	W     io.Writer
 	TTY   bool

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSay: what is said between two frames stays, and the next frame is drawn below it.
+// Lines between two frames stay, and the next frame is drawn below them.
 func TestSay(t *testing.T) {
 	frames := func(tty bool) string {
 		var out bytes.Buffer
@@ -18,11 +18,13 @@ func TestSay(t *testing.T) {
 		l.Show(Frame{Text: "1 of 2"})
 		return out.String()
 	}
-	if diff := cmp.Diff("0 of 2\nWaiting for this to pass: x\n  If it does not: y\n1 of 2\n", frames(false)); diff != "" {
+	const inLog = "0 of 2\nWaiting for this to pass: x\n  If it does not: y\n1 of 2\n"
+	if diff := cmp.Diff(inLog, frames(false)); diff != "" {
 		t.Errorf("in a log (-want +got):\n%s", diff)
 	}
-	const want = "\r\x1b[2K0 of 2\n\x1b[JWaiting for this to pass: x\n  If it does not: y\n\r\x1b[2K0 of 2\n\x1b[J\x1b[1A\r\x1b[2K1 of 2\n\x1b[J"
-	if diff := cmp.Diff(want, frames(true)); diff != "" {
+	const onTerminal = "\r\x1b[2K0 of 2\n\x1b[JWaiting for this to pass: x\n  If it does not: y\n" +
+		"\r\x1b[2K0 of 2\n\x1b[J\x1b[1A\r\x1b[2K1 of 2\n\x1b[J"
+	if diff := cmp.Diff(onTerminal, frames(true)); diff != "" {
 		t.Errorf("on a terminal (-want +got):\n%s", diff)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 )
 
-// lines is a text as its lines, each with a bar at its end: trailing blanks show.
+// lines splits a text and appends a bar to each line, which makes trailing blanks visible.
 func lines(text string) []string {
 	all := strings.Split(text, "\n")
 	for i := range all[:len(all)-1] {
@@ -89,8 +89,13 @@ func TestLine(t *testing.T) {
 var (
 	request = &check.Fix{Text: "Request it.", Commands: []string{"limits:\n  rdma: 1", "oc apply"}, Who: check.User}
 	denied  = check.Finding{
-		Check: "uverbs-openable", Status: check.Fail, Subject: check.DeviceRef("mlx5_6"), Summary: "uverbs6 not permitted",
-		Evidence: []check.Evidence{{Source: "/dev/infiniband/uverbs6", Got: "not permitted", Want: "openable"}}, Fix: request,
+		Check:   "uverbs-openable",
+		Status:  check.Fail,
+		Subject: check.DeviceRef("mlx5_6"),
+		Summary: "uverbs6 not permitted",
+		Evidence: []check.Evidence{
+			{Source: "/dev/infiniband/uverbs6", Got: "not permitted", Want: "openable"},
+		}, Fix: request,
 	}
 )
 
@@ -101,28 +106,52 @@ func with(f check.Finding, subject check.Ref) check.Finding {
 }
 
 func TestFindings(t *testing.T) {
-	slow := check.Finding{Check: "rate-uniform", Status: check.Warn, Subject: check.RailRef("mlx5_7:1"), Summary: "rate 200 Gb/s"}
+	slow := check.Finding{
+		Check:   "rate-uniform",
+		Status:  check.Warn,
+		Subject: check.RailRef("mlx5_7:1"),
+		Summary: "rate 200 Gb/s",
+	}
 	milder := denied
 	milder.Status = check.Warn
-	forged := check.Finding{Check: "c", Status: check.Unknown, Subject: check.Named(check.Text, "x\ny"), Summary: "a\nfail: \x1b[1m", Evidence: []check.Evidence{{Source: "s", Got: "1\n2"}}}
+	forged := check.Finding{
+		Check:    "c",
+		Status:   check.Unknown,
+		Subject:  check.Named(check.Text, "x\ny"),
+		Summary:  "a\nfail: \x1b[1m",
+		Evidence: []check.Evidence{{Source: "s", Got: "1\n2"}},
+	}
 	for name, test := range map[string]struct {
 		in     []check.Finding
 		detail Detail
 		want   []string
 	}{
-		"none":  {nil, Full, []string{""}},
-		"brief": {[]check.Finding{denied}, Brief, []string{"fail: mlx5_6: uverbs6 not permitted [uverbs-openable]|", "    fix (user): Request it.|", ""}},
+		"none": {nil, Full, []string{""}},
+		"brief": {
+			[]check.Finding{denied}, Brief,
+			[]string{"fail: mlx5_6: uverbs6 not permitted [uverbs-openable]|", "    fix (user): Request it.|", ""},
+		},
 		"full": {[]check.Finding{denied}, Full, []string{
 			"fail: mlx5_6: uverbs6 not permitted [uverbs-openable]|",
 			"    seen: /dev/infiniband/uverbs6: not permitted (want openable)|",
 			"    fix (user): Request it.|", "        limits:|", "          rdma: 1|", "        oc apply|", "",
 		}},
 		"the pod is not named: everything is about it": {
-			[]check.Finding{with(slow, check.Ref{Kind: check.Pod})}, Full, []string{"warn: rate 200 Gb/s [rate-uniform]|", ""},
+			[]check.Finding{with(slow, check.Ref{Kind: check.Pod})}, Full,
+			[]string{"warn: rate 200 Gb/s [rate-uniform]|", ""},
 		},
-		"no subject": {[]check.Finding{with(slow, check.Ref{})}, Full, []string{"warn: rate 200 Gb/s [rate-uniform]|", ""}},
+		"no subject": {
+			[]check.Finding{with(slow, check.Ref{})}, Full, []string{"warn: rate 200 Gb/s [rate-uniform]|", ""},
+		},
 		"alike for several subjects, another between them": {
-			[]check.Finding{with(slow, check.DeviceRef("a")), denied, with(slow, check.DeviceRef("b")), with(slow, check.Ref{Kind: check.Pod})}, Brief, []string{
+			[]check.Finding{
+				with(slow, check.DeviceRef("a")),
+				denied,
+				with(slow, check.DeviceRef("b")),
+				with(slow, check.Ref{Kind: check.Pod}),
+			},
+			Brief,
+			[]string{
 				"warn: a, b: rate 200 Gb/s [rate-uniform]|",
 				"fail: mlx5_6: uverbs6 not permitted [uverbs-openable]|", "    fix (user): Request it.|", "",
 			},

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// encoded is the value in both formats.
+// encoded returns the value in both formats.
 func encoded(t *testing.T, value any) (asJSON, asYAML string) {
 	t.Helper()
 	var j, y bytes.Buffer
@@ -24,7 +24,7 @@ func encoded(t *testing.T, value any) (asJSON, asYAML string) {
 	return j.String(), y.String()
 }
 
-// readBack asserts that a reader of the YAML gets what a reader of the JSON gets, and a terminal gets text.
+// readBack fails if YAML and JSON differ, or if they contain control characters.
 func readBack(t *testing.T, value any) {
 	t.Helper()
 	asJSON, asYAML := encoded(t, value)
@@ -86,13 +86,18 @@ up: true
 	readBack(t, value)
 }
 
-// hostile are strings that YAML reads as something else when they stand unquoted, or not at all.
+// hostile strings are invalid YAML, or something else than a string, without quotes.
 var hostile = []string{
-	"", " ", "a ", " a", "a: b", ": ", ":", "a:", "- ", "-", "- a", "--- a", "---", "...", "? a", "# a", "a # b", "a#b", "%TAG", "@a", "`a",
-	"&a", "*a", "!a", "!!int 1", "|", ">", "|-", "<<", "=", "[a]", "{a: b}", "a, b", "'a'", `"a"`, `\`, `a\n`, "~", "null", "Null", "NULL", "yes",
-	"Yes", "YES", "no", "on", "OFF", "y", "N", "true", "False", ".inf", "-.Inf", ".nan", "0", "-1", "+1", "0x1", "0o7", "0b1", "012", "1e3", "1_000",
-	"1.5", "1.", ".5", "12:30:45", "2001-01-01", "2001-01-01T00:00:00Z", "a\nb", "\n", "a\n", "\na", "a\r\nb", "\t", "a\tb", "\x00", "\x1b[31m",
-	"\x7f", "\u0080", "\u0085", "\u009b", "\u00a0", "\u2028", "\u2029", "\ufeff", "\ufffe", "\uffff", "\ue000", "\xff", "ü", "日本", "😀",
+	"", " ", "a ", " a", "a: b", ": ", ":", "a:", "- ", "-", "- a", "--- a", "---", "...", "? a", "# a", "a # b", "a#b",
+	"%TAG", "@a", "`a",
+	"&a", "*a", "!a", "!!int 1", "|", ">", "|-", "<<", "=", "[a]", "{a: b}", "a, b", "'a'", `"a"`, `\`, `a\n`, "~",
+	"null", "Null", "NULL", "yes",
+	"Yes", "YES", "no", "on", "OFF", "y", "N", "true", "False", ".inf", "-.Inf", ".nan", "0", "-1", "+1", "0x1", "0o7",
+	"0b1", "012", "1e3", "1_000",
+	"1.5", "1.", ".5", "12:30:45", "2001-01-01", "2001-01-01T00:00:00Z", "a\nb", "\n", "a\n", "\na", "a\r\nb", "\t",
+	"a\tb", "\x00", "\x1b[31m",
+	"\x7f", "\u0080", "\u0085", "\u009b", "\u00a0", "\u2028", "\u2029", "\ufeff", "\ufffe", "\uffff", "\ue000", "\xff",
+	"ü", "日本", "😀",
 	"<a&b>", "_", "/", "a/b", "mlx5_6", "0000:1a:00.2", "::ffff:10.1.1.1", strings.Repeat("long ", 200),
 }
 
@@ -107,7 +112,8 @@ func TestYAMLOfHostileStrings(t *testing.T) {
 
 func TestYAMLOfNumbers(t *testing.T) {
 	for name, value := range map[string]any{
-		"largest": uint64(1<<64 - 1), "smallest": int64(-1 << 63), "fraction": 0.1, "exponent": 1e21, "tiny": 1e-7, "as a key": map[int]int{-1: 0},
+		"largest": uint64(1<<64 - 1), "smallest": int64(-1 << 63), "fraction": 0.1, "exponent": 1e21, "tiny": 1e-7,
+		"as a key": map[int]int{-1: 0},
 	} {
 		t.Run(name, func(t *testing.T) { readBack(t, value) })
 	}
@@ -123,7 +129,7 @@ func FuzzYAML(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var value any
-		// A reader takes a key of at most 1024 characters on one line (YAML 1.2, 7.4.2); Railhead's are names of fields.
+		// A key on one line has at most 1024 characters (YAML 1.2, 7.4.2). Railhead's keys are field names.
 		if len(data) <= 300 && json.Unmarshal(data, &value) == nil {
 			readBack(t, value)
 		}

@@ -51,7 +51,7 @@ func allReduceOf(a bench.AllReduceRun) AllReduce {
 		out.Title += " on " + number(a.Nodes, "node")
 	}
 	for _, s := range a.Sizes {
-		out.Sizes = append(out.Sizes, Size{s.Bytes, sizeText(s.Bytes), float64(s.Algbw), float64(s.Busbw)})
+		out.Sizes = append(out.Sizes, Size{s.Bytes, report.Size(s.Bytes), float64(s.Algbw), float64(s.Busbw)})
 	}
 	return out
 }
@@ -60,7 +60,7 @@ func networkOf(a bench.AllReduceRun) string {
 	if a.Network == "" {
 		return "unknown: no log shows which network was used"
 	}
-	counters := "the RDMA ports sent " + sizeText(a.PortBytes)
+	counters := "the RDMA ports sent " + report.Size(a.PortBytes)
 	switch {
 	case a.PortBytes == 0:
 		counters = "the RDMA ports sent no data"
@@ -68,16 +68,6 @@ func networkOf(a bench.AllReduceRun) string {
 		counters = "the port counters are not visible"
 	}
 	return fmt.Sprintf("%s, according to NCCL's log; %s", a.Network, counters)
-}
-
-// sizeText writes bytes in the largest binary unit.
-func sizeText(bytes int64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
-	v, i := float64(bytes), 0
-	for v >= 1024 && i < len(units)-1 {
-		v, i = v/1024, i+1
-	}
-	return fmt.Sprintf("%.4g %s", v, units[i])
 }
 
 // best returns the size with the highest busbw.
@@ -105,12 +95,13 @@ func allReduceCards(runs []bench.AllReduceRun, efficiency float64) []Card {
 			rdma = top.Busbw
 			reached := "ceiling unknown"
 			if a.Ceiling > 0 {
-				reached = fmt.Sprintf("%s of the ring's ceiling, %s", report.Percent(float64(rdma/a.Ceiling)), a.Ceiling)
+				part := report.Percent(float64(rdma / a.Ceiling))
+				reached = fmt.Sprintf("%s of the ring's ceiling, %s", part, a.Ceiling)
 			}
 			cards = append(cards, Card{
 				Label:  "All-reduce",
 				Value:  rdma.String(),
-				Note:   fmt.Sprintf("busbw at %s; %s", sizeText(top.Bytes), reached),
+				Note:   fmt.Sprintf("busbw at %s; %s", report.Size(top.Bytes), reached),
 				Status: judged(bench.Gate{Efficiency: efficiency}, rdma.Gbps(), a.Ceiling.Gbps(), 0),
 			})
 		}

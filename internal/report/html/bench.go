@@ -188,7 +188,8 @@ func benchFacts(r bench.Result) []Table {
 	}
 	for _, c := range r.CrossRails {
 		if !c.Reached {
-			crossings.Rows = append(crossings.Rows, slices.Concat(endName(r, c.From), endName(r, c.To), []string{c.Why}))
+			ends := append(endName(r, c.From), endName(r, c.To)...)
+			crossings.Rows = append(crossings.Rows, append(ends, c.Why))
 		}
 	}
 	facts := []Table{limited(podFacts(r))}

@@ -13,7 +13,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 )
 
-// TestBrowser opens the pages from files, as somebody does who was sent them.
+// TestBrowser opens the pages from files, like mail attachments.
 func TestBrowser(t *testing.T) {
 	b := newChromium(t)
 	for name, p := range pages(t) {
@@ -26,14 +26,16 @@ func TestBrowser(t *testing.T) {
 				quietly(t, b, file)
 				b.shoot(name + "-" + scheme)
 			}
-			if left := b.eval(`[...document.querySelectorAll(".chart")].filter((c) => !c.querySelector("svg, canvas")).length`); left != "0" {
+			const empty = `.filter((chart) => !chart.querySelector("svg, canvas")).length`
+			if left := b.eval(`[...document.querySelectorAll(".chart")]` + empty); left != "0" {
 				t.Errorf("%s charts are not drawn", left)
 			}
 			if wide := b.eval(`document.documentElement.scrollWidth`); wide != "1280" {
 				t.Errorf("the page is %s wide in a window of 1280", wide)
 			}
 			b.look(390, 900, "screen", "light")
-			b.waitFor(`[...document.querySelectorAll("section > .chart > div:first-child")].every((d) => d.clientWidth <= 390)`)
+			const charts = `[...document.querySelectorAll("section > .chart > div:first-child")]`
+			b.waitFor(charts + `.every((chart) => chart.clientWidth <= 390)`)
 			if wide := b.eval(`document.documentElement.scrollWidth`); wide != "390" {
 				t.Errorf("the page is %s wide on a phone of 390", wide)
 			}
@@ -42,7 +44,7 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-// quietly asserts that the page asked for nothing but itself, and that nobody complained.
+// quietly fails if the page requested anything but itself, or if the console has errors.
 func quietly(t *testing.T, b *chromium, file string) {
 	t.Helper()
 	for _, url := range b.asked {
@@ -55,9 +57,13 @@ func quietly(t *testing.T, b *chromium, file string) {
 	}
 }
 
-// TestBrowserHuge holds a page of 1,024 pods with 8 rails, 4.2 million links, to its limits: 5 MB, and 2 s to the first paint.
+// A page of 1,024 pods with 8 rails, 4.2 million links, has at most 5 MB and is first painted within 2 s.
 func TestBrowserHuge(t *testing.T) {
-	file := written(t, "1024-pods", FromBench(simulated(1024, 8, slowNIC(700, 2, 0.5), badCable(33, 907, 6, 0.1)), "bench-1024.json"))
+	file := written(
+		t,
+		"1024-pods",
+		FromBench(simulated(1024, 8, slowNIC(700, 2, 0.5), badCable(33, 907, 6, 0.1)), "bench-1024.json"),
+	)
 	about, err := os.Stat(file)
 	if err != nil {
 		t.Fatal(err)
@@ -76,18 +82,21 @@ func TestBrowserHuge(t *testing.T) {
 	all := b.eval(`performance.now()`)
 	t.Logf("%d bytes, first paint after %.0f ms, all drawn before %s ms", about.Size(), paint, all)
 	if paint > 2000 {
-		t.Errorf("the first paint came after %.0f ms, want at most 2000", paint)
+		t.Errorf("first paint after %.0f ms, want at most 2000", paint)
 	}
 	b.shoot("1024-pods-light")
 	b.eval(`document.querySelectorAll(".mark-button")[1].click()`)
-	if said := b.eval(`document.querySelector(".readout").textContent`); !strings.Contains(said, "h-kim-33 to h-kim-907 on rail rail6") {
-		t.Errorf("the bad cable is not what the map shows: %s", said)
+	if said := b.eval(`document.querySelector(".readout").textContent`); !strings.Contains(
+		said,
+		"h-kim-33 to h-kim-907 on rail rail6",
+	) {
+		t.Errorf("the map does not show the bad cable: %s", said)
 	}
 	quietly(t, b, file)
 	b.shoot("1024-pods-closer")
 }
 
-// TestBrowserLive holds a page that a server renews to show what is new, and to keep what the reader chose.
+// A page that a server renews shows the new result and keeps the selections of the reader.
 func TestBrowserLive(t *testing.T) {
 	events := make(chan string)
 	now := withLadders(simulated(4, 2))
@@ -114,7 +123,12 @@ func TestBrowserLive(t *testing.T) {
 	defer server.CloseClientConnections()
 	b.look(1280, 900, "screen", "light")
 	b.open(server.URL + "/")
-	b.eval(`{ const s = document.getElementById("ladder-choice"); s.value = 1; s.onchange(); document.querySelector("#ladder details").open = true }`)
+	b.eval(`{
+		const choice = document.getElementById("ladder-choice");
+		choice.value = 1;
+		choice.onchange();
+		document.querySelector("#ladder details").open = true;
+	}`)
 	now = withLadders(simulated(4, 2, slowNIC(1, 0, 0.3)))
 	events <- "1"
 	b.waitFor(`document.querySelectorAll(".mark-button").length === 1 && document.querySelector(".map svg")`)
@@ -142,7 +156,7 @@ func TestBrowserLive(t *testing.T) {
 	}
 }
 
-// TestBrowserForeign holds names that others chose to be text, wherever they come to stand.
+// Names with markup appear as text everywhere.
 func TestBrowserForeign(t *testing.T) {
 	const evil = `<img src=x onerror=alert(1)>{a|b}</script><script>alert(2)</script>`
 	r := withLadders(simulated(3, 2, slowNIC(1, 0, 0.3)))
@@ -153,20 +167,29 @@ func TestBrowserForeign(t *testing.T) {
 	}
 	r.Matrix.Rails[0].Name = evil
 	r.AllReduces[0].Proof, r.AllReduces[0].Tool = evil, evil
-	r.Findings = []check.Finding{{Check: evil, Status: check.Fail, Subject: check.Named(check.Text, evil), Summary: evil, Fix: &check.Fix{Text: evil, Commands: []string{evil}}}}
+	r.Findings = []check.Finding{
+		{
+			Check:   evil,
+			Status:  check.Fail,
+			Subject: check.Named(check.Text, evil),
+			Summary: evil,
+			Fix:     &check.Fix{Text: evil, Commands: []string{evil}},
+		},
+	}
 	b := newChromium(t)
 	b.look(1280, 900, "screen", "light")
 	file := written(t, "foreign", FromBench(r, evil))
 	b.open("file://" + file)
-	b.eval(`for (const p of drawn.values()) for (let i = 0; i < 8; i++) p.chart.dispatchAction({ type: "showTip", seriesIndex: 0, dataIndex: i })`)
+	b.eval(`for (const p of drawn.values())
+		for (let i = 0; i < 8; i++) p.chart.dispatchAction({ type: "showTip", seriesIndex: 0, dataIndex: i })`)
 	b.waitFor(`[...document.querySelectorAll(".chart > div + div")].some((tip) => tip.textContent.includes("onerror"))`)
 	quietly(t, b, file)
 	if made := b.eval(`document.querySelectorAll("img").length`); made != "0" {
-		t.Errorf("%s images were made of names", made)
+		t.Errorf("%s images were created from names", made)
 	}
 }
 
-// TestBrowserPrint holds charts to the width of a page of paper, in the colours of paper.
+// Printed charts fit the width of the paper and have light colours.
 func TestBrowserPrint(t *testing.T) {
 	b := newChromium(t)
 	b.look(1280, 900, "screen", "dark")

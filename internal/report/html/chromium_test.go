@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// chromium is a headless browser, spoken to by the DevTools protocol over a pipe.
+// chromium is a headless browser, controlled by the DevTools protocol over a pipe.
 type chromium struct {
 	t      *testing.T
 	to     io.Writer
@@ -33,7 +33,7 @@ type event struct {
 	Error     *struct{ Message string }
 }
 
-// newChromium starts one, or skips the test where there is none.
+// newChromium starts a browser. It skips the test if none is installed.
 func newChromium(t *testing.T) *chromium {
 	t.Helper()
 	program := ""
@@ -44,11 +44,22 @@ func newChromium(t *testing.T) *chromium {
 		}
 	}
 	if program == "" {
-		t.Skip("there is no Chromium here: apt-get install chromium")
+		t.Skip("Chromium is not installed: apt-get install chromium")
 	}
 	toBrowser, toUs := pipe(t), pipe(t)
-	cmd := exec.Command(program, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--user-data-dir="+t.TempDir(),
-		"--no-first-run", "--disable-background-networking", "--hide-scrollbars", "--disable-dev-shm-usage", "about:blank")
+	cmd := exec.Command(
+		program,
+		"--headless=new",
+		"--no-sandbox",
+		"--disable-gpu",
+		"--remote-debugging-pipe",
+		"--user-data-dir="+t.TempDir(),
+		"--no-first-run",
+		"--disable-background-networking",
+		"--hide-scrollbars",
+		"--disable-dev-shm-usage",
+		"about:blank",
+	)
 	cmd.ExtraFiles = []*os.File{toBrowser[0], toUs[1]} // 3 and 4
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -83,7 +94,7 @@ func pipe(t *testing.T) [2]*os.File {
 
 func (b *chromium) do(method string, params map[string]any) { b.call(b.page, method, params, nil) }
 
-// call waits for the answer; what comes before it is noted.
+// call waits for the answer and records the events before it.
 func (b *chromium) call(session, method string, params map[string]any, result any) {
 	b.t.Helper()
 	b.last++
@@ -119,7 +130,7 @@ func (b *chromium) next() event {
 	b.t.Helper()
 	text, err := b.from.ReadBytes(0)
 	if err != nil {
-		b.t.Fatalf("chromium is gone: %v", err)
+		b.t.Fatalf("chromium exited: %v", err)
 	}
 	var e event
 	if err := json.Unmarshal(text[:len(text)-1], &e); err != nil {
@@ -145,7 +156,9 @@ func (b *chromium) open(url string) {
 	b.t.Helper()
 	b.asked, b.said, b.events = nil, nil, nil
 	b.do("Page.navigate", map[string]any{"url": url})
-	b.waitFor(`document.documentElement.dataset.drawn === "yes" || document.getElementById("trouble")?.hidden === false`)
+	b.waitFor(
+		`document.documentElement.dataset.drawn === "yes" || document.getElementById("trouble")?.hidden === false`,
+	)
 	if trouble := b.eval(`document.getElementById("trouble").textContent`); trouble != `""` {
 		b.t.Error(trouble)
 	}
@@ -157,32 +170,46 @@ func (b *chromium) waitFor(expression string) {
 	deadline := time.Now().Add(30 * time.Second)
 	for b.eval(fmt.Sprintf(`new Promise((done) => setTimeout(() => done(Boolean(%s)), 20))`, expression)) != "true" {
 		if time.Now().After(deadline) {
-			b.t.Fatalf("%s is not so after 30 s; the console says %s", expression, strings.Join(b.said, "\n"))
+			b.t.Fatalf("%s is not true after 30 s; console: %s", expression, strings.Join(b.said, "\n"))
 		}
 	}
 }
 
-// eval is the value of an expression as JSON.
+// eval returns the value of an expression as JSON.
 func (b *chromium) eval(expression string) string {
 	b.t.Helper()
 	var answer struct {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails *struct{ Text string }
 	}
-	b.call(b.page, "Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}, &answer)
+	b.call(
+		b.page,
+		"Runtime.evaluate",
+		map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true},
+		&answer,
+	)
 	if answer.ExceptionDetails != nil {
 		b.t.Fatalf("%s: %s", expression, answer.ExceptionDetails.Text)
 	}
 	return string(answer.Result.Value)
 }
 
-// look is the size of the window, and light, dark or print.
+// look sets the size of the window and the appearance: light, dark or print.
 func (b *chromium) look(width, height int, media, scheme string) {
-	b.do("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false})
-	b.do("Emulation.setEmulatedMedia", map[string]any{"media": media, "features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}})
+	b.do(
+		"Emulation.setDeviceMetricsOverride",
+		map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false},
+	)
+	b.do(
+		"Emulation.setEmulatedMedia",
+		map[string]any{
+			"media":    media,
+			"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}},
+		},
+	)
 }
 
-// shoot keeps a picture of the whole page, where pictures are wanted.
+// shoot saves a screenshot of the whole page if -keep is set.
 func (b *chromium) shoot(name string) {
 	if *keep == "" {
 		return

@@ -13,7 +13,8 @@ func machineFacts(all []rules.Machine) Table {
 	t := Table{
 		Title: "Ports of the machines",
 		Columns: []string{
-			"Machine", "Kernel", "Device", "Model", "Firmware", "State", "Rate", "Layer", "Interface", "MTU", "PCIe", "NUMA",
+			"Machine", "Kernel", "Device", "Model", "Firmware", "State",
+			"Rate", "Layer", "Interface", "MTU", "PCIe", "NUMA",
 		},
 	}
 	for _, m := range all {

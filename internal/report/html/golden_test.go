@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden file")
 
-// body is what a reader without JavaScript sees: the page without its style and its scripts.
+// body returns the page without style and scripts, as a reader without JavaScript sees it.
 func body(t *testing.T, p Page) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -35,9 +35,16 @@ func TestGolden(t *testing.T) {
 	const file = "testdata/page.html"
 	r := withLadders(simulated(3, 2, slowNIC(1, 0, 0.3)))
 	r.Findings = []check.Finding{{
-		Check: "bench-fabric", Status: check.Fail, Subject: check.Named(check.Measured, "NIC mlx5_2 of node gpu-2"), Summary: "115.7 Gb/s where 385.4 Gb/s is healthy, on 2 links",
+		Check:    "bench-fabric",
+		Status:   check.Fail,
+		Subject:  check.Named(check.Measured, "NIC mlx5_2 of node gpu-2"),
+		Summary:  "115.7 Gb/s where 385.4 Gb/s is healthy, on 2 links",
 		Evidence: []check.Evidence{{Source: "median of 2 links", Got: "115.7 Gb/s", Want: "385.4 Gb/s"}},
-		Fix:      &check.Fix{Text: "Look at its cable, its slot and its switch port.", Commands: []string{"mlxlink -d mlx5_2 -m"}, Who: check.Admin},
+		Fix: &check.Fix{
+			Text:     "Look at its cable, its slot and its switch port.",
+			Commands: []string{"mlxlink -d mlx5_2 -m"},
+			Who:      check.Admin,
+		},
 	}}
 	got := body(t, Join(FromBench(r, "bench.json"), rolloutPage()))
 	if *update {
@@ -50,11 +57,11 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("-want +got, or -update:\n%s", diff)
+		t.Errorf("-want +got (accept with -update):\n%s", diff)
 	}
 }
 
-// A page says nothing of a network: every URL in it would be a request, or a link that leads out of an air-gapped place.
+// A page has no URLs: each would be a request, or a link that does not work in an air-gapped network.
 func TestNoURL(t *testing.T) {
 	text := body(t, FromBench(simulated(3, 2), "bench.json"))
 	for _, scheme := range []string{"http:", "https:", "//"} {
@@ -64,7 +71,7 @@ func TestNoURL(t *testing.T) {
 	}
 }
 
-// FuzzBench holds that a file may say what it wants of numbers and indices.
+// FuzzBench reads files with any numbers and indices.
 func FuzzBench(f *testing.F) {
 	for _, r := range []bench.Result{{}, withLadders(simulated(3, 2, slowNIC(1, 0, 0.3)))} {
 		text, err := json.Marshal(r)
@@ -73,14 +80,16 @@ func FuzzBench(f *testing.F) {
 		}
 		f.Add(text)
 	}
-	f.Add([]byte(`{"pods":[{"name":"a"}],"matrix":{"pods":[],"rails":[],"values":[]},"attribution":{"culprits":[{"kind":"leaf","rail":7,"pods":[0,-1]}]}}`))
-	f.Add([]byte(`{"ladders":[{"from":{"pod":-1,"rail":9},"to":{"pod":3},"steps":[{"name":"x","gbps":1}],"gap":{}}],"crossRails":[{"from":{"pod":9}}],"loopbacks":[{"at":{"pod":-3}}]}`))
+	f.Add([]byte(`{"pods":[{"name":"a"}],"matrix":{"pods":[],"rails":[],"values":[]},
+		"attribution":{"culprits":[{"kind":"leaf","rail":7,"pods":[0,-1]}]}}`))
+	f.Add([]byte(`{"ladders":[{"from":{"pod":-1,"rail":9},"to":{"pod":3},"steps":[{"name":"x","gbps":1}],"gap":{}}],
+		"crossRails":[{"from":{"pod":9}}],"loopbacks":[{"at":{"pod":-3}}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var r bench.Result
 		if json.Unmarshal(text, &r) != nil {
 			return
 		}
-		if _, err := json.Marshal(FromBench(r, "fuzz")); err != nil { // as of a number that is none
+		if _, err := json.Marshal(FromBench(r, "fuzz")); err != nil { // such as NaN
 			t.Error(err)
 		}
 	})

@@ -49,10 +49,11 @@ func ladderOf(l bench.PairLadder, r bench.Result) Ladder {
 		Wire:   wire(l, r),
 	}
 	if g := l.Gap; g != nil {
-		out.Gap = fmt.Sprintf("%s reaches %s of its ceiling. Look at %s.", g.Step.Name, report.Percent(g.Efficiency), g.Layer)
+		result := fmt.Sprintf("reaches %s of its ceiling", report.Percent(g.Efficiency))
 		if g.Step.Failed != "" {
-			out.Gap = fmt.Sprintf("%s failed (%s). Look at %s.", g.Step.Name, g.Step.Failed, g.Layer)
+			result = fmt.Sprintf("failed (%s)", g.Step.Failed)
 		}
+		out.Gap = fmt.Sprintf("%s %s. Look at %s.", g.Step.Name, result, g.Layer)
 	}
 	var rdma bench.Gbps
 	full := map[bench.StepName]bench.Gbps{}

@@ -15,7 +15,7 @@ import (
 type Links struct {
 	Title string     `json:"-"`
 	Pods  []string   `json:"pods"`
-	Nodes []string   `json:"nodes,omitempty"`
+	Nodes []string   `json:"nodes"`
 	Rails []LinkRail `json:"rails"`
 	Least float64    `json:"least"` // part of the full colour below which a link is slow
 	Step  float64    `json:"step"`  // size of one level
@@ -57,13 +57,8 @@ func linksOf(m *bench.Matrix, a *bench.Attribution, gate bench.Gate) Links {
 		Least: gate.Efficiency,
 		Ends:  ends(m),
 	}
-	named := false
 	for _, p := range m.Pods {
 		l.Pods, l.Nodes = append(l.Pods, p.Name), append(l.Nodes, p.Node)
-		named = named || p.Node != ""
-	}
-	if !named {
-		l.Nodes = nil
 	}
 	for r, rail := range m.Rails {
 		full, known := float64(rail.Ceiling), rail.Ceiling > 0

@@ -16,7 +16,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 )
 
-// levels are what a browser unpacks.
+// levels unpacks as a browser does.
 func levels(t *testing.T, packed string) []byte {
 	t.Helper()
 	r, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader([]byte(packed))))
@@ -39,12 +39,12 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// Where there is no room for every number, each is still known to a part of the largest, and what is absent stays absent.
+// Many values are rounded to a part of the largest; values that are absent stay absent.
 func TestManyLevels(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	values := make([]float32, 1_200_000)
 	for i := range values {
-		values[i] = 392 * random.Float32() // nothing that could be packed well
+		values[i] = 392 * random.Float32() // compresses badly
 	}
 	values[7], values[8], values[9] = -1, 0, 392
 	var l Links
@@ -60,7 +60,7 @@ func TestManyLevels(t *testing.T) {
 	}
 }
 
-// The worst that 1,024 pods with 8 rails can measure fits into a page of 5 MB, beside 500 kB of library.
+// Random rates of 1,024 pods with 8 rails fit into a page of 5 MB with 500 kB of library.
 func TestWorstCaseFits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("packs 4.2 million random numbers")
@@ -77,7 +77,10 @@ func TestWorstCaseFits(t *testing.T) {
 }
 
 func TestEnds(t *testing.T) {
-	m := bench.NewMatrix([]bench.MatrixPod{{Name: "a"}, {Name: "b"}, {Name: "c"}}, []bench.MatrixRail{{Name: "r0", Ceiling: 100}, {Name: "r1", Ceiling: 100}})
+	m := bench.NewMatrix(
+		[]bench.MatrixPod{{Name: "a"}, {Name: "b"}, {Name: "c"}},
+		[]bench.MatrixRail{{Name: "r0", Ceiling: 100}, {Name: "r1", Ceiling: 100}},
+	)
 	m.Set(0, 1, 0, 98)
 	m.Set(0, 2, 0, 40)
 	m.Set(1, 2, 0, 42)
@@ -89,13 +92,21 @@ func TestEnds(t *testing.T) {
 }
 
 func TestSlowest(t *testing.T) {
-	m := bench.NewMatrix([]bench.MatrixPod{{Name: "a"}, {Name: "b"}, {Name: "c"}}, []bench.MatrixRail{{Name: "r0", Ceiling: 100}, {Name: "r1", Ceiling: 400}})
+	m := bench.NewMatrix(
+		[]bench.MatrixPod{{Name: "a"}, {Name: "b"}, {Name: "c"}},
+		[]bench.MatrixRail{{Name: "r0", Ceiling: 100}, {Name: "r1", Ceiling: 400}},
+	)
 	m.Set(0, 1, 0, 98)
 	m.Set(0, 2, 0, 40)
 	m.Set(1, 2, 0, 42)
 	m.Set(0, 1, 1, 97)
 	got, measured := slowest(m, 3)
-	if want := []link{{bench.MatrixLink{A: 0, B: 1, Rail: 1, Rate: 97}, 0.2425}, {bench.MatrixLink{A: 0, B: 2, Rate: 40}, 0.4}, {bench.MatrixLink{A: 1, B: 2, Rate: 42}, 0.42}}; !slices.Equal(got, want) || measured != 4 {
+	want := []link{
+		{bench.MatrixLink{A: 0, B: 1, Rail: 1, Rate: 97}, 0.2425},
+		{bench.MatrixLink{A: 0, B: 2, Rate: 40}, 0.4},
+		{bench.MatrixLink{A: 1, B: 2, Rate: 42}, 0.42},
+	}
+	if !slices.Equal(got, want) || measured != 4 {
 		t.Errorf("%v of %d, want %v", got, measured, want)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/railhead/railhead/internal/rules"
 )
 
-var keep = flag.String("keep", "", "folder in which the pages of the tests are left, to be looked at")
+var keep = flag.String("keep", "", "folder for the pages and screenshots of the tests")
 
-// recorded are machines of testdata/hosts as pods of one job.
+// recorded returns machines of testdata/hosts as pods of one job.
 func recorded(t *testing.T, names ...string) []rules.Machine {
 	t.Helper()
 	var all []rules.Machine
@@ -28,16 +28,23 @@ func recorded(t *testing.T, names ...string) []rules.Machine {
 	return all
 }
 
-// pages are what is looked at, in a browser and by people.
+// pages returns the pages that the tests open in a browser, and that people look at.
 func pages(t *testing.T) map[string]Page {
 	four := withLadders(simulated(4, 8, slowNIC(2, 5, 0.24)))
 	sixtyFour := withLadders(simulated(64, 8, slowNIC(17, 3, 0.5), badCable(4, 40, 6, 0.08)))
 	machines := recorded(t, "pod-roce-4vf", "pod-roce-4vf-node-b", "pod-half-broken", "pod-no-address")
 	diagnosed := FromDiagnosis(Diagnosed{
-		Title: "Job h-kim in namespace train (recorded machines)", File: "h-kim.tgz", Diagnosis: rules.Diagnose(rules.Case{Machines: machines}), Machines: machines, State: rollingOut(),
+		Title:     "Job h-kim in namespace train (recorded machines)",
+		File:      "h-kim.tgz",
+		Diagnosis: rules.Diagnose(rules.Case{Machines: machines}),
+		Machines:  machines,
+		State:     rollingOut(),
 	})
 	return map[string]Page{
-		"4-pods": Join(FromBench(four, "bench-4.json"), rolloutPage()), "64-pods": FromBench(sixtyFour, "bench-64.json"), "diagnosis": diagnosed,
+		"4-pods": Join(
+			FromBench(four, "bench-4.json"),
+			rolloutPage(),
+		), "64-pods": FromBench(sixtyFour, "bench-64.json"), "diagnosis": diagnosed,
 		"dead":    FromBench(deadLink(), "dead.json"),
 		"begun":   FromBench(begun(), "begun.json"),
 		"waiting": Waiting("bench.json: nothing was written to it yet"),
@@ -45,7 +52,7 @@ func pages(t *testing.T) map[string]Page {
 	}
 }
 
-// written is the page as a file.
+// written writes the page to a file.
 func written(t *testing.T, name string, p Page) string {
 	t.Helper()
 	folder := *keep

@@ -14,12 +14,15 @@ import (
 // ceiling is the payload of 400G RoCE with MTU 4096.
 const ceiling = bench.Gbps(392.1)
 
-// simulated is a bench of a fabric that there is not: 400G RoCE, with faults planted by the part that is left of a link.
+// simulated returns a bench of an invented 400G RoCE fabric. A fault returns the part of the rate that a link keeps.
 func simulated(pods, rails int, faults ...func(a, b, rail int) float64) bench.Result {
 	random := rand.New(rand.NewPCG(7, 7))
 	r := bench.Result{
-		SchemaVersion: bench.ResultVersion, Begun: time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC), Seconds: 94.2, Namespace: "train",
-		Job: fmt.Sprintf("h-kim (simulated: %d pods)", pods), MinEfficiency: 0.9,
+		SchemaVersion: bench.ResultVersion,
+		Begun:         time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC),
+		Seconds:       94.2,
+		Namespace:     "train",
+		Job:           fmt.Sprintf("h-kim (simulated: %d pods)", pods), MinEfficiency: 0.9,
 	}
 	var matrixPods []bench.MatrixPod
 	var matrixRails []bench.MatrixRail
@@ -30,9 +33,22 @@ func simulated(pods, rails int, faults ...func(a, b, rail int) float64) bench.Re
 		pod := bench.Pod{Name: fmt.Sprintf("h-kim-%d", p), Node: fmt.Sprintf("gpu-%d", p+1)}
 		for i := range rails {
 			pod.Rails = append(pod.Rails, bench.PodRail{
-				Name: fmt.Sprintf("rail%d", i), Device: fmt.Sprintf("mlx5_%d", i+2), Port: 1, Netdev: fmt.Sprintf("net%d", i+1),
-				Address: fmt.Sprintf("10.%d.%d.%d/16", i+1, p/250, p%250+1), GID: 3, Rate: 400, Layer: bench.RoCEv2, MTU: 4096,
-				Ceiling: bench.Ceiling{Rate: ceiling, By: bench.ByLink, Link: ceiling, PCIe: host.Know[bench.Gbps](424)},
+				Name: fmt.Sprintf(
+					"rail%d",
+					i,
+				), Device: fmt.Sprintf("mlx5_%d", i+2), Port: 1, Netdev: fmt.Sprintf("net%d", i+1),
+				Address: fmt.Sprintf(
+					"10.%d.%d.%d/16",
+					i+1,
+					p/250,
+					p%250+1,
+				), GID: 3, Rate: 400, Layer: bench.RoCEv2, MTU: 4096,
+				Ceiling: bench.Ceiling{
+					Rate: ceiling,
+					By:   bench.ByLink,
+					Link: ceiling,
+					PCIe: host.Know[bench.Gbps](424),
+				},
 			})
 		}
 		r.Pods = append(r.Pods, pod)
@@ -55,7 +71,7 @@ func simulated(pods, rails int, faults ...func(a, b, rail int) float64) bench.Re
 	return r
 }
 
-// slowNIC is a NIC that lost lanes of its PCIe slot.
+// slowNIC slows all links of one rail of a pod.
 func slowNIC(pod, rail int, part float64) func(a, b, rail int) float64 {
 	return func(a, b, r int) float64 {
 		if r == rail && (a == pod || b == pod) {
@@ -65,7 +81,7 @@ func slowNIC(pod, rail int, part float64) func(a, b, rail int) float64 {
 	}
 }
 
-// badCable is between two pods alone.
+// badCable slows one link.
 func badCable(x, y, rail int, part float64) func(a, b, rail int) float64 {
 	return func(a, b, r int) float64 {
 		if r == rail && a == x && b == y {
@@ -75,14 +91,14 @@ func badCable(x, y, rail int, part float64) func(a, b, rail int) float64 {
 	}
 }
 
-// deadLink is a fabric in which a pair does not reach each other on one rail.
+// deadLink returns a fabric in which one link carries no data.
 func deadLink() bench.Result {
 	r := simulated(4, 4, badCable(1, 3, 2, 0))
 	r.Failures = []string{"h-kim-1 > h-kim-3, rail rail2: it hangs: no data within 17s"}
 	return r
 }
 
-// begun is a matrix that is being measured: two of its rounds are.
+// begun returns a bench after two rounds of its matrix.
 func begun() bench.Result {
 	r := simulated(8, 4)
 	whole := r.Matrix
@@ -98,7 +114,7 @@ func begun() bench.Result {
 	return r
 }
 
-// withLadders adds two ladders, of which one has a gap at GPUDirect RDMA, and the all-reduce both ways.
+// withLadders adds two ladders, one with a gap at GPUDirect RDMA, and the all-reduce over RDMA and TCP.
 func withLadders(r bench.Result) bench.Result {
 	know := host.Know[bench.Gbps]
 	steps := func(gpu, all bench.Gbps) bench.Ladder {
@@ -119,15 +135,36 @@ func withLadders(r bench.Result) bench.Result {
 		r.Ladders = append(r.Ladders, ladder)
 	}
 	r.AllReduces = []bench.AllReduceRun{
-		{Mode: "rdma", Tool: "all_reduce_perf", Ranks: 8 * len(r.Pods), Nodes: len(r.Pods), Ceiling: 392.1, Network: "IB", PortBytes: 812 << 30, Proof: "NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA", Sizes: sweep(375, 3e6)},
-		{Mode: "tcp", Tool: "all_reduce_perf", Ranks: 8 * len(r.Pods), Nodes: len(r.Pods), Network: "Socket", Proof: "NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/Socket/0", Sizes: sweep(9.8, 4e6)},
+		{
+			Mode:      "rdma",
+			Tool:      "all_reduce_perf",
+			Ranks:     8 * len(r.Pods),
+			Nodes:     len(r.Pods),
+			Ceiling:   392.1,
+			Network:   "IB",
+			PortBytes: 812 << 30,
+			Proof:     "NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA",
+			Sizes:     sweep(375, 3e6),
+		},
+		{
+			Mode:    "tcp",
+			Tool:    "all_reduce_perf",
+			Ranks:   8 * len(r.Pods),
+			Nodes:   len(r.Pods),
+			Network: "Socket",
+			Proof:   "NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/Socket/0",
+			Sizes:   sweep(9.8, 4e6),
+		},
 	}
 	r.Skipped = []string{"RDMA write, GPU memory on rail7: ib_write_bw of the image has no --use_cuda"}
-	r.Series = []bench.Series{{Name: "write-host/h-kim-0/h-kim-1/rail0 Gb/s", Values: []float64{386.4, 386.1, 386.5}}, {Name: "all-reduce/rdma/256MiB busbw GB/s", Values: []float64{361.2, 359.8, 362.4}}}
+	r.Series = []bench.Series{
+		{Name: "write-host/h-kim-0/h-kim-1/rail0 Gb/s", Values: []float64{386.4, 386.1, 386.5}},
+		{Name: "all-reduce/rdma/256MiB busbw GB/s", Values: []float64{361.2, 359.8, 362.4}},
+	}
 	return r
 }
 
-// sweep is a bandwidth that grows with the size of the message.
+// sweep returns a bandwidth that grows with the message size.
 func sweep(most, half float64) []bench.SizedRate {
 	var sizes []bench.SizedRate
 	for bytes := int64(1 << 20); bytes <= 8<<30; bytes *= 4 {
@@ -143,23 +180,49 @@ func rolloutPage() Page {
 	return Page{Title: "Cluster", Sources: []Source{{"Cluster", s.Server.URL, s.Taken}}, Rollouts: rolloutsOf(s)}
 }
 
-// rollingOut is a cluster whose pool of workers takes a configuration.
+// rollingOut returns a cluster that rolls out a configuration to the worker pool.
 func rollingOut() cluster.State {
 	s := cluster.State{
 		Read:  []cluster.Kind{cluster.Pools, cluster.Nodes},
 		Taken: time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC),
 		Pools: []cluster.Pool{
-			{Name: "worker", NodeSelector: map[string]string{"node-role.kubernetes.io/worker": ""}, Target: "rendered-worker-2", Current: "rendered-worker-1", TargetSources: []string{"99-railhead"}, Machines: 9, Updated: 4, Ready: 4},
+			{
+				Name:          "worker",
+				NodeSelector:  map[string]string{"node-role.kubernetes.io/worker": ""},
+				Target:        "rendered-worker-2",
+				Current:       "rendered-worker-1",
+				TargetSources: []string{"99-railhead"},
+				Machines:      9,
+				Updated:       4,
+				Ready:         4,
+			},
 		},
 	}
 	for i := range 9 {
-		n := cluster.Node{Name: fmt.Sprintf("gpu-%d", i+1), Ready: true, Labels: map[string]string{"node-role.kubernetes.io/worker": ""}, MachineConfig: cluster.NodeConfig{Current: "rendered-worker-1", Desired: "rendered-worker-1", State: "Done"}}
+		n := cluster.Node{
+			Name:   fmt.Sprintf("gpu-%d", i+1),
+			Ready:  true,
+			Labels: map[string]string{"node-role.kubernetes.io/worker": ""},
+			MachineConfig: cluster.NodeConfig{
+				Current: "rendered-worker-1",
+				Desired: "rendered-worker-1",
+				State:   "Done",
+			},
+		}
 		switch {
 		case i < 4:
-			n.MachineConfig = cluster.NodeConfig{Current: "rendered-worker-2", Desired: "rendered-worker-2", State: "Done"}
+			n.MachineConfig = cluster.NodeConfig{
+				Current: "rendered-worker-2",
+				Desired: "rendered-worker-2",
+				State:   "Done",
+			}
 		case i == 4:
 			n.Ready, n.NotReady, n.Unschedulable = false, "KubeletNotReady: rebooting", true
-			n.MachineConfig = cluster.NodeConfig{Current: "rendered-worker-1", Desired: "rendered-worker-2", State: "Working"}
+			n.MachineConfig = cluster.NodeConfig{
+				Current: "rendered-worker-1",
+				Desired: "rendered-worker-2",
+				State:   "Working",
+			}
 		}
 		s.Nodes = append(s.Nodes, n)
 	}

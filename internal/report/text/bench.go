@@ -186,7 +186,7 @@ func (w *benchWriter) allReduce(run bench.AllReduceRun) {
 			reached = report.Percent(float64(s.Busbw / run.Ceiling))
 		}
 		rows = append(rows, []string{
-			sizeText(s.Bytes),
+			report.Size(s.Bytes),
 			s.Algbw.String(),
 			s.Algbw.GiBps().String(),
 			s.Busbw.String(),
@@ -205,16 +205,6 @@ func (w *benchWriter) allReduce(run bench.AllReduceRun) {
 	}
 }
 
-// sizeText returns a number of bytes in the largest unit that divides it.
-func sizeText(n int64) string {
-	units := []string{"B", "KiB", "MiB", "GiB"}
-	i := 0
-	for n > 0 && n%1024 == 0 && i < len(units)-1 {
-		n, i = n/1024, i+1
-	}
-	return fmt.Sprintf("%d %s", n, units[i])
-}
-
 // factors compares RDMA with TCP.
 func (w *benchWriter) factors() {
 	var lines []string
@@ -228,7 +218,7 @@ func (w *benchWriter) factors() {
 	}
 	if f, ok := bench.AllReduceFactor(w.r.AllReduces); ok {
 		lines = append(lines, fmt.Sprintf("The all-reduce over RDMA is %.1f times as fast as over TCP: "+
-			"busbw %s instead of %s with %s (%s)", f.Times, f.RDMA, f.TCP, sizeText(f.Bytes), f.Network))
+			"busbw %s instead of %s with %s (%s)", f.Times, f.RDMA, f.TCP, report.Size(f.Bytes), f.Network))
 	}
 	w.paragraph(lines)
 }

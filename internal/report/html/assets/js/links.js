@@ -124,7 +124,7 @@ function heat(f, t, width, m) {
 function linkText(f, a, b, rail) {
   const level = f.level(a, b, rail),
     r = f.rails[rail],
-    node = (i) => (f.nodes?.[i] ? " <small>(" + escape(f.nodes[i]) + ")</small>" : "");
+    node = (i) => (f.nodes[i] ? " <small>(" + escape(f.nodes[i]) + ")</small>" : "");
   const names =
     "<b>" +
     escape(f.pods[a]) +
@@ -196,7 +196,7 @@ function endsOption(f, t, width) {
         "<b>" +
         escape(f.pods[pod]) +
         "</b>" +
-        (f.nodes?.[pod] ? " <small>(" + escape(f.nodes[pod]) + ")</small>" : "") +
+        (f.nodes[pod] ? " <small>(" + escape(f.nodes[pod]) + ")</small>" : "") +
         ", rail " +
         escape(f.rails[r].name) +
         "<br>median of its links: <b>" +
