@@ -6,17 +6,17 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 )
 
-// setLike are the fields whose order means nothing. The API server may return them sorted.
+// setLike lists the fields whose order has no meaning. The API server may sort them.
 var setLike = []string{
 	"allowedCapabilities", "defaultAddCapabilities", "requiredDropCapabilities", "seccompProfiles", "volumes",
 	"users", "groups", "apiGroups", "resources", "resourceNames", "verbs", "pfNames", "rootDevices",
 }
 
-// Covers reports whether a live object has everything that is wanted of it, so that writing it would change nothing.
-// Fields that are not wanted are not looked at. Lists are compared item by item, those without an order as sets; what
-// is wanted empty may be absent.
+// Covers reports whether a live object has all wanted fields, so that writing them would change nothing. Lists are
+// compared item by item, or as sets if they have no order. An empty field may be absent.
 func Covers(live, want map[string]any) bool {
 	for key, w := range want {
 		if !coversValue(key, live[key], w) {
@@ -49,23 +49,22 @@ func coversValue(key string, live, want any) bool {
 		}
 		return true
 	}
-	if l, w := number(live), number(want); l != nil && w != nil {
-		return *l == *w
+	l, liveNumber := number(live)
+	w, wantNumber := number(want)
+	if liveNumber && wantNumber {
+		return l == w
 	}
 	return reflect.DeepEqual(live, want)
 }
 
-// isEmpty reports whether a value says nothing: null, or a list or map without content.
 func isEmpty(v any) bool {
 	switch v := v.(type) {
-	case nil:
-		return true
 	case []any:
 		return len(v) == 0
 	case map[string]any:
 		return len(v) == 0
 	}
-	return false
+	return v == nil
 }
 
 func sortedValues(list []any) []any {
@@ -74,26 +73,12 @@ func sortedValues(list []any) []any {
 	)
 }
 
-// number gives one form to the numbers of JSON decoders: int64 and float64 of an unstructured object, json.Number.
-func number(v any) *float64 {
-	var f float64
-	switch v := v.(type) {
-	case int:
-		f = float64(v)
-	case int32:
-		f = float64(v)
-	case int64:
-		f = float64(v)
-	case float64:
-		f = v
-	case json.Number:
-		parsed, err := v.Float64()
-		if err != nil {
-			return nil
-		}
-		f = parsed
-	default:
-		return nil
+// number returns a number of any decoder: int64 and float64 of an unstructured object, json.Number.
+func number(v any) (n float64, ok bool) {
+	switch v.(type) {
+	case int, int32, int64, float64, json.Number:
+		n, err := strconv.ParseFloat(fmt.Sprint(v), 64)
+		return n, err == nil
 	}
-	return &f
+	return 0, false
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
+	"github.com/railhead/railhead/internal/rules/pods"
 )
 
 // LiveObject returns the object of the State that has the kind, namespace and name of the wanted one.
@@ -16,7 +18,7 @@ func LiveObject(s cluster.State, want unstructured.Unstructured) (cluster.Object
 	return s.Object(want.GetKind(), want.GetNamespace(), want.GetName())
 }
 
-// List is a list as unstructured objects hold it.
+// List returns a list as unstructured objects have it.
 func List(values []string) []any {
 	list := make([]any, 0, len(values))
 	for _, v := range values {
@@ -25,7 +27,7 @@ func List(values []string) []any {
 	return list
 }
 
-// Unreadable returns the findings about lists that a plan cannot do without.
+// Unreadable returns the findings about required lists that could not be read.
 func Unreadable(s cluster.State, kinds ...cluster.Kind) []check.Finding {
 	var findings []check.Finding
 	for i, kind := range kinds {
@@ -33,20 +35,20 @@ func Unreadable(s cluster.State, kinds ...cluster.Kind) []check.Finding {
 			continue
 		}
 		f := check.Finding{
-			Check: clusterrules.ClusterReadable, Status: check.Fail, Subject: check.Named(check.List, string(kind)),
-			Summary:  fmt.Sprintf("%s could not be read, so nothing can be planned on them", kind),
+			Check:    clusterrules.ClusterReadable,
+			Status:   check.Fail,
+			Subject:  check.Named(check.List, string(kind)),
+			Summary:  fmt.Sprintf("%s could not be read, so no plan can be made", kind),
 			Evidence: []check.Evidence{{Source: string(kind), Got: "not read", Want: "the list"}},
 		}
-		if p := s.Problem(kind); p != nil {
+		p := s.Problem(kind)
+		if p != nil {
 			f.Evidence[0].Got = p.Err
-			if p.Forbidden {
-				f.Fix = &check.Fix{
-					Text: "Let somebody run this who may list them, or get the right from a cluster administrator.",
-					Who:  check.Admin,
-				}
-				if kind != cluster.Objects { // which are of many kinds
-					f.Fix.Commands = []string{"kubectl auth can-i list " + string(kind)}
-				}
+		}
+		if p != nil && p.Forbidden {
+			f.Fix = check.ByAdmin("Run this as a user who may list them, or ask a cluster administrator for the right.")
+			if kind != cluster.Objects { // which are of many kinds
+				f.Fix.Commands = []string{"kubectl auth can-i list " + string(kind)}
 			}
 		}
 		findings = append(findings, f)
@@ -54,26 +56,34 @@ func Unreadable(s cluster.State, kinds ...cluster.Kind) []check.Finding {
 	return findings
 }
 
-// ApplyUnlessCovered is the change that writes an object, nil when it is there as wanted.
+// ApplyUnlessCovered returns the change that writes an object, or nil if the live one covers it.
 func ApplyUnlessCovered(s cluster.State, want unstructured.Unstructured, why string) []Change {
-	live, ok := s.Object(want.GetKind(), want.GetNamespace(), want.GetName())
-	if ok && Covers(live.Fields, want.Object) {
+	if live, ok := LiveObject(s, want); ok && Covers(live.Fields, want.Object) {
 		return nil
 	}
 	return []Change{{Verb: Apply, Object: want, Why: why}}
 }
 
-// SriovNamespace is the namespace of the operator: it looks at no other.
+// SriovNamespace returns the namespace of the SR-IOV operator, the only one that it watches.
 func SriovNamespace(s cluster.State) string {
+	namespace := ""
 	for _, n := range s.SriovNodes {
-		if n.Namespace != "" {
-			return n.Namespace
-		}
+		namespace = cmp.Or(namespace, n.Namespace)
 	}
 	for _, p := range s.SriovPolicies {
-		if p.Namespace != "" {
-			return p.Namespace
+		namespace = cmp.Or(namespace, p.Namespace)
+	}
+	return cmp.Or(namespace, "openshift-sriov-network-operator")
+}
+
+// ExplainPod returns why a pod is not ready, from its status and events; ok is false if nothing is wrong.
+func ExplainPod(s cluster.State, pod cluster.Pod) (o check.Obstacle, ok bool) {
+	var events []cluster.Event
+	for _, e := range s.Events {
+		ofPredecessor := e.UID != "" && pod.UID != "" && e.UID != pod.UID
+		if e.Namespace == pod.Namespace && e.Object == "Pod/"+pod.Name && !ofPredecessor {
+			events = append(events, e)
 		}
 	}
-	return "openshift-sriov-network-operator"
+	return pods.Explain(pod, events, s)
 }

@@ -1,10 +1,10 @@
-// Package plan turns the state of a cluster and a request into steps: the changes, their disruption,
-// and how one sees that it is done.
+// Package plan defines a plan: its steps, their changes and disruption, and when each step is done.
 package plan
 
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -13,32 +13,38 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// FieldManager is the name under which objects are applied on the server's side.
+// FieldManager is the field manager of server-side applies.
 const FieldManager = "railhead"
 
-// Labels of every object that Railhead writes; app.kubernetes.io/name names the program, instance the job.
+// Labels of every object that Railhead writes, and their values.
 const (
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	LabelName      = "app.kubernetes.io/name"
-	LabelInstance  = workload.LabelInstance
+	LabelInstance  = workload.LabelInstance // the job
 	LabelComponent = workload.LabelComponent
 	ManagedBy      = "railhead"
+	ProgramName    = "railhead" // of LabelName
 )
 
-// ProgramName is the value of LabelName.
-const ProgramName = "railhead"
+// IDs of the findings that several kinds of plans make.
+const (
+	JobRequest     check.ID = "job-request"
+	NameFree       check.ID = "name-free"
+	NamespaceReady check.ID = "namespace-ready"
+	SCCUsable      check.ID = "scc-usable"
+)
 
-// Plan is the steps in their order. A plan without steps has nothing to do.
+// Plan is a list of steps, carried out in order.
 type Plan struct {
 	Title string
 	Steps []Step
-	Notes []string // facts to know before agreeing: choices, with reasons
+	Notes []string // choices and their reasons, to read before agreeing
 }
 
-// Empty reports whether everything is so already.
+// Empty reports whether there is nothing to do.
 func (p Plan) Empty() bool { return len(p.Steps) == 0 }
 
-// Changes are the changes of all steps, in order.
+// Changes returns the changes of all steps, in order.
 func (p Plan) Changes() []Change {
 	var all []Change
 	for _, s := range p.Steps {
@@ -47,7 +53,7 @@ func (p Plan) Changes() []Change {
 	return all
 }
 
-// Reboots are the reboots of all steps, by pool.
+// Reboots returns the reboots of all steps, by pool.
 func (p Plan) Reboots() []Reboot {
 	var all []Reboot
 	for _, s := range p.Steps {
@@ -56,55 +62,67 @@ func (p Plan) Reboots() []Reboot {
 	return all
 }
 
-// Step is one group of changes that are made together and waited for together.
+// Step is a group of changes that are applied together, and a wait for their effect.
 type Step struct {
 	ID         string // words: "machine-configs"
 	Title      string // the action: "Write 2 MachineConfigs while pool worker is paused"
 	Changes    []Change
 	Disruption Disruption
-	Done       Condition      // nil: there is nothing to wait for
+	Done       Condition      // nil: no wait
 	Watch      []cluster.Kind // the lists that Done reads
 }
 
 // Verb is the kind of write.
 type Verb string
 
-// Apply is a server-side apply; Merge a JSON merge patch of an object that exists; Delete removes.
+// Apply is a server-side apply, Merge a JSON merge patch of an existing object.
 const (
 	Apply  Verb = "apply"
 	Merge  Verb = "merge"
 	Delete Verb = "delete"
 )
 
-// Change is one write. For Merge and Delete the object holds apiVersion, kind, the name and the changed fields.
+// Change is one write. For Merge, the object has only the changed fields besides its name; for Delete, none.
 type Change struct {
 	Verb   Verb
 	Object unstructured.Unstructured
-	Why    string // one line for the reader of the plan
+	Why    string // one line for the printed plan
 }
 
-// Undo returns the change that removes the result of a change.
+// Deletion returns the change that deletes an object.
+func Deletion(o cluster.Object, why string) Change {
+	c := Change{Verb: Delete, Why: why}
+	c.Object.SetAPIVersion(o.APIVersion)
+	c.Object.SetKind(o.Kind)
+	c.Object.SetNamespace(o.Namespace)
+	c.Object.SetName(o.Name)
+	return c
+}
+
+// Undo returns the change that deletes the object of a change.
 func (c Change) Undo() Change {
-	return Change{Verb: Delete, Object: unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": c.Object.GetAPIVersion(), "kind": c.Object.GetKind(),
-		"metadata": map[string]any{"name": c.Object.GetName(), "namespace": c.Object.GetNamespace()},
-	}}}
+	return Deletion(cluster.Object{
+		APIVersion: c.Object.GetAPIVersion(),
+		Kind:       c.Object.GetKind(),
+		Namespace:  c.Object.GetNamespace(),
+		Name:       c.Object.GetName(),
+	}, "")
 }
 
-// Disruption says how a step disturbs running work.
+// Disruption is the effect of a step on running pods.
 type Disruption struct {
 	RestartsPods bool
 	Reboots      []Reboot
 }
 
-// Reboot is the nodes of one pool that reboot.
+// Reboot lists the nodes of one pool that reboot.
 type Reboot struct {
 	Pool   string
 	Nodes  []string
-	AtOnce int // nodes that are away at the same time: the pool's maxUnavailable
+	AtOnce int // nodes that reboot at the same time: maxUnavailable of the pool
 }
 
-// Condition judges how far a step has come. It is a pure function, so that a file can test it.
+// Condition returns the progress of a step. It is a pure function, so that a file can test it.
 type Condition func(cluster.State) Progress
 
 // Progress is the progress of a step.
@@ -112,13 +130,12 @@ type Progress struct {
 	Done  bool
 	Text  string          // one line: "worker: 4 of 13 nodes done"
 	Bars  []Bar           // one per pool or job
-	Items []Item          // the parts: nodes, pods
-	Stuck *check.Obstacle // the blocking obstacle; of several the one with the least patience
-	// Doubt is a transient or unknown error that the wait tolerates for a while; of several the first.
-	Doubt *check.Finding
+	Items []Item          // nodes or pods
+	Stuck *check.Obstacle // the blocking obstacle with the least patience
+	Doubt *check.Finding  // the first obstacle that may pass
 }
 
-// AddObstacle keeps the obstacle that is believed first. One of which waiting may help is a doubt.
+// AddObstacle adds an obstacle to Stuck or Doubt.
 func (p *Progress) AddObstacle(o check.Obstacle) {
 	if o.Status != check.Fail && p.Doubt == nil {
 		p.Doubt = &o.Finding
@@ -135,7 +152,7 @@ type Bar struct {
 	Total int
 }
 
-// Waiting is the State of an Item to which nothing has happened yet.
+// Waiting is the State of an Item that has not started.
 const Waiting = "waiting"
 
 // Item is one part of a wait.
@@ -146,12 +163,12 @@ type Item struct {
 	Done  bool
 }
 
-// Right is one thing that whoever carries out a plan must be allowed to do.
+// Right is one permission that a plan needs.
 type Right struct {
 	Verb, Group, Resource, Namespace, Name string
 }
 
-// String says it in words: patch machineconfigpools.machineconfiguration.openshift.io "worker".
+// String formats a right: patch machineconfigpools.machineconfiguration.openshift.io "worker".
 func (r Right) String() string {
 	text := r.Verb + " " + r.Resource
 	if r.Group != "" {
@@ -166,11 +183,19 @@ func (r Right) String() string {
 	return text
 }
 
-// resources gives the resource of each kind that plans write.
-var resources = map[string]string{
-	"SecurityContextConstraints":  "securitycontextconstraints",
-	"NetworkAttachmentDefinition": "network-attachment-definitions",
-	"SriovNetworkNodePolicy":      "sriovnetworknodepolicies",
+// Resource returns the resource of a kind: "pods" for "Pod".
+func Resource(kind string) string {
+	switch kind {
+	case "SecurityContextConstraints":
+		return "securitycontextconstraints"
+	case "NetworkAttachmentDefinition":
+		return "network-attachment-definitions"
+	}
+	lower := strings.ToLower(kind)
+	if stem, ok := strings.CutSuffix(lower, "y"); ok {
+		return stem + "ies"
+	}
+	return lower + "s"
 }
 
 // Rights returns the permissions that a plan needs, each once, in its order.
@@ -182,7 +207,7 @@ func (p Plan) Rights() []Right {
 		case Delete:
 			verbs = []string{"delete"}
 		case Apply:
-			verbs = []string{"create", "patch"} // an apply that makes the object needs both
+			verbs = []string{"create", "patch"} // both, if the object does not exist
 		}
 		for _, verb := range verbs {
 			r := Right{

@@ -8,18 +8,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Fields returns a typed API value as the fields of an unstructured object, without null fields and without the empty
-// structs that Go types cannot leave out: an apply owns only the fields that were set.
+// Fields converts a typed API value to the fields of an unstructured object, without null fields and without the empty
+// structs that Go types always write, because an apply owns all its fields.
 func Fields(typed any) map[string]any {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 	if err != nil {
-		panic(fmt.Sprintf("convert %T: %v", typed, err)) // the API types convert; others are a mistake in the code
+		panic(fmt.Sprintf("convert %T: %v", typed, err)) // a mistake in the code: all API types convert
 	}
 	dropUnset(fields)
 	return fields
 }
 
-// Typed returns an object of an API type as plans hold it: without its status.
+// Typed converts an object of an API type to an unstructured one, without its status.
 func Typed(gvk schema.GroupVersionKind, typed any) unstructured.Unstructured {
 	object := unstructured.Unstructured{Object: Fields(typed)}
 	delete(object.Object, "status")

@@ -27,10 +27,10 @@ func Delete(s cluster.State, name, namespace string) (plan.Plan, []check.Finding
 	}
 	step := plan.Step{ID: "delete", Done: Gone(name, namespace), Watch: []cluster.Kind{cluster.Pods}}
 	for _, o := range own {
-		step.Changes = append(step.Changes, deletion(o, "created by deploy for "+name))
+		step.Changes = append(step.Changes, plan.Deletion(o, "created by deploy for "+name))
 	}
 	for _, o := range unneeded(s, name, namespace, own) {
-		step.Changes = append(step.Changes, deletion(o, "contains railhead-pod, which no other job needs"))
+		step.Changes = append(step.Changes, plan.Deletion(o, "contains railhead-pod, which no other job needs"))
 	}
 	step.Title = fmt.Sprintf("Delete %s of %s", words.Count(len(step.Changes), "object"), name)
 	p := plan.Plan{Title: fmt.Sprintf("Delete %s in namespace %s", name, namespace), Steps: []plan.Step{step}}
@@ -38,15 +38,6 @@ func Delete(s cluster.State, name, namespace string) (plan.Plan, []check.Finding
 		p.Notes = []string{fmt.Sprintf("This ends %s of %s.", words.Count(n, "pod"), name)}
 	}
 	return p, nil
-}
-
-func deletion(o cluster.Object, why string) plan.Change {
-	object := unstructured.Unstructured{}
-	object.SetAPIVersion(o.APIVersion)
-	object.SetKind(o.Kind)
-	object.SetNamespace(o.Namespace)
-	object.SetName(o.Name)
-	return plan.Change{Verb: plan.Delete, Object: object, Why: why}
 }
 
 // jobObjects returns the objects that deploy created for a job, those that make pods first.

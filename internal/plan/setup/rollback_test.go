@@ -54,7 +54,7 @@ func TestRollback(t *testing.T) {
 			})
 		}, []string{"pause", "machine-configs", "rollout", "sriov", "scc"}, nil},
 		"nothing that could be read": {func(s *cluster.State) { s.Problems = []cluster.Problem{{Kind: cluster.Objects, Err: "etcd is gone"}} }, nil,
-			[]string{"fail cluster-readable objects: objects could not be read, so nothing can be planned on them"}},
+			[]string{"fail cluster-readable objects: objects could not be read, so no plan can be made"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

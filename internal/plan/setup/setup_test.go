@@ -102,13 +102,13 @@ func TestRefused(t *testing.T) {
 			func(s *cluster.State) {
 				s.Problems = []cluster.Problem{{Kind: cluster.MachineConfigs, Err: "machineconfigs is forbidden", Forbidden: true}}
 			}, Options{},
-			[]string{"fail cluster-readable machineconfigs: machineconfigs could not be read, so nothing can be planned on them"},
+			[]string{"fail cluster-readable machineconfigs: machineconfigs could not be read, so no plan can be made"},
 		},
 		"what Railhead wrote was not read": {
 			func(s *cluster.State) {
 				s.Read = slices.DeleteFunc(slices.Clone(s.Read), func(k cluster.Kind) bool { return k == cluster.Objects })
 			}, Options{},
-			[]string{"fail cluster-readable objects: objects could not be read, so nothing can be planned on them"},
+			[]string{"fail cluster-readable objects: objects could not be read, so no plan can be made"},
 		},
 		"SR-IOV without its operator": {
 			func(s *cluster.State) { s.Server.Groups = s.Server.Groups[:3] }, Options{Sriov: true},

@@ -13,8 +13,7 @@ import (
 // (cri-o docs/crio.conf.5.md; -1 is unlimited).
 const UnlimitedMemlock = "memlock=-1:-1"
 
-// DefaultUlimits reads crio.runtime.default_ulimits of a CRI-O configuration file; set is false when the file leaves it
-// alone.
+// DefaultUlimits parses crio.runtime.default_ulimits of a CRI-O configuration file; set is false if it is absent.
 func DefaultUlimits(text string) (entries []string, set bool, err error) {
 	var file struct {
 		CRIO struct {
@@ -31,49 +30,45 @@ func DefaultUlimits(text string) (entries []string, set bool, err error) {
 		return nil, false, nil
 	}
 	for _, entry := range *list {
-		if _, ok := ulimitName(entry); !ok {
+		if !validUlimit(entry) {
 			return nil, true, fmt.Errorf("default_ulimits entry %q is not name=soft:hard", entry)
 		}
 	}
 	return *list, true, nil
 }
 
-// ulimitName returns the name of an entry name=soft or name=soft:hard with whole numbers, as CRI-O parses it
+// validUlimit reports whether an entry is name=soft or name=soft:hard with whole numbers, as CRI-O parses it
 // (docker/go-units ulimit.go ParseUlimit).
-func ulimitName(entry string) (name string, ok bool) {
+func validUlimit(entry string) bool {
 	name, limits, found := strings.Cut(entry, "=")
 	if !found || name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") != "" {
-		return "", false
+		return false
 	}
 	values := strings.Split(limits, ":")
-	for _, v := range values {
-		if _, err := strconv.ParseInt(v, 10, 64); err != nil {
-			return "", false
-		}
-	}
-	return name, len(values) <= 2
+	return len(values) <= 2 && !slices.ContainsFunc(values, func(v string) bool {
+		_, err := strconv.ParseInt(v, 10, 64)
+		return err != nil
+	})
 }
 
-// Ulimits are the limits that CRI-O gives containers: the last file that sets the list replaces it whole.
+// Ulimits are the limits that CRI-O sets for containers. The last file with the list replaces it as a whole.
 type Ulimits struct {
 	Entries []string
-	From    DropIn // the file that they are from; no path: none sets them
-	Last    string // path of the last file that sets them, or that may
-	Unread  []DropIn
+	From    DropIn   // the file that sets them; no path: none
+	Last    string   // path of the last file that sets them, or may set them
+	Unread  []DropIn // with the reason; also invalid files
 }
 
-// UlimitsOf reads the limits from CRI-O's configuration files in their order. The Unread reason of a file that is no
-// TOML says so.
+// UlimitsOf returns the limits that CRI-O's configuration files set, read in order.
 func UlimitsOf(files []DropIn) Ulimits {
 	var u Ulimits
 	for _, f := range files {
 		entries, set, err := DefaultUlimits(f.Content)
+		if f.Unread == "" && err != nil {
+			f.Unread = err.Error()
+		}
 		switch {
 		case f.Unread != "":
-			u.Unread = append(u.Unread, f)
-			u.Last = f.Path
-		case err != nil:
-			f.Unread = err.Error()
 			u.Unread = append(u.Unread, f)
 			u.Last = f.Path
 		case set:
@@ -84,27 +79,26 @@ func UlimitsOf(files []DropIn) Ulimits {
 }
 
 // MemlockUnlimited reports whether containers may lock all memory. The soft limit counts (Linux
-// drivers/infiniband/core/umem.c), and it may not be above the hard one. Of two entries the later is set last.
+// drivers/infiniband/core/umem.c), and it is at most the hard one. The last entry wins.
 func (u Ulimits) MemlockUnlimited() bool {
-	free := false
+	unlimited := false
 	for _, entry := range u.Entries {
-		if name, _ := ulimitName(entry); name == "memlock" {
-			soft, _, _ := strings.Cut(strings.TrimPrefix(entry, "memlock="), ":")
-			free = soft == "-1"
+		if limits, ok := strings.CutPrefix(entry, "memlock="); ok {
+			soft, _, _ := strings.Cut(limits, ":")
+			unlimited = soft == "-1"
 		}
 	}
-	return free
+	return unlimited
 }
 
-// Others are the limits of everything but locked memory.
+// Others returns the entries without memlock.
 func (u Ulimits) Others() []string {
 	return slices.DeleteFunc(slices.Clone(u.Entries), func(entry string) bool {
-		name, _ := ulimitName(entry)
-		return name == "memlock"
+		return strings.HasPrefix(entry, "memlock=")
 	})
 }
 
-// Holds reports whether all entries are among the limits.
+// Holds reports whether the limits include all entries.
 func (u Ulimits) Holds(entries []string) bool {
 	return !slices.ContainsFunc(entries, func(entry string) bool { return !slices.Contains(u.Entries, entry) })
 }
