@@ -19,15 +19,15 @@ func deployed(t *testing.T, jobs ...string) cluster.State {
 	t.Helper()
 	s := plantest.BeforeSetup()
 	p, _ := namespace.Setup(s, namespace.Options{Namespace: "train", Name: "h-kim", NetworksFrom: "default"})
-	s = plantest.AfterSetup(t, s, p)
+	s = plantest.AfterSetup(s, p)
 	for _, name := range jobs {
-		o := wishes()
+		o := jobOptions()
 		o.Name, o.Script, o.Memlock = name, &Script{Name: "train.py"}, MemlockByNode
 		job, findings := Deploy(s, o)
 		if job.Empty() {
 			t.Fatal(plantest.Wording(findings))
 		}
-		s.Objects = append(s.Objects, plantest.Live(t, job)...)
+		s.Objects = append(s.Objects, plantest.Live(job)...)
 	}
 	return s
 }

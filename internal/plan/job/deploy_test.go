@@ -25,7 +25,7 @@ func jobCases() map[string]struct {
 	o Options
 } {
 	with := func(change func(*Options)) Options {
-		o := wishes()
+		o := jobOptions()
 		change(&o)
 		return o
 	}
@@ -37,8 +37,8 @@ func jobCases() map[string]struct {
 		o Options
 	}
 	return map[string]c{
-		"multi": {plantest.Training(), wishes()},
-		"multi-ipc-lock": {unsolved(), with(func(o *Options) {
+		"multi": {plantest.Training(), jobOptions()},
+		"multi-ipc-lock": {memlockLimited(), with(func(o *Options) {
 			o.Command, o.Script = nil, &Script{Name: "train.py", Content: []byte("import torch\n")}
 		})},
 		"multi-two-architectures": {arm, with(func(o *Options) { o.Command = nil })},
@@ -54,7 +54,7 @@ func jobCases() map[string]struct {
 		"multi-pod-image":    {plantest.Training(), with(func(o *Options) { o.PodImage, o.SCC = "registry.example.com/railhead-pod:1", plan.SCCName })},
 		"multi-image-volume": {plantest.Training(), with(func(o *Options) { o.PodImage, o.Delivery = "registry.example.com/railhead-pod:1", ByImageVolume })},
 		"multi-tcp-vanilla":  {plantest.Vanilla(), with(func(o *Options) { o.Mode, o.RunAsUser = nccl.TCP, &uid })},
-		"multi-vanilla":      {plantest.Vanilla(), wishes()},
+		"multi-vanilla":      {plantest.Vanilla(), jobOptions()},
 		"single-privileged": {func() cluster.State {
 			s := plantest.Training()
 			s.SCCGrants = append(s.SCCGrants, cluster.SCCGrant{SCC: "privileged", Subject: "ServiceAccount/train/h-kim-sa", Namespace: "train", By: "RoleBinding/x"})
@@ -97,7 +97,7 @@ func TestJobAgainChangesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, _ := Deploy(c.s, c.o)
 			after := c.s
-			after.Objects = plantest.Live(t, p)
+			after.Objects = plantest.Live(p)
 			again, findings := Deploy(after, c.o)
 			if !again.Empty() || check.Worst(findings) == check.Fail {
 				t.Errorf("a second run: %d steps\n%s", len(again.Steps), plantest.Wording(findings))
@@ -115,10 +115,10 @@ func TestJobAgainChangesNothing(t *testing.T) {
 }
 
 func TestJobChangedRestartsPods(t *testing.T) {
-	p, _ := Deploy(plantest.Training(), wishes())
+	p, _ := Deploy(plantest.Training(), jobOptions())
 	after := plantest.Training()
-	after.Objects = plantest.Live(t, p)
-	o := wishes()
+	after.Objects = plantest.Live(p)
+	o := jobOptions()
 	o.Image = "registry.example.com/torch:3"
 	again, findings := Deploy(after, o)
 	if len(again.Changes()) != 1 || !again.Steps[0].Disruption.RestartsPods || !strings.Contains(strings.Join(again.Notes, " "), "restart") {
@@ -134,7 +134,7 @@ func TestJobChooses(t *testing.T) {
 	blind := plantest.Training()
 	blind.Read = slices.DeleteFunc(blind.Read, func(k cluster.Kind) bool { return k == cluster.Nodes || k == cluster.Pods })
 	blind.Nodes = nil
-	elsewhere := wishes()
+	elsewhere := jobOptions()
 	elsewhere.Namespace = "default"
 	for name, c := range map[string]struct {
 		s    cluster.State
@@ -142,11 +142,11 @@ func TestJobChooses(t *testing.T) {
 		want string // the mode that the pods are told
 		note string
 	}{
-		"rails are free":               {plantest.Training(), wishes(), "rdma", "found 2 free nodes with 4 rails of namespace train"},
-		"rails are held":               {busy, wishes(), "tcp", "held by other/gpu-1 (8)"},
-		"no attachments":               {vanillaWithout(), wishes(), "tcp", "namespace train has no network attachments"},
-		"nodes that could not be read": {blind, withGPUs(wishes(), 8), "rdma", "could not be read"},
-		"no GPUs at all":               {noGPUs(), wishes(), "tcp", "the pods request none"},
+		"rails are free":               {plantest.Training(), jobOptions(), "rdma", "found 2 free nodes with 4 rails of namespace train"},
+		"rails are held":               {busy, jobOptions(), "tcp", "held by other/gpu-1 (8)"},
+		"no attachments":               {vanillaWithout(), jobOptions(), "tcp", "namespace train has no network attachments"},
+		"nodes that could not be read": {blind, withGPUs(jobOptions(), 8), "rdma", "could not be read"},
+		"no GPUs at all":               {noGPUs(), jobOptions(), "tcp", "the pods request none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.o.Mode = nccl.Auto
@@ -301,7 +301,7 @@ func TestPodSecurity(t *testing.T) {
 		"plain Kubernetes, restricted": {s: func(s *cluster.State) { *s = plantest.Vanilla(); restricted(s) }, o: func(o *Options) { o.Mode = nccl.TCP }, want: map[string]any{"seccompProfile": seccomp, "runAsNonRoot": true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, o := plantest.Training(), wishes()
+			s, o := plantest.Training(), jobOptions()
 			if c.s != nil {
 				c.s(&s)
 			}

@@ -192,7 +192,7 @@ func TestChangeIsWatched(t *testing.T) {
 		for i := range test.pods {
 			s.Pods = append(s.Pods, cluster.Pod{Namespace: "train", Name: fmt.Sprintf("h-kim-%d", i), Labels: map[string]string{plan.LabelInstance: "h-kim", plan.LabelComponent: workload.ComponentJob}})
 		}
-		o := wishes()
+		o := jobOptions()
 		o.Kind = test.kind
 		p, findings := Deploy(s, o)
 		if p.Empty() {

@@ -5,8 +5,8 @@ import (
 	"github.com/railhead/railhead/internal/plan/plantest"
 )
 
-// unsolved is a training cluster whose nodes keep the memlock limit.
-func unsolved() cluster.State {
+// memlockLimited is a training cluster whose nodes keep the memlock limit.
+func memlockLimited() cluster.State {
 	s := plantest.Training()
 	s.MachineConfigs, s.Pools[0].CurrentSources, s.Pools[0].TargetSources = nil, nil, nil
 	return s
@@ -17,6 +17,6 @@ func programs() []Program {
 	return []Program{NewProgram("amd64", []byte("amd64 program")), NewProgram("arm64", []byte("arm64 program"))}
 }
 
-func wishes() Options {
+func jobOptions() Options {
 	return Options{Name: "h-kim", Namespace: "train", Nodes: 2, Image: "registry.example.com/torch:2.9", Programs: programs(), Command: []string{"torchrun", "train.py"}}
 }

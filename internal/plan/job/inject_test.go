@@ -121,7 +121,7 @@ func injections() map[string]struct {
 	return map[string]c{
 		"pod":              {plantest.Training(), podManifest, o},
 		"pod-restricted":   {plantest.Training(), securePod, memory},
-		"pod-by-container": {unsolved(), podManifest, named},
+		"pod-by-container": {memlockLimited(), podManifest, named},
 		"statefulset":      {plantest.Training(), "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: s, namespace: train}\nspec:\n  selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n    spec:" + templateOf, o},
 		"deployment-tcp":   {plantest.Training(), "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n    spec:" + templateOf, tcp},
 		"job-auto":         {plantest.Training(), "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j, namespace: train}\nspec:\n  template:\n    spec:\n      restartPolicy: Never" + templateOf, auto},
@@ -205,7 +205,7 @@ func TestInjectAll(t *testing.T) {
 
 // TestInjectIsJob holds a bare manifest with a job's command against the pod of deploy: the same function made both.
 func TestInjectIsJob(t *testing.T) {
-	o := wishes()
+	o := jobOptions()
 	o.Type = Single
 	p, _ := Deploy(plantest.Training(), o)
 	changes := p.Changes()
@@ -285,7 +285,7 @@ func TestInjectIPCLock(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := manifest(t, pod(c.ofPod, c.ofContainer))
-			after, findings := Inject(before, unsolved(), Options{Programs: programs()})
+			after, findings := Inject(before, memlockLimited(), Options{Programs: programs()})
 			if diff := cmp.Diff(c.want, plantest.FindingIDs(findings)); diff != "" || !strings.Contains(plantest.Wording(findings), c.says) {
 				t.Fatalf("findings (-want +got):\n%s\n%s", diff, plantest.Wording(findings))
 			}
@@ -365,7 +365,7 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, findings := Inject(manifests[0], plantest.Training(), wishes())
+	out, findings := Inject(manifests[0], plantest.Training(), jobOptions())
 	if len(findings) > 0 {
 		t.Fatal(plantest.Wording(findings))
 	}

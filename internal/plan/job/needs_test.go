@@ -16,18 +16,18 @@ func TestJobNeedsSCCs(t *testing.T) {
 		}
 		return s
 	}
-	tcp := wishes()
+	tcp := jobOptions()
 	tcp.Mode = "tcp"
 	for name, test := range map[string]struct {
 		s    cluster.State
 		o    Options
 		want bool
 	}{
-		"nodes keep the limit":                {unsolved(), wishes(), true},
-		"nodes without GPUs keep the limit":   {bare(unsolved()), wishes(), true},
-		"setup lifted the limit":              {plantest.Training(), wishes(), false},
-		"nodes keep the limit, and it is TCP": {unsolved(), tcp, false},
-		"nobody asks on plain Kubernetes":     {plantest.Vanilla(), wishes(), false},
+		"nodes keep the limit":                {memlockLimited(), jobOptions(), true},
+		"nodes without GPUs keep the limit":   {bare(memlockLimited()), jobOptions(), true},
+		"setup lifted the limit":              {plantest.Training(), jobOptions(), false},
+		"nodes keep the limit, and it is TCP": {memlockLimited(), tcp, false},
+		"nobody asks on plain Kubernetes":     {plantest.Vanilla(), jobOptions(), false},
 	} {
 		if got := slices.Contains(Needs(test.s, test.o), cluster.SCCGrants); got != test.want {
 			t.Errorf("%s: %v", name, got)

@@ -12,7 +12,7 @@ import (
 
 // Pods that are wanted on nodes by name come there, and nowhere else.
 func TestJobOnNodes(t *testing.T) {
-	o := wishes()
+	o := jobOptions()
 	o.NodeNames = []string{"gpu-1", "gpu-2"}
 	p, findings := Deploy(plantest.Training(), o)
 	if check.Worst(findings) >= check.Warn {

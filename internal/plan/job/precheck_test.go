@@ -26,7 +26,7 @@ func runPrechecks(t *testing.T, base func() cluster.State, cases map[string]prec
 	t.Helper()
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			s, o := base(), wishes()
+			s, o := base(), jobOptions()
 			if c.s != nil {
 				c.s(&s)
 			}
@@ -123,11 +123,11 @@ func TestJobSetIsNotChanged(t *testing.T) {
 		"a StatefulSet now": {func(o *Options) { o.Kind = StatefulSet }, []string{"fail job-replaced job/h-kim: h-kim already exists as a JobSet, so it cannot be deployed as a StatefulSet"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := wishes()
+			o := jobOptions()
 			o.Kind = JobSet
 			s := plantest.Training()
 			first, _ := Deploy(s, o)
-			s.Objects = plantest.Live(t, first)
+			s.Objects = plantest.Live(first)
 			test.change(&o)
 			p, findings := Deploy(s, o)
 			findings = slices.DeleteFunc(findings, func(f check.Finding) bool { return f.Status != check.Fail })
@@ -213,7 +213,7 @@ func TestRailPrechecks(t *testing.T) {
 
 func TestPrivilegePrechecks(t *testing.T) {
 	grants := func(s *cluster.State, n int) { s.SCCGrants = s.SCCGrants[:n] }
-	runPrechecks(t, unsolved, map[string]precheck{
+	runPrechecks(t, memlockLimited, map[string]precheck{
 		"the capability is granted":  {says: []string{"as root with the capability IPC_LOCK", "SCC railhead-rdma allows it"}},
 		"nothing is granted":         {s: func(s *cluster.State) { grants(s, 1) }, want: []string{"fail pod-memlock"}, says: []string{"gpu-1, gpu-2", "may not add IPC_LOCK", "--allow-ipc-lock && railhead setup namespace train --name h-kim"}},
 		"the nodes are said to":      {s: func(s *cluster.State) { grants(s, 1) }, o: func(o *Options) { o.Memlock = MemlockByNode }, says: []string{"add no capability"}},
@@ -235,7 +235,7 @@ func TestPrivilegePrechecks(t *testing.T) {
 		return func(s *cluster.State) { s.Namespaces[1].Labels = map[string]string{plan.EnforceLabel: name} }
 	}
 	uid := int64(1000)
-	runPrechecks(t, unsolved, map[string]precheck{
+	runPrechecks(t, memlockLimited, map[string]precheck{
 		"OpenShift, baseline": {s: level("baseline"), want: []string{"fail pod-memlock"},
 			says: []string{"namespace train enforces Pod Security level baseline", "railhead setup cluster; kubectl label --overwrite namespace train pod-security.kubernetes.io/enforce=privileged"}},
 		"OpenShift, privileged": {s: level("privileged"), says: []string{"SCC railhead-rdma allows it"}},

@@ -93,7 +93,7 @@ func TestNamespaceAgainChangesNothing(t *testing.T) {
 	for name, c := range namespaceCases() {
 		t.Run(name, func(t *testing.T) {
 			p, _ := Setup(c.s, c.o)
-			after := plantest.AfterSetup(t, c.s, p)
+			after := plantest.AfterSetup(c.s, p)
 			again, findings := Setup(after, c.o)
 			if !again.Empty() || check.Worst(findings) == check.Fail {
 				t.Errorf("a second run:\n%s", plantest.Manifests(t, again, findings))
@@ -105,7 +105,7 @@ func TestNamespaceAgainChangesNothing(t *testing.T) {
 func TestNamespaceThenDeploy(t *testing.T) {
 	s := plantest.BeforeSetup()
 	p, _ := Setup(s, Options{Namespace: "train", Name: "h-kim"})
-	s = plantest.AfterSetup(t, s, p)
+	s = plantest.AfterSetup(s, p)
 	for _, step := range p.Steps {
 		if step.Done != nil && step.Done(s).Done {
 			t.Errorf("%s is done before the operator made the attachments", step.ID)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
@@ -16,7 +15,7 @@ import (
 	"github.com/railhead/railhead/internal/plan"
 )
 
-// Rails are the interfaces of the rails of every fixture.
+// Rails lists the interfaces of the rails of every fixture.
 var Rails = []string{"eno5np0", "eno6np0", "eno7np0", "eno8np0"}
 
 // GPUNode returns a node with 8 GPUs and a virtual function of each rail.
@@ -151,7 +150,8 @@ func Training() cluster.State {
 				Name:      rail + "-network",
 				Resource:  "openshift.io/" + resource,
 				Type:      "sriov",
-				Config:    `{"cniVersion":"1.0.0","name":"` + rail + `-network","type":"sriov","ipam":{"type":"whereabouts","range":"10.0.0.0/24"}}`,
+				Config: `{"cniVersion":"1.0.0","name":"` + rail + `-network","type":"sriov",` +
+					`"ipam":{"type":"whereabouts","range":"10.0.0.0/24"}}`,
 			})
 		}
 	}
@@ -174,7 +174,7 @@ func Vanilla() cluster.State {
 	return s
 }
 
-// Manifests shows a plan as the golden files hold it.
+// Manifests formats a plan for golden files.
 func Manifests(t *testing.T, p plan.Plan, findings []check.Finding) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -182,8 +182,8 @@ func Manifests(t *testing.T, p plan.Plan, findings []check.Finding) string {
 	for _, note := range p.Notes {
 		fmt.Fprintf(&b, "# note: %s\n", note)
 	}
-	for _, f := range findings {
-		fmt.Fprintf(&b, "# %s %s %s: %s\n", f.Status, f.Check, f.Subject, f.Summary)
+	for _, line := range Lines(findings) {
+		fmt.Fprintf(&b, "# %s\n", line)
 	}
 	for _, step := range p.Steps {
 		fmt.Fprintf(&b, "# step %s: %s\n", step.ID, step.Title)
@@ -198,15 +198,12 @@ func Manifests(t *testing.T, p plan.Plan, findings []check.Finding) string {
 	return b.String()
 }
 
-// Live returns the objects of a plan as the API server would hold them.
-func Live(t *testing.T, p plan.Plan) []cluster.Object {
-	t.Helper()
+// Live returns the objects of a plan as the API server returns them.
+func Live(p plan.Plan) []cluster.Object {
 	var objects []cluster.Object
 	for _, c := range p.Changes() {
 		o := c.Object.DeepCopy()
-		if err := unstructured.SetNestedField(o.Object, "1", "metadata", "resourceVersion"); err != nil {
-			t.Fatal(err)
-		}
+		o.SetResourceVersion("1")
 		objects = append(objects, cluster.Object{
 			APIVersion: o.GetAPIVersion(),
 			Kind:       o.GetKind(),
@@ -218,7 +215,7 @@ func Live(t *testing.T, p plan.Plan) []cluster.Object {
 	return objects
 }
 
-// Strictly decodes an object into its type and fails for every field that the type does not have.
+// Strictly decodes an object into its type and fails for fields that the type does not have.
 func Strictly(t *testing.T, object map[string]any, into any) {
 	t.Helper()
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object, into, true); err != nil {
@@ -238,8 +235,9 @@ func FindingIDs(findings []check.Finding) []string {
 // Wording returns all texts of findings.
 func Wording(findings []check.Finding) string {
 	var b strings.Builder
-	for _, f := range findings {
-		fmt.Fprintf(&b, "%s %s %s: %s\n", f.Status, f.Check, f.Subject, f.Summary)
+	for i, line := range Lines(findings) {
+		f := findings[i]
+		fmt.Fprintln(&b, line)
 		for _, e := range f.Evidence {
 			fmt.Fprintf(&b, "  %s\n", e)
 		}
@@ -250,8 +248,8 @@ func Wording(findings []check.Finding) string {
 	return b.String()
 }
 
-// BeforeSetup returns a training cluster before its namespace train was set up: the operator has a network for each
-// rail in default.
+// BeforeSetup returns a training cluster without its namespace train: the operator has a network for each rail in
+// default.
 func BeforeSetup() cluster.State {
 	s := Training()
 	s.Networks = slices.DeleteFunc(s.Networks, func(n cluster.Network) bool { return n.Namespace == "train" })
@@ -274,30 +272,27 @@ func BeforeSetup() cluster.State {
 	return s
 }
 
-// AfterSetup returns a cluster after a namespace's plan: the operator has made the attachments, and the reader saw
-// everything.
-func AfterSetup(t *testing.T, s cluster.State, p plan.Plan) cluster.State {
-	t.Helper()
-	s.Objects = append(slices.Clone(s.Objects), Live(t, p)...)
+// AfterSetup returns a cluster after the plan of a namespace, with the attachments that the operator created.
+func AfterSetup(s cluster.State, p plan.Plan) cluster.State {
+	s.Objects = append(slices.Clone(s.Objects), Live(p)...)
 	s.Networks, s.SriovNetworks = slices.Clone(s.Networks), slices.Clone(s.SriovNetworks)
+	s.Namespaces, s.ServiceAccounts = slices.Clone(s.Namespaces), slices.Clone(s.ServiceAccounts)
+	s.SCCGrants = slices.Clone(s.SCCGrants)
 	for _, c := range p.Changes() {
 		o := c.Object
 		spec, _ := o.Object["spec"].(map[string]any)
 		switch o.GetKind() {
 		case "Namespace":
-			s.Namespaces = append(slices.Clone(s.Namespaces), cluster.Namespace{
-				Name:   o.GetName(),
-				Labels: o.GetLabels(),
-			})
+			s.Namespaces = append(s.Namespaces, cluster.Namespace{Name: o.GetName(), Labels: o.GetLabels()})
 		case "ServiceAccount":
-			s.ServiceAccounts = append(slices.Clone(s.ServiceAccounts), cluster.ServiceAccount{
+			s.ServiceAccounts = append(s.ServiceAccounts, cluster.ServiceAccount{
 				Namespace: o.GetNamespace(),
 				Name:      o.GetName(),
 			})
 		case "RoleBinding":
 			_, name, _ := strings.Cut(o.GetName(), "-scc-")
 			subject := o.Object["subjects"].([]any)[0].(map[string]any)
-			s.SCCGrants = append(slices.Clone(s.SCCGrants), cluster.SCCGrant{
+			s.SCCGrants = append(s.SCCGrants, cluster.SCCGrant{
 				SCC:       name,
 				Namespace: o.GetNamespace(),
 				By:        "RoleBinding/" + o.GetName(),
@@ -326,7 +321,7 @@ func AfterSetup(t *testing.T, s cluster.State, p plan.Plan) cluster.State {
 	return s
 }
 
-// Unread returns a cluster whose lists could not all be read.
+// Unread returns a cluster whose lists of some kinds could not be read.
 func Unread(s cluster.State, kinds ...cluster.Kind) cluster.State {
 	s.Read = slices.DeleteFunc(slices.Clone(s.Read), func(k cluster.Kind) bool { return slices.Contains(kinds, k) })
 	for _, k := range kinds {
@@ -335,7 +330,7 @@ func Unread(s cluster.State, kinds ...cluster.Kind) cluster.State {
 	return s
 }
 
-// Lines returns findings in short: status, check, subject and summary.
+// Lines returns one line for each finding: status, check, subject and summary.
 func Lines(findings []check.Finding) []string {
 	var lines []string
 	for _, f := range findings {
@@ -344,7 +339,7 @@ func Lines(findings []check.Finding) []string {
 	return lines
 }
 
-// StepIDs returns the steps of a plan in short.
+// StepIDs returns the IDs of the steps of a plan.
 func StepIDs(p plan.Plan) []string {
 	var ids []string
 	for _, s := range p.Steps {

@@ -1,4 +1,4 @@
-// Package plantest has the clusters and the golden files that the tests of plans share.
+// Package plantest provides clusters and golden files for the tests of plans.
 package plantest
 
 import (
@@ -11,9 +11,9 @@ import (
 )
 
 // Update rewrites golden files instead of comparing them.
-var Update = flag.Bool("update", false, "rewrite the golden files; read the difference as you read code")
+var Update = flag.Bool("update", false, "rewrite the golden files")
 
-// Golden holds a text against testdata/name.
+// Golden compares a text with testdata/name.
 func Golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
