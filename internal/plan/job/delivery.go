@@ -72,28 +72,11 @@ func (p Program) configMap(part int) string {
 	return fmt.Sprintf("railhead-pod-%s-%s-%d", p.Arch, p.SHA256[:min(12, len(p.SHA256))], part)
 }
 
-// configMaps returns the objects with the program for a namespace.
-func (p Program) configMaps(namespace, suffix string) []unstructured.Unstructured {
-	var objects []unstructured.Unstructured
-	for i, part := range p.Parts {
-		objects = append(objects, plan.Typed(corev1.SchemeGroupVersion.WithKind("ConfigMap"), &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{
-				Name:      p.configMap(i) + suffix,
-				Namespace: namespace,
-				Labels:    objectLabels(ComponentPod, ""),
-			},
-			Immutable:  new(true),
-			BinaryData: map[string][]byte{partKey: part},
-		}))
-	}
-	return objects
-}
-
 // delivery is how railhead-pod gets into the pods of one job.
 type delivery struct {
 	by       Delivery
 	image    string    // contains railhead-pod
-	programs []Program // one for each architecture of the nodes
+	programs []Program // of ByConfigMaps: one for each architecture of the nodes
 	suffix   string    // of the names of ConfigMaps that other jobs do not share
 }
 
@@ -185,12 +168,19 @@ fi
 
 // configMaps returns the ConfigMaps of all programs.
 func (d delivery) configMaps(namespace string) []unstructured.Unstructured {
-	if d.by != ByConfigMaps {
-		return nil
-	}
 	var objects []unstructured.Unstructured
 	for _, p := range d.programs {
-		objects = append(objects, p.configMaps(namespace, d.suffix)...)
+		for i, part := range p.Parts {
+			objects = append(objects, plan.Typed(corev1.SchemeGroupVersion.WithKind("ConfigMap"), &corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{
+					Name:      p.configMap(i) + d.suffix,
+					Namespace: namespace,
+					Labels:    objectLabels(ComponentPod, ""),
+				},
+				Immutable:  new(true),
+				BinaryData: map[string][]byte{partKey: part},
+			}))
+		}
 	}
 	return objects
 }

@@ -217,7 +217,7 @@ func TestProgramParts(t *testing.T) {
 		t.Errorf("%d parts, %d bytes, SHA-256 %s", len(p.Parts), len(all), p.SHA256)
 	}
 	names := map[string]bool{}
-	for _, o := range p.configMaps("train", "") {
+	for _, o := range (delivery{programs: []Program{p}}).configMaps("train") {
 		names[o.GetName()] = true
 	}
 	if !names["railhead-pod-arm64-"+p.SHA256[:12]+"-4"] || len(names) != 5 {

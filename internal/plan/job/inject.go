@@ -37,7 +37,14 @@ func Inject(
 		return manifest, j.findings
 	}
 	object := *manifest.DeepCopy()
-	shape := j.injectShape()
+	// fewer additions than those of deploy, which also sets the security and the placement of its pods
+	shape := podShape{
+		job:       j,
+		delivery:  j.delivery(),
+		container: j.Container,
+		env:       []corev1.EnvVar{{Name: "RAILHEAD_MODE", Value: string(j.Mode)}},
+		pod:       corev1.PodSpec{ServiceAccountName: j.ServiceAccount},
+	}
 	for _, template := range podTemplates(object) {
 		if err := shape.add(template); err != nil {
 			j.refuse(manifest, err.Error(), "a container with a command")
@@ -83,7 +90,7 @@ func podTemplates(manifest unstructured.Unstructured) []map[string]any {
 func (j *job) requestedGPUs(templates []map[string]any) {
 	for _, template := range templates {
 		spec, _ := template["spec"].(map[string]any)
-		for name, amount := range amounts(podShape{container: j.Container}.main(spec), "limits") {
+		for name, amount := range amounts(mainContainer(spec, j.Container), "limits") {
 			if n, err := strconv.Atoi(fmt.Sprint(amount)); err == nil && cluster.IsGPU(name) {
 				j.GPUResource, j.GPUs = name, n
 			}
@@ -138,7 +145,7 @@ func firstAccount(templates []map[string]any) string {
 func (j *job) requireRoot(templates []map[string]any) {
 	for _, template := range templates {
 		spec, _ := template["spec"].(map[string]any)
-		main := podShape{container: j.Container}.main(spec)
+		main := mainContainer(spec, j.Container)
 		if main == nil {
 			continue // add refuses it
 		}
@@ -157,21 +164,5 @@ func (j *job) requireRoot(templates []map[string]any) {
 		case spec["hostUsers"] == false:
 			j.notRoot(container, "hostUsers", "false", "true")
 		}
-	}
-}
-
-// injectShape returns the additions to the pods of a manifest: fewer than for deploy, which also sets the security and
-// the placement of its pods.
-func (j *job) injectShape() podShape {
-	return podShape{
-		container: j.Container,
-		namespace: j.Namespace,
-		networks:  j.rails,
-		resources: j.resources(),
-		shm:       j.shm(),
-		delivery:  j.delivery(),
-		env:       []corev1.EnvVar{{Name: "RAILHEAD_MODE", Value: string(j.Mode)}},
-		pod:       corev1.PodSpec{ServiceAccountName: j.ServiceAccount},
-		ipcLock:   j.ipcLock,
 	}
 }

@@ -162,29 +162,20 @@ func (j *job) template(d delivery) map[string]any {
 		sum := sha256.Sum256(j.Script.Content)
 		pod.Annotations[scriptHash] = hex.EncodeToString(sum[:])
 	}
-	template := plan.Fields(&pod)
-	_ = j.shape(d).add(template) // cannot fail: the pod has a container with a command
-	return template
-}
-
-// shape returns the additions to the job's pods.
-func (j *job) shape(d delivery) podShape {
-	p := podShape{
-		container: trainContainer,
-		namespace: j.Namespace,
-		networks:  j.rails,
-		resources: j.resources(),
-		shm:       j.shm(),
+	shape := podShape{
+		job:       j,
 		delivery:  d,
+		container: trainContainer,
 		env:       j.environment(),
 		pod:       j.podFields(),
 		security:  j.security(),
-		ipcLock:   j.ipcLock,
 	}
 	if j.Script != nil {
-		p.script = j.scriptName()
+		shape.script = j.scriptName()
 	}
-	return p
+	template := plan.Fields(&pod)
+	_ = shape.add(template) // cannot fail: the pod has a container with a command
+	return template
 }
 
 func (j *placement) delivery() delivery {

@@ -27,23 +27,19 @@ const (
 
 // podShape holds the additions to a pod of deploy, or of a user's manifest.
 type podShape struct {
-	container string // the one that trains; "": the first that requests GPUs, else the first
-	namespace string // of the pod
-	networks  []cluster.Rail
-	resources map[string]string // requests and limits that the container gets if it does not set them
-	shm       string            // size of /dev/shm, in addition to the memory in resources
+	job       *job
 	delivery  delivery
+	container string // as in mainContainer
 	script    string // ConfigMap with the script; "": none
 	env       []corev1.EnvVar
 	pod       corev1.PodSpec          // defaults of the pod
 	security  *corev1.SecurityContext // defaults of the container
-	ipcLock   bool                    // the container runs as root with IPC_LOCK
 }
 
 // add adds everything to a pod template. Existing fields are kept, so adding twice has no further effect.
 func (p podShape) add(template map[string]any) error {
 	spec := child(template, "spec")
-	main := p.main(spec)
+	main := mainContainer(spec, p.container)
 	if main == nil {
 		return fmt.Errorf("no container %s", cmp.Or(p.container, "in the pod"))
 	}
@@ -63,7 +59,7 @@ func (p podShape) add(template map[string]any) error {
 	if p.security != nil {
 		setMissing(child(main, "securityContext"), plan.Fields(p.security))
 	}
-	if p.ipcLock {
+	if p.job.ipcLock {
 		lockMemory(main)
 	}
 	image, _ := main["image"].(string)
@@ -75,11 +71,12 @@ func (p podShape) add(template map[string]any) error {
 	return nil
 }
 
-// main returns the container that trains; nil if there is none.
-func (p podShape) main(spec map[string]any) map[string]any {
+// mainContainer returns the named container, or else the first that requests GPUs, or else the first; nil if there is
+// none.
+func mainContainer(spec map[string]any, name string) map[string]any {
 	containers := items(spec["containers"])
-	if p.container != "" {
-		return named(containers, p.container)
+	if name != "" {
+		return named(containers, name)
 	}
 	for _, c := range containers {
 		if requestsGPU(c) {
@@ -106,21 +103,21 @@ func wrapped(container map[string]any) ([]any, error) {
 	if command[0] == podProgram {
 		return command, nil
 	}
-	return append(plan.List([]string{podProgram, "run", "--"}), command...), nil
+	return append([]any{podProgram, "run", "--"}, command...), nil
 }
 
 // attach lists the rails in the annotation and requests one device for each.
 func (p podShape) attach(template, main map[string]any) error {
-	if len(p.networks) > 0 {
+	if len(p.job.rails) > 0 {
 		annotations := child(child(template, "metadata"), "annotations")
 		text, _ := annotations[networksAnnotation].(string)
-		text, err := withNetworks(text, p.namespace, p.networks)
+		text, err := withNetworks(text, p.job.Namespace, p.job.rails)
 		if err != nil {
 			return err
 		}
 		annotations[networksAnnotation] = text
 	}
-	for name, n := range perResource(p.networks) {
+	for name, n := range perResource(p.job.rails) {
 		for _, kind := range []string{"requests", "limits"} {
 			have, err := resource.ParseQuantity(fmt.Sprint(amounts(main, kind)[name]))
 			if err == nil && have.Value() > n {
@@ -196,7 +193,7 @@ func withNetworks(text, namespace string, rails []cluster.Rail) (string, error) 
 // request sets the requests that the container needs but does not have.
 func (p podShape) request(spec, main map[string]any) {
 	ownGPU := requestsGPU(main)
-	for name, amount := range p.resources {
+	for name, amount := range p.job.resources() {
 		own := amounts(main, "requests")[name] != nil || amounts(main, "limits")[name] != nil
 		if own || cluster.IsGPU(name) && ownGPU {
 			continue
@@ -222,7 +219,7 @@ func sum(a, b string) string {
 func (p podShape) shmOf(spec, main map[string]any) string {
 	name := ownShm(main)
 	if name == "" {
-		return p.shm
+		return p.job.shm()
 	}
 	dir, _ := named(items(spec["volumes"]), name)["emptyDir"].(map[string]any)
 	if dir["medium"] != "Memory" || dir["sizeLimit"] == nil {
@@ -267,10 +264,10 @@ func (p podShape) volumes(spec, main map[string]any) {
 		})
 		mounts = append(mounts, corev1.VolumeMount{Name: scriptVolume, MountPath: scriptFolder, ReadOnly: true})
 	}
-	if p.shm != "" && ownShm(main) == "" {
+	if ownShm(main) == "" {
 		source := &corev1.EmptyDirVolumeSource{
 			Medium:    corev1.StorageMediumMemory,
-			SizeLimit: new(resource.MustParse(p.shm)),
+			SizeLimit: new(resource.MustParse(p.job.shm())),
 		}
 		volumes = append(volumes, corev1.Volume{Name: shmVolume, VolumeSource: corev1.VolumeSource{EmptyDir: source}})
 		mounts = append(mounts, corev1.VolumeMount{Name: shmVolume, MountPath: "/dev/shm"})
