@@ -21,7 +21,6 @@ import (
 // jobFlags describe a job's pods, for deploy and inject.
 type jobFlags struct {
 	job.Options
-	mode        string
 	script      string
 	imageVolume bool
 	binaries    map[string]string // architecture -> file
@@ -31,9 +30,9 @@ type jobFlags struct {
 }
 
 func (j *jobFlags) add(cmd *cobra.Command) {
-	j.mode = string(nccl.RDMA)
+	j.Mode = nccl.RDMA
 	f := cmd.Flags()
-	choiceFlag(cmd, &j.mode, "mode", "",
+	choiceFlag(cmd, (*string)(&j.Mode), "mode", "",
 		"rdma: require RDMA; auto: RDMA if nodes and rails allow it, otherwise TCP; tcp: no rails",
 		string(nccl.RDMA), string(nccl.Auto), string(nccl.TCP))
 	f.IntVar(&j.GPUs, "gpus", 0, "`number` of GPUs of each pod; 0 for none (default: all GPUs of a node)")
@@ -69,7 +68,7 @@ func (j *jobFlags) add(cmd *cobra.Command) {
 // options returns the options of the plan, with the contents of the files.
 func (j *jobFlags) options(cmd *cobra.Command, command []string) (job.Options, error) {
 	o := j.Options
-	o.Mode, o.Command = nccl.Mode(j.mode), command
+	o.Command = command
 	if o.GPUs == 0 && cmd.Flags().Changed("gpus") {
 		o.GPUs = job.NoGPUs
 	}
@@ -79,7 +78,7 @@ func (j *jobFlags) options(cmd *cobra.Command, command []string) (job.Options, e
 	for _, e := range j.environment {
 		name, value, ok := strings.Cut(e, "=")
 		if !ok || name == "" {
-			return o, fmt.Errorf("-e %s: must be NAME=VALUE", e)
+			return o, fmt.Errorf("-e %q is not NAME=VALUE", e)
 		}
 		if o.Env == nil {
 			o.Env = map[string]string{}

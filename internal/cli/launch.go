@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os/signal"
 	"regexp"
-	"strings"
 	"syscall"
 	"time"
 
@@ -83,9 +82,6 @@ func (f launchFlags) check() error {
 	for _, e := range f.env {
 		if !variableForm.MatchString(e) {
 			return fmt.Errorf("-e %q is not NAME=VALUE", e)
-		}
-		if strings.ContainsRune(e, 0) {
-			return fmt.Errorf("-e %q: a variable cannot contain a zero byte", e)
 		}
 	}
 	if f.timeout < 0 || f.grace < 0 {

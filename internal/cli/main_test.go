@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/ranks/rankstest"
 )
 
 // answer is the result of a command line.
@@ -49,6 +50,7 @@ func TestExitCodes(t *testing.T) {
 		"launch h-kim -- true":                 exit.Fault,
 		"deplyo":                               exit.Usage,
 		"setup clutser":                        exit.Usage,
+		"setup namespace":                      exit.Usage,
 		"inventory --wide":                     exit.Usage,
 		"inventory -o xml":                     exit.Usage,
 		"deploy":                               exit.Usage,
@@ -75,5 +77,30 @@ func TestExitCodes(t *testing.T) {
 				t.Errorf("stderr: %q", got.err)
 			}
 		})
+	}
+}
+
+// TestUsageHints: the message for a wrong command line shows the right one.
+func TestUsageHints(t *testing.T) {
+	for line, want := range map[string]string{
+		"setup clutser":                       `unknown command "clutser" for "railhead setup"; did you mean cluster?`,
+		"status":                              "NAME is missing: railhead status NAME [flags]",
+		"status a b":                          `unexpected argument "b": railhead status NAME [flags]`,
+		"inventory a":                         `unexpected argument "a": railhead inventory [flags]`,
+		"deploy h-kim --pod-binary riscv64=x": "--pod-binary riscv64: the architecture must be amd64 or arm64",
+	} {
+		if got := run(strings.Fields(line)...); !strings.Contains(got.err, want) {
+			t.Errorf("%s: %s", line, got.err)
+		}
+	}
+}
+
+func TestFlagHelp(t *testing.T) {
+	help := run("deploy", "--help").out
+	rankstest.Has(t, help, "--node-selector KEY=VALUE ", "-n, --namespace namespace ")
+	for line := range strings.Lines(help) {
+		if len(line) > 121 || strings.Contains(line, "stringToString") || strings.Contains(line, "default []") {
+			t.Errorf("%s", line)
+		}
 	}
 }

@@ -28,11 +28,23 @@ func newSetup(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "setup",
 		Short: "Set up a cluster or a namespace for RDMA, or undo it",
-		Args:  cobra.NoArgs, // otherwise an unknown command would be an argument
+		Args:  noSuchCommand, // otherwise an unknown command would be an argument
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newSetupCluster(a), newSetupNamespace(a), newSetupStatus(a), newSetupRollback(a))
 	return cmd
+}
+
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	hint := ""
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "; did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), hint)
 }
 
 func newSetupCluster(a *app) *cobra.Command {

@@ -107,12 +107,10 @@ func (a *app) agree(yes bool) error {
 			"use --yes to apply the plan, or --dry-run=client"))
 	}
 	fmt.Fprint(a.streams.Err, "Apply this plan? [y/N] ")
-	answer, err := bufio.NewReader(a.streams.In).ReadString('\n')
-	if err != nil && answer == "" {
-		return exit.Failed(errors.New("no answer: nothing was written"))
+	answer, _ := bufio.NewReader(a.streams.In).ReadString('\n') // no answer is not a yes
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
 	}
-	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
-		return exit.Failed(errors.New("not confirmed: nothing was written"))
-	}
-	return nil
+	return exit.Failed(errors.New("not confirmed: nothing was written"))
 }
