@@ -26,25 +26,63 @@ func TestGPUDirectPossible(t *testing.T) {
 		status   check.Status
 		says     string
 	}{
-		"module and a version that looks for it":        {[]string{peermemModule}, closed, kernel, []string{"2.23.4"}, "", "", check.Pass, ""},
-		"module and one that does not":                  {[]string{peermemModule}, closed, kernel, []string{"2.21.5"}, "", "", check.Warn, "NCCL 2.21.5 does not look for " + peermemModule},
-		"module and one that does not, with DMA-BUF":    {[]string{peermemModule}, open, kernel, []string{"2.21.5"}, "", "", check.Pass, ""},
-		"module, and one of two versions that does not": {[]string{peermemModule}, closed, kernel, []string{"2.22.3", "2.27.3"}, "", "", check.Unknown, "if the command loads NCCL 2.22.3 and not 2.27.3"},
-		"module and no version known":                   {[]string{peermemModule}, closed, kernel, nil, "", "", check.Pass, ""},
-		"file of an older driver, of an older version":  {[]string{peermemOld}, closed, kernel, []string{"2.21.5"}, "", "", check.Pass, ""},
-		"file of an older driver, of a newer version":   {[]string{peermemOld}, closed, kernel, []string{"2.22.3"}, "", "", check.Warn, "does not look for " + peermemOld},
-		"open modules":                                   {nil, open, kernel, []string{"2.27.3"}, "", "", check.Pass, ""},
-		"open modules, DMA-BUF switched off":             {nil, open, kernel, []string{"2.27.3"}, "0", "", check.Warn, "no peer-memory module, no DMA-BUF"},
-		"open modules, DMA-BUF switched off by no digit": {nil, open, kernel, []string{"2.27.3"}, "off", "", check.Warn, "no DMA-BUF"},
-		"open modules, DMA-BUF left on":                  {nil, open, kernel, []string{"2.27.3"}, "1", "", check.Pass, ""},
-		"open modules on an old kernel":                  {nil, open, host.Know("4.18.0-553.el8"), []string{"2.27.3"}, "", "", check.Warn, "no DMA-BUF"},
-		"open modules on an unknown kernel":              {nil, open, host.Fact[string]{}, []string{"2.27.3"}, "", "", check.Unknown, "support for DMA-BUF is unknown"},
-		"closed modules on an unknown kernel":            {nil, closed, host.Fact[string]{}, []string{"2.27.3"}, "", "", check.Warn, "no DMA-BUF"},
-		"nothing of the driver in the container":         {nil, host.Fact[bool]{}, kernel, []string{"2.27.3"}, "", "", check.Unknown, "support for DMA-BUF is unknown"},
-		"GPUs of AMD":                                    {nil, host.Fact[bool]{}, kernel, []string{"2.27.3"}, "", "0x1002", check.Pass, ""},
+		"module and a version that looks for it": {
+			[]string{peermemModule}, closed, kernel, []string{"2.23.4"}, "", "", check.Pass, "",
+		},
+		"module and one that does not": {
+			[]string{peermemModule}, closed, kernel, []string{"2.21.5"}, "", "", check.Warn,
+			"NCCL 2.21.5 does not look for " + peermemModule,
+		},
+		"module and one that does not, with DMA-BUF": {
+			[]string{peermemModule}, open, kernel, []string{"2.21.5"}, "", "", check.Pass, "",
+		},
+		"module, and one of two versions that does not": {
+			[]string{peermemModule}, closed, kernel, []string{"2.22.3", "2.27.3"}, "", "", check.Unknown,
+			"if the command loads NCCL 2.22.3 and not 2.27.3",
+		},
+		"module and no version known": {
+			[]string{peermemModule}, closed, kernel, nil, "", "", check.Pass, "",
+		},
+		"file of an older driver, of an older version": {
+			[]string{peermemOld}, closed, kernel, []string{"2.21.5"}, "", "", check.Pass, "",
+		},
+		"file of an older driver, of a newer version": {
+			[]string{peermemOld}, closed, kernel, []string{"2.22.3"}, "", "", check.Warn,
+			"does not look for " + peermemOld,
+		},
+		"open modules": {
+			nil, open, kernel, []string{"2.27.3"}, "", "", check.Pass, "",
+		},
+		"open modules, DMA-BUF switched off": {
+			nil, open, kernel, []string{"2.27.3"}, "0", "", check.Warn, "no peer-memory module, no DMA-BUF",
+		},
+		"open modules, DMA-BUF switched off by no digit": {
+			nil, open, kernel, []string{"2.27.3"}, "off", "", check.Warn, "no DMA-BUF",
+		},
+		"open modules, DMA-BUF left on": {
+			nil, open, kernel, []string{"2.27.3"}, "1", "", check.Pass, "",
+		},
+		"open modules on an old kernel": {
+			nil, open, host.Know("4.18.0-553.el8"), []string{"2.27.3"}, "", "", check.Warn, "no DMA-BUF",
+		},
+		"open modules on an unknown kernel": {
+			nil, open, host.Fact[string]{}, []string{"2.27.3"}, "", "", check.Unknown,
+			"support for DMA-BUF is unknown",
+		},
+		"closed modules on an unknown kernel": {
+			nil, closed, host.Fact[string]{}, []string{"2.27.3"}, "", "", check.Warn, "no DMA-BUF",
+		},
+		"nothing of the driver in the container": {
+			nil, host.Fact[bool]{}, kernel, []string{"2.27.3"}, "", "", check.Unknown,
+			"support for DMA-BUF is unknown",
+		},
+		"GPUs of AMD": {
+			nil, host.Fact[bool]{}, kernel, []string{"2.27.3"}, "", "0x1002", check.Pass, "",
+		},
 	} {
 		s, rails := pod(t, "pod-roce-4vf")
-		s.GPUDirect, s.Kernel, s.NCCL.Libraries = host.GPUDirect{Peermem: tc.peermem, OpenModules: tc.open}, tc.kernel, nil
+		s.GPUDirect = host.GPUDirect{Peermem: tc.peermem, OpenModules: tc.open}
+		s.Kernel, s.NCCL.Libraries = tc.kernel, nil
 		for _, v := range tc.versions {
 			s.NCCL.Libraries = append(s.NCCL.Libraries, host.NCCLLibrary{Path: "/lib/libnccl.so." + v, Version: v})
 		}

@@ -58,8 +58,18 @@ func TestPick(t *testing.T) {
 		table []host.GID
 		want  int
 	}{
-		"usual table":       {gidRules{}, []host.GID{gid(0, "fe80::1", v1), gid(1, "fe80::1", v2), gid(2, "::ffff:10.0.0.1", v1), gid(3, "::ffff:10.0.0.1", v2)}, 3},
-		"v2 before v1":      {gidRules{}, []host.GID{gid(0, "fe80::1", v2), gid(1, "::ffff:10.0.0.1", v2), gid(2, "::ffff:10.0.0.1", v1)}, 1},
+		"usual table": {
+			gidRules{},
+			[]host.GID{
+				gid(0, "fe80::1", v1), gid(1, "fe80::1", v2),
+				gid(2, "::ffff:10.0.0.1", v1), gid(3, "::ffff:10.0.0.1", v2),
+			},
+			3,
+		},
+		"v2 before v1": {
+			gidRules{},
+			[]host.GID{gid(0, "fe80::1", v2), gid(1, "::ffff:10.0.0.1", v2), gid(2, "::ffff:10.0.0.1", v1)}, 1,
+		},
 		"empty slot 0":      {gidRules{}, []host.GID{gid(6, "::ffff:10.0.0.1", v2)}, 6},
 		"IPv6 only":         {gidRules{}, []host.GID{gid(0, "fe80::1", v2), gid(1, "2001:db8::1", v2)}, 0},
 		"IPv6 wanted":       {gidRules{ipv6: true}, []host.GID{gid(0, "fe80::1", v2), gid(1, "2001:db8::1", v2)}, 1},

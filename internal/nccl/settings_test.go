@@ -14,7 +14,7 @@ import (
 	"github.com/railhead/railhead/internal/rail"
 )
 
-// setting is a situation: a recorded pod, what the user set there, and what is to come of it.
+// setting is a recorded pod with the settings of its user, and the expected result.
 type setting struct {
 	name, host string
 	env, conf  map[string]string // the environment, /etc/nccl.conf
@@ -25,7 +25,7 @@ type setting struct {
 	says       string   // part of a finding's summary
 }
 
-// compute judges a setting; taken without it, the variables are what the pod gets anyway.
+// compute runs Compute on the pod with the settings.
 func (tc setting) compute(t *testing.T) (vars []Var, findings []check.Finding) {
 	t.Helper()
 	s, _ := pod(t, tc.host)
@@ -58,7 +58,7 @@ func (tc setting) check(t *testing.T) {
 	usual := lines(plain)
 	got := slices.DeleteFunc(lines(vars), func(line string) bool { return slices.Contains(usual, line) })
 	if diff := cmp.Diff(tc.want, got); diff != "" && len(tc.want)+len(got) > 0 {
-		t.Errorf("variables that differ from those of the pod as it is (-want +got):\n%s", diff)
+		t.Errorf("variables that differ from those without settings (-want +got):\n%s", diff)
 	}
 	var said []string
 	text := ""
@@ -83,15 +83,17 @@ func run(t *testing.T, all []setting) {
 
 var override = Policy{Override: true}
 
-// TestOverrideTakesAway: what --override complains about without it, the command does not have.
-func TestOverrideTakesAway(t *testing.T) {
+// TestOverrideRemoves: --override removes the settings that are reported without it.
+func TestOverrideRemoves(t *testing.T) {
 	run(t, []setting{
 		{
-			name: "verbs switched off", host: "pod-roce-4vf", env: map[string]string{"NCCL_IB_DISABLE": "1"}, policy: override,
-			want: []string{"NCCL_IB_DISABLE= left unset"},
+			name: "verbs switched off", host: "pod-roce-4vf", env: map[string]string{"NCCL_IB_DISABLE": "1"},
+			policy: override,
+			want:   []string{"NCCL_IB_DISABLE= left unset"},
 		},
 		{
-			name: "verbs switched off in a file", host: "pod-roce-4vf", conf: map[string]string{"NCCL_IB_DISABLE": "1"}, policy: override,
+			name: "verbs switched off in a file", host: "pod-roce-4vf",
+			conf: map[string]string{"NCCL_IB_DISABLE": "1"}, policy: override,
 			want: []string{"NCCL_IB_DISABLE=0 computed"},
 		},
 		{
@@ -100,36 +102,45 @@ func TestOverrideTakesAway(t *testing.T) {
 			want: []string{"NCCL_IB_DISABLE=0 computed"},
 		},
 		{
-			name: "index where a range is needed", host: "pod-macvlan-shifted", env: map[string]string{"NCCL_IB_GID_INDEX": "3"}, policy: override,
+			name: "index where a range is needed", host: "pod-macvlan-shifted",
+			env: map[string]string{"NCCL_IB_GID_INDEX": "3"}, policy: override,
 			want: []string{"NCCL_IB_GID_INDEX= left unset"},
 		},
 		{
-			name: "index of a file where a range is needed", host: "pod-macvlan-shifted", conf: map[string]string{"NCCL_IB_GID_INDEX": "3"}, policy: override,
+			name: "index of a file where a range is needed", host: "pod-macvlan-shifted",
+			conf: map[string]string{"NCCL_IB_GID_INDEX": "3"}, policy: override,
 			want: []string{"NCCL_IB_GID_INDEX=-1 computed"},
 		},
 		{
-			name: "index of a file where NCCL chooses", host: "pod-roce-4vf", conf: map[string]string{"NCCL_IB_GID_INDEX": "2"}, policy: override,
+			name: "index of a file where NCCL chooses", host: "pod-roce-4vf",
+			conf: map[string]string{"NCCL_IB_GID_INDEX": "2"}, policy: override,
 			want: []string{"NCCL_IB_GID_INDEX=-1 computed"},
 		},
 		{
 			name: "family, version and range", host: "pod-roce-4vf", policy: override,
 			env:  map[string]string{"NCCL_IB_ADDR_FAMILY": "AF_INET6", "NCCL_IB_ROCE_VERSION_NUM": "1"},
 			conf: map[string]string{"NCCL_IB_ADDR_RANGE": "192.168.0.0/16"},
-			want: []string{"NCCL_IB_ADDR_FAMILY= left unset", "NCCL_IB_ROCE_VERSION_NUM= left unset", "NCCL_IB_ADDR_RANGE= computed"},
+			want: []string{
+				"NCCL_IB_ADDR_FAMILY= left unset", "NCCL_IB_ROCE_VERSION_NUM= left unset",
+				"NCCL_IB_ADDR_RANGE= computed",
+			},
 		},
 		{
 			name: "fusion", host: "vm-one-bus", env: map[string]string{"NCCL_IB_MERGE_VFS": "1"}, policy: override,
 		},
 		{
-			name: "level that is none", host: "pod-roce-4vf", env: map[string]string{"NCCL_NET_GDR_LEVEL": "NODE"}, policy: override,
+			name: "unknown level", host: "pod-roce-4vf",
+			env: map[string]string{"NCCL_NET_GDR_LEVEL": "NODE"}, policy: override,
 			want: []string{"NCCL_NET_GDR_LEVEL= left unset"},
 		},
 		{
-			name: "level that nothing replaces", host: "pod-roce-4vf", env: map[string]string{"NCCL_NET_GDR_LEVEL": "PHB"}, policy: override,
+			name: "level that nothing replaces", host: "pod-roce-4vf",
+			env: map[string]string{"NCCL_NET_GDR_LEVEL": "PHB"}, policy: override,
 			want: []string{"NCCL_NET_GDR_LEVEL=PHB user"},
 		},
 		{
-			name: "network of a file, which no value takes away", host: "pod-roce-4vf", conf: map[string]string{"NCCL_NET": "Socket"},
+			name: "network of a file, which no value overrides", host: "pod-roce-4vf",
+			conf:     map[string]string{"NCCL_NET": "Socket"},
 			policy:   Policy{Mode: Auto, Override: true},
 			want:     []string{"NCCL_NET=Socket user"},
 			findings: []string{"fail network-choice env/NCCL_NET"}, says: "cannot be removed",
@@ -137,8 +148,8 @@ func TestOverrideTakesAway(t *testing.T) {
 	})
 }
 
-// TestValuesThatNCCLPassesOver count as not set, and hide those of the files all the same.
-func TestValuesThatNCCLPassesOver(t *testing.T) {
+// TestIgnoredValues: values that NCCL ignores count as not set, but still hide those of the files.
+func TestIgnoredValues(t *testing.T) {
 	run(t, []setting{
 		{name: "empty list of devices", host: "pod-roce-4vf", env: map[string]string{"NCCL_IB_HCA": ""}},
 		{name: "empty network", host: "pod-roce-4vf", env: map[string]string{"NCCL_NET": ""}},
@@ -152,7 +163,10 @@ func TestValuesThatNCCLPassesOver(t *testing.T) {
 			want: []string{"NCCL_IB_GID_INDEX=-1 computed"},
 		},
 		{name: "switched off by no number", host: "pod-roce-4vf", env: map[string]string{"NCCL_IB_DISABLE": "false"}},
-		{name: "switched off by true, which is none either", host: "pod-roce-4vf", env: map[string]string{"NCCL_IB_DISABLE": "true"}},
+		{
+			name: "switched off by true, which is none either", host: "pod-roce-4vf",
+			env: map[string]string{"NCCL_IB_DISABLE": "true"},
+		},
 		{name: "switched off by 00", host: "pod-roce-4vf", env: map[string]string{"NCCL_IB_DISABLE": "00"}},
 		{
 			name: "switched off by 0x1", host: "pod-roce-4vf", env: map[string]string{"NCCL_IB_DISABLE": "0x1"},
@@ -161,38 +175,47 @@ func TestValuesThatNCCLPassesOver(t *testing.T) {
 	})
 }
 
-// TestGIDSettings: what the user set of the choice of a GID is kept, and judged by where it leads.
+// TestGIDSettings: settings of the choice of a GID are kept, and judged by the slot that they select.
 func TestGIDSettings(t *testing.T) {
 	old, new := []string{"2.20.5"}, []string{"2.27.3"}
 	run(t, []setting{
 		{
-			name: "automatic with a version that has no choice", host: "pod-shared-plugin", env: map[string]string{"NCCL_IB_GID_INDEX": "-1"}, versions: old,
-			findings: []string{"fail gid-index env/NCCL_IB_GID_INDEX"}, says: "NCCL_IB_GID_INDEX=-1 leaves the choice to it",
+			name: "automatic with a version that has no choice", host: "pod-shared-plugin",
+			env: map[string]string{"NCCL_IB_GID_INDEX": "-1"}, versions: old,
+			findings: []string{"fail gid-index env/NCCL_IB_GID_INDEX"},
+			says:     "NCCL_IB_GID_INDEX=-1 leaves the choice to it",
 		},
 		{
-			name: "automatic with one that has", host: "pod-roce-4vf", env: map[string]string{"NCCL_IB_GID_INDEX": "-1"},
+			name: "automatic with one that has", host: "pod-roce-4vf",
+			env:  map[string]string{"NCCL_IB_GID_INDEX": "-1"},
 			want: []string{"NCCL_IB_GID_INDEX=-1 user"},
 		},
 		{
-			name: "automatic, helped by a range", host: "pod-macvlan-shifted", env: map[string]string{"NCCL_IB_GID_INDEX": "-1"},
+			name: "automatic, helped by a range", host: "pod-macvlan-shifted",
+			env: map[string]string{"NCCL_IB_GID_INDEX": "-1"},
 		},
 		{
-			name: "no number, which is slot 0", host: "pod-roce-4vf", env: map[string]string{"NCCL_IB_GID_INDEX": "auto"},
+			name: "no number, which is slot 0", host: "pod-roce-4vf",
+			env:      map[string]string{"NCCL_IB_GID_INDEX": "auto"},
 			want:     []string{"NCCL_IB_GID_INDEX=auto user"},
-			findings: []string{"fail gid-index env/NCCL_IB_GID_INDEX"}, says: "makes NCCL use slot 0 of mlx5_6:1, which is link-local",
+			findings: []string{"fail gid-index env/NCCL_IB_GID_INDEX"},
+			says:     "makes NCCL use slot 0 of mlx5_6:1, which is link-local",
 		},
 		{
 			name: "empty slot", host: "pod-roce-4vf", env: map[string]string{"NCCL_IB_GID_INDEX": "9"},
 			want:     []string{"NCCL_IB_GID_INDEX=9 user"},
-			findings: []string{"fail gid-index env/NCCL_IB_GID_INDEX"}, says: "which is empty; the pod's GID is in slot 3 (and 3 more like it)",
+			findings: []string{"fail gid-index env/NCCL_IB_GID_INDEX"},
+			says:     "which is empty; the pod's GID is in slot 3 (and 3 more like it)",
 		},
 		{
 			name: "another pod's slot", host: "pod-macvlan-shifted", env: map[string]string{"NCCL_IB_GID_INDEX": "7"},
 			want:     []string{"NCCL_IB_GID_INDEX=7 user"},
-			findings: []string{"fail gid-index env/NCCL_IB_GID_INDEX"}, says: "which is 10.30.40.4, not an address of this namespace",
+			findings: []string{"fail gid-index env/NCCL_IB_GID_INDEX"},
+			says:     "which is 10.30.40.4, not an address of this namespace",
 		},
 		{
-			name: "RoCE v1 of the pod's address", host: "pod-roce-4vf", env: map[string]string{"NCCL_IB_GID_INDEX": "2"},
+			name: "RoCE v1 of the pod's address", host: "pod-roce-4vf",
+			env:      map[string]string{"NCCL_IB_GID_INDEX": "2"},
 			want:     []string{"NCCL_IB_GID_INDEX=2 user"},
 			findings: []string{"warn gid-index env/NCCL_IB_GID_INDEX"}, says: "which is IB/RoCE v1",
 		},
@@ -201,27 +224,34 @@ func TestGIDSettings(t *testing.T) {
 			want: []string{"NCCL_IB_GID_INDEX=3 user"},
 		},
 		{
-			name: "IPv6 where there is none", host: "pod-roce-4vf", env: map[string]string{"NCCL_IB_ADDR_FAMILY": "AF_INET6"},
-			findings: []string{"fail gid-index env/NCCL_IB_ADDR_FAMILY"}, says: "makes NCCL use slot 0 of mlx5_6:1, which is link-local",
+			name: "IPv6 where there is none", host: "pod-roce-4vf",
+			env:      map[string]string{"NCCL_IB_ADDR_FAMILY": "AF_INET6"},
+			findings: []string{"fail gid-index env/NCCL_IB_ADDR_FAMILY"},
+			says:     "makes NCCL use slot 0 of mlx5_6:1, which is link-local",
 		},
 		{
 			name: "IPv4 in words", host: "pod-roce-4vf", env: map[string]string{"NCCL_IB_ADDR_FAMILY": "AF_INET"},
 		},
 		{
 			name: "RoCE v1 wanted", host: "pod-roce-4vf", env: map[string]string{"NCCL_IB_ROCE_VERSION_NUM": "1"},
-			findings: []string{"warn gid-index env/NCCL_IB_ROCE_VERSION_NUM"}, says: "slot 2 of mlx5_6:1, which is IB/RoCE v1",
+			findings: []string{"warn gid-index env/NCCL_IB_ROCE_VERSION_NUM"},
+			says:     "slot 2 of mlx5_6:1, which is IB/RoCE v1",
 		},
 		{
-			name: "range of another network", host: "pod-roce-4vf", env: map[string]string{"NCCL_IB_ADDR_RANGE": "192.168.0.0/16"},
+			name: "range of another network", host: "pod-roce-4vf",
+			env:      map[string]string{"NCCL_IB_ADDR_RANGE": "192.168.0.0/16"},
 			findings: []string{"fail gid-index env/NCCL_IB_ADDR_RANGE"}, says: "makes NCCL use slot 0",
 		},
 		{
-			name: "range of the pod's network", host: "pod-macvlan-shifted", env: map[string]string{"NCCL_IB_ADDR_RANGE": "10.30.8.0/22"}, versions: new,
+			name: "range of the pod's network", host: "pod-macvlan-shifted",
+			env: map[string]string{"NCCL_IB_ADDR_RANGE": "10.30.8.0/22"}, versions: new,
 			want: []string{"NCCL_IB_GID_INDEX= left unset"},
 		},
 		{
-			name: "older library beside the one that chooses", host: "pod-macvlan-shifted", versions: []string{"2.20.5", "2.27.3"},
-			findings: []string{"warn gid-index env/NCCL_IB_GID_INDEX"}, says: "right only if the command loads NCCL 2.27.3",
+			name: "older library beside the one that chooses", host: "pod-macvlan-shifted",
+			versions: []string{"2.20.5", "2.27.3"},
+			findings: []string{"warn gid-index env/NCCL_IB_GID_INDEX"},
+			says:     "right only if the command loads NCCL 2.27.3",
 		},
 		{
 			name: "older library, and one index for all", host: "pod-roce-4vf", versions: []string{"2.20.5", "2.27.3"},
@@ -234,8 +264,8 @@ func TestGIDSettings(t *testing.T) {
 	})
 }
 
-// TestSettingsThatNothingElseJudges give way to the user's with a word.
-func TestSettingsThatNothingElseJudges(t *testing.T) {
+// TestKeptSettings: settings that this machine needs yield to the user's, with a warning.
+func TestKeptSettings(t *testing.T) {
 	run(t, []setting{
 		{
 			name: "fusion of different cards", host: "vm-one-bus", env: map[string]string{"NCCL_IB_MERGE_VFS": "1"},
@@ -256,12 +286,14 @@ func TestInterfaceSettings(t *testing.T) {
 			want: []string{"GLOO_SOCKET_IFNAME=,eth0,net1 user"},
 		},
 		{
-			name: "list for Gloo with a stranger", host: "pod-roce-4vf", env: map[string]string{"GLOO_SOCKET_IFNAME": "eth0,net9"},
+			name: "list for Gloo with a stranger", host: "pod-roce-4vf",
+			env:      map[string]string{"GLOO_SOCKET_IFNAME": "eth0,net9"},
 			want:     []string{"GLOO_SOCKET_IFNAME=eth0,net9 user"},
 			findings: []string{"warn socket-interface env/GLOO_SOCKET_IFNAME"}, says: "names net9",
 		},
 		{
-			name: "lo by leaving others out", host: "pod-roce-4vf", env: map[string]string{"NCCL_SOCKET_IFNAME": "^docker"},
+			name: "lo by leaving others out", host: "pod-roce-4vf",
+			env:      map[string]string{"NCCL_SOCKET_IFNAME": "^docker"},
 			want:     []string{"NCCL_SOCKET_IFNAME=^docker user"},
 			findings: []string{"fail socket-interface env/NCCL_SOCKET_IFNAME"}, says: "puts bootstrap on lo",
 		},
@@ -276,7 +308,8 @@ func TestInterfaceSettings(t *testing.T) {
 func TestFilterSettings(t *testing.T) {
 	run(t, []setting{
 		{
-			name: "exact name of a device whose node is elsewhere", host: "pod-roce-4vf", env: map[string]string{"NCCL_IB_HCA": "=mlx5_6,mlx5_0"},
+			name: "exact name of a device whose node is elsewhere", host: "pod-roce-4vf",
+			env:  map[string]string{"NCCL_IB_HCA": "=mlx5_6,mlx5_0"},
 			want: []string{"NCCL_IB_HCA==mlx5_6,mlx5_0 user"},
 			findings: []string{
 				"warn hca-filter env/NCCL_IB_HCA", "warn hca-filter env/NCCL_IB_HCA", "warn gpudirect-distance pod",
@@ -284,13 +317,18 @@ func TestFilterSettings(t *testing.T) {
 			says: "names mlx5_0, which this pod does not have",
 		},
 		{
-			name: "prefix of devices whose nodes are elsewhere", host: "pod-roce-4vf", env: map[string]string{"NCCL_IB_HCA": "mlx5"},
+			name: "prefix of devices whose nodes are elsewhere", host: "pod-roce-4vf",
+			env:  map[string]string{"NCCL_IB_HCA": "mlx5"},
 			want: []string{"NCCL_IB_HCA=mlx5 user"},
 		},
 		{
 			name: "exact name of another pod's device that opens", host: "pod-privileged",
-			env:      map[string]string{"NCCL_IB_HCA": "=mlx5_2,mlx5_7,mlx5_20", "NCCL_IB_GID_INDEX": "3", "NCCL_SOCKET_IFNAME": "=eth0", "NCCL_NET_GDR_LEVEL": "SYS"},
-			findings: []string{"fail hca-filter env/NCCL_IB_HCA"}, says: "also selects mlx5_20:1, which this pod cannot use\n",
+			env: map[string]string{
+				"NCCL_IB_HCA": "=mlx5_2,mlx5_7,mlx5_20", "NCCL_IB_GID_INDEX": "3",
+				"NCCL_SOCKET_IFNAME": "=eth0", "NCCL_NET_GDR_LEVEL": "SYS",
+			},
+			findings: []string{"fail hca-filter env/NCCL_IB_HCA"},
+			says:     "also selects mlx5_20:1, which this pod cannot use\n",
 			want: []string{
 				"NCCL_SOCKET_IFNAME==eth0 user", "GLOO_SOCKET_IFNAME=eth0 computed", "TP_SOCKET_IFNAME=eth0 computed",
 				"NCCL_IB_HCA==mlx5_2,mlx5_7,mlx5_20 user", "NCCL_IB_GID_INDEX=3 user", "NCCL_NET_GDR_LEVEL=SYS user",
@@ -304,18 +342,28 @@ func TestFilterSettings(t *testing.T) {
 func TestFallbackKeepsTheNetwork(t *testing.T) {
 	run(t, []setting{
 		{
-			name: "external plugin", host: "pod-no-rdma", env: map[string]string{"NCCL_NET": "AWS Libfabric"}, policy: Policy{Mode: Auto},
+			name: "external plugin", host: "pod-no-rdma", env: map[string]string{"NCCL_NET": "AWS Libfabric"},
+			policy:   Policy{Mode: Auto},
 			want:     []string{"NCCL_NET=AWS Libfabric user"},
 			findings: []string{"warn network-choice env/NCCL_NET"}, says: "selects an external plugin and is kept",
 		},
 		{
-			name: "external plugin, and TCP on purpose", host: "pod-no-rdma", env: map[string]string{"NCCL_NET": "AWS Libfabric"}, policy: Policy{Mode: TCP},
+			name: "external plugin, and TCP on purpose", host: "pod-no-rdma",
+			env: map[string]string{"NCCL_NET": "AWS Libfabric"}, policy: Policy{Mode: TCP},
 		},
-		{name: "verbs", host: "pod-no-rdma", env: map[string]string{"NCCL_NET": "IB"}, policy: Policy{Mode: Auto}, want: []string{"NCCL_NET=Socket policy"}},
-		{name: "verbs of HPC-X", host: "pod-no-rdma", env: map[string]string{"NCCL_NET": "IBext_v9"}, policy: Policy{Mode: Auto}, want: []string{"NCCL_NET=Socket policy"}},
 		{
-			name: "devices of UCX", host: "pod-no-rdma", env: map[string]string{"UCX_NET_DEVICES": "mlx5_0:1"}, policy: Policy{Mode: Auto},
-			want: []string{"UCX_NET_DEVICES=mlx5_0:1 user"}, findings: []string{"warn library-devices env/UCX_NET_DEVICES"},
+			name: "verbs", host: "pod-no-rdma", env: map[string]string{"NCCL_NET": "IB"},
+			policy: Policy{Mode: Auto}, want: []string{"NCCL_NET=Socket policy"},
+		},
+		{
+			name: "verbs of HPC-X", host: "pod-no-rdma", env: map[string]string{"NCCL_NET": "IBext_v9"},
+			policy: Policy{Mode: Auto}, want: []string{"NCCL_NET=Socket policy"},
+		},
+		{
+			name: "devices of UCX", host: "pod-no-rdma", env: map[string]string{"UCX_NET_DEVICES": "mlx5_0:1"},
+			policy:   Policy{Mode: Auto},
+			want:     []string{"UCX_NET_DEVICES=mlx5_0:1 user"},
+			findings: []string{"warn library-devices env/UCX_NET_DEVICES"},
 		},
 	})
 }

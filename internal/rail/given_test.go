@@ -13,7 +13,7 @@ import (
 	"github.com/railhead/railhead/internal/host/sysfs"
 )
 
-// recorded is a machine of testdata/hosts.
+// recorded returns a machine of testdata/hosts.
 func recorded(t *testing.T, name string) host.Snapshot {
 	t.Helper()
 	m, err := sysfs.Open("../../testdata/hosts/" + name + ".txtar")
@@ -23,13 +23,13 @@ func recorded(t *testing.T, name string) host.Snapshot {
 	return m.Snapshot()
 }
 
-// unallocated takes away everything that says what the pod was given.
+// unallocated removes everything that says what the pod was given.
 func unallocated(s *host.Snapshot) {
 	maps.DeleteFunc(s.Env, func(name, _ string) bool { return strings.HasPrefix(name, "PCIDEVICE_") })
 	s.NetworkStatus, s.Claims, s.Functions = nil, nil, nil
 }
 
-// withoutNodes takes away the verbs nodes of the container; the kernel's list of verbs devices stays.
+// withoutNodes removes the verbs nodes of the container; the kernel's list of verbs devices stays.
 func withoutNodes(s *host.Snapshot, names ...string) {
 	for i, u := range s.Uverbs {
 		if len(names) == 0 || slices.Contains(names, u.Name) {
@@ -48,12 +48,17 @@ func virtual(s *host.Snapshot, device string) {
 	}
 }
 
-// info is what the device plugin says of one device for RDMA.
+// bound returns function 0000:77:02.0 with a driver.
+func bound(driver string) []host.Function {
+	return []host.Function{{Address: host.PCIAddress{Bus: 0x77, Slot: 2}, Present: true, Driver: host.Know(driver)}}
+}
+
+// info returns the device plugin's variable for one RDMA device.
 func info(address, device string) string {
 	return `{"` + address + `":{"generic":{"deviceID":"` + address + `"},"rdma":{"rdma_dev":"` + device + `"}}}`
 }
 
-// TestGiven: what was allocated, what of it is here, and what the rest is.
+// TestGiven compares allocations with the devices of a machine.
 func TestGiven(t *testing.T) {
 	for _, tc := range []struct {
 		name, machine string
@@ -62,7 +67,7 @@ func TestGiven(t *testing.T) {
 		rails         string
 		missed        []string // faults of the pod, with the check
 		conflicts     []string
-		noRail        string // part of why there is none
+		noRail        string // part of the reason why there is none
 	}{
 		{
 			name: "InfiniBand and no node in the container", machine: "pod-infiniband-4vf",
@@ -82,7 +87,10 @@ func TestGiven(t *testing.T) {
 		{
 			name: "allocated InfiniBand whose nodes are missing", machine: "pod-infiniband-4vf",
 			change: func(s *host.Snapshot) { withoutNodes(s) },
-			missed: []string{"mlx5_6 uverbs-openable", "mlx5_7 uverbs-openable", "mlx5_10 uverbs-openable", "mlx5_11 uverbs-openable"},
+			missed: []string{
+				"mlx5_6 uverbs-openable", "mlx5_7 uverbs-openable",
+				"mlx5_10 uverbs-openable", "mlx5_11 uverbs-openable",
+			},
 			noRail: "none of 4 RDMA devices is usable",
 		},
 		{
@@ -118,7 +126,8 @@ func TestGiven(t *testing.T) {
 			name: "function for DPDK beside the rails", machine: "pod-roce-4vf",
 			change: func(s *host.Snapshot) {
 				s.Env["PCIDEVICE_X"] = "0000:77:02.0"
-				s.Env["PCIDEVICE_X_INFO"] = `{"0000:77:02.0":{"generic":{"deviceID":"0000:77:02.0"},"vfio":{"mount":"/dev/vfio/vfio"}}}`
+				s.Env["PCIDEVICE_X_INFO"] = `{"0000:77:02.0":{"generic":{"deviceID":"0000:77:02.0"},` +
+					`"vfio":{"mount":"/dev/vfio/vfio"}}}`
 			},
 			rails: "mlx5_6,mlx5_7,mlx5_10,mlx5_11",
 		},
@@ -126,7 +135,7 @@ func TestGiven(t *testing.T) {
 			name: "function for DPDK by its driver alone", machine: "pod-roce-4vf",
 			change: func(s *host.Snapshot) {
 				s.Env["PCIDEVICE_X"] = "0000:77:02.0"
-				s.Functions = []host.Function{{Address: host.PCIAddress{Bus: 0x77, Slot: 2}, Present: true, Driver: host.Know("vfio-pci")}}
+				s.Functions = bound("vfio-pci")
 			},
 			rails: "mlx5_6,mlx5_7,mlx5_10,mlx5_11",
 		},
@@ -135,7 +144,7 @@ func TestGiven(t *testing.T) {
 			change: func(s *host.Snapshot) {
 				s.Env["PCIDEVICE_X"] = "0000:77:02.0"
 				s.Env["PCIDEVICE_X_INFO"] = `{"0000:77:02.0":{"generic":{"deviceID":"0000:77:02.0"}}}`
-				s.Functions = []host.Function{{Address: host.PCIAddress{Bus: 0x77, Slot: 2}, Present: true, Driver: host.Know("iavf")}}
+				s.Functions = bound("iavf")
 			},
 			rails: "mlx5_6,mlx5_7,mlx5_10,mlx5_11",
 		},
@@ -147,7 +156,9 @@ func TestGiven(t *testing.T) {
 		{
 			name: "two of the pod's four in another container", machine: "pod-roce-4vf",
 			change: func(s *host.Snapshot) {
-				maps.DeleteFunc(s.Env, func(name, _ string) bool { return strings.Contains(name, "ENO7") || strings.Contains(name, "ENO8") })
+				maps.DeleteFunc(s.Env, func(name, _ string) bool {
+					return strings.Contains(name, "ENO7") || strings.Contains(name, "ENO8")
+				})
 				withoutNodes(s, "uverbs10", "uverbs11")
 			},
 			rails: "mlx5_6,mlx5_7",
@@ -166,7 +177,8 @@ func TestGiven(t *testing.T) {
 			rails:  "mlx5_7", conflicts: []string{"device-allocated pod"},
 		},
 		{
-			name: "one virtual function of a bare-metal node, host's asked for", machine: "host-baremetal-8x400", scope: Host,
+			name:    "one virtual function of a bare-metal node, host's asked for",
+			machine: "host-baremetal-8x400", scope: Host,
 			change: func(s *host.Snapshot) { virtual(s, "mlx5_7") },
 			rails:  "mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6",
 		},
@@ -178,7 +190,8 @@ func TestGiven(t *testing.T) {
 		{
 			name: "virtual functions where the host's are asked for", machine: "pod-exclusive-netns", scope: Host,
 			change: unallocated,
-			noRail: "only virtual functions are usable here (mlx5_6, mlx5_7, mlx5_10, mlx5_11), but --scope host uses physical functions",
+			noRail: "only virtual functions are usable here (mlx5_6, mlx5_7, mlx5_10, mlx5_11), " +
+				"but --scope host uses physical functions",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -189,9 +202,9 @@ func TestGiven(t *testing.T) {
 				t.Errorf("rails %s, want %s", got, tc.rails)
 			}
 			var missed, conflicts []string
-			for _, away := range r.Rejected {
-				if away.Missed {
-					missed = append(missed, away.Name()+" "+string(away.Cause))
+			for _, x := range r.Rejected {
+				if x.Missed {
+					missed = append(missed, x.Name()+" "+string(x.Cause))
 				}
 			}
 			for _, f := range r.Conflicts {

@@ -15,7 +15,9 @@ import (
 )
 
 func TestPluginInfo(t *testing.T) {
-	const two = `{"0000:18:00.5":{"generic":{"deviceID":"0000:18:00.5"},"rdma":{"rdma_dev":"mlx5_6","uverbs":"/dev/infiniband/uverbs6"}},"mlx5_core.sf.4":{"generic":{"deviceID":"mlx5_core.sf.4"},"rdma":{"uverbs":"/dev/infiniband/uverbs9"}}}`
+	const two = `{"0000:18:00.5":{"generic":{"deviceID":"0000:18:00.5"},` +
+		`"rdma":{"rdma_dev":"mlx5_6","uverbs":"/dev/infiniband/uverbs6"}},` +
+		`"mlx5_core.sf.4":{"generic":{"deviceID":"mlx5_core.sf.4"},"rdma":{"uverbs":"/dev/infiniband/uverbs9"}}}`
 	first := pluginDevice{ID: "0000:18:00.5", RDMADevice: "mlx5_6", Uverbs: "/dev/infiniband/uverbs6"}
 	second := pluginDevice{ID: "mlx5_core.sf.4", Uverbs: "/dev/infiniband/uverbs9"}
 	for name, c := range map[string]struct {
@@ -27,10 +29,15 @@ func TestPluginInfo(t *testing.T) {
 		"torn in the second":             {two[:len(two)-20], []pluginDevice{first}, true},
 		"torn in the first":              {two[:30], nil, true},
 		"empty object":                   {"{}", nil, false},
-		"vfio":                           {`{"a":{"generic":{},"vfio":{"mount":"/dev/vfio/1"}}}`, []pluginDevice{{ID: "a", NonRDMA: true}}, false},
-		"values of other types":          {`{"a":{"generic":7,"rdma":{"rdma_dev":["x"],"uverbs":null}}}`, []pluginDevice{{ID: "a"}}, false},
-		"not JSON":                       {"hello", nil, true},
-		"nothing":                        {"", nil, true},
+		"vfio": {
+			`{"a":{"generic":{},"vfio":{"mount":"/dev/vfio/1"}}}`, []pluginDevice{{ID: "a", NonRDMA: true}},
+			false,
+		},
+		"values of other types": {
+			`{"a":{"generic":7,"rdma":{"rdma_dev":["x"],"uverbs":null}}}`, []pluginDevice{{ID: "a"}}, false,
+		},
+		"not JSON": {"hello", nil, true},
+		"nothing":  {"", nil, true},
 	} {
 		got, err := parsePluginInfo(c.text)
 		if diff := cmp.Diff(c.want, got); diff != "" || (err != nil) != c.failed {
@@ -45,8 +52,9 @@ func FuzzPluginInfo(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		devices, err := parsePluginInfo(text)
 		var want map[string]map[string]map[string]string
-		if json.Unmarshal([]byte(text), &want) != nil || strings.ContainsAny(text, `\`) || !utf8.ValidString(text) || !strings.HasPrefix(strings.TrimSpace(text), "{") {
-			return // encoding/json is the judge of what is whole
+		object := strings.HasPrefix(strings.TrimSpace(text), "{") && json.Unmarshal([]byte(text), &want) == nil
+		if !object || strings.ContainsAny(text, `\`) || !utf8.ValidString(text) {
+			return // encoding/json decides what is whole
 		}
 		if err != nil {
 			t.Fatalf("%q is whole: %v", text, err)
@@ -76,8 +84,9 @@ func TestBetween(t *testing.T) {
 	other := function("pci0000:95", "0000:95:01.0", "0000:96:00.0")
 	other.NUMANode = host.Know(1)
 	for want, b := range map[Distance]host.Function{
-		PIX:        function("pci0000:15", "0000:15:01.0", "0000:16:00.0", "0000:17:01.0", "0000:1a:00.2"),
-		PXB:        function("pci0000:15", "0000:15:01.0", "0000:16:00.0", "0000:17:02.0", "0000:1b:00.0", "0000:1c:00.0", "0000:1d:00.0"),
+		PIX: function("pci0000:15", "0000:15:01.0", "0000:16:00.0", "0000:17:01.0", "0000:1a:00.2"),
+		PXB: function("pci0000:15", "0000:15:01.0", "0000:16:00.0", "0000:17:02.0",
+			"0000:1b:00.0", "0000:1c:00.0", "0000:1d:00.0"),
 		PHB:        function("pci0000:15", "0000:15:02.0", "0000:20:00.0"),
 		NODE:       function("pci0000:2a", "0000:2a:01.0", "0000:2b:00.0"),
 		SYS:        other,
@@ -89,11 +98,11 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// TestRealEnvironments runs on real pods' variables, which lie beside a developer's checkout, not in the project.
+// TestRealEnvironments reads real pods' variables, which are next to a developer's checkout, not in the project.
 func TestRealEnvironments(t *testing.T) {
 	files, _ := filepath.Glob("../../../shared/corpus/pcidevice/*.env")
 	if len(files) == 0 {
-		t.Skip("no ../shared/corpus/pcidevice beside the checkout")
+		t.Skip("no ../shared/corpus/pcidevice next to the checkout")
 	}
 	want := map[string]string{ // by the variables' names, in order
 		"01-list-two-vfs.env":            "0000:03:02.1, 0000:03:04.3",
@@ -112,7 +121,8 @@ func TestRealEnvironments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := sysfs.Read(os.DirFS(t.TempDir()), sysfs.Probes{Environ: func() []string { return strings.Split(string(text), "\n") }})
+		environ := func() []string { return strings.Split(string(text), "\n") }
+		s := sysfs.Read(os.DirFS(t.TempDir()), sysfs.Probes{Environ: environ})
 		j := judge{s: &s}
 		var got []string
 		for _, c := range j.collect() {

@@ -18,7 +18,9 @@ func TestLocalProtection(t *testing.T) {
 	config(&node, 4096)
 	for _, d := range node.Devices {
 		hops := d.Function.Value.Path.Value.Hops
-		node.Bridges = append(node.Bridges, host.Function{Address: hops[len(hops)-2], Config: host.PCIConfig{ACS: host.Know(0)}})
+		node.Bridges = append(node.Bridges, host.Function{
+			Address: hops[len(hops)-2], Config: host.PCIConfig{ACS: host.Know(0)},
+		})
 	}
 	redirects := node
 	redirects.Bridges = append([]host.Function{}, node.Bridges...)
@@ -31,9 +33,17 @@ func TestLocalProtection(t *testing.T) {
 		fit     Fit
 		verdict string
 	}{
-		"the IOMMU translates, the node was not asked": {translates, nil, nccl.IOMMUPassthrough, Fits, "fits: iommu-passthrough; unknown: acs-redirect, vf-settings"},
-		"ACS redirects, which only the node sees":      {nil, &redirects, ACSRedirect, Fits, "fits: acs-redirect; unknown: vf-settings"},
-		"a peer-memory module instead of DMA-BUF":      {closed, nil, PeermemRegistered, Fits, "fits: peermem-registered; unknown: acs-redirect, vf-settings"},
+		"the IOMMU translates, the node was not asked": {
+			translates, nil, nccl.IOMMUPassthrough, Fits,
+			"fits: iommu-passthrough; unknown: acs-redirect, vf-settings",
+		},
+		"ACS redirects, which only the node sees": {
+			nil, &redirects, ACSRedirect, Fits, "fits: acs-redirect; unknown: vf-settings",
+		},
+		"a peer-memory module instead of DMA-BUF": {
+			closed, nil, PeermemRegistered, Fits,
+			"fits: peermem-registered; unknown: acs-redirect, vf-settings",
+		},
 		"nothing fits": {nil, &node, VFSettings, Unseen, "no known cause fits; unknown: vf-settings"},
 	} {
 		t.Run(name, func(t *testing.T) {

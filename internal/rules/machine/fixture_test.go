@@ -15,15 +15,15 @@ import (
 	"github.com/railhead/railhead/internal/rail"
 )
 
-// The catalogues by what they judge.
+// catalogue runs the checks of one catalogue.
 type catalogue func(host.Snapshot) check.Report
 
 func ofPod(s host.Snapshot) check.Report { return Pod(s, Options{}) }
 
-// fast expects more than the recorded machines have.
+// fast expects a higher rate than the recorded machines have.
 func fast(s host.Snapshot) check.Report { return Pod(s, Options{RateGbps: 800}) }
 
-// watched compares with the machine as it was ten seconds before, when it had counted nothing.
+// watched compares the machine with itself ten seconds earlier, when all counters were zero.
 func watched(s host.Snapshot) check.Report {
 	before := s
 	before.Taken = s.Taken.Add(-10 * time.Second)
@@ -46,14 +46,14 @@ func watched(s host.Snapshot) check.Report {
 	return Watch(before, s)
 }
 
-// fixture is a recorded machine and what is changed in it, so that a check fires that is quiet without the change.
+// fixture is a recorded machine with a change that makes a check fire.
 type fixture struct {
 	id       check.ID
 	status   check.Status
 	machine  string
 	judge    catalogue
 	change   func(*host.Snapshot)
-	recorded bool // the recording itself has the fault: quiet is pod-roce-4vf
+	recorded bool // the recording itself has the fault; without it is pod-roce-4vf
 }
 
 const (
@@ -71,7 +71,7 @@ func read(t *testing.T, machine string) host.Snapshot {
 	return m.Snapshot()
 }
 
-// device is the first device that the pod was given.
+// device returns the first device that the pod was given.
 func device(s *host.Snapshot) *host.Device {
 	for i := range s.Devices {
 		if s.AccessTo(s.Devices[i].Name) == host.Openable {
@@ -104,7 +104,7 @@ func count(name string, n uint64) func(*host.Snapshot) {
 	return func(s *host.Snapshot) { s.Devices[0].Ports[0].Counters = map[string]uint64{name: n} }
 }
 
-// oneSubnet puts the second rail into the first one's network.
+// oneSubnet moves the second rail into the network of the first.
 func oneSubnet(s *host.Snapshot) {
 	a := netip.MustParsePrefix("10.10.11.200/24")
 	link(s, "net2").Addresses = host.Know([]netip.Prefix{a})
@@ -118,7 +118,7 @@ func oneSubnet(s *host.Snapshot) {
 	link(s, "net1").ARP.Ignore, link(s, "net2").ARP.Ignore = host.Know(0), host.Know(0)
 }
 
-// givesVFs makes the node's first card one that gives out two virtual functions.
+// givesVFs adds virtual functions to the node's first card.
 func givesVFs(s *host.Snapshot, vfs ...host.VF) *host.Link {
 	setFunction(&s.Devices[0], func(f *host.Function) { f.NumVFs, f.TotalVFs = host.Know(len(vfs)), host.Know(16) })
 	l := link(s, "ibp0s0")
@@ -126,7 +126,7 @@ func givesVFs(s *host.Snapshot, vfs ...host.VF) *host.Link {
 	return l
 }
 
-// config gives all devices a configuration space.
+// config gives all devices a readable configuration space.
 func config(s *host.Snapshot, request int) {
 	for i := range s.Devices {
 		setFunction(&s.Devices[i], func(f *host.Function) {
@@ -135,13 +135,17 @@ func config(s *host.Snapshot, request int) {
 	}
 }
 
-// fixtures are at least one for each check.
+// fixtures has at least one for each check.
 var fixtures = []fixture{
 	{id: rail.DeviceAllocated, status: check.Fail, machine: "pod-no-rdma", judge: ofPod, recorded: true},
 	{id: rail.RDMANamespace, status: check.Fail, machine: "pod-exclusive-unassigned", judge: ofPod, recorded: true},
-	{id: rail.AllocationReadable, status: check.Warn, machine: pod, judge: ofPod, change: setEnv("PCIDEVICE_OPENSHIFT_IO_OTHER", "")},
+	{
+		id: rail.AllocationReadable, status: check.Warn, machine: pod, judge: ofPod,
+		change: setEnv("PCIDEVICE_OPENSHIFT_IO_OTHER", ""),
+	},
 	{id: rail.AllocationConsistent, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
-		s.Env["PCIDEVICE_OPENSHIFT_IO_ENO5NP0RDMA_INFO"] = strings.Replace(s.Env["PCIDEVICE_OPENSHIFT_IO_ENO5NP0RDMA_INFO"], `"mlx5_6"`, `"mlx5_99"`, 1)
+		const name = "PCIDEVICE_OPENSHIFT_IO_ENO5NP0RDMA_INFO"
+		s.Env[name] = strings.Replace(s.Env[name], `"mlx5_6"`, `"mlx5_99"`, 1)
 	}},
 	{id: rail.UverbsOpenable, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
 		for i := range s.Uverbs {
@@ -151,29 +155,59 @@ var fixtures = []fixture{
 			}
 		}
 	}},
-	{id: rail.TransportSupported, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) { device(s).NodeType = host.Know("RNIC") }},
-	{id: rail.PortActive, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) { device(s).Ports[0].State = host.Know("DOWN") }},
+	{
+		id: rail.TransportSupported, status: check.Fail, machine: pod, judge: ofPod,
+		change: func(s *host.Snapshot) { device(s).NodeType = host.Know("RNIC") },
+	},
+	{
+		id: rail.PortActive, status: check.Fail, machine: pod, judge: ofPod,
+		change: func(s *host.Snapshot) { device(s).Ports[0].State = host.Know("DOWN") },
+	},
 	{id: rail.GIDUsable, status: check.Fail, machine: "pod-no-address", judge: ofPod, recorded: true},
-	{id: rail.LinkLayerUniform, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) { device(s).Ports[0].LinkLayer = host.Know(host.InfiniBand) }},
-	{id: rail.CarrierPresent, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) { link(s, "net1").Running = host.Know(false) }},
-	{id: rail.ForeignHCAHidden, status: check.Fail, machine: "pod-privileged", judge: ofPod, change: func(s *host.Snapshot) {
-		delete(s.Env, "NCCL_IB_HCA")
-		delete(s.Env, "NCCL_IB_GID_INDEX")
-	}, recorded: true},
+	{
+		id: rail.LinkLayerUniform, status: check.Fail, machine: pod, judge: ofPod,
+		change: func(s *host.Snapshot) { device(s).Ports[0].LinkLayer = host.Know(host.InfiniBand) },
+	},
+	{
+		id: rail.CarrierPresent, status: check.Warn, machine: pod, judge: ofPod,
+		change: func(s *host.Snapshot) { link(s, "net1").Running = host.Know(false) },
+	},
+	{
+		id: rail.ForeignHCAHidden, status: check.Fail, machine: "pod-privileged", judge: ofPod, recorded: true,
+		change: func(s *host.Snapshot) {
+			delete(s.Env, "NCCL_IB_HCA")
+			delete(s.Env, "NCCL_IB_GID_INDEX")
+		},
+	},
 	{id: MemlockLimit, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
 		s.Limits.MemlockSoft, s.Limits.MemlockHard = host.Know[host.Limit](64<<10), host.Know[host.Limit](64<<10)
 	}},
-	{id: MemlockLimit, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) { s.Limits.Lockable = host.Know[uint64](64 << 10) }},
+	{
+		id: MemlockLimit, status: check.Fail, machine: pod, judge: ofPod,
+		change: func(s *host.Snapshot) { s.Limits.Lockable = host.Know[uint64](64 << 10) },
+	},
 	{id: MemlockLimit, status: check.Unknown, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
 		s.Limits.MemlockSoft = host.Unread[host.Limit]("permission denied")
 	}},
 	{id: IPCLockEffective, status: check.Fail, machine: infiniBand, judge: ofPod, recorded: true},
-	{id: VerbsLibrary, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) { s.Verbs = &host.VerbsLibrary{} }},
+	{
+		id: VerbsLibrary, status: check.Fail, machine: pod, judge: ofPod,
+		change: func(s *host.Snapshot) { s.Verbs = &host.VerbsLibrary{} },
+	},
 	{id: VerbsLibrary, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
-		s.Verbs = &host.VerbsLibrary{Path: "/usr/lib64/libibverbs.so.1", RDMACore: "54.0", Providers: []string{"efa", "irdma"}, Drivers: []string{"mlx5"}}
+		s.Verbs = &host.VerbsLibrary{
+			Path: "/usr/lib64/libibverbs.so.1", RDMACore: "54.0",
+			Providers: []string{"efa", "irdma"}, Drivers: []string{"mlx5"},
+		}
 	}},
-	{id: nccl.SharedMemory, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) { s.Limits.ShmBytes = host.Know[uint64](64 << 20) }},
-	{id: nccl.SharedMemory, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) { s.Limits.ShmFree = host.Know[uint64](1 << 20) }},
+	{
+		id: nccl.SharedMemory, status: check.Warn, machine: pod, judge: ofPod,
+		change: func(s *host.Snapshot) { s.Limits.ShmBytes = host.Know[uint64](64 << 20) },
+	},
+	{
+		id: nccl.SharedMemory, status: check.Warn, machine: pod, judge: ofPod,
+		change: func(s *host.Snapshot) { s.Limits.ShmFree = host.Know[uint64](1 << 20) },
+	},
 	{id: DisableEffective, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
 		delete(s.Env, "NCCL_NET")
 		s.Env["NCCL_IB_DISABLE"] = "1"
@@ -186,16 +220,33 @@ var fixtures = []fixture{
 	{id: nccl.GIDIndex, status: check.Fail, machine: "pod-macvlan-shifted", judge: ofPod, recorded: true},
 	{id: nccl.GIDIndex, status: check.Fail, machine: "pod-shared-plugin", judge: ofPod, recorded: true},
 	{id: FusionAvoided, status: check.Warn, machine: "vm-one-bus", judge: ofPod, recorded: true},
-	{id: nccl.SocketInterface, status: check.Fail, machine: pod, judge: ofPod, change: setEnv("NCCL_SOCKET_IFNAME", "eno1")},
-	{id: nccl.SocketInterface, status: check.Warn, machine: pod, judge: ofPod, change: setEnv("NCCL_SOCKET_IFNAME", "net1,net2")},
-	{id: nccl.UserSetting, status: check.Warn, machine: "vm-one-bus", judge: ofPod, change: setEnv("NCCL_IB_MERGE_VFS", "1"), recorded: true},
-	{id: nccl.LibraryDevices, status: check.Warn, machine: pod, judge: ofPod, change: setEnv("UCX_NET_DEVICES", "mlx5_0:1")},
-	{id: nccl.GDRLevelKnown, status: check.Warn, machine: pod, judge: ofPod, change: setEnv("NCCL_NET_GDR_LEVEL", "NODE")},
+	{
+		id: nccl.SocketInterface, status: check.Fail, machine: pod, judge: ofPod,
+		change: setEnv("NCCL_SOCKET_IFNAME", "eno1"),
+	},
+	{
+		id: nccl.SocketInterface, status: check.Warn, machine: pod, judge: ofPod,
+		change: setEnv("NCCL_SOCKET_IFNAME", "net1,net2"),
+	},
+	{
+		id: nccl.UserSetting, status: check.Warn, machine: "vm-one-bus", judge: ofPod,
+		change: setEnv("NCCL_IB_MERGE_VFS", "1"), recorded: true,
+	},
+	{
+		id: nccl.LibraryDevices, status: check.Warn, machine: pod, judge: ofPod,
+		change: setEnv("UCX_NET_DEVICES", "mlx5_0:1"),
+	},
+	{
+		id: nccl.GDRLevelKnown, status: check.Warn, machine: pod, judge: ofPod,
+		change: setEnv("NCCL_NET_GDR_LEVEL", "NODE"),
+	},
 	{id: RailARP, status: check.Warn, machine: pod, judge: ofPod, change: oneSubnet},
 	{id: RailARP, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
 		oneSubnet(s)
 		for _, last := range []string{"10.10.11.5", "10.10.11.6"} {
-			s.Neighbours = append(s.Neighbours, host.Neighbour{Link: "net1", Addr: netip.MustParseAddr(last), MAC: "3a:11:00:00:00:99", Resolved: true})
+			s.Neighbours = append(s.Neighbours, host.Neighbour{
+				Link: "net1", Addr: netip.MustParseAddr(last), MAC: "3a:11:00:00:00:99", Resolved: true,
+			})
 		}
 	}},
 	{id: RailARP, status: check.Unknown, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
@@ -209,10 +260,16 @@ var fixtures = []fixture{
 	{id: RailsRoutable, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
 		s.Lookups = []host.Lookup{
 			{From: "net1", Toward: "net2", Dest: netip.MustParseAddr("10.10.12.5")},
-			{From: "net2", Toward: "net1", Dest: netip.MustParseAddr("10.10.11.5"), Gateway: netip.MustParseAddr("10.10.12.1")},
+			{
+				From: "net2", Toward: "net1", Dest: netip.MustParseAddr("10.10.11.5"),
+				Gateway: netip.MustParseAddr("10.10.12.1"),
+			},
 		}
 	}},
-	{id: RailMTU, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) { link(s, "net1").MTU = host.Know(1500) }},
+	{
+		id: RailMTU, status: check.Warn, machine: pod, judge: ofPod,
+		change: func(s *host.Snapshot) { link(s, "net1").MTU = host.Know(1500) },
+	},
 	{id: RailMTU, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
 		for i := range s.Links {
 			s.Links[i].MTU = host.Know(1500)
@@ -223,7 +280,9 @@ var fixtures = []fixture{
 		device(s).Ports[0].Rate = host.Know(host.Rate{Gbps: 200, Lanes: 4, Speed: "HDR"})
 	}},
 	{id: PCIeLink, status: check.Fail, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
-		setFunction(device(s), func(f *host.Function) { f.Link = host.Know(host.PCILink{GTs: 16, Width: 8, MaxGTs: 32, MaxWidth: 16}) })
+		setFunction(device(s), func(f *host.Function) {
+			f.Link = host.Know(host.PCILink{GTs: 16, Width: 8, MaxGTs: 32, MaxWidth: 16})
+		})
 	}},
 	{id: rail.PortNotShared, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
 		first := device(s).Function.Value.PhysFn
@@ -238,11 +297,17 @@ var fixtures = []fixture{
 	{id: nccl.GPUDirectPossible, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
 		s.GPUDirect.Peermem, s.GPUDirect.OpenModules = nil, host.Know(false)
 	}},
-	{id: nccl.GPUDirectDistance, status: check.Warn, machine: pod, judge: ofPod, change: setEnv("NCCL_NET_GDR_LEVEL", "LOC")},
+	{
+		id: nccl.GPUDirectDistance, status: check.Warn, machine: pod, judge: ofPod,
+		change: setEnv("NCCL_NET_GDR_LEVEL", "LOC"),
+	},
 	{id: nccl.IOMMUPassthrough, status: check.Warn, machine: pod, judge: ofPod, change: func(s *host.Snapshot) {
 		setFunction(device(s), func(f *host.Function) { f.IOMMUType = host.Know("DMA-FQ") })
 	}},
-	{id: SilentFallback, status: check.Pass, machine: pod, judge: ofPod, change: func(s *host.Snapshot) { delete(s.Env, "NCCL_NET") }},
+	{
+		id: SilentFallback, status: check.Pass, machine: pod, judge: ofPod,
+		change: func(s *host.Snapshot) { delete(s.Env, "NCCL_NET") },
+	},
 	{id: PhysicalUp, status: check.Fail, machine: "lab-pf-down", judge: ofPod, recorded: true},
 	{id: PhysicalUp, status: check.Fail, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
 		givesVFs(s, host.VF{}, host.VF{Index: 1}).Up = host.Know(false)
@@ -258,11 +323,18 @@ var fixtures = []fixture{
 		device(s).NodeGUID = host.Know("0000:0000:0000:0000")
 		device(s).Ports[0].State = host.Know("DOWN")
 	}},
-	{id: rail.DeviceAllocated, status: check.Fail, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) { s.Devices = nil }},
-	{id: VFSettings, status: check.Fail, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) { givesVFs(s, host.VF{LinkState: "disable"}) }},
+	{
+		id: rail.DeviceAllocated, status: check.Fail, machine: bareMetal, judge: Node,
+		change: func(s *host.Snapshot) { s.Devices = nil },
+	},
+	{
+		id: VFSettings, status: check.Fail, machine: bareMetal, judge: Node,
+		change: func(s *host.Snapshot) { givesVFs(s, host.VF{LinkState: "disable"}) },
+	},
 	{id: VFSettings, status: check.Fail, machine: "pod-roce-4vf", judge: Node, change: func(s *host.Snapshot) {
 		f := device(s).Function.Value
-		s.Links = append(s.Links, host.Link{Name: "eno5np0", PCI: f.PhysFn, VFs: []host.VF{{MAC: "00:00:00:00:00:01", SpoofChk: true}}})
+		vf := host.VF{MAC: "00:00:00:00:00:01", SpoofChk: true}
+		s.Links = append(s.Links, host.Link{Name: "eno5np0", PCI: f.PhysFn, VFs: []host.VF{vf}})
 	}},
 	{id: VFCount, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
 		givesVFs(s, host.VF{}, host.VF{Index: 1})
@@ -292,11 +364,19 @@ var fixtures = []fixture{
 		hops := s.Devices[0].Function.Value.Path.Value.Hops
 		s.Bridges = []host.Function{{Address: hops[len(hops)-2], Config: host.PCIConfig{ACS: host.Know(0x1d)}}}
 	}},
-	{id: ReadRequest, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) { config(s, 512) }},
+	{
+		id: ReadRequest, status: check.Warn, machine: bareMetal, judge: Node,
+		change: func(s *host.Snapshot) { config(s, 512) },
+	},
 	{id: PCIeLink, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
-		setFunction(&s.Devices[0], func(f *host.Function) { f.Link = host.Know(host.PCILink{GTs: 16, Width: 16, MaxGTs: 32, MaxWidth: 16}) })
+		setFunction(&s.Devices[0], func(f *host.Function) {
+			f.Link = host.Know(host.PCILink{GTs: 16, Width: 16, MaxGTs: 32, MaxWidth: 16})
+		})
 	}},
-	{id: FirmwareUniform, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) { s.Devices[0].Firmware = host.Know("28.39.1002") }},
+	{
+		id: FirmwareUniform, status: check.Warn, machine: bareMetal, judge: Node,
+		change: func(s *host.Snapshot) { s.Devices[0].Firmware = host.Know("28.39.1002") },
+	},
 	{id: PeermemRegistered, status: check.Warn, machine: bareMetal, judge: Node, change: func(s *host.Snapshot) {
 		s.Modules, s.GPUDirect.OpenModules = []string{"nvidia_peermem"}, host.Know(false)
 	}},
@@ -322,8 +402,7 @@ func of(r check.Report, id check.ID) (check.Finding, bool) {
 	return check.Finding{}, false
 }
 
-// TestChecksFire: every check is the first thing said of the machine that it is about, and quiet on that machine without
-// the fault.
+// TestChecksFire: every check is the first finding on a machine with its fault, and has none on the machine without it.
 func TestChecksFire(t *testing.T) {
 	for _, x := range fixtures {
 		t.Run(string(x.id)+" "+x.machine, func(t *testing.T) {
@@ -362,7 +441,7 @@ func TestChecksFire(t *testing.T) {
 	}
 }
 
-// TestEveryCheckHasFixtures counts them, and holds the titles against the pages.
+// TestEveryCheckHasFixtures also compares the titles with the pages.
 func TestEveryCheckHasFixtures(t *testing.T) {
 	fired := map[check.ID]bool{}
 	for _, x := range fixtures {

@@ -13,11 +13,19 @@ import (
 	"github.com/railhead/railhead/internal/rail"
 )
 
-// healthy are the recordings that have no fault; those of the lab are whole machines, whose processes open all nodes.
+// healthy has the recordings without a fault. A recording of the lab is a whole machine, where a process can open all
+// verbs nodes.
 var healthy = map[string][]check.ID{
-	"pod-roce-4vf": nil, "pod-roce-4vf-node-b": nil, "pod-roce-two-containers": nil, "pod-exclusive-netns": nil, "pod-dra": nil,
-	"lab-healthy": {rail.ForeignHCAHidden}, "lab-healthy-peer": {rail.ForeignHCAHidden}, "lab-amd-passthrough": {rail.ForeignHCAHidden},
-	"lab-intel-off": {rail.ForeignHCAHidden}, "lab-no-iommu": {rail.ForeignHCAHidden},
+	"pod-roce-4vf":            nil,
+	"pod-roce-4vf-node-b":     nil,
+	"pod-roce-two-containers": nil,
+	"pod-exclusive-netns":     nil,
+	"pod-dra":                 nil,
+	"lab-healthy":             {rail.ForeignHCAHidden},
+	"lab-healthy-peer":        {rail.ForeignHCAHidden},
+	"lab-amd-passthrough":     {rail.ForeignHCAHidden},
+	"lab-intel-off":           {rail.ForeignHCAHidden},
+	"lab-no-iommu":            {rail.ForeignHCAHidden},
 }
 
 func alarms(r check.Report) []check.ID {
@@ -41,7 +49,9 @@ func TestNoFalseAlarmInHealthyPods(t *testing.T) {
 }
 
 func TestNoFalseAlarmOnHealthyNodes(t *testing.T) {
-	for _, name := range []string{bareMetal, "host-baremetal-one-vf", "lab-healthy", "lab-healthy-peer", "lab-amd-passthrough"} {
+	for _, name := range []string{
+		bareMetal, "host-baremetal-one-vf", "lab-healthy", "lab-healthy-peer", "lab-amd-passthrough",
+	} {
 		if said := alarms(Node(read(t, name))); said != nil {
 			t.Errorf("%s: %v", name, said)
 		}
@@ -56,7 +66,7 @@ func TestNoFalseAlarmOnHealthyNodes(t *testing.T) {
 	}
 }
 
-// faults are the recorded machines with one, and what is to be said first: by the pod's checks, else by the node's.
+// faults has the recorded machines with a fault, and the first finding of the pod's and of the node's checks.
 var faults = map[string]struct{ pod, node check.ID }{
 	"lab-vf-down":              {pod: rail.PortActive},
 	"lab-pf-down":              {pod: PhysicalUp, node: PhysicalUp},
@@ -73,7 +83,7 @@ var faults = map[string]struct{ pod, node check.ID }{
 	"lab-wrong-mac":            {node: VFSettings},
 	"lab-arp-flux":             {pod: RailARP},
 	"lab-rail-isolation":       {pod: RailsRoutable},
-	"lab-duplicate-address":    {}, // nothing of these is to be seen on one machine
+	"lab-duplicate-address":    {}, // one machine does not show this fault and the next three
 	"lab-firewall":             {},
 	"lab-packet-loss":          {},
 	"lab-slow-rail":            {},
@@ -87,7 +97,7 @@ var faults = map[string]struct{ pod, node check.ID }{
 	"vm-one-bus":               {pod: FusionAvoided},
 }
 
-// TestFaultsAreNamedFirst: a process of the lab's machines opens all nodes, which is said behind the fault.
+// TestFaultsAreNamedFirst ignores that a process of the lab's machines can open all verbs nodes.
 func TestFaultsAreNamedFirst(t *testing.T) {
 	for name, want := range faults {
 		s := read(t, name)
@@ -106,12 +116,12 @@ func TestFaultsAreNamedFirst(t *testing.T) {
 			t.Errorf("%s: the node says %v, want %q first", name, node, want.node)
 		}
 		if strings.HasPrefix(name, "lab-") && len(said) > 1 {
-			t.Errorf("%s: beside the fault the pod says %v", name, said[1:])
+			t.Errorf("%s: besides the fault the pod says %v", name, said[1:])
 		}
 	}
 }
 
-// TestPartialFailureHidesNothing: one broken rail does not keep the others from being judged.
+// TestPartialFailureHidesNothing: broken rails do not hide the faults of the others.
 func TestPartialFailureHidesNothing(t *testing.T) {
 	said := alarms(Pod(read(t, "pod-half-broken"), Options{}))
 	want := []check.ID{
@@ -123,8 +133,8 @@ func TestPartialFailureHidesNothing(t *testing.T) {
 	}
 }
 
-// TestAllocationHidesNothing: a device that was allocated and is not here, and one rail without an address, leave the other
-// rails to be judged.
+// TestAllocationHidesNothing: a missing allocated device and a rail without an address do not hide the other rails'
+// faults.
 func TestAllocationHidesNothing(t *testing.T) {
 	s := read(t, "pod-roce-4vf")
 	s.Env["PCIDEVICE_OPENSHIFT_IO_GONE"] = "0000:fe:00.1"
@@ -139,13 +149,14 @@ func TestAllocationHidesNothing(t *testing.T) {
 	}
 	d := device(&s)
 	d.Ports[0].GIDs = d.Ports[0].GIDs[:2]
-	if diff := cmp.Diff([]check.ID{rail.DeviceAllocated, rail.GIDUsable, RailMTU}, alarms(Pod(s, Options{}))); diff != "" {
+	want := []check.ID{rail.DeviceAllocated, rail.GIDUsable, RailMTU}
+	if diff := cmp.Diff(want, alarms(Pod(s, Options{}))); diff != "" {
 		t.Errorf("and a rail has no address (-want +got):\n%s", diff)
 	}
 }
 
-// TestWhatTheLauncherSet counts as the command's environment.
-func TestWhatTheLauncherSet(t *testing.T) {
+// TestLaunchedEnvironment: variables that the launcher set count as the command's environment.
+func TestLaunchedEnvironment(t *testing.T) {
 	s := read(t, "pod-macvlan-shifted")
 	s.Launched = map[string]string{"NCCL_IB_ADDR_RANGE": "10.30.8.0/23", "NCCL_NET": "IB"}
 	r := Pod(s, Options{})
