@@ -25,15 +25,10 @@ import (
 // Cluster is the API server; *kube.Client implements it.
 type Cluster interface {
 	Read(ctx context.Context, w kube.Want) (cluster.State, error)
-	Visitor
-	Creator
-	ImageSource
-}
-
-// Visitor reads the snapshots and logs of pods.
-type Visitor interface {
 	Snapshots(ctx context.Context, visits []kube.Visit, o kube.VisitOptions, tell func(kube.Visited)) error
 	LogReader
+	Creator
+	ImageSource
 }
 
 // LogReader reads the logs of pods.

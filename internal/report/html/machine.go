@@ -173,9 +173,8 @@ func draw(name string, s host.Snapshot, scope rail.Scope, found []check.Finding,
 			})
 		}
 		for i, gpu := range g.gpus {
-			part := gpuPart(gpu)
-			part.Row = row + spread(i, len(g.gpus), rows)
-			d.join(d.add(part), bridge)
+			gpu.Row = row + spread(i, len(g.gpus), rows)
+			d.join(d.add(gpu), bridge)
 		}
 		for i, n := range g.nics {
 			part := d.judge(nicPart(n), n.refs()...)

@@ -16,7 +16,6 @@ import (
 type nic struct {
 	name     string // mlx5_6:1
 	device   host.Device
-	function host.Fact[host.Function]
 	rail     *rail.Rail
 	rejected *rail.Rejected
 }
@@ -35,12 +34,12 @@ func nicsOf(s host.Snapshot, resolved rail.Resolution) []nic {
 	var all []nic
 	for _, r := range resolved.Rails {
 		device, _ := s.Device(r.Device)
-		all = append(all, nic{name: r.Name(), device: device, function: r.Function, rail: &r})
+		all = append(all, nic{name: r.Name(), device: device, rail: &r})
 	}
 	for _, r := range resolved.Rejected {
 		if r.Missed || len(resolved.Rails) == 0 {
 			device, _ := s.Device(r.Device)
-			all = append(all, nic{name: r.Name(), device: device, function: device.Function, rejected: &r})
+			all = append(all, nic{name: r.Name(), device: device, rejected: &r})
 		}
 	}
 	return all
@@ -51,13 +50,8 @@ type group struct {
 	key           string
 	name, address string
 	numa          string
-	gpus          []numberedGPU
+	gpus          []Part
 	nics          []nic
-}
-
-type numberedGPU struct {
-	host.GPU
-	index int
 }
 
 // groups assigns GPUs and NICs to the highest PCIe switch above them, in the order of NUMA nodes.
@@ -74,10 +68,10 @@ func groups(gpus []host.GPU, nics []nic) []group {
 	}
 	for i, gpu := range gpus {
 		g := at(host.Know(gpu.Function))
-		g.gpus = append(g.gpus, numberedGPU{gpu, i})
+		g.gpus = append(g.gpus, gpuPart(i, gpu))
 	}
 	for _, n := range nics {
-		g := at(n.function)
+		g := at(n.device.Function)
 		g.nics = append(g.nics, n)
 	}
 	slices.SortStableFunc(all, func(a, b group) int {
@@ -109,10 +103,10 @@ func groupOf(f host.Fact[host.Function]) group {
 // short omits the usual PCI domain.
 func short(a host.PCIAddress) string { return strings.TrimPrefix(a.String(), "0000:") }
 
-func gpuPart(g numberedGPU) Part {
+func gpuPart(index int, g host.GPU) Part {
 	return Part{
 		Column:  gpuColumn,
-		Label:   fmt.Sprintf("GPU %d", g.index),
+		Label:   fmt.Sprintf("GPU %d", index),
 		Below:   short(g.Function.Address),
 		Details: []string{cmp.Or(g.Model.Value, "unknown model"), pcieText(g.Function)},
 	}
@@ -126,7 +120,7 @@ func nicPart(n nic) Part {
 			p.Below = fmt.Sprintf("%g Gb/s %s", rate.Gbps, linkName(n.rail.LinkLayer))
 		}
 	}
-	if f, ok := n.function.Get(); ok {
+	if f, ok := n.device.Function.Get(); ok {
 		p.Details = append(p.Details, f.Address.String()+", "+pcieText(f))
 	}
 	if firmware := n.device.Firmware.Value; firmware != "" {

@@ -11,13 +11,12 @@ import (
 
 // Rollout shows how many nodes of a pool have its configuration.
 type Rollout struct {
-	Pool   string        `json:"pool"`
-	Text   string        `json:"text"` // 4 of 13 nodes done
-	Done   int           `json:"done"`
-	Total  int           `json:"total"`
-	States []StateCount  `json:"states"`
-	Nodes  []RolloutNode `json:"-"` // without the configuration
-	Stuck  string        `json:"-"`
+	Pool   string       `json:"pool"`
+	Text   string       `json:"-"` // 4 of 13 nodes done
+	Total  int          `json:"total"`
+	States []StateCount `json:"states"`
+	Nodes  []plan.Item  `json:"-"` // without the configuration
+	Stuck  string       `json:"-"`
 }
 
 // StateCount is the number of nodes in a state.
@@ -25,9 +24,6 @@ type StateCount struct {
 	State string `json:"state"`
 	Count int    `json:"count"`
 }
-
-// RolloutNode is a node without the configuration.
-type RolloutNode struct{ Name, State, Note string }
 
 // rolloutsOf returns the rollouts of the pools that have nodes.
 func rolloutsOf(s cluster.State) []Rollout {
@@ -38,22 +34,21 @@ func rolloutsOf(s cluster.State) []Rollout {
 		}
 		progress := setup.RolloutDone(clusterrules.Rollout{Pool: pool.Name})(s)
 		r := Rollout{Pool: pool.Name, Text: strings.TrimPrefix(progress.Text, pool.Name+": ")}
+		done := 0
 		for _, bar := range progress.Bars {
-			r.Done, r.Total = bar.Count, bar.Total
+			done, r.Total = bar.Count, bar.Total
 		}
-		by := map[string]int{"Done": r.Done}
+		nodes := map[string]int{"Done": done}
 		for _, item := range progress.Items {
 			if !item.Done {
-				by[item.State]++
-				r.Nodes = append(r.Nodes, RolloutNode{item.Name, item.State, item.Note})
+				nodes[item.State]++
+				r.Nodes = append(r.Nodes, item)
 			}
 		}
-		if left := r.Total - r.Done - len(r.Nodes); left > 0 {
-			by[plan.Waiting] += left
-		}
+		nodes[plan.Waiting] += max(0, r.Total-done-len(r.Nodes))
 		for _, state := range []string{"Done", "Working", "Rebooting", "Degraded", "Unreconcilable", plan.Waiting} {
-			if by[state] > 0 {
-				r.States = append(r.States, StateCount{state, by[state]})
+			if n := nodes[state]; n > 0 {
+				r.States = append(r.States, StateCount{state, n})
 			}
 		}
 		if progress.Stuck != nil {

@@ -154,7 +154,7 @@ var functions = template.FuncMap{
 	"percent":  report.Percent,
 	"skipped":  skipped,
 	"date":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") },
-	"machines": func(refs []check.Ref) string { return words.Few(names(refs), 200) },
+	"machines": machines,
 }
 
 // word returns a status as the page shows it.
@@ -197,10 +197,10 @@ func skipped(p rules.Problem) string {
 	return strings.Join(ids, ", ")
 }
 
-func names(refs []check.Ref) []string {
-	all := make([]string, len(refs))
+func machines(refs []check.Ref) string {
+	names := make([]string, len(refs))
 	for i, r := range refs {
-		all[i] = r.String()
+		names[i] = r.String()
 	}
-	return all
+	return words.Few(names, 200)
 }
