@@ -22,7 +22,7 @@ function topology(machines, keep) {
     );
     if (m.parts) {
       const chart = make("div", { className: "chart", id: "machine-" + machines.indexOf(m) });
-      chart.style.minWidth = 104 * usedColumns(m).length + "px"; // on a phone the box scrolls
+      chart.style.minWidth = 110 * usedColumns(m).length + "px"; // on a phone the box scrolls
       chart.setAttribute("role", "img");
       chart.setAttribute("aria-label", spoken(m));
       box.append(chart);
