@@ -102,19 +102,13 @@ func (r result) target(s bench.Step) string {
 
 // unmeasured reports that nothing was measured: that is unknown, not healthy.
 func unmeasured(r result) []check.Finding {
-	judged := slices.ContainsFunc(r.Ladders, func(l bench.PairLadder) bool {
-		return l.State == check.Pass || l.State == check.Fail
-	})
-	ran := slices.ContainsFunc(r.AllReduces, func(run bench.AllReduceRun) bool {
-		return run.Failed != "" || len(run.Sizes) > 0
-	})
-	links := r.Attribution != nil && r.Attribution.Links > 0
-	if r.Unfinished || judged || links || ran {
+	if r.Unfinished || r.measured() {
 		return nil
 	}
 	f := check.Finding{
 		Check: Measured, Status: check.Unknown, Subject: check.Ref{Kind: check.Bench},
-		Summary: "nothing was measured that can be judged",
+		Summary:  "nothing was measured that can be judged",
+		Evidence: r.skipped(),
 		Fix: check.ByUser("Use an image that has perftest.",
 			"podman build -t IMAGE build/bench", "railhead bench --nodes NODE,NODE --image IMAGE"),
 	}
@@ -125,21 +119,33 @@ func unmeasured(r result) []check.Finding {
 		f.Fix = check.ByUser("Use a job with GPUs whose image has nccl-tests with MPI, or PyTorch.",
 			"railhead deploy JOB --image IMAGE")
 	}
-	skipped := func(source, why string) {
-		f.Evidence = append(f.Evidence, check.Evidence{Source: source, Got: "skipped: " + why})
-	}
+	return []check.Finding{f}
+}
+
+// measured reports whether any part of the result can be judged.
+func (r result) measured() bool {
+	judged := func(l bench.PairLadder) bool { return l.State == check.Pass || l.State == check.Fail }
+	ran := func(run bench.AllReduceRun) bool { return run.Failed != "" || len(run.Sizes) > 0 }
+	return slices.ContainsFunc(r.Ladders, judged) || slices.ContainsFunc(r.AllReduces, ran) ||
+		r.Attribution != nil && r.Attribution.Links > 0
+}
+
+// skipped lists the parts that were not measured.
+func (r result) skipped() []check.Evidence {
+	var evidence []check.Evidence
+	add := func(source, got string) { evidence = append(evidence, check.Evidence{Source: source, Got: got}) }
 	for _, run := range r.AllReduces {
-		skipped(runRef(run).String(), run.Skipped)
+		add(runRef(run).String(), "skipped: "+run.Skipped)
 	}
 	for _, why := range r.Skipped {
-		f.Evidence = append(f.Evidence, check.Evidence{Source: "skipped", Got: why})
+		add("skipped", why)
 	}
 	for _, l := range r.Ladders {
 		for _, s := range l.Steps {
 			if s.Skipped != "" {
-				skipped(string(s.Name), s.Skipped)
+				add(string(s.Name), "skipped: "+s.Skipped)
 			}
 		}
 	}
-	return []check.Finding{f}
+	return evidence
 }
