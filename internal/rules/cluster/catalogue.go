@@ -40,7 +40,7 @@ func rows() []check.Check[view] {
 	return []check.Check[view]{
 		{
 			ID: ClusterReadable, Title: "everything that matters could be read",
-			Run: onState(unreadLists),
+			Run: unreadLists,
 		},
 		{
 			ID: PoolHealthy, Title: "no machine config pool is degraded",
@@ -60,10 +60,10 @@ func rows() []check.Check[view] {
 		},
 		{
 			ID: SriovNodeState, Title: "the SR-IOV operator has set up every node",
-			Run: reading(onState(failedSriovNodes), cluster.SriovNodes),
+			Run: reading(failedSriovNodes, cluster.SriovNodes),
 		},
 		{
-			ID: machine.VFCount, Title: "every card has the virtual functions that its policies ask for",
+			ID: machine.VFCount, Title: "every card has the virtual functions that its policies request",
 			Needs: []check.ID{SriovNodeState},
 			Run:   reading(vfCount, cluster.SriovNodes, cluster.SriovPolicies, cluster.Nodes),
 		},
@@ -82,17 +82,17 @@ func rows() []check.Check[view] {
 		},
 		{
 			ID: GPUNodes, Title: "nodes offer GPUs",
-			Run: reading(onState(noGPUs), cluster.Nodes),
+			Run: reading(noGPUs, cluster.Nodes),
 		},
 		{
 			ID: RDMAResources, Title: "nodes offer RDMA resources",
 			Needs: []check.ID{SriovNodeState, DevicePlugin},
-			Run:   reading(onState(noRDMA), cluster.Nodes),
+			Run:   reading(noRDMA, cluster.Nodes),
 		},
 		{
 			ID: RailsEven, Title: "all nodes with GPUs offer the same RDMA resources",
 			Needs: []check.ID{SriovNodeState, DevicePlugin, ResourceZero, RDMAResources},
-			Run:   reading(onState(unevenRails), cluster.Nodes),
+			Run:   reading(unevenRails, cluster.Nodes),
 		},
 		{
 			ID: NetworkResource, Title: "every attachment names a resource that nodes offer",
@@ -114,7 +114,7 @@ func rows() []check.Check[view] {
 		},
 		{
 			ID: SCCForRDMA, Title: "an SCC, or the nodes, let pods lock memory",
-			Run: reading(onState(missingSCC), cluster.SCCs),
+			Run: reading(missingSCC, cluster.SCCs),
 		},
 		{
 			ID: SCCGranted, Title: "the pods' service accounts may use the SCC for RDMA",
@@ -181,10 +181,6 @@ type view struct {
 	pods    []check.Finding // why pods do not run
 }
 
-func onState(judge func(cluster.State) []check.Finding) func(view) []check.Finding {
-	return func(v view) []check.Finding { return judge(v.State) }
-}
-
 // reading returns a check that is skipped instead of passed if one of the lists was not read.
 func reading(run func(view) []check.Finding, lists ...cluster.Kind) func(view) []check.Finding {
 	return func(v view) []check.Finding {
@@ -224,8 +220,9 @@ func withoutUnreadNeeds(checks []check.Check[view], v view) []check.Check[view] 
 			skipped = append(skipped, c.ID)
 		}
 	}
+	unread := func(id check.ID) bool { return slices.Contains(skipped, id) }
 	for i := range checks {
-		checks[i].Needs = slices.DeleteFunc(checks[i].Needs, func(id check.ID) bool { return slices.Contains(skipped, id) })
+		checks[i].Needs = slices.DeleteFunc(checks[i].Needs, unread)
 	}
 	return checks
 }
@@ -238,12 +235,11 @@ func skipForbidden(r check.Report, s cluster.State) check.Report {
 	}
 	r.Findings = slices.DeleteFunc(r.Findings, func(f check.Finding) bool {
 		kind := cluster.Kind(f.Subject.Name)
-		p := s.Problem(kind)
-		hidden := f.Check == ClusterReadable && p != nil && p.Forbidden && !slices.Contains(own, kind)
-		if hidden {
-			r.Skipped = append(r.Skipped, check.Skip{Check: f.Check, Why: whyUnread(s, kind)})
+		if p := s.Problem(kind); f.Check != ClusterReadable || p == nil || !p.Forbidden || slices.Contains(own, kind) {
+			return false
 		}
-		return hidden
+		r.Skipped = append(r.Skipped, check.Skip{Check: f.Check, Why: whyUnread(s, kind)})
+		return true
 	})
 	return r
 }

@@ -115,7 +115,7 @@ func clusterFaults() map[string]clusterFault {
 		},
 		"a card has fewer virtual functions than its policies ask for": {
 			change: func(s *cluster.State) { s.SriovNodes[1].Interfaces[0].VFs = 4 },
-			want:   []string{"warn vf-count"}, says: "eno5 has 4 virtual functions, and policy rail0 requests 8",
+			want:   []string{"warn vf-count"}, says: "eno5 has 4 virtual functions, but policy rail0 requests 8",
 		},
 		"the firmware of a card allows none": {
 			change: func(s *cluster.State) {
@@ -179,7 +179,7 @@ func clusterFaults() map[string]clusterFault {
 		},
 		"a pod's resources were erased": {
 			change: func(s *cluster.State) { delete(rulestest.Pod(s, "h-kim-0").Requests, "openshift.io/rail1") },
-			want:   []string{"fail pod-resources"}, says: "pod h-kim-0 is attached to networks and does not request openshift.io/rail1",
+			want:   []string{"fail pod-resources"}, says: "pod h-kim-0 is attached to networks but does not request openshift.io/rail1",
 		},
 		"Kubeflow Trainer erased a pod's resources": {
 			change: func(s *cluster.State) {

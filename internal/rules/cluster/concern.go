@@ -18,8 +18,9 @@ func concerning(s cluster.State, o Options) cluster.State {
 		}
 	}
 	s.Networks = slices.DeleteFunc(slices.Clone(s.Networks), func(n cluster.Network) bool {
-		offered := slices.ContainsFunc(s.Nodes, func(node cluster.Node) bool { return node.Allocatable[n.Resource] > 0 })
-		return !offered && n.Namespace != o.Namespace && !named[[2]string{n.Namespace, n.Name}]
+		offers := func(node cluster.Node) bool { return node.Allocatable[n.Resource] > 0 }
+		return n.Namespace != o.Namespace && !named[[2]string{n.Namespace, n.Name}] &&
+			!slices.ContainsFunc(s.Nodes, offers)
 	})
 	return s
 }

@@ -49,19 +49,15 @@ func driverNotReady(p cluster.Pod, node cluster.Node, nodeNotReady bool) check.F
 		Summary: fmt.Sprintf("pod %s, which installs a driver on node %s, is %s and not ready: until it is, "+
 			"GPUDirect RDMA or all RDMA may be missing there", name, p.Node, phase(p)),
 		Evidence: []check.Evidence{{Source: "pod " + name + " status", Got: phase(p) + ", not ready", Want: "ready"}},
-		Fix: &check.Fix{
-			Text: "Read its log. Kernel headers or an entitlement may be missing, or a module such as irdma or one of storage keeps " +
-				"the old driver in use. Building takes ten minutes. If the inbox driver suffices, do without this one.",
-			Who: check.Admin,
-			Commands: []string{
-				fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", p.Namespace, p.Name),
-				fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name),
-			},
-		},
+		Fix: check.ByAdmin("Read its log. Kernel headers or an entitlement may be missing, or another module, such as "+
+			"irdma or one for storage, uses the old driver. Building takes ten minutes. If the inbox driver is "+
+			"sufficient, remove this one.",
+			fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", p.Namespace, p.Name),
+			fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name)),
 	}
 	if nodeNotReady {
 		f.Status = check.Fail
-		f.Summary += "; the node is not Ready: has the driver taken the NIC that carries the node's own network?"
+		f.Summary += "; the node is not Ready: the driver may have taken the NIC of the node's own network"
 		f.Evidence = append(f.Evidence, check.Evidence{
 			Source: "node/" + p.Node + " condition Ready",
 			Got:    cmp.Or(node.NotReady, "false"),
@@ -98,7 +94,8 @@ func devicePlugin(v view) []check.Finding {
 	}
 	for _, n := range v.SriovNodes {
 		if v.hasVFs(n) && namespaces[n.Namespace] && !at[n.Node] {
-			findings = append(findings, v.noPlugin(n.Node, n.Namespace, "it has no pod there, and the node has virtual functions for pods"))
+			why := "it has no pod there, but the node has virtual functions for pods"
+			findings = append(findings, v.noPlugin(n.Node, n.Namespace, why))
 		}
 	}
 	return findings
@@ -106,7 +103,8 @@ func devicePlugin(v view) []check.Finding {
 
 func (v view) hasVFs(n cluster.SriovNode) bool {
 	node, known := v.Node(n.Node)
-	return known && node.Ready && slices.ContainsFunc(n.Interfaces, func(i cluster.SriovInterface) bool { return i.VFs > 0 })
+	has := func(i cluster.SriovInterface) bool { return i.VFs > 0 }
+	return known && node.Ready && slices.ContainsFunc(n.Interfaces, has)
 }
 
 func (v view) noPlugin(node, namespace, why string) check.Finding {
@@ -129,14 +127,9 @@ func (v view) noPlugin(node, namespace, why string) check.Finding {
 			Got:    why,
 			Want:   "one that is ready",
 		}},
-		Fix: &check.Fix{
-			Text: "Find out why it does not run; its log names the device that it cannot take.",
-			Who:  check.Admin,
-			Commands: []string{
-				fmt.Sprintf("kubectl -n %s get pods -o wide --field-selector spec.nodeName=%s", namespace, node),
-				fmt.Sprintf("kubectl -n %s logs ds/sriov-device-plugin --tail=50", namespace),
-			},
-		},
+		Fix: check.ByAdmin("Find out why it does not run. Its log names the device that it cannot use.",
+			fmt.Sprintf("kubectl -n %s get pods -o wide --field-selector spec.nodeName=%s", namespace, node),
+			fmt.Sprintf("kubectl -n %s logs ds/sriov-device-plugin --tail=50", namespace)),
 	}
 }
 
@@ -183,14 +176,10 @@ func noneLeft(o cluster.Offer, nodes []string) check.Finding {
 			Got:    o.Resource + ": 0",
 			Want:   "1 or more",
 		}},
-		Fix: &check.Fix{
-			Text: "Check whether the physical function is up and has its virtual functions, and read the log of the device plugin.",
-			Who:  check.Admin,
-			Commands: []string{
-				"kubectl -n openshift-sriov-network-operator get sriovnetworknodestate " + nodes[0] + " -o yaml",
-				"kubectl describe node " + nodes[0],
-			},
-		},
+		Fix: check.ByAdmin("Check whether the physical function is up and has its virtual functions, and read the "+
+			"log of the device plugin.",
+			"kubectl -n openshift-sriov-network-operator get sriovnetworknodestate "+nodes[0]+" -o yaml",
+			"kubectl describe node "+nodes[0]),
 	}
 	if len(o.Nodes()) == 0 {
 		f.Status = check.Fail
@@ -221,17 +210,14 @@ func injector(v view) []check.Finding {
 	enable := `oc -n %s patch sriovoperatorconfig default --type=merge -p '{"spec":{"enableInjector":true}}'`
 	return []check.Finding{{
 		Check: ResourcesInjector, Status: check.Warn, Subject: check.Named(check.Namespace, namespace),
-		Summary: "the network-resources-injector does not run: a pod that names a network and not its resource gets no device; " +
-			"railhead writes both",
+		Summary: "the network-resources-injector does not run: a pod that names a network without its resource " +
+			"gets no device; railhead writes both",
 		Evidence: []check.Evidence{{
 			Source: "pods of DaemonSet network-resources-injector in " + namespace,
 			Got:    "none is ready",
 			Want:   "one or more",
 		}},
-		Fix: &check.Fix{
-			Text:     "Turn it on, or name the resources in every manifest: `railhead inject` does.",
-			Who:      check.Admin,
-			Commands: []string{fmt.Sprintf(enable, namespace), "railhead inject -f job.yaml"},
-		},
+		Fix: check.ByAdmin("Enable it, or name the resources in every manifest, as `railhead inject` does.",
+			fmt.Sprintf(enable, namespace), "railhead inject -f job.yaml"),
 	}}
 }

@@ -109,8 +109,8 @@ func rdmaRequested(v view) []check.Finding {
 		f := check.Finding{
 			Check: RDMARequested, Status: check.Fail, About: about,
 			Subject: check.Ref{Kind: check.Job, Namespace: first.Namespace, Name: g.Name},
-			Summary: fmt.Sprintf("%d pods of %s have GPUs on several nodes and request no RDMA resource: NCCL uses TCP between them, "+
-				"about 85 times slower", len(g.Pods), g.Name),
+			Summary: fmt.Sprintf("%d pods of %s have GPUs on several nodes and request no RDMA resource: NCCL uses "+
+				"TCP between them, about 85 times slower", len(g.Pods), g.Name),
 			Evidence: []check.Evidence{
 				{
 					Source: "requests of " + words.Few(names, 6),
@@ -119,11 +119,8 @@ func rdmaRequested(v view) []check.Finding {
 				},
 				{Source: "annotation " + networksAnnotation, Got: "none", Want: "a network for each rail"},
 			},
-			Fix: &check.Fix{
-				Text:     "Request the rails' resources and networks, or let railhead write them.",
-				Who:      check.User,
-				Commands: []string{"railhead inject -f job.yaml"},
-			},
+			Fix: check.ByUser("Request the rails' resources and networks, or let railhead write them.",
+				"railhead inject -f job.yaml"),
 		}
 		v.blameTrainer(&f, first, offers)
 		findings = append(findings, f)

@@ -15,25 +15,27 @@ import (
 // Missing returns the reasons why training jobs cannot use RDMA on the cluster; lists that could not be read come
 // first.
 func Missing(s cluster.State) []check.Finding {
-	everything := view{State: s, options: Options{Whole: true}}
-	return slices.Concat(unreadLists(s), noGPUs(s), noRDMA(s), unevenRails(s), attachmentsWithoutDevice(everything),
-		failedSriovNodes(s), missingSCC(s))
+	v := view{State: s, options: Options{Whole: true}}
+	return slices.Concat(unreadLists(v), noGPUs(v), noRDMA(v), unevenRails(v), attachmentsWithoutDevice(v),
+		failedSriovNodes(v), missingSCC(v))
 }
 
-func unreadLists(s cluster.State) []check.Finding {
+func unreadLists(s view) []check.Finding {
 	var findings []check.Finding
 	for _, p := range s.Problems {
+		where, flag := "", "-A"
+		if p.Namespace != "" {
+			where, flag = " in namespace "+p.Namespace, "-n "+p.Namespace
+		}
 		f := check.Finding{
 			Check: ClusterReadable, Status: check.Unknown,
 			Subject:  check.Ref{Kind: check.List, Namespace: p.Namespace, Name: string(p.Kind)},
-			Summary:  fmt.Sprintf("%s could not be read%s: what depends on them is not known", p.Kind, inNamespace(p.Namespace)),
+			Summary:  fmt.Sprintf("%s could not be read%s, so what depends on them is unknown", p.Kind, where),
 			Evidence: []check.Evidence{{Source: string(p.Kind), Got: p.Err}},
 		}
 		if p.Forbidden {
-			f.Fix = &check.Fix{
-				Text: fmt.Sprintf("An administrator lets you list %s.", p.Kind), Who: check.Admin,
-				Commands: []string{strings.TrimSpace("kubectl auth can-i list " + string(p.Kind) + " " + namespaceFlag(p.Namespace))},
-			}
+			f.Fix = check.ByAdmin(fmt.Sprintf("Ask an administrator for the right to list %s.", p.Kind),
+				fmt.Sprintf("kubectl auth can-i list %s %s", p.Kind, flag))
 		}
 		i := slices.IndexFunc(findings, func(other check.Finding) bool { return other.Subject == f.Subject })
 		if i >= 0 { // one kind of ours is several lists of the server
@@ -43,20 +45,6 @@ func unreadLists(s cluster.State) []check.Finding {
 		findings = append(findings, f)
 	}
 	return findings
-}
-
-func inNamespace(namespace string) string {
-	if namespace == "" {
-		return ""
-	}
-	return " in namespace " + namespace
-}
-
-func namespaceFlag(namespace string) string {
-	if namespace == "" {
-		return "-A"
-	}
-	return "-n " + namespace
 }
 
 func gpuNodes(s cluster.State) []cluster.Node {
@@ -84,8 +72,8 @@ var hardwareLabels = []string{
 	"feature.node.kubernetes.io/pci-1002.present",
 }
 
-func noGPUs(s cluster.State) []check.Finding {
-	if !s.Knows(cluster.Nodes) || len(gpuNodes(s)) > 0 {
+func noGPUs(s view) []check.Finding {
+	if !s.Knows(cluster.Nodes) || len(gpuNodes(s.State)) > 0 {
 		return nil
 	}
 	f := check.Finding{
@@ -96,11 +84,8 @@ func noGPUs(s cluster.State) []check.Finding {
 			Got:    "no " + strings.Join(cluster.GPUResources(), ", "),
 			Want:   "a GPU resource",
 		}},
-		Fix: &check.Fix{
-			Text:     "Install the GPU operator of the vendor, or find out why its device plugin does not run.",
-			Who:      check.Admin,
-			Commands: []string{"kubectl get pods -A | grep -E 'gpu|device-plugin'"},
-		},
+		Fix: check.ByAdmin("Install the GPU operator of the vendor, or find out why its device plugin does not run.",
+			"kubectl get pods -A | grep -E 'gpu|device-plugin'"),
 	}
 	for _, n := range s.Nodes {
 		i := slices.IndexFunc(hardwareLabels, func(label string) bool { return n.Labels[label] == "true" })
@@ -116,31 +101,29 @@ func noGPUs(s cluster.State) []check.Finding {
 	return []check.Finding{f}
 }
 
-func noRDMA(s cluster.State) []check.Finding {
-	nodes, of := gpuNodes(s), rdmaOfNodes(s)
+func noRDMA(s view) []check.Finding {
+	nodes, of := gpuNodes(s.State), rdmaOfNodes(s.State)
 	offering := slices.ContainsFunc(nodes, func(n cluster.Node) bool { return len(of[n.Name]) > 0 })
 	if !s.Knows(cluster.Nodes) || len(nodes) == 0 || offering {
 		return nil
 	}
 	f := check.Finding{
 		Check: RDMAResources, Status: check.Fail, Subject: check.Ref{Kind: check.Cluster},
-		About:   wantedResources(s),
+		About:   wantedResources(s.State),
 		Summary: fmt.Sprintf("none of %d nodes with GPUs offers an RDMA resource: pods get no rail", len(nodes)),
 		Evidence: []check.Evidence{{
 			Source: "nodes status.allocatable",
 			Got:    words.Few(nodeNames(nodes), 4) + ": no RDMA resource",
 			Want:   "openshift.io/..., nvidia.com/... or rdma/...",
 		}},
-		Fix: &check.Fix{
-			Text: "Let a device plugin offer the NICs: the SR-IOV operator with a SriovNetworkNodePolicy that has isRdma: true, " +
-				"or the shared RDMA device plugin.",
-			Who:      check.Admin,
-			Commands: []string{"railhead setup cluster --sriov"},
-		},
+		Fix: check.ByAdmin("Let a device plugin offer the NICs: the SR-IOV operator with a SriovNetworkNodePolicy "+
+			"that has isRdma: true, or the shared RDMA device plugin.",
+			"railhead setup cluster --sriov"),
 	}
 	for _, o := range s.RDMAOffers() {
 		where := cmp.Or(words.Few(o.Nodes(), 4), "no node")
-		f.Evidence = append(f.Evidence, check.Evidence{Source: o.Resource, Got: "offered by " + where + ", without GPUs"})
+		got := "offered by " + where + ", without GPUs"
+		f.Evidence = append(f.Evidence, check.Evidence{Source: o.Resource, Got: got})
 	}
 	for _, o := range s.DRAOffers() {
 		f.Evidence = append(f.Evidence, check.Evidence{
@@ -182,11 +165,11 @@ func nodeNames(nodes []cluster.Node) []string {
 }
 
 // unevenRails finds nodes with GPUs that lack RDMA resources of other nodes.
-func unevenRails(s cluster.State) []check.Finding {
+func unevenRails(s view) []check.Finding {
 	if !s.Knows(cluster.Nodes) {
 		return nil
 	}
-	nodes, of := gpuNodes(s), rdmaOfNodes(s)
+	nodes, of := gpuNodes(s.State), rdmaOfNodes(s.State)
 	var everything []string
 	groups := map[string][]string{} // RDMA resources, joined -> nodes
 	for _, n := range nodes {
@@ -201,10 +184,9 @@ func unevenRails(s cluster.State) []check.Finding {
 	everything = slices.Compact(everything)
 	f := check.Finding{
 		Check: RailsEven, Status: check.Warn, Subject: check.Ref{Kind: check.Cluster},
-		Fix: &check.Fix{
-			Text: "Let every node with GPUs offer the same RDMA resources, or keep jobs on the nodes that do with --node-selector.",
-			Who:  check.Admin, Commands: []string{"kubectl get sriovnetworknodestates -A"},
-		},
+		Fix: check.ByAdmin("Let every node with GPUs offer the same RDMA resources, or keep jobs on the nodes that "+
+			"do with --node-selector.",
+			"kubectl get sriovnetworknodestates -A"),
 	}
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
 		missing := slices.DeleteFunc(slices.Clone(everything), func(resource string) bool {
@@ -223,8 +205,8 @@ func unevenRails(s cluster.State) []check.Finding {
 			Want:   "also " + strings.Join(missing, ", "),
 		})
 	}
-	f.Summary = fmt.Sprintf("%d of %d nodes with GPUs lack RDMA resources that the others offer: "+
-		"a job that needs all rails cannot use them", len(f.About), len(nodes))
+	f.Summary = fmt.Sprintf("%d of %d nodes with GPUs lack RDMA resources that the others offer: a job that needs "+
+		"all rails cannot use them", len(f.About), len(nodes))
 	return []check.Finding{f}
 }
 
@@ -266,40 +248,40 @@ func withoutDevice(s cluster.State, reason string, rails []cluster.Rail) check.F
 	}
 	fix := "Name a resource that nodes offer in the attachment, or let the nodes offer this one."
 	if instead := s.SimilarResources(first.Resource); len(instead) > 0 {
-		fix = "Nodes offer " + strings.Join(instead, ", ") + ": name the right one in the attachment, or let the nodes offer this one."
+		fix = "Nodes offer " + strings.Join(instead, ", ") + ". Name one of them in the attachment, or let the nodes " +
+			"offer this one."
 	}
 	show := fmt.Sprintf("kubectl -n %s get network-attachment-definition %s -o yaml", first.Namespace, first.Network)
 	return check.Finding{
 		Check: NetworkResource, Status: check.Fail, Subject: about[1], About: about,
-		Summary: fmt.Sprintf("pods get no RDMA device through %s: %s", words.Few(places, 4), reason),
+		Summary: fmt.Sprintf("pods get no RDMA device through network attachment %s: %s", words.Few(places, 4), reason),
 		Evidence: []check.Evidence{{
 			Source: "annotation k8s.v1.cni.cncf.io/resourceName",
 			Got:    cmp.Or(first.Resource, "missing"),
 			Want:   "an RDMA resource that nodes offer",
 		}},
-		Fix: &check.Fix{Text: fix, Who: check.Admin, Commands: []string{show}},
+		Fix: check.ByAdmin(fix, show),
 	}
 }
 
-func failedSriovNodes(s cluster.State) []check.Finding {
+func failedSriovNodes(s view) []check.Finding {
 	var findings []check.Finding
 	for _, n := range s.SriovNodes {
 		if n.SyncStatus != "Failed" {
 			continue
 		}
 		findings = append(findings, check.Finding{
-			Check: SriovNodeState, Status: check.Fail, Subject: check.NodeRef(n.Node), About: policyResources(s, n),
-			Summary: fmt.Sprintf("the SR-IOV operator could not set up node %s: %s", n.Node, cmp.Or(n.SyncError, "it gives no reason")),
+			Check: SriovNodeState, Status: check.Fail, Subject: check.NodeRef(n.Node),
+			About: policyResources(s.State, n),
+			Summary: fmt.Sprintf("the SR-IOV operator could not set up node %s: %s",
+				n.Node, cmp.Or(n.SyncError, "it gives no reason")),
 			Evidence: []check.Evidence{{
 				Source: "sriovnetworknodestate/" + n.Node + " status.syncStatus",
 				Got:    n.SyncStatus,
 				Want:   "Succeeded",
 			}},
-			Fix: &check.Fix{
-				Text:     "Correct the SriovNetworkNodePolicy that the error names; the operator then tries again.",
-				Who:      check.Admin,
-				Commands: []string{"oc -n openshift-sriov-network-operator logs ds/sriov-network-config-daemon --tail=50"},
-			},
+			Fix: check.ByAdmin("Correct the SriovNetworkNodePolicy that the error names; the operator then retries.",
+				"oc -n openshift-sriov-network-operator logs ds/sriov-network-config-daemon --tail=50"),
 		})
 	}
 	return findings
@@ -323,7 +305,7 @@ func policyResources(s cluster.State, n cluster.SriovNode) []check.Ref {
 
 // missingSCC reports that only privileged SCCs allow IPC_LOCK, and that no node's runtime lifts the memlock limit
 // itself.
-func missingSCC(s cluster.State) []check.Finding {
+func missingSCC(s view) []check.Finding {
 	if !s.Server.OpenShift() || !s.Knows(cluster.SCCs) {
 		return nil
 	}
@@ -340,17 +322,14 @@ func missingSCC(s cluster.State) []check.Finding {
 	return []check.Finding{{
 		Check: SCCForRDMA, Status: check.Warn, Subject: check.Ref{Kind: check.Cluster},
 		About: []check.Ref{check.Named(check.Capability, "IPC_LOCK")},
-		Summary: fmt.Sprintf("pods cannot lock the memory that RDMA registers: none of %d SCCs allows IPC_LOCK without privileged, "+
-			"and no MachineConfig lifts the memlock limit", len(s.SCCs)),
+		Summary: fmt.Sprintf("pods cannot lock the memory that RDMA registers: none of %d SCCs allows IPC_LOCK "+
+			"without privileged, and no MachineConfig lifts the memlock limit", len(s.SCCs)),
 		Evidence: []check.Evidence{{
 			Source: "securitycontextconstraints allowedCapabilities",
 			Got:    "no IPC_LOCK",
 			Want:   "IPC_LOCK, or default_ulimits memlock=-1:-1 on the nodes",
 		}},
-		Fix: &check.Fix{
-			Text:     "Lift the limit on the nodes (they reboot once), or allow the capability.",
-			Who:      check.Admin,
-			Commands: []string{"railhead setup cluster", "railhead setup cluster --allow-ipc-lock"},
-		},
+		Fix: check.ByAdmin("Lift the limit on the nodes (they reboot once), or allow the capability.",
+			"railhead setup cluster", "railhead setup cluster --allow-ipc-lock"),
 	}}
 }

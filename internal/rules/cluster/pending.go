@@ -50,8 +50,13 @@ func missingPods(s cluster.State, job, namespace string) []check.Finding {
 	}
 	return []check.Finding{{
 		Check: pods.PodPending, Status: check.Warn, Subject: subject,
-		Summary:  fmt.Sprintf("job %s has %d of %s, for an unknown reason", job, len(present), words.Count(size, "pod")),
-		Evidence: []check.Evidence{{Source: "pods of job " + job, Got: fmt.Sprint(len(present)), Want: fmt.Sprint(size)}},
+		Summary: fmt.Sprintf("job %s has %d of %s, for an unknown reason",
+			job, len(present), words.Count(size, "pod")),
+		Evidence: []check.Evidence{{
+			Source: "pods of job " + job,
+			Got:    fmt.Sprint(len(present)),
+			Want:   fmt.Sprint(size),
+		}},
 		Fix: check.ByUser("Read the events of its controller.",
 			fmt.Sprintf("kubectl -n %s describe statefulset %s", namespace, job)),
 	}}

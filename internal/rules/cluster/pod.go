@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,16 +43,14 @@ func (v view) withoutResources(p cluster.Pod, missing []string) check.Finding {
 	all := strings.Join(missing, ", ")
 	f := check.Finding{
 		Check: PodResources, Status: check.Fail, Subject: check.PodRef(p.Namespace, p.Name),
-		Summary: fmt.Sprintf("pod %s is attached to networks and does not request %s: it gets no RDMA device", p.Name, all),
+		Summary: fmt.Sprintf("pod %s is attached to networks but does not request %s: it gets no RDMA device",
+			p.Name, all),
 		Evidence: []check.Evidence{
 			{Source: "annotation " + networksAnnotation, Got: p.Annotations[networksAnnotation]},
 			{Source: "requests of its containers", Got: "none of " + all, Want: oneOfEach(missing)},
 		},
-		Fix: &check.Fix{
-			Text:     "Request the resources in the container, or let railhead write them.",
-			Who:      check.User,
-			Commands: []string{"railhead inject -f job.yaml"},
-		},
+		Fix: check.ByUser("Request the resources in the container, or let railhead write them.",
+			"railhead inject -f job.yaml"),
 	}
 	v.blameTrainer(&f, p, missing)
 	if workload, requests := v.templateRequests(p, missing); requests {
@@ -70,10 +69,8 @@ func oneOfEach(resources []string) string { return strings.Join(resources, ": 1,
 // the JobSet of a TrainJob. Users may not be allowed to list TrainJobs.
 func (v view) blameTrainer(f *check.Finding, p cluster.Pod, missing []string) {
 	job, known := v.TrainJobOf(p)
-	labelled := false
-	for label := range p.Labels {
-		labelled = labelled || strings.HasPrefix(label, cluster.TrainerGroup+"/")
-	}
+	ofTrainer := func(label string) bool { return strings.HasPrefix(label, cluster.TrainerGroup+"/") }
+	labelled := slices.ContainsFunc(slices.Collect(maps.Keys(p.Labels)), ofTrainer)
 	switch {
 	case known && job.PerNode == nil, !known && !labelled:
 		return
@@ -87,13 +84,12 @@ func (v view) blameTrainer(f *check.Finding, p cluster.Pod, missing []string) {
 	default:
 		f.Summary += "; Kubeflow Trainer replaces the container's own requests if its TrainJob has resourcesPerNode"
 	}
-	f.Fix = &check.Fix{
-		Text: "Name the RDMA resources in resourcesPerNode of the TrainJob too, or leave it out if the runtime requests them.",
-		Who:  check.User,
-		Commands: []string{
-			"TrainJob spec:\n  trainer:\n    resourcesPerNode:\n      limits:\n        " + strings.Join(missing, ": \"1\"\n        ") + ": \"1\"",
-		},
+	limits := "TrainJob spec:\n  trainer:\n    resourcesPerNode:\n      limits:"
+	for _, resource := range missing {
+		limits += "\n        " + resource + `: "1"`
 	}
+	f.Fix = check.ByUser("Name the RDMA resources in resourcesPerNode of the TrainJob too, or leave it out if the "+
+		"runtime requests them.", limits)
 }
 
 // amounts lists devices as a manifest does.
@@ -110,26 +106,31 @@ func amounts(r cluster.Resources) string {
 // templateRequests reports whether the workload of a pod requests the resources.
 func (v view) templateRequests(p cluster.Pod, missing []string) (object string, requests bool) {
 	for _, o := range v.Objects {
-		if o.Namespace == p.Namespace && workload.OwnedBy(p, o.Kind, o.Name) && mentions(o.Fields, missing[0]) {
+		if o.Namespace == p.Namespace && workload.OwnedBy(p, o.Kind, o.Name) && valueOf(o.Fields, missing[0]) != nil {
 			return o.Kind + " " + o.Name, true
 		}
 	}
 	return "", false
 }
 
-// mentions reports whether a tree has the key.
-func mentions(tree any, key string) bool {
+// valueOf returns a value of the key anywhere in a tree; nil if there is none.
+func valueOf(tree any, key string) any {
+	var branches []any
 	switch v := tree.(type) {
 	case map[string]any:
-		for k, below := range v {
-			if k == key || mentions(below, key) {
-				return true
-			}
+		if value, known := v[key]; known {
+			return value
 		}
+		branches = slices.Collect(maps.Values(v))
 	case []any:
-		return slices.ContainsFunc(v, func(below any) bool { return mentions(below, key) })
+		branches = v
 	}
-	return false
+	for _, branch := range branches {
+		if value := valueOf(branch, key); value != nil {
+			return value
+		}
+	}
+	return nil
 }
 
 // attached returns namespace and name of the networks that a pod names, in a list with commas or in JSON
@@ -138,7 +139,11 @@ func attached(p cluster.Pod) [][2]string {
 	text := p.Annotations[networksAnnotation]
 	var all [][2]string
 	if strings.HasPrefix(strings.TrimSpace(text), "[") {
-		for _, n := range networkSelections(text) {
+		var selections []struct{ Name, Namespace string }
+		if json.Unmarshal([]byte(text), &selections) != nil {
+			return nil // Multus reports it in an event of the pod
+		}
+		for _, n := range selections {
 			all = append(all, [2]string{cmp.Or(n.Namespace, p.Namespace), n.Name})
 		}
 		return all

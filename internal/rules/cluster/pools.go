@@ -49,21 +49,21 @@ func PoolsWithRDMA(s cluster.State) (pools, nodes, strays []string) {
 
 // poolFindings returns the row of a check of the pools with RDMA or GPUs, and of those that setup is changing.
 func poolFindings(id check.ID) func(view) []check.Finding {
-	judge := func(s cluster.State) []check.Finding {
+	judge := func(s view) []check.Finding {
 		if !s.Knows(cluster.Pools) || !s.Knows(cluster.Nodes) {
 			return nil
 		}
-		names, _, _ := PoolsWithRDMA(s)
-		pools := slices.SortedFunc(slices.Values(s.Pools), func(a, b cluster.Pool) int { return cmp.Compare(a.Name, b.Name) })
+		names, _, _ := PoolsWithRDMA(s.State)
+		byName := func(a, b cluster.Pool) int { return cmp.Compare(a.Name, b.Name) }
 		var findings []check.Finding
-		for _, p := range pools {
+		for _, p := range slices.SortedFunc(slices.Values(s.Pools), byName) {
 			if slices.Contains(names, p.Name) || p.InSetup() {
-				findings = append(findings, poolState(s, p)...)
+				findings = append(findings, poolState(s.State, p)...)
 			}
 		}
 		return slices.DeleteFunc(findings, func(f check.Finding) bool { return f.Check != id })
 	}
-	return reading(onState(judge), cluster.Pools, cluster.Nodes)
+	return reading(judge, cluster.Pools, cluster.Nodes)
 }
 
 // poolState judges a pool for the pods on its nodes. A paused or half finished rollout is a fault if nodes lack their
@@ -116,11 +116,8 @@ func interruptedSetup(p cluster.Pool, lack string) check.Finding {
 			Got:    p.Annotations[cluster.AnnotationPausedBy],
 			Want:   "no annotation",
 		}},
-		Fix: &check.Fix{
-			Text:     "Complete the setup, or undo it.",
-			Commands: []string{"railhead setup cluster", "railhead setup rollback"},
-			Who:      check.Admin,
-		},
+		Fix: check.ByAdmin("Complete the setup, or undo it.",
+			"railhead setup cluster", "railhead setup rollback"),
 	}
 }
 
@@ -130,8 +127,8 @@ func halfRolledOut(p cluster.Pool, nodes []cluster.Node, f check.Finding, lack s
 		return o.Finding
 	}
 	f.Status = check.Warn
-	f.Summary = fmt.Sprintf("pool %s is half rolled out: %s and reboot when their turn comes", p.Name, lack)
-	f.Fix.Text = "Wait until it is done: pods on nodes that differ may see different limits and IOMMU modes."
+	f.Summary = fmt.Sprintf("pool %s is half rolled out: %s and will reboot in turn", p.Name, lack)
+	f.Fix.Text = "Wait until it is done. Until then, pods on different nodes may have different limits and IOMMU modes."
 	return f
 }
 
@@ -165,18 +162,15 @@ func PoolBlockers(s cluster.State, p cluster.Pool, nodes []cluster.Node) []check
 func degradedPool(p cluster.Pool, c cluster.Condition) check.Finding {
 	return check.Finding{
 		Check: PoolHealthy, Status: check.Fail, Subject: check.Named(check.Pool, p.Name),
-		Summary: fmt.Sprintf("pool %s is degraded (%s): %s", p.Name, c.Type, c.Why()),
-		Evidence: []check.Evidence{{
-			Source: "MachineConfigPool/" + p.Name + " condition " + c.Type,
-			Got:    c.Why(),
-			Want:   "False",
-		}},
-		Fix: &check.Fix{
-			Text:     "Repair the pool first: a new configuration would stop at the same fault.",
-			Commands: []string{"oc describe machineconfigpool " + p.Name},
-			Who:      check.Admin,
-		},
+		Summary:  fmt.Sprintf("pool %s is degraded (%s): %s", p.Name, c.Type, c.Why()),
+		Evidence: []check.Evidence{degradedEvidence(p, c)},
+		Fix: check.ByAdmin("Repair the pool first: a new configuration would stop at the same fault.",
+			"oc describe machineconfigpool "+p.Name),
 	}
+}
+
+func degradedEvidence(p cluster.Pool, c cluster.Condition) check.Evidence {
+	return check.Evidence{Source: "MachineConfigPool/" + p.Name + " condition " + c.Type, Got: c.Why(), Want: "False"}
 }
 
 func pausedPool(s cluster.State, p cluster.Pool, nodes []cluster.Node) check.Finding {
@@ -184,18 +178,18 @@ func pausedPool(s cluster.State, p cluster.Pool, nodes []cluster.Node) check.Fin
 		Check: PoolNotPaused, Status: check.Fail, Subject: check.Named(check.Pool, p.Name),
 		Summary: fmt.Sprintf("pool %s is paused, and not by Railhead: its nodes would not be updated%s",
 			p.Name, SriovDrains(s, nodes)),
-		Evidence: []check.Evidence{{Source: "MachineConfigPool/" + p.Name + " spec.paused", Got: "true", Want: "false"}},
+		Evidence: []check.Evidence{pausedEvidence(p)},
 		Fix:      resumePool(p),
 	}
 }
 
+func pausedEvidence(p cluster.Pool) check.Evidence {
+	return check.Evidence{Source: "MachineConfigPool/" + p.Name + " spec.paused", Got: "true", Want: "false"}
+}
+
 func resumePool(p cluster.Pool) *check.Fix {
 	resume := `oc patch machineconfigpool %s --type=merge -p '{"spec":{"paused":false}}'`
-	return &check.Fix{
-		Text:     "Find out who paused it and why; resume it when they agree.",
-		Commands: []string{fmt.Sprintf(resume, p.Name)},
-		Who:      check.Admin,
-	}
+	return check.ByAdmin("Find out who paused it and why; resume it when they agree.", fmt.Sprintf(resume, p.Name))
 }
 
 func busyPool(p cluster.Pool, nodes []cluster.Node) check.Finding {
@@ -209,11 +203,8 @@ func busyPool(p cluster.Pool, nodes []cluster.Node) check.Finding {
 			Got:    "status.configuration.name " + cmp.Or(p.Current, "none"),
 			Want:   "spec.configuration.name " + target,
 		}},
-		Fix: &check.Fix{
-			Text:     "Wait until it is done, then run this again.",
-			Commands: []string{"oc wait machineconfigpool/" + p.Name + " --for=condition=Updated --timeout=4h"},
-			Who:      check.Admin,
-		},
+		Fix: check.ByAdmin("Wait until it is done, then run this again.",
+			"oc wait machineconfigpool/"+p.Name+" --for=condition=Updated --timeout=4h"),
 	}
 }
 

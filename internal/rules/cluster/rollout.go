@@ -52,8 +52,7 @@ func (r Rollout) Blocker(p cluster.Pool, nodes []cluster.Node) *check.Obstacle {
 		return r.degraded(p, c, DaemonPatience, r.fix("Read the state of the nodes."))
 	}
 	if p.Paused && !p.InSetup() {
-		paused := check.Evidence{Source: "MachineConfigPool/" + p.Name + " spec.paused", Got: "true", Want: "false"}
-		return r.blocked("someone paused it", DaemonPatience, resumePool(p), paused)
+		return r.blocked("someone paused it", DaemonPatience, resumePool(p), pausedEvidence(p))
 	}
 	if !rendered || p.Paused {
 		return nil
@@ -73,13 +72,13 @@ func (r Rollout) RenderBlocker(p cluster.Pool) *check.Obstacle {
 
 // NoPool returns that the rollout's pool was deleted.
 func (r Rollout) NoPool() *check.Obstacle {
-	evidence := check.Evidence{Source: "MachineConfigPool/" + r.Pool, Got: "not found", Want: "the pool that is rolled out"}
+	evidence := check.Evidence{Source: "MachineConfigPool/" + r.Pool, Got: "not found", Want: "the pool"}
 	return r.blocked("the pool was deleted", 0, nil, evidence)
 }
 
 // fix returns a fix for a rollout that may be to blame itself, unless it restores the configuration from before.
 func (r Rollout) fix(text string, commands ...string) *check.Fix {
-	f := &check.Fix{Text: text, Commands: commands, Who: check.Admin}
+	f := check.ByAdmin(text, commands...)
 	if len(r.With) == 0 {
 		f.Text += " The configuration from before the setup is not to blame."
 		return f
@@ -90,8 +89,7 @@ func (r Rollout) fix(text string, commands ...string) *check.Fix {
 }
 
 func (r Rollout) degraded(p cluster.Pool, c cluster.Condition, patience time.Duration, fix *check.Fix) *check.Obstacle {
-	evidence := check.Evidence{Source: "MachineConfigPool/" + p.Name + " condition " + c.Type, Got: c.Why(), Want: "False"}
-	return r.blocked(c.Type+": "+c.Why(), patience, fix, evidence)
+	return r.blocked(c.Type+": "+c.Why(), patience, fix, degradedEvidence(p, c))
 }
 
 // cordoned returns cordoned nodes that block the rollout. They count as unavailable, and no other node is updated while
@@ -120,13 +118,10 @@ func (r Rollout) cordoned(p cluster.Pool, nodes []cluster.Node) *check.Obstacle 
 	if len(names) == 0 || (waiting > 0 && len(names) < room) {
 		return nil
 	}
-	fix := &check.Fix{
-		Text:     "Uncordon them: a cordoned node is given no other configuration.",
-		Commands: []string{"oc adm uncordon " + strings.Join(names, " ")},
-		Who:      check.Admin,
-	}
+	fix := check.ByAdmin("Uncordon them: a cordoned node gets no other configuration.",
+		"oc adm uncordon "+strings.Join(names, " "))
 	if draining {
-		fix.Text += " A pod that cannot be evicted has to be deleted as well."
+		fix.Text += " Also delete the pods that cannot be evicted."
 		fix.Commands = append(fix.Commands, "oc get poddisruptionbudgets -A")
 	}
 	all := strings.Join(names, ", ")
@@ -152,8 +147,10 @@ func reasonOf(n cluster.Node) string {
 type daemonWords []string
 
 var (
-	drainFailed = daemonWords{"drain"}                                        // failed to drain node: gpu-1 after 1 hour
-	fileChanged = daemonWords{"unexpected on-disk state", "content mismatch"} // content mismatch for file "/etc/x"
+	// failed to drain node: gpu-1 after 1 hour
+	drainFailed = daemonWords{"drain"}
+	// content mismatch for file "/etc/x"
+	fileChanged = daemonWords{"unexpected on-disk state", "content mismatch"}
 )
 
 func (w daemonWords) in(reason string) bool {
@@ -164,11 +161,12 @@ func (w daemonWords) in(reason string) bool {
 func (r Rollout) failedNode(n cluster.Node) *check.Obstacle {
 	reason := cmp.Or(n.MachineConfig.Reason, "it gives no reason")
 	fix := r.fix("Read the log of the node's machine-config-daemon.",
-		"oc -n openshift-machine-config-operator get pods -l k8s-app=machine-config-daemon --field-selector spec.nodeName="+n.Name)
+		"oc -n openshift-machine-config-operator get pods -l k8s-app=machine-config-daemon --field-selector "+
+			"spec.nodeName="+n.Name)
 	switch {
 	case drainFailed.in(reason):
-		fix.Text = "A pod cannot be evicted because its PodDisruptionBudget allows no disruption. Move or delete that pod, " +
-			"or let its budget allow one."
+		fix.Text = "A pod cannot be evicted because its PodDisruptionBudget allows no disruption. Move or delete " +
+			"that pod, or let its budget allow one."
 		fix.Commands = []string{
 			"oc get poddisruptionbudgets -A",
 			"oc get pods -A --field-selector spec.nodeName=" + n.Name,
@@ -188,7 +186,9 @@ func (r Rollout) failedNode(n cluster.Node) *check.Obstacle {
 	return o
 }
 
-func (r Rollout) blocked(why string, patience time.Duration, fix *check.Fix, evidence ...check.Evidence) *check.Obstacle {
+func (r Rollout) blocked(
+	why string, patience time.Duration, fix *check.Fix, evidence ...check.Evidence,
+) *check.Obstacle {
 	return &check.Obstacle{Patience: patience, Finding: check.Finding{
 		Check: RolloutProgress, Status: check.Fail, Subject: check.Named(check.Pool, r.Pool),
 		Summary:  fmt.Sprintf("the rollout of pool %s is blocked: %s", r.Pool, why),

@@ -1,9 +1,7 @@
 package cluster
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -13,23 +11,10 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
-// networkSelection is one element of the networks annotation in its JSON form.
-type networkSelection struct {
-	Name      string `json:"name"`
-	Namespace string `json:"namespace"`
-}
-
-func networkSelections(text string) []networkSelection {
-	var all []networkSelection
-	if json.Unmarshal([]byte(text), &all) != nil {
-		return nil // Multus reports it in an event of the pod
-	}
-	return all
-}
-
 // powerful reports whether an SCC lets pods see or lock more than their own resources, unlike the restricted ones.
 func powerful(c cluster.SCC) bool {
-	return c.Privileged || c.AllowsCapability("IPC_LOCK") || c.AllowsCapability("SYS_RESOURCE") || c.HostNetwork || c.HostPath
+	return c.Privileged || c.HostNetwork || c.HostPath || c.AllowsCapability("IPC_LOCK") ||
+		c.AllowsCapability("SYS_RESOURCE")
 }
 
 // forRDMA returns the SCCs for RDMA, which allow IPC_LOCK and no privileged pod.
@@ -63,21 +48,16 @@ func notGranted(account check.Ref, sccs []string) check.Finding {
 	all := strings.Join(sccs, ", ")
 	return check.Finding{
 		Check: SCCGranted, Status: check.Warn, Subject: account,
-		Summary: fmt.Sprintf("service account %s of namespace %s may use none of the SCCs for RDMA (%s): "+
-			"pods that need one are refused", account.Name, account.Namespace, all),
+		Summary: fmt.Sprintf("service account %s of namespace %s may use none of the SCCs for RDMA (%s): pods that "+
+			"need one are refused", account.Name, account.Namespace, all),
 		Evidence: []check.Evidence{{
 			Source: "role bindings that grant " + all,
 			Got:    "none to " + account.Name,
 			Want:   "one in namespace " + account.Namespace,
 		}},
-		Fix: &check.Fix{
-			Text: "Grant it in this namespace with -n; without -n the grant is for the whole cluster.",
-			Who:  check.Admin,
-			Commands: []string{
-				"railhead setup namespace " + account.Namespace,
-				fmt.Sprintf("oc adm policy add-scc-to-user %s -z %s -n %s", sccs[0], account.Name, account.Namespace),
-			},
-		},
+		Fix: check.ByAdmin("Grant it in this namespace with -n; without -n the grant is for the whole cluster.",
+			"railhead setup namespace "+account.Namespace,
+			fmt.Sprintf("oc adm policy add-scc-to-user %s -z %s -n %s", sccs[0], account.Name, account.Namespace)),
 	}
 }
 
@@ -104,32 +84,12 @@ func withAccount(f check.Finding, s cluster.State) check.Finding {
 		return f
 	}
 	for _, o := range s.Objects {
-		account := serviceAccount(o.Fields)
+		account, _ := valueOf(o.Fields, "serviceAccountName").(string)
 		if o.Namespace == f.Subject.Namespace && o.Name == f.Subject.Name && account != "" {
 			f.About = append(f.About, check.Ref{Kind: check.ServiceAccount, Namespace: o.Namespace, Name: account})
 		}
 	}
 	return f
-}
-
-// serviceAccount returns the service account in the pod template of a workload.
-func serviceAccount(tree any) string {
-	var below []any
-	switch v := tree.(type) {
-	case map[string]any:
-		if name, ok := v["serviceAccountName"].(string); ok {
-			return name
-		}
-		below = slices.Collect(maps.Values(v))
-	case []any:
-		below = v
-	}
-	for _, branch := range below {
-		if name := serviceAccount(branch); name != "" {
-			return name
-		}
-	}
-	return ""
 }
 
 // everyone lists the groups of all users or all service accounts.
@@ -186,7 +146,7 @@ func userAccount(g cluster.SCCGrant) bool {
 func tooWide(scc string, grants []cluster.SCCGrant) check.Finding {
 	f := check.Finding{
 		Check: SCCScope, Status: check.Warn, Subject: check.Named(check.SCC, scc),
-		Fix: &check.Fix{Text: "Revoke the grant, and grant the SCC in the namespaces that need it.", Who: check.Admin},
+		Fix: check.ByAdmin("Revoke the grant, and grant the SCC in the namespaces that need it."),
 	}
 	var grantees []string
 	for _, g := range grants {
@@ -202,7 +162,7 @@ func tooWide(scc string, grants []cluster.SCCGrant) check.Finding {
 	}
 	slices.Sort(f.Fix.Commands)
 	f.Fix.Commands = append(slices.Compact(f.Fix.Commands), "railhead setup namespace NAMESPACE")
-	f.Summary = fmt.Sprintf("SCC %s is granted for the whole cluster to %s: it lets pods do more than the restricted SCCs",
+	f.Summary = fmt.Sprintf("SCC %s is granted for the whole cluster to %s: it allows more than the restricted SCCs",
 		scc, words.Few(grantees, 6))
 	return f
 }

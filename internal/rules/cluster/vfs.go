@@ -51,23 +51,20 @@ func tooFewVFs(n cluster.SriovNode, i cluster.SriovInterface, p cluster.SriovPol
 	pods := "kubectl -n %s get pods -o wide --field-selector spec.nodeName=%s"
 	f := check.Finding{
 		Check: machine.VFCount, Status: check.Warn, Subject: check.NodeRef(n.Node),
-		Summary: fmt.Sprintf("%s has %d virtual functions, and policy %s requests %d: fewer pods get a rail there",
+		Summary: fmt.Sprintf("%s has %d virtual functions, but policy %s requests %d: fewer pods get a rail there",
 			i.Name, i.VFs, p.Name, p.VFs),
 		Evidence: []check.Evidence{
 			{Source: state + " numVfs", Got: fmt.Sprint(i.VFs), Want: fmt.Sprint(p.VFs)},
 			{Source: state + " totalvfs", Got: fmt.Sprint(i.TotalVFs), Want: fmt.Sprintf("%d or more", p.VFs)},
 		},
-		Fix: &check.Fix{
-			Text: "Read the log of the operator's daemon on the node; it creates them again after a change of the policy.",
-			Who:  check.Admin,
-			Commands: []string{
-				fmt.Sprintf(pods, cmp.Or(n.Namespace, "openshift-sriov-network-operator"), n.Node),
-			},
-		},
+		Fix: check.ByAdmin("Read the log of the operator's daemon on the node. It creates them again after a "+
+			"change of the policy.",
+			fmt.Sprintf(pods, cmp.Or(n.Namespace, "openshift-sriov-network-operator"), n.Node)),
 	}
 	if i.TotalVFs < p.VFs {
 		f.Summary += fmt.Sprintf("; its firmware allows %d", i.TotalVFs)
-		f.Fix.Text = "Let the firmware allow as many (NVIDIA: mlxconfig, then a cold reset of the card), or request fewer in the policy."
+		f.Fix.Text = "Raise the limit of the firmware (NVIDIA: mlxconfig, then a cold reset of the card), or request " +
+			"fewer in the policy."
 		f.Fix.Commands = []string{fmt.Sprintf("mlxconfig -d %s set SRIOV_EN=1 NUM_OF_VFS=%d", i.PCI, p.VFs)}
 	}
 	return f
