@@ -43,13 +43,10 @@ var (
 
 // podSecurityRefused explains a refusal by the namespace's Pod Security level, or by a policy of older clusters. A
 // refused IPC_LOCK has a check of its own, whoever refuses it.
-func podSecurityRefused(t target, sym symptom) (check.Finding, bool) {
+func podSecurityRefused(t target, sym symptom) check.Finding {
 	m := podSecurity.FindStringSubmatch(sym.text)
-	if m == nil {
-		return check.Finding{}, false
-	}
 	level, what := m[1], m[2]
-	f := t.fails(PodSecurity,
+	f := failure(PodSecurity,
 		fmt.Sprintf("the Pod Security level %q of namespace %s refuses %s: %s", level, t.namespace(), t.name(), quote(what)),
 		check.ByAdmin("Let the namespace enforce a level that allows what the pod needs.",
 			"kubectl label --overwrite namespace "+t.namespace()+" pod-security.kubernetes.io/enforce=privileged"))
@@ -63,27 +60,23 @@ func podSecurityRefused(t target, sym symptom) (check.Finding, bool) {
 		f.Check = SCCIPCLock
 		f.Fix.Text += " Or lift the memlock limit on the nodes, and the pod needs no capability."
 	}
-	return f, true
+	return f
 }
 
-func quotaExceeded(t target, sym symptom) (check.Finding, bool) {
-	f := t.fails(QuotaExceeded, "", check.ByUser("Request less, end what uses the quota, or let an administrator raise it.",
+func quotaExceeded(t target, sym symptom) check.Finding {
+	f := failure(QuotaExceeded, "", check.ByUser("Request less, end what uses the quota, or let an administrator raise it.",
 		t.kubectl("describe resourcequota,limitrange")))
 	if m := quota.FindStringSubmatch(sym.text); m != nil {
 		f.Summary = fmt.Sprintf("quota %s of namespace %s: %s requests %s, %s is used of %s",
 			m[1], t.namespace(), t.name(), m[2], m[3], m[4])
-		return f, true
-	}
-	m := quotaOther.FindStringSubmatch(sym.text)
-	if m == nil {
-		return check.Finding{}, false
+		return f
 	}
 	f.Summary = "a quota or limit range of namespace " + t.namespace() + " refuses " + t.name() + ": " + quote(afterForbidden(sym.text))
-	if m[2] != "" {
+	if m := quotaOther.FindStringSubmatch(sym.text); m[2] != "" {
 		f.Summary = fmt.Sprintf("quota %s of namespace %s requires every container to specify %s", m[1], t.namespace(), quote(m[2]))
 		f.Fix = check.ByUser("Specify what the pods need.", t.deploy("--cpu 32 --memory 256Gi"))
 	}
-	return f, true
+	return f
 }
 
 func afterForbidden(text string) string {
@@ -94,20 +87,18 @@ func afterForbidden(text string) string {
 }
 
 // admissionRefused quotes any other refusal of the API server.
-func admissionRefused(t target, sym symptom) (check.Finding, bool) {
+func admissionRefused(t target, sym symptom) check.Finding {
 	account := noAccount.FindStringSubmatch(sym.text)
 	switch {
 	case account != nil:
 		name := cmp.Or(account[2], account[3])
 		setUp := "railhead setup namespace " + t.namespace() + " --name " + strings.TrimSuffix(name, "-sa")
-		return t.fails(AdmissionRefused, fmt.Sprintf("service account %s does not exist in namespace %s", name, t.namespace()),
-			check.ByUser("Set up the namespace: that creates the service account.", setUp)), true
+		return failure(AdmissionRefused, fmt.Sprintf("service account %s does not exist in namespace %s", name, t.namespace()),
+			check.ByUser("Set up the namespace: that creates the service account.", setUp))
 	case terminates.MatchString(sym.text):
-		return t.fails(AdmissionRefused, "namespace "+t.namespace()+" is being deleted or does not exist",
-			check.ByUser("Wait until it is deleted, then create it again.", "kubectl get namespace "+t.namespace()+" -o yaml")), true
-	case refusal.MatchString(sym.text):
-		return t.fails(AdmissionRefused, "the API server refuses "+t.name()+": "+quote(afterForbidden(sym.text)),
-			check.ByUser("Change what the refusal names, or ask the owner of the webhook or policy.")), true
+		return failure(AdmissionRefused, "namespace "+t.namespace()+" is being deleted or does not exist",
+			check.ByUser("Wait until it is deleted, then create it again.", "kubectl get namespace "+t.namespace()+" -o yaml"))
 	}
-	return check.Finding{}, false
+	return failure(AdmissionRefused, "the API server refuses "+t.name()+": "+quote(afterForbidden(sym.text)),
+		check.ByUser("Change what the refusal names, or ask the owner of the webhook or policy."))
 }

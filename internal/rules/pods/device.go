@@ -42,12 +42,9 @@ const (
 )
 
 // deviceAllocate explains that the node did not give the pod the devices or CPUs that the scheduler had promised.
-func deviceAllocate(t target, sym symptom) (check.Finding, bool) {
+func deviceAllocate(t target, sym symptom) check.Finding {
 	whole := sym.whole()
-	if !allocate.MatchString(whole) {
-		return check.Finding{}, false
-	}
-	f := t.fails(DeviceAllocate, t.onNode()+" could not give "+t.name()+" its devices: "+quote(sym.text),
+	f := failure(DeviceAllocate, t.onNode()+" could not give "+t.name()+" its devices: "+quote(sym.text),
 		check.ByAdmin("Read the log of the device plugin on that node; restarting the plugin's pod lists the devices again.",
 			"kubectl get pods -A -o wide --field-selector spec.nodeName="+t.node()+" | grep -E 'device-plugin|sriov'"))
 	m := shared.FindStringSubmatch(sym.text)
@@ -70,7 +67,7 @@ func deviceAllocate(t target, sym symptom) (check.Finding, bool) {
 	case unhealthy.MatchString(sym.text):
 		f.Summary = "the device plugin of " + t.onNode() + " reports unhealthy devices: " + quote(sym.text)
 	}
-	return f, true
+	return f
 }
 
 func (t target) kubeletConfig() string {

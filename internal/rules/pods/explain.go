@@ -58,52 +58,109 @@ func Explain(pod cluster.Pod, events []cluster.Event, s cluster.State) (o check.
 	}
 	for _, family := range families {
 		for _, sym := range t.symptoms {
-			if f, ok := family.explain(t, sym); ok {
-				f.Subject = check.PodRef(pod.Namespace, pod.Name)
-				if pod.Node != "" {
-					f.About = append(f.About, check.NodeRef(pod.Node))
-				}
-				f.Evidence = slices.Insert(f.Evidence, 0, check.Evidence{Source: sym.source, Got: sym.text})
-				return check.Obstacle{Finding: f, Patience: t.patience(f, sym)}, true
+			if !family.matches(sym) {
+				continue
 			}
+			f := family.explain(t, sym)
+			f.Subject = check.PodRef(pod.Namespace, pod.Name)
+			if pod.Node != "" {
+				f.About = append(f.About, check.NodeRef(pod.Node))
+			}
+			f.Evidence = slices.Insert(f.Evidence, 0, check.Evidence{Source: sym.source, Got: sym.text})
+			return check.Obstacle{Finding: f, Patience: t.patience(f, sym)}, true
 		}
 	}
 	f, ok := t.unexplained()
 	return check.Obstacle{Finding: f}, ok
 }
 
-// family recognizes one kind of reason by the words of Kubernetes, of its plugins, or by the state of a container.
+// family is one kind of reason, recognized by the words of Kubernetes, of its plugins, or by the state of a container.
 type family struct {
-	explain func(target, symptom) (check.Finding, bool)
-	example string // a message of a real cluster; "" if the state of a container decides
+	matches func(symptom) bool
+	explain func(target, symptom) check.Finding
 	id      check.ID
+	example string // a message of a real cluster; "" if the state of a container decides
+}
+
+// inText matches the message of a symptom.
+func inText(forms ...*regexp.Regexp) func(symptom) bool {
+	return func(s symptom) bool {
+		return slices.ContainsFunc(forms, func(form *regexp.Regexp) bool { return form.MatchString(s.text) })
+	}
+}
+
+// inWhole matches the reason and the message of a symptom.
+func inWhole(forms ...*regexp.Regexp) func(symptom) bool {
+	return func(s symptom) bool { return inText(forms...)(symptom{text: s.whole()}) }
+}
+
+func both(a, b func(symptom) bool) func(symptom) bool {
+	return func(s symptom) bool { return a(s) && b(s) }
+}
+
+func not(a func(symptom) bool) func(symptom) bool {
+	return func(s symptom) bool { return !a(s) }
 }
 
 // families are tried in this order: a cause before its consequences, certain words before common ones.
 var families = []family{
-	{sccRefused, `pods "h-kim-0" is forbidden: unable to validate against any security context constraint: []`, SCCOther},
-	{podSecurityRefused, `violates PodSecurity "restricted:latest": privileged (container "train")`, PodSecurity},
-	{quotaExceeded, `exceeded quota: gpus, requested: requests.nvidia.com/gpu=8, used: 8, limited: 8`, QuotaExceeded},
-	{deviceAllocate, `Allocate failed due to requested number of devices unavailable for nvidia.com/gpu`, DeviceAllocate},
-	{nadMissing, `cannot find a network-attachment-definition (rail0) in namespace (train): not found`, NADMissing},
-	{noIP, `Could not allocate IP in range: ip: 10.0.0.1 / - 10.0.0.6`, NoIP},
-	{sriovCNI, `SRIOV-CNI failed to load netconf: LoadConf(): VF pci addr is required`, SriovCNI},
-	{imageArchitecture, `exec /bin/sh: exec format error`, ImageArchitecture},
-	{outOfMemory, `OOMKilled`, OutOfMemory},
-	{installFailed, "", InstallFailed},
-	{railheadExit, "", LaunchRefused},
-	{imagePull, `Failed to pull image "x": manifest unknown`, ImagePull},
-	{containerStart, `OCI runtime create failed: exec: "train": executable file not found in $PATH`, ContainerStart},
-	{commandExit, "", CommandExit},
-	{slowSandbox, `Failed to create pod sandbox: rpc error: code = DeadlineExceeded desc = context deadline exceeded`, NodeOverload},
-	{sandboxFailed, `Failed to create pod sandbox: plugin type="multus" failed (add)`, SandboxFailed},
-	{volumeNotReady, `MountVolume.SetUp failed for volume "data" : hostPath type check failed`, VolumeNotReady},
-	{evicted, `The node was low on resource: memory.`, PodEvicted},
-	{unscheduled, `0/3 nodes are available: 3 Insufficient nvidia.com/gpu.`, InsufficientResource},
-	{resourceClaim, `0/3 nodes are available: 3 cannot allocate all claims.`, ResourceClaim},
-	{nodeLost, "", NodeLost},
-	{admissionRefused, `admission webhook "w.example.com" denied the request: no`, AdmissionRefused},
-	{nodeOverload, `error reading from server: EOF`, NodeOverload},
+	{
+		inText(sccRefusal), sccRefused, SCCOther,
+		`pods "h-kim-0" is forbidden: unable to validate against any security context constraint: []`,
+	},
+	{
+		inText(podSecurity), podSecurityRefused, PodSecurity,
+		`violates PodSecurity "restricted:latest": privileged (container "train")`,
+	},
+	{
+		inText(quota, quotaOther), quotaExceeded, QuotaExceeded,
+		`exceeded quota: gpus, requested: requests.nvidia.com/gpu=8, used: 8, limited: 8`,
+	},
+	{
+		inWhole(allocate), deviceAllocate, DeviceAllocate,
+		`Allocate failed due to requested number of devices unavailable for nvidia.com/gpu`,
+	},
+	{
+		inWhole(isolation, nadNamed, nadOther), nadMissing, NADMissing,
+		`cannot find a network-attachment-definition (rail0) in namespace (train): not found`,
+	},
+	{inText(noAddress), noIP, NoIP, `Could not allocate IP in range: ip: 10.0.0.1 / - 10.0.0.6`},
+	{
+		both(inText(deviceCNI), not(inText(timeout))), sriovCNI, SriovCNI,
+		`SRIOV-CNI failed to load netconf: LoadConf(): VF pci addr is required`,
+	},
+	{inText(architecture), imageArchitecture, ImageArchitecture, `exec /bin/sh: exec format error`},
+	{inWhole(oomKilled), outOfMemory, OutOfMemory, `OOMKilled`},
+	{initFailed, installFailed, InstallFailed, ""},
+	{notStarted, railheadExit, LaunchRefused, ""},
+	{inWhole(pull), imagePull, ImagePull, `Failed to pull image "x": manifest unknown`},
+	{
+		startFailed, containerStart, ContainerStart,
+		`OCI runtime create failed: exec: "train": executable file not found in $PATH`,
+	},
+	{ended, commandExit, CommandExit, ""},
+	{
+		// its volumes were mounted before, whatever events say about them
+		both(inWhole(sandbox), inText(timeout)), nodeOverload, NodeOverload,
+		`Failed to create pod sandbox: rpc error: code = DeadlineExceeded desc = context deadline exceeded`,
+	},
+	{inWhole(sandbox), sandboxFailed, SandboxFailed, `Failed to create pod sandbox: plugin type="multus" failed (add)`},
+	{
+		inWhole(unboundVolume, volume), volumeNotReady, VolumeNotReady,
+		`MountVolume.SetUp failed for volume "data" : hostPath type check failed`,
+	},
+	{
+		both(inWhole(evictedWhy), not(inText(insufficient, tainted))), evicted, PodEvicted,
+		`The node was low on resource: memory.`,
+	},
+	{noNodeFits, unscheduled, InsufficientResource, `0/3 nodes are available: 3 Insufficient nvidia.com/gpu.`},
+	{inWhole(unplacedClaims), resourceClaim, ResourceClaim, `0/3 nodes are available: 3 cannot allocate all claims.`},
+	{func(s symptom) bool { return lost.MatchString(s.reason) }, nodeLost, NodeLost, ""},
+	{
+		inText(noAccount, terminates, refusal), admissionRefused, AdmissionRefused,
+		`admission webhook "w.example.com" denied the request: no`,
+	},
+	{inText(timeout), nodeOverload, NodeOverload, `error reading from server: EOF`},
 }
 
 // target is a pod that does not run, with its symptoms.
@@ -275,7 +332,7 @@ func (t target) unexplained() (check.Finding, bool) {
 		if harmless.MatchString(sym.text) || harmless.MatchString(sym.reason) {
 			continue
 		}
-		f := t.fails(PodPending, t.name()+" is not ready for an unknown reason: "+quote(sym.text),
+		f := failure(PodPending, t.name()+" is not ready for an unknown reason: "+quote(sym.text),
 			check.ByUser("Read everything that the cluster reports about the pod.", t.describePod()))
 		f.Status, f.Subject = check.Unknown, check.PodRef(t.pod.Namespace, t.pod.Name)
 		f.Evidence = []check.Evidence{{Source: sym.source, Got: sym.text}}
@@ -284,7 +341,7 @@ func (t target) unexplained() (check.Finding, bool) {
 	return check.Finding{}, false
 }
 
-func (target) fails(id check.ID, summary string, fix *check.Fix) check.Finding {
+func failure(id check.ID, summary string, fix *check.Fix) check.Finding {
 	return check.Finding{Check: id, Status: check.Fail, Summary: summary, Fix: fix}
 }
 

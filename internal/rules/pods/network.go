@@ -1,8 +1,8 @@
 package pods
 
 import (
+	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,11 +12,11 @@ import (
 
 // The messages of Multus, of CNI and IPAM plugins, and of the network-resources-injector.
 var (
-	nadNamed = []*regexp.Regexp{ // groups: name, namespace
-		anyOf(`cannot find (?:get )?(?:a )?network-attachment-definition \(([^)]*)\) in namespace \(([^)]*)\)`),
-		anyOf(`could not find network attachment definition '(?:[^'/]*/)?([^']*)'`),
-		anyOf(`network-?attachment-?definitions?(?:\.k8s\.cni\.cncf\.io)? "([^"]*)" (?:is )?not found`),
-	}
+	nadNamed = anyOf( // groups: name, namespace; name; name
+		`cannot find (?:get )?(?:a )?network-attachment-definition \(([^)]*)\) in namespace \(([^)]*)\)`,
+		`could not find network attachment definition '(?:[^'/]*/)?([^']*)'`,
+		`network-?attachment-?definitions?(?:\.k8s\.cni\.cncf\.io)? "([^"]*)" (?:is )?not found`,
+	)
 	nadOther = anyCase(
 		`NoNetworkFound`,
 		`namespace isolation (?:is )?(?:enabled|enforced)`,
@@ -93,33 +93,24 @@ var (
 )
 
 // nadMissing explains a network attachment that does not exist, or not for this namespace.
-func nadMissing(t target, sym symptom) (check.Finding, bool) {
+func nadMissing(t target, sym symptom) check.Finding {
 	whole := sym.whole()
 	if m := isolation.FindStringSubmatch(whole); m != nil {
-		return t.fails(NADMissing,
+		return failure(NADMissing,
 			fmt.Sprintf("Multus lets pods of namespace %s use only its own network attachments, not those of %s", m[1], m[2]),
 			check.ByUser("Copy the attachments into the namespace.",
-				"railhead setup namespace "+m[1]+" --networks-from "+m[2])), true
+				"railhead setup namespace "+m[1]+" --networks-from "+m[2]))
 	}
-	for _, form := range nadNamed {
-		if m := form.FindStringSubmatch(whole); m != nil {
-			namespace := t.namespace()
-			if len(m) > 2 {
-				namespace = m[2]
-			}
-			return t.noAttachment(m[1], namespace), true
-		}
+	if m := nadNamed.FindStringSubmatch(whole); m != nil {
+		return t.noAttachment(m[1]+m[3]+m[4], cmp.Or(m[2], t.namespace()))
 	}
-	if !nadOther.MatchString(whole) {
-		return check.Finding{}, false
-	}
-	return t.fails(NADMissing, "a network attachment of "+t.name()+" cannot be used: "+quote(sym.text),
+	return failure(NADMissing, "a network attachment of "+t.name()+" cannot be used: "+quote(sym.text),
 		check.ByUser("Compare the annotation k8s.v1.cni.cncf.io/networks with the attachments of the namespace.",
-			t.kubectl("get network-attachment-definitions"))), true
+			t.kubectl("get network-attachment-definitions")))
 }
 
 func (t target) noAttachment(name, namespace string) check.Finding {
-	f := t.fails(NADMissing, fmt.Sprintf("network attachment %s does not exist in namespace %s", name, namespace),
+	f := failure(NADMissing, fmt.Sprintf("network attachment %s does not exist in namespace %s", name, namespace),
 		check.ByUser("Create the namespace's attachments, or name one that it has.", "railhead setup namespace "+namespace,
 			"kubectl -n "+namespace+" get network-attachment-definitions"))
 	f.About = []check.Ref{{Kind: check.Attachment, Namespace: namespace, Name: name}}
@@ -150,23 +141,17 @@ func (t target) noAttachment(name, namespace string) check.Finding {
 }
 
 // noIP explains that the pod network, or the IPAM of an attachment, has no address left.
-func noIP(t target, sym symptom) (check.Finding, bool) {
-	if !noAddress.MatchString(sym.text) {
-		return check.Finding{}, false
-	}
-	return t.fails(NoIP, "no IP address is left for "+t.name()+": "+quote(sym.text),
+func noIP(t target, sym symptom) check.Finding {
+	return failure(NoIP, "no IP address is left for "+t.name()+": "+quote(sym.text),
 		check.ByAdmin("Widen the range of the network that the message names (ipam of the attachment, or the pod network), or free "+
 			"addresses: whereabouts keeps those of failed pods until its reconciler runs.",
 			t.kubectl("get network-attachment-definitions -o yaml | grep -A8 ipam"),
-			"kubectl get overlappingrangeipreservations -A")), true
+			"kubectl get overlappingrangeipreservations -A"))
 }
 
 // sriovCNI explains a failure of the plugin that moves the device into the pod.
-func sriovCNI(t target, sym symptom) (check.Finding, bool) {
-	if !deviceCNI.MatchString(sym.text) || timeout.MatchString(sym.text) {
-		return check.Finding{}, false
-	}
-	f := t.fails(SriovCNI, "the device of a network attachment could not be moved into "+t.name()+": "+quote(sym.text),
+func sriovCNI(t target, sym symptom) check.Finding {
+	f := failure(SriovCNI, "the device of a network attachment could not be moved into "+t.name()+": "+quote(sym.text),
 		check.ByAdmin("Read the plugin's message about the virtual function, and the state of the pod's node.",
 			"oc -n openshift-sriov-network-operator get sriovnetworknodestates "+t.node()+" -o yaml"))
 	switch {
@@ -180,7 +165,7 @@ func sriovCNI(t target, sym symptom) (check.Finding, bool) {
 			"(SriovNetworkPoolConfig rdmaMode: exclusive); otherwise remove it from the attachment's metaPlugins.",
 			"oc -n openshift-sriov-network-operator get sriovnetworkpoolconfigs -o yaml")
 	}
-	return f, true
+	return f
 }
 
 func (t target) noDevice(f *check.Finding) {
@@ -198,21 +183,9 @@ func (t target) noDevice(f *check.Finding) {
 	}
 }
 
-// slowSandbox explains a sandbox that was not created in time. Its volumes were mounted before, whatever events say
-// about them.
-func slowSandbox(t target, sym symptom) (check.Finding, bool) {
-	if !sandbox.MatchString(sym.whole()) {
-		return check.Finding{}, false
-	}
-	return nodeOverload(t, sym)
-}
-
 // nodeOverload explains calls of the kubelet that were not answered in time.
-func nodeOverload(t target, sym symptom) (check.Finding, bool) {
-	if !timeout.MatchString(sym.text) {
-		return check.Finding{}, false
-	}
-	f := t.fails(NodeOverload,
+func nodeOverload(t target, sym symptom) check.Finding {
+	f := failure(NodeOverload,
 		"the container runtime or the network of "+t.onNode()+" did not answer in time; the kubelet tries again",
 		check.ByAdmin("Check the node's load, its container runtime and its network pods; if it goes on, cordon the node.",
 			"kubectl describe node "+t.node(), "kubectl get pods -A -o wide --field-selector spec.nodeName="+t.node()))
@@ -224,14 +197,11 @@ func nodeOverload(t target, sym symptom) (check.Finding, bool) {
 			"server, which Multus has from its own kubeconfig, and that the node reaches it.",
 			"oc debug node/"+t.node()+" -- chroot /host curl -k https://"+server[1]+"/readyz")
 	}
-	return f, true
+	return f
 }
 
 // sandboxFailed quotes any other failure to create the pod's sandbox.
-func sandboxFailed(t target, sym symptom) (check.Finding, bool) {
-	if !sandbox.MatchString(sym.whole()) {
-		return check.Finding{}, false
-	}
-	return t.fails(SandboxFailed, "the network of "+t.name()+" could not be set up on "+t.onNode()+": "+quote(sym.text),
-		check.ByAdmin("Read the network plugin's message in the event.", t.describePod())), true
+func sandboxFailed(t target, sym symptom) check.Finding {
+	return failure(SandboxFailed, "the network of "+t.name()+" could not be set up on "+t.onNode()+": "+quote(sym.text),
+		check.ByAdmin("Read the network plugin's message in the event.", t.describePod()))
 }

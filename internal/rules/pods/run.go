@@ -120,29 +120,23 @@ var (
 )
 
 // imageArchitecture explains a program or an image for another processor.
-func imageArchitecture(t target, sym symptom) (check.Finding, bool) {
-	if !architecture.MatchString(sym.text) {
-		return check.Finding{}, false
-	}
-	f := t.fails(ImageArchitecture, "the image of "+t.name()+" is not for the processor of "+t.onNode(),
+func imageArchitecture(t target, _ symptom) check.Finding {
+	f := failure(ImageArchitecture, "the image of "+t.name()+" is not for the processor of "+t.onNode(),
 		check.ByUser("Use an image for that architecture, or nodes of the image's.",
 			t.deploy("--node-selector kubernetes.io/arch=amd64")))
 	if n, ok := t.s.Node(t.pod.Node); ok {
 		f.Summary += " (" + n.Arch + ")"
 	}
-	return f, true
+	return f
 }
 
-func imagePull(t target, sym symptom) (check.Finding, bool) {
-	if !pull.MatchString(sym.whole()) {
-		return check.Finding{}, false
-	}
+func imagePull(t target, sym symptom) check.Finding {
 	image := "the image of " + t.name()
 	if sym.container != nil && sym.container.Image != "" {
 		image = "image " + sym.container.Image
 	}
 	detail := t.pullDetail(sym)
-	f := t.fails(ImagePull, image+" could not be pulled: "+quote(detail),
+	f := failure(ImagePull, image+" could not be pulled: "+quote(detail),
 		check.ByUser("Read the message of the container runtime.", t.describePod()))
 	switch {
 	case pullAuth.MatchString(detail):
@@ -161,7 +155,7 @@ func imagePull(t target, sym symptom) (check.Finding, bool) {
 	default:
 		f.Status = check.Warn
 	}
-	return f, true
+	return f
 }
 
 // pullDetail joins all messages about pulling: "Back-off pulling image" alone does not give the reason.
@@ -176,16 +170,12 @@ func (t target) pullDetail(sym symptom) string {
 }
 
 // volumeNotReady explains claims that are not bound and volumes that are not mounted.
-func volumeNotReady(t target, sym symptom) (check.Finding, bool) {
+func volumeNotReady(t target, sym symptom) check.Finding {
 	whole := sym.whole()
-	claim := unboundVolume.MatchString(whole)
-	if !claim && !volume.MatchString(whole) {
-		return check.Finding{}, false
-	}
-	f := t.fails(VolumeNotReady, "a volume of "+t.name()+" cannot be mounted: "+quote(sym.text),
+	f := failure(VolumeNotReady, "a volume of "+t.name()+" cannot be mounted: "+quote(sym.text),
 		check.ByUser("Read the messages about the volume.", t.describePod()))
 	switch {
-	case claim:
+	case unboundVolume.MatchString(whole):
 		f.Summary = "a PersistentVolumeClaim of " + t.name() + " has no volume: " + quote(sym.text)
 		f.Fix = check.ByUser("Create the claim, or find out why no volume is bound to it.",
 			t.kubectl("get pvc"), t.kubectl("describe pvc"))
@@ -195,15 +185,12 @@ func volumeNotReady(t target, sym symptom) (check.Finding, bool) {
 	case timeout.MatchString(whole):
 		f.Status = check.Warn
 	}
-	return f, true
+	return f
 }
 
 // containerStart explains containers that could not be created or started.
-func containerStart(t target, sym symptom) (check.Finding, bool) {
-	if !startReason.MatchString(sym.reason) && !startText.MatchString(sym.text) || timeout.MatchString(sym.text) {
-		return check.Finding{}, false
-	}
-	f := t.fails(ContainerStart, "a container of "+t.name()+" cannot be started: "+quote(sym.text),
+func containerStart(t target, sym symptom) check.Finding {
+	f := failure(ContainerStart, "a container of "+t.name()+" cannot be started: "+quote(sym.text),
 		check.ByUser("Read the message of the container runtime.", t.describePod()))
 	gone := configGone.FindStringSubmatch(sym.text)
 	program := noProgram.FindStringSubmatch(sym.text)
@@ -218,28 +205,41 @@ func containerStart(t target, sym symptom) (check.Finding, bool) {
 		f.Summary = fmt.Sprintf("%s is not in the image of %s, or cannot be executed", program[1], t.name())
 		f.Fix = check.ByUser("Use a command that the image has.")
 	}
-	return f, true
+	return f
 }
 
 // installFailed explains a failed init container, such as the one that copies railhead-pod into the pod.
-func installFailed(t target, sym symptom) (check.Finding, bool) {
+func installFailed(t target, sym symptom) check.Finding {
 	c := sym.container
-	if c == nil || !c.Init || harmless.MatchString(c.Waiting) && c.ExitCode == nil || pull.MatchString(c.Waiting) {
-		return check.Finding{}, false
-	}
-	f := t.fails(InstallFailed, fmt.Sprintf("init container %s of %s fails: %s", c.Name, t.name(), quote(sym.text)),
+	f := failure(InstallFailed, fmt.Sprintf("init container %s of %s fails: %s", c.Name, t.name(), quote(sym.text)),
 		check.ByUser("Read its output.", t.kubectl("logs "+t.name()+" -c "+c.Name)))
 	noShell := noProgram.MatchString(sym.text) || c.ExitCode != nil && (*c.ExitCode == 126 || *c.ExitCode == 127)
 	if c.Name == InstallContainer && noShell {
 		f.Summary = "railhead-pod cannot be copied into " + t.name() + ": the image has no shell, or no sh, cat and chmod"
 		f.Fix = check.ByUser("Take railhead-pod from an image of its own instead of ConfigMaps.", t.deploy("--pod-image IMAGE"))
 	}
-	return f, true
+	return f
 }
 
 // ended reports whether a symptom is the exit code of a container other than an init container.
-func (s symptom) ended() bool {
+func ended(s symptom) bool {
 	return s.container != nil && !s.container.Init && s.container.ExitCode != nil
+}
+
+// initFailed reports whether a symptom is the state of an init container that does not only wait for its image.
+func initFailed(s symptom) bool {
+	c := s.container
+	return c != nil && c.Init && !pull.MatchString(c.Waiting) &&
+		(c.ExitCode != nil || !harmless.MatchString(c.Waiting))
+}
+
+// notStarted reports whether railhead-pod run, or the shell, did not start the command.
+func notStarted(s symptom) bool {
+	return ended(s) && *s.container.ExitCode >= 125 && *s.container.ExitCode <= 127
+}
+
+func startFailed(s symptom) bool {
+	return !timeout.MatchString(s.text) && (startReason.MatchString(s.reason) || startText.MatchString(s.text))
 }
 
 func (t target) previousLogs(sym symptom) string {
@@ -247,13 +247,10 @@ func (t target) previousLogs(sym symptom) string {
 }
 
 // railheadExit explains the exit codes of railhead-pod run if it does not start the command.
-func railheadExit(t target, sym symptom) (check.Finding, bool) {
-	if !sym.ended() {
-		return check.Finding{}, false
-	}
+func railheadExit(t target, sym symptom) check.Finding {
 	message := quote(oneLine(sym.container.Message))
 	command := "the command of " + t.name()
-	f := t.fails(CommandNotStarted, "", check.ByUser("Correct the command, or use an image that has it.", t.previousLogs(sym)))
+	f := failure(CommandNotStarted, "", check.ByUser("Correct the command, or use an image that has it.", t.previousLogs(sym)))
 	switch *sym.container.ExitCode {
 	case 125:
 		f.Check, f.Summary = LaunchRefused, "railhead-pod did not start "+command+": "+cmp.Or(message, "see its output for the reason")
@@ -262,29 +259,24 @@ func railheadExit(t target, sym symptom) (check.Finding, bool) {
 		f.Summary = strings.TrimSuffix(command+" cannot be executed in the image: "+message, ": ")
 	case 127:
 		f.Summary = strings.TrimSuffix(command+" was not found in the image: "+message, ": ")
-	default:
-		return check.Finding{}, false
 	}
-	return f, true
+	return f
 }
 
 // commandExit explains a command that ended by itself.
-func commandExit(t target, sym symptom) (check.Finding, bool) {
-	if !sym.ended() {
-		return check.Finding{}, false
-	}
+func commandExit(t target, sym symptom) check.Finding {
 	code := *sym.container.ExitCode
 	if code == 0 {
-		f := t.fails(CommandExit, "the command of "+t.name()+" succeeded, and a StatefulSet starts it again",
+		f := failure(CommandExit, "the command of "+t.name()+" succeeded, and a StatefulSet starts it again",
 			check.ByUser("Delete the job, or deploy it as a JobSet, which runs the command once.",
 				"railhead delete "+t.job()+" -n "+t.namespace()))
 		f.Status = check.Warn
-		return f, true
+		return f
 	}
 	summary := fmt.Sprintf("the command of %s ended with exit code %d%s: %s",
 		t.name(), code, signal(code), quote(oneLine(sym.container.Message)))
-	return t.fails(CommandExit, strings.TrimSuffix(summary, ": "),
-		check.ByUser("Read the command's own output.", t.previousLogs(sym))), true
+	return failure(CommandExit, strings.TrimSuffix(summary, ": "),
+		check.ByUser("Read the command's own output.", t.previousLogs(sym)))
 }
 
 // signal names the signal of an exit code above 128, as shells count.
@@ -298,22 +290,15 @@ func signal(code int) string {
 	return ""
 }
 
-func outOfMemory(t target, sym symptom) (check.Finding, bool) {
-	c := sym.container
-	if !oomKilled.MatchString(sym.whole()) && (c == nil || c.Ended != "OOMKilled") {
-		return check.Finding{}, false
-	}
-	return t.fails(OutOfMemory,
+func outOfMemory(t target, _ symptom) check.Finding {
+	return failure(OutOfMemory,
 		"the kernel killed "+t.name()+" because it used more memory than its limit; files in /dev/shm count",
-		check.ByUser("Raise the memory, or load less at a time.", t.deploy("--memory 512Gi"))), true
+		check.ByUser("Raise the memory, or load less at a time.", t.deploy("--memory 512Gi")))
 }
 
 // evicted explains pods that the kubelet ended to keep its node alive.
-func evicted(t target, sym symptom) (check.Finding, bool) {
-	if !evictedWhy.MatchString(sym.whole()) || insufficient.MatchString(sym.text) || tainted.MatchString(sym.text) {
-		return check.Finding{}, false
-	}
-	f := t.fails(PodEvicted, t.onNode()+" evicted "+t.name()+": "+quote(sym.text),
+func evicted(t target, sym symptom) check.Finding {
+	f := failure(PodEvicted, t.onNode()+" evicted "+t.name()+": "+quote(sym.text),
 		check.ByUser("Request what the pod uses, so that it is placed on a node that has it."))
 	switch {
 	case fullShm.MatchString(sym.text):
@@ -323,17 +308,14 @@ func evicted(t target, sym symptom) (check.Finding, bool) {
 	case fullRAM.MatchString(sym.text):
 		f.Fix.Commands = []string{t.deploy("--memory 512Gi")}
 	}
-	return f, true
+	return f
 }
 
 // nodeLost explains pods that ended with their node, or for another pod.
-func nodeLost(t target, sym symptom) (check.Finding, bool) {
-	if !lost.MatchString(sym.reason) {
-		return check.Finding{}, false
-	}
-	f := t.fails(NodeLost, t.name()+" was removed from "+t.onNode()+": "+quote(sym.text),
+func nodeLost(t target, sym symptom) check.Finding {
+	f := failure(NodeLost, t.name()+" was removed from "+t.onNode()+": "+quote(sym.text),
 		check.ByAdmin("Its controller creates it again on a node that fits; find out what happened to this one.",
 			"kubectl describe node "+t.node()))
 	f.Status = check.Warn
-	return f, true
+	return f
 }

@@ -154,11 +154,8 @@ func (r Refusal) objectsTo(feature string) bool {
 
 // sccRefused explains why no SCC admits a pod: by the SCC with the fewest objections, and by those that are not
 // granted.
-func sccRefused(t target, sym symptom) (check.Finding, bool) {
-	r, ok := ParseRefusal(sym.text)
-	if !ok {
-		return check.Finding{}, false
-	}
+func sccRefused(t target, sym symptom) check.Finding {
+	r, _ := ParseRefusal(sym.text)
 	f := check.Finding{Check: SCCOther, Status: check.Fail}
 	if account := t.pod.ServiceAccount; account != "" {
 		f.About = append(f.About, check.Ref{Kind: check.ServiceAccount, Namespace: t.pod.Namespace, Name: account})
@@ -184,7 +181,7 @@ func sccRefused(t target, sym symptom) (check.Finding, bool) {
 	}
 	f.Evidence = append(f.Evidence, t.notGranted(r)...)
 	f.Fix = t.sccFix(f.Check, r)
-	return f, true
+	return f
 }
 
 // notGranted returns the SCCs that would allow IPC_LOCK and are not granted to the service account.

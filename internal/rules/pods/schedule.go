@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -63,11 +64,8 @@ var (
 )
 
 // unscheduled explains the report of the scheduler, or of the kubelet in its place, about the nodes.
-func unscheduled(t target, sym symptom) (check.Finding, bool) {
-	text := sym.text
-	if i := strings.Index(text, "preemption:"); i > 0 {
-		text = text[:i] // whether other pods could be evicted does not tell what is missing
-	}
+func unscheduled(t target, sym symptom) check.Finding {
+	text := beforePreemption(sym)
 	var short []string
 	for _, m := range slices.Concat(insufficient.FindAllStringSubmatch(text, -1), outOf.FindAllStringSubmatch(text, -1)) {
 		short = append(short, m[1])
@@ -75,16 +73,26 @@ func unscheduled(t target, sym symptom) (check.Finding, bool) {
 	switch {
 	case len(short) > 0:
 		slices.Sort(short)
-		return t.shortOf(slices.Compact(short), text), true
+		return t.shortOf(slices.Compact(short), text)
 	case takenPort.MatchString(text):
-		return t.fails(HostPort, t.name()+" requests a host port that is taken on every node that fits",
-			check.ByUser("Remove hostPort: pods of a job reach each other on their own addresses.")), true
-	case unboundVolume.MatchString(text):
-		return check.Finding{}, false // volumeNotReady
-	case unfitNode.MatchString(text):
-		return t.unfit(text), true
+		return failure(HostPort, t.name()+" requests a host port that is taken on every node that fits",
+			check.ByUser("Remove hostPort: pods of a job reach each other on their own addresses."))
 	}
-	return check.Finding{}, false
+	return t.unfit(text)
+}
+
+// beforePreemption cuts the part about other pods that could be evicted, which does not say what is missing.
+func beforePreemption(s symptom) string {
+	text, _, _ := strings.Cut(s.text, "preemption:")
+	return text
+}
+
+// noNodeFits reports whether a symptom is such a report.
+func noNodeFits(s symptom) bool {
+	text := beforePreemption(s)
+	return slices.ContainsFunc([]*regexp.Regexp{insufficient, outOf, takenPort, unfitNode}, func(r *regexp.Regexp) bool {
+		return r.MatchString(text)
+	})
 }
 
 // shortage is one resource that is short.
@@ -103,7 +111,7 @@ func (t target) shortOf(resources []string, text string) check.Finding {
 		all = append(all, t.shortage(r))
 	}
 	slices.SortStableFunc(all, func(a, b shortage) int { return cmp.Compare(b.rank, a.rank) })
-	f := t.fails(all[0].id, all[0].summary, all[0].fix)
+	f := failure(all[0].id, all[0].summary, all[0].fix)
 	f.Evidence = all[0].evidence
 	if all[0].rank < neverRank {
 		f.Status = check.Warn
@@ -272,7 +280,7 @@ func lookAtNodes(resource string) *check.Fix {
 
 // unfit explains that nodes do not fit the pod for other reasons than resources.
 func (t target) unfit(text string) check.Finding {
-	f := t.fails(NodeSelection, "no node fits "+t.name()+": "+cmp.Or(strings.Join(nodeReasons(text), ", "), quote(text)),
+	f := failure(NodeSelection, "no node fits "+t.name()+": "+cmp.Or(strings.Join(nodeReasons(text), ", "), quote(text)),
 		check.ByUser("", "railhead inventory"))
 	switch {
 	case cordoned.MatchString(text) || passingTaint.MatchString(text):
@@ -301,11 +309,8 @@ func (t target) unfit(text string) check.Finding {
 }
 
 // resourceClaim explains DRA claims that are not met.
-func resourceClaim(t target, sym symptom) (check.Finding, bool) {
-	if !unplacedClaims.MatchString(sym.whole()) {
-		return check.Finding{}, false
-	}
-	return t.fails(ResourceClaim, "the devices that "+t.name()+" claims cannot be allocated: "+quote(sym.text),
+func resourceClaim(t target, sym symptom) check.Finding {
+	return failure(ResourceClaim, "the devices that "+t.name()+" claims cannot be allocated: "+quote(sym.text),
 		check.ByUser("Compare the claim with the devices that drivers offer.",
-			t.kubectl("get resourceclaims"), "kubectl get resourceslices")), true
+			t.kubectl("get resourceclaims"), "kubectl get resourceslices"))
 }

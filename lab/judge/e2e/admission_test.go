@@ -60,7 +60,7 @@ func TestRefusedByAdmission(t *testing.T) {
 	})
 	t.Run("an inventory says what it could not read", func(t *testing.T) {
 		r := u.ends(t, 3, "inventory", "-n", ns)
-		r.says(t, "unknown: nodes: nodes could not be read: what depends on them is not known [cluster-readable]")
+		r.says(t, "unknown: nodes: nodes could not be read, so what depends on them is unknown [cluster-readable]")
 		r.prints(t, "locked-eno5np0")
 	})
 }
