@@ -47,7 +47,8 @@ func podSecurityRefused(t target, sym symptom) check.Finding {
 	m := podSecurity.FindStringSubmatch(sym.text)
 	level, what := m[1], m[2]
 	f := failure(PodSecurity,
-		fmt.Sprintf("the Pod Security level %q of namespace %s refuses %s: %s", level, t.namespace(), t.name(), quote(what)),
+		fmt.Sprintf("the Pod Security level %q of namespace %s refuses %s: %s",
+			level, t.namespace(), t.name(), quote(what)),
 		check.ByAdmin("Let the namespace enforce a level that allows what the pod needs.",
 			"kubectl label --overwrite namespace "+t.namespace()+" pod-security.kubernetes.io/enforce=privileged"))
 	if level == "" {
@@ -58,22 +59,25 @@ func podSecurityRefused(t target, sym symptom) check.Finding {
 	}
 	if strings.Contains(what, "IPC_LOCK") {
 		f.Check = SCCIPCLock
-		f.Fix.Text += " Or lift the memlock limit on the nodes, and the pod needs no capability."
+		f.Fix.Text += " Or lift the memlock limit on the nodes: the pod then needs no capability."
 	}
 	return f
 }
 
 func quotaExceeded(t target, sym symptom) check.Finding {
-	f := failure(QuotaExceeded, "", check.ByUser("Request less, end what uses the quota, or let an administrator raise it.",
-		t.kubectl("describe resourcequota,limitrange")))
+	f := failure(QuotaExceeded, "",
+		check.ByUser("Request less, stop other pods, or let an administrator raise the quota.",
+			t.kubectl("describe resourcequota,limitrange")))
 	if m := quota.FindStringSubmatch(sym.text); m != nil {
 		f.Summary = fmt.Sprintf("quota %s of namespace %s: %s requests %s, %s is used of %s",
 			m[1], t.namespace(), t.name(), m[2], m[3], m[4])
 		return f
 	}
-	f.Summary = "a quota or limit range of namespace " + t.namespace() + " refuses " + t.name() + ": " + quote(afterForbidden(sym.text))
+	f.Summary = fmt.Sprintf("a quota or limit range of namespace %s refuses %s: %s",
+		t.namespace(), t.name(), quote(afterForbidden(sym.text)))
 	if m := quotaOther.FindStringSubmatch(sym.text); m[2] != "" {
-		f.Summary = fmt.Sprintf("quota %s of namespace %s requires every container to specify %s", m[1], t.namespace(), quote(m[2]))
+		f.Summary = fmt.Sprintf("quota %s of namespace %s requires every container to specify %s",
+			m[1], t.namespace(), quote(m[2]))
 		f.Fix = check.ByUser("Specify what the pods need.", t.deploy("--cpu 32 --memory 256Gi"))
 	}
 	return f
@@ -93,11 +97,12 @@ func admissionRefused(t target, sym symptom) check.Finding {
 	case account != nil:
 		name := cmp.Or(account[2], account[3])
 		setUp := "railhead setup namespace " + t.namespace() + " --name " + strings.TrimSuffix(name, "-sa")
-		return failure(AdmissionRefused, fmt.Sprintf("service account %s does not exist in namespace %s", name, t.namespace()),
+		return failure(AdmissionRefused, "service account "+name+" does not exist in namespace "+t.namespace(),
 			check.ByUser("Set up the namespace: that creates the service account.", setUp))
 	case terminates.MatchString(sym.text):
 		return failure(AdmissionRefused, "namespace "+t.namespace()+" is being deleted or does not exist",
-			check.ByUser("Wait until it is deleted, then create it again.", "kubectl get namespace "+t.namespace()+" -o yaml"))
+			check.ByUser("Wait until it is deleted, then create it again.",
+				"kubectl get namespace "+t.namespace()+" -o yaml"))
 	}
 	return failure(AdmissionRefused, "the API server refuses "+t.name()+": "+quote(afterForbidden(sym.text)),
 		check.ByUser("Change what the refusal names, or ask the owner of the webhook or policy."))

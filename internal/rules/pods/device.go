@@ -45,25 +45,26 @@ const (
 func deviceAllocate(t target, sym symptom) check.Finding {
 	whole := sym.whole()
 	f := failure(DeviceAllocate, t.onNode()+" could not give "+t.name()+" its devices: "+quote(sym.text),
-		check.ByAdmin("Read the log of the device plugin on that node; restarting the plugin's pod lists the devices again.",
+		check.ByAdmin("Read the log of the device plugin on that node. Restarting its pod lists the devices again.",
 			"kubectl get pods -A -o wide --field-selector spec.nodeName="+t.node()+" | grep -E 'device-plugin|sriov'"))
 	m := shared.FindStringSubmatch(sym.text)
 	switch {
 	case m != nil:
-		f.Summary = fmt.Sprintf("GPUs of %s are shared (time-slicing or MPS), and a pod may request at most %s: it requests %s",
+		f.Summary = fmt.Sprintf("GPUs of %s are shared (time-slicing or MPS): a pod may request %s, but it requests %s",
 			t.onNode(), m[2], m[1])
 		f.Fix = check.ByUser("Train on nodes whose GPUs are not shared, or request one share.",
 			t.deploy("--gpus "+m[2]), "kubectl get nodes -L nvidia.com/gpu.sharing-strategy")
 	case topology.MatchString(whole):
-		f.Summary = t.onNode() + " has no free GPUs, NICs and CPUs close enough to each other for its topology manager's policy"
+		f.Summary = t.onNode() + " has no free GPUs, NICs and CPUs close enough to each other for its topology " +
+			"manager's policy"
 		f.Fix = t.topologyFix()
 	case smt.MatchString(whole):
 		t.smtAlignment(&f, sym.text)
 	case noPool.MatchString(whole):
-		f.Summary = t.onNode() + " reserves CPUs or memory for the pod as a whole, and leaves none for a container of " + t.name() +
-			" without requests of its own: " + quote(sym.text)
-		f.Fix = check.ByUser("Request whole CPUs and memory for every container, or let an administrator choose the topology "+
-			"manager's scope container.", t.deploy("--cpu 32 --memory 256Gi"), t.kubeletConfig())
+		f.Summary = fmt.Sprintf("%s reserves CPUs or memory for the pod as a whole, and leaves none for a container "+
+			"of %s without requests: %s", t.onNode(), t.name(), quote(sym.text))
+		f.Fix = check.ByUser("Request whole CPUs and memory for every container, or let an administrator choose the "+
+			"topology manager's scope container.", t.deploy("--cpu 32 --memory 256Gi"), t.kubeletConfig())
 	case unhealthy.MatchString(sym.text):
 		f.Summary = "the device plugin of " + t.onNode() + " reports unhealthy devices: " + quote(sym.text)
 	}
@@ -85,9 +86,10 @@ func (t target) topologyFix() *check.Fix {
 			fewer = fmt.Sprint(requested / 2) // most nodes with GPUs have two sockets
 		}
 	}
-	return check.ByAdmin("Under the policies single-numa-node and restricted, a pod with all GPUs and rails of a node with two "+
-		"sockets never fits. Let an administrator choose best-effort for these nodes; or request no more GPUs than one NUMA node "+
-		"has, and the rails of that one.", t.kubeletConfig(), t.deploy("--gpus "+fewer+" --network RAIL"))
+	return check.ByAdmin("Under the policies single-numa-node and restricted, a pod with all GPUs and rails of a "+
+		"node with two sockets never fits. Let an administrator choose best-effort for these nodes, or request no "+
+		"more GPUs than one NUMA node has, and only its rails.",
+		t.kubeletConfig(), t.deploy("--gpus "+fewer+" --network RAIL"))
 }
 
 // smtAlignment explains the CPU manager's option full-pcpus-only: containers get whole cores

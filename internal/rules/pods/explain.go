@@ -254,7 +254,9 @@ var containerEvents = []string{"Pulling", "Pulled", "Created", "Started"}
 
 // setupEvents are resolved once one of containerEvents follows. The pod's status does not show it: while an image is
 // pulled, which may take minutes, its containers wait as they did for the volumes.
-var setupEvents = []string{"FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox", "NoNetworkFound"}
+var setupEvents = []string{
+	"FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox", "NoNetworkFound",
+}
 
 // resolved reports whether later events show that the error of an event has passed.
 func resolved(e cluster.Event, events []cluster.Event) bool {
@@ -323,8 +325,10 @@ func oneLine(text string) string {
 }
 
 // harmless matches waiting states on the way to running, and events that explain nothing.
-var harmless = regexp.MustCompile(`^(ContainerCreating|PodInitializing|CrashLoopBackOff|Unhealthy|DNSConfigForming|Preempting)\b|` +
-	`Back-off restarting failed`)
+var harmless = anyOf(
+	`^(ContainerCreating|PodInitializing|CrashLoopBackOff|Unhealthy|DNSConfigForming|Preempting)\b`,
+	`Back-off restarting failed`,
+)
 
 // unexplained quotes a message that no family recognizes. Whether it passes is unknown.
 func (t target) unexplained() (check.Finding, bool) {
@@ -333,7 +337,7 @@ func (t target) unexplained() (check.Finding, bool) {
 			continue
 		}
 		f := failure(PodPending, t.name()+" is not ready for an unknown reason: "+quote(sym.text),
-			check.ByUser("Read everything that the cluster reports about the pod.", t.describePod()))
+			check.ByUser("Read all events and conditions of the pod.", t.describePod()))
 		f.Status, f.Subject = check.Unknown, check.PodRef(t.pod.Namespace, t.pod.Name)
 		f.Evidence = []check.Evidence{{Source: sym.source, Got: sym.text}}
 		return f, true

@@ -377,7 +377,7 @@ func TestExplainContainers(t *testing.T) {
 		},
 		"no shell in the image": {
 			pod:  install(cluster.Container{Waiting: "RunContainerError", Message: `OCI runtime create failed: exec: "sh": executable file not found in $PATH`}),
-			want: InstallFailed, status: check.Fail, says: []string{"no shell", "--pod-image"},
+			want: InstallFailed, status: check.Fail, says: []string{"no sh, cat or chmod", "--pod-image"},
 		},
 		"the parts do not fit together": {
 			pod:  install(cluster.Container{Waiting: "CrashLoopBackOff", ExitCode: code(1), Message: "railhead-pod is damaged: its SHA-256 is not that of the deployment"}),

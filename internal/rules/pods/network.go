@@ -53,7 +53,7 @@ var (
 		`VF pci addr`,
 		`pci ?addr(ess)? is required`,
 		`rdma[- ]cni`,
-		`failed to (configure|set ?up|move|get|find|rename|release|reset|load) (netconf.*)?\b(vf|VF|virtual function)\b`,
+		`failed to (configure|set ?up|move|get|find|rename|release|reset|load) (netconf.*)?\b(vf|virtual function)\b`,
 		`\bvf \d+\b`,
 		`host-device: `,
 	)
@@ -97,7 +97,7 @@ func nadMissing(t target, sym symptom) check.Finding {
 	whole := sym.whole()
 	if m := isolation.FindStringSubmatch(whole); m != nil {
 		return failure(NADMissing,
-			fmt.Sprintf("Multus lets pods of namespace %s use only its own network attachments, not those of %s", m[1], m[2]),
+			fmt.Sprintf("Multus lets pods of namespace %s use only its attachments, not those of %s", m[1], m[2]),
 			check.ByUser("Copy the attachments into the namespace.",
 				"railhead setup namespace "+m[1]+" --networks-from "+m[2]))
 	}
@@ -111,7 +111,8 @@ func nadMissing(t target, sym symptom) check.Finding {
 
 func (t target) noAttachment(name, namespace string) check.Finding {
 	f := failure(NADMissing, fmt.Sprintf("network attachment %s does not exist in namespace %s", name, namespace),
-		check.ByUser("Create the namespace's attachments, or name one that it has.", "railhead setup namespace "+namespace,
+		check.ByUser("Create the namespace's attachments, or name one that it has.",
+			"railhead setup namespace "+namespace,
 			"kubectl -n "+namespace+" get network-attachment-definitions"))
 	f.About = []check.Ref{{Kind: check.Attachment, Namespace: namespace, Name: name}}
 	var here, elsewhere []string
@@ -143,8 +144,8 @@ func (t target) noAttachment(name, namespace string) check.Finding {
 // noIP explains that the pod network, or the IPAM of an attachment, has no address left.
 func noIP(t target, sym symptom) check.Finding {
 	return failure(NoIP, "no IP address is left for "+t.name()+": "+quote(sym.text),
-		check.ByAdmin("Widen the range of the network that the message names (ipam of the attachment, or the pod network), or free "+
-			"addresses: whereabouts keeps those of failed pods until its reconciler runs.",
+		check.ByAdmin("Widen the range of the network that the message names (ipam of the attachment, or the pod "+
+			"network), or free addresses: whereabouts keeps those of failed pods until its reconciler runs.",
 			t.kubectl("get network-attachment-definitions -o yaml | grep -A8 ipam"),
 			"kubectl get overlappingrangeipreservations -A"))
 }
@@ -171,9 +172,10 @@ func sriovCNI(t target, sym symptom) check.Finding {
 func (t target) noDevice(f *check.Finding) {
 	f.Summary = "the SR-IOV plugin got no device for " + t.name() +
 		": the attachment names no resource, or the pod does not request it"
-	f.Fix = check.ByAdmin("Every attachment needs the annotation k8s.v1.cni.cncf.io/resourceName, and the pod must request one of "+
-		"that resource for each.", t.kubectl("get network-attachment-definitions -o custom-columns="+
-		`'NAME:.metadata.name,RESOURCE:.metadata.annotations.k8s\.v1\.cni\.cncf\.io/resourceName'`))
+	f.Fix = check.ByAdmin("Every attachment needs the annotation k8s.v1.cni.cncf.io/resourceName, and the pod must "+
+		"request one of that resource for each.",
+		t.kubectl("get network-attachment-definitions -o custom-columns="+
+			`'NAME:.metadata.name,RESOURCE:.metadata.annotations.k8s\.v1\.cni\.cncf\.io/resourceName'`))
 	for _, r := range t.s.Rails(t.pod.Namespace) {
 		if !r.Usable() {
 			attachment := check.Ref{Kind: check.Attachment, Namespace: r.Namespace, Name: r.Network}
@@ -187,14 +189,14 @@ func (t target) noDevice(f *check.Finding) {
 func nodeOverload(t target, sym symptom) check.Finding {
 	f := failure(NodeOverload,
 		"the container runtime or the network of "+t.onNode()+" did not answer in time; the kubelet tries again",
-		check.ByAdmin("Check the node's load, its container runtime and its network pods; if it goes on, cordon the node.",
+		check.ByAdmin("Check the node's load, container runtime and network pods. If it continues, cordon the node.",
 			"kubectl describe node "+t.node(), "kubectl get pods -A -o wide --field-selector spec.nodeName="+t.node()))
 	f.Status = check.Warn
 	if server := multusWaits.FindStringSubmatch(sym.text); server != nil {
 		f.Summary = fmt.Sprintf("Multus on %s got no answer from the API server at %s in time; the kubelet tries again",
 			t.onNode(), server[1])
-		f.Fix = check.ByAdmin("One such event means that the node is busy. If they go on, check that this is the address of the API "+
-			"server, which Multus has from its own kubeconfig, and that the node reaches it.",
+		f.Fix = check.ByAdmin("One such event means that the node is busy. If more follow, check that this is the "+
+			"address of the API server, which Multus has from its own kubeconfig, and that the node reaches it.",
 			"oc debug node/"+t.node()+" -- chroot /host curl -k https://"+server[1]+"/readyz")
 	}
 	return f

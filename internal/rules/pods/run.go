@@ -115,14 +115,15 @@ var (
 	fullShm  = anyCase(`emptydir.*shm`, `shm.*emptydir`)
 	fullDisk = anyCase(`storage`, `disk`)
 	fullRAM  = anyCase(`memory`)
-	lost     = anyOf(`^(NodeLost|NodeShutdown|Terminated|NodeAffinity|Shutdown|DeletionByTaintManager|DeletionByPodGC|` +
-		`TerminationByKubelet|PreemptionByScheduler|Preempted|Preempting|NodeNotReady|TaintManagerEviction)$`)
+	lost     = anyOf(`^(NodeLost|NodeShutdown|Terminated|NodeAffinity|Shutdown|DeletionByTaintManager|` +
+		`DeletionByPodGC|TerminationByKubelet|` +
+		`PreemptionByScheduler|Preempted|Preempting|NodeNotReady|TaintManagerEviction)$`)
 )
 
 // imageArchitecture explains a program or an image for another processor.
 func imageArchitecture(t target, _ symptom) check.Finding {
 	f := failure(ImageArchitecture, "the image of "+t.name()+" is not for the processor of "+t.onNode(),
-		check.ByUser("Use an image for that architecture, or nodes of the image's.",
+		check.ByUser("Use an image for that architecture, or nodes with the architecture of the image.",
 			t.deploy("--node-selector kubernetes.io/arch=amd64")))
 	if n, ok := t.s.Node(t.pod.Node); ok {
 		f.Summary += " (" + n.Arch + ")"
@@ -141,8 +142,10 @@ func imagePull(t target, sym symptom) check.Finding {
 	switch {
 	case pullAuth.MatchString(detail):
 		f.Summary = "the registry refuses to serve " + image + ": no permission, or no such image"
-		f.Fix = check.ByUser("Give the pods a pull secret.", t.kubectl("create secret docker-registry PULL "+
-			"--docker-server=REGISTRY --docker-username=USER --docker-password=..."), t.deploy("--image-pull-secret PULL"))
+		f.Fix = check.ByUser("Give the pods a pull secret.",
+			t.kubectl("create secret docker-registry PULL "+
+				"--docker-server=REGISTRY --docker-username=USER --docker-password=..."),
+			t.deploy("--image-pull-secret PULL"))
 	case pullDisk.MatchString(detail):
 		f.Summary = t.onNode() + " has no disk space left for " + image
 		f.Fix = check.ByAdmin("Free disk space on the node.", "kubectl describe node "+t.node()+" | grep -i disk")
@@ -151,7 +154,7 @@ func imagePull(t target, sym symptom) check.Finding {
 		f.Fix = check.ByUser("Correct --image.")
 	case pullNetwork.MatchString(detail):
 		f.Status, f.Summary = check.Warn, t.onNode()+" does not reach the registry of "+image+": "+quote(detail)
-		f.Fix = check.ByAdmin("The kubelet tries again. If it goes on, check the node's proxy, DNS and certificates.")
+		f.Fix = check.ByAdmin("The kubelet tries again. If it continues, check the node's proxy, DNS and certificates.")
 	default:
 		f.Status = check.Warn
 	}
@@ -215,8 +218,9 @@ func installFailed(t target, sym symptom) check.Finding {
 		check.ByUser("Read its output.", t.kubectl("logs "+t.name()+" -c "+c.Name)))
 	noShell := noProgram.MatchString(sym.text) || c.ExitCode != nil && (*c.ExitCode == 126 || *c.ExitCode == 127)
 	if c.Name == InstallContainer && noShell {
-		f.Summary = "railhead-pod cannot be copied into " + t.name() + ": the image has no shell, or no sh, cat and chmod"
-		f.Fix = check.ByUser("Take railhead-pod from an image of its own instead of ConfigMaps.", t.deploy("--pod-image IMAGE"))
+		f.Summary = "railhead-pod cannot be copied into " + t.name() + ": the image has no sh, cat or chmod"
+		f.Fix = check.ByUser("Take railhead-pod from a separate image instead of ConfigMaps.",
+			t.deploy("--pod-image IMAGE"))
 	}
 	return f
 }
@@ -250,10 +254,12 @@ func (t target) previousLogs(sym symptom) string {
 func railheadExit(t target, sym symptom) check.Finding {
 	message := quote(oneLine(sym.container.Message))
 	command := "the command of " + t.name()
-	f := failure(CommandNotStarted, "", check.ByUser("Correct the command, or use an image that has it.", t.previousLogs(sym)))
+	f := failure(CommandNotStarted, "",
+		check.ByUser("Correct the command, or use an image that has it.", t.previousLogs(sym)))
 	switch *sym.container.ExitCode {
 	case 125:
-		f.Check, f.Summary = LaunchRefused, "railhead-pod did not start "+command+": "+cmp.Or(message, "see its output for the reason")
+		f.Check = LaunchRefused
+		f.Summary = "railhead-pod did not start " + command + ": " + cmp.Or(message, "see its output for the reason")
 		f.Fix.Text = "Follow its message; running the pod over TCP would hide the fault."
 	case 126:
 		f.Summary = strings.TrimSuffix(command+" cannot be executed in the image: "+message, ": ")
@@ -299,7 +305,7 @@ func outOfMemory(t target, _ symptom) check.Finding {
 // evicted explains pods that the kubelet ended to keep its node alive.
 func evicted(t target, sym symptom) check.Finding {
 	f := failure(PodEvicted, t.onNode()+" evicted "+t.name()+": "+quote(sym.text),
-		check.ByUser("Request what the pod uses, so that it is placed on a node that has it."))
+		check.ByUser("Request as much as the pod uses, so that it is placed on a node that has it."))
 	switch {
 	case fullShm.MatchString(sym.text):
 		f.Fix.Commands = []string{t.deploy("--shm 128Gi")}

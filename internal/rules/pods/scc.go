@@ -60,7 +60,8 @@ var (
 		`unable to find annotation openshift\.io/sa\.scc`,
 		`securitycontextconstraints\.security\.openshift\.io cache is missing`,
 	)
-	objection = regexp.MustCompile(`(?:(?:provider )?("?\w[\w./-]*"?): ?)?(?:provider )?([\w.][\w.\[\]/-]*|"[\w.-]+"): ` +
+	objection = regexp.MustCompile(`(?:(?:provider )?("?\w[\w./-]*"?): ?)?` +
+		`(?:provider )?([\w.][\w.\[\]/-]*|"[\w.-]+"): ` +
 		`(Invalid value|Forbidden|Required value|Unsupported value)\b:?`)
 	quotedOrWord = regexp.MustCompile(`^ ?("(?:[^"\\]|\\.)*"|\[\][\w.]+\{[^}]*\}|[^:]*): `)
 )
@@ -177,7 +178,8 @@ func sccRefused(t target, sym symptom) check.Finding {
 		f.Summary = "OpenShift's admission refuses " + t.name() + ": " + quote(afterForbidden(sym.text))
 	}
 	if closest.SCC != "" {
-		f.Evidence = append(f.Evidence, check.Evidence{Source: "scc/" + closest.SCC, Got: "closest; objects to " + features})
+		got := "closest; objects to " + features
+		f.Evidence = append(f.Evidence, check.Evidence{Source: "scc/" + closest.SCC, Got: got})
 	}
 	f.Evidence = append(f.Evidence, t.notGranted(r)...)
 	f.Fix = t.sccFix(f.Check, r)
@@ -203,19 +205,23 @@ func (t target) sccFix(id check.ID, r Refusal) *check.Fix {
 	setUp := "railhead setup namespace " + t.namespace()
 	switch {
 	case id == SCCIPCLock:
-		return check.ByAdmin("Lift the memlock limit on the nodes, and no capability is needed; or let the service account use an SCC "+
-			"that allows it.", "railhead setup cluster", "railhead setup cluster --allow-ipc-lock", setUp)
+		return check.ByAdmin("Lift the memlock limit on the nodes, so that no capability is needed, or let the "+
+			"service account use an SCC that allows it.",
+			"railhead setup cluster", "railhead setup cluster --allow-ipc-lock", setUp)
 	case r.objectsTo("privileged"):
-		return check.ByUser("RDMA needs no privileged container: deploy without --privileged. Otherwise an administrator must grant "+
-			"the SCC privileged, which opens the node to the pod.", "railhead deploy "+t.job()+" ...")
+		return check.ByUser("RDMA needs no privileged container: deploy without --privileged. Otherwise an "+
+			"administrator must grant the SCC privileged, which opens the node to the pod.",
+			"railhead deploy "+t.job()+" ...")
 	case r.objectsTo("downwardAPI volume"):
-		return check.ByAdmin("The network-resources-injector adds a downwardAPI volume to every pod with networks: the SCC must list "+
-			"it in its volumes.", "railhead setup cluster")
+		return check.ByAdmin("The network-resources-injector adds a downwardAPI volume to every pod with networks: "+
+			"the SCC must list it in its volumes.", "railhead setup cluster")
 	case r.objectsTo("fsGroup"), r.objectsTo("runAsUser"), r.objectsTo("supplementalGroups"):
-		return check.ByUser("Leave user and group to OpenShift, which sets them from the namespace's range; or use an SCC with RunAsAny.",
+		return check.ByUser("Leave user and group to OpenShift, which sets them from the namespace's range; or use "+
+			"an SCC with RunAsAny.",
 			"oc get namespace "+t.namespace()+" -o yaml | grep sa.scc")
 	case len(r.Objections) == 0 && len(r.NotUsable) > 0:
 		return check.ByAdmin("Let the service account use the SCC.", setUp)
 	}
-	return check.ByAdmin("Remove what the SCCs object to, or let the service account use an SCC that allows it.", setUp+" --scc SCC")
+	return check.ByAdmin("Remove what the SCCs object to, or let the service account use an SCC that allows it.",
+		setUp+" --scc SCC")
 }

@@ -67,8 +67,10 @@ var (
 func unscheduled(t target, sym symptom) check.Finding {
 	text := beforePreemption(sym)
 	var short []string
-	for _, m := range slices.Concat(insufficient.FindAllStringSubmatch(text, -1), outOf.FindAllStringSubmatch(text, -1)) {
-		short = append(short, m[1])
+	for _, form := range []*regexp.Regexp{insufficient, outOf} {
+		for _, m := range form.FindAllStringSubmatch(text, -1) {
+			short = append(short, m[1])
+		}
 	}
 	switch {
 	case len(short) > 0:
@@ -89,10 +91,7 @@ func beforePreemption(s symptom) string {
 
 // noNodeFits reports whether a symptom is such a report.
 func noNodeFits(s symptom) bool {
-	text := beforePreemption(s)
-	return slices.ContainsFunc([]*regexp.Regexp{insufficient, outOf, takenPort, unfitNode}, func(r *regexp.Regexp) bool {
-		return r.MatchString(text)
-	})
+	return inText(insufficient, outOf, takenPort, unfitNode)(symptom{text: beforePreemption(s)})
 }
 
 // shortage is one resource that is short.
@@ -242,8 +241,9 @@ func (t target) notOffered(resource string, special int) shortage {
 		s.id = ResourceNameMismatch
 		s.summary += "; nodes offer " + names
 		s.evidence = append(s.evidence, check.Evidence{Source: "nodes status.allocatable", Got: names})
-		s.fix = check.ByUser("Request a resource under the name that nodes offer; railhead takes the names from the network "+
-			"attachments of the namespace.", "railhead inventory", t.kubectl("get network-attachment-definitions -o yaml"))
+		s.fix = check.ByUser("Request a resource under the name that nodes offer; railhead takes the names from the "+
+			"network attachments of the namespace.",
+			"railhead inventory", t.kubectl("get network-attachment-definitions -o yaml"))
 	}
 	return s
 }
@@ -274,17 +274,19 @@ func (t target) sriovStates() []check.Evidence {
 
 func lookAtNodes(resource string) *check.Fix {
 	columns := `kubectl get nodes -o custom-columns='NODE:.metadata.name,OFFERS:.status.allocatable.%s'`
-	return check.ByAdmin("Find the nodes that offer it; a device plugin that does not run on a node offers nothing there.",
+	return check.ByAdmin("Find the nodes that offer it. A node whose device plugin does not run offers nothing.",
 		fmt.Sprintf(columns, strings.ReplaceAll(resource, ".", `\.`)))
 }
 
 // unfit explains that nodes do not fit the pod for other reasons than resources.
 func (t target) unfit(text string) check.Finding {
-	f := failure(NodeSelection, "no node fits "+t.name()+": "+cmp.Or(strings.Join(nodeReasons(text), ", "), quote(text)),
+	reasons := cmp.Or(strings.Join(nodeReasons(text), ", "), quote(text))
+	f := failure(NodeSelection, "no node fits "+t.name()+": "+reasons,
 		check.ByUser("", "railhead inventory"))
 	switch {
 	case cordoned.MatchString(text) || passingTaint.MatchString(text):
-		f.Status, f.Fix.Text = check.Warn, "Nodes are cordoned or not ready: wait, or let an administrator uncordon them."
+		f.Status = check.Warn
+		f.Fix.Text = "Nodes are cordoned or not ready: wait, or let an administrator uncordon them."
 	case oneEach.MatchString(text):
 		f.Fix.Text = "Each pod of a job needs a node of its own, and too few nodes fit: request fewer nodes."
 	case tainted.MatchString(text):
