@@ -62,7 +62,7 @@ func (j *judge) compare(c claim, names []string, byAddress bool) {
 	d, _ := j.s.Device(names[0])
 	f, onPCI := d.Function.Get()
 	if _, err := host.ParsePCIAddress(c.id); err == nil && !byAddress && onPCI {
-		if _, said := j.misplaced[d.Name]; !said {
+		if _, reported := j.misplaced[d.Name]; !reported {
 			j.conflict(misplaced(c, d.Name, f.Address))
 		}
 		j.misplaced[d.Name] = c

@@ -130,7 +130,7 @@ func (j *judge) infoClaims(name, value string) []claim {
 // nodeName returns uverbsN of /dev/infiniband/uverbsN.
 func nodeName(file string) string { return file[strings.LastIndexByte(file, '/')+1:] }
 
-// tail returns the end of a text, where torn JSON is torn.
+// tail returns the end of a text, where truncated JSON is cut off.
 func tail(s string) string {
 	if len(s) > 40 {
 		return "..." + s[len(s)-40:]

@@ -2,7 +2,6 @@ package rail
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/railhead/railhead/internal/check"
@@ -118,59 +117,42 @@ func (j *judge) givenNames() []string {
 
 // port judges one port of a device that is the pod's.
 func (j *judge) port(d host.Device, p host.Port) {
-	at := portPath(d, p)
-	if p.State.Or("") != "ACTIVE" {
-		j.reject(d.Name, p.Number, j.inactive(d, p, at))
-		return
-	}
 	_, access := j.access(d)
-	rail := Rail{
+	r := Rail{
 		Device: d.Name, Port: p.Number, Virtual: d.IsVirtual(), LinkLayer: p.LinkLayer.Value, Rate: p.Rate,
 		Function: d.Function, Sources: j.given[d.Name],
-		Evidence: []check.Evidence{access, {Source: at + "/state", Got: "ACTIVE", Want: "ACTIVE"}},
 	}
-	switch p.LinkLayer.Value {
-	case host.InfiniBand:
-		if c, doubtful := j.misplaced[d.Name]; doubtful && !j.certain[d.Name] {
-			f := misplaced(c, d.Name, d.Function.Value.Address)
-			j.reject(d.Name, p.Number, Rejected{
-				Cause: f.Check, Evidence: f.Evidence,
-				Reason: fmt.Sprintf("allocated as %s but found at %s; no GID proves that it is this pod's (InfiniBand)",
-					c.id, d.Function.Value.Address),
-			})
-			return
-		}
-		if len(d.Netdevs) > 0 {
-			rail.Netdev = d.Netdevs[0]
-		}
-	case host.Ethernet:
-		choice := j.chooseGID(p)
-		if choice.gid == nil {
-			j.reject(d.Name, p.Number, Rejected{Cause: GIDUsable, Reason: choice.reason, Evidence: choice.evidence(at)})
-			return
-		}
-		rail.GID, rail.Netdev = choice.gid, choice.netdev
-		rail.Evidence = append(rail.Evidence, choice.evidence(at)...)
-		rail.Health = choice.findings(rail)
+	r.Evidence = []check.Evidence{access, {Source: r.PortFile("state"), Got: "ACTIVE", Want: "ACTIVE"}}
+	var rejected Rejected
+	switch {
+	case p.State.Or("") != "ACTIVE":
+		rejected = j.inactive(r, d, p)
+	case r.LinkLayer == host.InfiniBand:
+		rejected = j.infiniBand(&r, d)
+	case r.LinkLayer == host.Ethernet:
+		rejected = j.roce(&r, p)
 	default:
-		j.reject(d.Name, p.Number, Rejected{
+		rejected = Rejected{
 			Cause:    TransportSupported,
 			Reason:   fmt.Sprintf("link layer %s is neither InfiniBand nor Ethernet", p.LinkLayer),
-			Evidence: []check.Evidence{{Source: at + "/link_layer", Got: p.LinkLayer.String()}},
-		})
+			Evidence: []check.Evidence{{Source: r.PortFile("link_layer"), Got: p.LinkLayer.String()}},
+		}
+	}
+	if rejected.Reason != "" {
+		j.reject(d.Name, p.Number, rejected)
 		return
 	}
-	if link, ok := j.s.Link(rail.Netdev); ok {
-		rail.MTU = link.MTU
+	if link, ok := j.s.Link(r.Netdev); ok {
+		r.MTU = link.MTU
 	}
-	for _, source := range rail.Sources {
-		rail.Evidence = append(rail.Evidence, check.Evidence{Source: source, Got: "names " + d.Name})
+	for _, source := range r.Sources {
+		r.Evidence = append(r.Evidence, check.Evidence{Source: source, Got: "names " + d.Name})
 	}
-	j.result.Rails = append(j.result.Rails, rail)
+	j.result.Rails = append(j.result.Rails, r)
 }
 
 // inactive rejects a port that is not ACTIVE.
-func (j *judge) inactive(d host.Device, p host.Port, at string) Rejected {
+func (j *judge) inactive(r Rail, d host.Device, p host.Port) Rejected {
 	reason := fmt.Sprintf("port %d %s", p.Number, p.State)
 	if phys, known := p.PhysState.Get(); known {
 		reason += " (" + phys + ")"
@@ -182,14 +164,39 @@ func (j *judge) inactive(d host.Device, p host.Port, at string) Rejected {
 	return Rejected{
 		Cause: PortActive, Reason: reason, own: fix,
 		Evidence: append([]check.Evidence{
-			{Source: at + "/state", Got: p.State.String(), Want: "ACTIVE"},
-			{Source: at + "/phys_state", Got: p.PhysState.String(), Want: "LinkUp"},
+			{Source: r.PortFile("state"), Got: p.State.String(), Want: "ACTIVE"},
+			{Source: r.PortFile("phys_state"), Got: p.PhysState.String(), Want: "LinkUp"},
 		}, evidence...),
 	}
 }
 
-func attr(d host.Device, name string) string { return "/sys/class/infiniband/" + d.Name + "/" + name }
-
-func portPath(d host.Device, p host.Port) string {
-	return attr(d, "ports/") + strconv.Itoa(p.Number)
+// infiniBand completes a rail, or rejects it if only its name says that it is the pod's: there is no GID to prove it.
+func (j *judge) infiniBand(r *Rail, d host.Device) Rejected {
+	if c, doubtful := j.misplaced[d.Name]; doubtful && !j.certain[d.Name] {
+		at := d.Function.Value.Address
+		return Rejected{
+			Cause: AllocationConsistent, Evidence: misplaced(c, d.Name, at).Evidence,
+			Reason: fmt.Sprintf("allocated as %s but found at %s; no GID proves that it is this pod's (InfiniBand)",
+				c.id, at),
+		}
+	}
+	if len(d.Netdevs) > 0 {
+		r.Netdev = d.Netdevs[0]
+	}
+	return Rejected{}
 }
+
+// roce completes a rail with its GID, or rejects it.
+func (j *judge) roce(r *Rail, p host.Port) Rejected {
+	choice := j.chooseGID(p)
+	evidence := choice.evidence(*r)
+	if choice.gid == nil {
+		return Rejected{Cause: GIDUsable, Reason: choice.reason, Evidence: evidence}
+	}
+	r.GID, r.Netdev = choice.gid, choice.netdev
+	r.Evidence = append(r.Evidence, evidence...)
+	r.Health = choice.findings(*r)
+	return Rejected{}
+}
+
+func attr(d host.Device, name string) string { return "/sys/class/infiniband/" + d.Name + "/" + name }

@@ -77,17 +77,17 @@ func (j *judge) ownGID(g host.GID) (netdev string, checked bool, reason string) 
 	return ndev, false, ""
 }
 
-func (c gidChoice) evidence(port string) []check.Evidence {
+func (c gidChoice) evidence(r Rail) []check.Evidence {
 	if c.gid == nil {
 		return []check.Evidence{
-			{Source: port + "/gids", Got: c.reason, Want: "a routable address of this network namespace"},
+			{Source: r.PortFile("gids"), Got: c.reason, Want: "a routable address of this network namespace"},
 		}
 	}
 	index := strconv.Itoa(c.gid.Index)
 	return []check.Evidence{
-		{Source: port + "/gids/" + index, Got: c.words(), Want: "RoCE v2"},
+		{Source: r.PortFile("gids/" + index), Got: c.words(), Want: "RoCE v2"},
 		{
-			Source: port + "/gid_attrs/ndevs/" + index, Got: c.gid.Netdev.String(),
+			Source: r.PortFile("gid_attrs/ndevs/" + index), Got: c.gid.Netdev.String(),
 			Want: "an interface of this namespace",
 		},
 	}

@@ -15,9 +15,8 @@ type pluginDevice struct {
 	NonRDMA    bool   // given to a virtual machine or to DPDK: vfio, vdpa, uio
 }
 
-// parsePluginInfo reads the devices in their order. Of torn JSON it returns the devices that came whole, and the error.
-// It is a scanner of its own since encoding/json gives nothing of a torn object, and costs the start of every rank a
-// fifth of a millisecond.
+// parsePluginInfo returns the devices in their order. Of truncated JSON it returns the complete devices and an error.
+// encoding/json would return nothing of it, and would take 0.2 ms of the start of every rank.
 func parsePluginInfo(text string) ([]pluginDevice, error) {
 	s := scanner{rest: text}
 	var devices []pluginDevice
@@ -35,7 +34,7 @@ func parsePluginInfo(text string) ([]pluginDevice, error) {
 	return devices, err
 }
 
-// device reads the providers of one device; values that are not strings are passed over.
+// device reads the providers of one device and skips values that are not strings.
 func (s *scanner) device(d *pluginDevice) error {
 	err := s.object(func(provider string) error {
 		d.NonRDMA = d.NonRDMA || provider == "vfio" || provider == "vdpa" || provider == "uio"

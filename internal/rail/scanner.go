@@ -10,9 +10,9 @@ import (
 // scanner reads JSON from the front of rest.
 type scanner struct{ rest string }
 
-var errTorn = errors.New("the JSON ends in the middle")
+var errTruncated = errors.New("the JSON is truncated")
 
-// next is the first character of the next token; 0 at the end.
+// next returns the first character of the next token; 0 at the end.
 func (s *scanner) next() byte {
 	s.rest = strings.TrimLeft(s.rest, " \t\r\n")
 	if s.rest == "" {
@@ -27,9 +27,9 @@ func (s *scanner) expect(want byte) error {
 		s.rest = s.rest[1:]
 		return nil
 	case 0:
-		return errTorn
+		return errTruncated
 	default:
-		return fmt.Errorf("%q in place of %q", got, want)
+		return fmt.Errorf("%q instead of %q", got, want)
 	}
 }
 
@@ -77,19 +77,19 @@ func (s *scanner) text() (string, error) {
 			return strconv.Unquote(`"` + strings.ReplaceAll(raw, `\/`, "/") + `"`)
 		}
 	}
-	return "", errTorn
+	return "", errTruncated
 }
 
 // maxDepth bounds nesting: the plugin writes three levels.
 const maxDepth = 32
 
-// skip passes over one value of any kind.
+// skip skips one value of any kind.
 func (s *scanner) skip() error {
 	depth := 0
 	for {
 		switch c := s.next(); c {
 		case 0:
-			return errTorn
+			return errTruncated
 		case '"':
 			if _, err := s.text(); err != nil {
 				return err

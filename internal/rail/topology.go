@@ -17,20 +17,20 @@ const (
 	PHB  Distance = "PHB"  // through one PCIe host bridge
 	NODE Distance = "NODE" // through several host bridges of one NUMA node
 	SYS  Distance = "SYS"  // across NUMA nodes
-	// Self is no distance between two functions: the limit that admits none.
+	// Self as a limit admits no two functions.
 	Self Distance = "X"
-	// Unmeasured is the distance of functions whose place is not known.
+	// Unmeasured is the distance of functions whose PCI paths are unknown.
 	Unmeasured Distance = "?"
 )
 
 var distanceOrder = []Distance{Self, PIX, PXB, PHB, NODE, SYS, Unmeasured}
 
-// Farther reports whether d is more than limit.
+// Farther reports whether d is greater than limit.
 func (d Distance) Farther(limit Distance) bool {
 	return slices.Index(distanceOrder, d) > slices.Index(distanceOrder, limit)
 }
 
-// Between measures two PCI functions of a machine with numaNodes NUMA nodes (0: not known).
+// Between measures two PCI functions of a machine with numaNodes NUMA nodes (0: unknown).
 func Between(a, b host.Function, numaNodes int) Distance {
 	pathA, okA := a.Path.Get()
 	pathB, okB := b.Path.Get()
@@ -108,7 +108,7 @@ func Matrix(s host.Snapshot, rails []Rail) [][]Distance {
 	return matrix
 }
 
-// proximity notes for each rail the GPUs that are nearest to it.
+// proximity sets the nearest GPUs of each rail.
 func (j *judge) proximity() {
 	gpus, matrix := GPUs(*j.s), Matrix(*j.s, j.result.Rails)
 	for i := range j.result.Rails {
