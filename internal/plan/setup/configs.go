@@ -1,127 +1,178 @@
 package setup
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
+	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 	"github.com/railhead/railhead/internal/words"
 )
 
-// iommu plans the kernel arguments of a pool.
-func (b *setup) iommu(p cluster.Pool) {
-	selected := plan.SelectedConfigs(p, b.configs)
-	for _, m := range selected {
-		b.contradiction(p, m)
-	}
-	arguments, unknown := passthrough(b.s.NodesOf(p.Name))
-	missing := lacking(kernelArguments(selected), arguments)
-	if len(missing) == 0 {
-		return
-	}
-	if len(unknown) > 0 && slices.Contains(missing, "intel_iommu=on") {
-		b.note(
-			"The CPU vendor of %s in pool %s is not known (no label feature.node.kubernetes.io/cpu-model.vendor_id): intel_iommu=on is set, which other CPUs ignore.",
-			words.Count(len(unknown), "node"), p.Name,
-		)
-	}
-	m := cluster.MachineConfig{Name: iommuName(p.Name), KernelArguments: missing}
-	if own, ok := b.config(m.Name); ok {
-		m.KernelArguments = append(slices.Clone(own.KernelArguments), missing...)
-	}
-	b.write(
-		p, m,
-		"boots the nodes with "+strings.Join(
-			missing, " ",
-		)+", so that the IOMMU does not translate the NICs' access to GPU memory",
-	)
+// configPlan collects the MachineConfigs to write.
+type configPlan struct {
+	part
+	s       cluster.State
+	configs []cluster.MachineConfig // of the cluster, with the writes
+	pools   []string                // that are set up
+	writes  []configWrite
 }
 
-// contradiction warns of a kernel argument that undoes passthrough.
-func (b *setup) contradiction(p cluster.Pool, m cluster.MachineConfig) {
-	for _, a := range m.KernelArguments {
-		if slices.Contains(translating, a) {
-			b.say(check.Finding{
-				Check: KernelArguments, Status: check.Warn, Subject: check.Named(check.Pool, p.Name),
-				Summary: fmt.Sprintf(
-					"MachineConfig %s boots the nodes of pool %s with %s, which contradicts passthrough", m.Name,
-					p.Name, a,
-				),
-				Evidence: []check.Evidence{
-					{Source: "MachineConfig/" + m.Name + " spec.kernelArguments", Got: a, Want: "not there"},
-				},
-				Fix: &check.Fix{
-					Text:     "Take the argument out of that MachineConfig; its nodes reboot.",
-					Commands: []string{"oc edit machineconfig " + m.Name}, Who: check.Admin,
-				},
-			})
+// configWrite is a MachineConfig to write.
+type configWrite struct {
+	cluster.MachineConfig
+	why      string
+	replaces bool // one with other content exists
+}
+
+// planConfigs returns the MachineConfigs for the requested pools, otherwise for those with RDMA NICs or GPUs, otherwise
+// for worker.
+func planConfigs(s cluster.State, o Options) *configPlan {
+	c := &configPlan{s: s, configs: slices.Clone(s.MachineConfigs)}
+	if !o.setsNodes(s) {
+		if !o.NoIOMMU || !o.NoMemlock {
+			c.report(noMachineConfigs(s, o))
+		}
+		return c
+	}
+	names := slices.Clone(o.Pools)
+	withRDMA, rdmaNodes, strays := clusterrules.PoolsWithRDMA(s)
+	if len(names) == 0 {
+		names = slices.Clone(withRDMA)
+		if len(strays) > 0 {
+			c.report(strayNodes(strays))
+		}
+		if len(names) == 0 {
+			names = []string{cluster.WorkerPool}
+		}
+	}
+	slices.SortFunc(names, workerFirst)
+	for _, name := range slices.Compact(names) {
+		p, ok := s.Pool(name)
+		if !ok {
+			c.report(noPool(s, name))
+			continue
+		}
+		c.pools = append(c.pools, name)
+		if !o.NoIOMMU {
+			c.iommu(p)
+		}
+		if !o.NoMemlock {
+			c.memlock(p)
+		}
+	}
+	if len(c.writes) > 0 && len(o.Pools) == 0 {
+		c.noteDiscovered(withRDMA, rdmaNodes)
+	}
+	return c
+}
+
+// noteDiscovered notes why these pools were chosen, and which nodes reboot only because they share a pool.
+func (c *configPlan) noteDiscovered(pools, rdmaNodes []string) {
+	if len(pools) == 0 {
+		c.note("No node shows RDMA NICs or GPUs, so pool %s is set up.", cluster.WorkerPool)
+	}
+	for _, name := range pools {
+		nodes := c.s.NodesOf(name)
+		able := 0
+		for _, node := range nodes {
+			if slices.Contains(rdmaNodes, node.Name) {
+				able++
+			}
+		}
+		if others := len(nodes) - able; others > 0 {
+			c.note("%d nodes of pool %s will reboot, but only %d have RDMA NICs or GPUs. "+
+				"A separate machine config pool for those %d would avoid %d reboots.", len(nodes), name, able, able, others)
 		}
 	}
 }
 
-// memlock plans the locked-memory limit of a pool: a drop-in that CRI-O reads last and that keeps the limits which are
-// there.
-func (b *setup) memlock(p cluster.Pool) {
-	name := plan.MemlockConfig(p.Name)
-	selected := plan.SelectedConfigs(p, b.configs)
-	all, before := plan.UlimitsOf(plan.CRIOFiles(selected)), plan.UlimitsOf(plan.CRIOFiles(without(selected, name)))
-	for _, f := range before.Unread {
-		b.say(unreadDropIn(p, f))
+// iommu plans the kernel arguments of a pool.
+func (c *configPlan) iommu(p cluster.Pool) {
+	var have []string // MachineConfigs append to the arguments and never replace them
+	for _, m := range plan.SelectedConfigs(p, c.configs) {
+		have = append(have, m.KernelArguments...)
+		for _, argument := range m.KernelArguments {
+			if slices.Contains(translating, argument) {
+				c.report(contradiction(p, m, argument))
+			}
+		}
 	}
-	keep := before.Others()
+	arguments, unknownVendor := passthrough(c.s.NodesOf(p.Name))
+	missing := missingArguments(have, arguments)
+	if len(missing) == 0 {
+		return
+	}
+	if len(unknownVendor) > 0 && slices.Contains(missing, "intel_iommu=on") {
+		c.note("The CPU vendor of %s in pool %s is unknown (no label feature.node.kubernetes.io/cpu-model.vendor_id), "+
+			"so intel_iommu=on is set. Other CPUs ignore it.", words.Count(len(unknownVendor), "node"), p.Name)
+	}
+	m := cluster.MachineConfig{Name: "99-" + p.Name + "-iommu-passthrough"}
+	own, _ := c.config(m.Name)
+	m.KernelArguments = slices.Concat(own.KernelArguments, missing)
+	c.write(p, m, "boots the nodes with "+strings.Join(missing, " ")+
+		", so that the IOMMU does not translate the NICs' access to GPU memory")
+}
+
+// memlock plans the locked-memory limit of a pool: a drop-in that CRI-O reads last and that keeps the other limits.
+func (c *configPlan) memlock(p cluster.Pool) {
+	name := plan.MemlockConfig(p.Name)
+	selected := plan.SelectedConfigs(p, c.configs)
+	all, others := plan.UlimitsOf(plan.CRIOFiles(selected)), plan.UlimitsOf(plan.CRIOFiles(without(selected, name)))
+	for _, f := range others.Unread {
+		c.report(unreadDropIn(p, f))
+	}
+	keep := others.Others()
 	if all.MemlockUnlimited() && all.Holds(keep) {
 		return
 	}
-	f := memlockFile(keep, before.Last)
+	f := memlockFile(keep, others.Last)
 	if len(keep) > 0 {
-		b.note("%s keeps %s of %s (MachineConfig %s): CRI-O takes the list of the last file only.",
-			name, strings.Join(keep, ", "), before.From.Path, before.From.Config)
+		c.note("%s keeps %s from %s (MachineConfig %s), because CRI-O uses only the list of the last file.",
+			name, strings.Join(keep, ", "), others.From.Path, others.From.Config)
 	}
-	if f.Path != plan.CRIODropIns+"99-rdma-memlock.conf" {
-		b.note("%s writes %s, because CRI-O reads %s after 99-rdma-memlock.conf.", name, f.Path, before.Last)
+	if f.Path != defaultDropIn {
+		c.note("%s writes %s, because CRI-O reads %s after 99-rdma-memlock.conf.", name, f.Path, others.Last)
 	}
-	b.write(p, cluster.MachineConfig{
-		Name:  name,
-		Files: []cluster.File{f},
-	}, "lets containers lock all memory that they register, without privileges")
+	c.write(p, cluster.MachineConfig{Name: name, Files: []cluster.File{f}},
+		"lets unprivileged containers lock the memory that they register")
 }
 
 // config returns a MachineConfig by its name.
-func (b *setup) config(name string) (cluster.MachineConfig, bool) {
-	i := slices.IndexFunc(b.configs, func(m cluster.MachineConfig) bool { return m.Name == name })
+func (c *configPlan) config(name string) (cluster.MachineConfig, bool) {
+	i := slices.IndexFunc(c.configs, func(m cluster.MachineConfig) bool { return m.Name == name })
 	if i < 0 {
 		return cluster.MachineConfig{}, false
 	}
-	return b.configs[i], true
+	return c.configs[i], true
 }
 
-// write plans one MachineConfig, unless its name is somebody else's or no label brings it to the pool alone.
-func (b *setup) write(p cluster.Pool, m cluster.MachineConfig, why string) {
-	there, replaces := b.config(m.Name)
-	if replaces && !madeBySetup(there.Labels) {
-		b.say(configTaken(p, m, there))
+// write plans one MachineConfig, unless somebody else has its name or no label selects the pool alone.
+func (c *configPlan) write(p cluster.Pool, m cluster.MachineConfig, why string) {
+	existing, replaces := c.config(m.Name)
+	if replaces && !createdBySetup(existing.Labels) {
+		c.report(configTaken(p, m, existing))
 		return
 	}
-	role, ok := roleFor(p, b.s.Pools)
+	role, ok := roleFor(p, c.s.Pools)
 	if !ok {
-		b.say(noRole(p))
+		c.report(noRole(p))
 		return
 	}
-	m.Labels = map[string]string{
-		plan.RoleLabel:      role,
-		plan.LabelManagedBy: plan.ManagedBy,
-		plan.LabelName:      plan.ProgramName,
-		plan.LabelComponent: ComponentSetup,
-	}
-	b.configs = with(b.configs, m)
-	b.writes = append(b.writes, configWrite{MachineConfig: m, Why: why, Replaces: replaces})
+	m.Labels = setupLabels()
+	m.Labels[plan.RoleLabel] = role
+	c.configs = append(without(c.configs, m.Name), m)
+	c.writes = append(c.writes, configWrite{MachineConfig: m, why: why, replaces: replaces})
 }
 
-// roleFor is the value of the role label that brings a MachineConfig to a pool: its own name, or else a value that its
-// selector names and no other pool's does.
+// without returns the MachineConfigs without one.
+func without(configs []cluster.MachineConfig, name string) []cluster.MachineConfig {
+	return slices.DeleteFunc(slices.Clone(configs), func(m cluster.MachineConfig) bool { return m.Name == name })
+}
+
+// roleFor returns the value of the role label that makes a MachineConfig apply to a pool: its own name, otherwise a
+// value that its selector names and no other pool's does.
 func roleFor(p cluster.Pool, pools []cluster.Pool) (string, bool) {
 	values := []string{p.Name, p.ConfigSelector.MatchLabels[plan.RoleLabel]}
 	for _, e := range p.ConfigSelector.MatchExpressions {
@@ -131,11 +182,11 @@ func roleFor(p cluster.Pool, pools []cluster.Pool) (string, bool) {
 	}
 	for _, value := range values {
 		labels := map[string]string{plan.RoleLabel: value}
-		takes := func(q cluster.Pool) bool {
+		selects := func(q cluster.Pool) bool {
 			return cluster.Selects(q.ConfigSelector.MatchLabels, q.ConfigSelector.MatchExpressions, labels)
 		}
-		others := slices.ContainsFunc(pools, func(q cluster.Pool) bool { return q.Name != p.Name && takes(q) })
-		if value != "" && takes(p) && (!others || value == p.Name) {
+		others := slices.ContainsFunc(pools, func(q cluster.Pool) bool { return q.Name != p.Name && selects(q) })
+		if value != "" && selects(p) && (!others || value == p.Name) {
 			return value, true
 		}
 	}

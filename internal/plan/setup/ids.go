@@ -2,7 +2,7 @@ package setup
 
 import "github.com/railhead/railhead/internal/check"
 
-// Conditions before the nodes are set up, and checks of the nodes afterwards.
+// Checks of the cluster before its nodes are set up, and of the nodes afterwards.
 const (
 	NodeSettings    check.ID = "node-settings"
 	PoolExists      check.ID = "pool-exists"

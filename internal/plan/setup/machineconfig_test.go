@@ -41,7 +41,7 @@ func TestPassthrough(t *testing.T) {
 	}
 }
 
-func TestLacking(t *testing.T) {
+func TestMissingArguments(t *testing.T) {
 	tests := map[string]struct{ have, want, missing []string }{
 		"nothing there":              {nil, []string{"intel_iommu=on", "iommu=pt"}, []string{"intel_iommu=on", "iommu=pt"}},
 		"one there":                  {[]string{"iommu=pt"}, []string{"intel_iommu=on", "iommu=pt"}, []string{"intel_iommu=on"}},
@@ -51,7 +51,7 @@ func TestLacking(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.missing, lacking(test.have, test.want)); diff != "" {
+			if diff := cmp.Diff(test.missing, missingArguments(test.have, test.want)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -26,7 +26,7 @@ func TestRollback(t *testing.T) {
 			}
 		}, []string{"pause", "machine-configs", "rollout", "scc"}, []string{"warn scc-unused scc/railhead-rdma: SCC railhead-rdma is still used in lab and train"}},
 		"a pool paused by somebody": {func(s *cluster.State) { poolOf(s, "worker").Paused = true }, nil,
-			[]string{"fail pool-not-paused pool/worker: pool worker is paused, and not by Railhead: its nodes would keep the configuration"}},
+			[]string{"fail pool-not-paused pool/worker: pool worker is paused, and not by Railhead: its nodes would not be updated"}},
 		"a degraded pool is what one rolls back from": {func(s *cluster.State) {
 			setCondition(poolOf(s, "worker"), "NodeDegraded", "True", "Node w03 is reporting: kaboom")
 		},
@@ -42,7 +42,7 @@ func TestRollback(t *testing.T) {
 		}, nil, nil},
 		"a MachineConfig that no pool selects": {func(s *cluster.State) {
 			for i, m := range s.MachineConfigs {
-				if madeBySetup(m.Labels) {
+				if createdBySetup(m.Labels) {
 					s.MachineConfigs[i].Labels = map[string]string{plan.LabelManagedBy: plan.ManagedBy, plan.LabelComponent: ComponentSetup, plan.RoleLabel: "gone"}
 				}
 			}

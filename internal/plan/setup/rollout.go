@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
@@ -13,22 +15,22 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
-// RolloutDone is done when every node of the pools has the configuration. The pool's own word counts only for the new
-// one: right after a MachineConfig is written the pool is still Updated, with the old.
+// RolloutDone is done when every node of the pools has the configuration. The pool's condition Updated counts only for
+// the new one: right after a MachineConfig is written, the pool is still Updated with the old one.
 func RolloutDone(rollouts ...clusterrules.Rollout) plan.Condition {
 	return each(rollouts, func(p poolProgress) bool { return p.done })
 }
 
-// TargetRendered is done when the pools' next configuration has the MachineConfigs; a paused pool gets that far, and
-// one whose nodes are degraded as well.
-func TargetRendered(rollouts ...clusterrules.Rollout) plan.Condition {
+// targetRendered is done when the pools' next configuration has the MachineConfigs. Pools that are paused or have
+// degraded nodes get that far.
+func targetRendered(rollouts ...clusterrules.Rollout) plan.Condition {
 	rendered := each(rollouts, func(p poolProgress) bool { return p.rendered })
 	return func(s cluster.State) plan.Progress {
 		p := rendered(s)
 		if p.Done {
 			p.Text = "the new configuration is rendered"
 		}
-		p.Bars, p.Items, p.Stuck = nil, nil, nil // no node has anything to do with it yet
+		p.Bars, p.Items, p.Stuck = nil, nil, nil // the nodes are not concerned yet
 		for _, r := range rollouts {
 			if pool, ok := s.Pool(r.Pool); !ok {
 				p.AddObstacle(*r.NoPool())
@@ -40,17 +42,17 @@ func TargetRendered(rollouts ...clusterrules.Rollout) plan.Condition {
 	}
 }
 
-// FirstStarted is done when a node of every pool was told to take the configuration.
-func FirstStarted(rollouts ...clusterrules.Rollout) plan.Condition {
+// firstStarted is done when a node of every pool was told to take the configuration.
+func firstStarted(rollouts ...clusterrules.Rollout) plan.Condition {
 	return each(rollouts, func(p poolProgress) bool { return p.rendered && p.started > 0 })
 }
 
-// FirstDone is done when a node of every pool has the configuration and works.
-func FirstDone(rollouts ...clusterrules.Rollout) plan.Condition {
+// firstDone is done when a node of every pool has the configuration and is ready.
+func firstDone(rollouts ...clusterrules.Rollout) plan.Condition {
 	return each(rollouts, func(p poolProgress) bool { return p.rendered && p.finished > 0 })
 }
 
-// FirstNodes are the nodes that have the new configuration when a plan's StepVerifyFirst is reached.
+// FirstNodes returns the nodes that have the new configuration when a plan's StepVerifyFirst is reached.
 func FirstNodes(s cluster.State, p plan.Plan) []string {
 	var names []string
 	for _, r := range p.Reboots() {
@@ -64,7 +66,7 @@ func FirstNodes(s cluster.State, p plan.Plan) []string {
 	return names
 }
 
-// each is the condition that holds for every pool.
+// each returns the condition that is done when every pool is.
 func each(rollouts []clusterrules.Rollout, done func(poolProgress) bool) plan.Condition {
 	return func(s cluster.State) plan.Progress {
 		whole := plan.Progress{Done: true}
@@ -129,89 +131,83 @@ func progressOf(s cluster.State, r clusterrules.Rollout) poolProgress {
 			progress.finished = p.Updated
 		}
 	}
-	progress.done = progress.rendered && settled(p, r) && !slices.ContainsFunc(nodes, returning)
-	progress.text = progress.say(p)
+	progress.done = progress.rendered && settled(p, r) && !slices.ContainsFunc(nodes, tainted)
+	progress.text = progress.describe(p)
 	if !progress.done {
 		progress.stuck = r.Blocker(p, nodes)
 	}
 	return progress
 }
 
-// settled reports whether the pool says of the new configuration that all its nodes have it. The counters of the node
-// controller are compared with each other and its observation with the pool's generation, so that old ones do not
-// count.
+// settled reports whether the pool's status says that all nodes have the new configuration. Comparing the counters with
+// each other, and the observed generation with the pool's, excludes an old status.
 func settled(p cluster.Pool, r clusterrules.Rollout) bool {
 	return p.Target == p.Current && r.Reached(p.Current, p.CurrentSources) && p.Observed >= p.Generation &&
 		p.Condition("Updated").Status == "True" && p.Updated == p.Machines && p.Ready == p.Machines && p.Degraded == 0
 }
 
-func (p poolProgress) say(pool cluster.Pool) string {
+func (p poolProgress) describe(pool cluster.Pool) string {
+	count := fmt.Sprintf("%d of %s done", p.finished, words.Count(p.total, "node"))
 	switch {
 	case p.done && p.total > 1:
 		return fmt.Sprintf("all %d nodes done", p.total)
 	case !p.rendered:
 		return "waiting for the machine-config-operator to render the new configuration"
 	case pool.Paused && p.started == p.finished:
-		return fmt.Sprintf("paused, %d of %s done", p.finished, words.Count(p.total, "node"))
+		return "paused, " + count
 	}
-	return fmt.Sprintf("%d of %s done", p.finished, words.Count(p.total, "node"))
+	return count
 }
 
 // finished reports whether a node has a configuration and is back at work, as the pool counts it
 // (machine-config-operator pkg/controller/node/status.go getReadyMachines).
 func finished(n cluster.Node, target string) bool {
 	c := n.MachineConfig
-	return target != "" && c.Current == target && c.Desired == target && c.State == "Done" && n.Ready && !n.Unschedulable && !returning(n)
+	updated := target != "" && c.Current == target && c.Desired == target && c.State == "Done"
+	return updated && n.Ready && !n.Unschedulable && !tainted(n)
 }
 
-// returning reports whether a node is Ready again and still bears the taint of one that is not, which the node
-// lifecycle controller takes off some seconds later: until then no pod comes to it.
-func returning(n cluster.Node) bool {
-	return n.Ready && slices.ContainsFunc(
-		n.Taints, func(t cluster.Taint) bool { return t.Key == taintNotReady || t.Key == taintUnreachable },
-	)
+// tainted reports whether a node is Ready again but keeps the taint of one that is not. The node lifecycle controller
+// removes it some seconds later (k8s.io/api/core/v1 well_known_taints.go); until then no pod is scheduled to the node.
+func tainted(n cluster.Node) bool {
+	return n.Ready && slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool {
+		return t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable
+	})
 }
 
-// Taints of the node lifecycle controller (k8s.io/api/core/v1 well_known_taints.go).
-const (
-	taintNotReady    = "node.kubernetes.io/not-ready"
-	taintUnreachable = "node.kubernetes.io/unreachable"
-)
-
-// nodeItem is one node on its way to a configuration.
+// nodeItem returns the progress of one node to a configuration.
 func nodeItem(n cluster.Node, target string) plan.Item {
 	c := n.MachineConfig
 	item := plan.Item{Name: n.Name, State: cmp.Or(c.State, plan.Waiting)}
 	switch {
-	case n.MachineConfig.Failed() && c.Desired != target && n.Unschedulable:
-		item.Note = strings.TrimSuffix(
-			"cordoned: 'oc adm uncordon "+n.Name+"' lets it take the configuration; "+c.Reason, "; ",
-		)
-	case n.MachineConfig.Failed():
+	case c.Failed() && c.Desired != target && n.Unschedulable:
+		note := "cordoned: 'oc adm uncordon " + n.Name + "' lets it take the configuration; " + c.Reason
+		item.Note = strings.TrimSuffix(note, "; ")
+	case c.Failed():
 		item.Note = c.Reason
 	case finished(n, target):
 		item.State, item.Done = "Done", true
 	case c.Desired != target:
-		item.State, item.Note = plan.Waiting, whyAway(n)
+		item.State, item.Note = plan.Waiting, whyUnavailable(n)
 	case !n.Ready:
 		item.State, item.Note = "Rebooting", n.NotReady
 	case c.Current == target:
-		item.Note = whyAway(n)
-	case c.State == "Done": // told, and the daemon has not begun
+		item.Note = whyUnavailable(n)
+	case c.State == "Done": // told, but the daemon has not started
 		item.State = "Working"
 	}
 	return item
 }
 
-// whyAway says why a node counts as unavailable for the rollout.
-func whyAway(n cluster.Node) string {
+// whyUnavailable says why a node counts as unavailable for the rollout.
+func whyUnavailable(n cluster.Node) string {
 	switch {
 	case n.Unschedulable:
 		return "cordoned"
 	case !n.Ready:
 		return strings.TrimSuffix("not Ready: "+n.NotReady, ": ")
-	case returning(n):
-		return "the taint of a node that is not ready goes in a moment"
+	case tainted(n):
+		return "Ready; its not-ready taint is about to be removed"
 	}
 	return ""
 }

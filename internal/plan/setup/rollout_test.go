@@ -195,7 +195,7 @@ func TestOtherConditions(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := []bool{TargetRendered(r)(test.s).Done, FirstStarted(r)(test.s).Done, FirstDone(r)(test.s).Done}
+			got := []bool{targetRendered(r)(test.s).Done, firstStarted(r)(test.s).Done, firstDone(r)(test.s).Done}
 			if diff := cmp.Diff([]bool{test.rendered, test.started, test.first}, got); diff != "" {
 				t.Errorf("rendered, started, first done (-want +got):\n%s", diff)
 			}
@@ -313,7 +313,7 @@ func TestWayBackOfDegraded(t *testing.T) {
 
 // TestRenderedThoughDegraded: what nodes cannot do does not keep a configuration from being rendered.
 func TestRenderedThoughDegraded(t *testing.T) {
-	condition := TargetRendered(clusterrules.Rollout{Pool: "worker", Without: []string{"99-rdma"}})
+	condition := targetRendered(clusterrules.Rollout{Pool: "worker", Without: []string{"99-rdma"}})
 	before := backward(func(s *cluster.State) {
 		p := poolOf(s, "worker")
 		p.Target, p.TargetSources, p.Paused = p.Current, p.CurrentSources, true
@@ -394,8 +394,8 @@ func TestRolloutTime(t *testing.T) {
 		want          time.Duration
 	}{{13, 1, 130 * time.Minute}, {13, 6, 30 * time.Minute}, {12, 6, 20 * time.Minute}, {0, 1, 0}, {3, 0, 30 * time.Minute}}
 	for _, test := range tests {
-		if got := RolloutTime(test.nodes, test.atOnce, 10*time.Minute); got != test.want {
-			t.Errorf("RolloutTime(%d, %d) = %v, want %v", test.nodes, test.atOnce, got, test.want)
+		if got := rolloutTime(test.nodes, test.atOnce, 10*time.Minute); got != test.want {
+			t.Errorf("rolloutTime(%d, %d) = %v, want %v", test.nodes, test.atOnce, got, test.want)
 		}
 	}
 }

@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/railhead/railhead/internal/check"
@@ -14,11 +15,67 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
-// sccObject is the SCC: restricted-v2 (openshift/cluster-kube-apiserver-operator bindata/bootkube/scc-manifests)
-// without its NET_BIND_SERVICE. Where memory is unlocked by the runtime, RDMA needs no more. The
-// network-resources-injector adds a downwardAPI volume to every pod with a network, so that kind must be allowed. A
-// capability that is added is only effective for root: Kubernetes drops ambient capabilities, and execve by another
-// user clears the rest.
+// sccPart creates the SCC, or judges the one to use instead.
+func sccPart(s cluster.State, o Options) part {
+	var p part
+	if !s.Server.OpenShift() {
+		return p
+	}
+	name := cmp.Or(o.SCC, plan.SCCName)
+	existing, exists := s.SCC(name)
+	_, ours := s.Object("SecurityContextConstraints", "", name)
+	switch {
+	case name != plan.SCCName && !exists:
+		p.report(noSCC(s, name))
+	case name != plan.SCCName, exists && !ours && o.SCC != "":
+		p.judge(existing, o.AllowIPCLock)
+	case exists && !ours:
+		p.report(sccTaken(existing))
+	default:
+		p.writeSCC(s, o)
+	}
+	return p
+}
+
+func (p *part) writeSCC(s cluster.State, o Options) {
+	why := "admits unprivileged RDMA pods"
+	if o.AllowIPCLock {
+		why = "admits pods that add IPC_LOCK and run as root"
+	}
+	changes := slices.Concat(
+		plan.ApplyUnlessCovered(s, sccObject(s, o), why),
+		plan.ApplyUnlessCovered(s, sccRole(), "lets the accounts that are bound to it use the SCC"),
+	)
+	if len(changes) == 0 {
+		return
+	}
+	p.steps = []plan.Step{{ID: "scc", Title: "Write the security context constraint " + plan.SCCName, Changes: changes}}
+	if o.AllowIPCLock {
+		p.note("SCC %s allows more than restricted-v2: the capability IPC_LOCK, "+
+			"and root, without which the capability has no effect.", plan.SCCName)
+		return
+	}
+	except := ""
+	restricted, ok := s.SCC("restricted-v2")
+	if ok && s.Server.Minor >= plan.ImageVolumesMinor && !restricted.AllowsVolume("image") {
+		except = " except image volumes"
+	}
+	p.note("SCC %s allows nothing beyond restricted-v2%s. It is separate because clusters change restricted-v2.",
+		plan.SCCName, except)
+	if o.NoMemlock || !s.Server.Serves(cluster.MachineConfigGroup) {
+		p.note("This plan does not set the locked-memory limit of the nodes. " +
+			"If the limit is small, RDMA also needs --allow-ipc-lock.")
+	}
+	if existing, ok := s.SCC(plan.SCCName); ok && existing.AllowsCapability(plan.CapIPCLock) {
+		p.note("SCC %s no longer allows IPC_LOCK: pods that add it are refused from now on. "+
+			"Use --allow-ipc-lock to keep it.", plan.SCCName)
+	}
+}
+
+// sccObject returns the SCC: restricted-v2 (openshift/cluster-kube-apiserver-operator bindata/bootkube/scc-manifests)
+// without its NET_BIND_SERVICE. If the runtime unlocks memory, RDMA needs no more. The network-resources-injector adds
+// a downwardAPI volume to every pod with a network, so that kind must be allowed. An added capability has an effect
+// only for root: Kubernetes drops ambient capabilities, and execve by another user clears the rest.
 func sccObject(s cluster.State, o Options) unstructured.Unstructured {
 	volumes := []string{"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral"}
 	if s.Server.Minor >= plan.ImageVolumesMinor {
@@ -29,187 +86,97 @@ func sccObject(s cluster.State, o Options) unstructured.Unstructured {
 	if o.AllowIPCLock {
 		capabilities, user = []any{plan.CapIPCLock}, "RunAsAny"
 	}
-	return unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": cluster.SecurityGroup + "/v1", "kind": "SecurityContextConstraints",
-		"metadata": map[string]any{
-			"name": plan.SCCName, "labels": setupLabels(),
-			"annotations": map[string]any{
-				"kubernetes.io/description": "What RDMA pods need of restricted-v2. Made by railhead setup cluster.",
-			},
-		},
-		"allowHostDirVolumePlugin": false, "allowHostIPC": false, "allowHostNetwork": false, "allowHostPID": false, "allowHostPorts": false,
-		"allowPrivilegeEscalation": false, "allowPrivilegedContainer": false, "readOnlyRootFilesystem": false,
+	scc := object(cluster.SecurityGroup+"/v1", "SecurityContextConstraints", plan.SCCName, map[string]any{
+		"allowHostDirVolumePlugin": false,
+		"allowHostIPC":             false,
+		"allowHostNetwork":         false,
+		"allowHostPID":             false,
+		"allowHostPorts":           false,
+		"allowPrivilegeEscalation": false,
+		"allowPrivilegedContainer": false,
+		"readOnlyRootFilesystem":   false,
 		// the CRD requires these four fields, null or not (openshift/api security/v1 zz_generated.crd-manifests)
-		"priority": nil, "defaultAddCapabilities": []any{}, "allowedCapabilities": capabilities, "requiredDropCapabilities": []any{
-			"ALL",
-		},
-		"runAsUser": map[string]any{"type": user}, "seLinuxContext": map[string]any{"type": "MustRunAs"},
-		"fsGroup": map[string]any{"type": "MustRunAs"}, "supplementalGroups": map[string]any{"type": "RunAsAny"},
-		"seccompProfiles": []any{"runtime/default"}, "volumes": plan.List(volumes),
-	}}
+		"priority":                 nil,
+		"defaultAddCapabilities":   []any{},
+		"allowedCapabilities":      capabilities,
+		"requiredDropCapabilities": []any{"ALL"},
+		"runAsUser":                map[string]any{"type": user},
+		"seLinuxContext":           map[string]any{"type": "MustRunAs"},
+		"fsGroup":                  map[string]any{"type": "MustRunAs"},
+		"supplementalGroups":       map[string]any{"type": "RunAsAny"},
+		"seccompProfiles":          []any{"runtime/default"},
+		"volumes":                  plan.List(volumes),
+	})
+	const description = "The part of restricted-v2 that RDMA pods need. Created by railhead setup cluster."
+	scc.SetAnnotations(map[string]string{"kubernetes.io/description": description})
+	return scc
 }
 
-// sccRoleObject is the cluster role that a role binding of a namespace refers to.
-func sccRoleObject(scc string) unstructured.Unstructured {
-	return unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-		"metadata": map[string]any{"name": plan.SCCRole(scc), "labels": setupLabels()},
-		"rules":    plan.SCCRules(scc),
-	}}
+// sccRole is the cluster role that the role bindings of namespaces refer to.
+func sccRole() unstructured.Unstructured {
+	role := plan.Typed(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: plan.SCCRole(plan.SCCName), Labels: setupLabels()},
+	})
+	role.Object["rules"] = plan.SCCRules(plan.SCCName)
+	return role
 }
 
-// sccSteps make the SCC, or judge the one that is to be used instead.
-func (b *setup) sccSteps() []plan.Step {
-	switch {
-	case !b.s.Server.OpenShift():
-		return nil
-	case b.o.SCC != "" && b.o.SCC != plan.SCCName:
-		b.judgeSCC(b.o.SCC)
-		return nil
-	}
-	_, ours := b.s.Object("SecurityContextConstraints", "", plan.SCCName)
-	if there, ok := b.s.SCC(plan.SCCName); ok && !ours {
-		if b.o.SCC == plan.SCCName {
-			b.judgeSCC(plan.SCCName)
-			return nil
-		}
-		b.say(sccTaken(there))
-		return nil
-	}
-	changes := plan.ApplyUnlessCovered(b.s, sccObject(b.s, b.o), sccWhy(b.o))
-	changes = append(changes, plan.ApplyUnlessCovered(
-		b.s, sccRoleObject(plan.SCCName), "gives the right to use it to whoever is bound to it",
-	)...)
-	if len(changes) == 0 {
-		return nil
-	}
-	b.noteSCC()
-	return []plan.Step{{ID: "scc", Title: "Write the security context constraint " + plan.SCCName, Changes: changes}}
-}
-
-func sccWhy(o Options) string {
-	if o.AllowIPCLock {
-		return "admits pods that add IPC_LOCK and run as root"
-	}
-	return "admits RDMA pods without privileges"
-}
-
-// noteSCC lists the SCC's permissions beyond restricted-v2.
-func (b *setup) noteSCC() {
-	if b.o.AllowIPCLock {
-		b.note(
-			"SCC %s allows beyond restricted-v2: the capability IPC_LOCK, and root, without which that capability has no effect.",
-			plan.SCCName,
-		)
-		return
-	}
-	beyond := "nothing beyond restricted-v2"
-	if restricted, ok := b.s.SCC("restricted-v2"); ok && b.s.Server.Minor >= plan.ImageVolumesMinor && !restricted.AllowsVolume("image") {
-		beyond += " but image volumes"
-	}
-	b.note("SCC %s allows %s. It is made because clusters change their restricted-v2.", plan.SCCName, beyond)
-	if b.o.NoMemlock || !b.s.Server.Serves(cluster.MachineConfigGroup) {
-		b.note("The locked-memory limit of the nodes is not set here. Where it is small, RDMA needs --allow-ipc-lock, too.")
-	}
-	if there, ok := b.s.SCC(plan.SCCName); ok && there.AllowsCapability(plan.CapIPCLock) {
-		b.note(
-			"SCC %s no longer allows IPC_LOCK: pods that add it are refused from now on. Give --allow-ipc-lock to keep it.",
-			plan.SCCName,
-		)
-	}
-}
-
-// sccTaken says that the SCC's name is somebody else's.
-func sccTaken(there cluster.SCC) check.Finding {
+// sccTaken reports that somebody else has the SCC's name.
+func sccTaken(scc cluster.SCC) check.Finding {
 	return check.Finding{
-		Check: plan.NameFree, Status: check.Fail, Subject: check.Named(check.SCC, there.Name),
-		Summary: fmt.Sprintf("SCC %s is there and was not made by Railhead", there.Name),
-		Evidence: []check.Evidence{
-			{
-				Source: "SecurityContextConstraints/" + there.Name + " label " + plan.LabelManagedBy,
-				Got:    "not there",
-				Want:   plan.ManagedBy,
-			},
-		},
-		Fix: &check.Fix{
-			Text:     "Use it as it is, or rename it.",
-			Commands: []string{"railhead setup cluster --scc " + there.Name},
-			Who:      check.Admin,
-		},
+		Check: plan.NameFree, Status: check.Fail, Subject: check.Named(check.SCC, scc.Name),
+		Summary: fmt.Sprintf("SCC %s exists and was not created by Railhead", scc.Name),
+		Evidence: []check.Evidence{{
+			Source: "SecurityContextConstraints/" + scc.Name + " label " + plan.LabelManagedBy,
+			Got:    "none",
+			Want:   plan.ManagedBy,
+		}},
+		Fix: check.ByAdmin("Use it as it is, or recreate it under another name.",
+			"railhead setup cluster --scc "+scc.Name),
 	}
 }
 
-// judgeSCC looks whether RDMA pods can live under an SCC that is there.
-func (b *setup) judgeSCC(name string) {
-	subject := check.Named(check.SCC, name)
-	scc, ok := b.s.SCC(name)
-	if !ok {
-		names := make([]string, 0, len(b.s.SCCs))
-		for _, c := range b.s.SCCs {
-			names = append(names, c.Name)
-		}
-		slices.Sort(names)
-		b.say(check.Finding{
-			Check: SetupSCC, Status: check.Fail, Subject: subject,
-			Summary: fmt.Sprintf("there is no SCC %s: the cluster has %s", name, cmp.Or(words.And(names), "none")),
-			Evidence: []check.Evidence{
-				{Source: "securitycontextconstraints", Got: cmp.Or(strings.Join(names, ", "), "none"), Want: name},
-			},
-			Fix: &check.Fix{
-				Text:     "Name one that exists, or leave --scc out to have " + plan.SCCName + " made.",
-				Commands: []string{"oc get scc"},
-				Who:      check.Admin,
-			},
-		})
-		return
+func noSCC(s cluster.State, name string) check.Finding {
+	var names []string
+	for _, scc := range s.SCCs {
+		names = append(names, scc.Name)
 	}
+	slices.Sort(names)
+	return check.Finding{
+		Check: SetupSCC, Status: check.Fail, Subject: check.Named(check.SCC, name),
+		Summary:  fmt.Sprintf("there is no SCC %s: the cluster has %s", name, cmp.Or(words.And(names), "none")),
+		Evidence: []check.Evidence{{Source: "securitycontextconstraints", Got: orNone(names), Want: name}},
+		Fix:      check.ByAdmin("Name an existing SCC, or omit --scc to create "+plan.SCCName+".", "oc get scc"),
+	}
+}
+
+// judge reports whether RDMA pods can run under an SCC of somebody else.
+func (p *part) judge(scc cluster.SCC, ipcLock bool) {
+	f := check.Finding{Check: SetupSCC, Subject: check.Named(check.SCC, scc.Name)}
+	source := "SecurityContextConstraints/" + scc.Name
 	if !scc.AllowsVolume("downwardAPI") {
-		b.say(check.Finding{
-			Check: SetupSCC, Status: check.Warn, Subject: subject,
-			Summary: fmt.Sprintf(
-				"SCC %s does not allow downwardAPI volumes: the network-resources-injector adds one to every pod with a network, which is then refused",
-				name,
-			),
-			Evidence: []check.Evidence{
-				{
-					Source: "SecurityContextConstraints/" + name + " volumes",
-					Got:    cmp.Or(strings.Join(scc.Volumes, ", "), "none"),
-					Want:   "downwardAPI",
-				},
-			},
-			Fix: &check.Fix{
-				Text: "Add it.", Who: check.Admin,
-				Commands: []string{
-					fmt.Sprintf(
-						`oc patch scc %s --type=json -p '[{"op":"add","path":"/volumes/-","value":"downwardAPI"}]'`,
-						name,
-					),
-				},
-			},
-		})
+		f.Status = check.Warn
+		f.Summary = fmt.Sprintf("SCC %s does not allow downwardAPI volumes: "+
+			"the network-resources-injector adds one to every pod with a network, and such pods are refused", scc.Name)
+		f.Evidence = []check.Evidence{{Source: source + " volumes", Got: orNone(scc.Volumes), Want: "downwardAPI"}}
+		f.Fix = check.ByAdmin("Allow them.", fmt.Sprintf(
+			`oc patch scc %s --type=json -p '[{"op":"add","path":"/volumes/-","value":"downwardAPI"}]'`, scc.Name))
+		p.report(f)
 	}
-	if b.o.AllowIPCLock && !scc.AllowsCapability(plan.CapIPCLock) {
-		b.say(check.Finding{
-			Check: SetupSCC, Status: check.Fail, Subject: subject,
-			Summary: fmt.Sprintf("SCC %s does not allow IPC_LOCK, and SCCs of others are not changed", name),
-			Evidence: []check.Evidence{
-				{
-					Source: "SecurityContextConstraints/" + name + " allowedCapabilities",
-					Got:    cmp.Or(strings.Join(scc.AllowedCapabilities, ", "), "none"),
-					Want:   plan.CapIPCLock,
-				},
-			},
-			Fix: &check.Fix{
-				Text:     "Leave --scc out, so that " + plan.SCCName + " is made with it.",
-				Commands: []string{"railhead setup cluster --allow-ipc-lock"},
-				Who:      check.Admin,
-			},
-		})
+	if ipcLock && !scc.AllowsCapability(plan.CapIPCLock) {
+		f.Status = check.Fail
+		f.Summary = fmt.Sprintf("SCC %s does not allow IPC_LOCK, and Railhead does not change SCCs of others", scc.Name)
+		f.Evidence = []check.Evidence{{
+			Source: source + " allowedCapabilities",
+			Got:    orNone(scc.AllowedCapabilities),
+			Want:   plan.CapIPCLock,
+		}}
+		f.Fix = check.ByAdmin("Omit --scc, so that "+plan.SCCName+" is created with IPC_LOCK.",
+			"railhead setup cluster --allow-ipc-lock")
+		p.report(f)
 	}
 	if scc.Privileged {
-		b.note(
-			"SCC %s allows privileged pods, which RDMA does not need and in which every HCA of the node can be opened.",
-			name,
-		)
+		p.note("SCC %s allows privileged pods. RDMA does not need them, and they can open every HCA of the node.",
+			scc.Name)
 	}
 }

@@ -58,9 +58,9 @@ func TestSCCNarrowed(t *testing.T) {
 	o.AllowIPCLock = false
 	p := mustPlan(t, m.State, o)
 	want := []string{
-		"SCC railhead-rdma allows nothing beyond restricted-v2. It is made because clusters change their restricted-v2.",
-		"The locked-memory limit of the nodes is not set here. Where it is small, RDMA needs --allow-ipc-lock, too.",
-		"SCC railhead-rdma no longer allows IPC_LOCK: pods that add it are refused from now on. Give --allow-ipc-lock to keep it.",
+		"SCC railhead-rdma allows nothing beyond restricted-v2. It is separate because clusters change restricted-v2.",
+		"This plan does not set the locked-memory limit of the nodes. If the limit is small, RDMA also needs --allow-ipc-lock.",
+		"SCC railhead-rdma no longer allows IPC_LOCK: pods that add it are refused from now on. Use --allow-ipc-lock to keep it.",
 	}
 	if diff := cmp.Diff(want, p.Notes); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)

@@ -78,17 +78,17 @@ func TestRefused(t *testing.T) {
 		},
 		"a custom pool that selects only worker's configuration": {
 			func(s *cluster.State) { *s = withGPUPool(*s); poolOf(s, "gpu").ConfigSelector = selectsRoles("worker") }, Options{NoMemlock: true},
-			[]string{"fail pool-role pool/gpu: no value of label machineconfiguration.openshift.io/role brings a MachineConfig to pool gpu and to no other"},
+			[]string{"fail pool-role pool/gpu: no value of label machineconfiguration.openshift.io/role makes a MachineConfig apply to pool gpu only"},
 		},
 		"a MachineConfig of somebody else has the name": {
 			func(s *cluster.State) {
 				s.MachineConfigs = append(s.MachineConfigs, cluster.MachineConfig{Name: "99-worker-iommu-passthrough", Labels: map[string]string{plan.RoleLabel: "worker"}, KernelArguments: []string{"iommu=pt"}})
 			}, Options{},
-			[]string{"fail name-free machineconfig/99-worker-iommu-passthrough: MachineConfig 99-worker-iommu-passthrough is there, was not made by Railhead, and does not do all that pool worker needs"},
+			[]string{"fail name-free machineconfig/99-worker-iommu-passthrough: MachineConfig 99-worker-iommu-passthrough exists, was not created by Railhead and lacks settings that pool worker needs"},
 		},
 		"an SCC of somebody else has the name": {
 			func(s *cluster.State) { s.SCCs = append(s.SCCs, cluster.SCC{Name: plan.SCCName}) }, Options{},
-			[]string{"fail name-free scc/railhead-rdma: SCC railhead-rdma is there and was not made by Railhead"},
+			[]string{"fail name-free scc/railhead-rdma: SCC railhead-rdma exists and was not created by Railhead"},
 		},
 		"an SCC that does not exist": {
 			func(*cluster.State) {}, Options{SCC: "nccl-scc"},
@@ -96,7 +96,7 @@ func TestRefused(t *testing.T) {
 		},
 		"an SCC of others without the capability": {
 			func(*cluster.State) {}, Options{SCC: "restricted-v2", AllowIPCLock: true},
-			[]string{"fail setup-scc scc/restricted-v2: SCC restricted-v2 does not allow IPC_LOCK, and SCCs of others are not changed"},
+			[]string{"fail setup-scc scc/restricted-v2: SCC restricted-v2 does not allow IPC_LOCK, and Railhead does not change SCCs of others"},
 		},
 		"MachineConfigs may not be listed": {
 			func(s *cluster.State) {
@@ -112,7 +112,7 @@ func TestRefused(t *testing.T) {
 		},
 		"SR-IOV without its operator": {
 			func(s *cluster.State) { s.Server.Groups = s.Server.Groups[:3] }, Options{Sriov: true},
-			[]string{"fail sriov-operator cluster: the SR-IOV network operator is not installed: nothing would act on policies"},
+			[]string{"fail sriov-operator cluster: the SR-IOV network operator is not installed, so policies would have no effect"},
 		},
 	}
 	for name, test := range tests {
@@ -146,11 +146,11 @@ func TestSaid(t *testing.T) {
 			func(s *cluster.State) {
 				s.Pools = append(s.Pools, pool("spare", 0, selectsRoles("worker", "spare"), "00-worker"))
 			}, Options{Pools: []string{"spare"}},
-			[]string{"warn pool-nodes pool/spare: pool spare has no nodes: only nodes that come later are set up"},
+			[]string{"warn pool-nodes pool/spare: pool spare has no nodes: only nodes that join later will be set up"},
 		},
 		"as many nodes cordoned as may be away": {
 			func(s *cluster.State) { nodeOf(s, "w05").Unschedulable = true }, Options{},
-			[]string{"warn pool-nodes pool/worker: the rollout of pool worker cannot begin: w05 is cordoned or not Ready, and 1 may be away at once"},
+			[]string{"warn pool-nodes pool/worker: the rollout of pool worker cannot start: w05 is cordoned or not Ready, and at most 1 may be unavailable"},
 		},
 		"fewer nodes cordoned than may be away": {
 			func(s *cluster.State) {
@@ -163,7 +163,7 @@ func TestSaid(t *testing.T) {
 			func(s *cluster.State) {
 				s.MachineConfigs = append(s.MachineConfigs, cluster.MachineConfig{Name: "50-x", Labels: map[string]string{plan.RoleLabel: "worker"}, KernelArguments: []string{"intel_iommu=off"}})
 			}, Options{},
-			[]string{"warn kernel-arguments pool/worker: MachineConfig 50-x boots the nodes of pool worker with intel_iommu=off, which contradicts passthrough"},
+			[]string{"warn kernel-arguments pool/worker: MachineConfig 50-x boots the nodes of pool worker with intel_iommu=off, which contradicts IOMMU passthrough"},
 		},
 		"drop-in that cannot be read": {
 			func(s *cluster.State) {
@@ -177,13 +177,13 @@ func TestSaid(t *testing.T) {
 				s.Pools = append(s.Pools, pool("infra", 1, selectsRoles("worker", "infra")))
 				nodeOf(s, "w12").Labels[role("infra")] = ""
 			}, Options{},
-			[]string{"warn pool-nodes nodes: w12 is in no machine config pool, or in two custom ones, and not set up"},
+			[]string{"warn pool-nodes nodes: w12 is in no machine config pool, or in two custom ones, and will not be set up"},
 		},
 		"SCC of others without downwardAPI": {
 			func(s *cluster.State) {
 				s.SCCs = append(s.SCCs, cluster.SCC{Name: "nccl-scc", Volumes: []string{"emptyDir"}})
 			}, Options{SCC: "nccl-scc"},
-			[]string{"warn setup-scc scc/nccl-scc: SCC nccl-scc does not allow downwardAPI volumes: the network-resources-injector adds one to every pod with a network, which is then refused"},
+			[]string{"warn setup-scc scc/nccl-scc: SCC nccl-scc does not allow downwardAPI volumes: the network-resources-injector adds one to every pod with a network, and such pods are refused"},
 		},
 		"degraded pool that needs nothing": {
 			func(s *cluster.State) { setCondition(poolOf(s, "master"), "NodeDegraded", "True", "x") }, Options{}, nil,
@@ -317,32 +317,32 @@ func TestNotes(t *testing.T) {
 		o      Options
 		want   string
 	}{
-		"estimate": {func(*cluster.State) {}, Options{}, "Pool worker: 13 nodes reboot, each once, 1 at a time: about 2 h 10 min to 3 h 15 min, an estimate of 10 to 15 minutes a node."},
-		"measured": {func(*cluster.State) {}, Options{RebootTime: 7 * time.Minute}, "Pool worker: 13 nodes reboot, each once, 1 at a time: about 1 h 31 min, at 7 min a node as measured."},
+		"estimate": {func(*cluster.State) {}, Options{}, "Pool worker: 13 nodes reboot, each once, 1 at a time: about 2 h 10 min to 3 h 15 min, at an estimated 10 to 15 minutes per node."},
+		"measured": {func(*cluster.State) {}, Options{RebootTime: 7 * time.Minute}, "Pool worker: 13 nodes reboot, each once, 1 at a time: about 1 h 31 min, at the measured 7 min per node."},
 		"a third at once, rounded down": {func(s *cluster.State) { poolOf(s, "worker").MaxUnavailable = "33%" }, Options{},
-			"Pool worker: 13 nodes reboot, each once, 4 at a time: about 40 min to 1 h, an estimate of 10 to 15 minutes a node."},
+			"Pool worker: 13 nodes reboot, each once, 4 at a time: about 40 min to 1 h, at an estimated 10 to 15 minutes per node."},
 		"first verified": {func(s *cluster.State) { poolOf(s, "worker").MaxUnavailable = "50%" }, Options{VerifyFirst: true},
-			"Pool worker: 13 nodes reboot, each once, 6 at a time: about 30 min to 45 min, an estimate of 10 to 15 minutes a node."},
+			"Pool worker: 13 nodes reboot, each once, 6 at a time: about 30 min to 45 min, at an estimated 10 to 15 minutes per node."},
 		"one node": {func(s *cluster.State) { *s = withGPUPool(*s); delete(nodeOf(s, "w13").Labels, role("gpu")) }, Options{Pools: []string{"gpu"}},
-			"Pool gpu: 1 node reboots: about 10 min to 15 min, an estimate of 10 to 15 minutes a node."},
+			"Pool gpu: 1 node reboots: about 10 min to 15 min, at an estimated 10 to 15 minutes per node."},
 		"few nodes of the pool": {func(*cluster.State) {}, Options{},
 			"13 nodes of pool worker will reboot, but only 2 have RDMA NICs or GPUs. A separate machine config pool for those 2 would avoid 11 reboots."},
 		"vendor not known": {func(s *cluster.State) { nodeOf(s, "w01").Labels = map[string]string{role("worker"): ""} }, Options{},
-			"The CPU vendor of 1 node in pool worker is not known (no label feature.node.kubernetes.io/cpu-model.vendor_id): intel_iommu=on is set, which other CPUs ignore."},
+			"The CPU vendor of 1 node in pool worker is unknown (no label feature.node.kubernetes.io/cpu-model.vendor_id), so intel_iommu=on is set. Other CPUs ignore it."},
 		"custom pool that takes over": {func(s *cluster.State) { *s = withGPUPool(*s) }, Options{Pools: []string{"worker"}},
-			"Pool gpu selects the MachineConfigs of pool worker, too: its nodes are set up with them."},
+			"Pool gpu also selects the MachineConfigs of pool worker, so its nodes get them too."},
 		"control plane": {func(*cluster.State) {}, Options{Pools: []string{"master"}},
-			"The nodes of pool master are the control plane: on a cluster of one node its API is away while the node reboots."},
+			"The nodes of pool master are the control plane: if the cluster has one node only, its API is unavailable while the node reboots."},
 		"no GPUs anywhere": {func(s *cluster.State) {
 			for i := range s.Nodes {
 				delete(s.Nodes[i].Allocatable, "nvidia.com/gpu")
 			}
-		}, Options{}, "No node shows RDMA NICs or GPUs: pool worker is set up."},
+		}, Options{}, "No node shows RDMA NICs or GPUs, so pool worker is set up."},
 		"broken off": {func(s *cluster.State) {
 			poolOf(s, "worker").Paused, poolOf(s, "worker").Annotations = true, map[string]string{cluster.AnnotationPausedBy: cluster.PausedBySetup}
-		}, Options{NoIOMMU: true, NoMemlock: true}, "An earlier run left pool worker in its hands: it is completed."},
+		}, Options{NoIOMMU: true, NoMemlock: true}, "An earlier run did not finish pool worker: this run completes it."},
 		"limit left alone": {func(*cluster.State) {}, Options{NoMemlock: true},
-			"The locked-memory limit of the nodes is not set here. Where it is small, RDMA needs --allow-ipc-lock, too."},
+			"This plan does not set the locked-memory limit of the nodes. If the limit is small, RDMA also needs --allow-ipc-lock."},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -362,7 +362,7 @@ func TestStillRollingOut(t *testing.T) {
 		m.tick()
 	}
 	p := mustPlan(t, m.State, Options{})
-	want := []string{"Pool worker is still being rolled out: 3 of 13 nodes are done. Follow it with `railhead setup status --follow`."}
+	want := []string{"Pool worker is still being rolled out: 3 of 13 nodes are done. Follow it with 'railhead setup status --follow'."}
 	if diff := cmp.Diff(want, p.Notes); diff != "" || !p.Empty() {
 		t.Errorf("steps %v, notes (-want +got):\n%s", plantest.StepIDs(p), diff)
 	}

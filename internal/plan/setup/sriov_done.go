@@ -13,22 +13,23 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
-// sriovDone is done when every node offers the resource of every policy. The operator's syncStatus alone says nothing:
-// until the operator has seen the policy it is the old one.
-func sriovDone(policies []policy) plan.Condition {
-	return sriovSynced(policyNodes(policies), "offer the new resources", func(n cluster.Node) string {
-		if short := lacksResource(n, policies); short != "" {
-			return "does not offer " + short + " yet"
+// sriovDone is done when every node offers the resource of every policy. The operator's syncStatus alone is not enough:
+// it is the old one until the operator has seen the policy.
+func sriovDone(nodes []string, policies []policy) plan.Condition {
+	return sriovSynced(nodes, "offer the new resources", func(n cluster.Node) string {
+		for _, p := range policies {
+			if resource := resourceName(p.name); slices.Contains(p.nodes, n.Name) && !offers(n, resource) {
+				return "does not offer " + resource + " yet"
+			}
 		}
 		return ""
 	})
 }
 
-// sriovGone is done when no node offers the resources of policies that are deleted, and the operator has done all that
-// follows: it drains the nodes, and pauses their pools meanwhile. A resource that a policy which stays makes on the
-// node stays.
+// sriovGone is done when no node offers the resources of deleted policies, and the operator is done with the nodes: it
+// drains them and pauses their pools meanwhile.
 func sriovGone(nodes []string, gone map[string][]string) plan.Condition {
-	return sriovSynced(nodes, "are without what the policies made", func(n cluster.Node) string {
+	return sriovSynced(nodes, "no longer offer the old resources", func(n cluster.Node) string {
 		for _, resource := range gone[n.Name] {
 			if offers(n, resource) {
 				return "still offers " + resource
@@ -42,26 +43,25 @@ func sriovGone(nodes []string, gone map[string][]string) plan.Condition {
 func sriovSynced(nodes []string, as string, missing func(cluster.Node) string) plan.Condition {
 	return func(s cluster.State) plan.Progress {
 		var progress plan.Progress
+		bar := plan.Bar{Name: "sriov", Total: len(nodes)}
 		for _, name := range nodes {
 			item := plan.Item{Name: name, State: plan.Waiting}
-			if i := slices.IndexFunc(s.SriovNodes, func(n cluster.SriovNode) bool { return n.Node == name }); i >= 0 {
-				state := s.SriovNodes[i]
+			for _, state := range s.SriovNodes {
+				if state.Node != name {
+					continue
+				}
 				item.State, item.Note = cmp.Or(state.SyncStatus, plan.Waiting), state.SyncError
 				if state.SyncStatus == "Failed" {
-					progress.AddObstacle(sriovFailed(state))
+					progress.AddObstacle(sriovFailed(s, state))
 				}
 			}
 			node, _ := s.Node(name)
-			not := missing(node)
-			item.Done = not == "" && item.State == "Succeeded"
-			item.Note = cmp.Or(item.Note, not)
-			progress.Items = append(progress.Items, item)
-		}
-		bar := plan.Bar{Name: "sriov", Total: len(progress.Items)}
-		for _, item := range progress.Items {
-			if item.Done {
+			why := missing(node)
+			item.Note = cmp.Or(item.Note, why)
+			if item.Done = why == "" && item.State == "Succeeded"; item.Done {
 				bar.Count++
 			}
+			progress.Items = append(progress.Items, item)
 		}
 		progress.Bars = []plan.Bar{bar}
 		if progress.Done = bar.Count == bar.Total; progress.Done {
@@ -70,28 +70,6 @@ func sriovSynced(nodes []string, as string, missing func(cluster.Node) string) p
 		progress.Text = fmt.Sprintf("%d of %s %s", bar.Count, words.Count(bar.Total, "node"), as)
 		return progress
 	}
-}
-
-func policyNodes(policies []policy) []string {
-	var names []string
-	for _, p := range policies {
-		names = append(names, p.Nodes...)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// lacksResource returns the first resource of the policies of a node that it does not offer.
-func lacksResource(n cluster.Node, policies []policy) string {
-	for _, p := range policies {
-		if !slices.Contains(p.Nodes, n.Name) {
-			continue
-		}
-		if !offers(n, resourceName(p.Name)) {
-			return resourceName(p.Name)
-		}
-	}
-	return ""
 }
 
 // offers reports whether a node offers a resource, whatever its prefix.
@@ -104,31 +82,25 @@ func offers(n cluster.Node, name string) bool {
 	return false
 }
 
-// sriovFailed: the operator's daemon tries again, and a failure from before stays until it begins
-// (sriov-network-operator pkg/daemon/daemon.go Reconcile).
-func sriovFailed(n cluster.SriovNode) check.Obstacle {
+// sriovFailed reports a failure of the operator on a node. Its daemon tries again, and the status is the old one until
+// it begins (sriov-network-operator pkg/daemon/daemon.go Reconcile).
+func sriovFailed(s cluster.State, n cluster.SriovNode) check.Obstacle {
 	return check.Obstacle{Patience: clusterrules.DaemonPatience, Finding: check.Finding{
 		Check: clusterrules.SriovNodeState, Status: check.Fail, Subject: check.NodeRef(n.Node),
-		Summary: fmt.Sprintf(
-			"the SR-IOV operator could not set up node %s: %s", n.Node, cmp.Or(n.SyncError, "it does not say why"),
-		),
-		Evidence: []check.Evidence{
-			{Source: "SriovNetworkNodeState/" + n.Node + " status.syncStatus", Got: n.SyncStatus, Want: "Succeeded"},
-		},
-		Fix: &check.Fix{
-			Text: "See what its daemon on the node says. The policies can be taken back.",
-			Commands: []string{
-				"oc -n " + cmp.Or(
-					n.Namespace, "openshift-sriov-network-operator",
-				) + " get pods --field-selector spec.nodeName=" + n.Node,
-				"railhead setup rollback",
-			},
-			Who: check.Admin,
-		},
+		Summary: fmt.Sprintf("the SR-IOV operator could not set up node %s: %s",
+			n.Node, cmp.Or(n.SyncError, "it gives no reason")),
+		Evidence: []check.Evidence{{
+			Source: "SriovNetworkNodeState/" + n.Node + " status.syncStatus",
+			Got:    n.SyncStatus,
+			Want:   "Succeeded",
+		}},
+		Fix: check.ByAdmin("Read the log of the operator's daemon on the node, or undo the policies.",
+			"oc -n "+plan.SriovNamespace(s)+" get pods --field-selector spec.nodeName="+n.Node,
+			"railhead setup rollback"),
 	}}
 }
 
-// nodesWith are the nodes that have a NIC of a policy.
+// nodesWith returns the nodes that have a NIC of a policy.
 func nodesWith(s cluster.State, p cluster.SriovPolicy) []string {
 	var names []string
 	for _, state := range s.SriovNodes {

@@ -3,6 +3,7 @@ package setup
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,154 +14,135 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
-// maxMellanoxVFs is the limit of the SR-IOV operator's webhook (pkg/webhook/validate.go MlxMaxVFs).
-const maxMellanoxVFs = 128
-
 // nic is the physical function of one name on all nodes that have it.
 type nic struct {
-	Name     string
-	Vendor   string
-	LinkType string
-	MTUs     []int
-	TotalVFs int      // the least of its nodes; 0: not known
-	Nodes    []string // on which it needs a policy
-	Others   []string // on which it must be left alone
-	Left     string   // why it is left alone, where that is no finding
+	name     string
+	vendor   string
+	linkType string
+	mtus     []int
+	totalVFs int      // the least of its nodes; 0: unknown
+	nodes    []string // on which it needs a policy
+	others   []string // on which it must be left alone
+	reason   string   // for leaving it alone, unless a finding says so
 }
 
-// Notes about NICs that are always left alone.
-const (
-	carriesDefault = "it carries the default network"
-	slowerThanMost = "it is much slower than its siblings, and taken for the node's management"
-)
+func (n nic) maxVFs() int {
+	if n.totalVFs == 0 {
+		return maxMellanoxVFs
+	}
+	return min(n.totalVFs, maxMellanoxVFs)
+}
 
-// noteLeft says why a NIC gets no policy on any node.
-func (b *setup) noteLeft(n nic) {
-	if n.Left != "" {
-		b.note("NIC %s of %s gets no policy: %s.", n.Name, words.Count(len(n.Others), "node"), n.Left)
+func (n *nic) add(node string, i cluster.SriovInterface) {
+	n.nodes = append(n.nodes, node)
+	if !slices.Contains(n.mtus, i.MTU) {
+		n.mtus = append(n.mtus, i.MTU)
+	}
+	if i.TotalVFs > 0 && (n.totalVFs == 0 || i.TotalVFs < n.totalVFs) {
+		n.totalVFs = i.TotalVFs
 	}
 }
 
-// nics are the NICs that need a policy, by name.
-func (b *setup) nics() []nic {
+// findNICs returns the requested RDMA NICs, by name.
+func findNICs(s cluster.State, o Options) ([]nic, []check.Finding) {
 	byName := map[string]*nic{}
-	for _, state := range b.s.SriovNodes {
-		node, ok := b.s.Node(state.Node)
+	var findings []check.Finding
+	for _, state := range s.SriovNodes {
+		node, ok := s.Node(state.Node)
 		if !ok {
 			continue
 		}
 		for _, i := range state.Interfaces {
-			if !i.IsRDMANIC() || (len(b.o.PFs) > 0 && !slices.Contains(b.o.PFs, i.Name)) {
+			if !i.IsRDMANIC() || (len(o.PFs) > 0 && !slices.Contains(o.PFs, i.Name)) {
 				continue
 			}
 			n := byName[i.Name]
 			if n == nil {
-				n = &nic{Name: i.Name, Vendor: i.Vendor, LinkType: i.LinkType}
+				n = &nic{name: i.Name, vendor: i.Vendor, linkType: i.LinkType}
 				byName[i.Name] = n
 			}
-			if why, leave := b.leave(node, state, i); leave {
-				n.Others = append(n.Others, node.Name)
-				n.Left = cmp.Or(why, n.Left)
+			v := judgeNIC(s, o, node, state, i)
+			if v.needsPolicy {
+				n.add(node.Name, i)
 				continue
 			}
-			n.add(node.Name, i)
+			n.others = append(n.others, node.Name)
+			n.reason = cmp.Or(v.reason, n.reason)
+			findings = append(findings, v.findings...)
 		}
 	}
-	var list []nic
-	for _, n := range byName {
-		list = append(list, *n)
+	var nics []nic
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		nics = append(nics, *byName[name])
 	}
-	slices.SortFunc(list, func(a, b nic) int { return strings.Compare(a.Name, b.Name) })
-	return list
+	return nics, findings
 }
 
-func (n *nic) add(node string, i cluster.SriovInterface) {
-	n.Nodes = append(n.Nodes, node)
-	if !slices.Contains(n.MTUs, i.MTU) {
-		n.MTUs = append(n.MTUs, i.MTU)
-	}
-	if i.TotalVFs > 0 && (n.TotalVFs == 0 || i.TotalVFs < n.TotalVFs) {
-		n.TotalVFs = i.TotalVFs
-	}
+// nicVerdict says whether a NIC of a node needs a policy. If not, a finding or a reason for a note may say why.
+type nicVerdict struct {
+	needsPolicy bool
+	reason      string
+	findings    []check.Finding
 }
 
-// leave reports whether a NIC of a node needs no policy or must get none. What is no matter of course is said in a
-// finding, the rest by why.
-func (b *setup) leave(node cluster.Node, state cluster.SriovNode, i cluster.SriovInterface) (why string, leave bool) {
-	named := slices.Contains(b.o.PFs, i.Name)
-	policy, covered := b.policyFor(node, i)
+func judgeNIC(
+	s cluster.State, o Options, node cluster.Node, state cluster.SriovNode, i cluster.SriovInterface,
+) nicVerdict {
+	named := slices.Contains(o.PFs, i.Name)
+	leave := func(status check.Status, why string, e check.Evidence) nicVerdict {
+		return nicVerdict{findings: []check.Finding{nicFinding(node.Name, i, status, why, e)}}
+	}
+	source := "SriovNetworkNodeState/" + node.Name + " " + i.Name
+	policy, covered := policyFor(s, o, node, i)
+	gateway := node.GatewayMAC != "" && strings.EqualFold(node.GatewayMAC, i.MAC)
 	switch {
+	case covered && policy.RDMA:
+		return nicVerdict{}
 	case covered:
-		if !policy.RDMA {
-			b.sayNIC(
-				node, i, check.Warn, fmt.Sprintf("policy %s makes its virtual functions without RDMA", policy.Name),
-				check.Evidence{
-					Source: "SriovNetworkNodePolicy/" + policy.Name + " spec.isRdma",
-					Got:    "false",
-					Want:   "true",
-				},
-				&check.Fix{
-					Text: "Let the policy make RDMA devices; its nodes are drained.",
-					Who:  check.Admin,
-					Commands: []string{
-						fmt.Sprintf(
-							`oc -n %s patch sriovnetworknodepolicy %s --type=merge -p '{"spec":{"isRdma":true}}'`,
-							policy.Namespace, policy.Name,
-						),
-					},
-				},
-			)
-		}
-		return "", true
-	case node.GatewayMAC != "" && strings.EqualFold(node.GatewayMAC, i.MAC):
-		if named {
-			b.sayNIC(node, i, check.Fail, "it carries the node's default network",
-				check.Evidence{
-					Source: "node/" + node.Name + " annotation k8s.ovn.org/l3-gateway-config mac-address",
-					Got:    node.GatewayMAC,
-					Want:   "another NIC than " + i.MAC,
-				}, nil)
-		}
-		return carriesDefault, true
-	case i.VFs > 0 && !b.ownPolicy(i.Name):
-		b.sayNIC(node, i, check.Warn, fmt.Sprintf(
-			"it has %s that no policy made", words.Count(i.VFs, "virtual function"),
-		),
-			check.Evidence{
-				Source: "SriovNetworkNodeState/" + node.Name + " " + i.Name + " numVfs",
-				Got:    strconv.Itoa(i.VFs),
-				Want:   "0, or a policy",
-			}, nil)
-		return "", true
+		return nicVerdict{findings: []check.Finding{policyWithoutRDMA(node.Name, i, policy)}}
+	case gateway && named:
+		return leave(check.Fail, "it carries the node's default network", check.Evidence{
+			Source: "node/" + node.Name + " annotation k8s.ovn.org/l3-gateway-config mac-address",
+			Got:    node.GatewayMAC,
+			Want:   "a NIC other than " + i.MAC,
+		})
+	case gateway:
+		return nicVerdict{reason: "it carries the default network"}
+	case i.VFs > 0 && !hasOwnPolicy(s, i.Name):
+		why := fmt.Sprintf("it has %s that no policy created", words.Count(i.VFs, "virtual function"))
+		return leave(check.Warn, why, check.Evidence{
+			Source: source + " numVfs",
+			Got:    strconv.Itoa(i.VFs),
+			Want:   "0, or a policy",
+		})
 	case named:
-		return "", false
+		return nicVerdict{needsPolicy: true}
 	case i.LinkState == "down":
-		b.sayNIC(node, i, check.Warn, "its link is down", check.Evidence{
-			Source: "SriovNetworkNodeState/" + node.Name + " " + i.Name,
-			Got:    "down",
-			Want:   "up",
-		}, nil)
-		return "", true
-	case slowBeside(i, state.Interfaces):
-		return slowerThanMost, true
+		return leave(check.Warn, "its link is down", check.Evidence{Source: source, Got: "down", Want: "up"})
+	case isSlow(i, state.Interfaces):
+		return nicVerdict{reason: "it is much slower than the other NICs, so it is probably for the node's management"}
 	}
-	return "", false
+	return nicVerdict{needsPolicy: true}
 }
 
-// sayNIC says why a NIC gets no policy.
-func (b *setup) sayNIC(node cluster.Node, i cluster.SriovInterface, status check.Status, why string, e check.Evidence, fix *check.Fix) {
-	b.say(check.Finding{
-		Check: SRIOVNICs, Status: status, Subject: check.NodeRef(node.Name),
-		Summary:  fmt.Sprintf("NIC %s (%s) of node %s gets no policy: %s", i.Name, i.PCI, node.Name, why),
-		Evidence: []check.Evidence{e}, Fix: fix,
+func policyWithoutRDMA(node string, i cluster.SriovInterface, policy cluster.SriovPolicy) check.Finding {
+	why := fmt.Sprintf("policy %s creates its virtual functions without RDMA", policy.Name)
+	f := nicFinding(node, i, check.Warn, why, check.Evidence{
+		Source: "SriovNetworkNodePolicy/" + policy.Name + " spec.isRdma",
+		Got:    "false",
+		Want:   "true",
 	})
+	f.Fix = check.ByAdmin("Let the policy create RDMA devices; its nodes are drained.",
+		fmt.Sprintf(`oc -n %s patch sriovnetworknodepolicy %s --type=merge -p '{"spec":{"isRdma":true}}'`,
+			policy.Namespace, policy.Name))
+	return f
 }
 
-// slowShare is the share of the fastest NIC's rate below which a NIC is taken for the node's management: 25 Gb/s beside
-// 400.
+// slowShare is the share of the fastest NIC's rate below which a NIC is assumed to be for the node's management, such as
+// 25 Gb/s of 400.
 const slowShare = 0.5
 
-func slowBeside(i cluster.SriovInterface, all []cluster.SriovInterface) bool {
+func isSlow(i cluster.SriovInterface, all []cluster.SriovInterface) bool {
 	fastest := 0.0
 	for _, other := range all {
 		if other.IsRDMANIC() {
@@ -171,39 +153,37 @@ func slowBeside(i cluster.SriovInterface, all []cluster.SriovInterface) bool {
 	return speed > 0 && speed < fastest*slowShare
 }
 
-// linkSpeed reads "400000 Mb/s"; 0 when it is not known.
+// linkSpeed reads "400000 Mb/s"; 0 if it is unknown.
 func linkSpeed(i cluster.SriovInterface) float64 {
 	number, _, _ := strings.Cut(i.LinkSpeed, " ")
 	speed, err := strconv.ParseFloat(number, 64)
-	if err != nil || speed < 0 {
+	if err != nil {
 		return 0
 	}
 	return speed
 }
 
-// policyFor returns the policy that makes virtual functions of a NIC. Railhead's own does not count while another
-// number of them is asked for.
-func (b *setup) policyFor(node cluster.Node, i cluster.SriovInterface) (cluster.SriovPolicy, bool) {
-	var without *cluster.SriovPolicy
-	for k, p := range b.s.SriovPolicies {
-		own := p.Name == policyName(i.Name) && b.ownPolicy(i.Name)
+// policyFor returns the policy that creates virtual functions of a NIC, preferably with RDMA. Railhead's own does not
+// count if another number of them is requested.
+func policyFor(
+	s cluster.State, o Options, node cluster.Node, i cluster.SriovInterface,
+) (found cluster.SriovPolicy, ok bool) {
+	for _, p := range s.SriovPolicies {
+		own := p.Name == policyName(i.Name) && hasOwnPolicy(s, i.Name)
 		switch {
 		case p.VFs == 0 || p.ResourceName == "" || !cluster.Selects(p.NodeSelector, nil, node.Labels) || !p.Selects(i):
-		case own && b.o.VFs > 0 && b.o.VFs != p.VFs:
+		case own && o.VFs > 0 && o.VFs != p.VFs:
 		case p.RDMA:
 			return p, true
 		default:
-			without = &b.s.SriovPolicies[k]
+			found, ok = p, true
 		}
 	}
-	if without == nil {
-		return cluster.SriovPolicy{}, false
-	}
-	return *without, true
+	return found, ok
 }
 
-// ownPolicy reports whether Railhead made the policy of a NIC.
-func (b *setup) ownPolicy(pf string) bool {
-	_, ok := b.s.Object("SriovNetworkNodePolicy", plan.SriovNamespace(b.s), policyName(pf))
+// hasOwnPolicy reports whether Railhead created the policy of a NIC.
+func hasOwnPolicy(s cluster.State, pf string) bool {
+	_, ok := s.Object("SriovNetworkNodePolicy", plan.SriovNamespace(s), policyName(pf))
 	return ok
 }

@@ -76,8 +76,8 @@ func TestSriov(t *testing.T) {
 			p.RDMA = false
 			s.SriovPolicies = append(s.SriovPolicies, p)
 		}, only("eno5np0"), nil, []string{
-			"warn sriov-nics node/w12: NIC eno5np0 (0000:18:00.0) of node w12 gets no policy: policy rails makes its virtual functions without RDMA",
-			"warn sriov-nics node/w13: NIC eno5np0 (0000:18:00.0) of node w13 gets no policy: policy rails makes its virtual functions without RDMA",
+			"warn sriov-nics node/w12: NIC eno5np0 (0000:18:00.0) of node w12 gets no policy: policy rails creates its virtual functions without RDMA",
+			"warn sriov-nics node/w13: NIC eno5np0 (0000:18:00.0) of node w13 gets no policy: policy rails creates its virtual functions without RDMA",
 		}},
 		"a policy by vendor and device": {func(s *cluster.State) {
 			p := existing
@@ -85,7 +85,7 @@ func TestSriov(t *testing.T) {
 			s.SriovPolicies = append(s.SriovPolicies, p)
 		}, only(), nil, nil},
 		"virtual functions made by hand": {func(s *cluster.State) { nicOf(s, "w13", "eno5np0").VFs = 4 }, only("eno5np0"), []string{"railhead-eno5np0"},
-			[]string{"warn sriov-nics node/w13: NIC eno5np0 (0000:18:00.0) of node w13 gets no policy: it has 4 virtual functions that no policy made"}},
+			[]string{"warn sriov-nics node/w13: NIC eno5np0 (0000:18:00.0) of node w13 gets no policy: it has 4 virtual functions that no policy created"}},
 		"the link of one is down": {func(s *cluster.State) {
 			nicOf(s, "w12", "eno5np0").LinkState = "down"
 			nicOf(s, "w13", "eno5np0").LinkState = "down"
@@ -96,14 +96,14 @@ func TestSriov(t *testing.T) {
 			}},
 		"which NIC carries the default network is not known": {func(s *cluster.State) { nodeOf(s, "w12").GatewayMAC = "" }, only(),
 			[]string{"railhead-eno5np0", "railhead-eno6np0", "railhead-eno7np0", "railhead-eno8np0"},
-			[]string{"unknown sriov-nics nodes: which NIC carries the default network of 1 node is not known: see that it is none of eno5np0, eno6np0, eno7np0 and eno8np0"}},
+			[]string{"unknown sriov-nics nodes: the NIC that carries the default network of 1 node is unknown: make sure that it is none of eno5np0, eno6np0, eno7np0 and eno8np0"}},
 		"the same name is the management NIC elsewhere": {func(s *cluster.State) {
 			nodeOf(s, "w13").GatewayMAC = nicOf(s, "w13", "eno5np0").MAC
 			nodeOf(s, "w12").Labels["kubernetes.io/hostname"] = "w13"
 		}, only(), []string{"railhead-eno6np0", "railhead-eno7np0", "railhead-eno8np0"},
-			[]string{"warn sriov-nics nic/eno5np0: NIC eno5np0 gets no policy: no label tells w12, where it needs one, from w13, where it must be left alone"}},
+			[]string{"warn sriov-nics nic/eno5np0: NIC eno5np0 gets no policy: no label separates w12, where it needs one, from w13, where it must be left alone"}},
 		"more virtual functions than there can be": {func(*cluster.State) {}, Options{NoIOMMU: true, NoMemlock: true, SCC: "restricted-v2", Sriov: true, VFs: 20, PFs: []string{"eno5np0"}}, nil,
-			[]string{"fail sriov-nics nic/eno5np0: NIC eno5np0 can have 16 virtual functions, and 20 are asked for"}},
+			[]string{"fail sriov-nics nic/eno5np0: NIC eno5np0 supports 16 virtual functions, and 20 are requested"}},
 		"no NICs": {func(s *cluster.State) { s.SriovNodes = nil }, only(), nil, []string{"warn sriov-nics cluster: the SR-IOV operator sees no RDMA NIC on 0 nodes"}},
 	}
 	for name, test := range tests {
@@ -285,13 +285,13 @@ func TestSriovGone(t *testing.T) {
 		text   string
 		stuck  bool
 	}{
-		"just deleted: the operator's word is the old one": {func(*cluster.State) {}, false, "0 of 2 nodes are without what the policies made", false},
+		"just deleted: the operator's word is the old one": {func(*cluster.State) {}, false, "0 of 2 nodes no longer offer the old resources", false},
 		"one node is drained": {func(s *cluster.State) { gone(s, "w12"); s.SriovNodes[1].SyncStatus = "InProgress" }, false,
-			"1 of 2 nodes are without what the policies made", false},
+			"1 of 2 nodes no longer offer the old resources", false},
 		"both are without, and one is still worked on": {func(s *cluster.State) { gone(s, "w12", "w13"); s.SriovNodes[1].SyncStatus = "InProgress" }, false,
-			"1 of 2 nodes are without what the policies made", false},
-		"one failed":               {func(s *cluster.State) { gone(s, "w12"); s.SriovNodes[1].SyncStatus = "Failed" }, false, "1 of 2 nodes are without what the policies made", true},
-		"gone, and the rest stays": {func(s *cluster.State) { gone(s, "w12", "w13") }, true, "2 of 2 nodes are without what the policies made", false},
+			"1 of 2 nodes no longer offer the old resources", false},
+		"one failed":               {func(s *cluster.State) { gone(s, "w12"); s.SriovNodes[1].SyncStatus = "Failed" }, false, "1 of 2 nodes no longer offer the old resources", true},
+		"gone, and the rest stays": {func(s *cluster.State) { gone(s, "w12", "w13") }, true, "2 of 2 nodes no longer offer the old resources", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := clone(m.State)

@@ -12,41 +12,34 @@ import (
 // ClusterStatus is the content of `railhead setup status`.
 type ClusterStatus struct {
 	Pools []PoolStatus
-	SCC   string             // the SCC that setup made; "" when it is not there
+	SCC   string             // the SCC that setup created; "" if there is none
 	Users []cluster.SCCGrant // who may use it
 }
 
-// PoolStatus is one pool that has MachineConfigs of setup, that setup has in hand, or that is being rolled out: after a
-// rollback nothing else tells that its nodes are on their way back.
+// PoolStatus is one pool that has MachineConfigs of setup, that setup left paused, or that is being rolled out: after a
+// rollback nothing else tells that its nodes are still changing.
 type PoolStatus struct {
 	Pool           string
 	MachineConfigs []string // of setup, that the pool selects
-	Paused         bool     // by setup: a run was broken off, or its check failed
+	Paused         bool     // by setup: a run was interrupted, or its check failed
 	Started        time.Time
 	Progress       plan.Progress
 }
 
-// Condition follows the pools that the status is about.
+// Condition is done when all pools of the status are.
 func (c ClusterStatus) Condition() plan.Condition {
-	list := make([]clusterrules.Rollout, 0, len(c.Pools))
+	var rollouts []clusterrules.Rollout
 	for _, p := range c.Pools {
-		list = append(list, clusterrules.Rollout{Pool: p.Pool, With: p.MachineConfigs})
+		rollouts = append(rollouts, clusterrules.Rollout{Pool: p.Pool, With: p.MachineConfigs})
 	}
-	return RolloutDone(list...)
+	return RolloutDone(rollouts...)
 }
 
-// Status returns the progress of everything that setup made.
+// Status returns the progress of everything that setup created.
 func Status(s cluster.State) ClusterStatus {
 	var status ClusterStatus
-	pools := slices.Clone(s.Pools)
-	slices.SortFunc(pools, byName)
-	for _, p := range pools {
-		var names []string
-		for _, m := range plan.SelectedConfigs(p, s.MachineConfigs) {
-			if madeBySetup(m.Labels) {
-				names = append(names, m.Name)
-			}
-		}
+	for _, p := range poolsByName(s) {
+		names := configsOf(p, s.MachineConfigs)
 		if len(names) == 0 && !p.InSetup() && !p.Rolling(s.NodesOf(p.Name)) {
 			continue
 		}
@@ -64,7 +57,7 @@ func Status(s cluster.State) ClusterStatus {
 	return status
 }
 
-// usersOf are the grants that name an SCC itself.
+// usersOf returns the grants that name an SCC itself.
 func usersOf(s cluster.State, scc string) []cluster.SCCGrant {
 	return slices.DeleteFunc(slices.Clone(s.SCCGrants), func(g cluster.SCCGrant) bool { return g.SCC != scc })
 }

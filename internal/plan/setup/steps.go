@@ -12,48 +12,66 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
-// rolloutSteps pause the pools, write the MachineConfigs and let the nodes go, so that each reboots once.
-func (b *setup) rolloutSteps() []plan.Step {
-	held := b.held()
+// nodesPart pauses the pools, writes the MachineConfigs and resumes, so that each node reboots once.
+func nodesPart(s cluster.State, o Options) part {
+	c := planConfigs(s, o)
+	p := c.part
+	held := c.held()
 	if len(held) == 0 {
-		b.running()
-		return nil
+		if o.setsNodes(s) {
+			for _, pool := range s.Pools {
+				if len(configsOf(pool, c.configs)) > 0 {
+					p.noteRolling(pool, s.NodesOf(pool.Name))
+				}
+			}
+		}
+		return p
 	}
 	for i, h := range held {
 		if h.Written {
-			b.judge(h.Pool, h.Nodes)
+			p.report(clusterrules.PoolBlockers(s, h.Pool, h.Nodes)...)
+			p.report(availability(h.Pool, h.Nodes)...)
 		} else {
-			b.resumed(h)
+			p.note("An earlier run did not finish pool %s: this run completes it.", h.Name)
+			fix := check.ByAdmin("If the new configuration is to blame, undo it.", "railhead setup rollback")
+			p.report(unfinished(s, h, fix)...)
 		}
-		held[i].First = (b.o.VerifyFirst || h.Pool.VerifiesFirst()) && len(h.Nodes) > 0 && !h.complete(b.s)
+		complete := !h.Written && progressOf(s, h.Rollout).done
+		held[i].First = (o.VerifyFirst || h.Pool.VerifiesFirst()) && len(h.Nodes) > 0 && !complete
 	}
-	steps := pauseStep(held)
-	steps = append(steps, b.writeStep(held))
-	steps = append(steps, firstSteps(held)...)
-	b.estimate(held)
-	return append(steps, resumeStep(held))
+	var changes []plan.Change
+	for _, w := range c.writes {
+		object := machineConfigObject(w.MachineConfig)
+		changes = append(changes, plan.Change{Verb: plan.Apply, Object: object, Why: w.why})
+	}
+	p.steps = held.steps("Write "+words.Count(len(changes), "MachineConfig"), changes)
+	for _, h := range held {
+		if h.Written && !slices.Contains(c.pools, h.Name) {
+			p.note("Pool %s also selects the MachineConfigs of %s, so its nodes get them too.",
+				h.Name, poolNames(c.pools))
+		}
+		p.noteReboots(h, o.RebootTime)
+	}
+	return p
 }
 
-// held are the pools that the written MachineConfigs reach, and those that an earlier run left paused.
-func (b *setup) held() []hold {
-	var held []hold
-	pools := slices.Clone(b.s.Pools)
-	slices.SortFunc(pools, byName)
-	for _, p := range pools {
-		h := hold{
-			Pool:    p,
-			Rollout: clusterrules.Rollout{Pool: p.Name, From: p.Annotations[cluster.AnnotationFrom]},
-			Nodes:   b.s.NodesOf(p.Name),
+// held returns the pools that select the MachineConfigs to write, and those that an earlier run left paused.
+func (c *configPlan) held() heldPools {
+	var held heldPools
+	for _, p := range poolsByName(c.s) {
+		h := heldPool{
+			Pool: p,
+			Rollout: clusterrules.Rollout{
+				Pool: p.Name,
+				With: configsOf(p, c.configs),
+				From: p.Annotations[cluster.AnnotationFrom],
+			},
+			Nodes: c.s.NodesOf(p.Name),
 		}
-		for _, m := range plan.SelectedConfigs(p, b.configs) {
-			if madeBySetup(m.Labels) {
-				h.With = append(h.With, m.Name)
-			}
-		}
-		for _, w := range b.writes {
+		for _, w := range c.writes {
 			if slices.Contains(h.With, w.Name) {
 				h.Written = true
-				if w.Replaces && slices.Contains(p.TargetSources, w.Name) {
+				if w.replaces && slices.Contains(p.TargetSources, w.Name) {
 					h.From = p.Target
 				}
 			}
@@ -65,134 +83,45 @@ func (b *setup) held() []hold {
 	return held
 }
 
-// running notes that the configuration is still being rolled out.
-func (b *setup) running() {
-	if !b.setsNodes() {
-		return
-	}
-	for _, p := range b.s.Pools {
-		ours := slices.ContainsFunc(
-			plan.SelectedConfigs(p, b.configs), func(m cluster.MachineConfig) bool { return madeBySetup(m.Labels) },
-		)
-		if nodes := b.s.NodesOf(p.Name); ours && p.Rolling(nodes) {
-			b.notes = append(b.notes, rollingNote(p, nodes))
-		}
-	}
-}
-
-func rollingNote(p cluster.Pool, nodes []cluster.Node) string {
-	return fmt.Sprintf(
-		"Pool %s is still being rolled out: %d of %d nodes are done. Follow it with `railhead setup status --follow`.",
-		p.Name, len(p.UpToDate(nodes)), len(nodes),
-	)
-}
-
-// resumed says that an earlier run is completed.
-func (b *setup) resumed(h hold) {
-	b.note("An earlier run left pool %s in its hands: it is completed.", h.Name)
-	if c, bad := h.Pool.WhyDegraded(); bad {
-		b.say(check.Finding{
-			Check: clusterrules.PoolHealthy, Status: check.Warn, Subject: check.Named(check.Pool, h.Name),
-			Summary: fmt.Sprintf("pool %s is degraded (%s): %s", h.Name, c.Type, c.Why()),
-			Evidence: []check.Evidence{
-				{Source: "MachineConfigPool/" + h.Name + " condition " + c.Type, Got: c.Why(), Want: "False"},
-			},
-			Fix: &check.Fix{
-				Text:     "If the new configuration is to blame, take it back.",
-				Commands: []string{"railhead setup rollback"},
-				Who:      check.Admin,
-			},
-		})
-	}
-}
-
-// writeStep writes the MachineConfigs, and is done when the pools' next configuration has them.
-func (b *setup) writeStep(held []hold) plan.Step {
-	pools := poolsInWords(holdNames(held))
-	step := plan.Step{
-		ID: "machine-configs", Title: "Wait until the configuration of " + pools + " is rendered",
-		Done: TargetRendered(rollouts(held)...), Watch: []cluster.Kind{cluster.Pools},
-	}
-	if len(b.writes) > 0 {
-		step.Title = fmt.Sprintf(
-			"Write %s while %s %s paused", words.Count(len(b.writes), "MachineConfig"), pools, verb(len(held)),
-		)
-	}
-	for _, w := range b.writes {
-		step.Changes = append(step.Changes, plan.Change{
-			Verb:   plan.Apply,
-			Object: machineConfigObject(w.MachineConfig),
-			Why:    w.Why,
-		})
-	}
-	return step
-}
-
-func verb(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
-}
-
-// estimate notes the duration of the rollout.
-func (b *setup) estimate(held []hold) {
-	for _, h := range held {
-		if h.Written && !slices.Contains(b.targets, h.Name) {
-			b.note(
-				"Pool %s selects the MachineConfigs of %s, too: its nodes are set up with them.", h.Name,
-				poolsInWords(b.targets),
-			)
-		}
-		names := h.reboots()
-		if len(names) == 0 {
-			continue
-		}
-		b.note("%s", rebootNote(h, len(names), b.o.RebootTime))
-		if h.Name == cluster.MasterPool {
-			b.note(
-				"The nodes of pool %s are the control plane: on a cluster of one node its API is away while the node reboots.",
-				cluster.MasterPool,
-			)
-		}
-	}
-}
-
-// Duration of a node's reboot with its drain: bare metal with several NICs and GPUs boots slowly. An assumption, and
-// said as such.
+// The assumed duration of a node's reboot with its drain: bare metal with several NICs and GPUs boots slowly.
 const (
 	rebootAtLeast = 10 * time.Minute
 	rebootAtMost  = 15 * time.Minute
 )
 
-func rebootNote(h hold, nodes int, measured time.Duration) string {
+// noteReboots notes how many nodes of a pool reboot, and how long that takes at the measured time per node.
+func (p *part) noteReboots(h heldPool, measured time.Duration) {
+	nodes := len(h.reboots())
+	if nodes == 0 {
+		return
+	}
 	room := cluster.AtOnce(h.Pool.OwnMaxUnavailable(), len(h.Nodes))
-	text := fmt.Sprintf("Pool %s: %s", h.Name, rebootTitle(nodes))
+	text := fmt.Sprintf("Pool %s: %s", h.Name, nodesReboot(nodes))
 	if nodes > 1 {
 		text += fmt.Sprintf(", %d at a time", room)
 	}
-	takes := func(each time.Duration) string {
+	total := func(each time.Duration) string {
 		if h.First {
-			return inHours(each + RolloutTime(nodes-1, room, each))
+			return inHours(each + rolloutTime(nodes-1, room, each))
 		}
-		return inHours(RolloutTime(nodes, room, each))
+		return inHours(rolloutTime(nodes, room, each))
 	}
 	if measured > 0 {
-		return fmt.Sprintf("%s: about %s, at %s a node as measured.", text, takes(measured), inHours(measured))
+		p.note("%s: about %s, at the measured %s per node.", text, total(measured), inHours(measured))
+	} else {
+		p.note("%s: about %s to %s, at an estimated 10 to 15 minutes per node.",
+			text, total(rebootAtLeast), total(rebootAtMost))
 	}
-	return fmt.Sprintf(
-		"%s: about %s to %s, an estimate of 10 to 15 minutes a node.", text, takes(rebootAtLeast),
-		takes(rebootAtMost),
-	)
+	if h.Name == cluster.MasterPool {
+		p.note("The nodes of pool %s are the control plane: "+
+			"if the cluster has one node only, its API is unavailable while the node reboots.", cluster.MasterPool)
+	}
 }
 
-// RolloutTime returns the time for the reboots of some nodes, atOnce at a time.
-func RolloutTime(nodes, atOnce int, each time.Duration) time.Duration {
-	if nodes <= 0 {
-		return 0
-	}
-	rounds := (nodes + max(1, atOnce) - 1) / max(1, atOnce)
-	return time.Duration(rounds) * each
+// rolloutTime returns the time for the reboots of some nodes, atOnce at a time.
+func rolloutTime(nodes, atOnce int, each time.Duration) time.Duration {
+	atOnce = max(1, atOnce)
+	return time.Duration((nodes+atOnce-1)/atOnce) * each
 }
 
 // inHours is a duration in whole minutes: "45 min", "2 h 10 min".

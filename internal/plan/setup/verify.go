@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,8 +12,7 @@ import (
 )
 
 // VerifyNode judges a node that has the new configuration, by a snapshot taken in a pod on it: the kernel command line,
-// the IOMMU group of each HCA, and the locked-memory limit that the runtime gives containers. No findings: it is as it
-// should be.
+// the IOMMU group of each HCA, and the locked-memory limit of containers. Without findings all is well.
 func VerifyNode(s host.Snapshot, o Options) []check.Finding {
 	v := verification{s: s, subject: check.NodeRef(s.Node.Or("?"))}
 	if !o.NoIOMMU {
@@ -34,21 +34,20 @@ type verification struct {
 func (v *verification) add(id check.ID, status check.Status, summary string, evidence ...check.Evidence) {
 	v.findings = append(v.findings, check.Finding{
 		Check: id, Status: status, Subject: v.subject, Summary: summary, Evidence: evidence,
-		Fix: &check.Fix{
-			Text:     "The rollout is paused after this node. Take the configuration back, or mend what is wrong and run the setup again.",
-			Commands: []string{"railhead setup rollback", "railhead setup cluster --verify-first"}, Who: check.Admin,
-		},
+		Fix: check.ByAdmin("The rollout is paused after this node. "+
+			"Undo the configuration, or repair the node and run the setup again.",
+			"railhead setup rollback", "railhead setup cluster --verify-first"),
 	})
 }
 
-// passthroughTokens are the kernel arguments of which one must be there.
+// passthroughTokens are the kernel arguments of which one must be set.
 var passthroughTokens = []string{"iommu=pt", "iommu.passthrough=1"}
 
 func (v *verification) commandLine() {
 	line, ok := v.s.Cmdline.Get()
 	e := check.Evidence{Source: "/proc/cmdline", Got: line, Want: strings.Join(passthroughTokens, " or ")}
 	if !ok {
-		e.Got = unknownBecause(v.s.Cmdline)
+		e.Got = reasonOf(v.s.Cmdline)
 		v.add(KernelArguments, check.Unknown, "the kernel command line could not be read", e)
 		return
 	}
@@ -58,14 +57,14 @@ func (v *verification) commandLine() {
 	}
 	for _, t := range tokens {
 		if slices.Contains(translating, t) {
-			v.add(KernelArguments, check.Warn, "the node booted with "+t+", which contradicts passthrough",
-				check.Evidence{Source: "/proc/cmdline", Got: t, Want: "not there"})
+			v.add(KernelArguments, check.Warn, "the node booted with "+t+", which contradicts IOMMU passthrough",
+				check.Evidence{Source: "/proc/cmdline", Got: t, Want: "without " + t})
 		}
 	}
 }
 
-// groups judges the HCAs' own IOMMU groups, which decide, whatever the kernel was told. A device without a group is
-// behind no IOMMU.
+// groups judges the IOMMU groups of the HCAs, which count whatever the kernel arguments say. A device without a group
+// is behind no IOMMU.
 func (v *verification) groups() {
 	hardware := 0
 	for _, d := range v.s.Devices {
@@ -84,23 +83,21 @@ func (v *verification) groups() {
 		switch {
 		case read && kind == "identity":
 		case read:
-			v.add(
-				nccl.IOMMUPassthrough, check.Fail,
-				fmt.Sprintf("the IOMMU translates for %s (group type %s)", d.Name, kind), e,
-			)
+			v.add(nccl.IOMMUPassthrough, check.Fail,
+				fmt.Sprintf("the IOMMU translates for %s (group type %s)", d.Name, kind), e)
 		case known && !group.IsKnown() && !group.IsUnreadable() && !f.IOMMUType.IsUnreadable():
 		default:
-			e.Got = unknownBecause(f.IOMMUType)
-			v.add(
-				nccl.IOMMUPassthrough, check.Unknown,
-				fmt.Sprintf("whether the IOMMU translates for %s could not be read", d.Name), e,
-			)
+			e.Got = reasonOf(f.IOMMUType)
+			v.add(nccl.IOMMUPassthrough, check.Unknown,
+				fmt.Sprintf("whether the IOMMU translates for %s could not be read", d.Name), e)
 		}
 	}
 	if hardware == 0 {
-		v.add(nccl.IOMMUPassthrough, check.Skipped, "the node has no HCA, so its IOMMU groups say nothing",
-			check.Evidence{Source: "/sys/class/infiniband", Got: "no hardware device"})
-		v.findings[len(v.findings)-1].Fix = nil
+		v.findings = append(v.findings, check.Finding{
+			Check: nccl.IOMMUPassthrough, Status: check.Skipped, Subject: v.subject,
+			Summary:  "the node has no HCA whose IOMMU group could be checked",
+			Evidence: []check.Evidence{{Source: "/sys/class/infiniband", Got: "no hardware device"}},
+		})
 	}
 }
 
@@ -109,19 +106,13 @@ func (v *verification) memlock() {
 	e := check.Evidence{Source: "/proc/self/limits Max locked memory, soft", Got: soft.String(), Want: "unlimited"}
 	switch limit, ok := soft.Get(); {
 	case !ok:
-		e.Got = unknownBecause(soft)
+		e.Got = reasonOf(soft)
 		v.add(NodeMemlock, check.Unknown, "the locked-memory limit of containers could not be read", e)
 	case limit != host.Unlimited:
-		v.add(
-			NodeMemlock, check.Fail,
-			fmt.Sprintf("the runtime lets containers lock %s bytes of memory, not all", limit), e,
-		)
+		v.add(NodeMemlock, check.Fail,
+			fmt.Sprintf("the container runtime limits locked memory to %s bytes", limit), e)
 	}
 }
 
-func unknownBecause[T any](f host.Fact[T]) string {
-	if f.Why != "" {
-		return f.Why
-	}
-	return "not there"
-}
+// reasonOf returns why a fact is unknown.
+func reasonOf[T any](f host.Fact[T]) string { return cmp.Or(f.Why, "not found") }

@@ -35,7 +35,7 @@ func TestVerifyNode(t *testing.T) {
 		"argument not there": {func(s *host.Snapshot) { s.Cmdline = host.Know("ro intel_iommu=on iommu=ptx") }, Options{},
 			[]string{"fail kernel-arguments node/w12: the node did not boot with iommu=pt"}},
 		"argument that contradicts": {func(s *host.Snapshot) { s.Cmdline = host.Know("iommu=pt intel_iommu=off") }, Options{},
-			[]string{"warn kernel-arguments node/w12: the node booted with intel_iommu=off, which contradicts passthrough"}},
+			[]string{"warn kernel-arguments node/w12: the node booted with intel_iommu=off, which contradicts IOMMU passthrough"}},
 		"command line not readable": {func(s *host.Snapshot) { s.Cmdline = host.Unread[string]("permission denied") }, Options{},
 			[]string{"unknown kernel-arguments node/w12: the kernel command line could not be read"}},
 		"an HCA is translated": {func(s *host.Snapshot) {
@@ -51,9 +51,9 @@ func TestVerifyNode(t *testing.T) {
 		"no IOMMU": {func(s *host.Snapshot) {
 			s.Devices = []host.Device{hca("mlx5_0", host.Fact[int]{}, host.Fact[string]{})}
 		}, Options{}, nil},
-		"no HCA": {func(s *host.Snapshot) { s.Devices = nil }, Options{}, []string{"skipped iommu-passthrough node/w12: the node has no HCA, so its IOMMU groups say nothing"}},
+		"no HCA": {func(s *host.Snapshot) { s.Devices = nil }, Options{}, []string{"skipped iommu-passthrough node/w12: the node has no HCA whose IOMMU group could be checked"}},
 		"small limit": {func(s *host.Snapshot) { s.Limits.MemlockSoft = host.Know(host.Limit(8388608)) }, Options{},
-			[]string{"fail node-memlock node/w12: the runtime lets containers lock 8388608 bytes of memory, not all"}},
+			[]string{"fail node-memlock node/w12: the container runtime limits locked memory to 8388608 bytes"}},
 		"limit not known":            {func(s *host.Snapshot) { s.Limits = host.Limits{} }, Options{}, []string{"unknown node-memlock node/w12: the locked-memory limit of containers could not be read"}},
 		"opted out of the limit":     {func(s *host.Snapshot) { s.Limits = host.Limits{} }, Options{NoMemlock: true}, nil},
 		"opted out of the arguments": {func(s *host.Snapshot) { s.Cmdline, s.Devices = host.Fact[string]{}, nil }, Options{NoIOMMU: true}, nil},

@@ -150,7 +150,7 @@ func TestSetupRefuses(t *testing.T) {
 		scc := openshift.StandardSCCs()[0]
 		scc.Name = railheadSCC
 		create(t, c, scc)
-		refused(t, "SCC railhead-rdma is there and was not made by Railhead")
+		refused(t, "SCC railhead-rdma exists and was not created by Railhead")
 		if err := c.Delete(t.Context(), scc); err != nil {
 			t.Fatal(err)
 		}

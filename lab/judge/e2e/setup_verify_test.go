@@ -56,7 +56,7 @@ func TestVerifyFirst(t *testing.T) {
 	daemons(t)
 	lockable.Store(65536)
 	r := a.ends(t, 1, first...).silent(t)
-	r.says(t, "the runtime lets containers lock 65536 bytes of memory, not all", "the rollout stays paused; undo it with 'railhead setup rollback'")
+	r.says(t, "the container runtime limits locked memory to 65536 bytes", "the rollout stays paused; undo it with 'railhead setup rollback'")
 	inHands(t, true)
 	if s := workers(t).Status; s.UpdatedMachineCount != 1 {
 		t.Errorf("%d nodes have the new configuration", s.UpdatedMachineCount)

@@ -51,7 +51,7 @@ func TestSriov(t *testing.T) {
 		t.Errorf("policy %v", made.Object["spec"])
 	}
 	a.does(t, "setup", "cluster", "--sriov", "--vfs=4", "--yes").silent(t).says(t, "Nothing to do")
-	a.does(t, "setup", "rollback", "--yes").silent(t).says(t, "deleted SriovNetworkNodePolicy "+policy, "2 of 2 nodes are without what the policies made",
+	a.does(t, "setup", "rollback", "--yes").silent(t).says(t, "deleted SriovNetworkNodePolicy "+policy, "2 of 2 nodes no longer offer the old resources",
 		"deleted SecurityContextConstraints railhead-rdma")
 	offers(t, 0)
 }
