@@ -1,6 +1,10 @@
 package plan
 
-import "github.com/railhead/railhead/internal/cluster"
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/railhead/railhead/internal/cluster"
+)
 
 // EnforceLabel is the label with the Pod Security level of a namespace (pod-security-admission api/constants.go).
 const EnforceLabel = "pod-security.kubernetes.io/enforce"
@@ -24,8 +28,10 @@ const ImageVolumesMinor = 33
 
 // SCCRules returns the rules of a role that allows the use of an SCC.
 func SCCRules(scc string) []any {
-	return []any{map[string]any{
-		"apiGroups": []any{cluster.SecurityGroup}, "resources": []any{"securitycontextconstraints"},
-		"resourceNames": []any{scc}, "verbs": []any{"use"},
-	}}
+	return []any{Fields(&rbacv1.PolicyRule{
+		APIGroups:     []string{cluster.SecurityGroup},
+		Resources:     []string{"securitycontextconstraints"},
+		ResourceNames: []string{scc},
+		Verbs:         []string{"use"},
+	})}
 }

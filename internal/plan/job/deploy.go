@@ -1,3 +1,4 @@
+// Package job plans training jobs: their pods, the additions to others' manifests, and the removal of both.
 package job
 
 import (
@@ -24,6 +25,44 @@ func Deploy(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 		}
 	}
 	return plan.Plan{Title: j.title(), Steps: j.steps(), Notes: j.notes}, j.findings
+}
+
+// Kinds returns the lists that every plan of a job reads. Needs returns the others.
+func Kinds(server cluster.Server, o Options) []cluster.Kind {
+	kinds := []cluster.Kind{cluster.Nodes, cluster.Pods, cluster.Namespaces, cluster.ServiceAccounts, cluster.Quotas}
+	if o.Mode == nccl.TCP {
+		return kinds
+	}
+	kinds = append(kinds, cluster.Networks)
+	if server.Serves(cluster.MachineConfigGroup) {
+		kinds = append(kinds, cluster.Pools)
+	}
+	return kinds
+}
+
+// Needs returns the lists that must also be read, given the first: the objects of the job if it has pods, the
+// MachineConfigs if setup did not lift the memlock limit, and the SCCs if the pods need one.
+func Needs(s cluster.State, o Options) []cluster.Kind {
+	var kinds []cluster.Kind
+	if len(workload.PodsOf(s, o.Name, o.Namespace)) > 0 {
+		kinds = append(kinds, cluster.Objects)
+	}
+	if !s.Server.OpenShift() {
+		return kinds
+	}
+	rails := s.UsableRails(o.Namespace)
+	keepsLimit := func(n cluster.Node) bool {
+		hasRail := slices.ContainsFunc(rails, func(r cluster.Rail) bool { return r.PerNode[n.Name] > 0 })
+		return hasRail && !unlockedBySetup(s, n)
+	}
+	locked := o.Mode != nccl.TCP && o.Memlock != MemlockByNode && slices.ContainsFunc(s.Nodes, keepsLimit)
+	if locked && s.Server.Serves(cluster.MachineConfigGroup) {
+		kinds = append(kinds, cluster.MachineConfigs)
+	}
+	if locked || o.SCC != "" || o.Privileged || o.Memlock == MemlockByIPCLock {
+		kinds = append(kinds, cluster.SCCs, cluster.SCCGrants)
+	}
+	return kinds
 }
 
 // request is a job as the user asked for it, with the defaults of the cluster.

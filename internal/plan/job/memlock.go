@@ -64,7 +64,7 @@ func (j *admission) cannotLock(status check.Status, reason string) {
 		Check:   PodMemlock,
 		Status:  status,
 		Subject: j.ref(),
-		Summary: fmt.Sprintf("the pods may be unable to lock the memory that RDMA registers: %s, and %s", reason, denied),
+		Summary: "the pods may be unable to lock the memory that RDMA registers: " + reason + ", and " + denied,
 		Evidence: []check.Evidence{
 			evidence("nodes", reason, "memlock unlimited, or an SCC with IPC_LOCK and RunAsAny"),
 		},
@@ -104,7 +104,10 @@ func (j *placement) nodesUnlock() (check.Status, string) {
 	var locked, unread []string
 	config := ""
 	for _, n := range j.candidates {
-		switch u := plan.UlimitsOf(plan.CRIOFiles(j.configsOf(n))); {
+		pool, names := runningConfigs(j.s, n)
+		notRun := func(m cluster.MachineConfig) bool { return !slices.Contains(names, m.Name) }
+		configs := slices.DeleteFunc(plan.SelectedConfigs(pool, j.s.MachineConfigs), notRun)
+		switch u := plan.UlimitsOf(plan.CRIOFiles(configs)); {
 		case len(u.Unread) > 0:
 			unread = append(unread, n.Name)
 		case !u.MemlockUnlimited():
@@ -122,15 +125,19 @@ func (j *placement) nodesUnlock() (check.Status, string) {
 	return check.Pass, "MachineConfig " + config
 }
 
-// configsOf returns the MachineConfigs that a node runs now.
-func (j *placement) configsOf(n cluster.Node) []cluster.MachineConfig {
-	pool, ok := j.s.PoolOf(n)
-	if !ok {
-		return nil
+// unlockedBySetup reports whether a node runs the MachineConfig of setup that lets containers lock memory.
+func unlockedBySetup(s cluster.State, n cluster.Node) bool {
+	pool, names := runningConfigs(s, n)
+	return slices.Contains(names, plan.MemlockConfig(pool.Name))
+}
+
+// runningConfigs returns the pool of a node, and the names of the MachineConfigs that the node runs now.
+func runningConfigs(s cluster.State, n cluster.Node) (cluster.Pool, []string) {
+	pool, _ := s.PoolOf(n)
+	if n.MachineConfig.Current != "" && n.MachineConfig.Current == pool.Target {
+		return pool, pool.TargetSources
 	}
-	sources := sourcesOf(pool, n)
-	return slices.DeleteFunc(plan.SelectedConfigs(pool, j.s.MachineConfigs),
-		func(m cluster.MachineConfig) bool { return !slices.Contains(sources, m.Name) })
+	return pool, pool.CurrentSources
 }
 
 // canAddIPCLock reports whether the pods are admitted with IPC_LOCK, and pins the SCC that admits them. On OpenShift,

@@ -38,13 +38,6 @@ type ProbeOptions struct {
 func Probe(o ProbeOptions) plan.Plan {
 	programs := slices.DeleteFunc(slices.Clone(o.Programs), func(p Program) bool { return p.Arch != o.Arch })
 	d := delivery{by: ByConfigMaps, programs: programs, suffix: "-" + o.ID}
-	step := plan.Step{
-		ID:    "probe",
-		Title: "Examine node " + o.Node,
-		Watch: []cluster.Kind{cluster.Pods, cluster.Events},
-		Done:  probed(ProbeName(o.Node, o.ID), o.Namespace),
-	}
-	step.Changes = d.changes(cluster.State{}, o.Namespace)
 	why, pod := "takes a snapshot of the node, without privileges", probePod(o, d)
 	if o.Host {
 		why = "takes a snapshot of the node, privileged, with its files read-only"
@@ -53,9 +46,15 @@ func Probe(o ProbeOptions) plan.Plan {
 	if container := &pod.Spec.Containers[0]; o.Watch > 0 {
 		container.Command = append(container.Command, "--watch="+o.Watch.String())
 	}
-	object := plan.Typed(corev1.SchemeGroupVersion.WithKind("Pod"), pod)
-	step.Changes = append(step.Changes, plan.Change{Verb: plan.Apply, Object: object, Why: why})
-	return plan.Plan{Title: step.Title, Steps: []plan.Step{step}}
+	title, object := "Examine node "+o.Node, plan.Typed(corev1.SchemeGroupVersion.WithKind("Pod"), pod)
+	changes := d.changes(cluster.State{}, o.Namespace)
+	return plan.Plan{Title: title, Steps: []plan.Step{{
+		ID:      "probe",
+		Title:   title,
+		Changes: append(changes, plan.Change{Verb: plan.Apply, Object: object, Why: why}),
+		Done:    probed(pod.Name, o.Namespace),
+		Watch:   []cluster.Kind{cluster.Pods, cluster.Events},
+	}}}
 }
 
 // ProbeName returns the name of the probe pod of a command for a node. It is also the value of the instance label,
