@@ -11,8 +11,12 @@ func TestCovers(t *testing.T) {
 		live, want m
 		covers     bool
 	}{
-		"equal":                            {m{"a": "x"}, m{"a": "x"}, true},
-		"the server added fields":          {m{"a": "x", "metadata": m{"uid": "1", "name": "n"}}, m{"a": "x", "metadata": m{"name": "n"}}, true},
+		"equal": {m{"a": "x"}, m{"a": "x"}, true},
+		"the server added fields": {
+			m{"a": "x", "metadata": m{"uid": "1", "name": "n"}},
+			m{"a": "x", "metadata": m{"name": "n"}},
+			true,
+		},
 		"another value":                    {m{"a": "x"}, m{"a": "y"}, false},
 		"a field is missing":               {m{}, m{"a": "x"}, false},
 		"false is not absent":              {m{}, m{"allowHostNetwork": false}, false},
@@ -20,17 +24,41 @@ func TestCovers(t *testing.T) {
 		"null wanted, absent":              {m{}, m{"priority": nil}, true},
 		"null wanted, a value there":       {m{"priority": 10.0}, m{"priority": nil}, false},
 		"an empty list wanted, null there": {m{"allowedCapabilities": nil}, m{"allowedCapabilities": []any{}}, true},
-		"an empty list wanted, one there":  {m{"allowedCapabilities": []any{"IPC_LOCK"}}, m{"allowedCapabilities": []any{}}, false},
-		"number of another decoder":        {m{"mode": 420.0}, m{"mode": int64(420)}, true},
-		"number as text":                   {m{"mode": "420"}, m{"mode": int64(420)}, false},
-		"number of a decoder with texts":   {m{"mode": json.Number("420")}, m{"mode": int32(420)}, true},
-		"order of a list":                  {m{"kernelArguments": []any{"b", "a"}}, m{"kernelArguments": []any{"a", "b"}}, false},
-		"order of a set":                   {m{"volumes": []any{"secret", "csi"}}, m{"volumes": []any{"csi", "secret"}}, true},
-		"a set has more than is wanted":    {m{"volumes": []any{"secret", "csi", "hostPath"}}, m{"volumes": []any{"csi", "secret"}}, false},
-		"defaults in the items of a list":  {m{"files": []any{m{"path": "/a", "user": m{}}}}, m{"files": []any{m{"path": "/a"}}}, true},
-		"another item in a list of maps":   {m{"files": []any{m{"path": "/b"}}}, m{"files": []any{m{"path": "/a"}}}, false},
-		"a list is longer":                 {m{"files": []any{m{}, m{}}}, m{"files": []any{m{}}}, false},
-		"a text where a list is wanted":    {m{"verbs": "use"}, m{"verbs": []any{"use"}}, false},
+		"an empty list wanted, one there": {
+			m{"allowedCapabilities": []any{"IPC_LOCK"}},
+			m{"allowedCapabilities": []any{}},
+			false,
+		},
+		"number of another decoder":      {m{"mode": 420.0}, m{"mode": int64(420)}, true},
+		"number as text":                 {m{"mode": "420"}, m{"mode": int64(420)}, false},
+		"number of a decoder with texts": {m{"mode": json.Number("420")}, m{"mode": int32(420)}, true},
+		"order of a list": {
+			m{"kernelArguments": []any{"b", "a"}},
+			m{"kernelArguments": []any{"a", "b"}},
+			false,
+		},
+		"order of a set": {
+			m{"volumes": []any{"secret", "csi"}},
+			m{"volumes": []any{"csi", "secret"}},
+			true,
+		},
+		"a set has more than is wanted": {
+			m{"volumes": []any{"secret", "csi", "hostPath"}},
+			m{"volumes": []any{"csi", "secret"}},
+			false,
+		},
+		"defaults in the items of a list": {
+			m{"files": []any{m{"path": "/a", "user": m{}}}},
+			m{"files": []any{m{"path": "/a"}}},
+			true,
+		},
+		"another item in a list of maps": {
+			m{"files": []any{m{"path": "/b"}}},
+			m{"files": []any{m{"path": "/a"}}},
+			false,
+		},
+		"a list is longer":              {m{"files": []any{m{}, m{}}}, m{"files": []any{m{}}}, false},
+		"a text where a list is wanted": {m{"verbs": "use"}, m{"verbs": []any{"use"}}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

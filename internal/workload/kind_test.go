@@ -13,8 +13,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 )
 
-// example is testdata/KIND.GROUP.yaml: an object, one of the pods that its controller makes, and the facts that the row of
-// the kind has to find in them.
+// example is testdata/KIND.GROUP.yaml: an object, one of its pods, and the facts that the row of the kind finds in them.
 type example struct {
 	Object map[string]any `json:"object"`
 	Pod    cluster.Pod    `json:"pod"`
@@ -85,12 +84,12 @@ func factsOf(k Kind, e example, name string) facts {
 	return got
 }
 
-// TestDeployed: a kind that deploy writes needs all that its pods are told.
+// TestDeployed: a kind that deploy writes needs all facts that its pods get.
 func TestDeployed(t *testing.T) {
 	for _, k := range Kinds {
-		complete := k.Leader != "" && len(k.Makers) > 0 && k.Rank != (Source{}) && len(k.Templates) > 0
+		complete := k.Leader != "" && k.Suffix != "" && len(k.Makers) > 0 && k.Rank != (Source{}) && len(k.Templates) > 0
 		if k.Deployed && !complete {
-			t.Errorf("%s: deploy writes it, and the row lacks a template, the rank, the leader or the makers", k.GVK.Kind)
+			t.Errorf("%s: the row lacks a template, the rank, the leader, the suffix or the makers", k.GVK.Kind)
 		}
 	}
 	if got := strings.Join(Flags(), " "); got != "statefulset jobset" {

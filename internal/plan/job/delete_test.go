@@ -14,7 +14,7 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// deployed is a training cluster where jobs were deployed, with the namespace's own objects beside them.
+// deployed returns a training cluster with deployed jobs and the objects of the namespace.
 func deployed(t *testing.T, jobs ...string) cluster.State {
 	t.Helper()
 	s := plantest.BeforeSetup()
@@ -41,11 +41,17 @@ func changed(p plan.Plan) []string {
 }
 
 func TestDeleteJob(t *testing.T) {
-	own := []string{"delete StatefulSet train/h-kim", "delete Service train/h-kim-headless", "delete ConfigMap train/h-kim-script"}
+	own := []string{
+		"delete StatefulSet train/h-kim",
+		"delete Service train/h-kim-headless",
+		"delete ConfigMap train/h-kim-script",
+	}
 	program := programs()[0].configMap(0)
 	child := cluster.Object{APIVersion: "v1", Kind: "Service", Namespace: "train", Name: "made-by-jobset", Fields: map[string]any{"metadata": map[string]any{
-		"labels":          map[string]any{plan.LabelInstance: "h-kim", plan.LabelComponent: workload.ComponentJob},
-		"ownerReferences": []any{map[string]any{"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "h-kim", "uid": "1"}},
+		"labels": map[string]any{plan.LabelInstance: "h-kim", plan.LabelComponent: workload.ComponentJob},
+		"ownerReferences": []any{
+			map[string]any{"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "h-kim", "uid": "1"},
+		},
 	}}}
 	injected := deployed(t, "h-kim")
 	for i, o := range injected.Objects {
@@ -57,11 +63,20 @@ func TestDeleteJob(t *testing.T) {
 		s    cluster.State
 		want []string
 	}{
-		"the last job":                        {deployed(t, "h-kim"), append(slices.Clone(own), "delete ConfigMap train/"+program)},
-		"another job needs railhead-pod":      {deployed(t, "h-kim", "other"), own},
-		"an injected manifest needs it":       {injected, own},
-		"what has an owner goes with it":      {withObject(deployed(t, "h-kim"), child), append(slices.Clone(own), "delete ConfigMap train/"+program)},
-		"half of it is gone, after a failure": {without1(deployed(t, "h-kim"), "h-kim"), append(slices.Clone(own[1:]), "delete ConfigMap train/"+program)},
+		"the last job": {
+			deployed(t, "h-kim"),
+			append(slices.Clone(own), "delete ConfigMap train/"+program),
+		},
+		"another job needs railhead-pod": {deployed(t, "h-kim", "other"), own},
+		"an injected manifest needs it":  {injected, own},
+		"an object with an owner": {
+			withObject(deployed(t, "h-kim"), child),
+			append(slices.Clone(own), "delete ConfigMap train/"+program),
+		},
+		"after a failed delete": {
+			withoutStatefulSet(deployed(t, "h-kim"), "h-kim"),
+			append(slices.Clone(own[1:]), "delete ConfigMap train/"+program),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, findings := Delete(c.s, "h-kim", "train")
@@ -77,24 +92,26 @@ func withObject(s cluster.State, o cluster.Object) cluster.State {
 	return s
 }
 
-// without1 is a cluster without the StatefulSet of a job.
-func without1(s cluster.State, name string) cluster.State {
-	s.Objects = slices.DeleteFunc(s.Objects, func(o cluster.Object) bool { return o.Kind == "StatefulSet" && o.Name == name })
+// withoutStatefulSet returns a cluster without the StatefulSet of a job.
+func withoutStatefulSet(s cluster.State, name string) cluster.State {
+	s.Objects = slices.DeleteFunc(s.Objects, func(o cluster.Object) bool {
+		return o.Kind == "StatefulSet" && o.Name == name
+	})
 	return s
 }
 
-func TestDeleteWhatIsNotThere(t *testing.T) {
+func TestDeleteMissingJob(t *testing.T) {
 	s := deployed(t, "h-kim")
 	for name, c := range map[string]struct {
 		s               cluster.State
 		name, namespace string
 		want            string
 	}{
-		"a slip of the pen":         {s, "h-kin", "train", "fail job-found"},
-		"another namespace":         {s, "h-kim", "default", "fail job-found"},
-		"what a namespace set up":   {s, "railhead", "train", "fail job-found"},
-		"objects were not read":     {plantest.Unread(s, cluster.Objects), "h-kim", "train", "fail cluster-readable"},
-		"nothing was ever deployed": {plantest.Training(), "h-kim", "train", "fail job-found"},
+		"a misspelled name":             {s, "h-kin", "train", "fail job-found"},
+		"another namespace":             {s, "h-kim", "default", "fail job-found"},
+		"the name of a namespace setup": {s, "railhead", "train", "fail job-found"},
+		"objects were not read":         {plantest.Unread(s, cluster.Objects), "h-kim", "train", "fail cluster-readable"},
+		"nothing is deployed":           {plantest.Training(), "h-kim", "train", "fail job-found"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, findings := Delete(c.s, c.name, c.namespace)
@@ -111,8 +128,19 @@ func TestJobGone(t *testing.T) {
 	if p := gone(s); !p.Done {
 		t.Errorf("no pod is left, and %+v", p)
 	}
-	s.Pods = []cluster.Pod{{Namespace: "train", Name: "h-kim-0", Node: "gpu-1", Deleted: true, Labels: map[string]string{plan.LabelInstance: "h-kim", plan.LabelComponent: workload.ComponentJob}}}
-	want := plan.Progress{Text: "h-kim: 1 pod left", Items: []plan.Item{{Name: "h-kim-0", State: "Terminating", Note: "gpu-1"}}}
+	s.Pods = []cluster.Pod{
+		{
+			Namespace: "train",
+			Name:      "h-kim-0",
+			Node:      "gpu-1",
+			Deleted:   true,
+			Labels:    map[string]string{plan.LabelInstance: "h-kim", plan.LabelComponent: workload.ComponentJob},
+		},
+	}
+	want := plan.Progress{
+		Text:  "h-kim: 1 pod left",
+		Items: []plan.Item{{Name: "h-kim-0", State: "Terminating", Note: "gpu-1"}},
+	}
 	if diff := cmp.Diff(want, gone(s)); diff != "" {
 		t.Errorf("one pod is left (-want +got):\n%s", diff)
 	}

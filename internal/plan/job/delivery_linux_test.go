@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// installed runs the init container's script with its folders moved under a temporary one.
+// installed runs the script of the init container in a temporary folder.
 func installed(t *testing.T, d delivery, damage bool) (output string, program []byte, err error) {
 	t.Helper()
 	root := t.TempDir()
@@ -58,7 +58,7 @@ func TestInstallScript(t *testing.T) {
 	}
 }
 
-// TestWaitingEnds: a pod that waits for launch ends with 0 as soon as it is told to.
+// TestWaitingEnds: a pod that waits for launch exits with 0 as soon as it gets a signal.
 func TestWaitingEnds(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("no shell to wait in")

@@ -19,7 +19,7 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// jobCases are the jobs whose manifests are held against golden files.
+// jobCases returns the jobs whose manifests have golden files.
 func jobCases() map[string]struct {
 	s cluster.State
 	o Options
@@ -51,13 +51,24 @@ func jobCases() map[string]struct {
 			o.NodeSelector = map[string]string{"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}
 			o.Tolerations = []cluster.Taint{{Key: "team", Value: "a", Effect: "NoSchedule"}}
 		})},
-		"multi-pod-image":    {plantest.Training(), with(func(o *Options) { o.PodImage, o.SCC = "registry.example.com/railhead-pod:1", plan.SCCName })},
-		"multi-image-volume": {plantest.Training(), with(func(o *Options) { o.PodImage, o.Delivery = "registry.example.com/railhead-pod:1", ByImageVolume })},
-		"multi-tcp-vanilla":  {plantest.Vanilla(), with(func(o *Options) { o.Mode, o.RunAsUser = nccl.TCP, &uid })},
-		"multi-vanilla":      {plantest.Vanilla(), jobOptions()},
+		"multi-pod-image": {
+			plantest.Training(),
+			with(func(o *Options) { o.PodImage, o.SCC = "registry.example.com/railhead-pod:1", plan.SCCName }),
+		},
+		"multi-image-volume": {
+			plantest.Training(),
+			with(func(o *Options) { o.PodImage, o.Delivery = "registry.example.com/railhead-pod:1", ByImageVolume }),
+		},
+		"multi-tcp-vanilla": {plantest.Vanilla(), with(func(o *Options) { o.Mode, o.RunAsUser = nccl.TCP, &uid })},
+		"multi-vanilla":     {plantest.Vanilla(), jobOptions()},
 		"single-privileged": {func() cluster.State {
 			s := plantest.Training()
-			s.SCCGrants = append(s.SCCGrants, cluster.SCCGrant{SCC: "privileged", Subject: "ServiceAccount/train/h-kim-sa", Namespace: "train", By: "RoleBinding/x"})
+			s.SCCGrants = append(s.SCCGrants, cluster.SCCGrant{
+				SCC:       "privileged",
+				Subject:   "ServiceAccount/train/h-kim-sa",
+				Namespace: "train",
+				By:        "RoleBinding/x",
+			})
 			return s
 		}(), with(func(o *Options) { o.Type, o.Nodes, o.Privileged = Single, 1, true })},
 	}
@@ -129,10 +140,18 @@ func TestJobChangedRestartsPods(t *testing.T) {
 func TestJobChooses(t *testing.T) {
 	busy := plantest.Training()
 	for _, node := range []string{"gpu-1", "gpu-2"} {
-		busy.Pods = append(busy.Pods, cluster.Pod{Namespace: "other", Name: node, Node: node, Phase: "Running", Requests: cluster.Resources{"openshift.io/eno5np0rdma": 8}})
+		busy.Pods = append(busy.Pods, cluster.Pod{
+			Namespace: "other",
+			Name:      node,
+			Node:      node,
+			Phase:     "Running",
+			Requests:  cluster.Resources{"openshift.io/eno5np0rdma": 8},
+		})
 	}
 	blind := plantest.Training()
-	blind.Read = slices.DeleteFunc(blind.Read, func(k cluster.Kind) bool { return k == cluster.Nodes || k == cluster.Pods })
+	blind.Read = slices.DeleteFunc(blind.Read, func(k cluster.Kind) bool {
+		return k == cluster.Nodes || k == cluster.Pods
+	})
 	blind.Nodes = nil
 	elsewhere := jobOptions()
 	elsewhere.Namespace = "default"
@@ -142,11 +161,21 @@ func TestJobChooses(t *testing.T) {
 		want string // the mode that the pods are told
 		note string
 	}{
-		"rails are free":               {plantest.Training(), jobOptions(), "rdma", "found 2 free nodes with 4 rails of namespace train"},
-		"rails are held":               {busy, jobOptions(), "tcp", "held by other/gpu-1 (8)"},
-		"no attachments":               {vanillaWithout(), jobOptions(), "tcp", "namespace train has no network attachments"},
-		"nodes that could not be read": {blind, withGPUs(jobOptions(), 8), "rdma", "could not be read"},
-		"no GPUs at all":               {noGPUs(), jobOptions(), "tcp", "the pods request none"},
+		"rails are free": {
+			plantest.Training(),
+			jobOptions(),
+			"rdma",
+			"found 2 free nodes with 4 rails of namespace train",
+		},
+		"rails are held": {busy, jobOptions(), "tcp", "held by other/gpu-1 (8)"},
+		"no attachments": {
+			vanillaWithout(),
+			jobOptions(),
+			"tcp",
+			"namespace train has no network attachments",
+		},
+		"nodes are not read": {blind, withGPUs(jobOptions(), 8), "rdma", "could not be read"},
+		"no GPUs at all":     {noGPUs(), jobOptions(), "tcp", "the pods request none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.o.Mode = nccl.Auto
@@ -227,9 +256,22 @@ func TestProgramParts(t *testing.T) {
 
 func TestJobDone(t *testing.T) {
 	labels := map[string]string{plan.LabelInstance: "h-kim", plan.LabelComponent: workload.ComponentJob}
-	ready := cluster.Pod{Namespace: "train", Name: "h-kim-0", Labels: labels, Phase: "Running", Node: "gpu-1", Ready: true}
+	ready := cluster.Pod{
+		Namespace: "train",
+		Name:      "h-kim-0",
+		Labels:    labels,
+		Phase:     "Running",
+		Node:      "gpu-1",
+		Ready:     true,
+	}
 	waits := cluster.Pod{Namespace: "train", Name: "h-kim-1", Labels: labels, Phase: "Pending"}
-	refused := cluster.Event{Namespace: "train", Object: "StatefulSet/h-kim", Type: "Warning", Reason: "FailedCreate", Message: `pods "h-kim-0" is forbidden: exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2`}
+	refused := cluster.Event{
+		Namespace: "train",
+		Object:    "StatefulSet/h-kim",
+		Type:      "Warning",
+		Reason:    "FailedCreate",
+		Message:   `pods "h-kim-0" is forbidden: exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2`,
+	}
 	for name, c := range map[string]struct {
 		pods   []cluster.Pod
 		events []cluster.Event
@@ -238,21 +280,60 @@ func TestJobDone(t *testing.T) {
 		states []string
 		stuck  check.ID
 	}{
-		"nothing yet":  {text: "h-kim: 0 of 2 pods ready", states: []string{"2 pods missing waiting"}},
-		"refused":      {events: []cluster.Event{refused}, text: "h-kim: 0 of 2 pods ready", states: []string{"2 pods missing waiting"}, stuck: pods.QuotaExceeded},
-		"one is ready": {pods: []cluster.Pod{waits, ready}, text: "h-kim: 1 of 2 pods ready", states: []string{"h-kim-0 Running", "h-kim-1 Pending"}},
+		"nothing yet": {text: "h-kim: 0 of 2 pods ready", states: []string{"2 pods missing waiting"}},
+		"refused": {
+			events: []cluster.Event{refused},
+			text:   "h-kim: 0 of 2 pods ready",
+			states: []string{"2 pods missing waiting"},
+			stuck:  pods.QuotaExceeded,
+		},
+		"one is ready": {
+			pods:   []cluster.Pod{waits, ready},
+			text:   "h-kim: 1 of 2 pods ready",
+			states: []string{"h-kim-0 Running", "h-kim-1 Pending"},
+		},
 		"one has no image": {
-			pods: []cluster.Pod{ready, {Namespace: "train", Name: "h-kim-1", Labels: labels, Phase: "Pending", Node: "gpu-2", Containers: []cluster.Container{{Name: "train", Waiting: "ErrImagePull", Message: "manifest unknown"}}}},
-			text: "h-kim: 1 of 2 pods ready", states: []string{"h-kim-0 Running", "h-kim-1 ErrImagePull"}, stuck: pods.ImagePull,
+			pods: []cluster.Pod{
+				ready,
+				{
+					Namespace: "train",
+					Name:      "h-kim-1",
+					Labels:    labels,
+					Phase:     "Pending",
+					Node:      "gpu-2",
+					Containers: []cluster.Container{
+						{Name: "train", Waiting: "ErrImagePull", Message: "manifest unknown"},
+					},
+				},
+			},
+			text: "h-kim: 1 of 2 pods ready", states: []string{
+				"h-kim-0 Running",
+				"h-kim-1 ErrImagePull",
+			}, stuck: pods.ImagePull,
 		},
-		"one cannot be placed for now": {
-			pods:   []cluster.Pod{ready, waits},
-			events: []cluster.Event{{Namespace: "train", Object: "Pod/h-kim-1", Type: "Warning", Reason: "FailedScheduling", Message: "0/3 nodes are available: 3 node(s) were unschedulable."}},
-			text:   "h-kim: 1 of 2 pods ready", states: []string{"h-kim-0 Running", "h-kim-1 Pending"},
+		"one cannot be scheduled now": {
+			pods: []cluster.Pod{ready, waits},
+			events: []cluster.Event{
+				{
+					Namespace: "train",
+					Object:    "Pod/h-kim-1",
+					Type:      "Warning",
+					Reason:    "FailedScheduling",
+					Message:   "0/3 nodes are available: 3 node(s) were unschedulable.",
+				},
+			},
+			text: "h-kim: 1 of 2 pods ready", states: []string{"h-kim-0 Running", "h-kim-1 Pending"},
 		},
-		"all are ready, and an old event": {pods: []cluster.Pod{ready, {Namespace: "train", Name: "h-kim-1", Labels: labels, Phase: "Succeeded"}}, events: []cluster.Event{refused}, done: true,
+		"all are ready, and an old event": {pods: []cluster.Pod{
+			ready,
+			{Namespace: "train", Name: "h-kim-1", Labels: labels, Phase: "Succeeded"},
+		}, events: []cluster.Event{refused}, done: true,
 			text: "h-kim: 2 of 2 pods ready", states: []string{"h-kim-0 Running", "h-kim-1 Succeeded"}},
-		"pods of another namespace": {pods: []cluster.Pod{{Namespace: "other", Name: "h-kim-0", Labels: labels, Ready: true}}, text: "h-kim: 0 of 2 pods ready", states: []string{"2 pods missing waiting"}},
+		"pods of another namespace": {
+			pods:   []cluster.Pod{{Namespace: "other", Name: "h-kim-0", Labels: labels, Ready: true}},
+			text:   "h-kim: 0 of 2 pods ready",
+			states: []string{"2 pods missing waiting"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := plantest.Training()
@@ -288,17 +369,55 @@ func TestPodSecurity(t *testing.T) {
 		o    func(*Options)
 		want map[string]any
 	}{
-		"no SCC is pinned":                          {want: map[string]any{"seccompProfile": seccomp, "runAsNonRoot": true}},
-		"an SCC that gives a user":                  {s: ranged, o: func(o *Options) { o.SCC = plan.SCCName }, want: map[string]any{"seccompProfile": seccomp, "runAsNonRoot": true}},
-		"an SCC that runs as any":                   {o: func(o *Options) { o.SCC = plan.SCCName }, want: map[string]any{"seccompProfile": seccomp}},
-		"an SCC that runs as any, and a user":       {o: func(o *Options) { o.SCC, o.RunAsUser = plan.SCCName, &uid }, want: map[string]any{"seccompProfile": seccomp, "runAsUser": uid}},
-		"an SCC that could not be read":             {s: func(s *cluster.State) { *s = plantest.Unread(*s, cluster.SCCs); s.SCCs = nil }, o: func(o *Options) { o.SCC = plan.SCCName }, want: map[string]any{"seccompProfile": seccomp}},
-		"an SCC of somebody else":                   {o: func(o *Options) { o.SCC = "privileged" }, want: map[string]any{}},
-		"level restricted, an SCC that runs as any": {s: restricted, o: func(o *Options) { o.SCC = plan.SCCName }, want: map[string]any{"seccompProfile": seccomp, "runAsNonRoot": true}},
-		"level restricted, an SCC of somebody else": {s: restricted, o: func(o *Options) { o.SCC = "privileged" }, want: map[string]any{"seccompProfile": seccomp, "runAsNonRoot": true}},
-		"IPC_LOCK":                     {o: func(o *Options) { o.Memlock = MemlockByIPCLock }, want: map[string]any{"seccompProfile": seccomp}},
-		"plain Kubernetes":             {s: func(s *cluster.State) { *s = plantest.Vanilla() }, o: func(o *Options) { o.Mode = nccl.TCP }, want: map[string]any{"seccompProfile": seccomp}},
-		"plain Kubernetes, restricted": {s: func(s *cluster.State) { *s = plantest.Vanilla(); restricted(s) }, o: func(o *Options) { o.Mode = nccl.TCP }, want: map[string]any{"seccompProfile": seccomp, "runAsNonRoot": true}},
+		"no SCC is pinned": {
+			want: map[string]any{"seccompProfile": seccomp, "runAsNonRoot": true},
+		},
+		"an SCC that sets the user": {
+			s:    ranged,
+			o:    func(o *Options) { o.SCC = plan.SCCName },
+			want: map[string]any{"seccompProfile": seccomp, "runAsNonRoot": true},
+		},
+		"an SCC that runs as any": {
+			o:    func(o *Options) { o.SCC = plan.SCCName },
+			want: map[string]any{"seccompProfile": seccomp},
+		},
+		"an SCC that runs as any, and a user": {
+			o:    func(o *Options) { o.SCC, o.RunAsUser = plan.SCCName, &uid },
+			want: map[string]any{"seccompProfile": seccomp, "runAsUser": uid},
+		},
+		"an SCC that could not be read": {
+			s:    func(s *cluster.State) { *s = plantest.Unread(*s, cluster.SCCs); s.SCCs = nil },
+			o:    func(o *Options) { o.SCC = plan.SCCName },
+			want: map[string]any{"seccompProfile": seccomp},
+		},
+		"an SCC of another owner": {
+			o:    func(o *Options) { o.SCC = "privileged" },
+			want: map[string]any{},
+		},
+		"level restricted, an SCC that runs as any": {
+			s:    restricted,
+			o:    func(o *Options) { o.SCC = plan.SCCName },
+			want: map[string]any{"seccompProfile": seccomp, "runAsNonRoot": true},
+		},
+		"level restricted, an SCC of another owner": {
+			s:    restricted,
+			o:    func(o *Options) { o.SCC = "privileged" },
+			want: map[string]any{"seccompProfile": seccomp, "runAsNonRoot": true},
+		},
+		"IPC_LOCK": {
+			o:    func(o *Options) { o.Memlock = MemlockByIPCLock },
+			want: map[string]any{"seccompProfile": seccomp},
+		},
+		"plain Kubernetes": {
+			s:    func(s *cluster.State) { *s = plantest.Vanilla() },
+			o:    func(o *Options) { o.Mode = nccl.TCP },
+			want: map[string]any{"seccompProfile": seccomp},
+		},
+		"plain Kubernetes, restricted": {
+			s:    func(s *cluster.State) { *s = plantest.Vanilla(); restricted(s) },
+			o:    func(o *Options) { o.Mode = nccl.TCP },
+			want: map[string]any{"seccompProfile": seccomp, "runAsNonRoot": true},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, o := plantest.Training(), jobOptions()
@@ -322,7 +441,7 @@ func TestPodSecurity(t *testing.T) {
 	}
 }
 
-// restricted is a cluster whose namespace train enforces the strictest Pod Security level.
+// restricted sets the strictest Pod Security level for namespace train.
 func restricted(s *cluster.State) {
 	s.Namespaces[1].Labels = map[string]string{plan.EnforceLabel: "restricted"}
 }

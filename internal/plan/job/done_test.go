@@ -37,7 +37,7 @@ func TestJobSize(t *testing.T) {
 	}
 }
 
-// TestFormerPod: what was said of a pod that had the name before is not why the present one waits.
+// TestFormerPod: events of an earlier pod with the same name do not explain the current pod.
 func TestFormerPod(t *testing.T) {
 	refused := cluster.Event{
 		Namespace: "train", Object: "Pod/h-kim-0", UID: "1", Type: "Warning", Reason: "FailedCreatePodSandBox",
@@ -52,16 +52,23 @@ func TestFormerPod(t *testing.T) {
 	}
 }
 
-// TestChangedJob: of a job that is changed only pods count that were made after the change.
+// TestChangedJob: after a change of the job, only new pods count.
 func TestChangedJob(t *testing.T) {
 	set := func(generation, observed int64, update string) []cluster.Object {
 		return []cluster.Object{{Kind: "StatefulSet", Namespace: "train", Name: "h-kim", Fields: map[string]any{
-			"metadata": map[string]any{"generation": generation}, "status": map[string]any{"observedGeneration": observed, "updateRevision": update},
+			"metadata": map[string]any{"generation": generation}, "status": map[string]any{
+				"observedGeneration": observed,
+				"updateRevision":     update,
+			},
 		}}}
 	}
 	pod := func(name, hash string, change func(*cluster.Pod)) cluster.Pod {
 		p := cluster.Pod{Namespace: "train", Name: name, Phase: "Running", Node: "gpu-1", Ready: true,
-			Labels: map[string]string{plan.LabelInstance: "h-kim", plan.LabelComponent: workload.ComponentJob, "controller-revision-hash": hash}}
+			Labels: map[string]string{
+				plan.LabelInstance:         "h-kim",
+				plan.LabelComponent:        workload.ComponentJob,
+				"controller-revision-hash": hash,
+			}}
 		if change != nil {
 			change(&p)
 		}
@@ -79,17 +86,83 @@ func TestChangedJob(t *testing.T) {
 		text    string
 		stuck   check.ID
 	}{
-		"its controller has not seen the change":           {set(2, 1, old), []cluster.Pod{pod("h-kim-0", old, nil), pod("h-kim-1", old, nil)}, false, "h-kim: 0 of 2 pods ready", ""},
-		"its controller has said nothing yet":              {set(1, 0, ""), []cluster.Pod{pod("h-kim-0", old, nil), pod("h-kim-1", old, nil)}, false, "h-kim: 0 of 2 pods ready", ""},
-		"seen, and no pod is replaced":                     {set(2, 2, young), []cluster.Pod{pod("h-kim-0", old, nil), pod("h-kim-1", old, nil)}, false, "h-kim: 0 of 2 pods ready", ""},
-		"one is replaced":                                  {set(2, 2, young), []cluster.Pod{pod("h-kim-0", old, nil), pod("h-kim-1", young, nil)}, false, "h-kim: 1 of 2 pods ready", ""},
-		"all are":                                          {set(2, 2, young), []cluster.Pod{pod("h-kim-0", young, nil), pod("h-kim-1", young, nil)}, true, "h-kim: 2 of 2 pods ready", ""},
-		"what was wrong with the former pod is over":       {set(2, 2, young), []cluster.Pod{pod("h-kim-0", old, noImage), pod("h-kim-1", young, nil)}, false, "h-kim: 1 of 2 pods ready", ""},
-		"the former pod, and the change is not seen":       {set(2, 1, old), []cluster.Pod{pod("h-kim-0", old, noImage), pod("h-kim-1", old, nil)}, false, "h-kim: 0 of 2 pods ready", ""},
-		"something is wrong with the new one":              {set(2, 2, young), []cluster.Pod{pod("h-kim-0", old, nil), pod("h-kim-1", young, noImage)}, false, "h-kim: 0 of 2 pods ready", pods.ImagePull},
-		"the StatefulSet is not read":                      {nil, []cluster.Pod{pod("h-kim-0", old, nil), pod("h-kim-1", old, nil)}, true, "h-kim: 2 of 2 pods ready", ""},
-		"one of another name":                              {[]cluster.Object{{Kind: "StatefulSet", Namespace: "train", Name: "other"}}, []cluster.Pod{pod("h-kim-0", old, nil), pod("h-kim-1", old, nil)}, true, "h-kim: 2 of 2 pods ready", ""},
-		"a pod without the label, as of other controllers": {set(2, 2, young), []cluster.Pod{pod("h-kim-0", "", nil), pod("h-kim-1", young, nil)}, true, "h-kim: 2 of 2 pods ready", ""},
+		"the controller has not observed the change": {
+			set(2, 1, old),
+			[]cluster.Pod{pod("h-kim-0", old, nil), pod("h-kim-1", old, nil)},
+			false,
+			"h-kim: 0 of 2 pods ready",
+			"",
+		},
+		"the controller has written no status": {
+			set(1, 0, ""),
+			[]cluster.Pod{pod("h-kim-0", old, nil), pod("h-kim-1", old, nil)},
+			false,
+			"h-kim: 0 of 2 pods ready",
+			"",
+		},
+		"observed, no pod replaced": {
+			set(2, 2, young),
+			[]cluster.Pod{pod("h-kim-0", old, nil), pod("h-kim-1", old, nil)},
+			false,
+			"h-kim: 0 of 2 pods ready",
+			"",
+		},
+		"one pod replaced": {
+			set(2, 2, young),
+			[]cluster.Pod{pod("h-kim-0", old, nil), pod("h-kim-1", young, nil)},
+			false,
+			"h-kim: 1 of 2 pods ready",
+			"",
+		},
+		"all pods replaced": {
+			set(2, 2, young),
+			[]cluster.Pod{pod("h-kim-0", young, nil), pod("h-kim-1", young, nil)},
+			true,
+			"h-kim: 2 of 2 pods ready",
+			"",
+		},
+		"only the old pod has an error": {
+			set(2, 2, young),
+			[]cluster.Pod{pod("h-kim-0", old, noImage), pod("h-kim-1", young, nil)},
+			false,
+			"h-kim: 1 of 2 pods ready",
+			"",
+		},
+		"the old pod has an error, change not observed": {
+			set(2, 1, old),
+			[]cluster.Pod{pod("h-kim-0", old, noImage), pod("h-kim-1", old, nil)},
+			false,
+			"h-kim: 0 of 2 pods ready",
+			"",
+		},
+		"the new pod has an error": {
+			set(2, 2, young),
+			[]cluster.Pod{pod("h-kim-0", old, nil), pod("h-kim-1", young, noImage)},
+			false,
+			"h-kim: 0 of 2 pods ready",
+			pods.ImagePull,
+		},
+		"the StatefulSet is not read": {
+			nil,
+			[]cluster.Pod{pod("h-kim-0", old, nil), pod("h-kim-1", old, nil)},
+			true,
+			"h-kim: 2 of 2 pods ready",
+			"",
+		},
+		"a StatefulSet of another name": {
+			[]cluster.Object{{Kind: "StatefulSet", Namespace: "train", Name: "other"}},
+			[]cluster.Pod{pod("h-kim-0", old, nil), pod("h-kim-1", old, nil)},
+			true,
+			"h-kim: 2 of 2 pods ready",
+			"",
+		},
+		"a pod without the revision label": {
+			set(2, 2, young),
+			[]cluster.Pod{pod("h-kim-0", "", nil), pod("h-kim-1", young, nil)},
+			true,
+			"h-kim: 2 of 2 pods ready",
+			"",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := Done("h-kim", "train", 2)(cluster.State{Objects: test.objects, Pods: test.pods})
@@ -107,12 +180,14 @@ func TestChangedJob(t *testing.T) {
 	}
 }
 
-// TestChangeThatIsNotSeen: whoever may not see whether a change has taken effect is not told that it has.
-func TestChangeThatIsNotSeen(t *testing.T) {
+// TestUnreadStatefulSet: without the right to read the StatefulSet, the job is not reported as done.
+func TestUnreadStatefulSet(t *testing.T) {
 	labels := map[string]string{plan.LabelInstance: "h-kim", plan.LabelComponent: workload.ComponentJob}
 	s := cluster.State{
-		Pods:     []cluster.Pod{{Namespace: "train", Name: "h-kim-0", Labels: labels, Phase: "Running", Ready: true}},
-		Problems: []cluster.Problem{{Kind: cluster.StatefulSets, Err: "statefulsets.apps is forbidden", Forbidden: true}},
+		Pods: []cluster.Pod{{Namespace: "train", Name: "h-kim-0", Labels: labels, Phase: "Running", Ready: true}},
+		Problems: []cluster.Problem{
+			{Kind: cluster.StatefulSets, Err: "statefulsets.apps is forbidden", Forbidden: true},
+		},
 	}
 	want := plan.Progress{Text: "whether the change has taken effect could not be read: statefulsets.apps is forbidden"}
 	if diff := cmp.Diff(want, Done("h-kim", "train", 1)(s)); diff != "" {
@@ -120,27 +195,54 @@ func TestChangeThatIsNotSeen(t *testing.T) {
 	}
 }
 
-// TestOldRefusal: what was said before the job was written, or of one that had its name, does not say why its pods do not come.
+// TestOldRefusal: events from before the job was written, or of an earlier job with its name, are ignored.
 func TestOldRefusal(t *testing.T) {
 	at := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	refused := func(object, uid string, last time.Time) cluster.Event {
 		return cluster.Event{Namespace: "train", Object: object, UID: uid, Type: "Warning", Reason: "FailedCreate", Last: last,
 			Message: `create Pod h-kim-0 in StatefulSet h-kim failed error: pods "h-kim-0" is forbidden: unable to validate against any security context constraint: [provider restricted-v2: .containers[0].capabilities.add: Invalid value: "IPC_LOCK": capability may not be added]`}
 	}
-	set := []cluster.Object{{Kind: "StatefulSet", Namespace: "train", Name: "h-kim", Fields: map[string]any{"metadata": map[string]any{"uid": "2"}}}}
+	set := []cluster.Object{
+		{
+			Kind:      "StatefulSet",
+			Namespace: "train",
+			Name:      "h-kim",
+			Fields:    map[string]any{"metadata": map[string]any{"uid": "2"}},
+		},
+	}
 	for name, test := range map[string]struct {
 		written time.Time
 		objects []cluster.Object
 		event   cluster.Event
 		want    check.ID
 	}{
-		"nothing was written in this run":    {time.Time{}, nil, refused("StatefulSet/h-kim", "1", at), pods.SCCIPCLock},
-		"said before":                        {at.Add(time.Minute), nil, refused("StatefulSet/h-kim", "1", at), ""},
-		"said again after":                   {at, nil, refused("StatefulSet/h-kim", "1", at.Add(time.Minute)), pods.SCCIPCLock},
-		"said in the same second":            {at.Add(time.Second), nil, refused("StatefulSet/h-kim", "1", at), pods.SCCIPCLock},
-		"said of the Job of a former JobSet": {at.Add(time.Minute), nil, refused("Job/h-kim-worker-0", "7", at), ""},
-		"said of a former StatefulSet":       {time.Time{}, set, refused("StatefulSet/h-kim", "1", at), ""},
-		"said of this one":                   {time.Time{}, set, refused("StatefulSet/h-kim", "2", at), pods.SCCIPCLock},
+		"nothing was written in this run": {
+			time.Time{},
+			nil,
+			refused("StatefulSet/h-kim", "1", at),
+			pods.SCCIPCLock,
+		},
+		"event from before the write": {at.Add(time.Minute), nil, refused("StatefulSet/h-kim", "1", at), ""},
+		"event from after the write": {
+			at,
+			nil,
+			refused("StatefulSet/h-kim", "1", at.Add(time.Minute)),
+			pods.SCCIPCLock,
+		},
+		"event in the same second": {
+			at.Add(time.Second),
+			nil,
+			refused("StatefulSet/h-kim", "1", at),
+			pods.SCCIPCLock,
+		},
+		"event of the Job of an earlier JobSet": {at.Add(time.Minute), nil, refused("Job/h-kim-worker-0", "7", at), ""},
+		"event of an earlier StatefulSet":       {time.Time{}, set, refused("StatefulSet/h-kim", "1", at), ""},
+		"event of this StatefulSet": {
+			time.Time{},
+			set,
+			refused("StatefulSet/h-kim", "2", at),
+			pods.SCCIPCLock,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := cluster.State{Written: test.written, Objects: test.objects, Events: []cluster.Event{test.event}}
@@ -148,7 +250,7 @@ func TestOldRefusal(t *testing.T) {
 			if p := Done("h-kim", "train", 2)(s); p.Stuck != nil {
 				got = p.Stuck.Check
 				if p.Stuck.Patience != 10*time.Second {
-					t.Errorf("patience of %v with a refusal, which a grant of a moment ago may yet end", p.Stuck.Patience)
+					t.Errorf("patience of %v with a refusal, want 10s", p.Stuck.Patience)
 				}
 			}
 			if got != test.want {
@@ -158,7 +260,7 @@ func TestOldRefusal(t *testing.T) {
 	}
 }
 
-// TestPatienceWithPods: of several pods' obstacles that which is certain counts.
+// TestPatienceWithPods: the obstacle with the least patience counts.
 func TestPatienceWithPods(t *testing.T) {
 	labels := map[string]string{plan.LabelInstance: "h-kim", plan.LabelComponent: workload.ComponentJob}
 	two := []cluster.Pod{
@@ -177,20 +279,24 @@ func TestPatienceWithPods(t *testing.T) {
 	}
 }
 
-// TestChangeIsWatched: whether a change has taken effect is watched where there was something to change; one call more.
+// TestChangeIsWatched: the StatefulSet is watched only if the job already has pods.
 func TestChangeIsWatched(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind string
 		pods int
 		want []cluster.Kind
 	}{
-		"a new job":           {StatefulSet, 0, []cluster.Kind{cluster.Pods, cluster.Events}},
-		"a job that is there": {StatefulSet, 2, []cluster.Kind{cluster.Pods, cluster.Events, cluster.StatefulSets}},
-		"a JobSet":            {JobSet, 0, []cluster.Kind{cluster.Pods, cluster.Events}},
+		"a new job":       {StatefulSet, 0, []cluster.Kind{cluster.Pods, cluster.Events}},
+		"an existing job": {StatefulSet, 2, []cluster.Kind{cluster.Pods, cluster.Events, cluster.StatefulSets}},
+		"a JobSet":        {JobSet, 0, []cluster.Kind{cluster.Pods, cluster.Events}},
 	} {
 		s := plantest.Training()
 		for i := range test.pods {
-			s.Pods = append(s.Pods, cluster.Pod{Namespace: "train", Name: fmt.Sprintf("h-kim-%d", i), Labels: map[string]string{plan.LabelInstance: "h-kim", plan.LabelComponent: workload.ComponentJob}})
+			s.Pods = append(s.Pods, cluster.Pod{
+				Namespace: "train",
+				Name:      fmt.Sprintf("h-kim-%d", i),
+				Labels:    map[string]string{plan.LabelInstance: "h-kim", plan.LabelComponent: workload.ComponentJob},
+			})
 		}
 		o := jobOptions()
 		o.Kind = test.kind
@@ -204,8 +310,8 @@ func TestChangeIsWatched(t *testing.T) {
 	}
 }
 
-// TestJobNeedsJob: the job is read when its pods show that it is there.
-func TestJobNeedsJob(t *testing.T) {
+// TestJobNeedsObjects: the objects of the job are read if it has pods.
+func TestJobNeedsObjects(t *testing.T) {
 	o := Options{Name: "h-kim", Namespace: "train"}
 	s := cluster.State{}
 	if kinds := Needs(s, o); len(kinds) > 0 {

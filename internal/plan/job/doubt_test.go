@@ -10,7 +10,7 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// TestDoubt: what may pass keeps nobody from waiting, and is told all the same.
+// TestDoubt: a transient error does not end the wait, but is reported.
 func TestDoubt(t *testing.T) {
 	slow := cluster.Event{
 		Namespace: "train", Object: "Pod/h-kim-0", Type: "Warning", Reason: "FailedCreatePodSandBox",
@@ -21,16 +21,28 @@ func TestDoubt(t *testing.T) {
 		Message: `plugin type="multus" failed (add): cannot find a network-attachment-definition (eno5np0) in namespace (train)`,
 	}
 	pod := func(name string, ready bool) cluster.Pod {
-		return cluster.Pod{Namespace: "train", Name: name, Phase: "Pending", Node: "gpu-0", Ready: ready, Labels: map[string]string{plan.LabelInstance: "h-kim", plan.LabelComponent: workload.ComponentJob}}
+		return cluster.Pod{
+			Namespace: "train",
+			Name:      name,
+			Phase:     "Pending",
+			Node:      "gpu-0",
+			Ready:     ready,
+			Labels:    map[string]string{plan.LabelInstance: "h-kim", plan.LabelComponent: workload.ComponentJob},
+		}
 	}
 	for name, test := range map[string]struct {
 		pods         []cluster.Pod
 		events       []cluster.Event
 		doubt, stuck check.ID
 	}{
-		"slow":             {[]cluster.Pod{pod("h-kim-0", false)}, []cluster.Event{slow}, pods.NodeOverload, ""},
-		"slow, and broken": {[]cluster.Pod{pod("h-kim-0", false), pod("h-kim-1", false)}, []cluster.Event{slow, missing}, pods.NodeOverload, pods.NADMissing},
-		"it was slow":      {[]cluster.Pod{pod("h-kim-0", true)}, []cluster.Event{slow}, "", ""},
+		"slow": {[]cluster.Pod{pod("h-kim-0", false)}, []cluster.Event{slow}, pods.NodeOverload, ""},
+		"slow, and broken": {
+			[]cluster.Pod{pod("h-kim-0", false), pod("h-kim-1", false)},
+			[]cluster.Event{slow, missing},
+			pods.NodeOverload,
+			pods.NADMissing,
+		},
+		"slow, then ready": {[]cluster.Pod{pod("h-kim-0", true)}, []cluster.Event{slow}, "", ""},
 	} {
 		p := Done("h-kim", "train", len(test.pods))(cluster.State{Pods: test.pods, Events: test.events})
 		var doubt, stuck check.ID

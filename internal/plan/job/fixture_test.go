@@ -5,18 +5,25 @@ import (
 	"github.com/railhead/railhead/internal/plan/plantest"
 )
 
-// memlockLimited is a training cluster whose nodes keep the memlock limit.
+// memlockLimited returns a training cluster whose nodes keep the memlock limit.
 func memlockLimited() cluster.State {
 	s := plantest.Training()
 	s.MachineConfigs, s.Pools[0].CurrentSources, s.Pools[0].TargetSources = nil, nil, nil
 	return s
 }
 
-// programs are two small stand-ins for railhead-pod.
+// programs returns two small stand-ins for railhead-pod.
 func programs() []Program {
 	return []Program{NewProgram("amd64", []byte("amd64 program")), NewProgram("arm64", []byte("arm64 program"))}
 }
 
 func jobOptions() Options {
-	return Options{Name: "h-kim", Namespace: "train", Nodes: 2, Image: "registry.example.com/torch:2.9", Programs: programs(), Command: []string{"torchrun", "train.py"}}
+	return Options{
+		Name:      "h-kim",
+		Namespace: "train",
+		Nodes:     2,
+		Image:     "registry.example.com/torch:2.9",
+		Programs:  programs(),
+		Command:   []string{"torchrun", "train.py"},
+	}
 }

@@ -75,7 +75,7 @@ const templateOf = `
         resources: {limits: {nvidia.com/gpu: "8"}}
 `
 
-// securePod is held to Pod Security level restricted by what its container says, and its own fields say less.
+// securePod meets Pod Security level restricted by the fields of its container, not of the pod.
 const securePod = `
 apiVersion: v1
 kind: Pod
@@ -122,9 +122,21 @@ func injections() map[string]struct {
 		"pod":              {plantest.Training(), podManifest, o},
 		"pod-restricted":   {plantest.Training(), securePod, memory},
 		"pod-by-container": {memlockLimited(), podManifest, named},
-		"statefulset":      {plantest.Training(), "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: s, namespace: train}\nspec:\n  selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n    spec:" + templateOf, o},
-		"deployment-tcp":   {plantest.Training(), "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n    spec:" + templateOf, tcp},
-		"job-auto":         {plantest.Training(), "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j, namespace: train}\nspec:\n  template:\n    spec:\n      restartPolicy: Never" + templateOf, auto},
+		"statefulset": {
+			plantest.Training(),
+			"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: s, namespace: train}\nspec:\n  selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n    spec:" + templateOf,
+			o,
+		},
+		"deployment-tcp": {
+			plantest.Training(),
+			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n    spec:" + templateOf,
+			tcp,
+		},
+		"job-auto": {
+			plantest.Training(),
+			"apiVersion: batch/v1\nkind: Job\nmetadata: {name: j, namespace: train}\nspec:\n  template:\n    spec:\n      restartPolicy: Never" + templateOf,
+			auto,
+		},
 		"jobset": {plantest.Training(), "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: js, namespace: train}\nspec:\n  replicatedJobs:\n" +
 			"  - name: a\n    template: {spec: {template: {metadata: {annotations: {k8s.v1.cni.cncf.io/networks: '[{\"name\":\"mine\",\"namespace\":\"x\"}]'}}, spec: {containers: [{name: a, image: i, command: [x]}]}}}}\n" +
 			"  - name: b\n    template: {spec: {template: {spec: {containers: [{name: a, image: i, command: [z]}]}}}}\n", o},
@@ -173,7 +185,7 @@ func TestInject(t *testing.T) {
 	}
 }
 
-// TestInjectAll: each manifest gets the rails of its own namespace, whichever others come with it.
+// TestInjectAll: each manifest gets the rails of its own namespace.
 func TestInjectAll(t *testing.T) {
 	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s%s}\nspec: {containers: [{name: c, image: i, command: [x]}]}\n"
 	text := strings.Join([]string{
@@ -190,20 +202,32 @@ func TestInjectAll(t *testing.T) {
 		t.Errorf("-n train: %v", err)
 	}
 	other := plantest.Training()
-	other.Networks = []cluster.Network{{Namespace: "other", Name: "one", Resource: "openshift.io/eno5np0rdma", Type: "sriov"}}
-	out, findings := InjectAll(all, map[string]cluster.State{"train": plantest.Training(), "other": other}, Options{Namespace: "other", Programs: programs()})
+	other.Networks = []cluster.Network{
+		{Namespace: "other", Name: "one", Resource: "openshift.io/eno5np0rdma", Type: "sriov"},
+	}
+	out, findings := InjectAll(all, map[string]cluster.State{
+		"train": plantest.Training(),
+		"other": other,
+	}, Options{Namespace: "other", Programs: programs()})
 	var got []string
 	for _, o := range out {
 		got = append(got, strings.TrimSpace(o.GetKind()+" "+o.GetNamespace()+" "+o.GetAnnotations()[networksAnnotation]))
 	}
 	const rails = "eno5np0-network,eno6np0-network,eno7np0-network,eno8np0-network"
-	want := []string{"ConfigMap train", "ConfigMap other", "Pod train " + rails, "Service elsewhere", "Pod  one", "Pod train " + rails}
+	want := []string{
+		"ConfigMap train",
+		"ConfigMap other",
+		"Pod train " + rails,
+		"Service elsewhere",
+		"Pod  one",
+		"Pod train " + rails,
+	}
 	if diff := cmp.Diff(want, got); diff != "" || len(findings) > 0 {
 		t.Errorf("objects (-want +got):\n%s\n%s", diff, plantest.Wording(findings))
 	}
 }
 
-// TestInjectIsJob holds a bare manifest with a job's command against the pod of deploy: the same function made both.
+// TestInjectIsJob: a manifest with the command of a job becomes the pod of deploy.
 func TestInjectIsJob(t *testing.T) {
 	o := jobOptions()
 	o.Type = Single
@@ -234,15 +258,43 @@ func TestInjectRefuses(t *testing.T) {
 		want     string
 		says     string
 	}{
-		"a kind without pods": {"apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: train}", "fail manifest-suitable", "Deployment, Job, JobSet, Pod, StatefulSet"},
-		"no template":         {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: train}\nspec: {}", "fail manifest-suitable", "no pod template"},
-		"no containers":       {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train}\nspec: {}", "fail manifest-suitable", "no container"},
-		"no command":          {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train}\nspec: {containers: [{name: c, image: i}]}", "fail manifest-suitable", "container c has no command"},
-		"an annotation that is no JSON": {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train, annotations: {k8s.v1.cni.cncf.io/networks: '[{'}}\nspec: {containers: [{name: c, image: i, command: [x]}]}",
+		"a kind without pods": {
+			"apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: train}",
+			"fail manifest-suitable",
+			"Deployment, Job, JobSet, Pod, StatefulSet",
+		},
+		"no template": {
+			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: train}\nspec: {}",
+			"fail manifest-suitable",
+			"no pod template",
+		},
+		"no containers": {
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train}\nspec: {}",
+			"fail manifest-suitable",
+			"no container",
+		},
+		"no command": {
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train}\nspec: {containers: [{name: c, image: i}]}",
+			"fail manifest-suitable",
+			"container c has no command",
+		},
+		"an annotation with invalid JSON": {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train, annotations: {k8s.v1.cni.cncf.io/networks: '[{'}}\nspec: {containers: [{name: c, image: i, command: [x]}]}",
 			"fail manifest-suitable", "k8s.v1.cni.cncf.io/networks"},
-		"a namespace without rails":  {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: nowhere}\nspec: {containers: [{name: c, image: i, command: [x]}]}", "fail rails-attached", "namespace nowhere"},
-		"memory that is no quantity": {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train}\nspec: {containers: [{name: c, image: i, command: [x]}]}", "fail job-request", "--memory is \"much\""},
-		"spec of another shape":      {"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: a, namespace: train}\nspec: {template: 7}", "fail manifest-suitable", "no pod template"},
+		"a namespace without rails": {
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: nowhere}\nspec: {containers: [{name: c, image: i, command: [x]}]}",
+			"fail rails-attached",
+			"namespace nowhere",
+		},
+		"memory that is not a quantity": {
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train}\nspec: {containers: [{name: c, image: i, command: [x]}]}",
+			"fail job-request",
+			"--memory is \"much\"",
+		},
+		"spec of another shape": {
+			"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: a, namespace: train}\nspec: {template: 7}",
+			"fail manifest-suitable",
+			"no pod template",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := manifest(t, c.manifest)
@@ -261,8 +313,8 @@ func TestInjectRefuses(t *testing.T) {
 	}
 }
 
-// TestInjectIPCLock: the capability works for root alone, and a manifest that says something else is refused rather than
-// given a capability without effect, or pods that never start.
+// TestInjectIPCLock: the capability works for root only, so a manifest with another user is refused. Otherwise the
+// capability would have no effect, or the pods would not start.
 func TestInjectIPCLock(t *testing.T) {
 	pod := func(ofPod, ofContainer string) string {
 		return "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train}\nspec: {serviceAccountName: h-kim-sa, " + ofPod + "containers: [{name: c, image: i, command: [x], " + ofContainer + "}]}"
@@ -273,15 +325,39 @@ func TestInjectIPCLock(t *testing.T) {
 		says               string
 		security           map[string]any // of the container and of the init container, where it is accepted
 	}{
-		"nothing is said": {security: map[string]any{"runAsUser": int64(0), "runAsNonRoot": false}},
-		"root is said":    {ofContainer: "securityContext: {runAsUser: 0}", security: map[string]any{"runAsUser": int64(0), "runAsNonRoot": false}},
-		"the container takes back what the pod says": {ofPod: "securityContext: {runAsNonRoot: true, runAsUser: 1000}, ", ofContainer: "securityContext: {runAsUser: 0, runAsNonRoot: false}",
+		"no security context": {security: map[string]any{"runAsUser": int64(0), "runAsNonRoot": false}},
+		"user 0": {
+			ofContainer: "securityContext: {runAsUser: 0}",
+			security:    map[string]any{"runAsUser": int64(0), "runAsNonRoot": false},
+		},
+		"the container overrides the pod": {ofPod: "securityContext: {runAsNonRoot: true, runAsUser: 1000}, ", ofContainer: "securityContext: {runAsUser: 0, runAsNonRoot: false}",
 			security: map[string]any{"runAsUser": int64(0), "runAsNonRoot": false}},
-		"the pod forbids root":       {ofPod: "securityContext: {runAsNonRoot: true}, ", want: []string{"fail pod-memlock"}, says: "container c cannot lock the memory that RDMA registers: the capability IPC_LOCK works only for root of the node, but securityContext.runAsNonRoot is true"},
-		"the container forbids root": {ofContainer: "securityContext: {runAsNonRoot: true}", want: []string{"fail pod-memlock"}, says: "railhead setup cluster"},
-		"the pod has a user":         {ofPod: "securityContext: {runAsUser: 1000}, ", want: []string{"fail pod-memlock"}, says: "securityContext.runAsUser: 1000 (want 0, or nodes that lift the memlock limit)"},
-		"the container has a user":   {ofPod: "securityContext: {runAsUser: 0}, ", ofContainer: "securityContext: {runAsUser: 1000}", want: []string{"fail pod-memlock"}, says: "--memlock node"},
-		"a user namespace":           {ofPod: "hostUsers: false, ", want: []string{"fail pod-memlock"}, says: "hostUsers is false"},
+		"the pod forbids root": {
+			ofPod: "securityContext: {runAsNonRoot: true}, ",
+			want:  []string{"fail pod-memlock"},
+			says:  "container c cannot lock the memory that RDMA registers: the capability IPC_LOCK works only for root of the node, but securityContext.runAsNonRoot is true",
+		},
+		"the container forbids root": {
+			ofContainer: "securityContext: {runAsNonRoot: true}",
+			want:        []string{"fail pod-memlock"},
+			says:        "railhead setup cluster",
+		},
+		"the pod has a user": {
+			ofPod: "securityContext: {runAsUser: 1000}, ",
+			want:  []string{"fail pod-memlock"},
+			says:  "securityContext.runAsUser: 1000 (want 0, or nodes that lift the memlock limit)",
+		},
+		"the container has a user": {
+			ofPod:       "securityContext: {runAsUser: 0}, ",
+			ofContainer: "securityContext: {runAsUser: 1000}",
+			want:        []string{"fail pod-memlock"},
+			says:        "--memlock node",
+		},
+		"a user namespace": {
+			ofPod: "hostUsers: false, ",
+			want:  []string{"fail pod-memlock"},
+			says:  "hostUsers is false",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := manifest(t, pod(c.ofPod, c.ofContainer))
@@ -311,7 +387,7 @@ func TestInjectIPCLock(t *testing.T) {
 	}
 }
 
-// FuzzInject feeds any manifest: what people write is foreign text.
+// FuzzInject injects into any manifest.
 func FuzzInject(f *testing.F) {
 	f.Add(podManifest)
 	f.Add(securePod)
@@ -343,7 +419,7 @@ func FuzzInject(f *testing.F) {
 	})
 }
 
-// TestInjectKeepsUnknownFields: a manifest may use fields of a newer API than this program was built with.
+// TestInjectKeepsUnknownFields: a manifest may use fields of an API that is newer than the program.
 func TestInjectKeepsUnknownFields(t *testing.T) {
 	manifests, err := ReadManifests([]byte(`
 apiVersion: apps/v1

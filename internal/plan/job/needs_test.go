@@ -8,7 +8,7 @@ import (
 	"github.com/railhead/railhead/internal/plan/plantest"
 )
 
-// TestJobNeedsSCCs: who may use which SCC is read where a node with rails keeps the memlock limit, with GPUs or without.
+// TestJobNeedsSCCs: SCCs are read if a node with rails keeps the memlock limit.
 func TestJobNeedsSCCs(t *testing.T) {
 	bare := func(s cluster.State) cluster.State {
 		for i := range s.Nodes {
@@ -23,11 +23,11 @@ func TestJobNeedsSCCs(t *testing.T) {
 		o    Options
 		want bool
 	}{
-		"nodes keep the limit":                {memlockLimited(), jobOptions(), true},
-		"nodes without GPUs keep the limit":   {bare(memlockLimited()), jobOptions(), true},
-		"setup lifted the limit":              {plantest.Training(), jobOptions(), false},
-		"nodes keep the limit, and it is TCP": {memlockLimited(), tcp, false},
-		"nobody asks on plain Kubernetes":     {plantest.Vanilla(), jobOptions(), false},
+		"nodes keep the limit":              {memlockLimited(), jobOptions(), true},
+		"nodes without GPUs keep the limit": {bare(memlockLimited()), jobOptions(), true},
+		"setup lifted the limit":            {plantest.Training(), jobOptions(), false},
+		"nodes keep the limit, over TCP":    {memlockLimited(), tcp, false},
+		"plain Kubernetes":                  {plantest.Vanilla(), jobOptions(), false},
 	} {
 		if got := slices.Contains(Needs(test.s, test.o), cluster.SCCGrants); got != test.want {
 			t.Errorf("%s: %v", name, got)

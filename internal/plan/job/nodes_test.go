@@ -10,7 +10,7 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// Pods that are wanted on nodes by name come there, and nowhere else.
+// TestJobOnNodes: pods run only on the named nodes.
 func TestJobOnNodes(t *testing.T) {
 	o := jobOptions()
 	o.NodeNames = []string{"gpu-1", "gpu-2"}
@@ -25,9 +25,16 @@ func TestJobOnNodes(t *testing.T) {
 		}
 	}
 	term := func(name string) any {
-		return map[string]any{"matchFields": []any{map[string]any{"key": "metadata.name", "operator": "In", "values": []any{name}}}}
+		return map[string]any{
+			"matchFields": []any{map[string]any{"key": "metadata.name", "operator": "In", "values": []any{name}}},
+		}
 	}
-	want := map[string]any{"requiredDuringSchedulingIgnoredDuringExecution": map[string]any{"nodeSelectorTerms": []any{term("gpu-1"), term("gpu-2")}}}
+	want := map[string]any{
+		"requiredDuringSchedulingIgnoredDuringExecution": map[string]any{"nodeSelectorTerms": []any{
+			term("gpu-1"),
+			term("gpu-2"),
+		}},
+	}
 	if d := cmp.Diff(any(want), got); d != "" {
 		t.Error(d)
 	}

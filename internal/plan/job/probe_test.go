@@ -15,26 +15,56 @@ import (
 )
 
 func TestProbe(t *testing.T) {
-	p := Probe(ProbeOptions{Node: "w12.example.com", Namespace: "default", Image: "quay.example.com/release@sha256:1", Arch: "arm64", Programs: programs(), ID: "5e1f0a7c", Limit: 5 * time.Minute})
+	p := Probe(ProbeOptions{
+		Node:      "w12.example.com",
+		Namespace: "default",
+		Image:     "quay.example.com/release@sha256:1",
+		Arch:      "arm64",
+		Programs:  programs(),
+		ID:        "5e1f0a7c",
+		Limit:     5 * time.Minute,
+	})
 	plantest.Golden(t, "probe.yaml", plantest.Manifests(t, p, nil))
 	var undone []string
 	for _, c := range p.Changes() {
 		back := c.Undo()
 		undone = append(undone, string(back.Verb)+" "+back.Object.GetKind()+" "+back.Object.GetNamespace()+"/"+back.Object.GetName())
 	}
-	want := []string{"delete ConfigMap default/" + programs()[1].configMap(0) + "-5e1f0a7c", "delete Pod default/railhead-probe-w12.example.com-5e1f0a7c"}
+	want := []string{
+		"delete ConfigMap default/" + programs()[1].configMap(0) + "-5e1f0a7c",
+		"delete Pod default/railhead-probe-w12.example.com-5e1f0a7c",
+	}
 	if !slices.Equal(undone, want) {
 		t.Errorf("undone by %q, want %q", undone, want)
 	}
 }
 
 func TestProbeOfHost(t *testing.T) {
-	p := Probe(ProbeOptions{Node: "w12", Namespace: "default", Image: "quay.example.com/release@sha256:1", Arch: "amd64", Programs: programs(), ID: "5e1f0a7c", Limit: 5 * time.Minute, Host: true})
+	p := Probe(ProbeOptions{
+		Node:      "w12",
+		Namespace: "default",
+		Image:     "quay.example.com/release@sha256:1",
+		Arch:      "amd64",
+		Programs:  programs(),
+		ID:        "5e1f0a7c",
+		Limit:     5 * time.Minute,
+		Host:      true,
+	})
 	plantest.Golden(t, "probe-host.yaml", plantest.Manifests(t, p, nil))
 }
 
 func TestProbeWatches(t *testing.T) {
-	p := Probe(ProbeOptions{Node: "w12", Namespace: "default", Image: "quay.example.com/release@sha256:1", Arch: "amd64", Programs: programs(), ID: "5e1f0a7c", Limit: 5 * time.Minute, Host: true, Watch: 90 * time.Second})
+	p := Probe(ProbeOptions{
+		Node:      "w12",
+		Namespace: "default",
+		Image:     "quay.example.com/release@sha256:1",
+		Arch:      "amd64",
+		Programs:  programs(),
+		ID:        "5e1f0a7c",
+		Limit:     5 * time.Minute,
+		Host:      true,
+		Watch:     90 * time.Second,
+	})
 	if text := plantest.Manifests(t, p, nil); strings.Count(text, "- --watch=1m30s\n") != 1 {
 		t.Error(text)
 	}
@@ -57,12 +87,28 @@ func TestProbed(t *testing.T) {
 	pod := func(phase string, c cluster.Container) cluster.State {
 		return cluster.State{Pods: []cluster.Pod{
 			{Namespace: "other", Name: "railhead-probe-w12", Phase: "Succeeded"},
-			{Namespace: "default", Name: "railhead-probe-w12", Phase: phase, Node: "w12", Containers: []cluster.Container{c}},
+			{
+				Namespace:  "default",
+				Name:       "railhead-probe-w12",
+				Phase:      phase,
+				Node:       "w12",
+				Containers: []cluster.Container{c},
+			},
 		}}
 	}
-	refused := cluster.Container{Name: "snapshot", Waiting: "CreateContainerConfigError", Message: "container has runAsNonRoot and image will run as root"}
+	refused := cluster.Container{
+		Name:    "snapshot",
+		Waiting: "CreateContainerConfigError",
+		Message: "container has runAsNonRoot and image will run as root",
+	}
 	pulling := func(message string) cluster.Container {
-		return cluster.Container{Name: "railhead-pod-install", Init: true, Image: "quay.example.com/release", Waiting: "ErrImagePull", Message: message}
+		return cluster.Container{
+			Name:    "railhead-pod-install",
+			Init:    true,
+			Image:   "quay.example.com/release",
+			Waiting: "ErrImagePull",
+			Message: message,
+		}
 	}
 	code := 127
 	for name, test := range map[string]struct {
@@ -71,23 +117,38 @@ func TestProbed(t *testing.T) {
 		text  string
 		stuck check.ID
 	}{
-		"not there":    {cluster.State{}, false, "pod railhead-probe-w12 does not exist yet", ""},
+		"missing":      {cluster.State{}, false, "pod railhead-probe-w12 does not exist yet", ""},
 		"no phase yet": {pod("", cluster.Container{}), false, "pod railhead-probe-w12 is Pending", ""},
-		"its command ended well, and its phase does not say so yet": {
-			pod("Running", cluster.Container{Name: "snapshot", ExitCode: new(int)}), false, "pod railhead-probe-w12 is Running", "",
+		"its command succeeded, its phase is not updated": {
+			pod("Running", cluster.Container{
+				Name:     "snapshot",
+				ExitCode: new(int),
+			}), false, "pod railhead-probe-w12 is Running", "",
 		},
-		"ended well":     {pod("Succeeded", cluster.Container{}), true, "pod railhead-probe-w12 is Succeeded", ""},
+		"succeeded":      {pod("Succeeded", cluster.Container{}), true, "pod railhead-probe-w12 is Succeeded", ""},
 		"does not start": {pod("Pending", refused), false, "pod railhead-probe-w12 is Pending", pods.ContainerStart},
-		"no such image":  {pod("Pending", pulling("manifest unknown")), false, "pod railhead-probe-w12 is Pending", pods.ImagePull},
-		"no shell":       {pod("Pending", cluster.Container{Name: pods.InstallContainer, Init: true, ExitCode: &code}), false, "pod railhead-probe-w12 is Pending", pods.InstallFailed},
-		"no way to the registry": {pod("Pending", pulling("dial tcp: lookup quay.example.com: no such host")), false,
+		"no such image": {
+			pod("Pending", pulling("manifest unknown")),
+			false,
+			"pod railhead-probe-w12 is Pending",
+			pods.ImagePull,
+		},
+		"no shell": {
+			pod("Pending", cluster.Container{Name: pods.InstallContainer, Init: true, ExitCode: &code}),
+			false,
+			"pod railhead-probe-w12 is Pending",
+			pods.InstallFailed,
+		},
+		"no route to the registry": {pod("Pending", pulling("dial tcp: lookup quay.example.com: no such host")), false,
 			"pod railhead-probe-w12 is Pending: node w12 does not reach the registry of image quay.example.com/release: ErrImagePull: ErrImagePull: dial tcp: lookup quay.example.com: no such host; use --verify-image for another image", ""},
 	} {
 		got := probed("railhead-probe-w12", "default")(test.s)
 		var stuck check.ID
 		if got.Stuck != nil {
 			stuck = got.Stuck.Check
-			if diff := cmp.Diff([]string{"railhead setup cluster --verify-first --verify-image IMAGE"}, got.Stuck.Fix.Commands); diff != "" {
+			if diff := cmp.Diff([]string{
+				"railhead setup cluster --verify-first --verify-image IMAGE",
+			}, got.Stuck.Fix.Commands); diff != "" {
 				t.Errorf("%s: fix (-want +got):\n%s", name, diff)
 			}
 		}
