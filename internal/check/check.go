@@ -61,6 +61,11 @@ func (e Evidence) String() string {
 	return fmt.Sprintf("%s: %s (want %s)", e.Source, e.Got, e.Want)
 }
 
+// Observed returns evidence of one observation.
+func Observed(source, got, want string) []Evidence {
+	return []Evidence{{Source: source, Got: got, Want: want}}
+}
+
 // Who is the person whose rights a fix needs.
 type Who string
 

@@ -103,11 +103,7 @@ func notMeasured(pods []check.Ref, m Measured) check.Finding {
 			"podman build -t IMAGE build/bench", "railhead bench --nodes NODE,NODE --image IMAGE --matrix --quick"),
 	}
 	if len(pods) > 0 {
-		f.Evidence = []check.Evidence{{
-			Source: "the matrix",
-			Got:    "no link of " + places(pods),
-			Want:   "a link of every pod to another",
-		}}
+		f.Evidence = check.Observed("the matrix", "no link of "+places(pods), "a link of every pod to another")
 	}
 	return f
 }

@@ -61,7 +61,7 @@ func allReduces(r result) []check.Finding {
 			efficiency, _ := step.Efficiency()
 			f.Summary = fmt.Sprintf("busbw %s, %.0f %% of the %s that the rails carry",
 				step.Measured.Value.GBps(), 100*efficiency, run.Ceiling)
-			f.Evidence = []check.Evidence{{Source: run.Tool, Got: step.Measured.Value.String(), Want: r.target(step)}}
+			f.Evidence = check.Observed(run.Tool, step.Measured.Value.String(), r.target(step))
 			_, f.Fix = stepFix(bench.NCCLRing)
 		default:
 			continue

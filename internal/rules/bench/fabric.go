@@ -62,13 +62,9 @@ func (r result) slowPart(c bench.Culprit) check.Finding {
 	links := words.Count(c.Links, "link")
 	f := check.Finding{
 		Check: Fabric, Status: check.Fail, Subject: r.partRef(c),
-		Summary: fmt.Sprintf("%s where %s is healthy, on %s", c.Measured, c.Expected, links),
-		Evidence: []check.Evidence{{
-			Source: "median of " + links,
-			Got:    c.Measured.String(),
-			Want:   c.Expected.String(),
-		}},
-		Fix: r.partFix(c),
+		Summary:  fmt.Sprintf("%s where %s is healthy, on %s", c.Measured, c.Expected, links),
+		Evidence: check.Observed("median of "+links, c.Measured.String(), c.Expected.String()),
+		Fix:      r.partFix(c),
 	}
 	if loop, slow := r.slowLoop(c); slow {
 		f.Evidence = append(f.Evidence, loop.evidence())
@@ -196,11 +192,7 @@ func (r result) belowGate() (part SlowPart, below bool) {
 		Check: Fabric, Status: check.Fail, Subject: check.Ref{Kind: check.Fabric},
 		Summary: fmt.Sprintf("%d of %s miss the target, and no part of the fabric stands out; the slowest has %s: %s",
 			c.Links, words.Count(links, "link"), c.Measured, where),
-		Evidence: []check.Evidence{{
-			Source: where,
-			Got:    c.Measured.String(),
-			Want:   r.target(bench.Step{Ceiling: c.Expected}),
-		}},
+		Evidence: check.Observed(where, c.Measured.String(), r.target(bench.Step{Ceiling: c.Expected})),
 		Fix: check.ByUser("Measure again for longer: a link that stays slow has a bad cable or port.",
 			"railhead bench NAME --matrix --duration 10s"),
 	}}, c.Links > 0
@@ -220,7 +212,7 @@ func crossRails(r result) []check.Finding {
 		Check: CrossRail, Status: check.Warn, Subject: check.Ref{Kind: check.Rails},
 		Summary: fmt.Sprintf("%d of %s between different rails carry no data: %s does not reach %s",
 			len(blocked), words.Count(len(r.CrossRails), "path"), end(first.From), end(first.To)),
-		Evidence: []check.Evidence{{Source: "ib_write_bw", Got: first.Why, Want: "20 iterations"}},
+		Evidence: check.Observed("ib_write_bw", first.Why, "20 iterations"),
 		Fix: check.ByUser("Route between the rails, or keep NCCL on the same rail: NCCL_CROSS_NIC=0.",
 			"railhead launch NAME -e NCCL_CROSS_NIC=0 -- COMMAND"),
 	}}

@@ -48,7 +48,7 @@ func driverNotReady(p cluster.Pod, node cluster.Node, nodeNotReady bool) check.F
 		About: []check.Ref{check.PodRef(p.Namespace, p.Name)},
 		Summary: fmt.Sprintf("pod %s, which installs a driver on node %s, is %s and not ready: until it is, "+
 			"GPUDirect RDMA or all RDMA may be missing there", name, p.Node, phase(p)),
-		Evidence: []check.Evidence{{Source: "pod " + name + " status", Got: phase(p) + ", not ready", Want: "ready"}},
+		Evidence: check.Observed("pod "+name+" status", phase(p)+", not ready", "ready"),
 		Fix: check.ByAdmin("Read its log. Kernel headers or an entitlement may be missing, or another module, such as "+
 			"irdma or one for storage, uses the old driver. Building takes ten minutes. If the inbox driver is "+
 			"sufficient, remove this one.",
@@ -121,12 +121,8 @@ func (v view) noPlugin(node, namespace, why string) check.Finding {
 	}
 	return check.Finding{
 		Check: DevicePlugin, Status: check.Fail, Subject: check.NodeRef(node), About: about,
-		Summary: fmt.Sprintf("the device plugin does not run on node %s: %s; pods get no rail there", node, why),
-		Evidence: []check.Evidence{{
-			Source: "pods of the device plugin on node " + node,
-			Got:    why,
-			Want:   "one that is ready",
-		}},
+		Summary:  fmt.Sprintf("the device plugin does not run on node %s: %s; pods get no rail there", node, why),
+		Evidence: check.Observed("pods of the device plugin on node "+node, why, "one that is ready"),
 		Fix: check.ByAdmin("Find out why it does not run. Its log names the device that it cannot use.",
 			fmt.Sprintf("kubectl -n %s get pods -o wide --field-selector spec.nodeName=%s", namespace, node),
 			fmt.Sprintf("kubectl -n %s logs ds/sriov-device-plugin --tail=50", namespace)),
@@ -171,11 +167,7 @@ func noneLeft(o cluster.Offer, nodes []string) check.Finding {
 		Check: ResourceZero, Status: check.Warn, Subject: check.NodeRef(nodes[0]), About: about,
 		Summary: fmt.Sprintf("%s is advertised with 0 on %s, and offered by %s: the plugin has no healthy device there",
 			o.Resource, words.Few(nodes, 6), words.Count(len(o.Nodes()), "other node")),
-		Evidence: []check.Evidence{{
-			Source: "status.allocatable of " + words.Few(nodes, 6),
-			Got:    o.Resource + ": 0",
-			Want:   "1 or more",
-		}},
+		Evidence: check.Observed("status.allocatable of "+words.Few(nodes, 6), o.Resource+": 0", "1 or more"),
 		Fix: check.ByAdmin("Check whether the physical function is up and has its virtual functions, and read the "+
 			"log of the device plugin.",
 			"kubectl -n openshift-sriov-network-operator get sriovnetworknodestate "+nodes[0]+" -o yaml",
@@ -212,11 +204,8 @@ func injector(v view) []check.Finding {
 		Check: ResourcesInjector, Status: check.Warn, Subject: check.Named(check.Namespace, namespace),
 		Summary: "the network-resources-injector does not run: a pod that names a network without its resource " +
 			"gets no device; railhead writes both",
-		Evidence: []check.Evidence{{
-			Source: "pods of DaemonSet network-resources-injector in " + namespace,
-			Got:    "none is ready",
-			Want:   "one or more",
-		}},
+		Evidence: check.Observed("pods of DaemonSet network-resources-injector in "+namespace,
+			"none is ready", "one or more"),
 		Fix: check.ByAdmin("Enable it, or name the resources in every manifest, as `railhead inject` does.",
 			fmt.Sprintf(enable, namespace), "railhead inject -f job.yaml"),
 	}}

@@ -79,11 +79,8 @@ func noGPUs(s view) []check.Finding {
 	f := check.Finding{
 		Check: GPUNodes, Status: check.Fail, Subject: check.Ref{Kind: check.Cluster},
 		Summary: fmt.Sprintf("none of %d nodes offers a GPU", len(s.Nodes)),
-		Evidence: []check.Evidence{{
-			Source: "nodes status.allocatable",
-			Got:    "no " + strings.Join(cluster.GPUResources(), ", "),
-			Want:   "a GPU resource",
-		}},
+		Evidence: check.Observed("nodes status.allocatable",
+			"no "+strings.Join(cluster.GPUResources(), ", "), "a GPU resource"),
 		Fix: check.ByAdmin("Install the GPU operator of the vendor, or find out why its device plugin does not run.",
 			"kubectl get pods -A | grep -E 'gpu|device-plugin'"),
 	}
@@ -111,11 +108,8 @@ func noRDMA(s view) []check.Finding {
 		Check: RDMAResources, Status: check.Fail, Subject: check.Ref{Kind: check.Cluster},
 		About:   wantedResources(s.State),
 		Summary: fmt.Sprintf("none of %d nodes with GPUs offers an RDMA resource: pods get no rail", len(nodes)),
-		Evidence: []check.Evidence{{
-			Source: "nodes status.allocatable",
-			Got:    words.Few(nodeNames(nodes), 4) + ": no RDMA resource",
-			Want:   "openshift.io/..., nvidia.com/... or rdma/...",
-		}},
+		Evidence: check.Observed("nodes status.allocatable",
+			words.Few(nodeNames(nodes), 4)+": no RDMA resource", "openshift.io/..., nvidia.com/... or rdma/..."),
 		Fix: check.ByAdmin("Let a device plugin offer the NICs: the SR-IOV operator with a SriovNetworkNodePolicy "+
 			"that has isRdma: true, or the shared RDMA device plugin.",
 			"railhead setup cluster --sriov"),
@@ -255,11 +249,8 @@ func withoutDevice(s cluster.State, reason string, rails []cluster.Rail) check.F
 	return check.Finding{
 		Check: NetworkResource, Status: check.Fail, Subject: about[1], About: about,
 		Summary: fmt.Sprintf("pods get no RDMA device through network attachment %s: %s", words.Few(places, 4), reason),
-		Evidence: []check.Evidence{{
-			Source: "annotation k8s.v1.cni.cncf.io/resourceName",
-			Got:    cmp.Or(first.Resource, "missing"),
-			Want:   "an RDMA resource that nodes offer",
-		}},
+		Evidence: check.Observed("annotation k8s.v1.cni.cncf.io/resourceName",
+			cmp.Or(first.Resource, "missing"), "an RDMA resource that nodes offer"),
 		Fix: check.ByAdmin(fix, show),
 	}
 }
@@ -275,11 +266,8 @@ func failedSriovNodes(s view) []check.Finding {
 			About: policyResources(s.State, n),
 			Summary: fmt.Sprintf("the SR-IOV operator could not set up node %s: %s",
 				n.Node, cmp.Or(n.SyncError, "it gives no reason")),
-			Evidence: []check.Evidence{{
-				Source: "sriovnetworknodestate/" + n.Node + " status.syncStatus",
-				Got:    n.SyncStatus,
-				Want:   "Succeeded",
-			}},
+			Evidence: check.Observed("sriovnetworknodestate/"+n.Node+" status.syncStatus",
+				n.SyncStatus, "Succeeded"),
 			Fix: check.ByAdmin("Correct the SriovNetworkNodePolicy that the error names; the operator then retries.",
 				"oc -n openshift-sriov-network-operator logs ds/sriov-network-config-daemon --tail=50"),
 		})
@@ -324,11 +312,8 @@ func missingSCC(s view) []check.Finding {
 		About: []check.Ref{check.Named(check.Capability, "IPC_LOCK")},
 		Summary: fmt.Sprintf("pods cannot lock the memory that RDMA registers: none of %d SCCs allows IPC_LOCK "+
 			"without privileged, and no MachineConfig lifts the memlock limit", len(s.SCCs)),
-		Evidence: []check.Evidence{{
-			Source: "securitycontextconstraints allowedCapabilities",
-			Got:    "no IPC_LOCK",
-			Want:   "IPC_LOCK, or default_ulimits memlock=-1:-1 on the nodes",
-		}},
+		Evidence: check.Observed("securitycontextconstraints allowedCapabilities",
+			"no IPC_LOCK", "IPC_LOCK, or default_ulimits memlock=-1:-1 on the nodes"),
 		Fix: check.ByAdmin("Lift the limit on the nodes (they reboot once), or allow the capability.",
 			"railhead setup cluster", "railhead setup cluster --allow-ipc-lock"),
 	}}

@@ -52,11 +52,7 @@ func missingPods(s cluster.State, job, namespace string) []check.Finding {
 		Check: pods.PodPending, Status: check.Warn, Subject: subject,
 		Summary: fmt.Sprintf("job %s has %d of %s, for an unknown reason",
 			job, len(present), words.Count(size, "pod")),
-		Evidence: []check.Evidence{{
-			Source: "pods of job " + job,
-			Got:    fmt.Sprint(len(present)),
-			Want:   fmt.Sprint(size),
-		}},
+		Evidence: check.Observed("pods of job "+job, fmt.Sprint(len(present)), fmt.Sprint(size)),
 		Fix: check.ByUser("Read the events of its controller.",
 			fmt.Sprintf("kubectl -n %s describe statefulset %s", namespace, job)),
 	}}

@@ -111,11 +111,8 @@ func interruptedSetup(p cluster.Pool, lack string) check.Finding {
 	return check.Finding{
 		Check: PoolNotPaused, Status: check.Warn, Subject: check.Named(check.Pool, p.Name),
 		Summary: fmt.Sprintf("pool %s is paused by 'railhead setup cluster', which was interrupted: %s", p.Name, lack),
-		Evidence: []check.Evidence{{
-			Source: "MachineConfigPool/" + p.Name + " annotation " + cluster.AnnotationPausedBy,
-			Got:    p.Annotations[cluster.AnnotationPausedBy],
-			Want:   "no annotation",
-		}},
+		Evidence: check.Observed("MachineConfigPool/"+p.Name+" annotation "+cluster.AnnotationPausedBy,
+			p.Annotations[cluster.AnnotationPausedBy], "no annotation"),
 		Fix: check.ByAdmin("Complete the setup, or undo it.",
 			"railhead setup cluster", "railhead setup rollback"),
 	}
@@ -163,14 +160,14 @@ func degradedPool(p cluster.Pool, c cluster.Condition) check.Finding {
 	return check.Finding{
 		Check: PoolHealthy, Status: check.Fail, Subject: check.Named(check.Pool, p.Name),
 		Summary:  fmt.Sprintf("pool %s is degraded (%s): %s", p.Name, c.Type, c.Why()),
-		Evidence: []check.Evidence{degradedEvidence(p, c)},
+		Evidence: degradedEvidence(p, c),
 		Fix: check.ByAdmin("Repair the pool first: a new configuration would stop at the same fault.",
 			"oc describe machineconfigpool "+p.Name),
 	}
 }
 
-func degradedEvidence(p cluster.Pool, c cluster.Condition) check.Evidence {
-	return check.Evidence{Source: "MachineConfigPool/" + p.Name + " condition " + c.Type, Got: c.Why(), Want: "False"}
+func degradedEvidence(p cluster.Pool, c cluster.Condition) []check.Evidence {
+	return check.Observed("MachineConfigPool/"+p.Name+" condition "+c.Type, c.Why(), "False")
 }
 
 func pausedPool(s cluster.State, p cluster.Pool, nodes []cluster.Node) check.Finding {
@@ -178,13 +175,13 @@ func pausedPool(s cluster.State, p cluster.Pool, nodes []cluster.Node) check.Fin
 		Check: PoolNotPaused, Status: check.Fail, Subject: check.Named(check.Pool, p.Name),
 		Summary: fmt.Sprintf("pool %s is paused, and not by Railhead: its nodes would not be updated%s",
 			p.Name, SriovDrains(s, nodes)),
-		Evidence: []check.Evidence{pausedEvidence(p)},
+		Evidence: pausedEvidence(p),
 		Fix:      resumePool(p),
 	}
 }
 
-func pausedEvidence(p cluster.Pool) check.Evidence {
-	return check.Evidence{Source: "MachineConfigPool/" + p.Name + " spec.paused", Got: "true", Want: "false"}
+func pausedEvidence(p cluster.Pool) []check.Evidence {
+	return check.Observed("MachineConfigPool/"+p.Name+" spec.paused", "true", "false")
 }
 
 func resumePool(p cluster.Pool) *check.Fix {
@@ -198,11 +195,8 @@ func busyPool(p cluster.Pool, nodes []cluster.Node) check.Finding {
 		Check: PoolIdle, Status: check.Fail, Subject: check.Named(check.Pool, p.Name),
 		Summary: fmt.Sprintf("another rollout of pool %s is running: %d of %d nodes have %s",
 			p.Name, len(p.UpToDate(nodes)), len(nodes), target),
-		Evidence: []check.Evidence{{
-			Source: "MachineConfigPool/" + p.Name,
-			Got:    "status.configuration.name " + cmp.Or(p.Current, "none"),
-			Want:   "spec.configuration.name " + target,
-		}},
+		Evidence: check.Observed("MachineConfigPool/"+p.Name,
+			"status.configuration.name "+cmp.Or(p.Current, "none"), "spec.configuration.name "+target),
 		Fix: check.ByAdmin("Wait until it is done, then run this again.",
 			"oc wait machineconfigpool/"+p.Name+" --for=condition=Updated --timeout=4h"),
 	}

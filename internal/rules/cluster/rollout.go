@@ -72,7 +72,7 @@ func (r Rollout) RenderBlocker(p cluster.Pool) *check.Obstacle {
 
 // NoPool returns that the rollout's pool was deleted.
 func (r Rollout) NoPool() *check.Obstacle {
-	evidence := check.Evidence{Source: "MachineConfigPool/" + r.Pool, Got: "not found", Want: "the pool"}
+	evidence := check.Observed("MachineConfigPool/"+r.Pool, "not found", "the pool")
 	return r.blocked("the pool was deleted", 0, nil, evidence)
 }
 
@@ -125,8 +125,8 @@ func (r Rollout) cordoned(p cluster.Pool, nodes []cluster.Node) *check.Obstacle 
 		fix.Commands = append(fix.Commands, "oc get poddisruptionbudgets -A")
 	}
 	all := strings.Join(names, ", ")
-	evidence := append([]check.Evidence{{Source: "nodes cordoned", Got: all, Want: "none"}}, reasons...)
-	return r.blocked("it waits for cordoned nodes: "+all, DaemonPatience, fix, evidence...)
+	evidence := append(check.Observed("nodes cordoned", all, "none"), reasons...)
+	return r.blocked("it waits for cordoned nodes: "+all, DaemonPatience, fix, evidence)
 }
 
 // updating reports whether a node's daemon is at work, or the node may become Ready by itself.
@@ -180,14 +180,14 @@ func (r Rollout) failedNode(n cluster.Node) *check.Obstacle {
 		patience = renderPatience // this error does not pass, but it may still be about another configuration
 	}
 	why := fmt.Sprintf("node %s is %s: %s", n.Name, n.MachineConfig.State, reason)
-	o := r.blocked(why, patience, fix, check.Evidence{Source: reasonOf(n), Got: reason})
+	o := r.blocked(why, patience, fix, []check.Evidence{{Source: reasonOf(n), Got: reason}})
 	o.About = []check.Ref{o.Subject}
 	o.Subject = check.NodeRef(n.Name)
 	return o
 }
 
 func (r Rollout) blocked(
-	why string, patience time.Duration, fix *check.Fix, evidence ...check.Evidence,
+	why string, patience time.Duration, fix *check.Fix, evidence []check.Evidence,
 ) *check.Obstacle {
 	return &check.Obstacle{Patience: patience, Finding: check.Finding{
 		Check: RolloutProgress, Status: check.Fail, Subject: check.Named(check.Pool, r.Pool),

@@ -50,11 +50,8 @@ func notGranted(account check.Ref, sccs []string) check.Finding {
 		Check: SCCGranted, Status: check.Warn, Subject: account,
 		Summary: fmt.Sprintf("service account %s of namespace %s may use none of the SCCs for RDMA (%s): pods that "+
 			"need one are refused", account.Name, account.Namespace, all),
-		Evidence: []check.Evidence{{
-			Source: "role bindings that grant " + all,
-			Got:    "none to " + account.Name,
-			Want:   "one in namespace " + account.Namespace,
-		}},
+		Evidence: check.Observed("role bindings that grant "+all,
+			"none to "+account.Name, "one in namespace "+account.Namespace),
 		Fix: check.ByAdmin("Grant it in this namespace with -n; without -n the grant is for the whole cluster.",
 			"railhead setup namespace "+account.Namespace,
 			fmt.Sprintf("oc adm policy add-scc-to-user %s -z %s -n %s", sccs[0], account.Name, account.Namespace)),

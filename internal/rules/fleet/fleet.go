@@ -100,7 +100,7 @@ func checks() []check.Check[fleet] {
 		})
 	}
 	return append(all, check.Check[fleet]{
-		ID: Firmware, Title: "all NICs of one model have the same firmware",
+		ID: Firmware, Title: "all NICs of one kind have the same firmware",
 		ExplainedBy: []check.ID{machine.FirmwareUniform},
 		Run:         inEachGroup(firmware),
 	})
@@ -158,13 +158,9 @@ func notReached(machines []*Machine, total int) check.Finding {
 	}
 	f := check.Finding{
 		Check: MachineReached, Status: check.Unknown, Subject: first,
-		Summary: "could not be examined: " + reason,
-		Evidence: []check.Evidence{{
-			Source: "railhead-pod snapshot in " + places,
-			Got:    reason,
-			Want:   "a snapshot",
-		}},
-		Fix: check.ByUser("Check that it runs and that you may run commands in it, then run this again.", describe),
+		Summary:  "could not be examined: " + reason,
+		Evidence: check.Observed("railhead-pod snapshot in "+places, reason, "a snapshot"),
+		Fix:      check.ByUser("Check that it runs and that you may run commands in it, then run this again.", describe),
 	}
 	if len(machines) > 1 {
 		f.Subject, f.About = check.Ref{Kind: check.Pods}, refs

@@ -172,11 +172,7 @@ func (t target) shortage(resource string) shortage {
 		s.rank += neverRank
 		s.summary = fmt.Sprintf("%s requests %s, and no node has more than %s", t.name(), amount, largest)
 		s.fix = check.ByUser("Request no more per pod than a node has.", "railhead inventory")
-		s.evidence = []check.Evidence{{
-			Source: "nodes status.allocatable",
-			Got:    words.Few(nodes, 4) + ": at most " + largest,
-			Want:   amount,
-		}}
+		s.evidence = check.Observed("nodes status.allocatable", words.Few(nodes, 4)+": at most "+largest, amount)
 		return s
 	}
 	s.fix = check.ByUser("Wait until the pods that hold it end, or request fewer nodes or GPUs.", "railhead inventory")
