@@ -2,14 +2,15 @@ package main
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"math/rand/v2"
 )
 
-// gpus is how many a node has, and how many NICs.
+// gpus is the number of GPUs, and of NICs, of a node.
 const gpus = 8
 
-// job is what is written.
+// job describes the log to write.
 type job struct {
 	ranks   int
 	size    int64
@@ -23,17 +24,21 @@ type writer struct {
 	line    []byte
 	random  *rand.Rand
 	written int64
-	nccl    int64 // of them, those of NCCL
+	nccl    int64 // bytes of NCCL
 	step    int   // of the training
-	next    []int // by rank: how far it is in the lines of its communicators
+	next    []int // by rank: the next line about its communicators
 }
 
-// write writes the whole log: start, training until the size is nearly reached, end.
+// write writes the whole log: the start, training until the size is nearly reached, and the failure.
 func (j job) write(to io.Writer) error {
-	end := &writer{job: j, out: bufio.NewWriter(io.Discard), random: rand.New(rand.NewPCG(1, 2))}
+	end := &writer{job: j, out: bufio.NewWriter(io.Discard)}
 	end.failure()
-	w := &writer{job: j, out: bufio.NewWriterSize(to, 1<<20), random: rand.New(rand.NewPCG(3, 4)),
-		next: make([]int, j.ranks)}
+	w := &writer{
+		job:    j,
+		out:    bufio.NewWriterSize(to, 1<<20),
+		random: rand.New(rand.NewPCG(3, 4)),
+		next:   make([]int, j.ranks),
+	}
 	w.start()
 	for w.written < j.size-end.written {
 		if w.nccl*100 < w.written*int64(j.percent) {
@@ -42,66 +47,49 @@ func (j job) write(to io.Writer) error {
 			w.training()
 		}
 	}
-	w.random = rand.New(rand.NewPCG(1, 2)) // the end that was measured
 	w.failure()
 	return w.out.Flush()
 }
 
-// flush writes the line that was built.
-func (w *writer) flush() {
-	w.line = append(w.line, '\n')
+// print writes a line that is not NCCL's.
+func (w *writer) print(format string, args ...any) {
+	w.line = append(fmt.Appendf(w.line, format, args...), '\n')
 	w.written += int64(len(w.line))
 	_, _ = w.out.Write(w.line) // bufio keeps the error until Flush
 	w.line = w.line[:0]
 }
 
-// text adds words to the line, number a number.
-func (w *writer) text(words string) { w.line = append(w.line, words...) }
-
-func (w *writer) number(n int) { w.padded(n, 0, ' ') }
-
-// padded adds a number that fills a width.
-func (w *writer) padded(n, width int, with byte) {
-	var digits [20]byte
-	at := len(digits)
-	for {
-		at--
-		digits[at] = byte('0' + n%10)
-		if n /= 10; n == 0 {
-			break
-		}
-	}
-	for len(digits)-at < width {
-		at--
-		digits[at] = with
-	}
-	w.line = append(w.line, digits[at:]...)
+// info writes a line of NCCL of level INFO. Thread 0 is the one that initializes.
+func (w *writer) info(rank, thread int, format string, args ...any) {
+	w.prefix(rank, thread)
+	w.line = append(w.line, "NCCL INFO "...)
+	w.nccls(format, args...)
 }
 
-// hex adds a number as pointers are written.
-func (w *writer) hex(n uint64) {
-	const digits = "0123456789abcdef"
-	w.text("0x")
-	for shift := 44; shift >= 0; shift -= 4 {
-		w.line = append(w.line, digits[n>>shift&15])
-	}
+// warn writes a warning as 2.26 to 2.29 do: after an empty line, and with the time.
+func (w *writer) warn(rank int, at, where, format string, args ...any) {
+	w.print("")
+	w.line = fmt.Appendf(w.line, "[2025-11-21 %s] ", at)
+	w.prefix(rank, 302)
+	w.line = append(append(w.line, where...), " NCCL WARN "...)
+	w.nccls(format, args...)
 }
 
-// host is the name of the node of a rank, and pid and thread are those of its process.
-func (w *writer) host(rank int) {
-	w.text("gpu-")
-	w.padded(rank/gpus, 4, '0')
+// prefix begins a line of NCCL (src/debug.cc).
+func (w *writer) prefix(rank, thread int) {
+	pid := 20000 + rank%gpus*37 + rank/gpus*3%5000
+	w.line = fmt.Appendf(w.line, "gpu-%04d:%d:%d [%d] ", rank/gpus, pid, pid+thread, rank%gpus)
 }
 
-func pid(rank int) int { return 20000 + rank%gpus*37 + rank/gpus*3%5000 }
+// nccls ends a line of NCCL.
+func (w *writer) nccls(format string, args ...any) {
+	before := w.written
+	w.print(format, args...)
+	w.nccl += w.written - before
+}
 
-// address adds the node's address in a network: that of pods, or that of a rail.
-func (w *writer) address(network, rank int) {
+// address returns the address of a node: in the network of the pods, or of a rail.
+func address(network, rank int) string {
 	node := rank / gpus
-	w.text("10.")
-	w.number(network)
-	w.text(".")
-	w.number(node / 250)
-	w.text(".")
-	w.number(1 + node%250)
+	return fmt.Sprintf("10.%d.%d.%d", network, node/250, 1+node%250)
 }

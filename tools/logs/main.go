@@ -1,6 +1,6 @@
-// Logs writes the log of a training on thousands of GPUs, as large as one asks for: what NCCL 2.27 says on every
-// rank, among the output of the training, and at the end one rank that fails and all others that fail with it. The
-// same flags give the same bytes.
+// Logs writes the log of a training on thousands of GPUs, of any size: the lines of NCCL 2.27 on every rank, the output
+// of the training, and at the end one rank that fails and all others that fail with it. The same flags give the same
+// bytes.
 //
 //	go run ./tools/logs -ranks 4096 -size 2GB > train.log
 package main
@@ -22,18 +22,20 @@ func main() {
 func logsMain(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("logs", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	j := job{}
-	flags.IntVar(&j.ranks, "ranks", 4096, "ranks, eight of which are on one node")
-	size := flags.String("size", "2GB", "bytes, with kB, MB or GB; never less than what the start and the end of "+
-		"the job need")
-	flags.IntVar(&j.percent, "nccl", 25, "how much of the bytes is of NCCL, in percent")
+	j := job{size: 2e9}
+	flags.IntVar(&j.ranks, "ranks", 4096, "number of ranks, eight on each node")
+	flags.Func("size", "bytes, with kB, MB or GB; the start and the end of the job are written in any case (default 2GB)",
+		func(text string) (err error) {
+			j.size, err = bytesOf(text)
+			return err
+		})
+	flags.IntVar(&j.percent, "nccl", 25, "percentage of the bytes that are lines of NCCL")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return 0
 	} else if err != nil {
 		return 2
 	}
-	var err error
-	if j.size, err = bytesOf(*size); err != nil || flags.NArg() > 0 || j.ranks < 2 || j.percent < 0 || j.percent > 100 {
+	if flags.NArg() > 0 || j.ranks < 2 || j.percent < 0 || j.percent > 100 {
 		flags.Usage()
 		return 2
 	}
@@ -58,7 +60,7 @@ func bytesOf(text string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 0 {
-		return 0, fmt.Errorf("size %q is no number of bytes, kB, MB or GB", text)
+		return 0, errors.New("want a number of bytes, kB, MB or GB")
 	}
 	return n * unit, nil
 }
