@@ -216,18 +216,22 @@ func (i *Input) decode(head []byte) bool {
 		i.formats = append(i.formats, "zstd")
 		i.text = &lazy{open: i.zstd, in: i.text}
 	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
-		i.text = &without{3, i.text}
+		i.discard(3)
 		return false
 	default:
 		order, mark := utf16Order(head)
 		if order == nil {
 			return false
 		}
+		i.discard(mark)
 		i.formats = append(i.formats, "UTF-16")
-		i.text = &utf16Reader{in: &without{mark, i.text}, order: order}
+		i.text = &utf16Reader{in: i.text, order: order}
 	}
 	return true
 }
+
+// discard skips bytes of the head.
+func (i *Input) discard(n int64) { _, _ = io.CopyN(io.Discard, i.text, n) }
 
 // zstd opens a decoder with the memory limit of the zstd program's default.
 func (i *Input) zstd(in io.Reader) (io.Reader, error) {
@@ -259,21 +263,4 @@ func (l *lazy) Read(p []byte) (int, error) {
 		return 0, l.err
 	}
 	return l.out.Read(p)
-}
-
-// without skips the first bytes of a reader.
-type without struct {
-	skip int
-	in   io.Reader
-}
-
-func (w *without) Read(p []byte) (int, error) {
-	for w.skip > 0 {
-		var drop [4]byte
-		n, err := w.in.Read(drop[:w.skip])
-		if w.skip -= n; err != nil {
-			return 0, err
-		}
-	}
-	return w.in.Read(p)
 }

@@ -9,7 +9,7 @@ import (
 
 // utf16Order returns the byte order of UTF-16 text and the length of its byte order mark, or nil. PowerShell redirects
 // output as UTF-16, and writes no mark where it appends.
-func utf16Order(head []byte) (order binary.ByteOrder, mark int) {
+func utf16Order(head []byte) (order binary.ByteOrder, mark int64) {
 	if len(head) < 2 {
 		return nil, 0
 	}
@@ -27,12 +27,10 @@ func utf16Order(head []byte) (order binary.ByteOrder, mark int) {
 		}
 	}
 	most, few := len(head)/2*3/4, len(head)/2/16
-	switch {
-	case len(head) < 4:
-	case zero[1] >= most && zero[0] <= few && head[1] == 0 && head[3] == 0:
-		return binary.LittleEndian, 0
-	case zero[0] >= most && zero[1] <= few && head[0] == 0 && head[2] == 0:
-		return binary.BigEndian, 0
+	for i, order := range []binary.ByteOrder{binary.BigEndian, binary.LittleEndian} {
+		if len(head) >= 4 && head[i] == 0 && head[2+i] == 0 && zero[i] >= most && zero[1-i] <= few {
+			return order, 0
+		}
 	}
 	return nil, 0
 }

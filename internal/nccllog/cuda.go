@@ -45,16 +45,9 @@ func kindOfCUDA(name string, code int, low, where string) Kind {
 // isInstall reports whether an error is one of the driver or the libraries, not of the program (driver_types.h).
 func isInstall(name string, code int) bool {
 	return hasAny(name,
-		"driver version is insufficient",
-		"no CUDA-capable device",
-		"system not yet initialized",
-		"forward compatibility",
-		"system has unsupported display driver",
-		"PTX was compiled",
-		"no kernel image",
-		"invalid device function",
-		"initialization error",
-		"API call is not supported in the installed",
+		"driver version is insufficient", "no CUDA-capable device", "system not yet initialized",
+		"forward compatibility", "system has unsupported display driver", "PTX was compiled", "no kernel image",
+		"invalid device function", "initialization error", "API call is not supported in the installed",
 		"shared object initialization failed",
 	) || !strings.Contains(name, "unknown error") &&
 		slices.Contains([]int{3, 35, 36, 98, 100, 209, 222, 802, 803, 804}, code)
@@ -78,16 +71,10 @@ func readCUDAQuoted(e *Event, text, _ string) bool {
 }
 
 var cudaLibraryWords = []string{
-	"error while loading shared libraries: libcu",
-	"libcudart.so",
-	"error while loading shared libraries: libnccl",
-	"undefined symbol: nccl",
-	"Found no NVIDIA driver",
-	"The NVIDIA driver on your system is too old",
-	"Failed to initialize NVML",
-	"driver/library version mismatch",
-	"No CUDA GPUs are available",
-	"CUDA unknown error",
+	"error while loading shared libraries: libcu", "libcudart.so",
+	"error while loading shared libraries: libnccl", "undefined symbol: nccl", "Found no NVIDIA driver",
+	"The NVIDIA driver on your system is too old", "Failed to initialize NVML",
+	"driver/library version mismatch", "No CUDA GPUs are available", "CUDA unknown error",
 	"libnccl.so.2: cannot open shared object",
 }
 

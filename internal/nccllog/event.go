@@ -93,7 +93,6 @@ type Completion struct {
 // Async is an event of a device.
 type Async struct {
 	Device string // mlx5_3:1
-	On     string // QP, CQ or ""
 	Event  string // port error
 	Fatal  bool
 }

@@ -14,8 +14,10 @@ func (p *Parser) frameworkEvent(at Place, line []byte, text string) (Event, bool
 	if e, ok := p.repeated(at, line, text); ok {
 		return e, true
 	}
-	if e, ok := quotedWarning(text); ok {
-		return e, true
+	if word := firstOf(text, quotedWarnings); word != "" {
+		if e := classify(text[strings.Index(text, word):], ""); e.Kind != Warning {
+			return e, true
+		}
 	}
 	e, ok := recognize(frameworkSignatures, text, "")
 	const near = 30 // lines: the traceback of an ignored exception
@@ -53,27 +55,9 @@ func (p *Parser) expectLastError(key string) {
 
 // quotedWarnings are words of NCCL's warnings that programs and people quote without NCCL's prefix.
 var quotedWarnings = []string{
-	"NVLink SHARP",
-	"Duplicate GPU detected",
-	"no socket interface found",
-	"socketStartConnect",
-	"socketPollConnect",
-	"ncclIbRoceGetVersionNum",
-	"Got completion from peer",
-	"shared memory segment",
-	"Got async event",
-	"Message truncated : received",
-	"Cuda failure",
-	"Call to posix_fallocate",
-}
-
-func quotedWarning(text string) (Event, bool) {
-	word := firstOf(text, quotedWarnings)
-	if word == "" {
-		return Event{}, false
-	}
-	e := classify(text[strings.Index(text, word):], "")
-	return e, e.Kind != Warning
+	"NVLink SHARP", "Duplicate GPU detected", "no socket interface found", "socketStartConnect",
+	"socketPollConnect", "ncclIbRoceGetVersionNum", "Got completion from peer", "shared memory segment",
+	"Got async event", "Message truncated : received", "Cuda failure", "Call to posix_fallocate",
 }
 
 func readVerbsQuoted(e *Event, text, _ string) bool {
@@ -166,18 +150,10 @@ func codeIn(text string) int {
 
 // rendezvousWords are those of the launcher's store and rendezvous, and of gloo.
 var rendezvousWords = []string{
-	"RendezvousConnectionError",
-	"RendezvousTimeoutError",
-	"The client socket has timed out",
-	"The client socket has failed to connect",
-	"The connection to the C10d store has failed",
-	"Timed out after",
-	"client socket has timed out",
-	"failed to connect to any address",
-	"Socket Timeout",
-	"Gloo connectFullMesh failed",
-	"DistStoreError",
-	"DistNetworkError",
+	"RendezvousConnectionError", "RendezvousTimeoutError", "The client socket has timed out",
+	"The client socket has failed to connect", "The connection to the C10d store has failed", "Timed out after",
+	"client socket has timed out", "failed to connect to any address", "Socket Timeout",
+	"Gloo connectFullMesh failed", "DistStoreError", "DistNetworkError",
 }
 
 func readRendezvous(e *Event, text, _ string) bool {

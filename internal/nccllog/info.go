@@ -3,7 +3,6 @@ package nccllog
 import (
 	"bytes"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -254,14 +253,9 @@ func leading(text []byte) (value, digits int) {
 
 // numberAfter returns the number that follows a word, or -1.
 func numberAfter(text, word string) int {
-	_, rest, ok := strings.Cut(text, word)
-	end := 0
-	for end < min(len(rest), 9) && isDigit(rest[end]) {
-		end++
+	_, rest, _ := strings.Cut(text, word)
+	if value, digits := leading([]byte(rest[:min(len(rest), 9)])); digits > 0 {
+		return value
 	}
-	value, err := strconv.Atoi(rest[:end])
-	if !ok || err != nil {
-		return -1
-	}
-	return value
+	return -1
 }

@@ -10,10 +10,10 @@ import (
 
 // outside reads a line of another program: PyTorch, a launcher, a scheduler, the kernel, nccl-tests.
 func (p *Parser) outside(at Place, line []byte) {
-	if at.Line <= FirstLines && isTraining(line) {
+	text := strings.ToValidUTF8(string(line[:min(len(line), 4*maxText)]), "")
+	if at.Line <= FirstLines && hasAny(text, trainingWords...) {
 		p.trained++
 	}
-	text := strings.ToValidUTF8(string(line[:min(len(line), 4*maxText)]), "")
 	p.versionLine(at, line, text)
 	if p.test(at, line, text) {
 		return
@@ -41,13 +41,8 @@ func (p *Parser) outside(at Place, line []byte) {
 	}
 }
 
-// isTraining reports whether a line looks like the output of a training program.
-func isTraining(line []byte) bool {
-	return slices.ContainsFunc([]string{
-		"cuda", "CUDA", "torch", "loss", "epoch", "Epoch", "step", "iter", "rank", "RANK", "Rank", "GPU", "distributed",
-		"tensor",
-	}, func(word string) bool { return bytes.Contains(line, []byte(word)) })
-}
+// trainingWords are words of the output of training programs.
+var trainingWords = strings.Fields("cuda CUDA torch loss epoch Epoch step iter rank RANK Rank GPU distributed tensor")
 
 // versionLine reads the version that rank 0 prints on a separate line, up to 2.21.
 func (p *Parser) versionLine(at Place, line []byte, text string) {

@@ -41,11 +41,6 @@ type turn struct {
 	rank *rank
 }
 
-// continues reports whether the line is of the same rank alone.
-func (t *turn) continues(line []byte) bool {
-	return t.rank != nil && bytes.HasPrefix(line, t.head) && segment(line, len(t.head)) < 0
-}
-
 // Line reads one line. It does not keep the slice.
 func (p *Parser) Line(at Place, line []byte) {
 	p.seq++
@@ -53,9 +48,9 @@ func (p *Parser) Line(at Place, line []byte) {
 	if p.open.lines > 0 && p.continueWarning(line) {
 		return
 	}
-	if p.turn.continues(line) {
-		p.turn.rank.Last = p.seq
-		p.info(p.turn.rank, &logLine{at: at, line: line, text: line[len(p.turn.head):]})
+	if t := p.turn; t.rank != nil && bytes.HasPrefix(line, t.head) && segment(line, len(t.head)) < 0 {
+		t.rank.Last = p.seq
+		p.info(t.rank, &logLine{at: at, line: line, text: line[len(t.head):]})
 		return
 	}
 	i := segment(line, 0)

@@ -69,8 +69,9 @@ func FuzzCompletion(f *testing.F) {
 		"vendor_err=129 req_type=Send localGid a remoteGidsb hca c")
 	f.Add("with error 12, opcode 0, len 0, vendor err 129 (Recv)")
 	f.Fuzz(func(t *testing.T, text string) {
-		if c := completionOf(text); c.Status >= 0 && c.Name == "" {
-			t.Errorf("%q: %+v", text, c)
+		var e Event
+		if readCompletion(&e, text, ""); e.Completion.Status >= 0 && e.Completion.Name == "" {
+			t.Errorf("%q: %+v", text, e.Completion)
 		}
 	})
 }

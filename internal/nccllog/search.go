@@ -84,18 +84,12 @@ func (s *search) add(w word, key uint16) {
 	}
 	words = append(slices.Clip(words), w)
 	i := slices.IndexFunc(s.lists, func(other []word) bool { return slices.Equal(other, words) })
-	switch {
-	case i >= 0:
-	case len(s.lists) < mostLists:
+	if i < 0 {
 		i = len(s.lists)
 		s.lists = append(s.lists, words)
-	default: // the last list takes what the table cannot tell apart
-		i = mostLists - 1
-		for _, w := range words {
-			if !slices.Contains(s.lists[i], w) {
-				s.lists[i] = append(s.lists[i], w)
-			}
-		}
+	}
+	if i >= mostLists {
+		panic("search: too many words for the table")
 	}
 	s.triples[key] = uint8(i + 1)
 }

@@ -208,9 +208,7 @@ var ncclSignatures = []Signature{
 	{
 		ID: "gpu-driver", Kind: CUDAInstall, What: "CUDA driver or library missing",
 		Class: Own, Cause: "cuda-install", Confidence: Likely,
-		Words: []string{
-			"nvmlInit", "NVML", "Failed to find CUDA library", "libcuda",
-		},
+		Words:   []string{"nvmlInit", "NVML", "Failed to find CUDA library", "libcuda"},
 		Example: "a:1:9 [0] misc/cudawrap.cc:1 NCCL WARN Failed to find CUDA library libcuda.so",
 	},
 	{
@@ -273,9 +271,7 @@ var ofiSignatures = []Signature{
 	{
 		ID: "ofi-register", Kind: OFIRegister, What: "memory registration failed",
 		Class: Own, Cause: "ofi-mr-register", Confidence: Likely,
-		Words: []string{
-			"egister memory", "fi_mr_reg", "mr_reg", "registration", "register MR",
-		},
+		Words: []string{"egister memory", "fi_mr_reg", "mr_reg", "registration", "register MR"},
 		Example: "a:1:9 [0] reg_mr:1 NCCL WARN NET/OFI Unable to register memory (type = 2) for device 0. RC: " +
 			"-22, Error: Invalid argument",
 	},
@@ -298,9 +294,7 @@ var ofiSignatures = []Signature{
 	{
 		ID: "ofi-environment", Kind: Warning, What: "warning",
 		Class: Soft, Cause: "unknown", Confidence: Possible,
-		Words: []string{
-			"pciPath", "product_name", "ncclGetVersion", "environment",
-		},
+		Words:   []string{"pciPath", "product_name", "ncclGetVersion", "environment"},
 		Example: "a:1:9 [0] platform:1 NCCL WARN NET/OFI Unable to read product_name",
 	},
 	{
@@ -449,10 +443,8 @@ var frameworkSignatures = []Signature{
 	},
 	{
 		ID: "ray-actor", Kind: Aborted, What: "ended by the launcher",
-		Class: Followed,
-		Words: []string{
-			"ActorDiedError", "RayActorError", "The actor died", "actor is dead", "WorkerCrashedError",
-		},
+		Class:   Followed,
+		Words:   []string{"ActorDiedError", "RayActorError", "The actor died", "actor is dead", "WorkerCrashedError"},
 		Example: "The actor died unexpectedly before finishing this task.",
 	},
 	{

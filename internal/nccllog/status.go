@@ -1,9 +1,6 @@
 package nccllog
 
-import (
-	"strconv"
-	"strings"
-)
+import "strings"
 
 // completionNames has the names of ibv_wc_status (rdma-core v64 libibverbs/verbs.h), without IBV_WC_.
 var completionNames = strings.Fields(`
@@ -11,14 +8,6 @@ var completionNames = strings.Fields(`
 	LOC_ACCESS_ERR REM_INV_REQ_ERR REM_ACCESS_ERR REM_OP_ERR RETRY_EXC_ERR RNR_RETRY_EXC_ERR LOC_RDD_VIOL_ERR
 	REM_INV_RD_REQ_ERR REM_ABORT_ERR INV_EECN_ERR INV_EEC_STATE_ERR FATAL_ERR RESP_TIMEOUT_ERR GENERAL_ERR
 	TM_ERR TM_RNDV_INCOMPLETE`)
-
-// completionName returns the name of an ibv_wc_status, or its number.
-func completionName(status int) string {
-	if status < len(completionNames) {
-		return completionNames[status]
-	}
-	return strconv.Itoa(status)
-}
 
 // SyndromeName returns the name of the syndrome in a completion of mlx5 (rdma-core v64 providers/mlx5/mlx5dv.h), which
 // NCCL prints in decimal as vendor error, or "". What the high bits mean is not published: 129 (0x81) was seen with

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// completionOf reads a bad completion in the forms of 2.4 to 2.30:
+// readCompletion reads a bad completion in the forms of 2.4 to 2.30:
 //
 //	NET/IB : Got completion from peer 10.0.0.5<33092>
 //	... with error 12, opcode 0, len 0, vendor err 129 (Recv) localGid ::ffff:10.0.0.4
 //	... with status=12 opcode=0 len=0 vendor err 129 (Send) localGid a remoteGidsb hca mlx5_0
 //	... with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0) vendor_err=129 req_type=Send
-func completionOf(text string) *Completion {
+func readCompletion(e *Event, text, _ string) bool {
 	c := &Completion{
 		Peer:      wordAfter(text, "from peer "),
 		Status:    statusOf(wordAfter(text, "status=", "with error ", "status ")),
@@ -23,7 +23,10 @@ func completionOf(text string) *Completion {
 		HCA:       wordAfter(text, " hca "),
 	}
 	if c.Status >= 0 {
-		c.Name = completionName(c.Status)
+		c.Name = strconv.Itoa(c.Status)
+	}
+	if c.Status >= 0 && c.Status < len(completionNames) {
+		c.Name = completionNames[c.Status]
 	}
 	vendor := wordAfter(text, "vendor_err=", "vendor_err ", "vendor err ", "vendor error ")
 	if n, err := strconv.Atoi(vendor); err == nil {
@@ -32,7 +35,8 @@ func completionOf(text string) *Completion {
 	if _, rest, _ := strings.Cut(text, "vendor err "); c.ReqType == "" {
 		c.ReqType = strings.TrimSpace(between(rest, "(", ")"))
 	}
-	return c
+	e.Completion = c
+	return true
 }
 
 // statusOf reads "12" and "IBV_WC_RETRY_EXC_ERR(12)"; -1 if it is neither.
@@ -61,20 +65,18 @@ func wordAfter(text string, keys ...string) string {
 	return ""
 }
 
-// asyncOf reads an event of a device:
+// readAsync reads an event of a device:
 //
 //	NET/IB : Got async event : port error
 //	NET/IB : mlx5_3:1 async fatal event on QP (0x732d): invalid request local work queue error
 //	NET/IB : mlx5_0:1 Got non-fatal async event: port error(10)
-func asyncOf(text string) *Async {
+func readAsync(e *Event, text, _ string) bool {
 	a := &Async{}
+	e.Async = a
 	head, tail, ok := strings.Cut(text, "async fatal event")
 	a.Fatal = ok
 	if !ok {
-		head, tail, ok = strings.Cut(text, "async event")
-	}
-	if !ok {
-		return a
+		head, tail, _ = strings.Cut(text, "async event")
 	}
 	for word := range strings.FieldsSeq(head) {
 		device, port, _ := strings.Cut(word, ":")
@@ -89,7 +91,7 @@ func asyncOf(text string) *Async {
 	if open := strings.LastIndexByte(a.Event, '('); open > 0 && strings.HasSuffix(a.Event, ")") {
 		a.Event = a.Event[:open]
 	}
-	return a
+	return true
 }
 
 // verbsOf reads a failed call:

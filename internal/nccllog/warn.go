@@ -108,20 +108,8 @@ func classify(text, where string) Event {
 	return e
 }
 
-func readCompletion(e *Event, text, _ string) bool {
-	e.Completion = completionOf(text)
-	return true
-}
-
-func readAsync(e *Event, text, _ string) bool {
-	e.Async = asyncOf(text)
-	return true
-}
-
 func readVerbs(e *Event, text, _ string) bool {
-	if strings.Contains(text, "fail") {
-		e.Verbs = verbsOf(text)
-	}
+	e.Verbs = verbsOf(text)
 	return e.Verbs != nil
 }
 

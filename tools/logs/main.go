@@ -24,11 +24,11 @@ func logsMain(args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	j := job{size: 2e9}
 	flags.IntVar(&j.ranks, "ranks", 4096, "number of ranks, eight on each node")
-	flags.Func("size", "bytes, with kB, MB or GB; the start and the end of the job are written in any case (default 2GB)",
-		func(text string) (err error) {
-			j.size, err = bytesOf(text)
-			return err
-		})
+	sizes := "bytes, with kB, MB or GB; the start and the end of the job are written in any case (default 2GB)"
+	flags.Func("size", sizes, func(text string) (err error) {
+		j.size, err = bytesOf(text)
+		return err
+	})
 	flags.IntVar(&j.percent, "nccl", 25, "percentage of the bytes that are lines of NCCL")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return 0
