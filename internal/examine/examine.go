@@ -129,36 +129,37 @@ func (e examiner) say(format string, args ...any) { e.Live.Say(fmt.Sprintf(forma
 // nodesAndLinks examines the nodes and then measures between the pods. With Probe.Watch it does both at the same time.
 func (e examiner) nodesAndLinks(ctx context.Context, b *bundle.Bundle, pods []cluster.Pod) error {
 	nodes, seen := b.Manifest.Subject.Nodes, *b
-	var measureErr, nodesErr error
-	measure := func() { b.Bench, measureErr = e.Measure(ctx, seen, pods) }
-	examine := func(l listener) {
-		var machines []rules.Machine
-		machines, nodesErr = e.nodes(ctx, seen.State, nodes, l)
-		b.Machines = append(b.Machines, machines...)
-	}
-	switch {
-	case len(nodes) > 0 && e.Measure != nil && e.Probe.Watch > 0:
-		watching := make(chan struct{})
-		running := sync.OnceFunc(func() { close(watching) })
-		e.say("Examining %s while measuring", words.Count(len(nodes), "node"))
-		var g errgroup.Group
-		g.Go(func() error {
-			defer running() // even if no pod started
-			examine(listener{machine: func(rules.Machine) {}, running: running})
-			return nil
-		})
-		<-watching
-		measure()
-		_ = g.Wait() // the error is in nodesErr
-	case len(nodes) > 0:
-		examine(listener{machine: e.progress("node", len(nodes)), running: func() {}})
-		if e.Measure != nil && nodesErr == nil {
-			measure()
+	measure := func() (err error) {
+		if e.Measure != nil {
+			b.Bench, err = e.Measure(ctx, seen, pods)
 		}
-	case e.Measure != nil:
-		measure()
+		return err
 	}
-	return cmp.Or(nodesErr, measureErr)
+	examine := func(l listener) error {
+		machines, err := e.nodes(ctx, seen.State, nodes, l)
+		b.Machines = append(b.Machines, machines...)
+		return err
+	}
+	if len(nodes) == 0 {
+		return measure()
+	}
+	if e.Measure == nil || e.Probe.Watch == 0 {
+		if err := examine(listener{machine: e.progress("node", len(nodes)), running: func() {}}); err != nil {
+			return err
+		}
+		return measure()
+	}
+	e.say("Examining %s while measuring", words.Count(len(nodes), "node"))
+	watching := make(chan struct{})
+	running := sync.OnceFunc(func() { close(watching) })
+	var g errgroup.Group
+	g.Go(func() error {
+		defer running() // even if no pod started
+		return examine(listener{machine: func(rules.Machine) {}, running: running})
+	})
+	<-watching
+	err := measure()
+	return cmp.Or(g.Wait(), err)
 }
 
 // progress shows how many machines have been examined.
