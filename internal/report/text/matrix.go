@@ -29,14 +29,17 @@ func (w *benchWriter) matrix() {
 		s := bench.Summarise(rates[r])
 		ceiling, reached := "", ""
 		if rail.Ceiling > 0 {
-			ceiling, reached = rail.Ceiling.String(), report.Percent(s.Median/float64(rail.Ceiling))
+			ceiling = rail.Ceiling.String()
+		}
+		if rail.Ceiling > 0 && s.Runs > 0 {
+			reached = report.Percent(s.Median / float64(rail.Ceiling))
 		}
 		rows = append(rows, []string{
 			rail.Name,
 			strconv.Itoa(s.Runs),
-			bench.Gbps(s.Median).String(),
-			bench.Gbps(s.Min).String(),
-			bench.Gbps(s.Max).String(),
+			rateText(s, s.Median),
+			rateText(s, s.Min),
+			rateText(s, s.Max),
 			ceiling,
 			reached,
 			strconv.Itoa(dead[r]),
@@ -46,6 +49,14 @@ func (w *benchWriter) matrix() {
 	w.line("Matrix: %s between %s", words.Count(len(links), "link"), words.Count(len(m.Pods), "pod"))
 	w.table(rows, "RAIL", "LINKS", "MEDIAN", "SLOWEST", "FASTEST", "CEILING", "OF CEILING", "WITHOUT DATA")
 	w.slowest(links)
+}
+
+// rateText returns "" if nothing was measured: the rate is then unknown, not zero.
+func rateText(s bench.Summary, rate float64) string {
+	if s.Runs == 0 {
+		return ""
+	}
+	return bench.Gbps(rate).String()
 }
 
 func (w *benchWriter) slowest(links []bench.MatrixLink) {
@@ -74,7 +85,7 @@ func (w *benchWriter) slowest(links []bench.MatrixLink) {
 		})
 	}
 	w.blank()
-	w.table(rows, "SLOWEST LINKS", "", "RAIL", "MEASURED", "OF CEILING")
+	w.table(rows, "SLOWEST LINKS", "TO", "RAIL", "MEASURED", "OF CEILING")
 	for _, why := range w.r.Failures {
 		w.line("No data: %s", why)
 	}
@@ -99,8 +110,8 @@ func (w *benchWriter) loopbacks() {
 		rows = append(rows, []string{
 			rail.Name,
 			strconv.Itoa(s.Runs + failed[r]),
-			bench.Gbps(s.Median).String(),
-			bench.Gbps(s.Min).String(),
+			rateText(s, s.Median),
+			rateText(s, s.Min),
 			strconv.Itoa(failed[r]),
 		})
 	}
