@@ -34,9 +34,13 @@ func FromBench(r bench.Result, file string) Page {
 		}
 	}
 	sortFindings(p.Findings)
+	var slow []benchrules.SlowPart
+	if r.Whole() {
+		slow = benchrules.SlowParts(r)
+	}
 	gate := gateOf(r)
 	if m := r.Matrix; m != nil && m.Whole() && len(m.Values) > 0 {
-		l := linksOf(m, r.Attribution, gate)
+		l := linksOf(m, r.Attribution, slow, gate)
 		p.Links = []Links{l}
 		p.Cards = append(p.Cards, l.cards(m, r.Attribution, gate)...)
 	}
@@ -51,7 +55,7 @@ func FromBench(r bench.Result, file string) Page {
 		p.AllReduces = append(p.AllReduces, allReduceOf(a))
 	}
 	p.Cards = append(p.Cards, allReduceCards(r.AllReduces, gate.Efficiency)...)
-	p.Machines, p.NotDrawn = benchMachines(r)
+	p.Machines, p.NotDrawn = benchMachines(r, slow)
 	p.Verdict = benchVerdict(r, p)
 	return p
 }

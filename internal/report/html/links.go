@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/rules"
+	benchrules "github.com/railhead/railhead/internal/rules/bench"
 )
 
 // Links is a matrix of links for the heat maps. Rates are in Gb/s.
@@ -51,7 +52,7 @@ const (
 	mostPacked = 4_000_000
 )
 
-func linksOf(m *bench.Matrix, a *bench.Attribution, gate bench.Gate) Links {
+func linksOf(m *bench.Matrix, a *bench.Attribution, slow []benchrules.SlowPart, gate bench.Gate) Links {
 	l := Links{
 		Title: number(len(m.Pods), "pod") + ", " + number(len(m.Rails), "rail"),
 		Least: gate.Efficiency,
@@ -70,10 +71,8 @@ func linksOf(m *bench.Matrix, a *bench.Attribution, gate bench.Gate) Links {
 	if full := l.Rails[0].Full; gate.Gbps > 0 && full > 0 {
 		l.Least = float64(gate.Gbps) / full
 	}
-	if a != nil {
-		for _, c := range a.Culprits {
-			l.Marks = append(l.Marks, Mark{culpritText(c, m), c.Pods, c.Rail})
-		}
+	for _, part := range slow {
+		l.Marks = append(l.Marks, Mark{headline(rules.Problem{Finding: part.Finding}), part.Pods, part.Rail})
 	}
 	l.slow, l.measured = slowest(m, mostListed(m))
 	l.Missing = len(m.Values) - l.measured
@@ -152,38 +151,6 @@ func ends(m *bench.Matrix) []float64 {
 		}
 	}
 	return medians
-}
-
-// culpritText describes a slow part of the fabric in one line.
-func culpritText(c bench.Culprit, m *bench.Matrix) string {
-	rail := "all rails"
-	if c.Rail >= 0 && c.Rail < len(m.Rails) {
-		rail = m.Rails[c.Rail].Name
-	}
-	pod := func(i int) string {
-		if i >= len(c.Pods) || c.Pods[i] < 0 || c.Pods[i] >= len(m.Pods) {
-			return "?"
-		}
-		return m.Pods[c.Pods[i]].Name
-	}
-	part := "the whole fabric"
-	switch c.Kind {
-	case bench.FabricFault:
-	case bench.RailFault:
-		part = "rail " + rail + " of all pods"
-	case bench.LeafFault:
-		part = "leaf " + strings.Join(c.Leaves, " to leaf ") + ", " + rail
-	case bench.NodeFault:
-		part = "node " + c.Node + ", all rails"
-	case bench.NICFault:
-		part = pod(0) + ", " + rail + " (its NIC, cable or switch port)"
-	case bench.PairFault:
-		part = pod(0) + " to " + pod(1) + ", " + rail
-	}
-	if c.Measured == 0 {
-		return fmt.Sprintf("%s: no data on %s", part, number(c.Links, "link"))
-	}
-	return fmt.Sprintf("%s: %s instead of %s on %s", part, c.Measured, c.Expected, number(c.Links, "link"))
 }
 
 // cards returns the important numbers of a matrix.

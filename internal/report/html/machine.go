@@ -11,6 +11,7 @@ import (
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/rail"
 	"github.com/railhead/railhead/internal/rules"
+	benchrules "github.com/railhead/railhead/internal/rules/bench"
 	"github.com/railhead/railhead/internal/rules/machine"
 )
 
@@ -74,19 +75,19 @@ func machinesOf(all []rules.Machine, problems []rules.Problem) (drawn []Machine,
 }
 
 // benchMachines draws the pods of a bench. Without a snapshot of a pod it draws only the rails.
-func benchMachines(r bench.Result) (drawn []Machine, notDrawn int) {
+func benchMachines(r bench.Result, slow []benchrules.SlowPart) (drawn []Machine, notDrawn int) {
 	snapshots := benchSnapshots(r)
 	for i, pod := range r.Pods {
 		ref := check.PodRef("", pod.Name)
-		slow := slowRails(r, i)
+		blamed := slowRails(r, i, slow)
 		at := slices.IndexFunc(snapshots, func(m rules.Machine) bool { return m.Ref == ref })
 		if at < 0 {
-			drawn = append(drawn, drawRails(ref.String(), pod, slow))
+			drawn = append(drawn, drawRails(ref.String(), pod, blamed))
 			continue
 		}
 		s := snapshots[at].Snapshot
-		found := slices.Concat(machine.Pod(s, machine.Options{}).Findings, slow)
-		drawn = append(drawn, draw(ref.String(), s, rail.Pod, found, check.Worst(slow)))
+		found := slices.Concat(machine.Pod(s, machine.Options{}).Findings, blamed)
+		drawn = append(drawn, draw(ref.String(), s, rail.Pod, found, check.Worst(blamed)))
 	}
 	return firstMachines(drawn)
 }
@@ -105,21 +106,15 @@ func benchSnapshots(r bench.Result) []rules.Machine {
 }
 
 // slowRails returns the slow parts of the fabric that include a pod, as findings about its devices.
-func slowRails(r bench.Result, pod int) []check.Finding {
-	if r.Attribution == nil || r.Matrix == nil {
-		return nil
-	}
+func slowRails(r bench.Result, pod int, slow []benchrules.SlowPart) []check.Finding {
 	var all []check.Finding
-	for _, c := range r.Attribution.Culprits {
-		if !slices.Contains(c.Pods, pod) {
-			continue
-		}
+	for _, part := range slow {
 		for i, rail := range r.Pods[pod].Rails {
-			if c.Rail < 0 || c.Rail == i {
+			if slices.Contains(part.Pods, pod) && (part.Rail < 0 || part.Rail == i) {
 				all = append(all, check.Finding{
-					Status:  check.Fail,
+					Status:  part.Finding.Status,
 					Subject: check.DeviceRef(rail.Device),
-					Summary: culpritText(c, r.Matrix),
+					Summary: headline(rules.Problem{Finding: part.Finding}),
 				})
 			}
 		}
