@@ -70,47 +70,31 @@ func networkOf(a bench.AllReduceRun) string {
 	return fmt.Sprintf("%s, according to NCCL's log; %s", a.Network, counters)
 }
 
-// best returns the size with the highest busbw.
-func best(a bench.AllReduceRun) bench.SizedRate {
-	var best bench.SizedRate
-	for _, s := range a.Sizes {
-		if s.Busbw > best.Busbw {
-			best = s
-		}
-	}
-	return best
-}
-
-// allReduceCards compares the best busbw over RDMA with its ceiling and with TCP.
-func allReduceCards(runs []bench.AllReduceRun, efficiency float64) []Card {
+// allReduceCards compares the busbw over RDMA with its ceiling and with TCP.
+func allReduceCards(runs []bench.AllReduceRun, gate bench.Gate) []Card {
 	var cards []Card
-	var rdma, tcp bench.GBps
 	for _, a := range runs {
-		top := best(a)
-		switch {
-		case top.Busbw <= 0:
-		case a.Mode == "tcp":
-			tcp = top.Busbw
-		default:
-			rdma = top.Busbw
-			reached := "ceiling unknown"
-			if a.Ceiling > 0 {
-				part := report.Percent(float64(rdma / a.Ceiling))
-				reached = fmt.Sprintf("%s of the ring's ceiling, %s", part, a.Ceiling)
-			}
-			cards = append(cards, Card{
-				Label:  "All-reduce",
-				Value:  rdma.String(),
-				Note:   fmt.Sprintf("busbw at %s; %s", report.Size(top.Bytes), reached),
-				Status: judged(bench.Gate{Efficiency: efficiency}, rdma.Gbps(), a.Ceiling.Gbps(), 0),
-			})
+		best, measured := a.Best()
+		if !measured || a.Mode == "tcp" {
+			continue
 		}
+		reached := "ceiling unknown"
+		if a.Ceiling > 0 {
+			part := report.Percent(float64(best.Busbw / a.Ceiling))
+			reached = fmt.Sprintf("%s of the ring's ceiling, %s", part, a.Ceiling)
+		}
+		cards = append(cards, Card{
+			Label:  "All-reduce",
+			Value:  best.Busbw.String(),
+			Note:   fmt.Sprintf("busbw at %s; %s", report.Size(best.Bytes), reached),
+			Status: judged(bench.Gate{Efficiency: gate.Efficiency}, best.Busbw.Gbps(), a.Ceiling.Gbps(), 0),
+		})
 	}
-	if rdma > 0 && tcp > 0 {
+	if f, ok := bench.AllReduceFactor(runs); ok {
 		cards = append(cards, Card{
 			Label:  "All-reduce, RDMA vs. TCP",
-			Value:  fmt.Sprintf("%.1f×", float64(rdma/tcp)),
-			Note:   fmt.Sprintf("%s over RDMA, %s over TCP", rdma, tcp),
+			Value:  fmt.Sprintf("%.1f×", f.Times),
+			Note:   fmt.Sprintf("%s over RDMA, %s over TCP, at %s", f.RDMA, f.TCP, report.Size(f.Bytes)),
 			Status: check.Skipped,
 		})
 	}

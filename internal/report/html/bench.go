@@ -54,7 +54,7 @@ func FromBench(r bench.Result, file string) Page {
 	for _, a := range r.AllReduces {
 		p.AllReduces = append(p.AllReduces, allReduceOf(a))
 	}
-	p.Cards = append(p.Cards, allReduceCards(r.AllReduces, gate.Efficiency)...)
+	p.Cards = append(p.Cards, allReduceCards(r.AllReduces, gate)...)
 	p.Machines, p.NotDrawn = benchMachines(r, slow)
 	p.Verdict = benchVerdict(r, p)
 	return p
