@@ -55,8 +55,8 @@ func unknownVersion(roce []rail.Rail) check.Finding {
 func (c gidChoice) sayForeign() {
 	c.say(check.Finding{
 		Check: GIDIndex, Status: check.Fail, Subject: check.EnvRef("NCCL_IB_GID_INDEX"),
-		Summary: "NCCL would use a GID of another namespace, and no single index or address range selects the " +
-			"pod's own",
+		Summary: "NCCL would use a GID of another namespace, " +
+			"and no single index or address range selects the pod's own",
 		Evidence: gidEvidence(c.roce),
 		Fix: check.ByAdmin("Give the pod its own virtual functions: " +
 			"their GID tables are not shared with other pods."),

@@ -19,14 +19,11 @@ func (c *computation) sharedMemory() {
 	}
 	c.say(check.Finding{
 		Check: SharedMemory, Status: check.Warn, Subject: check.Ref{Kind: check.Pod},
-		Summary: fmt.Sprintf("/dev/shm has %d MiB: NCCL between the GPUs of a node, and data loaders, may run out "+
-			"of space "+
-			`("No space left on device", "Bus error")`, size>>20),
-		Evidence: []check.Evidence{{
-			Source: "size of /dev/shm",
-			Got:    fmt.Sprintf("%d bytes", size),
-			Want:   "at least 1 GiB",
-		}},
+		Summary: fmt.Sprintf("/dev/shm has %d MiB: NCCL between the GPUs of a node, and data loaders, may run out of "+
+			`space ("No space left on device", "Bus error")`, size>>20),
+		Evidence: []check.Evidence{
+			{Source: "size of /dev/shm", Got: fmt.Sprintf("%d bytes", size), Want: "at least 1 GiB"},
+		},
 		Fix: check.ByUser("Mount an in-memory volume there. Its content counts as the pod's memory.", `spec:
   containers:
   - volumeMounts:

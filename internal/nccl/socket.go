@@ -135,13 +135,12 @@ func (c *computation) userInterface(value string) string {
 		say(check.Warn, "puts bootstrap on lo: no rank on another node can reach it")
 		return name
 	case first == loopback:
-		say(check.Fail,
-			"puts bootstrap on lo, which NCCL avoids only in its own choice: no rank on another node can reach it")
+		say(check.Fail, "puts bootstrap on lo, because NCCL avoids lo only if the variable is not set: "+
+			"no rank on another node can reach it")
 		return name
 	case name != "" && first != name && belongsToHCA(c.s, first):
-		say(check.Warn,
-			"puts bootstrap on the rail %s; the default route is on %s, and rails often cannot reach "+
-				"each other", first, name)
+		say(check.Warn, "puts bootstrap on the rail %s; the default route is on %s, "+
+			"and rails often cannot reach each other", first, name)
 	case len(matched) > 1:
 		say(check.Warn, "matches %d interfaces; bootstrap uses %s only", len(matched), first)
 	}
