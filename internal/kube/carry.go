@@ -4,22 +4,24 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/railhead/railhead/internal/plan"
 )
 
-// Outcome of a change.
+// Outcome is the result of a change.
 type Outcome string
 
-// Unchanged is returned if the object is the same as before, or if an object to delete does not exist.
+// Outcomes of a change. Unchanged also means that an object to delete does not exist.
 const (
 	Created    Outcome = "created"
 	Configured Outcome = "configured"
@@ -27,16 +29,16 @@ const (
 	Deleted    Outcome = "deleted"
 )
 
-// DryRun lets the server judge a change, admission included, without keeping it.
+// DryRun makes the server check a change, admission included, without storing it.
 type DryRun bool
 
-// Carry makes one change, in one call. While the server is away it is tried again for as long as the client's patience
-// lasts: all three verbs may be done twice. An apply takes no field from another manager.
+// Carry makes one change in one call, and retries while the server does not answer: all three verbs are idempotent. An
+// apply takes no field from another manager.
 func (c *Client) Carry(ctx context.Context, change plan.Change, dry DryRun) (Outcome, error) {
 	path := pathOf(&change.Object)
 	var outcome Outcome
 	err := c.persist(ctx, func(ctx context.Context) error {
-		request, err := c.request(change, path, dryRun(dry))
+		request, err := c.request(change, path, dry)
 		if err != nil {
 			return err
 		}
@@ -48,26 +50,20 @@ func (c *Client) Carry(ctx context.Context, change plan.Change, dry DryRun) (Out
 		outcome, err = c.outcome(change, path, code, raw, dry)
 		return err
 	})
-	if change.Verb == plan.Delete && apierrors.IsNotFound(err) { // or its whole kind is not there
+	if change.Verb == plan.Delete && apierrors.IsNotFound(err) { // the object, or its kind, does not exist
 		c.forget(path)
 		return Unchanged, nil
 	}
 	return outcome, refusal(err, change)
 }
 
-// dryRun is the parameter of that name.
-func dryRun(dry DryRun) []string {
-	if dry {
-		return []string{metav1.DryRunAll}
-	}
-	return nil
-}
-
-// request is the call that makes a change.
-func (c *Client) request(change plan.Change, path string, dryRun []string) (*rest.Request, error) {
+// request returns the call that makes a change.
+func (c *Client) request(change plan.Change, path string, dry DryRun) (*rest.Request, error) {
 	if change.Verb == plan.Delete {
 		options := deleteOptions(&change.Object)
-		options.DryRun = dryRun // in the body alone: beside a body the server does not look at parameters
+		if dry {
+			options.DryRun = []string{metav1.DryRunAll} // the server ignores parameters if there is a body
+		}
 		body, err := json.Marshal(options)
 		return c.rest.Delete().AbsPath(path).SetHeader("Content-Type", "application/json").Body(body), err
 	}
@@ -78,33 +74,31 @@ func (c *Client) request(change plan.Change, path string, dryRun []string) (*res
 	body, err := change.Object.MarshalJSON()
 	request := c.rest.Patch(form).AbsPath(path).Param("fieldManager", plan.FieldManager).
 		Param("fieldValidation", metav1.FieldValidationWarn).Body(body)
-	for _, value := range dryRun {
-		request.Param("dryRun", value)
+	if dry {
+		request.Param("dryRun", metav1.DryRunAll)
 	}
 	return request, err
 }
 
-// deleteOptions also deletes the objects that the object's controller made, and only the object that was read when
-// the change says which that was.
+// deleteOptions also delete the objects that the object's controller made. If the change has a UID or a version, they
+// delete only that object.
 func deleteOptions(o *unstructured.Unstructured) metav1.DeleteOptions {
 	background := metav1.DeletePropagationBackground
-	options := metav1.DeleteOptions{
-		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
-		PropagationPolicy: &background,
-	}
+	var only metav1.Preconditions
 	if uid := o.GetUID(); uid != "" {
-		options.Preconditions = metav1.NewUIDPreconditions(string(uid))
+		only.UID = &uid
 	}
 	if version := o.GetResourceVersion(); version != "" {
-		if options.Preconditions == nil {
-			options.Preconditions = &metav1.Preconditions{}
-		}
-		options.Preconditions.ResourceVersion = &version
+		only.ResourceVersion = &version
 	}
-	return options
+	return metav1.DeleteOptions{
+		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+		PropagationPolicy: &background,
+		Preconditions:     &only,
+	}
 }
 
-// outcome judges the server's answer.
+// outcome reads the server's response to a change.
 func (c *Client) outcome(change plan.Change, path string, code int, raw []byte, dry DryRun) (Outcome, error) {
 	if change.Verb == plan.Delete {
 		if !dry {
@@ -114,7 +108,7 @@ func (c *Client) outcome(change plan.Change, path string, code int, raw []byte, 
 	}
 	var after anyObject
 	if err := after.UnmarshalJSON(raw); err != nil {
-		return "", fmt.Errorf("the server's answer: %w", err)
+		return "", fmt.Errorf("read the server's response: %w", err)
 	}
 	if after.GetDeletionTimestamp() != nil {
 		return "", &Terminating{Object: nameOf(&change.Object)}
@@ -137,12 +131,8 @@ func (c *Client) outcome(change plan.Change, path string, code int, raw []byte, 
 
 // wanted returns an object without the fields of the server and its controllers.
 func wanted(o map[string]any) map[string]any {
-	kept := map[string]any{}
-	for name, value := range o {
-		if name != "status" {
-			kept[name] = value
-		}
-	}
+	kept := maps.Clone(o)
+	delete(kept, "status")
 	metadata := map[string]any{}
 	all, _ := o["metadata"].(map[string]any)
 	for _, name := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
@@ -166,10 +156,8 @@ func pathOf(o *unstructured.Unstructured) string {
 }
 
 func objectPath(apiVersion, kind, namespace, name string) string {
-	path := "/apis/" + apiVersion
-	if apiVersion == "v1" {
-		path = "/api/v1"
-	}
+	version, _ := schema.ParseGroupVersion(apiVersion) // written by this program or the server
+	path := apiPath(version.Group, version.Version)
 	if namespace != "" {
 		path += "/namespaces/" + namespace
 	}

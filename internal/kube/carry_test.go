@@ -88,7 +88,7 @@ func TestDeleteOptions(t *testing.T) {
 		uid, version string
 		want         metav1.DeleteOptions
 	}{
-		"whatever it is":        {"", "", metav1.DeleteOptions{TypeMeta: kind, PropagationPolicy: &background}},
+		"whatever it is":        {"", "", metav1.DeleteOptions{TypeMeta: kind, PropagationPolicy: &background, Preconditions: &metav1.Preconditions{}}},
 		"the one that was read": {"5d0b", "", metav1.DeleteOptions{TypeMeta: kind, PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid}}},
 		"as it was read":        {"5d0b", "9", metav1.DeleteOptions{TypeMeta: kind, PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}},
 		"a version alone":       {"", "9", metav1.DeleteOptions{TypeMeta: kind, PropagationPolicy: &background, Preconditions: &metav1.Preconditions{ResourceVersion: &version}}},

@@ -25,49 +25,54 @@ import (
 )
 
 const (
-	// answerTime limits the first answer of a server.
-	answerTime = 10 * time.Second
-	// defaultPatience is the time to wait for a server that went away: an API server's restart takes less.
+	// answerTimeout limits the first response of a server.
+	answerTimeout = 10 * time.Second
+	// defaultPatience is longer than a restart of an API server.
 	defaultPatience = time.Minute
-	// atOnce bounds the calls under way at the same time.
-	atOnce = 8
+	// maxCalls bounds the concurrent calls.
+	maxCalls = 8
 )
 
-// Client talks to one API server. It may be used by several goroutines.
+// Client talks to one API server. Several goroutines may use it.
 type Client struct {
 	Talk     func(line string) // called with progress and the server's warnings, one at a time; may be nil
-	Patience time.Duration     // how long a server that went away is waited for; 0: one minute
+	Patience time.Duration     // how long to wait for a server that does not answer; 0: one minute
 
 	rest     *rest.RESTClient
 	config   *rest.Config
-	limit    time.Duration // of one call, as --request-timeout has it; 0: none
+	limit    time.Duration // of one call, from --request-timeout; 0: none
 	api      api
 	noStream atomic.Bool // the server does not stream lists through watches
 
 	mu     sync.Mutex
 	server cluster.Server
-	seen   map[string]map[string]any // objects by path, as they were read or written last
+	seen   map[string]map[string]any // objects by path, as they were last read or written
 	warned map[string]bool
-	away   bool // it has been said that the server does not answer
-	wrote  time.Time
+	away   bool      // the user knows that the server does not answer
+	wrote  time.Time // of the last change
 
-	speaking sync.Mutex
+	talking sync.Mutex
 }
 
 func connect(ctx context.Context, config *rest.Config, contextName string) (*Client, error) {
-	c := &Client{config: config, limit: config.Timeout, seen: map[string]map[string]any{}, warned: map[string]bool{}}
+	c := &Client{
+		config: config,
+		limit:  config.Timeout,
+		server: cluster.Server{URL: config.Host, Context: contextName},
+		seen:   map[string]map[string]any{},
+		warned: map[string]bool{},
+	}
 	config.Timeout = 0 // it would end watches, logs and commands
-	c.server = cluster.Server{URL: config.Host, Context: contextName}
-	config.QPS = -1 // the server queues by itself (API priority and fairness)
+	config.QPS = -1    // the server limits clients itself (API priority and fairness)
 	config.WarningHandlerWithContext = warnings{c}
 	config.NegotiatedSerializer = statusCodec()
-	config.Wrap(c.clocked)
+	config.Wrap(c.recordWrites)
 	client, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
 		return nil, reachError(config.Host, err)
 	}
 	c.rest = client
-	ctx, cancel := context.WithTimeout(quiet(ctx), cmp.Or(c.limit, answerTime))
+	ctx, cancel := context.WithTimeout(quiet(ctx), cmp.Or(c.limit, answerTimeout))
 	defer cancel()
 	if c.api, err = c.discover(ctx); err != nil {
 		return nil, reachError(config.Host, err)
@@ -76,37 +81,33 @@ func connect(ctx context.Context, config *rest.Config, contextName string) (*Cli
 	return c, nil
 }
 
-// quiet stops client-go from logging to stderr: important messages are returned as errors.
+// quiet stops client-go from logging to stderr; what matters is in its errors.
 func quiet(ctx context.Context) context.Context { return klog.NewContext(ctx, klog.Logger{}) }
 
-// statusCodec decodes the server's errors, in JSON and in protobuf; everything else is decoded by this package.
+// statusCodec decodes the server's errors, in JSON and in protobuf. This package decodes everything else.
 func statusCodec() runtime.NegotiatedSerializer {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	return serializer.NewCodecFactory(scheme).WithoutConversion()
 }
 
-// Server returns the known facts about the server. Its version and the user are known after Identify.
+// Server returns the facts about the server. Identify adds the version and the user.
 func (c *Client) Server() cluster.Server {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.server
 }
 
-// User returns whoever asks, as the server names them; "" before Identify, or when the server does not say.
+// User returns the server's name for the user; empty before Identify, or if the server does not say.
 func (c *Client) User() string { return c.Server().User }
 
-// Identify asks the server for its version and for the name of whoever asks: two calls, which deploying does without.
+// Identify asks the server for its version and the user's name, in two calls.
 func (c *Client) Identify(ctx context.Context) error {
-	var version struct{ Major, Minor, GitVersion string }
+	var version struct{ Minor, GitVersion string }
 	var user string
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		raw, err := responseBody(c.rest.Get().AbsPath("/version").Do(ctx))
-		if err != nil {
-			return reachError(c.config.Host, err)
-		}
-		return json.Unmarshal(raw, &version)
+		return reachError(c.config.Host, callJSON(ctx, c.rest.Get().AbsPath("/version"), &version))
 	})
 	g.Go(func() (err error) {
 		user, err = c.whoami(ctx)
@@ -122,8 +123,7 @@ func (c *Client) Identify(ctx context.Context) error {
 	return nil
 }
 
-// whoami is the name of whoever asks (SelfSubjectReview, served since Kubernetes 1.28); "" when the server does not
-// say.
+// whoami returns the user's name (SelfSubjectReview, since Kubernetes 1.28); empty if the server does not say.
 func (c *Client) whoami(ctx context.Context) (string, error) {
 	version, ok := c.api.find("authentication.k8s.io", "selfsubjectreviews", "v1", "v1beta1")
 	if !ok {
@@ -132,29 +132,35 @@ func (c *Client) whoami(ctx context.Context) (string, error) {
 	var review struct {
 		Status struct{ UserInfo struct{ Username string } }
 	}
-	err := c.post(ctx, "/apis/authentication.k8s.io/"+version+"/selfsubjectreviews",
-		map[string]any{"apiVersion": "authentication.k8s.io/" + version, "kind": "SelfSubjectReview"}, &review)
+	group := "authentication.k8s.io/" + version
+	err := c.post(ctx, "/apis/"+group+"/selfsubjectreviews",
+		map[string]any{"apiVersion": group, "kind": "SelfSubjectReview"}, &review)
 	if err = reachError(c.config.Host, err); errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrUnreachable) {
 		return "", err
 	}
 	return review.Status.UserInfo.Username, nil
 }
 
-// post creates a review and reads the answer.
-func (c *Client) post(ctx context.Context, path string, body, answer any) error {
+// post creates a review and decodes the response.
+func (c *Client) post(ctx context.Context, path string, body, response any) error {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
-	raw, err = responseBody(c.rest.Post().AbsPath(path).SetHeader("Content-Type", runtime.ContentTypeJSON).
-		SetHeader("Accept", runtime.ContentTypeJSON).Body(raw).Do(ctx))
+	request := c.rest.Post().AbsPath(path).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(raw)
+	return callJSON(ctx, request, response)
+}
+
+// callJSON makes a call and decodes the response.
+func callJSON(ctx context.Context, request *rest.Request, response any) error {
+	raw, err := responseBody(request.SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx))
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(raw, answer)
+	return json.Unmarshal(raw, response)
 }
 
-// responseBody returns the body of an answer, or the server's own words of why there is none.
+// responseBody returns the body of a response, or the error that the server sent instead.
 func responseBody(result rest.Result) ([]byte, error) {
 	if err := result.Error(); err != nil {
 		return nil, err
@@ -166,12 +172,12 @@ func (c *Client) talk(line string) {
 	if c.Talk == nil {
 		return
 	}
-	c.speaking.Lock()
-	defer c.speaking.Unlock()
+	c.talking.Lock()
+	defer c.talking.Unlock()
 	c.Talk(line)
 }
 
-// warnings hands each of the server's warnings on once: deprecated versions, unknown fields, Pod Security.
+// warnings reports each warning of the server once: deprecated versions, unknown fields, Pod Security.
 type warnings struct{ client *Client }
 
 // HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.

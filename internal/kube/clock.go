@@ -5,12 +5,13 @@ import (
 	"time"
 )
 
-// clocked notes the server's own time of each change: this machine's may be another, and events have
-// the cluster's.
-func (c *Client) clocked(next http.RoundTripper) http.RoundTripper {
+// recordWrites records the server's time of each change, which can be compared with the times of events. The clock of
+// this machine may differ.
+func (c *Client) recordWrites(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
-		if err != nil || r.Method != http.MethodPatch || response.StatusCode >= http.StatusMultipleChoices || r.URL.Query().Has("dryRun") {
+		if err != nil || r.Method != http.MethodPatch || r.URL.Query().Has("dryRun") ||
+			response.StatusCode >= http.StatusMultipleChoices {
 			return response, err
 		}
 		if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 )
 
-// TestLastWrite: when something was written last the server's clock says, in what it answers to a write.
+// TestLastWrite: the server's Date header of a write is the time of the last write.
 func TestLastWrite(t *testing.T) {
 	at := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	for name, test := range map[string]struct {
@@ -39,7 +39,7 @@ func TestLastWrite(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			response, err := c.clocked(answer).RoundTrip(request)
+			response, err := c.recordWrites(answer).RoundTrip(request)
 			if !errors.Is(err, test.err) || (response == nil) != (test.err != nil) {
 				t.Errorf("%v, %v", response, err)
 			}

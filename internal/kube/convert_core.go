@@ -21,7 +21,7 @@ func convertServiceAccount(a *corev1.ServiceAccount) cluster.ServiceAccount {
 	return cluster.ServiceAccount{Namespace: a.Namespace, Name: a.Name}
 }
 
-// convertQuota takes the numbers of the status, which the quota controller keeps: those of the spec until it has.
+// convertQuota uses the limits of the status; until the quota controller has written it, those of the spec.
 func convertQuota(q *corev1.ResourceQuota) cluster.Quota {
 	hard := q.Status.Hard
 	if len(hard) == 0 {
@@ -36,8 +36,7 @@ func convertQuota(q *corev1.ResourceQuota) cluster.Quota {
 	}
 }
 
-// convertEvent takes count and time from the series where there is one: new senders write only that
-// (k8s.io/api/core/v1, Event).
+// convertEvent also reads the series: new senders write count and time only there (k8s.io/api/core/v1, Event).
 func convertEvent(e *corev1.Event) cluster.Event {
 	event := cluster.Event{
 		Namespace: e.Namespace,

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -9,8 +10,8 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 )
 
-// resourceSlice has the fields of a ResourceSlice that are read: resource.k8s.io/v1 and v1beta2, and v1beta1 with its
-// devices' basic.
+// resourceSlice has the fields of a ResourceSlice that are read, in resource.k8s.io/v1, v1beta2 and v1beta1. Only
+// v1beta1 has basic.
 type resourceSlice struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -22,7 +23,7 @@ type resourceSlice struct {
 
 type sliceDevice struct {
 	Name       string                    `json:"name"`
-	NodeName   string                    `json:"nodeName"` // where each device of a slice has its own node
+	NodeName   string                    `json:"nodeName"` // if each device of the slice has its own node
 	Attributes map[string]sliceAttribute `json:"attributes"`
 	Basic      *struct {
 		Attributes map[string]sliceAttribute `json:"attributes"`
@@ -51,36 +52,33 @@ func (a sliceAttribute) text() string {
 	return ""
 }
 
-// rdmaAttributes say of a network device whether it has RDMA: of dranet (kubernetes-sigs/dranet pkg/apis/attributes.go)
-// and of dra-driver-sriov (k8snetworkplumbingwg/dra-driver-sriov pkg/consts/consts.go).
-func rdmaAttributes() []string {
-	return []string{"dra.net/rdma", "sriovnetwork.k8snetworkplumbingwg.io/rdmaCapable"}
-}
+// The attributes that say whether a network device has RDMA.
+const (
+	dranetRDMA = "dra.net/rdma"                                     // kubernetes-sigs/dranet pkg/apis/attributes.go
+	sriovRDMA  = "sriovnetwork.k8snetworkplumbingwg.io/rdmaCapable" // dra-driver-sriov pkg/consts/consts.go
+)
 
-// convertSlice keeps the devices of which their driver says whether they have RDMA.
+// convertSlice keeps the devices whose driver says whether they have RDMA.
 func convertSlice(s *resourceSlice) []cluster.DRADevice {
 	var devices []cluster.DRADevice
 	for _, d := range s.Spec.Devices {
 		attributes := attributesOf(s.Spec.Driver, d)
-		for _, name := range rdmaAttributes() {
-			rdma, ok := attributes[name]
-			if !ok {
-				continue
-			}
-			node := d.NodeName
-			if node == "" {
-				node = s.Spec.NodeName
-			}
-			devices = append(devices, cluster.DRADevice{
-				Driver: s.Spec.Driver, Node: node, Name: d.Name, RDMA: rdma == "true", Attribute: attributes,
-			})
-			break
+		rdma := cmp.Or(attributes[dranetRDMA], attributes[sriovRDMA])
+		if rdma == "" {
+			continue
 		}
+		devices = append(devices, cluster.DRADevice{
+			Driver:    s.Spec.Driver,
+			Node:      cmp.Or(d.NodeName, s.Spec.NodeName),
+			Name:      d.Name,
+			RDMA:      rdma == "true",
+			Attribute: attributes,
+		})
 	}
 	return devices
 }
 
-// attributesOf writes all attributes with their domain: without one it is the driver's (resource.k8s.io QualifiedName).
+// attributesOf returns all attributes with their domain. The default is the driver's (resource.k8s.io QualifiedName).
 func attributesOf(driver string, d sliceDevice) map[string]string {
 	from := d.Attributes
 	if d.Basic != nil {

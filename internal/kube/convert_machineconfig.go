@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"maps"
 	"path"
 	"strings"
 	"time"
@@ -84,16 +85,12 @@ func convertPool(p *machineConfigPool) cluster.Pool {
 	return pool
 }
 
-// ours are the annotations that plans write: others of a pool can be as long as they like.
+// ours returns the annotations that plans write: others may be long.
 func ours(annotations map[string]string) map[string]string {
-	var kept map[string]string
-	for name, value := range annotations {
-		if strings.HasPrefix(name, "railhead.dev/") {
-			if kept == nil {
-				kept = map[string]string{}
-			}
-			kept[name] = value
-		}
+	kept := maps.Clone(annotations)
+	maps.DeleteFunc(kept, func(name, _ string) bool { return !strings.HasPrefix(name, "railhead.dev/") })
+	if len(kept) == 0 {
+		return nil
 	}
 	return kept
 }
@@ -118,8 +115,8 @@ func selector(s *metav1.LabelSelector) cluster.Selector {
 	return converted
 }
 
-// machineConfig has the fields of a MachineConfig that are read. Its config is Ignition 3.x; in 2.x, which old ones
-// hold, the files are in the same place.
+// machineConfig has the fields of a MachineConfig that are read. Its config is Ignition 3.x, or 2.x in an old one, with
+// the files in the same place.
 type machineConfig struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -132,7 +129,7 @@ type machineConfig struct {
 	} `json:"spec"`
 }
 
-// convertMachineConfig keeps the kernel arguments and CRI-O's files: a rendered MachineConfig has 150 KB of others.
+// convertMachineConfig keeps the kernel arguments and CRI-O's files. A rendered MachineConfig has 150 KB of others.
 func convertMachineConfig(m *machineConfig) cluster.MachineConfig {
 	config := cluster.MachineConfig{
 		Name:            m.Name,
@@ -149,8 +146,8 @@ func convertMachineConfig(m *machineConfig) cluster.MachineConfig {
 	return config
 }
 
-// kernelArguments are the arguments one by one: an entry may hold several, between blanks that stand in no double
-// quotes (machine-config-operator pkg/daemon/update.go parseKernelArguments).
+// kernelArguments splits the entries at blanks outside double quotes (machine-config-operator pkg/daemon/update.go
+// parseKernelArguments).
 func kernelArguments(entries []string) []string {
 	var arguments []string
 	for _, entry := range entries {

@@ -37,9 +37,9 @@ func convertNetwork(n *networkAttachment) cluster.Network {
 	return network
 }
 
-// parseCNI reads a CNI configuration: one plugin, or a chain whose first plugin makes the interface (the CNI
-// specification, "Network configuration format"). An empty one is not broken: Multus then takes the configuration of
-// that name from the node.
+// parseCNI reads a CNI configuration: one plugin, or a chain whose first plugin creates the interface (CNI
+// specification, "Network configuration format"). An empty configuration is not broken: Multus then uses the one of
+// that name on the node.
 func parseCNI(config string) (kind string, rdma bool, broken string) {
 	if strings.TrimSpace(config) == "" {
 		return "", false, ""

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -18,11 +19,11 @@ const (
 	annotationReason        = "machineconfiguration.openshift.io/reason"
 )
 
-// annotationGateway holds how OVN-Kubernetes reaches the network outside, by the name of the network
-// (ovn-kubernetes go-controller/pkg/util/node_annotations.go).
+// annotationGateway has OVN-Kubernetes' gateway of each network (ovn-kubernetes
+// go-controller/pkg/util/node_annotations.go).
 const annotationGateway = "k8s.ovn.org/l3-gateway-config"
 
-// gatewayMAC is the address of the NIC that carries the default network; "" where nothing says.
+// gatewayMAC returns the MAC address of the NIC of the default network; empty if it is not known.
 func gatewayMAC(annotation string) string {
 	var networks map[string]struct {
 		MAC string `json:"mac-address"`
@@ -38,7 +39,7 @@ func convertNode(n *corev1.Node) cluster.Node {
 		Name:          n.Name,
 		Labels:        n.Labels,
 		Unschedulable: n.Spec.Unschedulable,
-		Arch:          n.Status.NodeInfo.Architecture,
+		Arch:          cmp.Or(n.Status.NodeInfo.Architecture, n.Labels[corev1.LabelArchStable]),
 		OS:            n.Status.NodeInfo.OSImage,
 		Kernel:        n.Status.NodeInfo.KernelVersion,
 		Runtime:       n.Status.NodeInfo.ContainerRuntimeVersion,
@@ -50,9 +51,6 @@ func convertNode(n *corev1.Node) cluster.Node {
 			State:   n.Annotations[annotationState],
 			Reason:  n.Annotations[annotationReason],
 		},
-	}
-	if node.Arch == "" {
-		node.Arch = n.Labels[corev1.LabelArchStable]
 	}
 	node.GatewayMAC = gatewayMAC(n.Annotations[annotationGateway])
 	node.Ready, node.NotReady = nodeReady(n.Status.Conditions)
@@ -75,18 +73,13 @@ func nodeReady(conditions []corev1.NodeCondition) (ok bool, why string) {
 		case c.Status == corev1.ConditionTrue:
 			return true, ""
 		default:
-			return false, reasoned(c.Reason, c.Message)
+			return false, strings.Trim(c.Reason+": "+c.Message, ": ")
 		}
 	}
 	return false, "the kubelet has not reported yet"
 }
 
-// reasoned joins a machine's word with its sentence.
-func reasoned(reason, message string) string {
-	return strings.Trim(reason+": "+message, ": ")
-}
-
-// resources turns quantities into numbers: cpu in milli-cores, memory and storage in bytes, everything else in pieces.
+// resources converts quantities to numbers: cpu in milli-cores, memory and storage in bytes, others as a count.
 func resources(list corev1.ResourceList) cluster.Resources {
 	if len(list) == 0 {
 		return nil
@@ -98,7 +91,7 @@ func resources(list corev1.ResourceList) cluster.Resources {
 	return r
 }
 
-// amount is a quantity in the unit of its resource; quotas name requests and limits of cpu separately.
+// amount returns a quantity in the unit of its resource. Quotas name the requests and limits of cpu separately.
 func amount(name string, q resource.Quantity) int64 {
 	switch name {
 	case "cpu", "requests.cpu", "limits.cpu":

@@ -9,7 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 )
 
-// fields is any JSON object; its whole numbers are int64, as those of unstructured objects are.
+// fields is any JSON object, with int64 for whole numbers, as in unstructured objects.
 type fields map[string]any
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -25,16 +25,22 @@ func (o *anyObject) UnmarshalJSON(raw []byte) error {
 	return utiljson.Unmarshal(raw, &o.Object)
 }
 
-// objectOf returns the conversion for objects of a kind. Objects that a controller made from ours carry our labels,
-// too: each is no object that Railhead wrote.
-func objectOf(apiVersion, kind string) func(*anyObject) *cluster.Object {
-	return func(o *anyObject) *cluster.Object {
+// objectOf returns the conversion for objects of a kind. It drops objects that a controller made: they may carry the
+// labels of an object that Railhead wrote.
+func objectOf(apiVersion, kind string) func(*anyObject) []cluster.Object {
+	return func(o *anyObject) []cluster.Object {
 		if metav1.GetControllerOf(o) != nil {
 			return nil
 		}
 		o.SetAPIVersion(apiVersion)
 		o.SetKind(kind)
 		o.SetManagedFields(nil)
-		return &cluster.Object{APIVersion: apiVersion, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(), Fields: o.Object}
+		return []cluster.Object{{
+			APIVersion: apiVersion,
+			Kind:       kind,
+			Namespace:  o.GetNamespace(),
+			Name:       o.GetName(),
+			Fields:     o.Object,
+		}}
 	}
 }

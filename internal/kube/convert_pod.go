@@ -10,8 +10,8 @@ import (
 	"github.com/railhead/railhead/internal/plan"
 )
 
-// convertPod keeps a pod's place and the resources that it holds. A large cluster has ten thousand: their labels,
-// annotations and containers are left out.
+// convertPod keeps a pod's node and resources. A large cluster has ten thousand pods, so it drops their labels,
+// annotations and containers.
 func convertPod(p *corev1.Pod) cluster.Pod {
 	pod := cluster.Pod{
 		Namespace:      p.Namespace,
@@ -38,7 +38,7 @@ func convertPod(p *corev1.Pod) cluster.Pod {
 	return pod
 }
 
-// convertJobPod also keeps the status of a job's pod, which shows why it does not run.
+// convertJobPod also keeps the containers, whose status shows why a pod does not run.
 func convertJobPod(p *corev1.Pod) cluster.Pod {
 	pod := convertPod(p)
 	pod.Labels, pod.Annotations, pod.Limits = p.Labels, p.Annotations, podLimits(&p.Spec)
@@ -53,8 +53,8 @@ func convertJobPod(p *corev1.Pod) cluster.Pod {
 	return pod
 }
 
-// podOf returns the conversion for the pods that are wanted in detail: those of a job, or of a namespace; all others
-// are kept lightly.
+// podOf returns the conversion for pods: with convertJobPod those of the wanted job, or of the namespace if Detail is
+// set, and with convertPod all others.
 func podOf(w Want) func(*corev1.Pod) cluster.Pod {
 	return func(p *corev1.Pod) cluster.Pod {
 		here := w.Namespace == "" || p.Namespace == w.Namespace
@@ -66,7 +66,7 @@ func podOf(w Want) func(*corev1.Pod) cluster.Pod {
 	}
 }
 
-// owner is the controller that made an object: StatefulSet/h-kim.
+// owner returns the controller that made an object: StatefulSet/h-kim.
 func owner(references []metav1.OwnerReference) string {
 	for _, r := range references {
 		if r.Controller != nil && *r.Controller {
@@ -89,7 +89,13 @@ func containers(specs []corev1.Container, statuses []corev1.ContainerStatus) []c
 }
 
 func container(spec corev1.Container, s corev1.ContainerStatus) cluster.Container {
-	c := cluster.Container{Name: spec.Name, Image: spec.Image, Ready: s.Ready, Running: s.State.Running != nil, Restarts: int(s.RestartCount)}
+	c := cluster.Container{
+		Name:     spec.Name,
+		Image:    spec.Image,
+		Ready:    s.Ready,
+		Running:  s.State.Running != nil,
+		Restarts: int(s.RestartCount),
+	}
 	ended := s.State.Terminated
 	if ended == nil {
 		ended = s.LastTerminationState.Terminated
@@ -101,7 +107,7 @@ func container(spec corev1.Container, s corev1.ContainerStatus) cluster.Containe
 	if w := s.State.Waiting; w != nil {
 		c.Waiting = w.Reason
 		if backOff := w.Reason == "CrashLoopBackOff" && c.Message != ""; w.Message != "" && !backOff {
-			c.Message = w.Message // of a back-off it says how long, and the container's last words why
+			c.Message = w.Message // of a back-off it says how long; the message of the ended container says why
 		}
 	}
 	return c
@@ -112,14 +118,11 @@ func container(spec corev1.Container, s corev1.ContainerStatus) cluster.Containe
 func podRequests(spec *corev1.PodSpec) cluster.Resources {
 	total := podAmounts(spec, func(r corev1.ResourceRequirements) corev1.ResourceList { return r.Requests })
 	total.Add(resources(spec.Overhead))
-	if len(total) == 0 {
-		return nil
-	}
-	return total
+	return nonEmpty(total)
 }
 
-// podLimits returns a pod's limits as quotas count them, with the overhead added to the existing ones (the same
-// file, PodLimits).
+// podLimits returns a pod's limits as quotas count them, with the overhead added to existing limits (the same file,
+// PodLimits).
 func podLimits(spec *corev1.PodSpec) cluster.Resources {
 	total := podAmounts(spec, func(r corev1.ResourceRequirements) corev1.ResourceList { return r.Limits })
 	for name, n := range resources(spec.Overhead) {
@@ -127,15 +130,19 @@ func podLimits(spec *corev1.PodSpec) cluster.Resources {
 			total[name] += n
 		}
 	}
-	if len(total) == 0 {
-		return nil
-	}
-	return total
+	return nonEmpty(total)
 }
 
-// podAmounts adds up the containers' requests or limits: the larger of their sum and of
-// any init container together with the sidecars started before it; sidecars (init containers that restart always)
-// count on. Values of the pod as a whole replace both.
+func nonEmpty(r cluster.Resources) cluster.Resources {
+	if len(r) == 0 {
+		return nil
+	}
+	return r
+}
+
+// podAmounts adds up requests or limits. The result is the larger of two sums: all containers and sidecars, or an init
+// container and the sidecars that start before it. A sidecar is an init container that always restarts. Values of the
+// pod as a whole replace both.
 func podAmounts(spec *corev1.PodSpec, of func(corev1.ResourceRequirements) corev1.ResourceList) cluster.Resources {
 	total, sidecars, peak := cluster.Resources{}, cluster.Resources{}, cluster.Resources{}
 	for _, c := range spec.Containers {
@@ -160,7 +167,7 @@ func podAmounts(spec *corev1.PodSpec, of func(corev1.ResourceRequirements) corev
 	return total
 }
 
-// raise lifts each number to that of another set.
+// raise raises each number to that of another set.
 func raise(r, least cluster.Resources) {
 	for name, n := range least {
 		r[name] = max(r[name], n)

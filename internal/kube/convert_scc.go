@@ -4,15 +4,13 @@ import (
 	"cmp"
 	"slices"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/railhead/railhead/internal/cluster"
 )
 
-const resourceSCC = "securitycontextconstraints"
-
-// securityContextConstraints has the fields that are read (openshift/api security/v1 types.go); they are at the top
-// level.
+// securityContextConstraints has the fields that are read, all at the top level (openshift/api security/v1 types.go).
 type securityContextConstraints struct {
 	metav1.ObjectMeta        `json:"metadata"`
 	Priority                 *int64   `json:"priority"`
@@ -45,29 +43,20 @@ func convertSCC(s *securityContextConstraints) cluster.SCC {
 	}
 }
 
-// rbacRole has the fields of a Role or ClusterRole that are read.
-type rbacRole struct {
-	metav1.ObjectMeta `json:"metadata"`
-	Rules             []struct {
-		Verbs         []string `json:"verbs"`
-		APIGroups     []string `json:"apiGroups"`
-		Resources     []string `json:"resources"`
-		ResourceNames []string `json:"resourceNames"`
-	} `json:"rules"`
-}
-
 // sccRole is a role that lets its subjects use SCCs.
 type sccRole struct {
 	namespace, name string   // no namespace: a ClusterRole
-	sccs            []string // "*": every one
+	sccs            []string // "*": all
 }
 
-// convertRole returns nil for a role that has nothing to do with SCCs, as nearly all have.
-func convertRole(r *rbacRole) *sccRole {
+// convertRole returns nothing for a role without SCCs, as nearly all are. A Role has the fields of a ClusterRole.
+func convertRole(r *rbacv1.ClusterRole) []sccRole {
 	role := sccRole{namespace: r.Namespace, name: r.Name}
 	for _, rule := range r.Rules {
 		switch {
-		case !either(rule.Verbs, "use"), !either(rule.APIGroups, cluster.SecurityGroup), !either(rule.Resources, resourceSCC):
+		case !covers(rule.Verbs, "use"),
+			!covers(rule.APIGroups, cluster.SecurityGroup),
+			!covers(rule.Resources, string(cluster.SCCs)):
 		case len(rule.ResourceNames) == 0:
 			role.sccs = append(role.sccs, "*")
 		default:
@@ -77,37 +66,24 @@ func convertRole(r *rbacRole) *sccRole {
 	if len(role.sccs) == 0 {
 		return nil
 	}
-	return &role
+	return []sccRole{role}
 }
 
-// either reports whether a rule's list holds the word or the star that stands for all.
-func either(list []string, word string) bool {
+// covers reports whether the list of an RBAC rule has a word or the star that stands for all.
+func covers(list []string, word string) bool {
 	return slices.Contains(list, word) || slices.Contains(list, "*")
 }
 
-// rbacBinding has the fields of a RoleBinding or ClusterRoleBinding that are read.
-type rbacBinding struct {
-	metav1.ObjectMeta `json:"metadata"`
-	RoleRef           struct {
-		Kind string `json:"kind"`
-		Name string `json:"name"`
-	} `json:"roleRef"`
-	Subjects []struct {
-		Kind      string `json:"kind"`
-		Namespace string `json:"namespace"`
-		Name      string `json:"name"`
-	} `json:"subjects"`
-}
-
-// binding gives the rights of a role to subjects, everywhere when it has no namespace.
+// binding gives the rights of a role to subjects.
 type binding struct {
-	namespace, name string
+	namespace, name string // no namespace: a ClusterRoleBinding
 	roleNamespace   string
 	role            string
-	subjects        []string // as cluster.SCCGrant has them
+	subjects        []string // in the form of cluster.SCCGrant
 }
 
-func convertBinding(b *rbacBinding) binding {
+// convertBinding converts both kinds of binding: they have the same fields.
+func convertBinding(b *rbacv1.ClusterRoleBinding) binding {
 	converted := binding{namespace: b.Namespace, name: b.Name, role: b.RoleRef.Name}
 	if b.RoleRef.Kind == "Role" {
 		converted.roleNamespace = b.Namespace
@@ -122,11 +98,13 @@ func convertBinding(b *rbacBinding) binding {
 	return converted
 }
 
-// grants joins bindings with the roles they name, and adds those whom an SCC names itself.
+// grants joins bindings with the roles that they name, and adds the users and groups that an SCC names itself.
 func grants(roles []sccRole, bindings []binding, sccs []cluster.SCC) []cluster.SCCGrant {
 	var all []cluster.SCCGrant
 	for _, b := range bindings {
-		i := slices.IndexFunc(roles, func(r sccRole) bool { return r.namespace == b.roleNamespace && r.name == b.role })
+		i := slices.IndexFunc(roles, func(r sccRole) bool {
+			return r.namespace == b.roleNamespace && r.name == b.role
+		})
 		if i < 0 {
 			continue
 		}
@@ -141,15 +119,20 @@ func grants(roles []sccRole, bindings []binding, sccs []cluster.SCC) []cluster.S
 		}
 	}
 	for _, s := range sccs {
+		by := string(cluster.SCCs) + "/" + s.Name
 		for _, user := range s.Users {
-			all = append(all, cluster.SCCGrant{SCC: s.Name, Subject: "User/" + user, By: resourceSCC + "/" + s.Name})
+			all = append(all, cluster.SCCGrant{SCC: s.Name, Subject: "User/" + user, By: by})
 		}
 		for _, group := range s.Groups {
-			all = append(all, cluster.SCCGrant{SCC: s.Name, Subject: "Group/" + group, By: resourceSCC + "/" + s.Name})
+			all = append(all, cluster.SCCGrant{SCC: s.Name, Subject: "Group/" + group, By: by})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b cluster.SCCGrant) int {
-		return cmp.Or(cmp.Compare(a.SCC, b.SCC), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Subject, b.Subject))
+		return cmp.Or(
+			cmp.Compare(a.SCC, b.SCC),
+			cmp.Compare(a.Namespace, b.Namespace),
+			cmp.Compare(a.Subject, b.Subject),
+		)
 	})
 	return all
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/railhead/railhead/internal/cluster"
 )
@@ -79,13 +80,11 @@ func TestGrants(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var roles []sccRole
 			for _, text := range test.roles {
-				if r := convertRole(from[rbacRole](t, text)); r != nil {
-					roles = append(roles, *r)
-				}
+				roles = append(roles, convertRole(from[rbacv1.ClusterRole](t, text))...)
 			}
 			var bindings []binding
 			for _, text := range test.bindings {
-				bindings = append(bindings, convertBinding(from[rbacBinding](t, text)))
+				bindings = append(bindings, convertBinding(from[rbacv1.ClusterRoleBinding](t, text)))
 			}
 			if diff := cmp.Diff(test.want, grants(roles, bindings, test.sccs)); diff != "" {
 				t.Error(diff)
@@ -99,11 +98,11 @@ func TestObjectOf(t *testing.T) {
 metadata: {namespace: train, name: h-kim-headless, managedFields: [{manager: railhead}], labels: {app.kubernetes.io/managed-by: railhead}}
 spec: {clusterIP: None, ports: [{port: 29500}]}
 `))
-	want := &cluster.Object{APIVersion: "v1", Kind: "Service", Namespace: "train", Name: "h-kim-headless", Fields: map[string]any{
+	want := []cluster.Object{{APIVersion: "v1", Kind: "Service", Namespace: "train", Name: "h-kim-headless", Fields: map[string]any{
 		"apiVersion": "v1", "kind": "Service",
 		"metadata": map[string]any{"namespace": "train", "name": "h-kim-headless", "labels": map[string]any{"app.kubernetes.io/managed-by": "railhead"}},
 		"spec":     map[string]any{"clusterIP": "None", "ports": []any{map[string]any{"port": int64(29500)}}},
-	}}
+	}}}
 	if diff := cmp.Diff(want, service); diff != "" {
 		t.Error(diff)
 	}

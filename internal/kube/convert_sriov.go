@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"cmp"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/railhead/railhead/internal/cluster"
@@ -18,7 +20,12 @@ func sriovNetworkOf(kind string) func(*sriovNetwork) cluster.SriovNetwork {
 		target, _ := n.Spec["networkNamespace"].(string)
 		resource, _ := n.Spec["resourceName"].(string)
 		return cluster.SriovNetwork{
-			Kind: kind, Namespace: n.Namespace, Name: n.Name, TargetNamespace: target, ResourceName: resource, Spec: n.Spec,
+			Kind:            kind,
+			Namespace:       n.Namespace,
+			Name:            n.Name,
+			TargetNamespace: target,
+			ResourceName:    resource,
+			Spec:            n.Spec,
 		}
 	}
 }
@@ -94,16 +101,22 @@ func convertSriovNode(n *sriovNodeState) cluster.SriovNode {
 		Node:       n.Name,
 		SyncStatus: n.Status.SyncStatus,
 		SyncError:  n.Status.LastSyncError,
-		RDMAMode:   n.Status.System.RdmaMode,
-	}
-	if node.RDMAMode == "" {
-		node.RDMAMode = n.Status.RdmaMode
+		RDMAMode:   cmp.Or(n.Status.System.RdmaMode, n.Status.RdmaMode),
 	}
 	for _, i := range n.Status.Interfaces {
 		node.Interfaces = append(node.Interfaces, cluster.SriovInterface{
-			Name: i.Name, PCI: i.PciAddress, Vendor: i.Vendor, DeviceID: i.DeviceID, Driver: i.Driver,
-			LinkSpeed: i.LinkSpeed, LinkType: i.LinkType, LinkState: i.LinkAdminState, MAC: i.Mac, MTU: i.Mtu,
-			TotalVFs: i.TotalVfs, VFs: i.NumVfs,
+			Name:      i.Name,
+			PCI:       i.PciAddress,
+			Vendor:    i.Vendor,
+			DeviceID:  i.DeviceID,
+			Driver:    i.Driver,
+			LinkSpeed: i.LinkSpeed,
+			LinkType:  i.LinkType,
+			LinkState: i.LinkAdminState,
+			MAC:       i.Mac,
+			MTU:       i.Mtu,
+			TotalVFs:  i.TotalVfs,
+			VFs:       i.NumVfs,
 		})
 	}
 	return node

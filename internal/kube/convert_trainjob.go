@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -20,16 +22,13 @@ type trainJob struct {
 	} `json:"spec"`
 }
 
-// convertTrainJob takes limits for requests where there are only those, as the API server does in pods.
+// convertTrainJob uses limits as the default of requests, as the API server does in pods.
 func convertTrainJob(j *trainJob) cluster.TrainJob {
 	t := cluster.TrainJob{Namespace: j.Namespace, Name: j.Name, Runtime: j.Spec.RuntimeRef.Name}
 	if per := j.Spec.Trainer.ResourcesPerNode; per != nil {
 		t.PerNode = cluster.Resources{}
-		for _, list := range []corev1.ResourceList{per.Limits, per.Requests} {
-			for name, amount := range resources(list) {
-				t.PerNode[name] = amount
-			}
-		}
+		maps.Copy(t.PerNode, resources(per.Limits))
+		maps.Copy(t.PerNode, resources(per.Requests))
 	}
 	return t
 }

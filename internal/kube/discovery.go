@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	apidiscovery "k8s.io/api/apidiscovery/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// acceptDiscovery asks for all groups with their resources in one answer (Kubernetes 1.26 and later, v2 since 1.30),
-// and takes the plain list of groups from an older server.
+// acceptDiscovery asks for all groups with their resources in one response (Kubernetes 1.26 and later, v2 since 1.30),
+// and accepts the plain list of groups from an older server.
 const acceptDiscovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
 	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
 
@@ -17,7 +20,7 @@ type api map[string][]apiVersion
 
 type apiVersion struct {
 	version   string
-	resources []string // nil: the server does not say
+	resources []string // nil: the server does not list them
 }
 
 // find returns the first of the versions in which the server has a resource. The core group is always served as v1.
@@ -43,31 +46,13 @@ func (c *Client) discover(ctx context.Context) (api, error) {
 	return parseDiscovery(raw)
 }
 
-// discoveryList is APIGroupDiscoveryList (k8s.io/api/apidiscovery/v2), with the fields of an APIGroupList beside it.
-type discoveryList struct {
-	Kind  string `json:"kind"`
-	Items []struct {
-		Metadata struct {
-			Name string `json:"name"`
-		} `json:"metadata"`
-		Versions []struct {
-			Version   string `json:"version"`
-			Resources []struct {
-				Resource string `json:"resource"`
-			} `json:"resources"`
-		} `json:"versions"`
-	} `json:"items"`
-	Groups []struct {
-		Name     string `json:"name"`
-		Versions []struct {
-			Version string `json:"version"`
-		} `json:"versions"`
-	} `json:"groups"`
-}
-
 func parseDiscovery(raw []byte) (api, error) {
-	var list discoveryList
-	if err := json.Unmarshal(raw, &list); err != nil || list.Kind != "APIGroupDiscoveryList" && list.Kind != "APIGroupList" {
+	var list struct {
+		apidiscovery.APIGroupDiscoveryList
+		Groups []metav1.APIGroup `json:"groups"` // in an APIGroupList
+	}
+	err := json.Unmarshal(raw, &list)
+	if err != nil || list.Kind != "APIGroupDiscoveryList" && list.Kind != "APIGroupList" {
 		return nil, fmt.Errorf("%w: its list of API groups is %.60q", errNotKubernetes, raw)
 	}
 	found := api{}
@@ -77,7 +62,7 @@ func parseDiscovery(raw []byte) (api, error) {
 			for _, r := range v.Resources {
 				served.resources = append(served.resources, r.Resource)
 			}
-			found[group.Metadata.Name] = append(found[group.Metadata.Name], served)
+			found[group.Name] = append(found[group.Name], served)
 		}
 	}
 	for _, group := range list.Groups {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"sync"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
@@ -20,39 +21,32 @@ type PodRef struct {
 
 func (p PodRef) String() string { return p.Namespace + "/" + p.Name }
 
-// Size of a terminal.
-type Size struct {
-	Width, Height uint16
-}
-
 // ExecOptions is a command in a container and its streams; a nil stream is not opened.
 type ExecOptions struct {
-	Container string // "": the pod's default
+	Container string // empty: the pod's default
 	Command   []string
 	Stdin     io.Reader
 	Stdout    io.Writer
-	Stderr    io.Writer   // with TTY everything comes on Stdout
-	TTY       bool        // the command gets a terminal
-	Sizes     <-chan Size // of the terminal, whenever it changes
+	Stderr    io.Writer
 }
 
-// Exec runs a command in a pod and returns its exit code. It returns an error when the command did not run to its end.
-// When the context ends the connection is closed: the command is not killed by that, it loses its streams.
+// Exec runs a command in a pod and returns its exit code. It returns an error if the exit code is not known; the error
+// names neither the pod nor the command. The end of the context closes the connection: the command loses its streams,
+// but is not killed.
 func (c *Client) Exec(ctx context.Context, pod PodRef, o ExecOptions) (exitCode int, err error) {
-	if o.TTY {
-		o.Stderr = nil
-	}
 	if o.Stdin == nil && o.Stdout == nil && o.Stderr == nil {
-		o.Stdout = io.Discard // the kubelet wants one stream
+		o.Stdout = io.Discard // the kubelet requires a stream
 	}
 	request := c.rest.Post().AbsPath(podPath(pod), "exec")
 	for _, word := range o.Command {
 		request.Param("command", word)
 	}
-	for name, wanted := range map[string]bool{
-		"stdin": o.Stdin != nil, "stdout": o.Stdout != nil, "stderr": o.Stderr != nil, "tty": o.TTY,
+	for name, open := range map[string]bool{
+		"stdin":  o.Stdin != nil,
+		"stdout": o.Stdout != nil,
+		"stderr": o.Stderr != nil,
 	} {
-		if wanted {
+		if open {
 			request.Param(name, "true")
 		}
 	}
@@ -61,13 +55,13 @@ func (c *Client) Exec(ctx context.Context, pod PodRef, o ExecOptions) (exitCode 
 	}
 	executor, err := c.executor(request)
 	if err != nil {
-		return 0, fmt.Errorf("run %q in pod %s: %w", o.Command, pod, err)
+		return 0, err
 	}
-	streams := remotecommand.StreamOptions{Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, Tty: o.TTY}
-	if o.Sizes != nil {
-		streams.TerminalSizeQueue = sizes(o.Sizes)
-	}
-	err = executor.StreamWithContext(quiet(ctx), streams)
+	err = executor.StreamWithContext(quiet(ctx), remotecommand.StreamOptions{
+		Stdin:  o.Stdin,
+		Stdout: o.Stdout,
+		Stderr: o.Stderr,
+	})
 	var exit utilexec.CodeExitError
 	switch {
 	case err == nil:
@@ -77,11 +71,11 @@ func (c *Client) Exec(ctx context.Context, pod PodRef, o ExecOptions) (exitCode 
 	case ctx.Err() != nil:
 		return 0, ctx.Err()
 	}
-	return 0, fmt.Errorf("run %q in pod %s: %w", o.Command, pod, c.podError(err, pod))
+	return 0, c.podError(err, pod)
 }
 
-// executor speaks WebSocket and, to servers older than Kubernetes 1.30 and through proxies that refuse it, SPDY, as
-// kubectl does (kubectl pkg/cmd/exec/exec.go createExecutor).
+// executor uses WebSocket, and SPDY for servers older than Kubernetes 1.30 and through proxies that refuse WebSocket,
+// as kubectl does (kubectl pkg/cmd/exec/exec.go createExecutor).
 func (c *Client) executor(request *rest.Request) (remotecommand.Executor, error) {
 	spdy, err := remotecommand.NewSPDYExecutor(c.config, "POST", request.URL())
 	if err != nil {
@@ -96,27 +90,47 @@ func (c *Client) executor(request *rest.Request) (remotecommand.Executor, error)
 	})
 }
 
-// sizes is a remotecommand.TerminalSizeQueue.
-type sizes <-chan Size
+// Capture keeps the first Limit bytes that are written to it.
+type Capture struct {
+	Limit int
 
-// Next waits for the next size; nil ends.
-func (s sizes) Next() *remotecommand.TerminalSize {
-	size, ok := <-s
-	if !ok {
-		return nil
-	}
-	return &remotecommand.TerminalSize{Width: size.Width, Height: size.Height}
+	mu   sync.Mutex
+	kept []byte
+	full bool
 }
 
-// LogOptions is which part of a container's log is wanted; the zero value is all of it so far.
+// Write implements io.Writer.
+func (c *Capture) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := min(len(p), c.Limit-len(c.kept))
+	c.kept = append(c.kept, p[:n]...)
+	c.full = c.full || n < len(p)
+	return len(p), nil
+}
+
+func (c *Capture) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return string(c.kept)
+}
+
+// truncated reports whether more than Limit bytes were written.
+func (c *Capture) truncated() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.full
+}
+
+// LogOptions select a part of a container's log; the zero value selects all of it so far.
 type LogOptions struct {
-	Container string // "": the pod's default
+	Container string // empty: the pod's default
 	Follow    bool   // until the container ends
-	Previous  bool   // of the container's run before this one
-	Tail      int    // only so many last lines; 0: all
+	Previous  bool   // of the run before the last restart
+	Tail      int    // the number of last lines; 0: all
 }
 
-// Logs returns the log of a container, to be closed by whoever asked.
+// Logs returns the log of a container. The caller closes it.
 func (c *Client) Logs(ctx context.Context, pod PodRef, o LogOptions) (io.ReadCloser, error) {
 	request := c.rest.Get().AbsPath(podPath(pod), "log")
 	if o.Container != "" {
@@ -142,7 +156,8 @@ func podPath(pod PodRef) string {
 	return "/api/v1/namespaces/" + pod.Namespace + "/pods/" + pod.Name
 }
 
-// podError gives the server's answer about a pod its type. A refused upgrade of a connection holds it as text alone.
+// podError returns an error about a pod as a *Forbidden or a reachError. The error of a refused upgrade of a connection
+// has the server's response only as text.
 func (c *Client) podError(err error, pod PodRef) error {
 	if f := parseNoRight(err.Error(), pod.Name); f != nil {
 		f.Err = err

@@ -1,5 +1,5 @@
-// Package kube is the only one that talks to an API server: it reads a cluster into a cluster.State, carries out the
-// changes of a plan, follows their progress and runs commands in pods.
+// Package kube is the client of an API server: it reads a cluster into a cluster.State, makes the changes of a plan,
+// watches their progress and runs commands in pods.
 package kube
 
 import (
@@ -11,10 +11,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Flags are kubectl's flags for reaching a cluster. They are bound with clientcmd, which kubectl's own are a wrapper
-// of: that wrapper (cli-runtime genericclioptions) links kustomize and every API type, 13 MB and 4 ms of every start.
+// Flags are kubectl's flags for reaching a cluster, bound with clientcmd. kubectl's own wrapper of it (cli-runtime
+// genericclioptions) links kustomize and every API type: 13 MB, and 4 ms of every start.
 type Flags struct {
-	// Wrap, when it is set, is put around the transport of every connection; a test counts calls with it.
+	// Wrap wraps the transport of every connection; nil: it stays as it is. Tests count calls with it.
 	Wrap func(http.RoundTripper) http.RoundTripper
 
 	kubeconfig string
@@ -24,32 +24,33 @@ type Flags struct {
 // NewFlags returns the flags at their defaults.
 func NewFlags() *Flags { return &Flags{} }
 
-// AddFlags adds --kubeconfig, --context, --namespace and their kin. It reads no file.
+// AddFlags adds --kubeconfig, --context, --namespace and kubectl's other flags. It reads no file.
 func (f *Flags) AddFlags(set *pflag.FlagSet) {
-	set.StringVar(&f.kubeconfig, clientcmd.RecommendedConfigPathFlag, "", "Path to the kubeconfig file to use for CLI requests.")
+	set.StringVar(&f.kubeconfig, clientcmd.RecommendedConfigPathFlag, "",
+		"Path to the kubeconfig file to use for CLI requests.")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
-	names.ClusterOverrideFlags.APIServer.ShortName = "s" // as kubectl has it
-	names.ClusterOverrideFlags.ProxyURL.LongName = ""    // kubectl does not offer these
+	names.ClusterOverrideFlags.APIServer.ShortName = "s" // as in kubectl
+	names.ClusterOverrideFlags.ProxyURL.LongName = ""    // kubectl has none of these
 	names.AuthOverrideFlags.Username.LongName = ""
 	names.AuthOverrideFlags.Password.LongName = ""
 	clientcmd.BindOverrideFlags(&f.overrides, set, names)
 }
 
-// loader finds the kubeconfig: the flag, $KUBECONFIG, ~/.kube/config, or the service account of the pod it runs in.
+// loader finds the kubeconfig: the flag, $KUBECONFIG, ~/.kube/config, or the service account of this pod.
 func (f *Flags) loader() clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
-	rules.WarnIfAllMissing = false // said by whoever needs one
+	rules.WarnIfAllMissing = false // configError reports it
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &f.overrides)
 }
 
-// Namespace returns the namespace to work in, and whether a flag names it rather than the kubeconfig's context.
+// Namespace returns the namespace to work in, and whether it is from a flag rather than the kubeconfig.
 func (f *Flags) Namespace() (name string, explicit bool, err error) {
 	if name := f.overrides.Context.Namespace; name != "" {
 		return name, true, nil
 	}
 	name, _, err = f.loader().Namespace()
-	if clientcmd.IsEmptyConfig(err) { // the cluster may be named by --server
+	if clientcmd.IsEmptyConfig(err) { // --server may name the cluster
 		return metav1.NamespaceDefault, false, nil
 	}
 	if err != nil {
@@ -58,8 +59,8 @@ func (f *Flags) Namespace() (name string, explicit bool, err error) {
 	return name, false, nil
 }
 
-// Connect asks the server for its API groups: one call, which also shows whether it can be reached and knows the
-// user. A server that does not answer at once is not waited for.
+// Connect asks the server for its API groups: one call, which also shows whether the server answers and accepts the
+// user. It does not retry.
 func (f *Flags) Connect(ctx context.Context) (*Client, error) {
 	loader := f.loader()
 	config, err := loader.ClientConfig()
@@ -72,7 +73,7 @@ func (f *Flags) Connect(ctx context.Context) (*Client, error) {
 	return connect(ctx, config, f.contextName(loader))
 }
 
-// contextName is the context of the kubeconfig; "" where there is none, as in a pod.
+// contextName returns the context of the kubeconfig; empty without one, as in a pod.
 func (f *Flags) contextName(loader clientcmd.ClientConfig) string {
 	if name := f.overrides.CurrentContext; name != "" {
 		return name

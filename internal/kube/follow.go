@@ -13,48 +13,48 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 )
 
 const (
-	// watchTime is the minimum duration of one watch; the server then ends it, so that load spreads over its instances.
+	// watchTime is the minimum duration of one watch. The server then ends it, which spreads load over its instances.
 	watchTime = 5 * time.Minute
-	// watchSlack is the delay after which the connection is considered dead.
+	// watchSlack is the time after which a watch that the server did not end has lost its connection.
 	watchSlack = 30 * time.Second
-	// strangers limits how often in a row a starting server may not recognize the user before it is believed.
-	strangers = 3
+	// startupRejections limits how often in a row a starting server may reject the user before it is believed.
+	startupRejections = 3
+	// pollInterval is how often an object is read that the user may not watch.
+	pollInterval = 30 * time.Second
 )
 
-// errRelist means that a watch cannot resume: usually the server has forgotten that version.
+// errRelist means that a watch cannot resume, usually because the server no longer has the version.
 var errRelist = errors.New("the watch cannot be resumed")
 
-// polled is the interval at which an object is read that may not be watched.
-const polled = 30 * time.Second
-
-// follower keeps the table of one source as the server has it.
+// follower keeps the table of one source up to date.
 type follower struct {
 	client  *Client
 	source  source
 	view    *view
 	index   int
-	version string // from which to watch on; "" when the list must be read first
-	narrow  error  // why only the part in the wanted namespace is read
+	version string // to continue from; empty: the list must be read first
+	narrow  error  // why only the wanted namespace is read
 }
 
-// run follows until the context ends or the server does not know who asks.
+// run follows the source until the context ends or the server rejects the user.
 func (f *follower) run(ctx context.Context) {
 	name := f.source.name
 	if name != "" {
 		f.source.name, f.source.fields = "", "metadata.name="+name
 	}
-	failures, unknown := 0, 0
+	failures, rejections := 0, 0
 	for ctx.Err() == nil {
 		err := f.once(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			failures, unknown = 0, 0
+			failures, rejections = 0, 0
 			continue
 		case errors.Is(err, errRelist):
 			f.version = ""
@@ -67,15 +67,18 @@ func (f *follower) run(ctx context.Context) {
 			f.poll(ctx)
 			return
 		case apierrors.IsUnauthorized(err):
-			if unknown++; unknown >= strangers {
-				f.view.lose(f.index, reachError(f.client.config.Host, err))
+			if rejections++; rejections >= startupRejections {
+				f.view.setAway(f.index, reachError(f.client.config.Host, err))
 				return
 			}
-		case !transient(err): // forbidden, or gone: it may change
+		case !transient(err): // forbidden or missing: that may change
 			f.version = ""
-			f.replace(rows{err: absent(err)})
+			if apierrors.IsNotFound(err) {
+				err = nil // the list is empty
+			}
+			f.replace(rows{err: err})
 		default:
-			f.view.lose(f.index, bare(err))
+			f.view.setAway(f.index, withoutURL(err))
 		}
 		if f.wait(ctx, err, failures) != nil {
 			return
@@ -84,9 +87,9 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// poll reads an object now and then.
+// poll reads an object that the user may not watch.
 func (f *follower) poll(ctx context.Context) {
-	for tick := time.Tick(polled); ; {
+	for tick := time.Tick(pollInterval); ; {
 		f.replace(f.client.list(ctx, f.source))
 		select {
 		case <-tick:
@@ -96,15 +99,7 @@ func (f *follower) poll(ctx context.Context) {
 	}
 }
 
-// absent is nil when the server does not have the list.
-func absent(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
-}
-
-// wait waits before the next attempt; after a lost connection until the server is ready.
+// wait waits before the next attempt; after a lost connection, until the server is ready.
 func (f *follower) wait(ctx context.Context, err error, failures int) error {
 	if lost(err) {
 		return f.client.awaitReady(ctx, time.Now().Add(defaultPatience))
@@ -112,7 +107,7 @@ func (f *follower) wait(ctx context.Context, err error, failures int) error {
 	return pause(ctx, failures)
 }
 
-// once reads the list if that is needed and watches until the server ends the watch.
+// once reads the list if needed, and watches until the server ends the watch.
 func (f *follower) once(ctx context.Context) error {
 	if f.version == "" && f.client.noStream.Load() {
 		if err := f.list(ctx); err != nil {
@@ -126,12 +121,11 @@ func (f *follower) once(ctx context.Context) error {
 		return nil
 	}
 	if err == nil && time.Since(begun) < time.Second {
-		return pause(ctx, 2) // a server that ends watches at once is not run against
+		return pause(ctx, 2) // do not hammer a server that ends watches at once
 	}
 	return err
 }
 
-// list reads the source and, where the whole is forbidden, its part in the wanted namespace.
 func (f *follower) list(ctx context.Context) error {
 	r, err := f.client.listOnce(ctx, f.source, f.source.path)
 	if err != nil {
@@ -151,14 +145,8 @@ func (f *follower) replace(r rows) {
 	f.view.replace(f.index, r)
 }
 
-// event is one line of a watch.
-type event struct {
-	Type   string          `json:"type"`
-	Object json.RawMessage `json:"object"`
-}
-
-// watch applies changes until the server ends the watch, which is no error. Without a version it asks for the list in
-// the same call (sendInitialEvents; on by default since Kubernetes 1.34, refused as invalid before).
+// watch applies changes until the server ends the watch, which is no error. Without a version it requests the list in
+// the same call (sendInitialEvents; on by default since Kubernetes 1.34, rejected as invalid before).
 func (f *follower) watch(ctx context.Context) error {
 	limit := watchTime + rand.N(watchTime)
 	ctx, cancel := context.WithTimeout(ctx, limit+watchSlack)
@@ -175,9 +163,9 @@ func (f *follower) watch(ctx context.Context) error {
 		return err
 	}
 	defer body.Close()
-	f.view.lose(f.index, nil)
+	f.view.setAway(f.index, nil)
 	for decoder := json.NewDecoder(body); ; {
-		var e event
+		var e metav1.WatchEvent
 		err := decoder.Decode(&e)
 		switch {
 		case errors.Is(err, io.EOF) || ctx.Err() != nil:
@@ -191,11 +179,13 @@ func (f *follower) watch(ctx context.Context) error {
 	}
 }
 
-// watchRequest asks for changes after a version or, without one, for the list first.
+// watchRequest requests the changes after a version or, without one, the list and its changes.
 func (f *follower) watchRequest(limit time.Duration) *rest.Request {
 	request := f.client.rest.Get().AbsPath(f.source.path).SetHeader("Accept", "application/json").MaxRetries(0).
-		Param("watch", "true").Param("allowWatchBookmarks", "true").Param("timeoutSeconds", strconv.Itoa(int(limit.Seconds())))
-	f.source.narrow(request)
+		Param("watch", "true").
+		Param("allowWatchBookmarks", "true").
+		Param("timeoutSeconds", strconv.Itoa(int(limit.Seconds())))
+	f.source.selectObjects(request)
 	if f.version != "" {
 		return request.Param("resourceVersion", f.version)
 	}
@@ -206,36 +196,34 @@ func (f *follower) watchRequest(limit time.Duration) *rest.Request {
 	return request
 }
 
-// apply takes one event; initial gathers the list while it comes, and is nil once it has.
-func (f *follower) apply(e event, initial *rows) (*rows, error) {
-	switch e.Type {
-	case "ERROR":
-		return initial, watchError(e.Object)
-	case "BOOKMARK":
-		var mark struct {
-			Metadata metav1.ObjectMeta `json:"metadata"`
-		}
-		if err := json.Unmarshal(e.Object, &mark); err != nil {
+// apply applies one event. initial collects the list until it is complete, and is nil from then on.
+func (f *follower) apply(e metav1.WatchEvent, initial *rows) (*rows, error) {
+	switch watch.EventType(e.Type) {
+	case watch.Error:
+		return initial, watchError(e.Object.Raw)
+	case watch.Bookmark:
+		var mark metav1.PartialObjectMetadata
+		if err := json.Unmarshal(e.Object.Raw, &mark); err != nil {
 			return initial, fmt.Errorf("%w: bookmark: %w", errBroken, err)
 		}
-		if initial != nil && mark.Metadata.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
+		if initial != nil && mark.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
 			f.replace(*initial)
 			initial = nil
 		}
 		if initial == nil {
-			f.version = mark.Metadata.ResourceVersion
+			f.version = mark.ResourceVersion
 		}
 		return initial, nil
 	}
-	d, err := f.source.codec.decode(e.Object, inJSON)
-	if e.Type == "DELETED" {
+	d, err := f.source.codec.decode(e.Object.Raw, inJSON)
+	if watch.EventType(e.Type) == watch.Deleted {
 		d.value = nil
 	}
 	switch {
 	case err != nil && initial != nil:
 		initial.err = cmp.Or(initial.err, err)
 	case err != nil:
-		f.view.spoil(f.index, err)
+		f.view.setError(f.index, err)
 	case initial == nil:
 		f.version = d.version
 		f.view.put(f.index, d.key, d.value)
@@ -245,7 +233,7 @@ func (f *follower) apply(e event, initial *rows) (*rows, error) {
 	return initial, nil
 }
 
-// watchError is the error that a server ends a watch with.
+// watchError returns the error with which the server ended a watch.
 func watchError(raw json.RawMessage) error {
 	var status metav1.Status
 	if err := json.Unmarshal(raw, &status); err != nil {

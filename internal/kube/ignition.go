@@ -16,7 +16,7 @@ import (
 const maxFile = 1 << 20
 
 // ignitionFile is a file of an Ignition config (coreos/ignition config/v3_4/types/schema.go). In Ignition 2 append is a
-// flag and the compression stands beside the source as here.
+// flag.
 type ignitionFile struct {
 	Path     string           `json:"path"`
 	Contents ignitionResource `json:"contents"`
@@ -33,11 +33,11 @@ func (f ignitionFile) read() cluster.File {
 	switch pieces := f.Append.(type) {
 	case bool:
 		if pieces {
-			file.Unread = "it is appended to a file that is there already"
+			file.Unread = "it is appended to an existing file"
 		}
 	case []any:
 		if len(pieces) > 0 {
-			file.Unread = "more is appended to it"
+			file.Unread = "other content is appended to it"
 		}
 	}
 	if file.Unread != "" {
@@ -52,7 +52,7 @@ func (f ignitionFile) read() cluster.File {
 	return file
 }
 
-// decode returns the content that a resource holds. Ignition fetches other sources when the node starts.
+// decode returns the content of a data URL. Ignition fetches other sources when the node starts.
 func (r ignitionResource) decode() (string, error) {
 	if r.Source == nil || *r.Source == "" {
 		return "", nil
@@ -71,7 +71,7 @@ func (r ignitionResource) decode() (string, error) {
 	case "gzip":
 		return unzip(content)
 	}
-	return "", fmt.Errorf("its compression %q is not known", r.Compression)
+	return "", fmt.Errorf("its compression %q is unknown", r.Compression)
 }
 
 // decodeDataURL decodes the part after "data:" (RFC 2397): [<mediatype>][;base64],<data>.

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -14,10 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxItem bounds one object: etcd takes 1.5 MiB and an object grows by less than its encoding twice over.
+// maxItem bounds one object. etcd accepts 1.5 MiB, and an encoding is at most twice as long.
 const maxItem = 64 << 20
 
-// encoding is the form in which one object came.
+// encoding is the form of an object on the wire.
 type encoding int
 
 const (
@@ -25,141 +24,127 @@ const (
 	inProtobuf
 )
 
-// visitor is given each object of a list; raw is valid during the call only.
-type visitor func(raw []byte, form encoding) error
+// protobufMagic begins every protobuf body of Kubernetes (apimachinery pkg/runtime/serializer/protobuf/doc.go).
+const protobufMagic = "k8s\x00"
 
-// eachItem reads a list object by object, so that its size does not matter, and returns its resource version. A list
-// that ends early is errBroken.
+// visitor gets each object of a list; raw is valid only during the call.
+type visitor func(raw []byte, form encoding)
+
+// eachItem reads a list object by object, so that memory does not grow with it, and returns its resource version. The
+// error of a list that ends early is errBroken.
 func eachItem(list io.Reader, visit visitor) (resourceVersion string, err error) {
 	r := bufio.NewReaderSize(list, 64<<10)
-	magic, err := r.Peek(4)
+	magic, err := r.Peek(len(protobufMagic))
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("%w: %w", errBroken, err)
-	case bytes.Equal(magic, protobufMagic()):
-		return eachProtobuf(r, visit)
+	case string(magic) == protobufMagic:
+		resourceVersion, err = eachProtobuf(r, visit)
+	default:
+		resourceVersion, err = eachJSON(r, visit)
 	}
-	return eachJSON(r, visit)
-}
-
-// protobufMagic begins every protobuf body of Kubernetes (apimachinery pkg/runtime/serializer/protobuf/doc.go).
-func protobufMagic() []byte { return []byte("k8s\x00") }
-
-func eachJSON(r io.Reader, visit visitor) (resourceVersion string, err error) {
-	decoder := json.NewDecoder(r)
-	if _, err := decoder.Token(); err != nil { // {
-		return "", fmt.Errorf("%w: %w", errBroken, err)
-	}
-	for decoder.More() {
-		name, err := decoder.Token()
-		if err != nil {
-			return "", fmt.Errorf("%w: %w", errBroken, err)
-		}
-		switch name {
-		case "metadata":
-			var meta metav1.ListMeta
-			if err := decoder.Decode(&meta); err != nil {
-				return "", fmt.Errorf("%w: %w", errBroken, err)
-			}
-			resourceVersion = meta.ResourceVersion
-		case "items":
-			if err := eachElement(decoder, visit); err != nil {
-				return "", err
-			}
-		default:
-			var skipped json.RawMessage
-			if err := decoder.Decode(&skipped); err != nil {
-				return "", fmt.Errorf("%w: %w", errBroken, err)
-			}
-		}
-	}
-	if _, err := decoder.Token(); err != nil { // }
+	if err != nil {
 		return "", fmt.Errorf("%w: %w", errBroken, err)
 	}
 	return resourceVersion, nil
 }
 
+func eachJSON(r io.Reader, visit visitor) (resourceVersion string, err error) {
+	decoder := json.NewDecoder(r)
+	if _, err := decoder.Token(); err != nil { // {
+		return "", err
+	}
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			return "", err
+		}
+		switch name {
+		case "metadata":
+			var meta metav1.ListMeta
+			err = decoder.Decode(&meta)
+			resourceVersion = meta.ResourceVersion
+		case "items":
+			err = eachElement(decoder, visit)
+		default:
+			err = decoder.Decode(new(json.RawMessage))
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	_, err = decoder.Token() // }
+	return resourceVersion, err
+}
+
 func eachElement(decoder *json.Decoder, visit visitor) error {
 	open, err := decoder.Token()
-	if err != nil {
-		return fmt.Errorf("%w: %w", errBroken, err)
-	}
-	if open != json.Delim('[') { // null: a list without items
-		return nil
+	if err != nil || open != json.Delim('[') { // null: a list without items
+		return err
 	}
 	var raw json.RawMessage
 	for decoder.More() {
 		if err := decoder.Decode(&raw); err != nil {
-			return fmt.Errorf("%w: %w", errBroken, err)
-		}
-		if err := visit(raw, inJSON); err != nil {
 			return err
 		}
-		raw = raw[:0]
+		visit(raw, inJSON)
 	}
-	if _, err := decoder.Token(); err != nil { // ]
-		return fmt.Errorf("%w: %w", errBroken, err)
-	}
-	return nil
+	_, err = decoder.Token() // ]
+	return err
 }
 
-// eachProtobuf reads the envelope runtime.Unknown, whose field 2 is the list; the list's field 1 is its ListMeta, and
-// each of its fields 2 is an object (k8s.io/apimachinery/pkg/runtime/generated.proto,
-// k8s.io/api/core/v1/generated.proto).
+// eachProtobuf reads the envelope runtime.Unknown, whose field 2 is the list
+// (k8s.io/apimachinery/pkg/runtime/generated.proto).
 func eachProtobuf(r *bufio.Reader, visit visitor) (resourceVersion string, err error) {
-	if _, err := r.Discard(len(protobufMagic())); err != nil {
-		return "", fmt.Errorf("%w: %w", errBroken, err)
+	if _, err := r.Discard(len(protobufMagic)); err != nil {
+		return "", err
 	}
 	for {
 		number, size, err := field(r)
 		if err != nil {
-			return "", fmt.Errorf("%w: %w", errBroken, err)
+			return "", err
 		}
 		if number == 2 {
 			return eachMessage(&io.LimitedReader{R: r, N: size}, visit)
 		}
 		if _, err := io.CopyN(io.Discard, r, size); err != nil {
-			return "", fmt.Errorf("%w: %w", errBroken, err)
+			return "", err
 		}
 	}
 }
 
-// eachMessage reads a list.
+// eachMessage reads a list: field 1 is its ListMeta, each field 2 an object (k8s.io/api/core/v1/generated.proto).
 func eachMessage(list *io.LimitedReader, visit visitor) (resourceVersion string, err error) {
 	r := bufio.NewReaderSize(list, 64<<10)
 	var raw []byte
 	for {
 		number, size, err := field(r)
-		if errors.Is(err, io.EOF) && list.N == 0 {
+		switch {
+		case errors.Is(err, io.EOF) && list.N == 0:
 			return resourceVersion, nil
+		case err != nil:
+			return "", err
+		case size > maxItem:
+			return "", fmt.Errorf("an object of %d bytes", size)
 		}
-		if err == nil && size > maxItem {
-			err = fmt.Errorf("an object of %d bytes", size)
-		}
-		if err == nil {
-			raw = slices.Grow(raw[:0], int(size))[:size]
-			_, err = io.ReadFull(r, raw)
-		}
-		if err != nil {
-			return "", fmt.Errorf("%w: %w", errBroken, err)
+		raw = slices.Grow(raw[:0], int(size))[:size]
+		if _, err := io.ReadFull(r, raw); err != nil {
+			return "", err
 		}
 		switch number {
 		case 1:
 			var meta metav1.ListMeta
 			if err := meta.Unmarshal(raw); err != nil {
-				return "", fmt.Errorf("%w: %w", errBroken, err)
+				return "", err
 			}
 			resourceVersion = meta.ResourceVersion
 		case 2:
-			if err := visit(raw, inProtobuf); err != nil {
-				return "", err
-			}
+			visit(raw, inProtobuf)
 		}
 	}
 }
 
-// field reads the head of a length-delimited field, the only kind there is in envelopes and lists; io.EOF when there is
-// no further one.
+// field reads the head of a length-delimited field, the only kind in envelopes and lists. It returns io.EOF after the
+// last one.
 func field(r *bufio.Reader) (number uint64, size int64, err error) {
 	tag, err := binary.ReadUvarint(r)
 	if err != nil {

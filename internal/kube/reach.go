@@ -17,19 +17,19 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Reasons why a command cannot reach its cluster.
+// Errors of reaching a cluster.
 var (
 	ErrNoConfig     = errors.New("no cluster to talk to")
 	ErrNoContext    = errors.New("no such context")
 	ErrUnreachable  = errors.New("the API server does not answer")
 	ErrCertificate  = errors.New("the API server's certificate is not trusted")
-	ErrUnauthorized = errors.New("the API server does not know who asks")
+	ErrUnauthorized = errors.New("the API server rejects the credentials")
 
 	errNotKubernetes = errors.New("the server is not a Kubernetes API server")
 	errBroken        = errors.New("the connection broke")
 )
 
-// configError describes a fault of the kubeconfig and the fix.
+// configError describes an error of the kubeconfig and the fix.
 func (f *Flags) configError(err error) error {
 	contexts, source := contextsOf(f.loader())
 	choice := "choose one with --context: " + strings.Join(contexts, ", ")
@@ -40,14 +40,15 @@ func (f *Flags) configError(err error) error {
 	case clientcmd.IsEmptyConfig(err) && len(contexts) > 0:
 		return fmt.Errorf("%w: %s has no current context; %s", ErrNoConfig, source, choice)
 	case clientcmd.IsEmptyConfig(err):
-		return fmt.Errorf("%w: no kubeconfig at %s; name one with --kubeconfig or $KUBECONFIG, or log in (oc login)", ErrNoConfig, source)
+		return fmt.Errorf("%w: no kubeconfig at %s; name one with --kubeconfig or $KUBECONFIG, or log in (oc login)",
+			ErrNoConfig, source)
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: %w", ErrNoConfig, err)
 	}
 	return fmt.Errorf("read kubeconfig %s: %w", source, err)
 }
 
-// contextsOf returns the names of the kubeconfig's contexts, and where it was looked for.
+// contextsOf returns the contexts of the kubeconfig, and the paths where it was searched.
 func contextsOf(loader clientcmd.ClientConfig) (names []string, source string) {
 	access := loader.ConfigAccess()
 	source = strings.Join(access.GetLoadingPrecedence(), ", ")
@@ -61,8 +62,8 @@ func contextsOf(loader clientcmd.ClientConfig) (names []string, source string) {
 	return slices.Sorted(maps.Keys(config.Contexts)), source
 }
 
-// reachError classifies an error of a call: whether the server was reached, is trusted, and knows who asks. An answer
-// of the server about the call itself stays as it is.
+// reachError returns the error of a call as one of the errors above if the server was not reached, is not trusted, or
+// rejects the user. It keeps an error that the server returned for the call itself.
 func reachError(server string, err error) error {
 	var certificate *tls.CertificateVerificationError
 	var name *net.DNSError
@@ -72,14 +73,16 @@ func reachError(server string, err error) error {
 	case errors.Is(err, ErrUnreachable), errors.Is(err, ErrCertificate), errors.Is(err, ErrUnauthorized):
 		return err
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("%w: %s: log in again (oc login), or renew the kubeconfig's credentials: the token or the client certificate is wrong or has expired",
-			ErrUnauthorized, server)
+		return fmt.Errorf("%w: %s: the token or the client certificate is wrong or has expired; "+
+			"log in again (oc login), or renew the credentials in the kubeconfig", ErrUnauthorized, server)
 	case errors.As(err, &certificate):
-		return fmt.Errorf("%w: %s: %w; give the cluster's CA with --certificate-authority, or log in again", ErrCertificate, server, certificate.Err)
+		return fmt.Errorf("%w: %s: %w; give the cluster's CA with --certificate-authority, or log in again",
+			ErrCertificate, server, certificate.Err)
 	case errors.As(err, &name):
-		return fmt.Errorf("%w: %s: %w; is the address right, and the VPN up?", ErrUnreachable, server, name)
+		return fmt.Errorf("%w: %s: %w; is the address right, and is the VPN up?", ErrUnreachable, server, name)
 	case lost(err), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%w: %s: %w; is the address right, the server up, and the VPN?", ErrUnreachable, server, bare(err))
+		return fmt.Errorf("%w: %s: %w; is the address right, and are the server and the VPN up?",
+			ErrUnreachable, server, withoutURL(err))
 	case errors.Is(err, errNotKubernetes):
 		return fmt.Errorf("%s: %w", server, err)
 	}
@@ -91,8 +94,8 @@ func reachError(server string, err error) error {
 	return err
 }
 
-// bare leaves the URL of the call out of an error: the server is named already.
-func bare(err error) error {
+// withoutURL drops the URL of the call from an error that names the server already.
+func withoutURL(err error) error {
 	var call *url.Error
 	if errors.As(err, &call) {
 		return call.Err
@@ -100,16 +103,21 @@ func bare(err error) error {
 	return err
 }
 
-// lost reports whether the connection failed rather than the call: it may be tried again, since all that this package
-// writes may be written twice.
+// lost reports whether the connection failed rather than the call. The call can be repeated: all changes of this
+// package are idempotent.
 func lost(err error) bool {
 	var op *net.OpError
-	return errors.Is(err, errBroken) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) ||
-		utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsTimeout(err) && !errors.Is(err, context.DeadlineExceeded) ||
-		errors.As(err, &op) && op.Op != "remote error" && !errors.Is(err, context.Canceled) // a remote error is a TLS alert
+	const tlsAlert = "remote error"
+	return errors.Is(err, errBroken) ||
+		utilnet.IsConnectionRefused(err) ||
+		utilnet.IsConnectionReset(err) ||
+		utilnet.IsProbableEOF(err) ||
+		utilnet.IsHTTP2ConnectionLost(err) ||
+		utilnet.IsTimeout(err) && !errors.Is(err, context.DeadlineExceeded) ||
+		errors.As(err, &op) && op.Op != tlsAlert && !errors.Is(err, context.Canceled)
 }
 
-// transient reports whether a call may succeed when it is made again a little later.
+// transient reports whether a call may succeed a little later.
 func transient(err error) bool {
 	return lost(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) ||
 		apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err)

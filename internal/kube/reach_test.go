@@ -141,11 +141,11 @@ func TestReachError(t *testing.T) {
 		says string
 	}{
 		"nothing wrong":        {nil, nil, ""},
-		"refused":              {call(refused), ErrUnreachable, "the API server does not answer: https://api:6443: dial tcp: connect: connection refused; is the address right, the server up, and the VPN?"},
-		"unknown name":         {call(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "api"}}), ErrUnreachable, "the API server does not answer: https://api:6443: lookup api: no such host; is the address right, and the VPN up?"},
-		"no answer in time":    {call(context.DeadlineExceeded), ErrUnreachable, "the API server does not answer: https://api:6443: context deadline exceeded; is the address right, the server up, and the VPN?"},
+		"refused":              {call(refused), ErrUnreachable, "the API server does not answer: https://api:6443: dial tcp: connect: connection refused; is the address right, and are the server and the VPN up?"},
+		"unknown name":         {call(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "api"}}), ErrUnreachable, "the API server does not answer: https://api:6443: lookup api: no such host; is the address right, and is the VPN up?"},
+		"no answer in time":    {call(context.DeadlineExceeded), ErrUnreachable, "the API server does not answer: https://api:6443: context deadline exceeded; is the address right, and are the server and the VPN up?"},
 		"strange certificate":  {call(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), ErrCertificate, "the API server's certificate is not trusted: https://api:6443: x509: certificate signed by unknown authority; give the cluster's CA with --certificate-authority, or log in again"},
-		"expired token":        {apierrors.NewUnauthorized("Unauthorized"), ErrUnauthorized, "the API server does not know who asks: https://api:6443: log in again (oc login), or renew the kubeconfig's credentials: the token or the client certificate is wrong or has expired"},
+		"expired token":        {apierrors.NewUnauthorized("Unauthorized"), ErrUnauthorized, "the API server rejects the credentials: https://api:6443: the token or the client certificate is wrong or has expired; log in again (oc login), or renew the credentials in the kubeconfig"},
 		"credential plugin":    {call(errors.New("getting credentials: exec: executable aws not found")), ErrUnreachable, "the API server does not answer: https://api:6443: getting credentials: exec: executable aws not found"},
 		"cancelled":            {call(context.Canceled), context.Canceled, `Get "https://api:6443/apis": context canceled`},
 		"an answer of its own": {forbidden, forbidden, forbidden.Error()},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -22,27 +21,27 @@ import (
 // Want selects the parts of a cluster to read.
 type Want struct {
 	Kinds []cluster.Kind
-	// Namespace limits the users' objects to one namespace: pods, networks, service accounts, quotas, role bindings,
-	// events, and Railhead's objects. The SR-IOV operator's objects are always read in full.
+	// Namespace limits pods, networks, service accounts, quotas, role bindings, events and Railhead's objects to one
+	// namespace. The SR-IOV operator's objects are always read in full.
 	Namespace string
-	// Job limits pods and Railhead's objects to one job; its pods are read with labels, annotations and containers.
+	// Job limits pods and Railhead's objects to one job, and reads its pods with labels, annotations and containers.
 	Job string
-	// Detail reads the pods of the namespace with labels, annotations and containers, too, where no job is wanted.
+	// Detail reads all pods of the namespace with labels, annotations and containers if no job is given.
 	Detail bool
-	// Everywhere lists kinds that are read from all namespaces anyway: all pods are needed to know the free
-	// resources. Where that is forbidden they are read in the one, and the State has the problem.
+	// Everywhere lists kinds that are read from all namespaces anyway: the free resources depend on all pods. If that
+	// is forbidden, they are read in the one namespace, and the State has a Problem.
 	Everywhere []cluster.Kind
 }
 
 func (w Want) everywhere(kind cluster.Kind) bool { return slices.Contains(w.Everywhere, kind) }
 
-// Read reads all that is wanted at once. A list that is forbidden or fails is a Problem of the State; an error is that
-// the server cannot be talked to at all, or does not know who asks.
+// Read reads the wanted parts of the cluster. A list that is forbidden or fails is a Problem of the State. An error
+// means that the server does not answer, or rejects the user.
 func (c *Client) Read(ctx context.Context, w Want) (cluster.State, error) {
 	sources := c.api.sources(w)
 	all := make([]rows, len(sources))
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(atOnce)
+	g.SetLimit(maxCalls)
 	for i, s := range sources {
 		g.Go(func() error {
 			all[i] = c.list(ctx, s)
@@ -55,28 +54,32 @@ func (c *Client) Read(ctx context.Context, w Want) (cluster.State, error) {
 	return c.assemble(w, sources, all), nil
 }
 
-// rows of one source, by namespace/name.
+// rows are the converted objects of one source, by namespace/name.
 type rows struct {
 	values  map[string]any
-	version string // the list's, from which it can be watched on
+	version string // of the list: a watch can continue from it
 	err     error
 }
 
 // fatal returns errors that concern all lists rather than one.
 func fatal(err error) error {
-	if errors.Is(err, ErrUnreachable) || errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrCertificate) ||
-		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
+	for _, e := range []error{
+		ErrUnreachable, ErrUnauthorized, ErrCertificate, context.Canceled, context.DeadlineExceeded,
+	} {
+		if errors.Is(err, e) {
+			return err
+		}
 	}
 	return nil
 }
 
-// list reads a source, waiting for a server that is away. A kind that the server does not have gives an empty list.
+// list reads a source, and waits for a server that does not answer. The list of a missing resource is empty.
 func (c *Client) list(ctx context.Context, s source) rows {
 	r, err := c.listAt(ctx, s, s.path)
 	if apierrors.IsForbidden(err) && s.fallback != "" {
-		narrow, second := c.listAt(ctx, s, s.fallback)
-		r, err = narrow, errors.Join(err, fatal(second))
+		var second error
+		r, second = c.listAt(ctx, s, s.fallback)
+		err = errors.Join(err, fatal(second))
 	}
 	if apierrors.IsNotFound(err) {
 		err = nil
@@ -93,28 +96,24 @@ func (c *Client) listAt(ctx context.Context, s source, path string) (r rows, err
 	return r, err
 }
 
-// listOnce reads a list. An object that cannot be read is left out, and the list is not known then.
+// listOnce reads a list. It leaves out an object that it cannot decode, and notes the error.
 func (c *Client) listOnce(ctx context.Context, s source, path string) (rows, error) {
 	r := rows{values: map[string]any{}}
-	keep := func(raw []byte, form encoding) error {
+	keep := func(raw []byte, form encoding) {
 		d, err := s.codec.decode(raw, form)
-		switch {
-		case err != nil:
-			r.err = cmp.Or(r.err, err)
-		case d.value != nil:
+		if r.err = cmp.Or(r.err, err); err == nil && d.value != nil {
 			r.values[d.key] = d.value
 		}
-		return nil
 	}
-	if s.name != "" { // who may get an object may not list it
+	if s.name != "" { // a user who may get an object may not be allowed to list it
 		raw, err := responseBody(c.rest.Get().AbsPath(path, s.name).SetHeader("Accept", "application/json").Do(ctx))
-		if err != nil {
-			return r, err
+		if err == nil {
+			keep(raw, inJSON)
 		}
-		return r, keep(raw, inJSON)
+		return r, err
 	}
 	request := c.rest.Get().AbsPath(path).SetHeader("Accept", s.codec.accept)
-	s.narrow(request)
+	s.selectObjects(request)
 	if s.cached {
 		request.Param("resourceVersion", "0")
 	}
@@ -127,8 +126,8 @@ func (c *Client) listOnce(ctx context.Context, s source, path string) (rows, err
 	return r, err
 }
 
-// narrow asks for the objects that are wanted alone.
-func (s source) narrow(request *rest.Request) {
+// selectObjects limits a request to the wanted objects.
+func (s source) selectObjects(request *rest.Request) {
 	if s.labels != "" {
 		request.Param("labelSelector", s.labels)
 	}
@@ -137,23 +136,31 @@ func (s source) narrow(request *rest.Request) {
 	}
 }
 
-// draft is an incomplete State, with the objects that grants are made from.
+// draft is an incomplete State, with what its SCCGrants are computed from.
 type draft struct {
 	cluster.State
 	roles    []sccRole
 	bindings []binding
-	granting []cluster.SCC // SCCs that are read only for their grants
+	granting []cluster.SCC // read only for their grants
 }
 
 // assemble returns the State of the sources, in the order of their names.
 func (c *Client) assemble(w Want, sources []source, all []rows) cluster.State {
-	d := draft{State: cluster.State{SchemaVersion: cluster.SchemaVersion, Taken: time.Now().UTC(), Written: c.lastWrite(), Server: c.Server(), Read: w.Kinds}}
+	d := draft{State: cluster.State{
+		SchemaVersion: cluster.SchemaVersion,
+		Taken:         time.Now().UTC(),
+		Written:       c.lastWrite(),
+		Server:        c.Server(),
+		Read:          w.Kinds,
+	}}
 	for i, s := range sources {
 		for _, key := range slices.Sorted(maps.Keys(all[i].values)) {
 			s.codec.add(&d, all[i].values[key])
 		}
 		if err := all[i].err; err != nil {
-			d.Problems = append(d.Problems, problem(s, err))
+			d.Problems = append(d.Problems, cluster.Problem{
+				Kind: s.kind, Namespace: s.namespace, Err: err.Error(), Forbidden: apierrors.IsForbidden(err),
+			})
 		}
 	}
 	if slices.Contains(w.Kinds, cluster.SCCGrants) {
@@ -164,13 +171,13 @@ func (c *Client) assemble(w Want, sources []source, all []rows) cluster.State {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Name, b.Name))
 	})
 	c.remember(d.Objects)
-	d.Events = slices.DeleteFunc(d.Events, c.former)
+	d.Events = slices.DeleteFunc(d.Events, c.isStale)
 	return d.State
 }
 
-// former reports whether an event is about an object that is no more: another one has its name now. Events outlive what
-// they are about by an hour, and what a controller said of the job before is not why the pods of this one do not come.
-func (c *Client) former(e cluster.Event) bool {
+// isStale reports whether an event is about an earlier object of the same name. Events outlive their object by an hour,
+// and the events of an earlier job do not explain why the pods of this one do not start.
+func (c *Client) isStale(e cluster.Event) bool {
 	kind, name, _ := strings.Cut(e.Object, "/")
 	place := "/namespaces/" + e.Namespace + "/" + plan.Resource(kind) + "/" + name
 	c.mu.Lock()
@@ -184,14 +191,7 @@ func (c *Client) former(e cluster.Event) bool {
 	return false
 }
 
-// problem says why a list is not known.
-func problem(s source, err error) cluster.Problem {
-	return cluster.Problem{
-		Kind: s.kind, Namespace: s.namespace, Err: fmt.Sprint(err), Forbidden: apierrors.IsForbidden(err),
-	}
-}
-
-// remember keeps objects as the server has them, to tell whether an apply changes them.
+// remember keeps objects, so that outcome can tell whether an apply changes them.
 func (c *Client) remember(objects []cluster.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -27,58 +27,63 @@ func (f *Forbidden) Error() string {
 	if r.Group != "" {
 		resource += "." + r.Group
 	}
-	if r.Namespace == "" {
-		return fmt.Sprintf("%s may not %s %s %q: a cluster administrator may, or can grant it: kubectl create clusterrole NAME --verb=%s --resource=%s && kubectl create clusterrolebinding NAME --clusterrole=NAME --user=%s",
-			f.User, r.Verb, resource, r.Name, r.Verb, resource, f.User)
+	place, admin := "", "a cluster administrator"
+	role, bind := "clusterrole NAME", "clusterrolebinding NAME --clusterrole=NAME"
+	if ns := r.Namespace; ns != "" {
+		place, admin = " in namespace "+ns, "an administrator of the namespace"
+		role, bind = "role NAME -n "+ns, "rolebinding NAME -n "+ns+" --role=NAME"
 	}
-	return fmt.Sprintf("%s may not %s %s %q in namespace %s: an administrator of that namespace may, or can grant it: kubectl create role NAME -n %s --verb=%s --resource=%s && kubectl create rolebinding NAME -n %s --role=NAME --user=%s",
-		f.User, r.Verb, resource, r.Name, r.Namespace, r.Namespace, r.Verb, resource, r.Namespace, f.User)
+	return fmt.Sprintf("%s may not %s %s %q%s; %s can do it, or grant the right: "+
+		"kubectl create %s --verb=%s --resource=%s && kubectl create %s --user=%s",
+		f.User, r.Verb, resource, r.Name, place, admin, role, r.Verb, resource, bind, f.User)
 }
 
-// Unwrap returns the server's answer.
+// Unwrap returns the server's response.
 func (f *Forbidden) Unwrap() error { return f.Err }
 
-// Conflict means that fields of a change belong to another field manager, or that the object is no longer the one
-// that was read.
+// Conflict means that fields of a change belong to another field manager, or that the object has changed since it was
+// read.
 type Conflict struct {
 	Object string
-	Fields []OwnedField // none: it is another object, or another version of it
+	Fields []OwnedField // empty: the object has changed
 	Err    error
 }
 
-// OwnedField is a field and the manager it belongs to.
+// OwnedField is a field and its manager.
 type OwnedField struct {
 	Field, Manager string
 }
 
 func (c *Conflict) Error() string {
 	if len(c.Fields) == 0 {
-		return fmt.Sprintf("%s was changed or made anew since it was read: %v; the same command again looks at what is there now", c.Object, c.Err)
+		return fmt.Sprintf("%s was changed or recreated since it was read: %v; run the same command again",
+			c.Object, c.Err)
 	}
 	var owned []string
 	for _, f := range c.Fields {
 		owned = append(owned, fmt.Sprintf("%s belongs to %s", f.Field, f.Manager))
 	}
-	return fmt.Sprintf("%s: %s and has another value there: nothing of it was written. Let its manager set the wanted value or give the field up (kubectl apply --server-side without it), or delete the object, and run the same command again",
-		c.Object, strings.Join(owned, ", "))
+	return fmt.Sprintf("%s: %s and has another value there, so the object was not changed. "+
+		"Let the manager set the wanted value or give the field up (kubectl apply --server-side without the field), "+
+		"or delete the object. Then run the same command again", c.Object, strings.Join(owned, ", "))
 }
 
-// Unwrap returns the server's answer.
+// Unwrap returns the server's response.
 func (c *Conflict) Unwrap() error { return c.Err }
 
 // Refused means that the server rejects an object: by its schema, a webhook, a quota, or admission.
 type Refused struct {
 	Object string
-	Reason string // the server's own words
+	Reason string // in the server's words
 	Err    error
 }
 
 func (r *Refused) Error() string { return fmt.Sprintf("%s is refused: %s", r.Object, r.Reason) }
 
-// Unwrap returns the server's answer.
+// Unwrap returns the server's response.
 func (r *Refused) Unwrap() error { return r.Err }
 
-// Missing means that something that a change needs does not exist.
+// Missing means that a change needs something that does not exist.
 type Missing struct {
 	Object string
 	What   string // namespace "train", the object itself, or its kind
@@ -89,7 +94,7 @@ func (m *Missing) Error() string {
 	return fmt.Sprintf("%s cannot be written: there is no %s", m.Object, m.What)
 }
 
-// Unwrap returns the server's answer.
+// Unwrap returns the server's response.
 func (m *Missing) Unwrap() error { return m.Err }
 
 // Terminating means that an object, or its namespace, is being deleted.
@@ -99,20 +104,24 @@ type Terminating struct {
 }
 
 func (t *Terminating) Error() string {
-	return t.Object + " cannot be written: it or its namespace is being deleted; wait until it is gone and run the same command again"
+	return t.Object + " cannot be written: it or its namespace is being deleted; " +
+		"wait until it is gone and run the same command again"
 }
 
-// Unwrap returns the server's answer.
+// Unwrap returns the server's response.
 func (t *Terminating) Unwrap() error { return t.Err }
 
-// refusal gives the server's answer to a change its type; other errors pass, with the object's name.
+// refusal returns the server's error for a change as one of the types above, and other errors with the object's name.
 func refusal(err error, change plan.Change) error {
+	name := nameOf(&change.Object)
 	var answer apierrors.APIStatus
-	if err == nil || !errors.As(err, &answer) {
-		return named(err, change)
+	switch {
+	case err == nil || errors.As(err, new(*Terminating)):
+		return err
+	case !errors.As(err, &answer):
+		return fmt.Errorf("%s %s: %w", change.Verb, name, err)
 	}
 	status := answer.Status()
-	name := nameOf(&change.Object)
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return &Terminating{name, err}
@@ -122,60 +131,58 @@ func refusal(err error, change plan.Change) error {
 		return &Conflict{name, ownedFields(status), err}
 	case status.Reason == metav1.StatusReasonNotFound:
 		return &Missing{name, missing(status, change), err}
-	case status.Code == http.StatusBadRequest, status.Code == http.StatusForbidden, status.Code == http.StatusUnprocessableEntity:
-		return &Refused{name, said(status), err} // a webhook may give any reason, or none
 	}
-	return named(err, change)
+	switch status.Code { // a webhook may give any reason, or none
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusUnprocessableEntity:
+		return &Refused{name, messageOf(status), err}
+	}
+	return fmt.Errorf("%s %s: %w", change.Verb, name, err)
 }
 
-func named(err error, change plan.Change) error {
-	if err == nil || errors.As(err, new(*Terminating)) {
-		return err
-	}
-	return fmt.Errorf("%s %s: %w", change.Verb, nameOf(&change.Object), err)
-}
-
-// noRight matches an authorizer's refusal (k8s.io/apiserver pkg/endpoints/handlers/responsewriters/errors.go); whatever
-// else is forbidden, admission has refused.
-const noRight = `[Uu]ser "([^"]*)" cannot (\S+) resource "([^"]*)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?`
+// noRight matches the message of an authorizer (k8s.io/apiserver pkg/endpoints/handlers/responsewriters/errors.go).
+// Other messages that something is forbidden are from admission.
+const noRight = `[Uu]ser "([^"]*)" cannot (\S+) resource "([^"]*)" in API group "([^"]*)"` +
+	`(?: in the namespace "([^"]*)")?`
 
 func forbidden(err error, status metav1.Status, change plan.Change) error {
 	if f := parseNoRight(status.Message, change.Object.GetName()); f != nil {
 		f.Err = err
 		return f
 	}
-	reason := said(status)
+	reason := messageOf(status)
 	if strings.Contains(reason, escalation) {
-		reason += "\nWhoever grants a right must have it: let a cluster administrator run this"
+		reason += "\nOnly a user who has a right can grant it: let a cluster administrator run this"
 	}
 	return &Refused{nameOf(&change.Object), reason, err}
 }
 
-// escalation is said of a role binding by whoever lacks what it grants (kubernetes pkg/registry/rbac/validation
-// ConfirmNoEscalation).
+// escalation is in the error for a role binding that grants more than its author has (kubernetes
+// pkg/registry/rbac/validation ConfirmNoEscalation).
 const escalation = "is attempting to grant RBAC permissions not currently held"
 
-// parseNoRight returns the right that an authorizer refused; nil for other messages.
+// parseNoRight returns the right that an authorizer denied; nil for other messages.
 func parseNoRight(message, name string) *Forbidden {
 	words := regexp.MustCompile(noRight).FindStringSubmatch(message)
 	if words == nil {
 		return nil
 	}
-	return &Forbidden{User: words[1], Right: plan.Right{Verb: words[2], Resource: words[3], Group: words[4], Namespace: words[5], Name: name}}
+	return &Forbidden{User: words[1], Right: plan.Right{
+		Verb: words[2], Resource: words[3], Group: words[4], Namespace: words[5], Name: name,
+	}}
 }
 
-// said is the server's message without the object's name, which the error says already:
+// messageOf returns the server's message without the object's name, which the error has already:
 // `statefulsets.apps "h-kim" is forbidden: exceeded quota: ...`.
-func said(status metav1.Status) string {
+func messageOf(status metav1.Status) string {
 	for _, verdict := range []string{" is forbidden: ", " is invalid: "} {
-		if _, words, ok := strings.Cut(status.Message, verdict); ok {
-			return words
+		if _, reason, ok := strings.Cut(status.Message, verdict); ok {
+			return reason
 		}
 	}
 	return status.Message
 }
 
-// conflictWith is the manager in a cause's message: conflict with "kubectl" using apps/v1 (apimachinery
+// conflictWith matches the manager in a cause's message: conflict with "kubectl" using apps/v1 (apimachinery
 // pkg/util/managedfields/internal/conflict.go).
 const conflictWith = `conflict with "([^"]*)"`
 
@@ -197,7 +204,7 @@ func ownedFields(status metav1.Status) []OwnedField {
 	return owned
 }
 
-// missing returns the subject of a 404: the namespace, the object, or a kind that the server does not have.
+// missing says what a 404 is about: the namespace, the object, or a kind that the server does not have.
 func missing(status metav1.Status, change plan.Change) string {
 	o := &change.Object
 	switch {

@@ -7,42 +7,34 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/railhead/railhead/internal/cluster"
-	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/plan"
 )
 
-const (
-	authorizationGroup = "authorization.k8s.io/v1"
-	authorizationPath  = "/apis/" + authorizationGroup
-)
-
-// May returns those of the rights that whoever asks does not have. Rights in a namespace are answered together by one
-// call; those that its answer does not hold, and those of the cluster, by one call each.
+// May returns the rights that the user does not have. One call checks all rights of a namespace; each right that it
+// does not confirm, and each right of the cluster, needs a call.
 func (c *Client) May(ctx context.Context, rights []plan.Right) (denied []plan.Right, err error) {
-	open := rights
+	open := slices.Clone(rights)
 	for _, namespace := range namespacesOf(rights) {
-		var rules ruleSet
-		if err := c.persist(ctx, func(ctx context.Context) error { return c.rulesIn(ctx, namespace, &rules) }); err != nil {
-			return nil, fmt.Errorf("ask for the rights in namespace %s: %w", namespace, err)
+		rules, err := c.rulesIn(ctx, namespace)
+		if err != nil {
+			return nil, fmt.Errorf("check permissions in namespace %s: %w", namespace, err)
 		}
-		open = slices.DeleteFunc(slices.Clone(open), func(r plan.Right) bool { return r.Namespace == namespace && rules.allow(r) })
+		open = slices.DeleteFunc(open, func(r plan.Right) bool { return r.Namespace == namespace && allow(rules, r) })
 	}
 	allowed := make([]bool, len(open))
-	g, asking := errgroup.WithContext(ctx)
-	g.SetLimit(atOnce)
+	g, reviewing := errgroup.WithContext(ctx)
+	g.SetLimit(maxCalls)
 	for i, r := range open {
-		g.Go(func() error {
-			return c.persist(asking, func(ctx context.Context) (err error) {
-				allowed[i], err = c.mayOne(ctx, r)
-				return err
-			})
+		g.Go(func() (err error) {
+			allowed[i], err = c.mayOne(reviewing, r)
+			return err
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return nil, fmt.Errorf("ask for the rights: %w", err)
+		return nil, fmt.Errorf("check permissions: %w", err)
 	}
 	for i, r := range open {
 		if !allowed[i] {
@@ -55,7 +47,7 @@ func (c *Client) May(ctx context.Context, rights []plan.Right) (denied []plan.Ri
 	return denied, nil
 }
 
-// namespacesOf are the namespaces in which several rights are asked for.
+// namespacesOf returns the namespaces that have several of the rights.
 func namespacesOf(rights []plan.Right) []string {
 	count := map[string]int{}
 	var names []string
@@ -67,94 +59,44 @@ func namespacesOf(rights []plan.Right) []string {
 	return names
 }
 
-// ruleSet is the status of a SelfSubjectRulesReview. It holds what RBAC allows; other authorizers may add rights, so
-// missing ones must be asked for.
-type ruleSet []struct {
-	Verbs         []string `json:"verbs"`
-	APIGroups     []string `json:"apiGroups"`
-	Resources     []string `json:"resources"`
-	ResourceNames []string `json:"resourceNames"`
+// review creates a review of the user's rights, and fills in the server's response.
+func (c *Client) review(ctx context.Context, kind string, review runtime.Object) error {
+	version := authorizationv1.SchemeGroupVersion
+	review.GetObjectKind().SetGroupVersionKind(version.WithKind(kind))
+	path := apiPath(version.Group, version.Version) + "/" + plan.Resource(kind)
+	return c.persist(ctx, func(ctx context.Context) error { return c.post(ctx, path, review, review) })
 }
 
-func (s ruleSet) allow(r plan.Right) bool {
-	for _, rule := range s {
-		if either(rule.Verbs, r.Verb) && either(rule.APIGroups, r.Group) && either(rule.Resources, r.Resource) &&
-			(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, r.Name)) {
-			return true
-		}
-	}
-	return false
+// rulesIn returns the rules that RBAC gives the user in a namespace. Other authorizers may allow more.
+func (c *Client) rulesIn(ctx context.Context, namespace string) ([]authorizationv1.ResourceRule, error) {
+	review := &authorizationv1.SelfSubjectRulesReview{}
+	review.Spec.Namespace = namespace
+	err := c.review(ctx, "SelfSubjectRulesReview", review)
+	return review.Status.ResourceRules, err
 }
 
-func (c *Client) rulesIn(ctx context.Context, namespace string, rules *ruleSet) error {
-	review := map[string]any{
-		"apiVersion": authorizationGroup, "kind": "SelfSubjectRulesReview",
-		"spec": map[string]any{"namespace": namespace},
-	}
-	var answer struct {
-		Status struct {
-			ResourceRules ruleSet `json:"resourceRules"`
-		} `json:"status"`
-	}
-	err := c.post(ctx, authorizationPath+"/selfsubjectrulesreviews", review, &answer)
-	*rules = answer.Status.ResourceRules
-	return err
-}
-
-// accessAnswer is the status of an access review.
-type accessAnswer struct {
-	Status struct {
-		Allowed bool `json:"allowed"`
-	} `json:"status"`
+func allow(rules []authorizationv1.ResourceRule, r plan.Right) bool {
+	return slices.ContainsFunc(rules, func(rule authorizationv1.ResourceRule) bool {
+		return covers(rule.Verbs, r.Verb) && covers(rule.APIGroups, r.Group) && covers(rule.Resources, r.Resource) &&
+			(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, r.Name))
+	})
 }
 
 func (c *Client) mayOne(ctx context.Context, r plan.Right) (bool, error) {
-	review := map[string]any{
-		"apiVersion": authorizationGroup, "kind": "SelfSubjectAccessReview",
-		"spec": map[string]any{"resourceAttributes": attributes(r)},
-	}
-	var answer accessAnswer
-	err := c.post(ctx, authorizationPath+"/selfsubjectaccessreviews", review, &answer)
-	return answer.Status.Allowed, err
+	review := &authorizationv1.SelfSubjectAccessReview{}
+	review.Spec.ResourceAttributes = attributes(r)
+	err := c.review(ctx, "SelfSubjectAccessReview", review)
+	return review.Status.Allowed, err
 }
 
-func attributes(r plan.Right) map[string]any {
-	a := map[string]any{"verb": r.Verb, "group": r.Group, "namespace": r.Namespace, "name": r.Name}
+func attributes(r plan.Right) *authorizationv1.ResourceAttributes {
 	resource, sub, _ := strings.Cut(r.Resource, "/")
-	a["resource"] = resource
-	if sub != "" {
-		a["subresource"] = sub
+	return &authorizationv1.ResourceAttributes{
+		Namespace:   r.Namespace,
+		Verb:        r.Verb,
+		Group:       r.Group,
+		Resource:    resource,
+		Subresource: sub,
+		Name:        r.Name,
 	}
-	return a
-}
-
-// CanUseSCC asks whether RBAC lets a service account use an SCC in its namespace, in one call. It is absent where there
-// are no SCCs, and unreadable for whoever may not ask about others. Those whom the SCC itself names are not asked for:
-// they stand in cluster.SCC.
-func (c *Client) CanUseSCC(ctx context.Context, namespace, serviceAccount, scc string) (host.Fact[bool], error) {
-	if !c.Server().OpenShift() {
-		return host.Fact[bool]{}, nil
-	}
-	review := map[string]any{
-		"apiVersion": authorizationGroup, "kind": "LocalSubjectAccessReview",
-		"metadata": map[string]any{"namespace": namespace},
-		"spec": map[string]any{
-			"user":   "system:serviceaccount:" + namespace + ":" + serviceAccount,
-			"groups": []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
-			"resourceAttributes": attributes(plan.Right{
-				Verb: "use", Group: cluster.SecurityGroup, Resource: resourceSCC, Namespace: namespace, Name: scc,
-			}),
-		},
-	}
-	var answer accessAnswer
-	err := c.persist(ctx, func(ctx context.Context) error {
-		return c.post(ctx, authorizationPath+"/namespaces/"+namespace+"/localsubjectaccessreviews", review, &answer)
-	})
-	switch {
-	case err == nil:
-		return host.Know(answer.Status.Allowed), nil
-	case apierrors.IsForbidden(err):
-		return host.Unread[bool](err.Error()), nil
-	}
-	return host.Fact[bool]{}, fmt.Errorf("ask whether %s/%s may use SCC %s: %w", namespace, serviceAccount, scc, err)
 }

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"github.com/railhead/railhead/internal/plan"
 )
 
-func TestRuleSetAllows(t *testing.T) {
-	var rules ruleSet
+func TestAllow(t *testing.T) {
+	var rules []authorizationv1.ResourceRule
 	err := json.Unmarshal([]byte(`[
 		{"verbs":["get","patch"],"apiGroups":["apps"],"resources":["statefulsets"]},
 		{"verbs":["create"],"apiGroups":[""],"resources":["*"]},
@@ -30,7 +31,7 @@ func TestRuleSetAllows(t *testing.T) {
 		"another object":            {plan.Right{Verb: "delete", Resource: "services", Name: "yours"}, false},
 		"all objects":               {plan.Right{Verb: "delete", Resource: "services"}, false},
 	} {
-		if got := rules.allow(test.right); got != test.want {
+		if got := allow(rules, test.right); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}

@@ -2,9 +2,11 @@ package kube
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/railhead/railhead/internal/cluster"
@@ -14,29 +16,29 @@ import (
 
 // source is one list of the server and its conversion.
 type source struct {
-	kind      cluster.Kind // the list of the State that it serves, which its problem is told of
+	kind      cluster.Kind // the list of the State that it belongs to
 	path      string
-	namespace string // "" for all, and for kinds without one
-	fallback  string // path of the same list in the wanted namespace, for when the whole is forbidden
+	namespace string // empty: all namespaces, or a kind without namespaces
+	fallback  string // path of the list in the wanted namespace, used if the list of all namespaces is forbidden
 	labels    string // label selector
 	fields    string // field selector
-	name      string // of the one object that is wanted; "" for all
-	cached    bool   // may come from the server's cache, seconds old: lists so large that etcd should not be asked
+	name      string // of one object; empty: all
+	cached    bool   // may come from the server's cache, seconds old: reading a large list from etcd is expensive
 	codec     codec
 }
 
-// codec turns objects of one kind into values, and puts values into a State.
+// codec converts objects of one kind and adds the results to a State.
 type codec struct {
 	decode func(raw []byte, form encoding) (decoded, error)
 	add    func(*draft, any)
-	accept string // the content types that can be decoded
+	accept string // the content types that decode understands
 }
 
-// decoded is one object: its name, its version, and its conversion.
+// decoded is one converted object.
 type decoded struct {
-	key     string
+	key     string // namespace/name
 	version string
-	value   any // nil: of no interest
+	value   any // for add; nil: the State does not need the object
 }
 
 // object is implemented by every decoded type.
@@ -47,9 +49,13 @@ type object[O any] interface {
 	GetResourceVersion() string
 }
 
-// codecOf joins the decoding of a type, its conversion, and where its values go. A conversion to a nil pointer leaves
-// the object out.
-func codecOf[O any, P object[O], V any](convert func(*O) V, add func(*draft, V)) codec {
+// codecOf returns the codec of a type whose objects give one value each, for the list of a State.
+func codecOf[O any, P object[O], V any](convert func(*O) V, list func(*draft) *[]V) codec {
+	return codecOfMany[O, P](func(o *O) []V { return []V{convert(o)} }, list)
+}
+
+// codecOfMany returns the codec of a type whose objects give any number of values.
+func codecOfMany[O any, P object[O], V any](convert func(*O) []V, list func(*draft) *[]V) codec {
 	decode := func(raw []byte, form encoding) (decoded, error) {
 		var o O
 		if err := unmarshal(raw, form, &o); err != nil {
@@ -57,33 +63,27 @@ func codecOf[O any, P object[O], V any](convert func(*O) V, add func(*draft, V))
 		}
 		p := P(&o)
 		d := decoded{key: p.GetNamespace() + "/" + p.GetName(), version: p.GetResourceVersion()}
-		if value := any(convert(&o)); !isNil(value) {
-			d.value = value
+		if values := convert(&o); len(values) > 0 {
+			d.value = values
 		}
 		return d, nil
+	}
+	add := func(d *draft, values any) {
+		all := list(d)
+		*all = append(*all, values.([]V)...)
 	}
 	accept := "application/json"
 	if _, ok := any(new(O)).(message); ok {
 		accept = "application/vnd.kubernetes.protobuf,application/json"
 	}
-	return codec{decode, func(d *draft, value any) { add(d, value.(V)) }, accept}
+	return codec{decode, add, accept}
 }
 
-// message is a type of k8s.io/api, which protobuf has too. A type of this package that embeds ObjectMeta has its
-// Unmarshal, but is no object of the API.
+// message is implemented by the types of k8s.io/api, which have a protobuf form. The types of this package have only
+// the Unmarshal of their ObjectMeta.
 type message interface {
 	Unmarshal([]byte) error
 	GetObjectKind() schema.ObjectKind
-}
-
-func isNil(value any) bool {
-	switch v := value.(type) {
-	case *sccRole:
-		return v == nil
-	case *cluster.Object:
-		return v == nil
-	}
-	return false
 }
 
 func unmarshal(raw []byte, form encoding, into any) error {
@@ -92,7 +92,7 @@ func unmarshal(raw []byte, form encoding, into any) error {
 	}
 	m, ok := into.(message)
 	if !ok {
-		return fmt.Errorf("the server sent protobuf")
+		return errors.New("the server sent protobuf")
 	}
 	return m.Unmarshal(raw)
 }
@@ -100,49 +100,53 @@ func unmarshal(raw []byte, form encoding, into any) error {
 // endpoint is a list that the server may have.
 type endpoint struct {
 	group    string
-	versions []string // those that can be read, the best first
-	name     string
+	versions []string // that can be read, the best first; nil: v1
+	name     string   // of the resource; empty: that of the kind
 	scope    scope
 	labels   string
 	cached   bool
 	codec    codec
 }
 
-// scope says whether a resource is namespaced, and in which namespace its objects are wanted.
+// scope says in which namespaces the objects of a resource are read.
 type scope int
 
 const (
-	ofCluster   scope = iota // in no namespace
-	anywhere                 // in namespaces, and wanted of all
-	inNamespace              // wanted of the wanted namespace alone
-	itself                   // the namespace itself
+	ofCluster   scope = iota // the resource has no namespace
+	anywhere                 // in all namespaces
+	inNamespace              // in the wanted namespace
+	itself                   // only the wanted namespace itself
 )
 
-// sources returns the lists that a State is made of, without kinds that the server does not have.
+// sources returns the lists for a State, without resources that the server does not have.
 func (a api) sources(w Want) []source {
 	var all []source
 	for _, kind := range w.Kinds {
 		if _, ok := a[cluster.SecurityGroup]; kind == cluster.SCCGrants && !ok {
-			continue // no SCC to grant
+			continue // there are no SCCs
 		}
-		for _, r := range resourcesOf(kind, w) {
-			version, ok := a.find(r.group, r.name, r.versions...)
-			if !ok {
-				continue
+		for _, e := range endpointsOf(kind, w) {
+			if e.name == "" {
+				e.name = string(kind)
 			}
-			all = append(all, r.source(kind, version, w))
+			if e.versions == nil {
+				e.versions = []string{"v1"}
+			}
+			if version, ok := a.find(e.group, e.name, e.versions...); ok {
+				all = append(all, e.source(kind, version, w))
+			}
 		}
 	}
 	return all
 }
 
-func (r endpoint) source(kind cluster.Kind, version string, w Want) source {
-	base := apiPath(r.group, version)
-	s := source{kind: kind, path: base + "/" + r.name, labels: r.labels, cached: r.cached, codec: r.codec}
-	narrow := base + "/namespaces/" + w.Namespace + "/" + r.name
+func (e endpoint) source(kind cluster.Kind, version string, w Want) source {
+	base := apiPath(e.group, version)
+	s := source{kind: kind, path: base + "/" + e.name, labels: e.labels, cached: e.cached, codec: e.codec}
+	narrow := base + "/namespaces/" + w.Namespace + "/" + e.name
 	switch {
-	case w.Namespace == "" || r.scope == ofCluster || r.scope == anywhere:
-	case r.scope == itself:
+	case w.Namespace == "" || e.scope == ofCluster || e.scope == anywhere:
+	case e.scope == itself:
 		s.name = w.Namespace
 	case w.everywhere(kind):
 		s.fallback = narrow
@@ -160,107 +164,137 @@ func apiPath(group, version string) string {
 	return "/apis/" + group + "/" + version
 }
 
-// resourcesOf are the lists behind a kind.
-func resourcesOf(kind cluster.Kind, w Want) []endpoint {
+// endpointsOf returns the lists behind a kind.
+func endpointsOf(kind cluster.Kind, w Want) []endpoint {
 	switch kind {
-	case cluster.Nodes:
-		return []endpoint{{name: "nodes", cached: true, codec: codecOf(convertNode, func(d *draft, n cluster.Node) { d.Nodes = append(d.Nodes, n) })}}
 	case cluster.Pods:
 		return []endpoint{podsOf(w)}
-	case cluster.Namespaces:
-		return []endpoint{{name: "namespaces", scope: itself,
-			codec: codecOf(convertNamespace, func(d *draft, n cluster.Namespace) { d.Namespaces = append(d.Namespaces, n) })}}
-	case cluster.ServiceAccounts:
-		return []endpoint{{name: "serviceaccounts", scope: inNamespace,
-			codec: codecOf(convertServiceAccount, func(d *draft, a cluster.ServiceAccount) { d.ServiceAccounts = append(d.ServiceAccounts, a) })}}
-	case cluster.Quotas:
-		return []endpoint{{name: "resourcequotas", scope: inNamespace,
-			codec: codecOf(convertQuota, func(d *draft, q cluster.Quota) { d.Quotas = append(d.Quotas, q) })}}
-	case cluster.Events:
-		return []endpoint{{name: "events", scope: inNamespace, cached: true,
-			codec: codecOf(convertEvent, func(d *draft, e cluster.Event) { d.Events = append(d.Events, e) })}}
 	case cluster.SCCGrants:
-		return grantResources(w)
+		return grantEndpoints(w)
 	case cluster.Objects:
-		return objectResources(w)
-	case cluster.StatefulSets:
-		return []endpoint{writtenOf("apps", "v1", "StatefulSet", inNamespace)}
+		return objectEndpoints(w)
+	default:
+		return endpoints[kind]
 	}
-	return customResources(kind)
 }
 
-// podsOf is a job's pods, or all where the whole is wanted or no job is.
+// endpoints has the kinds whose lists do not depend on what is wanted.
+var endpoints = map[cluster.Kind][]endpoint{
+	cluster.Nodes: {{
+		cached: true,
+		codec:  codecOf(convertNode, func(d *draft) *[]cluster.Node { return &d.Nodes }),
+	}},
+	cluster.Namespaces: {{
+		scope: itself,
+		codec: codecOf(convertNamespace, func(d *draft) *[]cluster.Namespace { return &d.Namespaces }),
+	}},
+	cluster.ServiceAccounts: {{
+		scope: inNamespace,
+		codec: codecOf(convertServiceAccount, func(d *draft) *[]cluster.ServiceAccount { return &d.ServiceAccounts }),
+	}},
+	cluster.Quotas: {{
+		scope: inNamespace,
+		codec: codecOf(convertQuota, func(d *draft) *[]cluster.Quota { return &d.Quotas }),
+	}},
+	cluster.Events: {{
+		scope:  inNamespace,
+		cached: true,
+		codec:  codecOf(convertEvent, func(d *draft) *[]cluster.Event { return &d.Events }),
+	}},
+	cluster.StatefulSets: {writtenOf("apps", "v1", "StatefulSet", inNamespace)},
+	cluster.Pools: {{
+		group: cluster.MachineConfigGroup,
+		codec: codecOf(convertPool, func(d *draft) *[]cluster.Pool { return &d.Pools }),
+	}},
+	cluster.MachineConfigs: {{
+		group: cluster.MachineConfigGroup,
+		codec: codecOf(convertMachineConfig, func(d *draft) *[]cluster.MachineConfig { return &d.MachineConfigs }),
+	}},
+	cluster.Networks: {{
+		group: cluster.NetworkGroup,
+		scope: inNamespace,
+		codec: codecOf(convertNetwork, func(d *draft) *[]cluster.Network { return &d.Networks }),
+	}},
+	cluster.SriovNetworks: {
+		sriovNetworksOf("SriovNetwork"),
+		sriovNetworksOf("SriovIBNetwork"),
+	},
+	cluster.SriovPolicies: {{
+		group: cluster.SriovGroup,
+		scope: anywhere,
+		codec: codecOf(convertPolicy, func(d *draft) *[]cluster.SriovPolicy { return &d.SriovPolicies }),
+	}},
+	cluster.SriovNodes: {{
+		group:  cluster.SriovGroup,
+		scope:  anywhere,
+		cached: true,
+		codec:  codecOf(convertSriovNode, func(d *draft) *[]cluster.SriovNode { return &d.SriovNodes }),
+	}},
+	cluster.DRADevices: {{
+		group:    cluster.ResourceGroup,
+		versions: []string{"v1", "v1beta2", "v1beta1"},
+		cached:   true,
+		codec:    codecOfMany(convertSlice, func(d *draft) *[]cluster.DRADevice { return &d.DRADevices }),
+	}},
+	cluster.TrainJobs: {{
+		group:    cluster.TrainerGroup,
+		versions: []string{"v1alpha1"},
+		scope:    inNamespace,
+		codec:    codecOf(convertTrainJob, func(d *draft) *[]cluster.TrainJob { return &d.TrainJobs }),
+	}},
+	cluster.SCCs: {{
+		group: cluster.SecurityGroup,
+		codec: codecOf(convertSCC, func(d *draft) *[]cluster.SCC { return &d.SCCs }),
+	}},
+}
+
+// podsOf reads the pods of a job only, unless the pods of all namespaces or of no job are wanted.
 func podsOf(w Want) endpoint {
-	r := endpoint{name: "pods", scope: inNamespace, codec: codecOf(podOf(w), func(d *draft, p cluster.Pod) { d.Pods = append(d.Pods, p) })}
+	e := endpoint{
+		scope: inNamespace,
+		codec: codecOf(podOf(w), func(d *draft) *[]cluster.Pod { return &d.Pods }),
+	}
 	if w.Job == "" || w.everywhere(cluster.Pods) {
-		r.cached = true
-		return r
+		e.cached = true
+	} else {
+		e.labels = plan.LabelInstance + "=" + w.Job
 	}
-	r.labels = plan.LabelInstance + "=" + w.Job
-	return r
+	return e
 }
 
-// customResources are the kinds of OpenShift and of operators.
-func customResources(kind cluster.Kind) []endpoint {
-	v1 := []string{"v1"}
-	switch kind {
-	case cluster.Pools:
-		return []endpoint{{group: cluster.MachineConfigGroup, versions: v1, name: string(kind),
-			codec: codecOf(convertPool, func(d *draft, p cluster.Pool) { d.Pools = append(d.Pools, p) })}}
-	case cluster.MachineConfigs:
-		return []endpoint{{group: cluster.MachineConfigGroup, versions: v1, name: string(kind),
-			codec: codecOf(convertMachineConfig, func(d *draft, m cluster.MachineConfig) { d.MachineConfigs = append(d.MachineConfigs, m) })}}
-	case cluster.Networks:
-		return []endpoint{{group: cluster.NetworkGroup, versions: v1, name: string(kind), scope: inNamespace,
-			codec: codecOf(convertNetwork, func(d *draft, n cluster.Network) { d.Networks = append(d.Networks, n) })}}
-	case cluster.SriovNetworks:
-		return []endpoint{sriovNetworksOf("SriovNetwork", "sriovnetworks"), sriovNetworksOf("SriovIBNetwork", "sriovibnetworks")}
-	case cluster.SriovPolicies:
-		return []endpoint{{group: cluster.SriovGroup, versions: v1, name: string(kind), scope: anywhere,
-			codec: codecOf(convertPolicy, func(d *draft, p cluster.SriovPolicy) { d.SriovPolicies = append(d.SriovPolicies, p) })}}
-	case cluster.SriovNodes:
-		return []endpoint{{group: cluster.SriovGroup, versions: v1, name: string(kind), scope: anywhere, cached: true,
-			codec: codecOf(convertSriovNode, func(d *draft, n cluster.SriovNode) { d.SriovNodes = append(d.SriovNodes, n) })}}
-	case cluster.DRADevices:
-		return []endpoint{{group: cluster.ResourceGroup, versions: []string{"v1", "v1beta2", "v1beta1"}, name: string(kind), cached: true,
-			codec: codecOf(convertSlice, func(d *draft, devices []cluster.DRADevice) { d.DRADevices = append(d.DRADevices, devices...) })}}
-	case cluster.TrainJobs:
-		return []endpoint{{group: cluster.TrainerGroup, versions: []string{"v1alpha1"}, name: string(kind), scope: inNamespace,
-			codec: codecOf(convertTrainJob, func(d *draft, j cluster.TrainJob) { d.TrainJobs = append(d.TrainJobs, j) })}}
-	case cluster.SCCs:
-		return []endpoint{{group: cluster.SecurityGroup, versions: v1, name: string(kind),
-			codec: codecOf(convertSCC, func(d *draft, s cluster.SCC) { d.SCCs = append(d.SCCs, s) })}}
+// sriovNetworksOf reads all namespaces: the objects are in the operator's, and name the namespace of their network.
+func sriovNetworksOf(kind string) endpoint {
+	return endpoint{
+		group: cluster.SriovGroup,
+		name:  plan.Resource(kind),
+		scope: anywhere,
+		codec: codecOf(sriovNetworkOf(kind), func(d *draft) *[]cluster.SriovNetwork { return &d.SriovNetworks }),
 	}
-	return nil
 }
 
-// sriovNetworksOf are in the operator's namespace, whichever namespace they make their network in.
-func sriovNetworksOf(kind, name string) endpoint {
-	return endpoint{group: cluster.SriovGroup, versions: []string{"v1"}, name: name, scope: anywhere,
-		codec: codecOf(sriovNetworkOf(kind), func(d *draft, n cluster.SriovNetwork) { d.SriovNetworks = append(d.SriovNetworks, n) })}
-}
-
-// grantResources are the lists that say who may use an SCC.
-func grantResources(w Want) []endpoint {
-	const group = "rbac.authorization.k8s.io"
-	v1 := []string{"v1"}
-	roles := codecOf(convertRole, func(d *draft, r *sccRole) { d.roles = append(d.roles, *r) })
-	bindings := codecOf(convertBinding, func(d *draft, b binding) { d.bindings = append(d.bindings, b) })
+// grantEndpoints returns the lists that say who may use an SCC.
+func grantEndpoints(w Want) []endpoint {
+	const group = rbacv1.GroupName
+	roles := codecOfMany(convertRole, func(d *draft) *[]sccRole { return &d.roles })
+	bindings := codecOf(convertBinding, func(d *draft) *[]binding { return &d.bindings })
 	all := []endpoint{
-		{group: group, versions: v1, name: "clusterroles", codec: roles},
-		{group: group, versions: v1, name: "clusterrolebindings", codec: bindings},
-		{group: group, versions: v1, name: "roles", scope: inNamespace, codec: roles},
-		{group: group, versions: v1, name: "rolebindings", scope: inNamespace, codec: bindings},
+		{group: group, name: "clusterroles", codec: roles},
+		{group: group, name: "clusterrolebindings", codec: bindings},
+		{group: group, name: "roles", scope: inNamespace, codec: roles},
+		{group: group, name: "rolebindings", scope: inNamespace, codec: bindings},
 	}
 	if !slices.Contains(w.Kinds, cluster.SCCs) {
-		all = append(all, endpoint{group: cluster.SecurityGroup, versions: v1, name: resourceSCC,
-			codec: codecOf(convertSCC, func(d *draft, s cluster.SCC) { d.granting = append(d.granting, s) })})
+		all = append(all, endpoint{
+			group: cluster.SecurityGroup,
+			name:  string(cluster.SCCs),
+			codec: codecOf(convertSCC, func(d *draft) *[]cluster.SCC { return &d.granting }),
+		})
 	}
 	return all
 }
 
-// objectResources are the kinds that plans write: of a job alone when one is wanted.
-func objectResources(w Want) []endpoint {
+// objectEndpoints returns the lists of the kinds that plans write; of a job, only the kinds that a job has.
+func objectEndpoints(w Want) []endpoint {
 	all := []endpoint{
 		writtenOf("", "v1", "ConfigMap", inNamespace),
 		writtenOf("", "v1", "Service", inNamespace),
@@ -275,9 +309,9 @@ func objectResources(w Want) []endpoint {
 	}
 	return append(all,
 		writtenOf("", "v1", "ServiceAccount", inNamespace),
-		writtenOf("rbac.authorization.k8s.io", "v1", "Role", inNamespace),
-		writtenOf("rbac.authorization.k8s.io", "v1", "RoleBinding", inNamespace),
-		writtenOf("rbac.authorization.k8s.io", "v1", "ClusterRole", ofCluster),
+		writtenOf(rbacv1.GroupName, "v1", "Role", inNamespace),
+		writtenOf(rbacv1.GroupName, "v1", "RoleBinding", inNamespace),
+		writtenOf(rbacv1.GroupName, "v1", "ClusterRole", ofCluster),
 		writtenOf(cluster.NetworkGroup, "v1", "NetworkAttachmentDefinition", inNamespace),
 		writtenOf(cluster.SriovGroup, "v1", "SriovNetwork", anywhere),
 		writtenOf(cluster.SriovGroup, "v1", "SriovIBNetwork", anywhere),
@@ -287,12 +321,15 @@ func objectResources(w Want) []endpoint {
 	)
 }
 
+// writtenOf reads the objects of a kind that have Railhead's label.
 func writtenOf(group, version, kind string, where scope) endpoint {
-	apiVersion := version
-	if group != "" {
-		apiVersion = group + "/" + version
+	apiVersion := schema.GroupVersion{Group: group, Version: version}.String()
+	return endpoint{
+		group:    group,
+		versions: []string{version},
+		name:     plan.Resource(kind),
+		scope:    where,
+		labels:   plan.LabelManagedBy + "=" + plan.ManagedBy,
+		codec:    codecOfMany(objectOf(apiVersion, kind), func(d *draft) *[]cluster.Object { return &d.Objects }),
 	}
-	return endpoint{group: group, versions: []string{version}, name: plan.Resource(kind), scope: where,
-		labels: plan.LabelManagedBy + "=" + plan.ManagedBy,
-		codec:  codecOf(objectOf(apiVersion, kind), func(d *draft, o *cluster.Object) { d.Objects = append(d.Objects, *o) })}
 }

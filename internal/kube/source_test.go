@@ -133,7 +133,7 @@ func TestParseDiscovery(t *testing.T) {
 func TestAccept(t *testing.T) {
 	const both = "application/vnd.kubernetes.protobuf,application/json"
 	for kind, want := range map[cluster.Kind]string{
-		cluster.Nodes: both, cluster.Pods: both, cluster.Events: both, cluster.SCCGrants: "application/json", cluster.DRADevices: "application/json",
+		cluster.Nodes: both, cluster.Pods: both, cluster.Events: both, cluster.SCCs: "application/json", cluster.DRADevices: "application/json",
 		cluster.Objects: "application/json", cluster.MachineConfigs: "application/json", cluster.TrainJobs: "application/json",
 	} {
 		for _, s := range openshift().sources(Want{Kinds: []cluster.Kind{kind}}) {

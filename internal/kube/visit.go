@@ -2,6 +2,7 @@ package kube
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,72 +17,53 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// Visit is a container in which railhead-pod is to look around.
+// Visit is a container to take a snapshot in.
 type Visit struct {
 	Pod       PodRef
-	Container string // "": the pod's default
+	Container string // empty: the pod's default
 }
 
-// Visited is the result of one visit, or the reason why there is none.
+// Visited is the snapshot of a container, or the reason why there is none.
 type Visited struct {
 	Visit
 	Snapshot host.Snapshot
 	Err      error
 }
 
-// VisitOptions of Visit.
+// VisitOptions are the options of Snapshots.
 type VisitOptions struct {
-	Timeout time.Duration                     // for each pod; 0: one minute
-	Program func(arch string) ([]byte, error) // railhead-pod, for pods that do not have it; nil: it is not brought
+	Timeout time.Duration // for each pod; 0: one minute
+	// Program returns railhead-pod for an architecture, to copy it into containers without it; nil: it is not copied.
+	Program func(arch string) ([]byte, error)
 }
 
-// visitsAtOnce bounds how many pods are visited at the same time: each is a stream through the API server and a
-// kubelet.
-const visitsAtOnce = 32
+const (
+	// maxVisits bounds the concurrent visits: each is a stream through the API server and a kubelet.
+	maxVisits = 32
+	// visitTries limits the attempts of a visit whose stream breaks: the API server or the kubelet may be restarting.
+	visitTries = 3
+)
 
-const visitTime = time.Minute
-
-// Snapshots lets railhead-pod look around in many pods, and tells of each once, one at a time, as they answer. A pod
-// that does not answer is one with an error. The error is that of the context: what has not answered by then is told
-// of, too.
-func (c *Client) Snapshots(ctx context.Context, visits []Visit, o VisitOptions, tell func(Visited)) error {
-	if o.Timeout == 0 {
-		o.Timeout = visitTime
-	}
-	return fanOut(ctx, len(visits), o.Timeout, func(ctx context.Context, i int) Visited {
-		return guest{run: c.Exec, visit: visits[i], program: o.Program}.receive(ctx)
-	}, tell)
+// Snapshots runs railhead-pod in many pods and reports each result when it arrives, one at a time. The result of a pod
+// that does not answer has an error. Snapshots returns the error of the context; it reports unfinished visits too.
+func (c *Client) Snapshots(ctx context.Context, visits []Visit, o VisitOptions, report func(Visited)) error {
+	timeout := cmp.Or(o.Timeout, time.Minute)
+	return fanOut(ctx, len(visits), timeout, func(ctx context.Context, i int) Visited {
+		return snapshotter{c.Exec, visits[i], o.Program}.snapshot(ctx)
+	}, report)
 }
 
-// visitTries limits the attempts of a visit whose connection breaks: a stream goes through the API server and a
-// kubelet, and either may be busy or restart. To look twice does no harm.
-const visitTries = 3
-
-// receive looks, and again where the connection broke.
-func (g guest) receive(ctx context.Context) Visited {
-	v := Visited{Visit: g.visit}
-	for try := range visitTries {
-		if v.Snapshot, v.Err = g.look(ctx); v.Err == nil || !errors.As(v.Err, new(streamError)) || pause(ctx, try) != nil {
-			break
-		}
-	}
-	return v
-}
-
-// streamError is why a stream to a pod broke, or was not begun, in the words of whoever broke it.
-type streamError struct{ error }
-
-// Unwrap returns it.
-func (s streamError) Unwrap() error { return s.error }
-
-// fanOut does something n times, at most visitsAtOnce at the same time and each for so long at most.
-func fanOut(ctx context.Context, n int, each time.Duration, do func(ctx context.Context, i int) Visited, tell func(Visited)) error {
+// fanOut calls do n times, at most maxVisits times at once, and limits the duration of each call.
+func fanOut(
+	ctx context.Context, n int, timeout time.Duration,
+	do func(ctx context.Context, i int) Visited, report func(Visited),
+) error {
 	var g errgroup.Group
-	g.SetLimit(visitsAtOnce)
-	var telling sync.Mutex
+	g.SetLimit(maxVisits)
+	var reporting sync.Mutex
 	for i := range n {
 		g.Go(func() error {
-			once, cancel := context.WithTimeout(ctx, each)
+			once, cancel := context.WithTimeout(ctx, timeout)
 			defer cancel()
 			v := do(once, i)
 			switch {
@@ -89,11 +71,11 @@ func fanOut(ctx context.Context, n int, each time.Duration, do func(ctx context.
 			case ctx.Err() != nil:
 				v.Err = context.Cause(ctx)
 			case once.Err() != nil:
-				v.Err = fmt.Errorf("no answer within %v", each)
+				v.Err = fmt.Errorf("no answer within %v", timeout)
 			}
-			telling.Lock()
-			defer telling.Unlock()
-			tell(v)
+			reporting.Lock()
+			defer reporting.Unlock()
+			report(v)
 			return nil
 		})
 	}
@@ -101,14 +83,13 @@ func fanOut(ctx context.Context, n int, each time.Duration, do func(ctx context.
 	return ctx.Err()
 }
 
-// Where railhead-pod lies in the pods of a job.
-const carriedProgram = "/railhead/bin/railhead-pod"
+// podProgram is the path of railhead-pod in the pods of a job.
+const podProgram = "/railhead/bin/railhead-pod"
 
-// The scripts of a visit. They run in dash, bash and busybox; $1 is where the pods of a job have
-// railhead-pod.
+// The scripts of a visit, for dash, bash and busybox. $1 is podProgram.
 const (
-	// lookScript takes a snapshot with the railhead-pod that is there. Without one it ends with notThere, and says what
-	// machine this is.
+	// lookScript takes a snapshot with the railhead-pod in the container. Without one it prints the architecture and
+	// exits with notThere.
 	lookScript = `
 for program in "$1" "$(command -v railhead-pod 2>/dev/null)"; do
 	[ -x "$program" ] && exec "$program" snapshot
@@ -116,9 +97,9 @@ done
 uname -m
 exit 77
 `
-	// bringScript takes a snapshot with the railhead-pod on its input, and leaves nothing behind. Folders may be
-	// read-only, or mounted without the right to execute.
-	bringScript = `
+	// copyScript takes a snapshot with the railhead-pod on its stdin, and removes the copy. Directories may be
+	// read-only or mounted noexec.
+	copyScript = `
 for base in "${TMPDIR:-/tmp}" /dev/shm /var/tmp /run .; do
 	dir=$base/railhead-doctor-$$
 	mkdir -m 700 "$dir" 2>/dev/null || continue
@@ -135,50 +116,68 @@ for base in "${TMPDIR:-/tmp}" /dev/shm /var/tmp /run .; do
 	"$have" snapshot
 	exit
 done
-[ -n "$have" ] && { echo "railhead-pod cannot be executed in any folder that can be written: they are mounted noexec" >&2; exit 1; }
-echo "no folder can be written, to put railhead-pod there" >&2
+[ -n "$have" ] && { echo "railhead-pod cannot be executed: all writable directories are mounted noexec" >&2; exit 1; }
+echo "railhead-pod cannot be copied: no directory is writable" >&2
 exit 1
 `
 )
 
-// notThere is lookScript's exit code where a pod has no railhead-pod.
+// notThere is lookScript's exit code if the container has no railhead-pod.
 const notThere = 77
 
-// guest is railhead-pod in one container.
-type guest struct {
-	run     func(ctx context.Context, pod PodRef, o ExecOptions) (int, error)
+// streamError means that the stream to a pod broke or did not start.
+type streamError struct{ error }
+
+// Unwrap returns the reason.
+func (s streamError) Unwrap() error { return s.error }
+
+// snapshotter takes the snapshot of one container.
+type snapshotter struct {
+	exec    func(ctx context.Context, pod PodRef, o ExecOptions) (int, error)
 	visit   Visit
 	program func(arch string) ([]byte, error)
 }
 
-// look takes the snapshot, and brings railhead-pod where it is not there.
-func (g guest) look(ctx context.Context) (host.Snapshot, error) {
-	out, code, err := g.shell(ctx, lookScript, nil)
-	if code == notThere && err == nil {
-		if g.program == nil {
-			return host.Snapshot{}, errors.New("there is no railhead-pod in it")
+// snapshot takes the snapshot, and tries again if the stream breaks.
+func (s snapshotter) snapshot(ctx context.Context) Visited {
+	v := Visited{Visit: s.visit}
+	for try := range visitTries {
+		v.Snapshot, v.Err = s.snapshotOnce(ctx)
+		if !errors.As(v.Err, new(streamError)) || pause(ctx, try) != nil {
+			break
 		}
-		machine := strings.TrimSpace(string(out))
-		program, known := g.program(architecture(machine))
-		if known != nil {
-			return host.Snapshot{}, fmt.Errorf("there is no railhead-pod in it, and none to bring for %s: %w", machine, known)
-		}
-		out, code, err = g.shell(ctx, bringScript, bytes.NewReader(program))
 	}
-	var s host.Snapshot
-	switch {
-	case err != nil:
-		return s, err
-	case code != 0:
-		return s, fmt.Errorf("railhead-pod snapshot ended with exit code %d", code)
-	}
-	if err := json.Unmarshal(out, &s); err != nil {
-		return s, fmt.Errorf("what railhead-pod says cannot be read: %w", err)
-	}
-	return s, nil
+	return v
 }
 
-// architecture is the machine as Go names it.
+// snapshotOnce takes the snapshot. It copies railhead-pod into a container without it.
+func (s snapshotter) snapshotOnce(ctx context.Context) (snapshot host.Snapshot, err error) {
+	out, code, err := s.script(ctx, lookScript, nil)
+	if code == notThere && err == nil {
+		if s.program == nil {
+			return snapshot, errors.New("the container has no railhead-pod")
+		}
+		machine := strings.TrimSpace(out)
+		program, missing := s.program(architecture(machine))
+		if missing != nil {
+			return snapshot, fmt.Errorf("the container has no railhead-pod, and there is none to copy for %s: %w",
+				machine, missing)
+		}
+		out, code, err = s.script(ctx, copyScript, bytes.NewReader(program))
+	}
+	switch {
+	case err != nil:
+		return snapshot, err
+	case code != 0:
+		return snapshot, fmt.Errorf("railhead-pod snapshot ended with exit code %d", code)
+	}
+	if err := json.Unmarshal([]byte(out), &snapshot); err != nil {
+		return snapshot, fmt.Errorf("the output of railhead-pod snapshot cannot be read: %w", err)
+	}
+	return snapshot, nil
+}
+
+// architecture converts the output of uname -m to Go's name.
 func architecture(machine string) string {
 	switch machine {
 	case "x86_64":
@@ -189,42 +188,26 @@ func architecture(machine string) string {
 	return machine
 }
 
-// shell runs a script. The error contains its stderr.
-func (g guest) shell(ctx context.Context, script string, in io.Reader) (out []byte, code int, err error) {
-	const most, mostOfErrors = 32 << 20, 4 << 10
-	stdout, stderr := &limited{left: most}, &limited{left: mostOfErrors}
-	code, err = g.run(ctx, g.visit.Pod, ExecOptions{
-		Container: g.visit.Container, Command: []string{"sh", "-c", strings.TrimSpace(script), "railhead", carriedProgram}, Stdin: in, Stdout: stdout, Stderr: stderr,
+// script runs a script and returns its stdout. The error has its stderr.
+func (s snapshotter) script(ctx context.Context, script string, in io.Reader) (out string, code int, err error) {
+	const most = 32 << 20
+	stdout, stderr := &Capture{Limit: most}, &Capture{Limit: 4 << 10}
+	code, err = s.exec(ctx, s.visit.Pod, ExecOptions{
+		Container: s.visit.Container,
+		Command:   []string{"sh", "-c", strings.TrimSpace(script), "railhead", podProgram},
+		Stdin:     in,
+		Stdout:    stdout,
+		Stderr:    stderr,
 	})
-	said := strings.TrimSpace(stderr.text.String())
+	message := strings.TrimSpace(stderr.String())
 	switch {
+	case err != nil && !errors.As(err, new(*Forbidden)):
+		err = streamError{err}
 	case err != nil:
-		if inner := errors.Unwrap(err); inner != nil { // without the command, which is a whole script
-			err = inner
-		}
-		if refused := new(Forbidden); !errors.As(err, &refused) {
-			err = streamError{err}
-		}
-	case stdout.over:
-		err = fmt.Errorf("it says more than %d MiB", most>>20)
-	case code != 0 && code != notThere && said != "":
-		err = errors.New(said)
+	case stdout.truncated():
+		err = fmt.Errorf("railhead-pod printed more than %d MiB", most>>20)
+	case code != 0 && code != notThere && message != "":
+		err = errors.New(message)
 	}
-	return stdout.text.Bytes(), code, err
-}
-
-// limited keeps the first bytes that are written to it.
-type limited struct {
-	text bytes.Buffer
-	left int
-	over bool
-}
-
-// Write implements io.Writer.
-func (l *limited) Write(p []byte) (int, error) {
-	n := min(len(p), l.left)
-	l.left -= n
-	l.over = l.over || n < len(p)
-	l.text.Write(p[:n])
-	return len(p), nil
+	return stdout.String(), code, err
 }

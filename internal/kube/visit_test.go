@@ -35,10 +35,10 @@ func TestFanOutIsBounded(t *testing.T) {
 			count(-1)
 			return Visited{}
 		}, func(Visited) { told++ })
-		if err != nil || told != n || most != visitsAtOnce {
+		if err != nil || told != n || most != maxVisits {
 			t.Errorf("%d of %d told, %d at once: %v", told, n, most, err)
 		}
-		if took, want := time.Since(begun), time.Duration((n+visitsAtOnce-1)/visitsAtOnce)*time.Second; took != want {
+		if took, want := time.Since(begun), time.Duration((n+maxVisits-1)/maxVisits)*time.Second; took != want {
 			t.Errorf("it took %v, not %v", took, want)
 		}
 	})
@@ -132,14 +132,14 @@ func TestLook(t *testing.T) {
 	}{
 		"it is there":                  {program, nil, "carried", ""},
 		"it is brought":                {"/nowhere", brings(standIn(t, "brought"), nil), "brought", ""},
-		"it is not there":              {"/nowhere", nil, "", "there is no railhead-pod in it"},
-		"there is none to bring":       {"/nowhere", brings(nil, errors.New("not built")), "", "none to bring for "},
+		"it is not there":              {"/nowhere", nil, "", "the container has no railhead-pod"},
+		"there is none to bring":       {"/nowhere", brings(nil, errors.New("not built")), "", "none to copy for "},
 		"what is there does not do it": {broken, nil, "", "no such option"},
 		"what is brought does not run": {"/nowhere", brings([]byte("no program"), nil), "", "cannot be executed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, run := shellIn(t, test.there)
-			s, err := guest{run: run, program: test.program}.look(t.Context())
+			s, err := snapshotter{exec: run, program: test.program}.snapshotOnce(t.Context())
 			if s.Pod.Value != test.pod || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Errorf("pod %q: %v", s.Pod.Value, err)
 			}
@@ -166,13 +166,13 @@ func TestVisitAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tries := 0
-				v := guest{run: func(_ context.Context, _ PodRef, o ExecOptions) (int, error) {
+				v := snapshotter{exec: func(_ context.Context, _ PodRef, o ExecOptions) (int, error) {
 					if tries++; tries <= test.breaks {
-						return 0, fmt.Errorf("run in pod a/b: %w", test.err)
+						return 0, test.err
 					}
 					_, err := io.WriteString(o.Stdout, "{}")
 					return 0, err
-				}}.receive(t.Context())
+				}}.snapshot(t.Context())
 				if tries != test.tries || (v.Err == nil) != test.ok {
 					t.Errorf("%d tries: %v", tries, v.Err)
 				}
@@ -191,10 +191,10 @@ func TestLookAtWhatIsNoSnapshot(t *testing.T) {
 			return 0, err
 		}
 	}
-	if _, err := (guest{run: says("motd of the image")}).look(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be read") {
+	if _, err := (snapshotter{exec: says("motd of the image")}).snapshotOnce(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be read") {
 		t.Errorf("%v", err)
 	}
-	if _, err := (guest{run: says(string(bytes.Repeat([]byte("x"), 33<<20)))}).look(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 32 MiB") {
+	if _, err := (snapshotter{exec: says(string(bytes.Repeat([]byte("x"), 33<<20)))}).snapshotOnce(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 32 MiB") {
 		t.Errorf("%v", err)
 	}
 }

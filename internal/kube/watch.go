@@ -15,10 +15,10 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 )
 
-// burst is the minimum time between two States, because one change causes many events.
-const burst = 100 * time.Millisecond
+// minInterval is the minimum time between two States: one change causes many events.
+const minInterval = 100 * time.Millisecond
 
-// Outage means that the server went away while a cluster is watched. The watch continues.
+// Outage means that the server does not answer while a cluster is watched. The watch continues.
 type Outage struct {
 	Since time.Time
 	Err   error
@@ -31,18 +31,17 @@ func (o *Outage) Error() string {
 // Unwrap returns the error of the last attempt.
 func (o *Outage) Unwrap() error { return o.Err }
 
-// Watch reads all that is wanted, and again whenever something of it has changed, until the context ends. While the
-// server is away it yields the last State with an *Outage, and goes on when the server is back, whoever restarted it.
-// It ends early only when the server does not know any more who asks (ErrUnauthorized). What has not changed is shared
-// by successive States: nobody may change one.
+// Watch yields the wanted State, and again whenever it has changed, until the context ends. While the server does not
+// answer it yields the last State with an *Outage, and then continues. It ends early only if the server no longer
+// accepts the user (ErrUnauthorized). Successive States share unchanged values: do not modify them.
 func (c *Client) Watch(ctx context.Context, w Want) iter.Seq2[cluster.State, error] {
 	return func(yield func(cluster.State, error) bool) {
 		ctx, cancel := context.WithCancel(quiet(ctx))
 		sources := c.api.sources(w)
-		v := &view{client: c, want: w, sources: sources, tables: make([]table, len(sources)), changed: make(chan struct{}, 1)}
-		v.touch() // that there is nothing to follow is a State, too
+		v := newView(c, w, sources)
+		v.touch() // without sources there is one State
 		var g errgroup.Group
-		g.SetLimit(max(1, len(sources))) // all at once: each waits for its own changes
+		g.SetLimit(max(1, len(sources)))
 		defer func() {
 			cancel()
 			_ = g.Wait() // followers end with their context and keep their errors in their tables
@@ -58,27 +57,37 @@ func (c *Client) Watch(ctx context.Context, w Want) iter.Seq2[cluster.State, err
 	}
 }
 
-// view combines the results of all followers.
+// view combines the tables of all followers into States.
 type view struct {
 	client  *Client
 	want    Want
 	sources []source
-	changed chan struct{} // holds one token when something changed since the State was shown
+	changed chan struct{} // holds a token if dirty
 
 	mu     sync.Mutex
 	tables []table
-	dirty  bool // something changed since the State was shown
+	dirty  bool // a table has changed since the last State
 	down   *Outage
 }
 
-// table is the rows of one source.
-type table struct {
-	rows
-	read bool  // the source was read, or cannot be
-	away error // the server does not answer
+func newView(c *Client, w Want, sources []source) *view {
+	return &view{
+		client:  c,
+		want:    w,
+		sources: sources,
+		tables:  make([]table, len(sources)),
+		changed: make(chan struct{}, 1),
+	}
 }
 
-// show yields States until the context ends or nobody wants more.
+// table has the rows of one source.
+type table struct {
+	rows
+	read bool  // the source was read, or cannot be read
+	away error // why the server does not answer
+}
+
+// show yields States until the context ends or the caller stops.
 func (v *view) show(ctx context.Context, yield func(cluster.State, error) bool) {
 	for {
 		select {
@@ -93,38 +102,36 @@ func (v *view) show(ctx context.Context, yield func(cluster.State, error) bool) 
 		if !yield(state, err) || errors.Is(err, ErrUnauthorized) {
 			return
 		}
-		timer := time.NewTimer(burst)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return
-		case <-timer.C:
+		case <-time.After(minInterval):
 		}
 	}
 }
 
-// next returns the State when there is a new one to show: every source was read once, or the server is away.
+// next returns a new State; ok is false without a change, or until every source was read or the server does not answer.
 func (v *view) next() (state cluster.State, ok bool, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	all := make([]rows, len(v.tables))
-	whole := true
+	complete := true
 	err = v.outage()
 	for i, t := range v.tables {
 		all[i] = t.rows
 		if !t.read {
-			whole = false
-			all[i].err = err // not known, rather than empty
+			complete = false
+			all[i].err = err // unknown, not empty
 		}
 	}
-	if !v.dirty || !whole && err == nil {
+	if !v.dirty || !complete && err == nil {
 		return cluster.State{}, false, nil
 	}
 	v.dirty = false
 	return v.client.assemble(v.want, v.sources, all), true, err
 }
 
-// outage is nil while the server answers all.
+// outage returns nil while the server answers all followers.
 func (v *view) outage() error {
 	var away error
 	for _, t := range v.tables {
@@ -145,7 +152,7 @@ func (v *view) outage() error {
 	return v.down
 }
 
-// touch wakes whoever shows.
+// touch wakes show.
 func (v *view) touch() {
 	v.dirty = true
 	select {
@@ -162,7 +169,7 @@ func (v *view) replace(index int, r rows) {
 	v.touch()
 }
 
-// put sets or removes one row. A change of the server's own fields, such as a heartbeat, does not count.
+// put sets one row, or removes it if value is nil. A change that no State shows, such as a heartbeat, is ignored.
 func (v *view) put(index int, key string, value any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -179,16 +186,16 @@ func (v *view) put(index int, key string, value any) {
 	v.touch()
 }
 
-// spoil notes that an object of a source could not be read.
-func (v *view) spoil(index int, err error) {
+// setError notes that an object of a source could not be decoded.
+func (v *view) setError(index int, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.tables[index].err = err
 	v.touch()
 }
 
-// lose notes that a source's server does not answer, or, with nil, that it does again.
-func (v *view) lose(index int, err error) {
+// setAway notes why the server does not answer a source; nil: it answers again.
+func (v *view) setAway(index int, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	before := v.tables[index].away

@@ -2,13 +2,14 @@ package kube
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/railhead/railhead/internal/cluster"
 )
@@ -18,7 +19,7 @@ func nodesView() *view {
 	c := &Client{api: plain(), seen: map[string]map[string]any{}}
 	w := Want{Kinds: []cluster.Kind{cluster.Nodes, cluster.ServiceAccounts}}
 	sources := c.api.sources(w)
-	return &view{client: c, want: w, sources: sources, tables: make([]table, len(sources)), changed: make(chan struct{}, 1)}
+	return newView(c, w, sources)
 }
 
 // pass lets time go by, the bubble's own.
@@ -29,9 +30,9 @@ func rowsOf(values ...any) rows {
 	for _, v := range values {
 		switch v := v.(type) {
 		case cluster.Node:
-			r.values["/"+v.Name] = v
+			r.values["/"+v.Name] = []cluster.Node{v}
 		case cluster.ServiceAccount:
-			r.values[v.Namespace+"/"+v.Name] = v
+			r.values[v.Namespace+"/"+v.Name] = []cluster.ServiceAccount{v}
 		}
 	}
 	return r
@@ -80,20 +81,20 @@ func TestShow(t *testing.T) {
 		"a burst is one State": {func(v *view) {
 			whole(v)
 			for _, name := range []string{"b", "c", "d"} {
-				v.put(0, "/"+name, node(name))
+				v.put(0, "/"+name, []cluster.Node{node(name)})
 				pass(10 * time.Millisecond)
 			}
 		}, [][]string{{"a"}, {"a", "b", "c", "d"}}},
 		"changes far apart are one State each": {func(v *view) {
 			whole(v)
-			v.put(0, "/b", node("b"))
+			v.put(0, "/b", []cluster.Node{node("b")})
 			pass(time.Second)
 			v.put(0, "/a", nil)
 		}, [][]string{{"a"}, {"a", "b"}, {"b"}}},
 		"a heartbeat is no change": {func(v *view) {
 			whole(v)
 			pass(time.Second)
-			v.put(0, "/a", node("a"))
+			v.put(0, "/a", []cluster.Node{node("a")})
 			v.put(0, "/gone", nil)
 		}, [][]string{{"a"}}},
 	} {
@@ -117,15 +118,15 @@ func TestShowOutage(t *testing.T) {
 		v.replace(0, rowsOf(cluster.Node{Name: "a"}))
 		v.replace(1, rowsOf())
 		pass(time.Second)
-		v.lose(0, away)
-		v.lose(1, away)
+		v.setAway(0, away)
+		v.setAway(1, away)
 		pass(time.Second)
-		v.lose(0, away) // once more: nothing new
+		v.setAway(0, away) // once more: nothing new
 		pass(time.Second)
-		v.lose(0, nil)
-		v.lose(1, nil)
+		v.setAway(0, nil)
+		v.setAway(1, nil)
 		pass(time.Second)
-		v.lose(0, nil)
+		v.setAway(0, nil)
 	})
 	if diff := cmp.Diff([][]string{{"a"}, {"a"}, {"a"}}, states); diff != "" {
 		t.Error(diff)
@@ -136,11 +137,11 @@ func TestShowOutage(t *testing.T) {
 	}
 }
 
-func TestShowEndsForAStranger(t *testing.T) {
+func TestShowEndsIfTheServerRejectsTheUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := nodesView()
 		var last error
-		v.lose(0, ErrUnauthorized)
+		v.setAway(0, ErrUnauthorized)
 		v.show(t.Context(), func(_ cluster.State, err error) bool {
 			last = err
 			return true
@@ -149,6 +150,10 @@ func TestShowEndsForAStranger(t *testing.T) {
 			t.Errorf("ended with %v", last)
 		}
 	})
+}
+
+func watchEvent(kind, object string) metav1.WatchEvent {
+	return metav1.WatchEvent{Type: kind, Object: runtime.RawExtension{Raw: []byte(object)}}
 }
 
 func TestApplyEvents(t *testing.T) {
@@ -177,7 +182,7 @@ func TestApplyEvents(t *testing.T) {
 			initial := &rows{values: map[string]any{}}
 			var err error
 			for _, s := range test.steps {
-				if initial, err = f.apply(event{s.kind, json.RawMessage(s.object)}, initial); err != nil {
+				if initial, err = f.apply(watchEvent(s.kind, s.object), initial); err != nil {
 					break
 				}
 			}
@@ -200,7 +205,7 @@ func TestAnObjectThatCannotBeRead(t *testing.T) {
 	v := nodesView()
 	f := follower{client: v.client, source: v.sources[0], view: v, index: 0}
 	f.replace(rowsOf(cluster.Node{Name: "a"}))
-	if _, err := f.apply(event{"MODIFIED", json.RawMessage(`{"metadata":{"name":"a"},"spec":[]}`)}, nil); err != nil {
+	if _, err := f.apply(watchEvent("MODIFIED", `{"metadata":{"name":"a"},"spec":[]}`), nil); err != nil {
 		t.Fatal(err)
 	}
 	state := v.client.assemble(v.want, v.sources, []rows{v.tables[0].rows, v.tables[1].rows})

@@ -188,7 +188,7 @@ const mostOutput = 8 << 20
 // shell runs a script in a pod and returns its stdout, also with an error.
 func (s *session) shell(ctx context.Context, pod int, script string, args ...string) (string, error) {
 	t := s.targets[pod]
-	out, errs := &ranks.Capture{Limit: mostOutput}, &ranks.Capture{Limit: 4 << 10}
+	out, errs := &kube.Capture{Limit: mostOutput}, &kube.Capture{Limit: 4 << 10}
 	code, err := s.pods.Exec(ctx, t.Ref(), kube.ExecOptions{
 		Container: t.Container,
 		Command:   append([]string{"sh", "-c", script, "railhead"}, args...),
@@ -197,9 +197,6 @@ func (s *session) shell(ctx context.Context, pod int, script string, args ...str
 	})
 	switch text := strings.TrimSpace(errs.String()); {
 	case err != nil:
-		if inner := errors.Unwrap(err); inner != nil { // the outer error repeats the whole script
-			err = inner
-		}
 		return out.String(), err
 	case code != 0 && text != "":
 		return out.String(), errors.New(text)

@@ -180,24 +180,3 @@ func (t *lastLines) lines() []string {
 	defer t.mu.Unlock()
 	return append(append([]string{}, t.kept[t.first:]...), t.kept[:t.first]...)
 }
-
-// Capture keeps the first Limit bytes that are written to it.
-type Capture struct {
-	mu    sync.Mutex
-	Limit int
-	kept  []byte
-}
-
-// Write implements io.Writer.
-func (b *Capture) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.kept = append(b.kept, p[:min(len(p), b.Limit-len(b.kept))]...)
-	return len(p), nil
-}
-
-func (b *Capture) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return string(b.kept)
-}

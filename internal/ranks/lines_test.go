@@ -141,15 +141,3 @@ func TestTail(t *testing.T) {
 		t.Errorf("kept %d bytes of one line", len(last[len(last)-1]))
 	}
 }
-
-func TestBounded(t *testing.T) {
-	b := Capture{Limit: 5}
-	for range 3 {
-		if n, err := b.Write([]byte("abc")); n != 3 || err != nil {
-			t.Errorf("Write: %d, %v", n, err)
-		}
-	}
-	if diff := cmp.Diff("abcab", b.String()); diff != "" {
-		t.Error(diff)
-	}
-}

@@ -1,7 +1,6 @@
 package ranks
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -118,13 +117,10 @@ func (l *Launch) forEach(do func(r *rank) error) error {
 	return errors.Join(errs...)
 }
 
-// withoutCommand drops the outer error of Exec, which quotes the command: a whole script.
-func withoutCommand(err error) error { return cmp.Or(errors.Unwrap(err), err) }
-
 // runScript runs a script in a rank's pod and returns its output, up to a limit.
 func (l *Launch) runScript(ctx context.Context, r *rank, stdin io.Reader, command []string) (string, error) {
 	const most = 64 << 10
-	stdout, stderr := &Capture{Limit: most}, &Capture{Limit: most}
+	stdout, stderr := &kube.Capture{Limit: most}, &kube.Capture{Limit: most}
 	code, err := l.pods.Exec(ctx, r.Ref(), kube.ExecOptions{
 		Container: r.Container,
 		Command:   command,
@@ -134,7 +130,7 @@ func (l *Launch) runScript(ctx context.Context, r *rank, stdin io.Reader, comman
 	})
 	switch text := strings.TrimSpace(stderr.String()); {
 	case err != nil:
-		return "", withoutCommand(err)
+		return "", err
 	case code != 0 && text == "":
 		return "", fmt.Errorf("exit code %d without a message", code)
 	case code != 0:

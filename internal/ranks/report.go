@@ -64,7 +64,7 @@ func (l *Launch) finishOnce(ctx context.Context, r *rank, killing string) (reach
 		observe(line)
 		r.warn(string(line))
 	})
-	answer := &Capture{Limit: 4 << 10}
+	answer := &kube.Capture{Limit: 4 << 10}
 	code, err := l.pods.Exec(ctx, r.Ref(), kube.ExecOptions{
 		Container: r.Container,
 		Command:   l.script(r, finishScript, r.dir, killing, maxLogBytes),
@@ -73,7 +73,7 @@ func (l *Launch) finishOnce(ctx context.Context, r *rank, killing string) (reach
 	})
 	log.Close()
 	if err != nil {
-		return reached, withoutCommand(err)
+		return reached, err
 	}
 	values := parseAnswers(answer.String())
 	if dir := values["kept"]; dir != "" {

@@ -212,7 +212,7 @@ func (l *Launch) runRank(r *rank) result {
 	if cause := context.Cause(r.ctx); cause != nil {
 		e.err = cause
 	} else if err != nil || code == killed {
-		e.err = withoutCommand(err)
+		e.err = err
 		if why := r.waitForLoss(l.Patience.status); why != "" {
 			e.err = podLost(why)
 		}

@@ -114,7 +114,7 @@ func (l *Launch) signal(r *rank, name string) error {
 	const limit = 15 * time.Second
 	ctx, cancel := context.WithTimeout(r.ctx, limit)
 	defer cancel()
-	output := &Capture{Limit: 4 << 10}
+	output := &kube.Capture{Limit: 4 << 10}
 	for {
 		code, err := l.pods.Exec(ctx, r.Ref(), kube.ExecOptions{
 			Container: r.Container, Command: l.script(r, signalScript, name), Stdout: output, Stderr: output,
@@ -123,7 +123,7 @@ func (l *Launch) signal(r *rank, name string) error {
 		case r.ctx.Err() != nil: // it has exited
 			return nil
 		case err != nil:
-			return withoutCommand(err)
+			return err
 		case code == 0:
 			return nil
 		case code != notStarted:

@@ -34,7 +34,7 @@ func TestConflict(t *testing.T) {
 		})
 		before := versions(t)
 		a.ends(t, 1, "setup", "cluster", "--yes").silent(t).says(t, "SecurityContextConstraints railhead-rdma: .volumes belongs to site-gitops and has another value there",
-			"nothing of it was written", "give the field up", "the same command again completes the plan")
+			"the object was not changed", "give the field up", "the same command again completes the plan")
 		unchanged(t, before)
 		a.ends(t, 1, "setup", "cluster", "--dry-run=server").silent(t).says(t, ".volumes belongs to site-gitops")
 		if err := c.Delete(t.Context(), &securityv1.SecurityContextConstraints{ObjectMeta: meta("", railheadSCC)}); err != nil {

@@ -66,7 +66,7 @@ func TestNoCluster(t *testing.T) {
 		"no current context": {[]string{"--kubeconfig=" + kubeconfig(t, host, func(k *api.Config) { k.CurrentContext = "" })},
 			[]string{"has no current context; choose one with --context: lab"}},
 		"expired token": {[]string{"--kubeconfig=" + kubeconfig(t, host, nil)},
-			[]string{"the API server does not know who asks: " + host, "log in again (oc login)", "has expired"}},
+			[]string{"the API server rejects the credentials: " + host, "log in again (oc login)", "has expired"}},
 		"nothing listens": {[]string{"--kubeconfig=" + kubeconfig(t, "https://"+nobody(t), nil)},
 			[]string{"the API server does not answer: https://127.0.0.1:", "connection refused", "is the address right"}},
 		"no such host": {[]string{"--kubeconfig=" + kubeconfig(t, "https://api.example.invalid:6443", nil)},

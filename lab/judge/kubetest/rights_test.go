@@ -1,12 +1,10 @@
 package kubetest
 
 import (
-	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/plan"
 )
 
@@ -52,36 +50,5 @@ func TestMay(t *testing.T) {
 	}
 	if made := counted.take(); len(made) != 2 {
 		t.Errorf("an administrator's rights are two questions, not %v", made)
-	}
-}
-
-func TestCanUseSCC(t *testing.T) {
-	namespace(t, openShift, "scc")
-	create(t, openShift,
-		"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: use-nonroot}, rules: [{apiGroups: [security.openshift.io], resources: [securitycontextconstraints], resourceNames: [nonroot-v2], verbs: [use]}]}",
-		"{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {namespace: scc, name: r}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: use-nonroot}, subjects: [{kind: ServiceAccount, namespace: scc, name: default}]}")
-	boss, _ := admin(t, openShift)
-	dev, _ := as(t, openShift, "dev")
-	ask := func(c interface {
-		CanUseSCC(context.Context, string, string, string) (host.Fact[bool], error)
-	}, namespace, scc string) host.Fact[bool] {
-		t.Helper()
-		fact, err := c.CanUseSCC(t.Context(), namespace, "default", scc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return fact
-	}
-	if got := ask(boss, "scc", "nonroot-v2"); got != host.Know(true) {
-		t.Errorf("bound in its namespace: %v", got)
-	}
-	if got := ask(boss, "scc", "privileged"); got != host.Know(false) {
-		t.Errorf("not bound: %v", got)
-	}
-	if got := ask(boss, "default", "nonroot-v2"); got != host.Know(false) {
-		t.Errorf("bound in another namespace: %v", got)
-	}
-	if got := ask(dev, "scc", "nonroot-v2"); !got.IsUnreadable() {
-		t.Errorf("asked by one who may not: %v", got)
 	}
 }
