@@ -82,10 +82,10 @@ func (j *placement) noDevice(r cluster.Rail) {
 			offered = append(offered, o.Resource)
 		}
 	}
-	text := "Set a resource that nodes offer in the attachment, or exclude it with --network."
+	text := "Set a resource that nodes offer in the attachment, or choose other attachments with --network."
 	if near := words.Nearest(r.Resource, offered); len(near) > 0 {
 		text = "Nodes offer " + strings.Join(near, ", ") +
-			": set the right resource in the attachment, or exclude it with --network."
+			": set the right resource in the attachment, or choose other attachments with --network."
 	}
 	j.fail(clusterrules.NetworkResource, check.Ref{Kind: check.Attachment, Namespace: r.Namespace, Name: r.Network},
 		fmt.Sprintf("pods get no RDMA device through attachment %s: %s", r.Network, r.Reason),

@@ -63,7 +63,7 @@ func (j *request) validate() {
 	}
 	switch {
 	case j.Image == "":
-		j.wrong("--image", "", "the image of the training", "Set it.", j.deployCommand("--image IMAGE"))
+		j.wrong("--image", "", "the training image", "Set it.", j.deployCommand("--image IMAGE"))
 	case strings.ContainsAny(j.Image, " \t\n"):
 		j.wrong("--image", strconv.Quote(j.Image), "a reference without spaces", "Correct it.")
 	}
