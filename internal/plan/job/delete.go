@@ -29,7 +29,7 @@ func Delete(s cluster.State, name, namespace string) (plan.Plan, []check.Finding
 	for _, o := range own {
 		step.Changes = append(step.Changes, plan.Deletion(o, "created by deploy for "+name))
 	}
-	for _, o := range unneeded(s, name, namespace, own) {
+	for _, o := range unneeded(s, name, namespace) {
 		step.Changes = append(step.Changes, plan.Deletion(o, "contains railhead-pod, which no other job needs"))
 	}
 	step.Title = fmt.Sprintf("Delete %s of %s", words.Count(len(step.Changes), "object"), name)
@@ -73,11 +73,10 @@ func deleteOrder(o cluster.Object) int {
 
 // unneeded returns the ConfigMaps of railhead-pod that no other object of the namespace mounts. One with an instance
 // belongs to the injected manifest of that name, which may not exist yet.
-func unneeded(s cluster.State, name, namespace string, own []cluster.Object) []cluster.Object {
+func unneeded(s cluster.State, name, namespace string) []cluster.Object {
 	var needed []string
 	for _, o := range s.Objects {
-		isOwn := func(own cluster.Object) bool { return own.Kind == o.Kind && own.Name == o.Name }
-		if o.Namespace == namespace && !slices.ContainsFunc(own, isOwn) {
+		if o.Namespace == namespace && jobOf(o) != name {
 			needed = append(needed, mounted(o.Fields)...)
 		}
 	}

@@ -91,16 +91,18 @@ func (d delivery) volumes() []corev1.Volume {
 	if d.by == ByImage {
 		return []corev1.Volume{bin}
 	}
-	parts := &corev1.ProjectedVolumeSource{}
+	parts := corev1.Volume{Name: partsVolume}
+	parts.Projected = &corev1.ProjectedVolumeSource{}
 	for _, p := range d.programs {
 		for i := range p.Parts {
-			parts.Sources = append(parts.Sources, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
-				LocalObjectReference: corev1.LocalObjectReference{Name: p.configMap(i) + d.suffix},
-				Items:                []corev1.KeyToPath{{Key: partKey, Path: fmt.Sprintf("%s/%03d", p.Arch, i)}},
-			}})
+			source := &corev1.ConfigMapProjection{
+				Items: []corev1.KeyToPath{{Key: partKey, Path: fmt.Sprintf("%s/%03d", p.Arch, i)}},
+			}
+			source.Name = p.configMap(i) + d.suffix
+			parts.Projected.Sources = append(parts.Projected.Sources, corev1.VolumeProjection{ConfigMap: source})
 		}
 	}
-	return []corev1.Volume{bin, {Name: partsVolume, VolumeSource: corev1.VolumeSource{Projected: parts}}}
+	return []corev1.Volume{bin, parts}
 }
 
 // kinds returns the kinds of volumes, as security context constraints list them.

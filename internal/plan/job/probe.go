@@ -130,15 +130,15 @@ const hostFolder = "/host"
 // capabilities. Otherwise the pod sees neither the extended configuration of PCI devices (drivers/pci/pci-sysfs.c)
 // nor the physical functions (network namespaces).
 func onHost(spec *corev1.PodSpec) {
-	const volume = "host"
 	spec.HostNetwork, spec.HostPID = true, true
 	spec.SecurityContext = &corev1.PodSecurityContext{RunAsUser: new(int64(0))}
-	root := corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}
-	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: volume, VolumeSource: root})
+	host := corev1.Volume{Name: "host"}
+	host.HostPath = &corev1.HostPathVolumeSource{Path: "/"}
+	spec.Volumes = append(spec.Volumes, host)
 	container := &spec.Containers[0]
 	container.Command = []string{podProgram, "snapshot", "--root", hostFolder}
 	container.SecurityContext = &corev1.SecurityContext{Privileged: new(true)}
-	mount := corev1.VolumeMount{Name: volume, MountPath: hostFolder, ReadOnly: true}
+	mount := corev1.VolumeMount{Name: host.Name, MountPath: hostFolder, ReadOnly: true}
 	container.VolumeMounts = append(container.VolumeMounts, mount)
 }
 

@@ -139,35 +139,34 @@ func (j *request) validateValues() {
 
 // validateServer checks the features of the API server.
 func (j *request) validateServer() {
-	k, server := j.workload(), check.Ref{Kind: check.Server}
+	k := j.workload()
 	// The groups of custom resources contain a dot (apiextensions-apiserver pkg/apis/apiextensions/validation).
 	if group := k.GVK.Group; strings.Contains(group, ".") && !j.s.Server.Serves(group) {
-		j.fail(ServerSupport, server, "the cluster has no "+k.GVK.Kind+" API",
+		j.fail(ServerSupport, check.Ref{Kind: check.Server}, "the cluster has no "+k.GVK.Kind+" API",
 			evidence("API groups", "no "+group, group),
 			check.ByUser("Use --kind statefulset, or ask an administrator to install the "+k.GVK.Kind+" controller.",
 				j.deployCommand("--kind statefulset")))
 	}
-	if j.Nodes > 1 && j.olderThan(k.RankSince) {
-		j.fail(ServerSupport, server,
-			fmt.Sprintf("Kubernetes %s does not give the pods of a %s their rank", j.s.Server.Version, k.GVK.Kind),
-			evidence("server version", j.s.Server.Version, fmt.Sprintf("v1.%d or newer", k.RankSince)),
+	if j.Nodes > 1 {
+		j.requireVersion(k.RankSince, "does not give the pods of a "+k.GVK.Kind+" their rank",
 			check.ByUser("Use --kind jobset if the JobSet controller is installed, or a newer cluster.",
 				j.deployCommand("--kind jobset")))
 	}
-	if j.Delivery != ByImageVolume {
-		return
-	}
-	if j.olderThan(plan.ImageVolumesMinor) {
-		j.fail(ServerSupport, server, fmt.Sprintf("Kubernetes %s has no image volumes", j.s.Server.Version),
-			evidence("server version", j.s.Server.Version, fmt.Sprintf("v1.%d or newer", plan.ImageVolumesMinor)),
+	if j.Delivery == ByImageVolume {
+		j.requireVersion(plan.ImageVolumesMinor, "has no image volumes",
 			check.ByUser("Copy railhead-pod with an init container instead.", j.deployCommand("--pod-image IMAGE")))
+		j.note("Image volumes need the feature gate ImageVolume, which is on by default from Kubernetes 1.35. " +
+			"Some container runtimes mount them noexec; the container then exits with code 126.")
 	}
-	j.note("Image volumes need the feature gate ImageVolume, which is on by default from Kubernetes 1.35. " +
-		"Some container runtimes mount them noexec; the container then exits with code 126.")
 }
 
-// olderThan reports whether the server is known to be older than a minor version of Kubernetes 1.
-func (j *request) olderThan(minor int) bool { return j.s.Server.Minor > 0 && j.s.Server.Minor < minor }
+// requireVersion fails if the server is known to be older than a minor version of Kubernetes 1.
+func (j *request) requireVersion(minor int, problem string, fix *check.Fix) {
+	if server := j.s.Server; server.Minor > 0 && server.Minor < minor {
+		j.fail(ServerSupport, check.Ref{Kind: check.Server}, "Kubernetes "+server.Version+" "+problem,
+			evidence("server version", server.Version, fmt.Sprintf("v1.%d or newer", minor)), fix)
+	}
+}
 
 // place checks the namespace and the existing objects of the job.
 func (j *request) place() {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -90,7 +89,12 @@ func mainContainer(spec map[string]any, name string) map[string]any {
 }
 
 func requestsGPU(container map[string]any) bool {
-	return slices.ContainsFunc(slices.Collect(maps.Keys(amounts(container, "limits"))), cluster.IsGPU)
+	for name := range amounts(container, "limits") {
+		if cluster.IsGPU(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // wrapped returns the command of a container behind railhead-pod run.
@@ -257,19 +261,19 @@ func (p podShape) volumes(spec, main map[string]any) {
 	mounts := []corev1.VolumeMount{{Name: binVolume, MountPath: binFolder, ReadOnly: true}}
 	volumes := p.delivery.volumes()
 	if p.script != "" {
-		source := &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: p.script}}
-		volumes = append(volumes, corev1.Volume{
-			Name:         scriptVolume,
-			VolumeSource: corev1.VolumeSource{ConfigMap: source},
-		})
+		script := corev1.Volume{Name: scriptVolume}
+		script.ConfigMap = &corev1.ConfigMapVolumeSource{}
+		script.ConfigMap.Name = p.script
+		volumes = append(volumes, script)
 		mounts = append(mounts, corev1.VolumeMount{Name: scriptVolume, MountPath: scriptFolder, ReadOnly: true})
 	}
 	if ownShm(main) == "" {
-		source := &corev1.EmptyDirVolumeSource{
+		shm := corev1.Volume{Name: shmVolume}
+		shm.EmptyDir = &corev1.EmptyDirVolumeSource{
 			Medium:    corev1.StorageMediumMemory,
 			SizeLimit: new(resource.MustParse(p.job.shm())),
 		}
-		volumes = append(volumes, corev1.Volume{Name: shmVolume, VolumeSource: corev1.VolumeSource{EmptyDir: source}})
+		volumes = append(volumes, shm)
 		mounts = append(mounts, corev1.VolumeMount{Name: shmVolume, MountPath: "/dev/shm"})
 	}
 	for _, v := range volumes {
