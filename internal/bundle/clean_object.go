@@ -7,8 +7,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 )
 
-// keys are the names of the fields of a JSON tree to keep. Of the values of those that map to true everything is kept,
-// of the others only fields with these names.
+// keys lists the fields of a JSON tree to keep: true keeps the whole value, false only the listed fields in it.
 type keys map[string]bool
 
 // fields takes names separated by blanks.
@@ -44,7 +43,7 @@ var configKeys = fields(`
 	sysctl capabilities
 `)
 
-// sriovKeys are fields in the spec of a SriovNetwork. Its ipam, capabilities and metaPlugins contain JSON as text.
+// sriovKeys are the fields of the spec of a SriovNetwork. Its ipam, capabilities and metaPlugins contain JSON as text.
 var sriovKeys = fields(`
 	resourceName networkNamespace vlan vlanQoS vlanProto linkState spoofChk trust minTxRate maxTxRate ipam
 	capabilities metaPlugins
