@@ -167,3 +167,17 @@ func TestLaunchedEnvironment(t *testing.T) {
 		t.Error("the Snapshot was changed")
 	}
 }
+
+func TestFirmwareOfTwoUnevenBoards(t *testing.T) {
+	s := read(t, bareMetal)
+	for i := range s.Devices {
+		s.Devices[i].BoardID = host.Know([]string{"MT_B", "MT_A"}[i%2])
+		s.Devices[i].Firmware = host.Know([]string{"28.39.1002", "28.40.1000"}[i/2%2])
+	}
+	for range 20 { // the order of a map changes
+		f, _ := of(Node(s), FirmwareUniform)
+		if !strings.Contains(f.Summary, "cards of board MT_A have different firmware (28.39.1002, 28.40.1000)") {
+			t.Fatalf("got %q", f.Summary)
+		}
+	}
+}
