@@ -188,13 +188,13 @@ func TestNamespaceRefuses(t *testing.T) {
 		"a pool that the operator has not": {o: Options{Namespace: "train", Networks: []string{"x"}}, want: []string{"fail networks-source"}, says: "isRdma: true named x"},
 		"no policies, rails elsewhere":     {s: func(s *cluster.State) { s.SriovPolicies = nil }, o: Options{Namespace: "train"}, want: []string{"fail networks-source"}, says: "--networks-from default"},
 		"policies are not read":            {s: func(s *cluster.State) { *s = plantest.Unread(*s, cluster.SriovPolicies) }, o: Options{Namespace: "train"}, want: []string{"fail networks-source"}, says: "no SR-IOV policy can be read"},
-		"attachments are not read":         {s: func(s *cluster.State) { *s = plantest.Unread(*s, cluster.Networks) }, o: Options{Namespace: "train"}, want: []string{"unknown cluster-readable"}, says: "none is doubled"},
+		"attachments are not read":         {s: func(s *cluster.State) { *s = plantest.Unread(*s, cluster.Networks) }, o: Options{Namespace: "train"}, want: []string{"unknown cluster-readable"}, says: "may exist already"},
 		"an attachment of somebody else": {s: func(s *cluster.State) {
 			s.Networks = append(s.Networks, cluster.Network{Namespace: "train", Name: "eno5np0-network", Resource: "openshift.io/other", Type: "sriov"})
-		}, o: Options{Namespace: "train", NetworksFrom: "default"}, want: []string{"warn name-free"}, says: "left as it is"},
+		}, o: Options{Namespace: "train", NetworksFrom: "default"}, want: []string{"warn name-free"}, says: "it is not changed"},
 		"a network of somebody else": {s: func(s *cluster.State) {
 			s.SriovNetworks = append(s.SriovNetworks, cluster.SriovNetwork{Kind: "SriovNetwork", Namespace: "openshift-sriov-network-operator", Name: "train-eno5np0-network", TargetNamespace: "other", ResourceName: "x"})
-		}, o: Options{Namespace: "train"}, want: []string{"warn name-free"}, says: "SriovNetwork train-eno5np0-network is there for resource x"},
+		}, o: Options{Namespace: "train"}, want: []string{"warn name-free"}, says: "SriovNetwork train-eno5np0-network exists for resource x"},
 		"a level that forbids the capability": {s: func(s *cluster.State) {
 			*s = plantest.Vanilla()
 			s.Namespaces[1].Labels = map[string]string{plan.EnforceLabel: "baseline"}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -15,79 +15,72 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
-// exclusiveMode is the mode of a node's RDMA subsystem in which a device is in one network namespace
-// (SriovNetworkNodeState status.system.rdmaMode). Pods then get it only where the attachment chains the rdma plugin,
-// which moves it to them, and which fails on nodes of the other mode (rdma-cni README; sriov-network-operator
-// test/conformance/tests/test_networkpool.go).
-const exclusiveMode = "exclusive"
-
 // rdmaPlugin is the rdma plugin in the form of a network's metaPlugins.
 const rdmaPlugin = `{"type":"rdma"}`
 
-// exclusive reports whether the attachments of a resource, whatever its prefix, must chain the rdma plugin.
-func (b *namespace) exclusive(resource string) bool {
-	var moved, shared []string
-	for _, state := range b.s.SriovNodes {
-		node, _ := b.s.Node(state.Node)
+// needsRDMAPlugin reports whether the attachments of a resource, whatever its prefix, must chain the rdma plugin. In
+// the exclusive RDMA mode (SriovNetworkNodeState status.system.rdmaMode) a device is in one network namespace, and pods
+// get it only if that plugin moves it to them; on nodes in the shared mode the plugin fails (rdma-cni README;
+// sriov-network-operator test/conformance/tests/test_networkpool.go).
+func (d *draft) needsRDMAPlugin(resource string) bool {
+	var exclusive, shared []string
+	for _, state := range d.s.SriovNodes {
+		node, _ := d.s.Node(state.Node)
 		switch {
-		case !b.offers(node, resource):
-		case state.RDMAMode == exclusiveMode:
-			moved = append(moved, state.Node)
+		case !offers(d.s, node, resource):
+		case state.RDMAMode == "exclusive":
+			exclusive = append(exclusive, state.Node)
 		case state.RDMAMode != "":
 			shared = append(shared, state.Node)
 		}
 	}
-	if len(moved) > 0 && len(shared) > 0 {
-		b.mixedModes(resource, moved, shared)
+	if len(exclusive) > 0 && len(shared) > 0 {
+		d.report(mixedModes(resource, exclusive, shared))
 	}
-	return len(moved) > 0
+	return len(exclusive) > 0
 }
 
 // offers reports whether a node offers a resource, or will when the operator is done with it.
-func (b *namespace) offers(node cluster.Node, resource string) bool {
-	return slices.ContainsFunc(
-		slices.Collect(maps.Keys(node.Allocatable)), func(name string) bool { return base(name) == resource },
-	) ||
-		slices.ContainsFunc(b.s.SriovPolicies, func(p cluster.SriovPolicy) bool {
-			return p.ResourceName == resource && cluster.Selects(p.NodeSelector, nil, node.Labels)
-		})
-}
-
-// mixedModes warns that an attachment of a resource cannot serve all of its nodes.
-func (b *namespace) mixedModes(resource string, moved, shared []string) {
-	b.say(check.Finding{
-		Check: pods.SriovCNI, Status: check.Warn, Subject: check.Named(check.Resource, resource),
-		Summary: fmt.Sprintf(
-			"the RDMA subsystem of nodes with %s is in exclusive mode on %s and in shared mode on %s: its attachments chain the rdma plugin, without which pods get no device on the former and with which they fail on the latter",
-			resource, words.Few(moved, 4), words.Few(shared, 4),
-		),
-		Evidence: []check.Evidence{
-			{
-				Source: "sriovnetworknodestates status.system.rdmaMode",
-				Got:    "exclusive on " + strings.Join(moved, ", ") + "; shared on " + strings.Join(shared, ", "),
-				Want:   "one mode",
-			},
-		},
-		Fix: &check.Fix{
-			Text:     "Set rdmaMode for all of them alike in a SriovNetworkPoolConfig; nodes reboot.",
-			Who:      check.Admin,
-			Commands: []string{"oc get sriovnetworkpoolconfigs -A -o yaml"},
-		},
+func offers(s cluster.State, node cluster.Node, resource string) bool {
+	for name := range node.Allocatable {
+		if path.Base(name) == resource {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.SriovPolicies, func(p cluster.SriovPolicy) bool {
+		return p.ResourceName == resource && cluster.Selects(p.NodeSelector, nil, node.Labels)
 	})
 }
 
-// chained are metaPlugins with the rdma plugin among them: plugins with commas between, as the operator puts them into
+// mixedModes warns that an attachment of a resource cannot work on all of its nodes.
+func mixedModes(resource string, exclusive, shared []string) check.Finding {
+	return check.Finding{
+		Check: pods.SriovCNI, Status: check.Warn, Subject: check.Named(check.Resource, resource),
+		Summary: fmt.Sprintf("the RDMA mode of nodes with %s is exclusive on %s and shared on %s: "+
+			"its attachments chain the rdma plugin, which the former need and which fails on the latter",
+			resource, words.Few(exclusive, 4), words.Few(shared, 4)),
+		Evidence: []check.Evidence{{
+			Source: "sriovnetworknodestates status.system.rdmaMode",
+			Got:    "exclusive on " + strings.Join(exclusive, ", ") + "; shared on " + strings.Join(shared, ", "),
+			Want:   "one mode",
+		}},
+		Fix: check.ByAdmin("Set the same rdmaMode for all of them in a SriovNetworkPoolConfig; nodes reboot.",
+			"oc get sriovnetworkpoolconfigs -A -o yaml"),
+	}
+}
+
+// chained returns metaPlugins with the rdma plugin: plugins with commas between them, as the operator puts them into
 // the list (sriov-network-operator bindata/manifests/cni-config/sriov/sriov-cni-config.yaml).
 func chained(metaPlugins string) string {
-	var there []struct {
-		Type string `json:"type"`
-	}
 	text := strings.TrimSpace(metaPlugins)
 	if text == "" {
 		return rdmaPlugin
 	}
-	if json.Unmarshal([]byte("["+text+"]"), &there) == nil {
-		for _, p := range there {
+	var plugins []struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal([]byte("["+text+"]"), &plugins) == nil {
+		for _, p := range plugins {
 			if p.Type == "rdma" {
 				return metaPlugins
 			}
@@ -96,8 +89,8 @@ func chained(metaPlugins string) string {
 	return text + "," + rdmaPlugin
 }
 
-// chain is a CNI configuration with the rdma plugin at its end: a list of plugins is made of a single one, which lists
-// have been since version 0.3.0 of the specification.
+// chain returns a CNI configuration with the rdma plugin at its end. A single plugin becomes a list of plugins, which
+// version 0.3.0 of the specification introduced.
 func chain(config string) (string, error) {
 	var fields map[string]any
 	decoder := json.NewDecoder(bytes.NewReader([]byte(config)))
@@ -112,7 +105,7 @@ func chain(config string) (string, error) {
 	if _, isList := fields["plugins"].([]any); !isList {
 		list = map[string]any{"plugins": []any{fields}}
 		for _, key := range []string{"cniVersion", "name"} {
-			if value, said := fields[key]; said {
+			if value, ok := fields[key]; ok {
 				list[key] = value
 				delete(fields, key)
 			}

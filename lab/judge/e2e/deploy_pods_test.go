@@ -148,7 +148,7 @@ func TestExclusiveRDMA(t *testing.T) {
 		t.Run(ns, func(t *testing.T) {
 			forget(t, ns)
 			setup := append([]string{"setup", "namespace", ns, "--yes"}, flags...)
-			a.does(t, setup...).silent(t).says(t, "The rdma plugin comes last in ")
+			a.does(t, setup...).silent(t).says(t, "The rdma plugin is the last one of ")
 			var networks networksv1.NetworkAttachmentDefinitionList
 			if err := c.List(t.Context(), &networks, client.InNamespace(ns)); err != nil {
 				t.Fatal(err)

@@ -65,7 +65,7 @@ func TestNamespace(t *testing.T) {
 	}
 	t.Run("a second time", func(t *testing.T) {
 		before := versions(t, ns)
-		a.does(t, "setup", "namespace", ns, "--yes").silent(t).says(t, "Nothing to do", "may use SCC railhead-rdma already, by RoleBinding/railhead-sa-scc-railhead-rdma")
+		a.does(t, "setup", "namespace", ns, "--yes").silent(t).says(t, "Nothing to do", "may already use SCC railhead-rdma, through RoleBinding/railhead-sa-scc-railhead-rdma")
 		unchanged(t, before, ns)
 	})
 	t.Run("for another job", func(t *testing.T) {

@@ -59,7 +59,7 @@ func TestPlainKubernetes(t *testing.T) {
 	t.Run("deploy", func(t *testing.T) { plainDeploy(t, p, a) })
 	t.Run("deploy with IPC_LOCK", func(t *testing.T) {
 		a.ends(t, 1, deploy("job", "train", "--memlock=ipc-lock")...).silent(t).says(t, "namespace train enforces Pod Security level baseline, which forbids the capability IPC_LOCK")
-		a.does(t, "setup", "namespace", "locking", "--networks-from=default", "--allow-ipc-lock", "--yes").silent(t).says(t, "Namespace locking enforces no Pod Security level")
+		a.does(t, "setup", "namespace", "locking", "--networks-from=default", "--allow-ipc-lock", "--yes").silent(t).says(t, "Namespace locking gets Pod Security level privileged")
 		a.does(t, deploy("job", "locking")...).silent(t).says(t, "The pods run as root with the capability IPC_LOCK")
 		for _, pod := range podsOf(t, p, "locking", "job") {
 			if s := pod.Spec.Containers[0].SecurityContext; fmt.Sprint(s.Capabilities.Add) != "[IPC_LOCK]" || *s.RunAsUser != 0 || s.Privileged != nil {

@@ -1,0 +1,107 @@
+package namespace
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/rules/pods"
+)
+
+// access creates the namespace, the service account and its right to use the SCC.
+func (d *draft) access() []plan.Change {
+	var changes []plan.Change
+	existing, exists := d.s.Namespace(d.o.Namespace)
+	switch {
+	case exists:
+		d.judgeLevel(existing)
+	case d.s.Knows(cluster.Namespaces):
+		changes = append(changes, d.newNamespace())
+	default:
+		d.note("Namespaces could not be read: namespace %s is assumed to exist.", d.o.Namespace)
+	}
+	account := cluster.ServiceAccount{Namespace: d.o.Namespace, Name: d.o.account()}
+	if !slices.Contains(d.s.ServiceAccounts, account) {
+		object := plan.Typed(corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
+			&corev1.ServiceAccount{ObjectMeta: d.o.meta(d.o.account())})
+		changes = append(changes, plan.ApplyUnlessCovered(d.s, object, "the account of the pods")...)
+	}
+	if d.s.Server.OpenShift() {
+		changes = append(changes, d.grant()...)
+	}
+	return changes
+}
+
+// newNamespace creates the namespace. Outside OpenShift, which has SCCs, it sets a Pod Security level: baseline lets
+// images run as root, as most training images do, and forbids what reaches the node, and IPC_LOCK
+// (pod-security-admission policy/check_capabilities_baseline.go).
+func (d *draft) newNamespace() plan.Change {
+	meta := d.o.meta(d.o.Namespace)
+	meta.Namespace = ""
+	switch {
+	case d.s.Server.OpenShift():
+	case d.o.AllowIPCLock:
+		meta.Labels[plan.EnforceLabel] = "privileged"
+		d.note("Namespace %s gets Pod Security level privileged, because the pods add IPC_LOCK: "+
+			"everyone who may create pods in it may create privileged ones.", d.o.Namespace)
+	default:
+		meta.Labels[plan.EnforceLabel] = "baseline"
+		d.note("Namespace %s gets Pod Security level baseline, so the nodes' container runtime must unlock memory. "+
+			"If it does not, use --allow-ipc-lock.", d.o.Namespace)
+	}
+	object := plan.Typed(corev1.SchemeGroupVersion.WithKind("Namespace"), &corev1.Namespace{ObjectMeta: meta})
+	return plan.Change{Verb: plan.Apply, Object: object, Why: "does not exist yet"}
+}
+
+// judgeLevel reports that the Pod Security level of an existing namespace is too strict. Setup never changes it.
+func (d *draft) judgeLevel(n cluster.Namespace) {
+	level := n.Labels[plan.EnforceLabel]
+	if d.s.Server.OpenShift() || !d.o.AllowIPCLock || level == "" || level == "privileged" {
+		return
+	}
+	d.report(check.Finding{
+		Check: pods.PodSecurity, Status: check.Fail, Subject: check.Named(check.Namespace, n.Name),
+		Summary:  fmt.Sprintf("namespace %s enforces Pod Security level %s, which forbids IPC_LOCK", n.Name, level),
+		Evidence: []check.Evidence{{Source: "label " + plan.EnforceLabel, Got: level, Want: "privileged"}},
+		Fix: check.ByAdmin("Change the level, if everyone who may create pods in the namespace may have that right.",
+			fmt.Sprintf("kubectl label --overwrite namespace %s %s=privileged", n.Name, plan.EnforceLabel)),
+	})
+}
+
+// grant binds the account to the SCC in this namespace only, under a name other than that of `oc adm policy`: an apply
+// would replace the subjects of that binding.
+func (d *draft) grant() []plan.Change {
+	account, scc := d.o.account(), d.o.SCC
+	if grants := d.s.GrantsTo(scc, d.o.Namespace, account); len(grants) > 0 {
+		d.note("Service account %s may already use SCC %s, through %s.", account, scc, grants[0].By)
+		return nil
+	}
+	meta := d.o.meta(account + "-scc-" + scc)
+	binding := rbacv1.RoleBinding{
+		ObjectMeta: meta,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: plan.SCCRole(scc)},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: account, Namespace: d.o.Namespace}},
+	}
+	var changes []plan.Change
+	if scc != plan.SCCName && !slices.Contains(standardSCCs, scc) {
+		binding.RoleRef.Kind, binding.RoleRef.Name = "Role", meta.Name
+		role := plan.Typed(rbacv1.SchemeGroupVersion.WithKind("Role"), &rbacv1.Role{ObjectMeta: meta})
+		role.Object["rules"] = plan.SCCRules(scc)
+		changes = plan.ApplyUnlessCovered(d.s, role, "permits the use of SCC "+scc+", which may have no cluster role")
+	}
+	object := plan.Typed(rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), &binding)
+	why := "lets " + account + " use SCC " + scc + " in this namespace only"
+	return append(changes, plan.ApplyUnlessCovered(d.s, object, why)...)
+}
+
+// standardSCCs are OpenShift's own, which have cluster roles (openshift/cluster-kube-apiserver-operator
+// bindata/bootkube/scc-manifests).
+var standardSCCs = []string{
+	"anyuid", "hostaccess", "hostmount-anyuid", "hostmount-anyuid-v2", "hostnetwork", "hostnetwork-v2",
+	"nested-container", "nonroot", "nonroot-v2", "privileged", "restricted", "restricted-v2", "restricted-v3",
+}

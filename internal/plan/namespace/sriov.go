@@ -1,0 +1,175 @@
+package namespace
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan"
+)
+
+// sriovNetworks returns a network for each RDMA resource of the operator without an attachment in the namespace.
+func (d *draft) sriovNetworks() []plan.Change {
+	var changes []plan.Change
+	policies := d.rdmaPolicies()
+	for _, p := range policies {
+		if !d.hasNetwork(p.ResourceName) {
+			changes = append(changes, d.sriovNetwork(p)...)
+		}
+	}
+	switch {
+	case len(policies) > 0 || len(d.s.UsableRails(d.o.Namespace)) > 0:
+	case len(d.sources()) > 0 || len(d.o.Networks) > 0:
+		d.noSource("no SriovNetworkNodePolicy with isRdma: true" + d.o.named())
+	default:
+		d.note("No SriovNetworkNodePolicy has isRdma: true: create them with 'railhead setup cluster --sriov'.")
+	}
+	return changes
+}
+
+// rdmaPolicies returns the first policy of each requested RDMA resource, by the name of the resource.
+func (d *draft) rdmaPolicies() []cluster.SriovPolicy {
+	var policies []cluster.SriovPolicy
+	for _, p := range d.s.SriovPolicies {
+		requested := d.o.requested(p.ResourceName, d.networkName(p.ResourceName))
+		if p.RDMA && p.DeviceType != "vfio-pci" && requested {
+			policies = append(policies, p)
+		}
+	}
+	byResource := func(a, b cluster.SriovPolicy) int { return cmp.Compare(a.ResourceName, b.ResourceName) }
+	slices.SortStableFunc(policies, byResource)
+	return slices.CompactFunc(policies, func(a, b cluster.SriovPolicy) bool { return byResource(a, b) == 0 })
+}
+
+// hasNetwork reports whether the namespace has an attachment of a resource, or the operator is to create one.
+func (d *draft) hasNetwork(resource string) bool {
+	return slices.ContainsFunc(d.s.Networks, func(n cluster.Network) bool {
+		return n.Namespace == d.o.Namespace && path.Base(n.Resource) == resource
+	}) || slices.ContainsFunc(d.s.SriovNetworks, func(n cluster.SriovNetwork) bool {
+		return cmp.Or(n.TargetNamespace, n.Namespace) == d.o.Namespace && n.ResourceName == resource
+	})
+}
+
+// isInfiniBand reports whether a policy's NICs are InfiniBand, as it says itself or else the nodes do.
+func isInfiniBand(s cluster.State, p cluster.SriovPolicy) bool {
+	if p.LinkType != "" {
+		return strings.EqualFold(p.LinkType, "IB")
+	}
+	for _, n := range s.SriovNodes {
+		for _, i := range n.Interfaces {
+			if i.LinkType == "IB" && slices.ContainsFunc(p.PFs, func(pf string) bool {
+				name, _, _ := strings.Cut(pf, "#")
+				return name == i.Name
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// model returns another network of the resource, whose address management and options are copied: the first by name.
+func (d *draft) model(resource string) (cluster.SriovNetwork, bool) {
+	models := slices.DeleteFunc(slices.Clone(d.s.SriovNetworks), func(n cluster.SriovNetwork) bool {
+		return n.ResourceName != resource || (n.Kind != "SriovNetwork" && n.Kind != "SriovIBNetwork")
+	})
+	if len(models) == 0 {
+		return cluster.SriovNetwork{}, false
+	}
+	return slices.MinFunc(models, func(x, y cluster.SriovNetwork) int {
+		return strings.Compare(x.TargetNamespace+"/"+x.Name, y.TargetNamespace+"/"+y.Name)
+	}), true
+}
+
+// networkName returns the name of the network of a resource. The SriovNetworks of all namespaces are in the operator's.
+func (d *draft) networkName(resource string) string {
+	name := strings.ToLower(strings.ReplaceAll(resource, "_", "-"))
+	if m, ok := d.model(resource); ok {
+		name = strings.TrimPrefix(m.Name, cmp.Or(m.TargetNamespace, m.Namespace)+"-")
+	}
+	return d.o.Namespace + "-" + name
+}
+
+// sriovNetwork creates one network. The operator creates its attachment, under the same name, in networkNamespace
+// (sriov-network-operator api/v1 helper.go RenderNetAttDef).
+func (d *draft) sriovNetwork(p cluster.SriovPolicy) []plan.Change {
+	meta := d.o.meta(d.networkName(p.ResourceName))
+	meta.Namespace = cmp.Or(p.Namespace, plan.SriovNamespace(d.s))
+	for _, n := range d.s.SriovNetworks {
+		if n.Name == meta.Name && n.Namespace == meta.Namespace {
+			d.report(nameTaken(check.Named(check.SriovNetwork, n.Name), n.ResourceName, p.ResourceName,
+				fmt.Sprintf("%s %s exists for resource %s in namespace %s: it is not changed",
+					n.Kind, n.Name, n.ResourceName, cmp.Or(n.TargetNamespace, n.Namespace))))
+			return nil
+		}
+	}
+	kind, spec := d.sriovSpec(p)
+	why := "makes the SR-IOV operator create the attachment of " + p.ResourceName
+	if model, ok := d.model(p.ResourceName); ok {
+		why += ", like " + model.Name
+	}
+	d.planned = append(d.planned, cluster.Network{
+		Namespace: d.o.Namespace,
+		Name:      meta.Name,
+		Resource:  d.s.ResourceNames(p.ResourceName)[0],
+		Type:      map[string]string{"SriovNetwork": "sriov", "SriovIBNetwork": "ib-sriov"}[kind],
+	})
+	return plan.ApplyUnlessCovered(d.s, unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": cluster.SriovGroup + "/v1",
+		"kind":       kind,
+		"metadata":   plan.Fields(&meta),
+		"spec":       spec,
+	}}, why)
+}
+
+// sriovSpec returns the kind and the spec of a network.
+func (d *draft) sriovSpec(p cluster.SriovPolicy) (kind string, spec map[string]any) {
+	kind, spec = "SriovNetwork", map[string]any{}
+	model, ok := d.model(p.ResourceName)
+	switch {
+	case ok:
+		kind = model.Kind
+		maps.Copy(spec, model.Spec)
+		d.noteHostLocal(model)
+	case isInfiniBand(d.s, p):
+		kind = "SriovIBNetwork"
+		// With the default, auto, ports of virtual functions stayed down (Mellanox/network-operator issue 1825).
+		spec["linkState"] = "enable"
+	case d.o.IPAM == "":
+		d.note("Network %s has no IPAM, because no other network of %s has one to copy: "+
+			"its interfaces get no IPv4 address, and RoCE has only link-local GIDs. Set it with --ipam.",
+			d.networkName(p.ResourceName), p.ResourceName)
+	}
+	if !ok && d.o.IPAM != "" {
+		spec["ipam"] = d.o.IPAM
+	}
+	spec["resourceName"], spec["networkNamespace"] = p.ResourceName, d.o.Namespace
+	if d.needsRDMAPlugin(p.ResourceName) {
+		plugins, _ := spec["metaPlugins"].(string)
+		spec["metaPlugins"] = chained(plugins)
+		d.chained = append(d.chained, d.networkName(p.ResourceName))
+	}
+	return kind, spec
+}
+
+// noteHostLocal notes that addresses may be assigned twice: host-local knows only its own node and network
+// (containernetworking/plugins plugins/ipam/host-local).
+func (d *draft) noteHostLocal(model cluster.SriovNetwork) {
+	text, _ := model.Spec["ipam"].(string)
+	var ipam struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal([]byte(text), &ipam) == nil && ipam.Type == "host-local" {
+		d.note("The IPAM of %s is host-local, which assigns addresses on each node separately: "+
+			"pods on different nodes may get the same address. whereabouts assigns them for the whole cluster.",
+			model.Name)
+	}
+}
