@@ -96,7 +96,7 @@ func aboutDeleted(s cluster.State, e cluster.Event) bool {
 // LeaderOf returns the name of the pod of rank 0.
 func (k Kind) LeaderOf(job string) string { return strings.ReplaceAll(k.Leader, "NAME", job) }
 
-// Missing returns what is known of a pod of a job that its controller has not created.
+// Missing returns a stand-in for a pod of a job that its controller has not created.
 func Missing(s cluster.State, job, namespace string) cluster.Pod {
 	k, _, ok := Find(s, job, namespace)
 	if !ok {

@@ -16,19 +16,19 @@ type Kind struct {
 	Templates []Template // none: only the pods of the kind are known, by their labels
 	Deployed  bool       // `railhead deploy` can write it
 	Label     string     // label of a pod that names the object it belongs to
-	Group     string     // label that tells apart the groups of an object that train separately
+	Group     string     // label of the group, if groups of an object train separately
 	Alike     bool       // the pods of an object request the same devices
 	Rank      Source     // rank of a pod
 	RankSince int        // first minor version of Kubernetes that sets the rank
 	Leader    string     // pod of rank 0; NAME is the name of the object
 	Suffix    string     // longest text after NAME in names and labels of pods; N is the highest rank
-	Makers    []string   // objects whose events tell why pods are missing
+	Makers    []string   // objects whose events explain missing pods
 	Recreates bool       // the controller replaces a pod that ended or failed
 	Revision  string     // path of the revision that new pods get, where an object can be changed while its pods run
 	Fixed     []string   // fields of the spec that cannot be changed
 }
 
-// Template says where an object holds a pod template.
+// Template is the place of a pod template in an object.
 type Template struct {
 	Items string   // path of the list or map whose items hold templates; empty: the object itself holds one
 	Pod   string   // path of the template in an item; empty: the item is the pod

@@ -82,7 +82,7 @@ func (j *request) oneOf(field, got string, values ...string) {
 	}
 }
 
-// validateName checks the job's name and the names that are made of it, which have at most 63 characters.
+// validateName checks the job's name. Names and labels derived from it have at most 63 characters.
 func (j *request) validateName() {
 	longest := 63 - len(strings.ReplaceAll(j.workload().Suffix, "N", strconv.Itoa(max(j.Nodes-1, 0))))
 	switch errs := validation.IsDNS1035Label(j.Name); {
