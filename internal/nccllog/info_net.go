@@ -143,10 +143,6 @@ func (p *notices) using(r *rank, l *logLine, list []byte) {
 
 // interfaces reads the list of NET/Socket: "[0]eth0:10.128.2.15<0> [1]eth1:10.128.3.15<0>".
 func (p *notices) interfaces(r *rank, l *logLine, list []byte) {
-	list, oob, ok := bytes.Cut(list, []byte("; OOB "))
-	if ok {
-		r.OOB = p.address(oob)
-	}
 	r.Sockets = nil
 	for field := range bytes.FieldsSeq(list) {
 		if a := p.address(field); a.Interface != "" && len(r.Sockets) < maxList {

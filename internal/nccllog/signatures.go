@@ -5,7 +5,7 @@ var cudaFailure = []string{"cuda failure", "hip failure"}
 // ncclSignatures are lines of NCCL and RCCL of level WARN.
 var ncclSignatures = []Signature{
 	{
-		ID: "stranger", Kind: Stranger, What: "a connection of another program",
+		ID: "stranger", Kind: Stranger, What: "connection from another program",
 		Words:   []string{"wrong magic"},
 		Example: "a:1:9 [0] misc/socket.cc:1 NCCL WARN socketFinalizeAccept: wrong magic 12 != 34",
 	},
@@ -56,7 +56,7 @@ var ncclSignatures = []Signature{
 		Example: "a:1:9 [0] enqueue.cc:1 NCCL WARN Cuda failure 1 'invalid argument'",
 	},
 	{
-		ID: "cuda-shutdown", Kind: Consequence, What: "operation given up",
+		ID: "cuda-shutdown", Kind: Consequence, What: "operation aborted",
 		Class:   Followed,
 		AnyCase: true, Words: cudaFailure, Read: readCUDA,
 		Example: "a:1:9 [0] transport.cc:1 NCCL WARN Cuda failure 'driver shutting down'",
@@ -152,7 +152,7 @@ var ncclSignatures = []Signature{
 			"incompatible with the local [mlx5_0:1/RoCE]",
 	},
 	{
-		ID: "devices-differ", Kind: DevicesDiffer, What: "the peer has other devices",
+		ID: "devices-differ", Kind: DevicesDiffer, What: "the peer has different devices",
 		Words: []string{"mismatched physical devices"},
 		Example: "a:1:9 [0] transport/net_ib.cc:1 NCCL WARN NET/IB : There are mismatched physical devices " +
 			"between local (2) and remote (1)",
@@ -212,7 +212,7 @@ var ncclSignatures = []Signature{
 		Example: "a:1:9 [0] misc/cudawrap.cc:1 NCCL WARN Failed to find CUDA library libcuda.so",
 	},
 	{
-		ID: "given-up", Kind: Consequence, What: "operation given up",
+		ID: "given-up", Kind: Consequence, What: "operation aborted",
 		Class: Followed,
 		Words: []string{
 			"Service thread] Error encountered", "Service thread] Accept failed",
@@ -436,19 +436,19 @@ var frameworkSignatures = []Signature{
 		Example: "[ 1234.5] Out of memory: Killed process 4242 (python) total-vm:1234kB",
 	},
 	{
-		ID: "mpi-abort", Kind: Aborted, What: "ended by the launcher",
+		ID: "mpi-abort", Kind: Aborted, What: "aborted by the launcher",
 		Class: Followed,
 		Words: []string{"MPI_ABORT was invoked"}, Read: readAbort,
 		Example: "MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD",
 	},
 	{
-		ID: "ray-actor", Kind: Aborted, What: "ended by the launcher",
+		ID: "ray-actor", Kind: Aborted, What: "aborted by the launcher",
 		Class:   Followed,
 		Words:   []string{"ActorDiedError", "RayActorError", "The actor died", "actor is dead", "WorkerCrashedError"},
 		Example: "The actor died unexpectedly before finishing this task.",
 	},
 	{
-		ID: "node-failure", Kind: Aborted, What: "ended by the launcher",
+		ID: "node-failure", Kind: Aborted, What: "aborted by the launcher",
 		Class: Followed,
 		Words: []string{"NODE FAILURE", "DUE TO NODE FAIL"}, Read: readNodeFailure,
 		Example: "slurmstepd: error: *** JOB 1234 ON gpu-1 CANCELLED AT 2026-03-02T10:00:00 DUE TO NODE FAILURE ***",
