@@ -21,13 +21,6 @@ type TorchLine struct {
 	AlgBW   GiBps   `json:"algGiBps"`
 }
 
-// String returns the line without its end.
-func (l TorchLine) String() string {
-	return "[bench] op=" + string(l.Op) + " world=" + strconv.Itoa(l.World) + " bytes=" + strconv.FormatInt(l.Bytes, 10) +
-		" iters=" + strconv.Itoa(l.Iters) + " avg_sec=" + strconv.FormatFloat(l.Seconds, 'f', 6, 64) +
-		" approx_alg_BW=" + strconv.FormatFloat(float64(l.AlgBW), 'f', 2, 64) + " GiB/s"
-}
-
 // Busbw returns the bus bandwidth.
 func (l TorchLine) Busbw() (GBps, error) { return Busbw(l.Op, l.World, l.AlgBW.GBps()) }
 
