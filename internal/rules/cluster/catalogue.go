@@ -36,7 +36,9 @@ const (
 
 // rows returns the catalogue. A row needs the checks without which its own says nothing new of the cluster, and is
 // explained by those whose findings, about the same object, are the cause of its own.
-func rows() []check.Check[view] {
+func rows() []check.Check[view] { return slices.Concat(poolRows(), nodeRows(), jobRows()) }
+
+func poolRows() []check.Check[view] {
 	return []check.Check[view]{
 		{
 			ID: ClusterReadable, Title: "everything that matters could be read",
@@ -58,6 +60,12 @@ func rows() []check.Check[view] {
 			ID: PoolIdle, Title: "all nodes of a pool have its configuration",
 			Run: poolFindings(PoolIdle),
 		},
+	}
+}
+
+// nodeRows are about what nodes offer.
+func nodeRows() []check.Check[view] {
+	return []check.Check[view]{
 		{
 			ID: SriovNodeState, Title: "the SR-IOV operator has set up every node",
 			Run: reading(failedSriovNodes, cluster.SriovNodes),
@@ -94,6 +102,12 @@ func rows() []check.Check[view] {
 			Needs: []check.ID{SriovNodeState, DevicePlugin, ResourceZero, RDMAResources},
 			Run:   reading(unevenRails, cluster.Nodes),
 		},
+	}
+}
+
+// jobRows are about what jobs need: attachments, requests and permissions.
+func jobRows() []check.Check[view] {
+	return []check.Check[view]{
 		{
 			ID: NetworkResource, Title: "every attachment names a resource that nodes offer",
 			Needs: []check.ID{RDMAResources},
