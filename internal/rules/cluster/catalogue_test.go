@@ -18,7 +18,10 @@ const operators = "openshift-sriov-network-operator"
 func pool(s *cluster.State) *cluster.Pool {
 	if len(s.Pools) == 0 {
 		s.Pools = []cluster.Pool{{
-			Name: "worker", NodeSelector: map[string]string{"node-role.kubernetes.io/worker": ""}, Target: "rendered", Current: "rendered",
+			Name:         "worker",
+			NodeSelector: map[string]string{"node-role.kubernetes.io/worker": ""},
+			Target:       "rendered",
+			Current:      "rendered",
 		}}
 		for i := range s.Nodes {
 			s.Nodes[i].Labels = map[string]string{"node-role.kubernetes.io/worker": ""}
@@ -28,10 +31,10 @@ func pool(s *cluster.State) *cluster.Pool {
 	return &s.Pools[0]
 }
 
-// clusterFault is a cluster with something wrong.
+// clusterFault is a fault in a cluster, and what is found.
 type clusterFault struct {
 	change func(*cluster.State)
-	job    string   // that was asked about
+	job    string   // to check
 	want   []string // status and check of the findings, in order
 	says   string   // in the first
 	folded []string // under the first
@@ -46,16 +49,26 @@ func clusterFaults() map[string]clusterFault {
 				p := rulestest.Pod(s, "h-kim-1")
 				p.Requests = cluster.Resources{"openshift.io/rail0": 1, "openshift.io/rial1": 1}
 				rulestest.Pod(s, "h-kim-0").Annotations = nil
-				rulestest.Pending(s, "h-kim-1", "FailedScheduling", "0/2 nodes are available: 2 Insufficient openshift.io/rial1.")
+				rulestest.Pending(s, "h-kim-1", "FailedScheduling", "0/2 nodes are available: 2 Insufficient "+
+					"openshift.io/rial1.")
 			},
-			want: []string{"fail network-resource"}, says: "no node offers openshift.io/rial1", folded: []string{"resource-name-mismatch"},
+			want:   []string{"fail network-resource"},
+			says:   "no node offers openshift.io/rial1",
+			folded: []string{"resource-name-mismatch"},
 		},
 		"a pod that waits for its image is no consequence of a broken attachment": {
 			change: func(s *cluster.State) {
-				s.Networks = append(s.Networks, cluster.Network{Namespace: "train", Name: "rail9", Resource: "openshift.io/rail9", Type: "sriov"})
+				s.Networks = append(s.Networks, cluster.Network{
+					Namespace: "train",
+					Name:      "rail9",
+					Resource:  "openshift.io/rail9",
+					Type:      "sriov",
+				})
 				p := rulestest.Pod(s, "h-kim-1")
 				p.Ready, p.Phase = false, "Pending"
-				p.Containers = []cluster.Container{{Name: "train", Waiting: "ImagePullBackOff", Message: "Back-off pulling image \"x\": not found"}}
+				p.Containers = []cluster.Container{
+					{Name: "train", Waiting: "ImagePullBackOff", Message: "Back-off pulling image \"x\": not found"},
+				}
 			},
 			want: []string{"fail network-resource", "fail image-pull"},
 		},
@@ -64,7 +77,9 @@ func clusterFaults() map[string]clusterFault {
 				s.SriovNodes[1].SyncStatus, s.SriovNodes[1].SyncError = "Failed", "numVfs 64 is more than 16"
 				s.Nodes[1].Allocatable["openshift.io/rail1"] = 0
 			},
-			want: []string{"fail sriov-node-state"}, says: "numVfs 64", folded: []string{"vf-count", "resource-zero", "rdma-resources", "rails-even", "network-resource"},
+			want:   []string{"fail sriov-node-state"},
+			says:   "numVfs 64",
+			folded: []string{"vf-count", "resource-zero", "rdma-resources", "rails-even", "network-resource"},
 		},
 		"no node offers a GPU": {
 			change: func(s *cluster.State) {
@@ -113,7 +128,7 @@ func clusterFaults() map[string]clusterFault {
 			},
 			want: []string{"warn driver-pods"}, folded: []string{"device-allocate"},
 		},
-		"a card has fewer virtual functions than its policies ask for": {
+		"a card has fewer virtual functions than its policies request": {
 			change: func(s *cluster.State) { s.SriovNodes[1].Interfaces[0].VFs = 4 },
 			want:   []string{"warn vf-count"}, says: "eno5 has 4 virtual functions, but policy rail0 requests 8",
 		},
@@ -123,28 +138,39 @@ func clusterFaults() map[string]clusterFault {
 			},
 			want: []string{"warn vf-count"}, says: "; its firmware allows 0",
 		},
-		"the operator still makes virtual functions": {
+		"the operator still creates virtual functions": {
 			change: func(s *cluster.State) {
 				s.SriovNodes[1].Interfaces[0].VFs, s.SriovNodes[1].SyncStatus = 4, "InProgress"
 			},
 		},
-		"a policy is of other nodes": {
+		"a policy for other nodes": {
 			change: func(s *cluster.State) {
-				s.SriovPolicies = append(s.SriovPolicies[:0], cluster.SriovPolicy{Name: "rail0", ResourceName: "rail0", RDMA: true, VFs: 16, Vendor: "15b3", NodeSelector: map[string]string{"pool": "b"}})
+				s.SriovPolicies = append(s.SriovPolicies[:0], cluster.SriovPolicy{
+					Name:         "rail0",
+					ResourceName: "rail0",
+					RDMA:         true,
+					VFs:          16,
+					Vendor:       "15b3",
+					NodeSelector: map[string]string{"pool": "b"},
+				})
 			},
 		},
 		"a resource is advertised with 0": {
 			change: func(s *cluster.State) { s.Nodes[1].Allocatable["openshift.io/rail1"] = 0 },
-			want:   []string{"warn resource-zero"}, says: "openshift.io/rail1 is advertised with 0 on gpu-1, and offered by 1 other node", folded: []string{"rails-even"},
+			want:   []string{"warn resource-zero"},
+			says:   "openshift.io/rail1 is advertised with 0 on gpu-1, and offered by 1 other node",
+			folded: []string{"rails-even"},
 		},
 		"the network driver's container crashes on a node": {
 			change: func(s *cluster.State) { s.Pods = append(s.Pods, rulestest.Driver("gpu-1")) },
-			want:   []string{"warn driver-pods"}, says: "pod nvidia-network-operator/mofed-gpu-1, which installs a driver on node gpu-1, is Running and not ready",
+			want:   []string{"warn driver-pods"},
+			says: "pod nvidia-network-operator/mofed-gpu-1, which installs a driver on node gpu-1, is Running and " +
+				"not ready",
 		},
-		"the network driver's container crashes on a node of others": {
+		"the network driver's container crashes on an unrelated node": {
 			change: func(s *cluster.State) { s.Pods = append(s.Pods, rulestest.Driver("gpu-9")) },
 		},
-		"the network driver took a node's own network away": {
+		"the network driver took the node's own network away": {
 			change: func(s *cluster.State) {
 				s.Pods = append(s.Pods, rulestest.Driver("gpu-1"))
 				s.Nodes[1].Ready, s.Nodes[1].NotReady = false, "NodeStatusUnknown: Kubelet stopped posting node status."
@@ -157,35 +183,43 @@ func clusterFaults() map[string]clusterFault {
 				p.Ready, p.Reason = false, "CrashLoopBackOff"
 				s.Nodes[1].Allocatable["openshift.io/rail1"] = 0
 			},
-			want: []string{"fail device-plugin"}, says: "node gpu-1: pod openshift-sriov-network-operator/plugin-gpu-1 is Running (CrashLoopBackOff)",
+			want:   []string{"fail device-plugin"},
+			says:   "node gpu-1: pod openshift-sriov-network-operator/plugin-gpu-1 is Running (CrashLoopBackOff)",
 			folded: []string{"resource-zero", "rdma-resources", "rails-even", "network-resource"},
 		},
 		"the device plugin has no pod on a node": {
 			change: func(s *cluster.State) {
 				s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.Name == "plugin-gpu-1" })
 			},
-			want: []string{"fail device-plugin"}, says: "it has no pod there", folded: []string{"resource-zero", "rdma-resources", "rails-even", "network-resource"},
+			want:   []string{"fail device-plugin"},
+			says:   "it has no pod there",
+			folded: []string{"resource-zero", "rdma-resources", "rails-even", "network-resource"},
 		},
-		"who may not see the operator's pods cannot tell of them": {
+		"the operator's pods are not visible": {
 			change: func(s *cluster.State) {
 				s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.Namespace == operators })
 			},
 		},
 		"no injector": {
 			change: func(s *cluster.State) {
-				s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return strings.HasPrefix(p.Name, "injector-") })
+				s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool {
+					return strings.HasPrefix(p.Name, "injector-")
+				})
 			},
 			want: []string{"warn resources-injector"}, says: "does not run",
 		},
 		"a pod's resources were erased": {
 			change: func(s *cluster.State) { delete(rulestest.Pod(s, "h-kim-0").Requests, "openshift.io/rail1") },
-			want:   []string{"fail pod-resources"}, says: "pod h-kim-0 is attached to networks but does not request openshift.io/rail1",
+			want:   []string{"fail pod-resources"},
+			says:   "pod h-kim-0 is attached to networks but does not request openshift.io/rail1",
 		},
 		"Kubeflow Trainer erased a pod's resources": {
 			change: func(s *cluster.State) {
 				p := rulestest.Pod(s, "h-kim-0")
 				p.Labels = map[string]string{"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
-				p.Annotations = map[string]string{networksAnnotation: `[{"name":"rail0"},{"name":"rail1","namespace":"train"}]`}
+				p.Annotations = map[string]string{
+					networksAnnotation: `[{"name":"rail0"},{"name":"rail1","namespace":"train"}]`,
+				}
 				p.Requests = cluster.Resources{"nvidia.com/gpu": 8}
 			},
 			want: []string{"fail pod-resources"}, says: "Kubeflow Trainer replaces the container's own requests",
@@ -196,41 +230,45 @@ func clusterFaults() map[string]clusterFault {
 				p := rulestest.Pod(s, "h-kim-0")
 				p.Requests = cluster.Resources{"nvidia.com/gpu": 8}
 			},
-			want: []string{"fail pod-resources"}, says: "resourcesPerNode of TrainJob h-kim replaces the requests of its runtime",
+			want: []string{"fail pod-resources"},
+			says: "resourcesPerNode of TrainJob h-kim replaces the requests of its runtime",
 		},
-		"the runtime of a TrainJob never asked": {
+		"the runtime of a TrainJob requests none": {
 			change: func(s *cluster.State) {
 				rulestest.TrainJob(s, nil)
 				rulestest.Pod(s, "h-kim-0").Requests = cluster.Resources{"nvidia.com/gpu": 8}
 			},
 			want: []string{"fail pod-resources"}, says: "it gets no RDMA device",
 		},
-		"a job on two nodes asks for GPUs alone": {
-			change: rulestest.GPUsOnly, want: []string{"fail rdma-requested"}, says: "2 pods of h-kim have GPUs on several nodes and request no RDMA resource",
+		"a job on two nodes requests only GPUs": {
+			change: rulestest.GPUsOnly,
+			want:   []string{"fail rdma-requested"},
+			says:   "2 pods of h-kim have GPUs on several nodes and request no RDMA resource",
 		},
-		"a TrainJob asks for GPUs alone": {
+		"a TrainJob requests only GPUs": {
 			change: func(s *cluster.State) {
 				rulestest.TrainJob(s, cluster.Resources{"cpu": 8000, "nvidia.com/gpu": 8})
 				rulestest.GPUsOnly(s)
 			},
 			want: []string{"fail rdma-requested"}, says: "resourcesPerNode of TrainJob h-kim replaces the requests",
 		},
-		"a job on one node asks for GPUs alone": {
+		"a job on one node requests only GPUs": {
 			change: func(s *cluster.State) {
 				rulestest.GPUsOnly(s)
 				rulestest.Pod(s, "h-kim-1").Node = "gpu-0"
 			},
 		},
-		"replicas that each serve by themselves": {
+		"independent replicas": {
 			change: func(s *cluster.State) {
 				rulestest.GPUsOnly(s)
 				rulestest.Pod(s, "h-kim-0").Labels, rulestest.Pod(s, "h-kim-1").Labels = nil, nil
 			},
 		},
-		"a job that has claims": {
+		"a job with claims": {
 			change: func(s *cluster.State) {
 				rulestest.GPUsOnly(s)
-				rulestest.Pod(s, "h-kim-0").Claims, rulestest.Pod(s, "h-kim-1").Claims = []string{"nics"}, []string{"nics"}
+				rulestest.Pod(s, "h-kim-0").Claims = []string{"nics"}
+				rulestest.Pod(s, "h-kim-1").Claims = []string{"nics"}
 			},
 		},
 		"a job on nodes without RDMA": {
@@ -247,30 +285,42 @@ func clusterFaults() map[string]clusterFault {
 			change: func(s *cluster.State) {
 				s.SCCGrants = s.SCCGrants[1:]
 				s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.Namespace == "train" })
-				s.Objects = []cluster.Object{{Kind: "StatefulSet", Namespace: "train", Name: "h-kim", Fields: map[string]any{
-					"spec": map[string]any{
-						"replicas": float64(2),
-						"template": map[string]any{"spec": map[string]any{"serviceAccountName": "railhead"}},
-					},
-				}}}
+				template := map[string]any{"spec": map[string]any{"serviceAccountName": "railhead"}}
+				s.Objects = []cluster.Object{{
+					Kind: "StatefulSet", Namespace: "train", Name: "h-kim",
+					Fields: map[string]any{"spec": map[string]any{"replicas": float64(2), "template": template}},
+				}}
 				s.Events = []cluster.Event{{
 					Namespace: "train", Object: "StatefulSet/h-kim", Type: "Warning", Reason: "FailedCreate",
-					Message: `pods "h-kim-0" is forbidden: unable to validate against any security context constraint: ` +
-						`[provider restricted-v2: .containers[0].capabilities.add: Invalid value: "IPC_LOCK": capability may not be added]`,
+					Message: `pods "h-kim-0" is forbidden: unable to validate against any security context ` +
+						`constraint: ` +
+						`[provider restricted-v2: .containers[0].capabilities.add: Invalid value: "IPC_LOCK": ` +
+						`capability may not be added]`,
 				}}
 			},
-			job:  "h-kim",
-			want: []string{"warn scc-granted"}, says: "service account railhead of namespace train", folded: []string{"scc-ipc-lock"},
+			job:    "h-kim",
+			want:   []string{"warn scc-granted"},
+			says:   "service account railhead of namespace train",
+			folded: []string{"scc-ipc-lock"},
 		},
 		"the SCC is granted for the whole cluster": {
 			change: func(s *cluster.State) {
-				s.SCCGrants = append(s.SCCGrants, cluster.SCCGrant{SCC: "railhead-rdma", Subject: "ServiceAccount/train/railhead", By: "ClusterRoleBinding/system:openshift:scc:railhead-rdma"})
+				s.SCCGrants = append(s.SCCGrants, cluster.SCCGrant{
+					SCC:     "railhead-rdma",
+					Subject: "ServiceAccount/train/railhead",
+					By:      "ClusterRoleBinding/system:openshift:scc:railhead-rdma",
+				})
 			},
-			want: []string{"warn scc-scope"}, says: "SCC railhead-rdma is granted for the whole cluster to ServiceAccount/train/railhead",
+			want: []string{"warn scc-scope"},
+			says: "SCC railhead-rdma is granted for the whole cluster to ServiceAccount/train/railhead",
 		},
-		"everybody may be privileged": {
+		"everyone may be privileged": {
 			change: func(s *cluster.State) {
-				s.SCCGrants = append(s.SCCGrants, cluster.SCCGrant{SCC: "privileged", Subject: "Group/system:authenticated", By: "ClusterRoleBinding/x"})
+				s.SCCGrants = append(s.SCCGrants, cluster.SCCGrant{
+					SCC:     "privileged",
+					Subject: "Group/system:authenticated",
+					By:      "ClusterRoleBinding/x",
+				})
 			},
 			want: []string{"warn scc-scope"}, says: "Group/system:authenticated",
 		},
@@ -280,7 +330,8 @@ func clusterFaults() map[string]clusterFault {
 		},
 		"a pool that setup left paused": {
 			change: func(s *cluster.State) {
-				pool(s).Paused, pool(s).Annotations = true, map[string]string{cluster.AnnotationPausedBy: cluster.PausedBySetup}
+				pool(s).Paused = true
+				pool(s).Annotations = map[string]string{cluster.AnnotationPausedBy: cluster.PausedBySetup}
 			},
 			want: []string{"warn pool-not-paused"}, says: "which was interrupted",
 		},
@@ -290,52 +341,60 @@ func clusterFaults() map[string]clusterFault {
 			},
 			want: []string{"fail pool-healthy"}, says: "disk full",
 		},
-		"a pool that is rolled out": {
+		"a pool in a rollout": {
 			change: func(s *cluster.State) {
 				pool(s).Target = "rendered-new"
 				s.Nodes[1].MachineConfig.Desired, s.Nodes[1].MachineConfig.State = "rendered-new", "Working"
 			},
 			want: []string{"warn pool-idle"}, says: "pool worker is half rolled out: 2 of 2 nodes lack rendered-new",
 		},
-		"a rollout behind a cordoned node, and a pod that no node takes": {
+		"a cordoned node blocks the rollout, and a pod cannot be scheduled": {
 			change: func(s *cluster.State) {
 				pool(s).Target = "rendered-new"
 				s.Nodes[1].Unschedulable = true
-				rulestest.Pending(s, "h-kim-1", "FailedScheduling", "0/2 nodes are available: 1 node(s) were unschedulable, 1 node(s) had untolerated taint {a: b}.")
+				rulestest.Pending(s, "h-kim-1", "FailedScheduling", "0/2 nodes are available: 1 node(s) were "+
+					"unschedulable, 1 node(s) had untolerated taint {a: b}.")
 			},
-			want: []string{"fail rollout-progress"}, says: "it waits for cordoned nodes: gpu-1", folded: []string{"node-selection"},
+			want:   []string{"fail rollout-progress"},
+			says:   "it waits for cordoned nodes: gpu-1",
+			folded: []string{"node-selection"},
 		},
-		"lists that a user may not read": {
+		"lists that the user may not read": {
 			change: func(s *cluster.State) {
-				s.Problems = []cluster.Problem{{Kind: cluster.SCCs, Err: "forbidden", Forbidden: true}, {Kind: cluster.SCCGrants, Err: "forbidden", Forbidden: true}}
+				s.Problems = []cluster.Problem{
+					{Kind: cluster.SCCs, Err: "forbidden", Forbidden: true},
+					{Kind: cluster.SCCGrants, Err: "forbidden", Forbidden: true},
+				}
 			},
 		},
-		"pods of other namespaces, which a user may not list": {
+		"pods of other namespaces that the user may not list": {
 			change: func(s *cluster.State) {
 				s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.Namespace == operators })
 				s.Problems = []cluster.Problem{{Kind: cluster.Pods, Err: "forbidden", Forbidden: true}}
 			},
 		},
-		"a wrong attachment, told to a user who may see little else": {
+		"a wrong attachment, for a user who may see little else": {
 			change: func(s *cluster.State) {
 				s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.Namespace == operators })
 				s.SriovNodes, s.SCCs, s.SCCGrants = nil, nil, nil
 				s.Networks[1].Resource = "openshift.io/rial1"
 				rulestest.Pod(s, "h-kim-0").Annotations, rulestest.Pod(s, "h-kim-1").Annotations = nil, nil
-				for _, kind := range []cluster.Kind{cluster.Pods, cluster.SriovNodes, cluster.SCCs, cluster.SCCGrants, cluster.Pools} {
+				for _, kind := range []cluster.Kind{
+					cluster.Pods, cluster.SriovNodes, cluster.SCCs, cluster.SCCGrants, cluster.Pools,
+				} {
 					s.Problems = append(s.Problems, cluster.Problem{Kind: kind, Err: "forbidden", Forbidden: true})
 				}
 			},
 			want: []string{"fail network-resource"},
 		},
-		"own pods, which a user may not list": {
+		"own pods that the user may not list": {
 			change: func(s *cluster.State) {
 				s.Pods = nil
 				s.Problems = []cluster.Problem{{Kind: cluster.Pods, Err: "forbidden", Forbidden: true}}
 			},
 			want: []string{"unknown cluster-readable"},
 		},
-		"lists that came broken": {
+		"a list that could not be read": {
 			change: func(s *cluster.State) { s.Problems = []cluster.Problem{{Kind: cluster.SCCs, Err: "EOF"}} },
 			want:   []string{"unknown cluster-readable"},
 		},
@@ -374,7 +433,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// TestWholeCluster: who asks about the cluster is told what could not be read.
+// Unreadable lists are findings if the whole cluster is checked.
 func TestWholeCluster(t *testing.T) {
 	s := rulestest.Training(t)
 	s.Problems = []cluster.Problem{{Kind: cluster.SCCs, Err: "forbidden", Forbidden: true}}
@@ -383,7 +442,7 @@ func TestWholeCluster(t *testing.T) {
 	}
 }
 
-// TestClusterUnread: a check whose lists are not known has not passed.
+// A check whose lists are unknown does not pass.
 func TestClusterUnread(t *testing.T) {
 	r := Judge(cluster.State{}, Options{})
 	for _, id := range r.Passed {
@@ -417,7 +476,7 @@ func TestMissingPods(t *testing.T) {
 	}
 }
 
-// TestRows asserts that every row has a page, a case in which it finds something, and that it passes in a healthy cluster.
+// TestRows asserts that every row has a page, a case in which it fires, and passes in a healthy cluster.
 func TestRows(t *testing.T) {
 	fires := map[check.ID]bool{}
 	for _, c := range clusterFaults() {
@@ -443,7 +502,12 @@ func TestRows(t *testing.T) {
 
 // The attachments of another namespace are not reported unless one of the examined pods names them.
 func TestOtherNamespace(t *testing.T) {
-	broken := cluster.Network{Namespace: "elsewhere", Name: "nowhere", Type: "sriov", Resource: "openshift.io/nowhererdma"}
+	broken := cluster.Network{
+		Namespace: "elsewhere",
+		Name:      "nowhere",
+		Type:      "sriov",
+		Resource:  "openshift.io/nowhererdma",
+	}
 	attach := func(s *cluster.State) {
 		for i := range s.Pods {
 			s.Pods[i].Annotations = map[string]string{networksAnnotation: "elsewhere/nowhere"}
@@ -465,7 +529,9 @@ func TestOtherNamespace(t *testing.T) {
 		if test.change != nil {
 			test.change(&s)
 		}
-		got := slices.ContainsFunc(Judge(s, test.options).Findings, func(f check.Finding) bool { return f.Check == NetworkResource })
+		got := slices.ContainsFunc(Judge(s, test.options).Findings, func(f check.Finding) bool {
+			return f.Check == NetworkResource
+		})
 		if got != test.want {
 			t.Errorf("%s: reported %t, want %t", name, got, test.want)
 		}

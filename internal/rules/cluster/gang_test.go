@@ -10,20 +10,26 @@ import (
 )
 
 func TestCandidates(t *testing.T) {
-	notebook := cluster.Pod{Namespace: "train", Name: "notebook", Node: "gpu-0", Requests: cluster.Resources{"nvidia.com/gpu": 1}, Containers: []cluster.Container{{Name: "a", Running: true}}}
+	notebook := cluster.Pod{
+		Namespace:  "train",
+		Name:       "notebook",
+		Node:       "gpu-0",
+		Requests:   cluster.Resources{"nvidia.com/gpu": 1},
+		Containers: []cluster.Container{{Name: "a", Running: true}},
+	}
 	for name, test := range map[string]struct {
 		change       func(*cluster.State)
 		look, passed []string
 	}{
 		"a job with rails": {look: []string{"h-kim-0", "h-kim-1"}},
-		"a job that forgot to ask, and a notebook": {
+		"a job without RDMA requests, and a notebook": {
 			change: func(s *cluster.State) {
 				rulestest.GPUsOnly(s)
 				s.Pods = append(s.Pods, notebook)
 			},
 			look: []string{"h-kim-0", "h-kim-1"}, passed: []string{"notebook"},
 		},
-		"replicas that serve, and one that ended": {
+		"independent replicas, one of them ended": {
 			change: func(s *cluster.State) {
 				rulestest.GPUsOnly(s)
 				rulestest.Pod(s, "h-kim-0").Labels, rulestest.Pod(s, "h-kim-1").Phase = nil, "Succeeded"
@@ -34,15 +40,19 @@ func TestCandidates(t *testing.T) {
 			change: func(s *cluster.State) {
 				rulestest.GPUsOnly(s)
 				for i, name := range []string{"h-kim-0", "h-kim-1"} {
-					rulestest.Pod(s, name).Labels = map[string]string{"leaderworkerset.sigs.k8s.io/name": "h-kim", "leaderworkerset.sigs.k8s.io/group-index": string(rune('0' + i))}
+					rulestest.Pod(s, name).Labels = map[string]string{
+						"leaderworkerset.sigs.k8s.io/name":        "h-kim",
+						"leaderworkerset.sigs.k8s.io/group-index": string(rune('0' + i)),
+					}
 				}
 			},
 			passed: []string{"h-kim-0", "h-kim-1"},
 		},
-		"of other namespaces, and without GPUs": {
+		"pods of other namespaces, and without GPUs": {
 			change: func(s *cluster.State) {
 				for _, name := range []string{"h-kim-0", "h-kim-1"} {
-					rulestest.Pod(s, name).Annotations, rulestest.Pod(s, name).Requests = nil, cluster.Resources{"cpu": 1000}
+					p := rulestest.Pod(s, name)
+					p.Annotations, p.Requests = nil, cluster.Resources{"cpu": 1000}
 				}
 				elsewhere := notebook
 				elsewhere.Namespace = "other"

@@ -13,46 +13,99 @@ import (
 func TestMissing(t *testing.T) {
 	gpu := cluster.Resources{"nvidia.com/gpu": 8}
 	both := cluster.Resources{"nvidia.com/gpu": 8, "rdma/a": 1, "rdma/b": 1}
+	one := []cluster.Node{{Name: "a", Allocatable: both}}
 	known := []cluster.Kind{cluster.Nodes, cluster.Networks, cluster.SCCs, cluster.SriovNodes}
 	for name, c := range map[string]struct {
 		s    cluster.State
 		want map[check.ID]check.Status
 		says []string
 	}{
-		"all is there": {s: cluster.State{Read: known, Nodes: []cluster.Node{{Name: "a", Allocatable: both}, {Name: "b", Allocatable: both}}}},
+		"nothing": {
+			s: cluster.State{
+				Read:  known,
+				Nodes: []cluster.Node{{Name: "a", Allocatable: both}, {Name: "b", Allocatable: both}},
+			},
+		},
 		"a list is forbidden": {
-			s:    cluster.State{Read: known, Problems: []cluster.Problem{{Kind: cluster.Nodes, Err: "nodes is forbidden", Forbidden: true}}},
-			want: map[check.ID]check.Status{ClusterReadable: check.Unknown}, says: []string{"kubectl auth can-i list nodes -A"},
+			s: cluster.State{
+				Read:     known,
+				Problems: []cluster.Problem{{Kind: cluster.Nodes, Err: "nodes is forbidden", Forbidden: true}},
+			},
+			want: map[check.ID]check.Status{ClusterReadable: check.Unknown},
+			says: []string{"kubectl auth can-i list nodes -A"},
 		},
 		"a GPU that no plugin offers": {
-			s:    cluster.State{Read: known, Nodes: []cluster.Node{{Name: "a", Labels: map[string]string{"nvidia.com/gpu.present": "true"}}}},
-			want: map[check.ID]check.Status{GPUNodes: check.Fail}, says: []string{"none of 1 nodes", "node/a: label nvidia.com/gpu.present=true"},
+			s: cluster.State{
+				Read:  known,
+				Nodes: []cluster.Node{{Name: "a", Labels: map[string]string{"nvidia.com/gpu.present": "true"}}},
+			},
+			want: map[check.ID]check.Status{GPUNodes: check.Fail},
+			says: []string{"none of 1 nodes", "node/a: label nvidia.com/gpu.present=true"},
 		},
-		"GPUs without rails, DRA beside them": {
-			s: cluster.State{Read: known, Nodes: []cluster.Node{{Name: "a", Allocatable: gpu}, {Name: "c", Allocatable: cluster.Resources{"rdma/a": 1}}},
-				DRADevices: []cluster.DRADevice{{Driver: "dra.net", Node: "a", RDMA: true}}},
-			want: map[check.ID]check.Status{RDMAResources: check.Fail}, says: []string{"rdma/a: offered by c", "resourceslices of dra.net"},
+		"GPUs without rails, and DRA": {
+			s: cluster.State{
+				Read: known,
+				Nodes: []cluster.Node{
+					{Name: "a", Allocatable: gpu},
+					{Name: "c", Allocatable: cluster.Resources{"rdma/a": 1}},
+				},
+				DRADevices: []cluster.DRADevice{{Driver: "dra.net", Node: "a", RDMA: true}},
+			},
+			want: map[check.ID]check.Status{RDMAResources: check.Fail},
+			says: []string{"rdma/a: offered by c", "resourceslices of dra.net"},
 		},
 		"a node that lacks a rail": {
-			s:    cluster.State{Read: known, Nodes: []cluster.Node{{Name: "a", Allocatable: both}, {Name: "b", Allocatable: cluster.Resources{"nvidia.com/gpu": 8, "rdma/a": 1}}}},
-			want: map[check.ID]check.Status{RailsEven: check.Warn}, says: []string{"1 of 2 nodes", "nodes b: rdma/a (want also rdma/b)"},
+			s: cluster.State{
+				Read: known,
+				Nodes: []cluster.Node{
+					{Name: "a", Allocatable: both},
+					{Name: "b", Allocatable: cluster.Resources{"nvidia.com/gpu": 8, "rdma/a": 1}},
+				},
+			},
+			want: map[check.ID]check.Status{RailsEven: check.Warn},
+			says: []string{"1 of 2 nodes", "nodes b: rdma/a (want also rdma/b)"},
 		},
 		"attachments with one wrong name in two namespaces": {
-			s: cluster.State{Read: known, Nodes: []cluster.Node{{Name: "a", Allocatable: both}}, Networks: []cluster.Network{
-				{Namespace: "x", Name: "n", Type: "sriov", Resource: "rdma/c"}, {Namespace: "y", Name: "n", Type: "sriov", Resource: "rdma/c"}, {Namespace: "y", Name: "br", Type: "bridge"}}},
-			want: map[check.ID]check.Status{NetworkResource: check.Fail}, says: []string{"x/n, y/n: no node offers rdma/c", "Nodes offer rdma/a, rdma/b"},
+			s: cluster.State{Read: known, Nodes: one, Networks: []cluster.Network{
+				{Namespace: "x", Name: "n", Type: "sriov", Resource: "rdma/c"},
+				{Namespace: "y", Name: "n", Type: "sriov", Resource: "rdma/c"},
+				{Namespace: "y", Name: "br", Type: "bridge"},
+			}},
+			want: map[check.ID]check.Status{NetworkResource: check.Fail},
+			says: []string{"x/n, y/n: no node offers rdma/c", "Nodes offer rdma/a, rdma/b"},
 		},
 		"a node that the operator could not set up": {
-			s:    cluster.State{Read: known, Nodes: []cluster.Node{{Name: "a", Allocatable: both}}, SriovNodes: []cluster.SriovNode{{Node: "a", SyncStatus: "Failed", SyncError: "numVfs 9 is more than totalvfs 8"}, {Node: "b", SyncStatus: "InProgress"}}},
+			s: cluster.State{
+				Read:  known,
+				Nodes: one,
+				SriovNodes: []cluster.SriovNode{
+					{Node: "a", SyncStatus: "Failed", SyncError: "numVfs 9 is more than totalvfs 8"},
+					{Node: "b", SyncStatus: "InProgress"},
+				},
+			},
 			want: map[check.ID]check.Status{SriovNodeState: check.Fail}, says: []string{"numVfs 9"},
 		},
 		"no SCC with IPC_LOCK but privileged": {
-			s:    cluster.State{Read: known, Server: cluster.Server{Groups: []string{cluster.SecurityGroup}}, Nodes: []cluster.Node{{Name: "a", Allocatable: both}}, SCCs: []cluster.SCC{{Name: "restricted-v2"}, {Name: "privileged", Privileged: true, AllowedCapabilities: []string{"*"}}}},
+			s: cluster.State{
+				Read:   known,
+				Server: cluster.Server{Groups: []string{cluster.SecurityGroup}},
+				Nodes:  []cluster.Node{{Name: "a", Allocatable: both}},
+				SCCs: []cluster.SCC{
+					{Name: "restricted-v2"},
+					{Name: "privileged", Privileged: true, AllowedCapabilities: []string{"*"}},
+				},
+			},
 			want: map[check.ID]check.Status{SCCForRDMA: check.Warn}, says: []string{"none of 2 SCCs"},
 		},
-		"no SCC, and none is needed": {
-			s: cluster.State{Read: known, Server: cluster.Server{Groups: []string{cluster.SecurityGroup}}, Nodes: []cluster.Node{{Name: "a", Allocatable: both}},
-				MachineConfigs: []cluster.MachineConfig{{Files: []cluster.File{{Path: "/etc/crio/crio.conf.d/99.conf", Content: `default_ulimits = ["memlock=-1:-1"]`}}}}},
+		"no SCC, but none is needed": {
+			s: cluster.State{
+				Read:   known,
+				Server: cluster.Server{Groups: []string{cluster.SecurityGroup}},
+				Nodes:  one,
+				MachineConfigs: []cluster.MachineConfig{{Files: []cluster.File{{
+					Path: "/etc/crio/crio.conf.d/99.conf", Content: `default_ulimits = ["memlock=-1:-1"]`,
+				}}}},
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -32,7 +32,7 @@ var (
 		`namespace .* is being terminated`,
 		`namespaces "[^"]+" not found`,
 	)
-	refusal = anyCase(
+	otherRefusal = anyCase(
 		`is forbidden:`,
 		`admission webhook "[^"]+" denied`,
 		`is invalid:`,

@@ -12,12 +12,12 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 )
 
-// TestCorpus holds Explain against texts of real clusters, which lie beside a developer's checkout, not in the project.
+// TestCorpus explains messages of real clusters, which are next to a developer's checkout, not in the project.
 func TestCorpus(t *testing.T) {
 	const folder = "../../../../shared/corpus/pods"
 	index, err := os.ReadFile(filepath.Join(folder, "index.tsv"))
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("no corpus beside the checkout")
+		t.Skip("no corpus next to the checkout")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -33,9 +33,15 @@ func TestCorpus(t *testing.T) {
 			}
 			var s cluster.State
 			if family == ResourceNameMismatch { // what the index says of that cluster
-				s = cluster.State{Read: []cluster.Kind{cluster.Nodes}, Nodes: []cluster.Node{{Name: "a", Ready: true, Allocatable: cluster.Resources{"nvidia.com/mlx5_0": 4}}}}
+				s = cluster.State{
+					Read: []cluster.Kind{cluster.Nodes},
+					Nodes: []cluster.Node{
+						{Name: "a", Ready: true, Allocatable: cluster.Resources{"nvidia.com/mlx5_0": 4}},
+					},
+				}
 			}
-			f, ok := Explain(cluster.Pod{Namespace: "train", Name: "h-kim-0"}, []cluster.Event{{Message: string(text)}}, s)
+			pod := cluster.Pod{Namespace: "train", Name: "h-kim-0"}
+			f, ok := Explain(pod, []cluster.Event{{Message: string(text)}}, s)
 			if !ok || f.Check != family || f.Summary == "" || f.Fix == nil {
 				t.Errorf("want %s, got %s (%t): %s", family, f.Check, ok, f.Summary)
 			}

@@ -157,7 +157,7 @@ var families = []family{
 	{inWhole(unplacedClaims), resourceClaim, ResourceClaim, `0/3 nodes are available: 3 cannot allocate all claims.`},
 	{func(s symptom) bool { return lost.MatchString(s.reason) }, nodeLost, NodeLost, ""},
 	{
-		inText(noAccount, terminates, refusal), admissionRefused, AdmissionRefused,
+		inText(noAccount, terminates, otherRefusal), admissionRefused, AdmissionRefused,
 		`admission webhook "w.example.com" denied the request: no`,
 	},
 	{inText(timeout), nodeOverload, NodeOverload, `error reading from server: EOF`},

@@ -12,13 +12,24 @@ import (
 
 // gpuCluster is two nodes with GPUs and four rails and a plain one; gpu-1 holds a job that leaves 2 GPUs and no rail.
 func gpuCluster() cluster.State {
-	gpu := cluster.Resources{"cpu": 128000, "memory": 1 << 40, "nvidia.com/gpu": 8, "openshift.io/eno5np0rdma": 8, "openshift.io/eno6np0rdma": 8}
+	gpu := cluster.Resources{
+		"cpu":                      128000,
+		"memory":                   1 << 40,
+		"nvidia.com/gpu":           8,
+		"openshift.io/eno5np0rdma": 8,
+		"openshift.io/eno6np0rdma": 8,
+	}
 	held := cluster.Resources{"nvidia.com/gpu": 6, "openshift.io/eno5np0rdma": 8}
 	return cluster.State{
 		Read:   []cluster.Kind{cluster.Nodes, cluster.Pods, cluster.Networks, cluster.SriovPolicies, cluster.SCCs},
 		Server: cluster.Server{Minor: 34, Groups: []string{cluster.SecurityGroup, cluster.SriovGroup}},
 		Nodes: []cluster.Node{
-			{Name: "cpu-1", Ready: true, Arch: "amd64", Allocatable: cluster.Resources{"cpu": 64000, "memory": 1 << 38}},
+			{
+				Name:        "cpu-1",
+				Ready:       true,
+				Arch:        "amd64",
+				Allocatable: cluster.Resources{"cpu": 64000, "memory": 1 << 38},
+			},
 			{Name: "gpu-1", Ready: true, Arch: "amd64", Allocatable: gpu},
 			{Name: "gpu-2", Ready: true, Arch: "amd64", Allocatable: gpu},
 		},
@@ -32,16 +43,25 @@ func gpuCluster() cluster.State {
 		},
 		SriovPolicies: []cluster.SriovPolicy{
 			{Namespace: "openshift-sriov-network-operator", Name: "eno7", ResourceName: "eno7np0rdma", RDMA: true},
-			{Name: "eno5", ResourceName: "eno5np0rdma", RDMA: true}, {Name: "eno6", ResourceName: "eno6np0rdma", RDMA: true},
+			{
+				Name:         "eno5",
+				ResourceName: "eno5np0rdma",
+				RDMA:         true,
+			}, {Name: "eno6", ResourceName: "eno6np0rdma", RDMA: true},
 		},
-		SriovNodes: []cluster.SriovNode{{Node: "gpu-1", SyncStatus: "Failed", SyncError: "no VFs left in firmware"}, {Node: "gpu-2", SyncStatus: "Succeeded"}},
-		SCCs:       []cluster.SCC{{Name: "railhead-rdma", AllowedCapabilities: []string{"IPC_LOCK"}, RunAsUser: "RunAsAny"}},
+		SriovNodes: []cluster.SriovNode{
+			{Node: "gpu-1", SyncStatus: "Failed", SyncError: "no VFs left in firmware"},
+			{Node: "gpu-2", SyncStatus: "Succeeded"},
+		},
+		SCCs: []cluster.SCC{
+			{Name: "railhead-rdma", AllowedCapabilities: []string{"IPC_LOCK"}, RunAsUser: "RunAsAny"},
+		},
 	}
 }
 
 func code(n int) *int { return &n }
 
-// explained is one pod with what is said of it, and what Explain must make of it.
+// explained is a pod with its events, and the explanation.
 type explained struct {
 	pod    cluster.Pod
 	events []cluster.Event
@@ -55,7 +75,14 @@ func event(reason, message string) []cluster.Event {
 }
 
 func pending(requests cluster.Resources) cluster.Pod {
-	return cluster.Pod{Namespace: "train", Name: "h-kim-0", UID: "1", Phase: "Pending", Owner: "StatefulSet/h-kim", Requests: requests}
+	return cluster.Pod{
+		Namespace: "train",
+		Name:      "h-kim-0",
+		UID:       "1",
+		Phase:     "Pending",
+		Owner:     "StatefulSet/h-kim",
+		Requests:  requests,
+	}
 }
 
 func onNode(containers ...cluster.Container) cluster.Pod {
@@ -75,8 +102,10 @@ func run(t *testing.T, cases map[string]explained) {
 			if !ok {
 				t.Fatal("nothing is explained")
 			}
-			if f.Check != c.want || f.Status != c.status || f.Fix == nil || f.Subject != check.PodRef("train", "h-kim-0") {
-				t.Errorf("want %s %s, got %s %s of %s with fix %v: %s", c.status, c.want, f.Status, f.Check, f.Subject, f.Fix, f.Summary)
+			right := f.Check == c.want && f.Status == c.status && f.Subject == check.PodRef("train", "h-kim-0")
+			if !right || f.Fix == nil {
+				t.Errorf("want %s %s, got %s %s of %s with fix %v: %s",
+					c.status, c.want, f.Status, f.Check, f.Subject, f.Fix, f.Summary)
 			}
 			text := f.Summary
 			for _, e := range f.Evidence {
@@ -99,242 +128,477 @@ func TestExplainScheduling(t *testing.T) {
 	run(t, map[string]explained{
 		"a rail is used up": {
 			pod: pending(rail), want: InsufficientResource, status: check.Warn,
-			events: event("FailedScheduling", "0/3 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, 2 Insufficient openshift.io/eno5np0rdma. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."),
-			says:   []string{"openshift.io/eno5np0rdma is used up", "node/gpu-1: 0 of 8 openshift.io/eno5np0rdma free, held by other/big-0 (8)", "1 node(s) didn't match Pod's node affinity/selector"},
+			events: event("FailedScheduling", "0/3 nodes are available: 1 node(s) didn't match Pod's node "+
+				"affinity/selector, 2 Insufficient openshift.io/eno5np0rdma. preemption: 0/3 nodes are available: 3 "+
+				"Preemption is not helpful for scheduling."),
+			says: []string{
+				"openshift.io/eno5np0rdma is used up",
+				"node/gpu-1: 0 of 8 openshift.io/eno5np0rdma free, held by other/big-0 (8)",
+				"1 node(s) didn't match Pod's node affinity/selector",
+			},
 		},
 		"GPUs are too few, in the pod's condition": {
-			pod:  cluster.Pod{Namespace: "train", Name: "h-kim-0", Phase: "Pending", Unscheduled: "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.", Requests: cluster.Resources{"nvidia.com/gpu": 8}},
-			want: InsufficientResource, status: check.Warn, says: []string{"no node that fits has 8 nvidia.com/gpu free of 16", "2 of 8 nvidia.com/gpu free"},
+			pod: cluster.Pod{
+				Namespace:   "train",
+				Name:        "h-kim-0",
+				Phase:       "Pending",
+				Unscheduled: "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.",
+				Requests:    cluster.Resources{"nvidia.com/gpu": 8},
+			},
+			want:   InsufficientResource,
+			status: check.Warn,
+			says:   []string{"no node that fits has 8 nvidia.com/gpu free of 16", "2 of 8 nvidia.com/gpu free"},
 		},
 		"more GPUs than any node has": {
-			pod: pending(cluster.Resources{"nvidia.com/gpu": 16}), events: event("FailedScheduling", "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."),
-			want: InsufficientResource, status: check.Fail, says: []string{"requests 16 nvidia.com/gpu, and no node has more than 8"},
+			pod:    pending(cluster.Resources{"nvidia.com/gpu": 16}),
+			events: event("FailedScheduling", "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."),
+			want:   InsufficientResource,
+			status: check.Fail,
+			says:   []string{"requests 16 nvidia.com/gpu, and no node has more than 8"},
 		},
-		"a name with a slip of the pen": {
-			pod: pending(nil), events: event("FailedScheduling", "0/3 nodes are available: 3 Insufficient openshift.io/eno5np0_rdma."),
-			want: ResourceNameMismatch, status: check.Fail, says: []string{"no node offers openshift.io/eno5np0_rdma; nodes offer openshift.io/eno5np0rdma"},
+		"a misspelled name": {
+			pod:    pending(nil),
+			events: event("FailedScheduling", "0/3 nodes are available: 3 Insufficient openshift.io/eno5np0_rdma."),
+			want:   ResourceNameMismatch,
+			status: check.Fail,
+			says:   []string{"no node offers openshift.io/eno5np0_rdma; nodes offer openshift.io/eno5np0rdma"},
 		},
-		"a name of another cluster beside cpu": {
-			pod: pending(nil), events: event("FailedScheduling", "0/3 nodes are available: 2 Insufficient cpu, 3 Insufficient rdma/hca_shared_devices_a."),
-			want: ResourceNameMismatch, status: check.Fail, says: []string{"no node offers rdma/hca_shared_devices_a", "openshift.io/eno6np0rdma", "cpu is used up"},
+		"a name of another cluster, and cpu": {
+			pod: pending(nil),
+			events: event("FailedScheduling", "0/3 nodes are available: 2 Insufficient cpu, 3 Insufficient "+
+				"rdma/hca_shared_devices_a."),
+			want:   ResourceNameMismatch,
+			status: check.Fail,
+			says:   []string{"no node offers rdma/hca_shared_devices_a", "openshift.io/eno6np0rdma", "cpu is used up"},
 		},
 		"another vendor's GPU": {
-			pod: pending(nil), events: event("FailedScheduling", "0/3 nodes are available: 3 Insufficient amd.com/gpu."),
-			want: ResourceNameMismatch, status: check.Fail, says: []string{"nodes offer nvidia.com/gpu"},
+			pod:    pending(nil),
+			events: event("FailedScheduling", "0/3 nodes are available: 3 Insufficient amd.com/gpu."),
+			want:   ResourceNameMismatch, status: check.Fail, says: []string{"nodes offer nvidia.com/gpu"},
 		},
-		"a policy is to make it and has not": {
-			pod: pending(nil), events: event("FailedScheduling", "0/3 nodes are available: 3 Insufficient openshift.io/eno7np0rdma."),
-			want: InsufficientResource, status: check.Fail, says: []string{"SriovNetworkNodePolicy eno7 should create", "no VFs left in firmware", "get sriovnetworknodestates"},
+		"a policy has not created it": {
+			pod:    pending(nil),
+			events: event("FailedScheduling", "0/3 nodes are available: 3 Insufficient openshift.io/eno7np0rdma."),
+			want:   InsufficientResource,
+			status: check.Fail,
+			says: []string{
+				"SriovNetworkNodePolicy eno7 should create",
+				"no VFs left in firmware",
+				"get sriovnetworknodestates",
+			},
 		},
 		"in lower case, from an old plugin": {
 			pod: pending(nil), events: event("FailedScheduling", "0/3 nodes are available: 3 insufficient rdma/vhca."),
 			want: ResourceNameMismatch, status: check.Fail, says: []string{"no node offers rdma/vhca"},
 		},
 		"the kubelet found it used up": {
-			pod:    cluster.Pod{Namespace: "train", Name: "h-kim-0", Phase: "Failed", Node: "gpu-1", Reason: "OutOfopenshift.io/eno5np0rdma", Message: "Node didn't have enough resource: openshift.io/eno5np0rdma, requested: 1, used: 8, capacity: 8", Requests: rail},
+			pod: cluster.Pod{
+				Namespace: "train",
+				Name:      "h-kim-0",
+				Phase:     "Failed",
+				Node:      "gpu-1",
+				Reason:    "OutOfopenshift.io/eno5np0rdma",
+				Message: "Node didn't have enough resource: openshift.io/eno5np0rdma, requested: 1, used: 8, " +
+					"capacity: 8",
+				Requests: rail,
+			},
 			events: event("FailedScheduling", "0/3 nodes are available: 3 node(s) were unschedulable."),
 			want:   InsufficientResource, status: check.Warn, says: []string{"held by other/big-0 (8)"},
 		},
 		"a taint": {
-			pod: pending(nil), events: event("FailedScheduling", "0/3 nodes are available: 1 node(s) had untolerated taint {dedicated: team.a}, 2 node(s) had untolerated taint(s). preemption: 0/3 nodes are available."),
-			want: NodeSelection, status: check.Fail, says: []string{"1 node(s) had untolerated taint {dedicated: team.a}", "--toleration"},
+			pod: pending(nil),
+			events: event("FailedScheduling", "0/3 nodes are available: 1 node(s) had untolerated taint {dedicated: "+
+				"team.a}, 2 node(s) had untolerated taint(s). preemption: 0/3 nodes are available."),
+			want:   NodeSelection,
+			status: check.Fail,
+			says:   []string{"1 node(s) had untolerated taint {dedicated: team.a}", "--toleration"},
 		},
 		"too few nodes for one pod each": {
-			pod: pending(nil), events: event("FailedScheduling", "0/3 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, 2 node(s) didn't match pod anti-affinity rules."),
+			pod: pending(nil),
+			events: event("FailedScheduling", "0/3 nodes are available: 1 node(s) didn't match Pod's node "+
+				"affinity/selector, 2 node(s) didn't match pod anti-affinity rules."),
 			want: NodeSelection, status: check.Fail, says: []string{"a node of its own"},
 		},
 		"cordoned nodes": {
-			pod: pending(nil), events: event("FailedScheduling", "0/3 nodes are available: 3 node(s) were unschedulable."),
-			want: NodeSelection, status: check.Warn, says: []string{"uncordon"},
+			pod:    pending(nil),
+			events: event("FailedScheduling", "0/3 nodes are available: 3 node(s) were unschedulable."),
+			want:   NodeSelection, status: check.Warn, says: []string{"uncordon"},
 		},
 		"a host port": {
-			pod: pending(nil), events: event("FailedScheduling", "0/3 nodes are available: 3 node(s) didn't have free ports for the requested pod ports."),
+			pod: pending(nil),
+			events: event("FailedScheduling", "0/3 nodes are available: 3 node(s) didn't have free ports for the "+
+				"requested pod ports."),
 			want: HostPort, status: check.Fail, says: []string{"hostPort"},
 		},
 		"a claim that is not bound": {
-			pod: pending(nil), events: event("FailedScheduling", "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."),
+			pod: pending(nil),
+			events: event("FailedScheduling", "0/3 nodes are available: pod has unbound immediate "+
+				"PersistentVolumeClaims. preemption: 0/3 nodes are available: 3 Preemption is not helpful for "+
+				"scheduling."),
 			want: VolumeNotReady, status: check.Fail, says: []string{"PersistentVolumeClaim"},
 		},
-		"a claim that is not there": {
-			pod: pending(nil), events: event("FailedScheduling", `0/3 nodes are available: persistentvolumeclaim "data" not found.`),
-			want: VolumeNotReady, status: check.Fail, says: []string{"get pvc"},
+		"a claim that does not exist": {
+			pod:    pending(nil),
+			events: event("FailedScheduling", `0/3 nodes are available: persistentvolumeclaim "data" not found.`),
+			want:   VolumeNotReady, status: check.Fail, says: []string{"get pvc"},
 		},
 		"devices claimed from a DRA driver": {
-			pod: pending(nil), events: event("FailedScheduling", "0/3 nodes are available: 3 cannot allocate all claims."),
-			want: ResourceClaim, status: check.Fail, says: []string{"resourceslices"},
+			pod:    pending(nil),
+			events: event("FailedScheduling", "0/3 nodes are available: 3 cannot allocate all claims."),
+			want:   ResourceClaim, status: check.Fail, says: []string{"resourceslices"},
 		},
 	})
 }
 
 func TestExplainAdmission(t *testing.T) {
 	refused := func(why string) []cluster.Event {
-		return []cluster.Event{{Object: "StatefulSet/h-kim", Type: "Warning", Reason: "FailedCreate", Message: `create Pod h-kim-0 in StatefulSet h-kim failed error: pods "h-kim-0" is forbidden: ` + why}}
+		return []cluster.Event{
+			{
+				Object:  "StatefulSet/h-kim",
+				Type:    "Warning",
+				Reason:  "FailedCreate",
+				Message: `create Pod h-kim-0 in StatefulSet h-kim failed error: pods "h-kim-0" is forbidden: ` + why,
+			},
+		}
 	}
 	scc := "unable to validate against any security context constraint: "
 	run(t, map[string]explained{
 		"IPC_LOCK, with an SCC that is not granted": {
-			events: refused(scc + `[provider "anyuid": Forbidden: not usable by user or serviceaccount, provider restricted-v2: .containers[0].runAsUser: Invalid value: 0: must be in the ranges: [1000650000, 1000659999], provider restricted-v2: .containers[0].capabilities.add: Invalid value: "IPC_LOCK": capability may not be added, provider "railhead-rdma": Forbidden: not usable by user or serviceaccount]`),
-			want:   SCCIPCLock, status: check.Fail, says: []string{"scc/restricted-v2: closest; objects to runAsUser, IPC_LOCK", "scc/railhead-rdma: allows IPC_LOCK, and is not granted", "railhead setup namespace train"},
+			events: refused(scc + `[provider "anyuid": Forbidden: not usable by user or serviceaccount, provider ` +
+				`restricted-v2: .containers[0].runAsUser: Invalid value: 0: must be in the ranges: [1000650000, ` +
+				`1000659999], provider restricted-v2: .containers[0].capabilities.add: Invalid value: ` +
+				`"IPC_LOCK": capability may not be added, provider "railhead-rdma": Forbidden: not usable ` +
+				`by user or serviceaccount]`),
+			want:   SCCIPCLock,
+			status: check.Fail,
+			says: []string{
+				"scc/restricted-v2: closest; objects to runAsUser, IPC_LOCK",
+				"scc/railhead-rdma: allows IPC_LOCK, and is not granted",
+				"railhead setup namespace train",
+			},
 		},
 		"IPC_LOCK, to Pod Security": {
-			events: refused(`violates PodSecurity "baseline:latest": non-default capabilities (container "train" must not include "IPC_LOCK" in securityContext.capabilities.add)`),
-			want:   SCCIPCLock, status: check.Fail, says: []string{`"baseline:latest"`, "enforce=privileged"},
+			events: refused(`violates PodSecurity "baseline:latest": non-default capabilities (container "train" ` +
+				`must not include "IPC_LOCK" in securityContext.capabilities.add)`),
+			want: SCCIPCLock, status: check.Fail, says: []string{`"baseline:latest"`, "enforce=privileged"},
 		},
 		"host network, to Pod Security": {
 			events: refused(`violates PodSecurity "restricted:v1.34": host namespaces (hostNetwork=true)`),
 			want:   PodSecurity, status: check.Fail, says: []string{"host namespaces"},
 		},
 		"privileged": {
-			events: refused(scc + `[provider "privileged": Forbidden: not usable by user or serviceaccount, provider restricted-v2: .containers[0].privileged: Invalid value: true: Privileged containers are not allowed, provider restricted-v2: .containers[0].capabilities.add: Invalid value: "IPC_LOCK": capability may not be added]`),
-			want:   SCCOther, status: check.Fail, says: []string{"privileged", "without --privileged"},
+			events: refused(scc + `[provider "privileged": Forbidden: not usable by user or serviceaccount, ` +
+				`provider restricted-v2: .containers[0].privileged: Invalid value: true: Privileged containers are ` +
+				`not allowed, provider restricted-v2: .containers[0].capabilities.add: Invalid value: ` +
+				`"IPC_LOCK": capability may not be added]`),
+			want: SCCOther, status: check.Fail, says: []string{"privileged", "without --privileged"},
 		},
 		"the injector's volume": {
-			events: refused(scc + `[spec.volumes[3]: Invalid value: "downwardAPI": downwardAPI volumes are not allowed to be used]`),
-			want:   SCCOther, status: check.Fail, says: []string{"downwardAPI volume", "network-resources-injector"},
+			events: refused(scc + `[spec.volumes[3]: Invalid value: "downwardAPI": downwardAPI volumes are not ` +
+				`allowed to be used]`),
+			want: SCCOther, status: check.Fail, says: []string{"downwardAPI volume", "network-resources-injector"},
 		},
 		"no SCC at all may be used": {
-			events: refused(scc + `[provider "anyuid": Forbidden: not usable by user or serviceaccount, provider "restricted-v2": Forbidden: not usable by user or serviceaccount]`),
-			want:   SCCOther, status: check.Fail, says: []string{"may use none of anyuid, restricted-v2"},
+			events: refused(scc + `[provider "anyuid": Forbidden: not usable by user or serviceaccount, provider ` +
+				`"restricted-v2": Forbidden: not usable by user or serviceaccount]`),
+			want: SCCOther, status: check.Fail, says: []string{"may use none of anyuid, restricted-v2"},
 		},
 		"a namespace that OpenShift has not annotated": {
-			events: refused("unable to find annotation openshift.io/sa.scc.uid-range"), want: SCCOther, status: check.Fail,
+			events: refused("unable to find annotation openshift.io/sa.scc.uid-range"),
+			want:   SCCOther,
+			status: check.Fail,
 		},
 		"a quota": {
-			events: refused("exceeded quota: gpus, requested: requests.nvidia.com/gpu=8, used: requests.nvidia.com/gpu=12, limited: requests.nvidia.com/gpu=16"),
-			want:   QuotaExceeded, status: check.Fail, says: []string{"quota gpus", "requests.nvidia.com/gpu=12"},
+			events: refused("exceeded quota: gpus, requested: requests.nvidia.com/gpu=8, used: " +
+				"requests.nvidia.com/gpu=12, limited: requests.nvidia.com/gpu=16"),
+			want: QuotaExceeded, status: check.Fail, says: []string{"quota gpus", "requests.nvidia.com/gpu=12"},
 		},
-		"a quota that wants limits": {
+		"a quota that requires limits": {
 			events: refused("failed quota: compute: must specify limits.cpu for: train; limits.memory for: train"),
 			want:   QuotaExceeded, status: check.Fail, says: []string{"limits.cpu", "--memory"},
 		},
 		"a limit range": {
-			events: refused("maximum memory usage per Container is 64Gi, but limit is 512Gi"), want: QuotaExceeded, status: check.Fail,
+			events: refused("maximum memory usage per Container is 64Gi, but limit is 512Gi"),
+			want:   QuotaExceeded,
+			status: check.Fail,
 		},
 		"no service account": {
 			events: refused(`error looking up service account train/h-kim-sa: serviceaccount "h-kim-sa" not found`),
-			want:   AdmissionRefused, status: check.Fail, says: []string{"service account h-kim-sa does not exist", "railhead setup namespace train --name h-kim"},
+			want:   AdmissionRefused,
+			status: check.Fail,
+			says:   []string{"service account h-kim-sa does not exist", "railhead setup namespace train --name h-kim"},
 		},
-		"a namespace that is going away": {
-			events: refused("unable to create new content in namespace train because it is being terminated"), want: AdmissionRefused, status: check.Fail, says: []string{"being deleted"},
+		"a namespace that is being deleted": {
+			events: refused("unable to create new content in namespace train because it is being terminated"),
+			want:   AdmissionRefused,
+			status: check.Fail,
+			says:   []string{"being deleted"},
 		},
-		"somebody's webhook": {
-			events: event("FailedCreate", `admission webhook "policy.example.com" denied the request: no latest tag`), want: AdmissionRefused, status: check.Fail, says: []string{"no latest tag"},
+		"another webhook": {
+			events: event("FailedCreate", `admission webhook "policy.example.com" denied the request: no latest tag`),
+			want:   AdmissionRefused,
+			status: check.Fail,
+			says:   []string{"no latest tag"},
 		},
 		"the injector does not know the network": {
-			events: event("FailedCreate", `admission webhook "network-resources-injector-config.k8s.io" denied the request: could not find network attachment definition 'train/eno5np'`),
-			want:   NADMissing, status: check.Fail, says: []string{"eno5np does not exist in namespace train; it has eno5np0"},
+			events: event("FailedCreate", `admission webhook "network-resources-injector-config.k8s.io" denied the `+
+				`request: could not find network attachment definition 'train/eno5np'`),
+			want:   NADMissing,
+			status: check.Fail,
+			says:   []string{"eno5np does not exist in namespace train; it has eno5np0"},
 		},
-		"a refusal from before the pod was made": {
-			pod:    onNode(cluster.Container{Name: "train", Waiting: "ImagePullBackOff", Message: `Back-off pulling image "a/b"`}),
-			events: append(refused(scc+`[]`), event("Failed", `Failed to pull image "a/b": manifest unknown`)...), want: ImagePull, status: check.Fail,
+		"a refusal before the pod was created": {
+			pod: onNode(cluster.Container{
+				Name:    "train",
+				Waiting: "ImagePullBackOff",
+				Message: `Back-off pulling image "a/b"`,
+			}),
+			events: append(refused(scc+`[]`), event("Failed", `Failed to pull image "a/b": manifest unknown`)...),
+			want:   ImagePull,
+			status: check.Fail,
 		},
 	})
 }
 
 func TestExplainNode(t *testing.T) {
 	sandbox := func(why string) []cluster.Event {
-		return event("FailedCreatePodSandBox", "Failed to create pod sandbox: rpc error: code = Unknown desc = failed to create pod network sandbox k8s_h-kim-0_train_1_0(2): error adding pod train_h-kim-0 to CNI network \"multus-cni-network\": plugin type=\"multus\" name=\"multus-cni-network\" failed (add): [train/h-kim-0:eno5np0]: "+why)
+		return event("FailedCreatePodSandBox", "Failed to create pod sandbox: rpc error: code = Unknown desc = "+
+			"failed to create pod network sandbox k8s_h-kim-0_train_1_0(2): error adding pod train_h-kim-0 to CNI "+
+			"network \"multus-cni-network\": plugin type=\"multus\" name=\"multus-cni-network\" failed (add): "+
+			"[train/h-kim-0:eno5np0]: "+why)
 	}
 	run(t, map[string]explained{
 		"devices that are no longer healthy": {
-			pod:  cluster.Pod{Namespace: "train", Name: "h-kim-0", Phase: "Failed", Node: "gpu-1", Reason: "UnexpectedAdmissionError", Message: "Allocate failed due to no healthy devices present; cannot allocate unhealthy devices openshift.io/eno5np0rdma, which is unexpected"},
+			pod: cluster.Pod{
+				Namespace: "train",
+				Name:      "h-kim-0",
+				Phase:     "Failed",
+				Node:      "gpu-1",
+				Reason:    "UnexpectedAdmissionError",
+				Message: "Allocate failed due to no healthy devices present; cannot allocate unhealthy devices " +
+					"openshift.io/eno5np0rdma, which is unexpected",
+			},
 			want: DeviceAllocate, status: check.Fail, says: []string{"unhealthy devices", "spec.nodeName=gpu-1"},
 		},
 		"a lost GPU, wrapped by a terminal": {
-			events: event("", "Allocate failed due to device plugin\n  GetPreferredAllocation rpc failed with err: GPU is lost, which is\n  unexpected"), want: DeviceAllocate, status: check.Fail,
+			events: event("", "Allocate failed due to device plugin\n  GetPreferredAllocation rpc failed with err: "+
+				"GPU is lost, which is\n  unexpected"),
+			want:   DeviceAllocate,
+			status: check.Fail,
 		},
 		"shared GPUs": {
-			pod: onNode(), events: event("UnexpectedAdmissionError", "Allocate failed due to rpc error: code = Unknown desc = request for 'nvidia.com/gpu.shared: 8' too large: maximum request size for shared resources is 1, which is unexpected"),
+			pod: onNode(),
+			events: event("UnexpectedAdmissionError", "Allocate failed due to rpc error: code = Unknown desc = "+
+				"request for 'nvidia.com/gpu.shared: 8' too large: maximum request size for shared resources is 1, "+
+				"which is unexpected"),
 			want: DeviceAllocate, status: check.Fail, says: []string{"shared", "--gpus 1"},
 		},
 		"no room near enough": {
-			pod:  cluster.Pod{Namespace: "train", Name: "h-kim-0", Phase: "Failed", Node: "gpu-1", Reason: "TopologyAffinityError", Message: "Resources cannot be allocated with Topology locality"},
-			want: DeviceAllocate, status: check.Fail, says: []string{"topology manager", "never fits", "best-effort", "/proxy/configz", "--gpus N --network RAIL"},
+			pod: cluster.Pod{
+				Namespace: "train",
+				Name:      "h-kim-0",
+				Phase:     "Failed",
+				Node:      "gpu-1",
+				Reason:    "TopologyAffinityError",
+				Message:   "Resources cannot be allocated with Topology locality",
+			},
+			want:   DeviceAllocate,
+			status: check.Fail,
+			says: []string{
+				"topology manager",
+				"never fits",
+				"best-effort",
+				"/proxy/configz",
+				"--gpus N --network RAIL",
+			},
 		},
 		"no room near enough for all GPUs of a node": {
-			pod: cluster.Pod{Namespace: "train", Name: "h-kim-0", Phase: "Failed", Node: "gpu-1", Reason: "TopologyAffinityError", Message: "Resources cannot be allocated with Topology locality",
-				Requests: cluster.Resources{"cpu": 8000, "nvidia.com/gpu": 8}},
-			want: DeviceAllocate, status: check.Fail, says: []string{"--gpus 4 --network RAIL"},
+			pod: cluster.Pod{
+				Namespace: "train",
+				Name:      "h-kim-0",
+				Phase:     "Failed",
+				Node:      "gpu-1",
+				Reason:    "TopologyAffinityError",
+				Message:   "Resources cannot be allocated with Topology locality",
+				Requests:  cluster.Resources{"cpu": 8000, "nvidia.com/gpu": 8},
+			},
+			want:   DeviceAllocate,
+			status: check.Fail,
+			says:   []string{"--gpus 4 --network RAIL"},
 		},
 		"CPUs that are no whole cores": {
-			pod:  cluster.Pod{Namespace: "train", Name: "h-kim-0", Phase: "Failed", Node: "gpu-1", Reason: "SMTAlignmentError", Message: "SMT Alignment Error: requested 5 cpus not multiple cpus per core = 2"},
-			want: DeviceAllocate, status: check.Fail, says: []string{"h-kim-0 requests 5 CPUs, and a core has 2", "multiple of 2", "--cpu 6"},
+			pod: cluster.Pod{
+				Namespace: "train",
+				Name:      "h-kim-0",
+				Phase:     "Failed",
+				Node:      "gpu-1",
+				Reason:    "SMTAlignmentError",
+				Message:   "SMT Alignment Error: requested 5 cpus not multiple cpus per core = 2",
+			},
+			want:   DeviceAllocate,
+			status: check.Fail,
+			says:   []string{"h-kim-0 requests 5 CPUs, and a core has 2", "multiple of 2", "--cpu 6"},
 		},
 		"too few whole cores": {
-			pod:  cluster.Pod{Namespace: "train", Name: "h-kim-0", Phase: "Failed", Node: "gpu-1", Reason: "SMTAlignmentError", Message: "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = 4, requested CPUs = 8, CPUs per core = 2"},
-			want: DeviceAllocate, status: check.Fail, says: []string{"node gpu-1 has 4 CPUs of whole cores free", "requests 8"},
+			pod: cluster.Pod{
+				Namespace: "train",
+				Name:      "h-kim-0",
+				Phase:     "Failed",
+				Node:      "gpu-1",
+				Reason:    "SMTAlignmentError",
+				Message: "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = 4, " +
+					"requested CPUs = 8, CPUs per core = 2",
+			},
+			want:   DeviceAllocate,
+			status: check.Fail,
+			says:   []string{"node gpu-1 has 4 CPUs of whole cores free", "requests 8"},
 		},
 		"CPUs, as a kubelet before said it": {
 			pod: onNode(), events: event("SMTAlignmentError", "SMT Alignment Error"),
 			want: DeviceAllocate, status: check.Fail, says: []string{"full-pcpus-only"},
 		},
 		"no CPUs for the init container": {
-			pod:  cluster.Pod{Namespace: "train", Name: "h-kim-0", Phase: "Failed", Node: "gpu-1", Reason: "EmptyPodSharedPoolError", Message: "pod shared pool is empty"},
+			pod: cluster.Pod{
+				Namespace: "train",
+				Name:      "h-kim-0",
+				Phase:     "Failed",
+				Node:      "gpu-1",
+				Reason:    "EmptyPodSharedPoolError",
+				Message:   "pod shared pool is empty",
+			},
 			want: DeviceAllocate, status: check.Fail, says: []string{"pod shared pool is empty", "scope container"},
 		},
 		"the plugin got no PCI address": {
-			pod: onNode(), events: sandbox("error adding container to network \"eno5np0\": SRIOV-CNI failed to load netconf: LoadConf(): VF pci addr is required"),
+			pod: onNode(),
+			events: sandbox("error adding container to network \"eno5np0\": SRIOV-CNI failed to load netconf: " +
+				"LoadConf(): VF pci addr is required"),
 			want: SriovCNI, status: check.Fail, says: []string{"got no device", "resourceName"},
 		},
 		"a virtual function without its PF": {
-			pod: onNode(), events: sandbox(`error adding container to network "eno5np0": SRIOV-CNI failed to load netconf: LoadConf(): failed to get VF information: "lstat /sys/bus/pci/devices/0000:18:01.2/physfn/net: no such file or directory"`),
+			pod: onNode(),
+			events: sandbox(`error adding container to network "eno5np0": SRIOV-CNI failed to load netconf: ` +
+				`LoadConf(): failed to get VF information: "lstat /sys/bus/pci/devices/0000:18:01.2/physfn/net: no ` +
+				`such file or directory"`),
 			want: SriovCNI, status: check.Fail, says: []string{"sriovnetworknodestates gpu-1"},
 		},
 		"an InfiniBand VF without a GUID": {
-			pod: onNode(), events: sandbox(`error adding container to network "ib0": infiniBand SRI-OV CNI failed to configure VF "VF ib4 GUID is not valid"`), want: SriovCNI, status: check.Fail,
+			pod: onNode(),
+			events: sandbox(`error adding container to network "ib0": infiniBand SRI-OV CNI failed to configure VF ` +
+				`"VF ib4 GUID is not valid"`),
+			want:   SriovCNI,
+			status: check.Fail,
 		},
 		"a VF that is still busy": {
-			pod: onNode(), events: sandbox(`plugin type="sriov" failed (add): failed to set up pod interface "net1": device or resource busy`), want: SriovCNI, status: check.Warn,
+			pod: onNode(),
+			events: sandbox(`plugin type="sriov" failed (add): failed to set up pod interface "net1": device or ` +
+				`resource busy`),
+			want:   SriovCNI,
+			status: check.Warn,
 		},
 		"the rdma plugin in shared mode": {
-			pod: onNode(), events: sandbox(`plugin type="rdma" failed (add): RDMA subsystem namespace awareness mode is set to shared, expecting it to be set to exclusive`),
+			pod: onNode(),
+			events: sandbox(`plugin type="rdma" failed (add): RDMA subsystem namespace awareness mode is set to ` +
+				`shared, expecting it to be set to exclusive`),
 			want: SriovCNI, status: check.Fail, says: []string{"rdmaMode: exclusive"},
 		},
 		"an attachment that another namespace has": {
-			pod: onNode(), events: append(sandbox("..."), event("NoNetworkFound", `cannot find a network-attachment-definition (eno9np0) in namespace (train): network-attachment-definitions.k8s.cni.cncf.io "eno9np0" not found`)...),
-			want: NADMissing, status: check.Fail, says: []string{"namespace default has one", "--networks-from default"},
+			pod: onNode(),
+			events: append(sandbox("..."), event("NoNetworkFound", `cannot find a network-attachment-definition `+
+				`(eno9np0) in namespace (train): network-attachment-definitions.k8s.cni.cncf.io "eno9np0" not `+
+				`found`)...),
+			want:   NADMissing,
+			status: check.Fail,
+			says:   []string{"namespace default has one", "--networks-from default"},
 		},
 		"an attachment of another namespace": {
-			pod: onNode(), events: sandbox("GetNetworkDelegates: namespace isolation enabled, annotation violates permission, pod is in namespace train but refers to target namespace default"),
+			pod: onNode(),
+			events: sandbox("GetNetworkDelegates: namespace isolation enabled, annotation violates permission, pod " +
+				"is in namespace train but refers to target namespace default"),
 			want: NADMissing, status: check.Fail, says: []string{"--networks-from default"},
 		},
 		"a configuration that is no JSON": {
-			pod: onNode(), events: sandbox("GetNetworkDelegates: failed getting the delegate: GetCNIConfig: err in getCNIConfigFromSpec: failed to unmarshal Spec.Config: invalid character '}'"), want: NADMissing, status: check.Fail,
+			pod: onNode(),
+			events: sandbox("GetNetworkDelegates: failed getting the delegate: GetCNIConfig: err in " +
+				"getCNIConfigFromSpec: failed to unmarshal Spec.Config: invalid character '}'"),
+			want:   NADMissing,
+			status: check.Fail,
 		},
 		"the attachment's range is empty": {
-			pod: onNode(), events: sandbox(`error adding container to network "eno5np0": plugin type="sriov" failed: SRIOV-CNI failed: failed to set up IPAM plugin type "whereabouts": error at storage engine: Could not allocate IP in range: ip: 10.0.0.1 / - 10.0.0.6`),
+			pod: onNode(),
+			events: sandbox(`error adding container to network "eno5np0": plugin type="sriov" failed: SRIOV-CNI ` +
+				`failed: failed to set up IPAM plugin type "whereabouts": error at storage engine: Could not ` +
+				`allocate IP in range: ip: 10.0.0.1 / - 10.0.0.6`),
 			want: NoIP, status: check.Fail, says: []string{"overlappingrangeipreservations"},
 		},
 		"host-local's range is empty": {
-			pod: onNode(), events: sandbox("failed to allocate for range 0: no IP addresses available in range set: 10.0.0.1-10.0.0.254"), want: NoIP, status: check.Fail,
+			pod: onNode(),
+			events: sandbox("failed to allocate for range 0: no IP addresses available in range set: " +
+				"10.0.0.1-10.0.0.254"),
+			want:   NoIP,
+			status: check.Fail,
 		},
 		"the pod network is full": {
-			pod: onNode(), events: event("FailedCreatePodSandBox", "Failed to create pod sandbox: unable to allocate IP via local agent: [POST /ipam][502] postIpamFailure range is full"), want: NoIP, status: check.Fail,
+			pod: onNode(),
+			events: event("FailedCreatePodSandBox", "Failed to create pod sandbox: unable to allocate IP via local "+
+				"agent: [POST /ipam][502] postIpamFailure range is full"),
+			want:   NoIP,
+			status: check.Fail,
 		},
 		"the runtime is slow": {
-			pod: onNode(), events: event("FailedCreatePodSandBox", `Failed to create pod sandbox: rpc error: code = Unknown desc = error reserving pod name k8s_h-kim-0: name is reserved. Kubelet may be retrying requests that are timing out in CRI-O due to system load`),
+			pod: onNode(),
+			events: event("FailedCreatePodSandBox", `Failed to create pod sandbox: rpc error: code = Unknown desc = `+
+				`error reserving pod name k8s_h-kim-0: name is reserved. Kubelet may be retrying requests that are `+
+				`timing out in CRI-O due to system load`),
 			want: NodeOverload, status: check.Warn, says: []string{"node gpu-1"},
 		},
 		"Multus does not reach the API server": {
-			pod: onNode(), events: sandbox(`plugin type="multus" name="multus-cni-network" failed (add): Multus: [train/h-kim-0/ffe36c1c]: error waiting for pod: Get "https://10.0.8.254:6443/api/v1/namespaces/train/pods/h-kim-0?timeout=1m0s": context deadline exceeded`),
-			want: NodeOverload, status: check.Warn, says: []string{"Multus on node gpu-1 got no answer from the API server at 10.0.8.254:6443", "curl -k https://10.0.8.254:6443/readyz"},
+			pod: onNode(),
+			events: sandbox(`plugin type="multus" name="multus-cni-network" failed (add): Multus: ` +
+				`[train/h-kim-0/ffe36c1c]: error waiting for pod: Get ` +
+				`"https://10.0.8.254:6443/api/v1/namespaces/train/pods/h-kim-0?timeout=1m0s": context deadline ` +
+				`exceeded`),
+			want:   NodeOverload,
+			status: check.Warn,
+			says: []string{
+				"Multus on node gpu-1 got no answer from the API server at 10.0.8.254:6443",
+				"curl -k https://10.0.8.254:6443/readyz",
+			},
 		},
 		"the pod network is slow": {
-			pod: onNode(), events: sandbox("CNI request failed with status 400: timed out waiting for OVS port binding"), want: NodeOverload, status: check.Warn,
+			pod:    onNode(),
+			events: sandbox("CNI request failed with status 400: timed out waiting for OVS port binding"),
+			want:   NodeOverload,
+			status: check.Warn,
 		},
 		"any other failure of the network": {
-			pod: onNode(), events: sandbox("failed to find plugin \"macvlan\" in path [/opt/cni/bin]"), want: SandboxFailed, status: check.Fail,
+			pod:    onNode(),
+			events: sandbox("failed to find plugin \"macvlan\" in path [/opt/cni/bin]"),
+			want:   SandboxFailed,
+			status: check.Fail,
 		},
-		"a ConfigMap that is not there": {
-			pod: onNode(), events: event("FailedMount", `MountVolume.SetUp failed for volume "railhead-parts" : configmap "railhead-pod-amd64-0123456789ab-0" not found`),
+		"a missing ConfigMap": {
+			pod: onNode(),
+			events: event("FailedMount", `MountVolume.SetUp failed for volume "railhead-parts" : configmap `+
+				`"railhead-pod-amd64-0123456789ab-0" not found`),
 			want: VolumeNotReady, status: check.Fail, says: []string{"Deploy again"},
 		},
 		"a node that went away": {
-			pod:  cluster.Pod{Namespace: "train", Name: "h-kim-0", Node: "gpu-1", Phase: "Failed", Reason: "NodeShutdown", Message: "Pod was terminated in response to imminent node shutdown."},
+			pod: cluster.Pod{
+				Namespace: "train",
+				Name:      "h-kim-0",
+				Node:      "gpu-1",
+				Phase:     "Failed",
+				Reason:    "NodeShutdown",
+				Message:   "Pod was terminated in response to imminent node shutdown.",
+			},
 			want: NodeLost, status: check.Warn,
 		},
-		"nothing that is known": {
-			pod: onNode(), events: event("Surprise", "the moon is full"), want: PodPending, status: check.Unknown, says: []string{"the moon is full", "describe pod h-kim-0"},
+		"an unknown event": {
+			pod:    onNode(),
+			events: event("Surprise", "the moon is full"),
+			want:   PodPending,
+			status: check.Unknown,
+			says:   []string{"the moon is full", "describe pod h-kim-0"},
 		},
 	})
 }
@@ -349,68 +613,174 @@ func TestExplainContainers(t *testing.T) {
 		return onNode(c, cluster.Container{Name: "train", Waiting: "PodInitializing"})
 	}
 	run(t, map[string]explained{
-		"no right to the image": {
-			pod:    train(cluster.Container{Image: "registry.example.com/torch", Waiting: "ImagePullBackOff", Message: `Back-off pulling image "registry.example.com/torch"`}),
-			events: event("Failed", `Failed to pull image "registry.example.com/torch": rpc error: unauthorized: authentication required`),
-			want:   ImagePull, status: check.Fail, says: []string{"image registry.example.com/torch", "--image-pull-secret"},
+		"no permission to pull the image": {
+			pod: train(cluster.Container{
+				Image:   "registry.example.com/torch",
+				Waiting: "ImagePullBackOff",
+				Message: `Back-off pulling image "registry.example.com/torch"`,
+			}),
+			events: event("Failed", `Failed to pull image "registry.example.com/torch": rpc error: unauthorized: `+
+				`authentication required`),
+			want:   ImagePull,
+			status: check.Fail,
+			says:   []string{"image registry.example.com/torch", "--image-pull-secret"},
 		},
 		"no such image": {
-			pod: train(cluster.Container{Image: "a/b:c", Waiting: "ErrImagePull", Message: "reading manifest c in a/b: manifest unknown"}), want: ImagePull, status: check.Fail, says: []string{"does not exist"},
+			pod: train(cluster.Container{
+				Image:   "a/b:c",
+				Waiting: "ErrImagePull",
+				Message: "reading manifest c in a/b: manifest unknown",
+			}),
+			want:   ImagePull,
+			status: check.Fail,
+			says:   []string{"does not exist"},
 		},
 		"the registry cannot be reached": {
-			pod: train(cluster.Container{Waiting: "ErrImagePull", Message: "pinging container registry: dial tcp 192.0.2.1:443: i/o timeout"}), want: ImagePull, status: check.Warn, says: []string{"node gpu-1"},
+			pod: train(cluster.Container{
+				Waiting: "ErrImagePull",
+				Message: "pinging container registry: dial tcp 192.0.2.1:443: i/o timeout",
+			}),
+			want:   ImagePull,
+			status: check.Warn,
+			says:   []string{"node gpu-1"},
 		},
 		"no disk for the image": {
-			pod: train(cluster.Container{Waiting: "ErrImagePull", Message: "write /var/lib/containers: no space left on device"}), want: ImagePull, status: check.Fail, says: []string{"disk"},
+			pod: train(cluster.Container{
+				Waiting: "ErrImagePull",
+				Message: "write /var/lib/containers: no space left on device",
+			}),
+			want:   ImagePull,
+			status: check.Fail,
+			says:   []string{"disk"},
 		},
 		"the image has no such architecture": {
-			pod: train(cluster.Container{Waiting: "ErrImagePull", Message: "no matching manifest for linux/amd64 in the manifest list entries"}), want: ImageArchitecture, status: check.Fail, says: []string{"(amd64)"},
+			pod: train(cluster.Container{
+				Waiting: "ErrImagePull",
+				Message: "no matching manifest for linux/amd64 in the manifest list entries",
+			}),
+			want:   ImageArchitecture,
+			status: check.Fail,
+			says:   []string{"(amd64)"},
 		},
 		"the image is for another architecture": {
-			pod: train(cluster.Container{Waiting: "CrashLoopBackOff", ExitCode: code(1), Ended: "Error", Message: "exec /usr/bin/sh: exec format error"}), want: ImageArchitecture, status: check.Fail,
+			pod: train(cluster.Container{
+				Waiting:  "CrashLoopBackOff",
+				ExitCode: code(1),
+				Ended:    "Error",
+				Message:  "exec /usr/bin/sh: exec format error",
+			}),
+			want:   ImageArchitecture,
+			status: check.Fail,
 		},
 		"an image that runs as root": {
-			pod: train(cluster.Container{Waiting: "CreateContainerConfigError", Message: `container has runAsNonRoot and image will run as root (pod: "h-kim-0", container: train)`}), want: ContainerStart, status: check.Fail, says: []string{"--run-as-user"},
+			pod: train(cluster.Container{
+				Waiting: "CreateContainerConfigError",
+				Message: `container has runAsNonRoot and image will run as root (pod: "h-kim-0", container: train)`,
+			}),
+			want:   ContainerStart,
+			status: check.Fail,
+			says:   []string{"--run-as-user"},
 		},
-		"a secret that is not there": {
-			pod: train(cluster.Container{Waiting: "CreateContainerConfigError", Message: `secret "wandb" not found`}), want: ContainerStart, status: check.Fail, says: []string{"secret wandb"},
+		"a missing secret": {
+			pod: train(cluster.Container{
+				Waiting: "CreateContainerConfigError",
+				Message: `secret "wandb" not found`,
+			}),
+			want:   ContainerStart,
+			status: check.Fail,
+			says:   []string{"secret wandb"},
 		},
 		"no shell in the image": {
-			pod:  install(cluster.Container{Waiting: "RunContainerError", Message: `OCI runtime create failed: exec: "sh": executable file not found in $PATH`}),
+			pod: install(cluster.Container{
+				Waiting: "RunContainerError",
+				Message: `OCI runtime create failed: exec: "sh": executable file not found in $PATH`,
+			}),
 			want: InstallFailed, status: check.Fail, says: []string{"no sh, cat or chmod", "--pod-image"},
 		},
-		"the parts do not fit together": {
-			pod:  install(cluster.Container{Waiting: "CrashLoopBackOff", ExitCode: code(1), Message: "railhead-pod is damaged: its SHA-256 is not that of the deployment"}),
+		"a damaged copy of railhead-pod": {
+			pod: install(cluster.Container{
+				Waiting:  "CrashLoopBackOff",
+				ExitCode: code(1),
+				Message:  "railhead-pod is damaged: its SHA-256 is not that of the deployment",
+			}),
 			want: InstallFailed, status: check.Fail, says: []string{"is damaged", "-c railhead-pod-install"},
 		},
 		"railhead-pod found no rail": {
-			pod:  train(cluster.Container{Waiting: "CrashLoopBackOff", ExitCode: code(125), Restarts: 3, Ended: "Error", Message: "fail device-allocated: no RDMA device was given to this container\n"}),
-			want: LaunchRefused, status: check.Fail, says: []string{"no RDMA device was given", "3 restarts", "logs h-kim-0 -c train --previous"},
+			pod: train(cluster.Container{
+				Waiting:  "CrashLoopBackOff",
+				ExitCode: code(125),
+				Restarts: 3,
+				Ended:    "Error",
+				Message:  "fail device-allocated: no RDMA device was given to this container\n",
+			}),
+			want:   LaunchRefused,
+			status: check.Fail,
+			says:   []string{"no RDMA device was given", "3 restarts", "logs h-kim-0 -c train --previous"},
 		},
 		"no such command": {
-			pod: train(cluster.Container{Waiting: "CrashLoopBackOff", ExitCode: code(127), Message: "railhead-pod: torchrun: not found"}), want: CommandNotStarted, status: check.Fail, says: []string{"was not found in the image", "torchrun"},
+			pod: train(cluster.Container{
+				Waiting:  "CrashLoopBackOff",
+				ExitCode: code(127),
+				Message:  "railhead-pod: torchrun: not found",
+			}),
+			want:   CommandNotStarted,
+			status: check.Fail,
+			says:   []string{"was not found in the image", "torchrun"},
 		},
 		"a command without its x bit": {
-			pod: train(cluster.Container{Waiting: "CrashLoopBackOff", ExitCode: code(126)}), want: CommandNotStarted, status: check.Fail, says: []string{"cannot be executed"},
+			pod:    train(cluster.Container{Waiting: "CrashLoopBackOff", ExitCode: code(126)}),
+			want:   CommandNotStarted,
+			status: check.Fail,
+			says:   []string{"cannot be executed"},
 		},
 		"training failed": {
-			pod: train(cluster.Container{Waiting: "CrashLoopBackOff", ExitCode: code(1), Message: "RuntimeError: NCCL error"}), want: CommandExit, status: check.Fail, says: []string{"exit code 1", "NCCL error"},
+			pod: train(cluster.Container{
+				Waiting:  "CrashLoopBackOff",
+				ExitCode: code(1),
+				Message:  "RuntimeError: NCCL error",
+			}),
+			want:   CommandExit,
+			status: check.Fail,
+			says:   []string{"exit code 1", "NCCL error"},
 		},
 		"training was killed": {
-			pod: train(cluster.Container{ExitCode: code(137), Ended: "Error"}), want: CommandExit, status: check.Fail, says: []string{"SIGKILL"},
+			pod:    train(cluster.Container{ExitCode: code(137), Ended: "Error"}),
+			want:   CommandExit,
+			status: check.Fail,
+			says:   []string{"SIGKILL"},
 		},
 		"training ended well and starts again": {
-			pod: train(cluster.Container{Waiting: "CrashLoopBackOff", ExitCode: code(0), Ended: "Completed"}), want: CommandExit, status: check.Warn, says: []string{"succeeded, and a StatefulSet", "JobSet"},
+			pod:    train(cluster.Container{Waiting: "CrashLoopBackOff", ExitCode: code(0), Ended: "Completed"}),
+			want:   CommandExit,
+			status: check.Warn,
+			says:   []string{"succeeded, and a StatefulSet", "JobSet"},
 		},
 		"out of memory": {
-			pod: train(cluster.Container{Waiting: "CrashLoopBackOff", ExitCode: code(137), Ended: "OOMKilled"}), want: OutOfMemory, status: check.Fail, says: []string{"/dev/shm", "--memory"},
+			pod:    train(cluster.Container{Waiting: "CrashLoopBackOff", ExitCode: code(137), Ended: "OOMKilled"}),
+			want:   OutOfMemory,
+			status: check.Fail,
+			says:   []string{"/dev/shm", "--memory"},
 		},
 		"too much in /dev/shm": {
-			pod:  cluster.Pod{Namespace: "train", Name: "h-kim-0", Node: "gpu-1", Phase: "Failed", Reason: "Evicted", Message: `Usage of EmptyDir volume "railhead-shm" exceeds the limit "64Gi".`},
+			pod: cluster.Pod{
+				Namespace: "train",
+				Name:      "h-kim-0",
+				Node:      "gpu-1",
+				Phase:     "Failed",
+				Reason:    "Evicted",
+				Message:   `Usage of EmptyDir volume "railhead-shm" exceeds the limit "64Gi".`,
+			},
 			want: PodEvicted, status: check.Fail, says: []string{"--shm"},
 		},
 		"too much on disk": {
-			pod:  cluster.Pod{Namespace: "train", Name: "h-kim-0", Node: "gpu-1", Phase: "Failed", Reason: "Evicted", Message: "Pod ephemeral local storage usage exceeds the total limit of containers 10Gi."},
+			pod: cluster.Pod{
+				Namespace: "train",
+				Name:      "h-kim-0",
+				Node:      "gpu-1",
+				Phase:     "Failed",
+				Reason:    "Evicted",
+				Message:   "Pod ephemeral local storage usage exceeds the total limit of containers 10Gi.",
+			},
 			want: PodEvicted, status: check.Fail, says: []string{"--ephemeral-storage"},
 		},
 	})
@@ -421,15 +791,34 @@ func TestExplainSaysNothing(t *testing.T) {
 		pod    cluster.Pod
 		events []cluster.Event
 	}{
-		"a pod that is ready":         {pod: cluster.Pod{Name: "a", Ready: true}, events: event("FailedScheduling", "0/3 nodes are available: 3 Insufficient cpu.")},
+		"a pod that is ready": {
+			pod:    cluster.Pod{Name: "a", Ready: true},
+			events: event("FailedScheduling", "0/3 nodes are available: 3 Insufficient cpu."),
+		},
 		"a pod that is being deleted": {pod: cluster.Pod{Name: "a", Deleted: true}, events: event("Failed", "x")},
 		"a pod that ended well":       {pod: cluster.Pod{Name: "a", Phase: "Succeeded"}},
-		"a pod that was just made":    {pod: pending(nil), events: []cluster.Event{{Type: "Normal", Reason: "SuccessfulCreate", Message: "create Pod h-kim-0 in StatefulSet h-kim successful"}}},
-		"a pod whose container comes": {pod: onNode(cluster.Container{Name: "train", Waiting: "ContainerCreating"})},
+		"a pod that was just created": {
+			pod: pending(nil),
+			events: []cluster.Event{
+				{
+					Type:    "Normal",
+					Reason:  "SuccessfulCreate",
+					Message: "create Pod h-kim-0 in StatefulSet h-kim successful",
+				},
+			},
+		},
+		"a pod whose container is being created": {
+			pod: onNode(cluster.Container{Name: "train", Waiting: "ContainerCreating"}),
+		},
 		"a pod that was scheduled since": {pod: onNode(cluster.Container{Name: "train", Waiting: "ContainerCreating"}),
 			events: event("FailedScheduling", "0/3 nodes are available: 3 Insufficient cpu.")},
-		"a pod that failed before and runs again": {pod: onNode(cluster.Container{Name: "train", Running: true, ExitCode: code(1), Restarts: 1})},
-		"a pod that runs and is not ready":        {pod: onNode(cluster.Container{Name: "train", Running: true}), events: event("FailedCreatePodSandBox", "no IP addresses available")},
+		"a pod that failed before and runs again": {
+			pod: onNode(cluster.Container{Name: "train", Running: true, ExitCode: code(1), Restarts: 1}),
+		},
+		"a pod that runs and is not ready": {
+			pod:    onNode(cluster.Container{Name: "train", Running: true}),
+			events: event("FailedCreatePodSandBox", "no IP addresses available"),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if f, ok := Explain(c.pod, c.events, gpuCluster()); ok {
@@ -442,24 +831,36 @@ func TestExplainSaysNothing(t *testing.T) {
 func TestExplainTakesTheNewest(t *testing.T) {
 	old, young := time.Unix(1000, 0), time.Unix(2000, 0)
 	events := []cluster.Event{
-		{Type: "Warning", Reason: "FailedCreatePodSandBox", Message: `could not find network attachment definition 'old'`, Last: old},
-		{Type: "Warning", Reason: "FailedCreatePodSandBox", Message: `could not find network attachment definition 'young'`, Last: young},
+		{
+			Type:    "Warning",
+			Reason:  "FailedCreatePodSandBox",
+			Message: `could not find network attachment definition 'old'`,
+			Last:    old,
+		},
+		{
+			Type:    "Warning",
+			Reason:  "FailedCreatePodSandBox",
+			Message: `could not find network attachment definition 'young'`,
+			Last:    young,
+		},
 	}
 	f, _ := Explain(onNode(), events, cluster.State{})
 	if !strings.Contains(f.Summary, "young") {
-		t.Errorf("the newest event does not count: %s", f.Summary)
+		t.Errorf("it does not use the newest event: %s", f.Summary)
 	}
 	slices.Reverse(events)
 	if g, _ := Explain(onNode(), events, cluster.State{}); g.Summary != f.Summary {
-		t.Errorf("the order of the events counts: %s", g.Summary)
+		t.Errorf("it depends on the order of the events: %s", g.Summary)
 	}
 }
 
 func TestExplainWithoutPods(t *testing.T) {
 	s := gpuCluster()
 	s.Read, s.Pods = []cluster.Kind{cluster.Nodes}, nil
-	f, _ := Explain(pending(cluster.Resources{"nvidia.com/gpu": 8}), event("FailedScheduling", "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."), s)
-	if f.Check != InsufficientResource || !strings.Contains(f.Summary, "the pods that hold it could not be read") || len(f.Evidence) != 1 {
+	f, _ := Explain(pending(cluster.Resources{"nvidia.com/gpu": 8}), event("FailedScheduling", "0/3 nodes are "+
+		"available: 3 Insufficient nvidia.com/gpu."), s)
+	if f.Check != InsufficientResource || !strings.Contains(f.Summary, "the pods that hold it could not be "+
+		"read") || len(f.Evidence) != 1 {
 		t.Errorf("%s: %s %v", f.Check, f.Summary, f.Evidence)
 	}
 }

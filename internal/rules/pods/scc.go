@@ -11,27 +11,27 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
-// Refusal is OpenShift's answer for a pod that no security context constraint admits.
-type Refusal struct {
-	NotUsable  []string     // SCCs that the requester may not use
-	Objections []SCCObjects // of usable SCCs, in the order in which they were tried
+// refusal is OpenShift's answer for a pod that no security context constraint admits.
+type refusal struct {
+	NotUsable  []string        // SCCs that the requester may not use
+	Objections []sccObjections // of usable SCCs, in the order in which they were tried
 }
 
-// SCCObjects holds the objections of one SCC.
-type SCCObjects struct {
+// sccObjections holds the objections of one SCC.
+type sccObjections struct {
 	SCC        string // "" if the text does not name it
-	Objections []Objection
+	Objections []fieldError
 }
 
-// Objection is one thing of a pod that an SCC does not allow.
-type Objection struct {
+// fieldError is one thing of a pod that an SCC does not allow.
+type fieldError struct {
 	Field  string // .containers[0].capabilities.add
 	Value  string // "IPC_LOCK", true, []int64{185}
 	Detail string // capability may not be added
 }
 
-// Feature names the field of the pod in one word: IPC_LOCK, privileged, fsGroup, downwardAPI volume.
-func (o Objection) Feature() string {
+// feature names the field of the pod in one word: IPC_LOCK, privileged, fsGroup, downwardAPI volume.
+func (o fieldError) feature() string {
 	field := o.Field[strings.LastIndex(o.Field, ".")+1:]
 	value := strings.Trim(o.Value, `"`)
 	switch {
@@ -47,7 +47,7 @@ func (o Objection) Feature() string {
 	return cmp.Or(field, quote(o.Detail))
 }
 
-func (o Objection) addsCapability() bool { return strings.HasSuffix(o.Field, "capabilities.add") }
+func (o fieldError) addsCapability() bool { return strings.HasSuffix(o.Field, "capabilities.add") }
 
 // The form is that of field.ErrorList (apimachinery pkg/util/validation/field/errors.go) behind the words of
 // apiserver-library-go pkg/securitycontextconstraints/sccadmission/admission.go: a provider that may not be used is
@@ -66,8 +66,8 @@ var (
 	quotedOrWord = regexp.MustCompile(`^ ?("(?:[^"\\]|\\.)*"|\[\][\w.]+\{[^}]*\}|[^:]*): `)
 )
 
-// ParseRefusal reads a message of OpenShift's admission; ok is false if it is none.
-func ParseRefusal(text string) (r Refusal, ok bool) {
+// parseRefusal reads a message of OpenShift's admission; ok is false if it is none.
+func parseRefusal(text string) (r refusal, ok bool) {
 	text = oneLine(text)
 	start := sccRefusal.FindStringIndex(text)
 	if start == nil {
@@ -92,7 +92,7 @@ func ParseRefusal(text string) (r Refusal, ok bool) {
 			r.NotUsable = append(r.NotUsable, strings.Trim(field, `"`))
 			continue
 		}
-		o := Objection{Field: field, Detail: rest}
+		o := fieldError{Field: field, Detail: rest}
 		if m := quotedOrWord.FindStringSubmatch(" " + rest); m != nil && group(3) == "Invalid value" {
 			o.Value, o.Detail = m[1], strings.TrimPrefix(" "+rest, m[0])
 		}
@@ -101,46 +101,45 @@ func ParseRefusal(text string) (r Refusal, ok bool) {
 	return r, true
 }
 
-func (r *Refusal) add(scc string, o Objection) {
-	i := slices.IndexFunc(r.Objections, func(s SCCObjects) bool { return s.SCC == scc })
+func (r *refusal) add(scc string, o fieldError) {
+	i := slices.IndexFunc(r.Objections, func(s sccObjections) bool { return s.SCC == scc })
 	if i < 0 {
 		i = len(r.Objections)
-		r.Objections = append(r.Objections, SCCObjects{SCC: scc})
+		r.Objections = append(r.Objections, sccObjections{SCC: scc})
 	}
 	r.Objections[i].Objections = append(r.Objections[i].Objections, o)
 }
 
-// Features returns the features that an SCC objects to, each once.
-func (s SCCObjects) Features() []string {
+// features returns the features that an SCC objects to, each once.
+func (s sccObjections) features() []string {
 	var features []string
 	for _, o := range s.Objections {
-		if f := o.Feature(); f != "" && !slices.Contains(features, f) {
+		if f := o.feature(); f != "" && !slices.Contains(features, f) {
 			features = append(features, f)
 		}
 	}
 	return features
 }
 
-// Closest returns the usable SCC with the fewest objections. SCCs that the message names come first.
-func (r Refusal) Closest() (SCCObjects, bool) {
+// closest returns the usable SCC with the fewest objections; if possible one that the message names.
+func (r refusal) closest() sccObjections {
 	if len(r.Objections) == 0 {
-		return SCCObjects{}, false
+		return sccObjections{}
 	}
-	return slices.MinFunc(r.Objections, func(a, b SCCObjects) int {
-		named := func(s SCCObjects) int { return len(s.SCC) }
-		if (named(a) == 0) != (named(b) == 0) {
-			return cmp.Compare(named(b), named(a))
+	return slices.MinFunc(r.Objections, func(a, b sccObjections) int {
+		if (a.SCC == "") != (b.SCC == "") {
+			return cmp.Compare(len(b.SCC), len(a.SCC))
 		}
-		return cmp.Compare(len(a.Features()), len(b.Features()))
-	}), true
+		return cmp.Compare(len(a.features()), len(b.features()))
+	})
 }
 
 // capabilities returns the capabilities that may not be added.
-func (r Refusal) capabilities() []string {
+func (r refusal) capabilities() []string {
 	var all []string
 	for _, s := range r.Objections {
 		for _, o := range s.Objections {
-			if name := o.Feature(); o.addsCapability() && !slices.Contains(all, name) {
+			if name := o.feature(); o.addsCapability() && !slices.Contains(all, name) {
 				all = append(all, name)
 			}
 		}
@@ -149,14 +148,15 @@ func (r Refusal) capabilities() []string {
 }
 
 // objectsTo reports whether any SCC objects to a feature.
-func (r Refusal) objectsTo(feature string) bool {
-	return slices.ContainsFunc(r.Objections, func(s SCCObjects) bool { return slices.Contains(s.Features(), feature) })
+func (r refusal) objectsTo(feature string) bool {
+	objects := func(s sccObjections) bool { return slices.Contains(s.features(), feature) }
+	return slices.ContainsFunc(r.Objections, objects)
 }
 
 // sccRefused explains why no SCC admits a pod: by the SCC with the fewest objections, and by those that are not
 // granted.
 func sccRefused(t target, sym symptom) check.Finding {
-	r, _ := ParseRefusal(sym.text)
+	r, _ := parseRefusal(sym.text)
 	f := check.Finding{Check: SCCOther, Status: check.Fail}
 	if account := t.pod.ServiceAccount; account != "" {
 		f.About = append(f.About, check.Ref{Kind: check.ServiceAccount, Namespace: t.pod.Namespace, Name: account})
@@ -164,8 +164,8 @@ func sccRefused(t target, sym symptom) check.Finding {
 	for _, capability := range r.capabilities() {
 		f.About = append(f.About, check.Named(check.Capability, capability))
 	}
-	closest, _ := r.Closest()
-	features := strings.Join(closest.Features(), ", ")
+	closest := r.closest()
+	features := strings.Join(closest.features(), ", ")
 	switch {
 	case r.objectsTo("IPC_LOCK") && !r.objectsTo("privileged"):
 		f.Check = SCCIPCLock
@@ -187,7 +187,7 @@ func sccRefused(t target, sym symptom) check.Finding {
 }
 
 // notGranted returns the SCCs that would allow IPC_LOCK and are not granted to the service account.
-func (t target) notGranted(r Refusal) []check.Evidence {
+func (t target) notGranted(r refusal) []check.Evidence {
 	var evidence []check.Evidence
 	for _, name := range r.NotUsable {
 		if c, ok := t.s.SCC(name); ok && !c.Privileged && c.AllowsCapability("IPC_LOCK") && r.objectsTo("IPC_LOCK") {
@@ -201,7 +201,7 @@ func (t target) notGranted(r Refusal) []check.Evidence {
 	return evidence
 }
 
-func (t target) sccFix(id check.ID, r Refusal) *check.Fix {
+func (t target) sccFix(id check.ID, r refusal) *check.Fix {
 	setUp := "railhead setup namespace " + t.namespace()
 	switch {
 	case id == SCCIPCLock:
