@@ -14,6 +14,7 @@ import (
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/measure"
@@ -81,7 +82,7 @@ Exit status: 0 if every measurement is on target; 1 if one is below target or fa
 		},
 	}
 	f.add(cmd)
-	_ = cmd.RegisterFlagCompletionFunc("nodes", a.completeNodes) // the flag exists
+	a.completeFlag(cmd, "nodes", cluster.Nodes, nodeNames)
 	cmd.AddCommand(newBenchDiff(a))
 	return cmd
 }

@@ -41,42 +41,49 @@ func (a *app) completeReport(cmd *cobra.Command, args []string, typed string) ([
 
 // completeDoctor completes the names of jobs, and after pod/ and node/ those of pods and nodes.
 func (a *app) completeDoctor(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	switch kind, _, slash := strings.Cut(typed, "/"); {
-	case !slash:
+	prefix, _, slash := strings.Cut(typed, "/")
+	if !slash {
 		jobs, directive := a.completeJobs(cmd, args, typed)
 		return append(jobs, "pod/", "node/"), directive | cobra.ShellCompDirectiveNoSpace
-	case kind == "node":
-		return a.complete(cmd, cluster.Nodes, func(s cluster.State, _ string) []string { return nodeNames(s, "node/") })
 	}
-	return a.complete(cmd, cluster.Pods, func(s cluster.State, _ string) []string {
-		var names []string
-		for _, p := range s.Pods {
-			names = append(names, "pod/"+p.Name)
-		}
-		return names
-	})
+	kind, namesOf := cluster.Pods, podNames
+	if prefix == "node" {
+		kind, namesOf = cluster.Nodes, nodeNames
+	}
+	names, directive := a.complete(cmd, kind, namesOf)
+	for i, name := range names {
+		names[i] = prefix + "/" + name
+	}
+	return names, directive
 }
 
-func nodeNames(s cluster.State, prefix string) []string {
-	var names []string
-	for _, n := range s.Nodes {
-		names = append(names, prefix+n.Name)
+// completeFlag completes a flag with names that a part of the cluster has.
+func (a *app) completeFlag(
+	cmd *cobra.Command, flag string, kind cluster.Kind, names func(s cluster.State, ns string) []string,
+) {
+	complete := func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return a.complete(cmd, kind, names)
+	}
+	_ = cmd.RegisterFlagCompletionFunc(flag, complete) // the flag exists
+}
+
+func podNames(s cluster.State, _ string) (names []string) {
+	for _, p := range s.Pods {
+		names = append(names, p.Name)
 	}
 	return names
 }
 
-// completeNodes completes --nodes.
-func (a *app) completeNodes(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return a.complete(cmd, cluster.Nodes, func(s cluster.State, _ string) []string { return nodeNames(s, "") })
+func nodeNames(s cluster.State, _ string) (names []string) {
+	for _, n := range s.Nodes {
+		names = append(names, n.Name)
+	}
+	return names
 }
 
-// completePools completes --pool.
-func (a *app) completePools(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return a.complete(cmd, cluster.Pools, func(s cluster.State, _ string) []string {
-		var names []string
-		for _, p := range s.Pools {
-			names = append(names, p.Name)
-		}
-		return names
-	})
+func poolNames(s cluster.State, _ string) (names []string) {
+	for _, p := range s.Pools {
+		names = append(names, p.Name)
+	}
+	return names
 }

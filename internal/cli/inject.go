@@ -73,7 +73,11 @@ func (a *app) inject(cmd *cobra.Command, j *jobFlags, file string) error {
 
 // readManifests reads the file and sets the namespace of objects without one.
 func (a *app) readManifests(file string, o *job.Options) (job.Manifests, error) {
-	text, err := a.readFile(file)
+	read := os.ReadFile
+	if file == "-" {
+		read = func(string) ([]byte, error) { return io.ReadAll(a.streams.In) }
+	}
+	text, err := read(file)
 	if err != nil {
 		return nil, usage(fmt.Errorf("-f: %w", err))
 	}
@@ -91,11 +95,4 @@ func (a *app) readManifests(file string, o *job.Options) (job.Manifests, error) 
 		}
 	}
 	return manifests, nil
-}
-
-func (a *app) readFile(name string) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(a.streams.In)
-	}
-	return os.ReadFile(name)
 }

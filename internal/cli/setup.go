@@ -101,7 +101,7 @@ in place are left out: a second run changes nothing. Ctrl-C leaves the rollout r
 	f.StringSliceVar(&o.PFs, "pf", nil, "with --sriov: `interface` of a NIC; repeatable (default: all RDMA NICs)")
 	f.BoolVar(&o.VerifyFirst, "verify-first", false, "set up and check one node of each pool before the others")
 	probe.add(cmd)
-	_ = cmd.RegisterFlagCompletionFunc("pool", a.completePools) // the flag exists
+	a.completeFlag(cmd, "pool", cluster.Pools, poolNames)
 	flags.add(cmd, 4*time.Hour)
 	return cmd
 }
