@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,14 +51,12 @@ possible; 3 if the log does not show it, or no log could be read.`,
   railhead explain train.log --with pod.json -o json | jq '.runs[].causes'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := e.explain(cmd.Context(), args)
-			if err != nil {
+			stopped := e.follow && cmd.Context().Err() != nil && len(s.Runs) > 0 // a file ends only by Ctrl-C
+			if err != nil && !stopped {
 				return err
 			}
 			text := func(out io.Writer, wide bool) error { return e.write(out, wide, s) }
-			if err := a.print(e.format, s, text); err != nil {
-				return err
-			}
-			return exitOfStory(s)
+			return cmp.Or(a.print(e.format, s, text), err, exitOfStory(s))
 		},
 	}
 	flags := cmd.Flags()

@@ -181,6 +181,27 @@ func TestExplainFollow(t *testing.T) {
 	}
 }
 
+// stopper presses Ctrl-C after the first message.
+type stopper struct{ stop context.CancelFunc }
+
+func (s stopper) Write(p []byte) (int, error) {
+	s.stop()
+	return len(p), nil
+}
+
+// TestExplainFollowStopped: Ctrl-C ends a growing file, and the explanation follows.
+func TestExplainFollowStopped(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var out bytes.Buffer
+	streams := Streams{In: strings.NewReader(""), Out: &out, Err: stopper{stop}}
+	code := Main(ctx, "railhead", []string{"explain", "--follow", logFile(t, "train.log", overTCP)}, "test", streams)
+	if code != int(exit.Interrupted) {
+		t.Errorf("exit code %d", code)
+	}
+	rankstest.Has(t, out.String(), "Socket, not used", "[no-ib-device]")
+}
+
 // TestExplainArchive: an archive of doctor contains the machines and, with --logs, the logs.
 func TestExplainArchive(t *testing.T) {
 	archive := filepath.Join(t.TempDir(), "job.tgz")
