@@ -58,10 +58,10 @@ Exit status: 0 if nothing became slower; 1 if something did; 3 if the results ha
 			if err := a.print(format, d, d.write); err != nil {
 				return err
 			}
-			switch {
-			case d.count(bench.Slower) > 0:
+			switch n := d.count(); {
+			case n[bench.Slower] > 0:
 				return exit.Error{Code: exit.Fault}
-			case d.count(bench.Same)+d.count(bench.Faster) == 0:
+			case n[bench.Same]+n[bench.Faster] == 0:
 				return unknown(errors.New("nothing to compare: no number above 0 is in both results; " +
 					"repeat the same measurement between the same nodes"))
 			}
@@ -88,18 +88,17 @@ func (d benchDiff) write(out io.Writer, wide bool) error {
 	for _, f := range d.Facts {
 		report.Line(out, "Changed on %s: %s was %s, is now %s", f.Place, f.What, cmp.Or(f.Old, "-"), cmp.Or(f.New, "-"))
 	}
+	n := d.count()
 	report.Line(out, "%s: %d slower, %d faster, %d the same within the noise, %d gone, %d new, %d unknown",
-		words.Count(len(d.Changes), "number"), d.count(bench.Slower), d.count(bench.Faster), d.count(bench.Same),
-		d.count(bench.Gone), d.count(bench.New), d.count(bench.Unknown))
+		words.Count(len(d.Changes), "number"), n[bench.Slower], n[bench.Faster], n[bench.Same],
+		n[bench.Gone], n[bench.New], n[bench.Unknown])
 	return nil
 }
 
-func (d benchDiff) count(v bench.Verdict) int {
-	n := 0
+func (d benchDiff) count() map[bench.Verdict]int {
+	n := map[bench.Verdict]int{}
 	for _, c := range d.Changes {
-		if c.Verdict == v {
-			n++
-		}
+		n[c.Verdict]++
 	}
 	return n
 }
