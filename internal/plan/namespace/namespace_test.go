@@ -102,6 +102,37 @@ func TestNamespaceAgainChangesNothing(t *testing.T) {
 	}
 }
 
+// TestInfiniBandByNodes: if a policy has no link type, its NICs on the nodes have one.
+func TestInfiniBandByNodes(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy cluster.SriovPolicy
+		want   string
+	}{
+		"NIC by name":       {cluster.SriovPolicy{PFs: []string{"ib0#0-3"}}, "SriovIBNetwork"},
+		"NIC by device":     {cluster.SriovPolicy{Vendor: "15b3", DeviceID: "1021"}, "SriovIBNetwork"},
+		"Ethernet NIC":      {cluster.SriovPolicy{Vendor: "15b3", DeviceID: "101d"}, "SriovNetwork"},
+		"NIC of no node":    {cluster.SriovPolicy{PFs: []string{"ib1"}}, "SriovNetwork"},
+		"policy says so":    {cluster.SriovPolicy{PFs: []string{"eth0"}, LinkType: "ib"}, "SriovIBNetwork"},
+		"policy says other": {cluster.SriovPolicy{PFs: []string{"ib0"}, LinkType: "ETH"}, "SriovNetwork"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := plantest.BeforeSetup()
+			s.SriovNetworks = nil
+			c.policy.Name, c.policy.ResourceName, c.policy.RDMA = "p", "rail", true
+			s.SriovPolicies = []cluster.SriovPolicy{c.policy}
+			s.SriovNodes = []cluster.SriovNode{{Node: "gpu-1", Interfaces: []cluster.SriovInterface{
+				{Name: "ib0", Vendor: "15b3", DeviceID: "1021", LinkType: "IB"},
+				{Name: "eth0", Vendor: "15b3", DeviceID: "101d", LinkType: "ETH"},
+			}}}
+			p, _ := Setup(s, Options{Namespace: "train"})
+			changes := p.Changes()
+			if got := changes[len(changes)-1].Object.GetKind(); got != c.want {
+				t.Errorf("made a %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
 func TestNamespaceThenDeploy(t *testing.T) {
 	s := plantest.BeforeSetup()
 	p, _ := Setup(s, Options{Namespace: "train", Name: "h-kim"})

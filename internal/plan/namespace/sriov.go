@@ -63,17 +63,10 @@ func isInfiniBand(s cluster.State, p cluster.SriovPolicy) bool {
 	if p.LinkType != "" {
 		return strings.EqualFold(p.LinkType, "IB")
 	}
-	for _, n := range s.SriovNodes {
-		for _, i := range n.Interfaces {
-			if i.LinkType == "IB" && slices.ContainsFunc(p.PFs, func(pf string) bool {
-				name, _, _ := strings.Cut(pf, "#")
-				return name == i.Name
-			}) {
-				return true
-			}
-		}
-	}
-	return false
+	selected := func(i cluster.SriovInterface) bool { return i.LinkType == "IB" && p.Selects(i) }
+	return slices.ContainsFunc(s.SriovNodes, func(n cluster.SriovNode) bool {
+		return slices.ContainsFunc(n.Interfaces, selected)
+	})
 }
 
 // model returns another network of the resource, whose address management and options are copied: the first by name.
