@@ -16,19 +16,19 @@ import (
 // access creates the namespace, the service account and its right to use the SCC.
 func (d *draft) access() []plan.Change {
 	var changes []plan.Change
-	existing, exists := d.s.Namespace(d.o.Namespace)
+	existing, exists := d.s.Namespace(d.Namespace)
 	switch {
 	case exists:
 		d.judgeLevel(existing)
 	case d.s.Knows(cluster.Namespaces):
 		changes = append(changes, d.newNamespace())
 	default:
-		d.note("Namespaces could not be read: namespace %s is assumed to exist.", d.o.Namespace)
+		d.note("Namespaces could not be read: namespace %s is assumed to exist.", d.Namespace)
 	}
-	account := cluster.ServiceAccount{Namespace: d.o.Namespace, Name: d.o.account()}
+	account := cluster.ServiceAccount{Namespace: d.Namespace, Name: d.account()}
 	if !slices.Contains(d.s.ServiceAccounts, account) {
 		object := plan.Typed(corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
-			&corev1.ServiceAccount{ObjectMeta: d.o.meta(d.o.account())})
+			&corev1.ServiceAccount{ObjectMeta: d.meta(d.account())})
 		changes = append(changes, plan.ApplyUnlessCovered(d.s, object, "the account of the pods")...)
 	}
 	if d.s.Server.OpenShift() {
@@ -41,18 +41,18 @@ func (d *draft) access() []plan.Change {
 // images run as root, as most training images do, and forbids what reaches the node, and IPC_LOCK
 // (pod-security-admission policy/check_capabilities_baseline.go).
 func (d *draft) newNamespace() plan.Change {
-	meta := d.o.meta(d.o.Namespace)
+	meta := d.meta(d.Namespace)
 	meta.Namespace = ""
 	switch {
 	case d.s.Server.OpenShift():
-	case d.o.AllowIPCLock:
+	case d.AllowIPCLock:
 		meta.Labels[plan.EnforceLabel] = "privileged"
 		d.note("Namespace %s gets Pod Security level privileged, because the pods add IPC_LOCK: "+
-			"everyone who may create pods in it may create privileged ones.", d.o.Namespace)
+			"everyone who may create pods in it may create privileged ones.", d.Namespace)
 	default:
 		meta.Labels[plan.EnforceLabel] = "baseline"
 		d.note("Namespace %s gets Pod Security level baseline, so the nodes' container runtime must unlock memory. "+
-			"If it does not, use --allow-ipc-lock.", d.o.Namespace)
+			"If it does not, use --allow-ipc-lock.", d.Namespace)
 	}
 	object := plan.Typed(corev1.SchemeGroupVersion.WithKind("Namespace"), &corev1.Namespace{ObjectMeta: meta})
 	return plan.Change{Verb: plan.Apply, Object: object, Why: "does not exist yet"}
@@ -61,7 +61,7 @@ func (d *draft) newNamespace() plan.Change {
 // judgeLevel reports that the Pod Security level of an existing namespace is too strict. Setup never changes it.
 func (d *draft) judgeLevel(n cluster.Namespace) {
 	level := n.Labels[plan.EnforceLabel]
-	if d.s.Server.OpenShift() || !d.o.AllowIPCLock || level == "" || level == "privileged" {
+	if d.s.Server.OpenShift() || !d.AllowIPCLock || level == "" || level == "privileged" {
 		return
 	}
 	d.report(check.Finding{
@@ -76,16 +76,16 @@ func (d *draft) judgeLevel(n cluster.Namespace) {
 // grant binds the account to the SCC in this namespace only, under a name other than that of `oc adm policy`: an apply
 // would replace the subjects of that binding.
 func (d *draft) grant() []plan.Change {
-	account, scc := d.o.account(), d.o.SCC
-	if grants := d.s.GrantsTo(scc, d.o.Namespace, account); len(grants) > 0 {
+	account, scc := d.account(), d.SCC
+	if grants := d.s.GrantsTo(scc, d.Namespace, account); len(grants) > 0 {
 		d.note("Service account %s may already use SCC %s, through %s.", account, scc, grants[0].By)
 		return nil
 	}
-	meta := d.o.meta(account + "-scc-" + scc)
+	meta := d.meta(account + "-scc-" + scc)
 	binding := rbacv1.RoleBinding{
 		ObjectMeta: meta,
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: plan.SCCRole(scc)},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: account, Namespace: d.o.Namespace}},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: account, Namespace: d.Namespace}},
 	}
 	var changes []plan.Change
 	if scc != plan.SCCName && !slices.Contains(standardSCCs, scc) {

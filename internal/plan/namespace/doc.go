@@ -1,2 +1,2 @@
-// Package namespace plans how a namespace gets the service account and the networks that RDMA jobs need.
+// Package namespace plans the service account and the networks that RDMA jobs need in a namespace.
 package namespace

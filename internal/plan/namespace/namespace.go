@@ -44,7 +44,7 @@ func (o Options) meta(name string) metav1.ObjectMeta {
 // finding is Fail, nothing may be written and the plan is empty.
 func Setup(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 	o.Name, o.SCC = cmp.Or(o.Name, plan.DefaultJob), cmp.Or(o.SCC, plan.SCCName)
-	d := &draft{s: s, o: o}
+	d := &draft{Options: o, s: s}
 	d.report(refusals(s, o)...)
 	if check.Worst(d.findings) == check.Fail {
 		return plan.Plan{}, d.findings
@@ -64,8 +64,8 @@ func Setup(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 
 // draft collects the plan of a namespace.
 type draft struct {
+	Options
 	s        cluster.State
-	o        Options
 	findings []check.Finding
 	notes    []string
 	planned  []cluster.Network // attachments that will exist
@@ -122,7 +122,7 @@ func (d *draft) noteRails() {
 	after := d.s
 	after.Networks = slices.Concat(d.s.Networks, d.planned)
 	var rails []string
-	for _, r := range after.UsableRails(d.o.Namespace) {
+	for _, r := range after.UsableRails(d.Namespace) {
 		where := "unknown nodes"
 		if d.s.Knows(cluster.Nodes) {
 			where = words.Count(len(r.Nodes()), "node")
@@ -130,11 +130,11 @@ func (d *draft) noteRails() {
 		rails = append(rails, fmt.Sprintf("%s (%s, %s)", r.Network, r.Resource, where))
 	}
 	if len(rails) == 0 {
-		d.note("Namespace %s has no rail: jobs in it train over TCP.", d.o.Namespace)
+		d.note("Namespace %s has no rail: jobs in it train over TCP.", d.Namespace)
 	} else {
-		d.note("Rails of namespace %s: %s.", d.o.Namespace, strings.Join(rails, ", "))
+		d.note("Rails of namespace %s: %s.", d.Namespace, strings.Join(rails, ", "))
 	}
-	for _, r := range after.Rails(d.o.Namespace) {
+	for _, r := range after.Rails(d.Namespace) {
 		if r.RDMA && !r.Usable() {
 			d.note("%s is no rail: %s.", r.Network, r.Reason)
 		}

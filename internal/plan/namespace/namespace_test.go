@@ -159,14 +159,14 @@ func TestNamespaceThenDeploy(t *testing.T) {
 
 func TestChain(t *testing.T) {
 	for name, c := range map[string]struct{ config, want string }{
-		"one plugin":        {`{"cniVersion":"1.0.0","name":"n","type":"sriov","vlan":0,"ipam":{"type":"static"}}`, `{"cniVersion":"1.0.0","name":"n","plugins":[{"ipam":{"type":"static"},"type":"sriov","vlan":0},{"type":"rdma"}]}`},
-		"a list":            {`{"cniVersion":"0.4.0","plugins":[{"type":"sriov"},{"type":"tuning"}]}`, `{"cniVersion":"0.4.0","plugins":[{"type":"sriov"},{"type":"tuning"},{"type":"rdma"}]}`},
-		"before lists":      {`{"cniVersion":"0.2.0","type":"sriov"}`, `{"cniVersion":"0.3.1","plugins":[{"type":"sriov"},{"type":"rdma"}]}`},
-		"without version":   {`{"type":"sriov"}`, `{"cniVersion":"0.3.1","plugins":[{"type":"sriov"},{"type":"rdma"}]}`},
-		"long numbers":      {`{"cniVersion":"1.0.0","type":"sriov","id":12345678901234567890}`, `{"cniVersion":"1.0.0","plugins":[{"id":12345678901234567890,"type":"sriov"},{"type":"rdma"}]}`},
-		"what is no JSON":   {`{`, ""},
-		"what is no plugin": {`[]`, ""},
-		"null":              {`null`, ""},
+		"one plugin":      {`{"cniVersion":"1.0.0","name":"n","type":"sriov","vlan":0,"ipam":{"type":"static"}}`, `{"cniVersion":"1.0.0","name":"n","plugins":[{"ipam":{"type":"static"},"type":"sriov","vlan":0},{"type":"rdma"}]}`},
+		"a list":          {`{"cniVersion":"0.4.0","plugins":[{"type":"sriov"},{"type":"tuning"}]}`, `{"cniVersion":"0.4.0","plugins":[{"type":"sriov"},{"type":"tuning"},{"type":"rdma"}]}`},
+		"before lists":    {`{"cniVersion":"0.2.0","type":"sriov"}`, `{"cniVersion":"0.3.1","plugins":[{"type":"sriov"},{"type":"rdma"}]}`},
+		"without version": {`{"type":"sriov"}`, `{"cniVersion":"0.3.1","plugins":[{"type":"sriov"},{"type":"rdma"}]}`},
+		"long numbers":    {`{"cniVersion":"1.0.0","type":"sriov","id":12345678901234567890}`, `{"cniVersion":"1.0.0","plugins":[{"id":12345678901234567890,"type":"sriov"},{"type":"rdma"}]}`},
+		"no JSON":         {`{`, ""},
+		"no plugin":       {`[]`, ""},
+		"null":            {`null`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := chain(c.config)
@@ -185,7 +185,7 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// FuzzChain: whatever a configuration holds, what is made of it is a list that ends with the rdma plugin, or refused.
+// FuzzChain: a configuration becomes a list that ends with the rdma plugin, or is refused.
 func FuzzChain(f *testing.F) {
 	f.Add(`{"cniVersion":"1.0.0","name":"n","type":"sriov"}`)
 	f.Add(`{"plugins":[{"type":"sriov"}]}`)
@@ -210,16 +210,16 @@ func TestNamespaceRefuses(t *testing.T) {
 		want []string
 		says string
 	}{
-		"no name":                          {want: []string{"fail job-request"}, says: "must be a DNS label"},
-		"a namespace that goes":            {s: func(s *cluster.State) { s.Namespaces[0] = cluster.Namespace{Name: "train", Terminating: true} }, o: Options{Namespace: "train"}, want: []string{"fail namespace-ready"}, says: "being deleted"},
-		"no SCC yet":                       {s: func(s *cluster.State) { s.SCCs = s.SCCs[:1] }, o: Options{Namespace: "train"}, want: []string{"fail scc-usable"}, says: "railhead setup cluster"},
-		"a source without rails":           {o: Options{Namespace: "train", NetworksFrom: "kube-system"}, want: []string{"fail networks-source"}, says: "railhead setup namespace train --networks-from default"},
-		"itself as source":                 {o: Options{Namespace: "train", NetworksFrom: "train"}, want: []string{"fail networks-source"}},
-		"a rail that the source has not":   {o: Options{Namespace: "train", NetworksFrom: "default", Networks: []string{"x"}}, want: []string{"fail networks-source"}, says: "no rail named x"},
-		"a pool that the operator has not": {o: Options{Namespace: "train", Networks: []string{"x"}}, want: []string{"fail networks-source"}, says: "isRdma: true named x"},
-		"no policies, rails elsewhere":     {s: func(s *cluster.State) { s.SriovPolicies = nil }, o: Options{Namespace: "train"}, want: []string{"fail networks-source"}, says: "--networks-from default"},
-		"policies are not read":            {s: func(s *cluster.State) { *s = plantest.Unread(*s, cluster.SriovPolicies) }, o: Options{Namespace: "train"}, want: []string{"fail networks-source"}, says: "no SR-IOV policy can be read"},
-		"attachments are not read":         {s: func(s *cluster.State) { *s = plantest.Unread(*s, cluster.Networks) }, o: Options{Namespace: "train"}, want: []string{"unknown cluster-readable"}, says: "may exist already"},
+		"no name":                           {want: []string{"fail job-request"}, says: "must be a DNS label"},
+		"a namespace that is being deleted": {s: func(s *cluster.State) { s.Namespaces[0] = cluster.Namespace{Name: "train", Terminating: true} }, o: Options{Namespace: "train"}, want: []string{"fail namespace-ready"}, says: "being deleted"},
+		"no SCC yet":                        {s: func(s *cluster.State) { s.SCCs = s.SCCs[:1] }, o: Options{Namespace: "train"}, want: []string{"fail scc-usable"}, says: "railhead setup cluster"},
+		"a source without rails":            {o: Options{Namespace: "train", NetworksFrom: "kube-system"}, want: []string{"fail networks-source"}, says: "railhead setup namespace train --networks-from default"},
+		"itself as source":                  {o: Options{Namespace: "train", NetworksFrom: "train"}, want: []string{"fail networks-source"}},
+		"a rail that the source lacks":      {o: Options{Namespace: "train", NetworksFrom: "default", Networks: []string{"x"}}, want: []string{"fail networks-source"}, says: "no rail named x"},
+		"a resource without a policy":       {o: Options{Namespace: "train", Networks: []string{"x"}}, want: []string{"fail networks-source"}, says: "isRdma: true named x"},
+		"no policies, rails elsewhere":      {s: func(s *cluster.State) { s.SriovPolicies = nil }, o: Options{Namespace: "train"}, want: []string{"fail networks-source"}, says: "--networks-from default"},
+		"policies are not read":             {s: func(s *cluster.State) { *s = plantest.Unread(*s, cluster.SriovPolicies) }, o: Options{Namespace: "train"}, want: []string{"fail networks-source"}, says: "no SR-IOV policy can be read"},
+		"attachments are not read":          {s: func(s *cluster.State) { *s = plantest.Unread(*s, cluster.Networks) }, o: Options{Namespace: "train"}, want: []string{"unknown cluster-readable"}, says: "may exist already"},
 		"an attachment of somebody else": {s: func(s *cluster.State) {
 			s.Networks = append(s.Networks, cluster.Network{Namespace: "train", Name: "eno5np0-network", Resource: "openshift.io/other", Type: "sriov"})
 		}, o: Options{Namespace: "train", NetworksFrom: "default"}, want: []string{"warn name-free"}, says: "it is not changed"},

@@ -24,21 +24,21 @@ const resourceNameAnnotation = "k8s.v1.cni.cncf.io/resourceName"
 
 // networks creates the rails of the namespace through the SR-IOV operator, or copies those of another namespace.
 func (d *draft) networks() plan.Step {
-	step := plan.Step{ID: "networks", Title: "Create the network attachments of namespace " + d.o.Namespace}
+	step := plan.Step{ID: "networks", Title: "Create the network attachments of namespace " + d.Namespace}
 	switch {
 	case !d.s.Knows(cluster.Networks) && d.s.Server.Serves(cluster.NetworkGroup):
 		f := plan.Unreadable(d.s, cluster.Networks)[0]
 		f.Status = check.Unknown
 		f.Summary = f.Subject.Name + " could not be read: no attachment is created, because it may exist already"
 		d.report(f)
-	case d.o.NetworksFrom == d.o.Namespace:
+	case d.NetworksFrom == d.Namespace:
 		d.noSource("--networks-from names the namespace itself")
-	case d.o.NetworksFrom != "":
+	case d.NetworksFrom != "":
 		step.Changes = d.copies()
 	case d.s.Server.Serves(cluster.SriovGroup) && d.s.Knows(cluster.SriovPolicies):
 		step.Changes = d.sriovNetworks()
-		step.Done, step.Watch = networksExist(d.o.Namespace, d.planned), []cluster.Kind{cluster.Networks}
-	case len(d.s.UsableRails(d.o.Namespace)) == 0 && len(d.sources()) > 0:
+		step.Done, step.Watch = networksExist(d.Namespace, d.planned), []cluster.Kind{cluster.Networks}
+	case len(d.s.UsableRails(d.Namespace)) == 0 && len(d.sources()) > 0:
 		d.noSource("no SR-IOV policy can be read")
 	}
 	if len(d.chained) > 0 {
@@ -52,7 +52,7 @@ func (d *draft) networks() plan.Step {
 func (d *draft) sources() []string {
 	rails := map[string]int{}
 	for _, n := range d.s.Networks {
-		if _, seen := rails[n.Namespace]; !seen && n.Namespace != d.o.Namespace {
+		if _, seen := rails[n.Namespace]; !seen && n.Namespace != d.Namespace {
 			rails[n.Namespace] = len(d.s.UsableRails(n.Namespace))
 		}
 	}
@@ -68,14 +68,14 @@ func (d *draft) noSource(why string) {
 	fix := check.ByUser("Copy them from a namespace that has them.")
 	for _, from := range sources {
 		fix.Commands = append(fix.Commands,
-			fmt.Sprintf("railhead setup namespace %s --networks-from %s", d.o.Namespace, from))
+			fmt.Sprintf("railhead setup namespace %s --networks-from %s", d.Namespace, from))
 	}
 	d.report(check.Finding{
-		Check: NetworksSource, Status: check.Fail, Subject: check.Named(check.Namespace, d.o.Namespace),
-		Summary: fmt.Sprintf("namespace %s gets no rails: %s", d.o.Namespace, why),
+		Check: NetworksSource, Status: check.Fail, Subject: check.Named(check.Namespace, d.Namespace),
+		Summary: fmt.Sprintf("namespace %s gets no rails: %s", d.Namespace, why),
 		Evidence: []check.Evidence{{
 			Source: "--networks-from",
-			Got:    cmp.Or(d.o.NetworksFrom, "none"),
+			Got:    cmp.Or(d.NetworksFrom, "none"),
 			Want:   "a namespace with rails: " + cmp.Or(words.Few(sources, 4), "none"),
 		}},
 		Fix: fix,
@@ -101,8 +101,8 @@ func (o Options) named() string {
 func (d *draft) copies() []plan.Change {
 	var changes []plan.Change
 	found := false
-	for _, r := range d.s.Rails(d.o.NetworksFrom) {
-		if !d.o.requested(r.Network, r.Resource) || !r.RDMA && len(d.o.Networks) == 0 {
+	for _, r := range d.s.Rails(d.NetworksFrom) {
+		if !d.requested(r.Network, r.Resource) || !r.RDMA && len(d.Networks) == 0 {
 			continue
 		}
 		source, _ := d.s.Network(r.Namespace, r.Network)
@@ -123,13 +123,13 @@ func (d *draft) copies() []plan.Change {
 		changes = append(changes, d.copyOf(source)...)
 	}
 	if !found {
-		d.noSource(fmt.Sprintf("namespace %s has no rail%s", d.o.NetworksFrom, d.o.named()))
+		d.noSource(fmt.Sprintf("namespace %s has no rail%s", d.NetworksFrom, d.named()))
 	}
 	return changes
 }
 
 func (d *draft) copyOf(source cluster.Network) []plan.Change {
-	meta := d.o.meta(source.Name)
+	meta := d.meta(source.Name)
 	if source.Resource != "" {
 		meta.Annotations = map[string]string{resourceNameAnnotation: source.Resource}
 	}
@@ -143,23 +143,23 @@ func (d *draft) copyOf(source cluster.Network) []plan.Change {
 		"metadata":   plan.Fields(&meta),
 		"spec":       spec,
 	}}
-	existing, exists := d.s.Network(d.o.Namespace, source.Name)
+	existing, exists := d.s.Network(d.Namespace, source.Name)
 	_, ours := plan.LiveObject(d.s, want)
 	switch {
 	case !exists:
 		planned := source
-		planned.Namespace = d.o.Namespace
+		planned.Namespace = d.Namespace
 		d.planned = append(d.planned, planned)
 	case existing.Resource == source.Resource && existing.Config == source.Config:
 		return nil
 	case !ours:
-		subject := check.Ref{Kind: check.Attachment, Namespace: d.o.Namespace, Name: source.Name}
+		subject := check.Ref{Kind: check.Attachment, Namespace: d.Namespace, Name: source.Name}
 		d.report(nameTaken(subject, existing.Resource, source.Resource,
 			fmt.Sprintf("attachment %s of namespace %s exists and differs from that of %s: it is not changed",
-				source.Name, d.o.Namespace, source.Namespace)))
+				source.Name, d.Namespace, source.Namespace)))
 		return nil
 	}
-	return []plan.Change{{Verb: plan.Apply, Object: want, Why: "copy of " + d.o.NetworksFrom + "/" + source.Name}}
+	return []plan.Change{{Verb: plan.Apply, Object: want, Why: "copy of " + d.NetworksFrom + "/" + source.Name}}
 }
 
 func nameTaken(subject check.Ref, got, want, summary string) check.Finding {
@@ -188,7 +188,7 @@ func networksExist(namespace string, wanted []cluster.Network) plan.Condition {
 			items = append(items, item)
 		}
 		return plan.Progress{
-			Done:  bar.Count == bar.Total,
+			Done: bar.Count == bar.Total,
 			Text: fmt.Sprintf("%d of %s of namespace %s created",
 				bar.Count, words.Count(bar.Total, "attachment"), namespace),
 			Bars:  []plan.Bar{bar},

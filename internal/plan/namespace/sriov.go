@@ -26,9 +26,9 @@ func (d *draft) sriovNetworks() []plan.Change {
 		}
 	}
 	switch {
-	case len(policies) > 0 || len(d.s.UsableRails(d.o.Namespace)) > 0:
-	case len(d.sources()) > 0 || len(d.o.Networks) > 0:
-		d.noSource("no SriovNetworkNodePolicy with isRdma: true" + d.o.named())
+	case len(policies) > 0 || len(d.s.UsableRails(d.Namespace)) > 0:
+	case len(d.sources()) > 0 || len(d.Networks) > 0:
+		d.noSource("no SriovNetworkNodePolicy with isRdma: true" + d.named())
 	default:
 		d.note("No SriovNetworkNodePolicy has isRdma: true: create them with 'railhead setup cluster --sriov'.")
 	}
@@ -39,7 +39,7 @@ func (d *draft) sriovNetworks() []plan.Change {
 func (d *draft) rdmaPolicies() []cluster.SriovPolicy {
 	var policies []cluster.SriovPolicy
 	for _, p := range d.s.SriovPolicies {
-		requested := d.o.requested(p.ResourceName, d.networkName(p.ResourceName))
+		requested := d.requested(p.ResourceName, d.networkName(p.ResourceName))
 		if p.RDMA && p.DeviceType != "vfio-pci" && requested {
 			policies = append(policies, p)
 		}
@@ -52,9 +52,9 @@ func (d *draft) rdmaPolicies() []cluster.SriovPolicy {
 // hasNetwork reports whether the namespace has an attachment of a resource, or the operator is to create one.
 func (d *draft) hasNetwork(resource string) bool {
 	return slices.ContainsFunc(d.s.Networks, func(n cluster.Network) bool {
-		return n.Namespace == d.o.Namespace && path.Base(n.Resource) == resource
+		return n.Namespace == d.Namespace && path.Base(n.Resource) == resource
 	}) || slices.ContainsFunc(d.s.SriovNetworks, func(n cluster.SriovNetwork) bool {
-		return cmp.Or(n.TargetNamespace, n.Namespace) == d.o.Namespace && n.ResourceName == resource
+		return cmp.Or(n.TargetNamespace, n.Namespace) == d.Namespace && n.ResourceName == resource
 	})
 }
 
@@ -88,13 +88,13 @@ func (d *draft) networkName(resource string) string {
 	if m, ok := d.model(resource); ok {
 		name = strings.TrimPrefix(m.Name, cmp.Or(m.TargetNamespace, m.Namespace)+"-")
 	}
-	return d.o.Namespace + "-" + name
+	return d.Namespace + "-" + name
 }
 
 // sriovNetwork creates one network. The operator creates its attachment, under the same name, in networkNamespace
 // (sriov-network-operator api/v1 helper.go RenderNetAttDef).
 func (d *draft) sriovNetwork(p cluster.SriovPolicy) []plan.Change {
-	meta := d.o.meta(d.networkName(p.ResourceName))
+	meta := d.meta(d.networkName(p.ResourceName))
 	meta.Namespace = cmp.Or(p.Namespace, plan.SriovNamespace(d.s))
 	for _, n := range d.s.SriovNetworks {
 		if n.Name == meta.Name && n.Namespace == meta.Namespace {
@@ -110,7 +110,7 @@ func (d *draft) sriovNetwork(p cluster.SriovPolicy) []plan.Change {
 		why += ", like " + model.Name
 	}
 	d.planned = append(d.planned, cluster.Network{
-		Namespace: d.o.Namespace,
+		Namespace: d.Namespace,
 		Name:      meta.Name,
 		Resource:  d.s.ResourceNames(p.ResourceName)[0],
 		Type:      map[string]string{"SriovNetwork": "sriov", "SriovIBNetwork": "ib-sriov"}[kind],
@@ -136,15 +136,15 @@ func (d *draft) sriovSpec(p cluster.SriovPolicy) (kind string, spec map[string]a
 		kind = "SriovIBNetwork"
 		// With the default, auto, ports of virtual functions stayed down (Mellanox/network-operator issue 1825).
 		spec["linkState"] = "enable"
-	case d.o.IPAM == "":
+	case d.IPAM == "":
 		d.note("Network %s has no IPAM, because no other network of %s has one to copy: "+
 			"its interfaces get no IPv4 address, and RoCE has only link-local GIDs. Set it with --ipam.",
 			d.networkName(p.ResourceName), p.ResourceName)
 	}
-	if !ok && d.o.IPAM != "" {
-		spec["ipam"] = d.o.IPAM
+	if !ok && d.IPAM != "" {
+		spec["ipam"] = d.IPAM
 	}
-	spec["resourceName"], spec["networkNamespace"] = p.ResourceName, d.o.Namespace
+	spec["resourceName"], spec["networkNamespace"] = p.ResourceName, d.Namespace
 	if d.needsRDMAPlugin(p.ResourceName) {
 		plugins, _ := spec["metaPlugins"].(string)
 		spec["metaPlugins"] = chained(plugins)

@@ -11,7 +11,7 @@ import (
 	"github.com/railhead/railhead/internal/plan/plantest"
 )
 
-// situations are clusters that are set up in the tests of what must hold for all.
+// situations are the clusters that the tests of invariants set up.
 func situations() map[string]cluster.State {
 	percent := openshift()
 	poolOf(&percent, "worker").MaxUnavailable = "25%"
@@ -39,7 +39,7 @@ func situations() map[string]cluster.State {
 	}
 }
 
-// settings are what pools and nodes are left with.
+// settings lists the settings of the pools, and the objects.
 func settings(s cluster.State) string {
 	text := ""
 	for _, p := range s.Pools {
@@ -51,15 +51,15 @@ func settings(s cluster.State) string {
 	return text
 }
 
-// TestCarriedOut: a plan that is carried out leaves nothing to do, every node has rebooted at most once, never more at once than
-// the pool allows, and pools are as they were.
-func TestCarriedOut(t *testing.T) {
+// TestApplied: an applied plan leaves nothing to do. Every node has rebooted at most once, never more at once than the pool
+// allows, and the settings of the pools are restored.
+func TestApplied(t *testing.T) {
 	for name, before := range situations() {
 		for _, o := range []Options{{}, {VerifyFirst: true}} {
 			t.Run(fmt.Sprintf("%s, first verified %t", name, o.VerifyFirst), func(t *testing.T) {
 				m := simulate(before)
 				p := mustPlan(t, m.State, o)
-				m.carryOut(t, p, -1)
+				m.apply(t, p, -1)
 				if again := mustPlan(t, m.State, o); !again.Empty() {
 					t.Errorf("the second run has steps %v", plantest.StepIDs(again))
 				}
@@ -90,28 +90,28 @@ func TestCarriedOut(t *testing.T) {
 	}
 }
 
-// TestBrokenOff: a run that ends after any of its changes is completed by the next one, with the same outcome and still one reboot
-// per node.
-func TestBrokenOff(t *testing.T) {
+// TestInterrupted: the next run completes one that ended after any of its changes, with the same outcome and one reboot per
+// node.
+func TestInterrupted(t *testing.T) {
 	for name, before := range situations() {
 		for _, o := range []Options{{}, {VerifyFirst: true}} {
 			whole := simulate(before)
 			p := mustPlan(t, whole.State, o)
-			whole.carryOut(t, p, -1)
+			whole.apply(t, p, -1)
 			for k := range len(p.Changes()) {
 				for ticks := range 4 {
 					t.Run(fmt.Sprintf("%s, first verified %t, after %d changes and %d ticks", name, o.VerifyFirst, k, ticks), func(t *testing.T) {
 						m := simulate(before)
-						m.carryOut(t, p, k)
+						m.apply(t, p, k)
 						for range ticks {
 							m.tick()
 						}
-						m.carryOut(t, mustPlan(t, m.State, o), -1)
+						m.apply(t, mustPlan(t, m.State, o), -1)
 						if diff := cmp.Diff(settings(whole.State), settings(m.State)); diff != "" {
-							t.Errorf("outcome (-whole +broken off and completed):\n%s", diff)
+							t.Errorf("outcome (-whole +interrupted and completed):\n%s", diff)
 						}
 						if diff := cmp.Diff(whole.reboots, m.reboots); diff != "" {
-							t.Errorf("reboots (-whole +broken off and completed):\n%s", diff)
+							t.Errorf("reboots (-whole +interrupted and completed):\n%s", diff)
 						}
 					})
 				}
@@ -120,8 +120,8 @@ func TestBrokenOff(t *testing.T) {
 	}
 }
 
-// TestWayBack: rollback leaves the cluster as it was before, wherever the setup or the rollback itself was broken off.
-func TestWayBack(t *testing.T) {
+// TestRollbackRestores: rollback restores the cluster wherever the setup or the rollback itself was interrupted.
+func TestRollbackRestores(t *testing.T) {
 	for name, before := range situations() {
 		if name == "content of an earlier version" {
 			continue // there is something of setup's before
@@ -130,16 +130,16 @@ func TestWayBack(t *testing.T) {
 			p := mustPlan(t, before, o)
 			for k := range len(p.Changes()) + 1 {
 				for _, broken := range []int{1, 2, 3, 4, -1} {
-					t.Run(fmt.Sprintf("%s, first verified %t, after %d changes, broken off after %d", name, o.VerifyFirst, k, broken), func(t *testing.T) {
+					t.Run(fmt.Sprintf("%s, first verified %t, after %d changes, interrupted after %d", name, o.VerifyFirst, k, broken), func(t *testing.T) {
 						m := simulate(before)
-						m.carryOut(t, p, k)
+						m.apply(t, p, k)
 						back, findings := Rollback(m.State)
 						if len(findings) > 0 {
 							t.Fatal(plantest.Lines(findings))
 						}
-						m.carryOut(t, back, broken)
+						m.apply(t, back, broken)
 						back, _ = Rollback(m.State)
-						m.carryOut(t, back, -1)
+						m.apply(t, back, -1)
 						if diff := cmp.Diff(settings(before), settings(m.State)); diff != "" {
 							t.Errorf("(-before +after):\n%s", diff)
 						}

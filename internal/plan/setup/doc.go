@@ -1,2 +1,2 @@
-// Package setup plans how the nodes of a cluster are made ready for RDMA, node by node, and how that is taken back.
+// Package setup plans the setup of the nodes of a cluster for RDMA, and its rollback.
 package setup

@@ -58,7 +58,7 @@ func TestGolden(t *testing.T) {
 	}
 	t.Run("rollback", func(t *testing.T) {
 		m := simulate(withNICs(openshift()))
-		m.carryOut(t, mustPlan(t, m.State, Options{Sriov: true}), 9)
+		m.apply(t, mustPlan(t, m.State, Options{Sriov: true}), 9)
 		back, _ := Rollback(m.State)
 		plantest.Golden(t, "rollback.yaml", transcript(t, back))
 	})

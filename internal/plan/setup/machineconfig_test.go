@@ -43,11 +43,11 @@ func TestPassthrough(t *testing.T) {
 
 func TestMissingArguments(t *testing.T) {
 	tests := map[string]struct{ have, want, missing []string }{
-		"nothing there":              {nil, []string{"intel_iommu=on", "iommu=pt"}, []string{"intel_iommu=on", "iommu=pt"}},
-		"one there":                  {[]string{"iommu=pt"}, []string{"intel_iommu=on", "iommu=pt"}, []string{"intel_iommu=on"}},
-		"all there":                  {[]string{"iommu=pt", "quiet", "intel_iommu=on"}, []string{"intel_iommu=on", "iommu=pt"}, nil},
-		"said in the other way":      {[]string{"iommu.passthrough=1"}, []string{"iommu=pt"}, nil},
-		"iommu=pt is nothing on arm": {[]string{"iommu=pt"}, []string{"iommu.passthrough=1"}, []string{"iommu.passthrough=1"}},
+		"nothing there":                   {nil, []string{"intel_iommu=on", "iommu=pt"}, []string{"intel_iommu=on", "iommu=pt"}},
+		"one there":                       {[]string{"iommu=pt"}, []string{"intel_iommu=on", "iommu=pt"}, []string{"intel_iommu=on"}},
+		"all there":                       {[]string{"iommu=pt", "quiet", "intel_iommu=on"}, []string{"intel_iommu=on", "iommu=pt"}, nil},
+		"other spelling":                  {[]string{"iommu.passthrough=1"}, []string{"iommu=pt"}, nil},
+		"iommu=pt has no effect on arm64": {[]string{"iommu=pt"}, []string{"iommu.passthrough=1"}, []string{"iommu.passthrough=1"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestUlimitsOf(t *testing.T) {
 			configs: []cluster.MachineConfig{config("50-b", "gpu", limits("a.conf", "nofile=1")), config("99-z", "worker", limits("a.conf", "nofile=2"))},
 			entries: []string{"nofile=1"}, last: "a.conf",
 		},
-		"an empty list takes all back": {
+		"an empty list removes all limits": {
 			configs: []cluster.MachineConfig{config("50-b", "worker", limits("a.conf", "nofile=1"), limits("b.conf"))},
 			entries: []string{}, last: "b.conf",
 		},
@@ -104,8 +104,8 @@ func TestUlimitsOf(t *testing.T) {
 		"the soft limit counts":                {configs: []cluster.MachineConfig{config("a", "worker", limits("a", "memlock=65536:-1"))}, entries: []string{"memlock=65536:-1"}, last: "a"},
 		"the last of two entries of one name":  {configs: []cluster.MachineConfig{config("a", "worker", limits("a", "memlock=-1", "memlock=1"))}, entries: []string{"memlock=-1", "memlock=1"}, last: "a"},
 		"no TOML":                              {configs: []cluster.MachineConfig{config("a", "worker", crio("a", "= ="))}, last: "a", unread: []string{"a"}},
-		"an entry that CRI-O would not take":   {configs: []cluster.MachineConfig{config("a", "worker", limits("a", "memlock=lots"))}, last: "a", unread: []string{"a"}},
-		"a file whose content is not known":    {configs: []cluster.MachineConfig{config("a", "worker", cluster.File{Path: plan.CRIODropIns + "a", Unread: "https"})}, last: "a", unread: []string{"a"}},
+		"an entry that CRI-O rejects":          {configs: []cluster.MachineConfig{config("a", "worker", limits("a", "memlock=lots"))}, last: "a", unread: []string{"a"}},
+		"a file with unknown content":          {configs: []cluster.MachineConfig{config("a", "worker", cluster.File{Path: plan.CRIODropIns + "a", Unread: "https"})}, last: "a", unread: []string{"a"}},
 		"files elsewhere are no configuration": {configs: []cluster.MachineConfig{config("a", "worker", cluster.File{Path: "/etc/crio/seccomp.json", Content: "{"})}},
 	}
 	for name, test := range tests {
@@ -137,7 +137,7 @@ func TestMemlockFile(t *testing.T) {
 		"alone":                           {nil, "", crio("99-rdma-memlock.conf", plain)},
 		"after others":                    {nil, plan.CRIODropIns + "99-nofile.conf", crio("99-rdma-memlock.conf", plain)},
 		"one is read later":               {nil, plan.CRIODropIns + "99-ulimits.conf", crio("zz-rdma-memlock.conf", plain)},
-		"one has the very name":           {nil, plan.CRIODropIns + "99-rdma-memlock.conf", crio("zz-rdma-memlock.conf", plain)},
+		"one has the same name":           {nil, plan.CRIODropIns + "99-rdma-memlock.conf", crio("zz-rdma-memlock.conf", plain)},
 		"one is read after zz":            {nil, plan.CRIODropIns + "zzz.conf", crio("zzz.conf-rdma-memlock.conf", plain)},
 		"after the main file":             {nil, plan.CRIOConfig, crio("99-rdma-memlock.conf", plain)},
 		"the limits of others come first": {[]string{"nofile=1024:2048"}, "", crio("99-rdma-memlock.conf", strings.Replace(plain, "  \"mem", "  \"nofile=1024:2048\",\n  \"mem", 1))},
@@ -156,7 +156,7 @@ func TestMemlockFile(t *testing.T) {
 	}
 }
 
-// FuzzDefaultUlimits: what is read of a file is written and read back as it is.
+// FuzzDefaultUlimits: limits that are read from a file are written and read back unchanged.
 func FuzzDefaultUlimits(f *testing.F) {
 	for _, text := range []string{
 		"", crioDefault, "[crio.runtime]\ndefault_ulimits = [\n  \"memlock=-1:-1\",\n]\n", "crio.runtime.default_ulimits = ['nofile=1:2']",

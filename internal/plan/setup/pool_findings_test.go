@@ -30,7 +30,7 @@ func TestPoolFindings(t *testing.T) {
 			p := of(s, "worker")
 			p.Paused, p.Target = true, "rendered-worker-next"
 		}, []string{"fail pool-not-paused"}, "13 of 13 nodes lack rendered-worker-next"},
-		"paused by a setup that was broken off": {func(s *cluster.State) {
+		"paused by an interrupted setup": {func(s *cluster.State) {
 			p := of(s, "worker")
 			p.Paused, p.Annotations = true, map[string]string{cluster.AnnotationPausedBy: cluster.PausedBySetup}
 		}, []string{"warn pool-not-paused"}, "paused by 'railhead setup cluster'"},
@@ -54,7 +54,7 @@ func TestPoolFindings(t *testing.T) {
 			p := of(s, "worker")
 			p.Conditions = []cluster.Condition{{Type: "NodeDegraded", Status: "True", Message: "node gpu-3 is reporting: disk full"}}
 		}, []string{"fail pool-healthy"}, "disk full"},
-		"masters are no matter of RDMA": {func(s *cluster.State) { of(s, "master").Paused = true }, nil, ""},
+		"masters have no RDMA": {func(s *cluster.State) { of(s, "master").Paused = true }, nil, ""},
 		"pools that could not be read": {func(s *cluster.State) {
 			of(s, "worker").Paused = true
 			s.Problems = append(s.Problems, cluster.Problem{Kind: cluster.Pools, Err: "forbidden", Forbidden: true})

@@ -72,7 +72,7 @@ func undoNodes(s cluster.State) part {
 		fix := check.ByAdmin("If the pool is still degraded after the rollback, the cause is something else.",
 			"oc describe machineconfigpool "+h.Name)
 		p.report(unfinished(s, h, fix)...)
-		p.noteReboots(h, 0)
+		p.noteReboots(h)
 	}
 	return p
 }

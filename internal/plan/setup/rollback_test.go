@@ -17,7 +17,7 @@ func TestRollback(t *testing.T) {
 		steps    []string
 		findings []string
 	}{
-		"all that setup made": {func(*cluster.State) {}, []string{"pause", "machine-configs", "rollout", "scc"}, nil},
+		"everything that setup created": {func(*cluster.State) {}, []string{"pause", "machine-configs", "rollout", "scc"}, nil},
 		"an SCC in use": {func(s *cluster.State) {
 			s.SCCGrants = []cluster.SCCGrant{
 				{SCC: plan.SCCName, Subject: "ServiceAccount/train/a-sa", Namespace: "train", By: "RoleBinding/x"},
@@ -27,7 +27,7 @@ func TestRollback(t *testing.T) {
 		}, []string{"pause", "machine-configs", "rollout", "scc"}, []string{"warn scc-unused scc/railhead-rdma: SCC railhead-rdma is still used in lab and train"}},
 		"a pool paused by somebody": {func(s *cluster.State) { poolOf(s, "worker").Paused = true }, nil,
 			[]string{"fail pool-not-paused pool/worker: pool worker is paused, and not by Railhead: its nodes would not be updated"}},
-		"a degraded pool is what one rolls back from": {func(s *cluster.State) {
+		"a degraded pool may be the reason for the rollback": {func(s *cluster.State) {
 			setCondition(poolOf(s, "worker"), "NodeDegraded", "True", "Node w03 is reporting: kaboom")
 		},
 			[]string{"pause", "machine-configs", "rollout", "scc"}, []string{"warn pool-healthy pool/worker: pool worker is degraded (NodeDegraded): Node w03 is reporting: kaboom"}},
@@ -53,13 +53,13 @@ func TestRollback(t *testing.T) {
 				Fields: map[string]any{"metadata": map[string]any{"labels": map[string]any{plan.LabelManagedBy: plan.ManagedBy, plan.LabelComponent: ComponentSetup}}},
 			})
 		}, []string{"pause", "machine-configs", "rollout", "sriov", "scc"}, nil},
-		"nothing that could be read": {func(s *cluster.State) { s.Problems = []cluster.Problem{{Kind: cluster.Objects, Err: "etcd is gone"}} }, nil,
+		"objects could not be read": {func(s *cluster.State) { s.Problems = []cluster.Problem{{Kind: cluster.Objects, Err: "etcd is gone"}} }, nil,
 			[]string{"fail cluster-readable objects: objects could not be read, so no plan can be made"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			m := simulate(openshift())
-			m.carryOut(t, mustPlan(t, m.State, Options{}), -1)
+			m.apply(t, mustPlan(t, m.State, Options{}), -1)
 			test.change(&m.State)
 			p, findings := Rollback(m.State)
 			if diff := cmp.Diff(test.findings, plantest.Lines(findings)); diff != "" {

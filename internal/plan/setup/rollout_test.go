@@ -14,7 +14,7 @@ import (
 	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 )
 
-// update is one state of the rollout of rendered-worker-2, which has 99-rdma: the nodes named are done, on their way, or both.
+// rolling13 returns a state of the rollout of rendered-worker-2, which has 99-rdma.
 func rolling13(change func(*cluster.State)) cluster.State {
 	s := openshift()
 	p := poolOf(&s, "worker")
@@ -90,7 +90,7 @@ func TestRolloutDone(t *testing.T) {
 			poolOf(s, "worker").Ready = 12
 			nodeOf(s, "w07").Ready = false
 		}), with, summary{Text: "worker: 12 of 13 nodes done", Count: 12}},
-		"done, but no pod comes to one node yet": {rolling13(func(s *cluster.State) {
+		"done, but one node still has a not-ready taint": {rolling13(func(s *cluster.State) {
 			settle(s)
 			nodeOf(s, "w07").Taints = []cluster.Taint{{Key: "node.kubernetes.io/not-ready", Effect: "NoSchedule"}}
 		}), with, summary{Text: "worker: 12 of 13 nodes done", Count: 12}},
@@ -100,9 +100,9 @@ func TestRolloutDone(t *testing.T) {
 		}), with, summary{Done: true, Text: "worker: all 13 nodes done", Count: 13}},
 		"content is changed: the old rendering has the name, too": {rolling13(settle), clusterrules.Rollout{Pool: "worker", With: []string{"99-rdma"}, From: "rendered-worker-2"},
 			summary{Text: "worker: waiting for the machine-config-operator to render the new configuration"}},
-		"taken away: not rendered yet": {rolling13(settle), clusterrules.Rollout{Pool: "worker", Without: []string{"99-rdma"}},
+		"removed: not rendered yet": {rolling13(settle), clusterrules.Rollout{Pool: "worker", Without: []string{"99-rdma"}},
 			summary{Text: "worker: waiting for the machine-config-operator to render the new configuration"}},
-		"taken away: done": {openshift(), clusterrules.Rollout{Pool: "worker", Without: []string{"99-rdma"}}, summary{Done: true, Text: "worker: all 13 nodes done", Count: 13}},
+		"removed: done": {openshift(), clusterrules.Rollout{Pool: "worker", Without: []string{"99-rdma"}}, summary{Done: true, Text: "worker: all 13 nodes done", Count: 13}},
 		"paused by setup": {rolling13(func(s *cluster.State) {
 			arrive(s, "w01")
 			p := poolOf(s, "worker")
@@ -311,7 +311,7 @@ func TestWayBackOfDegraded(t *testing.T) {
 	}
 }
 
-// TestRenderedThoughDegraded: what nodes cannot do does not keep a configuration from being rendered.
+// TestRenderedThoughDegraded: a configuration is rendered although nodes fail to apply it.
 func TestRenderedThoughDegraded(t *testing.T) {
 	condition := targetRendered(clusterrules.Rollout{Pool: "worker", Without: []string{"99-rdma"}})
 	before := backward(func(s *cluster.State) {
@@ -334,7 +334,7 @@ func TestRenderedThoughDegraded(t *testing.T) {
 	}
 }
 
-// TestPatienceWithRollouts: what a controller or a person may still mend is waited at, what nobody can is not.
+// TestPatienceWithRollouts: errors that a controller or a person may resolve have patience, permanent ones have none.
 func TestPatienceWithRollouts(t *testing.T) {
 	state := func(state string) func(*cluster.State) {
 		return func(s *cluster.State) {

@@ -51,7 +51,7 @@ func TestSCCObject(t *testing.T) {
 func TestSCCNarrowed(t *testing.T) {
 	m := simulate(openshift())
 	o := Options{NoIOMMU: true, NoMemlock: true, AllowIPCLock: true}
-	m.carryOut(t, mustPlan(t, m.State, o), -1)
+	m.apply(t, mustPlan(t, m.State, o), -1)
 	if p := mustPlan(t, m.State, o); !p.Empty() {
 		t.Errorf("the second run has steps %v", plantest.StepIDs(p))
 	}
@@ -74,7 +74,7 @@ func TestSCCByName(t *testing.T) {
 	if diff := cmp.Diff([]string{"scc"}, plantest.StepIDs(mustPlan(t, m.State, o))); diff != "" {
 		t.Errorf("not there: steps (-want +got):\n%s", diff)
 	}
-	m.carryOut(t, mustPlan(t, m.State, o), -1)
+	m.apply(t, mustPlan(t, m.State, o), -1)
 	if p := mustPlan(t, m.State, o); !p.Empty() {
 		t.Errorf("the second run has steps %v", plantest.StepIDs(p))
 	}

@@ -2,7 +2,6 @@ package setup
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
@@ -11,16 +10,15 @@ import (
 
 // Options are the flags of `railhead setup cluster`.
 type Options struct {
-	Pools        []string      // machine config pools; none: those whose nodes have RDMA NICs or GPUs
-	NoIOMMU      bool          // leave the kernel arguments alone
-	NoMemlock    bool          // leave the locked-memory limit alone
-	SCC          string        // use this security context constraint and create none
-	AllowIPCLock bool          // let pods add IPC_LOCK and be root: for nodes whose locked-memory limit cannot be set
-	Sriov        bool          // create a policy for each RDMA NIC without one
-	VFs          int           // virtual functions per NIC; 0: one per GPU of a node
-	PFs          []string      // NICs by interface name; none: those that are discovered
-	VerifyFirst  bool          // update one node of each pool and check it before the others
-	RebootTime   time.Duration // measured for one node; 0: 10 to 15 minutes are assumed
+	Pools        []string // machine config pools; none: those whose nodes have RDMA NICs or GPUs
+	NoIOMMU      bool     // leave the kernel arguments alone
+	NoMemlock    bool     // leave the locked-memory limit alone
+	SCC          string   // use this security context constraint and create none
+	AllowIPCLock bool     // let pods add IPC_LOCK and be root: for nodes whose locked-memory limit cannot be set
+	Sriov        bool     // create a policy for each RDMA NIC without one
+	VFs          int      // virtual functions per NIC; 0: one per GPU of a node
+	PFs          []string // NICs by interface name; none: those that are discovered
+	VerifyFirst  bool     // update one node of each pool and check it before the others
 }
 
 // setsNodes reports whether the plan writes MachineConfigs.

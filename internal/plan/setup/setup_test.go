@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -15,7 +14,7 @@ import (
 	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 )
 
-// TestRefused: nothing may be written, and the reason is the whole of what is said.
+// TestRefused: nothing may be written, and only the reason is reported.
 func TestRefused(t *testing.T) {
 	worker := func(change func(*cluster.Pool)) func(*cluster.State) {
 		return func(s *cluster.State) { change(poolOf(s, "worker")) }
@@ -135,8 +134,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestSaid: findings that do not refuse.
-func TestSaid(t *testing.T) {
+// TestWarned: findings that do not prevent the plan.
+func TestWarned(t *testing.T) {
 	tests := map[string]struct {
 		change func(*cluster.State)
 		o      Options
@@ -204,7 +203,7 @@ func TestSaid(t *testing.T) {
 	}
 }
 
-// TestSteps: what is so already is left out, and nothing else.
+// TestSteps: settings that are in place already are left out, and nothing else.
 func TestSteps(t *testing.T) {
 	done := func(o Options) func(*cluster.State) {
 		return func(s *cluster.State) {
@@ -239,17 +238,17 @@ func TestSteps(t *testing.T) {
 		o      Options
 		want   []string
 	}{
-		"nothing is so":                    {func(*cluster.State) {}, Options{}, append([]string{"scc"}, rolled...)},
+		"nothing is set up":                {func(*cluster.State) {}, Options{}, append([]string{"scc"}, rolled...)},
 		"opted out of the nodes' settings": {func(*cluster.State) {}, Options{NoIOMMU: true, NoMemlock: true}, []string{"scc"}},
 		"another SCC is used":              {func(*cluster.State) {}, Options{SCC: "privileged"}, rolled},
 		"arguments by others":              {arguments("iommu=pt", "intel_iommu=on"), Options{SCC: "privileged", NoMemlock: true}, nil},
 		"half of the arguments by others":  {arguments("iommu=pt"), Options{SCC: "privileged", NoMemlock: true}, rolled},
 		"limit by others":                  {add(config("50-m", "worker", limits("60.conf", "memlock=-1:-1"))), Options{SCC: "privileged", NoIOMMU: true}, nil},
-		"limit by others that a later file takes back": {
+		"limit by others that a later file removes": {
 			add(config("50-m", "worker", limits("60.conf", "memlock=-1:-1"), limits("70.conf", "nofile=5"))), Options{SCC: "privileged", NoIOMMU: true}, rolled,
 		},
-		"all is so, with a rollout under way": {done(Options{}), Options{}, nil},
-		"all is so, IPC_LOCK is asked for":    {done(Options{}), Options{AllowIPCLock: true}, []string{"scc"}},
+		"everything is set up, and a rollout is running": {done(Options{}), Options{}, nil},
+		"everything is set up, IPC_LOCK is requested":    {done(Options{}), Options{AllowIPCLock: true}, []string{"scc"}},
 		"a limit of others came later": {
 			func(s *cluster.State) {
 				done(Options{})(s)
@@ -310,7 +309,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestNotes: what a reader must know before agreeing.
+// TestNotes: facts to know before agreeing.
 func TestNotes(t *testing.T) {
 	tests := map[string]struct {
 		change func(*cluster.State)
@@ -318,7 +317,6 @@ func TestNotes(t *testing.T) {
 		want   string
 	}{
 		"estimate": {func(*cluster.State) {}, Options{}, "Pool worker: 13 nodes reboot, each once, 1 at a time: about 2 h 10 min to 3 h 15 min, at an estimated 10 to 15 minutes per node."},
-		"measured": {func(*cluster.State) {}, Options{RebootTime: 7 * time.Minute}, "Pool worker: 13 nodes reboot, each once, 1 at a time: about 1 h 31 min, at the measured 7 min per node."},
 		"a third at once, rounded down": {func(s *cluster.State) { poolOf(s, "worker").MaxUnavailable = "33%" }, Options{},
 			"Pool worker: 13 nodes reboot, each once, 4 at a time: about 40 min to 1 h, at an estimated 10 to 15 minutes per node."},
 		"first verified": {func(s *cluster.State) { poolOf(s, "worker").MaxUnavailable = "50%" }, Options{VerifyFirst: true},
@@ -338,7 +336,7 @@ func TestNotes(t *testing.T) {
 				delete(s.Nodes[i].Allocatable, "nvidia.com/gpu")
 			}
 		}, Options{}, "No node shows RDMA NICs or GPUs, so pool worker is set up."},
-		"broken off": {func(s *cluster.State) {
+		"interrupted": {func(s *cluster.State) {
 			poolOf(s, "worker").Paused, poolOf(s, "worker").Annotations = true, map[string]string{cluster.AnnotationPausedBy: cluster.PausedBySetup}
 		}, Options{NoIOMMU: true, NoMemlock: true}, "An earlier run did not finish pool worker: this run completes it."},
 		"limit left alone": {func(*cluster.State) {}, Options{NoMemlock: true},
@@ -357,7 +355,7 @@ func TestNotes(t *testing.T) {
 
 func TestStillRollingOut(t *testing.T) {
 	m := simulate(openshift())
-	m.carryOut(t, mustPlan(t, m.State, Options{}), 6)
+	m.apply(t, mustPlan(t, m.State, Options{}), 6)
 	for range 4 {
 		m.tick()
 	}

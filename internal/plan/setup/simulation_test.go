@@ -170,7 +170,7 @@ func (m *simulation) tick() {
 	}
 }
 
-// rendered is what a pool's configuration is made of, and its hash.
+// rendered returns the MachineConfigs of a pool's configuration, and its hash.
 func (m *simulation) rendered(p cluster.Pool) (sources []string, hash uint32) {
 	h := fnv.New32()
 	for _, c := range plan.SelectedConfigs(p, m.MachineConfigs) {
@@ -196,7 +196,7 @@ func (m *simulation) render(p *cluster.Pool) {
 	}
 }
 
-// count is what the node controller writes into the pool's status.
+// count updates the pool's status as the node controller does.
 func (m *simulation) count(p *cluster.Pool) {
 	nodes := m.State.NodesOf(p.Name)
 	p.Machines, p.Updated = len(nodes), 0
@@ -220,8 +220,8 @@ func (m *simulation) count(p *cluster.Pool) {
 	setCondition(p, "Updating", status, "")
 }
 
-// carryOut makes at most some changes of a plan, waiting for each step, and reports whether it came to the end.
-func (m *simulation) carryOut(t *testing.T, p plan.Plan, changes int) bool {
+// apply applies at most some changes of a plan, waiting for each step, and reports whether all are applied.
+func (m *simulation) apply(t *testing.T, p plan.Plan, changes int) bool {
 	t.Helper()
 	for _, step := range p.Steps {
 		for _, c := range step.Changes {

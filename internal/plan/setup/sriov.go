@@ -55,8 +55,8 @@ func sriovPart(s cluster.State, o Options) part {
 			p.report(noSelector(n))
 			continue
 		}
-		if limit := n.maxVFs(); o.VFs > limit {
-			p.report(tooManyVFs(n, limit, o.VFs))
+		if o.VFs > n.maxVFs() {
+			p.report(tooManyVFs(n, o.VFs))
 		}
 		policy := policy{nic: n, selector: selector, vfs: vfsFor(s, o, n)}
 		why := fmt.Sprintf("makes %s of %s on %s", words.Count(policy.vfs, "virtual function"), n.name,

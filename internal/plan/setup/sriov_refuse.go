@@ -22,7 +22,8 @@ func noOperator() check.Finding {
 	}
 }
 
-func tooManyVFs(n nic, limit, requested int) check.Finding {
+func tooManyVFs(n nic, requested int) check.Finding {
+	limit := n.maxVFs()
 	return check.Finding{
 		Check: SRIOVNICs, Status: check.Fail, Subject: check.Named(check.NIC, n.name),
 		Summary: fmt.Sprintf("NIC %s supports %s, and %d are requested",

@@ -32,7 +32,7 @@ func only(pfs ...string) Options {
 	return Options{NoIOMMU: true, NoMemlock: true, SCC: "restricted-v2", Sriov: true, PFs: pfs}
 }
 
-// spec is what the one policy of a plan has.
+// spec returns the spec of the plan's only policy.
 func spec(t *testing.T, p plan.Plan) map[string]any {
 	t.Helper()
 	changes := p.Changes()
@@ -194,8 +194,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestSriovAgain: a second run has nothing to do, nor one after the operator has made the virtual functions; another number of them
-// changes the policy.
+// TestSriovAgain: a second run has nothing to do, also after the operator has created the virtual functions; another number of
+// them changes the policy.
 func TestSriovAgain(t *testing.T) {
 	m := simulate(withNICs(openshift()))
 	for _, c := range mustPlan(t, m.State, only()).Changes() {
@@ -229,7 +229,7 @@ func TestSriovDone(t *testing.T) {
 		text   string
 		stuck  check.ID
 	}{
-		"just written: the operator's word is the old one": {func(*cluster.State) {}, false, "0 of 2 nodes offer the new resources", ""},
+		"just written: the operator's status is the old one": {func(*cluster.State) {}, false, "0 of 2 nodes offer the new resources", ""},
 		"one node done":   {func(s *cluster.State) { offer(s, "w12"); s.SriovNodes[1].SyncStatus = "InProgress" }, false, "1 of 2 nodes offer the new resources", ""},
 		"all done":        {func(s *cluster.State) { offer(s, "w12", "w13") }, true, "2 of 2 nodes offer the new resources", ""},
 		"one node failed": {func(s *cluster.State) { s.SriovNodes[0].SyncStatus = "Failed" }, false, "0 of 2 nodes offer the new resources", clusterrules.SriovNodeState},
@@ -256,8 +256,8 @@ func TestSriovDone(t *testing.T) {
 	}
 }
 
-// TestSriovGone: a rollback is done with the policies when their devices are gone and the operator is done with the nodes, after
-// the rollout, whose pool the operator pauses.
+// TestSriovGone: the policies are deleted after the rollout, whose pool the operator pauses. That is done when their devices are
+// gone and the operator is done with the nodes.
 func TestSriovGone(t *testing.T) {
 	m := simulate(withNICs(openshift()))
 	for _, c := range mustPlan(t, m.State, only("eno5np0", "eno6np0")).Changes() {
@@ -285,7 +285,7 @@ func TestSriovGone(t *testing.T) {
 		text   string
 		stuck  bool
 	}{
-		"just deleted: the operator's word is the old one": {func(*cluster.State) {}, false, "0 of 2 nodes no longer offer the old resources", false},
+		"just deleted: the operator's status is the old one": {func(*cluster.State) {}, false, "0 of 2 nodes no longer offer the old resources", false},
 		"one node is drained": {func(s *cluster.State) { gone(s, "w12"); s.SriovNodes[1].SyncStatus = "InProgress" }, false,
 			"1 of 2 nodes no longer offer the old resources", false},
 		"both are without, and one is still worked on": {func(s *cluster.State) { gone(s, "w12", "w13"); s.SriovNodes[1].SyncStatus = "InProgress" }, false,
@@ -310,7 +310,7 @@ func TestSriovGone(t *testing.T) {
 	})
 }
 
-// TestSriovNamespace: policies are made where the operator looks at them.
+// TestSriovNamespace: policies are created in the operator's namespace.
 func TestSriovNamespace(t *testing.T) {
 	tests := map[string]struct {
 		change func(*cluster.State)

@@ -2,7 +2,6 @@ package setup
 
 import (
 	"slices"
-	"time"
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
@@ -22,7 +21,6 @@ type PoolStatus struct {
 	Pool           string
 	MachineConfigs []string // of setup, that the pool selects
 	Paused         bool     // by setup: a run was interrupted, or its check failed
-	Started        time.Time
 	Progress       plan.Progress
 }
 
@@ -43,12 +41,12 @@ func Status(s cluster.State) ClusterStatus {
 		if len(names) == 0 && !p.InSetup() && !p.Rolling(s.NodesOf(p.Name)) {
 			continue
 		}
-		ps := PoolStatus{Pool: p.Name, MachineConfigs: names, Paused: p.Paused && p.InSetup()}
-		if c := p.Condition("Updating"); c.Status == "True" {
-			ps.Started = c.Since
-		}
-		ps.Progress = RolloutDone(clusterrules.Rollout{Pool: p.Name, With: names})(s)
-		status.Pools = append(status.Pools, ps)
+		status.Pools = append(status.Pools, PoolStatus{
+			Pool:           p.Name,
+			MachineConfigs: names,
+			Paused:         p.Paused && p.InSetup(),
+			Progress:       RolloutDone(clusterrules.Rollout{Pool: p.Name, With: names})(s),
+		})
 	}
 	if _, ok := s.SCC(plan.SCCName); ok {
 		status.SCC = plan.SCCName

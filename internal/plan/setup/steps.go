@@ -50,7 +50,7 @@ func nodesPart(s cluster.State, o Options) part {
 			p.note("Pool %s also selects the MachineConfigs of %s, so its nodes get them too.",
 				h.Name, poolNames(c.pools))
 		}
-		p.noteReboots(h, o.RebootTime)
+		p.noteReboots(h)
 	}
 	return p
 }
@@ -89,8 +89,8 @@ const (
 	rebootAtMost  = 15 * time.Minute
 )
 
-// noteReboots notes how many nodes of a pool reboot, and how long that takes at the measured time per node.
-func (p *part) noteReboots(h heldPool, measured time.Duration) {
+// noteReboots notes how many nodes of a pool reboot, and how long that takes.
+func (p *part) noteReboots(h heldPool) {
 	nodes := len(h.reboots())
 	if nodes == 0 {
 		return
@@ -106,12 +106,8 @@ func (p *part) noteReboots(h heldPool, measured time.Duration) {
 		}
 		return inHours(rolloutTime(nodes, room, each))
 	}
-	if measured > 0 {
-		p.note("%s: about %s, at the measured %s per node.", text, total(measured), inHours(measured))
-	} else {
-		p.note("%s: about %s to %s, at an estimated 10 to 15 minutes per node.",
-			text, total(rebootAtLeast), total(rebootAtMost))
-	}
+	p.note("%s: about %s to %s, at an estimated 10 to 15 minutes per node.",
+		text, total(rebootAtLeast), total(rebootAtMost))
 	if h.Name == cluster.MasterPool {
 		p.note("The nodes of pool %s are the control plane: "+
 			"if the cluster has one node only, its API is unavailable while the node reboots.", cluster.MasterPool)

@@ -14,7 +14,7 @@ func hca(name string, group host.Fact[int], kind host.Fact[string]) host.Device 
 	return host.Device{Name: name, Function: host.Know(host.Function{Present: true, IOMMUGroup: group, IOMMUType: kind})}
 }
 
-// booted is a node as it should be.
+// booted returns a healthy node.
 func booted() host.Snapshot {
 	return host.Snapshot{
 		Node:    host.Know("w12"),
@@ -30,8 +30,8 @@ func TestVerifyNode(t *testing.T) {
 		o      Options
 		want   []string
 	}{
-		"as it should be": {func(*host.Snapshot) {}, Options{}, nil},
-		"arm64":           {func(s *host.Snapshot) { s.Cmdline = host.Know("ro iommu.passthrough=1") }, Options{}, nil},
+		"healthy": {func(*host.Snapshot) {}, Options{}, nil},
+		"arm64":   {func(s *host.Snapshot) { s.Cmdline = host.Know("ro iommu.passthrough=1") }, Options{}, nil},
 		"argument not there": {func(s *host.Snapshot) { s.Cmdline = host.Know("ro intel_iommu=on iommu=ptx") }, Options{},
 			[]string{"fail kernel-arguments node/w12: the node did not boot with iommu=pt"}},
 		"argument that contradicts": {func(s *host.Snapshot) { s.Cmdline = host.Know("iommu=pt intel_iommu=off") }, Options{},
@@ -77,7 +77,7 @@ func TestFirstNodes(t *testing.T) {
 		if step.ID == StepVerifyFirst {
 			break
 		}
-		m.carryOut(t, plan.Plan{Steps: []plan.Step{step}}, -1)
+		m.apply(t, plan.Plan{Steps: []plan.Step{step}}, -1)
 	}
 	for range 5 {
 		m.tick() // the others are held
