@@ -49,10 +49,10 @@ type Gang struct {
 // GangsWithoutRDMA returns the jobs whose pods have GPUs on several nodes that offer RDMA and request none of it.
 func GangsWithoutRDMA(s cluster.State) []Gang {
 	var gangs []Gang
-	offers, at := s.RDMAOffers(), map[string]int{}
+	offers, of, at := s.RDMAOffers(), rdmaOfNodes(s), map[string]int{}
 	for _, p := range detailed(s) {
 		job := workload.GangOf(p)
-		if job == "" || p.Node == "" || !hasGPUs(p) || requestsRDMA(p, offers) || len(offeredOn(p.Node, offers)) == 0 {
+		if job == "" || len(of[p.Node]) == 0 || !hasGPUs(p) || requestsRDMA(p, offers) {
 			continue
 		}
 		i, known := at[p.Namespace+"/"+job]
@@ -66,16 +66,6 @@ func GangsWithoutRDMA(s cluster.State) []Gang {
 	return slices.DeleteFunc(gangs, func(g Gang) bool {
 		return !slices.ContainsFunc(g.Pods, func(p cluster.Pod) bool { return p.Node != g.Pods[0].Node })
 	})
-}
-
-func offeredOn(node string, offers []cluster.Offer) []string {
-	var resources []string
-	for _, o := range offers {
-		if o.PerNode[node] > 0 {
-			resources = append(resources, o.Resource)
-		}
-	}
-	return resources
 }
 
 func hasGPUs(p cluster.Pod) bool {
@@ -99,7 +89,7 @@ func rdmaRequested(v view) []check.Finding {
 	var findings []check.Finding
 	for _, g := range GangsWithoutRDMA(v.State) {
 		first := g.Pods[0]
-		offers := offeredOn(first.Node, v.RDMAOffers())
+		offers := rdmaOfNodes(v.State)[first.Node]
 		var names []string
 		var about []check.Ref
 		for _, p := range g.Pods {

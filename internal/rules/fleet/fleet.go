@@ -160,7 +160,8 @@ func notReached(machines []*Machine, total int) check.Finding {
 		Check: MachineReached, Status: check.Unknown, Subject: first,
 		Summary:  "could not be examined: " + reason,
 		Evidence: check.Observed("railhead-pod snapshot in "+places, reason, "a snapshot"),
-		Fix:      check.ByUser("Check that it runs and that you may run commands in it, then run this again.", describe),
+		Fix: check.ByUser("Check that it runs and that you may run commands in it, then run this again.",
+			describe),
 	}
 	if len(machines) > 1 {
 		f.Subject, f.About = check.Ref{Kind: check.Pods}, refs
