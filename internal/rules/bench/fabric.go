@@ -44,10 +44,13 @@ func (r result) slowParts() []SlowPart {
 	for _, c := range r.Attribution.Culprits {
 		parts = append(parts, SlowPart{c, r.slowPart(c)})
 	}
-	if part, below := r.belowGate(); below && len(parts) == 0 {
-		parts = []SlowPart{part}
+	if len(parts) > 0 {
+		return parts
 	}
-	return parts
+	if part, below := r.belowGate(); below {
+		return []SlowPart{part}
+	}
+	return nil
 }
 
 func slowParts(r result) []check.Finding {
