@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -15,18 +16,12 @@ import (
 	"github.com/railhead/railhead/internal/nccl"
 )
 
-// Environment is base with the variables set, those that are to be left unset taken out, and the rest as it was.
+// Environment returns base with the variables set, and without those that are left unset.
 func Environment(base []string, vars []nccl.Var) []string {
-	decided := make(map[string]bool, len(vars))
-	for _, v := range vars {
-		decided[v.Name] = true
-	}
-	env := make([]string, 0, len(base)+len(vars))
-	for _, entry := range base {
-		if name, _, _ := strings.Cut(entry, "="); !decided[name] {
-			env = append(env, entry)
-		}
-	}
+	env := slices.DeleteFunc(slices.Clone(base), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.ContainsFunc(vars, func(v nccl.Var) bool { return v.Name == name })
+	})
 	for _, v := range vars {
 		if v.Source != nccl.LeftUnset {
 			env = append(env, v.Name+"="+v.Value)
@@ -35,17 +30,17 @@ func Environment(base []string, vars []nccl.Var) []string {
 	return env
 }
 
-// Exec replaces this process by the command: same PID, so that signals and the exit code are the command's own.
-// It returns only when that fails.
+// Exec replaces this process with the command, which keeps the PID: signals reach the command, and its exit code is the
+// process's. Exec returns only an error.
 func Exec(argv, env []string) error {
 	path, err := lookPath(argv[0], env)
 	if err == nil {
 		err = syscall.Exec(path, argv, env)
 	}
 	if errors.Is(err, syscall.ENOEXEC) && !isELF(path) {
-		// execvp(3) gives a file without an interpreter line to the shell.
+		// execvp(3) runs a file without an interpreter line in the shell
 		if e := syscall.Exec(shell, append([]string{shell, path}, argv[1:]...), env); e != nil {
-			err = fmt.Errorf("%w, and as a script: %s: %w", err, shell, e)
+			err = fmt.Errorf("%w; as a script: %s: %w", err, shell, e)
 		}
 	}
 	return fmt.Errorf("start %s: %w", argv[0], err)
@@ -53,7 +48,7 @@ func Exec(argv, env []string) error {
 
 const shell = "/bin/sh"
 
-// isELF reports whether the file is a program, of another architecture if execve(2) does not take it.
+// isELF reports whether the file is a program. If execve(2) refuses one with ENOEXEC, its architecture is another.
 func isELF(path string) bool {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -65,7 +60,7 @@ func isELF(path string) bool {
 	return string(magic[:max(n, 0)]) == "\x7fELF"
 }
 
-// ExitCode is the code with which to leave after Exec failed.
+// ExitCode returns the exit code for an error of Exec.
 func ExitCode(err error) exit.Code {
 	if errors.Is(err, fs.ErrNotExist) {
 		return exit.NotFound
@@ -73,8 +68,8 @@ func ExitCode(err error) exit.Code {
 	return exit.CannotInvoke
 }
 
-// lookPath searches PATH of env as execvp(3) does: a file that is there but cannot be executed is remembered while the
-// search goes on.
+// lookPath searches PATH of env as execvp(3) does: a file that cannot be executed does not end the search, but its
+// error is returned if no other file is found.
 func lookPath(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, executable(name)
@@ -106,7 +101,7 @@ func lookPath(name string, env []string) (string, error) {
 	return "", found
 }
 
-// executable reports why a file cannot be run.
+// executable returns why a file cannot be executed.
 func executable(file string) error {
 	info, err := os.Stat(file)
 	if err != nil {

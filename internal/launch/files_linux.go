@@ -13,14 +13,14 @@ import (
 // RunDir holds the environment of the started command for shells that are opened in the container later.
 const RunDir = "/run/railhead"
 
-// runFiles are the files of RunDir with the environment, and their formats.
+// runFiles maps the files of RunDir with the environment to their formats.
 var runFiles = map[string]string{"env.sh": "shell", "env": "dotenv", "env.json": "json", "nccl.conf": "nccl-conf"}
 
-// processFile tells which process the environment is of, so that it is not believed when that has ended.
+// processFile names the process of the environment: when that process has ended, the environment is out of date.
 const processFile = "process"
 
-// WriteFiles leaves the environment of a process in dir; a reader never sees half a file. Containers without a writable
-// /run are common, so that the caller may take the error for a remark.
+// WriteFiles writes the environment of a process to dir. A reader never sees half a file. Many containers have no
+// writable /run, so an error need not stop the caller.
 func WriteFiles(dir, process string, vars []nccl.Var) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -37,10 +37,10 @@ func WriteFiles(dir, process string, vars []nccl.Var) error {
 	return replaceFile(filepath.Join(dir, processFile), process+"\n", 0o644)
 }
 
-// replaceFile writes beside the file and renames. It does without os.File, whose first use starts the network poller.
+// replaceFile writes a temporary file and renames it. It avoids os.File, whose first use starts the network poller.
 func replaceFile(name, text string, mode uint32) error {
-	beside := name + "." + strconv.Itoa(os.Getpid())
-	fd, err := unix.Open(beside, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
+	temporary := name + "." + strconv.Itoa(os.Getpid())
+	fd, err := unix.Open(temporary, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
 	if err != nil {
 		return err
 	}
@@ -52,10 +52,10 @@ func replaceFile(name, text string, mode uint32) error {
 		err = unix.ENOSPC
 	}
 	if err == nil {
-		err = unix.Rename(beside, name)
+		err = unix.Rename(temporary, name)
 	}
 	if err != nil {
-		_ = unix.Unlink(beside)
+		_ = unix.Unlink(temporary)
 	}
 	return err
 }

@@ -10,21 +10,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// program is the name under which Install leaves this program.
 const program = "railhead-pod"
 
-// Install copies this very program into a folder and returns where it is then; a process that starts it meanwhile gets
-// the old one or the new one, whole.
+// Install copies this program into a directory and returns the path of the copy. A process that starts it meanwhile
+// gets the old program or the new one.
 func Install(dir string) (string, error) {
 	to := filepath.Join(dir, program)
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("install into %s: %w; mount the volume there that the training container shares", dir, fs.ErrNotExist)
+		return "", fmt.Errorf("install into %s: %w; mount the training container's volume there", dir, fs.ErrNotExist)
 	case err != nil:
 		return "", fmt.Errorf("install into %s: %w", dir, errors.Unwrap(err))
 	case !info.IsDir():
-		return "", fmt.Errorf("install into %s: not a folder", dir)
+		return "", fmt.Errorf("install into %s: not a directory", dir)
 	}
 	self, err := os.ReadFile("/proc/self/exe")
 	if err == nil {

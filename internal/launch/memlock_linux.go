@@ -14,39 +14,30 @@ import (
 
 // Memlock is the locked-memory limit of the command, read back from the kernel.
 type Memlock struct {
-	Before host.Limit // soft limit at the start
-	Soft   host.Limit // soft limit now
-	Hard   host.Limit
-	// IPCLock: the command will hold CAP_IPC_LOCK in the initial user namespace, and no limit applies to it
-	// (drivers/infiniband/core/umem.c __ib_umem_get).
+	Soft, Hard host.Limit
+	// IPCLock is true if the command will hold CAP_IPC_LOCK in the initial user namespace: the kernel then ignores the
+	// limit (drivers/infiniband/core/umem.c __ib_umem_get).
 	IPCLock bool
-	How     string // the rung of the ladder that was reached, in words
+	How     string // how the command gets CAP_IPC_LOCK
 	Err     error  // the limit could not be read
 
-	limits host.Limits // read only when the limit could not be lifted
+	limits host.Limits // read only if the limit could not be lifted
 }
 
-// RaiseMemlock climbs the ladder as far as the kernel lets it: soft limit to hard limit; hard limit by
-// CAP_SYS_RESOURCE; CAP_IPC_LOCK where the command will have it, else made ambient so that it will.
-// The calling goroutine stays on its thread: ambient capabilities belong to the thread that execs.
-// The machine is asked only where the rlimit could not be lifted.
+// RaiseMemlock raises the limit as far as the kernel permits: to infinity with CAP_SYS_RESOURCE, or else to the hard
+// limit. If a limit remains, it reads the machine, and makes CAP_IPC_LOCK ambient if the command would not have it
+// otherwise. The calling goroutine stays on its thread: ambient capabilities belong to the thread that execs.
 func RaiseMemlock(here sysfs.Machine) Memlock {
 	runtime.LockOSThread()
-	before, err := memlock()
+	limit, err := memlock()
 	if err != nil {
 		return Memlock{Err: err}
 	}
-	m := Memlock{Before: host.Limit(before.Cur), How: "as it was"}
-	if before.Cur == unix.RLIM_INFINITY {
-		m.How = "it was unlimited"
-	} else {
-		m.raiseLimit(before)
+	if limit.Cur != unix.RLIM_INFINITY {
+		raiseLimit(limit)
+		limit, err = memlock()
 	}
-	if after, err := memlock(); err == nil {
-		m.Soft, m.Hard = host.Limit(after.Cur), host.Limit(after.Max)
-	} else {
-		m.Err = err
-	}
+	m := Memlock{Soft: host.Limit(limit.Cur), Hard: host.Limit(limit.Max), Err: err}
 	if m.Soft != host.Unlimited {
 		m.limits = here.Privileges()
 		if m.useCapability(); !m.IPCLock {
@@ -62,31 +53,22 @@ func memlock() (unix.Rlimit, error) {
 	return lim, err
 }
 
-func (m *Memlock) raiseLimit(lim unix.Rlimit) {
+func raiseLimit(lim unix.Rlimit) {
 	unlimited := unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}
-	if unix.Prlimit(0, unix.RLIMIT_MEMLOCK, &unlimited, nil) == nil {
-		m.How = "raised by CAP_SYS_RESOURCE"
-		if lim.Max == unix.RLIM_INFINITY {
-			m.How = "soft limit raised to the hard limit"
-		}
-		return
-	}
-	if lim.Cur < lim.Max {
+	if unix.Prlimit(0, unix.RLIMIT_MEMLOCK, &unlimited, nil) != nil {
 		lim.Cur = lim.Max
-		if unix.Prlimit(0, unix.RLIMIT_MEMLOCK, &lim, nil) == nil {
-			m.How = "soft limit raised to the hard limit"
-		}
+		_ = unix.Prlimit(0, unix.RLIMIT_MEMLOCK, &lim, nil) // the caller reads the result
 	}
 }
 
-// useCapability counts on CAP_IPC_LOCK only where it will be effective after execve.
+// useCapability sets IPCLock if CAP_IPC_LOCK will be effective after execve.
 func (m *Memlock) useCapability() {
 	l := m.limits
 	if !l.InitialUserNS.Or(false) || !l.CapPrm.Value.Has(host.CapIPCLock) {
 		return
 	}
 	if l.UID.Or(-1) == 0 && l.CapBnd.Value.Has(host.CapIPCLock) {
-		// root gets its bounding set back at execve (capabilities(7))
+		// at execve, root gets the capabilities of its bounding set (capabilities(7))
 		m.IPCLock, m.How = true, "CAP_IPC_LOCK of uid 0"
 		return
 	}
@@ -109,13 +91,13 @@ func raiseAmbient(capability uintptr) error {
 	return unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, capability, 0, 0)
 }
 
-// Enough reports whether the command can lock all the memory there is.
+// Enough reports whether the command can lock all memory of the machine.
 func (m Memlock) Enough() bool {
 	total, known := m.limits.MemTotal.Get()
 	return m.IPCLock || m.Soft == host.Unlimited || known && m.Err == nil && uint64(m.Soft) >= total
 }
 
-// String is the limit as people grep for it: "unlimited", or bytes.
+// String returns the limit: unlimited, or a size.
 func (m Memlock) String() string {
 	switch {
 	case m.Err != nil:
@@ -129,7 +111,7 @@ func (m Memlock) String() string {
 	}
 }
 
-// Finding says what is missing and how an administrator gives it; ok is false when nothing is missing.
+// Finding returns what is missing, with a fix for the administrator; ok is false if nothing is missing.
 func (m Memlock) Finding() (f check.Finding, ok bool) {
 	if m.Enough() {
 		return f, false

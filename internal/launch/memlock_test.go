@@ -57,33 +57,33 @@ func TestMemlockWithoutPrivileges(t *testing.T) {
 	for _, r := range []rung{
 		{
 			name: "soft limit below the hard one", given: limits{Soft: 512 * kib, Hard: mib},
-			words: "1 MiB", how: "soft limit raised to the hard limit", status: check.Fail, because: "limit is 1 MiB per process",
+			words: "1 MiB", status: check.Fail, because: "limit is 1 MiB per process",
 			soft: mib, hard: mib, locks: upTo1MiB,
 		},
 		{
 			name: "nothing helps", given: limits{Soft: mib, Hard: mib},
-			words: "1 MiB", how: "as it was", status: check.Fail, because: "fails with ENOMEM",
+			words: "1 MiB", status: check.Fail, because: "fails with ENOMEM",
 			soft: mib, hard: mib, locks: upTo1MiB,
 		},
 		{
 			name: "no memory may be locked", given: limits{},
-			words: "0 bytes", how: "as it was", status: check.Fail, because: "limit is 0 bytes per process",
+			words: "0 bytes", status: check.Fail, because: "limit is 0 bytes per process",
 			locks: nothing,
 		},
 		{
 			name: "soft limit below no limit", given: limits{Soft: 512 * kib, Hard: unlimited},
-			words: "unlimited", how: "soft limit raised to the hard limit",
-			soft: unlimited, hard: unlimited, locks: everything,
+			words: "unlimited",
+			soft:  unlimited, hard: unlimited, locks: everything,
 		},
 		{
 			name: "no limit", given: limits{Soft: unlimited, Hard: unlimited},
-			words: "unlimited", how: "it was unlimited",
-			soft: unlimited, hard: unlimited, locks: everything,
+			words: "unlimited",
+			soft:  unlimited, hard: unlimited, locks: everything,
 		},
 		{
 			name: "limit above all the memory there is", given: limits{Soft: mib, Hard: 1 << 50},
-			words: "1048576 GiB", how: "soft limit raised to the hard limit",
-			soft: 1 << 50, hard: 1 << 50, locks: everything,
+			words: "1048576 GiB",
+			soft:  1 << 50, hard: 1 << 50, locks: everything,
 		},
 	} {
 		t.Run(r.name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestMemlockInertCapability(t *testing.T) {
 	}
 	rung{
 		given: given,
-		words: "1 MiB", how: "as it was", status: check.Fail,
+		words: "1 MiB", status: check.Fail,
 		because: fmt.Sprintf("; CAP_IPC_LOCK was added but has no effect for uid %d: it is only in the bounding set", user),
 		soft:    mib, hard: mib, locks: upTo1MiB,
 	}.check(t)
@@ -133,15 +133,15 @@ func TestMemlockByCapability(t *testing.T) {
 		},
 		{
 			name: "root that gave CAP_IPC_LOCK up", given: limits{DropBounding: noSysResource, Powerless: true, NoNewPrivs: true},
-			words: "1 MiB", how: "as it was", status: check.Fail, because: "limit is 1 MiB per process", locks: upTo1MiB,
+			words: "1 MiB", status: check.Fail, because: "limit is 1 MiB per process", locks: upTo1MiB,
 		},
 		{
 			name: "root without CAP_IPC_LOCK", given: limits{DropBounding: neither},
-			words: "1 MiB", how: "as it was", status: check.Fail, because: "limit is 1 MiB per process", locks: upTo1MiB,
+			words: "1 MiB", status: check.Fail, because: "limit is 1 MiB per process", locks: upTo1MiB,
 		},
 		{
 			name: "root of a user namespace", userNamespace: true,
-			words: "1 MiB", how: "as it was", status: check.Fail, because: "; CAP_IPC_LOCK has no effect in a user namespace", locks: upTo1MiB,
+			words: "1 MiB", status: check.Fail, because: "; CAP_IPC_LOCK has no effect in a user namespace", locks: upTo1MiB,
 		},
 		{
 			name: "other user and a launcher with a file capability", fileCap: true, given: limits{User: nobody},
@@ -149,11 +149,11 @@ func TestMemlockByCapability(t *testing.T) {
 		},
 		{
 			name: "file capability and no_new_privs", fileCap: true, given: limits{User: nobody, NoNewPrivs: true},
-			words: "1 MiB", how: "as it was", status: check.Fail, because: "no effect for uid 65534", locks: upTo1MiB,
+			words: "1 MiB", status: check.Fail, because: "no effect for uid 65534", locks: upTo1MiB,
 		},
 		{
 			name: "file capability that may not be passed on", fileCap: true, given: limits{User: nobody, NoAmbient: true},
-			words: "1 MiB", how: "as it was", status: check.Fail, because: "limit is 1 MiB per process", locks: upTo1MiB,
+			words: "1 MiB", status: check.Fail, because: "limit is 1 MiB per process", locks: upTo1MiB,
 		},
 		{
 			name: "other user with an ambient capability", ambient: true,
@@ -178,8 +178,8 @@ func TestMemlockByCapability(t *testing.T) {
 func TestMemlockBySysResource(t *testing.T) {
 	r := rung{
 		given: limits{Soft: 512 * kib, Hard: mib, DropBounding: []uintptr{host.CapIPCLock}},
-		words: "unlimited", how: "raised by CAP_SYS_RESOURCE",
-		soft: unlimited, hard: unlimited, locks: everything,
+		words: "unlimited",
+		soft:  unlimited, hard: unlimited, locks: everything,
 	}
 	if l := privileges(t); !l.CapEff.Value.Has(host.CapSysResource) || !l.InitialUserNS.Value {
 		t.Skipf("this process has no CAP_SYS_RESOURCE in the initial user namespace: CapEff %s", l.CapEff)

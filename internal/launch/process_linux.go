@@ -8,15 +8,15 @@ import (
 	"github.com/railhead/railhead/internal/exit"
 )
 
-// process is a child in a process group of its own. The zero value is a process that has ended.
+// process is a child that leads its process group. The zero value is a process that has ended.
 type process struct {
-	pid    int // 0 after it was waited for
-	output int // an anonymous file with its stdout and stderr
+	pid    int // 0 after wait
+	output int // an anonymous file with stdout and stderr
 	code   exit.Code
 }
 
-// spawn starts a program that is killed when this thread ends (PR_SET_PDEATHSIG), so that this process need not handle
-// signals to clean up. The caller stays on its thread.
+// spawn starts a program that the kernel kills when this thread ends (PR_SET_PDEATHSIG), so that no signal handler has
+// to clean up. The caller must stay on its thread.
 func spawn(argv, env []string) (p process, err error) {
 	if p.output, err = unix.MemfdCreate("perftest", unix.MFD_CLOEXEC); err != nil {
 		return p, err
@@ -47,10 +47,10 @@ func (p *process) ended() bool {
 	return true
 }
 
-// kill ends the process and its children.
+// kill kills the process group.
 func (p *process) kill() {
 	if !p.ended() {
-		_ = unix.Kill(-p.pid, unix.SIGKILL) // not waited for yet, so the number cannot be another process's
+		_ = unix.Kill(-p.pid, unix.SIGKILL) // before wait, the kernel does not reuse the pid
 	}
 }
 

@@ -13,56 +13,57 @@ import (
 	"github.com/railhead/railhead/internal/exit"
 )
 
-// Trial is a server and a client of perftest. They meet in this container; with a peer, the client goes to the server
-// that the peer has, and the server waits for the client of another.
+// Trial is a server and a client of perftest. Without a peer, the client connects to the server in this container; with
+// one, it connects to the peer's server, and the server here waits for the client of another peer.
 type Trial struct {
-	Words string // of both, beside where they meet
-	Peer  string // the host of the peer's server; "": here
-	Port  int    // with a peer: where all servers listen
+	Words string // the options of both ends, without port and host
+	Peer  string // the host of the peer's server; empty: no peer
+	Port  int    // with a peer: the port of all servers
 
-	Text string    // what the client said, or why its server was not there; of one that hung, that it was refused until then
-	Code exit.Code // the client's
-	Hung bool      // they were killed when their time was over
-	Err  error     // they could not be started
+	Text string    // the output of the client, or of the server if that ended first; if Hung, the last refusal
+	Code exit.Code // of the client
+	Hung bool      // the client did not finish in time
+	Err  error     // a process could not be started
 
-	held           int // a socket that holds the port; closed by the exec of the command, as all that was opened here
-	argv           []string
+	held           int // a socket that reserves the port; the exec of the command closes it
+	argv, env      []string
 	server, client process
 }
 
 const (
-	turn  = 10 * time.Millisecond // until the processes are looked at again
-	turns = 50                    // until a client asks a peer again that was not there
-	dying = time.Second           // that killed processes are waited for: one that hangs in a driver does not die
+	pollInterval  = 10 * time.Millisecond
+	retryInterval = 50          // polls until a client that a peer refused is started again
+	killGrace     = time.Second // for killed processes: one that hangs in a driver does not exit
 )
 
-// Try runs a program of perftest, which PATH of env leads to, at both ends of all trials at once, until every client
-// has ended, and every server that a peer's client comes to, or limit is over. What then still runs is killed; so it
-// is when this process dies, whatever it dies of.
+// Try runs a program of perftest, searched in PATH of env, at both ends of all trials at once. It returns when every
+// client, and every server for a peer's client, has ended. At the limit it kills the processes that still run; they
+// also die with this process.
 func Try(program string, all []Trial, env []string, limit time.Duration) error {
 	program, err := lookPath(program, env)
 	if err != nil {
 		return err
 	}
-	runtime.LockOSThread() // the children die with the thread that made them, and have its ambient capabilities
+	runtime.LockOSThread() // the children die with the thread that started them, and have its ambient capabilities
 	defer runtime.UnlockOSThread()
 	for i := range all {
-		all[i].begin(program, env)
+		all[i].env = env
+		all[i].begin(program)
 	}
 	begun := time.Now()
-	for n, busy := 1, true; busy && time.Since(begun) < limit+dying; n++ {
-		_ = unix.Nanosleep(&unix.Timespec{Nsec: int64(turn)}, nil) // a signal may cut it short
+	for n, busy := 1, true; busy && time.Since(begun) < limit+killGrace; n++ {
+		_ = unix.Nanosleep(&unix.Timespec{Nsec: int64(pollInterval)}, nil) // a signal may cut it short
 		busy = false
 		for i := range all {
 			past := time.Since(begun)
-			busy = all[i].step(env, past >= limit, n%turns == 0 && past < limit-dying) || busy
+			busy = all[i].step(past >= limit, n%retryInterval == 0 && past < limit-killGrace) || busy
 		}
 	}
 	return nil
 }
 
-// begin starts both ends. The client may come too early.
-func (l *Trial) begin(program string, env []string) {
+// begin starts both ends. The server may not listen yet when the client connects.
+func (l *Trial) begin(program string) {
 	to, port, err := l.Peer, l.Port, error(nil)
 	if to == "" {
 		to = "127.0.0.1"
@@ -71,18 +72,17 @@ func (l *Trial) begin(program string, env []string) {
 	if err == nil {
 		l.argv = strings.Fields(fmt.Sprintf("0 -p %d %s %s", port, l.Words, to))
 		l.argv[0] = program
-		l.server, err = spawn(l.argv[:len(l.argv)-1], env)
+		l.server, err = spawn(l.argv[:len(l.argv)-1], l.env)
 	}
 	if err == nil {
-		l.client, err = spawn(l.argv, env)
+		l.client, err = spawn(l.argv, l.env)
 	}
 	l.Err, l.Hung = err, err == nil
 }
 
-// hold takes a free TCP port. A socket that does not listen and allows its address to be used again leaves the port
-// to a server that allows it, too, as perftest does, and to no one else (Linux net/ipv4/inet_connection_sock.c
-// inet_csk_bind_conflict). It allows it only once it has the port: before, the kernel might choose the port of
-// another server.
+// hold reserves a free TCP port. A socket with SO_REUSEADDR that does not listen leaves the port to a server that sets
+// SO_REUSEADDR too, as perftest does, and to nobody else (Linux net/ipv4/inet_connection_sock.c
+// inet_csk_bind_conflict). The option is set after bind: before, the kernel might choose the port of another server.
 func (l *Trial) hold() (port int, err error) {
 	if l.held, err = syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0); err != nil {
 		return 0, err
@@ -101,27 +101,33 @@ func (l *Trial) hold() (port int, err error) {
 	return inet.Port, syscall.SetsockoptInt(l.held, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1)
 }
 
-// step does what is next, and reports whether anything is left to do. A client that was refused is started again.
-func (l *Trial) step(env []string, over, again bool) bool {
-	here := l.Peer == ""
-	switch {
-	case over || !l.Hung || !l.client.ended():
-	case l.Text == "":
-		l.Text, l.Code = l.client.takeOutput(), l.client.code
-		refused := l.Code != 0 && strings.Contains(l.Text, perftest.Refusal)
-		if l.Hung = refused && (!here || !l.server.ended()); refused && !l.Hung {
-			l.Text = l.server.takeOutput()
+// step does what is due, and reports whether anything is left to do.
+func (l *Trial) step(over, retry bool) bool {
+	local := l.Peer == ""
+	if l.Hung && !over && l.client.ended() {
+		if l.Text == "" {
+			l.readClient()
+		} else if retry || local { // the server refused the client
+			l.Text = ""
+			l.client, l.Err = spawn(l.argv, l.env)
+			l.Hung = l.Err == nil
 		}
-	case again || here:
-		l.Text = ""
-		l.client, l.Err = spawn(l.argv, env)
-		l.Hung = l.Err == nil
 	}
-	if over || !l.Hung && here {
+	if over || !l.Hung && local {
 		l.server.kill()
 	}
 	if over || !l.Hung {
 		l.client.kill()
 	}
 	return l.Hung && !over || !l.server.ended() || !l.client.ended()
+}
+
+// readClient reads the output of a client that has ended. Hung stays true if the client must be started again.
+func (l *Trial) readClient() {
+	l.Text, l.Code = l.client.takeOutput(), l.client.code
+	refused := l.Code != 0 && strings.Contains(l.Text, perftest.Refusal)
+	l.Hung = refused && (l.Peer != "" || !l.server.ended())
+	if refused && !l.Hung {
+		l.Text = l.server.takeOutput()
+	}
 }

@@ -78,7 +78,7 @@ func TestTry(t *testing.T) {
 	if err := Try("ib_write_bw", all, env, limit); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begun); took < limit || took > limit+dying {
+	if took := time.Since(begun); took < limit || took > limit+killGrace {
 		t.Errorf("it took %s", took)
 	}
 	for i, tc := range cases {
@@ -162,7 +162,7 @@ func TestTryPeerThatIsNotThere(t *testing.T) {
 	if err := Try("ib_write_bw", all, env, limit); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begun); took < limit || took > limit+dying || !all[0].Hung || !strings.Contains(all[0].Text, perftest.Refusal) {
+	if took := time.Since(begun); took < limit || took > limit+killGrace || !all[0].Hung || !strings.Contains(all[0].Text, perftest.Refusal) {
 		t.Errorf("after %s: %+v", took, all[0])
 	}
 	ended(t, dir, 1)
