@@ -75,23 +75,15 @@ func WorkloadOf(s cluster.State, name, namespace string) (w Workload, ok bool) {
 	return w, true
 }
 
-// nested follows keys into maps; nil if one is missing.
-func nested(value any, keys ...string) any {
-	for _, key := range keys {
-		m, _ := value.(map[string]any)
-		value = m[key]
-	}
-	return value
-}
-
-func commandIn(template any) []string {
-	containers, _ := nested(template, "spec", "containers").([]any)
-	for _, c := range containers {
-		if name := nested(c, "name"); name != TrainContainer && len(containers) > 1 {
+func commandIn(template map[string]any) []string {
+	containers, _ := workload.Field(template, "spec.containers").([]any)
+	for _, item := range containers {
+		container, _ := item.(map[string]any)
+		if container["name"] != TrainContainer && len(containers) > 1 {
 			continue
 		}
 		var words []string
-		list, _ := nested(c, "command").([]any)
+		list, _ := container["command"].([]any)
 		for _, word := range list {
 			words = append(words, fmt.Sprint(word))
 		}

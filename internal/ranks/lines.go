@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"unicode/utf8"
 )
@@ -151,9 +152,8 @@ func (l *lineWriter) Close() {
 
 // lastLines keeps the last lines of a stream.
 type lastLines struct {
-	mu    sync.Mutex
-	kept  []string
-	first int // of the ring
+	mu   sync.Mutex
+	kept []string
 }
 
 // Enough for the end of a Python traceback.
@@ -165,18 +165,13 @@ const (
 func (t *lastLines) add(line []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	text := string(line[:min(len(line), keptWidth)])
-	if len(t.kept) < keptLines {
-		t.kept = append(t.kept, text)
-		return
-	}
-	t.kept[t.first] = text
-	t.first = (t.first + 1) % keptLines
+	t.kept = append(t.kept, string(line[:min(len(line), keptWidth)]))
+	t.kept = t.kept[max(0, len(t.kept)-keptLines):]
 }
 
 // lines returns the lines, oldest first.
 func (t *lastLines) lines() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return append(append([]string{}, t.kept[t.first:]...), t.kept[:t.first]...)
+	return slices.Clone(t.kept)
 }

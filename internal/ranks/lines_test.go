@@ -123,7 +123,7 @@ func FuzzLines(f *testing.F) {
 
 func TestTail(t *testing.T) {
 	var tl lastLines
-	if diff := cmp.Diff([]string{}, tl.lines()); diff != "" {
+	if diff := cmp.Diff([]string(nil), tl.lines()); diff != "" {
 		t.Error(diff)
 	}
 	var want []string

@@ -67,16 +67,21 @@ func lossReason(before, now cluster.Pod, there bool, container string) string {
 		return "the pod was replaced"
 	case now.Phase == "Failed":
 		return "the pod failed: " + withMessage(cmp.Or(now.Reason, noReason), now.Message)
+	case now.Deleted && now.Reason == "" && now.Message == "":
+		return "the pod is being deleted (evicted, drained or deleted)"
 	case now.Deleted:
-		return "the pod is being deleted" + because(now)
+		return "the pod is being deleted: " + withMessage(cmp.Or(now.Reason, noReason), now.Message)
 	}
 	for _, c := range now.Containers {
 		if c.Init || container != "" && c.Name != container {
 			continue
 		}
 		if c.Restarts > restartsOf(before, c.Name) || !c.Running && c.ExitCode != nil {
-			reason := withMessage(cmp.Or(c.Ended, noReason), c.Message)
-			return fmt.Sprintf("container %s ended: %s", c.Name, reason) + exitCode(c)
+			why := fmt.Sprintf("container %s ended: %s", c.Name, withMessage(cmp.Or(c.Ended, noReason), c.Message))
+			if c.ExitCode != nil {
+				why += fmt.Sprintf(" (exit code %d)", *c.ExitCode)
+			}
+			return why
 		}
 	}
 	return ""
@@ -89,20 +94,6 @@ func withMessage(reason, message string) string {
 		return reason
 	}
 	return reason + ": " + message
-}
-
-func because(p cluster.Pod) string {
-	if p.Reason == "" && p.Message == "" {
-		return " (evicted, drained or deleted)"
-	}
-	return ": " + withMessage(cmp.Or(p.Reason, noReason), p.Message)
-}
-
-func exitCode(c cluster.Container) string {
-	if c.ExitCode == nil {
-		return ""
-	}
-	return fmt.Sprintf(" (exit code %d)", *c.ExitCode)
 }
 
 func restartsOf(p cluster.Pod, container string) int {

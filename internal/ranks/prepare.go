@@ -34,8 +34,8 @@ type Streams struct {
 // Launch runs one command in the pods of a job.
 type Launch struct {
 	pods    Pods
-	streams Streams
 	console *console
+	color   bool
 	ID      string
 	ranks   []*rank
 	Command []string
@@ -69,8 +69,8 @@ type rank struct {
 func New(p Pods, streams Streams, targets []Target, argv []string) *Launch {
 	l := &Launch{
 		pods:     p,
-		streams:  streams,
 		console:  NewConsole(streams.Out, streams.Err),
+		color:    streams.Color,
 		ID:       NewID(),
 		Command:  argv,
 		Patience: NewPatience(30 * time.Second),

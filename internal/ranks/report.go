@@ -110,7 +110,11 @@ func (l *Launch) Report(o Outcome) {
 		l.console.say("Output closed: the command was stopped in all pods")
 	}
 	if o.first != nil {
-		l.reportWarnings()
+		for _, r := range l.ranks {
+			for _, w := range r.warnings {
+				l.console.say("[%d] %s", r.Rank, w)
+			}
+		}
 		l.reportFirst(o)
 	}
 	l.console.say("Network: %s", l.network(o))
@@ -131,14 +135,6 @@ func (l *Launch) reportFirst(o Outcome) {
 	}
 	if last := e.rank.errors.lines(); len(last) > 0 {
 		l.console.say("  Its last lines on stderr:\n    %s", strings.Join(last, "\n    "))
-	}
-}
-
-func (l *Launch) reportWarnings() {
-	for _, r := range l.ranks {
-		for _, w := range r.warnings {
-			l.console.say("[%d] %s", r.Rank, w)
-		}
 	}
 }
 

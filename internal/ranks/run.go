@@ -193,9 +193,9 @@ func (l *Launch) supervise(
 
 func (l *Launch) runRank(r *rank) result {
 	defer r.cancel(nil)
-	out := newLineWriter(l.console, &l.console.out, r.Rank, l.streams.Color, l.Evidence.Stream(r.String()+" stdout"))
+	out := newLineWriter(l.console, &l.console.out, r.Rank, l.color, l.Evidence.Stream(r.String()+" stdout"))
 	observe := l.Evidence.Stream(r.String() + " stderr")
-	errs := newLineWriter(l.console, &l.console.err, r.Rank, l.streams.Color, func(line []byte) {
+	errs := newLineWriter(l.console, &l.console.err, r.Rank, l.color, func(line []byte) {
 		observe(line)
 		r.errors.add(line)
 	})

@@ -20,13 +20,13 @@ import (
 	"github.com/railhead/railhead/internal/kube"
 )
 
-// Pods are pods whose commands are processes of this machine: real shells, real signals. Each pod has a /dev/shm and a
-// /tmp of its own, and a railhead-pod that only executes its command.
+// Pods are pods whose commands are processes of this machine, with real shells and signals. Each pod has its own
+// /dev/shm and /tmp, and a railhead-pod that only executes its command.
 type Pods struct {
 	t      *testing.T
 	Shell  []string // default sh
 	Pods   map[string]Pod
-	States chan cluster.State // that Watch shows
+	States chan cluster.State // yielded by Watch
 	Crun   bool               // commands lead no process group
 }
 
@@ -53,13 +53,17 @@ func New(t *testing.T, n int) (*Pods, []cluster.Pod) {
 			}
 		}
 		Executable(t, filepath.Join(dir, "railhead-pod"), standIn)
-		l.Pods[name] = Pod{dir, []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + filepath.Join(dir, "tmp"), "NODE_RANK=" + strconv.Itoa(rank)}}
+		l.Pods[name] = Pod{dir, []string{
+			"PATH=" + os.Getenv("PATH"),
+			"TMPDIR=" + filepath.Join(dir, "tmp"),
+			"NODE_RANK=" + strconv.Itoa(rank),
+		}}
 		all = append(all, RunningPod(name))
 	}
 	return l, all
 }
 
-// Exec runs a command as a container runtime does: as the leader of its own session, which outlives its streams.
+// Exec runs a command as a container runtime does: as a session leader that outlives its streams.
 func (l *Pods) Exec(ctx context.Context, pod kube.PodRef, o kube.ExecOptions) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -82,7 +86,7 @@ func (l *Pods) Exec(ctx context.Context, pod kube.PodRef, o kube.ExecOptions) (i
 	cmd.Dir, cmd.Env = p.Dir, p.Env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Stdin, o.Stdout, o.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: !l.Crun}
-	cmd.WaitDelay = time.Second // what outlives the command keeps its streams open
+	cmd.WaitDelay = time.Second // processes that outlive the command keep its streams open
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
@@ -127,7 +131,7 @@ func (l *Pods) Watch(ctx context.Context, _ kube.Want) iter.Seq2[cluster.State, 
 	}
 }
 
-// Left returns the files that a launch has left in the pods' shared and temporary directories.
+// Left returns the files that remain in the pods' shared and temporary directories.
 func (l *Pods) Left() []string {
 	var left []string
 	for _, name := range slices.Sorted(maps.Keys(l.Pods)) {
@@ -141,7 +145,7 @@ func (l *Pods) Left() []string {
 	return left
 }
 
-// Marked returns the processes of a launch that still run.
+// Marked returns the running processes of a launch.
 func Marked(id string) []string {
 	var pids []string
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
@@ -167,14 +171,14 @@ func Eventually(t *testing.T, what string, is func() bool) {
 	for !is() {
 		select {
 		case <-deadline:
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timeout waiting for %s", what)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }
 
-// Executable writes a program. No process may begin meanwhile: it would have the file open for writing, too, and for as
-// long the program could not be run (go.dev/issue/22315).
+// Executable writes a program. No process may be started meanwhile: it would inherit the file open for writing, and the
+// program could not be executed until then (go.dev/issue/22315).
 func Executable(t *testing.T, path, text string) {
 	t.Helper()
 	syscall.ForkLock.RLock()

@@ -1,4 +1,4 @@
-// Package rankstest provides pods for tests whose commands are processes of this machine.
+// Package rankstest provides pods for tests, whose commands are processes of this machine.
 package rankstest
 
 import (
@@ -19,11 +19,11 @@ func RunningPod(name string) cluster.Pod {
 	}
 }
 
-// Text gathers output, which can be read meanwhile.
+// Text collects output, and can be read meanwhile.
 type Text struct {
 	mu   sync.Mutex
 	buf  bytes.Buffer
-	When map[string]func() // called once, when the text is there
+	When map[string]func() // called once, when the output contains the text
 }
 
 // Write implements io.Writer.
@@ -40,14 +40,14 @@ func (w *Text) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns all that was written so far.
+// String returns the output so far.
 func (w *Text) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.buf.String()
 }
 
-// Has asserts that a text holds others.
+// Has asserts that a text contains all parts.
 func Has(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
