@@ -147,9 +147,9 @@ func reasonOf(n cluster.Node) string {
 type daemonWords []string
 
 var (
-	// failed to drain node: gpu-1 after 1 hour
+	// Such as "failed to drain node: gpu-1 after 1 hour".
 	drainFailed = daemonWords{"drain"}
-	// content mismatch for file "/etc/x"
+	// Such as "content mismatch for file /etc/x".
 	fileChanged = daemonWords{"unexpected on-disk state", "content mismatch"}
 )
 
