@@ -32,7 +32,11 @@ func namespaceCases() map[string]struct {
 	exclusive := func(s cluster.State) cluster.State {
 		for _, node := range []string{"gpu-1", "gpu-2", "cpu-1"} {
 			mode := map[bool]string{true: "exclusive", false: "shared"}[node != "cpu-1"]
-			s.SriovNodes = append(s.SriovNodes, cluster.SriovNode{Namespace: "openshift-sriov-network-operator", Node: node, RDMAMode: mode})
+			s.SriovNodes = append(s.SriovNodes, cluster.SriovNode{
+				Namespace: "openshift-sriov-network-operator",
+				Node:      node,
+				RDMAMode:  mode,
+			})
 		}
 		return s
 	}
@@ -50,17 +54,37 @@ func namespaceCases() map[string]struct {
 	plain := plantest.Vanilla()
 	plain.Namespaces, plain.Networks[0].Namespace, plain.Networks[1].Namespace = nil, "default", "default"
 	return map[string]c{
-		"operator":             {plantest.BeforeSetup(), Options{Namespace: "train", Name: "h-kim"}},
-		"operator-one-rail":    {hosts, Options{Namespace: "train", Networks: []string{"eno6np0rdma"}}},
-		"policies-alone":       {policies, Options{Namespace: "train", Name: "h-kim", SCC: "privileged"}},
-		"policies-ipam":        {policies, Options{Namespace: "train", Name: "h-kim", IPAM: `{"type":"whereabouts","range":"10.1.0.0/16"}`}},
-		"exclusive-networks":   {tuned, Options{Namespace: "train", Name: "h-kim"}},
-		"exclusive-policies":   {mixed, Options{Namespace: "train", Name: "h-kim", Networks: []string{"eno6np0rdma"}}},
-		"exclusive-copied":     {exclusive(plantest.BeforeSetup()), Options{Namespace: "train", Name: "h-kim", NetworksFrom: "default", Networks: []string{"eno5np0-network"}}},
-		"custom-scc":           {custom, Options{Namespace: "train", SCC: "nccl-scc", NetworksFrom: "default", Networks: []string{"eno5np0-network"}}},
-		"copied":               {plantest.BeforeSetup(), Options{Namespace: "train", Name: "h-kim", NetworksFrom: "default"}},
-		"vanilla-copied":       {plain, Options{Namespace: "train", NetworksFrom: "default"}},
-		"vanilla-ipc-lock":     {plain, Options{Namespace: "train", NetworksFrom: "default", Networks: []string{"roce1"}, AllowIPCLock: true}},
+		"operator":          {plantest.BeforeSetup(), Options{Namespace: "train", Name: "h-kim"}},
+		"operator-one-rail": {hosts, Options{Namespace: "train", Networks: []string{"eno6np0rdma"}}},
+		"policies-alone":    {policies, Options{Namespace: "train", Name: "h-kim", SCC: "privileged"}},
+		"policies-ipam": {
+			policies,
+			Options{Namespace: "train", Name: "h-kim", IPAM: `{"type":"whereabouts","range":"10.1.0.0/16"}`},
+		},
+		"exclusive-networks": {tuned, Options{Namespace: "train", Name: "h-kim"}},
+		"exclusive-policies": {mixed, Options{Namespace: "train", Name: "h-kim", Networks: []string{"eno6np0rdma"}}},
+		"exclusive-copied": {
+			exclusive(plantest.BeforeSetup()),
+			Options{Namespace: "train", Name: "h-kim", NetworksFrom: "default", Networks: []string{"eno5np0-network"}},
+		},
+		"custom-scc": {
+			custom,
+			Options{
+				Namespace:    "train",
+				SCC:          "nccl-scc",
+				NetworksFrom: "default",
+				Networks:     []string{"eno5np0-network"},
+			},
+		},
+		"copied": {
+			plantest.BeforeSetup(),
+			Options{Namespace: "train", Name: "h-kim", NetworksFrom: "default"},
+		},
+		"vanilla-copied": {plain, Options{Namespace: "train", NetworksFrom: "default"}},
+		"vanilla-ipc-lock": {
+			plain,
+			Options{Namespace: "train", NetworksFrom: "default", Networks: []string{"roce1"}, AllowIPCLock: true},
+		},
 		"set-up-by-hand-there": {plantest.Training(), Options{Namespace: "train", Name: "h-kim"}},
 	}
 }
@@ -143,15 +167,25 @@ func TestNamespaceThenDeploy(t *testing.T) {
 		}
 	}
 	for _, n := range s.SriovNetworks[4:] {
-		s.Networks = append(s.Networks, cluster.Network{Namespace: n.TargetNamespace, Name: n.Name, Resource: "openshift.io/" + n.ResourceName, Type: "sriov"})
+		s.Networks = append(s.Networks, cluster.Network{
+			Namespace: n.TargetNamespace,
+			Name:      n.Name,
+			Resource:  "openshift.io/" + n.ResourceName,
+			Type:      "sriov",
+		})
 	}
 	for _, step := range p.Steps {
 		if step.Done != nil && !step.Done(s).Done {
 			t.Errorf("%s is not done: %+v", step.ID, step.Done(s))
 		}
 	}
-	job, findings := job.Deploy(s, job.Options{Name: "h-kim", Namespace: "train", Nodes: 2, Image: "registry.example.com/torch:2.9",
-		Programs: []job.Program{job.NewProgram("amd64", []byte("amd64 program"))}})
+	job, findings := job.Deploy(s, job.Options{
+		Name:      "h-kim",
+		Namespace: "train",
+		Nodes:     2,
+		Image:     "registry.example.com/torch:2.9",
+		Programs:  []job.Program{job.NewProgram("amd64", []byte("amd64 program"))},
+	})
 	if job.Empty() || !strings.Contains(job.Title, "RDMA over 4 rails") {
 		t.Errorf("deploy after setup: %s\n%s", job.Title, plantest.Wording(findings))
 	}
@@ -159,14 +193,27 @@ func TestNamespaceThenDeploy(t *testing.T) {
 
 func TestChain(t *testing.T) {
 	for name, c := range map[string]struct{ config, want string }{
-		"one plugin":      {`{"cniVersion":"1.0.0","name":"n","type":"sriov","vlan":0,"ipam":{"type":"static"}}`, `{"cniVersion":"1.0.0","name":"n","plugins":[{"ipam":{"type":"static"},"type":"sriov","vlan":0},{"type":"rdma"}]}`},
-		"a list":          {`{"cniVersion":"0.4.0","plugins":[{"type":"sriov"},{"type":"tuning"}]}`, `{"cniVersion":"0.4.0","plugins":[{"type":"sriov"},{"type":"tuning"},{"type":"rdma"}]}`},
-		"before lists":    {`{"cniVersion":"0.2.0","type":"sriov"}`, `{"cniVersion":"0.3.1","plugins":[{"type":"sriov"},{"type":"rdma"}]}`},
+		"one plugin": {
+			`{"cniVersion":"1.0.0","name":"n","type":"sriov","vlan":0,"ipam":{"type":"static"}}`,
+			`{"cniVersion":"1.0.0","name":"n","plugins":[{"ipam":{"type":"static"},"type":"sriov","vlan":0},` +
+				`{"type":"rdma"}]}`,
+		},
+		"a list": {
+			`{"cniVersion":"0.4.0","plugins":[{"type":"sriov"},{"type":"tuning"}]}`,
+			`{"cniVersion":"0.4.0","plugins":[{"type":"sriov"},{"type":"tuning"},{"type":"rdma"}]}`,
+		},
+		"before lists": {
+			`{"cniVersion":"0.2.0","type":"sriov"}`,
+			`{"cniVersion":"0.3.1","plugins":[{"type":"sriov"},{"type":"rdma"}]}`,
+		},
 		"without version": {`{"type":"sriov"}`, `{"cniVersion":"0.3.1","plugins":[{"type":"sriov"},{"type":"rdma"}]}`},
-		"long numbers":    {`{"cniVersion":"1.0.0","type":"sriov","id":12345678901234567890}`, `{"cniVersion":"1.0.0","plugins":[{"id":12345678901234567890,"type":"sriov"},{"type":"rdma"}]}`},
-		"no JSON":         {`{`, ""},
-		"no plugin":       {`[]`, ""},
-		"null":            {`null`, ""},
+		"long numbers": {
+			`{"cniVersion":"1.0.0","type":"sriov","id":12345678901234567890}`,
+			`{"cniVersion":"1.0.0","plugins":[{"id":12345678901234567890,"type":"sriov"},{"type":"rdma"}]}`,
+		},
+		"no JSON":   {`{`, ""},
+		"no plugin": {`[]`, ""},
+		"null":      {`null`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := chain(c.config)
@@ -176,7 +223,8 @@ func TestChain(t *testing.T) {
 		})
 	}
 	for text, want := range map[string]string{
-		"": rdmaPlugin, " \n": rdmaPlugin, `{ "type": "rdma" }`: `{ "type": "rdma" }`, `{"type":"tuning"}`: `{"type":"tuning"},{"type":"rdma"}`,
+		"": rdmaPlugin, " \n": rdmaPlugin, `{ "type": "rdma" }`: `{ "type": "rdma" }`,
+		`{"type":"tuning"}`:                 `{"type":"tuning"},{"type":"rdma"}`,
 		`{"type":"tuning"},{"type":"rdma"}`: `{"type":"tuning"},{"type":"rdma"}`, "garbage": `garbage,{"type":"rdma"}`,
 	} {
 		if got := chained(text); got != want {
@@ -197,7 +245,10 @@ func FuzzChain(f *testing.F) {
 		var list struct {
 			Plugins []any `json:"plugins"`
 		}
-		if err := json.Unmarshal([]byte(text), &list); err != nil || len(list.Plugins) == 0 || !cmp.Equal(list.Plugins[len(list.Plugins)-1], any(map[string]any{"type": "rdma"})) {
+		if err := json.Unmarshal([]byte(text), &list); err != nil || len(list.Plugins) == 0 ||
+			!cmp.Equal(list.Plugins[len(list.Plugins)-1], any(map[string]any{
+				"type": "rdma",
+			})) {
 			t.Errorf("%q became %q: %v", config, text, err)
 		}
 	})
@@ -210,26 +261,92 @@ func TestNamespaceRefuses(t *testing.T) {
 		want []string
 		says string
 	}{
-		"no name":                           {want: []string{"fail job-request"}, says: "must be a DNS label"},
-		"a namespace that is being deleted": {s: func(s *cluster.State) { s.Namespaces[0] = cluster.Namespace{Name: "train", Terminating: true} }, o: Options{Namespace: "train"}, want: []string{"fail namespace-ready"}, says: "being deleted"},
-		"no SCC yet":                        {s: func(s *cluster.State) { s.SCCs = s.SCCs[:1] }, o: Options{Namespace: "train"}, want: []string{"fail scc-usable"}, says: "railhead setup cluster"},
-		"a source without rails":            {o: Options{Namespace: "train", NetworksFrom: "kube-system"}, want: []string{"fail networks-source"}, says: "railhead setup namespace train --networks-from default"},
-		"itself as source":                  {o: Options{Namespace: "train", NetworksFrom: "train"}, want: []string{"fail networks-source"}},
-		"a rail that the source lacks":      {o: Options{Namespace: "train", NetworksFrom: "default", Networks: []string{"x"}}, want: []string{"fail networks-source"}, says: "no rail named x"},
-		"a resource without a policy":       {o: Options{Namespace: "train", Networks: []string{"x"}}, want: []string{"fail networks-source"}, says: "isRdma: true named x"},
-		"no policies, rails elsewhere":      {s: func(s *cluster.State) { s.SriovPolicies = nil }, o: Options{Namespace: "train"}, want: []string{"fail networks-source"}, says: "--networks-from default"},
-		"policies are not read":             {s: func(s *cluster.State) { *s = plantest.Unread(*s, cluster.SriovPolicies) }, o: Options{Namespace: "train"}, want: []string{"fail networks-source"}, says: "no SR-IOV policy can be read"},
-		"attachments are not read":          {s: func(s *cluster.State) { *s = plantest.Unread(*s, cluster.Networks) }, o: Options{Namespace: "train"}, want: []string{"unknown cluster-readable"}, says: "may exist already"},
-		"an attachment of somebody else": {s: func(s *cluster.State) {
-			s.Networks = append(s.Networks, cluster.Network{Namespace: "train", Name: "eno5np0-network", Resource: "openshift.io/other", Type: "sriov"})
-		}, o: Options{Namespace: "train", NetworksFrom: "default"}, want: []string{"warn name-free"}, says: "it is not changed"},
-		"a network of somebody else": {s: func(s *cluster.State) {
-			s.SriovNetworks = append(s.SriovNetworks, cluster.SriovNetwork{Kind: "SriovNetwork", Namespace: "openshift-sriov-network-operator", Name: "train-eno5np0-network", TargetNamespace: "other", ResourceName: "x"})
-		}, o: Options{Namespace: "train"}, want: []string{"warn name-free"}, says: "SriovNetwork train-eno5np0-network exists for resource x"},
-		"a level that forbids the capability": {s: func(s *cluster.State) {
-			*s = plantest.Vanilla()
-			s.Namespaces[1].Labels = map[string]string{plan.EnforceLabel: "baseline"}
-		}, o: Options{Namespace: "train", AllowIPCLock: true}, want: []string{"fail pod-security"}, says: "enforce=privileged"},
+		"no name": {want: []string{"fail job-request"}, says: "must be a DNS label"},
+		"a namespace that is being deleted": {
+			s:    func(s *cluster.State) { s.Namespaces[0] = cluster.Namespace{Name: "train", Terminating: true} },
+			o:    Options{Namespace: "train"},
+			want: []string{"fail namespace-ready"},
+			says: "being deleted",
+		},
+		"no SCC yet": {
+			s:    func(s *cluster.State) { s.SCCs = s.SCCs[:1] },
+			o:    Options{Namespace: "train"},
+			want: []string{"fail scc-usable"},
+			says: "railhead setup cluster",
+		},
+		"a source without rails": {
+			o:    Options{Namespace: "train", NetworksFrom: "kube-system"},
+			want: []string{"fail networks-source"},
+			says: "railhead setup namespace train --networks-from default",
+		},
+		"itself as source": {
+			o:    Options{Namespace: "train", NetworksFrom: "train"},
+			want: []string{"fail networks-source"},
+		},
+		"a rail that the source lacks": {
+			o:    Options{Namespace: "train", NetworksFrom: "default", Networks: []string{"x"}},
+			want: []string{"fail networks-source"},
+			says: "no rail named x",
+		},
+		"a resource without a policy": {
+			o:    Options{Namespace: "train", Networks: []string{"x"}},
+			want: []string{"fail networks-source"},
+			says: "isRdma: true named x",
+		},
+		"no policies, rails elsewhere": {
+			s:    func(s *cluster.State) { s.SriovPolicies = nil },
+			o:    Options{Namespace: "train"},
+			want: []string{"fail networks-source"},
+			says: "--networks-from default",
+		},
+		"policies are not read": {
+			s:    func(s *cluster.State) { *s = plantest.Unread(*s, cluster.SriovPolicies) },
+			o:    Options{Namespace: "train"},
+			want: []string{"fail networks-source"},
+			says: "no SR-IOV policy can be read",
+		},
+		"attachments are not read": {
+			s:    func(s *cluster.State) { *s = plantest.Unread(*s, cluster.Networks) },
+			o:    Options{Namespace: "train"},
+			want: []string{"unknown cluster-readable"},
+			says: "may exist already",
+		},
+		"an attachment of somebody else": {
+			s: func(s *cluster.State) {
+				s.Networks = append(s.Networks, cluster.Network{
+					Namespace: "train",
+					Name:      "eno5np0-network",
+					Resource:  "openshift.io/other",
+					Type:      "sriov",
+				})
+			},
+			o:    Options{Namespace: "train", NetworksFrom: "default"},
+			want: []string{"warn name-free"},
+			says: "it is not changed",
+		},
+		"a network of somebody else": {
+			s: func(s *cluster.State) {
+				s.SriovNetworks = append(s.SriovNetworks, cluster.SriovNetwork{
+					Kind:            "SriovNetwork",
+					Namespace:       "openshift-sriov-network-operator",
+					Name:            "train-eno5np0-network",
+					TargetNamespace: "other",
+					ResourceName:    "x",
+				})
+			},
+			o:    Options{Namespace: "train"},
+			want: []string{"warn name-free"},
+			says: "SriovNetwork train-eno5np0-network exists for resource x",
+		},
+		"a level that forbids the capability": {
+			s: func(s *cluster.State) {
+				*s = plantest.Vanilla()
+				s.Namespaces[1].Labels = map[string]string{plan.EnforceLabel: "baseline"}
+			},
+			o:    Options{Namespace: "train", AllowIPCLock: true},
+			want: []string{"fail pod-security"},
+			says: "enforce=privileged",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := plantest.BeforeSetup()

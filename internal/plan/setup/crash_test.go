@@ -18,24 +18,35 @@ func situations() map[string]cluster.State {
 	three := openshift()
 	poolOf(&three, "worker").MaxUnavailable = "3"
 	ulimits := openshift()
-	ulimits.MachineConfigs = append(ulimits.MachineConfigs, config("50-limits", "worker", crio("99-zlimits.conf", "[crio.runtime]\ndefault_ulimits = [\"nofile=1048576:1048576\"]\n")))
+	file := limits("99-zlimits.conf", "nofile=1048576:1048576")
+	ulimits.MachineConfigs = append(ulimits.MachineConfigs, config("50-limits", "worker", file))
 	worker := poolOf(&ulimits, "worker")
-	worker.TargetSources, worker.CurrentSources = append(worker.TargetSources, "50-limits"), append(worker.CurrentSources, "50-limits")
+	worker.TargetSources = append(worker.TargetSources, "50-limits")
+	worker.CurrentSources = append(worker.CurrentSources, "50-limits")
 	two := withGPUPool(openshift())
 	nodeOf(&two, "w01").Allocatable["rdma/hca"] = 8
 	outdated := openshift()
 	outdated.MachineConfigs = append(outdated.MachineConfigs, cluster.MachineConfig{
-		Name: plan.MemlockConfig("worker"), Files: []cluster.File{crio("99-rdma-memlock.conf", "[crio.runtime]\ndefault_ulimits = [\"memlock=65536\"]\n")},
-		Labels: map[string]string{plan.RoleLabel: "worker", plan.LabelManagedBy: plan.ManagedBy, plan.LabelComponent: ComponentSetup},
+		Name:  plan.MemlockConfig("worker"),
+		Files: []cluster.File{crio("99-rdma-memlock.conf", "[crio.runtime]\ndefault_ulimits = [\"memlock=65536\"]\n")},
+		Labels: map[string]string{
+			plan.RoleLabel:      "worker",
+			plan.LabelManagedBy: plan.ManagedBy,
+			plan.LabelComponent: ComponentSetup,
+		},
 	})
 	outdated.MachineConfigs = append(outdated.MachineConfigs, cluster.MachineConfig{
-		Name: "99-worker-pt", Labels: map[string]string{plan.RoleLabel: "worker"}, KernelArguments: []string{"intel_iommu=on", "iommu=pt"},
+		Name:            "99-worker-pt",
+		Labels:          map[string]string{plan.RoleLabel: "worker"},
+		KernelArguments: []string{"intel_iommu=on", "iommu=pt"},
 	})
 	worker = poolOf(&outdated, "worker")
-	worker.TargetSources, worker.CurrentSources = append(worker.TargetSources, plan.MemlockConfig("worker"), "99-worker-pt"), append(worker.CurrentSources, plan.MemlockConfig("worker"), "99-worker-pt")
+	worker.TargetSources = append(worker.TargetSources, plan.MemlockConfig("worker"), "99-worker-pt")
+	worker.CurrentSources = append(worker.CurrentSources, plan.MemlockConfig("worker"), "99-worker-pt")
 	return map[string]cluster.State{
 		"one pool": openshift(), "a quarter at once": percent, "three at once": three, "limits of others": ulimits,
-		"custom pool with all GPUs": withGPUPool(openshift()), "both pools": two, "content of an earlier version": outdated,
+		"custom pool with all GPUs": withGPUPool(openshift()), "both pools": two,
+		"content of an earlier version": outdated,
 	}
 }
 
@@ -43,7 +54,8 @@ func situations() map[string]cluster.State {
 func settings(s cluster.State) string {
 	text := ""
 	for _, p := range s.Pools {
-		text += fmt.Sprintf("%s paused=%t maxUnavailable=%q annotations=%v current=%v done=%t\n", p.Name, p.Paused, p.MaxUnavailable, p.Annotations, p.CurrentSources, p.Target == p.Current)
+		text += fmt.Sprintf("%s paused=%t maxUnavailable=%q annotations=%v current=%v done=%t\n"+
+			"", p.Name, p.Paused, p.MaxUnavailable, p.Annotations, p.CurrentSources, p.Target == p.Current)
 	}
 	for _, o := range s.Objects {
 		text += o.Kind + "/" + o.Name + "\n"
@@ -51,8 +63,8 @@ func settings(s cluster.State) string {
 	return text
 }
 
-// TestApplied: an applied plan leaves nothing to do. Every node has rebooted at most once, never more at once than the pool
-// allows, and the settings of the pools are restored.
+// TestApplied: an applied plan leaves nothing to do. Every node has rebooted at most once, never more at once than the
+// pool allows, and the settings of the pools are restored.
 func TestApplied(t *testing.T) {
 	for name, before := range situations() {
 		for _, o := range []Options{{}, {VerifyFirst: true}} {
@@ -90,8 +102,8 @@ func TestApplied(t *testing.T) {
 	}
 }
 
-// TestInterrupted: the next run completes one that ended after any of its changes, with the same outcome and one reboot per
-// node.
+// TestInterrupted: the next run completes one that ended after any of its changes, with the same outcome and one reboot
+// per node.
 func TestInterrupted(t *testing.T) {
 	for name, before := range situations() {
 		for _, o := range []Options{{}, {VerifyFirst: true}} {
@@ -100,7 +112,9 @@ func TestInterrupted(t *testing.T) {
 			whole.apply(t, p, -1)
 			for k := range len(p.Changes()) {
 				for ticks := range 4 {
-					t.Run(fmt.Sprintf("%s, first verified %t, after %d changes and %d ticks", name, o.VerifyFirst, k, ticks), func(t *testing.T) {
+					situation := fmt.Sprintf("%s, first verified %t, after %d changes and %d ticks",
+						name, o.VerifyFirst, k, ticks)
+					t.Run(situation, func(t *testing.T) {
 						m := simulate(before)
 						m.apply(t, p, k)
 						for range ticks {
@@ -130,7 +144,9 @@ func TestRollbackRestores(t *testing.T) {
 			p := mustPlan(t, before, o)
 			for k := range len(p.Changes()) + 1 {
 				for _, broken := range []int{1, 2, 3, 4, -1} {
-					t.Run(fmt.Sprintf("%s, first verified %t, after %d changes, interrupted after %d", name, o.VerifyFirst, k, broken), func(t *testing.T) {
+					situation := fmt.Sprintf("%s, first verified %t, after %d changes, interrupted after %d",
+						name, o.VerifyFirst, k, broken)
+					t.Run(situation, func(t *testing.T) {
 						m := simulate(before)
 						m.apply(t, p, k)
 						back, findings := Rollback(m.State)

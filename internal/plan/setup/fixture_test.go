@@ -37,7 +37,9 @@ func selectsRoles(names ...string) cluster.Selector {
 	if len(names) == 1 {
 		return cluster.Selector{MatchLabels: map[string]string{plan.RoleLabel: names[0]}}
 	}
-	return cluster.Selector{MatchExpressions: []cluster.Requirement{{Key: plan.RoleLabel, Operator: "In", Values: names}}}
+	return cluster.Selector{
+		MatchExpressions: []cluster.Requirement{{Key: plan.RoleLabel, Operator: "In", Values: names}},
+	}
 }
 
 // config is a MachineConfig of a role.
@@ -55,27 +57,52 @@ const crioDefault = "[crio.runtime]\nconmon_cgroup = \"pod\"\n"
 // pool is a pool whose nodes all have its configuration.
 func pool(name string, machines int, selects cluster.Selector, sources ...string) cluster.Pool {
 	return cluster.Pool{
-		Name: name, NodeSelector: map[string]string{role(name): ""}, ConfigSelector: selects,
-		Target: "rendered-" + name + "-1", Current: "rendered-" + name + "-1", TargetSources: sources, CurrentSources: sources,
-		Machines: machines, Updated: machines, Ready: machines, Generation: 1, Observed: 1,
-		Conditions: []cluster.Condition{{Type: "Updated", Status: "True"}, {Type: "Updating", Status: "False"}, {Type: "NodeDegraded", Status: "False"}, {Type: "RenderDegraded", Status: "False"}},
+		Name:           name,
+		NodeSelector:   map[string]string{role(name): ""},
+		ConfigSelector: selects,
+		Target:         "rendered-" + name + "-1",
+		Current:        "rendered-" + name + "-1",
+		TargetSources:  sources,
+		CurrentSources: sources,
+		Machines:       machines,
+		Updated:        machines,
+		Ready:          machines,
+		Generation:     1,
+		Observed:       1,
+		Conditions: []cluster.Condition{
+			{Type: "Updated", Status: "True"},
+			{Type: "Updating", Status: "False"},
+			{Type: "NodeDegraded", Status: "False"},
+			{Type: "RenderDegraded", Status: "False"},
+		},
 	}
 }
 
 // openshift is a cluster of 3 masters and 13 workers, of which w12 and w13 have 8 GPUs; nothing of it is set up.
 func openshift() cluster.State {
 	s := cluster.State{
-		Server: cluster.Server{Version: "v1.33.5", Minor: 33, Groups: []string{"apps", cluster.SecurityGroup, cluster.MachineConfigGroup, cluster.SriovGroup}},
+		Server: cluster.Server{
+			Version: "v1.33.5",
+			Minor:   33,
+			Groups:  []string{"apps", cluster.SecurityGroup, cluster.MachineConfigGroup, cluster.SriovGroup},
+		},
 		Read: []cluster.Kind{
-			cluster.Nodes, cluster.Pools, cluster.MachineConfigs, cluster.SCCs, cluster.SCCGrants, cluster.SriovPolicies, cluster.SriovNodes, cluster.Objects,
+			cluster.Nodes, cluster.Pools, cluster.MachineConfigs, cluster.SCCs, cluster.SCCGrants,
+			cluster.SriovPolicies, cluster.SriovNodes, cluster.Objects,
 		},
 		MachineConfigs: []cluster.MachineConfig{
-			config("00-worker", "worker"), config("01-worker-container-runtime", "worker", crio("00-default", crioDefault)),
-			config("00-master", "master"), config("01-master-container-runtime", "master", crio("00-default", crioDefault)),
+			config("00-worker", "worker"),
+			config("01-worker-container-runtime", "worker", crio("00-default", crioDefault)),
+			config("00-master", "master"),
+			config("01-master-container-runtime", "master", crio("00-default", crioDefault)),
 			{Name: "rendered-worker-1", Rendered: true, Labels: map[string]string{}},
 		},
 		SCCs: []cluster.SCC{
-			{Name: "restricted-v2", RunAsUser: "MustRunAsRange", Volumes: []string{"configMap", "downwardAPI", "emptyDir", "image"}},
+			{
+				Name:      "restricted-v2",
+				RunAsUser: "MustRunAsRange",
+				Volumes:   []string{"configMap", "downwardAPI", "emptyDir", "image"},
+			},
 			{Name: "privileged", Privileged: true, AllowedCapabilities: []string{"*"}, Volumes: []string{"*"}},
 		},
 	}
@@ -95,7 +122,7 @@ func openshift() cluster.State {
 	return s
 }
 
-// withGPUPool moves w12 and w13 to a custom pool gpu, which takes over the configuration of worker.
+// withGPUPool moves w12 and w13 to a custom pool gpu, which inherits the configuration of worker.
 func withGPUPool(s cluster.State) cluster.State {
 	s.Pools = append(s.Pools, pool("gpu", 2, selectsRoles("worker", "gpu"), "00-worker", "01-worker-container-runtime"))
 	poolOf(&s, "worker").Machines, poolOf(&s, "worker").Updated, poolOf(&s, "worker").Ready = 11, 11, 11
@@ -115,10 +142,14 @@ func poolOf(s *cluster.State, name string) *cluster.Pool {
 	return &s.Pools[slices.IndexFunc(s.Pools, func(p cluster.Pool) bool { return p.Name == name })]
 }
 
-// bringTo brings the first n workers to a configuration.
+// bringTo gives the first n workers a configuration.
 func bringTo(s *cluster.State, n int, rendered string) {
 	for i := range n {
-		nodeOf(s, fmt.Sprintf("w%02d", i+1)).MachineConfig = cluster.NodeConfig{Current: rendered, Desired: rendered, State: "Done"}
+		nodeOf(s, fmt.Sprintf("w%02d", i+1)).MachineConfig = cluster.NodeConfig{
+			Current: rendered,
+			Desired: rendered,
+			State:   "Done",
+		}
 	}
 }
 
@@ -158,19 +189,53 @@ func mustPlan(t *testing.T, s cluster.State, o Options) plan.Plan {
 	return p
 }
 
-// withNICs gives w12 and w13 a management NIC and four rails of 400 Gb/s, and the last an Ethernet NIC of another vendor.
+// withNICs gives w12 and w13 a management NIC, an Ethernet NIC of another vendor and four rails of 400 Gb/s.
 func withNICs(s cluster.State) cluster.State {
 	for _, name := range []string{"w12", "w13"} {
 		nodeOf(&s, name).GatewayMAC = "b8:3f:d2:00:00:01"
 		nodeOf(&s, name).Labels[sriovCapable] = "true"
-		state := cluster.SriovNode{Namespace: "openshift-sriov-network-operator", Node: name, SyncStatus: "Succeeded", Interfaces: []cluster.SriovInterface{
-			{Name: "eno1np0", PCI: "0000:05:00.0", Vendor: "15b3", DeviceID: "101d", LinkSpeed: "25000 Mb/s", LinkType: "ETH", LinkState: "up", MAC: "B8:3F:D2:00:00:01", MTU: 1500, TotalVFs: 8},
-			{Name: "ens3f0", PCI: "0000:03:00.0", Vendor: "8086", DeviceID: "1592", LinkSpeed: "100000 Mb/s", LinkType: "ETH", LinkState: "up", MTU: 1500, TotalVFs: 128},
-		}}
+		state := cluster.SriovNode{
+			Namespace:  "openshift-sriov-network-operator",
+			Node:       name,
+			SyncStatus: "Succeeded",
+			Interfaces: []cluster.SriovInterface{
+				{
+					Name:      "eno1np0",
+					PCI:       "0000:05:00.0",
+					Vendor:    "15b3",
+					DeviceID:  "101d",
+					LinkSpeed: "25000 Mb/s",
+					LinkType:  "ETH",
+					LinkState: "up",
+					MAC:       "B8:3F:D2:00:00:01",
+					MTU:       1500,
+					TotalVFs:  8,
+				},
+				{
+					Name:      "ens3f0",
+					PCI:       "0000:03:00.0",
+					Vendor:    "8086",
+					DeviceID:  "1592",
+					LinkSpeed: "100000 Mb/s",
+					LinkType:  "ETH",
+					LinkState: "up",
+					MTU:       1500,
+					TotalVFs:  128,
+				},
+			},
+		}
 		for i := range 4 {
 			state.Interfaces = append(state.Interfaces, cluster.SriovInterface{
-				Name: fmt.Sprintf("eno%dnp0", i+5), PCI: fmt.Sprintf("0000:%d8:00.0", i+1), Vendor: "15b3", DeviceID: "1021",
-				LinkSpeed: "400000 Mb/s", LinkType: "ETH", LinkState: "up", MAC: fmt.Sprintf("b8:3f:d2:00:01:%02x", i), MTU: 9000, TotalVFs: 16,
+				Name:      fmt.Sprintf("eno%dnp0", i+5),
+				PCI:       fmt.Sprintf("0000:%d8:00.0", i+1),
+				Vendor:    "15b3",
+				DeviceID:  "1021",
+				LinkSpeed: "400000 Mb/s",
+				LinkType:  "ETH",
+				LinkState: "up",
+				MAC:       fmt.Sprintf("b8:3f:d2:00:01:%02x", i),
+				MTU:       9000,
+				TotalVFs:  16,
 			})
 		}
 		s.SriovNodes = append(s.SriovNodes, state)

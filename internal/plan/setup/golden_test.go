@@ -49,7 +49,10 @@ func TestGolden(t *testing.T) {
 		"setup-verify-first": {mixed, Options{VerifyFirst: true}},
 		"setup-limits":       {situations()["limits of others"], Options{NoIOMMU: true}},
 		"setup-ipc-lock":     {openshift(), Options{NoIOMMU: true, NoMemlock: true, AllowIPCLock: true}},
-		"setup-sriov":        {withNICs(openshift()), Options{NoIOMMU: true, NoMemlock: true, SCC: "privileged", Sriov: true}},
+		"setup-sriov": {
+			withNICs(openshift()),
+			Options{NoIOMMU: true, NoMemlock: true, SCC: "privileged", Sriov: true},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

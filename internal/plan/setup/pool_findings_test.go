@@ -24,8 +24,12 @@ func TestPoolFindings(t *testing.T) {
 		want   []string // status and check
 		says   string
 	}{
-		"healthy":                               {func(*cluster.State) {}, nil, ""},
-		"paused by someone else, nothing to do": {func(s *cluster.State) { of(s, "worker").Paused = true }, []string{"warn pool-not-paused"}, "paused, and not by Railhead"},
+		"healthy": {func(*cluster.State) {}, nil, ""},
+		"paused by someone else, nothing to do": {
+			func(s *cluster.State) { of(s, "worker").Paused = true },
+			[]string{"warn pool-not-paused"},
+			"paused, and not by Railhead",
+		},
 		"paused by someone else, with nodes that lack it": {func(s *cluster.State) {
 			p := of(s, "worker")
 			p.Paused, p.Target = true, "rendered-worker-next"
@@ -52,7 +56,9 @@ func TestPoolFindings(t *testing.T) {
 		}, []string{"warn pool-idle"}, "half rolled out: 12 of 13 nodes lack rendered-worker-next"},
 		"degraded": {func(s *cluster.State) {
 			p := of(s, "worker")
-			p.Conditions = []cluster.Condition{{Type: "NodeDegraded", Status: "True", Message: "node gpu-3 is reporting: disk full"}}
+			p.Conditions = []cluster.Condition{
+				{Type: "NodeDegraded", Status: "True", Message: "node gpu-3 is reporting: disk full"},
+			}
 		}, []string{"fail pool-healthy"}, "disk full"},
 		"masters have no RDMA": {func(s *cluster.State) { of(s, "master").Paused = true }, nil, ""},
 		"pools that could not be read": {func(s *cluster.State) {

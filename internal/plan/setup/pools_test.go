@@ -12,7 +12,12 @@ import (
 func TestPoolOf(t *testing.T) {
 	s := withGPUPool(openshift())
 	s.Pools = append(s.Pools, pool("infra", 0, selectsRoles("worker", "infra")),
-		cluster.Pool{Name: "empty"}, cluster.Pool{Name: "arm", NodeExpressions: []cluster.Requirement{{Key: "arch", Operator: "In", Values: []string{"arm64"}}}})
+		cluster.Pool{
+			Name: "empty",
+		}, cluster.Pool{
+			Name:            "arm",
+			NodeExpressions: []cluster.Requirement{{Key: "arch", Operator: "In", Values: []string{"arm64"}}},
+		})
 	windows := node("x", "", "c", "worker")
 	windows.Labels["kubernetes.io/os"] = "windows"
 	arm := node("x", "", "c", "worker")
@@ -73,7 +78,8 @@ func TestAtOnce(t *testing.T) {
 		maxUnavailable string
 		nodes, want    int
 	}{
-		{"", 13, 1}, {"1", 13, 1}, {"3", 13, 3}, {"20", 13, 13}, {"0", 13, 1}, {"10%", 13, 1}, {"16%", 13, 2}, {"50%", 13, 6},
+		{"", 13, 1}, {"1", 13, 1}, {"3", 13, 3}, {"20", 13, 13}, {"0", 13, 1}, {"10%", 13, 1}, {"16%", 13, 2},
+		{"50%", 13, 6},
 		{"100%", 13, 13}, {"1%", 13, 1}, {"many", 13, 1}, {"2", 0, 1},
 	}
 	for _, test := range tests {
@@ -92,13 +98,31 @@ func TestPoolsWithRDMA(t *testing.T) {
 		change       func(*cluster.State)
 		pools, nodes []string
 	}{
-		"nothing":                     {func(*cluster.State) {}, nil, nil},
-		"GPUs":                        {func(s *cluster.State) { nodeOf(s, "w01").Allocatable["amd.com/gpu"] = 8 }, []string{"worker"}, []string{"w01"}},
-		"shared device plugin":        {func(s *cluster.State) { nodeOf(s, "m1").Allocatable["rdma/hca"] = 63 }, []string{"master"}, []string{"m1"}},
-		"resource with none left":     {func(s *cluster.State) { nodeOf(s, "w01").Allocatable["rdma/hca"] = 0 }, nil, nil},
-		"NICs of the SR-IOV operator": {func(s *cluster.State) { *s = withNICs(*s) }, []string{"worker"}, []string{"w12", "w13"}},
+		"nothing": {func(*cluster.State) {}, nil, nil},
+		"GPUs": {
+			func(s *cluster.State) { nodeOf(s, "w01").Allocatable["amd.com/gpu"] = 8 },
+			[]string{"worker"},
+			[]string{"w01"},
+		},
+		"shared device plugin": {
+			func(s *cluster.State) { nodeOf(s, "m1").Allocatable["rdma/hca"] = 63 },
+			[]string{"master"},
+			[]string{"m1"},
+		},
+		"resource with none left": {
+			func(s *cluster.State) { nodeOf(s, "w01").Allocatable["rdma/hca"] = 0 },
+			nil,
+			nil,
+		},
+		"NICs of the SR-IOV operator": {
+			func(s *cluster.State) { *s = withNICs(*s) },
+			[]string{"worker"},
+			[]string{"w12", "w13"},
+		},
 		"NICs of another kind": {func(s *cluster.State) {
-			s.SriovNodes = []cluster.SriovNode{{Node: "w01", Interfaces: []cluster.SriovInterface{{Name: "ens3f0", Vendor: "8086"}}}}
+			s.SriovNodes = []cluster.SriovNode{
+				{Node: "w01", Interfaces: []cluster.SriovInterface{{Name: "ens3f0", Vendor: "8086"}}},
+			}
 		}, nil, nil},
 		"DRA": {func(s *cluster.State) {
 			s.DRADevices = []cluster.DRADevice{{Driver: "dra.net", Node: "w02", RDMA: true}, {Node: "w03"}}

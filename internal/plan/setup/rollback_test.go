@@ -17,44 +17,83 @@ func TestRollback(t *testing.T) {
 		steps    []string
 		findings []string
 	}{
-		"everything that setup created": {func(*cluster.State) {}, []string{"pause", "machine-configs", "rollout", "scc"}, nil},
+		"everything that setup created": {
+			func(*cluster.State) {},
+			[]string{"pause", "machine-configs", "rollout", "scc"},
+			nil,
+		},
 		"an SCC in use": {func(s *cluster.State) {
 			s.SCCGrants = []cluster.SCCGrant{
 				{SCC: plan.SCCName, Subject: "ServiceAccount/train/a-sa", Namespace: "train", By: "RoleBinding/x"},
 				{SCC: plan.SCCName, Subject: "ServiceAccount/lab/b-sa", Namespace: "lab", By: "RoleBinding/x"},
 				{SCC: "privileged", Subject: "User/root", By: "ClusterRoleBinding/y"},
 			}
-		}, []string{"pause", "machine-configs", "rollout", "scc"}, []string{"warn scc-unused scc/railhead-rdma: SCC railhead-rdma is still used in lab and train"}},
+		}, []string{"pause", "machine-configs", "rollout", "scc"},
+			[]string{"warn scc-unused scc/railhead-rdma: SCC railhead-rdma is still used in lab and train"}},
 		"a pool paused by somebody": {func(s *cluster.State) { poolOf(s, "worker").Paused = true }, nil,
-			[]string{"fail pool-not-paused pool/worker: pool worker is paused, and not by Railhead: its nodes would not be updated"}},
+			[]string{
+				"fail pool-not-paused pool/worker: pool worker is paused, and not by Railhead: " +
+					"its nodes would not be updated",
+			}},
 		"a degraded pool may be the reason for the rollback": {func(s *cluster.State) {
 			setCondition(poolOf(s, "worker"), "NodeDegraded", "True", "Node w03 is reporting: kaboom")
 		},
-			[]string{"pause", "machine-configs", "rollout", "scc"}, []string{"warn pool-healthy pool/worker: pool worker is degraded (NodeDegraded): Node w03 is reporting: kaboom"}},
+			[]string{"pause", "machine-configs", "rollout", "scc"},
+			[]string{
+				"warn pool-healthy pool/worker: pool worker is degraded (NodeDegraded): Node w03 is reporting: kaboom",
+			}},
 		"objects of other parts and of others are left": {func(s *cluster.State) {
 			other := func(kind, name, component string) cluster.Object {
-				return cluster.Object{APIVersion: "v1", Kind: kind, Name: name, Fields: map[string]any{"metadata": map[string]any{"labels": map[string]any{
-					plan.LabelManagedBy: plan.ManagedBy, plan.LabelComponent: component,
-				}}}}
+				return cluster.Object{
+					APIVersion: "v1",
+					Kind:       kind,
+					Name:       name,
+					Fields: map[string]any{"metadata": map[string]any{"labels": map[string]any{
+						plan.LabelManagedBy: plan.ManagedBy, plan.LabelComponent: component,
+					}}},
+				}
 			}
-			s.Objects = append(s.Objects[:0:0], other("MachineConfig", "99-x", "job"), other("ServiceAccount", "a-sa", ComponentSetup),
+			s.Objects = append(s.Objects[:0:0],
+				other("MachineConfig", "99-x", "job"),
+				other("ServiceAccount", "a-sa", ComponentSetup),
 				cluster.Object{Kind: "MachineConfig", Name: "99-y", Fields: map[string]any{}})
 		}, nil, nil},
 		"a MachineConfig that no pool selects": {func(s *cluster.State) {
 			for i, m := range s.MachineConfigs {
 				if createdBySetup(m.Labels) {
-					s.MachineConfigs[i].Labels = map[string]string{plan.LabelManagedBy: plan.ManagedBy, plan.LabelComponent: ComponentSetup, plan.RoleLabel: "gone"}
+					s.MachineConfigs[i].Labels = map[string]string{
+						plan.LabelManagedBy: plan.ManagedBy,
+						plan.LabelComponent: ComponentSetup,
+						plan.RoleLabel:      "gone",
+					}
 				}
 			}
 		}, []string{"machine-configs", "scc"}, nil},
-		"policies, too: after the rollout, whose pool the operator pauses while it drains a node": {func(s *cluster.State) {
-			s.Objects = append(s.Objects, cluster.Object{
-				APIVersion: "sriovnetwork.openshift.io/v1", Kind: "SriovNetworkNodePolicy", Namespace: "openshift-sriov-network-operator", Name: "railhead-eno5np0",
-				Fields: map[string]any{"metadata": map[string]any{"labels": map[string]any{plan.LabelManagedBy: plan.ManagedBy, plan.LabelComponent: ComponentSetup}}},
-			})
-		}, []string{"pause", "machine-configs", "rollout", "sriov", "scc"}, nil},
-		"objects could not be read": {func(s *cluster.State) { s.Problems = []cluster.Problem{{Kind: cluster.Objects, Err: "etcd is gone"}} }, nil,
-			[]string{"fail cluster-readable objects: objects could not be read, so no plan can be made"}},
+		"policies, too: after the rollout, whose pool the operator pauses while it drains a node": {
+			func(s *cluster.State) {
+				s.Objects = append(s.Objects, cluster.Object{
+					APIVersion: "sriovnetwork.openshift.io/v1",
+					Kind:       "SriovNetworkNodePolicy",
+					Namespace:  "openshift-sriov-network-operator",
+					Name:       "railhead-eno5np0",
+					Fields: map[string]any{
+						"metadata": map[string]any{
+							"labels": map[string]any{
+								plan.LabelManagedBy: plan.ManagedBy,
+								plan.LabelComponent: ComponentSetup,
+							},
+						},
+					},
+				})
+			},
+			[]string{"pause", "machine-configs", "rollout", "sriov", "scc"},
+			nil,
+		},
+		"objects could not be read": {
+			func(s *cluster.State) { s.Problems = []cluster.Problem{{Kind: cluster.Objects, Err: "etcd is gone"}} },
+			nil,
+			[]string{"fail cluster-readable objects: objects could not be read, so no plan can be made"},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,11 @@ import (
 func rolling13(change func(*cluster.State)) cluster.State {
 	s := openshift()
 	p := poolOf(&s, "worker")
-	p.Target, p.TargetSources, p.Generation, p.Observed = "rendered-worker-2", []string{"00-worker", "01-worker-container-runtime", "99-rdma"}, 5, 5
+	p.Target, p.TargetSources, p.Generation, p.Observed = "rendered-worker-2", []string{
+		"00-worker",
+		"01-worker-container-runtime",
+		"99-rdma",
+	}, 5, 5
 	p.Updated, p.Ready = 0, 0
 	setCondition(p, "Updated", "False", "")
 	setCondition(p, "Updating", "True", "")
@@ -35,7 +39,11 @@ func toward(s *cluster.State, names ...string) {
 
 func arrive(s *cluster.State, names ...string) {
 	for _, name := range names {
-		nodeOf(s, name).MachineConfig = cluster.NodeConfig{Current: "rendered-worker-2", Desired: "rendered-worker-2", State: "Done"}
+		nodeOf(s, name).MachineConfig = cluster.NodeConfig{
+			Current: "rendered-worker-2",
+			Desired: "rendered-worker-2",
+			State:   "Done",
+		}
 	}
 	poolOf(s, "worker").Updated += len(names)
 	poolOf(s, "worker").Ready += len(names)
@@ -50,7 +58,7 @@ func workers() []string {
 	return names
 }
 
-// settle makes the pool say that all is done.
+// settle completes the rollout, also in the status of the pool.
 func settle(s *cluster.State) {
 	arrive(s, workers()...)
 	p := poolOf(s, "worker")
@@ -79,12 +87,27 @@ func TestRolloutDone(t *testing.T) {
 			p.Updated, p.Ready, p.Observed = 13, 13, 4
 			setCondition(p, "Updated", "True", "")
 		}), with, summary{Text: "worker: 0 of 13 nodes done"}},
-		"the first node is on its way": {rolling13(func(s *cluster.State) { toward(s, "w01") }), with, summary{Text: "worker: 0 of 13 nodes done"}},
-		"1 of 13":                      {rolling13(func(s *cluster.State) { arrive(s, "w01"); toward(s, "w02") }), with, summary{Text: "worker: 1 of 13 nodes done", Count: 1}},
-		"all nodes have it, the pool does not say so yet": {rolling13(func(s *cluster.State) { arrive(s, workers()...) }), with, summary{Text: "worker: 13 of 13 nodes done", Count: 13}},
+		"the first node is on its way": {
+			rolling13(func(s *cluster.State) { toward(s, "w01") }),
+			with,
+			summary{Text: "worker: 0 of 13 nodes done"},
+		},
+		"1 of 13": {
+			rolling13(func(s *cluster.State) { arrive(s, "w01"); toward(s, "w02") }),
+			with,
+			summary{Text: "worker: 1 of 13 nodes done", Count: 1},
+		},
+		"all nodes have it, the pool does not say so yet": {
+			rolling13(func(s *cluster.State) { arrive(s, workers()...) }),
+			with,
+			summary{Text: "worker: 13 of 13 nodes done", Count: 13},
+		},
 		"done": {rolling13(settle), with, summary{Done: true, Text: "worker: all 13 nodes done", Count: 13}},
-		"done, but of an older generation": {rolling13(func(s *cluster.State) { settle(s); poolOf(s, "worker").Generation++ }), with,
-			summary{Text: "worker: 13 of 13 nodes done", Count: 13}},
+		"done, but of an older generation": {
+			rolling13(func(s *cluster.State) { settle(s); poolOf(s, "worker").Generation++ }),
+			with,
+			summary{Text: "worker: 13 of 13 nodes done", Count: 13},
+		},
 		"done, but one node is not Ready": {rolling13(func(s *cluster.State) {
 			settle(s)
 			poolOf(s, "worker").Ready = 12
@@ -98,44 +121,90 @@ func TestRolloutDone(t *testing.T) {
 			settle(s)
 			nodeOf(s, "w07").Taints = []cluster.Taint{{Key: "nvidia.com/gpu", Effect: "NoSchedule"}}
 		}), with, summary{Done: true, Text: "worker: all 13 nodes done", Count: 13}},
-		"content is changed: the old rendering has the name, too": {rolling13(settle), clusterrules.Rollout{Pool: "worker", With: []string{"99-rdma"}, From: "rendered-worker-2"},
-			summary{Text: "worker: waiting for the machine-config-operator to render the new configuration"}},
-		"removed: not rendered yet": {rolling13(settle), clusterrules.Rollout{Pool: "worker", Without: []string{"99-rdma"}},
-			summary{Text: "worker: waiting for the machine-config-operator to render the new configuration"}},
-		"removed: done": {openshift(), clusterrules.Rollout{Pool: "worker", Without: []string{"99-rdma"}}, summary{Done: true, Text: "worker: all 13 nodes done", Count: 13}},
+		"content is changed: the old rendering has the name, too": {
+			rolling13(settle),
+			clusterrules.Rollout{Pool: "worker", With: []string{"99-rdma"}, From: "rendered-worker-2"},
+			summary{Text: "worker: waiting for the machine-config-operator to render the new configuration"},
+		},
+		"removed: not rendered yet": {
+			rolling13(settle),
+			clusterrules.Rollout{Pool: "worker", Without: []string{"99-rdma"}},
+			summary{Text: "worker: waiting for the machine-config-operator to render the new configuration"},
+		},
+		"removed: done": {
+			openshift(),
+			clusterrules.Rollout{Pool: "worker", Without: []string{"99-rdma"}},
+			summary{Done: true, Text: "worker: all 13 nodes done", Count: 13},
+		},
 		"paused by setup": {rolling13(func(s *cluster.State) {
 			arrive(s, "w01")
 			p := poolOf(s, "worker")
 			p.Paused, p.Annotations = true, map[string]string{cluster.AnnotationPausedBy: cluster.PausedBySetup}
 		}), with, summary{Text: "worker: paused, 1 of 13 nodes done", Count: 1}},
-		"paused by somebody": {rolling13(func(s *cluster.State) { arrive(s, "w01"); poolOf(s, "worker").Paused = true }), with,
-			summary{Text: "worker: paused, 1 of 13 nodes done", Count: 1, Stuck: "fail rollout-progress pool/worker: the rollout of pool worker is blocked: someone paused it"}},
+		"paused by somebody": {
+			rolling13(func(s *cluster.State) { arrive(s, "w01"); poolOf(s, "worker").Paused = true }),
+			with,
+			summary{
+				Text:  "worker: paused, 1 of 13 nodes done",
+				Count: 1,
+				Stuck: "fail rollout-progress pool/worker: the rollout of pool worker is blocked: someone paused it",
+			},
+		},
 		"a node is degraded": {rolling13(func(s *cluster.State) {
 			toward(s, "w03")
-			nodeOf(s, "w03").MachineConfig.State, nodeOf(s, "w03").MachineConfig.Reason = "Degraded", "failed to drain node: w03 after 1 hour"
-		}), with, summary{Text: "worker: 0 of 13 nodes done",
-			Stuck: "fail rollout-progress node/w03: the rollout of pool worker is blocked: node w03 is Degraded: failed to drain node: w03 after 1 hour"}},
+			nodeOf(s, "w03").MachineConfig.State = "Degraded"
+			nodeOf(s, "w03").MachineConfig.Reason = "failed to drain node: w03 after 1 hour"
+		}), with, summary{
+			Text: "worker: 0 of 13 nodes done",
+			Stuck: "fail rollout-progress node/w03: the rollout of pool worker is blocked: node w03 is Degraded: " +
+				"failed to drain node: w03 after 1 hour",
+		}},
 		"it cannot be rendered": {func() cluster.State {
 			s := openshift()
-			setCondition(poolOf(&s, "worker"), "RenderDegraded", "True", "parsing Ignition config failed: unknown version")
+			worker := poolOf(&s, "worker")
+			setCondition(worker, "RenderDegraded", "True", "parsing Ignition config failed: unknown version")
 			return s
-		}(), with, summary{Text: "worker: waiting for the machine-config-operator to render the new configuration",
-			Stuck: "fail rollout-progress pool/worker: the rollout of pool worker is blocked: RenderDegraded: parsing Ignition config failed: unknown version"}},
-		"a cordoned node uses up what may be away": {rolling13(func(s *cluster.State) { arrive(s, "w01"); nodeOf(s, "w09").Unschedulable = true }), with,
-			summary{Text: "worker: 1 of 13 nodes done", Count: 1, Stuck: "fail rollout-progress pool/worker: the rollout of pool worker is blocked: it waits for cordoned nodes: w09"}},
+		}(), with, summary{
+			Text: "worker: waiting for the machine-config-operator to render the new configuration",
+			Stuck: "fail rollout-progress pool/worker: the rollout of pool worker is blocked: RenderDegraded: " +
+				"parsing Ignition config failed: unknown version",
+		}},
+		"a cordoned node uses up what may be away": {
+			rolling13(func(s *cluster.State) { arrive(s, "w01"); nodeOf(s, "w09").Unschedulable = true }),
+			with,
+			summary{
+				Text:  "worker: 1 of 13 nodes done",
+				Count: 1,
+				Stuck: "fail rollout-progress pool/worker: the rollout of pool worker is blocked: " +
+					"it waits for cordoned nodes: w09",
+			},
+		},
 		"a cordoned node, and room for others": {rolling13(func(s *cluster.State) {
 			poolOf(s, "worker").MaxUnavailable = "2"
 			nodeOf(s, "w09").Unschedulable = true
 		}), with,
 			summary{Text: "worker: 0 of 13 nodes done"}},
-		"the rollout itself cordoned the node": {rolling13(func(s *cluster.State) { toward(s, "w01"); nodeOf(s, "w01").Unschedulable = true }), with, summary{Text: "worker: 0 of 13 nodes done"}},
+		"the rollout itself cordoned the node": {
+			rolling13(func(s *cluster.State) { toward(s, "w01"); nodeOf(s, "w01").Unschedulable = true }),
+			with,
+			summary{Text: "worker: 0 of 13 nodes done"},
+		},
 		"only a cordoned node keeps the pool from being done": {rolling13(func(s *cluster.State) {
 			arrive(s, workers()...)
 			poolOf(s, "worker").Ready = 12
 			nodeOf(s, "w09").Unschedulable = true
-		}), with, summary{Text: "worker: 12 of 13 nodes done", Count: 12, Stuck: "fail rollout-progress pool/worker: the rollout of pool worker is blocked: it waits for cordoned nodes: w09"}},
+		}), with,
+			summary{
+				Text:  "worker: 12 of 13 nodes done",
+				Count: 12,
+				Stuck: "fail rollout-progress pool/worker: the rollout of pool worker is blocked: " +
+					"it waits for cordoned nodes: w09",
+			}},
 		"the pool was deleted": {func() cluster.State { s := openshift(); s.Pools = s.Pools[:1]; return s }(), with,
-			summary{Text: "worker: the pool was deleted", Stuck: "fail rollout-progress pool/worker: the rollout of pool worker is blocked: the pool was deleted"}},
+			summary{
+				Text:  "worker: the pool was deleted",
+				Stuck: "fail rollout-progress pool/worker: the rollout of pool worker is blocked: the pool was deleted",
+			}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -155,8 +224,10 @@ func TestNodeItems(t *testing.T) {
 	s := rolling13(func(s *cluster.State) {
 		arrive(s, "w01")
 		toward(s, "w02", "w03", "w04", "w05", "w06")
-		nodeOf(s, "w03").Ready, nodeOf(s, "w03").NotReady = false, "NodeStatusUnknown: Kubelet stopped posting node status."
-		nodeOf(s, "w04").MachineConfig.State, nodeOf(s, "w04").MachineConfig.Reason = "Unreconcilable", "ignition disks section contains changes"
+		nodeOf(s, "w03").Ready = false
+		nodeOf(s, "w03").NotReady = "NodeStatusUnknown: Kubelet stopped posting node status."
+		nodeOf(s, "w04").MachineConfig.State = "Unreconcilable"
+		nodeOf(s, "w04").MachineConfig.Reason = "ignition disks section contains changes"
 		nodeOf(s, "w05").MachineConfig.State = "Done" // told, not begun
 		nodeOf(s, "w06").MachineConfig.State = "Rebooting"
 		arrive(s, "w07", "w08")
@@ -169,8 +240,10 @@ func TestNodeItems(t *testing.T) {
 		{Name: "w01", State: "Done", Done: true}, {Name: "w02", State: "Working"},
 		{Name: "w03", State: "Rebooting", Note: "NodeStatusUnknown: Kubelet stopped posting node status."},
 		{Name: "w04", State: "Unreconcilable", Note: "ignition disks section contains changes"},
-		{Name: "w05", State: "Working"}, {Name: "w06", State: "Rebooting"}, {Name: "w07", State: "Done", Note: "cordoned"},
-		{Name: "w08", State: "Rebooting", Note: "KubeletNotReady: starting"}, {Name: "w09", State: "waiting", Note: "not Ready: KubeletNotReady: broken"},
+		{Name: "w05", State: "Working"}, {Name: "w06", State: "Rebooting"},
+		{Name: "w07", State: "Done", Note: "cordoned"},
+		{Name: "w08", State: "Rebooting", Note: "KubeletNotReady: starting"},
+		{Name: "w09", State: "waiting", Note: "not Ready: KubeletNotReady: broken"},
 		{Name: "w10", State: "waiting", Note: "cordoned"},
 		{Name: "w11", State: "waiting"}, {Name: "w12", State: "waiting"}, {Name: "w13", State: "waiting"},
 	}
@@ -186,12 +259,22 @@ func TestOtherConditions(t *testing.T) {
 		s                        cluster.State
 		rendered, started, first bool
 	}{
-		"not rendered":              {openshift(), false, false, false},
-		"rendered":                  {rolling13(func(*cluster.State) {}), true, false, false},
-		"one is told":               {rolling13(func(s *cluster.State) { toward(s, "w01") }), true, true, false},
-		"one is done":               {rolling13(func(s *cluster.State) { arrive(s, "w01") }), true, true, true},
-		"one is done, and cordoned": {rolling13(func(s *cluster.State) { arrive(s, "w01"); nodeOf(s, "w01").Unschedulable = true }), true, true, false},
-		"pools not readable":        {cluster.State{Problems: []cluster.Problem{{Kind: cluster.Pools, Err: "forbidden"}}}, false, false, false},
+		"not rendered": {openshift(), false, false, false},
+		"rendered":     {rolling13(func(*cluster.State) {}), true, false, false},
+		"one is told":  {rolling13(func(s *cluster.State) { toward(s, "w01") }), true, true, false},
+		"one is done":  {rolling13(func(s *cluster.State) { arrive(s, "w01") }), true, true, true},
+		"one is done, and cordoned": {
+			rolling13(func(s *cluster.State) { arrive(s, "w01"); nodeOf(s, "w01").Unschedulable = true }),
+			true,
+			true,
+			false,
+		},
+		"pools not readable": {
+			cluster.State{Problems: []cluster.Problem{{Kind: cluster.Pools, Err: "forbidden"}}},
+			false,
+			false,
+			false,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -206,12 +289,19 @@ func TestOtherConditions(t *testing.T) {
 // TestTwoPools: done when both are, stuck when one is.
 func TestTwoPools(t *testing.T) {
 	s := rolling13(settle)
-	both := RolloutDone(clusterrules.Rollout{Pool: "worker", With: []string{"99-rdma"}}, clusterrules.Rollout{Pool: "master", With: []string{"99-rdma"}})
+	both := RolloutDone(clusterrules.Rollout{
+		Pool: "worker",
+		With: []string{"99-rdma"},
+	}, clusterrules.Rollout{Pool: "master", With: []string{"99-rdma"}})
 	got := both(s)
-	if got.Done || got.Text != "worker: all 13 nodes done; master: waiting for the machine-config-operator to render the new configuration" {
+	if got.Done || got.Text != "worker: all 13 nodes done; master: "+
+		"waiting for the machine-config-operator to render the new configuration" {
 		t.Errorf("%t %s", got.Done, got.Text)
 	}
-	if diff := cmp.Diff([]plan.Bar{{Name: "worker", Count: 13, Total: 13}, {Name: "master", Count: 0, Total: 3}}, got.Bars); diff != "" {
+	if diff := cmp.Diff([]plan.Bar{
+		{Name: "worker", Count: 13, Total: 13},
+		{Name: "master", Count: 0, Total: 3},
+	}, got.Bars); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	setCondition(poolOf(&s, "master"), "RenderDegraded", "True", "m2")
@@ -224,12 +314,15 @@ func TestWithoutNodes(t *testing.T) {
 	s := rolling13(func(s *cluster.State) { poolOf(s, "worker").Updated = 4 })
 	s.Nodes, s.Problems = nil, []cluster.Problem{{Kind: cluster.Nodes, Err: "nodes is forbidden", Forbidden: true}}
 	got := RolloutDone(clusterrules.Rollout{Pool: "worker", With: []string{"99-rdma"}})(s)
-	if diff := cmp.Diff(plan.Progress{Text: "worker: 4 of 13 nodes done", Bars: []plan.Bar{{Name: "worker", Count: 4, Total: 13}}}, got); diff != "" {
+	if diff := cmp.Diff(plan.Progress{
+		Text: "worker: 4 of 13 nodes done",
+		Bars: []plan.Bar{{Name: "worker", Count: 4, Total: 13}},
+	}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// backward is the way back from rendered-worker-2, which w03 has failed to take and waits for cordoned, as its drain left it.
+// backward returns the rollback of rendered-worker-2, which w03 failed to apply. Its failed drain left w03 cordoned.
 func backward(change func(*cluster.State)) cluster.State {
 	s := openshift()
 	p := poolOf(&s, "worker")
@@ -239,40 +332,65 @@ func backward(change func(*cluster.State)) cluster.State {
 	setCondition(p, "Degraded", "True", "Node w03 is reporting: kaboom")
 	n := nodeOf(&s, "w03")
 	n.Unschedulable = true
-	n.MachineConfig = cluster.NodeConfig{Current: "rendered-worker-1", Desired: "rendered-worker-2", State: "Degraded", Reason: "kaboom"}
+	n.MachineConfig = cluster.NodeConfig{
+		Current: "rendered-worker-1",
+		Desired: "rendered-worker-2",
+		State:   "Degraded",
+		Reason:  "kaboom",
+	}
 	change(&s)
 	return s
 }
 
-// left is how many nodes still have the configuration that goes.
+// left gives nodes the configuration that is rolled back.
 func left(s *cluster.State, names ...string) {
 	for _, name := range names {
-		nodeOf(s, name).MachineConfig = cluster.NodeConfig{Current: "rendered-worker-2", Desired: "rendered-worker-2", State: "Done"}
+		nodeOf(s, name).MachineConfig = cluster.NodeConfig{
+			Current: "rendered-worker-2",
+			Desired: "rendered-worker-2",
+			State:   "Done",
+		}
 	}
 }
 
-// TestWayBackOfDegraded: a node that failed at the configuration which goes is no obstacle while it may still be told another;
+// TestRollbackOfDegraded: a node that failed at the removed configuration is no obstacle while it may still get another;
 // cordoned it is not told, and others only while there is room.
-func TestWayBackOfDegraded(t *testing.T) {
+func TestRollbackOfDegraded(t *testing.T) {
 	const waits = "pool/worker: the rollout of pool worker is blocked: it waits for cordoned nodes: w03"
 	tests := map[string]struct {
 		change   func(*cluster.State)
 		stuck    string
 		commands string
 	}{
-		"it is all that is left":           {func(*cluster.State) {}, waits, "oc adm uncordon w03"},
-		"one at a time, and it is the one": {func(s *cluster.State) { left(s, "w01", "w02") }, waits, "oc adm uncordon w03"},
+		"it is all that is left": {func(*cluster.State) {}, waits, "oc adm uncordon w03"},
+		"one at a time, and it is the one": {
+			func(s *cluster.State) { left(s, "w01", "w02") },
+			waits,
+			"oc adm uncordon w03",
+		},
 		"room for others": {func(s *cluster.State) {
 			left(s, "w01", "w02")
 			poolOf(s, "worker").MaxUnavailable = "2"
 		}, "", ""},
-		"room for others, and none is left": {func(s *cluster.State) { poolOf(s, "worker").MaxUnavailable = "2" }, waits, "oc adm uncordon w03"},
-		"others are on their way back": {func(s *cluster.State) {
-			nodeOf(s, "w01").MachineConfig = cluster.NodeConfig{Current: "rendered-worker-2", Desired: "rendered-worker-1", State: "Working"}
+		"room for others, and none is left": {
+			func(s *cluster.State) { poolOf(s, "worker").MaxUnavailable = "2" },
+			waits,
+			"oc adm uncordon w03",
+		},
+		"others are being rolled back": {func(s *cluster.State) {
+			nodeOf(s, "w01").MachineConfig = cluster.NodeConfig{
+				Current: "rendered-worker-2",
+				Desired: "rendered-worker-1",
+				State:   "Working",
+			}
 		}, "", ""},
 		"others are on their way to the one that goes": {func(s *cluster.State) {
 			nodeOf(s, "w01").Unschedulable = true
-			nodeOf(s, "w01").MachineConfig = cluster.NodeConfig{Current: "rendered-worker-1", Desired: "rendered-worker-2", State: "Working"}
+			nodeOf(s, "w01").MachineConfig = cluster.NodeConfig{
+				Current: "rendered-worker-1",
+				Desired: "rendered-worker-2",
+				State:   "Working",
+			}
 		}, "", ""},
 		"its drain failed": {func(s *cluster.State) {
 			nodeOf(s, "w03").MachineConfig.Reason = "failed to drain node: w03 after 1 hour"
@@ -283,20 +401,29 @@ func TestWayBackOfDegraded(t *testing.T) {
 			nodeOf(s, "w03").Unschedulable = false
 			nodeOf(s, "w03").MachineConfig.Desired = "rendered-worker-1"
 		}, "node/w03: the rollout of pool worker is blocked: node w03 is Degraded: kaboom",
-			"oc -n openshift-machine-config-operator get pods -l k8s-app=machine-config-daemon --field-selector spec.nodeName=w03"},
+			"oc -n openshift-machine-config-operator get pods -l k8s-app=machine-config-daemon --field-selector " +
+				"spec.nodeName=w03"},
 		"it is told, and reboots": {func(s *cluster.State) {
 			nodeOf(s, "w03").Ready = false
 			nodeOf(s, "w03").MachineConfig.Desired = "rendered-worker-1"
 		}, "", ""},
 		"the pool is paused by setup": {func(s *cluster.State) {
-			poolOf(s, "worker").Paused, poolOf(s, "worker").Annotations = true, map[string]string{cluster.AnnotationPausedBy: cluster.PausedBySetup}
+			poolOf(s, "worker").Paused, poolOf(s, "worker").Annotations = true, map[string]string{
+				cluster.AnnotationPausedBy: cluster.PausedBySetup,
+			}
 		}, "", ""},
-		"the way back cannot be rendered": {func(s *cluster.State) { setCondition(poolOf(s, "worker"), "RenderDegraded", "True", "no such thing") },
-			"pool/worker: the rollout of pool worker is blocked: RenderDegraded: no such thing", "oc describe machineconfigpool worker"},
+		"the rollback cannot be rendered": {
+			func(s *cluster.State) { setCondition(poolOf(s, "worker"), "RenderDegraded", "True", "no such thing") },
+			"pool/worker: the rollout of pool worker is blocked: RenderDegraded: no such thing",
+			"oc describe machineconfigpool worker",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := RolloutDone(clusterrules.Rollout{Pool: "worker", Without: []string{"99-rdma"}})(backward(test.change))
+			got := RolloutDone(clusterrules.Rollout{
+				Pool:    "worker",
+				Without: []string{"99-rdma"},
+			})(backward(test.change))
 			stuck, commands := "", ""
 			if o := got.Stuck; o != nil {
 				stuck, commands = o.Subject.String()+": "+o.Summary, strings.Join(o.Fix.Commands, "\n")
@@ -338,7 +465,12 @@ func TestRenderedThoughDegraded(t *testing.T) {
 func TestPatienceWithRollouts(t *testing.T) {
 	state := func(state string) func(*cluster.State) {
 		return func(s *cluster.State) {
-			nodeOf(s, "w03").MachineConfig = cluster.NodeConfig{Current: "rendered-worker-1", Desired: "rendered-worker-2", State: state, Reason: "kaboom"}
+			nodeOf(s, "w03").MachineConfig = cluster.NodeConfig{
+				Current: "rendered-worker-1",
+				Desired: "rendered-worker-2",
+				State:   state,
+				Reason:  "kaboom",
+			}
 		}
 	}
 	for name, test := range map[string]struct {
@@ -347,17 +479,23 @@ func TestPatienceWithRollouts(t *testing.T) {
 	}{
 		"an error of a daemon":             {state("Degraded"), 10 * time.Minute},
 		"a configuration that no node can": {state("Unreconcilable"), 2 * time.Minute},
-		"not rendered":                     {func(s *cluster.State) { setCondition(poolOf(s, "worker"), "RenderDegraded", "True", "x") }, 2 * time.Minute},
-		"paused by somebody":               {func(s *cluster.State) { poolOf(s, "worker").Paused = true }, 10 * time.Minute},
-		"cordoned":                         {func(s *cluster.State) { nodeOf(s, "w09").Unschedulable = true }, 10 * time.Minute},
-		"gone":                             {func(s *cluster.State) { s.Pools = nil }, 0},
+		"not rendered": {
+			func(s *cluster.State) { setCondition(poolOf(s, "worker"), "RenderDegraded", "True", "x") },
+			2 * time.Minute,
+		},
+		"paused by somebody": {func(s *cluster.State) { poolOf(s, "worker").Paused = true }, 10 * time.Minute},
+		"cordoned":           {func(s *cluster.State) { nodeOf(s, "w09").Unschedulable = true }, 10 * time.Minute},
+		"gone":               {func(s *cluster.State) { s.Pools = nil }, 0},
 		"degraded, and nodes not readable": {func(s *cluster.State) {
 			s.Nodes = nil
 			setCondition(poolOf(s, "worker"), "NodeDegraded", "True", "Node w03 is reporting: kaboom")
 		}, 10 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := RolloutDone(clusterrules.Rollout{Pool: "worker", With: []string{"99-rdma"}})(rolling13(test.change)).Stuck
+			got := RolloutDone(clusterrules.Rollout{
+				Pool: "worker",
+				With: []string{"99-rdma"},
+			})(rolling13(test.change)).Stuck
 			if got == nil || got.Patience != test.want {
 				t.Errorf("%+v, want patience of %v", got, test.want)
 			}
@@ -367,15 +505,23 @@ func TestPatienceWithRollouts(t *testing.T) {
 
 func TestStuckFix(t *testing.T) {
 	tests := map[string]struct{ reason, command string }{
-		"drain":      {"failed to drain node: w03 after 1 hour", "oc get poddisruptionbudgets -A"},
-		"disk":       {`unexpected on-disk state validating against rendered-worker-2: content mismatch for file "/etc/x"`, "oc debug node/w03 -- touch /host/run/machine-config-daemon-force"},
+		"drain": {"failed to drain node: w03 after 1 hour", "oc get poddisruptionbudgets -A"},
+		"disk": {
+			`unexpected on-disk state validating against rendered-worker-2: content mismatch for file "/etc/x"`,
+			"oc debug node/w03 -- touch /host/run/machine-config-daemon-force",
+		},
 		"anything":   {"kaboom", "railhead setup rollback"},
 		"not a word": {"", "railhead setup rollback"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := rolling13(func(s *cluster.State) {
-				nodeOf(s, "w03").MachineConfig = cluster.NodeConfig{Current: "rendered-worker-1", Desired: "rendered-worker-2", State: "Degraded", Reason: test.reason}
+				nodeOf(s, "w03").MachineConfig = cluster.NodeConfig{
+					Current: "rendered-worker-1",
+					Desired: "rendered-worker-2",
+					State:   "Degraded",
+					Reason:  test.reason,
+				}
 			})
 			got := RolloutDone(clusterrules.Rollout{Pool: "worker", With: []string{"99-rdma"}})(s).Stuck
 			if got == nil || !strings.Contains(strings.Join(got.Fix.Commands, "\n"), test.command) {
@@ -383,7 +529,7 @@ func TestStuckFix(t *testing.T) {
 			}
 			back := RolloutDone(clusterrules.Rollout{Pool: "worker", Without: []string{"50-gone"}})(s).Stuck
 			if back == nil || strings.Contains(strings.Join(back.Fix.Commands, "\n"), "rollback") {
-				t.Errorf("on the way back: %+v", back)
+				t.Errorf("during rollback: %+v", back)
 			}
 		})
 	}
@@ -392,7 +538,13 @@ func TestRolloutTime(t *testing.T) {
 	tests := []struct {
 		nodes, atOnce int
 		want          time.Duration
-	}{{13, 1, 130 * time.Minute}, {13, 6, 30 * time.Minute}, {12, 6, 20 * time.Minute}, {0, 1, 0}, {3, 0, 30 * time.Minute}}
+	}{
+		{13, 1, 130 * time.Minute},
+		{13, 6, 30 * time.Minute},
+		{12, 6, 20 * time.Minute},
+		{0, 1, 0},
+		{3, 0, 30 * time.Minute},
+	}
 	for _, test := range tests {
 		if got := rolloutTime(test.nodes, test.atOnce, 10*time.Minute); got != test.want {
 			t.Errorf("rolloutTime(%d, %d) = %v, want %v", test.nodes, test.atOnce, got, test.want)

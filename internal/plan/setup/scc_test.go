@@ -30,14 +30,19 @@ func TestSCCObject(t *testing.T) {
 			capabilities, _, _ := unstructured.NestedStringSlice(o, "allowedCapabilities")
 			user, _, _ := unstructured.NestedString(o, "runAsUser", "type")
 			scc := cluster.SCC{Volumes: volumes}
-			if diff := cmp.Diff([]any{test.image, test.capabilities, test.user}, []any{scc.AllowsVolume("image"), capabilities, user}); diff != "" {
+			if diff := cmp.Diff([]any{
+				test.image,
+				test.capabilities,
+				test.user,
+			}, []any{scc.AllowsVolume("image"), capabilities, user}); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if !scc.AllowsVolume("downwardAPI") || scc.AllowsVolume("hostPath") {
 				t.Errorf("volumes %v", volumes)
 			}
 			for _, field := range []string{
-				"allowHostDirVolumePlugin", "allowHostIPC", "allowHostNetwork", "allowHostPID", "allowHostPorts", "allowPrivilegedContainer", "allowPrivilegeEscalation",
+				"allowHostDirVolumePlugin", "allowHostIPC", "allowHostNetwork", "allowHostPID",
+				"allowHostPorts", "allowPrivilegedContainer", "allowPrivilegeEscalation",
 			} {
 				if o[field] != false {
 					t.Errorf("%s is %v", field, o[field])
@@ -59,8 +64,10 @@ func TestSCCNarrowed(t *testing.T) {
 	p := mustPlan(t, m.State, o)
 	want := []string{
 		"SCC railhead-rdma allows nothing beyond restricted-v2. It is separate because clusters change restricted-v2.",
-		"This plan does not set the locked-memory limit of the nodes. If the limit is small, RDMA also needs --allow-ipc-lock.",
-		"SCC railhead-rdma no longer allows IPC_LOCK: pods that add it are refused from now on. Use --allow-ipc-lock to keep it.",
+		"This plan does not set the locked-memory limit of the nodes. If the limit is small, RDMA also needs " +
+			"--allow-ipc-lock.",
+		"SCC railhead-rdma no longer allows IPC_LOCK: " +
+			"pods that add it are refused from now on. Use --allow-ipc-lock to keep it.",
 	}
 	if diff := cmp.Diff(want, p.Notes); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)

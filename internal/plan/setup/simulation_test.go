@@ -25,7 +25,13 @@ type simulation struct {
 }
 
 func simulate(s cluster.State) *simulation {
-	m := &simulation{State: clone(s), reboots: map[string]int{}, most: map[string]int{}, first: map[string]uint32{}, seen: map[string]uint32{}}
+	m := &simulation{
+		State:   clone(s),
+		reboots: map[string]int{},
+		most:    map[string]int{},
+		first:   map[string]uint32{},
+		seen:    map[string]uint32{},
+	}
 	for _, p := range m.Pools {
 		_, m.first[p.Name] = m.rendered(p)
 	}
@@ -52,7 +58,11 @@ func (m *simulation) change(t *testing.T, c plan.Change) {
 	case plan.Apply:
 		m.remove(c.Object)
 		m.Objects = append(m.Objects, cluster.Object{
-			APIVersion: c.Object.GetAPIVersion(), Kind: c.Object.GetKind(), Namespace: c.Object.GetNamespace(), Name: c.Object.GetName(), Fields: plain(t, c.Object.Object),
+			APIVersion: c.Object.GetAPIVersion(),
+			Kind:       c.Object.GetKind(),
+			Namespace:  c.Object.GetNamespace(),
+			Name:       c.Object.GetName(),
+			Fields:     plain(t, c.Object.Object),
 		})
 		m.show(c.Object)
 	case plan.Merge:
@@ -72,7 +82,9 @@ func (m *simulation) remove(o unstructured.Unstructured) {
 	case "SecurityContextConstraints":
 		m.SCCs = slices.DeleteFunc(m.SCCs, func(c cluster.SCC) bool { return c.Name == o.GetName() })
 	case "SriovNetworkNodePolicy":
-		m.SriovPolicies = slices.DeleteFunc(m.SriovPolicies, func(p cluster.SriovPolicy) bool { return p.Name == o.GetName() })
+		m.SriovPolicies = slices.DeleteFunc(m.SriovPolicies, func(p cluster.SriovPolicy) bool {
+			return p.Name == o.GetName()
+		})
 	}
 }
 
@@ -85,17 +97,29 @@ func (m *simulation) show(o unstructured.Unstructured) {
 	switch o.GetKind() {
 	case "MachineConfig":
 		m.MachineConfigs = append(m.MachineConfigs, cluster.MachineConfig{
-			Name: o.GetName(), Labels: o.GetLabels(), KernelArguments: list("spec", "kernelArguments"), Files: filesOf(o),
+			Name:            o.GetName(),
+			Labels:          o.GetLabels(),
+			KernelArguments: list("spec", "kernelArguments"),
+			Files:           filesOf(o),
 		})
 	case "SecurityContextConstraints":
-		m.SCCs = append(m.SCCs, cluster.SCC{Name: o.GetName(), AllowedCapabilities: list("allowedCapabilities"), Volumes: list("volumes")})
+		m.SCCs = append(m.SCCs, cluster.SCC{
+			Name:                o.GetName(),
+			AllowedCapabilities: list("allowedCapabilities"),
+			Volumes:             list("volumes"),
+		})
 	case "SriovNetworkNodePolicy":
 		vfs, _, _ := unstructured.NestedInt64(o.Object, "spec", "numVfs")
 		resource, _, _ := unstructured.NestedString(o.Object, "spec", "resourceName")
 		selector, _, _ := unstructured.NestedStringMap(o.Object, "spec", "nodeSelector")
 		m.SriovPolicies = append(m.SriovPolicies, cluster.SriovPolicy{
-			Namespace: o.GetNamespace(), Name: o.GetName(), ResourceName: resource, NodeSelector: selector, VFs: int(vfs),
-			PFs: list("spec", "nicSelector", "pfNames"), RDMA: true,
+			Namespace:    o.GetNamespace(),
+			Name:         o.GetName(),
+			ResourceName: resource,
+			NodeSelector: selector,
+			VFs:          int(vfs),
+			PFs:          list("spec", "nicSelector", "pfNames"),
+			RDMA:         true,
 		})
 	}
 }
@@ -106,7 +130,8 @@ func filesOf(o unstructured.Unstructured) []cluster.File {
 	list, _, _ := unstructured.NestedSlice(o.Object, "spec", "config", "storage", "files")
 	for _, item := range list {
 		fields := item.(map[string]any)
-		text, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(fields["contents"].(map[string]any)["source"].(string), dataURL))
+		source := fields["contents"].(map[string]any)["source"].(string)
+		text, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(source, dataURL))
 		if err != nil {
 			panic(err)
 		}
@@ -146,7 +171,7 @@ func (m *simulation) merge(t *testing.T, o unstructured.Unstructured) {
 	p.Generation++
 }
 
-// tick lets every controller act once: nodes that reboot are back, others are told to, the pools' configurations are rendered.
+// tick lets every controller act once: rebooting nodes are back, others start to reboot, configurations are rendered.
 func (m *simulation) tick() {
 	for i := range m.Pools {
 		p := &m.Pools[i]
@@ -158,7 +183,8 @@ func (m *simulation) tick() {
 		}
 		started := 0
 		for _, n := range m.State.NodesOf(p.Name) {
-			if !p.Paused && n.MachineConfig.Desired != p.Target && started < cluster.AtOnce(p.MaxUnavailable, p.Machines) {
+			if !p.Paused && n.MachineConfig.Desired != p.Target &&
+				started < cluster.AtOnce(p.MaxUnavailable, p.Machines) {
 				n := nodeOf(&m.State, n.Name)
 				n.MachineConfig.Desired, n.MachineConfig.State = p.Target, "Working"
 				started++

@@ -45,8 +45,13 @@ func spec(t *testing.T, p plan.Plan) map[string]any {
 
 func TestSriov(t *testing.T) {
 	existing := cluster.SriovPolicy{
-		Namespace: "openshift-sriov-network-operator", Name: "rails", ResourceName: "eno5np0rdma", NodeSelector: map[string]string{role("worker"): ""},
-		VFs: 4, PFs: []string{"eno5np0#0-3"}, RDMA: true,
+		Namespace:    "openshift-sriov-network-operator",
+		Name:         "rails",
+		ResourceName: "eno5np0rdma",
+		NodeSelector: map[string]string{role("worker"): ""},
+		VFs:          4,
+		PFs:          []string{"eno5np0#0-3"},
+		RDMA:         true,
 	}
 	tests := map[string]struct {
 		change   func(*cluster.State)
@@ -54,17 +59,35 @@ func TestSriov(t *testing.T) {
 		policies []string
 		findings []string
 	}{
-		"four rails; the management NIC and another vendor's are left": {func(*cluster.State) {}, only(), []string{"railhead-eno5np0", "railhead-eno6np0", "railhead-eno7np0", "railhead-eno8np0"}, nil},
+		"four rails; the management NIC and another vendor's are left": {
+			func(*cluster.State) {},
+			only(),
+			[]string{"railhead-eno5np0", "railhead-eno6np0", "railhead-eno7np0", "railhead-eno8np0"},
+			nil,
+		},
 		"one is named": {func(*cluster.State) {}, only("eno6np0"), []string{"railhead-eno6np0"}, nil},
 		"one is named that is not there": {func(*cluster.State) {}, only("eno9np0"), nil,
-			[]string{"fail sriov-nics nic/eno9np0: no node has an RDMA NIC eno9np0: there are eno1np0, eno5np0, eno6np0, eno7np0 and eno8np0"}},
+			[]string{
+				"fail sriov-nics nic/eno9np0: no node has an RDMA NIC eno9np0: " +
+					"there are eno1np0, eno5np0, eno6np0, eno7np0 and eno8np0",
+			}},
 		"the management NIC is named": {func(*cluster.State) {}, only("eno1np0"), nil, []string{
-			"fail sriov-nics node/w12: NIC eno1np0 (0000:05:00.0) of node w12 gets no policy: it carries the node's default network",
-			"fail sriov-nics node/w13: NIC eno1np0 (0000:05:00.0) of node w13 gets no policy: it carries the node's default network",
+			"fail sriov-nics node/w12: NIC eno1np0 (0000:05:00.0) of node w12 gets no policy: " +
+				"it carries the node's default network",
+			"fail sriov-nics node/w13: NIC eno1np0 (0000:05:00.0) of node w13 gets no policy: " +
+				"it carries the node's default network",
 		}},
-		"a policy covers one": {func(s *cluster.State) { s.SriovPolicies = append(s.SriovPolicies, existing) }, only("eno5np0", "eno6np0"), []string{"railhead-eno6np0"}, nil},
+		"a policy covers one": {
+			func(s *cluster.State) { s.SriovPolicies = append(s.SriovPolicies, existing) },
+			only("eno5np0", "eno6np0"),
+			[]string{"railhead-eno6np0"},
+			nil,
+		},
 		"the operator's own empty policy covers nothing": {func(s *cluster.State) {
-			s.SriovPolicies = append(s.SriovPolicies, cluster.SriovPolicy{Name: "default", NodeSelector: map[string]string{role("worker"): ""}})
+			s.SriovPolicies = append(s.SriovPolicies, cluster.SriovPolicy{
+				Name:         "default",
+				NodeSelector: map[string]string{role("worker"): ""},
+			})
 		}, only("eno5np0"), []string{"railhead-eno5np0"}, nil},
 		"a policy of other nodes covers nothing": {func(s *cluster.State) {
 			p := existing
@@ -76,16 +99,25 @@ func TestSriov(t *testing.T) {
 			p.RDMA = false
 			s.SriovPolicies = append(s.SriovPolicies, p)
 		}, only("eno5np0"), nil, []string{
-			"warn sriov-nics node/w12: NIC eno5np0 (0000:18:00.0) of node w12 gets no policy: policy rails creates its virtual functions without RDMA",
-			"warn sriov-nics node/w13: NIC eno5np0 (0000:18:00.0) of node w13 gets no policy: policy rails creates its virtual functions without RDMA",
+			"warn sriov-nics node/w12: NIC eno5np0 (0000:18:00.0) of node w12 gets no policy: " +
+				"policy rails creates its virtual functions without RDMA",
+			"warn sriov-nics node/w13: NIC eno5np0 (0000:18:00.0) of node w13 gets no policy: " +
+				"policy rails creates its virtual functions without RDMA",
 		}},
 		"a policy by vendor and device": {func(s *cluster.State) {
 			p := existing
 			p.PFs, p.Vendor, p.DeviceID = nil, "15b3", "1021"
 			s.SriovPolicies = append(s.SriovPolicies, p)
 		}, only(), nil, nil},
-		"virtual functions made by hand": {func(s *cluster.State) { nicOf(s, "w13", "eno5np0").VFs = 4 }, only("eno5np0"), []string{"railhead-eno5np0"},
-			[]string{"warn sriov-nics node/w13: NIC eno5np0 (0000:18:00.0) of node w13 gets no policy: it has 4 virtual functions that no policy created"}},
+		"virtual functions made by hand": {
+			func(s *cluster.State) { nicOf(s, "w13", "eno5np0").VFs = 4 },
+			only("eno5np0"),
+			[]string{"railhead-eno5np0"},
+			[]string{
+				"warn sriov-nics node/w13: NIC eno5np0 (0000:18:00.0) of node w13 gets no policy: " +
+					"it has 4 virtual functions that no policy created",
+			},
+		},
 		"the link of one is down": {func(s *cluster.State) {
 			nicOf(s, "w12", "eno5np0").LinkState = "down"
 			nicOf(s, "w13", "eno5np0").LinkState = "down"
@@ -94,17 +126,42 @@ func TestSriov(t *testing.T) {
 				"warn sriov-nics node/w12: NIC eno5np0 (0000:18:00.0) of node w12 gets no policy: its link is down",
 				"warn sriov-nics node/w13: NIC eno5np0 (0000:18:00.0) of node w13 gets no policy: its link is down",
 			}},
-		"which NIC carries the default network is not known": {func(s *cluster.State) { nodeOf(s, "w12").GatewayMAC = "" }, only(),
+		"which NIC carries the default network is not known": {
+			func(s *cluster.State) { nodeOf(s, "w12").GatewayMAC = "" },
+			only(),
 			[]string{"railhead-eno5np0", "railhead-eno6np0", "railhead-eno7np0", "railhead-eno8np0"},
-			[]string{"unknown sriov-nics nodes: the NIC that carries the default network of 1 node is unknown: make sure that it is none of eno5np0, eno6np0, eno7np0 and eno8np0"}},
+			[]string{
+				"unknown sriov-nics nodes: the NIC that carries the default network of 1 node is unknown: " +
+					"make sure that it is none of eno5np0, eno6np0, eno7np0 and eno8np0",
+			},
+		},
 		"the same name is the management NIC elsewhere": {func(s *cluster.State) {
 			nodeOf(s, "w13").GatewayMAC = nicOf(s, "w13", "eno5np0").MAC
 			nodeOf(s, "w12").Labels["kubernetes.io/hostname"] = "w13"
 		}, only(), []string{"railhead-eno6np0", "railhead-eno7np0", "railhead-eno8np0"},
-			[]string{"warn sriov-nics nic/eno5np0: NIC eno5np0 gets no policy: no label separates w12, where it needs one, from w13, where it must be left alone"}},
-		"more virtual functions than there can be": {func(*cluster.State) {}, Options{NoIOMMU: true, NoMemlock: true, SCC: "restricted-v2", Sriov: true, VFs: 20, PFs: []string{"eno5np0"}}, nil,
-			[]string{"fail sriov-nics nic/eno5np0: NIC eno5np0 supports 16 virtual functions, and 20 are requested"}},
-		"no NICs": {func(s *cluster.State) { s.SriovNodes = nil }, only(), nil, []string{"warn sriov-nics cluster: the SR-IOV operator sees no RDMA NIC on 0 nodes"}},
+			[]string{
+				"warn sriov-nics nic/eno5np0: NIC eno5np0 gets no policy: " +
+					"no label separates w12, where it needs one, from w13, where it must be left alone",
+			}},
+		"more virtual functions than there can be": {
+			func(*cluster.State) {},
+			Options{
+				NoIOMMU:   true,
+				NoMemlock: true,
+				SCC:       "restricted-v2",
+				Sriov:     true,
+				VFs:       20,
+				PFs:       []string{"eno5np0"},
+			},
+			nil,
+			[]string{"fail sriov-nics nic/eno5np0: NIC eno5np0 supports 16 virtual functions, and 20 are requested"},
+		},
+		"no NICs": {
+			func(s *cluster.State) { s.SriovNodes = nil },
+			only(),
+			nil,
+			[]string{"warn sriov-nics cluster: the SR-IOV operator sees no RDMA NIC on 0 nodes"},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -132,10 +189,15 @@ func TestPolicy(t *testing.T) {
 		fields map[string]any
 	}{
 		"one virtual function per GPU": {func(*cluster.State) {}, 0, map[string]any{
-			"numVfs": int64(8), "mtu": int64(9000), "linkType": nil, "resourceName": "eno5np0rdma", "nodeSelector": map[string]any{sriovCapable: "true"},
+			"numVfs": int64(8), "mtu": int64(9000), "linkType": nil, "resourceName": "eno5np0rdma",
+			"nodeSelector": map[string]any{sriovCapable: "true"},
 		}},
-		"as many as are asked for":            {func(*cluster.State) {}, 2, map[string]any{"numVfs": int64(2)}},
-		"no more than the least NIC can have": {func(s *cluster.State) { nicOf(s, "w13", "eno5np0").TotalVFs = 4 }, 0, map[string]any{"numVfs": int64(4)}},
+		"as many as are asked for": {func(*cluster.State) {}, 2, map[string]any{"numVfs": int64(2)}},
+		"no more than the least NIC can have": {
+			func(s *cluster.State) { nicOf(s, "w13", "eno5np0").TotalVFs = 4 },
+			0,
+			map[string]any{"numVfs": int64(4)},
+		},
 		"no GPUs": {func(s *cluster.State) {
 			delete(nodeOf(s, "w12").Allocatable, "nvidia.com/gpu")
 			delete(nodeOf(s, "w13").Allocatable, "nvidia.com/gpu")
@@ -146,13 +208,20 @@ func TestPolicy(t *testing.T) {
 				nicOf(s, node, "eno5np0").MTU = 0
 			}
 		}, 0, map[string]any{"linkType": "IB", "mtu": nil}},
-		"MTUs differ": {func(s *cluster.State) { nicOf(s, "w13", "eno5np0").MTU = 1500 }, 0, map[string]any{"mtu": nil}},
+		"MTUs differ": {
+			func(s *cluster.State) { nicOf(s, "w13", "eno5np0").MTU = 1500 },
+			0,
+			map[string]any{"mtu": nil},
+		},
 		"no feature discovery": {func(s *cluster.State) { delete(nodeOf(s, "w13").Labels, sriovCapable) }, 0,
 			map[string]any{"nodeSelector": map[string]any{role("worker"): ""}}},
 		"the pool of the nodes": {func(s *cluster.State) {
 			delete(nodeOf(s, "w13").Labels, sriovCapable)
 			*s = withGPUPool(*s)
-			s.SriovNodes = append(s.SriovNodes, cluster.SriovNode{Node: "w01", Interfaces: []cluster.SriovInterface{{Name: "eno5np0", Vendor: "15b3", MAC: "02:00", LinkState: "up"}}})
+			s.SriovNodes = append(s.SriovNodes, cluster.SriovNode{
+				Node:       "w01",
+				Interfaces: []cluster.SriovInterface{{Name: "eno5np0", Vendor: "15b3", MAC: "02:00", LinkState: "up"}},
+			})
 			nodeOf(s, "w01").GatewayMAC = "02:00"
 		}, 0, map[string]any{"nodeSelector": map[string]any{role("gpu"): ""}}},
 		"one node alone": {func(s *cluster.State) { nodeOf(s, "w13").GatewayMAC = nicOf(s, "w13", "eno5np0").MAC }, 0,
@@ -194,8 +263,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestSriovAgain: a second run has nothing to do, also after the operator has created the virtual functions; another number of
-// them changes the policy.
+// TestSriovAgain: a second run has nothing to do, also after the operator has created the virtual functions; another
+// number of them changes the policy.
 func TestSriovAgain(t *testing.T) {
 	m := simulate(withNICs(openshift()))
 	for _, c := range mustPlan(t, m.State, only()).Changes() {
@@ -229,10 +298,30 @@ func TestSriovDone(t *testing.T) {
 		text   string
 		stuck  check.ID
 	}{
-		"just written: the operator's status is the old one": {func(*cluster.State) {}, false, "0 of 2 nodes offer the new resources", ""},
-		"one node done":   {func(s *cluster.State) { offer(s, "w12"); s.SriovNodes[1].SyncStatus = "InProgress" }, false, "1 of 2 nodes offer the new resources", ""},
-		"all done":        {func(s *cluster.State) { offer(s, "w12", "w13") }, true, "2 of 2 nodes offer the new resources", ""},
-		"one node failed": {func(s *cluster.State) { s.SriovNodes[0].SyncStatus = "Failed" }, false, "0 of 2 nodes offer the new resources", clusterrules.SriovNodeState},
+		"just written: the operator's status is the old one": {
+			func(*cluster.State) {},
+			false,
+			"0 of 2 nodes offer the new resources",
+			"",
+		},
+		"one node done": {
+			func(s *cluster.State) { offer(s, "w12"); s.SriovNodes[1].SyncStatus = "InProgress" },
+			false,
+			"1 of 2 nodes offer the new resources",
+			"",
+		},
+		"all done": {
+			func(s *cluster.State) { offer(s, "w12", "w13") },
+			true,
+			"2 of 2 nodes offer the new resources",
+			"",
+		},
+		"one node failed": {
+			func(s *cluster.State) { s.SriovNodes[0].SyncStatus = "Failed" },
+			false,
+			"0 of 2 nodes offer the new resources",
+			clusterrules.SriovNodeState,
+		},
 		"one failed before, and the operator has begun": {func(s *cluster.State) {
 			s.SriovNodes[0].SyncStatus, s.SriovNodes[0].SyncError = "InProgress", "no VFs left"
 		}, false, "0 of 2 nodes offer the new resources", ""},
@@ -256,8 +345,8 @@ func TestSriovDone(t *testing.T) {
 	}
 }
 
-// TestSriovGone: the policies are deleted after the rollout, whose pool the operator pauses. That is done when their devices are
-// gone and the operator is done with the nodes.
+// TestSriovGone: the policies are deleted after the rollout, whose pool the operator pauses. That is done when their
+// devices are gone and the operator is done with the nodes.
 func TestSriovGone(t *testing.T) {
 	m := simulate(withNICs(openshift()))
 	for _, c := range mustPlan(t, m.State, only("eno5np0", "eno6np0")).Changes() {
@@ -285,13 +374,36 @@ func TestSriovGone(t *testing.T) {
 		text   string
 		stuck  bool
 	}{
-		"just deleted: the operator's status is the old one": {func(*cluster.State) {}, false, "0 of 2 nodes no longer offer the old resources", false},
-		"one node is drained": {func(s *cluster.State) { gone(s, "w12"); s.SriovNodes[1].SyncStatus = "InProgress" }, false,
-			"1 of 2 nodes no longer offer the old resources", false},
-		"both are without, and one is still worked on": {func(s *cluster.State) { gone(s, "w12", "w13"); s.SriovNodes[1].SyncStatus = "InProgress" }, false,
-			"1 of 2 nodes no longer offer the old resources", false},
-		"one failed":               {func(s *cluster.State) { gone(s, "w12"); s.SriovNodes[1].SyncStatus = "Failed" }, false, "1 of 2 nodes no longer offer the old resources", true},
-		"gone, and the rest stays": {func(s *cluster.State) { gone(s, "w12", "w13") }, true, "2 of 2 nodes no longer offer the old resources", false},
+		"just deleted: the operator's status is the old one": {
+			func(*cluster.State) {},
+			false,
+			"0 of 2 nodes no longer offer the old resources",
+			false,
+		},
+		"one node is drained": {
+			func(s *cluster.State) { gone(s, "w12"); s.SriovNodes[1].SyncStatus = "InProgress" },
+			false,
+			"1 of 2 nodes no longer offer the old resources",
+			false,
+		},
+		"both are without, and one is still worked on": {
+			func(s *cluster.State) { gone(s, "w12", "w13"); s.SriovNodes[1].SyncStatus = "InProgress" },
+			false,
+			"1 of 2 nodes no longer offer the old resources",
+			false,
+		},
+		"one failed": {
+			func(s *cluster.State) { gone(s, "w12"); s.SriovNodes[1].SyncStatus = "Failed" },
+			false,
+			"1 of 2 nodes no longer offer the old resources",
+			true,
+		},
+		"gone, and the rest stays": {
+			func(s *cluster.State) { gone(s, "w12", "w13") },
+			true,
+			"2 of 2 nodes no longer offer the old resources",
+			false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := clone(m.State)
@@ -316,12 +428,18 @@ func TestSriovNamespace(t *testing.T) {
 		change func(*cluster.State)
 		want   string
 	}{
-		"the operator's node states": {func(s *cluster.State) { s.SriovNodes[0].Namespace = "nvidia-network-operator" }, "nvidia-network-operator"},
+		"the operator's node states": {
+			func(s *cluster.State) { s.SriovNodes[0].Namespace = "nvidia-network-operator" },
+			"nvidia-network-operator",
+		},
 		"its policies": {func(s *cluster.State) {
 			s.SriovNodes[0].Namespace, s.SriovNodes[1].Namespace = "", ""
 			s.SriovPolicies = []cluster.SriovPolicy{{Namespace: "sriov-network-operator", Name: "x"}}
 		}, "sriov-network-operator"},
-		"nothing says": {func(s *cluster.State) { s.SriovNodes[0].Namespace, s.SriovNodes[1].Namespace = "", "" }, "openshift-sriov-network-operator"},
+		"nothing says": {
+			func(s *cluster.State) { s.SriovNodes[0].Namespace, s.SriovNodes[1].Namespace = "", "" },
+			"openshift-sriov-network-operator",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

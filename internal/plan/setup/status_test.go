@@ -55,7 +55,12 @@ func TestStatusUsers(t *testing.T) {
 	for range 4 {
 		m.tick()
 	}
-	mine := cluster.SCCGrant{SCC: plan.SCCName, Subject: "ServiceAccount/train/h-kim-sa", Namespace: "train", By: "RoleBinding/railhead-rdma"}
+	mine := cluster.SCCGrant{
+		SCC:       plan.SCCName,
+		Subject:   "ServiceAccount/train/h-kim-sa",
+		Namespace: "train",
+		By:        "RoleBinding/railhead-rdma",
+	}
 	m.SCCGrants = []cluster.SCCGrant{{SCC: "*", Subject: "Group/system:masters"}, mine}
 	got := Status(m.State)
 	if diff := cmp.Diff([]cluster.SCCGrant{mine}, got.Users); diff != "" {

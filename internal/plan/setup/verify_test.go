@@ -11,7 +11,10 @@ import (
 )
 
 func hca(name string, group host.Fact[int], kind host.Fact[string]) host.Device {
-	return host.Device{Name: name, Function: host.Know(host.Function{Present: true, IOMMUGroup: group, IOMMUType: kind})}
+	return host.Device{
+		Name:     name,
+		Function: host.Know(host.Function{Present: true, IOMMUGroup: group, IOMMUType: kind}),
+	}
 }
 
 // booted returns a healthy node.
@@ -19,8 +22,11 @@ func booted() host.Snapshot {
 	return host.Snapshot{
 		Node:    host.Know("w12"),
 		Cmdline: host.Know("BOOT_IMAGE=(hd0,gpt3)/ostree/vmlinuz ignition.platform.id=metal intel_iommu=on iommu=pt"),
-		Devices: []host.Device{hca("mlx5_0", host.Know(12), host.Know("identity")), {Name: "rxe0", Parent: host.Know("eth0")}},
-		Limits:  host.Limits{MemlockSoft: host.Know(host.Unlimited), MemlockHard: host.Know(host.Unlimited)},
+		Devices: []host.Device{
+			hca("mlx5_0", host.Know(12), host.Know("identity")),
+			{Name: "rxe0", Parent: host.Know("eth0")},
+		},
+		Limits: host.Limits{MemlockSoft: host.Know(host.Unlimited), MemlockHard: host.Know(host.Unlimited)},
 	}
 }
 
@@ -32,12 +38,24 @@ func TestVerifyNode(t *testing.T) {
 	}{
 		"healthy": {func(*host.Snapshot) {}, Options{}, nil},
 		"arm64":   {func(s *host.Snapshot) { s.Cmdline = host.Know("ro iommu.passthrough=1") }, Options{}, nil},
-		"argument not there": {func(s *host.Snapshot) { s.Cmdline = host.Know("ro intel_iommu=on iommu=ptx") }, Options{},
-			[]string{"fail kernel-arguments node/w12: the node did not boot with iommu=pt"}},
-		"argument that contradicts": {func(s *host.Snapshot) { s.Cmdline = host.Know("iommu=pt intel_iommu=off") }, Options{},
-			[]string{"warn kernel-arguments node/w12: the node booted with intel_iommu=off, which contradicts IOMMU passthrough"}},
-		"command line not readable": {func(s *host.Snapshot) { s.Cmdline = host.Unread[string]("permission denied") }, Options{},
-			[]string{"unknown kernel-arguments node/w12: the kernel command line could not be read"}},
+		"argument not there": {
+			func(s *host.Snapshot) { s.Cmdline = host.Know("ro intel_iommu=on iommu=ptx") },
+			Options{},
+			[]string{"fail kernel-arguments node/w12: the node did not boot with iommu=pt"},
+		},
+		"argument that contradicts": {
+			func(s *host.Snapshot) { s.Cmdline = host.Know("iommu=pt intel_iommu=off") },
+			Options{},
+			[]string{
+				"warn kernel-arguments node/w12: the node booted with intel_iommu=off, which contradicts IOMMU " +
+					"passthrough",
+			},
+		},
+		"command line not readable": {
+			func(s *host.Snapshot) { s.Cmdline = host.Unread[string]("permission denied") },
+			Options{},
+			[]string{"unknown kernel-arguments node/w12: the kernel command line could not be read"},
+		},
 		"an HCA is translated": {func(s *host.Snapshot) {
 			s.Devices = append(s.Devices, hca("mlx5_1", host.Know(13), host.Know("DMA-FQ")))
 		}, Options{},
@@ -46,17 +64,36 @@ func TestVerifyNode(t *testing.T) {
 			s.Devices = []host.Device{hca("mlx5_0", host.Know(12), host.Unread[string]("EIO"))}
 		}, Options{},
 			[]string{"unknown iommu-passthrough node/w12: whether the IOMMU translates for mlx5_0 could not be read"}},
-		"a PCI function is not known": {func(s *host.Snapshot) { s.Devices = []host.Device{{Name: "mlx5_0"}} }, Options{},
-			[]string{"unknown iommu-passthrough node/w12: whether the IOMMU translates for mlx5_0 could not be read"}},
+		"a PCI function is not known": {
+			func(s *host.Snapshot) { s.Devices = []host.Device{{Name: "mlx5_0"}} },
+			Options{},
+			[]string{"unknown iommu-passthrough node/w12: whether the IOMMU translates for mlx5_0 could not be read"},
+		},
 		"no IOMMU": {func(s *host.Snapshot) {
 			s.Devices = []host.Device{hca("mlx5_0", host.Fact[int]{}, host.Fact[string]{})}
 		}, Options{}, nil},
-		"no HCA": {func(s *host.Snapshot) { s.Devices = nil }, Options{}, []string{"skipped iommu-passthrough node/w12: the node has no HCA whose IOMMU group could be checked"}},
+		"no HCA": {
+			func(s *host.Snapshot) { s.Devices = nil },
+			Options{},
+			[]string{"skipped iommu-passthrough node/w12: the node has no HCA whose IOMMU group could be checked"},
+		},
 		"small limit": {func(s *host.Snapshot) { s.Limits.MemlockSoft = host.Know(host.Limit(8388608)) }, Options{},
 			[]string{"fail node-memlock node/w12: the container runtime limits locked memory to 8388608 bytes"}},
-		"limit not known":            {func(s *host.Snapshot) { s.Limits = host.Limits{} }, Options{}, []string{"unknown node-memlock node/w12: the locked-memory limit of containers could not be read"}},
-		"opted out of the limit":     {func(s *host.Snapshot) { s.Limits = host.Limits{} }, Options{NoMemlock: true}, nil},
-		"opted out of the arguments": {func(s *host.Snapshot) { s.Cmdline, s.Devices = host.Fact[string]{}, nil }, Options{NoIOMMU: true}, nil},
+		"limit not known": {
+			func(s *host.Snapshot) { s.Limits = host.Limits{} },
+			Options{},
+			[]string{"unknown node-memlock node/w12: the locked-memory limit of containers could not be read"},
+		},
+		"opted out of the limit": {
+			func(s *host.Snapshot) { s.Limits = host.Limits{} },
+			Options{NoMemlock: true},
+			nil,
+		},
+		"opted out of the arguments": {
+			func(s *host.Snapshot) { s.Cmdline, s.Devices = host.Fact[string]{}, nil },
+			Options{NoIOMMU: true},
+			nil,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
