@@ -143,7 +143,7 @@ func wordsFor(c claims, nodes int) []string {
 		return []string{"plugin" + direct, "mixed" + direct}
 	case "false":
 		if c.Kind == string(story.Socket) {
-			return []string{"TCP"}
+			return []string{"TCP", "none"} // none: the connections failed
 		}
 		return []string{"none", "NVLink"}
 	}

@@ -121,7 +121,7 @@ func (w *textWriter) causes(all []story.Cause) {
 			w.advice("To be sure", c.Experiment)
 			continue
 		}
-		if !c.Network && c.ID != story.UnknownCause {
+		if c.ExcludesNetwork() {
 			w.line("      The network is not at fault.")
 		}
 		w.evidence(c.Evidence)

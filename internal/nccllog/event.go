@@ -38,6 +38,7 @@ const (
 	LayersDiffer               // InfiniBand on one side, RoCE on the other
 	DevicesDiffer              // the peer has other devices
 	GIDUnreadable              // the type of a GID
+	Trail                      // an error on its way up, of a rank that gave no warning
 	Consequence                // follows from another failure
 	Watchdog                   // a collective timed out
 	Result                     // NCCL's result as the program prints it: unhandled system error
@@ -51,6 +52,9 @@ const (
 	TimeLimit                  // of the scheduler
 	Aborted                    // by MPI or Ray
 	Xid                        // of the GPU driver
+	Harmless                   // a warning that means nothing for the run
+	NoSHARP                    // collectives in the network are not available; NCCL goes on without
+	Complaint                  // an error of another program, of no kind above
 	Finished                   // the program succeeded
 	Listed                     // its signature has all that the judge needs
 	kinds

@@ -21,7 +21,8 @@ func torchExit(e *Event, text string) bool {
 	if !ok || !strings.Contains(text, ":") || !strings.Contains(text, "(pid") {
 		return false
 	}
-	e.Code, _ = strconv.Atoi(wordAfter(rest, ":"))
+	code, _, _ := strings.Cut(wordAfter(rest, ":"), ")") // "(exitcode: -9) local_rank: 3 (pid: 41)"
+	e.Code, _ = strconv.Atoi(code)
 	return true
 }
 
@@ -92,6 +93,25 @@ func signalIn(text string, forms ...string) int {
 
 func readLoaderShm(e *Event, _, _ string) bool {
 	e.Code = Errno("No space left on device")
+	return true
+}
+
+// readDiskFull leaves out shared memory, which has rows of its own.
+func readDiskFull(_ *Event, text, _ string) bool {
+	return !hasAny(text, "/dev/shm", "shared memory", "nccl-")
+}
+
+func readFabricManager(e *Event, _, _ string) bool {
+	e.Code, e.Name = 802, "Fabric Manager of the driver's version is not running (CUDA error 802)"
+	return true
+}
+
+// readComplaint reads a line of level ERROR or worse. Counts of errors and words inside other words are none.
+func readComplaint(e *Event, text, _ string) bool {
+	e.Number = rankIn(text)
+	if hasAny(text, "0 ERROR", "exit status 0", "ERROR_", "_ERROR", "NCCL_ASYNC_ERROR_HANDLING", "ERROR=", "errors: 0") {
+		return false
+	}
 	return true
 }
 

@@ -34,6 +34,8 @@ func (p *notices) info(r *rank, l *logLine) {
 		p.infoR(r, l)
 	case 'U':
 		p.usingNetwork(r, l)
+	case 'A':
+		p.assigned(r, l)
 	case 'P', 'I', 'F':
 		p.infoPlugin(r, l)
 	case 'n', 'c', '[', 'i':
@@ -41,13 +43,13 @@ func (p *notices) info(r *rank, l *logLine) {
 			p.communicator(r, l, l.text[i:])
 			return
 		}
-		p.trail(r, l.text)
+		p.trail(r, l)
 	default:
 		if begins(l.text, "socket") {
 			p.retried(r, l)
 			return
 		}
-		p.trail(r, l.text)
+		p.trail(r, l)
 	}
 }
 
@@ -62,16 +64,26 @@ func (p *notices) infoC(r *rank, l *logLine) {
 	}
 }
 
-// trail reads a step of an error on its way up: "transport/net.cc:1134 -> 6". Code 0 is success, 7 ncclInProgress.
-func (p *notices) trail(r *rank, t []byte) {
-	where, code, ok := bytes.Cut(t, []byte(" -> "))
+// trail reads a step of an error on its way up: "transport/net.cc:1134 -> 6", or with the function since 2.30:
+// "init.cc:683 (ncclCommInitRank) -> 2". Code 0 is success, 7 ncclInProgress. The first step of a rank that gave no
+// warning is an event.
+func (p *notices) trail(r *rank, l *logLine) {
+	where, code, ok := bytes.Cut(l.text, []byte(" -> "))
+	if place, function, named := bytes.Cut(where, []byte(" (")); named && bytes.HasSuffix(function, []byte(")")) {
+		where = place
+	}
 	if !ok || len(where) < 4 || len(where) > 60 || !isDigit(where[len(where)-1]) || bytes.IndexByte(where, ' ') >= 0 ||
 		bytes.IndexByte(where, ':') < 0 || bytes.IndexByte(where, '.') < 0 {
 		return
 	}
-	if n, digits := leading(code); digits == 1 && n != 0 && n != 7 {
-		r.TrailAt = p.seq
+	n, digits := leading(code)
+	if digits != 1 || n == 0 || n == 7 {
+		return
 	}
+	if r.TrailAt == 0 && !r.warned {
+		p.keep(r, Event{Kind: Trail, Signature: "error-trail", Quote: l.quote(), Number: -1, Code: n})
+	}
+	r.TrailAt = p.seq
 }
 
 func (p *notices) infoR(r *rank, l *logLine) {
@@ -123,6 +135,15 @@ func (p *notices) usingNetwork(r *rank, l *logLine) {
 	}
 }
 
+// assigned reads "Assigned NET plugin IB to comm" (2.27 and later, src/plugin/net.cc).
+func (p *notices) assigned(r *rank, l *logLine) {
+	name, ok := bytes.CutPrefix(l.text, []byte("Assigned NET plugin "))
+	name, _, toComm := bytes.Cut(name, []byte(" to comm"))
+	if ok && toComm && isName(name) && len(name) <= 60 {
+		r.Network, r.Chosen = p.word(name), l.quote()
+	}
+}
+
 // nameAt returns the name of a network at the beginning of the text.
 func nameAt(text []byte) []byte {
 	end := 0
@@ -155,7 +176,7 @@ func (p *notices) infoPlugin(r *rank, l *logLine) {
 	case begins(t, "Initialized NET plugin "):
 		p.plugin(r, nameAt(t[len("Initialized NET plugin "):]))
 	default:
-		p.trail(r, t)
+		p.trail(r, l)
 	}
 }
 

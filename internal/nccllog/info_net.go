@@ -209,8 +209,9 @@ func (l *deviceList) join(outer int, name string) {
 	l.joined[i].Name = cut(l.joined[i].Name+"+"+name, 200)
 }
 
-// hca reads "mlx5_6:1/RoCE".
+// hca reads "mlx5_6:1/RoCE", and "mlx5_0:1/IB/SHARP" of HPC-X.
 func (p *vocabulary) hca(text []byte) (HCA, bool) {
+	text = bytes.TrimSuffix(text, []byte("/SHARP"))
 	slash, colon := bytes.LastIndexByte(text, '/'), bytes.IndexByte(text, ':')
 	if colon <= 0 || colon > slash {
 		return HCA{}, false

@@ -128,6 +128,7 @@ func TestHCAs(t *testing.T) {
 			"bond0.526:10.0.0.9<0>", "0 mlx5_2 1 RoCE, 1 mlx5_3 1 RoCE, 2 mlx5_0 1 RoCE"},
 		"planes, 2.30": {"[0]mlx5_6:1:0:1/RoCE [1]mlx5_7:1::2/RoCE; OOB eth0:10.0.0.1<0>",
 			"0 mlx5_6 1 RoCE, 1 mlx5_7 1 RoCE"},
+		"SHARP, HPC-X":    {"[0]mlx5_0:1/IB/SHARP [1]mlx5_8:1/RoCE [RO]; OOB eth0:10.0.0.1<0>", "0 mlx5_0 1 IB, 1 mlx5_8 1 RoCE"},
 		"none, 2.24":      {"[RO]; OOB eth0:10.0.0.1<0>", ""},
 		"no blank at all": {"; OOB eth0:10.0.0.1<0>", ""},
 	} {

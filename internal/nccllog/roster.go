@@ -26,6 +26,7 @@ type rank struct {
 	first  int    // sequence number of its first line
 	commID string // of the largest communicator
 	kept   [kinds]uint8
+	warned bool // a line of level WARN was read
 }
 
 // rankOf returns the rank that wrote a line, or nil if there are too many.

@@ -127,6 +127,29 @@ var ncclSignatures = []Signature{
 		Words:   []string{"marked as failed"},
 		Example: "a:1:9 [0] p2p_resiliency.cc:1 NCCL WARN NET/IB: Device 1 marked as failed. Initiating recovery? Yes",
 	},
+	{ // HPC-X nccl-rdma-sharp-plugins, src/sharp_plugin.c; NCCL src/transport.cc: the ring over NET is used then
+		ID: "no-sharp", Kind: NoSHARP, What: "SHARP is not available",
+		Words: []string{"Cannot initialize CollNet", "SHARP coll init error"},
+		Example: "a:1:9 [0] transport.cc:323 NCCL WARN Cannot initialize CollNet, using point-to-point network " +
+			"instead",
+	},
+	{
+		ID: "files-nccl", Kind: Listed, What: "too many open files",
+		Class: Own, Cause: "too-many-files", Confidence: Certain,
+		Words:   []string{"Too many open files"},
+		Example: "a:1:9 [0] misc/socket.cc:1 NCCL WARN Call to accept failed : Too many open files",
+	},
+	{ // src/misc/param.cc, and p2p_resiliency.cc: failover needs a second HCA
+		ID: "harmless", Kind: Harmless, What: "a setting that has no effect",
+		Words:   []string{"has been removed; use ", "Resiliency is enabled on a "},
+		Example: "a:1:9 [0] misc/param.cc:30 NCCL WARN NCCL_LL_THRESHOLD has been removed; use NCCL_PROTO instead",
+	},
+	{ // src/mnnvl.cc
+		ID: "imex", Kind: Listed, What: "multi-node NVLink has no IMEX domain",
+		Class: Own, Cause: "imex", Confidence: Likely,
+		Words:   []string{"IMEX", "imex", "nvidia-caps-imex"},
+		Example: "a:1:9 [0] mnnvl.cc:1 NCCL WARN MNNVL: the IMEX daemon is not running on this node",
+	},
 	{
 		ID: "no-libibverbs", Kind: NoVerbs, What: "libibverbs is missing",
 		Words:   []string{"Failed to open libibverbs"},
@@ -292,8 +315,7 @@ var ofiSignatures = []Signature{
 		Example: "a:1:9 [0] platform_init:1 NCCL WARN NET/OFI Only EFA provider is supported",
 	},
 	{
-		ID: "ofi-environment", Kind: Warning, What: "warning",
-		Class: Soft, Cause: "unknown", Confidence: Possible,
+		ID: "ofi-environment", Kind: Harmless, What: "a platform that the plugin does not know",
 		Words:   []string{"pciPath", "product_name", "ncclGetVersion", "environment"},
 		Example: "a:1:9 [0] platform:1 NCCL WARN NET/OFI Unable to read product_name",
 	},
@@ -468,10 +490,49 @@ var frameworkSignatures = []Signature{
 		Example: "RuntimeError: [enforce fail at device.cc:83] ifa != nullptr. Unable to find address for: eno1",
 	},
 	{
+		ID: "files", Kind: Listed, What: "too many open files",
+		Class: Own, Cause: "too-many-files", Confidence: Certain,
+		Words:   []string{"Too many open files", "EMFILE", "ENFILE"},
+		Example: "ncclOsSocketTryAccept: Accept failed: Too many open files",
+	},
+	{
+		ID: "disk-full", Kind: Listed, What: "a disk is full",
+		Class: Own, Cause: "disk-full", Confidence: Likely,
+		Words:   []string{"No space left on device", "Disk quota exceeded", "file write failed", "ENOSPC"},
+		Read:    readDiskFull,
+		Example: "OSError: [Errno 28] No space left on device: '/ckpt/step-1000.pt'",
+	},
+	{ // torch/utils/data/_utils/signal_handling.py, worker.py
+		ID: "loader-worker", Kind: ShmFailed, What: "shared memory failed",
+		Class: Own, Cause: "shm-too-small", Confidence: Likely,
+		Words: []string{
+			"workers are out of shared memory", "is killed by signal: Bus error", "unable to open shared memory object",
+			"unable to mmap", "unable to write to file </torch_",
+		},
+		Example: "RuntimeError: DataLoader worker (pid 3254) is killed by signal: Bus error. It is possible that " +
+			"dataloader's workers are out of shared memory.",
+	},
+	{ // CUDA error 802: NVSwitch systems need Fabric Manager of the driver's version
+		ID: "fabric-manager", Kind: CUDAInstall, What: "Fabric Manager is not running",
+		Class: Own, Cause: "cuda-install", Confidence: Likely,
+		Words:   []string{"system not yet initialized", "CUDA_ERROR_SYSTEM_NOT_READY", "cudaErrorSystemNotReady"},
+		Read:    readFabricManager,
+		Example: "RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 802: system not yet initialized",
+	},
+	{
 		ID: "exception", Kind: Exception, What: "exception",
 		Class: Followed,
 		Words: []string{"Error", "Exception", "Interrupt"}, Read: readException,
 		Example: "ValueError: batch size must be positive",
+	},
+	{
+		ID: "complaint", Kind: Complaint, What: "an error that is not known",
+		Class: Soft, Cause: "unknown", Confidence: Possible,
+		Words: []string{
+			"Traceback (most recent call last)", "FATAL", "ERROR", "CRITICAL", "Fatal error", "fatal error", "[error]",
+			"panic: ", "core dumped", "exit status", "returned non-zero",
+		}, Read: readComplaint,
+		Example: "2026-03-02 10:00:00 FATAL trainer: giving up",
 	},
 }
 
@@ -484,6 +545,11 @@ var noticeSignatures = []Signature{
 	{
 		ID: "finished", Kind: Finished, What: "finished",
 		Example: "# Avg bus bandwidth    : 42.1",
+	},
+	{
+		ID: "error-trail", Kind: Trail, What: "NCCL returned an error",
+		Class:   Followed,
+		Example: "a:1:9 [0] NCCL INFO init.cc:1350 -> 2",
 	},
 	{
 		ID: "warning", Kind: Warning, What: "failure",

@@ -16,6 +16,7 @@ func (p *Parser) warn(r *rank, l *logLine) {
 	text, where := strings.ToValidUTF8(string(l.text[:min(len(l.text), 2*maxText)]), ""), string(l.where)
 	e := classify(text, where)
 	e.Quote = l.quote()
+	r.warned = true
 	i := p.keep(r, e)
 	if lines := continuation(e, text); lines > 0 && i >= 0 {
 		label, _ := labelOf(l.line)

@@ -210,6 +210,20 @@ func programEntries() []entry {
 			"Mount an emptyDir with medium Memory at /dev/shm (docker: --shm-size=8g or --ipc=host); remove stale " +
 				"nccl-* files there.",
 			"`df -h /dev/shm` in the container; run once with NCCL_SHM_DISABLE=1: working then proves it."},
+		{TooManyFiles, false, "a process has too many open files",
+			"Raise the limit of open files where the container starts (CRI-O default_ulimits = " +
+				"[\"nofile=1048576:1048576\"], containerd LimitNOFILE=infinity) or in the launch script (`ulimit -n " +
+				"1048576`). Each connection between ranks is a file.",
+			"`ulimit -n` and `ls /proc/<pid>/fd | wc -l` inside the rank that failed."},
+		{DiskFull, false, "a disk is full",
+			"Free space, or write checkpoints and caches to a larger volume; check the quota of the claim and the " +
+				"pod's ephemeral-storage limit.",
+			"`df -h` and `df -i` on the path of the error, in the pod that failed."},
+		{IMEX, false, "multi-node NVLink has no working IMEX domain",
+			"Start nvidia-imex on all nodes of the NVLink domain, and give the pods their IMEX channel (a " +
+				"ComputeDomain with the DRA driver). NCCL_MNNVL_ENABLE=0 runs without multi-node NVLink.",
+			"`nvidia-imex-ctl -N` on a node, and `ls /dev/nvidia-caps-imex-channels` in the pod; run once with " +
+				"NCCL_MNNVL_ENABLE=0: working then proves it."},
 		{NVLS, false, "NVLink SHARP (multicast) could not be used",
 			"Set NCCL_NVLS_ENABLE=0, or start Fabric Manager (and IMEX on multi-node NVLink) of the driver's version.",
 			"Run once with NCCL_NVLS_ENABLE=0: working then proves it."},

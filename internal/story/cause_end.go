@@ -137,7 +137,7 @@ func (run *teller) returned() []candidate {
 				"does not show it", e)
 		}
 	}
-	for _, e := range run.seen(nccllog.Result, nccllog.Consequence) {
+	for _, e := range run.seen(nccllog.Result, nccllog.Trail, nccllog.Consequence) {
 		return []candidate{{UnknownCause, Possible,
 			"NCCL returned an error, and no warning says why: NCCL_DEBUG=WARN does", quotes(e.Quote)}}
 	}

@@ -36,6 +36,9 @@ func (run *explainer) causesOf(e nccllog.Event) []candidate {
 		return run.noNetworkCauses(e)
 	case nccllog.ShmFailed:
 		return run.shmCauses(e)
+	case nccllog.Complaint:
+		return []candidate{{UnknownCause, Possible, run.who(e) + " logged an error that railhead does not know",
+			quotes(e.Quote)}}
 	case nccllog.Warning:
 		return []candidate{{UnknownCause, Possible, run.who(e) +
 			" returned an error after a warning that is of no known kind", quotes(e.Quote)}}

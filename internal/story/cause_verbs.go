@@ -112,11 +112,16 @@ func (run *explainer) invalid(e nccllog.Event, said string, isSet bool) []candid
 	case isEmptyGID(e.Verbs.LocalGID) || isEmptyGID(e.Verbs.RemoteGID) || isSet || e.Verbs.Wide:
 		return append(gid, mixed...)
 	}
-	// Up to 2.20 the index is 0 unless it is set, and slot 0 is never empty.
-	mixed[0].summary = said + ": the ends do not fit; slot 0, which this NCCL uses unless told otherwise, is never " +
-		"empty"
 	gid[0].confidence = Possible
-	return append(mixed, append(gid, one(MTUMismatch, Possible, "the ends may have different MTUs", e)...)...)
+	mtu := one(MTUMismatch, Possible, "the ends may have different MTUs", e)
+	if ib == 0 && roce == 0 {
+		unknown := candidate{UnknownCause, Possible, said + "; the log does not show whether the HCAs are InfiniBand " +
+			"or RoCE", quotes(e.Quote)}
+		return append([]candidate{unknown}, slices.Concat(mixed, gid, mtu)...)
+	}
+	// Up to 2.20 the index is 0 unless it is set, and slot 0 is never empty.
+	mixed[0].summary = said + ": the ends do not match; slot 0, which this NCCL uses by default, is never empty"
+	return append(mixed, append(gid, mtu...)...)
 }
 
 func isEmptyGID(gid string) bool { return gid == "::" || gid == "0:0:0:0:0:0:0:0" }

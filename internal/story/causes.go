@@ -34,7 +34,12 @@ func (run *teller) causes() []Cause {
 				"libibverbs says so; without lines of NCCL nothing tells whether it needed that driver", failed...)
 			break
 		}
-		found = []candidate{{UnknownCause, Possible, "nothing in the log is known to be of NCCL or of a training", nil}}
+		if lines := run.unexplained(); len(lines) > 0 {
+			found = one(UnknownCause, Possible, run.who(lines[0])+" logged a warning or an error that railhead does not "+
+				"know", lines...)
+			break
+		}
+		found = []candidate{{UnknownCause, Possible, "no line is of NCCL or of a training program", nil}}
 	case OutcomeOK:
 	}
 	return run.asCauses(run.machines.decide(found))

@@ -84,10 +84,12 @@ func (run *sequence) judgeFailures() {
 
 // overcome reports that the run went on after a failure.
 func (run *sequence) overcome(e nccllog.Event) bool {
-	if end := run.log.Tests.Finished; end.Text != "" && end.At.File == e.At.File && end.At.Line > e.At.Line {
+	if run.finishedAfter(e) {
 		return true
 	}
 	switch e.Kind {
+	case nccllog.Trail:
+		return run.trailEnded(e)
 	case nccllog.ConnectFailed, nccllog.NoInterface, nccllog.SocketFailed, nccllog.Rendezvous, nccllog.NVLSFailed,
 		nccllog.ShmFailed:
 		return run.wentOn(e)
@@ -100,6 +102,22 @@ func (run *sequence) overcome(e nccllog.Event) bool {
 	default:
 	}
 	return false
+}
+
+// finishedAfter reports that the same file says later that the program succeeded.
+func (run *sequence) finishedAfter(e nccllog.Event) bool {
+	end := run.log.Tests.Finished
+	return end.Text != "" && end.At.File == e.At.File && end.At.Line > e.At.Line
+}
+
+// trailEnded reports that a rank went on after the steps of an error, or that NCCL goes on without SHARP.
+func (run *sequence) trailEnded(e nccllog.Event) bool {
+	const near = 3 // lines of any rank
+	if e.Rank < 0 || run.wentOn(e) || len(run.events(nccllog.NoSHARP)) > 0 {
+		return true
+	}
+	r := run.log.Ranks[e.Rank]
+	return r.Connected || r.Last-r.TrailAt > near
 }
 
 // wentOn reports that the same process, or one of the same host, set up a communicator after the event.
@@ -115,13 +133,16 @@ func (run *sequence) wentOn(e nccllog.Event) bool {
 // endedBy reports that an exception ended its program: it is near the end of its file, or a process ended with an
 // error.
 func (run *sequence) endedBy(e nccllog.Event) bool {
-	const near = 60
-	if last, ok := run.log.Ends[e.At.File]; ok && last-e.At.Line <= near {
-		return true
-	}
-	return slices.ContainsFunc(run.log.Events, func(o nccllog.Event) bool {
+	return run.nearEnd(e) || slices.ContainsFunc(run.log.Events, func(o nccllog.Event) bool {
 		return (o.Kind == nccllog.Exit || o.Kind == nccllog.Aborted) && o.Seq > e.Seq
 	})
+}
+
+// nearEnd reports that an event is among the last lines of its file.
+func (run *sequence) nearEnd(e nccllog.Event) bool {
+	const near = 60
+	last, ok := run.log.Ends[e.At.File]
+	return ok && last-e.At.Line <= near
 }
 
 // lastWord reports that nothing speaks of a run that went on after a fault that it could survive.
@@ -129,7 +150,7 @@ func (run *sequence) lastWord(e nccllog.Event) bool {
 	switch {
 	case run.becameError(e):
 		return true
-	case e.Kind == nccllog.Warning || run.log.Tests.Finished.Text != "":
+	case e.Kind == nccllog.Warning, e.Kind == nccllog.Complaint, run.log.Tests.Finished.Text != "":
 		return false
 	case e.Kind != nccllog.AsyncEvent && len(run.events(nccllog.NoDevice, nccllog.NoVerbs)) > 0: // TCP is used then
 		return false

@@ -17,6 +17,8 @@ func (run *teller) outcome() Outcome {
 		return OutcomeFallback
 	case run.worse():
 		return OutcomeDegraded
+	case len(run.unexplained()) > 0:
+		return OutcomeUnknown
 	case run.recognised():
 		return OutcomeOK
 	}
@@ -32,6 +34,19 @@ func (run *facts) recognised() bool {
 	const trained = 3
 	return len(run.log.Ranks) > 0 || run.log.Trained >= trained || run.log.Tests.Ranks > 0 || run.log.Version != "" ||
 		run.log.Tests.Finished.Text != ""
+}
+
+// unexplained returns warnings and errors of no known kind, if nothing shows that the run went on after them.
+func (run *sequence) unexplained() []nccllog.Event {
+	var found []nccllog.Event
+	for _, e := range run.log.Events {
+		switch {
+		case run.finishedAfter(e):
+		case e.Kind == nccllog.Warning && !e.Info && !run.wentOn(e), e.Kind == nccllog.Complaint && run.nearEnd(e):
+			found = append(found, e)
+		}
+	}
+	return found
 }
 
 func (run *teller) summary(r Run) string {
@@ -52,8 +67,8 @@ func (run *teller) summary(r Run) string {
 	}
 	text += r.Network.Why
 	switch {
-	case r.Outcome == OutcomeUnknown:
-		text += "; nothing in the log is known to be of NCCL or of a training"
+	case r.Outcome == OutcomeUnknown && len(r.Causes) > 0:
+		text += ". The outcome is unknown: " + r.Causes[0].Summary
 	case len(r.Causes) > 0:
 		text += fmt.Sprintf(". %s: %s", outcomeWord(r.Outcome), r.Causes[0].Summary)
 	case r.Outcome == OutcomeDegraded:

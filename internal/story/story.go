@@ -106,11 +106,21 @@ const (
 type Cause struct {
 	ID         CauseID    `json:"id"`
 	Confidence Confidence `json:"confidence"`
-	Network    bool       `json:"network"` // whether the network is at fault: a GPU without memory is not
+	Network    bool       `json:"network"` // whether the network is at fault; false where it is not known, too
 	Summary    string     `json:"summary"` // with ranks, hosts and numbers
 	Evidence   []Evidence `json:"evidence"`
 	Fix        string     `json:"fix"`
 	Experiment string     `json:"experiment"` // tells it from the next candidate
+}
+
+// ExcludesNetwork reports whether the cause proves that the network is not at fault. A hang, a closed connection and
+// a process that ended for an unknown reason prove nothing.
+func (c Cause) ExcludesNetwork() bool {
+	switch c.ID {
+	case UnknownCause, HangTimeout, PeerDied:
+		return false
+	}
+	return c.Confidence == Certain && !c.Network
 }
 
 // Victim is a rank, or several, that failed because another did.

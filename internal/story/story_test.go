@@ -136,7 +136,7 @@ func TestVocabulary(t *testing.T) {
 			t.Errorf("no fixture shows %s", e.id)
 		}
 	}
-	if len(ids) != 45 {
+	if len(ids) != 48 {
 		t.Errorf("%d causes", len(ids))
 	}
 }

@@ -3,6 +3,7 @@ package story
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/railhead/railhead/internal/nccllog"
 	"github.com/railhead/railhead/internal/words"
@@ -54,6 +55,9 @@ func (run *judged) use() (Transport, string, []Evidence) {
 		return run.carrier(), why, quotes(t.first, run.topology())
 	case nodes == 1 && run.alone():
 		return NoTransport, "one node: no network between nodes was needed", quotes(run.topology(), chosen)
+	case t.socket > 0 && run.socketsFailed():
+		return Unconnected, "TCP sockets were chosen, but the run failed while they were connected: they carried no " +
+			"data", quotes(t.onTCP, run.events(nccllog.ConnectFailed, nccllog.Trail)[0].Quote)
 	case t.socket > 0:
 		return TCP, "TCP sockets carried the data between the nodes, no RDMA", quotes(t.onTCP, chosen, listed)
 	case kind == Socket:
@@ -161,6 +165,15 @@ func (run *facts) neverConnected() bool {
 		}
 	}
 	return true
+}
+
+// socketsFailed reports that NCCL's sockets failed to connect, and that nothing was sent over them.
+func (run *facts) socketsFailed() bool {
+	failed := slices.ContainsFunc(run.events(nccllog.ConnectFailed, nccllog.Trail), func(e nccllog.Event) bool {
+		return !e.Info
+	})
+	return failed && run.log.Tests.Finished.Text == "" &&
+		!slices.ContainsFunc(run.log.Ranks, func(r nccllog.Rank) bool { return r.Connected })
 }
 
 // chosen is the line in which a rank says which network it uses.
