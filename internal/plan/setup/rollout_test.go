@@ -534,20 +534,11 @@ func TestStuckFix(t *testing.T) {
 		})
 	}
 }
-func TestRolloutTime(t *testing.T) {
-	tests := []struct {
-		nodes, atOnce int
-		want          time.Duration
-	}{
-		{13, 1, 130 * time.Minute},
-		{13, 6, 30 * time.Minute},
-		{12, 6, 20 * time.Minute},
-		{0, 1, 0},
-		{3, 0, 30 * time.Minute},
-	}
-	for _, test := range tests {
-		if got := rolloutTime(test.nodes, test.atOnce, 10*time.Minute); got != test.want {
-			t.Errorf("rolloutTime(%d, %d) = %v, want %v", test.nodes, test.atOnce, got, test.want)
+
+func TestRebootRounds(t *testing.T) {
+	for _, test := range []struct{ nodes, atOnce, want int }{{13, 1, 13}, {13, 6, 3}, {12, 6, 2}, {0, 1, 0}, {3, 5, 1}} {
+		if got := rebootRounds(test.nodes, test.atOnce); got != test.want {
+			t.Errorf("%d nodes, %d at once: %d rounds, want %d", test.nodes, test.atOnce, got, test.want)
 		}
 	}
 }

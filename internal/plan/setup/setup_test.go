@@ -510,7 +510,7 @@ func TestStillRollingOut(t *testing.T) {
 	}
 }
 
-func TestElsewhere(t *testing.T) {
+func TestNoMachineConfigs(t *testing.T) {
 	kubernetes := cluster.State{
 		Server: cluster.Server{Version: "v1.34.2", Minor: 34, Groups: []string{"apps"}},
 		Read:   []cluster.Kind{cluster.Nodes, cluster.Objects},

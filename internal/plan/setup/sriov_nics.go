@@ -138,8 +138,8 @@ func policyWithoutRDMA(node string, i cluster.SriovInterface, policy cluster.Sri
 	return f
 }
 
-// slowShare is the share of the fastest NIC's rate below which a NIC is assumed to be for the node's management, such as
-// 25 Gb/s of 400.
+// slowShare is the share of the fastest NIC's rate below which a NIC is assumed to be for the node's management, as 25
+// of 400 Gb/s.
 const slowShare = 0.5
 
 func isSlow(i cluster.SriovInterface, all []cluster.SriovInterface) bool {

@@ -3,7 +3,6 @@ package setup
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
@@ -83,12 +82,6 @@ func (c *configPlan) held() heldPools {
 	return held
 }
 
-// The assumed duration of a node's reboot with its drain: bare metal with several NICs and GPUs boots slowly.
-const (
-	rebootAtLeast = 10 * time.Minute
-	rebootAtMost  = 15 * time.Minute
-)
-
 // noteReboots notes how many nodes of a pool reboot, and how long that takes.
 func (p *part) noteReboots(h heldPool) {
 	nodes := len(h.reboots())
@@ -96,33 +89,28 @@ func (p *part) noteReboots(h heldPool) {
 		return
 	}
 	room := cluster.AtOnce(h.Pool.OwnMaxUnavailable(), len(h.Nodes))
-	text := fmt.Sprintf("Pool %s: %s", h.Name, nodesReboot(nodes))
+	rounds := rebootRounds(nodes, room)
+	if h.First {
+		rounds = 1 + rebootRounds(nodes-1, room)
+	}
+	text := nodesReboot(nodes)
 	if nodes > 1 {
 		text += fmt.Sprintf(", %d at a time", room)
 	}
-	total := func(each time.Duration) string {
-		if h.First {
-			return inHours(each + rolloutTime(nodes-1, room, each))
-		}
-		return inHours(rolloutTime(nodes, room, each))
-	}
-	p.note("%s: about %s to %s, at an estimated 10 to 15 minutes per node.",
-		text, total(rebootAtLeast), total(rebootAtMost))
+	// An assumption with the drain: bare metal with several NICs and GPUs boots slowly.
+	p.note("Pool %s: %s: about %s to %s, at an estimated 10 to 15 minutes per node.",
+		h.Name, text, inHours(rounds*10), inHours(rounds*15))
 	if h.Name == cluster.MasterPool {
 		p.note("The nodes of pool %s are the control plane: "+
 			"if the cluster has one node only, its API is unavailable while the node reboots.", cluster.MasterPool)
 	}
 }
 
-// rolloutTime returns the time for the reboots of some nodes, atOnce at a time.
-func rolloutTime(nodes, atOnce int, each time.Duration) time.Duration {
-	atOnce = max(1, atOnce)
-	return time.Duration((nodes+atOnce-1)/atOnce) * each
-}
+// rebootRounds returns how many times nodes reboot one after the other, atOnce at a time.
+func rebootRounds(nodes, atOnce int) int { return (nodes + atOnce - 1) / atOnce }
 
-// inHours is a duration in whole minutes: "45 min", "2 h 10 min".
-func inHours(d time.Duration) string {
-	minutes := max(1, int(d.Round(time.Minute)/time.Minute))
+// inHours returns "45 min", "1 h" or "2 h 10 min".
+func inHours(minutes int) string {
 	switch {
 	case minutes < 60:
 		return fmt.Sprintf("%d min", minutes)
