@@ -59,11 +59,13 @@ func (c *Client) Carry(ctx context.Context, change plan.Change, dry DryRun) (Out
 
 // request returns the call that makes a change.
 func (c *Client) request(change plan.Change, path string, dry DryRun) (*rest.Request, error) {
+	var dryRun []string
+	if dry {
+		dryRun = []string{metav1.DryRunAll}
+	}
 	if change.Verb == plan.Delete {
 		options := deleteOptions(&change.Object)
-		if dry {
-			options.DryRun = []string{metav1.DryRunAll} // the server ignores parameters if there is a body
-		}
+		options.DryRun = dryRun // the server ignores parameters if there is a body
 		body, err := json.Marshal(options)
 		return c.rest.Delete().AbsPath(path).SetHeader("Content-Type", "application/json").Body(body), err
 	}
@@ -72,12 +74,11 @@ func (c *Client) request(change plan.Change, path string, dry DryRun) (*rest.Req
 		form = types.MergePatchType
 	}
 	body, err := change.Object.MarshalJSON()
-	request := c.rest.Patch(form).AbsPath(path).Param("fieldManager", plan.FieldManager).
-		Param("fieldValidation", metav1.FieldValidationWarn).Body(body)
-	if dry {
-		request.Param("dryRun", metav1.DryRunAll)
-	}
-	return request, err
+	return withOptions(c.rest.Patch(form).AbsPath(path).Body(body), &metav1.PatchOptions{
+		FieldManager:    plan.FieldManager,
+		FieldValidation: metav1.FieldValidationWarn,
+		DryRun:          dryRun,
+	}), err
 }
 
 // deleteOptions also delete the objects that the object's controller made. If the change has a UID or a version, they

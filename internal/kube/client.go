@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -158,6 +159,17 @@ func callJSON(ctx context.Context, request *rest.Request, response any) error {
 		return err
 	}
 	return json.Unmarshal(raw, response)
+}
+
+// withOptions adds the fields of an API options type to the query of a request, as client-go's typed clients do.
+func withOptions(request *rest.Request, options any) *rest.Request {
+	values, _ := queryparams.Convert(options) // fails only for values that are no struct
+	for name, list := range values {
+		for _, value := range list {
+			request.Param(name, value)
+		}
+	}
+	return request
 }
 
 // responseBody returns the body of a response, or the error that the server sent instead.

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"path"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -27,14 +26,14 @@ type machineConfigPool struct {
 		Configuration         poolConfiguration     `json:"configuration"`
 	} `json:"spec"`
 	Status struct {
-		Configuration           poolConfiguration `json:"configuration"`
-		MachineCount            int               `json:"machineCount"`
-		UpdatedMachineCount     int               `json:"updatedMachineCount"`
-		ReadyMachineCount       int               `json:"readyMachineCount"`
-		UnavailableMachineCount int               `json:"unavailableMachineCount"`
-		DegradedMachineCount    int               `json:"degradedMachineCount"`
-		ObservedGeneration      int64             `json:"observedGeneration"`
-		Conditions              []poolCondition   `json:"conditions"`
+		Configuration           poolConfiguration  `json:"configuration"`
+		MachineCount            int                `json:"machineCount"`
+		UpdatedMachineCount     int                `json:"updatedMachineCount"`
+		ReadyMachineCount       int                `json:"readyMachineCount"`
+		UnavailableMachineCount int                `json:"unavailableMachineCount"`
+		DegradedMachineCount    int                `json:"degradedMachineCount"`
+		ObservedGeneration      int64              `json:"observedGeneration"`
+		Conditions              []metav1.Condition `json:"conditions"`
 	} `json:"status"`
 }
 
@@ -43,14 +42,6 @@ type poolConfiguration struct {
 	Source []struct {
 		Name string `json:"name"`
 	} `json:"source"`
-}
-
-type poolCondition struct {
-	Type               string    `json:"type"`
-	Status             string    `json:"status"`
-	Reason             string    `json:"reason"`
-	Message            string    `json:"message"`
-	LastTransitionTime time.Time `json:"lastTransitionTime"`
 }
 
 func convertPool(p *machineConfigPool) cluster.Pool {
@@ -79,7 +70,11 @@ func convertPool(p *machineConfigPool) cluster.Pool {
 	}
 	for _, c := range p.Status.Conditions {
 		pool.Conditions = append(pool.Conditions, cluster.Condition{
-			Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, Since: c.LastTransitionTime,
+			Type:    c.Type,
+			Status:  string(c.Status),
+			Reason:  c.Reason,
+			Message: c.Message,
+			Since:   c.LastTransitionTime.UTC(),
 		})
 	}
 	return pool

@@ -71,7 +71,7 @@ func FuzzParseCNI(f *testing.F) {
 }
 
 func TestConvertSriov(t *testing.T) {
-	network := sriovNetworkOf("SriovIBNetwork")(from[sriovNetwork](t, `
+	network := sriovNetworkOf("SriovIBNetwork")(from[anyObject](t, `
 metadata: {namespace: openshift-sriov-network-operator, name: ib0}
 spec: {networkNamespace: train, resourceName: ib0rdma, ipam: "{}", vlan: 5}
 `))

@@ -9,15 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 )
 
-// fields is any JSON object, with int64 for whole numbers, as in unstructured objects.
-type fields map[string]any
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (f *fields) UnmarshalJSON(raw []byte) error {
-	return utiljson.Unmarshal(raw, (*map[string]any)(f))
-}
-
-// anyObject is an object of any kind.
+// anyObject is an object of any kind, with int64 for whole numbers.
 type anyObject struct{ unstructured.Unstructured }
 
 // UnmarshalJSON implements json.Unmarshaler. Objects in a list of a built-in kind lack apiVersion and kind.

@@ -8,24 +8,19 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 )
 
-// sriovNetwork has the fields of a SriovNetwork or SriovIBNetwork that are read (sriov-network-operator api/v1).
-type sriovNetwork struct {
-	metav1.ObjectMeta `json:"metadata"`
-	Spec              fields `json:"spec"`
-}
-
-// sriovNetworkOf returns the conversion for one of the two kinds.
-func sriovNetworkOf(kind string) func(*sriovNetwork) cluster.SriovNetwork {
-	return func(n *sriovNetwork) cluster.SriovNetwork {
-		target, _ := n.Spec["networkNamespace"].(string)
-		resource, _ := n.Spec["resourceName"].(string)
+// sriovNetworkOf returns the conversion for SriovNetwork or SriovIBNetwork (sriov-network-operator api/v1).
+func sriovNetworkOf(kind string) func(*anyObject) cluster.SriovNetwork {
+	return func(n *anyObject) cluster.SriovNetwork {
+		spec, _ := n.Object["spec"].(map[string]any)
+		target, _ := spec["networkNamespace"].(string)
+		resource, _ := spec["resourceName"].(string)
 		return cluster.SriovNetwork{
 			Kind:            kind,
-			Namespace:       n.Namespace,
-			Name:            n.Name,
+			Namespace:       n.GetNamespace(),
+			Name:            n.GetName(),
 			TargetNamespace: target,
 			ResourceName:    resource,
-			Spec:            n.Spec,
+			Spec:            spec,
 		}
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 	utilexec "k8s.io/client-go/util/exec"
@@ -37,23 +37,13 @@ func (c *Client) Exec(ctx context.Context, pod PodRef, o ExecOptions) (exitCode 
 	if o.Stdin == nil && o.Stdout == nil && o.Stderr == nil {
 		o.Stdout = io.Discard // the kubelet requires a stream
 	}
-	request := c.rest.Post().AbsPath(podPath(pod), "exec")
-	for _, word := range o.Command {
-		request.Param("command", word)
-	}
-	for name, open := range map[string]bool{
-		"stdin":  o.Stdin != nil,
-		"stdout": o.Stdout != nil,
-		"stderr": o.Stderr != nil,
-	} {
-		if open {
-			request.Param(name, "true")
-		}
-	}
-	if o.Container != "" {
-		request.Param("container", o.Container)
-	}
-	executor, err := c.executor(request)
+	executor, err := c.executor(withOptions(c.rest.Post().AbsPath(podPath(pod), "exec"), &corev1.PodExecOptions{
+		Container: o.Container,
+		Command:   o.Command,
+		Stdin:     o.Stdin != nil,
+		Stdout:    o.Stdout != nil,
+		Stderr:    o.Stderr != nil,
+	}))
 	if err != nil {
 		return 0, err
 	}
@@ -132,20 +122,11 @@ type LogOptions struct {
 
 // Logs returns the log of a container. The caller closes it.
 func (c *Client) Logs(ctx context.Context, pod PodRef, o LogOptions) (io.ReadCloser, error) {
-	request := c.rest.Get().AbsPath(podPath(pod), "log")
-	if o.Container != "" {
-		request.Param("container", o.Container)
-	}
-	if o.Follow {
-		request.Param("follow", "true")
-	}
-	if o.Previous {
-		request.Param("previous", "true")
-	}
+	options := &corev1.PodLogOptions{Container: o.Container, Follow: o.Follow, Previous: o.Previous}
 	if o.Tail > 0 {
-		request.Param("tailLines", strconv.Itoa(o.Tail))
+		options.TailLines = new(int64(o.Tail))
 	}
-	log, err := request.Stream(quiet(ctx))
+	log, err := withOptions(c.rest.Get().AbsPath(podPath(pod), "log"), options).Stream(quiet(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("log of pod %s: %w", pod, c.podError(err, pod))
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -181,19 +180,18 @@ func (f *follower) watch(ctx context.Context) error {
 
 // watchRequest requests the changes after a version or, without one, the list and its changes.
 func (f *follower) watchRequest(limit time.Duration) *rest.Request {
-	request := f.client.rest.Get().AbsPath(f.source.path).SetHeader("Accept", "application/json").MaxRetries(0).
-		Param("watch", "true").
-		Param("allowWatchBookmarks", "true").
-		Param("timeoutSeconds", strconv.Itoa(int(limit.Seconds())))
-	f.source.selectObjects(request)
+	options := f.source.options()
+	options.Watch = true
+	options.AllowWatchBookmarks = true
+	options.TimeoutSeconds = new(int64(limit.Seconds()))
 	if f.version != "" {
-		return request.Param("resourceVersion", f.version)
+		options.ResourceVersion = f.version
+	} else {
+		options.SendInitialEvents = new(true)
+		options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 	}
-	request.Param("sendInitialEvents", "true").Param("resourceVersionMatch", "NotOlderThan")
-	if f.source.cached {
-		request.Param("resourceVersion", "0")
-	}
-	return request
+	request := f.client.rest.Get().AbsPath(f.source.path).SetHeader("Accept", "application/json").MaxRetries(0)
+	return withOptions(request, &options)
 }
 
 // apply applies one event. initial collects the list until it is complete, and is nil from then on.

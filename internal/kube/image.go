@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // ErrNoShellImage means that the cluster has no image with a shell that a node can surely run.
@@ -38,8 +39,8 @@ func (c *Client) ShellImage(ctx context.Context, node string) (string, error) {
 
 func (c *Client) daemonImage(ctx context.Context, node string) (string, error) {
 	var pods corev1.PodList
-	selectors := map[string]string{"labelSelector": "k8s-app=" + daemon, "fieldSelector": "spec.nodeName=" + node}
-	if err := c.get(ctx, daemonPods, selectors, &pods); err != nil {
+	options := metav1.ListOptions{LabelSelector: "k8s-app=" + daemon, FieldSelector: "spec.nodeName=" + node}
+	if err := c.get(ctx, daemonPods, options, &pods); err != nil {
 		return "", fmt.Errorf("read the %s of node %s: %w", daemon, node, err)
 	}
 	for _, p := range pods.Items {
@@ -61,7 +62,7 @@ func (c *Client) taggedImage(ctx context.Context) (string, error) {
 			DockerImageReference string `json:"dockerImageReference"`
 		} `json:"image"`
 	}
-	if err := c.get(ctx, imageStreamTag, nil, &tag); err != nil {
+	if err := c.get(ctx, imageStreamTag, metav1.ListOptions{}, &tag); err != nil {
 		return "", fmt.Errorf("read image stream tag openshift/cli:latest: %w", err)
 	}
 	if tag.Image.DockerImageReference == "" {
@@ -71,12 +72,8 @@ func (c *Client) taggedImage(ctx context.Context) (string, error) {
 }
 
 // get reads a path as JSON, and waits for a server that does not answer.
-func (c *Client) get(ctx context.Context, path string, parameters map[string]string, response any) error {
+func (c *Client) get(ctx context.Context, path string, options metav1.ListOptions, response any) error {
 	return c.persist(ctx, func(ctx context.Context) error {
-		request := c.rest.Get().AbsPath(path)
-		for name, value := range parameters {
-			request.Param(name, value)
-		}
-		return callJSON(ctx, request, response)
+		return callJSON(ctx, withOptions(c.rest.Get().AbsPath(path), &options), response)
 	})
 }

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
@@ -112,12 +112,8 @@ func (c *Client) listOnce(ctx context.Context, s source, path string) (rows, err
 		}
 		return r, err
 	}
-	request := c.rest.Get().AbsPath(path).SetHeader("Accept", s.codec.accept)
-	s.selectObjects(request)
-	if s.cached {
-		request.Param("resourceVersion", "0")
-	}
-	body, err := request.Stream(ctx)
+	options := s.options()
+	body, err := withOptions(c.rest.Get().AbsPath(path).SetHeader("Accept", s.codec.accept), &options).Stream(ctx)
 	if err != nil {
 		return r, err
 	}
@@ -126,14 +122,13 @@ func (c *Client) listOnce(ctx context.Context, s source, path string) (rows, err
 	return r, err
 }
 
-// selectObjects limits a request to the wanted objects.
-func (s source) selectObjects(request *rest.Request) {
-	if s.labels != "" {
-		request.Param("labelSelector", s.labels)
+// options select the objects of the source.
+func (s source) options() metav1.ListOptions {
+	options := metav1.ListOptions{LabelSelector: s.labels, FieldSelector: s.fields}
+	if s.cached {
+		options.ResourceVersion = "0"
 	}
-	if s.fields != "" {
-		request.Param("fieldSelector", s.fields)
-	}
+	return options
 }
 
 // draft is an incomplete State, with what its SCCGrants are computed from.
