@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/railhead/railhead/internal/cluster"
-	"github.com/railhead/railhead/internal/plan"
 )
 
 func service(port int64, labels map[string]any, version string) map[string]any {
@@ -22,24 +21,28 @@ func service(port int64, labels map[string]any, version string) map[string]any {
 
 func TestOutcome(t *testing.T) {
 	ours := map[string]any{"app.kubernetes.io/managed-by": "railhead"}
-	const after = `{"apiVersion":"v1","kind":"Service","metadata":{"namespace":"train","name":"h-kim","uid":"1","resourceVersion":"9","labels":{"app.kubernetes.io/managed-by":"railhead"},"managedFields":[{}]},"spec":{"port":1},"status":{"seen":"9"}}`
+	const after = `{"apiVersion":"v1","kind":"Service","metadata":{"namespace":"train","name":"h-kim","uid":"1",` +
+		`"resourceVersion":"9","labels":{"app.kubernetes.io/managed-by":"railhead"},"managedFields":[{}]},` +
+		`"spec":{"port":1},"status":{"seen":"9"}}`
 	for name, test := range map[string]struct {
-		before map[string]any // as it was read; nil: it was not
+		before map[string]any // as it was read; nil: not read
 		code   int
 		want   Outcome
 	}{
-		"made":                           {nil, 201, Created},
-		"there, and not read before":     {nil, 200, Configured},
-		"only its status has gone on":    {service(1, ours, "3"), 200, Unchanged},
-		"another port":                   {service(2, ours, "3"), 200, Configured},
-		"another label":                  {service(1, nil, "3"), 200, Configured},
-		"deleted and made by us between": {service(1, ours, "3"), 201, Created},
+		"created":                         {nil, 201, Created},
+		"exists, but was not read before": {nil, 200, Configured},
+		"only the status differs":         {service(1, ours, "3"), 200, Unchanged},
+		"another port":                    {service(2, ours, "3"), 200, Configured},
+		"another label":                   {service(1, nil, "3"), 200, Configured},
+		"deleted and created again":       {service(1, ours, "3"), 201, Created},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, dry := range []DryRun{false, true} {
 				c := &Client{seen: map[string]map[string]any{}}
 				if test.before != nil {
-					c.remember([]cluster.Object{{APIVersion: "v1", Kind: "Service", Namespace: "train", Name: "h-kim", Fields: test.before}})
+					c.remember([]cluster.Object{
+						{APIVersion: "v1", Kind: "Service", Namespace: "train", Name: "h-kim", Fields: test.before},
+					})
 				}
 				change := applying("v1", "Service", "train", "h-kim")
 				got, err := c.outcome(change, pathOf(&change.Object), test.code, []byte(after), dry)
@@ -55,27 +58,36 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-func TestOutcomeOfADyingObject(t *testing.T) {
+func TestOutcomeOfATerminatingObject(t *testing.T) {
 	c := &Client{seen: map[string]map[string]any{}}
 	change := applying("v1", "Service", "train", "h-kim")
-	_, err := c.outcome(change, pathOf(&change.Object), 200, []byte(`{"metadata":{"name":"h-kim","deletionTimestamp":"2026-01-05T10:00:00Z"}}`), false)
+	_, err := c.outcome(change, pathOf(&change.Object), 200, []byte(`{"metadata":{"name":"h-kim",`+
+		`"deletionTimestamp":"2026-01-05T10:00:00Z"}}`), false)
 	if diff := cmp.Diff(error(&Terminating{Object: "Service train/h-kim"}), err); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestObjectPath(t *testing.T) {
-	for want, change := range map[string]plan.Change{
-		"/api/v1/namespaces/train/services/h-kim":                                          applying("v1", "Service", "train", "h-kim"),
-		"/api/v1/namespaces/train":                                                         applying("v1", "Namespace", "", "train"),
-		"/apis/apps/v1/namespaces/train/statefulsets/h-kim":                                applying("apps/v1", "StatefulSet", "train", "h-kim"),
-		"/apis/security.openshift.io/v1/securitycontextconstraints/railhead-rdma":          applying("security.openshift.io/v1", "SecurityContextConstraints", "", "railhead-rdma"),
-		"/apis/k8s.cni.cncf.io/v1/namespaces/train/network-attachment-definitions/eno5np0": applying("k8s.cni.cncf.io/v1", "NetworkAttachmentDefinition", "train", "eno5np0"),
-		"/apis/sriovnetwork.openshift.io/v1/namespaces/s/sriovnetworknodepolicies/eno5np0": applying("sriovnetwork.openshift.io/v1", "SriovNetworkNodePolicy", "s", "eno5np0"),
-		"/apis/machineconfiguration.openshift.io/v1/machineconfigpools/worker":             applying("machineconfiguration.openshift.io/v1", "MachineConfigPool", "", "worker"),
+	for want, o := range map[string]struct{ apiVersion, kind, namespace, name string }{
+		"/api/v1/namespaces/train/services/h-kim":           {"v1", "Service", "train", "h-kim"},
+		"/api/v1/namespaces/train":                          {"v1", "Namespace", "", "train"},
+		"/apis/apps/v1/namespaces/train/statefulsets/h-kim": {"apps/v1", "StatefulSet", "train", "h-kim"},
+		"/apis/security.openshift.io/v1/securitycontextconstraints/railhead-rdma": {
+			"security.openshift.io/v1", "SecurityContextConstraints", "", "railhead-rdma",
+		},
+		"/apis/k8s.cni.cncf.io/v1/namespaces/train/network-attachment-definitions/eno5np0": {
+			"k8s.cni.cncf.io/v1", "NetworkAttachmentDefinition", "train", "eno5np0",
+		},
+		"/apis/sriovnetwork.openshift.io/v1/namespaces/s/sriovnetworknodepolicies/eno5np0": {
+			"sriovnetwork.openshift.io/v1", "SriovNetworkNodePolicy", "s", "eno5np0",
+		},
+		"/apis/machineconfiguration.openshift.io/v1/machineconfigpools/worker": {
+			"machineconfiguration.openshift.io/v1", "MachineConfigPool", "", "worker",
+		},
 	} {
-		if got := pathOf(&change.Object); got != want {
-			t.Errorf("%s is served at %s, not %s", nameOf(&change.Object), want, got)
+		if got := objectPath(o.apiVersion, o.kind, o.namespace, o.name); got != want {
+			t.Errorf("%s %s/%s is served at %s, not %s", o.kind, o.namespace, o.name, want, got)
 		}
 	}
 }
@@ -88,10 +100,42 @@ func TestDeleteOptions(t *testing.T) {
 		uid, version string
 		want         metav1.DeleteOptions
 	}{
-		"whatever it is":        {"", "", metav1.DeleteOptions{TypeMeta: kind, PropagationPolicy: &background, Preconditions: &metav1.Preconditions{}}},
-		"the one that was read": {"5d0b", "", metav1.DeleteOptions{TypeMeta: kind, PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid}}},
-		"as it was read":        {"5d0b", "9", metav1.DeleteOptions{TypeMeta: kind, PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}},
-		"a version alone":       {"", "9", metav1.DeleteOptions{TypeMeta: kind, PropagationPolicy: &background, Preconditions: &metav1.Preconditions{ResourceVersion: &version}}},
+		"any object": {
+			"",
+			"",
+			metav1.DeleteOptions{
+				TypeMeta:          kind,
+				PropagationPolicy: &background,
+				Preconditions:     &metav1.Preconditions{},
+			},
+		},
+		"the object that was read": {
+			"5d0b",
+			"",
+			metav1.DeleteOptions{
+				TypeMeta:          kind,
+				PropagationPolicy: &background,
+				Preconditions:     &metav1.Preconditions{UID: &uid},
+			},
+		},
+		"the object and version that were read": {
+			"5d0b",
+			"9",
+			metav1.DeleteOptions{
+				TypeMeta:          kind,
+				PropagationPolicy: &background,
+				Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
+			},
+		},
+		"only a version": {
+			"",
+			"9",
+			metav1.DeleteOptions{
+				TypeMeta:          kind,
+				PropagationPolicy: &background,
+				Preconditions:     &metav1.Preconditions{ResourceVersion: &version},
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			change := applying("v1", "Service", "train", "h-kim")

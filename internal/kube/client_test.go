@@ -62,7 +62,11 @@ func TestWatchRequest(t *testing.T) {
 		"changes after a version": {cached: true, version: "7", want: url.Values{"resourceVersion": {"7"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := follower{client: testClient(t), version: test.version, source: source{path: "/x", labels: "a=b", cached: test.cached}}
+			f := follower{
+				client:  testClient(t),
+				version: test.version,
+				source:  source{path: "/x", labels: "a=b", cached: test.cached},
+			}
 			for name, value := range map[string]string{
 				"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": "60", "labelSelector": "a=b",
 			} {

@@ -19,13 +19,62 @@ func TestLastWrite(t *testing.T) {
 		err         error
 		want        time.Time
 	}{
-		"an apply":              {http.MethodPatch, "https://server/apis/apps/v1/namespaces/train/statefulsets/h-kim?fieldManager=railhead", 200, at.Format(http.TimeFormat), nil, at},
-		"one that makes it":     {http.MethodPatch, "https://server/api/v1/namespaces/train/services/h-kim", 201, at.Format(http.TimeFormat), nil, at},
-		"one that is only told": {http.MethodPatch, "https://server/api/v1/namespaces/train/services/h-kim?dryRun=All", 200, at.Format(http.TimeFormat), nil, time.Time{}},
-		"one that is refused":   {http.MethodPatch, "https://server/api/v1/namespaces/train/services/h-kim", 422, at.Format(http.TimeFormat), nil, time.Time{}},
-		"a read":                {http.MethodGet, "https://server/api/v1/namespaces/train/pods", 200, at.Format(http.TimeFormat), nil, time.Time{}},
-		"no date":               {http.MethodPatch, "https://server/api/v1/namespaces/train/services/h-kim", 200, "", nil, time.Time{}},
-		"no answer":             {http.MethodPatch, "https://server/api/v1/namespaces/train/services/h-kim", 0, "", errors.New("connection refused"), time.Time{}},
+		"an apply": {
+			http.MethodPatch,
+			"https://server/apis/apps/v1/namespaces/train/statefulsets/h-kim?fieldManager=railhead",
+			200,
+			at.Format(http.TimeFormat),
+			nil,
+			at,
+		},
+		"an apply that creates the object": {
+			http.MethodPatch,
+			"https://server/api/v1/namespaces/train/services/h-kim",
+			201,
+			at.Format(http.TimeFormat),
+			nil,
+			at,
+		},
+		"a dry run": {
+			http.MethodPatch,
+			"https://server/api/v1/namespaces/train/services/h-kim?dryRun=All",
+			200,
+			at.Format(http.TimeFormat),
+			nil,
+			time.Time{},
+		},
+		"a refused apply": {
+			http.MethodPatch,
+			"https://server/api/v1/namespaces/train/services/h-kim",
+			422,
+			at.Format(http.TimeFormat),
+			nil,
+			time.Time{},
+		},
+		"a read": {
+			http.MethodGet,
+			"https://server/api/v1/namespaces/train/pods",
+			200,
+			at.Format(http.TimeFormat),
+			nil,
+			time.Time{},
+		},
+		"no date": {
+			http.MethodPatch,
+			"https://server/api/v1/namespaces/train/services/h-kim",
+			200,
+			"",
+			nil,
+			time.Time{},
+		},
+		"no answer": {
+			http.MethodPatch,
+			"https://server/api/v1/namespaces/train/services/h-kim",
+			0,
+			"",
+			errors.New("connection refused"),
+			time.Time{},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &Client{}
@@ -33,7 +82,11 @@ func TestLastWrite(t *testing.T) {
 				if test.err != nil {
 					return nil, test.err
 				}
-				return &http.Response{StatusCode: test.code, Header: http.Header{"Date": []string{test.date}}, Body: http.NoBody}, nil
+				return &http.Response{
+					StatusCode: test.code,
+					Header:     http.Header{"Date": []string{test.date}},
+					Body:       http.NoBody,
+				}, nil
 			})
 			request, err := http.NewRequestWithContext(t.Context(), test.method, test.url, nil)
 			if err != nil {

@@ -18,9 +18,16 @@ func TestConvertQuota(t *testing.T) {
 		"reckoned": {`
 metadata: {namespace: train, name: gpus}
 spec: {hard: {requests.nvidia.com/gpu: "32"}}
-status: {hard: {requests.nvidia.com/gpu: "16", requests.cpu: "100", limits.memory: 1Ti, pods: "20"}, used: {requests.nvidia.com/gpu: "8", requests.cpu: 1500m}}
+status:
+  hard: {requests.nvidia.com/gpu: "16", requests.cpu: "100", limits.memory: 1Ti, pods: "20"}
+  used: {requests.nvidia.com/gpu: "8", requests.cpu: 1500m}
 `, cluster.Quota{Namespace: "train", Name: "gpus",
-			Hard: cluster.Resources{"requests.nvidia.com/gpu": 16, "requests.cpu": 100000, "limits.memory": 1 << 40, "pods": 20},
+			Hard: cluster.Resources{
+				"requests.nvidia.com/gpu": 16,
+				"requests.cpu":            100000,
+				"limits.memory":           1 << 40,
+				"pods":                    20,
+			},
 			Used: cluster.Resources{"requests.nvidia.com/gpu": 8, "requests.cpu": 1500}}},
 		"not reckoned yet, for some pods only": {`
 metadata: {namespace: train, name: best}
@@ -54,7 +61,15 @@ message: MountVolume.SetUp failed
 count: 7
 firstTimestamp: "2026-01-05T10:00:00Z"
 lastTimestamp: "2026-01-05T10:05:00Z"
-`, cluster.Event{Namespace: "train", Object: "Pod/h-kim-0", Type: "Warning", Reason: "FailedMount", Message: "MountVolume.SetUp failed", Count: 7, Last: at(5)}},
+`, cluster.Event{
+			Namespace: "train",
+			Object:    "Pod/h-kim-0",
+			Type:      "Warning",
+			Reason:    "FailedMount",
+			Message:   "MountVolume.SetUp failed",
+			Count:     7,
+			Last:      at(5),
+		}},
 		"new sender with a series": {`
 metadata: {namespace: train, name: h-kim.2, creationTimestamp: "2026-01-05T10:00:00Z"}
 involvedObject: {kind: StatefulSet, name: h-kim}
@@ -62,7 +77,14 @@ type: Warning
 reason: FailedCreate
 eventTime: "2026-01-05T10:00:00.000000Z"
 series: {count: 4, lastObservedTime: "2026-01-05T10:09:00.000000Z"}
-`, cluster.Event{Namespace: "train", Object: "StatefulSet/h-kim", Type: "Warning", Reason: "FailedCreate", Count: 4, Last: at(9)}},
+`, cluster.Event{
+			Namespace: "train",
+			Object:    "StatefulSet/h-kim",
+			Type:      "Warning",
+			Reason:    "FailedCreate",
+			Count:     4,
+			Last:      at(9),
+		}},
 		"said once": {`
 metadata: {namespace: train, name: h-kim-0.3, creationTimestamp: "2026-01-05T10:02:00Z"}
 involvedObject: {kind: Pod, name: h-kim-0}
@@ -93,7 +115,8 @@ metadata:
 status: {phase: Active}
 `, cluster.Namespace{Name: "train", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 			Annotations: map[string]string{"openshift.io/sa.scc.uid-range": "1000650000/10000"}}},
-		"being deleted": {`{metadata: {name: train, deletionTimestamp: "2026-01-05T10:00:00Z"}, status: {phase: Terminating}}`,
+		"being deleted": {`{metadata: {name: train, deletionTimestamp: "2026-01-05T10:00:00Z"}, status: {phase: ` +
+			`Terminating}}`,
 			cluster.Namespace{Name: "train", Terminating: true}},
 	} {
 		t.Run(name, func(t *testing.T) {

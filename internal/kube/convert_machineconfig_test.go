@@ -29,7 +29,9 @@ spec:
   nodeSelector:
     matchLabels: {node-role.kubernetes.io/worker: ""}
     matchExpressions: [{key: node-role.kubernetes.io/infra, operator: DoesNotExist}]
-  configuration: {name: rendered-worker-2, source: [{kind: MachineConfig, name: 00-worker}, {kind: MachineConfig, name: 99-worker-iommu-passthrough}]}
+  configuration:
+    name: rendered-worker-2
+    source: [{kind: MachineConfig, name: 00-worker}, {kind: MachineConfig, name: 99-worker-iommu-passthrough}]
 status:
   configuration: {name: rendered-worker-1, source: [{name: 00-worker}]}
   machineCount: 13
@@ -40,20 +42,34 @@ status:
   observedGeneration: 6
   conditions:
   - {type: Updated, status: "False", lastTransitionTime: "2026-01-05T10:00:00Z"}
-  - {type: RenderDegraded, status: "True", reason: RenderFailed, message: "parsing Ignition config failed", lastTransitionTime: "2026-01-05T10:01:00Z"}
+  - type: RenderDegraded
+    status: "True"
+    reason: RenderFailed
+    message: parsing Ignition config failed
+    lastTransitionTime: "2026-01-05T10:01:00Z"
 `))
 	want := cluster.Pool{
 		Name: "worker", NodeSelector: map[string]string{"node-role.kubernetes.io/worker": ""},
 		NodeExpressions: []cluster.Requirement{{Key: "node-role.kubernetes.io/infra", Operator: "DoesNotExist"}},
-		ConfigSelector: cluster.Selector{MatchLabels: map[string]string{"machineconfiguration.openshift.io/role": "worker"},
-			MatchExpressions: []cluster.Requirement{{Key: "machineconfiguration.openshift.io/role", Operator: "In", Values: []string{"worker", "gpu"}}}},
+		ConfigSelector: cluster.Selector{MatchLabels: map[string]string{
+			"machineconfiguration.openshift.io/role": "worker",
+		},
+			MatchExpressions: []cluster.Requirement{
+				{Key: "machineconfiguration.openshift.io/role", Operator: "In", Values: []string{"worker", "gpu"}},
+			}},
 		Annotations: map[string]string{"railhead.dev/paused-by": "railhead"},
 		Paused:      true, MaxUnavailable: "10%", Target: "rendered-worker-2", Current: "rendered-worker-1",
 		TargetSources: []string{"00-worker", "99-worker-iommu-passthrough"}, CurrentSources: []string{"00-worker"},
 		Machines: 13, Updated: 4, Ready: 4, Unavailable: 1, Generation: 7, Observed: 6,
 		Conditions: []cluster.Condition{
 			{Type: "Updated", Status: "False", Since: time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)},
-			{Type: "RenderDegraded", Status: "True", Reason: "RenderFailed", Message: "parsing Ignition config failed", Since: time.Date(2026, 1, 5, 10, 1, 0, 0, time.UTC)},
+			{
+				Type:    "RenderDegraded",
+				Status:  "True",
+				Reason:  "RenderFailed",
+				Message: "parsing Ignition config failed",
+				Since:   time.Date(2026, 1, 5, 10, 1, 0, 0, time.UTC),
+			},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -81,14 +97,22 @@ spec:
     storage:
       files:
       - {path: /etc/kubernetes/kubelet.conf, mode: 420, contents: {source: "data:,x"}}
-      - {path: /etc/crio/crio.conf.d/00-default, mode: 420, overwrite: true, contents: {compression: "", source: "data:,%5Bcrio.runtime%5D%0A"}}
+      - path: /etc/crio/crio.conf.d/00-default
+        mode: 420
+        overwrite: true
+        contents: {compression: "", source: "data:,%5Bcrio.runtime%5D%0A"}
       - {path: /etc/crio/../passwd, contents: {source: "data:,x"}}
-`, cluster.MachineConfig{Name: "rendered-worker-0a1b", KernelArguments: []string{"iommu=pt", "intel_iommu=on"}, Rendered: true,
-			Files: []cluster.File{{Path: "/etc/crio/crio.conf.d/00-default", Content: "[crio.runtime]\n"}}}},
+`,
+			cluster.MachineConfig{Name: "rendered-worker-0a1b",
+				KernelArguments: []string{"iommu=pt", "intel_iommu=on"}, Rendered: true,
+				Files: []cluster.File{{Path: "/etc/crio/crio.conf.d/00-default", Content: "[crio.runtime]\n"}}}},
 		"only units": {`
 metadata: {name: 99-worker-x, labels: {machineconfiguration.openshift.io/role: worker}}
 spec: {config: {ignition: {version: 3.2.0}, systemd: {units: [{name: a.service}]}}}
-`, cluster.MachineConfig{Name: "99-worker-x", Labels: map[string]string{"machineconfiguration.openshift.io/role": "worker"}}},
+`, cluster.MachineConfig{
+			Name:   "99-worker-x",
+			Labels: map[string]string{"machineconfiguration.openshift.io/role": "worker"},
+		}},
 		"no config at all": {`{metadata: {name: 99-empty}, spec: {}}`, cluster.MachineConfig{Name: "99-empty"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,10 +125,13 @@ spec: {config: {ignition: {version: 3.2.0}, systemd: {units: [{name: a.service}]
 
 func TestKernelArguments(t *testing.T) {
 	for name, test := range map[string]struct{ entries, want []string }{
-		"one each":                {[]string{"intel_iommu=on", "iommu=pt"}, []string{"intel_iommu=on", "iommu=pt"}},
-		"all in one":              {[]string{"intel_iommu=on iommu=pt"}, []string{"intel_iommu=on", "iommu=pt"}},
-		"blanks of every kind":    {[]string{"  iommu=pt\t nosmt\n"}, []string{"iommu=pt", "nosmt"}},
-		"blanks in quotes":        {[]string{`dyndbg="file ec.c +p" iommu=pt`}, []string{`dyndbg="file ec.c +p"`, "iommu=pt"}},
+		"one each":             {[]string{"intel_iommu=on", "iommu=pt"}, []string{"intel_iommu=on", "iommu=pt"}},
+		"all in one":           {[]string{"intel_iommu=on iommu=pt"}, []string{"intel_iommu=on", "iommu=pt"}},
+		"blanks of every kind": {[]string{"  iommu=pt\t nosmt\n"}, []string{"iommu=pt", "nosmt"}},
+		"blanks in quotes": {
+			[]string{`dyndbg="file ec.c +p" iommu=pt`},
+			[]string{`dyndbg="file ec.c +p"`, "iommu=pt"},
+		},
 		"a quote that never ends": {[]string{`a="b c`, "iommu=pt"}, []string{`a="b c`, "iommu=pt"}},
 		"nothing":                 {[]string{"", " "}, nil},
 	} {
@@ -146,27 +173,62 @@ func TestIgnitionFile(t *testing.T) {
 		yaml string
 		want cluster.File
 	}{
-		"base64 with a media type": {`contents: {source: "data:text/plain;charset=utf-8;base64,` + base64.StdEncoding.EncodeToString([]byte(text)) + `"}`, cluster.File{Content: text}},
-		"base64 without one":       {`contents: {source: "data:;base64,YWI="}`, cluster.File{Content: "ab"}},
-		"base64 without padding":   {`contents: {source: "data:;base64,YWI"}`, cluster.File{Content: "ab"}},
-		"base64, itself escaped":   {`contents: {source: "data:;base64,YWI%3D"}`, cluster.File{Content: "ab"}},
-		"escaped":                  {`contents: {source: "data:,a%20%22b%22+%0A"}`, cluster.File{Content: "a \"b\"+\n"}},
-		"gzip":                     {`contents: {compression: gzip, source: "data:;base64,` + zipped(text) + `"}`, cluster.File{Content: text}},
-		"empty source":             {`contents: {source: ""}`, cluster.File{}},
-		"no contents":              {`mode: 420`, cluster.File{}},
-		"fetched":                  {`contents: {source: "https://example.com/x"}`, cluster.File{Unread: "its content is fetched from https://example.com/x"}},
-		"no comma":                 {`contents: {source: "data:x"}`, cluster.File{Unread: "its data URL has no comma"}},
-		"bad escape":               {`contents: {source: "data:,%zz"}`, cluster.File{Unread: `its data URL: invalid URL escape "%zz"`}},
-		"bad base64":               {`contents: {source: "data:;base64,?"}`, cluster.File{Unread: "its data URL: illegal base64 data at input byte 0"}},
-		"not gzip":                 {`contents: {compression: gzip, source: "data:,x"}`, cluster.File{Unread: "its compressed content: unexpected EOF"}},
-		"larger than CRI-O's files are": {`contents: {compression: gzip, source: "data:;base64,` + zipped(strings.Repeat(" ", maxFile+1)) + `"}`,
+		"base64 with a media type": {
+			`contents: {source: "data:text/plain;charset=utf-8;base64,` +
+				base64.StdEncoding.EncodeToString([]byte(text)) + `"}`,
+			cluster.File{Content: text},
+		},
+		"base64 without one":     {`contents: {source: "data:;base64,YWI="}`, cluster.File{Content: "ab"}},
+		"base64 without padding": {`contents: {source: "data:;base64,YWI"}`, cluster.File{Content: "ab"}},
+		"base64, itself escaped": {`contents: {source: "data:;base64,YWI%3D"}`, cluster.File{Content: "ab"}},
+		"escaped": {
+			`contents: {source: "data:,a%20%22b%22+%0A"}`,
+			cluster.File{Content: "a \"b\"+\n"},
+		},
+		"gzip": {
+			`contents: {compression: gzip, source: "data:;base64,` + zipped(text) + `"}`,
+			cluster.File{Content: text},
+		},
+		"empty source": {`contents: {source: ""}`, cluster.File{}},
+		"no contents":  {`mode: 420`, cluster.File{}},
+		"fetched": {
+			`contents: {source: "https://example.com/x"}`,
+			cluster.File{Unread: "its content is fetched from https://example.com/x"},
+		},
+		"no comma": {`contents: {source: "data:x"}`, cluster.File{Unread: "its data URL has no comma"}},
+		"bad escape": {
+			`contents: {source: "data:,%zz"}`,
+			cluster.File{Unread: `its data URL: invalid URL escape "%zz"`},
+		},
+		"bad base64": {
+			`contents: {source: "data:;base64,?"}`,
+			cluster.File{Unread: "its data URL: illegal base64 data at input byte 0"},
+		},
+		"not gzip": {
+			`contents: {compression: gzip, source: "data:,x"}`,
+			cluster.File{Unread: "its compressed content: unexpected EOF"},
+		},
+		"larger than CRI-O's files are": {
+			`contents: {compression: gzip, source: "data:;base64,` + zipped(strings.Repeat(" ", maxFile+1)) + `"}`,
 			cluster.File{Unread: "its content has more than 1048576 bytes"}},
-		"unknown compression":       {`contents: {compression: xz, source: "data:,x"}`, cluster.File{Unread: `its compression "xz" is unknown`}},
-		"appended to, Ignition 2":   {`{append: true, contents: {source: "data:,x"}}`, cluster.File{Unread: "it is appended to an existing file"}},
-		"appended, Ignition 3":      {`append: [{source: "data:,x"}]`, cluster.File{Unread: "other content is appended to it"}},
-		"nothing appended":          {`{append: [], contents: {source: "data:,x"}}`, cluster.File{Content: "x"}},
-		"not appended, Ignition 2":  {`{append: false, contents: {source: "data:,x"}}`, cluster.File{Content: "x"}},
-		"source of no known scheme": {`contents: {source: "oem:///x"}`, cluster.File{Unread: "its content is fetched from oem:///x"}},
+		"unknown compression": {
+			`contents: {compression: xz, source: "data:,x"}`,
+			cluster.File{Unread: `its compression "xz" is unknown`},
+		},
+		"appended to, Ignition 2": {
+			`{append: true, contents: {source: "data:,x"}}`,
+			cluster.File{Unread: "it is appended to an existing file"},
+		},
+		"appended, Ignition 3": {
+			`append: [{source: "data:,x"}]`,
+			cluster.File{Unread: "other content is appended to it"},
+		},
+		"nothing appended":         {`{append: [], contents: {source: "data:,x"}}`, cluster.File{Content: "x"}},
+		"not appended, Ignition 2": {`{append: false, contents: {source: "data:,x"}}`, cluster.File{Content: "x"}},
+		"source of no known scheme": {
+			`contents: {source: "oem:///x"}`,
+			cluster.File{Unread: "its content is fetched from oem:///x"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, from[ignitionFile](t, test.yaml).read()); diff != "" {

@@ -15,14 +15,17 @@ metadata:
   name: eno5np0-network
   annotations:
     k8s.v1.cni.cncf.io/resourceName: openshift.io/eno5np0rdma
-    sriovnetwork.openshift.io/owner-ref: sriovnetwork.openshift.io/v1, Kind=SriovNetwork/openshift-sriov-network-operator/eno5np0-network
+    sriovnetwork.openshift.io/owner-ref: >-
+      sriovnetwork.openshift.io/v1, Kind=SriovNetwork/openshift-sriov-network-operator/eno5np0-network
 spec:
-  config: '{"cniVersion":"1.0.0","name":"eno5np0-network","type":"sriov","vlan":0,"ipam":{"type":"whereabouts","range":"192.168.75.0/24"}}'
+  config: "{\"cniVersion\":\"1.0.0\",\"name\":\"eno5np0-network\",\"type\":\"sriov\",\"vlan\":0,\
+    \"ipam\":{\"type\":\"whereabouts\",\"range\":\"192.168.75.0/24\"}}"
 `))
 	want := cluster.Network{
 		Namespace: "train", Name: "eno5np0-network", Resource: "openshift.io/eno5np0rdma", Type: "sriov",
-		Config: `{"cniVersion":"1.0.0","name":"eno5np0-network","type":"sriov","vlan":0,"ipam":{"type":"whereabouts","range":"192.168.75.0/24"}}`,
-		Owner:  "sriovnetwork.openshift.io/v1, Kind=SriovNetwork/openshift-sriov-network-operator/eno5np0-network",
+		Config: `{"cniVersion":"1.0.0","name":"eno5np0-network","type":"sriov","vlan":0,"ipam":{"type":"whereabouts",` +
+			`"range":"192.168.75.0/24"}}`,
+		Owner: "sriovnetwork.openshift.io/v1, Kind=SriovNetwork/openshift-sriov-network-operator/eno5np0-network",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -39,14 +42,23 @@ func TestParseCNI(t *testing.T) {
 		config string
 		want   answer
 	}{
-		"one plugin":                    {`{"type":"host-device"}`, answer{Kind: "host-device"}},
-		"chain with rdma":               {`{"name":"n","plugins":[{"type":"ib-sriov"},{"type":"rdma"}]}`, answer{Kind: "ib-sriov", RDMA: true}},
-		"chain without":                 {`{"plugins":[{"type":"macvlan"},{"type":"tuning"}]}`, answer{Kind: "macvlan"}},
+		"one plugin": {`{"type":"host-device"}`, answer{Kind: "host-device"}},
+		"chain with rdma": {
+			`{"name":"n","plugins":[{"type":"ib-sriov"},{"type":"rdma"}]}`,
+			answer{Kind: "ib-sriov", RDMA: true},
+		},
+		"chain without": {
+			`{"plugins":[{"type":"macvlan"},{"type":"tuning"}]}`,
+			answer{Kind: "macvlan"},
+		},
 		"empty: the node's own is used": {" \n", answer{}},
-		"no JSON":                       {`type: sriov`, answer{Broken: "spec.config: invalid character 'y' in literal true (expecting 'r')"}},
-		"cut off":                       {`{"type":`, answer{Broken: "spec.config: unexpected end of JSON input"}},
-		"no type":                       {`{"cniVersion":"1.0.0"}`, answer{Broken: "spec.config names no plugin type"}},
-		"no object":                     {`null`, answer{Broken: "spec.config names no plugin type"}},
+		"no JSON": {
+			`type: sriov`,
+			answer{Broken: "spec.config: invalid character 'y' in literal true (expecting 'r')"},
+		},
+		"cut off":   {`{"type":`, answer{Broken: "spec.config: unexpected end of JSON input"}},
+		"no type":   {`{"cniVersion":"1.0.0"}`, answer{Broken: "spec.config names no plugin type"}},
+		"no object": {`null`, answer{Broken: "spec.config names no plugin type"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got answer
@@ -76,7 +88,8 @@ metadata: {namespace: openshift-sriov-network-operator, name: ib0}
 spec: {networkNamespace: train, resourceName: ib0rdma, ipam: "{}", vlan: 5}
 `))
 	wantNetwork := cluster.SriovNetwork{
-		Kind: "SriovIBNetwork", Namespace: "openshift-sriov-network-operator", Name: "ib0", TargetNamespace: "train", ResourceName: "ib0rdma",
+		Kind: "SriovIBNetwork", Namespace: "openshift-sriov-network-operator", Name: "ib0",
+		TargetNamespace: "train", ResourceName: "ib0rdma",
 		Spec: map[string]any{"networkNamespace": "train", "resourceName": "ib0rdma", "ipam": "{}", "vlan": int64(5)},
 	}
 	if diff := cmp.Diff(wantNetwork, network); diff != "" {
@@ -96,7 +109,9 @@ spec:
 `))
 	wantPolicy := cluster.SriovPolicy{
 		Namespace: "openshift-sriov-network-operator", Name: "eno5np0", ResourceName: "eno5np0rdma",
-		NodeSelector: map[string]string{"nvidia.com/gpu.present": "true"}, VFs: 1, MTU: 9000, RDMA: true, DeviceType: "netdevice", LinkType: "eth",
+		NodeSelector: map[string]string{
+			"nvidia.com/gpu.present": "true",
+		}, VFs: 1, MTU: 9000, RDMA: true, DeviceType: "netdevice", LinkType: "eth",
 		Vendor: "15b3", DeviceID: "1021", PFs: []string{"eno5np0#0-0"}, RootDevices: []string{"0000:18:00.0"},
 	}
 	if diff := cmp.Diff(wantPolicy, policy); diff != "" {
@@ -130,13 +145,23 @@ status:
     numVfs: 1
     eSwitchMode: legacy
     Vfs: [{name: eno5v0, pciAddress: "0000:18:00.1", vfID: 0, Vlan: 0}]
-`, cluster.SriovNode{Namespace: "openshift-sriov-network-operator", Node: "moc-r4pcc02u15", SyncStatus: "Succeeded", RDMAMode: "exclusive",
-			Interfaces: []cluster.SriovInterface{{Name: "eno5np0", PCI: "0000:18:00.0", Vendor: "15b3", DeviceID: "1021", Driver: "mlx5_core",
-				LinkSpeed: "400000 Mb/s", LinkType: "ETH", LinkState: "up", MAC: "b8:3f:d2:03:00:aa", MTU: 9000, TotalVFs: 16, VFs: 1}}}},
+`,
+			cluster.SriovNode{Namespace: "openshift-sriov-network-operator", Node: "moc-r4pcc02u15",
+				SyncStatus: "Succeeded", RDMAMode: "exclusive",
+				Interfaces: []cluster.SriovInterface{{Name: "eno5np0", PCI: "0000:18:00.0", Vendor: "15b3",
+					DeviceID: "1021", Driver: "mlx5_core",
+					LinkSpeed: "400000 Mb/s", LinkType: "ETH", LinkState: "up", MAC: "b8:3f:d2:03:00:aa",
+					MTU: 9000, TotalVFs: 16, VFs: 1}}}},
 		"failed, of an older operator": {`
 metadata: {namespace: sriov, name: w1}
 status: {syncStatus: Failed, lastSyncError: "cannot config SRIOV device 0000:18:00.0", rdmaMode: shared}
-`, cluster.SriovNode{Namespace: "sriov", Node: "w1", SyncStatus: "Failed", SyncError: "cannot config SRIOV device 0000:18:00.0", RDMAMode: "shared"}},
+`, cluster.SriovNode{
+			Namespace:  "sriov",
+			Node:       "w1",
+			SyncStatus: "Failed",
+			SyncError:  "cannot config SRIOV device 0000:18:00.0",
+			RDMAMode:   "shared",
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, convertSriovNode(from[sriovNodeState](t, test.yaml))); diff != "" {
@@ -170,8 +195,14 @@ spec:
     attributes: {dra.net/ifName: {string: lo}}
 `, []cluster.DRADevice{
 			{Driver: "dra.net", Node: "w1", Name: "pci-0000-18-00-0", RDMA: true, Attribute: map[string]string{
-				"dra.net/rdma": "true", "dra.net/ifName": "eno5np0", "dra.net/numaNode": "0", "resource.kubernetes.io/pcieRoot": "pci0000:15"}},
-			{Driver: "dra.net", Node: "w1", Name: "normalized-eth0", Attribute: map[string]string{"dra.net/rdma": "false"}},
+				"dra.net/rdma": "true", "dra.net/ifName": "eno5np0", "dra.net/numaNode": "0",
+				"resource.kubernetes.io/pcieRoot": "pci0000:15"}},
+			{
+				Driver:    "dra.net",
+				Node:      "w1",
+				Name:      "normalized-eth0",
+				Attribute: map[string]string{"dra.net/rdma": "false"},
+			},
 		}},
 		"v1beta1, attributes in the driver's own domain": {`
 metadata: {name: w1-sriov}
@@ -181,12 +212,26 @@ spec:
   devices:
   - name: 0000-18-00-1
     basic: {attributes: {rdmaCapable: {bool: true}, firmware: {version: 28.39.1002}}}
-`, []cluster.DRADevice{{Driver: "sriovnetwork.k8snetworkplumbingwg.io", Node: "w1", Name: "0000-18-00-1", RDMA: true, Attribute: map[string]string{
-			"sriovnetwork.k8snetworkplumbingwg.io/rdmaCapable": "true", "sriovnetwork.k8snetworkplumbingwg.io/firmware": "28.39.1002"}}}},
+`,
+			[]cluster.DRADevice{{Driver: "sriovnetwork.k8snetworkplumbingwg.io", Node: "w1",
+				Name: "0000-18-00-1", RDMA: true, Attribute: map[string]string{
+					"sriovnetwork.k8snetworkplumbingwg.io/rdmaCapable": "true",
+					"sriovnetwork.k8snetworkplumbingwg.io/firmware":    "28.39.1002"}}}},
 		"each device on its own node": {`
 metadata: {name: fabric}
-spec: {driver: dra.net, perDeviceNodeSelection: true, devices: [{name: a, nodeName: w2, attributes: {rdma: {bool: true}}}]}
-`, []cluster.DRADevice{{Driver: "dra.net", Node: "w2", Name: "a", RDMA: true, Attribute: map[string]string{"dra.net/rdma": "true"}}}},
+spec:
+  driver: dra.net
+  perDeviceNodeSelection: true
+  devices: [{name: a, nodeName: w2, attributes: {rdma: {bool: true}}}]
+`, []cluster.DRADevice{
+			{
+				Driver:    "dra.net",
+				Node:      "w2",
+				Name:      "a",
+				RDMA:      true,
+				Attribute: map[string]string{"dra.net/rdma": "true"},
+			},
+		}},
 		"GPUs": {`
 metadata: {name: w1-gpu}
 spec: {driver: gpu.nvidia.com, nodeName: w1, devices: [{name: gpu-0, attributes: {productName: {string: NVIDIA H100}}}]}

@@ -39,7 +39,8 @@ metadata:
     nvidia.com/gpu.product: NVIDIA-H100-80GB-HBM3
     feature.node.kubernetes.io/cpu-model.vendor_id: Intel
   annotations:
-    k8s.ovn.org/l3-gateway-config: '{"default":{"mode":"shared","bridge-id":"br-ex","interface-id":"br-ex_moc","mac-address":"b8:3f:d2:03:00:aa","ip-addresses":["10.10.11.161/16"],"vlan-id":"0"}}'
+    k8s.ovn.org/l3-gateway-config: '{"default":{"mode":"shared","bridge-id":"br-ex","interface-id":"br-ex_moc",
+      "mac-address":"b8:3f:d2:03:00:aa","ip-addresses":["10.10.11.161/16"],"vlan-id":"0"}}'
     machineconfiguration.openshift.io/currentConfig: rendered-worker-1
     machineconfiguration.openshift.io/desiredConfig: rendered-worker-2
     machineconfiguration.openshift.io/state: Degraded
@@ -76,23 +77,39 @@ status:
     kubeletVersion: v1.33.5
 `, cluster.Node{
 			Name: "moc-r4pcc02u15",
-			Labels: map[string]string{"kubernetes.io/arch": "amd64", "node-role.kubernetes.io/worker": "", "nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3",
+			Labels: map[string]string{"kubernetes.io/arch": "amd64", "node-role.kubernetes.io/worker": "",
+				"nvidia.com/gpu.product":                         "NVIDIA-H100-80GB-HBM3",
 				"feature.node.kubernetes.io/cpu-model.vendor_id": "Intel"},
 			Ready: true, Unschedulable: true,
 			Taints: []cluster.Taint{
-				{Key: "node.kubernetes.io/unschedulable", Effect: "NoSchedule"}, {Key: "nvidia.com/gpu", Value: "present", Effect: "NoSchedule"},
+				{
+					Key:    "node.kubernetes.io/unschedulable",
+					Effect: "NoSchedule",
+				}, {Key: "nvidia.com/gpu", Value: "present", Effect: "NoSchedule"},
 			},
 			Arch: "amd64", OS: "Red Hat Enterprise Linux CoreOS 9.6.20251015-1", Kernel: "5.14.0-570.49.1.el9_6.x86_64",
-			Runtime: "cri-o://1.33.5-2.rhaos4.20", Kubelet: "v1.33.5", Address: "10.10.11.161", GatewayMAC: "b8:3f:d2:03:00:aa",
-			Allocatable: cluster.Resources{"cpu": 127500, "memory": 2112242696 * 1024, "ephemeral-storage": 430295430126, "hugepages-1Gi": 0, "pods": 250,
+			Runtime: "cri-o://1.33.5-2.rhaos4.20", Kubelet: "v1.33.5", Address: "10.10.11.161",
+			GatewayMAC: "b8:3f:d2:03:00:aa",
+			Allocatable: cluster.Resources{"cpu": 127500, "memory": 2112242696 * 1024,
+				"ephemeral-storage": 430295430126, "hugepages-1Gi": 0, "pods": 250,
 				"nvidia.com/gpu": 8, "openshift.io/eno5np0rdma": 1, "rdma/hca_shared": 1000},
-			MachineConfig: cluster.NodeConfig{Current: "rendered-worker-1", Desired: "rendered-worker-2", State: "Degraded", Reason: "failed to drain node"},
+			MachineConfig: cluster.NodeConfig{
+				Current: "rendered-worker-1",
+				Desired: "rendered-worker-2",
+				State:   "Degraded",
+				Reason:  "failed to drain node",
+			},
 		}},
 		"kubelet stopped reporting": {`
 metadata: {name: w1, labels: {kubernetes.io/arch: arm64}}
 status:
   conditions: [{type: Ready, status: Unknown, reason: NodeStatusUnknown, message: Kubelet stopped posting node status.}]
-`, cluster.Node{Name: "w1", Labels: map[string]string{"kubernetes.io/arch": "arm64"}, Arch: "arm64", NotReady: "NodeStatusUnknown: Kubelet stopped posting node status."}},
+`, cluster.Node{
+			Name:     "w1",
+			Labels:   map[string]string{"kubernetes.io/arch": "arm64"},
+			Arch:     "arm64",
+			NotReady: "NodeStatusUnknown: Kubelet stopped posting node status.",
+		}},
 		"just joined": {`metadata: {name: w2}`, cluster.Node{Name: "w2", NotReady: "the kubelet has not reported yet"}},
 		"gateway annotation is no JSON": {`metadata: {name: w3, annotations: {k8s.ovn.org/l3-gateway-config: "{"}}`,
 			cluster.Node{Name: "w3", NotReady: "the kubelet has not reported yet"}},

@@ -104,7 +104,9 @@ spec:
   serviceAccountName: h-kim-sa
   initContainers: [{name: railhead, image: quay.io/x/train:1}]
   containers:
-  - {name: train, image: "quay.io/x/train:1", resources: {requests: {nvidia.com/gpu: "8"}, limits: {nvidia.com/gpu: "8", memory: 1Gi}}}
+  - name: train
+    image: quay.io/x/train:1
+    resources: {requests: {nvidia.com/gpu: "8"}, limits: {nvidia.com/gpu: "8", memory: 1Gi}}
   - {name: side, image: "quay.io/x/side:1"}
 status:
   phase: Running
@@ -125,9 +127,11 @@ status:
 func TestBackOffKeepsTheLastWords(t *testing.T) {
 	status := from[corev1.ContainerStatus](t, `{name: train, restartCount: 2,
   state: {waiting: {reason: CrashLoopBackOff, message: back-off 20s restarting failed container}},
-  lastState: {terminated: {exitCode: 125, reason: Error, message: "railhead-pod: not started: RDMA is required (--mode rdma) but no usable RDMA device was found"}}}`)
+  lastState: {terminated: {exitCode: 125, reason: Error,
+    message: "railhead-pod: not started: RDMA is required (--mode rdma) but no usable RDMA device was found"}}}`)
 	refused := 125
-	want := cluster.Container{Name: "train", Restarts: 2, Waiting: "CrashLoopBackOff", ExitCode: &refused, Ended: "Error",
+	want := cluster.Container{Name: "train", Restarts: 2, Waiting: "CrashLoopBackOff", ExitCode: &refused,
+		Ended:   "Error",
 		Message: "railhead-pod: not started: RDMA is required (--mode rdma) but no usable RDMA device was found"}
 	if diff := cmp.Diff(want, container(corev1.Container{Name: "train"}, *status)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -137,16 +141,21 @@ func TestBackOffKeepsTheLastWords(t *testing.T) {
 func TestPodOf(t *testing.T) {
 	zero, killed := 0, 137
 	light := cluster.Pod{
-		Namespace: "train", Name: "h-kim-0", UID: "5d0b", Owner: "StatefulSet/h-kim", Node: "moc-r4pcc02u15", Phase: "Running",
+		Namespace: "train", Name: "h-kim-0", UID: "5d0b", Owner: "StatefulSet/h-kim", Node: "moc-r4pcc02u15",
+		Phase:    "Running",
 		Requests: cluster.Resources{"nvidia.com/gpu": 8}, ServiceAccount: "h-kim-sa", IP: "10.128.4.7",
 	}
 	whole := light
 	whole.Labels = map[string]string{"app.kubernetes.io/instance": "h-kim", "app.kubernetes.io/managed-by": "railhead"}
-	whole.Annotations = map[string]string{"k8s.v1.cni.cncf.io/networks": "eno5np0-network", "openshift.io/scc": "railhead-rdma"}
+	whole.Annotations = map[string]string{
+		"k8s.v1.cni.cncf.io/networks": "eno5np0-network",
+		"openshift.io/scc":            "railhead-rdma",
+	}
 	whole.Limits = cluster.Resources{"nvidia.com/gpu": 8, "memory": 1 << 30}
 	whole.Containers = []cluster.Container{
 		{Name: "railhead", Init: true, Image: "quay.io/x/train:1", Ready: true, ExitCode: &zero, Ended: "Completed"},
-		{Name: "train", Image: "quay.io/x/train:1", Restarts: 3, Waiting: "CrashLoopBackOff", Message: "back-off 40s restarting failed container",
+		{Name: "train", Image: "quay.io/x/train:1", Restarts: 3, Waiting: "CrashLoopBackOff",
+			Message:  "back-off 40s restarting failed container",
 			ExitCode: &killed, Ended: "OOMKilled"},
 		{Name: "side", Image: "quay.io/x/side:1", Ready: true, Running: true},
 	}
@@ -155,13 +164,36 @@ func TestPodOf(t *testing.T) {
 		pod  string
 		out  cluster.Pod
 	}{
-		"pod of the job":                           {Want{Namespace: "train", Job: "h-kim"}, jobPod, whole},
-		"pod of another job":                       {Want{Namespace: "train", Job: "other"}, jobPod, light},
-		"same job name in another namespace":       {Want{Namespace: "prod", Job: "h-kim"}, jobPod, light},
-		"pod that no job is asked for":             {Want{}, jobPod, light},
-		"pod that the scheduler cannot place":      {Want{}, `{metadata: {name: p}, status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: "0/13 nodes are available: 13 Insufficient nvidia.com/gpu."}]}}`, cluster.Pod{Name: "p", Phase: "Pending", Unscheduled: "0/13 nodes are available: 13 Insufficient nvidia.com/gpu."}},
-		"pod that the kubelet refused":             {Want{}, `{metadata: {name: p}, status: {phase: Failed, reason: UnexpectedAdmissionError, message: "Allocate failed due to no healthy devices present"}}`, cluster.Pod{Name: "p", Phase: "Failed", Reason: "UnexpectedAdmissionError", Message: "Allocate failed due to no healthy devices present"}},
-		"pod that is being deleted and not placed": {Want{}, `{metadata: {name: p, deletionTimestamp: "2026-01-05T10:00:00Z"}, status: {phase: Pending}}`, cluster.Pod{Name: "p", Phase: "Pending", Deleted: true}},
+		"pod of the job":                     {Want{Namespace: "train", Job: "h-kim"}, jobPod, whole},
+		"pod of another job":                 {Want{Namespace: "train", Job: "other"}, jobPod, light},
+		"same job name in another namespace": {Want{Namespace: "prod", Job: "h-kim"}, jobPod, light},
+		"pod that no job is asked for":       {Want{}, jobPod, light},
+		"pod that the scheduler cannot place": {
+			Want{},
+			`{metadata: {name: p}, status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", ` +
+				`reason: Unschedulable, message: "0/13 nodes are available: 13 Insufficient nvidia.com/gpu."}]}}`,
+			cluster.Pod{
+				Name:        "p",
+				Phase:       "Pending",
+				Unscheduled: "0/13 nodes are available: 13 Insufficient nvidia.com/gpu.",
+			},
+		},
+		"pod that the kubelet refused": {
+			Want{},
+			`{metadata: {name: p}, status: {phase: Failed, reason: UnexpectedAdmissionError, message: "Allocate ` +
+				`failed due to no healthy devices present"}}`,
+			cluster.Pod{
+				Name:    "p",
+				Phase:   "Failed",
+				Reason:  "UnexpectedAdmissionError",
+				Message: "Allocate failed due to no healthy devices present",
+			},
+		},
+		"pod that is being deleted and not placed": {
+			Want{},
+			`{metadata: {name: p, deletionTimestamp: "2026-01-05T10:00:00Z"}, status: {phase: Pending}}`,
+			cluster.Pod{Name: "p", Phase: "Pending", Deleted: true},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.out, podOf(test.want)(from[corev1.Pod](t, test.pod))); diff != "" {

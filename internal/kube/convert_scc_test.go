@@ -27,8 +27,13 @@ users: [system:serviceaccount:train:a]
 groups: []
 `))
 	want := cluster.SCC{
-		Name: "railhead-rdma", Priority: &priority, HostPath: true, AllowedCapabilities: []string{"IPC_LOCK"}, RequiredDropCapabilities: []string{"KILL", "MKNOD"},
-		RunAsUser: "MustRunAsRange", Volumes: []string{"configMap", "downwardAPI", "emptyDir"}, Users: []string{"system:serviceaccount:train:a"}, Groups: []string{},
+		Name: "railhead-rdma", Priority: &priority, HostPath: true, AllowedCapabilities: []string{"IPC_LOCK"},
+		RequiredDropCapabilities: []string{"KILL", "MKNOD"},
+		RunAsUser:                "MustRunAsRange", Volumes: []string{
+			"configMap",
+			"downwardAPI",
+			"emptyDir",
+		}, Users: []string{"system:serviceaccount:train:a"}, Groups: []string{},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -36,7 +41,8 @@ groups: []
 }
 
 func TestGrants(t *testing.T) {
-	const role = "{metadata: {name: rdma}, rules: [{verbs: [use], apiGroups: [security.openshift.io], resources: [securitycontextconstraints], resourceNames: [railhead-rdma]}]}"
+	const role = "{metadata: {name: rdma}, rules: [{verbs: [use], apiGroups: [security.openshift.io], resources: " +
+		"[securitycontextconstraints], resourceNames: [railhead-rdma]}]}"
 	const subject = "[{kind: ServiceAccount, namespace: train, name: a}]"
 	for name, test := range map[string]struct {
 		roles    []string
@@ -45,35 +51,76 @@ func TestGrants(t *testing.T) {
 		want     []cluster.SCCGrant
 	}{
 		"cluster role bound in a namespace": {
-			[]string{role}, []string{"{metadata: {namespace: train, name: b}, roleRef: {kind: ClusterRole, name: rdma}, subjects: " + subject + "}"}, nil,
-			[]cluster.SCCGrant{{SCC: "railhead-rdma", Subject: "ServiceAccount/train/a", Namespace: "train", By: "RoleBinding/b"}},
+			[]string{role}, []string{
+				"{metadata: {namespace: train, name: b}, roleRef: {kind: ClusterRole, name: rdma}, " +
+					"subjects: " + subject + "}",
+			}, nil,
+			[]cluster.SCCGrant{
+				{SCC: "railhead-rdma", Subject: "ServiceAccount/train/a", Namespace: "train", By: "RoleBinding/b"},
+			},
 		},
 		"cluster role bound everywhere": {
-			[]string{role}, []string{"{metadata: {name: b}, roleRef: {kind: ClusterRole, name: rdma}, subjects: [{kind: Group, name: system:authenticated}]}"}, nil,
-			[]cluster.SCCGrant{{SCC: "railhead-rdma", Subject: "Group/system:authenticated", By: "ClusterRoleBinding/b"}},
+			[]string{role}, []string{
+				"{metadata: {name: b}, roleRef: {kind: ClusterRole, name: rdma}, subjects: [{kind: Group, name: " +
+					"system:authenticated}]}",
+			}, nil,
+			[]cluster.SCCGrant{
+				{SCC: "railhead-rdma", Subject: "Group/system:authenticated", By: "ClusterRoleBinding/b"},
+			},
 		},
 		"role of the namespace, not the cluster role of its name": {
-			[]string{"{metadata: {namespace: train, name: rdma}, rules: [{verbs: [use], apiGroups: [security.openshift.io], resources: [securitycontextconstraints], resourceNames: [mine]}]}", role},
-			[]string{"{metadata: {namespace: train, name: b}, roleRef: {kind: Role, name: rdma}, subjects: " + subject + "}"}, nil,
-			[]cluster.SCCGrant{{SCC: "mine", Subject: "ServiceAccount/train/a", Namespace: "train", By: "RoleBinding/b"}},
+			[]string{
+				"{metadata: {namespace: train, name: rdma}, rules: [{verbs: [use], apiGroups: " +
+					"[security.openshift.io], resources: [securitycontextconstraints], resourceNames: [mine]}]}",
+				role,
+			},
+			[]string{
+				"{metadata: {namespace: train, name: b}, roleRef: {kind: Role, name: rdma}, subjects: " + subject + "}",
+			}, nil,
+			[]cluster.SCCGrant{
+				{SCC: "mine", Subject: "ServiceAccount/train/a", Namespace: "train", By: "RoleBinding/b"},
+			},
 		},
 		"cluster-admin may use every SCC": {
-			[]string{`{metadata: {name: cluster-admin}, rules: [{verbs: ["*"], apiGroups: ["*"], resources: ["*"]}, {verbs: ["*"], nonResourceURLs: ["*"]}]}`},
-			[]string{"{metadata: {name: cluster-admin}, roleRef: {kind: ClusterRole, name: cluster-admin}, subjects: [{kind: User, name: kim}]}"}, nil,
+			[]string{
+				`{metadata: {name: cluster-admin}, rules: [{verbs: ["*"], apiGroups: ["*"], resources: ["*"]}, ` +
+					`{verbs: ["*"], nonResourceURLs: ["*"]}]}`,
+			},
+			[]string{
+				"{metadata: {name: cluster-admin}, roleRef: {kind: ClusterRole, name: cluster-admin}, subjects: " +
+					"[{kind: User, name: kim}]}",
+			}, nil,
 			[]cluster.SCCGrant{{SCC: "*", Subject: "User/kim", By: "ClusterRoleBinding/cluster-admin"}},
 		},
 		"role that may only look at SCCs": {
-			[]string{"{metadata: {name: view}, rules: [{verbs: [get, list], apiGroups: [security.openshift.io], resources: [securitycontextconstraints]}]}"},
-			[]string{"{metadata: {name: b}, roleRef: {kind: ClusterRole, name: view}, subjects: " + subject + "}"}, nil, nil,
+			[]string{
+				"{metadata: {name: view}, rules: [{verbs: [get, list], apiGroups: [security.openshift.io], " +
+					"resources: [securitycontextconstraints]}]}",
+			},
+			[]string{
+				"{metadata: {name: b}, roleRef: {kind: ClusterRole, name: view}, subjects: " + subject + "}",
+			}, nil, nil,
 		},
 		"binding of a role that is not there": {
-			nil, []string{"{metadata: {name: b}, roleRef: {kind: ClusterRole, name: gone}, subjects: " + subject + "}"}, nil, nil,
+			nil, []string{
+				"{metadata: {name: b}, roleRef: {kind: ClusterRole, name: gone}, subjects: " + subject + "}",
+			}, nil, nil,
 		},
 		"those whom the SCC names": {
-			nil, nil, []cluster.SCC{{Name: "nccl-scc", Users: []string{"system:serviceaccount:train:a"}, Groups: []string{"system:cluster-admins"}}},
+			nil, nil, []cluster.SCC{
+				{
+					Name:   "nccl-scc",
+					Users:  []string{"system:serviceaccount:train:a"},
+					Groups: []string{"system:cluster-admins"},
+				},
+			},
 			[]cluster.SCCGrant{
 				{SCC: "nccl-scc", Subject: "Group/system:cluster-admins", By: "securitycontextconstraints/nccl-scc"},
-				{SCC: "nccl-scc", Subject: "User/system:serviceaccount:train:a", By: "securitycontextconstraints/nccl-scc"},
+				{
+					SCC:     "nccl-scc",
+					Subject: "User/system:serviceaccount:train:a",
+					By:      "securitycontextconstraints/nccl-scc",
+				},
 			},
 		},
 	} {
@@ -95,18 +142,28 @@ func TestGrants(t *testing.T) {
 
 func TestObjectOf(t *testing.T) {
 	service := objectOf("v1", "Service")(from[anyObject](t, `
-metadata: {namespace: train, name: h-kim-headless, managedFields: [{manager: railhead}], labels: {app.kubernetes.io/managed-by: railhead}}
+metadata:
+  namespace: train
+  name: h-kim-headless
+  managedFields: [{manager: railhead}]
+  labels: {app.kubernetes.io/managed-by: railhead}
 spec: {clusterIP: None, ports: [{port: 29500}]}
 `))
-	want := []cluster.Object{{APIVersion: "v1", Kind: "Service", Namespace: "train", Name: "h-kim-headless", Fields: map[string]any{
-		"apiVersion": "v1", "kind": "Service",
-		"metadata": map[string]any{"namespace": "train", "name": "h-kim-headless", "labels": map[string]any{"app.kubernetes.io/managed-by": "railhead"}},
-		"spec":     map[string]any{"clusterIP": "None", "ports": []any{map[string]any{"port": int64(29500)}}},
-	}}}
+	want := []cluster.Object{{APIVersion: "v1", Kind: "Service", Namespace: "train", Name: "h-kim-headless",
+		Fields: map[string]any{
+			"apiVersion": "v1", "kind": "Service",
+			"metadata": map[string]any{
+				"namespace": "train",
+				"name":      "h-kim-headless",
+				"labels":    map[string]any{"app.kubernetes.io/managed-by": "railhead"},
+			},
+			"spec": map[string]any{"clusterIP": "None", "ports": []any{map[string]any{"port": int64(29500)}}},
+		}}}
 	if diff := cmp.Diff(want, service); diff != "" {
 		t.Error(diff)
 	}
-	made := objectOf("v1", "Pod")(from[anyObject](t, `{metadata: {name: h-kim-0, ownerReferences: [{kind: StatefulSet, name: h-kim, controller: true}]}}`))
+	made := objectOf("v1", "Pod")(from[anyObject](t, `{metadata: {name: h-kim-0, ownerReferences: [{kind: `+
+		`StatefulSet, name: h-kim, controller: true}]}}`))
 	if made != nil {
 		t.Errorf("a pod that a controller made is not Railhead's: %v", made)
 	}

@@ -19,7 +19,12 @@ spec:
     resourcesPerNode:
       limits: {nvidia.com/gpu: "8", memory: 1Gi}
       requests: {cpu: "2"}
-`: {Namespace: "train", Name: "h-kim", Runtime: "torch-distributed", PerNode: cluster.Resources{"nvidia.com/gpu": 8, "memory": 1 << 30, "cpu": 2000}},
+`: {
+			Namespace: "train",
+			Name:      "h-kim",
+			Runtime:   "torch-distributed",
+			PerNode:   cluster.Resources{"nvidia.com/gpu": 8, "memory": 1 << 30, "cpu": 2000},
+		},
 		`
 metadata: {name: plain, namespace: train}
 spec: {runtimeRef: {name: torch-distributed}}

@@ -15,10 +15,13 @@ func TestShellImage(t *testing.T) {
 	const (
 		withImages = `{"kind":"APIGroupList","groups":[{"name":"image.openshift.io","versions":[{"version":"v1"}]}]}`
 		without    = `{"kind":"APIGroupList","groups":[]}`
-		daemon     = `{"items":[{"spec":{"containers":[{"name":"kube-rbac-proxy","image":"proxy"},{"name":"machine-config-daemon","image":"quay.example.com/release@sha256:1"}]}}]}`
-		tag        = `{"kind":"ImageStreamTag","image":{"dockerImageReference":"quay.example.com/release@sha256:2"}}`
-		forbidden  = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"pods is forbidden"}`
-		missing    = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":"imagestreamtags \"cli:latest\" not found"}`
+		daemon     = `{"items":[{"spec":{"containers":[{"name":"kube-rbac-proxy","image":"proxy"},` +
+			`{"name":"machine-config-daemon","image":"quay.example.com/release@sha256:1"}]}}]}`
+		tag       = `{"kind":"ImageStreamTag","image":{"dockerImageReference":"quay.example.com/release@sha256:2"}}`
+		forbidden = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,` +
+			`"message":"pods is forbidden"}`
+		missing = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,` +
+			`"message":"imagestreamtags \"cli:latest\" not found"}`
 	)
 	for name, test := range map[string]struct {
 		groups, pods, tag string
@@ -26,18 +29,62 @@ func TestShellImage(t *testing.T) {
 		calls             int
 		says              []string
 	}{
-		"the daemon of the node":        {groups: withImages, pods: daemon, want: "quay.example.com/release@sha256:1", calls: 1},
-		"no daemon on the node":         {groups: withImages, pods: `{"items":[]}`, tag: tag, want: "quay.example.com/release@sha256:2", calls: 2},
-		"daemons may not be read":       {groups: withImages, pods: forbidden, tag: tag, want: "quay.example.com/release@sha256:2", calls: 2},
-		"a daemon of another shape":     {groups: withImages, pods: `{"items":[{"spec":{"containers":[{"name":"machine-config-daemon"}]}}]}`, tag: tag, want: "quay.example.com/release@sha256:2", calls: 2},
-		"neither":                       {groups: withImages, pods: `{"items":[]}`, tag: missing, calls: 2, says: []string{"node w12 has no pod of the machine-config-daemon", `"cli:latest" not found`}},
-		"a tag that was never imported": {groups: withImages, pods: `{"items":[]}`, tag: `{"image":{}}`, calls: 2, says: []string{"openshift/cli:latest names no image"}},
-		"no image streams":              {groups: without, pods: forbidden, calls: 1, says: []string{"pods is forbidden", "the server has no image streams"}},
+		"the daemon of the node": {
+			groups: withImages,
+			pods:   daemon,
+			want:   "quay.example.com/release@sha256:1",
+			calls:  1,
+		},
+		"no daemon on the node": {
+			groups: withImages,
+			pods:   `{"items":[]}`,
+			tag:    tag,
+			want:   "quay.example.com/release@sha256:2",
+			calls:  2,
+		},
+		"daemons may not be read": {
+			groups: withImages,
+			pods:   forbidden,
+			tag:    tag,
+			want:   "quay.example.com/release@sha256:2",
+			calls:  2,
+		},
+		"the daemon has no image": {
+			groups: withImages,
+			pods:   `{"items":[{"spec":{"containers":[{"name":"machine-config-daemon"}]}}]}`,
+			tag:    tag,
+			want:   "quay.example.com/release@sha256:2",
+			calls:  2,
+		},
+		"neither": {
+			groups: withImages,
+			pods:   `{"items":[]}`,
+			tag:    missing,
+			calls:  2,
+			says:   []string{"node w12 has no pod of the machine-config-daemon", `"cli:latest" not found`},
+		},
+		"a tag that was never imported": {
+			groups: withImages,
+			pods:   `{"items":[]}`,
+			tag:    `{"image":{}}`,
+			calls:  2,
+			says:   []string{"openshift/cli:latest names no image"},
+		},
+		"no image streams": {
+			groups: without,
+			pods:   forbidden,
+			calls:  1,
+			says:   []string{"pods is forbidden", "the server has no image streams"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked []string
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				answer := map[string]string{"/apis": test.groups, daemonPods: test.pods, imageStreamTag: test.tag}[r.URL.Path]
+				answer := map[string]string{
+					"/apis":        test.groups,
+					daemonPods:     test.pods,
+					imageStreamTag: test.tag,
+				}[r.URL.Path]
 				if r.URL.Path != "/apis" {
 					asked = append(asked, r.URL.String())
 				}
@@ -67,7 +114,8 @@ func TestShellImage(t *testing.T) {
 					t.Errorf("%v does not say %q", err, text)
 				}
 			}
-			if want := daemonPods + "?fieldSelector=spec.nodeName%3Dw12&labelSelector=k8s-app%3Dmachine-config-daemon"; asked[0] != want {
+			const query = "?fieldSelector=spec.nodeName%3Dw12&labelSelector=k8s-app%3Dmachine-config-daemon"
+			if asked[0] != daemonPods+query {
 				t.Errorf("asked for %s", asked[0])
 			}
 		})

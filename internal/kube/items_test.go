@@ -39,17 +39,38 @@ func TestEachItem(t *testing.T) {
 		version string
 		broken  bool
 	}{
-		"protobuf":                 {string(whole), []string{"a", "b"}, "42", false},
-		"protobuf, no objects":     {string(protobufList(t)), nil, "42", false},
-		"protobuf, cut off":        {string(whole[:len(whole)-20]), []string{"a"}, "", true},
-		"protobuf, no list":        {"k8s\x00", nil, "", true},
-		"JSON":                     {`{"kind":"List","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}],"extra":{"x":[1]}}`, []string{"a", "b"}, "7", false},
-		"JSON, items before meta":  {`{"items":[{"metadata":{"name":"a"}}],"metadata":{"resourceVersion":"7"}}`, []string{"a"}, "7", false},
-		"JSON, items null":         {`{"items":null,"metadata":{"resourceVersion":"7"}}`, nil, "7", false},
-		"JSON, cut off":            {`{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"}},{"meta`, []string{"a"}, "", true},
-		"JSON, cut off at the end": {`{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"}}]`, []string{"a"}, "", true},
-		"empty":                    {"", nil, "", true},
-		"text":                     {"upstream connect error", nil, "", true},
+		"protobuf":             {string(whole), []string{"a", "b"}, "42", false},
+		"protobuf, no objects": {string(protobufList(t)), nil, "42", false},
+		"protobuf, cut off":    {string(whole[:len(whole)-20]), []string{"a"}, "", true},
+		"protobuf, no list":    {"k8s\x00", nil, "", true},
+		"JSON": {
+			`{"kind":"List","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"}},` +
+				`{"metadata":{"name":"b"}}],"extra":{"x":[1]}}`,
+			[]string{"a", "b"},
+			"7",
+			false,
+		},
+		"JSON, items before meta": {
+			`{"items":[{"metadata":{"name":"a"}}],"metadata":{"resourceVersion":"7"}}`,
+			[]string{"a"},
+			"7",
+			false,
+		},
+		"JSON, items null": {`{"items":null,"metadata":{"resourceVersion":"7"}}`, nil, "7", false},
+		"JSON, cut off": {
+			`{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"}},{"meta`,
+			[]string{"a"},
+			"",
+			true,
+		},
+		"JSON, cut off at the end": {
+			`{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"}}]`,
+			[]string{"a"},
+			"",
+			true,
+		},
+		"empty": {"", nil, "", true},
+		"text":  {"upstream connect error", nil, "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var names []string
@@ -72,7 +93,10 @@ func TestEachItem(t *testing.T) {
 
 // A list that is cut off is never taken for a whole one, wherever it is cut.
 func TestEachItemCutOff(t *testing.T) {
-	for _, body := range [][]byte{protobufList(t, "a", "b"), []byte(`{"metadata":{"resourceVersion":"7"},"items":[{},{}]}`)} {
+	for _, body := range [][]byte{
+		protobufList(t, "a", "b"),
+		[]byte(`{"metadata":{"resourceVersion":"7"},"items":[{},{}]}`),
+	} {
 		list := len(body)
 		if bytes.HasPrefix(body, []byte(protobufMagic)) {
 			list -= 4 // two empty fields end the envelope, behind the list

@@ -61,12 +61,26 @@ func TestConnectWithoutACluster(t *testing.T) {
 		want error
 		says []string
 	}{
-		"kubeconfig that is not there": {[]string{"--kubeconfig=/nowhere/config"}, ErrNoConfig, []string{"/nowhere/config"}},
-		"no kubeconfig anywhere":       {nil, ErrNoConfig, []string{"/none", "--kubeconfig", "oc login"}},
-		"context that is not there":    {[]string{"--kubeconfig=" + good, "--context=staging"}, ErrNoContext, []string{"staging", good, "--context: lab, prod"}},
-		"no current context": {[]string{"--kubeconfig=" + kubeconfig(t, strings.Replace(twoContexts, "current-context: lab", "", 1))},
+		"kubeconfig does not exist": {
+			[]string{"--kubeconfig=/nowhere/config"},
+			ErrNoConfig,
+			[]string{"/nowhere/config"},
+		},
+		"no kubeconfig anywhere": {nil, ErrNoConfig, []string{"/none", "--kubeconfig", "oc login"}},
+		"context does not exist": {
+			[]string{"--kubeconfig=" + good, "--context=staging"},
+			ErrNoContext,
+			[]string{"staging", good, "--context: lab, prod"},
+		},
+		"no current context": {[]string{
+			"--kubeconfig=" + kubeconfig(t, strings.Replace(twoContexts, "current-context: lab", "", 1)),
+		},
 			ErrNoConfig, []string{"no current context", "lab, prod"}},
-		"server that does not answer": {[]string{"--kubeconfig=" + good}, ErrUnreachable, []string{"https://127.0.0.1:1", "VPN"}},
+		"server does not answer": {
+			[]string{"--kubeconfig=" + good},
+			ErrUnreachable,
+			[]string{"https://127.0.0.1:1", "VPN"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parsed(t, test.args...).Connect(t.Context())
@@ -124,8 +138,10 @@ func TestFlagsAreKubectls(t *testing.T) {
 	NewFlags().AddFlags(set)
 	var names []string
 	set.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	want := []string{"as", "as-group", "as-uid", "certificate-authority", "client-certificate", "client-key", "cluster", "context", "disable-compression",
-		"insecure-skip-tls-verify", "kubeconfig", "namespace", "request-timeout", "server", "tls-server-name", "token", "user"}
+	want := []string{"as", "as-group", "as-uid", "certificate-authority", "client-certificate", "client-key",
+		"cluster", "context", "disable-compression",
+		"insecure-skip-tls-verify", "kubeconfig", "namespace", "request-timeout", "server", "tls-server-name",
+		"token", "user"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error(diff)
 	}
@@ -140,17 +156,58 @@ func TestReachError(t *testing.T) {
 		want error
 		says string
 	}{
-		"nothing wrong":        {nil, nil, ""},
-		"refused":              {call(refused), ErrUnreachable, "the API server does not answer: https://api:6443: dial tcp: connect: connection refused; is the address right, and are the server and the VPN up?"},
-		"unknown name":         {call(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "api"}}), ErrUnreachable, "the API server does not answer: https://api:6443: lookup api: no such host; is the address right, and is the VPN up?"},
-		"no answer in time":    {call(context.DeadlineExceeded), ErrUnreachable, "the API server does not answer: https://api:6443: context deadline exceeded; is the address right, and are the server and the VPN up?"},
-		"strange certificate":  {call(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), ErrCertificate, "the API server's certificate is not trusted: https://api:6443: x509: certificate signed by unknown authority; give the cluster's CA with --certificate-authority, or log in again"},
-		"expired token":        {apierrors.NewUnauthorized("Unauthorized"), ErrUnauthorized, "the API server rejects the credentials: https://api:6443: the token or the client certificate is wrong or has expired; log in again (oc login), or renew the credentials in the kubeconfig"},
-		"credential plugin":    {call(errors.New("getting credentials: exec: executable aws not found")), ErrUnreachable, "the API server does not answer: https://api:6443: getting credentials: exec: executable aws not found"},
-		"cancelled":            {call(context.Canceled), context.Canceled, `Get "https://api:6443/apis": context canceled`},
-		"an answer of its own": {forbidden, forbidden, forbidden.Error()},
-		"told already":         {fmt.Errorf("%w: x", ErrUnreachable), ErrUnreachable, "the API server does not answer: x"},
-		"web page":             {fmt.Errorf("%w: <html>", errNotKubernetes), errNotKubernetes, "https://api:6443: the server is not a Kubernetes API server: <html>"},
+		"nothing wrong": {nil, nil, ""},
+		"refused": {
+			call(refused),
+			ErrUnreachable,
+			"the API server does not answer: https://api:6443: dial tcp: connect: connection refused; is the address " +
+				"right, and are the server and the VPN up?",
+		},
+		"unknown name": {
+			call(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "api"}}),
+			ErrUnreachable,
+			"the API server does not answer: https://api:6443: lookup api: no such host; is the address right, and " +
+				"is the VPN up?",
+		},
+		"no answer in time": {
+			call(context.DeadlineExceeded),
+			ErrUnreachable,
+			"the API server does not answer: https://api:6443: context deadline exceeded; is the address right, and " +
+				"are the server and the VPN up?",
+		},
+		"untrusted certificate": {
+			call(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}),
+			ErrCertificate,
+			"the API server's certificate is not trusted: https://api:6443: x509: certificate signed by unknown " +
+				"authority; give the cluster's CA with --certificate-authority, or log in again",
+		},
+		"expired token": {
+			apierrors.NewUnauthorized("Unauthorized"),
+			ErrUnauthorized,
+			"the API server rejects the credentials: https://api:6443: the token or the client certificate is wrong " +
+				"or has expired; log in again (oc login), or renew the credentials in the kubeconfig",
+		},
+		"credential plugin": {
+			call(errors.New("getting credentials: exec: executable aws not found")),
+			ErrUnreachable,
+			"the API server does not answer: https://api:6443: getting credentials: exec: executable aws not found",
+		},
+		"cancelled": {
+			call(context.Canceled),
+			context.Canceled,
+			`Get "https://api:6443/apis": context canceled`,
+		},
+		"error of the call itself": {forbidden, forbidden, forbidden.Error()},
+		"classified already": {
+			fmt.Errorf("%w: x", ErrUnreachable),
+			ErrUnreachable,
+			"the API server does not answer: x",
+		},
+		"web page": {
+			fmt.Errorf("%w: <html>", errNotKubernetes),
+			errNotKubernetes,
+			"https://api:6443: the server is not a Kubernetes API server: <html>",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := reachError("https://api:6443", test.err)
@@ -166,20 +223,36 @@ func TestTransient(t *testing.T) {
 		err             error
 		lost, transient bool
 	}{
-		"nothing wrong":       {nil, false, false},
-		"refused":             {&url.Error{Op: "Get", Err: &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}}, true, true},
-		"reset":               {&url.Error{Op: "Get", Err: &net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}}, true, true},
-		"cut off":             {&url.Error{Op: "Get", Err: io.ErrUnexpectedEOF}, true, true},
-		"broken list":         {fmt.Errorf("%w: EOF", errBroken), true, true},
-		"cancelled":           {&url.Error{Op: "Get", Err: context.Canceled}, false, false},
-		"certificate refused": {&url.Error{Op: "Get", Err: &net.OpError{Op: "remote error", Err: errors.New("tls: bad certificate")}}, false, false},
-		"busy":                {apierrors.NewTooManyRequests("later", 1), false, true},
-		"starting":            {apierrors.NewServiceUnavailable("starting"), false, true},
-		"forbidden":           {apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "", nil), false, false},
-		"unauthorized":        {apierrors.NewUnauthorized("Unauthorized"), false, false},
+		"nothing wrong": {nil, false, false},
+		"refused": {
+			&url.Error{
+				Op:  "Get",
+				Err: &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)},
+			},
+			true,
+			true,
+		},
+		"reset": {
+			&url.Error{Op: "Get", Err: &net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}},
+			true,
+			true,
+		},
+		"cut off":     {&url.Error{Op: "Get", Err: io.ErrUnexpectedEOF}, true, true},
+		"broken list": {fmt.Errorf("%w: EOF", errBroken), true, true},
+		"cancelled":   {&url.Error{Op: "Get", Err: context.Canceled}, false, false},
+		"certificate refused": {
+			&url.Error{Op: "Get", Err: &net.OpError{Op: "remote error", Err: errors.New("tls: bad certificate")}},
+			false,
+			false,
+		},
+		"busy":         {apierrors.NewTooManyRequests("later", 1), false, true},
+		"starting":     {apierrors.NewServiceUnavailable("starting"), false, true},
+		"forbidden":    {apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "", nil), false, false},
+		"unauthorized": {apierrors.NewUnauthorized("Unauthorized"), false, false},
 	} {
 		if lost(test.err) != test.lost || transient(test.err) != test.transient {
-			t.Errorf("%s: lost %v, transient %v; want %v, %v", name, lost(test.err), transient(test.err), test.lost, test.transient)
+			t.Errorf("%s: lost %v, transient %v; want %v, %v", name, lost(test.err), transient(test.err),
+				test.lost, test.transient)
 		}
 	}
 }

@@ -23,8 +23,14 @@ func TestAllow(t *testing.T) {
 		right plan.Right
 		want  bool
 	}{
-		"named verb":                {plan.Right{Verb: "patch", Group: "apps", Resource: "statefulsets", Name: "x"}, true},
-		"another verb":              {plan.Right{Verb: "delete", Group: "apps", Resource: "statefulsets", Name: "x"}, false},
+		"named verb": {
+			plan.Right{Verb: "patch", Group: "apps", Resource: "statefulsets", Name: "x"},
+			true,
+		},
+		"another verb": {
+			plan.Right{Verb: "delete", Group: "apps", Resource: "statefulsets", Name: "x"},
+			false,
+		},
 		"another group":             {plan.Right{Verb: "patch", Group: "extensions", Resource: "statefulsets"}, false},
 		"every resource of a group": {plan.Right{Verb: "create", Resource: "configmaps"}, true},
 		"the object that is named":  {plan.Right{Verb: "delete", Resource: "services", Name: "mine"}, true},
@@ -38,7 +44,16 @@ func TestAllow(t *testing.T) {
 }
 
 func TestNamespacesOf(t *testing.T) {
-	got := namespacesOf([]plan.Right{{Namespace: "a"}, {}, {Namespace: "b"}, {}, {Namespace: "a"}, {Namespace: "a"}, {Namespace: "b"}, {Namespace: "once"}})
+	got := namespacesOf([]plan.Right{
+		{Namespace: "a"},
+		{},
+		{Namespace: "b"},
+		{},
+		{Namespace: "a"},
+		{Namespace: "a"},
+		{Namespace: "b"},
+		{Namespace: "once"},
+	})
 	if diff := cmp.Diff([]string{"a", "b"}, got); diff != "" {
 		t.Error(diff)
 	}

@@ -17,15 +17,19 @@ func openshift() api {
 		cluster.SecurityGroup:       one("v1", "securitycontextconstraints", "rangeallocations"),
 		cluster.MachineConfigGroup:  one("v1", "machineconfigs", "machineconfigpools"),
 		cluster.NetworkGroup:        one("v1", "network-attachment-definitions"),
-		cluster.SriovGroup:          one("v1", "sriovnetworks", "sriovibnetworks", "sriovnetworknodepolicies", "sriovnetworknodestates"),
-		cluster.ResourceGroup:       one("v1beta1", "resourceslices"),
-		cluster.JobSetGroup:         one("v1alpha2", "jobsets"),
-		cluster.TrainerGroup:        one("v1alpha1", "trainjobs"),
+		cluster.SriovGroup: one("v1", "sriovnetworks", "sriovibnetworks", "sriovnetworknodepolicies",
+			"sriovnetworknodestates"),
+		cluster.ResourceGroup: one("v1beta1", "resourceslices"),
+		cluster.JobSetGroup:   one("v1alpha2", "jobsets"),
+		cluster.TrainerGroup:  one("v1alpha1", "trainjobs"),
 	}
 }
 
 func plain() api {
-	return api{"apps": {{"v1", []string{"statefulsets"}}}, "rbac.authorization.k8s.io": {{"v1", []string{"roles", "clusterroles"}}}}
+	return api{
+		"apps":                      {{"v1", []string{"statefulsets"}}},
+		"rbac.authorization.k8s.io": {{"v1", []string{"roles", "clusterroles"}}},
+	}
 }
 
 func TestSources(t *testing.T) {
@@ -35,29 +39,82 @@ func TestSources(t *testing.T) {
 		want Want
 		out  []string // paths, with the selector and what they fall back to
 	}{
-		"nodes and pods of all": {openshift(), Want{Kinds: []cluster.Kind{cluster.Nodes, cluster.Pods}}, []string{"/api/v1/nodes", "/api/v1/pods"}},
+		"nodes and pods of all": {
+			openshift(),
+			Want{Kinds: []cluster.Kind{cluster.Nodes, cluster.Pods}},
+			[]string{"/api/v1/nodes", "/api/v1/pods"},
+		},
 		"a job's pods": {openshift(), Want{Kinds: []cluster.Kind{cluster.Pods}, Namespace: "train", Job: "h-kim"},
 			[]string{"/api/v1/namespaces/train/pods?app.kubernetes.io/instance=h-kim"}},
-		"all pods beside a job's": {openshift(), Want{Kinds: []cluster.Kind{cluster.Pods}, Namespace: "train", Job: "h-kim", Everywhere: []cluster.Kind{cluster.Pods}},
+		"all pods, with a job": {openshift(), Want{
+			Kinds:      []cluster.Kind{cluster.Pods},
+			Namespace:  "train",
+			Job:        "h-kim",
+			Everywhere: []cluster.Kind{cluster.Pods},
+		},
 			[]string{"/api/v1/pods else /api/v1/namespaces/train/pods"}},
-		"what users have in one namespace": {openshift(),
-			Want{Kinds: []cluster.Kind{cluster.Namespaces, cluster.Networks, cluster.ServiceAccounts, cluster.Quotas, cluster.Events}, Namespace: "train"},
-			[]string{"/api/v1/namespaces train", "/apis/k8s.cni.cncf.io/v1" + namespaced + "network-attachment-definitions", "/api/v1" + namespaced + "serviceaccounts",
+		"users' objects of one namespace": {openshift(),
+			Want{
+				Kinds: []cluster.Kind{
+					cluster.Namespaces,
+					cluster.Networks,
+					cluster.ServiceAccounts,
+					cluster.Quotas,
+					cluster.Events,
+				},
+				Namespace: "train",
+			},
+			[]string{"/api/v1/namespaces train",
+				"/apis/k8s.cni.cncf.io/v1" + namespaced + "network-attachment-definitions",
+				"/api/v1" + namespaced + "serviceaccounts",
 				"/api/v1" + namespaced + "resourcequotas", "/api/v1" + namespaced + "events"}},
-		"what the operator has is read whole": {openshift(), Want{Kinds: []cluster.Kind{cluster.SriovNetworks, cluster.SriovPolicies, cluster.SriovNodes}, Namespace: "train"},
-			[]string{"/apis/sriovnetwork.openshift.io/v1/sriovnetworks", "/apis/sriovnetwork.openshift.io/v1/sriovibnetworks",
-				"/apis/sriovnetwork.openshift.io/v1/sriovnetworknodepolicies", "/apis/sriovnetwork.openshift.io/v1/sriovnetworknodestates"}},
-		"the best version that is served": {openshift(), Want{Kinds: []cluster.Kind{cluster.DRADevices}}, []string{"/apis/resource.k8s.io/v1beta1/resourceslices"}},
-		"grants, with the SCCs that name users": {openshift(), Want{Kinds: []cluster.Kind{cluster.SCCGrants}, Namespace: "train"},
-			[]string{"/apis/rbac.authorization.k8s.io/v1/clusterroles", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-				"/apis/rbac.authorization.k8s.io/v1" + namespaced + "roles", "/apis/rbac.authorization.k8s.io/v1" + namespaced + "rolebindings",
+		"the operator's objects of all namespaces": {openshift(), Want{
+			Kinds:     []cluster.Kind{cluster.SriovNetworks, cluster.SriovPolicies, cluster.SriovNodes},
+			Namespace: "train",
+		},
+			[]string{"/apis/sriovnetwork.openshift.io/v1/sriovnetworks",
+				"/apis/sriovnetwork.openshift.io/v1/sriovibnetworks",
+				"/apis/sriovnetwork.openshift.io/v1/sriovnetworknodepolicies",
+				"/apis/sriovnetwork.openshift.io/v1/sriovnetworknodestates"}},
+		"the best version that is served": {
+			openshift(),
+			Want{Kinds: []cluster.Kind{cluster.DRADevices}},
+			[]string{"/apis/resource.k8s.io/v1beta1/resourceslices"},
+		},
+		"grants, with the SCCs that name users": {openshift(), Want{
+			Kinds:     []cluster.Kind{cluster.SCCGrants},
+			Namespace: "train",
+		},
+			[]string{"/apis/rbac.authorization.k8s.io/v1/clusterroles",
+				"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+				"/apis/rbac.authorization.k8s.io/v1" + namespaced + "roles",
+				"/apis/rbac.authorization.k8s.io/v1" + namespaced + "rolebindings",
 				"/apis/security.openshift.io/v1/securitycontextconstraints"}},
-		"what a server lacks is not asked for": {plain(),
-			Want{Kinds: []cluster.Kind{cluster.Pools, cluster.MachineConfigs, cluster.Networks, cluster.SCCs, cluster.SCCGrants, cluster.DRADevices, cluster.SriovNodes}}, nil},
-		"whether a job's change took effect": {openshift(), Want{Kinds: []cluster.Kind{cluster.StatefulSets}, Namespace: "train", Job: "h-kim"},
+		"kinds that the server does not have": {plain(),
+			Want{
+				Kinds: []cluster.Kind{
+					cluster.Pools,
+					cluster.MachineConfigs,
+					cluster.Networks,
+					cluster.SCCs,
+					cluster.SCCGrants,
+					cluster.DRADevices,
+					cluster.SriovNodes,
+				},
+			}, nil},
+		"stateful sets of a namespace": {openshift(), Want{
+			Kinds:     []cluster.Kind{cluster.StatefulSets},
+			Namespace: "train",
+			Job:       "h-kim",
+		},
 			[]string{"/apis/apps/v1" + namespaced + "statefulsets?app.kubernetes.io/managed-by=railhead"}},
-		"what Railhead wrote for a job": {openshift(), Want{Kinds: []cluster.Kind{cluster.Objects}, Namespace: "train", Job: "h-kim"},
-			[]string{"/api/v1" + namespaced + "configmaps?app.kubernetes.io/managed-by=railhead", "/api/v1" + namespaced + "services?app.kubernetes.io/managed-by=railhead",
+		"Railhead's objects of a job": {openshift(), Want{
+			Kinds:     []cluster.Kind{cluster.Objects},
+			Namespace: "train",
+			Job:       "h-kim",
+		},
+			[]string{"/api/v1" + namespaced + "configmaps?app.kubernetes.io/managed-by=railhead",
+				"/api/v1" + namespaced + "services?app.kubernetes.io/managed-by=railhead",
 				"/apis/apps/v1" + namespaced + "statefulsets?app.kubernetes.io/managed-by=railhead",
 				"/apis/jobset.x-k8s.io/v1alpha2" + namespaced + "jobsets?app.kubernetes.io/managed-by=railhead"}},
 	} {
@@ -86,8 +143,10 @@ func TestSources(t *testing.T) {
 // Every kind of the State has a source on a server that serves everything.
 func TestEveryKindHasASource(t *testing.T) {
 	for _, kind := range []cluster.Kind{
-		cluster.Nodes, cluster.Pods, cluster.Pools, cluster.MachineConfigs, cluster.Networks, cluster.SriovNetworks, cluster.SriovPolicies, cluster.SriovNodes,
-		cluster.DRADevices, cluster.SCCs, cluster.SCCGrants, cluster.Namespaces, cluster.ServiceAccounts, cluster.Quotas, cluster.Events, cluster.Objects, cluster.TrainJobs,
+		cluster.Nodes, cluster.Pods, cluster.Pools, cluster.MachineConfigs, cluster.Networks,
+		cluster.SriovNetworks, cluster.SriovPolicies, cluster.SriovNodes,
+		cluster.DRADevices, cluster.SCCs, cluster.SCCGrants, cluster.Namespaces, cluster.ServiceAccounts,
+		cluster.Quotas, cluster.Events, cluster.Objects, cluster.TrainJobs,
 	} {
 		if len(openshift().sources(Want{Kinds: []cluster.Kind{kind}})) == 0 {
 			t.Errorf("%s has no source", kind)
@@ -101,11 +160,16 @@ func TestParseDiscovery(t *testing.T) {
 		want    api
 		refused bool
 	}{
-		"all groups with their resources": {`{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[
-			{"metadata":{"name":"apps","creationTimestamp":null},"versions":[{"version":"v1","resources":[{"resource":"statefulsets","responseKind":{"group":"","version":"","kind":"StatefulSet"},"scope":"Namespaced","verbs":["list"]}],"freshness":"Current"}]},
+		"all groups with their resources": {`{
+			"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[
+			{"metadata":{"name":"apps","creationTimestamp":null},"versions":[{"version":"v1","resources":[
+				{"resource":"statefulsets","responseKind":{"group":"","version":"","kind":"StatefulSet"},
+				"scope":"Namespaced","verbs":["list"]}],"freshness":"Current"}]},
 			{"metadata":{"name":"down.example.com"},"versions":[{"version":"v1","freshness":"Stale"}]}]}`,
 			api{"apps": {{"v1", []string{"statefulsets"}}}, "down.example.com": {{"v1", []string{}}}}, false},
-		"an old server names its groups": {`{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}],"preferredVersion":{"groupVersion":"apps/v1","version":"v1"}}]}`,
+		"an old server names its groups": {`{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"apps",` +
+			`"versions":[{"groupVersion":"apps/v1","version":"v1"}],"preferredVersion":{"groupVersion":"apps/v1",` +
+			`"version":"v1"}}]}`,
 			api{"apps": {{"v1", nil}}}, false},
 		"a login page":     {"<html>", nil, true},
 		"some other JSON":  {`{"status":"ok"}`, nil, true},
@@ -133,8 +197,10 @@ func TestParseDiscovery(t *testing.T) {
 func TestAccept(t *testing.T) {
 	const both = "application/vnd.kubernetes.protobuf,application/json"
 	for kind, want := range map[cluster.Kind]string{
-		cluster.Nodes: both, cluster.Pods: both, cluster.Events: both, cluster.SCCs: "application/json", cluster.DRADevices: "application/json",
-		cluster.Objects: "application/json", cluster.MachineConfigs: "application/json", cluster.TrainJobs: "application/json",
+		cluster.Nodes: both, cluster.Pods: both, cluster.Events: both, cluster.SCCs: "application/json",
+		cluster.DRADevices: "application/json",
+		cluster.Objects:    "application/json", cluster.MachineConfigs: "application/json",
+		cluster.TrainJobs: "application/json",
 	} {
 		for _, s := range openshift().sources(Want{Kinds: []cluster.Kind{kind}}) {
 			if s.codec.accept != want {

@@ -109,10 +109,11 @@ func standIn(t *testing.T, pod string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Appendf(nil, "#!/bin/sh\ncase $1 in\nsnapshot) echo '%s' ;;\n--version) echo test ;;\n*) exit 9 ;;\nesac\n", text)
+	return fmt.Appendf(nil, "#!/bin/sh\ncase $1 in\nsnapshot) echo '%s' ;;\n--version) echo test ;;\n*) exit 9 "+
+		";;\nesac\n", text)
 }
 
-func TestLook(t *testing.T) {
+func TestSnapshotOnce(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "railhead-pod")
 	if err := os.WriteFile(program, standIn(t, "carried"), 0o700); err != nil {
 		t.Fatal(err)
@@ -130,17 +131,18 @@ func TestLook(t *testing.T) {
 		pod     string
 		err     string
 	}{
-		"it is there":                  {program, nil, "carried", ""},
-		"it is brought":                {"/nowhere", brings(standIn(t, "brought"), nil), "brought", ""},
-		"it is not there":              {"/nowhere", nil, "", "the container has no railhead-pod"},
-		"there is none to bring":       {"/nowhere", brings(nil, errors.New("not built")), "", "none to copy for "},
-		"what is there does not do it": {broken, nil, "", "no such option"},
-		"what is brought does not run": {"/nowhere", brings([]byte("no program"), nil), "", "cannot be executed"},
+		"the container has it":              {program, nil, "carried", ""},
+		"it is copied":                      {"/nowhere", brings(standIn(t, "brought"), nil), "brought", ""},
+		"the container has none":            {"/nowhere", nil, "", "the container has no railhead-pod"},
+		"there is none to copy":             {"/nowhere", brings(nil, errors.New("not built")), "", "none to copy for "},
+		"the container has another program": {broken, nil, "", "no such option"},
+		"the copy cannot be executed":       {"/nowhere", brings([]byte("no program"), nil), "", "cannot be executed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, run := shellIn(t, test.there)
 			s, err := snapshotter{exec: run, program: test.program}.snapshotOnce(t.Context())
-			if s.Pod.Value != test.pod || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+			if s.Pod.Value != test.pod || (err == nil) != (test.err == "") ||
+				err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Errorf("pod %q: %v", s.Pod.Value, err)
 			}
 			if left, _ := os.ReadDir(dir); len(left) > 0 {
@@ -150,7 +152,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// TestVisitAgain: a connection that breaks is tried again, a refusal is not.
+// TestVisitAgain: a broken stream is retried, a refusal is not.
 func TestVisitAgain(t *testing.T) {
 	for name, test := range map[string]struct {
 		breaks int
@@ -158,10 +160,10 @@ func TestVisitAgain(t *testing.T) {
 		tries  int
 		ok     bool
 	}{
-		"at once":            {0, nil, 1, true},
-		"at the second time": {1, errors.New("error dialing backend: EOF"), 2, true},
-		"never":              {9, errors.New("error dialing backend: EOF"), visitTries, false},
-		"it is forbidden":    {9, &Forbidden{}, 1, false},
+		"first try":       {0, nil, 1, true},
+		"second try":      {1, errors.New("error dialing backend: EOF"), 2, true},
+		"every try fails": {9, errors.New("error dialing backend: EOF"), visitTries, false},
+		"it is forbidden": {9, &Forbidden{}, 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -184,17 +186,21 @@ func TestVisitAgain(t *testing.T) {
 	}
 }
 
-func TestLookAtWhatIsNoSnapshot(t *testing.T) {
+func TestSnapshotCannotBeRead(t *testing.T) {
 	says := func(text string) func(context.Context, PodRef, ExecOptions) (int, error) {
 		return func(_ context.Context, _ PodRef, o ExecOptions) (int, error) {
 			_, err := io.Copy(o.Stdout, strings.NewReader(text))
 			return 0, err
 		}
 	}
-	if _, err := (snapshotter{exec: says("motd of the image")}).snapshotOnce(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be read") {
+	if _, err := (snapshotter{
+		exec: says("motd of the image"),
+	}).snapshotOnce(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be read") {
 		t.Errorf("%v", err)
 	}
-	if _, err := (snapshotter{exec: says(string(bytes.Repeat([]byte("x"), 33<<20)))}).snapshotOnce(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 32 MiB") {
+	if _, err := (snapshotter{
+		exec: says(string(bytes.Repeat([]byte("x"), 33<<20))),
+	}).snapshotOnce(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 32 MiB") {
 		t.Errorf("%v", err)
 	}
 }

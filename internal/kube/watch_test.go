@@ -166,14 +166,53 @@ func TestApplyEvents(t *testing.T) {
 		read    bool
 		err     error
 	}{
-		"the list comes first": {[]step{{"ADDED", `{"metadata":{"name":"a","resourceVersion":"3"}}`}, {"BOOKMARK", `{"metadata":{"resourceVersion":"5"}}`}, {"BOOKMARK", marked}},
+		"the list comes first": {[]step{
+			{"ADDED", `{"metadata":{"name":"a","resourceVersion":"3"}}`},
+			{"BOOKMARK", `{"metadata":{"resourceVersion":"5"}}`},
+			{"BOOKMARK", marked},
+		},
 			[]string{"a"}, "20", true, nil},
-		"the list has not come whole": {[]step{{"ADDED", `{"metadata":{"name":"a","resourceVersion":"3"}}`}}, nil, "", false, nil},
-		"deleted while it comes":      {[]step{{"ADDED", `{"metadata":{"name":"a"}}`}, {"DELETED", `{"metadata":{"name":"b"}}`}, {"BOOKMARK", marked}}, []string{"a"}, "20", true, nil},
-		"changes after it": {[]step{{"BOOKMARK", marked}, {"ADDED", `{"metadata":{"name":"a","resourceVersion":"21"}}`}, {"ADDED", `{"metadata":{"name":"b","resourceVersion":"22"}}`},
-			{"DELETED", `{"metadata":{"name":"a","resourceVersion":"23"}}`}}, []string{"b"}, "23", true, nil},
-		"a bookmark moves the version on": {[]step{{"BOOKMARK", marked}, {"BOOKMARK", `{"metadata":{"resourceVersion":"99"}}`}}, nil, "99", true, nil},
-		"forgotten": {[]step{{"BOOKMARK", marked}, {"ERROR", `{"kind":"Status","code":410,"reason":"Expired","message":"too old resource version"}`}},
+		"the list is not complete": {
+			[]step{{"ADDED", `{"metadata":{"name":"a","resourceVersion":"3"}}`}},
+			nil,
+			"",
+			false,
+			nil,
+		},
+		"deleted while the list is read": {
+			[]step{
+				{"ADDED", `{"metadata":{"name":"a"}}`},
+				{"DELETED", `{"metadata":{"name":"b"}}`},
+				{"BOOKMARK", marked},
+			},
+			[]string{"a"},
+			"20",
+			true,
+			nil,
+		},
+		"changes after the list": {
+			[]step{
+				{"BOOKMARK", marked},
+				{"ADDED", `{"metadata":{"name":"a","resourceVersion":"21"}}`},
+				{"ADDED", `{"metadata":{"name":"b","resourceVersion":"22"}}`},
+				{"DELETED", `{"metadata":{"name":"a","resourceVersion":"23"}}`},
+			},
+			[]string{"b"},
+			"23",
+			true,
+			nil,
+		},
+		"a bookmark updates the version": {
+			[]step{{"BOOKMARK", marked}, {"BOOKMARK", `{"metadata":{"resourceVersion":"99"}}`}},
+			nil,
+			"99",
+			true,
+			nil,
+		},
+		"version expired": {[]step{
+			{"BOOKMARK", marked},
+			{"ERROR", `{"kind":"Status","code":410,"reason":"Expired","message":"too old resource version"}`},
+		},
 			nil, "20", true, errRelist},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -195,7 +234,8 @@ func TestApplyEvents(t *testing.T) {
 				t.Error(diff)
 			}
 			if f.version != test.version || v.tables[0].read != test.read || !errors.Is(err, test.err) {
-				t.Errorf("version %q, read %v, error %v; want %q, %v, %v", f.version, v.tables[0].read, err, test.version, test.read, test.err)
+				t.Errorf("version %q, read %v, error %v; want %q, %v, %v", f.version, v.tables[0].read, err,
+					test.version, test.read, test.err)
 			}
 		})
 	}

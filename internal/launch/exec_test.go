@@ -21,7 +21,17 @@ import (
 )
 
 func TestEnvironment(t *testing.T) {
-	base := []string{"B=1", "A=2", "NCCL_NET=Socket", "NCCL_NET=twice", "odd", "=C:=x", "NCCL_NETS=3", "EMPTY=", "NCCL_IB_GID_INDEX=3"}
+	base := []string{
+		"B=1",
+		"A=2",
+		"NCCL_NET=Socket",
+		"NCCL_NET=twice",
+		"odd",
+		"=C:=x",
+		"NCCL_NETS=3",
+		"EMPTY=",
+		"NCCL_IB_GID_INDEX=3",
+	}
 	vars := []nccl.Var{
 		{Name: "NCCL_NET", Value: "IB", Source: nccl.Computed},
 		{Name: "NCCL_IB_HCA", Value: "=mlx5_6:1", Source: nccl.Computed},
@@ -29,7 +39,17 @@ func TestEnvironment(t *testing.T) {
 		{Name: "NCCL_IB_TC", Value: "", Source: nccl.UserSet},
 	}
 	kept := append([]string(nil), base...)
-	want := []string{"B=1", "A=2", "odd", "=C:=x", "NCCL_NETS=3", "EMPTY=", "NCCL_NET=IB", "NCCL_IB_HCA==mlx5_6:1", "NCCL_IB_TC="}
+	want := []string{
+		"B=1",
+		"A=2",
+		"odd",
+		"=C:=x",
+		"NCCL_NETS=3",
+		"EMPTY=",
+		"NCCL_NET=IB",
+		"NCCL_IB_HCA==mlx5_6:1",
+		"NCCL_IB_TC=",
+	}
 	if diff := cmp.Diff(want, Environment(base, vars)); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)
 	}
@@ -73,7 +93,12 @@ func TestExecBecomesTheCommand(t *testing.T) {
 		{name: "exit code as of a refusal", script: "exit 125", code: 125},
 		{name: "same process", script: "echo $$", want: "%d\n"},
 		{name: "ended by a signal", script: "kill -TERM $$", code: -1, signal: syscall.SIGTERM},
-		{name: "ended by a signal that a launcher in Go handles", script: "kill -QUIT $$", code: -1, signal: syscall.SIGQUIT},
+		{
+			name:   "ended by a signal that a launcher in Go handles",
+			script: "kill -QUIT $$",
+			code:   -1,
+			signal: syscall.SIGQUIT,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			out, talk, state := start(t, "/", []string{"PATH=/usr/bin:/bin"}, "sh", "-c", tc.script)
@@ -92,7 +117,17 @@ func TestExecBecomesTheCommand(t *testing.T) {
 }
 
 func TestExecPassesTheEnvironmentAsItIs(t *testing.T) {
-	env := []string{"Z=last first", "PATH=/usr/bin:/bin", "A=1", "A=2", "NCCL_IB_HCA==mlx5_6:1", "LINES=a\nb", "odd", "EMPTY=", "BYTES=\xff"}
+	env := []string{
+		"Z=last first",
+		"PATH=/usr/bin:/bin",
+		"A=1",
+		"A=2",
+		"NCCL_IB_HCA==mlx5_6:1",
+		"LINES=a\nb",
+		"odd",
+		"EMPTY=",
+		"BYTES=\xff",
+	}
 	out, talk, state := start(t, "/", env, "cat", "/proc/self/environ")
 	if !state.Success() {
 		t.Fatalf("%s: %s", state, talk)
@@ -207,7 +242,12 @@ func TestExecFindsTheCommand(t *testing.T) {
 		{name: "empty name", path: "DIR/first", command: "", code: exit.NotFound},
 		{name: "script without its interpreter", path: "DIR/first", command: "interpreter", code: exit.NotFound},
 		{name: "not executable", path: "DIR/locked", command: "only", code: exit.CannotInvoke},
-		{name: "not executable, and nowhere else", path: "DIR/locked:DIR/none", command: "only", code: exit.CannotInvoke},
+		{
+			name:    "not executable, and nowhere else",
+			path:    "DIR/locked:DIR/none",
+			command: "only",
+			code:    exit.CannotInvoke,
+		},
 		{name: "absolute name, not executable", path: "DIR/first", command: "DIR/locked/only", code: exit.CannotInvoke},
 		{name: "folder of its name", path: "DIR/folders", command: "only", code: exit.CannotInvoke},
 		{name: "name of a folder", path: "DIR/first", command: "DIR/folders", code: exit.CannotInvoke},

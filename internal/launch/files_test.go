@@ -21,8 +21,10 @@ import (
 
 // hostile are values that a shell, a line or a parser could take for something else.
 var hostile = []string{
-	"", "plain", "=mlx5_6:1,mlx5_7:1", "^=mlx5_0", "two words", " blanks ", "tab\there", "line\nbreak", "ends with a line\n", "\r\n",
-	"it's", `"quoted"`, "'", "''", `back\slash\n`, "$(touch pwned)", "`touch pwned`", "${HOME}", "$HOME", "a;touch pwned", "a&touch pwned",
+	"", "plain", "=mlx5_6:1,mlx5_7:1", "^=mlx5_0", "two words", " blanks ", "tab\there", "line\nbreak",
+	"ends with a line\n", "\r\n",
+	"it's", `"quoted"`, "'", "''", `back\slash\n`, "$(touch pwned)", "`touch pwned`", "${HOME}", "$HOME",
+	"a;touch pwned", "a&touch pwned",
 	"a|b", "a>pwned", "#no comment", "~", "*", "?", "[a-z]", "{a,b}", "!!", "é", "\xff\xfe", "-n", "%s%n", "\\", "a\\",
 }
 
@@ -30,7 +32,12 @@ func hostileVars() []nccl.Var {
 	vars := make([]nccl.Var, 0, len(hostile))
 	for i, value := range hostile {
 		name := "NCCL_" + string(rune('A'+i/26)) + string(rune('A'+i%26))
-		vars = append(vars, nccl.Var{Name: name, Value: value, Reason: "set by\n$(touch pwned) and kept", Source: nccl.UserSet})
+		vars = append(vars, nccl.Var{
+			Name:   name,
+			Value:  value,
+			Reason: "set by\n$(touch pwned) and kept",
+			Source: nccl.UserSet,
+		})
 	}
 	return vars
 }
@@ -90,7 +97,10 @@ func ncclEntries(environ string) map[string]string {
 
 func TestWriteFilesTakesAway(t *testing.T) {
 	dir := t.TempDir()
-	vars := []nccl.Var{{Name: "NCCL_NET", Value: "IB", Source: nccl.Computed}, {Name: "NCCL_IB_GID_INDEX", Reason: "found by NCCL", Source: nccl.LeftUnset}}
+	vars := []nccl.Var{
+		{Name: "NCCL_NET", Value: "IB", Source: nccl.Computed},
+		{Name: "NCCL_IB_GID_INDEX", Reason: "found by NCCL", Source: nccl.LeftUnset},
+	}
 	if err := WriteFiles(dir, "7 4711", vars); err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +128,8 @@ func TestWriteFilesForPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"env":       "# exact\nNCCL_IB_HCA==mlx5_6:1\n# the same\nUCX_NET_DEVICES=mlx5_6:1\n# kept\nNCCL_DEBUG_FILE=\"a\\nb\"\n",
+		"env": "# exact\nNCCL_IB_HCA==mlx5_6:1\n# the same\nUCX_NET_DEVICES=mlx5_6:1\n# " +
+			"kept\nNCCL_DEBUG_FILE=\"a\\nb\"\n",
 		"nccl.conf": "# exact\nNCCL_IB_HCA==mlx5_6:1\n",
 	} {
 		if diff := cmp.Diff(want, readFile(t, filepath.Join(dir, name))); diff != "" {
@@ -227,7 +238,13 @@ func checkFolder(t *testing.T, dir string) {
 
 func TestWriteFilesWhereNothingCanBeWritten(t *testing.T) {
 	dir := t.TempDir()
-	for _, d := range []string{"occupied/env.sh", "occupied/env", "occupied/env.json", "occupied/nccl.conf", "readonly"} {
+	for _, d := range []string{
+		"occupied/env.sh",
+		"occupied/env",
+		"occupied/env.json",
+		"occupied/nccl.conf",
+		"readonly",
+	} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -26,13 +26,28 @@ func TestMemlockWords(t *testing.T) {
 		{"whole unit", Memlock{Soft: 64 << 10}, "64 KiB", false},
 		{"between two units", Memlock{Soft: 3 << 29}, "1.5 GiB", false},
 		{"below a unit", Memlock{Soft: 1023}, "1023 bytes", false},
-		{"all the memory there is", Memlock{Soft: 2 << 30, limits: host.Limits{MemTotal: host.Know[uint64](2 << 30)}}, "2 GiB", true},
-		{"less than the memory", Memlock{Soft: 2<<30 - 1<<29, limits: host.Limits{MemTotal: host.Know[uint64](2 << 30)}}, "1.5 GiB", false},
+		{
+			"all the memory there is",
+			Memlock{Soft: 2 << 30, limits: host.Limits{MemTotal: host.Know[uint64](2 << 30)}},
+			"2 GiB",
+			true,
+		},
+		{
+			"less than the memory",
+			Memlock{Soft: 2<<30 - 1<<29, limits: host.Limits{MemTotal: host.Know[uint64](2 << 30)}},
+			"1.5 GiB",
+			false,
+		},
 		{
 			"capability", Memlock{Soft: 8 << 20, IPCLock: true, How: "CAP_IPC_LOCK of uid 0"},
 			"none applies to the command (CAP_IPC_LOCK of uid 0; the rlimit stays 8 MiB)", true,
 		},
-		{"limit not readable", Memlock{Err: errors.New("function not implemented")}, "not known (function not implemented)", false},
+		{
+			"limit not readable",
+			Memlock{Err: errors.New("function not implemented")},
+			"not known (function not implemented)",
+			false,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := tc.m.String(); got != tc.want {

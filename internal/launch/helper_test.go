@@ -117,7 +117,8 @@ func (l *limits) apply() error {
 		}
 	}
 	if l.User != 0 {
-		if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, uintptr(l.User), uintptr(l.User), uintptr(l.User)); errno != 0 {
+		if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, uintptr(l.User), uintptr(l.User),
+			uintptr(l.User)); errno != 0 {
 			return fmt.Errorf("become user %d: %w", l.User, errno)
 		}
 	}

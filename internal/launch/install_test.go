@@ -57,8 +57,13 @@ func TestInstallFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	none := filepath.Join(dir, "none")
-	for place, want := range map[string]string{none: "mount the training container's volume there", file: "not a directory", taken: syscall.EISDIR.Error()} {
-		if _, err := Install(place); err == nil || !strings.HasPrefix(err.Error(), "install into "+place+": ") || !strings.Contains(err.Error(), want) {
+	for place, want := range map[string]string{
+		none:  "mount the training container's volume there",
+		file:  "not a directory",
+		taken: syscall.EISDIR.Error(),
+	} {
+		if _, err := Install(place); err == nil || !strings.HasPrefix(err.Error(), "install into "+place+": ") ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", place, err, want)
 		}
 	}

@@ -110,8 +110,9 @@ func TestMemlockInertCapability(t *testing.T) {
 	rung{
 		given: given,
 		words: "1 MiB", status: check.Fail,
-		because: fmt.Sprintf("; CAP_IPC_LOCK was added but has no effect for uid %d: it is only in the bounding set", user),
-		soft:    mib, hard: mib, locks: upTo1MiB,
+		because: fmt.Sprintf("; CAP_IPC_LOCK was added but has no effect for uid %d: "+
+			"it is only in the bounding set", user),
+		soft: mib, hard: mib, locks: upTo1MiB,
 	}.check(t)
 }
 
@@ -128,11 +129,18 @@ func TestMemlockByCapability(t *testing.T) {
 			words: ofRoot, how: "CAP_IPC_LOCK of uid 0", locks: everything,
 		},
 		{
-			name: "root with CAP_IPC_LOCK and no_new_privs", given: limits{DropBounding: noSysResource, NoNewPrivs: true},
+			name: "root with CAP_IPC_LOCK and no_new_privs", given: limits{
+				DropBounding: noSysResource,
+				NoNewPrivs:   true,
+			},
 			words: ofRoot, how: "CAP_IPC_LOCK of uid 0", locks: everything,
 		},
 		{
-			name: "root that gave CAP_IPC_LOCK up", given: limits{DropBounding: noSysResource, Powerless: true, NoNewPrivs: true},
+			name: "root that gave CAP_IPC_LOCK up", given: limits{
+				DropBounding: noSysResource,
+				Powerless:    true,
+				NoNewPrivs:   true,
+			},
 			words: "1 MiB", status: check.Fail, because: "limit is 1 MiB per process", locks: upTo1MiB,
 		},
 		{
@@ -141,7 +149,8 @@ func TestMemlockByCapability(t *testing.T) {
 		},
 		{
 			name: "root of a user namespace", userNamespace: true,
-			words: "1 MiB", status: check.Fail, because: "; CAP_IPC_LOCK has no effect in a user namespace", locks: upTo1MiB,
+			words: "1 MiB", status: check.Fail, because: "; CAP_IPC_LOCK has no effect in a user namespace",
+			locks: upTo1MiB,
 		},
 		{
 			name: "other user and a launcher with a file capability", fileCap: true, given: limits{User: nobody},
@@ -152,7 +161,8 @@ func TestMemlockByCapability(t *testing.T) {
 			words: "1 MiB", status: check.Fail, because: "no effect for uid 65534", locks: upTo1MiB,
 		},
 		{
-			name: "file capability that may not be passed on", fileCap: true, given: limits{User: nobody, NoAmbient: true},
+			name: "file capability that may not be passed on", fileCap: true,
+			given: limits{User: nobody, NoAmbient: true},
 			words: "1 MiB", status: check.Fail, because: "limit is 1 MiB per process", locks: upTo1MiB,
 		},
 		{

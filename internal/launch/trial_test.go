@@ -21,8 +21,8 @@ import (
 	"github.com/railhead/railhead/internal/exit"
 )
 
-// standIn is a program with the manners of perftest: -p PORT serves, -p PORT WORD ADDRESS comes to it. A server is there
-// when it has written a file for its host and port. Both leave their process ids; one that is refused tells the pipe, if any.
+// standIn behaves like perftest: -p PORT serves, -p PORT WORD ADDRESS connects. A server is ready when it has written a
+// file for its host and port. Both write their process ids. A refused client writes to the pipe, if there is one.
 const standIn = `#!/bin/sh
 at=$MEET/${4:-${SELF:-127.0.0.1}}:$2
 if [ -z "$4" ]; then
@@ -82,7 +82,8 @@ func TestTry(t *testing.T) {
 		t.Errorf("it took %s", took)
 	}
 	for i, tc := range cases {
-		if got := all[i]; got.Hung != tc.hung || got.Err != nil || !tc.hung && (got.Text != tc.text || got.Code != tc.code) {
+		if got := all[i]; got.Hung != tc.hung || got.Err != nil ||
+			!tc.hung && (got.Text != tc.text || got.Code != tc.code) {
 			t.Errorf("%s: %q, code %d, hung %v, %v", tc.word, got.Text, got.Code, got.Hung, got.Err)
 		}
 	}
@@ -147,7 +148,8 @@ func TestTryPeers(t *testing.T) {
 		t.Errorf("it took %s", took)
 	}
 	for name, trial := range ranks {
-		if want := "came to " + trial.Peer + "\n"; trial.Text != want || trial.Code != 0 || trial.Hung || trial.Err != nil {
+		if want := "came to " + trial.Peer + "\n"; trial.Text != want || trial.Code != 0 || trial.Hung ||
+			trial.Err != nil {
 			t.Errorf("%s: %+v", name, trial)
 		}
 	}
@@ -162,7 +164,8 @@ func TestTryPeerThatIsNotThere(t *testing.T) {
 	if err := Try("ib_write_bw", all, env, limit); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begun); took < limit || took > limit+killGrace || !all[0].Hung || !strings.Contains(all[0].Text, perftest.Refusal) {
+	if took := time.Since(begun); took < limit || took > limit+killGrace || !all[0].Hung ||
+		!strings.Contains(all[0].Text, perftest.Refusal) {
 		t.Errorf("after %s: %+v", took, all[0])
 	}
 	ended(t, dir, 1)
@@ -189,7 +192,8 @@ func TestTryWithoutTheProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := []Trial{{}}
-	if err := Try("ib_write_bw", all, env, time.Second); err != nil || !errors.Is(all[0].Err, syscall.ENOEXEC) || all[0].Hung {
+	if err := Try("ib_write_bw", all, env, time.Second); err != nil || !errors.Is(all[0].Err, syscall.ENOEXEC) ||
+		all[0].Hung {
 		t.Errorf("of a foreign format: %v, %+v", err, all[0])
 	}
 }

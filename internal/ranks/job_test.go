@@ -38,7 +38,13 @@ func TestTargets(t *testing.T) {
 		want []string
 	}{
 		"twelve pods of a StatefulSet": {
-			[]cluster.Pod{ofJob("h-kim-0", nil), ofJob("h-kim-1", nil), ofJob("h-kim-10", nil), ofJob("h-kim-11", nil), ofJob("h-kim-2", nil)},
+			[]cluster.Pod{
+				ofJob("h-kim-0", nil),
+				ofJob("h-kim-1", nil),
+				ofJob("h-kim-10", nil),
+				ofJob("h-kim-11", nil),
+				ofJob("h-kim-2", nil),
+			},
 			[]string{"0 h-kim-0", "1 h-kim-1", "2 h-kim-2", "10 h-kim-10", "11 h-kim-11"},
 		},
 		"pods of a JobSet": {
@@ -46,7 +52,11 @@ func TestTargets(t *testing.T) {
 			[]string{"0 h-kim-worker-0-0-x7kzq", "1 h-kim-worker-0-1-2abcd"},
 		},
 		"one is being replaced": {
-			[]cluster.Pod{ofJob("w-0-aaaaa", index("0")), ofJob("w-1-bbbbb", func(p *cluster.Pod) { index("1")(p); p.Deleted = true }), ofJob("w-1-ccccc", index("1"))},
+			[]cluster.Pod{
+				ofJob("w-0-aaaaa", index("0")),
+				ofJob("w-1-bbbbb", func(p *cluster.Pod) { index("1")(p); p.Deleted = true }),
+				ofJob("w-1-ccccc", index("1")),
+			},
 			[]string{"0 w-0-aaaaa", "1 w-1-ccccc"},
 		},
 		"one is being deleted": {
@@ -54,7 +64,10 @@ func TestTargets(t *testing.T) {
 			[]string{"0 h-kim-0"},
 		},
 		"pods of others": {
-			[]cluster.Pod{ofJob("h-kim-0", func(p *cluster.Pod) { p.Namespace = "other" }), ofJob("x-0", func(p *cluster.Pod) { p.Labels = nil })},
+			[]cluster.Pod{
+				ofJob("h-kim-0", func(p *cluster.Pod) { p.Namespace = "other" }),
+				ofJob("x-0", func(p *cluster.Pod) { p.Labels = nil }),
+			},
 			nil,
 		},
 	} {
@@ -78,10 +91,27 @@ func planned(t *testing.T, o job.Options) cluster.State {
 	t.Helper()
 	s := cluster.State{
 		Server: cluster.Server{Version: "v1.36.3", Minor: 36, Groups: []string{"apps", cluster.JobSetGroup}},
-		Read:   []cluster.Kind{cluster.Nodes, cluster.Pods, cluster.Namespaces, cluster.ServiceAccounts, cluster.Quotas, cluster.Objects},
+		Read: []cluster.Kind{
+			cluster.Nodes,
+			cluster.Pods,
+			cluster.Namespaces,
+			cluster.ServiceAccounts,
+			cluster.Quotas,
+			cluster.Objects,
+		},
 		Nodes: []cluster.Node{
-			{Name: "a", Ready: true, Arch: "amd64", Allocatable: cluster.Resources{"cpu": 64000, "memory": 1 << 38, "pods": 100}},
-			{Name: "b", Ready: true, Arch: "amd64", Allocatable: cluster.Resources{"cpu": 64000, "memory": 1 << 38, "pods": 100}},
+			{
+				Name:        "a",
+				Ready:       true,
+				Arch:        "amd64",
+				Allocatable: cluster.Resources{"cpu": 64000, "memory": 1 << 38, "pods": 100},
+			},
+			{
+				Name:        "b",
+				Ready:       true,
+				Arch:        "amd64",
+				Allocatable: cluster.Resources{"cpu": 64000, "memory": 1 << 38, "pods": 100},
+			},
 		},
 		Namespaces:      []cluster.Namespace{{Name: "train"}},
 		ServiceAccounts: []cluster.ServiceAccount{{Namespace: "train", Name: "default"}},
@@ -94,7 +124,8 @@ func planned(t *testing.T, o job.Options) cluster.State {
 	}
 	for _, c := range p.Changes() {
 		s.Objects = append(s.Objects, cluster.Object{
-			APIVersion: c.Object.GetAPIVersion(), Kind: c.Object.GetKind(), Namespace: c.Object.GetNamespace(), Name: c.Object.GetName(), Fields: c.Object.Object,
+			APIVersion: c.Object.GetAPIVersion(), Kind: c.Object.GetKind(),
+			Namespace: c.Object.GetNamespace(), Name: c.Object.GetName(), Fields: c.Object.Object,
 		})
 	}
 	return s
@@ -110,14 +141,32 @@ func TestWaits(t *testing.T) {
 		options job.Options
 		want    result
 	}{
-		"without a command":            {job.Options{}, result{true, true, 2}},
-		"JobSet without a command":     {job.Options{Kind: job.JobSet}, result{true, true, 2}},
-		"with a command":               {job.Options{Command: []string{"torchrun", "train.py"}}, result{true, false, 2}},
-		"JobSet with a command":        {job.Options{Kind: job.JobSet, Command: []string{"torchrun", "train.py"}}, result{true, false, 2}},
-		"with a script":                {job.Options{Script: &job.Script{Name: "train.py", Content: []byte("print()")}}, result{true, false, 2}},
-		"the user's own sleep":         {job.Options{Command: []string{"/bin/sleep", "infinity"}}, result{true, true, 2}},
-		"a shell that trains":          {job.Options{Command: []string{"sh", "-c", "python train.py"}}, result{true, false, 2}},
-		"a shell that sleeps at first": {job.Options{Command: []string{"sh", "-c", "sleep 3; python train.py"}}, result{true, false, 2}},
+		"without a command":        {job.Options{}, result{true, true, 2}},
+		"JobSet without a command": {job.Options{Kind: job.JobSet}, result{true, true, 2}},
+		"with a command": {
+			job.Options{Command: []string{"torchrun", "train.py"}},
+			result{true, false, 2},
+		},
+		"JobSet with a command": {
+			job.Options{Kind: job.JobSet, Command: []string{"torchrun", "train.py"}},
+			result{true, false, 2},
+		},
+		"with a script": {
+			job.Options{Script: &job.Script{Name: "train.py", Content: []byte("print()")}},
+			result{true, false, 2},
+		},
+		"the user's own sleep": {
+			job.Options{Command: []string{"/bin/sleep", "infinity"}},
+			result{true, true, 2},
+		},
+		"a shell that trains": {
+			job.Options{Command: []string{"sh", "-c", "python train.py"}},
+			result{true, false, 2},
+		},
+		"a shell that sleeps at first": {
+			job.Options{Command: []string{"sh", "-c", "sleep 3; python train.py"}},
+			result{true, false, 2},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, known := WorkloadOf(planned(t, c.options), "h-kim", "train")
@@ -132,16 +181,31 @@ func TestWaits(t *testing.T) {
 }
 
 func TestBusy(t *testing.T) {
-	forbidden := cluster.State{Problems: []cluster.Problem{{Kind: cluster.Objects, Err: "statefulsets.apps is forbidden"}}}
+	forbidden := cluster.State{
+		Problems: []cluster.Problem{{Kind: cluster.Objects, Err: "statefulsets.apps is forbidden"}},
+	}
 	for name, c := range map[string]struct {
 		state cluster.State
 		want  error
 		says  string
 	}{
-		"waiting":                        {planned(t, job.Options{}), nil, ""},
-		"training":                       {planned(t, job.Options{Command: []string{"torchrun", "train.py"}}), errOwnCommand, "the pods run a command of their own (/railhead/bin/railhead-pod run -- torchrun train.py), which uses the same GPUs"},
-		"unread":                         {forbidden, ErrUnknownCommand, "is not known, so the pods of h-kim may be training: statefulsets.apps is forbidden; use --force to start"},
-		"pods without their StatefulSet": {cluster.State{}, ErrUnknownCommand, "its StatefulSet or JobSet was not found"},
+		"waiting": {planned(t, job.Options{}), nil, ""},
+		"training": {
+			planned(t, job.Options{Command: []string{"torchrun", "train.py"}}),
+			errOwnCommand,
+			"the pods run a command of their own (/railhead/bin/railhead-pod run -- torchrun train.py), which uses " +
+				"the same GPUs",
+		},
+		"unread": {
+			forbidden,
+			ErrUnknownCommand,
+			"is not known, so the pods of h-kim may be training: statefulsets.apps is forbidden; use --force to start",
+		},
+		"pods without their StatefulSet": {
+			cluster.State{},
+			ErrUnknownCommand,
+			"its StatefulSet or JobSet was not found",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := Busy(c.state, "h-kim", "train")
@@ -161,11 +225,26 @@ func TestNotReady(t *testing.T) {
 		pods []cluster.Pod
 		want []string
 	}{
-		"all ready":              {[]cluster.Pod{ofJob("h-kim-0", nil), ofJob("h-kim-1", nil)}, nil},
-		"one is being made":      {[]cluster.Pod{ofJob("h-kim-0", nil), pulling}, []string{"h-kim-1: ContainerCreating (gpu-2)"}},
-		"one is not there":       {[]cluster.Pod{ofJob("h-kim-0", nil)}, []string{"1 pod missing: waiting (the controller creates them)"}},
-		"one has ended":          {[]cluster.Pod{ofJob("h-kim-0", nil), ofJob("h-kim-1", func(p *cluster.Pod) { p.Phase, p.Ready = "Succeeded", false })}, []string{"h-kim-1: Succeeded (no node yet)"}},
-		"one is being deleted":   {[]cluster.Pod{ofJob("h-kim-0", nil), ofJob("h-kim-1", func(p *cluster.Pod) { p.Deleted = true })}, []string{"h-kim-1: Terminating (no node yet)"}},
+		"all ready": {[]cluster.Pod{ofJob("h-kim-0", nil), ofJob("h-kim-1", nil)}, nil},
+		"one is being made": {
+			[]cluster.Pod{ofJob("h-kim-0", nil), pulling},
+			[]string{"h-kim-1: ContainerCreating (gpu-2)"},
+		},
+		"one is not there": {
+			[]cluster.Pod{ofJob("h-kim-0", nil)},
+			[]string{"1 pod missing: waiting (the controller creates them)"},
+		},
+		"one has ended": {
+			[]cluster.Pod{
+				ofJob("h-kim-0", nil),
+				ofJob("h-kim-1", func(p *cluster.Pod) { p.Phase, p.Ready = "Succeeded", false }),
+			},
+			[]string{"h-kim-1: Succeeded (no node yet)"},
+		},
+		"one is being deleted": {
+			[]cluster.Pod{ofJob("h-kim-0", nil), ofJob("h-kim-1", func(p *cluster.Pod) { p.Deleted = true })},
+			[]string{"h-kim-1: Terminating (no node yet)"},
+		},
 		"the job has no pod yet": {nil, []string{"2 pods missing: waiting (the controller creates them)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -186,11 +265,15 @@ func TestNoJobText(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	if diff := cmp.Diff("there is no job x in namespace train; create it with 'railhead deploy x -n train'", NoJobText(cluster.State{}, "x", "train")); diff != "" {
+	if diff := cmp.Diff("there is no job x in namespace train; create it with 'railhead deploy x -n train'",
+		NoJobText(cluster.State{}, "x", "train")); diff != "" {
 		t.Error(diff)
 	}
-	forbidden := cluster.State{Problems: []cluster.Problem{{Kind: cluster.Objects, Err: "statefulsets.apps is forbidden"}}}
-	if diff := cmp.Diff("there is no job x in namespace train; its jobs cannot be listed: statefulsets.apps is forbidden", NoJobText(forbidden, "x", "train")); diff != "" {
+	forbidden := cluster.State{
+		Problems: []cluster.Problem{{Kind: cluster.Objects, Err: "statefulsets.apps is forbidden"}},
+	}
+	if diff := cmp.Diff("there is no job x in namespace train; its jobs cannot be listed: statefulsets.apps is "+
+		"forbidden", NoJobText(forbidden, "x", "train")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -202,24 +285,51 @@ func TestLossOf(t *testing.T) {
 		there bool
 		want  string
 	}{
-		"it runs":      {ofJob("h-kim-0", nil), true, ""},
-		"not ready":    {ofJob("h-kim-0", func(p *cluster.Pod) { p.Ready = false }), true, ""},
-		"deleted":      {cluster.Pod{}, false, "the pod was deleted"},
-		"replaced":     {ofJob("h-kim-0", func(p *cluster.Pod) { p.UID = "another" }), true, "the pod was replaced"},
-		"evicted":      {ofJob("h-kim-0", func(p *cluster.Pod) { p.Phase, p.Reason = "Failed", "Evicted" }), true, "the pod failed: Evicted"},
-		"drained":      {ofJob("h-kim-0", func(p *cluster.Pod) { p.Deleted = true }), true, "the pod is being deleted (evicted, drained or deleted)"},
-		"its end said": {ofJob("h-kim-0", func(p *cluster.Pod) { p.Deleted, p.Message = true, "node shutdown" }), true, "the pod is being deleted: no reason given: node shutdown"},
+		"it runs":   {ofJob("h-kim-0", nil), true, ""},
+		"not ready": {ofJob("h-kim-0", func(p *cluster.Pod) { p.Ready = false }), true, ""},
+		"deleted":   {cluster.Pod{}, false, "the pod was deleted"},
+		"replaced":  {ofJob("h-kim-0", func(p *cluster.Pod) { p.UID = "another" }), true, "the pod was replaced"},
+		"evicted": {
+			ofJob("h-kim-0", func(p *cluster.Pod) { p.Phase, p.Reason = "Failed", "Evicted" }),
+			true,
+			"the pod failed: Evicted",
+		},
+		"drained": {
+			ofJob("h-kim-0", func(p *cluster.Pod) { p.Deleted = true }),
+			true,
+			"the pod is being deleted (evicted, drained or deleted)",
+		},
+		"its end said": {
+			ofJob("h-kim-0", func(p *cluster.Pod) { p.Deleted, p.Message = true, "node shutdown" }),
+			true,
+			"the pod is being deleted: no reason given: node shutdown",
+		},
 		"out of memory": {ofJob("h-kim-0", func(p *cluster.Pod) {
-			p.Containers = []cluster.Container{{Name: TrainContainer, Restarts: 1, Running: true, ExitCode: &code, Ended: "OOMKilled"}}
+			p.Containers = []cluster.Container{
+				{Name: TrainContainer, Restarts: 1, Running: true, ExitCode: &code, Ended: "OOMKilled"},
+			}
 		}), true, "container train ended: OOMKilled (exit code 137)"},
-		"ended for good": {ofJob("h-kim-0", func(p *cluster.Pod) { p.Containers = []cluster.Container{{Name: TrainContainer, ExitCode: &code}} }), true, "container train ended: no reason given (exit code 137)"},
+		"ended for good": {
+			ofJob("h-kim-0", func(p *cluster.Pod) {
+				p.Containers = []cluster.Container{
+					{Name: TrainContainer, ExitCode: &code},
+				}
+			}),
+			true,
+			"container train ended: no reason given (exit code 137)",
+		},
 		"another container's end": {ofJob("h-kim-0", func(p *cluster.Pod) {
 			p.Containers = append(p.Containers, cluster.Container{Name: "proxy", Restarts: 4})
 		}), true, ""},
-		"restarted once long ago": {ofJob("h-kim-0", func(p *cluster.Pod) { p.Containers[0].ExitCode = &code }), true, ""},
+		"restarted once long ago": {
+			ofJob("h-kim-0", func(p *cluster.Pod) { p.Containers[0].ExitCode = &code }),
+			true,
+			"",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, lossReason(rankstest.RunningPod("h-kim-0"), c.now, c.there, TrainContainer)); diff != "" {
+			if diff := cmp.Diff(c.want,
+				lossReason(rankstest.RunningPod("h-kim-0"), c.now, c.there, TrainContainer)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -234,7 +344,8 @@ func TestNetworkLine(t *testing.T) {
 		}
 	}
 	rdma, tcp, mixed := over(story.RDMA, "IB"), over(story.TCP, "Socket"), over(story.MixedTransport, "IB", "Socket")
-	tcp.Traffic.Devices, mixed.Traffic.OnTCP, mixed.GPUDirect = []string{"eth0"}, []string{"rank 3 on h-kim-0"}, story.GPUDirectNo
+	tcp.Traffic.Devices = []string{"eth0"}
+	mixed.Traffic.OnTCP, mixed.GPUDirect = []string{"rank 3 on h-kim-0"}, story.GPUDirectNo
 	single := story.Run{Network: story.Network{Transport: story.NoTransport}}
 	failed := over(story.Unconnected, "IB")
 	failed.Network.Why = "NET/IB was chosen, but the run failed while its connections were set up: it carried no data"
@@ -242,22 +353,79 @@ func TestNetworkLine(t *testing.T) {
 		give NetworkLine
 		want string
 	}{
-		"RDMA":                     {NetworkLine{Run: rdma, Seen: true, Mode: nccl.RDMA}, "RDMA: 64 channels over NET/IB with GPUDirect on all 16 ranks (mlx5_6, mlx5_7)"},
-		"RDMA, and it failed":      {NetworkLine{Run: rdma, Seen: true, Failed: true}, "RDMA: 64 channels over NET/IB with GPUDirect on all 16 ranks (mlx5_6, mlx5_7); set up before the run failed"},
-		"RDMA, a pod is gone":      {NetworkLine{Run: rdma, Seen: true, Failed: true, Unread: 1}, "RDMA: 64 channels over NET/IB with GPUDirect on all 16 ranks (mlx5_6, mlx5_7); set up before the run failed; the NCCL log of 1 pod could not be read"},
-		"TCP in mode rdma":         {NetworkLine{Run: tcp, Seen: true, Mode: nccl.RDMA}, "TCP: 64 channels over NET/Socket on all 16 ranks (eth0) although the mode is rdma: over four 400 Gb/s rails RDMA was measured 85 times as fast"},
-		"TCP in no mode":           {NetworkLine{Run: tcp, Seen: true}, "TCP: 64 channels over NET/Socket on all 16 ranks (eth0) although the mode is rdma: over four 400 Gb/s rails RDMA was measured 85 times as fast"},
-		"TCP in mode auto":         {NetworkLine{Run: tcp, Seen: true, Mode: nccl.Auto}, "TCP: 64 channels over NET/Socket on all 16 ranks (eth0) (mode auto); over four 400 Gb/s rails RDMA was measured 85 times as fast"},
-		"TCP on purpose":           {NetworkLine{Run: tcp, Seen: true, Mode: nccl.TCP}, "TCP: 64 channels over NET/Socket on all 16 ranks (eth0), as requested (mode tcp)"},
-		"one rank on TCP":          {NetworkLine{Run: mixed, Seen: true, Mode: nccl.RDMA}, "mixed: rank 3 on h-kim-0 on TCP; 64 channels over NET/IB and NET/Socket without GPUDirect on all 16 ranks (mlx5_6, mlx5_7) although the mode is rdma: over four 400 Gb/s rails RDMA was measured 85 times as fast"},
-		"one pod":                  {NetworkLine{Run: single, Seen: true, Pods: 1}, "one node: no network between nodes was used"},
-		"each pod for itself":      {NetworkLine{Run: single, Seen: true, Pods: 2}, "one node: no network between nodes was used; each of the 2 pods trained alone; check that the command uses MASTER_ADDR, NNODES and NODE_RANK"},
-		"no NCCL":                  {NetworkLine{}, "not known: NCCL logged nothing; the command does not use NCCL, or ended before using it"},
-		"NCCL logs warnings alone": {NetworkLine{Debug: "WARN"}, "not known: NCCL logged nothing, because NCCL_DEBUG=WARN is set; use -e NCCL_DEBUG=INFO -e NCCL_DEBUG_SUBSYS=INIT,ENV,NET"},
-		"NCCL said nothing":        {NetworkLine{Debug: "info"}, "not known: NCCL logged nothing; the command does not use NCCL, or ended before using it"},
-		"into the user's file":     {NetworkLine{Debug: "INFO", DebugFile: "/tmp/nccl.%h"}, "not known: NCCL logged nothing here, because NCCL_DEBUG_FILE sends its log to /tmp/nccl.%h"},
-		"chosen alone":             {NetworkLine{Seen: true, Run: story.Run{Network: story.Network{Why: "no line shows it"}}}, "not known: no line shows it"},
-		"never connected":          {NetworkLine{Seen: true, Run: failed, Failed: true}, "none: NET/IB was chosen, but the run failed while its connections were set up: it carried no data"},
+		"RDMA": {
+			NetworkLine{Run: rdma, Seen: true, Mode: nccl.RDMA},
+			"RDMA: 64 channels over NET/IB with GPUDirect on all 16 ranks (mlx5_6, mlx5_7)",
+		},
+		"RDMA, and it failed": {
+			NetworkLine{Run: rdma, Seen: true, Failed: true},
+			"RDMA: 64 channels over NET/IB with GPUDirect on all 16 ranks (mlx5_6, mlx5_7); set up before the run " +
+				"failed",
+		},
+		"RDMA, a pod is gone": {
+			NetworkLine{Run: rdma, Seen: true, Failed: true, Unread: 1},
+			"RDMA: 64 channels over NET/IB with GPUDirect on all 16 ranks (mlx5_6, mlx5_7); set up before the run " +
+				"failed; the NCCL log of 1 pod could not be read",
+		},
+		"TCP in mode rdma": {
+			NetworkLine{Run: tcp, Seen: true, Mode: nccl.RDMA},
+			"TCP: 64 channels over NET/Socket on all 16 ranks (eth0) although the mode is rdma: over four 400 Gb/s " +
+				"rails RDMA was measured 85 times as fast",
+		},
+		"TCP in no mode": {
+			NetworkLine{Run: tcp, Seen: true},
+			"TCP: 64 channels over NET/Socket on all 16 ranks (eth0) although the mode is rdma: over four 400 Gb/s " +
+				"rails RDMA was measured 85 times as fast",
+		},
+		"TCP in mode auto": {
+			NetworkLine{Run: tcp, Seen: true, Mode: nccl.Auto},
+			"TCP: 64 channels over NET/Socket on all 16 ranks (eth0) (mode auto); over four 400 Gb/s rails RDMA was " +
+				"measured 85 times as fast",
+		},
+		"TCP on purpose": {
+			NetworkLine{Run: tcp, Seen: true, Mode: nccl.TCP},
+			"TCP: 64 channels over NET/Socket on all 16 ranks (eth0), as requested (mode tcp)",
+		},
+		"one rank on TCP": {
+			NetworkLine{Run: mixed, Seen: true, Mode: nccl.RDMA},
+			"mixed: rank 3 on h-kim-0 on TCP; 64 channels over NET/IB and NET/Socket without GPUDirect on all 16 " +
+				"ranks (mlx5_6, mlx5_7) although the mode is rdma: over four 400 Gb/s rails RDMA was measured 85 " +
+				"times as fast",
+		},
+		"one pod": {
+			NetworkLine{Run: single, Seen: true, Pods: 1},
+			"one node: no network between nodes was used",
+		},
+		"each pod for itself": {
+			NetworkLine{Run: single, Seen: true, Pods: 2},
+			"one node: no network between nodes was used; each of the 2 pods trained alone; check that the command " +
+				"uses MASTER_ADDR, NNODES and NODE_RANK",
+		},
+		"no NCCL": {
+			NetworkLine{},
+			"not known: NCCL logged nothing; the command does not use NCCL, or ended before using it",
+		},
+		"NCCL logs warnings alone": {
+			NetworkLine{Debug: "WARN"},
+			"not known: NCCL logged nothing, because NCCL_DEBUG=WARN is set; use -e NCCL_DEBUG=INFO -e " +
+				"NCCL_DEBUG_SUBSYS=INIT,ENV,NET",
+		},
+		"NCCL said nothing": {
+			NetworkLine{Debug: "info"},
+			"not known: NCCL logged nothing; the command does not use NCCL, or ended before using it",
+		},
+		"into the user's file": {
+			NetworkLine{Debug: "INFO", DebugFile: "/tmp/nccl.%h"},
+			"not known: NCCL logged nothing here, because NCCL_DEBUG_FILE sends its log to /tmp/nccl.%h",
+		},
+		"chosen alone": {
+			NetworkLine{Seen: true, Run: story.Run{Network: story.Network{Why: "no line shows it"}}},
+			"not known: no line shows it",
+		},
+		"never connected": {
+			NetworkLine{Seen: true, Run: failed, Failed: true},
+			"none: NET/IB was chosen, but the run failed while its connections were set up: it carried no data",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, c.give.String()); diff != "" {

@@ -18,20 +18,48 @@ func TestLines(t *testing.T) {
 		chunks []string
 		want   string
 	}{
-		"a line in pieces":                        {false, []string{"lo", "ss ", "0.3\n"}, "[3] loss 0.3\n"},
-		"several lines in a piece":                {false, []string{"a\nb\n\nc"}, "[3] a\n[3] b\n[3] \n[3] c\n"},
-		"the end lacks its line feed":             {false, []string{"a"}, "[3] a\n"},
-		"nothing":                                 {false, []string{"", ""}, ""},
-		"lines of Windows":                        {false, []string{"a\r\nb\r", "\nc\r\n"}, "[3] a\n[3] b\n[3] c\n"},
-		"an empty line of Windows is lost":        {false, []string{"a\r\n\r\nb\n"}, "[3] a\n[3] b\n"},
-		"a progress bar":                          {false, []string{"\r 10%", "\r 20%\r 30%", "\n"}, "[3]  10%\n[3]  20%\n[3]  30%\n"},
-		"a line as long as may be":                {false, []string{long + "\n"}, "[3] " + long + "\n"},
-		"a line longer than may be":               {false, []string{long + "yz\nb\n"}, "[3] " + long + "\n[3] yz\n[3] b\n"},
-		"never a line feed":                       {false, []string{long, long, "y"}, "[3] " + long + "\n[3] " + long + "\n[3] y\n"},
-		"cut between characters":                  {false, []string{long[1:] + "äb\n"}, "[3] " + long[1:] + "\n[3] äb\n"},
-		"bytes that are no characters":            {false, []string{long[2:] + "\xff\xff\xff\n"}, "[3] " + long[2:] + "\xff\xff\n[3] \xff\n"},
-		"in colour":                               {true, []string{"a\nb\n"}, "\x1b[35m[3]\x1b[0m a\n\x1b[35m[3]\x1b[0m b\n"},
-		"a colour that the rank leaves on":        {true, []string{"\x1b[31mred\nplain\n"}, "\x1b[35m[3]\x1b[0m \x1b[31mred\x1b[0m\n\x1b[35m[3]\x1b[0m plain\n"},
+		"a line in pieces":                 {false, []string{"lo", "ss ", "0.3\n"}, "[3] loss 0.3\n"},
+		"several lines in a piece":         {false, []string{"a\nb\n\nc"}, "[3] a\n[3] b\n[3] \n[3] c\n"},
+		"the end lacks its line feed":      {false, []string{"a"}, "[3] a\n"},
+		"nothing":                          {false, []string{"", ""}, ""},
+		"lines of Windows":                 {false, []string{"a\r\nb\r", "\nc\r\n"}, "[3] a\n[3] b\n[3] c\n"},
+		"an empty line of Windows is lost": {false, []string{"a\r\n\r\nb\n"}, "[3] a\n[3] b\n"},
+		"a progress bar": {
+			false,
+			[]string{"\r 10%", "\r 20%\r 30%", "\n"},
+			"[3]  10%\n[3]  20%\n[3]  30%\n",
+		},
+		"a line as long as may be": {false, []string{long + "\n"}, "[3] " + long + "\n"},
+		"a line longer than may be": {
+			false,
+			[]string{long + "yz\nb\n"},
+			"[3] " + long + "\n[3] yz\n[3] b\n",
+		},
+		"never a line feed": {
+			false,
+			[]string{long, long, "y"},
+			"[3] " + long + "\n[3] " + long + "\n[3] y\n",
+		},
+		"cut between characters": {
+			false,
+			[]string{long[1:] + "äb\n"},
+			"[3] " + long[1:] + "\n[3] äb\n",
+		},
+		"bytes that are no characters": {
+			false,
+			[]string{long[2:] + "\xff\xff\xff\n"},
+			"[3] " + long[2:] + "\xff\xff\n[3] \xff\n",
+		},
+		"in colour": {
+			true,
+			[]string{"a\nb\n"},
+			"\x1b[35m[3]\x1b[0m a\n\x1b[35m[3]\x1b[0m b\n",
+		},
+		"a colour that the rank leaves on": {
+			true,
+			[]string{"\x1b[31mred\nplain\n"},
+			"\x1b[35m[3]\x1b[0m \x1b[31mred\x1b[0m\n\x1b[35m[3]\x1b[0m plain\n",
+		},
 		"without colour its own stays as it came": {false, []string{"\x1b[31mred\n"}, "[3] \x1b[31mred\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +100,8 @@ func TestLinesTogether(t *testing.T) {
 	next := map[int]int{}
 	for line := range strings.Lines(out.String()) {
 		var rank, a, b int
-		if n, err := fmt.Sscanf(line, "[%d] a%db%d\n", &rank, &a, &b); n != 3 || err != nil || a != b || a != next[rank] {
+		if n, err := fmt.Sscanf(line, "[%d] a%db%d\n", &rank, &a, &b); n != 3 || err != nil || a != b ||
+			a != next[rank] {
 			t.Fatalf("torn or out of order: %q", line)
 		}
 		next[rank]++

@@ -35,7 +35,13 @@ func newTrial(t *testing.T, n int, script string) *trial {
 	ctx, stop := context.WithCancel(t.Context())
 	tr := &trial{local: local, out: &rankstest.Text{}, err: &rankstest.Text{}, ctx: ctx, stop: stop}
 	tr.Launch = New(local, Streams{Out: tr.out, Err: tr.err}, all, []string{"sh", "-c", script})
-	tr.Patience = patience{grace: time.Second, peer: 200 * time.Millisecond, kill: 2 * time.Second, lossDelay: 200 * time.Millisecond, status: 500 * time.Millisecond}
+	tr.Patience = patience{
+		grace:     time.Second,
+		peer:      200 * time.Millisecond,
+		kill:      2 * time.Second,
+		lossDelay: 200 * time.Millisecond,
+		status:    500 * time.Millisecond,
+	}
 	t.Cleanup(stop)
 	return tr
 }

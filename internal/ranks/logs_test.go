@@ -83,15 +83,70 @@ func TestToRead(t *testing.T) {
 		previous bool
 		want     string
 	}{
-		"running":                     {withContainers("p-0", "Running", done, cluster.Container{Name: "train", Running: true}), false, "train"},
-		"crashes again and again":     {withContainers("p-0", "Running", done, cluster.Container{Name: "train", Waiting: "CrashLoopBackOff", Restarts: 3, ExitCode: &one}), false, "train"},
-		"beside a proxy":              {withContainers("p-0", "Running", cluster.Container{Name: "train", Running: true}, cluster.Container{Name: "proxy", Running: true}), false, "train"},
-		"the image cannot be pulled":  {withContainers("p-0", "Pending", done, cluster.Container{Name: "train", Waiting: "ImagePullBackOff", Message: "not found"}), false, "railhead-pod-install"},
-		"the init container fails":    {withContainers("p-0", "Pending", install(cluster.Container{Waiting: "CrashLoopBackOff", Restarts: 1, ExitCode: &one}), cluster.Container{Name: "train", Waiting: "PodInitializing"}), false, "railhead-pod-install"},
-		"being made":                  {withContainers("p-0", "Pending", install(cluster.Container{Waiting: "PodInitializing"}), cluster.Container{Name: "train", Waiting: "PodInitializing"}), false, "no container has started; the pod is Pending: PodInitializing"},
-		"no node":                     {ofJob("p-0", func(p *cluster.Pod) { p.Phase, p.Containers, p.Unscheduled = "Pending", nil, "0/3 nodes are available" }), false, "no container has started; the pod is Pending: 0/3 nodes are available"},
-		"the run before":              {withContainers("p-0", "Running", done, cluster.Container{Name: "train", Running: true, Restarts: 1}), true, "train"},
-		"there is no run before this": {withContainers("p-0", "Running", done, cluster.Container{Name: "train", Running: true}), true, "container train was not restarted: it has no previous log"},
+		"running": {
+			withContainers("p-0", "Running", done, cluster.Container{Name: "train", Running: true}),
+			false,
+			"train",
+		},
+		"crashes again and again": {
+			withContainers("p-0", "Running", done, cluster.Container{
+				Name:     "train",
+				Waiting:  "CrashLoopBackOff",
+				Restarts: 3,
+				ExitCode: &one,
+			}),
+			false,
+			"train",
+		},
+		"beside a proxy": {
+			withContainers("p-0", "Running", cluster.Container{Name: "train", Running: true},
+				cluster.Container{Name: "proxy", Running: true}),
+			false,
+			"train",
+		},
+		"the image cannot be pulled": {
+			withContainers("p-0", "Pending", done, cluster.Container{
+				Name:    "train",
+				Waiting: "ImagePullBackOff",
+				Message: "not found",
+			}),
+			false,
+			"railhead-pod-install",
+		},
+		"the init container fails": {
+			withContainers("p-0", "Pending", install(cluster.Container{
+				Waiting:  "CrashLoopBackOff",
+				Restarts: 1,
+				ExitCode: &one,
+			}), cluster.Container{Name: "train", Waiting: "PodInitializing"}),
+			false,
+			"railhead-pod-install",
+		},
+		"being made": {
+			withContainers("p-0", "Pending", install(cluster.Container{Waiting: "PodInitializing"}), cluster.Container{
+				Name:    "train",
+				Waiting: "PodInitializing",
+			}),
+			false,
+			"no container has started; the pod is Pending: PodInitializing",
+		},
+		"no node": {
+			ofJob("p-0", func(p *cluster.Pod) {
+				p.Phase, p.Containers, p.Unscheduled = "Pending", nil, "0/3 nodes are available"
+			}),
+			false,
+			"no container has started; the pod is Pending: 0/3 nodes are available",
+		},
+		"the run before": {
+			withContainers("p-0", "Running", done, cluster.Container{Name: "train", Running: true, Restarts: 1}),
+			true,
+			"train",
+		},
+		"there is no run before this": {
+			withContainers("p-0", "Running", done, cluster.Container{Name: "train", Running: true}),
+			true,
+			"container train was not restarted: it has no previous log",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := Targets(cluster.State{Pods: []cluster.Pod{c.pod}}, "h-kim", "train")
@@ -121,7 +176,8 @@ func TestLogsShow(t *testing.T) {
 		err       error
 	}{
 		"all": {
-			LogFlags{Rank: -1, Tail: 5}, "[0] a\n[0] b\n[10] c\n", "[2] no log of pod h-kim-2: no container has started; the pod is Pending: ContainerCreating\n",
+			LogFlags{Rank: -1, Tail: 5}, "[0] a\n[0] b\n[10] c\n", "[2] no log of pod h-kim-2: no container has " +
+				"started; the pod is Pending: ContainerCreating\n",
 			[]string{"h-kim-0 train follow=false tail=5", "h-kim-10 train follow=false tail=5"}, ErrMissing,
 		},
 		"one rank": {LogFlags{Rank: 10}, "[10] c\n", "", []string{"h-kim-10 train follow=false tail=0"}, nil},
@@ -130,7 +186,11 @@ func TestLogsShow(t *testing.T) {
 			s := &shelf{logs: logs}
 			l, out, errs := reader(s, c.flags)
 			err := l.Show(t.Context(), l.Chosen(all))
-			if diff := cmp.Diff([]any{c.out, c.errs, c.asked}, []any{out.String(), errs.String(), s.asked}); diff != "" || !errors.Is(err, c.err) {
+			if diff := cmp.Diff([]any{c.out, c.errs, c.asked}, []any{
+				out.String(),
+				errs.String(),
+				s.asked,
+			}); diff != "" || !errors.Is(err, c.err) {
 				t.Error(err, diff)
 			}
 		})
@@ -144,14 +204,34 @@ func TestLogsFollow(t *testing.T) {
 	state := func(pods ...cluster.Pod) cluster.State { return cluster.State{Pods: pods} }
 	ended := withContainers("h-kim-1", "Succeeded", done, cluster.Container{Name: "train", ExitCode: &zero})
 	s := &shelf{
-		logs: map[string]string{"h-kim-0 railhead-pod-install": "installed\n", "h-kim-0 train": "loss\n", "h-kim-1 train": "fine\n"},
+		logs: map[string]string{
+			"h-kim-0 railhead-pod-install": "installed\n",
+			"h-kim-0 train":                "loss\n",
+			"h-kim-1 train":                "fine\n",
+		},
 		states: []cluster.State{
-			state(ended, withContainers("h-kim-0", "Pending", install(cluster.Container{Waiting: "PodInitializing"}), cluster.Container{Name: "train"})),
-			state(ended, withContainers("h-kim-0", "Pending", install(cluster.Container{Running: true}), cluster.Container{Name: "train"})),
+			state(ended,
+				withContainers("h-kim-0", "Pending", install(cluster.Container{Waiting: "PodInitializing"}),
+					cluster.Container{Name: "train"})),
+			state(ended,
+				withContainers("h-kim-0", "Pending", install(cluster.Container{Running: true}),
+					cluster.Container{Name: "train"})),
 			state(ended, withContainers("h-kim-0", "Running", done, cluster.Container{Name: "train", Running: true})),
-			state(ended, withContainers("h-kim-0", "Running", done, cluster.Container{Name: "train", Waiting: "CrashLoopBackOff", ExitCode: &one})),
-			state(ended, withContainers("h-kim-0", "Running", done, cluster.Container{Name: "train", Running: true, Restarts: 1})),
-			state(ended, withContainers("h-kim-0", "Failed", done, cluster.Container{Name: "train", Restarts: 1, ExitCode: &one})),
+			state(ended, withContainers("h-kim-0", "Running", done, cluster.Container{
+				Name:     "train",
+				Waiting:  "CrashLoopBackOff",
+				ExitCode: &one,
+			})),
+			state(ended, withContainers("h-kim-0", "Running", done, cluster.Container{
+				Name:     "train",
+				Running:  true,
+				Restarts: 1,
+			})),
+			state(ended, withContainers("h-kim-0", "Failed", done, cluster.Container{
+				Name:     "train",
+				Restarts: 1,
+				ExitCode: &one,
+			})),
 		},
 	}
 	l, out, errs := reader(s, LogFlags{Rank: -1, Follow: true})
@@ -162,7 +242,8 @@ func TestLogsFollow(t *testing.T) {
 	slices.Sort(lines)
 	slices.Sort(s.asked)
 	wantAsked := []string{
-		"h-kim-0 railhead-pod-install follow=true tail=0", "h-kim-0 train follow=true tail=0", "h-kim-0 train follow=true tail=0", "h-kim-1 train follow=true tail=0",
+		"h-kim-0 railhead-pod-install follow=true tail=0", "h-kim-0 train follow=true tail=0",
+		"h-kim-0 train follow=true tail=0", "h-kim-1 train follow=true tail=0",
 	}
 	if diff := cmp.Diff(wantAsked, s.asked); diff != "" {
 		t.Error(diff)

@@ -37,7 +37,8 @@ func TestLaunchRuns(t *testing.T) {
 		t.Error(diff)
 	}
 	rankstest.Has(t, tr.err.String(), "[2] to stderr\n")
-	if !strings.HasSuffix(tr.err.String(), "Network: not known: NCCL logged nothing; the command does not use NCCL, or ended before using it\n") {
+	if !strings.HasSuffix(tr.err.String(), "Network: not known: NCCL logged nothing; the command does not use NCCL, "+
+		"or ended before using it\n") {
 		t.Error("the last line is not the network's")
 	}
 	if left := tr.local.Left(); len(left) > 0 {
@@ -53,7 +54,8 @@ func TestLaunchArguments(t *testing.T) {
 	if code := tr.run(t); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	if diff := cmp.Diff("[0] <>\n[0] <a b>\n[0] <$HOME>\n[0] <*>\n[0] <-->\n[0] <\"'\\>\n", tr.out.String()); diff != "" {
+	if diff := cmp.Diff("[0] <>\n[0] <a b>\n[0] <$HOME>\n[0] <*>\n[0] <-->\n[0] <\"'\\>\n",
+		tr.out.String()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -68,7 +70,8 @@ trap "exit 9" TERM; sleep 60 & wait $!`)
 	}
 	rankstest.Has(t, tr.err.String(), "rank 1 (pod h-kim-1) ended with exit code 7; stopping the other ranks in 200ms",
 		"Sending SIGTERM to the ranks that are still running",
-		"rank 1 (pod h-kim-1) ended with exit code 7, the first of 3 ranks that failed\n  Its last lines on stderr:\n    Traceback: no\n")
+		"rank 1 (pod h-kim-1) ended with exit code 7, the first of 3 ranks that failed\n  Its last lines on "+
+			"stderr:\n    Traceback: no\n")
 	rankstest.WaitGone(t, tr.ID)
 }
 
@@ -79,10 +82,14 @@ func TestLaunchExitCodes(t *testing.T) {
 		code exit.Code
 		says string
 	}{
-		"refused":           {[]string{"sh", "-c", "exit 125"}, 125, "railhead-pod did not start the command"},
-		"not invocable":     {[]string{"/etc/passwd"}, 126, "/etc/passwd cannot be executed: check"},
-		"not found":         {[]string{"torchrum"}, 127, "torchrum was not found: check that it is in the image"},
-		"killed":            {[]string{"sh", "-c", "kill -KILL $$"}, 137, "It was killed by SIGKILL, often by the kernel when memory runs out."},
+		"refused":       {[]string{"sh", "-c", "exit 125"}, 125, "railhead-pod did not start the command"},
+		"not invocable": {[]string{"/etc/passwd"}, 126, "/etc/passwd cannot be executed: check"},
+		"not found":     {[]string{"torchrum"}, 127, "torchrum was not found: check that it is in the image"},
+		"killed": {
+			[]string{"sh", "-c", "kill -KILL $$"},
+			137,
+			"It was killed by SIGKILL, often by the kernel when memory runs out.",
+		},
 		"fault":             {[]string{"sh", "-c", "kill -SEGV $$"}, 139, "It was killed by SIGSEGV."},
 		"the command's own": {[]string{"sh", "-c", "exit 3"}, 3, "ended with exit code 3\n"},
 	} {
@@ -113,7 +120,8 @@ sh -c 'trap "echo saved; exit 0" INT; echo started; while :; do sleep 0.05; done
 				t.Errorf("exit code %d", code)
 			}
 			rankstest.Has(t, tr.out.String(), "[0] saved\n")
-			rankstest.Has(t, tr.err.String(), "Interrupted: sending SIGINT to the command in 2 pods", "Press Ctrl-C again to exit at once", "Interrupted: the command has stopped in all pods\nNetwork: ")
+			rankstest.Has(t, tr.err.String(), "Interrupted: sending SIGINT to the command in 2 pods",
+				"Press Ctrl-C again to exit at once", "Interrupted: the command has stopped in all pods\nNetwork: ")
 			if strings.Contains(tr.err.String(), "failed") || strings.Contains(tr.out.String(), "worker") {
 				t.Error("an interrupted rank is no failure, and a worker in its own session is not interrupted")
 			}
@@ -125,13 +133,15 @@ sh -c 'trap "echo saved; exit 0" INT; echo started; while :; do sleep 0.05; done
 // TestLaunchStubborn ends what does not want to end, and what has left for a session of its own.
 func TestLaunchStubborn(t *testing.T) {
 	t.Parallel()
-	tr := newTrial(t, 2, `trap "" INT TERM; setsid sh -c 'trap "" INT TERM; sleep 600' & echo started; while :; do sleep 0.05; done`)
+	tr := newTrial(t, 2, `trap "" INT TERM; setsid sh -c 'trap "" INT TERM; sleep 600' & echo started; while :; do `+
+		`sleep 0.05; done`)
 	tr.Patience.grace = 300 * time.Millisecond
 	tr.out.When = map[string]func(){"[0] started": tr.stop}
 	if code := tr.run(t); code != exit.Interrupted {
 		t.Errorf("exit code %d", code)
 	}
-	rankstest.Has(t, tr.err.String(), "Sending SIGTERM to the ranks that are still running", "Sending SIGKILL to the ranks that are still running")
+	rankstest.Has(t, tr.err.String(), "Sending SIGTERM to the ranks that are still running",
+		"Sending SIGKILL to the ranks that are still running")
 	rankstest.WaitGone(t, tr.ID)
 	if left := tr.local.Left(); len(left) > 0 {
 		t.Errorf("left in the pods: %v", left)
@@ -156,14 +166,16 @@ func TestLaunchTimeout(t *testing.T) {
 	if code := tr.run(t); code != exit.Timeout {
 		t.Errorf("exit code %d", code)
 	}
-	rankstest.Has(t, tr.err.String(), "Timeout: the command has run for 300ms", "The command was stopped after 300ms (--timeout)\nNetwork: ")
+	rankstest.Has(t, tr.err.String(), "Timeout: the command has run for 300ms", "The command was stopped after 300ms "+
+		"(--timeout)\nNetwork: ")
 	rankstest.WaitGone(t, tr.ID)
 }
 
 // TestLaunchWholeLines has ranks that write their lines in pieces at the same time.
 func TestLaunchWholeLines(t *testing.T) {
 	t.Parallel()
-	tr := newTrial(t, 4, `for i in 1 2 3 4 5 6 7 8 9; do for p in a b c d; do printf "$p-$NODE_RANK-"; done; echo "$i"; echo "e-$NODE_RANK" >&2; done`)
+	tr := newTrial(t, 4, `for i in 1 2 3 4 5 6 7 8 9; do for p in a b c d; do printf "$p-$NODE_RANK-"; done; echo `+
+		`"$i"; echo "e-$NODE_RANK" >&2; done`)
 	if code := tr.run(t); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
@@ -192,7 +204,9 @@ func TestLaunchCopies(t *testing.T) {
 		return path
 	}
 	files, err := OpenFiles([]string{
-		write("train.sh", []byte("#!/bin/sh\npwd; ls; cksum data.bin < data.bin\n"), 0o755), write("data.bin", data, 0o644), write("-odd name", nil, 0o600),
+		write("train.sh", []byte("#!/bin/sh\npwd; ls; cksum data.bin < data.bin\n"), 0o755),
+		write("data.bin", data, 0o644),
+		write("-odd name", nil, 0o600),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +223,8 @@ func TestLaunchCopies(t *testing.T) {
 	crc := strings.Fields(string(sum))[0]
 	for _, rank := range []string{"0", "1"} {
 		where := filepath.Join(tr.local.Pods["h-kim-"+rank].Dir, "tmp", "railhead-"+tr.ID)
-		rankstest.Has(t, tr.out.String(), "["+rank+"] "+where+"\n", "["+rank+"] -odd name\n", "["+rank+"] train.sh\n", "["+rank+"] "+crc+" ")
+		rankstest.Has(t, tr.out.String(), "["+rank+"] "+where+"\n", "["+rank+"] -odd name\n",
+			"["+rank+"] train.sh\n", "["+rank+"] "+crc+" ")
 	}
 	if left := tr.local.Left(); len(left) > 0 {
 		t.Errorf("left in the pods: %v", left)
@@ -229,7 +244,8 @@ func TestLaunchKeeps(t *testing.T) {
 		}
 		paths = append(paths, path)
 	}
-	tr := newTrial(t, 2, `mkdir __pycache__; : > __pycache__/x; [ $NODE_RANK = 0 ] || { echo model > checkpoint.pt; echo 1 >> state.txt; }`)
+	tr := newTrial(t, 2, `mkdir __pycache__; : > __pycache__/x; [ $NODE_RANK = 0 ] || { echo model > checkpoint.pt; `+
+		`echo 1 >> state.txt; }`)
 	var err error
 	if tr.Files, err = OpenFiles(paths); err != nil {
 		t.Fatal(err)
@@ -277,7 +293,8 @@ exit $CODE`
 			if !strings.HasSuffix(tr.err.String(), says) {
 				t.Errorf("the last line is not %q", says)
 			}
-			if warned := strings.Contains(tr.err.String(), "[1] [2026-01-02 03:04:05] h-kim-1"); warned != (code != "0") {
+			warned := strings.Contains(tr.err.String(), "[1] [2026-01-02 03:04:05] h-kim-1")
+			if warned != (code != "0") {
 				t.Errorf("warnings shown: %v", warned)
 			}
 			if left := tr.local.Left(); len(left) > 0 {
@@ -290,11 +307,13 @@ exit $CODE`
 // TestLaunchUsersDebug leaves NCCL_DEBUG alone where it is set, and reads the output instead.
 func TestLaunchUsersDebug(t *testing.T) {
 	t.Parallel()
-	tr := newTrial(t, 1, `echo "file <$NCCL_DEBUG_FILE>"; echo "x:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0"`)
+	tr := newTrial(t, 1, `echo "file <$NCCL_DEBUG_FILE>"; echo "x:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] `+
+		`[send] via NET/Socket/0"`)
 	tr.Env = []string{"NCCL_DEBUG=INFO", "RAILHEAD_MODE=tcp"}
 	tr.run(t)
 	rankstest.Has(t, tr.out.String(), "[0] file <>\n")
-	rankstest.Has(t, tr.err.String(), "Network: TCP: 1 channel over NET/Socket, seen on 1 rank, as requested (mode tcp)\n")
+	rankstest.Has(t, tr.err.String(), "Network: TCP: 1 channel over NET/Socket, seen on 1 rank, as requested (mode "+
+		"tcp)\n")
 }
 
 // TestLaunchTwice refuses to start beside a launch that still runs, and says how to end it.
@@ -302,7 +321,8 @@ func TestLaunchTwice(t *testing.T) {
 	t.Parallel()
 	first := newTrial(t, 1, `echo started; exec sleep 600`)
 	second := &trial{local: first.local, out: &rankstest.Text{}, err: &rankstest.Text{}, ctx: t.Context()}
-	second.Launch = New(first.local, Streams{Out: second.out, Err: second.err}, []Target{first.ranks[0].Target}, []string{"echo", "second"})
+	streams := Streams{Out: second.out, Err: second.err}
+	second.Launch = New(first.local, streams, []Target{first.ranks[0].Target}, []string{"echo", "second"})
 	second.Patience = first.Patience
 	var refused error
 	first.out.When = map[string]func(){"started": func() { // still in the first launch's write
@@ -313,7 +333,8 @@ func TestLaunchTwice(t *testing.T) {
 	if refused == nil {
 		t.Fatal("the second launch was not refused")
 	}
-	form := regexp.MustCompile(`an earlier launch is still running here.*'kubectl exec -n train h-kim-0 -c train -- sh -c "kill (\d+)"', or use --force`)
+	form := regexp.MustCompile(`an earlier launch is still running here.*'kubectl exec -n train h-kim-0 -c train -- ` +
+		`sh -c "kill (\d+)"', or use --force`)
 	if !form.MatchString(refused.Error()) {
 		t.Errorf("refused by: %v", refused)
 	}
@@ -328,7 +349,11 @@ func TestLaunchAfterCrash(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, 1, `echo fine`)
 	shm := filepath.Join(tr.local.Pods["h-kim-0"].Dir, "shm")
-	for name, content := range map[string]string{"railhead-0123abcd.pid": "1\n", "railhead-0123abcd.nccl.h-kim-0.7": "NCCL INFO", "railhead-0123abcd.sums": ""} {
+	for name, content := range map[string]string{
+		"railhead-0123abcd.pid":            "1\n",
+		"railhead-0123abcd.nccl.h-kim-0.7": "NCCL INFO",
+		"railhead-0123abcd.sums":           "",
+	} {
 		if err := os.WriteFile(filepath.Join(shm, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -345,16 +370,21 @@ func TestLaunchLostPod(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, 2, `echo started; sleep 600`)
 	evicted := rankstest.RunningPod("h-kim-1")
-	evicted.Phase, evicted.Ready, evicted.Reason, evicted.Message = "Failed", false, "Evicted", "The node was low on resource: memory."
+	evicted.Phase, evicted.Ready = "Failed", false
+	evicted.Reason, evicted.Message = "Evicted", "The node was low on resource: memory."
 	tr.out.When = map[string]func(){"[1] started": func() {
 		go func() {
-			tr.local.States <- cluster.State{Read: []cluster.Kind{cluster.Pods}, Pods: []cluster.Pod{rankstest.RunningPod("h-kim-0"), evicted}}
+			tr.local.States <- cluster.State{
+				Read: []cluster.Kind{cluster.Pods},
+				Pods: []cluster.Pod{rankstest.RunningPod("h-kim-0"), evicted},
+			}
 		}()
 	}}
 	if code := tr.run(t); code != exit.Fault {
 		t.Errorf("exit code %d", code)
 	}
-	rankstest.Has(t, tr.err.String(), "rank 1 (pod h-kim-1) was lost: the pod failed: Evicted: The node was low on resource: memory.", "the first of 2 ranks that failed")
+	rankstest.Has(t, tr.err.String(), "rank 1 (pod h-kim-1) was lost: the pod failed: Evicted: The node was low on "+
+		"resource: memory.", "the first of 2 ranks that failed")
 }
 
 func TestLaunchNotPrepared(t *testing.T) {
@@ -367,7 +397,8 @@ func TestLaunchNotPrepared(t *testing.T) {
 	if err == nil {
 		t.Fatal("it was started")
 	}
-	rankstest.Has(t, err.Error(), "rank 1 (pod h-kim-1): the command cannot start: ", " is missing: was this pod made by 'railhead deploy'?")
+	rankstest.Has(t, err.Error(), "rank 1 (pod h-kim-1): the command cannot start: ", " is missing: was this pod "+
+		"made by 'railhead deploy'?")
 	if tr.out.String() != "" || len(tr.local.Left()) > 0 {
 		t.Errorf("output %q, left %v", tr.out.String(), tr.local.Left())
 	}
@@ -403,7 +434,8 @@ func TestScriptsInOtherShells(t *testing.T) {
 			if err != nil {
 				t.Skip("not on this machine")
 			}
-			tr := newTrial(t, 2, `echo "$A"; cat train.sh; trap "" INT TERM; setsid sleep 600 & while :; do sleep 0.05; done`)
+			tr := newTrial(t, 2, `echo "$A"; cat train.sh; trap "" INT TERM; setsid sleep 600 & while :; do sleep `+
+				`0.05; done`)
 			tr.local.Shell = append([]string{path}, shell[1:]...)
 			tr.Env = []string{"A=b c"}
 			if tr.Files, err = OpenFiles([]string{file}); err != nil {

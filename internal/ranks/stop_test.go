@@ -144,7 +144,10 @@ func TestSteer(t *testing.T) {
 	lost := cluster.State{Read: []cluster.Kind{cluster.Pods}, Pods: []cluster.Pod{rankstest.RunningPod("h-kim-0")}}
 	unready := rankstest.RunningPod("h-kim-1")
 	unready.Ready = false
-	nodeGone := cluster.State{Read: []cluster.Kind{cluster.Pods}, Pods: []cluster.Pod{rankstest.RunningPod("h-kim-0"), unready}}
+	nodeGone := cluster.State{
+		Read: []cluster.Kind{cluster.Pods},
+		Pods: []cluster.Pod{rankstest.RunningPod("h-kim-0"), unready},
+	}
 	type result struct {
 		Code    exit.Code
 		Took    time.Duration
@@ -162,22 +165,39 @@ func TestSteer(t *testing.T) {
 			want:  result{0, 2 * time.Hour, nil},
 		},
 		"one fails, the others follow by themselves": {
-			scene: &scene{ranks: map[string]actor{"h-kim-0": {after: 65 * time.Second, code: 1}, "h-kim-1": {after: time.Minute, code: 7}}},
-			want:  result{7, 65 * time.Second, nil},
-			says:  []string{"rank 1 (pod h-kim-1) ended with exit code 7; stopping the other ranks in 10s", "the first of 2 ranks that failed"},
+			scene: &scene{
+				ranks: map[string]actor{
+					"h-kim-0": {after: 65 * time.Second, code: 1},
+					"h-kim-1": {after: time.Minute, code: 7},
+				},
+			},
+			want: result{7, 65 * time.Second, nil},
+			says: []string{
+				"rank 1 (pod h-kim-1) ended with exit code 7; stopping the other ranks in 10s",
+				"the first of 2 ranks that failed",
+			},
 		},
 		"one fails, the others wait for it": {
-			scene: &scene{ranks: map[string]actor{"h-kim-0": {after: time.Minute, code: 3}, "h-kim-1": {heeds: polite}}},
-			want:  result{3, 70 * time.Second, []string{"1m10s TERM h-kim-1"}},
+			scene: &scene{
+				ranks: map[string]actor{"h-kim-0": {after: time.Minute, code: 3}, "h-kim-1": {heeds: polite}},
+			},
+			want: result{3, 70 * time.Second, []string{"1m10s TERM h-kim-1"}},
 		},
 		"one fails, another does not want to end": {
 			scene: &scene{ranks: map[string]actor{"h-kim-0": {after: time.Minute, code: 3}, "h-kim-1": {}}},
-			want:  result{3, 103 * time.Second, []string{"1m10s TERM h-kim-1", "1m40s KILL h-kim-1"}}, // and 3 s for news of the pod
+			want: result{
+				3,
+				103 * time.Second,
+				[]string{"1m10s TERM h-kim-1", "1m40s KILL h-kim-1"},
+			}, // and 3 s for news of the pod
 		},
 		"one fails, another cannot be reached": {
 			scene: &scene{ranks: map[string]actor{"h-kim-0": {after: time.Minute, code: 3}, "h-kim-1": {gone: true}}},
 			want:  result{3, 110 * time.Second, nil},
-			says:  []string{"cannot send SIGTERM", "The command did not exit in 1 pod; its processes may still be running there"},
+			says: []string{
+				"cannot send SIGTERM",
+				"The command did not exit in 1 pod; its processes may still be running there",
+			},
 		},
 		"Ctrl-C": {
 			scene:     &scene{ranks: map[string]actor{"h-kim-0": {heeds: polite}, "h-kim-1": {heeds: polite}}},
@@ -187,10 +207,22 @@ func TestSteer(t *testing.T) {
 		"Ctrl-C at ranks that save first": {
 			scene:     &scene{ranks: map[string]actor{"h-kim-0": {heeds: map[string]int{"TERM": 0}}, "h-kim-1": {}}},
 			interrupt: time.Minute,
-			want:      result{130, 103 * time.Second, []string{"1m0s INT h-kim-0", "1m0s INT h-kim-1", "1m30s TERM h-kim-0", "1m30s TERM h-kim-1", "1m40s KILL h-kim-1"}},
+			want: result{
+				130,
+				103 * time.Second,
+				[]string{
+					"1m0s INT h-kim-0",
+					"1m0s INT h-kim-1",
+					"1m30s TERM h-kim-0",
+					"1m30s TERM h-kim-1",
+					"1m40s KILL h-kim-1",
+				},
+			},
 		},
 		"Ctrl-C while the others have time after a failure": {
-			scene:     &scene{ranks: map[string]actor{"h-kim-0": {after: time.Minute, code: 3}, "h-kim-1": {heeds: polite}}},
+			scene: &scene{
+				ranks: map[string]actor{"h-kim-0": {after: time.Minute, code: 3}, "h-kim-1": {heeds: polite}},
+			},
 			interrupt: 62 * time.Second,
 			want:      result{130, 62 * time.Second, []string{"1m2s INT h-kim-1"}},
 			says:      []string{"rank 0 (pod h-kim-0) ended with exit code 3"},
@@ -208,7 +240,10 @@ func TestSteer(t *testing.T) {
 		},
 		"a pod is deleted, and its streams with it; the other notices first": {
 			scene: &scene{
-				ranks:  map[string]actor{"h-kim-0": {after: 61 * time.Second, code: 1}, "h-kim-1": {after: time.Minute, code: 137}},
+				ranks: map[string]actor{
+					"h-kim-0": {after: 61 * time.Second, code: 1},
+					"h-kim-1": {after: time.Minute, code: 137},
+				},
 				states: map[time.Duration]cluster.State{62 * time.Second: lost},
 			},
 			want: result{1, 62 * time.Second, nil},
@@ -231,9 +266,14 @@ func TestSteer(t *testing.T) {
 			says: []string{"rank 1 (pod h-kim-1): the pod is no longer ready; its node may be down"},
 		},
 		"a connection breaks": {
-			scene: &scene{ranks: map[string]actor{"h-kim-0": {heeds: polite}, "h-kim-1": {after: time.Minute, err: errors.New("connection reset by peer")}}},
-			want:  result{1, 73 * time.Second, []string{"1m13s TERM h-kim-0"}},
-			says:  []string{"rank 1 (pod h-kim-1) was lost: connection reset by peer"},
+			scene: &scene{
+				ranks: map[string]actor{
+					"h-kim-0": {heeds: polite},
+					"h-kim-1": {after: time.Minute, err: errors.New("connection reset by peer")},
+				},
+			},
+			want: result{1, 73 * time.Second, []string{"1m13s TERM h-kim-0"}},
+			says: []string{"rank 1 (pod h-kim-1) was lost: connection reset by peer"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -262,14 +302,21 @@ func TestFinish(t *testing.T) {
 	}{
 		"the server answers":    {0, false, 0, ""},
 		"it answers again soon": {5 * time.Second, false, 6 * time.Second, ""},
-		"it stays away":         {time.Hour, false, 30 * time.Second, "rank 0 (pod h-kim-0) cannot be reached; its processes may still be running: connection refused\n"},
-		"the pod is gone":       {time.Hour, true, 0, ""},
+		"it stays away": {
+			time.Hour,
+			false,
+			30 * time.Second,
+			"rank 0 (pod h-kim-0) cannot be reached; its processes may still be running: connection refused\n",
+		},
+		"the pod is gone": {time.Hour, true, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &scene{away: c.away, begun: time.Now()}
 				errs := &rankstest.Text{}
-				l := New(s, Streams{Out: io.Discard, Err: errs}, []Target{{Pod: rankstest.RunningPod("h-kim-0")}}, []string{"torchrun"})
+				l := New(s, Streams{Out: io.Discard, Err: errs}, []Target{
+					{Pod: rankstest.RunningPod("h-kim-0")},
+				}, []string{"torchrun"})
 				l.ranks[0].podLost, l.ranks[0].disconnected = c.gone, !c.gone
 				l.finish(t.Context(), Outcome{first: &result{err: errors.New("connection reset")}})
 				if took := time.Since(s.begun); took != c.took {
@@ -278,7 +325,8 @@ func TestFinish(t *testing.T) {
 				if diff := cmp.Diff(c.says, errs.String()); diff != "" {
 					t.Error(diff)
 				}
-				if read := l.unreadLogs() == 0; read != (c.away < time.Minute) || read != (story.Tell(l.Evidence.Log()).Last().Traffic.Channels == 1) {
+				if read := l.unreadLogs() == 0; read != (c.away < time.Minute) ||
+					read != (story.Tell(l.Evidence.Log()).Last().Traffic.Channels == 1) {
 					t.Errorf("read: %v, %v", read, story.Tell(l.Evidence.Log()).Last().Traffic)
 				}
 			})
@@ -303,7 +351,12 @@ func TestFirstFailure(t *testing.T) {
 		"after Ctrl-C nothing is a fault":  {[]result{at(0, 130, 5), at(1, 1, 6)}, errInterrupted, -1, 130},
 		"after timeout":                    {[]result{at(0, 143, 5)}, errTimeout, -1, 124},
 		"told because another failed":      {[]result{at(0, 143, 5)}, errPeerFailed, 0, 143},
-		"the connection broke":             {[]result{{rank: &rank0to9[0], err: errors.New("gone"), at: begun}}, nil, 0, 1},
+		"the connection broke": {
+			[]result{{rank: &rank0to9[0], err: errors.New("gone"), at: begun}},
+			nil,
+			0,
+			1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Outcome{why: c.why}
