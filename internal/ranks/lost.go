@@ -73,18 +73,20 @@ func lossReason(before, now cluster.Pod, there bool, container string) string {
 		return "the pod is being deleted: " + withMessage(cmp.Or(now.Reason, noReason), now.Message)
 	}
 	for _, c := range now.Containers {
-		if c.Init || container != "" && c.Name != container {
-			continue
-		}
-		if c.Restarts > restartsOf(before, c.Name) || !c.Running && c.ExitCode != nil {
-			why := fmt.Sprintf("container %s ended: %s", c.Name, withMessage(cmp.Or(c.Ended, noReason), c.Message))
-			if c.ExitCode != nil {
-				why += fmt.Sprintf(" (exit code %d)", *c.ExitCode)
-			}
-			return why
+		restarted := c.Restarts > restartsOf(before, c.Name)
+		if !c.Init && (container == "" || c.Name == container) && (restarted || !c.Running && c.ExitCode != nil) {
+			return endReason(c)
 		}
 	}
 	return ""
+}
+
+func endReason(c cluster.Container) string {
+	why := fmt.Sprintf("container %s ended: %s", c.Name, withMessage(cmp.Or(c.Ended, noReason), c.Message))
+	if c.ExitCode != nil {
+		why += fmt.Sprintf(" (exit code %d)", *c.ExitCode)
+	}
+	return why
 }
 
 const noReason = "no reason given"
