@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/railhead/railhead/internal/cluster"
 )
@@ -166,5 +167,41 @@ spec: {clusterIP: None, ports: [{port: 29500}]}
 		`StatefulSet, name: h-kim, controller: true}]}}`))
 	if made != nil {
 		t.Errorf("a pod that a controller made is not Railhead's: %v", made)
+	}
+}
+
+// A Role is decoded as a ClusterRole: in protobuf, too, their fields have the same numbers.
+func TestRoleInProtobuf(t *testing.T) {
+	raw, err := (&rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "train", Name: "rdma", ResourceVersion: "7"},
+		Rules: []rbacv1.PolicyRule{{
+			Verbs:     []string{"use"},
+			APIGroups: []string{cluster.SecurityGroup},
+			Resources: []string{string(cluster.SCCs)},
+		}},
+	}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := codecOfMany(convertRole, func(d *draft) *[]sccRole { return &d.roles }).decode(raw, inProtobuf)
+	want := decoded{"train/rdma", "7", []sccRole{{"train", "rdma", []string{"*"}}}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(decoded{}, sccRole{})); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+}
+
+func TestRoleBindingInProtobuf(t *testing.T) {
+	raw, err := (&rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "train", Name: "b", ResourceVersion: "7"},
+		RoleRef:    rbacv1.RoleRef{Kind: "Role", Name: "rdma"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "train", Name: "a"}},
+	}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := codecOf(convertBinding, func(d *draft) *[]binding { return &d.bindings }).decode(raw, inProtobuf)
+	want := decoded{"train/b", "7", []binding{{"train", "b", "train", "rdma", []string{"ServiceAccount/train/a"}}}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(decoded{}, binding{})); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
 	}
 }

@@ -2,10 +2,15 @@ package kube
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/railhead/railhead/internal/plan"
 )
@@ -55,6 +60,59 @@ func TestNamespacesOf(t *testing.T) {
 		{Namespace: "once"},
 	})
 	if diff := cmp.Diff([]string{"a", "b"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMay(t *testing.T) {
+	const rules = `{"status":{"resourceRules":[{"verbs":["create","patch"],"apiGroups":[""],"resources":["services"]}]}}`
+	var reviews []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodGet {
+			fmt.Fprint(w, `{"kind":"APIGroupList","groups":[],"gitVersion":"v1.33.0"}`)
+			return
+		}
+		var review struct {
+			APIVersion, Kind string
+			Spec             struct {
+				Namespace          string
+				ResourceAttributes authorizationv1.ResourceAttributes
+			}
+		}
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+			t.Error(err)
+		}
+		a := review.Spec.ResourceAttributes
+		reviews = append(reviews, strings.Join([]string{
+			r.URL.Path, review.APIVersion, review.Kind, review.Spec.Namespace, a.Verb, a.Resource, a.Subresource,
+		}, " "))
+		if review.Kind == "SelfSubjectRulesReview" {
+			fmt.Fprint(w, rules)
+		} else {
+			fmt.Fprint(w, `{"status":{"allowed":false}}`)
+		}
+	}))
+	defer server.Close()
+	c, err := connect(t.Context(), &rest.Config{Host: server.URL}, "lab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec := plan.Right{Verb: "create", Resource: "pods/exec", Namespace: "train", Name: "p"}
+	denied, err := c.May(t.Context(), []plan.Right{
+		{Verb: "create", Resource: "services", Namespace: "train", Name: "x"},
+		{Verb: "patch", Resource: "services", Namespace: "train", Name: "x"},
+		exec,
+	})
+	if diff := cmp.Diff([]plan.Right{exec}, denied); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+	const group = "authorization.k8s.io/v1"
+	want := []string{
+		"/apis/" + group + "/selfsubjectrulesreviews " + group + " SelfSubjectRulesReview train   ",
+		"/apis/" + group + "/selfsubjectaccessreviews " + group + " SelfSubjectAccessReview  create pods exec",
+	}
+	if diff := cmp.Diff(want, reviews); diff != "" {
 		t.Error(diff)
 	}
 }
