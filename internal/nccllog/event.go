@@ -52,6 +52,7 @@ const (
 	TimeLimit                  // of the scheduler
 	Aborted                    // by MPI or Ray
 	Xid                        // of the GPU driver
+	FailedOver                 // an HCA failed, and NCCL goes on with another
 	Harmless                   // a warning that means nothing for the run
 	NoSHARP                    // collectives in the network are not available; NCCL goes on without
 	Complaint                  // an error of another program, of no kind above
@@ -77,6 +78,7 @@ type Event struct {
 	Verbs      *Verbs
 	Socket     *Socket
 	Code       int    // of CUDA, of an exit (negative: signal), of an Xid, of ncclResult_t
+	Enqueued   int    // the last collective that the rank started, as its watchdog says; 0 if unknown
 	Name       string // the text of a CUDA error, the device, the exception
 }
 

@@ -1,17 +1,65 @@
 package nccllog
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// readExit reads exit codes and signals of torchrun ("exitcode  : -9 (pid: 41)"), mpirun ("exited on signal 9
-// (Killed)"), srun ("task 3: Killed", "Exited with exit code 1"), Ray and the shell.
+// exitWords are in the lines with which launchers and shells report the end of a process.
+var exitWords = []string{
+	"exitcode", "exited on signal ", "srun: error:", "exited with non-zero status", "Exit code:", "ChildFailedError",
+	"command terminated with exit code", "Segmentation fault", "Bus error", "(core dumped)", "terminate called",
+	"exits with return code", "terminated with code", "process returned", "Job step aborted", ") received by PID",
+	"got signal: ", "Killed",
+}
+
+// readExit reads the exit code of a process, or its signal as a negative number.
 func readExit(e *Event, text, _ string) bool {
-	for _, read := range []func(*Event, string) bool{torchExit, mpiExit, srunExit, plainExit, crash} {
+	for _, read := range []func(*Event, string) bool{torchExit, mpiExit, srunExit, launcherExit, plainExit, crash} {
 		if read(e, text) {
+			e.Code = signalOf(e.Code)
 			return e.Code != 0
 		}
+	}
+	return false
+}
+
+// signalOf returns the signal of a process in a shell or a container, which exits with 128 more; other codes stay.
+func signalOf(code int) int {
+	const bySignal, last = 128, 128 + 64
+	if code > bySignal && code <= last {
+		return bySignal - code
+	}
+	return code
+}
+
+// launcherExit reads the words that only one launcher uses, in front of the code.
+func launcherExit(e *Event, text string) bool {
+	for _, form := range []struct {
+		words string
+		sign  int
+	}{
+		{"exits with return code = ", 1},          // DeepSpeed, launcher/launch.py
+		{"exits with return code = -", -1},        //
+		{"terminated with code ", 1},              // Lightning: "[rank: 1] Child process with PID 1234 terminated with code 1"
+		{"terminated with code -", -1},            //
+		{"got signal: ", -1},                      // torchrun: "Process 123 got signal: 15"
+		{"command terminated with exit code ", 1}, // kubectl exec
+	} {
+		if n := numberAfter(text, form.words); n >= 0 {
+			e.Code, e.Number = form.sign*n, numberAfter(text, "[rank: ")
+			return true
+		}
+	}
+	if _, signal, ok := strings.Cut(text, "Signal "); ok && strings.Contains(text, ") received by PID") { // torchrun
+		e.Code = -max(numberAfter(" "+signal, " "), 1)
+		return true
+	}
+	// mpirun wraps its sentence after these words; srun ends the steps that are left.
+	if strings.Contains(text, "Primary job") || strings.Contains(text, "Job step aborted") {
+		e.Code = 1
+		return true
 	}
 	return false
 }
@@ -70,12 +118,21 @@ func plainExit(e *Event, text string) bool {
 		e.Code = -n
 	}
 	return hasAny(text, "exited with non-zero status", "ChildFailedError", "failed (exitcode:") ||
-		strings.Contains(text, "Exit code:") && strings.Contains(text, "rank") ||
-		strings.Contains(text, "command terminated with exit code") && !strings.Contains(text, "exit code 0")
+		strings.Contains(text, "Exit code:") && strings.Contains(text, "rank")
 }
 
 func crash(e *Event, text string) bool {
 	e.Code = signalIn(text, "Signal: *", "* (core dumped)", "Fatal Python error: *")
+	words := strings.Fields(text)
+	switch {
+	case e.Code != 0:
+	case strings.Contains(text, "(core dumped)"): // bash: "line 12: 4711 Segmentation fault      (core dumped) python"
+		e.Code = signalIn(text, "*")
+	case strings.HasPrefix(text, "terminate called"): // of C++
+		e.Code = -6
+	case len(words) == 1 && words[0] == "Killed", strings.Contains(text, ": line ") && slices.Contains(words, "Killed"):
+		e.Code = -9
+	}
 	return e.Code != 0
 }
 

@@ -25,32 +25,44 @@ func (p *Parser) frameworkEvent(at Place, line []byte, text string) (Event, bool
 	return e, ok && (e.Kind != Exception || !ignored)
 }
 
-// repeated reads NCCL's last warning, which PyTorch prints again after "ncclSystemError: ..." or "Last error:".
+// repetition is where PyTorch repeats NCCL's last warning: after "ncclSystemError: ..." or "Last error:".
+type repetition struct {
+	lines int  // left
+	named bool // "Last error:" was read: the next text is the warning, known or not
+}
+
+// repeated reads NCCL's last warning, which PyTorch prints again.
 func (p *Parser) repeated(at Place, line []byte, text string) (Event, bool) {
 	label, _ := labelOf(line)
 	key := cmp.Or(string(label), at.File)
 	if _, after, ok := strings.Cut(text, "Last error:"); ok {
-		p.expectLastError(key)
+		p.expectWarning(key, true)
 		if text = strings.TrimSpace(after); text == "" {
 			return Event{}, false
 		}
-	} else if p.lastError[key] == 0 {
+	} else if p.lastError[key].lines == 0 {
 		if strings.Contains(text, "Error: ") && strings.Contains(text, "nccl") {
-			p.expectLastError(key)
+			p.expectWarning(key, false)
 		}
 		return Event{}, false
 	}
-	p.lastError[key]--
-	e := classify(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text), key)), "")
-	return e, e.Kind != Warning
+	expected := p.lastError[key]
+	expected.lines--
+	text = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text), key))
+	e := classify(text, "")
+	if e.Kind == Warning && expected.named && text != "" {
+		e.Signature, expected = "last-error", repetition{}
+	}
+	p.lastError[key] = expected
+	return e, e.Kind != Warning || e.Signature == "last-error"
 }
 
-func (p *Parser) expectLastError(key string) {
+func (p *Parser) expectWarning(key string, named bool) {
 	const most = 1 << 12
 	if p.lastError == nil || len(p.lastError) > most {
-		p.lastError = map[string]int{}
+		p.lastError = map[string]repetition{}
 	}
-	p.lastError[key] = 2
+	p.lastError[key] = repetition{lines: 2, named: named}
 }
 
 // quotedWarnings are words of NCCL's warnings that programs and people quote without NCCL's prefix.
@@ -84,6 +96,12 @@ func readWatchdog(e *Event, text, _ string) bool {
 	return true
 }
 
+func readWorkStatus(e *Event, text, _ string) bool {
+	e.Number = rankIn(text)
+	e.Enqueued = max(numberAfter(text, "last enqueued work: "), numberAfter(text, "last enqueued NCCL work: "), 0)
+	return true
+}
+
 func readXid(e *Event, text, _ string) bool {
 	_, rest, _ := strings.Cut(text, "): ")
 	e.Code = numberAfter(" "+rest, " ")
@@ -92,7 +110,7 @@ func readXid(e *Event, text, _ string) bool {
 
 // rankIn returns the number of the rank as PyTorch writes it, or -1.
 func rankIn(text string) int {
-	for _, key := range []string{"[Rank ", "[rank", "[PG ID 0 PG GUID 0(default_pg) Rank "} {
+	for _, key := range []string{"[Rank ", "[rank", ") Rank "} { // "[PG ID 0 PG GUID 0(default_pg) Rank 3]"
 		if n := numberAfter(text, key); n >= 0 {
 			return n
 		}
@@ -188,8 +206,8 @@ func readException(e *Event, text, _ string) bool {
 		_, text, _ = strings.Cut(text, string(label))
 		text = strings.TrimLeft(text, ": ")
 	}
-	name, _, ok := strings.Cut(text, ":")
+	name, _, explained := strings.Cut(strings.TrimSpace(text), ":")
 	e.Name = name
-	return ok && len(name) <= 80 && !strings.ContainsAny(name, " /=\"'()[]") && (strings.HasSuffix(name, "Error") ||
+	return (explained || name == "AssertionError") && len(name) <= 80 && !strings.ContainsAny(name, " /=\"'()[]") && (strings.HasSuffix(name, "Error") ||
 		strings.HasSuffix(name, "Exception") || strings.HasSuffix(name, "Interrupt"))
 }

@@ -25,7 +25,7 @@ type Parser struct {
 	notices
 	turn         turn
 	open         pending
-	lastError    map[string]int // by label or file: lines left in which PyTorch repeats NCCL's last error
+	lastError    map[string]repetition // by label or file
 	tests        Tests
 	trained      int
 	ignored      Place // of an exception that Python ignored, as it does when it exits

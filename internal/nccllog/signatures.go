@@ -116,14 +116,14 @@ var ncclSignatures = []Signature{
 	},
 	{ // NCCL 2.29 and later, src/transport/net_ib/p2p_resiliency.cc
 		ID: "no-device-left", Kind: Listed, What: "the last HCA of a connection failed",
-		Class: Own, Cause: "qp-async-fatal", Confidence: Possible,
+		Class: Own, Cause: "port-error", Confidence: Likely,
 		Words: []string{"No functional devices left"},
 		Example: "a:1:9 [0] p2p_resiliency.cc:1 NCCL WARN NET/IB: The error is fatal (No functional devices " +
 			"left). Cannot continue.",
 	},
 	{
-		ID: "device-failed-over", Kind: Listed, What: "an HCA failed, and its connections moved to another",
-		Class: Soft, Cause: "qp-async-fatal", Confidence: Possible,
+		ID: "device-failed-over", Kind: FailedOver, What: "an HCA failed, and its connections moved to another",
+		Class: Soft, Cause: "port-error", Confidence: Likely,
 		Words:   []string{"marked as failed"},
 		Example: "a:1:9 [0] p2p_resiliency.cc:1 NCCL WARN NET/IB: Device 1 marked as failed. Initiating recovery? Yes",
 	},
@@ -365,6 +365,13 @@ var frameworkSignatures = []Signature{
 		Example: "libibverbs: Warning: no userspace device-specific driver found for " +
 			"/sys/class/infiniband_verbs/uverbs0",
 	},
+	{ // ProcessGroupNCCL.cpp, torch 2.3 and later; some versions write "last enqueued NCCL work: 10"
+		ID: "work-status", Kind: Watchdog, What: "collective timed out",
+		Class: Followed,
+		Words: []string{"last enqueued work: ", "last enqueued NCCL work: "}, Read: readWorkStatus,
+		Example: "[rank2]:[E1218 20:27:21.4 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID 0(default_pg) Rank 2] " +
+			"failure detected by watchdog at work sequence id: 10 PG status: last enqueued work: 9, last completed work: 9",
+	},
 	{
 		ID: "watchdog", Kind: Watchdog, What: "collective timed out",
 		Class: Followed,
@@ -428,10 +435,7 @@ var frameworkSignatures = []Signature{
 	{
 		ID: "process-exit", Kind: Exit, What: "process ended with an error",
 		Class: Followed,
-		Words: []string{
-			"exitcode", "exited on signal ", "srun: error:", "exited with non-zero status", "Exit code:",
-			"ChildFailedError", "command terminated with exit code", "Segmentation fault", "Bus error",
-		}, Read: readExit,
+		Words: exitWords, Read: readExit,
 		Example: "mpirun noticed that process rank 3 with PID 0 on node gpu-3 exited on signal 9 (Killed).",
 	},
 	{
@@ -465,15 +469,25 @@ var frameworkSignatures = []Signature{
 	},
 	{
 		ID: "ray-actor", Kind: Aborted, What: "aborted by the launcher",
-		Class:   Followed,
-		Words:   []string{"ActorDiedError", "RayActorError", "The actor died", "actor is dead", "WorkerCrashedError"},
+		Class: Followed,
+		Words: []string{
+			"ActorDiedError", "RayActorError", "The actor died", "actor is dead", "WorkerCrashedError", "RayTaskError",
+			"Worker exit type: SYSTEM_ERROR", "worker died or was killed",
+		},
 		Example: "The actor died unexpectedly before finishing this task.",
 	},
 	{
 		ID: "node-failure", Kind: Aborted, What: "aborted by the launcher",
-		Class: Followed,
-		Words: []string{"NODE FAILURE", "DUE TO NODE FAIL"}, Read: readNodeFailure,
+		Class:   Followed,
+		Words:   []string{"NODE FAILURE", "DUE TO NODE FAIL", "has lost communication with a remote daemon"},
+		Read:    readNodeFailure,
 		Example: "slurmstepd: error: *** JOB 1234 ON gpu-1 CANCELLED AT 2026-03-02T10:00:00 DUE TO NODE FAILURE ***",
+	},
+	{
+		ID: "cancelled", Kind: Aborted, What: "cancelled by the scheduler or a user",
+		Class:   Followed,
+		Words:   []string{" CANCELLED AT "},
+		Example: "slurmstepd: error: *** STEP 1234.0 ON gpu-1 CANCELLED AT 2026-03-02T10:00:00 ***",
 	},
 	{
 		ID: "rendezvous", Kind: Rendezvous, What: "rendezvous failed",
@@ -550,6 +564,11 @@ var noticeSignatures = []Signature{
 		ID: "error-trail", Kind: Trail, What: "NCCL returned an error",
 		Class:   Followed,
 		Example: "a:1:9 [0] NCCL INFO init.cc:1350 -> 2",
+	},
+	{
+		ID: "last-error", Kind: Warning, What: "NCCL's last warning, which is not known",
+		Class: Followed, Cause: "unknown", Confidence: Possible,
+		Example: "Last error: the flux is exhausted",
 	},
 	{
 		ID: "warning", Kind: Warning, What: "failure",

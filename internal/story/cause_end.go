@@ -65,6 +65,9 @@ func (run *teller) closed() []candidate {
 // hung: collectives that did not end, or a job that its scheduler ended.
 func (run *teller) hung() []candidate {
 	if events := run.seen(nccllog.Watchdog); len(events) > 0 {
+		if found := run.missing(events); len(found) > 0 {
+			return found
+		}
 		text := words.Count(len(events), "line") + " of the watchdog, and no failure before them"
 		for _, e := range events {
 			if e.Name != "" && e.Code > 0 {
@@ -85,6 +88,28 @@ func (run *teller) hung() []candidate {
 		return append(found, run.retrying()...)
 	}
 	return nil
+}
+
+// missing finds the ranks that did not start a collective that others wait for.
+func (run *teller) missing(events []nccllog.Event) []candidate {
+	var known, late []nccllog.Event
+	last := 0
+	for _, e := range events {
+		if e.Enqueued > 0 && e.Number >= 0 {
+			known, last = append(known, e), max(last, e.Enqueued)
+		}
+	}
+	var names []string
+	for _, e := range known {
+		if e.Enqueued < last && !slices.Contains(names, run.who(e)) {
+			late, names = append(late, e), append(names, run.who(e))
+		}
+	}
+	if len(late) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("%s did not start collective %d, which others wait for", words.Few(names, mostNames), last)
+	return one(HangTimeout, Likely, text, late...)
 }
 
 // elsewhere finds a rank that waits for another collective.
@@ -136,6 +161,10 @@ func (run *teller) returned() []candidate {
 			return one(PeerDied, Likely, "NCCL returned ncclRemoteError: another rank failed first, and this log "+
 				"does not show it", e)
 		}
+	}
+	for _, e := range run.seen(nccllog.Warning) {
+		return []candidate{{UnknownCause, Possible, "NCCL returned an error after a warning that railhead does not know",
+			quotes(e.Quote)}}
 	}
 	for _, e := range run.seen(nccllog.Result, nccllog.Trail, nccllog.Consequence) {
 		return []candidate{{UnknownCause, Possible,

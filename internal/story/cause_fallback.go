@@ -100,7 +100,8 @@ func (run *facts) lineOf(name string) []Evidence {
 }
 
 // survived are the soft faults that a run may go on after, and that are worth a word then.
-var survived = []nccllog.Kind{nccllog.CannotOpen, nccllog.AsyncEvent, nccllog.Listed}
+var survived = []nccllog.Kind{nccllog.CannotOpen, nccllog.AsyncEvent, nccllog.FailedOver,
+	nccllog.Listed}
 
 // degradations returns the faults of a run that goes on.
 func (run *teller) degradations() []candidate {

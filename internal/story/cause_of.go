@@ -53,7 +53,7 @@ func (run *explainer) causesOf(e nccllog.Event) []candidate {
 // listedCause returns the cause that the signature of an event names.
 func (run *explainer) listedCause(e nccllog.Event) []candidate {
 	s := nccllog.SignatureOf(e)
-	if s.Cause == "" || e.Kind != nccllog.Listed {
+	if s.Cause == "" || e.Kind != nccllog.Listed && e.Kind != nccllog.FailedOver {
 		return nil
 	}
 	return one(s.Cause, s.Confidence, run.who(e)+": "+s.What, e)

@@ -29,7 +29,11 @@ func (run *explainer) socketCauses(e nccllog.Event) []candidate {
 		said += " (" + problem + ")"
 	}
 	if wrong := localAddress(peer); wrong != "" && e.Kind == nccllog.ConnectFailed {
-		return append(one(BootstrapWrongAddress, Likely, said+": "+wrong, e), run.ifnames()...)
+		confidence := Likely
+		if a := addressOf(peer).Unmap(); a.Is4() && a.IsLinkLocalUnicast() {
+			confidence = Certain
+		}
+		return append(one(BootstrapWrongAddress, confidence, said+": "+wrong, e), run.ifnames()...)
 	}
 	if bad := run.badBootstrap(); bad != "" && e.Kind == nccllog.ConnectFailed {
 		return append(one(BootstrapWrongAddress, Likely, said+"; "+bad, e), run.byError(e, problem, said)...)
@@ -70,6 +74,9 @@ func (run *explainer) byError(e nccllog.Event, problem, said string) []candidate
 	return append(one(PeerUnreachable, Possible, said, e), one(Firewall, Possible, "a port may be closed", e)...)
 }
 
+// linkLocalNetwork has addresses that hosts give themselves (RFC 3927).
+const linkLocalNetwork = "169.254.0.0/16"
+
 // localAddress says why an address cannot be another host's: bridges of docker and libvirt, loopback.
 func localAddress(peer string) string {
 	a := addressOf(peer)
@@ -79,6 +86,7 @@ func localAddress(peer string) string {
 	}{
 		{"172.17.0.0/16", "that is the docker bridge, which every host has"},
 		{"127.0.0.0/8", "that is the loopback interface"},
+		{linkLocalNetwork, "that is a link-local address, which no other network reaches"},
 		{"192.168.122.0/24", "that is libvirt's bridge, which every host has"},
 	} {
 		if p := netip.MustParsePrefix(known.prefix); a.IsValid() && p.Contains(a.Unmap()) {

@@ -150,7 +150,7 @@ func (run *sequence) lastWord(e nccllog.Event) bool {
 	switch {
 	case run.becameError(e):
 		return true
-	case e.Kind == nccllog.Warning, e.Kind == nccllog.Complaint, run.log.Tests.Finished.Text != "":
+	case e.Kind == nccllog.Warning, e.Kind == nccllog.Complaint, e.Kind == nccllog.FailedOver, run.log.Tests.Finished.Text != "":
 		return false
 	case e.Kind != nccllog.AsyncEvent && len(run.events(nccllog.NoDevice, nccllog.NoVerbs)) > 0: // TCP is used then
 		return false
