@@ -65,7 +65,8 @@ func TestNamespacesOf(t *testing.T) {
 }
 
 func TestMay(t *testing.T) {
-	const rules = `{"status":{"resourceRules":[{"verbs":["create","patch"],"apiGroups":[""],"resources":["services"]}]}}`
+	const rules = `{"status":{"resourceRules":[{"verbs":["create","patch"],"apiGroups":[""],` +
+		`"resources":["services"]}]}}`
 	var reviews []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

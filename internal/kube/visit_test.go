@@ -131,10 +131,15 @@ func TestSnapshotOnce(t *testing.T) {
 		pod     string
 		err     string
 	}{
-		"the container has it":              {program, nil, "carried", ""},
-		"it is copied":                      {"/nowhere", brings(standIn(t, "brought"), nil), "brought", ""},
-		"the container has none":            {"/nowhere", nil, "", "the container has no railhead-pod"},
-		"there is none to copy":             {"/nowhere", brings(nil, errors.New("not built")), "", "none to copy for "},
+		"the container has it":   {program, nil, "carried", ""},
+		"it is copied":           {"/nowhere", brings(standIn(t, "brought"), nil), "brought", ""},
+		"the container has none": {"/nowhere", nil, "", "the container has no railhead-pod"},
+		"there is none to copy": {
+			"/nowhere",
+			brings(nil, errors.New("not built")),
+			"",
+			"none to copy for ",
+		},
 		"the container has another program": {broken, nil, "", "no such option"},
 		"the copy cannot be executed":       {"/nowhere", brings([]byte("no program"), nil), "", "cannot be executed"},
 	} {
