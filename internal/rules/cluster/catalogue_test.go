@@ -460,7 +460,7 @@ func TestMissingPods(t *testing.T) {
 		APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "train", Name: "job",
 		Fields: map[string]any{"spec": map[string]any{"replicas": float64(2)}},
 	}}}
-	f := missingPods(s, "job", "train")
+	f := missingPods(s, Options{Job: "job", Namespace: "train"})
 	if len(f) != 1 || f[0].Status != check.Warn || f[0].Subject.String() != "job/train/job" {
 		t.Errorf("without an event of the controller: %+v", f)
 	}
@@ -468,10 +468,16 @@ func TestMissingPods(t *testing.T) {
 		Namespace: "train", Object: "StatefulSet/job", Type: "Warning", Reason: "FailedCreate",
 		Message: `pods "job-0" is forbidden: exceeded quota: q, requested: pods=1, used: pods=5, limited: pods=5`,
 	}}
-	if f := missingPods(s, "job", "train"); len(f) != 1 || f[0].Check != pods.QuotaExceeded {
+	if f := missingPods(s, Options{Job: "job", Namespace: "train"}); len(f) != 1 || f[0].Check != pods.QuotaExceeded {
 		t.Errorf("with a full quota: %+v", f)
 	}
-	if f := missingPods(s, "other", "train"); len(f) > 0 {
+	if r := Judge(s, Options{Namespace: "train"}); len(r.Findings) != 1 || r.Findings[0].Check != pods.QuotaExceeded {
+		t.Errorf("of all jobs of the namespace: %+v", r.Findings)
+	}
+	if f := missingPods(s, Options{Namespace: "elsewhere"}); len(f) > 0 {
+		t.Errorf("of another namespace: %+v", f)
+	}
+	if f := missingPods(s, Options{Job: "other", Namespace: "train"}); len(f) > 0 {
 		t.Errorf("of a job that does not exist: %+v", f)
 	}
 }

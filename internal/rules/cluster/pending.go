@@ -37,10 +37,25 @@ func detailed(s cluster.State) []cluster.Pod {
 	})
 }
 
-// missingPods explains why the controller of a job did not create all of its pods.
-func missingPods(s cluster.State, job, namespace string) []check.Finding {
+// missingPods explains why the controllers of jobs did not create all of their pods: of one job, or of all that
+// Railhead deployed in a namespace.
+func missingPods(s cluster.State, o Options) []check.Finding {
+	if o.Job != "" {
+		return missingOf(s, o.Job, o.Namespace)
+	}
+	var findings []check.Finding
+	for _, object := range s.Objects {
+		if _, found, ok := workload.Find(s, object.Name, object.Namespace); ok && found.Kind == object.Kind &&
+			object.Namespace == o.Namespace {
+			findings = append(findings, missingOf(s, object.Name, object.Namespace)...)
+		}
+	}
+	return findings
+}
+
+func missingOf(s cluster.State, job, namespace string) []check.Finding {
 	size, present := workload.SizeOf(s, job, namespace), workload.PodsOf(s, job, namespace)
-	if job == "" || size == 0 || len(present) >= size {
+	if size == 0 || len(present) >= size {
 		return nil
 	}
 	subject := check.Ref{Kind: check.Job, Namespace: namespace, Name: job}
