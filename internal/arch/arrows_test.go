@@ -25,7 +25,15 @@ var law = []line{
 		"visiting pods and nodes is one job, whoever judges what was seen there"},
 	{[]string{"internal/ranks", "internal/ranks/rankstest", "internal/logsource"},
 		"running a command in all pods of a job knows nothing of what the command is for"},
-	{[]string{"internal/kube", "internal/launch", "internal/bundle", "internal/podbinary", "docs", "internal/report/html", "internal/report/text"},
+	{[]string{
+		"internal/kube",
+		"internal/launch",
+		"internal/bundle",
+		"internal/podbinary",
+		"docs",
+		"internal/report/html",
+		"internal/report/text",
+	},
 		"an edge does one kind of I/O and knows no other edge and no command: the engines and commands join them"},
 	{[]string{"internal/report"},
 		"a report renders what was decided: it reads no machine, no cluster and no flags"},
@@ -53,7 +61,8 @@ var law = []line{
 		"the vocabulary stands alone, so that every program can read a recorded machine and a finding"},
 }
 
-// outside are developers' programs, what tests share and this package: they may import anything and only tests import them.
+// outside are developers' programs, what tests share and this package: they may import anything and only tests import
+// them.
 var outside = []string{"tools/*", "internal/arch", "internal/plan/plantest", "internal/rules/rulestest"}
 
 func matches(patterns []string, name string) bool {
@@ -129,10 +138,12 @@ func kubernetes(packages []pkg) []string {
 			switch {
 			case !strings.HasPrefix(imported, "k8s.io/") || p.path == "internal/kube":
 			case !matches(objectPackages, p.path):
-				broken = append(broken, p.path+" imports "+imported+": only kube, plan and workload do; all others see a "+
+				broken = append(broken, p.path+" imports "+imported+": only kube, plan and workload do; all others "+
+					"see a "+
 					"cluster as cluster.State, which a file can hold")
 			case imported == "k8s.io/client-go" || strings.HasPrefix(imported, "k8s.io/client-go/"):
-				broken = append(broken, p.path+" imports "+imported+": a plan is a value; only kube talks to an API server")
+				broken = append(broken, p.path+" imports "+imported+": a plan is a value; only kube talks to an API "+
+					"server")
 			}
 		}
 	}

@@ -25,7 +25,8 @@ type binary struct {
 // build builds railhead-pod for Linux as `make build` does.
 func build(root, folder, arch string) (binary, error) {
 	out := filepath.Join(folder, "railhead-pod-"+arch)
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", out, "./cmd/railhead-pod")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", out,
+		"./cmd/railhead-pod")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
 	if text, err := cmd.CombinedOutput(); err != nil {
@@ -94,7 +95,8 @@ func linked(b binary) []string {
 		i := slices.IndexFunc(b.functions, func(name string) bool { return strings.HasPrefix(name, prefix) })
 		if i >= 0 {
 			broken = append(broken, b.name+" holds "+b.functions[i]+
-				": the pod side opens no connection and renders no template; look for what calls it or uses reflect's Method")
+				": the pod side opens no connection and renders no template; look for what calls it or uses "+
+				"reflect's Method")
 		}
 	}
 	return broken

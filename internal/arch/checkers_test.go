@@ -18,7 +18,11 @@ func world() []pkg {
 		{path: "internal/nccl", origin: own, imports: []string{"internal/rail"}},
 		{path: "internal/plan", origin: own, imports: []string{"k8s.io/api/core/v1"}},
 		{path: "internal/kube", origin: own, imports: []string{"internal/plan", "k8s.io/client-go/rest"}},
-		{path: "internal/report", origin: own}, {path: "internal/report/html", origin: own, imports: []string{"internal/report"}},
+		{path: "internal/report", origin: own}, {
+			path:    "internal/report/html",
+			origin:  own,
+			imports: []string{"internal/report"},
+		},
 		{path: "internal/launch", origin: own, imports: []string{"internal/report", "internal/nccl"}},
 		{path: "internal/podcli", origin: own, imports: []string{"internal/launch", "github.com/spf13/pflag"}},
 		{path: "internal/cli", origin: own, imports: []string{"internal/kube"}},
@@ -70,30 +74,66 @@ func TestCheckers(t *testing.T) {
 		in      []pkg
 		want    string // in the one violation; "": none
 	}{
-		"arrows kept":             {arrows, world(), ""},
-		"arrow upwards":           {arrows, importing("internal/rail", "internal/nccl"), "internal/rail imports internal/nccl: which rails"},
-		"arrow sideways":          {arrows, importing("internal/podcli", "internal/cli"), "the two programs meet only in JSON"},
-		"host and check":          {arrows, importing("internal/host", "internal/check"), "the vocabulary stands alone"},
+		"arrows kept": {arrows, world(), ""},
+		"arrow upwards": {
+			arrows,
+			importing("internal/rail", "internal/nccl"),
+			"internal/rail imports internal/nccl: which rails",
+		},
+		"arrow sideways": {
+			arrows,
+			importing("internal/podcli", "internal/cli"),
+			"the two programs meet only in JSON",
+		},
+		"host and check": {
+			arrows,
+			importing("internal/host", "internal/check"),
+			"the vocabulary stands alone",
+		},
 		"package without a line":  {arrows, with("internal/util", func(*pkg) {}), "internal/util has no line"},
 		"program below a program": {arrows, with("cmd/a/b", func(*pkg) {}), "cmd/a/b has no line"},
-		"tool imported":           {arrows, importing("internal/report", "tools/stage"), "internal/report imports tools/stage"},
+		"tool imported": {
+			arrows,
+			importing("internal/report", "tools/stage"),
+			"internal/report imports tools/stage",
+		},
 
-		"kubernetes kept":      {kubernetes, world(), ""},
-		"kubernetes in launch": {kubernetes, importing("internal/launch", "k8s.io/api/core/v1"), "only kube, plan and workload do"},
-		"client in plan":       {kubernetes, importing("internal/plan", "k8s.io/client-go/rest"), "a plan is a value"},
+		"kubernetes kept": {kubernetes, world(), ""},
+		"kubernetes in launch": {
+			kubernetes,
+			importing("internal/launch", "k8s.io/api/core/v1"),
+			"only kube, plan and workload do",
+		},
+		"client in plan": {kubernetes, importing("internal/plan", "k8s.io/client-go/rest"), "a plan is a value"},
 
-		"vocabulary kept":    {vocabulary, world(), ""},
-		"foreign vocabulary": {vocabulary, importing("internal/check", "example.org/big"), "the vocabulary is std only"},
+		"vocabulary kept": {vocabulary, world(), ""},
+		"foreign vocabulary": {
+			vocabulary,
+			importing("internal/check", "example.org/big"),
+			"the vocabulary is std only",
+		},
 
-		"closure kept":           {podClosure, world(), ""},
-		"program is gone":        {podClosure, world()[:5], "cmd/railhead-pod is not in this module"},
-		"big dependency linked":  {podClosure, linking("example.org/big"), "cmd/railhead-pod links example.org/big: it starts in every"},
-		"unlisted dependency":    {podClosure, linking("example.org/unlisted"), "links example.org/unlisted"},
-		"part of pflag":          {podClosure, linking("github.com/spf13/pflag/verify"), "links github.com/spf13/pflag/verify"},
-		"part of x/sys":          {podClosure, linking("golang.org/x/sys/unix"), ""},
-		"http linked":            {podClosure, linking("net/http"), "links net/http: it is megabytes"},
-		"kubernetes linked":      {podClosure, linking("k8s.io/api/core/v1"), "never talks to an API server"},
-		"net in a pod's package": {podClosure, importing("internal/launch", "net"), "internal/launch imports net, which cmd/railhead-pod links"},
+		"closure kept":    {podClosure, world(), ""},
+		"program is gone": {podClosure, world()[:5], "cmd/railhead-pod is not in this module"},
+		"big dependency linked": {
+			podClosure,
+			linking("example.org/big"),
+			"cmd/railhead-pod links example.org/big: it starts in every",
+		},
+		"unlisted dependency": {podClosure, linking("example.org/unlisted"), "links example.org/unlisted"},
+		"part of pflag": {
+			podClosure,
+			linking("github.com/spf13/pflag/verify"),
+			"links github.com/spf13/pflag/verify",
+		},
+		"part of x/sys":     {podClosure, linking("golang.org/x/sys/unix"), ""},
+		"http linked":       {podClosure, linking("net/http"), "links net/http: it is megabytes"},
+		"kubernetes linked": {podClosure, linking("k8s.io/api/core/v1"), "never talks to an API server"},
+		"net in a pod's package": {
+			podClosure,
+			importing("internal/launch", "net"),
+			"internal/launch imports net, which cmd/railhead-pod links",
+		},
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, test.checker(test.in), test.want) })
 	}
@@ -107,17 +147,27 @@ func TestSideEffects(t *testing.T) {
 		"http in the pure core":   {"internal/rail", "a.go", `import "net/http"`, "imports net/http:"},
 		"addresses are values":    {"internal/rail", "a.go", `import "net/netip"`, ""},
 		"os in the root of sysfs": {"internal/host/sysfs", "root_linux.go", `import "os"`, ""},
-		"os elsewhere in sysfs":   {"internal/host/sysfs", "gpu.go", `import "os"`, "internal/host/sysfs/gpu.go imports os"},
-		"os in the value":         {"internal/host", "root.go", `import "os"`, "internal/host/root.go imports os"},
-		"os in an edge":           {"internal/launch", "a.go", `import "os"`, ""},
-		"os in main":              {"cmd/railhead-pod", "main.go", `import "os"`, ""},
-		"os in a tool":            {"tools/stage", "main.go", `import "os"`, ""},
-		"the clock":               {"internal/rail", "a.go", `import "time"; var t = time.Now()`, "a.go, line 2: time.Now: the same"},
-		"the clock as a value":    {"internal/rail", "a.go", `import "time"; var f = time.Now`, "time.Now"},
-		"the clock under a name":  {"internal/rail", "a.go", `import c "time"; var f = c.Since`, "time.Since"},
-		"the clock in all names":  {"internal/rail", "a.go", `import . "time"; var f = Now`, "dot import of time"},
-		"a duration is a value":   {"internal/rail", "a.go", `import "time"; var d = time.Second`, ""},
-		"the clock in an edge":    {"internal/podcli", "a.go", `import "time"; var f = time.Now`, ""},
+		"os elsewhere in sysfs": {
+			"internal/host/sysfs",
+			"gpu.go",
+			`import "os"`,
+			"internal/host/sysfs/gpu.go imports os",
+		},
+		"os in the value": {"internal/host", "root.go", `import "os"`, "internal/host/root.go imports os"},
+		"os in an edge":   {"internal/launch", "a.go", `import "os"`, ""},
+		"os in main":      {"cmd/railhead-pod", "main.go", `import "os"`, ""},
+		"os in a tool":    {"tools/stage", "main.go", `import "os"`, ""},
+		"the clock": {
+			"internal/rail",
+			"a.go",
+			`import "time"; var t = time.Now()`,
+			"a.go, line 2: time.Now: the same",
+		},
+		"the clock as a value":   {"internal/rail", "a.go", `import "time"; var f = time.Now`, "time.Now"},
+		"the clock under a name": {"internal/rail", "a.go", `import c "time"; var f = c.Since`, "time.Since"},
+		"the clock in all names": {"internal/rail", "a.go", `import . "time"; var f = Now`, "dot import of time"},
+		"a duration is a value":  {"internal/rail", "a.go", `import "time"; var d = time.Second`, ""},
+		"the clock in an edge":   {"internal/podcli", "a.go", `import "time"; var f = time.Now`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			expect(t, sideEffects(source(t, test.path, test.file, "package x\n"+test.text)), test.want)
@@ -161,19 +211,31 @@ func TestPages(t *testing.T) {
 		pages []string
 		want  string
 	}{
-		"page for the ID":      {imports + `const A check.ID = "a-b"`, []string{"a-b"}, ""},
-		"no page":              {imports + `const A check.ID = "a-b"`, nil, "write docs/checks/a-b.md"},
-		"page without ID":      {imports, []string{"old"}, "docs/checks/old is the page of no check"},
-		"same ID twice":        {imports + "const A, B check.ID = `a`, \"a\"", []string{"a"}, `the check ID "a" is that of internal/rail/a.go:3`},
-		"converted":            {imports + `const A = check.ID("a")`, nil, "write docs/checks/a.md"},
-		"in a function":        {imports + `func f() { const a check.ID = "a" }`, nil, "write docs/checks/a.md"},
-		"no literal":           {imports + `const A check.ID = "a" + "b"`, nil, "A is no string literal"},
-		"other constant":       {imports + `const A string = "a"`, nil, ""},
-		"variable":             {imports + `var A check.ID = "a"`, nil, ""},
-		"ID of another kind":   {"package rail\ntype ID string\nconst A ID = \"a\"", nil, ""},
-		"in package check":     {"package check\nconst A ID = \"a\"", nil, "write docs/checks/a.md"},
-		"under another name":   {"package rail\nimport c \"" + module + "/internal/check\"\nconst A c.ID = \"a\"", nil, "write docs/checks/a.md"},
-		"page of another type": {imports + `const A check.ID = "a"`, []string{"a", "a.txt"}, "docs/checks/a.txt is the page of no check"},
+		"page for the ID": {imports + `const A check.ID = "a-b"`, []string{"a-b"}, ""},
+		"no page":         {imports + `const A check.ID = "a-b"`, nil, "write docs/checks/a-b.md"},
+		"page without ID": {imports, []string{"old"}, "docs/checks/old is the page of no check"},
+		"same ID twice": {
+			imports + "const A, B check.ID = `a`, \"a\"",
+			[]string{"a"},
+			`the check ID "a" is that of internal/rail/a.go:3`,
+		},
+		"converted":          {imports + `const A = check.ID("a")`, nil, "write docs/checks/a.md"},
+		"in a function":      {imports + `func f() { const a check.ID = "a" }`, nil, "write docs/checks/a.md"},
+		"no literal":         {imports + `const A check.ID = "a" + "b"`, nil, "A is no string literal"},
+		"other constant":     {imports + `const A string = "a"`, nil, ""},
+		"variable":           {imports + `var A check.ID = "a"`, nil, ""},
+		"ID of another kind": {"package rail\ntype ID string\nconst A ID = \"a\"", nil, ""},
+		"in package check":   {"package check\nconst A ID = \"a\"", nil, "write docs/checks/a.md"},
+		"under another name": {
+			"package rail\nimport c \"" + module + "/internal/check\"\nconst A c.ID = \"a\"",
+			nil,
+			"write docs/checks/a.md",
+		},
+		"page of another type": {
+			imports + `const A check.ID = "a"`,
+			[]string{"a", "a.txt"},
+			"docs/checks/a.txt is the page of no check",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			packages := source(t, "internal/rail", "a.go", test.text)
@@ -200,12 +262,21 @@ func TestLinked(t *testing.T) {
 		in   binary
 		want string
 	}{
-		"good":              {binary{bytes: maxBytes, functions: []string{"main.main", "net.init"}}, ""},
-		"too large":         {binary{name: "p", bytes: maxBytes + 1, functions: []string{"main.main"}}, "p has 4500001 bytes, the budget is 4500000"},
+		"good": {binary{bytes: maxBytes, functions: []string{"main.main", "net.init"}}, ""},
+		"too large": {
+			binary{name: "p", bytes: maxBytes + 1, functions: []string{"main.main"}},
+			"p has 4500001 bytes, the budget is 4500000",
+		},
 		"dynamic":           {binary{interpreter: true, functions: []string{"main.main"}}, "asks for a dynamic loader"},
 		"no function names": {binary{}, "does not name its functions"},
-		"can dial":          {binary{functions: []string{"main.main", "net.(*Dialer).DialContext"}}, "holds net.(*Dialer).DialContext"},
-		"templates":         {binary{functions: []string{"main.main", "text/template.(*Template).Execute"}}, "renders no template"},
+		"can dial": {
+			binary{functions: []string{"main.main", "net.(*Dialer).DialContext"}},
+			"holds net.(*Dialer).DialContext",
+		},
+		"templates": {
+			binary{functions: []string{"main.main", "text/template.(*Template).Execute"}},
+			"renders no template",
+		},
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, linked(test.in), test.want) })
 	}

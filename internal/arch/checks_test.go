@@ -91,10 +91,12 @@ func pages(packages []pkg, pages []string) []string {
 				where := fmt.Sprintf("%s/%s:%d", p.path, f.name, id.line)
 				switch first, twice := declared[id.id]; {
 				case id.id == "":
-					broken = append(broken, where+": the check ID "+id.constant+" is no string literal: it is also the name of a "+
+					broken = append(broken, where+": the check ID "+id.constant+" is no string literal: it is also "+
+						"the name of a "+
 						"page, which people search for")
 				case twice:
-					broken = append(broken, fmt.Sprintf("%s: the check ID %q is that of %s, too: one ID is one check", where, id.id, first))
+					broken = append(broken, fmt.Sprintf("%s: the check ID %q is that of %s, too: one ID is one "+
+						"check", where, id.id, first))
 				default:
 					declared[id.id] = where
 				}
@@ -103,7 +105,8 @@ func pages(packages []pkg, pages []string) []string {
 	}
 	for _, id := range slices.Sorted(maps.Keys(declared)) {
 		if !slices.Contains(pages, id) {
-			broken = append(broken, fmt.Sprintf("%s: the check ID %q has no page: write docs/checks/%s.md, which its findings name",
+			broken = append(broken, fmt.Sprintf("%s: the check ID %q has no page: write docs/checks/%s.md, which its "+
+				"findings name",
 				declared[id], id, id))
 		}
 	}

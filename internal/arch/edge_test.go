@@ -37,12 +37,14 @@ func sideEffects(packages []pkg) []string {
 			where := p.path + "/" + f.name
 			for _, imported := range f.imports {
 				if touches(imported) {
-					broken = append(broken, where+" imports "+imported+": what decides must be testable from a file; take "+
+					broken = append(broken, where+" imports "+imported+": what decides must be testable from a file; "+
+						"take "+
 						"an fs.FS, an io.Writer or a value from the edge")
 				}
 			}
 			for _, use := range f.clock {
-				broken = append(broken, where+", "+use+": the same input must give the same answer; take the time as a value")
+				broken = append(broken, where+", "+use+": the same input must give the same answer; take the time as "+
+					"a value")
 			}
 		}
 	}
@@ -63,7 +65,8 @@ func comments(packages []pkg) []string {
 			}
 		}
 		if len(in) != 1 {
-			broken = append(broken, fmt.Sprintf("%s has %d package comments %q: one file says in one sentence what it is",
+			broken = append(broken, fmt.Sprintf("%s has %d package comments %q: one file says in one sentence what "+
+				"it is",
 				p.path, len(in), in))
 		}
 	}
@@ -98,7 +101,8 @@ func closure(packages []pkg, program string) []string {
 		case strings.HasPrefix(name, "k8s.io/"):
 			broken = append(broken, program+" links "+name+": the pod side never talks to an API server; the CLI does")
 		case name == "net/http":
-			broken = append(broken, program+" links net/http: it is megabytes and an attack surface in every training pod")
+			broken = append(broken, program+" links net/http: it is megabytes and an attack surface in every "+
+				"training pod")
 		case (!listed || p.origin == foreign) && !allowedInPod(name):
 			broken = append(broken, program+" links "+name+": it starts in every training pod; only "+
 				strings.Join(inPod, ", ")+" are worth their size there")

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// labRooms are the folders of the lab, the outermost first. A package imports only packages of its own room and of those below.
+// labRooms are the folders of the lab, the outermost first. A package imports only packages of its own room and of
+// those below.
 var labRooms = [][]string{
 	{"lab", "lab/cli", "lab/cmd/*"},
 	{"lab/judge/*"},
@@ -15,7 +16,8 @@ var labRooms = [][]string{
 	{"lab/controlplane", "lab/controlplane/*"},
 }
 
-// TestLab asserts the arrows between the lab's rooms and one package comment for each package. lab/modules pins programs of others.
+// TestLab asserts the arrows between the lab's rooms and one package comment for each package. lab/modules pins
+// programs of others.
 func TestLab(t *testing.T) {
 	files, err := sources(root + "/lab")
 	if err != nil {
@@ -32,9 +34,13 @@ func TestLabArrows(t *testing.T) {
 	for name, test := range map[string]struct {
 		from, to, want string
 	}{
-		"downwards":      {"lab/judge/fault", "lab/machines/vm", ""},
-		"in one room":    {"lab/machines/fabric", "lab/machines/guest/node", ""},
-		"upwards":        {"lab/controlplane/process", "lab/machines/vm", "lab/controlplane/process imports lab/machines/vm"},
+		"downwards":   {"lab/judge/fault", "lab/machines/vm", ""},
+		"in one room": {"lab/machines/fabric", "lab/machines/guest/node", ""},
+		"upwards": {
+			"lab/controlplane/process",
+			"lab/machines/vm",
+			"lab/controlplane/process imports lab/machines/vm",
+		},
 		"without a room": {"lab/util", "lab/machines/vm", "lab/util is in no room of the lab"},
 	} {
 		t.Run(name, func(t *testing.T) {

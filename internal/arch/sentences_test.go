@@ -19,8 +19,8 @@ import (
 	"testing"
 )
 
-// sentences are the fields whose text is for people. The reasons of Kubernetes' own objects and of our copies of them are
-// words of its API.
+// sentences are the fields whose text is for people. The reasons of Kubernetes' own objects and of our copies of them
+// are words of its API.
 var sentences = map[string][]string{
 	"internal/check.Finding":  {"Summary"},
 	"internal/check.Evidence": {"Got", "Want"},
@@ -33,13 +33,15 @@ var sentences = map[string][]string{
 // searches are the functions that decide by what a text says.
 var searches = map[string][]string{
 	"strings": {
-		"Contains", "ContainsAny", "HasPrefix", "HasSuffix", "Cut", "CutPrefix", "CutSuffix", "EqualFold", "Index", "LastIndex",
+		"Contains", "ContainsAny", "HasPrefix", "HasSuffix", "Cut", "CutPrefix", "CutSuffix", "EqualFold",
+		"Index", "LastIndex",
 		"Compare", "Count", "Fields", "FieldsFunc", "Split", "SplitN", "TrimPrefix", "TrimSuffix",
 	},
 	"regexp": {"MatchString"},
 }
 
-// TestSentencesDecideNothing: what follows from what is decided by types, since sentences change and names are in names.
+// TestSentencesDecideNothing: what follows from what is decided by types, since sentences change and names are in
+// names.
 func TestSentencesDecideNothing(t *testing.T) {
 	for _, p := range typed(t, "../..", "./internal/...") {
 		for _, where := range p.decisions() {
@@ -154,7 +156,8 @@ func (p typedPackage) isSentence(e ast.Expr) bool {
 		if owner.Path() != module+"/"+dir || !slices.Contains(names, field.Obj().Name()) {
 			continue
 		}
-		if holder, ok := owner.Scope().Lookup(name).Type().Underlying().(*types.Struct); ok && hasField(holder, field.Obj()) {
+		if holder, ok := owner.Scope().Lookup(name).Type().Underlying().(*types.Struct); ok &&
+			hasField(holder, field.Obj()) {
 			return true
 		}
 	}
@@ -182,7 +185,8 @@ func exports(t *testing.T, root string, patterns ...string) types.Importer {
 	for _, p := range listed(t, root, append([]string{"-deps"}, patterns...)) {
 		files[p.ImportPath] = p.Export
 	}
-	return importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
+	return importer.ForCompiler(token.NewFileSet(), "gc",
+		func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
 }
 
 type listedPackage struct {
@@ -232,7 +236,8 @@ func typed(t *testing.T, root, pattern string) []typedPackage {
 func checked(t *testing.T, set *token.FileSet, path string, files []*ast.File, imports types.Importer) typedPackage {
 	t.Helper()
 	p := typedPackage{set, files, types.Info{
-		Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{},
+		Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{},
+		Selections: map[*ast.SelectorExpr]*types.Selection{},
 	}}
 	if _, err := (&types.Config{Importer: imports}).Check(path, set, files, &p.info); err != nil {
 		t.Fatal(err)

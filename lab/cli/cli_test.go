@@ -57,7 +57,8 @@ func TestCommandLine(t *testing.T) {
 
 func TestFaultList(t *testing.T) {
 	code, out, said := run(t, "fault", "list")
-	if lines := strings.Split(strings.TrimSpace(out), "\n"); code != 0 || said != "" || len(lines) != len(fault.All())+1 {
+	if lines := strings.Split(strings.TrimSpace(out), "\n"); code != 0 || said != "" ||
+		len(lines) != len(fault.All())+1 {
 		t.Errorf("exit code %d, stderr %q, stdout:\n%s", code, said, out)
 	}
 }

@@ -31,6 +31,7 @@ func TestLeave(t *testing.T) {
 	}
 	kept, removed := left(true), left(false)
 	if !there(kept.Logs()) || there(filepath.Join(kept.dir, "lock")) || there(removed.dir) {
-		t.Errorf("kept logs %v, their lock %v, left %v", there(kept.Logs()), there(filepath.Join(kept.dir, "lock")), there(removed.dir))
+		t.Errorf("kept logs %v, their lock %v, left %v", there(kept.Logs()),
+			there(filepath.Join(kept.dir, "lock")), there(removed.dir))
 	}
 }

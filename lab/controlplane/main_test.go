@@ -119,7 +119,9 @@ func pod(namespace, name string, changes ...func(*corev1.Pod)) *corev1.Pod {
 // capability adds a capability to the container.
 func capability(c corev1.Capability) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
-		p.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{c}}}
+		p.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{
+			Capabilities: &corev1.Capabilities{Add: []corev1.Capability{c}},
+		}
 	}
 }
 

@@ -60,13 +60,18 @@ func TestServersAlone(t *testing.T) {
 		}
 	})
 	c := p.Client()
-	create(t, c, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kept"}}, pod("default", "alone"))
+	create(t, c, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kept"},
+	}, pod("default", "alone"))
 	for range 2 {
 		p.KillAPIServer()
 		if err := p.RestartAPIServer(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "kept"}, &corev1.ConfigMap{}); err != nil {
+		if err := c.Get(t.Context(), client.ObjectKey{
+			Namespace: "default",
+			Name:      "kept",
+		}, &corev1.ConfigMap{}); err != nil {
 			t.Errorf("not kept: %v", err)
 		}
 	}
@@ -89,7 +94,8 @@ func TestStartFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := controlplane.Start(t.Context(), controlplane.Options{Dir: dir})
-	if err == nil || !strings.Contains(err.Error(), "etcd ended: ") || !strings.Contains(err.Error(), "not a directory") {
+	if err == nil || !strings.Contains(err.Error(), "etcd ended: ") ||
+		!strings.Contains(err.Error(), "not a directory") {
 		t.Errorf("got %v", err)
 	}
 }

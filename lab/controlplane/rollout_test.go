@@ -70,9 +70,11 @@ func rolledOut(t *testing.T, source string, with bool) {
 	t.Helper()
 	eventually(t, "rollout", func() error {
 		s := workers(t).Status
-		has := slices.ContainsFunc(s.Configuration.Source, func(r corev1.ObjectReference) bool { return r.Name == source })
+		has := slices.ContainsFunc(s.Configuration.Source,
+			func(r corev1.ObjectReference) bool { return r.Name == source })
 		if _, updated := condition(t, machineconfigv1.MachineConfigPoolUpdated); !updated || has != with {
-			return fmt.Errorf("%d of %d updated, %d degraded, %s in it: %v", s.UpdatedMachineCount, s.MachineCount, s.DegradedMachineCount, source, has)
+			return fmt.Errorf("%d of %d updated, %d degraded, %s in it: %v", s.UpdatedMachineCount,
+				s.MachineCount, s.DegradedMachineCount, source, has)
 		}
 		return nil
 	})
@@ -95,7 +97,8 @@ func away(t *testing.T) (most func() int) {
 		gone, most := map[string]bool{}, 0
 		for e := range w.ResultChan() {
 			if n, ok := e.Object.(*corev1.Node); ok {
-				gone[n.Name] = n.Spec.Unschedulable || n.Annotations[mco+"currentConfig"] != n.Annotations[mco+"desiredConfig"]
+				gone[n.Name] = n.Spec.Unschedulable ||
+					n.Annotations[mco+"currentConfig"] != n.Annotations[mco+"desiredConfig"]
 				now := 0
 				for _, g := range gone {
 					if g {
@@ -120,7 +123,9 @@ func TestRollout(t *testing.T) {
 		t.Errorf("up to %d workers were away at once, allowed are 5", n)
 	}
 	var rendered machineconfigv1.MachineConfig
-	if err := shared.Client().Get(t.Context(), client.ObjectKey{Name: workers(t).Status.Configuration.Name}, &rendered); err != nil {
+	if err := shared.Client().Get(t.Context(), client.ObjectKey{
+		Name: workers(t).Status.Configuration.Name,
+	}, &rendered); err != nil {
 		t.Fatal(err)
 	}
 	if got := rendered.Spec.KernelArguments; !slices.Equal(got, mc.Spec.KernelArguments) {
@@ -154,7 +159,8 @@ func TestRenderDegraded(t *testing.T) {
 }
 
 func TestNodeDegraded(t *testing.T) {
-	const why = `unexpected on-disk state validating against rendered-worker: content mismatch for file "/etc/crio/crio.conf.d/99-rdma"`
+	const why = `unexpected on-disk state validating against rendered-worker: content mismatch for file ` +
+		`"/etc/crio/crio.conf.d/99-rdma"`
 	maxUnavailable(t, 5)
 	shared.Daemon.Fail("cpu-03", why)
 	mc := machineConfig("99-worker-fails", "3.2.0", "panic=30")
@@ -187,7 +193,10 @@ func TestDrainBlocked(t *testing.T) {
 	labels := map[string]string{"app": "keep"}
 	budget := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "keep"},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &one, Selector: &metav1.LabelSelector{MatchLabels: labels}},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: &one,
+			Selector:     &metav1.LabelSelector{MatchLabels: labels},
+		},
 	}
 	create(t, shared.Client(), budget)
 	create(t, dev, pod(ns, "keep", func(p *corev1.Pod) {
@@ -207,7 +216,8 @@ func TestDrainBlocked(t *testing.T) {
 		}
 		s := workers(t).Status
 		a := node.Annotations
-		if s.UpdatedMachineCount != s.MachineCount-1 || !node.Spec.Unschedulable || a[mco+"desiredDrain"] == a[mco+"lastAppliedDrain"] {
+		if s.UpdatedMachineCount != s.MachineCount-1 || !node.Spec.Unschedulable ||
+			a[mco+"desiredDrain"] == a[mco+"lastAppliedDrain"] {
 			return fmt.Errorf("%d of %d updated, cpu-07 %v", s.UpdatedMachineCount, s.MachineCount, a)
 		}
 		return nil

@@ -51,7 +51,8 @@ func TestSCC(t *testing.T) {
 			t.Errorf("SCC %q", got)
 		}
 		s := p.Spec.Containers[0].SecurityContext
-		if s == nil || s.RunAsUser == nil || *s.RunAsUser < 1000000000 || *s.AllowPrivilegeEscalation || s.Capabilities.Drop[0] != "ALL" {
+		if s == nil || s.RunAsUser == nil || *s.RunAsUser < 1000000000 || *s.AllowPrivilegeEscalation ||
+			s.Capabilities.Drop[0] != "ALL" {
 			t.Errorf("not restricted: %v", s)
 		}
 	})
@@ -59,7 +60,10 @@ func TestSCC(t *testing.T) {
 		change func(*corev1.Pod)
 		want   string
 	}{
-		"capability":   {capability("IPC_LOCK"), `capabilities.add: Invalid value: "IPC_LOCK": capability may not be added`},
+		"capability": {
+			capability("IPC_LOCK"),
+			`capabilities.add: Invalid value: "IPC_LOCK": capability may not be added`,
+		},
 		"host network": {func(p *corev1.Pod) { p.Spec.HostNetwork = true }, "Host network is not allowed to be used"},
 		"privileged": {func(p *corev1.Pod) {
 			yes := true
@@ -118,7 +122,10 @@ func lockingSet(namespace, name, account string) *appsv1.StatefulSet {
 	labels := map[string]string{"app": name}
 	template := pod(namespace, name, capability("IPC_LOCK"))
 	template.Spec.ServiceAccountName = account
-	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: appsv1.StatefulSetSpec{
+	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace,
+		Name:      name,
+	}, Spec: appsv1.StatefulSetSpec{
 		Selector: &metav1.LabelSelector{MatchLabels: labels}, ServiceName: name,
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: template.Spec},
 	}}
@@ -130,7 +137,8 @@ func refusedEvent(t *testing.T, namespace string) error {
 		return err
 	}
 	for _, e := range events.Items {
-		if e.Reason == "FailedCreate" && strings.Contains(e.Message, "unable to validate against any security context constraint") {
+		if e.Reason == "FailedCreate" &&
+			strings.Contains(e.Message, "unable to validate against any security context constraint") {
 			return nil
 		}
 	}
@@ -151,7 +159,11 @@ func TestExecRestrictions(t *testing.T) {
 	}
 	c := kubernetes.NewForConfigOrDie(cfg).CoreV1().RESTClient()
 	err = c.Post().Resource("pods").Namespace(ns).Name("host").SubResource("exec").
-		VersionedParams(&corev1.PodExecOptions{Container: "c", Command: []string{"true"}, Stdout: true}, scheme.ParameterCodec).
+		VersionedParams(&corev1.PodExecOptions{
+			Container: "c",
+			Command:   []string{"true"},
+			Stdout:    true,
+		}, scheme.ParameterCodec).
 		Do(t.Context()).Error()
 	const want = "exec operation is not allowed because the pod's security context exceeds your permissions"
 	if err == nil || !strings.Contains(err.Error(), want) {

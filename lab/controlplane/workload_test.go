@@ -28,7 +28,10 @@ func training(namespace, name string, replicas int32, resources map[string]int64
 		limits[corev1.ResourceName(r)] = *resource.NewQuantity(n, resource.DecimalSI)
 	}
 	template.Spec.Containers[0].Resources.Limits = limits
-	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: appsv1.StatefulSetSpec{
+	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace,
+		Name:      name,
+	}, Spec: appsv1.StatefulSetSpec{
 		Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, ServiceName: name,
 		PodManagementPolicy: appsv1.ParallelPodManagement,
 		Template:            corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: template.Spec},
@@ -40,7 +43,8 @@ func TestTraining(t *testing.T) {
 	const ns = "training"
 	dev := project(t, shared, ns)
 	create(t, dev, training(ns, "train", 3, map[string]int64{
-		"nvidia.com/gpu": 8, "openshift.io/eno5np0rdma": 1, "openshift.io/eno6np0rdma": 1, "openshift.io/eno7np0rdma": 1, "openshift.io/eno8np0rdma": 1,
+		"nvidia.com/gpu": 8, "openshift.io/eno5np0rdma": 1, "openshift.io/eno6np0rdma": 1,
+		"openshift.io/eno7np0rdma": 1, "openshift.io/eno8np0rdma": 1,
 	}))
 	eventually(t, "two pods run, one waits", func() error {
 		var pods corev1.PodList
@@ -59,7 +63,8 @@ func TestTraining(t *testing.T) {
 		}
 		// 16 nodes: three masters with a taint, two full ones, and eleven without a GPU.
 		if on["gpu-0"] != 1 || on["gpu-1"] != 1 || !strings.Contains(waits, "0/16 nodes are available:") ||
-			!strings.Contains(waits, "13 Insufficient nvidia.com/gpu") || !strings.Contains(waits, "13 Insufficient openshift.io/eno5np0rdma") {
+			!strings.Contains(waits, "13 Insufficient nvidia.com/gpu") ||
+			!strings.Contains(waits, "13 Insufficient openshift.io/eno5np0rdma") {
 			return fmt.Errorf("on %v, waiting: %s", on, waits)
 		}
 		return nil
@@ -90,7 +95,8 @@ func TestSRIOVNetwork(t *testing.T) {
 	const ns = "rails"
 	c := shared.Client()
 	network := sriov("SriovNetwork", "rail-a", map[string]any{
-		"resourceName": "eno5np0rdma", "networkNamespace": ns, "ipam": `{"type": "static"}`, "metaPlugins": `{"type": "rdma"}`,
+		"resourceName": "eno5np0rdma", "networkNamespace": ns, "ipam": `{"type": "static"}`,
+		"metaPlugins": `{"type": "rdma"}`,
 	})
 	create(t, c, network)
 	remove(t, c, network)
@@ -123,7 +129,10 @@ func TestSRIOVNetwork(t *testing.T) {
 func TestSRIOVPolicy(t *testing.T) {
 	c := shared.Client()
 	policy := sriov("SriovNetworkNodePolicy", "storage", map[string]any{
-		"resourceName": "storage", "numVfs": int64(8), "nicSelector": map[string]any{"vendor": "8086", "pfNames": []any{"ens1f0np0#2-5"}},
+		"resourceName": "storage", "numVfs": int64(8), "nicSelector": map[string]any{
+			"vendor":  "8086",
+			"pfNames": []any{"ens1f0np0#2-5"},
+		},
 		"nodeSelector": map[string]any{"kubernetes.io/hostname": "cpu-01"},
 	})
 	create(t, c, policy)

@@ -19,7 +19,14 @@ func TestMachines(t *testing.T) {
 		{hcas: 32, owned: 4, gids: 16},
 	} {
 		t.Run(m.String(), func(t *testing.T) {
-			want := facts{Devices: m.hcas, Openable: m.owned, GIDs: 4, Links: 2 + m.owned, GPUs: cards, Statuses: 1 + m.owned}
+			want := facts{
+				Devices:  m.hcas,
+				Openable: m.owned,
+				GIDs:     4,
+				Links:    2 + m.owned,
+				GPUs:     cards,
+				Statuses: 1 + m.owned,
+			}
 			if m.privileged {
 				want.Openable = m.hcas
 			}

@@ -33,7 +33,10 @@ func TestWrapper(t *testing.T) {
 }
 
 func TestMeasureRefusesAWrongAnswer(t *testing.T) {
-	j := job{Commands: []command{{Name: "wrong", Argv: []string{"env", "NCCL_IB_HCA=mlx5_1"}, Every: 1}}, Want: []string{"mlx5_0"}}
+	j := job{
+		Commands: []command{{Name: "wrong", Argv: []string{"env", "NCCL_IB_HCA=mlx5_1"}, Every: 1}},
+		Want:     []string{"mlx5_0"},
+	}
 	if _, err := j.run(); err == nil || !strings.Contains(err.Error(), `chose NCCL_IB_HCA="mlx5_1"`) {
 		t.Errorf("error %v", err)
 	}

@@ -79,7 +79,11 @@ func TestStage(t *testing.T) {
 		{"environment", "unset PWD OLDPWD SHLVL _; env | cut -d= -f1 | sort | xargs", "HOME NCCL_DEBUG PATH TERM\n"},
 		{"default route", "awk '$2 == \"00000000\" {print $1, $3, $7}' /proc/net/route", "eth0 0102800A 100\n"},
 		{"interfaces", "awk 'NR > 2 {print $1}' /proc/net/dev | sort | xargs", "eth0: lo:\n"},
-		{"IPv6 address", "awk '$6 == \"eth0\" && /^fd/ {print $1, $2, $3}' /proc/net/if_inet6", "fd000000000000000000000000000015 07 40\n"},
+		{
+			"IPv6 address",
+			"awk '$6 == \"eth0\" && /^fd/ {print $1, $2, $3}' /proc/net/if_inet6",
+			"fd000000000000000000000000000015 07 40\n",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			out, _ := stageShell(t, tc.script)

@@ -172,7 +172,14 @@ func TestArguments(t *testing.T) {
 }
 
 func TestCRDFiles(t *testing.T) {
-	for set, want := range map[CRDs]int{Security: 1, Config: 4, MachineConfiguration: 8, SRIOV: 7, Networks: 1, IPPools: 2} {
+	for set, want := range map[CRDs]int{
+		Security:             1,
+		Config:               4,
+		MachineConfiguration: 8,
+		SRIOV:                7,
+		Networks:             1,
+		IPPools:              2,
+	} {
 		files, err := CRDFiles(t.Context(), set)
 		if err != nil {
 			t.Error(err)

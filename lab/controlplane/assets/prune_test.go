@@ -52,19 +52,28 @@ func TestFindOld(t *testing.T) {
 			t.Errorf("%s has %d bytes, want %d", o.Path, o.Bytes, want)
 		}
 	}
-	want := []string{"gone/aaaaaaaaaaaa", "kube/ba9876543210", "machine/base/222222222222", "machine/rxe/333333333333.part"}
+	want := []string{
+		"gone/aaaaaaaaaaaa",
+		"kube/ba9876543210",
+		"machine/base/222222222222",
+		"machine/rxe/333333333333.part",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func TestRemove(t *testing.T) {
-	cache := cacheOf(t, "kube/0123456789ab/etcd", "kube/ba9876543210/etcd", "kube/ba9876543210.lock", "machine/rxe/333333333333.part/x")
+	cache := cacheOf(t, "kube/0123456789ab/etcd", "kube/ba9876543210/etcd", "kube/ba9876543210.lock",
+		"machine/rxe/333333333333.part/x")
 	if err := Use(t.Context(), func(string) {}); err != nil {
 		t.Fatal(err) // this process's own use is no hindrance
 	}
 	var told []string
-	old := []Old{{Path: filepath.Join(cache, "kube/ba9876543210")}, {Path: filepath.Join(cache, "machine/rxe/333333333333.part")}}
+	old := []Old{
+		{Path: filepath.Join(cache, "kube/ba9876543210")},
+		{Path: filepath.Join(cache, "machine/rxe/333333333333.part")},
+	}
 	if err := Remove(old, func(o Old) { told = append(told, filepath.Base(o.Path)) }); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +84,10 @@ func TestRemove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{filepath.Join(cache, "kube/0123456789ab"), filepath.Join(cache, "machine/rxe")}, left); diff != "" {
+	if diff := cmp.Diff([]string{
+		filepath.Join(cache, "kube/0123456789ab"),
+		filepath.Join(cache, "machine/rxe"),
+	}, left); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
 	}
 }
@@ -131,7 +143,8 @@ func TestRemoveInUse(t *testing.T) {
 	says, end := user(t)
 	wantLine(t, says, "used")
 	old := []Old{{Path: filepath.Join(cache, "kube/ba9876543210")}}
-	if err := Remove(old, func(o Old) { t.Errorf("removed %s", o.Path) }); err == nil || !strings.Contains(err.Error(), "the cache is in use by process") {
+	if err := Remove(old, func(o Old) { t.Errorf("removed %s", o.Path) }); err == nil ||
+		!strings.Contains(err.Error(), "the cache is in use by process") {
 		t.Errorf("while another process uses it: %v", err)
 	}
 	if !isFolder(old[0].Path) {

@@ -43,13 +43,17 @@ func TestMain(m *testing.M) {
 			return err
 		}
 		return openshift.Install(ctx, p.Client(), openshift.Namespace(ns),
-			&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "trainer"}}, rail("rail0", "eno5np0rdma"))
+			&corev1.ServiceAccount{
+				ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "trainer"},
+			}, rail("rail0", "eno5np0rdma"))
 	}))
 }
 
 // rail is a network whose attachment is in the namespace.
 func rail(name, resource string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"resourceName": resource, "networkNamespace": ns}}}
+	u := &unstructured.Unstructured{
+		Object: map[string]any{"spec": map[string]any{"resourceName": resource, "networkNamespace": ns}},
+	}
 	u.SetGroupVersionKind(scheme.SRIOVKind("SriovNetwork"))
 	u.SetNamespace(openshift.SRIOVNamespace)
 	u.SetName(name)
@@ -80,7 +84,8 @@ func jobset(name string) *unstructured.Unstructured {
 func grant(t *testing.T, volumes ...securityv1.FSType) *securityv1.SecurityContextConstraints {
 	t.Helper()
 	all := openshift.StandardSCCs()
-	scc := all[slices.IndexFunc(all, func(s *securityv1.SecurityContextConstraints) bool { return s.Name == "restricted-v2" })]
+	scc := all[slices.IndexFunc(all,
+		func(s *securityv1.SecurityContextConstraints) bool { return s.Name == "restricted-v2" })]
 	scc.Name, scc.Volumes = "rdma", volumes
 	scc.AllowedCapabilities = []corev1.Capability{"IPC_LOCK"}
 	role := openshift.UseSCC("rdma")
@@ -117,7 +122,8 @@ func eventually(t *testing.T, what string, ready func() error) {
 // volume refuses all of them; with it they run, with the rail's resource that nobody asked for by hand.
 func TestJobSetAndInjector(t *testing.T) {
 	c := shared.Client()
-	scc := grant(t, securityv1.FSTypeEmptyDir, securityv1.FSTypeSecret, securityv1.FSProjected, securityv1.FSTypeConfigMap)
+	scc := grant(t, securityv1.FSTypeEmptyDir, securityv1.FSTypeSecret, securityv1.FSProjected,
+		securityv1.FSTypeConfigMap)
 	train := jobset("train")
 	if err := c.Create(t.Context(), train); err != nil {
 		t.Fatal(err)
@@ -125,7 +131,8 @@ func TestJobSetAndInjector(t *testing.T) {
 	if mode, _, _ := unstructured.NestedBool(train.Object, "spec", "network", "enableDNSHostnames"); !mode {
 		t.Errorf("not defaulted by the webhook: %v", train.Object["spec"])
 	}
-	err := c.Create(t.Context(), jobset("a-very-long-name-that-cannot-become-the-host-name-of-a-pod-because-it-is-long"))
+	err := c.Create(t.Context(),
+		jobset("a-very-long-name-that-cannot-become-the-host-name-of-a-pod-because-it-is-long"))
 	if err == nil || !strings.Contains(err.Error(), `admission webhook "vjobset.kb.io" denied the request`) {
 		t.Errorf("too long a name: %v", err)
 	}
@@ -135,7 +142,8 @@ func TestJobSetAndInjector(t *testing.T) {
 			return err
 		}
 		for _, e := range events.Items {
-			if e.Reason == "FailedCreate" && strings.Contains(e.Message, "downwardAPI volumes are not allowed to be used") {
+			if e.Reason == "FailedCreate" &&
+				strings.Contains(e.Message, "downwardAPI volumes are not allowed to be used") {
 				return nil
 			}
 		}
@@ -180,8 +188,12 @@ func run(t *testing.T, c client.Client) error {
 // TestUnknownNetwork: the injector refuses a pod whose network is not there.
 func TestUnknownNetwork(t *testing.T) {
 	err := shared.Client().Create(t.Context(), &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "lost", Annotations: map[string]string{"k8s.v1.cni.cncf.io/networks": "rail9"}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.invalid/c"}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   ns,
+			Name:        "lost",
+			Annotations: map[string]string{"k8s.v1.cni.cncf.io/networks": "rail9"},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.invalid/c"}}},
 	})
 	if err == nil || !strings.Contains(err.Error(), "could not find network attachment definition 'train/rail9'") {
 		t.Errorf("got %v", err)
@@ -195,8 +207,12 @@ func TestInjectorAfterServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "again", Annotations: map[string]string{"k8s.v1.cni.cncf.io/networks": "rail0"}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.invalid/c"}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   ns,
+			Name:        "again",
+			Annotations: map[string]string{"k8s.v1.cni.cncf.io/networks": "rail0"},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.invalid/c"}}},
 	}
 	if err := shared.Client().Create(t.Context(), pod, client.DryRunAll); err != nil {
 		t.Fatal(err)

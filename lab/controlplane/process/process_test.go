@@ -18,7 +18,12 @@ import (
 // TestMain is also the program that TestOrphan kills: it starts a child and says its process id.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("PROCESS_TEST_LOGS"); dir != "" {
-		p, err := NewGroup(dir).Start(Command{Name: "child", Program: "sleep", Args: []string{"600"}, OwnMounts: os.Getenv("PROCESS_TEST_MOUNTS") != ""})
+		p, err := NewGroup(dir).Start(Command{
+			Name:      "child",
+			Program:   "sleep",
+			Args:      []string{"600"},
+			OwnMounts: os.Getenv("PROCESS_TEST_MOUNTS") != "",
+		})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -43,7 +48,8 @@ func TestStart(t *testing.T) {
 				t.Fatal(err)
 			}
 			<-p.Exited()
-			if err := p.Err(); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "no port") {
+			if err := p.Err(); err == nil || !strings.Contains(err.Error(), test.want) ||
+				!strings.Contains(err.Error(), "no port") {
 				t.Errorf("got %v, want %q and the log", err, test.want)
 			}
 		})
@@ -53,12 +59,18 @@ func TestStart(t *testing.T) {
 func TestTail(t *testing.T) {
 	const registers = "goroutine 1 [running]:\n\t/src/main.go:1\nrax 0x0\nrbx 0x0\nrcx 0x0\nrdx 0x0\n"
 	for name, test := range map[string]struct{ log, want string }{
-		"short":        {"a\nb\n", "a\nb"},
-		"long":         {"a\nb\nc\nd\ne\n", "b\nc\nd\ne"},
-		"empty":        {"", ""},
-		"panic":        {"started\nserving\nlistening\npanic: no port\n" + registers, "serving\nlistening\npanic: no port\ngoroutine 1 [running]:"},
-		"klog's fatal": {"started\nF1121 07:20:13.000000 1 main.go:1] no port\n" + registers, "started\nF1121 07:20:13.000000 1 main.go:1] no port\ngoroutine 1 [running]:\n\t/src/main.go:1"},
-		"no klog's":    {"Failed: no port\nb\nc\nd\ne\n", "b\nc\nd\ne"},
+		"short": {"a\nb\n", "a\nb"},
+		"long":  {"a\nb\nc\nd\ne\n", "b\nc\nd\ne"},
+		"empty": {"", ""},
+		"panic": {
+			"started\nserving\nlistening\npanic: no port\n" + registers,
+			"serving\nlistening\npanic: no port\ngoroutine 1 [running]:",
+		},
+		"klog's fatal": {
+			"started\nF1121 07:20:13.000000 1 main.go:1] no port\n" + registers,
+			"started\nF1121 07:20:13.000000 1 main.go:1] no port\ngoroutine 1 [running]:\n\t/src/main.go:1",
+		},
+		"no klog's": {"Failed: no port\nb\nc\nd\ne\n", "b\nc\nd\ne"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := filepath.Join(t.TempDir(), "log")
@@ -93,7 +105,10 @@ func TestRunning(t *testing.T) {
 func TestNoProgram(t *testing.T) {
 	g := NewGroup(t.TempDir())
 	defer g.Close()
-	if _, err := g.Start(Command{Name: "server", Program: "/nowhere"}); err == nil || !strings.HasPrefix(err.Error(), "start server: ") {
+	if _, err := g.Start(Command{
+		Name:    "server",
+		Program: "/nowhere",
+	}); err == nil || !strings.HasPrefix(err.Error(), "start server: ") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -37,7 +37,8 @@ func summary(c Cluster) []string {
 }
 
 func TestClusters(t *testing.T) {
-	const rails = "openshift.io/eno5np0rdma=1 openshift.io/eno6np0rdma=1 openshift.io/eno7np0rdma=1 openshift.io/eno8np0rdma=1"
+	const rails = "openshift.io/eno5np0rdma=1 openshift.io/eno6np0rdma=1 openshift.io/eno7np0rdma=1 " +
+		"openshift.io/eno8np0rdma=1"
 	for name, test := range map[string]struct {
 		cluster Cluster
 		want    []string
@@ -66,7 +67,8 @@ func TestDistinct(t *testing.T) {
 			seen[id] = n.Name
 		}
 	}
-	if diff := cmp.Diff(Born().Nodes, Born().Nodes, cmp.Comparer(func(a, b corev1.ResourceList) bool { return len(a) == len(b) })); diff != "" {
+	if diff := cmp.Diff(Born().Nodes, Born().Nodes,
+		cmp.Comparer(func(a, b corev1.ResourceList) bool { return len(a) == len(b) })); diff != "" {
 		t.Errorf("not the same each time:\n%s", diff)
 	}
 }

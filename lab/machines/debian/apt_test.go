@@ -33,7 +33,8 @@ The following NEW packages will be installed:
 	}
 	for name, text := range map[string]string{
 		"nothing": "Reading package lists...\n", "no size": "'http://x/a_1_all.deb' a_1_all.deb\n",
-		"size no number": "'http://x/a_1_all.deb' a_1_all.deb big SHA256:00\n", "odd file": "'http://x/a.deb' a.deb 1 SHA256:00\n",
+		"size no number": "'http://x/a_1_all.deb' a_1_all.deb big SHA256:00\n",
+		"odd file":       "'http://x/a.deb' a.deb 1 SHA256:00\n",
 	} {
 		if got, err := parseArchives(text); err == nil {
 			t.Errorf("%s: got %v and no error", name, got)
@@ -45,7 +46,12 @@ func TestMirror(t *testing.T) {
 	const own = "http://deb.debian.org/debian"
 	for _, c := range []struct{ name, targets, want string }{
 		{"none", "", own},
-		{"Debian", "http://ftp.example.org/debian-security/ main\nhttp://ftp.example.org/debian/ contrib\nhttp://ftp.example.org/debian/ main\n", "http://ftp.example.org/debian/"},
+		{
+			"Debian",
+			"http://ftp.example.org/debian-security/ main\nhttp://ftp.example.org/debian/ " +
+				"contrib\nhttp://ftp.example.org/debian/ main\n",
+			"http://ftp.example.org/debian/",
+		},
 		{"Ubuntu", "http://archive.example.org/ubuntu/ main\n", own},
 	} {
 		if got := mirror(c.targets); got != c.want {
@@ -78,11 +84,13 @@ func repository(t *testing.T) apt {
 func pack(t *testing.T, mirror, name, more string) string {
 	t.Helper()
 	folder := t.TempDir()
-	control := fmt.Sprintf("Package: %s\nVersion: 1:2.0-1\nArchitecture: amd64\nMaintainer: nobody <nobody@example.org>\nDescription: none\n%s", name, more)
+	control := fmt.Sprintf("Package: %s\nVersion: 1:2.0-1\nArchitecture: amd64\nMaintainer: nobody "+
+		"<nobody@example.org>\nDescription: none\n%s", name, more)
 	put(t, filepath.Join(folder, "DEBIAN", "control"), control)
 	put(t, filepath.Join(folder, "usr", "share", name), name)
 	file := name + ".deb"
-	if out, err := exec.Command("dpkg-deb", "--root-owner-group", "--build", folder, filepath.Join(mirror, file)).CombinedOutput(); err != nil {
+	if out, err := exec.Command("dpkg-deb", "--root-owner-group", "--build", folder,
+		filepath.Join(mirror, file)).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	content, err := os.ReadFile(filepath.Join(mirror, file))
@@ -155,7 +163,10 @@ func TestFetchErrors(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := a.fetch(ctx, Set{What: "tests", Packages: []string{"lean"}}, quiet); !errors.Is(err, context.Canceled) {
+	if _, err := a.fetch(ctx, Set{
+		What:     "tests",
+		Packages: []string{"lean"},
+	}, quiet); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: got %v", err)
 	}
 	put(t, a.path("sources.list"), source{mirror: "file:/nosuch", trust: "trusted=yes"}.line())

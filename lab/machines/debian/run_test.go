@@ -61,8 +61,21 @@ func TestRun(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	tree := Tree{Versions: []string{"qemu-system-common_1%3a9_amd64", "qemu-system-x86_1%3a10.0.13+ds-0+deb13u1_amd64", "runc_1.1.15+ds1-2+b4_amd64", "busybox_1_all"}}
-	for name, want := range map[string]string{"qemu-system-x86": "10.0.13", "runc": "1.1.15", "busybox": "1", "qemu": "", "nosuch": ""} {
+	tree := Tree{
+		Versions: []string{
+			"qemu-system-common_1%3a9_amd64",
+			"qemu-system-x86_1%3a10.0.13+ds-0+deb13u1_amd64",
+			"runc_1.1.15+ds1-2+b4_amd64",
+			"busybox_1_all",
+		},
+	}
+	for name, want := range map[string]string{
+		"qemu-system-x86": "10.0.13",
+		"runc":            "1.1.15",
+		"busybox":         "1",
+		"qemu":            "",
+		"nosuch":          "",
+	} {
 		if got := tree.Version(name); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}

@@ -109,7 +109,10 @@ func TestExtractOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	if err := extract(archived(t, &tar.Header{Name: "../outside", Mode: 0o644}), root, func(string) bool { return true }); err == nil {
+	if err := extract(archived(t, &tar.Header{
+		Name: "../outside",
+		Mode: 0o644,
+	}), root, func(string) bool { return true }); err == nil {
 		t.Error("a file is written outside of the folder")
 	}
 }

@@ -63,18 +63,27 @@ func TestFind(t *testing.T) {
 	}{
 		{
 			name: "two virtual functions",
-			want: []device{{"0000:01:10.0", []string{"mlx5_0"}, []string{"/dev/infiniband/uverbs0", "/dev/infiniband/rdma_cm"}}, second},
+			want: []device{
+				{"0000:01:10.0", []string{"mlx5_0"}, []string{"/dev/infiniband/uverbs0", "/dev/infiniband/rdma_cm"}},
+				second,
+			},
 		},
 		{
 			name: "with management datagrams",
-			more: []string{"sys/class/infiniband_mad/umad0/ibdev = mlx5_0;", "sys/class/infiniband_mad/issm0/ibdev = mlx5_0;"},
+			more: []string{
+				"sys/class/infiniband_mad/umad0/ibdev = mlx5_0;",
+				"sys/class/infiniband_mad/issm0/ibdev = mlx5_0;",
+			},
 			want: []device{{"0000:01:10.0", []string{"mlx5_0"}, []string{
 				"/dev/infiniband/issm0", "/dev/infiniband/umad0", "/dev/infiniband/uverbs0", "/dev/infiniband/rdma_cm",
 			}}, second},
 		},
 		{
 			name: "two RDMA devices on one function",
-			more: []string{vf0 + "/infiniband/mlx5_9/node_guid = 1;", "sys/class/infiniband_verbs/uverbs9/ibdev = mlx5_9;"},
+			more: []string{
+				vf0 + "/infiniband/mlx5_9/node_guid = 1;",
+				"sys/class/infiniband_verbs/uverbs9/ibdev = mlx5_9;",
+			},
 			want: []device{{"0000:01:10.0", []string{"mlx5_0", "mlx5_9"}, []string{
 				"/dev/infiniband/uverbs0", "/dev/infiniband/rdma_cm", "/dev/infiniband/uverbs9",
 			}}, second},
@@ -137,24 +146,34 @@ func TestEnvironment(t *testing.T) {
 		{
 			name: "one device", resource: "openshift.io/eno5np0rdma", devices: []device{second},
 			want: map[string]string{
-				"PCIDEVICE_OPENSHIFT_IO_ENO5NP0RDMA":      "0000:01:10.2",
-				"PCIDEVICE_OPENSHIFT_IO_ENO5NP0RDMA_INFO": `{"0000:01:10.2":{"generic":{"deviceID":"0000:01:10.2"},"rdma":{"rdma_cm":"/dev/infiniband/rdma_cm","rdma_dev":"mlx5_1","uverbs":"/dev/infiniband/uverbs1"}}}`,
+				"PCIDEVICE_OPENSHIFT_IO_ENO5NP0RDMA": "0000:01:10.2",
+				"PCIDEVICE_OPENSHIFT_IO_ENO5NP0RDMA_INFO": `{"0000:01:10.2":{"generic":{"deviceID":"0000:01:10.2"},` +
+					`"rdma":{"rdma_cm":"/dev/infiniband/rdma_cm","rdma_dev":"mlx5_1",` +
+					`"uverbs":"/dev/infiniband/uverbs1"}}}`,
 			},
 		},
 		{
-			name: "two devices: the list in the kubelet's order, the object sorted", resource: "openshift.io/eno5np0rdma", devices: []device{second, first},
+			name:     "two devices: the list in the kubelet's order, the object sorted",
+			resource: "openshift.io/eno5np0rdma", devices: []device{second, first},
 			want: map[string]string{
-				"PCIDEVICE_OPENSHIFT_IO_ENO5NP0RDMA":      "0000:01:10.2,0000:01:10.0",
-				"PCIDEVICE_OPENSHIFT_IO_ENO5NP0RDMA_INFO": `{"0000:01:10.0":{"generic":{"deviceID":"0000:01:10.0"},"rdma":{"rdma_cm":"/dev/infiniband/rdma_cm","rdma_dev":"mlx5_0","uverbs":"/dev/infiniband/uverbs0"}},"0000:01:10.2":{"generic":{"deviceID":"0000:01:10.2"},"rdma":{"rdma_cm":"/dev/infiniband/rdma_cm","rdma_dev":"mlx5_1","uverbs":"/dev/infiniband/uverbs1"}}}`,
+				"PCIDEVICE_OPENSHIFT_IO_ENO5NP0RDMA": "0000:01:10.2,0000:01:10.0",
+				"PCIDEVICE_OPENSHIFT_IO_ENO5NP0RDMA_INFO": `{"0000:01:10.0":{"generic":{"deviceID":"0000:01:10.0"},` +
+					`"rdma":{"rdma_cm":"/dev/infiniband/rdma_cm","rdma_dev":"mlx5_0",` +
+					`"uverbs":"/dev/infiniband/uverbs0"}},"0000:01:10.2":{"generic":{"deviceID":"0000:01:10.2"},` +
+					`"rdma":{"rdma_cm":"/dev/infiniband/rdma_cm","rdma_dev":"mlx5_1",` +
+					`"uverbs":"/dev/infiniband/uverbs1"}}}`,
 			},
 		},
 		{
-			name: "a dash stays", resource: "nvidia.com/net-dev", devices: []device{{"0000:18:00.5", []string{"mlx5_6"}, []string{
+			name: "a dash stays", resource: "nvidia.com/net-dev",
+			devices: []device{{"0000:18:00.5", []string{"mlx5_6"}, []string{
 				"/dev/infiniband/issm6", "/dev/infiniband/umad6", "/dev/infiniband/uverbs6", "/dev/infiniband/rdma_cm",
 			}}},
 			want: map[string]string{
-				"PCIDEVICE_NVIDIA_COM_NET-DEV":      "0000:18:00.5",
-				"PCIDEVICE_NVIDIA_COM_NET-DEV_INFO": `{"0000:18:00.5":{"generic":{"deviceID":"0000:18:00.5"},"rdma":{"issm":"/dev/infiniband/issm6","rdma_cm":"/dev/infiniband/rdma_cm","rdma_dev":"mlx5_6","umad":"/dev/infiniband/umad6","uverbs":"/dev/infiniband/uverbs6"}}}`,
+				"PCIDEVICE_NVIDIA_COM_NET-DEV": "0000:18:00.5",
+				"PCIDEVICE_NVIDIA_COM_NET-DEV_INFO": `{"0000:18:00.5":{"generic":{"deviceID":"0000:18:00.5"},` +
+					`"rdma":{"issm":"/dev/infiniband/issm6","rdma_cm":"/dev/infiniband/rdma_cm","rdma_dev":"mlx5_6",` +
+					`"umad":"/dev/infiniband/umad6","uverbs":"/dev/infiniband/uverbs6"}}}`,
 			},
 		},
 	}
@@ -176,7 +195,14 @@ func TestParseResource(t *testing.T) {
 	if got, err := ParseResource(want.String()); err != nil || got != want {
 		t.Errorf("ParseResource(%q) = %v, %v", want.String(), got, err)
 	}
-	for _, text := range []string{"", "openshift.io/x", "x=eno5np0", "/x=eno5np0", "openshift.io/=eno5np0", "openshift.io/x="} {
+	for _, text := range []string{
+		"",
+		"openshift.io/x",
+		"x=eno5np0",
+		"/x=eno5np0",
+		"openshift.io/=eno5np0",
+		"openshift.io/x=",
+	} {
 		if got, err := ParseResource(text); err == nil {
 			t.Errorf("ParseResource(%q) = %v", text, got)
 		}

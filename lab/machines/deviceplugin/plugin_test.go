@@ -72,7 +72,8 @@ func (k *kubelet) next(t *testing.T) *api.RegisterRequest {
 // ask connects to the plugin's socket of a resource.
 func ask(t *testing.T, folder, endpoint string) api.DevicePluginClient {
 	t.Helper()
-	conn, err := grpc.NewClient("unix:"+filepath.Join(folder, endpoint), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("unix:"+filepath.Join(folder, endpoint),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,8 @@ func TestPlugin(t *testing.T) {
 	k := startKubelet(t, p.Sockets)
 	run(t, p)
 	want := &api.RegisterRequest{
-		Version: "v1beta1", Endpoint: "openshift.io_eno5np0rdma.sock", ResourceName: "openshift.io/eno5np0rdma", Options: &api.DevicePluginOptions{},
+		Version: "v1beta1", Endpoint: "openshift.io_eno5np0rdma.sock",
+		ResourceName: "openshift.io/eno5np0rdma", Options: &api.DevicePluginOptions{},
 	}
 	first, second := k.next(t), k.next(t)
 	if diff := cmp.Diff(want, first, protocmp.Transform()); diff != "" {
@@ -154,7 +156,11 @@ func allocates(t *testing.T, c api.DevicePluginClient) {
 		t.Fatal(err)
 	}
 	spec := func(file string) *api.DeviceSpec {
-		return &api.DeviceSpec{ContainerPath: "/dev/infiniband/" + file, HostPath: "/dev/infiniband/" + file, Permissions: "rw"}
+		return &api.DeviceSpec{
+			ContainerPath: "/dev/infiniband/" + file,
+			HostPath:      "/dev/infiniband/" + file,
+			Permissions:   "rw",
+		}
 	}
 	var addresses []string
 	var specs [][]*api.DeviceSpec
@@ -165,11 +171,16 @@ func allocates(t *testing.T, c api.DevicePluginClient) {
 	if diff := cmp.Diff([]string{"0000:02:10.2", "0000:02:10.2,0000:02:10.0"}, addresses); diff != "" {
 		t.Error(diff)
 	}
-	wantSpecs := [][]*api.DeviceSpec{{spec("uverbs3"), spec("rdma_cm")}, {spec("uverbs3"), spec("rdma_cm"), spec("uverbs2")}}
+	wantSpecs := [][]*api.DeviceSpec{
+		{spec("uverbs3"), spec("rdma_cm")},
+		{spec("uverbs3"), spec("rdma_cm"), spec("uverbs2")},
+	}
 	if diff := cmp.Diff(wantSpecs, specs, protocmp.Transform()); diff != "" {
 		t.Error(diff)
 	}
-	_, err = c.Allocate(t.Context(), &api.AllocateRequest{ContainerRequests: []*api.ContainerAllocateRequest{{DevicesIds: []string{"0000:09:10.2"}}}})
+	_, err = c.Allocate(t.Context(), &api.AllocateRequest{
+		ContainerRequests: []*api.ContainerAllocateRequest{{DevicesIds: []string{"0000:09:10.2"}}},
+	})
 	if err == nil {
 		t.Error("a device that is not there was given away")
 	}
@@ -186,7 +197,11 @@ func informs(t *testing.T, p *Plugin) {
 	if err := yaml.UnmarshalStrict(text, &got); err != nil {
 		t.Fatal(err)
 	}
-	want := networksv1.DeviceInfo{Type: "pci", Version: "1.1.0", Pci: &networksv1.PciDevice{PciAddress: "0000:02:10.2", RdmaDevice: "mlx5_3"}}
+	want := networksv1.DeviceInfo{
+		Type:    "pci",
+		Version: "1.1.0",
+		Pci:     &networksv1.PciDevice{PciAddress: "0000:02:10.2", RdmaDevice: "mlx5_3"},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

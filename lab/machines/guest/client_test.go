@@ -71,10 +71,20 @@ func TestExec(t *testing.T) {
 		err            bool
 	}{
 		{name: "success", exec: guest.Exec{Argv: []string{"echo", "hello"}}, stdout: "hello\n"},
-		{name: "exit code and error output", exec: guest.Exec{Argv: []string{"sh", "-c", "echo out; echo err >&2; exit 3"}}, code: 3, stdout: "out\n", stderr: "err\n"},
+		{
+			name:   "exit code and error output",
+			exec:   guest.Exec{Argv: []string{"sh", "-c", "echo out; echo err >&2; exit 3"}},
+			code:   3,
+			stdout: "out\n",
+			stderr: "err\n",
+		},
 		{name: "signal", exec: guest.Exec{Argv: []string{"sh", "-c", "kill -9 $$"}}, code: 137},
 		{name: "input", exec: guest.Exec{Argv: []string{"cat"}, Input: []byte("text")}, stdout: "text"},
-		{name: "environment", exec: guest.Exec{Argv: []string{"sh", "-c", "echo $HOME $X"}, Env: []string{"X=y"}}, stdout: "/root y\n"},
+		{
+			name:   "environment",
+			exec:   guest.Exec{Argv: []string{"sh", "-c", "echo $HOME $X"}, Env: []string{"X=y"}},
+			stdout: "/root y\n",
+		},
 		{name: "no such program", exec: guest.Exec{Argv: []string{"/no/such/program"}}, code: 127, err: true},
 		{name: "no command", err: true},
 	}
@@ -86,7 +96,10 @@ func TestExec(t *testing.T) {
 			if code != tt.code || (err != nil) != tt.err {
 				t.Errorf("exit code %d, want %d; error %v", code, tt.code, err)
 			}
-			if diff := cmp.Diff([]string{tt.stdout, tt.stderr}, []string{stdout.String(), stderr.String()}); diff != "" {
+			if diff := cmp.Diff([]string{tt.stdout, tt.stderr}, []string{
+				stdout.String(),
+				stderr.String(),
+			}); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -97,7 +110,9 @@ func TestExec(t *testing.T) {
 func TestExecLeavesBehind(t *testing.T) {
 	c, _ := serve(t, &machine{})
 	var stdout bytes.Buffer
-	code, err := c.Exec(t.Context(), guest.Exec{Argv: []string{"sh", "-c", "sleep 1000 & echo $!"}}, &stdout, io.Discard)
+	code, err := c.Exec(t.Context(), guest.Exec{
+		Argv: []string{"sh", "-c", "sleep 1000 & echo $!"},
+	}, &stdout, io.Discard)
 	if code != 0 || err != nil {
 		t.Errorf("exit code %d, %v", code, err)
 	}
@@ -211,9 +226,27 @@ func TestWaitReady(t *testing.T) {
 		seen   []int
 	}{
 		{"at once", []guest.Status{{Ready: true, Stages: []guest.Stage{one}}}, false, []guest.Stage{one}, []int{0}},
-		{"stage by stage", []guest.Status{begun, {Ready: true, Stages: []guest.Stage{one, two}}}, false, []guest.Stage{one, two}, []int{0, 1}},
-		{"nothing new for a while", []guest.Status{begun, begun, {Ready: true, Stages: begun.Stages}}, false, []guest.Stage{one}, []int{0, 1, 1}},
-		{"failed", []guest.Status{begun, {Failed: "no carrier", Stages: begun.Stages}}, true, []guest.Stage{one}, []int{0, 1}},
+		{
+			"stage by stage",
+			[]guest.Status{begun, {Ready: true, Stages: []guest.Stage{one, two}}},
+			false,
+			[]guest.Stage{one, two},
+			[]int{0, 1},
+		},
+		{
+			"nothing new for a while",
+			[]guest.Status{begun, begun, {Ready: true, Stages: begun.Stages}},
+			false,
+			[]guest.Stage{one},
+			[]int{0, 1, 1},
+		},
+		{
+			"failed",
+			[]guest.Status{begun, {Failed: "no carrier", Stages: begun.Stages}},
+			true,
+			[]guest.Stage{one},
+			[]int{0, 1},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

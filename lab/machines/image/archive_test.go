@@ -49,7 +49,8 @@ func TestInitramfs(t *testing.T) {
 	}
 	defer z.Close()
 	var plain bytes.Buffer
-	if _, err := plain.ReadFrom(z); err != nil && !errors.Is(err, zstd.ErrMagicMismatch) && !errors.Is(err, io.ErrUnexpectedEOF) { // the filling
+	if _, err := plain.ReadFrom(z); err != nil && !errors.Is(err, zstd.ErrMagicMismatch) &&
+		!errors.Is(err, io.ErrUnexpectedEOF) { // the filling
 		t.Fatal(err)
 	}
 	records, err := cpio.ReadAllRecords(cpio.Newc.Reader(bytes.NewReader(plain.Bytes())))
@@ -93,7 +94,8 @@ func TestImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"/bin/sh"}, config.Config.Entrypoint); diff != "" || config.Architecture != "amd64" || config.OS != "linux" {
+	if diff := cmp.Diff([]string{"/bin/sh"}, config.Config.Entrypoint); diff != "" || config.Architecture != "amd64" ||
+		config.OS != "linux" {
 		t.Errorf("%s/%s, entrypoint (-want +got):\n%s", config.OS, config.Architecture, diff)
 	}
 	content := mutate.Extract(image)

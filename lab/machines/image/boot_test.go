@@ -36,7 +36,11 @@ func TestBoot(t *testing.T) {
 	}{
 		"no IOMMU": {group: "open /sys/class/infiniband/mlx5_0/device/iommu_group/type: no such file or directory"},
 		"Intel":    {device: []string{"-device", "intel-iommu,intremap=on"}, group: "DMA-FQ"},
-		"AMD":      {device: []string{"-device", "amd-iommu,intremap=off"}, group: "identity", kernels: []string{"iommu=pt"}},
+		"AMD": {
+			device:  []string{"-device", "amd-iommu,intremap=off"},
+			group:   "identity",
+			kernels: []string{"iommu=pt"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := boot(t, parts, initrd, c.device, c.kernels)
@@ -91,11 +95,13 @@ func boot(t *testing.T, parts Parts, initrd string, devices, arguments []string)
 	defer cancel()
 	console := filepath.Join(t.TempDir(), "console")
 	args := slices.Concat(parts.QEMU[1:], []string{
-		"-M", "q35", "-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max", "-m", "1024", "-nodefaults", "-no-user-config",
+		"-M", "q35", "-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max", "-m", "1024", "-nodefaults",
+		"-no-user-config",
 		"-display", "none", "-no-reboot", "-serial", "file:" + console, "-kernel", parts.Kernel, "-initrd", initrd,
 		"-append", strings.Join(append([]string{"console=ttyS0", "panic=-1", "quiet"}, arguments...), " "),
 		"-virtfs", "local,path=" + parts.Programs + ",mount_tag=programs,security_model=none,readonly=on,id=programs",
-		"-device", "pcie-root-port,id=root0,bus=pcie.0,chassis=1,slot=1", "-netdev", "user,id=net", "-device", "igb,bus=root0,netdev=net",
+		"-device", "pcie-root-port,id=root0,bus=pcie.0,chassis=1,slot=1", "-netdev", "user,id=net", "-device",
+		"igb,bus=root0,netdev=net",
 	}, devices)
 	cmd := exec.CommandContext(ctx, parts.QEMU[0], args...)
 	cmd.Env = append(os.Environ(), parts.QEMUEnv...)

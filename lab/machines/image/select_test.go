@@ -40,7 +40,8 @@ func tree(t *testing.T, content map[string]string) debian.Tree {
 func TestPick(t *testing.T) {
 	from := tree(t, map[string]string{
 		"usr/bin/kmod": "kmod", "usr/sbin/depmod": "-> ../bin/kmod", "usr/sbin/modprobe": "-> /usr/bin/kmod",
-		"usr/sbin/unwanted": "no", "usr/share/rdma/a/b": "deep", "usr/share/rdma/c": "flat", "usr/bin/dangling": "-> nothing",
+		"usr/sbin/unwanted": "no", "usr/share/rdma/a/b": "deep", "usr/share/rdma/c": "flat",
+		"usr/bin/dangling": "-> nothing",
 	})
 	f := files{}
 	if err := f.pick(from, append(programs("depmod", "modpr*"), "usr/share/rdma")...); err != nil {
@@ -74,11 +75,13 @@ func TestLibraries(t *testing.T) {
 		t.Skipf("/bin/sh is no dynamic program: %q, %v", needs, err)
 	}
 	content := map[string]string{
-		"usr/bin/sh": string(program), "usr/lib64/ld-linux-x86-64.so.2": "loader", library + "libgcc_s.so.1": "", library + "libother.so": "no",
+		"usr/bin/sh": string(program), "usr/lib64/ld-linux-x86-64.so.2": "loader",
+		library + "libgcc_s.so.1": "", library + "libother.so": "no",
 	}
 	f := files{}
 	from := tree(t, content)
-	if err := errors.Join(f.pick(from, "usr/bin/sh"), f.libraries(from)); err == nil || !strings.Contains(err.Error(), "library of usr/bin/sh") {
+	if err := errors.Join(f.pick(from, "usr/bin/sh"), f.libraries(from)); err == nil ||
+		!strings.Contains(err.Error(), "library of usr/bin/sh") {
 		t.Errorf("without its libraries: got %v", err)
 	}
 	for _, n := range needs {
@@ -89,7 +92,12 @@ func TestLibraries(t *testing.T) {
 	if err := errors.Join(f.pick(from, "usr/bin/sh"), f.libraries(from)); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{library + "libc.so.6", library + "libc.so.6.1", library + "libgcc_s.so.1", "usr/lib64/ld-linux-x86-64.so.2"} {
+	for _, name := range []string{
+		library + "libc.so.6",
+		library + "libc.so.6.1",
+		library + "libgcc_s.so.1",
+		"usr/lib64/ld-linux-x86-64.so.2",
+	} {
 		if !f.has(name) {
 			t.Errorf("no %s among %q", name, f.names())
 		}
@@ -102,7 +110,15 @@ func TestLibraries(t *testing.T) {
 func TestBusybox(t *testing.T) {
 	f := files{"usr/bin/busybox": {}, "usr/sbin/ip": {}, "usr/bin/ping": {}}
 	f.busybox([]string{"busybox", "ip", "ping", "sh"})
-	if diff := cmp.Diff([]string{"usr", "usr/bin", "usr/bin/busybox", "usr/bin/ping", "usr/bin/sh", "usr/sbin", "usr/sbin/ip"}, f.names()); diff != "" {
+	if diff := cmp.Diff([]string{
+		"usr",
+		"usr/bin",
+		"usr/bin/busybox",
+		"usr/bin/ping",
+		"usr/bin/sh",
+		"usr/sbin",
+		"usr/sbin/ip",
+	}, f.names()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := f["usr/bin/sh"].target; got != "busybox" {
@@ -113,8 +129,10 @@ func TestBusybox(t *testing.T) {
 func TestModules(t *testing.T) {
 	made, shipped := t.TempDir(), t.TempDir()
 	for path, text := range map[string]string{
-		filepath.Join(made, "modules.dep"): "kernel/fs/9p/9p.ko.xz: kernel/net/9p/9pnet.ko.xz kernel/fs/netfs/netfs.ko.xz\n" +
-			"kernel/net/9p/9pnet.ko.xz: kernel/fs/netfs/netfs.ko.xz\nkernel/fs/netfs/netfs.ko.xz:\nkernel/x/crc32-pclmul.ko.xz:\n",
+		filepath.Join(made, "modules.dep"): "kernel/fs/9p/9p.ko.xz: kernel/net/9p/9pnet.ko.xz " +
+			"kernel/fs/netfs/netfs.ko.xz\n" +
+			"kernel/net/9p/9pnet.ko.xz: " +
+			"kernel/fs/netfs/netfs.ko.xz\nkernel/fs/netfs/netfs.ko.xz:\nkernel/x/crc32-pclmul.ko.xz:\n",
 		filepath.Join(shipped, "modules.builtin"): "kernel/drivers/virtio/virtio-pci.ko\n",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
@@ -126,7 +144,12 @@ func TestModules(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := known.closure([]string{"9p", "virtio_pci", "crc32_pclmul"})
-	want := []string{"kernel/fs/9p/9p.ko.xz", "kernel/fs/netfs/netfs.ko.xz", "kernel/net/9p/9pnet.ko.xz", "kernel/x/crc32-pclmul.ko.xz"}
+	want := []string{
+		"kernel/fs/9p/9p.ko.xz",
+		"kernel/fs/netfs/netfs.ko.xz",
+		"kernel/net/9p/9pnet.ko.xz",
+		"kernel/x/crc32-pclmul.ko.xz",
+	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

@@ -42,7 +42,8 @@ func linux(t *testing.T, names ...string) *bytes.Buffer {
 
 func TestExtract(t *testing.T) {
 	folder := t.TempDir()
-	archive := linux(t, "drivers/infiniband/sw/rdmavt/vt.c", sources+"/", sources+"/rxe.c", sources+"/sub/rxe.h", "drivers/infiniband/sw/siw/siw.c")
+	archive := linux(t, "drivers/infiniband/sw/rdmavt/vt.c", sources+"/", sources+"/rxe.c",
+		sources+"/sub/rxe.h", "drivers/infiniband/sw/siw/siw.c")
 	if err := extract(archive, folder); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,8 @@ func TestExtract(t *testing.T) {
 	if diff := cmp.Diff([]string{sources + "/rxe.c", sources + "/sub/rxe.h"}, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if err := extract(linux(t, "drivers/infiniband/sw/siw/siw.c"), folder); err == nil || !strings.Contains(err.Error(), "look for "+sources) {
+	if err := extract(linux(t, "drivers/infiniband/sw/siw/siw.c"), folder); err == nil ||
+		!strings.Contains(err.Error(), "look for "+sources) {
 		t.Errorf("a source without the driver: got %v", err)
 	}
 }
@@ -126,7 +128,8 @@ func TestCompiler(t *testing.T) {
 	headers := "usr/src/linux-headers-6.12.1-amd64"
 	for name, text := range map[string]string{
 		"usr/libexec/gcc/x86_64-linux-gnu/14/cc1": "", headers + "/Module.symvers": "symbols",
-		"usr/lib/linux-kbuild-6.12.1/scripts/mod/modpost": "\x7fELF", "usr/lib/linux-kbuild-6.12.1/scripts/setlocalversion": "#!/bin/sh\n",
+		"usr/lib/linux-kbuild-6.12.1/scripts/mod/modpost":     "\x7fELF",
+		"usr/lib/linux-kbuild-6.12.1/scripts/setlocalversion": "#!/bin/sh\n",
 	} {
 		if err := write(tree.Path(name), []byte(text), 0o755); err != nil {
 			t.Fatal(err)

@@ -13,14 +13,29 @@ import (
 
 // TestOrder: what is said to QEMU, and what is made of its answers.
 func TestOrder(t *testing.T) {
-	const greeting = `{"QMP": {"version": {"qemu": {"micro": 13, "minor": 0, "major": 10}, "package": ""}, "capabilities": ["oob"]}}`
+	const greeting = `{"QMP": {"version": {"qemu": {"micro": 13, "minor": 0, "major": 10}, "package": ""}, ` +
+		`"capabilities": ["oob"]}}`
 	for name, test := range map[string]struct {
 		answers []string // the first one is the greeting
 		wrong   string
 	}{
-		"done":                      {[]string{greeting, `{"return": {}}`, `{"return": {}}`}, ""},
-		"an event in between":       {[]string{greeting, `{"return": {}}`, `{"timestamp": {"seconds": 1}, "event": "NIC_RX_FILTER_CHANGED"}` + "\n" + `{"return": {}}`}, ""},
-		"no such card":              {[]string{greeting, `{"return": {}}`, `{"error": {"class": "DeviceNotFound", "desc": "Device 'card7' not found"}}`}, "DeviceNotFound: Device 'card7' not found"},
+		"done": {[]string{greeting, `{"return": {}}`, `{"return": {}}`}, ""},
+		"an event in between": {
+			[]string{
+				greeting,
+				`{"return": {}}`,
+				`{"timestamp": {"seconds": 1}, "event": "NIC_RX_FILTER_CHANGED"}` + "\n" + `{"return": {}}`,
+			},
+			"",
+		},
+		"no such card": {
+			[]string{
+				greeting,
+				`{"return": {}}`,
+				`{"error": {"class": "DeviceNotFound", "desc": "Device 'card7' not found"}}`,
+			},
+			"DeviceNotFound: Device 'card7' not found",
+		},
 		"something else is there":   {[]string{`{"hello": "world"}`}, "no greeting of QEMU's"},
 		"it ends before it answers": {[]string{greeting, `{"return": {}}`}, "EOF"},
 	} {
@@ -33,8 +48,12 @@ func TestOrder(t *testing.T) {
 			if text := fmt.Sprint(err); test.wrong == "" && err != nil || !strings.Contains(text, test.wrong) {
 				t.Errorf("%v, want %q", err, test.wrong)
 			}
-			want := []string{`{"execute":"qmp_capabilities"}`, `{"arguments":{"name":"card7","up":false},"execute":"set_link"}`}
-			if diff := cmp.Diff(want[:len(test.answers)-1], (<-said)[:len(test.answers)-1], cmpopts.EquateEmpty()); diff != "" {
+			want := []string{
+				`{"execute":"qmp_capabilities"}`,
+				`{"arguments":{"name":"card7","up":false},"execute":"set_link"}`,
+			}
+			if diff := cmp.Diff(want[:len(test.answers)-1], (<-said)[:len(test.answers)-1],
+				cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("orders (-want +got):\n%s", diff)
 			}
 		})

@@ -14,25 +14,37 @@ import (
 func TestArguments(t *testing.T) {
 	own, gateway := Management(2)
 	s := Spec{
-		Parts: image.Parts{Kernel: "/cache/vmlinuz", Programs: "/run/programs"}, Dir: "/run/node-b", Memory: 1024, IOMMU: Intel,
+		Parts: image.Parts{
+			Kernel:   "/cache/vmlinuz",
+			Programs: "/run/programs",
+		}, Dir: "/run/node-b", Memory: 1024, IOMMU: Intel,
 		Arguments: []string{"iommu=pt"},
 		Config: guest.Config{
-			Management: guest.Link{MAC: MAC(0xcc, 0, 2), Address: own}, Gateway: gateway, Pods: &guest.Link{MAC: MAC(0xbb, 0, 2)},
+			Management: guest.Link{
+				MAC:     MAC(0xcc, 0, 2),
+				Address: own,
+			}, Gateway: gateway, Pods: &guest.Link{MAC: MAC(0xbb, 0, 2)},
 			Cards: []guest.Card{{Link: guest.Link{MAC: MAC(0xa0, 0, 2)}}, {Link: guest.Link{MAC: MAC(0xa0, 1, 2)}}},
 		},
-		Segments: map[string]string{MAC(0xbb, 0, 2): "/run/pods.sock", MAC(0xa0, 0, 2): "/run/eno5np0.sock", MAC(0xa0, 1, 2): "/run/eno6np0.sock"},
+		Segments: map[string]string{
+			MAC(0xbb, 0, 2): "/run/pods.sock",
+			MAC(0xa0, 0, 2): "/run/eno5np0.sock",
+			MAC(0xa0, 1, 2): "/run/eno6np0.sock",
+		},
 		Forwards: map[int]int{20001: 7100, 20000: 20000},
 	}
 	want := []string{
 		"-M q35", "-smp 1", "-m 1024", "-nodefaults", "-no-user-config",
 		"-display none", "-no-reboot", "-serial file:/run/node-b/console.log",
 		"-qmp unix:/run/node-b.qmp,server=on,wait=off", "-kernel /cache/vmlinuz", "-initrd /run/node-b/initrd",
-		"-append console=ttyS0 panic=-1 quiet no_timer_check mitigations=off init_on_alloc=0 transparent_hugepage=never iommu=pt",
+		"-append console=ttyS0 panic=-1 quiet no_timer_check mitigations=off init_on_alloc=0 " +
+			"transparent_hugepage=never iommu=pt",
 		"-accel tcg,thread=multi,tb-size=256", "-cpu max,-erms,-fsrm,-la57",
 		"-virtfs local,path=/run/node-b/own,mount_tag=own,security_model=none,readonly=on,id=own",
 		"-virtfs local,path=/run/programs,mount_tag=programs,security_model=none,readonly=on,id=programs",
 		"-device intel-iommu,intremap=on",
-		"-netdev user,id=management,ipv6=off,net=10.1.2.0/24,host=10.1.2.2,hostfwd=tcp:127.0.0.1:20000-10.1.2.15:20000,hostfwd=tcp:127.0.0.1:20001-10.1.2.15:7100",
+		"-netdev user,id=management,ipv6=off,net=10.1.2.0/24,host=10.1.2.2," +
+			"hostfwd=tcp:127.0.0.1:20000-10.1.2.15:20000,hostfwd=tcp:127.0.0.1:20001-10.1.2.15:7100",
 		"-device virtio-net-pci,netdev=management,mac=52:54:00:cc:00:02",
 		"-netdev stream,id=pods,server=off,reconnect-ms=200,addr.type=unix,addr.path=/run/pods.sock",
 		"-device virtio-net-pci,netdev=pods,mac=52:54:00:bb:00:02,host_mtu=9000",
@@ -47,7 +59,8 @@ func TestArguments(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	s.Accel = KVM
-	if kvm := strings.Join(s.arguments("initrd", "console"), " "); !strings.Contains(kvm, "-accel kvm,kernel-irqchip=split -cpu host") {
+	if kvm := strings.Join(s.arguments("initrd", "console"), " "); !strings.Contains(kvm,
+		"-accel kvm,kernel-irqchip=split -cpu host") {
 		t.Errorf("by KVM: %s", kvm)
 	}
 	s.IOMMU, s.Config.Pods = AMD, nil

@@ -63,7 +63,12 @@ func TestLoadWhatIsThereAlready(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &Modules{folder: "/none", builtin: builtin, depends: dependencies{"veth": {"veth.ko"}}, loaded: map[string]bool{"/none/veth.ko": true}}
+	m := &Modules{
+		folder:  "/none",
+		builtin: builtin,
+		depends: dependencies{"veth": {"veth.ko"}},
+		loaded:  map[string]bool{"/none/veth.ko": true},
+	}
 	if err := m.Load("virtio_pci", "ipv6", "veth"); err != nil {
 		t.Error(err)
 	}

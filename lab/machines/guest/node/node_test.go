@@ -32,7 +32,10 @@ func config() guest.Config {
 			Kubeconfig: "kubelet.kubeconfig", CNIKubeconfig: "cni.kubeconfig", ClientCA: "ca.crt", KubeletPort: 20123,
 			PodCIDR: netip.MustParsePrefix("10.244.1.0/24"),
 			Resources: []guest.Resource{
-				{Name: "openshift.io/eno5np0rdma", Card: "eno5np0"}, {Name: "openshift.io/eno6np0rdma", Card: "eno6np0"},
+				{
+					Name: "openshift.io/eno5np0rdma",
+					Card: "eno5np0",
+				}, {Name: "openshift.io/eno6np0rdma", Card: "eno6np0"},
 			},
 			Labels: map[string]string{"b": "2", "a": "1"},
 		},
@@ -150,7 +153,8 @@ func TestServing(t *testing.T) {
 func TestArguments(t *testing.T) {
 	n := Node{Config: config(), Init: "/init", Services: &service.Services{}}
 	want := []string{
-		"--config=/etc/kubernetes/kubelet.json", "--kubeconfig=/lab/own/kubelet.kubeconfig", "--hostname-override=node-a",
+		"--config=/etc/kubernetes/kubelet.json", "--kubeconfig=/lab/own/kubelet.kubeconfig",
+		"--hostname-override=node-a",
 		"--node-ip=10.0.8.1", "--cloud-provider=external", "--v=2", "--node-labels=a=1,b=2",
 	}
 	if diff := cmp.Diff(want, n.kubeletArguments()); diff != "" {

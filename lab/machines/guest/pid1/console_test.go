@@ -41,7 +41,11 @@ func TestLastWords(t *testing.T) {
 	for i := range 100 {
 		many = append(many, fmt.Sprint("line ", i))
 	}
-	crash := append(append([]string{}, many[:60]...), append([]string{"panic: oh", "", "goroutine 1 [running]:"}, many[60:]...)...)
+	crash := append(append([]string{}, many[:60]...), append([]string{
+		"panic: oh",
+		"",
+		"goroutine 1 [running]:",
+	}, many[60:]...)...)
 	tests := []struct {
 		name   string
 		pieces []string

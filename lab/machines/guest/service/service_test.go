@@ -16,7 +16,12 @@ import (
 
 // script is a service that runs a shell script, in which $FIFO is what listen listens to.
 func script(fifo, text string) Program {
-	return Program{Service: guest.Kubelet, Path: "/bin/sh", Args: []string{"-c", text}, Env: []string{"PATH=/usr/bin:/bin", "FIFO=" + fifo}}
+	return Program{
+		Service: guest.Kubelet,
+		Path:    "/bin/sh",
+		Args:    []string{"-c", text},
+		Env:     []string{"PATH=/usr/bin:/bin", "FIFO=" + fifo},
+	}
 }
 
 // listen makes a fifo and returns what services write into it, line by line.
@@ -43,7 +48,11 @@ func listen(t *testing.T) (fifo string, heard <-chan string) {
 func newServices(t *testing.T) (*Services, chan string) {
 	t.Helper()
 	said := make(chan string, 16)
-	s := &Services{Logs: filepath.Join(t.TempDir(), "log"), Pause: time.Millisecond, Say: func(line string) { said <- line }}
+	s := &Services{
+		Logs:  filepath.Join(t.TempDir(), "log"),
+		Pause: time.Millisecond,
+		Say:   func(line string) { said <- line },
+	}
 	t.Cleanup(func() {
 		err := s.Order(guest.ServiceOrder{Service: guest.Kubelet})
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
