@@ -1,8 +1,10 @@
 package bench
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,7 +28,8 @@ var allReduceSizes = [...]int64{1 << 20, 8 << 20, 64 << 20, 256 << 20, 1 << 30, 
 // line.
 func TorchAllReduce() []string {
 	argv := []string{
-		"torchrun", "--no-python", "python3", "-c", allReduceScript, strconv.Itoa(allReduceIterations), strconv.Itoa(allReduceWarmup),
+		"torchrun", "--no-python", "python3", "-c", allReduceScript,
+		strconv.Itoa(allReduceIterations), strconv.Itoa(allReduceWarmup),
 	}
 	for _, n := range allReduceSizes {
 		argv = append(argv, strconv.FormatInt(n, 10))
@@ -88,21 +91,12 @@ func NCCLTestsAllReduce(folder, file string, hosts []string, ranks int) []string
 
 // Take reads the output of an all-reduce by PyTorch or nccl-tests.
 func (r *AllReduceRun) Take(text string) {
-	for _, l := range ParseTorchLines(text) {
-		if bus, err := l.Busbw(); err == nil && l.Op == AllReduce {
-			r.Tool, r.Ranks = "torch", l.World
-			r.Sizes = append(r.Sizes, SizedRate{Bytes: l.Bytes, Algbw: l.AlgBW.GBps(), Busbw: bus})
-		}
+	if ranks, sizes := torchLines(text); len(sizes) > 0 {
+		r.Tool, r.Ranks, r.Sizes = "torch", ranks, append(r.Sizes, sizes...)
 	}
-	for _, t := range ParseNCCLTests(text) {
-		for _, row := range t.Rows {
-			if time, known := row.Faster(); known {
-				if r.Tool = string(AllReducePerf); t.Ranks > 0 { // else the table does not list them
-					r.Ranks = t.Ranks
-				}
-				r.Sizes = append(r.Sizes, SizedRate{Bytes: row.Bytes, Algbw: time.Algbw, Busbw: time.Busbw})
-			}
-		}
+	if ranks, sizes := ncclTests(text); len(sizes) > 0 {
+		r.Tool, r.Sizes = string(AllReducePerf), append(r.Sizes, sizes...)
+		r.Ranks = cmp.Or(ranks, r.Ranks) // 0: the table does not list them
 	}
 }
 
@@ -134,18 +128,13 @@ func (r AllReduceRun) Moved() int64 {
 	return sum / 2 * allReduceIterations
 }
 
-func (r AllReduceRun) name() string {
-	if r.Algorithm == "" {
-		return fmt.Sprintf("all-reduce, %s, NCCL's choice", r.Mode)
-	}
-	return fmt.Sprintf("all-reduce, %s, %s", r.Mode, r.Algorithm)
-}
-
 // Series returns one series for each size.
 func (r AllReduceRun) Series() []Series {
+	algorithm := cmp.Or(r.Algorithm, "NCCL's choice")
 	var all []Series
 	for _, s := range r.Sizes {
-		all = append(all, Series{fmt.Sprintf("%s, %d bytes, busbw GB/s", r.name(), s.Bytes), []float64{float64(s.Busbw)}})
+		name := fmt.Sprintf("all-reduce, %s, %s, %d bytes, busbw GB/s", r.Mode, algorithm, s.Bytes)
+		all = append(all, Series{name, []float64{float64(s.Busbw)}})
 	}
 	return all
 }
@@ -167,15 +156,12 @@ func (r AllReduceRun) Step(rails int) Step {
 // Merge appends the values of another run to the series of the same names.
 func Merge(all, more []Series) []Series {
 	for _, s := range more {
-		found := false
-		for i := range all {
-			if all[i].Name == s.Name {
-				all[i].Values, found = append(all[i].Values, s.Values...), true
-			}
-		}
-		if !found {
+		at := slices.IndexFunc(all, func(old Series) bool { return old.Name == s.Name })
+		if at < 0 {
 			all = append(all, s)
+			continue
 		}
+		all[at].Values = append(all[at].Values, s.Values...)
 	}
 	return all
 }

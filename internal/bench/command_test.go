@@ -141,23 +141,26 @@ func TestRead(t *testing.T) {
 	const table = bwHeaderGbps + " 65536      11190400         0.00               391.11		     0.745983\n"
 	const nothing = bwHeaderGbps + " 65536      0         0.00               0.00		     0.000000\n"
 	const refused = "Couldn't connect to 10.128.3.11:20001\n Unable to open file descriptor for socket connection Unable to init the socket connection\n"
+	const interrupted = "ethernet_read_keys: Couldn't read remote address\n Unable to read to socket/rdma_cm\n" +
+		"Failed to exchange data between server and clients\n"
+	const unconnected = "the test did not finish connecting within its limit of 20s"
 	write, lat, tcp := Test{Tool: IBWriteBW, Limit: 20 * time.Second}, Test{Tool: IBWriteLat}, Test{Tool: Python3}
 	for name, c := range map[string]struct {
 		test           Test
 		server, client Output
 		want           Reading
 	}{
-		"a rate":    {write, Output{Text: table}, Output{Text: table}, Reading{Rate: 391.11, Bytes: 65536}},
-		"a latency": {lat, Output{}, Output{Text: latencyRun}, Reading{Micros: 692.41, Bytes: 2}},
+		"a rate":    {write, Output{Text: table}, Output{Text: table}, Reading{Rate: 391.11}},
+		"a latency": {lat, Output{}, Output{Text: latencyRun}, Reading{Micros: 692.41}},
 		"TCP":       {tcp, Output{}, Output{Text: "[tcp] bytes=5000000000 seconds=4.000000 streams=4\n"}, Reading{Rate: 10}},
 		"no number of TCP": {
 			tcp, Output{Code: 1, Text: "x"}, Output{Text: "Traceback\nTimeoutError: timed out", Code: 1}, Reading{Failed: "it printed no result: TimeoutError: timed out"},
 		},
-		"0 iterations and exit 0": {write, Output{}, Output{Text: nothing}, Reading{Bytes: 0, Failed: "it ended without moving any data"}},
+		"0 iterations and exit 0": {write, Output{}, Output{Text: nothing}, Reading{Failed: "it ended without moving any data"}},
 		"ended by timeout(1)":     {write, Output{Code: 137}, Output{Code: 137}, Reading{Failed: "it hangs: no data within 20s"}},
 		"the server refused": {
 			write, Output{Text: " Port number 1 state is Down\n Couldn't set the link layer\n", Code: 1}, Output{Text: refused, Code: 1},
-			Reading{Failed: "the server did not start: Port number 1 state is Down; Couldn't set the link layer"},
+			Reading{Failed: "the server failed: Port number 1 state is Down; Couldn't set the link layer"},
 		},
 		"the server's port is not reached": {
 			write, Output{Code: 137}, Output{Text: refused, Code: 1},
@@ -166,6 +169,20 @@ func TestRead(t *testing.T) {
 		"the client's own fault, of which the server only hears": {
 			write, Output{Text: "ethernet_read_keys: Couldn't read remote address\n", Code: 1}, Output{Text: "Couldn't allocate MR\nfailed to create mr\n", Code: 1},
 			Reading{Failed: "it printed no result: Couldn't allocate MR; failed to create mr"},
+		},
+		"the client was killed while the two exchanged their parameters": {
+			write, Output{Text: interrupted, Code: 1}, Output{Code: 137}, Reading{Failed: unconnected},
+		},
+		"the server was killed while the two exchanged their parameters": {
+			write, Output{Code: 137}, Output{Text: interrupted, Code: 1}, Reading{Failed: unconnected},
+		},
+		"the server's own fault, of which the client only hears": {
+			write, Output{Text: "Couldn't allocate MR\n", Code: 1}, Output{Text: interrupted, Code: 1},
+			Reading{Failed: "the server failed: Couldn't allocate MR"},
+		},
+		"the server left without a word": {
+			write, Output{}, Output{Text: interrupted, Code: 1},
+			Reading{Failed: "the other end left while the two exchanged their parameters"},
 		},
 		"the server's pod is gone":  {write, Output{Lost: "pods \"h-kim-1\" not found"}, Output{Text: refused, Code: 1}, Reading{Failed: "the server was lost: pods \"h-kim-1\" not found"}},
 		"the client's pod is gone":  {write, Output{}, Output{Lost: "connection reset"}, Reading{Failed: "the client was lost: connection reset"}},
@@ -189,8 +206,8 @@ func TestParseTCPLine(t *testing.T) {
 		"[tcp] bytes=1":                                    0,
 		"":                                                 0,
 	} {
-		if got, ok := ParseTCPLine(text); got.Received != want || ok != (want > 0) {
-			t.Errorf("%q: %+v, %v", text, got, ok)
+		if got, err := parseTCPLine(text); got != want || (err == nil) != (want > 0) {
+			t.Errorf("%q: %+v, %v", text, got, err)
 		}
 	}
 }
@@ -198,7 +215,7 @@ func TestParseTCPLine(t *testing.T) {
 func FuzzParseTCPLine(f *testing.F) {
 	f.Add("[tcp] bytes=5000000000 seconds=4.0 streams=4\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		if r, ok := ParseTCPLine(text); ok && !(r.Received > 0) {
+		if r, err := parseTCPLine(text); err == nil && !(r > 0) {
 			t.Errorf("%+v", r)
 		}
 	})

@@ -5,48 +5,23 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/bench/perftest"
 )
 
-// Perftest is the output of a program of linux-rdma/perftest (ib_write_bw, ib_read_bw, ib_send_bw and their _lat
-// sisters), of one run or of a client and its server in one file. It is read from the text, because --out_json is not
-// valid JSON: unquoted words, trailing commas (perftest 4.5).
+// Perftest is the output of a program of linux-rdma/perftest. It is read from the text, because --out_json is not valid
+// JSON: unquoted words, trailing commas (perftest 4.5).
 type Perftest struct {
-	Test      string         `json:"test,omitempty"`      // RDMA_Write BW Test
-	Device    string         `json:"device,omitempty"`    // mlx5_0
-	LinkType  string         `json:"linkType,omitempty"`  // IB, Ethernet
-	QPs       host.Fact[int] `json:"qps,omitzero"`        //
-	MTU       host.Fact[int] `json:"mtu,omitzero"`        // of RDMA, bytes
-	GIDIndex  host.Fact[int] `json:"gidIndex,omitzero"`   // Ethernet only
-	GPU       string         `json:"gpu,omitempty"`       // model, if the buffers are in GPU memory (--use_cuda)
-	Bandwidth []PerftestBW   `json:"bandwidth,omitempty"` // by size
-	Latency   []PerftestLat  `json:"latency,omitempty"`   // by size
-	GPUMemory bool           `json:"gpuMemory"`           // the buffers were in GPU memory
-	Errors    []string       `json:"errors,omitempty"`    // printed to stdout or stderr
+	bandwidth   []perftest.Row
+	latency     []latencyRow
+	interrupted bool     // by the other end, while the two exchanged their parameters
+	Errors      []string // printed to stdout or stderr
 }
 
-// PerftestBW is one row of a bandwidth test. Peak is 0 if it was not measured (-D).
-type PerftestBW struct {
-	Bytes      int64   `json:"bytes"`
-	Iterations int64   `json:"iterations"`
-	Peak       Gbps    `json:"peakGbps"`
-	Average    Gbps    `json:"averageGbps"`
-	MsgRate    float64 `json:"mpps"` // million messages a second
-}
-
-// PerftestLat is one row of a latency test, in microseconds one way. A test with a duration (-D) has only the Average.
-type PerftestLat struct {
-	Bytes      int64              `json:"bytes"`
-	Iterations int64              `json:"iterations"`
-	Min        host.Fact[float64] `json:"minUs,omitzero"`
-	Max        host.Fact[float64] `json:"maxUs,omitzero"`
-	Typical    host.Fact[float64] `json:"typicalUs,omitzero"`
-	Average    float64            `json:"averageUs"`
-	P99        host.Fact[float64] `json:"p99Us,omitzero"`
-	P999       host.Fact[float64] `json:"p999Us,omitzero"`
+type latencyRow struct {
+	iterations float64
+	micros     float64 // typical, or the average of a test with a duration (-D)
 }
 
 // Errors of runs without a measurement.
@@ -55,119 +30,133 @@ var (
 	ErrNothingMoved = errors.New("it ended without moving any data")
 	// ErrNoTable is the error of a run that was killed or did not start.
 	ErrNoTable = errors.New("it printed no result")
+	// ErrInterrupted is the error of a run whose other end left before either knew the parameters of the other.
+	ErrInterrupted = errors.New("the other end left while the two exchanged their parameters")
 )
 
-// Best returns the row with the highest average.
-func (p Perftest) Best() (PerftestBW, error) {
-	var best PerftestBW
-	for _, r := range p.Bandwidth {
-		if r.Iterations > 0 && r.Average > best.Average {
-			best = r
+// Best returns the highest average of all message sizes.
+func (p Perftest) Best() (Gbps, error) {
+	best := 0.0
+	for _, r := range p.bandwidth {
+		if r.Iterations > 0 {
+			best = max(best, r.Average)
 		}
 	}
-	if best.Average > 0 {
-		return best, nil
+	if best > 0 {
+		return Gbps(best), nil
 	}
-	return best, p.nothing(len(p.Bandwidth))
+	return 0, p.nothing(len(p.bandwidth))
 }
 
-// Smallest returns the latency of the smallest message.
-func (p Perftest) Smallest() (PerftestLat, error) {
-	for _, r := range p.Latency {
-		if r.Iterations > 0 && r.Average > 0 {
-			return r, nil
+// Smallest returns the latency of the smallest message, in microseconds one way.
+func (p Perftest) Smallest() (float64, error) {
+	for _, r := range p.latency {
+		if r.iterations > 0 && r.micros > 0 {
+			return r.micros, nil
 		}
 	}
-	return PerftestLat{}, p.nothing(len(p.Latency))
+	return 0, p.nothing(len(p.latency))
 }
 
 // nothing returns why there is no measurement, with the errors that perftest printed.
 func (p Perftest) nothing(rows int) error {
+	const most = 4 // the cause is first
 	err := ErrNothingMoved
-	if rows == 0 {
+	switch {
+	case rows == 0 && len(p.Errors) == 0 && p.interrupted:
+		return ErrInterrupted
+	case rows == 0:
 		err = ErrNoTable
 	}
 	if n := len(p.Errors); n > 0 {
-		const most = 4 // the cause is first
 		return fmt.Errorf("%w: %s", err, strings.Join(p.Errors[:min(n, most)], "; "))
 	}
 	return err
 }
 
 var (
-	pair    = regexp.MustCompile(`(Dual-port|Device|Number of qps|Mtu|Link type|GID index|Connection type)\s*:\s*(\S+)`)
-	gpuName = regexp.MustCompile(`device name = \[([^\]]+)\]`)
-	banner  = regexp.MustCompile(`^(?:RDMA_(?:Write|Read)|Send|Atomic|Raw Ethernet)\b.*\bTest\b.*$`)
-	failure = regexp.MustCompile(`(?i)couldn't|can't|failed|failure|unable to|not found|is down|problem in|did not get message|` +
-		`incompatib|no ib devices|with error|error=|syndrom|unsupported|not supported|invalid|not compiled`)
+	// exchange matches the errors of an end that the other left (src/perftest_communication.c, ethernet_read_keys,
+	// ethernet_write_keys and their callers).
+	exchange = regexp.MustCompile(`Couldn't read remote address|Couldn't send local address|` +
+		`Unable to (?:read|write) to socket|[Ff]ailed to exchange data`)
+	failure = regexp.MustCompile(`(?i)couldn't|can't|failed|failure|unable to|not found|is down|problem in|` +
+		`did not get message|incompatib|no ib devices|with error|error=|syndrom|unsupported|not supported|invalid|` +
+		`not compiled`)
 	// harmless matches lines of good runs that look like errors.
-	harmless = regexp.MustCompile(`(?i)^PCIe relax order|CPU frequency|^WARNING|doesn't supports CUDA tests with inline|^Listing all`)
+	harmless = regexp.MustCompile(`(?i)^PCIe relax order|CPU frequency|^WARNING|` +
+		`doesn't supports CUDA tests with inline|^Listing all`)
 )
-
-// mostErrors bounds the errors that are kept. The first ones matter.
-const mostErrors = 20
 
 // ParsePerftest reads the output of a run: stdout, stderr, or both.
 func ParsePerftest(text string) Perftest {
+	const mostErrors = 20 // the first ones matter
 	var p Perftest
-	var t perftestTable
+	var bandwidth perftest.Table
+	var latency latencyTable
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "#bytes") {
+			bandwidth, latency = perftest.TableOf(line), latencyTableOf(line)
+			continue
+		}
+		if r, ok := bandwidth.Row(line); ok {
+			p.bandwidth = append(p.bandwidth, r)
+			continue
+		}
+		if r, ok := latency.row(line); ok {
+			p.latency = append(p.latency, r)
+			continue
+		}
 		switch {
-		case line == "" || strings.Trim(line, "-*") == "":
-		case strings.HasPrefix(line, "#bytes"):
-			t = tableOf(line)
-		case t.row(line, &p):
-		default:
-			p.fact(line)
+		case exchange.MatchString(line):
+			p.interrupted = true
+		case !failure.MatchString(line), harmless.MatchString(line), slices.Contains(p.Errors, line):
+		case len(p.Errors) < mostErrors:
+			p.Errors = append(p.Errors, line)
 		}
 	}
 	return p
 }
 
-func (p *Perftest) fact(line string) {
-	if banner.MatchString(line) {
-		p.Test = line
-		return
-	}
-	if m := gpuName.FindStringSubmatch(line); m != nil {
-		p.GPU = m[1]
-		return
-	}
-	if strings.Contains(line, "allocated GPU buffer") {
-		p.GPUMemory = true
-		return
-	}
-	if failure.MatchString(line) && !harmless.MatchString(line) {
-		if len(p.Errors) < mostErrors && !slices.Contains(p.Errors, line) {
-			p.Errors = append(p.Errors, line)
-		}
-		return
-	}
-	for _, m := range pair.FindAllStringSubmatch(line, -1) {
-		p.setting(m[1], m[2])
-	}
+// latencyTable is the form of the rows of a latency test. The zero value has no rows.
+//
+//	#bytes #iterations t_min[usec] t_max[usec] t_typical[usec] t_avg[usec] t_stdev[usec] 99% ... 99.9% ...
+//	#bytes #iterations t_avg[usec] tps average
+//
+// Source: linux-rdma/perftest src/perftest_parameters.h, RESULT_FMT_LAT*.
+type latencyTable struct {
+	columns int // after #bytes and #iterations
+	micros  int // the column to read
 }
 
-func (p *Perftest) setting(key, value string) {
-	switch key {
-	case "Device":
-		p.Device = value
-	case "Link type":
-		p.LinkType = value
-	case "Number of qps":
-		p.QPs = integer(value)
-	case "Mtu":
-		p.MTU = integer(strings.TrimSuffix(value, "[B]"))
-	case "GID index":
-		p.GIDIndex = integer(value)
+func latencyTableOf(header string) latencyTable {
+	switch {
+	case strings.Contains(header, "t_typical[usec]"):
+		return latencyTable{columns: 7, micros: 2}
+	case strings.Contains(header, "t_avg[usec]"):
+		return latencyTable{columns: 2}
 	}
+	return latencyTable{}
 }
 
-func integer(s string) host.Fact[int] {
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		return host.Unread[int](err.Error())
+// touching finds the numbers in a row. Columns have two decimals and touch if they are wide: "2465.901216.65" is
+// 2465.90 and 1216.65.
+var touching = regexp.MustCompile(`\d{1,15}\.\d\d`)
+
+func (t latencyTable) row(line string) (latencyRow, bool) {
+	words := strings.Fields(line)
+	if t.columns == 0 || len(words) < 3 {
+		return latencyRow{}, false
 	}
-	return host.Know(n)
+	_, sized := number(words[0])
+	iterations, counted := number(words[1])
+	times := words[2:]
+	if len(times) < t.columns {
+		times = touching.FindAllString(strings.Join(times, " "), -1)
+	}
+	if !sized || !counted || len(times) < t.columns {
+		return latencyRow{}, false
+	}
+	micros, timed := number(times[t.micros])
+	return latencyRow{iterations, micros}, timed
 }

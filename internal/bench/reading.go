@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -19,7 +20,6 @@ type Output struct {
 type Reading struct {
 	Rate   Gbps
 	Micros float64
-	Bytes  int64 // size of the message
 	Failed string
 }
 
@@ -32,28 +32,34 @@ func (o Output) timedOut() bool {
 // notFound is the exit code of a shell if there is no such program.
 const notFound = 127
 
-// Read joins the outputs of the two ends of a test. If the client could not reach its server, the output of the
-// server shows why. Otherwise an error of the client is the cause of errors of the server.
+// Read joins the outputs of the two ends of a test. If the client could not reach its server, or was left by it, the
+// output of the server shows why. Otherwise an error of the client is the cause of errors of the server.
 func (t Test) Read(server, client Output) Reading {
 	r, err := t.measured(client)
 	if err == nil && client.Lost == "" {
 		return r
 	}
-	waited := client.Lost != "" || client.timedOut() || Refused(client.Text)
-	if why := t.failure(server); waited && why != "" {
-		return Reading{Failed: why}
-	}
+	ended := t.failure(server)
+	clientLeft, serverLeft := errors.Is(err, ErrInterrupted), errors.Is(ended, ErrInterrupted)
+	waited := client.Lost != "" || client.timedOut() || Refused(client.Text) || clientLeft
+	failed := ""
 	switch {
+	case waited && ended != nil && !serverLeft:
+		failed = ended.Error()
 	case client.Lost != "":
-		return Reading{Failed: "the client was lost: " + client.Lost}
+		failed = "the client was lost: " + client.Lost
 	case client.Code == notFound:
-		return Reading{Failed: string(t.Tool) + " not found"}
+		failed = string(t.Tool) + " not found"
+	case serverLeft && client.timedOut(), clientLeft && (serverLeft || server.timedOut()):
+		failed = fmt.Sprintf("the test did not finish connecting within its limit of %s", t.Limit.Round(time.Second))
 	case client.timedOut():
-		return Reading{Failed: fmt.Sprintf("it hangs: no data within %s", t.Limit.Round(time.Second))}
+		failed = fmt.Sprintf("it hangs: no data within %s", t.Limit.Round(time.Second))
 	case Refused(client.Text):
-		return Reading{Failed: "the client cannot reach the server's TCP port: a NetworkPolicy, a firewall, or no route"}
+		failed = "the client cannot reach the server's TCP port: a NetworkPolicy, a firewall, or no route"
+	default:
+		failed = err.Error()
 	}
-	return Reading{Failed: err.Error()}
+	return Reading{Failed: failed}
 }
 
 // Refused reports whether a client started before its server, and can try again. iperf3 (src/iperf_error.c) and Python
@@ -62,44 +68,40 @@ func Refused(text string) bool {
 	return strings.Contains(text, perftest.Refusal) || strings.Contains(text, "Connection refused")
 }
 
-// failure returns why the server did not serve, "" if it waited or served.
-func (t Test) failure(server Output) string {
-	failures := ParsePerftest(server.Text).Errors
+// failure returns why the server did not serve, nil if it waited or served.
+func (t Test) failure(server Output) error {
+	output := ParsePerftest(server.Text)
 	switch {
 	case server.Lost != "":
-		return "the server was lost: " + server.Lost
-	case server.timedOut() || server.Code == 0:
-		return ""
+		return errors.New("the server was lost: " + server.Lost)
+	case server.timedOut(), server.Code == 0:
+		return nil
 	case server.Code == notFound:
-		return "the server has no " + string(t.Tool)
-	case len(failures) > 0:
-		return "the server did not start: " + strings.Join(failures, "; ")
+		return errors.New("the server has no " + string(t.Tool))
+	case len(output.Errors) > 0:
+		return errors.New("the server failed: " + strings.Join(output.Errors, "; "))
+	case output.interrupted:
+		return ErrInterrupted
 	}
-	return fmt.Sprintf("the server ended with exit code %d: %s", server.Code, lastLine(server.Text))
+	return fmt.Errorf("the server ended with exit code %d: %s", server.Code, lastLine(server.Text))
 }
 
 func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
+	text = strings.TrimSpace(text)
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 }
 
 // measured reads the result from the output of a client.
-func (t Test) measured(client Output) (Reading, error) {
+func (t Test) measured(client Output) (r Reading, err error) {
 	switch t.Tool {
 	case Iperf3:
-		run, err := ParseIperf3([]byte(client.Text))
-		return Reading{Rate: run.Received}, err
+		r.Rate, err = parseIperf3(client.Text)
 	case Python3:
-		run, ok := ParseTCPLine(client.Text)
-		if !ok {
-			return Reading{}, fmt.Errorf("%w: %s", ErrNoTable, lastLine(client.Text))
-		}
-		return Reading{Rate: run.Received}, nil
+		r.Rate, err = parseTCPLine(client.Text)
 	case IBWriteLat:
-		row, err := ParsePerftest(client.Text).Smallest()
-		return Reading{Micros: row.Typical.Or(row.Average), Bytes: row.Bytes}, err
+		r.Micros, err = ParsePerftest(client.Text).Smallest()
 	case IBWriteBW, PerftestCUDA, PerftestDMABUF, Torchrun, AllReducePerf, Mpirun, Timeout, Taskset:
+		r.Rate, err = ParsePerftest(client.Text).Best()
 	}
-	row, err := ParsePerftest(client.Text).Best()
-	return Reading{Rate: row.Average, Bytes: row.Bytes}, err
+	return r, err
 }

@@ -16,15 +16,10 @@ type GBps float64
 // GiBps is a rate of payload: 2^30 bytes a second, the unit of PyTorch scripts that divide by 1<<30.
 type GiBps float64
 
-// MiBps is a rate of payload: 2^20 bytes a second. perftest divides by 0x100000 and prints "MB/sec", newer versions
-// "MiB/sec" (linux-rdma/perftest src/perftest_resources.c, print_report_bw).
-type MiBps float64
-
 const (
 	bitsPerByte = 8
 	giga        = 1e9
 	gibi        = 1 << 30
-	mebi        = 1 << 20
 )
 
 // GBps converts bits to bytes.
@@ -43,15 +38,7 @@ func (r GBps) String() string { return rate(float64(r), "GB/s") }
 // GBps converts binary to decimal units.
 func (r GiBps) GBps() GBps { return GBps(r * gibi / giga) }
 
-// Gbps converts binary bytes to bits.
-func (r GiBps) Gbps() Gbps { return r.GBps().Gbps() }
-
 func (r GiBps) String() string { return rate(float64(r), "GiB/s") }
-
-// Gbps converts binary bytes to bits.
-func (r MiBps) Gbps() Gbps { return Gbps(r * mebi * bitsPerByte / giga) }
-
-func (r MiBps) String() string { return rate(float64(r), "MiB/s") }
 
 // rate formats three figures or more.
 func rate(value float64, unit string) string {
