@@ -2,10 +2,7 @@
 // lines and output of the tools, physical ceilings, and the parts of the fabric that are slow.
 package bench
 
-import (
-	"fmt"
-	"strconv"
-)
+import "fmt"
 
 // Gbps is a rate on a wire: 10^9 bits a second, the unit of ports, switches and perftest --report_gbits.
 type Gbps float64
@@ -40,14 +37,15 @@ func (r GiBps) GBps() GBps { return GBps(r * gibi / giga) }
 
 func (r GiBps) String() string { return rate(float64(r), "GiB/s") }
 
-// rate formats three figures or more.
 func rate(value float64, unit string) string {
 	decimals := 1
 	switch {
 	case value >= 1000:
 		decimals = 0
+	case value > 0 && value < 0.1: // as over Soft-RoCE in a virtual machine
+		decimals = 3
 	case value < 10:
 		decimals = 2
 	}
-	return fmt.Sprintf("%s %s", strconv.FormatFloat(value, 'f', decimals, 64), unit)
+	return fmt.Sprintf("%.*f %s", decimals, value, unit)
 }

@@ -217,6 +217,11 @@ func TestJudge(t *testing.T) {
 			want:   []check.ID{Fabric},
 			says:   "fabric: all links have only 200.0 Gb/s of a ceiling of 392.0 Gb/s",
 		},
+		"no two alike, and below the gate": {
+			result: matrix(4, func(a, b int) bench.Gbps { return bench.Gbps(0.008 + 0.002*float64(a+b)) }),
+			want:   []check.ID{Fabric},
+			says:   "fabric: links reach 0.010 to 0.018 Gb/s of a ceiling of 392.0 Gb/s; no single part explains it",
+		},
 		"all alike, and below the gate in Gb/s": {
 			result: with(matrix(8, all(390)), func(r *bench.Result) { r.MinGbps = 391 }),
 			want:   []check.ID{Fabric},

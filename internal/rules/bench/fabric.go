@@ -83,10 +83,24 @@ func (r result) slowPart(c bench.Culprit) check.Finding {
 		f.Summary = fmt.Sprintf("even the links outside the slow parts have only %s of a ceiling of %s",
 			c.Measured, c.Expected)
 	default:
-		f.Summary = fmt.Sprintf("all links have only %s of a ceiling of %s: no part of the fabric stands out",
-			c.Measured, c.Expected)
+		f.Summary = r.wholeFabric(c)
 	}
 	return f
+}
+
+// wholeFabric describes a fabric that is slow without a part that explains it.
+func (r result) wholeFabric(c bench.Culprit) string {
+	const alike = 0.8 // the least that the slowest link has of the fastest
+	slowest, fastest := c.Measured, c.Measured
+	for l := range r.Matrix.Links() {
+		slowest, fastest = min(slowest, l.Rate), max(fastest, l.Rate)
+	}
+	if slowest < alike*fastest {
+		return fmt.Sprintf("links reach %s to %s of a ceiling of %s; no single part explains it",
+			strings.TrimSuffix(slowest.String(), " Gb/s"), fastest, c.Expected)
+	}
+	return fmt.Sprintf("all links have only %s of a ceiling of %s: no part of the fabric stands out",
+		c.Measured, c.Expected)
 }
 
 func (r result) partFix(c bench.Culprit) *check.Fix {
