@@ -43,7 +43,8 @@ func (o *ownPods) add(cmd *cobra.Command) {
 func (o *ownPods) check(job bool) error {
 	switch {
 	case !job && len(o.nodes) == 0:
-		return errors.New("name a job, or nodes: 'railhead bench NAME' or 'railhead bench --nodes NODE,NODE --image IMAGE'")
+		return errors.New("name a job, or nodes: 'railhead bench NAME' or " +
+			"'railhead bench --nodes NODE,NODE --image IMAGE'")
 	case job && len(o.nodes) > 0:
 		return errors.New("name a job or --nodes, not both")
 	case len(o.nodes) > 0 && o.image == "":

@@ -66,7 +66,8 @@ func (v doctorVerdict) write(w io.Writer, wide bool) error {
 			words.Count(m.Links, "link"), words.Count(m.Pods, "pod"), m.Seconds)
 	}
 	if passed := v.Subject.Passed; len(passed) > 0 {
-		out.line("not examined, because they request GPUs but no RDMA: %s ('railhead doctor pod/%s' examines one anyway)",
+		out.line("not examined, because they request GPUs but no RDMA: %s "+
+			"('railhead doctor pod/%s' examines one anyway)",
 			words.Few(passed, 6), passed[0])
 	}
 	for _, p := range v.Problems {

@@ -43,7 +43,8 @@ func NewTemporary(c Creator, namespace string, say func(line string)) *Temporary
 // answerTime is the time that a request has to finish after an interrupt.
 const answerTime = 5 * time.Second
 
-// Create applies a change. An interrupt does not cancel the request, which would leave unknown whether the object exists.
+// Create applies a change. An interrupt does not cancel the request, because it would be unknown then whether the
+// object exists.
 // Remove deletes objects with the ID in their name in any case, and others only if this request created them.
 func (t *Temporary) Create(ctx context.Context, change plan.Change) error {
 	if ctx.Err() != nil {

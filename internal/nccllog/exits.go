@@ -42,7 +42,7 @@ func launcherExit(e *Event, text string) bool {
 	}{
 		{"exits with return code = ", 1},          // DeepSpeed, launcher/launch.py
 		{"exits with return code = -", -1},        //
-		{"terminated with code ", 1},              // Lightning: "[rank: 1] Child process with PID 1234 terminated with code 1"
+		{"terminated with code ", 1},              // Lightning: "[rank: 1] Child process ... terminated with code 1"
 		{"terminated with code -", -1},            //
 		{"got signal: ", -1},                      // torchrun: "Process 123 got signal: 15"
 		{"command terminated with exit code ", 1}, // kubectl exec
@@ -166,10 +166,7 @@ func readFabricManager(e *Event, _, _ string) bool {
 // readComplaint reads a line of level ERROR or worse. Counts of errors and words inside other words are none.
 func readComplaint(e *Event, text, _ string) bool {
 	e.Number = rankIn(text)
-	if hasAny(text, "0 ERROR", "exit status 0", "ERROR_", "_ERROR", "NCCL_ASYNC_ERROR_HANDLING", "ERROR=", "errors: 0") {
-		return false
-	}
-	return true
+	return !hasAny(text, "0 ERROR", "exit status 0", "ERROR_", "_ERROR", "ERROR=")
 }
 
 func readAbort(e *Event, text, _ string) bool {

@@ -208,6 +208,10 @@ func readException(e *Event, text, _ string) bool {
 	}
 	name, _, explained := strings.Cut(strings.TrimSpace(text), ":")
 	e.Name = name
-	return (explained || name == "AssertionError") && len(name) <= 80 && !strings.ContainsAny(name, " /=\"'()[]") && (strings.HasSuffix(name, "Error") ||
-		strings.HasSuffix(name, "Exception") || strings.HasSuffix(name, "Interrupt"))
+	if !explained && name != "AssertionError" || len(name) > 80 || strings.ContainsAny(name, " /=\"'()[]") {
+		return false
+	}
+	return slices.ContainsFunc([]string{"Error", "Exception", "Interrupt"}, func(suffix string) bool {
+		return strings.HasSuffix(name, suffix)
+	})
 }

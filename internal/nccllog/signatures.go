@@ -370,7 +370,8 @@ var frameworkSignatures = []Signature{
 		Class: Followed,
 		Words: []string{"last enqueued work: ", "last enqueued NCCL work: "}, Read: readWorkStatus,
 		Example: "[rank2]:[E1218 20:27:21.4 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID 0(default_pg) Rank 2] " +
-			"failure detected by watchdog at work sequence id: 10 PG status: last enqueued work: 9, last completed work: 9",
+			"failure detected by watchdog at work sequence id: 10 PG status: last enqueued work: 9, last " +
+			"completed work: 9",
 	},
 	{
 		ID: "watchdog", Kind: Watchdog, What: "collective timed out",

@@ -110,7 +110,7 @@ func (a *app) up() *cobra.Command {
 			}
 			if f.runs() {
 				return fmt.Errorf(
-					"a lab named %s is already running: 'lab status' shows it, 'lab down' stops it, --name starts another",
+					"lab %s is already running: 'lab status' shows it, 'lab down' stops it, --name starts another",
 					a.name,
 				)
 			}

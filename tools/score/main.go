@@ -33,7 +33,8 @@ func main() {
 
 func run(args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("score", flag.ContinueOnError)
-	command := flags.String("explain", "bin/railhead explain -o json", "command that explains the log whose path follows")
+	const explainer = "bin/railhead explain -o json"
+	command := flags.String("explain", explainer, "command that explains the log whose path follows")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -143,7 +144,8 @@ func (s *score) print(w io.Writer) {
 	fmt.Fprintf(w, "%d logs\n", s.logs)
 	for _, field := range fields {
 		if all := s.all[field]; all > 0 {
-			fmt.Fprintf(w, "  %-8s %3d of %3d  %5.1f %%\n", field, s.right[field], all, 100*float64(s.right[field])/float64(all))
+			percent := 100 * float64(s.right[field]) / float64(all)
+			fmt.Fprintf(w, "  %-8s %3d of %3d  %5.1f %%\n", field, s.right[field], all, percent)
 		}
 	}
 	fmt.Fprintf(w, "  failures called ok: %d %s\n", len(s.calledOK), strings.Join(s.calledOK, " "))

@@ -82,7 +82,7 @@ type Node struct {
 	PodCIDR       netip.Prefix      `json:"podCIDR"`
 	Images        []string          `json:"images"`    // archives in ProgramShare
 	Resources     []Resource        `json:"resources"` // that the device plugin offers
-	Memlock       uint64            `json:"memlock"`   // bytes that containers may lock; 0: the runtime's default, 1<<64-1: all
+	Memlock       uint64            `json:"memlock"`   // bytes per container; 0: the runtime's default, 1<<64-1: all
 	Labels        map[string]string `json:"labels,omitempty"`
 }
 
