@@ -1,15 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
-	"syscall"
 	"time"
 
 	"github.com/railhead/railhead/internal/bundle"
@@ -19,11 +15,6 @@ import (
 	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/rules"
 )
-
-// costMode is the argument with which bench starts itself to run one command and say what it took. A process begins
-// with the memory of the one that starts it counted as its own (getrusage(2), ru_maxrss across execve), so it must be a
-// small one.
-const costMode = "cost-of"
 
 // doctorRuns are few: each is a process of seconds.
 const doctorRuns = 3
@@ -39,35 +30,17 @@ func (p programs) doctor(stdout io.Writer) error {
 		if err != nil {
 			return err
 		}
-		var walls, busy []time.Duration
-		var sizes []int64
-		for range doctorRuns {
-			out, err := exec.Command(p.self, costMode, p.railhead, "doctor", "--from", file, "-o", "json").Output()
-			var ended *exec.ExitError
-			if errors.As(err, &ended) {
-				return fmt.Errorf("doctor of %d pods: %w\n%s", n, err, ended.Stderr)
-			}
-			var wall, worked time.Duration
-			var memory int64
-			if err == nil {
-				_, err = fmt.Sscan(string(out), &wall, &worked, &memory)
-			}
-			if err != nil {
-				return fmt.Errorf("doctor of %d pods: %w", n, err)
-			}
-			walls, busy, sizes = append(walls, wall), append(busy, worked), append(sizes, memory)
+		c, err := p.medianCost(doctorRuns, p.railhead, "doctor", "--from", file, "-o", "json")
+		if err != nil {
+			return fmt.Errorf("doctor of %d pods: %w", n, err)
 		}
-		slices.Sort(walls)
-		slices.Sort(busy)
-		slices.Sort(sizes)
-		fmt.Fprintf(stdout, "  %-32d %8.2f %8.2f %8d %8.1f\n", n, walls[doctorRuns/2].Seconds(),
-			busy[doctorRuns/2].Seconds(), sizes[doctorRuns/2]/1e6, float64(size)/1e6)
+		fmt.Fprintf(stdout, "  %-32d %8.2f %8.2f %8d %8.1f\n",
+			n, c.wall.Seconds(), c.cpu.Seconds(), c.peak/1e6, float64(size)/1e6)
 	}
 	return nil
 }
 
-// archiveOf writes what doctor keeps of a job of n pods on machines with 32 virtual functions, of which each pod owns
-// 4.
+// archiveOf writes an archive of doctor: a job of n pods on machines with 32 virtual functions, 4 of them in each pod.
 func archiveOf(n int, file string) (size int64, err error) {
 	text, err := spec{hcas: 32, owned: 4, gids: 16}.archive()
 	if err != nil {
@@ -92,15 +65,12 @@ func archiveOf(n int, file string) (size int64, err error) {
 	snapshot := machine.Snapshot()
 	for i := range n {
 		pod, node := fmt.Sprintf("job-%d", i), fmt.Sprintf("gpu-%d", i)
-		b.State.Nodes = append(
-			b.State.Nodes,
-			cluster.Node{
-				Name:        node,
-				Ready:       true,
-				Arch:        "amd64",
-				Allocatable: cluster.Resources{"nvidia.com/gpu": 8, "rdma/rail": 4},
-			},
-		)
+		b.State.Nodes = append(b.State.Nodes, cluster.Node{
+			Name:        node,
+			Ready:       true,
+			Arch:        "amd64",
+			Allocatable: cluster.Resources{"nvidia.com/gpu": 8, "rdma/rail": 4},
+		})
 		b.State.Pods = append(b.State.Pods, cluster.Pod{
 			Namespace:  "train",
 			Name:       pod,
@@ -123,29 +93,4 @@ func archiveOf(n int, file string) (size int64, err error) {
 		return 0, err
 	}
 	return info.Size(), nil
-}
-
-// costMain runs a command, and writes nanoseconds, those of the processors, and bytes. A verdict that is no good one is
-// a verdict.
-func costMain(words []string, stdout, stderr io.Writer) int {
-	var said bytes.Buffer
-	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Stdout, cmd.Stderr = io.Discard, &said // a pipe: grep ends at its first match where it writes to /dev/null
-	begun := time.Now()
-	err := cmd.Run()
-	wall := time.Since(begun)
-	var ended *exec.ExitError
-	const findings = 3 // exit codes of doctor: 0, 1 and 3
-	if err != nil && (!errors.As(err, &ended) || ended.ExitCode() > findings || ended.ExitCode() < 0) {
-		fmt.Fprintf(stderr, "%v\n%s", err, said.Bytes())
-		return 1
-	}
-	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	if !ok {
-		fmt.Fprintln(stderr, "this system does not say how much memory a process had")
-		return 1
-	}
-	worked := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	fmt.Fprintln(stdout, int64(wall), int64(worked), usage.Maxrss<<10) // Linux counts KiB (getrusage(2))
-	return 0
 }

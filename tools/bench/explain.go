@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,14 +18,18 @@ import (
 // explainRounds is how often each program reads the log, in turn.
 const explainRounds = 7
 
-// explain sets `railhead explain` beside the grep that people use instead, on the log of a job of 4,096 ranks from the
-// page cache, and beside itself on a tenth of that log: its memory must not grow with the log.
+// explain compares `railhead explain` with the grep that people use instead, on the log of a job of 4,096 ranks from the
+// page cache, and with itself on a tenth of that log: its memory must not grow with the log.
 func explain(megabytes int, railhead string, stdout io.Writer) error {
 	dir, err := os.MkdirTemp("", "railhead-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	var p programs
+	if p.self, err = os.Executable(); err != nil {
+		return err
+	}
 	if free, err := freeSpace(dir); err != nil || free < int64(megabytes)*1_500_000 {
 		fmt.Fprintf(stdout,
 			"\nexplain: not measured: a log of %d MB and a tenth of it need more than %s has free (%d MB) %v\n",
@@ -70,9 +75,11 @@ func explain(megabytes int, railhead string, stdout io.Writer) error {
 	}
 	for range explainRounds {
 		for i := range readers { // taking turns, so that all see the same disturbances
-			if err := readers[i].run(); err != nil {
-				return err
+			c, err := p.cost(readers[i].argv...)
+			if err != nil {
+				return fmt.Errorf("%s: %w", readers[i].name, err)
 			}
+			readers[i].runs = append(readers[i].runs, c)
 		}
 	}
 	printReaders(stdout, megabytes, readers)
@@ -83,15 +90,17 @@ func printReaders(stdout io.Writer, megabytes int, readers []reader) {
 	fmt.Fprintf(stdout, "\nlog of 4096 ranks, %d MB, from the page cache; medians of %d runs, in turn\n", megabytes,
 		explainRounds)
 	fmt.Fprintf(stdout, "  %-32s %8s %8s %8s %8s\n", "s", "wall", "cpu", "best", "peak MB")
+	var medians []cost
 	for _, r := range readers {
-		fmt.Fprintf(stdout, "  %-32s %8.2f %8.2f %8.2f %8d\n", r.name, middle(r.wall).Seconds(),
-			middle(r.cpu).Seconds(), slices.Min(r.wall).Seconds(), middle(r.peak)/1e6)
+		best := slices.MinFunc(r.runs, func(a, b cost) int { return cmp.Compare(a.wall, b.wall) })
+		m := medianOf(r.runs)
+		medians = append(medians, m)
+		fmt.Fprintf(stdout, "  %-32s %8.2f %8.2f %8.2f %8d\n",
+			r.name, m.wall.Seconds(), m.cpu.Seconds(), best.wall.Seconds(), m.peak/1e6)
 	}
-	explain, grep, tenth := readers[0], readers[1], readers[2]
-	fmt.Fprintf(stdout, "  %-32s %8.2f\n", "speed: grep / explain",
-		middle(grep.wall).Seconds()/middle(explain.wall).Seconds())
-	fmt.Fprintf(stdout, "  %-32s %8.2f\n", "memory: all / a tenth of it",
-		float64(middle(explain.peak))/float64(middle(tenth.peak)))
+	explain, grep, tenth := medians[0], medians[1], medians[2]
+	fmt.Fprintf(stdout, "  %-32s %8.2f\n", "speed: grep / explain", float64(grep.wall)/float64(explain.wall))
+	fmt.Fprintf(stdout, "  %-32s %8.2f\n", "memory: all / a tenth of it", float64(explain.peak)/float64(tenth.peak))
 }
 
 // reader is a program that reads a log.
@@ -99,9 +108,7 @@ type reader struct {
 	name  string
 	argv  []string
 	holds string // its output
-	wall  []time.Duration
-	cpu   []time.Duration
-	peak  []int64 // bytes of memory
+	runs  []cost
 }
 
 // verify runs the program once, which also fills the page cache. A wrong answer needs no measuring.
@@ -114,28 +121,6 @@ func (r *reader) verify() error {
 	if !strings.Contains(string(out), r.holds) {
 		return fmt.Errorf("%s: no %q in its output (%w):\n%.1000s", r.name, r.holds, err, out)
 	}
-	return nil
-}
-
-// run runs the program through a small process.
-func (r *reader) run() error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	cmd := exec.Command(self, append([]string{costMode}, r.argv...)...)
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	var wall, cpu time.Duration
-	var peak int64
-	if err == nil {
-		_, err = fmt.Sscan(string(out), &wall, &cpu, &peak)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", r.name, err)
-	}
-	r.wall, r.cpu, r.peak = append(r.wall, wall), append(r.cpu, cpu), append(r.peak, peak)
 	return nil
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/railhead/railhead/internal/host/replay"
 )
 
-// spec says which machine, and which pod on it, is to be made up: eight GPUs, eight RoCE cards of which each carries
-// hcas/8 virtual functions, and about 300 other PCI functions, with the names and formats of the mlx5 driver.
+// spec describes a machine and a pod on it: eight GPUs, eight RoCE cards with hcas/8 virtual functions each, and about
+// 300 other PCI functions, with the names and formats of the mlx5 driver.
 type spec struct {
 	hcas       int  // virtual functions in /sys/class/infiniband
 	owned      int  // of them allocated to the pod
@@ -44,7 +44,7 @@ type hca struct {
 func (h hca) name() string   { return fmt.Sprintf("mlx5_%d", h.index) }
 func (h hca) uverbs() string { return fmt.Sprintf("uverbs%d", h.index) }
 
-// list spreads the pod's HCAs over the cards, as one resource per rail does.
+// list returns the HCAs. It spreads the pod's HCAs over the cards, as one resource per rail does.
 func (m spec) list() []hca {
 	perCard := max(1, m.hcas/cards)
 	all := make([]hca, 0, m.hcas)
@@ -54,12 +54,12 @@ func (m spec) list() []hca {
 	return all
 }
 
-// ownedHCAs are those that the device plugin allocated to the pod.
+// ownedHCAs returns the HCAs that the device plugin allocated to the pod.
 func (m spec) ownedHCAs() []hca {
 	return slices.DeleteFunc(m.list(), func(h hca) bool { return !h.owned })
 }
 
-// ownedDevices are their names, sorted as text.
+// ownedDevices returns their names, sorted as text.
 func (m spec) ownedDevices() []string {
 	var names []string
 	for _, h := range m.ownedHCAs() {
@@ -69,7 +69,7 @@ func (m spec) ownedDevices() []string {
 	return names
 }
 
-// archive is the machine in the form of replay.Archive.
+// archive returns the machine in the form of replay.Archive.
 func (m spec) archive() (string, error) {
 	var t tree
 	t.pci(m)
@@ -95,7 +95,7 @@ func (t *tree) file(name, content string) { fmt.Fprintf(&t.b, "-- %s --\n%s\n", 
 
 func (t *tree) unreadable(name string) { fmt.Fprintf(&t.b, "-- %s ! EINVAL --\n", name) }
 
-// link is relative by the shortest way that still names the target, as the kernel's are: it does not leave /sys.
+// link writes the shortest relative link, as the kernel does: it does not leave /sys.
 func (t *tree) link(name, target string) {
 	from, to := strings.Split(path.Dir(name), "/"), strings.Split(target, "/")
 	for len(from) > 0 && len(to) > 1 && from[0] == to[0] {
@@ -110,7 +110,7 @@ func (t *tree) files(dir string, contents map[string]string) {
 	}
 }
 
-// system writes what is there once.
+// system writes the files that a machine has once.
 func (t *tree) system(m spec) {
 	netns := "N" // exclusive: the pod sees its own HCAs only
 	if m.owned < m.hcas {

@@ -1,8 +1,7 @@
-// Bench measures what railhead-pod costs a pod: the time of a whole process that does nothing but start its command,
-// beside the bash wrapper that does the same job and beside a program that only execs. The processes run on recorded
-// machines that it makes up and tools/stage sets; setting the stage is not in the times. And it shows what the matrix
-// of `railhead bench` costs, and sets `railhead explain` beside grep on a log that tools/logs makes up. It prints times
-// and ratios and asserts none.
+// Bench measures the time that railhead-pod adds to the start of a command, compared with a bash wrapper that does the
+// same and with a program that only execs. The processes run on recordings that bench makes up and tools/stage sets up;
+// the times do not include the setup. It also measures the matrix of `railhead bench` and `railhead doctor`, and
+// compares `railhead explain` with grep on a log that tools/logs makes up. It prints times and ratios and asserts none.
 //
 //	go run ./tools/bench -n 0              explain alone
 //	go run ./tools/bench -log 0            railhead-pod alone
@@ -21,7 +20,7 @@ import (
 	"strconv"
 )
 
-// exitNotPermitted is tools/stage's status where namespaces are not permitted; test drivers take it for "skipped".
+// exitNotPermitted is the exit code of tools/stage if namespaces are not permitted; test drivers read it as "skipped".
 const exitNotPermitted = 77
 
 func main() {
@@ -69,7 +68,7 @@ func benchMain(args []string, stdout, stderr io.Writer) int {
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == exitNotPermitted {
-		return exitNotPermitted // stage has said why
+		return exitNotPermitted // stage printed the reason
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "bench:", err)
@@ -84,7 +83,7 @@ func measureAll(runs int, pod, railhead string, stdout io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	// A terminal interrupts the processes that this one waits for, too: they end, and the folder is removed.
+	// Ctrl-C also interrupts the processes that this one waits for: they end, and the folder is removed.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	p, err := buildPrograms(dir, pod, railhead)
 	if err != nil {
@@ -100,7 +99,7 @@ func measureAll(runs int, pod, railhead string, stdout io.Writer) error {
 	return p.scale(runs, stdout)
 }
 
-// compare sets railhead-pod beside the bash wrapper and beside bare exec, on the machine that most pods run on.
+// compare compares railhead-pod with the bash wrapper and with bare exec, on the machine that most pods run on.
 func (p programs) compare(runs int, stdout io.Writer) error {
 	m := spec{hcas: 8, owned: 8, gids: 256}
 	results, err := p.measure(m, runs, []command{p.podCommand(), p.bashCommand(runs), p.execCommand()})
@@ -141,7 +140,7 @@ func printTimes(stdout io.Writer, results []result) {
 	}
 }
 
-// programs are the executables that take part.
+// programs are the executables.
 type programs struct {
 	dir                                  string
 	self, stage, pod, bare, sh, railhead string
@@ -153,7 +152,7 @@ var wrapper []byte
 const module = "github.com/railhead/railhead"
 
 func buildPrograms(dir, pod, railhead string) (p programs, err error) {
-	p = programs{dir: dir, pod: pod, sh: filepath.Join(dir, "wrapper.sh")}
+	p = programs{dir: dir, sh: filepath.Join(dir, "wrapper.sh")}
 	if p.self, err = os.Executable(); err != nil {
 		return p, err
 	}
@@ -166,20 +165,19 @@ func buildPrograms(dir, pod, railhead string) (p programs, err error) {
 	if p.bare, err = build(dir, "tools/exec-only"); err != nil {
 		return p, err
 	}
-	if p.pod == "" {
-		p.pod, err = build(dir, "cmd/railhead-pod")
-	} else {
-		p.pod, err = filepath.Abs(p.pod)
-	}
-	if err != nil {
+	if p.pod, err = given(pod, dir, "cmd/railhead-pod"); err != nil {
 		return p, err
 	}
-	if railhead == "" {
-		p.railhead, err = build(dir, "cmd/railhead")
-	} else {
-		p.railhead, err = filepath.Abs(railhead)
-	}
+	p.railhead, err = given(railhead, dir, "cmd/railhead")
 	return p, err
+}
+
+// given returns the path of a program, or builds it.
+func given(program, dir, name string) (string, error) {
+	if program == "" {
+		return build(dir, name)
+	}
+	return filepath.Abs(program)
 }
 
 // build compiles a command of this module as it is released: static and stripped.

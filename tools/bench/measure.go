@@ -16,14 +16,14 @@ import (
 // measureMode is the argument with which bench starts itself on the stage: the timing loop runs there.
 const measureMode = "measure-on-stage"
 
-// command is one contestant.
+// command is a program to measure.
 type command struct {
 	Name  string   `json:"name"`
 	Argv  []string `json:"argv"`  // in front of the command that it starts
 	Every int      `json:"every"` // takes part in every n-th round
 }
 
-// result is what the runs of one command took, sorted.
+// result holds the times of the runs of one command, sorted.
 type result struct {
 	Name  string          `json:"name"`
 	Times []time.Duration `json:"times"`
@@ -33,7 +33,7 @@ func (r result) median() time.Duration { return r.Times[len(r.Times)/2] }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// job is what the process on the stage is asked to do.
+// job is the order for the process on the stage.
 type job struct {
 	Commands []command `json:"commands"`
 	Rounds   int       `json:"rounds"`
@@ -132,8 +132,8 @@ func (j job) run() ([]result, error) {
 	return results, nil
 }
 
-// verify runs the command once and compares the devices that it chose: a wrong answer needs no measuring.
-// What is meant to set nothing, exec-only, leaves NCCL_IB_HCA empty.
+// verify runs the command once and compares the devices that it chose: a wrong answer needs no measuring. exec-only
+// chooses none.
 func (c command) verify(want []string) error {
 	cmd := exec.Command(
 		c.Argv[0],
@@ -158,7 +158,7 @@ func (c command) verify(want []string) error {
 	return nil
 }
 
-// devices are the sorted names in a value of NCCL_IB_HCA such as "=mlx5_0:1,mlx5_1:1".
+// devices returns the sorted names in a value of NCCL_IB_HCA such as "=mlx5_0:1,mlx5_1:1".
 func devices(value string) []string {
 	var names []string
 	for item := range strings.SplitSeq(strings.TrimLeft(value, "=^"), ",") {
@@ -169,7 +169,7 @@ func devices(value string) []string {
 	return slices.Compact(names)
 }
 
-// time is one run from fork to the end of /bin/true.
+// time returns the time of one run, from fork to the end of /bin/true.
 func (c command) time(null *os.File) (time.Duration, error) {
 	path, err := exec.LookPath(c.Argv[0])
 	if err != nil {

@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"time"
 
 	"github.com/railhead/railhead/internal/bench"
 )
 
-// page shows what the page of a matrix costs: to write, and to send.
+// page prints the cost of writing the page of a matrix, and its size.
 func (p programs) page(stdout io.Writer) error {
 	fmt.Fprintf(stdout, "\nrailhead report bench.json -o report.html\n  %-32s %8s %8s %8s %8s\n", "pods x rails", "s",
 		"CPU s", "MB", "MB HTML")
@@ -21,21 +19,17 @@ func (p programs) page(stdout io.Writer) error {
 		if err := writeResult(file, planted(size[0], size[1])); err != nil {
 			return err
 		}
-		out, err := exec.Command(p.self, costMode, p.railhead, "report", file, "-o", html).CombinedOutput()
-		var wall, worked time.Duration
-		var bytes int64
-		if err == nil {
-			_, err = fmt.Sscan(string(out), &wall, &worked, &bytes)
-		}
+		c, err := p.cost(p.railhead, "report", file, "-o", html)
 		if err != nil {
-			return fmt.Errorf("page of %d pods: %w\n%s", size[0], err, out)
+			return fmt.Errorf("page of %d pods: %w", size[0], err)
 		}
 		about, err := os.Stat(html)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(stdout, "  %-32s %8.2f %8.2f %8d %8.2f\n", fmt.Sprintf("%d x %d", size[0], size[1]), wall.Seconds(),
-			worked.Seconds(), bytes/1e6, float64(about.Size())/1e6)
+		name := fmt.Sprintf("%d x %d", size[0], size[1])
+		fmt.Fprintf(stdout, "  %-32s %8.2f %8.2f %8d %8.2f\n",
+			name, c.wall.Seconds(), c.cpu.Seconds(), c.peak/1e6, float64(about.Size())/1e6)
 	}
 	return nil
 }

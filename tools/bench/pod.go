@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// pod writes what the pod has of its own: interfaces, environment, annotations.
+// pod writes the interfaces, the environment and the annotations of the pod.
 func (t *tree) pod(m spec) {
 	addresses := map[int][]string{1: {"127.0.0.1/8", "::1/128"}, 2: {"10.128.2.15/23", "fe80::858:aff:fe80:20f/64"}}
 	t.netdev("sys/devices/virtual/net/lo", "lo", 1, 1, 65536)
@@ -45,7 +45,7 @@ func (t *tree) pod(m spec) {
 	}))
 }
 
-// open is which nodes open: all that are there.
+// open returns the device files that can be opened: all that exist.
 func (m spec) open() map[string]string {
 	open := map[string]string{"dev/infiniband/rdma_cm": "ok"}
 	for _, h := range m.list() {
@@ -69,8 +69,8 @@ func (t *tree) netdev(at, name string, index, lower, mtu int) {
 	})
 }
 
-// environment is what the SR-IOV network device plugin 3.11 sets (pkg/infoprovider, pkg/devices/rdma.go): for each
-// resource, here one per rail, the allocated addresses and their description.
+// environment returns the variables that the SR-IOV network device plugin 3.11 sets (pkg/infoprovider,
+// pkg/devices/rdma.go): for each resource, here one per rail, the allocated addresses and their description.
 func environment(m spec) map[string]string {
 	lists := map[string][]string{}
 	infos := map[string]map[string]any{}
@@ -84,9 +84,11 @@ func environment(m spec) map[string]string {
 		infos[name][address] = map[string]any{
 			"generic": map[string]string{"deviceID": address},
 			"rdma": map[string]string{
-				"issm": fmt.Sprintf("/dev/infiniband/issm%d",
-					h.index), "rdma_cm": "/dev/infiniband/rdma_cm", "rdma_dev": h.name(),
-				"umad": fmt.Sprintf("/dev/infiniband/umad%d", h.index), "uverbs": "/dev/infiniband/" + h.uverbs(),
+				"issm":     fmt.Sprintf("/dev/infiniband/issm%d", h.index),
+				"rdma_cm":  "/dev/infiniband/rdma_cm",
+				"rdma_dev": h.name(),
+				"umad":     fmt.Sprintf("/dev/infiniband/umad%d", h.index),
+				"uverbs":   "/dev/infiniband/" + h.uverbs(),
 			},
 		}
 	}
@@ -98,7 +100,7 @@ func environment(m spec) map[string]string {
 	return env
 }
 
-// encode is for values that always have a JSON form.
+// encode returns the JSON of a value that always has one.
 func encode(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {

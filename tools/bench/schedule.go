@@ -5,9 +5,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"os/exec"
 	"slices"
-	"time"
 
 	"github.com/railhead/railhead/internal/bench"
 )
@@ -18,28 +16,17 @@ const scheduleMode = "schedule-of"
 // scheduleRuns are few: each is a process of seconds.
 const scheduleRuns = 5
 
-// schedule shows what the schedule of all pairs and the search for who is to blame cost, on a fabric with three faults.
+// schedule prints the cost of the schedule of all pairs and of the attribution, on a fabric with three faults.
 func (p programs) schedule(stdout io.Writer) error {
 	fmt.Fprintf(stdout, "\nrailhead bench --matrix, schedule and attribution, median of %d\n  %-32s %8s %8s %8s\n",
 		scheduleRuns, "pods x rails", "s", "CPU s", "MB")
 	for _, size := range [][2]int{{64, 8}, {1024, 8}, {4096, 1}} {
-		var walls, busy []time.Duration
-		var memory []int64
-		for range scheduleRuns {
-			out, err := exec.Command(p.self, costMode, p.self, scheduleMode, fmt.Sprint(size[0]), fmt.Sprint(size[1])).
-				CombinedOutput()
-			var wall, worked time.Duration
-			var bytes int64
-			if err == nil {
-				_, err = fmt.Sscan(string(out), &wall, &worked, &bytes)
-			}
-			if err != nil {
-				return fmt.Errorf("schedule of %d pods: %w\n%s", size[0], err, out)
-			}
-			walls, busy, memory = append(walls, wall), append(busy, worked), append(memory, bytes)
+		c, err := p.medianCost(scheduleRuns, p.self, scheduleMode, fmt.Sprint(size[0]), fmt.Sprint(size[1]))
+		if err != nil {
+			return fmt.Errorf("schedule of %d pods: %w", size[0], err)
 		}
-		fmt.Fprintf(stdout, "  %-32s %8.2f %8.2f %8d\n", fmt.Sprintf("%d x %d", size[0], size[1]),
-			middle(walls).Seconds(), middle(busy).Seconds(), middle(memory)/1e6)
+		name := fmt.Sprintf("%d x %d", size[0], size[1])
+		fmt.Fprintf(stdout, "  %-32s %8.2f %8.2f %8d\n", name, c.wall.Seconds(), c.cpu.Seconds(), c.peak/1e6)
 	}
 	return nil
 }
@@ -59,7 +46,7 @@ func scheduleMain(pods, rails int, stderr io.Writer) int {
 	return 0
 }
 
-// planted is a fabric of 400 Gb/s with a node of MTU 1500, a slow NIC and a bad cable, measured in the order of the
+// planted returns a fabric of 400 Gb/s with a node of MTU 1500, a slow NIC and a bad cable, measured in the order of the
 // schedule.
 func planted(pods, rails int) *bench.Matrix {
 	random := rand.New(rand.NewPCG(1, 7))
