@@ -37,7 +37,7 @@ type Culprit struct {
 type Attribution struct {
 	Culprits []Culprit `json:"culprits,omitempty"` // dead ones first, then the widest; each link is explained once
 	Links    int       `json:"links"`              // measured
-	Baseline float64   `json:"baseline"`           // healthy rate as a part of the ceiling; in Gb/s if ceilings are unknown
+	Baseline float64   `json:"baseline"`           // healthy part of the ceiling; in Gb/s if ceilings are unknown
 	Spread   float64   `json:"spread"`             // standard deviation of healthy links, as a part of the baseline
 }
 
@@ -103,10 +103,7 @@ func (a *attributor) ceilings() []float64 {
 	ceilings := make([]float64, len(a.m.Rails))
 	for i, r := range a.m.Rails {
 		if r.Ceiling <= 0 {
-			for j := range ceilings {
-				ceilings[j] = 1
-			}
-			return ceilings
+			return slices.Repeat([]float64{1}, len(ceilings))
 		}
 		ceilings[i] = float64(r.Ceiling)
 	}

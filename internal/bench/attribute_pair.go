@@ -1,7 +1,7 @@
 package bench
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -16,12 +16,7 @@ func (a *attributor) pairs() {
 			slow[Pair{x, y}] = append(slow[Pair{x, y}], rail)
 		}
 	})
-	order := make([]Pair, 0, len(slow))
-	for p := range slow {
-		order = append(order, p)
-	}
-	slices.SortFunc(order, func(x, y Pair) int { return cmp.Or(x.From-y.From, x.To-y.To) })
-	for _, p := range order {
+	for _, p := range slices.SortedFunc(maps.Keys(slow), comparePairs) {
 		a.blamePair(p, slow[p])
 	}
 }

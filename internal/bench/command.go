@@ -86,7 +86,8 @@ func (f Fleet) perftest(tool Tool, m Measure, e End, port int) []string {
 	if m == WriteOfGPU {
 		// perftest takes CUDA's numbers, by default the fastest GPU first (CUDA C Programming Guide,
 		// CUDA_DEVICE_ORDER).
-		words = slices.Concat([]string{"env", "CUDA_DEVICE_ORDER=PCI_BUS_ID"}, words, []string{"--use_cuda=" + strconv.Itoa(r.GPU.Or(0))})
+		words = append([]string{"env", "CUDA_DEVICE_ORDER=PCI_BUS_ID"}, words...)
+		words = append(words, "--use_cuda="+strconv.Itoa(r.GPU.Or(0)))
 		if p := f.Pods[e.Pod]; p.NoPeermem && p.Tools.Has(PerftestDMABUF) {
 			words = append(words, "--use_cuda_dmabuf")
 		}

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,7 +30,13 @@ func (f Fleet) Rails() int {
 
 // PodOf returns the pod that a snapshot shows.
 func PodOf(name, node, ip string, tools Tools, s host.Snapshot) Pod {
-	p := Pod{Name: name, Node: node, IP: ip, Tools: tools, NoPeermem: len(s.GPUs) > 0 && len(s.GPUDirect.Peermem) == 0}
+	p := Pod{
+		Name:      name,
+		Node:      node,
+		IP:        ip,
+		Tools:     tools,
+		NoPeermem: len(s.GPUs) > 0 && len(s.GPUDirect.Peermem) == 0,
+	}
 	for _, r := range rail.Resolve(s, rail.Pod).Rails {
 		p.Rails = append(p.Rails, railOf(s, r))
 	}
@@ -88,10 +95,7 @@ func railName(s host.Snapshot, r rail.Rail) string {
 			return n.Name[strings.LastIndexByte(n.Name, '/')+1:]
 		}
 	}
-	if r.Netdev != "" {
-		return r.Netdev
-	}
-	return r.Name()
+	return cmp.Or(r.Netdev, r.Name())
 }
 
 // Align reduces the pods to the rails that all have, in the same order, and returns a line for each rail left out. If
@@ -133,13 +137,11 @@ func allHave(pods []Pod, name string) bool {
 }
 
 func byOrder(pods []Pod) (aligned []Pod, left []string) {
-	least := len(pods[0].Rails)
-	for _, p := range pods {
-		least = min(least, len(p.Rails))
-	}
+	least := len(slices.MinFunc(pods, func(a, b Pod) int { return len(a.Rails) - len(b.Rails) }).Rails)
 	for i, p := range pods {
 		if len(p.Rails) > least {
-			left = append(left, fmt.Sprintf("%d of %d rails of %s: other pods have only %d", len(p.Rails)-least, len(p.Rails), p.Name, least))
+			left = append(left, fmt.Sprintf("%d of %d rails of %s: other pods have only %d",
+				len(p.Rails)-least, len(p.Rails), p.Name, least))
 		}
 		pods[i].Rails = slices.Clone(p.Rails[:least])
 		for r := range pods[i].Rails {
@@ -158,18 +160,16 @@ func (f Fleet) at(e End) PodRail { return f.Pods[e.Pod].Rails[e.Rail] }
 func (f Fleet) Ceiling(l Link) Ceiling { return Between(f.at(l.From).Ceiling, f.at(l.To).Ceiling) }
 
 // Place returns the node of a pod, or else its name: nodes outlive pods, so that results of two days can be compared.
-func (p Pod) Place() string {
-	if p.Node != "" {
-		return p.Node
-	}
-	return p.Name
-}
+func (p Pod) Place() string { return cmp.Or(p.Node, p.Name) }
 
 // SentBytes returns the bytes that the rails of a pod have sent, from port_xmit_data, which counts words of four
 // bytes (Linux Documentation/ABI/stable/sysfs-class-infiniband). It is -1 if a rail has no visible counter, as in
 // shared RDMA mode.
 func SentBytes(p Pod, s host.Snapshot) int64 {
 	const word = 4
+	if len(p.Rails) == 0 {
+		return -1
+	}
 	sum := int64(0)
 	for _, r := range p.Rails {
 		device, _ := s.Device(r.Device)
@@ -182,9 +182,6 @@ func SentBytes(p Pod, s host.Snapshot) int64 {
 			return -1
 		}
 		sum += int64(sent) * word
-	}
-	if len(p.Rails) == 0 {
-		return -1
 	}
 	return sum
 }

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 )
@@ -76,12 +77,7 @@ func (m *Matrix) leaf(pod, rail int) string {
 	return m.Leaves[pod*len(m.Rails)+rail]
 }
 
-func (m *Matrix) node(pod int) string {
-	if n := m.Pods[pod].Node; n != "" {
-		return n
-	}
-	return m.Pods[pod].Name
-}
+func (m *Matrix) node(pod int) string { return cmp.Or(m.Pods[pod].Node, m.Pods[pod].Name) }
 
 // MatrixLink is a measurement of a Matrix: two pods on a rail, as indices.
 type MatrixLink struct {

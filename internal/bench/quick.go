@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"maps"
 	"math/bits"
 	"slices"
@@ -66,7 +65,7 @@ func Suspects(results map[Pair]bool) Suspicion {
 			s.Pairs = append(s.Pairs, p)
 		}
 	}
-	slices.SortFunc(s.Pairs, func(a, b Pair) int { return cmp.Or(a.From-b.From, a.To-b.To) })
+	slices.SortFunc(s.Pairs, comparePairs)
 	s.Confirm = confirm(s.Unknown, good, met)
 	return s
 }

@@ -126,7 +126,8 @@ func (r Result) Whole() bool {
 		ends = append(ends, l.At)
 	}
 	if m := r.Matrix; r.Attribution != nil {
-		if m == nil || !m.Whole() || len(m.Pods) != len(r.Pods) || slices.ContainsFunc(r.Attribution.Culprits, m.lacksPartOf) {
+		if m == nil || !m.Whole() || len(m.Pods) != len(r.Pods) ||
+			slices.ContainsFunc(r.Attribution.Culprits, m.lacksPartOf) {
 			return false
 		}
 	}

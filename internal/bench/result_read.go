@@ -21,7 +21,8 @@ func ReadResult(r io.Reader) (Result, error) {
 	case err != nil:
 		return Result{}, fmt.Errorf("%w: %w", ErrNoResult, err)
 	case result.SchemaVersion < 1 || result.SchemaVersion > ResultVersion:
-		return Result{}, fmt.Errorf("%w %d: this railhead reads versions up to %d", ErrOtherForm, result.SchemaVersion, ResultVersion)
+		return Result{}, fmt.Errorf("%w %d: this railhead reads versions up to %d",
+			ErrOtherForm, result.SchemaVersion, ResultVersion)
 	case !result.Whole():
 		return Result{}, ErrNotWhole
 	}

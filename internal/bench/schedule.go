@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 )
@@ -13,6 +14,8 @@ type End struct {
 
 // Pair is two pods, by index. From runs the client, which sends.
 type Pair struct{ From, To int }
+
+func comparePairs(a, b Pair) int { return cmp.Or(a.From-b.From, a.To-b.To) }
 
 // Link connects two ends.
 type Link struct{ From, To End }

@@ -1,7 +1,9 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -83,11 +85,7 @@ func (s *Survey) Matrix() *Matrix { return s.matrix }
 // Failures returns why links carried no data, for the first few of them.
 func (s *Survey) Failures() []string {
 	const most = 20
-	var links []Link
-	for l := range s.failed {
-		links = append(links, l)
-	}
-	slices.SortFunc(links, compareLinks)
+	links := slices.SortedFunc(maps.Keys(s.failed), compareLinks)
 	var all []string
 	for _, l := range links[:min(len(links), most)] {
 		all = append(all, fmt.Sprintf("%s: %s", s.fleet.Describe(l), s.failed[l]))
@@ -100,11 +98,7 @@ const mostSeries = 4096
 
 // Series returns the numbers of all runs of each link, or if there are too many links, the median of each rail.
 func (s *Survey) Series() []Series {
-	var links []Link
-	for l := range s.values {
-		links = append(links, l)
-	}
-	slices.SortFunc(links, compareLinks)
+	links := slices.SortedFunc(maps.Keys(s.values), compareLinks)
 	if len(links) <= mostSeries {
 		var all []Series
 		for _, l := range links {
@@ -127,9 +121,7 @@ func (s *Survey) Series() []Series {
 }
 
 func compareLinks(a, b Link) int {
-	key := func(l Link) [4]int { return [4]int{l.From.Rail, l.From.Pod, l.To.Pod, l.To.Rail} }
-	x, y := key(a), key(b)
-	return slices.Compare(x[:], y[:])
+	return cmp.Or(a.From.Rail-b.From.Rail, a.From.Pod-b.From.Pod, a.To.Pod-b.To.Pod, a.To.Rail-b.To.Rail)
 }
 
 // Describe names the pods and the rails of a link.

@@ -47,7 +47,8 @@ exit 0
 func ParseTools(text string) Tools {
 	var all Tools
 	known := Tools{
-		IBWriteBW, IBWriteLat, PerftestCUDA, PerftestDMABUF, Iperf3, Python3, Torchrun, AllReducePerf, Mpirun, Timeout, Taskset,
+		IBWriteBW, IBWriteLat, PerftestCUDA, PerftestDMABUF, Iperf3, Python3, Torchrun, AllReducePerf, Mpirun,
+		Timeout, Taskset,
 	}
 	for line := range strings.Lines(text) {
 		if t := Tool(strings.TrimSpace(line)); known.Has(t) && !all.Has(t) {

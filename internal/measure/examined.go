@@ -22,7 +22,13 @@ import (
 // Examined measures between the pods of an examination, as far as they can be measured. The result lists those that
 // cannot, with the reason: also pods that train, unless the options force it. container is that of the examination.
 func Examined(
-	ctx context.Context, p ranks.Pods, seen bundle.Bundle, pods []cluster.Pod, container string, o Options, live *report.Live,
+	ctx context.Context,
+	p ranks.Pods,
+	seen bundle.Bundle,
+	pods []cluster.Pod,
+	container string,
+	o Options,
+	live *report.Live,
 ) (*bench.Result, error) {
 	b, machines, left := fromExamination(p, seen, pods, container, o, live)
 	r, err := b.runKnown(ctx, machines, left)

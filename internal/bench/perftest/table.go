@@ -27,8 +27,7 @@ func TableOf(header string) Table {
 // Row is the result for one message size.
 type Row struct {
 	Bytes, Iterations float64
-	Peak, Average     float64 // Gb/s
-	Messages          float64 // millions a second
+	Average           float64 // Gb/s
 }
 
 // Row reads a line. ok is false if it is not a row of the table. More columns may follow: CPU_Util[%], those of a
@@ -45,10 +44,11 @@ func (t Table) Row(line string) (r Row, ok bool) {
 			return r, false
 		}
 	}
+	r = Row{n[0], n[1], n[3]}
 	if t.mebibytes { // perftest divides by 0x100000 (src/perftest_resources.c, print_report_bw)
-		n[2], n[3] = n[2]*(8<<20)/1e9, n[3]*(8<<20)/1e9
+		r.Average = r.Average * (8 << 20) / 1e9
 	}
-	return Row{n[0], n[1], n[2], n[3], n[4]}, true
+	return r, true
 }
 
 // Bandwidth returns the average of the last row that a test printed, in Gb/s. It is 0 for a test that ended without

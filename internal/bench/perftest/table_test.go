@@ -18,9 +18,9 @@ func TestRow(t *testing.T) {
 		header, line string
 		want         Row // zero: no row
 	}{
-		"gigabits":                     {gigabits, "65536 5000 92.53 92.11 0.17", Row{65536, 5000, 92.53, 92.11, 0.17}},
-		"MB/sec are of 2^20":           {mebibytes, "65536 1000 1000.00 500.00 0.01", Row{65536, 1000, 8.388608, 4.194304, 0.01}},
-		"with CPU_Util":                {gigabits, "65536 5000 92.53 92.11 0.17 3.14", Row{65536, 5000, 92.53, 92.11, 0.17}},
+		"gigabits":                     {gigabits, "65536 5000 92.53 92.11 0.17", Row{65536, 5000, 92.11}},
+		"MB/sec are of 2^20":           {mebibytes, "65536 1000 1000.00 500.00 0.01", Row{65536, 1000, 4.194304}},
+		"with CPU_Util":                {gigabits, "65536 5000 92.53 92.11 0.17 3.14", Row{65536, 5000, 92.11}},
 		"no table":                     {"local address: LID 0000 QPN 0x00e7\n", "65536 5000 1 2 3", Row{}},
 		"row of latencies":             {latency, "2 1000 1 2 3 4 5 6 7", Row{}},
 		"too few columns":              {gigabits, "65536 5000 92.53 92.11", Row{}},
