@@ -43,7 +43,8 @@ func TorchAllReduce() []string {
 const mpiScript = `agent=$1/$2
 shift 2
 printf '%s\n' 'echo "` + MPIRemote + ` $*" >&2' > "$agent" || exit 1
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_plm=rsh OMPI_MCA_plm_rsh_agent="sh $agent"
 export OMPI_MCA_plm_rsh_no_tree_spawn=1 OMPI_MCA_orte_leave_session_attached=1
 export PRTE_MCA_plm=ssh PRTE_MCA_plm_ssh_agent="sh $agent"

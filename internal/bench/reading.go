@@ -42,24 +42,29 @@ func (t Test) Read(server, client Output) Reading {
 	ended := t.failure(server)
 	clientLeft, serverLeft := errors.Is(err, ErrInterrupted), errors.Is(ended, ErrInterrupted)
 	waited := client.Lost != "" || client.timedOut() || Refused(client.Text) || clientLeft
-	failed := ""
-	switch {
-	case waited && ended != nil && !serverLeft:
-		failed = ended.Error()
-	case client.Lost != "":
-		failed = "the client was lost: " + client.Lost
-	case client.Code == notFound:
-		failed = string(t.Tool) + " not found"
-	case serverLeft && client.timedOut(), clientLeft && (serverLeft || server.timedOut()):
-		failed = fmt.Sprintf("the test did not finish connecting within its limit of %s", t.Limit.Round(time.Second))
-	case client.timedOut():
-		failed = fmt.Sprintf("it hangs: no data within %s", t.Limit.Round(time.Second))
-	case Refused(client.Text):
-		failed = "the client cannot reach the server's TCP port: a NetworkPolicy, a firewall, or no route"
-	default:
-		failed = err.Error()
+	if waited && ended != nil && !serverLeft {
+		return Reading{Failed: ended.Error()}
 	}
-	return Reading{Failed: failed}
+	connecting := serverLeft && client.timedOut() || clientLeft && (serverLeft || server.timedOut())
+	return Reading{Failed: t.clientFailure(client, connecting, err)}
+}
+
+// clientFailure returns why a client has no number. connecting means that the two ends still exchanged parameters.
+func (t Test) clientFailure(client Output, connecting bool, err error) string {
+	limit := t.Limit.Round(time.Second)
+	switch {
+	case client.Lost != "":
+		return "the client was lost: " + client.Lost
+	case client.Code == notFound:
+		return string(t.Tool) + " not found"
+	case connecting:
+		return fmt.Sprintf("the test did not finish connecting within its limit of %s", limit)
+	case client.timedOut():
+		return fmt.Sprintf("it hangs: no data within %s", limit)
+	case Refused(client.Text):
+		return "the client cannot reach the server's TCP port: a NetworkPolicy, a firewall, or no route"
+	}
+	return err.Error()
 }
 
 // Refused reports whether a client started before its server, and can try again. iperf3 (src/iperf_error.c) and Python

@@ -18,8 +18,8 @@ import (
 // explainRounds is how often each program reads the log, in turn.
 const explainRounds = 7
 
-// explain compares `railhead explain` with the grep that people use instead, on the log of a job of 4,096 ranks from the
-// page cache, and with itself on a tenth of that log: its memory must not grow with the log.
+// explain compares `railhead explain` with the grep that people use instead, on the log of a job of 4,096 ranks from
+// the page cache, and with itself on a tenth of that log: its memory must not grow with the log.
 func explain(megabytes int, railhead string, stdout io.Writer) error {
 	dir, err := os.MkdirTemp("", "railhead-bench-")
 	if err != nil {

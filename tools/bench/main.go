@@ -20,7 +20,7 @@ import (
 	"strconv"
 )
 
-// exitNotPermitted is the exit code of tools/stage if namespaces are not permitted; test drivers read it as "skipped".
+// exitNotPermitted is the exit code of tools/stage if namespaces are not permitted; test drivers skip the test.
 const exitNotPermitted = 77
 
 func main() {
