@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// costMode is the argument with which bench starts itself to measure one command. The memory of the parent counts for a
-// child (getrusage(2), ru_maxrss across execve), so the parent must be a small process.
+// costMode is the argument with which bench starts itself to measure one command. The memory of the parent counts for
+// a child (getrusage(2), ru_maxrss across execve), so the parent must be a small process.
 const costMode = "cost-of"
 
 // cost is the time and the memory of a process.

@@ -46,8 +46,8 @@ func scheduleMain(pods, rails int, stderr io.Writer) int {
 	return 0
 }
 
-// planted returns a fabric of 400 Gb/s with a node of MTU 1500, a slow NIC and a bad cable, measured in the order of the
-// schedule.
+// planted returns a fabric of 400 Gb/s with a node of MTU 1500, a slow NIC and a bad cable, measured in the order of
+// the schedule.
 func planted(pods, rails int) *bench.Matrix {
 	random := rand.New(rand.NewPCG(1, 7))
 	const ceiling, healthy, noise = 392.1, 0.985, 0.01
