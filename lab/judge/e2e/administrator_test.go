@@ -29,7 +29,7 @@ func TestSetupShows(t *testing.T) {
 		r.says(t, "Plan: Set up the cluster for RDMA", "apply  SecurityContextConstraints railhead-rdma", "apply  MachineConfig "+iommuConfig,
 			"apply  MachineConfig "+memlockConfig, "merge  MachineConfigPool worker",
 			"REBOOTS 13 nodes of pool worker, once each, 5 at a time: cpu-00", "30 min to 45 min",
-			"keeps nofile=65536:65536 of /etc/crio/crio.conf.d/50-site-limits (MachineConfig 50-worker-site-limits)")
+			"keeps nofile=65536:65536 from /etc/crio/crio.conf.d/50-site-limits (MachineConfig 50-worker-site-limits)")
 		unchanged(t, before)
 	})
 	t.Run("dry run of the server", func(t *testing.T) {

@@ -29,7 +29,7 @@ func TestRefusedByAdmission(t *testing.T) {
 	})
 	t.Run("admitted once the SCC allows it, though the refusal is still among the events", func(t *testing.T) {
 		a := admin(t, openShift)
-		a.does(t, "setup", "cluster", "--allow-ipc-lock", "--yes").silent(t).says(t, "configured SecurityContextConstraints railhead-rdma", "beyond restricted-v2: the capability IPC_LOCK, and root")
+		a.does(t, "setup", "cluster", "--allow-ipc-lock", "--yes").silent(t).says(t, "configured SecurityContextConstraints railhead-rdma", "allows more than restricted-v2: the capability IPC_LOCK, and root")
 		u.does(t, job...).silent(t).says(t, "lock: 2 of 2 pods ready", "The pods run as root with the capability IPC_LOCK, because of --memlock ipc-lock")
 		pods := podsOf(t, openShift, ns, "lock")
 		if len(pods) != 2 {

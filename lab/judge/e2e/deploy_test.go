@@ -97,7 +97,7 @@ func TestDeploy(t *testing.T) {
 		}
 	})
 	t.Run("in another shape", func(t *testing.T) {
-		u.ends(t, 1, deploy("h-kim", ns, "--type=single")...).silent(t).says(t, "h-kim runs with another --type", "railhead delete h-kim -n train")
+		u.ends(t, 1, deploy("h-kim", ns, "--type=single")...).silent(t).says(t, "h-kim already exists with another --type", "railhead delete h-kim -n train")
 		r := u.does(t, deploy("h-kim", ns, "-e", "NCCL_DEBUG=INFO", "--dry-run=client")...)
 		r.says(t, "h-kim already runs and will change: its pods restart", "RESTARTS the pods")
 	})
@@ -334,7 +334,7 @@ func TestDeployRefused(t *testing.T) {
 		}
 	})
 	t.Run("attachment that is not there", func(t *testing.T) {
-		refused(t, deploy("job", ns, "--network=crowded-eno5np", "--network=crowded-eno6np0"), "network attachment crowded-eno5np is not there", "Did you mean crowded-eno5np0")
+		refused(t, deploy("job", ns, "--network=crowded-eno5np", "--network=crowded-eno6np0"), "has no network attachment crowded-eno5np", "Did you mean crowded-eno5np0")
 	})
 	t.Run("privileges that the account does not have", func(t *testing.T) {
 		refused(t, deploy("job", ns, "--memlock=ipc-lock"), "service account railhead-sa may use no SCC that allows IPC_LOCK and root", "railhead setup cluster --allow-ipc-lock")

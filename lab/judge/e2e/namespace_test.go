@@ -47,7 +47,7 @@ func TestNamespace(t *testing.T) {
 		unchanged(t, before, ns)
 	})
 	r := a.does(t, "setup", "namespace", ns, "--yes").silent(t)
-	r.says(t, "4 of 4 attachments of namespace team-a made")
+	r.says(t, "4 of 4 attachments of namespace team-a created")
 	get(t, c, &corev1.ServiceAccount{ObjectMeta: meta(ns, "railhead-sa")})
 	binding := get(t, c, &rbacv1.RoleBinding{ObjectMeta: meta(ns, "railhead-sa-scc-railhead-rdma")})
 	subject := rbacv1.Subject{Kind: "ServiceAccount", Name: "railhead-sa", Namespace: ns}
@@ -75,7 +75,7 @@ func TestNamespace(t *testing.T) {
 		a.does(t, "setup", "status").prints(t, "SCC railhead-rdma exists and is used by ", "ServiceAccount/team-a/h-kim-sa", "ServiceAccount/team-a/railhead-sa")
 	})
 	t.Run("a name that is none", func(t *testing.T) {
-		a.ends(t, 1, "setup", "namespace", "Team_B", "--yes").silent(t).says(t, `NAMESPACE is "Team_B", and must be a DNS label`)
+		a.ends(t, 1, "setup", "namespace", "Team_B", "--yes").silent(t).says(t, `NAMESPACE is "Team_B", but must be a DNS label`)
 	})
 	t.Run("being deleted", func(t *testing.T) {
 		terminating(t, "leaving")
