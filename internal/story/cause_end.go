@@ -29,21 +29,21 @@ func (run *teller) killed() []candidate {
 			if len(run.seen(nccllog.Watchdog, nccllog.TimeLimit)) > 0 {
 				continue
 			}
-			return one(PeerDied, Likely, run.who(e)+" was killed (SIGKILL), mostly by the kernel for want of the "+
-				"machine's memory; the others lost it", e)
+			return one(PeerDied, Likely, run.who(e)+" was killed (SIGKILL), usually by the kernel because the host "+
+				"ran out of memory; the others lost their connection to it", e)
 		case -11:
-			return one(PeerDied, Likely, run.who(e)+" crashed (SIGSEGV); the others lost it", e)
+			return one(PeerDied, Likely, run.who(e)+" crashed (SIGSEGV); the others lost their connection to it", e)
 		case -7:
 			return append(one(ShmTooSmall, Likely,
-				run.who(e)+" ended by SIGBUS: a page of shared memory could not be had", e),
-				one(PeerDied, Possible, "the others lost it", e)...)
+				run.who(e)+" ended by SIGBUS: shared memory was full", e),
+				one(PeerDied, Possible, "the others lost their connection to it", e)...)
 		case -8, -4:
-			return one(PeerDied, Likely, run.who(e)+" crashed; the others lost it", e)
+			return one(PeerDied, Likely, run.who(e)+" crashed; the others lost their connection to it", e)
 		}
 	}
 	for _, e := range run.seen(nccllog.Aborted) {
 		if e.Name == "node failure" {
-			return one(PeerDied, Likely, "a node failed; the others lost it", e)
+			return one(PeerDied, Likely, "a node failed; the others lost their connection to it", e)
 		}
 	}
 	return nil
@@ -68,7 +68,7 @@ func (run *teller) hung() []candidate {
 		if found := run.missing(events); len(found) > 0 {
 			return found
 		}
-		text := words.Count(len(events), "line") + " of the watchdog, and no failure before them"
+		text := words.Count(len(events), "line") + " of the watchdog, with no failure before them"
 		for _, e := range events {
 			if e.Name != "" && e.Code > 0 {
 				text = fmt.Sprintf("%s waited for %s number %d", run.who(e), e.Name, e.Code)
@@ -83,7 +83,7 @@ func (run *teller) hung() []candidate {
 		return append(found, run.retrying()...)
 	}
 	if events := run.seen(nccllog.TimeLimit); len(events) > 0 {
-		found := one(HangTimeout, Likely, "the scheduler ended the job at its time limit, and no failure was "+
+		found := one(HangTimeout, Likely, "the scheduler ended the job at its time limit; no failure was "+
 			"logged before", events...)
 		return append(found, run.retrying()...)
 	}
@@ -155,20 +155,21 @@ func (run *teller) returned() []candidate {
 				"failed", e)
 		case 5:
 			return append(one(UnknownCause, Possible,
-				"NCCL returned ncclInvalidUsage, and no warning says why: NCCL_DEBUG=WARN does", e),
-				one(DuplicateGPU, Possible, "two ranks on one GPU are the most frequent reason", e)...)
+				"NCCL returned ncclInvalidUsage and no warning gives the reason; set NCCL_DEBUG=WARN", e),
+				one(DuplicateGPU, Possible, "two ranks on one GPU are the most common reason", e)...)
 		case 6:
 			return one(PeerDied, Likely, "NCCL returned ncclRemoteError: another rank failed first, and this log "+
 				"does not show it", e)
 		}
 	}
 	for _, e := range run.seen(nccllog.Warning) {
-		return []candidate{{UnknownCause, Possible, "NCCL returned an error after a warning that railhead does not know",
+		return []candidate{{UnknownCause, Possible, "NCCL returned an error after a warning that railhead does not " +
+			"know",
 			quotes(e.Quote)}}
 	}
 	for _, e := range run.seen(nccllog.Result, nccllog.Trail, nccllog.Consequence) {
 		return []candidate{{UnknownCause, Possible,
-			"NCCL returned an error, and no warning says why: NCCL_DEBUG=WARN does", quotes(e.Quote)}}
+			"NCCL returned an error and no warning gives the reason; set NCCL_DEBUG=WARN", quotes(e.Quote)}}
 	}
 	return nil
 }
@@ -177,7 +178,7 @@ func (run *teller) returned() []candidate {
 func (run *teller) raised() []candidate {
 	for _, e := range run.seen(nccllog.Exception) {
 		return []candidate{{UnknownCause, Possible,
-			fmt.Sprintf("%s ended with %s, which is the program's own and not NCCL's", run.who(e), e.Name),
+			fmt.Sprintf("%s ended with %s, an exception of the program, not of NCCL", run.who(e), e.Name),
 			quotes(e.Quote)}}
 	}
 	return nil

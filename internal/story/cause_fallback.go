@@ -22,26 +22,26 @@ func (run *shortfall) fallbackCauses() []candidate {
 		found = append(found, one(HCAFilter, Likely, fmt.Sprintf("NCCL_IB_HCA=%s%s", hca, netdevs(hca)), lines...)...)
 	}
 	if failed := run.events(nccllog.ProviderFailed); len(failed) > 0 {
-		found = append(found, one(VerbsProviderMismatch, Likely, "libibverbs said so, and NCCL found no device",
+		found = append(found, one(VerbsProviderMismatch, Likely, "libibverbs reports it, and NCCL found no device",
 			append(failed, none...)...)...)
 	}
 	unopened := run.events(nccllog.CannotOpen)
 	lines = append(lines, unopened...)
 	if failed := run.events(nccllog.OFINoProvider, nccllog.OFIFailed); len(failed) > 0 {
-		found = append(found, one(OFINoProvider, Likely, "the plugin was loaded and found nothing to use",
+		found = append(found, one(OFINoProvider, Likely, "the plugin was loaded but found no provider",
 			failed...)...)
 	}
-	missing := one(NoIBDevice, Likely, "the ranks say so", lines...)
+	missing := one(NoIBDevice, Likely, "the ranks report it", lines...)
 	switch verbs := run.events(nccllog.NoVerbs); {
 	case len(verbs) > 0:
-		missing[0].summary = "libibverbs is not in the image, so that NCCL cannot look for devices"
+		missing[0].summary = "libibverbs is not in the image, so NCCL cannot find devices"
 	case len(lines) == 0:
 		missing[0].confidence, missing[0].summary = Possible,
-			"no line of NET/IB was seen: NCCL_DEBUG=INFO with the subsystem NET shows it"
+			"the log has no NET/IB line; NCCL_DEBUG=INFO with the subsystem NET prints it"
 		missing[0].evidence = quotes(run.chosen("Socket"), run.listed())
 	}
 	if len(unopened) > 0 {
-		missing[0].summary = "devices are seen, and none can be opened: /dev/infiniband is not in the container, " +
+		missing[0].summary = "devices exist but none can be opened: /dev/infiniband is not in the container, " +
 			"or not permitted"
 	}
 	if len(found) > 0 {
@@ -50,7 +50,7 @@ func (run *shortfall) fallbackCauses() []candidate {
 	found = append(found, missing...)
 	if !filtered {
 		found = append(found, one(HCAFilter, Possible,
-			"a filter that matches nothing looks the same; no line shows one", none...)...)
+			"a filter that matches nothing looks the same, but no line shows one", none...)...)
 	}
 	return found
 }
@@ -66,7 +66,7 @@ func netdevs(value string) string {
 		return false
 	})
 	if looks {
-		return " has names of network interfaces; RDMA devices are called otherwise"
+		return " has names of network interfaces, not of RDMA devices"
 	}
 	return " matches no device with an ACTIVE port"
 }
@@ -160,14 +160,14 @@ func (run *shortfall) someOnSocket() []candidate {
 		return nil
 	}
 	slices.Sort(on)
-	text := fmt.Sprintf("%s of %d use TCP (%s), the others RDMA", words.Count(len(on), "rank"), len(on)+len(off),
+	text := fmt.Sprintf("%s of %d use TCP (%s), the others use RDMA", words.Count(len(on), "rank"), len(on)+len(off),
 		words.Few(slices.Compact(on), mostNames))
 	if d, ok := run.differs("NCCL_IB_DISABLE", "NCCL_NET", "NCCL_IB_HCA"); ok {
 		return []candidate{{EnvNotOnAllRanks, Likely, text + "; " + d.What + " is " + values(d),
 			joined(run.lineOf(d.What), lines)}}
 	}
 	return []candidate{{HCAAsymmetry, Likely, text, lines}, {EnvNotOnAllRanks, Possible,
-		"a variable may be set on some ranks alone", lines}}
+		"a variable may be set on some ranks only", lines}}
 }
 
 func (run *shortfall) differs(names ...string) (Difference, bool) {
@@ -194,11 +194,11 @@ func (run *shortfall) extraHCA() []candidate {
 		if len(roce) > len(ib) {
 			minority, many, layer = ib, roce, "InfiniBand"
 		}
-		text := fmt.Sprintf("%s (%s) stands among %s of the other kind", words.Few(minority, mostNames), layer,
+		text := fmt.Sprintf("%s (%s) is listed among %s of the other kind", words.Few(minority, mostNames), layer,
 			words.Count(len(many), "HCA"))
 		return []candidate{
 			{ExtraHCA, Likely, text, quotes(r.Listed)},
-			{MixedIBRoCE, Possible, "NCCL may try to connect the one kind with the other", quotes(r.Listed)},
+			{MixedIBRoCE, Possible, "NCCL may try to connect one kind to the other", quotes(r.Listed)},
 		}
 	}
 	return nil
@@ -223,7 +223,7 @@ func (run *shortfall) withoutGPUDirect() []candidate {
 	}
 	slices.Sort(without)
 	return []candidate{{PeermemMissing, Likely, "NCCL found no module for the NICs on " +
-		words.Few(slices.Compact(without), mostNames) + ": data goes through the host's memory", lines}}
+		words.Few(slices.Compact(without), mostNames) + ": data goes through host memory", lines}}
 }
 
 // oneHostWithout finds hosts without any GDRDMA while others have it everywhere.

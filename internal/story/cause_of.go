@@ -43,8 +43,8 @@ func (run *explainer) causesOf(e nccllog.Event) []candidate {
 		return []candidate{{UnknownCause, Possible, run.who(e) +
 			" returned an error after a warning that is of no known kind", quotes(e.Quote)}}
 	case nccllog.OOMKill:
-		return one(PeerDied, Likely, fmt.Sprintf("%s was killed for want of the machine's memory, not the GPU's; "+
-			"all others lost it", run.who(e)), e)
+		return one(PeerDied, Likely, fmt.Sprintf("%s was killed because its host ran out of memory (not the GPU); "+
+			"all others lost their connection to it", run.who(e)), e)
 	default:
 	}
 	return run.listedCause(e)
@@ -61,12 +61,12 @@ func (run *explainer) listedCause(e nccllog.Event) []candidate {
 
 // shmCauses: NCCL up to 2.23 writes the files itself; later ones, and other reasons than space, have an errno.
 func (run *explainer) shmCauses(e nccllog.Event) []candidate {
-	c := one(ShmTooSmall, Likely, run.who(e)+" could not make its part of shared memory", e)
+	c := one(ShmTooSmall, Likely, run.who(e)+" could not create its shared memory", e)
 	switch {
 	case e.Code == 28:
 		c[0].confidence, c[0].summary = Certain, run.who(e)+" found no space left in shared memory"
 	case e.Code == 13 || e.Code == 1:
-		c[0].confidence, c[0].summary = Possible, run.who(e)+" may not write to /dev/shm"
+		c[0].confidence, c[0].summary = Possible, run.who(e)+" is not allowed to write to /dev/shm"
 	}
 	return c
 }
@@ -121,21 +121,21 @@ func (run *explainer) ofiCauses(e nccllog.Event) []candidate {
 		switch {
 		case strings.Contains(e.Text, "Inappropriate ioctl"):
 			return append(one(ProviderRace, Likely,
-				run.who(e)+" got a completion with an error that the provider does not document", e),
+				run.who(e)+" got a completion with an undocumented error", e),
 				one(PeerUnreachable, Possible, "the receiver may not answer", e)...)
 		case strings.Contains(e.Text, "nresponsive") || strings.Contains(e.Text, "nreachable") ||
 			strings.Contains(e.Text, "not reach"):
 			return append(one(PeerUnreachable, Likely, run.who(e)+" got no answer from the receiver", e),
 				append(one(Firewall, Possible,
-					"EFA needs a security group that allows all traffic from and to itself", e),
-					one(PeerDied, Possible, "the receiver may have ended before", e)...)...)
+					"EFA needs a security group that allows all traffic to and from itself", e),
+					one(PeerDied, Possible, "the receiver may have ended first", e)...)...)
 		}
 		return append(one(PeerUnreachable, Possible, run.who(e)+" got a completion with an error", e),
-			one(PeerDied, Possible, "the peer may have ended before", e)...)
+			one(PeerDied, Possible, "the peer may have ended first", e)...)
 	default:
 	}
 	return append(one(OFINoProvider, Likely, run.who(e)+" could not set up the OFI plugin", e),
-		one(NoIBDevice, Possible, "the pod may have no device", e)...)
+		one(NoIBDevice, Possible, "the pod may have no EFA device", e)...)
 }
 
 // asymmetryCauses judges two ends that do not fit together.
@@ -144,38 +144,40 @@ func (run *explainer) asymmetryCauses(e nccllog.Event) []candidate {
 	case nccllog.WrongSocket:
 		return run.wrongSocket(e)
 	case nccllog.LayersDiffer:
-		return one(MixedIBRoCE, Certain, run.who(e)+" was to connect InfiniBand with RoCE", e)
+		return one(MixedIBRoCE, Certain, run.who(e)+" tried to connect InfiniBand to RoCE", e)
 	case nccllog.VersionsDiffer:
 		return one(VersionMismatch, Certain, "NCCL says so", e)
 	case nccllog.CannotOpen:
-		return append(one(HCAAsymmetry, Likely, fmt.Sprintf("%s sees %s and cannot open it, so that it uses other "+
+		return append(one(HCAAsymmetry, Likely, fmt.Sprintf("%s sees %s but cannot open it, so it uses other "+
 			"HCAs than its peers", run.who(e), cmp.Or(e.Name, "a device")), e),
-			one(NoIBDevice, Possible, "the container may not use any of the devices that it sees", e)...)
+			one(NoIBDevice, Possible, "the container may not be allowed to use any device that it sees", e)...)
 	case nccllog.GIDUnreadable:
-		return one(GIDIndex, Certain, run.who(e)+" stumbled over an empty slot of the GID table, as NCCL 2.21 to "+
+		return one(GIDIndex, Certain, run.who(e)+" failed on an empty slot of the GID table, as NCCL 2.21 to "+
 			"2.25 do", e)
 	default:
 	}
 	if d, ok := run.difference("version", func(r nccllog.Rank) string { return r.Version }); ok {
 		return append(one(VersionMismatch, Likely,
-			"the ranks say "+values(d)+"; a message had another size than expected", e),
+			"the ranks run "+values(d)+"; a message had an unexpected size", e),
 			one(BootstrapTruncated, Likely, "as the mixed versions explain", e)...)
 	}
-	return append(one(BootstrapTruncated, Likely, "the peer is another version, another job on the same port, or "+
-		"counts ranks differently", e), one(VersionMismatch, Possible, "mixed versions are the most frequent reason",
+	return append(one(BootstrapTruncated, Likely, "the peer runs another version, belongs to another job on the same "+
+		"port, "+
+		"or has another number of ranks", e), one(VersionMismatch, Possible, "mixed versions are the most common "+
+		"reason",
 		e)...)
 }
 
 // sizesCauses judges ends that disagree on the size of a message: their variables or versions differ, or the program
 // does not run the same collective on all ranks.
 func (run *explainer) sizesCauses(e nccllog.Event) []candidate {
-	said := run.who(e) + " and its peer do not agree on the size of a message"
+	said := run.who(e) + " and its peer disagree on the size of a message"
 	if d, ok := run.difference("version", func(r nccllog.Rank) string { return r.Version }); ok {
 		return one(VersionMismatch, Likely, said+": "+values(d), e)
 	}
 	return append(one(EnvNotOnAllRanks, Possible, said+": variables that change protocol, buffers or channels may "+
 		"differ, or the ranks are not at the same collective", e),
-		one(VersionMismatch, Possible, "or their versions", e)...)
+		one(VersionMismatch, Possible, "or their versions differ", e)...)
 }
 
 // wrongSocket: "wrong type 3 != 4" is received and expected (src/include/socket.h: 3 NET/Socket, 4 NET/IB).
@@ -208,9 +210,9 @@ func (run *explainer) interfaceCauses(e nccllog.Event) []candidate {
 }
 
 func (run *explainer) noNetworkCauses(e nccllog.Event) []candidate {
-	name := cmp.Or(e.Name, "the network that was asked for")
-	text := fmt.Sprintf("%s was to use %s, which is not there, and NCCL ended instead of falling back", run.who(e),
-		name)
+	name := cmp.Or(e.Name, "a network")
+	text := fmt.Sprintf("%s was configured to use %s, which was not found, so NCCL ended instead of falling back",
+		run.who(e), name)
 	found := run.fallbackCauses()
 	if len(found) == 0 {
 		return one(NoIBDevice, Likely, text, e)

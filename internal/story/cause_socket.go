@@ -14,7 +14,7 @@ import (
 func (run *explainer) socketCauses(e nccllog.Event) []candidate {
 	if e.Kind == nccllog.Rendezvous {
 		return append(one(PeerUnreachable, Likely,
-			run.who(e)+" could not reach the job's rendezvous: that is before NCCL", e),
+			run.who(e)+" could not reach the rendezvous of the job; NCCL had not started yet", e),
 			one(Firewall, Possible, "the port may be closed", e)...)
 	}
 	peer, problem := "", ""
@@ -45,26 +45,26 @@ func (run *explainer) byError(e nccllog.Event, problem, said string) []candidate
 	switch nccllog.Errno(problem) {
 	case 113:
 		return append(one(NoRouteToHost, Likely, said, e), one(Firewall, Possible,
-			"a firewall that rejects answers in the same way", e)...)
+			"a firewall that rejects connections looks the same", e)...)
 	case 101:
 		return one(NoRouteToHost, Likely, said, e)
 	case 110:
 		return append(one(PeerUnreachable, Likely, said, e), one(Firewall, Possible,
 			"a firewall that drops packets looks the same", e)...)
 	case 111:
-		return append(one(PeerDied, Likely, said+": nobody listens there any more, or not yet", e),
+		return append(one(PeerDied, Likely, said+": no process listens there, no longer or not yet", e),
 			append(one(Firewall, Possible, "a firewall may answer with a reset", e),
 				one(BootstrapWrongAddress, Possible, "the address may be another machine's", e)...)...)
 	case 103:
-		return append(one(Firewall, Likely, said+": something between the two ends took the connection down", e),
-			one(BootstrapWrongAddress, Possible, "the address may be of an interface that the peer does not reach",
+		return append(one(Firewall, Likely, said+": something between the two ends closed the connection", e),
+			one(BootstrapWrongAddress, Possible, "the address may belong to an interface that the peer cannot reach",
 				e)...)
 	case 99:
 		return append(one(BootstrapWrongAddress, Possible, said+": this host has no address to reach it from", e),
 			one(NVLS, Possible,
-				"with NVLS on, processes of one host connect in another way: NCCL_NVLS_ENABLE=0 tells", e)...)
+				"with NVLS, processes of one host connect differently; try NCCL_NVLS_ENABLE=0", e)...)
 	case 104, 32:
-		return append(one(PeerDied, Likely, said, e), one(Firewall, Possible, "a firewall may have cut it", e)...)
+		return append(one(PeerDied, Likely, said, e), one(Firewall, Possible, "a firewall may have closed it", e)...)
 	case 24:
 		return one(PeerUnreachable, Likely, said+": the process has no file descriptors left (ulimit -n)", e)
 	}

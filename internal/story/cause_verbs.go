@@ -48,21 +48,21 @@ func queueCause(call string) CauseID {
 func (run *explainer) registration(e nccllog.Event, said string) []candidate {
 	switch e.Verbs.Errno {
 	case 14:
-		return append(one(PeermemMissing, Likely, said+": the memory is a GPU's, and nothing tells the HCA's "+
-			"driver where it is", e), one(KernelRegression, Possible, "kernel and GPU driver may not fit", e)...)
+		return append(one(PeermemMissing, Likely, said+": it is GPU memory, and no module tells the HCA "+
+			"driver where it is", e), one(KernelRegression, Possible, "kernel and GPU driver may not match", e)...)
 	case 12, 1, 11:
 		return append(one(Memlock, Likely, said, e), one(KernelRegression, Possible, "if the limit is high enough",
 			e)...)
 	case 0:
-		return append(one(Memlock, Likely, said+"; the line does not say why, and the limit is the usual reason", e),
-			one(PeermemMissing, Possible, "if the memory is a GPU's", e)...)
+		return append(one(Memlock, Likely, said+"; the line gives no reason, and the limit is the usual one", e),
+			one(PeermemMissing, Possible, "if it is GPU memory", e)...)
 	case 22, 95:
 		return append(one(VerbsProviderMismatch, Possible,
-			said+": the device or its provider does not know what is asked of it", e),
-			append(one(PeermemMissing, Possible, "if the memory is a GPU's", e),
-				one(KernelRegression, Possible, "kernel, RDMA and GPU driver may not fit", e)...)...)
+			said+": the device or its provider does not support the request", e),
+			append(one(PeermemMissing, Possible, "if it is GPU memory", e),
+				one(KernelRegression, Possible, "kernel, RDMA and GPU drivers may not match", e)...)...)
 	}
-	return append(one(KernelRegression, Possible, said, e), one(PeermemMissing, Possible, "if the memory is a GPU's",
+	return append(one(KernelRegression, Possible, said, e), one(PeermemMissing, Possible, "if it is GPU memory",
 		e)...)
 }
 
@@ -81,11 +81,11 @@ func (run *explainer) modifyQP(e nccllog.Event, said string) []candidate {
 	switch call.Errno {
 	case 61:
 		return append(one(GIDIndex, Certain, said+": the local GID slot is empty"+index, e),
-			one(ModifyQPNoDev, Possible, "the interface of the slot may have left", e)...)
+			one(ModifyQPNoDev, Possible, "the interface of the slot may be gone", e)...)
 	case 19:
 		return append(one(ModifyQPNoDev, Likely,
 			said+": the interface of the GID is not in this network namespace"+index, e),
-			one(GIDIndex, Possible, "another slot may be of an interface that is here", e)...)
+			one(GIDIndex, Possible, "another slot may belong to an interface that is present", e)...)
 	case 22:
 		return run.invalid(e, said+index, isSet)
 	case 12:
@@ -93,21 +93,21 @@ func (run *explainer) modifyQP(e nccllog.Event, said string) []candidate {
 	case 110, 101, 113:
 		return run.unresolved(e, said, local, remote, isSet)
 	case 0:
-		return append(one(GIDIndex, Possible, said+"; the line does not say why"+index, e),
+		return append(one(GIDIndex, Possible, said+"; the line gives no reason"+index, e),
 			append(one(RouteOrARP, Possible, "the peer's address may not be found", e),
-				one(MixedIBRoCE, Possible, "the ends may be of different kinds", e)...)...)
+				one(MixedIBRoCE, Possible, "one end may be InfiniBand, the other RoCE", e)...)...)
 	}
 	return append(one(RouteOrARP, Possible, said, e), one(GIDIndex, Possible, "the GID may be wrong"+index, e)...)
 }
 
 // invalid judges EINVAL: an empty slot on old kernels, or ends that do not fit.
 func (run *explainer) invalid(e nccllog.Event, said string, isSet bool) []candidate {
-	gid := one(GIDIndex, Likely, said+": a GID of an end is empty or of the wrong kind", e)
-	mixed := one(MixedIBRoCE, Possible, "the ends may be of InfiniBand and RoCE, or have different MTUs", e)
+	gid := one(GIDIndex, Likely, said+": the GID of one end is empty or of the wrong kind", e)
+	mixed := one(MixedIBRoCE, Possible, "one end may be InfiniBand and the other RoCE, or their MTUs differ", e)
 	ib, roce := run.layers()
 	switch {
 	case ib > 0 && roce > 0:
-		mixed[0].confidence, mixed[0].summary = Likely, said+": NCCL has HCAs of InfiniBand and of RoCE"
+		mixed[0].confidence, mixed[0].summary = Likely, said+": NCCL uses HCAs of InfiniBand and of RoCE"
 		return append(mixed, gid...)
 	case isEmptyGID(e.Verbs.LocalGID) || isEmptyGID(e.Verbs.RemoteGID) || isSet || e.Verbs.Wide:
 		return append(gid, mixed...)
@@ -196,18 +196,18 @@ func (run *explainer) completionCauses(e nccllog.Event) []candidate {
 	case statusProt, statusLocalAcc:
 		return append(one(ACSIOMMU, Likely, said, e),
 			append(one(PeermemMissing, Possible, "the registration of GPU memory may be broken", e),
-				one(KernelRegression, Possible, "kernel and GPU driver may not fit", e)...)...)
+				one(KernelRegression, Possible, "kernel and GPU driver may not match", e)...)...)
 	case statusRemAcc, statusRemInv, statusRemOp:
-		return append(one(RemoteAccessErr, Likely, said, e), one(PeerDied, Possible, "the peer may have ended before",
+		return append(one(RemoteAccessErr, Likely, said, e), one(PeerDied, Possible, "the peer may have ended first",
 			e)...)
 	case statusLength:
 		return append(one(MTUMismatch, Likely, said, e), one(VersionMismatch, Possible,
-			"or the ranks do not send what is expected", e)...)
+			"or the ranks send different sizes", e)...)
 	case statusQPOp, 3, 19, 21:
 		return append(one(QPAsyncFatal, Likely, said, e), one(ACSIOMMU, Possible, "or the memory is not reachable",
 			e)...)
 	case statusRNR:
-		return append(one(PeerDied, Possible, said+": the peer did not post receives any more", e),
+		return append(one(PeerDied, Possible, said+": the peer no longer posts receives", e),
 			one(HangTimeout, Possible, "the peer may hang", e)...)
 	}
 	return []candidate{{UnknownCause, Possible, said, quotes(e.Quote)}}
@@ -230,16 +230,16 @@ func (run *explainer) retryCauses(e nccllog.Event, said string) []candidate {
 	var found []candidate
 	switch {
 	case len(port) > 0:
-		found = append(found, one(PortError, Likely, said+"; a port had lost its link",
+		found = append(found, one(PortError, Likely, said+"; a port lost its link",
 			append([]nccllog.Event{e}, port...)...)...)
 	case layer == layerIB || layer == layerMixed && run.majority() == layerIB:
 		found = append(found, one(IBFabricNotConnected, Likely, said, e)...)
-		return append(found, append(one(PortError, Possible, "a link may have failed, if the run had worked for long",
-			e), one(PeerDied, Possible, "the peer may have ended before", e)...)...)
+		return append(found, append(one(PortError, Possible, "a link may have failed if the run had worked for a while",
+			e), one(PeerDied, Possible, "the peer may have ended first", e)...)...)
 	case layer == layerUnknown || layer == "":
 		found = append(found, append(one(RouteOrARP, Likely, said, e),
 			one(IBFabricNotConnected, Possible, "if the devices are InfiniBand", e)...)...)
-		return append(found, one(PeerDied, Possible, "the peer may have ended before", e)...)
+		return append(found, one(PeerDied, Possible, "the peer may have ended first", e)...)
 	}
 	route := one(RouteOrARP, Likely, said, e)
 	if linkLocal(c.LocalGID) && linkLocal(c.RemoteGID) {
@@ -248,7 +248,8 @@ func (run *explainer) retryCauses(e nccllog.Event, said string) []candidate {
 	found = append(found, route...)
 	if apartSubnets(gidOf(c.LocalGID), gidOf(c.RemoteGID)) {
 		found = append(found, one(RailIsolation, Possible,
-			"the ends are in different subnets, which are routed or are rails apart"+gids(c.LocalGID, c.RemoteGID),
+			"the ends are in different subnets, which are either routed or separate rails"+gids(c.LocalGID,
+				c.RemoteGID),
 			e)...)
 	}
 	if set, ok := run.env("NCCL_IB_GID_INDEX"); ok {
@@ -301,10 +302,10 @@ func (run *explainer) asyncCauses(e nccllog.Event) []candidate {
 	case strings.Contains(e.Async.Event, "port error"):
 		return one(PortError, Likely, said, e)
 	case strings.Contains(e.Async.Event, "GID table"):
-		return one(GIDIndex, Likely, said+": the GID that was in use may be gone", e)
+		return one(GIDIndex, Likely, said+": the GID in use may be gone", e)
 	case strings.Contains(e.Async.Event, "access"):
 		return append(one(RemoteAccessErr, Likely, said, e), one(QPAsyncFatal, Possible, said, e)...)
 	}
 	return append(one(QPAsyncFatal, Likely, said, e), one(ACSIOMMU, Possible,
-		"a work request that the NIC cannot read comes from its access to memory", e)...)
+		"the NIC may be unable to access memory", e)...)
 }

@@ -35,7 +35,8 @@ func (run *teller) causes() []Cause {
 			break
 		}
 		if lines := run.unexplained(); len(lines) > 0 {
-			found = one(UnknownCause, Possible, run.who(lines[0])+" logged a warning or an error that railhead does not "+
+			found = one(UnknownCause, Possible, run.who(lines[0])+" logged a warning or an error that railhead does "+
+				"not "+
 				"know", lines...)
 			break
 		}

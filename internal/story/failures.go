@@ -150,7 +150,8 @@ func (run *sequence) lastWord(e nccllog.Event) bool {
 	switch {
 	case run.becameError(e):
 		return true
-	case e.Kind == nccllog.Warning, e.Kind == nccllog.Complaint, e.Kind == nccllog.FailedOver, run.log.Tests.Finished.Text != "":
+	case slices.Contains([]nccllog.Kind{nccllog.Warning, nccllog.Complaint, nccllog.FailedOver}, e.Kind),
+		run.log.Tests.Finished.Text != "":
 		return false
 	case e.Kind != nccllog.AsyncEvent && len(run.events(nccllog.NoDevice, nccllog.NoVerbs)) > 0: // TCP is used then
 		return false

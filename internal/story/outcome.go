@@ -74,7 +74,7 @@ func (run *teller) summary(r Run) string {
 	case r.Outcome == OutcomeDegraded:
 		text += ". " + outcomeWord(r.Outcome) + ": " + r.GPUReason
 	case r.Outcome == OutcomeOK:
-		text += ". No line speaks of a fault"
+		text += ". No line reports a fault"
 	}
 	return text
 }

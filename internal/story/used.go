@@ -38,36 +38,45 @@ func (t Transport) used() *bool {
 
 // use judges how data moved between the nodes, and returns a sentence and the lines that show it.
 func (run *judged) use() (Transport, string, []Evidence) {
-	t, kind, nodes := run.traffic, run.network.Kind, run.nodes()
+	t, nodes := run.traffic, run.nodes()
 	chosen, listed := run.chosen(run.network.Name), run.listed()
 	switch {
-	case t.ends > 0 && nodes != 1 && run.neverConnected():
-		return Unconnected, run.called() + " was chosen, but the run failed while its connections were set up: it " +
-				"carried no data",
-			quotes(t.first, run.setUpFailure().Quote)
-	case t.ends > 0 && nodes != 1 && t.socket > 0:
-		why := fmt.Sprintf("%s carried channels of %s, and TCP those of %s",
-			run.called(), words.Count(t.ranks, "rank"), words.Count(len(t.OnTCP), "rank"))
-		return MixedTransport, why, quotes(t.first, t.onTCP)
 	case t.ends > 0 && nodes != 1:
-		why := fmt.Sprintf("channels between nodes went over %s: %d ends on %s", run.called(), t.ends,
-			words.Count(t.ranks, "rank"))
-		return run.carrier(), why, quotes(t.first, run.topology())
+		return run.useOfChannels()
 	case nodes == 1 && run.alone():
 		return NoTransport, "one node: no network between nodes was needed", quotes(run.topology(), chosen)
 	case t.socket > 0 && run.socketsFailed():
+		failed := run.events(nccllog.ConnectFailed, nccllog.Trail)[0]
 		return Unconnected, "TCP sockets were chosen, but the run failed while they were connected: they carried no " +
-			"data", quotes(t.onTCP, run.events(nccllog.ConnectFailed, nccllog.Trail)[0].Quote)
+			"data", quotes(t.onTCP, failed.Quote)
 	case t.socket > 0:
 		return TCP, "TCP sockets carried the data between the nodes, no RDMA", quotes(t.onTCP, chosen, listed)
-	case kind == Socket:
+	case run.network.Kind == Socket:
 		return TCP, "NCCL chose TCP sockets, no RDMA", quotes(chosen, listed)
 	case t.fabric > 0:
 		return NVLink, "NVLink carried the data between the nodes (MNNVL), no NIC", quotes(run.topology())
-	case kind == NoNetwork:
+	case run.network.Kind == NoNetwork:
 		return Unconnected, "NCCL found no network and ended", []Evidence{}
 	}
 	return run.useWithoutChannels(chosen, listed)
+}
+
+// useOfChannels judges a log with channels between nodes that are not TCP.
+func (run *judged) useOfChannels() (Transport, string, []Evidence) {
+	t := run.traffic
+	switch {
+	case run.neverConnected():
+		return Unconnected, run.called() + " was chosen, but the run failed while its connections were set up: it " +
+				"carried no data",
+			quotes(t.first, run.setUpFailure().Quote)
+	case t.socket > 0:
+		why := fmt.Sprintf("%s carried channels of %s, and TCP those of %s",
+			run.called(), words.Count(t.ranks, "rank"), words.Count(len(t.OnTCP), "rank"))
+		return MixedTransport, why, quotes(t.first, t.onTCP)
+	}
+	why := fmt.Sprintf("channels between nodes went over %s: %d ends on %s", run.called(), t.ends,
+		words.Count(t.ranks, "rank"))
+	return run.carrier(), why, quotes(t.first, run.topology())
 }
 
 // useWithoutChannels judges a log that shows no channel between nodes.
