@@ -12,7 +12,7 @@ func TestCheckPage(t *testing.T) {
 	for _, id := range Checks() {
 		page, err := CheckPage(id)
 		if err != nil || !strings.HasPrefix(page, "# "+id+"\n") || !strings.Contains(page, "**Healthy:** ") {
-			t.Errorf("%s: %v\n%.80s", id, err, page)
+			t.Errorf("checks/%s.md: %v; want \"# %s\", and a line that begins with **Healthy:** in\n%.80s", id, err, id, page)
 		}
 	}
 	if _, err := CheckPage("no-such-check"); err == nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/plan/job"
 	"github.com/railhead/railhead/internal/report"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 func newInject(a *app) *cobra.Command {
@@ -19,10 +21,11 @@ func newInject(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inject -f FILE",
 		Short: "Add rails, /dev/shm and railhead-pod to a manifest of your own",
-		Long: `inject adds to the pods of a Pod, StatefulSet, Deployment, Job or JobSet what deploy gives its own
-pods. It prints the manifest and the ConfigMaps that carry railhead-pod, and changes nothing in the cluster. Settings of
-the manifest are kept; injecting twice has no further effect. A manifest that names a namespace gets the rails of that
-namespace.`,
+		Long: `inject adds to the pods of a manifest what deploy gives its own pods. It prints the manifest and the ConfigMaps
+that carry railhead-pod, and changes nothing in the cluster. Settings of the manifest are kept; injecting twice has no
+further effect. A manifest that names a namespace gets the rails of that namespace.
+
+Kinds: ` + strings.Join(workload.WithTemplates(), ", ") + ".",
 		Example: `  railhead inject -f job.yaml -n train | kubectl apply -f -
   kubectl create job x --image IMAGE --dry-run=client -o yaml -- torchrun train.py | railhead inject -f -`,
 		Args: takes(0),

@@ -22,7 +22,7 @@ func TestSignatures(t *testing.T) {
 			case s.Example == "" || s.What == "":
 				t.Fatal("the row has no example, or no words for it")
 			case s.Cause != "" && entryOf(s.Cause).title == "":
-				t.Fatalf("the cause %s is not in the catalogue", s.Cause)
+				t.Fatalf("the cause %s has no entry in internal/story/catalogue.go", s.Cause)
 			}
 			seen[s.ID] = true
 			var p nccllog.Parser
@@ -31,7 +31,7 @@ func TestSignatures(t *testing.T) {
 			}
 			event, found := eventOf(p.Log(), s.ID)
 			if !found {
-				t.Fatalf("the reader does not find %q", s.Example)
+				t.Fatalf("%q is not read as %s, but as %q: an earlier row may fit it", s.Example, s.ID, rowsOf(p.Log()))
 			}
 			if class := classOf(event); s.Class != class && s.Class != nccllog.ByItsFields {
 				t.Errorf("class %d, want %d", class, s.Class)
@@ -53,6 +53,17 @@ func eventOf(log nccllog.Log, id string) (nccllog.Event, bool) {
 		}
 	}
 	return nccllog.Event{}, false
+}
+
+// rowsOf returns the rows that the lines of a log were read as.
+func rowsOf(log nccllog.Log) []string {
+	ids := []string{}
+	for _, run := range log.Runs {
+		for _, e := range run.Events {
+			ids = append(ids, nccllog.SignatureOf(e).ID)
+		}
+	}
+	return ids
 }
 
 // firstCause returns the first cause that the event alone suggests.

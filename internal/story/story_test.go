@@ -133,10 +133,7 @@ func TestVocabulary(t *testing.T) {
 			t.Errorf("%s lacks words", e.id)
 		}
 		if !shown[e.id] {
-			t.Errorf("no fixture shows %s", e.id)
+			t.Errorf("no fixture in testdata/logs has %q as its cause", e.id)
 		}
-	}
-	if len(ids) != 48 {
-		t.Errorf("%d causes", len(ids))
 	}
 }

@@ -261,7 +261,7 @@ func TestInjectRefuses(t *testing.T) {
 		"a kind without pods": {
 			"apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: train}",
 			"fail manifest-suitable",
-			"Deployment, Job, JobSet, Pod, StatefulSet",
+			"one of " + strings.Join(workload.WithTemplates(), ", "),
 		},
 		"no template": {
 			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: train}\nspec: {}",

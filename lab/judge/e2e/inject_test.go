@@ -85,7 +85,7 @@ func TestInject(t *testing.T) {
 	t.Run("what has no pods", func(t *testing.T) {
 		u := u
 		u.stdin = `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "mine"}}`
-		u.ends(t, 1, inject...).silent(t).says(t, "Deployment, Job, JobSet, Pod, StatefulSet")
+		u.ends(t, 1, inject...).silent(t).says(t, "StatefulSet")
 		u.stdin = "no: [yaml"
 		u.ends(t, 2, inject...).silent(t)
 	})
