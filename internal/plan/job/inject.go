@@ -17,8 +17,8 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// Inject adds to a manifest what `deploy` adds to its own pods: rails, /dev/shm, railhead-pod and the command behind it.
-// It keeps all fields of the manifest; a second run changes nothing.
+// Inject adds to a manifest what `deploy` adds to its own pods: rails, /dev/shm, railhead-pod and the command behind
+// it. It keeps all fields of the manifest; a second run changes nothing.
 func Inject(
 	manifest unstructured.Unstructured, s cluster.State, o Options,
 ) (unstructured.Unstructured, []check.Finding) {
