@@ -41,8 +41,8 @@ func torchLines(log string) (ranks int, sizes []SizedRate) {
 // A row of nccl-tests (src/util.cu, src/common.cu of v2.19.6), out of place and in place:
 //
 //	#  Rank  0 Group  0 Pid   9688 on demo-pod-1 device  0 [0000:18:00] NVIDIA H200
-//	#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
-//	     1048576        262144     float     sum      -1    72.95   14.37   12.58      0    73.07   14.35   12.56      0
+//	#     size    count   type  redop  root   time  algbw  busbw #wrong   time  algbw  busbw #wrong
+//	   1048576   262144  float    sum    -1  72.95  14.37  12.58      0  73.07  14.35  12.56      0
 //
 // Versions before 2.12 have no root. Four more columns follow each half with -I. Launchers print a prefix.
 var (

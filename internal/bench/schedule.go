@@ -115,7 +115,8 @@ func Ports(links []Link, first int) ([]int, error) {
 		ports[i] = first + used[l.To.Pod]
 		used[l.To.Pod]++
 		if ports[i] > last || first < 1 {
-			return nil, fmt.Errorf("ports from %d on: none is left for link %d of pod %d", first, used[l.To.Pod], l.To.Pod)
+			return nil, fmt.Errorf("ports from %d on: none is left for link %d of pod %d", first,
+				used[l.To.Pod], l.To.Pod)
 		}
 	}
 	return ports, nil

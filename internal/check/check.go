@@ -87,7 +87,7 @@ type Finding struct {
 	Check    ID         `json:"check"`
 	Status   Status     `json:"status"`
 	Subject  Ref        `json:"subject,omitzero"`
-	About    []Ref      `json:"about,omitempty"` // everything else it is evidence for: findings explain each other by these
+	About    []Ref      `json:"about,omitempty"` // what else it is evidence for: findings explain each other by these
 	Summary  string     `json:"summary"`         // one line, with numbers
 	Evidence []Evidence `json:"evidence,omitempty"`
 	Fix      *Fix       `json:"fix,omitempty"`

@@ -32,8 +32,8 @@ func newReport(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [FILE... | NAME]",
 		Short: "Show a bench, a diagnosis or a rollout as a page for a browser",
-		Long: `report writes one page: the result, the topology of every machine, the bandwidth of every link, the ladder
-with its ceilings, TCP against RDMA, the findings with their evidence and fix, the progress of a rollout, and the
+		Long: `report writes one page: the result, the topology of every machine, the bandwidth of every link, the
+ladder with its ceilings, TCP against RDMA, the findings with their evidence and fix, the progress of a rollout, and the
 facts. The page is a single file that loads nothing from any network.
 
 FILE is the output of 'railhead bench --save', 'railhead doctor --save', 'railhead doctor -o json' or 'railhead-pod

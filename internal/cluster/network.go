@@ -10,7 +10,7 @@ type Network struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Resource  string `json:"resource,omitempty"` // annotation k8s.v1.cni.cncf.io/resourceName: openshift.io/eno5np0rdma
-	Type      string `json:"type,omitempty"`     // of the CNI plugin that makes the interface: sriov, ib-sriov, host-device, macvlan
+	Type      string `json:"type,omitempty"`     // of the CNI plugin: sriov, ib-sriov, host-device, macvlan
 	RDMA      bool   `json:"rdma,omitempty"`     // chains the rdma CNI plugin
 	Config    string `json:"config,omitempty"`   // spec.config, JSON
 	Owner     string `json:"owner,omitempty"`    // annotation sriovnetwork.openshift.io/owner-ref

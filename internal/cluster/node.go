@@ -20,7 +20,7 @@ type Node struct {
 	Runtime       string            `json:"runtime,omitempty"` // cri-o://1.34.2
 	Kubelet       string            `json:"kubelet,omitempty"`
 	Address       string            `json:"address,omitempty"`    // InternalIP
-	GatewayMAC    string            `json:"gatewayMAC,omitempty"` // of the NIC that carries the default network: mac-address of annotation k8s.ovn.org/l3-gateway-config
+	GatewayMAC    string            `json:"gatewayMAC,omitempty"` // of the NIC of the default network
 	Allocatable   Resources         `json:"allocatable"`
 	MachineConfig NodeConfig        `json:"machineConfig,omitzero"`
 }

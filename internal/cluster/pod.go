@@ -8,7 +8,7 @@ type Pod struct {
 	Name           string            `json:"name"`
 	UID            string            `json:"uid,omitempty"`
 	Labels         map[string]string `json:"labels,omitempty"`      // of a job's pods only
-	Annotations    map[string]string `json:"annotations,omitempty"` // of a job's pods only: networks, network-status, scc
+	Annotations    map[string]string `json:"annotations,omitempty"` // of a job's pods: networks, network-status, scc
 	Owner          string            `json:"owner,omitempty"`       // StatefulSet/h-kim
 	Node           string            `json:"node,omitempty"`
 	Phase          string            `json:"phase"`
@@ -17,7 +17,7 @@ type Pod struct {
 	Deleted        bool              `json:"deleted,omitempty"` // being deleted
 	Requests       Resources         `json:"requests,omitempty"`
 	Limits         Resources         `json:"limits,omitempty"` // of a job's pods only
-	Claims         []string          `json:"claims,omitempty"` // of DRA, by their names in the pod; of a job's pods only
+	Claims         []string          `json:"claims,omitempty"` // of DRA, by their names in the pod; of a job's pods
 	ServiceAccount string            `json:"serviceAccount,omitempty"`
 	Ready          bool              `json:"ready,omitempty"`
 	Unscheduled    string            `json:"unscheduled,omitempty"` // the scheduler's own words

@@ -92,7 +92,7 @@ func (s State) NodesOf(pool string) []Node {
 const (
 	AnnotationPausedBy       = "railhead.dev/paused-by"
 	AnnotationMaxUnavailable = "railhead.dev/max-unavailable" // before the first node was updated; "" if it was not set
-	AnnotationFrom           = "railhead.dev/from"            // rendered configuration that a changed MachineConfig replaces
+	AnnotationFrom           = "railhead.dev/from"            // rendered configuration before a change
 )
 
 // PausedBySetup is the value of AnnotationPausedBy.

@@ -63,7 +63,8 @@ func (s State) IsRDMA(resource string) bool {
 func (s State) ResourceNames(base string) []string {
 	var names []string
 	add := func(resource string) {
-		if _, name, qualified := strings.Cut(resource, "/"); qualified && name == base && !slices.Contains(names, resource) {
+		if _, name, qualified := strings.Cut(resource, "/"); qualified && name == base &&
+			!slices.Contains(names, resource) {
 			names = append(names, resource)
 		}
 	}
@@ -129,7 +130,8 @@ func (s State) rdmaEvidence(resource string) (why []string, not string) {
 	}
 	for _, n := range s.Networks {
 		if n.Resource == resource && slices.Contains(deviceTypes, n.Type) {
-			why = append(why, fmt.Sprintf("NetworkAttachmentDefinition %s/%s of type %s names it", n.Namespace, n.Name, n.Type))
+			why = append(why,
+				fmt.Sprintf("NetworkAttachmentDefinition %s/%s of type %s names it", n.Namespace, n.Name, n.Type))
 			break // the first of many copies is enough
 		}
 	}

@@ -17,7 +17,8 @@ func Quantity(resource string, n int64) string {
 		return strconv.FormatInt(n/1000, 10) + " " + resource
 	case strings.HasSuffix(resource, "cpu"):
 		return strconv.FormatInt(n, 10) + "m " + resource
-	case strings.HasSuffix(resource, "memory"), strings.HasSuffix(resource, "storage"), strings.Contains(resource, "hugepages-"):
+	case strings.HasSuffix(resource, "memory"), strings.HasSuffix(resource, "storage"),
+		strings.Contains(resource, "hugepages-"):
 		return bytesOf(n) + " " + resource
 	}
 	return strconv.FormatInt(n, 10) + " " + resource

@@ -11,7 +11,7 @@ type SCC struct {
 	HostPath                 bool     `json:"allowHostDirVolumePlugin,omitempty"`
 	AllowedCapabilities      []string `json:"allowedCapabilities,omitempty"`
 	RequiredDropCapabilities []string `json:"requiredDropCapabilities,omitempty"`
-	RunAsUser                string   `json:"runAsUser,omitempty"` // MustRunAsRange, RunAsAny, MustRunAsNonRoot, MustRunAs
+	RunAsUser                string   `json:"runAsUser,omitempty"` // MustRunAsRange, RunAsAny, ...
 	Volumes                  []string `json:"volumes,omitempty"`
 	Users                    []string `json:"users,omitempty"`
 	Groups                   []string `json:"groups,omitempty"`
@@ -44,7 +44,8 @@ func (s State) GrantsTo(scc, namespace, serviceAccount string) []SCCGrant {
 	}
 	var grants []SCCGrant
 	for _, g := range s.SCCGrants {
-		if (g.SCC == scc || g.SCC == "*") && (g.Namespace == "" || g.Namespace == namespace) && slices.Contains(subjects, g.Subject) {
+		if (g.SCC == scc || g.SCC == "*") && (g.Namespace == "" || g.Namespace == namespace) &&
+			slices.Contains(subjects, g.Subject) {
 			grants = append(grants, g)
 		}
 	}

@@ -14,7 +14,7 @@ const SchemaVersion = 1
 type State struct {
 	SchemaVersion   int              `json:"schemaVersion"`
 	Taken           time.Time        `json:"taken"`
-	Written         time.Time        `json:"written,omitzero"` // when whoever reads wrote last, by the server's clock; zero: not in this run
+	Written         time.Time        `json:"written,omitzero"` // by this client, the last time; zero: never
 	Server          Server           `json:"server"`
 	Read            []Kind           `json:"read"` // the requested lists
 	Nodes           []Node           `json:"nodes,omitempty"`

@@ -13,5 +13,7 @@ type TrainJob struct {
 // TrainJobOf returns the TrainJob that a pod is of.
 func (s State) TrainJobOf(p Pod) (TrainJob, bool) {
 	name := p.Labels["jobset.sigs.k8s.io/jobset-name"]
-	return find(s.TrainJobs, func(j TrainJob) bool { return name != "" && j.Namespace == p.Namespace && j.Name == name })
+	return find(s.TrainJobs, func(j TrainJob) bool {
+		return name != "" && j.Namespace == p.Namespace && j.Name == name
+	})
 }

@@ -52,7 +52,11 @@ func fromExamination(
 			left.add(why, pod.Name)
 			continue
 		}
-		targets = append(targets, ranks.Target{Rank: len(targets), Pod: pod, Container: examine.Container(pod, container)})
+		targets = append(targets, ranks.Target{
+			Rank:      len(targets),
+			Pod:       pod,
+			Container: examine.Container(pod, container),
+		})
 		machines = append(machines, seen.Machines[at].Snapshot)
 	}
 	b = New(p, targets, o, live)

@@ -106,7 +106,13 @@ func (s *session) attempt(ctx context.Context, p bench.Pair, tests []bench.Test,
 	ctx, cancel := context.WithTimeout(ctx, 2*limit+connecting)
 	defer cancel()
 	mark := fmt.Sprintf("%s.%d.", s.id, s.batches.Add(1))
-	server = &side{pod: p.To, mark: mark + "s.", limit: limit + connecting, processes: servers, ended: make(chan struct{})}
+	server = &side{
+		pod:       p.To,
+		mark:      mark + "s.",
+		limit:     limit + connecting,
+		processes: servers,
+		ended:     make(chan struct{}),
+	}
 	client = &side{pod: p.From, mark: mark + "c.", limit: limit, processes: clients, ended: make(chan struct{})}
 	var g errgroup.Group
 	for _, one := range []*side{server, client} {

@@ -80,7 +80,8 @@ func (b *Bench) search(ctx context.Context) error {
 // round runs the stages of one round.
 func (b *Bench) round(ctx context.Context, s *bench.Survey, stages []bench.Stage) error {
 	for _, stage := range stages {
-		if err := b.try(ctx, stage, func(readings []bench.Reading) { s.Take(stage, readings, b.options.Gate) }); err != nil {
+		take := func(readings []bench.Reading) { s.Take(stage, readings, b.options.Gate) }
+		if err := b.try(ctx, stage, take); err != nil {
 			return err
 		}
 	}

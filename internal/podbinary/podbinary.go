@@ -22,8 +22,8 @@ var files embed.FS
 func For(arch string) ([]byte, error) {
 	packed, err := files.ReadFile("bin/railhead-pod-" + arch + ".gz")
 	if err != nil {
-		return nil, fmt.Errorf("this railhead has no railhead-pod for %s: build it with 'make build', or name the file "+
-			"with --pod-binary", arch)
+		return nil, fmt.Errorf("this railhead has no railhead-pod for %s: build it with 'make build', or name "+
+			"the file with --pod-binary", arch)
 	}
 	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
 	if err == nil {

@@ -87,7 +87,8 @@ func detect(s host.Snapshot, scope rail.Scope, withTopology bool) detection {
 		}
 		_, findings := nccl.Compute(d.Rails, s, nccl.Policy{})
 		for _, f := range findings {
-			if f.Check == nccl.GPUDirectDistance || f.Check == nccl.GPUDirectPossible || f.Check == nccl.IOMMUPassthrough {
+			if f.Check == nccl.GPUDirectDistance || f.Check == nccl.GPUDirectPossible ||
+				f.Check == nccl.IOMMUPassthrough {
 				d.Findings = append(d.Findings, f)
 			}
 		}

@@ -142,7 +142,7 @@ func newDoctor(streams Streams) *command {
 	format := "text"
 	c := newCommand("doctor")
 	c.short = "Find everything that keeps RDMA from working here, root cause first, with the fix"
-	c.long = `doctor checks what this pod was given: devices, limits, libraries, networks and the environment of NCCL. With
+	c.long = `doctor checks the devices, limits, libraries and networks of this pod, and the environment of NCCL. With
 --root it checks another machine. A folder, such as /host in a debug pod, is checked as a node. Consequences of a
 finding are not printed.
 

@@ -12,8 +12,8 @@ func newInstall(streams Streams) *command {
 	c := newCommand("install")
 	c.arguments = "DIR"
 	c.short = "Copy this program into a folder, for an init container without a shell"
-	c.long = `install copies this program to DIR/railhead-pod, executable for everyone, and prints the path. DIR must exist:
-mount a volume there that the training container shares. An existing file is replaced atomically.
+	c.long = `install copies this program to DIR/railhead-pod, executable for everyone, and prints the path. DIR must
+exist: mount a volume there that the training container shares. An existing file is replaced atomically.
 
 In a pod:
 

@@ -27,7 +27,7 @@ func loopbackOptions(p nccl.Path) string {
 }
 
 var loopbackFix = &check.Fix{
-	Text:     "Run railhead-pod doctor. Then repeat the test by hand in this container, as the page of this check shows.",
+	Text:     "Run railhead-pod doctor. Then repeat the test by hand, as the page of this check shows.",
 	Commands: []string{"railhead-pod doctor"},
 	Who:      check.User,
 }

@@ -21,7 +21,8 @@ func testNextRank(paths []nccl.Path, loops []launch.Trial, found []check.Finding
 	var trials []launch.Trial
 	var rails []int
 	for i, p := range paths {
-		sent := loops[i].Hung || strings.Contains(loops[i].Text, "#bytes") // perftest prints this once its QPs are connected
+		// perftest prints this once its queue pairs are connected.
+		sent := loops[i].Hung || strings.Contains(loops[i].Text, "#bytes")
 		if found[i].Status == check.Fail && sent && peer != "" {
 			rails = append(rails, i)
 			trials = append(trials, launch.Trial{Words: loopbackOptions(p), Peer: peer, Port: nextRankPort + i})

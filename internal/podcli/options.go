@@ -84,9 +84,11 @@ type policyFlags struct {
 
 func (p *policyFlags) add(flags *pflag.FlagSet) {
 	p.mode = string(nccl.RDMA)
-	choiceFlag(flags, &p.mode, "mode", "rdma: require RDMA; auto: RDMA if the pod has a rail, else TCP; tcp: sockets only",
+	choiceFlag(flags, &p.mode, "mode",
+		"rdma: require RDMA; auto: RDMA if the pod has a rail, else TCP; tcp: sockets only",
 		string(nccl.RDMA), string(nccl.Auto), string(nccl.TCP))
-	flags.BoolVar(&p.override, "override", false, "replace values set by the environment and NCCL's configuration files")
+	flags.BoolVar(&p.override, "override", false,
+		"replace values set by the environment and NCCL's configuration files")
 	flags.StringVar(&p.gdrLevel, "gdr-level", "",
 		"largest distance of a GPU and its NIC for GPUDirect RDMA: LOC, PIX, PXB, PHB or SYS (default NCCL's own, PXB)")
 	flags.StringVar(&p.socketIfname, "socket-ifname", "",

@@ -28,14 +28,16 @@ const (
 
 func preflightFlag(flags *pflag.FlagSet, mode *string) {
 	choiceFlag(flags, mode, "preflight",
-		"test every rail with the image's ib_write_bw first; warn: start in any case; fail: do not start over a broken rail",
+		"test every rail with the image's ib_write_bw first; warn: start in any case; fail: do not start over a "+
+			"broken rail",
 		preflightOff, preflightWarn, preflightFail)
 	flags.Lookup("preflight").NoOptDefVal = preflightWarn
 }
 
 // preflightWord refuses a value of --preflight in place of the command: it needs "=".
 func preflightWord(args []string) error {
-	if len(args) > 1 && args[1] == "--" && slices.Contains([]string{preflightOff, preflightWarn, preflightFail}, args[0]) {
+	modes := []string{preflightOff, preflightWarn, preflightFail}
+	if len(args) > 1 && args[1] == "--" && slices.Contains(modes, args[0]) {
 		return fmt.Errorf("%q is not a command: use --preflight=%s", args[0], args[0])
 	}
 	return nil
@@ -86,7 +88,8 @@ func (d *decision) preflight(mode string, here sysfs.Machine, memlock launch.Mem
 // untested reports that there is no tool, and tests the one thing that needs none: locking as much memory as a small
 // job registers. If the command gets CAP_IPC_LOCK, this process may not have it yet.
 func untested(w io.Writer, why error, ipcLock bool, lock func(bytes uint64) error) []check.Finding {
-	report.Line(w, "preflight: skipped: no %s (perftest) in this image (%s): the devices can be opened, but no data was sent",
+	report.Line(w, "preflight: skipped: no %s (perftest) in this image (%s): the devices can be opened, but no data "+
+		"was sent",
 		loopbackTool, why)
 	err := lock(1 << 30)
 	if err == nil || ipcLock {

@@ -26,9 +26,10 @@ func newRun(streams Streams) *command {
 	c := newCommand("run")
 	c.arguments = "[flags] -- COMMAND [ARG...]"
 	c.short = "Set NCCL up for this pod's rails and start the training command"
-	c.long = `run finds the pod's RDMA devices, raises the locked-memory limit, sets the environment of NCCL, UCX, NVSHMEM,
-Gloo and PyTorch, and replaces itself with COMMAND. The process ID stays the same, so signals and the exit code are the
-command's own. Variables that are already set are kept; run reports those that contradict the machine.
+	c.long = `run finds the pod's RDMA devices, raises the locked-memory limit, sets the environment of NCCL, UCX,
+NVSHMEM, Gloo and PyTorch, and replaces itself with COMMAND. The process ID stays the same, so signals and the
+exit code are the command's own. Variables that are already set are kept; run reports those that contradict
+the machine.
 
 Every flag can also be set by a variable: RAILHEAD_MODE=auto, RAILHEAD_GDR_LEVEL=PHB, RAILHEAD_QUIET=true.
 

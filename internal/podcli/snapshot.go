@@ -14,8 +14,9 @@ func newSnapshot(streams Streams) *command {
 	var watch time.Duration
 	c := newCommand("snapshot")
 	c.short = "Print everything known about this machine, as JSON or as a recording"
-	c.long = `snapshot prints everything that railhead-pod knows about this machine or pod. With --raw it prints the files it
-read as one text (txtar). Every command can read such a recording elsewhere: railhead-pod detect --root RECORDING.
+	c.long = `snapshot prints everything that railhead-pod knows about this machine or pod. With --raw it prints the
+files it read as one text (txtar). Every command can read such a recording elsewhere: railhead-pod detect --root
+RECORDING.
 
 Only allow-listed environment variables are kept. Still, read a recording before you share it.
 

@@ -29,7 +29,8 @@ func (m *machine) read(here sysfs.Machine, watch time.Duration) (host.Snapshot, 
 	case watch < 0:
 		return host.Snapshot{}, errors.New("--watch must be more than 0")
 	case watch > 0 && !here.Live:
-		return host.Snapshot{}, fmt.Errorf("--watch: the counters of the recording %s do not change: use it on the machine itself",
+		return host.Snapshot{}, fmt.Errorf("--watch: the counters of the recording %s do not change: use it on the "+
+			"machine itself",
 			m.root)
 	}
 	s := here.Snapshot()
