@@ -21,9 +21,9 @@ func newInject(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inject -f FILE",
 		Short: "Add rails, /dev/shm and railhead-pod to a manifest of your own",
-		Long: `inject adds to the pods of a manifest what deploy gives its own pods. It prints the manifest and the ConfigMaps
-that carry railhead-pod, and changes nothing in the cluster. Settings of the manifest are kept; injecting twice has no
-further effect. A manifest that names a namespace gets the rails of that namespace.
+		Long: `inject adds to the pods of a manifest what deploy gives its own pods. It prints the manifest and the
+ConfigMaps that carry railhead-pod, and changes nothing in the cluster. Settings of the manifest are kept;
+injecting twice has no further effect. A manifest that names a namespace gets the rails of that namespace.
 
 Kinds: ` + strings.Join(workload.WithTemplates(), ", ") + ".",
 		Example: `  railhead inject -f job.yaml -n train | kubectl apply -f -

@@ -47,11 +47,12 @@ func (f *follower) run(ctx context.Context) {
 		f.source.name, f.source.fields = "", "metadata.name="+name
 	}
 	failures, rejections := 0, 0
-	for ctx.Err() == nil {
+	for {
 		err := f.once(ctx)
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return
+		}
+		switch {
 		case err == nil:
 			failures, rejections = 0, 0
 			continue
@@ -70,20 +71,27 @@ func (f *follower) run(ctx context.Context) {
 				f.view.setAway(f.index, reachError(f.client.config.Host, err))
 				return
 			}
-		case !transient(err): // forbidden or missing: that may change
-			f.version = ""
-			if apierrors.IsNotFound(err) {
-				err = nil // the list is empty
-			}
-			f.replace(rows{err: err})
 		default:
-			f.view.setAway(f.index, withoutURL(err))
+			f.failed(err)
 		}
 		if f.wait(ctx, err, failures) != nil {
 			return
 		}
 		failures++
 	}
+}
+
+// failed shows an error to the view. A list that is forbidden or missing may change, and an outage ends.
+func (f *follower) failed(err error) {
+	if transient(err) {
+		f.view.setAway(f.index, withoutURL(err))
+		return
+	}
+	f.version = ""
+	if apierrors.IsNotFound(err) {
+		err = nil // the list is empty
+	}
+	f.replace(rows{err: err})
 }
 
 // poll reads an object that the user may not watch.

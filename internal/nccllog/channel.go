@@ -96,6 +96,6 @@ func (p *notices) netOf(r *rank, name []byte) *NetChannels {
 	if len(name) == 0 || len(nets) >= most {
 		return nil
 	}
-	r.Channels.Nets = append(nets, NetChannels{Network: p.word(name)})
+	r.Channels.Nets = append(r.Channels.Nets, NetChannels{Network: p.word(name)})
 	return &r.Channels.Nets[len(nets)]
 }

@@ -15,7 +15,8 @@ func (p *Parser) frameworkEvent(at Place, line []byte, text string) (Event, bool
 		return e, true
 	}
 	if word := firstOf(text, quotedWarnings); word != "" {
-		if e := classify(text[strings.Index(text, word):], ""); e.Kind != Warning {
+		_, rest, _ := strings.Cut(text, word)
+		if e := classify(word+rest, ""); e.Kind != Warning {
 			return e, true
 		}
 	}

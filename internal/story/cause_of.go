@@ -30,18 +30,15 @@ func (run *explainer) causesOf(e nccllog.Event) []candidate {
 	case nccllog.WrongSocket, nccllog.LayersDiffer, nccllog.VersionsDiffer, nccllog.Truncated, nccllog.CannotOpen,
 		nccllog.GIDUnreadable:
 		return run.asymmetryCauses(e)
-	case nccllog.NoInterface:
-		return run.interfaceCauses(e)
-	case nccllog.NoNetworkLeft:
-		return run.noNetworkCauses(e)
+	case nccllog.NoInterface, nccllog.NoNetworkLeft:
+		return run.missingNetworkCauses(e)
 	case nccllog.ShmFailed:
 		return run.shmCauses(e)
 	case nccllog.Complaint:
-		return []candidate{{UnknownCause, Possible, run.who(e) + " logged an error that railhead does not know",
-			quotes(e.Quote)}}
+		return one(UnknownCause, Possible, run.who(e)+" logged an error that railhead does not know", e)
 	case nccllog.Warning:
-		return []candidate{{UnknownCause, Possible, run.who(e) +
-			" returned an error after a warning that is of no known kind", quotes(e.Quote)}}
+		return one(UnknownCause, Possible,
+			run.who(e)+" returned an error after a warning that railhead does not know", e)
 	case nccllog.OOMKill:
 		return one(PeerDied, Likely, fmt.Sprintf("%s was killed because its host ran out of memory (not the GPU); "+
 			"all others lost their connection to it", run.who(e)), e)
@@ -199,6 +196,13 @@ func values(d Difference) string {
 		list = append(list, fmt.Sprintf("%s (%s)", g.Value, words.Few(g.Who, mostNames)))
 	}
 	return words.Few(list, mostNames)
+}
+
+func (run *explainer) missingNetworkCauses(e nccllog.Event) []candidate {
+	if e.Kind == nccllog.NoInterface {
+		return run.interfaceCauses(e)
+	}
+	return run.noNetworkCauses(e)
 }
 
 func (run *explainer) interfaceCauses(e nccllog.Event) []candidate {

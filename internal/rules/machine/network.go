@@ -209,7 +209,7 @@ func railsRoutable(t *subject) []check.Finding {
 	case strings.TrimSpace(cross) == "1":
 		f.Status = check.Fail
 		f.Summary = "NCCL_CROSS_NIC=1 makes NCCL connect rails that do not reach each other: the connection times out"
-		f.Evidence = append(unrouted, check.Evidence{Source: origin, Got: "NCCL_CROSS_NIC=1", Want: "0"})
+		f.Evidence = append(f.Evidence, check.Evidence{Source: origin, Got: "NCCL_CROSS_NIC=1", Want: "0"})
 	case len(onLink) > 0: // correct if a switch joins the rails, which this machine cannot see
 		f.Status = check.Warn
 		f.Summary = "a route has no gateway to the network of another rail: " +
