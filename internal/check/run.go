@@ -104,7 +104,7 @@ func (r *runner) visit(id ID) *state {
 	return s
 }
 
-// run takes a check's findings. One that is Skipped says that nobody looked at the facts.
+// run takes a check's findings. A single finding of status Skipped says that the snapshot has no data for the check.
 func (s *state) run(id ID, findings []Finding) {
 	if len(findings) == 1 && findings[0].Status == Skipped {
 		s.skip = &Skip{Check: id, Why: findings[0].Summary}
@@ -113,7 +113,7 @@ func (s *state) run(id ID, findings []Finding) {
 	s.findings = findings
 }
 
-// root is the check of the finding that keeps a state from passing; "" where nobody looked.
+// root returns the check of the finding that keeps a state from passing, "" if there was no data.
 func (s *state) root() ID {
 	if s.skip != nil {
 		return s.skip.Needs
@@ -172,8 +172,8 @@ func (r *Report) Add(other Report) {
 	r.sort()
 }
 
-// Worst is the gravest status of the report. What was skipped for a finding is in that finding; what nobody looked at
-// is Skipped, which is not Pass.
+// Worst returns the gravest status of the report. A check skipped because of a finding counts as that finding; a check
+// skipped for lack of data counts as Skipped, which is not Pass.
 func (r Report) Worst() Status {
 	worst := Worst(r.Findings)
 	for _, s := range r.Skipped {

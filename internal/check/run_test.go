@@ -57,7 +57,7 @@ func TestRun(t *testing.T) {
 			answers{"device": found("device", Pass)},
 			Report{Findings: found("device", Pass), Passed: []ID{"gid", "memlock", "port", "device"}},
 		},
-		"nobody looked": {
+		"no data for the check": {
 			answers{"port": {{Check: "port", Status: Skipped, Summary: "not probed"}}},
 			Report{
 				Findings: []Finding{}, Passed: []ID{"memlock", "device"},
@@ -103,6 +103,6 @@ func TestReport(t *testing.T) {
 	}
 	unseen := Run(catalogue(), answers{"device": {{Status: Skipped, Summary: "not probed"}}})
 	if unseen.Worst() != Skipped {
-		t.Errorf("what nobody looked at is %s", unseen.Worst())
+		t.Errorf("a check without data is %s", unseen.Worst())
 	}
 }

@@ -17,9 +17,8 @@ func (s *Snapshot) ReachesDevice() bool {
 	return slices.ContainsFunc(s.Devices, func(d Device) bool { return s.AccessTo(d.Name) != Missing })
 }
 
-// AccessTo returns the access of this process to the verbs node of an RDMA device. A device that no node belongs to is
-// Missing where the nodes of this container were looked at, and NotProbed where they were not, or where it could not be
-// read to which device a node belongs.
+// AccessTo returns the access of this process to the verbs node of an RDMA device. A device without a node is Missing.
+// It is NotProbed if the nodes of this container, or the device of one of them, could not be read.
 func (s *Snapshot) AccessTo(device string) Access {
 	if u, ok := s.UverbsOf(device); ok {
 		return u.Access

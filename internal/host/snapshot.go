@@ -171,6 +171,9 @@ const (
 	Broken    Access = "error" // there, permitted, and open fails otherwise
 )
 
+// MayOpen reports whether the device can be opened, or was not probed.
+func (a Access) MayOpen() bool { return a == Openable || a == NotProbed }
+
 // Uverbs is one verbs character device.
 type Uverbs struct {
 	Name   string       `json:"name"`            // uverbs6

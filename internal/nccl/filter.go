@@ -157,7 +157,7 @@ func (f filter) hint() string {
 func visiblePorts(s *host.Snapshot) []rail.Rail {
 	var ports []rail.Rail
 	for _, d := range s.Devices {
-		if access := s.AccessTo(d.Name); access != host.Openable && access != host.NotProbed {
+		if !s.AccessTo(d.Name).MayOpen() {
 			continue
 		}
 		for _, p := range d.Ports {

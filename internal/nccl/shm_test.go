@@ -20,7 +20,7 @@ func TestSharedMemory(t *testing.T) {
 		"a volume in memory":     {host.Know[uint64](8 << 30), RDMA, nil},
 		"just enough":            {host.Know[uint64](256 << 20), RDMA, nil},
 		"not there":              {host.Unread[uint64]("no such file"), RDMA, nil},
-		"nobody looked":          {host.Fact[uint64]{}, RDMA, nil},
+		"not read":               {host.Fact[uint64]{}, RDMA, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, rails := pod(t, "pod-roce-4vf")

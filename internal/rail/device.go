@@ -28,7 +28,7 @@ func (j *judge) device(d host.Device) {
 
 // refuse returns the reason to reject the whole device; without a Reason the device is not rejected.
 func (j *judge) refuse(d host.Device) Rejected {
-	if access, evidence := j.access(d); access != host.Openable && access != host.NotProbed {
+	if access, evidence := j.access(d); !access.MayOpen() {
 		return inaccessible(access, evidence)
 	}
 	if r := j.foreign(d); r.Reason != "" {

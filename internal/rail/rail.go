@@ -190,7 +190,7 @@ func (j *judge) restrict() {
 		access := j.s.AccessTo(d.Name)
 		given := access != host.Missing && len(j.given[d.Name]) > 0
 		if !j.restricted {
-			given = access == host.Openable || access == host.NotProbed
+			given = access.MayOpen()
 		}
 		j.virtualGiven = j.virtualGiven || d.IsVirtual() && given
 	}

@@ -36,7 +36,7 @@ func TestDiagnosis(t *testing.T) {
 		"a root cause": {
 			check.Report{
 				Findings: []check.Finding{down}, Passed: []check.ID{"a"},
-				Skipped: []check.Skip{{Check: "b", Needs: "pf-up"}, {Check: "c", Why: "not looked at"}},
+				Skipped: []check.Skip{{Check: "b", Needs: "pf-up"}, {Check: "c", Why: "not probed"}},
 			},
 			"fail: node: PF down [pf-up]\n    seen: /sys/x: down (want up)\n" +
 				"    fix (admin): Bring it up.\n        ip link set PF up\n" +
@@ -44,7 +44,7 @@ func TestDiagnosis(t *testing.T) {
 			"fail: node: PF down [pf-up]\n    seen: /sys/x: down (want up)\n" +
 				"    fix (admin): Bring it up.\n        ip link set PF up\n" +
 				"    skipped because of this: b\npassed: a\n" +
-				"skipped: c: not looked at\nnot healthy: 1 fail, 1 passed, 2 skipped\n",
+				"skipped: c: not probed\nnot healthy: 1 fail, 1 passed, 2 skipped\n",
 		},
 		"many consequences": {
 			check.Report{

@@ -108,7 +108,7 @@ func verbsEntries() []entry {
 				"update firmware and rdma-core together; then NCCL_IB_ECE_ENABLE=0 and " +
 				"NCCL_IB_QPS_PER_CONNECTION=1 as trials.",
 			"Run ib_write_bw -a between the same two HCAs; if that is clean, run NCCL with NCCL_IB_ECE_ENABLE=0."},
-		{RemoteAccessErr, true, "the peer refused an access because its memory key was no longer valid",
+		{RemoteAccessErr, true, "the peer rejected an access because the memory key was no longer valid",
 			"Read the peer's log first: a rank that died or freed its buffers causes this. If none did, " +
 				"update NCCL and the driver, and check GPUDirect (peermem).",
 			"Run with NCCL_NET_GDR_LEVEL=LOC: if it works, the registration of GPU memory is at fault; otherwise " +

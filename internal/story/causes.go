@@ -31,7 +31,7 @@ func (run *teller) causes() []Cause {
 	case OutcomeUnknown:
 		if failed := run.events(nccllog.ProviderFailed); len(failed) > 0 {
 			found = one(VerbsProviderMismatch, Possible,
-				"libibverbs says so; without lines of NCCL nothing tells whether it needed that driver", failed...)
+				"libibverbs reports it; the log has no NCCL lines that show whether NCCL needed that driver", failed...)
 			break
 		}
 		if lines := run.unexplained(); len(lines) > 0 {
@@ -87,9 +87,9 @@ func lessSure(found []candidate) []candidate {
 }
 
 func (run *teller) unknown() candidate {
-	c := candidate{UnknownCause, Possible, "the log does not tell why the run failed", nil}
+	c := candidate{UnknownCause, Possible, "the log does not show why the run failed", nil}
 	if len(run.failures) > 0 {
-		c.summary = fmt.Sprintf("%s: %s; the log does not tell why", run.who(run.failures[0]), what(run.failures[0]))
+		c.summary = fmt.Sprintf("%s: %s; the log does not show why", run.who(run.failures[0]), what(run.failures[0]))
 		c.evidence = quotes(run.failures[0].Quote)
 	}
 	return c

@@ -168,7 +168,7 @@ func (all machines) weighPeermem() (weight, string) {
 		}
 	}
 	if loaded {
-		return weightTold, "the module is loaded on every machine, so that it may be broken or of another driver"
+		return weightTold, "the module is loaded on every machine, but may be broken or belong to another driver"
 	}
 	return weightSilent, ""
 }

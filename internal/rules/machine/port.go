@@ -54,7 +54,7 @@ func vfGUID(t *subject) []check.Finding {
 	var g group
 	for i := range t.Devices {
 		d := &t.Devices[i]
-		if access := t.AccessTo(d.Name); withoutGUID(d) && (access == host.Openable || access == host.NotProbed) {
+		if withoutGUID(d) && t.AccessTo(d.Name).MayOpen() {
 			g.add(check.DeviceRef(d.Name), "/sys/class/infiniband/"+d.Name+"/node_guid", d.NodeGUID.Value,
 				"a GUID that the subnet manager knows")
 		}
