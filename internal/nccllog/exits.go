@@ -2,7 +2,6 @@ package nccllog
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -34,26 +33,24 @@ func signalOf(code int) int {
 	return code
 }
 
-// launcherExit reads the words that only one launcher uses, in front of the code.
+// launcherExit reads the words that only one launcher uses.
 func launcherExit(e *Event, text string) bool {
-	for _, form := range []struct {
-		words string
-		sign  int
-	}{
-		{"exits with return code = ", 1},          // DeepSpeed, launcher/launch.py
-		{"exits with return code = -", -1},        //
-		{"terminated with code ", 1},              // Lightning: "[rank: 1] Child process ... terminated with code 1"
-		{"terminated with code -", -1},            //
-		{"got signal: ", -1},                      // torchrun: "Process 123 got signal: 15"
-		{"command terminated with exit code ", 1}, // kubectl exec
+	for _, words := range []string{
+		"exits with return code = ",          // DeepSpeed, launcher/launch.py
+		"terminated with code ",              // Lightning: "[rank: 1] Child process ... terminated with code 1"
+		"command terminated with exit code ", // kubectl exec
 	} {
-		if n := numberAfter(text, form.words); n >= 0 {
-			e.Code, e.Number = form.sign*n, numberAfter(text, "[rank: ")
+		if code, ok := signedAfter(text, words); ok {
+			e.Code, e.Number = code, numberAfter(text, "[rank: ")
 			return true
 		}
 	}
-	if _, signal, ok := strings.Cut(text, "Signal "); ok && strings.Contains(text, ") received by PID") { // torchrun
-		e.Code = -max(numberAfter(" "+signal, " "), 1)
+	if signal, ok := signedAfter(text, "got signal: "); ok { // torchrun: "Process 123 got signal: 15"
+		e.Code = -signal
+		return true
+	}
+	if signal, ok := signedAfter(text, "Signal "); ok && strings.Contains(text, ") received by PID") { // torchrun
+		e.Code = -signal
 		return true
 	}
 	// mpirun wraps its sentence after these words; srun ends the steps that are left.
@@ -64,14 +61,25 @@ func launcherExit(e *Event, text string) bool {
 	return false
 }
 
+// torchExit reads "exitcode  : -9 (pid: 41)" and "failed (exitcode: -9) local_rank: 3 (pid: 41)".
 func torchExit(e *Event, text string) bool {
 	_, rest, ok := strings.Cut(text, "exitcode")
-	if !ok || !strings.Contains(text, ":") || !strings.Contains(text, "(pid") {
+	if !ok || !strings.Contains(text, "(pid") {
 		return false
 	}
-	code, _, _ := strings.Cut(wordAfter(rest, ":"), ")") // "(exitcode: -9) local_rank: 3 (pid: 41)"
-	e.Code, _ = strconv.Atoi(code)
-	return true
+	e.Code, ok = signedAfter(rest, ": ")
+	return ok
+}
+
+// signedAfter returns the number after the words, which may be negative.
+func signedAfter(text, words string) (value int, ok bool) {
+	_, rest, _ := strings.Cut(text, words)
+	rest, negative := strings.CutPrefix(rest, "-")
+	value, digits := leading([]byte(rest[:min(len(rest), 9)]))
+	if negative {
+		value = -value
+	}
+	return value, digits > 0
 }
 
 func mpiExit(e *Event, text string) bool {
@@ -114,8 +122,8 @@ func srunExit(e *Event, text string) bool {
 
 func plainExit(e *Event, text string) bool {
 	e.Code = max(numberAfter(text, "exitcode: "), numberAfter(text, "exit code "), 1)
-	if n := numberAfter(text, "exitcode: -"); n >= 0 {
-		e.Code = -n
+	if code, ok := signedAfter(text, "exitcode: "); ok {
+		e.Code = code
 	}
 	return hasAny(text, "exited with non-zero status", "ChildFailedError", "failed (exitcode:") ||
 		strings.Contains(text, "Exit code:") && strings.Contains(text, "rank")
