@@ -40,7 +40,7 @@ dist: embedded ## everything to publish, in dist: both programs for every platfo
 	$(SBOM) -main cmd/railhead-pod . | $(SAME) > dist/railhead-pod.cdx.json
 	cd dist && sha256sum * > SHA256SUMS
 
-test: test-local ## vet and test everything, also on a real control plane, which is built once (about 12 minutes) and then kept
+test: test-local ## vet and test everything, also on a real control plane, which is built once (about 10 minutes) and then kept
 	cd lab && go vet ./... && go test -timeout 40m ./...
 
 test-local: ## vet and test what needs no control plane

@@ -58,11 +58,7 @@ in them), the machine-config-daemons, the SR-IOV operator and the cluster-policy
 `
 
 func show(ctx context.Context, w io.Writer, options controlplane.Options, railhead string, keep bool) (err error) {
-	fmt.Fprintln(
-		w,
-		"Starting the control plane. The first time, its programs are built from Go modules: about 12 minutes on two "+
-			"cores.",
-	)
+	fmt.Fprintln(w, "Starting the control plane. The first run builds its programs, in about 10 minutes on two cores.")
 	p, err := controlplane.Start(ctx, options)
 	if err != nil {
 		return err

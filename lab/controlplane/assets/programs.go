@@ -84,7 +84,7 @@ func controlPlaneRecipes() map[Program]recipe {
 			stamp:   true,
 			first:   10 * time.Second,
 		},
-		Kwok: {module: "kwok", pkg: kwok + "/cmd/kwok", version: kwok, first: 2 * time.Minute},
+		Kwok: {module: "kwok", pkg: kwok + "/cmd/kwok", version: kwok, first: 20 * time.Second},
 		MachineConfigController: {
 			module: "machineconfig", pkg: ".", version: "github.com/openshift/machine-config-operator",
 			// Without them its image libraries want gpgme, btrfs and devicemapper, which are C.
