@@ -56,7 +56,7 @@ func TestBusbw(t *testing.T) {
 	}
 }
 
-// modern is what 2.19 prints with MPI over two nodes, with the device's full PCI address.
+// modern is the output of 2.19 with MPI over two nodes, with the device's full PCI address.
 const modern = `# nccl-tests version 2.19.6 nccl-headers=22809 nccl-library=22809
 # Collective test starting: all_reduce_perf
 # nThread 1 nGpus 1 minBytes 8 maxBytes 8589934592 step: 2(factor) warmup iters: 1 iters: 20 agg iters: 1 validation: 1

@@ -99,7 +99,7 @@ func (l leftOut) report(folder string, skip func(name, reason string)) {
 	}
 }
 
-// otherSuffixes are those of files next to logs: models, libraries, sources, results.
+// otherSuffixes end the names of files next to logs: models, libraries, sources, results.
 var otherSuffixes = strings.Fields(`
 	.pt .pth .ckpt .safetensors .bin .idx .npy .npz .pkl .pickle .parquet .arrow .h5
 	.so .o .a .whl .pyc .exe .dll

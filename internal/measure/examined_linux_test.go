@@ -19,6 +19,7 @@ import (
 	"github.com/railhead/railhead/internal/ranks"
 	"github.com/railhead/railhead/internal/ranks/rankstest"
 	"github.com/railhead/railhead/internal/rules"
+	"github.com/railhead/railhead/internal/rules/rulestest"
 )
 
 // jobState has the pods of the job h-kim, and what runs them with a command.
@@ -46,7 +47,7 @@ func (b *benchTrial) examined(t *testing.T, command ...any) bundle.Bundle {
 		State:    jobState(b.targets, command...),
 	}
 	for i, x := range b.targets {
-		s := recordedPod(t, []string{"pod-roce-4vf", "pod-roce-4vf-node-b"}[i%2])
+		s := rulestest.Recorded(t, []string{"pod-roce-4vf", "pod-roce-4vf-node-b"}[i%2])
 		seen.Machines = append(seen.Machines, rules.Machine{Ref: check.PodRef("train", x.Pod.Name), Node: x.Pod.Node, Group: "job/h-kim", Snapshot: s})
 	}
 	return seen

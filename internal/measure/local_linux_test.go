@@ -13,14 +13,12 @@ import (
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
-	"github.com/railhead/railhead/internal/host"
-	"github.com/railhead/railhead/internal/host/replay"
-	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/ranks"
 	"github.com/railhead/railhead/internal/ranks/rankstest"
 	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/report/text"
 	benchrules "github.com/railhead/railhead/internal/rules/bench"
+	"github.com/railhead/railhead/internal/rules/rulestest"
 )
 
 // standInPod is a railhead-pod that prints the snapshot of a recorded machine, and becomes the command of run.
@@ -106,7 +104,7 @@ func newBenchTrial(t *testing.T, n int) *benchTrial {
 		targets[i].Pod.Node, targets[i].Pod.IP = fmt.Sprintf("gpu-%d", i+1), fmt.Sprintf("10.128.2.%d", i+10)
 		name := targets[i].Pod.Name
 		p := local.Pods[name]
-		s := recordedPod(t, []string{"pod-roce-4vf", "pod-roce-4vf-node-b"}[i%2])
+		s := rulestest.Recorded(t, []string{"pod-roce-4vf", "pod-roce-4vf-node-b"}[i%2])
 		data, err := json.Marshal(s)
 		if err != nil {
 			t.Fatal(err)
@@ -142,24 +140,7 @@ func (b *benchTrial) link(t *testing.T, name string) {
 	}
 }
 
-func recordedPod(t *testing.T, name string) host.Snapshot {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../../testdata/hosts", name+".txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	archive, err := replay.Parse(string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	machine, err := sysfs.Recorded(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return machine.Snapshot()
-}
-
-// rate is what a device reaches from now on.
+// rate sets the rate that a device reaches from now on.
 func (b *benchTrial) rate(t *testing.T, device, rate string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(b.fabric, "rate."+device), []byte(rate), 0o600); err != nil {

@@ -26,7 +26,8 @@ func (p *Parser) frameworkEvent(at Place, line []byte, text string) (Event, bool
 	return e, ok && (e.Kind != Exception || !ignored)
 }
 
-// repetition is where PyTorch repeats NCCL's last warning: after "ncclSystemError: ..." or "Last error:".
+// repetition tracks the lines in which PyTorch repeats NCCL's last warning, after "ncclSystemError: ..." or "Last
+// error:".
 type repetition struct {
 	lines int  // left
 	named bool // "Last error:" was read: the next text is the warning, known or not
@@ -167,7 +168,7 @@ func codeIn(text string) int {
 	return 0
 }
 
-// rendezvousWords are those of the launcher's store and rendezvous, and of gloo.
+// rendezvousWords appear in errors of the launcher's store and rendezvous, and of gloo.
 var rendezvousWords = []string{
 	"RendezvousConnectionError", "RendezvousTimeoutError", "The client socket has timed out",
 	"The client socket has failed to connect", "The connection to the C10d store has failed", "Timed out after",

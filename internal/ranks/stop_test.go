@@ -36,13 +36,13 @@ type scene struct {
 	told    map[string]chan string
 }
 
-// actor is one command: it ends by itself, or by one of the signals that it heeds.
+// actor is one command: it ends by itself, or by one of the signals in stopsAt.
 type actor struct {
-	after time.Duration // by itself; 0: never
-	code  int
-	err   error
-	heeds map[string]int // signal -> exit code; KILL always works but for those that are gone
-	gone  bool
+	after   time.Duration // by itself; 0: never
+	code    int
+	err     error
+	stopsAt map[string]int // signal -> exit code; KILL always works but for those that are gone
+	gone    bool
 }
 
 func (s *scene) Exec(ctx context.Context, pod kube.PodRef, o kube.ExecOptions) (int, error) {
@@ -74,7 +74,7 @@ func (s *scene) start(ctx context.Context, name string) (int, error) {
 		case <-end:
 			return a.code, a.err
 		case signal := <-s.told[name]:
-			if code, ok := a.heeds[signal]; ok {
+			if code, ok := a.stopsAt[signal]; ok {
 				return code, nil
 			}
 			if signal == "KILL" && !a.gone {
@@ -179,7 +179,7 @@ func TestSteer(t *testing.T) {
 		},
 		"one fails, the others wait for it": {
 			scene: &scene{
-				ranks: map[string]actor{"h-kim-0": {after: time.Minute, code: 3}, "h-kim-1": {heeds: polite}},
+				ranks: map[string]actor{"h-kim-0": {after: time.Minute, code: 3}, "h-kim-1": {stopsAt: polite}},
 			},
 			want: result{3, 70 * time.Second, []string{"1m10s TERM h-kim-1"}},
 		},
@@ -200,12 +200,12 @@ func TestSteer(t *testing.T) {
 			},
 		},
 		"Ctrl-C": {
-			scene:     &scene{ranks: map[string]actor{"h-kim-0": {heeds: polite}, "h-kim-1": {heeds: polite}}},
+			scene:     &scene{ranks: map[string]actor{"h-kim-0": {stopsAt: polite}, "h-kim-1": {stopsAt: polite}}},
 			interrupt: time.Minute,
 			want:      result{130, time.Minute, []string{"1m0s INT h-kim-0", "1m0s INT h-kim-1"}},
 		},
 		"Ctrl-C at ranks that save first": {
-			scene:     &scene{ranks: map[string]actor{"h-kim-0": {heeds: map[string]int{"TERM": 0}}, "h-kim-1": {}}},
+			scene:     &scene{ranks: map[string]actor{"h-kim-0": {stopsAt: map[string]int{"TERM": 0}}, "h-kim-1": {}}},
 			interrupt: time.Minute,
 			want: result{
 				130,
@@ -221,7 +221,7 @@ func TestSteer(t *testing.T) {
 		},
 		"Ctrl-C while the others have time after a failure": {
 			scene: &scene{
-				ranks: map[string]actor{"h-kim-0": {after: time.Minute, code: 3}, "h-kim-1": {heeds: polite}},
+				ranks: map[string]actor{"h-kim-0": {after: time.Minute, code: 3}, "h-kim-1": {stopsAt: polite}},
 			},
 			interrupt: 62 * time.Second,
 			want:      result{130, 62 * time.Second, []string{"1m2s INT h-kim-1"}},
@@ -234,7 +234,7 @@ func TestSteer(t *testing.T) {
 			says:      []string{"Interrupted again: sending the next signal now"},
 		},
 		"timeout": {
-			scene: &scene{ranks: map[string]actor{"h-kim-0": {heeds: polite}, "h-kim-1": {heeds: polite}}},
+			scene: &scene{ranks: map[string]actor{"h-kim-0": {stopsAt: polite}, "h-kim-1": {stopsAt: polite}}},
 			limit: time.Minute,
 			want:  result{124, time.Minute, []string{"1m0s TERM h-kim-0", "1m0s TERM h-kim-1"}},
 		},
@@ -251,7 +251,7 @@ func TestSteer(t *testing.T) {
 		},
 		"a pod is deleted, and its streams hang": {
 			scene: &scene{
-				ranks:  map[string]actor{"h-kim-0": {heeds: polite}, "h-kim-1": {gone: true}},
+				ranks:  map[string]actor{"h-kim-0": {stopsAt: polite}, "h-kim-1": {gone: true}},
 				states: map[time.Duration]cluster.State{time.Minute: lost},
 			},
 			want: result{1, 80 * time.Second, []string{"1m20s TERM h-kim-0"}},
@@ -268,7 +268,7 @@ func TestSteer(t *testing.T) {
 		"a connection breaks": {
 			scene: &scene{
 				ranks: map[string]actor{
-					"h-kim-0": {heeds: polite},
+					"h-kim-0": {stopsAt: polite},
 					"h-kim-1": {after: time.Minute, err: errors.New("connection reset by peer")},
 				},
 			},

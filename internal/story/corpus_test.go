@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// transports are those that the logs of the corpus show; all others show none.
+// transports lists the logs of the corpus that show a transport.
 var transports = map[string]Transport{
 	"004-nersc-pm-shifter-create-cq.log":             RDMA,
 	"008-a100pcie-single-node-roce-2.27.7.log":       NoTransport,

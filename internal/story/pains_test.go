@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// symptoms are what people see of RDMA that does not work, the fixture of testdata/logs that shows it, and its first
+// symptoms maps a symptom of broken RDMA to the fixture of testdata/logs that shows it, and its first
 // cause; "" where no cause may be made up.
 var symptoms = map[string]struct {
 	log   string

@@ -35,7 +35,7 @@ type Page struct {
 	Facts      []Table         `json:"-"`
 }
 
-// Source is where the facts of a page come from.
+// Source names the origin of the facts of a page.
 type Source struct {
 	Kind  string // Bench, Diagnosis
 	Name  string // of the file

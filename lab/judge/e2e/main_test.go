@@ -92,7 +92,7 @@ func siteLimits() *machineconfigv1.MachineConfig {
 	}
 }
 
-// roles are what users of a cluster usually have: OpenShift's cluster-reader, and that whoever administers a
+// roles are the usual ones of a cluster's users: OpenShift's cluster-reader, and that whoever administers a
 // namespace may read and write its network attachments and JobSets.
 func roles() []client.Object {
 	read := []string{"get", "list", "watch"}

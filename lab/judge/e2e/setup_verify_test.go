@@ -22,7 +22,7 @@ import (
 	"github.com/railhead/railhead/lab/controlplane/openshift"
 )
 
-// snapshot is what railhead-pod would have taken on a node that boots with passthrough, where containers may lock so
+// snapshot returns a snapshot of a node that boots with passthrough, where containers may lock so
 // much.
 func snapshot(memlock host.Limit) string {
 	text, err := json.Marshal(host.Snapshot{
