@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -44,14 +45,12 @@ func torchLines(log string) (ranks int, sizes []SizedRate) {
 //	#     size    count   type  redop  root   time  algbw  busbw #wrong   time  algbw  busbw #wrong
 //	   1048576   262144  float    sum    -1  72.95  14.37  12.58      0  73.07  14.35  12.56      0
 //
-// Versions before 2.12 have no root. Four more columns follow each half with -I. Launchers print a prefix.
+// Versions before 2.12 have no root, and no redop for operations that do not reduce. A half may be missing or N/A, as
+// operations are that are never in place. Four more columns follow each half with -I. Launchers print a prefix.
 var (
-	ncclRow = regexp.MustCompile(`(\d{1,18})\s+\d+\s+[a-z]\w*\s+[a-z]+(?:\s+-?\d+)?` +
-		ncclHalf + `(?:(?:\s+[\d.]+){4})?` + ncclHalf + `(?:\s|$)`)
+	ncclRow  = regexp.MustCompile(`(\d{1,18})\s+\d+\s+[a-z]\w*\s+(?:[a-z]+\s+)?((?:N/A|[-\d]).*)`)
 	ncclRank = regexp.MustCompile(`#\s+Rank\s+(\d+)\s`)
 )
-
-const ncclHalf = `\s+(?:[\d.]+|N/A)\s+([\d.]+|N/A)\s+([\d.]+|N/A)\s+(?:[\d.e+]+|N/A)`
 
 // ncclTests reads the rows of all_reduce_perf, the faster half of each, and counts the ranks that it lists.
 func ncclTests(log string) (ranks int, sizes []SizedRate) {
@@ -60,28 +59,58 @@ func ncclTests(log string) (ranks int, sizes []SizedRate) {
 		if m := ncclRank.FindStringSubmatch(line); m != nil {
 			seen[m[1]] = true
 		}
-		m := ncclRow.FindStringSubmatch(line)
-		if m == nil {
-			continue
+		if m := ncclRow.FindStringSubmatch(line); m != nil {
+			if bytes, err := strconv.ParseInt(m[1], 10, 64); err == nil {
+				sizes = append(sizes, fasterHalf(bytes, numbers(m[2]))...)
+			}
 		}
-		bytes, err := strconv.ParseInt(m[1], 10, 64)
-		algbw, hasAlgbw := number(m[2])
-		busbw, hasBusbw := number(m[3])
-		if err != nil || !hasAlgbw || !hasBusbw {
-			continue
-		}
-		faster := SizedRate{Bytes: bytes, Algbw: GBps(algbw), Busbw: GBps(busbw)}
-		algbw, hasAlgbw = number(m[4]) // N/A: the operation is never in place
-		if inPlace, ok := number(m[5]); ok && hasAlgbw && inPlace > busbw {
-			faster.Algbw, faster.Busbw = GBps(algbw), GBps(inPlace)
-		}
-		sizes = append(sizes, faster)
 	}
 	return len(seen), sizes
+}
+
+// numbers returns the columns up to the first one that is neither a number nor N/A, which is NaN.
+func numbers(text string) []float64 {
+	var all []float64
+	for field := range strings.FieldsSeq(text) {
+		f, err := strconv.ParseFloat(strings.Replace(field, "N/A", "NaN", 1), 64)
+		if err != nil {
+			break
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// fasterHalf returns the result of a row by its columns after redop: none if the row is incomplete.
+func fasterHalf(bytes int64, columns []float64) []SizedRate {
+	const half, withIterations = 4, 8 // time, algbw, busbw, #wrong
+	if len(columns)%half == 1 {
+		columns = columns[1:] // the root
+	}
+	step := half
+	if len(columns) == 2*withIterations {
+		step = withIterations
+	} else if len(columns) != half && len(columns) != 2*half {
+		return nil
+	}
+	var found []SizedRate
+	for columns := range slices.Chunk(columns, step) {
+		r := SizedRate{Bytes: bytes, Algbw: GBps(columns[1]), Busbw: GBps(columns[2])}
+		switch {
+		case !isRate(columns[1]) || !isRate(columns[2]):
+		case len(found) == 0:
+			found = append(found, r)
+		case r.Busbw > found[0].Busbw:
+			found[0] = r
+		}
+	}
+	return found
 }
 
 // number reads a finite number that is not negative.
 func number(s string) (float64, bool) {
 	f, err := strconv.ParseFloat(s, 64)
-	return f, err == nil && f >= 0 && !math.IsInf(f, 0)
+	return f, err == nil && isRate(f)
 }
+
+func isRate(f float64) bool { return f >= 0 && !math.IsInf(f, 0) }

@@ -104,8 +104,17 @@ func TestNCCLTests(t *testing.T) {
 		"four more columns of -I": {
 			"1024 256 float sum -1 10.00 0.10 0.20 0 9.1 12.0 11.9 3.2 11.00 0.09 0.18 0 9.3 12.1 12.0 3.3", 0, tail,
 		},
-		"before 2.12, without root": {"1024 256 float sum 10.00 0.10 0.20 0e+00 11.00 0.09 0.18 N/A", 0, tail},
-		"many wrong values":         {"1024 256 float sum -1 10.00 0.10 0.20 1e+06 11.00 0.09 0.18 0", 0, tail},
+		"before 2.12, without root":         {"1024 256 float sum 10.00 0.10 0.20 0e+00 11.00 0.09 0.18 N/A", 0, tail},
+		"only out of place":                 {"1024 256 float sum -1 10.00 0.10 0.20 0", 0, tail},
+		"only out of place, before 2.12":    {"1024 256 float sum 10 0.10 0.20 0e+00", 0, tail},
+		"only in place":                     {"1024 256 float sum -1 N/A N/A N/A N/A 10.00 0.10 0.20 0", 0, tail},
+		"all-to-all: never in place":        {"1024 256 float none -1 10.00 0.10 0.20 0 N/A N/A N/A N/A", 0, tail},
+		"all-to-all before 2.12":            {"1024 256 float 10.00 0.10 0.20 0e+00 11.00 0.09 0.18 N/A", 0, tail},
+		"all-to-all of 2.12, with integers": {"1024 256 float none 10 0.10 0.20 N/A 11 0.09 0.18 N/A", 0, tail},
+		"broadcast with a root":             {"1024 256 float none 0 10 0.10 0.20 0 11 0.09 0.18 0", 0, tail},
+		"a row cut in its second half":      {"1024 256 float sum -1 10.00 0.10 0.20 0 11.00 0.09", 0, nil},
+		"a row cut in its first half":       {"1024 256 float sum -1 10.00 0.10", 0, nil},
+		"many wrong values":                 {"1024 256 float sum -1 10.00 0.10 0.20 1e+06 11.00 0.09 0.18 0", 0, tail},
 		"another line printed into a row": {
 			row + "\n1024 256 float sumhost-1:433602:433862 [5] NCCL INFO AllReduce: opCount 0 sendbuff 0x7f\n" +
 				"1024 256 float sum host:1:2 [0] NCCL INFO x", 0, tail,
@@ -122,6 +131,7 @@ func TestNCCLTests(t *testing.T) {
 
 func FuzzNCCLTests(f *testing.F) {
 	f.Add(modern)
+	f.Add("1048576 262144 float 81.60 12.85 12.04 0e+00 82.00 12.79 11.99 N/A")
 	f.Add("[1,0]<stdout>: 536870912 134217728 float sum -1 171351 3.13 3.13 0 171823 3.12 3.12 0")
 	f.Fuzz(func(t *testing.T, log string) {
 		var run AllReduceRun
