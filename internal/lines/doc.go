@@ -1,2 +1,2 @@
-// Package lines decodes logs: compressed, in UTF-16, or with parts that are not text.
+// Package lines decodes logs: compressed, in UTF-16, written by a container runtime, or with parts that are not text.
 package lines

@@ -11,7 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Input reads a log as text. It decodes gzip, zstd and UTF-16.
+// Input reads a log as text. It decodes gzip, zstd, UTF-16, and the log files of container runtimes.
 type Input struct {
 	raw     counter
 	text    io.Reader
@@ -217,6 +217,9 @@ func (i *Input) decode(head []byte) bool {
 		i.text = &lazy{open: i.zstd, in: i.text}
 	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
 		i.discard(3)
+		return false
+	case containerFormat(head) != nil:
+		i.text = &containerReader{in: i.text, parse: containerFormat(head), begun: map[string][]byte{}}
 		return false
 	default:
 		order, mark := utf16Order(head)

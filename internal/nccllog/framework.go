@@ -203,11 +203,7 @@ func isNotice(text string) bool {
 
 // readException reads the last line of a traceback of Python: "[rank0]: ValueError: ...".
 func readException(e *Event, text, _ string) bool {
-	label, _ := labelOf([]byte(text))
-	if label != nil {
-		_, text, _ = strings.Cut(text, string(label))
-		text = strings.TrimLeft(text, ": ")
-	}
+	text = text[len(beginningPrefixes.FindString(text)):]
 	name, _, explained := strings.Cut(strings.TrimSpace(text), ":")
 	e.Name = name
 	if !explained && name != "AssertionError" || len(name) > 80 || strings.ContainsAny(name, " /=\"'()[]") {

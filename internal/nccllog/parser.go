@@ -41,10 +41,9 @@ type turn struct {
 	rank *rank
 }
 
-// Line reads one line. It does not keep the slice.
-func (p *Parser) Line(at Place, line []byte) {
+// line reads one line, or a part of one, without line ends.
+func (p *Parser) line(at Place, line []byte) {
 	p.seq++
-	line = bytes.TrimRight(line, "\r\n")
 	if p.open.lines > 0 && p.continueWarning(line) {
 		return
 	}
@@ -54,25 +53,17 @@ func (p *Parser) Line(at Place, line []byte) {
 		return
 	}
 	i := segment(line, 0)
-	if i < 0 {
+	switch {
+	case i < 0:
 		p.outside(at, line)
 		return
+	case segment(line, i+5) >= 0:
+		p.records(at, line, i)
+		return
 	}
-	before, first := line[:i], i
-	for range 16 { // processes that write into one another's lines
-		next := segment(line, i+5)
-		end := next
-		if next < 0 {
-			end = len(line)
-		}
-		r := p.readSegment(at, line, before, line[i+5:end], i != first)
-		if next < 0 {
-			if i == first && r != nil && r.Host != "" && begins(line[i+5:], "INFO ") {
-				p.turn = turn{append(p.turn.head[:0], line[:i+10]...), r}
-			}
-			return
-		}
-		before, i = line[i+10:next], next
+	r := p.readSegment(at, line, line[:i], line[i+5:], false)
+	if r != nil && r.Host != "" && begins(line[i+5:], "INFO ") {
+		p.turn = turn{append(p.turn.head[:0], line[:i+10]...), r}
 	}
 }
 

@@ -20,6 +20,9 @@ func FuzzLog(f *testing.F) {
 	}
 	f.Add("a:1:2 [0] x.cc:1 NCCL WARN Call to ibv_modify_qp failed with 61 No data available, on dev " +
 		"mlx5_0:1,\ncurr state INIT\x80, next state RTR\n")
+	f.Add(`"a:1:2 [0] NCCL INFO Using network IB\nb:1:2 [0] x.cc:1 NCCL WARN \u003c"`)
+	f.Add(`{"message":"[1,0]<stdout>: a:1:2 [0] NCCL INFO x b:1:2 [0] NCCL INFO y a:1:2 [0] NCCL INFO ` +
+		`x [2026-01-02 03:04:05] b:1:2 [0] x.cc:1 NCCL WARN y ValueError: z"}`)
 	f.Fuzz(func(t *testing.T, log string) {
 		for _, run := range parsed(log).Runs {
 			for _, e := range run.Events {

@@ -43,7 +43,9 @@ func TestRankOfALine(t *testing.T) {
 		"process without thread": {"node-1:12 [3] NCCL INFO Using network IB", "node-1 12 3 "},
 		"Ray with its address": {"(RayTrainWorker pid=12, ip=10.0.0.3) node-1:12:34 [0] NCCL INFO Using " +
 			"network IB", "node-1 12 0 "},
-		"nothing in front":           {"NCCL INFO Using network IB", " 0 -1 job.log"},
+		"nothing in front": {"NCCL INFO Using network IB", " 0 -1 job.log"},
+		"time and label in front": {"2026-03-02T10:00:00.5Z [1,5]<stdout>:NCCL INFO Using network IB",
+			" 0 -1 [1,5]"},
 		"label in front":             {"[1,5]<stdout>:NCCL INFO Using network IB", " 0 -1 [1,5]"},
 		"number of srun in front":    {" 5: NCCL INFO Using network IB", " 0 -1 5"},
 		"pod's name in front":        {"worker-5: NCCL INFO Using network IB", " 0 -1 worker-5"},

@@ -85,6 +85,9 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 // unknown.
 func labelOf(line []byte) (label []byte, number int) {
 	text := bytes.TrimLeft(line[:min(len(line), 160)], " ")
+	if len(text) > 20 && text[10] == 'T' && text[4] == '-' { // the time of kubectl or a container runtime
+		_, text, _ = bytes.Cut(text, []byte(" "))
+	}
 	switch {
 	case len(text) == 0:
 		return nil, -1

@@ -1,0 +1,112 @@
+package nccllog
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"regexp"
+	"strings"
+)
+
+// escapes are what programs that print the representation of a text (JSON, Python's repr) write for characters of
+// logs.
+var escapes = strings.NewReplacer(`\r\n`, "\n", `\n`, "\n", `\t`, "\t", `\"`, `"`, `\'`, `'`, `\u003c`, "<",
+	`\u003e`, ">", `\u001b`, "\x1b", `\x1b`, "\x1b")
+
+// Line reads one line, or several in one with escaped line ends. It does not keep the slice.
+func (p *Parser) Line(at Place, line []byte) {
+	line = bytes.TrimRight(line, "\r\n")
+	text := message(line)
+	if text == "" && bytes.IndexByte(line, '\\') >= 0 && bytes.Contains(line, []byte(`\n`)) {
+		text = escapes.Replace(string(line))
+		if quote := text[:1]; quote == `"` || quote == `'` {
+			text = strings.Trim(text, quote)
+		}
+	}
+	if text == "" {
+		p.line(at, line)
+		return
+	}
+	for text := range strings.SplitSeq(text, "\n") {
+		p.line(at, cleaned(nil, []byte(text)))
+	}
+}
+
+// message returns the text of a line in JSON, as loggers, log collectors and Docker write it; "" if it is none.
+func message(line []byte) string {
+	var entry struct{ Message, Msg, Log, Line, Text string }
+	if !begins(line, `{"`) || json.Unmarshal(line, &entry) != nil {
+		return ""
+	}
+	return strings.TrimSuffix(cmp.Or(entry.Message, entry.Msg, entry.Log, entry.Line, entry.Text), "\n")
+}
+
+// fewRecords is the most that processes which write at the same time leave in one line; a line with more is a log
+// whose line ends were lost.
+const fewRecords = 3
+
+// records reads a line with several records: processes wrote into one another's lines, or the line ends were lost. Each
+// ends where the next one begins. First is the index of NCCL's first name.
+func (p *Parser) records(at Place, line []byte, first int) {
+	joined := bytes.Count(line, []byte("NCCL ")) > fewRecords
+	begin := 0
+	if joined {
+		begin = recordStart(line[:first])
+		p.foreign(at, line[:begin])
+	}
+	for name := first; name >= 0; {
+		next, end, following := segment(line, name+5), len(line), 0
+		if next >= 0 {
+			end = name + 10 + recordStart(line[name+10:next])
+			following = end
+			if end == next { // other output hides where it begins
+				following = name + 10
+			}
+		}
+		torn := name != first && !(joined && line[begin-1] == ' ')
+		text := line[name+5 : name+10+len(bytes.TrimRight(line[name+10:end], " "))]
+		p.seq++
+		p.readSegment(at, bytes.TrimRight(line[begin:end], " "), line[begin:name], text, torn)
+		if joined && begins(text, "INFO") {
+			p.foreign(at, text[4:])
+		}
+		begin, name = following, next
+	}
+}
+
+// prefixes is what launchers, kubectl, compose and journald put in front of a line: "[1,3]<stdout>:", "[pod/a/b] ",
+// "(Worker pid=1, ip=10.0.0.1) ", "worker-3 | ", "Mar 02 10:00:00 node-1 podman[42]: ", "3: ", "pod-0: ", and a time.
+const prefixes = `(?:\[[^\[\]]*\](?:<std\w+>)?:?\s*|\([^()]*pid=[^()]*\)\s*|[\w.-]+\s+\|\s+|` +
+	`[A-Z][a-z][a-z] [ \d]\d [\d:]{8} \S+ \S+: |[\w.-]*\d: |\d{4}-\d\d-\d\d[T ]\S+\s+)+`
+
+var (
+	endingPrefixes    = regexp.MustCompile(prefixes + `$`)
+	beginningPrefixes = regexp.MustCompile(`^\s*` + prefixes)
+)
+
+// recordStart returns the index at which the record begins whose prefix is at the end of the text. It is the end of
+// the text if the host has other output in front of it.
+func recordStart(text []byte) int {
+	const longest = 160
+	s := sourceOf(text)
+	head := s.before[max(len(s.before)-longest, 0):]
+	if len(s.host) == 0 || len(head) > 0 && bytes.IndexByte([]byte(" :])>"), head[len(head)-1]) < 0 {
+		return len(text)
+	}
+	if label := endingPrefixes.FindIndex(head); label != nil {
+		return len(s.before) - len(head) + label[0]
+	}
+	return len(s.before)
+}
+
+// foreign reads text of other programs that stands between records of a line without line ends.
+func (p *Parser) foreign(at Place, line []byte) {
+	text := strings.ToValidUTF8(string(line), "")
+	if text == "" || p.test(at, line, text) {
+		return
+	}
+	if e, ok := p.frameworkEvent(at, line, text); ok {
+		e.Quote = quoteOf(at, line[max(len(line)-maxText, 0):])
+		p.keep(nil, e)
+	}
+}
