@@ -123,6 +123,10 @@ func cleanState(s cluster.State) cluster.State {
 		}),
 		ServiceAccounts: s.ServiceAccounts,
 		Quotas:          s.Quotas,
+		Workloads: each(s.Workloads, func(w *cluster.Workload) {
+			w.Templates = each(w.Templates, labels.cleanPod)
+			w.Conditions = each(w.Conditions, func(c *cluster.Condition) { redact(&c.Message) })
+		}),
 		TrainJobs:       s.TrainJobs,
 		Events:          cleanEvents(s.Events),
 		Objects:         each(s.Objects, labels.cleanObject),
@@ -163,8 +167,9 @@ func (k labelKeys) cleanMachineConfig(m *cluster.MachineConfig) {
 var eventReasons = []string{
 	"AddedInterface", "AttachVolume", "BackOff", "Created", "CreatedSriovNetwork", "DrainDone",
 	"EmptyPodSharedPoolError", "ErrImageNeverPull", "Evicted", "ExceededGracePeriod", "Failed",
-	"FailedAttachVolume", "FailedBinding", "FailedCreate", "FailedCreatePodSandBox", "FailedMapVolume",
+	"FailedAttachVolume", "FailedBinding", "FailedCreate", "FailedCreatePod", "FailedCreatePodSandBox", "FailedMapVolume",
 	"FailedMount", "FailedPostStartHook", "FailedPrepareDynamicResources", "FailedScheduling", "FailedSync",
+	"FailedToCreateHeadPod", "FailedToCreateWorkerPod", "HeadlessServiceCreationFailed", "JobCreationFailed",
 	"ImagePullBackOff", "InspectFailed", "InvalidDiskCapacity", "Killing", "NetworkNotReady", "NoNetworkFound",
 	"NodeNotReady", "OOMKilling", "OutOfmemory", "Preempted", "Preempting", "ProvisioningFailed", "Pulled",
 	"Pulling", "SMTAlignmentError", "SandboxChanged", "Scheduled", "Started", "SuccessfulCreate", "SystemOOM",

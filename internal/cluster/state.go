@@ -33,6 +33,7 @@ type State struct {
 	Quotas          []Quota          `json:"quotas,omitempty"`
 	Events          []Event          `json:"events,omitempty"`
 	Objects         []Object         `json:"objects,omitempty"` // Railhead's own
+	Workloads       []Workload       `json:"workloads,omitempty"`
 	TrainJobs       []TrainJob       `json:"trainJobs,omitempty"`
 	Problems        []Problem        `json:"problems,omitempty"`
 }
@@ -59,6 +60,7 @@ const (
 	Events          Kind = "events"
 	Objects         Kind = "objects"      // of any resource, with Railhead's label
 	StatefulSets    Kind = "statefulsets" // of Objects these alone
+	Workloads       Kind = "workloads"    // of all kinds that make pods, with or without Railhead's label
 	TrainJobs       Kind = "trainjobs"
 )
 
@@ -101,6 +103,7 @@ type Object struct {
 // Problem is a list that could not be read.
 type Problem struct {
 	Kind      Kind   `json:"kind"`
+	Resource  string `json:"resource,omitempty"` // of the API: pytorchjobs.kubeflow.org
 	Namespace string `json:"namespace,omitempty"`
 	Err       string `json:"error"`
 	Forbidden bool   `json:"forbidden,omitempty"` // whoever asks may not list it

@@ -110,7 +110,8 @@ func Want(subject bundle.Subject) kube.Want {
 	}
 	return kube.Want{
 		Kinds: append(ClusterKinds(),
-			cluster.Events, cluster.Objects, cluster.Namespaces, cluster.ServiceAccounts, cluster.TrainJobs),
+			cluster.Events, cluster.Objects, cluster.Workloads, cluster.Namespaces, cluster.ServiceAccounts,
+			cluster.TrainJobs),
 		Namespace:  subject.Namespace,
 		Job:        subject.Job,
 		Detail:     subject.Job == "",

@@ -21,8 +21,8 @@ import (
 // Want selects the parts of a cluster to read.
 type Want struct {
 	Kinds []cluster.Kind
-	// Namespace limits pods, networks, service accounts, quotas, role bindings, events and Railhead's objects to one
-	// namespace. The SR-IOV operator's objects are always read in full.
+	// Namespace limits pods, workloads, networks, service accounts, quotas, role bindings, events and Railhead's objects
+	// to one namespace. The SR-IOV operator's objects are always read in full.
 	Namespace string
 	// Job limits pods and Railhead's objects to one job, and reads its pods with labels, annotations and containers.
 	Job string
@@ -154,7 +154,11 @@ func (c *Client) assemble(w Want, sources []source, all []rows) cluster.State {
 		}
 		if err := all[i].err; err != nil {
 			d.Problems = append(d.Problems, cluster.Problem{
-				Kind: s.kind, Namespace: s.namespace, Err: err.Error(), Forbidden: apierrors.IsForbidden(err),
+				Kind:      s.kind,
+				Resource:  s.resource,
+				Namespace: s.namespace,
+				Err:       err.Error(),
+				Forbidden: apierrors.IsForbidden(err),
 			})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,6 +18,7 @@ import (
 // source is one list of the server and its conversion.
 type source struct {
 	kind      cluster.Kind // the list of the State that it belongs to
+	resource  string       // with its group: statefulsets.apps
 	path      string
 	namespace string // empty: all namespaces, or a kind without namespaces
 	fallback  string // path of the list in the wanted namespace, used if the list of all namespaces is forbidden
@@ -142,7 +144,14 @@ func (a api) sources(w Want) []source {
 
 func (e endpoint) source(kind cluster.Kind, version string, w Want) source {
 	base := apiPath(e.group, version)
-	s := source{kind: kind, path: base + "/" + e.name, labels: e.labels, cached: e.cached, codec: e.codec}
+	s := source{
+		kind:     kind,
+		resource: strings.TrimSuffix(e.name+"."+e.group, "."),
+		path:     base + "/" + e.name,
+		labels:   e.labels,
+		cached:   e.cached,
+		codec:    e.codec,
+	}
 	narrow := base + "/namespaces/" + w.Namespace + "/" + e.name
 	switch {
 	case w.Namespace == "" || e.scope == ofCluster || e.scope == anywhere:
@@ -173,6 +182,8 @@ func endpointsOf(kind cluster.Kind, w Want) []endpoint {
 		return grantEndpoints(w)
 	case cluster.Objects:
 		return objectEndpoints(w)
+	case cluster.Workloads:
+		return workloadEndpoints()
 	default:
 		return endpoints[kind]
 	}
@@ -319,6 +330,23 @@ func objectEndpoints(w Want) []endpoint {
 		writtenOf(cluster.MachineConfigGroup, "v1", "MachineConfig", ofCluster),
 		writtenOf(cluster.SecurityGroup, "v1", "SecurityContextConstraints", ofCluster),
 	)
+}
+
+// workloadEndpoints returns the lists of the kinds whose objects make pods.
+func workloadEndpoints() []endpoint {
+	var all []endpoint
+	for _, k := range workload.Kinds {
+		if k.GVK.Group != "" && len(k.Templates) > 0 {
+			all = append(all, endpoint{
+				group:    k.GVK.Group,
+				versions: []string{k.GVK.Version, "v1"}, // the templates are at the same place in both
+				name:     plan.Resource(k.GVK.Kind),
+				scope:    inNamespace,
+				codec:    codecOfMany(workloadOf(k), func(d *draft) *[]cluster.Workload { return &d.Workloads }),
+			})
+		}
+	}
+	return all
 }
 
 // writtenOf reads the objects of a kind that have Railhead's label.

@@ -108,6 +108,12 @@ func TestSources(t *testing.T) {
 			Job:       "h-kim",
 		},
 			[]string{"/apis/apps/v1" + namespaced + "statefulsets?app.kubernetes.io/managed-by=railhead"}},
+		"workloads of the kinds that the server has": {openshift(), Want{
+			Kinds:     []cluster.Kind{cluster.Workloads},
+			Namespace: "train",
+		},
+			[]string{"/apis/apps/v1" + namespaced + "statefulsets", "/apis/apps/v1" + namespaced + "deployments",
+				"/apis/jobset.x-k8s.io/v1alpha2" + namespaced + "jobsets"}},
 		"Railhead's objects of a job": {openshift(), Want{
 			Kinds:     []cluster.Kind{cluster.Objects},
 			Namespace: "train",
@@ -146,7 +152,7 @@ func TestEveryKindHasASource(t *testing.T) {
 		cluster.Nodes, cluster.Pods, cluster.Pools, cluster.MachineConfigs, cluster.Networks,
 		cluster.SriovNetworks, cluster.SriovPolicies, cluster.SriovNodes,
 		cluster.DRADevices, cluster.SCCs, cluster.SCCGrants, cluster.Namespaces, cluster.ServiceAccounts,
-		cluster.Quotas, cluster.Events, cluster.Objects, cluster.TrainJobs,
+		cluster.Quotas, cluster.Events, cluster.Objects, cluster.Workloads, cluster.TrainJobs,
 	} {
 		if len(openshift().sources(Want{Kinds: []cluster.Kind{kind}})) == 0 {
 			t.Errorf("%s has no source", kind)

@@ -33,6 +33,7 @@ type Template struct {
 	Items string   // path of the list or map whose items hold templates; empty: the object itself holds one
 	Pod   string   // path of the template in an item; empty: the item is the pod
 	Count []string // paths in an item; their product is the number of pods, and an absent one is 1
+	Among bool     // its pods are among those that another template counts
 }
 
 // Source is a label or an annotation of a pod.
@@ -73,6 +74,14 @@ var Kinds = []Kind{
 		GVK:       schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"},
 		Templates: []Template{{Pod: "spec.template", Count: []string{"spec.replicas"}}},
 	},
+	{ // of a Deployment, or of another controller
+		GVK:       schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"},
+		Templates: []Template{{Pod: "spec.template", Count: []string{"spec.replicas"}}},
+	},
+	{
+		GVK:       schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"},
+		Templates: []Template{{Pod: "spec.template", Count: []string{"status.desiredNumberScheduled"}}},
+	},
 	{
 		GVK:       schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"},
 		Templates: []Template{{Pod: "spec.template", Count: []string{"spec.parallelism"}}},
@@ -96,22 +105,40 @@ var Kinds = []Kind{
 		Fixed: []string{"replicatedJobs", "network", "failurePolicy"},
 	},
 	{ // Kubeflow training operator: PyTorchJob and its siblings share the label
-		GVK:   schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"},
-		Label: "training.kubeflow.org/job-name",
-		Alike: true,
+		GVK:       schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"},
+		Templates: []Template{{Items: "spec.pytorchReplicaSpecs", Pod: "template", Count: []string{"replicas"}}},
+		Label:     "training.kubeflow.org/job-name",
+		Alike:     true,
 	},
 	{
-		GVK:   schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"},
+		GVK:       schema.GroupVersionKind{Group: "kubeflow.org", Version: "v2beta1", Kind: "MPIJob"},
+		Templates: []Template{{Items: "spec.mpiReplicaSpecs", Pod: "template", Count: []string{"replicas"}}},
+		Label:     "training.kubeflow.org/job-name",
+	},
+	{ // its leaders are pods of a StatefulSet; each has a StatefulSet of workers
+		GVK: schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"},
+		Templates: []Template{
+			{Pod: "spec.leaderWorkerTemplate.leaderTemplate", Among: true},
+			{
+				Pod:   "spec.leaderWorkerTemplate.workerTemplate",
+				Count: []string{"spec.replicas", "spec.leaderWorkerTemplate.size"},
+			},
+		},
 		Label: "leaderworkerset.sigs.k8s.io/name",
 		Group: "leaderworkerset.sigs.k8s.io/group-index",
 	},
 	{
-		GVK:   schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayCluster"},
+		GVK: schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayCluster"},
+		Templates: []Template{
+			{Pod: "spec.headGroupSpec.template"},
+			{Items: "spec.workerGroupSpecs", Pod: "template", Count: []string{"replicas", "numOfHosts"}},
+		},
 		Label: "ray.io/cluster",
 	},
 	{
-		GVK:   schema.GroupVersionKind{Group: "batch.volcano.sh", Version: "v1alpha1", Kind: "Job"},
-		Label: "volcano.sh/job-name",
+		GVK:       schema.GroupVersionKind{Group: "batch.volcano.sh", Version: "v1alpha1", Kind: "Job"},
+		Templates: []Template{{Items: "spec.tasks", Pod: "template", Count: []string{"replicas"}}},
+		Label:     "volcano.sh/job-name",
 	},
 	{
 		GVK:       schema.GroupVersionKind{Version: "v1", Kind: "Pod"},
@@ -158,5 +185,5 @@ func WithTemplates() []string {
 		}
 	}
 	slices.Sort(names)
-	return names
+	return slices.Compact(names)
 }

@@ -39,6 +39,9 @@ func (k Kind) PodTemplates(object map[string]any) []map[string]any {
 func (k Kind) Size(object map[string]any) int {
 	size := 0
 	for _, t := range k.Templates {
+		if t.Among {
+			continue
+		}
 		for _, item := range t.items(object) {
 			pods := 1
 			for _, path := range t.Count {

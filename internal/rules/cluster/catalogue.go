@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
@@ -123,6 +124,11 @@ func jobRows() []check.Check[view] {
 			Run:         reading(podResources, cluster.Networks),
 		},
 		{
+			ID: pods.NADMissing, Title: "every network attachment that the pod names is there",
+			ExplainedBy: []check.ID{NetworkResource},
+			Run:         reading(podNetworks, cluster.Networks),
+		},
+		{
 			ID: RDMARequested, Title: "every job with GPUs on several nodes requests RDMA",
 			Run: reading(rdmaRequested, cluster.Nodes, cluster.Networks),
 		},
@@ -161,7 +167,6 @@ func podRows() []check.Check[view] {
 		{ID: pods.ResourceNameMismatch, ExplainedBy: devices},
 		{ID: pods.DeviceAllocate, ExplainedBy: devices},
 		{ID: pods.NodeSelection, ExplainedBy: devices},
-		{ID: pods.NADMissing, ExplainedBy: []check.ID{NetworkResource}},
 		{ID: pods.SCCIPCLock, ExplainedBy: []check.ID{SCCGranted, SCCForRDMA}},
 		{ID: pods.SCCOther, ExplainedBy: []check.ID{SCCGranted, SCCForRDMA}},
 	}
@@ -181,7 +186,8 @@ type Options struct {
 // Judge checks the cluster for the pods that the State has in detail. A finding that another one explains is
 // reported under that one.
 func Judge(s cluster.State, o Options) check.Report {
-	v := view{State: s, options: o, pods: slices.Concat(missingPods(s, o), pendingPods(s))}
+	pending := pendingPods(s)
+	v := view{State: s, options: o, pods: slices.Concat(missingPods(s, o, pending), pending)}
 	r := check.Run(withoutUnreadNeeds(rows(), v), v)
 	if !o.Whole {
 		r = skipForbidden(r, s)
@@ -219,6 +225,14 @@ func whyUnread(s cluster.State, kind cluster.Kind) string {
 	switch p := s.Problem(kind); {
 	case p == nil:
 		return string(kind) + " were not read"
+	case p.Forbidden && kind == cluster.Workloads: // of these, lists of the server may be missing one by one
+		var lists []string
+		for _, p := range s.Problems {
+			if p.Kind == kind {
+				lists = append(lists, p.Resource)
+			}
+		}
+		return "you may not list " + strings.Join(lists, ", ") + ": an administrator can"
 	case p.Forbidden:
 		return "you may not list " + string(kind) + ": an administrator can"
 	}
@@ -241,9 +255,18 @@ func withoutUnreadNeeds(checks []check.Check[view], v view) []check.Check[view] 
 	return checks
 }
 
+// ofEveryCluster reports whether a problem is about workloads of Kubernetes itself. The group of a custom resource has a
+// dot: pytorchjobs.kubeflow.org (kubernetes apiextensions-apiserver pkg/apis/apiextensions/validation).
+func ofEveryCluster(p cluster.Problem) bool {
+	return p.Kind == cluster.Workloads && strings.Count(p.Resource, ".") < 2
+}
+
 // skipForbidden turns lists that the user may not read into skipped checks, but for those about the user's own objects.
 func skipForbidden(r check.Report, s cluster.State) check.Report {
 	own := []cluster.Kind{cluster.Events}
+	if slices.ContainsFunc(s.Problems, ofEveryCluster) {
+		own = append(own, cluster.Workloads)
+	}
 	if len(detailed(s)) == 0 {
 		own = append(own, cluster.Pods) // otherwise only those of other namespaces are hidden
 	}

@@ -359,6 +359,40 @@ func clusterFaults() map[string]clusterFault {
 			says:   "it waits for cordoned nodes: gpu-1",
 			folded: []string{"node-selection"},
 		},
+		"a pod that is not scheduled yet names a network of another namespace": {
+			change: func(s *cluster.State) {
+				p := rulestest.Pod(s, "h-kim-1")
+				p.Ready, p.Phase, p.Node, p.Annotations = false, "Pending", "", map[string]string{
+					networksAnnotation: `[{"name": "rail0"}, {"name": "rail7"}]`,
+				}
+			},
+			want: []string{"fail nad-missing"}, says: "pod h-kim-1 names network rail7, which namespace train does not have",
+		},
+		"a pod that is not scheduled yet has an annotation with a typing error": {
+			change: func(s *cluster.State) {
+				p := rulestest.Pod(s, "h-kim-1")
+				p.Ready, p.Phase, p.Node, p.Annotations = false, "Pending", "", map[string]string{
+					networksAnnotation: `[{"name": "rail0"}, {"name": "rail1"]`,
+				}
+			},
+			want: []string{"fail nad-missing"}, says: "that is no list in JSON",
+		},
+		"a pod that is not scheduled yet names an attachment whose configuration is not JSON": {
+			change: func(s *cluster.State) {
+				s.Networks = append(s.Networks, cluster.Network{Namespace: "train", Name: "x", Broken: "invalid character"})
+				p := rulestest.Pod(s, "h-kim-1")
+				p.Ready, p.Phase, p.Node, p.Annotations = false, "Pending", "", map[string]string{networksAnnotation: "rail0,x"}
+			},
+			want: []string{"fail nad-missing"}, says: "network train/x, whose configuration cannot be read: invalid character",
+		},
+		"a pod that is not scheduled yet names the networks of its namespace, and one that may not be read": {
+			change: func(s *cluster.State) {
+				p := rulestest.Pod(s, "h-kim-1")
+				p.Ready, p.Phase, p.Node, p.Annotations = false, "Pending", "", map[string]string{
+					networksAnnotation: "rail0, train/rail1@net2, default/storage",
+				}
+			},
+		},
 		"lists that the user may not read": {
 			change: func(s *cluster.State) {
 				s.Problems = []cluster.Problem{
@@ -452,33 +486,6 @@ func TestClusterUnread(t *testing.T) {
 	}
 	if len(r.Skipped) < 10 || len(r.Findings) > 0 {
 		t.Errorf("%+v", r)
-	}
-}
-
-func TestMissingPods(t *testing.T) {
-	s := cluster.State{Objects: []cluster.Object{{
-		APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "train", Name: "job",
-		Fields: map[string]any{"spec": map[string]any{"replicas": float64(2)}},
-	}}}
-	f := missingPods(s, Options{Job: "job", Namespace: "train"})
-	if len(f) != 1 || f[0].Status != check.Warn || f[0].Subject.String() != "job/train/job" {
-		t.Errorf("without an event of the controller: %+v", f)
-	}
-	s.Events = []cluster.Event{{
-		Namespace: "train", Object: "StatefulSet/job", Type: "Warning", Reason: "FailedCreate",
-		Message: `pods "job-0" is forbidden: exceeded quota: q, requested: pods=1, used: pods=5, limited: pods=5`,
-	}}
-	if f := missingPods(s, Options{Job: "job", Namespace: "train"}); len(f) != 1 || f[0].Check != pods.QuotaExceeded {
-		t.Errorf("with a full quota: %+v", f)
-	}
-	if r := Judge(s, Options{Namespace: "train"}); len(r.Findings) != 1 || r.Findings[0].Check != pods.QuotaExceeded {
-		t.Errorf("of all jobs of the namespace: %+v", r.Findings)
-	}
-	if f := missingPods(s, Options{Namespace: "elsewhere"}); len(f) > 0 {
-		t.Errorf("of another namespace: %+v", f)
-	}
-	if f := missingPods(s, Options{Job: "other", Namespace: "train"}); len(f) > 0 {
-		t.Errorf("of a job that does not exist: %+v", f)
 	}
 }
 

@@ -35,11 +35,14 @@ func unreadLists(s view) []check.Finding {
 		}
 		if p.Forbidden {
 			f.Fix = check.ByAdmin(fmt.Sprintf("Ask an administrator for the right to list %s.", p.Kind),
-				fmt.Sprintf("kubectl auth can-i list %s %s", p.Kind, flag))
+				fmt.Sprintf("kubectl auth can-i list %s %s", cmp.Or(p.Resource, string(p.Kind)), flag))
 		}
 		i := slices.IndexFunc(findings, func(other check.Finding) bool { return other.Subject == f.Subject })
 		if i >= 0 { // one kind of ours is several lists of the server
 			findings[i].Evidence = append(findings[i].Evidence, f.Evidence...)
+			if f.Fix != nil && findings[i].Fix != nil {
+				findings[i].Fix.Commands = append(findings[i].Fix.Commands, f.Fix.Commands...)
+			}
 			continue
 		}
 		findings = append(findings, f)

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,8 +11,6 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/workload"
 )
-
-const networksAnnotation = "k8s.v1.cni.cncf.io/networks"
 
 // podResources finds pods that do not request the resource of their attachment. They get an interface at best, and no
 // RDMA device.
@@ -131,32 +128,4 @@ func valueOf(tree any, key string) any {
 		}
 	}
 	return nil
-}
-
-// attached returns namespace and name of the networks that a pod names, in a list with commas or in JSON
-// (multi-net-spec 4.1).
-func attached(p cluster.Pod) [][2]string {
-	text := p.Annotations[networksAnnotation]
-	var all [][2]string
-	if strings.HasPrefix(strings.TrimSpace(text), "[") {
-		var selections []struct{ Name, Namespace string }
-		if json.Unmarshal([]byte(text), &selections) != nil {
-			return nil // Multus reports it in an event of the pod
-		}
-		for _, n := range selections {
-			all = append(all, [2]string{cmp.Or(n.Namespace, p.Namespace), n.Name})
-		}
-		return all
-	}
-	for word := range strings.SplitSeq(text, ",") {
-		word, _, _ = strings.Cut(strings.TrimSpace(word), "@")
-		ns, name, qualified := strings.Cut(word, "/")
-		if !qualified {
-			ns, name = p.Namespace, word
-		}
-		if name != "" {
-			all = append(all, [2]string{ns, name})
-		}
-	}
-	return all
 }

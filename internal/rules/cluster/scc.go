@@ -75,20 +75,6 @@ func refusedAccounts(findings []check.Finding) []check.Ref {
 	return accounts
 }
 
-// withAccount adds the service account of a job's template to a refusal. A pod that was not created has none.
-func withAccount(f check.Finding, s cluster.State) check.Finding {
-	if !refusedBySCC(f) || f.Subject.Kind != check.Job {
-		return f
-	}
-	for _, o := range s.Objects {
-		account, _ := valueOf(o.Fields, "serviceAccountName").(string)
-		if o.Namespace == f.Subject.Namespace && o.Name == f.Subject.Name && account != "" {
-			f.About = append(f.About, check.Ref{Kind: check.ServiceAccount, Namespace: o.Namespace, Name: account})
-		}
-	}
-	return f
-}
-
 // everyone lists the groups of all users or all service accounts.
 var everyone = []string{"Group/system:authenticated", "Group/system:unauthenticated", "Group/system:serviceaccounts"}
 

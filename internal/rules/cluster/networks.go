@@ -1,0 +1,113 @@
+package cluster
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/rules/pods"
+	"github.com/railhead/railhead/internal/words"
+)
+
+const networksAnnotation = "k8s.v1.cni.cncf.io/networks"
+
+// podNetworks finds networks that do not exist and that Pending pods name, or the templates of workloads without pods.
+// Multus reports them in events only once a pod has a node.
+func podNetworks(v view) []check.Finding {
+	var findings []check.Finding
+	var seen []cluster.Pod
+	add := func(subject check.Ref, who string, p cluster.Pod) {
+		alike := func(other cluster.Pod) bool {
+			return other.Owner == p.Owner && other.Annotations[networksAnnotation] == p.Annotations[networksAnnotation]
+		}
+		if why, about := v.wrongNetwork(p); why != "" && !slices.ContainsFunc(seen, alike) {
+			seen = append(seen, p)
+			findings = append(findings, notAttached(subject, p, who+" "+why, about))
+		}
+	}
+	for _, f := range inQuestion(v.State, v.options) {
+		for _, template := range f.Templates {
+			if template.Owner = f.Kind + "/" + f.Name; len(f.Pods) == 0 && f.WantedPods() > 0 {
+				add(jobRef(f), template.Owner, template)
+			}
+		}
+	}
+	for _, p := range detailed(v.State) {
+		ref := check.PodRef(p.Namespace, p.Name)
+		if p.Phase == "Pending" && !slices.ContainsFunc(v.pods, func(f check.Finding) bool {
+			return f.Subject == ref && f.Check == pods.NADMissing // in Multus' own words
+		}) {
+			add(ref, "pod "+p.Name, p)
+		}
+	}
+	return findings
+}
+
+// wrongNetwork returns why Multus cannot attach a pod to the networks of its annotation; "" if nothing is known to be
+// wrong.
+func (v view) wrongNetwork(p cluster.Pod) (why string, about []check.Ref) {
+	text := p.Annotations[networksAnnotation]
+	if asJSON(text) && json.Unmarshal([]byte(text), new([]map[string]any)) != nil {
+		return "has an annotation " + networksAnnotation + " that is no list in JSON", nil
+	}
+	for _, name := range attached(p) {
+		namespace := name[0]
+		inNamespace := func(n cluster.Network) bool { return n.Namespace == namespace }
+		n, exists := v.Network(namespace, name[1])
+		ref := check.Ref{Kind: check.Attachment, Namespace: namespace, Name: name[1]}
+		switch {
+		case n.Broken != "":
+			return fmt.Sprintf("names network %s/%s, whose configuration cannot be read: %s",
+				namespace, name[1], words.Clip(n.Broken, 120)), []check.Ref{ref}
+		case !exists && (namespace == v.options.Namespace || slices.ContainsFunc(v.Networks, inNamespace)):
+			return fmt.Sprintf("names network %s, which namespace %s does not have", name[1], namespace), []check.Ref{ref}
+		}
+	}
+	return "", nil
+}
+
+func notAttached(subject check.Ref, p cluster.Pod, summary string, about []check.Ref) check.Finding {
+	return check.Finding{
+		Check: pods.NADMissing, Status: check.Fail, Subject: subject, About: about, Summary: summary,
+		Evidence: check.Observed("annotation "+networksAnnotation, p.Annotations[networksAnnotation],
+			"names of network attachments, or JSON"),
+		Fix: check.ByUser("Correct the annotation, or let railhead create the attachments.",
+			fmt.Sprintf("kubectl -n %s get network-attachment-definitions", p.Namespace),
+			"railhead setup namespace "+p.Namespace),
+	}
+}
+
+// asJSON reports whether Multus reads the annotation as JSON (multus-cni pkg/k8sclient parsePodNetworkAnnotation).
+func asJSON(annotation string) bool { return strings.ContainsAny(annotation, `[{"`) }
+
+// attached returns namespace and name of the networks that a pod names, in a list with commas or in JSON
+// (multi-net-spec 4.1).
+func attached(p cluster.Pod) [][2]string {
+	text := p.Annotations[networksAnnotation]
+	var all [][2]string
+	if asJSON(text) {
+		var selections []struct{ Name, Namespace string }
+		if json.Unmarshal([]byte(text), &selections) != nil {
+			return nil // podNetworks reports it
+		}
+		for _, n := range selections {
+			all = append(all, [2]string{cmp.Or(n.Namespace, p.Namespace), n.Name})
+		}
+		return all
+	}
+	for word := range strings.SplitSeq(text, ",") {
+		word, _, _ = strings.Cut(strings.TrimSpace(word), "@")
+		ns, name, qualified := strings.Cut(word, "/")
+		if !qualified {
+			ns, name = p.Namespace, word
+		}
+		if name != "" {
+			all = append(all, [2]string{ns, name})
+		}
+	}
+	return all
+}

@@ -1,0 +1,143 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/rules/pods"
+	"github.com/railhead/railhead/internal/words"
+	"github.com/railhead/railhead/internal/workload"
+)
+
+// startTime is how long a workload may have pods that are missing or not ready before that is reported without a
+// reason.
+const startTime = 30 * time.Second
+
+// missingPods explains why workloads that ask for GPUs or RDMA devices have failed, lack pods, or have pods that are
+// not ready. found has what is wrong with single pods.
+func missingPods(s cluster.State, o Options, found []check.Finding) []check.Finding {
+	var findings []check.Finding
+	for _, f := range inQuestion(s, o) {
+		wanted := f.WantedPods()
+		ready, unready := f.Count()
+		if ready+unready < wanted {
+			if why, known := notCreated(s, f); known {
+				findings = append(findings, why)
+				continue
+			}
+		}
+		failed, ended := f.Failed()
+		starts := s.Taken.Sub(f.Changed) < startTime && !f.Changed.IsZero()
+		switch {
+		case slices.ContainsFunc(found, about(f)):
+		case ended:
+			findings = append(findings, failedWorkload(f, failed))
+		case ready < wanted && !starts && !slices.ContainsFunc(f.Pods, cluster.Pod.Finished):
+			findings = append(findings, unexplained(f))
+		}
+	}
+	return findings
+}
+
+// about reports whether a finding is about a pod of a workload.
+func about(f workload.Family) func(check.Finding) bool {
+	return func(found check.Finding) bool {
+		return slices.ContainsFunc(f.Pods, func(p cluster.Pod) bool {
+			return found.Concerns(check.PodRef(p.Namespace, p.Name))
+		})
+	}
+}
+
+// inQuestion returns the workloads that a diagnosis is about: the named one, or those of a namespace that ask for GPUs
+// or RDMA devices, or that Railhead deployed.
+func inQuestion(s cluster.State, o Options) []workload.Family {
+	offers := s.RDMAOffers()
+	asks := func(p cluster.Pod) bool {
+		unread := len(p.Containers) == 0
+		return unread || hasGPUs(p) || requestsRDMA(p, offers) || p.Labels[workload.LabelComponent] == workload.ComponentJob
+	}
+	return slices.DeleteFunc(workload.Families(s), func(f workload.Family) bool {
+		return o.Whole || f.Namespace != o.Namespace || o.Job != "" && f.Name != o.Job ||
+			o.Job == "" && !slices.ContainsFunc(f.Templates, asks)
+	})
+}
+
+// notCreated explains why controllers do not create pods, from their events and conditions.
+func notCreated(s cluster.State, f workload.Family) (check.Finding, bool) {
+	pod := podToCreate(f)
+	o, known := pods.Explain(pod, f.Events(s), s)
+	for _, w := range append(f.Made, f.Workload) {
+		for _, c := range w.Conditions {
+			if c.Type == "ReplicaFailure" && !known { // k8s.io/api apps/v1; an event lasts an hour
+				name := w.Kind + "/" + w.Name
+				o, known = pods.Explain(pod, []cluster.Event{{Object: name, Reason: c.Reason, Message: c.Message}}, s)
+				o.Evidence[0].Source = "condition ReplicaFailure of " + name
+			}
+		}
+	}
+	o.Subject = jobRef(f)
+	return o.Finding, known
+}
+
+func jobRef(f workload.Family) check.Ref {
+	return check.Ref{Kind: check.Job, Namespace: f.Namespace, Name: f.Name}
+}
+
+// podToCreate returns a stand-in for a pod that does not exist.
+func podToCreate(f workload.Family) cluster.Pod {
+	var p cluster.Pod
+	if len(f.Templates) > 0 {
+		p = f.Templates[0]
+	}
+	p.Namespace, p.Owner, p.Name = f.Namespace, f.Kind+"/"+f.Name, fmt.Sprintf("a pod of %s %s", f.Kind, f.Name)
+	if workload.Recreated(p) { // pods of a StatefulSet have the names of those before them
+		p.Name = f.Name + "-0"
+	}
+	return p
+}
+
+// unexplained reports pods that are missing or not ready while no event and no status says why. Pods on a node may only
+// be starting.
+func unexplained(f workload.Family) check.Finding {
+	ready, _ := f.Count()
+	wanted, status := f.WantedPods(), check.Warn
+	var states []string
+	for _, p := range f.Pods {
+		if !p.Ready {
+			states = append(states, p.Name+" is "+cmp.Or(p.Phase, "not known"))
+		}
+		if p.Node == "" {
+			status = check.Unknown
+		}
+	}
+	if len(f.Pods) < wanted {
+		status = check.Unknown
+	}
+	return check.Finding{
+		Check: pods.PodPending, Status: status, Subject: jobRef(f),
+		Summary: fmt.Sprintf("%s %s has %d of %s ready, for an unknown reason",
+			f.Kind, f.Name, ready, words.Count(wanted, "pod")),
+		Evidence: check.Observed("pods of "+f.Kind+" "+f.Name,
+			cmp.Or(words.Few(states, 4), fmt.Sprint(len(f.Pods))), fmt.Sprint(wanted)),
+		Fix: check.ByUser("Read the events of its controller.", describe(f)),
+	}
+}
+
+// failedWorkload reports a workload that has failed, and whose pods show no fault.
+func failedWorkload(f workload.Family, c cluster.Condition) check.Finding {
+	return check.Finding{
+		Check: pods.PodPending, Status: check.Fail, Subject: jobRef(f),
+		Summary:  fmt.Sprintf("%s %s has failed: %s", f.Kind, f.Name, words.Clip(c.Reason+": "+c.Message, 160)),
+		Evidence: check.Observed("condition Failed", c.Reason, "none"),
+		Fix:      check.ByUser("Read its events and the logs of its pods.", describe(f)),
+	}
+}
+
+func describe(f workload.Family) string {
+	return fmt.Sprintf("kubectl -n %s describe %s %s", f.Namespace, strings.ToLower(f.Kind), f.Name)
+}

@@ -1,0 +1,111 @@
+package workload
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+// Describe returns an object as a workload. Of the pods of its templates it knows only the service account.
+func (k Kind) Describe(object map[string]any) cluster.Workload {
+	o := unstructured.Unstructured{Object: object}
+	w := cluster.Workload{
+		Kind:       k.GVK.Kind,
+		Namespace:  o.GetNamespace(),
+		Name:       o.GetName(),
+		UID:        string(o.GetUID()),
+		Owner:      maker(o),
+		Size:       k.Size(object),
+		Changed:    timeAt(object, "metadata.creationTimestamp"),
+		Conditions: conditions(object),
+	}
+	for _, template := range k.PodTemplates(object) {
+		account, _ := Field(template, "spec.serviceAccountName").(string)
+		w.Templates = append(w.Templates,
+			cluster.Pod{Namespace: w.Namespace, ServiceAccount: cmp.Or(account, "default")})
+	}
+	for _, c := range w.Conditions {
+		w.Changed = latest(w.Changed, c.Since)
+	}
+	w.Changed = latest(w.Changed, timeAt(object, "status.startTime"))
+	if w.Wanted = w.Size; ended(w, object) {
+		w.Wanted = 0
+	} else if completions, ok := whole(Field(object, "spec.completions")); ok { // of a Job
+		succeeded, _ := whole(Field(object, "status.succeeded"))
+		w.Wanted = min(w.Size, max(0, completions-succeeded))
+	}
+	return w
+}
+
+// maker returns the controller of an object: JobSet/h-kim. The workers of a LeaderWorkerSet are a StatefulSet whose
+// controller is a pod, the leader; their maker is the object that a label names.
+func maker(o unstructured.Unstructured) string {
+	c := metav1.GetControllerOf(&o)
+	if c == nil {
+		return ""
+	}
+	for _, k := range Kinds {
+		if name := o.GetLabels()[k.Label]; c.Kind == "Pod" && k.Label != "" && name != "" {
+			return k.GVK.Kind + "/" + name
+		}
+	}
+	return c.Kind + "/" + c.Name
+}
+
+// endings lists the conditions of workloads that make no more pods (k8s.io/api batch/v1, JobSet, Kubeflow's training
+// operator), and the phases of Volcano's (volcano.sh/apis batch/v1alpha1 JobPhase).
+var endings = []string{
+	"Complete", "Completed", "Succeeded", "Failed", "FailureTarget", "SuccessCriteriaMet", "Aborted", "Terminated",
+}
+
+// ended reports whether a workload has finished, is suspended or is being deleted. A Job without a number of
+// completions makes no more pods once one has succeeded (k8s.io/api batch/v1 JobSpec).
+func ended(w cluster.Workload, object map[string]any) bool {
+	phase, _ := Field(object, "status.state.phase").(string)
+	succeeded, _ := whole(Field(object, "status.succeeded"))
+	return Field(object, "spec.suspend") == true || Field(object, "spec.runPolicy.suspend") == true ||
+		Field(object, "metadata.deletionTimestamp") != nil || slices.Contains(endings, phase) ||
+		succeeded > 0 && Field(object, "spec.completions") == nil ||
+		slices.ContainsFunc(w.Conditions, func(c cluster.Condition) bool { return slices.Contains(endings, c.Type) })
+}
+
+// conditions returns the conditions that are true.
+func conditions(object map[string]any) []cluster.Condition {
+	list, _ := Field(object, "status.conditions").([]any)
+	var all []cluster.Condition
+	for _, item := range list {
+		c, _ := item.(map[string]any)
+		text := func(key string) string {
+			value, _ := c[key].(string)
+			return value
+		}
+		if text("status") == "True" {
+			all = append(all, cluster.Condition{
+				Type:    text("type"),
+				Status:  "True",
+				Reason:  text("reason"),
+				Message: text("message"),
+				Since:   latest(timeAt(c, "lastTransitionTime"), timeAt(c, "lastUpdateTime")),
+			})
+		}
+	}
+	return all
+}
+
+func timeAt(object map[string]any, path string) time.Time {
+	text, _ := Field(object, path).(string)
+	t, _ := time.Parse(time.RFC3339, text) // zero: not known
+	return t
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

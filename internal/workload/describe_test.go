@@ -1,0 +1,92 @@
+package workload
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+// TestDescribe has the objects of controllers in the situations in which they want fewer pods than their spec has.
+func TestDescribe(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind, object string
+		want         int
+	}{
+		"a Job that runs":                   {"Job", "{spec: {parallelism: 2, completions: 2}, status: {active: 2}}", 2},
+		"a Job that has one pod left":       {"Job", "{spec: {parallelism: 2, completions: 8}, status: {succeeded: 7}}", 1},
+		"a work queue that drains":          {"Job", "{spec: {parallelism: 2}, status: {succeeded: 1}}", 0},
+		"a suspended Job":                   {"Job", "{spec: {parallelism: 2, completions: 2, suspend: true}}", 0},
+		"a Job that is being deleted":       {"Job", "{metadata: {deletionTimestamp: 2026-05-04T12:00:00Z}, spec: {completions: 2}}", 0},
+		"a finished Job":                    {"Job", "{spec: {completions: 1}, status: {conditions: [{type: Complete, status: 'True'}]}}", 0},
+		"a JobSet that has not failed":      {"JobSet", "{spec: {replicatedJobs: [{replicas: 2}]}, status: {conditions: [{type: Failed, status: 'False'}]}}", 2},
+		"a failed JobSet":                   {"JobSet", "{spec: {replicatedJobs: [{replicas: 2}]}, status: {conditions: [{type: Failed, status: 'True'}]}}", 0},
+		"a suspended MPIJob":                {"MPIJob", "{spec: {runPolicy: {suspend: true}, mpiReplicaSpecs: {Worker: {replicas: 2}}}}", 0},
+		"a StatefulSet that is scaled in":   {"StatefulSet", "{spec: {replicas: 0}}", 0},
+		"a DaemonSet that fits no node":     {"DaemonSet", "{status: {desiredNumberScheduled: 0}}", 0},
+		"a PyTorchJob that nobody has seen": {"PyTorchJob", "{spec: {pytorchReplicaSpecs: {Master: {}, Worker: {replicas: 3}}}}", 4},
+	} {
+		k, _ := Of(c.kind)
+		if got := k.Describe(objectIn(t, c.object)).Wanted; got != c.want {
+			t.Errorf("%s: wants %d pods, not %d", name, c.want, got)
+		}
+	}
+	k, _ := Of("Deployment")
+	got := k.Describe(objectIn(t, `
+metadata: {name: serve, namespace: train, uid: "7", creationTimestamp: 2026-05-04T11:00:00Z}
+spec: {replicas: 3, template: {spec: {serviceAccountName: serve-sa}}}
+status:
+  conditions:
+  - {type: Available, status: 'False', lastTransitionTime: 2026-05-04T13:00:00Z}
+  - type: ReplicaFailure
+    status: 'True'
+    reason: FailedCreate
+    message: exceeded quota
+    lastTransitionTime: 2026-05-04T11:30:00Z
+    lastUpdateTime: 2026-05-04T12:00:00Z`))
+	noon := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	want := cluster.Workload{
+		Kind: "Deployment", Namespace: "train", Name: "serve", UID: "7", Size: 3, Wanted: 3, Changed: noon,
+		Templates: []cluster.Pod{{Namespace: "train", ServiceAccount: "serve-sa"}},
+		Conditions: []cluster.Condition{
+			{Type: "ReplicaFailure", Status: "True", Reason: "FailedCreate", Message: "exceeded quota", Since: noon},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func objectIn(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var object map[string]any
+	if err := yaml.Unmarshal([]byte(text), &object); err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+// The workers of a LeaderWorkerSet are StatefulSets that a pod owns.
+func TestFamilies(t *testing.T) {
+	workers, _ := Of("StatefulSet")
+	leader := []cluster.Pod{{Namespace: "train", Name: "vllm-0", Owner: "StatefulSet/vllm", Ready: true}}
+	s := cluster.State{Read: []cluster.Kind{cluster.Workloads}, Pods: leader, Workloads: []cluster.Workload{
+		{Kind: "LeaderWorkerSet", Namespace: "train", Name: "vllm", Size: 4, Wanted: 4},
+		{Kind: "StatefulSet", Namespace: "train", Name: "vllm", Owner: "LeaderWorkerSet/vllm", Size: 1, Wanted: 1},
+		workers.Describe(objectIn(t, `
+metadata:
+  name: vllm-0
+  namespace: train
+  labels: {leaderworkerset.sigs.k8s.io/name: vllm}
+  ownerReferences: [{apiVersion: v1, kind: Pod, name: vllm-0, controller: true}]
+spec: {replicas: 3}`)),
+		{Kind: "StatefulSet", Namespace: "other", Name: "vllm", Size: 1, Wanted: 1},
+	}}
+	families := Families(s)
+	if len(families) != 2 || len(families[0].Made) != 2 || families[0].WantedPods() != 4 || len(families[0].Pods) != 1 {
+		t.Errorf("%+v", families)
+	}
+}

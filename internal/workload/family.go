@@ -1,0 +1,131 @@
+package workload
+
+import (
+	"slices"
+
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+// Family is a workload that no other workload made, with those that it made and the pods of all: a JobSet with its
+// Jobs, a Deployment with its ReplicaSets.
+type Family struct {
+	cluster.Workload
+	Made []cluster.Workload
+	Pods []cluster.Pod // those that have ended, too
+}
+
+// Families returns the workloads of a State. If they were not read, those that Railhead deployed are found by its
+// objects.
+func Families(s cluster.State) []Family {
+	all := s.Workloads
+	if !slices.Contains(s.Read, cluster.Workloads) {
+		all = deployed(s)
+	}
+	of := map[string]cluster.Workload{}
+	for _, w := range all {
+		of[key(w.Namespace, w.Kind+"/"+w.Name)] = w
+	}
+	var families []Family
+	at := map[string]int{} // by the key of the root
+	for _, w := range all {
+		root := rootOf(of, w)
+		i, known := at[root]
+		if !known {
+			i = len(families)
+			at[root] = i
+			families = append(families, Family{Workload: of[root]})
+		}
+		if root != key(w.Namespace, w.Kind+"/"+w.Name) {
+			families[i].Made = append(families[i].Made, w)
+		}
+	}
+	for _, p := range s.Pods {
+		for _, owner := range owners(p) {
+			if w, known := of[key(p.Namespace, owner)]; known {
+				i := at[rootOf(of, w)]
+				families[i].Pods = append(families[i].Pods, p)
+				break
+			}
+		}
+	}
+	return families
+}
+
+func key(namespace, object string) string { return namespace + "/" + object }
+
+// rootOf returns the key of the workload that made a workload, directly or through others.
+func rootOf(of map[string]cluster.Workload, w cluster.Workload) string {
+	for range 4 { // no chain of controllers is longer
+		maker, known := of[key(w.Namespace, w.Owner)]
+		if !known {
+			break
+		}
+		w = maker
+	}
+	return key(w.Namespace, w.Kind+"/"+w.Name)
+}
+
+// owners returns the workloads that a pod may belong to: its controller, and those that its labels name.
+func owners(p cluster.Pod) []string {
+	all := []string{p.Owner}
+	for _, k := range Kinds {
+		if name := p.Labels[k.Label]; k.Label != "" && name != "" {
+			all = append(all, k.GVK.Kind+"/"+name)
+		}
+	}
+	return all
+}
+
+func deployed(s cluster.State) []cluster.Workload {
+	var all []cluster.Workload
+	for _, o := range s.Objects {
+		if k, ok := Of(o.Kind); ok && k.Deployed {
+			w := k.Describe(o.Fields)
+			w.Namespace, w.Name = o.Namespace, o.Name
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// WantedPods returns the number of pods that the family should have now.
+func (f Family) WantedPods() int {
+	if f.Wanted == 0 {
+		return 0
+	}
+	made, wanted := 0, 0
+	for _, w := range f.Made {
+		made += w.Size
+		wanted += w.Wanted
+	}
+	return wanted + max(0, f.Wanted-made)
+}
+
+// Count counts the pods that are ready and those that are not. A pod that has ended or is being deleted is in neither.
+func (f Family) Count() (ready, unready int) {
+	for _, p := range f.Pods {
+		switch {
+		case p.Finished(), p.Deleted:
+		case p.Ready:
+			ready++
+		default:
+			unready++
+		}
+	}
+	return ready, unready
+}
+
+// Events returns the events of the workloads of the family.
+func (f Family) Events(s cluster.State) []cluster.Event {
+	var events []cluster.Event
+	members := slices.Concat(f.Made, []cluster.Workload{f.Workload})
+	for _, e := range s.Events {
+		if slices.ContainsFunc(members, func(w cluster.Workload) bool {
+			former := e.UID != "" && w.UID != "" && e.UID != w.UID // an earlier workload of the same name
+			return e.Namespace == w.Namespace && e.Object == w.Kind+"/"+w.Name && !former
+		}) {
+			events = append(events, e)
+		}
+	}
+	return events
+}
