@@ -3,7 +3,6 @@
 package nccl
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/railhead/railhead/internal/check"
@@ -58,6 +57,7 @@ func Compute(rails []rail.Rail, s host.Snapshot, p Policy) ([]Var, []check.Findi
 		return c.merged(), c.findings
 	}
 	c.rails = c.filtered(rails)
+	c.switchedOff(rails)
 	c.network()
 	c.set("NCCL_IB_HCA", "="+names(rails), Computed, "the pod's own rails, matched exactly: a bare name is a prefix")
 	c.gidIndex()
@@ -113,27 +113,7 @@ func (c *computation) otherLibraries(rails []rail.Rail) {
 	// effective"
 	c.set("NVSHMEM_ENABLE_NIC_PE_MAPPING", "1", Computed, "without it NVSHMEM ignores NVSHMEM_HCA_LIST")
 	for _, name := range []string{"UCX_NET_DEVICES", "NVSHMEM_HCA_LIST"} {
-		c.deviceList(name, rails)
-	}
-}
-
-// deviceList reports names in a user's list of devices that do not exist in this pod.
-func (c *computation) deviceList(name string, rails []rail.Rail) {
-	value, set := c.value(name)
-	if !set || strings.HasPrefix(value, "^") || value == "all" {
-		return
-	}
-	for entry := range strings.SplitSeq(value, ",") {
-		device, _, _ := strings.Cut(strings.TrimSpace(entry), ":")
-		if device == "" || isInterface(c.s, device) || strings.Contains(","+names(rails), ","+device+":") {
-			continue
-		}
-		c.say(check.Finding{
-			Check: LibraryDevices, Status: check.Warn, Subject: check.EnvRef(name),
-			Summary:  fmt.Sprintf("%s names %s, which is not a rail of this pod", name, device),
-			Evidence: []check.Evidence{{Source: c.origin(name), Got: value, Want: names(rails)}},
-			Fix:      unsetFix(name),
-		})
+		c.strangers(name, rails)
 	}
 }
 

@@ -5,12 +5,10 @@ import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/check"
-	"github.com/railhead/railhead/internal/words"
 )
 
 // network makes mode RDMA fail closed: with NCCL_NET set, NCCL aborts instead of falling back to TCP.
 func (c *computation) network() {
-	c.forcedSockets()
 	if c.policy.Mode == Auto {
 		c.leave("NCCL_NET", "mode auto lets NCCL fall back to TCP; --mode rdma forbids it")
 		return
@@ -22,36 +20,6 @@ func (c *computation) network() {
 			"set NCCL_NET to that name to use it"
 	}
 	c.set("NCCL_NET", "IB", Computed, reason)
-}
-
-// forcesSockets reports whether a setting keeps NCCL off RDMA.
-func forcesSockets(name, value string) bool {
-	if name == "NCCL_NET" {
-		return strings.EqualFold(value, "Socket")
-	}
-	n, ok := number(value)
-	return name == "NCCL_IB_DISABLE" && ok && n != 0
-}
-
-// forcedSockets reports settings of the user that keep NCCL from using RDMA.
-func (c *computation) forcedSockets() {
-	for _, name := range []string{"NCCL_NET", "NCCL_IB_DISABLE"} {
-		value, origin, set := c.s.UserSetting(name)
-		switch {
-		case !set || !forcesSockets(name, value):
-		case c.policy.Override && name == "NCCL_IB_DISABLE":
-			c.leave(name, "it would disable RDMA")
-		case !c.policy.Override:
-			c.say(check.Finding{
-				Check: NetworkChoice, Status: check.Fail, Subject: check.EnvRef(name),
-				Summary: fmt.Sprintf("%s=%s forces TCP although the pod has %s", name, value,
-					words.Count(len(c.rails), "usable rail")),
-				Evidence: []check.Evidence{{Source: origin, Got: name + "=" + value}},
-				Fix: check.ByUser("Unset it, or let Railhead replace it with --override; to use TCP, pass --mode tcp.",
-					"unset "+name),
-			})
-		}
-	}
 }
 
 // sockets keeps NCCL, and the HPC-X plugin that ignores NCCL_IB_DISABLE, off the HCAs. If the user did not request TCP,
@@ -68,7 +36,7 @@ func (c *computation) sockets() {
 		c.set("UCX_NET_DEVICES", c.ifname, source, why+"UCX on the bootstrap interface only")
 	}
 	if source == Computed {
-		c.deviceList("UCX_NET_DEVICES", nil)
+		c.strangers("UCX_NET_DEVICES", nil)
 	}
 }
 

@@ -92,6 +92,15 @@ func TestOverrideRemoves(t *testing.T) {
 			want:   []string{"NCCL_IB_DISABLE= left unset"},
 		},
 		{
+			name: "UCX and NVSHMEM off the rails", host: "pod-roce-4vf", policy: override,
+			env: map[string]string{
+				"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0", "NVSHMEM_REMOTE_TRANSPORT": "none", "FI_PROVIDER": "tcp",
+			},
+			want: []string{
+				"UCX_TLS= left unset", "NVSHMEM_REMOTE_TRANSPORT= left unset", "FI_PROVIDER= left unset",
+			},
+		},
+		{
 			name: "verbs switched off in a file", host: "pod-roce-4vf",
 			conf: map[string]string{"NCCL_IB_DISABLE": "1"}, policy: override,
 			want: []string{"NCCL_IB_DISABLE=0 computed"},
@@ -290,6 +299,15 @@ func TestInterfaceSettings(t *testing.T) {
 			env:      map[string]string{"GLOO_SOCKET_IFNAME": "eth0,net9"},
 			want:     []string{"GLOO_SOCKET_IFNAME=eth0,net9 user"},
 			findings: []string{"warn socket-interface env/GLOO_SOCKET_IFNAME"}, says: "names net9",
+		},
+		{
+			name: "NVSHMEM by a prefix", host: "pod-roce-4vf",
+			env: map[string]string{"NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME": "eth"},
+		},
+		{
+			name: "NVSHMEM on another node's interface", host: "pod-roce-4vf",
+			env:      map[string]string{"NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME": "=ens3"},
+			findings: []string{"warn socket-interface env/NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME"}, says: "names =ens3",
 		},
 		{
 			name: "lo by leaving others out", host: "pod-roce-4vf",

@@ -49,6 +49,10 @@ func (c *computation) socketInterface() {
 			}
 		}
 	}
+	const uid = "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME" // written as NCCL_SOCKET_IFNAME is
+	if value, set := c.value(uid); set && !slices.ContainsFunc(c.s.Links, parseFilter(value).selectsLink) {
+		c.checkInterface(check.Warn, uid, value)
+	}
 }
 
 // reachable returns the interface of the default route, IPv4 first; otherwise of the cluster's default network;
@@ -108,8 +112,7 @@ func (c *computation) userInterface(value string) string {
 	f := parseFilter(value)
 	var matched []string
 	for _, l := range c.s.Links {
-		known := l.Addresses.IsKnown()
-		if f.selects(l.Name, anyPort) && (usable(l) || !known) {
+		if f.selectsLink(l) {
 			matched = append(matched, l.Name)
 		}
 	}
@@ -145,6 +148,11 @@ func (c *computation) userInterface(value string) string {
 		say(check.Warn, "matches %d interfaces; bootstrap uses %s only", len(matched), first)
 	}
 	return first
+}
+
+// selectsLink reports whether the filter selects an interface that NCCL lists, or might: its addresses are not known.
+func (f filter) selectsLink(l host.Link) bool {
+	return f.selects(l.Name, anyPort) && (usable(l) || !l.Addresses.IsKnown())
 }
 
 const loopback = "lo"

@@ -171,7 +171,7 @@ func allowedLines(name string, uid int) func(line string) bool {
 		return beginning("CapEff:")
 	case strings.Contains(name, "containerd.service"):
 		return func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), unitMemlock) }
-	case strings.HasSuffix(name, "nccl.conf"):
+	case strings.HasSuffix(name, "ccl.conf"): // of NCCL and RCCL
 		return beginning("NCCL_")
 	}
 	return nil

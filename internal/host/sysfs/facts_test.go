@@ -169,3 +169,45 @@ func TestOpenIsBounded(t *testing.T) {
 		t.Errorf("nothing there: %v", err)
 	}
 }
+
+// TestConfigFiles: NCCL's files and RCCL's are read, those of the user first, if the user has a home.
+func TestConfigFiles(t *testing.T) {
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	root := fstest.MapFS{
+		"etc/passwd":       file("root:x:0:0::/root:/bin/sh\nuser:x:7:0::/:/bin/sh\n"),
+		"root/.nccl.conf":  file("NCCL_NET=IB\n"),
+		"etc/nccl.conf":    file("# NCCL_NET=x\nNCCL_DEBUG=INFO\nUCX_TLS=tcp\n"),
+		"root/.rccl.conf":  file("NCCL_IB_DISABLE=1"),
+		"etc/rccl.conf":    file("NCCL_NET=Socket\n"),
+		".nccl.conf":       file("NCCL_NET=slash\n"),
+		"chosen/nccl.conf": file("NCCL_NET=chosen\n"),
+	}
+	for _, tc := range []struct {
+		uid  int
+		env  map[string]string
+		want []string
+	}{
+		{0, nil, []string{
+			"/root/.nccl.conf NCCL_NET=IB", "/etc/nccl.conf NCCL_DEBUG=INFO", "/root/.rccl.conf NCCL_IB_DISABLE=1",
+			"/etc/rccl.conf NCCL_NET=Socket",
+		}},
+		{7, nil, []string{
+			"/.nccl.conf NCCL_NET=slash", "/etc/nccl.conf NCCL_DEBUG=INFO", "/etc/rccl.conf NCCL_NET=Socket",
+		}},
+		{8, map[string]string{"NCCL_CONF_FILE": "/chosen/nccl.conf"}, []string{
+			"/chosen/nccl.conf NCCL_NET=chosen", "/etc/nccl.conf NCCL_DEBUG=INFO", "/etc/rccl.conf NCCL_NET=Socket",
+		}},
+	} {
+		in := newInput(root, Probes{UID: func() int { return tc.uid }})
+		var got []string
+		for _, v := range ncclConfig(in, tc.env) {
+			got = append(got, v.File+" "+v.Name+"="+v.Value)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("user %d (-want +got):\n%s", tc.uid, diff)
+		}
+	}
+	if kept := allowed("etc/rccl.conf", "NCCL_NET=IB\nTOKEN=x\n", 0); kept != "NCCL_NET=IB\n" {
+		t.Errorf("a recording has %q", kept)
+	}
+}

@@ -129,17 +129,24 @@ func pipLibraries(t *tree, site string) []host.NCCLLibrary {
 }
 
 // ncclConfig reads NCCL's configuration files in NCCL's order (src/misc/param.cc): $NCCL_CONF_FILE, else ~/.nccl.conf,
-// then /etc/nccl.conf.
+// then /etc/nccl.conf. RCCL reads ~/.rccl.conf and /etc/rccl.conf instead.
 func ncclConfig(in *input, env map[string]string) []host.ConfigVar {
-	files := []string{"etc/nccl.conf"}
-	if own := env["NCCL_CONF_FILE"]; own != "" {
-		files = []string{strings.TrimPrefix(path.Clean("/"+own), "/"), "etc/nccl.conf"}
-	} else if home := home(in); home != "" {
-		files = []string{path.Join(strings.TrimPrefix(home, "/"), ".nccl.conf"), "etc/nccl.conf"}
+	var files []string
+	home := home(in)
+	switch own := env["NCCL_CONF_FILE"]; {
+	case own != "":
+		files = append(files, own)
+	case home != "":
+		files = append(files, home+"/.nccl.conf")
+	}
+	files = append(files, "/etc/nccl.conf")
+	if home != "" {
+		files = append(files, home+"/.rccl.conf")
 	}
 	var vars []host.ConfigVar
-	for _, file := range files {
-		vars = append(vars, parseNCCLConfig("/"+file, in.file(file).Value)...)
+	for _, file := range append(files, "/etc/rccl.conf") {
+		file = path.Clean("/" + file)
+		vars = append(vars, parseNCCLConfig(file, in.file(file[1:]).Value)...)
 	}
 	return vars
 }

@@ -96,7 +96,7 @@ func (t *subject) opensInVain(d host.Device) bool {
 func disableEffective(t *subject) []check.Finding {
 	value, origin, set := t.UserSetting("NCCL_IB_DISABLE")
 	plugin := t.hpcxPlugin()
-	if !set || value == "0" || plugin == "" {
+	if !set || !nccl.Disables(value) || plugin == "" {
 		return nil
 	}
 	return []check.Finding{{

@@ -65,7 +65,7 @@ var podChecks = []check.Check[*subject]{
 	{ID: FusionAvoided, Title: "NCCL does not join rails of different cards", Needs: needsDevice, Run: fusion},
 	{ID: nccl.SocketInterface, Title: "bootstrap runs on one interface that every rank reaches", Needs: needsDevice},
 	{ID: nccl.UserSetting, Title: "the user's settings fit this machine", Needs: needsDevice},
-	{ID: nccl.LibraryDevices, Title: "UCX and NVSHMEM name devices of this pod", Needs: needsDevice},
+	{ID: nccl.LibraryDevices, Title: "UCX, NVSHMEM and libfabric use the pod's rails", Needs: needsDevice},
 	{ID: nccl.GDRLevelKnown, Title: "NCCL_NET_GDR_LEVEL is a level that NCCL knows"},
 	{ID: RailARP, Title: "rails in one subnet do not answer ARP for each other", Needs: needsDevice, Run: railARP},
 	{

@@ -1,0 +1,122 @@
+package nccl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/rail"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// offSwitch is a variable that can keep a library off RDMA: the library then uses TCP, or stops without naming it.
+type offSwitch struct {
+	name     string
+	library  string // "" is NCCL, without which training does not start
+	effect   string // on the library
+	replaced bool   // with --override another rule sets it; the others are removed
+	off      func(c settings, value string, rails []rail.Rail) bool
+}
+
+const (
+	ucx       = "UCX (MPI, NIXL)"
+	overTCP   = "it uses TCP, or stops"
+	reachNone = "it reaches no other node"
+)
+
+// offSwitches are read by NCCL and, under the same names, by RCCL (src/init.cc, src/transport/net_ib.cc); by UCX
+// (src/ucp/core/ucp_context.c); by NVSHMEM (src/host/transport/transport.cpp, src/modules/transport); and by libfabric
+// (fabric(7)). Which rails NCCL_IB_HCA selects is judged by filtered.
+var offSwitches = []offSwitch{
+	{name: "NCCL_NET", replaced: true, off: func(_ settings, value string, _ []rail.Rail) bool {
+		return strings.EqualFold(value, "Socket") || strings.EqualFold(value, "FastSocket") // Google's plugin for TCP
+	}},
+	{name: "NCCL_IB_DISABLE", off: func(_ settings, value string, _ []rail.Rail) bool { return Disables(value) }},
+	{name: "UCX_TLS", library: ucx, effect: overTCP, off: func(_ settings, value string, _ []rail.Rail) bool {
+		return !parseList(value).leavesAny(ucxTransports)
+	}},
+	{name: "UCX_NET_DEVICES", library: ucx, effect: overTCP, replaced: true, off: selectsNone},
+	{name: "NVSHMEM_HCA_LIST", library: "NVSHMEM", effect: reachNone, replaced: true, off: selectsNone},
+	{
+		name: "NVSHMEM_REMOTE_TRANSPORT", library: "NVSHMEM", effect: reachNone,
+		off: func(c settings, value string, _ []rail.Rail) bool {
+			transports := []string{"ibrc", "ucx", "ibdevx", "libfabric"}
+			gpuInitiated, _ := c.value(ibgda)
+			return !slices.Contains(transports, strings.ToLower(value)) && !isTrue(gpuInitiated)
+		},
+	},
+	{
+		name: ibgda, library: "NVSHMEM", off: prefixOfNone,
+		effect: "it finds HCAs by the prefix NVSHMEM_HCA_PREFIX of their names, mlx5 if that is not set",
+	},
+	{
+		name: "FI_PROVIDER", library: "libfabric", effect: overTCP,
+		off: func(_ settings, value string, _ []rail.Rail) bool {
+			value = strings.ReplaceAll(value, ";", ",") // verbs;ofi_rxm: a provider and one above it
+			return !parseList(value).leavesAny([]string{"verbs", "ucx", "mlx", "psm2", "psm3", "opx", "efa", "cxi"})
+		},
+	},
+}
+
+// Disables reports whether NCCL takes the value of one of its switches for yes.
+func Disables(value string) bool {
+	n, ok := number(value)
+	return ok && n != 0
+}
+
+// ibgda switches on NVSHMEM's GPU-initiated transport, which works without another one.
+const ibgda = "NVSHMEM_IB_ENABLE_IBGDA"
+
+// isTrue reads a switch as NVSHMEM does (nvshmemi_getenv_bool): only these first letters mean no.
+func isTrue(value string) bool { return value != "" && !strings.ContainsAny(value[:1], "0NnFf") }
+
+func prefixOfNone(c settings, value string, rails []rail.Rail) bool {
+	prefix, set := c.value("NVSHMEM_HCA_PREFIX")
+	if !set {
+		prefix = "mlx5"
+	}
+	fits := func(r rail.Rail) bool { return strings.HasPrefix(r.Device, prefix) }
+	return isTrue(value) && !slices.ContainsFunc(rails, fits)
+}
+
+func selectsNone(_ settings, value string, rails []rail.Rail) bool {
+	return !slices.ContainsFunc(rails, parseList(value).selects)
+}
+
+// forcesSockets reports whether a setting keeps NCCL off RDMA.
+func forcesSockets(name, value string) bool {
+	return slices.ContainsFunc(offSwitches, func(o offSwitch) bool {
+		return o.name == name && o.library == "" && o.off(settings{}, value, nil)
+	})
+}
+
+// switchedOff reports settings of the user that keep libraries from using the rails.
+func (c *computation) switchedOff(rails []rail.Rail) {
+	for _, o := range offSwitches {
+		value, origin, set := c.s.UserSetting(o.name)
+		if !set || !o.off(c.settings, value, rails) {
+			continue
+		}
+		if c.policy.Override {
+			if !o.replaced {
+				c.leave(o.name, "it would disable RDMA")
+			}
+			continue
+		}
+		f := check.Finding{
+			Check: NetworkChoice, Status: check.Fail, Subject: check.EnvRef(o.name),
+			Summary: fmt.Sprintf("%s=%s forces TCP although the pod has %s", o.name, value,
+				words.Count(len(c.rails), "usable rail")),
+			Evidence: []check.Evidence{{Source: origin, Got: o.name + "=" + value}},
+			Fix: check.ByUser("Unset it, or let Railhead replace it with --override; to use TCP, pass --mode tcp.",
+				"unset "+o.name),
+		}
+		if o.library != "" {
+			f.Check, f.Status, f.Fix = LibraryDevices, check.Warn, unsetFix(o.name)
+			f.Summary = fmt.Sprintf("%s=%s keeps %s off the rails %s: %s", o.name, value, o.library, names(rails),
+				o.effect)
+		}
+		c.say(f)
+	}
+}
