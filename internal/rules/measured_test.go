@@ -92,6 +92,7 @@ func deviceOf(m *Machine, name string, change func(*host.Device)) {
 func software(pods []Machine) {
 	for i := range pods {
 		rulestest.EachDevice(&pods[i], func(d *host.Device) { d.Parent = host.Know("net1") })
+		pods[i].Snapshot.Verbs = &host.VerbsLibrary{Path: "/usr/lib/libibverbs.so.1", Providers: []string{"rxe"}}
 	}
 }
 

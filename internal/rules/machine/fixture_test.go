@@ -100,6 +100,13 @@ func setEnv(name, value string) func(*host.Snapshot) {
 	return func(s *host.Snapshot) { s.Env[name] = value }
 }
 
+// ofDriver gives the pod's first device another driver.
+func ofDriver(name string) func(*host.Snapshot) {
+	return func(s *host.Snapshot) {
+		setFunction(device(s), func(f *host.Function) { f.Driver = host.Know(name) })
+	}
+}
+
 func count(name string, n uint64) func(*host.Snapshot) {
 	return func(s *host.Snapshot) { s.Devices[0].Ports[0].Counters = map[string]uint64{name: n} }
 }
@@ -201,6 +208,12 @@ var fixtures = []fixture{
 		}
 	}},
 	{
+		id: VerbsLibrary, status: check.Fail, machine: pod, judge: ofPod,
+		change: func(s *host.Snapshot) { s.Verbs.Providers, s.Verbs.Drivers = nil, nil },
+	},
+	{id: VerbsLibrary, status: check.Fail, machine: pod, judge: ofPod, change: ofDriver("ionic")},
+	{id: VerbsLibrary, status: check.Fail, machine: pod, judge: ofPod, change: ofDriver("mana")},
+	{
 		id: nccl.SharedMemory, status: check.Warn, machine: pod, judge: ofPod,
 		change: func(s *host.Snapshot) { s.Limits.ShmBytes = host.Know[uint64](64 << 20) },
 	},
@@ -234,8 +247,9 @@ var fixtures = []fixture{
 	},
 	{
 		id: nccl.LibraryDevices, status: check.Warn, machine: pod, judge: ofPod,
-		change: setEnv("UCX_NET_DEVICES", "mlx5_0:1"),
+		change: setEnv("UCX_NET_DEVICES", "mlx5_6:1,mlx5_0:1"),
 	},
+	{id: nccl.LibraryDevices, status: check.Warn, machine: pod, judge: ofPod, change: setEnv("UCX_TLS", "tcp,self")},
 	{
 		id: nccl.GDRLevelKnown, status: check.Warn, machine: pod, judge: ofPod,
 		change: setEnv("NCCL_NET_GDR_LEVEL", "NODE"),

@@ -181,3 +181,22 @@ func TestFirmwareOfTwoUnevenBoards(t *testing.T) {
 		}
 	}
 }
+
+// TestProviders: the table has all providers of rdma-core.
+func TestProviders(t *testing.T) {
+	want := []string{
+		"bnxt_re", "cxgb4", "efa", "erdma", "hfi1verbs", "hns", "ionic", "ipathverbs", "irdma", "mana", "mlx4", "mlx5",
+		"mthca", "ocrdma", "qedr", "rxe", "siw", "vmw_pvrdma",
+	}
+	soft := host.Device{Parent: host.Know("eth0"), NodeType: host.Know("CA")}
+	got := []string{provider(&soft)}
+	soft.NodeType = host.Know("RNIC")
+	got = append(got, provider(&soft))
+	for driver := range providers {
+		f := host.Function{Driver: host.Know(driver)}
+		got = append(got, provider(&host.Device{Function: host.Know(f)}))
+	}
+	if diff := cmp.Diff(want, distinct(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

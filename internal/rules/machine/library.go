@@ -8,27 +8,36 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// provider returns rdma-core's library for a device by the driver of its PCI function (rdma-core providers/*), "" if
-// unknown.
+// providers maps the driver of a PCI function to rdma-core's library for its RDMA devices (rdma-core providers, and the
+// name of each kernel driver's struct pci_driver).
+var providers = map[string]string{
+	"be2net":     "ocrdma",
+	"bnxt_en":    "bnxt_re",
+	"cxgb4":      "cxgb4",
+	"efa":        "efa",
+	"erdma":      "erdma",
+	"hfi1":       "hfi1verbs",
+	"hns3":       "hns",
+	"i40e":       "irdma",
+	"iavf":       "irdma",
+	"ib_mthca":   "mthca",
+	"ib_qib":     "ipathverbs",
+	"ice":        "irdma",
+	"idpf":       "irdma",
+	"ionic":      "ionic",
+	"mana":       "mana",
+	"mlx4_core":  "mlx4",
+	"mlx5_core":  "mlx5",
+	"qede":       "qedr",
+	"vmw_pvrdma": "vmw_pvrdma",
+}
+
+// provider returns rdma-core's library for a device, "" if it is not known.
 func provider(d *host.Device) string {
 	if d.IsSoftware() {
-		return ""
+		return map[string]string{"CA": "rxe", "RNIC": "siw"}[d.NodeType.Value]
 	}
-	switch driver := d.Function.Value.Driver.Value; driver {
-	case "mlx5_core", "mlx4_core":
-		return strings.TrimSuffix(driver, "_core")
-	case "bnxt_en":
-		return "bnxt_re"
-	case "ice", "i40e", "idpf":
-		return "irdma"
-	case "qede":
-		return "qedr"
-	case "hns3":
-		return "hns"
-	case "efa", "erdma":
-		return driver
-	}
-	return ""
+	return providers[d.Function.Value.Driver.Value]
 }
 
 func verbsLibrary(t *subject) []check.Finding {
@@ -42,7 +51,7 @@ func verbsLibrary(t *subject) []check.Finding {
 			"apt-get install -y libibverbs1 ibverbs-providers", "dnf install -y libibverbs"),
 	}
 	const effect = ": NCCL finds no RDMA device, and stops or falls back to TCP, about 85 times slower"
-	missing := t.missingProviders()
+	missing, known := t.missingProviders()
 	switch {
 	case v.Path == "":
 		f.Summary = "the image has no libibverbs.so.1" + effect
@@ -53,28 +62,35 @@ func verbsLibrary(t *subject) []check.Finding {
 		f.Summary = "libibverbs lacks the provider " + strings.Join(missing, ", ") + " of the rails' driver" + effect
 		f.Evidence = []check.Evidence{
 			{
-				Source: v.Path + " of rdma-core " + v.RDMACore, Got: "providers " + strings.Join(v.Providers, ", "),
-				Want: missing[0],
+				Source: v.Path + " of rdma-core " + v.RDMACore, Got: "providers " + list(v.Providers), Want: missing[0],
 			},
-			{Source: "/etc/libibverbs.d", Got: strings.Join(v.Drivers, ", "), Want: missing[0]},
+			{Source: "/etc/libibverbs.d", Got: list(v.Drivers), Want: missing[0]},
 		}
+	case !known:
+		return noData()
 	default:
 		return nil
 	}
 	return []check.Finding{f}
 }
 
-// missingProviders returns the providers of the rails that the image does not have. An empty list in the snapshot says
-// nothing.
-func (t *subject) missingProviders() []string {
+func list(names []string) string { return orNone(strings.Join(names, ", ")) }
+
+// missingProviders returns the providers of the rails that the image does not have. known is false if the provider of a
+// rail is not. One empty list says nothing: an image can keep the providers elsewhere.
+func (t *subject) missingProviders() (missing []string, known bool) {
+	v := t.Verbs
+	none := len(v.Providers)+len(v.Drivers) == 0
 	lacks := func(list []string, name string) bool { return len(list) > 0 && !slices.Contains(list, name) }
-	var missing []string
+	known = true
 	for _, r := range t.rails {
 		d, _ := t.Device(r.Device)
-		name := provider(&d)
-		if name != "" && (lacks(t.Verbs.Providers, name) || lacks(t.Verbs.Drivers, name)) {
+		switch name := provider(&d); {
+		case name == "":
+			known = false
+		case none || lacks(v.Providers, name) || lacks(v.Drivers, name):
 			missing = append(missing, name)
 		}
 	}
-	return distinct(missing)
+	return distinct(missing), known
 }
