@@ -14,6 +14,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/job"
 	"github.com/railhead/railhead/internal/podbinary"
 )
@@ -100,7 +101,7 @@ func (j *jobFlags) options(cmd *cobra.Command, command []string) (job.Options, e
 		if o.PodImage == "" {
 			return o, errors.New("--image-volume needs --pod-image")
 		}
-		o.Delivery = job.ByImageVolume
+		o.Delivery = delivery.ByImageVolume
 	}
 	if o.PodImage != "" {
 		return o, nil
@@ -111,24 +112,24 @@ func (j *jobFlags) options(cmd *cobra.Command, command []string) (job.Options, e
 }
 
 // programs returns railhead-pod for every available architecture.
-func programs(files map[string]string) ([]job.Program, error) {
+func programs(files map[string]string) ([]delivery.Program, error) {
 	for arch := range files {
 		if known := podbinary.Architectures(); !slices.Contains(known, arch) {
 			return nil, fmt.Errorf("--pod-binary %s: the architecture must be %s", arch, strings.Join(known, " or "))
 		}
 	}
-	var all []job.Program
+	var all []delivery.Program
 	for _, arch := range podbinary.Architectures() {
 		if file, named := files[arch]; named {
 			data, err := os.ReadFile(file)
 			if err != nil {
 				return nil, fmt.Errorf("--pod-binary: %w", err)
 			}
-			all = append(all, job.NewProgram(arch, data))
+			all = append(all, delivery.Pack(arch, data))
 			continue
 		}
-		if data, err := podbinary.For(arch); err == nil {
-			all = append(all, job.NewProgram(arch, data))
+		if packed, err := podbinary.Packed(arch); err == nil {
+			all = append(all, delivery.Packed(arch, packed))
 		} else if len(files) == 0 {
 			return nil, err
 		}
@@ -200,6 +201,9 @@ func (a *app) deploy(cmd *cobra.Command, j *jobFlags, flags applyFlags, args []s
 	apply.plan, apply.findings = job.Deploy(s, o)
 	if err := apply.apply(cmd.Context()); err != nil {
 		return err
+	}
+	if steps := apply.plan.Steps; flags.output == "yaml" && len(steps) > 0 && steps[0].ID == delivery.StepID {
+		a.noteParts(len(steps[0].Changes), o.Namespace)
 	}
 	running := flags.dryRun == "none" && flags.output == "" && !flags.noWait
 	if running && len(o.Command) == 0 && o.Script == nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/plan/job"
-	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/workload"
 )
 
@@ -21,8 +20,9 @@ func newInject(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inject -f FILE",
 		Short: "Add rails, /dev/shm and railhead-pod to a manifest of your own",
-		Long: `inject adds to the pods of a manifest what deploy gives its own pods. It prints the manifest and the
-ConfigMaps that carry railhead-pod, and changes nothing in the cluster. Settings of the manifest are kept;
+		Long: `inject adds to the pods of a manifest what deploy gives its own pods. It prints the manifest,
+and first the ConfigMaps that carry railhead-pod if the namespace lacks them ('railhead setup namespace' creates them).
+It changes nothing in the cluster. Settings of the manifest are kept;
 injecting twice has no further effect. A manifest that names a namespace gets the rails of that namespace.
 
 Kinds: ` + strings.Join(workload.WithTemplates(), ", ") + ".",
@@ -66,10 +66,12 @@ func (a *app) inject(cmd *cobra.Command, j *jobFlags, file string) error {
 		return err
 	}
 	for _, object := range out {
-		fmt.Fprintln(a.streams.Out, "---")
-		if err := report.Encode(a.streams.Out, "yaml", object.Object); err != nil {
+		if err := writeManifest(a.streams.Out, object.Object); err != nil {
 			return err
 		}
+	}
+	if parts := out[:len(out)-len(manifests)]; len(parts) > 0 {
+		a.noteParts(len(parts), parts[0].GetNamespace())
 	}
 	return nil
 }

@@ -14,18 +14,20 @@ import (
 var namespaceKinds = []cluster.Kind{
 	cluster.Nodes, cluster.Namespaces, cluster.ServiceAccounts,
 	cluster.Networks, cluster.SriovNetworks, cluster.SriovPolicies, cluster.SriovNodes,
-	cluster.SCCs, cluster.SCCGrants, cluster.Objects,
+	cluster.SCCs, cluster.SCCGrants, cluster.Objects, cluster.ConfigMaps,
 }
 
 func newSetupNamespace(a *app) *cobra.Command {
 	var o namespace.Options
 	var flags applyFlags
+	var binaries map[string]string
 	cmd := &cobra.Command{
 		Use:   "namespace NAMESPACE",
-		Short: "Set up a namespace for RDMA jobs: service account, rights, network attachments",
+		Short: "Set up a namespace for RDMA jobs: service account, rights, network attachments, railhead-pod",
 		Long: `namespace creates the service account of the pods, binds it to the security context constraint in this
 namespace only, and creates a network attachment for each rail: through the SR-IOV operator if the cluster has it, or by
-copying those of another namespace. It prints the rails of the namespace. A second run changes nothing.`,
+copying those of another namespace. It also stores railhead-pod in ConfigMaps, so that the manifests of 'deploy -o yaml'
+and 'inject' only name it. It prints the rails of the namespace. A second run changes nothing.`,
 		Example: `  railhead setup namespace train
   railhead setup namespace train --name h-kim                 for the job h-kim: service account h-kim-sa
   railhead setup namespace train --networks-from default      copies of the attachments of namespace default
@@ -33,6 +35,11 @@ copying those of another namespace. It prints the rails of the namespace. A seco
 		Args: takes(1, "NAMESPACE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Namespace = args[0]
+			var err error
+			o.Programs, err = programs(binaries)
+			if err != nil && len(binaries) > 0 { // a railhead without railhead-pod leaves it to the jobs
+				return usage(err)
+			}
 			client, s, err := a.read(cmd.Context(), kube.Want{Kinds: namespaceKinds})
 			if err != nil {
 				return err
@@ -52,6 +59,7 @@ copying those of another namespace. It prints the rails of the namespace. A seco
 		"IPAM of new attachments as `JSON` (default: that of the same resource in another namespace)")
 	f.BoolVar(&o.AllowIPCLock, "allow-ipc-lock", false,
 		"without SCCs: let the pods of a new namespace add IPC_LOCK and run as root")
+	binaryFlag(cmd, &binaries, "")
 	flags.add(cmd, 5*time.Minute)
 	return cmd
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/plan"
@@ -78,12 +80,28 @@ func writeManifests(w io.Writer, p plan.Plan) error {
 			fmt.Fprintf(w, "# left out: %s of %s %s\n", c.Verb, c.Object.GetKind(), c.Object.GetName())
 			continue
 		}
-		fmt.Fprintln(w, "---")
-		if err := report.Encode(w, "yaml", c.Object.Object); err != nil {
+		if err := writeManifest(w, c.Object.Object); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// noteParts tells how manifests become short enough for a review.
+func (a *app) noteParts(parts int, namespace string) {
+	if parts > 0 {
+		a.say("The output includes railhead-pod in %s. To keep it out of manifests, store it in the namespace once:\n"+
+			"  railhead setup namespace %s", words.Count(parts, "ConfigMap"), namespace)
+	}
+}
+
+// writeManifest writes an object as kubectl does, with text of several lines as a block.
+func writeManifest(w io.Writer, object map[string]any) error {
+	text, err := yaml.Marshal(object)
+	if err == nil {
+		_, err = fmt.Fprintf(w, "---\n%s", text)
+	}
+	return err
 }
 
 // refuse prints findings. It returns an error if one of them forbids the plan.

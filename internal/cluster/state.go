@@ -32,8 +32,9 @@ type State struct {
 	ServiceAccounts []ServiceAccount `json:"serviceAccounts,omitempty"`
 	Quotas          []Quota          `json:"quotas,omitempty"`
 	Events          []Event          `json:"events,omitempty"`
-	Objects         []Object         `json:"objects,omitempty"` // Railhead's own
 	Workloads       []Workload       `json:"workloads,omitempty"`
+	Objects         []Object         `json:"objects,omitempty"`    // Railhead's own
+	ConfigMaps      []ConfigMap      `json:"configMaps,omitempty"` // Railhead's own
 	TrainJobs       []TrainJob       `json:"trainJobs,omitempty"`
 	Problems        []Problem        `json:"problems,omitempty"`
 }
@@ -61,6 +62,7 @@ const (
 	Objects         Kind = "objects"      // of any resource, with Railhead's label
 	StatefulSets    Kind = "statefulsets" // of Objects these alone
 	Workloads       Kind = "workloads"    // of all kinds that make pods, with or without Railhead's label
+	ConfigMaps      Kind = "configmaps"   // of Objects these alone, by name
 	TrainJobs       Kind = "trainjobs"
 )
 
@@ -98,6 +100,13 @@ type Object struct {
 	Namespace  string         `json:"namespace,omitempty"`
 	Name       string         `json:"name"`
 	Fields     map[string]any `json:"fields"` // the whole object as JSON has it, apiVersion and kind included
+}
+
+// ConfigMap is a ConfigMap with Railhead's label, without its data.
+type ConfigMap struct {
+	Namespace string            `json:"namespace"`
+	Name      string            `json:"name"`
+	Labels    map[string]string `json:"labels,omitempty"`
 }
 
 // Problem is a list that could not be read.

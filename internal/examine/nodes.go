@@ -17,6 +17,7 @@ import (
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/job"
 	"github.com/railhead/railhead/internal/rules"
 )
@@ -26,7 +27,7 @@ type Probe struct {
 	Namespace string
 	Image     string // with a shell; "": the image of the machine-config-daemon, or else openshift/cli
 	ImageFlag string // of the command line, named in the error when no image is found
-	Programs  []job.Program
+	Programs  []delivery.Program
 	Watch     time.Duration // between two readings of the port counters; 0: one reading
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/plan"
-	"github.com/railhead/railhead/internal/plan/job"
+	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/report"
 )
 
@@ -29,7 +29,7 @@ func examineNodes(
 	b, err := Run(ctx, s, Options{
 		Subject: bundle.Subject{Nodes: names},
 		Timeout: time.Minute,
-		Probe:   Probe{Namespace: "default", Programs: []job.Program{job.NewProgram("amd64", []byte("binary"))}},
+		Probe:   Probe{Namespace: "default", Programs: []delivery.Program{delivery.Packed("amd64", []byte("binary"))}},
 		Live:    &report.Live{W: talk},
 	})
 	unreached := map[string]string{}

@@ -36,3 +36,7 @@ func objectOf(apiVersion, kind string) func(*anyObject) []cluster.Object {
 		}}
 	}
 }
+
+func convertConfigMap(o *metav1.PartialObjectMetadata) cluster.ConfigMap {
+	return cluster.ConfigMap{Namespace: o.Namespace, Name: o.Name, Labels: o.Labels}
+}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/railhead/railhead/internal/cluster"
@@ -79,6 +80,13 @@ func codecOfMany[O any, P object[O], V any](convert func(*O) []V, list func(*dra
 		accept = "application/vnd.kubernetes.protobuf,application/json"
 	}
 	return codec{decode, add, accept}
+}
+
+// metadataOf returns the codec of objects of which only the metadata are wanted.
+func metadataOf[V any](convert func(*metav1.PartialObjectMetadata) V, list func(*draft) *[]V) codec {
+	c := codecOf(convert, list)
+	c.accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+	return c
 }
 
 // message is implemented by the types of k8s.io/api, which have a protobuf form. The types of this package have only
@@ -213,6 +221,11 @@ var endpoints = map[cluster.Kind][]endpoint{
 		codec:  codecOf(convertEvent, func(d *draft) *[]cluster.Event { return &d.Events }),
 	}},
 	cluster.StatefulSets: {writtenOf("apps", "v1", "StatefulSet", inNamespace)},
+	cluster.ConfigMaps: {{
+		scope:  inNamespace,
+		labels: plan.LabelManagedBy + "=" + plan.ManagedBy,
+		codec:  metadataOf(convertConfigMap, func(d *draft) *[]cluster.ConfigMap { return &d.ConfigMaps }),
+	}},
 	cluster.Pools: {{
 		group: cluster.MachineConfigGroup,
 		codec: codecOf(convertPool, func(d *draft) *[]cluster.Pool { return &d.Pools }),

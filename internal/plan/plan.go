@@ -26,6 +26,15 @@ const (
 	ProgramName    = "railhead" // of LabelName
 )
 
+// Labels returns the labels of objects of one component; instance may be empty.
+func Labels(component, instance string) map[string]string {
+	labels := map[string]string{LabelManagedBy: ManagedBy, LabelName: ProgramName, LabelComponent: component}
+	if instance != "" {
+		labels[LabelInstance] = instance
+	}
+	return labels
+}
+
 // IDs of the findings that several kinds of plans make.
 const (
 	JobRequest     check.ID = "job-request"

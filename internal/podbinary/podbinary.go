@@ -18,12 +18,21 @@ func Architectures() []string { return []string{"amd64", "arm64"} }
 //go:embed bin
 var files embed.FS
 
-// For returns the program that this railhead carries for an architecture.
-func For(arch string) ([]byte, error) {
+// Packed returns the program that this railhead carries for an architecture, compressed by gzip.
+func Packed(arch string) ([]byte, error) {
 	packed, err := files.ReadFile("bin/railhead-pod-" + arch + ".gz")
 	if err != nil {
 		return nil, fmt.Errorf("this railhead has no railhead-pod for %s: build it with 'make build', or name "+
 			"the file with --pod-binary", arch)
+	}
+	return packed, nil
+}
+
+// For returns the program that this railhead carries for an architecture.
+func For(arch string) ([]byte, error) {
+	packed, err := Packed(arch)
+	if err != nil {
+		return nil, err
 	}
 	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
 	if err == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/job"
 	"github.com/railhead/railhead/internal/ranks/rankstest"
 	"github.com/railhead/railhead/internal/story"
@@ -117,7 +118,7 @@ func planned(t *testing.T, o job.Options) cluster.State {
 		ServiceAccounts: []cluster.ServiceAccount{{Namespace: "train", Name: "default"}},
 	}
 	o.Name, o.Namespace, o.Mode, o.GPUs, o.Nodes = "h-kim", "train", nccl.TCP, job.NoGPUs, 2
-	o.Image, o.Programs = "registry.example.com/torch:2.9", []job.Program{job.NewProgram("amd64", []byte("program"))}
+	o.Image, o.Programs = "registry.example.com/torch:2.9", []delivery.Program{delivery.Packed("amd64", []byte("program"))}
 	p, findings := job.Deploy(s, o)
 	if check.Worst(findings) == check.Fail {
 		t.Fatalf("no plan: %v", findings)

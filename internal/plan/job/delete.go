@@ -11,6 +11,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/words"
 	"github.com/railhead/railhead/internal/workload"
 )
@@ -86,7 +87,8 @@ func unneeded(s cluster.State, name, namespace string) []cluster.Object {
 			continue
 		}
 		labels := (&unstructured.Unstructured{Object: o.Fields}).GetLabels()
-		if labels[plan.LabelComponent] == ComponentPod && cmp.Or(labels[plan.LabelInstance], name) == name {
+		shared := labels[plan.LabelComponent] == delivery.Component && labels[delivery.LabelKeep] == ""
+		if shared && cmp.Or(labels[plan.LabelInstance], name) == name {
 			parts = append(parts, o)
 		}
 	}

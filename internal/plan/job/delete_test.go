@@ -9,6 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/namespace"
 	"github.com/railhead/railhead/internal/plan/plantest"
 	"github.com/railhead/railhead/internal/workload"
@@ -27,7 +28,7 @@ func deployed(t *testing.T, jobs ...string) cluster.State {
 		if job.Empty() {
 			t.Fatal(plantest.Wording(findings))
 		}
-		s.Objects = append(s.Objects, plantest.Live(job)...)
+		s = plantest.With(s, append(s.Objects, plantest.Live(job)...))
 	}
 	return s
 }
@@ -46,18 +47,22 @@ func TestDeleteJob(t *testing.T) {
 		"delete Service train/h-kim-headless",
 		"delete ConfigMap train/h-kim-script",
 	}
-	program := programs()[0].configMap(0)
+	parts := delivery.Delivery{Programs: programs()[:1]}.Missing(cluster.State{}, "train", nil)
+	program := parts[0].GetName()
 	child := cluster.Object{APIVersion: "v1", Kind: "Service", Namespace: "train", Name: "made-by-jobset", Fields: map[string]any{"metadata": map[string]any{
 		"labels": map[string]any{plan.LabelInstance: "h-kim", plan.LabelComponent: workload.ComponentJob},
 		"ownerReferences": []any{
 			map[string]any{"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "h-kim", "uid": "1"},
 		},
 	}}}
-	injected := deployed(t, "h-kim")
-	for i, o := range injected.Objects {
-		if o.Name == program {
-			injected.Objects[i].Fields["metadata"].(map[string]any)["labels"].(map[string]any)[plan.LabelInstance] = "my-deployment"
+	labelled := func(label, value string) cluster.State {
+		s := deployed(t, "h-kim")
+		for i, o := range s.Objects {
+			if o.Name == program {
+				s.Objects[i].Fields["metadata"].(map[string]any)["labels"].(map[string]any)[label] = value
+			}
 		}
+		return s
 	}
 	for name, c := range map[string]struct {
 		s    cluster.State
@@ -68,7 +73,8 @@ func TestDeleteJob(t *testing.T) {
 			append(slices.Clone(own), "delete ConfigMap train/"+program),
 		},
 		"another job needs railhead-pod": {deployed(t, "h-kim", "other"), own},
-		"an injected manifest needs it":  {injected, own},
+		"an injected manifest needs it":  {labelled(plan.LabelInstance, "my-deployment"), own},
+		"the namespace keeps it":         {labelled(delivery.LabelKeep, "true"), own},
 		"an object with an owner": {
 			withObject(deployed(t, "h-kim"), child),
 			append(slices.Clone(own), "delete ConfigMap train/"+program),

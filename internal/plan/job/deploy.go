@@ -11,6 +11,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/words"
 	"github.com/railhead/railhead/internal/workload"
 )
@@ -30,6 +31,9 @@ func Deploy(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 // Kinds returns the lists that every plan of a job reads. Needs returns the others.
 func Kinds(server cluster.Server, o Options) []cluster.Kind {
 	kinds := []cluster.Kind{cluster.Nodes, cluster.Pods, cluster.Namespaces, cluster.ServiceAccounts, cluster.Quotas}
+	if o.PodImage == "" {
+		kinds = append(kinds, cluster.ConfigMaps)
+	}
 	if o.Mode == nccl.TCP {
 		return kinds
 	}
@@ -191,12 +195,8 @@ func (j *request) defaultGPUs() {
 func (j *job) steps() []plan.Step {
 	var steps []plan.Step
 	d := j.delivery()
-	if parts := d.changes(j.s, j.Namespace); len(parts) > 0 {
-		steps = append(steps, plan.Step{
-			ID:      "delivery",
-			Title:   "Create " + words.Count(len(parts), "ConfigMap") + " with railhead-pod",
-			Changes: parts,
-		})
+	if step := d.Step(j.s, j.Namespace, plan.Labels(delivery.Component, "")); len(step.Changes) > 0 {
+		steps = append(steps, step)
 	}
 	step := plan.Step{
 		ID:    "job",

@@ -14,6 +14,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/plantest"
 	"github.com/railhead/railhead/internal/rules/pods"
 	"github.com/railhead/railhead/internal/workload"
@@ -57,7 +58,9 @@ func jobCases() map[string]struct {
 		},
 		"multi-image-volume": {
 			plantest.Training(),
-			with(func(o *Options) { o.PodImage, o.Delivery = "registry.example.com/railhead-pod:1", ByImageVolume }),
+			with(func(o *Options) {
+				o.PodImage, o.Delivery = "registry.example.com/railhead-pod:1", delivery.ByImageVolume
+			}),
 		},
 		"multi-tcp-vanilla": {plantest.Vanilla(), with(func(o *Options) { o.Mode, o.RunAsUser = nccl.TCP, &uid })},
 		"multi-vanilla":     {plantest.Vanilla(), jobOptions()},
@@ -107,16 +110,14 @@ func TestJobAgainChangesNothing(t *testing.T) {
 	for name, c := range jobCases() {
 		t.Run(name, func(t *testing.T) {
 			p, _ := Deploy(c.s, c.o)
-			after := c.s
-			after.Objects = plantest.Live(p)
+			after := plantest.With(c.s, plantest.Live(p))
 			again, findings := Deploy(after, c.o)
 			if !again.Empty() || check.Worst(findings) == check.Fail {
 				t.Errorf("a second run: %d steps\n%s", len(again.Steps), plantest.Wording(findings))
 			}
 			// whatever is lost is made again, and nothing else
 			for i, o := range after.Objects {
-				partly := after
-				partly.Objects = slices.Delete(slices.Clone(after.Objects), i, i+1)
+				partly := plantest.With(after, slices.Delete(slices.Clone(after.Objects), i, i+1))
 				if rest, _ := Deploy(partly, c.o); len(rest.Changes()) != 1 || rest.Changes()[0].Object.GetName() != o.Name {
 					t.Errorf("without %s %s: %d changes", o.Kind, o.Name, len(rest.Changes()))
 				}
@@ -127,8 +128,7 @@ func TestJobAgainChangesNothing(t *testing.T) {
 
 func TestJobChangedRestartsPods(t *testing.T) {
 	p, _ := Deploy(plantest.Training(), jobOptions())
-	after := plantest.Training()
-	after.Objects = plantest.Live(p)
+	after := plantest.With(plantest.Training(), plantest.Live(p))
 	o := jobOptions()
 	o.Image = "registry.example.com/torch:3"
 	again, findings := Deploy(after, o)
@@ -226,31 +226,6 @@ func TestScriptCommand(t *testing.T) {
 		if diff := cmp.Diff(want, Script{Name: file, Content: []byte(content)}.command()); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", name, diff)
 		}
-	}
-}
-
-func TestProgramParts(t *testing.T) {
-	binary := make([]byte, 3_900_000)
-	for i := range binary {
-		binary[i] = byte(i % 251)
-	}
-	p := NewProgram("arm64", binary)
-	var all []byte
-	for _, part := range p.Parts {
-		if len(part) > partSize {
-			t.Errorf("a part of %d bytes", len(part))
-		}
-		all = append(all, part...)
-	}
-	if !slices.Equal(all, binary) || len(p.Parts) != 5 || len(p.SHA256) != 64 {
-		t.Errorf("%d parts, %d bytes, SHA-256 %s", len(p.Parts), len(all), p.SHA256)
-	}
-	names := map[string]bool{}
-	for _, o := range (delivery{programs: []Program{p}}).configMaps("train") {
-		names[o.GetName()] = true
-	}
-	if !names["railhead-pod-arm64-"+p.SHA256[:12]+"-4"] || len(names) != 5 {
-		t.Errorf("names: %v", names)
 	}
 }
 

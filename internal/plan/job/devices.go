@@ -2,13 +2,12 @@ package job
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/delivery"
 	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 	"github.com/railhead/railhead/internal/words"
 )
@@ -82,27 +81,13 @@ func (j *placement) chooseMode() {
 }
 
 // neededPrograms returns railhead-pod for each architecture of the nodes that may run pods.
-func (j *placement) neededPrograms() ([]Program, error) {
-	if j.Delivery != ByConfigMaps {
+func (j *placement) neededPrograms() ([]delivery.Program, error) {
+	if j.Delivery != delivery.ByConfigMaps {
 		return nil, nil
 	}
-	needed := map[string]bool{}
-	for _, n := range j.candidates {
-		needed[n.Arch] = true
-	}
-	if len(needed) == 0 { // the nodes are unknown
-		return j.Programs, nil
-	}
-	var programs []Program
-	for _, p := range j.Programs {
-		if needed[p.Arch] {
-			programs = append(programs, p)
-			delete(needed, p.Arch)
-		}
-	}
-	if len(needed) > 0 {
-		missing := words.And(slices.Sorted(maps.Keys(needed)))
-		return nil, fmt.Errorf("railhead-pod is not available for nodes of architecture %s", missing)
+	programs, without := delivery.Needed(j.Programs, j.candidates)
+	if len(without) > 0 {
+		return nil, fmt.Errorf("railhead-pod is not available for nodes of architecture %s", words.And(without))
 	}
 	return programs, nil
 }

@@ -2,6 +2,7 @@ package job
 
 import (
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/plantest"
 )
 
@@ -13,8 +14,8 @@ func memlockLimited() cluster.State {
 }
 
 // programs returns two small stand-ins for railhead-pod.
-func programs() []Program {
-	return []Program{NewProgram("amd64", []byte("amd64 program")), NewProgram("arm64", []byte("arm64 program"))}
+func programs() []delivery.Program {
+	return []delivery.Program{delivery.Packed("amd64", []byte("amd64 program")), delivery.Packed("arm64", []byte("arm64 program"))}
 }
 
 func jobOptions() Options {

@@ -14,6 +14,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/workload"
 )
 
@@ -54,18 +55,12 @@ func Inject(
 	return object, j.findings
 }
 
-// InjectDelivery returns the ConfigMaps that the pods of an injected manifest mount. They carry its name, so that
-// deleting another job keeps them.
+// InjectDelivery returns the ConfigMaps that the pods of an injected manifest mount and the namespace does not have. They
+// carry its name, so that deleting another job keeps them.
 func InjectDelivery(manifest unstructured.Unstructured, s cluster.State, o Options) []unstructured.Unstructured {
 	j, templates := injection(manifest, s, o)
 	j.decideFor(templates) // finds the nodes, whose architectures need a program
-	objects := j.delivery().configMaps(j.Namespace)
-	for _, object := range objects {
-		labels := object.GetLabels()
-		labels[plan.LabelInstance] = manifest.GetName()
-		object.SetLabels(labels)
-	}
-	return objects
+	return j.delivery().Missing(s, j.Namespace, plan.Labels(delivery.Component, manifest.GetName()))
 }
 
 // injection returns the job of a manifest, and its pod templates.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/words"
 	"github.com/railhead/railhead/internal/workload"
 )
@@ -29,32 +30,22 @@ const masterPort = "29500"
 // waiting keeps a pod running for `railhead launch`, and exits as soon as it gets a signal.
 const waiting = `trap "exit 0" TERM INT; while :; do sleep 3600 & wait $!; done`
 
+// scriptFolder holds the user's script in a pod.
+const scriptFolder = "/railhead/script"
+
 // scriptHash is an annotation that restarts pods when their script changes.
 const scriptHash = "railhead/script-sha256"
-
-// objectLabels returns the labels of objects of one component; instance may be empty.
-func objectLabels(component, instance string) map[string]string {
-	labels := map[string]string{
-		plan.LabelManagedBy: plan.ManagedBy,
-		plan.LabelName:      plan.ProgramName,
-		plan.LabelComponent: component,
-	}
-	if instance != "" {
-		labels[plan.LabelInstance] = instance
-	}
-	return labels
-}
 
 func (j *job) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name:      name,
 		Namespace: j.Namespace,
-		Labels:    objectLabels(workload.ComponentJob, j.Name),
+		Labels:    plan.Labels(workload.ComponentJob, j.Name),
 	}
 }
 
 // objects returns the changes that write the job's own objects, in their order.
-func (j *job) objects(d delivery) []plan.Change {
+func (j *job) objects(d delivery.Delivery) []plan.Change {
 	var changes []plan.Change
 	add := func(object unstructured.Unstructured, why string) {
 		changes = append(changes, plan.Change{Verb: plan.Apply, Object: object, Why: why})
@@ -142,10 +133,10 @@ func (j *job) jobSetObject(template map[string]any) unstructured.Unstructured {
 }
 
 // template returns the pod template of the job.
-func (j *job) template(d delivery) map[string]any {
+func (j *job) template(d delivery.Delivery) map[string]any {
 	pod := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
-			Labels:      objectLabels(workload.ComponentJob, j.Name),
+			Labels:      plan.Labels(workload.ComponentJob, j.Name),
 			Annotations: map[string]string{},
 		},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{
@@ -178,9 +169,9 @@ func (j *job) template(d delivery) map[string]any {
 	return template
 }
 
-func (j *placement) delivery() delivery {
+func (j *placement) delivery() delivery.Delivery {
 	programs, _ := j.neededPrograms() // devices has reported the error
-	return delivery{by: j.Delivery, image: j.PodImage, programs: programs}
+	return delivery.Delivery{By: j.Delivery, Image: j.PodImage, Programs: programs}
 }
 
 // command returns the command that railhead-pod starts in the pods.

@@ -11,6 +11,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/workload"
 )
 
@@ -55,9 +56,9 @@ type Options struct {
 	Privileged       bool
 	Memlock          string // MemlockByNode, MemlockByIPCLock; chosen by the nodes' settings
 	RunAsUser        *int64 // OpenShift's range, or the image's
-	Delivery         Delivery
+	Delivery         delivery.Method
 	PodImage         string // contains railhead-pod
-	Programs         []Program
+	Programs         []delivery.Program
 	Shm              string // /dev/shm: 8Gi for each GPU
 	CPU, Memory      string
 	EphemeralStorage string
@@ -84,9 +85,9 @@ func (o *Options) setDefaults() {
 	switch {
 	case o.Delivery != "":
 	case o.PodImage != "":
-		o.Delivery = ByImage
+		o.Delivery = delivery.ByImage
 	default:
-		o.Delivery = ByConfigMaps
+		o.Delivery = delivery.ByConfigMaps
 	}
 }
 

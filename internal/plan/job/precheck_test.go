@@ -11,6 +11,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/plantest"
 	"github.com/railhead/railhead/internal/workload"
 )
@@ -107,7 +108,7 @@ func TestRequestPrechecks(t *testing.T) {
 				"fail job-request",
 			}, says: []string{"one of rdma, auto, tcp", "one of single, multi", "one of node, ipc-lock"}},
 		"delivery by image without an image": {
-			o:    func(o *Options) { o.Delivery = ByImage },
+			o:    func(o *Options) { o.Delivery = delivery.ByImage },
 			want: fails,
 			says: []string{"--pod-image is missing"},
 		},
@@ -148,7 +149,7 @@ func TestRequestPrechecks(t *testing.T) {
 		},
 		"image volumes on an old server": {s: func(s *cluster.State) {
 			s.Server.Version, s.Server.Minor = "v1.32.0", 32
-		}, o: func(o *Options) { o.Delivery, o.PodImage = ByImageVolume, "x" },
+		}, o: func(o *Options) { o.Delivery, o.PodImage = delivery.ByImageVolume, "x" },
 			want: []string{"fail server-support"}, says: []string{"v1.33 or newer"}},
 	})
 }
@@ -224,7 +225,7 @@ func TestJobSetIsNotChanged(t *testing.T) {
 			o.Kind = JobSet
 			s := plantest.Training()
 			first, _ := Deploy(s, o)
-			s.Objects = plantest.Live(first)
+			s = plantest.With(s, plantest.Live(first))
 			test.change(&o)
 			p, findings := Deploy(s, o)
 			findings = slices.DeleteFunc(findings, func(f check.Finding) bool { return f.Status != check.Fail })

@@ -15,6 +15,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/rules/pods"
 )
 
@@ -26,7 +27,7 @@ type ProbeOptions struct {
 	Node, Namespace string
 	Image           string // with sh and cat
 	Arch            string // of the node
-	Programs        []Program
+	Programs        []delivery.Program
 	Host            bool          // privileged, with the files and networks of the node
 	Watch           time.Duration // until the second reading, to compare port counters; 0: only one
 	ID              string        // of the command; all created objects have it in their names
@@ -36,8 +37,8 @@ type ProbeOptions struct {
 // Probe returns the plan that runs a probe pod on one node. Its log is the Snapshot that railhead-pod takes. Any pod
 // sees the kernel command line, the IOMMU groups and the container limits of the runtime.
 func Probe(o ProbeOptions) plan.Plan {
-	programs := slices.DeleteFunc(slices.Clone(o.Programs), func(p Program) bool { return p.Arch != o.Arch })
-	d := delivery{by: ByConfigMaps, programs: programs, suffix: "-" + o.ID}
+	programs := slices.DeleteFunc(slices.Clone(o.Programs), func(p delivery.Program) bool { return p.Arch != o.Arch })
+	d := delivery.Delivery{By: delivery.ByConfigMaps, Programs: programs, Suffix: "-" + o.ID}
 	why, pod := "takes a snapshot of the node, without privileges", probePod(o, d)
 	if o.Host {
 		why = "takes a snapshot of the node, privileged, with its files read-only"
@@ -47,11 +48,11 @@ func Probe(o ProbeOptions) plan.Plan {
 		container.Command = append(container.Command, "--watch="+o.Watch.String())
 	}
 	title, object := "Examine node "+o.Node, plan.Typed(corev1.SchemeGroupVersion.WithKind("Pod"), pod)
-	changes := d.changes(cluster.State{}, o.Namespace)
+	parts := d.Step(cluster.State{}, o.Namespace, plan.Labels(delivery.Component, ""))
 	return plan.Plan{Title: title, Steps: []plan.Step{{
 		ID:      "probe",
 		Title:   title,
-		Changes: append(changes, plan.Change{Verb: plan.Apply, Object: object, Why: why}),
+		Changes: append(parts.Changes, plan.Change{Verb: plan.Apply, Object: object, Why: why}),
 		Done:    probed(pod.Name, o.Namespace),
 		Watch:   []cluster.Kind{cluster.Pods, cluster.Events},
 	}}}
@@ -79,23 +80,23 @@ const probeGrace = time.Second
 // probePull lets nodes without access to a registry use an image that they already have.
 const probePull = "IfNotPresent"
 
-func probePod(o ProbeOptions, d delivery) *corev1.Pod {
-	install := d.initContainer(o.Image)
+func probePod(o ProbeOptions, d delivery.Delivery) *corev1.Pod {
+	install := d.InitContainer(o.Image)
 	install.ImagePullPolicy = probePull
 	install.SecurityContext = unprivileged()
 	snapshot := corev1.Container{
 		Name:            "snapshot",
 		Image:           o.Image,
 		ImagePullPolicy: probePull,
-		Command:         []string{podProgram, "snapshot"},
+		Command:         []string{delivery.Path, "snapshot"},
 		Env:             []corev1.EnvVar{fieldVar("NODE_NAME", "spec.nodeName")},
-		Resources:       corev1.ResourceRequirements{Requests: installResources(), Limits: probeLimits()},
+		Resources:       corev1.ResourceRequirements{Requests: delivery.Resources(), Limits: probeLimits()},
 		SecurityContext: unprivileged(),
-		VolumeMounts:    []corev1.VolumeMount{{Name: binVolume, MountPath: binFolder, ReadOnly: true}},
+		VolumeMounts:    []corev1.VolumeMount{delivery.Mount()},
 	}
 	name := ProbeName(o.Node, o.ID)
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: o.Namespace, Labels: objectLabels(ComponentProbe, name)},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: o.Namespace, Labels: plan.Labels(ComponentProbe, name)},
 		Spec: corev1.PodSpec{
 			NodeName:                      o.Node,
 			RestartPolicy:                 corev1.RestartPolicyNever,
@@ -110,7 +111,7 @@ func probePod(o ProbeOptions, d delivery) *corev1.Pod {
 			},
 			InitContainers: []corev1.Container{*install},
 			Containers:     []corev1.Container{snapshot},
-			Volumes:        d.volumes(),
+			Volumes:        d.Volumes(),
 		},
 	}
 }
@@ -118,7 +119,7 @@ func probePod(o ProbeOptions, d delivery) *corev1.Pod {
 // probeLimits allow a whole CPU: the snapshot opens about ten thousand small files, which a tenth of a CPU slows down
 // ten times.
 func probeLimits() corev1.ResourceList {
-	limits := installResources()
+	limits := delivery.Resources()
 	limits[corev1.ResourceCPU] = resource.MustParse("1")
 	return limits
 }
@@ -136,7 +137,7 @@ func onHost(spec *corev1.PodSpec) {
 	host.HostPath = &corev1.HostPathVolumeSource{Path: "/"}
 	spec.Volumes = append(spec.Volumes, host)
 	container := &spec.Containers[0]
-	container.Command = []string{podProgram, "snapshot", "--root", hostFolder}
+	container.Command = []string{delivery.Path, "snapshot", "--root", hostFolder}
 	container.SecurityContext = &corev1.SecurityContext{Privileged: new(true)}
 	mount := corev1.VolumeMount{Name: host.Name, MountPath: hostFolder, ReadOnly: true}
 	container.VolumeMounts = append(container.VolumeMounts, mount)

@@ -31,7 +31,7 @@ func TestProbe(t *testing.T) {
 		undone = append(undone, string(back.Verb)+" "+back.Object.GetKind()+" "+back.Object.GetNamespace()+"/"+back.Object.GetName())
 	}
 	want := []string{
-		"delete ConfigMap default/" + programs()[1].configMap(0) + "-5e1f0a7c",
+		"delete ConfigMap default/railhead-pod-arm64-" + programs()[1].SHA256[:12] + "-0-5e1f0a7c",
 		"delete Pod default/railhead-probe-w12.example.com-5e1f0a7c",
 	}
 	if !slices.Equal(undone, want) {

@@ -9,6 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/rules/pods"
 )
 
@@ -49,7 +50,7 @@ func (j *job) quotas() {
 // quotaNeeds returns the amounts of the job that quotas count, and the names that its pods do not set.
 func (j *job) quotaNeeds() (needs cluster.Resources, unset []string) {
 	perPod := j.requests(j.rails)
-	for resourceName, q := range installResources() {
+	for resourceName, q := range delivery.Resources() {
 		name, n := string(resourceName), q.Value()
 		if name == "cpu" {
 			n = q.MilliValue()
@@ -66,7 +67,7 @@ func (j *job) quotaNeeds() (needs cluster.Resources, unset []string) {
 		needs[name] = amount * n
 	}
 	d := j.delivery()
-	for _, c := range append(d.changes(j.s, j.Namespace), j.objects(d)...) {
+	for _, c := range append(d.Step(j.s, j.Namespace, nil).Changes, j.objects(d)...) {
 		if _, exists := plan.LiveObject(j.s, c.Object); exists {
 			continue
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/workload"
 )
 
@@ -48,7 +49,8 @@ func (j *request) validate() {
 	j.oneOf("--mode", string(j.Mode), string(nccl.RDMA), string(nccl.Auto), string(nccl.TCP))
 	j.oneOf("--type", j.Type, Single, Multi)
 	j.oneOf("--kind", j.Kind, workload.Flags()...)
-	j.oneOf("delivery", string(j.Delivery), string(ByConfigMaps), string(ByImage), string(ByImageVolume))
+	j.oneOf("delivery", string(j.Delivery), string(delivery.ByConfigMaps), string(delivery.ByImage),
+		string(delivery.ByImageVolume))
 	j.oneOf("--memlock", cmp.Or(j.Memlock, MemlockByNode), MemlockByNode, MemlockByIPCLock)
 	j.validateName()
 	if errs := validation.IsDNS1123Label(j.Namespace); len(errs) > 0 {
@@ -67,7 +69,7 @@ func (j *request) validate() {
 	case strings.ContainsAny(j.Image, " \t\n"):
 		j.wrong("--image", strconv.Quote(j.Image), "a reference without spaces", "Correct it.")
 	}
-	if j.Delivery != ByConfigMaps && j.PodImage == "" {
+	if j.Delivery != delivery.ByConfigMaps && j.PodImage == "" {
 		j.wrong("--pod-image", "", "the image that contains railhead-pod", "Set it.",
 			j.deployCommand("--pod-image IMAGE"))
 	}
@@ -101,6 +103,10 @@ func (j *request) validateName() {
 // configMapKey matches a valid key of a ConfigMap (apimachinery validation.IsConfigMapKey).
 var configMapKey = regexp.MustCompile(`^[-._a-zA-Z0-9]+$`)
 
+// maxScript keeps the script, with its base64, within a request of 1.5 MiB to etcd. The data of a ConfigMap have at most
+// 1 MiB (kubernetes pkg/apis/core/validation ValidateConfigMap).
+const maxScript = 900 << 10
+
 func (j *request) validateScript() {
 	s := j.Script
 	if s == nil {
@@ -109,8 +115,8 @@ func (j *request) validateScript() {
 	switch {
 	case !configMapKey.MatchString(s.Name) || s.Name == "." || strings.HasPrefix(s.Name, ".."):
 		j.wrong("--script", strconv.Quote(s.Name), "a file name of letters, digits, -, _ and .", "Rename it.")
-	case len(s.Content) > partSize:
-		j.wrong("--script", fmt.Sprintf("%d bytes", len(s.Content)), fmt.Sprintf("at most %d", partSize),
+	case len(s.Content) > maxScript:
+		j.wrong("--script", fmt.Sprintf("%d bytes", len(s.Content)), fmt.Sprintf("at most %d", maxScript),
 			"Put the rest into the image or a volume; `railhead launch --copy` accepts larger files.")
 	case len(j.Command) == 0 && s.command() == nil:
 		j.wrong("--script", s.Name, ".py, .sh or a file that starts with #!, because no command is given",
@@ -152,7 +158,7 @@ func (j *request) validateServer() {
 			check.ByUser("Use --kind jobset if the JobSet controller is installed, or a newer cluster.",
 				j.deployCommand("--kind jobset")))
 	}
-	if j.Delivery == ByImageVolume {
+	if j.Delivery == delivery.ByImageVolume {
 		j.requireVersion(plan.ImageVolumesMinor, "has no image volumes",
 			check.ByUser("Copy railhead-pod with an init container instead.", j.deployCommand("--pod-image IMAGE")))
 		j.note("Image volumes need the feature gate ImageVolume, which is on by default from Kubernetes 1.35. " +

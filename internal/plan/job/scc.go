@@ -122,7 +122,7 @@ func (j *admission) checkAllowed(c cluster.SCC) {
 
 // volumeKinds returns the kinds of the pods' volumes; the network-resources-injector adds one of kind downwardAPI.
 func (j *admission) volumeKinds() []string {
-	kinds := append(j.delivery().kinds(), "emptyDir") // of /dev/shm
+	kinds := append(j.delivery().VolumeKinds(), "emptyDir") // of /dev/shm
 	if j.Script != nil {
 		kinds = append(kinds, "configMap")
 	}

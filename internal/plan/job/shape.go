@@ -14,6 +14,7 @@ import (
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/delivery"
 )
 
 // networksAnnotation lists the attachments of a pod (k8snetworkplumbingwg multi-net-spec).
@@ -27,7 +28,7 @@ const (
 // podShape holds the additions to a pod of deploy, or of a user's manifest.
 type podShape struct {
 	job       *job
-	delivery  delivery
+	delivery  delivery.Delivery
 	container string // as in mainContainer
 	script    string // ConfigMap with the script; "": none
 	env       []corev1.EnvVar
@@ -62,7 +63,7 @@ func (p podShape) add(template map[string]any) error {
 		lockMemory(main)
 	}
 	image, _ := main["image"].(string)
-	if c := p.delivery.initContainer(image); c != nil {
+	if c := p.delivery.InitContainer(image); c != nil {
 		install := plan.Fields(c)
 		install["securityContext"] = installSecurity(main)
 		spec["initContainers"] = withNamed(spec["initContainers"], install)
@@ -104,10 +105,10 @@ func wrapped(container map[string]any) ([]any, error) {
 		return nil, fmt.Errorf("container %v has no command; railhead-pod cannot start the command of the image, "+
 			"which is unknown", container["name"])
 	}
-	if command[0] == podProgram {
+	if command[0] == delivery.Path {
 		return command, nil
 	}
-	return append([]any{podProgram, "run", "--"}, command...), nil
+	return append([]any{delivery.Path, "run", "--"}, command...), nil
 }
 
 // attach lists the rails in the annotation and requests one device for each.
@@ -258,8 +259,8 @@ func (p podShape) environment(main map[string]any) {
 }
 
 func (p podShape) volumes(spec, main map[string]any) {
-	mounts := []corev1.VolumeMount{{Name: binVolume, MountPath: binFolder, ReadOnly: true}}
-	volumes := p.delivery.volumes()
+	mounts := []corev1.VolumeMount{delivery.Mount()}
+	volumes := p.delivery.Volumes()
 	if p.script != "" {
 		script := corev1.Volume{Name: scriptVolume}
 		script.ConfigMap = &corev1.ConfigMapVolumeSource{}

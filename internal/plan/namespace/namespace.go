@@ -12,6 +12,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -21,23 +22,19 @@ const ComponentNamespace = "namespace"
 // Options are the flags of `railhead setup namespace`. The zero value of each field is its default.
 type Options struct {
 	Namespace    string
-	Name         string   // of the job: railhead. The service account is NAME-sa
-	SCC          string   // plan.SCCName
-	NetworksFrom string   // copy the rails of this namespace
-	Networks     []string // only these, by the name of the attachment or of its resource
-	IPAM         string   // JSON, for networks whose resource has no other network to copy it from
-	AllowIPCLock bool     // plain Kubernetes: a new namespace lets pods add IPC_LOCK and be root
+	Name         string             // of the job: railhead. The service account is NAME-sa
+	SCC          string             // plan.SCCName
+	NetworksFrom string             // copy the rails of this namespace
+	Networks     []string           // only these, by the name of the attachment or of its resource
+	IPAM         string             // JSON, for networks whose resource has no other network to copy it from
+	Programs     []delivery.Program // railhead-pod by architecture; nil: jobs deliver it
+	AllowIPCLock bool               // plain Kubernetes: a new namespace lets pods add IPC_LOCK and be root
 }
 
 func (o Options) account() string { return o.Name + "-sa" }
 
 func (o Options) meta(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: name, Namespace: o.Namespace, Labels: map[string]string{
-		plan.LabelManagedBy: plan.ManagedBy,
-		plan.LabelName:      plan.ProgramName,
-		plan.LabelInstance:  o.Name,
-		plan.LabelComponent: ComponentNamespace,
-	}}
+	return metav1.ObjectMeta{Name: name, Namespace: o.Namespace, Labels: plan.Labels(ComponentNamespace, o.Name)}
 }
 
 // Setup returns the plan that prepares a namespace for RDMA jobs, without settings that are in place already. If a
@@ -55,11 +52,23 @@ func Setup(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 		return plan.Plan{}, d.findings
 	}
 	d.noteRails()
+	program := o.delivery(s)
 	return plan.Plan{
 		Title: "Set up namespace " + o.Namespace + " for RDMA jobs",
-		Steps: slices.DeleteFunc([]plan.Step{access, networks}, func(s plan.Step) bool { return len(s.Changes) == 0 }),
+		Steps: slices.DeleteFunc([]plan.Step{access, program, networks}, func(s plan.Step) bool { return len(s.Changes) == 0 }),
 		Notes: d.notes,
 	}, d.findings
+}
+
+// delivery puts railhead-pod for the nodes with GPUs into the namespace, so that manifests need only name it.
+func (o Options) delivery(s cluster.State) plan.Step {
+	withGPUs := slices.DeleteFunc(slices.Clone(s.Nodes), func(n cluster.Node) bool {
+		_, gpus := n.GPUs()
+		return gpus == 0
+	})
+	programs, _ := delivery.Needed(o.Programs, withGPUs) // a node without a program cannot run jobs of ConfigMaps
+	d := delivery.Delivery{Programs: programs}
+	return d.Step(s, o.Namespace, delivery.Kept())
 }
 
 // draft collects the plan of a namespace.

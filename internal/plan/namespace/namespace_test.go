@@ -14,6 +14,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/job"
 	"github.com/railhead/railhead/internal/plan/plantest"
 )
@@ -54,7 +55,13 @@ func namespaceCases() map[string]struct {
 	plain := plantest.Vanilla()
 	plain.Namespaces, plain.Networks[0].Namespace, plain.Networks[1].Namespace = nil, "default", "default"
 	return map[string]c{
-		"operator":          {plantest.BeforeSetup(), Options{Namespace: "train", Name: "h-kim"}},
+		"operator": {plantest.BeforeSetup(), Options{Namespace: "train", Name: "h-kim"}},
+		"program": {
+			plantest.Training(),
+			Options{Namespace: "train", Name: "h-kim", Programs: []delivery.Program{
+				delivery.Packed("amd64", []byte("amd64 program")), delivery.Packed("arm64", []byte("arm64 program")),
+			}},
+		},
 		"operator-one-rail": {hosts, Options{Namespace: "train", Networks: []string{"eno6np0rdma"}}},
 		"policies-alone":    {policies, Options{Namespace: "train", Name: "h-kim", SCC: "privileged"}},
 		"policies-ipam": {
@@ -159,7 +166,8 @@ func TestInfiniBandByNodes(t *testing.T) {
 
 func TestNamespaceThenDeploy(t *testing.T) {
 	s := plantest.BeforeSetup()
-	p, _ := Setup(s, Options{Namespace: "train", Name: "h-kim"})
+	programs := []delivery.Program{delivery.Packed("amd64", []byte("amd64 program"))}
+	p, _ := Setup(s, Options{Namespace: "train", Name: "h-kim", Programs: programs})
 	s = plantest.AfterSetup(s, p)
 	for _, step := range p.Steps {
 		if step.Done != nil && step.Done(s).Done {
@@ -184,8 +192,13 @@ func TestNamespaceThenDeploy(t *testing.T) {
 		Namespace: "train",
 		Nodes:     2,
 		Image:     "registry.example.com/torch:2.9",
-		Programs:  []job.Program{job.NewProgram("amd64", []byte("amd64 program"))},
+		Programs:  programs,
 	})
+	for _, o := range plantest.Live(job) {
+		if o.Kind == "ConfigMap" {
+			t.Errorf("deploy creates %s, which setup created", o.Name)
+		}
+	}
 	if job.Empty() || !strings.Contains(job.Title, "RDMA over 4 rails") {
 		t.Errorf("deploy after setup: %s\n%s", job.Title, plantest.Wording(findings))
 	}

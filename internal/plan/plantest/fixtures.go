@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
@@ -215,6 +216,18 @@ func Live(p plan.Plan) []cluster.Object {
 	return objects
 }
 
+// With returns the cluster with these objects of Railhead alone.
+func With(s cluster.State, objects []cluster.Object) cluster.State {
+	s.Objects, s.ConfigMaps = objects, nil
+	for _, o := range objects {
+		if o.Kind == "ConfigMap" {
+			labels := (&unstructured.Unstructured{Object: o.Fields}).GetLabels()
+			s.ConfigMaps = append(s.ConfigMaps, cluster.ConfigMap{Namespace: o.Namespace, Name: o.Name, Labels: labels})
+		}
+	}
+	return s
+}
+
 // Strictly decodes an object into its type and fails for fields that the type does not have.
 func Strictly(t *testing.T, object map[string]any, into any) {
 	t.Helper()
@@ -274,7 +287,7 @@ func BeforeSetup() cluster.State {
 
 // AfterSetup returns a cluster after the plan of a namespace, with the attachments that the operator created.
 func AfterSetup(s cluster.State, p plan.Plan) cluster.State {
-	s.Objects = append(slices.Clone(s.Objects), Live(p)...)
+	s = With(s, append(slices.Clone(s.Objects), Live(p)...))
 	s.Networks, s.SriovNetworks = slices.Clone(s.Networks), slices.Clone(s.SriovNetworks)
 	s.Namespaces, s.ServiceAccounts = slices.Clone(s.Namespaces), slices.Clone(s.ServiceAccounts)
 	s.SCCGrants = slices.Clone(s.SCCGrants)

@@ -1,0 +1,108 @@
+// Package delivery plans how railhead-pod gets into pods.
+package delivery
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/railhead/railhead/internal/rules/pods"
+)
+
+// Method is how railhead-pod gets into a pod.
+type Method string
+
+// ConfigMaps need no registry. An image is used by an init container, or mounted as a volume.
+const (
+	ByConfigMaps  Method = "configmap"
+	ByImage       Method = "image"
+	ByImageVolume Method = "image-volume"
+)
+
+// Paths in a pod.
+const (
+	folder       = "/railhead/bin"
+	partsFolder  = "/railhead/parts"
+	Path         = folder + "/railhead-pod"
+	imageProgram = "/railhead-pod" // in the image of railhead-pod
+)
+
+const (
+	volume      = "railhead-bin"
+	partsVolume = "railhead-parts"
+)
+
+// Delivery is how railhead-pod gets into the pods of one job. Image contains railhead-pod; Programs are those of
+// ByConfigMaps, one for each architecture of the nodes. Suffix ends the names of ConfigMaps that others do not share.
+type Delivery struct {
+	By       Method
+	Image    string
+	Programs []Program
+	Suffix   string
+}
+
+// Mount returns the mount of railhead-pod in the containers that run it.
+func Mount() corev1.VolumeMount {
+	return corev1.VolumeMount{Name: volume, MountPath: folder, ReadOnly: true}
+}
+
+// Volumes returns the volumes with railhead-pod.
+func (d Delivery) Volumes() []corev1.Volume {
+	bin := corev1.Volume{Name: volume}
+	if d.By == ByImageVolume {
+		bin.Image = &corev1.ImageVolumeSource{Reference: d.Image, PullPolicy: corev1.PullIfNotPresent}
+		return []corev1.Volume{bin}
+	}
+	bin.EmptyDir = &corev1.EmptyDirVolumeSource{}
+	if d.By == ByImage {
+		return []corev1.Volume{bin}
+	}
+	parts := corev1.Volume{Name: partsVolume}
+	parts.Projected = &corev1.ProjectedVolumeSource{}
+	for _, p := range d.Programs {
+		parts.Projected.Sources = append(parts.Projected.Sources, p.projections(d.Suffix)...)
+	}
+	return []corev1.Volume{bin, parts}
+}
+
+// VolumeKinds returns the kinds of volumes, as security context constraints list them.
+func (d Delivery) VolumeKinds() []string {
+	switch d.By {
+	case ByImageVolume:
+		return []string{"image"}
+	case ByImage:
+		return []string{"emptyDir"}
+	case ByConfigMaps:
+	}
+	return []string{"emptyDir", "projected"}
+}
+
+// InitContainer copies railhead-pod into the pod; nil if the volume already contains it. image is that of the job.
+func (d Delivery) InitContainer(image string) *corev1.Container {
+	container := corev1.Container{
+		Name:                     pods.InstallContainer,
+		Image:                    image,
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+		Resources:                corev1.ResourceRequirements{Requests: Resources(), Limits: Resources()},
+		VolumeMounts:             []corev1.VolumeMount{{Name: volume, MountPath: folder}},
+	}
+	switch d.By {
+	case ByImageVolume:
+		return nil
+	case ByImage:
+		container.Image = d.Image
+		container.Command = []string{imageProgram, "install", folder}
+	case ByConfigMaps:
+		container.Command = []string{"sh", "-c", script(d.Programs)}
+		parts := corev1.VolumeMount{Name: partsVolume, MountPath: partsFolder, ReadOnly: true}
+		container.VolumeMounts = append(container.VolumeMounts, parts)
+	}
+	return &container
+}
+
+// Resources are those of the init container, set because quotas may require them of every container.
+func Resources() corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU:    resource.MustParse("100m"),
+		corev1.ResourceMemory: resource.MustParse("64Mi"),
+	}
+}

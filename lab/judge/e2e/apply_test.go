@@ -1,0 +1,87 @@
+package e2e_test
+
+import (
+	"context"
+	"os/exec"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/railhead/railhead/lab/controlplane/assets"
+)
+
+// kubectl returns a function that applies manifests as the user, client-side and without a flag.
+func kubectl(t *testing.T, u user) func(manifests string) string {
+	t.Helper()
+	built, err := assets.Build(t.Context(), func(string) {}, assets.Kubectl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(manifests string) string {
+		t.Helper()
+		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), built[assets.Kubectl], "apply", "-f", "-")
+		cmd.Env = []string{"KUBECONFIG=" + u.kubeconfig}
+		cmd.Stdin = strings.NewReader(manifests)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("kubectl apply: %v\n%s", err, out)
+		}
+		return string(out)
+	}
+}
+
+// TestPlainApply: `kubectl apply -f -` takes what inject and deploy print, and once the namespace has railhead-pod,
+// manifests only name it.
+func TestPlainApply(t *testing.T) {
+	const ns = "piped"
+	setUp(t)
+	u := engineer(t, "k-ohara", ns)
+	apply := kubectl(t, u)
+	parts := func() (names []string) {
+		var list corev1.ConfigMapList
+		if err := openShift.Client().List(t.Context(), &list, client.InNamespace(ns)); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range list.Items {
+			if strings.HasPrefix(c.Name, "railhead-pod-") {
+				names = append(names, c.Name)
+			}
+		}
+		return names
+	}
+	program := "--pod-binary=amd64=" + podBinary
+	u.stdin = strings.Replace(manifests(ns)["StatefulSet"], `"serviceName"`, `"replicas": 0, "serviceName"`, 1)
+	injected := u.does(t, "inject", "-f", "-", program)
+	injected.says(t, "To keep it out of manifests", "railhead setup namespace piped")
+	apply(injected.out)
+	get(t, openShift.Client(), &appsv1.StatefulSet{ObjectMeta: meta(ns, "mine")})
+	if again := apply(injected.out); strings.Contains(again, "created") {
+		t.Errorf("applied again:\n%s", again)
+	}
+	job := deploy("h-kim", ns, "-o", "yaml")
+	apply(u.does(t, job...).out)
+	eventually(t, "the pods of h-kim exist", func() error {
+		return openShift.Client().Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "h-kim-1"}, &corev1.Pod{})
+	})
+	u.does(t, "delete", "h-kim", "-n", ns, "--yes").silent(t)
+	if len(parts()) == 0 {
+		t.Error("delete removed railhead-pod, which the injected manifest mounts")
+	}
+
+	admin(t, openShift).does(t, "setup", "namespace", ns, "--yes", program).silent(t).says(t, "ConfigMaps with railhead-pod")
+	kept := len(parts())
+	for _, command := range [][]string{{"inject", "-f", "-", program}, job} {
+		if out := u.does(t, command...).out; strings.Contains(out, "binaryData") || strings.Count(out, "\n") > 250 {
+			t.Errorf("railhead %s prints %d lines:\n%.3000s", command[0], strings.Count(out, "\n"), out)
+		}
+	}
+	apply(u.does(t, job...).out)
+	u.does(t, "delete", "h-kim", "-n", ns, "--yes").silent(t)
+	if left := len(parts()); left != kept || kept == 0 {
+		t.Errorf("%d ConfigMaps with railhead-pod after delete, %d before", left, kept)
+	}
+	admin(t, openShift).does(t, "setup", "namespace", ns, "--yes", program).silent(t).says(t, "Nothing to do")
+}
