@@ -167,6 +167,7 @@ func podRows() []check.Check[view] {
 		{ID: pods.ResourceNameMismatch, ExplainedBy: devices},
 		{ID: pods.DeviceAllocate, ExplainedBy: devices},
 		{ID: pods.NodeSelection, ExplainedBy: devices},
+		{ID: pods.DeviceInjection, ExplainedBy: []check.ID{DriverPods}},
 		{ID: pods.SCCIPCLock, ExplainedBy: []check.ID{SCCGranted, SCCForRDMA}},
 		{ID: pods.SCCOther, ExplainedBy: []check.ID{SCCGranted, SCCForRDMA}},
 	}

@@ -36,7 +36,7 @@ var (
 )
 
 const (
-	topologyWords = `TopologyAffinityError|Topology locality`
+	topologyWords = `Topology ?Affinity ?Error|Topology [Ll]ocality`
 	smtWords      = `SMT ?Alignment ?Error`
 	poolWords     = `EmptyPodSharedPoolError`
 )

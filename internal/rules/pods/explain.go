@@ -3,14 +3,12 @@ package pods
 
 import (
 	"cmp"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
-	"github.com/railhead/railhead/internal/words"
 )
 
 // The reasons why pods stay Pending or fail.
@@ -19,9 +17,12 @@ const (
 	ResourceNameMismatch check.ID = "resource-name-mismatch"
 	NodeSelection        check.ID = "node-selection"
 	HostPort             check.ID = "host-port"
+	QueueAdmission       check.ID = "queue-admission"
 	DeviceAllocate       check.ID = "device-allocate"
+	DeviceInjection      check.ID = "device-injection"
 	ResourceClaim        check.ID = "resource-claim"
 	SriovCNI             check.ID = "sriov-cni"
+	NetworkAnnotation    check.ID = "network-annotation"
 	NADMissing           check.ID = "nad-missing"
 	NoIP                 check.ID = "no-ip"
 	NodeOverload         check.ID = "node-overload"
@@ -79,7 +80,7 @@ type family struct {
 	matches func(symptom) bool
 	explain func(target, symptom) check.Finding
 	id      check.ID
-	example string // a message of a real cluster; "" if the state of a container decides
+	example string // a message of a real cluster; "" if the state of a container decides, or each kind has its own
 }
 
 // inText matches the message of a symptom.
@@ -92,6 +93,12 @@ func inText(forms ...*regexp.Regexp) func(symptom) bool {
 // inWhole matches the reason and the message of a symptom.
 func inWhole(forms ...*regexp.Regexp) func(symptom) bool {
 	return func(s symptom) bool { return inText(forms...)(symptom{text: s.whole()}) }
+}
+
+// byRuntime matches what the kubelet, the scheduler or a plugin says: all but the last words of the user's program.
+func byRuntime(s symptom) bool {
+	c := s.container
+	return c == nil || c.ExitCode == nil || startReason.MatchString(c.Ended)
 }
 
 func both(a, b func(symptom) bool) func(symptom) bool {
@@ -117,18 +124,21 @@ var families = []family{
 		`exceeded quota: gpus, requested: requests.nvidia.com/gpu=8, used: 8, limited: 8`,
 	},
 	{
+		both(both(byRuntime, ofKind(queued)), not(inText(insufficient))), answer(QueueAdmission, queued), QueueAdmission,
+		"",
+	},
+	{
 		inWhole(allocate), deviceAllocate, DeviceAllocate,
 		`Allocate failed due to requested number of devices unavailable for nvidia.com/gpu`,
 	},
+	{both(byRuntime, ofKind(injections)), answer(DeviceInjection, injections), DeviceInjection, ""},
+	{both(byRuntime, ofKind(annotations)), networkAnnotation, NetworkAnnotation, ""},
 	{
 		inWhole(isolation, nadNamed, nadOther), nadMissing, NADMissing,
 		`cannot find a network-attachment-definition (rail0) in namespace (train): not found`,
 	},
-	{inText(noAddress), noIP, NoIP, `Could not allocate IP in range: ip: 10.0.0.1 / - 10.0.0.6`},
-	{
-		both(inText(deviceCNI), not(inText(timeout))), sriovCNI, SriovCNI,
-		`SRIOV-CNI failed to load netconf: LoadConf(): VF pci addr is required`,
-	},
+	{both(byRuntime, ofKind(addresses)), answer(NoIP, addresses), NoIP, ""},
+	{both(both(byRuntime, inText(deviceCNI)), not(inText(timeout))), sriovCNI, SriovCNI, ""},
 	{inText(architecture), imageArchitecture, ImageArchitecture, `exec /bin/sh: exec format error`},
 	{inWhole(oomKilled), outOfMemory, OutOfMemory, `OOMKilled`},
 	{initFailed, installFailed, InstallFailed, ""},
@@ -144,7 +154,7 @@ var families = []family{
 		both(inWhole(sandbox), inText(timeout)), nodeOverload, NodeOverload,
 		`Failed to create pod sandbox: rpc error: code = DeadlineExceeded desc = context deadline exceeded`,
 	},
-	{inWhole(sandbox), sandboxFailed, SandboxFailed, `Failed to create pod sandbox: plugin type="multus" failed (add)`},
+	{ofKind(sandboxes), answer(SandboxFailed, sandboxes), SandboxFailed, ""},
 	{
 		inWhole(unboundVolume, volume), volumeNotReady, VolumeNotReady,
 		`MountVolume.SetUp failed for volume "data" : hostPath type check failed`,
@@ -154,7 +164,7 @@ var families = []family{
 		`The node was low on resource: memory.`,
 	},
 	{noNodeFits, unscheduled, InsufficientResource, `0/3 nodes are available: 3 Insufficient nvidia.com/gpu.`},
-	{inWhole(unplacedClaims), resourceClaim, ResourceClaim, `0/3 nodes are available: 3 cannot allocate all claims.`},
+	{ofKind(claims), answer(ResourceClaim, claims), ResourceClaim, ""},
 	{func(s symptom) bool { return lost.MatchString(s.reason) }, nodeLost, NodeLost, ""},
 	{
 		inText(noAccount, terminates, otherRefusal), admissionRefused, AdmissionRefused,
@@ -172,16 +182,6 @@ type target struct {
 
 func (t target) name() string { return cmp.Or(t.pod.Name, "the pod") }
 
-// symptom is one message about a pod, on one line.
-type symptom struct {
-	source    string // "event FailedScheduling of Pod/h-kim-0", "status.reason", "container train"
-	reason    string
-	text      string
-	container *cluster.Container // nil unless it is the state of one
-}
-
-func (s symptom) whole() string { return s.reason + ": " + s.text }
-
 // endedWell reports whether every command of the pod exited with 0. The pod's phase changes a moment later.
 func endedWell(p cluster.Pod) bool {
 	ended := 0
@@ -196,139 +196,6 @@ func endedWell(p cluster.Pod) bool {
 	}
 	return ended > 0
 }
-
-// stage is the progress of a pod. Messages about an earlier stage are outdated.
-type stage int
-
-const (
-	notCreated stage = iota
-	created          // it has no node
-	placed           // it has a node, and none of its containers has run
-	started
-)
-
-func stageOf(p cluster.Pod) stage {
-	switch {
-	case slices.ContainsFunc(p.Containers, hasRun):
-		return started
-	case p.Node != "":
-		return placed
-	case p.UID != "" || p.Phase != "":
-		return created
-	}
-	return notCreated
-}
-
-// hasRun reports whether the container ran in the pod's current sandbox: after a reboot of the node it waits for a new
-// one.
-func hasRun(c cluster.Container) bool {
-	waits := c.Waiting == "ContainerCreating" || c.Waiting == "PodInitializing"
-	return c.Running || c.ExitCode != nil && !waits
-}
-
-// faulty reports whether the container waits or ended unexpectedly.
-func faulty(c cluster.Container) bool {
-	finished := c.Init && c.ExitCode != nil && *c.ExitCode == 0
-	return !c.Ready && !c.Running && (c.Waiting != "" || c.ExitCode != nil && !finished)
-}
-
-// eventStages maps events to the last stage in which they mean something.
-var eventStages = map[string]stage{
-	"FailedCreate":                  notCreated,
-	"FailedScheduling":              created,
-	"Preempted":                     created,
-	"FailedCreatePodSandBox":        placed,
-	"NoNetworkFound":                placed,
-	"FailedMount":                   placed,
-	"FailedAttachVolume":            placed,
-	"UnexpectedAdmissionError":      placed,
-	"TopologyAffinityError":         placed,
-	"SMTAlignmentError":             placed,
-	"EmptyPodSharedPoolError":       placed,
-	"FailedPrepareDynamicResources": placed,
-}
-
-// containerEvents show that the kubelet has reached the pod's containers: before, it mounts volumes and sets up the
-// network (pkg/kubelet/kubelet.go SyncPod, pkg/kubelet/events).
-var containerEvents = []string{"Pulling", "Pulled", "Created", "Started"}
-
-// setupEvents are resolved once one of containerEvents follows. The pod's status does not show it: while an image is
-// pulled, which may take minutes, its containers wait as they did for the volumes.
-var setupEvents = []string{
-	"FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox", "NoNetworkFound",
-}
-
-// resolved reports whether later events show that the error of an event has passed.
-func resolved(e cluster.Event, events []cluster.Event) bool {
-	return slices.Contains(setupEvents, e.Reason) && slices.ContainsFunc(events, func(later cluster.Event) bool {
-		return slices.Contains(containerEvents, later.Reason) && later.Object == e.Object &&
-			!later.Last.IsZero() && !e.Last.After(later.Last)
-	})
-}
-
-// longestQuote limits the quote of a message in a summary; the evidence has the whole message.
-const longestQuote = 160
-
-// longestMessage limits the part of a message that is read: twice the limit of a termination message (Kubernetes
-// core/v1 ContainerStateTerminated).
-const longestMessage = 8 << 10
-
-// symptoms returns the messages about a pod: its own status first, then the events of its stage, the newest first.
-func symptoms(pod cluster.Pod, events []cluster.Event) []symptom {
-	var all []symptom
-	add := func(source, reason, text string, c *cluster.Container) {
-		if text = oneLine(text[:min(len(text), longestMessage)]); reason != "" || text != "" {
-			all = append(all, symptom{source: source, reason: reason, text: cmp.Or(text, reason), container: c})
-		}
-	}
-	add("status of the pod", pod.Reason, strings.TrimPrefix(pod.Reason+": "+pod.Message, ": "), nil)
-	for i := range pod.Containers {
-		if c := &pod.Containers[i]; faulty(*c) {
-			add("container "+c.Name, cmp.Or(c.Waiting, c.Ended), describe(*c), c)
-		}
-	}
-	add("condition PodScheduled", "", pod.Unscheduled, nil)
-	newest := slices.Clone(events)
-	slices.SortStableFunc(newest, func(a, b cluster.Event) int { return b.Last.Compare(a.Last) })
-	for _, e := range newest {
-		last, known := eventStages[e.Reason]
-		if known && last < stageOf(pod) || e.Type == "Normal" && e.Reason != "BackOff" || resolved(e, events) {
-			continue
-		}
-		add(strings.TrimSuffix(fmt.Sprintf("event %s of %s", e.Reason, e.Object), " of "), e.Reason, e.Message, nil)
-	}
-	return all
-}
-
-func describe(c cluster.Container) string {
-	text := c.Waiting
-	if c.ExitCode != nil {
-		text = strings.TrimPrefix(text+", ", ", ") + fmt.Sprintf("exit code %d", *c.ExitCode)
-		if c.Ended != "" && c.Ended != "Error" {
-			text += " (" + c.Ended + ")"
-		}
-	}
-	if c.Restarts > 0 {
-		text += fmt.Sprintf(", %d restarts", c.Restarts)
-	}
-	return strings.TrimSuffix(text+": "+c.Message, ": ")
-}
-
-var (
-	blanks = regexp.MustCompile(`\s+`)
-	hyphen = regexp.MustCompile(`(\w-)\s*\n\s*(\w)`)
-)
-
-// oneLine joins the lines of a text. People and terminals wrap messages anywhere, even after the hyphen of a name.
-func oneLine(text string) string {
-	return strings.TrimSpace(blanks.ReplaceAllString(hyphen.ReplaceAllString(text, "$1$2"), " "))
-}
-
-// harmless matches waiting states on the way to running, and events that explain nothing.
-var harmless = anyOf(
-	`^(ContainerCreating|PodInitializing|CrashLoopBackOff|Unhealthy|DNSConfigForming|Preempting)\b`,
-	`Back-off restarting failed`,
-)
 
 // unexplained quotes a message that no family recognizes. Whether it passes is unknown.
 func (t target) unexplained() (check.Finding, bool) {
@@ -348,8 +215,6 @@ func (t target) unexplained() (check.Finding, bool) {
 func failure(id check.ID, summary string, fix *check.Fix) check.Finding {
 	return check.Finding{Check: id, Status: check.Fail, Summary: summary, Fix: fix}
 }
-
-func quote(message string) string { return words.Clip(message, longestQuote) }
 
 func (t target) kubectl(args string) string {
 	if t.pod.Namespace == "" {

@@ -1,6 +1,7 @@
 package pods
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -169,7 +170,7 @@ func TestExplainScheduling(t *testing.T) {
 				"rdma/hca_shared_devices_a."),
 			want:   ResourceNameMismatch,
 			status: check.Fail,
-			says:   []string{"no node offers rdma/hca_shared_devices_a", "openshift.io/eno6np0rdma", "cpu is used up"},
+			says:   []string{"no node offers rdma/hca_shared_devices_a", "openshift.io/eno6np0rdma"},
 		},
 		"another vendor's GPU": {
 			pod:    pending(nil),
@@ -865,24 +866,84 @@ func TestExplainWithoutPods(t *testing.T) {
 	}
 }
 
+// kindsOf lists the families whose kinds have an example each, and how such messages are wrapped on a real cluster.
+var kindsOf = map[check.ID]struct {
+	kinds         []kind
+	before, after string
+}{
+	QueueAdmission:    {kinds: queued},
+	ResourceClaim:     {kinds: claims},
+	DeviceInjection:   {kinds: injections, before: fromRuntime, after: ": unknown"},
+	NetworkAnnotation: {annotations, fromMultus, pluginInput},
+	NoIP:              {addresses, fromMultus, pluginInput},
+	SriovCNI:          {sriovKinds, fromMultus, pluginInput},
+	SandboxFailed:     {sandboxes, fromMultus, pluginInput},
+}
+
+const (
+	fromRuntime = `Error: failed to create containerd task: failed to create shim task: OCI runtime create failed: runc ` +
+		`create failed: unable to start container process: error during container init: error running prestart hook ` +
+		`#0: exit status 1, stdout: , stderr: Auto-detected mode as 'legacy' `
+	fromMultus = `(combined from similar events): Failed to create pod sandbox: rpc error: code = Unknown desc = failed ` +
+		`to create pod network sandbox k8s_h-kim-0_train_5f1c_0(83b31776a78f0592ff291661771cfed6a1af6d718fc348e73b8f73): ` +
+		`error adding pod train_h-kim-0 to CNI network "multus-cni-network": plugin type="multus-shim" ` +
+		`name="multus-cni-network" failed (add): CmdAdd (shim): CNI request failed with status 400: 'ContainerID:"83b3" ` +
+		`Netns:"/var/run/netns/5f1c" IfName:"eth0" Args:"K8S_POD_NAMESPACE=train" Path:"" ERRORED: error configuring pod ` +
+		`[train/h-kim-0] networking: [train/h-kim-0/3a5636c4-7d4d:eno5np0]: error adding container to network "eno5np0": `
+	pluginInput = `\n': StdinData: {"binDir":"/var/lib/cni/bin","clusterNetwork":"/host/run/multus/cni/net.d/10-ovn.conf"}`
+)
+
 // TestFamilies asserts that every example is explained by its family, behind a message that explains nothing.
 func TestFamilies(t *testing.T) {
 	container := map[check.ID]bool{InstallFailed: true, LaunchRefused: true, CommandExit: true, NodeLost: true}
 	for i, family := range families {
-		if family.example == "" {
+		examples := []string{family.example}
+		if of, ok := kindsOf[family.id]; ok && family.example == "" {
+			examples = nil
+			for _, k := range of.kinds {
+				examples = append(examples, of.before+k.example+of.after)
+			}
+		} else if family.example == "" {
 			if !container[family.id] {
 				t.Errorf("family %d, of %s, has no example", i, family.id)
 			}
 			continue
 		}
-		for _, earlier := range families[:i] {
-			if earlier.matches(symptom{text: family.example}) {
-				t.Errorf("%q is explained by %s, want %s", family.example, earlier.id, family.id)
+		for _, text := range examples {
+			example := symptom{text: text}
+			for _, earlier := range families[:i] {
+				if earlier.matches(example) {
+					t.Errorf("%q is explained by %s, want %s", text, earlier.id, family.id)
+				}
+			}
+			if !family.matches(example) || family.explain(target{}, example).Check != family.id {
+				t.Errorf("%q is not explained by %s", text, family.id)
 			}
 		}
-		example := symptom{text: family.example}
-		if !family.matches(example) || family.explain(target{}, example).Check != family.id {
-			t.Errorf("%q is not explained by %s", family.example, family.id)
+	}
+}
+
+// TestKinds asserts that every kind of message has its own answer, which quotes its words whatever is around them.
+func TestKinds(t *testing.T) {
+	for id, of := range kindsOf {
+		for i, k := range of.kinds {
+			sym := symptom{text: of.before + k.example + of.after}
+			found, _, _ := kindOf(of.kinds, sym)
+			if found.summary != k.summary || found.fix != k.fix {
+				t.Errorf("kind %d of %s: %q is answered by %q, want %q", i, id, sym.text, found.summary, k.summary)
+			}
+			f := answer(id, of.kinds)(target{pod: onNode()}, sym)
+			text := f.Summary + f.Fix.Text + strings.Join(f.Fix.Commands, " ")
+			if regexp.MustCompile(`\{(pod|on|node|namespace|quote|1)\}`).MatchString(text) {
+				t.Errorf("kind %d of %s has a placeholder left: %s", i, id, text)
+			}
+			quoted := strings.Contains(k.summary, "{quote}")
+			if quoted && !strings.Contains(f.Summary, k.example[:min(len(k.example), 60)]) {
+				t.Errorf("kind %d of %s does not quote %q: %s", i, id, k.example, f.Summary)
+			}
+			if !quoted && k.words.NumSubexp() > 0 && strings.Contains(k.summary, "{1}") && strings.Contains(f.Summary, "  ") {
+				t.Errorf("kind %d of %s names nothing: %s", i, id, f.Summary)
+			}
 		}
 	}
 }

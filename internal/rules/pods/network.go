@@ -26,8 +26,11 @@ var (
 		`getCNIConfigFromSpec`,
 	)
 	isolation = anyOf(`pod is in namespace "?([^" ]+)"? but refers to target namespace "?([^" ]+)"?`)
+	badConfig = anyOf(`failed to unmarshal Spec\.Config`)
 	noAddress = anyCase(
 		`failed to (assign|allocate|request|acquire)( for range \S+)?( an?| any| new| pod)* (IPv[46] |IP )?address`,
+		`no available address pools`,
+		`cannot find a qualified ippool`,
 		`no (more |free |available )*(IP ?v?[46]? ?(addresses|address)|IPs|addresses)( are| is)?`+
 			`( left| available| remaining| in| could|$|[,.;:])`,
 		`could not allocate IP in range`,
@@ -53,13 +56,18 @@ var (
 		`VF pci addr`,
 		`pci ?addr(ess)? is required`,
 		`rdma[- ]cni`,
+		`failed to (get|move|restore) RDMA devices?\b`,
+		`more than one RDMA device`,
+		`RDMA subsystem`,
+		`sriov_numvfs`,
+		`infiniband status`,
 		`failed to (configure|set ?up|move|get|find|rename|release|reset|load) (netconf.*)?\b(vf|virtual function)\b`,
+		`failed to set ?up pod interface .* from the device`,
 		`\bvf \d+\b`,
 		`host-device: `,
 	)
-	noPCI     = anyCase(`pci ?addr(ess)? is required`, `failed to get resourceMap`, `no device ?id`)
-	busyVF    = anyCase(`resource busy`, `already (in use|allocated)`, `file exists`)
-	exclusive = anyCase(`rdma.*(exclusive|netns|namespace mode)`)
+	noPCI  = anyCase(`pci ?addr(ess)? is required`, `failed to get resourceMap`, `no device ?id`)
+	busyVF = anyCase(`resource busy`, `already (in use|allocated)`, `file exists`)
 	// multusWaits matches Multus, which reads the pod from the API server before it does anything (multus-cni v4.2.3
 	// pkg/multus/multus.go GetPod: 2.5 s for all tries). Group: the server.
 	multusWaits = anyOf(`[Mm]ultus.*error (?:waiting for|getting) pod: Get "?https://([^/"]+)/`)
@@ -104,6 +112,11 @@ func nadMissing(t target, sym symptom) check.Finding {
 	if m := nadNamed.FindStringSubmatch(whole); m != nil {
 		return t.noAttachment(m[1]+m[3]+m[4], cmp.Or(m[2], t.namespace()))
 	}
+	if badConfig.MatchString(whole) {
+		return failure(NADMissing, "the configuration of a network attachment of "+t.name()+" is not valid JSON: "+
+			quote(sym.text),
+			check.ByAdmin("Correct spec.config of the attachment.", t.kubectl("get network-attachment-definitions -o yaml")))
+	}
 	return failure(NADMissing, "a network attachment of "+t.name()+" cannot be used: "+quote(sym.text),
 		check.ByUser("Compare the annotation k8s.v1.cni.cncf.io/networks with the attachments of the namespace.",
 			t.kubectl("get network-attachment-definitions")))
@@ -141,50 +154,6 @@ func (t target) noAttachment(name, namespace string) check.Finding {
 	return f
 }
 
-// noIP explains that the pod network, or the IPAM of an attachment, has no address left.
-func noIP(t target, sym symptom) check.Finding {
-	return failure(NoIP, "no IP address is left for "+t.name()+": "+quote(sym.text),
-		check.ByAdmin("Widen the range of the network that the message names (ipam of the attachment, or the pod "+
-			"network), or free addresses: whereabouts keeps those of failed pods until its reconciler runs.",
-			t.kubectl("get network-attachment-definitions -o yaml | grep -A8 ipam"),
-			"kubectl get overlappingrangeipreservations -A"))
-}
-
-// sriovCNI explains a failure of the plugin that moves the device into the pod.
-func sriovCNI(t target, sym symptom) check.Finding {
-	f := failure(SriovCNI, "the device of a network attachment could not be moved into "+t.name()+": "+quote(sym.text),
-		check.ByAdmin("Read the plugin's message about the virtual function, and the state of the pod's node.",
-			"oc -n openshift-sriov-network-operator get sriovnetworknodestates "+t.node()+" -o yaml"))
-	switch {
-	case noPCI.MatchString(sym.text):
-		t.noDevice(&f)
-	case busyVF.MatchString(sym.text):
-		f.Status = check.Warn
-		f.Fix.Text = "A pod that ended on this node still holds the virtual function; the kubelet tries again."
-	case exclusive.MatchString(sym.text):
-		f.Fix = check.ByAdmin("The rdma plugin of the attachment needs the node's RDMA subsystem in exclusive mode "+
-			"(SriovNetworkPoolConfig rdmaMode: exclusive); otherwise remove it from the attachment's metaPlugins.",
-			"oc -n openshift-sriov-network-operator get sriovnetworkpoolconfigs -o yaml")
-	}
-	return f
-}
-
-func (t target) noDevice(f *check.Finding) {
-	f.Summary = "the SR-IOV plugin got no device for " + t.name() +
-		": the attachment names no resource, or the pod does not request it"
-	f.Fix = check.ByAdmin("Every attachment needs the annotation k8s.v1.cni.cncf.io/resourceName, and the pod must "+
-		"request one of that resource for each.",
-		t.kubectl("get network-attachment-definitions -o custom-columns="+
-			`'NAME:.metadata.name,RESOURCE:.metadata.annotations.k8s\.v1\.cni\.cncf\.io/resourceName'`))
-	for _, r := range t.s.Rails(t.pod.Namespace) {
-		if !r.Usable() {
-			attachment := check.Ref{Kind: check.Attachment, Namespace: r.Namespace, Name: r.Network}
-			f.About = append(f.About, attachment)
-			f.Evidence = append(f.Evidence, check.Evidence{Source: attachment.String(), Got: r.Reason})
-		}
-	}
-}
-
 // nodeOverload explains calls of the kubelet that were not answered in time.
 func nodeOverload(t target, sym symptom) check.Finding {
 	f := failure(NodeOverload,
@@ -202,8 +171,75 @@ func nodeOverload(t target, sym symptom) check.Finding {
 	return f
 }
 
-// sandboxFailed quotes any other failure to create the pod's sandbox.
-func sandboxFailed(t target, sym symptom) check.Finding {
-	return failure(SandboxFailed, "the network of "+t.name()+" could not be set up on "+t.onNode()+": "+quote(sym.text),
-		check.ByAdmin("Read the network plugin's message in the event.", t.describePod()))
+const poolsOf = "kubectl -n {namespace} get network-attachment-definitions -o yaml | grep -A8 ipam"
+
+// addresses are the kinds of messages of the pod network, or of the IPAM of an attachment, about addresses.
+var addresses = []kind{
+	{
+		words:   anyCase(`requested IP address\S* (?:\S+ )?is already in use`, `requested (?:IP )?address .* not available`),
+		summary: "the address that {pod} requests is not free: {quote}",
+		fix:     check.ByUser("Request another address, or none.", poolsOf),
+		example: `static IP allocation failed, requested IP address:10.0.0.7 is already in use`,
+	},
+	{
+		words:   noAddress,
+		summary: "no IP address is left for {pod}: {quote}",
+		fix: check.ByAdmin("Widen the range of the network that the message names (ipam of the attachment, or the pod "+
+			"network), or free addresses: whereabouts keeps those of failed pods until its reconciler runs.",
+			poolsOf, "kubectl get overlappingrangeipreservations -A"),
+		example: `Could not allocate IP in range: ip: 10.0.0.1 / - 10.0.0.6`,
+	},
+}
+
+// annotations are the kinds of messages about the pod's annotation (multus-cni pkg/k8sclient/k8sclient.go).
+var annotations = []kind{
+	{
+		words:   anyOf(`Annotation JSON format`, `parsePodNetworkAnnotation`),
+		summary: "the annotation k8s.v1.cni.cncf.io/networks of {pod} is not valid JSON: {quote}",
+		fix: check.ByUser("Correct it in the pod template: a JSON list of objects with name and namespace, or names "+
+			"separated by commas.", networksOf),
+		example: `parsePodNetworkAnnotation: failed to parse pod Network Attachment Selection Annotation JSON format: ` +
+			`invalid character 'a' looking for beginning of value`,
+		lasts: true,
+	},
+	{
+		words: anyCase(`invalid network object`, `invalid network selection element`,
+			`did not match comma-delimited format`, `network-attachment-definition \(\) in namespace`),
+		summary: "the annotation k8s.v1.cni.cncf.io/networks of {pod} names a network in a wrong form: {quote}",
+		fix: check.ByUser("Write NAME, NAMESPACE/NAME or NAME@INTERFACE, separated by commas, without a comma at the end.",
+			networksOf),
+		example: `parsePodNetworkObjectName: Invalid network object (failed at '/')`,
+		lasts:   true,
+	},
+}
+
+const networksOf = "kubectl -n {namespace} get pod {pod} -o yaml | grep -A3 k8s.v1.cni.cncf.io/networks"
+
+// sandboxes are the kinds of other failures to create the pod's sandbox.
+var sandboxes = []kind{
+	{
+		words:   anyOf(`failed to find plugin "([^"]+)" in path`),
+		summary: "the network plugin {1}, which an attachment of {pod} names, is not installed on {on}",
+		fix: check.ByAdmin("Install it in the directory for network plugins of every node: the SR-IOV operator installs "+
+			"sriov, ib-sriov and rdma, Multus and the platform the rest.",
+			"kubectl get pods -A -o wide --field-selector spec.nodeName={node} | grep -E 'cni|multus'"),
+		example: `failed to find plugin "rdma" in path [/opt/cni/bin]`,
+	},
+	{
+		words:   sandbox,
+		summary: "the sandbox or network of {pod} could not be set up on {on}: {quote}",
+		fix: check.ByAdmin("Read the message of the network plugin or the container runtime in the event.",
+			"kubectl -n {namespace} describe pod {pod}"),
+		example: `Failed to create pod sandbox: plugin type="multus" failed (add)`,
+	},
+}
+
+// networkAnnotation explains an annotation that Multus cannot read.
+func networkAnnotation(t target, sym symptom) check.Finding {
+	const key = "k8s.v1.cni.cncf.io/networks"
+	f := answer(NetworkAnnotation, annotations)(t, sym)
+	if value := t.pod.Annotations[key]; value != "" {
+		f.Evidence = []check.Evidence{{Source: "annotation " + key, Got: value}}
+	}
+	return f
 }

@@ -69,7 +69,11 @@ func (t target) retried(id check.ID, sym symptom) bool {
 	case VolumeNotReady, SandboxFailed, NoIP, ResourceClaim:
 		return true
 	case SriovCNI:
-		return !noPCI.MatchString(sym.text) && !exclusive.MatchString(sym.text)
+		k, _, _ := kindOf(sriovKinds, sym)
+		return !k.lasts
+	case DeviceInjection:
+		k, _, _ := kindOf(injections, sym)
+		return !k.lasts
 	case NADMissing: // Multus reads attachments from a cache
 		return sym.reason != "FailedCreate" && !isolation.MatchString(sym.text)
 	case AdmissionRefused, SCCOther:

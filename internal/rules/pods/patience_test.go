@@ -192,7 +192,7 @@ func TestPatience(t *testing.T) {
 			train("RunContainerError", "failed to create shim task: OCI runtime create failed: "+
 				"nvidia-container-cli: initialization error: nvml error: driver not loaded"),
 			nil,
-			ContainerStart,
+			DeviceInjection,
 			check.Fail,
 			2 * time.Minute,
 		},

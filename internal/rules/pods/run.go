@@ -65,10 +65,9 @@ var (
 		`connection reset`,
 		`server gave HTTP response`,
 		`EOF`,
-		`too many requests`,
-		`toomanyrequests`,
 		`50[0-9] `,
 	)
+	pullRate = anyCase(`too ?many ?requests`, `rate limit`)
 	pullDisk = anyCase(`no space left on device`, `disk quota exceeded`)
 	volume   = anyCase(
 		`FailedMount`,
@@ -92,6 +91,8 @@ var (
 		`runAsNonRoot`,
 		`OCI runtime create failed`,
 		`failed to (create|start) container(d task)?`,
+		`(container|runc) create failed`,
+		`unable to start container process`,
 		`executable file not found`,
 		`starting container process caused`,
 		`CreateContainerConfigError`,
@@ -101,7 +102,8 @@ var (
 	asRoot    = anyOf(`runAsNonRoot`)
 	noProgram = anyOf(`exec:? "?([^":]+)"?: (stat [^:]+: )?` +
 		`(no such file|executable file not found|not found|permission denied)`)
-	oomKilled  = anyOf(`OOMKill`)
+	rlimit     = anyOf(`error setting rlimits?\b.*? type 8\b`) // RLIMIT_MEMLOCK
+	oomKilled  = anyOf(`OOM-?[Kk]ill`, `memory limit too low`)
 	evictedWhy = anyCase(
 		`ephemeral local storage usage exceeds`,
 		`exceeds (the|its) (total )?(local ephemeral storage )?limit`,
@@ -146,6 +148,9 @@ func imagePull(t target, sym symptom) check.Finding {
 			t.kubectl("create secret docker-registry PULL "+
 				"--docker-server=REGISTRY --docker-username=USER --docker-password=..."),
 			t.deploy("--image-pull-secret PULL"))
+	case pullRate.MatchString(detail):
+		f.Status, f.Summary = check.Warn, "the registry limits how often "+image+" may be pulled"
+		f.Fix = check.ByUser("Wait, or pull as a registered user or from a mirror.", t.deploy("--image-pull-secret PULL"))
 	case pullDisk.MatchString(detail):
 		f.Summary = t.onNode() + " has no disk space left for " + image
 		f.Fix = check.ByAdmin("Free disk space on the node.", "kubectl describe node "+t.node()+" | grep -i disk")
@@ -204,6 +209,12 @@ func containerStart(t target, sym symptom) check.Finding {
 	case gone != nil && gone[2] != "":
 		f.Summary = fmt.Sprintf("%s %s, which %s needs, does not exist", gone[1], gone[2], t.name())
 		f.Fix = check.ByUser("Create it, or deploy again if it is the job's own.", t.kubectl("get "+gone[1]+"s"))
+	case rlimit.MatchString(sym.text):
+		f.Summary = "the container runtime of " + t.onNode() + " may not raise the locked-memory limit (rlimit type 8) " +
+			"of " + t.name()
+		f.Fix = check.ByAdmin("The runtime cannot give more than its own limit without CAP_SYS_RESOURCE: set "+
+			"LimitMEMLOCK=infinity in its systemd unit.",
+			"oc debug node/"+t.node()+" -- chroot /host systemctl show crio containerd -p LimitMEMLOCK")
 	case program != nil:
 		f.Summary = fmt.Sprintf("%s is not in the image of %s, or cannot be executed", program[1], t.name())
 		f.Fix = check.ByUser("Use a command that the image has.")

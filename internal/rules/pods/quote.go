@@ -1,0 +1,56 @@
+package pods
+
+import (
+	"strings"
+)
+
+// longestQuote limits the quote of a message in a summary; the evidence has the whole message.
+const longestQuote = 160
+
+var (
+	// wrapping matches what the kubelet, container runtimes and Multus put in front of the words of a plugin or a hook.
+	wrapping = anyOf(
+		`\bdesc = `,
+		`failed \(add\): `,
+		`(?:OCI runtime create|runc create|container create) failed: `,
+		`unable to start container process: `,
+		`during container init: `,
+		`starting container process caused:? `,
+		`error modifying OCI spec: `,
+		`\bstderr: (?:Auto-detected mode as '[^']*' )?`,
+		`exec command: \[[^\]]*\]`,
+		`error adding container to network "[^"]*": `,
+		`network(?:ing)?(?: for (?:pod|sandbox) "[^"]*")?: `,
+		`failed to create (?:containerd|shim) task: `,
+		`AddNetwork: `,
+		`[Dd]elegate ?[Aa]dd - "[^"]*": `,
+		`\bargs: `,
+		`(?:TryLoadPodDelegates|GetNetworkDelegates|GetPodNetwork): `,
+		`error in getting k8s network (?:for|from) pod: `,
+		`failed getting the delegate: `,
+		`prepare dynamic resources: `,
+	)
+	// afterwards matches what follows: the cleaning up that failed too, and the input of the plugin.
+	afterwards = anyOf(`,? failed to clean up sandbox`, `'?: StdinData: `, ` preemption: `)
+)
+
+// quote shortens a message. Errors are nested: the words that tell are at the end, behind those of everyone who passed
+// them on, so the middle of what is still too long is left out.
+func quote(message string) string {
+	if len(message) <= longestQuote {
+		return message
+	}
+	if i := afterwards.FindStringIndex(message); i != nil && i[0] > 0 {
+		message = message[:i[0]]
+	}
+	if all := wrapping.FindAllStringIndex(message, -1); len(all) > 0 {
+		if rest := message[all[len(all)-1][1]:]; rest != "" {
+			message = rest
+		}
+	}
+	if len(message) <= longestQuote {
+		return message
+	}
+	const half = longestQuote / 2
+	return strings.ToValidUTF8(message[:half]+" ... "+message[len(message)-half:], "")
+}
