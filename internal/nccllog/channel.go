@@ -13,7 +13,7 @@ const farthestArrow = 60
 func (p *notices) channel(r *rank, l *logLine, text []byte) {
 	arrow := bytes.IndexByte(text, '>')
 	if arrow < 0 || arrow > farthestArrow {
-		p.ring(text)
+		r.ring(text)
 		return
 	}
 	w := wayOf(text[arrow+1:])
@@ -47,17 +47,17 @@ func (p *Parser) knownChannel(at Place, line []byte, text int, w *way) bool {
 }
 
 // ring reads the order of the ranks: "00/08 :    0   1   2". The highest one is a lower bound of their number.
-func (p *notices) ring(text []byte) {
+func (r *rank) ring(text []byte) {
 	_, list, _ := bytes.Cut(text, []byte(" : "))
 	ranks := 0
-	for word := range bytes.FieldsFuncSeq(list, func(r rune) bool { return r == ' ' || r == '.' }) {
+	for word := range bytes.FieldsFuncSeq(list, func(c rune) bool { return c == ' ' || c == '.' }) {
 		value, digits := leading(word)
 		if digits < len(word) || digits > 7 {
 			return
 		}
 		ranks = max(ranks, value+1)
 	}
-	p.ringed = max(p.ringed, ranks)
+	r.ringed = max(r.ringed, ranks)
 }
 
 // carry counts one end of a channel.

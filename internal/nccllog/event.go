@@ -57,6 +57,7 @@ const (
 	NoSHARP                    // collectives in the network are not available; NCCL goes on without
 	Complaint                  // an error of another program, of no kind above
 	Finished                   // the program succeeded
+	WrongResults               // of nccl-tests
 	Listed                     // its signature has all that the judge needs
 	kinds
 )

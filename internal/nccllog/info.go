@@ -12,7 +12,6 @@ type notices struct {
 	events  []Event
 	counts  [kinds]int
 	orphans [kinds]int // kept events of no rank
-	ringed  int
 }
 
 // info reads a line of level INFO. Most lines of a log have this level, and most of these hold no fact, so the first

@@ -100,6 +100,7 @@ type HCA struct {
 type Variable struct {
 	Name, Value string
 	At          Quote
+	Seq         int // sequence number of the line in all input, outside NCCL's own
 }
 
 // Channels counts the channels of a rank to other nodes, by transport.

@@ -59,11 +59,19 @@ func (p *Parser) versionLine(at Place, line []byte, text string) {
 	}
 }
 
+// table is the header of nccl-tests: one line for each rank.
+type table struct {
+	Tests
+	at     Place
+	seq    int
+	run    int // number of the tables before it in the file
+	events int // when its last line was read
+}
+
 // test reads the lines of nccl-tests: "# Rank 0 Group 0 Pid 64904 on mew0 device 0 [0000:17:00] NVIDIA A100".
 func (p *Parser) test(at Place, line []byte, text string) bool {
-	if hasAny(text, "# Out of bounds values", "# Avg bus bandwidth") {
-		p.tests.Finished = quoteOf(at, line)
-		p.keep(nil, Event{Kind: Finished, Quote: p.tests.Finished, Number: -1})
+	if hasAny(text, "# Out of bounds values", "# Avg bus bandwidth") && !strings.Contains(text, "FAILED") {
+		p.keep(nil, Event{Kind: Finished, Quote: quoteOf(at, line), Number: -1})
 		return true
 	}
 	before, after, ok := strings.Cut(text, "Rank ")
@@ -71,15 +79,47 @@ func (p *Parser) test(at Place, line []byte, text string) bool {
 		!strings.Contains(text, " device ") {
 		return false
 	}
-	if n, err := strconv.Atoi(wordAfter(after, "")); err == nil && n < 1<<20 {
-		p.tests.Ranks = max(p.tests.Ranks, n+1)
+	n, err := strconv.Atoi(wordAfter(after, ""))
+	if err != nil || n >= 1<<20 {
+		return true
 	}
+	t := p.tableOf(at, n)
+	t.Ranks, t.events = max(t.Ranks, n+1), len(p.events)
 	const most = 1 << 12
 	host := cut(wordAfter(after, " on "), 64)
-	if host != "" && len(p.tests.Hosts) < most && !slices.Contains(p.tests.Hosts, host) {
-		p.tests.Hosts = append(p.tests.Hosts, host)
+	if host != "" && len(t.Hosts) < most && !slices.Contains(t.Hosts, host) {
+		t.Hosts = append(t.Hosts, host)
 	}
 	return true
+}
+
+// tableOf returns the table of a rank. Rank 0 begins the next one if anything happened since the last line of a table
+// in the same file.
+func (p *Parser) tableOf(at Place, rank int) *table {
+	run := 0
+	for i := len(p.tables) - 1; i >= 0; i-- {
+		t := &p.tables[i]
+		switch {
+		case t.at.File != at.File:
+		case rank > 0 || len(p.events) == t.events || len(p.tables) >= maxRuns:
+			return t
+		default:
+			run = max(run, t.run+1)
+		}
+	}
+	p.tables = append(p.tables, table{at: at, seq: p.seq, run: run})
+	return &p.tables[len(p.tables)-1]
+}
+
+// tableAt returns the run of the last table that had begun in a file.
+func (p *Parser) tableAt(file string, seq int) int {
+	run := 0
+	for _, t := range p.tables {
+		if t.at.File == file && t.seq <= seq {
+			run = max(run, t.run)
+		}
+	}
+	return run
 }
 
 // assignments reads variables on a command line or in a dump of the environment: "NCCL_IB_DISABLE=1 python train.py".
@@ -105,16 +145,21 @@ func (p *Parser) assignments(at Quote, text string) {
 		if end := strings.IndexAny(value, " \t;'\"\\"); end >= 0 {
 			value = value[:end]
 		}
-		p.assign(Variable{Name: name, Value: cut(value, 120), At: at})
+		p.assign(Variable{Name: name, Value: cut(value, 120), At: at, Seq: p.seq})
 	}
 }
 
+// assign keeps a value that differs from the last one.
 func (p *Parser) assign(v Variable) {
-	i := slices.IndexFunc(p.env, func(known Variable) bool { return known.Name == v.Name })
-	switch {
-	case i >= 0:
-		p.env[i] = v
-	case v.Value != "":
+	for i := len(p.env) - 1; i >= 0; i-- {
+		if p.env[i].Name == v.Name {
+			if p.env[i].Value != v.Value {
+				p.env = append(p.env, v)
+			}
+			return
+		}
+	}
+	if v.Value != "" {
 		p.env = append(p.env, v)
 	}
 }

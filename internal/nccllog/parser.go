@@ -26,7 +26,7 @@ type Parser struct {
 	turn         turn
 	open         pending
 	lastError    map[string]repetition // by label or file
-	tests        Tests
+	tables       []table
 	trained      int
 	ignored      Place // of an exception that Python ignored, as it does when it exits
 	plainVersion string

@@ -24,6 +24,8 @@ type rank struct {
 	Rank
 	index  int
 	first  int    // sequence number of its first line
+	line   int    // number of its first line
+	ringed int    // ranks that a ring lists
 	commID string // of the largest communicator
 	kept   [kinds]uint8
 	warned bool // a line of level WARN was read
@@ -58,7 +60,7 @@ func (p *roster) find(s source, at Place, line []byte, torn bool) *rank {
 	if r := p.glued(key, p.bySeat[seat], len(s.before) == 0); r != nil {
 		return r
 	}
-	r := p.add(Rank{Host: host, PID: s.pid, Device: s.device, Glued: torn && !known, File: at.File})
+	r := p.add(Rank{Host: host, PID: s.pid, Device: s.device, Glued: torn && !known, File: at.File}, at.Line)
 	if r == nil {
 		return nil
 	}
@@ -114,7 +116,7 @@ func (p *roster) labelled(at Place, line []byte) *rank {
 	if label == nil {
 		label = []byte(at.File)
 	}
-	r := p.add(Rank{Label: string(label[:min(len(label), 120)]), Device: -1, File: at.File})
+	r := p.add(Rank{Label: string(label[:min(len(label), 120)]), Device: -1, File: at.File}, at.Line)
 	if r != nil {
 		r.Number = number
 		p.byLabel[key] = r
@@ -122,7 +124,7 @@ func (p *roster) labelled(at Place, line []byte) *rank {
 	return r
 }
 
-func (p *roster) add(r Rank) *rank {
+func (p *roster) add(r Rank, line int) *rank {
 	if len(p.ranks) >= maxRanks {
 		p.truncated = true
 		return nil
@@ -132,7 +134,7 @@ func (p *roster) add(r Rank) *rank {
 		p.byLabel, p.hosts = map[string]*rank{}, map[string]string{}
 	}
 	r.Number = -1
-	added := &rank{Rank: r, index: len(p.ranks), first: p.seq}
+	added := &rank{Rank: r, index: len(p.ranks), first: p.seq, line: line}
 	p.ranks = append(p.ranks, added)
 	return added
 }

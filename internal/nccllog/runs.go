@@ -3,40 +3,56 @@ package nccllog
 import (
 	"maps"
 	"slices"
-	"strings"
 )
 
 // Log returns the facts so far. Later lines do not change it.
 func (p *Parser) Log() Log {
 	runOf := p.runs()
-	log := Log{Runs: make([]Run, max(slices.Max(append(runOf, 0))+1, 1))}
+	begins := p.beginnings(runOf)
+	log := Log{Runs: make([]Run, begins.runs)}
 	index := make([]int, len(p.ranks)) // in its run
 	for i, r := range p.ranks {
 		run := &log.Runs[runOf[i]]
 		index[i] = len(run.Ranks)
 		run.Ranks = append(run.Ranks, r.copied())
+		run.Ringed = max(run.Ringed, r.ringed)
 	}
 	for _, e := range p.events {
-		run := p.runOfEvent(e, runOf, log.Runs)
-		if e.Rank >= 0 {
-			e.Rank = index[e.Rank]
+		of := begins.runAt(e.At.File, e.Seq)
+		switch {
+		case e.Rank >= 0 && (p.ranks[e.Rank].Host != "" || runOf[e.Rank] == of):
+			of, e.Rank = runOf[e.Rank], index[e.Rank]
+		default:
+			e.Rank = -1
 		}
-		run.Events = append(run.Events, e)
+		log.Runs[of].Events = append(log.Runs[of].Events, e)
 	}
 	for i := range log.Runs {
-		p.complete(&log.Runs[i])
+		p.complete(&log.Runs[i], i, begins)
 	}
 	return log
 }
 
-// complete adds the facts that do not depend on the run.
-func (p *Parser) complete(run *Run) {
-	run.Tests, run.Trained, run.Ringed = p.tests, p.trained, p.ringed
-	run.Tests.Hosts = slices.Clone(p.tests.Hosts)
-	run.Env, run.Ends, run.Truncated = slices.Clone(p.env), maps.Clone(p.ends), p.truncated
+// complete adds the facts that do not come from the run's own lines.
+func (p *Parser) complete(run *Run, number int, begins beginnings) {
+	run.Trained, run.Truncated = p.trained, p.truncated
+	run.Ends = begins.ends(number, p.ends)
+	until := p.seq
+	if number+1 < begins.runs && len(run.Ranks) > 0 {
+		until = slices.MaxFunc(run.Ranks, func(a, b Rank) int { return a.Last - b.Last }).Last
+	}
+	run.Env = p.variablesUntil(until)
 	if len(run.Ranks) == 0 {
 		run.Version = p.plainVersion
 	}
+	for _, t := range p.tables {
+		if t.run == number {
+			run.Tests.Ranks = max(run.Tests.Ranks, t.Ranks)
+			run.Tests.Hosts = append(run.Tests.Hosts, t.Hosts...)
+		}
+	}
+	slices.Sort(run.Tests.Hosts)
+	run.Tests.Hosts = slices.Compact(run.Tests.Hosts)
 	byNumber := map[int]int{}
 	for i := range run.Ranks {
 		r := &run.Ranks[i]
@@ -49,6 +65,9 @@ func (p *Parser) complete(run *Run) {
 	}
 	for i := range run.Events {
 		e := &run.Events[i]
+		if e.Kind == Finished {
+			run.Tests.Finished = e.Quote
+		}
 		if at, ok := byNumber[e.Number]; ok && e.Rank < 0 {
 			e.Rank = at
 		}
@@ -56,6 +75,22 @@ func (p *Parser) complete(run *Run) {
 			e.Number = run.Ranks[e.Rank].Number
 		}
 	}
+}
+
+// variablesUntil returns the values of variables that were assigned up to a line.
+func (p *Parser) variablesUntil(until int) []Variable {
+	var found []Variable
+	for _, v := range p.env {
+		i := slices.IndexFunc(found, func(known Variable) bool { return known.Name == v.Name })
+		switch {
+		case v.Seq > until:
+		case i >= 0:
+			found[i] = v
+		default:
+			found = append(found, v)
+		}
+	}
+	return found
 }
 
 // copied returns a copy that shares no slice that still grows.
@@ -70,8 +105,8 @@ func (r *rank) copied() Rank {
 // runs returns the run of each rank. A process belongs to the next run if another one had the same number in the job
 // and the same GPU of the same host, and logged its last line before: a launcher started the job again, or several
 // programs wrote into one file in turn. Processes without a number are all of one run: in containers with one GPU
-// each, every process calls its GPU 0.
-func (p *roster) runs() []int {
+// each, every process calls its GPU 0. In a file of nccl-tests, each table begins a run.
+func (p *Parser) runs() []int {
 	type seat struct {
 		host           string
 		device, number int
@@ -79,6 +114,7 @@ func (p *roster) runs() []int {
 	runs := make([]int, len(p.ranks))
 	latest := map[seat]int{} // rank
 	for i, r := range p.ranks {
+		runs[i] = p.tableAt(r.File, r.first)
 		if r.anonymous() || r.Number < 0 {
 			continue
 		}
@@ -86,7 +122,7 @@ func (p *roster) runs() []int {
 		if j, ok := latest[s]; ok {
 			old := p.ranks[j]
 			if old.Last < r.first && old.PID != r.PID && (old.commID == "" || old.commID != r.commID) {
-				runs[i] = min(runs[j]+1, maxRuns-1)
+				runs[i] = min(max(runs[i], runs[j]+1), maxRuns-1)
 			}
 		}
 		latest[s] = i
@@ -110,7 +146,6 @@ func (p *roster) placeAnonymous(runs []int) {
 		if !r.anonymous() {
 			continue
 		}
-		runs[i] = 0
 		for run, at := range begin {
 			if at <= r.Last {
 				runs[i] = max(runs[i], run)
@@ -119,18 +154,55 @@ func (p *roster) placeAnonymous(runs []int) {
 	}
 }
 
-// runOfEvent returns the run of an event: that of its rank, or the last one that had begun in the same file.
-func (p *roster) runOfEvent(e Event, runOf []int, runs []Run) *Run {
-	if e.Rank >= 0 {
-		return &runs[runOf[e.Rank]]
+// beginnings are the first lines of each run in each file.
+type beginnings struct {
+	runs   int // at least one
+	inFile map[string]map[int]beginning
+}
+
+type beginning struct{ seq, line int }
+
+func (p *Parser) beginnings(runOf []int) beginnings {
+	b := beginnings{1, map[string]map[int]beginning{}}
+	for i, r := range p.ranks {
+		b.add(runOf[i], r.File, beginning{r.first, r.line})
 	}
-	best := 0
-	if len(runs) > 1 {
-		for i, r := range p.ranks {
-			if r.first <= e.Seq && (r.File == e.At.File || strings.EqualFold(r.Label, e.At.File)) {
-				best = max(best, runOf[i])
+	for _, t := range p.tables {
+		b.add(t.run, t.at.File, beginning{t.seq, t.at.Line})
+	}
+	return b
+}
+
+func (b *beginnings) add(run int, file string, at beginning) {
+	b.runs = max(b.runs, run+1)
+	if b.inFile[file] == nil {
+		b.inFile[file] = map[int]beginning{}
+	}
+	if old, ok := b.inFile[file][run]; !ok || at.seq < old.seq {
+		b.inFile[file][run] = at
+	}
+}
+
+// runAt returns the last run that had begun in a file.
+func (b *beginnings) runAt(file string, seq int) int {
+	last := 0
+	for run, at := range b.inFile[file] {
+		if at.seq <= seq {
+			last = max(last, run)
+		}
+	}
+	return last
+}
+
+// ends returns the last lines of a run by file: those of the files, or those before the next run.
+func (b *beginnings) ends(run int, ends map[string]int) map[string]int {
+	found := maps.Clone(ends)
+	for file, begun := range b.inFile {
+		for later, at := range begun {
+			if later > run && found[file] >= at.line {
+				found[file] = at.line - 1
 			}
 		}
 	}
-	return &runs[best]
+	return found
 }

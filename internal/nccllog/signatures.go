@@ -389,6 +389,12 @@ var frameworkSignatures = []Signature{
 			"operation timeout: WorkNCCL(SeqNum=1, OpType=BROADCAST, Timeout(ms)=600000) ran for 600081 " +
 			"milliseconds before timing out.",
 	},
+	{ // nccl-tests, src/common.cu; the second below NCCL_TESTS_MIN_BW
+		ID: "wrong-results", Kind: WrongResults, What: "nccl-tests failed",
+		Class: Own, Cause: "unknown", Confidence: Possible,
+		Words:   []string{"# Out of bounds values", "# Avg bus bandwidth"},
+		Example: "# Out of bounds values : 2 FAILED",
+	},
 	{
 		ID: "nccl-result", Kind: Result, What: "NCCL returned an error",
 		Class: Followed,

@@ -34,6 +34,9 @@ func (run *explainer) causesOf(e nccllog.Event) []candidate {
 		return run.missingNetworkCauses(e)
 	case nccllog.ShmFailed:
 		return run.shmCauses(e)
+	case nccllog.WrongResults:
+		return one(UnknownCause, Possible, "nccl-tests found wrong results, or less bandwidth than NCCL_TESTS_MIN_BW",
+			e)
 	case nccllog.Complaint:
 		return one(UnknownCause, Possible, run.who(e)+" logged an error that railhead does not know", e)
 	case nccllog.Warning:

@@ -84,7 +84,10 @@ func (run *sequence) judgeFailures() {
 
 // overcome reports that the run went on after a failure.
 func (run *sequence) overcome(e nccllog.Event) bool {
-	if run.finishedAfter(e) {
+	switch {
+	case e.Kind == nccllog.WrongResults:
+		return false
+	case run.finishedAfter(e):
 		return true
 	}
 	switch e.Kind {

@@ -40,13 +40,13 @@ func shapes() map[string]func(lines []string) string {
 		"a pod's name":       before("worker-0: "),
 		"compose":            before("worker-3  | "),
 		"journald":           before("Mar 02 10:00:00 node-1 podman[4242]: "),
-		"colours":            each(func(l string) string { return "\x1b[36mworker-3  |\x1b[0m \x1b[1m" + l + "\x1b[0m\n" }),
+		"colours":            each(func(l string) string { return "\x1b[36mw-3  |\x1b[0m \x1b[1m" + l + "\x1b[0m\n" }),
 		"carriage returns":   each(func(l string) string { return l + "\r\n" }),
 		"CRI":                each(func(l string) string { return time + "stdout F " + l + "\n" }),
 		"CRI, split": each(func(l string) string {
 			half := len(l) / 2
-			return time + "stdout P " + l[:half] + "\n" + time + "stderr P step\n" + time + "stdout F " + l[half:] + "\n" +
-				time + "stderr F  7\n"
+			return time + "stdout P " + l[:half] + "\n" + time + "stderr P step\n" + time + "stdout F " +
+				l[half:] + "\n" + time + "stderr F  7\n"
 		}),
 		"Docker": each(func(l string) string {
 			text, _ := json.Marshal(l + "\n")

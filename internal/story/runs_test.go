@@ -1,0 +1,83 @@
+package story
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const (
+	tableHead = "# Using devices\n#  Rank  0 Group  0 Pid %[1]d on gpu-0 device  0 [0000:18:00] NVIDIA H200\n" +
+		"#  Rank  1 Group  0 Pid %[1]d on gpu-1 device  0 [0000:18:00] NVIDIA H200\n"
+	tableEnd = "1024 256 float sum -1 10.00 0.10 0.20 0 11.00 0.09 0.18 0\n# Out of bounds values : 0 OK\n" +
+		"# Avg bus bandwidth    : 42.1\n"
+	badCompletion = "gpu-0:%[1]d:9 [0] x.cc:1 NCCL WARN NET/IB: Got completion from peer 10.0.0.2<3> with status=12 " +
+		"opcode=0 len=0 vendor err 129 (Send) hca mlx5_0\n"
+	emptySlot = "gpu-0:%[1]d:9 [0] x.cc:1 NCCL WARN Call to ibv_modify_qp failed with 61 No data available, on dev " +
+		"mlx5_0:1, curr state INIT, next state RTR, local GID index 5, local GID ::, remote GID ::ffff:10.1.1.2\n"
+)
+
+// oneRun is the log of two ranks up to their channels. %[1]d is the process.
+func oneRun(network string) string {
+	list := "NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>"
+	if network == "Socket" {
+		list = "NET/IB : No device found."
+	}
+	text := ""
+	for rank := range 2 {
+		for _, line := range []string{
+			"Bootstrap: Using eth0:10.0.0.1<0>", list, "Using network " + network,
+			fmt.Sprintf("ncclCommInitRank comm 0x5 rank %d nranks 2 commId 0x%%[1]d - Init START", rank),
+			fmt.Sprintf("comm 0x5 rank %d nRanks 2 nNodes 2 localRanks 1 localRank 0 MNNVL 0", rank),
+			fmt.Sprintf("Channel 00/0 : %d[0] -> %d[0] [send] via NET/%s/0", rank, 1-rank, network),
+		} {
+			text += fmt.Sprintf("gpu-%d:%%[1]d:9 [0] NCCL INFO %s\n", rank, line)
+		}
+	}
+	return text
+}
+
+// TestRunsOfOneFile: each run of a file keeps its own network, outcome and cause, with and without the tables of
+// nccl-tests and NCCL's lines.
+func TestRunsOfOneFile(t *testing.T) {
+	rdma, tcp := oneRun("IB"), oneRun("Socket")
+	const complete = "gpu-0:%[1]d:9 [0] NCCL INFO comm 0x5 rank 0 nranks 2 - Init COMPLETE\n"
+	const exception = "Traceback (most recent call last):\nValueError: batch size must be positive\n"
+	const testFailed = "gpu-0: Test NCCL failure common.cu:958 'unhandled system error / '\n"
+	steps := strings.Repeat("step 7 | loss 0.31\n", 100)
+	const ok, fallback = "RoCE true no ok -", "Socket false no fallback no-ib-device"
+	for name, c := range map[string]struct {
+		runs []string
+		want string
+	}{
+		"failed, then good": {[]string{rdma + emptySlot, rdma + complete + steps},
+			"RoCE false no fail gid-index; " + ok},
+		"good, then failed": {[]string{rdma + complete, rdma + badCompletion},
+			ok + "; RoCE true no fail route-or-arp"},
+		"TCP, then RDMA": {[]string{tcp + complete, rdma + complete}, fallback + "; " + ok},
+		"an exception first": {[]string{rdma + complete + exception, rdma + steps},
+			"RoCE true no fail unknown; " + ok},
+		"tests: failed, then good": {[]string{tableHead + rdma + emptySlot + testFailed, tableHead + rdma + tableEnd},
+			"RoCE false no fail gid-index; " + ok},
+		"tests: good, then failed": {[]string{tableHead + rdma + tableEnd, tableHead + rdma + badCompletion},
+			ok + "; RoCE true no fail route-or-arp"},
+		"tests without NCCL's lines": {[]string{tableHead + testFailed, tableHead + tableEnd},
+			"unknown null unknown fail unknown; unknown null unknown ok -"},
+		"tests with warnings only": {[]string{tableHead + emptySlot + testFailed, tableHead + tableEnd},
+			"RoCE false unknown fail gid-index; unknown null unknown ok -"},
+		"three tests": {[]string{tableHead + tableEnd, tableHead + testFailed, tableHead + tableEnd},
+			"unknown null unknown ok -; unknown null unknown fail unknown; unknown null unknown ok -"},
+		"a variable of the second run": {[]string{tcp + complete, "NCCL_IB_DISABLE=1 python\n" + tcp + complete},
+			fallback + "; Socket false no fallback disabled-by-env"},
+		"wrong results": {[]string{tableHead + strings.Replace(tableEnd, "0 OK", "2 FAILED", 1)},
+			"unknown null unknown fail unknown"},
+	} {
+		text := ""
+		for i, run := range c.runs {
+			text += strings.ReplaceAll(run, "%[1]d", fmt.Sprint(i+41))
+		}
+		if got := verdict(ofLines("job.log", strings.Split(text, "\n"))); got != c.want {
+			t.Errorf("%s: want %s, got %s", name, c.want, got)
+		}
+	}
+}
