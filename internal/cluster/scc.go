@@ -1,6 +1,12 @@
 package cluster
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
+
+// RailheadSCC is the SCC that `railhead setup cluster` creates.
+const RailheadSCC = "railhead-rdma"
 
 // SCC is one SecurityContextConstraints object, as far as a training pod can collide with it.
 type SCC struct {
@@ -50,4 +56,27 @@ func (s State) GrantsTo(scc, namespace, serviceAccount string) []SCCGrant {
 		}
 	}
 	return grants
+}
+
+// SCCsForRDMA returns the SCCs that let pods lock memory and not be privileged: Railhead's own first, then those with
+// the fewest other rights.
+func (s State) SCCsForRDMA() []string {
+	rights := func(c SCC) int {
+		n := len(c.AllowedCapabilities)
+		for _, right := range []bool{c.Name != RailheadSCC, c.HostNetwork, c.HostPath, c.AllowsCapability("SYS_ADMIN")} {
+			if right {
+				n += 100
+			}
+		}
+		return n
+	}
+	all := slices.DeleteFunc(slices.Clone(s.SCCs), func(c SCC) bool {
+		return c.Privileged || !c.AllowsCapability("IPC_LOCK")
+	})
+	slices.SortStableFunc(all, func(a, b SCC) int { return cmp.Compare(rights(a), rights(b)) })
+	var names []string
+	for _, c := range all {
+		names = append(names, c.Name)
+	}
+	return names
 }

@@ -13,7 +13,7 @@ const EnforceLabel = "pod-security.kubernetes.io/enforce"
 const DefaultJob = "railhead"
 
 // SCCName is the security context constraint that `setup cluster` creates.
-const SCCName = "railhead-rdma"
+const SCCName = cluster.RailheadSCC
 
 // SCCRole returns the cluster role that allows the use of an SCC, named as by `oc adm policy add-scc-to-user`
 // (openshift/oc pkg/cli/admin/policy/modify_scc.go).

@@ -297,13 +297,8 @@ func policyResources(s cluster.State, n cluster.SriovNode) []check.Ref {
 // missingSCC reports that only privileged SCCs allow IPC_LOCK, and that no node's runtime lifts the memlock limit
 // itself.
 func missingSCC(s view) []check.Finding {
-	if !s.Server.OpenShift() || !s.Knows(cluster.SCCs) {
+	if !s.Server.OpenShift() || !s.Knows(cluster.SCCs) || len(s.SCCsForRDMA()) > 0 {
 		return nil
-	}
-	for _, c := range s.SCCs {
-		if !c.Privileged && c.AllowsCapability("IPC_LOCK") {
-			return nil
-		}
 	}
 	for _, mc := range s.MachineConfigs {
 		if slices.ContainsFunc(mc.Files, func(f cluster.File) bool { return strings.Contains(f.Content, "memlock") }) {

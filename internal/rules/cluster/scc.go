@@ -17,20 +17,9 @@ func powerful(c cluster.SCC) bool {
 		c.AllowsCapability("SYS_RESOURCE")
 }
 
-// forRDMA returns the SCCs for RDMA, which allow IPC_LOCK and no privileged pod.
-func forRDMA(s cluster.State) []string {
-	var all []string
-	for _, c := range s.SCCs {
-		if c.Name == "railhead-rdma" || !c.Privileged && c.AllowsCapability("IPC_LOCK") {
-			all = append(all, c.Name)
-		}
-	}
-	return all
-}
-
 // sccGranted checks that service accounts whose pods were refused may use an SCC for RDMA. Pods that run were admitted.
 func sccGranted(v view) []check.Finding {
-	sccs := forRDMA(v.State)
+	sccs := v.SCCsForRDMA()
 	if len(sccs) == 0 {
 		return nil
 	}
@@ -52,9 +41,7 @@ func notGranted(account check.Ref, sccs []string) check.Finding {
 			"need one are refused", account.Name, account.Namespace, all),
 		Evidence: check.Observed("role bindings that grant "+all,
 			"none to "+account.Name, "one in namespace "+account.Namespace),
-		Fix: check.ByAdmin("Grant it in this namespace with -n; without -n the grant is for the whole cluster.",
-			"railhead setup namespace "+account.Namespace,
-			fmt.Sprintf("oc adm policy add-scc-to-user %s -z %s -n %s", sccs[0], account.Name, account.Namespace)),
+		Fix: pods.GrantSCC(sccs[0], account.Namespace, account.Name),
 	}
 }
 
@@ -82,7 +69,7 @@ var everyone = []string{"Group/system:authenticated", "Group/system:unauthentica
 // cluster role binding, as `oc adm policy add-scc-to-user` without -n creates (openshift/oc
 // pkg/cli/admin/policy/modify_scc.go). It leaves out grants of the platform to itself.
 func sccScope(v view) []check.Finding {
-	rdma, wide := forRDMA(v.State), map[string][]cluster.SCCGrant{}
+	rdma, wide := v.SCCsForRDMA(), map[string][]cluster.SCCGrant{}
 	for _, g := range v.SCCGrants {
 		scc, known := v.SCC(g.SCC)
 		if g.Namespace != "" || !known || !powerful(scc) {

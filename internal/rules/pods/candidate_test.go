@@ -11,7 +11,8 @@ import (
 // TestFreeDevices: the scheduler's "Insufficient nvidia.com/gpu" counts nodes without GPUs, too. A resource is used up
 // only if no node that has it has enough of it free.
 func TestFreeDevices(t *testing.T) {
-	job := cluster.Resources{"nvidia.com/gpu": 8, "memory": 512 << 30}
+	const rail = "openshift.io/eno5np0rdma"
+	job := cluster.Resources{"nvidia.com/gpu": 8, "memory": 512 << 30, "openshift.io/eno5np0rdma": 1}
 	for name, c := range map[string]struct {
 		state  func(*cluster.State) // of two nodes with 8 free GPUs each, and one without
 		report string
@@ -57,11 +58,12 @@ func TestFreeDevices(t *testing.T) {
 		},
 		"on nodes without rails": {
 			state: func(s *cluster.State) {
-				s.Nodes[0].Allocatable = cluster.Resources{"openshift.io/rail": 8, "memory": 1 << 40}
+				s.Nodes[0].Allocatable = cluster.Resources{rail: 8, "memory": 1 << 40}
+				delete(s.Nodes[1].Allocatable, rail) // gpu-2 has the same map
 			},
-			report: "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 Insufficient openshift.io/rail.",
+			report: "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 Insufficient openshift.io/eno5np0rdma.",
 			want:   InsufficientResource, status: check.Fail,
-			says: []string{"no node offers all that h-kim-0 requests of nvidia.com/gpu and openshift.io/rail"},
+			says: []string{"no node offers all that h-kim-0 requests of nvidia.com/gpu and openshift.io/eno5np0rdma"},
 		},
 		"since the report": {
 			state:  func(*cluster.State) {},

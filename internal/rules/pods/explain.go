@@ -22,7 +22,6 @@ const (
 	DeviceInjection      check.ID = "device-injection"
 	ResourceClaim        check.ID = "resource-claim"
 	SriovCNI             check.ID = "sriov-cni"
-	NetworkAnnotation    check.ID = "network-annotation"
 	NADMissing           check.ID = "nad-missing"
 	NoIP                 check.ID = "no-ip"
 	NodeOverload         check.ID = "node-overload"
@@ -132,7 +131,7 @@ var families = []family{
 		`Allocate failed due to requested number of devices unavailable for nvidia.com/gpu`,
 	},
 	{both(byRuntime, ofKind(injections)), answer(DeviceInjection, injections), DeviceInjection, ""},
-	{both(byRuntime, ofKind(annotations)), networkAnnotation, NetworkAnnotation, ""},
+	{both(byRuntime, ofKind(annotations)), wrongAnnotation, NADMissing, ""},
 	{
 		inWhole(isolation, nadNamed, nadOther), nadMissing, NADMissing,
 		`cannot find a network-attachment-definition (rail0) in namespace (train): not found`,

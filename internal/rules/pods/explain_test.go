@@ -871,13 +871,13 @@ var kindsOf = map[check.ID]struct {
 	kinds         []kind
 	before, after string
 }{
-	QueueAdmission:    {kinds: queued},
-	ResourceClaim:     {kinds: claims},
-	DeviceInjection:   {kinds: injections, before: fromRuntime, after: ": unknown"},
-	NetworkAnnotation: {annotations, fromMultus, pluginInput},
-	NoIP:              {addresses, fromMultus, pluginInput},
-	SriovCNI:          {sriovKinds, fromMultus, pluginInput},
-	SandboxFailed:     {sandboxes, fromMultus, pluginInput},
+	QueueAdmission:  {kinds: queued},
+	ResourceClaim:   {kinds: claims},
+	DeviceInjection: {kinds: injections, before: fromRuntime, after: ": unknown"},
+	NADMissing:      {annotations, fromMultus, pluginInput},
+	NoIP:            {addresses, fromMultus, pluginInput},
+	SriovCNI:        {sriovKinds, fromMultus, pluginInput},
+	SandboxFailed:   {sandboxes, fromMultus, pluginInput},
 }
 
 const (

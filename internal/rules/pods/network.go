@@ -200,7 +200,6 @@ var annotations = []kind{
 			"separated by commas.", networksOf),
 		example: `parsePodNetworkAnnotation: failed to parse pod Network Attachment Selection Annotation JSON format: ` +
 			`invalid character 'a' looking for beginning of value`,
-		lasts: true,
 	},
 	{
 		words: anyCase(`invalid network object`, `invalid network selection element`,
@@ -209,7 +208,6 @@ var annotations = []kind{
 		fix: check.ByUser("Write NAME, NAMESPACE/NAME or NAME@INTERFACE, separated by commas, without a comma at the end.",
 			networksOf),
 		example: `parsePodNetworkObjectName: Invalid network object (failed at '/')`,
-		lasts:   true,
 	},
 }
 
@@ -234,10 +232,10 @@ var sandboxes = []kind{
 	},
 }
 
-// networkAnnotation explains an annotation that Multus cannot read.
-func networkAnnotation(t target, sym symptom) check.Finding {
+// wrongAnnotation explains an annotation that Multus cannot read.
+func wrongAnnotation(t target, sym symptom) check.Finding {
 	const key = "k8s.v1.cni.cncf.io/networks"
-	f := answer(NetworkAnnotation, annotations)(t, sym)
+	f := answer(NADMissing, annotations)(t, sym)
 	if value := t.pod.Annotations[key]; value != "" {
 		f.Evidence = []check.Evidence{{Source: "annotation " + key, Got: value}}
 	}

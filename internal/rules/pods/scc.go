@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -190,7 +191,7 @@ func sccRefused(t target, sym symptom) check.Finding {
 func (t target) notGranted(r refusal) []check.Evidence {
 	var evidence []check.Evidence
 	for _, name := range r.NotUsable {
-		if c, ok := t.s.SCC(name); ok && !c.Privileged && c.AllowsCapability("IPC_LOCK") && r.objectsTo("IPC_LOCK") {
+		if r.objectsTo("IPC_LOCK") && slices.Contains(t.s.SCCsForRDMA(), name) {
 			evidence = append(evidence, check.Evidence{
 				Source: "scc/" + name,
 				Got:    "allows IPC_LOCK, and is not granted to the service account",
@@ -201,13 +202,48 @@ func (t target) notGranted(r refusal) []check.Evidence {
 	return evidence
 }
 
+// GrantSCC returns the fix that lets a service account use an SCC in its namespace alone. An empty account is not known.
+func GrantSCC(scc, namespace, account string) *check.Fix {
+	setUp := "railhead setup namespace " + namespace
+	if scc != cluster.RailheadSCC {
+		setUp += " --scc " + scc
+	}
+	named := cmp.Or(account, "ACCOUNT")
+	grant := fmt.Sprintf("oc adm policy add-scc-to-user %s -z %s -n %s", scc, named, namespace)
+	fix := check.ByAdmin(fmt.Sprintf("Let service account %s use SCC %s, in this namespace only: without -n the grant is "+
+		"for the whole cluster.", named, scc), grant)
+	switch job, ok := strings.CutSuffix(account, "-sa"); { // setup namespace makes accounts with such names alone
+	case ok:
+		fix.Commands = []string{setUp + " --name " + job, grant}
+	case account == "":
+		fix.Commands = []string{setUp, grant}
+	}
+	return fix
+}
+
+// sccToGrant returns the best SCC of those that allow locked memory and are not granted; "" if none is known.
+func (t target) sccToGrant(r refusal) string {
+	for _, name := range t.s.SCCsForRDMA() {
+		if slices.Contains(r.NotUsable, name) {
+			return name
+		}
+	}
+	return ""
+}
+
 func (t target) sccFix(id check.ID, r refusal) *check.Fix {
-	setUp := "railhead setup namespace " + t.namespace()
+	account, scc := t.pod.ServiceAccount, t.sccToGrant(r)
 	switch {
+	case id == SCCIPCLock && scc != "":
+		fix := GrantSCC(scc, t.namespace(), account)
+		fix.Text += " Or lift the memlock limit on the nodes, so that no capability is needed."
+		fix.Commands = append(fix.Commands, "railhead setup cluster")
+		return fix
 	case id == SCCIPCLock:
 		return check.ByAdmin("Lift the memlock limit on the nodes, so that no capability is needed, or let the "+
 			"service account use an SCC that allows it.",
-			"railhead setup cluster", "railhead setup cluster --allow-ipc-lock", setUp)
+			"railhead setup cluster", "railhead setup cluster --allow-ipc-lock",
+			"railhead setup namespace "+t.namespace())
 	case r.objectsTo("privileged"):
 		return check.ByUser("RDMA needs no privileged container: deploy without --privileged. Otherwise an "+
 			"administrator must grant the SCC privileged, which opens the node to the pod.",
@@ -220,8 +256,9 @@ func (t target) sccFix(id check.ID, r refusal) *check.Fix {
 			"an SCC with RunAsAny.",
 			"oc get namespace "+t.namespace()+" -o yaml | grep sa.scc")
 	case len(r.Objections) == 0 && len(r.NotUsable) > 0:
-		return check.ByAdmin("Let the service account use the SCC.", setUp)
+		return GrantSCC(cmp.Or(scc, "SCC"), t.namespace(), account)
 	}
-	return check.ByAdmin("Remove what the SCCs object to, or let the service account use an SCC that allows it.",
-		setUp+" --scc SCC")
+	fix := GrantSCC("SCC", t.namespace(), account)
+	fix.Text = "Remove what the SCCs object to, or let the service account use an SCC that allows it."
+	return fix
 }

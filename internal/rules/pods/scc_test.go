@@ -1,9 +1,12 @@
 package pods
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/cluster"
 )
 
 func TestParseRefusal(t *testing.T) {
@@ -127,4 +130,45 @@ func FuzzParseRefusal(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestGrantSCC: the fix names the SCC that the site has, and Railhead's own only where it is that one.
+func TestGrantSCC(t *testing.T) {
+	refused := event("FailedCreate", `pods "h-kim-0" is forbidden: unable to validate against any security context `+
+		`constraint: [provider "nccl-scc": Forbidden: not usable by user or serviceaccount, provider "wide": Forbidden: `+
+		`not usable by user or serviceaccount, provider restricted-v2: .containers[0].capabilities.add: Invalid value: `+
+		`"IPC_LOCK": capability may not be added]`)
+	site := []cluster.SCC{
+		{Name: "wide", AllowedCapabilities: []string{"*"}, HostNetwork: true},
+		{Name: "privileged", AllowedCapabilities: []string{"*"}, Privileged: true},
+		{Name: "nccl-scc", AllowedCapabilities: []string{"IPC_LOCK"}},
+	}
+	for name, c := range map[string]struct {
+		account string
+		sccs    []cluster.SCC
+		want    []string
+	}{
+		"of the site": {"h-kim-sa", site, []string{
+			"railhead setup namespace train --scc nccl-scc --name h-kim",
+			"oc adm policy add-scc-to-user nccl-scc -z h-kim-sa -n train", "railhead setup cluster",
+		}},
+		"of the site, for an account of the site": {"trainer", site, []string{
+			"oc adm policy add-scc-to-user nccl-scc -z trainer -n train", "railhead setup cluster",
+		}},
+		"none that is known": {"trainer", site[1:2], []string{
+			"railhead setup cluster", "railhead setup cluster --allow-ipc-lock", "railhead setup namespace train",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := cluster.Pod{Namespace: "train", Name: "h-kim-0", ServiceAccount: c.account}
+			o, _ := Explain(pod, refused, cluster.State{SCCs: c.sccs})
+			if o.Check != SCCIPCLock || !slices.Equal(o.Fix.Commands, c.want) {
+				t.Errorf("%s: %q, want %q", o.Check, o.Fix.Commands, c.want)
+			}
+		})
+	}
+	own := GrantSCC(cluster.RailheadSCC, "train", "h-kim-sa").Commands[0]
+	if own != "railhead setup namespace train --name h-kim" {
+		t.Errorf("Railhead's own SCC: %s", own)
+	}
 }

@@ -62,7 +62,8 @@ func (t target) shortOf(resources []string, text string) check.Finding {
 const neverRank = 2 // waiting does not help
 
 func (t target) shortage(resource string) shortage {
-	want := max(t.pod.Requests[resource], 1)
+	want, known := t.pod.Requests[resource]
+	want = max(want, 1)
 	most, total := int64(0), int64(0)
 	var nodes []string
 	for _, n := range t.s.Nodes {
@@ -97,9 +98,12 @@ func (t target) shortage(resource string) shortage {
 		return s
 	}
 	free := t.s.Free()
-	s.free = slices.ContainsFunc(nodes, func(node string) bool { return free[node][resource] >= want })
+	s.free = known && slices.ContainsFunc(nodes, func(node string) bool { return free[node][resource] >= want })
 	s.summary = fmt.Sprintf("%s is used up: no node that fits has %s free of %s in all",
 		resource, amount, cluster.Quantity(resource, total))
+	if !known {
+		s.summary = "no node that fits has enough " + resource + " free"
+	}
 	s.evidence = t.usage(resource, nodes, amount)
 	return s
 }
