@@ -127,10 +127,10 @@ func cleanState(s cluster.State) cluster.State {
 			w.Templates = each(w.Templates, labels.cleanPod)
 			w.Conditions = each(w.Conditions, func(c *cluster.Condition) { redact(&c.Message) })
 		}),
-		TrainJobs:       s.TrainJobs,
-		Events:          cleanEvents(s.Events),
-		Objects:         each(s.Objects, labels.cleanObject),
-		Problems:        each(s.Problems, func(p *cluster.Problem) { redact(&p.Err) }),
+		TrainJobs: s.TrainJobs,
+		Events:    cleanEvents(s.Events),
+		Objects:   each(s.Objects, labels.cleanObject),
+		Problems:  each(s.Problems, func(p *cluster.Problem) { redact(&p.Err) }),
 	}
 }
 

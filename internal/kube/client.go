@@ -75,7 +75,16 @@ func connect(ctx context.Context, config *rest.Config, contextName string) (*Cli
 	c.rest = client
 	ctx, cancel := context.WithTimeout(quiet(ctx), cmp.Or(c.limit, answerTimeout))
 	defer cancel()
-	if c.api, err = c.discover(ctx); err != nil {
+	var calls errgroup.Group
+	calls.Go(func() (err error) {
+		c.api, err = c.discover(ctx)
+		return err
+	})
+	calls.Go(func() error {
+		c.readVersion(ctx)
+		return nil
+	})
+	if err := calls.Wait(); err != nil {
 		return nil, reachError(config.Host, err)
 	}
 	c.server.Groups = slices.Sorted(maps.Keys(c.api))
@@ -92,7 +101,7 @@ func statusCodec() runtime.NegotiatedSerializer {
 	return serializer.NewCodecFactory(scheme).WithoutConversion()
 }
 
-// Server returns the facts about the server. Identify adds the version and the user.
+// Server returns the facts about the server. Identify adds the user.
 func (c *Client) Server() cluster.Server {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,25 +111,25 @@ func (c *Client) Server() cluster.Server {
 // User returns the server's name for the user; empty before Identify, or if the server does not say.
 func (c *Client) User() string { return c.Server().User }
 
-// Identify asks the server for its version and the user's name, in two calls.
-func (c *Client) Identify(ctx context.Context) error {
+// readVersion leaves the version empty if the server does not tell it, as one that hides it from users.
+func (c *Client) readVersion(ctx context.Context) {
 	var version struct{ Minor, GitVersion string }
-	var user string
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		return reachError(c.config.Host, callJSON(ctx, c.rest.Get().AbsPath("/version"), &version))
-	})
-	g.Go(func() (err error) {
-		user, err = c.whoami(ctx)
-		return err
-	})
-	if err := g.Wait(); err != nil {
+	if callJSON(ctx, c.rest.Get().AbsPath("/version"), &version) != nil {
+		return
+	}
+	c.server.Version = version.GitVersion
+	c.server.Minor, _ = strconv.Atoi(strings.TrimRight(version.Minor, "+")) // "34+" on managed servers
+}
+
+// Identify asks the server for the user's name.
+func (c *Client) Identify(ctx context.Context) error {
+	user, err := c.whoami(ctx)
+	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.server.Version, c.server.User = version.GitVersion, user
-	c.server.Minor, _ = strconv.Atoi(strings.TrimRight(version.Minor, "+")) // "34+" on managed servers
+	c.server.User = user
 	return nil
 }
 

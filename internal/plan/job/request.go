@@ -166,9 +166,13 @@ func (j *request) validateServer() {
 	}
 }
 
-// requireVersion fails if the server is known to be older than a minor version of Kubernetes 1.
+// requireVersion fails if the server is older than a minor version of Kubernetes 1.
 func (j *request) requireVersion(minor int, problem string, fix *check.Fix) {
-	if server := j.s.Server; server.Minor > 0 && server.Minor < minor {
+	switch server := j.s.Server; {
+	case minor == 0:
+	case server.Minor == 0:
+		j.note("The API server does not tell its version. Kubernetes before 1.%d %s.", minor, problem)
+	case server.Minor < minor:
 		j.fail(ServerSupport, check.Ref{Kind: check.Server}, "Kubernetes "+server.Version+" "+problem,
 			evidence("server version", server.Version, fmt.Sprintf("v1.%d or newer", minor)), fix)
 	}
