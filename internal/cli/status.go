@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,8 +12,11 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/plan/job"
+	"github.com/railhead/railhead/internal/ranks"
 	"github.com/railhead/railhead/internal/report"
+	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 	"github.com/railhead/railhead/internal/words"
 	"github.com/railhead/railhead/internal/workload"
 )
@@ -42,7 +47,8 @@ func newStatus(a *app) *cobra.Command {
 		Use:   "status NAME",
 		Short: "Show a job's pods, and why one is not running",
 		Long: `status shows the pods of a job, their nodes, their rails and the security context constraint that
-admitted them. If a pod is not running, it shows the reason and the fix.
+admitted them. If a pod is not running, it shows the reason and the fix. The job may be any workload of the namespace:
+a Deployment, a Job, a PyTorchJob.
 
 Exit status: 0 if all pods are ready; 1 if one is not; 3 if something that matters could not be read.`,
 		Example: `  railhead status h-kim -n train
@@ -50,15 +56,19 @@ Exit status: 0 if all pods are ready; 1 if one is not; 3 if something that matte
 		Args:              takes(1, "NAME"),
 		ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			j, err := a.readJob(cmd.Context(), args[0],
-				cluster.Pods, cluster.Events, cluster.Objects, cluster.Nodes, cluster.Networks)
+			kinds := []cluster.Kind{cluster.Pods, cluster.Events, cluster.Objects, cluster.Nodes, cluster.Networks}
+			j, err := a.readJob(cmd.Context(), args[0], kinds...)
 			if err != nil {
 				return unknown(err)
 			}
+			if _, err := j.pods(); err != nil {
+				return err
+			}
 			s, ns := j.state, j.ns
-			if len(s.Objects) == 0 && s.Knows(cluster.Objects) && len(workload.PodsOf(s, args[0], ns)) == 0 {
-				return exit.Failed(fmt.Errorf("there is no job %s in namespace %s; "+
-					"create it with 'railhead deploy %[1]s -n %[2]s'", args[0], ns))
+			if _, _, exists := workload.Find(s, args[0], ns); !exists && len(workload.PodsOf(s, args[0], ns)) == 0 {
+				if s, err = j.readOther(cmd.Context(), kinds...); err != nil {
+					return err
+				}
 			}
 			status := newJobStatus(s, args[0], ns)
 			text := func(out io.Writer, _ bool) error { return status.write(out, a) }
@@ -70,6 +80,25 @@ Exit status: 0 if all pods are ready; 1 if one is not; 3 if something that matte
 	}
 	outputFlag(cmd, &format, "table", "json", "yaml")
 	return cmd
+}
+
+// readOther reads a workload that railhead did not deploy.
+func (j jobState) readOther(ctx context.Context, kinds ...cluster.Kind) (cluster.State, error) {
+	want := kube.Want{Kinds: append(kinds, cluster.Workloads), Namespace: j.ns, Detail: true}
+	s, err := j.client.Read(ctx, want)
+	if err != nil {
+		return s, unknown(err)
+	}
+	f, exists := workload.FamilyOf(s, j.name, j.ns)
+	for _, list := range []cluster.Kind{cluster.Objects, cluster.Workloads} {
+		if p := s.Problem(list); p != nil && !exists {
+			return s, unknown(fmt.Errorf("whether there is a job %s could not be read: %s", j.name, p.Err))
+		}
+	}
+	if !exists {
+		return s, exit.Failed(errors.New(ranks.NoJobText(s, j.name, j.ns)))
+	}
+	return f.Only(s), nil
 }
 
 func newJobStatus(s cluster.State, name, namespace string) jobStatus {
@@ -95,7 +124,21 @@ func newJobStatus(s cluster.State, name, namespace string) jobStatus {
 		}
 		status.Pods = append(status.Pods, row)
 	}
-	status.Wanted = max(workload.SizeOf(s, name, namespace), len(status.Pods), 1)
+	if f, exists := workload.FamilyOf(s, name, namespace); exists && !f.Deployed() {
+		status.Wanted = f.WantedPods()
+		status.Findings = clusterrules.Incomplete(s, clusterrules.Options{Namespace: namespace, Job: name})
+		return status
+	}
+	size := workload.SizeOf(s, name, namespace)
+	if p := s.Problem(cluster.Objects); p != nil && size == 0 {
+		status.Findings = append(status.Findings, check.Finding{
+			Check: clusterrules.ClusterReadable, Status: check.Unknown,
+			Subject:  check.Ref{Kind: check.Job, Namespace: namespace, Name: name},
+			Summary:  "how many pods job " + name + " should have could not be read",
+			Evidence: []check.Evidence{{Source: string(p.Kind), Got: p.Err}},
+		})
+	}
+	status.Wanted = max(size, len(status.Pods), 1)
 	switch progress := job.Done(name, namespace, status.Wanted)(s); {
 	case progress.Stuck != nil:
 		status.Findings = append(status.Findings, progress.Stuck.Finding)
@@ -125,12 +168,9 @@ func (j jobStatus) write(out io.Writer, a *app) error {
 }
 
 func (j jobStatus) verdict() error {
-	if err := verdict(j.Findings); err != nil {
-		return err
-	}
 	notReady := func(p podStatus) bool { return !p.Ready }
 	if len(j.Pods) < j.Wanted || slices.ContainsFunc(j.Pods, notReady) {
 		return exit.Error{Code: exit.Fault}
 	}
-	return nil
+	return verdict(j.Findings)
 }

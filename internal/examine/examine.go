@@ -20,6 +20,7 @@ import (
 	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/rules"
 	"github.com/railhead/railhead/internal/words"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // Cluster is the API server; *kube.Client implements it.
@@ -68,7 +69,7 @@ func Run(ctx context.Context, c Cluster, o Options) (bundle.Bundle, error) {
 	e := examiner{cluster: c, Options: o}
 	b := bundle.Bundle{Manifest: bundle.Manifest{Version: o.Version, Taken: time.Now().UTC(), Subject: o.Subject}}
 	var err error
-	if b.State, err = c.Read(ctx, Want(o.Subject)); err != nil {
+	if b.State, err = e.read(ctx); err != nil {
 		return b, err
 	}
 	subject := &b.Manifest.Subject
@@ -93,6 +94,21 @@ func Run(ctx context.Context, c Cluster, o Options) (bundle.Bundle, error) {
 		b.Logs = e.readLogs(ctx, pods)
 	}
 	return b, ctx.Err()
+}
+
+// read reads the cluster for the subject. The pods of a workload that railhead did not deploy have no label to select
+// them by.
+func (e examiner) read(ctx context.Context) (cluster.State, error) {
+	want := Want(e.Subject)
+	s, err := e.cluster.Read(ctx, want)
+	f, found := workload.FamilyOf(s, want.Job, want.Namespace)
+	if err != nil || !found || f.Deployed() {
+		return s, err
+	}
+	want.Job, want.Detail = "", true
+	s, err = e.cluster.Read(ctx, want)
+	f, _ = workload.FamilyOf(s, f.Name, f.Namespace)
+	return f.Only(s), err
 }
 
 // ClusterKinds returns the kinds of objects that determine which RDMA devices pods can get.

@@ -30,7 +30,8 @@ func (e examiner) choose(s cluster.State, subject *bundle.Subject) ([]cluster.Po
 	case subject.Job != "":
 		pods = workload.PodsOf(s, subject.Job, subject.Namespace)
 		slices.SortStableFunc(pods, func(a, b cluster.Pod) int { return words.Natural(a.Name, b.Name) })
-		exists := slices.Contains(job.Names(s, subject.Namespace), subject.Job)
+		_, exists := workload.FamilyOf(s, subject.Job, subject.Namespace)
+		exists = exists || slices.Contains(job.Names(s, subject.Namespace), subject.Job)
 		if len(pods) == 0 && !exists && s.Knows(cluster.Objects) {
 			return nil, ErrNoJob
 		}
@@ -49,7 +50,7 @@ func (e examiner) choose(s cluster.State, subject *bundle.Subject) ([]cluster.Po
 	default:
 		var passed []cluster.Pod
 		if pods, passed = clusterrules.Candidates(s, subject.Namespace); len(pods) == 0 {
-			e.say("Namespace %s has no pods with rails. Only the cluster is checked.", subject.Namespace)
+			e.say("Namespace %s has no pods with rails. Only the cluster and its workloads are checked.", subject.Namespace)
 		}
 		for _, p := range passed {
 			if Running(p) {

@@ -20,13 +20,16 @@ func OfJob(p cluster.Pod, job, namespace string) bool {
 	return p.Namespace == namespace && p.Labels[LabelInstance] == job && p.Labels[LabelComponent] == ComponentJob
 }
 
-// PodsOf returns the pods of a job, by name.
+// PodsOf returns the pods of a job, by name. If railhead deployed none, the job is the workload of the name.
 func PodsOf(s cluster.State, job, namespace string) []cluster.Pod {
 	var pods []cluster.Pod
 	for _, p := range s.Pods {
 		if OfJob(p, job, namespace) {
 			pods = append(pods, p)
 		}
+	}
+	if f, ok := FamilyOf(s, job, namespace); ok && len(pods) == 0 {
+		pods = f.Pods
 	}
 	slices.SortFunc(pods, func(a, b cluster.Pod) int { return strings.Compare(a.Name, b.Name) })
 	return pods

@@ -51,6 +51,33 @@ func Families(s cluster.State) []Family {
 	return families
 }
 
+// FamilyOf returns the workload of a name; ok is false if it does not exist or was not read.
+func FamilyOf(s cluster.State, name, namespace string) (f Family, ok bool) {
+	for _, f := range Families(s) {
+		if f.Name == name && f.Namespace == namespace {
+			return f, true
+		}
+	}
+	return f, false
+}
+
+// Only drops labels, annotations and containers of the pods of other workloads, as of pods that were not asked about.
+func (f Family) Only(s cluster.State) cluster.State {
+	s.Pods = slices.Clone(s.Pods)
+	for i, p := range s.Pods {
+		if !slices.ContainsFunc(f.Pods, func(own cluster.Pod) bool { return own.UID == p.UID }) {
+			p.Labels, p.Annotations, p.Limits, p.Claims, p.Containers = nil, nil, nil, nil, nil
+			s.Pods[i] = p
+		}
+	}
+	return s
+}
+
+// Deployed reports whether `railhead deploy` wrote the workload.
+func (f Family) Deployed() bool {
+	return slices.ContainsFunc(f.Templates, func(p cluster.Pod) bool { return OfJob(p, f.Name, f.Namespace) })
+}
+
 func key(namespace, object string) string { return namespace + "/" + object }
 
 // rootOf returns the key of the workload that made a workload, directly or through others.
@@ -82,6 +109,9 @@ func deployed(s cluster.State) []cluster.Workload {
 		if k, ok := Of(o.Kind); ok && k.Deployed {
 			w := k.Describe(o.Fields)
 			w.Namespace, w.Name = o.Namespace, o.Name
+			for i := range w.Templates {
+				w.Templates[i].Labels = map[string]string{LabelInstance: o.Name, LabelComponent: ComponentJob}
+			}
 			all = append(all, w)
 		}
 	}

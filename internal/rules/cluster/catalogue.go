@@ -187,8 +187,7 @@ type Options struct {
 // Judge checks the cluster for the pods that the State has in detail. A finding that another one explains is
 // reported under that one.
 func Judge(s cluster.State, o Options) check.Report {
-	pending := pendingPods(s)
-	v := view{State: s, options: o, pods: slices.Concat(missingPods(s, o, pending), pending)}
+	v := view{State: s, options: o, pods: Incomplete(s, o)}
 	r := check.Run(withoutUnreadNeeds(rows(), v), v)
 	if !o.Whole {
 		r = skipForbidden(r, s)

@@ -44,6 +44,12 @@ func missingPods(s cluster.State, o Options, found []check.Finding) []check.Find
 	return findings
 }
 
+// Incomplete explains why a job, or else the pods that the State has in detail, do not run.
+func Incomplete(s cluster.State, o Options) []check.Finding {
+	pending := pendingPods(s)
+	return slices.Concat(missingPods(s, o, pending), pending)
+}
+
 // about reports whether a finding is about a pod of a workload.
 func about(f workload.Family) func(check.Finding) bool {
 	return func(found check.Finding) bool {
