@@ -56,6 +56,9 @@ const (
 	Harmless                   // a warning that means nothing for the run
 	NoSHARP                    // collectives in the network are not available; NCCL goes on without
 	Complaint                  // an error of another program, of no kind above
+	RankMissing                // by NCCL's RAS service: it did not answer, or is considered dead
+	RanksDiffer                // by RAS: they are not at the same operation, or not in the same state
+	RankNamed                  // by RAS, in the lines after what it says of the rank
 	Finished                   // the program succeeded
 	WrongResults               // of nccl-tests
 	Listed                     // its signature has all that the judge needs

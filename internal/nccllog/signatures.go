@@ -389,6 +389,32 @@ var frameworkSignatures = []Signature{
 			"operation timeout: WorkNCCL(SeqNum=1, OpType=BROADCAST, Timeout(ms)=600000) ran for 600081 " +
 			"milliseconds before timing out.",
 	},
+	{ // NCCL 2.24 and later, src/ras/client_support.cc: the text of ncclras, its JSON (2.28), and its events (2.29)
+		ID: "ras-missing", Kind: RankMissing, What: "a rank does not answer",
+		Class: Own, Cause: "peer-died", Confidence: Likely,
+		Words: []string{
+			"Missing communicator data from", "considered dead (unreachable", "Warning: missing data from",
+			`"missing_ranks_count": `, `"considered_dead": true`, `"unresponsive": true`, "PEER_DEAD",
+		}, Read: readMissing,
+		Example: "  Missing communicator data from 1 rank",
+	},
+	{
+		ID: "ras-differ", Kind: RanksDiffer, What: "ranks are not at the same operation, or not in the same state",
+		Class: Soft, Cause: "hang-timeout", Confidence: Possible,
+		Words:   []string{"Communicator ranks have different ", " communication timeout"},
+		Example: "  Communicator ranks have different AllReduce operation counts",
+	},
+	{
+		ID: "ras-errors", Kind: Listed, What: "RAS reports errors of ranks",
+		Class: Own, Cause: "unknown", Confidence: Possible,
+		Words: []string{"Initialization error", "Asynchronous error", `"async_error": `}, Read: readRankErrors,
+		Example: "  Asynchronous errors on 2 ranks",
+	},
+	{
+		ID: "ras-rank", Kind: RankNamed, What: "a rank that RAS names",
+		Words: []string{" managed by process ", " managing GPU"}, Read: readRankNamed,
+		Example: "  Rank 0 -- GPU 5 managed by process 3487984 on node 172.16.64.213",
+	},
 	{ // nccl-tests, src/common.cu; the second below NCCL_TESTS_MIN_BW
 		ID: "wrong-results", Kind: WrongResults, What: "nccl-tests failed",
 		Class: Own, Cause: "unknown", Confidence: Possible,

@@ -34,6 +34,8 @@ func (run *explainer) causesOf(e nccllog.Event) []candidate {
 		return run.missingNetworkCauses(e)
 	case nccllog.ShmFailed:
 		return run.shmCauses(e)
+	case nccllog.RankMissing, nccllog.RanksDiffer:
+		return run.rasCauses(e)
 	case nccllog.WrongResults:
 		return one(UnknownCause, Possible, "nccl-tests found wrong results, or less bandwidth than NCCL_TESTS_MIN_BW",
 			e)

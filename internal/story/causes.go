@@ -29,21 +29,27 @@ func (run *teller) causes() []Cause {
 	case OutcomeDegraded:
 		found = run.degradations()
 	case OutcomeUnknown:
-		if failed := run.events(nccllog.ProviderFailed); len(failed) > 0 {
-			found = one(VerbsProviderMismatch, Possible,
-				"libibverbs reports it; the log has no NCCL lines that show whether NCCL needed that driver", failed...)
-			break
-		}
-		if lines := run.unexplained(); len(lines) > 0 {
-			found = one(UnknownCause, Possible, run.who(lines[0])+" logged a warning or an error that railhead does "+
-				"not "+
-				"know", lines...)
-			break
-		}
-		found = []candidate{{UnknownCause, Possible, "no line is of NCCL or of a training program", nil}}
+		found = run.unknownCauses()
 	case OutcomeOK:
 	}
 	return run.asCauses(run.machines.decide(found))
+}
+
+// unknownCauses says what a log shows of a run whose outcome it does not show.
+func (run *teller) unknownCauses() []candidate {
+	if failed := run.events(nccllog.ProviderFailed); len(failed) > 0 {
+		return one(VerbsProviderMismatch, Possible,
+			"libibverbs reports it; the log has no NCCL lines that show whether NCCL needed that driver", failed...)
+	}
+	lines := run.unexplained()
+	switch {
+	case len(lines) == 0:
+		return []candidate{{UnknownCause, Possible, "no line is of NCCL or of a training program", nil}}
+	case lines[0].Kind == nccllog.RanksDiffer:
+		return run.causesOf(lines[0])
+	}
+	return one(UnknownCause, Possible,
+		run.who(lines[0])+" logged a warning or an error that railhead does not know", lines...)
 }
 
 func (run *teller) failureCauses() []candidate {

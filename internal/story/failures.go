@@ -150,13 +150,19 @@ func (run *sequence) nearEnd(e nccllog.Event) bool {
 
 // lastWord reports that nothing speaks of a run that went on after a fault that it could survive.
 func (run *sequence) lastWord(e nccllog.Event) bool {
-	switch {
-	case run.becameError(e):
+	if run.becameError(e) {
 		return true
-	case slices.Contains([]nccllog.Kind{nccllog.Warning, nccllog.Complaint, nccllog.FailedOver}, e.Kind),
-		run.log.Tests.Finished.Text != "":
+	}
+	switch e.Kind {
+	case nccllog.Warning, nccllog.Complaint, nccllog.FailedOver, nccllog.RanksDiffer:
 		return false
-	case e.Kind != nccllog.AsyncEvent && len(run.events(nccllog.NoDevice, nccllog.NoVerbs)) > 0: // TCP is used then
+	case nccllog.AsyncEvent:
+	default:
+		if len(run.events(nccllog.NoDevice, nccllog.NoVerbs)) > 0 { // TCP is used then
+			return false
+		}
+	}
+	if run.log.Tests.Finished.Text != "" {
 		return false
 	}
 	const near = 20

@@ -36,13 +36,15 @@ func (run *facts) recognised() bool {
 		run.log.Tests.Finished.Text != ""
 }
 
-// unexplained returns warnings and errors of no known kind, if nothing shows that the run went on after them.
+// unexplained returns warnings and errors of no known kind, if nothing shows that the run went on after them, and
+// ranks that RAS found apart, which may be a moment's difference or a hang.
 func (run *sequence) unexplained() []nccllog.Event {
 	var found []nccllog.Event
 	for _, e := range run.log.Events {
 		switch {
 		case run.finishedAfter(e):
-		case e.Kind == nccllog.Warning && !e.Info && !run.wentOn(e), e.Kind == nccllog.Complaint && run.nearEnd(e):
+		case e.Kind == nccllog.Warning && !e.Info && !run.wentOn(e), e.Kind == nccllog.Complaint && run.nearEnd(e),
+			e.Kind == nccllog.RanksDiffer:
 			found = append(found, e)
 		}
 	}

@@ -1,0 +1,25 @@
+package nccllog
+
+import "strings"
+
+func readMissing(_ *Event, text, _ string) bool {
+	return !strings.Contains(text, `"missing_ranks_count": 0`)
+}
+
+// readRankErrors leaves out ncclSuccess and ncclInProgress.
+func readRankErrors(_ *Event, text, _ string) bool {
+	if code := numberAfter(text, `"async_error": `); code >= 0 {
+		return code > 0 && code != 7
+	}
+	return strings.Contains(text, " rank") && numberAfter(text, " on ") > 0
+}
+
+// readRankNamed reads "Rank 0 has launched up to operation 66 -- GPU 5 managed by process 42 on node 10.0.0.1" and
+// "Process 42 on node 10.0.0.1 managing GPU 5".
+func readRankNamed(e *Event, text, _ string) bool {
+	e.Number, e.Host = numberAfter(text, "Rank "), wordAfter(text, " on node ")
+	said, _, _ := strings.Cut(text, " -- ")
+	_, said, _ = strings.Cut(strings.TrimSpace(said), " ")
+	_, e.Name, _ = strings.Cut(said, " ")
+	return e.Host != ""
+}

@@ -1,0 +1,60 @@
+package story
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// rasCauses judges the report of NCCL's RAS service, which cannot tell a process that ended from one that it does not
+// reach.
+func (run *explainer) rasCauses(e nccllog.Event) []candidate {
+	names, lines := run.rasRanks(e.Kind)
+	who := words.Few(names, mostNames)
+	lines = append([]nccllog.Event{e}, lines...)
+	if e.Kind == nccllog.RanksDiffer {
+		text := "NCCL's RAS service found the ranks apart"
+		if who != "" {
+			text += ": " + who
+		}
+		return one(HangTimeout, Possible, text+"; if it finds the same again, these ranks hang or wait", lines...)
+	}
+	if who == "" {
+		who = "a rank"
+	}
+	return append(one(PeerDied, Likely, fmt.Sprintf("NCCL's RAS service got no answer from %s", who), lines...),
+		append(one(HangTimeout, Possible, "the process may hang instead", e),
+			one(PeerUnreachable, Possible, "the service uses TCP, and may not reach a process that runs", e)...)...)
+}
+
+// rasRanks returns the ranks, or else the processes, that RAS names after events of a kind, and their lines.
+func (run *facts) rasRanks(kind nccllog.Kind) (names []string, lines []nccllog.Event) {
+	var ranks, processes []string
+	within := false
+	for _, e := range run.log.Events {
+		if e.Kind != nccllog.RankNamed {
+			within = e.Kind == kind
+			continue
+		}
+		if !within {
+			continue
+		}
+		name := run.who(e)
+		if e.Name != "" && kind == nccllog.RanksDiffer {
+			name += " " + e.Name
+		}
+		lines = append(lines, e)
+		if e.Number >= 0 {
+			ranks = append(ranks, name)
+		} else {
+			processes = append(processes, name)
+		}
+	}
+	if len(ranks) == 0 {
+		ranks = processes
+	}
+	slices.Sort(ranks)
+	return slices.Compact(ranks), lines
+}
