@@ -113,7 +113,7 @@ func (c *computation) gpuDirectPossible() bool {
 	if !slices.ContainsFunc(rail.GPUs(*c.s), nvidia) || len(c.s.GPUDirect.Peermem) > 0 && len(blind) == 0 {
 		return true
 	}
-	works, known := dmaBuf(c.s)
+	works, known := DMABuf(*c.s)
 	if !works {
 		c.sayImpossible(blind, known)
 	}
@@ -173,21 +173,13 @@ func dmaBufOff(s *host.Snapshot) (value, origin string, off bool) {
 	return value, origin, set && ok && n == 0
 }
 
-// dmaBuf reports whether NCCL can use DMA-BUF (src/init.cc dmaBufSupported). It is not known in containers that do not
-// show the driver's file.
-func dmaBuf(s *host.Snapshot) (works, known bool) {
-	if _, _, off := dmaBufOff(s); off {
-		return false, true
-	}
-	return DMABuf(*s)
-}
-
-// DMABuf reports whether driver and kernel give NICs GPU memory by DMA-BUF.
+// DMABuf reports whether NCCL can use DMA-BUF: driver and kernel have it, and the user did not turn it off (src/init.cc
+// dmaBufSupported). It is not known in containers that do not show the driver's file.
 func DMABuf(s host.Snapshot) (works, known bool) {
 	open, openKnown := s.GPUDirect.OpenModules.Get()
 	recent, kernelKnown := kernelAtLeast(s.Kernel, 5, 12)
-	switch {
-	case openKnown && !open, kernelKnown && !recent:
+	_, _, off := dmaBufOff(&s)
+	if off || openKnown && !open || kernelKnown && !recent {
 		return false, true
 	}
 	return open && recent, openKnown && kernelKnown

@@ -82,12 +82,9 @@ func translatedCause(all []host.Snapshot) Candidate {
 		if f, translates := translated(&s); translates {
 			return c.confirm(f)
 		}
-		typed := func(d host.Device) bool { return d.Function.Value.IOMMUType.IsKnown() }
-		switch groups, known := s.IOMMU.Groups.Get(); {
-		case slices.ContainsFunc(s.Devices, typed):
-			c.Fit, c.Why = Excluded, "the HCAs' IOMMU groups do not translate"
-		case known && groups == 0:
-			c.Fit, c.Why = Excluded, "there is no IOMMU"
+		unread := func(d host.Device) bool { return !untranslated(&s, d.Function) }
+		if len(s.Devices) > 0 && !slices.ContainsFunc(s.Devices, unread) {
+			c.Fit, c.Why = Excluded, "the HCAs' IOMMU groups do not translate, or there are none"
 		}
 	}
 	return c
@@ -98,13 +95,13 @@ func acsCause(all []host.Snapshot) Candidate {
 		Check: ACSRedirect, Fit: Unseen,
 		Why: "ACS of the bridges between GPUs and HCAs could not be read here, only on the node",
 	}
-	unreadable := func(f host.Function) bool { return f.Config.ACS.IsUnreadable() }
 	for _, s := range all {
-		if found := acsRedirect(&subject{Snapshot: s}); len(found) > 0 {
-			return c.confirm(found[0])
-		}
-		if len(s.GPUs) > 0 && len(s.Bridges) > 0 && !slices.ContainsFunc(s.Bridges, unreadable) {
+		found := acsRedirect(&subject{Snapshot: s})
+		switch {
+		case len(found) == 0:
 			c.Fit, c.Why = Excluded, "no bridge between GPUs and HCAs redirects"
+		case found[0].Status > check.Unknown:
+			return c.confirm(found[0])
 		}
 	}
 	return c

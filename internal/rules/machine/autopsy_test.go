@@ -16,15 +16,16 @@ func TestLocalProtection(t *testing.T) {
 	}
 	node := read(t, bareMetal)
 	config(&node, 4096)
-	for _, d := range node.Devices {
-		hops := d.Function.Value.Path.Value.Hops
-		node.Bridges = append(node.Bridges, host.Function{
-			Address: hops[len(hops)-2], Config: host.PCIConfig{ACS: host.Know(0)},
-		})
+	paths, _ := (&subject{Snapshot: node}).gpuPaths()
+	for _, a := range paths {
+		node.Bridges = append(node.Bridges, host.Function{Address: a, Config: host.PCIConfig{ACS: host.Know(0)}})
 	}
-	redirects := node
-	redirects.Bridges = append([]host.Function{}, node.Bridges...)
-	redirects.Bridges[0].Config.ACS = host.Know(0x1d)
+	changed := func(acs host.Fact[int]) *host.Snapshot {
+		s := node
+		s.Bridges = append([]host.Function{}, node.Bridges...)
+		s.Bridges[0].Config.ACS = acs
+		return &s
+	}
 	closed := func(s *host.Snapshot) { s.GPUDirect.OpenModules = host.Know(false) }
 	for name, tc := range map[string]struct {
 		change  func(*host.Snapshot)
@@ -38,7 +39,21 @@ func TestLocalProtection(t *testing.T) {
 			"fits: iommu-passthrough; unknown: acs-redirect, vf-settings",
 		},
 		"ACS redirects, which only the node sees": {
-			nil, &redirects, ACSRedirect, Fits, "fits: acs-redirect; unknown: vf-settings",
+			nil, changed(host.Know(0x1d)), ACSRedirect, Fits, "fits: acs-redirect; unknown: vf-settings",
+		},
+		"ACS of one bridge could not be read": {
+			nil, changed(host.Unread[int]("256 bytes")), ACSRedirect, Unseen,
+			"no known cause fits; unknown: acs-redirect, vf-settings",
+		},
+		"the group of one HCA was not read": {
+			func(s *host.Snapshot) {
+				setFunction(device(s), func(f *host.Function) { f.IOMMUType = host.Fact[string]{} })
+			}, nil, nccl.IOMMUPassthrough, Unseen,
+			"no known cause fits; unknown: iommu-passthrough, acs-redirect, vf-settings",
+		},
+		"DMA-BUF works, but NCCL may not use it": {
+			func(s *host.Snapshot) { s.Env["NCCL_DMABUF_ENABLE"] = "0" }, nil, PeermemRegistered, Fits,
+			"fits: peermem-registered; unknown: acs-redirect, vf-settings",
 		},
 		"a peer-memory module instead of DMA-BUF": {
 			closed, nil, PeermemRegistered, Fits,

@@ -150,6 +150,8 @@ func sharedMemory(t *subject) []check.Finding {
 	all := t.found(nccl.SharedMemory)
 	size, free := t.Limits.ShmBytes.Value, t.Limits.ShmFree
 	switch {
+	case !t.Limits.ShmBytes.IsKnown():
+		return noData()
 	case size <= fullShm:
 	case len(all) > 0 && len(t.GPUs) == 0:
 		all[0].Status = check.Pass
@@ -164,6 +166,26 @@ func sharedMemory(t *subject) []check.Finding {
 			Fix: check.ByUser("While no job runs, remove the old segments, or recreate the pod.",
 				"ls -l /dev/shm", "rm /dev/shm/nccl-*"),
 		}}
+	}
+	return all
+}
+
+// gpuDirect is skipped without a GPU.
+func gpuDirect(t *subject) []check.Finding {
+	if len(rail.GPUs(t.Snapshot)) == 0 {
+		return noData()
+	}
+	return t.found(nccl.GPUDirectPossible)
+}
+
+// gpuDistance is skipped if the place of a GPU or of the rails is not known.
+func gpuDistance(t *subject) []check.Finding {
+	all := t.found(nccl.GPUDirectDistance)
+	for _, row := range rail.Matrix(t.Snapshot, t.rails) {
+		measured := func(d rail.Distance) bool { return d != rail.Unmeasured }
+		if len(all) == 0 && !slices.ContainsFunc(row, measured) {
+			return noData()
+		}
 	}
 	return all
 }

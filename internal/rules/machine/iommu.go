@@ -8,6 +8,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/rail"
 )
 
 // iommuWords are the values of the kernel's IOMMU options (Documentation/admin-guide/kernel-parameters.txt). An option
@@ -51,9 +52,24 @@ func translated(s *host.Snapshot) (check.Finding, bool) {
 	return nccl.Translated(devices, functions)
 }
 
+// untranslated reports whether the IOMMU is known to leave the addresses of a function as they are.
+func untranslated(s *host.Snapshot, f host.Fact[host.Function]) bool {
+	groups, known := s.IOMMU.Groups.Get()
+	return known && groups == 0 || f.Value.IOMMUType.Value == "identity"
+}
+
+// railsPassthrough has no finding in a pod without a GPU, where GPUDirect RDMA does not depend on the group.
+func railsPassthrough(t *subject) []check.Finding {
+	return t.ifRead(t.found(nccl.IOMMUPassthrough), func(r rail.Rail) bool { return untranslated(&t.Snapshot, r.Function) })
+}
+
 func iommuPassthrough(t *subject) []check.Finding {
 	f, translates := translated(&t.Snapshot)
-	if !translates {
+	unread := func(d host.Device) bool { return !d.IsSoftware() && !untranslated(&t.Snapshot, d.Function) }
+	switch {
+	case !translates && slices.ContainsFunc(t.Devices, unread):
+		return noData()
+	case !translates:
 		return nil
 	}
 	if cmdline, ok := t.Cmdline.Get(); ok {
@@ -73,7 +89,10 @@ func iommuTokens(cmdline string) string {
 // iommuOptions is a warning only if the IOMMU translates: then somebody tried to prevent that and did not.
 func iommuOptions(t *subject) []check.Finding {
 	unknown := unknownOptions(t.Cmdline.Value)
-	if len(unknown) == 0 {
+	switch {
+	case !t.Cmdline.IsKnown():
+		return noData()
+	case len(unknown) == 0:
 		return nil
 	}
 	f := check.Finding{
@@ -93,7 +112,10 @@ func iommuOptions(t *subject) []check.Finding {
 
 func iommuPresent(t *subject) []check.Finding {
 	groups, known := t.IOMMU.Groups.Get()
-	if !known || groups > 0 || !hasVFs(&t.Snapshot) {
+	switch {
+	case !known:
+		return noData()
+	case groups > 0 || !hasVFs(&t.Snapshot):
 		return nil
 	}
 	summary := "no IOMMU: a virtual function can access all memory, and none can be given to a virtual machine (vfio)"

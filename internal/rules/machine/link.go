@@ -6,6 +6,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/rail"
 )
 
 // capacity returns the payload rate of a PCIe link in Gb/s: from 8 GT/s on 128 of 130 bits are data, before 8 of 10
@@ -58,13 +59,18 @@ func railLinks(t *subject) []check.Finding {
 			all = append(all, slowLink(check.RailRef(r.Name()), &r.Function.Value, r.Rate)...)
 		}
 	}
-	return all
+	return t.ifRead(all, func(r rail.Rail) bool { return r.Function.Value.Link.IsKnown() })
 }
 
 func cardLinks(t *subject) []check.Finding {
 	var all []check.Finding
+	read := true
 	for _, d := range physical(&t.Snapshot) {
 		all = append(all, slowLink(check.DeviceRef(d.Name), &d.Function.Value, d.Ports[0].Rate)...)
+		read = read && d.Function.Value.Link.IsKnown()
+	}
+	if len(all) == 0 && !read {
+		return noData()
 	}
 	return all
 }
@@ -79,8 +85,8 @@ func rateExpected(t *subject) []check.Finding {
 			g.add(check.RailRef(r.Name()), r.PortFile("rate"), rate.String(), fmt.Sprintf("%g Gb/sec", want))
 		}
 	}
-	if len(slow) == 0 {
-		return nil
+	if len(slow) == 0 { // without an expected rate, rate-uniform reports the rates that were not read
+		return t.ifRead(nil, func(r rail.Rail) bool { return want == 0 || r.Rate.IsKnown() })
 	}
 	return []check.Finding{{
 		Status: check.Fail, About: g.objects,

@@ -96,6 +96,14 @@ func noData() []check.Finding {
 	return []check.Finding{{Status: check.Skipped, Summary: "no data in this snapshot"}}
 }
 
+// ifRead skips a check without findings if a rail lacks the fact that the check needs.
+func (t *subject) ifRead(found []check.Finding, known func(rail.Rail) bool) []check.Finding {
+	if len(found) == 0 && slices.ContainsFunc(t.rails, func(r rail.Rail) bool { return !known(r) }) {
+		return noData()
+	}
+	return found
+}
+
 // group collects the objects that have the same fault, with the evidence.
 type group struct {
 	objects  []check.Ref

@@ -66,7 +66,7 @@ func railMTU(t *subject) []check.Finding {
 			"at most %.0f %% of the rate is payload, %.0f %% with 9000",
 			sizes[0], least, small.String(), payload(least), payload(largestPacket))
 	default:
-		return nil
+		return t.ifRead(nil, func(r rail.Rail) bool { return r.LinkLayer != host.Ethernet || r.MTU.IsKnown() })
 	}
 	return []check.Finding{f}
 }
@@ -107,7 +107,10 @@ func railARP(t *subject) []check.Finding {
 	case missing:
 		return noData()
 	}
-	return nil
+	return t.ifRead(nil, func(r rail.Rail) bool {
+		link, _ := t.Link(r.Netdev)
+		return r.LinkLayer != host.Ethernet || link.Addresses.IsKnown()
+	})
 }
 
 func (t *subject) arpFlux(pairs []string, g group) check.Finding {

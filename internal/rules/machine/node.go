@@ -16,7 +16,7 @@ import (
 // nodeChecks need the node's view. Equally severe findings are listed in this order.
 var nodeChecks = []check.Check[*subject]{
 	{ID: rail.DeviceAllocated, Title: "the node has RDMA devices", Run: noDevice},
-	{ID: PhysicalUp, Title: "the physical functions are up", Needs: needsDevice, Run: physicalUp},
+	{ID: PhysicalUp, Title: physicalUpTitle, Needs: needsDevice, Run: physicalUp},
 	{
 		ID: VFSettings, Title: "the physical function's settings let its virtual functions work",
 		Needs: needsDevice, Run: vfSettings,
@@ -93,14 +93,16 @@ func downPhysical(s *host.Snapshot) []downFunction {
 	for i := range s.Links {
 		l := &s.Links[i]
 		pf, onPCI := l.PCI.Get()
-		if onPCI && !infiniBand[pf] && (vfs[pf] || len(l.VFs) > 0) {
-			down = append(down, downLink(pf, l)...)
+		gives := onPCI && !infiniBand[pf] && (vfs[pf] || len(l.VFs) > 0)
+		if gives && !isDown(down, pf) && !slices.ContainsFunc(uplinks(s, pf), isUp) {
+			down = append(down, downLink(pf, l))
 		}
 	}
+	up := func(p host.Port) bool { return p.State.Or("ACTIVE") == "ACTIVE" }
 	for _, d := range cards {
 		pf, state := d.Function.Value.Address, d.Ports[0].State
 		gives := vfs[pf] || d.Function.Value.NumVFs.Value > 0
-		if gives && state.IsKnown() && state.Value != "ACTIVE" && !isDown(down, pf) {
+		if gives && !slices.ContainsFunc(d.Ports, up) && !isDown(down, pf) {
 			down = append(down, downFunction{
 				pf: pf, ref: check.DeviceRef(d.Name), why: "has port state " + state.Value,
 				fix: checkCable, command: "rdma link show " + d.Name + "/1",
@@ -111,20 +113,38 @@ func downPhysical(s *host.Snapshot) []downFunction {
 	return down
 }
 
-// downLink judges the interface of a physical function.
-func downLink(pf host.PCIAddress, l *host.Link) []downFunction {
-	f := downFunction{pf: pf, ref: check.LinkRef(l.Name)}
-	switch {
-	case !l.Up.Or(true):
-		f.why, f.fix, f.command = "is down", setUp, "ip link set "+l.Name+" up"
-		f.source, f.got, f.want = "IFF_UP of "+l.Name, "off", "on"
-	case !l.Carrier.Or(true):
-		f.why, f.fix, f.command = "has no carrier", checkCable, "ethtool "+l.Name
-		f.source, f.got, f.want = "/sys/class/net/"+l.Name+"/carrier", "0", "1"
-	default:
-		return nil
+// uplinks returns the interfaces of a physical function. In switchdev mode the representors of its virtual functions have
+// its address, too, but only its own interface lists the virtual functions (net/core/rtnetlink.c rtnl_fill_vf).
+func uplinks(s *host.Snapshot, pf host.PCIAddress) []host.Link {
+	var all, listing []host.Link
+	for _, l := range s.Links {
+		if l.PCI.IsKnown() && l.PCI.Value == pf {
+			all = append(all, l)
+			if len(l.VFs) > 0 {
+				listing = append(listing, l)
+			}
+		}
 	}
-	return []downFunction{f}
+	if len(listing) > 0 {
+		return listing
+	}
+	return all
+}
+
+func isUp(l host.Link) bool { return l.Up.Or(true) && l.Carrier.Or(true) }
+
+// downLink describes an interface of a physical function that is down.
+func downLink(pf host.PCIAddress, l *host.Link) downFunction {
+	if !l.Up.Or(true) {
+		return downFunction{
+			pf: pf, ref: check.LinkRef(l.Name), why: "is down", fix: setUp, command: "ip link set " + l.Name + " up",
+			source: "IFF_UP of " + l.Name, got: "off", want: "on",
+		}
+	}
+	return downFunction{
+		pf: pf, ref: check.LinkRef(l.Name), why: "has no carrier", fix: checkCable, command: "ethtool " + l.Name,
+		source: "/sys/class/net/" + l.Name + "/carrier", got: "0", want: "1",
+	}
 }
 
 func isDown(down []downFunction, pf host.PCIAddress) bool {
@@ -154,7 +174,8 @@ func physicalUp(t *subject) []check.Finding {
 func firmware(t *subject) []check.Finding {
 	versions := map[string][]string{}
 	var g group
-	for _, d := range physical(&t.Snapshot) {
+	cards := physical(&t.Snapshot)
+	for _, d := range cards {
 		if board, version := d.BoardID.Value, d.Firmware.Value; board != "" && version != "" {
 			versions[board] = append(versions[board], version)
 			g.see("/sys/class/infiniband/"+d.Name+"/fw_ver", version+" on "+board, "")
@@ -170,6 +191,9 @@ func firmware(t *subject) []check.Finding {
 				Fix:      check.ByAdmin("Update all cards to one version.", "mlxfwmanager --query", "mlxfwmanager -u"),
 			}}
 		}
+	}
+	if len(g.evidence) < len(cards) {
+		return noData()
 	}
 	return nil
 }

@@ -46,17 +46,28 @@ func between(a, b *host.Function) []host.PCIAddress {
 	return slices.Concat(p.Hops[common:len(p.Hops)-1], q.Hops[common:len(q.Hops)-1])
 }
 
-func acsRedirect(t *subject) []check.Finding {
-	var paths []host.PCIAddress
+// gpuPaths returns the bridges between the GPUs and the HCAs; known is false if the place of one is not known, or if there
+// is nothing on one side.
+func (t *subject) gpuPaths() (bridges []host.PCIAddress, known bool) {
+	known = len(t.GPUs) > 0 && len(t.Devices) > 0
 	for g := range t.GPUs {
 		for d := range t.Devices {
-			paths = append(paths, between(&t.GPUs[g].Function, &t.Devices[d].Function.Value)...)
+			gpu, hca := &t.GPUs[g].Function, &t.Devices[d].Function.Value
+			known = known && gpu.Path.IsKnown() && hca.Path.IsKnown()
+			bridges = append(bridges, between(gpu, hca)...)
 		}
 	}
+	return bridges, known
+}
+
+func acsRedirect(t *subject) []check.Finding {
+	paths, read := t.gpuPaths()
 	var g group
 	var bridges, commands []string
+	seen := map[host.PCIAddress]bool{}
 	for i := range t.Bridges {
 		b := &t.Bridges[i]
+		seen[b.Address] = !b.Config.ACS.IsUnreadable()
 		if !b.Config.Redirects() || !slices.Contains(paths, b.Address) {
 			continue
 		}
@@ -64,7 +75,11 @@ func acsRedirect(t *subject) []check.Finding {
 		bridges, commands = append(bridges, b.Address.String()), append(commands, command+"=0000")
 		g.see(command, fmt.Sprintf("%04x: ReqRedir or CmpltRedir", b.Config.ACS.Value), "0000")
 	}
-	if len(bridges) == 0 {
+	unread := func(a host.PCIAddress) bool { return !seen[a] }
+	switch {
+	case len(bridges) == 0 && (!read || slices.ContainsFunc(paths, unread)):
+		return noData()
+	case len(bridges) == 0:
 		return nil
 	}
 	return []check.Finding{{

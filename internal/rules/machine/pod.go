@@ -24,7 +24,7 @@ var podChecks = []check.Check[*subject]{
 		ID: rail.DeviceAllocated, Title: "the container was given an RDMA device, and only its own is used",
 		ExplainedBy: byRequest, Run: allocated,
 	},
-	{ID: PhysicalUp, Title: "the physical functions are up", Needs: needsDevice, Run: physicalUp},
+	{ID: PhysicalUp, Title: physicalUpTitle, Needs: needsDevice, Run: physicalUp},
 	{ID: VFGUID, Title: "every InfiniBand virtual function has a GUID", Needs: needsDevice, Run: vfGUID},
 	{ID: rail.RDMANamespace, Title: "the RDMA device is in the pod's network namespace", Needs: needsDevice},
 	{ID: rail.AllocationReadable, Title: "every variable of the device plugin can be read"},
@@ -80,7 +80,7 @@ var podChecks = []check.Check[*subject]{
 	{ID: rail.HardwareRDMA, Title: "the device is RDMA hardware", Needs: needsDevice},
 	{
 		ID: nccl.GPUDirectPossible, Title: "the node can do GPUDirect RDMA",
-		Needs: needsDevice, ExplainedBy: []check.ID{PeermemRegistered},
+		Needs: needsDevice, ExplainedBy: []check.ID{PeermemRegistered}, Run: gpuDirect,
 	},
 	{
 		ID:    nccl.GPUDirectDistance,
@@ -88,10 +88,11 @@ var podChecks = []check.Check[*subject]{
 		Needs: []check.ID{ // without one of its rails a GPU only seems far from all
 			nccl.GPUDirectPossible, VFGUID, PhysicalUp, rail.UverbsOpenable, rail.PortActive, rail.GIDUsable,
 		},
+		Run: gpuDistance,
 	},
 	{
 		ID: nccl.IOMMUPassthrough, Title: passthroughTitle,
-		Needs: needsDevice, ExplainedBy: []check.ID{nccl.IOMMUPassthrough, IOMMUOptions},
+		Needs: needsDevice, ExplainedBy: []check.ID{nccl.IOMMUPassthrough, IOMMUOptions}, Run: railsPassthrough,
 	},
 	{
 		ID: SilentFallback, Title: "NCCL stops instead of falling back to TCP",
@@ -101,6 +102,7 @@ var podChecks = []check.Check[*subject]{
 
 // Titles that the pod and the node share.
 const (
+	physicalUpTitle  = "every physical function with virtual functions is up"
 	pcieLinkTitle    = "the PCIe link is fast enough for the port"
 	passthroughTitle = "the IOMMU group of the HCA is of type identity"
 )

@@ -110,14 +110,19 @@ func (t *subject) blockedMACs(pf *host.Link, macs []string) []check.Finding {
 // vfTrust is a remark: RDMA needs no trust, and works with it.
 func vfTrust(t *subject) []check.Finding {
 	var trusted []string
+	unread := false
 	for i := range t.Links {
 		for _, vf := range t.Links[i].VFs {
+			unread = unread || !vf.Trust.IsKnown()
 			if vf.Trust.Value {
 				trusted = append(trusted, fmt.Sprintf("vf %d of %s", vf.Index, t.Links[i].Name))
 			}
 		}
 	}
-	if len(trusted) == 0 {
+	switch {
+	case len(trusted) == 0 && unread:
+		return noData()
+	case len(trusted) == 0:
 		return unseenVFs(&t.Snapshot)
 	}
 	return []check.Finding{{

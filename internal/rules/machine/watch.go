@@ -52,9 +52,29 @@ func linkStable(t *subject) []check.Finding {
 			g.grew(check.LinkRef(l.Name), "/sys/class/net/"+l.Name+"/carrier_changes", uint64(now-then))
 		}
 	}
+	t.lostPorts(g)
 	return g.finding(check.Fail, "the link goes down and up: every queue pair on it breaks, and the job with them",
 		check.ByAdmin("Replace the cable or the transceiver; check the switch port.",
 			"ethtool -m INTERFACE", "dmesg | grep -i link"))
+}
+
+// lostPorts adds the ports of physical functions that were ACTIVE and are not any more. A virtual function goes down with
+// its pod.
+func (t *subject) lostPorts(g *growth) {
+	for _, d := range t.before.Devices {
+		now, here := t.Device(d.Name)
+		for i, p := range d.Ports {
+			at := fmt.Sprintf("/sys/class/infiniband/%s/ports/%d/state", d.Name, p.Number)
+			switch {
+			case d.IsVirtual() || p.State.Value != "ACTIVE":
+			case !here:
+				g.add(check.DeviceRef(d.Name), at, "absent", "ACTIVE")
+			case i < len(now.Ports) && now.Ports[i].State.Or("ACTIVE") != "ACTIVE":
+				g.add(check.PortRef(d.Name, p.Number), at, now.Ports[i].State.Value, "ACTIVE")
+			}
+		}
+	}
+	g.read = g.read || len(g.objects) > 0
 }
 
 func symbolErrors(t *subject) []check.Finding {
