@@ -3,6 +3,7 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
@@ -106,14 +107,20 @@ func checks() []check.Check[fleet] {
 	})
 }
 
-// inEachGroup returns a check that judges the pods of each job by themselves, and so the nodes.
+// inEachGroup returns a check that judges the pods of each job by themselves, and so the nodes. It is skipped if one of
+// them cannot be judged and nothing was found in the others.
 func inEachGroup(judge func([]member) []check.Finding) func(fleet) []check.Finding {
 	return func(f fleet) []check.Finding {
 		var findings []check.Finding
 		for _, pods := range grouped(f.pods, func(m member) string { return m.Group }) {
 			findings = append(findings, judge(pods)...)
 		}
-		return append(findings, judge(f.nodes)...)
+		findings = append(findings, judge(f.nodes)...)
+		skipped := func(f check.Finding) bool { return f.Status == check.Skipped }
+		if found := slices.DeleteFunc(slices.Clone(findings), skipped); len(found) > 0 {
+			return found
+		}
+		return findings[:min(1, len(findings))]
 	}
 }
 

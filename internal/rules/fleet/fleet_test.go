@@ -172,6 +172,17 @@ func faults() map[string]fault {
 			want:   fleet.LinkLayer,
 			says:   []string{"InfiniBand on pod/train/h-kim-2"},
 		},
+		"InfiniBand, and one interface for IP has another MTU": {
+			pods: 3,
+			change: func(m []fleet.Machine) {
+				for i := range m {
+					rulestest.EachDevice(&m[i], func(d *host.Device) {
+						d.Ports[0].LinkLayer, d.Netdevs = host.Know(host.InfiniBand), []string{"net1"}
+					})
+				}
+				rulestest.SmallMTU(&m[1])
+			},
+		},
 		"one pod with RoCE v1 only": {
 			pods: 3,
 			change: of(1, func(m *fleet.Machine) {
@@ -221,6 +232,23 @@ func TestJudge(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestUnknownTraitsDoNotPass: pods of which some do not show a trait are not known to agree.
+func TestUnknownTraitsDoNotPass(t *testing.T) {
+	m := rulestest.Job(t, 3)
+	m[1].Snapshot.NCCL.Libraries = nil
+	m[2].Snapshot.Verbs = nil
+	rulestest.EachLink(&m[0], func(l *host.Link) { l.MTU = host.Unread[int]("permission denied") })
+	r := fleet.Judge(m)
+	for _, id := range []check.ID{fleet.NCCL, fleet.RDMACore, fleet.MTU} {
+		if slices.Contains(r.Passed, id) {
+			t.Errorf("%s passed", id)
+		}
+	}
+	if len(r.Findings) > 0 {
+		t.Errorf("%+v", r.Findings)
 	}
 }
 

@@ -97,7 +97,7 @@ var traits = []trait{
 			"attachment.",
 			"kubectl get sriovnetworknodepolicies -A -o custom-columns=NAME:.metadata.name,MTU:.spec.mtu"),
 		of: ofRails(func(r rail.Rail) string {
-			if mtu, known := r.MTU.Get(); known {
+			if mtu, known := r.MTU.Get(); known && r.LinkLayer == host.Ethernet { // that of IPoIB is not RDMA's
 				return fmt.Sprint(mtu)
 			}
 			return ""
@@ -219,10 +219,15 @@ func gpuDirect(m member) (string, bool) {
 	return "none", known
 }
 
-// compare finds where machines differ in a trait.
+// compare finds where machines differ in a trait. Pods are not known to agree if some do not show it.
 func (t trait) compare(members []member) []check.Finding {
 	d := divide(members, t.of)
-	if len(d.groups) < 2 {
+	switch {
+	case len(d.groups) > 1:
+	case d.kind == check.Pods && d.known < len(members) && len(members) > 1:
+		summary := fmt.Sprintf("known of %d of %d pods", d.known, len(members))
+		return []check.Finding{{Status: check.Skipped, Summary: summary}}
+	default:
 		return nil
 	}
 	fix := *t.fix
