@@ -56,6 +56,8 @@ func (p *notices) infoC(r *rank, l *logLine) {
 	switch t := l.text; {
 	case begins(t, "Channel "):
 		p.channel(r, l, t[len("Channel "):])
+	case begins(t, "CollNet "): // "CollNet 05/0 : 5 [receive] via COLLNET/SHARP/5/GDRDMA"
+		r.Verbs = r.Verbs || bytes.Contains(t, []byte(" via COLLNET/SHARP"))
 	case begins(t, "Connected all "), begins(t, "Connected binomial"):
 		r.Connected = true
 	case begins(t, "Call to "):
@@ -79,10 +81,19 @@ func (p *notices) trail(r *rank, l *logLine) {
 	if digits != 1 || n == 0 || n == 7 {
 		return
 	}
+	p.sourceOfNet(r, string(where))
 	if r.TrailAt == 0 && !r.warned {
 		p.keep(r, Event{Kind: Trail, Signature: "error-trail", Quote: l.quote(), Number: -1, Code: n})
 	}
 	r.TrailAt = p.seq
+}
+
+// sourceOfNet reads the network from the place of a line in NCCL's sources: only connections of NET/Socket are made in
+// src/transport/net_socket.cc.
+func (p *notices) sourceOfNet(r *rank, where string) {
+	if isSource(where, "net_socket.cc") {
+		p.plugin(r, []byte("Socket"))
+	}
 }
 
 func (p *notices) infoR(r *rank, l *logLine) {
@@ -243,10 +254,14 @@ func (p *notices) keep(r *rank, e Event) int {
 			return -1
 		}
 	} else {
-		if r.kept[e.Kind] >= perRank || many && r.kept[e.Kind] > 0 {
+		kept := &r.kept[e.Kind]
+		if e.Info {
+			kept = &r.noted[e.Kind]
+		}
+		if *kept >= perRank || many && *kept > 0 {
 			return -1
 		}
-		r.kept[e.Kind]++
+		*kept++
 		e.Rank = r.index
 		if e.Number < 0 {
 			e.Number = r.Number

@@ -106,11 +106,18 @@ var ncclSignatures = []Signature{
 		Example: "a:1:9 [0] init.cc:1 NCCL WARN Mismatched NCCL version detected : rank 0 version 22809 rank " +
 			"1 version 22005",
 	},
+	{ // src/bootstrap.cc
+		ID: "rank-twice", Kind: Listed, What: "a rank had checked in already",
+		Class: Own, Cause: "duplicate-rank", Confidence: Likely,
+		Words:   []string{"has already checked in", "mismatch in rank count"},
+		Example: "a:1:9 [0] bootstrap.cc:1 NCCL WARN Bootstrap Root : rank 1 of 8 ranks has already checked in",
+	},
 	{
 		ID: "no-interface", Kind: NoInterface, What: "no interface found",
 		Class: Own, Cause: "bootstrap-ifname", Confidence: Likely,
 		Words: []string{
 			"no socket interface", "No IP interface found", "no usable interface", "No interface found",
+			"is neither AF_INET", // of the address of an interface that was not found (src/misc/socket.cc)
 		},
 		Example: "a:1:9 [0] bootstrap.cc:1 NCCL WARN Bootstrap : no socket interface found",
 	},
@@ -129,7 +136,7 @@ var ncclSignatures = []Signature{
 	},
 	{ // HPC-X nccl-rdma-sharp-plugins, src/sharp_plugin.c; NCCL src/transport.cc: the ring over NET is used then
 		ID: "no-sharp", Kind: NoSHARP, What: "SHARP is not available",
-		Words: []string{"Cannot initialize CollNet", "SHARP coll init error"},
+		Words: []string{"Cannot initialize CollNet", "SHARP coll init error", "SHARP group create"},
 		Example: "a:1:9 [0] transport.cc:323 NCCL WARN Cannot initialize CollNet, using point-to-point network " +
 			"instead",
 	},
@@ -139,9 +146,11 @@ var ncclSignatures = []Signature{
 		Words:   []string{"Too many open files"},
 		Example: "a:1:9 [0] misc/socket.cc:1 NCCL WARN Call to accept failed : Too many open files",
 	},
-	{ // src/misc/param.cc, and p2p_resiliency.cc: failover needs a second HCA
+	{ // src/misc/param.cc; p2p_resiliency.cc: failover needs a second HCA; net_fastsocket.cc of Google goes on
 		ID: "harmless", Kind: Harmless, What: "a setting that has no effect",
-		Words:   []string{"has been removed; use ", "Resiliency is enabled on a "},
+		Words: []string{
+			"has been removed; use ", "Resiliency is enabled on a ", "Cannot get incoming CPU", "Maximum retry reached for ",
+		},
 		Example: "a:1:9 [0] misc/param.cc:30 NCCL WARN NCCL_LL_THRESHOLD has been removed; use NCCL_PROTO instead",
 	},
 	{ // src/mnnvl.cc
@@ -218,7 +227,10 @@ var ncclSignatures = []Signature{
 	{
 		ID: "peer-access", Kind: PeerAccess, What: "peer access failed",
 		Class: Own, Cause: "peer-access", Confidence: Likely,
-		Words:   []string{"peer access", "Peer access", "P2P is disabled between"},
+		Words: []string{
+			"peer access", "Peer access", "P2P is disabled between", "IpcGetMemHandle failed", "IpcOpenMemHandle failed",
+			"CUDA IPC handle", "HIP IPC handle",
+		},
 		Example: "a:1:9 [0] transport/p2p.cc:1 NCCL WARN P2P is disabled between connected GPUs 1 and 0",
 	},
 	{
@@ -490,9 +502,33 @@ var frameworkSignatures = []Signature{
 		Words: []string{
 			"oom_kill", "oom-kill", "OOMKilled", "Out of memory: Killed process",
 			"Memory cgroup out of memory", "killed due to memory pressure",
-			"were killed due to the node running low on memory",
+			"were killed due to the node running low on memory", "Ray killed this worker",
 		},
 		Example: "[ 1234.5] Out of memory: Killed process 4242 (python) total-vm:1234kB",
+	},
+	{ // pyxis, plugins of Slurm
+		ID: "container-start", Kind: Aborted, What: "the container did not start",
+		Class:   Followed,
+		Words:   []string{"container start failed with error code", "couldn't start container"},
+		Example: "slurmstepd: error: pyxis: container start failed with error code: 1",
+	},
+	{ // xla/tsl/distributed_runtime/coordination/coordination_service.cc
+		ID: "heartbeat", Kind: Listed, What: "its heartbeat stopped",
+		Class: Remote, Cause: "peer-died", Confidence: Likely,
+		Words: []string{"remote task has failed, got preempted, or crashed", "stopped sending heartbeats"},
+		Example: "UNAVAILABLE: Task /job:jax_worker/replica:0/task:3 heartbeat timeout. This indicates that the remote " +
+			"task has failed, got preempted, or crashed unexpectedly.",
+	},
+	{ // prov/efa/src/rdm/efa_rdm_ope.c
+		ID: "efa-request", Kind: Listed, What: "a request of libfabric failed",
+		Class: Remote, Cause: "peer-unreachable", Confidence: Possible,
+		Words:   []string{"txe_handle_error", "rxe_handle_error"},
+		Example: "libfabric:71:1708520807::efa:cq:efa_rdm_txe_handle_error():737<warn> err: 5, message: Invalid address",
+	},
+	{ // libsharp
+		ID: "sharp-library", Kind: NoSHARP, What: "SHARP is not available",
+		Words:   []string{"Failed to lock SAT tree", "SHARP job", "sharp_coll_init"},
+		Example: "[gpu-a:0:174 - comm.c:379][2026-03-02 10:00:00] ERROR Failed to lock SAT tree(ID:0x208 ret:0xffffffee)",
 	},
 	{
 		ID: "mpi-abort", Kind: Aborted, What: "aborted by the launcher",

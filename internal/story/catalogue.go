@@ -249,6 +249,10 @@ func programEntries() []entry {
 			"Start one rank per GPU: --nproc-per-node and slots as GPUs are given, cuda.set_device(LOCAL_RANK) " +
 				"before NCCL starts, no CUDA_VISIBLE_DEVICES with one GPU for all ranks.",
 			"Print LOCAL_RANK, CUDA_VISIBLE_DEVICES and the bus id on every rank."},
+		{DuplicateRank, false, "two processes have the same rank",
+			"Start each rank once: one task per GPU (srun --ntasks-per-node) or torchrun once per node, with the same " +
+				"world size everywhere, and a MASTER_PORT that no earlier job still uses.",
+			"Print RANK, WORLD_SIZE, SLURM_PROCID and the host name in every process before NCCL starts."},
 		{PeerAccess, false, "GPUs of one node cannot access each other's memory",
 			"Start the ranks of one node in one container or with shared IPC and PID namespaces, let every rank " +
 				"see all GPUs, or set NCCL_P2P_DISABLE=1.",

@@ -45,6 +45,7 @@ const (
 	GPUOOM                CauseID = "gpu-oom"
 	CUDAInstall           CauseID = "cuda-install"
 	DuplicateGPU          CauseID = "duplicate-gpu"
+	DuplicateRank         CauseID = "duplicate-rank"
 	PeerAccess            CauseID = "peer-access"
 	TooManyFiles          CauseID = "too-many-files"
 	DiskFull              CauseID = "disk-full"

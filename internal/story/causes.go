@@ -42,7 +42,10 @@ func (run *teller) unknownCauses() []candidate {
 			"libibverbs reports it; the log has no NCCL lines that show whether NCCL needed that driver", failed...)
 	}
 	lines := run.unexplained()
+	retried := run.retrying()
 	switch {
+	case len(lines) == 0 && len(retried) > 0:
+		return retried
 	case len(lines) == 0:
 		return []candidate{{UnknownCause, Possible, "no line is of NCCL or of a training program", nil}}
 	case lines[0].Kind == nccllog.RanksDiffer:

@@ -17,7 +17,7 @@ func (run *teller) outcome() Outcome {
 		return OutcomeFallback
 	case run.worse():
 		return OutcomeDegraded
-	case len(run.unexplained()) > 0:
+	case len(run.unexplained()) > 0 || len(run.stillRetrying()) > 0:
 		return OutcomeUnknown
 	case run.recognised():
 		return OutcomeOK
@@ -45,6 +45,18 @@ func (run *sequence) unexplained() []nccllog.Event {
 		case run.finishedAfter(e):
 		case e.Kind == nccllog.Warning && !e.Info && !run.wentOn(e), e.Kind == nccllog.Complaint && run.nearEnd(e),
 			e.Kind == nccllog.RanksDiffer:
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// stillRetrying returns the connections that were tried again, of ranks of which no line shows that they connected.
+func (run *sequence) stillRetrying() []nccllog.Event {
+	var found []nccllog.Event
+	for _, e := range run.log.Events {
+		isRetry := e.Info && (e.Kind == nccllog.ConnectFailed || e.Kind == nccllog.VerbsFailed)
+		if isRetry && e.Rank >= 0 && !run.log.Ranks[e.Rank].Connected && !run.wentOn(e) && !run.finishedAfter(e) {
 			found = append(found, e)
 		}
 	}
