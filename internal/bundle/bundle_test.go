@@ -183,6 +183,11 @@ func fullState(taken time.Time) cluster.State {
 			"resourceName": "rail0", "ipam": `{"type":"whereabouts","etcd_password":"` + planted + `"}`,
 			"metaPlugins": `{"type":"rdma","x":"` + planted + `"}`, "note": planted,
 		}}},
+		Workloads: []cluster.Workload{{
+			Kind: "Job", Namespace: "train", Name: "h-kim",
+			Templates:  []cluster.Pod{{Annotations: secrets, Labels: map[string]string{"team": planted}}},
+			Conditions: []cluster.Condition{{Type: "Failed", Status: "True", Message: "pull with token=" + planted}},
+		}},
 		Namespaces: []cluster.Namespace{
 			{Name: "train", Annotations: secrets, Labels: map[string]string{"team": planted}},
 		},

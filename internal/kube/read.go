@@ -59,6 +59,7 @@ type rows struct {
 	values  map[string]any
 	version string // of the list: a watch can continue from it
 	err     error
+	none    bool // the fallback failed, too
 }
 
 // fatal returns errors that concern all lists rather than one.
@@ -79,7 +80,7 @@ func (c *Client) list(ctx context.Context, s source) rows {
 	if apierrors.IsForbidden(err) && s.fallback != "" {
 		var second error
 		r, second = c.listAt(ctx, s, s.fallback)
-		err = errors.Join(err, fatal(second))
+		err, r.none = errors.Join(err, fatal(second)), second != nil
 	}
 	if apierrors.IsNotFound(err) {
 		err = nil
@@ -153,10 +154,14 @@ func (c *Client) assemble(w Want, sources []source, all []rows) cluster.State {
 			s.codec.add(&d, all[i].values[key])
 		}
 		if err := all[i].err; err != nil {
+			namespace := s.namespace
+			if all[i].none {
+				namespace = w.Namespace
+			}
 			d.Problems = append(d.Problems, cluster.Problem{
 				Kind:      s.kind,
 				Resource:  s.resource,
-				Namespace: s.namespace,
+				Namespace: namespace,
 				Err:       err.Error(),
 				Forbidden: apierrors.IsForbidden(err),
 			})

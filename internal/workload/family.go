@@ -145,6 +145,17 @@ func (f Family) Count() (ready, unready int) {
 	return ready, unready
 }
 
+// Succeeded counts the pods that have ended without a fault.
+func (f Family) Succeeded() int {
+	n := 0
+	for _, p := range f.Pods {
+		if p.Phase == "Succeeded" {
+			n++
+		}
+	}
+	return n
+}
+
 // Events returns the events of the workloads of the family.
 func (f Family) Events(s cluster.State) []cluster.Event {
 	var events []cluster.Event

@@ -255,6 +255,14 @@ func withoutUnreadNeeds(checks []check.Check[view], v view) []check.Check[view] 
 	return checks
 }
 
+// ownPodsUnread reports whether the pods in question could not be read. Without a namespace, only those of other
+// namespaces may not be listed; older archives do not tell.
+func ownPodsUnread(s cluster.State) bool {
+	p := s.Problem(cluster.Pods)
+	older := !slices.Contains(s.Read, cluster.Workloads)
+	return p != nil && (!p.Forbidden || p.Namespace != "" || older && len(detailed(s)) == 0)
+}
+
 // ofEveryCluster reports whether a problem is about workloads of Kubernetes itself. The group of a custom resource has a
 // dot: pytorchjobs.kubeflow.org (kubernetes apiextensions-apiserver pkg/apis/apiextensions/validation).
 func ofEveryCluster(p cluster.Problem) bool {
@@ -267,8 +275,8 @@ func skipForbidden(r check.Report, s cluster.State) check.Report {
 	if slices.ContainsFunc(s.Problems, ofEveryCluster) {
 		own = append(own, cluster.Workloads)
 	}
-	if len(detailed(s)) == 0 {
-		own = append(own, cluster.Pods) // otherwise only those of other namespaces are hidden
+	if ownPodsUnread(s) {
+		own = append(own, cluster.Pods)
 	}
 	r.Findings = slices.DeleteFunc(r.Findings, func(f check.Finding) bool {
 		kind := cluster.Kind(f.Subject.Name)

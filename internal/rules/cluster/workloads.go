@@ -14,13 +14,15 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// startTime is how long a workload may have pods that are missing or not ready before that is reported without a
-// reason.
+// startTime is how long after a change a workload may have pods that are missing or not ready without a reason.
 const startTime = 30 * time.Second
 
 // missingPods explains why workloads that ask for GPUs or RDMA devices have failed, lack pods, or have pods that are
 // not ready. found has what is wrong with single pods.
 func missingPods(s cluster.State, o Options, found []check.Finding) []check.Finding {
+	if ownPodsUnread(s) {
+		return nil
+	}
 	var findings []check.Finding
 	for _, f := range inQuestion(s, o) {
 		wanted := f.WantedPods()
@@ -32,12 +34,17 @@ func missingPods(s cluster.State, o Options, found []check.Finding) []check.Find
 			}
 		}
 		failed, ended := f.Failed()
-		starts := s.Taken.Sub(f.Changed) < startTime && !f.Changed.IsZero()
 		switch {
 		case slices.ContainsFunc(found, about(f)):
 		case ended:
 			findings = append(findings, failedWorkload(f, failed))
-		case ready < wanted && !starts && !slices.ContainsFunc(f.Pods, cluster.Pod.Finished):
+		case ready+f.Succeeded() >= wanted:
+		case s.Taken.Sub(f.Changed) < startTime && !f.Changed.IsZero():
+			findings = append(findings, check.Finding{
+				Check: pods.PodPending, Status: check.Skipped, Subject: jobRef(f),
+				Summary: have(f) + " so far: it has just changed",
+			})
+		default:
 			findings = append(findings, unexplained(f))
 		}
 	}
@@ -65,7 +72,8 @@ func inQuestion(s cluster.State, o Options) []workload.Family {
 	offers := s.RDMAOffers()
 	asks := func(p cluster.Pod) bool {
 		unread := len(p.Containers) == 0
-		return unread || hasGPUs(p) || requestsRDMA(p, offers) || p.Labels[workload.LabelComponent] == workload.ComponentJob
+		ours := p.Labels[workload.LabelComponent] == workload.ComponentJob
+		return unread || ours || hasGPUs(p) || requestsRDMA(p, offers)
 	}
 	return slices.DeleteFunc(workload.Families(s), func(f workload.Family) bool {
 		return o.Whole || f.Namespace != o.Namespace || o.Job != "" && f.Name != o.Job ||
@@ -110,7 +118,6 @@ func podToCreate(f workload.Family) cluster.Pod {
 // unexplained reports pods that are missing or not ready while no event and no status says why. Pods on a node may only
 // be starting.
 func unexplained(f workload.Family) check.Finding {
-	ready, _ := f.Count()
 	wanted, status := f.WantedPods(), check.Warn
 	var states []string
 	for _, p := range f.Pods {
@@ -126,12 +133,17 @@ func unexplained(f workload.Family) check.Finding {
 	}
 	return check.Finding{
 		Check: pods.PodPending, Status: status, Subject: jobRef(f),
-		Summary: fmt.Sprintf("%s %s has %d of %s ready, for an unknown reason",
-			f.Kind, f.Name, ready, words.Count(wanted, "pod")),
+		Summary: have(f) + ", for an unknown reason",
 		Evidence: check.Observed("pods of "+f.Kind+" "+f.Name,
 			cmp.Or(words.Few(states, 4), fmt.Sprint(len(f.Pods))), fmt.Sprint(wanted)),
 		Fix: check.ByUser("Read the events of its controller.", describe(f)),
 	}
+}
+
+// have says how many pods of a workload are ready.
+func have(f workload.Family) string {
+	ready, _ := f.Count()
+	return fmt.Sprintf("%s %s has %d of %s ready", f.Kind, f.Name, ready, words.Count(f.WantedPods(), "pod"))
 }
 
 // failedWorkload reports a workload that has failed, and whose pods show no fault.

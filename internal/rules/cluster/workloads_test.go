@@ -10,6 +10,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/rules/pods"
 	"github.com/railhead/railhead/internal/rules/rulestest"
 )
 
@@ -166,6 +167,20 @@ func TestMissingPods(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A workload that has just been created is no fault, and not healthy either.
+func TestJustCreated(t *testing.T) {
+	s := cluster.State{Read: []cluster.Kind{cluster.Workloads}, Taken: noon, Workloads: []cluster.Workload{
+		asking("StatefulSet", func(w *cluster.Workload) { w.Changed = noon.Add(-5 * time.Second) }),
+	}}
+	r := Judge(s, Options{Namespace: "train"})
+	if len(r.Findings) > 0 || slices.Contains(r.Passed, pods.PodPending) ||
+		!slices.Contains(r.Skipped, check.Skip{
+			Check: pods.PodPending, Why: "StatefulSet llm has 0 of 2 pods ready so far: it has just changed",
+		}) {
+		t.Errorf("%+v", r)
 	}
 }
 
