@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +23,7 @@ func newSetupNamespace(a *app) *cobra.Command {
 	var o namespace.Options
 	var flags applyFlags
 	var binaries map[string]string
+	var subnets []string
 	cmd := &cobra.Command{
 		Use:   "namespace NAMESPACE",
 		Short: "Set up a namespace for RDMA jobs: service account, rights, network attachments, railhead-pod",
@@ -30,12 +33,19 @@ copying those of another namespace. It also stores railhead-pod in ConfigMaps, s
 and 'inject' only name it. It prints the rails of the namespace. A second run changes nothing.`,
 		Example: `  railhead setup namespace train
   railhead setup namespace train --name h-kim                 for the job h-kim: service account h-kim-sa
+  railhead setup namespace train --rail-subnets 10.9.0.0/16     a quarter for each of four rails
   railhead setup namespace train --networks-from default      copies of the attachments of namespace default
   railhead setup namespace train --scc nccl-scc -o yaml       use an existing SCC; print the objects for GitOps`,
 		Args: takes(1, "NAMESPACE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Namespace = args[0]
 			var err error
+			if o.RailSubnets, err = prefixes(subnets); err != nil {
+				return usage(err)
+			}
+			if err := o.CheckAddresses(); err != nil {
+				return usage(err)
+			}
 			o.Programs, err = programs(binaries)
 			if err != nil && len(binaries) > 0 { // a railhead without railhead-pod leaves it to the jobs
 				return usage(err)
@@ -55,11 +65,25 @@ and 'inject' only name it. It prints the rails of the namespace. A second run ch
 	f.StringVar(&o.SCC, "scc", "", "`name` of the pods' security context constraint (default: railhead-rdma)")
 	f.StringVar(&o.NetworksFrom, "networks-from", "", "copy the network attachments of this `namespace`")
 	f.StringSliceVar(&o.Networks, "network", nil, "use only this rail: an `attachment` or a resource; repeatable")
+	f.StringSliceVar(&subnets, "rail-subnets", nil, "IPv4 or IPv6 `subnet` of each rail, in the order of their resources, "+
+		"or one to divide; whereabouts assigns the addresses")
 	f.StringVar(&o.IPAM, "ipam", "",
-		"IPAM of new attachments as `JSON` (default: that of the same resource in another namespace)")
+		"IPAM of all new attachments as `JSON` (default: that of the same resource in another namespace)")
 	f.BoolVar(&o.AllowIPCLock, "allow-ipc-lock", false,
 		"without SCCs: let the pods of a new namespace add IPC_LOCK and run as root")
 	binaryFlag(cmd, &binaries, "")
 	flags.add(cmd, 5*time.Minute)
 	return cmd
+}
+
+func prefixes(texts []string) ([]netip.Prefix, error) {
+	var all []netip.Prefix
+	for _, text := range texts {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("--rail-subnets: %w", err)
+		}
+		all = append(all, p.Masked())
+	}
+	return all, nil
 }

@@ -3,6 +3,7 @@ package namespace
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -26,8 +27,9 @@ type Options struct {
 	SCC          string             // plan.SCCName
 	NetworksFrom string             // copy the rails of this namespace
 	Networks     []string           // only these, by the name of the attachment or of its resource
-	IPAM         string             // JSON, for networks whose resource has no other network to copy it from
+	IPAM         string             // JSON; empty: that of another network of the resource
 	Programs     []delivery.Program // railhead-pod by architecture; nil: jobs deliver it
+	RailSubnets  []netip.Prefix     // one for each rail, or one that is cut into as many
 	AllowIPCLock bool               // plain Kubernetes: a new namespace lets pods add IPC_LOCK and be root
 }
 
@@ -78,7 +80,9 @@ type draft struct {
 	findings []check.Finding
 	notes    []string
 	planned  []cluster.Network // attachments that will exist
-	chained  []string          // those that get the rdma plugin, because their nodes' RDMA mode is exclusive
+	// oneSubnet: all rails get the same --ipam, and answer only for their own addresses
+	oneSubnet bool
+	chained   []string // those that get the rdma plugin, because their nodes' RDMA mode is exclusive
 }
 
 func (d *draft) report(findings ...check.Finding) { d.findings = append(d.findings, findings...) }

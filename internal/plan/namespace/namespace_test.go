@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"encoding/json"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -67,6 +68,10 @@ func namespaceCases() map[string]struct {
 		"policies-ipam": {
 			policies,
 			Options{Namespace: "train", Name: "h-kim", IPAM: `{"type":"whereabouts","range":"10.1.0.0/16"}`},
+		},
+		"rail-subnets": {
+			policies,
+			Options{Namespace: "train", Name: "h-kim", RailSubnets: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}},
 		},
 		"exclusive-networks": {tuned, Options{Namespace: "train", Name: "h-kim"}},
 		"exclusive-policies": {mixed, Options{Namespace: "train", Name: "h-kim", Networks: []string{"eno6np0rdma"}}},
@@ -240,7 +245,7 @@ func TestChain(t *testing.T) {
 		`{"type":"tuning"}`:                 `{"type":"tuning"},{"type":"rdma"}`,
 		`{"type":"tuning"},{"type":"rdma"}`: `{"type":"tuning"},{"type":"rdma"}`, "garbage": `garbage,{"type":"rdma"}`,
 	} {
-		if got := chained(text); got != want {
+		if got := chained(text, rdmaPlugin); got != want {
 			t.Errorf("metaPlugins %q: %q, want %q", text, got, want)
 		}
 	}

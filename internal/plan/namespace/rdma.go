@@ -69,24 +69,26 @@ func mixedModes(resource string, exclusive, shared []string) check.Finding {
 	}
 }
 
-// chained returns metaPlugins with the rdma plugin: plugins with commas between them, as the operator puts them into
-// the list (sriov-network-operator bindata/manifests/cni-config/sriov/sriov-cni-config.yaml).
-func chained(metaPlugins string) string {
+// chained returns metaPlugins with a plugin at its end, unless it has one of that type: plugins with commas between
+// them, as the operator puts them into the list
+// (sriov-network-operator bindata/manifests/cni-config/sriov/sriov-cni-config.yaml).
+func chained(metaPlugins, plugin string) string {
 	text := strings.TrimSpace(metaPlugins)
 	if text == "" {
-		return rdmaPlugin
+		return plugin
 	}
 	var plugins []struct {
 		Type string `json:"type"`
 	}
-	if json.Unmarshal([]byte("["+text+"]"), &plugins) == nil {
-		for _, p := range plugins {
-			if p.Type == "rdma" {
+	both := text + "," + plugin
+	if json.Unmarshal([]byte("["+both+"]"), &plugins) == nil {
+		for _, p := range plugins[:len(plugins)-1] {
+			if p.Type == plugins[len(plugins)-1].Type {
 				return metaPlugins
 			}
 		}
 	}
-	return text + "," + rdmaPlugin
+	return both
 }
 
 // chain returns a CNI configuration with the rdma plugin at its end. A single plugin becomes a list of plugins, which

@@ -20,9 +20,10 @@ import (
 func (d *draft) sriovNetworks() []plan.Change {
 	var changes []plan.Change
 	policies := d.rdmaPolicies()
-	for _, p := range policies {
+	addresses := d.addresses(len(policies))
+	for i, p := range policies {
 		if !d.hasNetwork(p.ResourceName) {
-			changes = append(changes, d.sriovNetwork(p)...)
+			changes = append(changes, d.sriovNetwork(p, addresses[i])...)
 		}
 	}
 	switch {
@@ -93,7 +94,7 @@ func (d *draft) networkName(resource string) string {
 
 // sriovNetwork creates one network. The operator creates its attachment, under the same name, in networkNamespace
 // (sriov-network-operator api/v1 helper.go RenderNetAttDef).
-func (d *draft) sriovNetwork(p cluster.SriovPolicy) []plan.Change {
+func (d *draft) sriovNetwork(p cluster.SriovPolicy, addresses string) []plan.Change {
 	meta := d.meta(d.networkName(p.ResourceName))
 	meta.Namespace = cmp.Or(p.Namespace, plan.SriovNamespace(d.s))
 	for _, n := range d.s.SriovNetworks {
@@ -104,7 +105,7 @@ func (d *draft) sriovNetwork(p cluster.SriovPolicy) []plan.Change {
 			return nil
 		}
 	}
-	kind, spec := d.sriovSpec(p)
+	kind, spec := d.sriovSpec(p, addresses)
 	why := "makes the SR-IOV operator create the attachment of " + p.ResourceName
 	if model, ok := d.model(p.ResourceName); ok {
 		why += ", like " + model.Name
@@ -123,32 +124,40 @@ func (d *draft) sriovNetwork(p cluster.SriovPolicy) []plan.Change {
 	}}, why)
 }
 
-// sriovSpec returns the kind and the spec of a network.
-func (d *draft) sriovSpec(p cluster.SriovPolicy) (kind string, spec map[string]any) {
+// sriovSpec returns the kind and the spec of a network. addresses is its IPAM, if it is given.
+func (d *draft) sriovSpec(p cluster.SriovPolicy, addresses string) (kind string, spec map[string]any) {
 	kind, spec = "SriovNetwork", map[string]any{}
 	model, ok := d.model(p.ResourceName)
 	switch {
 	case ok:
 		kind = model.Kind
 		maps.Copy(spec, model.Spec)
-		d.noteHostLocal(model)
+		if addresses == "" {
+			d.noteHostLocal(model)
+		}
 	case isInfiniBand(d.s, p):
 		kind = "SriovIBNetwork"
 		// With the default, auto, ports of virtual functions stayed down (Mellanox/network-operator issue 1825).
 		spec["linkState"] = "enable"
-	case d.IPAM == "":
+	case addresses == "":
 		d.note("Network %s has no IPAM, because no other network of %s has one to copy: "+
-			"its interfaces get no IPv4 address, and RoCE has only link-local GIDs. Set it with --ipam.",
+			"its interfaces get no IPv4 address, and RoCE has only link-local GIDs. Set it with --rail-subnets.",
 			d.networkName(p.ResourceName), p.ResourceName)
 	}
-	if !ok && d.IPAM != "" {
-		spec["ipam"] = d.IPAM
+	if addresses != "" {
+		spec["ipam"] = addresses
 	}
 	spec["resourceName"], spec["networkNamespace"] = p.ResourceName, d.Namespace
+	plugins, _ := spec["metaPlugins"].(string)
+	if d.oneSubnet && kind == "SriovNetwork" {
+		plugins = chained(plugins, arpPlugin)
+	}
 	if d.needsRDMAPlugin(p.ResourceName) {
-		plugins, _ := spec["metaPlugins"].(string)
-		spec["metaPlugins"] = chained(plugins)
+		plugins = chained(plugins, rdmaPlugin)
 		d.chained = append(d.chained, d.networkName(p.ResourceName))
+	}
+	if plugins != "" {
+		spec["metaPlugins"] = plugins
 	}
 	return kind, spec
 }

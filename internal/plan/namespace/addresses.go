@@ -1,0 +1,141 @@
+package namespace
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/bits"
+	"net/netip"
+	"strings"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// ipam has the fields of an IPAM configuration that are checked.
+type ipam struct {
+	Type  string `json:"type"`
+	Range string `json:"range,omitempty"` // of whereabouts: a subnet, or "first-last/bits"
+}
+
+// CheckAddresses returns an error if --ipam is not the configuration of an IPAM plugin, or --rail-subnets overlap.
+func (o Options) CheckAddresses() error {
+	if o.IPAM != "" {
+		if len(o.RailSubnets) > 0 {
+			return errors.New("--ipam and --rail-subnets exclude each other")
+		}
+		if err := checkIPAM(o.IPAM); err != nil {
+			return fmt.Errorf("--ipam: %w", err)
+		}
+	}
+	for i, a := range o.RailSubnets {
+		for _, b := range o.RailSubnets[:i] {
+			if a.Overlaps(b) {
+				return fmt.Errorf("--rail-subnets: %s and %s overlap", b, a)
+			}
+		}
+	}
+	return nil
+}
+
+func checkIPAM(text string) error {
+	var config ipam
+	if err := json.Unmarshal([]byte(text), &config); err != nil {
+		return fmt.Errorf("%q is not a JSON object: %w", text, err)
+	}
+	if config.Type == "" {
+		return fmt.Errorf(`%q has no "type", such as whereabouts`, text)
+	}
+	if config.Type == "whereabouts" && config.Range != "" {
+		_, last, found := strings.Cut(config.Range, "-")
+		if !found {
+			last = config.Range
+		}
+		if _, err := netip.ParsePrefix(strings.TrimSpace(last)); err != nil {
+			return fmt.Errorf("range: %w", err)
+		}
+	}
+	return nil
+}
+
+// addresses returns the IPAM of each of n rails; empty: that of another network of its resource.
+func (d *draft) addresses(n int) []string {
+	all := make([]string, n)
+	for i, subnet := range d.subnets(n) {
+		all[i] = whereabouts(subnet)
+	}
+	for i := range all {
+		all[i] = cmp.Or(all[i], d.IPAM)
+	}
+	if d.oneSubnet = d.IPAM != "" && n > 1; d.oneSubnet {
+		d.note("All rails are in the subnet of --ipam. The plugin tuning keeps them from answering ARP for each other; " +
+			"--rail-subnets gives each rail its own subnet.")
+	}
+	return all
+}
+
+// minHosts is the number of address bits that a rail needs at least: 14 addresses.
+const minHosts = 4
+
+// subnets returns one subnet for each of n rails; nil if none were given.
+func (d *draft) subnets(n int) []netip.Prefix {
+	given := d.RailSubnets
+	if len(given) == 0 || len(given) == n {
+		return given
+	}
+	if len(given) > 1 {
+		d.wrongSubnets(fmt.Sprintf("--rail-subnets has %s, but there are %s",
+			words.Count(len(given), "subnet"), words.Count(n, "rail")), fmt.Sprintf("1 or %d", n))
+		return nil
+	}
+	whole := given[0].Masked()
+	size := whole.Bits() + bits.Len(uint(max(n-1, 0)))
+	if size > whole.Addr().BitLen()-minHosts {
+		d.wrongSubnets(fmt.Sprintf("--rail-subnets %s is too small for %s", whole, words.Count(n, "rail")),
+			"14 addresses for each rail")
+		return nil
+	}
+	var all []netip.Prefix
+	for i := range n {
+		all = append(all, netip.PrefixFrom(part(whole.Addr(), size, i), size))
+	}
+	return all
+}
+
+// part returns the address of the i-th subnet of a size from a first address.
+func part(first netip.Addr, size, i int) netip.Addr {
+	raw := first.AsSlice()
+	for bit := size - 1; i > 0; bit, i = bit-1, i/2 {
+		if i%2 == 1 {
+			raw[bit/8] |= 1 << (7 - bit%8)
+		}
+	}
+	address, _ := netip.AddrFromSlice(raw) // has the length of first
+	return address
+}
+
+func (d *draft) wrongSubnets(summary, want string) {
+	var got []string
+	for _, s := range d.RailSubnets {
+		got = append(got, s.String())
+	}
+	d.report(check.Finding{
+		Check: plan.JobRequest, Status: check.Fail, Subject: check.Named(check.Namespace, d.Namespace),
+		Summary:  summary,
+		Evidence: []check.Evidence{{Source: "--rail-subnets", Got: strings.Join(got, ","), Want: want}},
+		Fix:      check.ByUser("Give one subnet for each rail, or one that is large enough for all."),
+	})
+}
+
+// arpPlugin lets rails in one subnet answer only for their own addresses. Otherwise a peer learns the MAC of the wrong
+// rail (docs/checks/rail-arp.md). The plugin replaces IFNAME (containernetworking/plugins plugins/meta/tuning).
+const arpPlugin = `{"type":"tuning","sysctl":{"net.ipv4.conf.IFNAME.arp_ignore":"1",` +
+	`"net.ipv4.conf.IFNAME.arp_announce":"2"}}`
+
+// whereabouts returns the IPAM that assigns the addresses of a subnet for the whole cluster.
+func whereabouts(subnet netip.Prefix) string {
+	text, _ := json.Marshal(ipam{Type: "whereabouts", Range: subnet.String()}) // always marshals
+	return string(text)
+}

@@ -1,0 +1,69 @@
+package namespace
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/check"
+)
+
+func TestSubnets(t *testing.T) {
+	for given, want := range map[string]string{
+		"":                                "",
+		"10.1.0.0/16":                     "10.1.0.0/18 10.1.64.0/18 10.1.128.0/18 10.1.192.0/18",
+		"10.1.7.9/26":                     "10.1.7.0/28 10.1.7.16/28 10.1.7.32/28 10.1.7.48/28",
+		"fd00::/64":                       "fd00::/66 fd00::4000:0:0:0/66 fd00::8000:0:0:0/66 fd00::c000:0:0:0/66",
+		"10.1.0.0/24,10.2.0.0/24":         "fail",
+		"10.1.0.0/27":                     "fail",
+		"10.4.0.0/24,1::/64,2::/64,3::/9": "10.4.0.0/24 1::/64 2::/64 3::/9",
+	} {
+		d := &draft{}
+		for text := range strings.SplitSeq(given, ",") {
+			if p, err := netip.ParsePrefix(text); err == nil {
+				d.RailSubnets = append(d.RailSubnets, p)
+			}
+		}
+		var got []string
+		for _, p := range d.subnets(4) {
+			got = append(got, p.String())
+		}
+		if check.Worst(d.findings) == check.Fail {
+			got = []string{"fail"}
+		}
+		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", given, diff)
+		}
+	}
+	three := &draft{Options: Options{RailSubnets: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}
+	if got := three.subnets(3); len(got) != 3 || got[2] != netip.MustParsePrefix("10.128.0.0/10") {
+		t.Errorf("three rails: %v", got)
+	}
+}
+
+func TestCheckAddresses(t *testing.T) {
+	prefix := func(text string) netip.Prefix { return netip.MustParsePrefix(text) }
+	for name, c := range map[string]struct {
+		o    Options
+		want string
+	}{
+		"nothing":           {},
+		"whereabouts":       {Options{IPAM: `{"type":"whereabouts","range":"10.1.0.0/16"}`}, ""},
+		"part of a range":   {Options{IPAM: `{"type":"whereabouts","range":"10.1.0.5-10.1.0.9/16"}`}, ""},
+		"another plugin":    {Options{IPAM: `{"type":"nv-ipam","poolName":"rails"}`}, ""},
+		"text":              {Options{IPAM: "nonsense"}, `--ipam: "nonsense" is not a JSON object`},
+		"a list":            {Options{IPAM: `[]`}, "is not a JSON object"},
+		"without type":      {Options{IPAM: `{"range":"10.1.0.0/16"}`}, `has no "type"`},
+		"no subnet":         {Options{IPAM: `{"type":"whereabouts","range":"10.1.0.0"}`}, "range: "},
+		"both":              {Options{IPAM: `{"type":"dhcp"}`, RailSubnets: []netip.Prefix{prefix("10.0.0.0/8")}}, "exclude each other"},
+		"subnets":           {Options{RailSubnets: []netip.Prefix{prefix("10.1.0.0/16"), prefix("10.2.0.0/16")}}, ""},
+		"subnets that meet": {Options{RailSubnets: []netip.Prefix{prefix("10.0.0.0/8"), prefix("10.2.0.0/16")}}, "10.0.0.0/8 and 10.2.0.0/16 overlap"},
+	} {
+		err := c.o.CheckAddresses()
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
