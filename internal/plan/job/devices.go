@@ -59,6 +59,9 @@ func (j *placement) chooseMode() {
 	j.Mode = nccl.TCP
 	if len(usable) == 0 {
 		j.note("Mode auto uses TCP: %s.", j.noRails())
+		if j.unreadNetworks() {
+			j.add(j.networksUnknown(check.Unknown))
+		}
 		return
 	}
 	rails := fmt.Sprintf("%s of namespace %s", words.Count(len(usable), "rail"), j.Namespace)

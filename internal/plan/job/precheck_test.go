@@ -381,7 +381,27 @@ func TestRailPrechecks(t *testing.T) {
 		},
 		"attachments are not read": {
 			s:    func(s *cluster.State) { *s = plantest.Unread(*s, cluster.Networks); s.Networks = nil },
-			want: []string{"unknown rails-attached", "fail rails-attached"},
+			want: []string{"fail cluster-readable"},
+			says: []string{
+				"whether namespace train has rails is unknown", "ask a cluster administrator",
+				"create rolebinding networks-reader --role=networks-reader",
+			},
+		},
+		"attachments are not read, in mode auto": {
+			s:    func(s *cluster.State) { *s = plantest.Unread(*s, cluster.Networks); s.Networks = nil },
+			o:    func(o *Options) { o.Mode = nccl.Auto },
+			want: []string{"unknown cluster-readable"},
+			says: []string{"whether namespace train has rails is unknown", "Mode auto uses TCP"},
+		},
+		"no Multus": {
+			s: func(s *cluster.State) {
+				s.Networks = nil
+				s.Server.Groups = slices.DeleteFunc(slices.Clone(s.Server.Groups), func(g string) bool {
+					return g == cluster.NetworkGroup
+				})
+			},
+			want: []string{"fail rails-attached"},
+			says: []string{"its API has no group k8s.cni.cncf.io", "Install Multus"},
 		},
 		"a resource that no node offers": {
 			s:    func(s *cluster.State) { s.Networks[1].Resource = "openshift.io/eno5np0_rdma" },

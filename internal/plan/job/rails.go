@@ -8,6 +8,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan"
 	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 	"github.com/railhead/railhead/internal/rules/pods"
 	"github.com/railhead/railhead/internal/words"
@@ -29,15 +30,42 @@ func (j *placement) attachments() []cluster.Rail {
 	if len(usable) > 0 || j.failed() {
 		return usable
 	}
-	if !j.s.Knows(cluster.Networks) {
-		j.unknown(RailsAttached, cluster.Networks,
-			"the network attachments of namespace "+j.Namespace+" could not be read")
+	fix := check.ByAdmin("Add the rails to the namespace, or train over TCP.",
+		j.setUpCommand(), j.deployCommand("--mode tcp"))
+	switch {
+	case j.unreadNetworks():
+		j.add(j.networksUnknown(check.Fail))
+		return nil
+	case !j.s.Server.Serves(cluster.NetworkGroup):
+		fix.Text = "Install Multus and a plugin that offers the NICs, such as the SR-IOV operator, or train over TCP."
 	}
 	j.fail(RailsAttached, j.namespaceRef(), "pods cannot get a rail: "+j.noRails(),
-		evidence("network-attachment-definitions of "+j.Namespace, "0 rails", "1 or more"),
-		check.ByAdmin("Add the rails to the namespace, or train over TCP.",
-			j.setUpCommand(), j.deployCommand("--mode tcp")))
+		evidence("network-attachment-definitions of "+j.Namespace, "0 rails", "1 or more"), fix)
 	return nil
+}
+
+// unreadNetworks reports whether there may be attachments that could not be read.
+func (j *request) unreadNetworks() bool {
+	return !j.s.Knows(cluster.Networks) && j.s.Server.Serves(cluster.NetworkGroup)
+}
+
+// networksUnknown returns the finding that attachments, which may exist, could not be read.
+func (j *request) networksUnknown(status check.Status) check.Finding {
+	const kind = "network-attachment-definitions.k8s.cni.cncf.io"
+	f := plan.Unreadable(j.s, cluster.Networks)[0]
+	f.Status = status
+	f.Summary = "whether namespace " + j.Namespace + " has rails is unknown: its network attachments could not be read"
+	if f.Fix == nil {
+		f.Fix = check.ByUser("Try again. If it continues, show an administrator the error of the API server.")
+		return f
+	}
+	role := "kubectl -n " + j.Namespace + " create role%s networks-reader --%s"
+	f.Fix = check.ByAdmin("You may not list them in namespace "+j.Namespace+": ask a cluster administrator for that right. "+
+		"They may exist, so do not create them again.",
+		"kubectl auth can-i list "+kind+" -n "+j.Namespace,
+		fmt.Sprintf(role, "", "verb=get,list,watch --resource="+kind),
+		fmt.Sprintf(role, "binding", "role=networks-reader --user="+cmp.Or(j.s.Server.User, "USER")))
+	return f
 }
 
 // chosen returns the rails that --network names, or all.
@@ -96,8 +124,11 @@ func (j *placement) noDevice(r cluster.Rail) {
 
 // noRails returns why the namespace has no rail.
 func (j *request) noRails() string {
-	if !j.s.Knows(cluster.Networks) && j.s.Server.Serves(cluster.NetworkGroup) {
+	switch {
+	case j.unreadNetworks():
 		return "the network attachments of namespace " + j.Namespace + " could not be read"
+	case !j.s.Server.Serves(cluster.NetworkGroup):
+		return "the cluster has no network attachments: its API has no group " + cluster.NetworkGroup + ", which Multus brings"
 	}
 	var reasons []string
 	for _, r := range j.chosen(j.s.Rails(j.Namespace)) {
