@@ -139,9 +139,23 @@ func (k labelKeys) cleanPod(p *cluster.Pod) {
 	redact(&p.Message)
 	redact(&p.Unscheduled)
 	p.Containers = each(p.Containers, func(c *cluster.Container) {
+		if byRuntime(c) {
+			redact(&c.Message)
+			return
+		}
 		// the message may be the tail of the log (terminationMessagePolicy FallbackToLogsOnError)
 		c.Message = cleanMessage(c.Message)
 	})
+}
+
+// byRuntime reports whether the message of a container is of the kubelet or the container runtime: of one that waits
+// for
+// its image or to be created, or that could not be started (kubernetes pkg/kubelet/kuberuntime, containerd
+// internal/cri,
+// cri-o server).
+func byRuntime(c *cluster.Container) bool {
+	return c.Waiting != "" && c.Waiting != "CrashLoopBackOff" && c.ExitCode == nil ||
+		slices.Contains([]string{"StartError", "ContainerCannotRun"}, c.Ended)
 }
 
 func cleanPool(p *cluster.Pool) {
@@ -167,21 +181,24 @@ func (k labelKeys) cleanMachineConfig(m *cluster.MachineConfig) {
 var eventReasons = []string{
 	"AddedInterface", "AttachVolume", "BackOff", "Created", "CreatedSriovNetwork", "DrainDone",
 	"EmptyPodSharedPoolError", "ErrImageNeverPull", "Evicted", "ExceededGracePeriod", "Failed",
-	"FailedAttachVolume", "FailedBinding", "FailedCreate", "FailedCreatePod", "FailedCreatePodSandBox", "FailedMapVolume",
+	"FailedAttachVolume", "FailedBinding", "FailedCreate", "FailedCreatePod", "FailedCreatePodSandBox",
+	"FailedMapVolume",
 	"FailedMount", "FailedPostStartHook", "FailedPrepareDynamicResources", "FailedScheduling", "FailedSync",
 	"FailedToCreateHeadPod", "FailedToCreateWorkerPod", "HeadlessServiceCreationFailed", "JobCreationFailed",
 	"ImagePullBackOff", "InspectFailed", "InvalidDiskCapacity", "Killing", "NetworkNotReady", "NoNetworkFound",
-	"NodeNotReady", "OOMKilling", "OutOfmemory", "Preempted", "Preempting", "ProvisioningFailed", "Pulled",
+	"NodeNotReady", "OOMKilling", "OutOfmemory", "Pending", "Preempted", "Preempting", "ProvisioningFailed", "Pulled",
 	"Pulling", "SMTAlignmentError", "SandboxChanged", "Scheduled", "Started", "SuccessfulCreate", "SystemOOM",
-	"TaintManagerEviction", "TopologyAffinityError", "UnexpectedAdmissionError", "Unhealthy",
+	"TaintManagerEviction", "TopologyAffinityError", "UnexpectedAdmissionError", "Unhealthy", "Unschedulable",
 }
 
-// cleanEvents drops events with other reasons.
+// cleanEvents drops events with other reasons. Of a warning it keeps the reason: without it a pod that it keeps from
+// running would look healthy.
 func cleanEvents(events []cluster.Event) []cluster.Event {
+	known := func(e cluster.Event) bool { return slices.Contains(eventReasons, e.Reason) }
 	kept := slices.DeleteFunc(slices.Clone(events),
-		func(e cluster.Event) bool { return !slices.Contains(eventReasons, e.Reason) })
+		func(e cluster.Event) bool { return !known(e) && e.Type != "Warning" })
 	for i := range kept {
-		if kept[i].Reason == "Unhealthy" { // quotes the answer of a probe of the user
+		if !known(kept[i]) || kept[i].Reason == "Unhealthy" { // quotes the answer of a probe of the user
 			kept[i].Message = ""
 		}
 		redact(&kept[i].Message)

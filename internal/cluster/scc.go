@@ -63,8 +63,8 @@ func (s State) GrantsTo(scc, namespace, serviceAccount string) []SCCGrant {
 func (s State) SCCsForRDMA() []string {
 	rights := func(c SCC) int {
 		n := len(c.AllowedCapabilities)
-		for _, right := range []bool{c.Name != RailheadSCC, c.HostNetwork, c.HostPath, c.AllowsCapability("SYS_ADMIN")} {
-			if right {
+		for _, more := range []bool{c.Name != RailheadSCC, c.HostNetwork, c.HostPath, c.AllowsCapability("SYS_ADMIN")} {
+			if more {
 				n += 100
 			}
 		}

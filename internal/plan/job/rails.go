@@ -60,7 +60,8 @@ func (j *request) networksUnknown(status check.Status) check.Finding {
 		return f
 	}
 	role := "kubectl -n " + j.Namespace + " create role%s networks-reader --%s"
-	f.Fix = check.ByAdmin("You may not list them in namespace "+j.Namespace+": ask a cluster administrator for that right. "+
+	f.Fix = check.ByAdmin("You may not list them in namespace "+j.Namespace+": ask a cluster administrator for "+
+		"that right. "+
 		"They may exist, so do not create them again.",
 		"kubectl auth can-i list "+kind+" -n "+j.Namespace,
 		fmt.Sprintf(role, "", "verb=get,list,watch --resource="+kind),
@@ -128,7 +129,8 @@ func (j *request) noRails() string {
 	case j.unreadNetworks():
 		return "the network attachments of namespace " + j.Namespace + " could not be read"
 	case !j.s.Server.Serves(cluster.NetworkGroup):
-		return "the cluster has no network attachments: its API has no group " + cluster.NetworkGroup + ", which Multus brings"
+		return "the cluster has no network attachments: its API has no group " + cluster.NetworkGroup + ", which " +
+			"Multus brings"
 	}
 	var reasons []string
 	for _, r := range j.chosen(j.s.Rails(j.Namespace)) {

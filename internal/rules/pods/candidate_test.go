@@ -22,11 +22,13 @@ func TestFreeDevices(t *testing.T) {
 	}{
 		"on cordoned nodes": {
 			state: func(s *cluster.State) { s.Nodes[1].Unschedulable, s.Nodes[2].Unschedulable = true, true },
-			report: "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 node(s) were unschedulable. preemption: 0/3 " +
+			report: "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 node(s) were unschedulable. " +
+				"preemption: 0/3 " +
 				"nodes are available: 1 No preemption victims found for incoming pod.",
 			want: NodeSelection, status: check.Warn,
 			says: []string{
-				"there is room on gpu-1, gpu-2 (8 nvidia.com/gpu free), but", "gpu-1 (cordoned), gpu-2 (cordoned)", "uncordon",
+				"there is room on gpu-1, gpu-2 (8 nvidia.com/gpu free), but", "gpu-1 (cordoned), gpu-2 (cordoned)",
+				"uncordon",
 				"node/gpu-1: 8 of 8 nvidia.com/gpu free; cordoned",
 			},
 		},
@@ -35,8 +37,9 @@ func TestFreeDevices(t *testing.T) {
 				s.Nodes[1].Taints = []cluster.Taint{{Key: "team", Effect: "NoSchedule"}}
 				s.Nodes[2].Taints = s.Nodes[1].Taints
 			},
-			report: "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 node(s) had untolerated taint {team: a}.",
-			want:   NodeSelection, status: check.Fail, says: []string{"gpu-1 (taint team)", "--toleration"},
+			report: "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 node(s) had untolerated taint " +
+				"{team: a}.",
+			want: NodeSelection, status: check.Fail, says: []string{"gpu-1 (taint team)", "--toleration"},
 		},
 		"on nodes that the selector leaves out, whose taint is tolerated": {
 			state: func(s *cluster.State) { s.Nodes[1].Taints = []cluster.Taint{{Key: "team", Effect: "NoSchedule"}} },
@@ -46,12 +49,19 @@ func TestFreeDevices(t *testing.T) {
 			says: []string{"2 node(s) didn't match Pod's node affinity/selector", "--node-selector"},
 		},
 		"on nodes with too little memory": {
-			state:  func(s *cluster.State) { hold(s, "gpu-1", "memory", 600<<30); hold(s, "gpu-2", "memory", 700<<30) },
+			state: func(s *cluster.State) {
+				hold(s, "gpu-1", "memory", 600<<30)
+				hold(s, "gpu-2", "memory", 700<<30)
+			},
 			report: "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 3 Insufficient memory.",
-			want:   InsufficientResource, status: check.Warn, says: []string{"memory is used up", "held by other/holder"},
+			want:   InsufficientResource, status: check.Warn, says: []string{"memory is used up", "held by " +
+				"other/holder"},
 		},
 		"on one node, and memory on the other": {
-			state:  func(s *cluster.State) { hold(s, "gpu-1", "memory", 600<<30); hold(s, "gpu-2", "nvidia.com/gpu", 4) },
+			state: func(s *cluster.State) {
+				hold(s, "gpu-1", "memory", 600<<30)
+				hold(s, "gpu-2", "nvidia.com/gpu", 4)
+			},
 			report: "0/3 nodes are available: 2 Insufficient nvidia.com/gpu, 2 Insufficient memory.",
 			want:   InsufficientResource, status: check.Warn,
 			says: []string{"at the same time: gpu-1 lacks memory, gpu-2 lacks nvidia.com/gpu"},

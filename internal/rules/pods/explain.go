@@ -123,8 +123,8 @@ var families = []family{
 		`exceeded quota: gpus, requested: requests.nvidia.com/gpu=8, used: 8, limited: 8`,
 	},
 	{
-		both(both(byRuntime, ofKind(queued)), not(inText(insufficient))), answer(QueueAdmission, queued), QueueAdmission,
-		"",
+		both(both(byRuntime, ofKind(queued)), not(inText(insufficient))),
+		answer(QueueAdmission, queued), QueueAdmission, "",
 	},
 	{
 		inWhole(allocate), deviceAllocate, DeviceAllocate,

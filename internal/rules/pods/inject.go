@@ -10,7 +10,8 @@ var (
 	listGPU = "oc debug node/{node} -- chroot /host nvidia-smi -L"
 )
 
-// injections are the kinds of messages of the container runtime, of the Container Device Interface (CDI: container-device-
+// injections are the kinds of messages of the container runtime, of the Container Device Interface (CDI:
+// container-device-
 // interface pkg/cdi), of the NVIDIA Container Toolkit and of libnvidia-container's nvidia-container-cli about devices
 // that they put into a container.
 var injections = []kind{
@@ -27,22 +28,25 @@ var injections = []kind{
 		summary: "a CDI specification on {on} names {1}, which the node does not have",
 		fix: check.ByAdmin("The specification is older than the driver: restart the pod that writes it, or write it "+
 			"again with nvidia-ctk cdi generate.", listCDI, nvidiaPods),
-		example: `setting up CDI devices: failed to inject devices: failed to stat CDI host device "/dev/nvidia-modeset"`,
+		example: `setting up CDI devices: failed to inject devices: failed to stat CDI host device ` +
+			`"/dev/nvidia-modeset"`,
 	},
 	{
 		words: anyCase(`no runtime for "([^"]+)" is configured`, `runtime ?handler "?([\w-]+)"? (?:is )?not supported`,
 			`failed to find runtime handler (\S+)`, `unknown runtime handler "?([\w-]+)`),
 		summary: `the container runtime of {on} does not know the runtime "{1}" of the pod's runtime class`,
-		fix: check.ByAdmin("nvidia-container-toolkit adds it to the configuration of the container runtime, which must "+
+		fix: check.ByAdmin("nvidia-container-toolkit adds it to the configuration of the container runtime, which "+
+			"must "+
 			"then restart. Check that its pod is ready on that node.", nvidiaPods),
 		example: `failed to get sandbox runtime: no runtime for "nvidia" is configured`,
 	},
 	{
 		words:   anyOf(`requirement error: unsatisfied condition: ([^,]+)`),
 		summary: "the image of {pod} requires {1}, and the NVIDIA driver of {on} is older",
-		fix:     check.ByUser("Use an image for the CUDA version of the driver, or nodes with a newer driver.", listGPU),
-		example: `nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.8, please update your driver`,
-		lasts:   true,
+		fix:     check.ByUser("Use an image for the driver's CUDA version, or nodes with a newer driver.", listGPU),
+		example: `nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.8, please update your ` +
+			`driver`,
+		lasts: true,
 	},
 	{
 		words:   anyCase(`driver/library version mismatch`),
@@ -79,7 +83,8 @@ var injections = []kind{
 		summary: "{on} has no {1}, a device that {pod} was given",
 		fix: check.ByAdmin("The device plugin lists devices from before the driver restarted: restart its pod on that "+
 			"node.", "kubectl get pods -A -o wide --field-selector spec.nodeName={node} | grep device-plugin"),
-		example: `error gathering device information while adding custom device "/dev/infiniband/uverbs0": no such file`,
+		example: `error gathering device information while adding custom device "/dev/infiniband/uverbs0": no such ` +
+			`file`,
 	},
 	{
 		words: anyCase(`nvidia-container-(?:cli|runtime)`, `\bnvidia-ctk\b`, `\bCDI devices?\b`,

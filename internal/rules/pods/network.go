@@ -115,7 +115,8 @@ func nadMissing(t target, sym symptom) check.Finding {
 	if badConfig.MatchString(whole) {
 		return failure(NADMissing, "the configuration of a network attachment of "+t.name()+" is not valid JSON: "+
 			quote(sym.text),
-			check.ByAdmin("Correct spec.config of the attachment.", t.kubectl("get network-attachment-definitions -o yaml")))
+			check.ByAdmin("Correct spec.config of the attachment.", t.kubectl("get network-attachment-definitions "+
+				"-o yaml")))
 	}
 	return failure(NADMissing, "a network attachment of "+t.name()+" cannot be used: "+quote(sym.text),
 		check.ByUser("Compare the annotation k8s.v1.cni.cncf.io/networks with the attachments of the namespace.",
@@ -176,7 +177,8 @@ const poolsOf = "kubectl -n {namespace} get network-attachment-definitions -o ya
 // addresses are the kinds of messages of the pod network, or of the IPAM of an attachment, about addresses.
 var addresses = []kind{
 	{
-		words:   anyCase(`requested IP address\S* (?:\S+ )?is already in use`, `requested (?:IP )?address .* not available`),
+		words: anyCase(`requested IP address\S* (?:\S+ )?is already in use`, `requested (?:IP )?address .* not `+
+			`available`),
 		summary: "the address that {pod} requests is not free: {quote}",
 		fix:     check.ByUser("Request another address, or none.", poolsOf),
 		example: `static IP allocation failed, requested IP address:10.0.0.7 is already in use`,
@@ -198,14 +200,16 @@ var annotations = []kind{
 		summary: "the annotation k8s.v1.cni.cncf.io/networks of {pod} is not valid JSON: {quote}",
 		fix: check.ByUser("Correct it in the pod template: a JSON list of objects with name and namespace, or names "+
 			"separated by commas.", networksOf),
-		example: `parsePodNetworkAnnotation: failed to parse pod Network Attachment Selection Annotation JSON format: ` +
+		example: `parsePodNetworkAnnotation: failed to parse pod Network Attachment Selection Annotation JSON ` +
+			`format: ` +
 			`invalid character 'a' looking for beginning of value`,
 	},
 	{
 		words: anyCase(`invalid network object`, `invalid network selection element`,
 			`did not match comma-delimited format`, `network-attachment-definition \(\) in namespace`),
 		summary: "the annotation k8s.v1.cni.cncf.io/networks of {pod} names a network in a wrong form: {quote}",
-		fix: check.ByUser("Write NAME, NAMESPACE/NAME or NAME@INTERFACE, separated by commas, without a comma at the end.",
+		fix: check.ByUser("Write NAME, NAMESPACE/NAME or NAME@INTERFACE, separated by commas, without a comma at "+
+			"the end.",
 			networksOf),
 		example: `parsePodNetworkObjectName: Invalid network object (failed at '/')`,
 	},
@@ -218,7 +222,8 @@ var sandboxes = []kind{
 	{
 		words:   anyOf(`failed to find plugin "([^"]+)" in path`),
 		summary: "the network plugin {1}, which an attachment of {pod} names, is not installed on {on}",
-		fix: check.ByAdmin("Install it in the directory for network plugins of every node: the SR-IOV operator installs "+
+		fix: check.ByAdmin("Install it in the directory for network plugins of every node: the SR-IOV operator "+
+			"installs "+
 			"sriov, ib-sriov and rdma, Multus and the platform the rest.",
 			"kubectl get pods -A -o wide --field-selector spec.nodeName={node} | grep -E 'cni|multus'"),
 		example: `failed to find plugin "rdma" in path [/opt/cni/bin]`,

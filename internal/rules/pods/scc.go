@@ -202,7 +202,8 @@ func (t target) notGranted(r refusal) []check.Evidence {
 	return evidence
 }
 
-// GrantSCC returns the fix that lets a service account use an SCC in its namespace alone. An empty account is not known.
+// GrantSCC returns the fix that lets a service account use an SCC in its namespace alone. An empty account is not
+// known.
 func GrantSCC(scc, namespace, account string) *check.Fix {
 	setUp := "railhead setup namespace " + namespace
 	if scc != cluster.RailheadSCC {
@@ -210,7 +211,8 @@ func GrantSCC(scc, namespace, account string) *check.Fix {
 	}
 	named := cmp.Or(account, "ACCOUNT")
 	grant := fmt.Sprintf("oc adm policy add-scc-to-user %s -z %s -n %s", scc, named, namespace)
-	fix := check.ByAdmin(fmt.Sprintf("Let service account %s use SCC %s, in this namespace only: without -n the grant is "+
+	fix := check.ByAdmin(fmt.Sprintf("Let service account %s use SCC %s, in this namespace only: without -n the "+
+		"grant is "+
 		"for the whole cluster.", named, scc), grant)
 	switch job, ok := strings.CutSuffix(account, "-sa"); { // setup namespace makes accounts with such names alone
 	case ok:

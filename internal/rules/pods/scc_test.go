@@ -135,8 +135,10 @@ func FuzzParseRefusal(f *testing.F) {
 // TestGrantSCC: the fix names the SCC that the site has, and Railhead's own only where it is that one.
 func TestGrantSCC(t *testing.T) {
 	refused := event("FailedCreate", `pods "h-kim-0" is forbidden: unable to validate against any security context `+
-		`constraint: [provider "nccl-scc": Forbidden: not usable by user or serviceaccount, provider "wide": Forbidden: `+
-		`not usable by user or serviceaccount, provider restricted-v2: .containers[0].capabilities.add: Invalid value: `+
+		`constraint: [provider "nccl-scc": Forbidden: not usable by user or serviceaccount, provider "wide": `+
+		`Forbidden: `+
+		`not usable by user or serviceaccount, provider restricted-v2: .containers[0].capabilities.add: Invalid `+
+		`value: `+
 		`"IPC_LOCK": capability may not be added]`)
 	site := []cluster.SCC{
 		{Name: "wide", AllowedCapabilities: []string{"*"}, HostNetwork: true},

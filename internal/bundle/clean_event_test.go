@@ -1,0 +1,45 @@
+package bundle
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+// TestUnknownWarning: a warning that no list knows is kept without its words, which may be the user's.
+func TestUnknownWarning(t *testing.T) {
+	kept := cleanEvents([]cluster.Event{
+		{Type: "Warning", Reason: "Surprise", Message: "the moon is full"},
+		{Type: "Normal", Reason: "Progress", Message: "epoch 3"},
+		{Type: "Warning", Reason: "Pending", Message: "couldn't assign flavors to pod set main"},
+	})
+	if len(kept) != 2 || kept[0].Reason != "Surprise" || kept[0].Message != "" || kept[1].Message == "" {
+		t.Errorf("kept %+v", kept)
+	}
+}
+
+// TestRuntimeMessages: what the container runtime says of a container that it could not start is kept whole; the last
+// words of a program are not.
+func TestRuntimeMessages(t *testing.T) {
+	one := 1
+	const cdi = `setting up CDI devices: unresolvable CDI devices nvidia.com/gpu=0`
+	for name, c := range map[string]struct {
+		waiting, ended string
+		exit           *int
+		keeps          bool
+	}{
+		"it could not be created":     {"CreateContainerError", "", nil, true},
+		"it could not be started":     {"CrashLoopBackOff", "StartError", &one, true},
+		"its program ended":           {"CrashLoopBackOff", "Error", &one, false},
+		"its program ended, for good": {"", "Error", &one, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			container := cluster.Container{Waiting: c.waiting, Ended: c.ended, ExitCode: c.exit, Message: cdi}
+			s := cleanState(cluster.State{Pods: []cluster.Pod{{Containers: []cluster.Container{container}}}})
+			if got := strings.Contains(s.Pods[0].Containers[0].Message, "unresolvable"); got != c.keeps {
+				t.Errorf("kept %q", s.Pods[0].Containers[0].Message)
+			}
+		})
+	}
+}
