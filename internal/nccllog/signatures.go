@@ -96,7 +96,7 @@ var ncclSignatures = []Signature{
 	{
 		ID: "duplicate-gpu", Kind: DuplicateGPU, What: "two ranks on one GPU",
 		Class: Own, Cause: "duplicate-gpu", Confidence: Certain,
-		Words:   []string{"Duplicate GPU detected"},
+		Words:   []string{"Duplicate GPU detected", "Multiple Ranks are using the same GPU"},
 		Example: "a:1:9 [0] init.cc:1 NCCL WARN Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 18000",
 	},
 	{
@@ -117,6 +117,7 @@ var ncclSignatures = []Signature{
 		Class: Own, Cause: "bootstrap-ifname", Confidence: Likely,
 		Words: []string{
 			"no socket interface", "No IP interface found", "no usable interface", "No interface found",
+			"No usable listening interface", "Socket : no interface found",
 			"is neither AF_INET", // of the address of an interface that was not found (src/misc/socket.cc)
 		},
 		Example: "a:1:9 [0] bootstrap.cc:1 NCCL WARN Bootstrap : no socket interface found",
@@ -150,8 +151,31 @@ var ncclSignatures = []Signature{
 		ID: "harmless", Kind: Harmless, What: "a setting that has no effect",
 		Words: []string{
 			"has been removed; use ", "Resiliency is enabled on a ", "Cannot get incoming CPU", "Maximum retry reached for ",
+			"is being ignored", "the maximum allowed, setting ", ", defaulting to ",
 		},
 		Example: "a:1:9 [0] misc/param.cc:30 NCCL WARN NCCL_LL_THRESHOLD has been removed; use NCCL_PROTO instead",
+	},
+	{ // src/graph/xml.cc, src/graph/topo.cc
+		ID: "topology-file", Kind: Listed, What: "the topology could not be read",
+		Class: Own, Cause: "topology-file", Confidence: Likely,
+		Words: []string{
+			"Could not open XML", "XML Parse", "XML Topology", "XML Graph", "XML parser", "Attribute ", "XML Mismatch",
+		},
+		Example: "a:1:9 [0] graph/xml.h:70 NCCL WARN Attribute arch of node cpu not found",
+	},
+	{ // src/init.cc
+		ID: "nic-counts-differ", Kind: Listed, What: "ranks have different numbers of NICs",
+		Class: Own, Cause: "hca-asymmetry", Confidence: Certain,
+		Words: []string{"Detected mixed local "},
+		Example: "a:1:9 [0] init.cc:1 NCCL WARN Detected mixed local Net device counts across ranks (min 1, max 2). Set " +
+			"NCCL_IGNORE_NET_MISMATCH=1 to ignore",
+	},
+	{ // src/transport/net_ib/
+		ID: "gin-needs-peermem", Kind: Listed, What: "the NIC cannot register GPU memory",
+		Class: Own, Cause: "peermem-missing", Confidence: Certain,
+		Words: []string{"Unable to use GIN: Peermem"},
+		Example: "a:1:9 [0] init.cc:1 NCCL WARN Unable to use GIN: Peermem is not supported, and device 0 does not " +
+			"support DMA-BUF.",
 	},
 	{ // src/mnnvl.cc
 		ID: "imex", Kind: Listed, What: "multi-node NVLink has no IMEX domain",
@@ -167,7 +191,7 @@ var ncclSignatures = []Signature{
 	{
 		ID: "device-not-opened", Kind: CannotOpen, What: "device cannot be opened",
 		Class: Soft, Cause: "hca-asymmetry", Confidence: Likely,
-		Words: []string{"Unable to open device", "Failed to open device"}, Read: readDevice,
+		Words: []string{"Unable to open device", "Failed to open device", "Unable to query device"}, Read: readDevice,
 		Example: "a:1:9 [0] transport/net_ib.cc:1 NCCL WARN NET/IB : Unable to open device mlx5_3",
 	},
 	{
@@ -205,7 +229,7 @@ var ncclSignatures = []Signature{
 	{
 		ID: "gdrcopy", Kind: GDRCopyFailed, What: "GDRCopy failed",
 		Class: Own, Cause: "gdrcopy-missing", Confidence: Likely,
-		Words:   []string{"GDRCopy", "gdrcopy", "gdr_open"},
+		Words:   []string{"GDRCopy", "gdrcopy", "GDRCOPY", "gdr_"},
 		Example: "a:1:9 [0] gdrwrap.cc:1 NCCL WARN gdr_open failed",
 	},
 	{
@@ -219,7 +243,7 @@ var ncclSignatures = []Signature{
 		Class: Own, Cause: "shm-too-small", Confidence: Certain,
 		Words: []string{
 			"shared memory segment", "posix_fallocate", "shm_open", "nccl-shm", "/dev/shm",
-			"Failed to allocate shared memory",
+			"Failed to allocate shared memory", "shared memory mapping", "shared memory file", "Error: Could not map ",
 		},
 		Example: "a:1:9 [0] misc/shmutils.cc:1 NCCL WARN Error: failed to extend /dev/shm/nccl-Hq5bJx to " +
 			"33030532 bytes, error: No space left on device",
@@ -229,7 +253,7 @@ var ncclSignatures = []Signature{
 		Class: Own, Cause: "peer-access", Confidence: Likely,
 		Words: []string{
 			"peer access", "Peer access", "P2P is disabled between", "IpcGetMemHandle failed", "IpcOpenMemHandle failed",
-			"CUDA IPC handle", "HIP IPC handle",
+			"CUDA IPC handle", "HIP IPC handle", "failed to peer with device",
 		},
 		Example: "a:1:9 [0] transport/p2p.cc:1 NCCL WARN P2P is disabled between connected GPUs 1 and 0",
 	},
@@ -243,7 +267,10 @@ var ncclSignatures = []Signature{
 	{
 		ID: "gpu-driver", Kind: CUDAInstall, What: "CUDA driver or library missing",
 		Class: Own, Cause: "cuda-install", Confidence: Likely,
-		Words:   []string{"nvmlInit", "NVML", "Failed to find CUDA library", "libcuda"},
+		Words: []string{
+			"nvmlInit", "NVML", "nvml.dll", "libnvidia-ml", "Failed to find CUDA library", "libcuda", "CUDA Driver version found",
+			"NCCL library is ", "too old version of NCCL", // the program was compiled with another version
+		},
 		Example: "a:1:9 [0] misc/cudawrap.cc:1 NCCL WARN Failed to find CUDA library libcuda.so",
 	},
 	{
@@ -254,7 +281,8 @@ var ncclSignatures = []Signature{
 			"Service thread] Could not receive type", "Proxy Call to rank", "ncclProxyClientGetFd call",
 			"Socket recv failed while polling", "encountered a fatal error (detected in", "commDestroySync",
 			"commReclaim", "comm async abort", "ncclProxyCallBlocking", "Async Error",
-			"ncclSocketReady: unexpected socket state",
+			"ncclSocketReady: unexpected socket state", "Failed to execute operation", "Failed to CUDA ", "is in abort state",
+			"Operation aborted",
 		},
 		Example: "a:1:9 [0] proxy.cc:1 NCCL WARN [Service thread] Accept failed Resource temporarily unavailable",
 	},

@@ -249,6 +249,10 @@ func programEntries() []entry {
 			"Start one rank per GPU: --nproc-per-node and slots as GPUs are given, cuda.set_device(LOCAL_RANK) " +
 				"before NCCL starts, no CUDA_VISIBLE_DEVICES with one GPU for all ranks.",
 			"Print LOCAL_RANK, CUDA_VISIBLE_DEVICES and the bus id on every rank."},
+		{TopologyFile, false, "NCCL cannot use the topology of the machine",
+			"Unset NCCL_TOPO_FILE and NCCL_GRAPH_FILE, or give the file of this type of machine and version of NCCL, which " +
+				"must be readable in the container. A plugin (aws-ofi-nccl) may set them: update it.",
+			"Run once with `env -u NCCL_TOPO_FILE`; NCCL_TOPO_DUMP_FILE=/tmp/topo.xml writes what NCCL detects."},
 		{DuplicateRank, false, "two processes have the same rank",
 			"Start each rank once: one task per GPU (srun --ntasks-per-node) or torchrun once per node, with the same " +
 				"world size everywhere, and a MASTER_PORT that no earlier job still uses.",

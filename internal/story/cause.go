@@ -48,6 +48,7 @@ const (
 	DuplicateRank         CauseID = "duplicate-rank"
 	PeerAccess            CauseID = "peer-access"
 	TooManyFiles          CauseID = "too-many-files"
+	TopologyFile          CauseID = "topology-file"
 	DiskFull              CauseID = "disk-full"
 	IMEX                  CauseID = "imex"
 	GDRCopyMissing        CauseID = "gdrcopy-missing"
