@@ -93,13 +93,13 @@ func readProvider(_ *Event, text, _ string) bool {
 
 // readWatchdog reads a collective that timed out (PyTorch torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp).
 func readWatchdog(e *Event, text, _ string) bool {
-	e.Number, e.Code = rankIn(text), numberAfter(text, "SeqNum=")
+	e.Number, e.Code, e.Group = rankIn(text), numberAfter(text, "SeqNum="), groupIn(text)
 	e.Name = strings.Trim(wordAfter(text, "OpType="), ")]")
 	return true
 }
 
 func readWorkStatus(e *Event, text, _ string) bool {
-	e.Number = rankIn(text)
+	e.Number, e.Group = rankIn(text), groupIn(text)
 	e.Enqueued = max(numberAfter(text, "last enqueued work: "), numberAfter(text, "last enqueued NCCL work: "), 0)
 	return true
 }
@@ -110,9 +110,19 @@ func readXid(e *Event, text, _ string) bool {
 	return true
 }
 
-// rankIn returns the number of the rank as PyTorch writes it, or -1.
+// groupIn returns the process group: "0(default_pg)" of "[PG ID 0 PG GUID 0(default_pg) Rank 3]". Its ID is local.
+func groupIn(text string) string {
+	group := between(text, "[PG ", " Rank ")
+	if _, name, ok := strings.Cut(group, " GUID "); ok {
+		group = name
+	}
+	return cut(group, 60)
+}
+
+// rankIn returns the number of the rank as PyTorch writes it, or -1. Ranks of other groups than the default one are
+// counted in the group.
 func rankIn(text string) int {
-	for _, key := range []string{"[Rank ", "[rank", ") Rank "} { // "[PG ID 0 PG GUID 0(default_pg) Rank 3]"
+	for _, key := range []string{"[Rank ", "[rank", "default_pg) Rank "} {
 		if n := numberAfter(text, key); n >= 0 {
 			return n
 		}

@@ -1,6 +1,7 @@
 package story
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -114,16 +115,41 @@ func TestLastError(t *testing.T) {
 
 // TestMissingRank asserts that the rank that did not start a collective is named, not one of those that wait.
 func TestMissingRank(t *testing.T) {
-	var log []string
-	for rank, enqueued := range []string{"10", "9", "10"} {
-		name := string(rune('0' + rank))
-		log = append(log, "[rank"+name+"]:[E1218 20:27:21.4 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID 0(default_pg) Rank "+
-			name+"] failure detected by watchdog at work sequence id: 10 PG status: last enqueued work: "+enqueued+
-			", last completed work: 9")
+	line := func(rank int, group, text string) string {
+		return fmt.Sprintf("[rank%d]:[E1218 20:27:21.4 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID %s Rank 0] %s", rank,
+			group, text)
 	}
-	run := ofLines("train.log", log).Last()
-	if len(run.Causes) == 0 || run.Causes[0].ID != HangTimeout ||
-		!strings.Contains(run.Causes[0].Summary, "rank 1 did not start collective 10") {
-		t.Errorf("%+v", run.Causes)
+	status := func(rank int, group string, enqueued int) string {
+		return line(rank, group, fmt.Sprintf("failure detected by watchdog at work sequence id: 10 PG status: last "+
+			"enqueued work: %d, last completed work: 4", enqueued))
+	}
+	waits := func(rank int, group, collective string, number int) string {
+		return line(rank, group, fmt.Sprintf("Watchdog caught collective operation timeout: WorkNCCL(SeqNum=%d, "+
+			"OpType=%s, NumelIn=1, Timeout(ms)=600000) ran for 600081 milliseconds before timing out.", number, collective))
+	}
+	const all, pair = "0(default_pg)", "3(tp)"
+	for name, c := range map[string]struct {
+		log  []string
+		says string
+	}{
+		"one rank behind": {[]string{status(0, all, 10), status(1, all, 9), status(2, all, 10)},
+			"rank 1 did not start collective 10 of group 0(default_pg)"},
+		"groups count for themselves": {[]string{status(0, all, 10), status(1, all, 10), status(2, pair, 5),
+			status(3, pair, 5), waits(0, all, "ALLREDUCE", 10)}, "rank 0 waited for ALLREDUCE number 10"},
+		"behind, because it waits in another group": {[]string{status(0, all, 10), status(1, all, 9),
+			waits(1, pair, "ALLGATHER", 5), status(1, pair, 5), status(2, pair, 4)},
+			"rank 2 did not start collective 5 of group 3(tp)"},
+		"other collectives with one number": {[]string{waits(0, all, "ALLREDUCE", 7), waits(1, all, "ALLGATHER", 7)},
+			"rank 1 for ALLGATHER number 7: the ranks are not at the same collective"},
+		"other numbers": {[]string{waits(0, all, "ALLREDUCE", 7), waits(1, all, "ALLREDUCE", 8)},
+			"rank 1 for ALLREDUCE number 8: the ranks are not at the same collective"},
+		"other groups": {[]string{waits(0, all, "ALLREDUCE", 7), waits(1, pair, "ALLGATHER", 3)},
+			"rank 0 waited for ALLREDUCE number 7 of group 0(default_pg)"},
+	} {
+		run := ofLines("train.log", c.log).Last()
+		if len(run.Causes) == 0 || run.Causes[0].ID != HangTimeout || !strings.Contains(run.Causes[0].Summary, c.says) ||
+			name == "other groups" && strings.Contains(run.Causes[0].Summary, "same collective") {
+			t.Errorf("%s: %+v", name, run.Causes)
+		}
 	}
 }
