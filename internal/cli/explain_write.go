@@ -31,6 +31,9 @@ func (w *textWriter) run(r story.Run) {
 	w.evidence(r.Network.Evidence)
 	w.line("GPUDirect: %s", joined(string(r.GPUDirect), r.GPUReason))
 	w.line("Outcome:   %s", outcomeLine(r))
+	if len(r.Variables) > 0 {
+		w.line("Next time: set %s to see more", strings.Join(r.Variables, " "))
+	}
 	w.differences(r.Differences)
 	w.causes(r.Causes)
 	w.victims(r.Victims)

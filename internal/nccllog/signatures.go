@@ -341,7 +341,7 @@ var ofiSignatures = []Signature{
 	{
 		ID: "ofi-completion", Kind: OFICompletion, What: "request failed",
 		Class: Remote, Cause: "peer-unreachable", Confidence: Likely,
-		Words: []string{"completed with error", "Unresponsive receiver"},
+		Words: []string{"completed with error", "Unresponsive receiver", "insert remote address"},
 		Example: "a:1:9 [0] process_err:1 NCCL WARN NET/OFI Request completed with error. RC: 110. Error: " +
 			"Unresponsive receiver (reachable)",
 	},

@@ -299,6 +299,15 @@ func pluginEntries() []entry {
 	}
 }
 
+// The advice for PeerUnreachable over libfabric. EFA carries nothing, though TCP works, until a security group names
+// itself in both directions (AWS, "Get started with EFA and NCCL", step 1).
+const (
+	efaFix = "On AWS, give the instances a security group with one inbound and one outbound rule that allow all " +
+		"traffic from and to that same group, by its ID, and put them into one subnet."
+	efaExperiment = "`fi_pingpong -p efa` on one node and `fi_pingpong -p efa <address>` on the other: if it fails, " +
+		"it is the security group or the subnet; if it works, the receiver had ended."
+)
+
 func entryOf(id CauseID) entry {
 	for _, e := range catalogue() {
 		if e.id == id {

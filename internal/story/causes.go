@@ -120,6 +120,9 @@ func (run *teller) asCauses(found []candidate) []Cause {
 			continue
 		}
 		e := entryOf(c.id)
+		if c.id == PeerUnreachable && run.first != nil && run.first.Kind == nccllog.OFICompletion {
+			e.fix, e.experiment = efaFix, efaExperiment
+		}
 		causes = append(causes, Cause{
 			ID: c.id, Confidence: c.confidence, Network: e.network, Summary: e.title + ": " + c.summary,
 			Evidence: joined([]Evidence{}, c.evidence),

@@ -84,6 +84,14 @@ func TestEndings(t *testing.T) {
 			"Cannot continue.", OutcomeFail, PortError},
 		{"gpu-a:41:50 [0] gin/gin_host.cc:1 NCCL WARN GIN: failed to create the proxy context\n" +
 			"gpu-a:41:50 [0] NCCL INFO init.cc:1 -> 2", OutcomeFail, UnknownCause},
+		{"gpu-a:41:50 [0] dev_runtime.cc:1 NCCL WARN User requested GIN but not all ranks in the communicator " +
+			"support GIN\ngpu-a:41:50 [0] NCCL INFO dev_runtime.cc:1 -> 5", OutcomeFail, UnknownCause},
+		{"gpu-a:41:50 [0] init.cc:1 NCCL WARN GIN Error detected", OutcomeUnknown, UnknownCause},
+		{"gpu-a:41:50 [0] gin.cc:1 NCCL WARN NET/IB/GIN: Got completion from peer 10.0.0.2<3> status=12 opcode=0 " +
+			"len=0 vendor err 129 (Send) hca mlx5_0", OutcomeFail, RouteOrARP},
+		{"RuntimeError: Assertion error nccl.cu:87 'props.ginType != NCCL_GIN_TYPE_NONE'", OutcomeFail, UnknownCause},
+		{"gpu-a:41:50 [0] nccl_ofi_rdma.cc:1 NCCL WARN NET/OFI Unable to insert remote address into address vector " +
+			"for device 1.", OutcomeFail, PeerUnreachable},
 		{"torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1970, " +
 			"unhandled system error, NCCL version 2.20.5\nLast error:\nthe moon is full", OutcomeFail, UnknownCause},
 	} {
@@ -94,6 +102,39 @@ func TestEndings(t *testing.T) {
 				t.Errorf("%s, want %s by %s: %s", run.Outcome, c.outcome, c.cause, run.Summary)
 			}
 		})
+	}
+}
+
+// TestUnreachableEFA asserts that the advice is about the security group, and that a rendezvous keeps its own.
+func TestUnreachableEFA(t *testing.T) {
+	for log, about := range map[string]string{
+		"a:1:2 [5] ofi_process_cq:1 NCCL WARN NET/OFI Request 0x7f completed with error. RC: 20. Error: unknown " +
+			"error.": "security group",
+		"a:1:2 [5] ofi_process_cq:1 NCCL WARN NET/OFI Request 0x7f completed with error. RC: 103. Error: 4126 " +
+			"(Unresponsive receiver (reachable by EFA device but handshake failed))": "security group",
+		"DistNetworkError: The client socket has timed out after 60000ms while trying to connect to (a, " +
+			"29500).": "MASTER_ADDR",
+	} {
+		cause := ofLines("train.log", []string{log}).Last().Causes[0]
+		if cause.ID != PeerUnreachable || !strings.Contains(cause.Fix, about) {
+			t.Errorf("%s: %s: %s", log, cause.ID, cause.Fix)
+		}
+	}
+}
+
+// TestVariables: a log that does not tell its network, its outcome or its cause names the variables that do, and no
+// other log does.
+func TestVariables(t *testing.T) {
+	const nccl = "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV,NET"
+	logs := fixtures(t)
+	for name, want := range map[string]string{
+		"healthy-version-only": nccl, "unknown-nothing": nccl, "unknown-warning": nccl, "gpu-oom-torch": "",
+		"healthy-roce-2.28": "", "healthy-single-node": "", "no-ib-device": "",
+		"hang-timeout": "TORCH_NCCL_TRACE_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1",
+	} {
+		if got := strings.Join(Tell(logs[name].log()).Runs[0].Variables, " "); got != want {
+			t.Errorf("%s: want %q, got %q", name, want, got)
+		}
 	}
 }
 
@@ -116,8 +157,8 @@ func TestLastError(t *testing.T) {
 // TestMissingRank asserts that the rank that did not start a collective is named, not one of those that wait.
 func TestMissingRank(t *testing.T) {
 	line := func(rank int, group, text string) string {
-		return fmt.Sprintf("[rank%d]:[E1218 20:27:21.4 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID %s Rank 0] %s", rank,
-			group, text)
+		return fmt.Sprintf("[rank%d]:[E1218 20:27:21.4 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID %s Rank 0] %s",
+			rank, group, text)
 	}
 	status := func(rank int, group string, enqueued int) string {
 		return line(rank, group, fmt.Sprintf("failure detected by watchdog at work sequence id: 10 PG status: last "+
@@ -125,7 +166,7 @@ func TestMissingRank(t *testing.T) {
 	}
 	waits := func(rank int, group, collective string, number int) string {
 		return line(rank, group, fmt.Sprintf("Watchdog caught collective operation timeout: WorkNCCL(SeqNum=%d, "+
-			"OpType=%s, NumelIn=1, Timeout(ms)=600000) ran for 600081 milliseconds before timing out.", number, collective))
+			"OpType=%s, NumelIn=1, Timeout(ms)=600000) ran for 600081 milliseconds.", number, collective))
 	}
 	const all, pair = "0(default_pg)", "3(tp)"
 	for name, c := range map[string]struct {
@@ -148,7 +189,7 @@ func TestMissingRank(t *testing.T) {
 	} {
 		run := ofLines("train.log", c.log).Last()
 		if len(run.Causes) == 0 || run.Causes[0].ID != HangTimeout || !strings.Contains(run.Causes[0].Summary, c.says) ||
-			name == "other groups" && strings.Contains(run.Causes[0].Summary, "same collective") {
+			name == "other groups" && strings.Contains(run.Causes[0].Summary, "the same") {
 			t.Errorf("%s: %+v", name, run.Causes)
 		}
 	}

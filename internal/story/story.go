@@ -32,6 +32,7 @@ type Run struct {
 	Causes      []Cause      `json:"causes"` // the most probable first
 	Victims     []Victim     `json:"victims"`
 	Differences []Difference `json:"differences,omitempty"` // between the ranks
+	Variables   []string     `json:"variables,omitempty"`   // to set for a log that tells more: NAME=value
 }
 
 // Kind is the kind of a network, whatever its plugin is called.

@@ -28,6 +28,24 @@ func (run *teller) run() Run {
 	run.result = r.Outcome
 	r.Causes = run.causes()
 	r.Victims = run.victims(r.Causes)
+	r.Variables = run.variablesToSet(r)
 	r.Summary = run.summary(r)
 	return r
+}
+
+// variablesToSet returns the variables with which the next log tells what this one does not: the network, the outcome
+// or the cause, and which rank a collective waits for (PyTorch's ProcessGroupNCCL.hpp).
+func (run *teller) variablesToSet(r Run) []string {
+	var set []string
+	first := CauseID("")
+	if len(r.Causes) > 0 {
+		first = r.Causes[0].ID
+	}
+	if first == UnknownCause || r.Outcome == OutcomeUnknown || r.Network.Transport == UnknownTransport {
+		set = append(set, "NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV,NET")
+	}
+	if first == HangTimeout && len(run.events(nccllog.Watchdog)) > 0 {
+		set = append(set, "TORCH_NCCL_TRACE_BUFFER_SIZE=2000", "TORCH_NCCL_DUMP_ON_TIMEOUT=1")
+	}
+	return set
 }
