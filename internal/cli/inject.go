@@ -25,15 +25,18 @@ and first the ConfigMaps that carry railhead-pod if the namespace lacks them ('r
 It changes nothing in the cluster. Settings of the manifest are kept;
 injecting twice has no further effect. A manifest that names a namespace gets the rails of that namespace.
 
-Kinds: ` + strings.Join(workload.WithTemplates(), ", ") + ".",
+Kinds: ` + strings.Join(workload.WithTemplates(), ", ") + `; any other with --template-path.`,
 		Example: `  railhead inject -f job.yaml -n train | kubectl apply -f -
-  kubectl create job x --image IMAGE --dry-run=client -o yaml -- torchrun train.py | railhead inject -f -`,
+  kubectl create job x --image IMAGE --dry-run=client -o yaml -- torchrun train.py | railhead inject -f -
+  railhead inject -f train.yaml --template-path spec.worker.template   a kind that railhead does not know`,
 		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.inject(cmd, &j, file) },
 	}
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "manifest `file`; - for standard input")
 	cmd.Flags().StringVar(&j.Container, "container", "",
 		"`name` of the container that trains (default: the only one, or the one with GPUs)")
+	cmd.Flags().StringArrayVar(&j.TemplatePaths, "template-path", nil,
+		"`path` of the pod template in objects of other kinds, such as spec.template or spec.groups[].template; repeatable")
 	_ = cmd.MarkFlagRequired("filename") // the flag exists
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	j.add(cmd)
@@ -54,7 +57,7 @@ func (a *app) inject(cmd *cobra.Command, j *jobFlags, file string) error {
 		return err
 	}
 	states := map[string]cluster.State{}
-	for _, ns := range manifests.Namespaces(o.Namespace) {
+	for _, ns := range manifests.Namespaces(o) {
 		there := o
 		there.Namespace = ns
 		if states[ns], err = a.readForJob(cmd.Context(), client, there); err != nil {

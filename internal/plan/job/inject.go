@@ -24,10 +24,8 @@ func Inject(
 	manifest unstructured.Unstructured, s cluster.State, o Options,
 ) (unstructured.Unstructured, []check.Finding) {
 	j, templates := injection(manifest, s, o)
-	if _, known := workload.Of(manifest.GetKind()); !known {
-		kind := cmp.Or(manifest.GetKind(), "an object without a kind")
-		j.refuse(manifest, kind+" has no pod template that railhead knows",
-			"one of "+strings.Join(workload.WithTemplates(), ", "))
+	if _, known := o.kindOf(manifest); !known {
+		j.refuseKind(manifest)
 		return manifest, j.findings
 	}
 	if len(templates) == 0 {
@@ -46,7 +44,7 @@ func Inject(
 		env:       []corev1.EnvVar{{Name: "RAILHEAD_MODE", Value: string(j.Mode)}},
 		pod:       corev1.PodSpec{ServiceAccountName: j.ServiceAccount},
 	}
-	for _, template := range podTemplates(object) {
+	for _, template := range o.podTemplates(object) {
 		if err := shape.add(template); err != nil {
 			j.refuse(manifest, err.Error(), "a container with a command")
 			return manifest, j.findings
@@ -69,15 +67,15 @@ func injection(manifest unstructured.Unstructured, s cluster.State, o Options) (
 	o.Name, o.Type = manifest.GetName(), Single // the manifest sets the number of pods
 	j := newJob(s, o)
 	j.GPUs = o.GPUs
-	templates := podTemplates(manifest)
+	templates := o.podTemplates(manifest)
 	if o.GPUs == 0 {
 		j.requestedGPUs(templates)
 	}
 	return j, templates
 }
 
-func podTemplates(manifest unstructured.Unstructured) []map[string]any {
-	k, _ := workload.Of(manifest.GetKind())
+func (o Options) podTemplates(manifest unstructured.Unstructured) []map[string]any {
+	k, _ := o.kindOf(manifest)
 	return k.PodTemplates(manifest.Object)
 }
 
@@ -90,6 +88,20 @@ func (j *job) requestedGPUs(templates []map[string]any) {
 				j.GPUResource, j.GPUs = name, n
 			}
 		}
+	}
+}
+
+// refuseKind fails for a manifest of a kind that railhead does not know, and names the templates that it seems to have.
+func (j *job) refuseKind(manifest unstructured.Unstructured) {
+	kind := cmp.Or(manifest.GetKind(), "object without a kind")
+	j.refuse(manifest, "railhead does not know where "+kind+" has pod templates",
+		"one of "+strings.Join(workload.WithTemplates(), ", "))
+	if paths := workload.TemplatePaths(manifest.Object); len(paths) > 0 {
+		fix := check.ByUser("Name the templates that train; a part of the manifest looks like one.")
+		for _, path := range paths {
+			fix.Commands = append(fix.Commands, "railhead inject -f FILE --template-path "+path)
+		}
+		j.findings[len(j.findings)-1].Fix = fix
 	}
 }
 

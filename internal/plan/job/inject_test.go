@@ -195,7 +195,7 @@ func TestInjectAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"train", "other"}, all.Namespaces("other")); diff != "" {
+	if diff := cmp.Diff([]string{"train", "other"}, all.Namespaces(Options{Namespace: "other"})); diff != "" {
 		t.Errorf("namespaces to read (-want +got):\n%s", diff)
 	}
 	if err := all.In("train"); err == nil || err.Error() != "Service s is in namespace elsewhere, but -n is train: omit -n, or use -n elsewhere" {
@@ -224,6 +224,32 @@ func TestInjectAll(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" || len(findings) > 0 {
 		t.Errorf("objects (-want +got):\n%s\n%s", diff, plantest.Wording(findings))
+	}
+}
+
+// TestInjectUnknownKind: an object that makes pods is not passed through because its kind is unknown.
+func TestInjectUnknownKind(t *testing.T) {
+	all, err := ReadManifests([]byte(podManifest + "---\napiVersion: example.com/v1\nkind: Train\n" +
+		"metadata: {name: t, namespace: train}\nspec:\n  groups:\n  - template:\n     spec:" + templateOf))
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := map[string]cluster.State{"train": plantest.Training()}
+	o := Options{Namespace: "train", Programs: programs()}
+	_, findings := InjectAll(all, states, o)
+	got := plantest.Wording(findings)
+	if check.Worst(findings) != check.Fail || !strings.Contains(got, "railhead does not know where Train has pod templates") ||
+		!strings.Contains(got, "railhead inject -f FILE --template-path spec.groups[].template") {
+		t.Errorf("Train:\n%s", got)
+	}
+	o.TemplatePaths = []string{"spec.groups[].template"}
+	out, findings := InjectAll(all, states, o)
+	if check.Worst(findings) == check.Fail {
+		t.Fatal(plantest.Wording(findings))
+	}
+	injected := workload.AtPaths(out[len(out)-1].Object, o.TemplatePaths).PodTemplates(out[len(out)-1].Object)
+	if len(injected) != 1 || workload.Field(injected[0], "metadata.annotations") == nil {
+		t.Errorf("Train injected: %v", injected)
 	}
 }
 

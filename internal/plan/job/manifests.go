@@ -55,12 +55,12 @@ func (all Manifests) In(namespace string) error {
 	return nil
 }
 
-// Namespaces returns the namespaces of the manifests with pods, each once; namespace is the default.
-func (all Manifests) Namespaces(namespace string) []string {
+// Namespaces returns the namespaces of the manifests with pods, each once.
+func (all Manifests) Namespaces(o Options) []string {
 	var names []string
 	for _, m := range all {
-		own := namespaceOf(m, namespace)
-		if _, known := workload.Of(m.GetKind()); known && !slices.Contains(names, own) {
+		own := namespaceOf(m, o.Namespace)
+		if _, known := o.kindOf(m); known && !slices.Contains(names, own) {
 			names = append(names, own)
 		}
 	}
@@ -71,14 +71,24 @@ func namespaceOf(manifest unstructured.Unstructured, namespace string) string {
 	return cmp.Or(manifest.GetNamespace(), namespace, "default")
 }
 
+// kindOf returns the kind of a manifest with pods. A kind that railhead does not know has its templates at TemplatePaths.
+func (o Options) kindOf(manifest unstructured.Unstructured) (workload.Kind, bool) {
+	if k, known := workload.Of(manifest.GetKind()); known {
+		return k, true
+	}
+	k := workload.AtPaths(manifest.Object, o.TemplatePaths)
+	return k, len(k.Templates) > 0
+}
+
 // InjectAll injects into every manifest with pods, and puts the ConfigMaps that they mount first. states has the State
-// of each namespace. Other objects stay unchanged; if no manifest has pods, the findings are those of the first.
+// of each namespace. Objects without pods stay unchanged. It fails for one with pods of a kind that railhead does not
+// know, and if no manifest has pods.
 func InjectAll(manifests Manifests, states map[string]cluster.State, o Options) (Manifests, []check.Finding) {
 	var out, parts Manifests
 	var findings []check.Finding
 	var hasPods bool
 	for _, m := range manifests {
-		if _, known := workload.Of(m.GetKind()); !known {
+		if _, known := o.kindOf(m); !known && len(workload.TemplatePaths(m.Object)) == 0 {
 			out = append(out, m)
 			continue
 		}

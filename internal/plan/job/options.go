@@ -57,7 +57,8 @@ type Options struct {
 	Memlock          string // MemlockByNode, MemlockByIPCLock; chosen by the nodes' settings
 	RunAsUser        *int64 // OpenShift's range, or the image's
 	Delivery         delivery.Method
-	PodImage         string // contains railhead-pod
+	PodImage         string   // contains railhead-pod
+	TemplatePaths    []string // of pod templates in manifests of kinds that railhead does not know
 	Programs         []delivery.Program
 	Shm              string // /dev/shm: 8Gi for each GPU
 	CPU, Memory      string
