@@ -119,11 +119,6 @@ func (run *explainer) invalid(e nccllog.Event, said string, isSet bool) []candid
 	}
 	gid[0].confidence = Possible
 	mtu := one(MTUMismatch, Possible, "the ends may have different MTUs", e)
-	if ib == 0 && roce == 0 {
-		unknown := candidate{UnknownCause, Possible, said + "; the log does not show whether the HCAs are InfiniBand " +
-			"or RoCE", quotes(e.Quote)}
-		return append([]candidate{unknown}, slices.Concat(mixed, gid, mtu)...)
-	}
 	// Up to 2.20 the index is 0 unless it is set, and slot 0 is never empty.
 	mixed[0].summary = said + ": the ends do not match; slot 0, which this NCCL uses by default, is never empty"
 	return append(mixed, append(gid, mtu...)...)

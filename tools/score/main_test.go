@@ -11,8 +11,10 @@ import (
 func TestScore(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"index.tsv": "file\tnetwork\tgdr\toutcome\taccept\n" +
-			"right\tIB,RoCE\t-\tfail\tmemlock,create-cq\nwrong\tSocket\tno\tfail\t-\n",
+		"index.tsv": "file\tnetwork\tgdr\toutcome\taccept\tfamily\n" +
+			"right\tIB,RoCE\t-\tfail\tmemlock,create-cq\t\n" +
+			"right\tother:IBext_v8 (RoCE), no peer\t-\tfail\t\tmemlock\n" +
+			"wrong\tSocket\tno\tfail,unknown\t-\t-\n",
 		"right": `{"runs":[{"network":{"kind":"RoCE"},"outcome":"fail","causes":[{"id":"memlock"}]}]}`,
 		"wrong": `{"runs":[{"network":{"kind":"Socket"},"gpuDirect":"yes","outcome":"ok"}]}`,
 	} {
@@ -25,12 +27,12 @@ func TestScore(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `wrong: gdr: want no, got yes
-wrong: outcome: want fail, got ok
-2 logs
-  network    2 of   2  100.0 %
+wrong: outcome: want fail,unknown, got ok
+3 logs
+  network    3 of   3  100.0 %
   gdr        0 of   1    0.0 %
-  outcome    1 of   2   50.0 %
-  accept     1 of   1  100.0 %
+  outcome    2 of   3   66.7 %
+  accept     2 of   2  100.0 %
   failures called ok: 1 wrong
 `
 	if out.String() != want {
