@@ -25,6 +25,10 @@ func missingPods(s cluster.State, o Options, found []check.Finding) []check.Find
 	}
 	var findings []check.Finding
 	for _, f := range inQuestion(s, o) {
+		if why, held := suspended(s, o, f); held {
+			findings = append(findings, why)
+			continue
+		}
 		wanted := f.WantedPods()
 		ready, unready := f.Count()
 		if ready+unready < wanted {

@@ -29,7 +29,8 @@ var queued = []kind{
 	},
 	{
 		words: anyOf(`insufficient (?:unused )?quota (?:in cohort )?for (\S+) `, `couldn't assign flavors to pod set`,
-			`Workload didn't fit`, `borrowing limit for \S+ in flavor`, `queue resource quota insufficient`),
+			`Workload didn't fit`, `admission checks?\b`, `borrowing limit for \S+ in flavor`, `queue resource `+
+				`quota insufficient`),
 		summary: "the queue of {pod} has not admitted it: {quote}",
 		fix: check.ByUser("Wait until jobs of the same queue end, or request less.",
 			workloads, localQueues),

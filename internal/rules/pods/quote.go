@@ -23,6 +23,7 @@ var (
 		`network(?:ing)?(?: for (?:pod|sandbox) "[^"]*")?: `,
 		`failed to create (?:containerd|shim) task: `,
 		`AddNetwork: `,
+		`failed to set up IPAM plugin type "[^"]*" from the device "[^"]*": `,
 		`[Dd]elegate ?[Aa]dd - "[^"]*": `,
 		`\bargs: `,
 		`(?:TryLoadPodDelegates|GetNetworkDelegates|GetPodNetwork): `,

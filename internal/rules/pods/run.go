@@ -12,7 +12,8 @@ import (
 var (
 	architecture = anyCase(
 		`exec format error`,
-		`no matching manifest for`,
+		`no match(ing manifest)? for (platform|linux|windows)`,
+		`no supported platform found`,
 		`no image found in (image index|manifest list) for architecture`,
 		`image operating system`,
 		`does not match the (expected|specified) platform`,
