@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +44,7 @@ apart that look the same in a log. An archive with logs (doctor --logs) needs no
 printed as soon as they appear, and the full explanation at the end.
 
 Exit status: 0 if RDMA was used, or no network was needed; 1 if the run failed, fell back to TCP or was slower than
-possible; 3 if the log does not show it, or no log could be read.`,
+possible; 3 if the log does not show it, or a log could not be read.`,
 		Example: `  railhead explain train.log
   railhead explain logs/                                 one file per rank
   torchrun train.py 2>&1 | railhead explain --follow     warn as soon as the job starts on TCP
@@ -119,7 +120,7 @@ func (e explainer) write(out io.Writer, wide bool, s story.Story) error {
 
 // exitOfStory returns the exit code of a story.
 func exitOfStory(s story.Story) error {
-	known := len(s.Runs) > 0
+	known := len(s.Runs) > 0 && !slices.ContainsFunc(s.Skipped, func(log story.Skipped) bool { return log.Failed })
 	for _, r := range s.Runs {
 		switch r.Outcome {
 		case story.OutcomeFail, story.OutcomeFallback, story.OutcomeDegraded:

@@ -106,6 +106,7 @@ func TestExplain(t *testing.T) {
 		},
 		"one of two files is there": {
 			args: []string{folder + "/rank9.log", folder + "/rank0.log"},
+			code: exit.Unknown,
 			out:  []string{"used"},
 			err:  "not read: " + folder + "/rank9.log",
 		},

@@ -82,7 +82,9 @@ func (r *Reader) Read(ctx context.Context, logs []Log) error {
 func (r *Reader) readLog(ctx context.Context, l Log) error {
 	log, err := l.Open(ctx)
 	if err != nil {
-		r.Skip(l.Name, reason(err))
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.skipped = append(r.skipped, failed(l.Name, err))
 		return ctx.Err()
 	}
 	defer log.Close()
@@ -132,9 +134,13 @@ func skippedOf(name string, reading nccllog.Reading, err error) []story.Skipped 
 		skipped = append(skipped, story.Skipped{File: name, Reason: reason})
 	}
 	if err != nil {
-		skipped = append(skipped, story.Skipped{File: name, Reason: reason(err)})
+		skipped = append(skipped, failed(name, err))
 	}
 	return skipped
+}
+
+func failed(name string, err error) story.Skipped {
+	return story.Skipped{File: name, Reason: reason(err), Failed: true}
 }
 
 // logsAtOnce bounds how many logs are followed at the same time.

@@ -16,6 +16,7 @@ type Story struct {
 type Skipped struct {
 	File   string `json:"file"`
 	Reason string `json:"reason"`
+	Failed bool   `json:"failed,omitempty"` // a log that could not be opened or read to its end
 }
 
 // Run is one start of a job.
