@@ -2,6 +2,7 @@ package nccllog
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -411,5 +412,26 @@ func TestLogDoesNotChange(t *testing.T) {
 	p.End(Place{"job.log", 2})
 	if got := log.Runs[0].Ends["job.log"]; got != 1 {
 		t.Errorf("the file of an earlier log ends at line %d, want 1", got)
+	}
+}
+
+// TestHarmlessHaveSources: that a warning means nothing is a claim, and its row names the source.
+func TestHarmlessHaveSources(t *testing.T) {
+	text, err := os.ReadFile("signatures.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, last := 0, ""
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, "Kind: Harmless") {
+			seen++
+			if !strings.Contains(last, "{ // ") {
+				t.Errorf("no source above %s", line)
+			}
+		}
+		last = line
+	}
+	if seen < 2 {
+		t.Errorf("%d rows", seen)
 	}
 }

@@ -354,10 +354,11 @@ var ofiSignatures = []Signature{
 		},
 		Example: "a:1:9 [0] platform_init:1 NCCL WARN NET/OFI Only EFA provider is supported",
 	},
-	{
+	{ // aws-ofi-nccl src/nccl_ofi_system.c, src/platform-aws.c: not every platform has the file, or the symbol
 		ID: "ofi-environment", Kind: Harmless, What: "a platform that the plugin does not know",
-		Words:   []string{"pciPath", "product_name", "ncclGetVersion", "environment"},
-		Example: "a:1:9 [0] platform:1 NCCL WARN NET/OFI Unable to read product_name",
+		Words: []string{"product_name", "find ncclGetVersion symbol"},
+		Example: "a:1:9 [0] get_product_name:1 NCCL WARN NET/OFI Error opening file: " +
+			"/sys/devices/virtual/dmi/id/product_name",
 	},
 	{
 		ID: "ofi-initialize", Kind: OFIFailed, What: "OFI plugin failed",
