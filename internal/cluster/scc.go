@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -26,6 +27,25 @@ type SCC struct {
 // AllowsCapability reports whether pods under the SCC may add a capability.
 func (c SCC) AllowsCapability(name string) bool {
 	return slices.Contains(c.AllowedCapabilities, name) || slices.Contains(c.AllowedCapabilities, "*")
+}
+
+// uidRange is an annotation of namespaces with the users of their pods: first user, "/", number of users.
+const uidRange = "openshift.io/sa.scc.uid-range"
+
+// AllowsUser reports whether pods of a namespace under the SCC may run as a user. A user that nothing known forbids is
+// allowed.
+func (c SCC) AllowsUser(user int64, n Namespace) bool {
+	switch c.RunAsUser {
+	case "MustRunAsNonRoot":
+		return user != 0
+	case "MustRunAsRange":
+		var first, count int64
+		if _, err := fmt.Sscanf(n.Annotations[uidRange], "%d/%d", &first, &count); err == nil {
+			return first <= user && user < first+count
+		}
+		return user != 0
+	}
+	return true
 }
 
 // AllowsVolume reports whether pods under the SCC may have a kind of volume.

@@ -63,7 +63,7 @@ func Needs(s cluster.State, o Options) []cluster.Kind {
 	if locked && s.Server.Serves(cluster.MachineConfigGroup) {
 		kinds = append(kinds, cluster.MachineConfigs)
 	}
-	if locked || o.SCC != "" || o.Privileged || o.Memlock == MemlockByIPCLock {
+	if locked || o.SCC != "" || o.RunAsUser != nil || o.Privileged || o.Memlock == MemlockByIPCLock {
 		kinds = append(kinds, cluster.SCCs, cluster.SCCGrants)
 	}
 	return kinds

@@ -18,6 +18,8 @@ func TestJobNeedsSCCs(t *testing.T) {
 	}
 	tcp := jobOptions()
 	tcp.Mode = "tcp"
+	asUser := jobOptions()
+	asUser.RunAsUser = new(int64(0))
 	for name, test := range map[string]struct {
 		s    cluster.State
 		o    Options
@@ -27,6 +29,7 @@ func TestJobNeedsSCCs(t *testing.T) {
 		"nodes without GPUs keep the limit": {bare(memlockLimited()), jobOptions(), true},
 		"setup lifted the limit":            {plantest.Training(), jobOptions(), false},
 		"nodes keep the limit, over TCP":    {memlockLimited(), tcp, false},
+		"a user is chosen":                  {plantest.Training(), asUser, true},
 		"plain Kubernetes":                  {plantest.Vanilla(), jobOptions(), false},
 	} {
 		if got := slices.Contains(Needs(test.s, test.o), cluster.SCCGrants); got != test.want {

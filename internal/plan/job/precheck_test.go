@@ -502,6 +502,35 @@ func TestPrivilegePrechecks(t *testing.T) {
 				"namespace train enforces Pod Security level restricted, which forbids the capability IPC_LOCK",
 				"enforce=privileged",
 			}},
+		"root, which no SCC allows": {
+			s:    func(s *cluster.State) { grants(s, 1) },
+			o:    func(o *Options) { o.RunAsUser = new(int64(0)) },
+			want: []string{"fail scc-usable"},
+			says: []string{"may use no SCC that allows user 0", "oc adm policy add-scc-to-user anyuid -z h-kim-sa -n train"},
+		},
+		"root, which the SCC does not allow": {
+			s:    func(s *cluster.State) { s.SCCs[1].RunAsUser = "MustRunAsRange" },
+			o:    func(o *Options) { o.SCC, o.RunAsUser = plan.SCCName, new(int64(0)) },
+			want: []string{"fail scc-usable"},
+			says: []string{"SCC railhead-rdma does not allow user 0"},
+		},
+		"root, which an SCC allows": {o: func(o *Options) { o.RunAsUser = new(int64(0)) }},
+		"a user of the namespace's range": {
+			s: func(s *cluster.State) {
+				grants(s, 1)
+				s.Namespaces[1].Annotations = map[string]string{"openshift.io/sa.scc.uid-range": "1000650000/10000"}
+			},
+			o: func(o *Options) { o.RunAsUser = new(int64(1000650007)) },
+		},
+		"a user outside the namespace's range": {
+			s: func(s *cluster.State) {
+				grants(s, 1)
+				s.Namespaces[1].Annotations = map[string]string{"openshift.io/sa.scc.uid-range": "1000650000/10000"}
+			},
+			o:    func(o *Options) { o.RunAsUser = &uid },
+			want: []string{"fail scc-usable"},
+			says: []string{"user 1000"},
+		},
 		"OpenShift, privileged pods, baseline": {s: func(s *cluster.State) {
 			level("baseline")(s)
 			s.SCCGrants = append(s.SCCGrants, cluster.SCCGrant{

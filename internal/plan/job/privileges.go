@@ -29,9 +29,31 @@ func (j *admission) privileges() {
 		j.notRoot("the pods", "--run-as-user", strconv.FormatInt(*user, 10), "0, or none")
 	}
 	j.scc = cmp.Or(j.scc, j.SCC)
+	j.requireUser()
 	if j.s.Server.OpenShift() && j.scc != "" {
 		j.checkSCC()
 	}
+}
+
+// requireUser checks whether pods may run as the user of --run-as-user. checkSCC checks a pinned SCC.
+func (j *admission) requireUser() {
+	if j.RunAsUser == nil {
+		return
+	}
+	if *j.RunAsUser == 0 && j.level() == "restricted" {
+		j.requireLevel("root")
+	}
+	if !j.s.Server.OpenShift() || j.scc != "" || j.granted(j.allowsUser) != "" {
+		return
+	}
+	j.noSCC(fmt.Sprintf("user %d", *j.RunAsUser),
+		fmt.Sprintf("oc adm policy add-scc-to-user anyuid -z %s -n %s", j.accountName(), j.Namespace))
+}
+
+// allowsUser reports whether the pods may run as their user under an SCC.
+func (j *admission) allowsUser(c cluster.SCC) bool {
+	n, _ := j.s.Namespace(j.Namespace)
+	return j.RunAsUser == nil || c.AllowsUser(*j.RunAsUser, n)
 }
 
 // serviceAccount chooses the account of the pods.

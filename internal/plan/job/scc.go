@@ -108,6 +108,9 @@ func (j *admission) checkAllowed(c cluster.SCC) {
 	if j.Privileged && !c.Privileged {
 		missing = append(missing, "privileged containers")
 	}
+	if !j.allowsUser(c) {
+		missing = append(missing, fmt.Sprintf("user %d", *j.RunAsUser))
+	}
 	if len(missing) == 0 {
 		return
 	}
