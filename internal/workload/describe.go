@@ -63,12 +63,18 @@ var endings = []string{
 	"Complete", "Completed", "Succeeded", "Failed", "FailureTarget", "SuccessCriteriaMet", "Aborted", "Terminated",
 }
 
-// ended reports whether a workload has finished, is suspended or is being deleted. A Job without a number of
+// elsewhere is the manager of objects that Kueue runs in another cluster (sigs.k8s.io/kueue MultiKueueControllerName).
+const elsewhere = "kueue.x-k8s.io/multikueue"
+
+// ended reports whether a workload has finished, is suspended, is being deleted or runs in another cluster. A Job without a number of
 // completions makes no more pods once one has succeeded (k8s.io/api batch/v1 JobSpec).
 func ended(w cluster.Workload, object map[string]any) bool {
 	phase, _ := Field(object, "status.state.phase").(string)
 	succeeded, _ := whole(Field(object, "status.succeeded"))
-	return Field(object, "spec.suspend") == true || Field(object, "spec.runPolicy.suspend") == true ||
+	is := func(field string, value any) bool {
+		return Field(object, "spec."+field) == value || Field(object, "spec.runPolicy."+field) == value
+	}
+	return is("suspend", true) || is("managedBy", elsewhere) ||
 		Field(object, "metadata.deletionTimestamp") != nil || slices.Contains(endings, phase) ||
 		succeeded > 0 && Field(object, "spec.completions") == nil ||
 		slices.ContainsFunc(w.Conditions, func(c cluster.Condition) bool { return slices.Contains(endings, c.Type) })

@@ -25,6 +25,7 @@ func TestDescribe(t *testing.T) {
 		"a JobSet that has not failed":      {"JobSet", "{spec: {replicatedJobs: [{replicas: 2}]}, status: {conditions: [{type: Failed, status: 'False'}]}}", 2},
 		"a failed JobSet":                   {"JobSet", "{spec: {replicatedJobs: [{replicas: 2}]}, status: {conditions: [{type: Failed, status: 'True'}]}}", 0},
 		"a suspended MPIJob":                {"MPIJob", "{spec: {runPolicy: {suspend: true}, mpiReplicaSpecs: {Worker: {replicas: 2}}}}", 0},
+		"a Job of another cluster":          {"Job", "{spec: {parallelism: 2, managedBy: kueue.x-k8s.io/multikueue}}", 0},
 		"a StatefulSet that is scaled in":   {"StatefulSet", "{spec: {replicas: 0}}", 0},
 		"a DaemonSet that fits no node":     {"DaemonSet", "{status: {desiredNumberScheduled: 0}}", 0},
 		"a PyTorchJob that nobody has seen": {"PyTorchJob", "{spec: {pytorchReplicaSpecs: {Master: {}, Worker: {replicas: 3}}}}", 4},

@@ -140,6 +140,9 @@ func injections() map[string]struct {
 		"jobset": {plantest.Training(), "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: js, namespace: train}\nspec:\n  replicatedJobs:\n" +
 			"  - name: a\n    template: {spec: {template: {metadata: {annotations: {k8s.v1.cni.cncf.io/networks: '[{\"name\":\"mine\",\"namespace\":\"x\"}]'}}, spec: {containers: [{name: a, image: i, command: [x]}]}}}}\n" +
 			"  - name: b\n    template: {spec: {template: {spec: {containers: [{name: a, image: i, command: [z]}]}}}}\n", o},
+		"pytorchjob": {plantest.Training(), "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: pt, namespace: train}\nspec:\n  pytorchReplicaSpecs:\n" +
+			"    Master: {template: {spec: {containers: [{name: pytorch, image: i, command: [x], resources: {limits: {nvidia.com/gpu: 8}}}]}}}\n" +
+			"    Worker: {replicas: 3, template: {spec: {containers: [{name: pytorch, image: i, command: [x], resources: {limits: {nvidia.com/gpu: 8}}}]}}}\n", o},
 	}
 }
 

@@ -126,7 +126,7 @@ func clusterFaults() map[string]clusterFault {
 				p.Ready, p.Phase, p.Reason = false, "Failed", "UnexpectedAdmissionError"
 				p.Message = "Allocate failed due to no healthy devices present"
 			},
-			want: []string{"warn driver-pods"}, folded: []string{"device-allocate"},
+			want: []string{"fail driver-pods"}, folded: []string{"device-allocate"},
 		},
 		"a card has fewer virtual functions than its policies request": {
 			change: func(s *cluster.State) { s.SriovNodes[1].Interfaces[0].VFs = 4 },
@@ -299,7 +299,7 @@ func clusterFaults() map[string]clusterFault {
 				}}
 			},
 			job:    "h-kim",
-			want:   []string{"warn scc-granted"},
+			want:   []string{"fail scc-granted"},
 			says:   "service account railhead of namespace train",
 			folded: []string{"scc-ipc-lock"},
 		},

@@ -7,12 +7,20 @@ import (
 	"github.com/railhead/railhead/internal/check"
 )
 
-// fold moves findings under the finding that explains them, and puts those about single pods last.
+// fold moves findings under the finding that explains them, which is as severe as they are, and puts those about single
+// pods last.
 func fold(r check.Report) check.Report {
 	left := []check.Finding{}
+	causes, severity := make([]int, len(r.Findings)), make([]check.Status, len(r.Findings))
 	for i, f := range r.Findings {
-		cause := causeOf(r.Findings, i)
+		if causes[i] = causeOf(r.Findings, i); causes[i] >= 0 {
+			severity[causes[i]] = max(severity[causes[i]], f.Status)
+		}
+	}
+	for i, f := range r.Findings {
+		cause := causes[i]
 		if cause < 0 {
+			f.Status = max(f.Status, severity[i])
 			left = append(left, f)
 			continue
 		}
@@ -33,8 +41,9 @@ func fold(r check.Report) check.Report {
 func causeOf(findings []check.Finding, effect int) int {
 	root := -1
 	for range findings { // causes are no longer than the list, even if rows explain each other
+		by := explainedBy(findings[effect].Check)
 		i := slices.IndexFunc(findings, func(f check.Finding) bool {
-			return slices.Contains(explainedBy(findings[effect].Check), f.Check) && check.Explains(f, findings[effect])
+			return slices.Contains(by, f.Check) && check.Explains(f, findings[effect])
 		})
 		if i < 0 {
 			break

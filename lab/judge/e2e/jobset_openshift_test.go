@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
 )
 
 // TestDeployJobSet: the pods of a JobSet are made by its controller and the Job's, pass the injector and the SCC, and
@@ -83,4 +85,27 @@ func TestJobSetRefusedByAdmission(t *testing.T) {
 	r.says(t, "[scc-ipc-lock]", "event FailedCreate of Job/lock-worker-0", "unable to validate against any security context constraint")
 	u.ends(t, 1, "status", "lock", "-n", ns).silent(t).says(t, "Job lock has 0 of 2 pods.", "[scc-ipc-lock]")
 	u.does(t, "delete", "lock", "-n", ns, "--yes").silent(t)
+}
+
+// TestJobSetWithoutPods: a JobSet that railhead did not deploy is explained by the events of its Jobs.
+func TestJobSetWithoutPods(t *testing.T) {
+	const ns = "unbornsets"
+	setUp(t)
+	u, c := engineer(t, "p-unborn-set", ns), openShift.Client()
+	template, _ := gpuPods("llm", "8", func(p *corev1.PodTemplateSpec) { p.Spec.HostNetwork, p.Spec.RestartPolicy = true, corev1.RestartPolicyNever })
+	spec, err := kruntime.DefaultUnstructuredConverter.ToUnstructured(&template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": map[string]any{"name": "llm", "namespace": ns},
+		"spec": map[string]any{"replicatedJobs": []any{map[string]any{
+			"name": "worker", "replicas": int64(2), "template": map[string]any{"spec": map[string]any{"template": spec}},
+		}}},
+	}}
+	create(t, c, set)
+	remove(t, c, set)
+	event(t, ns, "Job", "FailedCreate")
+	u.ends(t, 1, "doctor", "-n", ns).prints(t, "a pod of JobSet llm", "event FailedCreate of Job/llm-worker-", "scc-granted")
+	u.ends(t, 1, "status", "llm", "-n", ns).silent(t).says(t, "Job llm has 0 of 2 pods.")
 }
