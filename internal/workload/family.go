@@ -21,6 +21,9 @@ func Families(s cluster.State) []Family {
 	if !slices.Contains(s.Read, cluster.Workloads) {
 		all = deployed(s)
 	}
+	if len(all) == 0 {
+		return nil
+	}
 	of := map[string]cluster.Workload{}
 	for _, w := range all {
 		of[key(w.Namespace, w.Kind+"/"+w.Name)] = w

@@ -16,7 +16,7 @@ import (
 const networksAnnotation = "k8s.v1.cni.cncf.io/networks"
 
 // podNetworks finds networks that do not exist and that Pending pods name, or the templates of workloads without pods.
-// Multus reports them in events only once a pod has a node.
+// Multus reports them in events only once a pod has a node, the network-resources-injector at once.
 func podNetworks(v view) []check.Finding {
 	var findings []check.Finding
 	var seen []cluster.Pod
@@ -24,7 +24,9 @@ func podNetworks(v view) []check.Finding {
 		alike := func(other cluster.Pod) bool {
 			return other.Owner == p.Owner && other.Annotations[networksAnnotation] == p.Annotations[networksAnnotation]
 		}
-		if why, about := v.wrongNetwork(p); why != "" && !slices.ContainsFunc(seen, alike) {
+		refused := func(f check.Finding) bool { return f.Subject == subject && f.Check == pods.NADMissing }
+		why, about := v.wrongNetwork(p)
+		if why != "" && !slices.ContainsFunc(seen, alike) && !slices.ContainsFunc(v.pods, refused) {
 			seen = append(seen, p)
 			findings = append(findings, notAttached(subject, p, who+" "+why, about))
 		}
@@ -37,11 +39,8 @@ func podNetworks(v view) []check.Finding {
 		}
 	}
 	for _, p := range detailed(v.State) {
-		ref := check.PodRef(p.Namespace, p.Name)
-		if p.Phase == "Pending" && !slices.ContainsFunc(v.pods, func(f check.Finding) bool {
-			return f.Subject == ref && f.Check == pods.NADMissing // in Multus' own words
-		}) {
-			add(ref, "pod "+p.Name, p)
+		if p.Phase == "Pending" {
+			add(check.PodRef(p.Namespace, p.Name), "pod "+p.Name, p)
 		}
 	}
 	return findings

@@ -125,7 +125,10 @@ func unexplained(f workload.Family) check.Finding {
 	wanted, status := f.WantedPods(), check.Warn
 	var states []string
 	for _, p := range f.Pods {
-		if !p.Ready {
+		switch {
+		case p.Deleted:
+			states = append(states, p.Name+" is being deleted")
+		case !p.Ready:
 			states = append(states, p.Name+" is "+cmp.Or(p.Phase, "not known"))
 		}
 		if p.Node == "" {

@@ -106,6 +106,15 @@ func TestMissingPods(t *testing.T) {
 		"a DaemonSet refused by a webhook":      {workloads: []cluster.Workload{asking("DaemonSet")}, events: []cluster.Event{refusal("DaemonSet/llm", `admission webhook "x" denied the request: no`)}, want: []string{"fail admission-refused"}},
 		"pods that no scheduler sees":           {workloads: []cluster.Workload{asking("StatefulSet")}, pods: []cluster.Pod{{Namespace: "train", Name: "llm-0", Owner: "StatefulSet/llm", Phase: "Pending"}}, want: []string{"unknown pod-pending StatefulSet llm has 0 of 2 pods ready"}},
 		"pods that are not ready on their node": {workloads: []cluster.Workload{asking("StatefulSet")}, pods: []cluster.Pod{podOf("llm-0", "StatefulSet/llm", "Running"), podOf("llm-1", "StatefulSet/llm", "Running")}, want: []string{"warn pod-pending has 0 of 2 pods ready"}},
+		"a pod whose node does not answer while it is deleted": {
+			workloads: []cluster.Workload{asking("StatefulSet")},
+			pods: []cluster.Pod{readyPod("llm-0", "StatefulSet/llm"), func() cluster.Pod {
+				p := readyPod("llm-1", "StatefulSet/llm")
+				p.Deleted = true
+				return p
+			}()},
+			want: []string{"warn pod-pending StatefulSet llm has 1 of 2 pods ready"},
+		},
 		"a failed Job whose pods were deleted": {
 			workloads: []cluster.Workload{asking("Job", idle, func(w *cluster.Workload) {
 				w.Conditions = []cluster.Condition{{Type: "Failed", Reason: "DeadlineExceeded", Message: "Job was active longer"}}

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -77,7 +78,7 @@ func TestWorkloadsWithoutPods(t *testing.T) {
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "default", Namespace: ns}},
 		}
 		template, selector := gpuPods("llm", "8", func(p *corev1.PodTemplateSpec) {
-			p.Annotations = map[string]string{"k8s.v1.cni.cncf.io/networks": "unborn-eno5np0,nowhere"}
+			p.Annotations = map[string]string{"k8s.v1.cni.cncf.io/networks": "unborn-eno5np0"}
 			p.Spec.HostNetwork = true
 		})
 		set := &appsv1.StatefulSet{ObjectMeta: meta(ns, "llm"), Spec: appsv1.StatefulSetSpec{Replicas: &two, Selector: selector, Template: template}}
@@ -85,11 +86,11 @@ func TestWorkloadsWithoutPods(t *testing.T) {
 		remove(t, c, role, grant, set)
 		event(t, ns, "StatefulSet", "FailedCreate")
 		d := diagnosis(t, u.ends(t, 1, "doctor", "-n", ns, "-o", "json"))
-		if got := found(d); !slices.Equal(got, []string{"fail nad-missing", "fail pod-security"}) {
+		if got := found(d); !slices.Equal(got, []string{"fail pod-security"}) {
 			t.Errorf("found %q: %+v", got, d.Problems)
 		}
 		u.ends(t, 1, "doctor", "llm", "-n", ns).prints(t, "Job llm in namespace unborn: 0 pods examined",
-			`the Pod Security level "baseline:latest" of namespace unborn refuses llm-0`, "StatefulSet/llm names network nowhere, which namespace unborn does not have")
+			`the Pod Security level "baseline:latest" of namespace unborn refuses llm-0`)
 		u.ends(t, 1, "status", "llm", "-n", ns).silent(t).says(t, "Job llm has 0 of 2 pods.", "[pod-security]")
 	})
 	t.Run("a Deployment that exceeds a quota", func(t *testing.T) {
@@ -119,6 +120,20 @@ func TestWorkloadsWithoutPods(t *testing.T) {
 		event(t, ns, "Pod", "FailedScheduling")
 		u.ends(t, 1, "doctor", "big", "-n", ns).prints(t, "Job big in namespace unborn: 0 pods examined", "[insufficient-resource]")
 		u.ends(t, 1, "status", "big", "-n", ns).prints(t, "big-", "Pending")
+	})
+	t.Run("a network that does not exist, in the template of pods that are refused", func(t *testing.T) {
+		template, _ := gpuPods("stray", "1", func(p *corev1.PodTemplateSpec) {
+			p.Annotations = map[string]string{"k8s.v1.cni.cncf.io/networks": "nowhere"}
+			p.Spec.ServiceAccountName, p.Spec.RestartPolicy = "nobody", corev1.RestartPolicyNever
+		})
+		job := &batchv1.Job{ObjectMeta: meta(ns, "stray"), Spec: batchv1.JobSpec{Template: template}}
+		create(t, c, job)
+		remove(t, c, job)
+		event(t, ns, "Job", "FailedCreate")
+		d := diagnosis(t, u.ends(t, 1, "doctor", "stray", "-n", ns, "-o", "json"))
+		if got := found(d); !slices.Contains(got, "fail nad-missing") || !strings.Contains(d.Problems[0].Summary, "nowhere") {
+			t.Errorf("found %q: %+v", got, d.Problems)
+		}
 	})
 	t.Run("a Job whose account does not exist", func(t *testing.T) {
 		template, _ := gpuPods("lost", "1", func(p *corev1.PodTemplateSpec) {
