@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/rules"
 	benchrules "github.com/railhead/railhead/internal/rules/bench"
+	"github.com/railhead/railhead/internal/rules/rulestest"
 )
 
 // planted is a secret that must not leave the cluster.
@@ -315,6 +317,28 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// TestReadEachIsSmall asserts that the snapshots of judged machines are not kept: those of thousands need a gigabyte.
+func TestReadEachIsSmall(t *testing.T) {
+	const pods, most = 500, 16 << 10 // bytes for each pod
+	in := bytes.NewReader(written(t, Bundle{Machines: rulestest.Job(t, pods)}))
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	_, judged, err := ReadEach(in, func(_ Manifest, m rules.Machine) rules.Judged { return rules.Judge(m) })
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if err != nil || len(judged) != pods {
+		t.Fatalf("%d machines: %v", len(judged), err)
+	}
+	if each := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / pods; each > most {
+		t.Errorf("%d bytes are kept for each pod, more than %d", each, most)
+	}
+	runtime.KeepAlive(judged)
+	if d := rules.Diagnose(rules.Case{Machines: judged}); d.Pods != pods || d.Unknown() {
+		t.Errorf("%d pods: %+v", d.Pods, d.Problems)
+	}
+}
+
 // TestCleanKeeps checks facts that a diagnosis needs.
 func TestCleanKeeps(t *testing.T) {
 	b := Clean(full())
@@ -425,6 +449,26 @@ func TestReadRefuses(t *testing.T) {
 		"an invalid bench result": {
 			packed(t, of(manifestFile, manifest), of(benchFile, "{}")), ErrNoBundle,
 			"bench.json: unknown schema version 0",
+		},
+		"a second file of one name": {
+			packed(t, of(manifestFile, manifest), of("logs/a", ""), of("logs/a", "")), ErrUnsafe, `a second "logs/a"`,
+		},
+		"a file for two machines": {
+			packed(
+				t,
+				of(manifestFile, `{"schemaVersion":1,"tool":"railhead",`+
+					`"machines":[{"name":"pod/a/b","file":"x.json"},{"name":"pod/a/c","file":"x.json"}]}`),
+			),
+			ErrNoBundle, "two machines have x.json",
+		},
+		"an invalid snapshot": {
+			packed(
+				t,
+				of(manifestFile, `{"schemaVersion":1,"tool":"railhead",`+
+					`"machines":[{"name":"pod/a/b","file":"x.json"}]}`),
+				of("x.json", "{"),
+			),
+			ErrNoBundle, "x.json",
 		},
 		"a missing snapshot": {
 			packed(

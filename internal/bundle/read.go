@@ -3,6 +3,7 @@ package bundle
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -11,30 +12,31 @@ import (
 	"io/fs"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
-	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/rules"
 )
 
-// Read reads an archive in bounded memory. It writes no files.
-func Read(r io.Reader) (Bundle, error) {
-	zip, err := gzip.NewReader(r)
-	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return Bundle{}, ErrTruncated
-	case err != nil:
-		return Bundle{}, fmt.Errorf("%w: %w", ErrNoBundle, err)
-	}
-	files, err := unpack(tar.NewReader(&bounded{r: zip, left: mostInAll}), zip)
-	if err != nil {
-		return Bundle{}, err
-	}
-	return assemble(files)
+// Read reads an archive with whole snapshots.
+func Read(r io.Reader) (b Bundle, err error) {
+	b, b.Machines, err = ReadEach(r, func(_ Manifest, m rules.Machine) rules.Machine { return m })
+	return b, err
+}
+
+// ReadEach reads an archive in bounded memory. Instead of the machines it returns what keep returns for each of them,
+// in the order of the manifest. The calls of keep come from several goroutines at once.
+func ReadEach[T any](r io.Reader, keep func(Manifest, rules.Machine) T) (b Bundle, kept []T, err error) {
+	a := archive{b: &b, names: map[string]bool{}, snapshots: map[string]int{}, logs: map[string]string{}}
+	a.take = func(i int, m rules.Machine) { kept[i] = keep(b.Manifest, m) }
+	a.begin = func() { kept = make([]T, len(b.Manifest.Machines)) }
+	a.decoders.SetLimit(runtime.GOMAXPROCS(0))
+	err = cmp.Or(a.read(r), a.decoders.Wait(), a.complete())
+	return b, kept, err
 }
 
 // bounded fails after more bytes than any archive has.
@@ -51,46 +53,143 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unpack returns the files by name. The first must be a manifest of a version that it can read: later versions may be
-// laid out differently.
-func unpack(archive *tar.Reader, zip io.Reader) (map[string][]byte, error) {
-	files := map[string][]byte{}
+// archive reads the files of an archive as they come.
+type archive struct {
+	b         *Bundle
+	begin     func()                       // the manifest was read
+	take      func(i int, m rules.Machine) // with its index in the manifest
+	names     map[string]bool              // of the files so far
+	snapshots map[string]int               // by names of files that have not come yet: the index of the machine
+	logs      map[string]string            // by names of files
+	decoders  errgroup.Group
+}
+
+func (a *archive) read(r io.Reader) error {
+	zip, err := gzip.NewReader(r)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return ErrTruncated
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrNoBundle, err)
+	}
+	files := tar.NewReader(&bounded{r: zip, left: mostInAll})
 	for {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) && len(files) > 0 {
+		header, err := files.Next()
+		if errors.Is(err, io.EOF) && len(a.names) > 0 {
 			// the end of the compressed data has its checksum
 			_, err = io.Copy(io.Discard, io.LimitReader(zip, mostOfOneFile))
-			return files, broken(err)
+			return broken(err)
 		}
 		if err != nil {
-			return nil, broken(err)
+			return broken(err)
 		}
-		if err := acceptable(header, len(files)); err != nil {
-			return nil, err
+		if err := a.accepts(header); err != nil {
+			return err
 		}
 		if header.Typeflag == tar.TypeDir {
 			continue
 		}
-		content, err := io.ReadAll(archive)
-		if err != nil {
-			return nil, broken(err)
+		const usual = 1 << 20 // more is allocated only as it comes
+		content := bytes.NewBuffer(make([]byte, 0, min(header.Size+bytes.MinRead, usual)))
+		if _, err := content.ReadFrom(files); err != nil {
+			return broken(err)
 		}
-		if len(files) == 0 {
-			if _, err := readManifest(content); err != nil {
-				return nil, err
-			}
+		a.names[header.Name] = true
+		if err := a.add(header.Name, content.Bytes()); err != nil {
+			return err
 		}
-		files[header.Name] = content
 	}
 }
 
-func acceptable(header *tar.Header, before int) error {
+// add takes a file. It ignores those that later versions may add.
+func (a *archive) add(name string, content []byte) error {
+	if i, listed := a.snapshots[name]; listed {
+		delete(a.snapshots, name)
+		a.decoders.Go(func() error {
+			m := machineOf(a.b.Manifest.Machines[i])
+			err := decode(name, content, &m.Snapshot)
+			a.take(i, m)
+			return err
+		})
+		return nil
+	}
+	list, isList := strings.CutPrefix(strings.TrimSuffix(name, ".json"), objects)
 	switch {
+	case len(a.names) == 1:
+		return a.addManifest(content)
+	case name == benchFile:
+		result, err := bench.ReadResult(bytes.NewReader(content))
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrNoBundle, benchFile, err)
+		}
+		a.b.Bench = &result
+	case name == clusterFile:
+		return decode(name, content, &a.b.State)
+	case name == eventsFile:
+		return a.addList(name, "events", content)
+	case isList:
+		return a.addList(name, list, content)
+	case strings.HasPrefix(name, logs):
+		a.logs[name] = string(content)
+	}
+	return nil
+}
+
+// addManifest takes the manifest. It must be of a version that this railhead can read: later versions may be laid out
+// differently.
+func (a *archive) addManifest(content []byte) (err error) {
+	if a.b.Manifest, err = readManifest(content); err != nil {
+		return err
+	}
+	a.begin()
+	for i, e := range a.b.Manifest.Machines {
+		if e.Unreached != "" {
+			a.take(i, machineOf(e))
+			continue
+		}
+		if _, twice := a.snapshots[e.File]; twice {
+			return fmt.Errorf("%w: two machines have %s", ErrNoBundle, e.File)
+		}
+		a.snapshots[e.File] = i
+	}
+	return nil
+}
+
+func machineOf(e Entry) rules.Machine {
+	return rules.Machine{Ref: check.ParseRef(e.Name), Node: e.Node, Group: e.Group, Unreached: e.Unreached}
+}
+
+// addList takes one of the lists that addState wrote.
+func (a *archive) addList(name, list string, content []byte) error {
+	return decode(name, slices.Concat([]byte("{"+strconv.Quote(list)+":"), content, []byte("}")), &a.b.State)
+}
+
+// complete adds the logs, and fails if files are missing.
+func (a *archive) complete() error {
+	m := a.b.Manifest
+	if found := len(a.names) - 1; found < m.Files {
+		return fmt.Errorf("%w: %d of %d files found", ErrTruncated, found, m.Files)
+	}
+	for _, e := range m.Machines {
+		if _, missing := a.snapshots[e.File]; missing && e.Unreached == "" {
+			return fmt.Errorf("%w: %s is missing", ErrTruncated, e.File)
+		}
+	}
+	for _, e := range m.Logs {
+		a.b.Logs = append(a.b.Logs, Log{Name: e.Name, Container: e.Container, Text: a.logs[e.File]})
+	}
+	return nil
+}
+
+func (a *archive) accepts(header *tar.Header) error {
+	switch before := len(a.names); {
 	case before == 0 && header.Name != manifestFile:
 		return fmt.Errorf("%w: it begins with %q", ErrNoBundle, header.Name)
 	case header.Typeflag == tar.TypeDir:
 	case header.Typeflag != tar.TypeReg || !safe(header.Name):
 		return fmt.Errorf("%w: %q", ErrUnsafe, header.Name)
+	case a.names[header.Name]:
+		return fmt.Errorf("%w: a second %q", ErrUnsafe, header.Name)
 	case header.Size > mostOfOneFile || before >= mostFiles:
 		return ErrTooLarge
 	}
@@ -144,82 +243,4 @@ func known(name string) bool {
 	inFolder := func(folder string) bool { return strings.HasPrefix(name, folder) }
 	return slices.ContainsFunc([]string{snapshots, objects, logs}, inFolder) ||
 		slices.Contains([]string{manifestFile, eventsFile, benchFile}, name)
-}
-
-func assemble(files map[string][]byte) (b Bundle, err error) {
-	if b.Manifest, err = readManifest(files[manifestFile]); err != nil {
-		return b, err
-	}
-	if len(files)-1 < b.Manifest.Files {
-		return b, fmt.Errorf("%w: %d of %d files found", ErrTruncated, len(files)-1, b.Manifest.Files)
-	}
-	if b.State, err = readState(files); err != nil {
-		return b, err
-	}
-	if b.Machines, err = readMachines(b.Manifest.Machines, files); err != nil {
-		return b, err
-	}
-	if b.Bench, err = readBench(files); err != nil {
-		return b, err
-	}
-	for _, e := range b.Manifest.Logs {
-		b.Logs = append(b.Logs, Log{Name: e.Name, Container: e.Container, Text: string(files[e.File])})
-	}
-	return b, nil
-}
-
-// readMachines decodes the snapshots in parallel: a thousand take seconds.
-func readMachines(entries []Entry, files map[string][]byte) ([]rules.Machine, error) {
-	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	machines := make([]rules.Machine, len(entries))
-	for i, e := range entries {
-		machines[i] = rules.Machine{Ref: check.ParseRef(e.Name), Node: e.Node, Group: e.Group, Unreached: e.Unreached}
-		if e.Unreached != "" {
-			continue
-		}
-		content, there := files[e.File]
-		if !there {
-			return nil, errors.Join(fmt.Errorf("%w: %s is missing", ErrTruncated, e.File), g.Wait())
-		}
-		delete(files, e.File) // a thousand snapshots need more memory than everything else
-		g.Go(func() error { return decode(e.File, content, &machines[i].Snapshot) })
-	}
-	return machines, g.Wait()
-}
-
-func readBench(files map[string][]byte) (*bench.Result, error) {
-	content, there := files[benchFile]
-	if !there {
-		return nil, nil
-	}
-	r, err := bench.ReadResult(bytes.NewReader(content))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrNoBundle, benchFile, err)
-	}
-	return &r, nil
-}
-
-// readState joins the lists that addState wrote.
-func readState(files map[string][]byte) (s cluster.State, err error) {
-	parts := map[string]json.RawMessage{}
-	if content, there := files[clusterFile]; there {
-		if err := decode(clusterFile, content, &parts); err != nil {
-			return s, err
-		}
-	}
-	for name, content := range files {
-		list, found := strings.CutPrefix(strings.TrimSuffix(name, ".json"), objects)
-		if found && name != clusterFile {
-			parts[list] = content
-		}
-	}
-	if events, there := files[eventsFile]; there {
-		parts["events"] = events
-	}
-	raw, err := json.Marshal(parts)
-	if err != nil { // a part is no JSON
-		return s, fmt.Errorf("%w: %s: %w", ErrNoBundle, objects, err)
-	}
-	return s, decode(objects, raw, &s)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/examine"
 	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/rules"
 )
 
 // doctorFlags are the flags of doctor.
@@ -222,7 +223,8 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 		}
 		a.say("Saved to %s: check its content before you share it.", f.save)
 	}
-	return a.showDiagnosis(bundle.Clean(seen), f) // clean, so that the archive gives the same diagnosis
+	clean := bundle.Clean(seen) // so that the archive gives the same diagnosis
+	return a.showDiagnosis(clean, rules.JudgeAll(clean.Machines), f)
 }
 
 // doctorFrom diagnoses an archive.
@@ -232,12 +234,19 @@ func (a *app) doctorFrom(f doctorFlags) error {
 		return unknown(fmt.Errorf("--from: %w", err))
 	}
 	defer file.Close()
-	b, err := bundle.Read(file)
+	// Of each machine only the judgement is kept: whole snapshots of 5,000 pods need a gigabyte.
+	b, machines, err := bundle.ReadEach(file, func(m bundle.Manifest, x rules.Machine) rules.Judged {
+		judged := rules.Judge(x)
+		if x.Unreached == "" && (f.explains() || len(m.Logs) > 0) {
+			judged.Snapshot = &x.Snapshot
+		}
+		return judged
+	})
 	if err != nil {
 		return unknown(fmt.Errorf("--from %s: %w", f.from, err))
 	}
 	a.say("From %s, taken %s by railhead %s.", f.from, b.Manifest.Taken.Format(time.RFC3339), b.Manifest.Version)
-	return a.showDiagnosis(b, f)
+	return a.showDiagnosis(b, machines, f)
 }
 
 // checkWritable checks the file of a flag before minutes of work.
@@ -265,13 +274,16 @@ func writeFile(name string, write func(io.Writer) error) error {
 }
 
 // showDiagnosis prints the diagnosis of a bundle and returns its exit code.
-func (a *app) showDiagnosis(b bundle.Bundle, f doctorFlags) error {
-	v := judge(b, f.autopsy != "none")
+func (a *app) showDiagnosis(b bundle.Bundle, machines []rules.Judged, f doctorFlags) error {
+	v := judge(b, machines, f.explains())
 	if err := a.print(f.format, v, v.write); err != nil {
 		return err
 	}
 	return v.exit(f.failOn)
 }
+
+// explains reports whether the causes of an NCCL error are requested.
+func (f doctorFlags) explains() bool { return f.autopsy != "none" }
 
 // exit returns the exit code for --fail-on.
 func (v doctorVerdict) exit(failOn string) error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/logsource"
 	"github.com/railhead/railhead/internal/rules"
 	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
@@ -23,17 +24,23 @@ type doctorVerdict struct {
 }
 
 // judge diagnoses a bundle, from a cluster or from an archive.
-func judge(b bundle.Bundle, autopsy bool) doctorVerdict {
+func judge(b bundle.Bundle, machines []rules.Judged, autopsy bool) doctorVerdict {
 	asked := b.Manifest.Subject
 	v := doctorVerdict{Subject: asked, Diagnosis: rules.Diagnose(rules.Case{
 		State:    b.State,
-		Machines: b.Machines,
+		Machines: machines,
 		Cluster:  clusterrules.Options{Namespace: asked.Namespace, Job: asked.Job, Whole: asked.Cluster},
 		Autopsy:  autopsy,
 		Bench:    b.Bench,
 	})}
 	if len(b.Logs) > 0 {
-		logs := logsource.Archived(b.Logs, snapshotsOf(b.Machines))
+		var snapshots []host.Snapshot
+		for _, m := range machines {
+			if m.Snapshot != nil {
+				snapshots = append(snapshots, *m.Snapshot)
+			}
+		}
+		logs := logsource.Archived(b.Logs, snapshots)
 		v.Log = &logs
 	}
 	return v

@@ -162,12 +162,12 @@ func machineReading(s host.Snapshot, file string) reading {
 }
 
 func machinesPage(machines []rules.Machine) html.Page {
-	v := judge(bundle.Bundle{Machines: machines}, false)
+	v := judge(bundle.Bundle{}, rules.JudgeAll(machines), false)
 	return verdictPage(v, html.Diagnosed{Machines: machines, Taken: machines[0].Snapshot.Taken})
 }
 
 func bundlePage(b bundle.Bundle, file string) html.Page {
-	page := verdictPage(judge(b, false), html.Diagnosed{
+	page := verdictPage(judge(b, rules.JudgeAll(b.Machines), false), html.Diagnosed{
 		File:     file,
 		Taken:    b.Manifest.Taken,
 		Machines: b.Machines,

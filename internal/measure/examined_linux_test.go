@@ -102,7 +102,7 @@ func TestDoctorMeasuresWell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := rules.Diagnose(rules.Case{State: seen.State, Machines: seen.Machines, Bench: seen.Bench})
+	d := rules.Diagnose(rules.Case{State: seen.State, Machines: rules.JudgeAll(seen.Machines), Bench: seen.Bench})
 	if d.Measured.Pods != 2 || d.Measured.Links != 4 {
 		t.Errorf("%+v", d.Measured)
 	}
@@ -143,7 +143,7 @@ func TestDoctorMeasuresNotBesideTraining(t *testing.T) {
 			if diff := cmp.Diff([]string{c.says, "the matrix: it needs two pods with rails"}, got.Bench.Skipped); diff != "" {
 				t.Error(diff)
 			}
-			if d := rules.Diagnose(rules.Case{State: got.State, Machines: got.Machines, Bench: got.Bench}); !d.Unknown() {
+			if d := rules.Diagnose(rules.Case{State: got.State, Machines: rules.JudgeAll(got.Machines), Bench: got.Bench}); !d.Unknown() {
 				t.Errorf("what was not measured is healthy: %+v", d.Problems)
 			}
 			if b.met(t) != "" {

@@ -23,7 +23,7 @@ type Machine = fleet.Machine
 // Case has everything that doctor examined.
 type Case struct {
 	State    cluster.State
-	Machines []Machine
+	Machines []Judged
 	Cluster  clusterrules.Options
 	Autopsy  bool          // also explain IBV_WC_LOC_PROT_ERR
 	Bench    *bench.Result // measurements between the pods; nil: none were requested
@@ -111,21 +111,21 @@ func Diagnose(c Case) Diagnosis {
 }
 
 // autopsies returns the likely cause of IBV_WC_LOC_PROT_ERR in each pod, judged with its node if that was examined.
-func autopsies(machines []Machine) []Autopsy {
-	nodes := map[string]host.Snapshot{}
+func autopsies(machines []Judged) []Autopsy {
+	nodes := map[string]*host.Snapshot{}
 	for _, m := range machines {
-		if m.IsNode() && m.Unreached == "" {
+		if m.IsNode() && m.Snapshot != nil {
 			nodes[m.Node] = m.Snapshot
 		}
 	}
 	var all []Autopsy
 	for _, m := range machines {
-		if m.IsNode() || m.Unreached != "" {
+		if m.IsNode() || m.Snapshot == nil {
 			continue
 		}
-		snapshots := []host.Snapshot{m.Snapshot}
-		if node, examined := nodes[m.Node]; examined {
-			snapshots = append(snapshots, node)
+		snapshots := []host.Snapshot{*m.Snapshot}
+		if node := nodes[m.Node]; node != nil {
+			snapshots = append(snapshots, *node)
 		}
 		a := machine.LocalProtection(snapshots...)
 		i := slices.IndexFunc(all, func(known Autopsy) bool { return known.Verdict == a.Verdict })

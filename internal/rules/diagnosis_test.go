@@ -15,7 +15,7 @@ import (
 )
 
 func TestDiagnoseHealthy(t *testing.T) {
-	d := Diagnose(Case{State: rulestest.Training(t), Machines: rulestest.Job(t, 3)})
+	d := Diagnose(Case{State: rulestest.Training(t), Machines: JudgeAll(rulestest.Job(t, 3))})
 	if len(d.Problems) > 0 || d.Pods != 3 || d.Nodes != 0 || len(d.Passed) == 0 {
 		t.Errorf("%+v", d)
 	}
@@ -41,7 +41,7 @@ func TestDiagnoseGroups(t *testing.T) {
 			MemTotal:      host.Know(uint64(1 << 40)),
 		}
 	}
-	d := Diagnose(Case{State: rulestest.Training(t), Machines: pods})
+	d := Diagnose(Case{State: rulestest.Training(t), Machines: JudgeAll(pods)})
 	if len(d.Problems) == 0 || d.Problems[0].Check != "memlock-limit" {
 		t.Fatalf("found %q", checksOf(d))
 	}
@@ -71,7 +71,7 @@ func TestDiagnoseOrder(t *testing.T) {
 	for i := range s.Nodes {
 		s.Nodes[i].Labels = gpu
 	}
-	d := Diagnose(Case{State: s, Machines: pods})
+	d := Diagnose(Case{State: s, Machines: JudgeAll(pods)})
 	got := checksOf(d)
 	if len(got) < 3 || got[0] != "fail network-resource" || !slices.Contains(got, "warn pool-not-paused") ||
 		got[len(got)-1] != "unknown machine-reached" {
@@ -84,7 +84,7 @@ func TestDiagnoseOrder(t *testing.T) {
 
 // Facts that an old snapshot does not have are not healthy.
 func TestDiagnoseEmptySnapshot(t *testing.T) {
-	d := Diagnose(Case{State: cluster.State{}, Machines: []Machine{{Ref: check.PodRef("a", "b")}}})
+	d := Diagnose(Case{State: cluster.State{}, Machines: JudgeAll([]Machine{{Ref: check.PodRef("a", "b")}})})
 	if d.Worst() < check.Unknown {
 		t.Errorf("a pod without any known fact: %+v", d.Problems)
 	}
@@ -110,10 +110,10 @@ func TestDiagnoseWatched(t *testing.T) {
 
 func BenchmarkDiagnose(b *testing.B) {
 	for _, n := range []int{200, 1000, 5000} {
-		c := Case{State: rulestest.Training(b), Machines: rulestest.Job(b, n)}
+		state, pods := rulestest.Training(b), rulestest.Job(b, n)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
-				if d := Diagnose(c); len(d.Problems) > 0 {
+				if d := Diagnose(Case{State: state, Machines: JudgeAll(pods)}); len(d.Problems) > 0 {
 					b.Fatal(checksOf(d))
 				}
 			}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
-	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/rail"
 	"github.com/railhead/railhead/internal/rules/fleet"
@@ -75,20 +74,20 @@ func checksFor(e effect) []check.ID {
 // measurementExplainer matches slow or failed measurements with findings about the machines at both ends.
 type measurementExplainer struct {
 	bench.Result
-	machines    map[check.Ref]Machine
+	parts       map[check.Ref][]part                    // by machine
 	occurrences map[check.ID]map[check.Ref][]occurrence // by check and machine
 	problems    map[check.ID][]int                      // of every rail of every pod, see problemsOf
 }
 
-func newMeasurementExplainer(all []occurrence, r bench.Result, machines []Machine) *measurementExplainer {
+func newMeasurementExplainer(all []occurrence, r bench.Result, machines []Judged) *measurementExplainer {
 	x := &measurementExplainer{
 		Result:      r,
-		machines:    map[check.Ref]Machine{},
+		parts:       map[check.Ref][]part{},
 		occurrences: map[check.ID]map[check.Ref][]occurrence{},
 		problems:    map[check.ID][]int{},
 	}
 	for _, m := range machines {
-		x.machines[m.Ref] = m
+		x.parts[m.Ref] = m.parts
 	}
 	for _, o := range all {
 		if o.Status <= check.Unknown {
@@ -213,43 +212,23 @@ func (x *measurementExplainer) railRefs(i int, pod, node check.Ref) [][]check.Re
 	if i >= len(x.Pods) {
 		return nil
 	}
-	inPod, onNode := x.machines[pod].Snapshot, x.machines[node].Snapshot
 	var all [][]check.Ref
 	for _, r := range x.Pods[i].Rails {
-		refs := append(deviceRefs(inPod, r.Device, pod), check.LinkRef(r.Netdev).On(pod))
-		if d, ok := inPod.Device(r.Device); ok && d.Function.IsKnown() {
-			refs = append(refs, functionRefs(onNode, d.Function.Value, node)...)
+		refs := []check.Ref{check.DeviceRef(r.Device).On(pod), check.LinkRef(r.Netdev).On(pod)}
+		for _, p := range x.parts[pod] {
+			if p.link != "" || p.device != r.Device {
+				continue
+			}
+			refs = append(refs, p.refs(pod)...)
+			for _, behind := range x.parts[node] {
+				if len(behind.addresses) > 0 && slices.Contains(p.addresses, behind.addresses[0]) {
+					refs = append(refs, behind.refs(node)...)
+				}
+			}
 		}
 		all = append(all, slices.DeleteFunc(refs, func(r check.Ref) bool { return r.Part == "" }))
 	}
 	return all
-}
-
-// deviceRefs returns the refs of a device and its ports.
-func deviceRefs(s host.Snapshot, name string, machine check.Ref) []check.Ref {
-	refs := []check.Ref{check.DeviceRef(name).On(machine)}
-	d, _ := s.Device(name)
-	for _, p := range d.Ports {
-		refs = append(refs, check.PortRef(name, p.Number).On(machine))
-	}
-	return refs
-}
-
-// functionRefs returns the refs of the devices and interfaces of a function and of its physical function on a node.
-func functionRefs(s host.Snapshot, f host.Function, node check.Ref) []check.Ref {
-	own := []host.PCIAddress{f.Address, f.PhysFn.Or(f.Address)}
-	var refs []check.Ref
-	for i := range s.Devices {
-		if of, known := s.Devices[i].Function.Get(); known && slices.Contains(own, of.Address) {
-			refs = append(refs, deviceRefs(s, s.Devices[i].Name, node)...)
-		}
-	}
-	for i := range s.Links {
-		if address, known := s.Links[i].PCI.Get(); known && slices.Contains(own, address) {
-			refs = append(refs, check.LinkRef(s.Links[i].Name).On(node))
-		}
-	}
-	return refs
 }
 
 // concernsRail reports whether a finding concerns a rail: it names that rail, or none of the pod's rails.

@@ -19,7 +19,7 @@ func checksOf(d Diagnosis) []string {
 
 // single returns a case of one pod or node and nothing else.
 func single(ref check.Ref, s host.Snapshot) Case {
-	return Case{Machines: []Machine{{Ref: ref, Node: "gpu-0", Snapshot: s}}}
+	return Case{Machines: JudgeAll([]Machine{{Ref: ref, Node: "gpu-0", Snapshot: s}})}
 }
 
 // changed returns a recorded machine with a change.

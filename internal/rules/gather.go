@@ -7,7 +7,6 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 	"github.com/railhead/railhead/internal/rules/fleet"
-	"github.com/railhead/railhead/internal/rules/machine"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -47,23 +46,23 @@ func gather(c Case) *gathered {
 		explainedBy: map[check.ID][]check.ID{},
 	}
 	g.add(clusterrules.Judge(c.State, c.Cluster), check.Ref{})
-	for _, m := range c.Machines {
+	var members []fleet.Member
+	for i := range c.Machines {
+		m := &c.Machines[i]
 		g.nodeOf[m.Ref] = check.NodeRef(m.Node)
+		members = append(members, m.Member)
 		switch {
-		case m.Unreached != "": // fleet.Judge reports it
-			continue
+		case m.Unreached != "":
 		case m.IsNode():
 			g.nodes++
-			g.add(machine.Node(m.Snapshot), m.Ref)
 		default:
 			g.pods++
-			g.add(machine.Pod(m.Snapshot, machine.Options{}), m.Ref)
 		}
-		if earlier := m.Snapshot.Earlier; earlier != nil {
-			g.add(machine.Watch(*earlier, m.Snapshot), m.Ref)
+		for _, r := range m.reports {
+			g.add(r, m.Ref)
 		}
 	}
-	g.add(fleet.Judge(c.Machines), check.Ref{})
+	g.add(fleet.Judge(members), check.Ref{})
 	return g
 }
 

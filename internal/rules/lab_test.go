@@ -28,10 +28,10 @@ func TestLabPairs(t *testing.T) {
 		"rdma-exclusive":    "fail rdma-namespace",
 	} {
 		faulty := rulestest.Recorded(t, "lab-"+name)
-		d := Diagnose(Case{Machines: []Machine{
+		d := Diagnose(Case{Machines: JudgeAll([]Machine{
 			{Ref: check.PodRef("train", "a"), Node: "a", Group: "job/train", Snapshot: faulty},
 			{Ref: check.PodRef("train", "b"), Node: "b", Group: "job/train", Snapshot: peer},
-		}})
+		})})
 		got := slices.DeleteFunc(checksOf(d), func(found string) bool { return found == "warn foreign-hca-hidden" })
 		if want == "" && len(got) > 0 || want != "" && !slices.Equal(got, []string{want}) {
 			t.Errorf("%s: %q, want %q", name, got, want)

@@ -20,7 +20,7 @@ type Measured struct {
 
 // measure adds measurements to the problems: a slow part of the fabric to the problem that explains it, or, without
 // one, before all problems. It runs before problems are folded, so that their consequences include the measurements.
-func (g *gathered) measure(machines []Machine, r bench.Result) *Measured {
+func (g *gathered) measure(machines []Judged, r bench.Result) *Measured {
 	pods := measuredPods(r)
 	m := &Measured{Pods: len(pods), Seconds: r.Seconds, Skipped: r.Skipped}
 	if r.Attribution != nil {

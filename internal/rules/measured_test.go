@@ -229,7 +229,7 @@ func TestDiagnoseMeasured(t *testing.T) {
 			if c.change != nil {
 				c.change(pods)
 			}
-			d := Diagnose(Case{State: rulestest.Training(t), Machines: pods, Bench: measured(pods, c.rate)})
+			d := Diagnose(Case{State: rulestest.Training(t), Machines: JudgeAll(pods), Bench: measured(pods, c.rate)})
 			if diff := cmp.Diff(c.want, checksOf(d)); diff != "" {
 				t.Fatalf("%s\n%+v", diff, d.Problems)
 			}
@@ -277,7 +277,7 @@ func TestDiagnoseMeasuredOnNode(t *testing.T) {
 	} {
 		r := measured(pods, endAt(1, rail, 0))
 		r.Failures = []string{"h-kim-1 > h-kim-2, rail rail-1: it hangs: no data within 2s"}
-		d := Diagnose(Case{State: rulestest.Training(t), Machines: append(slices.Clone(pods), at), Bench: r})
+		d := Diagnose(Case{State: rulestest.Training(t), Machines: JudgeAll(append(slices.Clone(pods), at)), Bench: r})
 		if diff := cmp.Diff(want, checksOf(d)); diff != "" {
 			t.Fatalf("rail %d: %s", rail, diff)
 		}
@@ -332,7 +332,7 @@ func TestDiagnoseUnmeasured(t *testing.T) {
 			if c.change != nil {
 				c.change(pods)
 			}
-			d := Diagnose(Case{State: rulestest.Training(t), Machines: pods, Bench: c.result(pods)})
+			d := Diagnose(Case{State: rulestest.Training(t), Machines: JudgeAll(pods), Bench: c.result(pods)})
 			if slices.ContainsFunc(d.Passed, func(p Tally) bool { return p.Check == benchrules.Measured }) {
 				t.Error("bench-measured passed")
 			}
@@ -372,7 +372,7 @@ func FuzzDiagnoseMeasured(f *testing.F) {
 			finding := check.Finding{Check: row.check, Status: check.Warn}
 			g.occurrences = append(g.occurrences, occurrence{finding, pods[0].Ref, i})
 		}
-		if m := g.measure(pods, r); m.Pods > len(r.Pods) {
+		if m := g.measure(JudgeAll(pods), r); m.Pods > len(r.Pods) {
 			t.Errorf("%+v", m)
 		}
 	})

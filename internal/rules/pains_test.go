@@ -68,7 +68,7 @@ func inJob(t testing.TB, change func([]Machine), want ...string) pain {
 	t.Helper()
 	pods := rulestest.Job(t, 3)
 	change(pods)
-	return pain{sick: Case{Machines: pods}, well: Case{Machines: rulestest.Job(t, 3)}, want: want}
+	return pain{sick: Case{Machines: JudgeAll(pods)}, well: Case{Machines: JudgeAll(rulestest.Job(t, 3))}, want: want}
 }
 
 // inCluster is a fault that shows in objects or events.

@@ -19,23 +19,29 @@ import (
 // doctorRuns are few: each is a process of seconds.
 const doctorRuns = 3
 
+// mostDoctor is the memory that a diagnosis of 5,000 pods may need.
+const mostDoctor = 300_000_000
+
 // doctor shows how the time and the memory of a diagnosis grow with the number of pods: `railhead doctor --from` an
-// archive, with all rules.
+// archive, with all rules. It fails if the largest one needs more memory than it may.
 func (p programs) doctor(stdout io.Writer) error {
-	fmt.Fprintf(stdout, "\nrailhead doctor --from an archive, median of %d\n  %-32s %8s %8s %8s %8s\n", doctorRuns,
-		"pods", "s", "CPU s", "MB", "archive")
+	fmt.Fprintf(stdout, "\nrailhead doctor --from an archive, median of %d\n  %-32s %8s %8s %8s %8s %8s\n", doctorRuns,
+		"pods", "s", "CPU s", "ms/pod", "MB", "archive")
+	var c cost
 	for _, n := range []int{200, 1000, 5000} {
 		file := filepath.Join(p.dir, fmt.Sprintf("doctor-%d.tgz", n))
 		size, err := archiveOf(n, file)
 		if err != nil {
 			return err
 		}
-		c, err := p.medianCost(doctorRuns, p.railhead, "doctor", "--from", file, "-o", "json")
-		if err != nil {
+		if c, err = p.medianCost(doctorRuns, p.railhead, "doctor", "--from", file, "-o", "json"); err != nil {
 			return fmt.Errorf("doctor of %d pods: %w", n, err)
 		}
-		fmt.Fprintf(stdout, "  %-32d %8.2f %8.2f %8d %8.1f\n",
-			n, c.wall.Seconds(), c.cpu.Seconds(), c.peak/1e6, float64(size)/1e6)
+		fmt.Fprintf(stdout, "  %-32d %8.2f %8.2f %8.2f %8d %8.1f\n",
+			n, c.wall.Seconds(), c.cpu.Seconds(), 1e3*c.cpu.Seconds()/float64(n), c.peak/1e6, float64(size)/1e6)
+	}
+	if c.peak > mostDoctor {
+		return fmt.Errorf("doctor needs %d MB, more than %d", c.peak/1e6, mostDoctor/1_000_000)
 	}
 	return nil
 }

@@ -1,7 +1,8 @@
 // Bench measures the time that railhead-pod adds to the start of a command, compared with a bash wrapper that does the
 // same and with a program that only execs. The processes run on recordings that bench makes up and tools/stage sets up;
 // the times do not include the setup. It also measures the matrix of `railhead bench` and `railhead doctor`, and
-// compares `railhead explain` with grep on a log that tools/logs makes up. It prints times and ratios and asserts none.
+// compares `railhead explain` with grep on a log that tools/logs makes up. It prints times and ratios, and fails if
+// doctor needs too much memory.
 //
 //	go run ./tools/bench -n 0              explain alone
 //	go run ./tools/bench -log 0            railhead-pod alone

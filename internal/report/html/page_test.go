@@ -36,7 +36,7 @@ func pages(t *testing.T) map[string]Page {
 	diagnosed := FromDiagnosis(Diagnosed{
 		Title:     "Job h-kim in namespace train (recorded machines)",
 		File:      "h-kim.tgz",
-		Diagnosis: rules.Diagnose(rules.Case{Machines: machines}),
+		Diagnosis: rules.Diagnose(rules.Case{Machines: rules.JudgeAll(machines)}),
 		Machines:  machines,
 		State:     rollingOut(),
 	})

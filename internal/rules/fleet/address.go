@@ -19,16 +19,14 @@ func (o owner) String() string { return o.place + " " + o.link.Part }
 
 // duplicates finds addresses that several machines have, usually because IPAM counts on each node separately. The
 // addresses that the same machines share are one finding.
-func duplicates(members []member) []check.Finding {
+func duplicates(members []Member) []check.Finding {
 	owners := map[netip.Addr][]owner{}
 	var shared []netip.Addr
 	for _, m := range members {
 		for _, r := range m.rails {
-			link, _ := m.Snapshot.Link(r.Netdev)
-			o := owner{m.Ref, check.LinkRef(r.Netdev).On(m.Ref), m.place(), link.MAC.Value}
-			for _, p := range link.Addresses.Value {
-				a := p.Addr()
-				if !a.IsGlobalUnicast() || len(owners[a]) > 0 && owners[a][0].same(o) {
+			o := owner{m.Ref, check.LinkRef(r.netdev).On(m.Ref), m.place(), r.mac}
+			for _, a := range r.addresses {
+				if len(owners[a]) > 0 && owners[a][0].same(o) {
 					continue
 				}
 				if owners[a] = append(owners[a], o); len(owners[a]) == 2 {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/railhead/railhead/internal/check"
-	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/rail"
 	"github.com/railhead/railhead/internal/rules/machine"
 	"github.com/railhead/railhead/internal/words"
@@ -29,54 +28,24 @@ const (
 	DuplicateAddress check.ID = "duplicate-address"
 )
 
-// Machine is a pod or node that was examined, or could not be.
-type Machine struct {
-	Ref       check.Ref // of the pod or node
-	Node      string    // of the pod; "": unknown
-	Group     string    // job of the pod: pods of one job are compared with each other
-	Snapshot  host.Snapshot
-	Unreached string // why there is no snapshot; "": there is one
-}
-
-// IsNode reports whether it is a node rather than a pod.
-func (m *Machine) IsNode() bool { return m.Ref.Kind == check.Node }
-
-// place names a pod with its node.
-func (m *Machine) place() string {
-	if m.Node == "" || m.IsNode() {
-		return m.Ref.String()
-	}
-	return m.Ref.String() + " on " + m.Node
-}
-
 // Judge compares the pods of each job with each other, and nodes with nodes. The cost grows with the number of
 // machines, not of their pairs.
-func Judge(machines []Machine) check.Report {
+func Judge(members []Member) check.Report {
 	var f fleet
-	for i := range machines {
-		m := &machines[i]
+	for _, m := range members {
 		switch {
 		case m.Unreached != "":
 			f.unreached = append(f.unreached, m)
 		case m.IsNode():
-			f.nodes = append(f.nodes, member{m, rail.Resolve(m.Snapshot, rail.Host).Rails})
+			f.nodes = append(f.nodes, m)
 		default:
-			f.pods = append(f.pods, member{m, rail.Resolve(m.Snapshot, rail.Pod).Rails})
+			f.pods = append(f.pods, m)
 		}
 	}
 	return check.Run(checks(), f)
 }
 
-type fleet struct {
-	unreached   []*Machine
-	pods, nodes []member
-}
-
-// member is a machine that was examined, with its rails.
-type member struct {
-	*Machine
-	rails []rail.Rail
-}
+type fleet struct{ unreached, pods, nodes []Member }
 
 // checks returns the catalogue. A fault that makes training hang is listed before one that slows it down.
 func checks() []check.Check[fleet] {
@@ -109,10 +78,10 @@ func checks() []check.Check[fleet] {
 
 // inEachGroup returns a check that judges the pods of each job by themselves, and so the nodes. It is skipped if one of
 // them cannot be judged and nothing was found in the others.
-func inEachGroup(judge func([]member) []check.Finding) func(fleet) []check.Finding {
+func inEachGroup(judge func([]Member) []check.Finding) func(fleet) []check.Finding {
 	return func(f fleet) []check.Finding {
 		var findings []check.Finding
-		for _, pods := range grouped(f.pods, func(m member) string { return m.Group }) {
+		for _, pods := range grouped(f.pods, func(m Member) string { return m.Group }) {
 			findings = append(findings, judge(pods)...)
 		}
 		findings = append(findings, judge(f.nodes)...)
@@ -145,13 +114,13 @@ func grouped[T any](items []T, key func(T) string) [][]T {
 func unreached(f fleet) []check.Finding {
 	total := len(f.unreached) + len(f.pods) + len(f.nodes)
 	var findings []check.Finding
-	for _, machines := range grouped(f.unreached, func(m *Machine) string { return m.Unreached }) {
+	for _, machines := range grouped(f.unreached, func(m Member) string { return m.Unreached }) {
 		findings = append(findings, notReached(machines, total))
 	}
 	return findings
 }
 
-func notReached(machines []*Machine, total int) check.Finding {
+func notReached(machines []Member, total int) check.Finding {
 	var names []string
 	var refs []check.Ref
 	for _, m := range machines {

@@ -204,6 +204,14 @@ func faults() map[string]fault {
 	}
 }
 
+func judge(machines []fleet.Machine) check.Report {
+	var members []fleet.Member
+	for _, m := range machines {
+		members = append(members, fleet.NewMember(m))
+	}
+	return fleet.Judge(members)
+}
+
 func TestJudge(t *testing.T) {
 	for name, test := range faults() {
 		t.Run(name, func(t *testing.T) {
@@ -211,7 +219,7 @@ func TestJudge(t *testing.T) {
 			if test.change != nil {
 				test.change(pods)
 			}
-			r := fleet.Judge(pods)
+			r := judge(pods)
 			if test.want == "" {
 				if len(r.Findings) > 0 {
 					t.Errorf("found in a healthy job: %+v", r.Findings)
@@ -241,7 +249,7 @@ func TestUnknownTraitsDoNotPass(t *testing.T) {
 	m[1].Snapshot.NCCL.Libraries = nil
 	m[2].Snapshot.Verbs = nil
 	rulestest.EachLink(&m[0], func(l *host.Link) { l.MTU = host.Unread[int]("permission denied") })
-	r := fleet.Judge(m)
+	r := judge(m)
 	for _, id := range []check.ID{fleet.NCCL, fleet.RDMACore, fleet.MTU} {
 		if slices.Contains(r.Passed, id) {
 			t.Errorf("%s passed", id)
@@ -258,7 +266,7 @@ func TestJudgeKeepsNodesFromPods(t *testing.T) {
 		snapshot := rulestest.Recorded(t, "host-baremetal-8x400")
 		m = append(m, fleet.Machine{Ref: check.NodeRef(node), Node: node, Snapshot: snapshot})
 	}
-	if r := fleet.Judge(m); len(r.Findings) > 0 {
+	if r := judge(m); len(r.Findings) > 0 {
 		t.Errorf("%+v", r.Findings)
 	}
 }
@@ -281,7 +289,7 @@ func BenchmarkJudge(b *testing.B) {
 		pods := rulestest.Job(b, n)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
-				if r := fleet.Judge(pods); len(r.Findings) > 0 {
+				if r := judge(pods); len(r.Findings) > 0 {
 					b.Fatal(r.Findings[0])
 				}
 			}

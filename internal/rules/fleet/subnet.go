@@ -2,10 +2,10 @@ package fleet
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/railhead/railhead/internal/check"
-	"github.com/railhead/railhead/internal/rail"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -18,10 +18,10 @@ type railSubnets struct {
 // subnets compares the subnets of each rail. In a routed fabric every machine, or every group below one switch, has
 // its own subnets: without a norm nothing is reported. A subnet that belongs to different rails on different machines
 // means that cables or attachments are crossed.
-func subnets(members []member) []check.Finding {
+func subnets(members []Member) []check.Finding {
 	var rails []railSubnets
 	for _, key := range railKeys(members) {
-		d := divide(members, func(m member) (string, bool) { return m.subnet(key) })
+		d := divide(members, func(m Member) string { return m.subnet(key) })
 		rails = append(rails, railSubnets{key, d})
 	}
 	if f, crossed := crossing(members, rails); crossed {
@@ -49,7 +49,7 @@ var subnetFix = check.ByAdmin("Give each rail one subnet on all nodes, or route 
 
 // crossing finds a subnet that belongs to different rails on different machines. Several rails of one machine in one
 // subnet are reported by check rail-arp instead.
-func crossing(members []member, rails []railSubnets) (check.Finding, bool) {
+func crossing(members []Member, rails []railSubnets) (check.Finding, bool) {
 	first := map[string]railUse{}
 	for _, r := range rails {
 		for _, g := range r.groups {
@@ -72,7 +72,7 @@ type railUse struct {
 	group
 }
 
-func crossed(members []member, a, b railUse) check.Finding {
+func crossed(members []Member, a, b railUse) check.Finding {
 	about := append([]check.Ref{a.refs[0]}, b.refs...)
 	about = append(about, linksOf(members, a.rail, a.refs[:1])...)
 	about = append(about, linksOf(members, b.rail, b.refs)...)
@@ -96,12 +96,16 @@ func crossed(members []member, a, b railUse) check.Finding {
 }
 
 // linksOf returns the interfaces of a rail on some of the machines.
-func linksOf(members []member, key string, machines []check.Ref) []check.Ref {
+func linksOf(members []Member, key string, machines []check.Ref) []check.Ref {
+	wanted := map[check.Ref]bool{}
+	for _, m := range machines {
+		wanted[m] = true
+	}
 	var links []check.Ref
 	for _, m := range members {
 		for _, r := range m.rails {
-			if r.Netdev != "" && m.railKey(r) == key && slices.Contains(machines, m.Ref) {
-				links = append(links, check.LinkRef(r.Netdev).On(m.Ref))
+			if wanted[m.Ref] && r.netdev != "" && r.key == key {
+				links = append(links, check.LinkRef(r.netdev).On(m.Ref))
 			}
 		}
 	}
@@ -109,41 +113,24 @@ func linksOf(members []member, key string, machines []check.Ref) []check.Ref {
 }
 
 // railKeys returns the names of the rails on all machines.
-func railKeys(members []member) []string {
-	var keys []string
+func railKeys(members []Member) []string {
+	keys := map[string]bool{}
 	for _, m := range members {
 		for _, r := range m.rails {
-			if r.Netdev != "" {
-				keys = append(keys, m.railKey(r))
+			if r.netdev != "" {
+				keys[r.key] = true
 			}
 		}
 	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
+	return slices.Sorted(maps.Keys(keys))
 }
 
-// railKey identifies a rail across machines: by its attachment, or else by its interface.
-func (m member) railKey(r rail.Rail) string {
-	for _, n := range m.Snapshot.NetworkStatus {
-		if n.Interface == r.Netdev && n.Name != "" {
-			return n.Name
-		}
-	}
-	return r.Netdev
-}
-
-// subnet returns the subnet of a rail; of several addresses it uses that of the chosen GID.
-func (m member) subnet(key string) (string, bool) {
+// subnet returns the subnet of a rail, or "" if it is unknown.
+func (m Member) subnet(key string) string {
 	for _, r := range m.rails {
-		if r.Netdev == "" || m.railKey(r) != key || r.GID == nil {
-			continue
-		}
-		link, _ := m.Snapshot.Link(r.Netdev)
-		for _, p := range link.Addresses.Value {
-			if p.Addr() == r.GID.IP() {
-				return p.Masked().String(), true
-			}
+		if r.key == key && r.subnet != "" {
+			return r.subnet
 		}
 	}
-	return "", false
+	return ""
 }

@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,7 +24,7 @@ type trait struct {
 	needs  []check.ID
 	causes []check.ID // faults of one machine that explain a difference
 	fix    *check.Fix
-	of     func(member) (value string, known bool)
+	of     func(examined) (value string, known bool)
 }
 
 // comparison has the words for a difference.
@@ -53,7 +54,7 @@ var traits = []trait{
 			machine.PhysicalUp, machine.VFGUID,
 		},
 		fix: check.ByUser("Give every pod the same rails: compare what the nodes offer.", "railhead inventory -o wide"),
-		of:  func(m member) (string, bool) { return fmt.Sprint(len(m.rails)), true },
+		of:  func(m examined) (string, bool) { return fmt.Sprint(len(m.rails)), true },
 	},
 	{
 		id: LinkLayer, title: "all rails have one link layer", status: check.Fail,
@@ -128,7 +129,7 @@ var traits = []trait{
 			cost:   "ranks with different versions refuse to connect, or use different protocols",
 		},
 		fix: check.ByUser("Start all pods from one image: delete the pods that still have the old one.", showImages),
-		of: func(m member) (string, bool) {
+		of: func(m examined) (string, bool) {
 			var versions []string
 			for _, l := range m.Snapshot.NCCL.Libraries {
 				versions = append(versions, l.Version)
@@ -145,7 +146,7 @@ var traits = []trait{
 		},
 		causes: []check.ID{machine.VerbsLibrary},
 		fix:    check.ByUser("Start all pods from one image.", showImages),
-		of: func(m member) (string, bool) {
+		of: func(m examined) (string, bool) {
 			if m.Snapshot.Verbs == nil {
 				return "", false
 			}
@@ -162,7 +163,7 @@ var traits = []trait{
 		causes: []check.ID{machine.MemlockLimit, machine.RuntimeMemlock, machine.IPCLockEffective},
 		fix: check.ByAdmin("Lift the limit on the nodes that differ.", "railhead setup status",
 			"railhead setup cluster"),
-		of: func(m member) (string, bool) {
+		of: func(m examined) (string, bool) {
 			if machine.LocksEnough(m.Snapshot) { // by the limit, or by a capability
 				return "all that is needed", true
 			}
@@ -186,8 +187,8 @@ var traits = []trait{
 }
 
 // ofRails returns the distinct values of a machine's rails.
-func ofRails(value func(rail.Rail) string) func(member) (string, bool) {
-	return func(m member) (string, bool) {
+func ofRails(value func(rail.Rail) string) func(examined) (string, bool) {
+	return func(m examined) (string, bool) {
 		var values []string
 		for _, r := range m.rails {
 			values = append(values, value(r))
@@ -205,7 +206,7 @@ func distinct(values []string) (joined string, ok bool) {
 
 // gpuDirect returns how NICs can reach GPU memory, by the files that NCCL reads (src/transport/net_ib,
 // ncclIbGdrSupport and ncclIbDmaBufSupport).
-func gpuDirect(m member) (string, bool) {
+func gpuDirect(m examined) (string, bool) {
 	g := m.Snapshot.GPUDirect
 	open, known := g.OpenModules.Get()
 	switch {
@@ -220,8 +221,8 @@ func gpuDirect(m member) (string, bool) {
 }
 
 // compare finds where machines differ in a trait. Pods are not known to agree if some do not show it.
-func (t trait) compare(members []member) []check.Finding {
-	d := divide(members, t.of)
+func (t trait) compare(members []Member) []check.Finding {
+	d := divide(members, func(m Member) string { return m.traits[t.id] })
 	switch {
 	case len(d.groups) > 1:
 	case d.kind == check.Pods && d.known < len(members) && len(members) > 1:
@@ -247,15 +248,15 @@ type group struct {
 	refs  []check.Ref
 }
 
-func divide(members []member, of func(member) (string, bool)) division {
+func divide(members []Member, of func(Member) string) division {
 	d := division{kind: check.Pods}
 	at := map[string]int{}
 	for _, m := range members {
 		if m.IsNode() {
 			d.kind = check.Nodes
 		}
-		value, ok := of(m)
-		if !ok {
+		value := of(m)
+		if value == "" {
 			continue
 		}
 		i, seen := at[value]
@@ -307,18 +308,17 @@ func (d division) finding(f check.Finding, c comparison) check.Finding {
 }
 
 // firmware compares the NICs of each model, also within one machine.
-func firmware(members []member) []check.Finding {
-	var models []string
+func firmware(members []Member) []check.Finding {
+	models := map[string]bool{}
 	for _, m := range members {
-		for _, d := range m.Snapshot.Devices {
-			models = append(models, modelOf(d))
+		for model := range m.firmware {
+			models[model] = true
 		}
 	}
-	slices.Sort(models)
 	var findings []check.Finding
-	for _, model := range slices.Compact(models) {
-		d := divide(members, func(m member) (string, bool) { return firmwareOf(m, model) })
-		if model == "" || len(d.groups) < 2 {
+	for _, model := range slices.Sorted(maps.Keys(models)) {
+		d := divide(members, func(m Member) string { return m.firmware[model] })
+		if len(d.groups) < 2 {
 			continue
 		}
 		fix := check.ByAdmin("Install the same firmware on all of these NICs.", "mlxfwmanager --query",
@@ -330,18 +330,4 @@ func firmware(members []member) []check.Finding {
 		}))
 	}
 	return findings
-}
-
-// modelOf returns the kind of NIC that a firmware is for.
-func modelOf(d host.Device) string { return cmp.Or(d.BoardID.Value, d.HCAType.Value) }
-
-// firmwareOf returns the firmware of a machine's own NICs of one model.
-func firmwareOf(m member, model string) (string, bool) {
-	var versions []string
-	for _, r := range m.rails {
-		if d, ok := m.Snapshot.Device(r.Device); ok && modelOf(d) == model {
-			versions = append(versions, d.Firmware.Value)
-		}
-	}
-	return distinct(versions)
 }

@@ -100,7 +100,9 @@ func (p pair) compared(t *testing.T, within []string) []finding {
 		node := v.Spec.Config.Name
 		return rules.Machine{Ref: check.PodRef("train", "of-"+node), Node: node, Group: "job/train", Snapshot: s}
 	}
-	return problems(rules.Diagnose(rules.Case{Machines: []rules.Machine{look(p.broken, within), look(p.other, nil)}}))
+	return problems(rules.Diagnose(rules.Case{
+		Machines: rules.JudgeAll([]rules.Machine{look(p.broken, within), look(p.other, nil)}),
+	}))
 }
 
 // problems are a diagnosis' findings, one for each machine that has it.

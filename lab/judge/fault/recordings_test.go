@@ -81,7 +81,10 @@ func diagnosed(s, peer host.Snapshot) map[View][]check.ID {
 		return ids
 	}
 	all := map[View][]check.ID{InPod: of(machine.Pod(s, machine.Options{})), OnNode: of(machine.Node(s))}
-	both := rules.Diagnose(rules.Case{Machines: []rules.Machine{{Ref: check.PodRef("t", "a"), Group: "job/t", Snapshot: s}, {Ref: check.PodRef("t", "b"), Group: "job/t", Snapshot: peer}}})
+	both := rules.Diagnose(rules.Case{Machines: rules.JudgeAll([]rules.Machine{
+		{Ref: check.PodRef("t", "a"), Group: "job/t", Snapshot: s},
+		{Ref: check.PodRef("t", "b"), Group: "job/t", Snapshot: peer},
+	})})
 	for _, p := range both.Problems {
 		all[Together] = append(all[Together], p.Check)
 	}

@@ -1,0 +1,115 @@
+package fleet
+
+import (
+	"cmp"
+	"net/netip"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/rail"
+)
+
+// Machine is a pod or node that was examined, or could not be.
+type Machine struct {
+	Ref       check.Ref // of the pod or node
+	Node      string    // of the pod; "": unknown
+	Group     string    // job of the pod: pods of one job are compared with each other
+	Snapshot  host.Snapshot
+	Unreached string // why there is no snapshot; "": there is one
+}
+
+// IsNode reports whether it is a node rather than a pod.
+func (m *Machine) IsNode() bool { return m.Ref.Kind == check.Node }
+
+// Member is a machine with the few facts of its snapshot that machines are compared by.
+type Member struct {
+	Ref                    check.Ref
+	Node, Group, Unreached string // as in Machine
+
+	rails    []railFacts
+	traits   map[check.ID]string // the known values
+	firmware map[string]string   // of its own NICs, by model
+}
+
+// railFacts identifies a rail and has its addresses.
+type railFacts struct {
+	key    string // identifies it across machines: its attachment, or else its interface
+	netdev string
+	mac    string
+	subnet string // of the address of the chosen GID; "": unknown
+	// addresses are those that only one machine may have.
+	addresses []netip.Addr
+}
+
+// examined is a machine with its rails.
+type examined struct {
+	*Machine
+	rails []rail.Rail
+}
+
+// NewMember returns the facts of a machine.
+func NewMember(m Machine) Member {
+	member := Member{
+		Ref: m.Ref, Node: m.Node, Group: m.Group, Unreached: m.Unreached,
+		traits: map[check.ID]string{}, firmware: map[string]string{},
+	}
+	if m.Unreached != "" {
+		return member
+	}
+	scope := rail.Pod
+	if m.IsNode() {
+		scope = rail.Host
+	}
+	x := examined{&m, rail.Resolve(m.Snapshot, scope).Rails}
+	for _, t := range traits {
+		if value, known := t.of(x); known {
+			member.traits[t.id] = value
+		}
+	}
+	versions := map[string][]string{}
+	for _, r := range x.rails {
+		member.rails = append(member.rails, x.factsOf(r))
+		if d, ok := m.Snapshot.Device(r.Device); ok {
+			model := cmp.Or(d.BoardID.Value, d.HCAType.Value)
+			versions[model] = append(versions[model], d.Firmware.Value)
+		}
+	}
+	delete(versions, "")
+	for model, all := range versions {
+		if value, known := distinct(all); known {
+			member.firmware[model] = value
+		}
+	}
+	return member
+}
+
+func (x examined) factsOf(r rail.Rail) railFacts {
+	link, _ := x.Snapshot.Link(r.Netdev)
+	facts := railFacts{key: r.Netdev, netdev: r.Netdev, mac: link.MAC.Value}
+	for _, n := range x.Snapshot.NetworkStatus {
+		if n.Interface == r.Netdev && n.Name != "" {
+			facts.key = n.Name
+			break
+		}
+	}
+	for _, p := range link.Addresses.Value {
+		if p.Addr().IsGlobalUnicast() {
+			facts.addresses = append(facts.addresses, p.Addr())
+		}
+		if facts.subnet == "" && r.GID != nil && p.Addr() == r.GID.IP() {
+			facts.subnet = p.Masked().String()
+		}
+	}
+	return facts
+}
+
+// IsNode reports whether it is a node rather than a pod.
+func (m Member) IsNode() bool { return m.Ref.Kind == check.Node }
+
+// place names a pod with its node.
+func (m Member) place() string {
+	if m.Node == "" || m.IsNode() {
+		return m.Ref.String()
+	}
+	return m.Ref.String() + " on " + m.Node
+}

@@ -1,0 +1,88 @@
+package rules
+
+import (
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/rules/fleet"
+	"github.com/railhead/railhead/internal/rules/machine"
+)
+
+// Judged is a machine with the findings about it, and the facts that are judged together with those of others. A
+// snapshot needs about 200 kB, so that of thousands of machines each is judged as it is read, and only this is kept.
+type Judged struct {
+	fleet.Member
+	Snapshot *host.Snapshot // for autopsies and logs; nil: not kept
+	reports  []check.Report
+	parts    []part
+}
+
+// Judge judges one machine by itself.
+func Judge(m Machine) Judged {
+	j := Judged{Member: fleet.NewMember(m)}
+	if m.Unreached != "" { // fleet.Judge reports it
+		return j
+	}
+	if m.IsNode() {
+		j.reports = append(j.reports, machine.Node(m.Snapshot))
+	} else {
+		j.reports = append(j.reports, machine.Pod(m.Snapshot, machine.Options{}))
+	}
+	if earlier := m.Snapshot.Earlier; earlier != nil {
+		j.reports = append(j.reports, machine.Watch(*earlier, m.Snapshot))
+	}
+	j.parts = partsOf(&m.Snapshot)
+	return j
+}
+
+// JudgeAll judges each machine by itself, and keeps the snapshots.
+func JudgeAll(machines []Machine) []Judged {
+	all := make([]Judged, len(machines))
+	for i := range machines {
+		all[i] = Judge(machines[i])
+		if all[i].Unreached == "" {
+			all[i].Snapshot = &machines[i].Snapshot
+		}
+	}
+	return all
+}
+
+// part is a device or an interface of a machine.
+type part struct {
+	device    string
+	ports     []int // of the device
+	link      string
+	addresses []host.PCIAddress // of its function and, for a device, of the physical one
+}
+
+func partsOf(s *host.Snapshot) []part {
+	var parts []part
+	for i := range s.Devices {
+		d := &s.Devices[i]
+		p := part{device: d.Name}
+		for _, port := range d.Ports {
+			p.ports = append(p.ports, port.Number)
+		}
+		if f, known := d.Function.Get(); known {
+			p.addresses = []host.PCIAddress{f.Address, f.PhysFn.Or(f.Address)}
+		}
+		parts = append(parts, p)
+	}
+	for i := range s.Links {
+		if address, known := s.Links[i].PCI.Get(); known {
+			parts = append(parts, part{link: s.Links[i].Name, addresses: []host.PCIAddress{address}})
+		}
+	}
+	return parts
+}
+
+// refs returns the refs by which findings name the part.
+func (p part) refs(machine check.Ref) []check.Ref {
+	if p.link != "" {
+		return []check.Ref{check.LinkRef(p.link).On(machine)}
+	}
+	refs := []check.Ref{check.DeviceRef(p.device).On(machine)}
+	for _, number := range p.ports {
+		refs = append(refs, check.PortRef(p.device, number).On(machine))
+	}
+	return refs
+}
