@@ -56,8 +56,11 @@ func ranLine(r story.Run) string {
 
 func networkLine(n story.Network) string {
 	name := string(n.Kind)
+	if n.LinkLayer == "unknown" {
+		name = "RDMA"
+	}
 	if n.Name != "" && n.Name != name {
-		name = fmt.Sprintf("%s (%s)", n.Name, n.Kind)
+		name = fmt.Sprintf("%s (%s)", n.Name, name)
 	}
 	switch {
 	case n.Used == nil && name != string(story.UnknownNetwork):

@@ -90,3 +90,16 @@ Outcome:
 		})
 	}
 }
+
+// TestNetworkLineWithoutLayer: a log that does not show the link layer claims neither InfiniBand nor RoCE.
+func TestNetworkLineWithoutLayer(t *testing.T) {
+	for want, n := range map[string]story.Network{
+		"IB (RDMA), not known whether it was used":        {Name: "IB", Kind: story.IB, LinkLayer: "unknown"},
+		"IBext_v11 (RDMA), not known whether it was used": {Name: "IBext_v11", Kind: story.IB, LinkLayer: "unknown"},
+		"IB, not known whether it was used":               {Name: "IB", Kind: story.IB, LinkLayer: "InfiniBand"},
+	} {
+		if got := networkLine(n); got != want {
+			t.Errorf("want %q, got %q", want, got)
+		}
+	}
+}

@@ -119,7 +119,7 @@ func verbsEntries() []entry {
 // fabricEntries are causes between the hosts.
 func fabricEntries() []entry {
 	return []entry{
-		{RouteOrARP, true, "the NICs cannot reach each other over RoCE",
+		{RouteOrARP, true, "the NICs cannot reach each other",
 			"Give every rail an IPv4 address and a route to its peers (same VLAN and subnet, or routed), one " +
 				"subnet per rail or arp_ignore/arp_announce; check GID, MTU, VLAN and PFC along the path.",
 			"ping -I <netdev of the HCA> <peer's address on that rail>, then ib_write_bw -d <hca> -x <gid index>: " +

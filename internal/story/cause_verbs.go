@@ -21,7 +21,7 @@ func (run *explainer) verbsCauses(e nccllog.Event) []candidate {
 	case strings.HasPrefix(call.Call, "ibv_reg_") || call.Call == "ibv_alloc_pd":
 		return run.registration(e, said)
 	case call.Call == "ibv_modify_qp":
-		return run.modifyQP(e, said)
+		return withFirst(run.oddOneOut(e, "", call.Device), run.modifyQP(e, said))
 	case call.Errno == 12:
 		return append(one(Memlock, Likely, said+": queues are locked memory", e),
 			one(queueCause(call.Call), Possible, "the device may have no more of them", e)...)
@@ -192,7 +192,11 @@ func (run *explainer) completionCauses(e nccllog.Event) []candidate {
 	}
 	switch c.Status {
 	case statusRetry, 20:
-		return run.retryCauses(e, said)
+		found := run.retryCauses(e, said)
+		if len(run.portErrors()) > 0 {
+			return found
+		}
+		return withFirst(run.oddOneOut(e, c.Peer, c.HCA), found)
 	case statusProt, statusLocalAcc:
 		return append(one(ACSIOMMU, Likely, said, e),
 			append(one(PeermemMissing, Possible, "the registration of GPU memory may be broken", e),

@@ -1,0 +1,62 @@
+package story
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestOddOneOut: where a connection fails and one of its hosts alone uses another HCA, link layer or GID index, that is
+// the first cause; of two hosts, or where all differ, none is odd.
+func TestOddOneOut(t *testing.T) {
+	const same = "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE"
+	const more = same + " [2]mlx5_bond_0:1/RoCE"
+	const timeout = "Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_0:1, curr state INIT, " +
+		"next state RTR, local GID index 1, local GID ::ffff:10.1.1.4, remote GID ::ffff:10.1.1.1"
+	retry := func(peer int, hca string) string {
+		return fmt.Sprintf("NET/IB: Got completion from peer 10.0.0.%d<3> with status=12 opcode=0 len=0 vendor err "+
+			"129 (Send) hca %s", peer, hca)
+	}
+	for name, c := range map[string]struct {
+		lists   []string // of HCAs, by host
+		indexes []string // NCCL_IB_GID_INDEX, by host
+		by      int      // host that logs the failure
+		failure string
+		cause   CauseID
+		says    string
+	}{
+		"all alike": {[]string{same, same, same}, nil, 2, retry(0, "mlx5_0"), RouteOrARP, ""},
+		"another HCA": {[]string{same, same, more}, nil, 2, retry(0, "mlx5_bond_0"),
+			ExtraHCA, "gpu-2 alone uses mlx5_bond_0"},
+		"the peer's other HCA": {[]string{same, same, more}, nil, 0,
+			retry(2, "mlx5_bond_0"), ExtraHCA, "gpu-2 alone uses mlx5_bond_0"},
+		"another HCA, which did not fail": {[]string{same, same, more}, nil, 2,
+			retry(0, "mlx5_0"), RouteOrARP, ""},
+		"another layer": {[]string{same, same, strings.ReplaceAll(same, "RoCE", "IB")}, nil, 2,
+			retry(0, "mlx5_0"), MixedIBRoCE, "gpu-2 alone uses HCAs of IB, the other hosts RoCE"},
+		"another GID index": {[]string{same, same, same}, []string{"3", "3", "1"}, 2, timeout, GIDIndex,
+			"gpu-2 alone has NCCL_IB_GID_INDEX 1, the other hosts 3"},
+		"no GID index":      {[]string{same, same, same}, []string{"3", "3", ""}, 2, timeout, GIDIndex, "(not set)"},
+		"three GID indexes": {[]string{same, same, same}, []string{"3", "2", "1"}, 2, timeout, RouteOrARP, ""},
+		"two hosts":         {[]string{same, same}, []string{"3", "1"}, 1, timeout, RouteOrARP, ""},
+		"a port that went down": {[]string{same, same, same + " [2]mlx5_9:1/RoCE"}, nil, 2,
+			retry(0, "mlx5_9") + "\ngpu-2:42:9 [0] x.cc:1 NCCL WARN NET/IB : mlx5_9:1 Got non-fatal async event: " +
+				"port error(10)", PortError, ""},
+	} {
+		var log []string
+		for i, list := range c.lists {
+			at := fmt.Sprintf("gpu-%d:%d:9 [0] NCCL INFO ", i, 40+i)
+			log = append(log, at+fmt.Sprintf("Bootstrap: Using eth0:10.0.0.%d<0>", i), at+"NET/IB : Using "+list+
+				"; OOB eth0:10.0.0.1<0>", at+"Using network IB",
+				at+fmt.Sprintf("comm 0x5 rank %d nRanks %d nNodes %d", i, len(c.lists), len(c.lists)))
+			if c.indexes != nil && c.indexes[i] != "" {
+				log = append(log, at+"NCCL_IB_GID_INDEX set by environment to "+c.indexes[i]+".")
+			}
+		}
+		failure := fmt.Sprintf("gpu-%d:%d:9 [0] x.cc:1 NCCL WARN %s", c.by, 40+c.by, c.failure)
+		run := ofLines("job.log", append(log, strings.Split(failure, "\n")...)).Last()
+		if len(run.Causes) == 0 || run.Causes[0].ID != c.cause || !strings.Contains(run.Causes[0].Summary, c.says) {
+			t.Errorf("%s: want %s %q, got %s", name, c.cause, c.says, run.Summary)
+		}
+	}
+}
