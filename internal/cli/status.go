@@ -50,7 +50,8 @@ func newStatus(a *app) *cobra.Command {
 admitted them. If a pod is not running, it shows the reason and the fix. The job may be any workload of the namespace:
 a Deployment, a Job, a PyTorchJob.
 
-Exit status: 0 if all pods are ready; 1 if one is not; 3 if something that matters could not be read.`,
+Exit status: 0 if all pods are ready or have succeeded; 1 if one is not; 3 if something that matters could not be
+read.`,
 		Example: `  railhead status h-kim -n train
   railhead status h-kim -n train -o json`,
 		Args:              takes(1, "NAME"),
@@ -168,7 +169,7 @@ func (j jobStatus) write(out io.Writer, a *app) error {
 }
 
 func (j jobStatus) verdict() error {
-	notReady := func(p podStatus) bool { return !p.Ready }
+	notReady := func(p podStatus) bool { return !p.Ready && p.State != "Succeeded" }
 	if len(j.Pods) < j.Wanted || slices.ContainsFunc(j.Pods, notReady) {
 		return exit.Error{Code: exit.Fault}
 	}

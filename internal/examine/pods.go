@@ -50,7 +50,7 @@ func (e examiner) choose(s cluster.State, subject *bundle.Subject) ([]cluster.Po
 	default:
 		var passed []cluster.Pod
 		if pods, passed = clusterrules.Candidates(s, subject.Namespace); len(pods) == 0 {
-			e.say("Namespace %s has no pods with rails. Only the cluster and its workloads are checked.", subject.Namespace)
+			e.say("Namespace %s has no pods with rails. Its workloads and the cluster are checked.", subject.Namespace)
 		}
 		for _, p := range passed {
 			if Running(p) {

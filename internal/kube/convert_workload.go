@@ -10,7 +10,7 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// workloadOf returns the conversion for workloads of a kind. It drops old revisions of a Deployment, which have no pods.
+// workloadOf returns the conversion for workloads of a kind. It drops old revisions of a Deployment: they have no pods.
 func workloadOf(k workload.Kind) func(*anyObject) []cluster.Workload {
 	return func(o *anyObject) []cluster.Workload {
 		w := k.Describe(o.Object)

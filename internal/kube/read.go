@@ -21,8 +21,8 @@ import (
 // Want selects the parts of a cluster to read.
 type Want struct {
 	Kinds []cluster.Kind
-	// Namespace limits pods, workloads, networks, service accounts, quotas, role bindings, events and Railhead's objects
-	// to one namespace. The SR-IOV operator's objects are always read in full.
+	// Namespace limits pods, workloads, networks, service accounts, quotas, role bindings, events and Railhead's
+	// objects to one namespace. The SR-IOV operator's objects are always read in full.
 	Namespace string
 	// Job limits pods and Railhead's objects to one job, and reads its pods with labels, annotations and containers.
 	Job string

@@ -66,8 +66,8 @@ var endings = []string{
 // elsewhere is the manager of objects that Kueue runs in another cluster (sigs.k8s.io/kueue MultiKueueControllerName).
 const elsewhere = "kueue.x-k8s.io/multikueue"
 
-// ended reports whether a workload has finished, is suspended, is being deleted or runs in another cluster. A Job without a number of
-// completions makes no more pods once one has succeeded (k8s.io/api batch/v1 JobSpec).
+// ended reports whether a workload has finished, is suspended, is being deleted or runs in another cluster. A Job
+// without a number of completions makes no more pods once one has succeeded (k8s.io/api batch/v1 JobSpec).
 func ended(w cluster.Workload, object map[string]any) bool {
 	phase, _ := Field(object, "status.state.phase").(string)
 	succeeded, _ := whole(Field(object, "status.succeeded"))

@@ -263,8 +263,8 @@ func ownPodsUnread(s cluster.State) bool {
 	return p != nil && (!p.Forbidden || p.Namespace != "" || older && len(detailed(s)) == 0)
 }
 
-// ofEveryCluster reports whether a problem is about workloads of Kubernetes itself. The group of a custom resource has a
-// dot: pytorchjobs.kubeflow.org (kubernetes apiextensions-apiserver pkg/apis/apiextensions/validation).
+// ofEveryCluster reports whether a problem is about workloads of Kubernetes itself. The group of a custom resource has
+// a dot: pytorchjobs.kubeflow.org (kubernetes apiextensions-apiserver pkg/apis/apiextensions/validation).
 func ofEveryCluster(p cluster.Problem) bool {
 	return p.Kind == cluster.Workloads && strings.Count(p.Resource, ".") < 2
 }

@@ -366,7 +366,8 @@ func clusterFaults() map[string]clusterFault {
 					networksAnnotation: `[{"name": "rail0"}, {"name": "rail7"}]`,
 				}
 			},
-			want: []string{"fail nad-missing"}, says: "pod h-kim-1 names network rail7, which namespace train does not have",
+			want: []string{"fail nad-missing"},
+			says: "pod h-kim-1 names network rail7, which namespace train does not have",
 		},
 		"a pod that is not scheduled yet has an annotation with a typing error": {
 			change: func(s *cluster.State) {
@@ -379,11 +380,14 @@ func clusterFaults() map[string]clusterFault {
 		},
 		"a pod that is not scheduled yet names an attachment whose configuration is not JSON": {
 			change: func(s *cluster.State) {
-				s.Networks = append(s.Networks, cluster.Network{Namespace: "train", Name: "x", Broken: "invalid character"})
+				broken := cluster.Network{Namespace: "train", Name: "x", Broken: "invalid character"}
+				s.Networks = append(s.Networks, broken)
 				p := rulestest.Pod(s, "h-kim-1")
-				p.Ready, p.Phase, p.Node, p.Annotations = false, "Pending", "", map[string]string{networksAnnotation: "rail0,x"}
+				p.Ready, p.Phase, p.Node = false, "Pending", ""
+				p.Annotations = map[string]string{networksAnnotation: "rail0,x"}
 			},
-			want: []string{"fail nad-missing"}, says: "network train/x, whose configuration cannot be read: invalid character",
+			want: []string{"fail nad-missing"},
+			says: "network train/x, whose configuration cannot be read: invalid character",
 		},
 		"a pod that is not scheduled yet names the networks of its namespace, and one that may not be read": {
 			change: func(s *cluster.State) {

@@ -63,7 +63,8 @@ func (v view) wrongNetwork(p cluster.Pod) (why string, about []check.Ref) {
 			return fmt.Sprintf("names network %s/%s, whose configuration cannot be read: %s",
 				namespace, name[1], words.Clip(n.Broken, 120)), []check.Ref{ref}
 		case !exists && (namespace == v.options.Namespace || slices.ContainsFunc(v.Networks, inNamespace)):
-			return fmt.Sprintf("names network %s, which namespace %s does not have", name[1], namespace), []check.Ref{ref}
+			why = fmt.Sprintf("names network %s, which namespace %s does not have", name[1], namespace)
+			return why, []check.Ref{ref}
 		}
 	}
 	return "", nil
