@@ -35,8 +35,8 @@ func (c *Caps) UnmarshalText(text []byte) (err error) {
 
 // ParseCaps returns the capabilities of a mask as /proc/self/status shows it: hexadecimal, without 0x.
 func ParseCaps(s string) (Caps, error) {
-	v, ok := parseHex(s)
-	if !ok || len(s) > 16 {
+	v, err := strconv.ParseUint(s, 16, 64)
+	if err != nil {
 		return 0, fmt.Errorf("%.60q is not a capability set", s)
 	}
 	return Caps(v), nil

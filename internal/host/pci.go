@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -41,20 +42,8 @@ func parsePCIAddress(s string) (a PCIAddress, ok bool) {
 }
 
 func parseHex(s string) (uint64, bool) {
-	var v uint64
-	for _, c := range []byte(s) {
-		switch {
-		case '0' <= c && c <= '9':
-			v = v<<4 | uint64(c-'0')
-		case 'a' <= c && c <= 'f':
-			v = v<<4 | uint64(c-'a'+10)
-		case 'A' <= c && c <= 'F':
-			v = v<<4 | uint64(c-'A'+10)
-		default:
-			return 0, false
-		}
-	}
-	return v, s != ""
+	v, err := strconv.ParseUint(s, 16, 64)
+	return v, err == nil
 }
 
 func (a PCIAddress) String() string {

@@ -31,11 +31,11 @@ func deviceNames(t *tree) []string {
 // locate finds the PCI function or subfunction that a device belongs to, or the network interface that it runs over.
 func locate(t *tree, name string, read functionReader) host.Device {
 	d := host.Device{Name: name}
-	dir := path.Join(classInfiniBand, name)
+	dir := classInfiniBand + "/" + name
 	target, err := fs.ReadLink(t.root, dir)
 	resolved := path.Join(classInfiniBand, target)
 	if err != nil { // a capture with folders in place of the links: the device link names the function
-		if address := t.target(path.Join(dir, "device")); address.IsKnown() {
+		if address := t.target(dir + "/device"); address.IsKnown() {
 			resolved = functionPath(t, address.Value)
 		}
 	}
@@ -53,12 +53,12 @@ type functionReader func(a host.PCIAddress, resolved string) host.Function
 // locateSoftware gives a Soft-RoCE or siw device the function of the interface that it runs over. Over the interface of
 // a VF it counts as the VF.
 func locateSoftware(t *tree, d host.Device, read functionReader) host.Device {
-	d.Parent = t.text(path.Join(classInfiniBand, d.Name, "parent"))
+	d.Parent = t.text(classInfiniBand + "/" + d.Name + "/parent")
 	parent, ok := d.Parent.Get()
 	if !ok {
 		return d
 	}
-	address := host.Convert(t.target(path.Join(classNet, parent, "device")), host.ParsePCIAddress)
+	address := host.Convert(t.target(classNet+"/"+parent+"/device"), host.ParsePCIAddress)
 	if a, known := address.Get(); known {
 		f := read(a, functionPath(t, a.String()))
 		f.PhysFn = physFn(t, a)

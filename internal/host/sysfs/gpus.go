@@ -2,7 +2,6 @@ package sysfs
 
 import (
 	"io/fs"
-	"path"
 	"strconv"
 	"strings"
 
@@ -25,19 +24,19 @@ func readGPUs(in *input, s *host.Snapshot) {
 
 // isGPU recognizes PCI functions of class 0x03 (display controller) and 0x1200 (processing accelerator, AMD Instinct).
 func isGPU(t *tree, name string) bool {
-	class := t.text(path.Join(pciDevices, name, "class")).Value
+	class := t.text(pciDevices + "/" + name + "/class").Value
 	accelerator := strings.HasPrefix(class, "0x0302") || strings.HasPrefix(class, "0x1200")
 	if !accelerator && !strings.HasPrefix(class, "0x03") {
 		return false
 	}
-	vendor := t.text(path.Join(pciDevices, name, "vendor")).Value
+	vendor := t.text(pciDevices + "/" + name + "/vendor").Value
 	return gpuVendors[vendor] && (vendor != "0x8086" || accelerator) // Intel's display functions belong to the CPU
 }
 
 func describeGPU(in *input, a host.PCIAddress) host.GPU {
 	t := in.tree
 	g := host.GPU{Function: in.functions.read(a, functionPath(t, a.String()))}
-	for line := range strings.Lines(t.file(path.Join(nvidiaGPUs, a.String(), "information")).Value) {
+	for line := range strings.Lines(t.file(nvidiaGPUs + "/" + a.String() + "/information").Value) {
 		key, value, _ := strings.Cut(line, ":")
 		value = strings.TrimSpace(value)
 		switch key {

@@ -4,8 +4,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/bits"
 	"net/netip"
-	"path"
 	"slices"
 	"sort"
 	"strconv"
@@ -47,7 +47,7 @@ func linksInClass(t *tree, asked []host.Link) []host.Link {
 	names := t.list(classNet)
 	links := make([]host.Link, 0, len(names))
 	for _, name := range names {
-		if dir := path.Join(classNet, name); t.exists(path.Join(dir, "ifindex")) { // bonding_masters is a file
+		if dir := classNet + "/" + name; t.exists(dir + "/ifindex") { // bonding_masters is a file
 			links = append(links, describeLink(t, name, dir))
 		}
 	}
@@ -64,15 +64,15 @@ func sortByIndex(links []host.Link) {
 func describeLink(t *tree, name, dir string) host.Link {
 	l := host.Link{
 		Name:      name,
-		Index:     parsed(t, path.Join(dir, "ifindex"), parseInt),
-		MTU:       parsed(t, path.Join(dir, "mtu"), parseInt),
-		OperState: t.text(path.Join(dir, "operstate")),
-		PCI:       host.Convert(t.target(path.Join(dir, "device")), host.ParsePCIAddress),
+		Index:     parsed(t, dir+"/ifindex", parseInt),
+		MTU:       parsed(t, dir+"/mtu", parseInt),
+		OperState: t.text(dir + "/operstate"),
+		PCI:       host.Convert(t.target(dir+"/device"), host.ParsePCIAddress),
 	}
 	if l.PCI.IsUnreadable() { // virtio0, an auxiliary device: a parent that is not a PCI function
 		l.PCI = host.Fact[host.PCIAddress]{}
 	}
-	flags := parsed(t, path.Join(dir, "flags"), parseInt)
+	flags := parsed(t, dir+"/flags", parseInt)
 	if flags.IsKnown() {
 		l.Up = host.Know(flags.Value&syscall.IFF_UP != 0)
 	}
@@ -80,15 +80,15 @@ func describeLink(t *tree, name, dir string) host.Link {
 		l.Running = host.Know(l.Up.Or(true) && (state == "up" || state == "unknown"))
 	}
 	l.Carrier = carrier(t, dir)
-	l.LowerLink = parsed(t, path.Join(dir, "iflink"), parseInt)
-	l.MAC = t.text(path.Join(dir, "address"))
-	l.CarrierChanges = parsed(t, path.Join(dir, "carrier_changes"), parseInt)
+	l.LowerLink = parsed(t, dir+"/iflink", parseInt)
+	l.MAC = t.text(dir + "/address")
+	l.CarrierChanges = parsed(t, dir+"/carrier_changes", parseInt)
 	return l
 }
 
 // carrier answers EINVAL while the link is administratively down (net/core/net-sysfs.c carrier_show).
 func carrier(t *tree, dir string) host.Fact[bool] {
-	name := path.Join(dir, "carrier")
+	name := dir + "/carrier"
 	data, err := readBounded(t.root, name)
 	switch text := strings.TrimSpace(data); {
 	case err == nil && (text == "0" || text == "1"):
@@ -216,7 +216,7 @@ func parseRoutes(table string) []ipv4Route {
 			link:    f[0],
 			gateway: flags&routeGateway != 0,
 			metric:  uint32(metric),
-			to:      netip.PrefixFrom(littleEndian(to), onesIn(mask)),
+			to:      netip.PrefixFrom(littleEndian(to), bits.OnesCount64(mask)),
 		})
 	}
 	return routes
@@ -224,14 +224,6 @@ func parseRoutes(table string) []ipv4Route {
 
 func littleEndian(v uint64) netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(v), byte(v >> 8), byte(v >> 16), byte(v >> 24)})
-}
-
-func onesIn(mask uint64) int {
-	n := 0
-	for ; mask != 0; mask &= mask - 1 {
-		n++
-	}
-	return n
 }
 
 // connectedRoute finds the longest prefix that is reached without a gateway.

@@ -112,7 +112,7 @@ func sitePackages(t *tree, env map[string]string) []string {
 // pipLibraries finds NVIDIA's wheels: the version is in the name of a folder next to the library:
 // nvidia_nccl_cu12-2.21.5.dist-info.
 func pipLibraries(t *tree, site string) []host.NCCLLibrary {
-	lib := path.Join(site, "nvidia/nccl/lib/libnccl.so.2")
+	lib := site + "/nvidia/nccl/lib/libnccl.so.2"
 	if !t.exists(lib) {
 		return nil
 	}

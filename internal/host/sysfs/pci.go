@@ -17,7 +17,7 @@ const pciDevices = "sys/bus/pci/devices"
 
 // functionPath resolves a PCI address to its /sys/devices path; "" when the machine does not have it.
 func functionPath(t *tree, address string) string {
-	target, err := fs.ReadLink(t.root, path.Join(pciDevices, address))
+	target, err := fs.ReadLink(t.root, pciDevices+"/"+address)
 	if err != nil {
 		return ""
 	}
@@ -45,22 +45,22 @@ func (p pciFunctions) read(a host.PCIAddress, resolved string) host.Function {
 	}
 	t := p.tree
 	f := locateFunction(a, resolved)
-	dir := path.Join(pciDevices, a.String())
+	dir := pciDevices + "/" + a.String()
 	f.PhysFn = physFn(t, a)
-	f.Driver = t.target(path.Join(dir, "driver"))
-	f.NUMANode = parsed(t, path.Join(dir, "numa_node"), parseInt)
+	f.Driver = t.target(dir + "/driver")
+	f.NUMANode = parsed(t, dir+"/numa_node", parseInt)
 	if f.NUMANode.IsKnown() && f.NUMANode.Value < 0 { // -1: the firmware does not say
 		f.NUMANode = host.Fact[int]{}
 	}
-	f.IOMMUGroup = host.Convert(t.target(path.Join(dir, "iommu_group")), parseInt)
+	f.IOMMUGroup = host.Convert(t.target(dir+"/iommu_group"), parseInt)
 	if group, ok := f.IOMMUGroup.Get(); ok {
 		f.IOMMUType = t.text("sys/kernel/iommu_groups/" + strconv.Itoa(group) + "/type")
 	}
-	f.Class = t.text(path.Join(dir, "class"))
-	f.Vendor = t.text(path.Join(dir, "vendor"))
-	f.Device = t.text(path.Join(dir, "device"))
-	f.NumVFs = parsed(t, path.Join(dir, "sriov_numvfs"), parseInt)
-	f.TotalVFs = parsed(t, path.Join(dir, "sriov_totalvfs"), parseInt)
+	f.Class = t.text(dir + "/class")
+	f.Vendor = t.text(dir + "/vendor")
+	f.Device = t.text(dir + "/device")
+	f.NumVFs = parsed(t, dir+"/sriov_numvfs", parseInt)
+	f.TotalVFs = parsed(t, dir+"/sriov_totalvfs", parseInt)
 	f.Link = pciLink(t, f)
 	p.known[a] = f
 	return f
@@ -73,11 +73,11 @@ func physFn(t *tree, a host.PCIAddress) host.Fact[host.PCIAddress] {
 // pciLink reads the link of the function; a VF shows its PF's, since its own registers read as zero
 // (PCIe Base Specification, SR-IOV: Link Status of a VF).
 func pciLink(t *tree, f host.Function) host.Fact[host.PCILink] {
-	dir := path.Join(pciDevices, f.PhysFn.Or(f.Address).String())
-	speed := parsed(t, path.Join(dir, "current_link_speed"), parseGTs)
-	width := parsed(t, path.Join(dir, "current_link_width"), parseInt)
-	maxSpeed := parsed(t, path.Join(dir, "max_link_speed"), parseGTs)
-	maxWidth := parsed(t, path.Join(dir, "max_link_width"), parseInt)
+	dir := pciDevices + "/" + f.PhysFn.Or(f.Address).String()
+	speed := parsed(t, dir+"/current_link_speed", parseGTs)
+	width := parsed(t, dir+"/current_link_width", parseInt)
+	maxSpeed := parsed(t, dir+"/max_link_speed", parseGTs)
+	maxWidth := parsed(t, dir+"/max_link_width", parseInt)
 	if !speed.IsKnown() || !width.IsKnown() || width.Value <= 0 || width.Value == 255 || speed.Value == 0 {
 		return host.Fact[host.PCILink]{}
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"sort"
 	"strconv"
@@ -33,7 +32,7 @@ const (
 
 // pciConfig reads the configuration space of a function: bytes, or the form of a recording.
 func pciConfig(t *tree, a host.PCIAddress) host.PCIConfig {
-	name := path.Join(pciDevices, a.String(), "config")
+	name := pciDevices + "/" + a.String() + "/config"
 	f := t.file(name)
 	switch {
 	case f.IsUnreadable():

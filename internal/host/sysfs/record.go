@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/host/replay"
@@ -30,7 +29,7 @@ func (m Machine) Snapshot() host.Snapshot { return Read(m.Root, m.Probes) }
 func (m Machine) Record() (host.Snapshot, *replay.Archive) {
 	r := &recorder{base: m.Root, archive: replay.New(), links: map[string]string{}, plain: map[string]bool{}}
 	s := Read(r, r.probes(m.Probes))
-	r.answers.Environ = maps.Clone(s.Env)
+	r.answers.take(s, m.Probes)
 	r.prune(s)
 	if data, err := json.MarshalIndent(r.answers, "", "  "); err == nil {
 		_ = r.archive.AddFile(probesFile, string(data)+"\n")
@@ -193,77 +192,23 @@ func (r *recorder) Stat(name string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// probes wraps the machine's probes so that their answers are kept. The environment is kept from the Snapshot,
-// after the allow-list.
+// probes wraps the probes whose answers the Snapshot does not have in full.
 func (r *recorder) probes(p Probes) Probes {
-	q := Probes{Environ: p.Environ}
 	if p.UID != nil {
 		r.answers.UID = p.UID()
-		q.UID = p.UID
 	}
-	if p.Now != nil {
-		r.answers.Taken = p.Now()
-		q.Now = func() time.Time { return r.answers.Taken }
-	}
-	if p.OpenDevice != nil {
+	if open := p.OpenDevice; open != nil {
 		r.answers.Open = map[string]string{}
-		q.OpenDevice = func(name string) error {
-			err := p.OpenDevice(name)
-			if r.answers.Open[name] = "ok"; err != nil {
-				r.answers.Open[name] = replay.ErrnoName(err)
-			}
+		p.OpenDevice = func(name string) error {
+			err := open(name)
+			r.answers.Open[name] = outcomeName(err)
 			return err
 		}
 	}
-	if p.Interfaces != nil {
-		q.Interfaces = func() ([]host.Link, error) {
-			links, err := p.Interfaces()
-			r.answers.Addresses = map[int][]netip.Prefix{}
-			for _, l := range links {
-				r.answers.Addresses[l.Index.Value] = l.Addresses.Value
-			}
-			return links, err
-		}
-	}
-	if p.ShmBytes != nil {
-		q.ShmBytes = func() (uint64, error) {
-			n, err := p.ShmBytes()
-			r.answers.ShmBytes = n
-			return n, err
-		}
-	}
-	r.newerProbes(p, &q)
-	return q
-}
-
-// newerProbes wraps the probes that only findings depend on.
-func (r *recorder) newerProbes(p Probes, q *Probes) {
-	if p.ShmFree != nil {
-		q.ShmFree = func() (uint64, error) {
-			n, err := p.ShmFree()
-			r.answers.ShmFree = n
-			return n, err
-		}
-	}
-	if p.LockMemory != nil {
-		r.answers.Lock = map[string]string{}
-		q.LockMemory = func(bytes uint64) error {
-			err := p.LockMemory(bytes)
-			r.answers.Lock[strconv.FormatUint(bytes, 10)] = outcomeName(err)
-			return err
-		}
-	}
-	if p.VFs != nil {
-		q.VFs = func() (links []host.Link, err error) {
-			links, err = p.VFs()
-			r.answers.VFs = links
-			return links, err
-		}
-	}
-	if p.Route != nil {
+	if route := p.Route; route != nil {
 		r.answers.Routes = map[string]string{}
-		q.Route = func(from netip.Addr, link int, dest netip.Addr) (netip.Addr, error) {
-			gateway, err := p.Route(from, link, dest)
+		p.Route = func(from netip.Addr, link int, dest netip.Addr) (netip.Addr, error) {
+			gateway, err := route(from, link, dest)
 			answer := outcomeName(err)
 			switch {
 			case err == nil && gateway.IsValid():
@@ -273,6 +218,33 @@ func (r *recorder) newerProbes(p Probes, q *Probes) {
 			}
 			r.answers.Routes[routeQuestion(from, link, dest)] = answer
 			return gateway, err
+		}
+	}
+	return p
+}
+
+// take copies from the Snapshot the answers of the other probes. The environment is that of the allow-list.
+func (a *answers) take(s host.Snapshot, p Probes) {
+	a.Taken, a.Environ = s.Taken, maps.Clone(s.Env)
+	a.ShmBytes, a.ShmFree = s.Limits.ShmBytes.Value, s.Limits.ShmFree.Value
+	if p.Interfaces != nil {
+		a.Addresses = map[int][]netip.Prefix{}
+	}
+	for _, l := range s.Links {
+		if p.Interfaces != nil && len(l.Addresses.Value) > 0 {
+			a.Addresses[l.Index.Value] = l.Addresses.Value
+		}
+		if len(l.VFs) > 0 {
+			a.VFs = append(a.VFs, host.Link{Name: l.Name, Index: l.Index, VFs: l.VFs})
+		}
+	}
+	if most, tried := s.Limits.Lockable.Get(); tried {
+		a.Lock = map[string]string{}
+		for _, size := range lockSizes {
+			a.Lock[strconv.FormatUint(size, 10)] = "ENOMEM"
+			if size <= most {
+				a.Lock[strconv.FormatUint(size, 10)] = "ok"
+			}
 		}
 	}
 }
@@ -319,7 +291,7 @@ func (r *recorder) prune(s host.Snapshot) {
 		address, ok := strings.CutPrefix(name, pciDevices+"/")
 		if ok && !strings.Contains(address, "/") && !keep[address] {
 			r.archive.Remove(name)
-			r.archive.Remove(r.canonical(path.Join(name, "class")))
+			r.archive.Remove(r.canonical(name + "/class"))
 		}
 	}
 }

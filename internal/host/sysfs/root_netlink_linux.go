@@ -13,21 +13,28 @@ import (
 
 // interfaces lists the interfaces of this namespace that have an address, in the kernel's order: index, name, addresses
 // and flags. It needs no privilege. A dump of all interfaces with their attributes takes five times as long as one of
-// the addresses.
+// the addresses, and package syscall would make four hundred small allocations of it.
 func interfaces() ([]host.Link, error) {
-	fd, err := syscall.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, syscall.NETLINK_ROUTE)
+	fd, err := netlinkSocket()
 	if err != nil {
 		return nil, err
 	}
 	defer closeFile(fd)
 	var links []host.Link
-	err = dumpAddresses(fd, func(index int, prefix netip.Prefix) {
+	all := request(syscall.RTM_GETADDR, syscall.NLM_F_DUMP, make([]byte, syscall.SizeofIfAddrmsg))
+	// the kernel makes messages no longer than this, or than the last read (netlink_dump)
+	err = exchange(fd, make([]byte, 8<<10), all, func(kind uint16, message []byte) (last bool) {
+		index, prefix, ok := parseAddress(message)
+		if kind != syscall.RTM_NEWADDR || !ok {
+			return false
+		}
 		i := slices.IndexFunc(links, func(l host.Link) bool { return l.Index.Value == index })
 		if i < 0 {
 			i = len(links)
 			links = append(links, linkAt(fd, index))
 		}
 		links[i].Addresses.Value = append(links[i].Addresses.Value, prefix)
+		return false
 	})
 	if err != nil {
 		return nil, err
@@ -35,39 +42,6 @@ func interfaces() ([]host.Link, error) {
 	links = slices.DeleteFunc(links, func(l host.Link) bool { return l.Name == "" })
 	sortByIndex(links)
 	return links, nil
-}
-
-// dumpAddresses asks rtnetlink(7) for all addresses of this namespace. It parses the answer itself: package syscall
-// does it in four hundred small allocations, and NetlinkRIB asks for the socket's name after every message.
-func dumpAddresses(fd int, each func(index int, prefix netip.Prefix)) error {
-	q := struct {
-		header syscall.NlMsghdr
-		addr   syscall.IfAddrmsg
-	}{header: syscall.NlMsghdr{Type: syscall.RTM_GETADDR, Flags: syscall.NLM_F_REQUEST | syscall.NLM_F_DUMP}}
-	q.header.Len = uint32(unsafe.Sizeof(q))
-	if err := send(fd, unsafe.Slice((*byte)(unsafe.Pointer(&q)), q.header.Len)); err != nil {
-		return err
-	}
-	// the kernel makes messages no longer than this, or than the last read (netlink_dump)
-	buf := make([]byte, 8<<10)
-	for {
-		n, err := read(fd, buf)
-		if err != nil {
-			return err
-		}
-		for kind, message, rest := cutMessage(buf[:n]); kind != 0; kind, message, rest = cutMessage(rest) {
-			switch kind {
-			case syscall.NLMSG_DONE:
-				return nil
-			case syscall.NLMSG_ERROR:
-				return syscall.EINVAL
-			case syscall.RTM_NEWADDR:
-				if index, prefix, ok := parseAddress(message); ok {
-					each(index, prefix)
-				}
-			}
-		}
-	}
 }
 
 // cutMessage splits off the first netlink message: struct nlmsghdr, then its body; kind is 0 when there is none.
@@ -90,17 +64,12 @@ func parseAddress(message []byte) (index int, prefix netip.Prefix, ok bool) {
 		return 0, prefix, false
 	}
 	bits, index := int(message[1]), int(binary.NativeEndian.Uint32(message[4:]))
-	for rest := message[syscall.SizeofIfAddrmsg:]; len(rest) >= syscall.SizeofRtAttr; {
-		length, kind := int(binary.NativeEndian.Uint16(rest)), binary.NativeEndian.Uint16(rest[2:])
-		if length < syscall.SizeofRtAttr || length > len(rest) {
-			break
-		}
-		ip, valid := netip.AddrFromSlice(rest[syscall.SizeofRtAttr:length])
+	eachAttribute(message[syscall.SizeofIfAddrmsg:], func(kind uint16, value []byte) {
+		ip, valid := netip.AddrFromSlice(value)
 		if valid && (kind == syscall.IFA_LOCAL || kind == syscall.IFA_ADDRESS && !ok) {
 			prefix, ok = netip.PrefixFrom(ip, bits), true
 		}
-		rest = rest[min((length+3)&^3, len(rest)):]
-	}
+	})
 	return index, prefix, ok
 }
 

@@ -28,34 +28,37 @@ func netlinkAttribute(kind uint16, value []byte) []byte {
 
 func number32(v uint32) []byte { return binary.NativeEndian.AppendUint32(nil, v) }
 
-// answersTo sends a request and calls each for every message of the answer until that one says that it was the last.
-func answersTo(m []byte, each func(kind uint16, body []byte) (last bool, err error)) error {
-	fd, err := netlinkSocket()
-	if err != nil {
+// exchange sends a request and calls each for every message of the answer until that one says that it was the last.
+func exchange(fd int, buf, request []byte, each func(kind uint16, body []byte) (last bool)) error {
+	if err := send(fd, request); err != nil {
 		return err
 	}
-	defer closeFile(fd)
-	if err := send(fd, m); err != nil {
-		return err
-	}
-	buf := make([]byte, 256<<10) // a PF's message holds all its VFs
 	for {
 		n, err := read(fd, buf)
 		if err != nil {
 			return err
 		}
 		for kind, body, rest := cutMessage(buf[:n]); kind != 0; kind, body, rest = cutMessage(rest) {
-			switch kind {
-			case syscall.NLMSG_DONE:
+			switch {
+			case kind == syscall.NLMSG_DONE:
 				return nil
-			case syscall.NLMSG_ERROR:
+			case kind == syscall.NLMSG_ERROR:
 				return errorOf(body)
-			}
-			if last, err := each(kind, body); last || err != nil {
-				return err
+			case each(kind, body):
+				return nil
 			}
 		}
 	}
+}
+
+// ask does so on a socket of its own.
+func ask(request []byte, each func(kind uint16, body []byte) (last bool)) error {
+	fd, err := netlinkSocket()
+	if err != nil {
+		return err
+	}
+	defer closeFile(fd)
+	return exchange(fd, make([]byte, 256<<10), request, each) // a PF's message holds all its VFs
 }
 
 // errorOf reads struct nlmsgerr.
@@ -75,11 +78,11 @@ func virtualFunctions() ([]host.Link, error) {
 	body := append(make([]byte, 16), netlinkAttribute(iflaExtMask, number32(filterVF))...)
 	var links []host.Link
 	question := request(syscall.RTM_GETLINK, syscall.NLM_F_DUMP, body)
-	err := answersTo(question, func(kind uint16, body []byte) (bool, error) {
+	err := ask(question, func(kind uint16, body []byte) (last bool) {
 		if l, ok := parseLink(body); ok && kind == syscall.RTM_NEWLINK && len(l.VFs) > 0 {
 			links = append(links, l)
 		}
-		return false, nil
+		return false
 	})
 	return links, err
 }
@@ -93,9 +96,9 @@ func route(from netip.Addr, link int, dest netip.Addr) (netip.Addr, error) {
 	body = append(body, netlinkAttribute(syscall.RTA_SRC, src[:])...)
 	body = append(body, netlinkAttribute(syscall.RTA_OIF, number32(uint32(link)))...)
 	var gateway netip.Addr
-	err := answersTo(request(syscall.RTM_GETROUTE, 0, body), func(_ uint16, body []byte) (bool, error) {
+	err := ask(request(syscall.RTM_GETROUTE, 0, body), func(_ uint16, body []byte) (last bool) {
 		gateway, _ = netip.AddrFromSlice(parseGateway(body))
-		return true, nil
+		return true
 	})
 	return gateway, err
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"path"
 	"slices"
 	"sort"
 	"strings"
@@ -79,7 +78,7 @@ func verbsNodes(in *input) (map[string]bool, host.Fact[int]) {
 }
 
 func verbsDevice(t *tree, name string) host.Uverbs {
-	return host.Uverbs{Name: name, Device: t.text(path.Join(classVerbs, name, "ibdev")), Access: host.NotProbed}
+	return host.Uverbs{Name: name, Device: t.text(classVerbs + "/" + name + "/ibdev"), Access: host.NotProbed}
 }
 
 func openVerbs(in *input, name string) (host.Access, string) {
