@@ -113,7 +113,6 @@ type PCIConfig struct {
 const (
 	ACSRequestRedirect    = 1 << 2
 	ACSCompletionRedirect = 1 << 3
-	ACSUpstreamForwarding = 1 << 4
 )
 
 // Redirects reports whether the port keeps functions below it from reaching each other directly.
@@ -124,14 +123,11 @@ func (c PCIConfig) Redirects() bool {
 // FindPCIAddresses returns every PCI address in a text, torn or not.
 func FindPCIAddresses(text string) []PCIAddress {
 	var found []PCIAddress
-	for field := range strings.FieldsFuncSeq(text, notInAddress) {
+	other := func(c rune) bool { return !strings.ContainsRune("0123456789abcdefABCDEF:.", c) }
+	for field := range strings.FieldsFuncSeq(text, other) {
 		if a, ok := parsePCIAddress(field); ok && !slices.Contains(found, a) {
 			found = append(found, a)
 		}
 	}
 	return found
-}
-
-func notInAddress(c rune) bool {
-	return !strings.ContainsRune("0123456789abcdefABCDEF:.", c)
 }

@@ -48,12 +48,11 @@ func sameCard(s *host.Snapshot, a, b rail.Rail) bool {
 	db, _ := s.Device(b.Device)
 	ga, okA := da.SysImageGUID.Get()
 	gb, okB := db.SysImageGUID.Get()
-	if okA && okB && !emptyGUID(ga) && !emptyGUID(gb) {
+	const empty = "0000:0000:0000:0000"
+	if okA && okB && ga != empty && gb != empty {
 		return ga == gb
 	}
 	pa, okA := da.Function.Value.PhysFn.Get()
 	pb, okB := db.Function.Value.PhysFn.Get()
 	return okA && okB && sameSlot(pa, pb)
 }
-
-func emptyGUID(guid string) bool { return guid == "0000:0000:0000:0000" }

@@ -212,12 +212,7 @@ func (c *computation) gpuDirectDistance(limit rail.Distance) {
 	var evidence []check.Evidence
 	worst := rail.PIX
 	for g, row := range matrix {
-		nearest := rail.Unmeasured
-		for _, d := range row {
-			if nearest.Farther(d) {
-				nearest = d
-			}
-		}
+		nearest := rail.Nearest(row)
 		if nearest == rail.Unmeasured || !nearest.Farther(limit) {
 			continue
 		}

@@ -78,14 +78,9 @@ type Proximity struct {
 
 // GPUs returns the GPUs of this container if they are known, otherwise all of the machine, in PCI order.
 func GPUs(s host.Snapshot) []host.GPU {
-	var all, given []host.GPU
-	for _, g := range s.GPUs {
-		all = append(all, g)
-		if g.Given.Or(false) {
-			given = append(given, g)
-		}
-	}
-	if len(given) > 0 {
+	all := slices.Clone(s.GPUs)
+	others := func(g host.GPU) bool { return !g.Given.Or(false) }
+	if given := slices.DeleteFunc(slices.Clone(all), others); len(given) > 0 {
 		all = given
 	}
 	sort.Slice(all, func(i, j int) bool { return all[i].Function.Address.Compare(all[j].Function.Address) < 0 })
@@ -108,21 +103,31 @@ func Matrix(s host.Snapshot, rails []Rail) [][]Distance {
 	return matrix
 }
 
+// Nearest returns the smallest of the distances, Unmeasured if there is none.
+func Nearest(distances []Distance) Distance {
+	nearest := Unmeasured
+	for _, d := range distances {
+		if nearest.Farther(d) {
+			nearest = d
+		}
+	}
+	return nearest
+}
+
 // proximity sets the nearest GPUs of each rail.
 func (j *judge) proximity() {
-	gpus, matrix := GPUs(*j.s), Matrix(*j.s, j.result.Rails)
+	gpus := GPUs(*j.s)
 	for i := range j.result.Rails {
-		var near []Proximity
-		for g := range gpus {
-			if d := matrix[g][i]; d != Unmeasured {
-				near = append(near, Proximity{GPU: g, Address: gpus[g].Function.Address, Distance: d})
+		r := &j.result.Rails[i]
+		var column []Distance
+		for _, row := range Matrix(*j.s, []Rail{*r}) {
+			column = append(column, row[0])
+		}
+		nearest := Nearest(column)
+		for g, d := range column {
+			if d == nearest && d != Unmeasured {
+				r.Nearest = append(r.Nearest, Proximity{GPU: g, Address: gpus[g].Function.Address, Distance: d})
 			}
 		}
-		sort.SliceStable(near, func(a, b int) bool { return near[b].Distance.Farther(near[a].Distance) })
-		end := 0
-		for end < len(near) && near[end].Distance == near[0].Distance {
-			end++
-		}
-		j.result.Rails[i].Nearest = near[:end]
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/railhead/railhead/internal/words"
 )
 
 // Archive is a recorded machine in one text file: the files that were read, the links, the errors.
@@ -226,7 +228,7 @@ func (a *Archive) Format() string {
 			names = append(names, name)
 		}
 	}
-	sort.Slice(names, func(i, j int) bool { return compareNumbered(names[i], names[j]) < 0 })
+	sort.Slice(names, func(i, j int) bool { return words.Natural(names[i], names[j]) < 0 })
 	for i := 0; i < len(names); {
 		n, end := a.nodes[names[i]], i+1
 		for end < len(names) && follows(names[end-1], names[end]) && alike(n, a.nodes[names[end]]) {
@@ -264,19 +266,6 @@ func writeText(b *strings.Builder, text string) {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		b.WriteByte('\n')
 	}
-}
-
-// compareNumbered orders by directory, then by number where both names are numbers.
-func compareNumbered(a, b string) int {
-	if c := strings.Compare(path.Dir(a), path.Dir(b)); c != 0 {
-		return c
-	}
-	i, ok1 := number(path.Base(a))
-	j, ok2 := number(path.Base(b))
-	if ok1 && ok2 {
-		return i - j
-	}
-	return strings.Compare(a, b)
 }
 
 // follows reports whether b is the numbered sibling after a.

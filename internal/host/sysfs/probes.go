@@ -72,7 +72,13 @@ func recordedProbes(root fs.FS) (Probes, error) {
 		}
 	}
 	if a.Addresses != nil {
-		p.Interfaces = a.interfaces
+		p.Interfaces = func() ([]host.Link, error) { // all other facts are in the recorded files
+			links := make([]host.Link, 0, len(a.Addresses)) // not nil: they were asked for
+			for index, prefixes := range a.Addresses {
+				links = append(links, host.Link{Index: host.Know(index), Addresses: host.Know(prefixes)})
+			}
+			return links, nil
+		}
 	}
 	if a.ShmBytes != 0 {
 		p.ShmBytes = func() (uint64, error) { return a.ShmBytes, nil }
@@ -81,7 +87,7 @@ func recordedProbes(root fs.FS) (Probes, error) {
 		p.ShmFree = func() (uint64, error) { return a.ShmFree, nil }
 	}
 	if a.Open != nil {
-		p.OpenDevice = a.open
+		p.OpenDevice = func(path string) error { return outcome(a.Open[path]) }
 	}
 	if a.Lock != nil {
 		p.LockMemory = func(bytes uint64) error { return outcome(a.Lock[strconv.FormatUint(bytes, 10)]) }
@@ -94,17 +100,6 @@ func recordedProbes(root fs.FS) (Probes, error) {
 	}
 	return p, nil
 }
-
-// interfaces returns only addresses; all other facts are in the recorded files.
-func (a *answers) interfaces() ([]host.Link, error) {
-	links := make([]host.Link, 0, len(a.Addresses))
-	for index, prefixes := range a.Addresses {
-		links = append(links, host.Link{Index: host.Know(index), Addresses: host.Know(prefixes)})
-	}
-	return links, nil
-}
-
-func (a *answers) open(path string) error { return outcome(a.Open[path]) }
 
 // outcome returns the error of that name in a recording.
 func outcome(name string) error {

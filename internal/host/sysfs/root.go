@@ -34,7 +34,11 @@ func Open(place string) (Machine, error) {
 		return Machine{}, err
 	}
 	if !info.IsDir() {
-		return openRecording(place, info.Mode())
+		m, err := readRecording(place, info.Mode())
+		if err != nil {
+			err = fmt.Errorf("%s: %w", place, err)
+		}
+		return m, err
 	}
 	root, err := os.OpenRoot(place)
 	if err != nil {
@@ -59,14 +63,6 @@ func holdsMachine(root fs.FS) bool {
 const maxRecording = 64 << 20
 
 var errNotRecording = errors.New("neither a folder, a file nor a pipe")
-
-func openRecording(place string, mode fs.FileMode) (Machine, error) {
-	machine, err := readRecording(place, mode)
-	if err != nil {
-		return Machine{}, fmt.Errorf("%s: %w", place, err)
-	}
-	return machine, nil
-}
 
 // readRecording reads a file or a pipe. A pipe without a writer is empty.
 func readRecording(place string, mode fs.FileMode) (Machine, error) {

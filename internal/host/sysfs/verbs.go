@@ -46,7 +46,7 @@ func addVerbs(in *input, s *host.Snapshot, nodes map[string]bool, kernel []strin
 	}
 	sort.Slice(names, func(i, k int) bool { return words.Natural(names[i], names[k]) < 0 })
 	for _, name := range names {
-		u := verbsDevice(in.tree, name)
+		u := host.Uverbs{Name: name, Device: in.text(classVerbs + "/" + name + "/ibdev"), Access: host.NotProbed}
 		switch {
 		case nodes[name]:
 			u.Access, u.Why = openVerbs(in, name)
@@ -75,10 +75,6 @@ func verbsNodes(in *input) (map[string]bool, host.Fact[int]) {
 		}
 	}
 	return nodes, host.Know(len(nodes))
-}
-
-func verbsDevice(t *tree, name string) host.Uverbs {
-	return host.Uverbs{Name: name, Device: t.text(classVerbs + "/" + name + "/ibdev"), Access: host.NotProbed}
 }
 
 func openVerbs(in *input, name string) (host.Access, string) {

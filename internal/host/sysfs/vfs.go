@@ -3,6 +3,7 @@ package sysfs
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 
 	"github.com/railhead/railhead/internal/host"
 )
@@ -45,10 +46,7 @@ func parseLink(message []byte) (l host.Link, ok bool) {
 	eachAttribute(message[header:], func(kind uint16, value []byte) {
 		switch kind {
 		case iflaIfname:
-			for len(value) > 0 && value[len(value)-1] == 0 {
-				value = value[:len(value)-1]
-			}
-			l.Name = string(value)
+			l.Name = strings.TrimRight(string(value), "\x00")
 		case iflaVFInfoList:
 			eachAttribute(value, func(_ uint16, info []byte) { l.VFs = append(l.VFs, parseVF(info)) })
 		}
@@ -67,9 +65,8 @@ func parseVF(info []byte) host.VF {
 		switch kind {
 		case iflaVFMAC: // struct ifla_vf_mac: the number, 32 bytes of address
 			vf.Index = int(binary.NativeEndian.Uint32(value))
-			if len(value) >= 10 && !allZero(value[4:10]) {
-				vf.MAC = fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", value[4], value[5], value[6], value[7],
-					value[8], value[9])
+			if len(value) >= 10 && string(value[4:10]) != "\x00\x00\x00\x00\x00\x00" {
+				vf.MAC = strings.ReplaceAll(fmt.Sprintf("% x", value[4:10]), " ", ":")
 			}
 		case iflaVFSpoofChk:
 			vf.SpoofChk = setting == 1 // ~0: the driver does not say
@@ -88,15 +85,6 @@ func parseVF(info []byte) host.VF {
 		}
 	})
 	return vf
-}
-
-func allZero(data []byte) bool {
-	for _, b := range data {
-		if b != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // parseGateway reads struct rtmsg and the gateway among its attributes.

@@ -182,8 +182,7 @@ func gpuDirect(t *subject) []check.Finding {
 func gpuDistance(t *subject) []check.Finding {
 	all := t.found(nccl.GPUDirectDistance)
 	for _, row := range rail.Matrix(t.Snapshot, t.rails) {
-		measured := func(d rail.Distance) bool { return d != rail.Unmeasured }
-		if len(all) == 0 && !slices.ContainsFunc(row, measured) {
+		if len(all) == 0 && rail.Nearest(row) == rail.Unmeasured {
 			return noData()
 		}
 	}
