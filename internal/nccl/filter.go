@@ -116,7 +116,6 @@ func (c *computation) filtered(rails []rail.Rail) []rail.Rail {
 	return kept
 }
 
-// foreign returns the ports that the filter selects and that are not rails.
 func (f filter) foreign(ports []rail.Rail, rails []rail.Rail) []string {
 	var all []string
 	for _, p := range ports {
@@ -128,7 +127,6 @@ func (f filter) foreign(ports []rail.Rail, rails []rail.Rail) []string {
 	return all
 }
 
-// unmatched returns the entries that select no port.
 func (f filter) unmatched(ports []rail.Rail) []string {
 	if f.exclude {
 		return nil
@@ -142,7 +140,6 @@ func (f filter) unmatched(ports []rail.Rail) []string {
 	return all
 }
 
-// hint explains why a filter selects too much.
 func (f filter) hint() string {
 	switch {
 	case f.exclude:

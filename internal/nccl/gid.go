@@ -37,7 +37,6 @@ func (r gidRules) pick(gids []host.GID) int {
 	return current.Index
 }
 
-// wants reports whether the address is of the wanted family and range.
 func (r gidRules) wants(g host.GID) bool {
 	return g.Addr.Is4In6() != r.ipv6 && (!r.within.IsValid() || r.within.Contains(g.IP()))
 }
@@ -127,7 +126,6 @@ type misfit struct {
 	why    string
 }
 
-// misled returns the rails on which NCCL's own choice is wrong.
 func (c gidChoice) misled(rules gidRules) []misfit {
 	var all []misfit
 	for _, r := range c.roce {

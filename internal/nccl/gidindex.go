@@ -52,7 +52,6 @@ func (c gidChoice) decide() {
 	}
 }
 
-// chooses leaves the choice to NCCL if it is right, and corrects it otherwise.
 func (c gidChoice) chooses(rules gidRules) {
 	common, shared := commonIndex(c.roce)
 	misled, set := c.misled(rules), c.gidSettings()
@@ -152,7 +151,6 @@ func (c settings) userIndex() (index int, set bool) {
 	return -1, set
 }
 
-// keepIndex judges an index that the user set.
 func (c gidChoice) keepIndex(index int) {
 	var wrong []misfit
 	for _, r := range c.roce {

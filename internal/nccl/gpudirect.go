@@ -166,7 +166,6 @@ func (c *computation) sayImpossible(blind []version, known bool) {
 
 const dmaBufEnable = "NCCL_DMABUF_ENABLE"
 
-// dmaBufOff reports whether the user keeps NCCL from using DMA-BUF.
 func dmaBufOff(s *host.Snapshot) (value, origin string, off bool) {
 	value, origin, set := s.UserSetting(dmaBufEnable)
 	n, ok := number(value)

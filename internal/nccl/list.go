@@ -26,7 +26,6 @@ func parseList(value string) list {
 	return list{exclude, items}
 }
 
-// has reports whether the list names the device or its port.
 func (l list) has(r rail.Rail) bool {
 	return slices.ContainsFunc(l.items, func(item string) bool {
 		return item == r.Device || item == r.Name() || inRange(item, r.Device) || inRange(item, r.Name())
@@ -62,7 +61,8 @@ var (
 	ucxTransports = []string{"rc_verbs", "ud_verbs", "rc_mlx5", "ud_mlx5", "dc_mlx5", "srd"}
 	ucxAliases    = map[string][]string{
 		"ib": ucxTransports, "rc": {"rc_verbs", "rc_mlx5"}, "rc_v": {"rc_verbs"}, "rc_x": {"rc_mlx5"},
-		"ud": {"ud_verbs", "ud_mlx5"}, "ud_v": {"ud_verbs"}, "ud_x": {"ud_mlx5"}, "dc": {"dc_mlx5"}, "dc_x": {"dc_mlx5"},
+		"ud": {"ud_verbs", "ud_mlx5"}, "ud_v": {"ud_verbs"}, "ud_x": {"ud_mlx5"},
+		"dc": {"dc_mlx5"}, "dc_x": {"dc_mlx5"},
 	}
 )
 

@@ -32,7 +32,6 @@ func number(value string) (n int64, ok bool) {
 	return n, err == nil
 }
 
-// digits counts the leading digits of the base.
 func digits(text string, base int) int {
 	n := 0
 	for n < len(text) && digit(text[n]) < base {

@@ -84,7 +84,6 @@ func selectsNone(_ settings, value string, rails []rail.Rail) bool {
 	return !slices.ContainsFunc(rails, parseList(value).selects)
 }
 
-// forcesSockets reports whether a setting keeps NCCL off RDMA.
 func forcesSockets(name, value string) bool {
 	return slices.ContainsFunc(offSwitches, func(o offSwitch) bool {
 		return o.name == name && o.library == "" && o.off(settings{}, value, nil)

@@ -23,11 +23,14 @@ var switchValues = map[string]struct{ off, on []string }{
 		[]string{"eth0", "net1,eth0", "mlx5_0:1", "mlx5_6:2", "^mlx5_6,mlx5_7,mlx5_10:1,mlx5_11:1", "mlx5_[0-3]:1"},
 		[]string{"all", "mlx5_6:1", "mlx5_6,eth0", "^eth0", "^mlx5_6", "mlx5_[6-7]:1", "mlx5_[0-6]"},
 	},
-	"NVSHMEM_HCA_LIST":         {[]string{"eth0", "mlx5_0", "^mlx5_6,mlx5_7,mlx5_10,mlx5_11"}, []string{"mlx5_6:1", "^mlx5_6"}},
+	"NVSHMEM_HCA_LIST": {
+		[]string{"eth0", "mlx5_0", "^mlx5_6,mlx5_7,mlx5_10,mlx5_11"}, []string{"mlx5_6:1", "^mlx5_6"},
+	},
 	"NVSHMEM_REMOTE_TRANSPORT": {[]string{"none", "tcp"}, []string{"ibrc", "IBRC", "ucx", "ibdevx", "libfabric"}},
 	"NVSHMEM_IB_ENABLE_IBGDA":  {nil, []string{"1", "0", "true", "no"}},
 	"FI_PROVIDER": {
-		[]string{"tcp", "sockets", "tcp;ofi_rxm", "udp,shm"}, []string{"verbs", "verbs;ofi_rxm", "efa", "^tcp", "tcp,verbs"},
+		[]string{"tcp", "sockets", "tcp;ofi_rxm", "udp,shm"},
+		[]string{"verbs", "verbs;ofi_rxm", "efa", "^tcp", "tcp,verbs"},
 	},
 }
 

@@ -94,7 +94,8 @@ func TestOverrideRemoves(t *testing.T) {
 		{
 			name: "UCX and NVSHMEM off the rails", host: "pod-roce-4vf", policy: override,
 			env: map[string]string{
-				"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0", "NVSHMEM_REMOTE_TRANSPORT": "none", "FI_PROVIDER": "tcp",
+				"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0", "NVSHMEM_REMOTE_TRANSPORT": "none",
+				"FI_PROVIDER": "tcp",
 			},
 			want: []string{
 				"UCX_TLS= left unset", "NVSHMEM_REMOTE_TRANSPORT= left unset", "FI_PROVIDER= left unset",

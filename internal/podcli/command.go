@@ -37,7 +37,6 @@ var commandTable = []struct {
 	{"install", newInstall},
 }
 
-// newCommand returns a command that takes no arguments and has no flags of its own.
 func newCommand(name string) *command {
 	c := &command{name: name, flags: pflag.NewFlagSet(name, pflag.ContinueOnError)}
 	c.flags.BoolVarP(&c.help, "help", "h", false, "show this help")
@@ -50,7 +49,6 @@ func newCommand(name string) *command {
 	return c
 }
 
-// find returns the command of that name.
 func find(name string, streams Streams) (*command, error) {
 	var names []string
 	for _, c := range commandTable {
@@ -65,7 +63,6 @@ func find(name string, streams Streams) (*command, error) {
 	return nil, fmt.Errorf("unknown command %q for %q%s", name, program, didYouMean(name, names))
 }
 
-// parse sets the flags and returns the arguments.
 func (c *command) parse(args []string) ([]string, error) {
 	err := c.flags.Parse(args)
 	var unknown *pflag.NotExistError

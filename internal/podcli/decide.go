@@ -52,7 +52,6 @@ func (d decision) blocking() []check.Finding {
 	return slices.DeleteFunc(slices.Clone(d.findings), func(f check.Finding) bool { return !forcesTCP(f) })
 }
 
-// remarks returns the findings that are not in blocking.
 func (d decision) remarks() []check.Finding {
 	if d.policy.Mode == nccl.TCP || d.noRail != nil {
 		return d.findings

@@ -96,7 +96,6 @@ func detect(s host.Snapshot, scope rail.Scope, withTopology bool) detection {
 	return d
 }
 
-// exitError returns the exit status.
 func (d detection) exitError() error {
 	if check.Worst(d.Findings) == check.Fail {
 		return exit.Error{Code: exit.Fault}
@@ -173,7 +172,6 @@ func nearest(r rail.Rail) string {
 	return strings.Join(numbers, ",") + " " + string(r.Nearest[0].Distance)
 }
 
-// firstOf names the first source and counts the others.
 func firstOf(sources []string) string {
 	if len(sources) < 2 {
 		return strings.Join(sources, "")

@@ -50,7 +50,6 @@ func (t *target) addFlags(flags *pflag.FlagSet) {
 	t.rootFlag(flags)
 }
 
-// resolvedScope replaces auto.
 func (t *target) resolvedScope() string {
 	if t.scope != scopeAuto {
 		return t.scope
@@ -71,7 +70,6 @@ func (t *target) judge(s host.Snapshot) diagnosis {
 	return d
 }
 
-// exitError returns the exit status of a report.
 func (t *target) exitError(r check.Report) error {
 	var limit check.Status
 	switch {
@@ -115,7 +113,6 @@ command line.`
 	return c
 }
 
-// headline returns the most severe finding in one line, or what is healthy.
 func (d diagnosis) headline(s host.Snapshot) string {
 	if bad := d.AtLeast(check.Unknown); len(bad) > 0 {
 		more := ""

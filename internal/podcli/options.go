@@ -78,8 +78,8 @@ func (m *machine) open() (sysfs.Machine, error) {
 
 // policyFlags are the flags of nccl.Policy.
 type policyFlags struct {
-	mode, gdrLevel, socketIfname string
-	override                     bool
+	nccl.Policy
+	mode string
 }
 
 func (p *policyFlags) add(flags *pflag.FlagSet) {
@@ -87,21 +87,20 @@ func (p *policyFlags) add(flags *pflag.FlagSet) {
 	choiceFlag(flags, &p.mode, "mode",
 		"rdma: require RDMA; auto: RDMA if the pod has a rail, else TCP; tcp: sockets only",
 		string(nccl.RDMA), string(nccl.Auto), string(nccl.TCP))
-	flags.BoolVar(&p.override, "override", false,
+	flags.BoolVar(&p.Override, "override", false,
 		"replace values set by the environment and NCCL's configuration files")
-	flags.StringVar(&p.gdrLevel, "gdr-level", "",
+	flags.StringVar(&p.GDRLevel, "gdr-level", "",
 		"largest distance of a GPU and its NIC for GPUDirect RDMA: LOC, PIX, PXB, PHB or SYS (default NCCL's own, PXB)")
-	flags.StringVar(&p.socketIfname, "socket-ifname", "",
+	flags.StringVar(&p.SocketIfname, "socket-ifname", "",
 		"interface for bootstrap and connection setup (default that of the default route)")
 }
 
 func (p *policyFlags) policy() (nccl.Policy, error) {
-	if p.gdrLevel != "" {
-		if err := nccl.GDRLevel(p.gdrLevel); err != nil {
-			return nccl.Policy{}, fmt.Errorf("--gdr-level: %w", err)
+	p.Mode = nccl.Mode(p.mode)
+	if p.GDRLevel != "" {
+		if err := nccl.GDRLevel(p.GDRLevel); err != nil {
+			return p.Policy, fmt.Errorf("--gdr-level: %w", err)
 		}
 	}
-	return nccl.Policy{
-		Mode: nccl.Mode(p.mode), Override: p.override, GDRLevel: p.gdrLevel, SocketIfname: p.socketIfname,
-	}, nil
+	return p.Policy, nil
 }

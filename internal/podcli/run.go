@@ -69,7 +69,6 @@ type messages struct {
 	quiet        bool // only warnings are wanted
 }
 
-// info returns the writer for messages that are not warnings.
 func (m *messages) info() io.Writer {
 	if m.quiet {
 		return io.Discard

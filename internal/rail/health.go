@@ -41,7 +41,6 @@ func (j *judge) unifyLinkLayer() {
 // management NIC: 25 or 100 Gb/s next to 400.
 const slowShare = 0.5
 
-// dropManagementNICs rejects slow devices that no allocation names.
 func (j *judge) dropManagementNICs() {
 	fastest := j.fastest()
 	j.drop(func(r Rail) (Rejected, bool) {
@@ -62,7 +61,6 @@ func (j *judge) fastest() float64 {
 	return fastest
 }
 
-// drop rejects rails.
 func (j *judge) drop(reject func(Rail) (Rejected, bool)) {
 	kept := j.result.Rails[:0]
 	for _, r := range j.result.Rails {
@@ -118,7 +116,6 @@ func (j *judge) health() {
 	}
 }
 
-// fault adds a finding about the rail.
 func (r *Rail) fault(id check.ID, status check.Status, summary string, evidence ...check.Evidence) *check.Finding {
 	r.Health = append(r.Health, check.Finding{
 		Check: id, Status: status, Subject: check.RailRef(r.Name()), Summary: summary, Evidence: evidence,
@@ -162,7 +159,6 @@ type physicalPort struct {
 	number   int
 }
 
-// sharedPorts groups the rails by their physical port.
 func (j *judge) sharedPorts() map[physicalPort][]string {
 	ports := map[physicalPort][]string{}
 	for _, r := range j.result.Rails {
@@ -175,7 +171,6 @@ func (j *judge) sharedPorts() map[physicalPort][]string {
 	return ports
 }
 
-// checkMachine reports faults that are not of one rail.
 func (j *judge) checkMachine() {
 	j.foreignDevices()
 	j.unassignedNamespace()

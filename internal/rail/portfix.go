@@ -33,7 +33,6 @@ func (j *judge) whyDown(d host.Device, p host.Port) (*check.Fix, []check.Evidenc
 	return fixes[PortActive], nil
 }
 
-// setUp returns the fix for an interface that is down.
 func setUp(link string) *check.Fix {
 	return check.ByAdmin(link+" itself is down. Recreate the pod, whose CNI plugin sets it up, or set it up from the "+
 		"node; PID is a process of the pod (crictl inspect).", "nsenter -t PID -n ip link set "+link+" up")

@@ -62,7 +62,6 @@ const (
 	besideVirtual        // a physical function next to virtual ones; nothing says what was allocated
 )
 
-// fix returns how to make the device usable.
 func (r Rejected) fix() *check.Fix { return cmp.Or(r.own, fixes[r.Cause]) }
 
 // Name returns the device, with its port if only that is rejected.
@@ -168,7 +167,6 @@ type judge struct {
 
 func (j *judge) conflict(f check.Finding) { j.result.Conflicts = append(j.result.Conflicts, f) }
 
-// reject adds a rejection of a device, or of one of its ports.
 func (j *judge) reject(device string, port int, r Rejected) {
 	r.Device, r.Port, r.Sources, r.Missed = device, port, j.given[device], j.missed(device)
 	j.result.Rejected = append(j.result.Rejected, r)

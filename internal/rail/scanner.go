@@ -59,7 +59,6 @@ func (s *scanner) object(member func(key string) error) error {
 	}
 }
 
-// text reads a string.
 func (s *scanner) text() (string, error) {
 	if err := s.expect('"'); err != nil {
 		return "", err
@@ -83,7 +82,6 @@ func (s *scanner) text() (string, error) {
 // maxDepth bounds nesting: the plugin writes three levels.
 const maxDepth = 32
 
-// skip skips one value of any kind.
 func (s *scanner) skip() error {
 	depth := 0
 	for {

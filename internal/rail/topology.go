@@ -114,7 +114,6 @@ func Nearest(distances []Distance) Distance {
 	return nearest
 }
 
-// proximity sets the nearest GPUs of each rail.
 func (j *judge) proximity() {
 	gpus := GPUs(*j.s)
 	for i := range j.result.Rails {

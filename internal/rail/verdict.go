@@ -25,7 +25,6 @@ func (r Resolution) NoRail(s host.Snapshot) check.Finding {
 	return noDevice(f, s)
 }
 
-// unusable explains a container whose devices are all rejected.
 func unusable(f check.Finding, devices []Rejected) check.Finding {
 	first := devices[0]
 	f.Check, f.Fix = first.Cause, first.fix()
@@ -46,7 +45,6 @@ func unusable(f check.Finding, devices []Rejected) check.Finding {
 	return f
 }
 
-// noDevice explains a container that was given no device.
 func noDevice(f check.Finding, s host.Snapshot) check.Finding {
 	switch {
 	case slices.ContainsFunc(s.Problems, hidesDevices):

@@ -27,7 +27,6 @@ func readNetworkStatusOfOthers(in *input, s *host.Snapshot) {
 	}
 }
 
-// namesDevices reports whether a device plugin lists a device.
 func namesDevices(env map[string]string) bool {
 	for name, value := range env {
 		lists := strings.HasPrefix(name, "PCIDEVICE_") && !strings.HasSuffix(name, "_INFO")
@@ -67,7 +66,6 @@ const draMetadata = "var/run/kubernetes.io/dra-device-attributes"
 // maxClaimFiles bounds the walk over DRA metadata.
 const maxClaimFiles = 256
 
-// readClaims reads the devices of the pod's DRA claims.
 func readClaims(in *input, s *host.Snapshot) {
 	t := in.tree
 	if !t.exists(draMetadata) {

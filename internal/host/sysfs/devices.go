@@ -88,7 +88,6 @@ func describe(t *tree, d *host.Device) {
 	d.Netdevs = netdevsOf(t, *d)
 }
 
-// netdevsOf lists the device's interfaces in this namespace.
 func netdevsOf(t *tree, d host.Device) []string {
 	if aux, ok := d.Auxiliary.Get(); ok {
 		return t.list("sys/bus/auxiliary/devices/" + aux + "/net")

@@ -53,15 +53,7 @@ func allowedEnv(all []string) map[string]string {
 }
 
 func allowedName(name string) bool {
-	if envNames[name] {
-		return true
-	}
-	for _, prefix := range envPrefixes {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	return envNames[name] || slices.ContainsFunc(envPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 // pluginPair accepts NAME_INFO and NAME of a device plugin with another prefix, by the content of NAME_INFO.
@@ -86,36 +78,18 @@ func isPluginInfo(value string) bool {
 // withoutSecrets redacts the values of JSON keys that are credentials, such as the VFIO_TOKEN that the device plugin's
 // "extra" section carries. It also works on truncated JSON.
 func withoutSecrets(value string) string {
-	var b strings.Builder
-	for rest := value; ; {
-		i := strings.Index(rest, `":"`)
-		if i < 0 {
-			b.WriteString(rest)
-			return b.String()
+	parts := strings.Split(value, `"`) // {"key":"value"}
+	for i := 2; i < len(parts); i++ {
+		if parts[i-1] == ":" && isSecretName(parts[i-2]) {
+			parts[i] = "redacted"
 		}
-		key := rest[strings.LastIndexByte(rest[:i], '"')+1 : i]
-		b.WriteString(rest[:i+3])
-		rest = rest[i+3:]
-		if !isSecretName(key) {
-			continue
-		}
-		b.WriteString("redacted")
-		end := strings.IndexByte(rest, '"')
-		if end < 0 {
-			return b.String()
-		}
-		rest = rest[end:]
 	}
+	return strings.Join(parts, `"`)
 }
 
 func isSecretName(key string) bool {
-	key = strings.ToUpper(key)
-	for _, word := range []string{"TOKEN", "SECRET", "PASSW", "CREDENTIAL", "APIKEY", "API_KEY", "PRIVATE"} {
-		if strings.Contains(key, word) {
-			return true
-		}
-	}
-	return false
+	words := []string{"TOKEN", "SECRET", "PASSW", "CREDENTIAL", "APIKEY", "API_KEY", "PRIVATE"}
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(strings.ToUpper(key), word) })
 }
 
 // allowed reduces the content of a file to the part that a recording may have.

@@ -2,7 +2,6 @@ package sysfs
 
 import "github.com/railhead/railhead/internal/host"
 
-// readWantedDevices locates all devices and reads the ports of the wanted ones.
 func readWantedDevices(in *input, s *host.Snapshot) {
 	for _, name := range deviceNames(in.tree) {
 		s.Devices = append(s.Devices, locate(in.tree, name, locateFunction))

@@ -60,7 +60,7 @@ func memlockOf(t *tree, name string) (soft, hard host.Fact[host.Limit]) {
 	return bad, bad
 }
 
-// status reads capabilities, no_new_privs and the effective user of /proc/self/status.
+// processStatus reads capabilities, no_new_privs and the effective user of /proc/self/status.
 func processStatus(t *tree) host.Limits {
 	const name = "proc/self/status"
 	var l host.Limits

@@ -56,7 +56,6 @@ func linksInClass(t *tree, asked []host.Link) []host.Link {
 	return links
 }
 
-// sortByIndex puts interfaces into the kernel's order.
 func sortByIndex(links []host.Link) {
 	sort.Slice(links, func(i, j int) bool { return links[i].Index.Value < links[j].Index.Value })
 }

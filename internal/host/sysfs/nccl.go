@@ -58,7 +58,6 @@ func libraryDirs(env map[string]string) []string {
 	return dirs
 }
 
-// ncclLibrary follows libnccl.so.2 -> libnccl.so.2.21.5, link by link.
 func ncclLibrary(t *tree, dir string) (host.NCCLLibrary, bool) {
 	name := "libnccl.so.2"
 	for range 4 {

@@ -25,49 +25,37 @@ func readModules(in *input, s *host.Snapshot) {
 	}
 }
 
-// readRuntime reads the configuration of CRI-O, otherwise the unit of containerd. In both the last setting counts.
+// readRuntime reads the configuration of CRI-O, otherwise the unit of containerd.
 func readRuntime(in *input, s *host.Snapshot) {
-	if s.Runtime = crio(in.tree); s.Runtime == nil {
-		s.Runtime = containerd(in.tree)
+	// CRI-O takes all files of its folder: OpenShift's own is 00-default (cri-o pkg/config UpdateFromPath).
+	if files := configFiles(in.tree, "etc/crio/crio.conf", "etc/crio/crio.conf.d", ""); len(files) > 0 {
+		s.Runtime = runtimeOf(in.tree, "CRI-O", files, crioMemlock)
+		return
+	}
+	for _, unit := range containerdUnits {
+		if in.exists(unit) {
+			files := configFiles(in.tree, unit, "etc/systemd/system/containerd.service.d", ".conf")
+			s.Runtime = runtimeOf(in.tree, "containerd", files, unitLimit)
+			return
+		}
 	}
 }
 
-func crio(t *tree) *host.Runtime {
-	// CRI-O takes all files of its folder: OpenShift's own is 00-default (cri-o pkg/config UpdateFromPath).
-	if files := configFiles(t, "etc/crio/crio.conf", "etc/crio/crio.conf.d", ""); len(files) > 0 {
-		found := host.Runtime{Name: "CRI-O"}
-		for _, name := range files {
-			if list := crioUlimits(t.file(name).Value); list != "" {
-				found.File, found.Memlock = "/"+name, crioMemlock(list)
-			}
+// runtimeOf takes the last setting of the files.
+func runtimeOf(t *tree, name string, files []string, memlock func(text string) (string, bool)) *host.Runtime {
+	found := host.Runtime{Name: name}
+	for _, file := range files {
+		if value, sets := memlock(t.file(file).Value); sets {
+			found.File, found.Memlock = "/"+file, value
 		}
-		return &found
 	}
-	return nil
+	return &found
 }
 
 var containerdUnits = []string{
 	"usr/lib/systemd/system/containerd.service",
 	"lib/systemd/system/containerd.service",
 	"etc/systemd/system/containerd.service",
-}
-
-func containerd(t *tree) *host.Runtime {
-	for _, unit := range containerdUnits {
-		if !t.exists(unit) {
-			continue
-		}
-		found := host.Runtime{Name: "containerd"}
-		for _, name := range configFiles(t, unit, "etc/systemd/system/containerd.service.d", ".conf") {
-			for line := range strings.Lines(t.file(name).Value) {
-				if value, ok := strings.CutPrefix(strings.TrimSpace(line), unitMemlock); ok {
-					found.File, found.Memlock = "/"+name, value
-				}
-			}
-		}
-		return &found
-	}
-	return nil
 }
 
 const unitMemlock = "LimitMEMLOCK="
@@ -102,11 +90,21 @@ func crioUlimits(text string) string {
 	return b.String()
 }
 
-// crioMemlock finds "-1:-1" in a list of name=soft:hard.
-func crioMemlock(list string) string {
+// crioMemlock finds "-1:-1" in a list of name=soft:hard. A list without it removes the limit of earlier files.
+func crioMemlock(text string) (value string, sets bool) {
+	list := crioUlimits(text)
 	_, rest, _ := strings.Cut(list, `"memlock=`)
-	value, _, _ := strings.Cut(rest, `"`)
-	return value
+	value, _, _ = strings.Cut(rest, `"`)
+	return value, list != ""
+}
+
+func unitLimit(text string) (value string, sets bool) {
+	for line := range strings.Lines(text) {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), unitMemlock); ok {
+			value, sets = v, true
+		}
+	}
+	return value, sets
 }
 
 // readLaunched reads the environment that `railhead-pod run` set, and the limits of its command. If it has ended, or

@@ -237,7 +237,7 @@ func FuzzNodeFiles(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		_ = crioMemlock(crioUlimits(text))
+		_, _ = crioMemlock(text)
 		for _, n := range parseNeighbours(text) {
 			if !n.Addr.IsValid() {
 				t.Errorf("no address: %+v", n)

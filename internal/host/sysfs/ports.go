@@ -63,7 +63,7 @@ func gidsIn(t *tree, at string, slots []string) []host.GID {
 	return gids
 }
 
-// slot reads the address of one slot. An empty slot reads as zeros, its attributes as EINVAL.
+// gidSlot reads the address of one slot. An empty slot reads as zeros, its attributes as EINVAL.
 func gidSlot(t *tree, at string, n int) (g host.GID, filled, exists bool) {
 	name := at + "/gids/" + strconv.Itoa(n)
 	text := t.text(name)

@@ -101,7 +101,6 @@ func recordedProbes(root fs.FS) (Probes, error) {
 	return p, nil
 }
 
-// outcome returns the error of that name in a recording.
 func outcome(name string) error {
 	switch name {
 	case "ok":

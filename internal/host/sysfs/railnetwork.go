@@ -34,7 +34,6 @@ func parseNeighbours(table string) []host.Neighbour {
 	return all
 }
 
-// arpRules reads the settings of one interface, or of "all".
 func arpRules(t *tree, link string) host.ARPRules {
 	of := func(name string) host.Fact[int] {
 		return parsed(t, path.Join("proc/sys/net/ipv4/conf", link, name), parseInt)

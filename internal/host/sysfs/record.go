@@ -249,7 +249,6 @@ func (a *answers) take(s host.Snapshot, p Probes) {
 	}
 }
 
-// outcomeName is the inverse of outcome.
 func outcomeName(err error) string {
 	if err == nil {
 		return "ok"

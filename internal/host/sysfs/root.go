@@ -51,7 +51,6 @@ func Open(place string) (Machine, error) {
 	return Machine{Root: root.FS(), Probes: probes, Live: probes.Now != nil}, nil
 }
 
-// holdsMachine reports whether root can have files of a machine.
 func holdsMachine(root fs.FS) bool {
 	return slices.ContainsFunc([]string{"sys", "proc", probesFile}, func(name string) bool {
 		_, err := fs.Stat(root, name)

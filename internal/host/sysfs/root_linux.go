@@ -9,7 +9,6 @@ import (
 	"unsafe"
 )
 
-// live is the machine that this process runs on.
 func live() Machine {
 	return Machine{
 		Live: true,

@@ -8,7 +8,6 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
-// netlinkSocket is a socket to the kernel's network configuration.
 func netlinkSocket() (int, error) {
 	return syscall.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, syscall.NETLINK_ROUTE)
 }
@@ -51,7 +50,7 @@ func exchange(fd int, buf, request []byte, each func(kind uint16, body []byte) (
 	}
 }
 
-// ask does so on a socket of its own.
+// ask makes an exchange on a socket of its own.
 func ask(request []byte, each func(kind uint16, body []byte) (last bool)) error {
 	fd, err := netlinkSocket()
 	if err != nil {
@@ -61,7 +60,6 @@ func ask(request []byte, each func(kind uint16, body []byte) (last bool)) error 
 	return exchange(fd, make([]byte, 256<<10), request, each) // a PF's message holds all its VFs
 }
 
-// errorOf reads struct nlmsgerr.
 func errorOf(body []byte) error {
 	if len(body) < 4 {
 		return syscall.EINVAL

@@ -60,7 +60,8 @@ func untranslated(s *host.Snapshot, f host.Fact[host.Function]) bool {
 
 // railsPassthrough has no finding in a pod without a GPU, where GPUDirect RDMA does not depend on the group.
 func railsPassthrough(t *subject) []check.Finding {
-	return t.ifRead(t.found(nccl.IOMMUPassthrough), func(r rail.Rail) bool { return untranslated(&t.Snapshot, r.Function) })
+	read := func(r rail.Rail) bool { return untranslated(&t.Snapshot, r.Function) }
+	return t.ifRead(t.found(nccl.IOMMUPassthrough), read)
 }
 
 func iommuPassthrough(t *subject) []check.Finding {

@@ -113,8 +113,8 @@ func downPhysical(s *host.Snapshot) []downFunction {
 	return down
 }
 
-// uplinks returns the interfaces of a physical function. In switchdev mode the representors of its virtual functions have
-// its address, too, but only its own interface lists the virtual functions (net/core/rtnetlink.c rtnl_fill_vf).
+// uplinks returns the interfaces of a physical function. In switchdev mode the representors of its virtual functions
+// have its address, too, but only its own interface lists the virtual functions (net/core/rtnetlink.c rtnl_fill_vf).
 func uplinks(s *host.Snapshot, pf host.PCIAddress) []host.Link {
 	var all, listing []host.Link
 	for _, l := range s.Links {

@@ -46,8 +46,8 @@ func between(a, b *host.Function) []host.PCIAddress {
 	return slices.Concat(p.Hops[common:len(p.Hops)-1], q.Hops[common:len(q.Hops)-1])
 }
 
-// gpuPaths returns the bridges between the GPUs and the HCAs; known is false if the place of one is not known, or if there
-// is nothing on one side.
+// gpuPaths returns the bridges between the GPUs and the HCAs; known is false if the place of one is not known, or if
+// there is nothing on one side.
 func (t *subject) gpuPaths() (bridges []host.PCIAddress, known bool) {
 	known = len(t.GPUs) > 0 && len(t.Devices) > 0
 	for g := range t.GPUs {

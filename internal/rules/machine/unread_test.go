@@ -44,8 +44,10 @@ func TestUnreadFactsDoNotPass(t *testing.T) {
 		"size of /dev/shm": {nccl.SharedMemory, pod, ofPod, func(s *host.Snapshot) {
 			s.Limits.ShmBytes = host.Unread[uint64](why)
 		}},
-		"GPUs":         {nccl.GPUDirectPossible, pod, ofPod, func(s *host.Snapshot) { s.GPUs = nil }},
-		"place of GPU": {nccl.GPUDirectDistance, pod, ofPod, func(s *host.Snapshot) { s.GPUs[0].Function.Path.State = host.Unreadable }},
+		"GPUs": {nccl.GPUDirectPossible, pod, ofPod, func(s *host.Snapshot) { s.GPUs = nil }},
+		"place of a GPU": {nccl.GPUDirectDistance, pod, ofPod, func(s *host.Snapshot) {
+			s.GPUs[0].Function.Path.State = host.Unreadable
+		}},
 		"IOMMU group of a rail": {nccl.IOMMUPassthrough, pod, ofPod, func(s *host.Snapshot) {
 			setFunction(device(s), func(f *host.Function) { f.IOMMUType = host.Unread[string](why) })
 		}},
@@ -56,8 +58,12 @@ func TestUnreadFactsDoNotPass(t *testing.T) {
 		"IOMMU group of a card": {nccl.IOMMUPassthrough, bareMetal, Node, func(s *host.Snapshot) {
 			setFunction(&s.Devices[0], func(f *host.Function) { f.IOMMUType = host.Unread[string](why) })
 		}},
-		"IOMMU groups":        {IOMMUPresent, bareMetal, Node, func(s *host.Snapshot) { s.IOMMU.Groups = host.Unread[int](why) }},
-		"kernel command line": {IOMMUOptions, bareMetal, Node, func(s *host.Snapshot) { s.Cmdline = host.Unread[string](why) }},
+		"IOMMU groups": {IOMMUPresent, bareMetal, Node, func(s *host.Snapshot) {
+			s.IOMMU.Groups = host.Unread[int](why)
+		}},
+		"kernel command line": {IOMMUOptions, bareMetal, Node, func(s *host.Snapshot) {
+			s.Cmdline = host.Unread[string](why)
+		}},
 		"ACS of a bridge": {ACSRedirect, bareMetal, Node, func(s *host.Snapshot) {
 			config(s, 4096)
 			s.Bridges = nil

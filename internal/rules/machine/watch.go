@@ -58,8 +58,8 @@ func linkStable(t *subject) []check.Finding {
 			"ethtool -m INTERFACE", "dmesg | grep -i link"))
 }
 
-// lostPorts adds the ports of physical functions that were ACTIVE and are not any more. A virtual function goes down with
-// its pod.
+// lostPorts adds the ports of physical functions that were ACTIVE and are not any more. A virtual function goes down
+// with its pod.
 func (t *subject) lostPorts(g *growth) {
 	for _, d := range t.before.Devices {
 		now, here := t.Device(d.Name)
