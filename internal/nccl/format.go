@@ -35,7 +35,7 @@ func Format(vars []Var, format string, explain bool) (string, error) {
 			continue
 		}
 		if explain {
-			fmt.Fprintf(&b, "# %s\n", strings.Join(strings.Fields(v.Reason), " "))
+			fmt.Fprintf(&b, "# %s\n", oneLine(v.Reason))
 		}
 		b.WriteString(text + "\n")
 	}
@@ -77,3 +77,5 @@ func ncclConfLine(v Var) string {
 	}
 	return v.Name + "=" + v.Value
 }
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
