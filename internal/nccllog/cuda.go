@@ -75,7 +75,8 @@ var cudaLibraryWords = []string{
 	"error while loading shared libraries: libnccl", "undefined symbol: nccl", "Found no NVIDIA driver",
 	"The NVIDIA driver on your system is too old", "Failed to initialize NVML",
 	"driver/library version mismatch", "No CUDA GPUs are available", "CUDA unknown error",
-	"libnccl.so.2: cannot open shared object", "Unable to load NCCL library", "libnvidia-ml.so", "NVIDIA-SMI has failed",
+	"libnccl.so.2: cannot open shared object", "Unable to load NCCL library", "libnvidia-ml.so",
+	"NVIDIA-SMI has failed",
 }
 
 func readCUDALibrary(e *Event, text, _ string) bool {

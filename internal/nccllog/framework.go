@@ -71,7 +71,8 @@ func (p *Parser) expectWarning(key string, named bool) {
 var quotedWarnings = []string{
 	"NVLink SHARP", "Duplicate GPU detected", "no socket interface found", "socketStartConnect",
 	"socketPollConnect", "ncclIbRoceGetVersionNum", "Got completion from peer", "shared memory segment",
-	"Got async event", "Last NCCL warning(error)", "Message truncated : received", "Cuda failure", "Call to posix_fallocate",
+	"Got async event", "Last NCCL warning(error)", "Message truncated : received", "Cuda failure",
+	"Call to posix_fallocate",
 }
 
 func readVerbsQuoted(e *Event, text, _ string) bool {

@@ -174,7 +174,8 @@ func (p *Parser) bareNet(at Place, line []byte, text string) bool {
 	l := &logLine{at: at, line: line, text: []byte(text[i:])}
 	switch {
 	case r == nil:
-	case hasAny(text, "ompletion", "completed with error", "async ", "failed", "ould"), strings.Contains(text[:i], "WARN"):
+	case hasAny(text, "ompletion", "completed with error", "async ", "failed", "ould"),
+		strings.Contains(text[:i], "WARN"):
 		p.warn(r, l)
 	default:
 		p.infoNet(r, l)

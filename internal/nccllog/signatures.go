@@ -150,8 +150,8 @@ var ncclSignatures = []Signature{
 	{ // src/misc/param.cc; p2p_resiliency.cc: failover needs a second HCA; net_fastsocket.cc of Google goes on
 		ID: "harmless", Kind: Harmless, What: "a setting that has no effect",
 		Words: []string{
-			"has been removed; use ", "Resiliency is enabled on a ", "Cannot get incoming CPU", "Maximum retry reached for ",
-			"is being ignored", "the maximum allowed, setting ", ", defaulting to ",
+			"has been removed; use ", "Resiliency is enabled on a ", "Cannot get incoming CPU",
+			"Maximum retry reached for ", "is being ignored", "the maximum allowed, setting ", ", defaulting to ",
 		},
 		Example: "a:1:9 [0] misc/param.cc:30 NCCL WARN NCCL_LL_THRESHOLD has been removed; use NCCL_PROTO instead",
 	},
@@ -167,8 +167,8 @@ var ncclSignatures = []Signature{
 		ID: "nic-counts-differ", Kind: Listed, What: "ranks have different numbers of NICs",
 		Class: Own, Cause: "hca-asymmetry", Confidence: Certain,
 		Words: []string{"Detected mixed local "},
-		Example: "a:1:9 [0] init.cc:1 NCCL WARN Detected mixed local Net device counts across ranks (min 1, max 2). Set " +
-			"NCCL_IGNORE_NET_MISMATCH=1 to ignore",
+		Example: "a:1:9 [0] init.cc:1 NCCL WARN Detected mixed local Net device counts across ranks (min 1, max 2). " +
+			"Set NCCL_IGNORE_NET_MISMATCH=1 to ignore",
 	},
 	{ // src/transport/net_ib/
 		ID: "gin-needs-peermem", Kind: Listed, What: "the NIC cannot register GPU memory",
@@ -252,8 +252,8 @@ var ncclSignatures = []Signature{
 		ID: "peer-access", Kind: PeerAccess, What: "peer access failed",
 		Class: Own, Cause: "peer-access", Confidence: Likely,
 		Words: []string{
-			"peer access", "Peer access", "P2P is disabled between", "IpcGetMemHandle failed", "IpcOpenMemHandle failed",
-			"CUDA IPC handle", "HIP IPC handle", "failed to peer with device",
+			"peer access", "Peer access", "P2P is disabled between", "IpcGetMemHandle failed",
+			"IpcOpenMemHandle failed", "CUDA IPC handle", "HIP IPC handle", "failed to peer with device",
 		},
 		Example: "a:1:9 [0] transport/p2p.cc:1 NCCL WARN P2P is disabled between connected GPUs 1 and 0",
 	},
@@ -268,8 +268,8 @@ var ncclSignatures = []Signature{
 		ID: "gpu-driver", Kind: CUDAInstall, What: "CUDA driver or library missing",
 		Class: Own, Cause: "cuda-install", Confidence: Likely,
 		Words: []string{
-			"nvmlInit", "NVML", "nvml.dll", "libnvidia-ml", "Failed to find CUDA library", "libcuda", "CUDA Driver version found",
-			"NCCL library is ", "too old version of NCCL", // the program was compiled with another version
+			"nvmlInit", "NVML", "nvml.dll", "libnvidia-ml", "Failed to find CUDA library", "libcuda",
+			"CUDA Driver version found", "NCCL library is ", "too old version of NCCL", // the program was compiled with another version
 		},
 		Example: "a:1:9 [0] misc/cudawrap.cc:1 NCCL WARN Failed to find CUDA library libcuda.so",
 	},
@@ -281,8 +281,8 @@ var ncclSignatures = []Signature{
 			"Service thread] Could not receive type", "Proxy Call to rank", "ncclProxyClientGetFd call",
 			"Socket recv failed while polling", "encountered a fatal error (detected in", "commDestroySync",
 			"commReclaim", "comm async abort", "ncclProxyCallBlocking", "Async Error",
-			"ncclSocketReady: unexpected socket state", "Failed to execute operation", "Failed to CUDA ", "is in abort state",
-			"Operation aborted",
+			"ncclSocketReady: unexpected socket state", "Failed to execute operation", "Failed to CUDA ",
+			"is in abort state", "Operation aborted",
 		},
 		Example: "a:1:9 [0] proxy.cc:1 NCCL WARN [Service thread] Accept failed Resource temporarily unavailable",
 	},
@@ -532,6 +532,7 @@ var frameworkSignatures = []Signature{
 			"oom_kill", "oom-kill", "OOMKilled", "Out of memory: Killed process",
 			"Memory cgroup out of memory", "killed due to memory pressure",
 			"were killed due to the node running low on memory", "Ray killed this worker",
+			"is killed by signal: Killed", // of torch.utils.data
 		},
 		Example: "[ 1234.5] Out of memory: Killed process 4242 (python) total-vm:1234kB",
 	},
@@ -545,19 +546,36 @@ var frameworkSignatures = []Signature{
 		ID: "heartbeat", Kind: Listed, What: "its heartbeat stopped",
 		Class: Remote, Cause: "peer-died", Confidence: Likely,
 		Words: []string{"remote task has failed, got preempted, or crashed", "stopped sending heartbeats"},
-		Example: "UNAVAILABLE: Task /job:jax_worker/replica:0/task:3 heartbeat timeout. This indicates that the remote " +
-			"task has failed, got preempted, or crashed unexpectedly.",
+		Example: "UNAVAILABLE: Task /job:jax_worker/replica:0/task:3 heartbeat timeout. This indicates that the " +
+			"remote task has failed, got preempted, or crashed unexpectedly.",
 	},
 	{ // prov/efa/src/rdm/efa_rdm_ope.c
 		ID: "efa-request", Kind: Listed, What: "a request of libfabric failed",
 		Class: Remote, Cause: "peer-unreachable", Confidence: Possible,
-		Words:   []string{"txe_handle_error", "rxe_handle_error"},
-		Example: "libfabric:71:1708520807::efa:cq:efa_rdm_txe_handle_error():737<warn> err: 5, message: Invalid address",
+		Words: []string{"txe_handle_error", "rxe_handle_error"},
+		Example: "libfabric:71:1708520807::efa:cq:efa_rdm_txe_handle_error():737<warn> err: 5, message: Invalid " +
+			"address",
+	},
+	{ // src/host/init, src/host/transport and the macros of src/include of NVSHMEM
+		ID: "nvshmem", Kind: Aborted, What: "NVSHMEM failed to start",
+		Class: Followed,
+		Words: []string{
+			"nvshmem initialization failed", "Unable to initialize any transports", ": non-zero status: ",
+		},
+		Example: "/nvshmem/src/host/init/init.cu:989: non-zero status: 7 nvshmem detect topo failed",
+	},
+	{ // src/modules/transport/ibgda of NVSHMEM: another device or transport may work
+		ID: "nvshmem-device", Kind: Complaint, What: "NVSHMEM cannot use a device or a transport",
+		Class: Soft, Cause: "unknown", Confidence: Possible,
+		Words: []string{
+			"cannot allocate buffer on the specified memory type", "init failed for transport", "init failed for remote",
+		},
+		Example: "WARN: device mlx5_0 cannot allocate buffer on the specified memory type. Skipping...",
 	},
 	{ // libsharp
 		ID: "sharp-library", Kind: NoSHARP, What: "SHARP is not available",
 		Words:   []string{"Failed to lock SAT tree", "SHARP job", "sharp_coll_init"},
-		Example: "[gpu-a:0:174 - comm.c:379][2026-03-02 10:00:00] ERROR Failed to lock SAT tree(ID:0x208 ret:0xffffffee)",
+		Example: "[gpu-a:0:174 - comm.c:379][2026-03-02 10:00:00] ERROR Failed to lock SAT tree(ID:0x208)",
 	},
 	{
 		ID: "mpi-abort", Kind: Aborted, What: "aborted by the launcher",

@@ -250,12 +250,12 @@ func programEntries() []entry {
 				"before NCCL starts, no CUDA_VISIBLE_DEVICES with one GPU for all ranks.",
 			"Print LOCAL_RANK, CUDA_VISIBLE_DEVICES and the bus id on every rank."},
 		{TopologyFile, false, "NCCL cannot use the topology of the machine",
-			"Unset NCCL_TOPO_FILE and NCCL_GRAPH_FILE, or give the file of this type of machine and version of NCCL, which " +
-				"must be readable in the container. A plugin (aws-ofi-nccl) may set them: update it.",
+			"Unset NCCL_TOPO_FILE and NCCL_GRAPH_FILE, or give the file of this type of machine and version of NCCL, " +
+				"which must be readable in the container. A plugin (aws-ofi-nccl) may set them: update it.",
 			"Run once with `env -u NCCL_TOPO_FILE`; NCCL_TOPO_DUMP_FILE=/tmp/topo.xml writes what NCCL detects."},
 		{DuplicateRank, false, "two processes have the same rank",
-			"Start each rank once: one task per GPU (srun --ntasks-per-node) or torchrun once per node, with the same " +
-				"world size everywhere, and a MASTER_PORT that no earlier job still uses.",
+			"Start each rank once: one task per GPU (srun --ntasks-per-node) or torchrun once per node, with the " +
+				"same world size everywhere, and a MASTER_PORT that no earlier job still uses.",
 			"Print RANK, WORLD_SIZE, SLURM_PROCID and the host name in every process before NCCL starts."},
 		{PeerAccess, false, "GPUs of one node cannot access each other's memory",
 			"Start the ranks of one node in one container or with shared IPC and PID namespaces, let every rank " +

@@ -93,8 +93,11 @@ func localAddress(peer string) string {
 			return known.why
 		}
 	}
-	if a.IsLoopback() {
+	switch {
+	case a.IsLoopback():
 		return "that is the loopback interface"
+	case strings.HasPrefix(a.Zone(), "veth"):
+		return "that is the host's end of a link to a container"
 	}
 	return ""
 }

@@ -58,8 +58,8 @@ func (run *explainer) registration(e nccllog.Event, said string) []candidate {
 			one(PeermemMissing, Possible, "if it is GPU memory", e)...)
 	case 22, 95:
 		if e.Verbs.Call == "ibv_reg_dmabuf_mr" {
-			return append(one(PeermemMissing, Likely, said+": the device or its driver does not register GPU memory as a "+
-				"DMA-BUF; without nvidia-peermem nothing else does", e), one(KernelRegression, Possible,
+			return append(one(PeermemMissing, Likely, said+": the device or its driver does not register GPU memory "+
+				"as a DMA-BUF; without nvidia-peermem nothing else does", e), one(KernelRegression, Possible,
 				"kernel, RDMA and GPU drivers may not match", e)...)
 		}
 		return append(one(VerbsProviderMismatch, Possible,

@@ -4,9 +4,10 @@
 //	go run ./tools/score [-explain COMMAND] FOLDER
 //
 // FOLDER has the logs and index.tsv, whose first line names the columns: file, network, gdr, outcome and accept, which
-// lists the accepted first causes; without that column, family has the cause. A label accepts each answer that is one of
-// its words, so that "other:IBext_v8 (RoCE), no peer" accepts RoCE; Libfabric stands for OFI. A field "-" is not counted.
-// Another tool takes part if COMMAND, followed by the path of a log, prints the JSON of `railhead explain -o json`.
+// lists the accepted first causes; without that column, family has the cause. A label accepts each answer that is one
+// of its words, so that "other:IBext_v8 (RoCE), no peer" accepts RoCE; Libfabric stands for OFI. A field "-" is not
+// counted. Another tool takes part if COMMAND, followed by the path of a log, prints the JSON of
+// `railhead explain -o json`.
 package main
 
 import (
