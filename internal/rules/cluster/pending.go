@@ -16,11 +16,12 @@ func pendingPods(s cluster.State) []check.Finding {
 		of[key] = append(of[key], e)
 	}
 	var findings []check.Finding
+	explainer := pods.Of(s)
 	for _, p := range detailed(s) {
 		events := slices.DeleteFunc(of[p.Namespace+"/Pod/"+p.Name], func(e cluster.Event) bool {
 			return e.UID != "" && p.UID != "" && e.UID != p.UID // of a former pod of the same name
 		})
-		if o, wrong := pods.Explain(p, events, s); wrong {
+		if o, wrong := explainer.Explain(p, events); wrong {
 			findings = append(findings, o.Finding)
 		}
 	}

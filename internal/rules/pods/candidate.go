@@ -20,7 +20,7 @@ type candidate struct {
 }
 
 func (t target) candidates(resources []string, text string) []candidate {
-	free := t.s.Free()
+	free := t.room().free
 	var all []candidate
 	for _, n := range t.s.Nodes {
 		c := candidate{node: n}
@@ -63,9 +63,9 @@ func (t target) keptOff(resources []string, text string) check.Finding {
 	}
 	const most = 8
 	for _, c := range all[:min(len(all), most)] {
-		got := t.s.Usage(c.node, slices.MaxFunc(resources, byDevice))
+		got := t.room().usage(c.node, slices.MaxFunc(resources, byDevice))
 		for _, r := range c.lacks {
-			got += "; " + t.s.Usage(c.node, r)
+			got += "; " + t.room().usage(c.node, r)
 		}
 		f.Evidence = append(f.Evidence, check.Evidence{
 			Source: "node/" + c.node.Name,

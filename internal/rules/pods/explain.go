@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
@@ -52,7 +53,23 @@ const InstallContainer = "railhead-pod-install"
 // owner. ok is false if nothing is wrong so far. A finding that fails does not pass by itself, at once or after the
 // obstacle's patience; one that warns may.
 func Explain(pod cluster.Pod, events []cluster.Event, s cluster.State) (o check.Obstacle, ok bool) {
-	t := target{pod: pod, s: s, symptoms: symptoms(pod, events)}
+	return Of(s).Explain(pod, events)
+}
+
+// Explainer explains many pods of one State.
+type Explainer struct {
+	s    cluster.State
+	room func() room
+}
+
+// Of returns the explainer of a State.
+func Of(s cluster.State) Explainer {
+	return Explainer{s, sync.OnceValue(func() room { return roomOf(s) })}
+}
+
+// Explain is the function of that name.
+func (e Explainer) Explain(pod cluster.Pod, events []cluster.Event) (o check.Obstacle, ok bool) {
+	t := target{pod: pod, s: e.s, room: e.room, symptoms: symptoms(pod, events)}
 	if pod.Ready || pod.Deleted || pod.Phase == "Succeeded" || endedWell(pod) && !t.recreated() {
 		return o, false
 	}
@@ -176,6 +193,7 @@ var families = []family{
 type target struct {
 	pod      cluster.Pod
 	s        cluster.State
+	room     func() room
 	symptoms []symptom
 }
 

@@ -97,7 +97,7 @@ func (t target) shortage(resource string) shortage {
 		s.summary = fmt.Sprintf("no node that fits has %s free; the pods that hold it could not be read", amount)
 		return s
 	}
-	free := t.s.Free()
+	free := t.room().free
 	s.free = known && slices.ContainsFunc(nodes, func(node string) bool { return free[node][resource] >= want })
 	s.summary = fmt.Sprintf("%s is used up: no node that fits has %s free of %s in all",
 		resource, amount, cluster.Quantity(resource, total))
@@ -108,17 +108,36 @@ func (t target) shortage(resource string) shortage {
 	return s
 }
 
+// room is what the nodes of a State have free, and the pods that hold the rest. It is counted once for all pods.
+type room struct {
+	free map[string]cluster.Resources
+	on   map[string][]cluster.Pod // by node
+}
+
+func roomOf(s cluster.State) room {
+	r := room{free: s.Free(), on: map[string][]cluster.Pod{}}
+	for _, p := range s.Pods {
+		r.on[p.Node] = append(r.on[p.Node], p)
+	}
+	return r
+}
+
+// usage says how much of a node's resource is free, and which pods hold the rest.
+func (r room) usage(n cluster.Node, resource string) string {
+	return cluster.State{Pods: r.on[n.Name]}.Usage(n, resource)
+}
+
 // usage lists the nodes with most of a resource free, and who holds the rest.
 func (t target) usage(resource string, nodes []string, amount string) []check.Evidence {
 	const most = 8
 	var evidence []check.Evidence
-	free := t.s.Free()
+	free := t.room().free
 	slices.SortStableFunc(nodes, func(a, b string) int { return cmp.Compare(free[b][resource], free[a][resource]) })
 	for _, node := range nodes[:min(len(nodes), most)] {
 		n, _ := t.s.Node(node)
 		evidence = append(evidence, check.Evidence{
 			Source: "node/" + node,
-			Got:    t.s.Usage(n, resource),
+			Got:    t.room().usage(n, resource),
 			Want:   amount + " free",
 		})
 	}
