@@ -57,8 +57,7 @@ func (t target) keptOff(resources []string, text string) check.Finding {
 		f = t.barred(all, resources, text)
 	default:
 		f = failure(InsufficientResource, "no node has all that "+t.name()+" requests free at the same time: "+
-			lacking(all), check.ByUser("Wait until other pods on these nodes end, or request less.", "railhead "+
-			"inventory"))
+			lacking(all), check.ByUser("Wait until other pods on these nodes end, or request less."))
 		f.Status = check.Warn
 	}
 	const most = 8

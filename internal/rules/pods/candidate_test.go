@@ -48,6 +48,12 @@ func TestFreeDevices(t *testing.T) {
 			want: NodeSelection, status: check.Fail,
 			says: []string{"2 node(s) didn't match Pod's node affinity/selector", "--node-selector"},
 		},
+		"on nodes without the pods that it must be beside": {
+			state: func(*cluster.State) {},
+			report: "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 node(s) didn't match pod affinity " +
+				"rules.",
+			want: NodeSelection, status: check.Fail, says: []string{"didn't match pod affinity rules", "podAffinity"},
+		},
 		"on nodes with too little memory": {
 			state: func(s *cluster.State) {
 				hold(s, "gpu-1", "memory", 600<<30)

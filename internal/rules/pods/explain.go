@@ -117,8 +117,10 @@ func byRuntime(s symptom) bool {
 	return c == nil || c.ExitCode == nil || startReason.MatchString(c.Ended)
 }
 
-func both(a, b func(symptom) bool) func(symptom) bool {
-	return func(s symptom) bool { return a(s) && b(s) }
+func all(matches ...func(symptom) bool) func(symptom) bool {
+	return func(s symptom) bool {
+		return !slices.ContainsFunc(matches, func(match func(symptom) bool) bool { return !match(s) })
+	}
 }
 
 func not(a func(symptom) bool) func(symptom) bool {
@@ -140,21 +142,21 @@ var families = []family{
 		`exceeded quota: gpus, requested: requests.nvidia.com/gpu=8, used: 8, limited: 8`,
 	},
 	{
-		both(both(byRuntime, ofKind(queued)), not(inText(insufficient))),
-		answer(QueueAdmission, queued), QueueAdmission, "",
+		all(byRuntime, ofKind(queued), not(inText(insufficient))), answer(QueueAdmission, queued), QueueAdmission,
+		"",
 	},
 	{
 		inWhole(allocate), deviceAllocate, DeviceAllocate,
 		`Allocate failed due to requested number of devices unavailable for nvidia.com/gpu`,
 	},
-	{both(byRuntime, ofKind(injections)), answer(DeviceInjection, injections), DeviceInjection, ""},
-	{both(byRuntime, ofKind(annotations)), wrongAnnotation, NADMissing, ""},
+	{all(byRuntime, ofKind(injections)), answer(DeviceInjection, injections), DeviceInjection, ""},
+	{all(byRuntime, ofKind(annotations)), wrongAnnotation, NADMissing, ""},
 	{
 		inWhole(isolation, nadNamed, nadOther), nadMissing, NADMissing,
 		`cannot find a network-attachment-definition (rail0) in namespace (train): not found`,
 	},
-	{both(byRuntime, ofKind(addresses)), answer(NoIP, addresses), NoIP, ""},
-	{both(both(byRuntime, inText(deviceCNI)), not(inText(timeout))), sriovCNI, SriovCNI, ""},
+	{all(byRuntime, ofKind(addresses)), answer(NoIP, addresses), NoIP, ""},
+	{all(byRuntime, inText(deviceCNI), not(inText(timeout))), sriovCNI, SriovCNI, ""},
 	{inText(architecture), imageArchitecture, ImageArchitecture, `exec /bin/sh: exec format error`},
 	{inWhole(oomKilled), outOfMemory, OutOfMemory, `OOMKilled`},
 	{initFailed, installFailed, InstallFailed, ""},
@@ -167,7 +169,7 @@ var families = []family{
 	{ended, commandExit, CommandExit, ""},
 	{
 		// its volumes were mounted before, whatever events say about them
-		both(inWhole(sandbox), inText(timeout)), nodeOverload, NodeOverload,
+		all(inWhole(sandbox), inText(timeout)), nodeOverload, NodeOverload,
 		`Failed to create pod sandbox: rpc error: code = DeadlineExceeded desc = context deadline exceeded`,
 	},
 	{ofKind(sandboxes), answer(SandboxFailed, sandboxes), SandboxFailed, ""},
@@ -176,7 +178,7 @@ var families = []family{
 		`MountVolume.SetUp failed for volume "data" : hostPath type check failed`,
 	},
 	{
-		both(inWhole(evictedWhy), not(inText(insufficient, tainted))), evicted, PodEvicted,
+		all(inWhole(evictedWhy), not(inText(insufficient, tainted))), evicted, PodEvicted,
 		`The node was low on resource: memory.`,
 	},
 	{noNodeFits, unscheduled, InsufficientResource, `0/3 nodes are available: 3 Insufficient nvidia.com/gpu.`},

@@ -955,6 +955,23 @@ func TestKinds(t *testing.T) {
 	}
 }
 
+// TestLongMessages: the words at the end of a message count, however long it is.
+func TestLongMessages(t *testing.T) {
+	stdin := "StdinData:[" + strings.Repeat("123 34 ", 4000) + "125]"
+	for name, before := range map[string]string{
+		"Multus' input as numbers": fromMultus + stdin + " ",
+		"any other long beginning": "Failed to create pod sandbox: " + strings.Repeat("words and ", 2000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, _ := Explain(onNode(), event("FailedCreatePodSandBox", before+"VF ib2 GUID is not valid"), gpuCluster())
+			if o.Check != SriovCNI || !strings.Contains(o.Summary, "VF ib2 GUID is not valid") ||
+				!strings.Contains(o.Evidence[0].Got, "VF ib2 GUID is not valid") || len(o.Evidence[0].Got) > 2*longestMessage {
+				t.Errorf("%s: %s, with %d bytes of evidence", o.Check, o.Summary, len(o.Evidence[0].Got))
+			}
+		})
+	}
+}
+
 func FuzzExplain(f *testing.F) {
 	f.Add("FailedScheduling", "0/3 nodes are available: 2 Insufficient cpu, 1 node(s) had untolerated taint {a: b}.", 0)
 	f.Add("FailedCreatePodSandBox", "SRIOV-CNI failed to load netconf: LoadConf(): VF pci addr is required", 1)

@@ -61,6 +61,7 @@ var (
 		`RDMA subsystem`,
 		`sriov_numvfs`,
 		`infiniband status`,
+		`GUID is not valid`,
 		`failed to (configure|set ?up|move|get|find|rename|release|reset|load) (netconf.*)?\b(vf|virtual function)\b`,
 		`failed to set ?up pod interface .* from the device`,
 		`\bvf \d+\b`,

@@ -1,8 +1,6 @@
 package pods
 
-import (
-	"strings"
-)
+import "strings"
 
 // longestQuote limits the quote of a message in a summary; the evidence has the whole message.
 const longestQuote = 160
@@ -49,9 +47,13 @@ func quote(message string) string {
 			message = rest
 		}
 	}
-	if len(message) <= longestQuote {
-		return message
+	return middleOut(message, longestQuote)
+}
+
+// middleOut leaves out the middle of a text that is longer than most bytes.
+func middleOut(text string, most int) string {
+	if len(text) <= most {
+		return text
 	}
-	const half = longestQuote / 2
-	return strings.ToValidUTF8(message[:half]+" ... "+message[len(message)-half:], "")
+	return strings.ToValidUTF8(text[:most/2]+" ... "+text[len(text)-most/2:], "")
 }

@@ -29,6 +29,7 @@ var (
 	)
 	cordoned      = anyOf(`unschedulable`, `not ready`)
 	oneEach       = anyOf(`anti-affinity`, `topology spread`)
+	besideOthers  = anyOf(`pod affinity rules`)
 	fullNode      = anyOf(`Too many pods`)
 	unboundVolume = anyCase(
 		`unbound immediate PersistentVolumeClaim`,
@@ -125,6 +126,8 @@ func (t target) noNode(summary, text string) check.Finding {
 		f.Status, f.Fix.Text = check.Warn, waitForNodes
 	case oneEach.MatchString(text):
 		f.Fix.Text = "Each pod of a job needs a node of its own, and too few nodes fit: request fewer nodes."
+	case besideOthers.MatchString(text):
+		f.Fix.Text = "Its affinity requires a node with certain other pods: remove podAffinity, or place those pods."
 	case tainted.MatchString(text):
 		f.Fix.Text = "Tolerate the taint with --toleration if the job may use those nodes."
 	case fullNode.MatchString(text):

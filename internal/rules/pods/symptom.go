@@ -89,6 +89,9 @@ func resolved(e cluster.Event, events []cluster.Event) bool {
 	})
 }
 
+// encoded matches the input of a plugin that Multus prints as numbers, one for each byte.
+var encoded = regexp.MustCompile(`\[\d+(?: \d+){15,}\]`)
+
 // longestMessage limits the part of a message that is read: twice the limit of a termination message (Kubernetes
 // core/v1 ContainerStateTerminated).
 const longestMessage = 8 << 10
@@ -97,7 +100,7 @@ const longestMessage = 8 << 10
 func symptoms(pod cluster.Pod, events []cluster.Event) []symptom {
 	var all []symptom
 	add := func(source, reason, text string, c *cluster.Container) {
-		if text = oneLine(text[:min(len(text), longestMessage)]); reason != "" || text != "" {
+		if text = oneLine(middleOut(encoded.ReplaceAllString(text, "[...]"), longestMessage)); reason != "" || text != "" {
 			all = append(all, symptom{source: source, reason: reason, text: cmp.Or(text, reason), container: c})
 		}
 	}
