@@ -35,7 +35,7 @@ func (w *textWriter) run(r story.Run) {
 		w.line("Next time: set %s to see more", strings.Join(r.Variables, " "))
 	}
 	w.differences(r.Differences)
-	w.causes(r.Causes)
+	w.causes(r)
 	w.victims(r.Victims)
 }
 
@@ -111,8 +111,8 @@ func (w *textWriter) differences(all []story.Difference) {
 }
 
 // causes writes the first cause in full. Unless wide, it writes only how to tell the others from it.
-func (w *textWriter) causes(all []story.Cause) {
-	for i, c := range all {
+func (w *textWriter) causes(r story.Run) {
+	for i, c := range r.Causes {
 		heading := fmt.Sprintf("First cause (%s)", c.Confidence)
 		switch {
 		case i > 0:
@@ -123,11 +123,11 @@ func (w *textWriter) causes(all []story.Cause) {
 		w.line("")
 		w.line("%s: %s [%s]", heading, c.Summary, c.ID)
 		if i > 0 && !w.wide {
-			w.evidence(others(c.Evidence, all[0].Evidence))
+			w.evidence(others(c.Evidence, r.Causes[0].Evidence))
 			w.advice("To be sure", c.Experiment)
 			continue
 		}
-		if c.ExcludesNetwork() {
+		if i == 0 && r.ExcludesNetwork() {
 			w.line("      The network is not at fault.")
 		}
 		w.evidence(c.Evidence)

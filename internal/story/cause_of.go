@@ -30,8 +30,10 @@ func (run *explainer) causesOf(e nccllog.Event) []candidate {
 	case nccllog.WrongSocket, nccllog.LayersDiffer, nccllog.VersionsDiffer, nccllog.Truncated, nccllog.CannotOpen,
 		nccllog.GIDUnreadable:
 		return run.asymmetryCauses(e)
-	case nccllog.NoInterface, nccllog.NoNetworkLeft:
-		return run.missingNetworkCauses(e)
+	case nccllog.NoInterface:
+		return run.interfaceCauses(e)
+	case nccllog.NoNetworkLeft:
+		return run.noNetworkCauses(e)
 	case nccllog.ShmFailed:
 		return run.shmCauses(e)
 	case nccllog.RankMissing, nccllog.RanksDiffer:
@@ -201,13 +203,6 @@ func values(d Difference) string {
 		list = append(list, fmt.Sprintf("%s (%s)", g.Value, words.Few(g.Who, mostNames)))
 	}
 	return words.Few(list, mostNames)
-}
-
-func (run *explainer) missingNetworkCauses(e nccllog.Event) []candidate {
-	if e.Kind == nccllog.NoInterface {
-		return run.interfaceCauses(e)
-	}
-	return run.noNetworkCauses(e)
 }
 
 func (run *explainer) interfaceCauses(e nccllog.Event) []candidate {

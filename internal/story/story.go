@@ -1,6 +1,10 @@
 package story
 
-import "github.com/railhead/railhead/internal/nccllog"
+import (
+	"slices"
+
+	"github.com/railhead/railhead/internal/nccllog"
+)
 
 // StorySchema is the version of Story's JSON. Fields are added within a version; none changes its meaning.
 const StorySchema = 1
@@ -115,14 +119,18 @@ type Cause struct {
 	Experiment string     `json:"experiment"` // tells it from the next candidate
 }
 
-// ExcludesNetwork reports whether the cause proves that the network is not at fault. A hang, a closed connection and
-// a process that ended for an unknown reason prove nothing.
-func (c Cause) ExcludesNetwork() bool {
-	switch c.ID {
+// ExcludesNetwork reports whether the causes prove that the network is not at fault: the first one is certain and does
+// not depend on it, and no other one is of the network. A hang, a closed connection and a process that ended for an
+// unknown reason prove nothing.
+func (r Run) ExcludesNetwork() bool {
+	if len(r.Causes) == 0 || r.Causes[0].Confidence != Certain {
+		return false
+	}
+	switch r.Causes[0].ID {
 	case UnknownCause, HangTimeout, PeerDied:
 		return false
 	}
-	return c.Confidence == Certain && !c.Network
+	return !slices.ContainsFunc(r.Causes, func(c Cause) bool { return c.Network })
 }
 
 // Victim is a rank, or several, that failed because another did.

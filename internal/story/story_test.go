@@ -137,3 +137,23 @@ func TestVocabulary(t *testing.T) {
 		}
 	}
 }
+
+// TestExcludesNetwork: only a certain cause that does not depend on the network clears it, and no other cause may be of
+// the network.
+func TestExcludesNetwork(t *testing.T) {
+	logs := fixtures(t)
+	for name, want := range map[string]bool{
+		"gpu-oom-torch": true, "gpu-oom-nccl": true, "cuda-error-torch": true, "shm-too-small-2.26": false,
+		"hang-timeout": false, "peer-died-closed": false, "peer-died-oom-kill": false, "unknown-warning": false,
+		"memlock-reg-mr": false, "duplicate-gpu": false, "version-mismatch": false, "nvls-801": false, "healthy-roce-2.28": false,
+	} {
+		f, ok := logs[name]
+		if got := Tell(f.log()).Runs[0]; !ok || got.ExcludesNetwork() != want {
+			t.Errorf("%s: want %t: %s", name, want, got.Summary)
+		}
+	}
+	oom, port := Cause{ID: GPUOOM, Confidence: Certain}, Cause{ID: PortError, Confidence: Possible, Network: true}
+	if run := (Run{Causes: []Cause{oom, port}}); run.ExcludesNetwork() {
+		t.Error("a port may have failed, too")
+	}
+}
