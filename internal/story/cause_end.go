@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/railhead/railhead/internal/nccllog"
 	"github.com/railhead/railhead/internal/words"
@@ -49,15 +50,24 @@ func (run *teller) killed() []candidate {
 	return nil
 }
 
-// closed: peers that closed, and nothing of those who did.
+// closed: peers that closed, and the exception of the one that did, or nothing of it.
 func (run *teller) closed() []candidate {
 	events := run.seen(nccllog.SocketClosed)
 	if len(events) == 0 {
 		return nil
 	}
-	who := "a peer"
+	host, who := "", "a peer"
 	if s := events[0].Socket; s != nil && s.Peer != "" {
-		who = cmp.Or(run.peerHost(s.Peer), s.Peer)
+		host = run.peerHost(s.Peer)
+		who = cmp.Or(host, s.Peer)
+	}
+	for _, e := range run.seen(nccllog.Exception) {
+		itself := e.Number >= 0 && (host == "" || run.hostOf(e) == host) && !strings.Contains(e.Text, "onnection") &&
+			!slices.ContainsFunc(events, func(o nccllog.Event) bool { return run.who(o) == run.who(e) })
+		if itself {
+			return one(PeerDied, Likely, fmt.Sprintf("%s ended with %s, an exception of the program; the others lost "+
+				"their connection to it", run.who(e), e.Name), append([]nccllog.Event{e}, events...)...)
+		}
 	}
 	return one(PeerDied, Likely, fmt.Sprintf("%s ended first, and its reason is not in this log", who), events...)
 }

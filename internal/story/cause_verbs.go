@@ -193,7 +193,7 @@ func (run *explainer) completionCauses(e nccllog.Event) []candidate {
 	switch c.Status {
 	case statusRetry, 20:
 		found := run.retryCauses(e, said)
-		if len(run.portErrors()) > 0 {
+		if len(run.portErrors(e)) > 0 {
 			return found
 		}
 		return withFirst(run.oddOneOut(e, c.Peer, c.HCA), found)
@@ -229,12 +229,13 @@ func withComma(text string) string {
 func (run *explainer) retryCauses(e nccllog.Event, said string) []candidate {
 	c := e.Completion
 	said += ": the peer's NIC did not answer"
-	port := run.portErrors()
+	port := run.portErrors(e)
 	layer := cmp.Or(layerOf(e), run.layerOfHCA(c.HCA), run.network.LinkLayer)
 	var found []candidate
 	switch {
 	case len(port) > 0:
-		found = append(found, one(PortError, Likely, said+"; a port lost its link",
+		found = append(found, one(PortError, Likely, fmt.Sprintf("%s; %s of %s lost its link", said,
+			cmp.Or(port[0].Async.Device, "a port"), cmp.Or(run.hostOf(port[0]), "a host")),
 			append([]nccllog.Event{e}, port...)...)...)
 	case layer == layerIB || layer == layerMixed && run.majority() == layerIB:
 		found = append(found, one(IBFabricNotConnected, Likely, said, e)...)
@@ -274,9 +275,13 @@ func (run *facts) layerOfHCA(name string) string {
 	return ""
 }
 
-func (run *facts) portErrors() []nccllog.Event {
-	return slices.DeleteFunc(run.events(nccllog.AsyncEvent),
-		func(e nccllog.Event) bool { return !strings.Contains(e.Async.Event, "port error") })
+// portErrors returns those of the two hosts of a failed connection.
+func (run *facts) portErrors(e nccllog.Event) []nccllog.Event {
+	ends := []string{"", run.hostOf(e), run.peerHost(e.Completion.Peer)}
+	return slices.DeleteFunc(run.events(nccllog.AsyncEvent), func(o nccllog.Event) bool {
+		elsewhere := ends[1] != "" && ends[2] != "" && !slices.Contains(ends, run.hostOf(o))
+		return elsewhere || !strings.Contains(o.Async.Event, "port error")
+	})
 }
 
 // phantom: several HCAs are used and only one fails.

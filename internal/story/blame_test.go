@@ -1,0 +1,55 @@
+package story
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestBlame: a process's own failure is not blamed on another one, nor the other way round, in any order of the lines.
+// The cause names the rank and host of its line.
+func TestBlame(t *testing.T) {
+	var head []string
+	for rank, host := range []string{"gpu-a", "gpu-b", "gpu-c"} {
+		at := fmt.Sprintf("%s:%d:9 [0] NCCL INFO ", host, 40+rank)
+		head = append(head, fmt.Sprintf("%sBootstrap: Using eth0:10.0.0.%d<0>", at, rank+1),
+			at+"NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>", at+"Using network IB",
+			fmt.Sprintf("%scomm 0x5 rank %d nRanks 3 nNodes 3", at, rank),
+			fmt.Sprintf("%sncclCommInitRank comm 0x5 rank %d nranks 3 - Init COMPLETE", at, rank))
+	}
+	const (
+		closed   = "gpu-a:40:50 [0] x.cc:1 NCCL WARN socketProgress: Connection closed by remote peer gpu-b<53012>"
+		own      = "[rank1]: ValueError: batch size must be positive"
+		victims  = "[rank0]: RuntimeError: boom"
+		other    = "[rank2]: ValueError: no such file"
+		register = "gpu-b:41:50 [0] x.cc:1 NCCL WARN Call to ibv_reg_mr_iova2 failed with error Cannot " +
+			"allocate memory"
+		refused = "gpu-a:40:50 [0] x.cc:1 NCCL WARN socketStartConnect: Connect to 10.0.0.2<39275> failed : " +
+			"Connection refused"
+		memory = "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB."
+		retry  = "gpu-a:40:50 [0] x.cc:1 NCCL WARN NET/IB: Got completion from peer 10.0.0.2<3> with status=12 " +
+			"opcode=0 len=0 vendor err 129 (Send) localGid ::ffff:10.1.1.1 remoteGids::ffff:10.1.1.2 hca mlx5_0"
+		port = ":50 [0] x.cc:1 NCCL WARN NET/IB : mlx5_0:1 Got non-fatal async event: port error(10)"
+	)
+	for name, c := range map[string]struct {
+		lines []string
+		cause CauseID
+		says  string
+	}{
+		"an exception of the peer":     {[]string{own, closed}, PeerDied, "rank 1 on gpu-b ended with ValueError"},
+		"an exception of its victim":   {[]string{closed, victims}, PeerDied, "gpu-b ended first, and its"},
+		"an exception of a third rank": {[]string{closed, other}, PeerDied, "gpu-b ended first, and its"},
+		"the peer's registration":      {[]string{closed, register}, Memlock, "rank 1 on gpu-b: ibv_reg_mr"},
+		"the peer's memory":            {[]string{refused, memory}, GPUOOM, "rank 1 on gpu-b"},
+		"the peer's port":              {[]string{retry, "gpu-b:41" + port}, PortError, "mlx5_0:1 of gpu-b lost"},
+		"a third host's port":          {[]string{retry, "gpu-c:42" + port}, RouteOrARP, "rank 0 on gpu-a"},
+	} {
+		for range 2 {
+			run := ofLines("job.log", append(append([]string{}, head...), c.lines...)).Last()
+			if len(run.Causes) == 0 || run.Causes[0].ID != c.cause || !strings.Contains(run.Causes[0].Summary, c.says) {
+				t.Errorf("%s: want %s %q, got %s", name, c.cause, c.says, run.Summary)
+			}
+			c.lines[0], c.lines[1] = c.lines[1], c.lines[0]
+		}
+	}
+}
