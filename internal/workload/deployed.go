@@ -28,7 +28,8 @@ func PodsOf(s cluster.State, job, namespace string) []cluster.Pod {
 			pods = append(pods, p)
 		}
 	}
-	if f, ok := FamilyOf(s, job, namespace); ok && len(pods) == 0 {
+	if len(pods) == 0 {
+		f, _ := FamilyOf(s, job, namespace)
 		pods = f.Pods
 	}
 	slices.SortFunc(pods, func(a, b cluster.Pod) int { return strings.Compare(a.Name, b.Name) })

@@ -159,10 +159,13 @@ func (f Family) Succeeded() int {
 	return n
 }
 
+// Members returns the workload and those that it made.
+func (f Family) Members() []cluster.Workload { return append([]cluster.Workload{f.Workload}, f.Made...) }
+
 // Events returns the events of the workloads of the family.
 func (f Family) Events(s cluster.State) []cluster.Event {
 	var events []cluster.Event
-	members := slices.Concat(f.Made, []cluster.Workload{f.Workload})
+	members := f.Members()
 	for _, e := range s.Events {
 		if slices.ContainsFunc(members, func(w cluster.Workload) bool {
 			former := e.UID != "" && w.UID != "" && e.UID != w.UID // an earlier workload of the same name

@@ -89,12 +89,15 @@ func inQuestion(s cluster.State, o Options) []workload.Family {
 func notCreated(s cluster.State, f workload.Family) (check.Finding, bool) {
 	pod := podToCreate(f)
 	o, known := pods.Explain(pod, f.Events(s), s)
-	for _, w := range append(f.Made, f.Workload) {
+	for _, w := range f.Members() {
 		for _, c := range w.Conditions {
-			if c.Type == "ReplicaFailure" && !known { // k8s.io/api apps/v1; an event lasts an hour
-				name := w.Kind + "/" + w.Name
-				o, known = pods.Explain(pod, []cluster.Event{{Object: name, Reason: c.Reason, Message: c.Message}}, s)
-				o.Evidence[0].Source = "condition ReplicaFailure of " + name
+			if known || c.Type != "ReplicaFailure" { // k8s.io/api apps/v1; an event lasts an hour
+				continue
+			}
+			name := w.Kind + "/" + w.Name
+			o, known = pods.Explain(pod, []cluster.Event{{Object: name, Reason: c.Reason, Message: c.Message}}, s)
+			for i := range min(1, len(o.Evidence)) {
+				o.Evidence[i].Source = "condition ReplicaFailure of " + name
 			}
 		}
 	}

@@ -95,6 +95,12 @@ func TestMissingPods(t *testing.T) {
 			})},
 			want: []string{"fail quota-exceeded"},
 		},
+		"a Deployment whose condition gives no reason": {
+			workloads: []cluster.Workload{asking("Deployment", func(w *cluster.Workload) {
+				w.Conditions = []cluster.Condition{{Type: "ReplicaFailure"}}
+			})},
+			want: []string{"unknown pod-pending Deployment llm has 0 of 2 pods ready"},
+		},
 		"a Job whose service account does not exist": {
 			workloads: []cluster.Workload{asking("Job")},
 			events:    []cluster.Event{refusal("Job/llm", `Error creating: pods "llm-x" is forbidden: `+gone)},

@@ -91,6 +91,12 @@ func TestWorkloadsWithoutPods(t *testing.T) {
 		}
 		u.ends(t, 1, "doctor", "llm", "-n", ns).prints(t, "Job llm in namespace unborn: 0 pods examined",
 			`the Pod Security level "baseline:latest" of namespace unborn refuses llm-0`)
+		administers(t, openShift, ns, "p-alone")
+		alone := as(t, openShift, "p-alone").ends(t, 1, "doctor", "-n", ns)
+		alone.prints(t, "[pod-security]", "you may not list nodes: an administrator can")
+		if strings.Contains(alone.out, "pods could not be read") {
+			t.Errorf("the pods of the namespace could be read:\n%s", alone.out)
+		}
 		u.ends(t, 1, "status", "llm", "-n", ns).silent(t).says(t, "Job llm has 0 of 2 pods.", "[pod-security]")
 	})
 	t.Run("a Deployment that exceeds a quota", func(t *testing.T) {
