@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
+	"fmt"
+	"os"
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/bundle"
@@ -52,18 +53,17 @@ func (a *app) examine(ctx context.Context, f doctorFlags) (bundle.Bundle, error)
 	return b, err
 }
 
-// programOf returns railhead-pod for an architecture.
+// programOf returns railhead-pod for an architecture, not compressed.
 func programOf(files map[string]string) func(arch string) ([]byte, error) {
 	return func(arch string) ([]byte, error) {
-		all, err := programs(files)
+		file, named := files[arch]
+		if !named {
+			return podbinary.For(arch)
+		}
+		data, err := os.ReadFile(file)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--pod-binary: %w", err)
 		}
-		for _, p := range all {
-			if p.Arch == arch {
-				return slices.Concat(p.Parts...), nil
-			}
-		}
-		return podbinary.For(arch)
+		return data, nil
 	}
 }
