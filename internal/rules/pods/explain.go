@@ -142,8 +142,7 @@ var families = []family{
 		`exceeded quota: gpus, requested: requests.nvidia.com/gpu=8, used: 8, limited: 8`,
 	},
 	{
-		all(byRuntime, ofKind(queued), not(inText(insufficient))), answer(QueueAdmission, queued), QueueAdmission,
-		"",
+		all(byRuntime, ofKind(queued), not(inText(insufficient))), notAdmitted, QueueAdmission, "",
 	},
 	{
 		inWhole(allocate), deviceAllocate, DeviceAllocate,

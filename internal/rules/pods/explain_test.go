@@ -225,6 +225,16 @@ func TestExplainScheduling(t *testing.T) {
 			events: event("FailedScheduling", "0/3 nodes are available: 3 node(s) were unschedulable."),
 			want:   NodeSelection, status: check.Warn, says: []string{"uncordon"},
 		},
+		"a queue holds the pod": {
+			pod: cluster.Pod{
+				Namespace: "train", Name: "h-kim-0", Phase: "Pending", Unscheduled: "Scheduling is blocked due to "+
+					"non-empty " +
+					"scheduling gates",
+				Labels: map[string]string{"kueue.x-k8s.io/queue-name": "gpus"},
+			},
+			want: QueueAdmission, status: check.Warn,
+			says: []string{"scheduling gate", "label kueue.x-k8s.io/queue-name: gpus", "get workloads.kueue.x-k8s.io"},
+		},
 		"a host port": {
 			pod: pending(nil),
 			events: event("FailedScheduling", "0/3 nodes are available: 3 node(s) didn't have free ports for the "+
@@ -743,6 +753,34 @@ func TestExplainContainers(t *testing.T) {
 			want:   CommandExit,
 			status: check.Fail,
 			says:   []string{"exit code 1", "NCCL error"},
+		},
+		"training failed, with words that the runtime and plugins use, too": {
+			pod: train(cluster.Container{
+				Waiting:  "CrashLoopBackOff",
+				ExitCode: code(1),
+				Ended:    "Error",
+				Message: "libnvidia-ml.so.1: cannot open shared object file; nvidia-container-cli; VF pci addr is "+
+					"required; " +
+					"no IP addresses available; pod group is not ready",
+			}),
+			want:   CommandExit,
+			status: check.Fail,
+			says:   []string{"exit code 1", "libnvidia-ml.so.1"},
+		},
+		"the runtime's hook failed, and the kubelet tries again": {
+			pod: train(cluster.Container{
+				Waiting:  "CrashLoopBackOff",
+				ExitCode: code(128),
+				Ended:    "StartError",
+				Message: "failed to create containerd task: failed to create shim task: OCI runtime create failed: "+
+					"could not " +
+					"apply required modification to OCI specification: error modifying OCI spec: failed to inject "+
+					"CDI devices: " +
+					"unresolvable CDI devices management.nvidia.com/gpu=0: unknown",
+			}),
+			want:   DeviceInjection,
+			status: check.Fail,
+			says:   []string{"no CDI specification on node gpu-1 describes management.nvidia.com/gpu=0", "host/etc/cdi"},
 		},
 		"training was killed": {
 			pod:    train(cluster.Container{ExitCode: code(137), Ended: "Error"}),

@@ -56,3 +56,13 @@ var queued = []kind{
 		waits:   true,
 	},
 }
+
+// notAdmitted explains that a queue holds the pod.
+func notAdmitted(t target, sym symptom) check.Finding {
+	const label = "kueue.x-k8s.io/queue-name"
+	f := answer(QueueAdmission, queued)(t, sym)
+	if queue := t.pod.Labels[label]; queue != "" {
+		f.Evidence = []check.Evidence{{Source: "label " + label, Got: queue}}
+	}
+	return f
+}
