@@ -13,8 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/railhead/railhead/internal/words"
 )
 
 // Archive is a recorded machine in one text file: the files that were read, the links, the errors.
@@ -33,29 +31,26 @@ type Archive struct {
 }
 
 type node struct {
-	kind     nodeKind
-	content  string
-	link     string
-	err      syscall.Errno
+	mode     fs.FileMode
+	content  string        // of a link its target
+	err      syscall.Errno // of reading it
 	children map[string]bool
 }
 
-type nodeKind int
-
 const (
-	fileNode nodeKind = iota
-	dirNode
-	linkNode
-	errorNode
+	fileMode = 0o444
+	linkMode = fs.ModeSymlink | 0o777
 )
+
+func newDir() *node { return &node{mode: fs.ModeDir | 0o555, children: map[string]bool{}} }
+
+func (n *node) isLink() bool { return n.mode == linkMode }
 
 // maxRange bounds "a..b" names: no kernel table that is read here is longer.
 const maxRange = 4096
 
 // New returns an archive without files.
-func New() *Archive {
-	return &Archive{nodes: map[string]*node{".": {kind: dirNode, children: map[string]bool{}}}}
-}
+func New() *Archive { return &Archive{nodes: map[string]*node{".": newDir()}} }
 
 // Parse reads the form described at Archive.
 func Parse(text string) (*Archive, error) {
@@ -111,18 +106,18 @@ func escapeLine(line string) string {
 }
 
 func (a *Archive) addSection(header, body string) error {
-	n := &node{kind: fileNode, content: body}
+	n := &node{mode: fileMode, content: body}
 	name := header
 	if before, target, ok := strings.Cut(header, " -> "); ok {
-		name, n = before, &node{kind: linkNode, link: target}
+		name, n = before, &node{mode: linkMode, content: target}
 	} else if before, errName, ok := strings.Cut(header, " ! "); ok {
 		errno, known := Errno(errName)
 		if !known {
 			return fmt.Errorf("archive: %.60s: unknown error %.60q", before, errName)
 		}
-		name, n = before, &node{kind: errorNode, err: errno}
+		name, n = before, &node{mode: fileMode, err: errno}
 	} else if strings.HasSuffix(header, "/") {
-		name, n = strings.TrimSuffix(header, "/"), &node{kind: dirNode, children: map[string]bool{}}
+		name, n = strings.TrimSuffix(header, "/"), newDir()
 	}
 	dir, last := path.Split(name)
 	from, to, isRange := cutRange(last)
@@ -159,8 +154,8 @@ func (a *Archive) add(name string, n *node) error {
 	if !fs.ValidPath(name) || name == "." {
 		return fmt.Errorf("archive: %.60q is not a relative path", name)
 	}
-	if old := a.nodes[name]; old != nil && old.kind == dirNode && len(old.children) > 0 {
-		if n.kind == dirNode {
+	if old := a.nodes[name]; old != nil && len(old.children) > 0 {
+		if n.mode.IsDir() {
 			return nil
 		}
 		return fmt.Errorf("archive: %.60s is both a directory and something else", name)
@@ -170,10 +165,10 @@ func (a *Archive) add(name string, n *node) error {
 		dir := path.Dir(child)
 		parent := a.nodes[dir]
 		if parent == nil {
-			parent = &node{kind: dirNode, children: map[string]bool{}}
+			parent = newDir()
 			a.nodes[dir] = parent
 		}
-		if parent.kind != dirNode {
+		if !parent.mode.IsDir() {
 			return fmt.Errorf("archive: %.60s lies below %.60s, which is not a directory", name, dir)
 		}
 		parent.children[path.Base(child)] = true
@@ -184,22 +179,20 @@ func (a *Archive) add(name string, n *node) error {
 
 // AddFile adds a file and the directories above it. A directory that has files stays one.
 func (a *Archive) AddFile(name, content string) error {
-	return a.add(name, &node{kind: fileNode, content: content})
+	return a.add(name, &node{mode: fileMode, content: content})
 }
 
 // AddLink adds a symbolic link, under the rules of AddFile.
 func (a *Archive) AddLink(name, target string) error {
-	return a.add(name, &node{kind: linkNode, link: target})
+	return a.add(name, &node{mode: linkMode, content: target})
 }
 
 // AddDir adds a directory.
-func (a *Archive) AddDir(name string) error {
-	return a.add(name, &node{kind: dirNode, children: map[string]bool{}})
-}
+func (a *Archive) AddDir(name string) error { return a.add(name, newDir()) }
 
 // AddError adds a file whose reading fails with err, under the rules of AddFile.
 func (a *Archive) AddError(name string, err syscall.Errno) error {
-	return a.add(name, &node{kind: errorNode, err: err})
+	return a.add(name, &node{mode: fileMode, err: err})
 }
 
 // Has reports whether the archive itself, without following links, has the name.
@@ -224,11 +217,11 @@ func (a *Archive) Format() string {
 	writeText(&b, a.Comment)
 	names := make([]string, 0, len(a.nodes))
 	for name, n := range a.nodes {
-		if name != "." && (n.kind != dirNode || len(n.children) == 0) {
+		if name != "." && len(n.children) == 0 {
 			names = append(names, name)
 		}
 	}
-	sort.Slice(names, func(i, j int) bool { return words.Natural(names[i], names[j]) < 0 })
+	sort.Slice(names, func(i, j int) bool { return compareNumbered(names[i], names[j]) < 0 })
 	for i := 0; i < len(names); {
 		n, end := a.nodes[names[i]], i+1
 		for end < len(names) && follows(names[end-1], names[end]) && alike(n, a.nodes[names[end]]) {
@@ -245,14 +238,14 @@ func (a *Archive) Format() string {
 }
 
 func writeSection(b *strings.Builder, name string, n *node) {
-	switch n.kind {
-	case linkNode:
-		fmt.Fprintf(b, "-- %s -> %s --\n", name, n.link)
-	case errorNode:
+	switch {
+	case n.isLink():
+		fmt.Fprintf(b, "-- %s -> %s --\n", name, n.content)
+	case n.err != 0:
 		fmt.Fprintf(b, "-- %s ! %s --\n", name, ErrnoName(n.err))
-	case dirNode:
+	case n.mode.IsDir():
 		fmt.Fprintf(b, "-- %s/ --\n", name)
-	case fileNode:
+	default:
 		fmt.Fprintf(b, "-- %s --\n", name)
 		writeText(b, n.content)
 	}
@@ -268,6 +261,19 @@ func writeText(b *strings.Builder, text string) {
 	}
 }
 
+// compareNumbered orders by directory, then by number where both names are numbers.
+func compareNumbered(a, b string) int {
+	if c := strings.Compare(path.Dir(a), path.Dir(b)); c != 0 {
+		return c
+	}
+	i, ok1 := number(path.Base(a))
+	j, ok2 := number(path.Base(b))
+	if ok1 && ok2 {
+		return i - j
+	}
+	return strings.Compare(a, b)
+}
+
 // follows reports whether b is the numbered sibling after a.
 func follows(a, b string) bool {
 	i, ok1 := number(path.Base(a))
@@ -275,9 +281,7 @@ func follows(a, b string) bool {
 	return ok1 && ok2 && j == i+1 && path.Dir(a) == path.Dir(b)
 }
 
-func alike(a, b *node) bool {
-	return a.kind == b.kind && a.content == b.content && a.link == b.link && a.err == b.err
-}
+func alike(a, b *node) bool { return a.mode == b.mode && a.content == b.content && a.err == b.err }
 
 // MaxLinks is the kernel's own bound on links in one path (path_resolution(7)).
 const MaxLinks = 40
@@ -298,20 +302,20 @@ func (a *Archive) resolve(name string, followLast bool) (string, *node, error) {
 		switch {
 		case n == nil:
 			return next, nil, syscall.ENOENT
-		case n.kind == linkNode && (after != "" || followLast):
+		case n.isLink() && (after != "" || followLast):
 			if links++; links > MaxLinks {
 				return next, nil, syscall.ELOOP
 			}
-			if strings.HasPrefix(n.link, "/") {
+			if strings.HasPrefix(n.content, "/") {
 				at = "."
 			}
-			target := path.Join(at, n.link)
+			target := path.Join(at, n.content)
 			if strings.HasPrefix(target, "..") {
 				return next, nil, syscall.ENOENT
 			}
 			at, rest = ".", strings.TrimPrefix(path.Join(target, after), "/")
 			continue
-		case after != "" && n.kind != dirNode:
+		case after != "" && !n.mode.IsDir():
 			return next, nil, syscall.ENOTDIR
 		}
 		at, rest = next, after
@@ -323,7 +327,7 @@ func (a *Archive) lookup(op, name string, followLast bool) (*node, error) {
 		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
 	}
 	_, n, err := a.resolve(name, followLast)
-	if err == nil && n.kind == errorNode {
+	if err == nil && n.err != 0 {
 		err = n.err
 	}
 	if err != nil {
@@ -338,7 +342,7 @@ func (a *Archive) ReadFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.kind != fileNode {
+	if n.mode.IsDir() {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: syscall.EISDIR}
 	}
 	return []byte(n.content), nil
@@ -350,10 +354,10 @@ func (a *Archive) ReadLink(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if n.kind != linkNode {
+	if !n.isLink() {
 		return "", &fs.PathError{Op: "readlink", Path: name, Err: syscall.EINVAL}
 	}
-	return n.link, nil
+	return n.content, nil
 }
 
 // ReadDir implements fs.ReadDirFS.
@@ -362,7 +366,7 @@ func (a *Archive) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.kind != dirNode {
+	if !n.mode.IsDir() {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: syscall.ENOTDIR}
 	}
 	real, _, _ := a.resolve(name, true)
@@ -414,15 +418,6 @@ type archiveInfo struct {
 func (i archiveInfo) Name() string       { return i.name }
 func (i archiveInfo) Size() int64        { return int64(len(i.node.content)) }
 func (i archiveInfo) ModTime() time.Time { return time.Time{} }
-func (i archiveInfo) IsDir() bool        { return i.node.kind == dirNode }
+func (i archiveInfo) Mode() fs.FileMode  { return i.node.mode }
+func (i archiveInfo) IsDir() bool        { return i.node.mode.IsDir() }
 func (i archiveInfo) Sys() any           { return nil }
-func (i archiveInfo) Mode() fs.FileMode {
-	switch i.node.kind {
-	case dirNode:
-		return fs.ModeDir | 0o555
-	case linkNode:
-		return fs.ModeSymlink | 0o777
-	default:
-		return 0o444
-	}
-}

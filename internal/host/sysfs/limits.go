@@ -112,11 +112,8 @@ func shmSize(t *tree, ask func() (uint64, error)) host.Fact[uint64] {
 			continue
 		}
 		_, options, _ := strings.Cut(line, "size=")
-		digits := strings.TrimRight(options, "\n")
-		if i := strings.IndexFunc(options, func(c rune) bool { return c < '0' || c > '9' }); i >= 0 {
-			digits = options[:i]
-		}
-		if kib, err := strconv.ParseUint(digits, 10, 54); err == nil { // shown in KiB (mm/shmem.c shmem_show_options)
+		digits, _, _ := strings.Cut(options, "k") // of KiB (mm/shmem.c shmem_show_options)
+		if kib, err := strconv.ParseUint(digits, 10, 54); err == nil {
 			return host.Know(kib << 10)
 		}
 	}
