@@ -78,12 +78,9 @@ func detect(s host.Snapshot, scope rail.Scope, withTopology bool) detection {
 		d.Findings = append(d.Findings, *noRail)
 	}
 	if withTopology {
-		d.Topology = &topology{Matrix: rail.Matrix(s, d.Rails), GPUs: []host.PCIAddress{}, Rails: []string{}}
+		d.Topology = &topology{Matrix: rail.Matrix(s, d.Rails), GPUs: []host.PCIAddress{}, Rails: d.Names()}
 		for _, g := range rail.GPUs(s) {
 			d.Topology.GPUs = append(d.Topology.GPUs, g.Function.Address)
-		}
-		for _, r := range d.Rails {
-			d.Topology.Rails = append(d.Topology.Rails, r.Name())
 		}
 		_, findings := nccl.Compute(d.Rails, s, nccl.Policy{})
 		for _, f := range findings {

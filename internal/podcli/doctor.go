@@ -125,12 +125,8 @@ func (d diagnosis) headline(s host.Snapshot) string {
 	if d.Scope == scopeNode {
 		return fmt.Sprintf("ok: %d RDMA devices; %s", len(s.Devices), report.Sum(d.Report))
 	}
-	rails := rail.Resolve(s, rail.Scope(d.Scope)).Rails
-	names := make([]string, 0, len(rails))
-	for _, r := range rails {
-		names = append(names, r.Name())
-	}
-	return fmt.Sprintf("ok: %d rails (%s); %s", len(rails), strings.Join(names, ", "), report.Sum(d.Report))
+	names := rail.Resolve(s, rail.Scope(d.Scope)).Names()
+	return fmt.Sprintf("ok: %d rails (%s); %s", len(names), strings.Join(names, ", "), report.Sum(d.Report))
 }
 
 func newDoctor(streams Streams) *command {

@@ -171,12 +171,6 @@ func (j *judge) sharedPorts() map[physicalPort][]string {
 	return ports
 }
 
-func (j *judge) checkMachine() {
-	j.foreignDevices()
-	j.unassignedNamespace()
-	j.unusedPhysical()
-}
-
 // unusedPhysical reports physical functions that would work but are not used, because there are also virtual ones. On
 // bare metal and on the host network, where nothing allocates devices, one forgotten VF must not hide them.
 func (j *judge) unusedPhysical() {

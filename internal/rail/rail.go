@@ -3,6 +3,7 @@ package rail
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 
 	"github.com/railhead/railhead/internal/check"
@@ -105,9 +106,16 @@ func (r Resolution) Findings() []check.Finding {
 func (r Resolution) Devices() []string {
 	var names []string
 	for _, rail := range r.Rails {
-		if len(names) == 0 || names[len(names)-1] != rail.Device {
-			names = append(names, rail.Device)
-		}
+		names = append(names, rail.Device)
+	}
+	return slices.Compact(names)
+}
+
+// Names returns the names of the rails.
+func (r Resolution) Names() []string {
+	names := make([]string, 0, len(r.Rails))
+	for _, rail := range r.Rails {
+		names = append(names, rail.Name())
 	}
 	return names
 }
@@ -127,7 +135,9 @@ func Resolve(s host.Snapshot, scope Scope) Resolution {
 	j.dropManagementNICs()
 	j.health()
 	j.proximity()
-	j.checkMachine()
+	j.foreignDevices()
+	j.unassignedNamespace()
+	j.unusedPhysical()
 	return j.result
 }
 

@@ -102,15 +102,11 @@ func (l launchPorts) gids(t *tree, at, linkLayer string) []host.GID {
 
 // distinguishCards reads sys_image_guid of devices that share a PCI bus. Nothing depends on it for other devices.
 func distinguishCards(t *tree, devices []host.Device) {
-	type bus struct {
-		domain uint32
-		number uint8
+	busOf := func(d host.Device) host.PCIAddress {
+		a := d.Function.Value.Address
+		return host.PCIAddress{Domain: a.Domain, Bus: a.Bus}
 	}
-	busOf := func(d host.Device) bus {
-		address := d.Function.Value.Address
-		return bus{address.Domain, address.Bus}
-	}
-	count := map[bus]int{}
+	count := map[host.PCIAddress]int{}
 	for _, d := range devices {
 		if len(d.Ports) > 0 && d.Function.IsKnown() {
 			count[busOf(d)]++

@@ -27,7 +27,7 @@ func (m Machine) Snapshot() host.Snapshot { return Read(m.Root, m.Probes) }
 
 // Record reads the machine. The recording is the smallest from which Read makes the same Snapshot.
 func (m Machine) Record() (host.Snapshot, *replay.Archive) {
-	r := &recorder{base: m.Root, archive: replay.New(), links: map[string]string{}, plain: map[string]bool{}}
+	r := &recorder{base: m.Root, archive: replay.New()}
 	s := Read(r, r.probes(m.Probes))
 	r.answers.take(s, m.Probes)
 	r.prune(s)
@@ -42,8 +42,6 @@ type recorder struct {
 	base    fs.FS
 	archive *replay.Archive
 	answers answers
-	links   map[string]string // canonical path of a link -> its target
-	plain   map[string]bool   // canonical paths known not to be links
 }
 
 // canonical resolves the links in all but the last element of name, recording those it meets.
@@ -64,23 +62,14 @@ func (r *recorder) canonical(name string) string {
 
 // firstLink returns the first prefix of dir that is a link.
 func (r *recorder) firstLink(dir string) (link, target string) {
-	for i := 0; i <= len(dir); i++ {
-		if i < len(dir) && dir[i] != '/' {
+	for i, c := range dir + "/" {
+		if c != '/' || i == 0 {
 			continue
 		}
-		prefix := dir[:i]
-		if prefix == "" || prefix == "." || r.plain[prefix] {
-			continue
+		if target, err := fs.ReadLink(r.base, dir[:i]); err == nil {
+			_ = r.archive.AddLink(dir[:i], target)
+			return dir[:i], target
 		}
-		if target, ok := r.links[prefix]; ok {
-			return prefix, target
-		}
-		if target, err := fs.ReadLink(r.base, prefix); err == nil {
-			r.links[prefix] = target
-			_ = r.archive.AddLink(prefix, target)
-			return prefix, target
-		}
-		r.plain[prefix] = true
 	}
 	return "", ""
 }
