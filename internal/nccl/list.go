@@ -55,10 +55,10 @@ func (l list) leavesAny(all []string) bool {
 	})
 }
 
-// ucxTransports are the transports of UCX that carry data over RDMA between nodes; ucxAliases, other names of them
+// ucxTransports carry UCX's data between nodes over InfiniBand and RoCE; ucxAliases are other names for them
 // (src/ucp/core/ucp_context.c ucp_tl_aliases).
 var (
-	ucxTransports = []string{"rc_verbs", "ud_verbs", "rc_mlx5", "ud_mlx5", "dc_mlx5", "srd"}
+	ucxTransports = []string{"rc_verbs", "ud_verbs", "rc_mlx5", "ud_mlx5", "dc_mlx5"}
 	ucxAliases    = map[string][]string{
 		"ib": ucxTransports, "rc": {"rc_verbs", "rc_mlx5"}, "rc_v": {"rc_verbs"}, "rc_x": {"rc_mlx5"},
 		"ud": {"ud_verbs", "ud_mlx5"}, "ud_v": {"ud_verbs"}, "ud_x": {"ud_mlx5"},

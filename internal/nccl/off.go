@@ -54,7 +54,7 @@ var offSwitches = []offSwitch{
 		name: "FI_PROVIDER", library: "libfabric", effect: overTCP,
 		off: func(_ settings, value string, _ []rail.Rail) bool {
 			value = strings.ReplaceAll(value, ";", ",") // verbs;ofi_rxm: a provider and one above it
-			return !parseList(value).leavesAny([]string{"verbs", "ucx", "mlx", "psm2", "psm3", "opx", "efa", "cxi"})
+			return !parseList(value).leavesAny([]string{"verbs", "ucx", "mlx", "psm3"})
 		},
 	},
 }

@@ -12,7 +12,7 @@ var switchValues = map[string]struct{ off, on []string }{
 	"NCCL_IB_DISABLE": {[]string{"1", "0x1", " 2"}, []string{"0", "00", "false", "true"}},
 	"UCX_TLS": {
 		[]string{
-			"tcp", "tcp,self,sm", "sm,self,cuda_copy,cuda_ipc", "^ib", "^rc,ud,dc,srd", `\rc,tcp`, "ud:aux,tcp",
+			"tcp", "tcp,self,sm", "sm,self,cuda_copy,cuda_ipc", "^ib", "^rc,ud,dc", "srd,tcp", `\rc,tcp`, "ud:aux,tcp",
 		},
 		[]string{
 			"all", "rc", "rc_x,sm,self", "rc_v", "rc_mlx5,tcp", "dc", "dc_x", "ud", "ud_v,self", "ib", "^tcp", "^rc",
@@ -29,8 +29,8 @@ var switchValues = map[string]struct{ off, on []string }{
 	"NVSHMEM_REMOTE_TRANSPORT": {[]string{"none", "tcp"}, []string{"ibrc", "IBRC", "ucx", "ibdevx", "libfabric"}},
 	"NVSHMEM_IB_ENABLE_IBGDA":  {nil, []string{"1", "0", "true", "no"}},
 	"FI_PROVIDER": {
-		[]string{"tcp", "sockets", "tcp;ofi_rxm", "udp,shm"},
-		[]string{"verbs", "verbs;ofi_rxm", "efa", "^tcp", "tcp,verbs"},
+		[]string{"tcp", "sockets", "tcp;ofi_rxm", "udp,shm", "efa"},
+		[]string{"verbs", "verbs;ofi_rxm", "^tcp", "tcp,verbs"},
 	},
 }
 
