@@ -177,6 +177,13 @@ func readComplaint(e *Event, text, _ string) bool {
 	return !hasAny(text, "0 ERROR", "exit status 0", "ERROR_", "_ERROR", "ERROR=")
 }
 
+// readFailureWords reads a line without a level. Programs go on without what they look for or import.
+func readFailureWords(e *Event, text, _ string) bool {
+	e.Number = rankIn(text)
+	return !isNotice(text) && !hasAny(text, "INFO", "DEBUG", "WARN", "Warning", " 0 failed", "Failed to import",
+		"Failed to find", "failed to find", "falling back")
+}
+
 func readAbort(e *Event, text, _ string) bool {
 	e.Number = numberAfter(text, "on rank ")
 	return true

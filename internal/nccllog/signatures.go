@@ -269,7 +269,8 @@ var ncclSignatures = []Signature{
 		Class: Own, Cause: "cuda-install", Confidence: Likely,
 		Words: []string{
 			"nvmlInit", "NVML", "nvml.dll", "libnvidia-ml", "Failed to find CUDA library", "libcuda",
-			"CUDA Driver version found", "NCCL library is ", "too old version of NCCL", // the program was compiled with another version
+			"CUDA Driver version found",
+			"NCCL library is ", "too old version of NCCL", // than the one that the program was compiled with
 		},
 		Example: "a:1:9 [0] misc/cudawrap.cc:1 NCCL WARN Failed to find CUDA library libcuda.so",
 	},
@@ -556,6 +557,18 @@ var frameworkSignatures = []Signature{
 		Example: "libfabric:71:1708520807::efa:cq:efa_rdm_txe_handle_error():737<warn> err: 5, message: Invalid " +
 			"address",
 	},
+	{ // src/uct/ib/mlx5/ib_mlx5_log.c of UCX, which MPI and NVSHMEM use
+		ID: "ucx-retry-ib", Kind: Listed, What: "UCX got no answer from a peer",
+		Class: Remote, Cause: "ib-fabric-not-connected", Confidence: Likely,
+		Words: []string{"Transport retry count exceeded on"}, Read: readUCXOverIB,
+		Example: "[gpu-a:41:0:41] ib_mlx5_log.c:139  Transport retry count exceeded on mlx5_0:1/IB (synd 0x15)",
+	},
+	{
+		ID: "ucx-retry", Kind: Listed, What: "UCX got no answer from a peer",
+		Class: Remote, Cause: "route-or-arp", Confidence: Likely,
+		Words:   []string{"Transport retry count exceeded"},
+		Example: "[gpu-a:41:0:41] ib_mlx5_log.c:177  Transport retry count exceeded on mlx5_0:1/RoCE (synd 0x15)",
+	},
 	{ // src/host/init, src/host/transport and the macros of src/include of NVSHMEM
 		ID: "nvshmem", Kind: Aborted, What: "NVSHMEM failed to start",
 		Class: Followed,
@@ -568,7 +581,8 @@ var frameworkSignatures = []Signature{
 		ID: "nvshmem-device", Kind: Complaint, What: "NVSHMEM cannot use a device or a transport",
 		Class: Soft, Cause: "unknown", Confidence: Possible,
 		Words: []string{
-			"cannot allocate buffer on the specified memory type", "init failed for transport", "init failed for remote",
+			"cannot allocate buffer on the specified memory type", "init failed for transport",
+			"init failed for remote",
 		},
 		Example: "WARN: device mlx5_0 cannot allocate buffer on the specified memory type. Skipping...",
 	},
@@ -584,11 +598,12 @@ var frameworkSignatures = []Signature{
 		Example: "MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD",
 	},
 	{
-		ID: "ray-actor", Kind: Aborted, What: "aborted by the launcher",
+		ID: "launcher", Kind: Aborted, What: "aborted by the launcher",
 		Class: Followed,
 		Words: []string{
 			"ActorDiedError", "RayActorError", "The actor died", "actor is dead", "WorkerCrashedError", "RayTaskError",
-			"Worker exit type: SYSTEM_ERROR", "worker died or was killed",
+			"Worker exit type: SYSTEM_ERROR", "worker died or was killed", // Ray
+			"Horovod has been shut down", "death signal, shutting down workers", // torchrun
 		},
 		Example: "The actor died unexpectedly before finishing this task.",
 	},
@@ -663,6 +678,13 @@ var frameworkSignatures = []Signature{
 			"panic: ", "core dumped", "exit status", "returned non-zero",
 		}, Read: readComplaint,
 		Example: "2026-03-02 10:00:00 FATAL trainer: giving up",
+	},
+	{
+		ID: "failure-words", Kind: Complaint, What: "an error that is not known",
+		Class: Soft, Cause: "unknown", Confidence: Possible,
+		Words:   []string{" failed", "Failed to ", "aborted", "Aborting", "shutting down", "giving up"},
+		Read:    readFailureWords,
+		Example: "trainer: the step failed on 3 hosts",
 	},
 }
 

@@ -39,6 +39,8 @@ func readCompletion(e *Event, text, _ string) bool {
 	return true
 }
 
+func readUCXOverIB(_ *Event, text, _ string) bool { return strings.Contains(text, "/IB ") }
+
 // statusOf reads "12" and "IBV_WC_RETRY_EXC_ERR(12)"; -1 if it is neither.
 func statusOf(value string) int {
 	if inner := between(value, "(", ")"); inner != "" {
