@@ -15,7 +15,9 @@ func TestSuspended(t *testing.T) {
 		w.Wanted, w.Conditions = 0, []cluster.Condition{{Type: "Suspended", Status: "True"}}
 	})
 	waits := func(object, message string) []cluster.Event {
-		return []cluster.Event{{Namespace: "train", Object: object, Type: "Normal", Reason: "Pending", Message: message}}
+		return []cluster.Event{{
+			Namespace: "train", Object: object, Type: "Normal", Reason: "Pending", Message: message,
+		}}
 	}
 	const full = "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor " +
 		"h100, " +
@@ -30,7 +32,8 @@ func TestSuspended(t *testing.T) {
 		"the quota is used up": {held, waits("Workload/jobset-llm-3f2a1", full), "",
 			"the queue of JobSet llm has not admitted it: " + full[:40], check.Warn},
 		"the quota is too small": {held, waits("Workload/jobset-llm-3f2a1", "insufficient quota for nvidia.com/gpu in "+
-			"flavor h100, request > maximum capacity (16 > 8)"), "", "the queue of JobSet llm can never admit it", check.Fail},
+			"flavor h100, request > maximum capacity (16 > 8)"), "", "the queue of JobSet llm can never admit it",
+			check.Fail},
 		"of another job":                     {held, waits("Workload/jobset-llm2-3f2a1", full), "", "", check.Pass},
 		"nothing says why":                   {workload: held},
 		"nothing says why, and it was asked": {held, nil, "llm", "JobSet llm is suspended", check.Warn},

@@ -227,7 +227,7 @@ func TestExplainScheduling(t *testing.T) {
 		},
 		"a queue holds the pod": {
 			pod: cluster.Pod{
-				Namespace: "train", Name: "h-kim-0", Phase: "Pending", Unscheduled: "Scheduling is blocked due to "+
+				Namespace: "train", Name: "h-kim-0", Phase: "Pending", Unscheduled: "Scheduling is blocked due to " +
 					"non-empty " +
 					"scheduling gates",
 				Labels: map[string]string{"kueue.x-k8s.io/queue-name": "gpus"},
@@ -759,7 +759,7 @@ func TestExplainContainers(t *testing.T) {
 				Waiting:  "CrashLoopBackOff",
 				ExitCode: code(1),
 				Ended:    "Error",
-				Message: "libnvidia-ml.so.1: cannot open shared object file; nvidia-container-cli; VF pci addr is "+
+				Message: "libnvidia-ml.so.1: cannot open shared object file; nvidia-container-cli; VF pci addr is " +
 					"required; " +
 					"no IP addresses available; pod group is not ready",
 			}),
@@ -772,15 +772,15 @@ func TestExplainContainers(t *testing.T) {
 				Waiting:  "CrashLoopBackOff",
 				ExitCode: code(128),
 				Ended:    "StartError",
-				Message: "failed to create containerd task: failed to create shim task: OCI runtime create failed: "+
+				Message: "failed to create containerd task: failed to create shim task: OCI runtime create failed: " +
 					"could not " +
-					"apply required modification to OCI specification: error modifying OCI spec: failed to inject "+
+					"apply required modification to OCI specification: error modifying OCI spec: failed to inject " +
 					"CDI devices: " +
 					"unresolvable CDI devices management.nvidia.com/gpu=0: unknown",
 			}),
 			want:   DeviceInjection,
 			status: check.Fail,
-			says:   []string{"no CDI specification on node gpu-1 describes management.nvidia.com/gpu=0", "host/etc/cdi"},
+			says:   []string{"no CDI specification on node gpu-1 describes management.nvidia.com/gpu=0", "/etc/cdi"},
 		},
 		"training was killed": {
 			pod:    train(cluster.Container{ExitCode: code(137), Ended: "Error"}),
@@ -851,6 +851,10 @@ func TestExplainSaysNothing(t *testing.T) {
 		},
 		"a pod that was scheduled since": {pod: onNode(cluster.Container{Name: "train", Waiting: "ContainerCreating"}),
 			events: event("FailedScheduling", "0/3 nodes are available: 3 Insufficient cpu.")},
+		"a pod that a queue has admitted since": {
+			pod:    onNode(cluster.Container{Name: "train", Waiting: "ContainerCreating"}),
+			events: event("Unschedulable", "3/2 tasks in gang unschedulable: pod group is not ready, 2 minAvailable"),
+		},
 		"a pod that failed before and runs again": {
 			pod: onNode(cluster.Container{Name: "train", Running: true, ExitCode: code(1), Restarts: 1}),
 		},
@@ -1001,10 +1005,12 @@ func TestLongMessages(t *testing.T) {
 		"any other long beginning": "Failed to create pod sandbox: " + strings.Repeat("words and ", 2000),
 	} {
 		t.Run(name, func(t *testing.T) {
-			o, _ := Explain(onNode(), event("FailedCreatePodSandBox", before+"VF ib2 GUID is not valid"), gpuCluster())
-			if o.Check != SriovCNI || !strings.Contains(o.Summary, "VF ib2 GUID is not valid") ||
-				!strings.Contains(o.Evidence[0].Got, "VF ib2 GUID is not valid") || len(o.Evidence[0].Got) > 2*longestMessage {
-				t.Errorf("%s: %s, with %d bytes of evidence", o.Check, o.Summary, len(o.Evidence[0].Got))
+			const end = "VF ib2 GUID is not valid"
+			o, _ := Explain(onNode(), event("FailedCreatePodSandBox", before+end), gpuCluster())
+			got := o.Evidence[0].Got
+			if o.Check != SriovCNI || !strings.Contains(o.Summary, end) || !strings.Contains(got, end) ||
+				len(got) > 2*longestMessage {
+				t.Errorf("%s: %s, with %d bytes of evidence", o.Check, o.Summary, len(got))
 			}
 		})
 	}

@@ -59,6 +59,8 @@ func faulty(c cluster.Container) bool {
 var eventStages = map[string]stage{
 	"FailedCreate":                  notCreated,
 	"FailedScheduling":              created,
+	"Pending":                       created, // of Kueue
+	"Unschedulable":                 created, // of Volcano
 	"Preempted":                     created,
 	"FailedCreatePodSandBox":        placed,
 	"NoNetworkFound":                placed,
@@ -100,7 +102,8 @@ const longestMessage = 8 << 10
 func symptoms(pod cluster.Pod, events []cluster.Event) []symptom {
 	var all []symptom
 	add := func(source, reason, text string, c *cluster.Container) {
-		if text = oneLine(middleOut(encoded.ReplaceAllString(text, "[...]"), longestMessage)); reason != "" || text != "" {
+		text = oneLine(middleOut(encoded.ReplaceAllString(text, "[...]"), longestMessage))
+		if reason != "" || text != "" {
 			all = append(all, symptom{source: source, reason: reason, text: cmp.Or(text, reason), container: c})
 		}
 	}
