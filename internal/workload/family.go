@@ -14,15 +14,12 @@ type Family struct {
 	Pods []cluster.Pod // those that have ended, too
 }
 
-// Families returns the workloads of a State. If they were not read, those that Railhead deployed are found by its
-// objects.
+// Families returns the workloads of a State, with the pods that have none. If they were not read, those that Railhead
+// deployed are found by its objects.
 func Families(s cluster.State) []Family {
-	all := s.Workloads
-	if !slices.Contains(s.Read, cluster.Workloads) {
+	all, read := s.Workloads, slices.Contains(s.Read, cluster.Workloads)
+	if !read {
 		all = deployed(s)
-	}
-	if len(all) == 0 {
-		return nil
 	}
 	of := map[string]cluster.Workload{}
 	for _, w := range all {
@@ -43,15 +40,30 @@ func Families(s cluster.State) []Family {
 		}
 	}
 	for _, p := range s.Pods {
-		for _, owner := range owners(p) {
-			if w, known := of[key(p.Namespace, owner)]; known {
-				i := at[rootOf(of, w)]
-				families[i].Pods = append(families[i].Pods, p)
-				break
-			}
+		makers := owners(p)
+		k := slices.IndexFunc(makers, func(owner string) bool {
+			_, known := of[key(p.Namespace, owner)]
+			return known
+		})
+		switch {
+		case k >= 0:
+			i := at[rootOf(of, of[key(p.Namespace, makers[k])])]
+			families[i].Pods = append(families[i].Pods, p)
+		case read:
+			families = append(families, alone(p))
 		}
 	}
 	return families
+}
+
+// alone returns a pod that no known workload made as its own workload.
+func alone(p cluster.Pod) Family {
+	w := cluster.Workload{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, Size: 1, Wanted: 1}
+	w.Templates = []cluster.Pod{p}
+	if p.Finished() || p.Deleted {
+		w.Wanted = 0
+	}
+	return Family{Workload: w, Pods: []cluster.Pod{p}}
 }
 
 // FamilyOf returns the workload of a name; ok is false if it does not exist or was not read.
