@@ -31,7 +31,7 @@ func (p *Parser) knownChannel(at Place, line []byte, text int, w *way) bool {
 	} else {
 		first := text - len(infoWords)
 		s := sourceOf(line[:first])
-		if len(s.host) == 0 || segment(head, 0) != first { // another process wrote into the line
+		if len(s.host) == 0 || segment(head, 0) != first || head[0] == '{' { // torn, or in JSON
 			return false
 		}
 		p.seq++

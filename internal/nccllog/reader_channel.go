@@ -20,7 +20,7 @@ func (w *ways) find(end []byte) *way {
 	if known := *place; known != nil && string(known.text) == string(end) {
 		return known
 	}
-	if controls(end) || segment(end, 0) >= 0 {
+	if controls(end) || segment(end, 0) >= 0 || bytes.IndexByte(end, '\\') >= 0 {
 		return nil
 	}
 	own := wayOf(bytes.Clone(end))
