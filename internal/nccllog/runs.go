@@ -18,12 +18,10 @@ func (p *Parser) Log() Log {
 		run.Ringed = max(run.Ringed, r.ringed)
 	}
 	for _, e := range p.events {
-		of := begins.runAt(e.At.File, e.Seq)
-		switch {
-		case e.Rank >= 0 && (p.ranks[e.Rank].Host != "" || runOf[e.Rank] == of):
-			of, e.Rank = runOf[e.Rank], index[e.Rank]
-		default:
-			e.Rank = -1
+		of, rank := begins.runAt(e.At.File, e.Seq), e.Rank
+		e.Rank = -1
+		if rank >= 0 && (p.ranks[rank].Host != "" || runOf[rank] == of) {
+			of, e.Rank = runOf[rank], index[rank]
 		}
 		log.Runs[of].Events = append(log.Runs[of].Events, e)
 	}
@@ -45,14 +43,7 @@ func (p *Parser) complete(run *Run, number int, begins beginnings) {
 	if len(run.Ranks) == 0 {
 		run.Version = p.plainVersion
 	}
-	for _, t := range p.tables {
-		if t.run == number {
-			run.Tests.Ranks = max(run.Tests.Ranks, t.Ranks)
-			run.Tests.Hosts = append(run.Tests.Hosts, t.Hosts...)
-		}
-	}
-	slices.Sort(run.Tests.Hosts)
-	run.Tests.Hosts = slices.Compact(run.Tests.Hosts)
+	run.Tests = p.testsOf(number)
 	byNumber := map[int]int{}
 	for i := range run.Ranks {
 		r := &run.Ranks[i]
@@ -75,6 +66,19 @@ func (p *Parser) complete(run *Run, number int, begins beginnings) {
 			e.Number = run.Ranks[e.Rank].Number
 		}
 	}
+}
+
+// testsOf returns the tables of a run: each process of a program without MPI writes its own.
+func (p *Parser) testsOf(run int) Tests {
+	var all Tests
+	for _, t := range p.tables {
+		if t.run == run {
+			all.Ranks, all.Hosts = max(all.Ranks, t.Ranks), append(all.Hosts, t.Hosts...)
+		}
+	}
+	slices.Sort(all.Hosts)
+	all.Hosts = slices.Compact(all.Hosts)
+	return all
 }
 
 // variablesUntil returns the values of variables that were assigned up to a line.
