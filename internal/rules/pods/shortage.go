@@ -62,8 +62,7 @@ func (t target) shortOf(resources []string, text string) check.Finding {
 const neverRank = 2 // waiting does not help
 
 func (t target) shortage(resource string) shortage {
-	want, known := t.pod.Requests[resource]
-	want = max(want, 1)
+	want := max(t.pod.Requests[resource], 1)
 	most, total := int64(0), int64(0)
 	var nodes []string
 	for _, n := range t.s.Nodes {
@@ -72,11 +71,7 @@ func (t target) shortage(resource string) shortage {
 			most, total = max(most, count), total+count
 		}
 	}
-	special := 0
-	if strings.Contains(resource, "/") {
-		special = 1 // a device is worse than cpu and memory
-	}
-	amount := cluster.Quantity(resource, want)
+	special := min(strings.Count(resource, "/"), 1) // a device is worse than cpu and memory
 	s := shortage{id: InsufficientResource, rank: special, fix: lookAtNodes(resource)}
 	switch {
 	case !t.s.Knows(cluster.Nodes):
@@ -85,7 +80,7 @@ func (t target) shortage(resource string) shortage {
 	case len(nodes) == 0:
 		return t.notOffered(resource, special)
 	case want > most:
-		largest := cluster.Quantity(resource, most)
+		amount, largest := cluster.Quantity(resource, want), cluster.Quantity(resource, most)
 		s.rank += neverRank
 		s.summary = fmt.Sprintf("%s requests %s, and no node has more than %s", t.name(), amount, largest)
 		s.fix = check.ByUser("Request no more per pod than a node has.", "railhead inventory")
@@ -93,17 +88,25 @@ func (t target) shortage(resource string) shortage {
 		return s
 	}
 	s.fix = check.ByUser("Wait until the pods that hold it end, or request fewer nodes or GPUs.", "railhead inventory")
+	return t.usedUp(s, resource, nodes, total)
+}
+
+// usedUp completes a shortage of a resource of which nodes offer as much as the pod requests.
+func (t target) usedUp(s shortage, resource string, nodes []string, total int64) shortage {
+	want, known := t.pod.Requests[resource]
+	want = max(want, 1)
+	amount := cluster.Quantity(resource, want)
 	if !t.s.Knows(cluster.Pods) {
 		s.summary = fmt.Sprintf("no node that fits has %s free; the pods that hold it could not be read", amount)
 		return s
 	}
-	free := t.room().free
-	s.free = known && slices.ContainsFunc(nodes, func(node string) bool { return free[node][resource] >= want })
 	s.summary = fmt.Sprintf("%s is used up: no node that fits has %s free of %s in all",
 		resource, amount, cluster.Quantity(resource, total))
 	if !known {
 		s.summary = "no node that fits has enough " + resource + " free"
 	}
+	free := t.room().free
+	s.free = known && slices.ContainsFunc(nodes, func(node string) bool { return free[node][resource] >= want })
 	s.evidence = t.usage(resource, nodes, amount)
 	return s
 }
