@@ -45,14 +45,18 @@ func inRange(pattern, name string) bool {
 
 func (l list) selects(r rail.Rail) bool { return l.has(r) != l.exclude }
 
-// leavesAny reports whether the list leaves any of the words. UCX takes a word after a backslash for no alias.
-func (l list) leavesAny(all []string) bool {
-	return slices.ContainsFunc(all, func(word string) bool {
-		listed := slices.ContainsFunc(l.items, func(item string) bool {
-			return strings.TrimPrefix(item, `\`) == word || slices.Contains(ucxAliases[item], word)
+// leavesNone returns a judge of lists that is true of one that leaves none of the words. UCX takes a word after a
+// backslash for no alias; ";" is libfabric's, between a provider and one above it.
+func leavesNone(words ...string) func(value string) bool {
+	return func(value string) bool {
+		l := parseList(strings.ReplaceAll(value, ";", ","))
+		return !slices.ContainsFunc(words, func(word string) bool {
+			listed := slices.ContainsFunc(l.items, func(item string) bool {
+				return strings.TrimPrefix(item, `\`) == word || slices.Contains(ucxAliases[item], word)
+			})
+			return listed != l.exclude
 		})
-		return listed != l.exclude
-	})
+	}
 }
 
 // ucxTransports carry UCX's data between nodes over InfiniBand and RoCE; ucxAliases are other names for them

@@ -45,7 +45,7 @@ func (c *computation) socketNet(source Source) Source {
 	value, set := c.value("NCCL_NET")
 	verbs := strings.EqualFold(value, "IB") || strings.HasPrefix(strings.ToLower(value), "ibext")
 	switch {
-	case source == Decided || !set || strings.EqualFold(value, "Socket"):
+	case source == Decided || !set || isSocket(value):
 		return source
 	case verbs:
 		return Decided

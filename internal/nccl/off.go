@@ -29,34 +29,30 @@ const (
 // (src/ucp/core/ucp_context.c); by NVSHMEM (src/host/transport/transport.cpp, src/modules/transport); and by libfabric
 // (fabric(7)). Which rails NCCL_IB_HCA selects is judged by filtered.
 var offSwitches = []offSwitch{
-	{name: "NCCL_NET", replaced: true, off: func(_ settings, value string, _ []rail.Rail) bool {
-		return strings.EqualFold(value, "Socket") || strings.EqualFold(value, "FastSocket") // Google's plugin for TCP
-	}},
-	{name: "NCCL_IB_DISABLE", off: func(_ settings, value string, _ []rail.Rail) bool { return Disables(value) }},
-	{name: "UCX_TLS", library: ucx, effect: overTCP, off: func(_ settings, value string, _ []rail.Rail) bool {
-		return !parseList(value).leavesAny(ucxTransports)
-	}},
+	{name: "NCCL_NET", replaced: true, off: byValue(isSocket)},
+	{name: "NCCL_IB_DISABLE", off: byValue(Disables)},
+	{name: "UCX_TLS", library: ucx, effect: overTCP, off: byValue(leavesNone(ucxTransports...))},
 	{name: "UCX_NET_DEVICES", library: ucx, effect: overTCP, replaced: true, off: selectsNone},
 	{name: "NVSHMEM_HCA_LIST", library: "NVSHMEM", effect: reachNone, replaced: true, off: selectsNone},
-	{
-		name: "NVSHMEM_REMOTE_TRANSPORT", library: "NVSHMEM", effect: reachNone,
-		off: func(c settings, value string, _ []rail.Rail) bool {
-			transports := []string{"ibrc", "ucx", "ibdevx", "libfabric"}
-			gpuInitiated, _ := c.value(ibgda)
-			return !slices.Contains(transports, strings.ToLower(value)) && !isTrue(gpuInitiated)
-		},
-	},
+	{name: "NVSHMEM_REMOTE_TRANSPORT", library: "NVSHMEM", effect: reachNone, off: noTransport},
 	{
 		name: ibgda, library: "NVSHMEM", off: prefixOfNone,
 		effect: "it finds HCAs by the prefix NVSHMEM_HCA_PREFIX of their names, mlx5 if that is not set",
 	},
 	{
 		name: "FI_PROVIDER", library: "libfabric", effect: overTCP,
-		off: func(_ settings, value string, _ []rail.Rail) bool {
-			value = strings.ReplaceAll(value, ";", ",") // verbs;ofi_rxm: a provider and one above it
-			return !parseList(value).leavesAny([]string{"verbs", "ucx", "mlx", "psm3"})
-		},
+		off: byValue(leavesNone("verbs", "ucx", "mlx", "psm3")),
 	},
+}
+
+// byValue is for a variable whose value alone decides.
+func byValue(off func(value string) bool) func(settings, string, []rail.Rail) bool {
+	return func(_ settings, value string, _ []rail.Rail) bool { return off(value) }
+}
+
+// isSocket reports whether a network of NCCL is TCP: its own, or Google's plugin.
+func isSocket(net string) bool {
+	return strings.EqualFold(net, "Socket") || strings.EqualFold(net, "FastSocket")
 }
 
 // Disables reports whether NCCL takes the value of one of its switches for yes.
@@ -70,6 +66,12 @@ const ibgda = "NVSHMEM_IB_ENABLE_IBGDA"
 
 // isTrue reads a switch as NVSHMEM does (nvshmemi_getenv_bool): only these first letters mean no.
 func isTrue(value string) bool { return value != "" && !strings.ContainsAny(value[:1], "0NnFf") }
+
+func noTransport(c settings, value string, _ []rail.Rail) bool {
+	gpuInitiated, _ := c.value(ibgda)
+	transports := []string{"ibrc", "ucx", "ibdevx", "libfabric"}
+	return !slices.Contains(transports, strings.ToLower(value)) && !isTrue(gpuInitiated)
+}
 
 func prefixOfNone(c settings, value string, rails []rail.Rail) bool {
 	prefix, set := c.value("NVSHMEM_HCA_PREFIX")

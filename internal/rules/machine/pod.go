@@ -40,7 +40,10 @@ var podChecks = []check.Check[*subject]{
 	{ID: rail.PortActive, Title: "the port is ACTIVE", Needs: needsDevice, ExplainedBy: byPhysical, Run: portActive},
 	{ID: rail.GIDUsable, Title: "a RoCE port has a GID with an address of this network namespace", Needs: needsDevice},
 	{ID: rail.LinkLayerUniform, Title: "all rails have one link layer", Needs: needsDevice},
-	{ID: rail.CarrierPresent, Title: "the rail's interface has a carrier", Needs: needsDevice, ExplainedBy: byPhysical},
+	{
+		ID: rail.CarrierPresent, Title: "the rail's interface has a carrier",
+		Needs: needsDevice, ExplainedBy: byPhysical, Run: carrier,
+	},
 	{
 		ID: rail.ForeignHCAHidden, Title: "no device of another pod can be opened here",
 		Needs: needsDevice, Run: foreignHCAs,

@@ -42,6 +42,13 @@ func portActive(t *subject) []check.Finding {
 	return all
 }
 
+func carrier(t *subject) []check.Finding {
+	return t.ifRead(t.found(rail.CarrierPresent), func(r rail.Rail) bool {
+		link, _ := t.Link(r.Netdev)
+		return r.LinkLayer != host.Ethernet || link.Running.IsKnown()
+	})
+}
+
 // withoutGUID reports whether a virtual function of an InfiniBand card was given no GUID: its port stays DOWN
 // (sriov-network-operator, ib-kubernetes).
 func withoutGUID(d *host.Device) bool {

@@ -9,6 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/rail"
 )
 
 // TestUnreadFactsDoNotPass: a check whose facts were not read is skipped, or its result is unknown.
@@ -34,6 +35,9 @@ func TestUnreadFactsDoNotPass(t *testing.T) {
 			f.Link = host.Fact[host.PCILink]{}
 		})},
 		"MTU": {RailMTU, pod, ofPod, func(s *host.Snapshot) { link(s, "net1").MTU = host.Unread[int](why) }},
+		"carrier": {rail.CarrierPresent, pod, ofPod, func(s *host.Snapshot) {
+			link(s, "net1").Running = host.Unread[bool](why)
+		}},
 		"rate": {RateExpected, pod, func(s host.Snapshot) check.Report { return Pod(s, Options{RateGbps: 400}) },
 			func(s *host.Snapshot) { device(s).Ports[0].Rate = host.Unread[host.Rate](why) }},
 		"addresses": {RailARP, pod, ofPod, func(s *host.Snapshot) {
