@@ -90,28 +90,32 @@ func (c *computation) filtered(rails []rail.Rail) []rail.Rail {
 			left = append(left, r.Name())
 		}
 	}
-	say := func(status check.Status, format string, args ...any) {
-		c.say(check.Finding{
+	finding := func(status check.Status, format string, args ...any) check.Finding {
+		return check.Finding{
 			Check: HCAFilter, Status: status, Subject: check.EnvRef("NCCL_IB_HCA"),
 			Summary:  "NCCL_IB_HCA=" + value + " " + fmt.Sprintf(format, args...),
 			Evidence: []check.Evidence{{Source: c.origin("NCCL_IB_HCA"), Got: value, Want: "=" + names(rails)}},
 			Fix: check.ByUser("Name the rails exactly, or let Railhead do so with --override.",
 				"export NCCL_IB_HCA=="+names(rails)),
-		})
+		}
 	}
+	contradicts := func(f check.Finding) bool { return c.contradicts("NCCL_IB_HCA", f) }
 	if len(kept) == 0 {
-		say(check.Fail, "selects none of the pod's rails (%s): NCCL falls back to TCP, or fails", names(rails))
+		contradicts(finding(check.Fail, "selects none of the pod's rails (%s): NCCL falls back to TCP, or fails",
+			names(rails)))
 		return rails // the other rules need rails to judge
 	}
 	ports := visiblePorts(c.s)
-	if foreign := f.foreign(ports, rails); len(foreign) > 0 {
-		say(check.Fail, "also selects %s, which this pod cannot use%s", strings.Join(foreign, ", "), f.hint())
+	if foreign := f.foreign(ports, rails); len(foreign) > 0 && contradicts(finding(check.Fail,
+		"also selects %s, which this pod cannot use%s", strings.Join(foreign, ", "), f.hint())) {
+		return rails
 	}
-	if unmatched := f.unmatched(ports); len(unmatched) > 0 {
-		say(check.Warn, "names %s, which this pod does not have", strings.Join(unmatched, ", "))
+	if unmatched := f.unmatched(ports); len(unmatched) > 0 && contradicts(finding(check.Warn,
+		"names %s, which this pod does not have", strings.Join(unmatched, ", "))) {
+		return rails
 	}
 	if len(left) > 0 {
-		say(check.Warn, "leaves out %d of %d rails: %s", len(left), len(rails), strings.Join(left, ", "))
+		c.say(finding(check.Warn, "leaves out %d of %d rails: %s", len(left), len(rails), strings.Join(left, ", ")))
 	}
 	return kept
 }

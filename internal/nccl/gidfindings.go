@@ -63,8 +63,8 @@ func (c gidChoice) sayForeign() {
 	})
 }
 
-// sayMisled reports rails on which the settings of the user select a wrong slot.
-func (c gidChoice) sayMisled(wrong []misfit, set []string) {
+// misledBy returns the finding about rails on which the settings of the user select a wrong slot.
+func (c gidChoice) misledBy(wrong []misfit, set []string) check.Finding {
 	first := wrong[0]
 	f := check.Finding{
 		Check: GIDIndex, Status: first.status, Subject: check.EnvRef(set[0]),
@@ -85,5 +85,5 @@ func (c gidChoice) sayMisled(wrong []misfit, set []string) {
 			Want: fmt.Sprintf("slot %d, %s", w.rail.GID.Index, w.rail.GID.IP()),
 		})
 	}
-	c.say(f)
+	return f
 }

@@ -27,11 +27,10 @@ type gidChoice struct {
 }
 
 func (c gidChoice) decide() {
-	index, fixed := c.userIndex()
-	if fixed && index >= 0 {
-		c.keepIndex(index)
+	if index, fixed := c.userIndex(); fixed && index >= 0 && c.keepsIndex(index) {
 		return
 	}
+	_, fixed := c.userIndex() // to -1, which leaves the choice to NCCL
 	rules, ok := c.gidRules()
 	if !ok {
 		return
@@ -71,7 +70,7 @@ func (c gidChoice) chooses(rules gidRules) {
 		c.say(unknownVersion(c.roce))
 	case !ranged && c.addressRange(rules):
 	case len(set) > 0:
-		c.sayMisled(misled, set)
+		c.say(c.misledBy(misled, set))
 	default:
 		c.sayForeign()
 	}
@@ -151,15 +150,18 @@ func (c settings) userIndex() (index int, set bool) {
 	return -1, set
 }
 
-func (c gidChoice) keepIndex(index int) {
+// keepsIndex judges an index that the user set, and returns whether this run keeps it.
+func (c gidChoice) keepsIndex(index int) bool {
 	var wrong []misfit
 	for _, r := range c.roce {
 		if status, why := c.slotFault(r, index); status != check.Pass {
 			wrong = append(wrong, misfit{r, index, status, why})
 		}
 	}
-	if len(wrong) > 0 {
-		c.sayMisled(wrong, []string{"NCCL_IB_GID_INDEX"})
+	const name = "NCCL_IB_GID_INDEX"
+	if len(wrong) > 0 && c.contradicts(name, c.misledBy(wrong, []string{name})) {
+		return false
 	}
-	c.set("NCCL_IB_GID_INDEX", "", UserSet, "")
+	c.set(name, "", UserSet, "")
+	return true
 }

@@ -83,7 +83,7 @@ func (c *computation) strangers(name string, rails []rail.Rail) {
 		if device == "" || isInterface(c.s, device) || slices.ContainsFunc(rails, one.has) {
 			continue
 		}
-		c.say(check.Finding{
+		c.contradicts(name, check.Finding{
 			Check: LibraryDevices, Status: check.Warn, Subject: check.EnvRef(name),
 			Summary:  fmt.Sprintf("%s names %s, which is not a rail of this pod", name, device),
 			Evidence: []check.Evidence{{Source: c.origin(name), Got: value, Want: names(rails)}},

@@ -32,7 +32,19 @@ func unsetFix(names ...string) *check.Fix {
 	return check.ByUser("Unset it, or let Railhead replace it with --override.", "unset "+strings.Join(names, " "))
 }
 
-// merged keeps the settings of the user, except where a flag decided or --override was given.
+// contradicts reports a setting of the user that contradicts the machine. The caller then takes it for unset, if ok.
+func (c *computation) contradicts(name string, f check.Finding) (corrected bool) {
+	if c.policy.Correct {
+		c.corrected[name] = true
+		f.Status = check.Warn
+		f.Summary += ": REPLACED"
+		f.Fix = check.ByUser("Remove it from the image or the manifest. To keep it, use --keep.", "unset "+name)
+	}
+	c.say(f)
+	return c.policy.Correct
+}
+
+// merged keeps the settings of the user, except where a flag decided, --override was given, or the machine contradicts.
 func (c *computation) merged() []Var {
 	vars := make([]Var, 0, len(c.vars))
 	for _, v := range c.vars {
@@ -41,12 +53,12 @@ func (c *computation) merged() []Var {
 		switch {
 		case v.Source == UserSet:
 			v = kept
-		case v.Source == LeftUnset && set && !c.policy.Override:
+		case v.Source == LeftUnset && set && !c.replaces(v.Name):
 			v = kept
 		case v.Source == LeftUnset:
 			v = c.unset(v)
 		case !set || value == v.Value:
-		case v.Source == Decided || c.policy.Override:
+		case v.Source == Decided || c.replaces(v.Name):
 			v.Reason += fmt.Sprintf(" (replaces %q of %s)", value, origin)
 		default:
 			v = kept
@@ -56,12 +68,12 @@ func (c *computation) merged() []Var {
 	return vars
 }
 
-// clear removes, with --override, settings of the user that nothing replaces.
+// clear removes settings of the user that this run replaces, and for which no rule has a value.
 func (c *computation) clear(names []string) {
 	for _, name := range names {
 		_, _, set := c.s.UserSetting(name)
 		decided := slices.ContainsFunc(c.vars, func(v Var) bool { return v.Name == name })
-		if c.policy.Override && set && !decided {
+		if c.replaces(name) && set && !decided {
 			c.leave(name, "NCCL's own default is right on the pod's rails")
 		}
 	}

@@ -24,6 +24,7 @@ const (
 type Policy struct {
 	Mode         Mode   // "" is RDMA
 	Override     bool   // replace settings of the user
+	Correct      bool   // replace settings of the user that contradict the machine
 	GDRLevel     string // NCCL_NET_GDR_LEVEL; "" leaves NCCL's default
 	SocketIfname string // interface for bootstrap; "" is the default route's
 }
@@ -49,7 +50,7 @@ type Var struct {
 
 // Compute derives the environment from the rails. Without rails, or in mode TCP, it forces sockets.
 func Compute(rails []rail.Rail, s host.Snapshot, p Policy) ([]Var, []check.Finding) {
-	c := &computation{settings: settings{&s, p}, versions: libraryVersions(s)}
+	c := &computation{settings: settings{&s, p, map[string]bool{}}, versions: libraryVersions(s)}
 	c.socketInterface()
 	c.sharedMemory()
 	if p.Mode == TCP || len(rails) == 0 {
@@ -80,15 +81,19 @@ type computation struct {
 
 // settings of the user: in the environment, in NCCL's files and by flags.
 type settings struct {
-	s      *host.Snapshot
-	policy Policy
+	s         *host.Snapshot
+	policy    Policy
+	corrected map[string]bool // those that contradict the machine
 }
 
 // value returns a setting of the user that this run keeps.
 func (c settings) value(name string) (string, bool) {
 	value, _, set := c.s.UserSetting(name)
-	return value, set && !c.policy.Override
+	return value, set && !c.replaces(name)
 }
+
+// replaces reports whether this run replaces a setting of the user.
+func (c settings) replaces(name string) bool { return c.policy.Override || c.corrected[name] }
 
 func (c settings) origin(name string) string {
 	_, origin, _ := c.s.UserSetting(name)
@@ -115,6 +120,11 @@ func (c *computation) otherLibraries(rails []rail.Rail) {
 	for _, name := range []string{"UCX_NET_DEVICES", "NVSHMEM_HCA_LIST"} {
 		c.strangers(name, rails)
 	}
+}
+
+// NamesDevices are the variables whose values name devices or interfaces of one machine, or count in its GID tables.
+var NamesDevices = []string{
+	"NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_SOCKET_IFNAME", "UCX_NET_DEVICES", "NVSHMEM_HCA_LIST",
 }
 
 // names joins rails as NCCL and UCX list them: mlx5_6:1,mlx5_7:1.

@@ -117,6 +117,10 @@ func (c *computation) switchedOff(rails []rail.Rail) {
 			f.Check, f.Status, f.Fix = LibraryDevices, check.Warn, unsetFix(o.name)
 			f.Summary = fmt.Sprintf("%s=%s keeps %s off the rails %s: %s", o.name, value, o.library, names(rails),
 				o.effect)
+			if o.replaced {
+				c.contradicts(o.name, f)
+				continue
+			}
 		}
 		c.say(f)
 	}

@@ -22,9 +22,7 @@ func (c *computation) socketInterface() {
 		c.ifname = c.policy.SocketIfname
 		c.checkInterface(check.Fail, "--socket-ifname", c.ifname)
 		c.set("NCCL_SOCKET_IFNAME", "="+c.ifname, Decided, "chosen with --socket-ifname")
-	case set:
-		c.ifname = c.userInterface(value)
-		c.set("NCCL_SOCKET_IFNAME", value, UserSet, "")
+	case set && c.keepsInterface(value, name):
 	case name == "":
 		c.say(check.Finding{
 			Check: SocketInterface, Status: check.Unknown, Subject: check.Ref{Kind: check.Pod},
@@ -106,9 +104,25 @@ func isInterface(s *host.Snapshot, name string) bool {
 
 func addressed(l host.Link) bool { return !l.Addresses.IsKnown() || len(l.Addresses.Value) > 0 }
 
-// userInterface judges a user's NCCL_SOCKET_IFNAME and returns the interface for other libraries: the first match,
-// which NCCL uses, unless that is lo.
-func (c *computation) userInterface(value string) string {
+// keepsInterface judges a user's NCCL_SOCKET_IFNAME. If this run keeps it, it sets the interface for other libraries.
+func (c *computation) keepsInterface(value, instead string) bool {
+	const name = "NCCL_SOCKET_IFNAME"
+	ifname, wrong := c.userInterface(value)
+	switch {
+	case wrong == nil:
+	case instead == "":
+		c.say(*wrong) // nothing could replace it
+	case c.contradicts(name, *wrong):
+		return false
+	}
+	c.ifname = ifname
+	c.set(name, value, UserSet, "")
+	return true
+}
+
+// userInterface returns the interface for other libraries: the first match of a user's NCCL_SOCKET_IFNAME, which NCCL
+// uses, unless that is lo. wrong is a setting that contradicts the machine.
+func (c *computation) userInterface(value string) (ifname string, wrong *check.Finding) {
 	f := parseFilter(value)
 	var matched []string
 	for _, l := range c.s.Links {
@@ -116,8 +130,8 @@ func (c *computation) userInterface(value string) string {
 			matched = append(matched, l.Name)
 		}
 	}
-	say := func(status check.Status, format string, args ...any) {
-		c.say(check.Finding{
+	fault := func(status check.Status, format string, args ...any) *check.Finding {
+		return &check.Finding{
 			Check: SocketInterface, Status: status, Subject: check.EnvRef("NCCL_SOCKET_IFNAME"),
 			Summary: fmt.Sprintf("NCCL_SOCKET_IFNAME=%s ", value) + fmt.Sprintf(format, args...),
 			Evidence: []check.Evidence{
@@ -125,29 +139,27 @@ func (c *computation) userInterface(value string) string {
 				{Source: "interfaces with an address", Got: linkNames(c.s)},
 			},
 			Fix: unsetFix("NCCL_SOCKET_IFNAME"),
-		})
+		}
 	}
 	if len(matched) == 0 {
-		say(check.Fail, "matches no interface with an address: NCCL stops with \"no socket interface found\"")
-		return ""
+		return "", fault(check.Fail, "matches no interface with an address: "+
+			"NCCL stops with \"no socket interface found\"")
 	}
 	first := matched[0]
 	named := func(e entry) bool { return e.name == first }
 	switch name, _ := reachable(c.s); {
 	case first == loopback && !f.exclude && slices.ContainsFunc(f.entries, named):
-		say(check.Warn, "puts bootstrap on lo: no rank on another node can reach it")
-		return name
+		return name, fault(check.Warn, "puts bootstrap on lo: no rank on another node can reach it")
 	case first == loopback:
-		say(check.Fail, "puts bootstrap on lo, because NCCL avoids lo only if the variable is not set: "+
+		return name, fault(check.Fail, "puts bootstrap on lo, because NCCL avoids lo only if the variable is not set: "+
 			"no rank on another node can reach it")
-		return name
 	case name != "" && first != name && belongsToHCA(c.s, first):
-		say(check.Warn, "puts bootstrap on the rail %s; the default route is on %s, "+
+		return first, fault(check.Warn, "puts bootstrap on the rail %s; the default route is on %s, "+
 			"and rails often cannot reach each other", first, name)
 	case len(matched) > 1:
-		say(check.Warn, "matches %d interfaces; bootstrap uses %s only", len(matched), first)
+		c.say(*fault(check.Warn, "matches %d interfaces; bootstrap uses %s only", len(matched), first))
 	}
-	return first
+	return first, nil
 }
 
 // selectsLink reports whether the filter selects an interface that NCCL lists, or might: its addresses are not known.

@@ -16,7 +16,8 @@ type decision struct {
 	resolution rail.Resolution
 	vars       []nccl.Var
 	findings   []check.Finding
-	noRail     *check.Finding // nil if there is a rail, or mode tcp wants none
+	unusable   []check.Finding // rails that the pod was given and that do not work, next to others that do
+	noRail     *check.Finding  // nil if there is a rail, or mode tcp wants none
 }
 
 func decide(s host.Snapshot, scope rail.Scope, p nccl.Policy) decision {
@@ -27,6 +28,11 @@ func decide(s host.Snapshot, scope rail.Scope, p nccl.Policy) decision {
 	}
 	var found []check.Finding
 	found, d.noRail = railFindings(d.resolution, s)
+	for _, f := range found {
+		if f.Status == check.Fail {
+			d.unusable = append(d.unusable, f)
+		}
+	}
 	d.findings = append(found, d.findings...)
 	return d
 }

@@ -80,6 +80,7 @@ func (m *machine) open() (sysfs.Machine, error) {
 type policyFlags struct {
 	nccl.Policy
 	mode string
+	keep bool
 }
 
 func (p *policyFlags) add(flags *pflag.FlagSet) {
@@ -88,7 +89,9 @@ func (p *policyFlags) add(flags *pflag.FlagSet) {
 		"rdma: require RDMA; auto: RDMA if the pod has a rail, else TCP; tcp: sockets only",
 		string(nccl.RDMA), string(nccl.Auto), string(nccl.TCP))
 	flags.BoolVar(&p.Override, "override", false,
-		"replace values set by the environment and NCCL's configuration files")
+		"replace all values set by the environment and NCCL's configuration files")
+	flags.BoolVar(&p.keep, "keep", false,
+		"keep also values that contradict the machine, such as names of devices that the pod does not have")
 	flags.StringVar(&p.GDRLevel, "gdr-level", "",
 		"largest distance of a GPU and its NIC for GPUDirect RDMA: LOC, PIX, PXB, PHB or SYS (default NCCL's own, PXB)")
 	flags.StringVar(&p.SocketIfname, "socket-ifname", "",
@@ -96,7 +99,10 @@ func (p *policyFlags) add(flags *pflag.FlagSet) {
 }
 
 func (p *policyFlags) policy() (nccl.Policy, error) {
-	p.Mode = nccl.Mode(p.mode)
+	p.Mode, p.Correct = nccl.Mode(p.mode), !p.keep
+	if p.keep && p.Override {
+		return p.Policy, errors.New("--keep and --override exclude each other")
+	}
 	if p.GDRLevel != "" {
 		if err := nccl.GDRLevel(p.GDRLevel); err != nil {
 			return p.Policy, fmt.Errorf("--gdr-level: %w", err)

@@ -22,14 +22,17 @@ func newRun(streams Streams) *command {
 	var m machine
 	var p policyFlags
 	var quiet bool
-	preflight := preflightOff
+	preflight, rails := preflightOff, allRails
 	c := newCommand("run")
 	c.arguments = "[flags] -- COMMAND [ARG...]"
 	c.short = "Set NCCL up for this pod's rails and start the training command"
 	c.long = `run finds the pod's RDMA devices, raises the locked-memory limit, sets the environment of NCCL, UCX,
 NVSHMEM, Gloo and PyTorch, and replaces itself with COMMAND. The process ID stays the same, so signals and the
-exit code are the command's own. Variables that are already set are kept; run reports those that contradict
-the machine.
+exit code are the command's own. Variables that are already set are kept, unless they contradict the machine:
+run replaces those, and says so.
+
+In mode rdma run does not start the command if training could not use every rail of the pod: without a rail,
+with a rail that does not work, or without the right to lock memory.
 
 Every flag can also be set by a variable: RAILHEAD_MODE=auto, RAILHEAD_GDR_LEVEL=PHB, RAILHEAD_QUIET=true.
 
@@ -37,6 +40,7 @@ Exit status: that of COMMAND; 125 if run does not start it; 126 if it cannot be 
 	c.example = `  railhead-pod run -- torchrun --nnodes 2 --nproc-per-node 8 train.py
   railhead-pod run --mode auto -- python train.py      fall back to TCP, with a warning, if there is no rail
   railhead-pod run --mode tcp -- python train.py       use TCP only, to compare
+  railhead-pod run --rails any -- python train.py      use the rails that work
   railhead-pod run --override -- ./train.sh            replace NCCL_* variables of the image
   railhead-pod run --preflight=fail -- ./train.sh      test every rail first; do not start over a broken one`
 	c.check = func(args []string) ([]string, error) {
@@ -52,12 +56,15 @@ Exit status: that of COMMAND; 125 if run does not start it; 126 if it cannot be 
 		}
 		out := &messages{to: streams.Err, quiet: quiet}
 		defer out.flush()
-		return run(args, rail.Scope(m.scope), policy, preflight, out)
+		return start{args, rail.Scope(m.scope), policy, preflight, rails}.run(out)
 	}
 	p.add(c.flags)
 	m.scopeFlag(c.flags)
 	c.flags.BoolVarP(&quiet, "quiet", "q", false, "print only why the command does not run over RDMA")
 	preflightFlag(c.flags, &preflight)
+	choiceFlag(c.flags, &rails, "rails",
+		"in mode rdma, all: do not start unless every rail that the pod was given works; any: use those that work",
+		allRails, anyRail)
 	c.flags.SetInterspersed(false)
 	return c
 }
@@ -78,51 +85,94 @@ func (m *messages) info() io.Writer {
 
 func (m *messages) flush() { _, _ = m.WriteTo(m.to) }
 
+// The values of --rails.
+const (
+	allRails = "all"
+	anyRail  = "any"
+)
+
+// start is a command and the conditions under which it is started.
+type start struct {
+	argv             []string
+	scope            rail.Scope
+	policy           nccl.Policy
+	preflight, rails string
+}
+
 // run starts the command. Messages are flushed before, because nothing of this process is left afterwards.
-func run(argv []string, scope rail.Scope, policy nccl.Policy, preflight string, out *messages) error {
+func (r start) run(out *messages) error {
 	here, err := sysfs.Open("/")
 	if err != nil {
 		return exit.Error{Code: exit.Refused, Err: err}
 	}
 	s := sysfs.ReadForLaunch(here.Root, here.Probes, rail.Wanted)
-	d := decide(s, scope, policy)
-	if len(d.blocking()) > 0 && s.ReachesDevice() {
-		d = decide(here.Snapshot(), scope, policy) // the explanation needs everything
-	}
-	if blocking := d.blocking(); policy.Mode == nccl.RDMA && len(blocking) > 0 {
-		writeRefusal(out, d.noRail != nil, blocking)
-		return exit.Error{Code: exit.Refused}
+	d := decide(s, r.scope, r.policy)
+	if (len(d.blocking()) > 0 || len(d.unusable) > 0) && s.ReachesDevice() {
+		d = decide(here.Snapshot(), r.scope, r.policy) // the explanation needs everything
 	}
 	memlock := launch.RaiseMemlock(here)
+	limit, short := memlock.Finding()
+	if reasons := r.refuses(d, limit); len(reasons) > 0 {
+		writeRefusal(out, reasons)
+		return exit.Error{Code: exit.Refused}
+	}
 	fmt.Fprintf(out.info(), "Memory lock limit: %s\n", memlock)
-	if policy.Mode != nccl.TCP {
-		if f, short := memlock.Finding(); short && d.noRail == nil {
-			report.Findings(out, []check.Finding{f}, report.Full)
+	if r.policy.Mode != nccl.TCP {
+		if short && d.noRail == nil {
+			report.Findings(out, []check.Finding{limit}, report.Full)
 		}
 		writeDevices(out.info(), d.resolution)
 	}
 	report.Findings(out.info(), d.remarks(), report.Brief)
 	warnOfFallback(out, d)
 	writeVars(out.info(), d.vars)
-	if err := d.preflight(preflight, here, memlock, out); err != nil {
+	if err := d.preflight(r.preflight, here, memlock, out); err != nil {
 		return err
 	}
 	if err := launch.WriteFiles(launch.RunDir, here.Process(), d.vars); err == nil {
 		fmt.Fprintf(out.info(), "The same environment for other shells: . %s/env.sh\n", launch.RunDir)
 	}
 	out.flush()
-	err = launch.Exec(argv, launch.Environment(os.Environ(), d.vars))
+	err = launch.Exec(r.argv, launch.Environment(os.Environ(), d.vars))
 	return exit.Error{Code: launch.ExitCode(err), Err: err}
 }
 
-func writeRefusal(w io.Writer, noRail bool, blocking []check.Finding) {
-	why := "the environment keeps NCCL from using it"
-	if noRail {
-		why = "no usable RDMA device was found"
+// refusal is one reason not to start a command that requires RDMA.
+type refusal struct {
+	why      string
+	findings []check.Finding
+	instead  string
+}
+
+// refuses returns why the command is not started in mode rdma. limit is the finding about locked memory, if there is one.
+func (r start) refuses(d decision, limit check.Finding) []refusal {
+	const instead = "Use --mode auto to fall back to TCP, or --mode tcp to use TCP only."
+	var reasons []refusal
+	switch blocking := d.blocking(); {
+	case r.policy.Mode != nccl.RDMA:
+		return nil
+	case d.noRail != nil:
+		return []refusal{{"no usable RDMA device was found", blocking, instead}}
+	case len(blocking) > 0:
+		reasons = append(reasons, refusal{"the environment keeps NCCL from using it", blocking, instead})
 	}
-	fmt.Fprintf(w, "railhead-pod: not started: RDMA is required (--mode rdma) but %s\n", why)
-	report.Findings(w, blocking, report.Full)
-	fmt.Fprintln(w, "Use --mode auto to fall back to TCP, or --mode tcp to use TCP only.")
+	if len(d.unusable) > 0 && r.rails == allRails {
+		reasons = append(reasons, refusal{"not every rail of the pod works", d.unusable,
+			"Use --rails any to use those that work."})
+	}
+	if limit.Status == check.Fail {
+		reasons = append(reasons, refusal{"the pod cannot lock enough memory", []check.Finding{limit},
+			"Use --mode auto to start in any case, or --mode tcp to use TCP only."})
+	}
+	return reasons
+}
+
+func writeRefusal(w io.Writer, reasons []refusal) {
+	for _, r := range reasons {
+		fmt.Fprintf(w, "railhead-pod: not started: RDMA is required (--mode rdma) but %s\n", r.why)
+		report.Findings(w, r.findings, report.Full)
+		fmt.Fprintln(w, r.instead)
+	}
 }
 
 // writeDevices prints the lines that users' scripts search for.

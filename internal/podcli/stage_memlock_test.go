@@ -43,7 +43,7 @@ func (s staged) memoryLock(t *testing.T) {
 
 // memoryLockOfUserNamespace: in a user namespace nothing can raise the limit, and even a quiet run says so.
 func (s staged) memoryLockOfUserNamespace(t *testing.T) {
-	cmd := s.on(pod, nil, "sh", "-c", `ulimit -l 64 && exec "$0" run -q -- sh -c 'ulimit -l'`, s.pod)
+	cmd := s.on(pod, nil, "sh", "-c", `ulimit -l 64 && exec "$0" run -q --mode auto -- sh -c 'ulimit -l'`, s.pod)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER,
 		UidMappings: []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}},

@@ -137,7 +137,14 @@ func (s staged) refusal(t *testing.T) {
 			[]string{"NCCL_NET=Socket forces TCP although the pod has 4 usable rails [network-choice]", "fix (user): ", "unset NCCL_NET"},
 		},
 		{
-			"filter that leaves no rail", pod, []string{"NCCL_IB_HCA==mlx5_0"},
+			"a rail that does not work", "pod-half-broken", nil,
+			[]string{
+				"not every rail of the pod works", "mlx5_9:1: given to this pod but not used: port 1 DOWN (Disabled) [port-active]",
+				"Use --rails any to use those that work.",
+			},
+		},
+		{
+			"filter that leaves no rail", pod, []string{"NCCL_IB_HCA==mlx5_0", "RAILHEAD_KEEP=true"},
 			[]string{"selects none of the pod's rails (" + fourRails + ")", "[hca-filter]", "fix (user): "},
 		},
 	} {
@@ -149,7 +156,7 @@ func (s staged) refusal(t *testing.T) {
 					t.Errorf("exit %d, stdout %q, want %d and none", o.code, o.stdout, exit.Refused)
 				}
 				rest := o.stderr
-				for _, want := range append([]string{"railhead-pod: not started: "}, append(tc.want, "--mode auto")...) {
+				for _, want := range append([]string{"railhead-pod: not started: "}, tc.want...) {
 					_, after, ok := strings.Cut(rest, want)
 					if !ok {
 						t.Errorf("no %q in order in:\n%s", want, o.stderr)
@@ -166,22 +173,23 @@ func (s staged) refusal(t *testing.T) {
 func (s staged) words(t *testing.T) {
 	for _, tc := range []struct {
 		name, machine string
+		args          []string
 		want          []string // from the devices on, without reasons and fixes
 	}{
-		{"four VFs", pod, []string{
+		{"four VFs", pod, nil, []string{
 			"Auto-detected allocated SR-IOV devices: mlx5_6,mlx5_7,mlx5_10,mlx5_11", "Found 4 SR-IOV allocated device(s)",
 			"  NCCL_SOCKET_IFNAME==eth0", "  GLOO_SOCKET_IFNAME=eth0", "  TP_SOCKET_IFNAME=eth0", "  NCCL_NET=IB", "  NCCL_IB_HCA==" + fourRails,
 			"  NCCL_IB_GID_INDEX unset", "  UCX_NET_DEVICES=" + fourRails, "  NVSHMEM_HCA_LIST=" + fourRails, "  NVSHMEM_ENABLE_NIC_PE_MAPPING=1",
 			"The same environment for other shells: . /run/railhead/env.sh",
 		}},
-		{"half of the VFs broken", "pod-half-broken", []string{
+		{"half of the VFs broken", "pod-half-broken", []string{"--rails=any"}, []string{
 			"Auto-detected allocated SR-IOV devices: mlx5_8,mlx5_13,mlx5_14,mlx5_15", "Found 4 SR-IOV allocated device(s)",
 			"fail: mlx5_9:1: given to this pod but not used: port 1 DOWN (Disabled) [port-active]",
 			"fail: mlx5_10: given to this pod but not used: uverbs10 not permitted [uverbs-openable]",
 			"fail: mlx5_11: given to this pod but not used: no port could be read [port-active]",
 			"fail: mlx5_12:1: given to this pod but not used: only link-local GIDs: net5 has no IP address [gid-usable]",
 		}},
-		{"physical functions", "host-baremetal-8x400", []string{
+		{"physical functions", "host-baremetal-8x400", nil, []string{
 			"Auto-detected RDMA devices: mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7", "Found 8 RDMA device(s)",
 			"  NCCL_SOCKET_IFNAME==eno1",
 		}},
@@ -189,7 +197,7 @@ func (s staged) words(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			isFix := func(line string) bool { return strings.HasPrefix(line, "    ") }
-			lines := slices.DeleteFunc(s.run(t, tc.machine, "--", "true").lines(), isFix)
+			lines := slices.DeleteFunc(s.run(t, tc.machine, append(tc.args, "--", "true")...).lines(), isFix)
 			if len(lines) == 0 || !memlockLine.MatchString(lines[0]) {
 				t.Fatalf("the memory lock limit is not the first line: %q", lines)
 			}
@@ -245,7 +253,7 @@ func (s staged) fallback(t *testing.T) {
 		"NCCL_IB_HCA==mlx5_0":    "RDMA AT RISK: NCCL may fall back to TCP or stop.",
 		"NCCL_SOCKET_IFNAME=foo": "RDMA AT RISK: NCCL may fall back to TCP or stop.",
 	} {
-		o := run1(t, s.on(pod, []string{set}, s.pod, "run", "-q", "--mode", "auto", "--", "echo", "started"))
+		o := run1(t, s.on(pod, []string{set}, s.pod, "run", "-q", "--mode", "auto", "--keep", "--", "echo", "started"))
 		name, _, _ := strings.Cut(set, "=")
 		if o.stdout != "started\n" || strings.Count(o.stderr, "\n"+want+"\n") != 1 || strings.Count(o.stderr, "fail: env/"+name) != 1 {
 			t.Errorf("%s: stdout %q, not once %q:\n%s", set, o.stdout, want, o.stderr)

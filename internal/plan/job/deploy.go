@@ -110,6 +110,7 @@ func (j *job) decide() {
 	j.devices()
 	j.privileges()
 	j.quotas()
+	j.noteFixedNames(j.Env)
 	j.noteMemory()
 }
 

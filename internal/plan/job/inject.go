@@ -45,6 +45,8 @@ func Inject(
 		pod:       corev1.PodSpec{ServiceAccountName: j.ServiceAccount},
 	}
 	for _, template := range o.podTemplates(object) {
+		spec, _ := template["spec"].(map[string]any)
+		j.noteFixedNames(environmentOf(mainContainer(spec, o.Container)))
 		if err := shape.add(template); err != nil {
 			j.refuse(manifest, err.Error(), "a container with a command")
 			return manifest, j.findings

@@ -256,6 +256,29 @@ func TestInjectUnknownKind(t *testing.T) {
 	}
 }
 
+func TestFixedNames(t *testing.T) {
+	env := map[string]string{
+		"NCCL_IB_HCA": "mlx5_6,mlx5_7", "NCCL_SOCKET_IFNAME": "eth0", "UCX_NET_DEVICES": "^mlx5_0", "NCCL_DEBUG": "INFO",
+		"NCCL_IB_GID_INDEX": "3",
+	}
+	o := jobOptions()
+	o.Env = env
+	_, deployed := Deploy(plantest.Training(), o)
+	text := strings.NewReplacer("    - name: MINE\n      value: \"1\"\n", "    - name: NCCL_IB_HCA\n      value: mlx5_6,mlx5_7\n"+
+		"    - name: NCCL_IB_GID_INDEX\n      value: \"3\"\n").Replace(podManifest)
+	_, injected := Inject(manifest(t, text), plantest.Training(), Options{Programs: programs()})
+	want := []check.Ref{check.EnvRef("NCCL_IB_GID_INDEX"), check.EnvRef("NCCL_IB_HCA")}
+	for name, findings := range map[string][]check.Finding{"deploy": deployed, "inject": injected} {
+		var got []check.Ref
+		for _, f := range findings {
+			got = append(got, f.Subject)
+		}
+		if diff := cmp.Diff(want, got); diff != "" || check.Worst(findings) != check.Warn {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 // TestInjectIsJob: a manifest with the command of a job becomes the pod of deploy.
 func TestInjectIsJob(t *testing.T) {
 	o := jobOptions()

@@ -114,7 +114,7 @@ func (p pair) shows(t *testing.T, want trace, row *story) {
 		t.Errorf("detect ends with %d", detect.Code)
 	}
 	const refused = 125
-	run, auto := p.railhead(t, want.within, "run", "--", "true"), p.railhead(t, want.within, "run", "--mode", "auto", "--", "true")
+	run, auto := p.railhead(t, want.within, "run", "--rails", "any", "--", "true"), p.railhead(t, want.within, "run", "--mode", "auto", "--", "true")
 	if (run.Code == refused) != want.alone {
 		t.Errorf("run ends with %d:\n%s", run.Code, run.Stderr)
 	}

@@ -90,7 +90,7 @@ func (s site) noDevicePlugin(t *testing.T, ns string, row *story, before []findi
 
 // littleMemory: registering fails on that node, and railhead-pod says so before it is tried.
 func (s site) littleMemory(t *testing.T, ns string, row *story, before []finding) {
-	s.deploys(t, "job", ns, "--memlock=node")
+	s.deploys(t, "job", ns, "--memlock=node", startsWithLittleMemory)
 	const script = `hca=${NCCL_IB_HCA#=}; hca=${hca%%:*}; timeout -s KILL 5 ibv_rc_pingpong -d $hca -g 1 -s 1048576 > /dev/null; code=$?; echo memlock=$(ulimit -l) pingpong=$code`
 	r := s.does(t, "launch", "job", "-n", ns, "--", "sh", "-c", script)
 	r.says(t, "memlock=64 pingpong=1", "memlock=8192 pingpong=137", "locked-memory limit is 64 KiB per process", "[memlock-limit]")

@@ -100,8 +100,8 @@ func inertCapability(t *testing.T, p sick, row *story) {
 	const register = "timeout -s KILL 5 ibv_rc_pingpong -d %s -g 1 -s %d > /dev/null; echo ended with $?"
 	own := p.own(t)
 	p.sees(t, row, fmt.Sprintf(register, own[0], 64<<10), "ended with 137") // it waits for its peer: that much can be registered
-	p.sees(t, row, fmt.Sprintf(fault.PodProgram+" run -q -- sh -c '"+register+"'", own[0], 16<<20), "Couldn't register MR")
-	p.tells(t, row, "run -- true", "locked-memory limit is 8 MiB per process", "CAP_IPC_LOCK was added but has no effect for uid 1000", "[memlock-limit]")
+	p.sees(t, row, fmt.Sprintf(fault.PodProgram+" run -q --mode auto -- sh -c '"+register+"'", own[0], 16<<20), "Couldn't register MR")
+	p.railhead(t, "run -- true", 125, "the pod cannot lock enough memory", "locked-memory limit is 8 MiB per process", "[memlock-limit]")
 	p.tells(t, row, "run --mode auto -- true", "CAP_IPC_LOCK was added but has no effect for uid 1000", "[memlock-limit]")
 }
 
@@ -131,8 +131,9 @@ func wrongIndex(t *testing.T, p sick, row *story) {
 	} else {
 		row.saw = words
 	}
-	p.refuses(t, row, "RDMA AT RISK", "NCCL_IB_GID_INDEX=3 makes NCCL use slot 3", "which is empty; the pod's GID is in slot 1", "[gid-index]")
-	p.railhead(t, "run --override -- sh -c 'echo index=$NCCL_IB_GID_INDEX'", 0, "index=1\n")
+	p.railhead(t, "run --keep -- true", 125, "not started", "NCCL_IB_GID_INDEX=3 makes NCCL use slot 3", "[gid-index]")
+	p.tells(t, row, "run -- sh -c 'echo index=$NCCL_IB_GID_INDEX'", "index=1\n", "NCCL_IB_GID_INDEX=3 makes NCCL use slot 3",
+		"which is empty; the pod's GID is in slot 1", "REPLACED [gid-index]")
 }
 
 // own are the devices that the plugin gave the container.
