@@ -96,7 +96,7 @@ func conditions(object map[string]any) []cluster.Condition {
 				Status:  "True",
 				Reason:  text("reason"),
 				Message: text("message"),
-				Since:   latest(timeAt(c, "lastTransitionTime"), timeAt(c, "lastUpdateTime")),
+				Since:   timeAt(c, "lastTransitionTime"),
 			})
 		}
 	}

@@ -46,8 +46,7 @@ status:
     status: 'True'
     reason: FailedCreate
     message: exceeded quota
-    lastTransitionTime: 2026-05-04T11:30:00Z
-    lastUpdateTime: 2026-05-04T12:00:00Z`))
+    lastTransitionTime: 2026-05-04T12:00:00Z`))
 	noon := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	want := cluster.Workload{
 		Kind: "Deployment", Namespace: "train", Name: "serve", UID: "7", Size: 3, Wanted: 3, Changed: noon,

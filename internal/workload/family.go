@@ -172,7 +172,9 @@ func (f Family) Succeeded() int {
 }
 
 // Members returns the workload and those that it made.
-func (f Family) Members() []cluster.Workload { return append([]cluster.Workload{f.Workload}, f.Made...) }
+func (f Family) Members() []cluster.Workload {
+	return append([]cluster.Workload{f.Workload}, f.Made...)
+}
 
 // Events returns the events of the workloads of the family.
 func (f Family) Events(s cluster.State) []cluster.Event {

@@ -92,7 +92,9 @@ func TestJobSetWithoutPods(t *testing.T) {
 	const ns = "unbornsets"
 	setUp(t)
 	u, c := engineer(t, "p-unborn-set", ns), openShift.Client()
-	template, _ := gpuPods("llm", "8", func(p *corev1.PodTemplateSpec) { p.Spec.HostNetwork, p.Spec.RestartPolicy = true, corev1.RestartPolicyNever })
+	template, _ := gpuPods("llm", "8", func(p *corev1.PodTemplateSpec) {
+		p.Spec.HostNetwork, p.Spec.RestartPolicy = true, corev1.RestartPolicyNever
+	})
 	spec, err := kruntime.DefaultUnstructuredConverter.ToUnstructured(&template)
 	if err != nil {
 		t.Fatal(err)
