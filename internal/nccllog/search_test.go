@@ -1,6 +1,8 @@
 package nccllog
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -36,6 +38,34 @@ func TestSearchFindsWordsOneAfterTheOther(t *testing.T) {
 	}
 	if n != 1000 {
 		t.Errorf("%d words, want 1000", n)
+	}
+}
+
+// TestSearchOfManyWords asserts that rows can be added without a limit.
+func TestSearchOfManyWords(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	words := make([]string, 2000)
+	for i := range words {
+		words[i] = fmt.Sprintf("%c%x", 'a'+rune(random.IntN(26)), 1<<20+random.Int64N(1<<30))
+	}
+	s := newSearch(words)
+	for _, w := range words {
+		if got := s.find([]byte("~~~~~~~"+w+"~"), 0); got != 7 {
+			t.Fatalf("%q: found at %d", w, got)
+		}
+	}
+}
+
+func TestPairsRuleOutNoWord(t *testing.T) {
+	for s := range Signatures() {
+		for _, w := range s.Words {
+			if !pairsOf("a line with "+w).mayHave(w) || !pairsOf(strings.ToUpper(w)+".").mayHave(w) {
+				t.Errorf("%s: %q is ruled out in a line that has it", s.ID, w)
+			}
+			if pairsOf("step loss 2.13").mayHave(w) {
+				t.Errorf("%s: %q is not ruled out", s.ID, w)
+			}
+		}
 	}
 }
 

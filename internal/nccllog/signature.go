@@ -79,9 +79,12 @@ var rowByID = sync.OnceValue(func() map[string]int {
 
 // recognize returns the event of the first row that matches a line.
 func recognize(rows []Signature, text, where string) (Event, bool) {
-	low := ""
+	low, pairs := "", pairsOf(text)
 	for i := range rows {
 		s := &rows[i]
+		if !s.mayMatch(pairs) {
+			continue
+		}
 		if s.AnyCase && low == "" {
 			low = lower(text)
 		}
@@ -92,8 +95,11 @@ func recognize(rows []Signature, text, where string) (Event, bool) {
 	return Event{}, false
 }
 
+func (s *Signature) mayMatch(p *pairs) bool {
+	return len(s.Words) == 0 || slices.ContainsFunc(s.Words, p.mayHave)
+}
+
 func (s *Signature) match(text, low, where string) (Event, bool) {
-	e := Event{Kind: s.Kind, Signature: s.ID, Number: -1}
 	in := text
 	if s.AnyCase {
 		in = low
@@ -101,9 +107,34 @@ func (s *Signature) match(text, low, where string) (Event, bool) {
 	if len(s.Words) > 0 && !hasAny(in, s.Words...) {
 		return Event{}, false
 	}
+	e := Event{Kind: s.Kind, Signature: s.ID, Number: -1}
 	if s.Read == nil {
 		e.Code = Errno(lastPart(text))
 		return e, true
 	}
 	return e, s.Read(&e, text, where) && e.Kind == s.Kind
+}
+
+// pairs is the set of pairs of neighbouring bytes in a text, in any case. It rules out nearly all words that the text
+// does not have: a line is compared with hundreds of words.
+type pairs [1 << 6]uint64
+
+func pairsOf(text string) *pairs {
+	var p pairs
+	for i := 1; i < len(text); i++ {
+		p[sixBits(text[i-1])] |= 1 << sixBits(text[i])
+	}
+	return &p
+}
+
+// sixBits returns a number below 64, the same one for both cases of a letter.
+func sixBits(c byte) uint8 { return c&0x1f | c&0x40>>1 }
+
+func (p *pairs) mayHave(word string) bool {
+	for i := 1; i < len(word); i++ {
+		if p[sixBits(word[i-1])]&(1<<sixBits(word[i])) == 0 {
+			return false
+		}
+	}
+	return true
 }
