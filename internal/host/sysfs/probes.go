@@ -72,13 +72,7 @@ func recordedProbes(root fs.FS) (Probes, error) {
 		}
 	}
 	if a.Addresses != nil {
-		p.Interfaces = func() ([]host.Link, error) { // all other facts are in the recorded files
-			links := make([]host.Link, 0, len(a.Addresses)) // not nil: they were asked for
-			for index, prefixes := range a.Addresses {
-				links = append(links, host.Link{Index: host.Know(index), Addresses: host.Know(prefixes)})
-			}
-			return links, nil
-		}
+		p.Interfaces = a.interfaces
 	}
 	if a.ShmBytes != 0 {
 		p.ShmBytes = func() (uint64, error) { return a.ShmBytes, nil }
@@ -99,6 +93,15 @@ func recordedProbes(root fs.FS) (Probes, error) {
 		p.Route = a.route
 	}
 	return p, nil
+}
+
+// interfaces returns only addresses: all other facts are in the recorded files.
+func (a *answers) interfaces() ([]host.Link, error) {
+	links := make([]host.Link, 0, len(a.Addresses)) // not nil: they were asked for
+	for index, prefixes := range a.Addresses {
+		links = append(links, host.Link{Index: host.Know(index), Addresses: host.Know(prefixes)})
+	}
+	return links, nil
 }
 
 func outcome(name string) error {

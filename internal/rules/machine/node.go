@@ -98,19 +98,28 @@ func downPhysical(s *host.Snapshot) []downFunction {
 			down = append(down, downLink(pf, l))
 		}
 	}
-	up := func(p host.Port) bool { return p.State.Or("ACTIVE") == "ACTIVE" }
 	for _, d := range cards {
-		pf, state := d.Function.Value.Address, d.Ports[0].State
+		pf := d.Function.Value.Address
 		gives := vfs[pf] || d.Function.Value.NumVFs.Value > 0
-		if gives && !slices.ContainsFunc(d.Ports, up) && !isDown(down, pf) {
-			down = append(down, downFunction{
-				pf: pf, ref: check.DeviceRef(d.Name), why: "has port state " + state.Value,
-				fix: checkCable, command: "rdma link show " + d.Name + "/1",
-				source: "/sys/class/infiniband/" + d.Name + "/ports/1/state", got: state.Value, want: "ACTIVE",
-			})
+		if gives && !isDown(down, pf) {
+			down = append(down, downPorts(d)...)
 		}
 	}
 	return down
+}
+
+// downPorts describes a card of which no port is ACTIVE.
+func downPorts(d *host.Device) []downFunction {
+	up := func(p host.Port) bool { return p.State.Or("ACTIVE") == "ACTIVE" }
+	if slices.ContainsFunc(d.Ports, up) {
+		return nil
+	}
+	state := d.Ports[0].State.Value
+	return []downFunction{{
+		pf: d.Function.Value.Address, ref: check.DeviceRef(d.Name), why: "has port state " + state,
+		fix: checkCable, command: "rdma link show " + d.Name + "/1",
+		source: "/sys/class/infiniband/" + d.Name + "/ports/1/state", got: state, want: "ACTIVE",
+	}}
 }
 
 // uplinks returns the interfaces of a physical function. In switchdev mode the representors of its virtual functions
