@@ -39,7 +39,7 @@ func Unreadable(s cluster.State, kinds ...cluster.Kind) []check.Finding {
 			Status:   check.Fail,
 			Subject:  check.Named(check.List, string(kind)),
 			Summary:  fmt.Sprintf("%s could not be read, so no plan can be made", kind),
-			Evidence: []check.Evidence{{Source: string(kind), Got: "not read", Want: "the list"}},
+			Evidence: check.Observed(string(kind), "not read", "the list"),
 		}
 		p := s.Problem(kind)
 		if p != nil {

@@ -67,7 +67,7 @@ func (d *draft) judgeLevel(n cluster.Namespace) {
 	d.report(check.Finding{
 		Check: pods.PodSecurity, Status: check.Fail, Subject: check.Named(check.Namespace, n.Name),
 		Summary:  fmt.Sprintf("namespace %s enforces Pod Security level %s, which forbids IPC_LOCK", n.Name, level),
-		Evidence: []check.Evidence{{Source: "label " + plan.EnforceLabel, Got: level, Want: "privileged"}},
+		Evidence: check.Observed("label "+plan.EnforceLabel, level, "privileged"),
 		Fix: check.ByAdmin("Change the level, if everyone who may create pods in the namespace may have that right.",
 			fmt.Sprintf("kubectl label --overwrite namespace %s %s=privileged", n.Name, plan.EnforceLabel)),
 	})

@@ -124,7 +124,7 @@ func (d *draft) wrongSubnets(summary, want string) {
 	d.report(check.Finding{
 		Check: plan.JobRequest, Status: check.Fail, Subject: check.Named(check.Namespace, d.Namespace),
 		Summary:  summary,
-		Evidence: []check.Evidence{{Source: "--rail-subnets", Got: strings.Join(got, ","), Want: want}},
+		Evidence: check.Observed("--rail-subnets", strings.Join(got, ","), want),
 		Fix:      check.ByUser("Give one subnet for each rail, or one that is large enough for all."),
 	})
 }

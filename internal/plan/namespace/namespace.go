@@ -101,7 +101,7 @@ func refusals(s cluster.State, o Options) []check.Finding {
 				Check: plan.JobRequest, Status: check.Fail, Subject: subject,
 				Summary: fmt.Sprintf("%s is %q, but must be a DNS label: lower-case letters, digits and -",
 					field[0], field[1]),
-				Evidence: []check.Evidence{{Source: field[0], Got: cmp.Or(field[1], "none"), Want: errs[0]}},
+				Evidence: check.Observed(field[0], cmp.Or(field[1], "none"), errs[0]),
 				Fix:      check.ByUser("Choose such a name."),
 			})
 		}
@@ -110,7 +110,7 @@ func refusals(s cluster.State, o Options) []check.Finding {
 		findings = append(findings, check.Finding{
 			Check: plan.NamespaceReady, Status: check.Fail, Subject: subject,
 			Summary:  "namespace " + o.Namespace + " is being deleted: nothing can be created in it",
-			Evidence: []check.Evidence{{Source: "status.phase", Got: "Terminating", Want: "Active"}},
+			Evidence: check.Observed("status.phase", "Terminating", "Active"),
 			Fix: check.ByUser("Wait until it is gone, then run this again.",
 				"kubectl get namespace "+o.Namespace+" -o yaml"),
 		})
@@ -123,7 +123,7 @@ func refusals(s cluster.State, o Options) []check.Finding {
 		findings = append(findings, check.Finding{
 			Check: plan.SCCUsable, Status: check.Fail, Subject: check.Named(check.SCC, o.SCC),
 			Summary:  "there is no SCC " + o.SCC,
-			Evidence: []check.Evidence{{Source: "securitycontextconstraints", Got: "not found", Want: o.SCC}},
+			Evidence: check.Observed("securitycontextconstraints", "not found", o.SCC),
 			Fix:      check.ByAdmin("Set up the cluster to create it, or name an existing SCC with --scc.", command),
 		})
 	}

@@ -73,11 +73,8 @@ func (d *draft) noSource(why string) {
 	d.report(check.Finding{
 		Check: NetworksSource, Status: check.Fail, Subject: check.Named(check.Namespace, d.Namespace),
 		Summary: fmt.Sprintf("namespace %s gets no rails: %s", d.Namespace, why),
-		Evidence: []check.Evidence{{
-			Source: "--networks-from",
-			Got:    cmp.Or(d.NetworksFrom, "none"),
-			Want:   "a namespace with rails: " + cmp.Or(words.Few(sources, 4), "none"),
-		}},
+		Evidence: check.Observed("--networks-from", cmp.Or(d.NetworksFrom, "none"),
+			"a namespace with rails: "+cmp.Or(words.Few(sources, 4), "none")),
 		Fix: fix,
 	})
 }
@@ -165,12 +162,8 @@ func (d *draft) copyOf(source cluster.Network) []plan.Change {
 func nameTaken(subject check.Ref, got, want, summary string) check.Finding {
 	return check.Finding{
 		Check: plan.NameFree, Status: check.Warn, Subject: subject, Summary: summary,
-		Evidence: []check.Evidence{{
-			Source: resourceNameAnnotation,
-			Got:    cmp.Or(got, "none"),
-			Want:   cmp.Or(want, "none"),
-		}},
-		Fix: check.ByUser("If nothing needs it, delete it and run this again."),
+		Evidence: check.Observed(resourceNameAnnotation, cmp.Or(got, "none"), cmp.Or(want, "none")),
+		Fix:      check.ByUser("If nothing needs it, delete it and run this again."),
 	}
 }
 

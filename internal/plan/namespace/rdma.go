@@ -59,11 +59,8 @@ func mixedModes(resource string, exclusive, shared []string) check.Finding {
 		Summary: fmt.Sprintf("the RDMA mode of nodes with %s is exclusive on %s and shared on %s: "+
 			"its attachments chain the rdma plugin, which the former need and which fails on the latter",
 			resource, words.Few(exclusive, 4), words.Few(shared, 4)),
-		Evidence: []check.Evidence{{
-			Source: "sriovnetworknodestates status.system.rdmaMode",
-			Got:    "exclusive on " + strings.Join(exclusive, ", ") + "; shared on " + strings.Join(shared, ", "),
-			Want:   "one mode",
-		}},
+		Evidence: check.Observed("sriovnetworknodestates status.system.rdmaMode",
+			"exclusive on "+strings.Join(exclusive, ", ")+"; shared on "+strings.Join(shared, ", "), "one mode"),
 		Fix: check.ByAdmin("Set the same rdmaMode for all of them in a SriovNetworkPoolConfig; nodes reboot.",
 			"oc get sriovnetworkpoolconfigs -A -o yaml"),
 	}

@@ -14,11 +14,7 @@ func noMachineConfigs(s cluster.State, o Options) check.Finding {
 		Check: NodeSettings, Status: check.Unknown, Subject: check.Ref{Kind: check.Nodes},
 		Summary: "this cluster has no MachineConfigs, " +
 			"so it is unknown whether its nodes boot with IOMMU passthrough and let containers lock memory",
-		Evidence: []check.Evidence{{
-			Source: "API groups",
-			Got:    "no " + cluster.MachineConfigGroup,
-			Want:   cluster.MachineConfigGroup,
-		}},
+		Evidence: check.Observed("API groups", "no "+cluster.MachineConfigGroup, cluster.MachineConfigGroup),
 		Fix: check.ByAdmin("Set up the nodes with the tools of this site, " +
 			"then check the result with 'railhead-pod detect --topology' in a pod."),
 	}

@@ -24,7 +24,7 @@ func noPool(s cluster.State, name string) check.Finding {
 		Check: PoolExists, Status: check.Fail, Subject: check.Named(check.Pool, name),
 		Summary: fmt.Sprintf("there is no machine config pool %s: the cluster has %s",
 			name, cmp.Or(words.And(names), "none")),
-		Evidence: []check.Evidence{{Source: "machineconfigpools", Got: orNone(names), Want: name}},
+		Evidence: check.Observed("machineconfigpools", orNone(names), name),
 		Fix: check.ByAdmin("Name an existing pool.",
 			"oc get machineconfigpools", "railhead setup cluster --pool NAME"),
 	}
@@ -36,11 +36,7 @@ func strayNodes(nodes []string) check.Finding {
 		Check: PoolNodes, Status: check.Warn, Subject: check.Ref{Kind: check.Nodes},
 		Summary: fmt.Sprintf("%s in no machine config pool, or in two custom ones, and will not be set up",
 			namesAre(nodes)),
-		Evidence: []check.Evidence{{
-			Source: "nodes outside pools",
-			Got:    strings.Join(nodes, ", "),
-			Want:   "each in one pool",
-		}},
+		Evidence: check.Observed("nodes outside pools", strings.Join(nodes, ", "), "each in one pool"),
 		Fix: check.ByAdmin("Change the labels so that at most one custom pool selects each node.",
 			"oc get machineconfigpools", "oc get nodes --show-labels"),
 	}
@@ -54,11 +50,8 @@ func noRole(p cluster.Pool) check.Finding {
 		Check: PoolRole, Status: check.Fail, Subject: check.Named(check.Pool, p.Name),
 		Summary: fmt.Sprintf("no value of label %s makes a MachineConfig apply to pool %s only",
 			plan.RoleLabel, p.Name),
-		Evidence: []check.Evidence{{
-			Source: "MachineConfigPool/" + p.Name + " spec.machineConfigSelector",
-			Got:    selectorText(p.ConfigSelector),
-			Want:   plan.RoleLabel + "=" + p.Name,
-		}},
+		Evidence: check.Observed("MachineConfigPool/"+p.Name+" spec.machineConfigSelector",
+			selectorText(p.ConfigSelector), plan.RoleLabel+"="+p.Name),
 		Fix: check.ByAdmin("Make the pool select its own role as well.",
 			fmt.Sprintf("oc patch machineconfigpool %s --type=merge -p '%s'", p.Name, patch)),
 	}
@@ -79,11 +72,8 @@ func selectorText(s cluster.Selector) string {
 // configTaken reports that a MachineConfig of somebody else has the wanted name and lacks settings.
 func configTaken(p cluster.Pool, want, existing cluster.MachineConfig) check.Finding {
 	source := "MachineConfig/" + want.Name
-	evidence := []check.Evidence{{
-		Source: source + " label " + plan.LabelManagedBy,
-		Got:    cmp.Or(existing.Labels[plan.LabelManagedBy], "none"),
-		Want:   plan.ManagedBy,
-	}}
+	evidence := check.Observed(source+" label "+plan.LabelManagedBy,
+		cmp.Or(existing.Labels[plan.LabelManagedBy], "none"), plan.ManagedBy)
 	flag := "--no-memlock"
 	if len(want.KernelArguments) > 0 {
 		flag = "--no-iommu"
@@ -110,11 +100,7 @@ func contradiction(p cluster.Pool, m cluster.MachineConfig, argument string) che
 		Check: KernelArguments, Status: check.Warn, Subject: check.Named(check.Pool, p.Name),
 		Summary: fmt.Sprintf("MachineConfig %s boots the nodes of pool %s with %s, which contradicts IOMMU passthrough",
 			m.Name, p.Name, argument),
-		Evidence: []check.Evidence{{
-			Source: "MachineConfig/" + m.Name + " spec.kernelArguments",
-			Got:    argument,
-			Want:   "without " + argument,
-		}},
+		Evidence: check.Observed("MachineConfig/"+m.Name+" spec.kernelArguments", argument, "without "+argument),
 		Fix: check.ByAdmin("Remove the argument from that MachineConfig; its nodes reboot.",
 			"oc edit machineconfig "+m.Name),
 	}
@@ -126,11 +112,7 @@ func unreadDropIn(p cluster.Pool, f plan.DropIn) check.Finding {
 		Check: CRIODropIn, Status: check.Unknown, Subject: check.Named(check.Pool, p.Name),
 		Summary: fmt.Sprintf("%s of MachineConfig %s could not be read: limits that it sets would be lost",
 			f.Path, f.Config),
-		Evidence: []check.Evidence{{
-			Source: "MachineConfig/" + f.Config + " " + f.Path,
-			Got:    f.Unread,
-			Want:   "TOML in a data: URL",
-		}},
+		Evidence: check.Observed("MachineConfig/"+f.Config+" "+f.Path, f.Unread, "TOML in a data: URL"),
 		Fix: check.ByAdmin("Check whether it sets default_ulimits. If it does, add memlock there and use --no-memlock.",
 			"oc get machineconfig "+f.Config+" -o yaml"),
 	}
@@ -143,7 +125,7 @@ func availability(p cluster.Pool, nodes []cluster.Node) []check.Finding {
 		return []check.Finding{{
 			Check: PoolNodes, Status: check.Warn, Subject: subject,
 			Summary:  fmt.Sprintf("pool %s has no nodes: only nodes that join later will be set up", p.Name),
-			Evidence: []check.Evidence{{Source: "nodes of pool " + p.Name, Got: "0", Want: "1 or more"}},
+			Evidence: check.Observed("nodes of pool "+p.Name, "0", "1 or more"),
 		}}
 	}
 	var away []string

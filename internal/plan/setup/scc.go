@@ -126,11 +126,8 @@ func sccTaken(scc cluster.SCC) check.Finding {
 	return check.Finding{
 		Check: plan.NameFree, Status: check.Fail, Subject: check.Named(check.SCC, scc.Name),
 		Summary: fmt.Sprintf("SCC %s exists and was not created by Railhead", scc.Name),
-		Evidence: []check.Evidence{{
-			Source: "SecurityContextConstraints/" + scc.Name + " label " + plan.LabelManagedBy,
-			Got:    "none",
-			Want:   plan.ManagedBy,
-		}},
+		Evidence: check.Observed("SecurityContextConstraints/"+scc.Name+" label "+plan.LabelManagedBy, "none",
+			plan.ManagedBy),
 		Fix: check.ByAdmin("Use it as it is, or recreate it under another name.",
 			"railhead setup cluster --scc "+scc.Name),
 	}
@@ -145,7 +142,7 @@ func noSCC(s cluster.State, name string) check.Finding {
 	return check.Finding{
 		Check: SetupSCC, Status: check.Fail, Subject: check.Named(check.SCC, name),
 		Summary:  fmt.Sprintf("there is no SCC %s: the cluster has %s", name, cmp.Or(words.And(names), "none")),
-		Evidence: []check.Evidence{{Source: "securitycontextconstraints", Got: orNone(names), Want: name}},
+		Evidence: check.Observed("securitycontextconstraints", orNone(names), name),
 		Fix:      check.ByAdmin("Name an existing SCC, or omit --scc to create "+plan.SCCName+".", "oc get scc"),
 	}
 }
@@ -158,7 +155,7 @@ func (p *part) judge(scc cluster.SCC, ipcLock bool) {
 		f.Status = check.Warn
 		f.Summary = fmt.Sprintf("SCC %s does not allow downwardAPI volumes: "+
 			"the network-resources-injector adds one to every pod with a network, and such pods are refused", scc.Name)
-		f.Evidence = []check.Evidence{{Source: source + " volumes", Got: orNone(scc.Volumes), Want: "downwardAPI"}}
+		f.Evidence = check.Observed(source+" volumes", orNone(scc.Volumes), "downwardAPI")
 		f.Fix = check.ByAdmin("Allow them.", fmt.Sprintf(
 			`oc patch scc %s --type=json -p '[{"op":"add","path":"/volumes/-","value":"downwardAPI"}]'`, scc.Name))
 		p.report(f)
@@ -166,11 +163,7 @@ func (p *part) judge(scc cluster.SCC, ipcLock bool) {
 	if ipcLock && !scc.AllowsCapability(plan.CapIPCLock) {
 		f.Status = check.Fail
 		f.Summary = fmt.Sprintf("SCC %s does not allow IPC_LOCK, and Railhead does not change SCCs of others", scc.Name)
-		f.Evidence = []check.Evidence{{
-			Source: source + " allowedCapabilities",
-			Got:    orNone(scc.AllowedCapabilities),
-			Want:   plan.CapIPCLock,
-		}}
+		f.Evidence = check.Observed(source+" allowedCapabilities", orNone(scc.AllowedCapabilities), plan.CapIPCLock)
 		f.Fix = check.ByAdmin("Omit --scc, so that "+plan.SCCName+" is created with IPC_LOCK.",
 			"railhead setup cluster --allow-ipc-lock")
 		p.report(f)

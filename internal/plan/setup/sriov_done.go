@@ -89,11 +89,7 @@ func sriovFailed(s cluster.State, n cluster.SriovNode) check.Obstacle {
 		Check: clusterrules.SriovNodeState, Status: check.Fail, Subject: check.NodeRef(n.Node),
 		Summary: fmt.Sprintf("the SR-IOV operator could not set up node %s: %s",
 			n.Node, cmp.Or(n.SyncError, "it gives no reason")),
-		Evidence: []check.Evidence{{
-			Source: "SriovNetworkNodeState/" + n.Node + " status.syncStatus",
-			Got:    n.SyncStatus,
-			Want:   "Succeeded",
-		}},
+		Evidence: check.Observed("SriovNetworkNodeState/"+n.Node+" status.syncStatus", n.SyncStatus, "Succeeded"),
 		Fix: check.ByAdmin("Read the log of the operator's daemon on the node, or undo the policies.",
 			"oc -n "+plan.SriovNamespace(s)+" get pods --field-selector spec.nodeName="+n.Node,
 			"railhead setup rollback"),

@@ -16,7 +16,7 @@ func noOperator() check.Finding {
 	return check.Finding{
 		Check: SRIOVOperator, Status: check.Fail, Subject: check.Ref{Kind: check.Cluster},
 		Summary:  "the SR-IOV network operator is not installed, so policies would have no effect",
-		Evidence: []check.Evidence{{Source: "API groups", Got: "no " + cluster.SriovGroup, Want: cluster.SriovGroup}},
+		Evidence: check.Observed("API groups", "no "+cluster.SriovGroup, cluster.SriovGroup),
 		Fix: check.ByAdmin("Install the operator, or omit --sriov.",
 			"oc get packagemanifests sriov-network-operator"),
 	}
@@ -28,11 +28,8 @@ func tooManyVFs(n nic, requested int) check.Finding {
 		Check: SRIOVNICs, Status: check.Fail, Subject: check.Named(check.NIC, n.name),
 		Summary: fmt.Sprintf("NIC %s supports %s, and %d are requested",
 			n.name, words.Count(limit, "virtual function"), requested),
-		Evidence: []check.Evidence{{
-			Source: "SriovNetworkNodeState " + n.name + " totalvfs",
-			Got:    strconv.Itoa(limit),
-			Want:   strconv.Itoa(requested),
-		}},
+		Evidence: check.Observed("SriovNetworkNodeState "+n.name+" totalvfs", strconv.Itoa(limit),
+			strconv.Itoa(requested)),
 		Fix: check.ByAdmin("Request fewer.", fmt.Sprintf("railhead setup cluster --sriov --vfs %d", limit)),
 	}
 }
@@ -71,23 +68,17 @@ func missingNICs(s cluster.State, o Options, nics []nic) []check.Finding {
 		}
 		findings = append(findings, check.Finding{
 			Check: SRIOVNICs, Status: check.Fail, Subject: check.Named(check.NIC, pf),
-			Summary: fmt.Sprintf("no node has an RDMA NIC %s: there are %s", pf, cmp.Or(words.And(existing), "none")),
-			Evidence: []check.Evidence{{
-				Source: "sriovnetworknodestates status.interfaces",
-				Got:    orNone(existing),
-				Want:   pf,
-			}},
-			Fix: check.ByAdmin("Name an existing NIC.", command),
+			Summary:  fmt.Sprintf("no node has an RDMA NIC %s: there are %s", pf, cmp.Or(words.And(existing), "none")),
+			Evidence: check.Observed("sriovnetworknodestates status.interfaces", orNone(existing), pf),
+			Fix:      check.ByAdmin("Name an existing NIC.", command),
 		})
 	}
 	if len(existing) == 0 && len(o.PFs) == 0 {
 		findings = append(findings, check.Finding{
 			Check: SRIOVNICs, Status: check.Warn, Subject: check.Ref{Kind: check.Cluster},
 			Summary: fmt.Sprintf("the SR-IOV operator sees no RDMA NIC on %s", words.Count(len(s.SriovNodes), "node")),
-			Evidence: []check.Evidence{{
-				Source: "sriovnetworknodestates status.interfaces vendor",
-				Got:    "none of " + strings.Join(cluster.RDMAVendors(), ", "),
-			}},
+			Evidence: check.Observed("sriovnetworknodestates status.interfaces vendor",
+				"none of "+strings.Join(cluster.RDMAVendors(), ", "), ""),
 			Fix: check.ByAdmin("Check on which nodes the operator's daemon runs, and which NICs they have.", command),
 		})
 	}
@@ -113,10 +104,8 @@ func unknownGateways(s cluster.State, nodes []string, policies []policy) []check
 		Check: SRIOVNICs, Status: check.Unknown, Subject: check.Ref{Kind: check.Nodes},
 		Summary: fmt.Sprintf("the NIC that carries the default network of %s is unknown: "+
 			"make sure that it is none of %s", words.Count(len(unknown), "node"), words.And(pfs)),
-		Evidence: []check.Evidence{{
-			Source: "annotation k8s.ovn.org/l3-gateway-config of " + strings.Join(unknown, ", "),
-			Got:    "none",
-		}},
+		Evidence: check.Observed("annotation k8s.ovn.org/l3-gateway-config of "+strings.Join(unknown, ", "), "none",
+			""),
 		Fix: check.ByAdmin("Name the NICs to use.", "railhead setup cluster --sriov --pf "+strings.Join(pfs, ",")),
 	}}
 }

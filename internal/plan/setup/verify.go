@@ -96,7 +96,7 @@ func (v *verification) groups() {
 		v.findings = append(v.findings, check.Finding{
 			Check: nccl.IOMMUPassthrough, Status: check.Skipped, Subject: v.subject,
 			Summary:  "the node has no HCA whose IOMMU group could be checked",
-			Evidence: []check.Evidence{{Source: "/sys/class/infiniband", Got: "no hardware device"}},
+			Evidence: check.Observed("/sys/class/infiniband", "no hardware device", ""),
 		})
 	}
 }
