@@ -112,7 +112,7 @@ func (c *Client) outcome(change plan.Change, path string, code int, raw []byte, 
 		return "", fmt.Errorf("read the server's response: %w", err)
 	}
 	if after.GetDeletionTimestamp() != nil {
-		return "", &Terminating{Object: nameOf(&change.Object)}
+		return "", terminating(nameOf(&change.Object), nil)
 	}
 	after.SetManagedFields(nil)
 	c.mu.Lock()

@@ -70,7 +70,7 @@ func TestCarry(t *testing.T) {
 		change := remove(t, gone)
 		change.Object.SetUID("not-its-uid")
 		_, err := c.Carry(t.Context(), change, false)
-		if conflict := new(kube.Conflict); !errors.As(err, &conflict) || len(conflict.Fields) != 0 {
+		if !is[*kube.Refused](err) || !strings.Contains(err.Error(), "was changed or recreated since it was read") {
 			t.Errorf("%v, want a conflict", err)
 		}
 	})
@@ -179,7 +179,7 @@ func TestCarryIsRefused(t *testing.T) {
 		says   []string
 	}{
 		"field of another manager": {boss, apply(t, "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: refuse, name: taken}, data: {a: ours}}"),
-			is[*kube.Conflict], []string{"ConfigMap refuse/taken", ".data.a belongs to ", "give the field up"}},
+			is[*kube.Refused], []string{"ConfigMap refuse/taken", ".data.a belongs to ", "give the field up"}},
 		"forbidden in a namespace": {dev, apply(t, "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: refuse, name: mine}}"),
 			is[*kube.Forbidden], []string{"dev may not patch configmaps", "namespace refuse", "kubectl create role"}},
 		"forbidden in the cluster": {dev, apply(t, "{apiVersion: machineconfiguration.openshift.io/v1, kind: MachineConfig, metadata: {name: mine}}"),
@@ -195,15 +195,15 @@ func TestCarryIsRefused(t *testing.T) {
 		"name too long": {boss, apply(t, "{apiVersion: v1, kind: Service, metadata: {namespace: refuse, name: "+strings.Repeat("a", 64)+"}, spec: {ports: [{port: 1}]}}"),
 			is[*kube.Refused], []string{"must be no more than 63"}},
 		"namespace that is not there": {boss, apply(t, "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: nowhere, name: x}}"),
-			is[*kube.Missing], []string{`there is no namespace "nowhere"`}},
+			is[*kube.Refused], []string{`there is no namespace "nowhere"`}},
 		"object that is not there": {boss, plan.Change{Verb: plan.Merge, Object: object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: refuse, name: none}, data: {a: b}}")},
-			is[*kube.Missing], []string{"there is no such object"}},
+			is[*kube.Refused], []string{"there is no such object"}},
 		"kind that is not there": {boss, apply(t, "{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {namespace: refuse, name: x}}"),
-			is[*kube.Missing], []string{"there is no kind JobSet (jobset.x-k8s.io/v1alpha2) on this server"}},
+			is[*kube.Refused], []string{"there is no kind JobSet (jobset.x-k8s.io/v1alpha2) on this server"}},
 		"namespace that is being deleted": {boss, apply(t, "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: dying, name: x}}"),
-			is[*kube.Terminating], []string{"ConfigMap dying/x", "being deleted"}},
+			is[*kube.Refused], []string{"ConfigMap dying/x", "being deleted"}},
 		"object that is being deleted": {boss, apply(t, "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: refuse, name: lingers}}"),
-			is[*kube.Terminating], []string{"ConfigMap refuse/lingers", "being deleted"}},
+			is[*kube.Refused], []string{"ConfigMap refuse/lingers", "being deleted"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, dry := range []kube.DryRun{true, false} {
