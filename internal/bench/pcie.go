@@ -3,9 +3,9 @@ package bench
 // Slot is the present state of a PCI Express link: /sys/bus/pci/devices/*/current_link_speed and _width, and the
 // maximum payload of a packet from the Device Control register. The zero value is an unknown slot.
 type Slot struct {
-	GTs        float64 `json:"gts"`                  // a lane: 2.5 5 8 16 32 64
-	Lanes      int     `json:"lanes"`                //
-	MaxPayload int     `json:"maxPayload,omitempty"` // bytes; 0: the 256 of most servers
+	GTs        float64 // a lane: 2.5 5 8 16 32 64
+	Lanes      int
+	MaxPayload int // bytes; 0: the 256 of most servers
 }
 
 // Overhead of PCI Express (PCI Express Base Specification 6.0).

@@ -9,8 +9,8 @@ import (
 // Quick returns rounds that find bad pods among n without testing every pair. A test covers two pods with all their
 // rails, and fails if anything in it is bad. Of all rounds Quick takes about log2(n), numbered by powers of two, so
 // that each pod meets partners near and far. A bad pod fails in all of them; a good one fails only with a bad
-// partner, and has a different partner each time. Suspects evaluates the results. If the limit of rounds allows every
-// pair, as with six pods or fewer, all are tested: then even half of the pods may be bad.
+// partner, and has a different partner each time. Confirm finds the pods to test again. If the limit of rounds
+// allows every pair, as with six pods or fewer, all are tested: then even half of the pods may be bad.
 func Quick(n int) [][]Pair {
 	count := RoundCount(n)
 	if count <= QuickLimit(n) {
@@ -29,17 +29,10 @@ func QuickLimit(n int) int {
 	return bits.Len(uint(max(n, 0))) + confirm
 }
 
-// Suspicion is the outcome of a quick search so far.
-type Suspicion struct {
-	Bad     []int  // pods that failed every test, also with good pods
-	Pairs   []Pair // that failed although both pods are good: the path between them is bad
-	Unknown []int  // pods that failed every test, but met no good pod
-	Confirm []Pair // the next round: each unknown pod with a good one; empty if nothing is left to learn
-}
-
-// Suspects judges the results of pairs, true for those that passed. A pod that passed once is good; one that never
-// passed, although it met a good pod, is bad. Call it again with the results of Confirm added.
-func Suspects(results map[Pair]bool) Suspicion {
+// Confirm returns the next round of a quick search, by the results of pairs so far, true for those that passed: each
+// pod that has never passed and may still be good, with a good one that it has not met. It is empty if nothing is left
+// to learn. A pod that passed once is good; one that never passed, although it met good pods, is bad.
+func Confirm(results map[Pair]bool) []Pair {
 	good, met := map[int]bool{}, map[int]map[int]bool{}
 	for p, passed := range results {
 		for _, at := range [2]Pair{p, {p.To, p.From}} {
@@ -50,24 +43,25 @@ func Suspects(results map[Pair]bool) Suspicion {
 			met[at.From][at.To] = true
 		}
 	}
-	var s Suspicion
+	var unknown, free []int
 	for _, pod := range slices.Sorted(maps.Keys(good)) {
 		switch {
 		case good[pod]:
-		case isBad(good, met[pod]):
-			s.Bad = append(s.Bad, pod)
-		default:
-			s.Unknown = append(s.Unknown, pod)
+			free = append(free, pod)
+		case !isBad(good, met[pod]):
+			unknown = append(unknown, pod)
 		}
 	}
-	for p, passed := range results {
-		if !passed && good[p.From] && good[p.To] {
-			s.Pairs = append(s.Pairs, p)
+	var round []Pair
+	for _, pod := range unknown {
+		at := slices.IndexFunc(free, func(other int) bool { return !met[pod][other] })
+		if at < 0 {
+			continue
 		}
+		round = append(round, Pair{pod, free[at]})
+		free = slices.Delete(free, at, at+1)
 	}
-	slices.SortFunc(s.Pairs, comparePairs)
-	s.Confirm = confirm(s.Unknown, good, met)
-	return s
+	return round
 }
 
 // isBad reports whether a pod that never passed is bad, by the pods that it met. One good partner may be at the other
@@ -83,24 +77,4 @@ func isBad(good, met map[int]bool) bool {
 		}
 	}
 	return partners >= 2 || partners == 1 && others == 0
-}
-
-// confirm pairs each unknown pod with a good one that it has not met, each once.
-func confirm(unknown []int, good map[int]bool, met map[int]map[int]bool) []Pair {
-	var free []int
-	for _, pod := range slices.Sorted(maps.Keys(good)) {
-		if good[pod] {
-			free = append(free, pod)
-		}
-	}
-	var round []Pair
-	for _, pod := range unknown {
-		at := slices.IndexFunc(free, func(other int) bool { return !met[pod][other] })
-		if at < 0 {
-			continue
-		}
-		round = append(round, Pair{pod, free[at]})
-		free = slices.Delete(free, at, at+1)
-	}
-	return round
 }

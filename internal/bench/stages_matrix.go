@@ -76,8 +76,8 @@ func (s *Survey) Take(stage Stage, readings []Reading, g Gate) {
 	}
 }
 
-// Suspects judges the results of a quick search so far.
-func (s *Survey) Suspects() Suspicion { return Suspects(s.passed) }
+// Confirm returns the next round of a quick search.
+func (s *Survey) Confirm() []Pair { return Confirm(s.passed) }
 
 // Matrix returns the measurements.
 func (s *Survey) Matrix() *Matrix { return s.matrix }

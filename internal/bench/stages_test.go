@@ -161,8 +161,8 @@ func TestSurvey(t *testing.T) {
 	if got := s.Failures(); len(got) != 1 || !strings.Contains(got[0], "rail net2: it hangs") {
 		t.Errorf("%q", got)
 	}
-	if got := s.Suspects(); len(got.Pairs) != 1 || len(got.Bad) != 0 {
-		t.Errorf("%+v", got)
+	if got := s.Confirm(); got != nil {
+		t.Errorf("both ends of a slow link have passed with others, but are tested again: %v", got)
 	}
 	series := s.Series()
 	if len(series) != 24 || !strings.HasPrefix(series[0].Name, "matrix: gpu-") || !strings.HasSuffix(series[0].Name, ", rail net1, Gb/s") {

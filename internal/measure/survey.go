@@ -65,7 +65,7 @@ func (b *Bench) search(ctx context.Context) error {
 		}
 	}
 	for i := len(rounds); i < bench.QuickLimit(n); i++ {
-		pairs := s.Suspects().Confirm
+		pairs := s.Confirm()
 		if len(pairs) == 0 {
 			break
 		}
