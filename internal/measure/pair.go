@@ -193,23 +193,8 @@ const mostOutput = 8 << 20
 
 // shell runs a script in a pod and returns its stdout, also with an error.
 func (s *session) shell(ctx context.Context, pod int, script string, args ...string) (string, error) {
-	t := s.targets[pod]
-	out, errs := &kube.Capture{Limit: mostOutput}, &kube.Capture{Limit: 4 << 10}
-	code, err := s.pods.Exec(ctx, t.Ref(), kube.ExecOptions{
-		Container: t.Container,
-		Command:   append([]string{"sh", "-c", script, "railhead"}, args...),
-		Stdout:    out,
-		Stderr:    errs,
-	})
-	switch text := strings.TrimSpace(errs.String()); {
-	case err != nil:
-		return out.String(), err
-	case code != 0 && text != "":
-		return out.String(), errors.New(text)
-	case code != 0:
-		return out.String(), fmt.Errorf("exit code %d without a message", code)
-	}
-	return out.String(), nil
+	command := append([]string{"sh", "-c", script, "railhead"}, args...)
+	return ranks.Output(ctx, s.pods, s.targets[pod], kube.ExecOptions{Command: command}, mostOutput)
 }
 
 // kill ends the processes of a mark in a pod. If it fails, timeout(1) ends them.

@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/ranks"
-	"github.com/railhead/railhead/internal/words"
 )
 
 // visitTime bounds one visit of a pod.
@@ -92,19 +90,9 @@ func (s *session) meetAll(ctx context.Context, force bool) (machines []host.Snap
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
-	if err := firstOf(failed); err != nil {
+	if err := ranks.FirstErrors(failed, "pod"); err != nil {
 		return nil, nil, err
 	}
 	s.fleet.Pods, left = bench.Align(pods)
 	return machines, left, nil
-}
-
-// firstOf joins the first errors. The others are usually alike.
-func firstOf(errs []error) error {
-	const shown = 3
-	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-	if more := len(errs) - shown; more > 0 {
-		errs = append(errs[:shown], fmt.Errorf("and %s", words.Count(more, "more pod")))
-	}
-	return errors.Join(errs...)
 }

@@ -109,34 +109,37 @@ func (l *Launch) forEach(do func(r *rank) error) error {
 		})
 	}
 	_ = g.Wait()
+	return FirstErrors(errs, "rank")
+}
+
+// FirstErrors joins the first errors about ranks or pods: the others are usually alike.
+func FirstErrors(errs []error, noun string) error {
+	const shown = 3
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-	const shown = 3 // most ranks have the same error
 	if more := len(errs) - shown; more > 0 {
-		errs = append(errs[:shown], fmt.Errorf("and %s", words.Count(more, "more rank")))
+		errs = append(errs[:shown], fmt.Errorf("and %s", words.Count(more, "more "+noun)))
 	}
 	return errors.Join(errs...)
 }
 
 // runScript runs a script in a rank's pod and returns its output, up to a limit.
 func (l *Launch) runScript(ctx context.Context, r *rank, stdin io.Reader, command []string) (string, error) {
-	const most = 64 << 10
-	stdout, stderr := &kube.Capture{Limit: most}, &kube.Capture{Limit: most}
-	code, err := l.pods.Exec(ctx, r.Ref(), kube.ExecOptions{
-		Container: r.Container,
-		Command:   command,
-		Stdin:     stdin,
-		Stdout:    stdout,
-		Stderr:    stderr,
-	})
+	return Output(ctx, l.pods, r.Target, kube.ExecOptions{Command: command, Stdin: stdin}, 64<<10)
+}
+
+// Output runs a command in a pod and returns the first bytes of its stdout, also with an error, which has its stderr.
+func Output(ctx context.Context, p Pods, t Target, o kube.ExecOptions, most int) (string, error) {
+	stdout, stderr := &kube.Capture{Limit: most}, &kube.Capture{Limit: 64 << 10}
+	o.Container, o.Stdout, o.Stderr = t.Container, stdout, stderr
+	code, err := p.Exec(ctx, t.Ref(), o)
 	switch text := strings.TrimSpace(stderr.String()); {
 	case err != nil:
-		return "", err
 	case code != 0 && text == "":
-		return "", fmt.Errorf("exit code %d without a message", code)
+		err = fmt.Errorf("exit code %d without a message", code)
 	case code != 0:
-		return "", errors.New(text)
+		err = errors.New(text)
 	}
-	return stdout.String(), nil
+	return stdout.String(), err
 }
 
 // Prepare makes all pods ready to start together, or returns an error.
