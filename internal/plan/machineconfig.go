@@ -27,12 +27,13 @@ func SelectedConfigs(p cluster.Pool, configs []cluster.MachineConfig) []cluster.
 	}
 	slices.SortFunc(selected, func(a, b cluster.MachineConfig) int {
 		worker := func(m cluster.MachineConfig) bool { return m.Labels[RoleLabel] == cluster.WorkerPool }
-		return cmp.Or(trueFirst(worker(a), worker(b)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(TrueFirst(worker(a), worker(b)), cmp.Compare(a.Name, b.Name))
 	})
 	return selected
 }
 
-func trueFirst(a, b bool) int {
+// TrueFirst orders true before false.
+func TrueFirst(a, b bool) int {
 	switch {
 	case a == b:
 		return 0
@@ -72,5 +73,5 @@ func CRIOFiles(configs []cluster.MachineConfig) []DropIn {
 // ReadOrder compares two paths of CRI-O's configuration by the order in which CRI-O reads them.
 func ReadOrder(a, b string) int {
 	byName := slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
-	return cmp.Or(trueFirst(a == CRIOConfig, b == CRIOConfig), byName)
+	return cmp.Or(TrueFirst(a == CRIOConfig, b == CRIOConfig), byName)
 }

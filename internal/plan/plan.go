@@ -53,6 +53,23 @@ type Plan struct {
 // Empty reports whether there is nothing to do.
 func (p Plan) Empty() bool { return len(p.Steps) == 0 }
 
+// Draft collects the findings and the notes of a plan.
+type Draft struct {
+	Findings []check.Finding
+	Notes    []string
+}
+
+// Report adds findings.
+func (d *Draft) Report(findings ...check.Finding) { d.Findings = append(d.Findings, findings...) }
+
+// Note adds a choice and its reason.
+func (d *Draft) Note(format string, args ...any) {
+	d.Notes = append(d.Notes, fmt.Sprintf(format, args...))
+}
+
+// Failed reports whether a finding prevents the plan.
+func (d *Draft) Failed() bool { return check.Worst(d.Findings) == check.Fail }
+
 // Changes returns the changes of all steps, in order.
 func (p Plan) Changes() []Change {
 	var all []Change

@@ -27,11 +27,11 @@ const CapIPCLock = "IPC_LOCK"
 const ImageVolumesMinor = 33
 
 // SCCRules returns the rules of a role that allows the use of an SCC.
-func SCCRules(scc string) []any {
-	return []any{Fields(&rbacv1.PolicyRule{
+func SCCRules(scc string) []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{
 		APIGroups:     []string{cluster.SecurityGroup},
 		Resources:     []string{"securitycontextconstraints"},
 		ResourceNames: []string{scc},
 		Verbs:         []string{"use"},
-	})}
+	}}
 }

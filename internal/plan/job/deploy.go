@@ -21,11 +21,11 @@ import (
 func Deploy(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 	j := newJob(s, o)
 	for _, stage := range []func(){j.validate, j.place, j.decide, j.unchanged} {
-		if stage(); j.failed() {
-			return plan.Plan{}, j.findings
+		if stage(); j.Failed() {
+			return plan.Plan{}, j.Findings
 		}
 	}
-	return plan.Plan{Title: j.title(), Steps: j.steps(), Notes: j.notes}, j.findings
+	return plan.Plan{Title: j.title(), Steps: j.steps(), Notes: j.Notes}, j.Findings
 }
 
 // Kinds returns the lists that every plan of a job reads. Needs returns the others.
@@ -72,10 +72,9 @@ func Needs(s cluster.State, o Options) []cluster.Kind {
 // request is a job as the user asked for it, with the defaults of the cluster.
 type request struct {
 	Options
-	s        cluster.State
-	others   cluster.State // without the job's own pods, whose resources the job may use
-	findings []check.Finding
-	notes    []string
+	plan.Draft
+	s      cluster.State
+	others cluster.State // without the job's own pods, whose resources the job may use
 }
 
 // placement is a request with its rails and the nodes that may run its pods.
@@ -120,17 +119,9 @@ func (j *request) owns(p cluster.Pod) bool { return workload.OfJob(p, j.Name, j.
 func (j *request) ref() check.Ref          { return check.Named(check.Job, j.Name) }
 func (j *request) namespaceRef() check.Ref { return check.Named(check.Namespace, j.Namespace) }
 
-func (j *request) failed() bool { return check.Worst(j.findings) == check.Fail }
-
-func (j *request) add(f check.Finding) { j.findings = append(j.findings, f) }
-
-func (j *request) note(format string, args ...any) {
-	j.notes = append(j.notes, fmt.Sprintf(format, args...))
-}
-
 // fail adds a finding that prevents the plan.
 func (j *request) fail(id check.ID, subject check.Ref, summary string, e check.Evidence, fix *check.Fix) {
-	j.add(check.Finding{
+	j.Report(check.Finding{
 		Check:    id,
 		Status:   check.Fail,
 		Subject:  subject,
@@ -150,7 +141,7 @@ func (j *request) unknown(id check.ID, kind cluster.Kind, summary string) {
 	if p := j.s.Problem(kind); p != nil {
 		got = p.Err
 	}
-	j.add(check.Finding{
+	j.Report(check.Finding{
 		Check:    id,
 		Status:   check.Unknown,
 		Subject:  check.Named(check.List, string(kind)),
@@ -217,7 +208,7 @@ func (j *job) steps() []plan.Step {
 		step.Changes = append(step.Changes, change)
 		if exists && updatable && live.Kind == j.workload().GVK.Kind {
 			step.Disruption.RestartsPods = true
-			j.note("%s already runs and will change: its pods restart.", j.Name)
+			j.Note("%s already runs and will change: its pods restart.", j.Name)
 		}
 	}
 	if len(step.Changes) > 0 {

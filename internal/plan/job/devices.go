@@ -49,7 +49,7 @@ func (j *request) noGPUs() {
 			check.ByUser("Check the GPU operator and --node-selector, or request no GPUs.",
 				"railhead inventory", j.deployCommand("--gpus -1")))
 	default:
-		j.note("No node offers GPUs: the pods request none.")
+		j.Note("No node offers GPUs: the pods request none.")
 	}
 }
 
@@ -58,9 +58,9 @@ func (j *placement) chooseMode() {
 	usable := j.chosen(j.s.UsableRails(j.Namespace))
 	j.Mode = nccl.TCP
 	if len(usable) == 0 {
-		j.note("Mode auto uses TCP: %s.", j.noRails())
+		j.Note("Mode auto uses TCP: %s.", j.noRails())
 		if j.unreadNetworks() {
-			j.add(j.networksUnknown(check.Unknown))
+			j.Report(j.networksUnknown(check.Unknown))
 		}
 		return
 	}
@@ -69,15 +69,15 @@ func (j *placement) chooseMode() {
 	found := fmt.Sprintf("found %s with %s", words.Count(len(free), "free node"), rails)
 	switch {
 	case !j.s.Knows(cluster.Nodes):
-		j.note("Mode auto uses RDMA with %s. Whether the nodes offer them is unknown: nodes could not be read.", rails)
+		j.Note("Mode auto uses RDMA with %s. Whether the nodes offer them is unknown: nodes could not be read.", rails)
 	case len(free) >= j.Nodes:
-		j.note("Mode auto uses RDMA: %s.", found)
+		j.Note("Mode auto uses RDMA: %s.", found)
 	default:
 		closest := "none"
 		if len(rejected) > 0 {
 			closest = rejected[0].name + ": " + rejected[0].reason
 		}
-		j.note("Mode auto uses TCP: %s, but the job needs %d (%s).", found, j.Nodes, closest)
+		j.Note("Mode auto uses TCP: %s, but the job needs %d (%s).", found, j.Nodes, closest)
 		return
 	}
 	j.rails, j.Mode = usable, nccl.RDMA

@@ -26,14 +26,14 @@ func Inject(
 	j, templates := injection(manifest, s, o)
 	if _, known := o.kindOf(manifest); !known {
 		j.refuseKind(manifest)
-		return manifest, j.findings
+		return manifest, j.Findings
 	}
 	if len(templates) == 0 {
 		j.refuse(manifest, "the manifest has no pod template", "spec.template")
-		return manifest, j.findings
+		return manifest, j.Findings
 	}
-	if j.decideFor(templates); j.failed() {
-		return manifest, j.findings
+	if j.decideFor(templates); j.Failed() {
+		return manifest, j.Findings
 	}
 	object := *manifest.DeepCopy()
 	// fewer additions than those of deploy, which also sets the security and the placement of its pods
@@ -49,10 +49,10 @@ func Inject(
 		j.noteFixedNames(environmentOf(mainContainer(spec, o.Container)))
 		if err := shape.add(template); err != nil {
 			j.refuse(manifest, err.Error(), "a container with a command")
-			return manifest, j.findings
+			return manifest, j.Findings
 		}
 	}
-	return object, j.findings
+	return object, j.Findings
 }
 
 // InjectDelivery returns the ConfigMaps that the pods of an injected manifest mount and the namespace does not have. They
@@ -103,7 +103,7 @@ func (j *job) refuseKind(manifest unstructured.Unstructured) {
 		for _, path := range paths {
 			fix.Commands = append(fix.Commands, "railhead inject -f FILE --template-path "+path)
 		}
-		j.findings[len(j.findings)-1].Fix = fix
+		j.Findings[len(j.Findings)-1].Fix = fix
 	}
 }
 
@@ -117,7 +117,7 @@ func (j *job) refuse(manifest unstructured.Unstructured, reason, want string) {
 
 // decideFor chooses the rails and the privileges of the pods.
 func (j *job) decideFor(templates []map[string]any) {
-	if j.validateValues(); j.failed() {
+	if j.validateValues(); j.Failed() {
 		return
 	}
 	switch j.Mode {

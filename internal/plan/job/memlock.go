@@ -16,11 +16,11 @@ func (j *admission) memlock() {
 	status, reason := j.nodesUnlock()
 	switch {
 	case j.Memlock == MemlockByNode:
-		j.note("The pods add no capability: --memlock node says that the nodes let them lock memory.")
+		j.Note("The pods add no capability: --memlock node says that the nodes let them lock memory.")
 	case j.Memlock == MemlockByIPCLock:
 		j.requireIPCLock()
 	case status == check.Pass:
-		j.note("The pods need no privileges: the container runtime of the nodes lets them lock memory (%s).", reason)
+		j.Note("The pods need no privileges: the container runtime of the nodes lets them lock memory (%s).", reason)
 	case j.canAddIPCLock():
 		j.ipcLock = true
 		j.noteIPCLock(reason)
@@ -36,7 +36,7 @@ func (j *admission) noteIPCLock(reason string) {
 		allowed = "SCC " + j.scc + " allows it. " +
 			"`railhead setup cluster` lifts the limit on the nodes; then the pods need neither."
 	}
-	j.note("The pods run as root with the capability IPC_LOCK, so that RDMA can lock memory: %s, and %s",
+	j.Note("The pods run as root with the capability IPC_LOCK, so that RDMA can lock memory: %s, and %s",
 		reason, allowed)
 }
 
@@ -60,7 +60,7 @@ func (j *admission) cannotLock(status check.Status, reason string) {
 	if !openshift || j.strict() {
 		denied = fmt.Sprintf("namespace %s enforces Pod Security level %s", j.Namespace, cmp.Or(j.level(), "unknown"))
 	}
-	j.add(check.Finding{
+	j.Report(check.Finding{
 		Check:   PodMemlock,
 		Status:  status,
 		Subject: j.ref(),
@@ -162,7 +162,7 @@ func (j *admission) requireIPCLock() {
 	if !j.pinIPCLockSCC() && j.SCC == "" {
 		j.noSCC("IPC_LOCK and root", j.allowIPCLockCommand())
 	}
-	j.note("The pods run as root with the capability IPC_LOCK, because of --memlock ipc-lock.")
+	j.Note("The pods run as root with the capability IPC_LOCK, because of --memlock ipc-lock.")
 }
 
 func (j *request) allowIPCLockCommand() string {

@@ -199,7 +199,7 @@ func (j *placement) tooFewNodes(free []cluster.Node, rejected []rejectedNode) {
 	for _, n := range free {
 		seen = append(seen, evidence("node/"+n.Name, "free", ""))
 	}
-	j.add(check.Finding{
+	j.Report(check.Finding{
 		Check:   FreeNodes,
 		Status:  check.Fail,
 		Subject: j.ref(),
@@ -263,6 +263,6 @@ func (j *placement) noteMixedGPUs() {
 	for _, t := range slices.Sorted(maps.Keys(types)) {
 		kinds = append(kinds, fmt.Sprintf("%s on %s", t, words.Few(types[t], 4)))
 	}
-	j.note("The nodes have different GPUs (%s): the slowest sets the pace. Choose with --node-selector.",
+	j.Note("The nodes have different GPUs (%s): the slowest sets the pace. Choose with --node-selector.",
 		strings.Join(kinds, "; "))
 }

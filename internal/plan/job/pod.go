@@ -16,7 +16,7 @@ import (
 func (j *job) noteMemory() {
 	if j.Memory != "" {
 		memory, shm := canonical(j.Memory), j.shm()
-		j.note("Each pod requests %s of memory: %s, and %s for /dev/shm, which counts against the limit.",
+		j.Note("Each pod requests %s of memory: %s, and %s for /dev/shm, which counts against the limit.",
 			sum(memory, shm), memory, shm)
 	}
 }

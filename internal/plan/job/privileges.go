@@ -94,7 +94,7 @@ func (j *admission) accountRef() check.Ref {
 
 // requirePrivileged checks whether privileged pods are admitted.
 func (j *admission) requirePrivileged() {
-	j.note("The pods are privileged: they can use every device of the node, " +
+	j.Note("The pods are privileged: they can use every device of the node, " +
 		"and a process that escapes is root on the node. RDMA does not need this.")
 	j.requireLevel("privileged containers")
 	if !j.s.Server.OpenShift() {

@@ -34,7 +34,7 @@ func (j *job) quotas() {
 			continue
 		}
 		if q.Scoped {
-			j.note("Quota %s applies to some pods only; it was not checked whether to these.", q.Name)
+			j.Note("Quota %s applies to some pods only; it was not checked whether to these.", q.Name)
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(q.Hard)) {
@@ -118,12 +118,12 @@ func (j *job) quotaExceeded(q cluster.Quota, name string, needs, left int64) {
 func (j *job) requestMissing(q cluster.Quota, name string) {
 	base := name[strings.LastIndex(name, ".")+1:]
 	flag := check.Named(check.Resource, base)
-	if slices.ContainsFunc(j.findings, func(f check.Finding) bool {
+	if slices.ContainsFunc(j.Findings, func(f check.Finding) bool {
 		return f.Check == RequiredResources && f.Concerns(flag)
 	}) {
 		return
 	}
-	j.add(check.Finding{
+	j.Report(check.Finding{
 		Check:   RequiredResources,
 		Status:  check.Warn,
 		Subject: quotaRef(q),

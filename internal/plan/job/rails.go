@@ -27,14 +27,14 @@ func (j *placement) attachments() []cluster.Rail {
 			j.noDevice(r)
 		}
 	}
-	if len(usable) > 0 || j.failed() {
+	if len(usable) > 0 || j.Failed() {
 		return usable
 	}
 	fix := check.ByAdmin("Add the rails to the namespace, or train over TCP.",
 		j.setUpCommand(), j.deployCommand("--mode tcp"))
 	switch {
 	case j.unreadNetworks():
-		j.add(j.networksUnknown(check.Fail))
+		j.Report(j.networksUnknown(check.Fail))
 		return nil
 	case !j.s.Server.Serves(cluster.NetworkGroup):
 		fix.Text = "Install Multus and a plugin that offers the NICs, such as the SR-IOV operator, or train over TCP."

@@ -161,7 +161,7 @@ func (j *request) validateServer() {
 	if j.Delivery == delivery.ByImageVolume {
 		j.requireVersion(plan.ImageVolumesMinor, "has no image volumes",
 			check.ByUser("Copy railhead-pod with an init container instead.", j.deployCommand("--pod-image IMAGE")))
-		j.note("Image volumes need the feature gate ImageVolume, which is on by default from Kubernetes 1.35. " +
+		j.Note("Image volumes need the feature gate ImageVolume, which is on by default from Kubernetes 1.35. " +
 			"Some container runtimes mount them noexec; the container then exits with code 126.")
 	}
 }
@@ -171,7 +171,7 @@ func (j *request) requireVersion(minor int, problem string, fix *check.Fix) {
 	switch server := j.s.Server; {
 	case minor == 0:
 	case server.Minor == 0:
-		j.note("The API server does not tell its version. Kubernetes before 1.%d %s.", minor, problem)
+		j.Note("The API server does not tell its version. Kubernetes before 1.%d %s.", minor, problem)
 	case server.Minor < minor:
 		j.fail(ServerSupport, check.Ref{Kind: check.Server}, "Kubernetes "+server.Version+" "+problem,
 			evidence("server version", server.Version, fmt.Sprintf("v1.%d or newer", minor)), fix)
@@ -197,7 +197,7 @@ func (j *request) place() {
 	}
 	j.replaced()
 	if j.workload().Recreates && (len(j.Command) > 0 || j.Script != nil) {
-		j.note("A %s restarts the command whenever it ends, also after success; --kind jobset runs it once.",
+		j.Note("A %s restarts the command whenever it ends, also after success; --kind jobset runs it once.",
 			j.workload().GVK.Kind)
 	}
 }

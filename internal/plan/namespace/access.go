@@ -23,7 +23,7 @@ func (d *draft) access() []plan.Change {
 	case d.s.Knows(cluster.Namespaces):
 		changes = append(changes, d.newNamespace())
 	default:
-		d.note("Namespaces could not be read: namespace %s is assumed to exist.", d.Namespace)
+		d.Note("Namespaces could not be read: namespace %s is assumed to exist.", d.Namespace)
 	}
 	account := cluster.ServiceAccount{Namespace: d.Namespace, Name: d.account()}
 	if !slices.Contains(d.s.ServiceAccounts, account) {
@@ -47,11 +47,11 @@ func (d *draft) newNamespace() plan.Change {
 	case d.s.Server.OpenShift():
 	case d.AllowIPCLock:
 		meta.Labels[plan.EnforceLabel] = "privileged"
-		d.note("Namespace %s gets Pod Security level privileged, because the pods add IPC_LOCK: "+
+		d.Note("Namespace %s gets Pod Security level privileged, because the pods add IPC_LOCK: "+
 			"everyone who may create pods in it may create privileged ones.", d.Namespace)
 	default:
 		meta.Labels[plan.EnforceLabel] = "baseline"
-		d.note("Namespace %s gets Pod Security level baseline, so the nodes' container runtime must unlock memory. "+
+		d.Note("Namespace %s gets Pod Security level baseline, so the nodes' container runtime must unlock memory. "+
 			"If it does not, use --allow-ipc-lock.", d.Namespace)
 	}
 	object := plan.Typed(corev1.SchemeGroupVersion.WithKind("Namespace"), &corev1.Namespace{ObjectMeta: meta})
@@ -64,7 +64,7 @@ func (d *draft) judgeLevel(n cluster.Namespace) {
 	if d.s.Server.OpenShift() || !d.AllowIPCLock || level == "" || level == "privileged" {
 		return
 	}
-	d.report(check.Finding{
+	d.Report(check.Finding{
 		Check: pods.PodSecurity, Status: check.Fail, Subject: check.Named(check.Namespace, n.Name),
 		Summary:  fmt.Sprintf("namespace %s enforces Pod Security level %s, which forbids IPC_LOCK", n.Name, level),
 		Evidence: check.Observed("label "+plan.EnforceLabel, level, "privileged"),
@@ -78,7 +78,7 @@ func (d *draft) judgeLevel(n cluster.Namespace) {
 func (d *draft) grant() []plan.Change {
 	account, scc := d.account(), d.SCC
 	if grants := d.s.GrantsTo(scc, d.Namespace, account); len(grants) > 0 {
-		d.note("Service account %s may already use SCC %s, through %s.", account, scc, grants[0].By)
+		d.Note("Service account %s may already use SCC %s, through %s.", account, scc, grants[0].By)
 		return nil
 	}
 	meta := d.meta(account + "-scc-" + scc)
@@ -90,8 +90,8 @@ func (d *draft) grant() []plan.Change {
 	var changes []plan.Change
 	if scc != plan.SCCName && !slices.Contains(standardSCCs, scc) {
 		binding.RoleRef.Kind, binding.RoleRef.Name = "Role", meta.Name
-		role := plan.Typed(rbacv1.SchemeGroupVersion.WithKind("Role"), &rbacv1.Role{ObjectMeta: meta})
-		role.Object["rules"] = plan.SCCRules(scc)
+		role := plan.Typed(rbacv1.SchemeGroupVersion.WithKind("Role"),
+			&rbacv1.Role{ObjectMeta: meta, Rules: plan.SCCRules(scc)})
 		changes = plan.ApplyUnlessCovered(d.s, role, "permits the use of SCC "+scc+", which may have no cluster role")
 	}
 	object := plan.Typed(rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), &binding)

@@ -70,7 +70,7 @@ func (d *draft) addresses(n int) []string {
 		all[i] = cmp.Or(all[i], d.IPAM)
 	}
 	if d.oneSubnet = d.IPAM != "" && n > 1; d.oneSubnet {
-		d.note("All rails are in the subnet of --ipam. The plugin tuning keeps them from answering ARP for each other; " +
+		d.Note("All rails are in the subnet of --ipam. The plugin tuning keeps them from answering ARP for each other; " +
 			"--rail-subnets gives each rail its own subnet.")
 	}
 	return all
@@ -121,7 +121,7 @@ func (d *draft) wrongSubnets(summary, want string) {
 	for _, s := range d.RailSubnets {
 		got = append(got, s.String())
 	}
-	d.report(check.Finding{
+	d.Report(check.Finding{
 		Check: plan.JobRequest, Status: check.Fail, Subject: check.Named(check.Namespace, d.Namespace),
 		Summary:  summary,
 		Evidence: check.Observed("--rail-subnets", strings.Join(got, ","), want),

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/railhead/railhead/internal/check"
 )
 
 func TestSubnets(t *testing.T) {
@@ -30,7 +28,7 @@ func TestSubnets(t *testing.T) {
 		for _, p := range d.subnets(4) {
 			got = append(got, p.String())
 		}
-		if check.Worst(d.findings) == check.Fail {
+		if d.Failed() {
 			got = []string{"fail"}
 		}
 		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {

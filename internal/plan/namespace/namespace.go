@@ -44,22 +44,22 @@ func (o Options) meta(name string) metav1.ObjectMeta {
 func Setup(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 	o.Name, o.SCC = cmp.Or(o.Name, plan.DefaultJob), cmp.Or(o.SCC, plan.SCCName)
 	d := &draft{Options: o, s: s}
-	d.report(refusals(s, o)...)
-	if check.Worst(d.findings) == check.Fail {
-		return plan.Plan{}, d.findings
+	d.Report(refusals(s, o)...)
+	if d.Failed() {
+		return plan.Plan{}, d.Findings
 	}
 	access := plan.Step{ID: "access", Title: "Set up the service account " + o.account(), Changes: d.access()}
 	networks := d.networks()
-	if check.Worst(d.findings) == check.Fail {
-		return plan.Plan{}, d.findings
+	if d.Failed() {
+		return plan.Plan{}, d.Findings
 	}
 	d.noteRails()
 	program := o.delivery(s)
 	return plan.Plan{
 		Title: "Set up namespace " + o.Namespace + " for RDMA jobs",
 		Steps: slices.DeleteFunc([]plan.Step{access, program, networks}, func(s plan.Step) bool { return len(s.Changes) == 0 }),
-		Notes: d.notes,
-	}, d.findings
+		Notes: d.Notes,
+	}, d.Findings
 }
 
 // delivery puts railhead-pod for the nodes with GPUs into the namespace, so that manifests need only name it.
@@ -76,19 +76,12 @@ func (o Options) delivery(s cluster.State) plan.Step {
 // draft collects the plan of a namespace.
 type draft struct {
 	Options
-	s        cluster.State
-	findings []check.Finding
-	notes    []string
-	planned  []cluster.Network // attachments that will exist
+	plan.Draft
+	s       cluster.State
+	planned []cluster.Network // attachments that will exist
 	// oneSubnet: all rails get the same --ipam, and answer only for their own addresses
 	oneSubnet bool
 	chained   []string // those that get the rdma plugin, because their nodes' RDMA mode is exclusive
-}
-
-func (d *draft) report(findings ...check.Finding) { d.findings = append(d.findings, findings...) }
-
-func (d *draft) note(format string, args ...any) {
-	d.notes = append(d.notes, fmt.Sprintf(format, args...))
 }
 
 // refusals judges the names, the namespace itself and the SCC.
@@ -143,13 +136,13 @@ func (d *draft) noteRails() {
 		rails = append(rails, fmt.Sprintf("%s (%s, %s)", r.Network, r.Resource, where))
 	}
 	if len(rails) == 0 {
-		d.note("Namespace %s has no rail: jobs in it train over TCP.", d.Namespace)
+		d.Note("Namespace %s has no rail: jobs in it train over TCP.", d.Namespace)
 	} else {
-		d.note("Rails of namespace %s: %s.", d.Namespace, strings.Join(rails, ", "))
+		d.Note("Rails of namespace %s: %s.", d.Namespace, strings.Join(rails, ", "))
 	}
 	for _, r := range after.Rails(d.Namespace) {
 		if r.RDMA && !r.Usable() {
-			d.note("%s is no rail: %s.", r.Network, r.Reason)
+			d.Note("%s is no rail: %s.", r.Network, r.Reason)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (d *draft) networks() plan.Step {
 		f := plan.Unreadable(d.s, cluster.Networks)[0]
 		f.Status = check.Unknown
 		f.Summary = f.Subject.Name + " could not be read: no attachment is created, because it may exist already"
-		d.report(f)
+		d.Report(f)
 	case d.NetworksFrom == d.Namespace:
 		d.noSource("--networks-from names the namespace itself")
 	case d.NetworksFrom != "":
@@ -42,7 +42,7 @@ func (d *draft) networks() plan.Step {
 		d.noSource("no SR-IOV policy can be read")
 	}
 	if len(d.chained) > 0 {
-		d.note("The rdma plugin is the last one of %s: the RDMA mode of the nodes is exclusive, "+
+		d.Note("The rdma plugin is the last one of %s: the RDMA mode of the nodes is exclusive, "+
 			"and pods get a device only through that plugin.", words.And(d.chained))
 	}
 	return step
@@ -70,7 +70,7 @@ func (d *draft) noSource(why string) {
 		fix.Commands = append(fix.Commands,
 			fmt.Sprintf("railhead setup namespace %s --networks-from %s", d.Namespace, from))
 	}
-	d.report(check.Finding{
+	d.Report(check.Finding{
 		Check: NetworksSource, Status: check.Fail, Subject: check.Named(check.Namespace, d.Namespace),
 		Summary: fmt.Sprintf("namespace %s gets no rails: %s", d.Namespace, why),
 		Evidence: check.Observed("--networks-from", cmp.Or(d.NetworksFrom, "none"),
@@ -104,14 +104,14 @@ func (d *draft) copies() []plan.Change {
 		}
 		source, _ := d.s.Network(r.Namespace, r.Network)
 		if source.Broken != "" {
-			d.note("%s/%s is not copied: its configuration cannot be read: %s.", r.Namespace, r.Network, source.Broken)
+			d.Note("%s/%s is not copied: its configuration cannot be read: %s.", r.Namespace, r.Network, source.Broken)
 			continue
 		}
 		found = true
 		if !source.RDMA && source.Config != "" && d.needsRDMAPlugin(path.Base(source.Resource)) {
 			config, err := chain(source.Config)
 			if err != nil {
-				d.note("%s/%s is not copied: %v.", r.Namespace, r.Network, err)
+				d.Note("%s/%s is not copied: %v.", r.Namespace, r.Network, err)
 				continue
 			}
 			source.Config, source.RDMA = config, true
@@ -151,7 +151,7 @@ func (d *draft) copyOf(source cluster.Network) []plan.Change {
 		return nil
 	case !ours:
 		subject := check.Ref{Kind: check.Attachment, Namespace: d.Namespace, Name: source.Name}
-		d.report(nameTaken(subject, existing.Resource, source.Resource,
+		d.Report(nameTaken(subject, existing.Resource, source.Resource,
 			fmt.Sprintf("attachment %s of namespace %s exists and differs from that of %s: it is not changed",
 				source.Name, d.Namespace, source.Namespace)))
 		return nil

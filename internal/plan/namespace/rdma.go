@@ -35,7 +35,7 @@ func (d *draft) needsRDMAPlugin(resource string) bool {
 		}
 	}
 	if len(exclusive) > 0 && len(shared) > 0 {
-		d.report(mixedModes(resource, exclusive, shared))
+		d.Report(mixedModes(resource, exclusive, shared))
 	}
 	return len(exclusive) > 0
 }

@@ -31,7 +31,7 @@ func (d *draft) sriovNetworks() []plan.Change {
 	case len(d.sources()) > 0 || len(d.Networks) > 0:
 		d.noSource("no SriovNetworkNodePolicy with isRdma: true" + d.named())
 	default:
-		d.note("No SriovNetworkNodePolicy has isRdma: true: create them with 'railhead setup cluster --sriov'.")
+		d.Note("No SriovNetworkNodePolicy has isRdma: true: create them with 'railhead setup cluster --sriov'.")
 	}
 	return changes
 }
@@ -99,7 +99,7 @@ func (d *draft) sriovNetwork(p cluster.SriovPolicy, addresses string) []plan.Cha
 	meta.Namespace = cmp.Or(p.Namespace, plan.SriovNamespace(d.s))
 	for _, n := range d.s.SriovNetworks {
 		if n.Name == meta.Name && n.Namespace == meta.Namespace {
-			d.report(nameTaken(check.Named(check.SriovNetwork, n.Name), n.ResourceName, p.ResourceName,
+			d.Report(nameTaken(check.Named(check.SriovNetwork, n.Name), n.ResourceName, p.ResourceName,
 				fmt.Sprintf("%s %s exists for resource %s in namespace %s: it is not changed",
 					n.Kind, n.Name, n.ResourceName, cmp.Or(n.TargetNamespace, n.Namespace))))
 			return nil
@@ -140,7 +140,7 @@ func (d *draft) sriovSpec(p cluster.SriovPolicy, addresses string) (kind string,
 		// With the default, auto, ports of virtual functions stayed down (Mellanox/network-operator issue 1825).
 		spec["linkState"] = "enable"
 	case addresses == "":
-		d.note("Network %s has no IPAM, because no other network of %s has one to copy: "+
+		d.Note("Network %s has no IPAM, because no other network of %s has one to copy: "+
 			"its interfaces get no IPv4 address, and RoCE has only link-local GIDs. Set it with --rail-subnets.",
 			d.networkName(p.ResourceName), p.ResourceName)
 	}
@@ -170,7 +170,7 @@ func (d *draft) noteHostLocal(model cluster.SriovNetwork) {
 		Type string `json:"type"`
 	}
 	if json.Unmarshal([]byte(text), &ipam) == nil && ipam.Type == "host-local" {
-		d.note("The IPAM of %s is host-local, which assigns addresses on each node separately: "+
+		d.Note("The IPAM of %s is host-local, which assigns addresses on each node separately: "+
 			"pods on different nodes may get the same address. whereabouts assigns them for the whole cluster.",
 			model.Name)
 	}

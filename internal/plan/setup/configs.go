@@ -32,7 +32,7 @@ func planConfigs(s cluster.State, o Options) *configPlan {
 	c := &configPlan{s: s, configs: slices.Clone(s.MachineConfigs)}
 	if !o.setsNodes(s) {
 		if !o.NoIOMMU || !o.NoMemlock {
-			c.report(noMachineConfigs(s, o))
+			c.Report(noMachineConfigs(s, o))
 		}
 		return c
 	}
@@ -41,7 +41,7 @@ func planConfigs(s cluster.State, o Options) *configPlan {
 	if len(names) == 0 {
 		names = slices.Clone(withRDMA)
 		if len(strays) > 0 {
-			c.report(strayNodes(strays))
+			c.Report(strayNodes(strays))
 		}
 		if len(names) == 0 {
 			names = []string{cluster.WorkerPool}
@@ -51,7 +51,7 @@ func planConfigs(s cluster.State, o Options) *configPlan {
 	for _, name := range slices.Compact(names) {
 		p, ok := s.Pool(name)
 		if !ok {
-			c.report(noPool(s, name))
+			c.Report(noPool(s, name))
 			continue
 		}
 		c.pools = append(c.pools, name)
@@ -71,7 +71,7 @@ func planConfigs(s cluster.State, o Options) *configPlan {
 // noteDiscovered notes why these pools were chosen, and which nodes reboot only because they share a pool.
 func (c *configPlan) noteDiscovered(pools, rdmaNodes []string) {
 	if len(pools) == 0 {
-		c.note("No node shows RDMA NICs or GPUs, so pool %s is set up.", cluster.WorkerPool)
+		c.Note("No node shows RDMA NICs or GPUs, so pool %s is set up.", cluster.WorkerPool)
 	}
 	for _, name := range pools {
 		nodes := c.s.NodesOf(name)
@@ -82,7 +82,7 @@ func (c *configPlan) noteDiscovered(pools, rdmaNodes []string) {
 			}
 		}
 		if others := len(nodes) - able; others > 0 {
-			c.note("%d nodes of pool %s will reboot, but only %d have RDMA NICs or GPUs. "+
+			c.Note("%d nodes of pool %s will reboot, but only %d have RDMA NICs or GPUs. "+
 				"A separate machine config pool for those %d would avoid %d reboots.",
 				len(nodes), name, able, able, others)
 		}
@@ -96,7 +96,7 @@ func (c *configPlan) iommu(p cluster.Pool) {
 		have = append(have, m.KernelArguments...)
 		for _, argument := range m.KernelArguments {
 			if slices.Contains(translating, argument) {
-				c.report(contradiction(p, m, argument))
+				c.Report(contradiction(p, m, argument))
 			}
 		}
 	}
@@ -106,7 +106,7 @@ func (c *configPlan) iommu(p cluster.Pool) {
 		return
 	}
 	if len(unknownVendor) > 0 && slices.Contains(missing, "intel_iommu=on") {
-		c.note("The CPU vendor of %s in pool %s is unknown (no label feature.node.kubernetes.io/cpu-model.vendor_id), "+
+		c.Note("The CPU vendor of %s in pool %s is unknown (no label feature.node.kubernetes.io/cpu-model.vendor_id), "+
 			"so intel_iommu=on is set. Other CPUs ignore it.", words.Count(len(unknownVendor), "node"), p.Name)
 	}
 	m := cluster.MachineConfig{Name: "99-" + p.Name + "-iommu-passthrough"}
@@ -122,7 +122,7 @@ func (c *configPlan) memlock(p cluster.Pool) {
 	selected := plan.SelectedConfigs(p, c.configs)
 	all, others := plan.UlimitsOf(plan.CRIOFiles(selected)), plan.UlimitsOf(plan.CRIOFiles(without(selected, name)))
 	for _, f := range others.Unread {
-		c.report(unreadDropIn(p, f))
+		c.Report(unreadDropIn(p, f))
 	}
 	keep := others.Others()
 	if all.MemlockUnlimited() && all.Holds(keep) {
@@ -130,11 +130,11 @@ func (c *configPlan) memlock(p cluster.Pool) {
 	}
 	f := memlockFile(keep, others.Last)
 	if len(keep) > 0 {
-		c.note("%s keeps %s from %s (MachineConfig %s), because CRI-O uses only the list of the last file.",
+		c.Note("%s keeps %s from %s (MachineConfig %s), because CRI-O uses only the list of the last file.",
 			name, strings.Join(keep, ", "), others.From.Path, others.From.Config)
 	}
 	if f.Path != defaultDropIn {
-		c.note("%s writes %s, because CRI-O reads %s after 99-rdma-memlock.conf.", name, f.Path, others.Last)
+		c.Note("%s writes %s, because CRI-O reads %s after 99-rdma-memlock.conf.", name, f.Path, others.Last)
 	}
 	c.write(p, cluster.MachineConfig{Name: name, Files: []cluster.File{f}},
 		"lets unprivileged containers lock the memory that they register")
@@ -153,15 +153,15 @@ func (c *configPlan) config(name string) (cluster.MachineConfig, bool) {
 func (c *configPlan) write(p cluster.Pool, m cluster.MachineConfig, why string) {
 	existing, replaces := c.config(m.Name)
 	if replaces && !createdBySetup(existing.Labels) {
-		c.report(configTaken(p, m, existing))
+		c.Report(configTaken(p, m, existing))
 		return
 	}
 	role, ok := roleFor(p, c.s.Pools)
 	if !ok {
-		c.report(noRole(p))
+		c.Report(noRole(p))
 		return
 	}
-	m.Labels = setupLabels()
+	m.Labels = plan.Labels(ComponentSetup, "")
 	m.Labels[plan.RoleLabel] = role
 	c.configs = append(without(c.configs, m.Name), m)
 	c.writes = append(c.writes, configWrite{MachineConfig: m, why: why, replaces: replaces})

@@ -22,14 +22,6 @@ const (
 // ComponentSetup is the value of LabelComponent of the objects of `setup cluster`; rollback uses it.
 const ComponentSetup = "setup"
 
-func setupLabels() map[string]string {
-	return map[string]string{
-		plan.LabelManagedBy: plan.ManagedBy,
-		plan.LabelName:      plan.ProgramName,
-		plan.LabelComponent: ComponentSetup,
-	}
-}
-
 // createdBySetup reports whether labels are those of an object that `setup cluster` created.
 func createdBySetup(labels map[string]string) bool {
 	return labels[plan.LabelManagedBy] == plan.ManagedBy && labels[plan.LabelComponent] == ComponentSetup
@@ -41,7 +33,7 @@ func object(apiVersion, kind, name string, fields map[string]any) unstructured.U
 	o.SetAPIVersion(apiVersion)
 	o.SetKind(kind)
 	o.SetName(name)
-	o.SetLabels(setupLabels())
+	o.SetLabels(plan.Labels(ComponentSetup, ""))
 	return o
 }
 

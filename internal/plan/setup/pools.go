@@ -13,15 +13,7 @@ import (
 
 // workerFirst orders names of pools: custom pools, which usually inherit the configuration of worker, come after it.
 func workerFirst(a, b string) int {
-	switch {
-	case a == b:
-		return 0
-	case a == cluster.WorkerPool:
-		return -1
-	case b == cluster.WorkerPool:
-		return 1
-	}
-	return cmp.Compare(a, b)
+	return cmp.Or(plan.TrueFirst(a == cluster.WorkerPool, b == cluster.WorkerPool), cmp.Compare(a, b))
 }
 
 // poolsByName returns the cluster's pools in the order of their names.
@@ -58,7 +50,7 @@ func isAre(n int) string {
 // noteRolling notes that a pool is still being rolled out.
 func (p *part) noteRolling(pool cluster.Pool, nodes []cluster.Node) {
 	if pool.Rolling(nodes) {
-		p.note("Pool %s is still being rolled out: %d of %d nodes are done. "+
+		p.Note("Pool %s is still being rolled out: %d of %d nodes are done. "+
 			"Follow it with 'railhead setup status --follow'.", pool.Name, len(pool.UpToDate(nodes)), len(nodes))
 	}
 }

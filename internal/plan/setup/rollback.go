@@ -42,12 +42,7 @@ func created(s cluster.State, kind string) []cluster.Object {
 func deletions(objects []cluster.Object) []plan.Change {
 	var changes []plan.Change
 	for _, o := range objects {
-		target := unstructured.Unstructured{Object: map[string]any{}}
-		target.SetAPIVersion(o.APIVersion)
-		target.SetKind(o.Kind)
-		target.SetNamespace(o.Namespace)
-		target.SetName(o.Name)
-		changes = append(changes, plan.Change{Verb: plan.Delete, Object: target, Why: "created by setup cluster"})
+		changes = append(changes, plan.Deletion(o, "created by setup cluster"))
 	}
 	return changes
 }
@@ -71,7 +66,7 @@ func undoNodes(s cluster.State) part {
 	for _, h := range held {
 		fix := check.ByAdmin("If the pool is still degraded after the rollback, the cause is something else.",
 			"oc describe machineconfigpool "+h.Name)
-		p.report(unfinished(s, h, fix)...)
+		p.Report(unfinished(s, h, fix)...)
 		p.noteReboots(h)
 	}
 	return p
@@ -136,7 +131,7 @@ func undoSCC(s cluster.State) part {
 	}
 	for _, o := range sccs {
 		if users := usersOf(s, o.Name); len(users) > 0 {
-			p.report(sccInUse(o.Name, users))
+			p.Report(sccInUse(o.Name, users))
 		}
 	}
 	p.steps = []plan.Step{{

@@ -26,11 +26,11 @@ func sccPart(s cluster.State, o Options) part {
 	_, ours := s.Object("SecurityContextConstraints", "", name)
 	switch {
 	case name != plan.SCCName && !exists:
-		p.report(noSCC(s, name))
+		p.Report(noSCC(s, name))
 	case name != plan.SCCName, exists && !ours && o.SCC != "":
 		p.judge(existing, o.AllowIPCLock)
 	case exists && !ours:
-		p.report(sccTaken(existing))
+		p.Report(sccTaken(existing))
 	default:
 		p.writeSCC(s, o)
 	}
@@ -51,7 +51,7 @@ func (p *part) writeSCC(s cluster.State, o Options) {
 	}
 	p.steps = []plan.Step{{ID: "scc", Title: "Write the security context constraint " + plan.SCCName, Changes: changes}}
 	if o.AllowIPCLock {
-		p.note("SCC %s allows more than restricted-v2: the capability IPC_LOCK, "+
+		p.Note("SCC %s allows more than restricted-v2: the capability IPC_LOCK, "+
 			"and root, without which the capability has no effect.", plan.SCCName)
 		return
 	}
@@ -60,14 +60,14 @@ func (p *part) writeSCC(s cluster.State, o Options) {
 	if ok && s.Server.Minor >= plan.ImageVolumesMinor && !restricted.AllowsVolume("image") {
 		except = " except image volumes"
 	}
-	p.note("SCC %s allows nothing beyond restricted-v2%s. It is separate because clusters change restricted-v2.",
+	p.Note("SCC %s allows nothing beyond restricted-v2%s. It is separate because clusters change restricted-v2.",
 		plan.SCCName, except)
 	if o.NoMemlock || !s.Server.Serves(cluster.MachineConfigGroup) {
-		p.note("This plan does not set the locked-memory limit of the nodes. " +
+		p.Note("This plan does not set the locked-memory limit of the nodes. " +
 			"If the limit is small, RDMA also needs --allow-ipc-lock.")
 	}
 	if existing, ok := s.SCC(plan.SCCName); ok && existing.AllowsCapability(plan.CapIPCLock) {
-		p.note("SCC %s no longer allows IPC_LOCK: pods that add it are refused from now on. "+
+		p.Note("SCC %s no longer allows IPC_LOCK: pods that add it are refused from now on. "+
 			"Use --allow-ipc-lock to keep it.", plan.SCCName)
 	}
 }
@@ -114,11 +114,10 @@ func sccObject(s cluster.State, o Options) unstructured.Unstructured {
 
 // sccRole is the cluster role that the role bindings of namespaces refer to.
 func sccRole() unstructured.Unstructured {
-	role := plan.Typed(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: plan.SCCRole(plan.SCCName), Labels: setupLabels()},
+	return plan.Typed(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: plan.SCCRole(plan.SCCName), Labels: plan.Labels(ComponentSetup, "")},
+		Rules:      plan.SCCRules(plan.SCCName),
 	})
-	role.Object["rules"] = plan.SCCRules(plan.SCCName)
-	return role
 }
 
 // sccTaken reports that somebody else has the SCC's name.
@@ -158,7 +157,7 @@ func (p *part) judge(scc cluster.SCC, ipcLock bool) {
 		f.Evidence = check.Observed(source+" volumes", orNone(scc.Volumes), "downwardAPI")
 		f.Fix = check.ByAdmin("Allow them.", fmt.Sprintf(
 			`oc patch scc %s --type=json -p '[{"op":"add","path":"/volumes/-","value":"downwardAPI"}]'`, scc.Name))
-		p.report(f)
+		p.Report(f)
 	}
 	if ipcLock && !scc.AllowsCapability(plan.CapIPCLock) {
 		f.Status = check.Fail
@@ -166,10 +165,10 @@ func (p *part) judge(scc cluster.SCC, ipcLock bool) {
 		f.Evidence = check.Observed(source+" allowedCapabilities", orNone(scc.AllowedCapabilities), plan.CapIPCLock)
 		f.Fix = check.ByAdmin("Omit --scc, so that "+plan.SCCName+" is created with IPC_LOCK.",
 			"railhead setup cluster --allow-ipc-lock")
-		p.report(f)
+		p.Report(f)
 	}
 	if scc.Privileged {
-		p.note("SCC %s allows privileged pods. RDMA does not need them, and they can open every HCA of the node.",
+		p.Note("SCC %s allows privileged pods. RDMA does not need them, and they can open every HCA of the node.",
 			scc.Name)
 	}
 }

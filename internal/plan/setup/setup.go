@@ -1,8 +1,6 @@
 package setup
 
 import (
-	"fmt"
-
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
@@ -48,28 +46,21 @@ func Cluster(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 
 // part is a part of a plan, with its findings.
 type part struct {
-	steps    []plan.Step
-	notes    []string
-	findings []check.Finding
-}
-
-func (p *part) report(findings ...check.Finding) { p.findings = append(p.findings, findings...) }
-
-func (p *part) note(format string, args ...any) {
-	p.notes = append(p.notes, fmt.Sprintf(format, args...))
+	plan.Draft
+	steps []plan.Step
 }
 
 // join returns the plan of all parts. It is empty if a finding is Fail.
 func join(title string, parts ...part) (plan.Plan, []check.Finding) {
 	p := plan.Plan{Title: title}
-	var findings []check.Finding
+	var all plan.Draft
 	for _, part := range parts {
 		p.Steps = append(p.Steps, part.steps...)
-		p.Notes = append(p.Notes, part.notes...)
-		findings = append(findings, part.findings...)
+		p.Notes = append(p.Notes, part.Notes...)
+		all.Report(part.Findings...)
 	}
-	if check.Worst(findings) == check.Fail {
-		return plan.Plan{}, findings
+	if all.Failed() {
+		return plan.Plan{}, all.Findings
 	}
-	return p, findings
+	return p, all.Findings
 }

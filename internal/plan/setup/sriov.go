@@ -34,29 +34,29 @@ func sriovPart(s cluster.State, o Options) part {
 	case !o.Sriov:
 		return p
 	case !s.Server.Serves(cluster.SriovGroup):
-		p.report(noOperator())
+		p.Report(noOperator())
 		return p
 	}
 	nics, findings := findNICs(s, o)
-	p.report(findings...)
-	p.report(missingNICs(s, o, nics)...)
+	p.Report(findings...)
+	p.Report(missingNICs(s, o, nics)...)
 	var policies []policy
 	var nodes []string
 	var changes []plan.Change
 	for _, n := range nics {
 		if len(n.nodes) == 0 {
 			if n.reason != "" {
-				p.note("NIC %s of %s gets no policy: %s.", n.name, words.Count(len(n.others), "node"), n.reason)
+				p.Note("NIC %s of %s gets no policy: %s.", n.name, words.Count(len(n.others), "node"), n.reason)
 			}
 			continue
 		}
 		selector, ok := selectorFor(s, n)
 		if !ok {
-			p.report(noSelector(n))
+			p.Report(noSelector(n))
 			continue
 		}
 		if o.VFs > n.maxVFs() {
-			p.report(tooManyVFs(n, o.VFs))
+			p.Report(tooManyVFs(n, o.VFs))
 		}
 		policy := policy{nic: n, selector: selector, vfs: vfsFor(s, o, n)}
 		why := fmt.Sprintf("makes %s of %s on %s", words.Count(policy.vfs, "virtual function"), n.name,
@@ -73,9 +73,9 @@ func sriovPart(s cluster.State, o Options) part {
 	slices.Sort(nodes)
 	nodes = slices.Compact(nodes)
 	if len(o.PFs) == 0 {
-		p.report(unknownGateways(s, nodes, policies)...)
+		p.Report(unknownGateways(s, nodes, policies)...)
 	}
-	p.note("The SR-IOV operator drains %s, one at a time unless a SriovNetworkPoolConfig says otherwise, "+
+	p.Note("The SR-IOV operator drains %s, one at a time unless a SriovNetworkPoolConfig says otherwise, "+
 		"and reboots those whose NIC firmware must change.", words.Count(len(nodes), "node"))
 	p.steps = []plan.Step{sriovStep(s, "Write", changes, nodes, sriovDone(nodes, policies))}
 	return p

@@ -28,12 +28,12 @@ func nodesPart(s cluster.State, o Options) part {
 	}
 	for i, h := range held {
 		if h.Written {
-			p.report(clusterrules.PoolBlockers(s, h.Pool, h.Nodes)...)
-			p.report(availability(h.Pool, h.Nodes)...)
+			p.Report(clusterrules.PoolBlockers(s, h.Pool, h.Nodes)...)
+			p.Report(availability(h.Pool, h.Nodes)...)
 		} else {
-			p.note("An earlier run did not finish pool %s: this run completes it.", h.Name)
+			p.Note("An earlier run did not finish pool %s: this run completes it.", h.Name)
 			fix := check.ByAdmin("If the new configuration is to blame, undo it.", "railhead setup rollback")
-			p.report(unfinished(s, h, fix)...)
+			p.Report(unfinished(s, h, fix)...)
 		}
 		complete := !h.Written && progressOf(s, h.Rollout).done
 		held[i].First = (o.VerifyFirst || h.Pool.VerifiesFirst()) && len(h.Nodes) > 0 && !complete
@@ -46,7 +46,7 @@ func nodesPart(s cluster.State, o Options) part {
 	p.steps = held.steps("Write "+words.Count(len(changes), "MachineConfig"), changes)
 	for _, h := range held {
 		if h.Written && !slices.Contains(c.pools, h.Name) {
-			p.note("Pool %s also selects the MachineConfigs of %s, so its nodes get them too.",
+			p.Note("Pool %s also selects the MachineConfigs of %s, so its nodes get them too.",
 				h.Name, poolNames(c.pools))
 		}
 		p.noteReboots(h)
@@ -98,10 +98,10 @@ func (p *part) noteReboots(h heldPool) {
 		text += fmt.Sprintf(", %d at a time", room)
 	}
 	// An assumption with the drain: bare metal with several NICs and GPUs boots slowly.
-	p.note("Pool %s: %s: about %s to %s, at an estimated 10 to 15 minutes per node.",
+	p.Note("Pool %s: %s: about %s to %s, at an estimated 10 to 15 minutes per node.",
 		h.Name, text, inHours(rounds*10), inHours(rounds*15))
 	if h.Name == cluster.MasterPool {
-		p.note("The nodes of pool %s are the control plane: "+
+		p.Note("The nodes of pool %s are the control plane: "+
 			"if the cluster has one node only, its API is unavailable while the node reboots.", cluster.MasterPool)
 	}
 }
