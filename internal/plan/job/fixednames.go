@@ -17,7 +17,7 @@ func (j *request) noteFixedNames(env map[string]string) {
 		if general || !slices.Contains(nccl.NamesDevices, name) {
 			continue
 		}
-		j.add(check.Finding{
+		j.Report(check.Finding{
 			Check: nccl.UserSetting, Status: check.Warn, Subject: check.EnvRef(name),
 			Summary: fmt.Sprintf("%s=%s is fixed for all pods, but names and indices of devices differ from node to node",
 				name, env[name]),

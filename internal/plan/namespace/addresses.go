@@ -70,8 +70,8 @@ func (d *draft) addresses(n int) []string {
 		all[i] = cmp.Or(all[i], d.IPAM)
 	}
 	if d.oneSubnet = d.IPAM != "" && n > 1; d.oneSubnet {
-		d.Note("All rails are in the subnet of --ipam. The plugin tuning keeps them from answering ARP for each other; " +
-			"--rail-subnets gives each rail its own subnet.")
+		d.Note("All rails are in the subnet of --ipam. The plugin tuning keeps them from answering ARP for " +
+			"each other; --rail-subnets gives each rail its own subnet.")
 	}
 	return all
 }
