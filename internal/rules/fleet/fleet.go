@@ -66,7 +66,7 @@ func checks() []check.Check[fleet] {
 	}
 	for _, t := range traits {
 		all = append(all, check.Check[fleet]{
-			ID: t.id, Title: t.title, Needs: t.needs, ExplainedBy: t.causes, Run: inEachGroup(t.compare),
+			ID: t.id, Title: t.title, ExplainedBy: t.causes, Run: inEachGroup(t.compare),
 		})
 	}
 	return append(all, check.Check[fleet]{

@@ -260,6 +260,17 @@ func TestUnknownTraitsDoNotPass(t *testing.T) {
 	}
 }
 
+// TestUnknownTraitsHideNothing: a pod without a rail does not hide how the others differ.
+func TestUnknownTraitsHideNothing(t *testing.T) {
+	m := rulestest.Job(t, 4)
+	m[0].Snapshot.Devices = nil
+	rulestest.SmallMTU(&m[1])
+	found := func(f check.Finding) bool { return f.Check == fleet.MTU }
+	if r := judge(m); !slices.ContainsFunc(r.Findings, found) {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
 func TestJudgeKeepsNodesFromPods(t *testing.T) {
 	m := rulestest.Job(t, 2)
 	for _, node := range []string{"gpu-1", "gpu-2"} {

@@ -21,7 +21,6 @@ type trait struct {
 	title  string // the healthy fact
 	status check.Status
 	comparison
-	needs  []check.ID
 	causes []check.ID // faults of one machine that explain a difference
 	fix    *check.Fix
 	of     func(examined) (value string, known bool)
@@ -75,7 +74,6 @@ var traits = []trait{
 			source: "/sys/class/infiniband/*/ports/*/gid_attrs/types",
 			cost:   "RoCE v1 and v2 cannot connect to each other: the connection times out",
 		},
-		needs:  []check.ID{LinkLayer},
 		causes: []check.ID{rail.GIDUsable},
 		fix:    check.ByAdmin("Give every rail an address, so that it has a RoCE v2 GID."),
 		of: ofRails(func(r rail.Rail) string {
@@ -92,7 +90,6 @@ var traits = []trait{
 			source: "/sys/class/net/*/mtu",
 			cost:   "since NCCL 2.20 each rank uses its own MTU, so they hang or end with LOC_LEN_ERR",
 		},
-		needs:  []check.ID{LinkLayer},
 		causes: []check.ID{machine.RailMTU},
 		fix: check.ByAdmin("Set one MTU in the SriovNetworkNodePolicy and, with the tuning plugin, in the network "+
 			"attachment.",

@@ -87,12 +87,20 @@ func iommuTokens(cmdline string) string {
 	return strings.Join(slices.DeleteFunc(strings.Fields(cmdline), other), " ")
 }
 
+// unlessTranslated skips a check whose facts were not read, unless that would hide an IOMMU that translates.
+func (t *subject) unlessTranslated() []check.Finding {
+	if _, translates := translated(&t.Snapshot); translates {
+		return nil
+	}
+	return noData()
+}
+
 // iommuOptions is a warning only if the IOMMU translates: then somebody tried to prevent that and did not.
 func iommuOptions(t *subject) []check.Finding {
 	unknown := unknownOptions(t.Cmdline.Value)
 	switch {
 	case !t.Cmdline.IsKnown():
-		return noData()
+		return t.unlessTranslated()
 	case len(unknown) == 0:
 		return nil
 	}
@@ -115,7 +123,7 @@ func iommuPresent(t *subject) []check.Finding {
 	groups, known := t.IOMMU.Groups.Get()
 	switch {
 	case !known:
-		return noData()
+		return t.unlessTranslated()
 	case groups > 0 || !hasVFs(&t.Snapshot):
 		return nil
 	}

@@ -92,6 +92,20 @@ func TestUnreadFactsDoNotPass(t *testing.T) {
 	}
 }
 
+// TestUnreadFactsHideNothing: a check that was not read does not hide the findings of those that need it.
+func TestUnreadFactsHideNothing(t *testing.T) {
+	s := read(t, "lab-iommu-translated")
+	s.Cmdline, s.IOMMU.Groups = host.Fact[string]{}, host.Fact[int]{}
+	if _, found := of(Node(s), nccl.IOMMUPassthrough); !found {
+		t.Error("without the kernel's command line the IOMMU that translates is not reported")
+	}
+	s = read(t, pod)
+	device(&s).Ports[0].Rate = host.Unread[host.Rate]("permission denied")
+	if f, _ := of(Pod(s, Options{RateGbps: 400}), RateExpected); f.Status != check.Unknown {
+		t.Errorf("a rate that was not read: %+v", f)
+	}
+}
+
 // TestPhysicalFunctionsThatAreUp: interfaces that share the address of a physical function and are down are no fault.
 func TestPhysicalFunctionsThatAreUp(t *testing.T) {
 	for name, change := range map[string]func(*host.Snapshot, *host.Link){
