@@ -159,7 +159,8 @@ If a pod does not start, deploy reports the reason and the fix.`,
 	j.Type, j.Kind = job.Multi, job.StatefulSet
 	choiceFlag(cmd, &j.Type, "type", "",
 		"multi: one pod on each of several nodes; single: one pod", job.Multi, job.Single)
-	choiceFlag(cmd, &j.Kind, "kind", "", "workload that runs the pods", job.StatefulSet, job.JobSet)
+	choiceFlag(cmd, &j.Kind, "kind", "",
+		"workload that runs the pods; job and jobset run the command once", job.StatefulSet, job.IndexedJob, job.JobSet)
 	f := cmd.Flags()
 	f.IntVar(&j.Nodes, "nodes", 2, "`number` of pods of --type multi, one per node")
 	f.StringVar(&j.Image, "image", "", "`image` of the pods")

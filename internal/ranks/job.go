@@ -56,7 +56,7 @@ func Targets(s cluster.State, name, namespace string) []Target {
 	return all
 }
 
-// Workload is the StatefulSet or JobSet that deploy made for a job.
+// Workload is the object that deploy made for a job.
 type Workload struct {
 	Pods    int
 	command []string // of the container that trains
@@ -118,7 +118,7 @@ func Busy(s cluster.State, name, ns string) error {
 	w, known := WorkloadOf(s, name, ns)
 	switch {
 	case !known:
-		reason := "its StatefulSet or JobSet was not found"
+		reason := "the object that runs them was not found"
 		if p := s.Problem(cluster.Objects); p != nil {
 			reason = p.Err
 		}

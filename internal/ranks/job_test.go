@@ -205,7 +205,7 @@ func TestBusy(t *testing.T) {
 		"pods without their StatefulSet": {
 			cluster.State{},
 			ErrUnknownCommand,
-			"its StatefulSet or JobSet was not found",
+			"the object that runs them was not found",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -85,7 +85,13 @@ var Kinds = []Kind{
 	{
 		GVK:       schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"},
 		Templates: []Template{{Pod: "spec.template", Count: []string{"spec.parallelism"}}},
+		Deployed:  true,
 		Rank:      Source{Annotation: indexAnnotation},
+		Leader:    "NAME-0",   // host name of a pod of an indexed Job
+		Suffix:    "-N-abcde", // kubernetes pkg/controller/job podGenerateNameWithIndex
+		Makers:    []string{"Job/NAME"},
+		// kubernetes pkg/apis/batch/validation ValidateJobSpecUpdate
+		Fixed: []string{"parallelism", "completions", "completionMode", "template"},
 	},
 	{
 		GVK: schema.GroupVersionKind{Group: cluster.JobSetGroup, Version: "v1alpha2", Kind: "JobSet"},

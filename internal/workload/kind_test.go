@@ -92,7 +92,7 @@ func TestDeployed(t *testing.T) {
 			t.Errorf("%s: the row lacks a template, the rank, the leader, the suffix or the makers", k.GVK.Kind)
 		}
 	}
-	if got := strings.Join(Flags(), " "); got != "statefulset jobset" {
+	if got := strings.Join(Flags(), " "); got != "statefulset job jobset" {
 		t.Errorf("--kind takes %s", got)
 	}
 }

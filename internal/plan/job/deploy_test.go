@@ -43,6 +43,7 @@ func jobCases() map[string]struct {
 			o.Command, o.Script = nil, &Script{Name: "train.py", Content: []byte("import torch\n")}
 		})},
 		"multi-two-architectures": {arm, with(func(o *Options) { o.Command = nil })},
+		"multi-job":               {plantest.Training(), with(func(o *Options) { o.Kind = IndexedJob })},
 		"multi-jobset": {plantest.Training(), with(func(o *Options) {
 			o.Kind, o.Nodes, o.GPUs, o.Memory, o.CPU, o.EphemeralStorage, o.Shm = JobSet, 2, 4, "512Gi", "64000m", "200Gi", "1024Gi"
 		})},
@@ -94,6 +95,8 @@ func TestJobManifests(t *testing.T) {
 					plantest.Strictly(t, object, &corev1.Service{})
 				case "ConfigMap":
 					plantest.Strictly(t, object, &corev1.ConfigMap{})
+				case "Job":
+					plantest.Strictly(t, object, &batchv1.Job{})
 				case "JobSet":
 					jobs := workload.Field(object, "spec.replicatedJobs")
 					template := jobs.([]any)[0].(map[string]any)["template"].(map[string]any)

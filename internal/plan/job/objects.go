@@ -53,16 +53,27 @@ func (j *job) objects(d delivery.Delivery) []plan.Change {
 	if j.Script != nil {
 		add(j.scriptObject(), "contains "+j.Script.Name)
 	}
-	template := j.template(d)
-	if j.Kind == JobSet {
-		add(j.jobSetObject(template), fmt.Sprintf("runs %s, once", words.Count(j.Nodes, "pod")))
-		return changes
-	}
-	if j.multi() {
+	if j.multi() && j.Kind != JobSet { // whose controller makes one
 		add(j.serviceObject(), "gives every pod a DNS name before it is ready, for the rendezvous")
 	}
-	add(j.statefulSetObject(template), "keeps "+words.Count(j.Nodes, "pod")+" running")
+	pods := words.Count(j.Nodes, "pod")
+	why := fmt.Sprintf("runs %s, once", pods)
+	if j.workload().Recreates {
+		why = "keeps " + pods + " running"
+	}
+	add(j.workloadObject(j.template(d)), why)
 	return changes
+}
+
+// workloadObject returns the object that runs the pods.
+func (j *job) workloadObject(template map[string]any) unstructured.Unstructured {
+	switch j.Kind {
+	case JobSet:
+		return j.jobSetObject(template)
+	case IndexedJob:
+		return j.jobObject(template)
+	}
+	return j.statefulSetObject(template)
 }
 
 func (j *job) scriptObject() unstructured.Unstructured {
@@ -104,16 +115,34 @@ func (j *job) statefulSetObject(template map[string]any) unstructured.Unstructur
 	return object
 }
 
-// jobSetObject is typed only where k8s.io/api has the type: it has no JobSet.
-func (j *job) jobSetObject(template map[string]any) unstructured.Unstructured {
+// jobObject returns a Job, in which a pod has the DNS name of its index if it has the service as its subdomain.
+func (j *job) jobObject(template map[string]any) unstructured.Unstructured {
+	if j.multi() {
+		template["spec"].(map[string]any)["subdomain"] = j.service()
+	}
+	object := unstructured.Unstructured{Object: map[string]any{
+		"metadata": plan.Fields(new(j.meta(j.Name))),
+		"spec":     j.runOnce(template),
+	}}
+	object.SetGroupVersionKind(j.workload().GVK)
+	return object
+}
+
+// runOnce returns the spec of a Job that ends all pods when one fails.
+func (j *job) runOnce(template map[string]any) map[string]any {
 	template["spec"].(map[string]any)["restartPolicy"] = string(corev1.RestartPolicyNever)
-	workers := plan.Fields(&batchv1.JobSpec{
+	spec := plan.Fields(&batchv1.JobSpec{
 		Parallelism:    new(int32(j.Nodes)),
 		Completions:    new(int32(j.Nodes)),
 		CompletionMode: new(batchv1.IndexedCompletion),
 		BackoffLimit:   new(int32(0)),
 	})
-	workers["template"] = template
+	spec["template"] = template
+	return spec
+}
+
+// jobSetObject is typed only where k8s.io/api has the type: it has no JobSet.
+func (j *job) jobSetObject(template map[string]any) unstructured.Unstructured {
 	object := unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"network": map[string]any{
 			"enableDNSHostnames":       true,
@@ -124,7 +153,7 @@ func (j *job) jobSetObject(template map[string]any) unstructured.Unstructured {
 		"replicatedJobs": []any{map[string]any{
 			"name":     workload.Workers,
 			"replicas": int64(1),
-			"template": map[string]any{"spec": workers},
+			"template": map[string]any{"spec": j.runOnce(template)},
 		}},
 	}}}
 	object.SetGroupVersionKind(j.workload().GVK)

@@ -24,6 +24,7 @@ const (
 // Kinds of workload that run a job, as --kind takes them: rows of workload.Kinds.
 const (
 	StatefulSet = "statefulset"
+	IndexedJob  = "job"
 	JobSet      = "jobset"
 )
 

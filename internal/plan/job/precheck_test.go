@@ -198,44 +198,42 @@ func TestPlacePrechecks(t *testing.T) {
 	})
 }
 
-// TestJobSetIsNotChanged: an existing JobSet stays, and a different request is refused.
-func TestJobSetIsNotChanged(t *testing.T) {
-	for name, test := range map[string]struct {
-		change func(*Options)
-		want   []string
-	}{
-		"the same": {func(*Options) {}, nil},
-		"another image": {
-			func(o *Options) { o.Image += "-rc1" },
-			[]string{"fail job-replaced job/h-kim: h-kim exists with other settings, and a JobSet cannot be changed"},
-		},
-		"another number": {
-			func(o *Options) { o.Nodes = 1 },
-			[]string{"fail job-replaced job/h-kim: h-kim exists with other settings, and a JobSet cannot be changed"},
-		},
-		"another kind": {
-			func(o *Options) { o.Kind = StatefulSet },
-			[]string{
-				"fail job-replaced job/h-kim: h-kim already exists as a JobSet, so it cannot be deployed as a StatefulSet",
+// TestFixedKindIsNotChanged: an existing Job or JobSet stays, and a different request is refused.
+func TestFixedKindIsNotChanged(t *testing.T) {
+	for kind, name := range map[string]string{JobSet: "JobSet", IndexedJob: "Job"} {
+		for situation, test := range map[string]struct {
+			change func(*Options)
+			want   string
+		}{
+			"the same":       {func(*Options) {}, ""},
+			"another image":  {func(o *Options) { o.Image += "-rc1" }, "exists with other settings, and a " + name + " cannot be changed"},
+			"another number": {func(o *Options) { o.Nodes = 1 }, "exists with other settings, and a " + name + " cannot be changed"},
+			"another kind": {
+				func(o *Options) { o.Kind = StatefulSet },
+				"already exists as a " + name + ", so it cannot be deployed as a StatefulSet",
 			},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			o := jobOptions()
-			o.Kind = JobSet
-			s := plantest.Training()
-			first, _ := Deploy(s, o)
-			s = plantest.With(s, plantest.Live(first))
-			test.change(&o)
-			p, findings := Deploy(s, o)
-			findings = slices.DeleteFunc(findings, func(f check.Finding) bool { return f.Status != check.Fail })
-			if diff := cmp.Diff(test.want, plantest.Lines(findings)); diff != "" {
-				t.Errorf("findings (-want +got):\n%s", diff)
-			}
-			if !p.Empty() {
-				t.Errorf("steps %v", plantest.StepIDs(p))
-			}
-		})
+		} {
+			t.Run(name+", "+situation, func(t *testing.T) {
+				o := jobOptions()
+				o.Kind = kind
+				s := plantest.Training()
+				first, _ := Deploy(s, o)
+				s = plantest.With(s, plantest.Live(first))
+				test.change(&o)
+				p, findings := Deploy(s, o)
+				findings = slices.DeleteFunc(findings, func(f check.Finding) bool { return f.Status != check.Fail })
+				var want []string
+				if test.want != "" {
+					want = []string{"fail job-replaced job/h-kim: h-kim " + test.want}
+				}
+				if diff := cmp.Diff(want, plantest.Lines(findings)); diff != "" {
+					t.Errorf("findings (-want +got):\n%s", diff)
+				}
+				if !p.Empty() {
+					t.Errorf("steps %v", plantest.StepIDs(p))
+				}
+			})
+		}
 	}
 }
 

@@ -155,8 +155,8 @@ func (j *request) validateServer() {
 	}
 	if j.Nodes > 1 {
 		j.requireVersion(k.RankSince, "does not give the pods of a "+k.GVK.Kind+" their rank",
-			check.ByUser("Use --kind jobset if the JobSet controller is installed, or a newer cluster.",
-				j.deployCommand("--kind jobset")))
+			check.ByUser("Use --kind job, which tells its pods their rank since Kubernetes 1.21.",
+				j.deployCommand("--kind job")))
 	}
 	if j.Delivery == delivery.ByImageVolume {
 		j.requireVersion(plan.ImageVolumesMinor, "has no image volumes",
@@ -197,7 +197,7 @@ func (j *request) place() {
 	}
 	j.replaced()
 	if j.workload().Recreates && (len(j.Command) > 0 || j.Script != nil) {
-		j.Note("A %s restarts the command whenever it ends, also after success; --kind jobset runs it once.",
+		j.Note("A %s restarts the command whenever it ends, also after success; --kind job runs it once.",
 			j.workload().GVK.Kind)
 	}
 }
@@ -232,7 +232,7 @@ func (j *job) unchanged() {
 	if len(k.Fixed) == 0 || !exists {
 		return
 	}
-	want := j.jobSetObject(j.template(j.delivery())).Object
+	want := j.workloadObject(j.template(j.delivery())).Object
 	for _, field := range k.Fixed {
 		path := "spec." + field
 		wanted := map[string]any{field: workload.Field(want, path)}
