@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -102,14 +103,18 @@ func (c *configPlan) iommu(p cluster.Pool) {
 	}
 	arguments, unknownVendor := passthrough(c.s.NodesOf(p.Name))
 	missing := missingArguments(have, arguments)
+	if slices.Contains(arguments, intelOn) && !slices.Contains(have, intelOn) && !slices.Contains(missing, intelOn) {
+		c.Note("Pool %s already boots with passthrough, so %s is not added: "+
+			"an Intel IOMMU that the kernel leaves off translates nothing.", p.Name, intelOn)
+	}
 	if len(missing) == 0 {
 		return
 	}
-	if len(unknownVendor) > 0 && slices.Contains(missing, "intel_iommu=on") {
+	if len(unknownVendor) > 0 && slices.Contains(missing, intelOn) {
 		c.Note("The CPU vendor of %s in pool %s is unknown (no label feature.node.kubernetes.io/cpu-model.vendor_id), "+
 			"so intel_iommu=on is set. Other CPUs ignore it.", words.Count(len(unknownVendor), "node"), p.Name)
 	}
-	m := cluster.MachineConfig{Name: "99-" + p.Name + "-iommu-passthrough"}
+	m := cluster.MachineConfig{Name: c.freeName("99-" + p.Name + "-iommu-passthrough")}
 	own, _ := c.config(m.Name)
 	m.KernelArguments = slices.Concat(own.KernelArguments, missing)
 	c.write(p, m, "boots the nodes with "+strings.Join(missing, " ")+
@@ -118,7 +123,7 @@ func (c *configPlan) iommu(p cluster.Pool) {
 
 // memlock plans the locked-memory limit of a pool: a drop-in that CRI-O reads last and that keeps the other limits.
 func (c *configPlan) memlock(p cluster.Pool) {
-	name := plan.MemlockConfig(p.Name)
+	name := c.freeName(plan.MemlockConfig(p.Name))
 	selected := plan.SelectedConfigs(p, c.configs)
 	all, others := plan.UlimitsOf(plan.CRIOFiles(selected)), plan.UlimitsOf(plan.CRIOFiles(without(selected, name)))
 	for _, f := range others.Unread {
@@ -149,13 +154,22 @@ func (c *configPlan) config(name string) (cluster.MachineConfig, bool) {
 	return c.configs[i], true
 }
 
-// write plans one MachineConfig, unless somebody else has its name or no label selects the pool alone.
-func (c *configPlan) write(p cluster.Pool, m cluster.MachineConfig, why string) {
-	existing, replaces := c.config(m.Name)
-	if replaces && !createdBySetup(existing.Labels) {
-		c.Report(configTaken(p, m, existing))
-		return
+// freeName returns a name that no MachineConfig of somebody else has: base, otherwise base-2 and so on. Another
+// MachineConfig can add to theirs, and to replace theirs could reboot the nodes twice.
+func (c *configPlan) freeName(base string) string {
+	name := base
+	for i := 2; ; i++ {
+		existing, taken := c.config(name)
+		if !taken || createdBySetup(existing.Labels) {
+			return name
+		}
+		name = fmt.Sprintf("%s-%d", base, i)
 	}
+}
+
+// write plans one MachineConfig, unless no label selects the pool alone.
+func (c *configPlan) write(p cluster.Pool, m cluster.MachineConfig, why string) {
+	_, replaces := c.config(m.Name)
 	role, ok := roleFor(p, c.s.Pools)
 	if !ok {
 		c.Report(noRole(p))

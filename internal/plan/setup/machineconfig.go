@@ -81,7 +81,7 @@ func passthrough(nodes []cluster.Node) (arguments, unknownVendor []string) {
 		x86, intel = true, true
 	}
 	if intel {
-		arguments = append(arguments, "intel_iommu=on")
+		arguments = append(arguments, intelOn)
 	}
 	if x86 {
 		arguments = append(arguments, "iommu=pt")
@@ -92,16 +92,17 @@ func passthrough(nodes []cluster.Node) (arguments, unknownVendor []string) {
 	return arguments, unknownVendor
 }
 
+// intelOn switches Intel's IOMMU on.
+const intelOn = "intel_iommu=on"
+
 // missingArguments returns the wanted kernel arguments that are not set. On x86 `iommu.passthrough=1` equals
-// `iommu=pt`.
+// `iommu=pt`, and either is enough: an Intel IOMMU that is off by default, or that the firmware demands, translates for
+// untrusted devices at most (Linux drivers/iommu/intel/iommu.c intel_iommu_init).
 func missingArguments(have, want []string) []string {
-	var missing []string
-	for _, w := range want {
-		if !slices.Contains(have, w) && (w != "iommu=pt" || !slices.Contains(have, "iommu.passthrough=1")) {
-			missing = append(missing, w)
-		}
-	}
-	return missing
+	x86 := slices.ContainsFunc(passthroughTokens, func(t string) bool { return slices.Contains(have, t) })
+	return slices.DeleteFunc(slices.Clone(want), func(w string) bool {
+		return slices.Contains(have, w) || (x86 && (w == "iommu=pt" || w == intelOn))
+	})
 }
 
 // translating are the kernel arguments that contradict passthrough.

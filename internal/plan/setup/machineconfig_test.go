@@ -56,17 +56,18 @@ func TestMissingArguments(t *testing.T) {
 			[]string{"intel_iommu=on", "iommu=pt"},
 			[]string{"intel_iommu=on", "iommu=pt"},
 		},
-		"one there": {
-			[]string{"iommu=pt"},
-			[]string{"intel_iommu=on", "iommu=pt"},
+		"Intel's is on": {
 			[]string{"intel_iommu=on"},
+			[]string{"intel_iommu=on", "iommu=pt"},
+			[]string{"iommu=pt"},
 		},
+		"passthrough is enough": {[]string{"iommu=pt"}, []string{"intel_iommu=on", "iommu=pt"}, []string{}},
 		"all there": {
 			[]string{"iommu=pt", "quiet", "intel_iommu=on"},
 			[]string{"intel_iommu=on", "iommu=pt"},
-			nil,
+			[]string{},
 		},
-		"other spelling": {[]string{"iommu.passthrough=1"}, []string{"iommu=pt"}, nil},
+		"other spelling": {[]string{"iommu.passthrough=1"}, []string{"iommu=pt"}, []string{}},
 		"iommu=pt has no effect on arm64": {
 			[]string{"iommu=pt"},
 			[]string{"iommu.passthrough=1"},

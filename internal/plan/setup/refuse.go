@@ -69,31 +69,6 @@ func selectorText(s cluster.Selector) string {
 	return orNone(parts)
 }
 
-// configTaken reports that a MachineConfig of somebody else has the wanted name and lacks settings.
-func configTaken(p cluster.Pool, want, existing cluster.MachineConfig) check.Finding {
-	source := "MachineConfig/" + want.Name
-	evidence := check.Observed(source+" label "+plan.LabelManagedBy,
-		cmp.Or(existing.Labels[plan.LabelManagedBy], "none"), plan.ManagedBy)
-	flag := "--no-memlock"
-	if len(want.KernelArguments) > 0 {
-		flag = "--no-iommu"
-		evidence = append(evidence, check.Evidence{
-			Source: source + " spec.kernelArguments",
-			Got:    cmp.Or(strings.Join(existing.KernelArguments, " "), "none"),
-			Want:   strings.Join(want.KernelArguments, " "),
-		})
-	}
-	return check.Finding{
-		Check: plan.NameFree, Status: check.Fail, Subject: check.Named(check.MachineConfig, want.Name),
-		Summary: fmt.Sprintf("MachineConfig %s exists, was not created by Railhead "+
-			"and lacks settings that pool %s needs", want.Name, p.Name),
-		Evidence: evidence,
-		Fix: check.ByAdmin("Add the settings, or delete it so that Railhead creates its own; "+
-			"both reboot the pool's nodes. Use "+flag+" to leave this setting alone.",
-			"oc edit machineconfig "+want.Name, "oc delete machineconfig "+want.Name),
-	}
-}
-
 // contradiction reports a kernel argument that undoes passthrough.
 func contradiction(p cluster.Pool, m cluster.MachineConfig, argument string) check.Finding {
 	return check.Finding{

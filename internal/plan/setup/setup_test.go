@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
@@ -112,19 +113,6 @@ func TestRefused(t *testing.T) {
 			[]string{
 				"fail pool-role pool/gpu: no value of label machineconfiguration.openshift.io/role makes a " +
 					"MachineConfig apply to pool gpu only",
-			},
-		},
-		"a MachineConfig of somebody else has the name": {
-			func(s *cluster.State) {
-				s.MachineConfigs = append(s.MachineConfigs, cluster.MachineConfig{
-					Name:            "99-worker-iommu-passthrough",
-					Labels:          map[string]string{plan.RoleLabel: "worker"},
-					KernelArguments: []string{"iommu=pt"},
-				})
-			}, Options{},
-			[]string{
-				"fail name-free machineconfig/99-worker-iommu-passthrough: MachineConfig 99-worker-iommu-passthrough " +
-					"exists, was not created by Railhead and lacks settings that pool worker needs",
 			},
 		},
 		"an SCC of somebody else has the name": {
@@ -336,7 +324,8 @@ func TestSteps(t *testing.T) {
 			Options{SCC: "privileged", NoMemlock: true},
 			nil,
 		},
-		"half of the arguments by others": {arguments("iommu=pt"), Options{SCC: "privileged", NoMemlock: true}, rolled},
+		"passthrough by others":           {arguments("iommu=pt"), Options{SCC: "privileged", NoMemlock: true}, nil},
+		"half of the arguments by others": {arguments(intelOn), Options{SCC: "privileged", NoMemlock: true}, rolled},
 		"limit by others": {
 			add(config("50-m", "worker", limits("60.conf", "memlock=-1:-1"))),
 			Options{SCC: "privileged", NoIOMMU: true},
@@ -460,6 +449,12 @@ func TestNotes(t *testing.T) {
 			"The CPU vendor of 1 node in pool worker is unknown (no label " +
 				"feature.node.kubernetes.io/cpu-model.vendor_id), so intel_iommu=on is set. Other CPUs ignore it.",
 		},
+		"passthrough by others": {
+			func(s *cluster.State) { *s = withConfigOfOthers(*s, "iommu=pt") },
+			Options{},
+			"Pool worker already boots with passthrough, so intel_iommu=on is not added: " +
+				"an Intel IOMMU that the kernel leaves off translates nothing.",
+		},
 		"custom pool that takes over": {
 			func(s *cluster.State) { *s = withGPUPool(*s) },
 			Options{Pools: []string{"worker"}},
@@ -491,6 +486,42 @@ func TestNotes(t *testing.T) {
 				t.Errorf("no note %q in\n%s", test.want, strings.Join(p.Notes, "\n"))
 			}
 		})
+	}
+}
+
+// withConfigOfOthers has a MachineConfig of somebody else that has the name that setup would use.
+func withConfigOfOthers(s cluster.State, arguments ...string) cluster.State {
+	s.MachineConfigs = append(s.MachineConfigs, cluster.MachineConfig{
+		Name:            "99-worker-iommu-passthrough",
+		Labels:          map[string]string{plan.RoleLabel: "worker"},
+		KernelArguments: arguments,
+	})
+	return s
+}
+
+// TestNameTaken: the MachineConfig of somebody else stays, and another one adds what it lacks.
+func TestNameTaken(t *testing.T) {
+	written := func(s cluster.State) map[string]any {
+		arguments := map[string]any{}
+		for _, c := range mustPlan(t, s, Options{SCC: "privileged", NoMemlock: true}).Changes() {
+			if c.Verb == plan.Apply {
+				list, _, _ := unstructured.NestedFieldNoCopy(c.Object.Object, "spec", "kernelArguments")
+				arguments[c.Object.GetName()] = list
+			}
+		}
+		return arguments
+	}
+	const own = "99-worker-iommu-passthrough-2"
+	taken := withConfigOfOthers(openshift(), intelOn)
+	if diff := cmp.Diff(map[string]any{own: []any{"iommu=pt"}}, written(taken)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	again := clone(taken)
+	again.MachineConfigs = append(again.MachineConfigs, cluster.MachineConfig{
+		Name: own, Labels: plan.Labels(ComponentSetup, ""), KernelArguments: []string{"quiet"},
+	})
+	if diff := cmp.Diff(map[string]any{own: []any{"quiet", "iommu=pt"}}, written(again)); diff != "" {
+		t.Errorf("its own is completed (-want +got):\n%s", diff)
 	}
 }
 
