@@ -25,6 +25,7 @@ type policy struct {
 	nic
 	selector map[string]string
 	vfs      int
+	mtu      int // 0: the operator leaves it at 1500
 }
 
 // sriovPart creates a policy for each RDMA NIC without one.
@@ -39,6 +40,7 @@ func sriovPart(s cluster.State, o Options) part {
 	}
 	nics, findings := findNICs(s, o)
 	p.Report(findings...)
+	p.Report(badMTU(o)...)
 	p.Report(missingNICs(s, o, nics)...)
 	var policies []policy
 	var nodes []string
@@ -58,7 +60,7 @@ func sriovPart(s cluster.State, o Options) part {
 		if o.VFs > n.maxVFs() {
 			p.Report(tooManyVFs(n, o.VFs))
 		}
-		policy := policy{nic: n, selector: selector, vfs: vfsFor(s, o, n)}
+		policy := policy{nic: n, selector: selector, vfs: vfsFor(s, o, n), mtu: mtuFor(o, n)}
 		why := fmt.Sprintf("makes %s of %s on %s", words.Count(policy.vfs, "virtual function"), n.name,
 			words.Count(len(n.nodes), "node"))
 		if change := plan.ApplyUnlessCovered(s, policyObject(s, policy), why); change != nil {
@@ -75,6 +77,7 @@ func sriovPart(s cluster.State, o Options) part {
 	if len(o.PFs) == 0 {
 		p.Report(unknownGateways(s, nodes, policies)...)
 	}
+	p.noteMTUs(policies)
 	p.Note("The SR-IOV operator drains %s, one at a time unless a SriovNetworkPoolConfig says otherwise, "+
 		"and reboots those whose NIC firmware must change.", words.Count(len(nodes), "node"))
 	p.steps = []plan.Step{sriovStep(s, "Write", changes, nodes, sriovDone(nodes, policies))}
@@ -143,11 +146,11 @@ func policyObject(s cluster.State, p policy) unstructured.Unstructured {
 		"deviceType":   "netdevice",
 		"isRdma":       true,
 	}
-	if strings.EqualFold(p.linkType, "IB") {
+	if p.infiniBand() {
 		spec["linkType"] = "IB"
 	}
-	if len(p.mtus) == 1 && p.mtus[0] > 1500 { // otherwise virtual functions have 1500, whatever their NIC has
-		spec["mtu"] = int64(p.mtus[0])
+	if p.mtu > 0 {
+		spec["mtu"] = int64(p.mtu)
 	}
 	o := object(cluster.SriovGroup+"/v1", "SriovNetworkNodePolicy", policyName(p.name), map[string]any{"spec": spec})
 	o.SetNamespace(plan.SriovNamespace(s))

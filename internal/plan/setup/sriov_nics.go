@@ -26,6 +26,8 @@ type nic struct {
 	reason   string   // for leaving it alone, unless a finding says so
 }
 
+func (n nic) infiniBand() bool { return strings.EqualFold(n.linkType, "IB") }
+
 func (n nic) maxVFs() int {
 	if n.totalVFs == 0 {
 		return maxMellanoxVFs
@@ -96,6 +98,9 @@ func judgeNIC(
 	policy, covered := policyFor(s, o, node, i)
 	gateway := node.GatewayMAC != "" && strings.EqualFold(node.GatewayMAC, i.MAC)
 	switch {
+	case covered && policy.RDMA && o.MTU > 0 && cmp.Or(policy.MTU, defaultMTU) != o.MTU && !strings.EqualFold(i.LinkType, "IB"):
+		return nicVerdict{reason: fmt.Sprintf("policy %s sets its MTU, which is %d", policy.Name,
+			cmp.Or(policy.MTU, defaultMTU))}
 	case covered && policy.RDMA:
 		return nicVerdict{}
 	case covered:
@@ -164,7 +169,7 @@ func linkSpeed(i cluster.SriovInterface) float64 {
 }
 
 // policyFor returns the policy that creates virtual functions of a NIC, preferably with RDMA. Railhead's own does not
-// count if another number of them is requested.
+// count if another number or MTU of them is requested.
 func policyFor(
 	s cluster.State, o Options, node cluster.Node, i cluster.SriovInterface,
 ) (found cluster.SriovPolicy, ok bool) {
@@ -172,7 +177,7 @@ func policyFor(
 		own := p.Name == policyName(i.Name) && hasOwnPolicy(s, i.Name)
 		switch {
 		case p.VFs == 0 || p.ResourceName == "" || !cluster.Selects(p.NodeSelector, nil, node.Labels) || !p.Selects(i):
-		case own && o.VFs > 0 && o.VFs != p.VFs:
+		case own && ((o.VFs > 0 && o.VFs != p.VFs) || (o.MTU > 0 && o.MTU != p.MTU)):
 		case p.RDMA:
 			return p, true
 		default:

@@ -1,10 +1,14 @@
 package setup
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/railhead/railhead/internal/check"
@@ -185,35 +189,42 @@ func TestSriov(t *testing.T) {
 func TestPolicy(t *testing.T) {
 	tests := map[string]struct {
 		change func(*cluster.State)
-		vfs    int
+		o      Options
 		fields map[string]any
 	}{
-		"one virtual function per GPU": {func(*cluster.State) {}, 0, map[string]any{
+		"one virtual function per GPU": {func(*cluster.State) {}, Options{}, map[string]any{
 			"numVfs": int64(8), "mtu": int64(9000), "linkType": nil, "resourceName": "eno5np0rdma",
 			"nodeSelector": map[string]any{sriovCapable: "true"},
 		}},
-		"as many as are asked for": {func(*cluster.State) {}, 2, map[string]any{"numVfs": int64(2)}},
+		"as many as are asked for": {func(*cluster.State) {}, Options{VFs: 2}, map[string]any{"numVfs": int64(2)}},
 		"no more than the least NIC can have": {
 			func(s *cluster.State) { nicOf(s, "w13", "eno5np0").TotalVFs = 4 },
-			0,
+			Options{},
 			map[string]any{"numVfs": int64(4)},
 		},
 		"no GPUs": {func(s *cluster.State) {
 			delete(nodeOf(s, "w12").Allocatable, "nvidia.com/gpu")
 			delete(nodeOf(s, "w13").Allocatable, "nvidia.com/gpu")
-		}, 0, map[string]any{"numVfs": int64(8)}},
+		}, Options{}, map[string]any{"numVfs": int64(8)}},
 		"InfiniBand": {func(s *cluster.State) {
 			for _, node := range []string{"w12", "w13"} {
 				nicOf(s, node, "eno5np0").LinkType = "IB"
 				nicOf(s, node, "eno5np0").MTU = 0
 			}
-		}, 0, map[string]any{"linkType": "IB", "mtu": nil}},
+		}, Options{}, map[string]any{"linkType": "IB", "mtu": nil}},
+		"InfiniBand has no use for the MTU that is asked for": {func(s *cluster.State) {
+			for _, node := range []string{"w12", "w13"} {
+				nicOf(s, node, "eno5np0").LinkType = "IB"
+				nicOf(s, node, "eno5np0").MTU = 2044
+			}
+		}, Options{MTU: 9000}, map[string]any{"mtu": int64(2044)}},
+		"MTU that is asked for": {func(*cluster.State) {}, Options{MTU: 4200}, map[string]any{"mtu": int64(4200)}},
 		"MTUs differ": {
 			func(s *cluster.State) { nicOf(s, "w13", "eno5np0").MTU = 1500 },
-			0,
+			Options{},
 			map[string]any{"mtu": nil},
 		},
-		"no feature discovery": {func(s *cluster.State) { delete(nodeOf(s, "w13").Labels, sriovCapable) }, 0,
+		"no feature discovery": {func(s *cluster.State) { delete(nodeOf(s, "w13").Labels, sriovCapable) }, Options{},
 			map[string]any{"nodeSelector": map[string]any{role("worker"): ""}}},
 		"the pool of the nodes": {func(s *cluster.State) {
 			delete(nodeOf(s, "w13").Labels, sriovCapable)
@@ -223,8 +234,8 @@ func TestPolicy(t *testing.T) {
 				Interfaces: []cluster.SriovInterface{{Name: "eno5np0", Vendor: "15b3", MAC: "02:00", LinkState: "up"}},
 			})
 			nodeOf(s, "w01").GatewayMAC = "02:00"
-		}, 0, map[string]any{"nodeSelector": map[string]any{role("gpu"): ""}}},
-		"one node alone": {func(s *cluster.State) { nodeOf(s, "w13").GatewayMAC = nicOf(s, "w13", "eno5np0").MAC }, 0,
+		}, Options{}, map[string]any{"nodeSelector": map[string]any{role("gpu"): ""}}},
+		"one node alone": {func(s *cluster.State) { nodeOf(s, "w13").GatewayMAC = nicOf(s, "w13", "eno5np0").MAC }, Options{},
 			map[string]any{"nodeSelector": map[string]any{"kubernetes.io/hostname": "w12"}}},
 	}
 	for name, test := range tests {
@@ -240,7 +251,7 @@ func TestPolicy(t *testing.T) {
 				}
 			}
 			o := only()
-			o.VFs = test.vfs
+			o.VFs, o.MTU = test.o.VFs, test.o.MTU
 			got := spec(t, mustPlan(t, s, o))
 			for field, want := range test.fields {
 				if diff := cmp.Diff(want, got[field]); diff != "" {
@@ -248,6 +259,69 @@ func TestPolicy(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestMTUNotes(t *testing.T) {
+	nics := func(change func(*cluster.SriovInterface)) cluster.State {
+		s := withNICs(openshift())
+		for _, node := range []string{"w12", "w13"} {
+			for _, name := range []string{"eno5np0", "eno6np0"} {
+				change(nicOf(&s, node, name))
+			}
+		}
+		return s
+	}
+	small := nics(func(i *cluster.SriovInterface) { i.MTU = 1500 })
+	theirs := nics(func(*cluster.SriovInterface) {})
+	for _, name := range []string{"eno5np0", "eno6np0"} {
+		theirs.SriovPolicies = append(theirs.SriovPolicies, cluster.SriovPolicy{
+			Name: "rails", ResourceName: name, NodeSelector: map[string]string{role("worker"): ""},
+			VFs: 4, PFs: []string{name}, RDMA: true,
+		})
+	}
+	const costs = "The virtual functions of eno5np0 and eno6np0 get an MTU of %s of the rate. " +
+		"If the switches carry more, use --mtu 9000."
+	tests := map[string]struct {
+		s    cluster.State
+		mtu  int
+		want []string
+	}{
+		"the NICs have 9000":              {nics(func(*cluster.SriovInterface) {}), 0, nil},
+		"the NICs have 1500":              {small, 0, []string{fmt.Sprintf(costs, "1500, which costs RDMA 5.6 %")}},
+		"a policy of others, and no wish": {theirs, 0, nil},
+		"2200 is asked for": {
+			nics(func(*cluster.SriovInterface) {}), 2200,
+			[]string{fmt.Sprintf(costs, "2200, which costs RDMA 1.9 %")},
+		},
+		"9000 is asked for": {small, 9000, []string{
+			"The SR-IOV operator raises the MTU of eno5np0 and eno6np0 to 9000. " +
+				"The switch ports must carry it, or large packets are lost.",
+		}},
+		"InfiniBand": {
+			nics(func(i *cluster.SriovInterface) { i.LinkType, i.MTU = "IB", 2044 }), 9000, nil,
+		},
+		"a policy of others decides": {theirs, 9000, []string{
+			"NIC eno5np0 of 2 nodes gets no policy: policy rails sets its MTU, which is 1500.",
+			"NIC eno6np0 of 2 nodes gets no policy: policy rails sets its MTU, which is 1500.",
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := only("eno5np0", "eno6np0")
+			o.MTU = test.mtu
+			notes := slices.DeleteFunc(mustPlan(t, test.s, o).Notes, func(n string) bool {
+				return !strings.Contains(n, "MTU")
+			})
+			if diff := cmp.Diff(test.want, notes, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("notes (-want +got):\n%s", diff)
+			}
+		})
+	}
+	for _, mtu := range []int{-1, 1279, 9979} {
+		if p, findings := Cluster(small, Options{Sriov: true, MTU: mtu}); check.Worst(findings) != check.Fail || !p.Empty() {
+			t.Errorf("MTU %d: %v", mtu, plantest.Lines(findings))
+		}
 	}
 }
 
@@ -280,6 +354,11 @@ func TestSriovAgain(t *testing.T) {
 		t.Errorf("the third run has steps %v", plantest.StepIDs(p))
 	}
 	o := only("eno5np0")
+	o.MTU = 4200
+	if got := spec(t, mustPlan(t, m.State, o)); got["mtu"] != int64(4200) {
+		t.Errorf("mtu %v", got["mtu"])
+	}
+	o = only("eno5np0")
 	o.VFs = 4
 	if got := spec(t, mustPlan(t, m.State, o)); got["numVfs"] != int64(4) {
 		t.Errorf("numVfs %v", got["numVfs"])
