@@ -48,7 +48,7 @@ func (s Streams) live() *report.Live { return &report.Live{W: s.Err, TTY: s.TTY,
 // Main runs a command line and returns the exit code. program is the path of the program; messages of kubectl-railhead
 // call it "kubectl railhead".
 func Main(ctx context.Context, program string, args []string, version string, streams Streams) int {
-	app := &app{streams: streams, version: version, flags: kube.NewFlags()}
+	app := &app{streams: streams, version: version, flags: &kube.Flags{}}
 	root := app.root(displayName(program))
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)

@@ -21,9 +21,6 @@ type Flags struct {
 	overrides  clientcmd.ConfigOverrides
 }
 
-// NewFlags returns the flags at their defaults.
-func NewFlags() *Flags { return &Flags{} }
-
 // AddFlags adds --kubeconfig, --context, --namespace and kubectl's other flags. It reads no file.
 func (f *Flags) AddFlags(set *pflag.FlagSet) {
 	set.StringVar(&f.kubeconfig, clientcmd.RecommendedConfigPathFlag, "",

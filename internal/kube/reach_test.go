@@ -37,7 +37,7 @@ func parsed(t *testing.T, args ...string) *Flags {
 	t.Helper()
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
-	flags, set := NewFlags(), pflag.NewFlagSet("railhead", pflag.ContinueOnError)
+	flags, set := &Flags{}, pflag.NewFlagSet("railhead", pflag.ContinueOnError)
 	flags.AddFlags(set)
 	if err := set.Parse(args); err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestNamespace(t *testing.T) {
 
 func TestFlagsAreKubectls(t *testing.T) {
 	set := pflag.NewFlagSet("railhead", pflag.ContinueOnError)
-	NewFlags().AddFlags(set)
+	new(Flags).AddFlags(set)
 	var names []string
 	set.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	want := []string{"as", "as-group", "as-uid", "certificate-authority", "client-certificate", "client-key",

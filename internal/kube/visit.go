@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/plan/delivery"
 )
 
 // Visit is a container to take a snapshot in.
@@ -83,10 +84,7 @@ func fanOut(
 	return ctx.Err()
 }
 
-// podProgram is the path of railhead-pod in the pods of a job.
-const podProgram = "/railhead/bin/railhead-pod"
-
-// The scripts of a visit, for dash, bash and busybox. $1 is podProgram.
+// The scripts of a visit, for dash, bash and busybox. $1 is delivery.Path.
 const (
 	// lookScript takes a snapshot with the railhead-pod in the container. Without one it prints the architecture and
 	// exits with notThere.
@@ -194,7 +192,7 @@ func (s snapshotter) script(ctx context.Context, script string, in io.Reader) (o
 	stdout, stderr := &Capture{Limit: most}, &Capture{Limit: 4 << 10}
 	code, err = s.exec(ctx, s.visit.Pod, ExecOptions{
 		Container: s.visit.Container,
-		Command:   []string{"sh", "-c", strings.TrimSpace(script), "railhead", podProgram},
+		Command:   []string{"sh", "-c", strings.TrimSpace(script), "railhead", delivery.Path},
 		Stdin:     in,
 		Stdout:    stdout,
 		Stderr:    stderr,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -17,6 +18,9 @@ import (
 func LiveObject(s cluster.State, want unstructured.Unstructured) (cluster.Object, bool) {
 	return s.Object(want.GetKind(), want.GetNamespace(), want.GetName())
 }
+
+// OrNone lists names, or says that there are none.
+func OrNone(names []string) string { return cmp.Or(strings.Join(names, ", "), "none") }
 
 // List returns a list as unstructured objects have it.
 func List(values []string) []any {

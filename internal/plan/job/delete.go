@@ -134,7 +134,7 @@ func noJob(s cluster.State, name, namespace string) check.Finding {
 		Status:   check.Fail,
 		Subject:  check.Named(check.Job, name),
 		Summary:  fmt.Sprintf("namespace %s has no job %s that railhead deployed", namespace, name),
-		Evidence: []check.Evidence{evidence("objects with label "+label, orNone(jobs), name)},
+		Evidence: check.Observed("objects with label "+label, plan.OrNone(jobs), name),
 		Fix: check.ByUser(didYouMean(name, jobs, "Check the name and the namespace."),
 			"kubectl get "+strings.Join(workload.Flags(), ",")+" -A -l "+label),
 	}

@@ -146,7 +146,7 @@ func (j *request) unknown(id check.ID, kind cluster.Kind, summary string) {
 		Status:   check.Unknown,
 		Subject:  check.Named(check.List, string(kind)),
 		Summary:  summary,
-		Evidence: []check.Evidence{evidence(string(kind), got, "")},
+		Evidence: check.Observed(string(kind), got, ""),
 	})
 }
 

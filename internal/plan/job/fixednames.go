@@ -21,7 +21,7 @@ func (j *request) noteFixedNames(env map[string]string) {
 			Check: nccl.UserSetting, Status: check.Warn, Subject: check.EnvRef(name),
 			Summary: fmt.Sprintf("%s=%s is fixed for all pods, but names and indices of devices differ from node to node",
 				name, env[name]),
-			Evidence: []check.Evidence{evidence("environment of the pods", name+"="+env[name], "not set")},
+			Evidence: check.Observed("environment of the pods", name+"="+env[name], "not set"),
 			Fix: check.ByUser("Remove it. railhead-pod sets it in every pod, and replaces a value that contradicts the " +
 				"pod's devices; RAILHEAD_KEEP=true keeps it."),
 		})

@@ -61,13 +61,11 @@ func (j *admission) cannotLock(status check.Status, reason string) {
 		denied = fmt.Sprintf("namespace %s enforces Pod Security level %s", j.Namespace, cmp.Or(j.level(), "unknown"))
 	}
 	j.Report(check.Finding{
-		Check:   PodMemlock,
-		Status:  status,
-		Subject: j.ref(),
-		Summary: "the pods may be unable to lock the memory that RDMA registers: " + reason + ", and " + denied,
-		Evidence: []check.Evidence{
-			evidence("nodes", reason, "memlock unlimited, or an SCC with IPC_LOCK and RunAsAny"),
-		},
+		Check:    PodMemlock,
+		Status:   status,
+		Subject:  j.ref(),
+		Summary:  "the pods may be unable to lock the memory that RDMA registers: " + reason + ", and " + denied,
+		Evidence: check.Observed("nodes", reason, "memlock unlimited, or an SCC with IPC_LOCK and RunAsAny"),
 		Fix: check.ByAdmin("Lift the limit on the nodes, or allow the capability. "+
 			"If the nodes already lift the limit, use --memlock node.", commands...),
 	})

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -157,6 +156,3 @@ func canonical(quantity string) string {
 	}
 	return q.String()
 }
-
-// orNone lists names for an observation.
-func orNone(names []string) string { return cmp.Or(strings.Join(names, ", "), "none") }

@@ -72,7 +72,7 @@ func (j *admission) serviceAccount() {
 		if known && !slices.Contains(existing, j.account) {
 			j.fail(ServiceAccount, j.accountRef(),
 				fmt.Sprintf("namespace %s has no service account %s", j.Namespace, j.account),
-				evidence("serviceaccounts of "+j.Namespace, orNone(existing), j.account),
+				evidence("serviceaccounts of "+j.Namespace, plan.OrNone(existing), j.account),
 				check.ByAdmin("Set up the namespace; this creates the account.", j.setUpCommand()))
 		}
 	case slices.Contains(existing, own):

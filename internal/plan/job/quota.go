@@ -130,7 +130,7 @@ func (j *job) requestMissing(q cluster.Quota, name string) {
 		About:   []check.Ref{flag},
 		Summary: fmt.Sprintf("quota %s counts %s, so pods without --%s are refused unless a limit range sets a default",
 			q.Name, name, base),
-		Evidence: []check.Evidence{evidence("resourcequota/"+q.Name, "counts "+name, "--"+base)},
+		Evidence: check.Observed("resourcequota/"+q.Name, "counts "+name, "--"+base),
 		Fix:      check.ByUser("Set the request of each pod.", j.deployCommand("--cpu 32 --memory 256Gi")),
 	})
 }

@@ -89,7 +89,7 @@ func (j *placement) checkNetworks() {
 		}
 		j.fail(pods.NADMissing, check.Ref{Kind: check.Attachment, Namespace: j.Namespace, Name: name},
 			fmt.Sprintf("namespace %s has no network attachment %s", j.Namespace, name),
-			evidence("network-attachment-definitions of "+j.Namespace, orNone(existing), name),
+			evidence("network-attachment-definitions of "+j.Namespace, plan.OrNone(existing), name),
 			check.ByUser(didYouMean(name, existing, "Choose an existing one, or set up the namespace."),
 				"kubectl -n "+j.Namespace+" get network-attachment-definitions", j.setUpCommand()))
 	}
@@ -118,7 +118,8 @@ func (j *placement) noDevice(r cluster.Rail) {
 	}
 	j.fail(clusterrules.NetworkResource, check.Ref{Kind: check.Attachment, Namespace: r.Namespace, Name: r.Network},
 		fmt.Sprintf("pods get no RDMA device through attachment %s: %s", r.Network, r.Reason),
-		evidence("annotation k8s.v1.cni.cncf.io/resourceName", cmp.Or(r.Resource, "none"), "one of "+orNone(offered)),
+		evidence("annotation k8s.v1.cni.cncf.io/resourceName",
+			cmp.Or(r.Resource, "none"), "one of "+plan.OrNone(offered)),
 		check.ByAdmin(text,
 			fmt.Sprintf("kubectl -n %s get network-attachment-definition %s -o yaml", r.Namespace, r.Network)))
 }

@@ -63,7 +63,7 @@ func (j *admission) noSCC(setting, command string) {
 	}
 	j.fail(plan.SCCUsable, j.accountRef(),
 		fmt.Sprintf("service account %s may use no SCC that allows %s", j.accountName(), setting),
-		evidence("SCCs granted to "+j.accountName(), orNone(j.grantedSCCs()), "one that allows "+setting),
+		evidence("SCCs granted to "+j.accountName(), plan.OrNone(j.grantedSCCs()), "one that allows "+setting),
 		check.ByAdmin("Let the service account use one, in this namespace only.", command))
 }
 
@@ -89,7 +89,7 @@ func (j *admission) checkSCC() {
 	default:
 		j.fail(plan.SCCUsable, subject,
 			fmt.Sprintf("service account %s of namespace %s may not use SCC %s", j.accountName(), j.Namespace, j.scc),
-			evidence("SCCs granted to "+j.accountName(), orNone(j.grantedSCCs()), j.scc),
+			evidence("SCCs granted to "+j.accountName(), plan.OrNone(j.grantedSCCs()), j.scc),
 			check.ByAdmin("Bind the account to it in this namespace.", j.setUpCommand()))
 	}
 }
@@ -118,7 +118,7 @@ func (j *admission) checkAllowed(c cluster.SCC) {
 		fmt.Sprintf("SCC %s does not allow %s, which the pods need", c.Name, words.And(missing)),
 		evidence("scc/"+c.Name,
 			fmt.Sprintf("volumes %s; capabilities %s; runAsUser %s",
-				orNone(c.Volumes), orNone(c.AllowedCapabilities), cmp.Or(c.RunAsUser, "none")),
+				plan.OrNone(c.Volumes), plan.OrNone(c.AllowedCapabilities), cmp.Or(c.RunAsUser, "none")),
 			strings.Join(missing, ", ")),
 		check.ByAdmin("Use an SCC that allows them.", "railhead setup cluster", j.setUpCommand()))
 }

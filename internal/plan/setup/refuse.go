@@ -12,9 +12,6 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
-// orNone lists names, or says that there are none.
-func orNone(names []string) string { return cmp.Or(strings.Join(names, ", "), "none") }
-
 func noPool(s cluster.State, name string) check.Finding {
 	var names []string
 	for _, p := range poolsByName(s) {
@@ -24,7 +21,7 @@ func noPool(s cluster.State, name string) check.Finding {
 		Check: PoolExists, Status: check.Fail, Subject: check.Named(check.Pool, name),
 		Summary: fmt.Sprintf("there is no machine config pool %s: the cluster has %s",
 			name, cmp.Or(words.And(names), "none")),
-		Evidence: check.Observed("machineconfigpools", orNone(names), name),
+		Evidence: check.Observed("machineconfigpools", plan.OrNone(names), name),
 		Fix: check.ByAdmin("Name an existing pool.",
 			"oc get machineconfigpools", "railhead setup cluster --pool NAME"),
 	}
@@ -66,7 +63,7 @@ func selectorText(s cluster.Selector) string {
 	for _, e := range s.MatchExpressions {
 		parts = append(parts, fmt.Sprintf("%s %s (%s)", e.Key, e.Operator, strings.Join(e.Values, ", ")))
 	}
-	return orNone(parts)
+	return plan.OrNone(parts)
 }
 
 // contradiction reports a kernel argument that undoes passthrough.

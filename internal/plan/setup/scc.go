@@ -141,7 +141,7 @@ func noSCC(s cluster.State, name string) check.Finding {
 	return check.Finding{
 		Check: SetupSCC, Status: check.Fail, Subject: check.Named(check.SCC, name),
 		Summary:  fmt.Sprintf("there is no SCC %s: the cluster has %s", name, cmp.Or(words.And(names), "none")),
-		Evidence: check.Observed("securitycontextconstraints", orNone(names), name),
+		Evidence: check.Observed("securitycontextconstraints", plan.OrNone(names), name),
 		Fix:      check.ByAdmin("Name an existing SCC, or omit --scc to create "+plan.SCCName+".", "oc get scc"),
 	}
 }
@@ -154,7 +154,7 @@ func (p *part) judge(scc cluster.SCC, ipcLock bool) {
 		f.Status = check.Warn
 		f.Summary = fmt.Sprintf("SCC %s does not allow downwardAPI volumes: "+
 			"the network-resources-injector adds one to every pod with a network, and such pods are refused", scc.Name)
-		f.Evidence = check.Observed(source+" volumes", orNone(scc.Volumes), "downwardAPI")
+		f.Evidence = check.Observed(source+" volumes", plan.OrNone(scc.Volumes), "downwardAPI")
 		f.Fix = check.ByAdmin("Allow them.", fmt.Sprintf(
 			`oc patch scc %s --type=json -p '[{"op":"add","path":"/volumes/-","value":"downwardAPI"}]'`, scc.Name))
 		p.Report(f)
@@ -162,7 +162,8 @@ func (p *part) judge(scc cluster.SCC, ipcLock bool) {
 	if ipcLock && !scc.AllowsCapability(plan.CapIPCLock) {
 		f.Status = check.Fail
 		f.Summary = fmt.Sprintf("SCC %s does not allow IPC_LOCK, and Railhead does not change SCCs of others", scc.Name)
-		f.Evidence = check.Observed(source+" allowedCapabilities", orNone(scc.AllowedCapabilities), plan.CapIPCLock)
+		f.Evidence = check.Observed(source+" allowedCapabilities",
+			plan.OrNone(scc.AllowedCapabilities), plan.CapIPCLock)
 		f.Fix = check.ByAdmin("Omit --scc, so that "+plan.SCCName+" is created with IPC_LOCK.",
 			"railhead setup cluster --allow-ipc-lock")
 		p.Report(f)

@@ -91,7 +91,7 @@ func judgeNIC(
 	s cluster.State, o Options, node cluster.Node, state cluster.SriovNode, i cluster.SriovInterface,
 ) nicVerdict {
 	named := slices.Contains(o.PFs, i.Name)
-	leave := func(status check.Status, why string, e check.Evidence) nicVerdict {
+	leave := func(status check.Status, why string, e []check.Evidence) nicVerdict {
 		return nicVerdict{findings: []check.Finding{nicFinding(node.Name, i, status, why, e)}}
 	}
 	source := "SriovNetworkNodeState/" + node.Name + " " + i.Name
@@ -106,24 +106,18 @@ func judgeNIC(
 	case covered:
 		return nicVerdict{findings: []check.Finding{policyWithoutRDMA(node.Name, i, policy)}}
 	case gateway && named:
-		return leave(check.Fail, "it carries the node's default network", check.Evidence{
-			Source: "node/" + node.Name + " annotation k8s.ovn.org/l3-gateway-config mac-address",
-			Got:    node.GatewayMAC,
-			Want:   "a NIC other than " + i.MAC,
-		})
+		annotation := "node/" + node.Name + " annotation k8s.ovn.org/l3-gateway-config mac-address"
+		return leave(check.Fail, "it carries the node's default network",
+			check.Observed(annotation, node.GatewayMAC, "a NIC other than "+i.MAC))
 	case gateway:
 		return nicVerdict{reason: "it carries the default network"}
 	case i.VFs > 0 && !hasOwnPolicy(s, i.Name):
 		why := fmt.Sprintf("it has %s that no policy created", words.Count(i.VFs, "virtual function"))
-		return leave(check.Warn, why, check.Evidence{
-			Source: source + " numVfs",
-			Got:    strconv.Itoa(i.VFs),
-			Want:   "0, or a policy",
-		})
+		return leave(check.Warn, why, check.Observed(source+" numVfs", strconv.Itoa(i.VFs), "0, or a policy"))
 	case named:
 		return nicVerdict{needsPolicy: true}
 	case i.LinkState == "down":
-		return leave(check.Warn, "its link is down", check.Evidence{Source: source, Got: "down", Want: "up"})
+		return leave(check.Warn, "its link is down", check.Observed(source, "down", "up"))
 	case isSlow(i, state.Interfaces):
 		return nicVerdict{reason: "it is much slower than the other NICs, so it is probably for the node's management"}
 	}
@@ -132,11 +126,8 @@ func judgeNIC(
 
 func policyWithoutRDMA(node string, i cluster.SriovInterface, policy cluster.SriovPolicy) check.Finding {
 	why := fmt.Sprintf("policy %s creates its virtual functions without RDMA", policy.Name)
-	f := nicFinding(node, i, check.Warn, why, check.Evidence{
-		Source: "SriovNetworkNodePolicy/" + policy.Name + " spec.isRdma",
-		Got:    "false",
-		Want:   "true",
-	})
+	f := nicFinding(node, i, check.Warn, why,
+		check.Observed("SriovNetworkNodePolicy/"+policy.Name+" spec.isRdma", "false", "true"))
 	f.Fix = check.ByAdmin("Let the policy create RDMA devices; its nodes are drained.",
 		fmt.Sprintf(`oc -n %s patch sriovnetworknodepolicy %s --type=merge -p '{"spec":{"isRdma":true}}'`,
 			policy.Namespace, policy.Name))

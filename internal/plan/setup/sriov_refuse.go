@@ -9,6 +9,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -69,7 +70,7 @@ func missingNICs(s cluster.State, o Options, nics []nic) []check.Finding {
 		findings = append(findings, check.Finding{
 			Check: SRIOVNICs, Status: check.Fail, Subject: check.Named(check.NIC, pf),
 			Summary:  fmt.Sprintf("no node has an RDMA NIC %s: there are %s", pf, cmp.Or(words.And(existing), "none")),
-			Evidence: check.Observed("sriovnetworknodestates status.interfaces", orNone(existing), pf),
+			Evidence: check.Observed("sriovnetworknodestates status.interfaces", plan.OrNone(existing), pf),
 			Fix:      check.ByAdmin("Name an existing NIC.", command),
 		})
 	}
@@ -112,11 +113,11 @@ func unknownGateways(s cluster.State, nodes []string, policies []policy) []check
 
 // nicFinding says why a NIC of a node gets no policy.
 func nicFinding(
-	node string, i cluster.SriovInterface, status check.Status, why string, e check.Evidence,
+	node string, i cluster.SriovInterface, status check.Status, why string, e []check.Evidence,
 ) check.Finding {
 	return check.Finding{
 		Check: SRIOVNICs, Status: status, Subject: check.NodeRef(node),
 		Summary:  fmt.Sprintf("NIC %s (%s) of node %s gets no policy: %s", i.Name, i.PCI, node, why),
-		Evidence: []check.Evidence{e},
+		Evidence: e,
 	}
 }

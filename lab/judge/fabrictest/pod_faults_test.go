@@ -108,7 +108,7 @@ func (s site) returns(t *testing.T, m *fault.Machine) {
 // inPod runs commands in the container that has a fault, as `kubectl exec` does.
 func (s site) inPod(t *testing.T, x fault.Fault) perf.Exec {
 	t.Helper()
-	flags, set := kube.NewFlags(), pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags, set := &kube.Flags{}, pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.AddFlags(set)
 	if err := set.Parse([]string{"--kubeconfig=" + s.kubeconfig}); err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func (c *calls) take() []string {
 // flags returns the flags of a command line.
 func flags(t *testing.T, args ...string) *kube.Flags {
 	t.Helper()
-	f, set := kube.NewFlags(), pflag.NewFlagSet("test", pflag.ContinueOnError)
+	f, set := &kube.Flags{}, pflag.NewFlagSet("test", pflag.ContinueOnError)
 	f.AddFlags(set)
 	if err := set.Parse(args); err != nil {
 		t.Fatal(err)
