@@ -112,7 +112,7 @@ func (f Fleet) tcp(m Measure, l Link, port int) Test {
 	t.Client = Process{Pod: l.From.Pod, Argv: []string{
 		"iperf3", "-c", address, "-p", strconv.Itoa(port), "-t", f.seconds(), "-P", strconv.Itoa(streams), "-J",
 	}}
-	if ok, _ := f.Both(l.From.Pod, l.To.Pod, Iperf3); !ok {
+	if f.missingTool(l.From.Pod, l.To.Pod, Iperf3) != "" {
 		t.Tool = Python3
 		t.Server.Argv = []string{"python3", "-c", tcpScript, "serve", strconv.Itoa(port)}
 		t.Client.Argv = []string{
@@ -127,14 +127,7 @@ func (f Fleet) tcp(m Measure, l Link, port int) Test {
 
 // Missing returns why two pods cannot be measured, "" if they can.
 func (f Fleet) Missing(m Measure, from, to int) string {
-	both := func(tools ...Tool) string {
-		for _, tool := range tools {
-			if ok, why := f.Both(from, to, tool); !ok {
-				return why
-			}
-		}
-		return ""
-	}
+	both := func(tools ...Tool) string { return f.missingTool(from, to, tools...) }
 	if why := both(Timeout); why != "" {
 		return why + ", which is needed to end every process"
 	}

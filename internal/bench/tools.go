@@ -58,14 +58,16 @@ func ParseTools(text string) Tools {
 	return all
 }
 
-// Both reports whether two pods have a tool. why names the one without it.
-func (f Fleet) Both(a, b int, tool Tool) (ok bool, why string) {
-	for _, p := range []int{a, b} {
-		if !f.Pods[p].Tools.Has(tool) {
-			return false, "the image of " + f.Pods[p].Name + " has no " + tool.withPackage()
+// missingTool names the first of the tools that one of two pods does not have, "" if both have all.
+func (f Fleet) missingTool(a, b int, tools ...Tool) string {
+	for _, tool := range tools {
+		for _, p := range []int{a, b} {
+			if !f.Pods[p].Tools.Has(tool) {
+				return "the image of " + f.Pods[p].Name + " has no " + tool.withPackage()
+			}
 		}
 	}
-	return true, ""
+	return ""
 }
 
 // withPackage names a tool with the package that it is part of.
