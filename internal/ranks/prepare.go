@@ -129,7 +129,7 @@ func (l *Launch) runScript(ctx context.Context, r *rank, stdin io.Reader, comman
 
 // Output runs a command in a pod and returns the first bytes of its stdout, also with an error, which has its stderr.
 func Output(ctx context.Context, p Pods, t Target, o kube.ExecOptions, most int) (string, error) {
-	stdout, stderr := &kube.Capture{Limit: most}, &kube.Capture{Limit: 64 << 10}
+	stdout, stderr := &kube.Capture{Limit: most}, &kube.Capture{Limit: 4 << 10}
 	o.Container, o.Stdout, o.Stderr = t.Container, stdout, stderr
 	code, err := p.Exec(ctx, t.Ref(), o)
 	switch text := strings.TrimSpace(stderr.String()); {
