@@ -56,14 +56,23 @@ func names(ids []check.ID) []string {
 
 // Sum summarizes a report in one line: the verdict, and how many checks had each outcome.
 func Sum(r check.Report) string {
-	count := map[check.Status]int{}
-	for _, f := range r.Findings {
-		count[f.Status]++
-	}
 	verdicts := map[check.Status]string{
 		check.Unknown: "health unknown",
 		check.Warn:    "healthy with warnings",
 		check.Fail:    "not healthy",
+	}
+	parts := append(Counts(r.Findings), fmt.Sprintf("%d passed", len(r.Passed)))
+	if n := len(r.Skipped); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d skipped", n))
+	}
+	return cmp.Or(verdicts[check.Worst(r.Findings)], "healthy") + ": " + strings.Join(parts, ", ")
+}
+
+// Counts returns the number of findings of each status, the worst first: "4 fail", "3 warn".
+func Counts(findings []check.Finding) []string {
+	count := map[check.Status]int{}
+	for _, f := range findings {
+		count[f.Status]++
 	}
 	var parts []string
 	for _, status := range []check.Status{check.Fail, check.Warn, check.Unknown} {
@@ -71,9 +80,5 @@ func Sum(r check.Report) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, status))
 		}
 	}
-	parts = append(parts, fmt.Sprintf("%d passed", len(r.Passed)))
-	if n := len(r.Skipped); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d skipped", n))
-	}
-	return cmp.Or(verdicts[check.Worst(r.Findings)], "healthy") + ": " + strings.Join(parts, ", ")
+	return parts
 }

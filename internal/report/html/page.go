@@ -145,18 +145,12 @@ func sortFindings(findings []rules.Problem) {
 }
 
 // statusCounts returns the number of findings of each status: "4 fail, 3 warn".
-func statusCounts(findings []rules.Problem) string {
-	count := map[check.Status]int{}
-	for _, f := range findings {
-		count[f.Status]++
+func statusCounts(problems []rules.Problem) string {
+	findings := make([]check.Finding, len(problems))
+	for i, p := range problems {
+		findings[i] = p.Finding
 	}
-	var parts []string
-	for _, status := range []check.Status{check.Fail, check.Warn, check.Unknown} {
-		if count[status] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", count[status], status))
-		}
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(report.Counts(findings), ", ")
 }
 
 // number writes a count with its noun: "4,190,208 links".
