@@ -50,7 +50,8 @@ func cleanLog(text string) string { return keepLines(text, mostOfALog, networkLi
 // runtimeLine matches messages of container runtimes and the kubelet about a container, which no program of a user
 // writes.
 var runtimeLine = regexp.MustCompile(`^(?:Back-off |[Ff]ailed to |[Ee]rror: |Error response from |` +
-	`rpc error: |OCI runtime |container create failed: |exec |.*executable file not found|.*no such file or directory|.*exec format error|` +
+	`rpc error: |OCI runtime |container create failed: |exec |.*executable file not found|` +
+	`.*no such file or directory|.*exec format error|` +
 	`.*permission denied|.*context deadline exceeded|container has runAsNonRoot|secret "|configmap "|` +
 	`couldn't find key |.*ImagePull|.*manifest |.*pull access denied|.*unauthorized|.*x509:)`)
 

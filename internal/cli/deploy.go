@@ -203,8 +203,8 @@ func (a *app) deploy(cmd *cobra.Command, j *jobFlags, flags applyFlags, args []s
 	if err := apply.apply(cmd.Context()); err != nil {
 		return err
 	}
-	if steps := apply.plan.Steps; flags.output == "yaml" && len(steps) > 0 && steps[0].ID == delivery.StepID {
-		a.noteParts(len(steps[0].Changes), o.Namespace)
+	if flags.output == "yaml" {
+		a.noteParts(delivery.Parts(apply.plan), o.Namespace)
 	}
 	running := flags.dryRun == "none" && flags.output == "" && !flags.noWait
 	if running && len(o.Command) == 0 && o.Script == nil {

@@ -36,7 +36,8 @@ Kinds: ` + strings.Join(workload.WithTemplates(), ", ") + `; any other with --te
 	cmd.Flags().StringVar(&j.Container, "container", "",
 		"`name` of the container that trains (default: the only one, or the one with GPUs)")
 	cmd.Flags().StringArrayVar(&j.TemplatePaths, "template-path", nil,
-		"`path` of the pod template in objects of other kinds, such as spec.template or spec.groups[].template; repeatable")
+		"`path` of the pod template in objects of other kinds, such as spec.template or spec.groups[].template; "+
+			"repeatable")
 	_ = cmd.MarkFlagRequired("filename") // the flag exists
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	j.add(cmd)

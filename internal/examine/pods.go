@@ -36,14 +36,9 @@ func (e examiner) choose(s cluster.State, subject *bundle.Subject) ([]cluster.Po
 			return nil, ErrNoJob
 		}
 	case len(subject.Pods) > 0:
-		for _, name := range subject.Pods {
-			i := slices.IndexFunc(s.Pods, func(p cluster.Pod) bool {
-				return p.Namespace == subject.Namespace && p.Name == name
-			})
-			if i < 0 {
-				return nil, fmt.Errorf("%w: %s in namespace %s", ErrNoPod, name, subject.Namespace)
-			}
-			pods = append(pods, s.Pods[i])
+		var err error
+		if pods, err = named(s, subject); err != nil {
+			return nil, err
 		}
 	case len(subject.Nodes) > 0:
 		return nil, nil
@@ -59,6 +54,21 @@ func (e examiner) choose(s cluster.State, subject *bundle.Subject) ([]cluster.Po
 		}
 	}
 	return slices.DeleteFunc(pods, func(p cluster.Pod) bool { return !Running(p) }), nil
+}
+
+// named returns the pods that a subject names.
+func named(s cluster.State, subject *bundle.Subject) ([]cluster.Pod, error) {
+	var pods []cluster.Pod
+	for _, name := range subject.Pods {
+		i := slices.IndexFunc(s.Pods, func(p cluster.Pod) bool {
+			return p.Namespace == subject.Namespace && p.Name == name
+		})
+		if i < 0 {
+			return nil, fmt.Errorf("%w: %s in namespace %s", ErrNoPod, name, subject.Namespace)
+		}
+		pods = append(pods, s.Pods[i])
+	}
+	return pods, nil
 }
 
 // Running reports whether a container of the pod can be visited.

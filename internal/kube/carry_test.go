@@ -63,7 +63,7 @@ func TestOutcomeOfATerminatingObject(t *testing.T) {
 	change := applying("v1", "Service", "train", "h-kim")
 	_, err := c.outcome(change, pathOf(&change.Object), 200, []byte(`{"metadata":{"name":"h-kim",`+
 		`"deletionTimestamp":"2026-01-05T10:00:00Z"}}`), false)
-	if diff := cmp.Diff(error(terminating("Service train/h-kim", nil)), err); diff != "" {
+	if diff := cmp.Diff(terminating("Service train/h-kim", nil), err); diff != "" {
 		t.Error(diff)
 	}
 }

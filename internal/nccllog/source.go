@@ -98,6 +98,11 @@ func labelOf(line []byte) (label []byte, number int) {
 			return text[:end+1], -1
 		}
 	}
+	return nameLabel(text)
+}
+
+// nameLabel reads the labels that are a name before a colon.
+func nameLabel(text []byte) (label []byte, number int) {
 	name, _, ok := bytes.Cut(text, []byte(": "))
 	if !ok || len(name) == 0 || len(name) > 80 {
 		return nil, -1

@@ -144,7 +144,7 @@ type refusal struct {
 	instead  string
 }
 
-// refuses returns why the command is not started in mode rdma. limit is the finding about locked memory, if there is one.
+// refuses returns why the command is not started in mode rdma. limit is the finding about locked memory, if any.
 func (r start) refuses(d decision, limit check.Finding) []refusal {
 	const instead = "Use --mode auto to fall back to TCP, or --mode tcp to use TCP only."
 	var reasons []refusal

@@ -38,29 +38,31 @@ func (run *explainer) causesOf(e nccllog.Event) []candidate {
 		return run.shmCauses(e)
 	case nccllog.RankMissing, nccllog.RanksDiffer:
 		return run.rasCauses(e)
-	case nccllog.WrongResults:
-		return one(UnknownCause, Possible, "nccl-tests found wrong results, or less bandwidth than NCCL_TESTS_MIN_BW",
-			e)
-	case nccllog.Complaint:
-		return one(UnknownCause, Possible, run.who(e)+" logged an error that railhead does not know", e)
-	case nccllog.Warning:
-		return one(UnknownCause, Possible,
-			run.who(e)+" returned an error after a warning that railhead does not know", e)
-	case nccllog.OOMKill:
-		return one(PeerDied, Likely, fmt.Sprintf("%s was killed because its host ran out of memory (not the GPU); "+
-			"all others lost their connection to it", run.who(e)), e)
 	default:
 	}
 	return run.listedCause(e)
 }
 
-// listedCause returns the cause that the signature of an event names.
+// listedCause returns the cause that the kind or the signature of an event names.
 func (run *explainer) listedCause(e nccllog.Event) []candidate {
+	who := run.who(e)
+	switch e.Kind {
+	case nccllog.WrongResults:
+		return one(UnknownCause, Possible, "nccl-tests found wrong results, or less bandwidth than NCCL_TESTS_MIN_BW",
+			e)
+	case nccllog.Complaint:
+		return one(UnknownCause, Possible, who+" logged an error that railhead does not know", e)
+	case nccllog.Warning:
+		return one(UnknownCause, Possible, who+" returned an error after a warning that railhead does not know", e)
+	case nccllog.OOMKill:
+		return one(PeerDied, Likely, fmt.Sprintf("%s was killed because its host ran out of memory (not the GPU); "+
+			"all others lost their connection to it", who), e)
+	}
 	s := nccllog.SignatureOf(e)
 	if s.Cause == "" || e.Kind != nccllog.Listed && e.Kind != nccllog.FailedOver {
 		return nil
 	}
-	return one(s.Cause, s.Confidence, run.who(e)+": "+s.What, e)
+	return one(s.Cause, s.Confidence, who+": "+s.What, e)
 }
 
 // shmCauses: NCCL up to 2.23 writes the files itself; later ones, and other reasons than space, have an errno.

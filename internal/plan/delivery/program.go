@@ -34,7 +34,8 @@ func Kept() map[string]string {
 const partKey = "part"
 
 // PartSize is the size of the data in one ConfigMap. `kubectl apply` copies the object, with its data in base64, into
-// an annotation, and annotations have at most 256 KiB together (apimachinery pkg/api/validation TotalAnnotationSizeLimitB).
+// an annotation, and annotations have at most 256 KiB together (apimachinery pkg/api/validation,
+// TotalAnnotationSizeLimitB).
 const PartSize = 180 << 10
 
 // Program is railhead-pod for one architecture, compressed, in parts that fit into ConfigMaps.
@@ -126,22 +127,33 @@ func (d Delivery) Missing(s cluster.State, namespace string, labels map[string]s
 	})
 }
 
-// kept reports whether a ConfigMap with the labels is kept for as long as one with the wanted labels: that of a namespace
-// for ever, that of a manifest until the manifest is deleted, and the others until the last job is.
+// kept reports whether a ConfigMap with the labels is kept for as long as one with the wanted labels: that of a
+// namespace for ever, that of a manifest until the manifest is deleted, and the others until the last job is.
 func kept(have, want map[string]string) bool {
 	instance := want[plan.LabelInstance]
 	return have[LabelKeep] != "" || want[LabelKeep] == "" && (instance == "" || instance == have[plan.LabelInstance])
 }
 
-// StepID is the ID of the step that creates the ConfigMaps.
-const StepID = "delivery"
+// stepID is the ID of the step that creates the ConfigMaps.
+const stepID = "delivery"
 
 // Step creates the missing ConfigMaps.
 func (d Delivery) Step(s cluster.State, namespace string, labels map[string]string) plan.Step {
-	step := plan.Step{ID: StepID}
+	step := plan.Step{ID: stepID}
 	for _, object := range d.Missing(s, namespace, labels) {
 		step.Changes = append(step.Changes, plan.Change{Verb: plan.Apply, Object: object, Why: "contains railhead-pod"})
 	}
 	step.Title = "Create " + words.Count(len(step.Changes), "ConfigMap") + " with railhead-pod"
 	return step
+}
+
+// Parts returns how many ConfigMaps a plan creates.
+func Parts(p plan.Plan) int {
+	n := 0
+	for _, step := range p.Steps {
+		if step.ID == stepID {
+			n += len(step.Changes)
+		}
+	}
+	return n
 }

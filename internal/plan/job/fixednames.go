@@ -19,11 +19,10 @@ func (j *request) noteFixedNames(env map[string]string) {
 		}
 		j.Report(check.Finding{
 			Check: nccl.UserSetting, Status: check.Warn, Subject: check.EnvRef(name),
-			Summary: fmt.Sprintf("%s=%s is fixed for all pods, but names and indices of devices differ from node to node",
-				name, env[name]),
+			Summary:  fmt.Sprintf("%s=%s is fixed for all pods, but devices differ from node to node", name, env[name]),
 			Evidence: check.Observed("environment of the pods", name+"="+env[name], "not set"),
-			Fix: check.ByUser("Remove it. railhead-pod sets it in every pod, and replaces a value that contradicts the " +
-				"pod's devices; RAILHEAD_KEEP=true keeps it."),
+			Fix: check.ByUser("Remove it. railhead-pod sets it in every pod, and replaces a value that contradicts " +
+				"the pod's devices; RAILHEAD_KEEP=true keeps it."),
 		})
 	}
 }

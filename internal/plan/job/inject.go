@@ -55,8 +55,8 @@ func Inject(
 	return object, j.Findings
 }
 
-// InjectDelivery returns the ConfigMaps that the pods of an injected manifest mount and the namespace does not have. They
-// carry its name, so that deleting another job keeps them.
+// InjectDelivery returns the ConfigMaps that the pods of an injected manifest mount and the namespace does not have.
+// They carry its name, so that deleting another job keeps them.
 func InjectDelivery(manifest unstructured.Unstructured, s cluster.State, o Options) []unstructured.Unstructured {
 	j, templates := injection(manifest, s, o)
 	j.decideFor(templates) // finds the nodes, whose architectures need a program

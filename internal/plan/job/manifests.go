@@ -71,7 +71,7 @@ func namespaceOf(manifest unstructured.Unstructured, namespace string) string {
 	return cmp.Or(manifest.GetNamespace(), namespace, "default")
 }
 
-// kindOf returns the kind of a manifest with pods. A kind that railhead does not know has its templates at TemplatePaths.
+// kindOf returns the kind of a manifest with pods. One that railhead does not know has its templates at TemplatePaths.
 func (o Options) kindOf(manifest unstructured.Unstructured) (workload.Kind, bool) {
 	if k, known := workload.Of(manifest.GetKind()); known {
 		return k, true

@@ -103,8 +103,8 @@ func (j *request) validateName() {
 // configMapKey matches a valid key of a ConfigMap (apimachinery validation.IsConfigMapKey).
 var configMapKey = regexp.MustCompile(`^[-._a-zA-Z0-9]+$`)
 
-// maxScript keeps the script, with its base64, within a request of 1.5 MiB to etcd. The data of a ConfigMap have at most
-// 1 MiB (kubernetes pkg/apis/core/validation ValidateConfigMap).
+// maxScript keeps the script, with its base64, within a request of 1.5 MiB to etcd. The data of a ConfigMap have at
+// most 1 MiB (kubernetes pkg/apis/core/validation ValidateConfigMap).
 const maxScript = 900 << 10
 
 func (j *request) validateScript() {

@@ -42,7 +42,7 @@ func TestSubnets(t *testing.T) {
 }
 
 func TestCheckAddresses(t *testing.T) {
-	prefix := func(text string) netip.Prefix { return netip.MustParsePrefix(text) }
+	prefix := netip.MustParsePrefix
 	for name, c := range map[string]struct {
 		o    Options
 		want string

@@ -57,7 +57,9 @@ func Setup(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 	program := o.delivery(s)
 	return plan.Plan{
 		Title: "Set up namespace " + o.Namespace + " for RDMA jobs",
-		Steps: slices.DeleteFunc([]plan.Step{access, program, networks}, func(s plan.Step) bool { return len(s.Changes) == 0 }),
+		Steps: slices.DeleteFunc([]plan.Step{access, program, networks}, func(s plan.Step) bool {
+			return len(s.Changes) == 0
+		}),
 		Notes: d.Notes,
 	}, d.Findings
 }
