@@ -91,6 +91,9 @@ in place are left out: a second run changes nothing. Ctrl-C leaves the rollout r
 	f := cmd.Flags()
 	f.StringSliceVar(&o.Pools, "pool", nil,
 		"machine config `pool` to set up; repeatable (default: pools whose nodes have RDMA NICs or GPUs)")
+	f.StringVar(&o.OwnPool, "own-pool", "", "create a machine config pool with this `name` for the nodes of pool worker "+
+		"that have RDMA NICs or GPUs: only they reboot")
+	cmd.MarkFlagsMutuallyExclusive("pool", "own-pool")
 	f.BoolVar(&o.NoIOMMU, "no-iommu", false, "do not change the kernel arguments")
 	f.BoolVar(&o.NoMemlock, "no-memlock", false, "do not change the locked-memory limit")
 	f.StringVar(&o.SCC, "scc", "", "use the security context constraint with this `name` instead of creating one")

@@ -341,6 +341,7 @@ func objectEndpoints(w Want) []endpoint {
 		writtenOf(cluster.SriovGroup, "v1", "SriovIBNetwork", anywhere),
 		writtenOf(cluster.SriovGroup, "v1", "SriovNetworkNodePolicy", anywhere),
 		writtenOf(cluster.MachineConfigGroup, "v1", "MachineConfig", ofCluster),
+		writtenOf(cluster.MachineConfigGroup, "v1", "MachineConfigPool", ofCluster),
 		writtenOf(cluster.SecurityGroup, "v1", "SecurityContextConstraints", ofCluster),
 	)
 }

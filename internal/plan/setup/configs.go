@@ -84,7 +84,7 @@ func (c *configPlan) noteDiscovered(pools, rdmaNodes []string) {
 		}
 		if others := len(nodes) - able; others > 0 {
 			c.Note("%d nodes of pool %s will reboot, but only %d have RDMA NICs or GPUs. "+
-				"A separate machine config pool for those %d would avoid %d reboots.",
+				"A separate machine config pool for those %d (--own-pool NAME) would avoid %d reboots.",
 				len(nodes), name, able, able, others)
 		}
 	}

@@ -46,6 +46,7 @@ func TestGolden(t *testing.T) {
 		o Options
 	}{
 		"setup-default":      {openshift(), Options{}},
+		"setup-own-pool":     {openshift(), Options{OwnPool: "gpu"}},
 		"setup-verify-first": {mixed, Options{VerifyFirst: true}},
 		"setup-limits":       {situations()["limits of others"], Options{NoIOMMU: true}},
 		"setup-ipc-lock":     {openshift(), Options{NoIOMMU: true, NoMemlock: true, AllowIPCLock: true}},

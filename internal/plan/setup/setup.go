@@ -9,6 +9,7 @@ import (
 // Options are the flags of `railhead setup cluster`.
 type Options struct {
 	Pools        []string // machine config pools; none: those whose nodes have RDMA NICs or GPUs
+	OwnPool      string   // pool to create for the nodes of worker with RDMA NICs or GPUs
 	NoIOMMU      bool     // leave the kernel arguments alone
 	NoMemlock    bool     // leave the locked-memory limit alone
 	SCC          string   // use this security context constraint and create none

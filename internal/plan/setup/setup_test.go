@@ -442,7 +442,7 @@ func TestNotes(t *testing.T) {
 		},
 		"few nodes of the pool": {func(*cluster.State) {}, Options{},
 			"13 nodes of pool worker will reboot, but only 2 have RDMA NICs or GPUs. A separate machine config pool " +
-				"for those 2 would avoid 11 reboots."},
+				"for those 2 (--own-pool NAME) would avoid 11 reboots."},
 		"vendor not known": {
 			func(s *cluster.State) { nodeOf(s, "w01").Labels = map[string]string{role("worker"): ""} },
 			Options{},

@@ -22,6 +22,7 @@ type simulation struct {
 	most    map[string]int    // by pool: nodes that were away at the same time, at most
 	first   map[string]uint32 // hash of each pool's first configuration, whose name has none
 	seen    map[string]uint32 // hash of what each pool is to be rendered from, at the last tick
+	content map[string]uint32 // hash of each rendered configuration
 }
 
 func simulate(s cluster.State) *simulation {
@@ -31,9 +32,11 @@ func simulate(s cluster.State) *simulation {
 		most:    map[string]int{},
 		first:   map[string]uint32{},
 		seen:    map[string]uint32{},
+		content: map[string]uint32{},
 	}
 	for _, p := range m.Pools {
 		_, m.first[p.Name] = m.rendered(p)
+		m.content[p.Target] = m.first[p.Name]
 	}
 	return m
 }
@@ -79,6 +82,8 @@ func (m *simulation) remove(o unstructured.Unstructured) {
 	switch o.GetKind() {
 	case "MachineConfig":
 		m.MachineConfigs = without(m.MachineConfigs, o.GetName())
+	case "MachineConfigPool":
+		m.Pools = slices.DeleteFunc(m.Pools, func(p cluster.Pool) bool { return p.Name == o.GetName() })
 	case "SecurityContextConstraints":
 		m.SCCs = slices.DeleteFunc(m.SCCs, func(c cluster.SCC) bool { return c.Name == o.GetName() })
 	case "SriovNetworkNodePolicy":
@@ -101,6 +106,13 @@ func (m *simulation) show(o unstructured.Unstructured) {
 			Labels:          o.GetLabels(),
 			KernelArguments: list("spec", "kernelArguments"),
 			Files:           filesOf(o),
+		})
+	case "MachineConfigPool":
+		most, _, _ := unstructured.NestedInt64(o.Object, "spec", "maxUnavailable")
+		selector, _, _ := unstructured.NestedStringMap(o.Object, "spec", "nodeSelector", "matchLabels")
+		m.Pools = append(m.Pools, cluster.Pool{
+			Name: o.GetName(), NodeSelector: selector, ConfigSelector: selectsRoles("worker", o.GetName()),
+			MaxUnavailable: fmt.Sprint(max(1, most)), Generation: 1,
 		})
 	case "SecurityContextConstraints":
 		m.SCCs = append(m.SCCs, cluster.SCC{
@@ -140,9 +152,19 @@ func filesOf(o unstructured.Unstructured) []cluster.File {
 	return files
 }
 
-// merge is a JSON merge patch of a pool.
+// merge is a JSON merge patch of a pool, or of a node's labels.
 func (m *simulation) merge(t *testing.T, o unstructured.Unstructured) {
 	t.Helper()
+	if o.GetKind() == "Node" {
+		labels, _, _ := unstructured.NestedMap(o.Object, "metadata", "labels")
+		for key, value := range labels {
+			delete(nodeOf(&m.State, o.GetName()).Labels, key)
+			if value != nil {
+				nodeOf(&m.State, o.GetName()).Labels[key] = value.(string)
+			}
+		}
+		return
+	}
 	p := poolOf(&m.State, o.GetName())
 	metadata := o.Object["metadata"].(map[string]any)
 	for key, value := range metadata["annotations"].(map[string]any) {
@@ -177,13 +199,15 @@ func (m *simulation) tick() {
 		p := &m.Pools[i]
 		for _, n := range m.State.NodesOf(p.Name) {
 			if n := nodeOf(&m.State, n.Name); n.MachineConfig.Desired != n.MachineConfig.Current {
+				if m.content[n.MachineConfig.Current] != m.content[n.MachineConfig.Desired] {
+					m.reboots[n.Name]++
+				}
 				n.MachineConfig.Current, n.MachineConfig.State = n.MachineConfig.Desired, "Done"
-				m.reboots[n.Name]++
 			}
 		}
 		started := 0
 		for _, n := range m.State.NodesOf(p.Name) {
-			if !p.Paused && n.MachineConfig.Desired != p.Target &&
+			if !p.Paused && p.Target != "" && n.MachineConfig.Desired != p.Target &&
 				started < cluster.AtOnce(p.MaxUnavailable, p.Machines) {
 				n := nodeOf(&m.State, n.Name)
 				n.MachineConfig.Desired, n.MachineConfig.State = p.Target, "Working"
@@ -216,6 +240,7 @@ func (m *simulation) render(p *cluster.Pool) {
 	if hash == m.first[p.Name] {
 		name = "rendered-" + p.Name + "-1"
 	}
+	m.content[name] = hash
 	if name != p.Target {
 		p.Target, p.TargetSources = name, sources
 		p.Generation++

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -39,6 +41,15 @@ func mtuFor(o Options, n nic) int {
 		return n.mtus[0]
 	}
 	return 0
+}
+
+// otherMTU returns that a policy has another MTU than the requested one; "" if it does not.
+func otherMTU(o Options, i cluster.SriovInterface, policy cluster.SriovPolicy) string {
+	mtu := cmp.Or(policy.MTU, defaultMTU)
+	if o.MTU == 0 || o.MTU == mtu || strings.EqualFold(i.LinkType, "IB") {
+		return ""
+	}
+	return fmt.Sprintf("policy %s sets its MTU, which is %d", policy.Name, mtu)
 }
 
 // noteMTUs notes which NICs get a larger MTU, and what a small one costs. The operator raises the MTU of a NIC to that

@@ -98,11 +98,8 @@ func judgeNIC(
 	policy, covered := policyFor(s, o, node, i)
 	gateway := node.GatewayMAC != "" && strings.EqualFold(node.GatewayMAC, i.MAC)
 	switch {
-	case covered && policy.RDMA && o.MTU > 0 && cmp.Or(policy.MTU, defaultMTU) != o.MTU && !strings.EqualFold(i.LinkType, "IB"):
-		return nicVerdict{reason: fmt.Sprintf("policy %s sets its MTU, which is %d", policy.Name,
-			cmp.Or(policy.MTU, defaultMTU))}
 	case covered && policy.RDMA:
-		return nicVerdict{}
+		return nicVerdict{reason: otherMTU(o, i, policy)}
 	case covered:
 		return nicVerdict{findings: []check.Finding{policyWithoutRDMA(node.Name, i, policy)}}
 	case gateway && named:

@@ -13,37 +13,30 @@ import (
 
 // nodesPart pauses the pools, writes the MachineConfigs and resumes, so that each node reboots once.
 func nodesPart(s cluster.State, o Options) part {
+	own := planOwnPool(s, o)
+	if own.Failed() {
+		return own.part
+	}
+	s = own.State
+	if o.OwnPool != "" {
+		o.Pools = []string{o.OwnPool}
+	}
 	c := planConfigs(s, o)
 	p := c.part
 	held := c.held()
 	if len(held) == 0 {
+		p.steps = own.joinStep()
 		if o.setsNodes(s) {
-			for _, pool := range s.Pools {
-				if len(configsOf(pool, c.configs)) > 0 {
-					p.noteRolling(pool, s.NodesOf(pool.Name))
-				}
-			}
+			p.noteUnfinished(s, c.configs)
 		}
 		return p
 	}
 	for i, h := range held {
-		if h.Written {
-			p.Report(clusterrules.PoolBlockers(s, h.Pool, h.Nodes)...)
-			p.Report(availability(h.Pool, h.Nodes)...)
-		} else {
-			p.Note("An earlier run did not finish pool %s: this run completes it.", h.Name)
-			fix := check.ByAdmin("If the new configuration is to blame, undo it.", "railhead setup rollback")
-			p.Report(unfinished(s, h, fix)...)
-		}
+		p.judgePool(s, h, own.settled(h.Nodes))
 		complete := !h.Written && progressOf(s, h.Rollout).done
 		held[i].First = (o.VerifyFirst || h.Pool.VerifiesFirst()) && len(h.Nodes) > 0 && !complete
 	}
-	var changes []plan.Change
-	for _, w := range c.writes {
-		object := machineConfigObject(w.MachineConfig)
-		changes = append(changes, plan.Change{Verb: plan.Apply, Object: object, Why: w.why})
-	}
-	p.steps = held.steps("Write "+words.Count(len(changes), "MachineConfig"), changes)
+	p.steps = slices.Concat(own.createStep(), held.steps(c.title(own), slices.Concat(own.labels(), c.changes())))
 	for _, h := range held {
 		if h.Written && !slices.Contains(c.pools, h.Name) {
 			p.Note("Pool %s also selects the MachineConfigs of %s, so its nodes get them too.",
@@ -52,6 +45,45 @@ func nodesPart(s cluster.State, o Options) part {
 		p.noteReboots(h)
 	}
 	return p
+}
+
+// noteUnfinished notes the pools of setup that are still being rolled out.
+func (p *part) noteUnfinished(s cluster.State, configs []cluster.MachineConfig) {
+	for _, pool := range s.Pools {
+		if len(configsOf(pool, configs)) > 0 {
+			p.noteRolling(pool, s.NodesOf(pool.Name))
+		}
+	}
+}
+
+// judgePool reports what prevents or hinders the rollout of a pool.
+func (p *part) judgePool(s cluster.State, h heldPool, settled []cluster.Node) {
+	if h.Written {
+		p.Report(clusterrules.PoolBlockers(s, h.Pool, settled)...)
+		p.Report(availability(h.Pool, h.Nodes)...)
+		return
+	}
+	p.Note("An earlier run did not finish pool %s: this run completes it.", h.Name)
+	fix := check.ByAdmin("If the new configuration is to blame, undo it.", "railhead setup rollback")
+	p.Report(unfinished(s, h, fix)...)
+}
+
+// changes returns the changes that write the MachineConfigs.
+func (c *configPlan) changes() []plan.Change {
+	var changes []plan.Change
+	for _, w := range c.writes {
+		object := machineConfigObject(w.MachineConfig)
+		changes = append(changes, plan.Change{Verb: plan.Apply, Object: object, Why: w.why})
+	}
+	return changes
+}
+
+func (c *configPlan) title(own *ownPool) string {
+	configs := words.Count(len(c.writes), "MachineConfig")
+	if len(own.moves) > 0 {
+		return fmt.Sprintf("Move %s and write %s", words.Count(len(own.moves), "node"), configs)
+	}
+	return "Write " + configs
 }
 
 // held returns the pools that select the MachineConfigs to write, and those that an earlier run left paused.

@@ -1,0 +1,201 @@
+package setup
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan"
+	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
+	"github.com/railhead/railhead/internal/words"
+)
+
+const roleOfNode = "node-role.kubernetes.io/"
+
+// ownPool is a custom pool that takes the nodes with RDMA NICs or GPUs out of pool worker.
+type ownPool struct {
+	part
+	cluster.State // with the pool, and the nodes in it
+	pool          cluster.Pool
+	exists        bool
+	moves         []string // nodes
+}
+
+// planOwnPool plans the pool of --own-pool. Without that flag, it moves no nodes.
+func planOwnPool(s cluster.State, o Options) *ownPool {
+	own := &ownPool{State: s}
+	if o.OwnPool == "" || !o.setsNodes(s) {
+		return own
+	}
+	worker, _ := s.Pool(cluster.WorkerPool)
+	_, able, _ := clusterrules.PoolsWithRDMA(s)
+	own.State.Nodes = slices.Clone(s.Nodes)
+	for i, n := range s.Nodes {
+		if p, _ := s.PoolOf(n); p.Name == cluster.WorkerPool && slices.Contains(able, n.Name) {
+			labels := maps.Clone(n.Labels)
+			labels[roleOfNode+o.OwnPool] = ""
+			own.State.Nodes[i].Labels = labels
+			own.moves = append(own.moves, n.Name)
+		}
+	}
+	slices.Sort(own.moves)
+	if own.pool, own.exists = s.Pool(o.OwnPool); !own.exists {
+		own.pool = cluster.Pool{
+			Name:         o.OwnPool,
+			NodeSelector: map[string]string{roleOfNode + o.OwnPool: ""},
+			ConfigSelector: cluster.Selector{MatchExpressions: []cluster.Requirement{
+				{Key: plan.RoleLabel, Operator: "In", Values: []string{cluster.WorkerPool, o.OwnPool}},
+			}},
+			MaxUnavailable: worker.OwnMaxUnavailable(),
+			Target:         worker.Target,
+			Current:        worker.Current,
+		}
+		own.State.Pools = append(slices.Clone(s.Pools), own.pool)
+	}
+	own.judge(s, worker)
+	return own
+}
+
+// judge refuses a pool or a label of somebody else, and a pool worker that gives no node away.
+func (own *ownPool) judge(s cluster.State, worker cluster.Pool) {
+	name, label := own.pool.Name, roleOfNode+own.pool.Name
+	_, ours := s.Object("MachineConfigPool", "", name)
+	var labelled []string
+	for _, n := range s.Nodes {
+		if _, has := n.Labels[label]; has {
+			labelled = append(labelled, n.Name)
+		}
+	}
+	refuse := func(id check.ID, summary string, evidence []check.Evidence, fix *check.Fix) {
+		own.Report(check.Finding{
+			Check: id, Status: check.Fail, Subject: check.Named(check.Pool, name),
+			Summary: summary, Evidence: evidence, Fix: fix,
+		})
+	}
+	another := check.ByAdmin("Choose another name.", "railhead setup cluster --own-pool NAME")
+	switch {
+	case len(validation.IsDNS1123Label(name)) > 0:
+		refuse(plan.NameFree, fmt.Sprintf("%q is no name for a machine config pool", name),
+			check.Observed("--own-pool", name, "lower-case letters, digits and hyphens"), another)
+	case own.exists && !ours:
+		refuse(plan.NameFree, fmt.Sprintf("pool %s exists and was not created by Railhead", name),
+			check.Observed("MachineConfigPool/"+name+" label "+plan.LabelManagedBy, "none", plan.ManagedBy),
+			check.ByAdmin("Set it up as it is, or choose another name.", "railhead setup cluster --pool "+name))
+	case !own.exists && len(labelled) > 0:
+		refuse(plan.NameFree, fmt.Sprintf("label %s, which would select the nodes of pool %s, is in use on %s",
+			label, name, words.Few(labelled, 4)),
+			check.Observed("nodes with label "+label, strings.Join(labelled, ", "), "none"), another)
+	case !own.exists && len(own.moves) == 0:
+		refuse(PoolNodes, "no node of pool worker has RDMA NICs or GPUs, so pool "+name+" would have no nodes",
+			check.Observed("nodes of pool worker with RDMA NICs or GPUs", "none", "1 or more"),
+			check.ByAdmin("Set up the pools of the nodes.", "railhead setup cluster"))
+	case len(own.moves) > 0:
+		own.Report(clusterrules.PoolBlockers(s, worker, s.NodesOf(worker.Name))...)
+	}
+}
+
+// settled returns the nodes that were in their pool before.
+func (own *ownPool) settled(nodes []cluster.Node) []cluster.Node {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n cluster.Node) bool { return slices.Contains(own.moves, n.Name) })
+}
+
+// createStep returns the step that creates the pool, yet without nodes.
+func (own *ownPool) createStep() []plan.Step {
+	if own.pool.Name == "" || own.exists {
+		return nil
+	}
+	spec := map[string]any{
+		"machineConfigSelector": map[string]any{"matchExpressions": []any{map[string]any{
+			"key": plan.RoleLabel, "operator": "In", "values": []any{cluster.WorkerPool, own.pool.Name},
+		}}},
+		"nodeSelector": map[string]any{"matchLabels": map[string]any{roleOfNode + own.pool.Name: ""}},
+	}
+	if most := own.pool.MaxUnavailable; most != "" {
+		spec["maxUnavailable"] = intOrPercent(most)
+	}
+	pool := object(machineConfigVersion, "MachineConfigPool", own.pool.Name, map[string]any{"spec": spec})
+	return []plan.Step{{
+		ID:      "own-pool",
+		Title:   "Create pool " + own.pool.Name,
+		Changes: []plan.Change{{Verb: plan.Apply, Object: pool, Why: "also takes the configuration of worker"}},
+	}}
+}
+
+// labels returns the changes that move the nodes into the pool.
+func (own *ownPool) labels() []plan.Change {
+	var changes []plan.Change
+	for _, node := range own.moves {
+		changes = append(changes, labelNode(node, own.pool.Name, "", "moves it into pool "+own.pool.Name))
+	}
+	return changes
+}
+
+// labelNode is the change of a node's role label; a nil value removes it.
+func labelNode(node, pool string, value any, why string) plan.Change {
+	return plan.Change{Verb: plan.Merge, Why: why, Object: unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1",
+		"kind":       "Node",
+		"metadata":   map[string]any{"name": node, "labels": map[string]any{roleOfNode + pool: value}},
+	}}}
+}
+
+// joinStep moves nodes into the pool, whose configuration stays.
+func (own *ownPool) joinStep() []plan.Step {
+	if len(own.moves) == 0 || !own.exists {
+		return nil
+	}
+	return []plan.Step{{
+		ID:      "own-pool",
+		Title:   fmt.Sprintf("Move %s into pool %s", words.Count(len(own.moves), "node"), own.pool.Name),
+		Changes: own.labels(),
+		Disruption: plan.Disruption{RestartsPods: true, Reboots: []plan.Reboot{{
+			Pool: own.pool.Name, Nodes: own.moves,
+			AtOnce: cluster.AtOnce(own.pool.OwnMaxUnavailable(), len(own.State.NodesOf(own.pool.Name))),
+		}}},
+		Done:  arrived(own.pool.Name),
+		Watch: []cluster.Kind{cluster.Pools, cluster.Nodes},
+	}}
+}
+
+// arrived is done when all nodes of a pool have its configuration. Right after a node changed its pool, the counts of
+// the pool are still those from before.
+func arrived(pool string) plan.Condition {
+	rollout := RolloutDone(clusterrules.Rollout{Pool: pool})
+	return func(s cluster.State) plan.Progress {
+		progress := rollout(s)
+		p, _ := s.Pool(pool)
+		missing := func(n cluster.Node) bool { return !finished(n, p.Target) }
+		progress.Done = progress.Done && !slices.ContainsFunc(s.NodesOf(pool), missing)
+		return progress
+	}
+}
+
+// undoPools moves the nodes of setup's own pools back to worker, and deletes the pools. Their configuration is that of
+// worker again, so no node reboots. A pool must exist until its last node has the configuration of worker: its
+// rendered configurations go with it, and a node's daemon needs the one that it leaves.
+func undoPools(s cluster.State) part {
+	var p part
+	for _, o := range created(s, "MachineConfigPool") {
+		back := plan.Step{
+			ID:    "nodes-back",
+			Title: "Move the nodes of pool " + o.Name + " back to pool worker: no node reboots",
+			Done:  arrived(cluster.WorkerPool),
+			Watch: []cluster.Kind{cluster.Pools, cluster.Nodes},
+		}
+		for _, n := range s.NodesOf(o.Name) {
+			back.Changes = append(back.Changes, labelNode(n.Name, o.Name, nil, "moves it back to pool worker"))
+		}
+		p.steps = append(p.steps, back, plan.Step{
+			ID:      "own-pool",
+			Title:   "Delete pool " + o.Name,
+			Changes: []plan.Change{plan.Deletion(o, "created by setup cluster")},
+		})
+	}
+	return p
+}

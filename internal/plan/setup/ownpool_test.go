@@ -1,0 +1,162 @@
+package setup
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/plantest"
+)
+
+// TestOwnPool: only the nodes with GPUs reboot, once to set them up and once to undo it, whether the first is checked
+// or not; afterwards all is as before.
+func TestOwnPool(t *testing.T) {
+	for name, o := range map[string]Options{
+		"at once":     {OwnPool: "gpu"},
+		"first alone": {OwnPool: "gpu", VerifyFirst: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := simulate(openshift())
+			before := clone(m.State)
+			m.apply(t, mustPlan(t, m.State, o), -1)
+			once := map[string]int{"w12": 1, "w13": 1}
+			if diff := cmp.Diff(once, m.reboots); diff != "" {
+				t.Errorf("reboots (-want +got):\n%s", diff)
+			}
+			if again := mustPlan(t, m.State, o); !again.Empty() {
+				t.Errorf("a second run has steps %v", plantest.StepIDs(again))
+			}
+			if again := mustPlan(t, m.State, Options{}); !again.Empty() {
+				t.Errorf("a run without the flag has steps %v", plantest.StepIDs(again))
+			}
+			if status := Status(m.State); len(status.Pools) != 1 || !status.Pools[0].Progress.Done {
+				t.Errorf("status %+v", status.Pools)
+			}
+			clear(m.reboots)
+			back, findings := Rollback(m.State)
+			if len(findings) > 0 {
+				t.Fatal(plantest.Lines(findings))
+			}
+			m.apply(t, back, -1)
+			if diff := cmp.Diff(once, m.reboots); diff != "" {
+				t.Errorf("reboots of the rollback (-want +got):\n%s", diff)
+			}
+			for i, n := range m.State.Nodes {
+				if !maps.Equal(n.Labels, before.Nodes[i].Labels) || n.MachineConfig != before.Nodes[i].MachineConfig {
+					t.Errorf("node %s: %v, %v", n.Name, n.Labels, n.MachineConfig)
+				}
+			}
+			if len(m.Pools) != 2 || len(m.Objects) > 0 {
+				t.Errorf("left over: %d pools, %d objects", len(m.Pools), len(m.Objects))
+			}
+		})
+	}
+}
+
+// TestOwnPoolInterrupted: after any number of changes, the same command completes them, and rollback undoes them; no
+// other node reboots.
+func TestOwnPoolInterrupted(t *testing.T) {
+	o := Options{OwnPool: "gpu", VerifyFirst: true}
+	total := len(mustPlan(t, openshift(), o).Changes())
+	for changes := 1; changes < total; changes++ {
+		m := simulate(openshift())
+		m.apply(t, mustPlan(t, m.State, o), changes)
+		half := *m
+		half.State, half.reboots = clone(m.State), map[string]int{}
+		m.apply(t, mustPlan(t, m.State, o), -1)
+		if diff := cmp.Diff(map[string]int{"w12": 1, "w13": 1}, m.reboots); diff != "" {
+			t.Errorf("completed after %d changes: reboots (-want +got):\n%s", changes, diff)
+		}
+		back, _ := Rollback(half.State)
+		half.apply(t, back, -1)
+		for name := range half.reboots {
+			if name != "w12" && name != "w13" {
+				t.Errorf("undone after %d changes: %s rebooted", changes, name)
+			}
+		}
+		if len(half.Pools) != 2 || len(half.Objects) > 0 {
+			t.Errorf("undone after %d changes: %d pools, %d objects are left", changes, len(half.Pools), len(half.Objects))
+		}
+	}
+}
+
+// TestOwnPoolGrows: a GPU node that is new in pool worker joins the pool, and it alone reboots.
+func TestOwnPoolGrows(t *testing.T) {
+	m := simulate(openshift())
+	m.apply(t, mustPlan(t, m.State, Options{OwnPool: "gpu"}), -1)
+	clear(m.reboots)
+	nodeOf(&m.State, "w01").Allocatable["nvidia.com/gpu"] = 8
+	p := mustPlan(t, m.State, Options{OwnPool: "gpu"})
+	if want := []plan.Reboot{{Pool: "gpu", Nodes: []string{"w01"}, AtOnce: 1}}; !cmp.Equal(want, p.Reboots()) {
+		t.Errorf("reboots %v", p.Reboots())
+	}
+	m.apply(t, p, -1)
+	if diff := cmp.Diff(map[string]int{"w01": 1}, m.reboots); diff != "" {
+		t.Errorf("reboots (-want +got):\n%s", diff)
+	}
+}
+
+func TestOwnPoolRefused(t *testing.T) {
+	tests := map[string]struct {
+		change func(*cluster.State)
+		name   string
+		want   []string
+	}{
+		"a pool of somebody else": {
+			func(s *cluster.State) { *s = withGPUPool(*s) }, "gpu",
+			[]string{"fail name-free pool/gpu: pool gpu exists and was not created by Railhead"},
+		},
+		"pool worker": {
+			func(*cluster.State) {}, "worker",
+			[]string{"fail name-free pool/worker: pool worker exists and was not created by Railhead"},
+		},
+		"the label is in use": {
+			func(s *cluster.State) { nodeOf(s, "w01").Labels[role("gpu")] = "" }, "gpu",
+			[]string{
+				"fail name-free pool/gpu: label node-role.kubernetes.io/gpu, which would select the nodes of pool gpu, " +
+					"is in use on w01",
+			},
+		},
+		"no name": {
+			func(*cluster.State) {}, "GPU_1",
+			[]string{`fail name-free pool/GPU_1: "GPU_1" is no name for a machine config pool`},
+		},
+		"no node": {
+			func(s *cluster.State) {
+				delete(nodeOf(s, "w12").Allocatable, "nvidia.com/gpu")
+				delete(nodeOf(s, "w13").Allocatable, "nvidia.com/gpu")
+			}, "gpu",
+			[]string{
+				"fail pool-nodes pool/gpu: no node of pool worker has RDMA NICs or GPUs, so pool gpu would have no nodes",
+			},
+		},
+		"pool worker is being rolled out": {
+			func(s *cluster.State) { bringTo(s, 1, "rendered-worker-0") }, "gpu",
+			[]string{
+				"fail pool-idle pool/worker: another rollout of pool worker is running: " +
+					"12 of 13 nodes have rendered-worker-1",
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := openshift()
+			test.change(&s)
+			p, findings := Cluster(s, Options{OwnPool: test.name})
+			failed := slices.DeleteFunc(findings, func(f check.Finding) bool { return f.Status != check.Fail })
+			if diff := cmp.Diff(test.want, plantest.Lines(failed)); diff != "" || !p.Empty() {
+				t.Errorf("steps %v, findings (-want +got):\n%s", plantest.StepIDs(p), diff)
+			}
+		})
+	}
+	set := simulate(openshift())
+	set.apply(t, mustPlan(t, set.State, Options{}), -1)
+	if p := mustPlan(t, set.State, Options{OwnPool: "gpu"}); !p.Empty() {
+		t.Errorf("pool worker is set up, and there are steps %v", plantest.StepIDs(p))
+	}
+}
