@@ -2,12 +2,14 @@ package standin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	machineconfigv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -44,7 +46,7 @@ const (
 // uncordon and reports Done. To a node without annotations it gives those that a new machine gets from its pool.
 //
 // It leaves out all that happens on the machine: files, units, kernel arguments, images; and it reboots for every
-// change.
+// change of them, but not for another name of the same configuration.
 type MachineConfigDaemon struct {
 	// Boot boots the machine that a node is, with a configuration, and returns when it is up. Without it nodes are
 	// not ready for a while.
@@ -196,6 +198,13 @@ func (d *MachineConfigDaemon) update(ctx context.Context, node *corev1.Node, to 
 	case a[desiredDrain] == "uncordon-"+to:
 		return reconcile.Result{}, d.complete(ctx, node, to)
 	case a[desiredDrain] != drain:
+		same, err := d.same(ctx, a[currentConfig], to)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		if same {
+			return reconcile.Result{}, d.complete(ctx, node, to)
+		}
 		return reconcile.Result{}, d.annotate(ctx, node, map[string]string{desiredDrain: drain})
 	case a[appliedDrain] != drain:
 		return reconcile.Result{}, nil // the controller drains
@@ -216,6 +225,13 @@ func (d *MachineConfigDaemon) update(ctx context.Context, node *corev1.Node, to 
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
 	return reconcile.Result{}, d.boot(ctx, node, to)
+}
+
+// same reports whether two rendered configurations differ in their names only, as those of two pools do.
+func (d *MachineConfigDaemon) same(ctx context.Context, a, b string) (bool, error) {
+	var from, to machineconfigv1.MachineConfig
+	err := errors.Join(d.client.Get(ctx, client.ObjectKey{Name: a}, &from), d.client.Get(ctx, client.ObjectKey{Name: b}, &to))
+	return err == nil && equality.Semantic.DeepEqual(from.Spec, to.Spec), err
 }
 
 func (d *MachineConfigDaemon) fails(node string) string {
