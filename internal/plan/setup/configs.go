@@ -82,10 +82,14 @@ func (c *configPlan) noteDiscovered(pools, rdmaNodes []string) {
 				able++
 			}
 		}
+		hint := ""
+		if name == cluster.WorkerPool {
+			hint = " (--own-pool NAME)"
+		}
 		if others := len(nodes) - able; others > 0 {
 			c.Note("%d nodes of pool %s will reboot, but only %d have RDMA NICs or GPUs. "+
-				"A separate machine config pool for those %d (--own-pool NAME) would avoid %d reboots.",
-				len(nodes), name, able, able, others)
+				"A separate machine config pool for those %d%s would avoid %d reboots.",
+				len(nodes), name, able, able, hint, others)
 		}
 	}
 }

@@ -34,7 +34,12 @@ func planOwnPool(s cluster.State, o Options) *ownPool {
 		return own
 	}
 	worker, _ := s.Pool(cluster.WorkerPool)
-	_, able, _ := clusterrules.PoolsWithRDMA(s)
+	pools, able, _ := clusterrules.PoolsWithRDMA(s)
+	for _, name := range pools {
+		if name != cluster.WorkerPool && name != o.OwnPool {
+			own.Note("Pool %s has nodes with RDMA NICs or GPUs too. Set it up with --pool %s.", name, name)
+		}
+	}
 	own.State.Nodes = slices.Clone(s.Nodes)
 	for i, n := range s.Nodes {
 		if p, _ := s.PoolOf(n); p.Name == cluster.WorkerPool && slices.Contains(able, n.Name) {

@@ -101,6 +101,18 @@ func TestOwnPoolGrows(t *testing.T) {
 	}
 }
 
+// TestOwnPoolLeaves: nodes of another custom pool stay there, and the plan says so.
+func TestOwnPoolLeaves(t *testing.T) {
+	s := withGPUPool(openshift())
+	nodeOf(&s, "w01").Allocatable["nvidia.com/gpu"] = 8
+	p := mustPlan(t, s, Options{OwnPool: "rails"})
+	const want = "Pool gpu has nodes with RDMA NICs or GPUs too. Set it up with --pool gpu."
+	if reboots := p.Reboots(); len(reboots) != 1 || !slices.Equal(reboots[0].Nodes, []string{"w01"}) ||
+		!slices.Contains(p.Notes, want) {
+		t.Errorf("reboots %v, notes %q", reboots, p.Notes)
+	}
+}
+
 func TestOwnPoolRefused(t *testing.T) {
 	tests := map[string]struct {
 		change func(*cluster.State)

@@ -23,6 +23,7 @@ func nodesPart(s cluster.State, o Options) part {
 	}
 	c := planConfigs(s, o)
 	p := c.part
+	p.Notes = append(own.Notes, p.Notes...)
 	held := c.held()
 	if len(held) == 0 {
 		p.steps = own.joinStep()
