@@ -66,7 +66,8 @@ and 'inject' only name it. It prints the rails of the namespace. A second run ch
 	f.StringVar(&o.NetworksFrom, "networks-from", "", "copy the network attachments of this `namespace`")
 	f.StringSliceVar(&o.Networks, "network", nil, "use only this rail: an `attachment` or a resource; repeatable")
 	f.StringSliceVar(&subnets, "rail-subnets", nil,
-		"IPv4 or IPv6 `subnet` of each rail, in the order of their resources, or one to divide; whereabouts assigns the addresses")
+		"IPv4 or IPv6 `subnet` of each rail, in the order of their resources, or one to divide; "+
+			"whereabouts assigns the addresses")
 	f.StringVar(&o.IPAM, "ipam", "",
 		"IPAM of all new attachments as `JSON` (default: that of the same resource in another namespace)")
 	f.BoolVar(&o.AllowIPCLock, "allow-ipc-lock", false,

@@ -35,11 +35,13 @@ func event(t *testing.T, ns, kind, reason string) {
 	t.Helper()
 	eventually(t, kind+" reports "+reason, func() error {
 		var events corev1.EventList
-		err := openShift.Client().List(t.Context(), &events, client.InNamespace(ns))
-		if err != nil || !slices.ContainsFunc(events.Items, func(e corev1.Event) bool {
+		if err := openShift.Client().List(t.Context(), &events, client.InNamespace(ns)); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(events.Items, func(e corev1.Event) bool {
 			return e.InvolvedObject.Kind == kind && e.Reason == reason
 		}) {
-			return fmt.Errorf("%d events, %v", len(events.Items), err)
+			return fmt.Errorf("%d other events", len(events.Items))
 		}
 		return nil
 	})
