@@ -19,7 +19,7 @@ import (
 func everything() []cluster.Kind {
 	return []cluster.Kind{
 		cluster.Nodes, cluster.Pods, cluster.Pools, cluster.MachineConfigs, cluster.Networks, cluster.SriovNetworks, cluster.SriovPolicies, cluster.SriovNodes,
-		cluster.DRADevices, cluster.SCCs, cluster.SCCGrants, cluster.Namespaces, cluster.ServiceAccounts, cluster.Quotas, cluster.Events, cluster.Objects,
+		cluster.DRADevices, cluster.SCCs, cluster.SCCGrants, cluster.Namespaces, cluster.ServiceAccounts, cluster.Quotas, cluster.Events, cluster.Objects, cluster.ConfigMaps,
 	}
 }
 
@@ -41,8 +41,8 @@ func TestReadTheWholeCluster(t *testing.T) {
 	if len(s.Problems) > 0 {
 		t.Errorf("problems: %v", s.Problems)
 	}
-	if made := counted.take(); len(made) != 32 || slices.ContainsFunc(made, func(call string) bool { return !strings.HasPrefix(call, "GET ") }) {
-		t.Errorf("%d calls, want 32: %v", len(made), made)
+	if made := counted.take(); len(made) != 35 || slices.ContainsFunc(made, func(call string) bool { return !strings.HasPrefix(call, "GET ") }) {
+		t.Errorf("%d calls, want 35: %v", len(made), made)
 	}
 	if s.Server.Version == "" || s.Server.Minor != 36 || s.Server.User != "system:admin" || !s.Server.OpenShift() {
 		t.Errorf("server %+v", s.Server)
@@ -90,7 +90,7 @@ func TestReadWithFewRights(t *testing.T) {
 		"{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {namespace: few-rights, name: user}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: admin}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: few}]}")
 	c, _ := as(t, openShift, "few")
 	want := kube.Want{Namespace: "few-rights", Everywhere: []cluster.Kind{cluster.Pods},
-		Kinds: []cluster.Kind{cluster.Nodes, cluster.Pods, cluster.Namespaces, cluster.ServiceAccounts, cluster.SCCs, cluster.Objects}}
+		Kinds: []cluster.Kind{cluster.Nodes, cluster.Pods, cluster.Namespaces, cluster.ServiceAccounts, cluster.SCCs, cluster.Objects, cluster.ConfigMaps}}
 	var s cluster.State
 	eventually(t, "role admin is filled in", func() bool { // by the controller-manager, of the roles that it aggregates
 		var err error
@@ -113,6 +113,9 @@ func TestReadWithFewRights(t *testing.T) {
 	ours := slices.DeleteFunc(s.Objects, func(o cluster.Object) bool { return o.Kind != "ConfigMap" })
 	if len(ours) != 1 || ours[0].Name != "ours" || ours[0].Fields["metadata"].(map[string]any)["managedFields"] != nil {
 		t.Errorf("objects %+v", ours)
+	}
+	if len(s.ConfigMaps) != 1 || s.ConfigMaps[0].Name != "ours" || s.ConfigMaps[0].Labels["app.kubernetes.io/managed-by"] != "railhead" {
+		t.Errorf("ConfigMaps %+v", s.ConfigMaps)
 	}
 	for first, err := range c.Watch(t.Context(), want) {
 		if err != nil {
