@@ -31,7 +31,8 @@ func (p *Parser) knownChannel(at Place, line []byte, text int, w *way) bool {
 	} else {
 		first := text - len(infoWords)
 		s := sourceOf(line[:first])
-		if len(s.host) == 0 || segment(head, 0) != first || head[0] == '{' { // torn, or in JSON
+		if len(s.host) == 0 || segment(head, 0) != first || // torn
+			head[0] == '{' || bytes.IndexByte(head, '\\') >= 0 { // in JSON, or with escaped line ends
 			return false
 		}
 		p.seq++

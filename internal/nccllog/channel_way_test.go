@@ -103,6 +103,7 @@ func FuzzTake(f *testing.F) {
 	f.Add(short)
 	f.Add(strings.Replace(short, " -> ", " -> gpu-0:1:2 [0] NCCL INFO Channel 0 : 1[1] -> ", 50))
 	f.Add(strings.ReplaceAll(short, "NCCL INFO Channel", `NCCL INFO x\na:1:2 [0] NCCL INFO Channel`))
+	f.Add(strings.ReplaceAll(short, "gpu-0:100:200 [0] NCCL INFO", `x\na:1:2 [0] NCCL INFO`))
 	f.Add(strings.ReplaceAll(short, "Channel 03",
 		"x.cc:1 NCCL WARN Call to ibv_modify_qp failed,\ngpu-0:1:2 [0] NCCL INFO Channel 03"))
 	f.Fuzz(func(t *testing.T, log string) {
