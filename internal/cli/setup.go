@@ -88,6 +88,13 @@ in place are left out: a second run changes nothing. Ctrl-C leaves the rollout r
 			return apply.apply(cmd.Context())
 		},
 	}
+	a.setupFlags(cmd, &o)
+	probe.add(cmd)
+	flags.add(cmd, 4*time.Hour)
+	return cmd
+}
+
+func (a *app) setupFlags(cmd *cobra.Command, o *setup.Options) {
 	f := cmd.Flags()
 	f.StringSliceVar(&o.Pools, "pool", nil,
 		"machine config `pool` to set up; repeatable (default: pools whose nodes have RDMA NICs or GPUs)")
@@ -105,10 +112,7 @@ in place are left out: a second run changes nothing. Ctrl-C leaves the rollout r
 		"(default: that of their NIC)")
 	f.StringSliceVar(&o.PFs, "pf", nil, "with --sriov: `interface` of a NIC; repeatable (default: all RDMA NICs)")
 	f.BoolVar(&o.VerifyFirst, "verify-first", false, "set up and check one node of each pool before the others")
-	probe.add(cmd)
 	a.completeFlag(cmd, "pool", cluster.Pools, poolNames)
-	flags.add(cmd, 4*time.Hour)
-	return cmd
 }
 
 func newSetupRollback(a *app) *cobra.Command {

@@ -210,7 +210,7 @@ func (s State) UsableRails(namespace string) []Rail {
 	return slices.DeleteFunc(s.Rails(namespace), func(r Rail) bool { return !r.Usable() })
 }
 
-// noRail is why pods get no RDMA device through an attachment.
+// noRail explains why pods get no RDMA device through an attachment.
 func (s State) noRail(n Network, r Rail) string {
 	why, not := s.rdmaEvidence(n.Resource)
 	switch {

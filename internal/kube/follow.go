@@ -23,7 +23,7 @@ const (
 	watchSlack = 30 * time.Second
 	// startupRejections limits how often in a row a starting server may reject the user before it is believed.
 	startupRejections = 3
-	// pollInterval is how often an object is read that the user may not watch.
+	// pollInterval is the time between two readings of an object that the user may not watch.
 	pollInterval = 30 * time.Second
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/railhead/railhead/internal/rules/pods"
 )
 
-// Method is how railhead-pod gets into a pod.
+// Method is a way of railhead-pod into a pod.
 type Method string
 
 // ConfigMaps need no registry. An image is used by an init container, or mounted as a volume.
@@ -31,13 +31,12 @@ const (
 	partsVolume = "railhead-parts"
 )
 
-// Delivery is how railhead-pod gets into the pods of one job. Image contains railhead-pod; Programs are those of
-// ByConfigMaps, one for each architecture of the nodes. Suffix ends the names of ConfigMaps that others do not share.
+// Delivery brings railhead-pod into the pods of one job.
 type Delivery struct {
 	By       Method
-	Image    string
-	Programs []Program
-	Suffix   string
+	Image    string    // contains railhead-pod
+	Programs []Program // of ByConfigMaps: one for each architecture of the nodes
+	Suffix   string    // of the names of ConfigMaps that others do not share
 }
 
 // Mount returns the mount of railhead-pod in the containers that run it.

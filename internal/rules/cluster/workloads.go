@@ -14,7 +14,7 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// startTime is how long after a change a workload may have pods that are missing or not ready without a reason.
+// startTime is the time after a change in which pods of a workload may be missing or not ready without a reason.
 const startTime = 30 * time.Second
 
 // missingPods explains why workloads that ask for GPUs or RDMA devices have failed, lack pods, or have pods that are

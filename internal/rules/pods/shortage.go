@@ -111,7 +111,8 @@ func (t target) usedUp(s shortage, resource string, nodes []string, total int64)
 	return s
 }
 
-// room is what the nodes of a State have free, and the pods that hold the rest. It is counted once for all pods.
+// room has the free resources of the nodes of a State, and the pods that hold the rest. It is counted once for all
+// pods.
 type room struct {
 	free map[string]cluster.Resources
 	on   map[string][]cluster.Pod // by node
