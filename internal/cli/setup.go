@@ -98,8 +98,9 @@ func (a *app) setupFlags(cmd *cobra.Command, o *setup.Options) {
 	f := cmd.Flags()
 	f.StringSliceVar(&o.Pools, "pool", nil,
 		"machine config `pool` to set up; repeatable (default: pools whose nodes have RDMA NICs or GPUs)")
-	f.StringVar(&o.OwnPool, "own-pool", "", "create a machine config pool with this `name` for the nodes of pool worker "+
-		"that have RDMA NICs or GPUs: only they reboot")
+	f.StringVar(&o.OwnPool, "own-pool", "",
+		"create a machine config pool with this `name` for the nodes of pool worker that have RDMA NICs or GPUs: "+
+			"only they reboot")
 	cmd.MarkFlagsMutuallyExclusive("pool", "own-pool")
 	f.BoolVar(&o.NoIOMMU, "no-iommu", false, "do not change the kernel arguments")
 	f.BoolVar(&o.NoMemlock, "no-memlock", false, "do not change the locked-memory limit")

@@ -73,8 +73,9 @@ func (p *Parser) records(at Place, line []byte, first int) {
 	}
 }
 
-// prefixes matches the text of launchers, kubectl, compose and journald in front of a line: "[1,3]<stdout>:", "[pod/a/b] ",
-// "(Worker pid=1, ip=10.0.0.1) ", "worker-3 | ", "Mar 02 10:00:00 node-1 podman[42]: ", "3: ", "pod-0: ", and a time.
+// prefixes matches the text of launchers, kubectl, compose and journald in front of a line: "[1,3]<stdout>:",
+// "[pod/a/b] ", "(Worker pid=1, ip=10.0.0.1) ", "worker-3 | ", "Mar 02 10:00:00 node-1 podman[42]: ", "3: ",
+// "pod-0: ", and a time.
 const prefixes = `(?:\[[^\[\]]*\](?:<std\w+>)?:?\s*|\([^()]*pid=[^()]*\)\s*|[\w.-]+\s+\|\s+|` +
 	`[A-Z][a-z][a-z] [ \d]\d [\d:]{8} \S+ \S+: |[\w.-]*\d: |\d{4}-\d\d-\d\d[T ]\S+\s+)+`
 

@@ -107,7 +107,9 @@ func (own *ownPool) judge(s cluster.State, worker cluster.Pool) {
 
 // settled returns the nodes that were in their pool before.
 func (own *ownPool) settled(nodes []cluster.Node) []cluster.Node {
-	return slices.DeleteFunc(slices.Clone(nodes), func(n cluster.Node) bool { return slices.Contains(own.moves, n.Name) })
+	return slices.DeleteFunc(slices.Clone(nodes), func(n cluster.Node) bool {
+		return slices.Contains(own.moves, n.Name)
+	})
 }
 
 // createStep returns the step that creates the pool, yet without nodes.
