@@ -92,6 +92,7 @@ func cleanState(s cluster.State) cluster.State {
 	return cluster.State{
 		SchemaVersion: s.SchemaVersion,
 		Taken:         s.Taken,
+		SomePods:      s.SomePods,
 		Written:       s.Written,
 		Read:          s.Read,
 		Server: cluster.Server{

@@ -148,6 +148,7 @@ func (c *Client) assemble(w Want, sources []source, all []rows) cluster.State {
 		Written:       c.lastWrite(),
 		Server:        c.Server(),
 		Read:          w.Kinds,
+		SomePods:      !w.everywhere(cluster.Pods) && (w.Namespace != "" || w.Job != ""),
 	}}
 	for i, s := range sources {
 		for _, key := range slices.Sorted(maps.Keys(all[i].values)) {

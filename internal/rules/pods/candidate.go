@@ -53,8 +53,16 @@ func (t target) keptOff(resources []string, text string) check.Finding {
 		f = failure(InsufficientResource, "no node offers all that "+t.name()+" requests of "+words.And(resources),
 			check.ByUser("Request what one node offers together.", "railhead inventory"))
 	case slices.ContainsFunc(all, fits):
+		full := slices.DeleteFunc(slices.Clone(all), fits)
 		all = slices.DeleteFunc(all, func(c candidate) bool { return !fits(c) })
-		f = t.barred(all, resources, text)
+		barred := slices.ContainsFunc(all, func(c candidate) bool { return c.bars != "" })
+		if f = t.barred(all, resources, text); len(full) > 0 && !barred && f.Check == NodeSelection {
+			// The scheduler asks for the pod's own nodes before it counts resources, so those are among the full ones.
+			f.Check, f.Status, f.Summary = InsufficientResource, check.Warn, lacking(full)+"; "+f.Summary
+			f.Fix = check.ByUser("Wait until other pods on these nodes end, or let the pod run on the others.",
+				"railhead inventory")
+			all = append(full, all...)
+		}
 	default:
 		f = failure(InsufficientResource, "no node has all that "+t.name()+" requests free at the same time: "+
 			lacking(all), check.ByUser("Wait until other pods on these nodes end, or request less."))

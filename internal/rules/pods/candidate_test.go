@@ -48,6 +48,23 @@ func TestFreeDevices(t *testing.T) {
 			want: NodeSelection, status: check.Fail,
 			says: []string{"2 node(s) didn't match Pod's node affinity/selector", "--node-selector"},
 		},
+		"on a node that the selector leaves out, while the selected one is full": {
+			state: func(s *cluster.State) { hold(s, "gpu-1", rail, 8) },
+			report: "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 1 Insufficient openshift.io/eno5np0rdma, " +
+				"1 node(s) didn't match Pod's node affinity/selector.",
+			want: InsufficientResource, status: check.Warn,
+			says: []string{
+				"gpu-1 lacks openshift.io/eno5np0rdma; there is room on gpu-2", "held by other/holder",
+				"didn't match Pod's node affinity/selector",
+			},
+		},
+		"on nodes, of one job alone": {
+			state: func(s *cluster.State) { s.SomePods = true },
+			report: "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 node(s) didn't match Pod's node " +
+				"affinity/selector.",
+			want: InsufficientResource, status: check.Warn,
+			says: []string{"no node that fits has 8 nvidia.com/gpu free; the pods that hold it were not read"},
+		},
 		"on nodes without the pods that it must be beside": {
 			state: func(*cluster.State) {},
 			report: "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 node(s) didn't match pod affinity " +

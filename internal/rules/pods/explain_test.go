@@ -902,8 +902,7 @@ func TestExplainWithoutPods(t *testing.T) {
 	s.Read, s.Pods = []cluster.Kind{cluster.Nodes}, nil
 	f, _ := Explain(pending(cluster.Resources{"nvidia.com/gpu": 8}), event("FailedScheduling", "0/3 nodes are "+
 		"available: 3 Insufficient nvidia.com/gpu."), s)
-	if f.Check != InsufficientResource || !strings.Contains(f.Summary, "the pods that hold it could not be "+
-		"read") || len(f.Evidence) != 1 {
+	if f.Check != InsufficientResource || !strings.Contains(f.Summary, "the pods that hold it were not read") || len(f.Evidence) != 1 {
 		t.Errorf("%s: %s %v", f.Check, f.Summary, f.Evidence)
 	}
 }

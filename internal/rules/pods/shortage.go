@@ -96,8 +96,8 @@ func (t target) usedUp(s shortage, resource string, nodes []string, total int64)
 	want, known := t.pod.Requests[resource]
 	want = max(want, 1)
 	amount := cluster.Quantity(resource, want)
-	if !t.s.Knows(cluster.Pods) {
-		s.summary = fmt.Sprintf("no node that fits has %s free; the pods that hold it could not be read", amount)
+	if !t.s.Knows(cluster.Pods) || t.s.SomePods {
+		s.summary = fmt.Sprintf("no node that fits has %s free; the pods that hold it were not read", amount)
 		return s
 	}
 	s.summary = fmt.Sprintf("%s is used up: no node that fits has %s free of %s in all",
