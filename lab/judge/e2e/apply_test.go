@@ -20,10 +20,11 @@ func kubectl(t *testing.T, u user) func(manifests string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	home := t.TempDir()
 	return func(manifests string) string {
 		t.Helper()
 		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), built[assets.Kubectl], "apply", "-f", "-")
-		cmd.Env = []string{"KUBECONFIG=" + u.kubeconfig}
+		cmd.Env = []string{"KUBECONFIG=" + u.kubeconfig, "HOME=" + home} // kubectl writes a cache there
 		cmd.Stdin = strings.NewReader(manifests)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
