@@ -230,7 +230,10 @@ func (d *MachineConfigDaemon) update(ctx context.Context, node *corev1.Node, to 
 // same reports whether two rendered configurations differ in their names only, as those of two pools do.
 func (d *MachineConfigDaemon) same(ctx context.Context, a, b string) (bool, error) {
 	var from, to machineconfigv1.MachineConfig
-	err := errors.Join(d.client.Get(ctx, client.ObjectKey{Name: a}, &from), d.client.Get(ctx, client.ObjectKey{Name: b}, &to))
+	err := errors.Join(
+		d.client.Get(ctx, client.ObjectKey{Name: a}, &from),
+		d.client.Get(ctx, client.ObjectKey{Name: b}, &to),
+	)
 	return err == nil && equality.Semantic.DeepEqual(from.Spec, to.Spec), err
 }
 
