@@ -45,8 +45,8 @@ func torchLines(log string) (ranks int, sizes []SizedRate) {
 //	#     size    count   type  redop  root   time  algbw  busbw #wrong   time  algbw  busbw #wrong
 //	   1048576   262144  float    sum    -1  72.95  14.37  12.58      0  73.07  14.35  12.56      0
 //
-// Versions before 2.12 have no root, and no redop for operations that do not reduce. A half may be missing or N/A, as
-// operations are that are never in place. Four more columns follow each half with -I. Launchers print a prefix.
+// Versions before 2.12 have no root, and no redop for operations that do not reduce. A half may be missing, or N/A for
+// operations that cannot run in place. Four more columns follow each half with -I. Launchers print a prefix.
 var (
 	ncclRow  = regexp.MustCompile(`(\d{1,18})\s+\d+\s+[a-z]\w*\s+(?:[a-z]+\s+)?((?:N/A|[-\d]).*)`)
 	ncclRank = regexp.MustCompile(`#\s+Rank\s+(\d+)\s`)

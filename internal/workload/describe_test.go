@@ -28,7 +28,7 @@ func TestDescribe(t *testing.T) {
 		"a Job of another cluster":          {"Job", "{spec: {parallelism: 2, managedBy: kueue.x-k8s.io/multikueue}}", 0},
 		"a StatefulSet that is scaled in":   {"StatefulSet", "{spec: {replicas: 0}}", 0},
 		"a DaemonSet that fits no node":     {"DaemonSet", "{status: {desiredNumberScheduled: 0}}", 0},
-		"a PyTorchJob that nobody has seen": {"PyTorchJob", "{spec: {pytorchReplicaSpecs: {Master: {}, Worker: {replicas: 3}}}}", 4},
+		"a PyTorchJob without a status": {"PyTorchJob", "{spec: {pytorchReplicaSpecs: {Master: {}, Worker: {replicas: 3}}}}", 4},
 	} {
 		k, _ := Of(c.kind)
 		if got := k.Describe(objectIn(t, c.object)).Wanted; got != c.want {

@@ -98,7 +98,7 @@ func (d Delivery) InitContainer(image string) *corev1.Container {
 	return &container
 }
 
-// Resources are those of the init container, set because quotas may require them of every container.
+// Resources returns the requests and limits of the init container. Quotas may require them of every container.
 func Resources() corev1.ResourceList {
 	return corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("100m"),

@@ -37,8 +37,7 @@ type railFacts struct {
 	netdev string
 	mac    string
 	subnet string // of the address of the chosen GID; "": unknown
-	// addresses are those that only one machine may have.
-	addresses []netip.Addr
+	addresses []netip.Addr // that no other machine may have
 }
 
 // examined is a machine with its rails.

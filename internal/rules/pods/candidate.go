@@ -57,7 +57,7 @@ func (t target) keptOff(resources []string, text string) check.Finding {
 		all = slices.DeleteFunc(all, func(c candidate) bool { return !fits(c) })
 		barred := slices.ContainsFunc(all, func(c candidate) bool { return c.bars != "" })
 		if f = t.barred(all, resources, text); len(full) > 0 && !barred && f.Check == NodeSelection {
-			// The scheduler asks for the pod's own nodes before it counts resources, so those are among the full ones.
+			// The scheduler counts resources only on nodes that the pod selects: at least one of these is full.
 			f.Check, f.Status, f.Summary = InsufficientResource, check.Warn, lacking(full)+"; "+f.Summary
 			f.Fix = check.ByUser("Wait until other pods on these nodes end, or let the pod run on the others.",
 				"railhead inventory")
