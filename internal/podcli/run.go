@@ -107,7 +107,7 @@ func (r start) run(out *messages) error {
 	}
 	s := sysfs.ReadForLaunch(here.Root, here.Probes, rail.Wanted)
 	d := decide(s, r.scope, r.policy)
-	if (len(d.blocking()) > 0 || len(d.unusable) > 0) && s.ReachesDevice() {
+	if (len(d.blocking()) > 0 || r.needsAll(d)) && s.ReachesDevice() {
 		d = decide(here.Snapshot(), r.scope, r.policy) // the explanation needs everything
 	}
 	memlock := launch.RaiseMemlock(here)
@@ -144,6 +144,11 @@ type refusal struct {
 	instead  string
 }
 
+// needsAll reports whether the command is not started because a rail of the pod does not work.
+func (r start) needsAll(d decision) bool {
+	return r.policy.Mode == nccl.RDMA && r.rails == allRails && len(d.unusable) > 0
+}
+
 // refuses returns why the command is not started in mode rdma. limit is the finding about locked memory, if any.
 func (r start) refuses(d decision, limit check.Finding) []refusal {
 	const instead = "Use --mode auto to fall back to TCP, or --mode tcp to use TCP only."
@@ -156,7 +161,7 @@ func (r start) refuses(d decision, limit check.Finding) []refusal {
 	case len(blocking) > 0:
 		reasons = append(reasons, refusal{"the environment keeps NCCL from using it", blocking, instead})
 	}
-	if len(d.unusable) > 0 && r.rails == allRails {
+	if r.needsAll(d) {
 		reasons = append(reasons, refusal{"not every rail of the pod works", d.unusable,
 			"Use --rails any to use those that work."})
 	}

@@ -16,19 +16,19 @@ func TestDescribe(t *testing.T) {
 		kind, object string
 		want         int
 	}{
-		"a Job that runs":                   {"Job", "{spec: {parallelism: 2, completions: 2}, status: {active: 2}}", 2},
-		"a Job that has one pod left":       {"Job", "{spec: {parallelism: 2, completions: 8}, status: {succeeded: 7}}", 1},
-		"a work queue that drains":          {"Job", "{spec: {parallelism: 2}, status: {succeeded: 1}}", 0},
-		"a suspended Job":                   {"Job", "{spec: {parallelism: 2, completions: 2, suspend: true}}", 0},
-		"a Job that is being deleted":       {"Job", "{metadata: {deletionTimestamp: 2026-05-04T12:00:00Z}, spec: {completions: 2}}", 0},
-		"a finished Job":                    {"Job", "{spec: {completions: 1}, status: {conditions: [{type: Complete, status: 'True'}]}}", 0},
-		"a JobSet that has not failed":      {"JobSet", "{spec: {replicatedJobs: [{replicas: 2}]}, status: {conditions: [{type: Failed, status: 'False'}]}}", 2},
-		"a failed JobSet":                   {"JobSet", "{spec: {replicatedJobs: [{replicas: 2}]}, status: {conditions: [{type: Failed, status: 'True'}]}}", 0},
-		"a suspended MPIJob":                {"MPIJob", "{spec: {runPolicy: {suspend: true}, mpiReplicaSpecs: {Worker: {replicas: 2}}}}", 0},
-		"a Job of another cluster":          {"Job", "{spec: {parallelism: 2, managedBy: kueue.x-k8s.io/multikueue}}", 0},
-		"a StatefulSet that is scaled in":   {"StatefulSet", "{spec: {replicas: 0}}", 0},
-		"a DaemonSet that fits no node":     {"DaemonSet", "{status: {desiredNumberScheduled: 0}}", 0},
-		"a PyTorchJob without a status": {"PyTorchJob", "{spec: {pytorchReplicaSpecs: {Master: {}, Worker: {replicas: 3}}}}", 4},
+		"a Job that runs":                 {"Job", "{spec: {parallelism: 2, completions: 2}, status: {active: 2}}", 2},
+		"a Job that has one pod left":     {"Job", "{spec: {parallelism: 2, completions: 8}, status: {succeeded: 7}}", 1},
+		"a work queue that drains":        {"Job", "{spec: {parallelism: 2}, status: {succeeded: 1}}", 0},
+		"a suspended Job":                 {"Job", "{spec: {parallelism: 2, completions: 2, suspend: true}}", 0},
+		"a Job that is being deleted":     {"Job", "{metadata: {deletionTimestamp: 2026-05-04T12:00:00Z}, spec: {completions: 2}}", 0},
+		"a finished Job":                  {"Job", "{spec: {completions: 1}, status: {conditions: [{type: Complete, status: 'True'}]}}", 0},
+		"a JobSet that has not failed":    {"JobSet", "{spec: {replicatedJobs: [{replicas: 2}]}, status: {conditions: [{type: Failed, status: 'False'}]}}", 2},
+		"a failed JobSet":                 {"JobSet", "{spec: {replicatedJobs: [{replicas: 2}]}, status: {conditions: [{type: Failed, status: 'True'}]}}", 0},
+		"a suspended MPIJob":              {"MPIJob", "{spec: {runPolicy: {suspend: true}, mpiReplicaSpecs: {Worker: {replicas: 2}}}}", 0},
+		"a Job of another cluster":        {"Job", "{spec: {parallelism: 2, managedBy: kueue.x-k8s.io/multikueue}}", 0},
+		"a StatefulSet that is scaled in": {"StatefulSet", "{spec: {replicas: 0}}", 0},
+		"a DaemonSet that fits no node":   {"DaemonSet", "{status: {desiredNumberScheduled: 0}}", 0},
+		"a PyTorchJob without a status":   {"PyTorchJob", "{spec: {pytorchReplicaSpecs: {Master: {}, Worker: {replicas: 3}}}}", 4},
 	} {
 		k, _ := Of(c.kind)
 		if got := k.Describe(objectIn(t, c.object)).Wanted; got != c.want {

@@ -33,10 +33,10 @@ type Member struct {
 
 // railFacts identifies a rail and has its addresses.
 type railFacts struct {
-	key    string // identifies it across machines: its attachment, or else its interface
-	netdev string
-	mac    string
-	subnet string // of the address of the chosen GID; "": unknown
+	key       string // identifies it across machines: its attachment, or else its interface
+	netdev    string
+	mac       string
+	subnet    string       // of the address of the chosen GID; "": unknown
 	addresses []netip.Addr // that no other machine may have
 }
 
