@@ -15,6 +15,7 @@ import (
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/logsource"
 	"github.com/railhead/railhead/internal/ranks"
+	"github.com/railhead/railhead/internal/report/text"
 	"github.com/railhead/railhead/internal/story"
 )
 
@@ -56,8 +57,8 @@ possible; 3 if the log does not show it, or a log could not be read.`,
 			if err != nil && !stopped {
 				return err
 			}
-			text := func(out io.Writer, wide bool) error { return e.write(out, wide, s) }
-			return cmp.Or(a.print(e.format, s, text), err, exitOfStory(s))
+			show := func(out io.Writer, wide bool) error { return e.write(out, wide, s) }
+			return cmp.Or(a.print(e.format, s, show), err, exitOfStory(s))
 		},
 	}
 	flags := cmd.Flags()
@@ -100,22 +101,20 @@ func (e explainer) explain(ctx context.Context, args []string) (story.Story, err
 func (e explainer) warnOnce() func(story.Story) {
 	printed := map[string]bool{}
 	return func(s story.Story) {
-		for _, text := range warnings(s) {
-			if !printed[text] {
-				printed[text] = true
-				e.sayLine(text)
+		for _, warning := range text.Warnings(s) {
+			if !printed[warning] {
+				printed[warning] = true
+				e.sayLine(warning)
 			}
 		}
 	}
 }
 
 func (e explainer) write(out io.Writer, wide bool, s story.Story) error {
-	w := textWriter{out: out, wide: wide}
-	w.story(s)
 	for _, skipped := range s.Skipped {
 		e.say("not read: %s: %s", skipped.File, skipped.Reason)
 	}
-	return w.err
+	return text.Story(out, s, wide)
 }
 
 // exitOfStory returns the exit code of a story.

@@ -19,6 +19,7 @@ import (
 	"github.com/railhead/railhead/internal/logsource"
 	"github.com/railhead/railhead/internal/ranks/rankstest"
 	"github.com/railhead/railhead/internal/rules"
+	"github.com/railhead/railhead/internal/report/text"
 	"github.com/railhead/railhead/internal/story"
 )
 
@@ -170,7 +171,7 @@ func TestExplainFollow(t *testing.T) {
 	go func() { _, _ = io.WriteString(job, overTCP) }()
 	open := func(context.Context) (io.ReadCloser, error) { return in, nil }
 	err := r.Follow(t.Context(), []logsource.Log{{Name: "stdin", Open: open}}, func(s story.Story) {
-		if strings.Contains(strings.Join(warnings(s), "\n"), "WARNING: the job started on TCP") {
+		if strings.Contains(strings.Join(text.Warnings(s), "\n"), "WARNING: the job started on TCP") {
 			job.Close() // ends the log
 		}
 	})

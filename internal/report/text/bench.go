@@ -1,4 +1,4 @@
-// Package text writes the results of benches as text for a terminal or a log.
+// Package text writes diagnoses, stories of logs and the results of benches as text for a terminal or a log.
 package text
 
 import (

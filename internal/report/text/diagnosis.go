@@ -1,4 +1,4 @@
-package cli
+package text
 
 import (
 	"fmt"
@@ -6,155 +6,75 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/check"
-	"github.com/railhead/railhead/internal/host"
-	"github.com/railhead/railhead/internal/logsource"
 	"github.com/railhead/railhead/internal/rules"
-	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 	"github.com/railhead/railhead/internal/story"
 	"github.com/railhead/railhead/internal/words"
 )
 
-// doctorVerdict is the output of doctor, in every format.
-type doctorVerdict struct {
-	Subject bundle.Subject `json:"subject"`
+// Examined is a diagnosis with the names of what was examined.
+type Examined struct {
 	rules.Diagnosis
-	Log *story.Story `json:"log,omitempty"` // of the pods' logs
+	Title  string   // the subject: "Job h-kim in namespace train"
+	Size   string   // "2 pods and 1 node"
+	Passed []string // pods with GPUs and without RDMA, which were not examined
+	Log    *story.Story
 }
 
-// judge diagnoses a bundle, from a cluster or from an archive.
-func judge(b bundle.Bundle, machines []rules.Judged, autopsy bool) doctorVerdict {
-	asked := b.Manifest.Subject
-	v := doctorVerdict{Subject: asked, Diagnosis: rules.Diagnose(rules.Case{
-		State:    b.State,
-		Machines: machines,
-		Cluster:  clusterrules.Options{Namespace: asked.Namespace, Job: asked.Job, Whole: asked.Cluster},
-		Autopsy:  autopsy,
-		Bench:    b.Bench,
-	})}
-	if len(b.Logs) > 0 {
-		var snapshots []host.Snapshot
-		for _, m := range machines {
-			if m.Snapshot != nil {
-				snapshots = append(snapshots, *m.Snapshot)
-			}
-		}
-		logs := logsource.Archived(b.Logs, snapshots)
-		v.Log = &logs
-	}
-	return v
-}
-
-// worst returns the worst status of the diagnosis and of the logs.
-func (v doctorVerdict) worst() check.Status {
-	worst := v.Worst()
-	if v.Log == nil {
-		return worst
-	}
-	for _, r := range v.Log.Runs {
-		switch r.Outcome {
-		case story.OutcomeFail, story.OutcomeFallback:
-			return check.Fail
-		case story.OutcomeDegraded:
-			worst = max(worst, check.Warn)
-		case story.OutcomeOK, story.OutcomeUnknown:
-		}
-	}
-	return worst
-}
-
-// write writes the problems, root causes first. Wide adds all evidence, the remarks, and the checks that passed.
-func (v doctorVerdict) write(w io.Writer, wide bool) error {
-	out := &textWriter{out: w, wide: wide}
-	out.line("%s: %s examined", v.about(), v.counted())
-	if m := v.Measured; m != nil && m.Links > 0 {
-		out.line("measured: %s between %s, in %.0f s",
+// Diagnosis writes the problems, root causes first. Wide adds all evidence, the remarks, and the checks that passed.
+func Diagnosis(out io.Writer, e Examined, wide bool) error {
+	w := &writer{out: out, wide: wide}
+	w.line("%s: %s examined", e.Title, e.Size)
+	if m := e.Measured; m != nil && m.Links > 0 {
+		w.line("measured: %s between %s, in %.0f s",
 			words.Count(m.Links, "link"), words.Count(m.Pods, "pod"), m.Seconds)
 	}
-	if passed := v.Subject.Passed; len(passed) > 0 {
-		out.line("not examined, because they request GPUs but no RDMA: %s "+
+	if len(e.Passed) > 0 {
+		w.line("not examined, because they request GPUs but no RDMA: %s "+
 			"('railhead doctor pod/%s' examines one anyway)",
-			words.Few(passed, 6), passed[0])
+			words.Few(e.Passed, 6), e.Passed[0])
 	}
-	for _, p := range v.Problems {
-		out.problem(p)
+	for _, p := range e.Problems {
+		w.problem(p)
 	}
 	if wide {
-		for _, p := range v.Remarks {
-			out.problem(p)
+		for _, p := range e.Remarks {
+			w.problem(p)
 		}
-		out.tallies("passed", v.passedEverywhere())
+		w.tallies("passed", passedEverywhere(e.Diagnosis))
 	}
-	for _, a := range v.Autopsies {
-		out.autopsy(a)
+	for _, a := range e.Autopsies {
+		w.autopsy(a)
 	}
-	if v.Log != nil {
-		out.line("")
-		out.line("From the logs of the pods:")
-		out.story(*v.Log)
+	if e.Log != nil {
+		w.line("")
+		w.line("From the logs of the pods:")
+		w.story(*e.Log)
 	}
-	out.line("")
-	out.tallies("skipped", v.Skipped)
-	out.line("%s", v.summary())
-	return out.err
+	w.line("")
+	w.tallies("skipped", e.Skipped)
+	w.line("%s", summary(e.Diagnosis))
+	return w.err
 }
 
 // passedEverywhere returns the checks that passed on every machine.
-func (v doctorVerdict) passedEverywhere() []rules.Tally {
-	return slices.DeleteFunc(slices.Clone(v.Passed), func(t rules.Tally) bool {
-		return slices.ContainsFunc(v.Problems, func(p rules.Problem) bool { return p.Check == t.Check })
+func passedEverywhere(d rules.Diagnosis) []rules.Tally {
+	return slices.DeleteFunc(slices.Clone(d.Passed), func(t rules.Tally) bool {
+		return slices.ContainsFunc(d.Problems, func(p rules.Problem) bool { return p.Check == t.Check })
 	})
 }
 
-// about names the subject.
-func (v doctorVerdict) about() string {
-	s := v.Subject
-	in := ""
-	if s.Namespace != "" {
-		in = " in namespace " + s.Namespace
-	}
-	var parts []string
-	if s.Job != "" {
-		parts = append(parts, "Job "+s.Job+in)
-	}
-	if len(s.Pods) > 0 {
-		parts = append(parts, "Pod "+words.Few(s.Pods, 6)+in)
-	}
-	if len(s.Nodes) > 0 && s.Job == "" {
-		parts = append(parts, "Node "+words.Few(s.Nodes, 6))
-	}
-	switch {
-	case s.Cluster:
-		return "Cluster"
-	case len(parts) == 0:
-		return "Namespace " + s.Namespace
-	}
-	return strings.Join(parts, ", ")
-}
-
-func (v doctorVerdict) counted() string {
-	text := words.Count(v.Pods, "pod")
-	if v.Nodes > 0 {
-		text += " and " + words.Count(v.Nodes, "node")
-	}
-	if v.Subject.Cluster {
-		return "its objects"
-	}
-	return text
-}
-
-// summary returns the last line.
-func (v doctorVerdict) summary() string {
+// summary returns the last line of a diagnosis.
+func summary(d rules.Diagnosis) string {
 	passed := 0
-	for _, t := range v.Passed {
+	for _, t := range d.Passed {
 		passed += t.Times
 	}
 	by := map[check.Status]int{}
-	for _, p := range v.Problems {
+	for _, p := range d.Problems {
 		by[p.Status]++
 	}
-	if len(v.Problems) == 0 {
+	if len(d.Problems) == 0 {
 		return fmt.Sprintf("Nothing is wrong: %s passed.", words.Count(passed, "check"))
 	}
 	var parts []string
@@ -164,11 +84,11 @@ func (v doctorVerdict) summary() string {
 		}
 	}
 	return fmt.Sprintf("%s (%s); %s passed. 'railhead explain-check ID' explains each.",
-		words.Count(len(v.Problems), "finding"), strings.Join(parts, ", "), words.Count(passed, "check"))
+		words.Count(len(d.Problems), "finding"), strings.Join(parts, ", "), words.Count(passed, "check"))
 }
 
 // problem writes one problem.
-func (w *textWriter) problem(p rules.Problem) {
+func (w *writer) problem(p rules.Problem) {
 	w.line("")
 	w.line("%s: %s%s [%s]", p.Status, where(p), p.Summary, p.Check)
 	evidence, others := p.Evidence, p.Others
@@ -199,7 +119,7 @@ func (w *textWriter) problem(p rules.Problem) {
 }
 
 // autopsy writes the possible causes of an error.
-func (w *textWriter) autopsy(a rules.Autopsy) {
+func (w *writer) autopsy(a rules.Autopsy) {
 	w.line("")
 	w.line("%s on %s: %s", a.Error, words.Few(names(a.Machines, check.Ref.String), 3), a.Verdict)
 	for _, c := range a.Causes {
@@ -243,7 +163,7 @@ func names(machines []check.Ref, name func(check.Ref) string) []string {
 }
 
 // consequences writes the consequences of a problem, and the skipped checks in one line.
-func (w *textWriter) consequences(all []rules.Consequence) {
+func (w *writer) consequences(all []rules.Consequence) {
 	var skipped []string
 	found := 0
 	for _, c := range all {
@@ -264,7 +184,7 @@ func (w *textWriter) consequences(all []rules.Consequence) {
 }
 
 // tallies writes one line of checks for each reason.
-func (w *textWriter) tallies(what string, all []rules.Tally) {
+func (w *writer) tallies(what string, all []rules.Tally) {
 	checks := map[string][]string{} // by reason
 	var reasons []string
 	for _, t := range all {

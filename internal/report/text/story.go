@@ -1,8 +1,9 @@
-package cli
+package text
 
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -10,7 +11,14 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
-func (w *textWriter) story(s story.Story) {
+// Story writes the story of a log: each run with its network, outcome and causes. With wide it writes all evidence.
+func Story(out io.Writer, s story.Story, wide bool) error {
+	w := &writer{out: out, wide: wide}
+	w.story(s)
+	return w.err
+}
+
+func (w *writer) story(s story.Story) {
 	for i, run := range s.Runs {
 		if i > 0 {
 			w.line("")
@@ -25,7 +33,7 @@ func (w *textWriter) story(s story.Story) {
 	}
 }
 
-func (w *textWriter) run(r story.Run) {
+func (w *writer) run(r story.Run) {
 	w.line("Ran:       %s", ranLine(r))
 	w.line("Network:   %s", networkLine(r.Network))
 	w.evidence(r.Network.Evidence)
@@ -91,7 +99,7 @@ func joined(fact, reason string) string {
 	return fact + ": " + reason
 }
 
-func (w *textWriter) evidence(all []story.Evidence) {
+func (w *writer) evidence(all []story.Evidence) {
 	for i, e := range all {
 		if i == maxEvidence && !w.wide {
 			w.line("      and %s", words.Count(len(all)-i, "more line"))
@@ -101,7 +109,7 @@ func (w *textWriter) evidence(all []story.Evidence) {
 	}
 }
 
-func (w *textWriter) differences(all []story.Difference) {
+func (w *writer) differences(all []story.Difference) {
 	for _, d := range all {
 		w.line("Differs:   %s", d.What)
 		for _, g := range d.Groups {
@@ -111,7 +119,7 @@ func (w *textWriter) differences(all []story.Difference) {
 }
 
 // causes writes the first cause in full. Unless wide, it writes only how to tell the others from it.
-func (w *textWriter) causes(r story.Run) {
+func (w *writer) causes(r story.Run) {
 	for i, c := range r.Causes {
 		heading := fmt.Sprintf("First cause (%s)", c.Confidence)
 		switch {
@@ -142,7 +150,7 @@ func others(all, shown []story.Evidence) []story.Evidence {
 }
 
 // advice writes a text whose later lines are commands.
-func (w *textWriter) advice(what, text string) {
+func (w *writer) advice(what, text string) {
 	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
 		switch {
 		case line == "":
@@ -154,7 +162,7 @@ func (w *textWriter) advice(what, text string) {
 	}
 }
 
-func (w *textWriter) victims(all []story.Victim) {
+func (w *writer) victims(all []story.Victim) {
 	if len(all) == 0 {
 		return
 	}
@@ -169,8 +177,8 @@ func (w *textWriter) victims(all []story.Victim) {
 	}
 }
 
-// warnings returns the parts of a story that cannot wait for the end of the job.
-func warnings(s story.Story) []string {
+// Warnings returns the parts of a story that cannot wait for the end of the job.
+func Warnings(s story.Story) []string {
 	var all []string
 	for i, r := range s.Runs {
 		run := ""

@@ -1,4 +1,4 @@
-package cli
+package text
 
 import (
 	"strings"
@@ -82,8 +82,9 @@ Outcome:
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got strings.Builder
-			w := textWriter{out: &got}
-			w.story(test.story)
+			if err := Story(&got, test.story, false); err != nil {
+				t.Fatal(err)
+			}
 			if diff := cmp.Diff(test.want, got.String()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -1,4 +1,4 @@
-package cli
+package text
 
 import (
 	"fmt"
@@ -11,14 +11,14 @@ import (
 // maxEvidence bounds the lines of evidence below each statement, and the statements of a kind, unless wide.
 const maxEvidence = 3
 
-// textWriter writes diagnoses and stories as lines without terminal escapes, until an error.
-type textWriter struct {
+// writer writes diagnoses and stories as lines without terminal escapes, until an error.
+type writer struct {
 	out  io.Writer
 	wide bool
 	err  error
 }
 
-func (w *textWriter) line(format string, args ...any) {
+func (w *writer) line(format string, args ...any) {
 	if w.err == nil {
 		var b strings.Builder
 		report.Line(&b, format, args...)

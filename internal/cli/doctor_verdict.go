@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"io"
+	"strings"
+
+	"github.com/railhead/railhead/internal/bundle"
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/logsource"
+	"github.com/railhead/railhead/internal/report/text"
+	"github.com/railhead/railhead/internal/rules"
+	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
+	"github.com/railhead/railhead/internal/story"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// doctorVerdict is the output of doctor, in every format.
+type doctorVerdict struct {
+	Subject bundle.Subject `json:"subject"`
+	rules.Diagnosis
+	Log *story.Story `json:"log,omitempty"` // of the pods' logs
+}
+
+// judge diagnoses a bundle, from a cluster or from an archive.
+func judge(b bundle.Bundle, machines []rules.Judged, autopsy bool) doctorVerdict {
+	asked := b.Manifest.Subject
+	v := doctorVerdict{Subject: asked, Diagnosis: rules.Diagnose(rules.Case{
+		State:    b.State,
+		Machines: machines,
+		Cluster:  clusterrules.Options{Namespace: asked.Namespace, Job: asked.Job, Whole: asked.Cluster},
+		Autopsy:  autopsy,
+		Bench:    b.Bench,
+	})}
+	if len(b.Logs) > 0 {
+		var snapshots []host.Snapshot
+		for _, m := range machines {
+			if m.Snapshot != nil {
+				snapshots = append(snapshots, *m.Snapshot)
+			}
+		}
+		logs := logsource.Archived(b.Logs, snapshots)
+		v.Log = &logs
+	}
+	return v
+}
+
+// worst returns the worst status of the diagnosis and of the logs.
+func (v doctorVerdict) worst() check.Status {
+	worst := v.Worst()
+	if v.Log == nil {
+		return worst
+	}
+	for _, r := range v.Log.Runs {
+		switch r.Outcome {
+		case story.OutcomeFail, story.OutcomeFallback:
+			return check.Fail
+		case story.OutcomeDegraded:
+			worst = max(worst, check.Warn)
+		case story.OutcomeOK, story.OutcomeUnknown:
+		}
+	}
+	return worst
+}
+
+func (v doctorVerdict) write(out io.Writer, wide bool) error {
+	return text.Diagnosis(out, text.Examined{
+		Diagnosis: v.Diagnosis,
+		Title:     v.about(),
+		Size:      v.counted(),
+		Passed:    v.Subject.Passed,
+		Log:       v.Log,
+	}, wide)
+}
+
+// about names the subject.
+func (v doctorVerdict) about() string {
+	s := v.Subject
+	in := ""
+	if s.Namespace != "" {
+		in = " in namespace " + s.Namespace
+	}
+	var parts []string
+	if s.Job != "" {
+		parts = append(parts, "Job "+s.Job+in)
+	}
+	if len(s.Pods) > 0 {
+		parts = append(parts, "Pod "+words.Few(s.Pods, 6)+in)
+	}
+	if len(s.Nodes) > 0 && s.Job == "" {
+		parts = append(parts, "Node "+words.Few(s.Nodes, 6))
+	}
+	switch {
+	case s.Cluster:
+		return "Cluster"
+	case len(parts) == 0:
+		return "Namespace " + s.Namespace
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (v doctorVerdict) counted() string {
+	text := words.Count(v.Pods, "pod")
+	if v.Nodes > 0 {
+		text += " and " + words.Count(v.Nodes, "node")
+	}
+	if v.Subject.Cluster {
+		return "its objects"
+	}
+	return text
+}
