@@ -18,8 +18,8 @@ import (
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/logsource"
 	"github.com/railhead/railhead/internal/ranks/rankstest"
-	"github.com/railhead/railhead/internal/rules"
 	"github.com/railhead/railhead/internal/report/text"
+	"github.com/railhead/railhead/internal/rules"
 	"github.com/railhead/railhead/internal/story"
 )
 
