@@ -18,6 +18,7 @@ import (
 type launchFlags struct {
 	copies  []string
 	env     []string
+	logDir  string
 	timeout time.Duration
 	grace   time.Duration
 	force   bool
@@ -38,7 +39,7 @@ leaves the ranks running. If one rank fails, the others are stopped too.
 
 The last line names the network that the run used, from NCCL's own log. NCCL writes it to /dev/shm of each pod
 (NCCL_DEBUG=INFO, NCCL_DEBUG_FILE); launch reads and removes it after the run. If NCCL_DEBUG is set, with -e or in the
-pod, launch does not change it and reads the output instead.
+pod, launch does not change it and reads the output instead. With --log-dir, one more line names the folder.
 
 Exit status: that of the rank that failed first; 124 after --timeout; 130 after Ctrl-C; 1 if nothing was started or a
 pod was lost; 3 if the pods could not be read. 125 usually means that railhead-pod did not start the command, 126 that
@@ -47,6 +48,7 @@ the command cannot be executed, 127 that it was not found.`,
   railhead launch h-kim -n train --copy train.py -- torchrun train.py --epochs 3
   railhead launch h-kim -n train --copy train.py --copy model.py -e NCCL_DEBUG=INFO -- torchrun train.py
   railhead launch h-kim -n train --timeout 10m -- all_reduce_perf -b 8 -e 8G -f 2 -g 8
+  railhead launch h-kim -n train --log-dir runs/7 -- torchrun train.py
   railhead launch h-kim -n train -- nvidia-smi -L`,
 		Args:              nameAndCommand,
 		ValidArgsFunction: a.completeJobs,
@@ -66,12 +68,15 @@ the command cannot be executed, 127 that it was not found.`,
 	flags.StringArrayVar(&f.copies, "copy", nil,
 		"`file` to copy into a new directory in every pod, where the command then starts; repeatable")
 	flags.StringArrayVarP(&f.env, "env", "e", nil, "environment variable of the command, `NAME=VALUE`; repeatable")
+	flags.StringVar(&f.logDir, "log-dir", "",
+		"new `folder` that also gets the output of each rank: rank-0.out, rank-0.err, and NCCL's log in rank-0.nccl")
 	flags.DurationVar(&f.timeout, "timeout", 0,
 		"stop the command after this time, with exit status 124 (default: never)")
 	flags.DurationVar(&f.grace, "grace-period", 30*time.Second,
 		"time for ranks to exit after a signal, before the next one")
 	flags.BoolVar(&f.force, "force", false, "run the command even if another one is running in the pods")
-	_ = cmd.MarkFlagFilename("copy") // the flag exists
+	_ = cmd.MarkFlagFilename("copy") // the flags exist
+	_ = cmd.MarkFlagDirname("log-dir")
 	return cmd
 }
 
@@ -105,12 +110,17 @@ func (a *app) launch(ctx context.Context, name string, argv []string, f launchFl
 	if err != nil {
 		return usage(err)
 	}
+	logs, err := ranks.NewFolder(f.logDir)
+	if err != nil {
+		return usage(err)
+	}
 	client, job, err := a.jobToLaunch(ctx, name, f.force)
 	if err != nil {
 		return err
 	}
 	l := ranks.New(client, ranks.Streams{Out: a.streams.Out, Err: a.streams.Err, Color: a.streams.Color}, job, argv)
-	l.Env, l.Files, l.Force, l.Limit, l.Patience = f.env, files, f.force, f.timeout, ranks.NewPatience(f.grace)
+	l.Env, l.Files, l.Force, l.Limit, l.Logs = f.env, files, f.force, f.timeout, logs
+	l.Patience = ranks.NewPatience(f.grace)
 	o, err := l.Run(ctx)
 	switch {
 	case err != nil && ctx.Err() != nil:

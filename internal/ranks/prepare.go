@@ -43,6 +43,7 @@ type Launch struct {
 	Files   []file
 	Force   bool
 	Limit   time.Duration // of the command; 0: no limit
+	Logs    *Folder       // nil: none
 
 	Patience patience
 	Evidence *Evidence

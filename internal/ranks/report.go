@@ -65,10 +65,14 @@ func (l *Launch) finishOnce(ctx context.Context, r *rank, killing string) (reach
 		r.warn(string(line))
 	})
 	answer := &kube.Capture{Limit: 4 << 10}
+	lines := networkLines
+	if l.Logs != nil {
+		lines = "" // all
+	}
 	code, err := l.pods.Exec(ctx, r.Ref(), kube.ExecOptions{
 		Container: r.Container,
-		Command:   l.script(r, finishScript, r.dir, killing, maxLogBytes),
-		Stdout:    log,
+		Command:   l.script(r, finishScript, r.dir, killing, maxLogBytes, lines),
+		Stdout:    io.MultiWriter(l.Logs.of(r.Rank, "nccl"), log),
 		Stderr:    answer,
 	})
 	log.Close()
@@ -94,7 +98,8 @@ func (r *rank) warn(line string) {
 	}
 }
 
-// Report prints the end of the launch. Its last line names the network that the run used.
+// Report prints the end of the launch. Its last line names the network that the run used; one of a launch with Logs
+// that names their folder follows.
 func (l *Launch) Report(o Outcome) {
 	switch {
 	case o.abandoned > 0:
@@ -118,6 +123,9 @@ func (l *Launch) Report(o Outcome) {
 		l.reportFirst(o)
 	}
 	l.console.say("Network: %s", l.network(o))
+	if l.Logs != nil {
+		l.console.say("%s", l.Logs.close())
+	}
 }
 
 // reportFirst names the rank that failed first, with the end of its stderr.

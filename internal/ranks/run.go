@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -202,8 +203,8 @@ func (l *Launch) runRank(r *rank) result {
 	code, err := l.pods.Exec(r.ctx, r.Ref(), kube.ExecOptions{
 		Container: r.Container,
 		Command:   l.startCommand(r),
-		Stdout:    out,
-		Stderr:    errs,
+		Stdout:    io.MultiWriter(l.Logs.of(r.Rank, "out"), out),
+		Stderr:    io.MultiWriter(l.Logs.of(r.Rank, "err"), errs),
 	})
 	e := result{rank: r, code: code, err: err, at: time.Now()}
 	out.Close()

@@ -96,8 +96,8 @@ fi
 [ "$4" != KILL ] || kill -KILL $(marked "$2") 2>/dev/null
 exit 0
 `
-	// finishScript prints NCCL's log, at most $6 bytes, and removes the launch's files. $4 is the directory; if $5 is
-	// not empty, remaining processes of the command are killed. On stderr it prints left=PIDS of processes that it
+	// finishScript prints the lines of NCCL's log that match $7, at most $6 bytes, and removes the launch's files. $4 is
+	// the directory; if $5 is not empty, remaining processes of the command are killed. On stderr it prints left=PIDS of processes that it
 	// leaves running and kept=DIR if the command wrote files there.
 	finishScript = MarkedFunction + `
 left=$(marked "$2")
@@ -118,11 +118,10 @@ if [ -n "$4" ] && cd "$4"; then
 	cd /
 	rmdir "$4" 2>/dev/null || echo "kept=$4" >&2
 fi
-most=$6
+most=$6 lines=$7
 id=$1 shared=$3
 set -- "$shared/railhead-$id.nccl."*
 if [ -e "$1" ]; then
-	lines='NCCL WARN|Channel .* via |Using network|NET/(IB|Socket) : (Using|Made)|comm .* rank |NCCL version'
 	{ grep -hE "$lines" "$@" 2>/dev/null || cat "$@"; } | head -c "$most"
 fi
 rm -f "$shared/railhead-$id".*
@@ -133,6 +132,9 @@ rm -f "$shared/railhead-$id".*
 rm -f "$3/railhead-$1".*
 `
 )
+
+// networkLines matches the lines of NCCL's log that tell the network and the failures.
+const networkLines = `NCCL WARN|Channel .* via |Using network|NET/(IB|Socket) : (Using|Made)|comm .* rank |NCCL version`
 
 // notStarted is signalScript's exit code if the command has not written its process id yet.
 const notStarted = 3
