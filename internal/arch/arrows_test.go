@@ -51,7 +51,7 @@ var law = []line{
 		"a kind of workload is a row of facts: it knows no plan and no judge"},
 	{[]string{"internal/nccl", "internal/nccllog", "internal/bench", "internal/cluster"},
 		"each is one subject as plain values: rules and plan are where subjects meet"},
-	{[]string{"internal/bench/perftest", "internal/lines"},
+	{[]string{"internal/bench/perftest", "internal/lines", "internal/wordsearch"},
 		"what reads one tool's output knows no other tool and no fabric"},
 	{[]string{"internal/rail"},
 		"which rails a pod owns follows from its snapshot, never from what is done with them"},

@@ -2,9 +2,9 @@ package nccllog
 
 import (
 	"bytes"
-	"slices"
-	"strings"
 	"sync"
+
+	"github.com/railhead/railhead/internal/wordsearch"
 )
 
 // FirstLines is the number of lines of every input that are always read: they show a training log in which NCCL
@@ -21,7 +21,7 @@ type Sieve struct {
 // Pick counts a line, without its line end, and reports whether the parser needs it.
 func (s *Sieve) Pick(line []byte) bool {
 	s.Lines++
-	if at := anchors().find(line, 0); at >= 0 {
+	if at := anchors().Find(line, 0); at >= 0 {
 		if !bytes.Contains(line, infoWords) {
 			s.until = s.Lines + linesAfter
 		}
@@ -31,8 +31,8 @@ func (s *Sieve) Pick(line []byte) bool {
 }
 
 // anchors returns the search for anchorWords.
-var anchors = sync.OnceValue(func() *search {
-	return newSearch(append(anchorWords(), "N\x00C\x00C\x00L")) // UTF-16 that a shell appended to another encoding
+var anchors = sync.OnceValue(func() *wordsearch.Set {
+	return wordsearch.New(append(anchorWords(), "N\x00C\x00C\x00L")) // UTF-16 that a shell appended to another encoding
 })
 
 // anchorWords returns the words of lines that the parser needs: after the first lines of a file, it needs no line that
@@ -51,23 +51,5 @@ func anchorWords() []string {
 	for _, s := range frameworkSignatures { // the lines of the other tables have NCCL's name
 		words = append(words, s.Words...)
 	}
-	return shortest(words)
-}
-
-// shortest leaves out the words that contain another one: the search finds their lines by that one.
-func shortest(words []string) []string {
-	slices.SortStableFunc(words, func(a, b string) int { return len(a) - len(b) })
-	var kept []string
-	for _, w := range words {
-		if !slices.ContainsFunc(kept, func(k string) bool { return hasWord(w, k) }) {
-			kept = append(kept, w)
-		}
-	}
-	return kept
-}
-
-// hasWord reports whether the search finds a word inside a text.
-func hasWord(text, word string) bool {
-	_, rest, found := strings.Cut(text, word)
-	return found && (len(word) > minWord || rest == "" || mayFollow(word[minWord-1], rest[0]))
+	return wordsearch.Shortest(words)
 }

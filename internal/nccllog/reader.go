@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/railhead/railhead/internal/lines"
+	"github.com/railhead/railhead/internal/wordsearch"
 )
 
 // Reading describes an input after it was read.
@@ -57,7 +58,7 @@ func (p *Parser) Read(name string, in io.Reader) (Reading, error) {
 // cache, and passes its lines on after those of the block before. The first goroutine is the caller's; a short log
 // needs no other.
 type reader struct {
-	words *search
+	words *wordsearch.Set
 	take  func(Batch)
 	done  progress // of the goroutine that passes lines on
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/railhead/railhead/internal/lines"
+	"github.com/railhead/railhead/internal/wordsearch"
 )
 
 // A line of up to maxLine bytes is passed on whole. Of a longer one, aroundBefore and aroundAfter bytes of each of its
@@ -89,7 +90,7 @@ func (b *block) newlines(from int) int { return bytes.Count(b.data[from:b.end], 
 
 // scan is the search of one block.
 type scan struct {
-	words *search
+	words *wordsearch.Set
 	b     *block
 	text  []byte
 	at    int // beginning of the line
@@ -98,9 +99,9 @@ type scan struct {
 }
 
 // search finds the lines that may be passed on.
-func (b *block) search(words *search) {
+func (b *block) search(words *wordsearch.Set) {
 	c := scan{words: words, b: b, text: b.data[:b.end]}
-	c.hit = words.find(c.text, b.repeated/2)
+	c.hit = words.Find(c.text, b.repeated/2)
 	extra := b.first
 	if b.repeated == 0 {
 		extra = max(extra, linesAfter) // of a line in the block before
@@ -189,7 +190,7 @@ func (c *scan) after(from, end, column int) int {
 		bytes.HasPrefix(c.text[at:], infoWords) && bytes.IndexByte(c.text[next:at], '\n') < 0 {
 		return at
 	}
-	return c.words.find(c.text, from)
+	return c.words.Find(c.text, from)
 }
 
 // part returns the part of a line around an anchor: the text between two carriage returns, and no more than a long

@@ -366,18 +366,7 @@ func naive(text string) []string {
 	return lines
 }
 
-func hasAnchor(line string) bool {
-	for _, a := range anchorWords() {
-		for i := range line {
-			end := i + len(a)
-			if strings.HasPrefix(line[i:], a) &&
-				(len(a) > minWord || end == len(line) || mayFollow(a[len(a)-1], line[end])) {
-				return true
-			}
-		}
-	}
-	return false
-}
+func hasAnchor(line string) bool { return anchors().Find([]byte(line), 0) >= 0 }
 
 func numbered(n int) string {
 	var b strings.Builder

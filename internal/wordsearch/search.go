@@ -1,14 +1,16 @@
-package nccllog
+// Package wordsearch finds the first of many words in a text, nearly as fast as memory delivers the text.
+package wordsearch
 
 import (
 	"encoding/binary"
 	"slices"
+	"strings"
 )
 
-// search finds many words at once. It looks up every third triple of bytes in a table, and compares only where the
+// Set is some words to find at once. Find looks up every third triple of bytes in a table, and compares only where the
 // triple can be one of a word, and the byte after it can follow there. So its cost hardly depends on the number of
 // words.
-type search struct {
+type Set struct {
 	follow [1 << 16]uint8  // by key of a triple: the bits of bytes that may follow it in a word; 0: it is in none
 	index  [1 << 16]uint16 // by key of a triple: of the words that have it
 	lists  [][]word
@@ -38,7 +40,7 @@ func mayFollow(last, c byte) bool {
 	case 'A' <= c && c <= 'Z':
 		return last < 'A' || last > 'Z'
 	case c < ' ':
-		return c == '\t' || c == '\n' || c == '\r' || c == escape || c == 0
+		return c == '\t' || c == '\n' || c == '\r' || c == '\x1b' || c == 0
 	}
 	return true
 }
@@ -51,9 +53,9 @@ func keyOf(a, b, c byte) uint16 { return uint16(mixed(uint64(a) | uint64(b)<<8 |
 
 func keyAt(text []byte, at int) uint16 { return keyOf(text[at], text[at+1], text[at+2]) }
 
-// newSearch prepares the search for words of at least four bytes.
-func newSearch(words []string) *search {
-	s := &search{}
+// New prepares the search for words of at least four bytes.
+func New(words []string) *Set {
+	s := &Set{}
 	common := commonTriples()
 	for _, text := range words {
 		if len(text) < minWord {
@@ -86,7 +88,7 @@ func after(text string, at int) uint8 {
 }
 
 // add adds a word to the list of a key.
-func (s *search) add(w word, key uint16, follow uint8) {
+func (s *Set) add(w word, key uint16, follow uint8) {
 	if s.follow[key] == 0 {
 		s.index[key] = uint16(len(s.lists))
 		s.lists = append(s.lists, nil)
@@ -164,8 +166,8 @@ const (
 	next  = 8 * stride   // bits to the second triple of a load
 )
 
-// find returns the index of a word from an index on, or -1. No other word ends before it begins.
-func (s *search) find(text []byte, from int) int {
+// Find returns the index of a word from an index on, or -1. No other word ends before it begins.
+func (s *Set) Find(text []byte, from int) int {
 	at := s.suspect(text, from)
 	for ; len(text)-at >= reach; at = s.suspect(text, at+group) {
 		if found := s.compare(text, from, at, text[at:]); found >= 0 {
@@ -178,7 +180,7 @@ func (s *search) find(text []byte, from int) int {
 }
 
 // suspect returns the index of the first group that has a triple of a word, or at which too few bytes are left.
-func (s *search) suspect(text []byte, at int) int {
+func (s *Set) suspect(text []byte, at int) int {
 	follow := &s.follow
 	rest := text[at:]
 	for ; len(rest) >= reach; rest = rest[group:] {
@@ -195,7 +197,7 @@ func (s *search) suspect(text []byte, at int) int {
 }
 
 // compare returns the index of a word, no earlier than from, that has a triple of the group at an index, or -1.
-func (s *search) compare(text []byte, from, at int, bytes []byte) int {
+func (s *Set) compare(text []byte, from, at int, bytes []byte) int {
 	for i := 0; i < group; i += stride {
 		v := binary.LittleEndian.Uint32(bytes[i:])
 		key := uint16(mixed(uint64(v)))
@@ -228,4 +230,22 @@ func (w *word) around(text []byte, from, triple int) int {
 		}
 	}
 	return -1
+}
+
+// Shortest leaves out the words that contain another one: the search finds their lines by that one.
+func Shortest(words []string) []string {
+	slices.SortStableFunc(words, func(a, b string) int { return len(a) - len(b) })
+	var kept []string
+	for _, w := range words {
+		if !slices.ContainsFunc(kept, func(k string) bool { return Has(w, k) }) {
+			kept = append(kept, w)
+		}
+	}
+	return kept
+}
+
+// Has reports whether the search finds a word inside a text.
+func Has(text, word string) bool {
+	_, rest, found := strings.Cut(text, word)
+	return found && (len(word) > minWord || rest == "" || mayFollow(word[minWord-1], rest[0]))
 }
