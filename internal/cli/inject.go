@@ -24,6 +24,8 @@ func newInject(a *app) *cobra.Command {
 and first the ConfigMaps that carry railhead-pod if the namespace lacks them ('railhead setup namespace' creates them).
 It changes nothing in the cluster. Settings of the manifest are kept;
 injecting twice has no further effect. A manifest that names a namespace gets the rails of that namespace.
+If some pods of an object request GPUs, its other pods stay as they are, such as the head of a Ray cluster or the
+launcher of an MPIJob; --container adds rails to all pods with a container of that name.
 
 Kinds: ` + strings.Join(workload.WithTemplates(), ", ") + `; any other with --template-path.`,
 		Example: `  railhead inject -f job.yaml -n train | kubectl apply -f -
@@ -34,7 +36,7 @@ Kinds: ` + strings.Join(workload.WithTemplates(), ", ") + `; any other with --te
 	}
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "manifest `file`; - for standard input")
 	cmd.Flags().StringVar(&j.Container, "container", "",
-		"`name` of the container that trains (default: the only one, or the one with GPUs)")
+		"`name` of the container that trains, in all pods that have it (default: the one with GPUs, or the first)")
 	cmd.Flags().StringArrayVar(&j.TemplatePaths, "template-path", nil,
 		"`path` of the pod template in objects of other kinds, such as spec.template or spec.groups[].template; "+
 			"repeatable")

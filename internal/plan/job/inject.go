@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -76,9 +77,20 @@ func injection(manifest unstructured.Unstructured, s cluster.State, o Options) (
 	return j, templates
 }
 
+// podTemplates returns the templates of the pods that train: those that have the named container, or else request GPUs.
+// If there are none it returns all.
 func (o Options) podTemplates(manifest unstructured.Unstructured) []map[string]any {
 	k, _ := o.kindOf(manifest)
-	return k.PodTemplates(manifest.Object)
+	all := k.PodTemplates(manifest.Object)
+	training := slices.DeleteFunc(slices.Clone(all), func(template map[string]any) bool {
+		spec, _ := template["spec"].(map[string]any)
+		main := mainContainer(spec, o.Container)
+		return main == nil || o.Container == "" && !requestsGPU(main)
+	})
+	if len(training) == 0 {
+		return all
+	}
+	return training
 }
 
 // requestedGPUs copies the GPU request of the manifest.

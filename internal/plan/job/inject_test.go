@@ -230,6 +230,56 @@ func TestInjectAll(t *testing.T) {
 	}
 }
 
+// TestInjectRoles: pods without GPUs get no rail if others of the same object have GPUs.
+func TestInjectRoles(t *testing.T) {
+	const gpus = "resources: {limits: {nvidia.com/gpu: 8}}"
+	ray := func(head, worker string) string {
+		return "apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {name: r, namespace: train}\nspec:\n" +
+			"  headGroupSpec: {rayStartParams: {num-gpus: '0'}, template: {spec: {containers: [{name: head, image: i, command: [x], " +
+			head + "}]}}}\n  workerGroupSpecs:\n" +
+			"  - {groupName: a, template: {spec: {containers: [{name: worker, image: i, command: [x], " + worker + "}]}}}\n"
+	}
+	for name, c := range map[string]struct {
+		manifest, container string
+		want                []string
+	}{
+		"head without GPUs": {ray("", gpus), "", []string{"worker"}},
+		"head with GPUs":    {ray(gpus, gpus), "", []string{"head", "worker"}},
+		"no GPUs at all":    {ray("", ""), "", []string{"head", "worker"}},
+		"the head by name":  {ray("", gpus), "head", []string{"head"}},
+		"launcher of MPI":   {mpiManifest, "", []string{"worker"}},
+		"leader that only routes": {
+			"apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: l, namespace: train}\n" +
+				"spec:\n  leaderWorkerTemplate:\n    leaderTemplate: {spec: {containers: [{name: route, image: i, command: [x]}]}}\n" +
+				"    workerTemplate: {spec: {containers: [{name: serve, image: i, command: [x], " + gpus + "}]}}\n",
+			"", []string{"serve"},
+		},
+	} {
+		object, findings := Inject(manifest(t, c.manifest), plantest.Training(),
+			Options{Programs: programs(), Container: c.container})
+		k, _ := workload.Of(object.GetKind())
+		var got []string
+		for _, template := range k.PodTemplates(object.Object) {
+			if workload.Field(template, "metadata.annotations") != nil {
+				got = append(got, fmt.Sprint(mainContainer(template["spec"].(map[string]any), "")["name"]))
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: containers with rails (-want +got):\n%s\n%s", name, diff, plantest.Wording(findings))
+		}
+	}
+}
+
+const mpiManifest = `
+apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+metadata: {name: mpi, namespace: train}
+spec:
+  mpiReplicaSpecs:
+    Launcher: {template: {spec: {containers: [{name: launcher, image: i, command: [mpirun, all_reduce_perf]}]}}}
+    Worker: {replicas: 2, template: {spec: {containers: [{name: worker, image: i, command: [/usr/sbin/sshd, -De], resources: {limits: {nvidia.com/gpu: 8}}}]}}}
+`
+
 // TestInjectUnknownKind: an object that makes pods is not passed through because its kind is unknown.
 func TestInjectUnknownKind(t *testing.T) {
 	all, err := ReadManifests([]byte(podManifest + "---\napiVersion: example.com/v1\nkind: Train\n" +
