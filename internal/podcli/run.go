@@ -22,9 +22,9 @@ func newRun(streams Streams) *command {
 	var m machine
 	var p policyFlags
 	var quiet bool
-	preflight, rails := preflightOff, allRails
+	r := start{preflight: preflightOff, rails: allRails}
 	c := newCommand("run")
-	c.arguments = "[flags] -- COMMAND [ARG...]"
+	c.arguments = "[flags] (-- COMMAND [ARG...] | --write DIR)"
 	c.short = "Set NCCL up for this pod's rails and start the training command"
 	c.long = `run finds the pod's RDMA devices, raises the locked-memory limit, sets the environment of NCCL, UCX,
 NVSHMEM, Gloo and PyTorch, and replaces itself with COMMAND. The process ID stays the same, so signals and the
@@ -34,18 +34,27 @@ run replaces those, and says so.
 In mode rdma run does not start the command if training could not use every rail of the pod: without a rail,
 with a rail that does not work, or without the right to lock memory.
 
+With --write DIR run starts no command. After the same tests it writes the environment to DIR, as nccl.conf for NCCL and
+as env.sh for shells: an init container does so for a command that something else starts, such as sshd or Ray. NCCL
+reads its file only for variables that are not set, so run then replaces nothing that the environment sets.
+
 Every flag can also be set by a variable: RAILHEAD_MODE=auto, RAILHEAD_GDR_LEVEL=PHB, RAILHEAD_QUIET=true.
 
-Exit status: that of COMMAND; 125 if run does not start it; 126 if it cannot be executed; 127 if it is not found.`
+Exit status: that of COMMAND; 125 if run does not start it, or writes no files; 126 if it cannot be executed; 127 if it
+is not found.`
 	c.example = `  railhead-pod run -- torchrun --nnodes 2 --nproc-per-node 8 train.py
   railhead-pod run --mode auto -- python train.py      fall back to TCP, with a warning, if there is no rail
   railhead-pod run --mode tcp -- python train.py       use TCP only, to compare
   railhead-pod run --rails any -- python train.py      use the rails that work
   railhead-pod run --override -- ./train.sh            replace NCCL_* variables of the image
-  railhead-pod run --preflight=fail -- ./train.sh      test every rail first; do not start over a broken one`
+  railhead-pod run --preflight=fail -- ./train.sh      test every rail first; do not start over a broken one
+  railhead-pod run --write /railhead/conf              in an init container`
 	c.check = func(args []string) ([]string, error) {
-		if len(args) == 0 {
+		switch {
+		case len(args) == 0 && r.dir == "":
 			return nil, errors.New("no command to start: railhead-pod run -- COMMAND")
+		case len(args) > 0 && r.dir != "":
+			return nil, errors.New("--write starts no command: leave out " + args[0])
 		}
 		return args, preflightWord(args)
 	}
@@ -56,13 +65,15 @@ Exit status: that of COMMAND; 125 if run does not start it; 126 if it cannot be 
 		}
 		out := &messages{to: streams.Err, quiet: quiet}
 		defer out.flush()
-		return start{args, rail.Scope(m.scope), policy, preflight, rails}.run(out)
+		r.argv, r.scope, r.policy = args, rail.Scope(m.scope), policy
+		return r.run(out)
 	}
 	p.add(c.flags)
 	m.scopeFlag(c.flags)
 	c.flags.BoolVarP(&quiet, "quiet", "q", false, "print only why the command does not run over RDMA")
-	preflightFlag(c.flags, &preflight)
-	choiceFlag(c.flags, &rails, "rails",
+	c.flags.StringVar(&r.dir, "write", "", "write the environment to files in this `folder`, and start no command")
+	preflightFlag(c.flags, &r.preflight)
+	choiceFlag(c.flags, &r.rails, "rails",
 		"in mode rdma, all: do not start unless every rail that the pod was given works; any: use those that work",
 		allRails, anyRail)
 	c.flags.SetInterspersed(false)
@@ -97,6 +108,7 @@ type start struct {
 	scope            rail.Scope
 	policy           nccl.Policy
 	preflight, rails string
+	dir              string // where the environment is written instead of starting a command; "": none
 }
 
 // run starts the command. Messages are flushed before, because nothing of this process is left afterwards.
@@ -107,6 +119,10 @@ func (r start) run(out *messages) error {
 	}
 	s := sysfs.ReadForLaunch(here.Root, here.Probes, rail.Wanted)
 	d := decide(s, r.scope, r.policy)
+	if r.dir != "" && replacesEnvironment(d.vars, s) {
+		r.policy.Correct = false
+		d = decide(s, r.scope, r.policy)
+	}
 	if (len(d.blocking()) > 0 || r.needsAll(d)) && s.ReachesDevice() {
 		d = decide(here.Snapshot(), r.scope, r.policy) // the explanation needs everything
 	}
@@ -128,6 +144,9 @@ func (r start) run(out *messages) error {
 	writeVars(out.info(), d.vars)
 	if err := d.preflight(r.preflight, here, memlock, out); err != nil {
 		return err
+	}
+	if r.dir != "" {
+		return r.write(out, append(d.vars, fileVars(d.vars, s)...))
 	}
 	if err := launch.WriteFiles(launch.RunDir, here.Process(), d.vars); err == nil {
 		fmt.Fprintf(out.info(), "The same environment for other shells: . %s/env.sh\n", launch.RunDir)

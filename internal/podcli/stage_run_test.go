@@ -275,6 +275,32 @@ func (s staged) files(t *testing.T) {
 	}
 }
 
+// filesOnly: an init container writes what the environment lets NCCL take from a file.
+func (s staged) filesOnly(t *testing.T) {
+	const script = `printf 'NCCL_DEBUG=INFO\nNCCL_IB_HCA=mlx5_0\n' > /run/own.conf && mkdir /run/conf && "$0" run -q --write /run/conf
+code=$?; cd /run/conf && ls -A && grep -s -v '^#' nccl.conf; exit $code`
+	for set, c := range map[string]struct {
+		code  exit.Code
+		lines []string
+	}{
+		"NCCL_CONF_FILE=/run/own.conf": {0, []string{"env.sh", "NCCL_DEBUG=INFO", "NCCL_IB_HCA==mlx5_6:1,mlx5_7:1,mlx5_10:1,mlx5_11:1"}},
+		"NCCL_IB_HCA==mlx5_6:1":        {0, []string{"NCCL_IB_HCA==mlx5_6:1"}},
+		"NCCL_IB_HCA==mlx5_0":          {exit.Refused, nil}, // no file replaces it
+		"NCCL_NET=Socket":              {exit.Refused, nil},
+		"RAILHEAD_MODE=auto":           {0, []string{"NCCL_IB_HCA==mlx5_6:1,mlx5_7:1,mlx5_10:1,mlx5_11:1"}},
+	} {
+		o := run1(t, s.on(pod, []string{set}, "sh", "-c", script, s.pod))
+		got := strings.Fields(o.stdout)
+		missing := slices.DeleteFunc(slices.Clone(c.lines), func(line string) bool { return slices.Contains(got, line) })
+		if o.code != c.code || len(missing) > 0 || slices.Contains(got, "process") || c.code != 0 && len(got) > 0 {
+			t.Errorf("%s: exit %d, without %v\n%s\n%s", set, o.code, missing, o.stdout, o.stderr)
+		}
+	}
+	if o := s.run(t, "pod-no-rdma", "--write", "/run"); o.code != exit.Refused {
+		t.Errorf("without a rail: exit %d\n%s", o.code, o.stderr)
+	}
+}
+
 // launched: what was set counts as the command's environment while the command runs, and no longer.
 func (s staged) launched(t *testing.T) {
 	const script = `"$0" run -q -- sh -c '"$0" snapshot' "$0"; "$0" snapshot`

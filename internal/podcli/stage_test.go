@@ -40,6 +40,7 @@ func TestStage(t *testing.T) {
 	t.Run("quiet", s.quiet)
 	t.Run("fallback", s.fallback)
 	t.Run("files", s.files)
+	t.Run("files only", s.filesOnly)
 	t.Run("launched", s.launched)
 	t.Run("nowhere to write", s.nowhereToWrite)
 	t.Run("preflight", s.preflight)
