@@ -117,8 +117,12 @@ func cleanState(s cluster.State) cluster.State {
 		SriovPolicies: s.SriovPolicies,
 		SriovNodes:    each(s.SriovNodes, func(n *cluster.SriovNode) { redact(&n.SyncError) }),
 		DRADevices:    s.DRADevices,
-		SCCs:          s.SCCs,
-		SCCGrants:     s.SCCGrants,
+		DeviceClasses: s.DeviceClasses,
+		ResourceClaims: each(s.ResourceClaims, func(c *cluster.ResourceClaim) {
+			c.Conditions = each(c.Conditions, func(c *cluster.DeviceCondition) { redact(&c.Message) })
+		}),
+		SCCs:      s.SCCs,
+		SCCGrants: s.SCCGrants,
 		Namespaces: each(s.Namespaces, func(n *cluster.Namespace) {
 			n.Labels, n.Annotations = labels.of(n.Labels), annotations(n.Annotations)
 		}),

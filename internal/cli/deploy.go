@@ -40,6 +40,8 @@ func (j *jobFlags) add(cmd *cobra.Command) {
 	f.StringVar(&j.GPUResource, "gpu-resource", "", "`resource` of the GPUs (default: the one that most nodes offer)")
 	f.StringSliceVar(&j.Networks, "network", nil,
 		"network `attachment` to use as a rail; repeatable (default: all rails of the namespace)")
+	f.BoolVar(&j.Claims, "claims", false,
+		"claim the rails from a DRA driver, without attachments (default: if the namespace has no attachment)")
 	f.StringVar(&j.script, "script", "",
 		"`file` for the pods to run, stored in a ConfigMap: .py files with torchrun, others with a shell")
 	f.StringVar(&j.ServiceAccount, "service-account", "",
@@ -151,6 +153,7 @@ If a pod does not start, deploy reports the reason and the fix.`,
 		Example: `  railhead deploy h-kim -n train --type multi --nodes 2 --image IMAGE
   railhead deploy h-kim -n train --nodes 2 --image IMAGE -- torchrun train.py
   railhead deploy h-kim -n train --nodes 2 --image IMAGE --script train.py
+  railhead deploy h-kim -n train --claims --image IMAGE            rails by claims of a DRA driver
   railhead deploy h-kim -n train --mode tcp --image IMAGE          without rails, for comparison
   railhead deploy h-kim -n train --image IMAGE -o yaml > job.yaml`,
 		Args: nameAndCommand,

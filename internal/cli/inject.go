@@ -30,6 +30,7 @@ launcher of an MPIJob; --container adds rails to all pods with a container of th
 Kinds: ` + strings.Join(workload.WithTemplates(), ", ") + `; any other with --template-path.`,
 		Example: `  railhead inject -f job.yaml -n train | kubectl apply -f -
   kubectl create job x --image IMAGE --dry-run=client -o yaml -- torchrun train.py | railhead inject -f -
+  railhead inject -f job.yaml --claims                        rails by claims of a DRA driver
   railhead inject -f train.yaml --template-path spec.worker.template   a kind that railhead does not know`,
 		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.inject(cmd, &j, file) },
@@ -76,9 +77,13 @@ func (a *app) inject(cmd *cobra.Command, j *jobFlags, file string) error {
 			return err
 		}
 	}
-	if parts := out[:len(out)-len(manifests)]; len(parts) > 0 {
-		a.noteParts(len(parts), parts[0].GetNamespace())
+	parts := 0
+	for _, object := range out[:len(out)-len(manifests)] {
+		if object.GetKind() == "ConfigMap" {
+			parts++
+		}
 	}
+	a.noteParts(parts, out[0].GetNamespace())
 	return nil
 }
 

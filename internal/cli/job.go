@@ -116,7 +116,7 @@ func (a *app) readForJob(ctx context.Context, client *kube.Client, o job.Options
 		Kinds:      job.Kinds(client.Server(), o),
 		Namespace:  o.Namespace,
 		Job:        o.Name,
-		Everywhere: []cluster.Kind{cluster.Pods},
+		Everywhere: []cluster.Kind{cluster.Pods, cluster.ResourceClaims},
 	}
 	s, err := client.Read(ctx, want)
 	if err != nil {

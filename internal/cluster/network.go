@@ -90,12 +90,3 @@ func RDMAVendors() []string { return []string{"15b3"} }
 
 // IsRDMANIC reports whether virtual functions of the interface do RDMA.
 func (i SriovInterface) IsRDMANIC() bool { return slices.Contains(RDMAVendors(), i.Vendor) }
-
-// DRADevice is one device of a ResourceSlice that is a network device with RDMA.
-type DRADevice struct {
-	Driver    string            `json:"driver"` // dra.net
-	Node      string            `json:"node"`
-	Name      string            `json:"name"`
-	RDMA      bool              `json:"rdma"`
-	Attribute map[string]string `json:"attributes,omitempty"`
-}

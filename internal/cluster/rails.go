@@ -162,15 +162,18 @@ func (s State) policyEvidence(base string) (why []string, not string) {
 	return why, not
 }
 
-// Rail is one network attachment of a namespace, as a way for pods to get an RDMA device.
+// Rail is one network attachment of a namespace, or an RDMA port that DRA drivers offer, as a way for pods to get an
+// RDMA device.
 type Rail struct {
 	Namespace string           `json:"namespace"`
-	Network   string           `json:"network"`            // name of the NetworkAttachmentDefinition
+	Network   string           `json:"network"`            // name of the NetworkAttachmentDefinition, or of the port
 	Resource  string           `json:"resource,omitempty"` // openshift.io/eno5np0rdma
 	Type      string           `json:"type,omitempty"`
-	RDMA      bool             `json:"rdma"`              // it is meant to bring an RDMA device
-	PerNode   map[string]int64 `json:"perNode,omitempty"` // allocatable by node
-	Reason    string           `json:"reason,omitempty"`  // why no pod gets an RDMA device through it; "" when it does
+	Driver    string           `json:"driver,omitempty"`    // of DRA, if pods claim it
+	Attribute string           `json:"attribute,omitempty"` // that has the name of the port
+	RDMA      bool             `json:"rdma"`                // it is meant to bring an RDMA device
+	PerNode   map[string]int64 `json:"perNode,omitempty"`   // allocatable by node
+	Reason    string           `json:"reason,omitempty"`    // why no pod gets an RDMA device through it; "" when it does
 }
 
 // Usable reports whether pods get an RDMA device through it, as far as is known.

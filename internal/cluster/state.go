@@ -27,6 +27,8 @@ type State struct {
 	SriovPolicies   []SriovPolicy    `json:"sriovPolicies,omitempty"`
 	SriovNodes      []SriovNode      `json:"sriovNodes,omitempty"`
 	DRADevices      []DRADevice      `json:"draDevices,omitempty"`
+	DeviceClasses   []DeviceClass    `json:"deviceClasses,omitempty"`
+	ResourceClaims  []ResourceClaim  `json:"resourceClaims,omitempty"`
 	SCCs            []SCC            `json:"sccs,omitempty"`
 	SCCGrants       []SCCGrant       `json:"sccGrants,omitempty"`
 	Namespaces      []Namespace      `json:"namespaces,omitempty"`
@@ -54,6 +56,8 @@ const (
 	SriovPolicies   Kind = "sriovnetworknodepolicies"
 	SriovNodes      Kind = "sriovnetworknodestates"
 	DRADevices      Kind = "resourceslices"
+	DeviceClasses   Kind = "deviceclasses"
+	ResourceClaims  Kind = "resourceclaims"
 	SCCs            Kind = "securitycontextconstraints"
 	SCCGrants       Kind = "rolebindings" // and cluster role bindings, with the roles they name
 	Namespaces      Kind = "namespaces"
@@ -172,6 +176,9 @@ func (s State) Join(later State) State {
 	s.MachineConfigs = append(s.MachineConfigs, later.MachineConfigs...)
 	s.SCCs = append(s.SCCs, later.SCCs...)
 	s.SCCGrants = append(s.SCCGrants, later.SCCGrants...)
+	s.DRADevices = append(s.DRADevices, later.DRADevices...)
+	s.DeviceClasses = append(s.DeviceClasses, later.DeviceClasses...)
+	s.ResourceClaims = append(s.ResourceClaims, later.ResourceClaims...)
 	s.Objects = append(s.Objects, later.Objects...)
 	return s
 }

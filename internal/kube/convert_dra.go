@@ -15,9 +15,12 @@ import (
 type resourceSlice struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
-		Driver   string        `json:"driver"`
-		NodeName string        `json:"nodeName"`
-		Devices  []sliceDevice `json:"devices"`
+		Driver   string `json:"driver"`
+		NodeName string `json:"nodeName"`
+		Pool     struct {
+			Name string `json:"name"`
+		} `json:"pool"`
+		Devices []sliceDevice `json:"devices"`
 	} `json:"spec"`
 }
 
@@ -25,7 +28,11 @@ type sliceDevice struct {
 	Name       string                    `json:"name"`
 	NodeName   string                    `json:"nodeName"` // if each device of the slice has its own node
 	Attributes map[string]sliceAttribute `json:"attributes"`
-	Basic      *struct {
+	Taints     []struct {
+		Key    string `json:"key"`
+		Effect string `json:"effect"` // None, NoSchedule, NoExecute
+	} `json:"taints"`
+	Basic *struct {
 		Attributes map[string]sliceAttribute `json:"attributes"`
 	} `json:"basic"`
 }
@@ -52,28 +59,37 @@ func (a sliceAttribute) text() string {
 	return ""
 }
 
-// The attributes that say whether a network device has RDMA.
+// The attributes that say whether a network device has RDMA, and whether a device is a whole GPU.
 const (
-	dranetRDMA = "dra.net/rdma"                                     // kubernetes-sigs/dranet pkg/apis/attributes.go
-	sriovRDMA  = "sriovnetwork.k8snetworkplumbingwg.io/rdmaCapable" // dra-driver-sriov pkg/consts/consts.go
+	dranetRDMA = cluster.DRANet + "/rdma"          // kubernetes-sigs/dranet pkg/apis/attributes.go
+	sriovRDMA  = cluster.DRASriov + "/rdmaCapable" // dra-driver-sriov pkg/consts/consts.go
+	gpuType    = cluster.DRAGPU + "/type"          // NVIDIA/k8s-dra-driver-gpu: gpu, mig, vfio
 )
 
-// convertSlice keeps the devices whose driver says whether they have RDMA.
+// convertSlice keeps GPUs, and the devices whose driver says whether they have RDMA.
 func convertSlice(s *resourceSlice) []cluster.DRADevice {
 	var devices []cluster.DRADevice
 	for _, d := range s.Spec.Devices {
 		attributes := attributesOf(s.Spec.Driver, d)
-		rdma := cmp.Or(attributes[dranetRDMA], attributes[sriovRDMA])
-		if rdma == "" {
+		rdma, gpu := cmp.Or(attributes[dranetRDMA], attributes[sriovRDMA]), attributes[gpuType] == "gpu"
+		if rdma == "" && !gpu {
 			continue
 		}
-		devices = append(devices, cluster.DRADevice{
+		device := cluster.DRADevice{
 			Driver:    s.Spec.Driver,
+			Pool:      s.Spec.Pool.Name,
 			Node:      cmp.Or(d.NodeName, s.Spec.NodeName),
 			Name:      d.Name,
 			RDMA:      rdma == "true",
+			GPU:       gpu,
 			Attribute: attributes,
-		})
+		}
+		for _, t := range d.Taints {
+			if t.Effect == "NoSchedule" || t.Effect == "NoExecute" {
+				device.Taint = cmp.Or(device.Taint, t.Key)
+			}
+		}
+		devices = append(devices, device)
 	}
 	return devices
 }

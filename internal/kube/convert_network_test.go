@@ -194,11 +194,12 @@ spec:
   - name: says-nothing
     attributes: {dra.net/ifName: {string: lo}}
 `, []cluster.DRADevice{
-			{Driver: "dra.net", Node: "w1", Name: "pci-0000-18-00-0", RDMA: true, Attribute: map[string]string{
+			{Driver: "dra.net", Pool: "w1", Node: "w1", Name: "pci-0000-18-00-0", RDMA: true, Attribute: map[string]string{
 				"dra.net/rdma": "true", "dra.net/ifName": "eno5np0", "dra.net/numaNode": "0",
 				"resource.kubernetes.io/pcieRoot": "pci0000:15"}},
 			{
 				Driver:    "dra.net",
+				Pool:      "w1",
 				Node:      "w1",
 				Name:      "normalized-eth0",
 				Attribute: map[string]string{"dra.net/rdma": "false"},
@@ -232,10 +233,22 @@ spec:
 				Attribute: map[string]string{"dra.net/rdma": "true"},
 			},
 		}},
-		"GPUs": {`
+		"whole GPUs, one with a taint": {`
 metadata: {name: w1-gpu}
-spec: {driver: gpu.nvidia.com, nodeName: w1, devices: [{name: gpu-0, attributes: {productName: {string: NVIDIA H100}}}]}
-`, nil},
+spec:
+  driver: gpu.nvidia.com
+  nodeName: w1
+  devices:
+  - {name: gpu-0, attributes: {type: {string: gpu}}, taints: [{key: seen, effect: None}, {key: xid, effect: NoSchedule}]}
+  - {name: gpu-0-mig-1, attributes: {type: {string: mig}}}
+`, []cluster.DRADevice{{
+			Driver:    "gpu.nvidia.com",
+			Node:      "w1",
+			Name:      "gpu-0",
+			GPU:       true,
+			Taint:     "xid",
+			Attribute: map[string]string{"gpu.nvidia.com/type": "gpu"},
+		}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, convertSlice(from[resourceSlice](t, test.yaml))); diff != "" {

@@ -197,6 +197,9 @@ func endpointsOf(kind cluster.Kind, w Want) []endpoint {
 	}
 }
 
+// resourceVersions are the versions of resource.k8s.io whose fields are read.
+var resourceVersions = []string{"v1", "v1beta2", "v1beta1"}
+
 // endpoints has the kinds whose lists do not depend on what is wanted.
 var endpoints = map[cluster.Kind][]endpoint{
 	cluster.Nodes: {{
@@ -256,9 +259,20 @@ var endpoints = map[cluster.Kind][]endpoint{
 	}},
 	cluster.DRADevices: {{
 		group:    cluster.ResourceGroup,
-		versions: []string{"v1", "v1beta2", "v1beta1"},
+		versions: resourceVersions,
 		cached:   true,
 		codec:    codecOfMany(convertSlice, func(d *draft) *[]cluster.DRADevice { return &d.DRADevices }),
+	}},
+	cluster.DeviceClasses: {{
+		group:    cluster.ResourceGroup,
+		versions: resourceVersions,
+		codec:    codecOf(convertDeviceClass, func(d *draft) *[]cluster.DeviceClass { return &d.DeviceClasses }),
+	}},
+	cluster.ResourceClaims: {{
+		group:    cluster.ResourceGroup,
+		versions: resourceVersions,
+		scope:    inNamespace,
+		codec:    codecOf(convertClaim, func(d *draft) *[]cluster.ResourceClaim { return &d.ResourceClaims }),
 	}},
 	cluster.TrainJobs: {{
 		group:    cluster.TrainerGroup,

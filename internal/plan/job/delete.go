@@ -29,6 +29,9 @@ func Delete(s cluster.State, name, namespace string) (plan.Plan, []check.Finding
 	step := plan.Step{ID: "delete", Done: Gone(name, namespace), Watch: []cluster.Kind{cluster.Pods}}
 	for _, o := range own {
 		step.Changes = append(step.Changes, plan.Deletion(o, "created by deploy for "+name))
+		for _, template := range claimTemplatesOf(o.Fields, name) {
+			step.Changes = append(step.Changes, deleteTemplate(namespace, template))
+		}
 	}
 	for _, o := range unneeded(s, name, namespace) {
 		step.Changes = append(step.Changes, plan.Deletion(o, "contains railhead-pod, which no other job needs"))
@@ -78,7 +81,7 @@ func unneeded(s cluster.State, name, namespace string) []cluster.Object {
 	var needed []string
 	for _, o := range s.Objects {
 		if o.Namespace == namespace && jobOf(o) != name {
-			needed = append(needed, mounted(o.Fields)...)
+			needed = append(needed, referenced(o.Fields, "configMap.name")...)
 		}
 	}
 	var parts []cluster.Object
@@ -96,20 +99,20 @@ func unneeded(s cluster.State, name, namespace string) []cluster.Object {
 	return parts
 }
 
-// mounted returns the ConfigMaps that an object names anywhere, as {configMap: {name: ...}}.
-func mounted(value any) []string {
+// referenced returns the names that an object has at a path anywhere, as {configMap: {name: ...}}.
+func referenced(value any, path string) []string {
 	var names []string
 	switch v := value.(type) {
 	case map[string]any:
-		if name, ok := workload.Field(v, "configMap.name").(string); ok {
+		if name, ok := workload.Field(v, path).(string); ok {
 			names = append(names, name)
 		}
 		for _, inner := range v {
-			names = append(names, mounted(inner)...)
+			names = append(names, referenced(inner, path)...)
 		}
 	case []any:
 		for _, item := range v {
-			names = append(names, mounted(item)...)
+			names = append(names, referenced(item, path)...)
 		}
 	}
 	return names

@@ -51,12 +51,14 @@ func Needs(s cluster.State, o Options) []cluster.Kind {
 	if len(workload.PodsOf(s, o.Name, o.Namespace)) > 0 {
 		kinds = append(kinds, cluster.Objects)
 	}
+	claims := claimKinds(s, o)
+	kinds = append(kinds, claims...)
 	if !s.Server.OpenShift() {
 		return kinds
 	}
 	rails := s.UsableRails(o.Namespace)
 	keepsLimit := func(n cluster.Node) bool {
-		hasRail := slices.ContainsFunc(rails, func(r cluster.Rail) bool { return r.PerNode[n.Name] > 0 })
+		hasRail := len(claims) > 0 || slices.ContainsFunc(rails, func(r cluster.Rail) bool { return r.PerNode[n.Name] > 0 })
 		return hasRail && !unlockedBySetup(s, n)
 	}
 	locked := o.Mode != nccl.TCP && o.Memlock != MemlockByNode && slices.ContainsFunc(s.Nodes, keepsLimit)
@@ -81,6 +83,7 @@ type request struct {
 type placement struct {
 	request
 	rails      []cluster.Rail
+	claim      claim          // if the pods claim their rails
 	candidates []cluster.Node // can run a pod once they are free
 }
 
@@ -100,6 +103,7 @@ func newJob(s cluster.State, o Options) *job {
 	j := &job{}
 	j.Options, j.s, j.others = o, s, s
 	j.others.Pods = slices.DeleteFunc(slices.Clone(s.Pods), j.owns)
+	j.others.ResourceClaims = slices.DeleteFunc(slices.Clone(s.ResourceClaims), j.holds)
 	j.defaultGPUs()
 	return j
 }
@@ -202,7 +206,7 @@ func (j *job) steps() []plan.Step {
 	}
 	for _, change := range j.objects(d) {
 		live, exists := plan.LiveObject(j.s, change.Object)
-		if exists && plan.Covers(live.Fields, change.Object.Object) {
+		if exists && change.Verb == plan.Apply && plan.Covers(live.Fields, change.Object.Object) {
 			continue
 		}
 		step.Changes = append(step.Changes, change)

@@ -14,12 +14,12 @@ import (
 
 // devices chooses the rails and looks for nodes.
 func (j *placement) devices() {
-	if j.GPUs == 0 {
+	if j.claimGPUs(); j.GPUs == 0 {
 		j.noGPUs()
 	}
 	switch j.Mode {
 	case nccl.RDMA:
-		if j.rails = j.attachments(); len(j.rails) > 0 {
+		if j.rails = j.requiredRails(j.Nodes); len(j.rails) > 0 {
 			j.requireNodes()
 		}
 	case nccl.Auto:
@@ -55,7 +55,7 @@ func (j *request) noGPUs() {
 
 // chooseMode chooses RDMA or TCP for all pods together: a single pod on TCP would slow down the others.
 func (j *placement) chooseMode() {
-	usable := j.chosen(j.s.UsableRails(j.Namespace))
+	usable := j.usableRails(j.Nodes)
 	j.Mode = nccl.TCP
 	if len(usable) == 0 {
 		j.Note("Mode auto uses TCP: %s.", j.noRails())

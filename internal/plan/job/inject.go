@@ -56,12 +56,16 @@ func Inject(
 	return object, j.Findings
 }
 
-// InjectDelivery returns the ConfigMaps that the pods of an injected manifest mount and the namespace does not have.
-// They carry its name, so that deleting another job keeps them.
+// InjectDelivery returns the ConfigMaps that the pods of an injected manifest mount and the namespace does not have, and
+// the ResourceClaimTemplate if they claim their rails. They carry its name, so that deleting another job keeps them.
 func InjectDelivery(manifest unstructured.Unstructured, s cluster.State, o Options) []unstructured.Unstructured {
 	j, templates := injection(manifest, s, o)
 	j.decideFor(templates) // finds the nodes, whose architectures need a program
-	return j.delivery().Missing(s, j.Namespace, plan.Labels(delivery.Component, manifest.GetName()))
+	parts := j.delivery().Missing(s, j.Namespace, plan.Labels(delivery.Component, manifest.GetName()))
+	if len(j.claim.rails) > 0 {
+		parts = append(parts, j.claimTemplate())
+	}
+	return parts
 }
 
 // injection returns the job of a manifest, and its pod templates.
@@ -135,12 +139,12 @@ func (j *job) decideFor(templates []map[string]any) {
 	switch j.Mode {
 	case nccl.TCP:
 	case nccl.Auto:
-		j.rails = j.chosen(j.s.UsableRails(j.Namespace))
+		j.rails = j.usableRails(0)
 		if j.Mode = nccl.RDMA; len(j.rails) == 0 {
 			j.Mode = nccl.TCP
 		}
 	default:
-		j.rails = j.attachments()
+		j.rails = j.requiredRails(0)
 	}
 	j.findNodes(j.rails)
 	j.account = cmp.Or(j.ServiceAccount, firstAccount(templates))

@@ -76,6 +76,9 @@ func (j *placement) unsuitable(n cluster.Node, requests cluster.Resources) strin
 		}
 		return "no " + name
 	}
+	if reason := j.unclaimable(n.Name); reason != "" {
+		return reason
+	}
 	return taint(n, func(t cluster.Taint) bool {
 		return !temporary(t) && !(t.Key == j.GPUResource && j.GPUs > 0) &&
 			!slices.ContainsFunc(j.Tolerations, func(own cluster.Taint) bool { return tolerates(own, t) })
@@ -98,7 +101,7 @@ func (j *placement) occupied(n cluster.Node, requests, unused cluster.Resources)
 	if name, short := j.shortOf(unused, all); short {
 		return j.others.Usage(n, name)
 	}
-	return ""
+	return j.claimedByOthers(n.Name)
 }
 
 // taint names the first taint of a node that matches and keeps pods away.
@@ -217,6 +220,9 @@ func (j *placement) describeRequests() string {
 	if n := requests[j.GPUResource]; n > 0 {
 		parts = append(parts, cluster.Quantity(j.GPUResource, n))
 		delete(requests, j.GPUResource)
+	}
+	if j.claimedGPUs {
+		parts = append(parts, words.Count(j.GPUs, "GPU"))
 	}
 	if len(j.rails) > 0 {
 		parts = append(parts, words.Count(len(j.rails), "rail"))

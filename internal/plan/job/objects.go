@@ -56,13 +56,15 @@ func (j *job) objects(d delivery.Delivery) []plan.Change {
 	if j.multi() && j.Kind != JobSet { // whose controller makes one
 		add(j.serviceObject(), "gives every pod a DNS name before it is ready, for the rendezvous")
 	}
+	before, after := j.claimChanges()
+	changes = append(changes, before...)
 	pods := words.Count(j.Nodes, "pod")
 	why := fmt.Sprintf("runs %s, once", pods)
 	if j.workload().Recreates {
 		why = "keeps " + pods + " running"
 	}
 	add(j.workloadObject(j.template(d)), why)
-	return changes
+	return append(changes, after...)
 }
 
 // workloadObject returns the object that runs the pods.

@@ -45,7 +45,9 @@ type Options struct {
 	Nodes            int       // of multi; required
 	GPUs             int       // of each pod: all GPUs of a node; NoGPUs: none
 	GPUResource      string    // the one that most nodes offer
-	Networks         []string  // attachments of the namespace: all that are rails
+	Networks         []string  // attachments of the namespace, or claimed rails: all
+	Claims           bool      // claim the rails from a DRA driver; also without, if there are no attachments
+	claimedGPUs      bool      // the GPUs come with the claim, too
 	Image            string
 	PullPolicy       string
 	PullSecrets      []string
@@ -127,7 +129,7 @@ func (o *Options) setUpCommand() string {
 // resources returns the requests of each pod without the rails; /dev/shm is added to the memory later.
 func (o *Options) resources() map[string]string {
 	resources := map[string]string{}
-	if o.GPUs > 0 {
+	if o.GPUs > 0 && !o.claimedGPUs {
 		resources[o.GPUResource] = strconv.Itoa(o.GPUs)
 	}
 	for name, amount := range map[string]string{

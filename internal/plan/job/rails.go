@@ -14,6 +14,26 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
+// requiredRails returns the rails of the job, and fails if there are none. need is the number of nodes, if known.
+func (j *placement) requiredRails(need int) []cluster.Rail {
+	if j.claiming() {
+		return j.claimedRails(need)
+	}
+	rails := j.attachments()
+	if len(rails) == 0 && j.s.Problem(cluster.DRADevices) != nil {
+		j.unknown(RailsAttached, cluster.DRADevices, "whether DRA drivers offer rails could not be read")
+	}
+	return rails
+}
+
+// usableRails returns the rails that the job can have; there may be none.
+func (j *placement) usableRails(need int) []cluster.Rail {
+	if j.claiming() {
+		return j.claimedRails(need)
+	}
+	return j.chosen(j.s.UsableRails(j.Namespace))
+}
+
 // attachments returns the rails of the namespace for the job. An RDMA attachment without a device is a failure: the job
 // would be slower than it looks.
 func (j *placement) attachments() []cluster.Rail {

@@ -48,7 +48,9 @@ func (p podShape) add(template map[string]any) error {
 		return err
 	}
 	main["command"] = command
-	if err := p.attach(template, main); err != nil {
+	if len(p.job.claim.rails) > 0 {
+		p.job.claimIn(spec, main)
+	} else if err := p.attach(template, main); err != nil {
 		return err
 	}
 	p.request(spec, main)
@@ -151,7 +153,9 @@ func set(container map[string]any, name, amount string) {
 func perResource(rails []cluster.Rail) map[string]int64 {
 	devices := map[string]int64{}
 	for _, r := range rails {
-		devices[r.Resource]++
+		if r.Driver == "" { // claimed rails are no resources
+			devices[r.Resource]++
+		}
 	}
 	return devices
 }

@@ -1,0 +1,354 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/plantest"
+)
+
+// claimCluster has two nodes whose NICs dranet offers, each on a PCIe root of its own, and no attachment.
+func claimCluster() cluster.State {
+	s := plantest.Vanilla()
+	s.Server.Groups = append(s.Server.Groups, cluster.ResourceGroup)
+	s.Read = append(s.Read, cluster.DRADevices, cluster.DeviceClasses, cluster.ResourceClaims)
+	s.Networks = nil
+	s.DeviceClasses = []cluster.DeviceClass{
+		{Name: "dranet", Selectors: []string{`device.driver == "dra.net"`}},
+		{Name: "gpu.nvidia.com", Selectors: []string{"device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'"}},
+	}
+	for _, node := range []string{"gpu-1", "gpu-2"} {
+		s.DRADevices = append(s.DRADevices, ports(node, "eth1", "eth2", "eth3", "eth4")...)
+		s.DRADevices = append(s.DRADevices, cluster.DRADevice{Driver: cluster.DRANet, Pool: node, Node: node, Name: "eth0"})
+	}
+	return s
+}
+
+func ports(node string, names ...string) []cluster.DRADevice {
+	var devices []cluster.DRADevice
+	for _, name := range names {
+		devices = append(devices, cluster.DRADevice{
+			Driver: cluster.DRANet, Pool: node, Node: node, Name: name, RDMA: true,
+			Attribute: map[string]string{"dra.net/ifName": name, cluster.PCIeRoot: "pci-of-" + name},
+		})
+	}
+	return devices
+}
+
+// claimedGPUs offers GPUs through DRA only, n on the PCIe root of each port.
+func claimedGPUs(s cluster.State, n int) cluster.State {
+	for i := range s.Nodes {
+		s.Nodes[i].Allocatable = cluster.Resources{"cpu": 64000, "memory": 1 << 40}
+	}
+	for _, node := range []string{"gpu-1", "gpu-2"} {
+		for i := range 4 * n {
+			s.DRADevices = append(s.DRADevices, cluster.DRADevice{
+				Driver: cluster.DRAGPU, Pool: node, Node: node, Name: fmt.Sprintf("gpu-%d", i), GPU: true,
+				Attribute: map[string]string{cluster.PCIeRoot: fmt.Sprintf("pci-of-eth%d", i%4+1)},
+			})
+		}
+	}
+	return s
+}
+
+// claimOf returns the ResourceClaimTemplate of a plan.
+func claimOf(t *testing.T, p plan.Plan) resourcev1.ResourceClaimTemplate {
+	t.Helper()
+	var template resourcev1.ResourceClaimTemplate
+	for _, c := range p.Changes() {
+		if c.Object.GetKind() == "ResourceClaimTemplate" {
+			plantest.Strictly(t, c.Object.Object, &template)
+		}
+	}
+	if template.Name == "" {
+		t.Fatal("the plan has no ResourceClaimTemplate")
+	}
+	return template
+}
+
+func TestDeployClaims(t *testing.T) {
+	p, findings := Deploy(claimCluster(), jobOptions())
+	plantest.Golden(t, "job/multi-claims.yaml", plantest.Manifests(t, p, findings))
+	claimOf(t, p)
+	if worst := check.Worst(findings); worst > check.Unknown {
+		t.Error(plantest.Wording(findings))
+	}
+}
+
+// TestDeployClaimsAgain: a second run changes nothing, other rails replace the template, and delete removes it.
+func TestDeployClaimsAgain(t *testing.T) {
+	s := claimCluster()
+	p, _ := Deploy(s, jobOptions())
+	s.Pods = append(s.Pods, cluster.Pod{
+		Namespace: "train", Name: "h-kim-0", Node: "gpu-1", Phase: "Running", Labels: plan.Labels("job", "h-kim"),
+	})
+	s.ResourceClaims = []cluster.ResourceClaim{{
+		Namespace: "train", Name: "c", Pod: "h-kim-0",
+		Devices: []cluster.ClaimedDevice{{Driver: cluster.DRANet, Pool: "gpu-1", Name: "eth1"}},
+	}}
+	live := plantest.With(s, plantest.Live(p))
+	if again, findings := Deploy(live, jobOptions()); !again.Empty() || check.Worst(findings) == check.Fail {
+		t.Errorf("a second run is not empty:\n%s", plantest.Manifests(t, again, findings))
+	}
+	o := jobOptions()
+	o.Networks = []string{"eth2", "eth3"}
+	changed, findings := Deploy(live, o)
+	var kinds []string
+	for _, c := range changed.Changes() {
+		kinds = append(kinds, string(c.Verb)+" "+c.Object.GetKind())
+	}
+	want := []string{"apply ResourceClaimTemplate", "apply StatefulSet", "delete ResourceClaimTemplate"}
+	if diff := cmp.Diff(want, kinds); diff != "" {
+		t.Errorf("other rails (-want +got):\n%s%s", diff, plantest.Wording(findings))
+	}
+	removed, _ := Delete(live, "h-kim", "train")
+	old := claimOf(t, p).Name
+	if !slices.ContainsFunc(removed.Changes(), func(c plan.Change) bool { return c.Object.GetName() == old }) {
+		t.Errorf("delete keeps ResourceClaimTemplate %s", old)
+	}
+}
+
+// TestClaimedGPUs: GPU and rail are claimed on one PCIe root where the nodes have them so.
+func TestClaimedGPUs(t *testing.T) {
+	p, findings := Deploy(claimedGPUs(claimCluster(), 2), jobOptions())
+	if check.Worst(findings) == check.Fail {
+		t.Fatal(plantest.Wording(findings))
+	}
+	spec := claimOf(t, p).Spec.Spec.Devices
+	var pairs []string
+	for _, c := range spec.Constraints {
+		pairs = append(pairs, strings.Join(c.Requests, " ")+" "+string(*c.MatchAttribute))
+	}
+	want := []string{
+		"gpu-0 rail-0 " + cluster.PCIeRoot, "gpu-1 rail-1 " + cluster.PCIeRoot,
+		"gpu-2 rail-2 " + cluster.PCIeRoot, "gpu-3 rail-3 " + cluster.PCIeRoot,
+	}
+	if diff := cmp.Diff(want, pairs); diff != "" {
+		t.Errorf("constraints (-want +got):\n%s", diff)
+	}
+	if gpus := spec.Requests[4].Exactly; gpus.DeviceClassName != "gpu.nvidia.com" || gpus.Count != 2 {
+		t.Errorf("the GPUs of a rail: %+v", gpus)
+	}
+	o := jobOptions()
+	o.GPUs = 3
+	p, _ = Deploy(claimedGPUs(claimCluster(), 2), o)
+	spec = claimOf(t, p).Spec.Spec.Devices
+	if last := spec.Requests[4]; len(spec.Constraints) > 0 || last.Name != "gpus" || last.Exactly.Count != 3 {
+		t.Errorf("3 GPUs with 4 rails: %+v, constraints %v", last, spec.Constraints)
+	}
+}
+
+// TestBestRails: all pods get the same rails.
+func TestBestRails(t *testing.T) {
+	devices := ports("big", "eth1", "eth2", "eth3", "eth4")
+	for _, node := range []string{"a", "b", "c", "d", "e"} {
+		devices = append(devices, ports(node, "eth1", "eth2")...)
+	}
+	devices = append(devices, ports("other", "ens1", "ens2")...)
+	offered := cluster.State{DRADevices: devices}.ClaimRails()
+	all := []string{"big", "a", "b", "c", "d", "e", "other"}
+	for name, test := range map[string]struct {
+		nodes []string
+		need  int
+		want  []string
+	}{
+		"one node has most":       {all, 1, []string{"eth1", "eth2", "eth3", "eth4"}},
+		"two nodes":               {all, 2, []string{"eth1", "eth2"}},
+		"as many as possible":     {all, 0, []string{"eth1", "eth2"}},
+		"more than there are":     {all, 9, []string{"eth1", "eth2"}},
+		"nodes with other names":  {[]string{"other"}, 1, []string{"ens1", "ens2"}},
+		"no node with any device": {[]string{"cpu"}, 1, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, names(bestRails(offered, test.nodes, test.need))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestClaimsRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*cluster.State, *Options)
+		says   []string
+	}{
+		"an old server": {
+			func(s *cluster.State, _ *Options) { s.Server.Version, s.Server.Minor = "v1.33.4", 33 },
+			[]string{"server-support", "v1.33.4", "resource.k8s.io/v1"},
+		},
+		"no claims at all": {
+			func(s *cluster.State, o *Options) { s.Server.Groups, o.Claims = nil, true },
+			[]string{"server-support", "no resource claims"},
+		},
+		"no device has RDMA": {
+			func(s *cluster.State, o *Options) {
+				for i := range s.DRADevices {
+					s.DRADevices[i].RDMA = false
+				}
+				o.Claims = true
+			},
+			[]string{"rails-attached", "0 devices with RDMA, 10 without"},
+		},
+		"no class": {
+			func(s *cluster.State, _ *Options) { s.DeviceClasses = s.DeviceClasses[1:] },
+			[]string{"no device class has the devices of dra.net", "railhead setup namespace train"},
+		},
+		"a rail that nothing offers": {
+			func(_ *cluster.State, o *Options) { o.Networks = []string{"eth22"} },
+			[]string{"no DRA driver offers a rail eth22", "Did you mean eth2"},
+		},
+		"slices unread": {
+			func(s *cluster.State, o *Options) {
+				*s = plantest.Unread(*s, cluster.DRADevices)
+				s.DRADevices, o.Claims = nil, true
+			},
+			[]string{"cluster-readable", "resourceslices could not be read"},
+		},
+		"slices unread, and no attachment": {
+			func(s *cluster.State, _ *Options) {
+				*s = plantest.Unread(*s, cluster.DRADevices)
+				s.DRADevices = nil
+			},
+			[]string{"whether DRA drivers offer rails could not be read"},
+		},
+		"devices in use": {
+			func(s *cluster.State, _ *Options) {
+				s.ResourceClaims = []cluster.ResourceClaim{{
+					Namespace: "other", Devices: []cluster.ClaimedDevice{{Driver: cluster.DRANet, Pool: "gpu-2", Name: "eth3"}},
+				}}
+			},
+			[]string{"free-nodes", "1 of 3 nodes qualify", "all RDMA devices of rail eth3 are claimed"},
+		},
+		"a driver that needs attachments": {
+			func(s *cluster.State, _ *Options) {
+				for i := range s.DRADevices {
+					d := &s.DRADevices[i]
+					d.Driver, d.Attribute = cluster.DRASriov, map[string]string{cluster.DRASriov + "/PFName": d.Name}
+				}
+				s.DeviceClasses[0].Selectors = []string{"device.driver == '" + cluster.DRASriov + "'"}
+			},
+			[]string{"the interface of rail eth1 cannot be set up"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, o := claimCluster(), jobOptions()
+			test.change(&s, &o)
+			p, findings := Deploy(s, o)
+			wording := plantest.Wording(findings)
+			for _, text := range test.says {
+				if !strings.Contains(wording, text) {
+					t.Errorf("does not say %q:\n%s", text, wording)
+				}
+			}
+			if check.Worst(findings) != check.Fail || !p.Empty() {
+				t.Errorf("it is not refused:\n%s", wording)
+			}
+		})
+	}
+}
+
+// TestClaimsOfSriov: the driver sets up each interface by an attachment that is named like its rail.
+func TestClaimsOfSriov(t *testing.T) {
+	s, o := claimCluster(), jobOptions()
+	o.Claims = true
+	for i := range s.DRADevices {
+		d := &s.DRADevices[i]
+		d.Driver, d.Attribute = cluster.DRASriov, map[string]string{cluster.DRASriov + "/PFName": d.Name}
+	}
+	s.DeviceClasses[0].Selectors = []string{"device.driver == '" + cluster.DRASriov + "'"}
+	for _, rail := range []string{"eth1", "eth2", "eth3", "eth4"} {
+		s.Networks = append(s.Networks, cluster.Network{Namespace: "train", Name: "train-" + rail, Type: "sriov"})
+	}
+	p, findings := Deploy(s, o)
+	if check.Worst(findings) == check.Fail {
+		t.Fatal(plantest.Wording(findings))
+	}
+	config := claimOf(t, p).Spec.Spec.Devices.Config
+	want := runtime.RawExtension{Raw: []byte(`{"apiVersion":"` + cluster.DRASriov + `/v1alpha1","ifName":"net2",` +
+		`"kind":"VfConfig","netAttachDefName":"train-eth2"}`)}
+	if len(config) != 4 || string(config[1].Opaque.Parameters.Raw) != string(want.Raw) {
+		t.Errorf("config of the second rail: %s, want %s", config[1].Opaque.Parameters.Raw, want.Raw)
+	}
+}
+
+func TestClaimKinds(t *testing.T) {
+	claims := []cluster.Kind{cluster.DRADevices, cluster.DeviceClasses, cluster.ResourceClaims}
+	for name, test := range map[string]struct {
+		change func(*cluster.State, *Options)
+		want   []cluster.Kind
+	}{
+		"no attachment":      {func(*cluster.State, *Options) {}, claims},
+		"over TCP":           {func(_ *cluster.State, o *Options) { o.Mode = nccl.TCP }, nil},
+		"attachments unread": {func(s *cluster.State, _ *Options) { *s = plantest.Unread(*s, cluster.Networks) }, nil},
+		"attachments":        {func(s *cluster.State, _ *Options) { s.Networks = plantest.Vanilla().Networks }, nil},
+		"attachments, --claims": {
+			func(s *cluster.State, o *Options) { s.Networks, o.Claims = plantest.Vanilla().Networks, true }, claims,
+		},
+		"no DRA": {func(s *cluster.State, o *Options) { s.Server.Groups, o.Claims = nil, true }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, o := claimCluster(), jobOptions()
+			test.change(&s, &o)
+			if diff := cmp.Diff(test.want, Needs(s, o)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestInjectClaims: the claim replaces attachments and resources; a second injection changes nothing.
+func TestInjectClaims(t *testing.T) {
+	m := manifest(t, `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: bert, namespace: train}
+spec:
+  template:
+    spec:
+      resourceClaims: [{name: own, resourceClaimName: mine}]
+      containers:
+      - {name: c, image: i, command: [x], resources: {claims: [{name: own}], limits: {nvidia.com/gpu: 4}}}
+`)
+	states := map[string]cluster.State{"train": claimCluster()}
+	out, findings := InjectAll(Manifests{m}, states, Options{Programs: programs()})
+	if check.Worst(findings) == check.Fail {
+		t.Fatal(plantest.Wording(findings))
+	}
+	var kinds []string
+	for _, o := range out {
+		kinds = append(kinds, o.GetKind())
+	}
+	if diff := cmp.Diff([]string{"ConfigMap", "ResourceClaimTemplate", "Job"}, kinds); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+	template := Options{}.podTemplates(out[2])[0]
+	spec := template["spec"].(map[string]any)
+	claims := []any{
+		map[string]any{"name": "own", "resourceClaimName": "mine"},
+		map[string]any{"name": "rails", "resourceClaimTemplateName": out[1].GetName()},
+	}
+	if diff := cmp.Diff(claims, spec["resourceClaims"]); diff != "" {
+		t.Errorf("claims of the pod (-want +got):\n%s", diff)
+	}
+	resources := items(spec["containers"])[0]["resources"].(map[string]any)
+	if diff := cmp.Diff([]any{map[string]any{"name": "own"}, map[string]any{"name": "rails"}}, resources["claims"]); diff != "" {
+		t.Errorf("claims of the container (-want +got):\n%s", diff)
+	}
+	if _, has := template["metadata"].(map[string]any); has {
+		t.Error("the pod has annotations")
+	}
+	again, _ := InjectAll(out, states, Options{Programs: programs()})
+	if diff := cmp.Diff(out, again); diff != "" {
+		t.Errorf("a second injection (-first +second):\n%s", diff)
+	}
+}

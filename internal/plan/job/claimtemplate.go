@@ -1,0 +1,212 @@
+package job
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/words"
+	"github.com/railhead/railhead/internal/workload"
+)
+
+// podClaim is the name of the claim in a pod.
+const podClaim = "rails"
+
+// deviceClaim returns the requests for the rails, and for the GPUs if they are claimed, too.
+func (j *placement) deviceClaim(rails []cluster.Rail) resourcev1.DeviceClaim {
+	var spec resourcev1.DeviceClaim
+	class := j.deviceClass(rails[0].Driver)
+	for i, r := range rails {
+		name := fmt.Sprintf("rail-%d", i)
+		request := resourcev1.ExactDeviceRequest{
+			DeviceClassName: class,
+			Selectors:       []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: j.expression(r)}}},
+		}
+		spec.Requests = append(spec.Requests, resourcev1.DeviceRequest{Name: name, Exactly: &request})
+		if r.Driver == cluster.DRASriov {
+			spec.Config = append(spec.Config, j.interfaceConfig(r, name, i))
+		}
+	}
+	if j.claimedGPUs {
+		j.requestGPUs(&spec, rails)
+	}
+	return spec
+}
+
+// expression selects the RDMA devices of a rail.
+func (j *placement) expression(r cluster.Rail) string {
+	rdma := map[string]string{cluster.DRANet: "rdma", cluster.DRASriov: "rdmaCapable"}[r.Driver]
+	of := `device.attributes["` + r.Driver + `"].` + rdma
+	return "has(" + of + ") && " + of + " && " + r.Selector()
+}
+
+// deviceClass returns the class of a driver's devices, and fails if there is none.
+func (j *placement) deviceClass(driver string) string {
+	class, found := j.s.ClassOf(driver)
+	if !found {
+		var names []string
+		for _, c := range j.s.DeviceClasses {
+			names = append(names, c.Name)
+		}
+		j.fail(RailsAttached, j.ref(), "no device class has the devices of "+driver,
+			evidence("deviceclasses", plan.OrNone(names), `one with the selector device.driver == "`+driver+`"`),
+			check.ByAdmin("Let setup create it.", j.setUpCommand()))
+	}
+	return class
+}
+
+// requestGPUs adds the GPUs: those of each rail on its PCIe root if the nodes can give them so.
+func (j *placement) requestGPUs(spec *resourcev1.DeviceClaim, rails []cluster.Rail) {
+	class, each := j.deviceClass(cluster.DRAGPU), j.GPUs/len(rails)
+	request := func(name string, count int) {
+		exactly := resourcev1.ExactDeviceRequest{DeviceClassName: class, Count: int64(count)}
+		spec.Requests = append(spec.Requests, resourcev1.DeviceRequest{Name: name, Exactly: &exactly})
+	}
+	if each*len(rails) != j.GPUs || slices.ContainsFunc(j.suitableNodes(), func(node string) bool {
+		return j.unclaimable(node) == "" && !j.aligned(node, rails, each)
+	}) {
+		request("gpus", j.GPUs)
+		j.Note("GPUs and rails are claimed without regard to their PCIe roots: the nodes cannot give %s of its root "+
+			"with each of %s.", words.Count(max(each, 1), "GPU"), words.Count(len(rails), "rail"))
+		return
+	}
+	for i := range rails {
+		gpu := fmt.Sprintf("gpu-%d", i)
+		request(gpu, each)
+		spec.Constraints = append(spec.Constraints, resourcev1.DeviceConstraint{
+			Requests:       []string{gpu, fmt.Sprintf("rail-%d", i)},
+			MatchAttribute: new(resourcev1.FullyQualifiedName(cluster.PCIeRoot)),
+		})
+	}
+}
+
+// aligned reports whether a node has enough GPUs on the PCIe root of each rail.
+func (j *placement) aligned(node string, rails []cluster.Rail, each int) bool {
+	left := j.s.GPUsByRoot(node)
+	for _, r := range rails {
+		roots := j.s.RootsOf(r, node)
+		if len(roots) != 1 || roots[0] == "" || left[roots[0]] < each {
+			return false
+		}
+		left[roots[0]] -= each
+	}
+	return true
+}
+
+// interfaceConfig names the attachment by which dra-driver-sriov sets up the interface of a rail (its VfConfig; the
+// driver ignores a configuration without requests).
+func (j *placement) interfaceConfig(r cluster.Rail, request string, i int) resourcev1.DeviceClaimConfiguration {
+	var all, ofRail []string
+	for _, n := range j.s.Networks {
+		if n.Namespace == j.Namespace && slices.Contains([]string{"sriov", "ib-sriov"}, n.Type) {
+			all = append(all, n.Name)
+			if n.Name == r.Network || strings.HasSuffix(n.Name, "-"+r.Network) {
+				ofRail = append(ofRail, n.Name)
+			}
+		}
+	}
+	if len(ofRail) == 0 {
+		ofRail = all
+	}
+	if len(ofRail) != 1 {
+		j.fail(RailsAttached, j.namespaceRef(), "the interface of rail "+r.Network+" cannot be set up: "+
+			"dra-driver-sriov takes its settings from an attachment, and none is named like the rail",
+			evidence("network-attachment-definitions of "+j.Namespace, plan.OrNone(all), "*-"+r.Network+", or just one"),
+			check.ByAdmin("Create an attachment of type sriov for each rail, with the rail at the end of its name."))
+		return resourcev1.DeviceClaimConfiguration{}
+	}
+	parameters, _ := json.Marshal(map[string]string{ // always marshals
+		"apiVersion":       cluster.DRASriov + "/v1alpha1",
+		"kind":             "VfConfig",
+		"ifName":           fmt.Sprintf("net%d", i+1),
+		"netAttachDefName": ofRail[0],
+	})
+	config := resourcev1.DeviceClaimConfiguration{Requests: []string{request}}
+	config.Opaque = &resourcev1.OpaqueDeviceConfiguration{
+		Driver:     cluster.DRASriov,
+		Parameters: runtime.RawExtension{Raw: parameters},
+	}
+	return config
+}
+
+func (j *placement) noteClaims(rails []cluster.Rail) {
+	why := ""
+	if !j.Claims {
+		why = ", because namespace " + j.Namespace + " has no network attachment"
+	}
+	j.Note("The pods claim their rails from the DRA driver %s%s: %s. Every pod gets the same ones.",
+		rails[0].Driver, why, words.Few(names(rails), 8))
+}
+
+// templatePrefix starts the names of the ResourceClaimTemplates of a job.
+func templatePrefix(name string) string { return name + "-" + podClaim + "-" }
+
+// claimTemplate returns the ResourceClaimTemplate of the pods. Its name has a hash, because it cannot be changed
+// (kubernetes pkg/apis/resource/validation ValidateResourceClaimTemplateUpdate).
+func (j *placement) claimTemplate() unstructured.Unstructured {
+	text, _ := json.Marshal(j.claim.spec) // always marshals
+	sum := sha256.Sum256(text)
+	template := resourcev1.ResourceClaimTemplate{}
+	template.Name = templatePrefix(j.Name) + hex.EncodeToString(sum[:4])
+	template.Namespace = j.Namespace
+	template.Labels = plan.Labels(workload.ComponentJob, j.Name)
+	template.Spec.Spec.Devices = j.claim.spec
+	return plan.Typed(resourcev1.SchemeGroupVersion.WithKind("ResourceClaimTemplate"), &template)
+}
+
+// claimChanges writes the ResourceClaimTemplate unless the workload uses it already, and deletes one that it used
+// before.
+func (j *placement) claimChanges() (before, after []plan.Change) {
+	_, live, _ := workload.Find(j.s, j.Name, j.Namespace)
+	used := claimTemplatesOf(live.Fields, j.Name)
+	name := ""
+	if len(j.claim.rails) > 0 {
+		template := j.claimTemplate()
+		if name = template.GetName(); !slices.Contains(used, name) {
+			before = []plan.Change{{Verb: plan.Apply, Object: template, Why: "claims the rails of each pod"}}
+		}
+	}
+	for _, old := range used {
+		if old != name {
+			after = append(after, deleteTemplate(j.Namespace, old))
+		}
+	}
+	return before, after
+}
+
+func deleteTemplate(namespace, name string) plan.Change {
+	return plan.Deletion(cluster.Object{
+		APIVersion: resourcev1.SchemeGroupVersion.String(),
+		Kind:       "ResourceClaimTemplate",
+		Namespace:  namespace,
+		Name:       name,
+	}, "claims rails for no pod any more")
+}
+
+// claimTemplatesOf returns the ResourceClaimTemplates of a job that an object names.
+func claimTemplatesOf(fields map[string]any, job string) []string {
+	return slices.DeleteFunc(referenced(fields, "resourceClaimTemplateName"), func(name string) bool {
+		return !strings.HasPrefix(name, templatePrefix(job))
+	})
+}
+
+// claimIn adds the claim to a pod, and to the container that trains.
+func (j *placement) claimIn(spec, main map[string]any) {
+	template := j.claimTemplate()
+	spec["resourceClaims"] = withNamed(spec["resourceClaims"], map[string]any{
+		"name":                      podClaim,
+		"resourceClaimTemplateName": template.GetName(),
+	})
+	resources := child(main, "resources")
+	resources["claims"] = withNamed(resources["claims"], map[string]any{"name": podClaim})
+}
