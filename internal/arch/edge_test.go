@@ -10,6 +10,7 @@ import (
 var edges = []string{
 	"internal/launch", "internal/kube", "internal/bundle", "internal/cli", "internal/podcli", "cmd/*",
 	"internal/ranks", "internal/ranks/rankstest", "internal/logsource", "internal/examine", "internal/measure",
+	"internal/webhook",
 }
 
 // atEdge reports whether the file may touch the world; of package sysfs only the root files may.

@@ -198,7 +198,7 @@ func (f *follower) watchRequest(limit time.Duration) *rest.Request {
 		options.SendInitialEvents = new(true)
 		options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 	}
-	request := f.client.rest.Get().AbsPath(f.source.path).SetHeader("Accept", "application/json").MaxRetries(0)
+	request := f.client.rest.Get().AbsPath(f.source.path).SetHeader("Accept", f.source.codec.watch).MaxRetries(0)
 	return withOptions(request, &options)
 }
 

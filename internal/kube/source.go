@@ -34,7 +34,8 @@ type source struct {
 type codec struct {
 	decode func(raw []byte, form encoding) (decoded, error)
 	add    func(*draft, any)
-	accept string // the content types that decode understands
+	accept string // the content types of a list that decode understands
+	watch  string // that of watch events
 }
 
 // decoded is one converted object.
@@ -79,12 +80,13 @@ func codecOfMany[O any, P object[O], V any](convert func(*O) []V, list func(*dra
 	if _, ok := any(new(O)).(message); ok {
 		accept = "application/vnd.kubernetes.protobuf,application/json"
 	}
-	return codec{decode, add, accept}
+	return codec{decode, add, accept, "application/json"}
 }
 
 // metadataOf returns the codec of objects of which only the metadata are wanted.
 func metadataOf[V any](convert func(*metav1.PartialObjectMetadata) V, list func(*draft) *[]V) codec {
 	c := codecOf(convert, list)
+	c.watch = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 	c.accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 	return c
 }

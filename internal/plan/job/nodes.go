@@ -130,10 +130,10 @@ func (j *request) shortOf(available, requests cluster.Resources) (name string, s
 	return name, !fits
 }
 
-// projectSelector is the annotation by which OpenShift adds a node selector to all pods of a namespace (openshift/api
+// ProjectSelector is the annotation by which OpenShift adds a node selector to all pods of a namespace (openshift/api
 // project/v1 types.go; admission plugin scheduling.openshift.io/OriginPodNodeEnvironment). An empty one also disables
 // the cluster's default selector.
-const projectSelector = "openshift.io/node-selector"
+const ProjectSelector = "openshift.io/node-selector"
 
 // excluded returns why --node, --node-selector or the namespace's selector excludes a node; "" if none does.
 func (j *request) excluded(n cluster.Node) string {
@@ -165,7 +165,7 @@ func (j *request) projectLabels() map[string]string {
 		return labels
 	}
 	n, _ := j.s.Namespace(j.Namespace)
-	for part := range strings.SplitSeq(n.Annotations[projectSelector], ",") {
+	for part := range strings.SplitSeq(n.Annotations[ProjectSelector], ",") {
 		key, value, _ := strings.Cut(part, "=")
 		if key = strings.TrimSpace(key); key != "" {
 			labels[key] = strings.TrimSpace(strings.TrimPrefix(value, "="))

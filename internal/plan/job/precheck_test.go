@@ -305,18 +305,18 @@ func TestNodePrechecks(t *testing.T) {
 			says: []string{"nodes gpu-1, gpu-2, cpu-1: label rack is not a"}},
 		"a selector of the namespace": {s: func(s *cluster.State) {
 			s.Nodes[0].Labels["team"], s.Nodes[0].Labels["rack"] = "a", ""
-			s.Namespaces[1].Annotations = map[string]string{projectSelector: "team=a, rack="}
+			s.Namespaces[1].Annotations = map[string]string{ProjectSelector: "team=a, rack="}
 		}, want: []string{"fail free-nodes"}, says: []string{
 			"node/gpu-1: free",
 			"nodes gpu-2, cpu-1: label rack is not \"\", which the node selector of namespace train requires",
 		}},
 		"a selector of the namespace that all meet": {s: func(s *cluster.State) {
 			s.Namespaces[1].Annotations = map[string]string{
-				projectSelector: "nvidia.com/gpu.product==NVIDIA-H100-80GB-HBM3",
+				ProjectSelector: "nvidia.com/gpu.product==NVIDIA-H100-80GB-HBM3",
 			}
 		}},
 		"an empty selector of the namespace": {s: func(s *cluster.State) {
-			s.Namespaces[1].Annotations = map[string]string{projectSelector: ""}
+			s.Namespaces[1].Annotations = map[string]string{ProjectSelector: ""}
 		}},
 		"more GPUs than there are": {
 			o:    func(o *Options) { o.GPUs = 16 },
