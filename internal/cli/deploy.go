@@ -147,7 +147,8 @@ func newDeploy(a *app) *cobra.Command {
 		Short: "Create the pods of a training job, one per node, with every rail of the namespace",
 		Long: `deploy looks for free nodes, shows a plan, asks, creates the pods and waits until they run. Each pod
 gets all GPUs of its node, every rail of the namespace, no privileges, and runs its command under railhead-pod. Without
-a command the pods wait for 'railhead launch'.
+a command the pods wait for 'railhead launch'. With one they are a Job, which runs it once; its logs stay until the job
+is deleted.
 
 If a pod does not start, deploy reports the reason and the fix.`,
 		Example: `  railhead deploy h-kim -n train --type multi --nodes 2 --image IMAGE
@@ -159,11 +160,13 @@ If a pod does not start, deploy reports the reason and the fix.`,
 		Args: nameAndCommand,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.deploy(cmd, &j, flags, args) },
 	}
-	j.Type, j.Kind = job.Multi, job.StatefulSet
+	j.Type = job.Multi
 	choiceFlag(cmd, &j.Type, "type", "",
 		"multi: one pod on each of several nodes; single: one pod", job.Multi, job.Single)
 	choiceFlag(cmd, &j.Kind, "kind", "",
-		"workload that runs the pods; job and jobset run the command once", job.StatefulSet, job.IndexedJob, job.JobSet)
+		"workload that runs the pods (default: job, which runs a command or a script once; "+
+			"statefulset for pods that wait for 'launch'; for a job that exists, its kind)",
+		job.StatefulSet, job.IndexedJob, job.JobSet)
 	f := cmd.Flags()
 	f.IntVar(&j.Nodes, "nodes", 2, "`number` of pods of --type multi, one per node")
 	f.StringVar(&j.Image, "image", "", "`image` of the pods")

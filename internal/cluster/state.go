@@ -66,6 +66,7 @@ const (
 	Events          Kind = "events"
 	Objects         Kind = "objects"      // of any resource, with Railhead's label
 	StatefulSets    Kind = "statefulsets" // of Objects these alone
+	JobObjects      Kind = "jobs"         // of Objects those that run pods
 	Workloads       Kind = "workloads"    // of all kinds that make pods, with or without Railhead's label
 	ConfigMaps      Kind = "configmaps"   // of Objects these alone, by name
 	TrainJobs       Kind = "trainjobs"
@@ -179,6 +180,9 @@ func (s State) Join(later State) State {
 	s.DRADevices = append(s.DRADevices, later.DRADevices...)
 	s.DeviceClasses = append(s.DeviceClasses, later.DeviceClasses...)
 	s.ResourceClaims = append(s.ResourceClaims, later.ResourceClaims...)
+	if slices.Contains(later.Read, Objects) { // which include the JobObjects
+		s.Objects = nil
+	}
 	s.Objects = append(s.Objects, later.Objects...)
 	return s
 }

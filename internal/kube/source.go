@@ -192,6 +192,8 @@ func endpointsOf(kind cluster.Kind, w Want) []endpoint {
 		return grantEndpoints(w)
 	case cluster.Objects:
 		return objectEndpoints(w)
+	case cluster.JobObjects:
+		return jobEndpoints()
 	case cluster.Workloads:
 		return workloadEndpoints()
 	default:
@@ -335,15 +337,10 @@ func grantEndpoints(w Want) []endpoint {
 
 // objectEndpoints returns the lists of the kinds that plans write; of a job, only the kinds that a job has.
 func objectEndpoints(w Want) []endpoint {
-	all := []endpoint{
+	all := append([]endpoint{
 		writtenOf("", "v1", "ConfigMap", inNamespace),
 		writtenOf("", "v1", "Service", inNamespace),
-	}
-	for _, k := range workload.Kinds {
-		if k.Deployed {
-			all = append(all, writtenOf(k.GVK.Group, k.GVK.Version, k.GVK.Kind, inNamespace))
-		}
-	}
+	}, jobEndpoints()...)
 	if w.Job != "" {
 		return all
 	}
@@ -360,6 +357,17 @@ func objectEndpoints(w Want) []endpoint {
 		writtenOf(cluster.MachineConfigGroup, "v1", "MachineConfigPool", ofCluster),
 		writtenOf(cluster.SecurityGroup, "v1", "SecurityContextConstraints", ofCluster),
 	)
+}
+
+// jobEndpoints returns the lists of the kinds that run the pods of a job.
+func jobEndpoints() []endpoint {
+	var all []endpoint
+	for _, k := range workload.Kinds {
+		if k.Deployed {
+			all = append(all, writtenOf(k.GVK.Group, k.GVK.Version, k.GVK.Kind, inNamespace))
+		}
+	}
+	return all
 }
 
 // workloadEndpoints returns the lists of the kinds whose objects make pods.

@@ -30,7 +30,9 @@ func Deploy(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 
 // Kinds returns the lists that every plan of a job reads. Needs returns the others.
 func Kinds(server cluster.Server, o Options) []cluster.Kind {
-	kinds := []cluster.Kind{cluster.Nodes, cluster.Pods, cluster.Namespaces, cluster.ServiceAccounts, cluster.Quotas}
+	kinds := []cluster.Kind{
+		cluster.Nodes, cluster.Pods, cluster.Namespaces, cluster.ServiceAccounts, cluster.Quotas, cluster.JobObjects,
+	}
 	if o.PodImage == "" {
 		kinds = append(kinds, cluster.ConfigMaps)
 	}
@@ -44,11 +46,11 @@ func Kinds(server cluster.Server, o Options) []cluster.Kind {
 	return kinds
 }
 
-// Needs returns the lists that must also be read, given the first: the objects of the job if it has pods, the
+// Needs returns the lists that must also be read, given the first: the objects of the job if it exists, the
 // MachineConfigs if setup did not lift the memlock limit, and the SCCs if the pods need one.
 func Needs(s cluster.State, o Options) []cluster.Kind {
 	var kinds []cluster.Kind
-	if len(workload.PodsOf(s, o.Name, o.Namespace)) > 0 {
+	if _, _, exists := workload.Find(s, o.Name, o.Namespace); exists || len(workload.PodsOf(s, o.Name, o.Namespace)) > 0 {
 		kinds = append(kinds, cluster.Objects)
 	}
 	claims := claimKinds(s, o)
@@ -100,6 +102,7 @@ type job struct{ admission }
 
 func newJob(s cluster.State, o Options) *job {
 	o.setDefaults()
+	o.defaultKind(s)
 	j := &job{}
 	j.Options, j.s, j.others = o, s, s
 	j.others.Pods = slices.DeleteFunc(slices.Clone(s.Pods), j.owns)

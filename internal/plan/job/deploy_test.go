@@ -43,7 +43,7 @@ func jobCases() map[string]struct {
 			o.Command, o.Script = nil, &Script{Name: "train.py", Content: []byte("import torch\n")}
 		})},
 		"multi-two-architectures": {arm, with(func(o *Options) { o.Command = nil })},
-		"multi-job":               {plantest.Training(), with(func(o *Options) { o.Kind = IndexedJob })},
+		"multi-job":               {plantest.Training(), with(func(o *Options) { o.Kind = "" })},
 		"multi-jobset": {plantest.Training(), with(func(o *Options) {
 			o.Kind, o.Nodes, o.GPUs, o.Memory, o.CPU, o.EphemeralStorage, o.Shm = JobSet, 2, 4, "512Gi", "64000m", "200Gi", "1024Gi"
 		})},

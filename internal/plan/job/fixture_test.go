@@ -22,6 +22,7 @@ func jobOptions() Options {
 	return Options{
 		Name:      "h-kim",
 		Namespace: "train",
+		Kind:      StatefulSet,
 		Nodes:     2,
 		Image:     "registry.example.com/torch:2.9",
 		Programs:  programs(),

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -41,7 +42,7 @@ type Options struct {
 	Name, Namespace  string
 	Mode             nccl.Mode // rdma
 	Type             string    // multi
-	Kind             string    // statefulset
+	Kind             string    // that of the job if it exists; job with a command or a script; else statefulset
 	Nodes            int       // of multi; required
 	GPUs             int       // of each pod: all GPUs of a node; NoGPUs: none
 	GPUResource      string    // the one that most nodes offer
@@ -81,8 +82,7 @@ type Script struct {
 
 func (o *Options) setDefaults() {
 	o.Mode = cmp.Or(o.Mode, nccl.RDMA)
-	o.Type, o.Kind = cmp.Or(o.Type, Multi), cmp.Or(o.Kind, StatefulSet)
-	if o.Type == Single {
+	if o.Type = cmp.Or(o.Type, Multi); o.Type == Single {
 		o.Nodes = 1
 	}
 	switch {
@@ -91,6 +91,21 @@ func (o *Options) setDefaults() {
 		o.Delivery = delivery.ByImage
 	default:
 		o.Delivery = delivery.ByConfigMaps
+	}
+}
+
+// defaultKind keeps the kind of a job that exists, so that no second workload joins the first. A Job runs a command
+// once; a StatefulSet keeps pods that wait for `railhead launch`.
+func (o *Options) defaultKind(s cluster.State) {
+	existing, _, exists := workload.Find(s, o.Name, o.Namespace)
+	switch {
+	case o.Kind != "":
+	case exists:
+		o.Kind = strings.ToLower(existing.GVK.Kind)
+	case o.hasCommand():
+		o.Kind = IndexedJob
+	default:
+		o.Kind = StatefulSet
 	}
 }
 
@@ -104,6 +119,7 @@ func (o *Options) multi() bool        { return o.Type == Multi }
 func (o *Options) rdma() bool         { return o.Mode == nccl.RDMA }
 func (o *Options) service() string    { return o.Name + "-headless" }
 func (o *Options) scriptName() string { return o.Name + "-script" }
+func (o *Options) hasCommand() bool   { return len(o.Command) > 0 || o.Script != nil }
 
 // processes returns the number of training processes in each pod.
 func (o *Options) processes() int { return max(o.GPUs, 1) }

@@ -196,7 +196,7 @@ func (j *request) place() {
 			"whether namespace "+j.Namespace+" exists could not be read")
 	}
 	j.replaced()
-	if j.workload().Recreates && (len(j.Command) > 0 || j.Script != nil) {
+	if j.workload().Recreates && j.hasCommand() {
 		j.Note("A %s restarts the command whenever it ends, also after success; --kind job runs it once.",
 			j.workload().GVK.Kind)
 	}
@@ -204,6 +204,10 @@ func (j *request) place() {
 
 // replaced refuses a job whose name another kind or type of job has.
 func (j *request) replaced() {
+	if j.s.Problem(cluster.JobObjects) != nil {
+		j.unknown(JobReplaced, cluster.JobObjects,
+			"whether "+j.Name+" already exists as a job of another kind could not be read")
+	}
 	reason := ""
 	k, live, exists := workload.Find(j.s, j.Name, j.Namespace)
 	switch wanted := j.workload().GVK.Kind; {
