@@ -6,11 +6,18 @@ import (
 )
 
 // exitWords are in the lines with which launchers and shells report the end of a process.
-var exitWords = []string{
+var exitWords = append([]string{
 	"exitcode", "exited on signal ", "srun: error:", "exited with non-zero status", "Exit code:", "ChildFailedError",
-	"command terminated with exit code", "Segmentation fault", "Bus error", "(core dumped)", "terminate called",
+	"command terminated with exit code", "Segmentation fault", "Bus error", "(core dumped)",
 	"exits with return code", "terminated with code", "process returned", "Job step aborted", ") received by PID",
-	"got signal: ", "Killed",
+	"got signal: ", "Killed", "Caught signal ", "] Signal: ", " WTERMSIG ", "died with <Signals.", "KILLED BY SIGNAL: ",
+	"EXIT CODE: ", "Assertion `", "symbol lookup error: ", "error while loading shared libraries: ",
+}, abortWords...)
+
+// abortWords are in the last words of a program in C or C++ that aborts itself.
+var abortWords = []string{
+	"terminate called", "double free or corruption", "corrupted size vs", "free(): ", "malloc(): ", "realloc(): ",
+	"munmap_chunk(): ", "] Check failed: ",
 }
 
 // readExit reads the exit code of a process, or its signal as a negative number.
@@ -39,19 +46,24 @@ func launcherExit(e *Event, text string) bool {
 		"exits with return code = ",          // DeepSpeed, launcher/launch.py
 		"terminated with code ",              // Lightning: "[rank: 1] Child process ... terminated with code 1"
 		"command terminated with exit code ", // kubectl exec
+		"EXIT CODE: ",                        // MPICH: "=   EXIT CODE: 9"
 	} {
 		if code, ok := signedAfter(text, words); ok {
 			e.Code, e.Number = code, numberAfter(text, "[rank: ")
 			return true
 		}
 	}
-	if signal, ok := signedAfter(text, "got signal: "); ok { // torchrun: "Process 123 got signal: 15"
-		e.Code = -signal
-		return true
-	}
-	if signal, ok := signedAfter(text, "Signal "); ok && strings.Contains(text, ") received by PID") { // torchrun
-		e.Code = -signal
-		return true
+	for _, words := range []string{
+		"got signal: ",       // torchrun: "Process 123 got signal: 15"
+		"Signal ",            // torchrun: "traceback : Signal 9 (SIGKILL) received by PID 123"
+		"Caught signal ",     // UCX: "Caught signal 11 (Segmentation fault: address not mapped to object at address 0x8)"
+		" WTERMSIG ",         // slurmctld: "_job_complete: JobId=127 WTERMSIG 9"
+		"KILLED BY SIGNAL: ", // Intel MPI: "KILLED BY SIGNAL: 9 (Killed)"
+	} {
+		if signal, ok := signedAfter(text, words); ok {
+			e.Code = -signal
+			return true
+		}
 	}
 	// mpirun wraps its sentence after these words; srun ends the steps that are left.
 	if strings.Contains(text, "Primary job") || strings.Contains(text, "Job step aborted") {
@@ -102,6 +114,11 @@ var signals = []struct {
 	{"Segmentation fault", -11},
 	{"Bus error", -7},
 	{"Out Of Memory", -9}, // of srun
+	{"SIGKILL", -9},       // of Python
+	{"SIGTERM", -15},
+	{"SIGABRT", -6},
+	{"SIGSEGV", -11},
+	{"SIGBUS", -7},
 }
 
 func srunExit(e *Event, text string) bool {
@@ -130,14 +147,16 @@ func plainExit(e *Event, text string) bool {
 }
 
 func crash(e *Event, text string) bool {
-	e.Code = signalIn(text, "Signal: *", "* (core dumped)", "Fatal Python error: *")
+	e.Code = signalIn(text, "Signal: *", "* (core dumped)", "Fatal Python error: *", "died with <Signals.*")
 	words := strings.Fields(text)
 	switch {
 	case e.Code != 0:
 	case strings.Contains(text, "(core dumped)"): // bash: "line 12: 4711 Segmentation fault      (core dumped) python"
 		e.Code = signalIn(text, "*")
-	case strings.HasPrefix(text, "terminate called"): // of C++
+	case hasAny(text, abortWords...), strings.Contains(text, "Assertion `") && strings.Contains(text, "' failed"):
 		e.Code = -6
+	case hasAny(text, "symbol lookup error: ", "error while loading shared libraries: "): // of ld.so, which exits with 127
+		e.Code = 127
 	case len(words) == 1 && words[0] == "Killed", strings.Contains(text, ": line ") && slices.Contains(words, "Killed"):
 		e.Code = -9
 	}

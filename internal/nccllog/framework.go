@@ -217,7 +217,7 @@ func readException(e *Event, text, _ string) bool {
 	text = text[len(beginningPrefixes.FindString(text)):]
 	name, _, explained := strings.Cut(strings.TrimSpace(text), ":")
 	e.Name = name
-	if !explained && name != "AssertionError" || len(name) > 80 || strings.ContainsAny(name, " /=\"'()[]") {
+	if !explained && len(name) < len("IOError") || len(name) > 80 || strings.ContainsAny(name, " /=\"'()[]") {
 		return false
 	}
 	return slices.ContainsFunc([]string{"Error", "Exception", "Interrupt"}, func(suffix string) bool {

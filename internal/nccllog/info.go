@@ -62,6 +62,8 @@ func (p *notices) infoC(r *rank, l *logLine) {
 		r.Connected = true
 	case begins(t, "Call to "):
 		p.retried(r, l)
+	case begins(t, "Could not find real path of "):
+		r.pathless = true
 	}
 }
 
@@ -82,6 +84,10 @@ func (p *notices) trail(r *rank, l *logLine) {
 		return
 	}
 	p.sourceOfNet(r, string(where))
+	if r.pathless { // up to 2.4 NCCL goes on without the distance to this interface
+		r.pathless = false
+		return
+	}
 	if r.TrailAt == 0 && !r.warned {
 		p.keep(r, Event{Kind: Trail, Signature: "error-trail", Quote: l.quote(), Number: -1, Code: n})
 	}

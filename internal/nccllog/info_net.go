@@ -115,7 +115,8 @@ func (p *notices) loaded(r *rank, said []byte) {
 	}
 }
 
-// ofi reads the lines of the AWS plugin. That it is loaded names the network.
+// ofi reads the lines of the AWS plugin. That it is loaded names the network; once it has a provider, NCCL uses it,
+// unless another line says what NCCL uses. NCCL up to 2.4 has no such line.
 func (p *notices) ofi(r *rank, l *logLine, said []byte) {
 	selected := begins(said, "Selected provider is ") || begins(said, "Selected Provider is ")
 	if !selected && !begins(said, "Initializing aws-ofi-nccl") {
@@ -124,6 +125,9 @@ func (p *notices) ofi(r *rank, l *logLine, said []byte) {
 	p.plugin(r, []byte("AWS Libfabric"))
 	if selected || r.Listed.Text == "" {
 		r.Listed = l.quote()
+	}
+	if selected && r.Network == "" {
+		r.Network, r.Chosen = "AWS Libfabric", r.Listed
 	}
 }
 

@@ -210,7 +210,7 @@ func (p *Parser) old(at Place, line []byte) bool {
 			p.readSegment(at, line, line[:i], line[i:], false)
 			return true
 		}
-		if level == "WARN " && bytes.Contains(s.where, []byte(".cu:")) {
+		if level == "WARN " && hasAny(string(s.where), ".cu:", ".cc:", ".h:") {
 			if r := p.labelled(at, line); r != nil {
 				p.warn(r, &logLine{at, line, line[i+len(level):], s.where})
 			}

@@ -22,14 +22,15 @@ type process struct {
 
 type rank struct {
 	Rank
-	index  int
-	first  int          // sequence number of its first line
-	line   int          // number of its first line
-	ringed int          // ranks that a ring lists
-	commID string       // of the largest communicator
-	kept   [kinds]uint8 // events of level WARN and of other programs
-	noted  [kinds]uint8 // events of level INFO: retries must not displace the failure that follows them
-	warned bool         // a line of level WARN was read
+	index    int
+	first    int          // sequence number of its first line
+	line     int          // number of its first line
+	ringed   int          // ranks that a ring lists
+	commID   string       // of the largest communicator
+	kept     [kinds]uint8 // events of level WARN and of other programs
+	noted    [kinds]uint8 // events of level INFO: retries must not displace the failure that follows them
+	warned   bool         // a line of level WARN was read
+	pathless bool         // the next step of an error is of an interface without a path in sysfs
 }
 
 // rankOf returns the rank that wrote a line, or nil if there are too many.

@@ -109,7 +109,7 @@ var ncclSignatures = []Signature{
 	{ // src/bootstrap.cc
 		ID: "rank-twice", Kind: Listed, What: "a rank had checked in already",
 		Class: Own, Cause: "duplicate-rank", Confidence: Likely,
-		Words:   []string{"has already checked in", "mismatch in rank count"},
+		Words:   []string{"has already checked in", "mismatch in rank count", "Invalid rank requested"},
 		Example: "a:1:9 [0] bootstrap.cc:1 NCCL WARN Bootstrap Root : rank 1 of 8 ranks has already checked in",
 	},
 	{
@@ -569,11 +569,18 @@ var frameworkSignatures = []Signature{
 		Words:   []string{"Transport retry count exceeded"},
 		Example: "[gpu-a:41:0:41] ib_mlx5_log.c:177  Transport retry count exceeded on mlx5_0:1/RoCE (synd 0x15)",
 	},
+	{ // ompi/mca/pml/ucx/pml_ucx.c: "ucp_ep_create(proc=3) failed: Destination is unreachable"
+		ID: "ucx-unreachable", Kind: Listed, What: "UCX cannot reach a peer",
+		Class: Remote, Cause: "peer-unreachable", Confidence: Possible,
+		Words:   []string{"failed: Destination is unreachable"},
+		Example: "[gpu-a:41] pml_ucx.c:424  Error: ucp_ep_create(proc=3) failed: Destination is unreachable",
+	},
 	{ // src/host/init, src/host/transport and the macros of src/include of NVSHMEM
 		ID: "nvshmem", Kind: Aborted, What: "NVSHMEM failed to start",
 		Class: Followed,
 		Words: []string{
 			"nvshmem initialization failed", "Unable to initialize any transports", ": non-zero status: ",
+			": NULL value ",
 		},
 		Example: "/nvshmem/src/host/init/init.cu:989: non-zero status: 7 nvshmem detect topo failed",
 	},
@@ -594,7 +601,9 @@ var frameworkSignatures = []Signature{
 	{
 		ID: "mpi-abort", Kind: Aborted, What: "aborted by the launcher",
 		Class: Followed,
-		Words: []string{"MPI_ABORT was invoked"}, Read: readAbort,
+		Words: []string{
+			"MPI_ABORT was invoked", "An error occurred in MPI_", "MPI_ERRORS_ARE_FATAL", "BAD TERMINATION OF ONE",
+		}, Read: readAbort,
 		Example: "MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD",
 	},
 	{
@@ -604,15 +613,37 @@ var frameworkSignatures = []Signature{
 			"ActorDiedError", "RayActorError", "The actor died", "actor is dead", "WorkerCrashedError", "RayTaskError",
 			"Worker exit type: SYSTEM_ERROR", "worker died or was killed", // Ray
 			"Horovod has been shut down", "death signal, shutting down workers", // torchrun
+			"died unexpectedly", "EngineDeadError", "EngineCore encountered a fatal error", // vLLM
+			"EngineCore hit an exception", "EngineCore failed to start", "ngine core initialization failed",
+			"WorkerProc initialization failed", "Engine loop has died", "Engine process failed to start",
+			"Scheduler hit an exception", "Received sigquit from a child proc", // SGLang
+			"ShardCannotStart", // text-generation-inference
+			"because the JAX distributed service detected fatal errors",
+			"TERM_RUNLIMIT", "TERM_MEMLIMIT", "PBS: job killed", // LSF, PBS
 		},
 		Example: "The actor died unexpectedly before finishing this task.",
 	},
 	{
 		ID: "node-failure", Kind: Aborted, What: "aborted by the launcher",
-		Class:   Followed,
-		Words:   []string{"NODE FAILURE", "DUE TO NODE FAIL", "has lost communication with a remote daemon"},
-		Read:    readNodeFailure,
+		Class: Followed,
+		Words: []string{
+			"NODE FAILURE", "DUE TO NODE FAIL", "has lost communication with a remote daemon", // Slurm, Open MPI
+			"Raylet is terminated", "Raylet failed", "marked dead because", "node it was running on is dead", // Ray
+		}, Read: readNodeFailure,
 		Example: "slurmstepd: error: *** JOB 1234 ON gpu-1 CANCELLED AT 2026-03-02T10:00:00 DUE TO NODE FAILURE ***",
+	},
+	{ // Slurm, Open MPI, ssh, the kubelet
+		ID: "launch-failed", Kind: Aborted, What: "the launcher could not start the processes",
+		Class: Followed,
+		Words: []string{
+			"Task launch for ", "Unable to create step for job", "Unable to allocate resources",
+			"slurmstepd: error: execve(",
+			"not enough slots available", "able to be opened in the ", "PML ucx cannot be selected", "PMIX ERROR: UNREACHABLE",
+			"MPI_INIT failed", "unable to reliably start one or more daemons", "daemon has unexpectedly failed",
+			"mpirun was unable to ", "Host key verification failed", "Permission denied (publickey",
+			"Back-off restarting failed container",
+		},
+		Example: "srun: error: Task launch for StepId=36.0 failed on node gpu-1: Job credential expired",
 	},
 	{
 		ID: "cancelled", Kind: Aborted, What: "cancelled by the scheduler or a user",

@@ -60,3 +60,25 @@ func TestOddOneOut(t *testing.T) {
 		}
 	}
 }
+
+// TestOldNCCL: up to 2.4 no line says which network is used, and a failed look-up logs a step of an error.
+func TestOldNCCL(t *testing.T) {
+	const at = "gpu-a:41:50 [0] NCCL INFO "
+	for name, c := range map[string]struct {
+		lines   []string
+		network Kind
+		outcome Outcome
+	}{
+		"a provider of libfabric": {[]string{at + "NET/Socket : Using [0]eth0:10.0.0.1<0>",
+			at + "NET/OFI Selected Provider is efa"}, OFI, OutcomeOK},
+		"libfabric, but not used": {[]string{at + "NET/OFI Selected Provider is efa", at + "Using network Socket"},
+			Socket, OutcomeFallback},
+		"no path in sysfs": {[]string{at + "Could not find real path of /sys/class/net/eth0/device",
+			at + "include/net.h:19 -> 2", at + "Ring 00 : 15 -> 0 [send] via NET/Socket/0"}, Socket, OutcomeFallback},
+		"a step of an error": {[]string{at + "include/net.h:19 -> 2"}, UnknownNetwork, OutcomeFail},
+	} {
+		if run := ofLines("train.log", c.lines).Last(); run.Network.Kind != c.network || run.Outcome != c.outcome {
+			t.Errorf("%s: %s, %s: %s", name, run.Network.Kind, run.Outcome, run.Summary)
+		}
+	}
+}

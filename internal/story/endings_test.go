@@ -41,6 +41,39 @@ func TestEndings(t *testing.T) {
 		{"Worker exit type: SYSTEM_ERROR Worker exit detail: Worker unexpectedly exits with a connection error code " +
 			"2. End of file.", OutcomeFail, UnknownCause},
 		{"command terminated with exit code 137", OutcomeFail, PeerDied},
+		{"No components were able to be opened in the pml framework.", OutcomeFail, UnknownCause},
+		{"[gpu-a:1724353] PML ucx cannot be selected", OutcomeFail, UnknownCause},
+		{"[gpu-a:41] *** Process received signal ***\n[gpu-a:41] Signal: Aborted (6)", OutcomeFail, UnknownCause},
+		{"[gpu-a:41:0:41] Caught signal 11 (Segmentation fault: address not mapped to object at address 0x8)",
+			OutcomeFail, PeerDied},
+		{"    raise RendezvousClosedError()\ntorch.distributed.elastic.rendezvous.api.RendezvousClosedError",
+			OutcomeFail, UnknownCause},
+
+		{"[gpu-a:07356] *** An error occurred in MPI_Allgather\n[gpu-a:07356] *** MPI_ERRORS_ARE_FATAL (processes in " +
+			"this communicator will now abort,", OutcomeFail, UnknownCause},
+		{"[gpu-a:41] pml_ucx.c:424  Error: ucp_ep_create(proc=3) failed: Destination is unreachable", OutcomeFail,
+			PeerUnreachable},
+		{"There are not enough slots available in the system to satisfy the 16 slots", OutcomeFail, UnknownCause},
+		{"ORTE was unable to reliably start one or more daemons.", OutcomeFail, UnknownCause},
+		{"=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   PID 41 RUNNING AT gpu-a\n=   EXIT CODE: 9",
+			OutcomeFail, UnknownCause},
+		{"=   KILLED BY SIGNAL: 9 (Killed)", OutcomeFail, PeerDied},
+		{"git@gpu-a: Permission denied (publickey,password).", OutcomeFail, UnknownCause},
+		{"subprocess.CalledProcessError: Command '['python']' died with <Signals.SIGKILL: 9>.", OutcomeFail, PeerDied},
+
+		// servers
+		{"[2025-02-26 12:01:56 TP2] Scheduler hit an exception: Traceback (most recent call last):", OutcomeFail,
+			UnknownCause},
+		{"[2025-03-11 15:02:53] Received sigquit from a child process. It usually means the child failed.",
+			OutcomeFail, UnknownCause},
+		{"ERROR 11-08 11:01:29 [multiproc_executor.py:135] Worker proc VllmWorker-3 died unexpectedly, shutting down " +
+			"executor.", OutcomeFail, UnknownCause},
+		{"ERROR 08-15 17:38:13 [async_llm.py:416] vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered " +
+			"an issue.", OutcomeFail, UnknownCause},
+		{"(raylet) Raylet is terminated. Termination is unexpected.", OutcomeFail, PeerDied},
+		{"(raylet) The node with node id: 0f21 and address: 10.0.0.51 has been marked dead because the detector has " +
+			"missed too many heartbeats from it.", OutcomeFail, PeerDied},
+		{"Task failed because the node it was running on is dead or unavailable.", OutcomeFail, PeerDied},
 
 		// schedulers
 		{"slurmstepd: error: Detected 1 oom-kill event(s) in StepId=123.0. Some of the step tasks have been OOM Killed.",
@@ -48,6 +81,13 @@ func TestEndings(t *testing.T) {
 		{"srun: error: node1: task 0: Out Of Memory", OutcomeFail, PeerDied},
 		{"srun: Job step aborted: Waiting up to 32 seconds for job step to finish.", OutcomeFail, UnknownCause},
 		{"srun: error: gpu-4: tasks 0-7: Exited with exit code 1", OutcomeFail, UnknownCause},
+		{"srun: error: Task launch for StepId=36.0 failed on node gpu-4: Job credential expired", OutcomeFail,
+			UnknownCause},
+		{"slurmstepd: error: execve(): /tmp/slurmd/job2997814/slurm_script: No such file or directory", OutcomeFail,
+			UnknownCause},
+		{"[2022-05-27T11:37:57.377] _job_complete: JobId=127441 WTERMSIG 9", OutcomeFail, PeerDied},
+		{"TERM_RUNLIMIT: job killed after reaching LSF run time limit.\nExited with exit code 140.", OutcomeFail,
+			UnknownCause},
 		{"srun: error: gpu-4: task 3: Segmentation fault (core dumped)", OutcomeFail, PeerDied},
 		{"slurmstepd: error: *** STEP 1234.0 ON gpu-1 CANCELLED AT 2026-03-02T10:00:00 ***", OutcomeFail, UnknownCause},
 
@@ -58,6 +98,12 @@ func TestEndings(t *testing.T) {
 		{"Bus error (core dumped)", OutcomeFail, ShmTooSmall},
 		{"Fatal Python error: Segmentation fault", OutcomeFail, PeerDied},
 		{"*** stack smashing detected ***: terminated\nAborted (core dumped)", OutcomeFail, UnknownCause},
+		{"free(): invalid pointer", OutcomeFail, UnknownCause},
+		{"double free or corruption (!prev)", OutcomeFail, UnknownCause},
+		{"python: proxy.cc:41: int run(): Assertion `op != NULL' failed.", OutcomeFail, UnknownCause},
+		{"F0918 10:00:00.1 41 pjrt_client.cc:12] Check failed: status.ok()", OutcomeFail, UnknownCause},
+		{"python: error while loading shared libraries: libmpi.so.40: cannot open shared object file", OutcomeFail,
+			UnknownCause},
 		{"terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc",
 			OutcomeFail, UnknownCause},
 		{"terminate called after throwing an instance of 'c10::Error'\n  what():  CUDA error: an illegal memory " +
@@ -75,7 +121,17 @@ func TestEndings(t *testing.T) {
 			OutcomeFail, CUDAInstall},
 		{"RuntimeError: No CUDA GPUs are available", OutcomeFail, CUDAInstall},
 
+		// NVSHMEM
+		{"/nvshmem/src/modules/transport/ibgda/ibgda.cpp:1889: NULL value cannot allocate mlx5dv_devx_uar", OutcomeFail,
+			UnknownCause},
+
 		// NCCL
+		{"gpu-b:41:50 [0] NCCL INFO Connected all trees\ngpu-a:41:50 [0] proxy.cc:1040 NCCL WARN [Proxy Service 8] Failed " +
+			"to execute operation Connect from rank 8, retcode 2\ngpu-a:41:50 [0] NCCL INFO transport/net_ib.cc:664 -> 2\n" +
+			"gpu-a:41:50 [0] NCCL INFO proxy.cc:914 -> 2", OutcomeFail, UnknownCause},
+		{"gpu-a:41:50 [0] init.cc:981 NCCL WARN Invalid rank requested : 2/2", OutcomeFail, DuplicateRank},
+		{"gpu-a [0] include/socket.h:185 WARN Call to connect failed : Connection refused\nNCCL failure train.cu:110 " +
+			"'unhandled system error'", OutcomeFail, PeerDied},
 		{"gpu-a:41:50 [0] misc/socket.cc:49 NCCL WARN socketStartConnect: Connect to 169.254.3.2<39275> failed : " +
 			"Connection timed out", OutcomeFail, BootstrapWrongAddress},
 		{"gpu-a:41:50 [0] p2p_resiliency.cc:1 NCCL WARN NET/IB: Device 1 marked as failed. Initiating recovery? Yes",

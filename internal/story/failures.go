@@ -178,10 +178,15 @@ func (run *sequence) lastWord(e nccllog.Event) bool {
 	return true
 }
 
-// becameError reports that a warning became an error: the trail of its way up follows, and its process did not go on.
+// becameError reports that a warning became an error.
 func (run *sequence) becameError(e nccllog.Event) bool {
+	return (e.Kind == nccllog.Warning || e.Kind == nccllog.OFIFailed) && run.leadsToTrail(e)
+}
+
+// leadsToTrail reports that the trail of an error on its way up follows, and that the process did not go on.
+func (run *sequence) leadsToTrail(e nccllog.Event) bool {
 	const near = 30
-	if e.Kind != nccllog.Warning && e.Kind != nccllog.OFIFailed || e.Rank < 0 {
+	if e.Rank < 0 {
 		return false
 	}
 	r := run.log.Ranks[e.Rank]
@@ -189,9 +194,12 @@ func (run *sequence) becameError(e nccllog.Event) bool {
 }
 
 // onlyTeardown reports that the only failures are connections that peers closed while communicators were destroyed, or
-// that port scanners closed.
+// that port scanners closed. A rank that gives up before it was connected is none of these.
 func (run *sequence) onlyTeardown() bool {
-	if !slices.ContainsFunc(run.failures, func(e nccllog.Event) bool { return e.Kind != nccllog.Consequence }) {
+	others := slices.ContainsFunc(run.failures, func(e nccllog.Event) bool {
+		return e.Kind != nccllog.Consequence || run.leadsToTrail(e) && !run.log.Ranks[e.Rank].Connected
+	})
+	if !others {
 		return true
 	}
 	destroyed := slices.ContainsFunc(run.log.Ranks, func(r nccllog.Rank) bool { return r.Destroyed }) ||
