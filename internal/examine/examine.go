@@ -127,7 +127,7 @@ func Want(subject bundle.Subject) kube.Want {
 	return kube.Want{
 		Kinds: append(ClusterKinds(),
 			cluster.Events, cluster.Objects, cluster.Workloads, cluster.Namespaces, cluster.ServiceAccounts,
-			cluster.TrainJobs),
+			cluster.TrainJobs, cluster.DeviceClasses, cluster.ResourceClaims),
 		Namespace:  subject.Namespace,
 		Job:        subject.Job,
 		Detail:     subject.Job == "",

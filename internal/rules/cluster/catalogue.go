@@ -30,6 +30,8 @@ const (
 	ResourcesInjector check.ID = "resources-injector"
 	PodResources      check.ID = "pod-resources"
 	RDMARequested     check.ID = "rdma-requested"
+	ClaimedDevice     check.ID = "claimed-device"
+	ClaimedRails      check.ID = "claimed-rails"
 	SCCForRDMA        check.ID = "scc-for-rdma"
 	SCCGranted        check.ID = "scc-granted"
 	SCCScope          check.ID = "scc-scope"
@@ -131,6 +133,14 @@ func jobRows() []check.Check[view] {
 		{
 			ID: RDMARequested, Title: "every job with GPUs on several nodes requests RDMA",
 			Run: reading(rdmaRequested, cluster.Nodes, cluster.Networks),
+		},
+		{
+			ID: ClaimedDevice, Title: "every device that a pod claims is ready in it",
+			Run: claiming(claimedDevices),
+		},
+		{
+			ID: ClaimedRails, Title: "all pods of a job claim the same rails",
+			Run: claiming(claimedRails),
 		},
 		{
 			ID: SCCForRDMA, Title: "an SCC, or the nodes, let pods lock memory",

@@ -76,7 +76,8 @@ var hardwareLabels = []string{
 }
 
 func noGPUs(s view) []check.Finding {
-	if !s.Knows(cluster.Nodes) || len(gpuNodes(s.State)) > 0 {
+	byDRA := slices.ContainsFunc(s.DRADevices, func(d cluster.DRADevice) bool { return d.GPU })
+	if !s.Knows(cluster.Nodes) || len(gpuNodes(s.State)) > 0 || byDRA {
 		return nil
 	}
 	f := check.Finding{
@@ -103,7 +104,10 @@ func noGPUs(s view) []check.Finding {
 
 func noRDMA(s view) []check.Finding {
 	nodes, of := gpuNodes(s.State), rdmaOfNodes(s.State)
-	offering := slices.ContainsFunc(nodes, func(n cluster.Node) bool { return len(of[n.Name]) > 0 })
+	offering := slices.ContainsFunc(nodes, func(n cluster.Node) bool {
+		byDRA := func(o cluster.DRAOffer) bool { return o.PerNode[n.Name] > 0 }
+		return len(of[n.Name]) > 0 || slices.ContainsFunc(s.DRAOffers(), byDRA)
+	})
 	if !s.Knows(cluster.Nodes) || len(nodes) == 0 || offering {
 		return nil
 	}

@@ -49,10 +49,24 @@ func TestMissing(t *testing.T) {
 					{Name: "a", Allocatable: gpu},
 					{Name: "c", Allocatable: cluster.Resources{"rdma/a": 1}},
 				},
-				DRADevices: []cluster.DRADevice{{Driver: "dra.net", Node: "a", RDMA: true}},
+				DRADevices: []cluster.DRADevice{{Driver: "dra.net", Node: "c", RDMA: true}},
 			},
 			want: map[check.ID]check.Status{RDMAResources: check.Fail},
 			says: []string{"rdma/a: offered by c", "resourceslices of dra.net"},
+		},
+		"GPUs with rails of DRA alone": {
+			s: cluster.State{
+				Read:       known,
+				Nodes:      []cluster.Node{{Name: "a", Allocatable: gpu}},
+				DRADevices: []cluster.DRADevice{{Driver: "dra.net", Node: "a", RDMA: true}},
+			},
+		},
+		"GPUs of DRA alone": {
+			s: cluster.State{
+				Read:       known,
+				Nodes:      []cluster.Node{{Name: "a"}},
+				DRADevices: []cluster.DRADevice{{Driver: "gpu.nvidia.com", Node: "a", GPU: true}},
+			},
 		},
 		"a node that lacks a rail": {
 			s: cluster.State{

@@ -181,7 +181,7 @@ var families = []family{
 		`The node was low on resource: memory.`,
 	},
 	{noNodeFits, unscheduled, InsufficientResource, `0/3 nodes are available: 3 Insufficient nvidia.com/gpu.`},
-	{ofKind(claims), answer(ResourceClaim, claims), ResourceClaim, ""},
+	{ofKind(claims), claimNotMet, ResourceClaim, ""},
 	{func(s symptom) bool { return lost.MatchString(s.reason) }, nodeLost, NodeLost, ""},
 	{
 		inText(noAccount, terminates, otherRefusal), admissionRefused, AdmissionRefused,

@@ -45,19 +45,9 @@ var (
 	// passingTaint matches a taint of a node that is not ready, cordoned or short of something (k8s.io/api/core/v1
 	// well_known_taints.go); unnamedTaint is all that newer schedulers report of any (kubernetes v1.36
 	// pkg/scheduler/framework/plugins/tainttoleration).
-	passingTaint   = anyOf(`untolerated taint(?:\(s\))? \{node\.(?:cloudprovider\.)?kubernetes\.io/`)
-	unnamedTaint   = anyOf(`untolerated taint\(s\)(?: *[,.]|$)`)
-	takenPort      = anyOf(`have free ports`)
-	unplacedClaims = anyCase(
-		`cannot allocate all claims`,
-		`resourceclaim "?[^" ]*"? (not found|is being deleted)`,
-		`waiting for resource ?claim`,
-		`waiting for dynamic resource`,
-		`could not find (a )?device ?class`,
-		`FailedPrepareDynamicResources`,
-		`prepare dynamic resources`,
-		`NodePrepareResources`,
-	)
+	passingTaint = anyOf(`untolerated taint(?:\(s\))? \{node\.(?:cloudprovider\.)?kubernetes\.io/`)
+	unnamedTaint = anyOf(`untolerated taint\(s\)(?: *[,.]|$)`)
+	takenPort    = anyOf(`have free ports`)
 )
 
 // unscheduled explains the report of the scheduler, or of the kubelet in its place, about the nodes.
@@ -88,7 +78,8 @@ func beforePreemption(s symptom) string {
 
 // noNodeFits reports whether a symptom is such a report.
 func noNodeFits(s symptom) bool {
-	return inText(insufficient, outOf, takenPort, unfitNode)(symptom{text: beforePreemption(s)})
+	text := beforePreemption(s)
+	return inText(insufficient, outOf, takenPort, unfitNode)(symptom{text: text}) && !celError.MatchString(text)
 }
 
 // nodeReasons returns the scheduler's reasons with the numbers of nodes.
@@ -139,22 +130,3 @@ func (t target) noNode(summary, text string) check.Finding {
 }
 
 const waitForNodes = "Nodes are cordoned or not ready: wait, or let an administrator uncordon them."
-
-// claims are the kinds of messages about DRA claims that are not met (kubernetes pkg/kubelet/cm/dra, pkg/scheduler
-// plugins/dynamicresources).
-var claims = []kind{
-	{
-		words:   anyOf(`DRA driver (\S+) is not registered`, `plugin name (\S+) not found in the list of registered`),
-		summary: "the DRA driver {1} does not run on {on}: {quote}",
-		fix: check.ByAdmin("Find out why its plugin is not ready on that node.",
-			"kubectl get pods -A -o wide --field-selector spec.nodeName={node} | grep -i dra"),
-		example: `prepare dynamic resources: DRA driver compute-domain.nvidia.com is not registered`,
-	},
-	{
-		words:   unplacedClaims,
-		summary: "the devices that {pod} claims cannot be allocated: {quote}",
-		fix: check.ByUser("Compare the claim with the devices that drivers offer.",
-			"kubectl -n {namespace} get resourceclaims", "kubectl get resourceslices"),
-		example: `0/3 nodes are available: 3 cannot allocate all claims.`,
-	},
-}

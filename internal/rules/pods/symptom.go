@@ -71,6 +71,7 @@ var eventStages = map[string]stage{
 	"SMTAlignmentError":             placed,
 	"EmptyPodSharedPoolError":       placed,
 	"FailedPrepareDynamicResources": placed,
+	"FailedResourceClaimCreation":   created,
 }
 
 // containerEvents show that the kubelet has reached the pod's containers: before, it mounts volumes and sets up the
