@@ -9,6 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/rules"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // SchemaVersion changes when readers of older archives must know of a change. New parts do not change it: readers
@@ -38,6 +39,7 @@ type Manifest struct {
 
 // Subject names the objects that were examined.
 type Subject struct {
+	Kind      string   `json:"kind,omitempty"` // of the job, as Workload.Kind; empty: any
 	Job       string   `json:"job,omitempty"`
 	Namespace string   `json:"namespace,omitempty"`
 	Pods      []string `json:"pods,omitempty"`
@@ -46,6 +48,9 @@ type Subject struct {
 	// Passed lists pods of the namespace with GPUs and without RDMA, which were not examined.
 	Passed []string `json:"passed,omitempty"`
 }
+
+// Ref names the job.
+func (s Subject) Ref() workload.Ref { return workload.Ref{Kind: s.Kind, Name: s.Job} }
 
 // Entry is one pod, node or log.
 type Entry struct {

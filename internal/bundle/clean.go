@@ -144,6 +144,7 @@ func (k labelKeys) cleanPod(p *cluster.Pod) {
 	redact(&p.Message)
 	redact(&p.Unscheduled)
 	p.Containers = each(p.Containers, func(c *cluster.Container) {
+		c.Command = nil // it may have secrets
 		if byRuntime(c) {
 			redact(&c.Message)
 			return

@@ -7,30 +7,30 @@ import (
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/kube"
-	"github.com/railhead/railhead/internal/plan/job"
+	"github.com/railhead/railhead/internal/ranks"
 )
 
-// complete returns the names that a part of the cluster has.
+// complete returns the names that parts of the cluster have.
 func (a *app) complete(
-	cmd *cobra.Command, kind cluster.Kind, names func(s cluster.State, ns string) []string,
+	cmd *cobra.Command, names func(s cluster.State, ns string) []string, kinds ...cluster.Kind,
 ) ([]string, cobra.ShellCompDirective) {
 	ns, _, err := a.flags.Namespace()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	_, s, err := a.read(cmd.Context(), kube.Want{Kinds: []cluster.Kind{kind}, Namespace: ns})
+	_, s, err := a.read(cmd.Context(), kube.Want{Kinds: kinds, Namespace: ns})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
 	return names(s, ns), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeJobs completes the name of a job.
+// completeJobs completes the name of a job, or KIND/NAME of a workload that railhead did not deploy.
 func (a *app) completeJobs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return a.complete(cmd, cluster.Objects, job.Names)
+	return a.complete(cmd, ranks.Jobs, cluster.Objects, cluster.Workloads)
 }
 
 // completeReport completes files, and the names of jobs.
@@ -41,16 +41,17 @@ func (a *app) completeReport(cmd *cobra.Command, args []string, typed string) ([
 
 // completeDoctor completes the names of jobs, and after pod/ and node/ those of pods and nodes.
 func (a *app) completeDoctor(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	prefix, _, slash := strings.Cut(typed, "/")
-	if !slash {
+	prefix, _, _ := strings.Cut(typed, "/")
+	kind, namesOf := cluster.Pods, podNames
+	switch prefix {
+	case "pod":
+	case "node":
+		kind, namesOf = cluster.Nodes, nodeNames
+	default:
 		jobs, directive := a.completeJobs(cmd, args, typed)
 		return append(jobs, "pod/", "node/"), directive | cobra.ShellCompDirectiveNoSpace
 	}
-	kind, namesOf := cluster.Pods, podNames
-	if prefix == "node" {
-		kind, namesOf = cluster.Nodes, nodeNames
-	}
-	names, directive := a.complete(cmd, kind, namesOf)
+	names, directive := a.complete(cmd, namesOf, kind)
 	for i, name := range names {
 		names[i] = prefix + "/" + name
 	}
@@ -62,7 +63,7 @@ func (a *app) completeFlag(
 	cmd *cobra.Command, flag string, kind cluster.Kind, names func(s cluster.State, ns string) []string,
 ) {
 	complete := func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return a.complete(cmd, kind, names)
+		return a.complete(cmd, names, kind)
 	}
 	_ = cmd.RegisterFlagCompletionFunc(flag, complete) // the flag exists
 }

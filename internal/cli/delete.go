@@ -1,12 +1,17 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/plan/job"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 func newDelete(a *app) *cobra.Command {
@@ -20,14 +25,28 @@ func newDelete(a *app) *cobra.Command {
 		ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			j, err := a.readJob(cmd.Context(), args[0], cluster.Objects, cluster.Pods)
-			if err != nil {
+			if err != nil && !errors.Is(err, workload.ErrNotFound) {
 				return err
 			}
-			apply := applier{app: a, client: j.client, flags: flags, want: j.want(), resume: j.statusCommand()}
-			apply.plan, apply.findings = job.Delete(j.state, j.name, j.ns)
+			if err := j.refuseOthers(); err != nil {
+				return exit.Failed(err)
+			}
+			apply := applier{app: a, client: j.client, flags: flags, want: j.want, resume: j.statusCommand()}
+			apply.plan, apply.findings = job.Delete(j.state, j.ref.Name, j.ns)
 			return apply.apply(cmd.Context())
 		},
 	}
 	flags.add(cmd, 5*time.Minute)
 	return cmd
+}
+
+// refuseOthers returns an error for a workload that railhead did not deploy, unless objects of a deleted job are left.
+func (j *jobState) refuseOthers() error {
+	left := j.ref.Kind == "" && slices.Contains(job.Names(j.state, j.ns), j.ref.Name)
+	if j.Name == "" || j.Kind == "" || j.Deployed() || left {
+		return nil
+	}
+	own := workload.RefOf(j.Workload)
+	return fmt.Errorf("%s in namespace %s was not created by 'railhead deploy', so railhead does not delete it.\n"+
+		"To delete it: kubectl -n %s delete %s", own, j.ns, j.ns, own)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/railhead/railhead/internal/examine"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/rules"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // doctorFlags are the flags of doctor.
@@ -128,12 +129,10 @@ func (f doctorFlags) subject(args []string) (bundle.Subject, error) {
 	return asked, cmp.Or(f.checkWatch(asked), f.checkMeasure(asked), f.check(asked))
 }
 
-// addSubject adds JOB, pod/POD, pod/NAMESPACE/POD as in findings, or node/NODE.
+// addSubject adds a job, pod/POD, pod/NAMESPACE/POD as in findings, or node/NODE.
 func addSubject(s *bundle.Subject, arg string) error {
 	kind, name, slash := strings.Cut(arg, "/")
 	switch {
-	case !slash && s.Job == "":
-		s.Job = arg
 	case slash && slices.Contains([]string{"pod", "pods", "po"}, kind):
 		ns, pod, qualified := strings.Cut(name, "/")
 		if !qualified {
@@ -145,8 +144,14 @@ func addSubject(s *bundle.Subject, arg string) error {
 		s.Namespace, s.Pods = ns, append(s.Pods, pod)
 	case slash && slices.Contains([]string{"node", "nodes", "no"}, kind):
 		s.Nodes = append(s.Nodes, name)
-	default:
+	case s.Job != "":
 		return fmt.Errorf("unexpected argument %q: name one job, or pod/POD, or node/NODE", arg)
+	default:
+		ref, err := workload.ParseRef(arg)
+		if err != nil {
+			return err
+		}
+		s.Kind, s.Job = ref.Kind, ref.Name
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func judge(b bundle.Bundle, machines []rules.Judged, autopsy bool) doctorVerdict
 	v := doctorVerdict{Subject: asked, Diagnosis: rules.Diagnose(rules.Case{
 		State:    b.State,
 		Machines: machines,
-		Cluster:  clusterrules.Options{Namespace: asked.Namespace, Job: asked.Job, Whole: asked.Cluster},
+		Cluster:  clusterrules.Options{Namespace: asked.Namespace, Job: asked.Ref(), Whole: asked.Cluster},
 		Autopsy:  autopsy,
 		Bench:    b.Bench,
 	})}
@@ -82,7 +82,7 @@ func (v doctorVerdict) about() string {
 	}
 	var parts []string
 	if s.Job != "" {
-		parts = append(parts, "Job "+s.Job+in)
+		parts = append(parts, "Job "+s.Ref().String()+in)
 	}
 	if len(s.Pods) > 0 {
 		parts = append(parts, "Pod "+words.Few(s.Pods, 6)+in)

@@ -168,14 +168,11 @@ func (e explainer) jobLogs(ctx context.Context, names []string, r *logsource.Rea
 func (e explainer) podLogs(ctx context.Context, name string, r *logsource.Reader) ([]logsource.Log, error) {
 	j, err := e.readJob(ctx, name, cluster.Pods)
 	if err != nil {
-		return nil, unknown(err)
+		return nil, readError(err)
 	}
 	pods, err := j.pods()
 	if err != nil {
 		return nil, err
-	}
-	if len(pods) == 0 {
-		return nil, j.noPods(ctx)
 	}
 	var logs []logsource.Log
 	for _, t := range pods {

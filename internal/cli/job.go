@@ -4,109 +4,163 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/plan/job"
 	"github.com/railhead/railhead/internal/ranks"
+	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // jobState is a job, with the parts of the cluster that were read for it.
 type jobState struct {
-	client   *kube.Client
-	name, ns string
-	state    cluster.State
+	client *kube.Client
+	ref    workload.Ref
+	ns     string
+	want   kube.Want
+	state  cluster.State
+	workload.Family
 }
 
 // readJob reads parts of the cluster for a job in the namespace of the command line.
 func (a *app) readJob(ctx context.Context, name string, kinds ...cluster.Kind) (jobState, error) {
+	ref, err := workload.ParseRef(name)
+	if err != nil {
+		return jobState{}, usage(err)
+	}
 	client, ns, err := a.connect(ctx)
 	if err != nil {
 		return jobState{}, err
 	}
-	j := jobState{client: client, name: name, ns: ns}
-	j.state, err = j.read(ctx, kinds...)
-	return j, err
+	j := jobState{client: client, ref: ref, ns: ns}
+	j.want = kube.Want{Kinds: kinds, Namespace: ns, Job: ref.Name}
+	return j, j.read(ctx)
 }
 
-func (j jobState) want(kinds ...cluster.Kind) kube.Want {
-	return kube.Want{Kinds: kinds, Namespace: j.ns, Job: j.name}
-}
-
-func (j jobState) read(ctx context.Context, kinds ...cluster.Kind) (cluster.State, error) {
-	s, err := j.client.Read(ctx, j.want(kinds...))
-	if err != nil {
-		return s, exit.Failed(err)
+// read reads the wanted parts. The pods of a job of `railhead deploy` have its label; if there are none, read looks at
+// all pods and workloads of the namespace.
+func (j *jobState) read(ctx context.Context) (err error) {
+	if j.state, err = j.client.Read(ctx, j.want); err != nil {
+		return exit.Failed(err)
 	}
-	return s, nil
+	if p := j.state.Problem(cluster.Pods); p != nil {
+		return unknown(fmt.Errorf("the pods of %s cannot be read: %s", j.ref, p.Err))
+	}
+	j.Family, err = workload.Lookup(j.state, j.ref, j.ns)
+	switch {
+	case errors.Is(err, workload.ErrNotFound) && !j.want.Detail:
+		j.want.Job, j.want.Detail = "", true
+		j.also(cluster.Objects, cluster.Workloads)
+		return j.read(ctx)
+	case errors.Is(err, workload.ErrNotFound):
+		return j.notFound()
+	case err != nil:
+		return usage(err)
+	case j.want.Detail:
+		j.state = j.Only(j.state)
+	}
+	return nil
+}
+
+// also adds lists to those that are read.
+func (j *jobState) also(kinds ...cluster.Kind) {
+	for _, k := range kinds {
+		if !slices.Contains(j.want.Kinds, k) {
+			j.want.Kinds = append(slices.Clone(j.want.Kinds), k)
+		}
+	}
+}
+
+// notFound names the jobs that exist, if all kinds of workloads could be read.
+func (j *jobState) notFound() error {
+	for _, list := range []cluster.Kind{cluster.Objects, cluster.Workloads} {
+		if p := j.state.Problem(list); p != nil {
+			return unknown(fmt.Errorf("whether there is a job %s could not be read: %s", j.ref, p.Err))
+		}
+	}
+	return exit.Failed(noJobError(ranks.NoJobText(j.state, j.ref.String(), j.ns)))
+}
+
+// noJobError says that there is no such job.
+type noJobError string
+
+func (e noJobError) Error() string { return string(e) }
+
+// Is makes errors.Is recognise the error as workload.ErrNotFound.
+func (noJobError) Is(target error) bool { return target == workload.ErrNotFound }
+
+// readError returns an error of readJob for commands that judge: what could not be read is unknown.
+func readError(err error) error {
+	var coded exit.Error
+	if errors.Is(err, workload.ErrNotFound) || errors.As(err, &coded) && coded.Code == exit.Usage {
+		return err
+	}
+	return unknown(err)
 }
 
 // statusCommand is the command that shows the state of the job.
-func (j jobState) statusCommand() string { return statusCommand(j.name, j.ns) }
+func (j *jobState) statusCommand() string { return statusCommand(j.ref.String(), j.ns) }
 
 func statusCommand(name, ns string) string { return fmt.Sprintf("railhead status %s -n %s", name, ns) }
 
-// pods returns the pods, or why they are not known.
-func (j jobState) pods() ([]ranks.Target, error) {
-	if p := j.state.Problem(cluster.Pods); p != nil {
-		return nil, unknown(fmt.Errorf("the pods of %s cannot be read: %s", j.name, p.Err))
+// pods returns the pods, or says that there are none.
+func (j *jobState) pods() ([]ranks.Target, error) {
+	if len(j.Pods) == 0 {
+		return nil, exit.Failed(fmt.Errorf("job %s has no pods, so there is no log; see why with '%s'",
+			j.ref, j.statusCommand()))
 	}
-	return ranks.Targets(j.state, j.name, j.ns), nil
+	return ranks.Targets(j.Family), nil
 }
 
-// noPods says whether the job exists, or names those that do.
-func (j jobState) noPods(ctx context.Context) error {
-	s, err := j.client.Read(ctx, kube.Want{Kinds: []cluster.Kind{cluster.Objects}, Namespace: j.ns})
-	if err != nil {
-		return exit.Failed(err)
-	}
-	if _, ok := ranks.WorkloadOf(s, j.name, j.ns); ok {
-		return exit.Failed(fmt.Errorf("job %s has no pods, so there is no log; see why with '%s'",
-			j.name, j.statusCommand()))
-	}
-	return exit.Failed(errors.New(ranks.NoJobText(s, j.name, j.ns)))
-}
-
-// jobToLaunch returns the pods of a job if all are ready and free. Otherwise the error says which are not, and why.
+// jobToLaunch returns the pods of a job that train, if all are ready and free. Otherwise the error says which are not,
+// and why.
 func (a *app) jobToLaunch(ctx context.Context, name string, force bool) (*kube.Client, []ranks.Target, error) {
 	j, err := a.readJob(ctx, name, cluster.Pods, cluster.Objects)
 	if err != nil {
 		return nil, nil, err
 	}
-	pods, err := j.pods()
-	if err != nil {
-		return nil, nil, err
+	if len(ranks.NotReady(j.state, j.Family)) > 0 {
+		return nil, nil, a.explainNotReady(ctx, j)
 	}
-	w, known := ranks.WorkloadOf(j.state, name, j.ns)
-	if len(pods) == 0 && !known {
-		return nil, nil, j.noPods(ctx)
+	if p := j.state.Problem(cluster.Objects); j.Kind == "" && p != nil && !force {
+		return nil, nil, unknown(fmt.Errorf("how many pods %s should have could not be read: %s; "+
+			"use --force to start in those that run", name, p.Err))
 	}
-	if len(ranks.NotReady(j.state, name, j.ns, w.Pods)) > 0 {
-		return nil, nil, a.explainNotReady(ctx, j, w.Pods)
-	}
-	switch err := ranks.Busy(j.state, name, j.ns); {
-	case err == nil || force:
-		return j.client, pods, nil
-	case errors.Is(err, ranks.ErrUnknownCommand):
-		return nil, nil, unknown(err)
-	default:
+	pods := slices.DeleteFunc(ranks.Targets(j.Family), func(t ranks.Target) bool { return !j.Trains(t.Pod) })
+	if err := ranks.Busy(pods, name, j.ns); err != nil && !force {
 		return nil, nil, exit.Failed(err)
 	}
+	return j.client, pods, nil
 }
 
 // explainNotReady prints why pods do not run.
-func (a *app) explainNotReady(ctx context.Context, j jobState, size int) error {
-	s, err := j.read(ctx, cluster.Pods, cluster.Events, cluster.Nodes, cluster.Networks)
-	if err != nil {
+func (a *app) explainNotReady(ctx context.Context, j jobState) error {
+	j.also(cluster.Events, cluster.Nodes, cluster.Networks)
+	if err := j.read(ctx); err != nil {
 		return err
 	}
-	if stuck := job.Done(j.name, j.ns, size)(s).Stuck; stuck != nil {
-		a.showFindings(stuck.Finding)
-	}
+	a.showFindings(j.findings()...)
 	return exit.Failed(fmt.Errorf("nothing was started: not all pods of %s are ready\n  %s\nSee: %s",
-		j.name, strings.Join(ranks.NotReady(s, j.name, j.ns, size), "\n  "), j.statusCommand()))
+		j.ref, strings.Join(ranks.NotReady(j.state, j.Family), "\n  "), j.statusCommand()))
+}
+
+// findings explains why pods do not run.
+func (j *jobState) findings() []check.Finding {
+	if !j.Deployed() && j.Kind != "" {
+		return clusterrules.Incomplete(j.state, clusterrules.Options{Namespace: j.ns, Job: workload.RefOf(j.Workload)})
+	}
+	switch progress := job.Done(j.Name, j.ns, max(j.Size, len(j.Pods), 1))(j.state); {
+	case progress.Stuck != nil:
+		return []check.Finding{progress.Stuck.Finding}
+	case progress.Doubt != nil:
+		return []check.Finding{*progress.Doubt}
+	}
+	return nil
 }
 
 // readForJob reads the state for the plan of a job. Parts that are rarely needed are read only if the first read shows

@@ -56,9 +56,6 @@ func (a *app) logs(ctx context.Context, name string, f ranks.LogFlags) error {
 	if err != nil {
 		return err
 	}
-	if len(all) == 0 {
-		return j.noPods(ctx)
-	}
 	r := ranks.LogReader{
 		Source: j.client,
 		Screen: ranks.NewConsole(a.streams.Out, a.streams.Err),
@@ -70,7 +67,7 @@ func (a *app) logs(ctx context.Context, name string, f ranks.LogFlags) error {
 		return exit.Failed(fmt.Errorf("job %s has no rank %d: its ranks are 0 to %d", name, f.Rank, last))
 	}
 	if f.Follow {
-		err = r.Follow(ctx, j.want(cluster.Pods))
+		err = r.Follow(ctx, j.want, j.ref)
 	} else {
 		err = r.Show(ctx, r.Chosen(all))
 	}

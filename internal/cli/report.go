@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +17,7 @@ import (
 	"github.com/railhead/railhead/internal/examine"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/report/html"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // reportFlags are the flags of report.
@@ -89,14 +89,15 @@ func (a *app) reportSource(ctx context.Context, args []string, f reportFlags) (r
 		if err == nil {
 			return &files{names: args}, nil
 		}
-		mayBeJob := len(args) == 1 && filepath.Ext(arg) == "" && !strings.ContainsRune(arg, filepath.Separator)
-		if !mayBeJob || !errors.Is(err, fs.ErrNotExist) {
+		_, notJob := workload.ParseRef(arg)
+		if len(args) > 1 || notJob != nil || filepath.Ext(arg) != "" || !errors.Is(err, fs.ErrNotExist) {
 			return nil, unknown(fmt.Errorf("read %s: %w", arg, cmp.Or(errors.Unwrap(err), err)))
 		}
 	}
 	o := examine.Options{Subject: bundle.Subject{Cluster: true}, Timeout: time.Minute, Nodes: f.nodes}
 	if len(args) == 1 {
-		o.Subject = bundle.Subject{Job: args[0]}
+		ref, _ := workload.ParseRef(args[0]) // it was read above
+		o.Subject = bundle.Subject{Kind: ref.Kind, Job: ref.Name}
 	}
 	seen, err := a.examine(ctx, doctorFlags{options: o})
 	if err != nil {

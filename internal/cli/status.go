@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -12,13 +10,9 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
-	"github.com/railhead/railhead/internal/kube"
-	"github.com/railhead/railhead/internal/plan/job"
-	"github.com/railhead/railhead/internal/ranks"
 	"github.com/railhead/railhead/internal/report"
 	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 	"github.com/railhead/railhead/internal/words"
-	"github.com/railhead/railhead/internal/workload"
 )
 
 // jobStatus is the output of status.
@@ -60,18 +54,9 @@ read.`,
 			kinds := []cluster.Kind{cluster.Pods, cluster.Events, cluster.Objects, cluster.Nodes, cluster.Networks}
 			j, err := a.readJob(cmd.Context(), args[0], kinds...)
 			if err != nil {
-				return unknown(err)
+				return readError(err)
 			}
-			if _, err := j.pods(); err != nil {
-				return err
-			}
-			s, ns := j.state, j.ns
-			if _, _, exists := workload.Find(s, args[0], ns); !exists && len(workload.PodsOf(s, args[0], ns)) == 0 {
-				if s, err = j.readOther(cmd.Context(), kinds...); err != nil {
-					return err
-				}
-			}
-			status := newJobStatus(s, args[0], ns)
+			status := newJobStatus(j)
 			text := func(out io.Writer, _ bool) error { return status.write(out, a) }
 			if err := a.print(format, status, text); err != nil {
 				return err
@@ -83,28 +68,9 @@ read.`,
 	return cmd
 }
 
-// readOther reads a workload that railhead did not deploy.
-func (j jobState) readOther(ctx context.Context, kinds ...cluster.Kind) (cluster.State, error) {
-	want := kube.Want{Kinds: append(kinds, cluster.Workloads), Namespace: j.ns, Detail: true}
-	s, err := j.client.Read(ctx, want)
-	if err != nil {
-		return s, unknown(err)
-	}
-	f, exists := workload.FamilyOf(s, j.name, j.ns)
-	for _, list := range []cluster.Kind{cluster.Objects, cluster.Workloads} {
-		if p := s.Problem(list); p != nil && !exists {
-			return s, unknown(fmt.Errorf("whether there is a job %s could not be read: %s", j.name, p.Err))
-		}
-	}
-	if !exists {
-		return s, exit.Failed(errors.New(ranks.NoJobText(s, j.name, j.ns)))
-	}
-	return f.Only(s), nil
-}
-
-func newJobStatus(s cluster.State, name, namespace string) jobStatus {
-	status := jobStatus{Job: name, Namespace: namespace, Pods: []podStatus{}}
-	for _, p := range workload.PodsOf(s, name, namespace) {
+func newJobStatus(j jobState) jobStatus {
+	status := jobStatus{Job: j.ref.String(), Namespace: j.ns, Wanted: j.WantedPods(), Pods: []podStatus{}}
+	for _, p := range j.Pods {
 		row := podStatus{
 			Name:     p.Name,
 			State:    p.Phase,
@@ -125,27 +91,18 @@ func newJobStatus(s cluster.State, name, namespace string) jobStatus {
 		}
 		status.Pods = append(status.Pods, row)
 	}
-	if f, exists := workload.FamilyOf(s, name, namespace); exists && !f.Deployed() {
-		status.Wanted = f.WantedPods()
-		status.Findings = clusterrules.Incomplete(s, clusterrules.Options{Namespace: namespace, Job: name})
-		return status
+	if j.Deployed() || j.Kind == "" {
+		status.Wanted = max(j.Size, len(j.Pods), 1)
 	}
-	size := workload.SizeOf(s, name, namespace)
-	if p := s.Problem(cluster.Objects); p != nil && size == 0 {
+	if p := j.state.Problem(cluster.Objects); p != nil && j.Kind == "" {
 		status.Findings = append(status.Findings, check.Finding{
 			Check: clusterrules.ClusterReadable, Status: check.Unknown,
-			Subject:  check.Ref{Kind: check.Job, Namespace: namespace, Name: name},
-			Summary:  "how many pods job " + name + " should have could not be read",
+			Subject:  check.Ref{Kind: check.Job, Namespace: j.ns, Name: j.ref.Name},
+			Summary:  "how many pods job " + j.ref.Name + " should have could not be read",
 			Evidence: []check.Evidence{{Source: string(p.Kind), Got: p.Err}},
 		})
 	}
-	status.Wanted = max(size, len(status.Pods), 1)
-	switch progress := job.Done(name, namespace, status.Wanted)(s); {
-	case progress.Stuck != nil:
-		status.Findings = append(status.Findings, progress.Stuck.Finding)
-	case progress.Doubt != nil:
-		status.Findings = append(status.Findings, *progress.Doubt)
-	}
+	status.Findings = append(status.Findings, j.findings()...)
 	return status
 }
 

@@ -31,7 +31,12 @@ func TestStatus(t *testing.T) {
 		"another's Job with one completion to go": {cluster.State{Workloads: of(1), Pods: []cluster.Pod{other}}, 1, 1, exit.OK},
 	} {
 		c.s.Read = []cluster.Kind{cluster.Pods, cluster.Objects, cluster.Workloads}
-		got := newJobStatus(c.s, "h-kim", "train")
+		ref := workload.Ref{Name: "h-kim"}
+		f, err := workload.Lookup(c.s, ref, "train")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := newJobStatus(jobState{ref: ref, ns: "train", state: c.s, Family: f})
 		var code exit.Error
 		if !errors.As(got.verdict(), &code) {
 			code.Code = exit.OK

@@ -27,16 +27,18 @@ type Pod struct {
 
 // Container is the state of one container.
 type Container struct {
-	Name     string `json:"name"`
-	Init     bool   `json:"init,omitempty"`
-	Image    string `json:"image,omitempty"`
-	Ready    bool   `json:"ready,omitempty"`
-	Running  bool   `json:"running,omitempty"`
-	Restarts int    `json:"restarts,omitempty"`
-	Waiting  string `json:"waiting,omitempty"`  // reason: ImagePullBackOff, CreateContainerConfigError
-	Message  string `json:"message,omitempty"`  // of waiting or of the last termination
-	ExitCode *int   `json:"exitCode,omitempty"` // of the present or the last termination
-	Ended    string `json:"ended,omitempty"`    // reason of that termination: Completed, Error, OOMKilled, StartError
+	Name     string   `json:"name"`
+	Init     bool     `json:"init,omitempty"`
+	Image    string   `json:"image,omitempty"`
+	Command  []string `json:"command,omitempty"` // with its arguments; none: that of the image
+	GPUs     bool     `json:"gpus,omitempty"`    // it requests some
+	Ready    bool     `json:"ready,omitempty"`
+	Running  bool     `json:"running,omitempty"`
+	Restarts int      `json:"restarts,omitempty"`
+	Waiting  string   `json:"waiting,omitempty"`  // reason: ImagePullBackOff, CreateContainerConfigError
+	Message  string   `json:"message,omitempty"`  // of waiting or of the last termination
+	ExitCode *int     `json:"exitCode,omitempty"` // of the present or the last termination
+	Ended    string   `json:"ended,omitempty"`    // reason of that termination: Completed, Error, OOMKilled, StartError
 }
 
 // Finished reports whether the pod holds no resources any more.

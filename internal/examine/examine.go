@@ -47,7 +47,7 @@ type Options struct {
 	Subject   bundle.Subject
 	Nodes     bool          // also the nodes of the pods
 	Logs      bool          // also the logs of the pods
-	Container string        // to visit; "": the train container, or else the first running one
+	Container string        // to visit; "": the one that trains
 	Timeout   time.Duration // for a pod to answer; five times that for a node
 	Probe     Probe
 	// Measure measures between the visited pods; nil: nothing is measured. With Probe.Watch it runs while the nodes are
@@ -101,13 +101,20 @@ func Run(ctx context.Context, c Cluster, o Options) (bundle.Bundle, error) {
 func (e examiner) read(ctx context.Context) (cluster.State, error) {
 	want := Want(e.Subject)
 	s, err := e.cluster.Read(ctx, want)
-	f, found := workload.FamilyOf(s, want.Job, want.Namespace)
-	if err != nil || !found || f.Deployed() {
+	if err != nil || want.Job == "" {
+		return s, err
+	}
+	ref := e.Subject.Ref()
+	f, err := workload.Lookup(s, ref, want.Namespace)
+	switch {
+	case errors.Is(err, workload.ErrNotFound): // choose says so
+		return s, nil
+	case err != nil || f.Deployed() || f.Kind == "":
 		return s, err
 	}
 	want.Job, want.Detail = "", true
 	s, err = e.cluster.Read(ctx, want)
-	f, _ = workload.FamilyOf(s, f.Name, f.Namespace)
+	f, _ = workload.Lookup(s, ref, want.Namespace)
 	return f.Only(s), err
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/plan/job"
-	"github.com/railhead/railhead/internal/ranks"
 	"github.com/railhead/railhead/internal/rules"
 	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 	"github.com/railhead/railhead/internal/words"
@@ -28,13 +27,13 @@ func (e examiner) choose(s cluster.State, subject *bundle.Subject) ([]cluster.Po
 	case subject.Cluster:
 		return nil, nil
 	case subject.Job != "":
-		pods = workload.PodsOf(s, subject.Job, subject.Namespace)
-		slices.SortStableFunc(pods, func(a, b cluster.Pod) int { return words.Natural(a.Name, b.Name) })
-		_, exists := workload.FamilyOf(s, subject.Job, subject.Namespace)
-		exists = exists || slices.Contains(job.Names(s, subject.Namespace), subject.Job)
-		if len(pods) == 0 && !exists && s.Knows(cluster.Objects) {
+		f, err := workload.Lookup(s, subject.Ref(), subject.Namespace)
+		exists := err == nil || slices.Contains(job.Names(s, subject.Namespace), subject.Job)
+		if !exists && s.Knows(cluster.Objects) {
 			return nil, ErrNoJob
 		}
+		pods = slices.Clone(f.Pods)
+		slices.SortStableFunc(pods, func(a, b cluster.Pod) int { return words.Natural(a.Name, b.Name) })
 	case len(subject.Pods) > 0:
 		var err error
 		if pods, err = named(s, subject); err != nil {
@@ -77,19 +76,9 @@ func Running(p cluster.Pod) bool {
 		slices.ContainsFunc(p.Containers, func(c cluster.Container) bool { return !c.Init && c.Running })
 }
 
-// Container returns the container of a pod to visit: the chosen one, the train container, or the first running one.
+// Container returns the container of a pod to visit: the chosen one, or the one that trains.
 func Container(p cluster.Pod, chosen string) string {
-	first := ""
-	for _, c := range p.Containers {
-		switch {
-		case c.Init:
-		case c.Name == cmp.Or(chosen, ranks.TrainContainer):
-			return c.Name
-		case first == "" && c.Running:
-			first = c.Name
-		}
-	}
-	return cmp.Or(chosen, first)
+	return cmp.Or(chosen, workload.Trainer(p.Containers))
 }
 
 // visit takes snapshots of pods in parallel.

@@ -20,7 +20,7 @@ func TestContainer(t *testing.T) {
 	if got := Container(pod, "proxy"); got != "proxy" {
 		t.Errorf("the chosen: %s", got)
 	}
-	pod.Containers = append(pod.Containers, cluster.Container{Name: "train"})
+	pod.Containers = append(pod.Containers, cluster.Container{Name: "train", GPUs: true})
 	if got := Container(pod, ""); got != "train" {
 		t.Errorf("the one that trains: %s", got)
 	}

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 func convertNamespace(n *corev1.Namespace) cluster.Namespace {
@@ -40,7 +41,7 @@ func convertQuota(q *corev1.ResourceQuota) cluster.Quota {
 func convertEvent(e *corev1.Event) cluster.Event {
 	event := cluster.Event{
 		Namespace: e.Namespace,
-		Object:    e.InvolvedObject.Kind + "/" + e.InvolvedObject.Name,
+		Object:    workload.KindName(e.InvolvedObject.APIVersion, e.InvolvedObject.Kind) + "/" + e.InvolvedObject.Name,
 		UID:       string(e.InvolvedObject.UID),
 		Type:      e.Type,
 		Reason:    e.Reason,

@@ -2,12 +2,14 @@ package kube
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // convertPod keeps a pod's node and resources. A large cluster has ten thousand pods, so it drops their labels,
@@ -70,7 +72,7 @@ func podOf(w Want) func(*corev1.Pod) cluster.Pod {
 func owner(references []metav1.OwnerReference) string {
 	for _, r := range references {
 		if r.Controller != nil && *r.Controller {
-			return r.Kind + "/" + r.Name
+			return workload.KindName(r.APIVersion, r.Kind) + "/" + r.Name
 		}
 	}
 	return ""
@@ -92,6 +94,8 @@ func container(spec corev1.Container, s corev1.ContainerStatus) cluster.Containe
 	c := cluster.Container{
 		Name:     spec.Name,
 		Image:    spec.Image,
+		Command:  append(slices.Clone(spec.Command), spec.Args...),
+		GPUs:     requestsGPUs(spec.Resources.Limits),
 		Ready:    s.Ready,
 		Running:  s.State.Running != nil,
 		Restarts: int(s.RestartCount),
@@ -111,6 +115,15 @@ func container(spec corev1.Container, s corev1.ContainerStatus) cluster.Containe
 		}
 	}
 	return c
+}
+
+func requestsGPUs(limits corev1.ResourceList) bool {
+	for name := range limits {
+		if cluster.IsGPU(string(name)) {
+			return true
+		}
+	}
+	return false
 }
 
 // podRequests returns a pod's requests as the scheduler counts them, with the overhead of its runtime class

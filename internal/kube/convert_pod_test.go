@@ -154,7 +154,7 @@ func TestPodOf(t *testing.T) {
 	whole.Limits = cluster.Resources{"nvidia.com/gpu": 8, "memory": 1 << 30}
 	whole.Containers = []cluster.Container{
 		{Name: "railhead", Init: true, Image: "quay.io/x/train:1", Ready: true, ExitCode: &zero, Ended: "Completed"},
-		{Name: "train", Image: "quay.io/x/train:1", Restarts: 3, Waiting: "CrashLoopBackOff",
+		{Name: "train", Image: "quay.io/x/train:1", GPUs: true, Restarts: 3, Waiting: "CrashLoopBackOff",
 			Message:  "back-off 40s restarting failed container",
 			ExitCode: &killed, Ended: "OOMKilled"},
 		{Name: "side", Image: "quay.io/x/side:1", Ready: true, Running: true},

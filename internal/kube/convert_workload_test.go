@@ -42,7 +42,7 @@ spec:
 			Requests:       cluster.Resources{"cpu": 4000, "nvidia.com/gpu": 8, "openshift.io/rail0": 1},
 			Limits:         cluster.Resources{"nvidia.com/gpu": 8, "openshift.io/rail0": 1},
 			Claims:         []string{"nics"},
-			Containers:     []cluster.Container{{Name: "pytorch"}},
+			Containers:     []cluster.Container{{Name: "pytorch", GPUs: true}},
 		}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -374,7 +374,7 @@ func jobEndpoints() []endpoint {
 func workloadEndpoints() []endpoint {
 	var all []endpoint
 	for _, k := range workload.Kinds {
-		if k.GVK.Group != "" && len(k.Templates) > 0 {
+		if k.Listed() {
 			all = append(all, endpoint{
 				group:    k.GVK.Group,
 				versions: []string{k.GVK.Version, "v1"}, // the templates are at the same place in both

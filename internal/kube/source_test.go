@@ -113,7 +113,8 @@ func TestSources(t *testing.T) {
 			Namespace: "train",
 		},
 			[]string{"/apis/apps/v1" + namespaced + "statefulsets", "/apis/apps/v1" + namespaced + "deployments",
-				"/apis/jobset.x-k8s.io/v1alpha2" + namespaced + "jobsets"}},
+				"/apis/jobset.x-k8s.io/v1alpha2" + namespaced + "jobsets",
+				"/apis/trainer.kubeflow.org/v1alpha1" + namespaced + "trainjobs"}},
 		"Railhead's objects of a job": {openshift(), Want{
 			Kinds:     []cluster.Kind{cluster.Objects},
 			Namespace: "train",

@@ -12,7 +12,6 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/examine"
 	"github.com/railhead/railhead/internal/host"
-	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/ranks"
 	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/rules"
@@ -48,15 +47,12 @@ func fromExamination(
 		if at < 0 {
 			continue
 		}
-		if why := occupied(seen.State, pod); why != "" && !o.Force {
-			left.add(why, pod.Name)
+		t := ranks.Target{Rank: len(targets), Pod: pod, Container: examine.Container(pod, container)}
+		if !t.Waits() && !o.Force {
+			left.add(occupied, pod.Name)
 			continue
 		}
-		targets = append(targets, ranks.Target{
-			Rank:      len(targets),
-			Pod:       pod,
-			Container: examine.Container(pod, container),
-		})
+		targets = append(targets, t)
 		machines = append(machines, seen.Machines[at].Snapshot)
 	}
 	b = New(p, targets, o, live)
@@ -65,18 +61,8 @@ func fromExamination(
 	return b, machines, left
 }
 
-// occupied returns why measuring may slow down training in a pod, "" if its job waits for a launch. It does not quote
-// the command, which may contain secrets.
-func occupied(s cluster.State, p cluster.Pod) string {
-	w, known := ranks.WorkloadOf(s, p.Labels[plan.LabelInstance], p.Namespace)
-	switch {
-	case !known:
-		return "whether it trains is unknown, and measuring would slow down training; use --force to measure anyway"
-	case !w.Waits():
-		return "its job has a command of its own, and measuring would slow it down: wait for it, or use --force"
-	}
-	return ""
-}
+// occupied is why a pod is not measured. It does not quote the command, which may contain secrets.
+const occupied = "its job has a command of its own, and measuring would slow it down: wait for it, or use --force"
 
 // leftOut is the pods that are not measured, by the reason.
 type leftOut struct {

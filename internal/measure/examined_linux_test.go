@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,25 +23,20 @@ import (
 	"github.com/railhead/railhead/internal/rules/rulestest"
 )
 
-// jobState has the pods of the job h-kim, and what runs them with a command.
-func jobState(targets []ranks.Target, command ...any) cluster.State {
-	labels := map[string]any{"app.kubernetes.io/instance": "h-kim", "app.kubernetes.io/component": "job"}
-	s := cluster.State{SchemaVersion: 1, Read: []cluster.Kind{cluster.Pods, cluster.Objects}, Objects: []cluster.Object{{
-		APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "train", Name: "h-kim", Fields: map[string]any{
-			"metadata": map[string]any{"labels": labels},
-			"spec": map[string]any{"replicas": int64(len(targets)), "template": map[string]any{"spec": map[string]any{"containers": []any{
-				map[string]any{"name": ranks.TrainContainer, "command": command},
-			}}}},
-		},
-	}}}
+// jobState has the pods of the job h-kim, which run a command.
+func jobState(targets []ranks.Target, command ...string) cluster.State {
+	s := cluster.State{SchemaVersion: 1, Read: []cluster.Kind{cluster.Pods, cluster.Objects}}
 	for _, t := range targets {
-		s.Pods = append(s.Pods, t.Pod)
+		p := t.Pod
+		p.Containers = slices.Clone(p.Containers)
+		p.Containers[0].Command = command
+		s.Pods = append(s.Pods, p)
 	}
 	return s
 }
 
 // examined is what doctor knows of the trial's pods before it measures.
-func (b *benchTrial) examined(t *testing.T, command ...any) bundle.Bundle {
+func (b *benchTrial) examined(t *testing.T, command ...string) bundle.Bundle {
 	t.Helper()
 	seen := bundle.Bundle{
 		Manifest: bundle.Manifest{Version: "v1.0.0", Taken: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Subject: bundle.Subject{Job: "h-kim", Namespace: "train"}},
@@ -121,26 +117,19 @@ func TestDoctorMeasuresWell(t *testing.T) {
 func TestDoctorMeasuresNotBesideTraining(t *testing.T) {
 	t.Parallel()
 	const other = "its job has a command of its own, and measuring would slow it down: wait for it, or use --force"
-	for name, c := range map[string]struct {
-		command []any
-		foreign bool
-		says    string
-	}{
-		"a job with a command":      {[]any{"/railhead/bin/railhead-pod", "run", "--", "torchrun", "--token=x"}, false, "h-kim-0, h-kim-1: " + other},
-		"pods that nobody knows of": {[]any{"sleep", "infinity"}, true, "h-kim-0, h-kim-1: whether it trains is unknown, and measuring would slow down training; use --force to measure anyway"},
+	for name, command := range map[string][]string{
+		"a job with a command":     {"/railhead/bin/railhead-pod", "run", "--", "torchrun", "--token=x"},
+		"the command of the image": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBenchTrial(t, 2)
-			seen := b.examined(t, c.command...)
-			if c.foreign {
-				seen.State.Objects = nil
-			}
+			seen := b.examined(t, command...)
 			got, err := b.doctored(t.Context(), seen, false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]string{c.says, "the matrix: it needs two pods with rails"}, got.Bench.Skipped); diff != "" {
+			if diff := cmp.Diff([]string{"h-kim-0, h-kim-1: " + other, "the matrix: it needs two pods with rails"}, got.Bench.Skipped); diff != "" {
 				t.Error(diff)
 			}
 			if d := rules.Diagnose(rules.Case{State: got.State, Machines: rules.JudgeAll(got.Machines), Bench: got.Bench}); !d.Unknown() {

@@ -93,7 +93,7 @@ func newBenchTrial(t *testing.T, n int) *benchTrial {
 	local, pods := rankstest.New(t, n)
 	var targets []ranks.Target
 	for i, p := range pods {
-		targets = append(targets, ranks.Target{Rank: i, Pod: p, Container: ranks.TrainContainer})
+		targets = append(targets, ranks.Target{Rank: i, Pod: p, Container: "train"})
 	}
 	fabric := t.TempDir()
 	tools := t.TempDir()

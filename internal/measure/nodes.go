@@ -10,6 +10,7 @@ import (
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/job"
 	"github.com/railhead/railhead/internal/ranks"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // NodeJobPrefix starts the names of the jobs of NodeJob.
@@ -48,7 +49,11 @@ func CreatePods(
 	if err != nil {
 		return nil, err
 	}
-	targets := ranks.Targets(s, o.Name, o.Namespace)
+	f, err := workload.Lookup(s, workload.Ref{Name: o.Name}, o.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	targets := ranks.Targets(f)
 	slices.SortStableFunc(targets, func(a, b ranks.Target) int {
 		return slices.Index(o.NodeNames, a.Pod.Node) - slices.Index(o.NodeNames, b.Pod.Node)
 	})

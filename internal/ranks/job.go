@@ -5,18 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/job"
 	"github.com/railhead/railhead/internal/words"
 	"github.com/railhead/railhead/internal/workload"
 )
-
-// TrainContainer is the container of a job's pods that runs the training.
-const TrainContainer = "train"
 
 // Target is a pod of a job and the rank that runs in it.
 type Target struct {
@@ -36,124 +35,117 @@ func (t Target) String() string {
 	return fmt.Sprintf("rank %d (pod %s on node %s)", t.Rank, t.Pod.Name, t.Pod.Node)
 }
 
-// Targets returns the pods of a job by rank, without pods that another pod of the same rank replaces.
-func Targets(s cluster.State, name, namespace string) []Target {
+// Targets returns the pods of a workload by rank, without pods that another pod of the same rank replaces.
+func Targets(f workload.Family) []Target {
 	var all []Target
-	pods := workload.PodsOf(s, name, namespace)
-	for _, p := range pods {
-		t := Target{Rank: workload.RankOf(p), Pod: p}
-		if slices.ContainsFunc(p.Containers, func(c cluster.Container) bool { return c.Name == TrainContainer }) {
-			t.Container = TrainContainer
+	numbers := f.Ranks()
+	for i, p := range f.Pods {
+		replaced := false
+		for k, other := range f.Pods {
+			replaced = replaced || p.Deleted && !other.Deleted && numbers[k] == numbers[i]
 		}
-		replaced := p.Deleted && slices.ContainsFunc(pods, func(other cluster.Pod) bool {
-			return other.Name != p.Name && !other.Deleted && workload.RankOf(other) == t.Rank
-		})
 		if !replaced {
-			all = append(all, t)
+			all = append(all, Target{Rank: numbers[i], Pod: p, Container: workload.Trainer(p.Containers)})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Target) int { return cmp.Compare(a.Rank, b.Rank) })
+	slices.SortStableFunc(all, func(a, b Target) int {
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank), strings.Compare(a.Pod.Name, b.Pod.Name))
+	})
 	return all
 }
 
-// Workload is the object that deploy made for a job.
-type Workload struct {
-	Pods    int
-	command []string // of the container that trains
-}
-
-// WorkloadOf returns the workload of a job; ok is false if it does not exist or could not be read.
-func WorkloadOf(s cluster.State, name, namespace string) (w Workload, ok bool) {
-	k, object, ok := workload.Find(s, name, namespace)
-	if !ok {
-		return w, false
-	}
-	w.Pods = k.Size(object.Fields)
-	for _, template := range k.PodTemplates(object.Fields) {
-		w.command = commandIn(template)
-	}
-	return w, true
-}
-
-func commandIn(template map[string]any) []string {
-	containers, _ := workload.Field(template, "spec.containers").([]any)
-	for _, item := range containers {
-		container, _ := item.(map[string]any)
-		if container["name"] != TrainContainer && len(containers) > 1 {
-			continue
+// command returns the command of the container of a target.
+func (t Target) command() []string {
+	for _, c := range t.Pod.Containers {
+		if c.Name == t.Container {
+			return c.Command
 		}
-		var words []string
-		list, _ := container["command"].([]any)
-		for _, word := range list {
-			words = append(words, fmt.Sprint(word))
-		}
-		return words
 	}
 	return nil
 }
 
-// Waits reports whether the pods only wait for a launch, in the shell loop of deploy or in a sleep of the user.
-func (w Workload) Waits() bool {
-	command := w.command
-	if i := slices.Index(command, "--"); i >= 0 && len(command) > 1 && path.Base(command[0]) == "railhead-pod" {
+// idle matches shell commands that only wait: that of deploy, and those of users.
+var idle = regexp.MustCompile(`^(trap "exit 0" TERM( INT)?; )?(exec )?` +
+	`(sleep (infinity|inf|\d+[smhd]?)|tail -f /dev/null|while (true|:); ?do sleep \w+( & wait( \$!)?)?; ?done);?$`)
+
+// Waits reports whether the pod only waits for a launch.
+func (t Target) Waits() bool {
+	command := t.command()
+	if i := slices.Index(command, "--"); i >= 0 && path.Base(command[0]) == "railhead-pod" {
 		command = command[i+1:]
 	}
-	switch {
-	case len(command) == 0:
-		return false
-	case path.Base(command[0]) == "sleep":
-		return true
+	if len(command) == 3 && command[1] == "-c" {
+		return idle.MatchString(strings.TrimSpace(command[2]))
 	}
-	return len(command) == 3 && command[0] == "sh" && command[1] == "-c" &&
-		strings.HasPrefix(command[2], `trap "exit 0" TERM`) && strings.Contains(command[2], "do sleep ")
+	if len(command) > 0 {
+		command = append([]string{path.Base(command[0])}, command[1:]...)
+	}
+	return idle.MatchString(strings.Join(command, " "))
 }
 
 var errOwnCommand = errors.New("the pods run a command of their own")
 
-// ErrUnknownCommand means that the workload, which has the pods' command, could not be read.
-var ErrUnknownCommand = errors.New("the command of the pods is not known")
-
-// Busy returns an error if the pods of a job run a command of their own, or if that is not known.
-func Busy(s cluster.State, name, ns string) error {
-	w, known := WorkloadOf(s, name, ns)
-	switch {
-	case !known:
-		reason := "the object that runs them was not found"
-		if p := s.Problem(cluster.Objects); p != nil {
-			reason = p.Err
+// Busy returns an error if pods of a job run a command of their own.
+func Busy(pods []Target, job, ns string) error {
+	for _, t := range pods {
+		if t.Waits() {
+			continue
 		}
-		return fmt.Errorf("%w, so the pods of %s may be training: %s; use --force to start the command anyway",
-			ErrUnknownCommand, name, reason)
-	case !w.Waits():
+		command := "that of their image"
+		if own := t.command(); len(own) > 0 {
+			command = commandLine(own)
+		}
 		return fmt.Errorf("%w (%s), which uses the same GPUs. Deploy the job without a command to launch into it, "+
-			"see its output with 'railhead logs %s -n %s', or use --force",
-			errOwnCommand, commandLine(w.command), name, ns)
+			"see its output with 'railhead logs %s -n %s', or use --force", errOwnCommand, command, job, ns)
 	}
 	return nil
 }
 
-// NotReady describes each pod that is not ready, of the n pods that a job should have.
-func NotReady(s cluster.State, name, namespace string, n int) []string {
-	ready := map[string]bool{}
-	for _, p := range workload.PodsOf(s, name, namespace) {
-		ready[p.Name] = p.Ready && !p.Deleted
+// NotReady describes each pod that is not ready, of those that a job should have and that train.
+func NotReady(s cluster.State, f workload.Family) []string {
+	if f.Deployed() || f.Kind == "" {
+		return notReady(job.Done(f.Name, f.Namespace, f.Size)(s).Items, f.Pods)
 	}
-	var lines []string
-	for _, item := range job.Done(name, namespace, n)(s).Items {
-		if !ready[item.Name] {
-			state, note := cmp.Or(item.State, "-"), cmp.Or(item.Note, "-")
-			lines = append(lines, fmt.Sprintf("%s: %s (%s)", item.Name, state, note))
+	var items []plan.Item
+	missing := f.WantedPods()
+	for _, p := range f.Pods {
+		if !p.Deleted {
+			missing--
+		}
+		if f.Trains(p) {
+			items = append(items, job.PodItem(p))
 		}
 	}
-	if len(lines) == 0 && len(ready) == 0 {
-		lines = append(lines, "no pods")
+	if missing > 0 || len(f.Pods) == 0 {
+		items = append(items, plan.Item{Name: words.Count(max(1, missing), "pod") + " missing", State: plan.Waiting})
+	}
+	return notReady(items, f.Pods)
+}
+
+func notReady(items []plan.Item, pods []cluster.Pod) []string {
+	var lines []string
+	for _, item := range items {
+		if !slices.ContainsFunc(pods, func(p cluster.Pod) bool { return p.Name == item.Name && p.Ready && !p.Deleted }) {
+			lines = append(lines, fmt.Sprintf("%s: %s (%s)", item.Name, cmp.Or(item.State, "-"), cmp.Or(item.Note, "-")))
+		}
 	}
 	return lines
 }
 
+// Jobs returns the jobs of a namespace that railhead deployed, and the other workloads as KIND/NAME.
+func Jobs(s cluster.State, ns string) []string {
+	jobs := job.Names(s, ns)
+	for _, f := range workload.Families(s) {
+		if f.Namespace == ns && f.Kind != "Pod" && !f.Deployed() {
+			jobs = append(jobs, workload.RefOf(f.Workload).String())
+		}
+	}
+	return jobs
+}
+
 // NoJobText says that there is no such job and which jobs exist.
 func NoJobText(s cluster.State, name, ns string) string {
-	jobs := job.Names(s, ns)
+	jobs := Jobs(s, ns)
 	text := fmt.Sprintf("there is no job %s in namespace %s", name, ns)
 	switch near := words.Nearest(name, jobs); {
 	case len(near) > 0:

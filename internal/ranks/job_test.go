@@ -1,7 +1,6 @@
 package ranks
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/railhead/railhead/internal/plan/job"
 	"github.com/railhead/railhead/internal/ranks/rankstest"
 	"github.com/railhead/railhead/internal/story"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // ofJob is a pod of the job h-kim.
@@ -74,9 +74,9 @@ func TestTargets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, target := range Targets(cluster.State{Pods: c.pods}, "h-kim", "train") {
+			for _, target := range Targets(lookup(cluster.State{Pods: c.pods})) {
 				got = append(got, strings.NewReplacer("rank ", "", " (pod ", " ", ")", "").Replace(target.String()))
-				if target.Container != TrainContainer {
+				if target.Container != "train" {
 					t.Errorf("container %q", target.Container)
 				}
 			}
@@ -85,6 +85,12 @@ func TestTargets(t *testing.T) {
 			}
 		})
 	}
+}
+
+// lookup returns the job h-kim, without pods if there is none.
+func lookup(s cluster.State) workload.Family {
+	f, _ := workload.Lookup(s, workload.Ref{Name: "h-kim"}, "train")
+	return f
 }
 
 // planned is the objects that deploy writes for a job, as the server has them.
@@ -132,95 +138,80 @@ func planned(t *testing.T, o job.Options) cluster.State {
 	return s
 }
 
-// TestWaits holds the recognition of waiting pods to what deploy really writes.
+// runs returns a pod that runs a command.
+func runs(command ...string) Target {
+	return Target{Container: "train", Pod: cluster.Pod{
+		Name:       "h-kim-0",
+		Containers: []cluster.Container{{Name: "proxy", Command: []string{"sleep", "1"}}, {Name: "train", Command: command}},
+	}}
+}
+
+// deployed returns a pod with the command that deploy writes.
+func deployed(t *testing.T, o job.Options) Target {
+	t.Helper()
+	k, object, ok := workload.Find(planned(t, o), "h-kim", "train")
+	if !ok {
+		t.Fatal("no workload was planned")
+	}
+	containers, _ := workload.Field(k.PodTemplates(object.Fields)[0], "spec.containers").([]any)
+	container, _ := containers[0].(map[string]any)
+	var command []string
+	for _, word := range container["command"].([]any) {
+		command = append(command, word.(string))
+	}
+	return runs(command...)
+}
+
+// TestWaits has what deploy really writes, and commands of users.
 func TestWaits(t *testing.T) {
-	type result struct {
-		Known, Waits bool
-		Pods         int
-	}
 	for name, c := range map[string]struct {
-		options job.Options
-		want    result
+		pod  Target
+		want bool
 	}{
-		"without a command":        {job.Options{}, result{true, true, 2}},
-		"JobSet without a command": {job.Options{Kind: job.JobSet}, result{true, true, 2}},
-		"with a command": {
-			job.Options{Command: []string{"torchrun", "train.py"}},
-			result{true, false, 2},
-		},
-		"JobSet with a command": {
-			job.Options{Kind: job.JobSet, Command: []string{"torchrun", "train.py"}},
-			result{true, false, 2},
-		},
-		"with a script": {
-			job.Options{Script: &job.Script{Name: "train.py", Content: []byte("print()")}},
-			result{true, false, 2},
-		},
-		"the user's own sleep": {
-			job.Options{Command: []string{"/bin/sleep", "infinity"}},
-			result{true, true, 2},
-		},
-		"a shell that trains": {
-			job.Options{Command: []string{"sh", "-c", "python train.py"}},
-			result{true, false, 2},
-		},
-		"a shell that sleeps at first": {
-			job.Options{Command: []string{"sh", "-c", "sleep 3; python train.py"}},
-			result{true, false, 2},
-		},
+		"without a command":              {deployed(t, job.Options{}), true},
+		"JobSet without a command":       {deployed(t, job.Options{Kind: job.JobSet}), true},
+		"with a command":                 {deployed(t, job.Options{Command: []string{"torchrun", "train.py"}}), false},
+		"JobSet with a command":          {deployed(t, job.Options{Kind: job.JobSet, Command: []string{"torchrun"}}), false},
+		"with a script":                  {deployed(t, job.Options{Script: &job.Script{Name: "train.py", Content: []byte("print()")}}), false},
+		"the user's own sleep":           {deployed(t, job.Options{Command: []string{"/bin/sleep", "infinity"}}), true},
+		"a shell that trains":            {runs("sh", "-c", "python train.py"), false},
+		"a shell that sleeps":            {runs("/bin/bash", "-c", "sleep infinity"), true},
+		"a shell that sleeps for ever":   {runs("sh", "-c", "while true; do sleep 30; done"), true},
+		"a shell that sleeps at first":   {runs("sh", "-c", "sleep 3; python train.py"), false},
+		"a shell that sleeps and trains": {runs("sh", "-c", "sleep 3&&python train.py"), false},
+		"tail":                           {runs("tail", "-f", "/dev/null"), true},
+		"the command of the image":       {runs(), false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			w, known := WorkloadOf(planned(t, c.options), "h-kim", "train")
-			if diff := cmp.Diff(c.want, result{known, w.Waits(), w.Pods}); diff != "" {
-				t.Errorf("command %q: %s", w.command, diff)
-			}
-		})
-	}
-	if _, known := WorkloadOf(planned(t, job.Options{}), "h-kim", "other"); known {
-		t.Error("a job of another namespace")
+		if got := c.pod.Waits(); got != c.want {
+			t.Errorf("%s: %t: %q", name, got, c.pod.command())
+		}
 	}
 }
 
 func TestBusy(t *testing.T) {
-	forbidden := cluster.State{
-		Problems: []cluster.Problem{{Kind: cluster.Objects, Err: "statefulsets.apps is forbidden"}},
-	}
 	for name, c := range map[string]struct {
-		state cluster.State
-		want  error
-		says  string
+		pods []Target
+		says string
 	}{
-		"waiting": {planned(t, job.Options{}), nil, ""},
-		"training": {
-			planned(t, job.Options{Command: []string{"torchrun", "train.py"}}),
-			errOwnCommand,
+		"waiting": {[]Target{deployed(t, job.Options{})}, ""},
+		"one trains": {
+			[]Target{runs("sleep", "1d"), deployed(t, job.Options{Command: []string{"torchrun", "train.py"}})},
 			"the pods run a command of their own (/railhead/bin/railhead-pod run -- torchrun train.py), which uses " +
 				"the same GPUs",
 		},
-		"unread": {
-			forbidden,
-			ErrUnknownCommand,
-			"is not known, so the pods of h-kim may be training: statefulsets.apps is forbidden; use --force to start",
-		},
-		"pods without their StatefulSet": {
-			cluster.State{},
-			ErrUnknownCommand,
-			"the object that runs them was not found",
-		},
+		"the command of the image": {[]Target{runs()}, "the pods run a command of their own (that of their image), which"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			err := Busy(c.state, "h-kim", "train")
-			if !errors.Is(err, c.want) || c.says != "" && !strings.Contains(err.Error(), c.says) {
-				t.Error(err)
-			}
-		})
+		err := Busy(c.pods, "h-kim", "train")
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
 func TestNotReady(t *testing.T) {
 	pulling := ofJob("h-kim-1", func(p *cluster.Pod) {
 		p.Ready, p.Phase, p.Node = false, "Pending", "gpu-2"
-		p.Containers = []cluster.Container{{Name: TrainContainer, Waiting: "ContainerCreating"}}
+		p.Containers = []cluster.Container{{Name: "train", Waiting: "ContainerCreating"}}
 	})
 	for name, c := range map[string]struct {
 		pods []cluster.Pod
@@ -249,10 +240,26 @@ func TestNotReady(t *testing.T) {
 		"the job has no pod yet": {nil, []string{"2 pods missing: waiting (the controller creates them)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, NotReady(cluster.State{Pods: c.pods}, "h-kim", "train", 2)); diff != "" {
+			s := cluster.State{Pods: c.pods}
+			f := lookup(s)
+			f.Namespace, f.Name, f.Size = "train", "h-kim", 2
+			if diff := cmp.Diff(c.want, NotReady(s, f)); diff != "" {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestNotReadyOfOthers has an MPIJob, whose launcher has ended.
+func TestNotReadyOfOthers(t *testing.T) {
+	f := workload.Family{Workload: cluster.Workload{Kind: "MPIJob", Name: "tests", Namespace: "train", Size: 4, Wanted: 4}}
+	launcher := cluster.Pod{Name: "launcher", Phase: "Succeeded", Labels: map[string]string{
+		"training.kubeflow.org/job-role": "launcher",
+	}}
+	f.Pods = []cluster.Pod{{Name: "w-0", Phase: "Running", Ready: true}, {Name: "w-1", Phase: "Pending"}, launcher}
+	want := []string{"w-1: Pending (no node yet)", "1 pod missing: waiting (-)"}
+	if diff := cmp.Diff(want, NotReady(cluster.State{}, f)); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -307,13 +314,13 @@ func TestLossOf(t *testing.T) {
 		},
 		"out of memory": {ofJob("h-kim-0", func(p *cluster.Pod) {
 			p.Containers = []cluster.Container{
-				{Name: TrainContainer, Restarts: 1, Running: true, ExitCode: &code, Ended: "OOMKilled"},
+				{Name: "train", Restarts: 1, Running: true, ExitCode: &code, Ended: "OOMKilled"},
 			}
 		}), true, "container train ended: OOMKilled (exit code 137)"},
 		"ended for good": {
 			ofJob("h-kim-0", func(p *cluster.Pod) {
 				p.Containers = []cluster.Container{
-					{Name: TrainContainer, ExitCode: &code},
+					{Name: "train", ExitCode: &code},
 				}
 			}),
 			true,
@@ -330,7 +337,7 @@ func TestLossOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want,
-				lossReason(rankstest.RunningPod("h-kim-0"), c.now, c.there, TrainContainer)); diff != "" {
+				lossReason(rankstest.RunningPod("h-kim-0"), c.now, c.there, "train")); diff != "" {
 				t.Error(diff)
 			}
 		})

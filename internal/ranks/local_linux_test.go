@@ -14,7 +14,7 @@ import (
 func targetsOf(pods []cluster.Pod) []Target {
 	var all []Target
 	for i, p := range pods {
-		all = append(all, Target{Rank: i, Pod: p, Container: TrainContainer})
+		all = append(all, Target{Rank: i, Pod: p, Container: "train"})
 	}
 	return all
 }

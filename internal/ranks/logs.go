@@ -12,6 +12,7 @@ import (
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // LogFlags select the logs to show.
@@ -122,7 +123,7 @@ type instance struct {
 const logsAtOnce = 1024
 
 // Follow writes the logs of all pods, including later ones, until the job has ended.
-func (l *LogReader) Follow(ctx context.Context, want kube.Want) error {
+func (l *LogReader) Follow(ctx context.Context, want kube.Want, ref workload.Ref) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var g errgroup.Group
@@ -134,7 +135,8 @@ func (l *LogReader) Follow(ctx context.Context, want kube.Want) error {
 			l.Screen.say("The API server does not answer, retrying: %v", err)
 			continue
 		}
-		all := l.Chosen(Targets(s, want.Job, want.Namespace))
+		f, _ := workload.Lookup(s, ref, want.Namespace) // one that is gone has no pods
+		all := l.Chosen(Targets(f))
 		ended := true
 		for _, t := range all {
 			ended = ended && t.Pod.Finished()

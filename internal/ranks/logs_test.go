@@ -18,6 +18,7 @@ import (
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/ranks/rankstest"
 	podrules "github.com/railhead/railhead/internal/rules/pods"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // shelf is logs by "pod container", and the states that a watch shows one after the other.
@@ -149,7 +150,7 @@ func TestToRead(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := Targets(cluster.State{Pods: []cluster.Pod{c.pod}}, "h-kim", "train")
+			all := Targets(lookup(cluster.State{Pods: []cluster.Pod{c.pod}}))
 			container, why := ToRead(all[0], c.previous)
 			if why == "" {
 				why = container.Name
@@ -167,7 +168,7 @@ func TestLogsShow(t *testing.T) {
 		withContainers("h-kim-0", "Running", running), withContainers("h-kim-10", "Running", running),
 		withContainers("h-kim-2", "Pending", cluster.Container{Name: "train", Waiting: "ContainerCreating"}),
 	}
-	all := Targets(cluster.State{Pods: pods}, "h-kim", "train")
+	all := Targets(lookup(cluster.State{Pods: pods}))
 	logs := map[string]string{"h-kim-0 train": "a\nb\n", "h-kim-10 train": "c"}
 	for name, c := range map[string]struct {
 		flags     LogFlags
@@ -235,7 +236,7 @@ func TestLogsFollow(t *testing.T) {
 		},
 	}
 	l, out, errs := reader(s, LogFlags{Rank: -1, Follow: true})
-	if err := l.Follow(t.Context(), kube.Want{Namespace: "train", Job: "h-kim"}); err != nil {
+	if err := l.Follow(t.Context(), kube.Want{Namespace: "train"}, workload.Ref{Name: "h-kim"}); err != nil {
 		t.Error(err)
 	}
 	lines := strings.SplitAfter(strings.TrimSuffix(out.String(), "\n"), "\n")
@@ -256,7 +257,7 @@ func TestLogsFollow(t *testing.T) {
 func TestLogsFollowEnds(t *testing.T) {
 	t.Run("the server does not know who asks any more", func(t *testing.T) {
 		l, _, errs := reader(&shelf{away: kube.ErrUnauthorized}, LogFlags{Rank: -1, Follow: true})
-		if err := l.Follow(t.Context(), kube.Want{}); !errors.Is(err, kube.ErrUnauthorized) {
+		if err := l.Follow(t.Context(), kube.Want{}, workload.Ref{}); !errors.Is(err, kube.ErrUnauthorized) {
 			t.Errorf("got %v", err)
 		}
 		rankstest.Has(t, errs.String(), "The API server does not answer, retrying: ")
@@ -266,7 +267,7 @@ func TestLogsFollowEnds(t *testing.T) {
 		stop()
 		l, _, _ := reader(&shelf{}, LogFlags{Rank: -1, Follow: true})
 		l.Source.(*shelf).states = []cluster.State{{Pods: []cluster.Pod{rankstest.RunningPod("h-kim-0")}}}
-		if err := l.Follow(ctx, kube.Want{Namespace: "train", Job: "h-kim"}); !errors.Is(err, context.Canceled) {
+		if err := l.Follow(ctx, kube.Want{Namespace: "train"}, workload.Ref{Name: "h-kim"}); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 	})

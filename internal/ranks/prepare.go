@@ -159,7 +159,7 @@ func (l *Launch) Prepare(ctx context.Context) error {
 		if pids := answer["running"]; pids != "" && !l.Force {
 			return fmt.Errorf("an earlier launch is still running here and uses the same GPUs. "+
 				"Stop it with 'kubectl exec -n %s %s -c %s -- sh -c \"kill %s\"', or use --force",
-				r.Pod.Namespace, r.Pod.Name, TrainContainer, pids)
+				r.Pod.Namespace, r.Pod.Name, r.Container, pids)
 		}
 		return nil
 	})

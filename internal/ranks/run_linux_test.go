@@ -397,8 +397,8 @@ func TestLaunchNotPrepared(t *testing.T) {
 	if err == nil {
 		t.Fatal("it was started")
 	}
-	rankstest.Has(t, err.Error(), "rank 1 (pod h-kim-1): the command cannot start: ", " is missing: was this pod "+
-		"made by 'railhead deploy'?")
+	rankstest.Has(t, err.Error(), "rank 1 (pod h-kim-1): the command cannot start: ", " is missing: "+
+		"'railhead deploy' and 'railhead inject' give it to pods")
 	if tr.out.String() != "" || len(tr.local.Left()) > 0 {
 		t.Errorf("output %q, left %v", tr.out.String(), tr.local.Left())
 	}

@@ -31,7 +31,7 @@ const (
 	// answers with KEY=VALUE lines. An earlier launch that was cut off has left its pid file. Its processes are found
 	// by their environment, even those that left its process group.
 	prepareScript = MarkedFunction + `
-[ -x "$4" ] || { echo "$4 is missing: was this pod made by 'railhead deploy'?" >&2; exit 1; }
+[ -x "$4" ] || { echo "$4 is missing: 'railhead deploy' and 'railhead inject' give it to pods" >&2; exit 1; }
 for f in "$3"/railhead-*.pid; do
 	[ -e "$f" ] || continue
 	other=${f##*/railhead-}

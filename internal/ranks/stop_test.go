@@ -124,7 +124,7 @@ func (s *scene) play(t *testing.T, limit, interrupt time.Duration) (code exit.Co
 	var all []Target
 	for rank, name := range slices.Sorted(maps.Keys(s.ranks)) {
 		s.told[name] = make(chan string)
-		all = append(all, Target{Rank: rank, Pod: rankstest.RunningPod(name), Container: TrainContainer})
+		all = append(all, Target{Rank: rank, Pod: rankstest.RunningPod(name), Container: "train"})
 	}
 	out, errs := &rankstest.Text{}, &rankstest.Text{}
 	l := New(s, Streams{Out: out, Err: errs}, all, []string{"torchrun", "train.py"})

@@ -22,17 +22,19 @@ func OfJob(p cluster.Pod, job, namespace string) bool {
 
 // PodsOf returns the pods of a job, by name. If railhead deployed none, the job is the workload of the name.
 func PodsOf(s cluster.State, job, namespace string) []cluster.Pod {
+	f, _ := Lookup(s, Ref{Name: job}, namespace)
+	slices.SortFunc(f.Pods, func(a, b cluster.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return f.Pods
+}
+
+// podsOfJob returns the pods of a job that railhead deployed.
+func podsOfJob(s cluster.State, job, namespace string) []cluster.Pod {
 	var pods []cluster.Pod
 	for _, p := range s.Pods {
 		if OfJob(p, job, namespace) {
 			pods = append(pods, p)
 		}
 	}
-	if len(pods) == 0 {
-		f, _ := FamilyOf(s, job, namespace)
-		pods = f.Pods
-	}
-	slices.SortFunc(pods, func(a, b cluster.Pod) int { return strings.Compare(a.Name, b.Name) })
 	return pods
 }
 

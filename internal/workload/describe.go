@@ -15,7 +15,7 @@ import (
 func (k Kind) Describe(object map[string]any) cluster.Workload {
 	o := unstructured.Unstructured{Object: object}
 	w := cluster.Workload{
-		Kind:       k.GVK.Kind,
+		Kind:       k.Name(),
 		Namespace:  o.GetNamespace(),
 		Name:       o.GetName(),
 		UID:        string(o.GetUID()),
@@ -51,10 +51,10 @@ func maker(o unstructured.Unstructured) string {
 	}
 	for _, k := range Kinds {
 		if name := o.GetLabels()[k.Label]; c.Kind == "Pod" && k.Label != "" && name != "" {
-			return k.GVK.Kind + "/" + name
+			return k.Name() + "/" + name
 		}
 	}
-	return c.Kind + "/" + c.Name
+	return KindName(c.APIVersion, c.Kind) + "/" + c.Name
 }
 
 // endings lists the conditions of workloads that make no more pods (k8s.io/api batch/v1, JobSet, Kubeflow's training

@@ -66,16 +66,6 @@ func alone(p cluster.Pod) Family {
 	return Family{Workload: w, Pods: []cluster.Pod{p}}
 }
 
-// FamilyOf returns the workload of a name; ok is false if it does not exist or was not read.
-func FamilyOf(s cluster.State, name, namespace string) (f Family, ok bool) {
-	for _, f := range Families(s) {
-		if f.Name == name && f.Namespace == namespace {
-			return f, true
-		}
-	}
-	return f, false
-}
-
 // Only drops labels, annotations and containers of the pods of other workloads, as of pods that were not asked about.
 func (f Family) Only(s cluster.State) cluster.State {
 	s.Pods = slices.Clone(s.Pods)
@@ -112,7 +102,7 @@ func owners(p cluster.Pod) []string {
 	all := []string{p.Owner}
 	for _, k := range Kinds {
 		if name := p.Labels[k.Label]; k.Label != "" && name != "" {
-			all = append(all, k.GVK.Kind+"/"+name)
+			all = append(all, k.Name()+"/"+name)
 		}
 	}
 	return all
@@ -174,6 +164,17 @@ func (f Family) Succeeded() int {
 // Members returns the workload and those that it made.
 func (f Family) Members() []cluster.Workload {
 	return append([]cluster.Workload{f.Workload}, f.Made...)
+}
+
+// PodTemplates returns a pod of each template of the workload, or else of those that it made: a TrainJob has none.
+func (f Family) PodTemplates() []cluster.Pod {
+	all := f.Templates
+	for _, w := range f.Made {
+		if len(f.Templates) == 0 {
+			all = append(all, w.Templates...)
+		}
+	}
+	return all
 }
 
 // Events returns the events of the workloads of the family.

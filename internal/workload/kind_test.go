@@ -7,28 +7,33 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/railhead/railhead/internal/cluster"
 )
 
-// example is testdata/KIND.GROUP.yaml: an object, one of its pods, and the facts that the row of the kind finds in them.
+// example is testdata/KIND.GROUP.yaml: an object, some of its pods, and the facts that the row of the kind finds in them.
 type example struct {
 	Object map[string]any `json:"object"`
-	Pod    cluster.Pod    `json:"pod"`
+	Pods   []cluster.Pod  `json:"pods"`
 	Want   facts          `json:"want"`
 }
 
 type facts struct {
 	Containers []string `json:"containers,omitempty"` // the first of each pod template
-	Pods       int      `json:"pods,omitempty"`
-	Rank       int      `json:"rank,omitempty"`
+	Roles      []string `json:"roles,omitempty"`      // of the templates, unless all are workers
+	Size       int      `json:"pods,omitempty"`
+	Ranks      []int    `json:"ranks,omitempty"`   // of the pods
+	Helpers    []string `json:"helpers,omitempty"` // the pods that do not train
 	RankPath   string   `json:"rankPath,omitempty"`
 	Leader     string   `json:"leader,omitempty"`
-	Gang       string   `json:"gang,omitempty"`
-	Alike      string   `json:"alike,omitempty"`
-	Recreated  bool     `json:"recreated,omitempty"`
+
+	// of the first pod
+	Gang      string `json:"gang,omitempty"`
+	Alike     string `json:"alike,omitempty"`
+	Recreated bool   `json:"recreated,omitempty"`
 }
 
 func TestKinds(t *testing.T) {
@@ -54,7 +59,7 @@ func TestKinds(t *testing.T) {
 				t.Errorf("the example is of %s", object.GroupVersionKind())
 			}
 			got := factsOf(k, e, object.GetName())
-			if diff := cmp.Diff(e.Want, got); diff != "" {
+			if diff := cmp.Diff(e.Want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -62,18 +67,30 @@ func TestKinds(t *testing.T) {
 }
 
 func factsOf(k Kind, e example, name string) facts {
-	got := facts{Rank: RankOf(e.Pod), Gang: GangOf(e.Pod), Alike: AlikeOf(e.Pod), Recreated: Recreated(e.Pod)}
-	if len(k.Templates) > 0 {
-		got.Pods = k.Size(e.Object)
+	f := Family{Workload: k.Describe(e.Object), Pods: e.Pods}
+	got := facts{Size: f.Size, Ranks: f.Ranks()}
+	if len(e.Pods) > 0 {
+		got.Gang, got.Alike, got.Recreated = GangOf(e.Pods[0]), AlikeOf(e.Pods[0]), Recreated(e.Pods[0])
 	}
-	for _, template := range k.PodTemplates(e.Object) {
-		containers, _ := Field(template, "spec.containers").([]any)
+	for _, p := range e.Pods {
+		if !f.Trains(p) {
+			got.Helpers = append(got.Helpers, p.Name)
+		}
+	}
+	workers := true
+	for _, part := range k.Parts(e.Object) {
+		workers = workers && part.Role == Worker
+		got.Roles = append(got.Roles, []string{"worker", "leader", "launcher", "helper"}[part.Role])
+		containers, _ := Field(part.Template, "spec.containers").([]any)
 		for _, c := range containers {
 			first, _ := c.(map[string]any)
 			container, _ := first["name"].(string)
 			got.Containers = append(got.Containers, container)
 			break
 		}
+	}
+	if workers {
+		got.Roles = nil
 	}
 	if k.Rank != (Source{}) {
 		got.RankPath = k.Rank.FieldPath()

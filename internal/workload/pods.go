@@ -1,25 +1,10 @@
 package workload
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/railhead/railhead/internal/cluster"
 )
-
-// RankOf returns the rank that the controller of a pod set, or else the number at the end of its name.
-func RankOf(p cluster.Pod) int {
-	var numbers []string
-	for _, k := range Kinds {
-		numbers = append(numbers, p.Annotations[k.Rank.Annotation], p.Labels[k.Rank.Annotation], p.Labels[k.Rank.Label])
-	}
-	for _, text := range append(numbers, p.Name[strings.LastIndex(p.Name, "-")+1:]) {
-		if n, err := strconv.Atoi(text); err == nil && n >= 0 {
-			return n
-		}
-	}
-	return 0
-}
 
 // GangOf returns the name of the job that a pod shares with others; empty if no label names it.
 func GangOf(p cluster.Pod) string {
@@ -31,10 +16,17 @@ func GangOf(p cluster.Pod) string {
 	return ""
 }
 
-// AlikeOf returns the name of the object whose pods all request the same devices; empty if no label names it.
+// AlikeOf returns the name of the object whose pods that train all request the same devices; empty if no label names
+// it. Kinds that share a label are told apart by the owner.
 func AlikeOf(p cluster.Pod) string {
+	owner, _, _ := strings.Cut(p.Owner, "/")
+	own, _ := Of(owner)
 	for _, k := range Kinds {
-		if name := p.Labels[k.Label]; k.Alike && name != "" {
+		name := p.Labels[k.Label]
+		if own.Label == k.Label {
+			k = own
+		}
+		if k.Alike && name != "" && Trains(p) {
 			return name
 		}
 	}

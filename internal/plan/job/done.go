@@ -29,7 +29,7 @@ func Done(name, namespace string, n int) plan.Condition {
 		}
 		present, outdated, ready := workload.PodsOf(s, name, namespace), workload.Outdated(s, name, namespace), 0
 		for _, pod := range present {
-			item := podItem(pod)
+			item := PodItem(pod)
 			if outdated(pod) {
 				item.Done, item.Note = false, "outdated: it will be replaced"
 				p.Items = append(p.Items, item)
@@ -56,7 +56,8 @@ func Done(name, namespace string, n int) plan.Condition {
 	}
 }
 
-func podItem(pod cluster.Pod) plan.Item {
+// PodItem shows the state of a pod; it is done when it is ready or has succeeded.
+func PodItem(pod cluster.Pod) plan.Item {
 	item := plan.Item{Name: pod.Name, State: pod.Phase, Note: cmp.Or(pod.Node, "no node yet")}
 	switch {
 	case pod.Deleted:

@@ -73,7 +73,7 @@ func namespaceOf(manifest unstructured.Unstructured, namespace string) string {
 
 // kindOf returns the kind of a manifest with pods. One that railhead does not know has its templates at TemplatePaths.
 func (o Options) kindOf(manifest unstructured.Unstructured) (workload.Kind, bool) {
-	if k, known := workload.Of(manifest.GetKind()); known {
+	if k, known := workload.Of(workload.KindName(manifest.GetAPIVersion(), manifest.GetKind())); known {
 		return k, true
 	}
 	k := workload.AtPaths(manifest.Object, o.TemplatePaths)

@@ -13,7 +13,7 @@ import (
 // RunningPod returns a pod of the job h-kim.
 func RunningPod(name string) cluster.Pod {
 	return cluster.Pod{
-		Namespace: "train", Name: name, UID: "uid-" + name, Phase: "Running", Ready: true,
+		Namespace: "train", Name: name, UID: "uid-" + name, Owner: "StatefulSet/h-kim", Phase: "Running", Ready: true,
 		Labels:     map[string]string{"app.kubernetes.io/instance": "h-kim", "app.kubernetes.io/component": "job"},
 		Containers: []cluster.Container{{Name: "train", Running: true, Ready: true}},
 	}

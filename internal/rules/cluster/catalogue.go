@@ -10,6 +10,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/rules/machine"
 	"github.com/railhead/railhead/internal/rules/pods"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // The checks of the catalogue, in the order of its rows. VFCount is one of machine, PodPending one of pods.
@@ -187,8 +188,8 @@ func podRows() []check.Check[view] {
 type Options struct {
 	// Namespace leaves out attachments of other namespaces; empty: the checks are of all namespaces.
 	Namespace string
-	// Job is a job that deploy made in Namespace; empty: none was asked about.
-	Job string
+	// Job is a workload of Namespace; empty: none was asked about.
+	Job workload.Ref
 	// Whole makes lists that may not be read findings. Where a job was asked about they are skipped: only an
 	// administrator can read them.
 	Whole bool

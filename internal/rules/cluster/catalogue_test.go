@@ -10,6 +10,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/rules/pods"
 	"github.com/railhead/railhead/internal/rules/rulestest"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 const operators = "openshift-sriov-network-operator"
@@ -480,7 +481,7 @@ func TestCluster(t *testing.T) {
 			if test.change != nil {
 				test.change(&s)
 			}
-			r := Judge(s, Options{Namespace: "train", Job: test.job})
+			r := Judge(s, Options{Namespace: "train", Job: workload.Ref{Name: test.job}})
 			var got []string
 			for _, f := range r.Findings {
 				got = append(got, f.Status.String()+" "+string(f.Check))

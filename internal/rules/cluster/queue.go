@@ -39,5 +39,5 @@ func suspended(s cluster.State, o Options, f workload.Family) (check.Finding, bo
 		Evidence: check.Observed("condition Suspended of "+f.Kind+"/"+f.Name, "true", "false"),
 		Fix: check.ByUser("If it is in a queue of Kueue, its Workload says why it waits.",
 			fmt.Sprintf("kubectl -n %s get workloads.kueue.x-k8s.io -o wide", f.Namespace), describe(f)),
-	}, o.Job != ""
+	}, o.Job.Name != ""
 }

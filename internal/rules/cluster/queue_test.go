@@ -7,6 +7,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/rules/pods"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // TestSuspended: a job that Kueue holds has no pods, and is not healthy.
@@ -46,7 +47,7 @@ func TestSuspended(t *testing.T) {
 				Taken: noon, Events: c.events, Workloads: []cluster.Workload{c.workload},
 				Read: []cluster.Kind{cluster.Workloads, cluster.Pods, cluster.Events, cluster.Nodes},
 			}
-			found := missingPods(s, Options{Namespace: "train", Job: c.job}, nil)
+			found := missingPods(s, Options{Namespace: "train", Job: workload.Ref{Name: c.job}}, nil)
 			if c.says == "" {
 				if len(found) > 0 {
 					t.Errorf("found %+v", found)

@@ -79,9 +79,17 @@ func inQuestion(s cluster.State, o Options) []workload.Family {
 		ours := p.Labels[workload.LabelComponent] == workload.ComponentJob
 		return unread || ours || hasGPUs(p) || requestsRDMA(p, offers)
 	}
+	if o.Job.Name != "" {
+		f, err := workload.Lookup(s, o.Job, o.Namespace)
+		if err != nil {
+			return nil
+		}
+		return []workload.Family{f}
+	}
 	return slices.DeleteFunc(workload.Families(s), func(f workload.Family) bool {
-		return o.Whole || f.Namespace != o.Namespace || o.Job != "" && f.Name != o.Job ||
-			o.Job == "" && !slices.ContainsFunc(f.Templates, asks)
+		templates := f.PodTemplates()
+		unread := len(templates) == 0
+		return o.Whole || f.Namespace != o.Namespace || !unread && !slices.ContainsFunc(templates, asks)
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/rules/pods"
 	"github.com/railhead/railhead/internal/rules/rulestest"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
@@ -226,7 +227,7 @@ func TestMissingPods(t *testing.T) {
 			s.Taken = noon
 			s.Read = append(s.Read, cluster.Workloads)
 			s.Workloads, s.Events, s.Pods = c.workloads, append(s.Events, c.events...), append(s.Pods, c.pods...)
-			r := Judge(s, Options{Namespace: "train", Job: c.job})
+			r := Judge(s, Options{Namespace: "train", Job: workload.Ref{Name: c.job}})
 			if len(r.Findings) != len(c.want) {
 				t.Fatalf("found %+v, want %q", r.Findings, c.want)
 			}
@@ -266,7 +267,7 @@ func TestMissingPodsOfObjects(t *testing.T) {
 	}
 	s.Events = []cluster.Event{refusal("StatefulSet/job", podSecurity)}
 	for _, job := range []string{"", "job"} {
-		r := Judge(s, Options{Namespace: "train", Job: job})
+		r := Judge(s, Options{Namespace: "train", Job: workload.Ref{Name: job}})
 		if len(r.Findings) != 1 || r.Findings[0].Check != "pod-security" || r.Findings[0].Subject.Name != "job" {
 			t.Errorf("%q: %+v", job, r.Findings)
 		}

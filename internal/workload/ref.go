@@ -1,0 +1,123 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// Ref is the name of a workload on a command line: NAME, or KIND/NAME as kubectl has it.
+type Ref struct {
+	Kind string // as Workload.Kind; empty: of any kind
+	Name string
+}
+
+// ParseRef reads NAME or KIND/NAME. KIND may be singular, plural or short, in any case, and have its group.
+func ParseRef(text string) (Ref, error) {
+	kind, name, slash := strings.Cut(text, "/")
+	if !slash {
+		kind, name = "", text
+	}
+	if name == "" || slash && kind == "" || strings.Contains(name, "/") {
+		return Ref{}, fmt.Errorf("%q is neither NAME nor KIND/NAME", text)
+	}
+	if !slash {
+		return Ref{Name: name}, nil
+	}
+	k, known := first(func(k Kind) bool { return !k.Stores && k.called(kind) })
+	if !known {
+		return Ref{}, fmt.Errorf("%s: the kind %s is not known; railhead knows %s",
+			text, kind, strings.ToLower(words.And(names())))
+	}
+	return Ref{Kind: k.Name(), Name: name}, nil
+}
+
+// called reports whether a word of a command line names the kind.
+func (k Kind) called(word string) bool {
+	word, group, qualified := strings.Cut(strings.ToLower(word), ".")
+	one := strings.ToLower(k.GVK.Kind)
+	return (word == one || word == one+"s" || slices.Contains(k.Short, word)) &&
+		(!qualified || group == k.GVK.Group)
+}
+
+// String returns the reference as ParseRef reads it.
+func (r Ref) String() string {
+	if r.Kind == "" {
+		return r.Name
+	}
+	return strings.ToLower(r.Kind) + "/" + r.Name
+}
+
+// Matches reports whether the reference names a workload.
+func (r Ref) Matches(w cluster.Workload) bool {
+	return r.Name == w.Name && (r.Kind == "" || r.Kind == w.Kind)
+}
+
+// RefOf returns the reference with the kind of a workload.
+func RefOf(w cluster.Workload) Ref { return Ref{Kind: w.Kind, Name: w.Name} }
+
+// ErrNotFound means that no workload has the name.
+var ErrNotFound = errors.New("there is no such workload")
+
+// AmbiguousError means that several workloads have the name.
+type AmbiguousError struct {
+	Ref
+	Namespace  string
+	Candidates []Ref
+}
+
+func (e *AmbiguousError) Error() string {
+	var names []string
+	for _, c := range e.Candidates {
+		names = append(names, c.String())
+	}
+	return fmt.Sprintf("%s is the name of %d workloads in namespace %s: use %s",
+		e.Ref, len(names), e.Namespace, strings.Join(names, " or "))
+}
+
+// Lookup returns the workload of a reference, with its family: also if another one made it, as a TrainJob makes a
+// JobSet. Without a kind, the job that railhead deployed comes first.
+func Lookup(s cluster.State, r Ref, namespace string) (Family, error) {
+	is := func(w cluster.Workload) bool { return w.Namespace == namespace && r.Matches(w) }
+	own := podsOfJob(s, r.Name, namespace)
+	var found, makers []Family
+	for _, f := range Families(s) {
+		switch {
+		case is(f.Workload) && f.Deployed():
+			if len(own) > 0 {
+				f.Pods = own
+			}
+			return f, nil
+		case is(f.Workload):
+			found = append(found, f)
+		case slices.ContainsFunc(f.Made, is):
+			makers = append(makers, f)
+		}
+	}
+	if r.Kind == "" && len(own) > 0 { // its object could not be read, or was deleted
+		return Family{Workload: cluster.Workload{Namespace: namespace, Name: r.Name}, Pods: own}, nil
+	}
+	if len(found) == 0 {
+		found = makers
+	}
+	for _, p := range s.Pods {
+		if w := alone(p); len(found) == 0 && r.Kind == w.Kind && is(w.Workload) { // also of a StatefulSet
+			return w, nil
+		}
+	}
+	switch len(found) {
+	case 0:
+		return Family{}, ErrNotFound
+	case 1:
+		return found[0], nil
+	}
+	e := &AmbiguousError{Ref: r, Namespace: namespace}
+	for _, f := range found {
+		e.Candidates = append(e.Candidates, RefOf(f.Workload))
+	}
+	return Family{}, e
+}
