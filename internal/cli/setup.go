@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/plan/setup"
+	plans "github.com/railhead/railhead/internal/plan/webhook"
 	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/words"
 )
@@ -31,7 +33,7 @@ func newSetup(a *app) *cobra.Command {
 		Args:  noSuchCommand, // otherwise an unknown command would be an argument
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSetupCluster(a), newSetupNamespace(a), newSetupStatus(a), newSetupRollback(a))
+	cmd.AddCommand(newSetupCluster(a), newSetupNamespace(a), newSetupWebhook(a), newSetupStatus(a), newSetupRollback(a))
 	return cmd
 }
 
@@ -120,17 +122,22 @@ func newSetupRollback(a *app) *cobra.Command {
 	var flags applyFlags
 	cmd := &cobra.Command{
 		Use:   "rollback",
-		Short: "Undo exactly what setup cluster changed, and follow the rollout",
+		Short: "Undo exactly what setup cluster and setup webhook changed, and follow the rollout",
 		Example: `  railhead setup rollback
   railhead setup rollback --dry-run=client`,
 		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, s, err := a.read(cmd.Context(), setupWant)
+			client, s, err := a.read(cmd.Context(), withWebhook(setupWant))
 			if err != nil {
 				return err
 			}
 			apply := applier{app: a, client: client, flags: flags, resume: followSetup}
 			apply.plan, apply.findings = setup.Rollback(s)
+			undo, unread := plans.Undo(s)
+			apply.findings = append(unread, apply.findings...)
+			if apply.plan.Steps = append(undo.Steps, apply.plan.Steps...); !undo.Empty() {
+				apply.plan.Title += " and 'railhead setup webhook'"
+			}
 			return apply.apply(cmd.Context())
 		},
 	}
@@ -152,7 +159,7 @@ Exit status: 0 unless something is stuck (1) or the cluster could not be read (3
   railhead setup status --follow`,
 		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, s, err := a.read(cmd.Context(), setupWant)
+			client, s, err := a.read(cmd.Context(), withWebhook(setupWant))
 			if err != nil {
 				return unknown(err)
 			}
@@ -166,7 +173,7 @@ Exit status: 0 unless something is stuck (1) or the cluster could not be read (3
 				options := waitOptions{want: want, retry: retry, resume: followSetup}
 				return a.follow(cmd.Context(), client, status.Condition(), options)
 			}
-			return a.setupStatus(status)
+			return errors.Join(a.setupStatus(status), a.webhookStatus(s))
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "wait until every node is done")

@@ -70,6 +70,8 @@ const (
 	Workloads       Kind = "workloads"    // of all kinds that make pods, with or without Railhead's label
 	ConfigMaps      Kind = "configmaps"   // of Objects these alone, by name
 	TrainJobs       Kind = "trainjobs"
+	// Webhooks are the objects of the admission webhook, among Objects, with Railhead's label
+	Webhooks Kind = "mutatingwebhookconfigurations"
 )
 
 // Server is the API server with its API groups.

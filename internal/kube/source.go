@@ -284,6 +284,13 @@ var endpoints = map[cluster.Kind][]endpoint{
 		scope:    inNamespace,
 		codec:    codecOf(convertTrainJob, func(d *draft) *[]cluster.TrainJob { return &d.TrainJobs }),
 	}},
+	cluster.Webhooks: {
+		writtenOf("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration", ofCluster),
+		writtenOf("", "v1", "Namespace", ofCluster),
+		writtenOf("apps", "v1", "Deployment", inNamespace),
+		writtenOf("policy", "v1", "PodDisruptionBudget", inNamespace),
+		writtenOf(rbacv1.GroupName, "v1", "ClusterRoleBinding", ofCluster),
+	},
 	cluster.SCCs: {{
 		group: cluster.SecurityGroup,
 		codec: codecOf(convertSCC, func(d *draft) *[]cluster.SCC { return &d.SCCs }),

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/internal/nccl"
+	plans "github.com/railhead/railhead/internal/plan/webhook"
+	"github.com/railhead/railhead/internal/report"
+	"github.com/railhead/railhead/internal/webhook"
+)
+
+// certificateTime is how long a certificate of the webhook is valid.
+const certificateTime = 2 * 365 * 24 * time.Hour
+
+func newSetupWebhook(a *app) *cobra.Command {
+	var o plans.Options
+	var flags applyFlags
+	policy := "ignore"
+	cmd := &cobra.Command{
+		Use:   "webhook --image IMAGE",
+		Short: "Inject rails into new pods of labelled namespaces, without manifests",
+		Long: `webhook runs an admission webhook in namespace railhead-system. The API server then sends it the new pods
+of namespaces with the label railhead/inject=enabled, and pods with that annotation in other namespaces. Pods with GPUs
+get what 'inject' adds, but never a privilege: the nodes must let containers lock memory. Pods that cannot get rails are
+created unchanged, with a warning; the value required refuses them. 'railhead setup rollback' removes the webhook.`,
+		Example: `  railhead setup webhook --image registry.example/railhead:1
+  kubectl label namespace train railhead/inject=enabled
+  railhead setup status                              replicas, certificate and namespaces`,
+		Args: takes(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, s, err := a.read(cmd.Context(), kube.Want{Kinds: plans.Kinds()})
+			if err != nil {
+				return err
+			}
+			o.Fail = policy == "fail"
+			if o.Cert, o.Key, err = webhook.Issue(plans.Host, s.Taken.Add(certificateTime)); err != nil {
+				return exit.Failed(err)
+			}
+			apply := applier{
+				app: a, client: client, flags: flags,
+				want: kube.Want{Namespace: plans.Namespace, Detail: true}, resume: "railhead setup status",
+			}
+			apply.plan, apply.findings = plans.Setup(s, o)
+			return apply.apply(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Image, "image", "", "`image` that contains /railhead")
+	f.StringVar(&o.PodImage, "pod-image", "",
+		"`image` that contains /railhead-pod (default: the ConfigMaps of 'setup namespace' in each namespace)")
+	choiceFlag(cmd, &o.Mode, "mode", "", "rdma: pods need rails; auto: without rails they use TCP",
+		string(nccl.RDMA), string(nccl.Auto))
+	choiceFlag(cmd, &policy, "failure-policy", "",
+		"pods while the webhook does not answer: ignore creates them without rails; fail refuses them",
+		"ignore", "fail")
+	choiceFlag(cmd, &o.Certificate, "certificate", "",
+		"who issues the certificate: OpenShift's service CA, which renews it, or railhead (default: service-ca on OpenShift)",
+		plans.ByServiceCA, plans.ByRailhead)
+	_ = cmd.MarkFlagRequired("image") // the flag exists
+	flags.add(cmd, 5*time.Minute)
+	return cmd
+}
+
+// withWebhook adds the lists about the webhook.
+func withWebhook(w kube.Want) kube.Want {
+	for _, kind := range plans.Kinds() {
+		if !slices.Contains(w.Kinds, kind) {
+			w.Kinds = append(slices.Clone(w.Kinds), kind)
+		}
+	}
+	return w
+}
+
+// webhookStatus prints the state of the webhook. It returns a fault if it does not answer.
+func (a *app) webhookStatus(s cluster.State) error {
+	if p := s.Problem(cluster.Webhooks); p != nil {
+		return unknown(errors.New("whether there is a webhook could not be read: " + p.Err))
+	}
+	line, status := plans.Status(s)
+	if line != "" {
+		report.Line(a.streams.Out, "%s", line)
+	}
+	if status == check.Fail {
+		return exit.Error{Code: exit.Fault}
+	}
+	return nil
+}

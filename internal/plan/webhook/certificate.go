@@ -1,0 +1,79 @@
+package webhook
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/pem"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+const day = "2 January 2006"
+
+// bundle returns the certificate that a configuration trusts, as PEM; nil if there is none.
+func bundle(configuration cluster.Object) []byte {
+	webhooks, _, _ := unstructured.NestedSlice(configuration.Fields, "webhooks")
+	if len(webhooks) == 0 {
+		return nil
+	}
+	first, _ := webhooks[0].(map[string]any)
+	text, _, _ := unstructured.NestedString(first, "clientConfig", "caBundle")
+	cert, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil
+	}
+	return cert
+}
+
+// until returns when a certificate ends; zero if it cannot be read.
+func until(cert []byte) time.Time {
+	block, _ := pem.Decode(cert)
+	if block == nil {
+		return time.Time{}
+	}
+	parsed, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return time.Time{}
+	}
+	return parsed.NotAfter
+}
+
+// secretName returns the name of the Secret with a certificate and its key. It contains the hash of the certificate, so
+// that the pods change together with it.
+func secretName(cert []byte) string {
+	sum := sha256.Sum256(cert)
+	return Name + "-" + hex.EncodeToString(sum[:6])
+}
+
+// chooseCertificate keeps the certificate of the cluster, without reading its key, unless it ends soon.
+func (w *writer) chooseCertificate() {
+	if w.Certificate == ByServiceCA {
+		w.Cert, w.Key = nil, nil
+		return
+	}
+	live, exists := w.s.Object(configurationKind, "", Configuration)
+	if !exists {
+		return
+	}
+	if cert := bundle(live); until(cert).Sub(w.s.Taken) > renewal && w.running(secretName(cert)) {
+		w.Cert, w.Key = cert, nil
+	}
+}
+
+// running reports whether the deployed server has the Secret.
+func (w *writer) running(secret string) bool {
+	d, _ := w.s.Object("Deployment", Namespace, Name)
+	volumes, _, _ := unstructured.NestedSlice(d.Fields, "spec", "template", "spec", "volumes")
+	for _, v := range volumes {
+		v, _ := v.(map[string]any)
+		if name, _, _ := unstructured.NestedString(v, "secret", "secretName"); name == secret {
+			return true
+		}
+	}
+	return false
+}
