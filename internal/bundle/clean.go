@@ -9,6 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/rules"
 	benchrules "github.com/railhead/railhead/internal/rules/bench"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // Clean keeps the parts of a bundle that may leave the cluster: only the labels, annotations, variables, objects and
@@ -255,7 +256,7 @@ func inDomain(key string, domains []string) bool {
 var annotationKeys = []string{
 	"k8s.v1.cni.cncf.io/networks", "k8s.v1.cni.cncf.io/network-status", "k8s.v1.cni.cncf.io/resourceName",
 	"v1.multus-cni.io/default-network", "openshift.io/scc", "security.openshift.io/validated-scc-subject-type",
-	"openshift.io/sa.scc.uid-range", "openshift.io/sa.scc.supplemental-groups",
+	"openshift.io/sa.scc.uid-range", "openshift.io/sa.scc.supplemental-groups", workload.Injected,
 }
 
 func annotations(all map[string]string) map[string]string { return filter(all, allowsAnnotation) }

@@ -24,6 +24,8 @@ func newInject(a *app) *cobra.Command {
 and first the ConfigMaps that carry railhead-pod if the namespace lacks them ('railhead setup namespace' creates them).
 It changes nothing in the cluster. Settings of the manifest are kept;
 injecting twice has no further effect. A manifest that names a namespace gets the rails of that namespace.
+railhead-pod starts the command of the containers that train. Where it cannot, because the manifest has no command, or
+Ray or sshd starts the processes, an init container writes /etc/nccl.conf; --wrap chooses.
 If some pods of an object request GPUs, its other pods stay as they are, such as the head of a Ray cluster or the
 launcher of an MPIJob; --container adds rails to all pods with a container of that name.
 
@@ -43,6 +45,10 @@ Kinds: ` + strings.Join(workload.WithTemplates(), ", ") + `; any other with --te
 			"repeatable")
 	_ = cmd.MarkFlagRequired("filename") // the flag exists
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
+	choiceFlag(cmd, &j.Wrap, "wrap", "",
+		"auto: railhead-pod starts the command where it can, else an init container writes /etc/nccl.conf; "+
+			"always: refuse where it cannot; never: files only",
+		job.WrapAuto, job.WrapAlways, job.WrapNever)
 	j.add(cmd)
 	return cmd
 }

@@ -15,6 +15,13 @@ const (
 	ComponentJob   = "job"
 )
 
+// Injected is an annotation of pod templates to which Railhead added rails: how the containers get their settings.
+const (
+	Injected  = "railhead/injected"
+	ByCommand = "command" // railhead-pod starts the command
+	ByFiles   = "files"   // an init container writes files
+)
+
 // OfJob reports whether a pod belongs to a job.
 func OfJob(p cluster.Pod, job, namespace string) bool {
 	return p.Namespace == namespace && p.Labels[LabelInstance] == job && p.Labels[LabelComponent] == ComponentJob

@@ -30,8 +30,10 @@ type Kind struct {
 	Suffix    string     // longest text after NAME in names and labels of pods; N is the highest rank
 	Makers    []string   // objects whose events explain missing pods
 	Recreates bool       // the controller replaces a pod that ended or failed
-	Revision  string     // path of the revision that new pods get, where an object can be changed while its pods run
-	Fixed     []string   // fields of the spec that cannot be changed
+	// OwnCommand is true if the controller writes the command of the pods, or a part of it.
+	OwnCommand bool
+	Revision   string   // path of the revision that new pods get, where an object can be changed while its pods run
+	Fixed      []string // fields of the spec that cannot be changed
 }
 
 // Source is a label or an annotation of a pod.
@@ -218,6 +220,8 @@ func trainingRuntime(kind string) Kind {
 		GVK:       schema.GroupVersionKind{Group: cluster.TrainerGroup, Version: "v1alpha1", Kind: kind},
 		Templates: []Template{replicatedJobs("spec.template.spec.replicatedJobs")},
 		Stores:    true,
+		// replaces it by that of the TrainJob: pkg/runtime/framework/plugins/jobset/builder.go Trainer
+		OwnCommand: true,
 	}
 }
 
@@ -239,7 +243,8 @@ func rayCluster(kind, path string) Kind {
 				Among: kind != "RayCluster",
 			},
 		},
-		Submits: kind == "RayJob",
+		Submits:    kind == "RayJob",
+		OwnCommand: true, // starts Ray: ray-operator controllers/ray/common/pod.go BuildPod
 	}
 	switch kind {
 	case "RayCluster":

@@ -15,6 +15,7 @@ import (
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/plantest"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // claimCluster has two nodes whose NICs dranet offers, each on a PCIe root of its own, and no attachment.
@@ -344,8 +345,9 @@ spec:
 	if diff := cmp.Diff([]any{map[string]any{"name": "own"}, map[string]any{"name": "rails"}}, resources["claims"]); diff != "" {
 		t.Errorf("claims of the container (-want +got):\n%s", diff)
 	}
-	if _, has := template["metadata"].(map[string]any); has {
-		t.Error("the pod has annotations")
+	annotations := workload.Field(template, "metadata.annotations")
+	if diff := cmp.Diff(any(map[string]any{workload.Injected: workload.ByCommand}), annotations); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
 	again, _ := InjectAll(out, states, Options{Programs: programs()})
 	if diff := cmp.Diff(out, again); diff != "" {

@@ -203,10 +203,10 @@ func claimTemplatesOf(fields map[string]any, job string) []string {
 // claimIn adds the claim to a pod, and to the container that trains.
 func (j *placement) claimIn(spec, main map[string]any) {
 	template := j.claimTemplate()
-	spec["resourceClaims"] = withNamed(spec["resourceClaims"], map[string]any{
+	spec["resourceClaims"] = with(spec["resourceClaims"], "name", map[string]any{
 		"name":                      podClaim,
 		"resourceClaimTemplateName": template.GetName(),
 	})
 	resources := child(main, "resources")
-	resources["claims"] = withNamed(resources["claims"], map[string]any{"name": podClaim})
+	resources["claims"] = with(resources["claims"], "name", map[string]any{"name": podClaim})
 }

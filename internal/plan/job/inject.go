@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -44,13 +43,24 @@ func Inject(
 		container: j.Container,
 		env:       []corev1.EnvVar{{Name: "RAILHEAD_MODE", Value: string(j.Mode)}},
 		pod:       corev1.PodSpec{ServiceAccountName: j.ServiceAccount},
+		start:     start{wrap: o.Wrap},
+	}
+	if kind, _ := o.kindOf(manifest); kind.OwnCommand {
+		shape.start.controller = kind.GVK.Kind
 	}
 	for _, template := range o.podTemplates(object) {
 		spec, _ := template["spec"].(map[string]any)
-		j.noteFixedNames(environmentOf(mainContainer(spec, o.Container)))
+		main := mainContainer(spec, o.Container)
+		j.noteFixedNames(environmentOf(main))
+		obstacle := shape.start.obstacle(main)
 		if err := shape.add(template); err != nil {
 			j.refuse(manifest, err.Error(), "a container with a command")
 			return manifest, j.Findings
+		}
+		annotations := child(child(template, "metadata"), "annotations")
+		if annotations[workload.Injected] = workload.ByCommand; obstacle != "" {
+			annotations[workload.Injected] = workload.ByFiles
+			j.noteFiles(objectRef(manifest), main, obstacle)
 		}
 	}
 	return object, j.Findings
@@ -82,19 +92,25 @@ func injection(manifest unstructured.Unstructured, s cluster.State, o Options) (
 }
 
 // podTemplates returns the templates of the pods that train: those that have the named container, or else request GPUs.
-// If there are none it returns all.
+// If none does it returns all but those that only prepare or start the training.
 func (o Options) podTemplates(manifest unstructured.Unstructured) []map[string]any {
 	k, _ := o.kindOf(manifest)
-	all := k.PodTemplates(manifest.Object)
-	training := slices.DeleteFunc(slices.Clone(all), func(template map[string]any) bool {
-		spec, _ := template["spec"].(map[string]any)
+	var training, chosen []map[string]any
+	for _, part := range k.Parts(manifest.Object) {
+		spec, _ := part.Template["spec"].(map[string]any)
 		main := mainContainer(spec, o.Container)
-		return main == nil || o.Container == "" && !requestsGPU(main)
-	})
-	if len(training) == 0 {
-		return all
+		trains := part.Role == workload.Worker || part.Role == workload.Leader
+		if trains {
+			training = append(training, part.Template)
+		}
+		if main != nil && (o.Container != "" || trains && requestsGPU(main)) {
+			chosen = append(chosen, part.Template)
+		}
 	}
-	return training
+	if len(chosen) == 0 {
+		return training
+	}
+	return chosen
 }
 
 // requestedGPUs copies the GPU request of the manifest.
@@ -125,10 +141,13 @@ func (j *job) refuseKind(manifest unstructured.Unstructured) {
 
 // refuse fails for a manifest that nothing can be added to.
 func (j *job) refuse(manifest unstructured.Unstructured, reason, want string) {
-	kind := manifest.GetKind()
-	j.fail(ManifestSuitable, check.Named(check.Kind(strings.ToLower(cmp.Or(kind, "manifest"))), manifest.GetName()),
-		reason, evidence("manifest", cmp.Or(kind, "no kind"), want),
+	j.fail(ManifestSuitable, objectRef(manifest), reason,
+		evidence("manifest", cmp.Or(manifest.GetKind(), "no kind"), want),
 		check.ByUser("Correct the manifest. `skopeo inspect --config` shows the command of an image."))
+}
+
+func objectRef(o unstructured.Unstructured) check.Ref {
+	return check.Named(check.Kind(strings.ToLower(cmp.Or(o.GetKind(), "manifest"))), o.GetName())
 }
 
 // decideFor chooses the rails and the privileges of the pods.

@@ -140,6 +140,13 @@ func injections() map[string]struct {
 		"jobset": {plantest.Training(), "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: js, namespace: train}\nspec:\n  replicatedJobs:\n" +
 			"  - name: a\n    template: {spec: {template: {metadata: {annotations: {k8s.v1.cni.cncf.io/networks: '[{\"name\":\"mine\",\"namespace\":\"x\"}]'}}, spec: {containers: [{name: a, image: i, command: [x]}]}}}}\n" +
 			"  - name: b\n    template: {spec: {template: {spec: {containers: [{name: a, image: i, command: [z]}]}}}}\n", o},
+		"mpijob":     {plantest.Training(), mpiManifest, o},
+		"raycluster": {plantest.Training(), rayManifest, auto},
+		"pod-without-command": {memlockLimited(), "apiVersion: v1\nkind: Pod\nmetadata: {name: serve, namespace: train}\nspec:\n" +
+			"  serviceAccountName: h-kim-sa\n  containers:\n  - name: vllm\n    image: vllm\n    args: [serve, model]\n" +
+			"    env: [{name: NCCL_DEBUG, value: INFO}]\n    envFrom: [{configMapRef: {name: settings}}]\n" +
+			"    resources: {limits: {nvidia.com/gpu: 8}}\n" +
+			"    volumeMounts: [{name: own, mountPath: /etc/nccl.conf, subPath: nccl.conf}]\n  volumes: [{name: own, configMap: {name: own}}]\n", o},
 		"pytorchjob": {plantest.Training(), "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: pt, namespace: train}\nspec:\n  pytorchReplicaSpecs:\n" +
 			"    Master: {template: {spec: {containers: [{name: pytorch, image: i, command: [x], resources: {limits: {nvidia.com/gpu: 8}}}]}}}\n" +
 			"    Worker: {replicas: 3, template: {spec: {containers: [{name: pytorch, image: i, command: [x], resources: {limits: {nvidia.com/gpu: 8}}}]}}}\n", o},
@@ -270,6 +277,22 @@ func TestInjectRoles(t *testing.T) {
 	}
 }
 
+// rayManifest is as the samples of KubeRay are: the head has no GPUs, and no container has a command.
+const rayManifest = `
+apiVersion: ray.io/v1
+kind: RayCluster
+metadata: {name: tune, namespace: train}
+spec:
+  rayVersion: 2.46.0
+  headGroupSpec:
+    rayStartParams: {num-gpus: "0"}
+    template: {spec: {containers: [{name: ray-head, image: rayproject/ray, ports: [{containerPort: 6379, name: gcs-server}]}]}}
+  workerGroupSpecs:
+  - groupName: gpu
+    replicas: 2
+    template: {spec: {containers: [{name: ray-worker, image: rayproject/ray, resources: {limits: {nvidia.com/gpu: 8}}}]}}
+`
+
 const mpiManifest = `
 apiVersion: kubeflow.org/v2beta1
 kind: MPIJob
@@ -279,6 +302,38 @@ spec:
     Launcher: {template: {spec: {containers: [{name: launcher, image: i, command: [mpirun, all_reduce_perf]}]}}}
     Worker: {replicas: 2, template: {spec: {containers: [{name: worker, image: i, command: [/usr/sbin/sshd, -De], resources: {limits: {nvidia.com/gpu: 8}}}]}}}
 `
+
+// TestWrap: railhead-pod starts a command only if its processes inherit the environment.
+func TestWrap(t *testing.T) {
+	container := func(text string) map[string]any {
+		var c map[string]any
+		if err := yaml.Unmarshal([]byte(text), &c); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	for _, c := range []struct {
+		start     start
+		container string
+		wraps     bool
+	}{
+		{start{}, "command: [torchrun, train.py]", true},
+		{start{}, "command: [/railhead/bin/railhead-pod, run, --, x]", true},
+		{start{wrap: WrapNever}, "command: [/railhead/bin/railhead-pod, run, --, x]", true},
+		{start{}, "args: [train.py]", false},
+		{start{}, "command: [sh, -c, 'mkdir -p /run/sshd; /usr/sbin/sshd -De']", false},
+		{start{}, "{command: [/bin/bash, -c], args: ['sshd -D']}", false},
+		{start{}, "command: [train-sshd-like]", true},
+		{start{wrap: WrapAlways}, "command: [/usr/sbin/sshd, -De]", true},
+		{start{wrap: WrapNever}, "command: [torchrun, train.py]", false},
+		{start{controller: "RayCluster"}, "command: [ray, start]", false},
+		{start{controller: "RayCluster", wrap: WrapAlways}, "command: [ray, start]", true},
+	} {
+		if obstacle := c.start.obstacle(container(c.container)); (obstacle == "") != c.wraps {
+			t.Errorf("%+v %s: %q", c.start, c.container, obstacle)
+		}
+	}
+}
 
 // TestInjectUnknownKind: an object that makes pods is not passed through because its kind is unknown.
 func TestInjectUnknownKind(t *testing.T) {
@@ -378,7 +433,12 @@ func TestInjectRefuses(t *testing.T) {
 		"no command": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train}\nspec: {containers: [{name: c, image: i}]}",
 			"fail manifest-suitable",
-			"container c has no command",
+			"container c has no command; railhead-pod cannot start",
+		},
+		"no place for a file": {
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train}\nspec: {containers: [{name: c, image: i, command: [sshd], env: [{name: NCCL_CONF_FILE, value: /x}], volumeMounts: [{name: x, mountPath: /etc/nccl.conf}]}]}",
+			"fail manifest-suitable",
+			"container c has a NCCL_CONF_FILE and a /etc/nccl.conf of its own",
 		},
 		"an annotation with invalid JSON": {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train, annotations: {k8s.v1.cni.cncf.io/networks: '[{'}}\nspec: {containers: [{name: c, image: i, command: [x]}]}",
 			"fail manifest-suitable", "k8s.v1.cni.cncf.io/networks"},
@@ -401,6 +461,9 @@ func TestInjectRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := manifest(t, c.manifest)
 			o := Options{Programs: programs()}
+			if name == "no command" {
+				o.Wrap = WrapAlways
+			}
 			if c.want == "fail job-request" {
 				o.Memory = "much"
 			}

@@ -72,6 +72,7 @@ type Options struct {
 	Env              map[string]string
 	RuntimeClass     string
 	Container        string // inject: the one that trains
+	Wrap             string // inject: WrapAuto
 }
 
 // Script is a file that the pods run.

@@ -30,6 +30,7 @@ type podShape struct {
 	job       *job
 	delivery  delivery.Delivery
 	container string // as in mainContainer
+	start     start
 	script    string // ConfigMap with the script; "": none
 	env       []corev1.EnvVar
 	pod       corev1.PodSpec          // defaults of the pod
@@ -43,11 +44,14 @@ func (p podShape) add(template map[string]any) error {
 	if main == nil {
 		return fmt.Errorf("no container %s", cmp.Or(p.container, "in the pod"))
 	}
-	command, err := wrapped(main)
-	if err != nil {
-		return err
+	obstacle := p.start.obstacle(main)
+	switch {
+	case obstacle == "":
+		main["command"] = wrapped(main)
+	case p.start.wrap == WrapAlways:
+		return fmt.Errorf("container %v has no command; railhead-pod cannot start the command of the image, which is "+
+			"unknown", main["name"])
 	}
-	main["command"] = command
 	if len(p.job.claim.rails) > 0 {
 		p.job.claimIn(spec, main)
 	} else if err := p.attach(template, main); err != nil {
@@ -55,7 +59,7 @@ func (p podShape) add(template map[string]any) error {
 	}
 	p.request(spec, main)
 	setMissing(spec, plan.Fields(&p.pod))
-	p.environment(main)
+	addEnvironment(main, p.env...)
 	p.volumes(spec, main)
 	setMissing(main, map[string]any{"terminationMessagePolicy": "FallbackToLogsOnError"})
 	if p.security != nil {
@@ -68,7 +72,10 @@ func (p podShape) add(template map[string]any) error {
 	if c := p.delivery.InitContainer(image); c != nil {
 		install := plan.Fields(c)
 		install["securityContext"] = installSecurity(main)
-		spec["initContainers"] = withNamed(spec["initContainers"], install)
+		spec["initContainers"] = with(spec["initContainers"], "name", install)
+	}
+	if obstacle != "" {
+		return writeFiles(spec, main)
 	}
 	return nil
 }
@@ -101,16 +108,12 @@ func requestsGPU(container map[string]any) bool {
 }
 
 // wrapped returns the command of a container behind railhead-pod run.
-func wrapped(container map[string]any) ([]any, error) {
+func wrapped(container map[string]any) []any {
 	command, _ := container["command"].([]any)
-	if len(command) == 0 {
-		return nil, fmt.Errorf("container %v has no command; railhead-pod cannot start the command of the image, "+
-			"which is unknown", container["name"])
-	}
 	if command[0] == delivery.Path {
-		return command, nil
+		return command
 	}
-	return append([]any{delivery.Path, "run", "--"}, command...), nil
+	return append([]any{delivery.Path, "run", "--"}, command...)
 }
 
 // attach lists the rails in the annotation and requests one device for each.
@@ -134,19 +137,6 @@ func (p podShape) attach(template, main map[string]any) error {
 		set(main, name, fmt.Sprint(n)) // requests and limits of devices are equal (kubernetes pkg/apis/core/validation)
 	}
 	return nil
-}
-
-// amounts returns the requests or the limits of a container.
-func amounts(container map[string]any, kind string) map[string]any {
-	resources, _ := container["resources"].(map[string]any)
-	list, _ := resources[kind].(map[string]any)
-	return list
-}
-
-func set(container map[string]any, name, amount string) {
-	for _, kind := range []string{"requests", "limits"} {
-		child(child(container, "resources"), kind)[name] = amount
-	}
 }
 
 // perResource returns the devices of each resource that a pod needs: one for each rail.
@@ -248,11 +238,11 @@ func ownShm(container map[string]any) string {
 	return ""
 }
 
-// environment adds variables before those of the container, which may refer to them.
-func (p podShape) environment(main map[string]any) {
+// addEnvironment adds variables before those of the container, which may refer to them.
+func addEnvironment(main map[string]any, vars ...corev1.EnvVar) {
 	own, _ := main["env"].([]any)
 	var added []any
-	for _, v := range p.env {
+	for _, v := range vars {
 		if named(items(own), v.Name) == nil {
 			added = append(added, plan.Fields(&v))
 		}
@@ -282,10 +272,10 @@ func (p podShape) volumes(spec, main map[string]any) {
 		mounts = append(mounts, corev1.VolumeMount{Name: shmVolume, MountPath: "/dev/shm"})
 	}
 	for _, v := range volumes {
-		spec["volumes"] = withNamed(spec["volumes"], plan.Fields(&v))
+		spec["volumes"] = with(spec["volumes"], "name", plan.Fields(&v))
 	}
 	for _, m := range mounts {
-		main["volumeMounts"] = withNamed(main["volumeMounts"], plan.Fields(&m))
+		main["volumeMounts"] = with(main["volumeMounts"], "mountPath", plan.Fields(&m))
 	}
 }
 
@@ -316,63 +306,4 @@ func lockMemory(container map[string]any) {
 	if !slices.Contains(added, any(plan.CapIPCLock)) && security["privileged"] != true {
 		capabilities["add"] = append(slices.Clone(added), any(plan.CapIPCLock))
 	}
-}
-
-// child returns a map in a map, which it creates if it is missing.
-func child(parent map[string]any, key string) map[string]any {
-	c, ok := parent[key].(map[string]any)
-	if !ok {
-		c = map[string]any{}
-		parent[key] = c
-	}
-	return c
-}
-
-// setMissing sets the fields that are missing, also in the maps that both have.
-func setMissing(have, want map[string]any) {
-	for key, w := range want {
-		h, exists := have[key]
-		if !exists {
-			have[key] = runtime.DeepCopyJSONValue(w)
-			continue
-		}
-		inner, _ := w.(map[string]any)
-		if own, ok := h.(map[string]any); ok {
-			setMissing(own, inner)
-		}
-	}
-}
-
-// withNamed returns a list with an item added, or replaced if it has the same name.
-func withNamed(list any, item map[string]any) []any {
-	all, _ := list.([]any)
-	all = slices.Clone(all)
-	for i, existing := range all {
-		if m, ok := existing.(map[string]any); ok && m["name"] == item["name"] {
-			all[i] = item
-			return all
-		}
-	}
-	return append(all, item)
-}
-
-// items returns the maps of a list.
-func items(list any) []map[string]any {
-	var maps []map[string]any
-	all, _ := list.([]any)
-	for _, item := range all {
-		if m, ok := item.(map[string]any); ok {
-			maps = append(maps, m)
-		}
-	}
-	return maps
-}
-
-// named returns the item of a name, or nil.
-func named(items []map[string]any, name any) map[string]any {
-	i := slices.IndexFunc(items, func(item map[string]any) bool { return item["name"] == name })
-	if i < 0 {
-		return nil
-	}
-	return items[i]
 }

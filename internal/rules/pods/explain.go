@@ -49,6 +49,9 @@ const (
 // InstallContainer is the init container that copies railhead-pod into a pod.
 const InstallContainer = "railhead-pod-install"
 
+// FilesContainer is the init container that writes the settings of commands which railhead-pod does not start.
+const FilesContainer = "railhead-pod-files"
+
 // Explain returns why a pod was not created, stays Pending or fails, from its status and from the events of it and its
 // owner. ok is false if nothing is wrong so far. A finding that fails does not pass by itself, at once or after the
 // obstacle's patience; one that warns may.
