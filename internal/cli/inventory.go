@@ -130,9 +130,12 @@ func inventoryOf(s cluster.State) inventory {
 		SriovNode: s.SriovNodes,
 		Findings:  clusterrules.Missing(s),
 	}
-	free := s.Free()
+	free, offers := s.Free(), inv.RDMA
+	for _, r := range s.ClaimRails() {
+		offers = append(offers, cluster.Offer{Resource: r.Driver + "/" + r.Network, PerNode: r.PerNode})
+	}
 	for _, n := range s.Nodes {
-		inv.Nodes = append(inv.Nodes, inventoryNodeOf(s, n, inv.RDMA, free[n.Name]))
+		inv.Nodes = append(inv.Nodes, inventoryNodeOf(s, n, offers, free[n.Name]))
 	}
 	for _, n := range s.Networks {
 		if _, seen := inv.Rails[n.Namespace]; !seen {
@@ -163,7 +166,10 @@ func inventoryNodeOf(s cluster.State, n cluster.Node, offers []cluster.Offer, fr
 		i.State = why
 	}
 	i.GPUResource, i.GPUs = n.GPUs()
-	if i.GPUResource != "" && s.Knows(cluster.Pods) {
+	for _, count := range s.GPUsByRoot(n.Name) {
+		i.GPUResource, i.GPUs = cluster.DRAGPU, i.GPUs+int64(count)
+	}
+	if i.GPUResource != "" && i.GPUResource != cluster.DRAGPU && s.Knows(cluster.Pods) {
 		left := free[i.GPUResource]
 		i.GPUsFree = &left
 	}

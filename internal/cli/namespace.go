@@ -16,7 +16,7 @@ import (
 var namespaceKinds = []cluster.Kind{
 	cluster.Nodes, cluster.Namespaces, cluster.ServiceAccounts,
 	cluster.Networks, cluster.SriovNetworks, cluster.SriovPolicies, cluster.SriovNodes,
-	cluster.SCCs, cluster.SCCGrants, cluster.Objects, cluster.ConfigMaps,
+	cluster.SCCs, cluster.SCCGrants, cluster.Objects, cluster.ConfigMaps, cluster.DRADevices, cluster.DeviceClasses,
 }
 
 func newSetupNamespace(a *app) *cobra.Command {
@@ -29,7 +29,8 @@ func newSetupNamespace(a *app) *cobra.Command {
 		Short: "Set up a namespace for RDMA jobs: service account, rights, network attachments, railhead-pod",
 		Long: `namespace creates the service account of the pods, binds it to the security context constraint in this
 namespace only, and creates a network attachment for each rail: through the SR-IOV operator if the cluster has it, or by
-copying those of another namespace. It also stores railhead-pod in ConfigMaps, so that the manifests of 'deploy -o yaml'
+copying those of another namespace. Where a DRA driver offers the NICs instead, jobs claim their rails, and it creates
+the driver's device class if there is none. It also stores railhead-pod in ConfigMaps, so that the manifests of 'deploy -o yaml'
 and 'inject' only name it. It prints the rails of the namespace. A second run changes nothing.`,
 		Example: `  railhead setup namespace train
   railhead setup namespace train --name h-kim                 for the job h-kim: service account h-kim-sa

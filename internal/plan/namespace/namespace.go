@@ -53,11 +53,16 @@ func Setup(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 	if d.Failed() {
 		return plan.Plan{}, d.Findings
 	}
-	d.noteRails()
+	var classes plan.Step
+	if d.claimed() {
+		classes = d.classes()
+	} else {
+		d.noteRails()
+	}
 	program := o.delivery(s)
 	return plan.Plan{
 		Title: "Set up namespace " + o.Namespace + " for RDMA jobs",
-		Steps: slices.DeleteFunc([]plan.Step{access, program, networks}, func(s plan.Step) bool {
+		Steps: slices.DeleteFunc([]plan.Step{access, program, classes, networks}, func(s plan.Step) bool {
 			return len(s.Changes) == 0
 		}),
 		Notes: d.Notes,

@@ -38,7 +38,7 @@ func (d *draft) networks() plan.Step {
 	case d.s.Server.Serves(cluster.SriovGroup) && d.s.Knows(cluster.SriovPolicies):
 		step.Changes = d.sriovNetworks()
 		step.Done, step.Watch = networksExist(d.Namespace, d.planned), []cluster.Kind{cluster.Networks}
-	case len(d.s.UsableRails(d.Namespace)) == 0 && len(d.sources()) > 0:
+	case len(d.s.UsableRails(d.Namespace)) == 0 && len(d.sources()) > 0 && !d.claimed():
 		d.noSource("no SR-IOV policy can be read")
 	}
 	if len(d.chained) > 0 {

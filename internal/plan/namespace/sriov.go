@@ -27,7 +27,7 @@ func (d *draft) sriovNetworks() []plan.Change {
 		}
 	}
 	switch {
-	case len(policies) > 0 || len(d.s.UsableRails(d.Namespace)) > 0:
+	case len(policies) > 0 || len(d.s.UsableRails(d.Namespace)) > 0 || d.claimed():
 	case len(d.sources()) > 0 || len(d.Networks) > 0:
 		d.noSource("no SriovNetworkNodePolicy with isRdma: true" + d.named())
 	default:
