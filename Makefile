@@ -6,7 +6,7 @@ BUILD     = CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w -X 
 GOLANGCI  = go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: build dist test test-local test-openshift test-lab lab race lint fuzz bench demo check fmt clean help
+.PHONY: build dist test test-local test-openshift test-workloads test-lab lab race lint fuzz bench demo check fmt clean help
 
 build: bin/railhead-pod bin/railhead ## both programs, static and stripped, in bin; railhead for this machine or for GOOS and GOARCH
 
@@ -49,6 +49,9 @@ test-local: ## vet and test what needs no control plane
 
 test-openshift: ## test railhead again where the JobSet controller and the network-resources-injector run, too
 	cd lab && go vet -tags openshift ./... && go test -tags openshift -timeout 60m ./controlplane/full/... ./judge/e2e/...
+
+test-workloads: ## test railhead with the real controllers of training workloads, which are built once (about 25 minutes)
+	cd lab && go vet -tags workloads ./judge/e2e/... && go test -tags workloads -timeout 60m -run '^TestTrainingWorkloads$$' ./judge/e2e/...
 
 test-lab: LIMIT ?= 60m
 test-lab: ## test on virtual machines with SR-IOV, an IOMMU and RDMA; prints the table of faults

@@ -85,7 +85,7 @@ func (p *ControlPlane) start(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		p.issue, p.startEtcd, p.startAPIServer, p.connect, p.installCRDs,
 		p.startControllerManager, p.startScheduler, p.startKwok,
-		p.installOpenShift, p.startStandIns, p.startMachineConfig, p.startJobSet, p.startInjector, p.admits,
+		p.installOpenShift, p.startStandIns, p.startMachineConfig, p.startWorkloads, p.startInjector, p.admits,
 	} {
 		if err := step(ctx); err != nil {
 			return err

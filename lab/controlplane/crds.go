@@ -1,16 +1,12 @@
 package controlplane
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/railhead/railhead/lab/controlplane/assets"
@@ -60,21 +56,20 @@ func (p *ControlPlane) established(ctx context.Context, crd *apiextensionsv1.Cus
 
 // readCRDs reads the CRDs of a file and passes over whatever else is in it.
 func readCRDs(file string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	text, err := os.ReadFile(file)
+	objects, err := readObjects(file)
 	if err != nil {
 		return nil, err
 	}
 	var all []*apiextensionsv1.CustomResourceDefinition
-	d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
-	for {
+	for _, u := range objects {
+		if u.GetKind() != "CustomResourceDefinition" {
+			continue
+		}
 		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if err := d.Decode(crd); errors.Is(err, io.EOF) {
-			return all, nil
-		} else if err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, crd); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		if crd.Kind == "CustomResourceDefinition" {
-			all = append(all, crd)
-		}
+		all = append(all, crd)
 	}
+	return all, nil
 }

@@ -3,15 +3,12 @@ package controlplane
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/railhead/railhead/lab/controlplane/assets"
@@ -22,7 +19,6 @@ import (
 const (
 	injectorAccount = "network-resources-injector-sa"
 	networksKey     = "k8s.v1.cni.cncf.io/networks"
-	tokenSeconds    = 7 * 24 * 60 * 60
 )
 
 // startInjector runs the network-resources-injector as the SR-IOV operator deploys it (bindata/manifests/webhook), as
@@ -36,29 +32,25 @@ func (p *ControlPlane) startInjector(ctx context.Context) error {
 		return err
 	}
 	port, health := ports[0], ports[1]
-	certificates, err := p.webhookServer("injector")
-	if err != nil {
+	folder := filepath.Join(p.dir, "pki", "injector")
+	if err := p.serverIn(p.authority, folder); err != nil {
 		return err
 	}
-	if err := p.injectorAccount(ctx, certificates); err != nil {
+	if err := p.injectorRights(ctx); err != nil {
+		return err
+	}
+	if err := p.account(ctx, openshift.SRIOVNamespace, injectorAccount, folder); err != nil {
 		return err
 	}
 	// Release 1.9.0 panics when its watch breaks while a NetworkAttachmentDefinition is deleted
 	// (cache.DeletedFinalStateUnknown): in a cluster the kubelet starts it again.
-	p.injector, err = p.group.Keep(process.Command{
-		Name: string(assets.Injector), Program: p.programs[assets.InCluster], OwnMounts: true,
-		Args: []string{
-			certificates, p.programs[assets.Injector], "--bind-address=127.0.0.1", "--insecure", "-logtostderr",
-			fmt.Sprintf("--port=%d", port), fmt.Sprintf("--health-check-port=%d", health),
-			"--tls-cert-file=" + filepath.Join(certificates,
-				"tls.crt"), "--tls-private-key-file=" + filepath.Join(certificates, "tls.key"),
-			"-injectHugepageDownApi=true", "-network-resource-name-keys=k8s.v1.cni.cncf.io/resourceName",
-		},
-		Env: []string{
-			"KUBERNETES_SERVICE_HOST=127.0.0.1", fmt.Sprintf("KUBERNETES_SERVICE_PORT=%d", p.api.port),
-			"NAMESPACE=" + openshift.SRIOVNamespace,
-		},
-	})
+	p.injector, err = p.group.Keep(p.inCluster(assets.Injector, []string{
+		folder, p.programs[assets.Injector], "--bind-address=127.0.0.1", "--insecure", "-logtostderr",
+		fmt.Sprintf("--port=%d", port), fmt.Sprintf("--health-check-port=%d", health),
+		"--tls-cert-file=" + process.Certificates + "/tls.crt",
+		"--tls-private-key-file=" + process.Certificates + "/tls.key",
+		"-injectHugepageDownApi=true", "-network-resource-name-keys=k8s.v1.cni.cncf.io/resourceName",
+	}, "NAMESPACE="+openshift.SRIOVNamespace))
 	if err != nil {
 		return fmt.Errorf("%w (it needs user namespaces)", err)
 	}
@@ -91,17 +83,12 @@ func (p *ControlPlane) injects(ctx context.Context, started *process.Process) er
 	})
 }
 
-// injectorAccount makes the injector's ServiceAccount with its rights, and writes its token and the certificate
-// authority into the folder.
-func (p *ControlPlane) injectorAccount(ctx context.Context, folder string) error {
+// injectorRights gives the injector's ServiceAccount its rights.
+func (p *ControlPlane) injectorRights(ctx context.Context) error {
 	const name = "network-resources-injector"
-	err := openshift.Install(
+	return openshift.Install(
 		ctx,
 		p.client,
-		openshift.Namespace(openshift.SRIOVNamespace),
-		&corev1.ServiceAccount{
-			ObjectMeta: metav1.ObjectMeta{Namespace: openshift.SRIOVNamespace, Name: injectorAccount},
-		},
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{
 			{
 				APIGroups: []string{"k8s.cni.cncf.io"},
@@ -118,25 +105,6 @@ func (p *ControlPlane) injectorAccount(ctx context.Context, folder string) error
 			},
 		},
 	)
-	if err != nil {
-		return err
-	}
-	c, err := kubernetes.NewForConfig(p.admin)
-	if err != nil {
-		return err
-	}
-	seconds := int64(tokenSeconds)
-	token, err := c.CoreV1().ServiceAccounts(openshift.SRIOVNamespace).CreateToken(ctx, injectorAccount,
-		&authenticationv1.TokenRequest{
-			Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds},
-		}, metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("token of %s: %w", injectorAccount, err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "token"), []byte(token.Status.Token), 0o600); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(folder, "ca.crt"), p.authority.CertPEM, 0o600)
 }
 
 // injectorWebhook is the operator's 003-webhook.yaml with its match condition, without which a failure would be

@@ -34,8 +34,8 @@ type Options struct {
 	MachineConfig bool
 	// SRIOV runs the stand-in for the SR-IOV network operator. It implies the sets SRIOV and Networks.
 	SRIOV bool
-	// JobSet runs the JobSet controller with its webhooks. It implies the set JobSets.
-	JobSet bool
+	// Workloads are the controllers of training workloads that run, with their webhooks. Each implies its CRDs.
+	Workloads []assets.Program
 	// Injector runs the network-resources-injector. It implies the set Networks.
 	Injector bool
 	// CRDs are installed besides those that the other options imply.
@@ -73,14 +73,14 @@ func (o Options) programs() []assets.Program {
 		program assets.Program
 	}{
 		{o.Controllers, assets.ControllerManager}, {o.Scheduler, assets.Scheduler}, {o.Kwok, assets.Kwok},
-		{o.MachineConfig, assets.MachineConfigController}, {o.JobSet, assets.JobSet}, {o.Injector, assets.Injector},
-		{o.Injector, assets.InCluster},
+		{o.MachineConfig, assets.MachineConfigController}, {o.Injector, assets.Injector},
+		{o.Injector || len(o.Workloads) > 0, assets.InCluster},
 	} {
 		if p.wanted {
 			all = append(all, p.program)
 		}
 	}
-	return all
+	return append(all, o.Workloads...)
 }
 
 // sets are the CRDs that the options need.
@@ -93,11 +93,15 @@ func (o Options) sets() []assets.CRDs {
 		{o.SCC, []assets.CRDs{assets.Security, assets.Config}},
 		{o.MachineConfig, []assets.CRDs{assets.MachineConfiguration, assets.Config}},
 		{o.SRIOV, []assets.CRDs{assets.SRIOV, assets.Networks}},
-		{o.JobSet, []assets.CRDs{assets.JobSets}},
 		{o.Injector, []assets.CRDs{assets.Networks}},
 	} {
 		if s.wanted {
 			all = append(all, s.sets...)
+		}
+	}
+	for _, w := range o.controllers() {
+		if w.manifests != "" {
+			all = append(all, w.manifests)
 		}
 	}
 	slices.Sort(all)

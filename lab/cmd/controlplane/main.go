@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/railhead/railhead/lab/controlplane"
+	"github.com/railhead/railhead/lab/controlplane/assets"
 	"github.com/railhead/railhead/lab/controlplane/shape"
 )
 
@@ -39,9 +40,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		"number of GPU nodes; 0: 13 nodes on OpenShift, 4 on plain Kubernetes",
 	)
 	full := flags.Bool("full", false, "with the JobSet controller and the network-resources-injector")
+	workloads := flags.Bool("workloads", false, "with all controllers of training workloads")
 	reboot := flags.Duration("reboot", 2*time.Second, "how long a node takes to reboot in a rollout")
 	if len(args) == 0 || args[0] != "up" {
-		return errors.New("usage: controlplane up [--plain] [--nodes N] [--full] [--reboot 2s]")
+		return errors.New("usage: controlplane up [--plain] [--nodes N] [--full] [--workloads] [--reboot 2s]")
 	}
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
@@ -58,7 +60,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	case *nodes > 0:
 		cluster = shape.Scale(*nodes)
 	}
-	options.JobSet, options.Injector, options.Reboot = *full, *full, *reboot
+	options.Injector, options.Reboot = *full, *reboot
+	switch {
+	case *workloads:
+		options.Workloads = controlplane.Workloads()
+	case *full:
+		options.Workloads = []assets.Program{assets.JobSet}
+	}
 	options.Progress = func(line string) { fmt.Fprintln(stderr, line) }
 	return up(ctx, options, cluster, stdout, stderr)
 }

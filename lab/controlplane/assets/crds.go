@@ -22,8 +22,9 @@ const (
 	SRIOV CRDs = "sriov"
 	// Networks is k8s.cni.cncf.io: NetworkAttachmentDefinitions.
 	Networks CRDs = "networks"
-	// JobSets is jobset.x-k8s.io, of the same version as the JobSet controller.
-	JobSets CRDs = "jobsets"
+	// JobSets is jobset.x-k8s.io, with the roles and webhooks of its controller. The set of any other controller of
+	// training workloads has the controller's name, too.
+	JobSets = CRDs(JobSet)
 	// IPPools is whereabouts.cni.cncf.io: the pools and reservations in which whereabouts keeps addresses, of its own
 	// version.
 	IPPools CRDs = "ippools"
@@ -33,7 +34,6 @@ const (
 	openshiftAPI = "github.com/openshift/api"
 	networksAPI  = "github.com/k8snetworkplumbingwg/network-attachment-definition-client"
 	sriovAPI     = "github.com/k8snetworkplumbingwg/sriov-network-operator"
-	jobsetAPI    = "sigs.k8s.io/jobset"
 	kwokModule   = "sigs.k8s.io/kwok"
 	whereabouts  = "github.com/k8snetworkplumbingwg/whereabouts"
 )
@@ -72,8 +72,6 @@ func manifestsOf(set CRDs) (manifests, bool) {
 		return manifests{module: sriovAPI, files: []string{"config/crd/bases/*.yaml"}}, true
 	case Networks:
 		return manifests{module: networksAPI, files: []string{"artifacts/networks-crd.yaml"}}, true
-	case JobSets:
-		return manifests{pins: "jobset", module: jobsetAPI, files: []string{"config/components/crd/bases/*.yaml"}}, true
 	case IPPools:
 		return manifests{
 			pins:   "whereabouts",
@@ -81,7 +79,8 @@ func manifestsOf(set CRDs) (manifests, bool) {
 			files:  []string{"doc/crds/whereabouts.cni.cncf.io_*.yaml"},
 		}, true
 	}
-	return manifests{}, false
+	m, ok := workloadManifests()[Program(set)]
+	return m, ok
 }
 
 func in(prefix string, names ...string) []string {
@@ -91,7 +90,7 @@ func in(prefix string, names ...string) []string {
 	return names
 }
 
-// CRDFiles returns the manifests of the sets.
+// CRDFiles returns the manifests of the sets. Those of controllers have other objects besides.
 func CRDFiles(ctx context.Context, sets ...CRDs) ([]string, error) {
 	var files []string
 	for _, set := range sets {
@@ -115,19 +114,6 @@ func KwokStages(ctx context.Context) ([]string, error) {
 	return manifests{pins: "kwok", module: kwokModule, files: in("kustomize/stage/",
 		"node/fast/node-initialize.yaml", "node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
 		"pod/fast/pod-ready.yaml", "pod/fast/pod-delete.yaml")}.find(ctx)
-}
-
-// JobSetWebhooks returns the manifest of the JobSet controller's webhooks.
-func JobSetWebhooks(ctx context.Context) (string, error) {
-	files, err := manifests{
-		pins:   "jobset",
-		module: jobsetAPI,
-		files:  []string{"config/components/webhook/manifests.yaml"},
-	}.find(ctx)
-	if err != nil {
-		return "", err
-	}
-	return files[0], nil
 }
 
 func (m manifests) find(ctx context.Context) ([]string, error) {

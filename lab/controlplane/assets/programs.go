@@ -23,7 +23,6 @@ const (
 	Kwok              Program = "kwok"
 	// MachineConfigController has the machine-config-operator's render, node and drain controllers.
 	MachineConfigController Program = "machine-config-controller"
-	JobSet                  Program = "jobset"
 	// Injector is the network-resources-injector.
 	Injector Program = "network-resources-injector"
 	// InCluster starts a program that only knows the configuration of a pod.
@@ -47,6 +46,7 @@ type recipe struct {
 func recipes() map[Program]recipe {
 	all := controlPlaneRecipes()
 	maps.Copy(all, nodeRecipes())
+	maps.Copy(all, workloadRecipes())
 	return all
 }
 
@@ -56,7 +56,6 @@ func controlPlaneRecipes() map[Program]recipe {
 		kubernetes = "k8s.io/kubernetes"
 		etcd       = "go.etcd.io/etcd/server/v3"
 		kwok       = "sigs.k8s.io/kwok"
-		jobset     = "sigs.k8s.io/jobset"
 		injector   = "github.com/k8snetworkplumbingwg/network-resources-injector"
 		kubectl    = "k8s.io/kubectl"
 	)
@@ -91,7 +90,6 @@ func controlPlaneRecipes() map[Program]recipe {
 			tags:  "containers_image_openpgp exclude_graphdriver_btrfs exclude_graphdriver_devicemapper",
 			first: 150 * time.Second,
 		},
-		JobSet:    {module: "jobset", pkg: jobset, version: jobset, first: 4 * time.Minute},
 		Injector:  {module: "injector", pkg: injector + "/cmd/webhook", version: injector, first: 2 * time.Minute},
 		InCluster: {module: "injector", pkg: "./in-cluster", version: injector, first: time.Second},
 		Kubectl:   {module: "kubectl", pkg: ".", version: kubectl, first: time.Minute},

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/railhead/railhead/lab/controlplane"
+	"github.com/railhead/railhead/lab/controlplane/assets"
 	"github.com/railhead/railhead/lab/controlplane/openshift"
 	"github.com/railhead/railhead/lab/controlplane/scheme"
 	"github.com/railhead/railhead/lab/controlplane/shape"
@@ -33,7 +34,7 @@ var shared *controlplane.ControlPlane
 
 func TestMain(m *testing.M) {
 	options := controlplane.OpenShift()
-	options.JobSet, options.Injector = true, true
+	options.Workloads, options.Injector = []assets.Program{assets.JobSet}, true
 	os.Exit(controlplane.Share(m, options, func(ctx context.Context, p *controlplane.ControlPlane) error {
 		shared = p
 		if err := shape.Born().Create(ctx, p.Client()); err != nil {

@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -16,27 +17,28 @@ import (
 	"time"
 )
 
-// validity of certificates: longer than any control plane of a lab runs.
-const validity = 7 * 24 * time.Hour
+// validity of certificates: longer than any control plane of a lab runs. Controllers that renew their own certificate
+// do so 90 days before its end (open-policy-agent/cert-controller, lookaheadInterval).
+const validity = 365 * 24 * time.Hour
 
 // Authority signs certificates for servers and for clients.
 type Authority struct {
 	CertPEM []byte
 	cert    *x509.Certificate
-	key     *ecdsa.PrivateKey
+	key     *rsa.PrivateKey // cert-controller reads PKCS #1
 }
 
 // Pair is a certificate and its key, as PEM.
 type Pair struct{ Cert, Key []byte }
 
-// New returns a new authority.
-func New() (*Authority, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+// New returns a new authority with names, by which cert-controller recognises its own.
+func New(names ...string) (*Authority, error) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		return nil, err
 	}
 	template := template(pkix.Name{CommonName: "railhead lab"})
-	template.IsCA, template.BasicConstraintsValid = true, true
+	template.IsCA, template.BasicConstraintsValid, template.DNSNames = true, true, names
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -47,6 +49,11 @@ func New() (*Authority, error) {
 		return nil, err
 	}
 	return &Authority{CertPEM: encode("CERTIFICATE", der), cert: cert, key: key}, nil
+}
+
+// KeyPEM returns the authority's private key.
+func (a *Authority) KeyPEM() []byte {
+	return encode("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(a.key))
 }
 
 // Client returns a certificate that kube-apiserver takes for the user in the groups.

@@ -1,4 +1,4 @@
-//go:build !openshift
+//go:build !openshift && !workloads
 
 package e2e_test
 

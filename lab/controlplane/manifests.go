@@ -1,0 +1,150 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/railhead/railhead/lab/controlplane/assets"
+	"github.com/railhead/railhead/lab/controlplane/openshift"
+)
+
+// readObjects reads the objects of a manifest.
+func readObjects(file string) ([]*unstructured.Unstructured, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var all []*unstructured.Unstructured
+	d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+	for {
+		u := &unstructured.Unstructured{}
+		if err := d.Decode(&u.Object); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		all = append(all, u)
+	}
+}
+
+// install installs the roles and the webhooks of a controller's manifests, as kustomize would change them, with the
+// port in place of their Service. It returns the URLs of the webhooks.
+func (p *ControlPlane) install(ctx context.Context, c controller, port int, ca []byte) (urls []string, err error) {
+	if c.manifests == "" {
+		return nil, nil
+	}
+	files, err := assets.CRDFiles(ctx, c.manifests)
+	if err != nil {
+		return nil, err
+	}
+	i := installer{controller: c, port: port, ca: ca}
+	for _, file := range files {
+		all, err := readObjects(file)
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range all {
+			o, err := i.object(u)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			if o == nil {
+				continue
+			}
+			if err := openshift.Install(ctx, p.client, o); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return i.urls, nil
+}
+
+type installer struct {
+	controller
+	port int
+	ca   []byte
+	urls []string
+}
+
+// object returns a role, a binding or webhooks as they are installed, and nil for any other object.
+func (i *installer) object(u *unstructured.Unstructured) (client.Object, error) {
+	convert := func(o client.Object, change func()) (client.Object, error) {
+		err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, o)
+		o.SetName(i.prefix + o.GetName())
+		change()
+		return o, err
+	}
+	switch u.GetKind() {
+	case "ClusterRole":
+		return convert(&rbacv1.ClusterRole{}, func() {})
+	case "ClusterRoleBinding":
+		b := &rbacv1.ClusterRoleBinding{}
+		return convert(b, func() {
+			b.RoleRef.Name = i.prefix + b.RoleRef.Name
+			for s := range b.Subjects {
+				b.Subjects[s].Name, b.Subjects[s].Namespace = i.prefix+b.Subjects[s].Name, i.namespace
+			}
+		})
+	case "ValidatingWebhookConfiguration":
+		v := &admissionv1.ValidatingWebhookConfiguration{}
+		return convert(v, func() {
+			i.rename(v)
+			for w := range v.Webhooks {
+				h := &v.Webhooks[w]
+				h.ObjectSelector = i.selector(h.Name, h.ObjectSelector)
+				i.point(&h.ClientConfig)
+			}
+		})
+	case "MutatingWebhookConfiguration":
+		m := &admissionv1.MutatingWebhookConfiguration{}
+		return convert(m, func() {
+			i.rename(m)
+			for w := range m.Webhooks {
+				h := &m.Webhooks[w]
+				h.ObjectSelector = i.selector(h.Name, h.ObjectSelector)
+				i.point(&h.ClientConfig)
+			}
+		})
+	}
+	return nil, nil
+}
+
+func (i *installer) rename(o client.Object) {
+	if i.webhooks != "" {
+		o.SetName(i.webhooks)
+	}
+}
+
+// selector returns which objects a webhook sees.
+func (i *installer) selector(webhook string, own *metav1.LabelSelector) *metav1.LabelSelector {
+	if i.pods == "" || !strings.HasSuffix(webhook, "pod.kb.io") {
+		return own
+	}
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+		Key: i.pods, Operator: metav1.LabelSelectorOpExists,
+	}}}
+}
+
+// point turns a webhook's Service into the port on this machine.
+func (i *installer) point(c *admissionv1.WebhookClientConfig) {
+	path := ""
+	if c.Service != nil && c.Service.Path != nil {
+		path = *c.Service.Path
+	}
+	url := fmt.Sprintf("https://127.0.0.1:%d%s", i.port, path)
+	c.Service, c.URL, c.CABundle = nil, &url, i.ca
+	i.urls = append(i.urls, url)
+}
