@@ -11,7 +11,7 @@ import (
 // that lines keep their numbers.
 type containerReader struct {
 	in    io.Reader
-	parse func(line []byte) (part, bool)
+	parse func(line []byte) (Record, bool)
 	raw   [256 << 10]byte
 	kept  int               // bytes at the beginning of raw that are not decoded yet
 	begun map[string][]byte // lines without an end, by stream
@@ -20,16 +20,16 @@ type containerReader struct {
 	err   error
 }
 
-// part is a line of such a file.
-type part struct {
-	time, stream, text []byte
-	ended              bool // it ends the line of the container
+// Record is a line of such a file.
+type Record struct {
+	Time, Stream, Text []byte
+	Ended              bool // it ends the line of the container
 }
 
 // containerFormat returns the parser of the format of a first line, or nil.
-func containerFormat(head []byte) func([]byte) (part, bool) {
+func containerFormat(head []byte) func([]byte) (Record, bool) {
 	first, _, _ := bytes.Cut(head, []byte("\n"))
-	for _, parse := range []func([]byte) (part, bool){criPart, dockerPart} {
+	for _, parse := range []func([]byte) (Record, bool){ParseRecord, dockerPart} {
 		if _, ok := parse(first); ok {
 			return parse
 		}
@@ -37,9 +37,9 @@ func containerFormat(head []byte) func([]byte) (part, bool) {
 	return nil
 }
 
-// criPart reads "2026-03-02T10:00:00.123456789Z stdout P text", the format of containerd and CRI-O (Kubernetes
+// ParseRecord reads "2026-03-02T10:00:00.123456789Z stdout P text", the format of containerd and CRI-O (Kubernetes
 // pkg/kubelet/kuberuntime/logs). The tag is P for a part of a line, F for its last one.
-func criPart(line []byte) (part, bool) {
+func ParseRecord(line []byte) (Record, bool) {
 	time, rest, _ := bytes.Cut(line, []byte(" "))
 	stream, rest, _ := bytes.Cut(rest, []byte(" "))
 	tag, text, ok := bytes.Cut(rest, []byte(" "))
@@ -47,18 +47,18 @@ func criPart(line []byte) (part, bool) {
 	isStream := string(stream) == "stdout" || string(stream) == "stderr"
 	ended := string(tag) == "F"
 	ok = ok && len(time) >= len("2026-03-02T10:00:00Z") && time[10] == 'T' && isStream && (ended || string(tag) == "P")
-	return part{time, stream, text, ended}, ok
+	return Record{time, stream, text, ended}, ok
 }
 
 // dockerPart reads {"log":"text\n","stream":"stdout","time":"2026-03-02T10:00:00.123456789Z"} of Docker's json-file
 // driver. The text of a part does not end the line.
-func dockerPart(line []byte) (part, bool) {
+func dockerPart(line []byte) (Record, bool) {
 	var entry struct{ Log, Stream, Time string }
 	if !bytes.HasPrefix(line, []byte(`{"log":"`)) || json.Unmarshal(line, &entry) != nil {
-		return part{}, false
+		return Record{}, false
 	}
 	text, ended := bytes.CutSuffix([]byte(entry.Log), []byte("\n"))
-	return part{[]byte(entry.Time), []byte(entry.Stream), text, ended}, true
+	return Record{[]byte(entry.Time), []byte(entry.Stream), text, ended}, true
 }
 
 func (c *containerReader) Read(p []byte) (int, error) {
@@ -103,19 +103,19 @@ func (c *containerReader) line(line []byte) {
 		c.store = append(c.store, line...)
 		return
 	}
-	begun := c.begun[string(p.stream)]
-	if !p.ended && len(begun) < longest {
+	begun := c.begun[string(p.Stream)]
+	if !p.Ended && len(begun) < longest {
 		if begun == nil {
-			begun = append(append(begun, p.time...), ' ')
+			begun = append(append(begun, p.Time...), ' ')
 		}
-		c.begun[string(p.stream)] = append(begun, p.text...)
+		c.begun[string(p.Stream)] = append(begun, p.Text...)
 		return
 	}
 	if begun != nil {
 		c.store = append(c.store, begun...)
-		delete(c.begun, string(p.stream))
+		delete(c.begun, string(p.Stream))
 	} else {
-		c.store = append(append(c.store, p.time...), ' ')
+		c.store = append(append(c.store, p.Time...), ' ')
 	}
-	c.store = append(c.store, p.text...)
+	c.store = append(c.store, p.Text...)
 }

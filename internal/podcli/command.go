@@ -35,6 +35,8 @@ var commandTable = []struct {
 	{"doctor", newDoctor},
 	{"snapshot", newSnapshot},
 	{"install", newInstall},
+	{"detach", newDetach},
+	{"follow", newFollow},
 }
 
 func newCommand(name string) *command {

@@ -44,6 +44,10 @@ type Launch struct {
 	Force   bool
 	Limit   time.Duration // of the command; 0: no limit
 	Logs    *Folder       // nil: none
+	Job     string        // its name and namespace, as in a command line: h-kim -n train
+
+	attached *Attached // nil: the command runs as long as the launch
+	begun    time.Time // when the attached run was started
 
 	Patience patience
 	Evidence *Evidence
@@ -156,7 +160,13 @@ func (l *Launch) Prepare(ctx context.Context) error {
 		}
 		answer := parseAnswers(text)
 		r.dir, r.debug, r.debugFile, r.mode = answer["dir"], answer["debug"], answer["file"], answer["mode"]
-		if pids := answer["running"]; pids != "" && !l.Force {
+		switch pids := answer["running"]; {
+		case pids == "" || l.Force:
+		case answer["detached"] != "":
+			return fmt.Errorf("a detached run is still running here and uses the same GPUs. "+
+				"See it with 'railhead launch %s --attach', stop it with 'railhead launch %s --stop', or use --force",
+				l.Job, l.Job)
+		default:
 			return fmt.Errorf("an earlier launch is still running here and uses the same GPUs. "+
 				"Stop it with 'kubectl exec -n %s %s -c %s -- sh -c \"kill %s\"', or use --force",
 				r.Pod.Namespace, r.Pod.Name, r.Container, pids)

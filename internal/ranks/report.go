@@ -23,6 +23,9 @@ const maxWarnings = 20
 
 // finish reads NCCL's logs in the pods and removes the launch's files there.
 func (l *Launch) finish(ctx context.Context, o Outcome) {
+	if errors.Is(o.why, errDetached) {
+		return
+	}
 	ctx, cancel := Afterwards(ctx)
 	defer cancel()
 	killing := ""
@@ -65,13 +68,16 @@ func (l *Launch) finishOnce(ctx context.Context, r *rank, killing string) (reach
 		r.warn(string(line))
 	})
 	answer := &kube.Capture{Limit: 4 << 10}
-	lines := networkLines
+	lines, keep := networkLines, ""
 	if l.Logs != nil {
 		lines = "" // all
 	}
+	if l.attached != nil {
+		keep = "keep" // another view may read it
+	}
 	code, err := l.pods.Exec(ctx, r.Ref(), kube.ExecOptions{
 		Container: r.Container,
-		Command:   l.script(r, finishScript, r.dir, killing, maxLogBytes, lines),
+		Command:   l.script(r, finishScript, r.dir, killing, maxLogBytes, lines, keep),
 		Stdout:    io.MultiWriter(l.Logs.of(r.Rank, "nccl"), log),
 		Stderr:    answer,
 	})
@@ -105,6 +111,8 @@ func (l *Launch) Report(o Outcome) {
 	case o.abandoned > 0:
 		l.console.say("The command did not exit in %s; its processes may still be running there",
 			words.Count(o.abandoned, "pod"))
+	case errors.Is(o.why, errStopped):
+		l.console.say("Stopped: the command has ended in all pods")
 	case errors.Is(o.why, errInterrupted):
 		l.console.say("Interrupted: the command has stopped in all pods")
 	}
@@ -122,7 +130,12 @@ func (l *Launch) Report(o Outcome) {
 		}
 		l.reportFirst(o)
 	}
-	l.console.say("Network: %s", l.network(o))
+	if errors.Is(o.why, errDetached) {
+		l.console.say("Detached: the command goes on. See it with 'railhead launch %s --attach', "+
+			"stop it with 'railhead launch %s --stop'", l.Job, l.Job)
+	} else {
+		l.console.say("Network: %s", l.network(o))
+	}
 	if l.Logs != nil {
 		l.console.say("%s", l.Logs.close())
 	}

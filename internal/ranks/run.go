@@ -14,7 +14,6 @@ import (
 
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
-	"github.com/railhead/railhead/internal/words"
 )
 
 // Why a launch stops its ranks.
@@ -63,8 +62,10 @@ func (o *Outcome) record(e result) {
 // Code returns the exit code of the launch.
 func (o Outcome) Code() exit.Code {
 	switch {
-	case errors.Is(o.why, errInterrupted):
+	case errors.Is(o.why, errInterrupted), errors.Is(o.why, errDetached):
 		return exit.Interrupted
+	case errors.Is(o.why, errStopped) && o.abandoned > 0:
+		return exit.Fault
 	case errors.Is(o.why, errTimeout):
 		return exit.Timeout
 	case errors.Is(o.why, errNoReader):
@@ -86,6 +87,13 @@ func (l *Launch) Run(ctx context.Context) (Outcome, error) {
 	o := l.Execute(ctx)
 	l.finish(ctx, o)
 	return o, nil
+}
+
+// Show shows or stops a run that was started before, until it ends or ctx does.
+func (l *Launch) Show(ctx context.Context) Outcome {
+	o := l.Execute(ctx)
+	l.finish(ctx, o)
+	return o
 }
 
 // Cause describes the first failure; empty if no rank failed.
@@ -113,7 +121,7 @@ func (l *Launch) Execute(ctx context.Context) Outcome {
 	var g errgroup.Group
 	g.SetLimit(8*len(l.ranks) + 1) // ranks, their signals, the watch
 	ends := make(chan result)
-	l.console.say("Running in %s: %s", words.Count(len(l.ranks), "pod"), commandLine(l.Command))
+	l.introduce()
 	for _, r := range l.ranks {
 		r.ctx, r.cancel = context.WithCancelCause(running)
 	}
@@ -157,6 +165,9 @@ func (l *Launch) supervise(
 	ctx context.Context, ends <-chan result, g *errgroup.Group, abandon context.CancelCauseFunc,
 ) Outcome {
 	s := supervision{Outcome: Outcome{limit: l.Limit}}
+	if l.attached != nil && l.attached.Stop {
+		l.stop(&s)
+	}
 	interrupted, closed := ctx.Done(), l.console.broken
 	var timeout <-chan time.Time
 	if l.Limit > 0 {
@@ -171,11 +182,11 @@ func (l *Launch) supervise(
 				l.console.say("%s %s; stopping the other ranks in %v", e.rank, e, l.Patience.peer)
 			}
 		case <-interrupted:
-			interrupted = nil
-			l.interrupt(&s)
+			if interrupted = nil; !l.leave(&s, abandon) {
+				l.interrupt(&s)
+			}
 		case <-closed:
-			closed = nil
-			if s.why == nil {
+			if closed = nil; !l.leave(&s, abandon) && s.why == nil {
 				s.stopBy(errNoReader, l.Patience.afterInterrupt())
 			}
 		case <-timeout:
@@ -200,13 +211,17 @@ func (l *Launch) runRank(r *rank) result {
 		observe(line)
 		r.errors.add(line)
 	})
-	code, err := l.pods.Exec(r.ctx, r.Ref(), kube.ExecOptions{
+	streams := kube.ExecOptions{
 		Container: r.Container,
-		Command:   l.startCommand(r),
 		Stdout:    io.MultiWriter(l.Logs.of(r.Rank, "out"), out),
 		Stderr:    io.MultiWriter(l.Logs.of(r.Rank, "err"), errs),
-	})
-	e := result{rank: r, code: code, err: err, at: time.Now()}
+	}
+	run := l.start
+	if l.attached != nil {
+		run = l.follow
+	}
+	code, at, err := run(r, streams)
+	e := result{rank: r, code: code, err: err, at: at}
 	out.Close()
 	errs.Close()
 	const killed = 128 + 9
@@ -221,6 +236,13 @@ func (l *Launch) runRank(r *rank) result {
 	r.podLost = errors.As(e.err, new(podLost))
 	r.disconnected = e.err != nil && !r.podLost
 	return e
+}
+
+// start runs the command of a rank as long as its streams.
+func (l *Launch) start(r *rank, o kube.ExecOptions) (code int, at time.Time, err error) {
+	o.Command = l.startCommand(r)
+	code, err = l.pods.Exec(r.ctx, r.Ref(), o)
+	return code, time.Now(), err
 }
 
 func (e result) String() string {

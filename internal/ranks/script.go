@@ -1,6 +1,9 @@
 package ranks
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Paths in a pod of a job.
 const (
@@ -37,7 +40,12 @@ for f in "$3"/railhead-*.pid; do
 	other=${f##*/railhead-}
 	other=${other%.pid}
 	alive=$(marked "$other.")
-	if [ -n "$alive" ]; then echo "running=$alive"; else rm -f "$3/railhead-$other".*; fi
+	if [ -z "$alive" ]; then
+		rm -f "$3/railhead-$other".*
+	else
+		echo "running=$alive"
+		[ ! -e "$3/railhead-$other.run" ] || echo "detached=$other"
+	fi
 done
 : > "$3/railhead-$1.pid" || exit 1
 echo "debug=${NCCL_DEBUG-}"
@@ -96,9 +104,37 @@ fi
 [ "$4" != KILL ] || kill -KILL $(marked "$2") 2>/dev/null
 exit 0
 `
-	// finishScript prints the lines of NCCL's log that match $7, at most $6 bytes, and removes the launch's files. $4 is
-	// the directory; if $5 is not empty, remaining processes of the command are killed. On stderr it prints left=PIDS of processes that it
-	// leaves running and kept=DIR if the command wrote files there.
+	// detachScript starts a script with its arguments, which begin with $1 to $4, and leaves it running. $5 is a note,
+	// $6 the script.
+	detachScript = `
+id=$1 mark=$2 shared=$3 program=$4 note=$5 script=$6
+shift 6
+exec "$program" detach --note "$note" "$shared" "$id" -- sh -c "$script" railhead "$id" "$mark" "$shared" "$program" "$@"
+`
+	// followScript shows the output of a detached command. $4 is railhead-pod; flags follow.
+	followScript = `
+id=$1 shared=$3 program=$4
+shift 4
+exec "$program" follow "$shared" "$id" "$@"
+`
+	// runsScript answers with KEY=VALUE lines about each command that launch left in the pod. id= is the first.
+	runsScript = MarkedFunction + `
+for f in "$3"/railhead-*.pid; do
+	[ -e "$f" ] || continue
+	id=${f##*/railhead-}
+	id=${id%.pid}
+	echo "id=$id"
+	alive=$(marked "$id.")
+	[ -z "$alive" ] || echo "running=$alive"
+	dir=${TMPDIR:-/tmp}/railhead-$id
+	[ ! -d "$dir" ] || echo "dir=$dir"
+	[ ! -e "${f%.pid}.run" ] || cat "${f%.pid}.run"
+	[ ! -e "${f%.pid}.exit" ] || echo "exit=$(cat "${f%.pid}.exit")"
+done
+`
+	// finishScript prints the lines of NCCL's log that match $7, at most $6 bytes, and removes the launch's files, unless
+	// $8 is not empty. $4 is the directory; if $5 is not empty, remaining processes of the command are killed. On stderr
+	// it prints left=PIDS of processes that it leaves running and kept=DIR if the command wrote files there.
 	finishScript = MarkedFunction + `
 left=$(marked "$2")
 if [ -n "$left" ] && [ -z "$5" ]; then
@@ -118,13 +154,13 @@ if [ -n "$4" ] && cd "$4"; then
 	cd /
 	rmdir "$4" 2>/dev/null || echo "kept=$4" >&2
 fi
-most=$6 lines=$7
+most=$6 lines=$7 keep=$8
 id=$1 shared=$3
 set -- "$shared/railhead-$id.nccl."*
 if [ -e "$1" ]; then
 	{ grep -hE "$lines" "$@" 2>/dev/null || cat "$@"; } | head -c "$most"
 fi
-rm -f "$shared/railhead-$id".*
+[ -n "$keep" ] || rm -f "$shared/railhead-$id".*
 `
 	// clearScript removes the files of a launch that did not start; $4 is the directory.
 	clearScript = `
@@ -134,20 +170,26 @@ rm -f "$3/railhead-$1".*
 )
 
 // networkLines matches the lines of NCCL's log that tell the network and the failures.
-const networkLines = `NCCL WARN|Channel .* via |Using network|NET/(IB|Socket) : (Using|Made)|comm .* rank |NCCL version`
+const networkLines = `NCCL WARN|Channel .* via |Using network|NET/(IB|Socket) : (Using|Made)|` +
+	`comm .* rank |NCCL version`
 
 // notStarted is signalScript's exit code if the command has not written its process id yet.
 const notStarted = 3
 
+func trimmed(script string) string { return strings.TrimSpace(script) }
+
 // script returns the command line of a script for a rank.
 func (l *Launch) script(r *rank, script string, args ...string) []string {
-	return append([]string{"sh", "-c", strings.TrimSpace(script), "railhead", l.ID, l.mark(r), SharedDir}, args...)
+	return append([]string{"sh", "-c", trimmed(script), "railhead", l.ID, l.mark(r), SharedDir}, args...)
+}
+
+// startArguments are those of startScript.
+func (l *Launch) startArguments(r *rank) []string {
+	return slices.Concat([]string{r.dir}, l.Env, []string{"--"}, l.Command)
 }
 
 func (l *Launch) startCommand(r *rank) []string {
-	args := append([]string{PodProgram, r.dir}, l.Env...)
-	args = append(args, "--")
-	return l.script(r, startScript, append(args, l.Command...)...)
+	return l.script(r, startScript, append([]string{PodProgram}, l.startArguments(r)...)...)
 }
 
 // parseAnswers parses KEY=VALUE lines.

@@ -72,7 +72,9 @@ func (s *supervision) schedule() {
 func (l *Launch) interrupt(s *supervision) {
 	if s.signalled && len(s.stages) > 0 {
 		l.console.say("Interrupted again: sending the next signal now")
-		s.why = errInterrupted
+		if !errors.Is(s.why, errStopped) {
+			s.why = errInterrupted
+		}
 		s.stages[0].after = 0
 		s.schedule()
 		return
@@ -81,6 +83,14 @@ func (l *Launch) interrupt(s *supervision) {
 		"Press Ctrl-C again to exit at once and leave the command running in the pods.",
 		words.Count(len(l.ranks), "pod"), l.Patience.grace, l.Patience.kill)
 	s.stopBy(errInterrupted, l.Patience.afterInterrupt())
+}
+
+// stop stops an attached run.
+func (l *Launch) stop(s *supervision) {
+	l.console.say("Stopping: sending SIGINT to the command in %s; SIGTERM follows after %v, SIGKILL %v later.\n"+
+		"Press Ctrl-C to send the next signal now.", words.Count(len(l.ranks), "pod"), l.Patience.grace, l.Patience.kill)
+	s.stopBy(errStopped, l.Patience.afterInterrupt())
+	s.signalled = true
 }
 
 // step carries out the next stage.

@@ -36,12 +36,24 @@ type Pod struct {
 	Env []string
 }
 
+// AsPod is set in processes of the test binary that must be railhead-pod, for the commands detach and follow.
+const AsPod = "RAILHEAD_POD_OF_TESTS"
+
 // standIn is a railhead-pod that drops "run --" and becomes the command.
-const standIn = "#!/bin/sh\nshift 2\nexec \"$@\"\n"
+const standIn = `#!/bin/sh
+case $1 in detach|follow) ` + AsPod + `=1 exec "%s" "$@" ;; esac
+unset ` + AsPod + `
+shift 2
+exec "$@"
+`
 
 // New returns n pods of the job h-kim.
 func New(t *testing.T, n int) (*Pods, []cluster.Pod) {
 	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	l := &Pods{t: t, Shell: []string{"sh"}, Pods: map[string]Pod{}, States: make(chan cluster.State)}
 	var all []cluster.Pod
 	for rank := range n {
@@ -52,7 +64,7 @@ func New(t *testing.T, n int) (*Pods, []cluster.Pod) {
 				t.Fatal(err)
 			}
 		}
-		Executable(t, filepath.Join(dir, "railhead-pod"), standIn)
+		Executable(t, filepath.Join(dir, "railhead-pod"), fmt.Sprintf(standIn, program))
 		l.Pods[name] = Pod{dir, []string{
 			"PATH=" + os.Getenv("PATH"),
 			"TMPDIR=" + filepath.Join(dir, "tmp"),

@@ -1,0 +1,132 @@
+package ranks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// Attached says how a launch shows a run that goes on without it.
+type Attached struct {
+	Since time.Duration // begin with output of this age; 0: of any
+	Tail  int           // begin with this many last lines; negative: all
+	Stop  bool          // stop the run
+}
+
+var (
+	errDetached = errors.New("detached")
+	errStopped  = errors.New("stopped")
+)
+
+// ErrNoRun means that the pods of a job have no detached run.
+var ErrNoRun = errors.New("no detached run")
+
+// Attach returns a launch that shows or stops the newest of the runs in the pods.
+func Attach(p Pods, streams Streams, targets []Target, runs []Run, how Attached) (*Launch, error) {
+	parts := Newest(runs)
+	if len(parts) == 0 {
+		return nil, ErrNoRun
+	}
+	l := New(p, streams, targets, parts[0].Command)
+	l.ID, l.attached = parts[0].ID, &how
+	for _, r := range l.ranks {
+		for _, part := range parts {
+			if part.Rank == r.Rank {
+				r.dir, r.debug, r.debugFile, r.mode = part.dir, part.Debug, part.DebugFile, part.Mode
+			}
+		}
+	}
+	l.begun = parts[0].Started
+	return l, nil
+}
+
+// Detach starts the command in all pods and leaves it there. The error says why nothing was started.
+func (l *Launch) Detach(ctx context.Context) error {
+	err := l.Prepare(ctx)
+	if err != nil {
+		l.clear(ctx)
+		return err
+	}
+	err = l.forEach(func(r *rank) error {
+		args := append([]string{PodProgram, l.noteOf(r), trimmed(startScript)}, l.startArguments(r)...)
+		_, err := l.runScript(ctx, r, nil, l.script(r, detachScript, args...))
+		return err
+	})
+	if err == nil {
+		l.console.say("Running in %s, detached: %s", words.Count(len(l.ranks), "pod"), commandLine(l.Command))
+		return nil
+	}
+	ctx, cancel := Afterwards(ctx)
+	defer cancel()
+	_ = l.forEach(func(r *rank) error { // the error that prevented the start is returned
+		_, err := l.finishOnce(ctx, r, "kill")
+		return err
+	})
+	return err
+}
+
+// introduce says which command is shown.
+func (l *Launch) introduce() {
+	pods := words.Count(len(l.ranks), "pod")
+	switch {
+	case l.attached == nil:
+		l.console.say("Running in %s: %s", pods, commandLine(l.Command))
+	case !l.attached.Stop:
+		l.console.say("Started in %s at %s: %s\nPress Ctrl-C to detach; the command goes on.",
+			pods, l.begun.Format(time.RFC3339), commandLine(l.Command))
+	}
+}
+
+// leave ends the view of a run that goes on. It reports whether this launch is only a view.
+func (l *Launch) leave(s *supervision, abandon context.CancelCauseFunc) bool {
+	if l.attached == nil || l.attached.Stop {
+		return false
+	}
+	s.why, s.stages, s.next = errDetached, nil, nil
+	abandon(errDetached)
+	return true
+}
+
+// begin returns the flags of follow: from the place that is known, or as the user wants.
+func (a Attached) begin(place int64) []string {
+	switch {
+	case place >= 0:
+		return []string{fmt.Sprintf("--from=%d", place)}
+	case a.Stop: // the signal may arrive before the reader begins
+		return []string{"--tail=10"}
+	}
+	return []string{fmt.Sprintf("--tail=%d", a.Tail), fmt.Sprintf("--since=%s", a.Since)}
+}
+
+// follow shows the output of a rank until its command has ended. It connects again when the connection breaks.
+func (l *Launch) follow(r *rank, s kube.ExecOptions) (code int, at time.Time, err error) {
+	d := &records{out: s.Stdout, errs: s.Stderr, place: -1}
+	for told := false; ; told = true {
+		problem := &kube.Capture{Limit: 4 << 10}
+		s.Command = l.script(r, followScript, append([]string{PodProgram}, l.attached.begin(d.place)...)...)
+		s.Stdout, s.Stderr = d, problem
+		_, err = l.pods.Exec(r.ctx, r.Ref(), s)
+		switch {
+		case d.lost != "":
+			return 0, time.Now(), podLost(d.lost)
+		case d.ended:
+			return d.code, d.at, nil
+		case r.ctx.Err() != nil || errors.As(err, new(*kube.Forbidden)):
+			return 0, time.Now(), err
+		case err == nil:
+			return 0, time.Now(), fmt.Errorf("its output cannot be read: %s", problem)
+		case !told:
+			l.console.say("%s: the connection broke: %v; connecting again", r, err)
+		}
+		d.partial = nil
+		const retryInterval = 2 * time.Second
+		select {
+		case <-r.ctx.Done():
+		case <-time.After(retryInterval):
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package ranks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/railhead/railhead/internal/kube"
+)
+
+// Run is what a launch left in one pod: a command that runs, or the end of a detached one.
+type Run struct {
+	Target
+	ID       string
+	Running  bool // its processes are there
+	Detached bool
+	Started  time.Time // of a detached one, as the rest
+	Code     *int      // nil: it runs, or ended without a code
+	note
+	dir string
+}
+
+// note is kept with a detached command.
+type note struct {
+	Command                []string
+	Debug, DebugFile, Mode string // NCCL_DEBUG, NCCL_DEBUG_FILE and RAILHEAD_MODE of the command
+}
+
+// noteOf returns the note of a rank's command as a line.
+func (l *Launch) noteOf(r *rank) string {
+	text, _ := json.Marshal(note{ // strings only
+		Command:   l.Command,
+		Debug:     l.setting("NCCL_DEBUG", r.debug),
+		DebugFile: l.setting("NCCL_DEBUG_FILE", r.debugFile),
+		Mode:      l.setting("RAILHEAD_MODE", r.mode),
+	})
+	return "note=" + string(text)
+}
+
+// CommandLine returns the command for people.
+func (r Run) CommandLine() string { return commandLine(r.Command) }
+
+// Runs returns what launches left in the pods, by rank. The error names the pods that could not be read.
+func Runs(ctx context.Context, p Pods, targets []Target) ([]Run, error) {
+	found, errs := make([][]Run, len(targets)), make([]error, len(targets))
+	var g errgroup.Group
+	g.SetLimit(PodsAtOnce)
+	for i, t := range targets {
+		g.Go(func() error {
+			command := []string{"sh", "-c", trimmed(runsScript), "railhead", "", "", SharedDir}
+			text, err := Output(ctx, p, t, kube.ExecOptions{Command: command}, 64<<10)
+			if found[i] = parseRuns(t, text); err != nil {
+				errs[i] = fmt.Errorf("%s: %w", t, err)
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // errs has the errors
+	var all []Run
+	for _, runs := range found {
+		all = append(all, runs...)
+	}
+	return all, FirstErrors(errs, "rank")
+}
+
+func parseRuns(t Target, text string) []Run {
+	var all []Run
+	for part := range strings.SplitSeq("\n"+text, "\nid=") {
+		values := parseAnswers("id=" + part)
+		if values["id"] == "" {
+			continue
+		}
+		r := Run{Target: t, ID: values["id"], Running: values["running"] != "", dir: values["dir"]}
+		started, detached := values["started"]
+		r.Detached = detached
+		r.Started, _ = time.Parse(time.RFC3339Nano, started) // zero: not known
+		_ = json.Unmarshal([]byte(values["note"]), &r.note)  // empty: not known
+		code, _, _ := strings.Cut(values["exit"], " ")
+		if n, err := strconv.Atoi(code); err == nil {
+			r.Code = &n
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// Newest returns the parts of the detached run that was started last.
+func Newest(runs []Run) []Run {
+	var newest Run
+	for _, r := range runs {
+		if r.Detached && !r.Started.Before(newest.Started) {
+			newest = r
+		}
+	}
+	var parts []Run
+	for _, r := range runs {
+		if r.Detached && r.ID == newest.ID {
+			parts = append(parts, r)
+		}
+	}
+	return parts
+}
