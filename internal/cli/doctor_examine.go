@@ -14,6 +14,7 @@ import (
 	"github.com/railhead/railhead/internal/measure"
 	"github.com/railhead/railhead/internal/podbinary"
 	"github.com/railhead/railhead/internal/ranks"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // examine examines everything that the command line names. Every error has the code Unknown.
@@ -49,6 +50,12 @@ func (a *app) examine(ctx context.Context, f doctorFlags) (bundle.Bundle, error)
 		err = unknown(errors.New(ranks.NoJobText(b.State, o.Subject.Job, o.Subject.Namespace)))
 	case err != nil:
 		err = unknown(err)
+	case o.Subject.Job != "":
+		ref, _ := workload.ParseRef(o.Subject.Job) // the job was found
+		f, _ := workload.Lookup(b.State, ref, o.Subject.Namespace)
+		if run := a.detachedRun(ctx, client, ranks.Targets(f)); run != nil {
+			a.say("%s", run)
+		}
 	}
 	return b, err
 }

@@ -22,6 +22,7 @@ type launchFlags struct {
 	timeout time.Duration
 	grace   time.Duration
 	force   bool
+	detachFlags
 }
 
 func newLaunch(a *app) *cobra.Command {
@@ -40,7 +41,7 @@ leaves the ranks running. If one rank fails, the others are stopped too.
 The last line names the network that the run used, from NCCL's own log. NCCL writes it to /dev/shm of each pod
 (NCCL_DEBUG=INFO, NCCL_DEBUG_FILE); launch reads and removes it after the run. If NCCL_DEBUG is set, with -e or in the
 pod, launch does not change it and reads the output instead. With --log-dir, one more line names the folder.
-
+` + detachHelp + `
 Exit status: that of the rank that failed first; 124 after --timeout; 130 after Ctrl-C; 1 if nothing was started or a
 pod was lost; 3 if the pods could not be read. 125 usually means that railhead-pod did not start the command, 126 that
 the command cannot be executed, 127 that it was not found.`,
@@ -49,11 +50,17 @@ the command cannot be executed, 127 that it was not found.`,
   railhead launch h-kim -n train --copy train.py --copy model.py -e NCCL_DEBUG=INFO -- torchrun train.py
   railhead launch h-kim -n train --timeout 10m -- all_reduce_perf -b 8 -e 8G -f 2 -g 8
   railhead launch h-kim -n train --log-dir runs/7 -- torchrun train.py
+  railhead launch h-kim -n train --detach -- torchrun train.py
+  railhead launch h-kim -n train --attach --tail 20
+  railhead launch h-kim -n train --stop
   railhead launch h-kim -n train -- nvidia-smi -L`,
 		Args:              nameAndCommand,
 		ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 2 {
+			switch existing := f.existing(); {
+			case existing && len(args) > 1:
+				return errors.New("--attach and --stop take no command")
+			case !existing && len(args) < 2:
 				return fmt.Errorf("no command to run: railhead launch %s -- COMMAND", args[0])
 			}
 			if err := f.check(); err != nil {
@@ -61,6 +68,9 @@ the command cannot be executed, 127 that it was not found.`,
 			}
 			ctx, stop := untilHangup(cmd.Context())
 			defer stop()
+			if f.existing() {
+				return a.attach(ctx, args[0], f)
+			}
 			return a.launch(ctx, args[0], args[1:], f)
 		},
 	}
@@ -75,6 +85,7 @@ the command cannot be executed, 127 that it was not found.`,
 	flags.DurationVar(&f.grace, "grace-period", 30*time.Second,
 		"time for ranks to exit after a signal, before the next one")
 	flags.BoolVar(&f.force, "force", false, "run the command even if another one is running in the pods")
+	f.detachFlags.add(cmd)
 	_ = cmd.MarkFlagFilename("copy") // the flags exist
 	_ = cmd.MarkFlagDirname("log-dir")
 	return cmd
@@ -120,18 +131,21 @@ func (a *app) launch(ctx context.Context, name string, argv []string, f launchFl
 	}
 	l := ranks.New(client, ranks.Streams{Out: a.streams.Out, Err: a.streams.Err, Color: a.streams.Color}, job, argv)
 	l.Env, l.Files, l.Force, l.Limit, l.Logs = f.env, files, f.force, f.timeout, logs
-	l.Patience = ranks.NewPatience(f.grace)
+	l.Patience, l.Job = ranks.NewPatience(f.grace), jobArguments(name, job[0].Pod.Namespace)
+	if f.detach {
+		return a.detach(ctx, l, client, job, f)
+	}
 	o, err := l.Run(ctx)
-	switch {
-	case err != nil && ctx.Err() != nil:
+	if err != nil {
+		return a.notStarted(ctx, err)
+	}
+	return a.endOf(l, o)
+}
+
+func (a *app) notStarted(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
 		a.say("Interrupted before the command started")
 		return exit.Error{Code: exit.Interrupted}
-	case err != nil:
-		return exit.Failed(fmt.Errorf("nothing was started: %w", err))
 	}
-	l.Report(o)
-	if code := o.Code(); code != 0 {
-		return exit.Error{Code: code} // Report has printed why
-	}
-	return nil
+	return exit.Failed(fmt.Errorf("nothing was started: %w", err))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/ranks"
 	"github.com/railhead/railhead/internal/report"
 	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 	"github.com/railhead/railhead/internal/words"
@@ -21,6 +22,7 @@ type jobStatus struct {
 	Namespace string          `json:"namespace"`
 	Wanted    int             `json:"wanted"` // number of pods
 	Pods      []podStatus     `json:"pods"`
+	Run       *ranks.Summary  `json:"detachedRun,omitempty"`
 	Findings  []check.Finding `json:"findings,omitempty"`
 }
 
@@ -41,7 +43,7 @@ func newStatus(a *app) *cobra.Command {
 		Use:   "status NAME",
 		Short: "Show a job's pods, and why one is not running",
 		Long: `status shows the pods of a job, their nodes, their rails and the security context constraint that
-admitted them. If a pod is not running, it shows the reason and the fix. The job may be any workload of the namespace:
+admitted them, and a detached run of launch. If a pod is not running, it shows the reason and the fix. The job may be any workload of the namespace:
 a Deployment, a Job, a PyTorchJob.
 
 Exit status: 0 if all pods are ready or have succeeded; 1 if one is not; 3 if something that matters could not be
@@ -57,6 +59,7 @@ read.`,
 				return readError(err)
 			}
 			status := newJobStatus(j)
+			status.Run = a.detachedRun(cmd.Context(), j.client, ranks.Targets(j.Family))
 			text := func(out io.Writer, _ bool) error { return status.write(out, a) }
 			if err := a.print(format, status, text); err != nil {
 				return err
@@ -120,6 +123,9 @@ func (j jobStatus) write(out io.Writer, a *app) error {
 	}
 	if len(j.Pods) < j.Wanted {
 		a.say("Job %s has %d of %s.", j.Job, len(j.Pods), words.Count(j.Wanted, "pod"))
+	}
+	if j.Run != nil {
+		a.say("%s", j.Run)
 	}
 	a.showFindings(j.Findings...)
 	return nil

@@ -144,7 +144,8 @@ func (d Detached) place(b Begin) (int64, error) {
 	return lines[0], nil
 }
 
-// lineEnds adds the places after the lines of a file. It keeps one more than tail, and none before a line that is too old.
+// lineEnds adds the places after the lines of a file. It keeps one more than tail, and none before a line that is too
+// old.
 func lineEnds(file io.Reader, at int64, lines []int64, oldest string, tail int) []int64 {
 	for in := bufio.NewReaderSize(file, 256<<10); ; {
 		record, err := in.ReadSlice('\n')

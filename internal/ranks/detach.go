@@ -54,6 +54,7 @@ func (l *Launch) Detach(ctx context.Context) error {
 	err = l.forEach(func(r *rank) error {
 		args := append([]string{PodProgram, l.noteOf(r), trimmed(startScript)}, l.startArguments(r)...)
 		_, err := l.runScript(ctx, r, nil, l.script(r, detachScript, args...))
+		r.started = err == nil
 		return err
 	})
 	if err == nil {
@@ -63,6 +64,11 @@ func (l *Launch) Detach(ctx context.Context) error {
 	ctx, cancel := Afterwards(ctx)
 	defer cancel()
 	_ = l.forEach(func(r *rank) error { // the error that prevented the start is returned
+		if r.ctx = ctx; r.started {
+			if err := l.signal(r, "KILL"); err != nil {
+				l.console.say("%s: the command may still be running: %v", r, err)
+			}
+		}
 		_, err := l.finishOnce(ctx, r, "kill")
 		return err
 	})
@@ -102,10 +108,14 @@ func (a Attached) begin(place int64) []string {
 	return []string{fmt.Sprintf("--tail=%d", a.Tail), fmt.Sprintf("--since=%s", a.Since)}
 }
 
+// settling is the time in which an API server that has just started may deny rights that it has not read yet.
+const settling = time.Minute
+
 // follow shows the output of a rank until its command has ended. It connects again when the connection breaks.
 func (l *Launch) follow(r *rank, s kube.ExecOptions) (code int, at time.Time, err error) {
 	d := &records{out: s.Stdout, errs: s.Stderr, place: -1}
-	for told := false; ; told = true {
+	var broken time.Time // the connection, for the first time
+	for {
 		problem := &kube.Capture{Limit: 4 << 10}
 		s.Command = l.script(r, followScript, append([]string{PodProgram}, l.attached.begin(d.place)...)...)
 		s.Stdout, s.Stderr = d, problem
@@ -115,11 +125,12 @@ func (l *Launch) follow(r *rank, s kube.ExecOptions) (code int, at time.Time, er
 			return 0, time.Now(), podLost(d.lost)
 		case d.ended:
 			return d.code, d.at, nil
-		case r.ctx.Err() != nil || errors.As(err, new(*kube.Forbidden)):
+		case r.ctx.Err() != nil || errors.As(err, new(*kube.Forbidden)) && time.Since(broken) > settling:
 			return 0, time.Now(), err
 		case err == nil:
 			return 0, time.Now(), fmt.Errorf("its output cannot be read: %s", problem)
-		case !told:
+		case broken.IsZero():
+			broken = time.Now()
 			l.console.say("%s: the connection broke: %v; connecting again", r, err)
 		}
 		d.partial = nil

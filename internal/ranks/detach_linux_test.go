@@ -163,14 +163,16 @@ func TestDetachedGoesOn(t *testing.T) {
 	if _, err := second.Run(t.Context()); err == nil {
 		t.Error("a second launch was started")
 	} else {
-		rankstest.Has(t, err.Error(), "a detached run is still running here", "'railhead launch h-kim -n train --attach'")
+		rankstest.Has(t, err.Error(), "a detached run is still running here",
+			"'railhead launch h-kim -n train --attach'")
 	}
 	view := tr.attached(t, tr.local, everything)
 	view.out.When = map[string]func(){"[0] started": view.stop}
 	if code := view.show(t); code != exit.Interrupted {
 		t.Errorf("exit code %d", code)
 	}
-	rankstest.Has(t, view.err.String(), "Detached: the command goes on. See it with 'railhead launch h-kim -n train --attach'")
+	rankstest.Has(t, view.err.String(),
+		"Detached: the command goes on. See it with 'railhead launch h-kim -n train --attach'")
 	if strings.Contains(view.err.String(), "SIGINT") {
 		t.Error("the view sent a signal")
 	}
@@ -179,7 +181,8 @@ func TestDetachedGoesOn(t *testing.T) {
 		t.Errorf("exit code %d of the stop", code)
 	}
 	rankstest.Has(t, end.out.String(), "[0] saved\n", "[1] saved\n")
-	rankstest.Has(t, end.err.String(), "Stopping: sending SIGINT to the command in 2 pods", "Stopped: the command has ended")
+	rankstest.Has(t, end.err.String(),
+		"Stopping: sending SIGINT to the command in 2 pods", "Stopped: the command has ended")
 	rankstest.WaitGone(t, tr.ID)
 }
 

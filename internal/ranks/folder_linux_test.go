@@ -22,7 +22,8 @@ func TestLaunchKeepsOutput(t *testing.T) {
 	if code := tr.run(t); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	rankstest.Has(t, tr.err.String(), "which network was used\nOutput: "+dir+"; judge it with: railhead explain "+dir+"\n")
+	rankstest.Has(t, tr.err.String(),
+		"which network was used\nOutput: "+dir+"; judge it with: railhead explain "+dir+"\n")
 	got := map[string]string{}
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {

@@ -62,6 +62,7 @@ type rank struct {
 	errors           lastLines // the end of its stderr
 	warnings         []string
 	logErr           error // of reading NCCL's log in the pod
+	started          bool  // detached
 
 	lost         chan string // why the pod is lost
 	podLost      bool

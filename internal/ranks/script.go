@@ -109,7 +109,8 @@ exit 0
 	detachScript = `
 id=$1 mark=$2 shared=$3 program=$4 note=$5 script=$6
 shift 6
-exec "$program" detach --note "$note" "$shared" "$id" -- sh -c "$script" railhead "$id" "$mark" "$shared" "$program" "$@"
+set -- railhead "$id" "$mark" "$shared" "$program" "$@"
+exec "$program" detach --note "$note" "$shared" "$id" -- sh -c "$script" "$@"
 `
 	// followScript shows the output of a detached command. $4 is railhead-pod; flags follow.
 	followScript = `
@@ -132,9 +133,9 @@ for f in "$3"/railhead-*.pid; do
 	[ ! -e "${f%.pid}.exit" ] || echo "exit=$(cat "${f%.pid}.exit")"
 done
 `
-	// finishScript prints the lines of NCCL's log that match $7, at most $6 bytes, and removes the launch's files, unless
-	// $8 is not empty. $4 is the directory; if $5 is not empty, remaining processes of the command are killed. On stderr
-	// it prints left=PIDS of processes that it leaves running and kept=DIR if the command wrote files there.
+	// finishScript prints the lines of NCCL's log that match $7, at most $6 bytes, and removes the launch's files,
+	// unless $8 is not empty. $4 is the directory; if $5 is not empty, remaining processes of the command are killed.
+	// On stderr it prints left=PIDS of processes that it leaves running and kept=DIR if the command wrote files there.
 	finishScript = MarkedFunction + `
 left=$(marked "$2")
 if [ -n "$left" ] && [ -z "$5" ]; then

@@ -88,7 +88,8 @@ func (l *Launch) interrupt(s *supervision) {
 // stop stops an attached run.
 func (l *Launch) stop(s *supervision) {
 	l.console.say("Stopping: sending SIGINT to the command in %s; SIGTERM follows after %v, SIGKILL %v later.\n"+
-		"Press Ctrl-C to send the next signal now.", words.Count(len(l.ranks), "pod"), l.Patience.grace, l.Patience.kill)
+		"Press Ctrl-C to send the next signal now.",
+		words.Count(len(l.ranks), "pod"), l.Patience.grace, l.Patience.kill)
 	s.stopBy(errStopped, l.Patience.afterInterrupt())
 	s.signalled = true
 }

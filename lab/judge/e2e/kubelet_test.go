@@ -16,9 +16,9 @@ import (
 	"github.com/railhead/railhead/lab/controlplane/kubelet"
 )
 
-// launcher stands for railhead-pod, which would write to this machine's /run: it only starts the command behind `run
-// --`.
-const launcher = "#!/bin/sh\nshift 2\nexec \"$@\"\n"
+// launcher stands for railhead-pod, whose run would write to this machine's /run: it only starts the command behind `run
+// --`. The other commands are its own.
+const launcher = "#!/bin/sh\n[ \"$1\" = run ] || exec %s \"$@\"\nshift 2\nexec \"$@\"\n"
 
 // startKubelet lets commands in the pods of the nodes run on this machine, until the test ends: as their container
 // would run them, with its environment, and a /dev/shm of their own.
@@ -26,7 +26,7 @@ func startKubelet(t *testing.T, log func(kubelet.Container) string, nodes ...str
 	t.Helper()
 	shm := t.TempDir()
 	program := filepath.Join(shm, "railhead-pod")
-	if err := os.WriteFile(program, []byte(launcher), 0o700); err != nil {
+	if err := os.WriteFile(program, fmt.Appendf(nil, launcher, podBinary), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	k := &kubelet.Kubelet{Log: log, Command: func(ctx context.Context, c kubelet.Container, words []string) *exec.Cmd {
