@@ -70,19 +70,25 @@ func (p *notices) carry(r *rank, l *logLine, w *way) {
 	if n == nil {
 		return
 	}
+	all, directs := n.Sends+n.Receives, n.SendsDirect+n.ReceivesDirect
+	if all == 0 {
+		n.First = l.quote()
+	}
+	switch {
+	case w.direct && directs == 0:
+		n.Direct = l.quote()
+	case !w.direct && directs == all:
+		n.Indirect = l.quote()
+	}
 	ends, direct := &n.Receives, &n.ReceivesDirect
 	if w.sends {
 		ends, direct = &n.Sends, &n.SendsDirect
 	}
 	*ends++
-	n.Devices |= 1 << min(w.device, 63)
-	l.first(&n.First)
 	if w.direct {
 		*direct++
-		l.first(&n.Direct)
-	} else {
-		l.first(&n.Indirect)
 	}
+	n.Devices |= 1 << min(w.device, 63)
 }
 
 // netOf returns the counters of a network, or nil.

@@ -51,7 +51,6 @@ type Rank struct {
 	Device int    // of CUDA; -1 if unknown
 	Label  string // if the lines name no process: the launcher's prefix, or the file
 	File   string
-	Last   int  // sequence number of its last line
 	Glued  bool // seen only in a line that another process had begun
 
 	Number  int // in the largest communicator; -1 if unknown
@@ -71,6 +70,7 @@ type Rank struct {
 	Sockets   []Address
 	Env       []Variable
 
+	Last       int // sequence number of its last line
 	Channels   Channels
 	GPUDirect  GPUDirect
 	QueuePair  QueuePair

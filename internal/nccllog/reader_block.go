@@ -16,7 +16,7 @@ const (
 )
 
 // blockSize is the size of one read: a block stays in a core's cache while it is searched.
-const blockSize = 512 << 10
+const blockSize = 256 << 10
 
 // room is the size of a block: the rest of the block before, which is an incomplete line or an overlap, and new data.
 const room = maxLine + overlap + blockSize

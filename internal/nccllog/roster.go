@@ -10,7 +10,7 @@ type roster struct {
 	byProcess map[process]*rank
 	bySeat    map[process]*rank // without the host
 	byLabel   map[string]*rank  // by file and launcher's prefix
-	recent    [1 << 12]*rank    // the last ranks that logged, by process and device
+	recent    [1 << 12]writer   // of the last ranks that logged, by process and device
 	hosts     map[string]string
 	truncated bool
 }
@@ -18,6 +18,14 @@ type roster struct {
 type process struct {
 	host        string
 	pid, device int
+}
+
+// writer is the process of a rank. It is enough to recognize the rank without reading it: the ranks of a large job do not
+// fit into a core's cache.
+type writer struct {
+	host        string
+	pid, device int
+	rank        *rank
 }
 
 type rank struct {
@@ -39,11 +47,14 @@ func (p *roster) rankOf(s source, at Place, line []byte, torn bool) *rank {
 		return p.labelled(at, line)
 	}
 	recent := &p.recent[uint(s.pid*8+s.device)%uint(len(p.recent))]
-	if r := *recent; r != nil && r.PID == s.pid && r.Device == s.device && r.Host == string(s.host) {
-		return r
+	if recent.pid == s.pid && recent.device == s.device && recent.host == string(s.host) {
+		return recent.rank
 	}
-	*recent = p.find(s, at, line, torn)
-	return *recent
+	r := p.find(s, at, line, torn)
+	if r != nil && r.Host == string(s.host) {
+		*recent = writer{r.Host, s.pid, s.device, r}
+	}
+	return r
 }
 
 // find is rankOf without the cache.

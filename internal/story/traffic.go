@@ -94,9 +94,14 @@ func usedDevices(ranks []nccllog.Rank) []string {
 	for _, r := range ranks {
 		for _, n := range r.Channels.Nets {
 			socket := n.Network == socketNetwork
+			if !socket && !isVerbs(n.Network) {
+				continue
+			}
 			for i := range mostIndexes {
-				name := named[device{r.Host, r.PID, socket, i}]
-				if n.Devices&(1<<i) != 0 && name != "" && (socket || isVerbs(n.Network)) {
+				if n.Devices&(1<<i) == 0 {
+					continue
+				}
+				if name := named[device{r.Host, r.PID, socket, i}]; name != "" {
 					found[name] = true
 				}
 			}

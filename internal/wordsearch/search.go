@@ -47,7 +47,7 @@ func mayFollow(last, c byte) bool {
 
 // mixed returns the keys of all triples of a text: 16 bits at the first of three bytes, which depend on all of them.
 // Few triples of text share a key.
-func mixed(text uint64) uint64 { return text ^ text>>7 }
+func mixed(text uint64) uint64 { return text ^ text>>5 }
 
 func keyOf(a, b, c byte) uint16 { return uint16(mixed(uint64(a) | uint64(b)<<8 | uint64(c)<<16)) }
 
