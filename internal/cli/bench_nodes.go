@@ -69,13 +69,13 @@ func (a *app) benchNodes(ctx context.Context, f benchFlags) (bench.Result, error
 	}
 	temporary := examine.NewTemporary(client, ns, a.sayLine)
 	o := measure.NodeJob(temporary.ID, job.Options{
-		Namespace: ns,
-		Mode:      nccl.RDMA,
-		NodeNames: f.own.nodes,
-		GPUs:      f.own.gpus,
-		Networks:  f.own.networks,
-		Image:     f.own.image,
-		Programs:  carried,
+		Namespace:  ns,
+		Mode:       nccl.RDMA,
+		GPUs:       f.own.gpus,
+		Networks:   f.own.networks,
+		Image:      f.own.image,
+		Programs:   carried,
+		Scheduling: job.Scheduling{NodeNames: f.own.nodes},
 	})
 	s, err := a.readForJob(ctx, client, o)
 	if err != nil {

@@ -34,6 +34,8 @@ type State struct {
 	Namespaces      []Namespace      `json:"namespaces,omitempty"`
 	ServiceAccounts []ServiceAccount `json:"serviceAccounts,omitempty"`
 	Quotas          []Quota          `json:"quotas,omitempty"`
+	VolumeClaims    []VolumeClaim    `json:"volumeClaims,omitempty"`
+	StorageClasses  []StorageClass   `json:"storageClasses,omitempty"`
 	Events          []Event          `json:"events,omitempty"`
 	Workloads       []Workload       `json:"workloads,omitempty"`
 	Objects         []Object         `json:"objects,omitempty"`    // Railhead's own
@@ -63,6 +65,8 @@ const (
 	Namespaces      Kind = "namespaces"
 	ServiceAccounts Kind = "serviceaccounts"
 	Quotas          Kind = "resourcequotas"
+	VolumeClaims    Kind = "persistentvolumeclaims"
+	StorageClasses  Kind = "storageclasses"
 	Events          Kind = "events"
 	Objects         Kind = "objects"      // of any resource, with Railhead's label
 	StatefulSets    Kind = "statefulsets" // of Objects these alone
@@ -177,6 +181,7 @@ func (s State) Join(later State) State {
 	s.Read = slices.Concat(s.Read, later.Read)
 	s.Problems = slices.Concat(s.Problems, later.Problems)
 	s.MachineConfigs = append(s.MachineConfigs, later.MachineConfigs...)
+	s.StorageClasses = append(s.StorageClasses, later.StorageClasses...)
 	s.SCCs = append(s.SCCs, later.SCCs...)
 	s.SCCGrants = append(s.SCCGrants, later.SCCGrants...)
 	s.DRADevices = append(s.DRADevices, later.DRADevices...)

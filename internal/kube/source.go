@@ -222,6 +222,14 @@ var endpoints = map[cluster.Kind][]endpoint{
 		scope: inNamespace,
 		codec: codecOf(convertQuota, func(d *draft) *[]cluster.Quota { return &d.Quotas }),
 	}},
+	cluster.VolumeClaims: {{
+		scope: inNamespace,
+		codec: codecOf(convertVolumeClaim, func(d *draft) *[]cluster.VolumeClaim { return &d.VolumeClaims }),
+	}},
+	cluster.StorageClasses: {{
+		group: "storage.k8s.io",
+		codec: codecOf(convertStorageClass, func(d *draft) *[]cluster.StorageClass { return &d.StorageClasses }),
+	}},
 	cluster.Events: {{
 		scope:  inNamespace,
 		cached: true,

@@ -22,6 +22,7 @@ func openshift() api {
 		cluster.ResourceGroup: one("v1beta1", "resourceslices"),
 		cluster.JobSetGroup:   one("v1alpha2", "jobsets"),
 		cluster.TrainerGroup:  one("v1alpha1", "trainjobs"),
+		"storage.k8s.io":      one("v1", "storageclasses"),
 	}
 }
 
@@ -154,6 +155,7 @@ func TestEveryKindHasASource(t *testing.T) {
 		cluster.SriovNetworks, cluster.SriovPolicies, cluster.SriovNodes,
 		cluster.DRADevices, cluster.SCCs, cluster.SCCGrants, cluster.Namespaces, cluster.ServiceAccounts,
 		cluster.Quotas, cluster.Events, cluster.Objects, cluster.Workloads, cluster.TrainJobs,
+		cluster.JobObjects, cluster.VolumeClaims, cluster.StorageClasses,
 	} {
 		if len(openshift().sources(Want{Kinds: []cluster.Kind{kind}})) == 0 {
 			t.Errorf("%s has no source", kind)

@@ -36,6 +36,9 @@ func Kinds(server cluster.Server, o Options) []cluster.Kind {
 	if o.PodImage == "" {
 		kinds = append(kinds, cluster.ConfigMaps)
 	}
+	if len(o.claimNames()) > 0 {
+		kinds = append(kinds, cluster.VolumeClaims)
+	}
 	if o.Mode == nccl.TCP {
 		return kinds
 	}
@@ -53,6 +56,9 @@ func Needs(s cluster.State, o Options) []cluster.Kind {
 	if _, _, exists := workload.Find(s, o.Name, o.Namespace); exists || len(workload.PodsOf(s, o.Name, o.Namespace)) > 0 {
 		kinds = append(kinds, cluster.Objects)
 	}
+	if o.unbound(s, o.Namespace) {
+		kinds = append(kinds, cluster.StorageClasses)
+	}
 	claims := claimKinds(s, o)
 	kinds = append(kinds, claims...)
 	if !s.Server.OpenShift() {
@@ -67,7 +73,7 @@ func Needs(s cluster.State, o Options) []cluster.Kind {
 	if locked && s.Server.Serves(cluster.MachineConfigGroup) {
 		kinds = append(kinds, cluster.MachineConfigs)
 	}
-	if locked || o.SCC != "" || o.RunAsUser != nil || o.Privileged || o.Memlock == MemlockByIPCLock {
+	if locked || o.wantsSCC() || slices.ContainsFunc(o.Volumes, Volume.guarded) {
 		kinds = append(kinds, cluster.SCCs, cluster.SCCGrants)
 	}
 	return kinds
@@ -115,6 +121,7 @@ func newJob(s cluster.State, o Options) *job {
 func (j *job) decide() {
 	j.devices()
 	j.privileges()
+	j.claimsUsable()
 	j.quotas()
 	j.noteFixedNames(j.Env)
 	j.noteMemory()

@@ -44,6 +44,16 @@ func jobCases() map[string]struct {
 		})},
 		"multi-two-architectures": {arm, with(func(o *Options) { o.Command = nil })},
 		"multi-job":               {plantest.Training(), with(func(o *Options) { o.Kind = "" })},
+		"multi-volumes": {volumes(), with(func(o *Options) {
+			o.Kind, o.SCC = "", ""
+			for _, text := range []string{
+				"data=pvc:imagenet:/data:ro", "token=secret:hf:/etc/hf", "settings=configmap:train:/etc/train",
+				"scratch=emptydir:2Ti:/scratch", "home=nfs:[fd00::1]:/export/home:/home", "models=hostpath:/srv/models:/models:ro",
+			} {
+				v, _ := ParseVolume(text)
+				o.Volumes = append(o.Volumes, v)
+			}
+		})},
 		"multi-jobset": {plantest.Training(), with(func(o *Options) {
 			o.Kind, o.Nodes, o.GPUs, o.Memory, o.CPU, o.EphemeralStorage, o.Shm = JobSet, 2, 4, "512Gi", "64000m", "200Gi", "1024Gi"
 		})},

@@ -387,7 +387,7 @@ func TestFixedNames(t *testing.T) {
 // TestInjectIsJob: a manifest with the command of a job becomes the pod of deploy.
 func TestInjectIsJob(t *testing.T) {
 	o := jobOptions()
-	o.Type = Single
+	o.Type, o.Env = Single, map[string]string{"HOME": "/root"} // a manifest has its own
 	p, _ := Deploy(plantest.Training(), o)
 	changes := p.Changes()
 	template := workload.Field(changes[len(changes)-1].Object.Object, "spec.template.spec")

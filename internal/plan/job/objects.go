@@ -177,6 +177,11 @@ func (j *job) template(d delivery.Delivery) map[string]any {
 			Command:         j.command(),
 		}}},
 	}
+	for _, v := range j.volumes() {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, v.volume())
+		main := &pod.Spec.Containers[0]
+		main.VolumeMounts = append(main.VolumeMounts, v.mount())
+	}
 	if j.scc != "" {
 		pod.Annotations["openshift.io/required-scc"] = j.scc
 	}

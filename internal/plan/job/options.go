@@ -39,40 +39,66 @@ const (
 
 // Options are the flags of `railhead deploy` and `railhead inject`. The zero value of each field is its default.
 type Options struct {
-	Name, Namespace  string
-	Mode             nccl.Mode // rdma
-	Type             string    // multi
-	Kind             string    // that of the job if it exists; job with a command or a script; else statefulset
-	Nodes            int       // of multi; required
-	GPUs             int       // of each pod: all GPUs of a node; NoGPUs: none
-	GPUResource      string    // the one that most nodes offer
-	Networks         []string  // attachments of the namespace, or claimed rails: all
-	Claims           bool      // claim the rails from a DRA driver; also without, if there are no attachments
-	claimedGPUs      bool      // the GPUs come with the claim, too
-	Image            string
-	PullPolicy       string
-	PullSecrets      []string
-	Command          []string // the script; without one the pods wait for `railhead launch`
-	Script           *Script
-	ServiceAccount   string // NAME-sa or railhead-sa, if it exists
-	SCC              string // none is pinned, unless IPC_LOCK or --privileged needs one
-	Privileged       bool
-	Memlock          string // MemlockByNode, MemlockByIPCLock; chosen by the nodes' settings
-	RunAsUser        *int64 // OpenShift's range, or the image's
-	Delivery         delivery.Method
-	PodImage         string   // contains railhead-pod
-	TemplatePaths    []string // of pod templates in manifests of kinds that railhead does not know
-	Programs         []delivery.Program
-	Shm              string // /dev/shm: 8Gi for each GPU
+	Name, Namespace string
+	Mode            nccl.Mode // rdma
+	Type            string    // multi
+	Kind            string    // that of the job if it exists; job with a command or a script; else statefulset
+	Nodes           int       // of multi; required
+	GPUs            int       // of each pod: all GPUs of a node; NoGPUs: none
+	GPUResource     string    // the one that most nodes offer
+	Networks        []string  // attachments of the namespace, or claimed rails: all
+	Claims          bool      // claim the rails from a DRA driver; also without, if there are no attachments
+	claimedGPUs     bool      // the GPUs come with the claim, too
+	Image           string
+	PullPolicy      string
+	PullSecrets     []string
+	Command         []string // the script; without one the pods wait for `railhead launch`
+	Script          *Script
+	Env             map[string]string
+	Delivery        delivery.Method
+	PodImage        string // contains railhead-pod
+	Programs        []delivery.Program
+	TemplatePaths   []string // inject: of pod templates in manifests of kinds that railhead does not know
+	Container       string   // inject: the one that trains
+	Wrap            string   // inject: WrapAuto
+	Rights
+	Resources
+	Storage
+	Scheduling
+}
+
+// Rights are the account and the privileges of the pods.
+type Rights struct {
+	ServiceAccount string // NAME-sa or railhead-sa, if it exists
+	SCC            string // none is pinned, unless IPC_LOCK or --privileged needs one
+	Privileged     bool
+	Memlock        string // MemlockByNode, MemlockByIPCLock; chosen by the nodes' settings
+	RunAsUser      *int64 // OpenShift's range, or the image's
+}
+
+// wantsSCC reports whether an SCC must allow what the user chose.
+func (r Rights) wantsSCC() bool {
+	return r.SCC != "" || r.RunAsUser != nil || r.Privileged || r.Memlock == MemlockByIPCLock
+}
+
+// Resources are the requests and limits of each pod besides its GPUs and rails.
+type Resources struct {
 	CPU, Memory      string
 	EphemeralStorage string
-	NodeSelector     map[string]string
-	NodeNames        []string        // the nodes that the pods may run on: any
-	Tolerations      []cluster.Taint // without a value: any; without an effect: all
-	Env              map[string]string
-	RuntimeClass     string
-	Container        string // inject: the one that trains
-	Wrap             string // inject: WrapAuto
+}
+
+// Storage is what the pods mount.
+type Storage struct {
+	Shm     string // /dev/shm: 8Gi for each GPU
+	Volumes []Volume
+}
+
+// Scheduling says where and when the pods run.
+type Scheduling struct {
+	NodeSelector map[string]string
+	NodeNames    []string        // the nodes that the pods may run on: any
+	Tolerations  []cluster.Taint // without a value: any; without an effect: all
+	RuntimeClass string
 }
 
 // Script is a file that the pods run.

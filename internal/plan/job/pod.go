@@ -39,7 +39,7 @@ func (j *job) environment() []corev1.EnvVar {
 		j.rank("NODE_RANK"),
 		j.rank("PET_NODE_RANK"),
 	}
-	all = slices.DeleteFunc(all, func(v corev1.EnvVar) bool {
+	all = slices.DeleteFunc(append(all, j.home()...), func(v corev1.EnvVar) bool {
 		_, own := j.Env[v.Name]
 		return own
 	})

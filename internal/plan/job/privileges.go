@@ -29,6 +29,7 @@ func (j *admission) privileges() {
 		j.notRoot("the pods", "--run-as-user", strconv.FormatInt(*user, 10), "0, or none")
 	}
 	j.scc = cmp.Or(j.scc, j.SCC)
+	j.requireVolumes()
 	j.requireUser()
 	if j.s.Server.OpenShift() && j.scc != "" {
 		j.checkSCC()

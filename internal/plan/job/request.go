@@ -75,6 +75,7 @@ func (j *request) validate() {
 	}
 	j.validateScript()
 	j.validateValues()
+	j.validateVolumes()
 	j.validateServer()
 }
 

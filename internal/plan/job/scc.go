@@ -126,6 +126,9 @@ func (j *admission) checkAllowed(c cluster.SCC) {
 // volumeKinds returns the kinds of the pods' volumes; the network-resources-injector adds one of kind downwardAPI.
 func (j *admission) volumeKinds() []string {
 	kinds := append(j.delivery().VolumeKinds(), "emptyDir") // of /dev/shm
+	for _, v := range j.Volumes {
+		kinds = append(kinds, v.sccKind())
+	}
 	if j.Script != nil {
 		kinds = append(kinds, "configMap")
 	}

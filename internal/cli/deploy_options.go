@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan/delivery"
+	"github.com/railhead/railhead/internal/plan/job"
+	"github.com/railhead/railhead/internal/podbinary"
+)
+
+// options returns the options of the plan, with the contents of the files.
+func (j *jobFlags) options(cmd *cobra.Command, command []string) (job.Options, error) {
+	o := j.Options
+	o.Command = command
+	if o.GPUs == 0 && cmd.Flags().Changed("gpus") {
+		o.GPUs = job.NoGPUs
+	}
+	if cmd.Flags().Changed("run-as-user") {
+		o.RunAsUser = &j.runAsUser
+	}
+	for _, e := range j.environment {
+		name, value, ok := strings.Cut(e, "=")
+		if !ok || name == "" {
+			return o, fmt.Errorf("-e %q is not NAME=VALUE", e)
+		}
+		if o.Env == nil {
+			o.Env = map[string]string{}
+		}
+		o.Env[name] = value
+	}
+	for _, text := range j.volumes {
+		volume, err := job.ParseVolume(text)
+		if err != nil {
+			return o, fmt.Errorf("--volume %w", err)
+		}
+		o.Volumes = append(o.Volumes, volume)
+	}
+	for _, t := range j.tolerations {
+		key, value, _ := strings.Cut(t, "=")
+		o.Tolerations = append(o.Tolerations, cluster.Taint{Key: key, Value: value})
+	}
+	if j.script != "" {
+		content, err := os.ReadFile(j.script)
+		if err != nil {
+			return o, fmt.Errorf("--script: %w", err)
+		}
+		o.Script = &job.Script{Name: filepath.Base(j.script), Content: content}
+	}
+	if j.imageVolume {
+		if o.PodImage == "" {
+			return o, errors.New("--image-volume needs --pod-image")
+		}
+		o.Delivery = delivery.ByImageVolume
+	}
+	if o.PodImage != "" {
+		return o, nil
+	}
+	var err error
+	o.Programs, err = programs(j.binaries)
+	return o, err
+}
+
+// programs returns railhead-pod for every available architecture.
+func programs(files map[string]string) ([]delivery.Program, error) {
+	for arch := range files {
+		if known := podbinary.Architectures(); !slices.Contains(known, arch) {
+			return nil, fmt.Errorf("--pod-binary %s: the architecture must be %s", arch, strings.Join(known, " or "))
+		}
+	}
+	var all []delivery.Program
+	for _, arch := range podbinary.Architectures() {
+		if file, named := files[arch]; named {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return nil, fmt.Errorf("--pod-binary: %w", err)
+			}
+			all = append(all, delivery.Pack(arch, data))
+			continue
+		}
+		if packed, err := podbinary.Packed(arch); err == nil {
+			all = append(all, delivery.Packed(arch, packed))
+		} else if len(files) == 0 {
+			return nil, err
+		}
+	}
+	return all, nil
+}
