@@ -2,7 +2,7 @@ package plan
 
 // Inject is the label of a namespace, and the annotation of a pod, by which the webhook injects rails. That of the pod
 // counts first.
-const Inject = "railhead/inject"
+const Inject = "railhead.dev/inject"
 
 // Values of Inject.
 const (

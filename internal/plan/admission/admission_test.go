@@ -38,11 +38,11 @@ func training() cluster.State {
 func pod(t *testing.T, annotation string, gpus int) unstructured.Unstructured {
 	t.Helper()
 	text := fmt.Sprintf(`{"apiVersion": "v1", "kind": "Pod",
-		"metadata": {"generateName": "llama-worker-", "annotations": {"railhead/inject": %q}},
+		"metadata": {"generateName": "llama-worker-", "annotations": {"railhead.dev/inject": %q}},
 		"spec": {"containers": [{"name": "a", "image": "torch", "command": ["torchrun", "train.py"],
 			"resources": {"limits": {"nvidia.com/gpu": "%d"}}}]}}`, annotation, gpus)
 	if annotation == "" {
-		text = strings.Replace(text, `, "annotations": {"railhead/inject": ""}`, "", 1)
+		text = strings.Replace(text, `, "annotations": {"railhead.dev/inject": ""}`, "", 1)
 	}
 	if gpus == 0 {
 		text = strings.Replace(text, `"nvidia.com/gpu": "0"`, "", 1)
@@ -69,7 +69,7 @@ func TestDecide(t *testing.T) {
 		"without GPUs":          {"", "train", 0, &s, Skipped, NoGPUs, ""},
 		"annotated":             {"enabled", "train", 0, &s, Injected, "", ""},
 		"disabled":              {"disabled", "train", 8, &s, Skipped, Disabled, ""},
-		"misspelt":              {"yes", "train", 8, &s, Injected, "", `railhead/inject is "yes", but must be enabled`},
+		"misspelt":              {"yes", "train", 8, &s, Injected, "", `inject is "yes", but must be enabled`},
 		"before the first read": {"", "train", 8, nil, Failed, NotRead, "has not read the cluster yet"},
 		"required, not read":    {"required", "train", 8, nil, Refused, NotRead, ""},
 		"no rails":              {"", "train", 8, &railless, Failed, "rails-attached", "has no network attachments"},

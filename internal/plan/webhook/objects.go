@@ -251,7 +251,7 @@ func (w writer) webhook(name string, namespaces map[string]any) map[string]any {
 		policy = "Fail"
 	}
 	return map[string]any{
-		"name":                    name + ".inject.railhead",
+		"name":                    name + ".inject.railhead.dev",
 		"admissionReviewVersions": []any{"v1"},
 		"clientConfig":            client,
 		"failurePolicy":           policy,
