@@ -3,12 +3,14 @@ package kube
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/workload"
 )
 
@@ -99,6 +101,7 @@ func container(spec corev1.Container, s corev1.ContainerStatus) cluster.Containe
 		Ready:    s.Ready,
 		Running:  s.State.Running != nil,
 		Restarts: int(s.RestartCount),
+		Injected: injected(spec),
 	}
 	ended := s.State.Terminated
 	if ended == nil {
@@ -124,6 +127,29 @@ func requestsGPUs(limits corev1.ResourceList) bool {
 		}
 	}
 	return false
+}
+
+// injected lists what plan/job adds to containers.
+func injected(spec corev1.Container) []string {
+	var all []string
+	if len(spec.Command) > 0 && spec.Command[0] == delivery.Path {
+		all = append(all, "command")
+	}
+	for _, v := range spec.Env {
+		if strings.HasPrefix(v.Name, "RAILHEAD_") || v.Name == "NCCL_CONF_FILE" {
+			all = append(all, "variable "+v.Name)
+		}
+	}
+	for _, m := range spec.VolumeMounts {
+		if strings.HasPrefix(m.Name, "railhead-") {
+			all = append(all, "mount "+m.MountPath)
+		}
+	}
+	if s := spec.SecurityContext; s != nil && s.Capabilities != nil &&
+		slices.Contains(s.Capabilities.Add, plan.CapIPCLock) {
+		all = append(all, "capability "+plan.CapIPCLock)
+	}
+	return all
 }
 
 // podRequests returns a pod's requests as the scheduler counts them, with the overhead of its runtime class

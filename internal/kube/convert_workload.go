@@ -13,22 +13,28 @@ import (
 // workloadOf returns the conversion for workloads of a kind. It drops old revisions of a Deployment: they have no pods.
 func workloadOf(k workload.Kind) func(*anyObject) []cluster.Workload {
 	return func(o *anyObject) []cluster.Workload {
-		w := k.Describe(o.Object)
+		w := Workload(k, o.Object)
 		if w.Size == 0 && w.Owner != "" {
 			return nil
 		}
-		for i, template := range k.PodTemplates(o.Object) {
-			var t corev1.PodTemplateSpec
-			// what cannot be converted stays empty: the API server refuses such a pod, and the controller reports it
-			_ = runtime.DefaultUnstructuredConverter.FromUnstructured(template, &t)
-			pod := convertJobPod(&corev1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec})
-			pod.Namespace, pod.ServiceAccount = w.Namespace, w.Templates[i].ServiceAccount
-			requests := cluster.Resources{}
-			maps.Copy(requests, pod.Limits) // the default, which the API server sets in pods alone
-			maps.Copy(requests, pod.Requests)
-			pod.Requests = nonEmpty(requests)
-			w.Templates[i] = pod
-		}
 		return []cluster.Workload{w}
 	}
+}
+
+// Workload converts an object of a kind, or a manifest of one.
+func Workload(k workload.Kind, object map[string]any) cluster.Workload {
+	w := k.Describe(object)
+	for i, template := range k.PodTemplates(object) {
+		var t corev1.PodTemplateSpec
+		// what cannot be converted stays empty: the API server refuses such a pod, and the controller reports it
+		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(template, &t)
+		pod := convertJobPod(&corev1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec})
+		pod.Namespace, pod.ServiceAccount = w.Namespace, w.Templates[i].ServiceAccount
+		requests := cluster.Resources{}
+		maps.Copy(requests, pod.Limits) // the default, which the API server sets in pods alone
+		maps.Copy(requests, pod.Requests)
+		pod.Requests = nonEmpty(requests)
+		w.Templates[i] = pod
+	}
+	return w
 }

@@ -29,6 +29,7 @@ const (
 	RailsEven         check.ID = "rails-even"
 	NetworkResource   check.ID = "network-resource"
 	ResourcesInjector check.ID = "resources-injector"
+	InjectionKept     check.ID = "injection-kept"
 	PodResources      check.ID = "pod-resources"
 	RDMARequested     check.ID = "rdma-requested"
 	ClaimedDevice     check.ID = "claimed-device"
@@ -122,8 +123,12 @@ func jobRows() []check.Check[view] {
 			Run: reading(injector, cluster.SriovNodes),
 		},
 		{
+			ID: InjectionKept, Title: "pods have all that Railhead added to their templates",
+			Run: reading(erased, cluster.Workloads),
+		},
+		{
 			ID: PodResources, Title: "every pod requests the resources of its attachments",
-			ExplainedBy: devices,
+			ExplainedBy: slices.Concat([]check.ID{InjectionKept}, devices),
 			Run:         reading(podResources, cluster.Networks),
 		},
 		{

@@ -58,6 +58,38 @@ type clusterFault struct {
 	folded []string // under the first
 }
 
+// inject makes the pods those of a JobSet with an injected template, and of another template without rails.
+func inject(s *cluster.State) {
+	s.Read = append(s.Read, cluster.Workloads)
+	template := *rulestest.Pod(s, "h-kim-0")
+	template.Annotations = map[string]string{
+		networksAnnotation: template.Annotations[networksAnnotation], workload.Injected: workload.ByCommand,
+	}
+	template.Containers = []cluster.Container{
+		{Name: "railhead-pod-install", Init: true},
+		{Name: "train", Injected: []string{"command", "variable RAILHEAD_MODE"}},
+	}
+	data := cluster.Pod{Namespace: "train", Containers: []cluster.Container{{Name: "download"}}}
+	s.Workloads = []cluster.Workload{
+		{
+			Kind: "JobSet", Namespace: "train", Name: "h-kim", Size: 2, Wanted: 2,
+			Templates: []cluster.Pod{data, template},
+		},
+		{
+			Kind: "Job", Namespace: "train", Name: "h-kim-worker-0", Owner: "JobSet/h-kim", Size: 2, Wanted: 2,
+			Templates: []cluster.Pod{template},
+		},
+	}
+	for _, name := range []string{"h-kim-0", "h-kim-1"} {
+		p := rulestest.Pod(s, name)
+		p.Owner, p.Containers = "Job/h-kim-worker-0", slices.Clone(template.Containers)
+		p.Containers[1].Running, p.Containers[1].Ready = true, true
+		if name == "h-kim-1" {
+			slices.Reverse(p.Containers)
+		}
+	}
+}
+
 func clusterFaults() map[string]clusterFault {
 	return map[string]clusterFault{
 		"healthy": {},
@@ -243,6 +275,19 @@ func clusterFaults() map[string]clusterFault {
 			},
 			want: []string{"warn resources-injector"}, says: "does not run",
 		},
+		"a controller erased what Railhead added to a template": {
+			change: func(s *cluster.State) {
+				inject(s)
+				p := rulestest.Pod(s, "h-kim-1")
+				p.Annotations, p.Requests = nil, cluster.Resources{"nvidia.com/gpu": 8}
+				p.Containers = p.Containers[:1]
+				p.Containers[0].Injected = []string{"variable RAILHEAD_MODE"}
+			},
+			want: []string{"fail injection-kept"},
+			says: "not all of it reached pod h-kim-1: annotation k8s.v1.cni.cncf.io/networks, resource openshift.io/rail0, " +
+				"resource openshift.io/rail1, init container railhead-pod-install, command of container train is missing",
+		},
+		"a controller kept what Railhead added to a template": {change: inject},
 		"a pod's resources were erased": {
 			change: func(s *cluster.State) { delete(rulestest.Pod(s, "h-kim-0").Requests, "openshift.io/rail1") },
 			want:   []string{"fail pod-resources"},
@@ -538,7 +583,9 @@ func TestRows(t *testing.T) {
 		}
 	}
 	fires[pods.PodPending] = fires[pods.ImagePull]
-	passed := Judge(rulestest.Training(t), Options{}).Passed
+	healthy := rulestest.Training(t)
+	healthy.Read = append(healthy.Read, cluster.Workloads)
+	passed := Judge(healthy, Options{}).Passed
 	for _, row := range rows() {
 		if _, err := os.Stat("../../../" + row.ID.Page()); err != nil {
 			t.Errorf("%s has no page: %v", row.ID, err)
