@@ -221,6 +221,9 @@ func Resource(kind string) string {
 	if stem, ok := strings.CutSuffix(lower, "y"); ok {
 		return stem + "ies"
 	}
+	if strings.HasSuffix(lower, "ss") {
+		return lower + "es"
+	}
 	return lower + "s"
 }
 

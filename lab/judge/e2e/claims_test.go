@@ -1,0 +1,119 @@
+package e2e_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/railhead/railhead/lab/controlplane"
+	"github.com/railhead/railhead/lab/controlplane/shape"
+)
+
+// draSlice is what dranet writes of a node with two RDMA ports and the port of the node's own network. It stands in for
+// the driver: the control plane has no nodes on which one could run.
+func draSlice(node string) *resourcev1.ResourceSlice {
+	slice := &resourcev1.ResourceSlice{ObjectMeta: meta("", node+"-dra.net")}
+	slice.Spec = resourcev1.ResourceSliceSpec{
+		Driver:   "dra.net",
+		NodeName: &node,
+		Pool:     resourcev1.ResourcePool{Name: node, ResourceSliceCount: 1},
+	}
+	for _, port := range []string{"eth1", "eth2", "eth0"} {
+		slice.Spec.Devices = append(slice.Spec.Devices, resourcev1.Device{
+			Name: port,
+			Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{
+				"dra.net/ifName": {StringValue: new(port)},
+				"dra.net/rdma":   {BoolValue: new(port != "eth0")},
+			},
+		})
+	}
+	return slice
+}
+
+// TestClaims: where DRA alone offers the NICs, deploy claims them, the real scheduler allocates the same ones to every
+// pod, and doctor explains a claim that cannot be met.
+func TestClaims(t *testing.T) {
+	const ns = "claimed"
+	p := plain(t, shape.Plain(2))
+	create(t, p.Client(), draSlice("node-0"), draSlice("node-1"))
+	a := admin(t, p)
+	a.does(t, "inventory").prints(t, "dra.net/ eth1 eth2")
+	a.does(t, "setup", "namespace", ns, "--yes").silent(t).says(t,
+		"Namespace claimed needs no attachments: jobs claim their rails from the DRA driver dra.net (eth1, eth2)",
+		"created DeviceClass dra.net")
+	a.does(t, "setup", "namespace", ns, "--yes").silent(t).says(t, "Nothing to do")
+	job := deploy("h-kim", ns, "--memlock=node")
+	a.does(t, job...).silent(t).says(t, "RDMA over 2 rails",
+		"The pods claim their rails from the DRA driver dra.net, because namespace claimed has no network attachment: eth1, eth2",
+		"created ResourceClaimTemplate h-kim-rails-", "h-kim: 2 of 2 pods ready")
+	nodes := allocated(t, p, ns)
+	for _, pod := range podsOf(t, p, ns, "h-kim") {
+		if got := nodes[pod.Name]; got != pod.Spec.NodeName+" [eth1 eth2]" {
+			t.Errorf("%s on %s was given %s", pod.Name, pod.Spec.NodeName, got)
+		}
+		if networks, has := pod.Annotations["k8s.v1.cni.cncf.io/networks"]; has {
+			t.Errorf("%s is attached to %s", pod.Name, networks)
+		}
+	}
+	a.does(t, job...).silent(t).says(t, "Nothing to do")
+	a.ends(t, 1, deploy("late", ns, "--memlock=node", "--gpus=0")...).silent(t).says(t,
+		"all RDMA devices of rail eth1 are claimed")
+	a.does(t, "delete", "h-kim", "-n", ns, "--yes").silent(t).says(t, "deleted ResourceClaimTemplate h-kim-rails-")
+	t.Run("a selector that nothing meets", func(t *testing.T) { unmetClaim(t, p, a, ns) })
+}
+
+// allocated returns the node and the devices that the claims of each pod were given.
+func allocated(t *testing.T, p *controlplane.ControlPlane, namespace string) map[string]string {
+	t.Helper()
+	var claims resourcev1.ResourceClaimList
+	if err := p.Client().List(t.Context(), &claims, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	of := map[string]string{}
+	for _, c := range claims.Items {
+		if c.Status.Allocation == nil || len(c.OwnerReferences) == 0 {
+			t.Fatalf("claim %s is not allocated: %+v", c.Name, c.Status)
+		}
+		var devices []string
+		pool := ""
+		for _, r := range c.Status.Allocation.Devices.Results {
+			pool, devices = r.Pool, append(devices, r.Device)
+		}
+		slices.Sort(devices)
+		of[c.OwnerReferences[0].Name] = fmt.Sprint(pool, " ", devices)
+	}
+	return of
+}
+
+// unmetClaim makes a pod by hand whose claim names a port that no node has.
+func unmetClaim(t *testing.T, p *controlplane.ControlPlane, a user, ns string) {
+	template := &resourcev1.ResourceClaimTemplate{ObjectMeta: meta(ns, "nic")}
+	template.Spec.Spec.Devices.Requests = []resourcev1.DeviceRequest{{
+		Name: "nic",
+		Exactly: &resourcev1.ExactDeviceRequest{
+			DeviceClassName: "dra.net",
+			Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
+				Expression: `device.attributes["dra.net"].ifName == "eth9"`,
+			}}},
+		},
+	}}
+	pod := &corev1.Pod{ObjectMeta: meta(ns, "stray")}
+	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "nic", ResourceClaimTemplateName: new("nic")}}
+	pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "example.invalid/x", Command: []string{"train"}}}
+	pod.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "nic"}}
+	create(t, p.Client(), template, pod)
+	eventually(t, "the scheduler says that it cannot place the pod", func() error {
+		for _, c := range get(t, p.Client(), pod).Status.Conditions {
+			if c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable {
+				return nil
+			}
+		}
+		return fmt.Errorf("conditions %v", pod.Status.Conditions)
+	})
+	a.ends(t, 1, "doctor", "-n", ns).prints(t, "no device meets request nic of stray", "eth9", "eth0, eth1, eth2",
+		"[resource-claim]")
+}
