@@ -114,11 +114,12 @@ func cleanState(s cluster.State) cluster.State {
 		Networks: each(s.Networks, func(n *cluster.Network) {
 			n.Config, n.Broken = cleanConfig(n.Config), cleanText(n.Broken)
 		}),
-		SriovNetworks: each(s.SriovNetworks, func(n *cluster.SriovNetwork) { n.Spec = prune(n.Spec, sriovKeys) }),
-		SriovPolicies: s.SriovPolicies,
-		SriovNodes:    each(s.SriovNodes, func(n *cluster.SriovNode) { redact(&n.SyncError) }),
-		DRADevices:    s.DRADevices,
-		DeviceClasses: s.DeviceClasses,
+		SriovNetworks:   each(s.SriovNetworks, func(n *cluster.SriovNetwork) { n.Spec = prune(n.Spec, sriovKeys) }),
+		SriovPolicies:   s.SriovPolicies,
+		SriovNodes:      each(s.SriovNodes, func(n *cluster.SriovNode) { redact(&n.SyncError) }),
+		NvidiaResources: s.NvidiaResources,
+		DRADevices:      s.DRADevices,
+		DeviceClasses:   s.DeviceClasses,
 		ResourceClaims: each(s.ResourceClaims, func(c *cluster.ResourceClaim) {
 			c.Conditions = each(c.Conditions, func(c *cluster.DeviceCondition) { redact(&c.Message) })
 		}),

@@ -212,6 +212,7 @@ func (inv inventory) platform() string {
 	for _, g := range []struct{ group, name string }{
 		{cluster.SecurityGroup, "OpenShift"},
 		{cluster.SriovGroup, "SR-IOV operator"},
+		{cluster.NvidiaGroup, "NVIDIA network operator"},
 		{cluster.NetworkGroup, "multus"},
 		{cluster.JobSetGroup, "JobSet"},
 	} {

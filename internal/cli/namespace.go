@@ -15,7 +15,7 @@ import (
 // namespaceKinds has everything that the plan of a namespace needs.
 var namespaceKinds = []cluster.Kind{
 	cluster.Nodes, cluster.Namespaces, cluster.ServiceAccounts,
-	cluster.Networks, cluster.SriovNetworks, cluster.SriovPolicies, cluster.SriovNodes,
+	cluster.Networks, cluster.SriovNetworks, cluster.SriovPolicies, cluster.SriovNodes, cluster.NicPolicies,
 	cluster.SCCs, cluster.SCCGrants, cluster.Objects, cluster.ConfigMaps, cluster.DRADevices, cluster.DeviceClasses,
 }
 
@@ -28,8 +28,8 @@ func newSetupNamespace(a *app) *cobra.Command {
 		Use:   "namespace NAMESPACE",
 		Short: "Set up a namespace for RDMA jobs: service account, rights, network attachments, railhead-pod",
 		Long: `namespace creates the service account of the pods, binds it to the security context constraint in this
-namespace only, and creates a network attachment for each rail: through the SR-IOV operator if the cluster has it, or by
-copying those of another namespace. Where a DRA driver offers the NICs instead, jobs claim their rails, and it creates
+namespace only, and creates a network attachment for each rail: through the SR-IOV operator or NVIDIA's network
+operator if the cluster has one, or by copying those of another namespace. Where a DRA driver offers the NICs instead, jobs claim their rails, and it creates
 the driver's device class if there is none. It also stores railhead-pod in ConfigMaps, so that the manifests of 'deploy -o yaml'
 and 'inject' only name it. It prints the rails of the namespace. A second run changes nothing.`,
 		Example: `  railhead setup namespace train

@@ -26,6 +26,7 @@ type State struct {
 	SriovNetworks   []SriovNetwork   `json:"sriovNetworks,omitempty"`
 	SriovPolicies   []SriovPolicy    `json:"sriovPolicies,omitempty"`
 	SriovNodes      []SriovNode      `json:"sriovNodes,omitempty"`
+	NvidiaResources []NvidiaResource `json:"nvidiaResources,omitempty"`
 	DRADevices      []DRADevice      `json:"draDevices,omitempty"`
 	DeviceClasses   []DeviceClass    `json:"deviceClasses,omitempty"`
 	ResourceClaims  []ResourceClaim  `json:"resourceClaims,omitempty"`
@@ -57,6 +58,7 @@ const (
 	SriovNetworks   Kind = "sriovnetworks"
 	SriovPolicies   Kind = "sriovnetworknodepolicies"
 	SriovNodes      Kind = "sriovnetworknodestates"
+	NicPolicies     Kind = "nicclusterpolicies"
 	DRADevices      Kind = "resourceslices"
 	DeviceClasses   Kind = "deviceclasses"
 	ResourceClaims  Kind = "resourceclaims"
@@ -96,6 +98,8 @@ const (
 	SecurityGroup      = "security.openshift.io"
 	MachineConfigGroup = "machineconfiguration.openshift.io"
 	SriovGroup         = "sriovnetwork.openshift.io"
+	NvidiaGroup        = "mellanox.com" // NVIDIA's network operator
+	NvIPAMGroup        = "nv-ipam.nvidia.com"
 	NetworkGroup       = "k8s.cni.cncf.io"
 	ResourceGroup      = "resource.k8s.io"
 	JobSetGroup        = "jobset.x-k8s.io"

@@ -257,7 +257,19 @@ var endpoints = map[cluster.Kind][]endpoint{
 	cluster.SriovNetworks: {
 		sriovNetworksOf("SriovNetwork"),
 		sriovNetworksOf("SriovIBNetwork"),
+		{
+			group:    cluster.NvidiaGroup,
+			versions: []string{"v1alpha1"},
+			name:     plan.Resource("HostDeviceNetwork"),
+			codec: codecOf(sriovNetworkOf("HostDeviceNetwork"),
+				func(d *draft) *[]cluster.SriovNetwork { return &d.SriovNetworks }),
+		},
 	},
+	cluster.NicPolicies: {{
+		group:    cluster.NvidiaGroup,
+		versions: []string{"v1alpha1"},
+		codec:    codecOfMany(convertNicPolicy, func(d *draft) *[]cluster.NvidiaResource { return &d.NvidiaResources }),
+	}},
 	cluster.SriovPolicies: {{
 		group: cluster.SriovGroup,
 		scope: anywhere,

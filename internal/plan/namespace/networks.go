@@ -38,6 +38,9 @@ func (d *draft) networks() plan.Step {
 	case d.s.Server.Serves(cluster.SriovGroup) && d.s.Knows(cluster.SriovPolicies):
 		step.Changes = d.sriovNetworks()
 		step.Done, step.Watch = networksExist(d.Namespace, d.planned), []cluster.Kind{cluster.Networks}
+	case d.s.Server.Serves(cluster.NvidiaGroup) && d.s.Knows(cluster.NicPolicies):
+		step.Changes = d.nvidiaNetworks()
+		step.Done, step.Watch = networksExist(d.Namespace, d.planned), []cluster.Kind{cluster.Networks}
 	case len(d.s.UsableRails(d.Namespace)) == 0 && len(d.sources()) > 0 && !d.claimed():
 		d.noSource("no SR-IOV policy can be read")
 	}
@@ -126,6 +129,11 @@ func (d *draft) copies() []plan.Change {
 }
 
 func (d *draft) copyOf(source cluster.Network) []plan.Change {
+	return d.attachment(source, "copy of "+d.NetworksFrom+"/"+source.Name)
+}
+
+// attachment returns the change that writes an attachment like the source into the namespace.
+func (d *draft) attachment(source cluster.Network, why string) []plan.Change {
 	meta := d.meta(source.Name)
 	if source.Resource != "" {
 		meta.Annotations = map[string]string{resourceNameAnnotation: source.Resource}
@@ -156,7 +164,7 @@ func (d *draft) copyOf(source cluster.Network) []plan.Change {
 				source.Name, d.Namespace, source.Namespace)))
 		return nil
 	}
-	return []plan.Change{{Verb: plan.Apply, Object: want, Why: "copy of " + d.NetworksFrom + "/" + source.Name}}
+	return []plan.Change{{Verb: plan.Apply, Object: want, Why: why}}
 }
 
 func nameTaken(subject check.Ref, got, want, summary string) check.Finding {
@@ -174,6 +182,9 @@ func networksExist(namespace string, wanted []cluster.Network) plan.Condition {
 		var items []plan.Item
 		for _, w := range wanted {
 			item := plan.Item{Name: w.Name, State: plan.Waiting, Note: "the SR-IOV operator creates it"}
+			if w.Type == "host-device" {
+				item.Note = "NVIDIA's network operator creates it"
+			}
 			if _, ok := s.Network(namespace, w.Name); ok {
 				item = plan.Item{Name: w.Name, State: "created", Done: true}
 				bar.Count++

@@ -1,0 +1,179 @@
+package namespace
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/bits"
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// nvidiaNamespace is the namespace of NVIDIA's network operator and of the pools of nv-ipam, which it installs.
+const nvidiaNamespace = "nvidia-network-operator"
+
+// nvidiaRail is one rail that NVIDIA's operator can bring.
+type nvidiaRail struct {
+	cluster.NvidiaResource
+	port string // of a shared resource: the interface that the pods' own ones are made from
+}
+
+// nvidiaNetworks returns a network for each RDMA resource of NVIDIA's operator without an attachment in the namespace:
+// a HostDeviceNetwork for devices that pods own, and for shared ones an attachment of type macvlan for each port. The
+// operator's MacvlanNetwork cannot name the resource, without which a pod gets no device
+// (Mellanox/network-operator manifests/stage-macvlan-network).
+func (d *draft) nvidiaNetworks() []plan.Change {
+	rails := d.nvidiaRails()
+	if len(rails) == 0 {
+		if len(d.s.UsableRails(d.Namespace)) == 0 {
+			d.noSource("no NicClusterPolicy has a device plugin with RDMA resources" + d.named())
+		}
+		return nil
+	}
+	subnets := d.subnets(len(rails))
+	addresses := d.addresses(len(rails))
+	var changes []plan.Change
+	for i, r := range rails {
+		name := d.nvidiaName(r)
+		if _, exists := d.s.Network(d.Namespace, name); exists || d.hostNetwork(name) {
+			continue
+		}
+		ipam := cmp.Or(addresses[i], d.modelIPAM(r.Resource))
+		if len(subnets) > 0 && d.s.Server.Serves(cluster.NvIPAMGroup) {
+			changes = append(changes, d.ipPool(name, subnets[i], r.Resource)...)
+			text, _ := json.Marshal(map[string]string{"type": "nv-ipam", "poolName": name}) // always marshals
+			ipam = string(text)
+		}
+		if ipam == "" {
+			d.wrongSubnets("the networks need addresses, and no other network of "+r.Resource+" has some to copy", "subnets")
+			return nil
+		}
+		changes = append(changes, d.nvidiaNetwork(r, name, ipam)...)
+	}
+	return changes
+}
+
+// nvidiaRails returns the requested rails, in the order of their names. A shared resource has one for each of its ports.
+func (d *draft) nvidiaRails() []nvidiaRail {
+	var rails []nvidiaRail
+	for _, r := range d.s.NvidiaResources {
+		ports := []string{""}
+		if r.Shared {
+			ports = r.Ports
+		}
+		if r.Shared && len(ports) == 0 {
+			d.Note("%s names no interfaces (ifNames), so no attachment can be made for it.", r.Resource)
+		}
+		for _, port := range ports {
+			rail := nvidiaRail{r, port}
+			if r.RDMA && d.requested(r.Resource, path.Base(r.Resource), d.nvidiaName(rail)) {
+				rails = append(rails, rail)
+			}
+		}
+	}
+	slices.SortStableFunc(rails, func(a, b nvidiaRail) int { return words.Natural(d.nvidiaName(a), d.nvidiaName(b)) })
+	return rails
+}
+
+func (d *draft) nvidiaName(r nvidiaRail) string {
+	name := cmp.Or(r.port, path.Base(r.Resource))
+	return d.Namespace + "-" + strings.ToLower(strings.ReplaceAll(name, "_", "-"))
+}
+
+// hostNetwork reports whether a HostDeviceNetwork exists. It has no namespace.
+func (d *draft) hostNetwork(name string) bool {
+	for _, n := range d.s.SriovNetworks {
+		if n.Kind != hostDeviceNetwork || n.Name != name {
+			continue
+		}
+		if n.TargetNamespace != d.Namespace {
+			d.Report(nameTaken(check.Named(check.SriovNetwork, name), n.TargetNamespace, d.Namespace,
+				fmt.Sprintf("%s %s exists for namespace %s: it is not changed", n.Kind, name, n.TargetNamespace)))
+		}
+		return true
+	}
+	return false
+}
+
+const hostDeviceNetwork = "HostDeviceNetwork"
+
+// modelIPAM returns the addresses of another network of a resource, "" if there is none.
+func (d *draft) modelIPAM(resource string) string {
+	for _, n := range d.s.SriovNetworks {
+		if n.Kind == hostDeviceNetwork && path.Base(n.ResourceName) == path.Base(resource) {
+			text, _ := n.Spec["ipam"].(string)
+			return text
+		}
+	}
+	return ""
+}
+
+func (d *draft) nvidiaNetwork(r nvidiaRail, name, ipam string) []plan.Change {
+	network := cluster.Network{Namespace: d.Namespace, Name: name, Resource: r.Resource, Type: "host-device"}
+	meta := d.meta(name)
+	if !r.Shared {
+		d.planned = append(d.planned, network)
+		meta.Namespace = ""
+		return []plan.Change{{
+			Verb: plan.Apply,
+			Why:  "makes NVIDIA's network operator create the attachment of " + r.Resource,
+			Object: unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": cluster.NvidiaGroup + "/v1alpha1",
+				"kind":       hostDeviceNetwork,
+				"metadata":   plan.Fields(&meta),
+				"spec": map[string]any{
+					"networkNamespace": d.Namespace,
+					"resourceName":     path.Base(r.Resource), // the operator adds nvidia.com/
+					"ipam":             ipam,
+				},
+			}},
+		}}
+	}
+	config, _ := json.Marshal(map[string]any{ // always marshals
+		"cniVersion": "0.3.1",
+		"name":       name,
+		"type":       "macvlan",
+		"master":     r.port,
+		"mode":       "bridge",
+		"ipam":       json.RawMessage(ipam),
+	})
+	network.Type, network.Config = "macvlan", string(config)
+	return d.attachment(network, "an interface on "+r.port+" for pods that share "+r.Resource)
+}
+
+// ipPool returns the pool of nv-ipam that assigns the addresses of a subnet. Each node with the resource gets a block.
+func (d *draft) ipPool(name string, subnet netip.Prefix, resource string) []plan.Change {
+	nodes := max(len(d.nodesWith(resource)), 1)
+	free := subnet.Addr().BitLen() - subnet.Bits() - bits.Len(uint(nodes)) // bits of a block, with room for one more node
+	meta := d.meta(name)
+	meta.Namespace = nvidiaNamespace
+	return plan.ApplyUnlessCovered(d.s, unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": cluster.NvIPAMGroup + "/v1alpha1",
+		"kind":       "IPPool",
+		"metadata":   plan.Fields(&meta),
+		"spec": map[string]any{
+			"subnet":           subnet.String(),
+			"perNodeBlockSize": int64(1) << min(max(free, 0), 6),
+		},
+	}}, "addresses of "+name+" for all nodes")
+}
+
+func (d *draft) nodesWith(resource string) []string {
+	perNode := map[string]int64{}
+	for _, n := range d.s.Nodes {
+		if n.Allocatable[resource] > 0 {
+			perNode[n.Name] = n.Allocatable[resource]
+		}
+	}
+	return slices.Sorted(maps.Keys(perNode))
+}
