@@ -55,7 +55,7 @@ func (p *ControlPlane) account(ctx context.Context, namespace, name, folder stri
 }
 
 // serverIn makes a folder with a server's certificate, as tls.crt and tls.key.
-func (p *ControlPlane) serverIn(authority *pki.Authority, folder string, names ...string) error {
+func serverIn(authority *pki.Authority, folder string, names ...string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}

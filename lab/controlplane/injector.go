@@ -33,7 +33,7 @@ func (p *ControlPlane) startInjector(ctx context.Context) error {
 	}
 	port, health := ports[0], ports[1]
 	folder := filepath.Join(p.dir, "pki", "injector")
-	if err := p.serverIn(p.authority, folder); err != nil {
+	if err := serverIn(p.authority, folder); err != nil {
 		return err
 	}
 	if err := p.injectorRights(ctx); err != nil {

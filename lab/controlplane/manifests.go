@@ -105,7 +105,7 @@ func (i *installer) object(u *unstructured.Unstructured) (client.Object, error) 
 			for w := range v.Webhooks {
 				h := &v.Webhooks[w]
 				h.ObjectSelector = i.selector(h.Name, h.ObjectSelector)
-				i.point(&h.ClientConfig)
+				i.urls = append(i.urls, point(&h.ClientConfig, i.port, i.ca))
 			}
 		})
 	case "MutatingWebhookConfiguration":
@@ -115,7 +115,7 @@ func (i *installer) object(u *unstructured.Unstructured) (client.Object, error) 
 			for w := range m.Webhooks {
 				h := &m.Webhooks[w]
 				h.ObjectSelector = i.selector(h.Name, h.ObjectSelector)
-				i.point(&h.ClientConfig)
+				i.urls = append(i.urls, point(&h.ClientConfig, i.port, i.ca))
 			}
 		})
 	}
@@ -138,13 +138,13 @@ func (i *installer) selector(webhook string, own *metav1.LabelSelector) *metav1.
 	}}}
 }
 
-// point turns a webhook's Service into the port on this machine.
-func (i *installer) point(c *admissionv1.WebhookClientConfig) {
+// point turns a webhook's Service into the port on this machine, and returns the URL.
+func point(c *admissionv1.WebhookClientConfig, port int, ca []byte) string {
 	path := ""
 	if c.Service != nil && c.Service.Path != nil {
 		path = *c.Service.Path
 	}
-	url := fmt.Sprintf("https://127.0.0.1:%d%s", i.port, path)
-	c.Service, c.URL, c.CABundle = nil, &url, i.ca
-	i.urls = append(i.urls, url)
+	url := fmt.Sprintf("https://127.0.0.1:%d%s", port, path)
+	c.Service, c.URL, c.CABundle = nil, &url, ca
+	return url
 }

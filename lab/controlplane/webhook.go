@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,7 +19,8 @@ func (p *ControlPlane) Point(ctx context.Context, configuration string) (address
 	if err != nil {
 		return "", "", err
 	}
-	if certificates, err = p.webhookServer(configuration); err != nil {
+	certificates = filepath.Join(p.dir, "pki", configuration)
+	if err := serverIn(p.authority, certificates); err != nil {
 		return "", "", err
 	}
 	var m admissionv1.MutatingWebhookConfiguration
@@ -26,7 +28,7 @@ func (p *ControlPlane) Point(ctx context.Context, configuration string) (address
 		return "", "", err
 	}
 	for i := range m.Webhooks {
-		p.point(&m.Webhooks[i].ClientConfig, ports[0])
+		point(&m.Webhooks[i].ClientConfig, ports[0], p.authority.CertPEM)
 	}
 	return fmt.Sprintf("127.0.0.1:%d", ports[0]), certificates, p.client.Update(ctx, &m)
 }

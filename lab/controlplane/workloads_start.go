@@ -81,13 +81,13 @@ func (p *ControlPlane) certificates(ctx context.Context, c controller, folder st
 		return nil, err
 	}
 	if c.rotated == nil {
-		return p.authority, p.serverIn(p.authority, folder)
+		return p.authority, serverIn(p.authority, folder)
 	}
 	authority, err := pki.New(c.rotated.authority)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.serverIn(authority, folder, c.rotated.service+"."+c.namespace+".svc"); err != nil {
+	if err := serverIn(authority, folder, c.rotated.service+"."+c.namespace+".svc"); err != nil {
 		return nil, err
 	}
 	secret := &corev1.Secret{
