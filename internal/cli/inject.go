@@ -30,7 +30,7 @@ If some pods of an object request GPUs, its other pods stay as they are, such as
 launcher of an MPIJob; --container adds rails to all pods with a container of that name.
 
 Kinds: ` + strings.Join(workload.WithTemplates(), ", ") + `; any other with --template-path.`,
-		Example: `  railhead inject -f job.yaml -n train | kubectl apply -f -
+		Example: `  railhead inject -f job.yaml -n train | kubectl apply -n train -f -
   kubectl create job x --image IMAGE --dry-run=client -o yaml -- torchrun train.py | railhead inject -f -
   railhead inject -f job.yaml --claims                        rails by claims of a DRA driver
   railhead inject -f train.yaml --template-path spec.worker.template   a kind that railhead does not know`,

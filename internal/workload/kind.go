@@ -15,6 +15,7 @@ type Kind struct {
 	GVK       schema.GroupVersionKind
 	Templates []Template // none: another object has them, or only the pods of the kind are known, by their labels
 	Stores    bool       // templates for other objects: it makes no pods
+	Cluster   bool       // its objects are in no namespace
 	Nodes     string     // path of the number of pods, if another object has the templates
 	Short     []string   // other names that kubectl takes
 	Deployed  bool       // `railhead deploy` can write it
@@ -220,6 +221,7 @@ func trainingRuntime(kind string) Kind {
 		GVK:       schema.GroupVersionKind{Group: cluster.TrainerGroup, Version: "v1alpha1", Kind: kind},
 		Templates: []Template{replicatedJobs("spec.template.spec.replicatedJobs")},
 		Stores:    true,
+		Cluster:   kind == "ClusterTrainingRuntime",
 		// replaces it by that of the TrainJob: pkg/runtime/framework/plugins/jobset/builder.go Trainer
 		OwnCommand: true,
 	}

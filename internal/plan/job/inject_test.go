@@ -229,7 +229,7 @@ func TestInjectAll(t *testing.T) {
 		"ConfigMap other",
 		"Pod train " + rails,
 		"Service elsewhere",
-		"Pod  one",
+		"Pod other one",
 		"Pod train " + rails,
 	}
 	if diff := cmp.Diff(want, got); diff != "" || len(findings) > 0 {

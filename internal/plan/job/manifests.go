@@ -81,20 +81,24 @@ func (o Options) kindOf(manifest unstructured.Unstructured) (workload.Kind, bool
 }
 
 // InjectAll injects into every manifest with pods, and puts the ConfigMaps that they mount first. states has the State
-// of each namespace. Objects without pods stay unchanged. It fails for one with pods of a kind that railhead does not
-// know, and if no manifest has pods.
+// of each namespace, and a manifest without one gets that of its rails. Objects without pods stay unchanged. It fails
+// for one with pods of a kind that railhead does not know, and if no manifest has pods.
 func InjectAll(manifests Manifests, states map[string]cluster.State, o Options) (Manifests, []check.Finding) {
 	var out, parts Manifests
 	var findings []check.Finding
 	var hasPods bool
 	for _, m := range manifests {
-		if _, known := o.kindOf(m); !known && len(workload.TemplatePaths(m.Object)) == 0 {
+		k, known := o.kindOf(m)
+		if !known && len(workload.TemplatePaths(m.Object)) == 0 {
 			out = append(out, m)
 			continue
 		}
 		hasPods = true
 		s := states[namespaceOf(m, o.Namespace)]
 		injected, found := Inject(m, s, o)
+		if known && !k.Cluster { // kubectl would otherwise put it in the namespace of its context
+			injected.SetNamespace(namespaceOf(m, o.Namespace))
+		}
 		findings = append(findings, found...)
 		out = append(out, injected)
 		for _, part := range InjectDelivery(m, s, o) {
