@@ -16,19 +16,29 @@ import (
 // kubectl returns a function that applies manifests as the user, client-side and without a flag.
 func kubectl(t *testing.T, u user) func(manifests string) string {
 	t.Helper()
+	run := kubectlProgram(t, u)
+	return func(manifests string) string {
+		t.Helper()
+		return run(manifests, "apply", "-f", "-")
+	}
+}
+
+// kubectlProgram returns a function that runs kubectl as the user.
+func kubectlProgram(t *testing.T, u user) func(stdin string, args ...string) string {
+	t.Helper()
 	built, err := assets.Build(t.Context(), func(string) {}, assets.Kubectl)
 	if err != nil {
 		t.Fatal(err)
 	}
 	home := t.TempDir()
-	return func(manifests string) string {
+	return func(stdin string, args ...string) string {
 		t.Helper()
-		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), built[assets.Kubectl], "apply", "-f", "-")
+		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), built[assets.Kubectl], args...)
 		cmd.Env = []string{"KUBECONFIG=" + u.kubeconfig, "HOME=" + home} // kubectl writes a cache there
-		cmd.Stdin = strings.NewReader(manifests)
+		cmd.Stdin = strings.NewReader(stdin)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
-			t.Errorf("kubectl apply: %v\n%s", err, out)
+			t.Errorf("kubectl %s: %v\n%s", args, err, out)
 		}
 		return string(out)
 	}

@@ -1,0 +1,276 @@
+//go:build workloads
+
+package e2e_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/railhead/railhead/lab/controlplane/assets"
+)
+
+// workloadStory is a training workload as the project of its controller shows it.
+type workloadStory struct {
+	name     string // as commands take it
+	program  assets.Program
+	examples []string // files of the controller's module
+	manifest string   // after them
+	flags    []string // of inject
+	train    string   // container that trains, in pods with rails
+	rails    int      // number of pods with rails
+	others   int      // number of pods without
+	files    bool     // the settings are in files: railhead-pod does not start the command
+}
+
+func workloadStories() []workloadStory {
+	return []workloadStory{
+		{name: "job/queued", manifest: queuedJob, train: "train", rails: 2},
+		{
+			name: "jobset/pytorch", program: assets.JobSet, train: "pytorch", rails: 4,
+			examples: []string{"site/static/examples/pytorch/resnet-cifar10/resnet.yaml"},
+		},
+		{
+			name: "pytorchjob/pytorch-simple", program: assets.Training, train: "pytorch", rails: 2,
+			examples: []string{"examples/pytorch/simple.yaml"},
+		},
+		{
+			name: "trainjob/llama", program: assets.Trainer, manifest: trainJob, train: "node", rails: 2, files: true,
+			examples: []string{"manifests/base/runtimes/torch_distributed.yaml"},
+		},
+		{
+			name: "mpijob/tensorflow-benchmarks", program: assets.MPI, train: "tensorflow-benchmarks", rails: 2, others: 1,
+			examples: []string{"examples/v2beta1/tensorflow-benchmarks/tensorflow-benchmarks.yaml"}, files: true,
+		},
+		{
+			name: "leaderworkerset/vllm", program: assets.LeaderWorkerSet, train: "vllm-", rails: 4,
+			examples: []string{"docs/examples/vllm/GPU/lws.yaml"},
+		},
+		{
+			name: "raycluster/raycluster-kuberay", program: assets.Ray, train: "ray-worker", rails: 1, others: 1,
+			examples: []string{"config/samples/ray-cluster.sample.yaml"}, flags: []string{"--container=ray-worker"}, files: true,
+		},
+		{
+			name: "rayjob/rayjob-sample", program: assets.Ray, train: "ray-worker", rails: 1, others: 1,
+			examples: []string{"config/samples/ray-job.sample.yaml"}, flags: []string{"--container=ray-worker"}, files: true,
+		},
+		{
+			name: "job.batch.volcano.sh/lm-mpi-job", program: assets.Volcano, train: "mpiworker", rails: 2, others: 1,
+			examples: []string{"example/integrations/mpi/mpi-example.yaml"}, flags: []string{"--container=mpiworker"},
+		},
+	}
+}
+
+const queuedJob = `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: queued, labels: {kueue.x-k8s.io/queue-name: research}}
+spec:
+  suspend: true
+  parallelism: 2
+  completions: 2
+  completionMode: Indexed
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - name: train
+        image: example.invalid/pytorch
+        command: [torchrun, train.py]
+        resources: {limits: {nvidia.com/gpu: 8, cpu: 8, memory: 32Gi}}
+`
+
+const trainJob = `
+---
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: llama}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer: {numNodes: 2, command: [torchrun, train.py]}
+`
+
+// queues admits the Jobs of namespace w-job if it covers what they request.
+const queues = `
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ResourceFlavor
+metadata: {name: h100}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata: {name: research}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [cpu, memory, nvidia.com/gpu%s]
+    flavors:
+    - name: h100
+      resources:
+      - {name: cpu, nominalQuota: 512}
+      - {name: memory, nominalQuota: 4Ti}
+      - {name: nvidia.com/gpu, nominalQuota: 16}
+%s---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: LocalQueue
+metadata: {name: research, namespace: w-job}
+spec: {clusterQueue: research}
+`
+
+// TestTrainingWorkloads: the example of a controller's own project goes through inject and kubectl apply, its
+// controller makes pods, and they have rails. Commands know the workload by its name.
+func TestTrainingWorkloads(t *testing.T) {
+	setUp(t)
+	c := openShift.Client()
+	everything := func(name, account string, groups ...string) []client.Object {
+		binding := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: meta("", name), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: account}},
+		}
+		return []client.Object{binding, &rbacv1.ClusterRole{
+			ObjectMeta: meta("", name),
+			Rules:      []rbacv1.PolicyRule{{APIGroups: groups, Resources: []string{"*"}, Verbs: []string{"*"}}},
+		}}
+	}
+	objects := slices.Concat(
+		everything("e2e-workloads", "system:authenticated", "kubeflow.org", "leaderworkerset.x-k8s.io", "ray.io",
+			"batch.volcano.sh", "trainer.kubeflow.org"),
+		// Kueue 0.11 reads the owner of every Job before it admits it, and has no right to read TrainJobs: without this
+		// the Jobs of TrainJobs are refused.
+		everything("e2e-kueue", "system:serviceaccounts:kueue-system", "trainer.kubeflow.org"))
+	create(t, c, objects...)
+	remove(t, c, objects...)
+	for _, s := range workloadStories() {
+		kind, _, _ := strings.Cut(s.name, "/")
+		ns := "w-" + strings.ReplaceAll(kind, ".", "-")
+		t.Run(kind, func(t *testing.T) { s.tell(t, engineer(t, ns, ns), ns) })
+	}
+}
+
+func (s workloadStory) tell(t *testing.T, u user, ns string) {
+	manifest := s.manifest
+	for _, example := range s.examples {
+		text, err := assets.Example(t.Context(), s.program, example)
+		if err != nil {
+			t.Fatal(err)
+		}
+		manifest = strings.ReplaceAll(text, "namespace: kubeflow\n", "namespace: "+ns+"\n") + manifest
+	}
+	u.stdin = manifest
+	injected := u.does(t, append([]string{"inject", "-f", "-", "-n", ns, "--pod-binary=amd64=" + podBinary}, s.flags...)...)
+	kubectl(t, u)(injected.out)
+	if strings.Contains(manifest, "queue-name") {
+		s.queued(t, u, ns)
+	}
+	pods := s.pods(t, ns)
+	status := u.railhead(t, "status", s.name, "-n", ns)
+	for _, p := range pods {
+		if i := s.trains(p); i >= 0 {
+			s.hasRails(t, p, p.Spec.Containers[i])
+		} else if p.Annotations["k8s.v1.cni.cncf.io/networks"] != "" {
+			t.Errorf("%s has rails: %v", p.Name, p.Annotations)
+		}
+		wants(t, "status", status.out, p.Name)
+	}
+	u.railhead(t, "doctor", s.name, "-n", ns).prints(t, "Job "+s.name+" in namespace "+ns)
+	_, remove, _ := strings.Cut(u.ends(t, 1, "delete", s.name, "-n", ns, "--yes").silent(t).err, "To delete it: kubectl ")
+	kubectlProgram(t, u)("", strings.Fields(remove)...)
+	eventually(t, "the pods are gone", func() error {
+		if left := podsIn(t, ns); len(left) > 0 {
+			return fmt.Errorf("%d pods, the first is %s", len(left), left[0].Name)
+		}
+		return nil
+	})
+}
+
+// queued: Kueue admits the job when its queue covers the rails as well.
+func (s workloadStory) queued(t *testing.T, u user, ns string) {
+	apply := kubectl(t, admin(t, openShift))
+	apply(fmt.Sprintf(queues, "", ""))
+	eventually(t, "doctor says what the queue lacks", func() error {
+		r := u.railhead(t, "doctor", s.name, "-n", ns)
+		if !strings.Contains(r.out, "[queue-admission]") || !strings.Contains(r.out, "rdma unavailable in ClusterQueue") {
+			return fmt.Errorf("exit code %d: %s", r.code, r.out)
+		}
+		return nil
+	})
+	var covered, quota strings.Builder
+	for _, rail := range railNames() {
+		fmt.Fprintf(&covered, ", openshift.io/%srdma", rail)
+		fmt.Fprintf(&quota, "      - {name: openshift.io/%srdma, nominalQuota: 2}\n", rail)
+	}
+	apply(fmt.Sprintf(queues, covered.String(), quota.String()))
+}
+
+// pods waits for the pods of the workload.
+func (s workloadStory) pods(t *testing.T, ns string) (pods []corev1.Pod) {
+	t.Helper()
+	eventually(t, "the pods exist", func() error {
+		pods = podsIn(t, ns)
+		rails := 0
+		for _, p := range pods {
+			if s.trains(p) >= 0 {
+				rails++
+			}
+		}
+		if rails != s.rails || len(pods)-rails != s.others {
+			return fmt.Errorf("%d pods that train and %d others", rails, len(pods)-rails)
+		}
+		return nil
+	})
+	return pods
+}
+
+func podsIn(t *testing.T, ns string) []corev1.Pod {
+	t.Helper()
+	var pods corev1.PodList
+	if err := openShift.Client().List(t.Context(), &pods, client.InNamespace(ns)); err != nil {
+		t.Fatal(err)
+	}
+	return pods.Items
+}
+
+// trains returns the index of the container that trains, or -1. A launcher may have a container of the same name, but
+// no worker's label.
+func (s workloadStory) trains(p corev1.Pod) int {
+	if p.Labels["training.kubeflow.org/job-role"] == "launcher" {
+		return -1
+	}
+	return slices.IndexFunc(p.Spec.Containers, func(c corev1.Container) bool { return strings.HasPrefix(c.Name, s.train) })
+}
+
+// hasRails wants a pod to have what inject gave its template.
+func (s workloadStory) hasRails(t *testing.T, p corev1.Pod, train corev1.Container) {
+	t.Helper()
+	if n := len(strings.Split(p.Annotations["k8s.v1.cni.cncf.io/networks"], ",")); n != len(railNames()) {
+		t.Errorf("%s has %d rails: %v", p.Name, n, p.Annotations)
+	}
+	for _, rail := range railNames() {
+		if n := train.Resources.Limits[corev1.ResourceName("openshift.io/"+rail+"rdma")]; n.Value() != 1 {
+			t.Errorf("%s requests %s of %s", p.Name, n.String(), rail)
+		}
+	}
+	install := func(c corev1.Container) bool { return c.Name == "railhead-pod-install" }
+	files := func(c corev1.Container) bool { return c.Name == "railhead-pod-files" }
+	mode := func(e corev1.EnvVar) bool { return e.Name == "RAILHEAD_MODE" && e.Value == "rdma" }
+	writer := train
+	if i := slices.IndexFunc(p.Spec.InitContainers, files); i >= 0 {
+		writer = p.Spec.InitContainers[i]
+	}
+	if !slices.ContainsFunc(p.Spec.InitContainers, install) || !slices.ContainsFunc(writer.Env, mode) ||
+		slices.ContainsFunc(p.Spec.InitContainers, files) != s.files {
+		t.Errorf("%s lacks its delivery: environment %v, init containers %v", p.Name, writer.Env, p.Spec.InitContainers)
+	}
+	wrapped := slices.Contains(train.Command, "/railhead/bin/railhead-pod")
+	conf := slices.ContainsFunc(train.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/etc/nccl.conf" })
+	if wrapped == s.files || conf != s.files {
+		t.Errorf("%s: command %q, mounts %v", p.Name, train.Command, train.VolumeMounts)
+	}
+	if shm := slices.ContainsFunc(train.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/dev/shm" }); !shm {
+		t.Errorf("%s has no /dev/shm: %v", p.Name, train.VolumeMounts)
+	}
+}
