@@ -57,8 +57,8 @@ func maker(o unstructured.Unstructured) string {
 	return KindName(c.APIVersion, c.Kind) + "/" + c.Name
 }
 
-// endings lists the conditions of workloads that make no more pods (k8s.io/api batch/v1, JobSet, Kubeflow's training
-// operator), and the phases of Volcano's (volcano.sh/apis batch/v1alpha1 JobPhase).
+// endings lists the conditions of workloads that make no more pods (k8s.io/api batch/v1, JobSet, TrainJob, Kubeflow's
+// training operator), with the states of Volcano's Jobs and of RayJobs.
 var endings = []string{
 	"Complete", "Completed", "Succeeded", "Failed", "FailureTarget", "SuccessCriteriaMet", "Aborted", "Terminated",
 }
@@ -69,38 +69,50 @@ const elsewhere = "kueue.x-k8s.io/multikueue"
 // ended reports whether a workload has finished, is suspended, is being deleted or runs in another cluster. A Job
 // without a number of completions makes no more pods once one has succeeded (k8s.io/api batch/v1 JobSpec).
 func ended(w cluster.Workload, object map[string]any) bool {
-	phase, _ := Field(object, "status.state.phase").(string)
 	succeeded, _ := whole(Field(object, "status.succeeded"))
 	is := func(field string, value any) bool {
 		return Field(object, "spec."+field) == value || Field(object, "spec.runPolicy."+field) == value
 	}
 	return is("suspend", true) || is("managedBy", elsewhere) ||
-		Field(object, "metadata.deletionTimestamp") != nil || slices.Contains(endings, phase) ||
+		Field(object, "metadata.deletionTimestamp") != nil ||
 		succeeded > 0 && Field(object, "spec.completions") == nil ||
 		slices.ContainsFunc(w.Conditions, func(c cluster.Condition) bool { return slices.Contains(endings, c.Type) })
 }
 
-// conditions returns the conditions that are true.
+// states are the fields of kinds that have a state with a reason and a message in the place of conditions: volcano.sh/apis
+// batch/v1alpha1 JobState, and ray-operator apis/ray/v1 RayJobStatus.
+var states = map[string]string{"status.state": "phase", "status": "jobDeploymentStatus"}
+
+// conditions returns the conditions that are true, and the state of a workload that has ended.
 func conditions(object map[string]any) []cluster.Condition {
 	list, _ := Field(object, "status.conditions").([]any)
 	var all []cluster.Condition
 	for _, item := range list {
-		c, _ := item.(map[string]any)
-		text := func(key string) string {
-			value, _ := c[key].(string)
-			return value
+		if c, _ := item.(map[string]any); c["status"] == "True" {
+			all = append(all, conditionOf(c, "type"))
 		}
-		if text("status") == "True" {
-			all = append(all, cluster.Condition{
-				Type:    text("type"),
-				Status:  "True",
-				Reason:  text("reason"),
-				Message: text("message"),
-				Since:   timeAt(c, "lastTransitionTime"),
-			})
+	}
+	for path, name := range states {
+		state, _ := Field(object, path).(map[string]any)
+		if c := conditionOf(state, name); slices.Contains(endings, c.Type) {
+			all = append(all, c)
 		}
 	}
 	return all
+}
+
+func conditionOf(fields map[string]any, name string) cluster.Condition {
+	text := func(key string) string {
+		value, _ := fields[key].(string)
+		return value
+	}
+	return cluster.Condition{
+		Type:    text(name),
+		Status:  "True",
+		Reason:  text("reason"),
+		Message: text("message"),
+		Since:   timeAt(fields, "lastTransitionTime"),
+	}
 }
 
 func timeAt(object map[string]any, path string) time.Time {

@@ -25,17 +25,27 @@ func TestDescribe(t *testing.T) {
 		"a JobSet that has not failed":    {"JobSet", "{spec: {replicatedJobs: [{replicas: 2}]}, status: {conditions: [{type: Failed, status: 'False'}]}}", 2},
 		"a failed JobSet":                 {"JobSet", "{spec: {replicatedJobs: [{replicas: 2}]}, status: {conditions: [{type: Failed, status: 'True'}]}}", 0},
 		"a suspended MPIJob":              {"MPIJob", "{spec: {runPolicy: {suspend: true}, mpiReplicaSpecs: {Worker: {replicas: 2}}}}", 0},
+		"a TrainJob":                      {"TrainJob", "{spec: {trainer: {numNodes: 3}}}", 3},
+		"a TrainJob of its runtime":       {"TrainJob", "{spec: {runtimeRef: {name: torch}}}", 1},
+		"a TrainJob that is complete":     {"TrainJob", "{status: {conditions: [{type: Complete, status: 'True'}]}}", 0},
+		"a RayJob that is complete":       {"RayJob", "{status: {jobDeploymentStatus: Complete}}", 0},
+		"a RayJob that waits for a retry": {"RayJob", "{status: {jobDeploymentStatus: Retrying}}", 1},
 		"a Job of another cluster":        {"Job", "{spec: {parallelism: 2, managedBy: kueue.x-k8s.io/multikueue}}", 0},
 		"a StatefulSet that is scaled in": {"StatefulSet", "{spec: {replicas: 0}}", 0},
 		"a DaemonSet that fits no node":   {"DaemonSet", "{status: {desiredNumberScheduled: 0}}", 0},
 		"a PyTorchJob without a status":   {"PyTorchJob", "{spec: {pytorchReplicaSpecs: {Master: {}, Worker: {replicas: 3}}}}", 4},
 	} {
-		k, _ := Of(c.kind)
+		k, _ := first(func(k Kind) bool { return k.Name() == c.kind })
 		if got := k.Describe(objectIn(t, c.object)).Wanted; got != c.want {
 			t.Errorf("%s: wants %d pods, not %d", name, c.want, got)
 		}
 	}
-	k, _ := Of("Deployment")
+	k, _ := Of("RayJob")
+	failed, ok := k.Describe(objectIn(t, "{status: {jobDeploymentStatus: Failed, reason: AppFailed, message: oom}}")).Failed()
+	if !ok || failed.Reason != "AppFailed" || failed.Message != "oom" {
+		t.Errorf("a RayJob that failed: %+v", failed)
+	}
+	k, _ = Of("Deployment")
 	got := k.Describe(objectIn(t, `
 metadata: {name: serve, namespace: train, uid: "7", creationTimestamp: 2026-05-04T11:00:00Z}
 spec: {replicas: 3, template: {spec: {serviceAccountName: serve-sa}}}

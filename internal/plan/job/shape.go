@@ -15,6 +15,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/delivery"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // networksAnnotation lists the attachments of a pod (k8snetworkplumbingwg multi-net-spec).
@@ -80,22 +81,18 @@ func (p podShape) add(template map[string]any) error {
 	return nil
 }
 
-// mainContainer returns the named container, or else the first that requests GPUs, or else the first; nil if there is
-// none.
+// mainContainer returns the named container, or else the one that trains; nil if there is none.
 func mainContainer(spec map[string]any, name string) map[string]any {
 	containers := items(spec["containers"])
-	if name != "" {
-		return named(containers, name)
-	}
+	var known []cluster.Container
 	for _, c := range containers {
-		if requestsGPU(c) {
-			return c
+		own := cluster.Container{Name: fmt.Sprint(c["name"]), GPUs: requestsGPU(c)}
+		if command, _ := c["command"].([]any); len(command) > 0 {
+			own.Command = []string{fmt.Sprint(command[0])}
 		}
+		known = append(known, own)
 	}
-	if len(containers) == 0 {
-		return nil
-	}
-	return containers[0]
+	return named(containers, cmp.Or(name, workload.Trainer(known)))
 }
 
 func requestsGPU(container map[string]any) bool {

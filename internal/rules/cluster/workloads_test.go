@@ -55,6 +55,8 @@ func readyPod(name, owner string) cluster.Pod {
 	return p
 }
 
+func withoutTemplates(w *cluster.Workload) { w.Templates = nil }
+
 func madeBy(owner string) func(*cluster.Workload) {
 	return func(w *cluster.Workload) { w.Owner, w.Name = owner, "llm-1" }
 }
@@ -120,6 +122,28 @@ func TestMissingPods(t *testing.T) {
 		"a PyTorchJob without its operator": {
 			workloads: []cluster.Workload{asking("PyTorchJob")},
 			want:      []string{"unknown pod-pending PyTorchJob llm has 0 of 2 pods ready"},
+		},
+		"a TrainJob without its JobSet": {
+			workloads: []cluster.Workload{asking("TrainJob", withoutTemplates)},
+			want:      []string{"unknown pod-pending TrainJob llm has 0 of 2 pods ready"},
+		},
+		"a TrainJob whose runtime is not supported": {
+			workloads: []cluster.Workload{asking("TrainJob", withoutTemplates, idle, func(w *cluster.Workload) {
+				w.Conditions = []cluster.Condition{{
+					Type: "Failed", Reason: "TrainingRuntimeNotSupported", Message: "no runtime torch",
+				}}
+			})},
+			want: []string{"fail pod-pending TrainJob llm has failed: TrainingRuntimeNotSupported: no runtime torch"},
+		},
+		"a TrainJob whose JobSet is refused": {
+			workloads: []cluster.Workload{asking("TrainJob", withoutTemplates), asking("JobSet", madeBy("TrainJob/llm"))},
+			events:    []cluster.Event{refusal("JobSet/llm-1", podSecurity)},
+			want:      []string{"fail pod-security"},
+		},
+		"a TrainJob without devices": {
+			workloads: []cluster.Workload{
+				asking("TrainJob", withoutTemplates), asking("JobSet", withoutDevices, madeBy("TrainJob/llm")),
+			},
 		},
 		"a DaemonSet refused by a webhook": {
 			workloads: []cluster.Workload{asking("DaemonSet")},
