@@ -43,11 +43,14 @@ func (a *app) examine(ctx context.Context, f doctorFlags) (bundle.Bundle, error)
 		}
 	}
 	b, err := examine.Run(ctx, client, o)
+	var ambiguous *workload.AmbiguousError
 	switch {
 	case ctx.Err() != nil:
 		err = ctx.Err()
 	case errors.Is(err, examine.ErrNoJob):
-		err = unknown(errors.New(ranks.NoJobText(b.State, o.Subject.Job, o.Subject.Namespace)))
+		err = unknown(errors.New(ranks.NoJobText(b.State, o.Subject.Ref(), o.Subject.Namespace)))
+	case errors.As(err, &ambiguous):
+		err = usage(err)
 	case err != nil:
 		err = unknown(err)
 	case o.Subject.Job != "":

@@ -83,7 +83,7 @@ func (j *jobState) notFound() error {
 			return unknown(fmt.Errorf("whether there is a job %s could not be read: %s", j.ref, p.Err))
 		}
 	}
-	return exit.Failed(noJobError(ranks.NoJobText(j.state, j.ref.String(), j.ns)))
+	return exit.Failed(noJobError(ranks.NoJobText(j.state, j.ref, j.ns)))
 }
 
 // noJobError says that there is no such job.

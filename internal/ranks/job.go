@@ -144,10 +144,14 @@ func Jobs(s cluster.State, ns string) []string {
 }
 
 // NoJobText says that there is no such job and which jobs exist.
-func NoJobText(s cluster.State, name, ns string) string {
+func NoJobText(s cluster.State, ref workload.Ref, ns string) string {
 	jobs := Jobs(s, ns)
-	text := fmt.Sprintf("there is no job %s in namespace %s", name, ns)
-	switch near := words.Nearest(name, jobs); {
+	what := "job " + ref.Name
+	if ref.Kind != "" {
+		what = ref.String()
+	}
+	text := fmt.Sprintf("there is no %s in namespace %s", what, ns)
+	switch near := words.Nearest(ref.String(), jobs); {
 	case len(near) > 0:
 		return text + "; did you mean " + strings.Join(near, " or ") + "?"
 	case len(jobs) > 0:
@@ -155,5 +159,5 @@ func NoJobText(s cluster.State, name, ns string) string {
 	case s.Problem(cluster.Objects) != nil:
 		return text + "; its jobs cannot be listed: " + s.Problem(cluster.Objects).Err
 	}
-	return text + fmt.Sprintf("; create it with 'railhead deploy %s -n %s'", name, ns)
+	return text + fmt.Sprintf("; create it with 'railhead deploy %s -n %s'", ref.Name, ns)
 }

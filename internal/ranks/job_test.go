@@ -269,19 +269,19 @@ func TestNoJobText(t *testing.T) {
 		"h-kin": "there is no job h-kin in namespace train; did you mean h-kim?",
 		"other": "there is no job other in namespace train; its jobs are h-kim",
 	} {
-		if diff := cmp.Diff(want, NoJobText(s, name, "train")); diff != "" {
+		if diff := cmp.Diff(want, NoJobText(s, workload.Ref{Name: name}, "train")); diff != "" {
 			t.Error(diff)
 		}
 	}
 	if diff := cmp.Diff("there is no job x in namespace train; create it with 'railhead deploy x -n train'",
-		NoJobText(cluster.State{}, "x", "train")); diff != "" {
+		NoJobText(cluster.State{}, workload.Ref{Name: "x"}, "train")); diff != "" {
 		t.Error(diff)
 	}
 	forbidden := cluster.State{
 		Problems: []cluster.Problem{{Kind: cluster.Objects, Err: "statefulsets.apps is forbidden"}},
 	}
 	if diff := cmp.Diff("there is no job x in namespace train; its jobs cannot be listed: statefulsets.apps is "+
-		"forbidden", NoJobText(forbidden, "x", "train")); diff != "" {
+		"forbidden", NoJobText(forbidden, workload.Ref{Name: "x"}, "train")); diff != "" {
 		t.Error(diff)
 	}
 }
