@@ -39,7 +39,7 @@ type benchFlags struct {
 func newBench(a *app) *cobra.Command {
 	f := benchFlags{format: "text", options: measure.Defaults()}
 	cmd := &cobra.Command{
-		Use:   "bench [NAME | --nodes NODE,NODE --image IMAGE]",
+		Use:   "bench [[KIND/]NAME | --nodes NODE,NODE --image IMAGE]",
 		Short: "Measure the network of a job or of nodes and name the parts that are slow",
 		Long: `bench measures the network between the pods of a job, or between temporary pods on the given nodes. It
 compares every number with its ceiling: the most that the link or the PCIe slot can carry.

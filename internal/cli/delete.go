@@ -17,7 +17,7 @@ import (
 func newDelete(a *app) *cobra.Command {
 	var flags applyFlags
 	cmd := &cobra.Command{
-		Use:   "delete NAME",
+		Use:   "delete [KIND/]NAME",
 		Short: "Delete exactly the objects that deploy created for a job",
 		Example: `  railhead delete h-kim -n train
   railhead delete h-kim -n train --dry-run=client`,

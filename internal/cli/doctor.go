@@ -38,7 +38,7 @@ type doctorFlags struct {
 func newDoctor(a *app) *cobra.Command {
 	f := doctorFlags{failOn: "fail", format: "text", autopsy: "none"}
 	cmd := &cobra.Command{
-		Use:   "doctor [NAME | pod/POD... | node/NODE... | --cluster]",
+		Use:   "doctor [[KIND/]NAME | pod/POD... | node/NODE... | --cluster]",
 		Short: "Find what keeps RDMA from working, root cause first, with the fix",
 		Long: `doctor examines the cluster and the pods of a job, of a namespace (-n, or that of the kubeconfig), or the
 named pods. It reports what is wrong in each pod, between pods and in the cluster: what was seen, what was expected
@@ -63,6 +63,7 @@ that matters could not be read.`,
 		Example: `  railhead doctor h-kim -n train              a job: its pods, and the cluster around them
   railhead doctor h-kim -n train --nodes      also their nodes
   railhead doctor -n train                    all pods with rails in a namespace
+  railhead doctor trainjob/llama -n train     a job that something else created
   railhead doctor pod/h-kim-0 -n train        one pod of any job
   railhead doctor node/gpu-7 --watch 30s      one node, with the counters of its ports over 30 s
   railhead doctor h-kim -n train --measure    also the speed of each rail, if nothing trains there

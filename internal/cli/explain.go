@@ -30,7 +30,7 @@ type explainer struct {
 func newExplain(a *app) *cobra.Command {
 	e := explainer{app: a, format: "text"}
 	cmd := &cobra.Command{
-		Use:   "explain [FILE... | -n NAMESPACE NAME...]",
+		Use:   "explain [FILE... | -n NAMESPACE [KIND/]NAME...]",
 		Short: "Explain a training log: which network it really used, and the first cause if it failed",
 		Long: `explain finds the lines of NCCL or RCCL in a training log of one rank or of thousands. It reports which
 network the run really used, with the line that proves it, and whether GPUs and NICs exchanged data directly. If the run

@@ -28,7 +28,7 @@ type launchFlags struct {
 func newLaunch(a *app) *cobra.Command {
 	var f launchFlags
 	cmd := &cobra.Command{
-		Use:   "launch NAME [flags] -- COMMAND [ARG...]",
+		Use:   "launch [KIND/]NAME [flags] -- COMMAND [ARG...]",
 		Short: "Run the training command in all pods of a job and report which network it used",
 		Long: `launch runs COMMAND in all pods of a job at the same time, under 'railhead-pod run'. The rank variables
 (MASTER_ADDR, NODE_RANK, WORLD_SIZE, PET_*) are already set: torchrun needs no rendezvous flags. Every line of output

@@ -84,8 +84,8 @@ func TestExitCodes(t *testing.T) {
 func TestUsageHints(t *testing.T) {
 	for line, want := range map[string]string{
 		"setup clutser":                       `unknown command "clutser" for "railhead setup"; did you mean cluster?`,
-		"status":                              "NAME is missing: railhead status NAME [flags]",
-		"status a b":                          `unexpected argument "b": railhead status NAME [flags]`,
+		"status":                              "NAME is missing: railhead status [KIND/]NAME [flags]",
+		"status a b":                          `unexpected argument "b": railhead status [KIND/]NAME [flags]`,
 		"inventory a":                         `unexpected argument "a": railhead inventory [flags]`,
 		"deploy h-kim --pod-binary riscv64=x": "--pod-binary riscv64: the architecture must be amd64 or arm64",
 	} {

@@ -30,7 +30,7 @@ type reportFlags struct {
 func newReport(a *app) *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
-		Use:   "report [FILE... | NAME]",
+		Use:   "report [FILE... | [KIND/]NAME]",
 		Short: "Show a bench, a diagnosis or a rollout as a page for a browser",
 		Long: `report writes one page: the result, the topology of every machine, the bandwidth of every link, the
 ladder with its ceilings, TCP against RDMA, the findings with their evidence and fix, the progress of a rollout, and the
