@@ -94,13 +94,16 @@ func (p *notices) carry(r *rank, l *logLine, w *way) {
 // netOf returns the counters of a network, or nil.
 func (p *notices) netOf(r *rank, name []byte) *NetChannels {
 	const most = 4
+	if len(name) == 0 { // of one node
+		return nil
+	}
 	nets := r.Channels.Nets
 	for i := range nets {
 		if nets[i].Network == string(name) {
 			return &nets[i]
 		}
 	}
-	if len(name) == 0 || len(nets) >= most {
+	if len(nets) >= most {
 		return nil
 	}
 	r.Channels.Nets = append(r.Channels.Nets, NetChannels{Network: p.word(name)})
