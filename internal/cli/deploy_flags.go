@@ -16,6 +16,8 @@ type jobFlags struct {
 	tolerations []string
 	environment []string // values may hold commas
 	volumes     []string
+	labels      []string
+	annotations []string
 	runAsUser   int64
 }
 

@@ -26,26 +26,8 @@ func (j *jobFlags) options(cmd *cobra.Command, command []string) (job.Options, e
 	if cmd.Flags().Changed("run-as-user") {
 		o.RunAsUser = &j.runAsUser
 	}
-	for _, e := range j.environment {
-		name, value, ok := strings.Cut(e, "=")
-		if !ok || name == "" {
-			return o, fmt.Errorf("-e %q is not NAME=VALUE", e)
-		}
-		if o.Env == nil {
-			o.Env = map[string]string{}
-		}
-		o.Env[name] = value
-	}
-	for _, text := range j.volumes {
-		volume, err := job.ParseVolume(text)
-		if err != nil {
-			return o, fmt.Errorf("--volume %w", err)
-		}
-		o.Volumes = append(o.Volumes, volume)
-	}
-	for _, t := range j.tolerations {
-		key, value, _ := strings.Cut(t, "=")
-		o.Tolerations = append(o.Tolerations, cluster.Taint{Key: key, Value: value})
+	if err := j.parse(&o); err != nil {
+		return o, err
 	}
 	if j.script != "" {
 		content, err := os.ReadFile(j.script)
@@ -66,6 +48,47 @@ func (j *jobFlags) options(cmd *cobra.Command, command []string) (job.Options, e
 	var err error
 	o.Programs, err = programs(j.binaries)
 	return o, err
+}
+
+// parse parses the flags with a text of several parts.
+func (j *jobFlags) parse(o *job.Options) (err error) {
+	if o.Env, err = pairs("-e", "NAME", j.environment); err != nil {
+		return err
+	}
+	if o.Labels, err = pairs("--label", "KEY", j.labels); err != nil {
+		return err
+	}
+	if o.Annotations, err = pairs("--annotation", "KEY", j.annotations); err != nil {
+		return err
+	}
+	for _, text := range j.volumes {
+		volume, err := job.ParseVolume(text)
+		if err != nil {
+			return fmt.Errorf("--volume %w", err)
+		}
+		o.Volumes = append(o.Volumes, volume)
+	}
+	for _, t := range j.tolerations {
+		key, value, _ := strings.Cut(t, "=")
+		o.Tolerations = append(o.Tolerations, cluster.Taint{Key: key, Value: value})
+	}
+	return nil
+}
+
+// pairs parses the values of a flag, each a name and a value, which may hold commas.
+func pairs(flag, name string, texts []string) (map[string]string, error) {
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	all := map[string]string{}
+	for _, text := range texts {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("%s %q is not %s=VALUE", flag, text, name)
+		}
+		all[key] = value
+	}
+	return all, nil
 }
 
 // programs returns railhead-pod for every available architecture.

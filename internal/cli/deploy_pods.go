@@ -20,8 +20,26 @@ func (j *jobFlags) addPods(cmd *cobra.Command) {
 	f.StringVar(&j.Image, "image", "", "`image` of the pods")
 	f.StringVar(&j.PullPolicy, "image-pull-policy", "", "pull `policy`: Always, IfNotPresent or Never")
 	f.StringSliceVar(&j.PullSecrets, "image-pull-secret", nil, "`secret` of the image's registry; repeatable")
-	mapFlag(cmd, &j.NodeSelector, "node-selector", "label that the nodes must have, `KEY=VALUE`; repeatable")
 	f.Int64Var(&j.runAsUser, "run-as-user", 0,
 		"user `id` of the pods (default: one of the namespace's range on OpenShift, otherwise that of the image)")
 	f.StringArrayVar(&j.volumes, "volume", nil, "`volume` to mount; repeatable: "+job.VolumeForms)
+	f.BoolVar(&j.Guaranteed, "guaranteed", false,
+		"refuse to make pods that are not of the quality-of-service class Guaranteed; needs --cpu and --memory")
+	j.addScheduling(cmd)
+}
+
+// addScheduling adds the flags of where and when the pods run, and of what may end them.
+func (j *jobFlags) addScheduling(cmd *cobra.Command) {
+	f := cmd.Flags()
+	mapFlag(cmd, &j.NodeSelector, "node-selector", "label that the nodes must have, `KEY=VALUE`; repeatable")
+	f.StringArrayVar(&j.labels, "label", nil, "label of the workload and its pods, `KEY=VALUE`; repeatable")
+	f.StringArrayVar(&j.annotations, "annotation", nil,
+		"annotation of the workload and its pods, `KEY=VALUE`; repeatable")
+	f.StringVar(&j.Queue, "queue", "", "`queue` of Kueue that starts the job")
+	f.StringVar(&j.PriorityClass, "priority-class", "", "priority `class` of the pods")
+	f.StringVar(&j.Scheduler, "scheduler", "", "`name` of the scheduler (default: that of the cluster)")
+	f.DurationVar(&j.GracePeriod, "grace-period", 0,
+		"`time` that a pod has to write a checkpoint after SIGTERM (default: 30s)")
+	f.BoolVar(&j.DisruptionBudget, "disruption-budget", false,
+		"keep drains of nodes from evicting the pods; updates of the nodes then wait for the job")
 }

@@ -102,6 +102,9 @@ func (a *app) unfinished(ctx, waiting context.Context, w *wait) error {
 		return exit.Failed(fmt.Errorf("cannot watch the cluster: %w%s", w.lost, onwards))
 	}
 	switch {
+	case w.last.Queued:
+		a.say("%s%s", w.last.Text, onwards)
+		return nil
 	case w.last.Stuck != nil:
 		a.showFindings(w.last.Stuck.Finding)
 	case w.last.Doubt != nil:

@@ -103,6 +103,7 @@ const (
 	NetworkGroup       = "k8s.cni.cncf.io"
 	ResourceGroup      = "resource.k8s.io"
 	JobSetGroup        = "jobset.x-k8s.io"
+	KueueGroup         = "kueue.x-k8s.io"
 	TrainerGroup       = "trainer.kubeflow.org"
 )
 

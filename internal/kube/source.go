@@ -367,6 +367,7 @@ func objectEndpoints(w Want) []endpoint {
 	all := append([]endpoint{
 		writtenOf("", "v1", "ConfigMap", inNamespace),
 		writtenOf("", "v1", "Service", inNamespace),
+		writtenOf("policy", "v1", "PodDisruptionBudget", inNamespace),
 	}, jobEndpoints()...)
 	if w.Job != "" {
 		return all

@@ -159,6 +159,8 @@ type Progress struct {
 	Items []Item          // nodes or pods
 	Stuck *check.Obstacle // the blocking obstacle with the least patience
 	Doubt *check.Finding  // the first obstacle that may pass
+
+	Queued bool // a queue holds the job, for as long as it takes
 }
 
 // AddObstacle adds an obstacle to Stuck or Doubt.

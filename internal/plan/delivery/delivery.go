@@ -3,7 +3,6 @@ package delivery
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/railhead/railhead/internal/rules/pods"
 )
@@ -81,7 +80,6 @@ func (d Delivery) InitContainer(image string) *corev1.Container {
 		Name:                     pods.InstallContainer,
 		Image:                    image,
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-		Resources:                corev1.ResourceRequirements{Requests: Resources(), Limits: Resources()},
 		VolumeMounts:             []corev1.VolumeMount{{Name: volume, MountPath: folder}},
 	}
 	switch d.By {
@@ -96,12 +94,4 @@ func (d Delivery) InitContainer(image string) *corev1.Container {
 		container.VolumeMounts = append(container.VolumeMounts, parts)
 	}
 	return &container
-}
-
-// Resources returns the requests and limits of the init container. Quotas may require them of every container.
-func Resources() corev1.ResourceList {
-	return corev1.ResourceList{
-		corev1.ResourceCPU:    resource.MustParse("100m"),
-		corev1.ResourceMemory: resource.MustParse("64Mi"),
-	}
 }

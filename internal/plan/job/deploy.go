@@ -125,6 +125,7 @@ func (j *job) decide() {
 	j.quotas()
 	j.noteFixedNames(j.Env)
 	j.noteMemory()
+	j.noteBudget()
 }
 
 // owns reports whether a pod belongs to the job.
@@ -209,6 +210,9 @@ func (j *job) steps() []plan.Step {
 		Title: fmt.Sprintf("Create the pods of %s and wait until they run", j.Name),
 		Done:  Done(j.Name, j.Namespace, j.Nodes),
 		Watch: []cluster.Kind{cluster.Pods, cluster.Events},
+	}
+	if j.Queue != "" {
+		step.Watch = append(step.Watch, cluster.JobObjects) // which tell whether they are suspended
 	}
 	updatable := j.workload().Revision != ""
 	if updatable && len(workload.PodsOf(j.s, j.Name, j.Namespace)) > 0 {

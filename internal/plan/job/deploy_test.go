@@ -4,11 +4,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
@@ -44,6 +46,13 @@ func jobCases() map[string]struct {
 		})},
 		"multi-two-architectures": {arm, with(func(o *Options) { o.Command = nil })},
 		"multi-job":               {plantest.Training(), with(func(o *Options) { o.Kind = "" })},
+		"multi-scheduling": {queueing(), with(func(o *Options) {
+			o.Kind, o.CPU, o.Memory, o.Guaranteed = "", "32", "256Gi", true
+			o.Labels = map[string]string{"team": "vision", "cost-center": "42"}
+			o.Annotations = map[string]string{"example.com/owner": "h-kim, r-sato"}
+			o.Queue, o.PriorityClass, o.Scheduler = "team-a", "training", "bin-packing"
+			o.GracePeriod, o.DisruptionBudget = 10*time.Minute, true
+		})},
 		"multi-volumes": {volumes(), with(func(o *Options) {
 			o.Kind, o.SCC = "", ""
 			for _, text := range []string{
@@ -105,6 +114,8 @@ func TestJobManifests(t *testing.T) {
 					plantest.Strictly(t, object, &corev1.Service{})
 				case "ConfigMap":
 					plantest.Strictly(t, object, &corev1.ConfigMap{})
+				case "PodDisruptionBudget":
+					plantest.Strictly(t, object, &policyv1.PodDisruptionBudget{})
 				case "Job":
 					plantest.Strictly(t, object, &batchv1.Job{})
 				case "JobSet":

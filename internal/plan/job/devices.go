@@ -70,7 +70,7 @@ func (j *placement) chooseMode() {
 	switch {
 	case !j.s.Knows(cluster.Nodes):
 		j.Note("Mode auto uses RDMA with %s. Whether the nodes offer them is unknown: nodes could not be read.", rails)
-	case len(free) >= j.Nodes:
+	case j.enough(free):
 		j.Note("Mode auto uses RDMA: %s.", found)
 	default:
 		closest := "none"

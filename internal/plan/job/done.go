@@ -7,6 +7,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
+	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 	"github.com/railhead/railhead/internal/rules/pods"
 	"github.com/railhead/railhead/internal/words"
 	"github.com/railhead/railhead/internal/workload"
@@ -18,6 +19,9 @@ func Done(name, namespace string, n int) plan.Condition {
 	return func(s cluster.State) plan.Progress {
 		if p := s.Problem(cluster.StatefulSets); p != nil {
 			return plan.Progress{Text: "whether the change has taken effect could not be read: " + p.Err}
+		}
+		if p, held := suspended(s, name, namespace, n); held {
+			return p
 		}
 		var p plan.Progress
 		add := func(item plan.Item, o check.Obstacle, wrong bool) {
@@ -54,6 +58,20 @@ func Done(name, namespace string, n int) plan.Condition {
 		p.Bars = []plan.Bar{{Name: name, Count: min(ready, n), Total: n}}
 		return p
 	}
+}
+
+// suspended returns the progress of a job that makes no pods because it is suspended, as Kueue does until its queue admits
+// it. It is stuck if the queue never will.
+func suspended(s cluster.State, name, namespace string, n int) (p plan.Progress, held bool) {
+	ref := workload.Ref{Name: name}
+	f, _ := workload.Lookup(s, ref, namespace) // without an object it is not suspended
+	why, held := clusterrules.Suspended(s, clusterrules.Options{Namespace: namespace, Job: ref}, f)
+	if held {
+		p.AddObstacle(check.Obstacle{Finding: why})
+		p.Queued, p.Text = p.Stuck == nil, name+": "+why.Summary
+		p.Items = []plan.Item{{Name: words.Count(n, "pod"), State: plan.Waiting}}
+	}
+	return p, held
 }
 
 // PodItem shows the state of a pod; it is done when it is ready or has succeeded.

@@ -181,10 +181,11 @@ func (j *placement) requireNodes() {
 		return
 	}
 	free, rejected := j.findNodes(j.rails)
-	if len(free) < j.Nodes {
+	if !j.enough(free) {
 		j.tooFewNodes(free, rejected)
 		return
 	}
+	j.noteQueue(free)
 	if !j.s.Knows(cluster.Pods) {
 		j.unknown(FreeNodes, cluster.Pods, fmt.Sprintf("found %s with the resources of a pod; "+
 			"pods of all namespaces could not be read, so how much is free is unknown", words.Count(len(free), "node")))

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"path"
 	"strings"
 	"unicode/utf8"
@@ -63,7 +64,10 @@ func (j *job) objects(d delivery.Delivery) []plan.Change {
 	if j.workload().Recreates {
 		why = "keeps " + pods + " running"
 	}
-	add(j.workloadObject(j.template(d)), why)
+	if j.DisruptionBudget {
+		add(j.budgetObject(), "keeps drains of nodes from evicting its pods")
+	}
+	add(j.workloadObject(j.template(d)), why+j.describeQueue())
 	return append(changes, after...)
 }
 
@@ -100,7 +104,7 @@ func (j *job) serviceObject() unstructured.Unstructured {
 }
 
 func (j *job) statefulSetObject(template map[string]any) unstructured.Unstructured {
-	set := appsv1.StatefulSet{ObjectMeta: j.meta(j.Name), Spec: appsv1.StatefulSetSpec{
+	set := appsv1.StatefulSet{ObjectMeta: j.workloadMeta(), Spec: appsv1.StatefulSetSpec{
 		Replicas:            new(int32(j.Nodes)),
 		PodManagementPolicy: appsv1.ParallelPodManagement,
 		Selector:            &metav1.LabelSelector{MatchLabels: j.selector()},
@@ -123,7 +127,7 @@ func (j *job) jobObject(template map[string]any) unstructured.Unstructured {
 		template["spec"].(map[string]any)["subdomain"] = j.service()
 	}
 	object := unstructured.Unstructured{Object: map[string]any{
-		"metadata": plan.Fields(new(j.meta(j.Name))),
+		"metadata": plan.Fields(new(j.workloadMeta())),
 		"spec":     j.runOnce(template),
 	}}
 	object.SetGroupVersionKind(j.workload().GVK)
@@ -159,7 +163,7 @@ func (j *job) jobSetObject(template map[string]any) unstructured.Unstructured {
 		}},
 	}}}
 	object.SetGroupVersionKind(j.workload().GVK)
-	object.Object["metadata"] = plan.Fields(new(j.meta(j.Name)))
+	object.Object["metadata"] = plan.Fields(new(j.workloadMeta()))
 	return object
 }
 
@@ -167,7 +171,7 @@ func (j *job) jobSetObject(template map[string]any) unstructured.Unstructured {
 func (j *job) template(d delivery.Delivery) map[string]any {
 	pod := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
-			Labels:      plan.Labels(workload.ComponentJob, j.Name),
+			Labels:      j.labels(),
 			Annotations: map[string]string{},
 		},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{
@@ -182,6 +186,7 @@ func (j *job) template(d delivery.Delivery) map[string]any {
 		main := &pod.Spec.Containers[0]
 		main.VolumeMounts = append(main.VolumeMounts, v.mount())
 	}
+	maps.Copy(pod.Annotations, j.Annotations)
 	if j.scc != "" {
 		pod.Annotations["openshift.io/required-scc"] = j.scc
 	}

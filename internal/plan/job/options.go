@@ -85,20 +85,13 @@ func (r Rights) wantsSCC() bool {
 type Resources struct {
 	CPU, Memory      string
 	EphemeralStorage string
+	Guaranteed       bool // the quality of service of the pods
 }
 
 // Storage is what the pods mount.
 type Storage struct {
 	Shm     string // /dev/shm: 8Gi for each GPU
 	Volumes []Volume
-}
-
-// Scheduling says where and when the pods run.
-type Scheduling struct {
-	NodeSelector map[string]string
-	NodeNames    []string        // the nodes that the pods may run on: any
-	Tolerations  []cluster.Taint // without a value: any; without an effect: all
-	RuntimeClass string
 }
 
 // Script is a file that the pods run.

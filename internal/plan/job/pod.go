@@ -77,14 +77,9 @@ func (j *job) podFields() corev1.PodSpec {
 		AutomountServiceAccountToken: new(false),
 		EnableServiceLinks:           new(false),
 		ServiceAccountName:           j.account,
-		NodeSelector:                 j.NodeSelector,
-		Tolerations:                  j.tolerations(),
-		Affinity:                     j.affinity(),
 		SecurityContext:              j.podSecurity(),
 	}
-	if j.RuntimeClass != "" {
-		spec.RuntimeClassName = &j.RuntimeClass
-	}
+	j.schedule(&spec)
 	for _, name := range j.PullSecrets {
 		spec.ImagePullSecrets = append(spec.ImagePullSecrets, corev1.LocalObjectReference{Name: name})
 	}

@@ -84,13 +84,14 @@ func probePod(o ProbeOptions, d delivery.Delivery) *corev1.Pod {
 	install := d.InitContainer(o.Image)
 	install.ImagePullPolicy = probePull
 	install.SecurityContext = unprivileged()
+	install.Resources = corev1.ResourceRequirements{Requests: probeResources("100m"), Limits: probeResources("100m")}
 	snapshot := corev1.Container{
 		Name:            "snapshot",
 		Image:           o.Image,
 		ImagePullPolicy: probePull,
 		Command:         []string{delivery.Path, "snapshot"},
 		Env:             []corev1.EnvVar{fieldVar("NODE_NAME", "spec.nodeName")},
-		Resources:       corev1.ResourceRequirements{Requests: delivery.Resources(), Limits: probeLimits()},
+		Resources:       corev1.ResourceRequirements{Requests: probeResources("100m"), Limits: probeResources("1")},
 		SecurityContext: unprivileged(),
 		VolumeMounts:    []corev1.VolumeMount{delivery.Mount()},
 	}
@@ -116,12 +117,13 @@ func probePod(o ProbeOptions, d delivery.Delivery) *corev1.Pod {
 	}
 }
 
-// probeLimits allow a whole CPU: the snapshot opens about ten thousand small files, which a tenth of a CPU slows down
-// ten times.
-func probeLimits() corev1.ResourceList {
-	limits := delivery.Resources()
-	limits[corev1.ResourceCPU] = resource.MustParse("1")
-	return limits
+// probeResources are small, because quotas may count them. The limit is a whole CPU: the snapshot opens about ten
+// thousand small files, which a tenth of a CPU slows down ten times.
+func probeResources(cpu string) corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU:    resource.MustParse(cpu),
+		corev1.ResourceMemory: resource.MustParse("64Mi"),
+	}
 }
 
 // hostFolder holds the node's files in a pod with Host.

@@ -9,7 +9,6 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
-	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/rules/pods"
 )
 
@@ -50,16 +49,10 @@ func (j *job) quotas() {
 // quotaNeeds returns the amounts of the job that quotas count, and the names that its pods do not set.
 func (j *job) quotaNeeds() (needs cluster.Resources, unset []string) {
 	perPod := j.requests(j.rails)
-	for resourceName, q := range delivery.Resources() {
-		name, n := string(resourceName), q.Value()
-		if name == "cpu" {
-			n = q.MilliValue()
-		}
+	for _, name := range []string{"cpu", "memory"} {
 		if perPod[name] == 0 {
 			unset = append(unset, name, "requests."+name, "limits."+name)
-			continue
 		}
-		perPod[name] = max(perPod[name], n) // containers that run one after the other: the larger counts
 	}
 	n := int64(j.Nodes)
 	needs = cluster.Resources{"pods": n, "count/pods": n}

@@ -75,7 +75,9 @@ func (j *request) validate() {
 	}
 	j.validateScript()
 	j.validateValues()
+	j.validateGuaranteed()
 	j.validateVolumes()
+	j.validateScheduling()
 	j.validateServer()
 }
 

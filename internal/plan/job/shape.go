@@ -73,6 +73,7 @@ func (p podShape) add(template map[string]any) error {
 	if c := p.delivery.InitContainer(image); c != nil {
 		install := plan.Fields(c)
 		install["securityContext"] = installSecurity(main)
+		installResources(install, main)
 		spec["initContainers"] = with(spec["initContainers"], "name", install)
 	}
 	if obstacle != "" {
@@ -290,6 +291,20 @@ func installSecurity(main map[string]any) map[string]any {
 		}
 	}
 	return security
+}
+
+// installResources gives the init container the cpu, memory and disk of the container that trains. Of containers that
+// run one after the other the larger request counts, so this costs nothing, and what limit ranges and quotas ask of every
+// container holds for both or for neither.
+func installResources(install, main map[string]any) {
+	delete(install, "resources")
+	for _, kind := range []string{"requests", "limits"} {
+		for _, name := range []string{"cpu", "memory", "ephemeral-storage"} {
+			if amount, set := amounts(main, kind)[name]; set {
+				child(child(install, "resources"), kind)[name] = amount
+			}
+		}
+	}
 }
 
 // lockMemory lets the container lock memory without limit. The capability works for root only: Kubernetes drops ambient

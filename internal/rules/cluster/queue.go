@@ -11,10 +11,10 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// suspended explains a workload that makes no pods because it is suspended. Kueue suspends a job until its queue admits
+// Suspended explains a workload that makes no pods because it is suspended. Kueue suspends a job until its queue admits
 // it, and reports why in events of its own Workload (kueue pkg/controller/jobframework: KIND-NAME-HASH). One that a
 // person suspended is reported only if it was asked about.
-func suspended(s cluster.State, o Options, f workload.Family) (check.Finding, bool) {
+func Suspended(s cluster.State, o Options, f workload.Family) (check.Finding, bool) {
 	if !slices.ContainsFunc(f.Conditions, func(c cluster.Condition) bool { return c.Type == "Suspended" }) {
 		return check.Finding{}, false
 	}

@@ -25,7 +25,7 @@ func missingPods(s cluster.State, o Options, found []check.Finding) []check.Find
 	}
 	var findings []check.Finding
 	for _, f := range inQuestion(s, o) {
-		if why, held := suspended(s, o, f); held {
+		if why, held := Suspended(s, o, f); held {
 			findings = append(findings, why)
 			continue
 		}

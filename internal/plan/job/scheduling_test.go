@@ -1,0 +1,117 @@
+package job
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan/plantest"
+	"github.com/railhead/railhead/internal/rules/pods"
+)
+
+// queueing returns a training cluster with Kueue.
+func queueing() cluster.State {
+	s := plantest.Training()
+	s.Server.Groups = append(s.Server.Groups, cluster.KueueGroup)
+	return s
+}
+
+func TestSchedulingPrechecks(t *testing.T) {
+	fails := []string{"fail job-request"}
+	busy := func(s *cluster.State) {
+		s.Pods = append(s.Pods, cluster.Pod{
+			Namespace: "other", Name: "x-0", Node: "gpu-1", Phase: "Running", Requests: cluster.Resources{"nvidia.com/gpu": 8},
+		})
+	}
+	queue := func(o *Options) { o.Queue = "team-a" }
+	pair := func(key, value string) map[string]string { return map[string]string{key: value} }
+	runPrechecks(t, queueing, map[string]precheck{
+		"a label":              {o: func(o *Options) { o.Labels = pair("team", "vision") }},
+		"a label with a blank": {o: func(o *Options) { o.Labels = pair("team", "my team") }, want: fails, says: []string{`"team=my team"`}},
+		"a label of railhead": {
+			o:    func(o *Options) { o.Labels = pair("app.kubernetes.io/instance", "x") },
+			want: fails, says: []string{"a valid label that railhead does not set itself"},
+		},
+		"an annotation with a blank": {o: func(o *Options) { o.Annotations = pair("my owner", "x") }, want: fails},
+		"a queue with a blank":       {o: func(o *Options) { o.Queue = "team a" }, want: fails, says: []string{"--queue"}},
+		"half a second":              {o: func(o *Options) { o.GracePeriod = time.Second / 2 }, want: fails, says: []string{"whole seconds"}},
+		"guaranteed without memory": {
+			o:    func(o *Options) { o.Guaranteed, o.CPU = true, "32" },
+			want: fails, says: []string{"--guaranteed is given without --cpu and --memory"},
+		},
+		"a queue without Kueue": {
+			s: func(s *cluster.State) { *s = plantest.Training() }, o: queue,
+			want: []string{"fail server-support"}, says: []string{"the cluster has no Kueue"},
+		},
+		"no free node": {s: busy, want: []string{"fail free-nodes"}},
+		"no free node, in a queue": {
+			s: busy, o: queue, says: []string{"1 of the 2 nodes that h-kim needs are free now: it waits in queue team-a"},
+		},
+		"no fitting node, in a queue": {
+			o:    func(o *Options) { o.Nodes = 3; queue(o) },
+			want: []string{"fail free-nodes"},
+		},
+		"a budget": {
+			o:    func(o *Options) { o.DisruptionBudget = true },
+			says: []string{"cannot be drained while its pods run, so node updates wait for it"},
+		},
+	})
+}
+
+// TestQueued: a job that Kueue holds waits, unless its queue will never admit it.
+func TestQueued(t *testing.T) {
+	o := jobOptions()
+	o.Kind, o.Queue = "", "team-a"
+	p, findings := Deploy(queueing(), o)
+	if len(p.Steps) == 0 || !slices.Contains(p.Steps[len(p.Steps)-1].Watch, cluster.JobObjects) {
+		t.Fatalf("watches %+v\n%s", p.Steps, plantest.Wording(findings))
+	}
+	held := plantest.With(queueing(), plantest.Live(p))
+	live := held.Objects[len(held.Objects)-1]
+	live.Fields["spec"].(map[string]any)["suspend"] = true
+	live.Fields["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Suspended", "status": "True"}}}
+	event := func(message string) []cluster.Event {
+		return []cluster.Event{{
+			Namespace: "train", Object: "Workload/job-h-kim-1a2b3", Type: "Warning", Reason: "Pending", Message: message,
+		}}
+	}
+	for name, c := range map[string]struct {
+		events []cluster.Event
+		says   string
+		stuck  check.ID
+	}{
+		"nothing is known":  {says: "h-kim: Job h-kim is suspended: a queue has not admitted it"},
+		"others are before": {events: event("couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor h100, 8 more needed"), says: "has not admitted it"},
+		"it never will": {
+			events: event("ClusterQueue gpus is inactive"), says: "admits nothing", stuck: pods.QueueAdmission,
+		},
+	} {
+		held.Events = c.events
+		got := Done("h-kim", "train", 2)(held)
+		var stuck check.ID
+		if got.Stuck != nil {
+			stuck = got.Stuck.Check
+		}
+		if got.Done || got.Queued != (c.stuck == "") || stuck != c.stuck || !strings.Contains(got.Text, c.says) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if again, findings := Deploy(held, o); !again.Empty() || check.Worst(findings) == check.Fail {
+		t.Errorf("a second run: %+v\n%s", again, plantest.Wording(findings))
+	}
+}
+
+// TestBudgetOfOldServers: a server that does not know the policy would refuse the field.
+func TestBudgetOfOldServers(t *testing.T) {
+	for minor, want := range map[int]bool{0: false, 26: false, 27: true} {
+		s, o := queueing(), jobOptions()
+		s.Server.Minor, o.Kind, o.DisruptionBudget = minor, IndexedJob, true
+		p, findings := Deploy(s, o)
+		if got := strings.Contains(plantest.Manifests(t, p, findings), "unhealthyPodEvictionPolicy: AlwaysAllow"); got != want {
+			t.Errorf("1.%d: %t", minor, got)
+		}
+	}
+}
