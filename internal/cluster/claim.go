@@ -10,6 +10,9 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
+// ClaimKinds returns the lists that say which devices pods can claim, and which they have.
+func ClaimKinds() []Kind { return []Kind{DRADevices, DeviceClasses, ResourceClaims} }
+
 // DRADevice is one device of a ResourceSlice that is a network device with RDMA, or a GPU.
 type DRADevice struct {
 	Driver    string            `json:"driver"` // dra.net

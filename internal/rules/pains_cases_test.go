@@ -284,6 +284,8 @@ func clusterPains(t testing.TB) map[string]pain {
 				p.Node, p.Unscheduled = "gpu-1", ""
 				delete(p.Requests, "openshift.io/rail0")
 			}, "fail pod-resources"),
+		"some ranks are slow: the pods of the job claimed different rails": inCluster(t,
+			func(s *cluster.State) { rulestest.Claim(s, "eth1", "eth2") }, "warn claimed-rails"),
 		"the operator drains and never ends: it failed on a node": inCluster(t, func(s *cluster.State) {
 			s.SriovNodes[1].SyncStatus, s.SriovNodes[1].SyncError = "Failed", "numVfs 64 is more than 16"
 			s.Nodes[1].Allocatable["openshift.io/rail1"] = 0

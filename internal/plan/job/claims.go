@@ -33,7 +33,7 @@ func claimKinds(s cluster.State, o Options) []cluster.Kind {
 	if o.Mode == nccl.TCP || !wanted || !s.Server.Serves(cluster.ResourceGroup) {
 		return nil
 	}
-	return []cluster.Kind{cluster.DRADevices, cluster.DeviceClasses, cluster.ResourceClaims}
+	return cluster.ClaimKinds()
 }
 
 // noAttachment reports whether a namespace is known to have no attachment that is meant to bring an RDMA device.

@@ -230,6 +230,15 @@ func TestClaimsRefused(t *testing.T) {
 			},
 			[]string{"free-nodes", "1 of 3 nodes qualify", "all RDMA devices of rail eth3 are claimed"},
 		},
+		"a quota of devices": {
+			func(s *cluster.State, _ *Options) {
+				s.Quotas = []cluster.Quota{{
+					Namespace: "train", Name: "nics",
+					Hard: cluster.Resources{"dranet.deviceclass.resource.k8s.io/devices": 7},
+				}}
+			},
+			[]string{"quota nics of namespace train has 7 dranet.deviceclass.resource.k8s.io/devices left, but the job needs 8"},
+		},
 		"a driver that needs attachments": {
 			func(s *cluster.State, _ *Options) {
 				for i := range s.DRADevices {

@@ -43,6 +43,15 @@ func (j *placement) deviceClaim(rails []cluster.Rail) resourcev1.DeviceClaim {
 	return spec
 }
 
+// devices counts the claimed devices of a pod by device class.
+func (c claim) devices() map[string]int64 {
+	perClass := map[string]int64{}
+	for _, r := range c.spec.Requests {
+		perClass[r.Exactly.DeviceClassName] += max(r.Exactly.Count, 1)
+	}
+	return perClass
+}
+
 // expression selects the RDMA devices of a rail.
 func (j *placement) expression(r cluster.Rail) string {
 	rdma := map[string]string{cluster.DRANet: "rdma", cluster.DRASriov: "rdmaCapable"}[r.Driver]

@@ -32,23 +32,6 @@ func pool(s *cluster.State) *cluster.Pool {
 	return &s.Pools[0]
 }
 
-// claim gives each pod of the job a port of dranet.
-func claim(s *cluster.State, ports ...string) {
-	s.Read = append(s.Read, cluster.ResourceClaims)
-	for i, port := range ports {
-		p := rulestest.Pod(s, []string{"h-kim-0", "h-kim-1"}[i])
-		p.Claims = []string{"rails"}
-		s.DRADevices = append(s.DRADevices, cluster.DRADevice{
-			Driver: cluster.DRANet, Pool: p.Node, Node: p.Node, Name: port, RDMA: true,
-			Attribute: map[string]string{"dra.net/ifName": port},
-		})
-		s.ResourceClaims = append(s.ResourceClaims, cluster.ResourceClaim{
-			Namespace: p.Namespace, Name: p.Name + "-rails", Pod: p.Name, Allocated: true,
-			Devices: []cluster.ClaimedDevice{{Driver: cluster.DRANet, Pool: p.Node, Name: port}},
-		})
-	}
-}
-
 // clusterFault is a fault in a cluster, and what is found.
 type clusterFault struct {
 	change func(*cluster.State)
@@ -124,7 +107,7 @@ func clusterFaults() map[string]clusterFault {
 		},
 		"a claimed device is not ready": {
 			change: func(s *cluster.State) {
-				claim(s, "eth1", "eth1")
+				rulestest.Claim(s, "eth1", "eth1")
 				s.ResourceClaims[1].Conditions = []cluster.DeviceCondition{
 					{Device: "eth1", Driver: cluster.DRANet, Type: "NetworkReady", Status: "True"},
 					{Device: "eth1", Driver: cluster.DRANet, Type: "RDMALinkReady", Status: "False", Reason: "Busy"},
@@ -134,11 +117,11 @@ func clusterFaults() map[string]clusterFault {
 			says: "device eth1, which pod h-kim-1 claims, is not ready: RDMALinkReady is false (Busy)",
 		},
 		"pods of a job claimed different rails": {
-			change: func(s *cluster.State) { claim(s, "eth1", "eth2") },
+			change: func(s *cluster.State) { rulestest.Claim(s, "eth1", "eth2") },
 			want:   []string{"warn claimed-rails"},
 			says:   "claimed different rails",
 		},
-		"pods of a job claimed the same rails": {change: func(s *cluster.State) { claim(s, "eth1", "eth1") }},
+		"pods of a job claimed the same rails": {change: func(s *cluster.State) { rulestest.Claim(s, "eth1", "eth1") }},
 		"the SR-IOV operator failed on a node": {
 			change: func(s *cluster.State) {
 				s.SriovNodes[1].SyncStatus, s.SriovNodes[1].SyncError = "Failed", "numVfs 64 is more than 16"

@@ -68,6 +68,23 @@ func GPUsOnly(s *cluster.State) {
 	}
 }
 
+// Claim gives each pod of the job a port of dranet.
+func Claim(s *cluster.State, ports ...string) {
+	s.Read = append(s.Read, cluster.ResourceClaims)
+	for i, port := range ports {
+		p := jobPods(s)[i]
+		p.Claims = []string{"rails"}
+		s.DRADevices = append(s.DRADevices, cluster.DRADevice{
+			Driver: cluster.DRANet, Pool: p.Node, Node: p.Node, Name: port, RDMA: true,
+			Attribute: map[string]string{"dra.net/ifName": port},
+		})
+		s.ResourceClaims = append(s.ResourceClaims, cluster.ResourceClaim{
+			Namespace: p.Namespace, Name: p.Name + "-rails", Pod: p.Name, Allocated: true,
+			Devices: []cluster.ClaimedDevice{{Driver: cluster.DRANet, Pool: p.Node, Name: port}},
+		})
+	}
+}
+
 // Driver returns the pod of the network driver on a node. It is not ready.
 func Driver(node string) cluster.Pod {
 	return cluster.Pod{
