@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/plan/job"
 	"github.com/railhead/railhead/internal/workload"
 )
@@ -17,6 +19,7 @@ import (
 func newInject(a *app) *cobra.Command {
 	var j jobFlags
 	var file string
+	var compare bool
 	cmd := &cobra.Command{
 		Use:   "inject -f FILE",
 		Short: "Add rails, /dev/shm and railhead-pod to a manifest of your own",
@@ -33,9 +36,19 @@ Kinds: ` + strings.Join(workload.WithTemplates(), ", ") + `; any other with --te
 		Example: `  railhead inject -f job.yaml -n train | kubectl apply -n train -f -
   kubectl create job x --image IMAGE --dry-run=client -o yaml -- torchrun train.py | railhead inject -f -
   railhead inject -f job.yaml --claims                        rails by claims of a DRA driver
+  railhead inject --check -f job.yaml          did all of it reach the pods?
   railhead inject -f train.yaml --template-path spec.worker.template   a kind that railhead does not know`,
 		Args: takes(0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.inject(cmd, &j, file) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			i, err := a.inject(cmd, &j, file)
+			switch {
+			case err != nil:
+				return err
+			case compare:
+				return a.checkInjected(cmd.Context(), i)
+			}
+			return a.writeInjected(i)
+		},
 	}
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "manifest `file`; - for standard input")
 	cmd.Flags().StringVar(&j.Container, "container", "",
@@ -45,6 +58,8 @@ Kinds: ` + strings.Join(workload.WithTemplates(), ", ") + `; any other with --te
 			"repeatable")
 	_ = cmd.MarkFlagRequired("filename") // the flag exists
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
+	cmd.Flags().BoolVar(&compare, "check", false,
+		"write nothing; compare what runs with what inject would write, and show what a controller dropped")
 	choiceFlag(cmd, &j.Wrap, "wrap", "",
 		"auto: railhead-pod starts the command where it can, else an init container writes /etc/nccl.conf; "+
 			"always: refuse where it cannot; never: files only",
@@ -53,43 +68,52 @@ Kinds: ` + strings.Join(workload.WithTemplates(), ", ") + `; any other with --te
 	return cmd
 }
 
-func (a *app) inject(cmd *cobra.Command, j *jobFlags, file string) error {
-	o, err := j.options(cmd, nil)
-	if err != nil {
-		return usage(err)
+// injection is the result of inject.
+type injection struct {
+	client    *kube.Client
+	options   job.Options
+	manifests job.Manifests // as they were, with rails
+	added     job.Manifests // what their pods need
+}
+
+func (a *app) inject(cmd *cobra.Command, j *jobFlags, file string) (i injection, err error) {
+	if i.options, err = j.options(cmd, nil); err != nil {
+		return i, usage(err)
 	}
-	manifests, err := a.readManifests(file, &o)
+	manifests, err := a.readManifests(file, &i.options)
 	if err != nil {
-		return err
+		return i, err
 	}
-	client, _, err := a.connect(cmd.Context())
-	if err != nil {
-		return err
+	if i.client, _, err = a.connect(cmd.Context()); err != nil {
+		return i, err
 	}
 	states := map[string]cluster.State{}
-	for _, ns := range manifests.Namespaces(o) {
-		there := o
+	for _, ns := range manifests.Namespaces(i.options) {
+		there := i.options
 		there.Namespace = ns
-		if states[ns], err = a.readForJob(cmd.Context(), client, there); err != nil {
-			return err
+		if states[ns], err = a.readForJob(cmd.Context(), i.client, there); err != nil {
+			return i, err
 		}
 	}
-	out, findings := job.InjectAll(manifests, states, o)
-	if err := a.refuse(findings); err != nil {
-		return err
-	}
-	for _, object := range out {
+	out, findings := job.InjectAll(manifests, states, i.options)
+	n := len(out) - len(manifests)
+	i.added, i.manifests = out[:n], out[n:]
+	return i, a.refuse(findings)
+}
+
+func (a *app) writeInjected(i injection) error {
+	for _, object := range slices.Concat(i.added, i.manifests) {
 		if err := writeManifest(a.streams.Out, object.Object); err != nil {
 			return err
 		}
 	}
-	parts := 0
-	for _, object := range out[:len(out)-len(manifests)] {
+	parts, namespace := 0, ""
+	for _, object := range i.added {
 		if object.GetKind() == "ConfigMap" {
-			parts++
+			parts, namespace = parts+1, object.GetNamespace()
 		}
 	}
-	a.noteParts(parts, out[0].GetNamespace())
+	a.noteParts(parts, namespace)
 	return nil
 }
 

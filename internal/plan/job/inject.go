@@ -24,7 +24,7 @@ func Inject(
 	manifest unstructured.Unstructured, s cluster.State, o Options,
 ) (unstructured.Unstructured, []check.Finding) {
 	j, templates := injection(manifest, s, o)
-	if _, known := o.kindOf(manifest); !known {
+	if _, known := o.KindOf(manifest); !known {
 		j.refuseKind(manifest)
 		return manifest, j.Findings
 	}
@@ -45,7 +45,7 @@ func Inject(
 		pod:       corev1.PodSpec{ServiceAccountName: j.ServiceAccount},
 		start:     start{wrap: o.Wrap},
 	}
-	if kind, _ := o.kindOf(manifest); kind.OwnCommand {
+	if kind, _ := o.KindOf(manifest); kind.OwnCommand {
 		shape.start.controller = kind.GVK.Kind
 	}
 	for _, template := range o.podTemplates(object) {
@@ -80,7 +80,7 @@ func InjectDelivery(manifest unstructured.Unstructured, s cluster.State, o Optio
 
 // injection returns the job of a manifest, and its pod templates.
 func injection(manifest unstructured.Unstructured, s cluster.State, o Options) (*job, []map[string]any) {
-	o.Namespace = namespaceOf(manifest, o.Namespace)
+	o.Namespace = NamespaceOf(manifest, o.Namespace)
 	o.Name, o.Type = manifest.GetName(), Single // the manifest sets the number of pods
 	j := newJob(s, o)
 	j.GPUs = o.GPUs
@@ -94,7 +94,7 @@ func injection(manifest unstructured.Unstructured, s cluster.State, o Options) (
 // podTemplates returns the templates of the pods that train: those that have the named container, or else request GPUs.
 // If none does it returns all but those that only prepare or start the training.
 func (o Options) podTemplates(manifest unstructured.Unstructured) []map[string]any {
-	k, _ := o.kindOf(manifest)
+	k, _ := o.KindOf(manifest)
 	var training, chosen []map[string]any
 	for _, part := range k.Parts(manifest.Object) {
 		spec, _ := part.Template["spec"].(map[string]any)

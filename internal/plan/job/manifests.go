@@ -59,20 +59,21 @@ func (all Manifests) In(namespace string) error {
 func (all Manifests) Namespaces(o Options) []string {
 	var names []string
 	for _, m := range all {
-		own := namespaceOf(m, o.Namespace)
-		if _, known := o.kindOf(m); known && !slices.Contains(names, own) {
+		own := NamespaceOf(m, o.Namespace)
+		if _, known := o.KindOf(m); known && !slices.Contains(names, own) {
 			names = append(names, own)
 		}
 	}
 	return names
 }
 
-func namespaceOf(manifest unstructured.Unstructured, namespace string) string {
+// NamespaceOf returns the namespace of a manifest, or else the given one.
+func NamespaceOf(manifest unstructured.Unstructured, namespace string) string {
 	return cmp.Or(manifest.GetNamespace(), namespace, "default")
 }
 
-// kindOf returns the kind of a manifest with pods. One that railhead does not know has its templates at TemplatePaths.
-func (o Options) kindOf(manifest unstructured.Unstructured) (workload.Kind, bool) {
+// KindOf returns the kind of a manifest with pods. One that railhead does not know has its templates at TemplatePaths.
+func (o Options) KindOf(manifest unstructured.Unstructured) (workload.Kind, bool) {
 	if k, known := workload.Of(workload.KindName(manifest.GetAPIVersion(), manifest.GetKind())); known {
 		return k, true
 	}
@@ -88,16 +89,16 @@ func InjectAll(manifests Manifests, states map[string]cluster.State, o Options) 
 	var findings []check.Finding
 	var hasPods bool
 	for _, m := range manifests {
-		k, known := o.kindOf(m)
+		k, known := o.KindOf(m)
 		if !known && len(workload.TemplatePaths(m.Object)) == 0 {
 			out = append(out, m)
 			continue
 		}
 		hasPods = true
-		s := states[namespaceOf(m, o.Namespace)]
+		s := states[NamespaceOf(m, o.Namespace)]
 		injected, found := Inject(m, s, o)
 		if known && !k.Cluster { // kubectl would otherwise put it in the namespace of its context
-			injected.SetNamespace(namespaceOf(m, o.Namespace))
+			injected.SetNamespace(NamespaceOf(m, o.Namespace))
 		}
 		findings = append(findings, found...)
 		out = append(out, injected)

@@ -31,17 +31,47 @@ func Erased(f workload.Family) []check.Finding {
 	return findings
 }
 
-// ErasedFrom compares a workload with a manifest that Railhead injected, and then as Erased does. A workload without
-// templates of its own, such as a TrainJob, is compared by the objects that it made.
-func ErasedFrom(manifest cluster.Workload, f workload.Family) []check.Finding {
-	var live []copied
-	for _, t := range f.Templates {
-		live = append(live, copied{check.Ref{}, f.Kind + " " + f.Name, t})
+// ErasedFrom compares what runs with a manifest that Railhead injected. A workload without templates of its own, as a
+// TrainJob, is compared by the objects that it made.
+func ErasedFrom(manifest cluster.Workload, s cluster.State) []check.Finding {
+	var findings []check.Finding
+	families := runsOf(manifest, s)
+	for _, f := range families {
+		var live []copied
+		for _, t := range f.Templates {
+			live = append(live, copied{check.Ref{}, f.Kind + " " + f.Name, t})
+		}
+		if len(live) == 0 {
+			live = copiesOf(f, f.Workload)
+		}
+		findings = append(findings, compare(manifest, live)...)
+		findings = append(findings, Erased(f)...)
 	}
-	if len(live) == 0 {
-		live = copiesOf(f, f.Workload)
+	if len(families) == 0 || !s.Knows(cluster.Workloads) || !s.Knows(cluster.Pods) {
+		findings = append(findings, check.Finding{
+			Check: InjectionKept, Status: check.Unknown,
+			Subject:  check.Ref{Kind: check.Job, Namespace: manifest.Namespace, Name: manifest.Name},
+			Summary:  fmt.Sprintf("not all that runs of %s %s could be read", manifest.Kind, manifest.Name),
+			Evidence: check.Observed("workloads", words.Count(len(families), "workload"), "1 or more"),
+			Fix: check.ByUser("Apply the output of inject first. You need the right to list it and its pods.",
+				"railhead inject -f FILE | kubectl apply -f -"),
+		})
 	}
-	return append(compare(manifest, live), Erased(f)...)
+	return findings
+}
+
+// runsOf returns the live workload of a manifest, or the TrainJobs of a runtime.
+func runsOf(manifest cluster.Workload, s cluster.State) []workload.Family {
+	k, _ := workload.Of(manifest.Kind)
+	return slices.DeleteFunc(workload.Families(s), func(f workload.Family) bool {
+		uses := func(j cluster.TrainJob) bool {
+			return j.Namespace == f.Namespace && j.Name == f.Name && j.Runtime == manifest.Name
+		}
+		if k.Stores {
+			return !slices.ContainsFunc(s.TrainJobs, uses)
+		}
+		return f.Namespace != manifest.Namespace || f.Kind != manifest.Kind || f.Name != manifest.Name
+	})
 }
 
 // copied is a pod, or the template of an object, that a controller made from a template.

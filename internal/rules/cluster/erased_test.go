@@ -7,49 +7,50 @@ import (
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/rules/rulestest"
-	"github.com/railhead/railhead/internal/workload"
 )
 
 // TestErasedFrom: a manifest is compared with the live object, or with what a TrainJob made of its runtime.
 func TestErasedFrom(t *testing.T) {
 	s := rulestest.Training(t)
 	inject(&s)
-	f, _ := workload.Lookup(s, workload.Ref{Name: "h-kim"}, "train")
-	manifest := f.Workload
-	if found := ErasedFrom(manifest, f); len(found) > 0 {
-		t.Errorf("unchanged: %v", found)
-	}
-	trainJob := workload.Family{
-		Workload: cluster.Workload{Kind: "TrainJob", Namespace: "train", Name: "h-kim"},
-		Made:     f.Members(),
-		Pods:     f.Pods,
-	}
-	trainJob.Made[0].Owner = "TrainJob/h-kim"
+	manifest := s.Workloads[0]
 	runtime := manifest
-	runtime.Kind = "TrainingRuntime"
-	if found := ErasedFrom(runtime, trainJob); len(found) > 0 {
-		t.Errorf("runtime unchanged: %v", found)
+	runtime.Kind, runtime.Name = "TrainingRuntime", "torch"
+	trained := func(s *cluster.State) {
+		rulestest.TrainJob(s, nil)
+		s.Workloads[0].Owner = "TrainJob/h-kim"
+		s.Workloads = append(s.Workloads, cluster.Workload{Kind: "TrainJob", Namespace: "train", Name: "h-kim"})
 	}
-	live := f.Templates[1]
-	live.Containers = []cluster.Container{live.Containers[0], {Name: "train", Injected: []string{"variable RAILHEAD_MODE"}}}
-	live.Annotations = nil
-	trainJob.Made[0].Templates = []cluster.Pod{f.Templates[0], live}
-	f.Templates = trainJob.Made[0].Templates
+	erase := func(s *cluster.State) {
+		live := s.Workloads[0].Templates[1]
+		live.Containers = []cluster.Container{live.Containers[0], {Name: "train", Injected: []string{"variable RAILHEAD_MODE"}}}
+		live.Annotations = nil
+		s.Workloads[0].Templates = []cluster.Pod{s.Workloads[0].Templates[0], live}
+	}
+	none := func(s *cluster.State) { s.Workloads = nil }
 	for name, c := range map[string]struct {
 		manifest cluster.Workload
-		family   workload.Family
-		want     string
+		change   []func(*cluster.State)
+		want     []string // the evidence and the fix of one finding
 	}{
-		"an object that was applied before": {manifest, f, setInstead[""]},
-		"fields of the TrainJob":            {runtime, trainJob, trainerFields},
+		"as the manifest":                   {manifest, nil, nil},
+		"as the runtime":                    {runtime, []func(*cluster.State){trained}, nil},
+		"an object that was applied before": {manifest, []func(*cluster.State){erase}, []string{"without annotation " + networksAnnotation + ", command of container train", setInstead[""]}},
+		"fields of the TrainJob":            {runtime, []func(*cluster.State){trained, erase}, []string{"without annotation " + networksAnnotation + ", command of container train", trainerFields}},
+		"nothing was applied":               {manifest, []func(*cluster.State){none}, []string{"0 workloads", "Apply the output of inject first. You need the right to list it and its pods."}},
+		"no TrainJob has the runtime":       {runtime, nil, []string{"0 workloads", "Apply the output of inject first. You need the right to list it and its pods."}},
 	} {
-		found := ErasedFrom(c.manifest, c.family)
-		if len(found) != 1 || found[0].Evidence[0].Got != "without annotation "+networksAnnotation+", command of container train" {
-			t.Errorf("%s: %v", name, found)
-			continue
+		s := rulestest.Training(t)
+		inject(&s)
+		for _, change := range c.change {
+			change(&s)
 		}
-		if diff := cmp.Diff(c.want, found[0].Fix.Text); diff != "" {
-			t.Errorf("%s: %s", name, diff)
+		var got []string
+		for _, f := range ErasedFrom(c.manifest, s) {
+			got = append(got, f.Evidence[0].Got, f.Fix.Text)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
