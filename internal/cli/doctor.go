@@ -17,6 +17,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/examine"
 	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/report/text"
 	"github.com/railhead/railhead/internal/rules"
 	"github.com/railhead/railhead/internal/workload"
 )
@@ -281,23 +282,32 @@ func writeFile(name string, write func(io.Writer) error) error {
 
 // showDiagnosis prints the diagnosis of a bundle and returns its exit code.
 func (a *app) showDiagnosis(b bundle.Bundle, machines []rules.Judged, f doctorFlags) error {
-	v := judge(b, machines, f.explains())
-	if err := a.print(f.format, v, v.write); err != nil {
+	v := examine.Judge(b, machines, f.explains())
+	show := func(out io.Writer, wide bool) error {
+		return text.Diagnosis(out, text.Examined{
+			Diagnosis: v.Diagnosis,
+			Title:     v.Title(),
+			Size:      v.Size(),
+			Passed:    v.Subject.Passed,
+			Log:       v.Log,
+		}, wide)
+	}
+	if err := a.print(f.format, v, show); err != nil {
 		return err
 	}
-	return v.exit(f.failOn)
+	return exitOfVerdict(v, f.failOn)
 }
 
 // explains reports whether the causes of an NCCL error are requested.
 func (f doctorFlags) explains() bool { return f.autopsy != "none" }
 
-// exit returns the exit code for --fail-on.
-func (v doctorVerdict) exit(failOn string) error {
+// exitOfVerdict returns the exit code for --fail-on.
+func exitOfVerdict(v examine.Verdict, failOn string) error {
 	least := map[string]check.Status{"fail": check.Fail, "warn": check.Warn}[failOn]
 	switch {
 	case failOn == "never":
 		return nil
-	case v.worst() >= least:
+	case v.Status() >= least:
 		return exit.Error{Code: exit.Fault}
 	case v.Unknown():
 		return exit.Error{Code: exit.Unknown}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/examine"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/ranks/rankstest"
 	"github.com/railhead/railhead/internal/rules"
@@ -111,8 +112,8 @@ func TestDoctorExitCodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var coded exit.Error // 0 without one
-			verdict := doctorVerdict{Diagnosis: test.d, Log: &story.Story{Runs: []story.Run{{Outcome: test.logged}}}}
-			if err := verdict.exit(test.failOn); err != nil && !errors.As(err, &coded) {
+			verdict := examine.Verdict{Diagnosis: test.d, Log: &story.Story{Runs: []story.Run{{Outcome: test.logged}}}}
+			if err := exitOfVerdict(verdict, test.failOn); err != nil && !errors.As(err, &coded) {
 				t.Fatal(err)
 			}
 			if int(coded.Code) != test.want {
@@ -136,7 +137,7 @@ func TestDoctorFrom(t *testing.T) {
 		"pod/train/h-kim-2: could not be examined: no answer within 1m0s [machine-reached]",
 		"'railhead explain-check ID' explains each",
 	)
-	var v doctorVerdict
+	var v examine.Verdict
 	err := json.Unmarshal([]byte(run("doctor", "--from", releasedArchive, "-o", "json").out), &v)
 	if err != nil || v.Pods != 2 || v.SchemaVersion != rules.DiagnosisSchema || len(v.Problems) == 0 {
 		t.Errorf("%+v: %v", v, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/examine"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/logsource"
@@ -71,7 +72,7 @@ possible; 3 if the log does not show it, or a log could not be read.`,
 
 // explain reads the logs and the machines, and returns the story.
 func (e explainer) explain(ctx context.Context, args []string) (story.Story, error) {
-	machines, logs, err := readMachines(e.with)
+	machines, logs, err := examine.Saved(e.with)
 	if err != nil {
 		return story.Story{}, unknown(err)
 	}

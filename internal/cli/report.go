@@ -16,6 +16,7 @@ import (
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/examine"
 	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/pages"
 	"github.com/railhead/railhead/internal/report/html"
 	"github.com/railhead/railhead/internal/workload"
 )
@@ -55,7 +56,7 @@ wrong; 3 if a file or the cluster could not be read.`,
 				return errors.New("use -o report.html to write the page, or --serve to show it")
 			}
 			if f.serve != "" {
-				if err := checkServe(f.serve); err != nil {
+				if err := pages.CheckAddress(f.serve); err != nil {
 					return err
 				}
 			}
@@ -75,19 +76,12 @@ wrong; 3 if a file or the cluster could not be read.`,
 	return cmd
 }
 
-type reportSource interface {
-	// page returns the current page.
-	page(ctx context.Context) (html.Page, error)
-	// follow shows every later page until the context ends.
-	follow(ctx context.Context, show func(html.Page)) error
-}
-
 // reportSource distinguishes files from the name of a job.
-func (a *app) reportSource(ctx context.Context, args []string, f reportFlags) (reportSource, error) {
+func (a *app) reportSource(ctx context.Context, args []string, f reportFlags) (pages.Source, error) {
 	for _, arg := range args {
 		_, err := os.Stat(arg)
 		if err == nil {
-			return &files{names: args}, nil
+			return &pages.Files{Names: args}, nil
 		}
 		_, notJob := workload.ParseRef(arg)
 		if len(args) > 1 || notJob != nil || filepath.Ext(arg) != "" || !errors.Is(err, fs.ErrNotExist) {
@@ -103,20 +97,24 @@ func (a *app) reportSource(ctx context.Context, args []string, f reportFlags) (r
 	if err != nil {
 		return nil, err
 	}
-	return &watched{app: a, seen: bundle.Clean(seen)}, nil
+	connect := func(ctx context.Context) (pages.Watcher, error) {
+		client, _, err := a.connect(ctx)
+		return client, err
+	}
+	return pages.Watched{Seen: bundle.Clean(seen), Connect: connect, Say: a.sayLine}, nil
 }
 
 // report writes the page, or serves it, or both: then the file has the page that was shown last.
-func (a *app) report(ctx context.Context, source reportSource, f reportFlags) error {
-	page, err := source.page(ctx)
-	if f.serve != "" && errors.Is(err, errEmpty) {
+func (a *app) report(ctx context.Context, source pages.Source, f reportFlags) error {
+	page, err := source.Page(ctx)
+	if f.serve != "" && errors.Is(err, pages.ErrEmpty) {
 		page, err = html.Waiting(err.Error()), nil
 	}
 	if err != nil {
 		return unknown(err)
 	}
 	if f.serve != "" {
-		if page, err = a.serve(ctx, source, page, f.serve); err != nil {
+		if page, err = pages.Serve(ctx, source, page, f.serve, a.say); err != nil {
 			return exit.Failed(err)
 		}
 	}

@@ -5,9 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +15,7 @@ import (
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/host/sysfs"
+	"github.com/railhead/railhead/internal/pages"
 	"github.com/railhead/railhead/internal/report/html"
 )
 
@@ -156,113 +155,12 @@ func TestReportOutput(t *testing.T) {
 	}
 }
 
-func TestServeAddress(t *testing.T) {
-	const notLocal = "must be a local address"
-	for address, wrong := range map[string]string{
-		"127.0.0.1:0":    "",
-		"localhost:0":    "",
-		"[::1]:0":        "",
-		"127.8.8.8:0":    "",
-		"0.0.0.0:0":      notLocal,
-		":8080":          notLocal,
-		"10.0.0.1:80":    notLocal,
-		"example.com:80": notLocal,
-		"8080":           "not an address",
-	} {
-		err := checkServe(address)
-		if (err == nil) != (wrong == "") || err != nil && !strings.Contains(err.Error(), wrong) {
-			t.Errorf("%s: %v", address, err)
-		}
-	}
-}
-
-// slides is a source of the pages that a test sends.
-type slides struct {
-	first html.Page
-	next  chan html.Page
-}
-
-func (s slides) page(context.Context) (html.Page, error) { return s.first, nil }
-
-func (s slides) follow(ctx context.Context, show func(html.Page)) error {
-	for {
-		select {
-		case page := <-s.next:
-			show(page)
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
 // talk passes on the messages of the server.
 type talk chan string
 
 func (t talk) Write(p []byte) (int, error) {
 	t <- string(p)
 	return len(p), nil
-}
-
-func TestServe(t *testing.T) {
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
-	said := make(talk, 8)
-	a := &app{streams: Streams{Out: io.Discard, Err: said}}
-	source := slides{first: html.Page{Title: "before"}, next: make(chan html.Page)}
-	type end struct {
-		page html.Page
-		err  error
-	}
-	ended := make(chan end, 1)
-	go func() {
-		page, err := a.serve(ctx, source, source.first, "127.0.0.1:0")
-		ended <- end{page, err}
-	}()
-	url, _, _ := strings.Cut(<-said, " ")
-	read := func(r io.Reader, until string) string {
-		var all []byte
-		piece := make([]byte, 64<<10)
-		for !bytes.Contains(all, []byte(until)) {
-			n, err := r.Read(piece)
-			if all = append(all, piece[:n]...); err != nil {
-				t.Fatalf("%v before %q", err, until)
-			}
-		}
-		return string(all)
-	}
-	get := func(path string) io.ReadCloser {
-		answer, err := http.Get(strings.TrimSuffix(url, "/") + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { answer.Body.Close() })
-		return answer.Body
-	}
-	text := read(get("/"), "</html>")
-	for _, want := range []string{
-		"<h1>before</h1>", `<meta name="events" content="/events?have=0">`, "connect-src &#39;self&#39;",
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the page does not have %s", want)
-		}
-	}
-	events := get("/events?have=0")
-	read(events, ": unchanged\n\n")
-	source.next <- html.Page{Title: "after"}
-	read(events, "data: 1\n\n")
-	if text := read(get("/"), "</html>"); !strings.Contains(text, "<h1>after</h1>") {
-		t.Error("the old page is still shown")
-	}
-	read(get("/events?have=0"), "data: 1\n\n") // a page that changed between two requests is not lost
-	stop()
-	select {
-	case e := <-ended:
-		if e.err != nil || e.page.Title != "after" {
-			t.Errorf("%q, %v", e.page.Title, e.err)
-		}
-	case <-time.After(30 * time.Second):
-		t.Fatal("the server still runs after Ctrl-C")
-	}
 }
 
 // The page of a bench that has just started exists before its result.
@@ -278,7 +176,7 @@ func TestServeBeginningBench(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "report.html")
 	ended := make(chan error, 1)
 	go func() {
-		ended <- a.report(ctx, &files{names: []string{file}}, reportFlags{out: out, serve: "127.0.0.1:0"})
+		ended <- a.report(ctx, &pages.Files{Names: []string{file}}, reportFlags{out: out, serve: "127.0.0.1:0"})
 	}()
 	url, _, _ := strings.Cut(<-said, " ")
 	shows := func(text string) bool {
@@ -309,28 +207,6 @@ func TestServeBeginningBench(t *testing.T) {
 	}
 }
 
-// The name of another site may resolve to 127.0.0.1: its page must not read the served one.
-func TestServeForeignHost(t *testing.T) {
-	s := &pageServer{changed: make(chan struct{})}
-	server := httptest.NewServer(s.handler())
-	defer server.Close()
-	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
-	for name, want := range map[string]int{
-		"127.0.0.1": 200, "localhost": 200, "evil.example.com": 403, "localhost.example.com": 403,
-	} {
-		request, _ := http.NewRequest(http.MethodGet, server.URL, nil)
-		request.Host = net.JoinHostPort(name, port)
-		answer, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer.Body.Close()
-		if answer.StatusCode != want {
-			t.Errorf("%s: %d, want %d", name, answer.StatusCode, want)
-		}
-	}
-}
-
 func TestFollowFiles(t *testing.T) {
 	folder := reportInputs(t)
 	name := filepath.Join(folder, "bench.json")
@@ -342,11 +218,11 @@ func TestFollowFiles(t *testing.T) {
 	defer stop()
 	shown := make(chan html.Page, 1)
 	ended := make(chan error, 1)
-	source := &files{names: []string{name}}
-	if _, err := source.page(ctx); err != nil {
+	source := &pages.Files{Names: []string{name}}
+	if _, err := source.Page(ctx); err != nil {
 		t.Fatal(err)
 	}
-	go func() { ended <- source.follow(ctx, func(p html.Page) { shown <- p }) }()
+	go func() { ended <- source.Follow(ctx, func(p html.Page) { shown <- p }) }()
 	text = bytes.Replace(text, []byte(`"h-kim"`), []byte(`"h-kim-again"`), 1)
 	if err := os.WriteFile(name, text, 0o600); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package cli
+package pages
 
 import (
 	"bytes"
@@ -17,7 +17,6 @@ import (
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/check"
-	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/examine"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/host/sysfs"
@@ -26,24 +25,24 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
-// files are the source of a page.
-type files struct {
-	names []string
+// Files are the source of a page: results of benches, diagnoses, snapshots and recorded machines.
+type Files struct {
+	Names []string
 	shown []string // state of the files when they were read
 }
 
-// page reads all files. The machines make one diagnosis: they are compared with each other.
-func (f *files) page(context.Context) (html.Page, error) {
+// Page reads all files. The machines make one diagnosis: they are compared with each other.
+func (f *Files) Page(context.Context) (html.Page, error) {
 	f.shown = f.state()
 	var pages []html.Page
 	var machines []rules.Machine
-	for _, name := range f.names {
+	for _, name := range f.Names {
 		text, err := os.ReadFile(name)
 		if err != nil && !errors.Is(err, syscall.EISDIR) { // a folder is the captured root of a machine
 			return html.Page{}, fmt.Errorf("read %s: %w", name, cmp.Or(errors.Unwrap(err), err))
 		}
 		if err == nil && len(text) == 0 {
-			return html.Page{}, fmt.Errorf("%s: %w", name, errEmpty)
+			return html.Page{}, fmt.Errorf("%s: %w", name, ErrEmpty)
 		}
 		read, err := readReport(name, text)
 		if err != nil {
@@ -61,9 +60,9 @@ func (f *files) page(context.Context) (html.Page, error) {
 	return html.Join(pages...), nil
 }
 
-// follow reads the files again when one has changed. A file that cannot be read is still being written and will change
+// Follow reads the files again when one has changed. A file that cannot be read is still being written and will change
 // again.
-func (f *files) follow(ctx context.Context, show func(html.Page)) error {
+func (f *Files) Follow(ctx context.Context, show func(html.Page)) error {
 	const pause = time.Second
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
@@ -76,16 +75,16 @@ func (f *files) follow(ctx context.Context, show func(html.Page)) error {
 		if slices.Equal(f.state(), f.shown) {
 			continue
 		}
-		if page, err := f.page(ctx); err == nil {
+		if page, err := f.Page(ctx); err == nil {
 			show(page)
 		}
 	}
 }
 
 // state changes when a file does.
-func (f *files) state() []string {
-	state := make([]string, len(f.names))
-	for i, name := range f.names {
+func (f *Files) state() []string {
+	state := make([]string, len(f.Names))
+	for i, name := range f.Names {
 		if info, err := os.Stat(name); err == nil {
 			state[i] = fmt.Sprint(info.Size(), info.ModTime())
 		}
@@ -99,8 +98,8 @@ type reading struct {
 	machine *rules.Machine
 }
 
-// errEmpty means that a bench has just created its result file.
-var errEmpty = errors.New("nothing was written to it yet")
+// ErrEmpty means that a bench has just created its result file.
+var ErrEmpty = errors.New("nothing was written to it yet")
 
 var errNoReport = errors.New("it is neither an archive nor the JSON of a bench, a diagnosis or a snapshot, " +
 	"nor a recorded machine")
@@ -108,11 +107,11 @@ var errNoReport = errors.New("it is neither an archive nor the JSON of a bench, 
 // readReport recognizes a file by its content.
 func readReport(name string, text []byte) (reading, error) {
 	short := filepath.Base(name)
-	if isArchive(text) {
+	if examine.IsArchive(text) {
 		b, err := bundle.Read(bytes.NewReader(text))
 		return reading{page: bundlePage(b, short)}, err
 	}
-	if !isJSON(text) {
+	if !examine.IsJSON(text) {
 		machine, err := sysfs.Open(name)
 		if err != nil {
 			return reading{}, errNoReport
@@ -134,19 +133,19 @@ func readReport(name string, text []byte) (reading, error) {
 		v, err := parseVerdict(text)
 		return reading{page: verdictPage(v, html.Diagnosed{File: short})}, err
 	case has("schemaVersion"):
-		s, err := parseSnapshot(text)
+		s, err := examine.ParseSnapshot(text)
 		return machineReading(s, short), err
 	}
 	return reading{}, errNoReport
 }
 
-func parseVerdict(text []byte) (doctorVerdict, error) {
-	var v doctorVerdict
+func parseVerdict(text []byte) (examine.Verdict, error) {
+	var v examine.Verdict
 	if err := json.Unmarshal(text, &v); err != nil {
 		return v, fmt.Errorf("not a diagnosis: %w", err)
 	}
 	if v.SchemaVersion > rules.DiagnosisSchema {
-		return v, newerSchema(v.SchemaVersion, rules.DiagnosisSchema)
+		return v, examine.NewerSchema(v.SchemaVersion, rules.DiagnosisSchema)
 	}
 	return v, nil
 }
@@ -162,12 +161,12 @@ func machineReading(s host.Snapshot, file string) reading {
 }
 
 func machinesPage(machines []rules.Machine) html.Page {
-	v := judge(bundle.Bundle{}, rules.JudgeAll(machines), false)
+	v := examine.Judge(bundle.Bundle{}, rules.JudgeAll(machines), false)
 	return verdictPage(v, html.Diagnosed{Machines: machines, Taken: machines[0].Snapshot.Taken})
 }
 
 func bundlePage(b bundle.Bundle, file string) html.Page {
-	page := verdictPage(judge(b, rules.JudgeAll(b.Machines), false), html.Diagnosed{
+	page := verdictPage(examine.Judge(b, rules.JudgeAll(b.Machines), false), html.Diagnosed{
 		File:     file,
 		Taken:    b.Manifest.Taken,
 		Machines: b.Machines,
@@ -180,8 +179,8 @@ func bundlePage(b bundle.Bundle, file string) html.Page {
 	return page
 }
 
-func verdictPage(v doctorVerdict, seen html.Diagnosed) html.Page {
-	seen.Diagnosis, seen.Story, seen.Title = v.Diagnosis, v.Log, v.about()
+func verdictPage(v examine.Verdict, seen html.Diagnosed) html.Page {
+	seen.Diagnosis, seen.Story, seen.Title = v.Diagnosis, v.Log, v.Title()
 	if seen.Title == "Namespace " { // files have no subject
 		switch {
 		case len(seen.Machines) == 1:
@@ -193,51 +192,4 @@ func verdictPage(v doctorVerdict, seen html.Diagnosed) html.Page {
 		}
 	}
 	return html.FromDiagnosis(seen)
-}
-
-// watched is a cluster whose machines were examined once and whose objects are followed.
-type watched struct {
-	app  *app
-	seen bundle.Bundle
-}
-
-func (w *watched) page(context.Context) (html.Page, error) { return bundlePage(w.seen, ""), nil }
-
-// follow judges again when the cluster changes, at most once a second: judging a thousand machines takes that long.
-func (w *watched) follow(ctx context.Context, show func(html.Page)) error {
-	client, _, err := w.app.connect(ctx)
-	if err != nil {
-		return err
-	}
-	want := examine.Want(w.seen.Manifest.Subject)
-	states := make(chan cluster.State, 1)
-	go func() {
-		defer close(states)
-		last := ""
-		for state, err := range client.Watch(ctx, want) {
-			if err != nil {
-				if err.Error() != last {
-					last = err.Error()
-					w.app.sayLine(last)
-				}
-				continue
-			}
-			select {
-			case <-states: // outdated
-			default:
-			}
-			states <- state
-		}
-	}()
-	const pause = time.Second
-	for state := range states {
-		b := w.seen
-		b.State, b.Manifest.Taken = state, time.Now().UTC()
-		show(bundlePage(bundle.Clean(b), ""))
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
-	}
-	return nil
 }

@@ -1,31 +1,29 @@
-package cli
+package examine
 
 import (
-	"io"
 	"strings"
 
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/logsource"
-	"github.com/railhead/railhead/internal/report/text"
 	"github.com/railhead/railhead/internal/rules"
 	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 	"github.com/railhead/railhead/internal/story"
 	"github.com/railhead/railhead/internal/words"
 )
 
-// doctorVerdict is the output of doctor, in every format.
-type doctorVerdict struct {
+// Verdict is the diagnosis of what was examined: the output of doctor, in every format.
+type Verdict struct {
 	Subject bundle.Subject `json:"subject"`
 	rules.Diagnosis
 	Log *story.Story `json:"log,omitempty"` // of the pods' logs
 }
 
-// judge diagnoses a bundle, from a cluster or from an archive.
-func judge(b bundle.Bundle, machines []rules.Judged, autopsy bool) doctorVerdict {
+// Judge diagnoses a bundle, from a cluster or from an archive.
+func Judge(b bundle.Bundle, machines []rules.Judged, autopsy bool) Verdict {
 	asked := b.Manifest.Subject
-	v := doctorVerdict{Subject: asked, Diagnosis: rules.Diagnose(rules.Case{
+	v := Verdict{Subject: asked, Diagnosis: rules.Diagnose(rules.Case{
 		State:    b.State,
 		Machines: machines,
 		Cluster:  clusterrules.Options{Namespace: asked.Namespace, Job: asked.Ref(), Whole: asked.Cluster},
@@ -45,8 +43,8 @@ func judge(b bundle.Bundle, machines []rules.Judged, autopsy bool) doctorVerdict
 	return v
 }
 
-// worst returns the worst status of the diagnosis and of the logs.
-func (v doctorVerdict) worst() check.Status {
+// Status returns the worst status of the diagnosis and of the logs.
+func (v Verdict) Status() check.Status {
 	worst := v.Worst()
 	if v.Log == nil {
 		return worst
@@ -63,18 +61,8 @@ func (v doctorVerdict) worst() check.Status {
 	return worst
 }
 
-func (v doctorVerdict) write(out io.Writer, wide bool) error {
-	return text.Diagnosis(out, text.Examined{
-		Diagnosis: v.Diagnosis,
-		Title:     v.about(),
-		Size:      v.counted(),
-		Passed:    v.Subject.Passed,
-		Log:       v.Log,
-	}, wide)
-}
-
-// about names the subject.
-func (v doctorVerdict) about() string {
+// Title names the subject: "Job h-kim in namespace train".
+func (v Verdict) Title() string {
 	s := v.Subject
 	in := ""
 	if s.Namespace != "" {
@@ -99,7 +87,8 @@ func (v doctorVerdict) about() string {
 	return strings.Join(parts, ", ")
 }
 
-func (v doctorVerdict) counted() string {
+// Size counts what was examined: "2 pods and 1 node".
+func (v Verdict) Size() string {
 	text := words.Count(v.Pods, "pod")
 	if v.Nodes > 0 {
 		text += " and " + words.Count(v.Nodes, "node")

@@ -1,4 +1,5 @@
-package cli
+// Package pages makes pages of results, diagnoses and machines, from files or a cluster, and serves them.
+package pages
 
 import (
 	"bytes"
@@ -27,15 +28,25 @@ type pageServer struct {
 	ends    <-chan struct{}
 }
 
-// serve shows a page until the context ends. It returns the page that was shown last.
-func (a *app) serve(ctx context.Context, source reportSource, page html.Page, address string) (html.Page, error) {
+// Source has a page that changes.
+type Source interface {
+	// Page returns the current page.
+	Page(ctx context.Context) (html.Page, error)
+	// Follow shows every later page until the context ends.
+	Follow(ctx context.Context, show func(html.Page)) error
+}
+
+// Serve shows a page until the context ends. It returns the page that was shown last.
+func Serve(
+	ctx context.Context, source Source, page html.Page, address string, say func(format string, args ...any),
+) (html.Page, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return page, fmt.Errorf("--serve: %w", err)
 	}
 	s := &pageServer{page: page, changed: make(chan struct{}), ends: ctx.Done()}
 	server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second}
-	a.say("http://%s/ shows the page. Press Ctrl-C to stop.", listener.Addr())
+	say("http://%s/ shows the page. Press Ctrl-C to stop.", listener.Addr())
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -44,9 +55,9 @@ func (a *app) serve(ctx context.Context, source reportSource, page html.Page, ad
 		return nil
 	})
 	g.Go(func() error {
-		err := source.follow(ctx, s.show)
+		err := source.Follow(ctx, s.show)
 		if ctx.Err() == nil {
-			a.say("The page is no longer updated: %v", cmp.Or(err, errors.New("the cluster cannot be watched")))
+			say("The page is no longer updated: %v", cmp.Or(err, errors.New("the cluster cannot be watched")))
 		}
 		<-ctx.Done()
 		return server.Close() // Shutdown would wait for the browsers' event streams
@@ -57,8 +68,8 @@ func (a *app) serve(ctx context.Context, source reportSource, page html.Page, ad
 	return s.page, err
 }
 
-// checkServe refuses addresses that other machines can reach: the page names the machines of a cluster.
-func checkServe(address string) error {
+// CheckAddress refuses addresses that other machines can reach: the page names the machines of a cluster.
+func CheckAddress(address string) error {
 	name, _, err := net.SplitHostPort(address)
 	switch {
 	case err != nil:

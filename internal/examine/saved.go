@@ -1,4 +1,4 @@
-package cli
+package examine
 
 import (
 	"bytes"
@@ -14,10 +14,10 @@ import (
 	"github.com/railhead/railhead/internal/rules"
 )
 
-// readMachines reads snapshots, and the logs in archives.
-func readMachines(places []string) (machines []host.Snapshot, logs []bundle.Log, err error) {
+// Saved reads snapshots, and the logs in archives.
+func Saved(places []string) (machines []host.Snapshot, logs []bundle.Log, err error) {
 	for _, place := range places {
-		snapshots, text, err := readMachine(place)
+		snapshots, text, err := readSaved(place)
 		if err != nil {
 			return nil, nil, fmt.Errorf("--with %s: %w", place, err)
 		}
@@ -26,18 +26,18 @@ func readMachines(places []string) (machines []host.Snapshot, logs []bundle.Log,
 	return machines, logs, nil
 }
 
-// readMachine reads a snapshot in JSON, a recording or an archive of doctor.
-func readMachine(place string) ([]host.Snapshot, []bundle.Log, error) {
+// readSaved reads a snapshot in JSON, a recording or an archive of doctor.
+func readSaved(place string) ([]host.Snapshot, []bundle.Log, error) {
 	text, err := os.ReadFile(place)
 	if err != nil {
 		return nil, nil, cmp.Or(errors.Unwrap(err), err)
 	}
 	switch {
-	case isArchive(text):
+	case IsArchive(text):
 		b, err := bundle.Read(bytes.NewReader(text))
 		return snapshotsOf(b.Machines), b.Logs, err
-	case isJSON(text):
-		s, err := parseSnapshot(text)
+	case IsJSON(text):
+		s, err := ParseSnapshot(text)
 		return []host.Snapshot{s}, nil, err
 	}
 	machine, err := sysfs.Open(place)
@@ -47,11 +47,14 @@ func readMachine(place string) ([]host.Snapshot, []bundle.Log, error) {
 	return []host.Snapshot{machine.Snapshot()}, nil, nil
 }
 
-func isArchive(text []byte) bool { return bytes.HasPrefix(text, []byte("\x1f\x8b")) } // gzip
+// IsArchive reports whether a file is an archive of doctor.
+func IsArchive(text []byte) bool { return bytes.HasPrefix(text, []byte("\x1f\x8b")) } // gzip
 
-func isJSON(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) }
+// IsJSON reports whether a file holds a JSON object.
+func IsJSON(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) }
 
-func parseSnapshot(text []byte) (host.Snapshot, error) {
+// ParseSnapshot reads a snapshot of railhead-pod, of this version or an earlier one.
+func ParseSnapshot(text []byte) (host.Snapshot, error) {
 	var s host.Snapshot
 	if err := json.Unmarshal(text, &s); err != nil {
 		return s, fmt.Errorf("not a snapshot: %w", err)
@@ -60,12 +63,13 @@ func parseSnapshot(text []byte) (host.Snapshot, error) {
 	case s.SchemaVersion == 0:
 		return s, errors.New("not a snapshot: it has no schemaVersion; make one with 'railhead-pod snapshot'")
 	case s.SchemaVersion > host.SchemaVersion:
-		return s, newerSchema(s.SchemaVersion, host.SchemaVersion)
+		return s, NewerSchema(s.SchemaVersion, host.SchemaVersion)
 	}
 	return s, nil
 }
 
-func newerSchema(version, known int) error {
+// NewerSchema returns the error of a file that a newer railhead wrote.
+func NewerSchema(version, known int) error {
 	return fmt.Errorf("it has schemaVersion %d, this railhead knows %d: use a newer railhead", version, known)
 }
 
