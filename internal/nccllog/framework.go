@@ -217,10 +217,16 @@ func readException(e *Event, text, _ string) bool {
 	text = text[len(beginningPrefixes.FindString(text)):]
 	name, _, explained := strings.Cut(strings.TrimSpace(text), ":")
 	e.Name = name
-	if !explained && len(name) < len("IOError") || len(name) > 80 || strings.ContainsAny(name, " /=\"'()[]") {
+	explained = explained || strings.Contains(name, ".") || slices.Contains(unexplained, name)
+	if !explained || len(name) > 80 || strings.ContainsAny(name, " /=\"'()[]") {
 		return false
 	}
 	return slices.ContainsFunc([]string{"Error", "Exception", "Interrupt"}, func(suffix string) bool {
 		return strings.HasSuffix(name, suffix)
 	})
+}
+
+// unexplained are exceptions of Python that often have no text. Those of a package have its name and a dot in front.
+var unexplained = []string{
+	"AssertionError", "KeyboardInterrupt", "MemoryError", "NotImplementedError", "RuntimeError", "TimeoutError",
 }

@@ -112,6 +112,7 @@ func TestEndings(t *testing.T) {
 		// Python
 		{"Traceback (most recent call last):\n  File \"x.py\", line 1\nKeyError: 'x'", OutcomeFail, UnknownCause},
 		{"    assert loss > 0\nAssertionError", OutcomeFail, UnknownCause},
+		{"    out = torch.cat(parts)\nMemoryError", OutcomeFail, UnknownCause},
 		{"OSError: [Errno 24] Too many open files", OutcomeFail, TooManyFiles},
 
 		// GPUs
