@@ -133,10 +133,16 @@ func (j *placement) checkPorts(offered []cluster.Rail) {
 	}
 }
 
-// suitableNodes returns the names of the nodes that may take a pod, as far as rails do not decide.
+// suitableNodes returns the names of the nodes that may take a pod, as far as rails do not decide: those with devices if
+// nodes could not be read.
 func (j *placement) suitableNodes() []string {
 	var names []string
 	requests := j.requests(nil)
+	for _, d := range j.s.DRADevices {
+		if !j.s.Knows(cluster.Nodes) && !slices.Contains(names, d.Node) {
+			names = append(names, d.Node)
+		}
+	}
 	for _, n := range j.s.Nodes {
 		if j.unsuitable(n, requests) == "" {
 			names = append(names, n.Name)

@@ -291,6 +291,19 @@ func TestClaimsOfSriov(t *testing.T) {
 	}
 }
 
+// TestClaimsWithoutNodes: a user who may not list nodes gets the rails that most nodes with devices have.
+func TestClaimsWithoutNodes(t *testing.T) {
+	s, o := plantest.Unread(claimCluster(), cluster.Nodes), jobOptions()
+	s.Nodes, o.GPUs = nil, 8
+	p, findings := Deploy(s, o)
+	if check.Worst(findings) == check.Fail {
+		t.Fatal(plantest.Wording(findings))
+	}
+	if n := len(claimOf(t, p).Spec.Spec.Devices.Requests); n != 4 {
+		t.Errorf("%d requests, want one for each of 4 rails", n)
+	}
+}
+
 func TestClaimKinds(t *testing.T) {
 	claims := []cluster.Kind{cluster.DRADevices, cluster.DeviceClasses, cluster.ResourceClaims}
 	for name, test := range map[string]struct {

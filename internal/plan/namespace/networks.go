@@ -27,10 +27,7 @@ func (d *draft) networks() plan.Step {
 	step := plan.Step{ID: "networks", Title: "Create the network attachments of namespace " + d.Namespace}
 	switch {
 	case !d.s.Knows(cluster.Networks) && d.s.Server.Serves(cluster.NetworkGroup):
-		f := plan.Unreadable(d.s, cluster.Networks)[0]
-		f.Status = check.Unknown
-		f.Summary = f.Subject.Name + " could not be read: no attachment is created, because it may exist already"
-		d.Report(f)
+		d.unread(cluster.Networks)
 	case d.NetworksFrom == d.Namespace:
 		d.noSource("--networks-from names the namespace itself")
 	case d.NetworksFrom != "":
@@ -38,6 +35,8 @@ func (d *draft) networks() plan.Step {
 	case d.s.Server.Serves(cluster.SriovGroup) && d.s.Knows(cluster.SriovPolicies):
 		step.Changes = d.sriovNetworks()
 		step.Done, step.Watch = networksExist(d.Namespace, d.planned), []cluster.Kind{cluster.Networks}
+	case d.s.Server.Serves(cluster.NvidiaGroup) && d.s.Problem(cluster.NicPolicies) != nil:
+		d.unread(cluster.NicPolicies)
 	case d.s.Server.Serves(cluster.NvidiaGroup) && d.s.Knows(cluster.NicPolicies):
 		step.Changes = d.nvidiaNetworks()
 		step.Done, step.Watch = networksExist(d.Namespace, d.planned), []cluster.Kind{cluster.Networks}
@@ -49,6 +48,14 @@ func (d *draft) networks() plan.Step {
 			"and pods get a device only through that plugin.", words.And(d.chained))
 	}
 	return step
+}
+
+// unread reports a list without which no attachment is created: it may exist already.
+func (d *draft) unread(kind cluster.Kind) {
+	f := plan.Unreadable(d.s, kind)[0]
+	f.Status = check.Unknown
+	f.Summary = f.Subject.Name + " could not be read: no attachment is created, because it may exist already"
+	d.Report(f)
 }
 
 // sources returns the other namespaces with rails, those with most first.

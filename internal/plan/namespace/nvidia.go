@@ -35,7 +35,7 @@ type nvidiaRail struct {
 func (d *draft) nvidiaNetworks() []plan.Change {
 	rails := d.nvidiaRails()
 	if len(rails) == 0 {
-		if len(d.s.UsableRails(d.Namespace)) == 0 {
+		if len(d.s.UsableRails(d.Namespace)) == 0 && !d.claimed() {
 			d.noSource("no NicClusterPolicy has a device plugin with RDMA resources" + d.named())
 		}
 		return nil
@@ -55,7 +55,7 @@ func (d *draft) nvidiaNetworks() []plan.Change {
 			ipam = string(text)
 		}
 		if ipam == "" {
-			d.wrongSubnets("the networks need addresses, and no other network of "+r.Resource+" has some to copy", "subnets")
+			d.noSource("no network of " + r.Resource + " has addresses to copy, and --rail-subnets gives none")
 			return nil
 		}
 		changes = append(changes, d.nvidiaNetwork(r, name, ipam)...)

@@ -51,7 +51,7 @@ func TestSetupNvidia(t *testing.T) {
 		},
 		"no addresses": {
 			change: func(*cluster.State, *Options) {}, fails: true,
-			says: "the networks need addresses, and no other network of",
+			says: "--rail-subnets gives none",
 		},
 		"the addresses of another namespace": {
 			change: func(s *cluster.State, o *Options) {
@@ -71,6 +71,10 @@ func TestSetupNvidia(t *testing.T) {
 				}
 			},
 			says: "HostDeviceNetwork train-rail0 exists for namespace other: it is not changed",
+		},
+		"policies unread": {
+			change: func(s *cluster.State, _ *Options) { *s = plantest.Unread(*s, cluster.NicPolicies) },
+			says:   "unknown cluster-readable nicclusterpolicies",
 		},
 		"no RDMA": {
 			change: func(s *cluster.State, _ *Options) { s.NvidiaResources = s.NvidiaResources[2:3] }, fails: true,
