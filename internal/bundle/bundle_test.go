@@ -151,7 +151,7 @@ func fullState(taken time.Time) cluster.State {
 				"kubectl.kubernetes.io/last-applied-configuration": planted,
 			},
 			Containers: []cluster.Container{{
-				Name: "train", Image: "example.com/train:1", ExitCode: &code,
+				Name: "train", Image: "example.com/train:1", ExitCode: &code, Command: []string{"train", planted},
 				Message: "railhead-pod: fail: memlock\nPASSWORD is " + planted + "\nTraceback: " + planted,
 			}},
 		}},

@@ -108,10 +108,10 @@ func (j *jobState) statusCommand() string { return statusCommand(j.ref.String(),
 
 func statusCommand(name, ns string) string { return fmt.Sprintf("railhead status %s -n %s", name, ns) }
 
-// pods returns the pods, or says that there are none.
+// pods returns the pods by rank, or an error if there are none.
 func (j *jobState) pods() ([]ranks.Target, error) {
 	if len(j.Pods) == 0 {
-		return nil, exit.Failed(fmt.Errorf("job %s has no pods, so there is no log; see why with '%s'",
+		return nil, exit.Failed(fmt.Errorf("job %s has no pods; see why with '%s'",
 			j.ref, j.statusCommand()))
 	}
 	return ranks.Targets(j.Family), nil

@@ -43,8 +43,9 @@ func newStatus(a *app) *cobra.Command {
 		Use:   "status [KIND/]NAME",
 		Short: "Show a job's pods, and why one is not running",
 		Long: `status shows the pods of a job, their nodes, their rails and the security context constraint that
-admitted them, and a detached run of launch. If a pod is not running, it shows the reason and the fix. The job may be any workload of the namespace:
-a Deployment, a PyTorchJob, a TrainJob. KIND tells apart workloads of one name; it may be short, as in sts/h-kim.
+admitted them, and a detached run of launch. If a pod is not running, it shows the reason and the fix. The job may be
+any workload of the namespace: a Deployment, a PyTorchJob, a TrainJob. KIND tells apart workloads of one name; it may
+be short, as in sts/h-kim.
 
 Exit status: 0 if all pods are ready or have succeeded; 1 if one is not; 3 if something that matters could not be
 read.`,

@@ -125,8 +125,10 @@ func NotReady(s cluster.State, f workload.Family) []string {
 func notReady(items []plan.Item, pods []cluster.Pod) []string {
 	var lines []string
 	for _, item := range items {
-		if !slices.ContainsFunc(pods, func(p cluster.Pod) bool { return p.Name == item.Name && p.Ready && !p.Deleted }) {
-			lines = append(lines, fmt.Sprintf("%s: %s (%s)", item.Name, cmp.Or(item.State, "-"), cmp.Or(item.Note, "-")))
+		ready := func(p cluster.Pod) bool { return p.Name == item.Name && p.Ready && !p.Deleted }
+		if !slices.ContainsFunc(pods, ready) {
+			state, note := cmp.Or(item.State, "-"), cmp.Or(item.Note, "-")
+			lines = append(lines, fmt.Sprintf("%s: %s (%s)", item.Name, state, note))
 		}
 	}
 	return lines

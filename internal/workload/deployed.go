@@ -55,12 +55,6 @@ func Find(s cluster.State, job, namespace string) (k Kind, object cluster.Object
 	return Kind{}, cluster.Object{}, false
 }
 
-// SizeOf returns how many pods a job should have; 0 if its object was not read.
-func SizeOf(s cluster.State, job, namespace string) int {
-	k, object, _ := Find(s, job, namespace)
-	return k.Size(object.Fields)
-}
-
 // Outdated returns a function that reports whether a pod is older than the last change of its job. The StatefulSet
 // controller writes the observed generation and the revision of new pods in one update (kubernetes
 // pkg/controller/statefulset/stateful_set_control.go updateStatefulSet).

@@ -79,7 +79,7 @@ func ended(w cluster.Workload, object map[string]any) bool {
 		slices.ContainsFunc(w.Conditions, func(c cluster.Condition) bool { return slices.Contains(endings, c.Type) })
 }
 
-// states are the fields of kinds that have a state with a reason and a message in the place of conditions: volcano.sh/apis
+// states are the fields of kinds that have a state with a reason and a message instead of conditions: volcano.sh/apis
 // batch/v1alpha1 JobState, and ray-operator apis/ray/v1 RayJobStatus.
 var states = map[string]string{"status.state": "phase", "status": "jobDeploymentStatus"}
 

@@ -31,7 +31,8 @@ func TestJobSize(t *testing.T) {
 		"of another name":             {set("Service", nil), 0},
 		"StatefulSet without a count": {set("StatefulSet", map[string]any{}), 1},
 	} {
-		if got := workload.SizeOf(cluster.State{Objects: test.objects}, "h-kim", "train"); got != test.want {
+		k, object, _ := workload.Find(cluster.State{Objects: test.objects}, "h-kim", "train")
+		if got := k.Size(object.Fields); got != test.want {
 			t.Errorf("%s: %d, want %d", name, got, test.want)
 		}
 	}
