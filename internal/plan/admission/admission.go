@@ -11,9 +11,9 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
-	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/job"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // Outcome is what happened to a pod.
@@ -57,29 +57,29 @@ func Kinds(o job.Options) []cluster.Kind {
 // of the nodes must let the pods lock memory. s is nil until the cluster was read.
 func Decide(pod unstructured.Unstructured, namespace string, s *cluster.State, o job.Options) Decision {
 	d := Decision{Outcome: Skipped, Pod: pod}
-	own := pod.GetAnnotations()[plan.Inject]
+	own := pod.GetAnnotations()[workload.WebhookLabel]
 	switch {
-	case own == plan.InjectDisabled:
+	case own == workload.WebhookDisabled:
 		d.Reason = Disabled
 	case hasDelivery(pod):
 		d.Reason = HasRails
 	case own == "" && !requestsGPUs(pod):
 		d.Reason = NoGPUs
 	case s == nil:
-		d.fail(own == plan.InjectRequired, NotRead, "the webhook has not read the cluster yet")
+		d.fail(own == workload.WebhookRequired, NotRead, "the webhook has not read the cluster yet")
 	default:
 		d.inject(namespace, required(own, namespace, *s), *s, o)
 	}
-	if own != "" && !slices.Contains([]string{plan.InjectEnabled, plan.InjectRequired, plan.InjectDisabled}, own) {
+	if own != "" && !slices.Contains([]string{workload.WebhookEnabled, workload.WebhookRequired, workload.WebhookDisabled}, own) {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("annotation %s is %q, but must be %s, %s or %s",
-			plan.Inject, own, plan.InjectEnabled, plan.InjectRequired, plan.InjectDisabled))
+			workload.WebhookLabel, own, workload.WebhookEnabled, workload.WebhookRequired, workload.WebhookDisabled))
 	}
 	return d
 }
 
 func required(own, namespace string, s cluster.State) bool {
 	n, _ := s.Namespace(namespace)
-	return cmp.Or(own, n.Labels[plan.Inject]) == plan.InjectRequired
+	return cmp.Or(own, n.Labels[workload.WebhookLabel]) == workload.WebhookRequired
 }
 
 func (d *Decision) inject(namespace string, required bool, s cluster.State, o job.Options) {

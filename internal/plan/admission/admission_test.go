@@ -12,10 +12,10 @@ import (
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
-	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/job"
 	"github.com/railhead/railhead/internal/plan/plantest"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 var options = job.Options{Programs: []delivery.Program{delivery.Packed("amd64", []byte("program"))}}
@@ -26,7 +26,7 @@ func training() cluster.State {
 	s.Read = append(s.Read, cluster.ConfigMaps)
 	s.Namespaces = append(s.Namespaces, cluster.Namespace{
 		Name:   "bare",
-		Labels: map[string]string{plan.Inject: plan.InjectRequired},
+		Labels: map[string]string{workload.WebhookLabel: workload.WebhookRequired},
 	})
 	d := delivery.Delivery{Programs: options.Programs}
 	for _, o := range d.Missing(s, "train", delivery.Kept()) {

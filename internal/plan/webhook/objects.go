@@ -15,6 +15,7 @@ import (
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 const (
@@ -209,15 +210,15 @@ const conditionsMinor = 28
 // configuration names the pods that the API server sends: those of namespaces with the label, and those with the
 // annotation anywhere else. It has no Go type here: its package would be linked for this one object.
 func (w writer) configuration() unstructured.Unstructured {
-	enabled := []any{plan.InjectEnabled, plan.InjectRequired}
-	labelled := w.webhook("namespace", expression(plan.Inject, "In", enabled...))
+	enabled := []any{workload.WebhookEnabled, workload.WebhookRequired}
+	labelled := w.webhook("namespace", expression(workload.WebhookLabel, "In", enabled...))
 	webhooks := []any{labelled}
 	if w.s.Server.Minor >= conditionsMinor {
 		others := condition("not-of-openshift", "!request.namespace.startsWith('openshift-')")
 		labelled["matchConditions"] = []any{others}
-		annotated := w.webhook("annotation", expression(plan.Inject, "NotIn", enabled...))
+		annotated := w.webhook("annotation", expression(workload.WebhookLabel, "NotIn", enabled...))
 		annotated["matchConditions"] = []any{others, condition("annotated", fmt.Sprintf(
-			"has(object.metadata.annotations) && '%s' in object.metadata.annotations", plan.Inject))}
+			"has(object.metadata.annotations) && '%s' in object.metadata.annotations", workload.WebhookLabel))}
 		webhooks = append(webhooks, annotated)
 	}
 	o := unstructured.Unstructured{Object: map[string]any{"webhooks": webhooks}}
@@ -271,7 +272,7 @@ func (w writer) webhook(name string, namespaces map[string]any) map[string]any {
 func (w writer) notes() []string {
 	notes := []string{
 		fmt.Sprintf("Label a namespace so that its pods with GPUs get rails: kubectl label namespace NAMESPACE %s=%s. "+
-			"With %s, pods that cannot get them are refused.", plan.Inject, plan.InjectEnabled, plan.InjectRequired),
+			"With %s, pods that cannot get them are refused.", workload.WebhookLabel, workload.WebhookEnabled, workload.WebhookRequired),
 	}
 	if w.s.Server.Minor < conditionsMinor {
 		notes = append(notes, fmt.Sprintf("Annotations of pods count only in such namespaces: "+

@@ -8,6 +8,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // Available is done when all replicas are available. It is stuck if a pod needs a fix.
@@ -82,7 +83,7 @@ func byServiceCA(configuration cluster.Object) bool {
 func namespacesLine(s cluster.State) string {
 	labelled := Labelled(s)
 	if len(labelled) == 0 {
-		return "No namespace has the label " + plan.Inject + "."
+		return "No namespace has the label " + workload.WebhookLabel + "."
 	}
 	return "Namespaces: " + plan.OrNone(labelled) + "."
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/words"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // Component is the value of LabelComponent of all objects of `setup webhook`; the way back uses it.
@@ -163,7 +164,7 @@ func Undo(s cluster.State) (plan.Plan, []check.Finding) {
 func Labelled(s cluster.State) []string {
 	var names []string
 	for _, n := range s.Namespaces {
-		if v := n.Labels[plan.Inject]; v == plan.InjectEnabled || v == plan.InjectRequired {
+		if workload.WebhookServes(n) {
 			names = append(names, n.Name)
 		}
 	}

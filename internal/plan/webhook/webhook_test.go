@@ -20,6 +20,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/plantest"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 var now = time.Date(2026, 11, 23, 6, 0, 0, 0, time.UTC)
@@ -29,7 +30,7 @@ func kubernetes() cluster.State {
 		Taken:      now,
 		Server:     cluster.Server{Minor: 34, Groups: []string{"apps"}},
 		Read:       Kinds(),
-		Namespaces: []cluster.Namespace{{Name: "train", Labels: map[string]string{plan.Inject: plan.InjectEnabled}}},
+		Namespaces: []cluster.Namespace{{Name: "train", Labels: map[string]string{workload.WebhookLabel: workload.WebhookEnabled}}},
 	}
 }
 

@@ -31,6 +31,7 @@ const (
 	ResourcesInjector check.ID = "resources-injector"
 	InjectionKept     check.ID = "injection-kept"
 	PodResources      check.ID = "pod-resources"
+	WebhookInjects    check.ID = "webhook-injects"
 	RDMARequested     check.ID = "rdma-requested"
 	ClaimedDevice     check.ID = "claimed-device"
 	ClaimedRails      check.ID = "claimed-rails"
@@ -137,7 +138,12 @@ func jobRows() []check.Check[view] {
 			Run:         reading(podNetworks, cluster.Networks),
 		},
 		{
+			ID: WebhookInjects, Title: "pods get rails in namespaces with the label of the webhook",
+			Run: reading(withoutInjection, cluster.Namespaces),
+		},
+		{
 			ID: RDMARequested, Title: "every job with GPUs on several nodes requests RDMA",
+			ExplainedBy: []check.ID{WebhookInjects},
 			Run: reading(rdmaRequested, cluster.Nodes, cluster.Networks),
 		},
 		{

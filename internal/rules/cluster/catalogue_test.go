@@ -32,6 +32,11 @@ func pool(s *cluster.State) *cluster.Pool {
 	return &s.Pools[0]
 }
 
+// webhookServes gives namespace train the label of the webhook.
+func webhookServes(s *cluster.State) {
+	s.Namespaces[0].Labels = map[string]string{workload.WebhookLabel: workload.WebhookEnabled}
+}
+
 // clusterFault is a fault in a cluster, and what is found.
 type clusterFault struct {
 	change func(*cluster.State)
@@ -314,6 +319,23 @@ func clusterFaults() map[string]clusterFault {
 				rulestest.GPUsOnly(s)
 			},
 			want: []string{"fail rdma-requested"}, says: "resourcesPerNode of TrainJob h-kim replaces the requests",
+		},
+		"a job without rails where the webhook should have given them": {
+			change: func(s *cluster.State) {
+				rulestest.GPUsOnly(s)
+				webhookServes(s)
+			},
+			want:   []string{"fail webhook-injects"},
+			says:   "2 pods with GPUs in namespace train got no rails from the webhook",
+			folded: []string{"rdma-requested"},
+		},
+		"a pod that opted out of the webhook, and one with rails": {
+			change: func(s *cluster.State) {
+				webhookServes(s)
+				p := rulestest.Pod(s, "h-kim-0")
+				p.Requests = cluster.Resources{"nvidia.com/gpu": 8}
+				p.Annotations = map[string]string{workload.WebhookLabel: workload.WebhookDisabled}
+			},
 		},
 		"a job on one node requests only GPUs": {
 			change: func(s *cluster.State) {
