@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,11 +32,17 @@ func newSetupNamespace(a *app) *cobra.Command {
 namespace only, and creates a network attachment for each rail: through the SR-IOV operator or NVIDIA's network
 operator if the cluster has one, or by copying those of another namespace. Where a DRA driver offers the NICs instead, jobs claim their rails, and it creates
 the driver's device class if there is none. It also stores railhead-pod in ConfigMaps, so that the manifests of 'deploy -o yaml'
-and 'inject' only name it. It prints the rails of the namespace. A second run changes nothing.`,
+and 'inject' only name it. It prints the rails of the namespace. A second run changes nothing.
+
+With --users it creates the role railhead-users in the namespace and a cluster role of the same name, with exactly the
+rights that inventory -n, deploy, inject, launch, status, logs, doctor, bench, restart and delete need, and binds groups
+and users to them. They read no secrets. To take the rights back, remove the subject from both bindings, or delete them:
+kubectl delete rolebinding railhead-users -n NAMESPACE; kubectl delete clusterrolebinding railhead-users.`,
 		Example: `  railhead setup namespace train
   railhead setup namespace train --name h-kim                 for the job h-kim: service account h-kim-sa
   railhead setup namespace train --rail-subnets 10.9.0.0/16     a quarter for each of four rails
   railhead setup namespace train --networks-from default      copies of the attachments of namespace default
+  railhead setup namespace train --users ml-team              also let a group run jobs; user:h-kim for one user
   railhead setup namespace train --scc nccl-scc -o yaml       use an existing SCC; print the objects for GitOps`,
 		Args: takes(1, "NAMESPACE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,7 +58,11 @@ and 'inject' only name it. It prints the rails of the namespace. A second run ch
 			if err != nil && len(binaries) > 0 { // a railhead without railhead-pod leaves it to the jobs
 				return usage(err)
 			}
-			client, s, err := a.read(cmd.Context(), kube.Want{Kinds: namespaceKinds})
+			kinds := namespaceKinds
+			if len(o.Users) > 0 {
+				kinds = append(slices.Clone(kinds), cluster.UserBindings)
+			}
+			client, s, err := a.read(cmd.Context(), kube.Want{Kinds: kinds})
 			if err != nil {
 				return err
 			}
@@ -71,6 +82,7 @@ and 'inject' only name it. It prints the rails of the namespace. A second run ch
 			"whereabouts assigns the addresses")
 	f.StringVar(&o.IPAM, "ipam", "",
 		"IPAM of all new attachments as `JSON` (default: that of the same resource in another namespace)")
+	f.StringSliceVar(&o.Users, "users", nil, "`group` that runs jobs in the namespace, or user:NAME; repeatable")
 	f.BoolVar(&o.AllowIPCLock, "allow-ipc-lock", false,
 		"without SCCs: let the pods of a new namespace add IPC_LOCK and run as root")
 	binaryFlag(cmd, &binaries, "")

@@ -78,6 +78,8 @@ const (
 	TrainJobs       Kind = "trainjobs"
 	// Webhooks are the objects of the admission webhook, among Objects, with Railhead's label
 	Webhooks Kind = "mutatingwebhookconfigurations"
+	// UserBindings are the cluster role bindings among Objects.
+	UserBindings Kind = "clusterrolebindings"
 )
 
 // Server is the API server with its API groups.

@@ -163,7 +163,7 @@ func (c *Client) assemble(w Want, sources []source, all []rows) cluster.State {
 				Kind:      s.kind,
 				Resource:  s.resource,
 				Namespace: namespace,
-				Err:       err.Error(),
+				Err:       unlisted(err, w.Namespace),
 				Forbidden: apierrors.IsForbidden(err),
 			})
 		}

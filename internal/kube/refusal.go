@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/namespace"
 )
 
 // Forbidden means that the user has no right to a change.
@@ -33,9 +35,28 @@ func (f *Forbidden) Error() string {
 		place, admin = " in namespace "+ns, "an administrator of the namespace"
 		role, bind = "role NAME -n "+ns, "rolebinding NAME -n "+ns+" --role=NAME"
 	}
-	return fmt.Sprintf("%s may not %s %s %q%s; %s can do it, or grant the right: "+
-		"kubectl create %s --verb=%s --resource=%s && kubectl create %s --user=%s",
-		f.User, r.Verb, resource, r.Name, place, admin, role, r.Verb, resource, bind, f.User)
+	grant := fmt.Sprintf("kubectl create %s --verb=%s --resource=%s && kubectl create %s --user=%s",
+		role, r.Verb, resource, bind, f.User)
+	if namespace.ForUsers(r) {
+		admin, grant = "a cluster administrator", setUpUsers(r.Namespace, f.User)
+	}
+	return fmt.Sprintf("%s may not %s %s %q%s; %s can do it, or grant the right: %s",
+		f.User, r.Verb, resource, r.Name, place, admin, grant)
+}
+
+// setUpUsers is the command that gives a user the rights for jobs in a namespace.
+func setUpUsers(ns, user string) string {
+	return "railhead setup namespace " + cmp.Or(ns, "NAMESPACE") + " --users " + namespace.User + user
+}
+
+// unlisted describes why a list could not be read, and who gives the right if it is one of those for jobs. ns is the
+// namespace of the command.
+func unlisted(err error, ns string) string {
+	f := parseNoRight(err.Error(), "")
+	if f == nil || !apierrors.IsForbidden(err) || !namespace.ForUsers(f.Right) {
+		return err.Error()
+	}
+	return err.Error() + "; a cluster administrator can grant the right: " + setUpUsers(ns, f.User)
 }
 
 // Unwrap returns the server's response.

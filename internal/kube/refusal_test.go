@@ -35,9 +35,16 @@ func TestRefusal(t *testing.T) {
 			`"group":"apps","kind":"statefulsets"},"message":"statefulsets.apps \"h-kim\" is forbidden: User \"dev\" ` +
 			`cannot patch resource \"statefulsets\" in API group \"apps\" in the namespace \"train\""}`,
 			&Forbidden{},
-			`dev may not patch statefulsets.apps "h-kim" in namespace train; an administrator of the namespace can ` +
-				`do it, or grant the right: kubectl create role NAME -n train --verb=patch ` +
-				`--resource=statefulsets.apps && kubectl create rolebinding NAME -n train --role=NAME --user=dev`},
+			`dev may not patch statefulsets.apps "h-kim" in namespace train; a cluster administrator can ` +
+				`do it, or grant the right: railhead setup namespace train --users user:dev`},
+		"a right that users do not get": {roleBinding, `{"code":403,"reason":"Forbidden","message":` +
+			`"rolebindings.rbac.authorization.k8s.io \"sa-scc\" is forbidden: User \"dev\" cannot patch resource ` +
+			`\"rolebindings\" in API group \"rbac.authorization.k8s.io\" in the namespace \"train\""}`,
+			&Forbidden{},
+			`dev may not patch rolebindings.rbac.authorization.k8s.io "sa-scc" in namespace train; an administrator of ` +
+				`the namespace can do it, or grant the right: kubectl create role NAME -n train --verb=patch ` +
+				`--resource=rolebindings.rbac.authorization.k8s.io && kubectl create rolebinding NAME -n train ` +
+				`--role=NAME --user=dev`},
 		"no right in the cluster": {machineConfig, `{"code":403,"reason":"Forbidden",` +
 			`"details":{"name":"99-worker-rdma-memlock","group":"machineconfiguration.openshift.io",` +
 			`"kind":"machineconfigs"},"message":"machineconfigs.machineconfiguration.openshift.io ` +

@@ -311,6 +311,7 @@ var endpoints = map[cluster.Kind][]endpoint{
 		writtenOf("policy", "v1", "PodDisruptionBudget", inNamespace),
 		writtenOf(rbacv1.GroupName, "v1", "ClusterRoleBinding", ofCluster),
 	},
+	cluster.UserBindings: {writtenOf(rbacv1.GroupName, "v1", "ClusterRoleBinding", ofCluster)},
 	cluster.SCCs: {{
 		group: cluster.SecurityGroup,
 		codec: codecOf(convertSCC, func(d *draft) *[]cluster.SCC { return &d.SCCs }),

@@ -1,11 +1,14 @@
 package kube
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/namespace"
 )
 
 // openshift serves what the sources can read, ResourceSlices in an old version.
@@ -214,6 +217,32 @@ func TestAccept(t *testing.T) {
 		for _, s := range openshift().sources(Want{Kinds: []cluster.Kind{kind}}) {
 			if s.codec.accept != want {
 				t.Errorf("%s is asked for as %s, want %s", s.path, s.codec.accept, want)
+			}
+		}
+	}
+}
+
+// TestUsersMayRead holds the rights of users to the lists that the commands for jobs read.
+func TestUsersMayRead(t *testing.T) {
+	kinds := []cluster.Kind{
+		cluster.Nodes, cluster.Pods, cluster.Pools, cluster.MachineConfigs, cluster.Networks, cluster.SriovNetworks,
+		cluster.SriovPolicies, cluster.SriovNodes, cluster.DRADevices, cluster.SCCs, cluster.SCCGrants, cluster.Events,
+		cluster.Objects, cluster.JobObjects, cluster.Workloads, cluster.Namespaces, cluster.ServiceAccounts,
+		cluster.Quotas, cluster.ConfigMaps, cluster.TrainJobs, cluster.DeviceClasses, cluster.ResourceClaims,
+	}
+	everywhere := []cluster.Kind{cluster.Pods, cluster.ResourceClaims}
+	for _, w := range []Want{
+		{Kinds: kinds, Namespace: "train", Everywhere: everywhere},
+		{Kinds: kinds, Namespace: "train", Job: "h-kim"},
+	} {
+		for _, s := range openshift().sources(w) {
+			resource, group, _ := strings.Cut(s.resource, ".")
+			right := plan.Right{Verb: "list", Group: group, Resource: resource, Namespace: s.namespace}
+			if s.name != "" {
+				right.Verb, right.Namespace = "get", s.name
+			}
+			if !namespace.ForUsers(right) {
+				t.Errorf("users may not %s", right)
 			}
 		}
 	}

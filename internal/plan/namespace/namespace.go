@@ -30,6 +30,7 @@ type Options struct {
 	IPAM         string             // JSON; empty: that of another network of the resource
 	Programs     []delivery.Program // railhead-pod by architecture; nil: jobs deliver it
 	RailSubnets  []netip.Prefix     // one for each rail, or one that is cut into as many
+	Users        []string           // groups, and user:NAME, that run jobs
 	AllowIPCLock bool               // plain Kubernetes: a new namespace lets pods add IPC_LOCK and be root
 }
 
@@ -49,7 +50,7 @@ func Setup(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 		return plan.Plan{}, d.Findings
 	}
 	access := plan.Step{ID: "access", Title: "Set up the service account " + o.account(), Changes: d.access()}
-	networks := d.networks()
+	networks, users := d.networks(), d.users()
 	if d.Failed() {
 		return plan.Plan{}, d.Findings
 	}
@@ -62,7 +63,7 @@ func Setup(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 	program := o.delivery(s)
 	return plan.Plan{
 		Title: "Set up namespace " + o.Namespace + " for RDMA jobs",
-		Steps: slices.DeleteFunc([]plan.Step{access, program, classes, networks}, func(s plan.Step) bool {
+		Steps: slices.DeleteFunc([]plan.Step{access, program, classes, networks, users}, func(s plan.Step) bool {
 			return len(s.Changes) == 0
 		}),
 		Notes: d.Notes,
