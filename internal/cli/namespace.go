@@ -30,9 +30,10 @@ func newSetupNamespace(a *app) *cobra.Command {
 		Short: "Set up a namespace for RDMA jobs: service account, rights, network attachments, railhead-pod",
 		Long: `namespace creates the service account of the pods, binds it to the security context constraint in this
 namespace only, and creates a network attachment for each rail: through the SR-IOV operator or NVIDIA's network
-operator if the cluster has one, or by copying those of another namespace. Where a DRA driver offers the NICs instead, jobs claim their rails, and it creates
-the driver's device class if there is none. It also stores railhead-pod in ConfigMaps, so that the manifests of 'deploy -o yaml'
-and 'inject' only name it. It prints the rails of the namespace. A second run changes nothing.
+operator if the cluster has one, or by copying those of another namespace. Where a DRA driver offers the NICs instead,
+jobs claim their rails, and it creates the driver's device class if there is none. It also stores railhead-pod in
+ConfigMaps, so that the manifests of 'deploy -o yaml' and 'inject' only name it. It prints the rails of the namespace. A
+second run changes nothing.
 
 With --users it creates the role railhead-users in the namespace and a cluster role of the same name, with exactly the
 rights that inventory -n, deploy, inject, launch, status, logs, doctor, bench, restart and delete need, and binds groups

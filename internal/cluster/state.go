@@ -134,6 +134,7 @@ type Problem struct {
 	Resource  string `json:"resource,omitempty"` // of the API: pytorchjobs.kubeflow.org
 	Namespace string `json:"namespace,omitempty"`
 	Err       string `json:"error"`
+	Grant     string `json:"grant,omitempty"`     // the command by which an administrator gives the right to read it
 	Forbidden bool   `json:"forbidden,omitempty"` // whoever asks may not list it
 }
 

@@ -155,6 +155,10 @@ func (c *Client) assemble(w Want, sources []source, all []rows) cluster.State {
 			s.codec.add(&d, all[i].values[key])
 		}
 		if err := all[i].err; err != nil {
+			text, grant := err.Error(), grantOf(err, w.Namespace)
+			if grant != "" {
+				text += "; a cluster administrator can grant the right: " + grant
+			}
 			namespace := s.namespace
 			if all[i].none {
 				namespace = w.Namespace
@@ -163,7 +167,8 @@ func (c *Client) assemble(w Want, sources []source, all []rows) cluster.State {
 				Kind:      s.kind,
 				Resource:  s.resource,
 				Namespace: namespace,
-				Err:       unlisted(err, w.Namespace),
+				Err:       text,
+				Grant:     grant,
 				Forbidden: apierrors.IsForbidden(err),
 			})
 		}

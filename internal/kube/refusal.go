@@ -49,14 +49,14 @@ func setUpUsers(ns, user string) string {
 	return "railhead setup namespace " + cmp.Or(ns, "NAMESPACE") + " --users " + namespace.User + user
 }
 
-// unlisted describes why a list could not be read, and who gives the right if it is one of those for jobs. ns is the
-// namespace of the command.
-func unlisted(err error, ns string) string {
+// grantOf returns the command that gives the user of a command in a namespace the right to read a list, if it is one of
+// those for jobs.
+func grantOf(err error, ns string) string {
 	f := parseNoRight(err.Error(), "")
 	if f == nil || !apierrors.IsForbidden(err) || !namespace.ForUsers(f.Right) {
-		return err.Error()
+		return ""
 	}
-	return err.Error() + "; a cluster administrator can grant the right: " + setUpUsers(ns, f.User)
+	return setUpUsers(ns, f.User)
 }
 
 // Unwrap returns the server's response.

@@ -41,8 +41,8 @@ func TestRefusal(t *testing.T) {
 			`"rolebindings.rbac.authorization.k8s.io \"sa-scc\" is forbidden: User \"dev\" cannot patch resource ` +
 			`\"rolebindings\" in API group \"rbac.authorization.k8s.io\" in the namespace \"train\""}`,
 			&Forbidden{},
-			`dev may not patch rolebindings.rbac.authorization.k8s.io "sa-scc" in namespace train; an administrator of ` +
-				`the namespace can do it, or grant the right: kubectl create role NAME -n train --verb=patch ` +
+			`dev may not patch rolebindings.rbac.authorization.k8s.io "sa-scc" in namespace train; an administrator ` +
+				`of the namespace can do it, or grant the right: kubectl create role NAME -n train --verb=patch ` +
 				`--resource=rolebindings.rbac.authorization.k8s.io && kubectl create rolebinding NAME -n train ` +
 				`--role=NAME --user=dev`},
 		"no right in the cluster": {machineConfig, `{"code":403,"reason":"Forbidden",` +

@@ -49,7 +49,10 @@ func Unreadable(s cluster.State, kinds ...cluster.Kind) []check.Finding {
 		if p != nil {
 			f.Evidence[0].Got = p.Err
 		}
-		if p != nil && p.Forbidden {
+		switch {
+		case p != nil && p.Grant != "":
+			f.Fix = check.ByAdmin("Give the right to list them.", p.Grant)
+		case p != nil && p.Forbidden:
 			f.Fix = check.ByAdmin("Run this as a user who may list them, or ask a cluster administrator for the right.")
 			if kind != cluster.Objects { // which are of many kinds
 				f.Fix.Commands = []string{"kubectl auth can-i list " + string(kind)}

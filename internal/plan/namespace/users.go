@@ -36,7 +36,8 @@ func (d *draft) users() plan.Step {
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: UsersRole}
 	step := plan.Step{ID: "users", Title: "Let " + subjectNames(subjects) + " run jobs"}
 	add := func(kind string, object any, why string) {
-		step.Changes = append(step.Changes, plan.ApplyUnlessCovered(d.s, plan.Typed(rbac.WithKind(kind), object), why)...)
+		typed := plan.Typed(rbac.WithKind(kind), object)
+		step.Changes = append(step.Changes, plan.ApplyUnlessCovered(d.s, typed, why)...)
 	}
 	add("Role", &rbacv1.Role{ObjectMeta: here, Rules: userRules()}, "what the commands for jobs do in this namespace")
 	add("RoleBinding", &rbacv1.RoleBinding{
@@ -98,8 +99,8 @@ func rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 }
 
-// userRules are the rights in the namespace: what deploy writes, and what the commands for jobs read and enter. Reading
-// secrets is not among them.
+// userRules are the rights in the namespace: what deploy writes, and what the commands for jobs read and enter. None
+// reads secrets.
 func userRules() []rbacv1.PolicyRule {
 	rules := []rbacv1.PolicyRule{
 		rule("", writeVerbs, "pods", "services", "configmaps"),

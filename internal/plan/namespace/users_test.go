@@ -37,7 +37,8 @@ func written(s cluster.State, step plan.Step) cluster.State {
 			return old.Kind == o.GetKind() && old.Namespace == o.GetNamespace() && old.Name == o.GetName()
 		})
 		s.Objects = append(s.Objects, cluster.Object{
-			APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), Fields: o.Object,
+			APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(),
+			Fields: o.Object,
 		})
 	}
 	return s

@@ -37,6 +37,9 @@ func unreadLists(s view) []check.Finding {
 			f.Fix = check.ByAdmin(fmt.Sprintf("Ask an administrator for the right to list %s.", p.Kind),
 				fmt.Sprintf("kubectl auth can-i list %s %s", cmp.Or(p.Resource, string(p.Kind)), flag))
 		}
+		if p.Grant != "" {
+			f.Fix = check.ByAdmin("Give the right to list "+string(p.Kind)+": "+p.Grant, p.Grant)
+		}
 		i := slices.IndexFunc(findings, func(other check.Finding) bool { return other.Subject == f.Subject })
 		if i >= 0 { // one kind of ours is several lists of the server
 			findings[i].Evidence = append(findings[i].Evidence, f.Evidence...)

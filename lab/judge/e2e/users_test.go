@@ -62,7 +62,10 @@ func TestUsers(t *testing.T) {
 		u.railhead(t, deploy("job", ns)...).says(t, `User "m-user" cannot list resource "nodes"`, fix)
 	})
 	t.Run("without exec", func(t *testing.T) {
-		setup("ml-team").says(t, "configured ClusterRole railhead-users")
+		if err := c.Delete(t.Context(), cluster); err != nil {
+			t.Fatal(err)
+		}
+		setup("ml-team").says(t, "created ClusterRole railhead-users")
 		role := get(t, c, &rbacv1.Role{ObjectMeta: meta(ns, "railhead-users")})
 		role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
 			return slices.Contains(r.Resources, "pods/exec")

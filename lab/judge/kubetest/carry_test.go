@@ -181,7 +181,7 @@ func TestCarryIsRefused(t *testing.T) {
 		"field of another manager": {boss, apply(t, "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: refuse, name: taken}, data: {a: ours}}"),
 			is[*kube.Refused], []string{"ConfigMap refuse/taken", ".data.a belongs to ", "give the field up"}},
 		"forbidden in a namespace": {dev, apply(t, "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: refuse, name: mine}}"),
-			is[*kube.Forbidden], []string{"dev may not patch configmaps", "namespace refuse", "kubectl create role"}},
+			is[*kube.Forbidden], []string{"dev may not patch configmaps", "namespace refuse", "railhead setup namespace refuse --users user:dev"}},
 		"forbidden in the cluster": {dev, apply(t, "{apiVersion: machineconfiguration.openshift.io/v1, kind: MachineConfig, metadata: {name: mine}}"),
 			is[*kube.Forbidden], []string{"dev may not patch machineconfigs.machineconfiguration.openshift.io", "cluster administrator"}},
 		"quota": {boss, apply(t, "{apiVersion: v1, kind: Secret, metadata: {namespace: refuse, name: one}}"),
