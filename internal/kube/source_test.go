@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -222,20 +223,35 @@ func TestAccept(t *testing.T) {
 	}
 }
 
+// everything serves all lists that are wanted.
+func everything(w Want) api {
+	a := api{cluster.SecurityGroup: {{"v1", []string{"securitycontextconstraints"}}}}
+	for _, kind := range w.Kinds {
+		for _, e := range endpointsOf(kind, w) {
+			version := append(slices.Clone(e.versions), "v1")[0]
+			if e.name == "" {
+				e.name = string(kind)
+			}
+			a[e.group] = append(a[e.group], apiVersion{version, []string{e.name}})
+		}
+	}
+	return a
+}
+
 // TestUsersMayRead holds the rights of users to the lists that the commands for jobs read.
 func TestUsersMayRead(t *testing.T) {
 	kinds := []cluster.Kind{
 		cluster.Nodes, cluster.Pods, cluster.Pools, cluster.MachineConfigs, cluster.Networks, cluster.SriovNetworks,
 		cluster.SriovPolicies, cluster.SriovNodes, cluster.DRADevices, cluster.SCCs, cluster.SCCGrants, cluster.Events,
 		cluster.Objects, cluster.JobObjects, cluster.Workloads, cluster.Namespaces, cluster.ServiceAccounts,
-		cluster.Quotas, cluster.ConfigMaps, cluster.TrainJobs, cluster.DeviceClasses, cluster.ResourceClaims,
+		cluster.Quotas, cluster.VolumeClaims, cluster.StorageClasses, cluster.ConfigMaps, cluster.TrainJobs, cluster.DeviceClasses, cluster.ResourceClaims,
 	}
 	everywhere := []cluster.Kind{cluster.Pods, cluster.ResourceClaims}
 	for _, w := range []Want{
 		{Kinds: kinds, Namespace: "train", Everywhere: everywhere},
 		{Kinds: kinds, Namespace: "train", Job: "h-kim"},
 	} {
-		for _, s := range openshift().sources(w) {
+		for _, s := range everything(w).sources(w) {
 			resource, group, _ := strings.Cut(s.resource, ".")
 			right := plan.Right{Verb: "list", Group: group, Resource: resource, Namespace: s.namespace}
 			if s.name != "" {

@@ -106,7 +106,8 @@ func userRules() []rbacv1.PolicyRule {
 		rule("", writeVerbs, "pods", "services", "configmaps"),
 		rule("", []string{"get", "create"}, "pods/exec"), // get: by WebSocket
 		rule("", []string{"get"}, "pods/log", string(cluster.Namespaces)),
-		rule("", readVerbs, string(cluster.Events), string(cluster.ServiceAccounts), string(cluster.Quotas)),
+		rule("", readVerbs, string(cluster.Events), string(cluster.ServiceAccounts), string(cluster.Quotas),
+			string(cluster.VolumeClaims)),
 		rule(cluster.NetworkGroup, readVerbs, string(cluster.Networks)),
 		rule(cluster.ResourceGroup, readVerbs, string(cluster.ResourceClaims)),
 		rule(cluster.ResourceGroup, writeVerbs, "resourceclaimtemplates"),
@@ -130,11 +131,13 @@ func clusterUserRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		rule("", list, string(cluster.Nodes), string(cluster.Pods)),
 		rule(cluster.MachineConfigGroup, list, string(cluster.Pools), string(cluster.MachineConfigs)),
-		rule(cluster.SriovGroup, list,
-			string(cluster.SriovNetworks), "sriovibnetworks", string(cluster.SriovPolicies), string(cluster.SriovNodes)),
+		rule(cluster.SriovGroup, list, string(cluster.SriovNetworks), "sriovibnetworks",
+			string(cluster.SriovPolicies), string(cluster.SriovNodes)),
 		rule(cluster.ResourceGroup, list,
 			string(cluster.DRADevices), string(cluster.DeviceClasses), string(cluster.ResourceClaims)),
 		rule(cluster.SecurityGroup, list, string(cluster.SCCs)),
+		rule(cluster.NvidiaGroup, list, "hostdevicenetworks"),
+		rule("storage.k8s.io", list, string(cluster.StorageClasses)),
 		rule(rbacv1.GroupName, list, "clusterroles", "clusterrolebindings"),
 	}
 }
