@@ -149,6 +149,12 @@ func injected(spec corev1.Container) []string {
 		slices.Contains(s.Capabilities.Add, plan.CapIPCLock) {
 		all = append(all, "capability "+plan.CapIPCLock)
 	}
+	for name := range spec.Resources.Limits { // the pod's sum may have it from an init container alone
+		if resource := string(name); len(all) > 0 && strings.Contains(resource, "/") && !cluster.IsGPU(resource) {
+			all = append(all, "resource "+resource)
+		}
+	}
+	slices.Sort(all)
 	return all
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/railhead/railhead/internal/cluster"
 )
@@ -200,5 +201,29 @@ func TestPodOf(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestInjected: a container's own resources count: the pod's sum may have them from an init container alone.
+func TestInjected(t *testing.T) {
+	limits := corev1.ResourceList{
+		"openshift.io/eno5np0rdma": resource.MustParse("1"), "nvidia.com/gpu": resource.MustParse("8"),
+		"cpu": resource.MustParse("8"),
+	}
+	mounts := []corev1.VolumeMount{{Name: "railhead-conf", MountPath: "/etc/nccl.conf"}}
+	for name, c := range map[string]struct {
+		container corev1.Container
+		want      []string
+	}{
+		"rails and files": {
+			corev1.Container{VolumeMounts: mounts, Resources: corev1.ResourceRequirements{Limits: limits}},
+			[]string{"mount /etc/nccl.conf", "resource openshift.io/eno5np0rdma"},
+		},
+		"its resources replaced": {corev1.Container{VolumeMounts: mounts}, []string{"mount /etc/nccl.conf"}},
+		"not of Railhead":        {corev1.Container{Resources: corev1.ResourceRequirements{Limits: limits}}, nil},
+	} {
+		if diff := cmp.Diff(c.want, injected(c.container)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }

@@ -187,7 +187,7 @@ func missingFields(t, p cluster.Pod) []string {
 			missing = append(missing, "init container "+c.Name)
 		}
 		for _, field := range c.Injected {
-			if own != nil && !slices.Contains(own.Injected, field) {
+			if own != nil && !slices.Contains(own.Injected, field) && !slices.Contains(missing, field) {
 				missing = append(missing, field+" of container "+c.Name)
 			}
 		}
