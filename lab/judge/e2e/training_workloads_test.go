@@ -61,7 +61,7 @@ func workloadStories() []workloadStory {
 		},
 		{
 			name: "job.batch.volcano.sh/lm-mpi-job", program: assets.Volcano, train: "mpiworker", rails: 2, others: 1,
-			examples: []string{"example/integrations/mpi/mpi-example.yaml"}, flags: []string{"--container=mpiworker"},
+			examples: []string{"example/integrations/mpi/mpi-example.yaml"}, flags: []string{"--container=mpiworker"}, files: true,
 		},
 	}
 }
@@ -148,22 +148,27 @@ func TestTrainingWorkloads(t *testing.T) {
 		kind, _, _ := strings.Cut(s.name, "/")
 		ns := "w-" + strings.ReplaceAll(kind, ".", "-")
 		t.Run(kind, func(t *testing.T) { s.tell(t, engineer(t, ns, ns), ns) })
+		if s.program == assets.Trainer {
+			s.manifest = strings.Replace(trainJob, "numNodes: 2,", "numNodes: 2, resourcesPerNode: {limits: {nvidia.com/gpu: 8}},", 1)
+			t.Run("what the trainer erases", func(t *testing.T) { s.isErased(t, engineer(t, "w-erased", "w-erased"), "w-erased") })
+		}
 	}
 }
 
-func (s workloadStory) tell(t *testing.T, u user, ns string) {
-	manifest := s.manifest
-	for _, example := range s.examples {
-		text, err := assets.Example(t.Context(), s.program, example)
-		if err != nil {
-			t.Fatal(err)
+// isErased: the trainer replaces the resources of its runtime, and with them the rails, and doctor says so.
+func (s workloadStory) isErased(t *testing.T, u user, ns string) {
+	s.inject(t, u, ns)
+	for _, p := range s.pods(t, ns) {
+		if n := len(p.Spec.Containers[0].Resources.Limits); n != 1 {
+			t.Errorf("%s has %d resources: the trainer left the rails", p.Name, n)
 		}
-		manifest = strings.ReplaceAll(text, "namespace: kubeflow\n", "namespace: "+ns+"\n") + manifest
 	}
-	u.stdin = manifest
-	injected := u.does(t, append([]string{"inject", "-f", "-", "-n", ns, "--pod-binary=amd64=" + podBinary}, s.flags...)...)
-	kubectl(t, u)(injected.out)
-	if strings.Contains(manifest, "queue-name") {
+	u.railhead(t, "doctor", s.name, "-n", ns).prints(t, "[injection-kept]", "resourcesPerNode")
+}
+
+func (s workloadStory) tell(t *testing.T, u user, ns string) {
+	s.inject(t, u, ns)
+	if s.program == "" {
 		s.queued(t, u, ns)
 	}
 	pods := s.pods(t, ns)
@@ -187,13 +192,29 @@ func (s workloadStory) tell(t *testing.T, u user, ns string) {
 	})
 }
 
+// inject passes the manifest through inject and kubectl apply.
+func (s workloadStory) inject(t *testing.T, u user, ns string) {
+	t.Helper()
+	manifest := s.manifest
+	for _, example := range s.examples {
+		text, err := assets.Example(t.Context(), s.program, example)
+		if err != nil {
+			t.Fatal(err)
+		}
+		manifest = strings.ReplaceAll(text, "namespace: kubeflow\n", "namespace: "+ns+"\n") + manifest
+	}
+	u.stdin = manifest
+	injected := u.does(t, append([]string{"inject", "-f", "-", "-n", ns, "--pod-binary=amd64=" + podBinary}, s.flags...)...)
+	kubectlProgram(t, u)(injected.out, "apply", "-n", ns, "-f", "-")
+}
+
 // queued: Kueue admits the job when its queue covers the rails as well.
 func (s workloadStory) queued(t *testing.T, u user, ns string) {
 	apply := kubectl(t, admin(t, openShift))
 	apply(fmt.Sprintf(queues, "", ""))
 	eventually(t, "doctor says what the queue lacks", func() error {
 		r := u.railhead(t, "doctor", s.name, "-n", ns)
-		if !strings.Contains(r.out, "[queue-admission]") || !strings.Contains(r.out, "rdma unavailable in ClusterQueue") {
+		if !strings.Contains(r.out, "[queue-admission]") || !strings.Contains(r.out, "has no quota for openshift.io/") {
 			return fmt.Errorf("exit code %d: %s", r.code, r.out)
 		}
 		return nil

@@ -23,8 +23,9 @@ import (
 func (o Options) controlPlane() controlplane.Options {
 	c := controlplane.Options{
 		SCC: !o.Plain, Controllers: true, Scheduler: true, MachineConfig: o.Rollout,
-		CRDs: []assets.CRDs{assets.Networks, assets.IPPools},
-		Dir:  filepath.Join(o.Dir, "control-plane"), Progress: o.Progress,
+		Workloads: o.Workloads,
+		CRDs:      []assets.CRDs{assets.Networks, assets.IPPools},
+		Dir:       filepath.Join(o.Dir, "control-plane"), Progress: o.Progress,
 	}
 	for m := range o.Machines {
 		_, host := vm.Management(m + 1)
