@@ -14,19 +14,18 @@ var leafLabels = [...]string{
 	"oci.oraclecloud.com/rdma.local_block_id",
 }
 
-// LeafOf returns the leaf switch in the labels of a node: the value of the named label, or else of a known one. It is
-// "" if the node has none.
-func LeafOf(labels map[string]string, named string) string {
-	if named != "" {
-		return labels[named]
-	}
+// LeafLabel returns the label of a node that names its leaf switch: the named one, or else a known one that it has.
+func LeafLabel(labels map[string]string, named string) string {
 	for _, label := range leafLabels {
-		if leaf := labels[label]; leaf != "" {
-			return leaf
+		if named == "" && labels[label] != "" {
+			return label
 		}
 	}
-	return ""
+	return named
 }
+
+// LeafOf returns the leaf switch of a node; "" if it has no label that names it.
+func LeafOf(labels map[string]string, named string) string { return labels[LeafLabel(labels, named)] }
 
 // leaves returns the leaf of each end of a matrix, nil if no pod has one.
 func (f Fleet) leaves() []string {

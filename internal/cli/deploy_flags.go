@@ -24,6 +24,7 @@ type jobFlags struct {
 func (j *jobFlags) add(cmd *cobra.Command) {
 	j.addRails(cmd)
 	j.addProgram(cmd)
+	j.addStartup(cmd)
 	j.addRights(cmd)
 	j.addResources(cmd)
 }
@@ -54,6 +55,17 @@ func (j *jobFlags) addProgram(cmd *cobra.Command) {
 	f.BoolVar(&j.imageVolume, "image-volume", false, "mount --pod-image as a volume (Kubernetes 1.33)")
 	binaryFlag(cmd, &j.binaries, "")
 	_ = cmd.MarkFlagFilename("script") // the flag exists
+}
+
+// addStartup adds the flags of railhead-pod in a pod that starts.
+func (j *jobFlags) addStartup(cmd *cobra.Command) {
+	j.Preflight = job.PreflightOff
+	choiceFlag(cmd, &j.Preflight, "preflight", "",
+		"test every rail with the image's ib_write_bw first; warn: start in any case; fail: do not start over a "+
+			"broken rail",
+		job.PreflightOff, job.PreflightWarn, job.PreflightFail)
+	cmd.Flags().StringVar(&j.GDRLevel, "gdr-level", "",
+		"largest `distance` of a GPU and its NIC for GPUDirect RDMA: LOC, PIX, PXB, PHB or SYS (default: NCCL's own, PXB)")
 }
 
 // addRights adds the flags of the account and the privileges.

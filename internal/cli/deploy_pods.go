@@ -25,6 +25,8 @@ func (j *jobFlags) addPods(cmd *cobra.Command) {
 	f.StringArrayVar(&j.volumes, "volume", nil, "`volume` to mount; repeatable: "+job.VolumeForms)
 	f.BoolVar(&j.Guaranteed, "guaranteed", false,
 		"refuse to make pods that are not of the quality-of-service class Guaranteed; needs --cpu and --memory")
+	f.BoolVar(&j.StartupProbe, "startup-probe", false,
+		"a pod is ready when 'railhead-pod check' finds that its rails work; after 5 minutes it is stopped")
 	j.addScheduling(cmd)
 }
 
@@ -32,6 +34,11 @@ func (j *jobFlags) addPods(cmd *cobra.Command) {
 func (j *jobFlags) addScheduling(cmd *cobra.Command) {
 	f := cmd.Flags()
 	mapFlag(cmd, &j.NodeSelector, "node-selector", "label that the nodes must have, `KEY=VALUE`; repeatable")
+	choiceFlag(cmd, &j.Leaf, "leaf", "",
+		"one leaf switch for all pods, if labels of the nodes name it (default: prefer)",
+		job.LeafPrefer, job.LeafRequire, job.LeafAny)
+	f.StringVar(&j.LeafLabel, "leaf-label", "",
+		"node `label` whose value names the leaf switch (default: the labels of Topograph, GKE and OKE)")
 	f.StringArrayVar(&j.labels, "label", nil, "label of the workload and its pods, `KEY=VALUE`; repeatable")
 	f.StringArrayVar(&j.annotations, "annotation", nil,
 		"annotation of the workload and its pods, `KEY=VALUE`; repeatable")

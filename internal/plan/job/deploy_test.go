@@ -50,6 +50,7 @@ func jobCases() map[string]struct {
 			o.Kind, o.CPU, o.Memory, o.Guaranteed = "", "32", "256Gi", true
 			o.Labels = map[string]string{"team": "vision", "cost-center": "42"}
 			o.Annotations = map[string]string{"example.com/owner": "h-kim, r-sato"}
+			o.StartupProbe, o.Preflight, o.GDRLevel = true, PreflightFail, "PHB"
 			o.Queue, o.PriorityClass, o.Scheduler = "team-a", "training", "bin-packing"
 			o.GracePeriod, o.DisruptionBudget = 10*time.Minute, true
 		})},

@@ -60,8 +60,8 @@ func Done(name, namespace string, n int) plan.Condition {
 	}
 }
 
-// suspended returns the progress of a job that makes no pods because it is suspended, as Kueue does until its queue admits
-// it. It is stuck if the queue never will.
+// suspended returns the progress of a job that makes no pods because it is suspended, as Kueue does until its queue
+// admits it. It is stuck if the queue never will.
 func suspended(s cluster.State, name, namespace string, n int) (p plan.Progress, held bool) {
 	ref := workload.Ref{Name: name}
 	f, _ := workload.Lookup(s, ref, namespace) // without an object it is not suspended

@@ -41,7 +41,7 @@ func Inject(
 		job:       j,
 		delivery:  j.delivery(),
 		container: j.Container,
-		env:       []corev1.EnvVar{{Name: "RAILHEAD_MODE", Value: string(j.Mode)}},
+		env:       j.settings(),
 		pod:       corev1.PodSpec{ServiceAccountName: j.ServiceAccount},
 		start:     start{wrap: o.Wrap},
 	}

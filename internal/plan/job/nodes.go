@@ -186,6 +186,7 @@ func (j *placement) requireNodes() {
 		return
 	}
 	j.noteQueue(free)
+	j.requireLeaf(free)
 	if !j.s.Knows(cluster.Pods) {
 		j.unknown(FreeNodes, cluster.Pods, fmt.Sprintf("found %s with the resources of a pod; "+
 			"pods of all namespaces could not be read, so how much is free is unknown", words.Count(len(free), "node")))

@@ -179,6 +179,7 @@ func (j *job) template(d delivery.Delivery) map[string]any {
 			Image:           j.Image,
 			ImagePullPolicy: corev1.PullPolicy(j.PullPolicy),
 			Command:         j.command(),
+			StartupProbe:    j.startupProbe(),
 		}}},
 	}
 	for _, v := range j.volumes() {

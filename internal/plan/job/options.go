@@ -65,6 +65,7 @@ type Options struct {
 	Resources
 	Storage
 	Scheduling
+	Startup
 }
 
 // Rights are the account and the privileges of the pods.

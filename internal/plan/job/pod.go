@@ -25,8 +25,7 @@ func (j *job) noteMemory() {
 // (torch/distributed/argparse_util.py).
 func (j *job) environment() []corev1.EnvVar {
 	nodes, processes := strconv.Itoa(j.Nodes), strconv.Itoa(j.processes())
-	all := []corev1.EnvVar{
-		{Name: "RAILHEAD_MODE", Value: string(j.Mode)},
+	all := append(j.settings(), []corev1.EnvVar{
 		{Name: "MASTER_ADDR", Value: j.master()},
 		{Name: "MASTER_PORT", Value: masterPort},
 		{Name: "NNODES", Value: nodes},
@@ -38,7 +37,7 @@ func (j *job) environment() []corev1.EnvVar {
 		{Name: "PET_NPROC_PER_NODE", Value: processes},
 		j.rank("NODE_RANK"),
 		j.rank("PET_NODE_RANK"),
-	}
+	}...)
 	all = slices.DeleteFunc(append(all, j.home()...), func(v corev1.EnvVar) bool {
 		_, own := j.Env[v.Name]
 		return own
@@ -86,10 +85,10 @@ func (j *job) podFields() corev1.PodSpec {
 	return spec
 }
 
-// affinity puts each pod on a separate node, and on one of the named nodes: a term of a node selector has one name
+// affinity puts each pod on a separate node, behind one leaf switch, and on one of the named nodes: a term of a node selector has one name
 // (k8s.io/api core/v1 NodeSelectorTerm, MatchFields), and terms are alternatives.
 func (j *job) affinity() *corev1.Affinity {
-	var affinity corev1.Affinity
+	affinity := corev1.Affinity{PodAffinity: j.leafAffinity()}
 	if j.multi() {
 		affinity.PodAntiAffinity = &corev1.PodAntiAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{

@@ -127,8 +127,9 @@ func (j *request) validateScript() {
 	}
 }
 
-// validateValues checks the quantities and the variables.
+// validateValues checks the quantities, the variables and the settings of railhead-pod.
 func (j *request) validateValues() {
+	j.validateStartup()
 	for _, flag := range []struct{ name, value string }{
 		{"--shm", j.Shm},
 		{"--cpu", j.CPU},

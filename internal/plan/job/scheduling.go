@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,6 +25,8 @@ type Scheduling struct {
 	NodeSelector     map[string]string
 	NodeNames        []string        // the nodes that the pods may run on: any
 	Tolerations      []cluster.Taint // without a value: any; without an effect: all
+	Leaf             string          // LeafPrefer
+	LeafLabel        string          // of nodes, naming their leaf switch: the known ones
 	RuntimeClass     string
 	Labels           map[string]string // of the workload and its pods, besides Railhead's
 	Annotations      map[string]string
@@ -39,6 +42,7 @@ const queueLabel = "kueue.x-k8s.io/queue-name"
 
 // validateScheduling checks labels, annotations, names and times.
 func (j *request) validateScheduling() {
+	j.oneOf("--leaf", cmp.Or(j.Leaf, LeafPrefer), LeafPrefer, LeafRequire, LeafAny)
 	own := plan.Labels("", j.Name)
 	for _, key := range slices.Sorted(maps.Keys(j.Labels)) {
 		errs := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(j.Labels[key])...)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan/plantest"
 	"github.com/railhead/railhead/internal/rules/pods"
 )
@@ -54,11 +55,62 @@ func TestSchedulingPrechecks(t *testing.T) {
 			o:    func(o *Options) { o.Nodes = 3; queue(o) },
 			want: []string{"fail free-nodes"},
 		},
+		"a distance that NCCL does not know": {
+			o:    func(o *Options) { o.GDRLevel = "near" },
+			want: fails, says: []string{"--gdr-level is near, but must be LOC, PIX, PXB, PHB or SYS"},
+		},
+		"a probe of no rails": {
+			o:    func(o *Options) { o.StartupProbe, o.Mode = true, nccl.TCP },
+			want: fails, says: []string{"--startup-probe is given with --mode tcp"},
+		},
+		"an unknown preflight": {o: func(o *Options) { o.Preflight = "maybe" }, want: fails},
+		"one leaf":             {s: leaves("a", "a"), o: func(o *Options) { o.Leaf = LeafRequire }},
+		"two leaves": {
+			s: leaves("a", "b"), o: func(o *Options) { o.Leaf = LeafRequire },
+			want: []string{"fail free-nodes"}, says: []string{"no leaf switch has the 2 nodes that h-kim needs"},
+		},
+		"two leaves are allowed": {s: leaves("a", "b")},
+		"no leaf is known": {
+			o:    func(o *Options) { o.Leaf = LeafRequire },
+			want: []string{"fail free-nodes"}, says: []string{"--leaf-label"},
+		},
 		"a budget": {
 			o:    func(o *Options) { o.DisruptionBudget = true },
 			says: []string{"cannot be drained while its pods run, so node updates wait for it"},
 		},
 	})
+}
+
+// leaves labels the nodes with their leaf switches.
+func leaves(names ...string) func(*cluster.State) {
+	return func(s *cluster.State) {
+		for i, name := range names {
+			s.Nodes[i].Labels["fabric.topograph.run/tier-0"] = name
+		}
+	}
+}
+
+func TestLeafAffinity(t *testing.T) {
+	const label = "fabric.topograph.run/tier-0"
+	for name, c := range map[string]struct {
+		o    func(*Options)
+		want string // the rule for the label
+	}{
+		"by default":                             {func(*Options) {}, "podAffinity: preferredDuringScheduling"},
+		"required":                               {func(o *Options) { o.Leaf = LeafRequire }, "podAffinity: requiredDuringScheduling"},
+		"any":                                    {func(o *Options) { o.Leaf = LeafAny }, ""},
+		"one pod":                                {func(o *Options) { o.Type = Single }, ""},
+		"another label, which nodes do not have": {func(o *Options) { o.LeafLabel = "leaf" }, ""},
+	} {
+		s, o := plantest.Training(), jobOptions()
+		leaves("a", "a")(&s)
+		c.o(&o)
+		p, findings := Deploy(s, o)
+		text := strings.Join(strings.Fields(plantest.Manifests(t, p, findings)), " ")
+		if strings.Contains(text, "topologyKey: "+label) != (c.want != "") || !strings.Contains(text, c.want) {
+			t.Errorf("%s: want %q:\n%s", name, c.want, text)
+		}
+	}
 }
 
 // TestQueued: a job that Kueue holds waits, unless its queue will never admit it.

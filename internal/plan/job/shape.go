@@ -294,8 +294,8 @@ func installSecurity(main map[string]any) map[string]any {
 }
 
 // installResources gives the init container the cpu, memory and disk of the container that trains. Of containers that
-// run one after the other the larger request counts, so this costs nothing, and what limit ranges and quotas ask of every
-// container holds for both or for neither.
+// run one after the other the larger request counts, so this costs nothing, and what limit ranges and quotas ask of
+// every container holds for both or for neither.
 func installResources(install, main map[string]any) {
 	delete(install, "resources")
 	for _, kind := range []string{"requests", "limits"} {

@@ -1,0 +1,58 @@
+package job
+
+import (
+	"cmp"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/plan/delivery"
+)
+
+// Startup is what railhead-pod does in a pod that starts, besides finding its rails.
+type Startup struct {
+	GDRLevel     string // of NCCL: its own default
+	Preflight    string // PreflightOff
+	StartupProbe bool   // a pod is ready when its rails work
+}
+
+// Values of --preflight.
+const (
+	PreflightOff  = "off"
+	PreflightWarn = "warn"
+	PreflightFail = "fail"
+)
+
+// validateStartup checks the settings that railhead-pod would refuse in every pod.
+func (j *request) validateStartup() {
+	j.oneOf("--preflight", cmp.Or(j.Preflight, PreflightOff), PreflightOff, PreflightWarn, PreflightFail)
+	if j.GDRLevel != "" && nccl.GDRLevel(j.GDRLevel) != nil {
+		j.wrong("--gdr-level", j.GDRLevel, "LOC, PIX, PXB, PHB or SYS", "Choose one of them.")
+	}
+	if j.StartupProbe && j.Mode == nccl.TCP {
+		j.wrong("--startup-probe", "given with --mode tcp", "given for pods with rails", "Leave out one of them.")
+	}
+}
+
+// settings returns the variables that set the flags of `railhead-pod run`.
+func (j *request) settings() []corev1.EnvVar {
+	all := []corev1.EnvVar{{Name: "RAILHEAD_MODE", Value: string(j.Mode)}}
+	if j.GDRLevel != "" {
+		all = append(all, corev1.EnvVar{Name: "RAILHEAD_GDR_LEVEL", Value: j.GDRLevel})
+	}
+	if j.Preflight != "" && j.Preflight != PreflightOff {
+		all = append(all, corev1.EnvVar{Name: "RAILHEAD_PREFLIGHT", Value: j.Preflight})
+	}
+	return all
+}
+
+// startupProbe returns the probe that keeps a pod from being ready until its rails work, at most five minutes: the
+// kubelet then stops the container. What could not be read (exit status 3) is no reason to stop it.
+func (j *placement) startupProbe() *corev1.Probe {
+	if !j.StartupProbe || len(j.rails) == 0 {
+		return nil
+	}
+	probe := corev1.Probe{PeriodSeconds: 10, FailureThreshold: 30, TimeoutSeconds: 10}
+	probe.Exec = &corev1.ExecAction{Command: []string{"sh", "-c", delivery.Path + " check || [ $? -eq 3 ]"}}
+	return &probe
+}
