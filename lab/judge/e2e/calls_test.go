@@ -95,17 +95,17 @@ func TestCalls(t *testing.T) {
 			t.Errorf("%d calls for %d objects, allowed are %d more:\n%s", len(calls), written, most, strings.Join(calls, "\n"))
 		}
 	}
-	few(u.does(t, deploy("job", ns)...), 12)
+	few(u.does(t, deploy("job", ns)...), 15)
 	t.Run("a second time", func(t *testing.T) {
 		r := u.does(t, deploy("job", ns)...)
 		if calls := c.take(); strings.Contains(fmt.Sprint(calls), "PATCH") || !strings.Contains(r.err, "Nothing to do") {
 			t.Errorf("calls %q", calls)
 		}
 	})
-	few(u.does(t, "delete", "job", "-n", ns, "--yes"), 10)
-	few(u.does(t, deploy("single", ns, "--type=single")...), 12)
-	few(u.does(t, "status", "single", "-n", ns), 12)
-	few(u.does(t, "delete", "single", "-n", ns, "--yes"), 10)
-	few(u.does(t, deploy("tcp", ns, "--mode=tcp")...), 12)
-	few(u.does(t, "delete", "tcp", "-n", ns, "--yes"), 10)
+	few(u.does(t, "delete", "job", "-n", ns, "--yes"), 11)
+	few(u.does(t, deploy("single", ns, "--type=single")...), 15)
+	few(u.does(t, "status", "single", "-n", ns), 13)
+	few(u.does(t, "delete", "single", "-n", ns, "--yes"), 11)
+	few(u.does(t, deploy("tcp", ns, "--mode=tcp")...), 15)
+	few(u.does(t, "delete", "tcp", "-n", ns, "--yes"), 11)
 }

@@ -34,7 +34,8 @@ func TestDeployIndexedJob(t *testing.T) {
 	u.does(t, once...).silent(t).says(t, "Nothing to do")
 	u.ends(t, 1, append(once, "--image=example.invalid/pytorch:3.0")...).silent(t).says(t,
 		"h-kim exists with other settings, and a Job cannot be changed", "railhead delete h-kim -n once", "nothing was written")
-	u.ends(t, 1, deploy("h-kim", ns)...).silent(t).says(t, "h-kim already exists as a Job, so it cannot be deployed as a StatefulSet")
+	u.does(t, deploy("h-kim", ns)...).silent(t).says(t, "Nothing to do") // without --kind, what exists stays
+	u.ends(t, 1, deploy("h-kim", ns, "--kind=statefulset")...).silent(t).says(t, "h-kim already exists as a Job, so it cannot be deployed as a StatefulSet")
 	u.does(t, "status", "h-kim", "-n", ns).prints(t, "h-kim-0-", "h-kim-1-", railheadSCC)
 	u.does(t, "delete", "h-kim", "-n", ns, "--yes").silent(t).says(t, "deleted Job h-kim")
 	eventually(t, "nothing is left", func() error {

@@ -49,7 +49,7 @@ func TestDeployJobSet(t *testing.T) {
 			"h-kim exists with other settings, and a JobSet cannot be changed", "railhead delete h-kim -n sets", "nothing was written")
 	})
 	t.Run("as another kind", func(t *testing.T) {
-		u.ends(t, 1, deploy("h-kim", ns)...).silent(t).says(t, "h-kim already exists as a JobSet, so it cannot be deployed as a StatefulSet", "railhead delete h-kim -n sets")
+		u.ends(t, 1, deploy("h-kim", ns, "--kind=statefulset")...).silent(t).says(t, "h-kim already exists as a JobSet, so it cannot be deployed as a StatefulSet", "railhead delete h-kim -n sets")
 	})
 	t.Run("a name that is too long for it", func(t *testing.T) {
 		u.ends(t, 1, deploy(strings.Repeat("n", 50), ns, "--kind=jobset")...).silent(t).says(t, "NAME is", "but must be at most")
