@@ -28,9 +28,10 @@ func newSetupWebhook(a *app) *cobra.Command {
 		Use:   "webhook --image IMAGE",
 		Short: "Inject rails into new pods of labelled namespaces, without manifests",
 		Long: `webhook runs an admission webhook in namespace railhead-system. The API server then sends it the new pods
-of namespaces with the label railhead.dev/inject=enabled, and pods with that annotation in other namespaces. Pods with GPUs
-get what 'inject' adds, but never a privilege: the nodes must let containers lock memory. Pods that cannot get rails are
-created unchanged, with a warning; the value required refuses them. 'railhead setup rollback' removes the webhook.`,
+of namespaces with the label railhead.dev/inject=enabled, and pods with that annotation in other namespaces.
+Pods with GPUs get what 'inject' adds, but never a privilege: the nodes must let containers lock memory. Pods that
+cannot get rails are created unchanged, with a warning; the value required refuses them. 'railhead setup rollback'
+removes the webhook.`,
 		Example: `  railhead setup webhook --image registry.example/railhead:1
   kubectl label namespace train railhead.dev/inject=enabled
   railhead setup status                              replicas, certificate and namespaces`,
@@ -62,7 +63,8 @@ created unchanged, with a warning; the value required refuses them. 'railhead se
 		"pods while the webhook does not answer: ignore creates them without rails; fail refuses them",
 		"ignore", "fail")
 	choiceFlag(cmd, &o.Certificate, "certificate", "",
-		"who issues the certificate: OpenShift's service CA, which renews it, or railhead (default: service-ca on OpenShift)",
+		"who issues the certificate: OpenShift's service CA, which renews it, or railhead "+
+			"(default: service-ca on OpenShift)",
 		plans.ByServiceCA, plans.ByRailhead)
 	_ = cmd.MarkFlagRequired("image") // the flag exists
 	flags.add(cmd, 5*time.Minute)

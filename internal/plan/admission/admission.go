@@ -29,11 +29,12 @@ const (
 
 // Reasons of outcomes other than Injected, besides the IDs of the findings of an injection.
 const (
-	Disabled   = "disabled"
-	HasRails   = "already-injected"
-	NoGPUs     = "no-gpus"
-	NotRead    = "cluster-not-read"
-	NoDelivery = "no-railhead-pod"
+	Disabled     = "disabled"
+	HasRails     = "already-injected"
+	NoGPUs       = "no-gpus"
+	UnknownValue = "unknown-value" // of the annotation
+	NotRead      = "cluster-not-read"
+	NoDelivery   = "no-railhead-pod"
 )
 
 // Decision is the outcome for one pod.
@@ -65,17 +66,19 @@ func Decide(pod unstructured.Unstructured, namespace string, s *cluster.State, o
 		d.Reason = HasRails
 	case own == "" && !requestsGPUs(pod):
 		d.Reason = NoGPUs
+	case !slices.Contains(knownValues, own):
+		d.fail(false, UnknownValue, fmt.Sprintf("annotation %s is %q, but must be one of %s",
+			workload.WebhookLabel, own, strings.Join(knownValues[1:], ", ")))
 	case s == nil:
 		d.fail(own == workload.WebhookRequired, NotRead, "the webhook has not read the cluster yet")
 	default:
 		d.inject(namespace, required(own, namespace, *s), *s, o)
 	}
-	if own != "" && !slices.Contains([]string{workload.WebhookEnabled, workload.WebhookRequired, workload.WebhookDisabled}, own) {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("annotation %s is %q, but must be %s, %s or %s",
-			workload.WebhookLabel, own, workload.WebhookEnabled, workload.WebhookRequired, workload.WebhookDisabled))
-	}
 	return d
 }
+
+// knownValues are those of the annotation of a pod; empty: it has none.
+var knownValues = []string{"", workload.WebhookEnabled, workload.WebhookRequired, workload.WebhookDisabled}
 
 func required(own, namespace string, s cluster.State) bool {
 	n, _ := s.Namespace(namespace)

@@ -69,7 +69,7 @@ func TestDecide(t *testing.T) {
 		"without GPUs":          {"", "train", 0, &s, Skipped, NoGPUs, ""},
 		"annotated":             {"enabled", "train", 0, &s, Injected, "", ""},
 		"disabled":              {"disabled", "train", 8, &s, Skipped, Disabled, ""},
-		"misspelt":              {"yes", "train", 8, &s, Injected, "", `inject is "yes", but must be enabled`},
+		"misspelt":              {"no", "train", 8, &s, Failed, UnknownValue, `is "no", but must be one of enabled`},
 		"before the first read": {"", "train", 8, nil, Failed, NotRead, "has not read the cluster yet"},
 		"required, not read":    {"required", "train", 8, nil, Refused, NotRead, ""},
 		"no rails":              {"", "train", 8, &railless, Failed, "rails-attached", "has no network attachments"},

@@ -144,7 +144,7 @@ func jobRows() []check.Check[view] {
 		{
 			ID: RDMARequested, Title: "every job with GPUs on several nodes requests RDMA",
 			ExplainedBy: []check.ID{WebhookInjects},
-			Run: reading(rdmaRequested, cluster.Nodes, cluster.Networks),
+			Run:         reading(rdmaRequested, cluster.Nodes, cluster.Networks),
 		},
 		{
 			ID: ClaimedDevice, Title: "every device that a pod claims is ready in it",
