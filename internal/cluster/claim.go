@@ -132,8 +132,8 @@ func (s State) ClaimRails() []Rail {
 // Is reports whether both are the same port.
 func (r Rail) Is(other Rail) bool { return r.Driver == other.Driver && r.Network == other.Network }
 
-// Selector returns the CEL expression that is true for the devices of a claimed rail. Reading an attribute that a device
-// lacks would end the allocation with an error, so it asks first.
+// Selector returns the CEL expression that is true for the devices of a claimed rail. It asks for the attribute first:
+// reading one that a device lacks ends the allocation with an error.
 func (r Rail) Selector() string {
 	domain, name, _ := strings.Cut(r.Attribute, "/")
 	of := `device.attributes["` + domain + `"].` + name

@@ -133,8 +133,8 @@ func (j *placement) checkPorts(offered []cluster.Rail) {
 	}
 }
 
-// suitableNodes returns the names of the nodes that may take a pod, as far as rails do not decide: those with devices if
-// nodes could not be read.
+// suitableNodes returns the names of the nodes that may take a pod, as far as rails do not decide. If nodes could not
+// be read, they are those with devices.
 func (j *placement) suitableNodes() []string {
 	var names []string
 	requests := j.requests(nil)
@@ -251,6 +251,6 @@ func (j *placement) noClaimRails(offered []cluster.Rail) {
 	}
 	j.fail(RailsAttached, j.ref(), "pods cannot claim a rail: "+got,
 		evidence("resourceslices", got, "RDMA devices of "+cluster.DRANet+" or "+cluster.DRASriov),
-		check.ByAdmin("Find out whether the DRA driver runs on the nodes with NICs, and whether their RDMA driver is loaded.",
+		check.ByAdmin("Find out whether the DRA driver runs on the nodes with NICs, and their RDMA modules are loaded.",
 			"kubectl get resourceslices", "railhead inventory"))
 }

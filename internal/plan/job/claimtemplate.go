@@ -30,7 +30,9 @@ func (j *placement) deviceClaim(rails []cluster.Rail) resourcev1.DeviceClaim {
 		name := fmt.Sprintf("rail-%d", i)
 		request := resourcev1.ExactDeviceRequest{
 			DeviceClassName: class,
-			Selectors:       []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: j.expression(r)}}},
+			Selectors: []resourcev1.DeviceSelector{{
+				CEL: &resourcev1.CELDeviceSelector{Expression: j.expression(r)},
+			}},
 		}
 		spec.Requests = append(spec.Requests, resourcev1.DeviceRequest{Name: name, Exactly: &request})
 		if r.Driver == cluster.DRASriov {
@@ -130,7 +132,7 @@ func (j *placement) interfaceConfig(r cluster.Rail, request string, i int) resou
 	if len(ofRail) != 1 {
 		j.fail(RailsAttached, j.namespaceRef(), "the interface of rail "+r.Network+" cannot be set up: "+
 			"dra-driver-sriov takes its settings from an attachment, and none is named like the rail",
-			evidence("network-attachment-definitions of "+j.Namespace, plan.OrNone(all), "*-"+r.Network+", or just one"),
+			evidence("network-attachment-definitions of "+j.Namespace, plan.OrNone(all), "*-"+r.Network+", or one"),
 			check.ByAdmin("Create an attachment of type sriov for each rail, with the rail at the end of its name."))
 		return resourcev1.DeviceClaimConfiguration{}
 	}

@@ -63,7 +63,7 @@ func (d *draft) nvidiaNetworks() []plan.Change {
 	return changes
 }
 
-// nvidiaRails returns the requested rails, in the order of their names. A shared resource has one for each of its ports.
+// nvidiaRails returns the requested rails, in the order of their names. A shared resource has one for each port.
 func (d *draft) nvidiaRails() []nvidiaRail {
 	var rails []nvidiaRail
 	for _, r := range d.s.NvidiaResources {
@@ -154,7 +154,7 @@ func (d *draft) nvidiaNetwork(r nvidiaRail, name, ipam string) []plan.Change {
 // ipPool returns the pool of nv-ipam that assigns the addresses of a subnet. Each node with the resource gets a block.
 func (d *draft) ipPool(name string, subnet netip.Prefix, resource string) []plan.Change {
 	nodes := max(len(d.nodesWith(resource)), 1)
-	free := subnet.Addr().BitLen() - subnet.Bits() - bits.Len(uint(nodes)) // bits of a block, with room for one more node
+	free := subnet.Addr().BitLen() - subnet.Bits() - bits.Len(uint(nodes)) // bits of a block, with room for more nodes
 	meta := d.meta(name)
 	meta.Namespace = nvidiaNamespace
 	return plan.ApplyUnlessCovered(d.s, unstructured.Unstructured{Object: map[string]any{

@@ -61,9 +61,10 @@ var claims = []kind{
 	{
 		words:   celError,
 		summary: "a selector of the devices that {pod} claims is wrong, so no device is given: {1}",
-		fix: check.ByUser("Correct it. Ask with has() for an attribute that some devices lack: reading it ends in an error.",
+		fix: check.ByUser("Correct it. Ask with has() for an attribute that some devices lack: reading it is an error.",
 			"kubectl -n {namespace} get resourceclaims -o yaml", "kubectl get resourceslices -o yaml"),
-		example: `running "DynamicResources" filter plugin: claim train/c: selector #0: CEL runtime error: no such key: rdma`,
+		example: `running "DynamicResources" filter plugin: claim train/c: selector #0: CEL runtime error: ` +
+			`no such key: rdma`,
 	},
 	{
 		words:   uncreatedClaim,
@@ -82,7 +83,7 @@ var claims = []kind{
 	},
 }
 
-// claimNotMet explains why the claims of a pod are not met. If the State has them, it says which request fails, and why.
+// claimNotMet explains why the claims of a pod are not met: which request, and why, if the State has them.
 func claimNotMet(t target, sym symptom) check.Finding {
 	f := answer(ResourceClaim, claims)(t, sym)
 	if !unallocated.MatchString(sym.text) {
@@ -123,7 +124,8 @@ func (t target) requestNotMet(f *check.Finding, c cluster.ResourceClaim, r clust
 			"kubectl get pods -A -o wide | grep -i dra")
 	case len(m.Devices) == 0:
 		evidence.Got = fmt.Sprintf("none of %s meets %s", words.Count(len(m.Of), "device"), m.Unmet)
-		f.Summary = fmt.Sprintf("no device meets %s: none of %s has %s", subject, words.Count(len(m.Of), "device"), m.Unmet)
+		f.Summary = fmt.Sprintf("no device meets %s: none of %s has %s",
+			subject, words.Count(len(m.Of), "device"), m.Unmet)
 		if values := valuesOf(m.Of, cluster.AttributeOf(m.Unmet)); len(values) > 0 {
 			f.Summary += " (they have " + words.Few(values, 6) + ")"
 		}
