@@ -36,6 +36,9 @@ func TestDetach(t *testing.T) {
 	t.Run("a second launch", func(t *testing.T) {
 		u.ends(t, 1, launch("--", "true")...).silent(t).says(t, "nothing was started", "a detached run is still running here", "'railhead launch job -n detached --stop'")
 	})
+	t.Run("restart", func(t *testing.T) {
+		u.ends(t, 1, "restart", "job", "-n", ns, "--yes").silent(t).says(t, "nothing was restarted: a launched command runs in rank 0")
+	})
 	t.Run("Ctrl-C", func(t *testing.T) {
 		u := u
 		u.read = func(line string, interrupt context.CancelFunc) {
@@ -72,5 +75,13 @@ func TestDetach(t *testing.T) {
 	t.Run("the next launch", func(t *testing.T) {
 		u.does(t, launch("--", "true")...)
 		u.ends(t, 1, launch("--attach")...).says(t, "no detached run")
+	})
+	t.Run("restart of an idle job", func(t *testing.T) {
+		before := podsOf(t, openShift, ns, "job")
+		u.does(t, "restart", "job", "-n", ns, "--yes").silent(t).says(t, "deleted Pod job-0", "deleted Pod job-1", "2 of 2 pods ready")
+		after := podsOf(t, openShift, ns, "job")
+		if len(after) != 2 || after[0].UID == before[0].UID || after[1].UID == before[1].UID {
+			t.Errorf("not every pod is new: %v", after)
+		}
 	})
 }

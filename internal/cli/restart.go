@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/plan/job"
+	"github.com/railhead/railhead/internal/ranks"
+)
+
+func newRestart(a *app) *cobra.Command {
+	var flags applyFlags
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "restart [KIND/]NAME",
+		Short: "Replace all pods of a job, after a rollout or when they are outdated",
+		Long: `restart deletes all pods of a StatefulSet at once and waits until the new ones are ready: after a rollout,
+or for pods that are outdated. It refuses while a training runs in them. The pods of other kinds cannot be restarted:
+their controllers count a deleted pod as failed. Delete and deploy such a job again.`,
+		Example: `  railhead restart h-kim -n train
+  railhead restart h-kim -n train --force --yes      also while a training runs`,
+		Args:              takes(1, "NAME"),
+		ValidArgsFunction: a.completeJobs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			j, err := a.readJob(cmd.Context(), args[0], cluster.Objects, cluster.Pods)
+			if err != nil {
+				return err
+			}
+			apply := applier{app: a, client: j.client, flags: flags, want: j.want, resume: j.statusCommand()}
+			apply.plan, apply.findings = job.Restart(j.Family)
+			if !force && len(apply.findings) == 0 {
+				if err := j.notTraining(cmd.Context()); err != nil {
+					return err
+				}
+			}
+			return apply.apply(cmd.Context())
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "restart the pods even if a training runs in them")
+	flags.add(cmd, 15*time.Minute)
+	return cmd
+}
+
+// notTraining returns an error if a training runs in the pods, or if that could not be read.
+func (j *jobState) notTraining(ctx context.Context) error {
+	pods := slices.DeleteFunc(ranks.Targets(j.Family), func(t ranks.Target) bool {
+		return t.Pod.Phase != "Running" || !j.Trains(t.Pod)
+	})
+	if err := ranks.Busy(pods, j.ref.String(), j.ns); err != nil {
+		return exit.Failed(err)
+	}
+	runs, err := ranks.Runs(ctx, j.client, pods)
+	if i := slices.IndexFunc(runs, func(r ranks.Run) bool { return r.Running }); i >= 0 {
+		return exit.Failed(fmt.Errorf("nothing was restarted: a launched command runs in %s; stop it, or use --force",
+			runs[i]))
+	}
+	if err != nil {
+		return unknown(fmt.Errorf("nothing was restarted: whether a training runs could not be read: %w; "+
+			"use --force to restart the pods anyway", err))
+	}
+	return nil
+}
