@@ -41,8 +41,8 @@ func TestReadTheWholeCluster(t *testing.T) {
 	if len(s.Problems) > 0 {
 		t.Errorf("problems: %v", s.Problems)
 	}
-	if made := counted.take(); len(made) != 35 || slices.ContainsFunc(made, func(call string) bool { return !strings.HasPrefix(call, "GET ") }) {
-		t.Errorf("%d calls, want 35: %v", len(made), made)
+	if made := counted.take(); len(made) != 36 || slices.ContainsFunc(made, func(call string) bool { return !strings.HasPrefix(call, "GET ") }) {
+		t.Errorf("%d calls, want 36: %v", len(made), made)
 	}
 	if s.Server.Version == "" || s.Server.Minor != 36 || s.Server.User != "system:admin" || !s.Server.OpenShift() {
 		t.Errorf("server %+v", s.Server)

@@ -247,7 +247,7 @@ func TestReadAServerWithoutOperators(t *testing.T) {
 	if len(s.Problems) > 0 || s.Server.OpenShift() || !s.Knows(cluster.SCCs) || s.SCCs != nil {
 		t.Errorf("problems %v, SCCs %v", s.Problems, s.SCCs)
 	}
-	if made := counted.take(); len(made) != 16 {
-		t.Errorf("%d calls, want 16: %v", len(made), made)
+	if made := counted.take(); len(made) != 17 {
+		t.Errorf("%d calls, want 17: %v", len(made), made)
 	}
 }
