@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -25,8 +26,8 @@ func newInject(a *app) *cobra.Command {
 		Short: "Add rails, /dev/shm and railhead-pod to a manifest of your own",
 		Long: `inject adds to the pods of a manifest what deploy gives its own pods. It prints the manifest,
 and first the ConfigMaps that carry railhead-pod if the namespace lacks them ('railhead setup namespace' creates them).
-It changes nothing in the cluster. Settings of the manifest are kept;
-injecting twice has no further effect. A manifest that names a namespace gets the rails of that namespace.
+It changes nothing in the cluster. Settings of the manifest are kept,
+and so are its comments and its order; injecting twice has no further effect. A manifest that names a namespace gets the rails of that namespace.
 railhead-pod starts the command of the containers that train. Where it cannot, because the manifest has no command, or
 Ray or sshd starts the processes, an init container writes /etc/nccl.conf; --wrap chooses.
 If some pods of an object request GPUs, its other pods stay as they are, such as the head of a Ray cluster or the
@@ -72,6 +73,8 @@ Kinds: ` + strings.Join(workload.WithTemplates(), ", ") + `; any other with --te
 type injection struct {
 	client    *kube.Client
 	options   job.Options
+	text      []byte        // of the file
+	before    job.Manifests // in the file
 	manifests job.Manifests // as they were, with rails
 	added     job.Manifests // what their pods need
 }
@@ -80,30 +83,42 @@ func (a *app) inject(cmd *cobra.Command, j *jobFlags, file string) (i injection,
 	if i.options, err = j.options(cmd, nil); err != nil {
 		return i, usage(err)
 	}
-	manifests, err := a.readManifests(file, &i.options)
-	if err != nil {
+	if i.text, i.before, err = a.readManifests(file, &i.options); err != nil {
 		return i, err
 	}
 	if i.client, _, err = a.connect(cmd.Context()); err != nil {
 		return i, err
 	}
 	states := map[string]cluster.State{}
-	for _, ns := range manifests.Namespaces(i.options) {
+	for _, ns := range i.before.Namespaces(i.options) {
 		there := i.options
 		there.Namespace = ns
 		if states[ns], err = a.readForJob(cmd.Context(), i.client, there); err != nil {
 			return i, err
 		}
 	}
-	out, findings := job.InjectAll(manifests, states, i.options)
-	n := len(out) - len(manifests)
+	out, findings := job.InjectAll(i.before, states, i.options)
+	n := len(out) - len(i.before)
 	i.added, i.manifests = out[:n], out[n:]
 	return i, a.refuse(findings)
 }
 
 func (a *app) writeInjected(i injection) error {
-	for _, object := range slices.Concat(i.added, i.manifests) {
+	objects := i.added
+	text, edited := job.EditText(i.text, i.before, i.manifests)
+	switch {
+	case !edited:
+		objects = slices.Concat(i.added, i.manifests)
+	case len(i.added) > 0 && !bytes.HasPrefix(text, []byte("---")):
+		text = append([]byte("---\n"), text...)
+	}
+	for _, object := range objects {
 		if err := writeManifest(a.streams.Out, object.Object); err != nil {
+			return err
+		}
+	}
+	if edited {
+		if _, err := a.streams.Out.Write(text); err != nil {
 			return err
 		}
 	}
@@ -118,27 +133,27 @@ func (a *app) writeInjected(i injection) error {
 }
 
 // readManifests reads the file and sets the namespace of objects without one.
-func (a *app) readManifests(file string, o *job.Options) (job.Manifests, error) {
+func (a *app) readManifests(file string, o *job.Options) ([]byte, job.Manifests, error) {
 	read := os.ReadFile
 	if file == "-" {
 		read = func(string) ([]byte, error) { return io.ReadAll(a.streams.In) }
 	}
 	text, err := read(file)
 	if err != nil {
-		return nil, usage(fmt.Errorf("-f: %w", err))
+		return nil, nil, usage(fmt.Errorf("-f: %w", err))
 	}
 	manifests, err := job.ReadManifests(text)
 	if err != nil {
-		return nil, usage(fmt.Errorf("-f %s: %w", file, err))
+		return nil, nil, usage(fmt.Errorf("-f %s: %w", file, err))
 	}
 	var explicit bool
 	if o.Namespace, explicit, err = a.flags.Namespace(); err != nil {
-		return nil, exit.Failed(err)
+		return nil, nil, exit.Failed(err)
 	}
 	if explicit {
 		if err := manifests.In(o.Namespace); err != nil {
-			return nil, usage(fmt.Errorf("-f %s: %w", file, err))
+			return nil, nil, usage(fmt.Errorf("-f %s: %w", file, err))
 		}
 	}
-	return manifests, nil
+	return text, manifests, nil
 }

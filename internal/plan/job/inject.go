@@ -23,17 +23,22 @@ import (
 func Inject(
 	manifest unstructured.Unstructured, s cluster.State, o Options,
 ) (unstructured.Unstructured, []check.Finding) {
+	object, j := inject(manifest, s, o)
+	return object, j.Findings
+}
+
+func inject(manifest unstructured.Unstructured, s cluster.State, o Options) (unstructured.Unstructured, *job) {
 	j, templates := injection(manifest, s, o)
 	if _, known := o.KindOf(manifest); !known {
 		j.refuseKind(manifest)
-		return manifest, j.Findings
+		return manifest, j
 	}
 	if len(templates) == 0 {
 		j.refuse(manifest, "the manifest has no pod template", "spec.template")
-		return manifest, j.Findings
+		return manifest, j
 	}
 	if j.decideFor(templates); j.Failed() {
-		return manifest, j.Findings
+		return manifest, j
 	}
 	object := *manifest.DeepCopy()
 	// fewer additions than those of deploy, which also sets the security and the placement of its pods
@@ -55,7 +60,7 @@ func Inject(
 		obstacle := shape.start.obstacle(main)
 		if err := shape.add(template); err != nil {
 			j.refuse(manifest, err.Error(), "a container with a command")
-			return manifest, j.Findings
+			return manifest, j
 		}
 		annotations := child(child(template, "metadata"), "annotations")
 		if annotations[workload.Injected] = workload.ByCommand; obstacle != "" {
@@ -63,15 +68,13 @@ func Inject(
 			j.noteFiles(objectRef(manifest), main, obstacle)
 		}
 	}
-	return object, j.Findings
+	return object, j
 }
 
-// InjectDelivery returns the ConfigMaps that the pods of an injected manifest mount and the namespace does not have, and
+// injectionParts returns the ConfigMaps that the pods of an injected manifest mount and the namespace does not have, and
 // the ResourceClaimTemplate if they claim their rails. They carry its name, so that deleting another job keeps them.
-func InjectDelivery(manifest unstructured.Unstructured, s cluster.State, o Options) []unstructured.Unstructured {
-	j, templates := injection(manifest, s, o)
-	j.decideFor(templates) // finds the nodes, whose architectures need a program
-	parts := j.delivery().Missing(s, j.Namespace, plan.Labels(delivery.Component, manifest.GetName()))
+func (j *job) injectionParts() []unstructured.Unstructured {
+	parts := j.delivery().Missing(j.s, j.Namespace, plan.Labels(delivery.Component, j.Name))
 	if len(j.claim.rails) > 0 {
 		parts = append(parts, j.claimTemplate())
 	}

@@ -186,7 +186,8 @@ func TestInject(t *testing.T) {
 			case "Job":
 				plantest.Strictly(t, once.Object, &batchv1.Job{})
 			}
-			for _, o := range InjectDelivery(before, c.s, c.o) {
+			_, j := inject(before, c.s, c.o)
+			for _, o := range j.injectionParts() {
 				if o.GetLabels()[plan.LabelInstance] != before.GetName() || c.o.PodImage != "" {
 					t.Errorf("%s has labels %v", o.GetName(), o.GetLabels())
 				}

@@ -96,13 +96,13 @@ func InjectAll(manifests Manifests, states map[string]cluster.State, o Options) 
 		}
 		hasPods = true
 		s := states[NamespaceOf(m, o.Namespace)]
-		injected, found := Inject(m, s, o)
+		injected, j := inject(m, s, o)
 		if known && !k.Cluster { // kubectl would otherwise put it in the namespace of its context
 			injected.SetNamespace(NamespaceOf(m, o.Namespace))
 		}
-		findings = append(findings, found...)
+		findings = append(findings, j.Findings...)
 		out = append(out, injected)
-		for _, part := range InjectDelivery(m, s, o) {
+		for _, part := range j.injectionParts() {
 			if !holds(parts, part) && !holds(manifests, part) {
 				parts = append(parts, part)
 			}
