@@ -20,7 +20,7 @@ func newRestart(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restart [KIND/]NAME",
 		Short: "Replace all pods of a job, after a rollout or when they are outdated",
-		Long: `restart deletes all pods of a StatefulSet at once and waits until the new ones are ready: after a rollout,
+		Long: `restart deletes all pods of a StatefulSet and waits until the new ones are ready: after a rollout,
 or for pods that are outdated. It refuses while a training runs in them. The pods of other kinds cannot be restarted:
 their controllers count a deleted pod as failed. Delete and deploy such a job again.`,
 		Example: `  railhead restart h-kim -n train

@@ -52,12 +52,14 @@ func cannotRestart(f workload.Family) check.Finding {
 		fmt.Sprintf("kubectl -n %s delete %s", f.Namespace, ref))
 	if f.Deployed() {
 		fix = check.ByUser("Delete it and deploy it again with the same flags.",
-			fmt.Sprintf("railhead delete %s -n %s", ref, f.Namespace), "railhead deploy "+f.Name+" -n "+f.Namespace+" ...")
+			fmt.Sprintf("railhead delete %s -n %s", ref, f.Namespace),
+			fmt.Sprintf("railhead deploy %s -n %s ...", f.Name, f.Namespace))
 	}
 	return check.Finding{
 		Check: plan.JobRequest, Status: check.Fail,
-		Subject:  check.Ref{Kind: check.Job, Namespace: f.Namespace, Name: f.Name},
-		Summary:  fmt.Sprintf("the pods of %s cannot be restarted: a deleted pod of a %s counts as failed", ref, f.Kind),
+		Subject: check.Ref{Kind: check.Job, Namespace: f.Namespace, Name: f.Name},
+		Summary: fmt.Sprintf("the pods of %s cannot be restarted: a deleted pod of a %s counts as failed",
+			ref, f.Kind),
 		Evidence: check.Observed("kind of the workload", f.Kind, "StatefulSet"),
 		Fix:      fix,
 	}
