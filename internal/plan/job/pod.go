@@ -85,8 +85,8 @@ func (j *job) podFields() corev1.PodSpec {
 	return spec
 }
 
-// affinity puts each pod on a separate node, behind one leaf switch, and on one of the named nodes: a term of a node selector has one name
-// (k8s.io/api core/v1 NodeSelectorTerm, MatchFields), and terms are alternatives.
+// affinity puts each pod on a separate node, behind one leaf switch, and on one of the named nodes: a term of a node
+// selector has one name (k8s.io/api core/v1 NodeSelectorTerm, MatchFields), and terms are alternatives.
 func (j *job) affinity() *corev1.Affinity {
 	affinity := corev1.Affinity{PodAffinity: j.leafAffinity()}
 	if j.multi() {
