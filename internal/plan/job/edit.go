@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -36,11 +37,11 @@ func objectNodes(text []byte) ([]*yamlv3.Node, error) {
 	var all []*yamlv3.Node
 	for decoder := yamlv3.NewDecoder(bytes.NewReader(text)); ; {
 		var document yamlv3.Node
-		if err := decoder.Decode(&document); err != nil {
-			if len(all) > 0 && err.Error() == "EOF" {
-				err = nil
-			}
-			return all, err
+		switch err := decoder.Decode(&document); {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, err
 		}
 		root := document.Content[0]
 		var fields struct {
@@ -107,8 +108,9 @@ func (e *editor) editMap(node *yamlv3.Node, have, want map[string]any) error {
 			if _, kept := want[key.Value]; flow || !kept {
 				return err
 			}
-			end := e.end(key.Line, key.Column, value)
-			e.replace(e.offset(key.Line, key.Column), end, key.Column, map[string]any{key.Value: want[key.Value]})
+			at, end := e.offset(key.Line, key.Column), e.end(key.Line, key.Column, value)
+			text := e.block(key.Column, map[string]any{key.Value: want[key.Value]})
+			e.changes = append(e.changes, change{at, end, text})
 		}
 	}
 	switch {
@@ -178,10 +180,6 @@ func (e *editor) add(at, column int, value any) {
 		text = "\n" + text
 	}
 	e.changes = append(e.changes, change{at, at, text})
-}
-
-func (e *editor) replace(at, end, column int, value any) {
-	e.changes = append(e.changes, change{at, end, e.block(column, value)})
 }
 
 // block returns a value as lines of YAML, of which all but the first begin at a column.

@@ -1,8 +1,6 @@
 package job
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -57,14 +55,6 @@ spec:
 			texts[name] = c.manifest
 		}
 	}
-	files, _ := filepath.Glob("testdata/edit/*.yaml")
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts[file] = string(text)
-	}
 	for name, text := range texts {
 		before, err := ReadManifests([]byte(text))
 		if err != nil {
@@ -87,6 +77,9 @@ spec:
 					t.Errorf("line %q was changed or moved:\n%s", line, edited)
 				}
 			}
+		}
+		if (text[0] == '{') != (edited[0] == '{') {
+			t.Errorf("%s: another format:\n%s", name, edited)
 		}
 		again, ok := EditText(edited, after, after)
 		if diff := cmp.Diff(string(edited), string(again)); diff != "" || !ok {
