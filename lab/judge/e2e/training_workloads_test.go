@@ -155,15 +155,16 @@ func TestTrainingWorkloads(t *testing.T) {
 	}
 }
 
-// isErased: the trainer replaces the resources of its runtime, and with them the rails, and doctor says so.
+// isErased: the trainer replaces the resources of its runtime, and with them the rails, and inject --check says so.
 func (s workloadStory) isErased(t *testing.T, u user, ns string) {
-	s.inject(t, u, ns)
+	u.stdin = s.inject(t, u, ns)
 	for _, p := range s.pods(t, ns) {
 		if n := len(p.Spec.Containers[0].Resources.Limits); n != 1 {
 			t.Errorf("%s has %d resources: the trainer left the rails", p.Name, n)
 		}
 	}
-	u.railhead(t, "doctor", s.name, "-n", ns).prints(t, "[injection-kept]", "resourcesPerNode")
+	u.ends(t, 1, "inject", "--check", "-f", "-", "-n", ns).prints(t, "[injection-kept]", "resource openshift.io/eno5np0rdma of container node",
+		"resourcesPerNode")
 }
 
 func (s workloadStory) tell(t *testing.T, u user, ns string) {
@@ -192,10 +193,10 @@ func (s workloadStory) tell(t *testing.T, u user, ns string) {
 	})
 }
 
-// inject passes the manifest through inject and kubectl apply.
-func (s workloadStory) inject(t *testing.T, u user, ns string) {
+// inject passes the manifest through inject and kubectl apply, and returns it.
+func (s workloadStory) inject(t *testing.T, u user, ns string) (manifest string) {
 	t.Helper()
-	manifest := s.manifest
+	manifest = s.manifest
 	for _, example := range s.examples {
 		text, err := assets.Example(t.Context(), s.program, example)
 		if err != nil {
@@ -206,6 +207,7 @@ func (s workloadStory) inject(t *testing.T, u user, ns string) {
 	u.stdin = manifest
 	injected := u.does(t, append([]string{"inject", "-f", "-", "-n", ns, "--pod-binary=amd64=" + podBinary}, s.flags...)...)
 	kubectlProgram(t, u)(injected.out, "apply", "-n", ns, "-f", "-")
+	return manifest
 }
 
 // queued: Kueue admits the job when its queue covers the rails as well.
