@@ -65,7 +65,8 @@ func (j *jobFlags) addStartup(cmd *cobra.Command) {
 			"broken rail",
 		job.PreflightOff, job.PreflightWarn, job.PreflightFail)
 	cmd.Flags().StringVar(&j.GDRLevel, "gdr-level", "",
-		"largest `distance` of a GPU and its NIC for GPUDirect RDMA: LOC, PIX, PXB, PHB or SYS (default: NCCL's own, PXB)")
+		"largest `distance` of a GPU and its NIC for GPUDirect RDMA: LOC, PIX, PXB, PHB or SYS "+
+			"(default: NCCL's own, PXB)")
 }
 
 // addRights adds the flags of the account and the privileges.

@@ -26,8 +26,8 @@ func newInject(a *app) *cobra.Command {
 		Short: "Add rails, /dev/shm and railhead-pod to a manifest of your own",
 		Long: `inject adds to the pods of a manifest what deploy gives its own pods. It prints the manifest,
 and first the ConfigMaps that carry railhead-pod if the namespace lacks them ('railhead setup namespace' creates them).
-It changes nothing in the cluster. Settings of the manifest are kept,
-and so are its comments and its order; injecting twice has no further effect. A manifest that names a namespace gets the rails of that namespace.
+It changes nothing in the cluster. Settings of the manifest are kept, and so are its comments and its order; injecting
+twice has no further effect. A manifest that names a namespace gets the rails of that namespace.
 railhead-pod starts the command of the containers that train. Where it cannot, because the manifest has no command, or
 Ray or sshd starts the processes, an init container writes /etc/nccl.conf; --wrap chooses.
 If some pods of an object request GPUs, its other pods stay as they are, such as the head of a Ray cluster or the

@@ -18,8 +18,8 @@ func newLogs(a *app) *cobra.Command {
 		Use:   "logs [KIND/]NAME",
 		Short: "Show the logs of a job's pods, with the rank in front of every line",
 		Long: `logs shows the output of a job's pods: of railhead-pod and of the command that the job was deployed
-with. The job may be any workload, as in 'railhead status'. If a pod has not started its command, logs shows the init container. With --follow it continues, also with pods
-that are replaced, until the job has ended or Ctrl-C.
+with. The job may be any workload, as in 'railhead status'. If a pod has not started its command, logs shows the init
+container. With --follow it continues, also with pods that are replaced, until the job has ended or Ctrl-C.
 
 These logs do not contain the output of 'railhead launch', which launch shows itself.
 

@@ -133,8 +133,9 @@ not be read; 130 interrupted. Commands with other codes list them in their help.
 		f.Usage = cmp.Or(shown[f.Name], f.Usage)
 	})
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 120"))
-	root.AddCommand(newInventory(a), newSetup(a), newDeploy(a), newInject(a), newLaunch(a), newStatus(a), newLogs(a), newRestart(a),
-		newExplain(a), newDelete(a), newDoctor(a), newExplainCheck(a), newReport(a), newBench(a), newWebhook(a))
+	root.AddCommand(newInventory(a), newSetup(a), newDeploy(a), newInject(a), newLaunch(a), newStatus(a), newLogs(a),
+		newRestart(a), newExplain(a), newDelete(a), newDoctor(a), newExplainCheck(a), newReport(a), newBench(a),
+		newWebhook(a))
 	return root
 }
 

@@ -39,7 +39,7 @@ type Container struct {
 	Message  string   `json:"message,omitempty"`  // of waiting or of the last termination
 	ExitCode *int     `json:"exitCode,omitempty"` // of the present or the last termination
 	Ended    string   `json:"ended,omitempty"`    // reason of that termination: Completed, Error, OOMKilled, StartError
-	Injected []string `json:"injected,omitempty"` // fields of Railhead: command, variable RAILHEAD_MODE, resource openshift.io/rail0
+	Injected []string `json:"injected,omitempty"` // fields of Railhead: command, variable RAILHEAD_MODE, resource NAME
 }
 
 // Finished reports whether the pod holds no resources any more.

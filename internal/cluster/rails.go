@@ -173,7 +173,7 @@ type Rail struct {
 	Attribute string           `json:"attribute,omitempty"` // that has the name of the port
 	RDMA      bool             `json:"rdma"`                // it is meant to bring an RDMA device
 	PerNode   map[string]int64 `json:"perNode,omitempty"`   // allocatable by node
-	Reason    string           `json:"reason,omitempty"`    // why no pod gets an RDMA device through it; "" when it does
+	Reason    string           `json:"reason,omitempty"`    // why no pod gets an RDMA device through it, or ""
 }
 
 // Usable reports whether pods get an RDMA device through it, as far as is known.

@@ -76,7 +76,7 @@ const (
 	Workloads       Kind = "workloads"    // of all kinds that make pods, with or without Railhead's label
 	ConfigMaps      Kind = "configmaps"   // of Objects these alone, by name
 	TrainJobs       Kind = "trainjobs"
-	// Webhooks are the objects of the admission webhook, among Objects, with Railhead's label
+	// Webhooks are the objects of the admission webhook, among Objects, with Railhead's label.
 	Webhooks Kind = "mutatingwebhookconfigurations"
 	// UserBindings are the cluster role bindings among Objects.
 	UserBindings Kind = "clusterrolebindings"

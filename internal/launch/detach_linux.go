@@ -64,7 +64,8 @@ func (d Detached) Keep(argv []string, note string) error {
 	if err != nil {
 		return err
 	}
-	if err := unix.Flock(int(run.Fd()), unix.LOCK_EX); err != nil { // held while this process lives
+	defer run.Close() // and not earlier, as by the garbage collector: the lock says that this process lives
+	if err := unix.Flock(int(run.Fd()), unix.LOCK_EX); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintf(run, "started=%s\n%s\n", time.Now().UTC().Format(timeForm), note); err != nil {

@@ -46,7 +46,7 @@ func (d Detached) Follow(w io.Writer, b Begin) error {
 			alive = time.Now()
 			_, err = fmt.Fprintln(w)
 		}
-		time.Sleep(pollInterval)
+		<-time.After(pollInterval)
 	}
 	return err
 }
@@ -102,24 +102,16 @@ func (d Detached) writeFrom(w io.Writer, at *int64) (int64, error) {
 	defer file.Close()
 	text := make([]byte, 256<<10)
 	n, err := file.ReadAt(text, *at-all[i])
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return 0, err
 	}
 	n = bytes.LastIndexByte(text[:n], '\n') + 1
-	if n > 0 {
-		_, err = w.Write(text[:n])
-	} else {
-		err = nil
+	if n == 0 {
+		return 0, nil
 	}
+	_, err = w.Write(text[:n])
 	*at += int64(n)
-	return int64(n), ignoreEOF(err)
-}
-
-func ignoreEOF(err error) error {
-	if err == io.EOF {
-		return nil
-	}
-	return err
+	return int64(n), err
 }
 
 // place returns the place where to begin.

@@ -56,7 +56,7 @@ func launcherExit(e *Event, text string) bool {
 	for _, words := range []string{
 		"got signal: ",       // torchrun: "Process 123 got signal: 15"
 		"Signal ",            // torchrun: "traceback : Signal 9 (SIGKILL) received by PID 123"
-		"Caught signal ",     // UCX: "Caught signal 11 (Segmentation fault: address not mapped to object at address 0x8)"
+		"Caught signal ",     // UCX: "Caught signal 11 (Segmentation fault: address not mapped to object)"
 		" WTERMSIG ",         // slurmctld: "_job_complete: JobId=127 WTERMSIG 9"
 		"KILLED BY SIGNAL: ", // Intel MPI: "KILLED BY SIGNAL: 9 (Killed)"
 	} {
@@ -155,7 +155,7 @@ func crash(e *Event, text string) bool {
 		e.Code = signalIn(text, "*")
 	case hasAny(text, abortWords...), strings.Contains(text, "Assertion `") && strings.Contains(text, "' failed"):
 		e.Code = -6
-	case hasAny(text, "symbol lookup error: ", "error while loading shared libraries: "): // of ld.so, which exits with 127
+	case hasAny(text, "symbol lookup error: ", "error while loading shared libraries: "): // ld.so exits with 127
 		e.Code = 127
 	case len(words) == 1 && words[0] == "Killed", strings.Contains(text, ": line ") && slices.Contains(words, "Killed"):
 		e.Code = -9

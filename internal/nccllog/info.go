@@ -75,8 +75,7 @@ func (p *notices) trail(r *rank, l *logLine) {
 	if place, function, named := bytes.Cut(where, []byte(" (")); named && bytes.HasSuffix(function, []byte(")")) {
 		where = place
 	}
-	if !ok || len(where) < 4 || len(where) > 60 || !isDigit(where[len(where)-1]) || bytes.IndexByte(where, ' ') >= 0 ||
-		bytes.IndexByte(where, ':') < 0 || bytes.IndexByte(where, '.') < 0 {
+	if !ok || !isPlace(where) {
 		return
 	}
 	n, digits := leading(code)
@@ -92,6 +91,12 @@ func (p *notices) trail(r *rank, l *logLine) {
 		p.keep(r, Event{Kind: Trail, Signature: "error-trail", Quote: l.quote(), Number: -1, Code: n})
 	}
 	r.TrailAt = p.seq
+}
+
+// isPlace reports whether a text has the form of a line in a source: "transport/net.cc:1134".
+func isPlace(text []byte) bool {
+	return len(text) >= 4 && len(text) <= 60 && isDigit(text[len(text)-1]) && bytes.IndexByte(text, ' ') < 0 &&
+		bytes.IndexByte(text, ':') >= 0 && bytes.IndexByte(text, '.') >= 0
 }
 
 // sourceOfNet reads the network from the place of a line in NCCL's sources: only connections of NET/Socket are made in

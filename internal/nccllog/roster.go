@@ -20,8 +20,8 @@ type process struct {
 	pid, device int
 }
 
-// writer is the process of a rank. It is enough to recognize the rank without reading it: the ranks of a large job do not
-// fit into a core's cache.
+// writer is the process of a rank. It is enough to recognize the rank without reading it: the ranks of a large job do
+// not fit into a core's cache.
 type writer struct {
 	host        string
 	pid, device int

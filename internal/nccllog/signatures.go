@@ -638,7 +638,8 @@ var frameworkSignatures = []Signature{
 		Words: []string{
 			"Task launch for ", "Unable to create step for job", "Unable to allocate resources",
 			"slurmstepd: error: execve(",
-			"not enough slots available", "able to be opened in the ", "PML ucx cannot be selected", "PMIX ERROR: UNREACHABLE",
+			"not enough slots available", "able to be opened in the ", "PML ucx cannot be selected",
+			"PMIX ERROR: UNREACHABLE",
 			"MPI_INIT failed", "unable to reliably start one or more daemons", "daemon has unexpectedly failed",
 			"mpirun was unable to ", "Host key verification failed", "Permission denied (publickey",
 			"Back-off restarting failed container",

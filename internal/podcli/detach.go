@@ -55,8 +55,8 @@ func newFollow(streams Streams) *command {
 	c := newCommand("follow")
 	c.arguments = "DIR NAME"
 	c.short = "Show the recorded output of a detached command until it ends"
-	c.long = `follow writes the output of a command that detach started, each line with its time and stream, as in the log
-files of container runtimes, and goes on until the command has ended. The last line is exit=CODE TIME, or
+	c.long = `follow writes the output of a command that detach started, each line with its time and stream, as in the
+log files of container runtimes, and goes on until the command has ended. The last line is exit=CODE TIME, or
 lost=REASON if the command ended without an exit code.
 
 Exit status: 0 if the end was reached; 1 if the output cannot be read.`

@@ -177,10 +177,7 @@ func (l *Launch) supervise(
 		select {
 		case e := <-ends:
 			left--
-			if s.record(e); e.failed() && s.why == nil && left > 0 {
-				s.stopBy(errPeerFailed, l.Patience.afterFailure())
-				l.console.say("%s %s; stopping the other ranks in %v", e.rank, e, l.Patience.peer)
-			}
+			l.ended(&s, e, left)
 		case <-interrupted:
 			if interrupted = nil; !l.leave(&s, abandon) {
 				l.interrupt(&s)
@@ -191,16 +188,29 @@ func (l *Launch) supervise(
 			}
 		case <-timeout:
 			timeout = nil
-			if s.why == nil {
-				l.console.say("Timeout: the command has run for %v. Sending SIGTERM; SIGKILL follows after %v",
-					l.Limit, l.Patience.grace)
-				s.stopBy(errTimeout, l.Patience.afterTimeout())
-			}
+			l.timedOut(&s)
 		case <-s.next:
 			l.step(&s, g, abandon)
 		}
 	}
 	return s.Outcome
+}
+
+// ended records the end of a rank. The first failure stops the others.
+func (l *Launch) ended(s *supervision, e result, left int) {
+	if s.record(e); e.failed() && s.why == nil && left > 0 {
+		s.stopBy(errPeerFailed, l.Patience.afterFailure())
+		l.console.say("%s %s; stopping the other ranks in %v", e.rank, e, l.Patience.peer)
+	}
+}
+
+func (l *Launch) timedOut(s *supervision) {
+	if s.why != nil {
+		return
+	}
+	l.console.say("Timeout: the command has run for %v. Sending SIGTERM; SIGKILL follows after %v",
+		l.Limit, l.Patience.grace)
+	s.stopBy(errTimeout, l.Patience.afterTimeout())
 }
 
 func (l *Launch) runRank(r *rank) result {

@@ -104,14 +104,9 @@ func Lookup(s cluster.State, r Ref, namespace string) (Family, error) {
 	if len(found) == 0 {
 		found = makers
 	}
-	for _, p := range s.Pods {
-		if w := alone(p); len(found) == 0 && r.Kind == w.Kind && is(w.Workload) { // also of a StatefulSet
-			return w, nil
-		}
-	}
 	switch len(found) {
 	case 0:
-		return Family{}, ErrNotFound
+		return lonePod(s, r, is)
 	case 1:
 		return found[0], nil
 	}
@@ -120,4 +115,14 @@ func Lookup(s cluster.State, r Ref, namespace string) (Family, error) {
 		e.Candidates = append(e.Candidates, RefOf(f.Workload))
 	}
 	return Family{}, e
+}
+
+// lonePod returns the pod of a reference to a pod, which may belong to a workload.
+func lonePod(s cluster.State, r Ref, is func(cluster.Workload) bool) (Family, error) {
+	for _, p := range s.Pods {
+		if w := alone(p); r.Kind == w.Kind && is(w.Workload) {
+			return w, nil
+		}
+	}
+	return Family{}, ErrNotFound
 }

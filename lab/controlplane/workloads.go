@@ -54,7 +54,8 @@ func controllers() []controller {
 				"internalCertManagement: {enable: false}" + settings,
 		},
 		{
-			program: assets.Training, manifests: "training-operator", namespace: "kubeflow", account: "training-operator",
+			program: assets.Training, manifests: "training-operator",
+			namespace: "kubeflow", account: "training-operator",
 			args: slices.Concat(quiet, []string{
 				"--webhook-server-port=PORT", "--enable-scheme=pytorchjob", "--enable-scheme=tfjob",
 				"--enable-scheme=mxjob", "--enable-scheme=xgboostjob", "--enable-scheme=paddlejob",
@@ -92,10 +93,12 @@ func controllers() []controller {
 			},
 		},
 		{
-			program: assets.Volcano, namespace: "volcano-system", account: "volcano-controllers", args: kubeconfig,
+			program: assets.Volcano, namespace: "volcano-system", account: "volcano-controllers",
+			args: kubeconfig,
 		},
 		{
-			program: assets.VolcanoScheduler, namespace: "volcano-system", account: "volcano-scheduler", args: kubeconfig,
+			program: assets.VolcanoScheduler, namespace: "volcano-system", account: "volcano-scheduler",
+			args: kubeconfig,
 		},
 	}
 }

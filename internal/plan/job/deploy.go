@@ -53,7 +53,8 @@ func Kinds(server cluster.Server, o Options) []cluster.Kind {
 // MachineConfigs if setup did not lift the memlock limit, and the SCCs if the pods need one.
 func Needs(s cluster.State, o Options) []cluster.Kind {
 	var kinds []cluster.Kind
-	if _, _, exists := workload.Find(s, o.Name, o.Namespace); exists || len(workload.PodsOf(s, o.Name, o.Namespace)) > 0 {
+	_, _, exists := workload.Find(s, o.Name, o.Namespace)
+	if exists || len(workload.PodsOf(s, o.Name, o.Namespace)) > 0 {
 		kinds = append(kinds, cluster.Objects)
 	}
 	if o.unbound(s, o.Namespace) {
@@ -66,7 +67,8 @@ func Needs(s cluster.State, o Options) []cluster.Kind {
 	}
 	rails := s.UsableRails(o.Namespace)
 	keepsLimit := func(n cluster.Node) bool {
-		hasRail := len(claims) > 0 || slices.ContainsFunc(rails, func(r cluster.Rail) bool { return r.PerNode[n.Name] > 0 })
+		offers := func(r cluster.Rail) bool { return r.PerNode[n.Name] > 0 }
+		hasRail := len(claims) > 0 || slices.ContainsFunc(rails, offers)
 		return hasRail && !unlockedBySetup(s, n)
 	}
 	locked := o.Mode != nccl.TCP && o.Memlock != MemlockByNode && slices.ContainsFunc(s.Nodes, keepsLimit)

@@ -71,8 +71,9 @@ func inject(manifest unstructured.Unstructured, s cluster.State, o Options) (uns
 	return object, j
 }
 
-// injectionParts returns the ConfigMaps that the pods of an injected manifest mount and the namespace does not have, and
-// the ResourceClaimTemplate if they claim their rails. They carry its name, so that deleting another job keeps them.
+// injectionParts returns the ConfigMaps that the pods of an injected manifest mount and the namespace does not have,
+// and the ResourceClaimTemplate if they claim their rails. They carry its name, so that deleting another job keeps
+// them.
 func (j *job) injectionParts() []unstructured.Unstructured {
 	parts := j.delivery().Missing(j.s, j.Namespace, plan.Labels(delivery.Component, j.Name))
 	if len(j.claim.rails) > 0 {

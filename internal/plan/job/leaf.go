@@ -52,7 +52,8 @@ func (j *placement) requireLeaf(free []cluster.Node) {
 	}
 	j.fail(FreeNodes, j.ref(),
 		fmt.Sprintf("no leaf switch has the %s that %s needs", words.Count(j.Nodes, "node"), j.Name),
-		evidence("label "+cmp.Or(label, "of leaf switches"), fmt.Sprintf("%s: %d", most, of[most]), fmt.Sprint(j.Nodes)),
+		evidence("label "+cmp.Or(label, "of leaf switches"),
+			fmt.Sprintf("%s: %d", most, of[most]), fmt.Sprint(j.Nodes)),
 		check.ByUser("Request fewer nodes, name the label with --leaf-label, or let the pods only prefer one leaf.",
 			j.deployCommand("--leaf prefer")))
 }

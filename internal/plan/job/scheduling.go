@@ -150,7 +150,8 @@ func (j *job) noteBudget() {
 // noteQueue notes that the job may have to wait for its nodes.
 func (j *placement) noteQueue(free []cluster.Node) {
 	if len(free) < j.Nodes {
-		j.Note("%d of the %d nodes that %s needs are free now: it waits in queue %s.", len(free), j.Nodes, j.Name, j.Queue)
+		j.Note("%d of the %d nodes that %s needs are free now: it waits in queue %s.",
+			len(free), j.Nodes, j.Name, j.Queue)
 	}
 }
 

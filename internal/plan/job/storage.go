@@ -120,7 +120,8 @@ func (j *request) checkBinding(c cluster.VolumeClaim) {
 		status, summary = check.Fail, fmt.Sprintf("claim %s has lost its volume", c.Name)
 	case c.Class != "" && !j.s.Knows(cluster.StorageClasses):
 		j.unknown(VolumeUsable, cluster.StorageClasses,
-			fmt.Sprintf("whether claim %s, which has no volume yet, gets one with the first pod could not be read", c.Name))
+			fmt.Sprintf("whether claim %s, which has no volume yet, gets one with the first pod could not be read",
+				c.Name))
 		return
 	}
 	j.Report(check.Finding{

@@ -69,7 +69,8 @@ func ParseVolume(text string) (Volume, error) {
 	case !named || !typed:
 		return v, fmt.Errorf("%q is not one of %s", text, VolumeForms)
 	case len(errs) > 0 || strings.HasPrefix(name, "railhead-"):
-		return v, fmt.Errorf("%q: the name must be lower-case letters, digits and -, and not begin with railhead-", text)
+		return v, fmt.Errorf("%q: the name must be lower-case letters, digits and -, and not begin with railhead-",
+			text)
 	case !cleanFolder(v.Path) || v.Path == "/":
 		return v, fmt.Errorf("%q: /PATH, where the pods see the volume, must be a folder below /", text)
 	}

@@ -22,7 +22,7 @@ const (
 	port              = 9443
 	certFolder        = "/tls"
 	configurationKind = "MutatingWebhookConfiguration"
-	// annotations of the service CA (openshift/service-ca-operator pkg/controller/api/api.go)
+	// Annotations of the service CA (openshift/service-ca-operator pkg/controller/api/api.go).
 	servingCert  = "service.beta.openshift.io/serving-cert-secret-name"
 	injectBundle = "service.beta.openshift.io/inject-cabundle"
 )
@@ -272,7 +272,8 @@ func (w writer) webhook(name string, namespaces map[string]any) map[string]any {
 func (w writer) notes() []string {
 	notes := []string{
 		fmt.Sprintf("Label a namespace so that its pods with GPUs get rails: kubectl label namespace NAMESPACE %s=%s. "+
-			"With %s, pods that cannot get them are refused.", workload.WebhookLabel, workload.WebhookEnabled, workload.WebhookRequired),
+			"With %s, pods that cannot get them are refused.",
+			workload.WebhookLabel, workload.WebhookEnabled, workload.WebhookRequired),
 	}
 	if w.s.Server.Minor < conditionsMinor {
 		notes = append(notes, fmt.Sprintf("Annotations of pods count only in such namespaces: "+

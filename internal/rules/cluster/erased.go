@@ -117,7 +117,8 @@ func compare(maker cluster.Workload, made []copied) []check.Finding {
 			Subject: check.Ref{Kind: check.Job, Namespace: maker.Namespace, Name: maker.Name},
 			Evidence: check.Observed("template of "+maker.Kind+" "+maker.Name,
 				"without "+fields, "what Railhead added to it"),
-			Fix: check.ByUser(cmp.Or(setInstead[maker.Kind], setInstead[""]), "kubectl get mutatingwebhookconfigurations"),
+			Fix: check.ByUser(cmp.Or(setInstead[maker.Kind], setInstead[""]),
+				"kubectl get mutatingwebhookconfigurations"),
 		}
 		var names []string
 		for _, c := range lacking[fields] {
@@ -126,8 +127,8 @@ func compare(maker cluster.Workload, made []copied) []check.Finding {
 				f.About = append(f.About, c.ref)
 			}
 		}
-		f.Summary = fmt.Sprintf("the template of %s %s has rails of Railhead, but not all of it reached %s: %s is missing",
-			maker.Kind, maker.Name, words.Few(names, 3), fields)
+		f.Summary = fmt.Sprintf("the template of %s %s has rails of Railhead, but not all of it reached %s: "+
+			"%s is missing", maker.Kind, maker.Name, words.Few(names, 3), fields)
 		findings = append(findings, f)
 	}
 	return findings
@@ -142,12 +143,12 @@ var setInstead = map[string]string{
 	"ClusterTrainingRuntime": trainerFields,
 	// ray-operator controllers/ray/common/pod.go BuildPod, controllers/ray/utils/constant.go
 	"RayCluster": "KubeRay writes the command of the first container, unless the object has the annotation " +
-		"ray.io/overwrite-container-cmd: \"true\". Inject with --wrap auto, which leaves the command alone. KubeRay does " +
-		"not change pods that run: delete those that are older than the template.",
+		"ray.io/overwrite-container-cmd: \"true\". Inject with --wrap auto, which leaves the command alone. KubeRay " +
+		"does not change pods that run: delete those that are older than the template.",
 }
 
-const trainerFields = "command, env and resourcesPerNode in spec.trainer of the TrainJob replace those of its runtime: " +
-	"set them there. A TrainJob that is older than the change of its runtime must be made again."
+const trainerFields = "command, env and resourcesPerNode in spec.trainer of the TrainJob replace those of its " +
+	"runtime: set them there. A TrainJob that is older than the change of its runtime must be made again."
 
 // lost returns what a pod lacks of the template that it was made from; nil if that template is not an injected one.
 // Which one it is follows from the names of the containers; of several, the pod may be of any.

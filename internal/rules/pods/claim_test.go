@@ -1,6 +1,7 @@
 package pods
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,7 +27,7 @@ func claimState(request cluster.ClaimRequest, held ...cluster.ResourceClaim) clu
 		`device.attributes["dra.net"].ifName == "eth2"`,
 	}}}
 	own := cluster.ResourceClaim{Namespace: "train", Name: "h-kim-0-rails-x", Pod: "h-kim-0", Requests: requests}
-	s.ResourceClaims = append(held, own)
+	s.ResourceClaims = slices.Concat(held, []cluster.ResourceClaim{own})
 	return s
 }
 

@@ -21,9 +21,10 @@ var queued = []kind{
 	{
 		words:   anyOf(`resource (\S+) unavailable in ClusterQueue`),
 		summary: "the queue of {pod} can never admit it: its ClusterQueue has no quota for {1}",
-		fix: check.ByAdmin("Add {1}, and the resources of the other rails, to coveredResources of the ClusterQueue, with "+
-			"a quota, or to excludeResourcePrefixes of Kueue's configuration.", "kubectl get clusterqueues.kueue.x-k8s.io -o yaml"),
-		example: `couldn't assign flavors to pod set main: resource openshift.io/eno5np0rdma unavailable in ClusterQueue`,
+		fix: check.ByAdmin("Add {1}, and the resources of the other rails, to coveredResources of the ClusterQueue, "+
+			"with a quota, or to excludeResourcePrefixes of Kueue's configuration.",
+			"kubectl get clusterqueues.kueue.x-k8s.io -o yaml"),
+		example: `couldn't assign flavors to pod set main: resource openshift.io/rail0 unavailable in ClusterQueue`,
 	},
 	{
 		words:   anyOf(`insufficient quota for (\S+) in flavor .*> maximum capacity`),

@@ -62,7 +62,7 @@ func TestDeployData(t *testing.T) {
 	eventually(t, "nothing is left", func() error {
 		after, err := objectsOf(t, openShift, ns), c.Get(t.Context(), client.ObjectKeyFromObject(&budget), &budget)
 		if !maps.Equal(before, after) || client.IgnoreNotFound(err) != nil || err == nil {
-			return fmt.Errorf("objects %v, before %v, budget %v", after, before, err)
+			return fmt.Errorf("objects %v, before %v, budget %w", after, before, err)
 		}
 		return nil
 	})
