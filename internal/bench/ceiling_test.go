@@ -9,6 +9,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/rail"
 )
 
 var (
@@ -23,7 +24,7 @@ func TestCeiling(t *testing.T) {
 		want string
 	}{
 		"400G RoCE, MTU 4096":              {Path{400, RoCEv2, 4096, gen5}, "392.1 Gb/s by link"},
-		"400G RoCE, interface of MTU 1500": {Path{400, RoCEv2, RDMAMTU(1500), gen5}, "370.3 Gb/s by link"},
+		"400G RoCE, interface of MTU 1500": {Path{400, RoCEv2, rail.RDMAMTU(1500), gen5}, "370.3 Gb/s by link"},
 		"400G RoCE over IPv6":              {Path{400, RoCEv2IPv6, 4096, gen5}, "390.3 Gb/s by link"},
 		"NDR":                              {Path{400, InfiniBand, 4096, gen5}, "397.5 Gb/s by link"},
 		"400G in a Gen4 slot":              {Path{400, RoCEv2, 4096, gen4}, "211.9 Gb/s by PCIe slot"},
@@ -120,11 +121,6 @@ func TestUnits(t *testing.T) {
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)
-		}
-	}
-	for netdev, want := range map[int]int{1500: 1024, 9000: 4096, 4200: 4096, 4191: 2048, 2200: 2048, 1280: 1024, 300: 0, 352: 256} {
-		if got := RDMAMTU(netdev); got != want {
-			t.Errorf("MTU %d: %d, want %d", netdev, got, want)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/railhead/railhead/internal/rail"
 )
 
 // TestExpectedNumbers: the table of docs/bench.md is what the code computes.
@@ -42,7 +44,7 @@ func TestExpectedNumbers(t *testing.T) {
 		}
 		pcie, _ := machine.slot.Payload()
 		row := fmt.Sprintf("| %d x %dG | %s: %.0f | %.1f | %.1f | %.1f | %.0f | %.1f GB/s = %.1f GiB/s | %.1f GB/s |", machine.rails, int(machine.rate), machine.name,
-			float64(pcie), float64(roce.Rate), float64(ceiling(RoCEv2, RDMAMTU(1500)).Rate), float64(ceiling(InfiniBand, 4096).Rate),
+			float64(pcie), float64(roce.Rate), float64(ceiling(RoCEv2, rail.RDMAMTU(1500)).Rate), float64(ceiling(InfiniBand, 4096).Rate),
 			float64(roce.Rate)*float64(machine.rails), float64(ring), float64(ring.GiBps()), 0.9*float64(ring))
 		if !strings.Contains(string(page), row) {
 			t.Errorf("docs/bench.md has no row\n%s", row)

@@ -64,7 +64,7 @@ func railOf(s host.Snapshot, r rail.Rail) PodRail {
 	}
 	p.Address = addressOf(s, r.Netdev)
 	if r.GID != nil {
-		p.GID, p.Layer, p.MTU = r.GID.Index, RoCEv2, RDMAMTU(r.MTU.Value)
+		p.GID, p.Layer, p.MTU = r.GID.Index, RoCEv2, rail.RDMAMTU(r.MTU.Value)
 		if p.Address = r.GID.IP().String(); !r.GID.IP().Is4() {
 			p.Layer = RoCEv2IPv6
 		}

@@ -42,6 +42,7 @@ type Snapshot struct {
 	IOMMU      IOMMU             `json:"iommu,omitzero"`       //
 	Limits     Limits            `json:"limits,omitzero"`      //
 	NCCL       NCCL              `json:"nccl,omitzero"`        //
+	Wire       Fact[Wire]        `json:"wire,omitzero"`        // absent if the kernel has no RDMA
 
 	NetworkStatus []NetworkStatus `json:"networkStatus,omitempty"` // k8s.v1.cni.cncf.io/network-status
 	Claims        []ClaimDevice   `json:"claims,omitempty"`        // DRA metadata files
@@ -55,7 +56,7 @@ type Snapshot struct {
 
 // Counted returns the part of a Snapshot that a later one is compared with.
 func (s Snapshot) Counted() *Snapshot {
-	return &Snapshot{SchemaVersion: s.SchemaVersion, Taken: s.Taken, Devices: s.Devices, Links: s.Links}
+	return &Snapshot{SchemaVersion: s.SchemaVersion, Taken: s.Taken, Devices: s.Devices, Links: s.Links, Wire: s.Wire}
 }
 
 // Problem is one thing that could not be read.

@@ -33,6 +33,7 @@ var commandTable = []struct {
 	{"env", newEnv},
 	{"check", newCheck},
 	{"doctor", newDoctor},
+	{"wire", newWire},
 	{"snapshot", newSnapshot},
 	{"install", newInstall},
 	{"detach", newDetach},

@@ -12,7 +12,11 @@ func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	ending := "s"
+	if strings.HasSuffix(noun, "s") { // processes
+		ending = "es"
+	}
+	return fmt.Sprintf("%d %s%s", n, noun, ending)
 }
 
 // Few lists names, at most shown of them by name: "a, b, c, d and 7 more". One name more is listed rather than counted.

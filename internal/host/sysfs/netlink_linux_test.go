@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"testing"
+
+	"github.com/railhead/railhead/internal/host/netlink"
 )
 
 // rtattr is struct rtattr with its value, padded.
@@ -39,7 +41,7 @@ func TestParseAddress(t *testing.T) {
 func FuzzNetlink(f *testing.F) {
 	f.Add(append(binary.NativeEndian.AppendUint32(nil, 28), append([]byte{20, 0, 0, 0}, make([]byte, 20)...)...))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for kind, body, rest := cutMessage(data); kind != 0; kind, body, rest = cutMessage(rest) {
+		for kind, body, rest := netlink.Cut(data); kind != 0; kind, body, rest = netlink.Cut(rest) {
 			if len(rest) >= len(data) {
 				t.Fatalf("%d bytes of %d are left", len(rest), len(data))
 			}

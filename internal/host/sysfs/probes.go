@@ -25,6 +25,7 @@ type Probes struct {
 	ShmFree    func() (uint64, error)      // of it
 	LockMemory func(bytes uint64) error    // locks a mapping of that size and unmaps it
 	VFs        func() ([]host.Link, error) // the interfaces of this namespace that have virtual functions
+	Wire       func() (host.Wire, error)   // RDMA devices of this network namespace, in motion
 	// Route returns the gateway, if any, by which an address bound to its interface reaches dest.
 	Route routeProbe
 }
@@ -45,6 +46,7 @@ type answers struct {
 	Lock      map[string]string      `json:"lock,omitempty"`   // bytes -> "ok" or the error's name
 	VFs       []host.Link            `json:"vfs,omitempty"`    //
 	Routes    map[string]string      `json:"routes,omitempty"` // "from index dest" -> gateway, neighbourRoute or error
+	Wire      *host.Fact[host.Wire]  `json:"wire,omitempty"`
 	UID       int                    `json:"uid"`
 }
 
@@ -92,6 +94,9 @@ func recordedProbes(root fs.FS) (Probes, error) {
 	if a.Routes != nil {
 		p.Route = a.route
 	}
+	if a.Wire != nil {
+		p.Wire = a.wire
+	}
 	return p, nil
 }
 
@@ -102,6 +107,13 @@ func (a *answers) interfaces() ([]host.Link, error) {
 		links = append(links, host.Link{Index: host.Know(index), Addresses: host.Know(prefixes)})
 	}
 	return links, nil
+}
+
+func (a *answers) wire() (host.Wire, error) {
+	if a.Wire.IsUnreadable() {
+		return host.Wire{}, outcome(a.Wire.Why)
+	}
+	return a.Wire.Value, nil
 }
 
 func outcome(name string) error {

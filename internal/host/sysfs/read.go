@@ -82,6 +82,7 @@ var parts = []struct {
 	{"container runtime", readRuntime, nil},
 	{"lockable memory", readLockable, nil},
 	{"launched command", readLaunched, nil},
+	{"queue pairs", readWire, nil},
 }
 
 func readIdentity(in *input, s *host.Snapshot) {

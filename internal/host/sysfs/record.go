@@ -227,6 +227,9 @@ func (a *answers) take(s host.Snapshot, p Probes) {
 			a.VFs = append(a.VFs, host.Link{Name: l.Name, Index: l.Index, VFs: l.VFs})
 		}
 	}
+	if !s.Wire.IsZero() {
+		a.Wire = &s.Wire
+	}
 	if most, tried := s.Limits.Lockable.Get(); tried {
 		a.Lock = map[string]string{}
 		for _, size := range lockSizes {

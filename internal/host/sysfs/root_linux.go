@@ -7,6 +7,9 @@ import (
 	"syscall"
 	"time"
 	"unsafe"
+
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/netlink"
 )
 
 func live() Machine {
@@ -24,9 +27,12 @@ func live() Machine {
 			LockMemory: lockMemory,
 			VFs:        virtualFunctions,
 			Route:      route,
+			Wire:       wire,
 		},
 	}
 }
+
+func wire() (host.Wire, error) { return netlink.Wire(time.Now) }
 
 // procMagic is the type of a proc file system (include/uapi/linux/magic.h).
 const procMagic = 0x9fa0
@@ -38,7 +44,7 @@ func mounted(place string) Probes {
 	if err := syscall.Statfs(place+"/proc", &st); err != nil || st.Type != procMagic {
 		return Probes{}
 	}
-	return Probes{Now: time.Now, VFs: virtualFunctions}
+	return Probes{Now: time.Now, VFs: virtualFunctions, Wire: wire}
 }
 
 // liveRoot reads small kernel files with three system calls instead of the six of os.ReadFile, and walks the long path

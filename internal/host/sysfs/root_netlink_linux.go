@@ -9,21 +9,22 @@ import (
 	"unsafe"
 
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/netlink"
 )
 
 // interfaces lists the interfaces of this namespace that have an address, in the kernel's order: index, name, addresses
 // and flags. It needs no privilege. A dump of all interfaces with their attributes takes five times as long as one of
 // the addresses, and package syscall would make four hundred small allocations of it.
 func interfaces() ([]host.Link, error) {
-	fd, err := netlinkSocket()
+	socket, err := netlink.Open(syscall.NETLINK_ROUTE)
 	if err != nil {
 		return nil, err
 	}
-	defer closeFile(fd)
+	defer socket.Close()
 	var links []host.Link
-	all := request(syscall.RTM_GETADDR, syscall.NLM_F_DUMP, make([]byte, syscall.SizeofIfAddrmsg))
+	all := netlink.Request(syscall.RTM_GETADDR, syscall.NLM_F_DUMP, make([]byte, syscall.SizeofIfAddrmsg))
 	// the kernel makes messages no longer than this, or than the last read (netlink_dump)
-	err = exchange(fd, make([]byte, 8<<10), all, func(kind uint16, message []byte) (last bool) {
+	err = socket.Exchange(make([]byte, 8<<10), all, func(kind uint16, message []byte) (last bool) {
 		index, prefix, ok := parseAddress(message)
 		if kind != syscall.RTM_NEWADDR || !ok {
 			return false
@@ -31,7 +32,7 @@ func interfaces() ([]host.Link, error) {
 		i := slices.IndexFunc(links, func(l host.Link) bool { return l.Index.Value == index })
 		if i < 0 {
 			i = len(links)
-			links = append(links, linkAt(fd, index))
+			links = append(links, linkAt(int(socket), index))
 		}
 		links[i].Addresses.Value = append(links[i].Addresses.Value, prefix)
 		return false
@@ -44,19 +45,6 @@ func interfaces() ([]host.Link, error) {
 	return links, nil
 }
 
-// cutMessage splits off the first netlink message: struct nlmsghdr, then its body; kind is 0 when there is none.
-func cutMessage(data []byte) (kind uint16, body, rest []byte) {
-	if len(data) < syscall.NLMSG_HDRLEN {
-		return 0, nil, nil
-	}
-	length := int(binary.NativeEndian.Uint32(data))
-	if length < syscall.NLMSG_HDRLEN || length > len(data) {
-		return 0, nil, nil
-	}
-	aligned := min((length+3)&^3, len(data))
-	return binary.NativeEndian.Uint16(data[4:]), data[syscall.NLMSG_HDRLEN:length], data[aligned:]
-}
-
 // parseAddress reads struct ifaddrmsg and its attributes: IFA_LOCAL where there is one, since on point-to-point links
 // IFA_ADDRESS is the peer's.
 func parseAddress(message []byte) (index int, prefix netip.Prefix, ok bool) {
@@ -64,7 +52,7 @@ func parseAddress(message []byte) (index int, prefix netip.Prefix, ok bool) {
 		return 0, prefix, false
 	}
 	bits, index := int(message[1]), int(binary.NativeEndian.Uint32(message[4:]))
-	eachAttribute(message[syscall.SizeofIfAddrmsg:], func(kind uint16, value []byte) {
+	netlink.EachAttribute(message[syscall.SizeofIfAddrmsg:], func(kind uint16, value []byte) {
 		ip, valid := netip.AddrFromSlice(value)
 		if valid && (kind == syscall.IFA_LOCAL || kind == syscall.IFA_ADDRESS && !ok) {
 			prefix, ok = netip.PrefixFrom(ip, bits), true

@@ -51,16 +51,6 @@ func read(fd int, buf []byte) (int, error) {
 	}
 }
 
-// send writes to a socket; a datagram goes whole or not at all.
-func send(fd int, data []byte) error {
-	_, _, errno := syscall.RawSyscall(syscall.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&data[0])),
-		uintptr(len(data)))
-	if errno != 0 {
-		return errno
-	}
-	return nil
-}
-
 func ioctl(fd int, request uintptr, argument unsafe.Pointer) error {
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_IOCTL, uintptr(fd), request, uintptr(argument)); errno != 0 {
 		return errno

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/netlink"
 )
 
 // Attributes of rtnetlink(7) that describe links and virtual functions (include/uapi/linux/if_link.h).
@@ -17,24 +18,9 @@ const (
 	iflaVFLink     = 5
 	iflaVFTrust    = 9
 	iflaVFNodeGUID = 10
-
-	nestedFlag = 0x8000 // NLA_F_NESTED
 )
 
 var vfLinkStates = [...]string{"auto", "enable", "disable"} // IFLA_VF_LINK_STATE_*
-
-// eachAttribute calls each for the attributes of a netlink message, struct nlattr and its value.
-func eachAttribute(data []byte, each func(kind uint16, value []byte)) {
-	const header = 4
-	for len(data) >= header {
-		length := int(binary.NativeEndian.Uint16(data))
-		if length < header || length > len(data) {
-			return
-		}
-		each(binary.NativeEndian.Uint16(data[2:])&^nestedFlag, data[header:length])
-		data = data[min((length+3)&^3, len(data)):]
-	}
-}
 
 // parseLink reads struct ifinfomsg and its attributes.
 func parseLink(message []byte) (l host.Link, ok bool) {
@@ -43,12 +29,12 @@ func parseLink(message []byte) (l host.Link, ok bool) {
 		return l, false
 	}
 	l.Index = host.Know(int(int32(binary.NativeEndian.Uint32(message[4:]))))
-	eachAttribute(message[header:], func(kind uint16, value []byte) {
+	netlink.EachAttribute(message[header:], func(kind uint16, value []byte) {
 		switch kind {
 		case iflaIfname:
 			l.Name = strings.TrimRight(string(value), "\x00")
 		case iflaVFInfoList:
-			eachAttribute(value, func(_ uint16, info []byte) { l.VFs = append(l.VFs, parseVF(info)) })
+			netlink.EachAttribute(value, func(_ uint16, info []byte) { l.VFs = append(l.VFs, parseVF(info)) })
 		}
 	})
 	return l, l.Name != ""
@@ -57,7 +43,7 @@ func parseLink(message []byte) (l host.Link, ok bool) {
 // parseVF reads IFLA_VF_INFO: structs that begin with the number of the function.
 func parseVF(info []byte) host.VF {
 	var vf host.VF
-	eachAttribute(info, func(kind uint16, value []byte) {
+	netlink.EachAttribute(info, func(kind uint16, value []byte) {
 		if len(value) < 8 {
 			return
 		}
@@ -94,7 +80,7 @@ func parseGateway(message []byte) []byte {
 		return nil
 	}
 	var gateway []byte
-	eachAttribute(message[header:], func(kind uint16, value []byte) {
+	netlink.EachAttribute(message[header:], func(kind uint16, value []byte) {
 		if kind == rtaGateway {
 			gateway = value
 		}

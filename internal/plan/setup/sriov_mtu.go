@@ -10,6 +10,7 @@ import (
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/rail"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -81,7 +82,7 @@ func (p *part) noteMTUs(policies []policy) {
 
 // rateShare returns the payload that RoCE carries with an MTU, as a share of the payload with RDMA's largest MTU.
 func rateShare(mtu int) float64 {
-	least, _ := bench.RoCEv2.Efficiency(bench.RDMAMTU(mtu)) // of an MTU above minMTU
-	most, _ := bench.RoCEv2.Efficiency(bench.RDMAMTU(maxMTU))
+	least, _ := bench.RoCEv2.Efficiency(rail.RDMAMTU(mtu)) // of an MTU above minMTU
+	most, _ := bench.RoCEv2.Efficiency(rail.RDMAMTU(maxMTU))
 	return least / most
 }

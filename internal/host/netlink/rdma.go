@@ -1,0 +1,157 @@
+package netlink
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"github.com/railhead/railhead/internal/host"
+)
+
+// Messages of RDMA netlink: RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command) (include/uapi/rdma/rdma_netlink.h).
+const (
+	deviceGet  = nldev | 1
+	resGet     = nldev | 9
+	resQPGet   = nldev | 10
+	statGet    = nldev | 17
+	nldev      = 5 << 10
+	flagDump   = 0x300 // NLM_F_DUMP
+	maxMessage = 64 << 10
+)
+
+// Attributes: enum rdma_nldev_attr (include/uapi/rdma/rdma_netlink.h).
+const (
+	attrDevIndex     = 1
+	attrDevName      = 2
+	attrPortIndex    = 3
+	attrSummary      = 15
+	attrSummaryName  = 17
+	attrSummaryCount = 18
+	attrQP           = 19
+	attrLocalQPN     = 21
+	attrRemoteQPN    = 22
+	attrRecvPSN      = 23
+	attrSendPSN      = 24
+	attrType         = 26
+	attrState        = 27
+	attrPID          = 28
+	attrKernelName   = 29
+	attrCounters     = 80
+	attrCounterName  = 82
+	attrCounterValue = 83
+)
+
+// device is one RDMA device that this network namespace may use.
+type device struct {
+	index uint32
+	name  string
+	ports uint32
+}
+
+func parseDevice(body []byte) (d device) {
+	EachAttribute(body, func(kind uint16, value []byte) {
+		switch kind {
+		case attrDevIndex:
+			d.index = number(value)
+		case attrDevName:
+			d.name = text(value)
+		case attrPortIndex: // of a device: the last port
+			d.ports = number(value)
+		}
+	})
+	return d
+}
+
+// parseQueuePairs returns the queue pairs of one message of a dump.
+func parseQueuePairs(body []byte) (all []host.QueuePair) {
+	EachAttribute(body, func(kind uint16, table []byte) {
+		if kind == attrQP {
+			EachAttribute(table, func(_ uint16, entry []byte) { all = append(all, parseQueuePair(entry)) })
+		}
+	})
+	return all
+}
+
+func parseQueuePair(entry []byte) (q host.QueuePair) {
+	EachAttribute(entry, func(kind uint16, value []byte) {
+		switch kind {
+		case attrPortIndex:
+			q.Port = int(number(value))
+		case attrLocalQPN:
+			q.Number = number(value)
+		case attrRemoteQPN:
+			q.Remote = host.Know(number(value))
+		case attrRecvPSN:
+			q.RecvPSN = host.Know(number(value))
+		case attrSendPSN:
+			q.SendPSN = number(value)
+		case attrType:
+			q.Type = host.QueuePairType(small(value))
+		case attrState:
+			q.State = host.QueuePairState(small(value))
+		case attrPID:
+			q.PID = host.Know(int(number(value)))
+		case attrKernelName:
+			q.Program, q.Kernel = text(value), true
+		}
+	})
+	return q
+}
+
+// parseCounters returns the hardware counters of a port.
+func parseCounters(body []byte) map[string]uint64 {
+	counters := map[string]uint64{}
+	EachAttribute(body, func(kind uint16, table []byte) {
+		if kind != attrCounters {
+			return
+		}
+		EachAttribute(table, func(_ uint16, entry []byte) {
+			if name, count := parseCount(entry, attrCounterName, attrCounterValue); name != "" {
+				counters[name] = count
+			}
+		})
+	})
+	return counters
+}
+
+// parseRegions returns the number of memory regions in the summary of a device's resources.
+func parseRegions(body []byte) (regions host.Fact[uint64]) {
+	EachAttribute(body, func(kind uint16, table []byte) {
+		if kind != attrSummary {
+			return
+		}
+		EachAttribute(table, func(_ uint16, entry []byte) {
+			if name, count := parseCount(entry, attrSummaryName, attrSummaryCount); name == "mr" {
+				regions = host.Know(count)
+			}
+		})
+	})
+	return regions
+}
+
+func parseCount(entry []byte, nameAttr, countAttr uint16) (name string, count uint64) {
+	EachAttribute(entry, func(kind uint16, value []byte) {
+		switch {
+		case kind == nameAttr:
+			name = text(value)
+		case kind == countAttr && len(value) >= 8:
+			count = binary.NativeEndian.Uint64(value)
+		}
+	})
+	return name, count
+}
+
+func number(value []byte) uint32 {
+	if len(value) < 4 {
+		return 0
+	}
+	return binary.NativeEndian.Uint32(value)
+}
+
+func small(value []byte) uint8 {
+	if len(value) == 0 {
+		return 0
+	}
+	return value[0]
+}
+
+func text(value []byte) string { return strings.TrimRight(string(value), "\x00") }

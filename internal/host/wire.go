@@ -1,0 +1,82 @@
+package host
+
+import "time"
+
+// Wire is what RDMA devices do: their queue pairs and counters, as the kernel shows them to this network namespace by
+// RDMA netlink (drivers/infiniband/core/nldev.c).
+type Wire struct {
+	Devices []WireDevice `json:"devices"`
+	Links   []WireLink   `json:"links,omitempty"`
+}
+
+// WireLink has the bytes that an interface of this network namespace counted. RDMA of hardware bypasses them.
+type WireLink struct {
+	Name     string       `json:"name"`
+	Taken    time.Time    `json:"taken"`
+	Sent     Fact[uint64] `json:"sent,omitzero"`     // /sys/class/net/<name>/statistics/tx_bytes
+	Received Fact[uint64] `json:"received,omitzero"` // rx_bytes
+}
+
+// WireDevice is one device. The driver is asked for each queue pair, so Taken differs from device to device.
+type WireDevice struct {
+	Name       string            `json:"name"` // mlx5_6
+	Taken      time.Time         `json:"taken"`
+	QueuePairs Fact[[]QueuePair] `json:"queuePairs,omitzero"`
+	Regions    Fact[uint64]      `json:"regions,omitzero"` // memory regions of all processes
+	Ports      []WirePort        `json:"ports,omitempty"`
+}
+
+// WirePort has the hardware counters of a port, by the driver's names.
+type WirePort struct {
+	Number   int                     `json:"number"`
+	Counters Fact[map[string]uint64] `json:"counters,omitzero"`
+}
+
+// QueuePair is one queue pair. DevX queue pairs (IBGDA, GIN) are not listed by the kernel.
+type QueuePair struct {
+	Number  uint32         `json:"number"`
+	Remote  Fact[uint32]   `json:"remote,omitzero"` // number of the other end; absent unless connected
+	Port    int            `json:"port,omitempty"`  // 0: not bound to one
+	Type    QueuePairType  `json:"type"`
+	State   QueuePairState `json:"state"`
+	SendPSN uint32         `json:"sendPSN"`           // next packet sequence number, 24 bits
+	RecvPSN Fact[uint32]   `json:"recvPSN,omitzero"`  // expected; absent unless connected
+	PID     Fact[int]      `json:"pid,omitzero"`      // absent for another PID namespace
+	Program string         `json:"program,omitempty"` // /proc/PID/comm; of the kernel's own: the module
+	Kernel  bool           `json:"kernel,omitempty"`  // made by the kernel, such as those for management
+}
+
+// QueuePairType is enum ib_qp_type (include/rdma/ib_verbs.h).
+type QueuePairType uint8
+
+// The types that training programs use.
+const (
+	TypeRC     QueuePairType = 2
+	TypeUC     QueuePairType = 3
+	TypeUD     QueuePairType = 4
+	TypeDriver QueuePairType = 0xff // DCT, DCI and SRD
+)
+
+// QueuePairState is enum ib_qp_state (include/rdma/ib_verbs.h).
+type QueuePairState uint8
+
+// A connected queue pair becomes INIT, RTR (ready to receive), RTS (ready to send).
+const (
+	StateReset QueuePairState = iota
+	StateInit
+	StateRTR
+	StateRTS
+	StateSQD
+	StateSQE
+	StateError
+)
+
+var stateNames = [...]string{"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"}
+
+// String returns the state as rdma(8) prints it.
+func (s QueuePairState) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return "unknown"
+}

@@ -1,0 +1,81 @@
+package podcli
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/report"
+	"github.com/railhead/railhead/internal/wire"
+)
+
+func newWire(streams Streams) *command {
+	var m machine
+	var watch bool
+	every := time.Second
+	format := "text"
+	c := newCommand("wire")
+	c.short = "Prove from the kernel whether running programs use RDMA, without their logs"
+	c.long = `wire reads the queue pairs of all RDMA devices of this pod twice, and shows which process sent and
+received how much over which device. It needs no privilege, no NCCL_DEBUG and no cooperation of the program. The
+kernel does not show queue pairs of IBGDA, GIN and other users of DevX.
+
+Exit status: 0 if packets moved over RDMA; 1 if none did; 3 if the kernel does not show the queue pairs here, as under
+SELinux in a container; 2 for a wrong command line.`
+	c.example = `  railhead-pod wire
+  railhead-pod wire --watch                  again every second, until Ctrl-C
+  railhead-pod wire --every 10s -o json`
+	c.run = func([]string) error {
+		here, err := m.open()
+		switch {
+		case err != nil:
+			return err
+		case every < minInterval:
+			return fmt.Errorf("--every must be at least %v: each reading asks the driver for every queue pair",
+				minInterval)
+		case !here.Live:
+			return errors.New("--root: a recording does not move: use 'railhead-pod wire' on the machine itself")
+		}
+		s := here.Snapshot()
+		before := s.Wire
+		for {
+			<-time.After(every)
+			s.Wire = here.Wire(s)
+			motion := wire.Between(before, s)
+			before = s.Wire
+			if err := writeMotion(streams, motion, format); err != nil {
+				return err
+			}
+			if !watch {
+				return exitOf(motion.Proof)
+			}
+		}
+	}
+	c.flags.BoolVarP(&watch, "watch", "w", false, "continue until Ctrl-C")
+	c.flags.DurationVar(&every, "every", every, "time between two readings")
+	outputFlag(c.flags, &format, "text", "json", "yaml")
+	m.rootFlag(c.flags)
+	return c
+}
+
+// minInterval bounds how often the driver is asked: mlx5 runs one firmware command for each queue pair.
+const minInterval = 100 * time.Millisecond
+
+func writeMotion(streams Streams, m wire.Motion, format string) error {
+	if format == "text" {
+		return report.Motion(streams.Out, m)
+	}
+	return report.Encode(streams.Out, format, m)
+}
+
+func exitOf(p wire.Proof) error {
+	switch p {
+	case wire.RDMA:
+		return nil
+	case wire.NoTraffic, wire.NoConnection:
+		return exit.Error{Code: exit.Fault}
+	case wire.NotProved:
+	}
+	return exit.Error{Code: exit.Unknown}
+}

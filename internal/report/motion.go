@@ -1,0 +1,124 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/railhead/railhead/internal/wire"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// Motion writes what a machine does on its rails: a row for each process and device, then the proof.
+func Motion(w io.Writer, m wire.Motion) error {
+	table := Table{Columns: []string{"DEVICE", "PROCESS", "CONNECTED", "MOVING", "SENT", "RECEIVED"}}
+	for _, u := range m.Usages {
+		table.Rows = append(table.Rows, []string{
+			u.Device, process(u), strconv.Itoa(u.Pairs), strconv.Itoa(u.Active), amount(u.Sent, m), amount(u.Got, m),
+		})
+	}
+	if len(table.Rows) > 0 {
+		if err := table.Write(w); err != nil {
+			return err
+		}
+	}
+	for _, e := range m.Unread {
+		Line(w, "not read: %s: %s", e.Source, e.Got)
+	}
+	Line(w, "%s", Proved(m))
+	return nil
+}
+
+func process(u wire.Usage) string {
+	switch {
+	case u.PID == 0:
+		return "of another PID namespace"
+	case u.Program == "":
+		return strconv.Itoa(u.PID)
+	}
+	return fmt.Sprintf("%d %s", u.PID, u.Program)
+}
+
+// amount writes a rate, or packets where the MTU is not known.
+func amount(a wire.Amount, m wire.Motion) string {
+	text := ByteRate(a.Rate)
+	switch {
+	case a.Packets == 0:
+		return ""
+	case a.Rate == 0:
+		text = fmt.Sprintf("%.0f packets/s", float64(a.Packets)/m.Seconds)
+	}
+	if a.AtLeast {
+		return text + " or more"
+	}
+	return text
+}
+
+// ByteRate writes bytes per second in decimal units, as links are rated.
+func ByteRate(bytes float64) string {
+	units := []string{"B/s", "kB/s", "MB/s", "GB/s"}
+	i := 0
+	for bytes >= 1000 && i < len(units)-1 {
+		bytes, i = bytes/1000, i+1
+	}
+	return fmt.Sprintf("%.3g %s", bytes, units[i])
+}
+
+// Proved returns the proof in one line.
+func Proved(m wire.Motion) string {
+	switch m.Proof {
+	case wire.RDMA:
+		return moving(m)
+	case wire.NoTraffic:
+		pairs := 0
+		for _, u := range m.Usages {
+			pairs += u.Pairs
+		}
+		return fmt.Sprintf("no traffic: %s, and no packet moved in %.1f s%s",
+			connected(pairs), m.Seconds, ethernet(m))
+	case wire.NoConnection:
+		return "not RDMA: no queue pair is connected" + ethernet(m)
+	case wire.NotProved:
+	}
+	return "unknown: the queue pairs could not be read: " + m.Why
+}
+
+func moving(m wire.Motion) string {
+	processes, devices := map[int]bool{}, map[string]bool{}
+	var sent, got wire.Amount
+	for _, u := range m.Usages {
+		if u.Active == 0 {
+			continue
+		}
+		processes[u.PID], devices[u.Device] = true, true
+		sent, got = sent.Plus(u.Sent), got.Plus(u.Got)
+	}
+	text := fmt.Sprintf("RDMA: %s on %s", words.Count(len(processes), "process"), words.Count(len(devices), "device"))
+	text += fmt.Sprintf(", %s sent, %s received", cmp.Or(amount(sent, m), "nothing"), cmp.Or(amount(got, m), "nothing"))
+	if len(m.Unused) > 0 {
+		text += "; nothing on " + words.Few(m.Unused, 8)
+	}
+	return text
+}
+
+func ethernet(m wire.Motion) string {
+	var parts []string
+	for _, l := range m.Links {
+		if l.Sent+l.Received > 0 {
+			parts = append(parts, fmt.Sprintf("%s over %s", ByteRate(l.Sent+l.Received), l.Name))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(parts, ", ")
+}
+
+func connected(pairs int) string {
+	if pairs == 1 {
+		return "1 queue pair is connected"
+	}
+	return words.Count(pairs, "queue pair") + " are connected"
+}

@@ -1,0 +1,75 @@
+package wire
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/sysfs"
+)
+
+// TestBetween compares readings of a recorded pod with four rails, of which one carries data.
+func TestBetween(t *testing.T) {
+	recorded, err := sysfs.Open("../../testdata/hosts/pod-roce-4vf.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := recorded.Snapshot()
+	reading := func(second int, packets uint32, eth uint64) host.Fact[host.Wire] {
+		taken := start.Add(time.Duration(second) * time.Second)
+		return host.Know(host.Wire{
+			Devices: []host.WireDevice{{
+				Name: "mlx5_6", Taken: taken, QueuePairs: host.Know([]host.QueuePair{{
+					Number: 17, Remote: host.Know(uint32(42)), Type: host.TypeRC, State: host.StateRTS, SendPSN: packets,
+					PID: host.Know(71), Program: "python",
+				}}),
+			}},
+			Links: []host.WireLink{
+				{Name: "eth0", Taken: taken, Sent: host.Know(eth), Received: host.Know(eth)},
+				{Name: "net1", Taken: taken, Sent: host.Know(eth), Received: host.Know(eth)},
+			},
+		})
+	}
+	before := reading(0, 1000, 5000)
+	refused := host.Unread[host.Wire]("permission denied")
+	halfRead := reading(2, 9000, 5000)
+	halfRead.Value.Devices = append(halfRead.Value.Devices,
+		host.WireDevice{Name: "mlx5_7", QueuePairs: host.Unread[[]host.QueuePair]("no such device")})
+	for name, c := range map[string]struct {
+		before, after host.Fact[host.Wire]
+		want          Motion
+	}{
+		"one of four rails": {before, reading(2, 9000, 9000), Motion{
+			Proof: RDMA, Seconds: 2, Unused: []string{"mlx5_7", "mlx5_10", "mlx5_11"},
+			Links: []LinkRate{{Name: "eth0", Sent: 2000, Received: 2000}},
+		}},
+		"it stands still": {before, reading(2, 1000, 5000), Motion{
+			Proof: NoTraffic, Seconds: 2, Unused: pod4, Links: []LinkRate{{Name: "eth0"}},
+		}},
+		"refused":       {refused, refused, Motion{Proof: NotProved, Why: "permission denied"}},
+		"refused later": {before, refused, Motion{Proof: NotProved, Why: "permission denied"}},
+		"no RDMA in the kernel": {host.Fact[host.Wire]{}, host.Fact[host.Wire]{},
+			Motion{Proof: NoConnection, Why: "the kernel has no RDMA"}},
+		"one device was not read, another moves": {before, halfRead, Motion{
+			Proof: RDMA, Seconds: 2, Unused: []string{"mlx5_7", "mlx5_10", "mlx5_11"}, Links: []LinkRate{{Name: "eth0"}},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod.Wire = c.after
+			got := Between(c.before, pod)
+			if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(Motion{}, "Usages", "Rails", "Unread")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	pod.Wire = reading(2, 9000, 9000)
+	// the rails have an MTU of 9000, so RDMA sends 4096 bytes in a packet
+	if u := Between(before, pod).Usages; len(u) != 1 || u[0].Sent.Rate != 8000*4096/2 || u[0].Program != "python" {
+		t.Errorf("%+v", u)
+	}
+}
+
+var pod4 = []string{"mlx5_6", "mlx5_7", "mlx5_10", "mlx5_11"}
