@@ -42,6 +42,7 @@ var law = []line{
 		"the answer to a new pod is the plan of an injection: no plan needs the answer"},
 	{[]string{
 		"internal/plan/job",
+		"internal/plan/probe",
 		"internal/plan/setup",
 		"internal/plan/namespace",
 		"internal/plan/webhook",

@@ -15,7 +15,7 @@ import (
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/plan"
-	"github.com/railhead/railhead/internal/plan/job"
+	"github.com/railhead/railhead/internal/plan/probe"
 	"github.com/railhead/railhead/internal/plan/setup"
 	"github.com/railhead/railhead/internal/words"
 )
@@ -91,7 +91,7 @@ func (v verifier) snapshot(ctx context.Context, s cluster.State, name string) (h
 	const limit = 5 * time.Minute
 	temporary := examine.NewTemporary(v.client, ns, v.sayLine)
 	defer temporary.Remove(ctx)
-	p := job.Probe(job.ProbeOptions{
+	p := probe.Plan(probe.Options{
 		ID:        temporary.ID,
 		Node:      name,
 		Namespace: ns,
@@ -105,7 +105,7 @@ func (v verifier) snapshot(ctx context.Context, s cluster.State, name string) (h
 			return none, err
 		}
 	}
-	pod := kube.PodRef{Namespace: ns, Name: job.ProbeName(name, temporary.ID)}
+	pod := kube.PodRef{Namespace: ns, Name: probe.Name(name, temporary.ID)}
 	want := kube.Want{Kinds: p.Steps[0].Watch, Namespace: ns, Job: pod.Name}
 	options := waitOptions{want: want, limit: limit, retry: v.probe.retry}
 	if err := v.follow(ctx, v.client, p.Steps[0].Done, options); err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/delivery"
-	"github.com/railhead/railhead/internal/plan/job"
+	"github.com/railhead/railhead/internal/plan/probe"
 	"github.com/railhead/railhead/internal/rules"
 )
 
@@ -86,7 +86,7 @@ func (e examiner) nodes(ctx context.Context, s cluster.State, names []string, l 
 			p.fail(name, err.Error())
 			continue
 		}
-		p.create(ctx, job.ProbeOptions{
+		p.create(ctx, probe.Options{
 			ID:        p.temporary.ID,
 			Node:      name,
 			Namespace: e.Probe.Namespace,
@@ -107,8 +107,8 @@ func (e examiner) nodes(ctx context.Context, s cluster.State, names []string, l 
 }
 
 // create creates the probe pod of a node. If a privileged pod is refused, it creates one without privileges.
-func (p *probing) create(ctx context.Context, o job.ProbeOptions) {
-	steps := job.Probe(o)
+func (p *probing) create(ctx context.Context, o probe.Options) {
+	steps := probe.Plan(o)
 	for _, change := range steps.Changes() {
 		err := p.temporary.Create(ctx, change)
 		switch {
@@ -125,7 +125,7 @@ func (p *probing) create(ctx context.Context, o job.ProbeOptions) {
 		}
 	}
 	p.waiting[o.Node] = &pendingProbe{
-		pod:  kube.PodRef{Namespace: o.Namespace, Name: job.ProbeName(o.Node, o.ID)},
+		pod:  kube.PodRef{Namespace: o.Namespace, Name: probe.Name(o.Node, o.ID)},
 		done: steps.Steps[0].Done,
 	}
 }

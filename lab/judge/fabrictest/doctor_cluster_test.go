@@ -17,7 +17,7 @@ import (
 	"github.com/railhead/railhead/internal/cli"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
-	"github.com/railhead/railhead/internal/plan/job"
+	"github.com/railhead/railhead/internal/plan/probe"
 	"github.com/railhead/railhead/internal/rules"
 	"github.com/railhead/railhead/lab/judge/fault"
 	"github.com/railhead/railhead/lab/machines/image"
@@ -94,7 +94,7 @@ func (s site) looksAtNode(t *testing.T, ns string) {
 func (s site) probe(t *testing.T, ns, node string) (there bool) {
 	t.Helper()
 	var pods corev1.PodList
-	probes := client.MatchingLabels{plan.LabelComponent: job.ComponentProbe}
+	probes := client.MatchingLabels{plan.LabelComponent: probe.Component}
 	if err := s.ControlPlane.Client().List(t.Context(), &pods, client.InNamespace(ns), probes); err != nil {
 		t.Fatal(err)
 	}

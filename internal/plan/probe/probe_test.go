@@ -1,4 +1,4 @@
-package job
+package probe
 
 import (
 	"slices"
@@ -10,12 +10,19 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/plantest"
 	"github.com/railhead/railhead/internal/rules/pods"
 )
 
+func programs() []delivery.Program {
+	return []delivery.Program{
+		delivery.Packed("amd64", []byte("amd64 program")), delivery.Packed("arm64", []byte("arm64 program")),
+	}
+}
+
 func TestProbe(t *testing.T) {
-	p := Probe(ProbeOptions{
+	p := Plan(Options{
 		Node:      "w12.example.com",
 		Namespace: "default",
 		Image:     "quay.example.com/release@sha256:1",
@@ -40,7 +47,7 @@ func TestProbe(t *testing.T) {
 }
 
 func TestProbeOfHost(t *testing.T) {
-	p := Probe(ProbeOptions{
+	p := Plan(Options{
 		Node:      "w12",
 		Namespace: "default",
 		Image:     "quay.example.com/release@sha256:1",
@@ -54,7 +61,7 @@ func TestProbeOfHost(t *testing.T) {
 }
 
 func TestProbeWatches(t *testing.T) {
-	p := Probe(ProbeOptions{
+	p := Plan(Options{
 		Node:      "w12",
 		Namespace: "default",
 		Image:     "quay.example.com/release@sha256:1",
@@ -70,14 +77,14 @@ func TestProbeWatches(t *testing.T) {
 	}
 }
 
-func TestProbeName(t *testing.T) {
+func TestName(t *testing.T) {
 	domain := strings.Repeat("a", 20) + "." + strings.Repeat("b", 22) + ".example.com"
 	for node, want := range map[string]string{
 		"w12":        "railhead-probe-w12-5e1f0a7c",
 		"a" + domain: "railhead-probe-a" + domain[:29] + "-6a51bd1d-5e1f0a7c",
 		"b" + domain: "railhead-probe-b" + domain[:29] + "-6897cfc8-5e1f0a7c",
 	} {
-		if got := ProbeName(node, "5e1f0a7c"); got != want {
+		if got := Name(node, "5e1f0a7c"); got != want {
 			t.Errorf("%s: %q of %d, want %q", node, got, len(got), want)
 		}
 	}

@@ -1,4 +1,5 @@
-package job
+// Package probe plans the pod that examines a node.
+package probe
 
 import (
 	"cmp"
@@ -19,11 +20,11 @@ import (
 	"github.com/railhead/railhead/internal/rules/pods"
 )
 
-// ComponentProbe is the value of LabelComponent of probe pods.
-const ComponentProbe = "probe"
+// Component is the value of plan.LabelComponent of probe pods.
+const Component = "probe"
 
-// ProbeOptions describe a probe pod.
-type ProbeOptions struct {
+// Options describe a probe pod.
+type Options struct {
 	Node, Namespace string
 	Image           string // with sh and cat
 	Arch            string // of the node
@@ -34,12 +35,12 @@ type ProbeOptions struct {
 	Limit           time.Duration // after which the pod ends, even if the command was killed
 }
 
-// Probe returns the plan that runs a probe pod on one node. Its log is the Snapshot that railhead-pod takes. Any pod
+// Plan returns the plan that runs a probe pod on one node. Its log is the Snapshot that railhead-pod takes. Any pod
 // sees the kernel command line, the IOMMU groups and the container limits of the runtime.
-func Probe(o ProbeOptions) plan.Plan {
+func Plan(o Options) plan.Plan {
 	programs := slices.DeleteFunc(slices.Clone(o.Programs), func(p delivery.Program) bool { return p.Arch != o.Arch })
 	d := delivery.Delivery{By: delivery.ByConfigMaps, Programs: programs, Suffix: "-" + o.ID}
-	why, pod := "takes a snapshot of the node, without privileges", probePod(o, d)
+	why, pod := "takes a snapshot of the node, without privileges", podOf(o, d)
 	if o.Host {
 		why = "takes a snapshot of the node, privileged, with its files read-only"
 		onHost(&pod.Spec)
@@ -58,9 +59,9 @@ func Probe(o ProbeOptions) plan.Plan {
 	}}}
 }
 
-// ProbeName returns the name of the probe pod of a command for a node. It is also the value of the instance label,
+// Name returns the name of the probe pod of a command for a node. It is also the value of the instance label,
 // which has at most 63 characters.
-func ProbeName(node, id string) string {
+func Name(node, id string) string {
 	const prefix, most, hash = "railhead-probe-", 63, 8
 	suffix := "-" + id
 	if len(prefix+node+suffix) <= most {
@@ -71,44 +72,44 @@ func ProbeName(node, id string) string {
 	return strings.TrimRight(prefix+node[:most-len(prefix)-len(suffix)], "-.") + suffix
 }
 
-// probeUser is nobody: images of the OpenShift release run as root, and runAsNonRoot would refuse them.
-const probeUser = 65534
+// nobody is the user of the pod: images of the OpenShift release run as root, and runAsNonRoot would refuse them.
+const nobody = 65534
 
-// probeGrace is short: a snapshot has nothing to finish.
-const probeGrace = time.Second
+// grace is short: a snapshot has nothing to finish.
+const grace = time.Second
 
-// probePull lets nodes without access to a registry use an image that they already have.
-const probePull = "IfNotPresent"
+// pullPolicy lets nodes without access to a registry use an image that they already have.
+const pullPolicy = "IfNotPresent"
 
-func probePod(o ProbeOptions, d delivery.Delivery) *corev1.Pod {
+func podOf(o Options, d delivery.Delivery) *corev1.Pod {
 	install := d.InitContainer(o.Image)
-	install.ImagePullPolicy = probePull
+	install.ImagePullPolicy = pullPolicy
 	install.SecurityContext = unprivileged()
-	install.Resources = corev1.ResourceRequirements{Requests: probeResources("100m"), Limits: probeResources("100m")}
+	install.Resources = corev1.ResourceRequirements{Requests: resources("100m"), Limits: resources("100m")}
 	snapshot := corev1.Container{
 		Name:            "snapshot",
 		Image:           o.Image,
-		ImagePullPolicy: probePull,
+		ImagePullPolicy: pullPolicy,
 		Command:         []string{delivery.Path, "snapshot"},
-		Env:             []corev1.EnvVar{fieldVar("NODE_NAME", "spec.nodeName")},
-		Resources:       corev1.ResourceRequirements{Requests: probeResources("100m"), Limits: probeResources("1")},
+		Env:             []corev1.EnvVar{nodeName()},
+		Resources:       corev1.ResourceRequirements{Requests: resources("100m"), Limits: resources("1")},
 		SecurityContext: unprivileged(),
 		VolumeMounts:    []corev1.VolumeMount{delivery.Mount()},
 	}
-	name := ProbeName(o.Node, o.ID)
+	name := Name(o.Node, o.ID)
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: o.Namespace, Labels: plan.Labels(ComponentProbe, name)},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: o.Namespace, Labels: plan.Labels(Component, name)},
 		Spec: corev1.PodSpec{
 			NodeName:                      o.Node,
 			RestartPolicy:                 corev1.RestartPolicyNever,
 			AutomountServiceAccountToken:  new(false),
 			ActiveDeadlineSeconds:         new(int64(o.Limit / time.Second)),
-			TerminationGracePeriodSeconds: new(int64(probeGrace / time.Second)),
+			TerminationGracePeriodSeconds: new(int64(grace / time.Second)),
 			Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			SecurityContext: &corev1.PodSecurityContext{
 				RunAsNonRoot:   new(true),
-				RunAsUser:      new(int64(probeUser)),
-				SeccompProfile: runtimeDefault(),
+				RunAsUser:      new(int64(nobody)),
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
 			InitContainers: []corev1.Container{*install},
 			Containers:     []corev1.Container{snapshot},
@@ -117,12 +118,24 @@ func probePod(o ProbeOptions, d delivery.Delivery) *corev1.Pod {
 	}
 }
 
-// probeResources are small, because quotas may count them. The limit is a whole CPU: the snapshot opens about ten
+// resources are small, because quotas may count them. The limit is a whole CPU: the snapshot opens about ten
 // thousand small files, which a tenth of a CPU slows down ten times.
-func probeResources(cpu string) corev1.ResourceList {
+func resources(cpu string) corev1.ResourceList {
 	return corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse(cpu),
 		corev1.ResourceMemory: resource.MustParse("64Mi"),
+	}
+}
+
+func nodeName() corev1.EnvVar {
+	field := &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}
+	return corev1.EnvVar{Name: "NODE_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: field}}
+}
+
+func unprivileged() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		AllowPrivilegeEscalation: new(false),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 	}
 }
 
