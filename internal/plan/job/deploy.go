@@ -217,22 +217,27 @@ func (j *job) steps() []plan.Step {
 		step.Watch = append(step.Watch, cluster.JobObjects) // which tell whether they are suspended
 	}
 	updatable := j.workload().Revision != ""
-	if updatable && len(workload.PodsOf(j.s, j.Name, j.Namespace)) > 0 {
+	hasPods := len(workload.PodsOf(j.s, j.Name, j.Namespace)) > 0
+	if updatable && hasPods {
 		step.Watch = append(step.Watch, cluster.StatefulSets) // only its status tells which pods are outdated
 	}
 	for _, change := range j.objects(d) {
 		live, exists := plan.LiveObject(j.s, change.Object)
-		if exists && change.Verb == plan.Apply && plan.Covers(live.Fields, change.Object.Object) {
+		unchanged := exists && change.Verb == plan.Apply && plan.Covers(live.Fields, change.Object.Object)
+		if unchanged && (hasPods || !j.workload().Recreates) { // otherwise it is written again, to wait for the pods
 			continue
 		}
 		step.Changes = append(step.Changes, change)
-		if exists && updatable && live.Kind == j.workload().GVK.Kind {
+		if exists && !unchanged && updatable && live.Kind == j.workload().GVK.Kind {
 			step.Disruption.RestartsPods = true
 			j.Note("%s already runs and will change: its pods restart.", j.Name)
 		}
 	}
-	if len(step.Changes) > 0 {
+	switch _, _, exists := workload.Find(j.s, j.Name, j.Namespace); {
+	case len(step.Changes) > 0:
 		steps = append(steps, step)
+	case exists && !hasPods:
+		j.Note("%s exists, but has no pods: see %s.", j.Name, "railhead status "+j.Name+" -n "+j.Namespace)
 	}
 	return steps
 }

@@ -131,11 +131,21 @@ func TestJobManifests(t *testing.T) {
 	}
 }
 
+// withPod returns the State with a pod of the job.
+func withPod(s cluster.State, o Options) cluster.State {
+	s.Pods = append(slices.Clone(s.Pods), cluster.Pod{
+		Namespace: o.Namespace,
+		Name:      o.Name + "-0",
+		Labels:    map[string]string{workload.LabelInstance: o.Name, workload.LabelComponent: workload.ComponentJob},
+	})
+	return s
+}
+
 func TestJobAgainChangesNothing(t *testing.T) {
 	for name, c := range jobCases() {
 		t.Run(name, func(t *testing.T) {
 			p, _ := Deploy(c.s, c.o)
-			after := plantest.With(c.s, plantest.Live(p))
+			after := withPod(plantest.With(c.s, plantest.Live(p)), c.o)
 			again, findings := Deploy(after, c.o)
 			if !again.Empty() || check.Worst(findings) == check.Fail {
 				t.Errorf("a second run: %d steps\n%s", len(again.Steps), plantest.Wording(findings))
@@ -154,6 +164,10 @@ func TestJobAgainChangesNothing(t *testing.T) {
 func TestJobChangedRestartsPods(t *testing.T) {
 	p, _ := Deploy(plantest.Training(), jobOptions())
 	after := plantest.With(plantest.Training(), plantest.Live(p))
+	if again, _ := Deploy(after, jobOptions()); len(again.Steps) != 1 || again.Steps[0].Disruption.RestartsPods {
+		t.Errorf("a job without pods: %+v", again) // it is written again, to wait for them
+	}
+	after = withPod(after, jobOptions())
 	o := jobOptions()
 	o.Image = "registry.example.com/torch:3"
 	again, findings := Deploy(after, o)

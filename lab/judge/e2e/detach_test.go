@@ -84,4 +84,5 @@ func TestDetach(t *testing.T) {
 			t.Errorf("not every pod is new: %v", after)
 		}
 	})
+	u.does(t, "delete", "job", "-n", ns, "--yes").silent(t)
 }
