@@ -105,12 +105,16 @@ func Trains(p cluster.Pod) bool {
 	return true
 }
 
+// TrainContainer is the container of the pods of `railhead deploy`.
+const TrainContainer = "train"
+
 // Trainer returns the name of the container that trains: the first that runs railhead-pod or else requests GPUs, or
-// else runs; or else the first.
+// else has the name that deploy gives it, or else runs; or else the first.
 func Trainer(containers []cluster.Container) string {
 	for _, is := range []func(cluster.Container) bool{
 		func(c cluster.Container) bool { return len(c.Command) > 0 && path.Base(c.Command[0]) == "railhead-pod" },
 		func(c cluster.Container) bool { return c.GPUs },
+		func(c cluster.Container) bool { return c.Name == TrainContainer },
 		func(c cluster.Container) bool { return c.Running },
 		func(cluster.Container) bool { return true },
 	} {

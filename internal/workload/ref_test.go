@@ -123,11 +123,12 @@ func TestRanks(t *testing.T) {
 
 func TestTrainer(t *testing.T) {
 	for want, containers := range map[string][]cluster.Container{
-		"":      {{Name: "install", Init: true}},
-		"first": {{Name: "install", Init: true, GPUs: true}, {Name: "first"}, {Name: "second"}},
-		"runs":  {{Name: "done"}, {Name: "runs", Running: true}},
-		"gpus":  {{Name: "proxy", Running: true}, {Name: "gpus", GPUs: true}},
-		"train": {{Name: "gpus", GPUs: true}, {Name: "train", Command: []string{"/railhead/bin/railhead-pod", "run"}}},
+		"":             {{Name: "install", Init: true}},
+		"first":        {{Name: "install", Init: true, GPUs: true}, {Name: "first"}, {Name: "second"}},
+		"runs":         {{Name: "done"}, {Name: "runs", Running: true}},
+		"gpus":         {{Name: "proxy", Running: true}, {Name: "gpus", GPUs: true}},
+		TrainContainer: {{Name: "sidecar", Running: true}, {Name: TrainContainer, Running: true}},
+		"wraps":        {{Name: "gpus", GPUs: true}, {Name: "wraps", Command: []string{"/railhead/bin/railhead-pod", "run"}}},
 	} {
 		if got := Trainer(containers); got != want {
 			t.Errorf("%q, not %q", got, want)

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // homeFolder is the home of pods that are not root. The image has a writable one only for its own user, and OpenShift
@@ -19,7 +21,7 @@ func (j *admission) home() []corev1.EnvVar {
 	if _, own := j.Env["HOME"]; own || !j.noRoot() && (j.RunAsUser == nil || *j.RunAsUser == 0) {
 		return nil
 	}
-	return []corev1.EnvVar{{Name: "HOME", Value: homeFolder}, {Name: "USER", Value: trainContainer}}
+	return []corev1.EnvVar{{Name: "HOME", Value: homeFolder}, {Name: "USER", Value: workload.TrainContainer}}
 }
 
 // volumes returns the volumes of the user, and the home.

@@ -22,9 +22,6 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// trainContainer is the container that trains in the pods of `deploy`.
-const trainContainer = "train"
-
 // masterPort is the port of PyTorch's rendezvous (torch/distributed/run.py: 29500).
 const masterPort = "29500"
 
@@ -175,7 +172,7 @@ func (j *job) template(d delivery.Delivery) map[string]any {
 			Annotations: map[string]string{},
 		},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{
-			Name:            trainContainer,
+			Name:            workload.TrainContainer,
 			Image:           j.Image,
 			ImagePullPolicy: corev1.PullPolicy(j.PullPolicy),
 			Command:         j.command(),
@@ -198,7 +195,7 @@ func (j *job) template(d delivery.Delivery) map[string]any {
 	shape := podShape{
 		job:       j,
 		delivery:  d,
-		container: trainContainer,
+		container: workload.TrainContainer,
 		env:       j.environment(),
 		pod:       j.podFields(),
 		security:  j.security(),

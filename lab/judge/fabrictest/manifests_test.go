@@ -42,7 +42,7 @@ func (s site) injects(t *testing.T, ns string) {
 				t.Fatal(err)
 			}
 			objects := s.creates(t, s.does(t, "inject", "-f", file, "-n", ns, "--memlock=ipc-lock", "--wrap="+c.wrap,
-				"--pod-binary=amd64="+s.podBinary).out)
+				"--service-account=railhead-sa", "--pod-binary=amd64="+s.podBinary).out)
 			t.Cleanup(func() { s.removes(t, objects[len(objects)-1], ns) })
 			until(t, c.name+" runs", func() bool { return s.railhead(t, "status", c.name, "-n", ns).code == 0 })
 			if c.wrap == "never" {
