@@ -5,6 +5,7 @@ import "time"
 // Wire is what RDMA devices do: their queue pairs and counters, as the kernel shows them to this network namespace by
 // RDMA netlink (drivers/infiniband/core/nldev.c).
 type Wire struct {
+	Taken   time.Time    `json:"taken"`
 	Devices []WireDevice `json:"devices"`
 	Links   []WireLink   `json:"links,omitempty"`
 }
@@ -12,7 +13,6 @@ type Wire struct {
 // WireLink has the bytes that an interface of this network namespace counted. RDMA of hardware bypasses them.
 type WireLink struct {
 	Name     string       `json:"name"`
-	Taken    time.Time    `json:"taken"`
 	Sent     Fact[uint64] `json:"sent,omitzero"`     // /sys/class/net/<name>/statistics/tx_bytes
 	Received Fact[uint64] `json:"received,omitzero"` // rx_bytes
 }

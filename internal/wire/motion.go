@@ -123,7 +123,7 @@ func (m *Motion) links(then, now host.Wire, rails []rail.Rail) {
 			continue
 		}
 		earlier := then.Links[i]
-		seconds := l.Taken.Sub(earlier.Taken).Seconds()
+		seconds := now.Taken.Sub(then.Taken).Seconds()
 		if seconds <= 0 || !l.Sent.IsKnown() || !l.Received.IsKnown() {
 			continue
 		}

@@ -21,6 +21,7 @@ func TestBetween(t *testing.T) {
 	reading := func(second int, packets uint32, eth uint64) host.Fact[host.Wire] {
 		taken := start.Add(time.Duration(second) * time.Second)
 		return host.Know(host.Wire{
+			Taken: taken,
 			Devices: []host.WireDevice{{
 				Name: "mlx5_6", Taken: taken, QueuePairs: host.Know([]host.QueuePair{{
 					Number: 17, Remote: host.Know(uint32(42)), Type: host.TypeRC, State: host.StateRTS, SendPSN: packets,
@@ -28,8 +29,8 @@ func TestBetween(t *testing.T) {
 				}}),
 			}},
 			Links: []host.WireLink{
-				{Name: "eth0", Taken: taken, Sent: host.Know(eth), Received: host.Know(eth)},
-				{Name: "net1", Taken: taken, Sent: host.Know(eth), Received: host.Know(eth)},
+				{Name: "eth0", Sent: host.Know(eth), Received: host.Know(eth)},
+				{Name: "net1", Sent: host.Know(eth), Received: host.Know(eth)},
 			},
 		})
 	}

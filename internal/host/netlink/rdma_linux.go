@@ -24,11 +24,11 @@ func Wire(now func() time.Time) (host.Wire, error) {
 	if err != nil {
 		return host.Wire{}, err
 	}
-	w := host.Wire{Devices: []host.WireDevice{}}
+	w := host.Wire{Taken: now().UTC(), Devices: []host.WireDevice{}}
 	for _, d := range devices {
 		w.Devices = append(w.Devices, host.WireDevice{
 			Name:       d.name,
-			Taken:      now(),
+			Taken:      now().UTC(),
 			QueuePairs: r.queuePairs(d),
 			Regions:    r.regions(d),
 			Ports:      r.ports(d),

@@ -227,8 +227,9 @@ func (a *answers) take(s host.Snapshot, p Probes) {
 			a.VFs = append(a.VFs, host.Link{Name: l.Name, Index: l.Index, VFs: l.VFs})
 		}
 	}
-	if !s.Wire.IsZero() {
-		a.Wire = &s.Wire
+	if wire := s.Wire; !wire.IsZero() {
+		wire.Value.Links = nil // they are read from the recorded files
+		a.Wire = &wire
 	}
 	if most, tried := s.Limits.Lockable.Get(); tried {
 		a.Lock = map[string]string{}

@@ -45,7 +45,6 @@ func readWire(in *input, s *host.Snapshot) {
 		dir := classNet + "/" + l.Name + "/statistics/"
 		wire.Links = append(wire.Links, host.WireLink{
 			Name:     l.Name,
-			Taken:    in.probes.Now(),
 			Sent:     parsed(in.tree, dir+"tx_bytes", parseCount),
 			Received: parsed(in.tree, dir+"rx_bytes", parseCount),
 		})
