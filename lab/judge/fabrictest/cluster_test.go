@@ -41,9 +41,7 @@ func cluster(t *testing.T) site {
 	}
 	var err error
 	begun := time.Now()
-	s.Fabric, err = fabric.Up(t.Context(), fabric.Options{
-		Rollout: true, IOMMU: vm.Intel, Arguments: []string{}, Dir: dir, Workloads: []assets.Program{assets.JobSet},
-	})
+	s.Fabric, err = fabric.Up(t.Context(), fabric.Options{Rollout: true, IOMMU: vm.Intel, Arguments: []string{}, Dir: dir})
 	reachable(t, err)
 	started(t, s.Fabric, begun)
 	t.Cleanup(func() {
@@ -161,7 +159,6 @@ func TestCluster(t *testing.T) {
 		}
 		s.does(t, "delete", "job", "-n", ns, "--yes")
 	})
-	t.Run("manifests", func(t *testing.T) { s.injects(t, ns) })
 	t.Run("memlock", func(t *testing.T) { s.locks(t, ns) })
 	t.Run("doctor of a node", func(t *testing.T) { s.looksAtNode(t, ns) })
 	t.Run("faults of pods", func(t *testing.T) { s.podFaults(t, ns) })
@@ -201,18 +198,12 @@ func (s site) findsItsOwn(t *testing.T, job, ns string) {
 // them.
 func (s site) moves(t *testing.T, job, ns string) {
 	t.Helper()
-	s.movesBy(t, job, ns, "")
-}
-
-// movesBy is moves in a shell that runs the lines of prelude first.
-func (s site) movesBy(t *testing.T, job, ns, prelude string) {
-	t.Helper()
 	const script = `set -e
 hca=${NCCL_IB_HCA#=}; hca=${hca%%:*}
 if [ $NODE_RANK = 0 ]; then timeout -s KILL 60 ib_write_bw -d $hca -x $NCCL_IB_GID_INDEX -s 65536 -n 100 -F
 else until timeout -s KILL 60 ib_write_bw -d $hca -x $NCCL_IB_GID_INDEX -s 65536 -n 100 -F $MASTER_ADDR; do sleep 1; done; fi > /dev/null`
 	before := s.sent(t)
-	s.ranks(t, job, ns, prelude+script)
+	s.ranks(t, job, ns, script)
 	const written = 100 * 65536 / 1024 // at the RDMA MTU of an Ethernet MTU of 1500
 	if packets := s.sent(t) - before; packets < written {
 		t.Errorf("the HCAs counted %d packets, and %d were to be written", packets, written)

@@ -23,9 +23,8 @@ import (
 func (o Options) controlPlane() controlplane.Options {
 	c := controlplane.Options{
 		SCC: !o.Plain, Controllers: true, Scheduler: true, MachineConfig: o.Rollout,
-		Workloads: o.Workloads,
-		CRDs:      []assets.CRDs{assets.Networks, assets.IPPools},
-		Dir:       filepath.Join(o.Dir, "control-plane"), Progress: o.Progress,
+		CRDs: []assets.CRDs{assets.Networks, assets.IPPools},
+		Dir:  filepath.Join(o.Dir, "control-plane"), Progress: o.Progress,
 	}
 	for m := range o.Machines {
 		_, host := vm.Management(m + 1)

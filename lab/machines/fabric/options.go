@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/railhead/railhead/lab/controlplane/assets"
 	"github.com/railhead/railhead/lab/machines/guest"
 	"github.com/railhead/railhead/lab/machines/vm"
 )
@@ -27,9 +26,6 @@ type Options struct {
 	Arguments []string // of the kernels; nil: passthrough
 	Memory    int      // MiB of each machine; 0: enough
 	Memlock   uint64   // bytes that the runtime lets containers lock; 0: its default
-
-	// Workloads are the controllers of training workloads that run beside the control plane.
-	Workloads []assets.Program
 
 	// DevicePlugin is a sriov-network-device-plugin of the user's, which the nodes run in the stand-in's place; "":
 	// the stand-in.
