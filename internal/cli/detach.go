@@ -33,7 +33,8 @@ func (f *detachFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.attach, "attach", false, "show the detached run of the job until it ends")
 	flags.BoolVar(&f.how.Stop, "stop", false, "stop the detached run of the job")
 	flags.DurationVar(&f.how.Since, "since", 0, "with --attach: begin with output of this `age` (default: all)")
-	flags.IntVar(&f.how.Tail, "tail", -1, "with --attach: begin with this `number` of last lines of each rank; -1 for all")
+	flags.IntVar(&f.how.Tail, "tail", -1,
+		"with --attach: begin with this `number` of last lines of each rank; -1 for all")
 	cmd.MarkFlagsMutuallyExclusive("detach", "attach", "stop")
 	for _, name := range []string{"detach", "stop"} {
 		cmd.MarkFlagsMutuallyExclusive(name, "since")

@@ -89,7 +89,8 @@ func controllers() []controller {
 			account: "volcano-admission",
 			args: []string{
 				"--listen-address=127.0.0.1", "--port=PORT", "--webhook-url=https://127.0.0.1:PORT",
-				"--tls-cert-file=FOLDER/tls.crt", "--tls-private-key-file=FOLDER/tls.key", "--ca-cert-file=FOLDER/ca.crt",
+				"--tls-cert-file=FOLDER/tls.crt", "--tls-private-key-file=FOLDER/tls.key",
+				"--ca-cert-file=FOLDER/ca.crt",
 			},
 		},
 		{

@@ -200,6 +200,24 @@ func (j *request) defaultGPUs() {
 	}
 }
 
+// addChanges adds the objects that are missing or different. Those of a job without pods, whose controller should make
+// some, are written again, to wait for the pods.
+func (j *job) addChanges(step *plan.Step, d delivery.Delivery, hasPods bool) {
+	k := j.workload()
+	for _, change := range j.objects(d) {
+		live, exists := plan.LiveObject(j.s, change.Object)
+		unchanged := exists && change.Verb == plan.Apply && plan.Covers(live.Fields, change.Object.Object)
+		if unchanged && (hasPods || !k.Recreates) {
+			continue
+		}
+		step.Changes = append(step.Changes, change)
+		if exists && !unchanged && k.Revision != "" && live.Kind == k.GVK.Kind {
+			step.Disruption.RestartsPods = true
+			j.Note("%s already runs and will change: its pods restart.", j.Name)
+		}
+	}
+}
+
 // steps write the missing objects and wait for the pods.
 func (j *job) steps() []plan.Step {
 	var steps []plan.Step
@@ -221,18 +239,7 @@ func (j *job) steps() []plan.Step {
 	if updatable && hasPods {
 		step.Watch = append(step.Watch, cluster.StatefulSets) // only its status tells which pods are outdated
 	}
-	for _, change := range j.objects(d) {
-		live, exists := plan.LiveObject(j.s, change.Object)
-		unchanged := exists && change.Verb == plan.Apply && plan.Covers(live.Fields, change.Object.Object)
-		if unchanged && (hasPods || !j.workload().Recreates) { // otherwise it is written again, to wait for the pods
-			continue
-		}
-		step.Changes = append(step.Changes, change)
-		if exists && !unchanged && updatable && live.Kind == j.workload().GVK.Kind {
-			step.Disruption.RestartsPods = true
-			j.Note("%s already runs and will change: its pods restart.", j.Name)
-		}
-	}
+	j.addChanges(&step, d, hasPods)
 	switch _, _, exists := workload.Find(j.s, j.Name, j.Namespace); {
 	case len(step.Changes) > 0:
 		steps = append(steps, step)
