@@ -58,7 +58,7 @@ type ClaimedDevice struct {
 	Name    string `json:"name"`
 }
 
-// DeviceCondition is what a driver reports of a claimed device (status.devices of a ResourceClaim).
+// DeviceCondition is a condition of a claimed device, set by its driver (status.devices of a ResourceClaim).
 type DeviceCondition struct {
 	Driver  string `json:"driver"`
 	Device  string `json:"device"`

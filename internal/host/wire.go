@@ -2,8 +2,8 @@ package host
 
 import "time"
 
-// Wire is what RDMA devices do: their queue pairs and counters, as the kernel shows them to this network namespace by
-// RDMA netlink (drivers/infiniband/core/nldev.c).
+// Wire has the queue pairs and counters of the RDMA devices that this network namespace may use, from RDMA netlink
+// (drivers/infiniband/core/nldev.c).
 type Wire struct {
 	Taken   time.Time    `json:"taken"`
 	Devices []WireDevice `json:"devices"`

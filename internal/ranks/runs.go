@@ -13,7 +13,7 @@ import (
 	"github.com/railhead/railhead/internal/kube"
 )
 
-// Run is what a launch left in one pod: a command that runs, or the end of a detached one.
+// Run is the state of a launch in one pod: its command runs, or has ended detached.
 type Run struct {
 	Target
 	ID       string

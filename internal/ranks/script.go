@@ -184,7 +184,7 @@ func (l *Launch) script(r *rank, script string, args ...string) []string {
 	return append([]string{"sh", "-c", trimmed(script), "railhead", l.ID, l.mark(r), SharedDir}, args...)
 }
 
-// startArguments are those of startScript.
+// startArguments returns the arguments of startScript.
 func (l *Launch) startArguments(r *rank) []string {
 	return slices.Concat([]string{r.dir}, l.Env, []string{"--"}, l.Command)
 }

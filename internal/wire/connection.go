@@ -7,7 +7,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 )
 
-// State is what a connection does.
+// State says whether a connection carries data, and if not, why.
 type State int
 
 // The states. Lost, and an end that is gone, are faults of the network or of a peer; Idle is up to the program.

@@ -9,7 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/rail"
 )
 
-// Proof is what two readings of one machine prove about its network.
+// Proof says whether two readings of a machine show RDMA traffic.
 type Proof string
 
 // The proofs. NotProved is not "no RDMA".

@@ -16,13 +16,13 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// Outcome is what happened to a pod.
+// Outcome says whether a pod was injected.
 type Outcome string
 
 // Pods are refused only if they or their namespace require rails.
 const (
 	Injected Outcome = "injected"
-	Skipped  Outcome = "skipped" // nobody wants rails for it, or it has them
+	Skipped  Outcome = "skipped" // no rails were requested for it, or it has them
 	Failed   Outcome = "failed"  // admitted unchanged, with a warning
 	Refused  Outcome = "refused"
 )
@@ -77,7 +77,7 @@ func Decide(pod unstructured.Unstructured, namespace string, s *cluster.State, o
 	return d
 }
 
-// knownValues are those of the annotation of a pod; empty: it has none.
+// knownValues lists the valid values of the annotation. A pod without it has the empty value.
 var knownValues = []string{"", workload.WebhookEnabled, workload.WebhookRequired, workload.WebhookDisabled}
 
 func required(own, namespace string, s cluster.State) bool {

@@ -89,7 +89,7 @@ type Resources struct {
 	Guaranteed       bool // the quality of service of the pods
 }
 
-// Storage is what the pods mount.
+// Storage lists the volumes of the pods and the size of /dev/shm.
 type Storage struct {
 	Shm     string // /dev/shm: 8Gi for each GPU
 	Volumes []Volume

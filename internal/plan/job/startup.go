@@ -9,7 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/plan/delivery"
 )
 
-// Startup is what railhead-pod does in a pod that starts, besides finding its rails.
+// Startup configures railhead-pod run: preflight, GPUDirect level, startup probe.
 type Startup struct {
 	GDRLevel     string // of NCCL: its own default
 	Preflight    string // PreflightOff

@@ -59,7 +59,7 @@ func certificate(t *testing.T, valid time.Duration) []byte {
 func applied(s cluster.State, p plan.Plan) cluster.State {
 	for _, c := range p.Changes() {
 		o := c.Object
-		if o.GetKind() == "Secret" { // which nobody reads
+		if o.GetKind() == "Secret" { // setup never reads Secrets
 			continue
 		}
 		s.Objects = append([]cluster.Object{{
