@@ -22,7 +22,6 @@ type WireDevice struct {
 	Name       string            `json:"name"` // mlx5_6
 	Taken      time.Time         `json:"taken"`
 	QueuePairs Fact[[]QueuePair] `json:"queuePairs,omitzero"`
-	Regions    Fact[uint64]      `json:"regions,omitzero"` // memory regions of all processes
 	Ports      []WirePort        `json:"ports,omitempty"`
 }
 

@@ -1,4 +1,4 @@
-// Package wire tells from two readings of RDMA devices which connections carry data, and what stops those that do not.
+// Package wire tells from two readings of RDMA devices which programs move data, and over which device.
 package wire
 
 import (
@@ -47,12 +47,6 @@ type End struct {
 
 // Moved reports whether the end sent or received a packet between the readings. Of a new one that is not known.
 func (e End) Moved() bool { return !e.New && (e.Sent > 0 || e.Received > 0) }
-
-// Frozen reports whether the end neither sent nor received a packet between the readings.
-func (e End) Frozen() bool { return !e.New && e.Sent == 0 && e.Received == 0 }
-
-// Broken reports whether the queue pair cannot carry data any more.
-func (e End) Broken() bool { return e.State == host.StateError || e.State == host.StateSQE }
 
 // Connected reports whether the queue pair has another end. The others are those of the kernel, datagrams, and those
 // that were made and not connected.

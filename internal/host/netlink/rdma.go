@@ -10,7 +10,6 @@ import (
 // Messages of RDMA netlink: RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command) (include/uapi/rdma/rdma_netlink.h).
 const (
 	deviceGet  = nldev | 1
-	resGet     = nldev | 9
 	resQPGet   = nldev | 10
 	statGet    = nldev | 17
 	nldev      = 5 << 10
@@ -23,9 +22,6 @@ const (
 	attrDevIndex     = 1
 	attrDevName      = 2
 	attrPortIndex    = 3
-	attrSummary      = 15
-	attrSummaryName  = 17
-	attrSummaryCount = 18
 	attrQP           = 19
 	attrLocalQPN     = 21
 	attrRemoteQPN    = 22
@@ -111,21 +107,6 @@ func parseCounters(body []byte) map[string]uint64 {
 		})
 	})
 	return counters
-}
-
-// parseRegions returns the number of memory regions in the summary of a device's resources.
-func parseRegions(body []byte) (regions host.Fact[uint64]) {
-	EachAttribute(body, func(kind uint16, table []byte) {
-		if kind != attrSummary {
-			return
-		}
-		EachAttribute(table, func(_ uint16, entry []byte) {
-			if name, count := parseCount(entry, attrSummaryName, attrSummaryCount); name == "mr" {
-				regions = host.Know(count)
-			}
-		})
-	})
-	return regions
 }
 
 func parseCount(entry []byte, nameAttr, countAttr uint16) (name string, count uint64) {

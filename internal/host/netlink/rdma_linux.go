@@ -30,7 +30,6 @@ func Wire(now func() time.Time) (host.Wire, error) {
 			Name:       d.name,
 			Taken:      now().UTC(),
 			QueuePairs: r.queuePairs(d),
-			Regions:    r.regions(d),
 			Ports:      r.ports(d),
 		})
 	}
@@ -76,14 +75,6 @@ func (r reader) queuePairs(d device) host.Fact[[]host.QueuePair] {
 		return host.Unread[[]host.QueuePair](err.Error())
 	}
 	return host.Know(all)
-}
-
-func (r reader) regions(d device) (regions host.Fact[uint64]) {
-	err := r.ask(resGet, 0, d, 0, func(body []byte) { regions = parseRegions(body) })
-	if err != nil {
-		return host.Unread[uint64](err.Error())
-	}
-	return regions
 }
 
 func (r reader) ports(d device) []host.WirePort {
