@@ -18,8 +18,8 @@ import (
 // claimsMinor is the first minor version of Kubernetes that serves resource.k8s.io/v1 (KEP-4381).
 const claimsMinor = 34
 
-// claim has the devices that each pod requests from DRA drivers. Each rail is a request of its own that selects the port
-// by its name, so all pods of a job get the same ports, on whatever nodes they run.
+// claim has the devices that each pod requests from DRA drivers. Each rail is a request of its own that selects the
+// port by its name, so all pods of a job get the same ports, on whatever nodes they run.
 type claim struct {
 	rails  []cluster.Rail
 	others cluster.State  // without the devices that other pods hold
