@@ -44,9 +44,9 @@ func anchorWords() []string {
 		// the rest of a wrapped line
 		"vendor", "localGid", "remoteGid", "curr state", "local GID", "remote GID",
 		// the parser needs the next lines, too
-		"Last error:",
+		"Last error:", "Failures:", "Root Cause (first",
 		// nccl-tests
-		"Avg bus", "ut of bounds", " Pid ", "Using devices",
+		"Avg bus", "ut of bounds", " Pid ", "# OSU ", "Using devices",
 	}, quotedWarnings...)
 	for _, s := range frameworkSignatures { // the lines of the other tables have NCCL's name
 		words = append(words, s.Words...)

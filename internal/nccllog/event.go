@@ -58,6 +58,7 @@ const (
 	Complaint                  // an error of another program, of no kind above
 	RankMissing                // by NCCL's RAS service: it did not answer, or is considered dead
 	RanksDiffer                // by RAS: they are not at the same operation, or not in the same state
+	Stalled                    // ranks that wait for others, by Horovod
 	RankNamed                  // by RAS, in the lines after what it says of the rank
 	Finished                   // the program succeeded
 	WrongResults               // of nccl-tests
@@ -119,6 +120,7 @@ type Verbs struct {
 	LocalGID  string
 	RemoteGID string
 	Wide      bool // the form of 2.24 and later, with device, states and GIDs
+	Other     bool // of another program than NCCL, which may use other devices
 }
 
 // Socket is a failed TCP connection.

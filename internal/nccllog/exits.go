@@ -17,7 +17,7 @@ var exitWords = append([]string{
 // abortWords are in the last words of a program in C or C++ that aborts itself.
 var abortWords = []string{
 	"terminate called", "double free or corruption", "corrupted size vs", "free(): ", "malloc(): ", "realloc(): ",
-	"munmap_chunk(): ", "] Check failed: ",
+	"munmap_chunk(): ", "] Check failed: ", "  what():  ",
 }
 
 // readExit reads the exit code of a process, or its signal as a negative number.

@@ -8,8 +8,13 @@ import (
 
 // frameworkEvent returns the event of a line that another program wrote.
 func (p *Parser) frameworkEvent(at Place, line []byte, text string) (Event, bool) {
-	if strings.Contains(text, "Exception ignored in") {
+	switch {
+	case strings.Contains(text, "Exception ignored in"):
 		p.ignored = at
+	case strings.Contains(text, "Failures:"):
+		p.others = at
+	case strings.Contains(text, "Root Cause (first"):
+		p.others = Place{}
 	}
 	if e, ok := p.repeated(at, line, text); ok {
 		return e, true
@@ -21,6 +26,9 @@ func (p *Parser) frameworkEvent(at Place, line []byte, text string) (Event, bool
 		}
 	}
 	e, ok := recognize(frameworkSignatures, text, "")
+	if e.Kind == Exit && e.Code == -9 && p.others.Line > 0 && p.others.File == at.File {
+		e.Code = -15 // torchrun ends the others when one has failed, by SIGKILL those that do not end
+	}
 	const near = 30 // lines: the traceback of an ignored exception
 	ignored := p.ignored.File == at.File && p.ignored.Line > 0 && at.Line-p.ignored.Line < near
 	return e, ok && (e.Kind != Exception || !ignored)
@@ -79,7 +87,23 @@ func readVerbsQuoted(e *Event, text, _ string) bool {
 	if strings.Contains(text, " failed") {
 		e.Verbs = verbsOf(text)
 	}
-	return e.Verbs != nil
+	if e.Verbs == nil {
+		return false
+	}
+	e.Verbs.Other = strings.Contains(text, "UCX")
+	return true
+}
+
+// readQPQuoted reads the state that a queue pair did not reach, or that there is none, and the error before its number.
+func readQPQuoted(e *Event, text, _ string) bool {
+	e.Verbs = &Verbs{Call: "ibv_create_qp", To: wordAfter(text, "modify QP to "), GIDIndex: -1, Other: true}
+	if e.Verbs.To != "" {
+		e.Verbs.Call = "ibv_modify_qp"
+	}
+	e.Verbs.Error, _, _ = strings.Cut(lastPart(text), " [")
+	e.Verbs.Error, _, _ = strings.Cut(e.Verbs.Error, " (os error")
+	e.Verbs.Errno = Errno(e.Verbs.Error)
+	return true
 }
 
 func readGIDsQuoted(e *Event, text, _ string) bool {
@@ -96,7 +120,7 @@ func readProvider(_ *Event, text, _ string) bool {
 func readWatchdog(e *Event, text, _ string) bool {
 	e.Number, e.Code, e.Group = rankIn(text), numberAfter(text, "SeqNum="), groupIn(text)
 	e.Name = strings.Trim(wordAfter(text, "OpType="), ")]")
-	return true
+	return !strings.Contains(text, "soft=True") // of SGLang, which goes on then
 }
 
 func readWorkStatus(e *Event, text, _ string) bool {
@@ -185,6 +209,8 @@ var rendezvousWords = []string{
 	"The client socket has failed to connect", "The connection to the C10d store has failed", "Timed out after",
 	"client socket has timed out", "failed to connect to any address", "Socket Timeout",
 	"Gloo connectFullMesh failed", "DistStoreError", "DistNetworkError",
+	"cluster registration failed", "DEADLINE_EXCEEDED: Barrier timed out", "agent in error status", // JAX
+	"CoordinationService/RegisterTask",
 }
 
 func readRendezvous(e *Event, text, _ string) bool {
@@ -192,6 +218,12 @@ func readRendezvous(e *Event, text, _ string) bool {
 	return slices.ContainsFunc(rendezvousWords, func(w string) bool {
 		return strings.Contains(text, w) && (w != "Timed out after" || hasAny(text, "store", "clients joined"))
 	})
+}
+
+// readBarrier leaves out the barriers at which a job waits for all its tasks.
+func readBarrier(_ *Event, text, _ string) bool {
+	id := wordAfter(text, "Barrier_id: ")
+	return id != "" && !strings.HasPrefix(id, "PjRT_Client_Connect") && !strings.HasPrefix(id, "[Init]")
 }
 
 func readGlooInterface(e *Event, text, _ string) bool {

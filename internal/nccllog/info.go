@@ -64,6 +64,13 @@ func (p *notices) infoC(r *rank, l *logLine) {
 		p.retried(r, l)
 	case begins(t, "Could not find real path of "):
 		r.pathless = true
+	case begins(t, "CUDA Dev ") && r.Network == "": // up to 2.3: "CUDA Dev 6, IB Ports : mlx4_0/1(PHB)"
+		switch {
+		case bytes.Contains(t, []byte(", IB Ports : ")):
+			r.Network, r.Chosen = "IB", l.quote()
+		case bytes.Contains(t, []byte(", IP Interfaces : ")):
+			r.Network, r.Chosen = "Socket", l.quote()
+		}
 	}
 }
 

@@ -40,8 +40,9 @@ type Run struct {
 // Tests is the header and the end of a run of nccl-tests.
 type Tests struct {
 	Ranks    int
+	Listed   int // lines of the header: fewer than Ranks if the log lacks some
 	Hosts    []string
-	Finished Quote // "# Out of bounds values : 0 OK" or "# Avg bus bandwidth"
+	Finished Quote // "# Out of bounds values : 0 OK", "# Avg bus bandwidth", or a result of OSU's benchmarks
 }
 
 // Rank is one process on one GPU.

@@ -70,7 +70,8 @@ type table struct {
 
 // test reads the lines of nccl-tests: "# Rank 0 Group 0 Pid 64904 on mew0 device 0 [0000:17:00] NVIDIA A100".
 func (p *Parser) test(at Place, line []byte, text string) bool {
-	if hasAny(text, "# Out of bounds values", "# Avg bus bandwidth") && !strings.Contains(text, "FAILED") {
+	succeeded := hasAny(text, "# Out of bounds values", "# Avg bus bandwidth") && !strings.Contains(text, "FAILED")
+	if succeeded || p.osu(at, text) {
 		p.keep(nil, Event{Kind: Finished, Quote: quoteOf(at, line), Number: -1})
 		return true
 	}
@@ -84,13 +85,30 @@ func (p *Parser) test(at Place, line []byte, text string) bool {
 		return true
 	}
 	t := p.tableOf(at, n)
-	t.Ranks, t.events = max(t.Ranks, n+1), len(p.events)
+	t.Ranks, t.Listed, t.events = max(t.Ranks, n+1), t.Listed+1, len(p.events)
 	const most = 1 << 12
 	host := cut(wordAfter(after, " on "), 64)
 	if host != "" && len(t.Hosts) < most && !slices.Contains(t.Hosts, host) {
 		t.Hosts = append(t.Hosts, host)
 	}
 	return true
+}
+
+// osu reads the tables of the OSU benchmarks of MPI, and reports whether a line is a result: "8    1.93". MPI may have
+// used another transport than the one that failed before.
+func (p *Parser) osu(at Place, text string) bool {
+	const near = 64
+	if strings.HasPrefix(text, "# OSU ") {
+		p.osuAt = at
+	}
+	if p.osuAt.Line == 0 || p.osuAt.File != at.File || at.Line-p.osuAt.Line > near {
+		return false
+	}
+	fields := strings.Fields(text)
+	return len(fields) > 1 && !slices.ContainsFunc(fields, func(f string) bool {
+		_, err := strconv.ParseFloat(f, 64)
+		return err != nil
+	})
 }
 
 // tableOf returns the table of a rank. Rank 0 begins the next one if anything happened since the last line of a table

@@ -29,6 +29,8 @@ type Parser struct {
 	tables       []table
 	trained      int
 	ignored      Place // of an exception that Python ignored, as it does when it exits
+	osuAt        Place // of the last header of an OSU benchmark
+	others       Place // of the list of the processes that ended after the first, in a report of torchrun
 	plainVersion string
 	env          []Variable
 	ends         map[string]int

@@ -73,7 +73,8 @@ func (p *Parser) testsOf(run int) Tests {
 	var all Tests
 	for _, t := range p.tables {
 		if t.run == run {
-			all.Ranks, all.Hosts = max(all.Ranks, t.Ranks), append(all.Hosts, t.Hosts...)
+			all.Ranks, all.Listed = max(all.Ranks, t.Ranks), all.Listed+t.Listed
+			all.Hosts = append(all.Hosts, t.Hosts...)
 		}
 	}
 	slices.Sort(all.Hosts)

@@ -15,6 +15,12 @@ var ncclSignatures = []Signature{
 		Words:   []string{"message truncated", "collective mismatch"},
 		Example: "a:1:9 [0] transport/net_ib.cc:1 NCCL WARN NET/IB : collective mismatch error, local size 8 remote 4",
 	},
+	{ // src/init.cc up to 2.4
+		ID: "collectives-differ", Kind: Listed, What: "ranks are not at the same collective",
+		Class: Own, Cause: "unknown", Confidence: Possible,
+		Words:   []string{"Mismatched collective"},
+		Example: "a:1:9 [0] init.cc:1 NCCL WARN Mismatched collective detected, please check your collective calls",
+	},
 	{
 		ID: "bad-completion", Kind: BadCompletion, What: "bad completion",
 		Class: ByItsFields, Cause: "route-or-arp", Confidence: Likely,
@@ -111,6 +117,13 @@ var ncclSignatures = []Signature{
 		Class: Own, Cause: "duplicate-rank", Confidence: Likely,
 		Words:   []string{"has already checked in", "mismatch in rank count", "Invalid rank requested"},
 		Example: "a:1:9 [0] bootstrap.cc:1 NCCL WARN Bootstrap Root : rank 1 of 8 ranks has already checked in",
+	},
+	{ // src/bootstrap.cc of 2.23 and later: older versions send a shorter record
+		ID: "root-mismatch", Kind: Listed, What: "ranks do not agree about the start of the job",
+		Class: Own, Cause: "version-mismatch", Confidence: Possible,
+		Words: []string{"mismatch in info from procs"},
+		Example: "a:1:9 [0] bootstrap.cc:1 NCCL WARN Bootstrap Root : mismatch in info from procs, nranks 8 vs 8, " +
+			"nroots 1 vs 1, iroot 0 vs 0, offset -1 vs 0",
 	},
 	{
 		ID: "no-interface", Kind: NoInterface, What: "no interface found",
@@ -392,6 +405,13 @@ var frameworkSignatures = []Signature{
 		}, Read: readVerbsQuoted,
 		Example: "terminate called: ibv_create_qp failed with error Cannot allocate memory",
 	},
+	{ // perftest, the examples of rdma-core, the transfer engine of Mooncake, Monarch
+		ID: "verbs-qp-quoted", Kind: VerbsFailed, What: "verbs call failed",
+		Class: Own, Cause: "route-or-arp", Confidence: Likely,
+		Words:   []string{"Failed to modify QP to ", "Failed to create QP", " failed to create queue pair"},
+		Read:    readQPQuoted,
+		Example: "E0302 10:00:00.1 41 rdma_endpoint.cpp:1] Failed to modify QP to RTR: Connection timed out [110]",
+	},
 	{
 		ID: "verbs-gids-quoted", Kind: VerbsFailed, What: "verbs call failed",
 		Class: Own, Cause: "gid-index", Confidence: Possible,
@@ -426,6 +446,8 @@ var frameworkSignatures = []Signature{
 			"Some NCCL operations have failed or timed out", "collective operation timed out",
 			"Watchdog got stuck", "To avoid data inconsistency, we are taking the entire process down",
 			"wait timeout after", "Timed out waiting for all ranks",
+			" failed to pass monitoredBarrier", "monitoredBarrier, but received errors", // gloo
+			"atchdog timeout (self.", // SGLang ends itself then
 		}, Read: readWatchdog,
 		Example: "[rank0]:[E1218 20:27:21.4 ProcessGroupNCCL.cpp:629] [Rank 0] Watchdog caught collective " +
 			"operation timeout: WorkNCCL(SeqNum=1, OpType=BROADCAST, Timeout(ms)=600000) ran for 600081 " +
@@ -462,6 +484,31 @@ var frameworkSignatures = []Signature{
 		Class: Own, Cause: "unknown", Confidence: Possible,
 		Words:   []string{"# Out of bounds values", "# Avg bus bandwidth"},
 		Example: "# Out of bounds values : 2 FAILED",
+	},
+	{ // gloo/transport/tcp/pair.cc and unbound_buffer.cc
+		ID: "gloo-closed", Kind: SocketClosed, What: "connection of gloo closed by its peer",
+		Class: Followed,
+		Words: glooSource, Read: readGloo,
+		Example: "RuntimeError: [gloo/transport/tcp/pair.cc:589] Connection closed by peer [10.0.0.7]:3421",
+	},
+	{
+		ID: "gloo-connect", Kind: ConnectFailed, What: "connection of gloo failed",
+		Class: Remote, Cause: "peer-died", Confidence: Likely,
+		Words: glooSource, Read: readGloo,
+		Example: "RuntimeError: [gloo/transport/tcp/pair.cc:799] connect [10.0.0.7]:3421: Connection refused",
+	},
+	{
+		ID: "gloo-failed", Kind: SocketFailed, What: "connection of gloo failed",
+		Class: Remote, Cause: "peer-died", Confidence: Likely,
+		Words: glooSource, Read: readGloo,
+		Example: "RuntimeError: [gloo/transport/tcp/pair.cc:598] read [10.0.0.7]:3421: Connection reset by peer",
+	},
+	{
+		ID: "gloo-timeout", Kind: Watchdog, What: "operation of gloo timed out",
+		Class: Followed,
+		Words: glooSource, Read: readGloo,
+		Example: "RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv " +
+			"operation to complete",
 	},
 	{
 		ID: "nccl-result", Kind: Result, What: "NCCL returned an error",
@@ -533,7 +580,10 @@ var frameworkSignatures = []Signature{
 			"oom_kill", "oom-kill", "OOMKilled", "Out of memory: Killed process",
 			"Memory cgroup out of memory", "killed due to memory pressure",
 			"were killed due to the node running low on memory", "Ray killed this worker",
-			"is killed by signal: Killed", // of torch.utils.data
+			"to avoid running out of memory",       // Ray 2.0
+			"is killed by signal: Killed",          // of torch.utils.data
+			"was OOM-killed",                       // runc
+			"The node was low on resource: memory", // the kubelet
 		},
 		Example: "[ 1234.5] Out of memory: Killed process 4242 (python) total-vm:1234kB",
 	},
@@ -549,6 +599,20 @@ var frameworkSignatures = []Signature{
 		Words: []string{"remote task has failed, got preempted, or crashed", "stopped sending heartbeats"},
 		Example: "UNAVAILABLE: Task /job:jax_worker/replica:0/task:3 heartbeat timeout. This indicates that the " +
 			"remote task has failed, got preempted, or crashed unexpectedly.",
+	},
+	{ // horovod/common/stall_inspector.cc: after some time, or never, the ranks go on
+		ID: "horovod-stall", Kind: Stalled, What: "some ranks did not start a collective that the others wait for",
+		Class: Soft, Cause: "hang-timeout", Confidence: Possible,
+		Words: []string{"waiting for remainder of ranks"},
+		Example: "W stall_inspector.cc:1] One or more tensors were submitted by subset of ranks and are waiting for " +
+			"remainder of ranks for more than 60 seconds.",
+	},
+	{ // prov/efa/src/efa_mr.c
+		ID: "libfabric-register", Kind: OFIRegister, What: "memory registration failed",
+		Class: Soft, Cause: "ofi-mr-register", Confidence: Likely,
+		Words: []string{"Unable to register MR"},
+		Example: "libfabric:71:1658904526::efa:mr:efa_mr_reg_impl():1<warn> Unable to register MR: Cannot allocate " +
+			"memory",
 	},
 	{ // prov/efa/src/rdm/efa_rdm_ope.c
 		ID: "efa-request", Kind: Listed, What: "a request of libfabric failed",
@@ -603,6 +667,7 @@ var frameworkSignatures = []Signature{
 		Class: Followed,
 		Words: []string{
 			"MPI_ABORT was invoked", "An error occurred in MPI_", "MPI_ERRORS_ARE_FATAL", "BAD TERMINATION OF ONE",
+			"Fatal error in PMPI_", "Fatal error in MPI_", "Fatal error in internal_", // MPICH, Intel MPI
 		}, Read: readAbort,
 		Example: "MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD",
 	},
@@ -616,12 +681,23 @@ var frameworkSignatures = []Signature{
 			"died unexpectedly", "EngineDeadError", "EngineCore encountered a fatal error", // vLLM
 			"EngineCore hit an exception", "EngineCore failed to start", "ngine core initialization failed",
 			"WorkerProc initialization failed", "Engine loop has died", "Engine process failed to start",
+			"Error executing method ",
 			"Scheduler hit an exception", "Received sigquit from a child proc", // SGLang
-			"ShardCannotStart", // text-generation-inference
+			"ShardCannotStart",     // text-generation-inference
+			"Container failed !!!", // Paddle
 			"because the JAX distributed service detected fatal errors",
 			"TERM_RUNLIMIT", "TERM_MEMLIMIT", "PBS: job killed", // LSF, PBS
 		},
 		Example: "The actor died unexpectedly before finishing this task.",
+	},
+	{ // Hydra, googletest, RAY_CHECK, Paddle
+		ID: "program-failed", Kind: Aborted, What: "the program ended with an error",
+		Class: Followed,
+		Words: []string{
+			"Error executing job with overrides", "[  FAILED  ]", "An unexpected system state has occurred",
+			".EnforceNotMet",
+		},
+		Example: "Error executing job with overrides: ['nodes=4']",
 	},
 	{
 		ID: "node-failure", Kind: Aborted, What: "aborted by the launcher",
@@ -642,15 +718,31 @@ var frameworkSignatures = []Signature{
 			"PMIX ERROR: UNREACHABLE",
 			"MPI_INIT failed", "unable to reliably start one or more daemons", "daemon has unexpectedly failed",
 			"mpirun was unable to ", "Host key verification failed", "Permission denied (publickey",
-			"Back-off restarting failed container",
+			"restarting failed container", "CrashLoopBackOff", "container create failed", "CreateContainerError",
+			"CreateContainerConfigError", "RunContainerError", "ImagePullBackOff", "ErrImagePull",
 		},
 		Example: "srun: error: Task launch for StepId=36.0 failed on node gpu-1: Job credential expired",
+	},
+	{ // pkg/kubelet/eviction
+		ID: "evicted", Kind: Aborted, What: "a pod was evicted",
+		Class: Followed,
+		Words: []string{
+			"The node was low on resource: ", "The node had condition: [", "ephemeral local storage usage exceeds",
+		},
+		Example: "Message:      The node was low on resource: ephemeral-storage.",
 	},
 	{
 		ID: "cancelled", Kind: Aborted, What: "cancelled by the scheduler or a user",
 		Class:   Followed,
 		Words:   []string{" CANCELLED AT "},
 		Example: "slurmstepd: error: *** STEP 1234.0 ON gpu-1 CANCELLED AT 2026-03-02T10:00:00 ***",
+	},
+	{ // coordination_service.cc of XLA: not the barrier with which a job begins
+		ID: "barrier", Kind: Listed, What: "some tasks did not come to a barrier in time",
+		Class: Remote, Cause: "hang-timeout", Confidence: Likely,
+		Words: []string{"DEADLINE_EXCEEDED: Barrier timed out"}, Read: readBarrier,
+		Example: "XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Barrier_id: checkpoint_7. Timed out task " +
+			"names: /job:jax_worker/replica:0/task:3",
 	},
 	{
 		ID: "rendezvous", Kind: Rendezvous, What: "rendezvous failed",
@@ -708,6 +800,8 @@ var frameworkSignatures = []Signature{
 		Words: []string{
 			"Traceback (most recent call last)", "FATAL", "ERROR", "CRITICAL", "Fatal error", "fatal error", "[error]",
 			"panic: ", "core dumped", "exit status", "returned non-zero",
+			"closing signal SIG", " via signal SIG", // torchrun ends its workers: one failed, or a node joins
+			"Compute Failed", // Dask, which may try again
 		}, Read: readComplaint,
 		Example: "2026-03-02 10:00:00 FATAL trainer: giving up",
 	},

@@ -2,6 +2,7 @@ package nccllog
 
 import (
 	"cmp"
+	"net/netip"
 	"strings"
 )
 
@@ -59,4 +60,34 @@ func errorOf(text string) string {
 		return "Connection timed out"
 	}
 	return best
+}
+
+var glooSource = []string{"gloo/transport/tcp/"}
+
+// readGloo reads failures of the connections of gloo, which name their peer as [10.0.0.7]:3421.
+func readGloo(e *Event, text, _ string) bool {
+	e.Number, e.Socket = rankIn(text), &Socket{Error: errorOf(text)}
+	if ip := between(text[max(strings.LastIndexByte(text, '['), 0):], "[", "]"); isAddress(ip) {
+		e.Socket.Peer = ip + "<" + strings.TrimRight(wordAfter(text, ip+"]:"), ":") + ">"
+	}
+	switch {
+	case strings.Contains(text, "connectFullMesh"): // of the rendezvous
+		return false
+	case strings.Contains(text, "Connection closed by peer"):
+		e.Kind = SocketClosed
+	case strings.Contains(text, "Timed out waiting"):
+		e.Kind = Watchdog
+	case hasAny(text, "connect [", "SO_ERROR"):
+		e.Kind = ConnectFailed
+	case e.Socket.Error != "":
+		e.Kind = SocketFailed
+	default:
+		return false
+	}
+	return true
+}
+
+func isAddress(text string) bool {
+	_, err := netip.ParseAddr(text)
+	return err == nil
 }

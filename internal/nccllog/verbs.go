@@ -137,6 +137,7 @@ func verbsOf(text string) *Verbs {
 func (v *Verbs) readError(said string) {
 	said, old := strings.CutPrefix(said, "error ")
 	said, _, _ = strings.Cut(said, ",")
+	said, _, _ = strings.Cut(said, ". ") // of UCX, with advice
 	said, number, _ := strings.Cut(said, " errno ")
 	v.Errno, _ = strconv.Atoi(wordAfter(number, ""))
 	first, others, _ := strings.Cut(said, " ")

@@ -53,3 +53,16 @@ func TestBlame(t *testing.T) {
 		}
 	}
 }
+
+// TestVerbsOfOthers asserts that verbs in another program say nothing of the network that NCCL uses.
+func TestVerbsOfOthers(t *testing.T) {
+	for log, want := range map[string]Kind{
+		"[Handshake] Failed to modify QP to RTR: Connection timed out [110]":                         UnknownNetwork,
+		"ib_device.c:1 UCX  ERROR ibv_create_ah(dgid=fe80::1) for UD mlx5 connect failed: Timed out": UnknownNetwork,
+		"terminate called: ibv_create_qp failed with error Cannot allocate memory":                   IB,
+	} {
+		if got := ofLines("train.log", []string{log}).Last().Network.Kind; got != want {
+			t.Errorf("%s: %s, want %s", log, got, want)
+		}
+	}
+}

@@ -95,14 +95,12 @@ func verbsEntries() []entry {
 			"Check `ulimit -l` first: queues are locked memory. Then check the number of queues: `rdma resource " +
 				"show` against max_cq of `ibv_devinfo -v`; fewer channels (NCCL_MAX_NCHANNELS) need fewer.",
 			"Run ib_write_bw in the same container with the same limits: if that fails too, it is the limit or the " +
-				"device; " +
-				"if it works, it is the number of queues."},
+				"device; if it works, it is the number of queues."},
 		{CreateQP, true, "a queue pair could not be created",
 			"Check `ulimit -l` first, then `rdma resource show` against max_qp of `ibv_devinfo -v` (VFs have " +
 				"fewer); NCCL_IB_QPS_PER_CONNECTION=1 and fewer channels need fewer.",
 			"Run ib_write_bw -q 1 and then -q 64 in the same container: if both fail, it is the limit or the " +
-				"provider; " +
-				"if only 64 fail, it is the number."},
+				"provider; if only 64 fail, it is the number."},
 		{QPAsyncFatal, true, "the HCA reported a fatal error of a queue pair or of itself",
 			"Check the kernel log of the node for mlx5, and the firmware (`ibv_devinfo`, `mlxfwmanager`); " +
 				"update firmware and rdma-core together; then NCCL_IB_ECE_ENABLE=0 and " +
@@ -181,8 +179,7 @@ func meetingEntries() []entry {
 			"`ip -br addr` on the failing node, then run with the variable unset."},
 		{BootstrapWrongAddress, true, "ranks advertise an address that other hosts cannot reach",
 			"Name the interface over which all nodes reach each other: NCCL_SOCKET_IFNAME==eth0 on all ranks; " +
-				"exclude " +
-				"bridges with ^docker,lo,virbr,cni; map the host's name to its real address in /etc/hosts.",
+				"exclude bridges with ^docker,lo,virbr,cni; map the host's name to its real address in /etc/hosts.",
 			"Compare the `Bootstrap : Using` lines of two nodes: the same address, or one of docker0, lo or " +
 				"virbr0, proves it."},
 		{BootstrapTruncated, true, "a rank received a message of unexpected size",

@@ -35,9 +35,10 @@ func (run *teller) killed() []candidate {
 		case -11:
 			return one(PeerDied, Likely, run.who(e)+" crashed (SIGSEGV); the others lost their connection to it", e)
 		case -7:
-			return append(one(ShmTooSmall, Likely,
-				run.who(e)+" ended by SIGBUS: shared memory was full", e),
-				one(PeerDied, Possible, "the others lost their connection to it", e)...)
+			return slices.Concat(
+				one(ShmTooSmall, Likely, run.who(e)+" ended by SIGBUS: shared memory was full", e),
+				one(PeerDied, Possible, "the others lost their connection to it", e),
+			)
 		case -8, -4:
 			return one(PeerDied, Likely, run.who(e)+" crashed; the others lost their connection to it", e)
 		}
@@ -167,9 +168,11 @@ func (run *teller) retrying() []candidate {
 // flushed: work requests that were flushed, without the error that flushed them.
 func (run *teller) flushed() []candidate {
 	if events := run.seen(nccllog.BadCompletion); len(events) > 0 {
-		return append(one(UnknownCause, Possible, "work requests were flushed, which follows from an earlier "+
-			"failure that this log does not show: look at the other ranks", events...),
-			one(PeerDied, Possible, "a peer may have ended", events[0])...)
+		return slices.Concat(
+			one(UnknownCause, Possible, "work requests were flushed, which follows from an earlier "+
+				"failure that this log does not show: look at the other ranks", events...),
+			one(PeerDied, Possible, "a peer may have ended", events[0]),
+		)
 	}
 	return nil
 }
@@ -185,9 +188,11 @@ func (run *teller) returned() []candidate {
 			return one(CUDAError, Likely, "NCCL returned ncclUnhandledCudaError; the log does not say which call "+
 				"failed", e)
 		case 5:
-			return append(one(UnknownCause, Possible,
-				"NCCL returned ncclInvalidUsage and no warning gives the reason; set NCCL_DEBUG=WARN", e),
-				one(DuplicateGPU, Possible, "two ranks on one GPU are the most common reason", e)...)
+			return slices.Concat(
+				one(UnknownCause, Possible,
+					"NCCL returned ncclInvalidUsage and no warning gives the reason; set NCCL_DEBUG=WARN", e),
+				one(DuplicateGPU, Possible, "two ranks on one GPU are the most common reason", e),
+			)
 		case 6:
 			return one(PeerDied, Likely, "NCCL returned ncclRemoteError: another rank failed first, and this log "+
 				"does not show it", e)

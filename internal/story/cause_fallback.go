@@ -28,8 +28,7 @@ func (run *shortfall) fallbackCauses() []candidate {
 	unopened := run.events(nccllog.CannotOpen)
 	lines = append(lines, unopened...)
 	if failed := run.events(nccllog.OFINoProvider, nccllog.OFIFailed); len(failed) > 0 {
-		found = append(found, one(OFINoProvider, Likely, "the plugin was loaded but found no provider",
-			failed...)...)
+		found = append(found, one(OFINoProvider, Likely, "the plugin was loaded but found no provider", failed...)...)
 	}
 	missing := one(NoIBDevice, Likely, "the ranks report it", lines...)
 	switch verbs := run.events(nccllog.NoVerbs); {

@@ -75,6 +75,10 @@ func TestOldNCCL(t *testing.T) {
 			Socket, OutcomeFallback},
 		"no path in sysfs": {[]string{at + "Could not find real path of /sys/class/net/eth0/device",
 			at + "include/net.h:19 -> 2", at + "Ring 00 : 15 -> 0 [send] via NET/Socket/0"}, Socket, OutcomeFallback},
+		"HCAs of a GPU": {[]string{"gpu-a:41:50 [0] INFO NET/Socket : 1 interfaces found",
+			"gpu-a:41:50 [0] INFO CUDA Dev 0, IB Ports : mlx4_0/1(PHB)"}, IB, OutcomeOK},
+		"interfaces of a GPU": {[]string{"gpu-a:41:50 [0] INFO comm 0x5 rank 0 nranks 2",
+			"gpu-a:41:50 [0] INFO CUDA Dev 0, IP Interfaces : eth0(SOC)"}, Socket, OutcomeFallback},
 		"a step of an error": {[]string{at + "include/net.h:19 -> 2"}, UnknownNetwork, OutcomeFail},
 	} {
 		if run := ofLines("train.log", c.lines).Last(); run.Network.Kind != c.network || run.Outcome != c.outcome {

@@ -3,6 +3,7 @@ package story
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/railhead/railhead/internal/nccllog"
@@ -57,12 +58,13 @@ func (run *explainer) listedCause(e nccllog.Event) []candidate {
 	case nccllog.OOMKill:
 		return one(PeerDied, Likely, fmt.Sprintf("%s was killed because its host ran out of memory (not the GPU); "+
 			"all others lost their connection to it", who), e)
+	case nccllog.Listed, nccllog.FailedOver, nccllog.Stalled:
+		if s := nccllog.SignatureOf(e); s.Cause != "" {
+			return one(s.Cause, s.Confidence, who+": "+s.What, e)
+		}
+	default:
 	}
-	s := nccllog.SignatureOf(e)
-	if s.Cause == "" || e.Kind != nccllog.Listed && e.Kind != nccllog.FailedOver {
-		return nil
-	}
-	return one(s.Cause, s.Confidence, who+": "+s.What, e)
+	return nil
 }
 
 // shmCauses: NCCL up to 2.23 writes the files itself; later ones, and other reasons than space, have an errno.
@@ -121,27 +123,35 @@ func (run *explainer) ofiCauses(e nccllog.Event) []candidate {
 		return one(GDRCopyMissing, Likely, run.who(e)+" could not open GDRCopy, which device-initiated networking "+
 			"(GIN) needs", e)
 	case nccllog.OFIRegister:
-		return append(one(OFIMRRegister, Likely, run.who(e)+" could not register a buffer with libfabric", e),
-			one(Memlock, Possible, "the provider pins what it registers", e)...)
+		return slices.Concat(
+			one(OFIMRRegister, Likely, run.who(e)+" could not register a buffer with libfabric", e),
+			one(Memlock, Possible, "the provider pins what it registers", e),
+		)
 	case nccllog.OFICompletion:
 		switch {
 		case strings.Contains(e.Text, "Inappropriate ioctl"):
-			return append(one(ProviderRace, Likely,
-				run.who(e)+" got a completion with an undocumented error", e),
-				one(PeerUnreachable, Possible, "the receiver may not answer", e)...)
+			return slices.Concat(
+				one(ProviderRace, Likely, run.who(e)+" got a completion with an undocumented error", e),
+				one(PeerUnreachable, Possible, "the receiver may not answer", e),
+			)
 		case strings.Contains(e.Text, "nresponsive") || strings.Contains(e.Text, "nreachable") ||
 			strings.Contains(e.Text, "not reach"):
-			return append(one(PeerUnreachable, Likely, run.who(e)+" got no answer from the receiver", e),
-				append(one(Firewall, Possible,
-					"EFA needs a security group that allows all traffic to and from itself", e),
-					one(PeerDied, Possible, "the receiver may have ended first", e)...)...)
+			return slices.Concat(
+				one(PeerUnreachable, Likely, run.who(e)+" got no answer from the receiver", e),
+				one(Firewall, Possible, "EFA needs a security group that allows all traffic to and from itself", e),
+				one(PeerDied, Possible, "the receiver may have ended first", e),
+			)
 		}
-		return append(one(PeerUnreachable, Possible, run.who(e)+" got a completion with an error", e),
-			one(PeerDied, Possible, "the peer may have ended first", e)...)
+		return slices.Concat(
+			one(PeerUnreachable, Possible, run.who(e)+" got a completion with an error", e),
+			one(PeerDied, Possible, "the peer may have ended first", e),
+		)
 	default:
 	}
-	return append(one(OFINoProvider, Likely, run.who(e)+" could not set up the OFI plugin", e),
-		one(NoIBDevice, Possible, "the pod may have no EFA device", e)...)
+	return slices.Concat(
+		one(OFINoProvider, Likely, run.who(e)+" could not set up the OFI plugin", e),
+		one(NoIBDevice, Possible, "the pod may have no EFA device", e),
+	)
 }
 
 // asymmetryCauses judges two ends that do not fit together.
@@ -154,24 +164,28 @@ func (run *explainer) asymmetryCauses(e nccllog.Event) []candidate {
 	case nccllog.VersionsDiffer:
 		return one(VersionMismatch, Certain, "NCCL says so", e)
 	case nccllog.CannotOpen:
-		return append(one(HCAAsymmetry, Likely, fmt.Sprintf("%s sees %s but cannot open it, so it uses other "+
-			"HCAs than its peers", run.who(e), cmp.Or(e.Name, "a device")), e),
-			one(NoIBDevice, Possible, "the container may not be allowed to use any device that it sees", e)...)
+		return slices.Concat(
+			one(HCAAsymmetry, Likely, fmt.Sprintf("%s sees %s but cannot open it, so it uses other "+
+				"HCAs than its peers", run.who(e), cmp.Or(e.Name, "a device")), e),
+			one(NoIBDevice, Possible, "the container may not be allowed to use any device that it sees", e),
+		)
 	case nccllog.GIDUnreadable:
 		return one(GIDIndex, Certain, run.who(e)+" failed on an empty slot of the GID table, as NCCL 2.21 to "+
 			"2.25 do", e)
 	default:
 	}
 	if d, ok := run.difference("version", func(r nccllog.Rank) string { return r.Version }); ok {
-		return append(one(VersionMismatch, Likely,
-			"the ranks run "+values(d)+"; a message had an unexpected size", e),
-			one(BootstrapTruncated, Likely, "as the mixed versions explain", e)...)
+		return slices.Concat(
+			one(VersionMismatch, Likely, "the ranks run "+values(d)+"; a message had an unexpected size", e),
+			one(BootstrapTruncated, Likely, "as the mixed versions explain", e),
+		)
 	}
-	return append(one(BootstrapTruncated, Likely, "the peer runs another version, belongs to another job on the same "+
-		"port, "+
-		"or has another number of ranks", e), one(VersionMismatch, Possible, "mixed versions are the most common "+
-		"reason",
-		e)...)
+	return slices.Concat(
+		one(BootstrapTruncated, Likely,
+			"the peer runs another version, belongs to another job on the same port, or has another number of ranks",
+			e),
+		one(VersionMismatch, Possible, "mixed versions are the most common reason", e),
+	)
 }
 
 // sizesCauses judges ends that disagree on the size of a message: their variables or versions differ, or the program
@@ -181,9 +195,11 @@ func (run *explainer) sizesCauses(e nccllog.Event) []candidate {
 	if d, ok := run.difference("version", func(r nccllog.Rank) string { return r.Version }); ok {
 		return one(VersionMismatch, Likely, said+": "+values(d), e)
 	}
-	return append(one(EnvNotOnAllRanks, Possible, said+": variables that change protocol, buffers or channels may "+
-		"differ, or the ranks are not at the same collective", e),
-		one(VersionMismatch, Possible, "or their versions differ", e)...)
+	return slices.Concat(
+		one(EnvNotOnAllRanks, Possible, said+": variables that change protocol, buffers or channels may "+
+			"differ, or the ranks are not at the same collective", e),
+		one(VersionMismatch, Possible, "or their versions differ", e),
+	)
 }
 
 // wrongSocket: "wrong type 3 != 4" is received and expected (src/include/socket.h: 3 NET/Socket, 4 NET/IB).
@@ -195,8 +211,10 @@ func (run *explainer) wrongSocket(e nccllog.Event) []candidate {
 	want, _, _ = strings.Cut(strings.TrimSpace(want), " ")
 	text := fmt.Sprintf("%s uses %s, its peer %s: the peers chose different networks", run.who(e),
 		cmp.Or(names[want], "one transport"), cmp.Or(names[got], "another"))
-	return append(one(EnvNotOnAllRanks, Likely, text, e), one(HCAAsymmetry, Possible,
-		"one of the nodes may have no usable HCA", e)...)
+	return slices.Concat(
+		one(EnvNotOnAllRanks, Likely, text, e),
+		one(HCAAsymmetry, Possible, "one of the nodes may have no usable HCA", e),
+	)
 }
 
 func values(d Difference) string {

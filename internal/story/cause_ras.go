@@ -24,9 +24,11 @@ func (run *explainer) rasCauses(e nccllog.Event) []candidate {
 	if who == "" {
 		who = "a rank"
 	}
-	return append(one(PeerDied, Likely, fmt.Sprintf("NCCL's RAS service got no answer from %s", who), lines...),
-		append(one(HangTimeout, Possible, "the process may hang instead", e),
-			one(PeerUnreachable, Possible, "the service uses TCP, and may not reach a process that runs", e)...)...)
+	return slices.Concat(
+		one(PeerDied, Likely, fmt.Sprintf("NCCL's RAS service got no answer from %s", who), lines...),
+		one(HangTimeout, Possible, "the process may hang instead", e),
+		one(PeerUnreachable, Possible, "the service uses TCP, and may not reach a process that runs", e),
+	)
 }
 
 // rasRanks returns the ranks, or else the processes, that RAS names after events of a kind, and their lines.

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// rasHead is how the report of ncclras begins.
+// rasHead is the beginning of ncclras's report.
 const rasHead = `NCCL version 2.28.9 compiled with CUDA 12.9
 CUDA runtime version 12090, driver version 12090
 

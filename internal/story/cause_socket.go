@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/railhead/railhead/internal/nccllog"
@@ -13,9 +14,11 @@ import (
 // launcher.
 func (run *explainer) socketCauses(e nccllog.Event) []candidate {
 	if e.Kind == nccllog.Rendezvous {
-		return append(one(PeerUnreachable, Likely,
-			run.who(e)+" could not reach the rendezvous of the job; NCCL had not started yet", e),
-			one(Firewall, Possible, "the port may be closed", e)...)
+		return slices.Concat(
+			one(PeerUnreachable, Likely,
+				run.who(e)+" could not reach the rendezvous of the job; NCCL had not started yet", e),
+			one(Firewall, Possible, "the port may be closed", e),
+		)
 	}
 	peer, problem := "", ""
 	if e.Socket != nil {
@@ -33,10 +36,10 @@ func (run *explainer) socketCauses(e nccllog.Event) []candidate {
 		if a := addressOf(peer).Unmap(); a.Is4() && a.IsLinkLocalUnicast() {
 			confidence = Certain
 		}
-		return append(one(BootstrapWrongAddress, confidence, said+": "+wrong, e), run.ifnames()...)
+		return slices.Concat(one(BootstrapWrongAddress, confidence, said+": "+wrong, e), run.ifnames())
 	}
 	if bad := run.badBootstrap(); bad != "" && e.Kind == nccllog.ConnectFailed {
-		return append(one(BootstrapWrongAddress, Likely, said+"; "+bad, e), run.byError(e, problem, said)...)
+		return slices.Concat(one(BootstrapWrongAddress, Likely, said+"; "+bad, e), run.byError(e, problem, said))
 	}
 	return run.byError(e, problem, said)
 }
@@ -44,34 +47,46 @@ func (run *explainer) socketCauses(e nccllog.Event) []candidate {
 func (run *explainer) byError(e nccllog.Event, problem, said string) []candidate {
 	switch nccllog.Errno(problem) {
 	case 113:
-		return append(one(NoRouteToHost, Likely, said, e), one(Firewall, Possible,
-			"a firewall that rejects connections looks the same", e)...)
+		return slices.Concat(
+			one(NoRouteToHost, Likely, said, e),
+			one(Firewall, Possible, "a firewall that rejects connections looks the same", e),
+		)
 	case 101:
 		return one(NoRouteToHost, Likely, said, e)
 	case 110:
-		return append(one(PeerUnreachable, Likely, said, e), one(Firewall, Possible,
-			"a firewall that drops packets looks the same", e)...)
+		return slices.Concat(
+			one(PeerUnreachable, Likely, said, e),
+			one(Firewall, Possible, "a firewall that drops packets looks the same", e),
+		)
 	case 111:
-		return append(one(PeerDied, Likely, said+": no process listens there, no longer or not yet", e),
-			append(one(Firewall, Possible, "a firewall may answer with a reset", e),
-				one(BootstrapWrongAddress, Possible, "the address may be another machine's", e)...)...)
+		return slices.Concat(
+			one(PeerDied, Likely, said+": no process listens there, no longer or not yet", e),
+			one(Firewall, Possible, "a firewall may answer with a reset", e),
+			one(BootstrapWrongAddress, Possible, "the address may be another machine's", e),
+		)
 	case 103:
-		return append(one(Firewall, Likely, said+": something between the two ends closed the connection", e),
+		return slices.Concat(
+			one(Firewall, Likely, said+": something between the two ends closed the connection", e),
 			one(BootstrapWrongAddress, Possible, "the address may belong to an interface that the peer cannot reach",
-				e)...)
+				e),
+		)
 	case 99:
-		return append(one(BootstrapWrongAddress, Possible, said+": this host has no address to reach it from", e),
-			one(NVLS, Possible,
-				"with NVLS, processes of one host connect differently; try NCCL_NVLS_ENABLE=0", e)...)
+		return slices.Concat(
+			one(BootstrapWrongAddress, Possible, said+": this host has no address to reach it from", e),
+			one(NVLS, Possible, "with NVLS, processes of one host connect differently; try NCCL_NVLS_ENABLE=0", e),
+		)
 	case 104, 32:
-		return append(one(PeerDied, Likely, said, e), one(Firewall, Possible, "a firewall may have closed it", e)...)
+		return slices.Concat(
+			one(PeerDied, Likely, said, e),
+			one(Firewall, Possible, "a firewall may have closed it", e),
+		)
 	case 24:
 		return one(PeerUnreachable, Likely, said+": the process has no file descriptors left (ulimit -n)", e)
 	}
 	if e.Kind == nccllog.SocketFailed {
 		return one(PeerDied, Possible, said, e)
 	}
-	return append(one(PeerUnreachable, Possible, said, e), one(Firewall, Possible, "a port may be closed", e)...)
+	return slices.Concat(one(PeerUnreachable, Possible, said, e), one(Firewall, Possible, "a port may be closed", e))
 }
 
 // linkLocalNetwork has addresses that hosts give themselves (RFC 3927).

@@ -20,14 +20,19 @@ func (run *explainer) verbsCauses(e nccllog.Event) []candidate {
 	switch {
 	case strings.HasPrefix(call.Call, "ibv_reg_") || call.Call == "ibv_alloc_pd":
 		return run.registration(e, said)
-	case call.Call == "ibv_modify_qp":
+	case call.Call == "ibv_modify_qp", call.Call == "ibv_create_ah": // RoCE looks up the peer in both
 		return withFirst(run.oddOneOut(e, "", call.Device), run.modifyQP(e, said))
 	case call.Errno == 12:
-		return append(one(Memlock, Likely, said+": queues are locked memory", e),
-			one(queueCause(call.Call), Possible, "the device may have no more of them", e)...)
+		return slices.Concat(
+			one(Memlock, Likely, said+": queues are locked memory", e),
+			one(queueCause(call.Call), Possible, "the device may have no more of them", e),
+		)
 	case strings.HasPrefix(call.Call, "ibv_create_"):
-		return append(one(queueCause(call.Call), Likely, said, e), one(Memlock, Possible,
-			"queues are locked memory; this version of NCCL does not print the error's number", e)...)
+		return slices.Concat(
+			one(queueCause(call.Call), Likely, said, e),
+			one(Memlock, Possible,
+				"queues are locked memory; this version of NCCL does not print the error's number", e),
+		)
 	case call.Call == "ibv_open_device" || call.Call == "ibv_query_device" || call.Call == "ibv_query_port":
 		return one(HCAAsymmetry, Possible, said, e)
 	case call.Call == "ibv_post_send" || call.Call == "ibv_post_recv" || call.Call == "ibv_set_ece":
@@ -48,27 +53,38 @@ func queueCause(call string) CauseID {
 func (run *explainer) registration(e nccllog.Event, said string) []candidate {
 	switch e.Verbs.Errno {
 	case 14:
-		return append(one(PeermemMissing, Likely, said+": it is GPU memory, and no module tells the HCA "+
-			"driver where it is", e), one(KernelRegression, Possible, "kernel and GPU driver may not match", e)...)
+		return slices.Concat(
+			one(PeermemMissing, Likely, said+": it is GPU memory, and no module tells the HCA driver where it is", e),
+			one(KernelRegression, Possible, "kernel and GPU driver may not match", e),
+		)
 	case 12, 1, 11:
-		return append(one(Memlock, Likely, said, e), one(KernelRegression, Possible, "if the limit is high enough",
-			e)...)
+		return slices.Concat(
+			one(Memlock, Likely, said, e),
+			one(KernelRegression, Possible, "if the limit is high enough", e),
+		)
 	case 0:
-		return append(one(Memlock, Likely, said+"; the line gives no reason, and the limit is the usual one", e),
-			one(PeermemMissing, Possible, "if it is GPU memory", e)...)
+		return slices.Concat(
+			one(Memlock, Likely, said+"; the line gives no reason, and the limit is the usual one", e),
+			one(PeermemMissing, Possible, "if it is GPU memory", e),
+		)
 	case 22, 95:
 		if e.Verbs.Call == "ibv_reg_dmabuf_mr" {
-			return append(one(PeermemMissing, Likely, said+": the device or its driver does not register GPU memory "+
-				"as a DMA-BUF; without nvidia-peermem nothing else does", e), one(KernelRegression, Possible,
-				"kernel, RDMA and GPU drivers may not match", e)...)
+			return slices.Concat(
+				one(PeermemMissing, Likely, said+": the device or its driver does not register GPU memory "+
+					"as a DMA-BUF; without nvidia-peermem nothing else does", e),
+				one(KernelRegression, Possible, "kernel, RDMA and GPU drivers may not match", e),
+			)
 		}
-		return append(one(VerbsProviderMismatch, Possible,
-			said+": the device or its provider does not support the request", e),
-			append(one(PeermemMissing, Possible, "if it is GPU memory", e),
-				one(KernelRegression, Possible, "kernel, RDMA and GPU drivers may not match", e)...)...)
+		return slices.Concat(
+			one(VerbsProviderMismatch, Possible, said+": the device or its provider does not support the request", e),
+			one(PeermemMissing, Possible, "if it is GPU memory", e),
+			one(KernelRegression, Possible, "kernel, RDMA and GPU drivers may not match", e),
+		)
 	}
-	return append(one(KernelRegression, Possible, said, e), one(PeermemMissing, Possible, "if it is GPU memory",
-		e)...)
+	return slices.Concat(
+		one(KernelRegression, Possible, said, e),
+		one(PeermemMissing, Possible, "if it is GPU memory", e),
+	)
 }
 
 // modifyQP judges the step in which a RoCE connection finds its peer: the errno is that of the address's resolution.
@@ -85,12 +101,15 @@ func (run *explainer) modifyQP(e nccllog.Event, said string) []candidate {
 	}
 	switch call.Errno {
 	case 61:
-		return append(one(GIDIndex, Certain, said+": the local GID slot is empty"+index, e),
-			one(ModifyQPNoDev, Possible, "the interface of the slot may be gone", e)...)
+		return slices.Concat(
+			one(GIDIndex, Certain, said+": the local GID slot is empty"+index, e),
+			one(ModifyQPNoDev, Possible, "the interface of the slot may be gone", e),
+		)
 	case 19:
-		return append(one(ModifyQPNoDev, Likely,
-			said+": the interface of the GID is not in this network namespace"+index, e),
-			one(GIDIndex, Possible, "another slot may belong to an interface that is present", e)...)
+		return slices.Concat(
+			one(ModifyQPNoDev, Likely, said+": the interface of the GID is not in this network namespace"+index, e),
+			one(GIDIndex, Possible, "another slot may belong to an interface that is present", e),
+		)
 	case 22:
 		return run.invalid(e, said+index, isSet)
 	case 12:
@@ -98,11 +117,13 @@ func (run *explainer) modifyQP(e nccllog.Event, said string) []candidate {
 	case 110, 101, 113:
 		return run.unresolved(e, said, local, remote, isSet)
 	case 0:
-		return append(one(GIDIndex, Possible, said+"; the line gives no reason"+index, e),
-			append(one(RouteOrARP, Possible, "the peer's address may not be found", e),
-				one(MixedIBRoCE, Possible, "one end may be InfiniBand, the other RoCE", e)...)...)
+		return slices.Concat(
+			one(GIDIndex, Possible, said+"; the line gives no reason"+index, e),
+			one(RouteOrARP, Possible, "the peer's address may not be found", e),
+			one(MixedIBRoCE, Possible, "one end may be InfiniBand, the other RoCE", e),
+		)
 	}
-	return append(one(RouteOrARP, Possible, said, e), one(GIDIndex, Possible, "the GID may be wrong"+index, e)...)
+	return slices.Concat(one(RouteOrARP, Possible, said, e), one(GIDIndex, Possible, "the GID may be wrong"+index, e))
 }
 
 // invalid judges EINVAL: an empty slot on old kernels, or ends that do not fit.
@@ -198,21 +219,31 @@ func (run *explainer) completionCauses(e nccllog.Event) []candidate {
 		}
 		return withFirst(run.oddOneOut(e, c.Peer, c.HCA), found)
 	case statusProt, statusLocalAcc:
-		return append(one(ACSIOMMU, Likely, said, e),
-			append(one(PeermemMissing, Possible, "the registration of GPU memory may be broken", e),
-				one(KernelRegression, Possible, "kernel and GPU driver may not match", e)...)...)
+		return slices.Concat(
+			one(ACSIOMMU, Likely, said, e),
+			one(PeermemMissing, Possible, "the registration of GPU memory may be broken", e),
+			one(KernelRegression, Possible, "kernel and GPU driver may not match", e),
+		)
 	case statusRemAcc, statusRemInv, statusRemOp:
-		return append(one(RemoteAccessErr, Likely, said, e), one(PeerDied, Possible, "the peer may have ended first",
-			e)...)
+		return slices.Concat(
+			one(RemoteAccessErr, Likely, said, e),
+			one(PeerDied, Possible, "the peer may have ended first", e),
+		)
 	case statusLength:
-		return append(one(MTUMismatch, Likely, said, e), one(VersionMismatch, Possible,
-			"or the ranks send different sizes", e)...)
+		return slices.Concat(
+			one(MTUMismatch, Likely, said, e),
+			one(VersionMismatch, Possible, "or the ranks send different sizes", e),
+		)
 	case statusQPOp, 3, 19, 21:
-		return append(one(QPAsyncFatal, Likely, said, e), one(ACSIOMMU, Possible, "or the memory is not reachable",
-			e)...)
+		return slices.Concat(
+			one(QPAsyncFatal, Likely, said, e),
+			one(ACSIOMMU, Possible, "or the memory is not reachable", e),
+		)
 	case statusRNR:
-		return append(one(PeerDied, Possible, said+": the peer no longer posts receives", e),
-			one(HangTimeout, Possible, "the peer may hang", e)...)
+		return slices.Concat(
+			one(PeerDied, Possible, said+": the peer no longer posts receives", e),
+			one(HangTimeout, Possible, "the peer may hang", e),
+		)
 	}
 	return []candidate{{UnknownCause, Possible, said, quotes(e.Quote)}}
 }
@@ -239,11 +270,15 @@ func (run *explainer) retryCauses(e nccllog.Event, said string) []candidate {
 			append([]nccllog.Event{e}, port...)...)...)
 	case layer == layerIB || layer == layerMixed && run.majority() == layerIB:
 		found = append(found, one(IBFabricNotConnected, Likely, said, e)...)
-		return append(found, append(one(PortError, Possible, "a link may have failed if the run had worked for a while",
-			e), one(PeerDied, Possible, "the peer may have ended first", e)...)...)
+		return append(found, slices.Concat(
+			one(PortError, Possible, "a link may have failed if the run had worked for a while", e),
+			one(PeerDied, Possible, "the peer may have ended first", e),
+		)...)
 	case layer == layerUnknown || layer == "":
-		found = append(found, append(one(RouteOrARP, Likely, said, e),
-			one(IBFabricNotConnected, Possible, "if the devices are InfiniBand", e)...)...)
+		found = append(found, slices.Concat(
+			one(RouteOrARP, Likely, said, e),
+			one(IBFabricNotConnected, Possible, "if the devices are InfiniBand", e),
+		)...)
 		return append(found, one(PeerDied, Possible, "the peer may have ended first", e)...)
 	}
 	route := one(RouteOrARP, Likely, said, e)
@@ -313,8 +348,10 @@ func (run *explainer) asyncCauses(e nccllog.Event) []candidate {
 	case strings.Contains(e.Async.Event, "GID table"):
 		return one(GIDIndex, Likely, said+": the GID in use may be gone", e)
 	case strings.Contains(e.Async.Event, "access"):
-		return append(one(RemoteAccessErr, Likely, said, e), one(QPAsyncFatal, Possible, said, e)...)
+		return slices.Concat(one(RemoteAccessErr, Likely, said, e), one(QPAsyncFatal, Possible, said, e))
 	}
-	return append(one(QPAsyncFatal, Likely, said, e), one(ACSIOMMU, Possible,
-		"the NIC may be unable to access memory", e)...)
+	return slices.Concat(
+		one(QPAsyncFatal, Likely, said, e),
+		one(ACSIOMMU, Possible, "the NIC may be unable to access memory", e),
+	)
 }

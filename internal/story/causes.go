@@ -48,7 +48,8 @@ func (run *teller) unknownCauses() []candidate {
 		return retried
 	case len(lines) == 0:
 		return []candidate{{UnknownCause, Possible, "no line is of NCCL or of a training program", nil}}
-	case lines[0].Kind == nccllog.RanksDiffer:
+	case lines[0].Kind == nccllog.RanksDiffer, lines[0].Kind == nccllog.Stalled,
+		lines[0].Kind == nccllog.OFINoProvider:
 		return run.causesOf(lines[0])
 	}
 	return one(UnknownCause, Possible,

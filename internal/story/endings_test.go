@@ -59,6 +59,11 @@ func TestEndings(t *testing.T) {
 			OutcomeFail, UnknownCause},
 		{"=   KILLED BY SIGNAL: 9 (Killed)", OutcomeFail, PeerDied},
 		{"git@gpu-a: Permission denied (publickey,password).", OutcomeFail, UnknownCause},
+		// torchrun kills the others after the first has failed, and reports the first one last
+		{"Failures:\n[1]:\n  exitcode  : -9 (pid: 41)\n  traceback : Signal 9 (SIGKILL) received by PID 41\n" +
+			"Root Cause (first observed failure):\n[0]:\n  exitcode  : 1 (pid: 42)", OutcomeFail, UnknownCause},
+		{"Failures:\n[1]:\n  exitcode  : 1 (pid: 41)\nRoot Cause (first observed failure):\n[0]:\n" +
+			"  exitcode  : -9 (pid: 42)", OutcomeFail, PeerDied},
 		{"subprocess.CalledProcessError: Command '['python']' died with <Signals.SIGKILL: 9>.", OutcomeFail, PeerDied},
 
 		// servers
@@ -75,7 +80,36 @@ func TestEndings(t *testing.T) {
 			"missed too many heartbeats from it.", OutcomeFail, PeerDied},
 		{"Task failed because the node it was running on is dead or unavailable.", OutcomeFail, PeerDied},
 
+		{"[2025-08-02 19:24:30 TP3] Watchdog timeout (self.watchdog_timeout=300)\n[2025-08-02 19:24:31 TP3] Pyspy " +
+			"failed to dump PID 71.", OutcomeFail, HangTimeout},
+		{"[2026-03-02 10:00:00] TokenizerManager watchdog timeout (self.watchdog_timeout=300, self.soft=False)",
+			OutcomeFail, HangTimeout},
+		{"(raylet, ip=10.0.0.5) [2025-12-12 15:10:48,697 C 71 71] (raylet) provider.cc:153:  An unexpected system " +
+			"state has occurred. Check failed: Status not OK", OutcomeFail, UnknownCause},
+		{"E0331 12:03:04.2 56 rdma_endpoint.cpp:385] [Handshake] Failed to modify QP to RTR, check mtu, gid: " +
+			"Connection timed out [110]", OutcomeFail, RouteOrARP},
+		{"Failed to modify QP to RTR", OutcomeFail, GIDIndex},
+		{"E0302 10:00:00.1 41 rdma_endpoint.cpp:81] Failed to create QP: Cannot allocate memory [12]", OutcomeFail,
+			Memlock},
+		{"could not create loopback QP for device mlx5_0: failed to create queue pair (QP): Invalid argument (os " +
+			"error 22)", OutcomeFail, CreateQP},
+		{"ib_device.c:1380 UCX  ERROR   ibv_create_ah(dlid=49152 sl=0 port=1 dgid=fe80::1 sgid_index=0) for UD mlx5 " +
+			"connect on mlx5_1 failed: No such device", OutcomeFail, ModifyQPNoDev},
+
+		{"(Worker pid=41) ERROR 04-17 09:00:33 ray_utils.py:44] Error executing method init_device. This might " +
+			"cause deadlock in distributed execution.", OutcomeFail, UnknownCause},
+		{"(raylet) node_manager.cc:2963: System memory low at node with IP 10.0.0.5, killing latest task to avoid " +
+			"running out of memory.", OutcomeFail, PeerDied},
+
 		// schedulers
+		{"Status:         Failed\nReason:         Evicted\nMessage:        The node was low on resource: memory.",
+			OutcomeFail, PeerDied},
+		{"Message:  The node was low on resource: ephemeral-storage.", OutcomeFail, UnknownCause},
+		{"h-kim-worker-0   0/1   CrashLoopBackOff   5 (40s ago)   9m", OutcomeFail, UnknownCause},
+		{"back-off 40s restarting failed container=train pod=h-kim-worker-0", OutcomeFail, UnknownCause},
+		{"Warning  Failed  9s  kubelet  Error: container create failed: unable to start container process", OutcomeFail,
+			UnknownCause},
+		{"runc create failed: container init was OOM-killed (memory limit too low?)", OutcomeFail, PeerDied},
 		{"slurmstepd: error: Detected 1 oom-kill event(s) in StepId=123.0. Some of the step tasks have been OOM Killed.",
 			OutcomeFail, PeerDied},
 		{"srun: error: node1: task 0: Out Of Memory", OutcomeFail, PeerDied},
@@ -109,6 +143,37 @@ func TestEndings(t *testing.T) {
 		{"terminate called after throwing an instance of 'c10::Error'\n  what():  CUDA error: an illegal memory " +
 			"access was encountered", OutcomeFail, CUDAError},
 
+		{"Error executing job with overrides: ['trainer.nodes=4']", OutcomeFail, UnknownCause},
+		{"[  FAILED  ] AllReduce.OutOfPlace (1511 ms)", OutcomeFail, UnknownCause},
+		{"paddle.fluid.core_avx.EnforceNotMet:\n\n0   NCCLCommContext::CreateNCCLComm", OutcomeFail, UnknownCause},
+		{"LAUNCH ERROR 2023-08-17 16:45:31,525 Container failed !!!", OutcomeFail, UnknownCause},
+		{"  what():  [08:43:06] src/./rdma_van.h:747: Check failed: 0 OnEvent: unknown event 1 " +
+			"(RDMA_CM_EVENT_ADDR_ERROR)", OutcomeFail, UnknownCause},
+		{"2022-06-09 11:12:24,727 - distributed.worker - WARNING - Compute Failed", OutcomeUnknown, UnknownCause},
+		{"Abort(15) on node 3 (rank 3 in comm 0): Fatal error in PMPI_Win_create: Other MPI error, error stack:",
+			OutcomeFail, UnknownCause},
+		{"libfabric:71:160::efa:mr:efa_mr_reg():267<warn> Unable to register MR: Invalid argument\nAbort(15) on node " +
+			"3 (rank 3 in comm 0): Fatal error in PMPI_Init: Other MPI error", OutcomeFail, OFIMRRegister},
+
+		{"Stopping coordination service as cluster registration failed. This may be due to tasks that crashed earlier.",
+			OutcomeFail, PeerUnreachable},
+		{"DEADLINE_EXCEEDED: Deadline Exceeded\nRPC: /tensorflow.CoordinationService/RegisterTask", OutcomeFail,
+			PeerUnreachable},
+		{"2024-04-12 23:39:41.6: E client.cc:96] Coordination service agent in error status: DEADLINE_EXCEEDED",
+			OutcomeFail, PeerUnreachable},
+		{"W0219 09:17:03.8 14 torch/distributed/elastic/multiprocessing/api.py:858] Sending process 41 closing " +
+			"signal SIGTERM", OutcomeUnknown, UnknownCause},
+		{"W0227 17:39:41.9 29 torch/distributed/elastic/multiprocessing/api.py:766] Closing process 41 via signal " +
+			"SIGTERM", OutcomeUnknown, UnknownCause},
+
+		// collectives outside of NCCL
+		{"[E ProcessGroupGloo.cpp:136] Rank 1 successfully reached monitoredBarrier, but received errors while " +
+			"waiting for send/recv from rank 0.", OutcomeFail, HangTimeout},
+		{"RuntimeError: [Rank 0]: Ranks 4, 5 failed to pass monitoredBarrier in 2000000 ms", OutcomeFail, HangTimeout},
+		{"[1,0]<stderr>:[2019-04-13 13:56:31.8: W horovod/common/operations.cc:588] One or more tensors were " +
+			"submitted to be reduced by subset of ranks and are waiting for remainder of ranks for more than 60 seconds.\n" +
+			"[1,0]<stderr>:Stalled ops:bias_0 [missing ranks: 1]", OutcomeUnknown, HangTimeout},
+
 		// Python
 		{"Traceback (most recent call last):\n  File \"x.py\", line 1\nKeyError: 'x'", OutcomeFail, UnknownCause},
 		{"    assert loss > 0\nAssertionError", OutcomeFail, UnknownCause},
@@ -130,6 +195,8 @@ func TestEndings(t *testing.T) {
 		{"gpu-b:41:50 [0] NCCL INFO Connected all trees\ngpu-a:41:50 [0] proxy.cc:1040 NCCL WARN [Proxy Service 8] Failed " +
 			"to execute operation Connect from rank 8, retcode 2\ngpu-a:41:50 [0] NCCL INFO transport/net_ib.cc:664 -> 2\n" +
 			"gpu-a:41:50 [0] NCCL INFO proxy.cc:914 -> 2", OutcomeFail, UnknownCause},
+		{"init.cc:1247 NCCL WARN Mismatched collective detected, please check your collective calls at and around " +
+			"rank 39.", OutcomeFail, UnknownCause},
 		{"gpu-a:41:50 [0] init.cc:981 NCCL WARN Invalid rank requested : 2/2", OutcomeFail, DuplicateRank},
 		{"gpu-a [0] include/socket.h:185 WARN Call to connect failed : Connection refused\nNCCL failure train.cu:110 " +
 			"'unhandled system error'", OutcomeFail, PeerDied},
@@ -149,6 +216,20 @@ func TestEndings(t *testing.T) {
 		{"RuntimeError: Assertion error nccl.cu:87 'props.ginType != NCCL_GIN_TYPE_NONE'", OutcomeFail, UnknownCause},
 		{"gpu-a:41:50 [0] nccl_ofi_rdma.cc:1 NCCL WARN NET/OFI Unable to insert remote address into address vector " +
 			"for device 1.", OutcomeFail, PeerUnreachable},
+		{"a:1:2 [0] bootstrap.cc:345 NCCL WARN Bootstrap Root : mismatch in info from procs, nranks 8 vs 8, nroots 1 " +
+			"vs 1, iroot 0 vs 0, offset -34 vs 0", OutcomeFail, VersionMismatch},
+		{"XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Barrier_id: save_3. Timed out task names:",
+			OutcomeFail, HangTimeout},
+		{"XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Barrier_id: PjRT_Client_Connect. Timed out task " +
+			"names:", OutcomeFail, PeerUnreachable},
+		{"RuntimeError: [/gloo/transport/tcp/pair.cc:589] Connection closed by peer [10.0.0.7]:3421", OutcomeFail,
+			PeerDied},
+		{"RuntimeError: [/gloo/transport/tcp/pair.cc:799] connect [127.0.1.1]:3421: Connection refused", OutcomeFail,
+			BootstrapWrongAddress},
+		{"RuntimeError: [/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to " +
+			"complete", OutcomeFail, HangTimeout},
+		{"  what():  [enforce fail at /gloo/transport/tcp/pair.cc:498] optval == 0. 111 vs 0. SO_ERROR: Connection " +
+			"refused", OutcomeFail, PeerDied},
 		{"torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1970, " +
 			"unhandled system error, NCCL version 2.20.5\nLast error:\nthe moon is full", OutcomeFail, UnknownCause},
 	} {

@@ -154,7 +154,8 @@ func (run *sequence) lastWord(e nccllog.Event) bool {
 		return true
 	}
 	switch e.Kind {
-	case nccllog.Warning, nccllog.Complaint, nccllog.FailedOver, nccllog.RanksDiffer:
+	case nccllog.Warning, nccllog.Complaint, nccllog.FailedOver, nccllog.RanksDiffer,
+		nccllog.Stalled, nccllog.OFINoProvider: // NCCL has networks of its own
 		return false
 	case nccllog.AsyncEvent:
 	default:

@@ -147,9 +147,12 @@ func (run *sequence) kindByLines() Kind {
 // kindOfEvent returns the network that an event can only come from.
 func kindOfEvent(e nccllog.Event, withoutVerbs bool) Kind {
 	switch e.Kind {
-	case nccllog.BadCompletion, nccllog.AsyncEvent, nccllog.VerbsFailed, nccllog.CannotOpen, nccllog.LayersDiffer,
-		nccllog.GIDUnreadable:
+	case nccllog.BadCompletion, nccllog.AsyncEvent, nccllog.CannotOpen, nccllog.LayersDiffer, nccllog.GIDUnreadable:
 		return IB
+	case nccllog.VerbsFailed:
+		if !e.Verbs.Other {
+			return IB
+		}
 	case nccllog.WrongSocket: // received and expected: 3 is NET/Socket, 4 NET/IB
 		return socketOr(IB, strings.Contains(e.Text, "!= 3"))
 	case nccllog.SizesDiffer:

@@ -3,6 +3,7 @@ package story
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/railhead/railhead/internal/nccllog"
@@ -13,11 +14,13 @@ func (run *teller) outcome() Outcome {
 	switch {
 	case len(run.failures) > 0:
 		return OutcomeFail
+	case len(run.stillRetrying()) > 0:
+		return OutcomeUnknown
 	case run.network.Kind == Socket && (run.nodes() != 1 || !run.alone()):
 		return OutcomeFallback
 	case run.worse():
 		return OutcomeDegraded
-	case len(run.unexplained()) > 0 || len(run.stillRetrying()) > 0:
+	case len(run.unexplained()) > 0:
 		return OutcomeUnknown
 	case run.recognised():
 		return OutcomeOK
@@ -37,18 +40,23 @@ func (run *facts) recognised() bool {
 }
 
 // unexplained returns warnings and errors of no known kind, if nothing shows that the run went on after them, and
-// ranks that RAS found apart, which may be a moment's difference or a hang.
+// ranks that RAS or Horovod found apart, which may be a moment's difference or a hang.
 func (run *sequence) unexplained() []nccllog.Event {
 	var found []nccllog.Event
 	for _, e := range run.log.Events {
 		switch {
 		case run.finishedAfter(e):
-		case e.Kind == nccllog.Warning && !e.Info && !run.wentOn(e), e.Kind == nccllog.Complaint && run.nearEnd(e),
-			e.Kind == nccllog.RanksDiffer:
+		case e.Kind == nccllog.Warning && !e.Info && !run.wentOn(e), e.Kind == nccllog.RanksDiffer,
+			(e.Kind == nccllog.Complaint || e.Kind == nccllog.Stalled) && run.nearEnd(e),
+			e.Kind == nccllog.OFINoProvider && !run.choseNetwork():
 			found = append(found, e)
 		}
 	}
 	return found
+}
+
+func (run *facts) choseNetwork() bool {
+	return slices.ContainsFunc(run.log.Ranks, func(r nccllog.Rank) bool { return r.Network != "" })
 }
 
 // stillRetrying returns the connections that were tried again, of ranks of which no line shows that they connected.

@@ -10,7 +10,7 @@ import (
 	"github.com/railhead/railhead/internal/nccllog"
 )
 
-// variations are what launchers, terminals and people do to a log without changing what it says.
+// variations returns the changes that launchers, terminals and people make to a log without changing its meaning.
 func variations() map[string]func([]string) []string {
 	each := func(f func(int, string) string) func([]string) []string {
 		return func(lines []string) []string {

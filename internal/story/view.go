@@ -87,6 +87,9 @@ func (run *facts) ranks() int {
 // nodes returns how many nodes a communicator spans; if no line says so, how many hosts a complete log has.
 func (run *facts) nodes() int {
 	n := len(run.log.Tests.Hosts)
+	if n == 1 && run.log.Tests.Listed < run.log.Tests.Ranks {
+		n = 0 // the other lines of the header may name other hosts
+	}
 	for _, r := range run.log.Ranks {
 		n = max(n, r.Nodes)
 	}

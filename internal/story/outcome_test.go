@@ -1,0 +1,61 @@
+package story
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestClaimsNeedProof: a log that does not show how a run went on is neither called failed nor running over TCP, nor a
+// job of one node.
+func TestClaimsNeedProof(t *testing.T) {
+	const at = "gpu-a:41:50 [0] "
+	for name, c := range map[string]struct {
+		lines   []string
+		outcome Outcome
+		cause   CauseID // "" if there is none
+	}{
+		"connections that were tried again until the end": {[]string{at + "NCCL INFO Bootstrap : Using " +
+			"eth0:10.0.0.5<0>", at + "NCCL INFO Using network Socket",
+			at + "NCCL INFO Call to connect returned Connection refused, retrying"}, OutcomeUnknown, PeerDied},
+		"a plugin without a provider, with nothing after it": {[]string{"NCCL version 2.17.1+cuda12.1",
+			at + "NCCL WARN NET/OFI Only EFA provider is supported"}, OutcomeUnknown, OFINoProvider},
+		"a plugin without a provider, and another network": {[]string{
+			at + "NCCL WARN NET/OFI Only EFA provider is supported", at + "NCCL INFO Using network Socket"},
+			OutcomeFallback, OFINoProvider},
+		"UCX without a device, and a result": {[]string{
+			"[1.2] [gpu-a:41:0] ib_log.c:246  UCX  ERROR mlx5_0: ibv_create_cq() failed: Cannot allocate memory",
+			"# OSU MPI Broadcast Latency Test v5.8", "# Size       Avg Latency(us)", "1            0.23"},
+			OutcomeOK, ""},
+		"UCX without a device": {[]string{
+			"[1.2] [gpu-a:41:0] ib_log.c:246  UCX  ERROR mlx5_0: ibv_create_cq() failed: Cannot allocate memory. " +
+				"Please set max locked memory (ulimit -l) to 'unlimited' (current: 64 kbytes)",
+			"# OSU MPI Broadcast Latency Test v5.8", "# Size       Avg Latency(us)"}, OutcomeFail, Memlock},
+	} {
+		run := ofLines("train.log", c.lines).Last()
+		if run.Outcome != c.outcome || (len(run.Causes) == 0) != (c.cause == "") ||
+			c.cause != "" && run.Causes[0].ID != c.cause {
+			t.Errorf("%s: %s: %s %+v", name, run.Outcome, run.Summary, run.Causes)
+		}
+	}
+}
+
+// TestPartOfHeader: nccl-tests lists every rank, so that a header which lacks some shows no number of nodes.
+func TestPartOfHeader(t *testing.T) {
+	rank := func(n, host string) string {
+		return "#  Rank " + n + " Group  0 Pid 4" + n + " on " + host + " device  0 [0000:18:00] NVIDIA H100"
+	}
+	for _, c := range []struct {
+		lines []string
+		nodes int
+	}{
+		{[]string{rank("0", "gpu-a"), rank("1", "gpu-a")}, 1},
+		{[]string{rank("0", "gpu-a"), rank("1", "gpu-b")}, 2},
+		{[]string{rank("3", "gpu-b")}, 0},
+	} {
+		run := ofLines("test.log", append(c.lines, "# Avg bus bandwidth    : 42.1")).Last()
+		oneNode := run.Network.Transport == NoTransport
+		if run.Nodes != c.nodes || oneNode != (c.nodes == 1) {
+			t.Errorf("%s\n%d nodes, want %d: %s", strings.Join(c.lines, "\n"), run.Nodes, c.nodes, run.Summary)
+		}
+	}
+}
