@@ -120,7 +120,21 @@ func fullSnapshot(taken time.Time) host.Snapshot {
 			},
 		},
 		Problems: []host.Problem{{Path: "/sys/x", Op: "read", Err: "password: " + planted}},
+		Wire:     moving(taken, 900),
+		Earlier: &host.Snapshot{
+			SchemaVersion: 1, Taken: taken, Wire: moving(taken, 100), Env: map[string]string{"TOKEN": planted},
+		},
 	}
+}
+
+// moving has a queue pair that sent so many packets.
+func moving(taken time.Time, packets uint32) host.Fact[host.Wire] {
+	return host.Know(host.Wire{Taken: taken, Devices: []host.WireDevice{{
+		Name: "mlx5_0", Taken: taken, QueuePairs: host.Know([]host.QueuePair{{
+			Number: 17, Remote: host.Know(uint32(42)), Type: host.TypeRC, State: host.StateRTS, SendPSN: packets,
+			PID: host.Know(71), Program: "python",
+		}}),
+	}}})
 }
 
 func fullState(taken time.Time) cluster.State {
@@ -352,6 +366,10 @@ func TestCleanKeeps(t *testing.T) {
 	}
 	if got := b.Machines[0].Snapshot.Cmdline.Value; got != "intel_iommu=on iommu=pt" {
 		t.Errorf("kernel command line %q", got)
+	}
+	earlier := b.Machines[0].Snapshot.Earlier
+	if got := earlier.Wire.Value.Devices[0].QueuePairs.Value[0].SendPSN; got != 100 || earlier.Env != nil {
+		t.Errorf("packets sent %d, environment %v", got, earlier.Env)
 	}
 	network := `{"ipam":{"range":"10.1.0.0/24","type":"whereabouts"},"mtu":9000,"type":"sriov"}`
 	if got := b.State.Networks[0].Config; got != network {

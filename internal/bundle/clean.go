@@ -52,6 +52,9 @@ func cleanSnapshot(s host.Snapshot) host.Snapshot {
 		redact(&s.NCCL.Config[i].Value)
 	}
 	s.Problems = each(s.Problems, func(p *host.Problem) { redact(&p.Err) })
+	if s.Earlier != nil {
+		s.Earlier = s.Earlier.Counted()
+	}
 	return s
 }
 
@@ -157,10 +160,8 @@ func (k labelKeys) cleanPod(p *cluster.Pod) {
 }
 
 // byRuntime reports whether the message of a container is of the kubelet or the container runtime: of one that waits
-// for
-// its image or to be created, or that could not be started (kubernetes pkg/kubelet/kuberuntime, containerd
-// internal/cri,
-// cri-o server).
+// for its image or to be created, or that could not be started (kubernetes pkg/kubelet/kuberuntime, containerd
+// internal/cri, cri-o server).
 func byRuntime(c *cluster.Container) bool {
 	return c.Waiting != "" && c.Waiting != "CrashLoopBackOff" && c.ExitCode == nil ||
 		slices.Contains([]string{"StartError", "ContainerCannotRun"}, c.Ended)

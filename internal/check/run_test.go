@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// answers are what each check of a test's catalogue finds.
+// answers are the findings of each check of a test's catalogue.
 type answers map[ID][]Finding
 
 func found(id ID, status Status) []Finding {

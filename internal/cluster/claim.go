@@ -58,6 +58,15 @@ type ClaimedDevice struct {
 	Name    string `json:"name"`
 }
 
+// deviceID identifies a device in the cluster.
+type deviceID struct{ driver, pool, name string }
+
+func (d DRADevice) id() deviceID     { return deviceID{d.Driver, d.Pool, d.Name} }
+func (c ClaimedDevice) id() deviceID { return deviceID{c.Driver, c.Pool, c.Name} }
+
+// Is reports whether a claim was given the device.
+func (c ClaimedDevice) Is(d DRADevice) bool { return c.id() == d.id() }
+
 // DeviceCondition is a condition of a claimed device, set by its driver (status.devices of a ResourceClaim).
 type DeviceCondition struct {
 	Driver  string `json:"driver"`
@@ -79,8 +88,15 @@ const (
 	DRAGPU   = "gpu.nvidia.com"                       // NVIDIA/k8s-dra-driver-gpu
 )
 
-// draPCIAddress identifies a rail by the PCI bus of a virtual function: dranet does not tell its physical function.
-const draPCIAddress = DRANet + "/pciAddress"
+// The attributes of dranet that tell rails apart. A virtual function is of the rail of its PCI bus: dranet does not
+// tell its physical function.
+const (
+	dranetAddress   = DRANet + "/pciAddress"
+	dranetInterface = DRANet + "/ifName"
+	dranetRDMA      = DRANet + "/rdmaDevice"
+	dranetHasRDMA   = DRANet + "/rdma"
+	dranetVF        = DRANet + "/isSriovVf"
+)
 
 // railOf returns the attribute that names the rail of a device, equal on nodes of one type, and its value; none if pods
 // cannot claim the device as a rail. Sources: dranet pkg/apis/attributes.go, dra-driver-sriov pkg/consts/consts.go.
@@ -91,13 +107,13 @@ func railOf(d DRADevice) (attribute, rail string) {
 	candidates := []string{DRASriov + "/PFName"}
 	if d.Driver == DRANet {
 		vfs := d.Attribute[DRANet+"/sriovVfs"]
-		switch address := d.Attribute[draPCIAddress]; {
-		case d.Attribute[DRANet+"/isSriovVf"] == "true":
-			return draPCIAddress, address[:max(strings.LastIndex(address, ":"), 0)]
+		switch address := d.Attribute[dranetAddress]; {
+		case d.Attribute[dranetVF] == "true":
+			return dranetAddress, address[:max(strings.LastIndex(address, ":"), 0)]
 		case vfs != "" && vfs != "0": // its virtual functions are the rails
 			return "", ""
 		}
-		candidates = []string{DRANet + "/ifName", DRANet + "/rdmaDevice"} // InfiniBand may have no interface
+		candidates = []string{dranetInterface, dranetRDMA} // InfiniBand may have no interface
 	}
 	for _, attribute := range candidates {
 		if rail := d.Attribute[attribute]; rail != "" {
@@ -137,7 +153,7 @@ func (r Rail) Is(other Rail) bool { return r.Driver == other.Driver && r.Network
 func (r Rail) Selector() string {
 	domain, name, _ := strings.Cut(r.Attribute, "/")
 	of := `device.attributes["` + domain + `"].` + name
-	if r.Attribute == draPCIAddress {
+	if r.Attribute == dranetAddress {
 		return "has(" + of + ") && " + of + `.startsWith("` + r.Network + `:")`
 	}
 	return "has(" + of + ") && " + of + ` == "` + r.Network + `"`
@@ -145,25 +161,20 @@ func (r Rail) Selector() string {
 
 // RailOfDevice returns the rail of a claimed device; "" if it is none or not known.
 func (s State) RailOfDevice(c ClaimedDevice) string {
-	d, _ := find(s.DRADevices, func(d DRADevice) bool {
-		return d.Driver == c.Driver && d.Pool == c.Pool && d.Name == c.Name
-	})
+	d, _ := find(s.DRADevices, c.Is)
 	_, rail := railOf(d)
 	return rail
 }
 
 // WithoutClaimed returns the State without the devices that claims hold.
 func (s State) WithoutClaimed() State {
-	held := map[ClaimedDevice]bool{}
+	held := map[deviceID]bool{}
 	for _, c := range s.ResourceClaims {
 		for _, d := range c.Devices {
-			d.Request = ""
-			held[d] = true
+			held[d.id()] = true
 		}
 	}
-	s.DRADevices = slices.DeleteFunc(slices.Clone(s.DRADevices), func(d DRADevice) bool {
-		return held[ClaimedDevice{Driver: d.Driver, Pool: d.Pool, Name: d.Name}]
-	})
+	s.DRADevices = slices.DeleteFunc(slices.Clone(s.DRADevices), func(d DRADevice) bool { return held[d.id()] })
 	return s
 }
 

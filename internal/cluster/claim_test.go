@@ -71,6 +71,89 @@ func TestWithoutClaimed(t *testing.T) {
 	}
 }
 
+// TestRestoreHeld: while pods hold their devices, dranet publishes them without their interfaces.
+func TestRestoreHeld(t *testing.T) {
+	free := State{DRADevices: claimNode("a")}
+	want := free.ClaimRails()
+	for name, exclusive := range map[string]bool{"shared RDMA devices": false, "exclusive RDMA devices": true} {
+		t.Run(name, func(t *testing.T) {
+			s := State{DRADevices: claimNode("a")}
+			for i, d := range s.DRADevices {
+				attribute, rail := railOf(d)
+				if rail == "" || d.Driver != DRANet {
+					continue
+				}
+				held := ClaimedDevice{Request: "rail", Driver: d.Driver, Pool: d.Pool, Name: d.Name}
+				selector := Rail{Driver: d.Driver, Network: rail, Attribute: attribute}.Selector()
+				claim := ResourceClaim{
+					Requests: []ClaimRequest{{Name: "rail", Selectors: []string{selector}}},
+					Devices:  []ClaimedDevice{held},
+				}
+				attributes := map[string]string{dranetRDMA: "mlx5_0", dranetAddress: d.Attribute[dranetAddress]}
+				if d.Name == "ib-only" {
+					attributes = d.Attribute
+				}
+				if exclusive {
+					delete(attributes, dranetRDMA)
+					s.DRADevices[i].RDMA = false
+					claim.Conditions = []DeviceCondition{{
+						Driver: d.Driver, Device: d.Name,
+						Type: "RDMALinkReady", Status: "True", Reason: "RDMALinkReady",
+					}}
+				}
+				s.DRADevices[i].Attribute = attributes
+				s.ResourceClaims = append(s.ResourceClaims, claim)
+			}
+			s.RestoreHeld()
+			if diff := cmp.Diff(want, s.ClaimRails()); diff != "" {
+				t.Errorf("rails (-free +held):\n%s", diff)
+			}
+		})
+	}
+	t.Run("a scan while the interface moves to the pod", func(t *testing.T) {
+		s := State{DRADevices: claimNode("a")}
+		var claim ResourceClaim
+		for i, d := range s.DRADevices {
+			attribute, rail := railOf(d)
+			if rail == "" || d.Driver != DRANet {
+				continue
+			}
+			s.DRADevices[i].RDMA = false
+			d.Attribute["dra.net/rdma"] = "false"
+			selector := Rail{Driver: d.Driver, Network: rail, Attribute: attribute}.Selector()
+			claim.Requests = append(claim.Requests, ClaimRequest{
+				Name: d.Name, Selectors: []string{`device.attributes["dra.net"].rdma && ` + selector},
+			})
+			held := ClaimedDevice{Request: d.Name, Driver: d.Driver, Pool: d.Pool, Name: d.Name}
+			claim.Devices = append(claim.Devices, held)
+		}
+		s.ResourceClaims = []ResourceClaim{claim}
+		s.RestoreHeld()
+		if diff := cmp.Diff(want, s.ClaimRails()); diff != "" {
+			t.Errorf("rails (-free +held):\n%s", diff)
+		}
+	})
+	t.Run("a selector that names no rail", func(t *testing.T) {
+		s := State{
+			DRADevices: []DRADevice{{
+				Driver: DRANet, Pool: "a", Node: "a", Name: "eth2", RDMA: true,
+				Attribute: map[string]string{dranetRDMA: "mlx5_0"},
+			}},
+			ResourceClaims: []ResourceClaim{{
+				Requests: []ClaimRequest{{Name: "any", Selectors: []string{`device.attributes["dra.net"].rdma`}}},
+				Devices:  []ClaimedDevice{{Request: "any", Driver: DRANet, Pool: "a", Name: "eth2"}},
+			}},
+		}
+		s.RestoreHeld()
+		if rails := s.ClaimRails(); len(rails) > 0 {
+			t.Errorf("a rail whose name nothing tells: %v", rails)
+		}
+		if offers := s.DRAOffers(); len(offers) != 1 {
+			t.Errorf("offers %v", offers)
+		}
+	})
+}
+
 func TestGPUsByRoot(t *testing.T) {
 	at := func(root string) map[string]string {
 		return map[string]string{PCIeRoot: root, "dra.net/ifName": "eth2"}

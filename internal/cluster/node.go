@@ -72,6 +72,17 @@ func IsGPU(resource string) bool {
 	return slices.Contains(GPUResources(), resource) || strings.HasPrefix(resource, "nvidia.com/mig-")
 }
 
+// GPUs counts the GPUs, or slices of GPUs, of all types.
+func (r Resources) GPUs() int64 {
+	var n int64
+	for name, count := range r {
+		if IsGPU(name) {
+			n += count
+		}
+	}
+	return n
+}
+
 // GPUs returns the GPU resource that the node offers most of, and how many.
 func (n Node) GPUs() (resource string, count int64) {
 	for _, name := range slices.Sorted(maps.Keys(n.Allocatable)) {

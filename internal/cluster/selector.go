@@ -14,7 +14,7 @@ var (
 		`(?: ?== ?("[^"]*"|true|false|\d+)|\.startsWith\("([^"]*)"\))?$`)
 )
 
-// Match is how the devices of the cluster meet a request of a claim.
+// Match tells which devices of the cluster meet a request of a claim.
 type Match struct {
 	Known   bool        // the class and every part of the selectors were understood
 	NoClass bool        // the cluster does not have the class
@@ -46,6 +46,9 @@ func (s State) Matching(r ClaimRequest) Match {
 	m.Devices = m.Of
 	for _, term := range terms {
 		met, known := meeting(m.Devices, term)
+		if s.hides(m.Devices, term) {
+			met, known = m.Devices, false
+		}
 		m.Known = m.Known && known
 		if len(met) == 0 && len(m.Devices) > 0 {
 			m.Unmet = term
@@ -53,6 +56,13 @@ func (s State) Matching(r ClaimRequest) Match {
 		m.Devices = met
 	}
 	return m
+}
+
+// hides reports whether a claim that was not read may be why a device lacks the attribute of a term.
+func (s State) hides(devices []DRADevice, term string) bool {
+	return !s.Knows(ResourceClaims) && slices.ContainsFunc(devices, func(d DRADevice) bool {
+		return d.hidden() && slices.Contains(hiddenAttributes, AttributeOf(term))
+	})
 }
 
 // meeting returns the devices that meet a part of a selector; all of them if it is not understood.
@@ -71,30 +81,50 @@ func meeting(devices []DRADevice, term string) (met []DRADevice, known bool) {
 
 // meetsTerm returns a function that reports whether a device meets a part of a selector; nil if it is not understood.
 func meetsTerm(term string) func(DRADevice) bool {
-	attribute := AttributeOf(term)
 	if driver := DriverTerm(term); driver != "" {
 		return func(d DRADevice) bool { return d.Driver == driver }
 	}
-	if hasTerm.MatchString(term) {
-		return func(d DRADevice) bool { _, has := d.Attribute[attribute]; return has }
+	c := conditionOf(term)
+	switch c.form {
+	case exists:
+		return func(d DRADevice) bool { _, has := d.Attribute[c.attribute]; return has }
+	case equals:
+		return func(d DRADevice) bool { return d.Attribute[c.attribute] == c.value }
+	case begins:
+		return func(d DRADevice) bool { return strings.HasPrefix(d.Attribute[c.attribute], c.value) }
+	}
+	return nil
+}
+
+// condition is a part of a selector about one attribute.
+type condition struct {
+	attribute string
+	form      form
+	value     string
+}
+
+type form int
+
+const (
+	notUnderstood form = iota
+	exists             // has(ATTRIBUTE)
+	equals             // ATTRIBUTE == VALUE, or ATTRIBUTE: it is true
+	begins             // ATTRIBUTE.startsWith("VALUE")
+)
+
+func conditionOf(term string) condition {
+	if m := hasTerm.FindStringSubmatch(term); m != nil {
+		return condition{attribute: m[1] + "/" + m[2], form: exists}
 	}
 	m := attributeTerm.FindStringSubmatch(term)
 	switch {
 	case m == nil:
-		return nil
+		return condition{}
 	case m[4] != "":
-		return func(d DRADevice) bool { return strings.HasPrefix(d.Attribute[attribute], m[4]) }
+		return condition{m[1] + "/" + m[2], begins, m[4]}
 	}
-	wanted := cmp.Or(strings.Trim(m[3], `"`), "true")
-	return func(d DRADevice) bool { return d.Attribute[attribute] == wanted }
+	return condition{m[1] + "/" + m[2], equals, cmp.Or(strings.Trim(m[3], `"`), "true")}
 }
 
 // AttributeOf returns the attribute that a part of a selector is about; "" if it is none.
-func AttributeOf(term string) string {
-	for _, form := range []*regexp.Regexp{hasTerm, attributeTerm} {
-		if m := form.FindStringSubmatch(term); m != nil {
-			return m[1] + "/" + m[2]
-		}
-	}
-	return ""
-}
+func AttributeOf(term string) string { return conditionOf(term).attribute }

@@ -3,7 +3,7 @@ package cluster
 import "testing"
 
 func TestMatching(t *testing.T) {
-	s := State{Read: []Kind{DRADevices, DeviceClasses}, DRADevices: claimNode("a"), DeviceClasses: []DeviceClass{
+	s := State{Read: ClaimKinds(), DRADevices: claimNode("a"), DeviceClasses: []DeviceClass{
 		{Name: "dranet", Selectors: []string{"device.driver == 'dra.net'"}},
 		{Name: "fpga", Selectors: []string{"device.driver == 'fpga.example.com'"}},
 	}}
@@ -16,7 +16,7 @@ func TestMatching(t *testing.T) {
 	}{
 		"all":                 {"dranet", "", 7, "", true}, // without the one with a taint
 		"what deploy writes":  {"dranet", Rail{Attribute: "dra.net/ifName", Network: "eth2"}.Selector(), 1, "", true},
-		"a virtual function":  {"dranet", Rail{Attribute: draPCIAddress, Network: "0000:3a"}.Selector(), 2, "", true},
+		"a virtual function":  {"dranet", Rail{Attribute: dranetAddress, Network: "0000:3a"}.Selector(), 2, "", true},
 		"an attribute":        {"dranet", "has(" + of + "sriovVfs)", 1, "", true},
 		"true":                {"dranet", of + "isSriovVf", 2, "", true},
 		"no such name":        {"dranet", of + `ifName == "eth77"`, 0, of + `ifName == "eth77"`, true},
@@ -38,4 +38,11 @@ func TestMatching(t *testing.T) {
 			}
 		})
 	}
+	t.Run("claims were not read", func(t *testing.T) {
+		s.Read = []Kind{DRADevices, DeviceClasses}
+		selector := of + `ifName == "eth77"`
+		if m := s.Matching(ClaimRequest{Class: "dranet", Selectors: []string{selector}}); m.Known || m.Unmet != "" {
+			t.Errorf("a device whose interface may be in a pod is excluded: %+v", m)
+		}
+	})
 }

@@ -37,6 +37,9 @@ type State struct {
 	Quotas          []Quota          `json:"quotas,omitempty"`
 	VolumeClaims    []VolumeClaim    `json:"volumeClaims,omitempty"`
 	StorageClasses  []StorageClass   `json:"storageClasses,omitempty"`
+	PriorityClasses []PriorityClass  `json:"priorityClasses,omitempty"`
+	RuntimeClasses  []RuntimeClass   `json:"runtimeClasses,omitempty"`
+	LocalQueues     []LocalQueue     `json:"localQueues,omitempty"`
 	Events          []Event          `json:"events,omitempty"`
 	Workloads       []Workload       `json:"workloads,omitempty"`
 	Objects         []Object         `json:"objects,omitempty"`    // Railhead's own
@@ -69,6 +72,9 @@ const (
 	Quotas          Kind = "resourcequotas"
 	VolumeClaims    Kind = "persistentvolumeclaims"
 	StorageClasses  Kind = "storageclasses"
+	PriorityClasses Kind = "priorityclasses"
+	RuntimeClasses  Kind = "runtimeclasses"
+	LocalQueues     Kind = "localqueues"
 	Events          Kind = "events"
 	Objects         Kind = "objects"      // of any resource, with Railhead's label
 	StatefulSets    Kind = "statefulsets" // of Objects these alone
@@ -76,8 +82,10 @@ const (
 	Workloads       Kind = "workloads"    // of all kinds that make pods, with or without Railhead's label
 	ConfigMaps      Kind = "configmaps"   // of Objects these alone, by name
 	TrainJobs       Kind = "trainjobs"
-	// Webhooks are the objects of the admission webhook, among Objects, with Railhead's label.
+	// Webhooks are the namespaces and the objects of the admission webhook, among Objects, with Railhead's label.
 	Webhooks Kind = "mutatingwebhookconfigurations"
+	// Metrics are the objects of the RDMA metrics of nodes, among Objects, with Railhead's label.
+	Metrics Kind = "daemonsets"
 	// UserBindings are the cluster role bindings among Objects.
 	UserBindings Kind = "clusterrolebindings"
 )
@@ -107,6 +115,7 @@ const (
 	JobSetGroup        = "jobset.x-k8s.io"
 	KueueGroup         = "kueue.x-k8s.io"
 	TrainerGroup       = "trainer.kubeflow.org"
+	MonitoringGroup    = "monitoring.coreos.com" // the Prometheus operator
 )
 
 // OpenShift reports whether pods are admitted by security context constraints.

@@ -49,6 +49,7 @@ type Options struct {
 	Logs      bool          // also the logs of the pods
 	Container string        // to visit; "": the one that trains
 	Timeout   time.Duration // for a pod to answer; five times that for a node
+	Every     time.Duration // between the two readings of a pod; 0: a second
 	Probe     Probe
 	// Measure measures between the visited pods; nil: nothing is measured. With Probe.Watch it runs while the nodes are
 	// watched, so that their port counters include its traffic.
@@ -120,10 +121,9 @@ func (e examiner) read(ctx context.Context) (cluster.State, error) {
 
 // ClusterKinds returns the kinds of objects that determine which RDMA devices pods can get.
 func ClusterKinds() []cluster.Kind {
-	return []cluster.Kind{
+	return append(cluster.ClaimKinds(),
 		cluster.Nodes, cluster.Pods, cluster.Pools, cluster.MachineConfigs, cluster.Networks, cluster.SriovNetworks,
-		cluster.SriovPolicies, cluster.SriovNodes, cluster.DRADevices, cluster.SCCs, cluster.SCCGrants,
-	}
+		cluster.SriovPolicies, cluster.SriovNodes, cluster.SCCs, cluster.SCCGrants)
 }
 
 // Want returns the objects of the cluster that concern a subject.
@@ -134,11 +134,11 @@ func Want(subject bundle.Subject) kube.Want {
 	return kube.Want{
 		Kinds: append(ClusterKinds(),
 			cluster.Events, cluster.Objects, cluster.Workloads, cluster.Namespaces, cluster.ServiceAccounts,
-			cluster.TrainJobs, cluster.DeviceClasses, cluster.ResourceClaims),
+			cluster.TrainJobs),
 		Namespace:  subject.Namespace,
 		Job:        subject.Job,
 		Detail:     subject.Job == "",
-		Everywhere: []cluster.Kind{cluster.Pods},
+		Everywhere: []cluster.Kind{cluster.Pods, cluster.ResourceClaims}, // they hold what others wait for
 	}
 }
 

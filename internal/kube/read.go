@@ -180,6 +180,7 @@ func (c *Client) assemble(w Want, sources []source, all []rows) cluster.State {
 	slices.SortStableFunc(d.DRADevices, func(a, b cluster.DRADevice) int {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Name, b.Name))
 	})
+	d.RestoreHeld()
 	c.remember(d.Objects)
 	d.Events = slices.DeleteFunc(d.Events, c.isStale)
 	return d.State

@@ -230,6 +230,20 @@ var endpoints = map[cluster.Kind][]endpoint{
 		group: "storage.k8s.io",
 		codec: codecOf(convertStorageClass, func(d *draft) *[]cluster.StorageClass { return &d.StorageClasses }),
 	}},
+	cluster.PriorityClasses: {{
+		group: "scheduling.k8s.io",
+		codec: metadataOf(convertPriorityClass, func(d *draft) *[]cluster.PriorityClass { return &d.PriorityClasses }),
+	}},
+	cluster.RuntimeClasses: {{
+		group: "node.k8s.io",
+		codec: metadataOf(convertRuntimeClass, func(d *draft) *[]cluster.RuntimeClass { return &d.RuntimeClasses }),
+	}},
+	cluster.LocalQueues: {{
+		group:    cluster.KueueGroup,
+		versions: []string{"v1beta2", "v1beta1"},
+		scope:    inNamespace,
+		codec:    codecOf(convertLocalQueue, func(d *draft) *[]cluster.LocalQueue { return &d.LocalQueues }),
+	}},
 	cluster.Events: {{
 		scope:  inNamespace,
 		cached: true,
@@ -310,6 +324,10 @@ var endpoints = map[cluster.Kind][]endpoint{
 		writtenOf("apps", "v1", "Deployment", inNamespace),
 		writtenOf("policy", "v1", "PodDisruptionBudget", inNamespace),
 		writtenOf(rbacv1.GroupName, "v1", "ClusterRoleBinding", ofCluster),
+	},
+	cluster.Metrics: {
+		writtenOf("apps", "v1", "DaemonSet", inNamespace),
+		writtenOf(cluster.MonitoringGroup, "v1", "PodMonitor", inNamespace),
 	},
 	cluster.UserBindings: {writtenOf(rbacv1.GroupName, "v1", "ClusterRoleBinding", ofCluster)},
 	cluster.SCCs: {{

@@ -27,6 +27,9 @@ func openshift() api {
 		cluster.JobSetGroup:   one("v1alpha2", "jobsets"),
 		cluster.TrainerGroup:  one("v1alpha1", "trainjobs"),
 		"storage.k8s.io":      one("v1", "storageclasses"),
+		"scheduling.k8s.io":   one("v1", "priorityclasses"),
+		"node.k8s.io":         one("v1", "runtimeclasses"),
+		cluster.KueueGroup:    one("v1beta1", "localqueues"),
 	}
 }
 
@@ -159,7 +162,8 @@ func TestEveryKindHasASource(t *testing.T) {
 		cluster.SriovNetworks, cluster.SriovPolicies, cluster.SriovNodes,
 		cluster.DRADevices, cluster.SCCs, cluster.SCCGrants, cluster.Namespaces, cluster.ServiceAccounts,
 		cluster.Quotas, cluster.Events, cluster.Objects, cluster.Workloads, cluster.TrainJobs,
-		cluster.JobObjects, cluster.VolumeClaims, cluster.StorageClasses,
+		cluster.JobObjects, cluster.VolumeClaims, cluster.StorageClasses, cluster.PriorityClasses, cluster.RuntimeClasses,
+		cluster.LocalQueues,
 	} {
 		if len(openshift().sources(Want{Kinds: []cluster.Kind{kind}})) == 0 {
 			t.Errorf("%s has no source", kind)
@@ -245,6 +249,7 @@ func TestUsersMayRead(t *testing.T) {
 		cluster.SriovPolicies, cluster.SriovNodes, cluster.DRADevices, cluster.SCCs, cluster.SCCGrants, cluster.Events,
 		cluster.Objects, cluster.JobObjects, cluster.Workloads, cluster.Namespaces, cluster.ServiceAccounts,
 		cluster.Quotas, cluster.VolumeClaims, cluster.StorageClasses, cluster.ConfigMaps, cluster.TrainJobs, cluster.DeviceClasses, cluster.ResourceClaims,
+		cluster.PriorityClasses, cluster.RuntimeClasses, cluster.LocalQueues,
 	}
 	everywhere := []cluster.Kind{cluster.Pods, cluster.ResourceClaims}
 	for _, w := range []Want{

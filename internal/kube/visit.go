@@ -34,13 +34,15 @@ type Visited struct {
 // VisitOptions are the options of Snapshots.
 type VisitOptions struct {
 	Timeout time.Duration // for each pod; 0: one minute
+	Watch   time.Duration // between two readings of a pod; 0: one reading
 	// Program returns railhead-pod for an architecture, to copy it into containers without it; nil: it is not copied.
 	Program func(arch string) ([]byte, error)
 }
 
 const (
-	// maxVisits bounds the concurrent visits: each is a stream through the API server and a kubelet.
-	maxVisits = 32
+	// maxVisits bounds the concurrent visits: each is a stream through the API server and a kubelet. Those of pods that
+	// are read twice wait most of the time.
+	maxVisits, maxWatches = 32, 128
 	// visitTries limits the attempts of a visit whose stream breaks: the API server or the kubelet may be restarting.
 	visitTries = 3
 )
@@ -49,18 +51,22 @@ const (
 // that does not answer has an error. Snapshots returns the error of the context; it reports unfinished visits too.
 func (c *Client) Snapshots(ctx context.Context, visits []Visit, o VisitOptions, report func(Visited)) error {
 	timeout := cmp.Or(o.Timeout, time.Minute)
-	return fanOut(ctx, len(visits), timeout, func(ctx context.Context, i int) Visited {
-		return snapshotter{c.Exec, visits[i], o.Program}.snapshot(ctx)
+	atOnce := maxVisits
+	if o.Watch > 0 {
+		atOnce = maxWatches
+	}
+	return fanOut(ctx, len(visits), atOnce, timeout, func(ctx context.Context, i int) Visited {
+		return snapshotter{c.Exec, visits[i], o}.snapshot(ctx)
 	}, report)
 }
 
-// fanOut calls do n times, at most maxVisits times at once, and limits the duration of each call.
+// fanOut calls do n times, some at once, and limits the duration of each call.
 func fanOut(
-	ctx context.Context, n int, timeout time.Duration,
+	ctx context.Context, n, atOnce int, timeout time.Duration,
 	do func(ctx context.Context, i int) Visited, report func(Visited),
 ) error {
 	var g errgroup.Group
-	g.SetLimit(maxVisits)
+	g.SetLimit(atOnce)
 	var reporting sync.Mutex
 	for i := range n {
 		g.Go(func() error {
@@ -84,13 +90,13 @@ func fanOut(
 	return ctx.Err()
 }
 
-// The scripts of a visit, for dash, bash and busybox. $1 is delivery.Path.
+// The scripts of a visit, for dash, bash and busybox. $1 is delivery.Path, $2 the flag of two readings.
 const (
 	// lookScript takes a snapshot with the railhead-pod in the container. Without one it prints the architecture and
 	// exits with notThere.
 	lookScript = `
 for program in "$1" "$(command -v railhead-pod 2>/dev/null)"; do
-	[ -x "$program" ] && exec "$program" snapshot
+	[ -x "$program" ] && exec "$program" snapshot $2
 done
 uname -m
 exit 77
@@ -111,7 +117,7 @@ for base in "${TMPDIR:-/tmp}" /dev/shm /var/tmp /run .; do
 	trap 'rm -rf "${have%/*}"' EXIT HUP INT TERM
 	chmod 755 "$have"
 	"$have" --version > /dev/null 2>&1 || continue
-	"$have" snapshot
+	"$have" snapshot $2
 	exit
 done
 [ -n "$have" ] && { echo "railhead-pod cannot be executed: all writable directories are mounted noexec" >&2; exit 1; }
@@ -131,9 +137,9 @@ func (s streamError) Unwrap() error { return s.error }
 
 // snapshotter takes the snapshot of one container.
 type snapshotter struct {
-	exec    func(ctx context.Context, pod PodRef, o ExecOptions) (int, error)
-	visit   Visit
-	program func(arch string) ([]byte, error)
+	exec  func(ctx context.Context, pod PodRef, o ExecOptions) (int, error)
+	visit Visit
+	VisitOptions
 }
 
 // snapshot takes the snapshot, and tries again if the stream breaks.
@@ -152,11 +158,11 @@ func (s snapshotter) snapshot(ctx context.Context) Visited {
 func (s snapshotter) snapshotOnce(ctx context.Context) (snapshot host.Snapshot, err error) {
 	out, code, err := s.script(ctx, lookScript, nil)
 	if code == notThere && err == nil {
-		if s.program == nil {
+		if s.Program == nil {
 			return snapshot, errors.New("the container has no railhead-pod")
 		}
 		machine := strings.TrimSpace(out)
-		program, missing := s.program(architecture(machine))
+		program, missing := s.Program(architecture(machine))
 		if missing != nil {
 			return snapshot, fmt.Errorf("the container has no railhead-pod, and there is none to copy for %s: %w",
 				machine, missing)
@@ -190,9 +196,13 @@ func architecture(machine string) string {
 func (s snapshotter) script(ctx context.Context, script string, in io.Reader) (out string, code int, err error) {
 	const most = 32 << 20
 	stdout, stderr := &Capture{Limit: most}, &Capture{Limit: 4 << 10}
+	watch := ""
+	if s.Watch > 0 {
+		watch = "--watch=" + s.Watch.String()
+	}
 	code, err = s.exec(ctx, s.visit.Pod, ExecOptions{
 		Container: s.visit.Container,
-		Command:   []string{"sh", "-c", strings.TrimSpace(script), "railhead", delivery.Path},
+		Command:   []string{"sh", "-c", strings.TrimSpace(script), "railhead", delivery.Path, watch},
 		Stdin:     in,
 		Stdout:    stdout,
 		Stderr:    stderr,

@@ -29,7 +29,7 @@ func TestFanOutIsBounded(t *testing.T) {
 			busy <- now
 		}
 		begun := time.Now()
-		err := fanOut(t.Context(), n, time.Minute, func(context.Context, int) Visited {
+		err := fanOut(t.Context(), n, maxVisits, time.Minute, func(context.Context, int) Visited {
 			count(1)
 			<-time.After(time.Second)
 			count(-1)
@@ -47,7 +47,7 @@ func TestFanOutIsBounded(t *testing.T) {
 func TestFanOutGivesUpOnOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var wrong []string
-		err := fanOut(t.Context(), 3, time.Minute, func(ctx context.Context, i int) Visited {
+		err := fanOut(t.Context(), 3, maxVisits, time.Minute, func(ctx context.Context, i int) Visited {
 			if i == 1 {
 				<-ctx.Done()
 				return Visited{Err: ctx.Err()}
@@ -69,7 +69,7 @@ func TestFanOutIsInterrupted(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		time.AfterFunc(1500*time.Millisecond, interrupt)
 		begun, told := time.Now(), 0
-		err := fanOut(ctx, 1000, time.Minute, func(ctx context.Context, _ int) Visited {
+		err := fanOut(ctx, 1000, maxVisits, time.Minute, func(ctx context.Context, _ int) Visited {
 			select {
 			case <-ctx.Done():
 				return Visited{Err: ctx.Err()}
@@ -89,7 +89,7 @@ func shellIn(t *testing.T, program string) (dir string, run func(context.Context
 	dir = t.TempDir()
 	return dir, func(ctx context.Context, _ PodRef, o ExecOptions) (int, error) {
 		words := append([]string{}, o.Command...)
-		words[len(words)-1] = program
+		words[len(words)-2] = program
 		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Stdin, o.Stdout, o.Stderr
 		cmd.Env = []string{"PATH=/usr/bin:/bin", "TMPDIR=" + dir}
@@ -145,7 +145,7 @@ func TestSnapshotOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, run := shellIn(t, test.there)
-			s, err := snapshotter{exec: run, program: test.program}.snapshotOnce(t.Context())
+			s, err := snapshotter{exec: run, VisitOptions: VisitOptions{Program: test.program}}.snapshotOnce(t.Context())
 			if s.Pod.Value != test.pod || (err == nil) != (test.err == "") ||
 				err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Errorf("pod %q: %v", s.Pod.Value, err)
@@ -188,6 +188,22 @@ func TestVisitAgain(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestWatch: a pod is asked to read itself twice, whether railhead-pod is there or copied.
+func TestWatch(t *testing.T) {
+	program := []byte("#!/bin/sh\ncase \"$*\" in\n--version) ;;\n'snapshot --watch=1s') echo '{\"earlier\":{}}' ;;\nesac\n")
+	o := VisitOptions{Watch: time.Second, Program: func(string) ([]byte, error) { return program, nil }}
+	there := filepath.Join(t.TempDir(), "railhead-pod")
+	if err := os.WriteFile(there, program, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, place := range []string{there, "/nowhere"} {
+		_, run := shellIn(t, place)
+		if s, err := (snapshotter{run, Visit{}, o}).snapshotOnce(t.Context()); err != nil || s.Earlier == nil {
+			t.Errorf("%s: %+v, %v", place, s.Earlier, err)
+		}
 	}
 }
 

@@ -17,7 +17,7 @@ const (
 
 // Injected is an annotation of pod templates to which Railhead added rails: how the containers get their settings.
 const (
-	Injected  = "railhead/injected"
+	Injected  = "railhead.dev/injected"
 	ByCommand = "command" // railhead-pod starts the command
 	ByFiles   = "files"   // an init container writes files
 )

@@ -100,3 +100,26 @@ spec: {replicas: 3}`)),
 		t.Errorf("%+v", families)
 	}
 }
+
+// TestWantedPods: a chain of controllers wants each pod once.
+func TestWantedPods(t *testing.T) {
+	made := func(kind, name, owner string, size int) cluster.Workload {
+		return cluster.Workload{Kind: kind, Name: name, Owner: owner, Size: size, Wanted: size}
+	}
+	jobSet := made("JobSet", "llama", "TrainJob/llama", 4)
+	half, other := made("Job", "llama-a", "JobSet/llama", 2), made("Job", "llama-b", "JobSet/llama", 2)
+	for name, test := range map[string]struct {
+		made []cluster.Workload
+		want int
+	}{
+		"nothing is made":             {nil, 4},
+		"a JobSet without Jobs":       {[]cluster.Workload{jobSet}, 4},
+		"a JobSet with half its Jobs": {[]cluster.Workload{jobSet, half}, 4},
+		"a JobSet with all its Jobs":  {[]cluster.Workload{jobSet, half, other}, 4},
+	} {
+		f := Family{Workload: made("TrainJob", "llama", "", 4), Made: test.made}
+		if got := f.WantedPods(); got != test.want {
+			t.Errorf("%s: %d pods are wanted, want %d", name, got, test.want)
+		}
+	}
+}

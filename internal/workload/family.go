@@ -130,6 +130,10 @@ func (f Family) WantedPods() int {
 	}
 	made, wanted := 0, 0
 	for _, w := range f.Made {
+		isMaker := func(other cluster.Workload) bool { return other.Owner == w.Kind+"/"+w.Name }
+		if slices.ContainsFunc(f.Made, isMaker) {
+			continue // the JobSet of a TrainJob has the same pods as its Jobs
+		}
 		made += w.Size
 		wanted += w.Wanted
 	}

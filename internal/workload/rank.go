@@ -43,7 +43,7 @@ func (f Family) Ranks() []int {
 	return ranks
 }
 
-// place is where a pod stands among those of its workload.
+// place orders a pod among those of its workload.
 type place struct {
 	helps  bool     // it does not train
 	before []string // the labels that count more than the number
@@ -90,10 +90,8 @@ func (f Family) Trains(p cluster.Pod) bool {
 
 // Trains reports whether a pod takes part in the training. A launcher of MPI does if it has GPUs.
 func Trains(p cluster.Pod) bool {
-	for name, n := range p.Requests {
-		if cluster.IsGPU(name) && n > 0 {
-			return true
-		}
+	if p.Requests.GPUs() > 0 {
+		return true
 	}
 	for _, k := range Kinds {
 		for _, label := range k.Part {
