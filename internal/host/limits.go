@@ -13,9 +13,10 @@ const MaxLocked = 64 << 30
 // Caps is a set of Linux capabilities, bit n for capability n.
 type Caps uint64
 
-// The capabilities that locked memory depends on (include/uapi/linux/capability.h).
+// Capabilities (include/uapi/linux/capability.h). Locked memory depends on the first and the last.
 const (
 	CapIPCLock     = 14
+	CapSysAdmin    = 21 // privileged containers have it
 	CapSysResource = 24
 )
 

@@ -50,7 +50,7 @@ type Snapshot struct {
 	Env      map[string]string `json:"env,omitempty"`      // allow-listed names only
 	Problems []Problem         `json:"problems,omitempty"` // everything that could not be read
 
-	// Earlier has the counters of an earlier reading of the same machine, if it was read twice.
+	// Earlier has the counters and the queue pairs of an earlier reading of the same machine, if it was read twice.
 	Earlier *Snapshot `json:"earlier,omitempty"`
 }
 

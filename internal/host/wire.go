@@ -8,6 +8,18 @@ type Wire struct {
 	Taken   time.Time    `json:"taken"`
 	Devices []WireDevice `json:"devices"`
 	Links   []WireLink   `json:"links,omitempty"`
+	// Pods are the UIDs of the pods of processes with queue pairs, where their cgroups show them, as on a node.
+	Pods map[int]string `json:"pods,omitempty"`
+}
+
+// Device returns a device by its name.
+func (w Wire) Device(name string) (WireDevice, bool) {
+	for _, d := range w.Devices {
+		if d.Name == name {
+			return d, true
+		}
+	}
+	return WireDevice{}, false
 }
 
 // WireLink has the bytes that an interface of this network namespace counted. RDMA of hardware bypasses them.
@@ -23,6 +35,14 @@ type WireDevice struct {
 	Taken      time.Time         `json:"taken"`
 	QueuePairs Fact[[]QueuePair] `json:"queuePairs,omitzero"`
 	Ports      []WirePort        `json:"ports,omitempty"`
+	// Openers are the processes that opened the device, unless they are of another PID namespace. Old kernels refuse.
+	Openers Fact[[]Process] `json:"openers,omitzero"`
+}
+
+// Process is a process of this PID namespace.
+type Process struct {
+	PID     int    `json:"pid"`
+	Program string `json:"program,omitempty"` // /proc/PID/comm
 }
 
 // WirePort has the hardware counters of a port, by the driver's names.

@@ -147,14 +147,11 @@ wrong command line.`
   railhead-pod doctor --root /host --watch 30s     also what its ports count in that time
   railhead-pod doctor -o json --root pod.txtar`
 	c.run = func([]string) error {
-		here, err := t.open()
+		here, err := t.openWatched(watch)
 		if err != nil {
 			return err
 		}
-		s, err := t.read(here, watch)
-		if err != nil {
-			return err
-		}
+		s := here.Snapshot()
 		d := t.judge(s)
 		if s.Earlier != nil {
 			d.Add(rules.Watch(*s.Earlier, s))

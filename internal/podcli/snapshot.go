@@ -1,7 +1,6 @@
 package podcli
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -24,28 +23,22 @@ Exit status: 0 if a snapshot was printed, even of an unhealthy machine; 2 for a 
 be read.`
 	c.example = `  railhead-pod snapshot > pod.json
   railhead-pod snapshot --raw > pod.txtar
+  railhead-pod snapshot --raw --watch 1s > moving.txtar     also what moves in a second
   railhead-pod detect --root pod.txtar`
 	c.run = func([]string) error {
-		here, err := m.open()
+		here, err := m.openWatched(watch)
 		if err != nil {
 			return err
-		}
-		if raw && watch != 0 {
-			return errors.New("--raw records a single reading and cannot be combined with --watch")
 		}
 		if raw {
 			_, archive := here.Record()
 			_, err = fmt.Fprint(streams.Out, archive.Format())
 			return err
 		}
-		s, err := m.read(here, watch)
-		if err != nil {
-			return err
-		}
-		return report.Encode(streams.Out, "json", s)
+		return report.Encode(streams.Out, "json", here.Snapshot())
 	}
 	c.flags.BoolVar(&raw, "raw", false, "print the files that were read, to replay elsewhere")
-	watchFlag(c, &watch, "read again after this time and include the earlier counters of the ports")
+	watchFlag(c, &watch, "read again after this time and include the earlier counters of ports and queue pairs")
 	m.rootFlag(c.flags)
 	return c
 }

@@ -21,8 +21,9 @@ import (
 	"github.com/railhead/railhead/internal/exit"
 )
 
-// standInPerftest is a stand-in of ib_write_bw: it says what the one of perftest 6.06 says over Soft-RoCE, with another rate.
-// DEVICE=CASE of $CASES is what a device does else. Both ends hold $ALIVE open as long as they live. Ranks meet in $RANKS.
+// standInPerftest is a stand-in of ib_write_bw: it says what the one of perftest 6.06 says over Soft-RoCE, with another
+// rate. DEVICE=CASE of $CASES is what a device does else. Both ends hold $ALIVE open as long as they live. Ranks meet
+// in $RANKS.
 const standInPerftest = `#!/bin/sh
 [ -z "$ALIVE" ] || exec 9> "$ALIVE"
 [ -z "$ALIVE" ] || echo >&9
@@ -147,7 +148,7 @@ func (s staged) preflight(t *testing.T) {
 	}
 }
 
-// preflightLines are what the preflight said, without its announcement and the time that it took.
+// preflightLines returns the lines of the preflight, without its announcement and the time that it took.
 func preflightLines(stderr string) []string {
 	var lines []string
 	for line := range strings.Lines(stderr) {

@@ -54,7 +54,7 @@ func TestStage(t *testing.T) {
 // staged are the programs as files.
 type staged struct{ stage, pod string }
 
-// notPermitted is how tools/stage reports that namespaces or mounts are not permitted here.
+// notPermitted is the exit status of tools/stage where namespaces or mounts are not permitted.
 const notPermitted = 77
 
 // build builds them, and skips where stages are not permitted.
@@ -79,7 +79,7 @@ func build(t *testing.T) staged {
 
 func recording(machine string) string { return filepath.Join("../../testdata/hosts", machine+".txtar") }
 
-// outcome is what a user sees of a command.
+// outcome is the output and exit code of a command, as a user sees them.
 type outcome struct {
 	stdout, stderr string // stderr without the stage's own lines
 	notPlaced      string // those
@@ -125,7 +125,7 @@ func run1(t *testing.T, cmd *exec.Cmd) outcome {
 	return o
 }
 
-// environ is what a command on the machine sees without railhead-pod.
+// environ returns the environment of a command on the machine without railhead-pod.
 func environ(t *testing.T, machine string, set []string) []string {
 	t.Helper()
 	m, err := sysfs.Open(recording(machine))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/host/sysfs"
 )
 
@@ -23,22 +22,20 @@ func watchFlag(c *command, watch *time.Duration, usage string) {
 	}
 }
 
-// read takes a snapshot. With watch it takes another one after that time, with the counters of the first.
-func (m *machine) read(here sysfs.Machine, watch time.Duration) (host.Snapshot, error) {
+// openWatched opens the machine. With watch its snapshots have the counters of that time before.
+func (m *machine) openWatched(watch time.Duration) (sysfs.Machine, error) {
+	here, err := m.open()
 	switch {
+	case err != nil:
+		return here, err
 	case watch < 0:
-		return host.Snapshot{}, errors.New("--watch must be more than 0")
+		return here, errors.New("--watch must be more than 0")
 	case watch > 0 && !here.Live:
-		return host.Snapshot{}, fmt.Errorf("--watch: the counters of the recording %s do not change: use it on the "+
-			"machine itself",
+		return here, fmt.Errorf("--watch: the counters of the recording %s do not change: use it on the machine itself",
 			m.root)
-	}
-	s := here.Snapshot()
-	if watch > 0 {
+	case watch > 0:
+		here.Probes.Earlier = here.Snapshot().Counted()
 		<-time.After(watch)
-		earlier := s.Counted()
-		s = here.Snapshot()
-		s.Earlier = earlier
 	}
-	return s, nil
+	return here, nil
 }

@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/railhead/railhead/internal/exit"
-	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/wire"
 )
 
 func newWire(streams Streams) *command {
 	var m machine
 	var watch bool
+	var listen string
 	every := time.Second
 	format := "text"
 	c := newCommand("wire")
@@ -25,7 +25,8 @@ Exit status: 0 if packets moved over RDMA; 1 if none did; 3 if the kernel does n
 SELinux in a container; 2 for a wrong command line.`
 	c.example = `  railhead-pod wire
   railhead-pod wire --watch                  again every second, until Ctrl-C
-  railhead-pod wire --every 10s -o json`
+  railhead-pod wire --every 10s -o json
+  railhead-pod wire --listen :9440           serve /metrics to Prometheus`
 	c.run = func([]string) error {
 		here, err := m.open()
 		switch {
@@ -36,15 +37,17 @@ SELinux in a container; 2 for a wrong command line.`
 				minInterval)
 		case !here.Live:
 			return errors.New("--root: a recording does not move: use 'railhead-pod wire' on the machine itself")
+		case listen != "" && (watch || c.flags.Changed("output")):
+			return errors.New("--listen serves metrics and prints nothing: leave out --watch and -o")
 		}
-		s := here.Snapshot()
-		before := s.Wire
+		meter := newMeter(here, every)
+		if listen != "" {
+			return meter.serve(listen, streams)
+		}
 		for {
 			<-time.After(every)
-			s.Wire = here.Wire(s)
-			motion := wire.Between(before, s)
-			before = s.Wire
-			if err := writeMotion(streams, motion, format); err != nil {
+			motion := meter.read()
+			if err := meter.write(streams, motion, format); err != nil {
 				return err
 			}
 			if !watch {
@@ -54,20 +57,15 @@ SELinux in a container; 2 for a wrong command line.`
 	}
 	c.flags.BoolVarP(&watch, "watch", "w", false, "continue until Ctrl-C")
 	c.flags.DurationVar(&every, "every", every, "time between two readings")
-	outputFlag(c.flags, &format, "text", "json", "yaml")
+	c.flags.StringVar(&listen, "listen", "",
+		"serve /metrics for Prometheus at this `address`, such as :9440, with the sums of all readings")
+	outputFlag(c.flags, &format, "text", "json", "yaml", "prometheus")
 	m.rootFlag(c.flags)
 	return c
 }
 
 // minInterval bounds how often the driver is asked: mlx5 runs one firmware command for each queue pair.
 const minInterval = 100 * time.Millisecond
-
-func writeMotion(streams Streams, m wire.Motion, format string) error {
-	if format == "text" {
-		return report.Motion(streams.Out, m)
-	}
-	return report.Encode(streams.Out, format, m)
-}
 
 func exitOf(p wire.Proof) error {
 	switch p {

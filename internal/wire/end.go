@@ -1,19 +1,21 @@
-// Package wire tells from two readings of RDMA devices which programs move data, and over which device.
+// Package wire tells from two readings of RDMA devices which programs move data over which device, and what stops the
+// connections that carry none.
 package wire
 
 import (
 	"time"
 
-	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
 )
 
 // psnMask bounds packet sequence numbers: they have 24 bits (InfiniBand specification 9.2.1).
 const psnMask = 1<<24 - 1
 
+// window bounds the packets that a queue pair has sent and that are not acknowledged.
+const window = 1 << 20
+
 // Machine is a pod, or a node with all its pods, that was read twice.
 type Machine struct {
-	Ref           check.Ref
 	Before, After host.Wire
 	Ports         map[string]Port // by device; missing: unknown
 }
@@ -33,57 +35,99 @@ func (p Port) wraps() time.Duration {
 	return time.Duration(bits / (p.Gbps * 1e9) * float64(time.Second))
 }
 
-// End is one end of a connection: a queue pair, and what it did between two readings.
+// End is one end of a connection: a queue pair of a user program, and what it did between two readings.
 type End struct {
-	host.QueuePair
-	Machine check.Ref
-	Device  string
-	New     bool          // it is not in the first reading
-	Over    time.Duration // between the readings
+	Device         string              `json:"device"`
+	PID            int                 `json:"pid,omitempty"` // 0: of another PID namespace
+	Program        string              `json:"program,omitempty"`
+	Number         uint32              `json:"queuePair"`
+	Remote         uint32              `json:"-"` // 0: it has no other end
+	Type           host.QueuePairType  `json:"-"`
+	State          host.QueuePairState `json:"-"`
+	Next, Expected uint32              `json:"-"` // packet sequence numbers: the next to send, and to receive
 	// Packets sent and received since the first reading, modulo 2^24. Packets of RDMA reads count at the reading end as
 	// sent (InfiniBand specification 9.7.3.1).
-	Sent, Received uint32
+	Sent, Received uint32 `json:"-"`
+	Again          uint32 `json:"-"` // packets that it sends again, because they were not acknowledged
+	*readings             // of its device; nil: it is not in the first reading
+}
+
+// readings are the times of the two readings of a device, and what it counted between them.
+type readings struct {
+	from, until time.Time
+	unready     bool // a receiver was not ready
+	repeats     bool // a sender had no acknowledgement in time
+}
+
+// over returns the time between the readings of the end; 0: it is new.
+func (e End) over() time.Duration {
+	if e.readings == nil {
+		return 0
+	}
+	return e.until.Sub(e.from)
 }
 
 // Moved reports whether the end sent or received a packet between the readings. Of a new one that is not known.
-func (e End) Moved() bool { return !e.New && (e.Sent > 0 || e.Received > 0) }
+func (e End) Moved() bool { return e.Sent > 0 || e.Received > 0 }
 
-// Connected reports whether the queue pair has another end. The others are those of the kernel, datagrams, and those
-// that were made and not connected.
-func (e End) Connected() bool {
-	return !e.Kernel && e.Remote.IsKnown() && e.Remote.Value != 0 && e.State >= host.StateRTR
+// Connected reports whether the queue pair has another end. The others are datagrams, and those that were made and not
+// connected.
+func (e End) Connected() bool { return e.Remote != 0 && e.State >= host.StateRTR }
+
+// Broken reports whether the queue pair cannot carry data any more.
+func (e End) Broken() bool { return e.State == host.StateError || e.State == host.StateSQE }
+
+// sendsDatagrams reports whether the queue pair can send without a connection.
+func (e End) sendsDatagrams() bool {
+	return (e.Type == host.TypeUD || e.Type == host.TypeDriver) && e.State == host.StateRTS
 }
 
 // Ends returns the queue pairs of the second reading that user programs made, device by device.
 func (m Machine) Ends() []End {
-	before := map[string]map[uint32]host.QueuePair{}
-	taken := map[string]time.Time{}
-	for _, d := range m.Before.Devices {
-		if !d.QueuePairs.IsKnown() {
-			continue
-		}
-		taken[d.Name] = d.Taken
-		before[d.Name] = map[uint32]host.QueuePair{}
-		for _, q := range d.QueuePairs.Value {
-			before[d.Name][q.Number] = q
-		}
-	}
 	var all []End
 	for _, d := range m.After.Devices {
+		before := map[uint32]host.QueuePair{}
+		var read *readings
+		if then, known := m.Before.Device(d.Name); known && then.QueuePairs.IsKnown() {
+			read = &readings{
+				from: then.Taken, until: d.Taken,
+				unready: grown(then, d, unreadyCounters).Value > 0,
+				repeats: grown(then, d, repeatCounters).Value > 0,
+			}
+			for _, q := range then.QueuePairs.Value {
+				before[q.Number] = q
+			}
+		}
 		for _, q := range d.QueuePairs.Value {
 			if q.Kernel {
 				continue
 			}
-			e := End{QueuePair: q, Machine: m.Ref, Device: d.Name, New: true}
-			if was, known := before[d.Name][q.Number]; known && sameQueuePair(was, q) {
-				e.New, e.Over = false, d.Taken.Sub(taken[d.Name])
-				e.Sent = advance(was.SendPSN, q.SendPSN)
-				e.Received = advance(was.RecvPSN.Value, q.RecvPSN.Value)
+			e := endOf(d.Name, q)
+			if was, known := before[q.Number]; known && sameQueuePair(was, q) {
+				e.readings = read
+				e.compare(was)
 			}
 			all = append(all, e)
 		}
 	}
 	return all
+}
+
+func endOf(device string, q host.QueuePair) End {
+	return End{
+		Device: device, PID: q.PID.Value, Program: q.Program,
+		Number: q.Number, Remote: q.Remote.Value, Type: q.Type, State: q.State,
+		Next: q.SendPSN, Expected: q.RecvPSN.Value,
+	}
+}
+
+// compare counts the packets since an earlier reading. A number that went back a little is that of a packet that is
+// sent again (drivers/infiniband/sw/rxe/rxe_req.c req_retry): a queue pair at full speed cannot wrap so far.
+func (e *End) compare(was host.QueuePair) {
+	e.Sent, e.Received = advance(was.SendPSN, e.Next), advance(was.RecvPSN.Value, e.Expected)
+	if back := advance(e.Next, was.SendPSN); back > 0 && back <= window {
+		e.Sent, e.Again = 0, back
+	}
 }
 
 // sameQueuePair reports whether a number still means the same queue pair: numbers are used again.

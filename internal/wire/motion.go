@@ -2,6 +2,7 @@ package wire
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/railhead/railhead/internal/check"
@@ -16,11 +17,11 @@ type Proof string
 const (
 	NotProved    Proof = "unknown" // the queue pairs could not be read
 	RDMA         Proof = "rdma"    // packets were sent or received over RDMA
-	NoTraffic    Proof = "idle"    // queue pairs are connected, and no packet moved
+	NoTraffic    Proof = "idle"    // queue pairs could carry data, and no packet moved
 	NoConnection Proof = "none"    // no queue pair is connected
 )
 
-// Motion is what a pod or a node did between two readings.
+// Motion has the RDMA traffic of a pod or a node between two readings.
 type Motion struct {
 	Proof   Proof            `json:"proof"`
 	Why     string           `json:"why,omitempty"` // of NotProved
@@ -28,8 +29,15 @@ type Motion struct {
 	Usages  []Usage          `json:"usages"`
 	Rails   []string         `json:"rails,omitempty"`  // of the pod
 	Unused  []string         `json:"unused,omitempty"` // rails over which no packet moved
-	Links   []LinkRate       `json:"links,omitempty"`  // interfaces other than the rails'
+	Links   []LinkRate       `json:"links,omitempty"`  // interfaces whose traffic is not RDMA
 	Unread  []check.Evidence `json:"unread,omitempty"` // devices that could not be read
+	// OutOfSequence counts packets that were lost or reordered; absent if the devices do not count them.
+	OutOfSequence host.Fact[uint64] `json:"outOfSequence,omitzero"`
+
+	Openers []Opener `json:"openers,omitempty"` // processes without a queue pair
+
+	ends        []End
+	nodeNetwork bool // it has an interface of the node, whose traffic may be that of other pods
 }
 
 // LinkRate is the traffic of an interface, in bytes per second.
@@ -37,6 +45,14 @@ type LinkRate struct {
 	Name     string  `json:"name"`
 	Sent     float64 `json:"sent"`
 	Received float64 `json:"received"`
+}
+
+// Of compares the two readings of a Snapshot.
+func Of(s host.Snapshot) Motion {
+	if s.Earlier == nil {
+		return Between(host.Fact[host.Wire]{}, s)
+	}
+	return Between(s.Earlier.Wire, s)
 }
 
 // Between compares a machine with an earlier reading of it. Rates need the MTU and the rate of the ports, which are
@@ -50,19 +66,66 @@ func Between(before host.Fact[host.Wire], after host.Snapshot) Motion {
 	then, known := before.Get()
 	now, still := after.Wire.Get()
 	switch {
-	case after.Wire.IsZero():
+	case after.Wire.IsZero() && len(after.Devices) == 0:
 		m.Proof, m.Why = NoConnection, "the kernel has no RDMA"
 		return m
 	case !known || !still:
-		m.Proof, m.Why = NotProved, cmp.Or(after.Wire.Why, before.Why, "it was read once")
+		m.Proof, m.Why = NotProved, cmp.Or(after.Wire.Why, before.Why, "they were not read twice")
 		return m
 	}
 	machine := Machine{Before: then, After: now, Ports: portsOf(after)}
-	m.Usages = machine.Usages()
-	m.links(then, now, rails)
+	all := machine.Ends()
+	foreign := m.own(all, rails)
+	m.Openers = openers(now, all)
+	m.Usages = usages(m.ends, machine.Ports)
 	m.unread(now)
 	m.judge()
+	m.links(then, after, rails)
+	if m.Proof == NoConnection {
+		m.unlisted(machine, foreign)
+	}
+	m.outOfSequence(machine)
 	return m
+}
+
+func (m *Motion) outOfSequence(machine Machine) {
+	for _, d := range machine.After.Devices {
+		earlier, _ := machine.Before.Device(d.Name)
+		if lost, counted := grown(earlier, d, lossCounters).Get(); counted {
+			m.OutOfSequence = host.Know(m.OutOfSequence.Value + lost)
+		}
+	}
+}
+
+// own keeps the queue pairs of this pod. Where pods share devices, the kernel also lists those of other pods, without
+// their process. A virtual function belongs to one pod, whose other containers may use it. own returns a rail with
+// queue pairs that may be of this pod or of another one.
+func (m *Motion) own(all []End, rails []rail.Rail) (foreign string) {
+	for _, e := range all {
+		at := slices.IndexFunc(rails, func(r rail.Rail) bool { return r.Device == e.Device })
+		switch {
+		case e.PID != 0 || at >= 0 && rails[at].Virtual:
+			m.ends = append(m.ends, e)
+		case at >= 0:
+			foreign = e.Device
+		}
+	}
+	return foreign
+}
+
+// unlisted withdraws "no connection" if there may be queue pairs that the kernel does not list, or not as this pod's.
+func (m *Motion) unlisted(machine Machine, foreign string) {
+	if foreign != "" {
+		m.Proof, m.Why = NotProved, foreign+" has queue pairs of another container or pod"
+	}
+	for _, d := range machine.After.Devices {
+		then, _ := machine.Before.Device(d.Name)
+		requests := grown(then, d, requestCounters).Value
+		if requests > 0 && slices.Contains(m.Rails, d.Name) {
+			m.Proof = NotProved
+			m.Why = fmt.Sprintf("%s served %d requests of queue pairs that the kernel does not list", d.Name, requests)
+		}
+	}
 }
 
 // portsOf returns the MTU of RDMA and the rate of each device's first port. InfiniBand does not show its MTU in sysfs.
@@ -89,7 +152,7 @@ func (m *Motion) judge() {
 	moved := map[string]bool{}
 	for _, u := range m.Usages {
 		m.Seconds = max(m.Seconds, u.Over.Seconds())
-		if u.Pairs > 0 && m.Proof == NoConnection {
+		if u.Pairs+u.Datagrams > 0 && m.Proof == NoConnection {
 			m.Proof = NoTraffic
 		}
 		if u.Active > 0 {
@@ -109,28 +172,39 @@ func (m *Motion) judge() {
 func (m *Motion) unread(now host.Wire) {
 	for _, d := range now.Devices {
 		if d.QueuePairs.IsUnreadable() {
-			m.Unread = append(m.Unread, check.Evidence{Source: d.Name + ", queue pairs", Got: d.QueuePairs.Why})
+			m.Unread = append(m.Unread, check.Evidence{Source: queuePairsOf(d.Name), Got: d.QueuePairs.Why})
 		}
 	}
 }
 
-// links adds the interfaces that are not those of a rail.
-func (m *Motion) links(then, now host.Wire, rails []rail.Rail) {
+// queuePairsOf is the source of the evidence about a device that could not be read.
+func queuePairsOf(device string) string { return device + ", queue pairs" }
+
+// links adds the interfaces that are not those of a rail. Without a connection it adds those of the rails, too: what
+// they carry is not RDMA.
+func (m *Motion) links(then host.Wire, after host.Snapshot, rails []rail.Rail) {
+	now := after.Wire.Value
+	seconds := now.Taken.Sub(then.Taken).Seconds()
 	for _, l := range now.Links {
-		i := slices.IndexFunc(then.Links, func(e host.WireLink) bool { return e.Name == l.Name })
 		ofRail := slices.ContainsFunc(rails, func(r rail.Rail) bool { return r.Netdev == l.Name })
-		if i < 0 || ofRail {
+		link, _ := after.Link(l.Name)
+		m.nodeNetwork = m.nodeNetwork || !ofRail && link.PCI.IsKnown()
+		i := slices.IndexFunc(then.Links, func(e host.WireLink) bool { return e.Name == l.Name })
+		if i < 0 || seconds <= 0 || ofRail && m.Proof != NoConnection {
 			continue
 		}
-		earlier := then.Links[i]
-		seconds := now.Taken.Sub(then.Taken).Seconds()
-		if seconds <= 0 || !l.Sent.IsKnown() || !l.Received.IsKnown() {
-			continue
+		sent, received := more(then.Links[i].Sent, l.Sent), more(then.Links[i].Received, l.Received)
+		if sent.IsKnown() && received.IsKnown() {
+			rate := LinkRate{l.Name, float64(sent.Value) / seconds, float64(received.Value) / seconds}
+			m.Links = append(m.Links, rate)
 		}
-		m.Links = append(m.Links, LinkRate{
-			Name:     l.Name,
-			Sent:     float64(l.Sent.Value-earlier.Sent.Value) / seconds,
-			Received: float64(l.Received.Value-earlier.Received.Value) / seconds,
-		})
 	}
+}
+
+// more returns by how much a counter grew. One that is less was reset.
+func more(then, now host.Fact[uint64]) (n host.Fact[uint64]) {
+	if then.IsKnown() && now.IsKnown() && now.Value >= then.Value {
+		n = host.Know(now.Value - then.Value)
+	}
+	return n
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/host/sysfs"
+	"github.com/railhead/railhead/internal/rail"
 )
 
 // TestBetween compares readings of a recorded pod with four rails, of which one carries data.
@@ -39,6 +40,8 @@ func TestBetween(t *testing.T) {
 	halfRead := reading(2, 9000, 5000)
 	halfRead.Value.Devices = append(halfRead.Value.Devices,
 		host.WireDevice{Name: "mlx5_7", QueuePairs: host.Unread[[]host.QueuePair]("no such device")})
+	unused := reading(2, 0, 9000)
+	unused.Value.Devices[0].QueuePairs = host.Know([]host.QueuePair{})
 	for name, c := range map[string]struct {
 		before, after host.Fact[host.Wire]
 		want          Motion
@@ -50,10 +53,18 @@ func TestBetween(t *testing.T) {
 		"it stands still": {before, reading(2, 1000, 5000), Motion{
 			Proof: NoTraffic, Seconds: 2, Unused: pod4, Links: []LinkRate{{Name: "eth0"}},
 		}},
+		"no queue pair: what the rail carries is not RDMA": {before, unused, Motion{
+			Proof: NoConnection, Unused: pod4, Links: []LinkRate{
+				{Name: "eth0", Sent: 2000, Received: 2000}, {Name: "net1", Sent: 2000, Received: 2000},
+			},
+		}},
+		"counters that were reset": {before, reading(2, 9000, 100), Motion{
+			Proof: RDMA, Seconds: 2, Unused: []string{"mlx5_7", "mlx5_10", "mlx5_11"},
+		}},
 		"refused":       {refused, refused, Motion{Proof: NotProved, Why: "permission denied"}},
 		"refused later": {before, refused, Motion{Proof: NotProved, Why: "permission denied"}},
-		"no RDMA in the kernel": {host.Fact[host.Wire]{}, host.Fact[host.Wire]{},
-			Motion{Proof: NoConnection, Why: "the kernel has no RDMA"}},
+		"read by an earlier railhead-pod": {host.Fact[host.Wire]{}, host.Fact[host.Wire]{},
+			Motion{Proof: NotProved, Why: "they were not read twice"}},
 		"one device was not read, another moves": {before, halfRead, Motion{
 			Proof: RDMA, Seconds: 2, Unused: []string{"mlx5_7", "mlx5_10", "mlx5_11"}, Links: []LinkRate{{Name: "eth0"}},
 		}},
@@ -61,10 +72,14 @@ func TestBetween(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pod.Wire = c.after
 			got := Between(c.before, pod)
-			if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(Motion{}, "Usages", "Rails", "Unread")); diff != "" {
+			if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(Motion{}, "Usages", "Rails", "Unread"),
+				cmpopts.IgnoreUnexported(Motion{})); diff != "" {
 				t.Error(diff)
 			}
 		})
+	}
+	if got := Of(host.Snapshot{}); got.Proof != NoConnection || got.Why != "the kernel has no RDMA" {
+		t.Errorf("a machine without RDMA devices: %+v", got)
 	}
 	pod.Wire = reading(2, 9000, 9000)
 	// the rails have an MTU of 9000, so RDMA sends 4096 bytes in a packet
@@ -74,3 +89,28 @@ func TestBetween(t *testing.T) {
 }
 
 var pod4 = []string{"mlx5_6", "mlx5_7", "mlx5_10", "mlx5_11"}
+
+// TestUnlisted: a pod whose device serves requests may use queue pairs that the kernel does not list.
+func TestUnlisted(t *testing.T) {
+	var m Machine
+	for i, w := range []*host.Wire{&m.Before, &m.After} {
+		counters := host.Know(map[string]uint64{"rx_write_requests": uint64(i * 7)})
+		w.Devices = []host.WireDevice{{Name: "mlx5_0", Ports: []host.WirePort{{Number: 1, Counters: counters}}}}
+	}
+	motion := Motion{Proof: NoConnection, Rails: []string{"mlx5_0"}}
+	if motion.unlisted(m, ""); motion.Proof != NotProved {
+		t.Errorf("%+v", motion)
+	}
+}
+
+// TestOtherPods: queue pairs without a process, on a device that pods share, do not prove that this pod uses RDMA.
+func TestOtherPods(t *testing.T) {
+	ends := machine(queuePair{number: 17, remote: 42, sent: [2]uint32{9, 99}}).Ends()
+	for virtual, kept := range map[bool]int{true: 1, false: 0} {
+		var m Motion
+		foreign := m.own(ends, []rail.Rail{{Device: "mlx5_0", Virtual: virtual}})
+		if len(m.ends) != kept || (foreign == "") != virtual {
+			t.Errorf("virtual %v: %+v, %q", virtual, m.ends, foreign)
+		}
+	}
+}

@@ -1,25 +1,25 @@
 package wire
 
 import (
+	"cmp"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
 )
 
-// Usage is what one process does on one device of one machine.
+// Usage has the queue pairs and the traffic of one process on one device.
 type Usage struct {
-	Machine check.Ref     `json:"machine"`
-	Device  string        `json:"device"`
-	PID     int           `json:"pid,omitempty"` // 0: of another PID namespace
-	Program string        `json:"program,omitempty"`
-	Pairs   int           `json:"queuePairs"` // that are connected
-	Made    int           `json:"made"`       // that are not, such as datagrams and those in INIT
-	Active  int           `json:"active"`     // that moved
-	Sent    Amount        `json:"sent"`
-	Got     Amount        `json:"received"`
-	Over    time.Duration `json:"-"`
+	Device    string        `json:"device"`
+	PID       int           `json:"pid,omitempty"` // 0: of another PID namespace
+	Program   string        `json:"program,omitempty"`
+	Pairs     int           `json:"queuePairs"` // that are connected
+	Made      int           `json:"made"`       // that are not, such as datagrams and those in INIT
+	Datagrams int           `json:"datagrams,omitempty"`
+	Active    int           `json:"active"` // that moved
+	Sent      Amount        `json:"sent"`
+	Got       Amount        `json:"received"`
+	Over      time.Duration `json:"-"`
 }
 
 // Amount is data between two readings.
@@ -29,48 +29,47 @@ type Amount struct {
 	AtLeast bool    `json:"atLeast,omitempty"`        // the sequence numbers may have wrapped between the readings
 }
 
-// Usages sums up the queue pairs of a machine by device and process.
-func (m Machine) Usages() []Usage {
+// usages sums up queue pairs by device and process.
+func usages(ends []End, ports map[string]Port) []Usage {
 	type key struct {
 		device string
 		pid    int
 	}
 	at := map[key]int{}
 	var all []Usage
-	for _, e := range m.Ends() {
-		k := key{e.Device, e.PID.Value}
+	for _, e := range ends {
+		k := key{e.Device, e.PID}
 		i, known := at[k]
 		if !known {
 			i = len(all)
 			at[k] = i
-			all = append(all, Usage{Machine: m.Ref, Device: e.Device, PID: e.PID.Value, Program: e.Program})
+			all = append(all, Usage{Device: e.Device, PID: e.PID, Program: e.Program})
 		}
-		all[i].add(e, m.Ports[e.Device])
+		all[i].add(e, ports[e.Device])
 	}
 	slices.SortFunc(all, func(a, b Usage) int {
-		if c := strings.Compare(a.Device, b.Device); c != 0 {
-			return c
-		}
-		return a.PID - b.PID
+		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.PID, b.PID))
 	})
 	return all
 }
 
 func (u *Usage) add(e End, p Port) {
-	if !e.Connected() {
+	if e.Connected() {
+		u.Pairs++
+	} else {
 		u.Made++
-		return
 	}
-	u.Pairs++
+	if e.sendsDatagrams() {
+		u.Datagrams++
+	}
 	if e.Moved() {
 		u.Active++
 	}
-	if e.Over <= 0 {
-		return
+	if over := e.over(); over > 0 {
+		u.Over = max(u.Over, over)
+		u.Sent.add(e.Sent, over, p)
+		u.Got.add(e.Received, over, p)
 	}
-	u.Over = max(u.Over, e.Over)
-	u.Sent.add(e.Sent, e.Over, p)
-	u.Got.add(e.Received, e.Over, p)
 }
 
 func (a *Amount) add(packets uint32, over time.Duration, p Port) {
@@ -84,4 +83,32 @@ func (a *Amount) add(packets uint32, over time.Duration, p Port) {
 // Plus returns the sum of two amounts.
 func (a Amount) Plus(b Amount) Amount {
 	return Amount{a.Packets + b.Packets, a.Rate + b.Rate, a.AtLeast || b.AtLeast}
+}
+
+// Opener is a process that opened devices and made no queue pair on any.
+type Opener struct {
+	PID     int      `json:"pid"`
+	Program string   `json:"program,omitempty"`
+	Devices []string `json:"devices"`
+}
+
+// openers returns the processes without a queue pair. ends are all queue pairs of the machine.
+func openers(w host.Wire, ends []End) (all []Opener) {
+	at := map[int]int{} // by process: -1, or its place in all
+	for _, e := range ends {
+		at[e.PID] = -1
+	}
+	for _, d := range w.Devices {
+		for _, p := range d.Openers.Value {
+			i, known := at[p.PID]
+			if !known {
+				i = len(all)
+				at[p.PID], all = i, append(all, Opener{PID: p.PID, Program: p.Program})
+			}
+			if i >= 0 && !slices.Contains(all[i].Devices, d.Name) {
+				all[i].Devices = append(all[i].Devices, d.Name)
+			}
+		}
+	}
+	return all
 }

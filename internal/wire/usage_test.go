@@ -6,29 +6,31 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
 )
 
-// pair is one queue pair at two readings: packet sequence numbers sent and expected.
-type pair struct {
+// queuePair is one queue pair at two readings: packet sequence numbers sent and expected.
+type queuePair struct {
 	number, remote uint32
 	sent, expected [2]uint32
 	state          host.QueuePairState
 	pid            int
+	since          int // 1: only in the second reading
 }
 
 var start = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
 // machine returns a pod with one device whose queue pairs were read twice, a second apart.
-func machine(name string, pairs ...pair) Machine {
+func machine(pairs ...queuePair) Machine {
 	m := Machine{
-		Ref:   check.PodRef("train", name),
 		Ports: map[string]Port{"mlx5_0": {MTU: 4096, Gbps: 400}},
 	}
 	for i, at := range []*host.Wire{&m.Before, &m.After} {
 		all := []host.QueuePair{}
 		for _, p := range pairs {
+			if p.since > i {
+				continue
+			}
 			q := host.QueuePair{Number: p.number, Type: host.TypeRC, State: p.state, SendPSN: p.sent[i]}
 			if q.PID = host.Know(p.pid); p.remote != 0 {
 				q.Remote, q.RecvPSN = host.Know(p.remote), host.Know(p.expected[i])
@@ -49,7 +51,7 @@ func machine(name string, pairs ...pair) Machine {
 
 func TestWrappedNumbers(t *testing.T) {
 	const last = 1<<24 - 1
-	m := machine("a", pair{number: 17, remote: 42, sent: [2]uint32{last, 3}, expected: [2]uint32{5, 5}})
+	m := machine(queuePair{number: 17, remote: 42, sent: [2]uint32{last, 3}, expected: [2]uint32{5, 5}})
 	if e := m.Ends()[0]; e.Sent != 4 || e.Received != 0 || !e.Moved() {
 		t.Errorf("%+v", e)
 	}
@@ -57,33 +59,53 @@ func TestWrappedNumbers(t *testing.T) {
 
 // TestReusedNumber: a queue pair of another process that has the number of an earlier one did not move.
 func TestReusedNumber(t *testing.T) {
-	m := machine("a", pair{number: 17, remote: 42, sent: [2]uint32{5, 900}, pid: 7})
+	m := machine(queuePair{number: 17, remote: 42, sent: [2]uint32{5, 900}, pid: 7})
 	m.Before.Devices[0].QueuePairs.Value[0].PID = host.Know(6)
-	if e := m.Ends()[0]; !e.New || e.Moved() {
+	if e := m.Ends()[0]; e.readings != nil || e.Moved() {
 		t.Errorf("%+v", e)
 	}
 }
 
 func TestUsages(t *testing.T) {
-	m := machine("a",
-		pair{number: 1, remote: 11, sent: [2]uint32{0, 250000}, expected: [2]uint32{0, 10}, pid: 7},
-		pair{number: 2, remote: 12, sent: [2]uint32{0, 250000}, pid: 7},
-		pair{number: 3, state: host.StateInit, pid: 7},
-		pair{number: 4, remote: 14, pid: 8},
+	m := machine(
+		queuePair{number: 1, remote: 11, sent: [2]uint32{0, 250000}, expected: [2]uint32{0, 10}, pid: 7},
+		queuePair{number: 2, remote: 12, sent: [2]uint32{0, 250000}, pid: 7},
+		queuePair{number: 3, state: host.StateInit, pid: 7},
+		queuePair{number: 4, remote: 14, pid: 8},
 	)
 	want := []Usage{
 		{
-			Machine: m.Ref, Device: "mlx5_0", PID: 7, Pairs: 2, Made: 1, Active: 2, Over: time.Second,
+			Device: "mlx5_0", PID: 7, Pairs: 2, Made: 1, Active: 2, Over: time.Second,
 			Sent: Amount{Packets: 500000, Rate: 500000 * 4096}, Got: Amount{Packets: 10, Rate: 10 * 4096},
 		},
-		{Machine: m.Ref, Device: "mlx5_0", PID: 8, Pairs: 1, Over: time.Second},
+		{Device: "mlx5_0", PID: 8, Pairs: 1, Over: time.Second},
 	}
-	if diff := cmp.Diff(want, m.Usages()); diff != "" {
+	if diff := cmp.Diff(want, usages(m.Ends(), m.Ports)); diff != "" {
 		t.Error(diff)
 	}
 	// 2^24 packets of 4096 bytes take 1.37 s at 400 Gb/s
 	m.After.Devices[0].Taken = start.Add(2 * time.Second)
-	if u := m.Usages(); !u[0].Sent.AtLeast || u[1].Sent.AtLeast {
+	if u := usages(m.Ends(), m.Ports); !u[0].Sent.AtLeast || u[1].Sent.AtLeast {
 		t.Errorf("%+v", u)
+	}
+}
+
+// TestOpeners: a process with a queue pair on one of the devices that it opened is not listed.
+func TestOpeners(t *testing.T) {
+	m := machine(queuePair{number: 1, remote: 11, pid: 7})
+	python := func(pids ...int) host.Fact[[]host.Process] {
+		var all []host.Process
+		for _, pid := range pids {
+			all = append(all, host.Process{PID: pid, Program: "python"})
+		}
+		return host.Know(all)
+	}
+	m.After.Devices[0].Openers = python(7, 8, 8)
+	m.After.Devices = append(m.After.Devices,
+		host.WireDevice{Name: "mlx5_1", Openers: python(7, 8)},
+		host.WireDevice{Name: "mlx5_2", Openers: host.Unread[[]host.Process]("invalid argument")})
+	want := []Opener{{8, "python", []string{"mlx5_0", "mlx5_1"}}}
+	if diff := cmp.Diff(want, openers(m.After, m.Ends())); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -12,6 +12,7 @@ const (
 	deviceGet  = nldev | 1
 	resQPGet   = nldev | 10
 	statGet    = nldev | 17
+	resCtxGet  = nldev | 22
 	nldev      = 5 << 10
 	flagDump   = 0x300 // NLM_F_DUMP
 	maxMessage = 64 << 10
@@ -34,6 +35,7 @@ const (
 	attrCounters     = 80
 	attrCounterName  = 82
 	attrCounterValue = 83
+	attrContext      = 86
 )
 
 // device is one RDMA device that this network namespace may use.
@@ -91,6 +93,23 @@ func parseQueuePair(entry []byte) (q host.QueuePair) {
 		}
 	})
 	return q
+}
+
+// parseOpeners returns the processes of one message of a dump of contexts.
+func parseOpeners(body []byte) (all []host.Process) {
+	EachAttribute(body, func(kind uint16, table []byte) {
+		if kind != attrContext {
+			return
+		}
+		EachAttribute(table, func(_ uint16, entry []byte) {
+			EachAttribute(entry, func(kind uint16, value []byte) {
+				if kind == attrPID {
+					all = append(all, host.Process{PID: int(number(value))})
+				}
+			})
+		})
+	})
+	return all
 }
 
 // parseCounters returns the hardware counters of a port.

@@ -29,8 +29,9 @@ func Wire(now func() time.Time) (host.Wire, error) {
 		w.Devices = append(w.Devices, host.WireDevice{
 			Name:       d.name,
 			Taken:      now().UTC(),
-			QueuePairs: r.queuePairs(d),
+			QueuePairs: dump(r, resQPGet, d, parseQueuePairs),
 			Ports:      r.ports(d),
+			Openers:    dump(r, resCtxGet, d, parseOpeners),
 		})
 	}
 	return w, nil
@@ -68,11 +69,12 @@ func (r reader) devices() ([]device, error) {
 	return all, err
 }
 
-func (r reader) queuePairs(d device) host.Fact[[]host.QueuePair] {
-	all := []host.QueuePair{}
-	err := r.ask(resQPGet, flagDump, d, 0, func(body []byte) { all = append(all, parseQueuePairs(body)...) })
+// dump returns all resources of a kind that a device has.
+func dump[T any](r reader, command uint16, d device, parse func(body []byte) []T) host.Fact[[]T] {
+	all := []T{}
+	err := r.ask(command, flagDump, d, 0, func(body []byte) { all = append(all, parse(body)...) })
 	if err != nil {
-		return host.Unread[[]host.QueuePair](err.Error())
+		return host.Unread[[]T](err.Error())
 	}
 	return host.Know(all)
 }

@@ -47,6 +47,18 @@ func TestQueuePairs(t *testing.T) {
 	}
 }
 
+func TestOpeners(t *testing.T) {
+	const entry, number = 87, 64 // RDMA_NLDEV_ATTR_RES_CTX_ENTRY, _CTXN
+	message := append(attribute(attrDevIndex, Uint32(0)...), nested(attrContext,
+		nested(entry, attribute(number, Uint32(1)...), attribute(attrPID, Uint32(71)...)),
+		nested(entry, attribute(number, Uint32(2)...)), // of another PID namespace
+		nested(entry, named(attrKernelName, "ib_core")),
+	)...)
+	if diff := cmp.Diff([]host.Process{{PID: 71}}, parseOpeners(message)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestCounters(t *testing.T) {
 	count := func(name string, n uint64) []byte {
 		return nested(81, named(attrCounterName, name), attribute(attrCounterValue, binary.NativeEndian.AppendUint64(nil, n)...))
@@ -76,6 +88,7 @@ func FuzzRDMA(f *testing.F) {
 				t.Errorf("%d queue pairs in %d bytes", len(all), len(body))
 			}
 			parseCounters(body)
+			parseOpeners(body)
 			parseDevice(body)
 			data = rest
 		}

@@ -141,6 +141,8 @@ func allowedLines(name string, uid int) func(line string) bool {
 		return beginning("MemTotal:")
 	case name == "proc/self/status":
 		return beginning("Uid:", "Cap", "NoNewPrivs:")
+	case isProcessFile(name, "/cgroup"):
+		return func(line string) bool { return podOf(line) != "" }
 	case isProcessFile(name, "/status"):
 		return beginning("CapEff:")
 	case strings.Contains(name, "containerd.service"):

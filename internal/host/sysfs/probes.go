@@ -28,6 +28,8 @@ type Probes struct {
 	Wire       func() (host.Wire, error)   // RDMA devices of this network namespace, in motion
 	// Route returns the gateway, if any, by which an address bound to its interface reaches dest.
 	Route routeProbe
+	// Earlier is an earlier reading of the machine, from a recording or taken before; nil: there is none.
+	Earlier *host.Snapshot
 }
 
 type routeProbe func(from netip.Addr, link int, dest netip.Addr) (gateway netip.Addr, err error)
@@ -47,6 +49,7 @@ type answers struct {
 	VFs       []host.Link            `json:"vfs,omitempty"`    //
 	Routes    map[string]string      `json:"routes,omitempty"` // "from index dest" -> gateway, neighbourRoute or error
 	Wire      *host.Fact[host.Wire]  `json:"wire,omitempty"`
+	Earlier   *host.Snapshot         `json:"earlier,omitempty"`
 	UID       int                    `json:"uid"`
 }
 
@@ -63,7 +66,7 @@ func recordedProbes(root fs.FS) (Probes, error) {
 	if err := json.Unmarshal(data, &a); err != nil {
 		return Probes{}, err
 	}
-	p := Probes{Now: func() time.Time { return a.Taken }, UID: func() int { return a.UID }}
+	p := Probes{Now: func() time.Time { return a.Taken }, UID: func() int { return a.UID }, Earlier: a.Earlier}
 	if a.Environ != nil {
 		p.Environ = func() []string {
 			env := make([]string, 0, len(a.Environ))

@@ -10,7 +10,7 @@ import (
 // Problem, so that one broken HCA does not hide the other seven.
 func Read(root fs.FS, p Probes) host.Snapshot {
 	in := newInput(root, p)
-	s := host.Snapshot{SchemaVersion: host.SchemaVersion}
+	s := host.Snapshot{SchemaVersion: host.SchemaVersion, Earlier: p.Earlier}
 	if p.Now != nil {
 		s.Taken = p.Now().UTC()
 	}

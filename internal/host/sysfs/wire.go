@@ -24,20 +24,7 @@ func readWire(in *input, s *host.Snapshot) {
 		s.Wire = host.Unread[host.Wire](err.Error())
 		return
 	}
-	programs := map[int]string{}
-	for _, d := range wire.Devices {
-		for i := range d.QueuePairs.Value {
-			q := &d.QueuePairs.Value[i]
-			pid, known := q.PID.Get()
-			if !known || q.Program != "" {
-				continue
-			}
-			if _, read := programs[pid]; !read {
-				programs[pid] = strings.TrimSpace(in.text(fmt.Sprintf("proc/%d/comm", pid)).Value)
-			}
-			q.Program = programs[pid]
-		}
-	}
+	nameProcesses(in, &wire)
 	for _, l := range s.Links {
 		if l.Name == "lo" {
 			continue
@@ -50,6 +37,53 @@ func readWire(in *input, s *host.Snapshot) {
 		})
 	}
 	s.Wire = host.Know(wire)
+}
+
+// podOf returns the UID of the pod in /proc/PID/cgroup. The kubelet's cgroups are kubepods/burstable/pod<UID>, or with
+// systemd kubepods-burstable-pod<UID with underscores>.slice (kubernetes pkg/kubelet/cm/pod_container_manager_linux.go,
+// cgroup_manager_linux.go). In a container's own cgroup namespace there is none.
+func podOf(cgroup string) string {
+	for part := range strings.FieldsFuncSeq(cgroup, func(r rune) bool { return r == '/' || r == '\n' }) {
+		at := strings.LastIndex(part, "pod")
+		if at < 0 {
+			continue
+		}
+		uid := strings.ReplaceAll(strings.TrimSuffix(part[at+len("pod"):], ".slice"), "_", "-")
+		if len(uid) == 36 && strings.Count(uid, "-") == 4 {
+			return uid
+		}
+	}
+	return ""
+}
+
+// nameProcesses reads the names of processes, and the pods that they belong to.
+func nameProcesses(in *input, w *host.Wire) {
+	programs := map[int]string{}
+	if w.Pods == nil {
+		w.Pods = map[int]string{}
+	}
+	name := func(pid int, program *string) {
+		if *program != "" || pid == 0 {
+			return
+		}
+		if _, read := programs[pid]; !read {
+			programs[pid] = strings.TrimSpace(in.text(fmt.Sprintf("proc/%d/comm", pid)).Value)
+			if pod := podOf(in.text(fmt.Sprintf("proc/%d/cgroup", pid)).Value); pod != "" {
+				w.Pods[pid] = pod
+			}
+		}
+		*program = programs[pid]
+	}
+	for _, d := range w.Devices {
+		for i := range d.QueuePairs.Value {
+			q := &d.QueuePairs.Value[i]
+			name(q.PID.Value, &q.Program)
+		}
+		for i := range d.Openers.Value {
+			o := &d.Openers.Value[i]
+			name(o.PID, &o.Program)
+		}
+	}
 }
 
 func parseCount(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) }

@@ -25,13 +25,18 @@ func TestRecordedWire(t *testing.T) {
 	for name, answer := range map[string]error{"read": nil, "refused": syscall.EACCES, "no RDMA": syscall.EPROTONOSUPPORT} {
 		t.Run(name, func(t *testing.T) {
 			machine.Probes.Wire = func() (host.Wire, error) { return queuePairs, answer }
+			machine.Probes.Earlier = &host.Snapshot{SchemaVersion: 1, Wire: host.Know(queuePairs)}
 			read, archive := machine.Record()
 			again, err := Recorded(archive)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(read.Wire, again.Snapshot().Wire); diff != "" {
+			replayed := again.Snapshot()
+			if diff := cmp.Diff(read.Wire, replayed.Wire); diff != "" {
 				t.Error(diff)
+			}
+			if replayed.Earlier == nil || !cmp.Equal(replayed.Earlier.Wire, host.Know(queuePairs)) {
+				t.Errorf("the earlier reading: %+v", replayed.Earlier)
 			}
 			if wire, known := read.Wire.Get(); known != (answer == nil) || known && len(wire.Links) == 0 {
 				t.Errorf("%+v", read.Wire)
@@ -40,5 +45,26 @@ func TestRecordedWire(t *testing.T) {
 				t.Errorf("%+v", read.Wire)
 			}
 		})
+	}
+}
+
+func TestPodOf(t *testing.T) {
+	const uid = "0f2a8b6e-4a3c-4a8e-9c55-6d8f3e0b7a11"
+	for name, c := range map[string]struct{ cgroup, want string }{
+		"CRI-O": {"0::/kubepods.slice/kubepods-burstable.slice/" +
+			"kubepods-burstable-pod0f2a8b6e_4a3c_4a8e_9c55_6d8f3e0b7a11.slice/crio-83b35ad4.scope/container\n", uid},
+		"guaranteed": {
+			"0::/kubepods.slice/kubepods-pod0f2a8b6e_4a3c_4a8e_9c55_6d8f3e0b7a11.slice/a.scope\n", uid,
+		},
+		"cgroupfs":              {"0::/kubepods/besteffort/pod" + uid + "/83b35ad4\n", uid},
+		"version 1":             {"12:pids:/kubepods/pod" + uid + "/83b35ad4\n11:cpu:/\n", uid},
+		"its own namespace":     {"0::/\n", ""},
+		"a service":             {"0::/system.slice/podman.service\n", ""},
+		"a container of podman": {"0::/machine.slice/libpod-83b35ad4.scope/container\n", ""},
+		"a process that ended":  {"", ""},
+	} {
+		if got := podOf(c.cgroup); got != c.want {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 }

@@ -149,3 +149,24 @@ func TestWatchSeesLostPorts(t *testing.T) {
 		t.Errorf("a virtual function that goes down with its pod: %s", f.Summary)
 	}
 }
+
+// TestCountersOfNetlink: in a pod whose sysfs has no counters, the rails' are read from RDMA netlink. Those of devices
+// that are not the pod's are not judged.
+func TestCountersOfNetlink(t *testing.T) {
+	reading := func(device string, lost uint64) host.Snapshot {
+		s := read(t, pod)
+		s.Wire = host.Know(host.Wire{Devices: []host.WireDevice{{Name: device, Ports: []host.WirePort{
+			{Number: 1, Counters: host.Know(map[string]uint64{"out_of_sequence": lost})},
+		}}}})
+		return s
+	}
+	for device, want := range map[string]bool{"mlx5_6": true, "mlx5_99": false} {
+		r := Watch(reading(device, 3), reading(device, 8))
+		found := slices.ContainsFunc(r.Findings, func(f check.Finding) bool {
+			return f.Check == PacketsInTurn && f.Status == check.Warn && f.Concerns(check.PortRef(device, 1))
+		})
+		if found != want {
+			t.Errorf("%s: %+v", device, r.Findings)
+		}
+	}
+}

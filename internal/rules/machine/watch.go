@@ -2,10 +2,12 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/rail"
 )
 
 // Watch judges the port counters of a machine between two readings.
@@ -42,13 +44,13 @@ var watchChecks = []check.Check[*subject]{
 func linkStable(t *subject) []check.Finding {
 	g := t.growth(linkCounters)
 	for _, l := range t.Links {
+		earlier, _ := t.before.Link(l.Name)
 		now, counts := l.CarrierChanges.Get()
-		if !counts || !l.PCI.IsKnown() {
+		then, counted := earlier.CarrierChanges.Get()
+		if !counts || !counted || !l.PCI.IsKnown() {
 			continue
 		}
-		g.read = true
-		earlier, _ := t.before.Link(l.Name)
-		if then, ok := earlier.CarrierChanges.Get(); ok && now > then {
+		if g.read = true; now > then {
 			g.grew(check.LinkRef(l.Name), "/sys/class/net/"+l.Name+"/carrier_changes", uint64(now-then))
 		}
 	}
@@ -114,17 +116,45 @@ func (t *subject) growth(counters []string) *growth {
 	for _, d := range t.Devices {
 		earlier, _ := t.before.Device(d.Name)
 		for i, p := range d.Ports[:min(len(d.Ports), len(earlier.Ports))] {
-			for _, name := range counters {
-				now, counts := p.Counters[name]
-				g.read = g.read || counts
-				if then := earlier.Ports[i].Counters[name]; now > then { // less: the counters were reset
-					source := fmt.Sprintf("/sys/class/infiniband/%s/ports/%d %s", d.Name, p.Number, name)
-					g.grew(check.PortRef(d.Name, p.Number), source, now-then)
-				}
-			}
+			source := fmt.Sprintf("/sys/class/infiniband/%s/ports/%d ", d.Name, p.Number)
+			g.compare(check.PortRef(d.Name, p.Number), source, counters, earlier.Ports[i].Counters, p.Counters)
 		}
 	}
+	if !g.read {
+		t.growthOfRails(g, counters)
+	}
 	return g
+}
+
+// growthOfRails reads the counters from RDMA netlink, which has them where sysfs does not. It also shows the devices of
+// other pods: only rails count.
+func (t *subject) growthOfRails(g *growth, counters []string) {
+	rails := rail.Resolve(t.Snapshot, rail.Pod).Devices()
+	for _, d := range t.Wire.Value.Devices {
+		if !slices.Contains(rails, d.Name) {
+			continue
+		}
+		earlier, _ := t.before.Wire.Value.Device(d.Name)
+		for i, p := range d.Ports[:min(len(d.Ports), len(earlier.Ports))] {
+			source := fmt.Sprintf("RDMA netlink, %s port %d ", d.Name, p.Number)
+			then, now := earlier.Ports[i].Counters.Value, p.Counters.Value
+			g.compare(check.PortRef(d.Name, p.Number), source, counters, then, now)
+		}
+	}
+}
+
+// compare adds the counters of a port that grew. One that is less was reset.
+func (g *growth) compare(port check.Ref, source string, names []string, before, after map[string]uint64) {
+	for _, name := range names {
+		then, counted := before[name]
+		now, counts := after[name]
+		if !counts || !counted {
+			continue
+		}
+		if g.read = true; now > then {
+			g.grew(port, source+name, now-then)
+		}
+	}
 }
 
 // finding judges the growth. If network namespaces share HCAs, only the first one sees counters

@@ -1,0 +1,157 @@
+package wire
+
+import (
+	"slices"
+	"time"
+
+	"github.com/railhead/railhead/internal/check"
+)
+
+// State says what a connection does.
+type State string
+
+// The states. Lost, and an end that is gone, are faults of the network or of a peer; the others are up to the program.
+const (
+	HalfSeen State = "half seen" // one end was read, or the ends were read at different times
+	Moving   State = "moving"    // packets were sent or received between the readings
+	Idle     State = "idle"      // the packets sent have arrived: the program sends nothing
+	NotReady State = "not ready" // packets are outstanding, because a program does not receive them
+	Lost     State = "lost"      // packets are outstanding and neither end moves: the network holds or drops them
+	PeerGone State = "peer gone" // the other end does not exist any more, or one is in error
+)
+
+// Connection is a pair of ends, or an end whose other end was not found.
+type Connection struct {
+	State State  `json:"state"`
+	A     Place  `json:"a"`
+	B     Place  `json:"b"`               // the zero Place: not found
+	Drops []Drop `json:"drops,omitempty"` // of a connection that is Lost
+}
+
+// Place is an end, and the machine that has it.
+type Place struct {
+	*End
+	Machine check.Ref `json:"machine"`
+}
+
+// Drop has the packets of one direction that did not arrive.
+type Drop struct {
+	From    Place  `json:"from"`
+	To      Place  `json:"to"`
+	Packets uint32 `json:"packets"` // 0: only acknowledgements
+}
+
+// Connections pairs the ends of all machines and tells what each connection does. whole says that the machines are all
+// those of a job.
+func Connections(members []Member, whole bool) []Connection {
+	var ends []Place
+	peerless := false // a machine with rails has no connection
+	for i := range members {
+		m := &members[i]
+		for k := range m.ends {
+			if e := &m.ends[k]; e.Connected() {
+				ends = append(ends, Place{e, m.Ref})
+			}
+		}
+		peerless = peerless || m.Proof == NoConnection && len(m.Rails) > 0
+	}
+	var all []Connection
+	for _, p := range paired(ends, whole) {
+		all = append(all, p.judge(whole && peerless))
+	}
+	return all
+}
+
+// judge tells what a pair does. peerless says that a machine of the job has no connection, and all machines were read:
+// an end without another end has lost it.
+func (p pair) judge(peerless bool) Connection {
+	c := Connection{A: p.a, B: p.b}
+	alone := p.b.End == nil
+	switch {
+	case p.a.Broken() || !alone && p.b.Broken():
+		c.State = PeerGone
+	case p.moves():
+		c.State = Moving
+	case alone && peerless:
+		c.State = PeerGone
+	case alone || !together(p.a, p.b) || p.a.mayRepeat(p.b) || p.b.mayRepeat(p.a):
+		c.State = HalfSeen
+	default:
+		c.State, c.Drops = p.judgeStill()
+	}
+	return c
+}
+
+// moves reports whether packets moved. What one end sent proves it only if the other end was not read at the same time,
+// or has no packet outstanding: a packet that is lost is sent again and again.
+func (p pair) moves() bool {
+	if p.b.End == nil || !together(p.a, p.b) {
+		return p.a.Moved() || p.b.End != nil && p.b.Moved()
+	}
+	arrives := func(from, to Place) bool {
+		return to.Received > 0 || from.Sent > 0 && !from.holds(to) && !from.mayRepeat(to)
+	}
+	return arrives(p.a, p.b) || arrives(p.b, p.a)
+}
+
+// holds reports whether a packet that was outstanding at the first reading of the end still is: nothing arrived.
+func (from Place) holds(to Place) bool {
+	return to.Received == 0 && isOutstanding(from.Next-from.Sent, to.Expected)
+}
+
+// mayRepeat reports whether all that the end sent may have been sent before: its device had to repeat packets, and none
+// arrived.
+func (from Place) mayRepeat(to Place) bool {
+	return from.Sent > 0 && from.repeats && to.Received == 0 && !from.holds(to) && isOutstanding(from.Next, to.Expected)
+}
+
+// isOutstanding reports whether a sender is ahead of its receiver.
+func isOutstanding(next, expected uint32) bool {
+	n := advance(expected, next)
+	return n > 0 && n <= window
+}
+
+// judgeStill tells what a pair does of which neither end moves.
+func (p pair) judgeStill() (State, []Drop) {
+	all := slices.Concat(drops(p.a, p.b), drops(p.b, p.a))
+	switch {
+	case len(all) == 0 && (p.a.repeats || p.b.repeats):
+		return HalfSeen, nil // it may be this one whose acknowledgements are lost
+	case len(all) == 0:
+		return Idle, nil
+	case p.a.unready || p.b.unready:
+		return NotReady, nil
+	case p.doubtful:
+		return HalfSeen, nil
+	}
+	return Lost, all
+}
+
+// together reports whether two ends were read twice each, and in part at the same time: what neither end moved then was
+// outstanding all that time, longer than any packet is under way.
+func together(a, b Place) bool {
+	const least = 200 * time.Millisecond
+	if a.readings == nil || b.readings == nil {
+		return false
+	}
+	from, until := a.from, a.until
+	if b.from.After(from) {
+		from = b.from
+	}
+	if b.until.Before(until) {
+		until = b.until
+	}
+	return until.Sub(from) >= min(least, a.over()/2)
+}
+
+// drops returns the packets that one end sent and the other does not have, or its answers to packets that are sent
+// again.
+func drops(from, to Place) []Drop {
+	switch next := from.Next + from.Again; {
+	case isOutstanding(next, to.Expected):
+		return []Drop{{from, to, advance(to.Expected, next)}}
+	case from.Again > 0:
+		return []Drop{{From: to, To: from}}
+	}
+	return nil
+}
