@@ -22,6 +22,7 @@ import (
 	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/report/html"
 	"github.com/railhead/railhead/internal/rules"
+	"github.com/railhead/railhead/internal/wire"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -101,8 +102,8 @@ type reading struct {
 // ErrEmpty means that a bench has just created its result file.
 var ErrEmpty = errors.New("nothing was written to it yet")
 
-var errNoReport = errors.New("it is neither an archive nor the JSON of a bench, a diagnosis or a snapshot, " +
-	"nor a recorded machine")
+var errNoReport = errors.New("it is neither an archive nor the JSON of a bench, a diagnosis, readings or a " +
+	"snapshot, nor a recorded machine")
 
 // readReport recognizes a file by its content.
 func readReport(name string, text []byte) (reading, error) {
@@ -132,6 +133,13 @@ func readReport(name string, text []byte) (reading, error) {
 	case has("problems", "pods", "nodes"):
 		v, err := parseVerdict(text)
 		return reading{page: verdictPage(v, html.Diagnosed{File: short})}, err
+	case has("rails", "points"):
+		var s wire.Series
+		err := json.Unmarshal(text, &s)
+		if err = cmp.Or(err, s.Check()); err != nil {
+			return reading{}, fmt.Errorf("not readings of 'railhead wire': %w", err)
+		}
+		return reading{page: html.FromSeries(s, short)}, nil
 	case has("schemaVersion"):
 		s, err := examine.ParseSnapshot(text)
 		return machineReading(s, short), err

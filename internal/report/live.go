@@ -34,28 +34,57 @@ type Live struct {
 	Width int // columns of the terminal; 0 means 80
 
 	drawn int             // lines of the frame on the screen
+	text  bool            // of Draw: it is on the screen
 	shown map[string]bool // lines written without a terminal
 }
 
 const barWidth = 24
 
-// Show replaces the previous frame.
+// Show replaces the previous frame, but not the text of Draw.
 func (l *Live) Show(f Frame) {
-	if !l.TTY {
+	switch {
+	case !l.TTY:
 		l.writeChanges(f)
+	case !l.text:
+		lines := f.lines()
+		for i := range lines {
+			lines[i] = cut(lines[i], l.width())
+		}
+		l.draw(lines)
+	}
+}
+
+// Draw replaces the previous frame or text of a terminal by a text. It wraps long lines. Elsewhere it writes nothing.
+func (l *Live) Draw(text string) {
+	if !l.TTY {
 		return
 	}
-	width := l.Width
-	if width <= 0 {
-		width = 80
+	var lines []string
+	for line := range strings.Lines(text) {
+		rest := []rune(strings.TrimSuffix(line, "\n"))
+		for ; len(rest) > l.width(); rest = rest[l.width():] {
+			lines = append(lines, string(rest[:l.width()]))
+		}
+		lines = append(lines, string(rest))
 	}
-	lines := f.lines()
+	l.text = true
+	l.draw(lines)
+}
+
+func (l *Live) width() int {
+	if l.Width <= 0 {
+		return 80
+	}
+	return l.Width
+}
+
+func (l *Live) draw(lines []string) {
 	var b strings.Builder
 	if l.drawn > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA", l.drawn)
 	}
 	for _, line := range lines {
-		fmt.Fprintf(&b, "\r\x1b[2K%s\n", cut(line, width))
+		fmt.Fprintf(&b, "\r\x1b[2K%s\n", line)
 	}
 	b.WriteString("\x1b[J") // erases the rest of a longer frame
 	l.drawn = len(lines)

@@ -28,3 +28,22 @@ func TestSay(t *testing.T) {
 		t.Errorf("on a terminal (-want +got):\n%s", diff)
 	}
 }
+
+// A text replaces the previous one and wraps. Progress does not replace it, but messages stay above it.
+func TestDraw(t *testing.T) {
+	var out bytes.Buffer
+	l := Live{W: &out, TTY: true, Width: 6}
+	l.Show(Frame{Text: "0 of 2"})
+	l.Draw("123456\n1234567890\n")
+	l.Show(Frame{Text: "0 of 2"})
+	l.Draw("short\n")
+	l.Say("gone")
+	l.Draw("short\n")
+	const want = "\r\x1b[2K0 of…\n\x1b[J" +
+		"\x1b[1A\r\x1b[2K123456\n\r\x1b[2K123456\n\r\x1b[2K7890\n\x1b[J" +
+		"\x1b[3A\r\x1b[2Kshort\n\x1b[J" +
+		"gone\n\r\x1b[2Kshort\n\x1b[J"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+}

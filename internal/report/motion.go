@@ -24,6 +24,7 @@ func Motion(w io.Writer, m wire.Motion) error {
 			return err
 		}
 	}
+	few(w, m.Openers, "process", opened)
 	for _, e := range m.Unread {
 		Line(w, "not read: %s: %s", e.Source, e.Got)
 	}
@@ -32,13 +33,19 @@ func Motion(w io.Writer, m wire.Motion) error {
 }
 
 func process(u wire.Usage) string {
-	switch {
-	case u.PID == 0:
+	if u.PID == 0 {
 		return "of another PID namespace"
-	case u.Program == "":
-		return strconv.Itoa(u.PID)
 	}
-	return fmt.Sprintf("%d %s", u.PID, u.Program)
+	return named(u.PID, u.Program)
+}
+
+// named returns the number of a process, with its program if that is known.
+func named(pid int, program string) string {
+	return strings.TrimSpace(fmt.Sprintf("%d %s", pid, program))
+}
+
+func opened(o wire.Opener) string {
+	return fmt.Sprintf("no queue pair: %s opened %s", named(o.PID, o.Program), words.Few(o.Devices, 8))
 }
 
 // amount writes a rate, or packets where the MTU is not known.
@@ -79,7 +86,11 @@ func Proved(m wire.Motion) string {
 		return fmt.Sprintf("no traffic: %s, and no packet moved in %.1f s%s",
 			connected(pairs), m.Seconds, ethernet(m))
 	case wire.NoConnection:
-		return "not RDMA: no queue pair is connected" + ethernet(m)
+		made := 0
+		for _, u := range m.Usages {
+			made += u.Made
+		}
+		return notRDMA(made) + ethernet(m)
 	case wire.NotProved:
 	}
 	return "unknown: the queue pairs could not be read: " + m.Why
@@ -103,11 +114,19 @@ func moving(m wire.Motion) string {
 	return text
 }
 
+// notRDMA returns the proof of programs without a connection: what they made stayed in state RESET or INIT.
+func notRDMA(made int) string {
+	if made == 0 {
+		return "not RDMA: no queue pair is connected"
+	}
+	return "not RDMA: " + words.Count(made, "queue pair") + " made, none is connected"
+}
+
 func ethernet(m wire.Motion) string {
 	var parts []string
 	for _, l := range m.Links {
-		if l.Sent+l.Received > 0 {
-			parts = append(parts, fmt.Sprintf("%s over %s", ByteRate(l.Sent+l.Received), l.Name))
+		if most := max(l.Sent, l.Received); most > 0 {
+			parts = append(parts, fmt.Sprintf("%s over %s", ByteRate(most), l.Name))
 		}
 	}
 	if len(parts) == 0 {

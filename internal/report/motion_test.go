@@ -53,7 +53,18 @@ RDMA: 1 process on 1 device, 4500 packets/s sent, nothing received
 			wire.Motion{
 				Proof: wire.NoConnection, Seconds: 1,
 				Links: []wire.LinkRate{{Name: "eth0", Sent: 0.5e9, Received: 0.48e9}, {Name: "net1"}},
-			}, "not RDMA: no queue pair is connected; 980 MB/s over eth0\n",
+			}, "not RDMA: no queue pair is connected; 500 MB/s over eth0\n",
+		},
+		"queue pairs that stay in INIT": {
+			wire.Motion{
+				Proof: wire.NoConnection, Usages: []wire.Usage{{Device: "mlx5_6", PID: 7, Made: 4}},
+				Openers: []wire.Opener{{PID: 8, Program: "python", Devices: []string{"mlx5_6", "mlx5_7"}}},
+			},
+			`DEVICE   PROCESS   CONNECTED   MOVING   SENT   RECEIVED
+mlx5_6   7         0           0        -      -
+no queue pair: 8 python opened mlx5_6, mlx5_7
+not RDMA: 4 queue pairs made, none is connected
+`,
 		},
 		"a program that waits": {
 			wire.Motion{Proof: wire.NoTraffic, Seconds: 1, Usages: []wire.Usage{{Device: "mlx5_6", PID: 7, Pairs: 4}}},

@@ -34,7 +34,7 @@ func TestBrowser(t *testing.T) {
 				t.Errorf("the page is %s wide in a window of 1280", wide)
 			}
 			b.look(390, 900, "screen", "light")
-			const charts = `[...document.querySelectorAll("section > .chart > div:first-child")]`
+			const charts = `[...document.querySelectorAll(":is(section, .motions > div) > .chart > div:first-child")]`
 			b.waitFor(charts + `.every((chart) => chart.clientWidth <= 390)`)
 			if wide := b.eval(`document.documentElement.scrollWidth`); wide != "390" {
 				t.Errorf("the page is %s wide on a phone of 390", wide)

@@ -46,7 +46,7 @@ func ladderOf(l bench.PairLadder, r bench.Result) Ladder {
 	out := Ladder{
 		Title:  fmt.Sprintf("%s → %s, %s", from[0], to[0], from[1]),
 		Status: l.State,
-		Wire:   wire(l, r),
+		Wire:   linkRates(l, r),
 	}
 	if g := l.Gap; g != nil {
 		result := fmt.Sprintf("reaches %s of its ceiling", report.Percent(g.Efficiency))
@@ -76,8 +76,8 @@ func ladderOf(l bench.PairLadder, r bench.Result) Ladder {
 	return out
 }
 
-// wire describes the rates of the slower end of a link.
-func wire(l bench.PairLadder, r bench.Result) string {
+// linkRates describes the rates of the slower end of a link.
+func linkRates(l bench.PairLadder, r bench.Result) string {
 	var slower *bench.PodRail
 	for _, e := range []bench.End{l.From, l.To} {
 		end := railAt(r, e)

@@ -1,4 +1,5 @@
-// Package html renders the result of a bench, a diagnosis or a rollout as one page that makes no network requests.
+// Package html renders the result of a bench, a diagnosis, a rollout or readings over time as one page that makes no
+// network requests.
 package html
 
 import (
@@ -31,6 +32,7 @@ type Page struct {
 	Skipped    []string        `json:"-"` // what was not examined, with the reason
 	Failures   []string        `json:"-"` // links without data, with the reason
 	Rollouts   []Rollout       `json:"rollouts,omitempty"`
+	Motions    []Motion        `json:"motions,omitempty"`
 	Stories    []string        `json:"-"` // of the logs, a line for each run
 	Facts      []Table         `json:"-"`
 }
@@ -94,6 +96,7 @@ func Join(pages ...Page) Page {
 		all.Skipped = append(all.Skipped, p.Skipped...)
 		all.Failures = append(all.Failures, p.Failures...)
 		all.Rollouts = append(all.Rollouts, p.Rollouts...)
+		all.Motions = append(all.Motions, p.Motions...)
 		all.Stories = append(all.Stories, p.Stories...)
 		all.addFacts(p.Facts)
 	}

@@ -48,6 +48,7 @@ func pages(t *testing.T) map[string]Page {
 		"dead":    FromBench(deadLink(), "dead.json"),
 		"begun":   FromBench(begun(), "begun.json"),
 		"waiting": Waiting("bench.json: nothing was written to it yet"),
+		"motion":  FromSeries(simulatedSeries(300, 180, 4096), "wire.json"),
 		"healthy": FromBench(simulated(8, 4), "healthy.json"),
 	}
 }

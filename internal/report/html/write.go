@@ -35,7 +35,7 @@ var (
 )
 
 // scriptOrder lists the scripts; each uses definitions of those before it.
-var scriptOrder = []string{"theme", "charts", "topology", "links", "rates", "main"}
+var scriptOrder = []string{"theme", "charts", "topology", "links", "rates", "wire", "main"}
 
 // Write writes the page as one file.
 func Write(w io.Writer, p Page) error { return WriteLive(w, p, "") }

@@ -14,15 +14,16 @@ async function library() {
 }
 
 // kept holds the selections of the reader, which survive an update.
-const kept = { topology: {}, ladder: {}, links: [] };
+const kept = { topology: {}, ladder: {}, links: [], motions: [] };
 
 async function drawPage() {
-  const none = { machines: [], links: [], ladders: [], allReduces: [], rollouts: [] };
+  const none = { machines: [], links: [], ladders: [], allReduces: [], rollouts: [], motions: [] };
   const data = { ...none, ...JSON.parse(document.getElementById("data").textContent) };
   topology(data.machines, kept.topology);
   if (data.ladders.length) ladders(data.ladders, kept.ladder);
   allReduces(data.allReduces);
   if (data.rollouts.length) rollouts(data.rollouts);
+  motions(data.motions, kept.motions);
   for (const section of document.querySelectorAll("[data-links]")) {
     const i = section.dataset.links,
       l = data.links[i];

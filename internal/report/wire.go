@@ -1,0 +1,126 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/wire"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// Wire writes what the machines of a job do on their rails: a row for each process and device, the connections that are
+// broken, and the verdict.
+func Wire(w io.Writer, j wire.Job) error {
+	table := Table{Columns: []string{"POD", "DEVICE", "PROCESS", "CONNECTED", "MOVING", "SENT", "RECEIVED"}}
+	for _, m := range j.Members {
+		for _, u := range m.Usages {
+			table.Rows = append(table.Rows, []string{
+				m.Ref.String(), u.Device, process(u), strconv.Itoa(u.Pairs), strconv.Itoa(u.Active),
+				amount(u.Sent, m.Motion), amount(u.Got, m.Motion),
+			})
+		}
+	}
+	if len(table.Rows) > 0 {
+		if err := table.Write(w); err != nil {
+			return err
+		}
+	}
+	for _, m := range j.Members {
+		remarks(w, m)
+	}
+	few(w, j.IdleRails, "idle rail", func(r check.Ref) string {
+		return fmt.Sprintf("idle rail: %s has no queue pair, and most pods use all their rails", r)
+	})
+	few(w, j.Uneven, "uneven rail", func(u wire.Uneven) string {
+		return fmt.Sprintf("uneven: %s carries %s, the other rails of the pod %s or more", u.Rail, ByteRate(u.Rate),
+			ByteRate(u.Others))
+	})
+	few(w, j.Faults, "broken connection", fault)
+	Line(w, "%s", Verdict(j))
+	return nil
+}
+
+// remarks writes what was not read of a machine, and what it does not use.
+func remarks(w io.Writer, m wire.Member) {
+	switch {
+	case m.Proof == wire.NotProved:
+		Line(w, "not read: %s: %s", m.Ref, m.Why)
+	case len(m.Unread) > 0:
+		Line(w, "not read: %s: %s: %s", m.Ref, m.Unread[0].Source, m.Unread[0].Got)
+	}
+	if m.Proof == wire.RDMA && len(m.Unused) > 0 {
+		Line(w, "%s: nothing on %s", m.Ref, words.Few(m.Unused, 8))
+	}
+	few(w, m.Openers, "process", func(o wire.Opener) string { return m.Ref.String() + ": " + opened(o) })
+}
+
+// few writes the first lines of a long list.
+func few[T any](w io.Writer, all []T, noun string, line func(T) string) {
+	const shown = 8
+	for _, one := range all[:min(shown, len(all))] {
+		Line(w, "%s", line(one))
+	}
+	if more := len(all) - shown; more > 0 {
+		Line(w, "and %s more", words.Count(more, noun))
+	}
+}
+
+func fault(c wire.Connection) string {
+	text := string(c.State) + ": " + place(c.A)
+	switch {
+	case c.B.End == nil:
+		return text + " has no other end"
+	case c.State == wire.PeerGone:
+		return text + " and " + place(c.B) + ": one end is in error"
+	}
+	var directions []string
+	for _, d := range c.Drops {
+		what := "acknowledgements"
+		if d.Packets > 0 {
+			what = words.Count(int(d.Packets), "packet")
+		}
+		directions = append(directions, fmt.Sprintf("%s from %s to %s", what, place(d.From), place(d.To)))
+	}
+	return string(c.State) + ": " + words.And(directions)
+}
+
+func place(p wire.Place) string { return fmt.Sprintf("%s %s", p.Machine, p.Device) }
+
+// noun returns the word for the machines of a job. A node is among them only if it was named.
+func noun(j wire.Job) string {
+	if slices.ContainsFunc(j.Members, func(m wire.Member) bool { return m.Ref.Kind == check.Node }) {
+		return "machine"
+	}
+	return "pod"
+}
+
+// Verdict returns the proof of a job in one line.
+func Verdict(j wire.Job) string {
+	switch j.Proof {
+	case wire.RDMA:
+		text := fmt.Sprintf("RDMA: %s on %s of %s", words.Count(j.Processes, "process"), words.Count(j.Rails, "rail"),
+			words.Count(j.Machines, noun(j)))
+		total := j.Sent
+		if j.Received.Packets > total.Packets { // the senders were not read
+			total = j.Received
+		}
+		text += ", " + amount(total, wire.Motion{Seconds: j.Seconds})
+		if n, counted := j.OutOfSequence.Get(); counted {
+			text += fmt.Sprintf(", %d out of sequence", n)
+		}
+		if n := len(j.Unproved); n > 0 {
+			text += "; not read: " + words.Count(n, noun(j))
+		}
+		return text
+	case wire.NoTraffic:
+		return fmt.Sprintf("no traffic: no packet moved over RDMA in %.1f s%s", j.Seconds,
+			ethernet(wire.Motion{Links: j.Links}))
+	case wire.NoConnection:
+		return notRDMA(j.Unconnected) + ethernet(wire.Motion{Links: j.Links})
+	case wire.NotProved:
+	}
+	return "unknown: the queue pairs could not be read: " + j.Why
+}
