@@ -14,7 +14,7 @@ import (
 // maxBytes is the size budget of railhead-pod: it is copied into every pod.
 const maxBytes = 4_500_000
 
-// binary is what the law wants to know about a program that was built.
+// binary describes a program that was built.
 type binary struct {
 	name        string
 	bytes       int64

@@ -92,8 +92,7 @@ func pages(packages []pkg, pages []string) []string {
 				switch first, twice := declared[id.id]; {
 				case id.id == "":
 					broken = append(broken, where+": the check ID "+id.constant+" is no string literal: it is also "+
-						"the name of a "+
-						"page, which people search for")
+						"the name of a page, which people search for")
 				case twice:
 					broken = append(broken, fmt.Sprintf("%s: the check ID %q is that of %s, too: one ID is one "+
 						"check", where, id.id, first))

@@ -10,7 +10,7 @@ import (
 var edges = []string{
 	"internal/launch", "internal/kube", "internal/bundle", "internal/cli", "internal/podcli", "cmd/*",
 	"internal/ranks", "internal/ranks/rankstest", "internal/logsource", "internal/examine", "internal/measure", "internal/pages",
-	"internal/webhook",
+	"internal/webhook", "internal/scrape",
 }
 
 // atEdge reports whether the file may touch the world; of package sysfs only the root files may.
@@ -39,8 +39,7 @@ func sideEffects(packages []pkg) []string {
 			for _, imported := range f.imports {
 				if touches(imported) {
 					broken = append(broken, where+" imports "+imported+": what decides must be testable from a file; "+
-						"take "+
-						"an fs.FS, an io.Writer or a value from the edge")
+						"take an fs.FS, an io.Writer or a value from the edge")
 				}
 			}
 			for _, use := range f.clock {

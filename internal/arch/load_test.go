@@ -22,7 +22,7 @@ import (
 
 const module = "github.com/railhead/railhead"
 
-// repo is what the law is asserted on.
+// repo is this repository: the law is asserted on it.
 type repo struct {
 	packages []pkg // this module's and all that they import
 	pages    []string
@@ -47,7 +47,7 @@ const (
 	foreign
 )
 
-// file is what the law wants to know about one source file.
+// file describes one source file.
 type file struct {
 	name       string
 	documented bool     // has a package comment
@@ -197,7 +197,7 @@ func parse(name string, text []byte) (file, string, error) {
 	return f, tree.Name.Name, nil
 }
 
-// clockNames are what package time has that reads the clock or waits for it.
+// clockNames are the functions of package time that read the clock or wait for it.
 var clockNames = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
 
 func clockUses(fset *token.FileSet, tree *ast.File, names map[string]string) []string {

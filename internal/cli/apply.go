@@ -63,9 +63,10 @@ func (a applier) apply(ctx context.Context) error {
 		return err
 	}
 	if a.flags.output == "yaml" {
-		return writeManifests(a.streams.Out, a.plan)
+		a.showNotes(a.plan.Notes)
+		return writeManifests(a.Out, a.plan)
 	}
-	showPlan(a.streams.Err, a.plan)
+	showPlan(a.Err, a.plan)
 	if a.plan.Empty() || a.flags.dryRun == "client" {
 		return nil
 	}

@@ -181,7 +181,7 @@ func (a *app) bench(ctx context.Context, args []string, f benchFlags) error {
 	}
 	r = judged(r, args)
 	if f.save != "" {
-		if err := saveBench(f.save, r); err != nil {
+		if err := saveJSON(f.save, r); err != nil {
 			return exit.Failed(fmt.Errorf("--save: %w", err))
 		}
 		a.say("Saved to %s", f.save)
@@ -196,9 +196,9 @@ func (a *app) bench(ctx context.Context, args []string, f benchFlags) error {
 }
 
 // showBench prints a result and returns its exit code.
-func (a *app) showBench(r bench.Result, format string) error {
+func (s Streams) showBench(r bench.Result, format string) error {
 	write := func(out io.Writer, wide bool) error { return text.Bench(out, r, wide) }
-	if err := a.print(format, r, write); err != nil {
+	if err := s.print(format, r, write); err != nil {
 		return err
 	}
 	switch check.Worst(r.Findings) {
@@ -230,7 +230,7 @@ func (a *app) benchJob(ctx context.Context, name string, f benchFlags) (bench.Re
 func (a *app) benchPods(
 	ctx context.Context, client *kube.Client, targets []ranks.Target, job []string, f benchFlags,
 ) (bench.Result, error) {
-	b := measure.New(client, targets, f.options, a.streams.live())
+	b := measure.New(client, targets, f.options, a.live())
 	if f.matrix {
 		var err error
 		if b.Leaves, err = measure.ReadLeaves(ctx, client, targets, f.leafLabel); err != nil {
@@ -238,7 +238,7 @@ func (a *app) benchPods(
 		}
 	}
 	if f.save != "" {
-		b.Keep = func(r bench.Result) { _ = saveBench(f.save, judged(r, job)) } // the last save reports its error
+		b.Keep = func(r bench.Result) { _ = saveJSON(f.save, judged(r, job)) } // the last save reports its error
 	}
 	return b.Run(ctx)
 }

@@ -122,10 +122,10 @@ func number(s bench.Summary) string {
 	return fmt.Sprintf("%.4g", s.Median)
 }
 
-// saveBench writes a result as JSON on one line, because an indented matrix has one number a line. A concurrent reader
+// saveJSON writes a result as JSON on one line, because an indented matrix has one number a line. A concurrent reader
 // sees the old or the new file.
-func saveBench(name string, r bench.Result) error {
-	encode := func(w io.Writer) error { return json.NewEncoder(w).Encode(r) }
+func saveJSON(name string, v any) error {
+	encode := func(w io.Writer) error { return json.NewEncoder(w).Encode(v) }
 	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() { // a pipe, such as /dev/stdout
 		return writeFile(name, encode)
 	}

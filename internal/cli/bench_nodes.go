@@ -77,7 +77,7 @@ func (a *app) benchNodes(ctx context.Context, f benchFlags) (bench.Result, error
 		Programs:   carried,
 		Scheduling: job.Scheduling{NodeNames: f.own.nodes},
 	})
-	s, err := a.readForJob(ctx, client, o)
+	s, err := readForJob(ctx, client, o)
 	if err != nil {
 		return none, err
 	}
@@ -86,7 +86,7 @@ func (a *app) benchNodes(ctx context.Context, f benchFlags) (bench.Result, error
 	if err := a.refuse(findings); err != nil {
 		return none, err
 	}
-	showPlan(a.streams.Err, p)
+	showPlan(a.Err, p)
 	a.sayLine("  They are removed at the end of the bench.")
 	if err := a.agree(f.own.yes); err != nil {
 		return none, err

@@ -78,7 +78,7 @@ func resultFile(t *testing.T, name, kernel string, values ...float64) string {
 		}},
 	}
 	path := filepath.Join(t.TempDir(), name)
-	if err := saveBench(path, r); err != nil {
+	if err := saveJSON(path, r); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -121,7 +121,7 @@ func TestBenchDiff(t *testing.T) {
 	}
 	rankstest.Has(t, run("bench", "diff", "-o", "wide", old, old).out, "+0.0 %   2.0 %   same")
 	other := filepath.Join(t.TempDir(), "other.json")
-	err = saveBench(other, bench.Result{
+	err = saveJSON(other, bench.Result{
 		SchemaVersion: bench.ResultVersion,
 		Series:        []bench.Series{{Name: "of other nodes", Values: []float64{1}}},
 	})

@@ -52,7 +52,7 @@ func (a *app) deploy(cmd *cobra.Command, j *jobFlags, flags applyFlags, args []s
 		return err
 	}
 	o.Namespace = ns
-	s, err := a.readForJob(cmd.Context(), client, o)
+	s, err := readForJob(cmd.Context(), client, o)
 	if err != nil {
 		return err
 	}

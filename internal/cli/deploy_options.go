@@ -42,7 +42,7 @@ func (j *jobFlags) options(cmd *cobra.Command, command []string) (job.Options, e
 		}
 		o.Delivery = delivery.ByImageVolume
 	}
-	if o.PodImage != "" {
+	if o.PodImage != "" || j.compare {
 		return o, nil
 	}
 	var err error

@@ -73,7 +73,7 @@ func (a *app) showRun(
 	ctx context.Context, client *kube.Client, targets []ranks.Target, f launchFlags, logs *ranks.Folder, job string,
 ) error {
 	runs, err := ranks.Runs(ctx, client, targets)
-	streams := ranks.Streams{Out: a.streams.Out, Err: a.streams.Err, Color: a.streams.Color}
+	streams := ranks.Streams{Out: a.Out, Err: a.Err, Color: a.Color}
 	l, none := ranks.Attach(client, streams, targets, runs, f.how)
 	switch {
 	case none != nil && err != nil:
@@ -85,11 +85,11 @@ func (a *app) showRun(
 		a.say("Not every pod could be read: %v", err)
 	}
 	l.Job, l.Logs, l.Patience = job, logs, ranks.NewPatience(f.grace)
-	return a.endOf(l, l.Show(ctx))
+	return endOf(l, l.Show(ctx))
 }
 
 // endOf reports the end of a launch.
-func (a *app) endOf(l *ranks.Launch, o ranks.Outcome) error {
+func endOf(l *ranks.Launch, o ranks.Outcome) error {
 	l.Report(o)
 	if code := o.Code(); code != 0 {
 		return exit.Error{Code: code} // Report has printed why

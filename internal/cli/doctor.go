@@ -281,7 +281,7 @@ func writeFile(name string, write func(io.Writer) error) error {
 }
 
 // showDiagnosis prints the diagnosis of a bundle and returns its exit code.
-func (a *app) showDiagnosis(b bundle.Bundle, machines []rules.Judged, f doctorFlags) error {
+func (s Streams) showDiagnosis(b bundle.Bundle, machines []rules.Judged, f doctorFlags) error {
 	v := examine.Judge(b, machines, f.explains())
 	show := func(out io.Writer, wide bool) error {
 		return text.Diagnosis(out, text.Examined{
@@ -292,7 +292,7 @@ func (a *app) showDiagnosis(b bundle.Bundle, machines []rules.Judged, f doctorFl
 			Log:       v.Log,
 		}, wide)
 	}
-	if err := a.print(f.format, v, show); err != nil {
+	if err := s.print(f.format, v, show); err != nil {
 		return err
 	}
 	return exitOfVerdict(v, f.failOn)

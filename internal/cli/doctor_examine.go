@@ -28,7 +28,7 @@ func (a *app) examine(ctx context.Context, f doctorFlags) (bundle.Bundle, error)
 		o.Subject.Namespace = cmp.Or(o.Subject.Namespace, ns)
 	}
 	o.Probe.Namespace, o.Probe.ImageFlag = ns, "--probe-image"
-	o.Program, o.Version, o.Live = programOf(f.binaries), a.version, a.streams.live()
+	o.Program, o.Version, o.Live = programOf(f.binaries), a.version, a.live()
 	if o.Nodes || len(o.Subject.Nodes) > 0 {
 		if o.Probe.Programs, err = programs(f.binaries); err != nil {
 			return bundle.Bundle{}, unknown(err)
@@ -39,7 +39,7 @@ func (a *app) examine(ctx context.Context, f doctorFlags) (bundle.Bundle, error)
 			defer context.AfterFunc(ctx, func() { a.say("Interrupted: stopping all processes in the pods") })()
 			quick := measure.Defaults()
 			quick.Plan, quick.Force = measure.Quick, f.force
-			return measure.Examined(ctx, client, seen, pods, o.Container, quick, a.streams.live())
+			return measure.Examined(ctx, client, seen, pods, o.Container, quick, a.live())
 		}
 	}
 	b, err := examine.Run(ctx, client, o)

@@ -142,12 +142,12 @@ func (e explainer) logSources(ctx context.Context, args []string, r *logsource.R
 		return e.jobLogs(ctx, args, r)
 	}
 	if len(args) == 0 {
-		if e.streams.TTY {
+		if e.TTY {
 			return nil, errors.New("name a log, or pipe one in; with -n NAMESPACE, name a job")
 		}
 		args = []string{logsource.Stdin}
 	}
-	return r.Files(args, e.streams.In, e.follow), nil
+	return r.Files(args, e.In, e.follow), nil
 }
 
 func (e explainer) jobLogs(ctx context.Context, names []string, r *logsource.Reader) ([]logsource.Log, error) {

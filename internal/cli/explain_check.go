@@ -29,7 +29,7 @@ ends with the ID of its check in brackets. Without an ID, explain-check lists al
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return listChecks(a.streams.Out)
+				return listChecks(a.Out)
 			}
 			id := strings.ToLower(strings.Trim(args[0], "[]"))
 			page, err := docs.CheckPage(id)
@@ -44,7 +44,7 @@ ends with the ID of its check in brackets. Without an ID, explain-check lists al
 				return fmt.Errorf("there is no check %q; did you mean %s?", id, strings.Join(near, ", "))
 			}
 			if err == nil {
-				_, err = io.WriteString(a.streams.Out, page)
+				_, err = io.WriteString(a.Out, page)
 			}
 			return err
 		},

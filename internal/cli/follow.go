@@ -54,7 +54,7 @@ func (a *app) follow(ctx context.Context, client *kube.Client, done plan.Conditi
 		stop()
 		_ = g.Wait() // watch errors come through states
 	}()
-	w := newWait(a.streams, o, time.Now())
+	w := newWait(a.Streams, o, time.Now())
 	for {
 		var deadline <-chan time.Time
 		if at := w.transient.deadline(); !at.IsZero() {

@@ -20,7 +20,6 @@ import (
 func newInject(a *app) *cobra.Command {
 	var j jobFlags
 	var file string
-	var compare bool
 	cmd := &cobra.Command{
 		Use:   "inject -f FILE",
 		Short: "Add rails, /dev/shm and railhead-pod to a manifest of your own",
@@ -33,7 +32,8 @@ Ray or sshd starts the processes, an init container writes /etc/nccl.conf; --wra
 If some pods of an object request GPUs, its other pods stay as they are, such as the head of a Ray cluster or the
 launcher of an MPIJob; --container adds rails to all pods with a container of that name.
 
-Kinds: ` + strings.Join(workload.WithTemplates(), ", ") + `; any other with --template-path.`,
+Kinds: ` + kindLines() + `;
+any other with --template-path.`,
 		Example: `  railhead inject -f job.yaml -n train | kubectl apply -n train -f -
   kubectl create job x --image IMAGE --dry-run=client -o yaml -- torchrun train.py | railhead inject -f -
   railhead inject -f job.yaml --claims                        rails by claims of a DRA driver
@@ -45,7 +45,7 @@ Kinds: ` + strings.Join(workload.WithTemplates(), ", ") + `; any other with --te
 			switch {
 			case err != nil:
 				return err
-			case compare:
+			case j.compare:
 				return a.checkInjected(cmd.Context(), i)
 			}
 			return a.writeInjected(i)
@@ -59,7 +59,7 @@ Kinds: ` + strings.Join(workload.WithTemplates(), ", ") + `; any other with --te
 			"repeatable")
 	_ = cmd.MarkFlagRequired("filename") // the flag exists
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
-	cmd.Flags().BoolVar(&compare, "check", false,
+	cmd.Flags().BoolVar(&j.compare, "check", false,
 		"write nothing; compare what runs with what inject would write, and show what a controller dropped")
 	choiceFlag(cmd, &j.Wrap, "wrap", "",
 		"auto: railhead-pod starts the command where it can, else an init container writes /etc/nccl.conf; "+
@@ -67,6 +67,15 @@ Kinds: ` + strings.Join(workload.WithTemplates(), ", ") + `; any other with --te
 		job.WrapAuto, job.WrapAlways, job.WrapNever)
 	j.add(cmd)
 	return cmd
+}
+
+// kindLines lists the kinds with pod templates, in lines that a terminal shows.
+func kindLines() string {
+	var rows []string
+	for row := range slices.Chunk(workload.WithTemplates(), 7) {
+		rows = append(rows, strings.Join(row, ", "))
+	}
+	return strings.Join(rows, ",\n")
 }
 
 // injection is the result of inject.
@@ -77,6 +86,7 @@ type injection struct {
 	before    job.Manifests // in the file
 	manifests job.Manifests // as they were, with rails
 	added     job.Manifests // what their pods need
+	notes     []string      // choices and their reasons
 }
 
 func (a *app) inject(cmd *cobra.Command, j *jobFlags, file string) (i injection, err error) {
@@ -93,17 +103,23 @@ func (a *app) inject(cmd *cobra.Command, j *jobFlags, file string) (i injection,
 	for _, ns := range i.before.Namespaces(i.options) {
 		there := i.options
 		there.Namespace = ns
-		if states[ns], err = a.readForJob(cmd.Context(), i.client, there); err != nil {
+		if states[ns], err = readForJob(cmd.Context(), i.client, there); err != nil {
 			return i, err
 		}
 	}
-	out, findings := job.InjectAll(i.before, states, i.options)
+	return a.injected(i, states)
+}
+
+// injected adds the rails to the manifests, and shows the findings.
+func (a *app) injected(i injection, states map[string]cluster.State) (injection, error) {
+	out, draft := job.InjectAll(i.before, states, i.options)
 	n := len(out) - len(i.before)
-	i.added, i.manifests = out[:n], out[n:]
-	return i, a.refuse(findings)
+	i.added, i.manifests, i.notes = out[:n], out[n:], draft.Notes
+	return i, a.refuse(draft.Findings)
 }
 
 func (a *app) writeInjected(i injection) error {
+	a.showNotes(i.notes)
 	objects := i.added
 	text, edited := job.EditText(i.text, i.before, i.manifests)
 	switch {
@@ -113,12 +129,12 @@ func (a *app) writeInjected(i injection) error {
 		text = append([]byte("---\n"), text...)
 	}
 	for _, object := range objects {
-		if err := writeManifest(a.streams.Out, object.Object); err != nil {
+		if err := writeManifest(a.Out, object.Object); err != nil {
 			return err
 		}
 	}
 	if edited {
-		if _, err := a.streams.Out.Write(text); err != nil {
+		if _, err := a.Out.Write(text); err != nil {
 			return err
 		}
 	}
@@ -136,7 +152,7 @@ func (a *app) writeInjected(i injection) error {
 func (a *app) readManifests(file string, o *job.Options) ([]byte, job.Manifests, error) {
 	read := os.ReadFile
 	if file == "-" {
-		read = func(string) ([]byte, error) { return io.ReadAll(a.streams.In) }
+		read = func(string) ([]byte, error) { return io.ReadAll(a.In) }
 	}
 	text, err := read(file)
 	if err != nil {

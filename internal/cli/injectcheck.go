@@ -33,6 +33,6 @@ func (a *app) checkInjected(ctx context.Context, i injection) error {
 			}
 		}
 	}
-	report.Findings(a.streams.Out, findings, report.Full)
+	report.Findings(a.Out, findings, report.Full)
 	return verdict(findings)
 }

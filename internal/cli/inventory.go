@@ -78,7 +78,7 @@ Exit status: 0 if nothing is missing; 1 if a job could not get RDMA; 3 if someth
 			inv := inventoryOf(s)
 			err = a.print(format, inv, func(out io.Writer, wide bool) error {
 				err := inv.write(out, wide)
-				report.Findings(a.streams.Err, inv.Findings, report.Brief)
+				report.Findings(a.Err, inv.Findings, report.Brief)
 				return err
 			})
 			if err != nil {
@@ -101,7 +101,7 @@ func (a *app) readInventory(ctx context.Context) (cluster.State, error) {
 	}
 	want := kube.Want{Kinds: examine.ClusterKinds()}
 	if _, explicit, _ := a.flags.Namespace(); explicit {
-		want.Namespace, want.Everywhere = ns, []cluster.Kind{cluster.Pods}
+		want.Namespace, want.Everywhere = ns, []cluster.Kind{cluster.Pods, cluster.ResourceClaims}
 	}
 	return client.Read(ctx, want)
 }

@@ -139,12 +139,12 @@ func (a *app) jobToLaunch(ctx context.Context, name string, force bool) (*kube.C
 }
 
 // explainNotReady prints why pods do not run.
-func (a *app) explainNotReady(ctx context.Context, j jobState) error {
+func (s Streams) explainNotReady(ctx context.Context, j jobState) error {
 	j.also(cluster.Events, cluster.Nodes, cluster.Networks)
 	if err := j.read(ctx); err != nil {
 		return err
 	}
-	a.showFindings(j.findings()...)
+	s.showFindings(j.findings()...)
 	return exit.Failed(fmt.Errorf("nothing was started: not all pods of %s are ready\n  %s\nSee: %s",
 		j.ref, strings.Join(ranks.NotReady(j.state, j.Family), "\n  "), j.statusCommand()))
 }
@@ -165,7 +165,7 @@ func (j *jobState) findings() []check.Finding {
 
 // readForJob reads the state for the plan of a job. Parts that are rarely needed are read only if the first read shows
 // it.
-func (a *app) readForJob(ctx context.Context, client *kube.Client, o job.Options) (cluster.State, error) {
+func readForJob(ctx context.Context, client *kube.Client, o job.Options) (cluster.State, error) {
 	want := kube.Want{
 		Kinds:      job.Kinds(client.Server(), o),
 		Namespace:  o.Namespace,

@@ -30,17 +30,19 @@ func newLaunch(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "launch [KIND/]NAME [flags] -- COMMAND [ARG...]",
 		Short: "Run the training command in all pods of a job and report which network it used",
-		Long: `launch runs COMMAND in all pods of a job at the same time, under 'railhead-pod run'. The rank variables
-(MASTER_ADDR, NODE_RANK, WORLD_SIZE, PET_*) are already set: torchrun needs no rendezvous flags. Every line of output
-starts with the rank of its pod; stdout and stderr stay separate. Python does not buffer its output (PYTHONUNBUFFERED=1,
-unless the pod sets it).
+		Long: `launch runs COMMAND in all pods of a job at the same time, under 'railhead-pod run'. In the pods of any
+workload it sets the rank variables that the pod does not set (MASTER_ADDR, NODE_RANK, WORLD_SIZE, PET_*), so torchrun
+needs no rendezvous flags. Every line of output starts with the rank of its pod; stdout and stderr stay separate. Python
+does not buffer its output (PYTHONUNBUFFERED=1, unless the pod sets it).
 
 Ctrl-C sends SIGINT to all ranks, SIGTERM after --grace-period, then SIGKILL. A second Ctrl-C ends railhead at once and
 leaves the ranks running. If one rank fails, the others are stopped too.
 
 The last line names the network that the run used, from NCCL's own log. NCCL writes it to /dev/shm of each pod
 (NCCL_DEBUG=INFO, NCCL_DEBUG_FILE); launch reads and removes it after the run. If NCCL_DEBUG is set, with -e or in the
-pod, launch does not change it and reads the output instead. With --log-dir, one more line names the folder.
+pod, launch does not change it and reads the output instead. Programs without NCCL, such as UCX and MPI, have no such
+log: launch also reads the queue pairs of all pods after 5 s, 20 s, 65 s and so on, as railhead wire does, and names the
+network by them if the log does not tell it. With --log-dir, one more line names the folder.
 ` + detachHelp + `
 Exit status: that of the rank that failed first; 124 after --timeout; 130 after Ctrl-C; 1 if nothing was started or a
 pod was lost; 3 if the pods could not be read. 125 usually means that railhead-pod did not start the command, 126 that
@@ -129,7 +131,7 @@ func (a *app) launch(ctx context.Context, name string, argv []string, f launchFl
 	if err != nil {
 		return err
 	}
-	l := ranks.New(client, ranks.Streams{Out: a.streams.Out, Err: a.streams.Err, Color: a.streams.Color}, job, argv)
+	l := ranks.New(client, ranks.Streams{Out: a.Out, Err: a.Err, Color: a.Color}, job, argv)
 	l.Env, l.Files, l.Force, l.Limit, l.Logs = f.env, files, f.force, f.timeout, logs
 	l.Patience, l.Job = ranks.NewPatience(f.grace), jobArguments(name, job[0].Pod.Namespace)
 	if f.detach {
@@ -139,12 +141,12 @@ func (a *app) launch(ctx context.Context, name string, argv []string, f launchFl
 	if err != nil {
 		return a.notStarted(ctx, err)
 	}
-	return a.endOf(l, o)
+	return endOf(l, o)
 }
 
-func (a *app) notStarted(ctx context.Context, err error) error {
+func (s Streams) notStarted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		a.say("Interrupted before the command started")
+		s.say("Interrupted before the command started")
 		return exit.Error{Code: exit.Interrupted}
 	}
 	return exit.Failed(fmt.Errorf("nothing was started: %w", err))

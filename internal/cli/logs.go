@@ -58,8 +58,8 @@ func (a *app) logs(ctx context.Context, name string, f ranks.LogFlags) error {
 	}
 	r := ranks.LogReader{
 		Source: j.client,
-		Screen: ranks.NewConsole(a.streams.Out, a.streams.Err),
-		Color:  a.streams.Color,
+		Screen: ranks.NewConsole(a.Out, a.Err),
+		Color:  a.Color,
 		Flags:  f,
 	}
 	if len(r.Chosen(all)) == 0 {

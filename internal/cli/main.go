@@ -6,49 +6,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
-	"github.com/railhead/railhead/internal/report"
 )
-
-// Streams are the input and output of a command: data goes to Out, messages to Err.
-type Streams struct {
-	In       io.Reader
-	Out, Err io.Writer
-	TTY      bool // In and Err are a terminal
-	Width    int  // columns of the terminal
-	Color    bool
-}
-
-// Terminal returns the streams of a process: what is a terminal, how wide it is, and whether colour is wanted
-// (https://no-color.org).
-func Terminal(in, out, err *os.File) Streams {
-	s := Streams{In: in, Out: out, Err: err}
-	s.TTY = term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(err.Fd())) && os.Getenv("TERM") != "dumb"
-	if width, _, e := term.GetSize(int(err.Fd())); e == nil {
-		s.Width = width
-	}
-	s.Color = s.TTY && os.Getenv("NO_COLOR") == ""
-	return s
-}
-
-// live returns the display of progress.
-func (s Streams) live() *report.Live { return &report.Live{W: s.Err, TTY: s.TTY, Width: s.Width} }
 
 // Main runs a command line and returns the exit code. program is the path of the program; messages of kubectl-railhead
 // call it "kubectl railhead".
 func Main(ctx context.Context, program string, args []string, version string, streams Streams) int {
-	app := &app{streams: streams, version: version, flags: &kube.Flags{}}
+	app := &app{Streams: streams, version: version, flags: &kube.Flags{}}
 	root := app.root(displayName(program))
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
@@ -90,7 +62,7 @@ func displayName(program string) string {
 
 // app is shared by all commands.
 type app struct {
-	streams Streams
+	Streams
 	version string
 	flags   *kube.Flags
 }
@@ -119,9 +91,9 @@ not be read; 130 interrupted. Commands with other codes list them in their help.
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetIn(a.streams.In)
-	root.SetOut(a.streams.Out)
-	root.SetErr(a.streams.Err)
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
 	a.flags.AddFlags(root.PersistentFlags())
 	shown := map[string]string{ // kubectl documents the others
 		"kubeconfig": "kubeconfig `file` (default: $KUBECONFIG or ~/.kube/config)",
@@ -135,21 +107,8 @@ not be read; 130 interrupted. Commands with other codes list them in their help.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 120"))
 	root.AddCommand(newInventory(a), newSetup(a), newDeploy(a), newInject(a), newLaunch(a), newStatus(a), newLogs(a),
 		newRestart(a), newExplain(a), newDelete(a), newDoctor(a), newExplainCheck(a), newReport(a), newBench(a),
-		newWebhook(a))
+		newWebhook(a), newWire(a))
 	return root
-}
-
-// say prints a message.
-func (a *app) say(format string, args ...any) { fmt.Fprintf(a.streams.Err, format+"\n", args...) }
-
-func (a *app) sayLine(line string) { fmt.Fprintln(a.streams.Err, line) }
-
-// print writes a value to stdout as JSON, as YAML, or with text.
-func (a *app) print(format string, value any, text func(out io.Writer, wide bool) error) error {
-	if format == "json" || format == "yaml" {
-		return report.Encode(a.streams.Out, format, value)
-	}
-	return text(a.streams.Out, format == "wide")
 }
 
 // connect connects to the cluster, and returns the namespace of the command line or the kubeconfig.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -77,6 +78,21 @@ func TestExitCodes(t *testing.T) {
 				t.Errorf("stderr: %q", got.err)
 			}
 		})
+	}
+}
+
+// TestInjectCheckWithoutProgram: --check needs a cluster, but no railhead-pod.
+func TestInjectCheckWithoutProgram(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pod.yaml")
+	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, image: i, command: [x]}]}\n"
+	if err := os.WriteFile(file, []byte(pod), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for check, want := range map[string]exit.Code{"--check": exit.Fault, "--check=false": exit.Usage} {
+		got := run("inject", check, "-f", file, "--pod-binary", "amd64=/nowhere")
+		if got.code != int(want) {
+			t.Errorf("%s: exit code %d, want %d: %s", check, got.code, want, got.err)
+		}
 	}
 }
 

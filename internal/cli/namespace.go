@@ -14,11 +14,11 @@ import (
 )
 
 // namespaceKinds has everything that the plan of a namespace needs.
-var namespaceKinds = []cluster.Kind{
+var namespaceKinds = append(cluster.ClaimKinds(),
 	cluster.Nodes, cluster.Namespaces, cluster.ServiceAccounts,
 	cluster.Networks, cluster.SriovNetworks, cluster.SriovPolicies, cluster.SriovNodes, cluster.NicPolicies,
-	cluster.SCCs, cluster.SCCGrants, cluster.Objects, cluster.ConfigMaps, cluster.DRADevices, cluster.DeviceClasses,
-}
+	cluster.SCCs, cluster.SCCGrants, cluster.Objects, cluster.ConfigMaps,
+)
 
 func newSetupNamespace(a *app) *cobra.Command {
 	var o namespace.Options
@@ -87,6 +87,31 @@ kubectl delete rolebinding railhead-users -n NAMESPACE; kubectl delete clusterro
 	f.BoolVar(&o.AllowIPCLock, "allow-ipc-lock", false,
 		"without SCCs: let the pods of a new namespace add IPC_LOCK and run as root")
 	binaryFlag(cmd, &binaries, "")
+	flags.add(cmd, 5*time.Minute)
+	return cmd
+}
+
+func newRollbackNamespace(a *app) *cobra.Command {
+	var flags applyFlags
+	cmd := &cobra.Command{
+		Use:   "namespace NAMESPACE",
+		Short: "Delete what setup namespace created, once no job uses it",
+		Long: `namespace deletes the network attachments, the service account, its rights, those of --users, and
+railhead-pod, all of this namespace. It refuses while jobs are there. The namespace stays, and so does what others may
+use.`,
+		Example: `  railhead setup rollback namespace train
+  railhead setup rollback namespace train --dry-run=client`,
+		Args: takes(1, "NAMESPACE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, s, err := a.read(cmd.Context(), kube.Want{Kinds: namespace.UndoKinds()})
+			if err != nil {
+				return err
+			}
+			apply := applier{app: a, client: client, flags: flags, resume: "railhead inventory -n " + args[0]}
+			apply.plan, apply.findings = namespace.Undo(s, args[0])
+			return apply.apply(cmd.Context())
+		},
+	}
 	flags.add(cmd, 5*time.Minute)
 	return cmd
 }

@@ -34,12 +34,12 @@ func newReport(a *app) *cobra.Command {
 		Use:   "report [FILE... | [KIND/]NAME]",
 		Short: "Show a bench, a diagnosis or a rollout as a page for a browser",
 		Long: `report writes one page: the result, the topology of every machine, the bandwidth of every link, the
-ladder with its ceilings, TCP against RDMA, the findings with their evidence and fix, the progress of a rollout, and the
-facts. The page is a single file that loads nothing from any network.
+ladder with its ceilings, TCP against RDMA, what each rail carries over time, the findings with their evidence and fix,
+the progress of a rollout, and the facts. The page is a single file that loads nothing from any network.
 
-FILE is the output of 'railhead bench --save', 'railhead doctor --save', 'railhead doctor -o json' or 'railhead-pod
-snapshot', or a recorded machine. Several files make one page. NAME is a job, which report examines as 'railhead
-doctor' does. Without arguments, report examines the cluster.
+FILE is the output of 'railhead bench --save', 'railhead wire --save', 'railhead doctor --save', 'railhead doctor -o
+json' or 'railhead-pod snapshot', or a recorded machine. Several files make one page. NAME is a job, which report
+examines as 'railhead doctor' does. Without arguments, report examines the cluster.
 
 --serve shows the page on this machine only, and updates it when a FILE or the cluster changes, until Ctrl-C.
 
@@ -122,7 +122,7 @@ func (a *app) report(ctx context.Context, source pages.Source, f reportFlags) er
 	case "":
 		return nil
 	case "-":
-		err = html.Write(a.streams.Out, page)
+		err = html.Write(a.Out, page)
 	default:
 		err = writePage(f.out, page)
 	}

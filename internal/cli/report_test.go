@@ -172,7 +172,7 @@ func TestServeBeginningBench(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	said := make(talk, 8)
-	a := &app{streams: Streams{Out: io.Discard, Err: said}}
+	a := &app{Streams: Streams{Out: io.Discard, Err: said}}
 	out := filepath.Join(t.TempDir(), "report.html")
 	ended := make(chan error, 1)
 	go func() {
@@ -191,7 +191,7 @@ func TestServeBeginningBench(t *testing.T) {
 	if !shows("nothing was written to it yet") {
 		t.Error("the page does not say that it waits")
 	}
-	if err := saveBench(file, bench.Result{SchemaVersion: 1, Job: "h-kim", Unfinished: true}); err != nil {
+	if err := saveJSON(file, bench.Result{SchemaVersion: 1, Job: "h-kim", Unfinished: true}); err != nil {
 		t.Fatal(err)
 	}
 	for late := time.After(30 * time.Second); !shows("Nothing has been measured yet."); {

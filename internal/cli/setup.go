@@ -8,21 +8,24 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/metrics"
 	"github.com/railhead/railhead/internal/plan/setup"
-	plans "github.com/railhead/railhead/internal/plan/webhook"
+	"github.com/railhead/railhead/internal/plan/webhook"
 	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/words"
 )
 
 // setupWant has everything that the plans of `setup cluster` need.
-var setupWant = kube.Want{Kinds: []cluster.Kind{
+var setupWant = kube.Want{Kinds: append(cluster.ClaimKinds(),
 	cluster.Nodes, cluster.Pools, cluster.MachineConfigs,
 	cluster.Networks, cluster.SriovNetworks, cluster.SriovPolicies, cluster.SriovNodes,
-	cluster.DRADevices, cluster.SCCs, cluster.SCCGrants, cluster.Objects,
-}}
+	cluster.SCCs, cluster.SCCGrants, cluster.Objects,
+)}
 
 const followSetup = "railhead setup status --follow"
 
@@ -33,7 +36,8 @@ func newSetup(a *app) *cobra.Command {
 		Args:  noSuchCommand, // otherwise an unknown command would be an argument
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSetupCluster(a), newSetupNamespace(a), newSetupWebhook(a), newSetupStatus(a), newSetupRollback(a))
+	cmd.AddCommand(newSetupCluster(a), newSetupNamespace(a), newSetupWebhook(a), newSetupMetrics(a),
+		newSetupStatus(a), newSetupRollback(a))
 	return cmd
 }
 
@@ -122,26 +126,30 @@ func newSetupRollback(a *app) *cobra.Command {
 	var flags applyFlags
 	cmd := &cobra.Command{
 		Use:   "rollback",
-		Short: "Undo exactly what setup cluster and setup webhook changed, and follow the rollout",
+		Short: "Undo exactly what setup cluster, webhook and metrics changed, and follow the rollout",
 		Example: `  railhead setup rollback
-  railhead setup rollback --dry-run=client`,
+  railhead setup rollback --dry-run=client
+  railhead setup rollback namespace train      what 'setup namespace train' created`,
 		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, s, err := a.read(cmd.Context(), withWebhook(setupWant))
+			client, s, err := a.read(cmd.Context(), withComponents(setupWant))
 			if err != nil {
 				return err
 			}
 			apply := applier{app: a, client: client, flags: flags, resume: followSetup}
 			apply.plan, apply.findings = setup.Rollback(s)
-			undo, unread := plans.Undo(s)
-			apply.findings = append(unread, apply.findings...)
-			if apply.plan.Steps = append(undo.Steps, apply.plan.Steps...); !undo.Empty() {
-				apply.plan.Title += " and 'railhead setup webhook'"
+			for _, undo := range []func(cluster.State) (plan.Plan, []check.Finding){metrics.Undo, webhook.Undo} {
+				first, unread := undo(s)
+				apply.findings = append(unread, apply.findings...)
+				if apply.plan.Steps = append(first.Steps, apply.plan.Steps...); !first.Empty() {
+					apply.plan.Title += strings.Replace(first.Title, "Undo", " and", 1)
+				}
 			}
 			return apply.apply(cmd.Context())
 		},
 	}
 	flags.add(cmd, 4*time.Hour)
+	cmd.AddCommand(newRollbackNamespace(a))
 	return cmd
 }
 
@@ -159,7 +167,7 @@ Exit status: 0 unless something is stuck (1) or the cluster could not be read (3
   railhead setup status --follow`,
 		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, s, err := a.read(cmd.Context(), withWebhook(setupWant))
+			client, s, err := a.read(cmd.Context(), withComponents(setupWant))
 			if err != nil {
 				return unknown(err)
 			}
@@ -173,7 +181,7 @@ Exit status: 0 unless something is stuck (1) or the cluster could not be read (3
 				options := waitOptions{want: want, retry: retry, resume: followSetup}
 				return a.follow(cmd.Context(), client, status.Condition(), options)
 			}
-			return errors.Join(a.setupStatus(status), a.webhookStatus(s))
+			return errors.Join(a.setupStatus(status), a.webhookStatus(s), a.metricsStatus(s))
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "wait until every node is done")
@@ -182,7 +190,7 @@ Exit status: 0 unless something is stuck (1) or the cluster could not be read (3
 }
 
 // setupStatus prints the status. It returns a fault if something is stuck.
-func (a *app) setupStatus(status setup.ClusterStatus) error {
+func (s Streams) setupStatus(status setup.ClusterStatus) error {
 	t := report.Table{Columns: []string{"POOL", "NODE", "STATE", "NOTE"}}
 	stuck := false
 	for _, p := range status.Pools {
@@ -196,16 +204,16 @@ func (a *app) setupStatus(status setup.ClusterStatus) error {
 		}
 		if p.Progress.Stuck != nil {
 			stuck = true
-			a.showFindings(p.Progress.Stuck.Finding)
+			s.showFindings(p.Progress.Stuck.Finding)
 		}
 	}
 	if len(t.Rows) > 0 {
-		if err := t.Write(a.streams.Out); err != nil {
+		if err := t.Write(s.Out); err != nil {
 			return err
 		}
 	}
 	if status.SCC != "" {
-		fmt.Fprintf(a.streams.Out, "SCC %s exists and is %s.\n", status.SCC, usedBy(status.Users))
+		fmt.Fprintf(s.Out, "SCC %s exists and is %s.\n", status.SCC, usedBy(status.Users))
 	}
 	if stuck {
 		return exit.Error{Code: exit.Fault}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +16,7 @@ import (
 	"github.com/railhead/railhead/internal/webhook"
 )
 
-// certificateTime is how long a certificate of the webhook is valid.
+// certificateTime is the validity of a certificate of the webhook.
 const certificateTime = 2 * 365 * 24 * time.Hour
 
 func newSetupWebhook(a *app) *cobra.Command {
@@ -71,24 +70,18 @@ removes the webhook.`,
 	return cmd
 }
 
-// withWebhook adds the lists about the webhook.
-func withWebhook(w kube.Want) kube.Want {
-	for _, kind := range plans.Kinds() {
-		if !slices.Contains(w.Kinds, kind) {
-			w.Kinds = append(slices.Clone(w.Kinds), kind)
-		}
-	}
-	return w
-}
-
 // webhookStatus prints the state of the webhook. It returns a fault if it does not answer.
 func (a *app) webhookStatus(s cluster.State) error {
 	if p := s.Problem(cluster.Webhooks); p != nil {
 		return unknown(errors.New("whether there is a webhook could not be read: " + p.Err))
 	}
-	line, status := plans.Status(s)
+	return a.componentStatus(plans.Status(s))
+}
+
+// componentStatus prints a line, unless it is empty. It returns a fault if the component fails.
+func (s Streams) componentStatus(line string, status check.Status) error {
 	if line != "" {
-		report.Line(a.streams.Out, "%s", line)
+		report.Line(s.Out, "%s", line)
 	}
 	if status == check.Fail {
 		return exit.Error{Code: exit.Fault}

@@ -1,18 +1,12 @@
 package cli
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/railhead/railhead/internal/check"
-	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/plan"
-	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -87,14 +81,6 @@ func writeManifests(w io.Writer, p plan.Plan) error {
 	return nil
 }
 
-// noteParts tells how manifests become short enough for a review.
-func (a *app) noteParts(parts int, namespace string) {
-	if parts > 0 {
-		a.say("The output includes railhead-pod in %s. To keep it out of manifests, store it in the namespace once:\n"+
-			"  railhead setup namespace %s", words.Count(parts, "ConfigMap"), namespace)
-	}
-}
-
 // writeManifest writes an object as kubectl does, with text of several lines as a block.
 func writeManifest(w io.Writer, object map[string]any) error {
 	text, err := yaml.Marshal(object)
@@ -102,33 +88,4 @@ func writeManifest(w io.Writer, object map[string]any) error {
 		_, err = fmt.Fprintf(w, "---\n%s", text)
 	}
 	return err
-}
-
-// refuse prints findings. It returns an error if one of them forbids the plan.
-func (a *app) refuse(findings []check.Finding) error {
-	a.showFindings(findings...)
-	if check.Worst(findings) == check.Fail {
-		return exit.Failed(errors.New("nothing was written"))
-	}
-	return nil
-}
-
-func (a *app) showFindings(all ...check.Finding) { report.Findings(a.streams.Err, all, report.Full) }
-
-// agree asks for confirmation at the terminal.
-func (a *app) agree(yes bool) error {
-	if yes {
-		return nil
-	}
-	if !a.streams.TTY {
-		return usage(errors.New("not applied: no terminal to ask for confirmation; " +
-			"use --yes to apply the plan, or --dry-run=client"))
-	}
-	fmt.Fprint(a.streams.Err, "Apply this plan? [y/N] ")
-	answer, _ := bufio.NewReader(a.streams.In).ReadString('\n') // no answer is not a yes
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return nil
-	}
-	return exit.Failed(errors.New("not confirmed: nothing was written"))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -95,7 +96,7 @@ func (e examiner) visit(ctx context.Context, pods []cluster.Pod) ([]rules.Machin
 	}
 	progress := e.progress("pod", len(pods))
 	machines := make([]rules.Machine, 0, len(pods))
-	options := kube.VisitOptions{Timeout: e.Timeout, Program: e.Program}
+	options := kube.VisitOptions{Timeout: e.Timeout, Watch: cmp.Or(e.Every, time.Second), Program: e.Program}
 	err := e.cluster.Snapshots(ctx, visits, options, func(v kube.Visited) {
 		pod := of[v.Pod]
 		m := rules.Machine{

@@ -21,8 +21,8 @@ import (
 	"github.com/railhead/railhead/internal/host/sysfs"
 )
 
-// step is what the test binary does in place of testing when the variable holds one: limits, capabilities and execve
-// change a process for good.
+// step is a task of the test binary, done in place of testing when the variable holds one: limits, capabilities and
+// execve change a process for good.
 type step struct {
 	Do    string   // "prepare", then "raise", then "report"; or "start"
 	Given *limits  // prepare
@@ -85,7 +85,7 @@ func play(text string) int {
 	return int(ExitCode(err))
 }
 
-// limits is what a runtime gives a container, as far as locked memory depends on it.
+// limits are a container's limits and capabilities, as far as locked memory depends on them.
 type limits struct {
 	Soft, Hard   uint64 // RLIMIT_MEMLOCK
 	DropBounding []uintptr
@@ -136,7 +136,7 @@ func (l *limits) apply() error {
 	return nil
 }
 
-// told is what the steps say of themselves, one JSON value each.
+// told is the report of the steps, one JSON value each.
 type told struct {
 	Forbidden string `json:",omitempty"` // the situation cannot be made here
 
@@ -144,13 +144,13 @@ type told struct {
 	Truth  *command `json:",omitempty"`
 }
 
-// raised is what the launcher claims.
+// raised is the launcher's claim.
 type raised struct {
 	Words, How string
 	Finding    *check.Finding
 }
 
-// command is what the started command finds.
+// command describes the started command's own view.
 type command struct {
 	PID        int
 	Soft, Hard uint64

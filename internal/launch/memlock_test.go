@@ -96,7 +96,7 @@ func TestMemlockWithoutPrivileges(t *testing.T) {
 	}
 }
 
-// TestMemlockInertCapability is what "add: [IPC_LOCK]" does for another user than root.
+// TestMemlockInertCapability: "add: [IPC_LOCK]" has no effect for a user other than root.
 func TestMemlockInertCapability(t *testing.T) {
 	l := privileges(t)
 	user := l.UID.Value

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/ranks"
 	benchrules "github.com/railhead/railhead/internal/rules/bench"
@@ -103,11 +105,13 @@ func (b *Bench) ringCeiling(run *bench.AllReduceRun) {
 	}
 }
 
-// allReduce runs NCCL once. NCCL's log and the counters of the ports prove which network it used.
+// allReduce runs NCCL once. NCCL's log, the counters of the ports or the queue pairs prove which network it used.
 func (b *Bench) allReduce(ctx context.Context, run bench.AllReduceRun) (bench.AllReduceRun, error) {
 	b.progress(strings.TrimSpace(fmt.Sprintf("NCCL all-reduce, %s %s", run.Mode, run.Algorithm)))
 	before := b.portBytes(ctx)
-	output, err := b.runAllReduce(ctx, run)
+	var output allReduceOutput
+	var err error
+	readings := b.reading(ctx, func() { output, err = b.runAllReduce(ctx, run) })
 	if ctx.Err() != nil {
 		return run, ctx.Err()
 	}
@@ -122,7 +126,34 @@ func (b *Bench) allReduce(ctx context.Context, run bench.AllReduceRun) (bench.Al
 		return run, ctx.Err()
 	}
 	run.Proof = output.evidence.Proof
-	return benchrules.JudgeTransport(run, story.Tell(output.evidence.Log()).Last()), ctx.Err()
+	log := story.Tell(output.evidence.Log()).Last()
+	return benchrules.JudgeTransport(run, log, kernelProof(run, readings)), ctx.Err()
+}
+
+// kernelProof returns what proves RDMA on all pods, from queue pairs that sent at least half of what the rate of the
+// run needs; "" if nothing does.
+func kernelProof(run bench.AllReduceRun, r ranks.Readings) string {
+	need := float64(peak(run)) * 1e9 * float64(run.Nodes) / 2
+	if need == 0 || !r.Proves() || r.Best.Sent.Rate < need {
+		return ""
+	}
+	return r.String()
+}
+
+// reading reads the queue pairs of the pods while do runs. Those of another launch would be no proof.
+func (b *Bench) reading(ctx context.Context, do func()) (r ranks.Readings) {
+	ctx, stop := context.WithCancel(ctx)
+	var g errgroup.Group
+	if !b.options.Force {
+		g.Go(func() error {
+			r = ranks.ReadWire(ctx, b.pods, b.targets, b.firstReading)
+			return nil
+		})
+	}
+	do()
+	stop()
+	_ = g.Wait() // what failed is in the readings
+	return r
 }
 
 // allReduceOutput is the output of an all-reduce, with NCCL's log.
@@ -157,6 +188,7 @@ func (b *Bench) launch(targets []ranks.Target, argv, env []string, streams ranks
 	const grace = 10 * time.Second
 	l := ranks.New(b.pods, streams, targets, argv)
 	l.Env, l.Limit, l.Patience, l.Force = env, allReduceTime, ranks.NewPatience(grace), b.options.Force
+	l.FirstReading = 0 // reading does it for all pods
 	return l
 }
 

@@ -35,7 +35,7 @@ func jobState(targets []ranks.Target, command ...string) cluster.State {
 	return s
 }
 
-// examined is what doctor knows of the trial's pods before it measures.
+// examined returns doctor's examination of the trial's pods, before it measures.
 func (b *benchTrial) examined(t *testing.T, command ...string) bundle.Bundle {
 	t.Helper()
 	seen := bundle.Bundle{
@@ -174,7 +174,7 @@ func TestDoctorMeasuresInterrupted(t *testing.T) {
 	rankstest.WaitGone(t, b.id)
 }
 
-// met is what the stand-ins of the fabric noted.
+// met returns the notes of the stand-ins for perftest.
 func (b *benchTrial) met(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(b.fabric, "met"))

@@ -28,10 +28,10 @@ shift 2
 exec "$@"
 `
 
-// standInPerftest replays what ib_write_bw of perftest 6.06 printed between two machines with Soft-RoCE, with the rate that
-// the file rate.DEVICE, rate.DEVICE.POD_IP or rate.DEVICE.POD_IP.SERVER of the fabric says, else 391.11. A server leaves a file
-// for its port until its client has come. A rate of "hang" waits, one of "nothing" ends well with 0 iterations, one of "dead"
-// refuses at the server.
+// standInPerftest replays what ib_write_bw of perftest 6.06 printed between two machines with Soft-RoCE, with the rate
+// that the file rate.DEVICE, rate.DEVICE.POD_IP or rate.DEVICE.POD_IP.SERVER of the fabric says, else 391.11. A server
+// leaves a file for its port until its client has come. A rate of "hang" waits, one of "nothing" ends well with 0
+// iterations, one of "dead" refuses at the server.
 const standInPerftest = `#!/bin/sh
 fabric=$FABRIC device= port= client=
 while [ $# -gt 0 ]; do
@@ -148,7 +148,7 @@ func (b *benchTrial) rate(t *testing.T, device, rate string) {
 	}
 }
 
-// rateOf is what a device of one pod reaches.
+// rateOf sets the rate that a device of one pod reaches.
 func (b *benchTrial) rateOf(t *testing.T, pod int, device, rate string) {
 	t.Helper()
 	b.rate(t, device+"."+b.targets[pod].Pod.IP, rate)

@@ -74,13 +74,15 @@ type Bench struct {
 	total    int
 	gpus     int // of the pod with the fewest
 	nextKept time.Time
+
+	firstReading time.Duration // of the queue pairs during an all-reduce
 }
 
 // New returns a bench between pods.
 func New(p ranks.Pods, targets []ranks.Target, o Options, live *report.Live) *Bench {
 	s := newSession(p, targets)
 	s.fleet.Duration, s.fleet.Size, s.fleet.QPs = o.duration(), o.Size, o.QPs
-	b := &Bench{session: s, options: o, begun: time.Now(), live: live}
+	b := &Bench{session: s, options: o, begun: time.Now(), live: live, firstReading: 5 * time.Second}
 	b.result = bench.Result{
 		SchemaVersion: bench.ResultVersion,
 		Begun:         b.begun.UTC().Truncate(time.Second),

@@ -16,38 +16,28 @@ var setLike = []string{
 }
 
 // Covers reports whether a live object has all wanted fields, so that writing them would change nothing. Lists are
-// compared item by item, or as sets if they have no order. An empty field may be absent.
-func Covers(live, want map[string]any) bool {
+// compared item by item, or as sets if they have no order; those named by growing may have more items. An empty field
+// may be absent.
+func Covers(live, want map[string]any, growing ...string) bool {
 	for key, w := range want {
-		if !coversValue(key, live[key], w) {
+		if !coversValue(key, live[key], w, growing) {
 			return false
 		}
 	}
 	return true
 }
 
-func coversValue(key string, live, want any) bool {
+func coversValue(key string, live, want any, growing []string) bool {
 	if isEmpty(want) && isEmpty(live) {
 		return true
 	}
 	switch w := want.(type) {
 	case map[string]any:
 		l, ok := live.(map[string]any)
-		return ok && Covers(l, w)
+		return ok && Covers(l, w, growing...)
 	case []any:
 		l, ok := live.([]any)
-		if !ok || len(l) != len(w) {
-			return false
-		}
-		if slices.Contains(setLike, key) {
-			l, w = sortedValues(l), sortedValues(w)
-		}
-		for i := range w {
-			if !coversValue("", l[i], w[i]) {
-				return false
-			}
-		}
-		return true
+		return ok && coversList(key, l, w, growing)
 	}
 	l, liveNumber := number(live)
 	w, wantNumber := number(want)
@@ -55,6 +45,18 @@ func coversValue(key string, live, want any) bool {
 		return l == w
 	}
 	return reflect.DeepEqual(live, want)
+}
+
+func coversList(key string, live, want []any, growing []string) bool {
+	if slices.Contains(growing, key) {
+		return !slices.ContainsFunc(want, func(w any) bool {
+			return !slices.ContainsFunc(live, func(l any) bool { return coversValue("", l, w, growing) })
+		})
+	}
+	if slices.Contains(setLike, key) {
+		live, want = sortedValues(live), sortedValues(want)
+	}
+	return slices.EqualFunc(live, want, func(l, w any) bool { return coversValue("", l, w, growing) })
 }
 
 func isEmpty(v any) bool {

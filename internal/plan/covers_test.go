@@ -60,6 +60,26 @@ func TestCovers(t *testing.T) {
 		"a list is longer":              {m{"files": []any{m{}, m{}}}, m{"files": []any{m{}}}, false},
 		"a text where a list is wanted": {m{"verbs": "use"}, m{"verbs": []any{"use"}}, false},
 	}
+	growing := map[string]struct {
+		live, want m
+		covers     bool
+	}{
+		"more items, deep": {
+			m{"spec": m{"tolerations": []any{m{"key": "flavor"}, m{"key": "gpu"}}}},
+			m{"spec": m{"tolerations": []any{m{"key": "gpu"}}}},
+			true,
+		},
+		"another item":    {m{"tolerations": []any{m{"key": "flavor"}}}, m{"tolerations": []any{m{"key": "gpu"}}}, false},
+		"no item":         {m{}, m{"tolerations": []any{m{"key": "gpu"}}}, false},
+		"of another list": {m{"args": []any{"a", "b"}}, m{"args": []any{"a"}}, false},
+	}
+	for name, test := range growing {
+		t.Run(name, func(t *testing.T) {
+			if got := Covers(test.live, test.want, "tolerations"); got != test.covers {
+				t.Errorf("Covers = %t, want %t", got, test.covers)
+			}
+		})
+	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			if got := Covers(test.live, test.want); got != test.covers {

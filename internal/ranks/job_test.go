@@ -15,6 +15,7 @@ import (
 	"github.com/railhead/railhead/internal/plan/job"
 	"github.com/railhead/railhead/internal/ranks/rankstest"
 	"github.com/railhead/railhead/internal/story"
+	"github.com/railhead/railhead/internal/wire"
 	"github.com/railhead/railhead/internal/workload"
 )
 
@@ -357,57 +358,65 @@ func TestNetworkLine(t *testing.T) {
 	single := story.Run{Network: story.Network{Transport: story.NoTransport}}
 	failed := over(story.Unconnected, "IB")
 	failed.Network.Why = "NET/IB was chosen, but the run failed while its connections were set up: it carried no data"
+	moved := Readings{Taken: 4, Moving: 3, Best: wire.Job{
+		Proof: wire.RDMA, Processes: 16, Rails: 8, Machines: 2, Sent: wire.Amount{Packets: 1, Rate: 40e9},
+	}}
+	half, storage := moved, moved
+	half.Quiet, storage.Moving = 1, 0
+	refused := Readings{Taken: 2, Best: wire.Job{Proof: wire.NotProved, Why: "permission denied"}}
+	plugin := over(story.Plugin, "gIB")
+	plugin.Network.Name, plugin.Traffic.Devices = "gIB", nil
 	for name, c := range map[string]struct {
 		give NetworkLine
 		want string
 	}{
 		"RDMA": {
 			NetworkLine{Run: rdma, Seen: true, Mode: nccl.RDMA},
-			"RDMA: 64 channels over NET/IB with GPUDirect on all 16 ranks (mlx5_6, mlx5_7)",
+			"RDMA: 64 channels over NET/IB with GPUDirect on all 16 ranks (mlx5_6, mlx5_7), by NCCL's log",
 		},
 		"RDMA, and it failed": {
 			NetworkLine{Run: rdma, Seen: true, Failed: true},
-			"RDMA: 64 channels over NET/IB with GPUDirect on all 16 ranks (mlx5_6, mlx5_7); set up before the run " +
-				"failed",
+			"RDMA: 64 channels over NET/IB with GPUDirect on all 16 ranks (mlx5_6, mlx5_7), by NCCL's log; set up " +
+				"before the run failed",
 		},
 		"RDMA, a pod is gone": {
 			NetworkLine{Run: rdma, Seen: true, Failed: true, Unread: 1},
-			"RDMA: 64 channels over NET/IB with GPUDirect on all 16 ranks (mlx5_6, mlx5_7); set up before the run " +
-				"failed; the NCCL log of 1 pod could not be read",
+			"RDMA: 64 channels over NET/IB with GPUDirect on all 16 ranks (mlx5_6, mlx5_7), by NCCL's log; set up " +
+				"before the run failed; the NCCL log of 1 pod could not be read",
 		},
 		"TCP in mode rdma": {
 			NetworkLine{Run: tcp, Seen: true, Mode: nccl.RDMA},
-			"TCP: 64 channels over NET/Socket on all 16 ranks (eth0) although the mode is rdma: over four 400 Gb/s " +
-				"rails RDMA was measured 85 times as fast",
+			"TCP: 64 channels over NET/Socket on all 16 ranks (eth0), by NCCL's log, although the mode is " +
+				"rdma: over four 400 Gb/s rails RDMA was measured 85 times as fast",
 		},
 		"TCP in no mode": {
 			NetworkLine{Run: tcp, Seen: true},
-			"TCP: 64 channels over NET/Socket on all 16 ranks (eth0) although the mode is rdma: over four 400 Gb/s " +
-				"rails RDMA was measured 85 times as fast",
+			"TCP: 64 channels over NET/Socket on all 16 ranks (eth0), by NCCL's log, although the mode is " +
+				"rdma: over four 400 Gb/s rails RDMA was measured 85 times as fast",
 		},
 		"TCP in mode auto": {
 			NetworkLine{Run: tcp, Seen: true, Mode: nccl.Auto},
-			"TCP: 64 channels over NET/Socket on all 16 ranks (eth0) (mode auto); over four 400 Gb/s rails RDMA was " +
-				"measured 85 times as fast",
+			"TCP: 64 channels over NET/Socket on all 16 ranks (eth0), by NCCL's log (mode auto); over " +
+				"four 400 Gb/s rails RDMA was measured 85 times as fast",
 		},
 		"TCP on purpose": {
 			NetworkLine{Run: tcp, Seen: true, Mode: nccl.TCP},
-			"TCP: 64 channels over NET/Socket on all 16 ranks (eth0), as requested (mode tcp)",
+			"TCP: 64 channels over NET/Socket on all 16 ranks (eth0), by NCCL's log, as requested (mode tcp)",
 		},
 		"one rank on TCP": {
 			NetworkLine{Run: mixed, Seen: true, Mode: nccl.RDMA},
 			"mixed: rank 3 on h-kim-0 on TCP; 64 channels over NET/IB and NET/Socket without GPUDirect on all 16 " +
-				"ranks (mlx5_6, mlx5_7) although the mode is rdma: over four 400 Gb/s rails RDMA was measured 85 " +
-				"times as fast",
+				"ranks (mlx5_6, mlx5_7), by NCCL's log, although the mode is rdma: over four " +
+				"400 Gb/s rails RDMA was measured 85 times as fast",
 		},
 		"one pod": {
 			NetworkLine{Run: single, Seen: true, Pods: 1},
-			"one node: no network between nodes was used",
+			"one node: no network between nodes was used, by NCCL's log",
 		},
 		"each pod for itself": {
 			NetworkLine{Run: single, Seen: true, Pods: 2},
-			"one node: no network between nodes was used; each of the 2 pods trained alone; check that the command " +
-				"uses MASTER_ADDR, NNODES and NODE_RANK",
+			"one node: no network between nodes was used, by NCCL's log; each of the 2 pods trained alone; " +
+				"check that the command uses MASTER_ADDR, NNODES and NODE_RANK",
 		},
 		"no NCCL": {
 			NetworkLine{},
@@ -432,7 +441,43 @@ func TestNetworkLine(t *testing.T) {
 		},
 		"never connected": {
 			NetworkLine{Seen: true, Run: failed, Failed: true},
-			"none: NET/IB was chosen, but the run failed while its connections were set up: it carried no data",
+			"none: NET/IB was chosen, but the run failed while its connections were set up: it carried no data, by " +
+				"NCCL's log",
+		},
+		"no NCCL, and the kernel shows RDMA": {
+			NetworkLine{Wire: moved},
+			"RDMA: 16 processes on 8 rails of 2 pods, 40 GB/s, by the kernel's queue pairs in 3 of 4 readings",
+		},
+		"no NCCL, and one pod moves nothing": {
+			NetworkLine{Wire: half},
+			"RDMA: 16 processes on 8 rails of 2 pods, 40 GB/s, by the kernel's queue pairs in 3 of 4 readings; no " +
+				"packet of 1 pod",
+		},
+		"no NCCL, and the kernel shows no queue pair": {
+			NetworkLine{Wire: Readings{Taken: 1, Best: wire.Job{Proof: wire.NoConnection}}},
+			"not known: NCCL logged nothing; the command does not use NCCL, or ended before using it; the kernel's " +
+				"queue pairs, read 1 time: not RDMA: no queue pair is connected",
+		},
+		"NCCL chose, and the kernel was not read": {
+			NetworkLine{Seen: true, Run: story.Run{Network: story.Network{Why: "no line shows it"}}, Wire: refused},
+			"not known: no line shows it; the kernel's queue pairs, read 2 times: unknown: the queue pairs could not " +
+				"be read: permission denied",
+		},
+		"RDMA, but not between the pods": {
+			NetworkLine{Debug: "info", Wire: storage},
+			"not known: NCCL logged nothing; the command does not use NCCL, or ended before using it; the kernel's " +
+				"queue pairs, read 4 times: RDMA: 16 processes on 8 rails of 2 pods, 40 GB/s; no connection between " +
+				"two of these pods was seen",
+		},
+		"the log says TCP, whatever the kernel shows": {
+			NetworkLine{Run: tcp, Seen: true, Mode: nccl.TCP, Wire: moved},
+			"TCP: 64 channels over NET/Socket on all 16 ranks (eth0), by NCCL's log, as requested (mode tcp)",
+		},
+		"a plugin, and the kernel shows RDMA": {
+			NetworkLine{Run: plugin, Seen: true, Wire: moved},
+			"plugin gIB: 64 channels over NET/gIB with GPUDirect on all 16 ranks; its name does not say whether it " +
+				"uses RDMA, by NCCL's log; RDMA: 16 processes on 8 rails of 2 pods, 40 GB/s, by the kernel's queue " +
+				"pairs in 3 of 4 readings",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

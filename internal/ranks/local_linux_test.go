@@ -42,6 +42,7 @@ func newTrial(t *testing.T, n int, script string) *trial {
 		lossDelay: 200 * time.Millisecond,
 		status:    500 * time.Millisecond,
 	}
+	tr.FirstReading = 0
 	t.Cleanup(stop)
 	return tr
 }

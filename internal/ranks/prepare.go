@@ -10,6 +10,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -46,11 +47,16 @@ type Launch struct {
 	Logs    *Folder       // nil: none
 	Job     string        // its name and namespace, as in a command line: h-kim -n train
 
+	worldSize func() int
+
 	attached *Attached // nil: the command runs as long as the launch
 	begun    time.Time // when the attached run was started
 
 	Patience patience
 	Evidence *Evidence
+
+	FirstReading time.Duration // of the queue pairs; each later one comes after a longer time. 0: none is taken
+	readings     Readings
 }
 
 // rank is one pod of a running launch.
@@ -81,10 +87,13 @@ func New(p Pods, streams Streams, targets []Target, argv []string) *Launch {
 		Command:  argv,
 		Patience: NewPatience(30 * time.Second),
 		Evidence: &Evidence{},
+
+		FirstReading: 5 * time.Second,
 	}
 	for _, t := range targets {
 		l.ranks = append(l.ranks, &rank{Target: t, lost: make(chan string, 1)})
 	}
+	l.worldSize = sync.OnceValue(l.countProcesses)
 	return l
 }
 

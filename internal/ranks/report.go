@@ -192,7 +192,7 @@ var signalNames = map[int]string{
 func (l *Launch) network(o Outcome) string {
 	log := l.Evidence.Log()
 	return NetworkLine{
-		Run: story.Tell(log).Last(), Seen: log.Seen(),
+		Run: story.Tell(log).Last(), Seen: log.Seen(), Wire: l.readings,
 		Pods: len(l.ranks), Unread: l.unreadLogs(), Failed: o.first != nil,
 		Mode:      nccl.Mode(l.setting("RAILHEAD_MODE", l.ranks[0].mode)),
 		Debug:     l.setting("NCCL_DEBUG", l.ranks[0].debug),
@@ -220,19 +220,20 @@ func (l *Launch) unreadLogs() int {
 	return n
 }
 
-// NetworkLine is the last line of a launch: which network the run used.
+// NetworkLine is the last line of a launch: which network the run used, and what proves it.
 type NetworkLine struct {
 	Run              story.Run
 	Seen             bool // any line of NCCL
+	Wire             Readings
 	Pods, Unread     int
 	Failed           bool
 	Mode             nccl.Mode
 	Debug, DebugFile string // as the user set them; empty if the launch set them
 }
 
-// String returns the line. All that it says of the network is the judgement in Run.
+// String returns the line. NCCL's log decides, as Run judges it; the kernel's queue pairs do where it does not tell.
 func (c NetworkLine) String() string {
-	text := c.Run.NetworkLine()
+	text := c.Run.NetworkLine() + ", by NCCL's log"
 	switch c.Run.Network.Transport {
 	case story.TCP, story.MixedTransport:
 		text += tcpRemark(c.Mode)
@@ -241,17 +242,34 @@ func (c NetworkLine) String() string {
 			text += fmt.Sprintf("; each of the %d pods trained alone; "+
 				"check that the command uses MASTER_ADDR, NNODES and NODE_RANK", c.Pods)
 		}
-	case story.UnknownTransport:
-		if !c.Seen {
-			text = "not known: NCCL logged nothing" + unseenRemark(c)
+	case story.Plugin:
+		if c.Wire.Moving > 0 {
+			text += "; " + c.Wire.String()
 		}
-	case story.RDMA, story.NVLink, story.Plugin, story.Unconnected:
+	case story.UnknownTransport:
+		text = c.withoutLog()
+	case story.RDMA, story.NVLink, story.Unconnected:
 	}
 	if c.Failed && c.Run.Traffic.Channels > 0 && c.Run.Network.Transport != story.Unconnected {
 		text += "; set up before the run failed"
 	}
 	if c.Unread > 0 {
 		text += fmt.Sprintf("; the NCCL log of %s could not be read", words.Count(c.Unread, "pod"))
+	}
+	return text
+}
+
+// withoutLog returns the line where NCCL's log does not tell the network.
+func (c NetworkLine) withoutLog() string {
+	if c.Wire.Moving > 0 {
+		return c.Wire.String()
+	}
+	text := c.Run.NetworkLine()
+	if !c.Seen {
+		text = "not known: NCCL logged nothing" + unseenRemark(c)
+	}
+	if c.Wire.Taken > 0 {
+		text += "; " + c.Wire.String()
 	}
 	return text
 }
@@ -265,7 +283,7 @@ func tcpRemark(mode nccl.Mode) string {
 		return " (mode auto); over four 400 Gb/s rails RDMA was measured 85 times as fast"
 	case nccl.RDMA:
 	}
-	return " although the mode is rdma: over four 400 Gb/s rails RDMA was measured 85 times as fast"
+	return ", although the mode is rdma: over four 400 Gb/s rails RDMA was measured 85 times as fast"
 }
 
 func unseenRemark(c NetworkLine) string {

@@ -119,7 +119,7 @@ func (l *Launch) Execute(ctx context.Context) Outcome {
 	watching, unwatch := context.WithCancel(running)
 	defer unwatch()
 	var g errgroup.Group
-	g.SetLimit(8*len(l.ranks) + 1) // ranks, their signals, the watch
+	g.SetLimit(8*len(l.ranks) + 2) // ranks, their signals, the watch, the readings
 	ends := make(chan result)
 	l.introduce()
 	for _, r := range l.ranks {
@@ -133,6 +133,10 @@ func (l *Launch) Execute(ctx context.Context) Outcome {
 	}
 	g.Go(func() error {
 		l.watchPods(watching)
+		return nil
+	})
+	g.Go(func() error {
+		l.readWire(watching)
 		return nil
 	})
 	o := l.supervise(ctx, ends, &g, abandon)

@@ -3,6 +3,7 @@ package ranks
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,6 +45,36 @@ func TestLaunchRuns(t *testing.T) {
 	if left := tr.local.Left(); len(left) > 0 {
 		t.Errorf("left in the pods: %v", left)
 	}
+}
+
+// TestLaunchSetsRanks holds the variables to the ranks in pods that deploy did not make. Variables of a pod are kept,
+// in both forms, and those of the user come first.
+func TestLaunchSetsRanks(t *testing.T) {
+	t.Parallel()
+	tr := newTrial(t, 3, `echo "$NODE_RANK/$NNODES $PET_NODE_RANK/$PET_NNODES $MASTER_ADDR:$MASTER_PORT \
+$PET_MASTER_ADDR:$PET_MASTER_PORT $NPROC_PER_NODE of $WORLD_SIZE"`)
+	tr.Env = []string{"MASTER_PORT=7"}
+	for i, r := range tr.ranks {
+		r.Rank = i + 1 // spec.ordinals.start of a StatefulSet
+		r.Pod.IP = fmt.Sprintf("10.0.0.%d", i+1)
+		r.Pod.Requests = cluster.Resources{"nvidia.com/gpu": 8, "cpu": 4000}
+		p := tr.local.Pods[r.Pod.Name]
+		p.Env = slices.DeleteFunc(p.Env, func(v string) bool { return strings.HasPrefix(v, "NODE_RANK=") })
+		switch i {
+		case 1:
+			p.Env = append(p.Env, "PET_NODE_RANK=5", "MASTER_ADDR=leader.train.svc")
+		case 2:
+			p.Env = append(p.Env, "PET_MASTER_ADDR=a$b'c", "NPROC_PER_NODE=auto")
+		}
+		tr.local.Pods[r.Pod.Name] = p
+	}
+	if code := tr.run(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	rankstest.Has(t, tr.out.String(),
+		"[1] 0/3 0/3 10.0.0.1:7 10.0.0.1:7 8 of 24\n",
+		"[2] 5/3 5/3 leader.train.svc:7 leader.train.svc:7 8 of 24\n",
+		"[3] 2/3 2/3 a$b'c:7 a$b'c:7 auto of 24\n")
 }
 
 // TestLaunchArguments holds the command's words to what was asked for: no shell comes between.
@@ -282,7 +313,7 @@ echo
 echo "[2026-01-02 03:04:05] h-kim-$NODE_RANK:$$:1 [0] net_ib.cc:1 NCCL WARN NET/IB: Got completion from peer"
 } > "$f"
 exit $CODE`
-	const verdict = "Network: RDMA: 1 channel over NET/IB with GPUDirect on all 2 ranks (mlx5_0, mlx5_1)"
+	const verdict = "Network: RDMA: 1 channel over NET/IB with GPUDirect on all 2 ranks (mlx5_0, mlx5_1), by NCCL's log"
 	for code, says := range map[string]string{"0": verdict + "\n", "5": verdict + "; set up before the run failed\n"} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
@@ -312,8 +343,8 @@ func TestLaunchUsersDebug(t *testing.T) {
 	tr.Env = []string{"NCCL_DEBUG=INFO", "RAILHEAD_MODE=tcp"}
 	tr.run(t)
 	rankstest.Has(t, tr.out.String(), "[0] file <>\n")
-	rankstest.Has(t, tr.err.String(), "Network: TCP: 1 channel over NET/Socket, seen on 1 rank, as requested (mode "+
-		"tcp)\n")
+	rankstest.Has(t, tr.err.String(), "Network: TCP: 1 channel over NET/Socket, seen on 1 rank, by NCCL's log, as "+
+		"requested (mode tcp)\n")
 }
 
 // TestLaunchTwice refuses to start beside a launch that still runs, and says how to end it.

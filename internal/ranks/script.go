@@ -64,12 +64,19 @@ cd "$4" && cat > "$5" && chmod "$6" "$5" && cksum "$5" >> "$3/railhead-$1.sums" 
 wc -c < "$5"
 if command -v sha256sum > /dev/null; then sha256sum < "$5"; fi
 `
-	// startScript executes the command. $4 is railhead-pod, $5 the directory; variables, -- and the command follow. The
-	// process keeps its id through both execs.
+	// startScript executes the command. $4 is railhead-pod, $5 the directory. The variables of the user follow, --,
+	// names and values for variables that are not set, -- and the command. PET_* are the defaults of the flags of
+	// torchrun; a controller may set one form alone. The process keeps its id through both execs.
 	startScript = `
+default() {
+	eval "export $1=\"\${$1-\${PET_$1-\$2}}\""
+	eval "export PET_$1=\"\${PET_$1-\$$1}\""
+}
 id=$1 mark=$2 shared=$3 program=$4 dir=$5
 shift 5
 while [ "$1" != -- ]; do export "$1"; shift; done
+shift
+while [ "$1" != -- ]; do default "$1" "$2"; shift 2; done
 shift
 export ` + MarkVariable + `="$mark" PYTHONUNBUFFERED="${PYTHONUNBUFFERED-1}"
 if [ -z "${NCCL_DEBUG+set}" ] || [ -n "${` + InsistVariable + `-}" ]; then
@@ -163,12 +170,23 @@ if [ -e "$1" ]; then
 fi
 [ -n "$keep" ] || rm -f "$shared/railhead-$id".*
 `
+	// wireScript prints the processes of the command, and a snapshot with two readings of the queue pairs. $4 is
+	// railhead-pod. If NCCL's log names a channel of its own networks, it prints logTells alone.
+	wireScript = MarkedFunction + `
+grep -qsE "via NET/(IB|Socket)" "$3"/railhead-*.nccl.* && { printf ` + logTells + `; exit 0; }
+marked "$2"
+echo
+exec "$4" snapshot --watch=1s
+`
 	// clearScript removes the files of a launch that did not start; $4 is the directory.
 	clearScript = `
 [ -z "$4" ] || rm -rf "$4"
 rm -f "$3/railhead-$1".*
 `
 )
+
+// logTells is the answer of wireScript where nothing is to be read.
+const logTells = "told"
 
 // networkLines matches the lines of NCCL's log that tell the network and the failures.
 const networkLines = `NCCL WARN|Channel .* via |Using network|NET/(IB|Socket) : (Using|Made)|` +
@@ -186,7 +204,7 @@ func (l *Launch) script(r *rank, script string, args ...string) []string {
 
 // startArguments returns the arguments of startScript.
 func (l *Launch) startArguments(r *rank) []string {
-	return slices.Concat([]string{r.dir}, l.Env, []string{"--"}, l.Command)
+	return slices.Concat([]string{r.dir}, l.Env, []string{"--"}, l.variables(r), []string{"--"}, l.Command)
 }
 
 func (l *Launch) startCommand(r *rank) []string {

@@ -47,9 +47,11 @@ func gather(c Case) *gathered {
 	}
 	g.add(clusterrules.Judge(c.State, c.Cluster), check.Ref{})
 	var members []fleet.Member
+	whole := wholeJobs(c)
 	for i := range c.Machines {
 		m := &c.Machines[i]
 		g.nodeOf[m.Ref] = check.NodeRef(m.Node)
+		m.Whole = whole[m.Group]
 		members = append(members, m.Member)
 		switch {
 		case m.Unreached != "":
@@ -64,6 +66,22 @@ func gather(c Case) *gathered {
 	}
 	g.add(fleet.Judge(members), check.Ref{})
 	return g
+}
+
+// wholeJobs returns the jobs of which every running pod was examined.
+func wholeJobs(c Case) map[string]bool {
+	examined, running := map[check.Ref]bool{}, map[string]bool{}
+	for _, m := range c.Machines {
+		if examined[m.Ref] = m.Unreached == ""; m.Group != "" {
+			running[m.Group] = true
+		}
+	}
+	for _, p := range c.State.Pods {
+		if !p.Deleted && !p.Finished() && !examined[check.PodRef(p.Namespace, p.Name)] {
+			delete(running, clusterrules.JobOf(p))
+		}
+	}
+	return running
 }
 
 // add adds the report about one machine, or, with the zero Ref, about the cluster or the fleet.

@@ -33,8 +33,8 @@ const (
 // Server answers the API server from the last State that it was given. It makes no request of its own.
 type Server struct {
 	Options job.Options // of the injection
-	// Drain is how long the server still answers when its context has ended: until then the API server may not know
-	// that it should ask the other replica.
+	// Drain is the time for which the server still answers when its context has ended: until then the API server may
+	// not know that it should ask the other replica.
 	Drain time.Duration
 	// Connect watches the cluster.
 	Connect func(context.Context) iter.Seq2[cluster.State, error]

@@ -22,7 +22,7 @@ import (
 const Component = "railhead-pod"
 
 // LabelKeep is a label of ConfigMaps that stay when the jobs of the namespace are deleted.
-const LabelKeep = "railhead/keep"
+const LabelKeep = "railhead.dev/keep"
 
 // Kept returns the labels of ConfigMaps that stay.
 func Kept() map[string]string {

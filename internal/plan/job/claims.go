@@ -12,6 +12,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
+	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -95,9 +96,33 @@ func (j *placement) claimedRails(need int) []cluster.Rail {
 	if !j.s.Knows(cluster.ResourceClaims) {
 		j.unknown(FreeNodes, cluster.ResourceClaims, "which devices other pods hold could not be read")
 	}
-	j.claim.spec = j.deviceClaim(rails)
+	if j.claim.spec = j.deviceClaim(rails); j.Failed() {
+		return nil
+	}
 	j.noteClaims(rails)
 	return rails
+}
+
+// claimedIfPossible returns the rails that the pods claim. If they can claim none there is no claim, and findings that
+// do not prevent the plan say why. GPUs that only a claim can request keep the failure.
+func (j *placement) claimedIfPossible(need int) []cluster.Rail {
+	if j.Failed() {
+		return nil
+	}
+	rails := j.claimedRails(need)
+	if !j.Failed() || j.claimedGPUs {
+		return rails
+	}
+	for i := range j.Findings {
+		switch f := &j.Findings[i]; {
+		case f.Status == check.Fail && f.Check == clusterrules.ClusterReadable:
+			f.Status = check.Unknown
+		case f.Status == check.Fail:
+			f.Status = check.Warn
+		}
+	}
+	j.claim = claim{}
+	return nil
 }
 
 func sumOf(counts map[string]int) int {

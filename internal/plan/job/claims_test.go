@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/railhead/railhead/internal/check"
@@ -93,10 +94,16 @@ func TestDeployClaimsAgain(t *testing.T) {
 	s.Pods = append(s.Pods, cluster.Pod{
 		Namespace: "train", Name: "h-kim-0", Node: "gpu-1", Phase: "Running", Labels: plan.Labels("job", "h-kim"),
 	})
+	held := &s.DRADevices[0]
 	s.ResourceClaims = []cluster.ResourceClaim{{
 		Namespace: "train", Name: "c", Pod: "h-kim-0",
-		Devices: []cluster.ClaimedDevice{{Driver: cluster.DRANet, Pool: "gpu-1", Name: "eth1"}},
+		Requests: []cluster.ClaimRequest{{Name: "rail-0", Selectors: []string{
+			cluster.Rail{Attribute: "dra.net/ifName", Network: held.Name}.Selector(),
+		}}},
+		Devices: []cluster.ClaimedDevice{{Request: "rail-0", Driver: held.Driver, Pool: held.Pool, Name: held.Name}},
 	}}
+	held.Attribute = map[string]string{"dra.net/rdmaDevice": "mlx5_0"} // its interface is in the pod
+	s.RestoreHeld()
 	live := plantest.With(s, plantest.Live(p))
 	if again, findings := Deploy(live, jobOptions()); !again.Empty() || check.Worst(findings) == check.Fail {
 		t.Errorf("a second run is not empty:\n%s", plantest.Manifests(t, again, findings))
@@ -267,6 +274,72 @@ func TestClaimsRefused(t *testing.T) {
 	}
 }
 
+// TestAutoWithoutClaims: mode auto deploys and injects without a claim where pods cannot have one, and says why.
+func TestAutoWithoutClaims(t *testing.T) {
+	noClass := claimCluster()
+	noClass.DeviceClasses = noClass.DeviceClasses[1:]
+	noRDMA := claimCluster()
+	for i := range noRDMA.DRADevices {
+		noRDMA.DRADevices[i].RDMA = false
+	}
+	unread := plantest.Unread(claimCluster(), cluster.DRADevices)
+	unread.DRADevices = nil
+	for name, test := range map[string]struct {
+		s    cluster.State
+		want check.Status
+		says string
+	}{
+		"no class":          {noClass, check.Warn, "no device class has the devices of dra.net"},
+		"no device of RDMA": {noRDMA, check.Warn, "pods cannot claim a rail"},
+		"slices unread":     {unread, check.Unknown, "resourceslices could not be read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := jobOptions()
+			o.Mode, o.Claims = nccl.Auto, true
+			p, findings := Deploy(test.s, o)
+			text := plantest.Manifests(t, p, nil)
+			if p.Empty() || strings.Contains(text, "ResourceClaimTemplate") || check.Worst(findings) != test.want ||
+				!strings.Contains(plantest.Wording(findings), test.says) {
+				t.Errorf("deploy:\n%s\n%s", text, plantest.Wording(findings))
+			}
+			m := manifest(t, podManifest)
+			out, draft := InjectAll(Manifests{m}, map[string]cluster.State{"train": test.s},
+				Options{Programs: programs(), Mode: nccl.Auto, Claims: true, Namespace: "train"})
+			named := func(kind string) bool {
+				return slices.ContainsFunc(out, func(u unstructured.Unstructured) bool { return u.GetKind() == kind })
+			}
+			if !named("ConfigMap") || named("ResourceClaimTemplate") || check.Worst(draft.Findings) != test.want ||
+				!strings.Contains(plantest.Wording(draft.Findings), test.says) {
+				t.Errorf("inject:\n%v\n%s", out, plantest.Wording(draft.Findings))
+			}
+		})
+	}
+}
+
+// TestAutoNeedsClaimsForGPUs: pods over TCP would have no GPU if only claims bring GPUs.
+func TestAutoNeedsClaimsForGPUs(t *testing.T) {
+	s, o := claimedGPUs(claimCluster(), 2), jobOptions()
+	o.Mode, s.DeviceClasses = nccl.Auto, s.DeviceClasses[:1]
+	p, findings := Deploy(s, o)
+	const want = "no device class has the devices of gpu.nvidia.com"
+	if !p.Empty() || !strings.Contains(plantest.Wording(findings), want) {
+		t.Errorf("it is not refused:\n%s", plantest.Manifests(t, p, findings))
+	}
+}
+
+// TestAutoWhileClaimsAreHeld: pods over TCP claim no rails, for which they would wait.
+func TestAutoWhileClaimsAreHeld(t *testing.T) {
+	s, o := claimCluster(), jobOptions()
+	o.Mode = nccl.Auto
+	s.ResourceClaims = []cluster.ResourceClaim{{
+		Namespace: "other", Devices: []cluster.ClaimedDevice{{Driver: cluster.DRANet, Pool: "gpu-2", Name: "eth3"}},
+	}}
+	p, findings := Deploy(s, o)
+	if text := plantest.Manifests(t, p, findings); p.Empty() || strings.Contains(text, "resourceClaims") {
+		t.Errorf("the pods wait for a claim:\n%s", text)
+	}
+}
+
 // TestClaimsOfSriov: the driver sets up each interface by an attachment that is named like its rail.
 func TestClaimsOfSriov(t *testing.T) {
 	s, o := claimCluster(), jobOptions()
@@ -343,9 +416,9 @@ spec:
       - {name: c, image: i, command: [x], resources: {claims: [{name: own}], limits: {nvidia.com/gpu: 4}}}
 `)
 	states := map[string]cluster.State{"train": claimCluster()}
-	out, findings := InjectAll(Manifests{m}, states, Options{Programs: programs()})
-	if check.Worst(findings) == check.Fail {
-		t.Fatal(plantest.Wording(findings))
+	out, draft := InjectAll(Manifests{m}, states, Options{Programs: programs()})
+	if check.Worst(draft.Findings) == check.Fail {
+		t.Fatal(plantest.Wording(draft.Findings))
 	}
 	var kinds []string
 	for _, o := range out {

@@ -39,6 +39,9 @@ func Kinds(server cluster.Server, o Options) []cluster.Kind {
 	if len(o.claimNames()) > 0 {
 		kinds = append(kinds, cluster.VolumeClaims)
 	}
+	for _, r := range o.references(cluster.State{}, "") {
+		kinds = append(kinds, r.list)
+	}
 	if o.Mode == nccl.TCP {
 		return kinds
 	}
@@ -124,6 +127,8 @@ func (j *job) decide() {
 	j.devices()
 	j.privileges()
 	j.claimsUsable()
+	j.referencesExist()
+	j.queueActive()
 	j.quotas()
 	j.noteFixedNames(j.Env)
 	j.noteMemory()
@@ -206,7 +211,7 @@ func (j *job) addChanges(step *plan.Step, d delivery.Delivery, hasPods bool) {
 	k := j.workload()
 	for _, change := range j.objects(d) {
 		live, exists := plan.LiveObject(j.s, change.Object)
-		unchanged := exists && change.Verb == plan.Apply && plan.Covers(live.Fields, change.Object.Object)
+		unchanged := exists && change.Verb == plan.Apply && plan.Covers(live.Fields, change.Object.Object, j.grows()...)
 		if unchanged && (hasPods || !k.Recreates) {
 			continue
 		}

@@ -58,10 +58,7 @@ func (j *placement) chooseMode() {
 	usable := j.usableRails(j.Nodes)
 	j.Mode = nccl.TCP
 	if len(usable) == 0 {
-		j.Note("Mode auto uses TCP: %s.", j.noRails())
-		if j.unreadNetworks() {
-			j.Report(j.networksUnknown(check.Unknown))
-		}
+		j.noteTCP()
 		return
 	}
 	rails := fmt.Sprintf("%s of namespace %s", words.Count(len(usable), "rail"), j.Namespace)
@@ -70,7 +67,7 @@ func (j *placement) chooseMode() {
 	switch {
 	case !j.s.Knows(cluster.Nodes):
 		j.Note("Mode auto uses RDMA with %s. Whether the nodes offer them is unknown: nodes could not be read.", rails)
-	case j.enough(free):
+	case j.enough(free), j.claimedGPUs: // TCP needs the claim, too
 		j.Note("Mode auto uses RDMA: %s.", found)
 	default:
 		closest := "none"
@@ -78,9 +75,22 @@ func (j *placement) chooseMode() {
 			closest = rejected[0].name + ": " + rejected[0].reason
 		}
 		j.Note("Mode auto uses TCP: %s, but the job needs %d (%s).", found, j.Nodes, closest)
+		j.claim = claim{}
 		return
 	}
 	j.rails, j.Mode = usable, nccl.RDMA
+}
+
+// noteTCP notes why mode auto found no rail.
+func (j *placement) noteTCP() {
+	if j.claiming() {
+		j.Note("Mode auto uses TCP: the pods cannot claim their rails.")
+		return
+	}
+	j.Note("Mode auto uses TCP: %s.", j.noRails())
+	if j.unreadNetworks() {
+		j.Report(j.networksUnknown(check.Unknown))
+	}
 }
 
 // neededPrograms returns railhead-pod for each architecture of the nodes that may run pods.

@@ -30,9 +30,7 @@ func (j *request) noteFixedNames(env map[string]string) {
 // environmentOf returns the literal variables of a container.
 func environmentOf(container map[string]any) map[string]string {
 	env := map[string]string{}
-	list, _ := container["env"].([]any)
-	for _, item := range list {
-		variable, _ := item.(map[string]any)
+	for _, variable := range items(container["env"]) {
 		name, _ := variable["name"].(string)
 		if value, ok := variable["value"].(string); ok {
 			env[name] = value

@@ -29,7 +29,8 @@ func Inject(
 
 func inject(manifest unstructured.Unstructured, s cluster.State, o Options) (unstructured.Unstructured, *job) {
 	j, templates := injection(manifest, s, o)
-	if _, known := o.KindOf(manifest); !known {
+	kind, known := o.KindOf(manifest)
+	if !known {
 		j.refuseKind(manifest)
 		return manifest, j
 	}
@@ -50,7 +51,7 @@ func inject(manifest unstructured.Unstructured, s cluster.State, o Options) (uns
 		pod:       corev1.PodSpec{ServiceAccountName: j.ServiceAccount},
 		start:     start{wrap: o.Wrap},
 	}
-	if kind, _ := o.KindOf(manifest); kind.OwnCommand {
+	if kind.OwnCommand {
 		shape.start.controller = kind.GVK.Kind
 	}
 	for _, template := range o.podTemplates(object) {
@@ -165,6 +166,7 @@ func (j *job) decideFor(templates []map[string]any) {
 		j.rails = j.usableRails(0)
 		if j.Mode = nccl.RDMA; len(j.rails) == 0 {
 			j.Mode = nccl.TCP
+			j.noteTCP()
 		}
 	default:
 		j.rails = j.requiredRails(0)

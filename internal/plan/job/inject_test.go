@@ -216,7 +216,7 @@ func TestInjectAll(t *testing.T) {
 	other.Networks = []cluster.Network{
 		{Namespace: "other", Name: "one", Resource: "openshift.io/eno5np0rdma", Type: "sriov"},
 	}
-	out, findings := InjectAll(all, map[string]cluster.State{
+	out, draft := InjectAll(all, map[string]cluster.State{
 		"train": plantest.Training(),
 		"other": other,
 	}, Options{Namespace: "other", Programs: programs()})
@@ -233,8 +233,8 @@ func TestInjectAll(t *testing.T) {
 		"Pod other one",
 		"Pod train " + rails,
 	}
-	if diff := cmp.Diff(want, got); diff != "" || len(findings) > 0 {
-		t.Errorf("objects (-want +got):\n%s\n%s", diff, plantest.Wording(findings))
+	if diff := cmp.Diff(want, got); diff != "" || len(draft.Findings) > 0 {
+		t.Errorf("objects (-want +got):\n%s\n%s", diff, plantest.Wording(draft.Findings))
 	}
 }
 
@@ -345,16 +345,16 @@ func TestInjectUnknownKind(t *testing.T) {
 	}
 	states := map[string]cluster.State{"train": plantest.Training()}
 	o := Options{Namespace: "train", Programs: programs()}
-	_, findings := InjectAll(all, states, o)
-	got := plantest.Wording(findings)
-	if check.Worst(findings) != check.Fail || !strings.Contains(got, "railhead does not know where Train has pod templates") ||
+	_, draft := InjectAll(all, states, o)
+	got := plantest.Wording(draft.Findings)
+	if check.Worst(draft.Findings) != check.Fail || !strings.Contains(got, "railhead does not know where Train has pod templates") ||
 		!strings.Contains(got, "railhead inject -f FILE --template-path spec.groups[].template") {
 		t.Errorf("Train:\n%s", got)
 	}
 	o.TemplatePaths = []string{"spec.groups[].template"}
-	out, findings := InjectAll(all, states, o)
-	if check.Worst(findings) == check.Fail {
-		t.Fatal(plantest.Wording(findings))
+	out, draft := InjectAll(all, states, o)
+	if check.Worst(draft.Findings) == check.Fail {
+		t.Fatal(plantest.Wording(draft.Findings))
 	}
 	injected := workload.AtPaths(out[len(out)-1].Object, o.TemplatePaths).PodTemplates(out[len(out)-1].Object)
 	if len(injected) != 1 || workload.Field(injected[0], "metadata.annotations") == nil {

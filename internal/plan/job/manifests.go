@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/workload"
 )
 
@@ -84,9 +84,9 @@ func (o Options) KindOf(manifest unstructured.Unstructured) (workload.Kind, bool
 // InjectAll injects into every manifest with pods, and puts the ConfigMaps that they mount first. states has the State
 // of each namespace, and a manifest without one gets that of its rails. Objects without pods stay unchanged. It fails
 // for one with pods of a kind that railhead does not know, and if no manifest has pods.
-func InjectAll(manifests Manifests, states map[string]cluster.State, o Options) (Manifests, []check.Finding) {
+func InjectAll(manifests Manifests, states map[string]cluster.State, o Options) (Manifests, plan.Draft) {
 	var out, parts Manifests
-	var findings []check.Finding
+	var draft plan.Draft
 	var hasPods bool
 	for _, m := range manifests {
 		k, known := o.KindOf(m)
@@ -100,7 +100,12 @@ func InjectAll(manifests Manifests, states map[string]cluster.State, o Options) 
 		if known && !k.Cluster { // kubectl would otherwise put it in the namespace of its context
 			injected.SetNamespace(NamespaceOf(m, o.Namespace))
 		}
-		findings = append(findings, j.Findings...)
+		draft.Report(j.Findings...)
+		for _, note := range j.Notes {
+			if !slices.Contains(draft.Notes, note) { // manifests of a namespace have most notes in common
+				draft.Notes = append(draft.Notes, note)
+			}
+		}
 		out = append(out, injected)
 		for _, part := range j.injectionParts() {
 			if !holds(parts, part) && !holds(manifests, part) {
@@ -109,9 +114,9 @@ func InjectAll(manifests Manifests, states map[string]cluster.State, o Options) 
 		}
 	}
 	if !hasPods && len(manifests) > 0 {
-		_, findings = Inject(manifests[0], cluster.State{}, o)
+		_, draft.Findings = Inject(manifests[0], cluster.State{}, o)
 	}
-	return append(parts, out...), findings
+	return append(parts, out...), draft
 }
 
 // holds reports whether a list has an object of the same name, as the output of an earlier injection does.

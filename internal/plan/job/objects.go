@@ -22,8 +22,8 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// masterPort is the port of PyTorch's rendezvous (torch/distributed/run.py: 29500).
-const masterPort = "29500"
+// MasterPort is the port of PyTorch's rendezvous (torch/distributed/run.py: 29500).
+const MasterPort = "29500"
 
 // waiting keeps a pod running for `railhead launch`, and exits as soon as it gets a signal.
 const waiting = `trap "exit 0" TERM INT; while :; do sleep 3600 & wait $!; done`
@@ -32,7 +32,7 @@ const waiting = `trap "exit 0" TERM INT; while :; do sleep 3600 & wait $!; done`
 const scriptFolder = "/railhead/script"
 
 // scriptHash is an annotation that restarts pods when their script changes.
-const scriptHash = "railhead/script-sha256"
+const scriptHash = "railhead.dev/script-sha256"
 
 func (j *job) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{

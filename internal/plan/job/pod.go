@@ -27,12 +27,12 @@ func (j *job) environment() []corev1.EnvVar {
 	nodes, processes := strconv.Itoa(j.Nodes), strconv.Itoa(j.processes())
 	all := append(j.settings(), []corev1.EnvVar{
 		{Name: "MASTER_ADDR", Value: j.master()},
-		{Name: "MASTER_PORT", Value: masterPort},
+		{Name: "MASTER_PORT", Value: MasterPort},
 		{Name: "NNODES", Value: nodes},
 		{Name: "NPROC_PER_NODE", Value: processes},
 		{Name: "WORLD_SIZE", Value: strconv.Itoa(j.Nodes * j.processes())},
 		{Name: "PET_MASTER_ADDR", Value: j.master()},
-		{Name: "PET_MASTER_PORT", Value: masterPort},
+		{Name: "PET_MASTER_PORT", Value: MasterPort},
 		{Name: "PET_NNODES", Value: nodes},
 		{Name: "PET_NPROC_PER_NODE", Value: processes},
 		j.rank("NODE_RANK"),

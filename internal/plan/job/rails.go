@@ -29,7 +29,7 @@ func (j *placement) requiredRails(need int) []cluster.Rail {
 // usableRails returns the rails that the job can have; there may be none.
 func (j *placement) usableRails(need int) []cluster.Rail {
 	if j.claiming() {
-		return j.claimedRails(need)
+		return j.claimedIfPossible(need)
 	}
 	return j.chosen(j.s.UsableRails(j.Namespace))
 }
@@ -81,8 +81,7 @@ func (j *request) networksUnknown(status check.Status) check.Finding {
 	}
 	role := "kubectl -n " + j.Namespace + " create role%s networks-reader --%s"
 	f.Fix = check.ByAdmin("You may not list them in namespace "+j.Namespace+": ask a cluster administrator for "+
-		"that right. "+
-		"They may exist, so do not create them again.",
+		"that right. They may exist, so do not create them again.",
 		"kubectl auth can-i list "+kind+" -n "+j.Namespace,
 		fmt.Sprintf(role, "", "verb=get,list,watch --resource="+kind),
 		fmt.Sprintf(role, "binding", "role=networks-reader --user="+cmp.Or(j.s.Server.User, "USER")))
@@ -99,10 +98,7 @@ func (j *request) chosen(rails []cluster.Rail) []cluster.Rail {
 
 // checkNetworks fails for names in --network that do not exist.
 func (j *placement) checkNetworks() {
-	var existing []string
-	for _, r := range j.s.Rails(j.Namespace) {
-		existing = append(existing, r.Network)
-	}
+	existing := names(j.s.Rails(j.Namespace))
 	for _, name := range j.Networks {
 		if slices.Contains(existing, name) || !j.s.Knows(cluster.Networks) {
 			continue

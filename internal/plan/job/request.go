@@ -244,7 +244,7 @@ func (j *job) unchanged() {
 	for _, field := range k.Fixed {
 		path := "spec." + field
 		wanted := map[string]any{field: workload.Field(want, path)}
-		if !plan.Covers(map[string]any{field: workload.Field(live.Fields, path)}, wanted) {
+		if !plan.Covers(map[string]any{field: workload.Field(live.Fields, path)}, wanted, j.grows()...) {
 			j.replace(fmt.Sprintf("%s exists with other settings, and a %s cannot be changed", j.Name, k.GVK.Kind),
 				evidence(k.GVK.Kind+"/"+j.Name+" "+path, "immutable, and different from this request", "the same"))
 			return

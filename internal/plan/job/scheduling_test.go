@@ -11,12 +11,19 @@ import (
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan/plantest"
 	"github.com/railhead/railhead/internal/rules/pods"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // queueing returns a training cluster with Kueue.
 func queueing() cluster.State {
 	s := plantest.Training()
 	s.Server.Groups = append(s.Server.Groups, cluster.KueueGroup)
+	s.Read = append(s.Read, cluster.LocalQueues)
+	s.LocalQueues = []cluster.LocalQueue{
+		{Namespace: "train", Name: "team-a", ClusterQueue: "research"},
+		{Namespace: "train", Name: "team-b", ClusterQueue: "none", Inactive: "Can't submit new workloads to clusterQueue"},
+		{Namespace: "other", Name: "team-c", ClusterQueue: "research"},
+	}
 	return s
 }
 
@@ -46,6 +53,29 @@ func TestSchedulingPrechecks(t *testing.T) {
 		"a queue without Kueue": {
 			s: func(s *cluster.State) { *s = plantest.Training() }, o: queue,
 			want: []string{"fail server-support"}, says: []string{"the cluster has no Kueue"},
+		},
+		"a queue of another namespace": {
+			o:    func(o *Options) { o.Queue = "team-c" },
+			want: fails,
+			says: []string{`--queue is "team-c", but must be a LocalQueue of namespace train: team-a, team-b`},
+		},
+		"a queue that admits nothing": {
+			o:    func(o *Options) { o.Queue = "team-b" },
+			want: []string{"warn queue-admission"},
+			says: []string{"queue team-b admits nothing now: Can't submit new workloads to clusterQueue"},
+		},
+		"queues are not read": {
+			s: func(s *cluster.State) { *s = plantest.Unread(*s, cluster.LocalQueues) }, o: queue,
+			want: []string{"unknown job-request"}, says: []string{"LocalQueue of namespace train team-a exists could not be read"},
+		},
+		"classes that exist": {o: func(o *Options) { o.PriorityClass, o.RuntimeClass = "training", "nvidia" }},
+		"a class misspelt": {
+			o:    func(o *Options) { o.PriorityClass = "trainnig" },
+			want: fails, says: []string{"must be a PriorityClass: training", "Did you mean training?"},
+		},
+		"no such runtime class": {
+			o:    func(o *Options) { o.RuntimeClass = "kata" },
+			want: fails, says: []string{"must be a RuntimeClass: nvidia"},
 		},
 		"no free node": {s: busy, want: []string{"fail free-nodes"}},
 		"no free node, in a queue": {
@@ -153,6 +183,29 @@ func TestQueued(t *testing.T) {
 	}
 	if again, findings := Deploy(held, o); !again.Empty() || check.Worst(findings) == check.Fail {
 		t.Errorf("a second run: %+v\n%s", again, plantest.Wording(findings))
+	}
+}
+
+// TestAdmitted: a job to whose pods Kueue added what its ResourceFlavor says is as it was deployed.
+func TestAdmitted(t *testing.T) {
+	for queue, unchanged := range map[string]bool{"team-a": true, "": false} {
+		o := jobOptions()
+		o.Kind, o.Queue, o.Tolerations = IndexedJob, queue, []cluster.Taint{{Key: "gpu"}}
+		p, findings := Deploy(queueing(), o)
+		if len(p.Steps) == 0 {
+			t.Fatal(plantest.Wording(findings))
+		}
+		admitted := plantest.With(queueing(), plantest.Live(p))
+		live := admitted.Objects[len(admitted.Objects)-1].Fields
+		tolerations := workload.Field(live, "spec.template.spec.tolerations").([]any)
+		flavor := map[string]any{"key": "flavor", "operator": "Exists"}
+		pod := workload.Field(live, "spec.template.spec").(map[string]any)
+		pod["tolerations"] = append(tolerations, flavor)
+		pod["nodeSelector"] = map[string]any{"flavor": "h100"}
+		_, findings = Deploy(admitted, o)
+		if got := check.Worst(findings) != check.Fail; got != unchanged {
+			t.Errorf("queue %q: it is taken for unchanged: %t\n%s", queue, got, plantest.Wording(findings))
+		}
 	}
 }
 

@@ -2,11 +2,8 @@ package job
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
-	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -17,9 +14,6 @@ import (
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/workload"
 )
-
-// networksAnnotation lists the attachments of a pod (k8snetworkplumbingwg multi-net-spec).
-const networksAnnotation = "k8s.v1.cni.cncf.io/networks"
 
 const (
 	shmVolume    = "railhead-shm"
@@ -114,128 +108,6 @@ func wrapped(container map[string]any) []any {
 	return append([]any{delivery.Path, "run", "--"}, command...)
 }
 
-// attach lists the rails in the annotation and requests one device for each.
-func (p podShape) attach(template, main map[string]any) error {
-	if len(p.job.rails) > 0 {
-		annotations := child(child(template, "metadata"), "annotations")
-		text, _ := annotations[networksAnnotation].(string)
-		text, err := withNetworks(text, p.job.Namespace, p.job.rails)
-		if err != nil {
-			return err
-		}
-		annotations[networksAnnotation] = text
-	}
-	for name, n := range perResource(p.job.rails) {
-		for _, kind := range []string{"requests", "limits"} {
-			have, err := resource.ParseQuantity(fmt.Sprint(amounts(main, kind)[name]))
-			if err == nil && have.Value() > n {
-				n = have.Value()
-			}
-		}
-		set(main, name, fmt.Sprint(n)) // requests and limits of devices are equal (kubernetes pkg/apis/core/validation)
-	}
-	return nil
-}
-
-// perResource returns the devices of each resource that a pod needs: one for each rail.
-func perResource(rails []cluster.Rail) map[string]int64 {
-	devices := map[string]int64{}
-	for _, r := range rails {
-		if r.Driver == "" { // claimed rails are no resources
-			devices[r.Resource]++
-		}
-	}
-	return devices
-}
-
-// withNetworks adds attachments to an annotation, which is a list of names or JSON.
-func withNetworks(text, namespace string, rails []cluster.Rail) (string, error) {
-	var entries []map[string]any
-	var names []string
-	isJSON := strings.HasPrefix(strings.TrimSpace(text), "[")
-	if isJSON {
-		if err := json.Unmarshal([]byte(text), &entries); err != nil {
-			return "", fmt.Errorf("read annotation %s: %w", networksAnnotation, err)
-		}
-		for _, e := range entries {
-			name := fmt.Sprint(e["name"])
-			if ns, ok := e["namespace"].(string); ok && ns != "" {
-				name = ns + "/" + name
-			}
-			names = append(names, name)
-		}
-	} else {
-		names = strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
-	}
-	existing := len(names)
-	for _, r := range rails {
-		if !slices.ContainsFunc(names[:existing], func(name string) bool {
-			name, _, _ = strings.Cut(name, "@") // name@interface
-			return name == r.Network || name == namespace+"/"+r.Network
-		}) {
-			names = append(names, r.Network)
-			entries = append(entries, map[string]any{"name": r.Network})
-		}
-	}
-	switch {
-	case !isJSON:
-		return strings.Join(names, ","), nil
-	case len(names) == existing:
-		return text, nil
-	}
-	data, err := json.Marshal(entries)
-	return string(data), err
-}
-
-// request sets the requests that the container needs but does not have.
-func (p podShape) request(spec, main map[string]any) {
-	ownGPU := requestsGPU(main)
-	for name, amount := range p.job.resources() {
-		own := amounts(main, "requests")[name] != nil || amounts(main, "limits")[name] != nil
-		if own || cluster.IsGPU(name) && ownGPU {
-			continue
-		}
-		if name == "memory" {
-			amount = sum(amount, p.shmOf(spec, main))
-		}
-		set(main, name, amount)
-	}
-}
-
-// sum adds two quantities; the second may be empty.
-func sum(a, b string) string {
-	total, err := resource.ParseQuantity(a)
-	if more, second := resource.ParseQuantity(b); err == nil && second == nil {
-		total.Add(more)
-		return total.String()
-	}
-	return a
-}
-
-// shmOf returns the size of the container's /dev/shm, its own or the added one; "" if its own is on disk or unlimited.
-func (p podShape) shmOf(spec, main map[string]any) string {
-	name := ownShm(main)
-	if name == "" {
-		return p.job.shm()
-	}
-	dir, _ := named(items(spec["volumes"]), name)["emptyDir"].(map[string]any)
-	if dir["medium"] != "Memory" || dir["sizeLimit"] == nil {
-		return ""
-	}
-	return fmt.Sprint(dir["sizeLimit"])
-}
-
-// ownShm returns the volume that the container itself mounts on /dev/shm; "" if none.
-func ownShm(container map[string]any) string {
-	for _, m := range items(container["volumeMounts"]) {
-		path, _ := m["mountPath"].(string)
-		if name, _ := m["name"].(string); strings.TrimSuffix(path, "/") == "/dev/shm" && name != shmVolume {
-			return name
-		}
-	}
-	return ""
-}
-
 // addEnvironment adds variables before those of the container, which may refer to them.
 func addEnvironment(main map[string]any, vars ...corev1.EnvVar) {
 	own, _ := main["env"].([]any)
@@ -291,20 +163,6 @@ func installSecurity(main map[string]any) map[string]any {
 		}
 	}
 	return security
-}
-
-// installResources gives the init container the cpu, memory and disk of the container that trains. Of containers that
-// run one after the other the larger request counts, so this costs nothing, and what limit ranges and quotas ask of
-// every container holds for both or for neither.
-func installResources(install, main map[string]any) {
-	delete(install, "resources")
-	for _, kind := range []string{"requests", "limits"} {
-		for _, name := range []string{"cpu", "memory", "ephemeral-storage"} {
-			if amount, set := amounts(main, kind)[name]; set {
-				child(child(install, "resources"), kind)[name] = amount
-			}
-		}
-	}
 }
 
 // lockMemory lets the container lock memory without limit. The capability works for root only: Kubernetes drops ambient

@@ -75,21 +75,17 @@ func (j *request) checkClaim(v Volume) {
 // mountable reports whether that many pods on separate nodes can mount a volume with the access modes (k8s.io/api
 // core/v1 PersistentVolumeAccessMode).
 func (v Volume) mountable(modes []string, pods int) bool {
-	for _, mode := range modes {
+	return slices.ContainsFunc(modes, func(mode string) bool {
 		switch corev1.PersistentVolumeAccessMode(mode) {
 		case corev1.ReadWriteMany:
 			return true
 		case corev1.ReadOnlyMany:
-			if v.ReadOnly {
-				return true
-			}
+			return v.ReadOnly
 		case corev1.ReadWriteOnce, corev1.ReadWriteOncePod:
-			if pods == 1 {
-				return true
-			}
+			return pods == 1
 		}
-	}
-	return false
+		return false
+	})
 }
 
 // wrongMode refuses a claim that not all pods can mount.

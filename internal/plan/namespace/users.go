@@ -110,6 +110,7 @@ func userRules() []rbacv1.PolicyRule {
 			string(cluster.VolumeClaims)),
 		rule(cluster.NetworkGroup, readVerbs, string(cluster.Networks)),
 		rule(cluster.ResourceGroup, readVerbs, string(cluster.ResourceClaims)),
+		rule(cluster.KueueGroup, readVerbs, string(cluster.LocalQueues)),
 		rule(cluster.ResourceGroup, writeVerbs, "resourceclaimtemplates"),
 		rule(rbacv1.GroupName, readVerbs, "roles", "rolebindings"),
 		rule("policy", writeVerbs, "poddisruptionbudgets"),
@@ -138,6 +139,8 @@ func clusterUserRules() []rbacv1.PolicyRule {
 		rule(cluster.SecurityGroup, list, string(cluster.SCCs)),
 		rule(cluster.NvidiaGroup, list, "hostdevicenetworks"),
 		rule("storage.k8s.io", list, string(cluster.StorageClasses)),
+		rule("scheduling.k8s.io", list, string(cluster.PriorityClasses)),
+		rule("node.k8s.io", list, string(cluster.RuntimeClasses)),
 		rule(rbacv1.GroupName, list, "clusterroles", "clusterrolebindings"),
 	}
 }

@@ -60,7 +60,10 @@ func Training() cluster.State {
 			cluster.Nodes, cluster.Pods, cluster.Pools, cluster.MachineConfigs, cluster.Networks,
 			cluster.SriovNetworks, cluster.SriovPolicies, cluster.SriovNodes, cluster.SCCs, cluster.SCCGrants,
 			cluster.Namespaces, cluster.ServiceAccounts, cluster.Quotas, cluster.Events, cluster.Objects,
+			cluster.PriorityClasses, cluster.RuntimeClasses,
 		},
+		PriorityClasses: []cluster.PriorityClass{{Name: "training"}},
+		RuntimeClasses:  []cluster.RuntimeClass{{Name: "nvidia"}},
 		Nodes: []cluster.Node{
 			GPUNode("gpu-1"), GPUNode("gpu-2"),
 			{

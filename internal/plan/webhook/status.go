@@ -23,17 +23,7 @@ func Available(s cluster.State) plan.Progress {
 	if p.Done {
 		return p
 	}
-	for _, pod := range s.Pods {
-		if pod.Namespace != Namespace {
-			continue
-		}
-		item := plan.Item{Name: pod.Name, State: pod.Phase, Done: pod.Ready}
-		if o, wrong := plan.ExplainPod(s, pod); wrong {
-			item.Note = o.Summary
-			p.AddObstacle(o)
-		}
-		p.Items = append(p.Items, item)
-	}
+	p.AddPods(s, Namespace)
 	return p
 }
 

@@ -3,12 +3,9 @@ package webhook
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
@@ -111,27 +108,7 @@ func refusals(s cluster.State, o Options) []check.Finding {
 			Fix:      check.ByAdmin("Build it as the guide for administrators shows."),
 		})
 	}
-	if n, _ := s.Namespace(Namespace); n.Terminating {
-		d.Report(check.Finding{
-			Check: plan.NamespaceReady, Status: check.Fail, Subject: check.Named(check.Namespace, Namespace),
-			Summary:  "namespace " + Namespace + " is being deleted: nothing can be created in it",
-			Evidence: check.Observed("status.phase", "Terminating", "Active"),
-			Fix:      check.ByAdmin("Wait until it is gone, then run this again."),
-		})
-	}
-	if _, ours := s.Object("Namespace", "", Namespace); !ours {
-		if _, exists := s.Namespace(Namespace); exists {
-			d.Report(check.Finding{
-				Check: plan.NameFree, Status: check.Fail, Subject: check.Named(check.Namespace, Namespace),
-				Summary: "namespace " + Namespace + " exists and was not created by Railhead",
-				Evidence: check.Observed("namespace/"+Namespace+" label "+plan.LabelManagedBy, "none",
-					plan.ManagedBy),
-				Fix: check.ByAdmin("Delete it, or label it so that Railhead uses it.", fmt.Sprintf(
-					"kubectl label namespace %s %s=%s %s=%s", Namespace, plan.LabelManagedBy, plan.ManagedBy,
-					plan.LabelComponent, Component)),
-			})
-		}
-	}
+	d.Report(plan.RefuseNamespace(s, Namespace, Component)...)
 	return d.Findings
 }
 
@@ -142,17 +119,9 @@ func Undo(s cluster.State) (plan.Plan, []check.Finding) {
 		return plan.Plan{}, unreadable // the way back of setup cluster needs Objects, too, and reports them
 	}
 	step := plan.Step{ID: "webhook", Title: "Delete the admission webhook"}
-	for _, kind := range []string{
+	step.Changes = plan.DeleteComponent(s, Component, "created by setup webhook",
 		"MutatingWebhookConfiguration", "Deployment", "PodDisruptionBudget", "Service", "ServiceAccount",
-		"ClusterRoleBinding", "ClusterRole", "Namespace",
-	} {
-		for _, o := range s.Objects {
-			labels := (&unstructured.Unstructured{Object: o.Fields}).GetLabels()
-			if o.Kind == kind && labels[plan.LabelComponent] == Component {
-				step.Changes = append(step.Changes, plan.Deletion(o, "created by setup webhook"))
-			}
-		}
-	}
+		"ClusterRoleBinding", "ClusterRole", "Namespace")
 	p := plan.Plan{Title: "Undo 'railhead setup webhook'"}
 	if len(step.Changes) > 0 {
 		p.Steps = []plan.Step{step}

@@ -7,38 +7,60 @@ import (
 	"github.com/railhead/railhead/internal/story"
 )
 
-// JudgeTransport records which network an all-reduce used, by NCCL's own log and by the counters of the RDMA ports. A
-// run that did not provably use the network of its mode has failed, whatever its numbers: TCP never passes as RDMA.
-func JudgeTransport(run bench.AllReduceRun, r story.Run) bench.AllReduceRun {
+// JudgeTransport records which network an all-reduce used, by NCCL's own log and by the counters of the RDMA ports, or
+// else by kernel: what proves RDMA on all pods, from their queue pairs; "" if nothing does. A run that did not provably
+// use the network of its mode has failed, whatever its numbers: TCP never passes as RDMA.
+func JudgeTransport(run bench.AllReduceRun, r story.Run, kernel string) bench.AllReduceRun {
 	run.Network = r.NetworkLine()
 	if run.Failed != "" || run.Skipped != "" {
 		return run
 	}
-	counted := run.PortBytes >= 0 && len(run.Sizes) > 0
-	moved := counted && run.PortBytes >= run.Moved()
-	switch used, logged := r.Network.Transport, r.Traffic.Channels > 0; {
-	case run.Mode == "tcp":
-		run.Failed = tcpFault(run, used == story.TCP && logged, moved)
-	case used == story.RDMA && logged:
-		if counted && !moved {
-			run.Failed = fmt.Sprintf("NCCL's log shows RDMA, but the RDMA ports of a node sent only %s of at least %s",
-				bytesText(run.PortBytes), bytesText(run.Moved()))
-		}
-	case used == story.TCP, used == story.MixedTransport:
-		run.Failed = "the run was set to RDMA, but used " + run.Network
-	case used == story.NVLink, used == story.NoTransport:
-		run.Failed = "no NIC was measured: " + run.Network
-	case moved: // the network of a plugin, or a log that shows no channels
-		run.Proof = "port_xmit_data: the RDMA ports of every node sent " + bytesText(run.PortBytes) + " or more"
-	default:
-		run.Failed = "neither NCCL's log nor the port counters prove that the run used RDMA: " + run.Network
+	used, logged := r.Network.Transport, r.Traffic.Channels > 0
+	if run.Mode == "tcp" {
+		run.Failed = tcpFault(run, used == story.TCP && logged)
+	} else {
+		run.Proof, run.Failed = rdmaProof(run, used, logged, kernel)
 	}
 	return run
 }
 
-// tcpFault returns why a run over TCP does not count; "" if it does.
-func tcpFault(run bench.AllReduceRun, logged, moved bool) string {
+// counted reports whether the ports of all nodes were read, and whether they sent the bytes of the run.
+func counted(run bench.AllReduceRun) (read, moved bool) {
+	read = run.PortBytes >= 0 && len(run.Sizes) > 0
+	return read, read && run.PortBytes >= run.Moved()
+}
+
+// rdmaProof returns what proves RDMA, or why the run does not count. logged says that NCCL's log shows channels.
+func rdmaProof(run bench.AllReduceRun, used story.Transport, logged bool, kernel string) (proof, failed string) {
+	read, moved := counted(run)
+	switch used {
+	case story.TCP, story.MixedTransport:
+		return "", "the run was set to RDMA, but used " + run.Network
+	case story.NVLink, story.NoTransport:
+		return "", "no NIC was measured: " + run.Network
+	case story.RDMA:
+		if logged && read && !moved {
+			return "", fmt.Sprintf("NCCL's log shows RDMA, but the RDMA ports of a node sent only %s of at least %s",
+				bytesText(run.PortBytes), bytesText(run.Moved()))
+		}
+		if logged {
+			return run.Proof, ""
+		}
+	case story.Plugin, story.Unconnected, story.UnknownTransport: // its name, or the log, does not tell
+	}
 	switch {
+	case moved:
+		return "port_xmit_data: the RDMA ports of every node sent " + bytesText(run.PortBytes) + " or more", ""
+	case kernel != "" && !read && used != story.Unconnected:
+		return kernel, ""
+	}
+	return "", "neither NCCL's log nor the port counters nor the kernel's queue pairs prove that the run used RDMA: " +
+		run.Network
+}
+
+// tcpFault returns why a run over TCP does not count; "" if it does.
+func tcpFault(run bench.AllReduceRun, logged bool) string {
+	switch _, moved := counted(run); {
 	case moved:
 		return fmt.Sprintf("the run was set to TCP, but the RDMA ports of every node sent %s meanwhile",
 			bytesText(run.PortBytes))

@@ -18,7 +18,7 @@ func TestJudgeTransport(t *testing.T) {
 	rdma, tcp := by(story.RDMA), by(story.TCP)
 	const (
 		usedTCP  = "the run was set to RDMA, but used TCP"
-		unproven = "neither NCCL's log nor the port counters prove"
+		unproven = "neither NCCL's log nor the port counters nor the kernel's queue pairs prove"
 		sent     = "port_xmit_data: the RDMA ports of every node sent 40.0 GiB or more"
 	)
 	for name, c := range map[string]struct {
@@ -49,13 +49,38 @@ func TestJudgeTransport(t *testing.T) {
 		"TCP on purpose, no log":                      {"tcp", unseen, story.Run{}, "does not show that it used TCP", ""},
 	} {
 		run := bench.AllReduceRun{Mode: c.mode, PortBytes: c.ports, Sizes: []bench.SizedRate{{Bytes: gib, Busbw: 90}}}
-		got := JudgeTransport(run, c.log)
+		got := JudgeTransport(run, c.log, "")
 		failed := (got.Failed == "") == (c.failed == "") && strings.Contains(got.Failed, c.failed)
 		if !failed || got.Proof != c.proof || got.Network == "" {
 			t.Errorf("%s: failed %q, proof %q, network %q", name, got.Failed, got.Proof, got.Network)
 		}
 	}
-	if got := JudgeTransport(bench.AllReduceRun{Failed: "exit code 1"}, tcp); got.Failed != "exit code 1" {
+	if got := JudgeTransport(bench.AllReduceRun{Failed: "exit code 1"}, tcp, ""); got.Failed != "exit code 1" {
 		t.Errorf("the first reason is lost: %s", got.Failed)
+	}
+}
+
+// Queue pairs prove RDMA where neither the log nor the counters tell, and never against them.
+func TestJudgeTransportByQueuePairs(t *testing.T) {
+	const proof = "RDMA: 16 processes on 8 rails of 2 pods, by the kernel's queue pairs"
+	for name, c := range map[string]struct {
+		mode  string
+		ports int64
+		log   story.Transport
+		want  bool
+	}{
+		"a plugin":                           {"rdma", -1, story.Plugin, true},
+		"no log":                             {"rdma", -1, story.UnknownTransport, true},
+		"connections were never set up":      {"rdma", -1, story.Unconnected, false},
+		"TCP by the log":                     {"rdma", -1, story.TCP, false},
+		"the ports sent nothing":             {"rdma", 0, story.Plugin, false},
+		"the run was set to TCP, and no log": {"tcp", -1, story.UnknownTransport, false},
+	} {
+		sizes := []bench.SizedRate{{Bytes: 1 << 30, Busbw: 90}}
+		run := bench.AllReduceRun{Mode: c.mode, PortBytes: c.ports, Sizes: sizes}
+		got := JudgeTransport(run, story.Run{Network: story.Network{Transport: c.log}}, proof)
+		if (got.Failed == "") != c.want || (got.Proof == proof) != c.want {
+			t.Errorf("%s: failed %q, proof %q", name, got.Failed, got.Proof)
+		}
 	}
 }

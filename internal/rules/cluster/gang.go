@@ -33,7 +33,7 @@ func Candidates(s cluster.State, namespace string) (examine, others []cluster.Po
 		case p.Namespace != namespace || p.Finished() || p.Deleted:
 		case should[p.Namespace+"/"+p.Name] || requestsRDMA(p, offers):
 			examine = append(examine, p)
-		case hasGPUs(p):
+		case p.Requests.GPUs() > 0:
 			others = append(others, p)
 		}
 	}
@@ -52,7 +52,7 @@ func GangsWithoutRDMA(s cluster.State) []Gang {
 	offers, of, at := s.RDMAOffers(), rdmaOfNodes(s), map[string]int{}
 	for _, p := range detailed(s) {
 		job := workload.GangOf(p)
-		if job == "" || len(of[p.Node]) == 0 || !hasGPUs(p) || requestsRDMA(p, offers) {
+		if job == "" || len(of[p.Node]) == 0 || p.Requests.GPUs() == 0 || requestsRDMA(p, offers) {
 			continue
 		}
 		i, known := at[p.Namespace+"/"+job]
@@ -66,15 +66,6 @@ func GangsWithoutRDMA(s cluster.State) []Gang {
 	return slices.DeleteFunc(gangs, func(g Gang) bool {
 		return !slices.ContainsFunc(g.Pods, func(p cluster.Pod) bool { return p.Node != g.Pods[0].Node })
 	})
-}
-
-func hasGPUs(p cluster.Pod) bool {
-	for resource, n := range p.Requests {
-		if cluster.IsGPU(resource) && n > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // requestsRDMA reports whether a pod requests RDMA devices, is attached to networks, or has claims, which may be for

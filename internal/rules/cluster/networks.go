@@ -32,7 +32,7 @@ func podNetworks(v view) []check.Finding {
 		}
 	}
 	for _, f := range inQuestion(v.State, v.options) {
-		for _, template := range f.Templates {
+		for _, template := range f.PodTemplates() {
 			if template.Owner = f.Kind + "/" + f.Name; len(f.Pods) == 0 && f.WantedPods() > 0 {
 				add(jobRef(f), template.Owner, template)
 			}

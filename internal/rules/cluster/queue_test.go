@@ -21,8 +21,7 @@ func TestSuspended(t *testing.T) {
 		}}
 	}
 	const full = "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor " +
-		"h100, " +
-		"8 more needed"
+		"h100, 8 more needed"
 	for name, c := range map[string]struct {
 		workload cluster.Workload
 		events   []cluster.Event

@@ -22,7 +22,7 @@ func withoutInjection(v view) []check.Finding {
 		for _, p := range detailed(v.State) {
 			given := p.Annotations[workload.Injected] != "" || requestsRDMA(p, offers)
 			disabled := p.Annotations[workload.WebhookLabel] == workload.WebhookDisabled
-			if p.Namespace == n.Name && hasGPUs(p) && !given && !disabled {
+			if p.Namespace == n.Name && p.Requests.GPUs() > 0 && !given && !disabled {
 				names, about = append(names, p.Name), append(about, check.PodRef(p.Namespace, p.Name))
 			}
 		}

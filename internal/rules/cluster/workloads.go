@@ -77,7 +77,7 @@ func inQuestion(s cluster.State, o Options) []workload.Family {
 	asks := func(p cluster.Pod) bool {
 		unread := len(p.Containers) == 0
 		ours := p.Labels[workload.LabelComponent] == workload.ComponentJob
-		return unread || ours || hasGPUs(p) || requestsRDMA(p, offers)
+		return unread || ours || p.Requests.GPUs() > 0 || requestsRDMA(p, offers)
 	}
 	if o.Job.Name != "" {
 		f, err := workload.Lookup(s, o.Job, o.Namespace)
@@ -120,8 +120,8 @@ func jobRef(f workload.Family) check.Ref {
 // podToCreate returns a stand-in for a pod that does not exist.
 func podToCreate(f workload.Family) cluster.Pod {
 	var p cluster.Pod
-	if len(f.Templates) > 0 {
-		p = f.Templates[0]
+	if templates := f.PodTemplates(); len(templates) > 0 {
+		p = templates[0]
 	}
 	p.Namespace, p.Owner, p.Name = f.Namespace, f.Kind+"/"+f.Name, fmt.Sprintf("a pod of %s %s", f.Kind, f.Name)
 	if workload.Recreated(p) { // pods of a StatefulSet have the names of those before them

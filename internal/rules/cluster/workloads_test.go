@@ -198,6 +198,16 @@ func TestMissingPods(t *testing.T) {
 			events: []cluster.Event{refusal("StatefulSet/llm", podSecurity)},
 			want:   []string{"fail nad-missing StatefulSet/llm names network rail7", "fail pod-security"},
 		},
+		"a TrainJob whose runtime names a network that is not there": {
+			workloads: []cluster.Workload{
+				asking("TrainJob", withoutTemplates),
+				asking("JobSet", madeBy("TrainJob/llm"), func(w *cluster.Workload) {
+					w.Templates[0].Annotations = map[string]string{networksAnnotation: "rail7"}
+				}),
+			},
+			events: []cluster.Event{refusal("JobSet/llm-1", podSecurity)},
+			want:   []string{"fail nad-missing TrainJob/llm names network rail7", "fail pod-security"},
+		},
 
 		"all pods are ready": {
 			workloads: []cluster.Workload{asking("StatefulSet")},

@@ -8,6 +8,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/rail"
 	"github.com/railhead/railhead/internal/rules/machine"
+	"github.com/railhead/railhead/internal/wire"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -42,10 +43,16 @@ func Judge(members []Member) check.Report {
 			f.pods = append(f.pods, m)
 		}
 	}
+	for _, pods := range grouped(f.pods, func(m Member) string { return m.Group }) {
+		f.jobs = append(f.jobs, wireOf(pods))
+	}
 	return check.Run(checks(), f)
 }
 
-type fleet struct{ unreached, pods, nodes []Member }
+type fleet struct {
+	unreached, pods, nodes []Member
+	jobs                   []wire.Job // of the pods
+}
 
 // checks returns the catalogue. A fault that makes training hang is listed before one that slows it down.
 func checks() []check.Check[fleet] {
@@ -69,7 +76,7 @@ func checks() []check.Check[fleet] {
 			ID: t.id, Title: t.title, ExplainedBy: t.causes, Run: inEachGroup(t.compare),
 		})
 	}
-	return append(all, check.Check[fleet]{
+	return append(append(all, wireChecks...), check.Check[fleet]{
 		ID: Firmware, Title: "all NICs of one kind have the same firmware",
 		ExplainedBy: []check.ID{machine.FirmwareUniform},
 		Run:         inEachGroup(firmware),
@@ -84,13 +91,17 @@ func inEachGroup(judge func([]Member) []check.Finding) func(fleet) []check.Findi
 		for _, pods := range grouped(f.pods, func(m Member) string { return m.Group }) {
 			findings = append(findings, judge(pods)...)
 		}
-		findings = append(findings, judge(f.nodes)...)
-		skipped := func(f check.Finding) bool { return f.Status == check.Skipped }
-		if found := slices.DeleteFunc(slices.Clone(findings), skipped); len(found) > 0 {
-			return found
-		}
-		return findings[:min(1, len(findings))]
+		return foundOrSkipped(append(findings, judge(f.nodes)...))
 	}
+}
+
+// foundOrSkipped returns the findings, or if there are none the first reason why the check is skipped.
+func foundOrSkipped(all []check.Finding) []check.Finding {
+	skipped := func(f check.Finding) bool { return f.Status == check.Skipped }
+	if found := slices.DeleteFunc(slices.Clone(all), skipped); len(found) > 0 {
+		return found
+	}
+	return all[:min(1, len(all))]
 }
 
 // grouped returns the items with equal keys together. The groups have the order of their first items.

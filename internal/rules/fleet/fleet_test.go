@@ -36,6 +36,60 @@ func faults() map[string]fault {
 		"healthy":       {pods: 40},
 		"one pod alone": {pods: 1},
 		"no pod":        {},
+		"the network drops packets": {
+			pods: 2,
+			change: func(m []fleet.Machine) {
+				connect(&m[0], 17, 42, 1000, 5, host.StateRTS)
+				connect(&m[1], 42, 17, 5, 990, host.StateRTS)
+			},
+			want: fleet.WireLost,
+			says: []string{"1 connection: from pod/train/h-kim-1 mlx5_", " to pod/train/h-kim-2 mlx5_"},
+		},
+		"the peer gave up": {
+			pods: 2,
+			change: func(m []fleet.Machine) {
+				connect(&m[0], 17, 42, 1000, 5, host.StateRTS)
+				connect(&m[1], 42, 17, 5, 1000, host.StateError)
+			},
+			want: fleet.WirePeerGone,
+			says: []string{"1 connection lost the other end"},
+		},
+		"the pods talk over TCP": {
+			pods: 2,
+			change: func(m []fleet.Machine) {
+				move(&m[0], 1e9)
+				move(&m[1], 1e9)
+			},
+			want: fleet.WireTCP,
+			says: []string{"not RDMA: 16 Gb/s over eth0, and no queue pair is connected"},
+		},
+		"one pod leaves out a rail": {
+			pods: 3,
+			change: func(m []fleet.Machine) {
+				move(&m[0], 0, "mlx5_6", "mlx5_7", "mlx5_10", "mlx5_11")
+				move(&m[1], 0, "mlx5_6", "mlx5_7", "mlx5_10")
+				move(&m[2], 0, "mlx5_6", "mlx5_7", "mlx5_10", "mlx5_11")
+			},
+			want: fleet.WireIdleRail,
+			says: []string{"1 rail without a queue pair", "pod/train/h-kim-2 mlx5_11"},
+		},
+		"no pod uses one of the rails": {
+			pods: 3,
+			change: func(m []fleet.Machine) {
+				for i := range m {
+					move(&m[i], 1e9, "mlx5_6", "mlx5_7", "mlx5_10")
+				}
+			},
+		},
+		"the pods download": {
+			pods: 2,
+			change: func(m []fleet.Machine) {
+				for i := range m {
+					move(&m[i], 1e9)
+					m[i].Snapshot.Earlier.Wire.Value.Links[0].Sent = host.Know[uint64](1e9)
+				}
+			},
+		},
 		"three of forty have a smaller MTU": {
 			pods: 40,
 			change: func(m []fleet.Machine) {
@@ -207,7 +261,9 @@ func faults() map[string]fault {
 func judge(machines []fleet.Machine) check.Report {
 	var members []fleet.Member
 	for _, m := range machines {
-		members = append(members, fleet.NewMember(m))
+		member := fleet.NewMember(m)
+		member.Whole = true
+		members = append(members, member)
 	}
 	return fleet.Judge(members)
 }

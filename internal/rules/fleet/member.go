@@ -7,6 +7,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/rail"
+	"github.com/railhead/railhead/internal/wire"
 )
 
 // Machine is a pod or node that was examined, or could not be.
@@ -25,10 +26,12 @@ func (m *Machine) IsNode() bool { return m.Ref.Kind == check.Node }
 type Member struct {
 	Ref                    check.Ref
 	Node, Group, Unreached string // as in Machine
+	Whole                  bool   // all running pods of its job were examined
 
 	rails    []railFacts
 	traits   map[check.ID]string // the known values
 	firmware map[string]string   // of its own NICs, by model
+	motion   wire.Motion         // of a pod
 }
 
 // railFacts identifies a rail and has its addresses.
@@ -55,9 +58,9 @@ func NewMember(m Machine) Member {
 	if m.Unreached != "" {
 		return member
 	}
-	scope := rail.Pod
-	if m.IsNode() {
-		scope = rail.Host
+	scope := rail.Host
+	if !m.IsNode() {
+		scope, member.motion = rail.Pod, wire.Of(m.Snapshot)
 	}
 	x := examined{&m, rail.Resolve(m.Snapshot, scope).Rails}
 	for _, t := range traits {

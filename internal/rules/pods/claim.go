@@ -190,9 +190,7 @@ func (t target) holders(devices []cluster.DRADevice) []string {
 	var pods []string
 	for _, d := range devices {
 		for _, c := range t.s.ResourceClaims {
-			if slices.ContainsFunc(c.Devices, func(held cluster.ClaimedDevice) bool {
-				return held.Driver == d.Driver && held.Pool == d.Pool && held.Name == d.Name
-			}) {
+			if slices.ContainsFunc(c.Devices, func(held cluster.ClaimedDevice) bool { return held.Is(d) }) {
 				pods = append(pods, c.Namespace+"/"+cmp.Or(c.Pod, c.Name))
 				break
 			}

@@ -1,6 +1,7 @@
 package pods
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -228,8 +229,7 @@ func TestExplainScheduling(t *testing.T) {
 		"a queue holds the pod": {
 			pod: cluster.Pod{
 				Namespace: "train", Name: "h-kim-0", Phase: "Pending", Unscheduled: "Scheduling is blocked due to " +
-					"non-empty " +
-					"scheduling gates",
+					"non-empty scheduling gates",
 				Labels: map[string]string{"kueue.x-k8s.io/queue-name": "gpus"},
 			},
 			want: QueueAdmission, status: check.Warn,
@@ -620,7 +620,7 @@ func TestExplainContainers(t *testing.T) {
 		return onNode(cluster.Container{Name: InstallContainer, Init: true, Ready: true, ExitCode: code(0)}, c)
 	}
 	install := func(c cluster.Container) cluster.Pod {
-		c.Name, c.Init = InstallContainer, true
+		c.Name, c.Init = cmp.Or(c.Name, InstallContainer), true
 		return onNode(c, cluster.Container{Name: "train", Waiting: "PodInitializing"})
 	}
 	run(t, map[string]explained{
@@ -728,6 +728,18 @@ func TestExplainContainers(t *testing.T) {
 			status: check.Fail,
 			says:   []string{"no RDMA device was given", "3 restarts", "logs h-kim-0 -c train --previous"},
 		},
+		"railhead-pod refuses to write the settings": {
+			pod: install(cluster.Container{
+				Name:     FilesContainer,
+				Waiting:  "CrashLoopBackOff",
+				ExitCode: code(125),
+				Message: "railhead-pod: not started: RDMA is required (--mode rdma) but the pod cannot lock enough memory\n" +
+					"fail: locked-memory limit is 8 MiB per process: registering more than that fails with ENOMEM [memlock-limit]\n" +
+					"    fix (admin): Set an unlimited memlock for every container of the GPU nodes: " + strings.Repeat("yaml ", 200),
+			}),
+			want: LaunchRefused, status: check.Fail,
+			says: []string{"the pod cannot lock enough memory: locked-memory limit is 8 MiB per process", "ENOMEM [memlock-limit]", "-c railhead-pod-files"},
+		},
 		"no such command": {
 			pod: train(cluster.Container{
 				Waiting:  "CrashLoopBackOff",
@@ -760,8 +772,7 @@ func TestExplainContainers(t *testing.T) {
 				ExitCode: code(1),
 				Ended:    "Error",
 				Message: "libnvidia-ml.so.1: cannot open shared object file; nvidia-container-cli; VF pci addr is " +
-					"required; " +
-					"no IP addresses available; pod group is not ready",
+					"required; no IP addresses available; pod group is not ready",
 			}),
 			want:   CommandExit,
 			status: check.Fail,
@@ -775,8 +786,7 @@ func TestExplainContainers(t *testing.T) {
 				Message: "failed to create containerd task: failed to create shim task: OCI runtime create failed: " +
 					"could not " +
 					"apply required modification to OCI specification: error modifying OCI spec: failed to inject " +
-					"CDI devices: " +
-					"unresolvable CDI devices management.nvidia.com/gpu=0: unknown",
+					"CDI devices: unresolvable CDI devices management.nvidia.com/gpu=0: unknown",
 			}),
 			want:   DeviceInjection,
 			status: check.Fail,
@@ -927,8 +937,7 @@ const (
 		`create failed: unable to start container process: error during container init: error running prestart hook ` +
 		`#0: exit status 1, stdout: , stderr: Auto-detected mode as 'legacy' `
 	fromMultus = `(combined from similar events): Failed to create pod sandbox: rpc error: code = Unknown desc = ` +
-		`failed ` +
-		`to create pod network sandbox ` +
+		`failed to create pod network sandbox ` +
 		`k8s_h-kim-0_train_5f1c_0(83b31776a78f0592ff291661771cfed6a1af6d718fc348e73b8f73): ` +
 		`error adding pod train_h-kim-0 to CNI network "multus-cni-network": plugin type="multus-shim" ` +
 		`name="multus-cni-network" failed (add): CmdAdd (shim): CNI request failed with status 400: ` +
@@ -1028,4 +1037,18 @@ func FuzzExplain(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The kubelet has previous logs only of containers that were restarted.
+func TestLogsOfContainerThatEnded(t *testing.T) {
+	for restarts, want := range map[int]string{
+		0: "kubectl -n train logs h-kim-0 -c train",
+		2: "kubectl -n train logs h-kim-0 -c train --previous",
+	} {
+		pod := onNode(cluster.Container{Name: "train", ExitCode: code(1), Restarts: restarts})
+		f, _ := Explain(pod, nil, gpuCluster())
+		if f.Fix == nil || !slices.Equal(f.Fix.Commands, []string{want}) {
+			t.Errorf("%d restarts: %+v", restarts, f.Fix)
+		}
+	}
 }

@@ -10,10 +10,9 @@ var (
 	listGPU = "oc debug node/{node} -- chroot /host nvidia-smi -L"
 )
 
-// injections are the kinds of messages of the container runtime, of the Container Device Interface (CDI:
-// container-device-
-// interface pkg/cdi), of the NVIDIA Container Toolkit and of libnvidia-container's nvidia-container-cli about devices
-// that they put into a container.
+// injections are the kinds of messages of the container runtime, of the Container Device Interface (CDI,
+// container-device-interface pkg/cdi), of the NVIDIA Container Toolkit and of libnvidia-container's
+// nvidia-container-cli about devices that they put into a container.
 var injections = []kind{
 	{
 		words:   anyOf(`unresolvable CDI devices? ([^\s,]+)`),
@@ -36,8 +35,7 @@ var injections = []kind{
 			`failed to find runtime handler (\S+)`, `unknown runtime handler "?([\w-]+)`),
 		summary: `the container runtime of {on} does not know the runtime "{1}" of the pod's runtime class`,
 		fix: check.ByAdmin("nvidia-container-toolkit adds it to the configuration of the container runtime, which "+
-			"must "+
-			"then restart. Check that its pod is ready on that node.", nvidiaPods),
+			"must then restart. Check that its pod is ready on that node.", nvidiaPods),
 		example: `failed to get sandbox runtime: no runtime for "nvidia" is configured`,
 	},
 	{

@@ -202,8 +202,7 @@ var annotations = []kind{
 		fix: check.ByUser("Correct it in the pod template: a JSON list of objects with name and namespace, or names "+
 			"separated by commas.", networksOf),
 		example: `parsePodNetworkAnnotation: failed to parse pod Network Attachment Selection Annotation JSON ` +
-			`format: ` +
-			`invalid character 'a' looking for beginning of value`,
+			`format: invalid character 'a' looking for beginning of value`,
 	},
 	{
 		words: anyCase(`invalid network object`, `invalid network selection element`,
@@ -224,8 +223,7 @@ var sandboxes = []kind{
 		words:   anyOf(`failed to find plugin "([^"]+)" in path`),
 		summary: "the network plugin {1}, which an attachment of {pod} names, is not installed on {on}",
 		fix: check.ByAdmin("Install it in the directory for network plugins of every node: the SR-IOV operator "+
-			"installs "+
-			"sriov, ib-sriov and rdma, Multus and the platform the rest.",
+			"installs sriov, ib-sriov and rdma, Multus and the platform the rest.",
 			"kubectl get pods -A -o wide --field-selector spec.nodeName={node} | grep -E 'cni|multus'"),
 		example: `failed to find plugin "rdma" in path [/opt/cni/bin]`,
 	},

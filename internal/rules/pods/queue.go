@@ -8,8 +8,7 @@ var (
 )
 
 // queued are the kinds of messages of job queues and gang schedulers: Kueue (pkg/scheduler, flavorassigner, cache/tas)
-// and
-// Volcano (pkg/scheduler/api/job_info.go), and the API server's about scheduling gates (pkg/registry/core/pod).
+// and Volcano (pkg/scheduler/api/job_info.go), and the API server's about scheduling gates (pkg/registry/core/pod).
 var queued = []kind{
 	{
 		words:   anyOf(`((?:Local|Cluster)Queue \S+) (?:doesn't exist|not found|is inactive|is stopped)`),
@@ -42,8 +41,7 @@ var queued = []kind{
 		fix: check.ByUser("Wait until jobs of the same queue end, or request less.",
 			workloads, localQueues),
 		example: `couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor ` +
-			`h100, ` +
-			`8 more needed`,
+			`h100, 8 more needed`,
 		waits: true,
 	},
 	{
@@ -57,8 +55,7 @@ var queued = []kind{
 		words:   anyOf(`non-empty scheduling gates`, `SchedulingGated`, `kueue\.x-k8s\.io/admission`),
 		summary: "a queue or another controller has not yet let {pod} be scheduled: it has a scheduling gate",
 		fix: check.ByUser("The gate names the controller; kueue.x-k8s.io/admission is Kueue's, whose workload says "+
-			"why "+
-			"it waits.", "kubectl -n {namespace} get pod {pod} -o jsonpath='{.spec.schedulingGates}'", workloads),
+			"why it waits.", "kubectl -n {namespace} get pod {pod} -o jsonpath='{.spec.schedulingGates}'", workloads),
 		example: `Scheduling is blocked due to non-empty scheduling gates`,
 		waits:   true,
 	},

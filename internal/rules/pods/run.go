@@ -3,9 +3,11 @@ package pods
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
 )
 
 // The messages of the kubelet and of container runtimes about images, volumes and containers.
@@ -213,8 +215,7 @@ func containerStart(t target, sym symptom) check.Finding {
 		f.Fix = check.ByUser("Create it, or deploy again if it is the job's own.", t.kubectl("get "+gone[1]+"s"))
 	case rlimit.MatchString(sym.text):
 		f.Summary = "the container runtime of " + t.onNode() + " may not raise the locked-memory limit (rlimit " +
-			"type 8) " +
-			"of " + t.name()
+			"type 8) of " + t.name()
 		f.Fix = check.ByAdmin("The runtime cannot give more than its own limit without CAP_SYS_RESOURCE: set "+
 			"LimitMEMLOCK=infinity in its systemd unit.",
 			"oc debug node/"+t.node()+" -- chroot /host systemctl show crio containerd -p LimitMEMLOCK")
@@ -229,7 +230,7 @@ func containerStart(t target, sym symptom) check.Finding {
 func installFailed(t target, sym symptom) check.Finding {
 	c := sym.container
 	f := failure(InstallFailed, fmt.Sprintf("init container %s of %s fails: %s", c.Name, t.name(), quote(sym.text)),
-		check.ByUser("Read its output.", t.kubectl("logs "+t.name()+" -c "+c.Name)))
+		check.ByUser("Read its output.", t.logs(*c)))
 	noShell := noProgram.MatchString(sym.text) || c.ExitCode != nil && (*c.ExitCode == 126 || *c.ExitCode == 127)
 	if c.Name == InstallContainer && noShell {
 		f.Summary = "railhead-pod cannot be copied into " + t.name() + ": the image has no sh, cat or chmod"
@@ -247,29 +248,39 @@ func ended(s symptom) bool {
 // initFailed reports whether a symptom is the state of an init container that does not only wait for its image.
 func initFailed(s symptom) bool {
 	c := s.container
-	return c != nil && c.Init && !pull.MatchString(c.Waiting) &&
+	return c != nil && c.Init && !pull.MatchString(c.Waiting) && !notStarted(s) &&
 		(c.ExitCode != nil || !harmless.MatchString(c.Waiting))
 }
 
-// notStarted reports whether railhead-pod run, or the shell, did not start the command.
+// notStarted reports whether railhead-pod run, or the shell, did not start the command, or refused to write its files.
 func notStarted(s symptom) bool {
-	return ended(s) && *s.container.ExitCode >= 125 && *s.container.ExitCode <= 127
+	c := s.container
+	if c == nil || c.ExitCode == nil {
+		return false
+	}
+	return !c.Init && *c.ExitCode >= 125 && *c.ExitCode <= 127 || c.Name == FilesContainer && *c.ExitCode == 125
 }
 
 func startFailed(s symptom) bool {
 	return !timeout.MatchString(s.text) && (startReason.MatchString(s.reason) || startText.MatchString(s.text))
 }
 
-func (t target) previousLogs(sym symptom) string {
-	return t.kubectl("logs " + t.name() + " -c " + sym.container.Name + " --previous")
+// logs returns the command that prints what a container wrote before it ended. The kubelet refuses --previous for one
+// that was not restarted (kubernetes pkg/kubelet/kubelet_pods.go, validateContainerLogStatus).
+func (t target) logs(c cluster.Container) string {
+	args := "logs " + t.name() + " -c " + c.Name
+	if c.Restarts > 0 {
+		args += " --previous"
+	}
+	return t.kubectl(args)
 }
 
 // railheadExit explains the exit codes of railhead-pod run if it does not start the command.
 func railheadExit(t target, sym symptom) check.Finding {
-	message := quote(oneLine(sym.container.Message))
+	message := firstReason(oneLine(sym.container.Message))
 	command := "the command of " + t.name()
 	f := failure(CommandNotStarted, "",
-		check.ByUser("Correct the command, or use an image that has it.", t.previousLogs(sym)))
+		check.ByUser("Correct the command, or use an image that has it.", t.logs(*sym.container)))
 	switch *sym.container.ExitCode {
 	case 125:
 		f.Check = LaunchRefused
@@ -282,6 +293,18 @@ func railheadExit(t target, sym symptom) check.Finding {
 	}
 	return f
 }
+
+// firstReason returns the message of railhead-pod up to the first finding, which is the root cause.
+func firstReason(message string) string {
+	message = strings.TrimPrefix(message, "railhead-pod: not started: ")
+	if end := findingEnd.FindStringIndex(message); end != nil {
+		return middleOut(strings.Replace(message[:end[1]], " fail: ", ": ", 1), 2*longestQuote)
+	}
+	return quote(message)
+}
+
+// findingEnd matches the check that ends the first line of a finding.
+var findingEnd = regexp.MustCompile(`\[[a-z]+(-[a-z]+)+\]`)
 
 // commandExit explains a command that ended by itself.
 func commandExit(t target, sym symptom) check.Finding {
@@ -296,7 +319,7 @@ func commandExit(t target, sym symptom) check.Finding {
 	summary := fmt.Sprintf("the command of %s ended with exit code %d%s: %s",
 		t.name(), code, signal(code), quote(oneLine(sym.container.Message)))
 	return failure(CommandExit, strings.TrimSuffix(summary, ": "),
-		check.ByUser("Read the command's own output.", t.previousLogs(sym)))
+		check.ByUser("Read the command's own output.", t.logs(*sym.container)))
 }
 
 // signal names the signal of an exit code above 128, as shells count.

@@ -212,8 +212,7 @@ func GrantSCC(scc, namespace, account string) *check.Fix {
 	named := cmp.Or(account, "ACCOUNT")
 	grant := fmt.Sprintf("oc adm policy add-scc-to-user %s -z %s -n %s", scc, named, namespace)
 	fix := check.ByAdmin(fmt.Sprintf("Let service account %s use SCC %s, in this namespace only: without -n the "+
-		"grant is "+
-		"for the whole cluster.", named, scc), grant)
+		"grant is for the whole cluster.", named, scc), grant)
 	switch job, ok := strings.CutSuffix(account, "-sa"); { // setup namespace makes accounts with such names alone
 	case ok:
 		fix.Commands = []string{setUp + " --name " + job, grant}

@@ -138,8 +138,7 @@ func TestGrantSCC(t *testing.T) {
 		`constraint: [provider "nccl-scc": Forbidden: not usable by user or serviceaccount, provider "wide": `+
 		`Forbidden: `+
 		`not usable by user or serviceaccount, provider restricted-v2: .containers[0].capabilities.add: Invalid `+
-		`value: `+
-		`"IPC_LOCK": capability may not be added]`)
+		`value: "IPC_LOCK": capability may not be added]`)
 	site := []cluster.SCC{
 		{Name: "wide", AllowedCapabilities: []string{"*"}, HostNetwork: true},
 		{Name: "privileged", AllowedCapabilities: []string{"*"}, Privileged: true},

@@ -35,9 +35,8 @@ var sriovKinds = []kind{
 		words:   anyCase(`(VF \S+) GUID is not valid`, `no guid found`, `guid.*must be provided`),
 		summary: "the InfiniBand virtual function of {pod} has no GUID: {quote}",
 		fix: check.ByAdmin("ib-kubernetes gives GUIDs to the pods of an attachment with ibKubernetesEnabled. "+
-			"Without it, "+
-			"let the SR-IOV operator set them on the virtual functions, or set one in the pod's annotation "+
-			"(infiniband-guid).", ibPods, sriovState),
+			"Without it, let the SR-IOV operator set them on the virtual functions, or set one in the pod's "+
+			"annotation (infiniband-guid).", ibPods, sriovState),
 		example: `infiniBand SRI-OV CNI failed to configure VF "VF ib2 GUID is not valid"`,
 	},
 	{
@@ -51,8 +50,7 @@ var sriovKinds = []kind{
 		words:   anyCase(`(failed to set .*): operation not supported`),
 		summary: "the NIC of {on} does not support a setting of the attachment: {quote}",
 		fix: check.ByAdmin("Remove the setting from the SriovNetwork. On an InfiniBand NIC use a SriovIBNetwork, "+
-			"whose "+
-			"plugin is ib-sriov.", "kubectl -n {namespace} get network-attachment-definitions -o yaml"),
+			"whose plugin is ib-sriov.", "kubectl -n {namespace} get network-attachment-definitions -o yaml"),
 		example: `SRIOV-CNI failed to configure VF "failed to set vf 2 vlan: operation not supported"`,
 		lasts:   true,
 	},
@@ -70,8 +68,7 @@ var sriovKinds = []kind{
 			`failed to get RDMA devices for PCI device`, `no net directory under pci device`),
 		summary: "the virtual function that {pod} was given is not as the plugin expects it on {on}: {quote}",
 		fix: check.ByAdmin("The virtual functions were made again, or have another driver, since the device plugin "+
-			"listed "+
-			"them. Check the state of the node, then restart the device plugin's pod there.",
+			"listed them. Check the state of the node, then restart the device plugin's pod there.",
 			sriovState, "kubectl get pods -A -o wide --field-selector spec.nodeName={node} | grep device-plugin"),
 		example: `SRIOV-CNI failed to load netconf: LoadConf(): failed to get VF information: "lstat ` +
 			`/sys/bus/pci/devices/0000:03:01.6/physfn/net: no such file or directory"`,

@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/railhead/railhead/internal/examine"
+	"github.com/railhead/railhead/internal/wire"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// wireFlags are the flags of wire that do not select what to read.
+type wireFlags struct {
+	format, save string
+	watch        bool
+}
+
+// wireReader reads a job once, or again and again, and saves the readings.
+type wireReader struct {
+	wireFlags
+	examine.Options
+	read func(ctx context.Context, o examine.Options) (wire.Job, error)
+	Streams
+
+	series   wire.Series
+	nextSave time.Time
+	trouble  string // the last error that did not end the series
+}
+
+// run ends with the exit code of the last reading, also by Ctrl-C if the readings are saved.
+func (r *wireReader) run(ctx context.Context) error {
+	if err := checkWritable("--save", r.save); err != nil {
+		return err
+	}
+	var last error
+	for {
+		next := time.After(r.Every)
+		job, err := r.once(ctx)
+		if err == nil {
+			last = exitOfWire(job)
+			err = r.showWire(r.format, job, r.watch, r.Live)
+		}
+		if err != nil || !r.watch {
+			if ctx.Err() != nil && r.series.Readings > 0 {
+				err = nil
+			}
+			saved := r.finish() // whatever the error is
+			return cmp.Or(err, saved, last)
+		}
+		select {
+		case <-ctx.Done():
+		case <-next:
+		}
+	}
+}
+
+// once takes a reading and saves it. A series goes on when the API server does not answer for some time.
+func (r *wireReader) once(ctx context.Context) (wire.Job, error) {
+	job, err := r.read(ctx, r.Options)
+	switch {
+	case ctx.Err() != nil:
+		return job, ctx.Err()
+	case err != nil && (r.series.Readings == 0 || errors.Is(err, examine.ErrNoJob)):
+		return job, err
+	case err != nil:
+		if job = wire.Together(nil, false); err.Error() != r.trouble {
+			r.trouble = err.Error()
+			r.say("Not read: %v; trying again", err)
+		}
+	}
+	if r.save == "" {
+		return job, nil
+	}
+	r.series.Subject = cmp.Or(r.series.Subject, r.title(job))
+	r.series.Add(time.Now().UTC(), job)
+	const part = 20 // saving takes at most a twentieth of the time
+	begun := time.Now()
+	if begun.Before(r.nextSave) {
+		return job, nil
+	}
+	err = r.keep()
+	r.nextSave = begun.Add(part * time.Since(begun))
+	return job, err
+}
+
+func (r *wireReader) keep() error {
+	if err := saveJSON(r.save, r.series); err != nil {
+		return unknown(fmt.Errorf("--save: %w", err))
+	}
+	return nil
+}
+
+// title names what is read: "Job h-kim in namespace train".
+func (r *wireReader) title(j wire.Job) string {
+	s := r.Subject
+	for _, m := range j.Members {
+		s.Namespace = cmp.Or(s.Namespace, m.Ref.Namespace)
+	}
+	return examine.Verdict{Subject: s}.Title()
+}
+
+// finish saves all readings.
+func (r *wireReader) finish() error {
+	if r.series.Readings == 0 {
+		return nil
+	}
+	if err := r.keep(); err != nil {
+		return err
+	}
+	r.say("%s in %s. To draw them: railhead report %s -o wire.html",
+		words.Count(r.series.Readings, "reading"), r.save, r.save)
+	return nil
+}

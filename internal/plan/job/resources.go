@@ -1,0 +1,73 @@
+package job
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/railhead/railhead/internal/cluster"
+)
+
+// request sets the requests that the container needs but does not have.
+func (p podShape) request(spec, main map[string]any) {
+	ownGPU := requestsGPU(main)
+	for name, amount := range p.job.resources() {
+		own := amounts(main, "requests")[name] != nil || amounts(main, "limits")[name] != nil
+		if own || cluster.IsGPU(name) && ownGPU {
+			continue
+		}
+		if name == "memory" {
+			amount = sum(amount, p.shmOf(spec, main))
+		}
+		set(main, name, amount)
+	}
+}
+
+// sum adds two quantities; the second may be empty.
+func sum(a, b string) string {
+	total, err := resource.ParseQuantity(a)
+	if more, second := resource.ParseQuantity(b); err == nil && second == nil {
+		total.Add(more)
+		return total.String()
+	}
+	return a
+}
+
+// shmOf returns the size of the container's /dev/shm, its own or the added one; "" if its own is on disk or unlimited.
+func (p podShape) shmOf(spec, main map[string]any) string {
+	name := ownShm(main)
+	if name == "" {
+		return p.job.shm()
+	}
+	dir, _ := named(items(spec["volumes"]), name)["emptyDir"].(map[string]any)
+	if dir["medium"] != "Memory" || dir["sizeLimit"] == nil {
+		return ""
+	}
+	return fmt.Sprint(dir["sizeLimit"])
+}
+
+// ownShm returns the volume that the container itself mounts on /dev/shm; "" if none.
+func ownShm(container map[string]any) string {
+	for _, m := range items(container["volumeMounts"]) {
+		path, _ := m["mountPath"].(string)
+		if name, _ := m["name"].(string); strings.TrimSuffix(path, "/") == "/dev/shm" && name != shmVolume {
+			return name
+		}
+	}
+	return ""
+}
+
+// installResources gives the init container the cpu, memory and disk of the container that trains. Of containers that
+// run one after the other the larger request counts, so this costs nothing, and what limit ranges and quotas ask of
+// every container holds for both or for neither.
+func installResources(install, main map[string]any) {
+	delete(install, "resources")
+	for _, kind := range []string{"requests", "limits"} {
+		for _, name := range []string{"cpu", "memory", "ephemeral-storage"} {
+			if amount, set := amounts(main, kind)[name]; set {
+				child(child(install, "resources"), kind)[name] = amount
+			}
+		}
+	}
+}
