@@ -167,9 +167,12 @@ func (p *ControlPlane) KillAPIServer() { p.api.process.Kill() }
 // RestartAPIServer starts the API server again after KillAPIServer, on the same port with the same data, and waits
 // until it is ready.
 //
-// It also restarts the machine-config-controller. Its drain controller forgets a node whose cordon failed meanwhile;
-// in a cluster the end of its leader election makes the process end, and the kubelet starts it again. The injector,
-// which would crash sooner or later, is ended, so that it is known when it answers again.
+// It also restarts the controllers and the scheduler: in a cluster the end of their leader election makes the
+// processes end, and the kubelet starts them again. Otherwise the drain controller of the machine-config-controller
+// forgets a node whose cordon failed meanwhile, the scheduler crashes if a pod was replaced before it sees pods again
+// (pkg/scheduler backend/cache UpdatePod), and watches of the kube-controller-manager stay away for as long as they
+// back off, 30 s and more. The injector, which would crash sooner or later, is ended, so that it is known when it
+// answers again.
 func (p *ControlPlane) RestartAPIServer(ctx context.Context) error {
 	p.api.process.Kill()
 	var err error
@@ -181,7 +184,8 @@ func (p *ControlPlane) RestartAPIServer(ctx context.Context) error {
 		return err
 	}
 	for _, c := range p.clients {
-		if c.name == assets.MachineConfigController {
+		switch c.name {
+		case assets.ControllerManager, assets.MachineConfigController, assets.Scheduler:
 			if err := p.restart(c); err != nil {
 				return err
 			}

@@ -24,7 +24,7 @@ type controller struct {
 // rotated has the names by which cert-controller recognises a certificate of its own.
 type rotated struct{ secret, authority, service string }
 
-// settings are those of a configuration file of JobSet, LeaderWorkerSet and Kueue that the lab changes.
+// settings are the fields that the lab changes in a configuration file of JobSet, LeaderWorkerSet or Kueue.
 const settings = `
 leaderElection: {leaderElect: false}
 webhook: {host: 127.0.0.1, port: PORT, certDir: FOLDER}

@@ -20,6 +20,8 @@ const (
 	HostLocal  Program = "host-local"
 	Loopback   Program = "loopback"
 	Tuning     Program = "tuning"
+	// DRANet is the DRA driver of network devices.
+	DRANet Program = "dranet"
 )
 
 // nodeRecipes returns the recipes of a node's programs. Each module is separate to keep its own dependencies: a
@@ -29,6 +31,7 @@ func nodeRecipes() map[Program]recipe {
 		kubernetes = "k8s.io/kubernetes"
 		coredns    = "github.com/coredns/coredns"
 		multus     = "gopkg.in/k8snetworkplumbingwg/multus-cni.v4"
+		dranet     = "sigs.k8s.io/dranet"
 	)
 	return map[Program]recipe{
 		// Half of it is in the build cache by then: the API server's.
@@ -57,6 +60,7 @@ func nodeRecipes() map[Program]recipe {
 		HostLocal:      cniPlugin("ipam/host-local", time.Second),
 		Loopback:       cniPlugin("main/loopback", time.Second),
 		Tuning:         cniPlugin("meta/tuning", time.Second),
+		DRANet:         {module: "dranet", pkg: dranet + "/cmd/dranet", version: dranet, first: 150 * time.Second},
 	}
 }
 

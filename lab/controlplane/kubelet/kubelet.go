@@ -33,7 +33,7 @@ type Kubelet struct {
 
 	// Command makes the process that stands for a command; nil runs it as it is.
 	Command func(ctx context.Context, c Container, words []string) *exec.Cmd
-	// Log is what a container has written; nil: nothing.
+	// Log returns the log of a container; nil: all logs are empty.
 	Log func(c Container) string
 
 	server *http.Server

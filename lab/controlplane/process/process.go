@@ -53,7 +53,7 @@ type Process struct {
 	err    error // how it ended; valid when exited is closed
 }
 
-// Certificates is where a program of lab/modules/injector/in-cluster has the files of its folder. Controllers look
+// Certificates is the folder in which a program of lab/modules/injector/in-cluster finds its files. Controllers look
 // there for their certificate (sigs.k8s.io/controller-runtime pkg/webhook defaultCertDir).
 const Certificates = "/tmp/k8s-webhook-server/serving-certs"
 

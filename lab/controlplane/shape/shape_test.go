@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// summary is what a cluster offers, by node role, as "count role: resource=quantity ...".
+// summary lists a cluster's resources by node role, as "count role: resource=quantity ...".
 func summary(c Cluster) []string {
 	count := map[string]int{}
 	for _, n := range c.Nodes {

@@ -29,7 +29,7 @@ func onNodes() map[string]assets.Program {
 
 // Build downloads and builds everything that a lab of any options needs.
 func Build(ctx context.Context, progress func(line string)) (image.Parts, error) {
-	m, _, err := parts(ctx, Options{Rollout: true, Progress: progress})
+	m, _, err := parts(ctx, Options{Rollout: true, DRADriver: true, Progress: progress})
 	return m, err
 }
 
@@ -41,6 +41,9 @@ func parts(ctx context.Context, o Options) (image.Parts, map[string]string, erro
 		return m, nil, err
 	}
 	where := onNodes()
+	if o.DRADriver {
+		where["dranet"] = assets.DRANet
+	}
 	var wanted []assets.Program
 	for _, p := range where {
 		wanted = append(wanted, p)

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	networksv1 "github.com/k8snetworkplumbingwg/network-attachment-definition-client/pkg/apis/k8s.cni.cncf.io/v1"
@@ -23,8 +24,9 @@ import (
 func (o Options) controlPlane() controlplane.Options {
 	c := controlplane.Options{
 		SCC: !o.Plain, Controllers: true, Scheduler: true, MachineConfig: o.Rollout,
-		CRDs: []assets.CRDs{assets.Networks, assets.IPPools},
-		Dir:  filepath.Join(o.Dir, "control-plane"), Progress: o.Progress,
+		Workloads: o.Workloads,
+		CRDs:      []assets.CRDs{assets.Networks, assets.IPPools},
+		Dir:       filepath.Join(o.Dir, "control-plane"), Progress: o.Progress,
 	}
 	for m := range o.Machines {
 		_, host := vm.Management(m + 1)
@@ -69,6 +71,9 @@ func (f *Fabric) node(p *controlplane.ControlPlane, s *vm.Spec, machine int) err
 	n := &guest.Node{
 		Kubeconfig: kubelet, CNIKubeconfig: cni, ClientCA: authority, KubeletPort: port, PodCIDR: pods,
 		Images: []string{"images/pause.tar", "images/perf.tar"}, Memlock: f.Options.Memlock,
+	}
+	if slices.Contains(f.Options.Workloads, assets.MPI) {
+		n.Images = append(n.Images, "images/mpi.tar")
 	}
 	for _, rail := range Rails() {
 		n.Resources = append(n.Resources, guest.Resource{Name: Resource(rail), Card: rail})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/railhead/railhead/lab/controlplane/assets"
 	"github.com/railhead/railhead/lab/machines/guest"
 	"github.com/railhead/railhead/lab/machines/vm"
 )
@@ -27,9 +28,14 @@ type Options struct {
 	Memory    int      // MiB of each machine; 0: enough
 	Memlock   uint64   // bytes that the runtime lets containers lock; 0: its default
 
+	// Workloads are the controllers of training workloads that run beside the control plane.
+	Workloads []assets.Program
+
 	// DevicePlugin is a sriov-network-device-plugin of the user's, which the nodes run in the stand-in's place; "":
 	// the stand-in.
 	DevicePlugin string
+	// DRADriver puts dranet, the DRA driver of NICs, among the nodes' programs, where it waits to be started.
+	DRADriver bool
 
 	Dir      string // for everything that the lab keeps
 	Progress func(line string)

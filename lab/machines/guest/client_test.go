@@ -22,7 +22,7 @@ import (
 	"github.com/railhead/railhead/lab/machines/guest/agent"
 )
 
-// machine is what the agent of a test speaks for.
+// machine stands in for the machine of a test's agent.
 type machine struct {
 	mu     sync.Mutex
 	states []guest.Status // one for each question

@@ -37,7 +37,11 @@ func Build(ctx context.Context, progress func(line string)) (Parts, error) {
 	if err != nil {
 		return Parts{}, err
 	}
-	p, err := assemble(ctx, progress, kernel, system)
+	mpi, err := mpi().Tree(ctx, progress)
+	if err != nil {
+		return Parts{}, err
+	}
+	p, err := assemble(ctx, progress, kernel, system, mpi)
 	if err != nil {
 		return Parts{}, err
 	}
@@ -56,7 +60,7 @@ func runsOn(system, architecture string) error {
 }
 
 // assemble makes the boot files and the shared folder from Debian's files.
-func assemble(ctx context.Context, progress func(string), kernel, system debian.Tree) (Parts, error) {
+func assemble(ctx context.Context, progress func(string), kernel, system, mpi debian.Tree) (Parts, error) {
 	release, err := kernelRelease(kernel)
 	if err != nil {
 		return Parts{}, err
@@ -75,8 +79,8 @@ func assemble(ctx context.Context, progress func(string), kernel, system debian.
 	if err != nil {
 		return Parts{}, err
 	}
-	p.Programs, err = makePrograms(ctx, progress, system, module)
-	p.From = []string{kernel.Dir, system.Dir, p.Base, module, p.Programs}
+	p.Programs, err = makePrograms(ctx, progress, system, mpi, module)
+	p.From = []string{kernel.Dir, system.Dir, mpi.Dir, p.Base, module, p.Programs}
 	return p, err
 }
 

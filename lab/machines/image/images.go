@@ -23,9 +23,13 @@ import (
 // PerfImage has perftest and the tools of RDMA, for pods.
 const PerfImage = "lab.local/perf:1"
 
-// writeImages writes the images to the folder: pause.tar and perf.tar, archives that docker load and ctr images
-// import read.
-func writeImages(ctx context.Context, system debian.Tree, folder string) error {
+// MPIImage has Open MPI and OpenSSH besides. Its sshd runs without root, as in the images of the mpi-operator, for a
+// user who writes an own line into /etc/passwd and whose home is /tmp.
+const MPIImage = "lab.local/mpi:1"
+
+// writeImages writes the images to the folder: pause.tar, perf.tar and mpi.tar, archives that docker load and ctr
+// images import read.
+func writeImages(ctx context.Context, system, mpi debian.Tree, folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
@@ -42,7 +46,32 @@ func writeImages(ctx context.Context, system debian.Tree, folder string) error {
 	if err != nil {
 		return fmt.Errorf("choose the files of %s: %w", PerfImage, err)
 	}
-	return writeImage(filepath.Join(folder, "perf.tar"), PerfImage, perf, "/bin/bash")
+	if err := writeImage(filepath.Join(folder, "perf.tar"), PerfImage, perf, "/bin/bash"); err != nil {
+		return err
+	}
+	if err := perf.addMPI(mpi); err != nil {
+		return fmt.Errorf("choose the files of %s: %w", MPIImage, err)
+	}
+	return writeImage(filepath.Join(folder, "mpi.tar"), MPIImage, perf, "/bin/bash")
+}
+
+// addMPI adds the files that the image of MPI has besides those of perftest.
+func (f files) addMPI(mpi debian.Tree) error {
+	wanted := append(programs("mpirun.openmpi", "prte", "prted", "prterun", "NPopenmpi", "ssh", "sshd"),
+		"etc/openmpi", "usr/share/openmpi", "usr/share/prte", library+"pmix2", "usr/lib/openssh",
+		library+"ucx/libuct_ib.so*") // UCX loads it for verbs
+	if err := f.pick(mpi, wanted...); err != nil {
+		return err
+	}
+	f["usr/bin/mpirun"] = file{mode: fs.ModeSymlink | 0o777, target: "mpirun.openmpi"}
+	f["etc/passwd"] = file{mode: 0o664, text: f["etc/passwd"].text}
+	f["etc/ssh/ssh_config"] = file{
+		mode: 0o644, text: "Port 2222\nStrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\n",
+	}
+	f["etc/ssh/sshd_config"] = file{
+		mode: 0o644, text: "Port 2222\nStrictModes no\nPidFile none\nHostKey /tmp/.ssh/id_rsa\n",
+	}
+	return f.libraries(mpi)
 }
 
 // perfFiles lists the files of the perftest image.

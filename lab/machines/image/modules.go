@@ -29,6 +29,8 @@ func modules() []string {
 		"nft_reject_ipv4", "nft_log",
 		"nft_numgen", "nft_fib_inet", "nft_compat", "xt_MASQUERADE", "xt_comment", "xt_conntrack", "xt_mark",
 		"xt_addrtype",
+		// dranet opens NETLINK_XFRM
+		"xfrm_user",
 		// lossy, slow and late networks
 		"sch_netem", "sch_tbf", "sch_htb", "sch_prio", "sch_ingress", "sch_fq_codel", "cls_u32", "cls_flower",
 		"cls_matchall",

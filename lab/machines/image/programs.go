@@ -20,8 +20,8 @@ var programSources embed.FS
 const starter = "usr/bin/crun"
 
 // makePrograms returns the folder that machines share: the container runtime, the module and the images.
-func makePrograms(ctx context.Context, progress func(string), system debian.Tree, module string) (string, error) {
-	key, err := key(programSources, system)
+func makePrograms(ctx context.Context, progress func(string), system, mpi debian.Tree, module string) (string, error) {
+	key, err := key(programSources, system, mpi)
 	if err != nil {
 		return "", err
 	}
@@ -37,7 +37,7 @@ func makePrograms(ctx context.Context, progress func(string), system debian.Tree
 			if err := copyFile(module, filepath.Join(folder, "modules", filepath.Base(module)), 0o644); err != nil {
 				return err
 			}
-			return writeImages(ctx, system, filepath.Join(folder, "images"))
+			return writeImages(ctx, system, mpi, filepath.Join(folder, "images"))
 		},
 	}.Path(ctx, progress)
 }

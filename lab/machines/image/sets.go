@@ -52,6 +52,16 @@ func system() debian.Set {
 	}
 }
 
+// mpi has Open MPI with UCX, NetPIPE, which measures what MPI carries, and OpenSSH, which starts the ranks. Only a
+// module of UCX that is left out needs the libraries of AMD's GPUs.
+func mpi() debian.Set {
+	return debian.Set{
+		Name: "mpi", What: "MPI and SSH", First: 20 * time.Second, Drop: unread(),
+		Packages: []string{"openmpi-bin", "netpipe-openmpi", "openssh-client", "openssh-server"},
+		Without:  []string{"libamd*", "libhsa*", "libllvm*", "libz3*", "perl*", "systemd"},
+	}
+}
+
 // kernel is the kernel, its source, and the tools to build a module for it: one set, so that they are of the same
 // version.
 func kernel() debian.Set {

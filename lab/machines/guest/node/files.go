@@ -96,6 +96,10 @@ BinaryName = "` + guest.ProgramFolder + `/crun"
 [plugins."io.containerd.cri.v1.runtime".cni]
 bin_dirs = ["` + plugins + `"]
 conf_dir = "` + cniFolder + `"
+
+# A DRA driver that is emulated takes longer than the default of 2 s, after which containerd goes on without it.
+[plugins."io.containerd.nri.v1.nri"]
+plugin_request_timeout = "30s"
 `
 
 // dns is the configuration of a CoreDNS that knows the cluster and nothing else.

@@ -29,8 +29,8 @@ const (
 	// execPlugin refuses exec and attach to a pod that the user might not create. The library exports no name for it.
 	execPlugin = "security.openshift.io/SCCExecRestrictions"
 
-	// crdPoll is how often the server is asked whether it serves SCCs yet. A reflector on a missing CRD backs off to
-	// 30s.
+	// crdPoll is the interval at which the server is asked whether it serves SCCs yet. A reflector on a missing CRD
+	// backs off to 30s.
 	crdPoll = 200 * time.Millisecond
 	resync  = 10 * time.Minute
 )
@@ -56,7 +56,7 @@ type constraint struct {
 	sccs *sccInformers
 }
 
-// constraintLibrary is what sccadmission's unexported type can do.
+// constraintLibrary lists the methods of sccadmission's unexported type for constraints.
 type constraintLibrary interface {
 	admission.MutationInterface
 	admission.ValidationInterface
@@ -76,7 +76,7 @@ type execRestrictions struct {
 	sccs *sccInformers
 }
 
-// execLibrary is what sccadmission's unexported type can do.
+// execLibrary lists the methods of sccadmission's unexported type for exec.
 type execLibrary interface {
 	admission.ValidationInterface
 	initializer.WantsAuthorizer

@@ -33,7 +33,7 @@ func main() {
 	fmt.Printf("SEEN %s\n", out)
 }
 
-// seen is what there is to see, by name. A command that is well says nothing.
+// seen is the report of the machine, by name. A command that works says nothing.
 type seen map[string]string
 
 func (s seen) run(name string, argv ...string) {
