@@ -13,8 +13,8 @@ import (
 	"github.com/railhead/railhead/lab/controlplane/shape"
 )
 
-// draSlice is what dranet writes of a node with two RDMA ports and the port of the node's own network. It stands in for
-// the driver: the control plane has no nodes on which one could run.
+// draSlice is dranet's ResourceSlice of a node with two RDMA ports and the port of the node's own network. It stands in
+// for the driver: the control plane has no nodes on which one could run.
 func draSlice(node string) *resourcev1.ResourceSlice {
 	slice := &resourcev1.ResourceSlice{ObjectMeta: meta("", node+"-dra.net")}
 	slice.Spec = resourcev1.ResourceSliceSpec{

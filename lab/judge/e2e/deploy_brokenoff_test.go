@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// away is how long the API server is away when it is killed.
+// away is the time for which the API server is away when it is killed.
 const away = 3 * time.Second
 
 // killedAt kills the API server when a line is said for the first time, and starts it again a little later. The

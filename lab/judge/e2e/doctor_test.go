@@ -286,12 +286,12 @@ func TestDoctorOfNode(t *testing.T) {
 	})
 }
 
-// TestDoctorOfMany: a thousand pods are visited, 32 at once, and Ctrl-C ends it.
+// TestDoctorOfMany: a thousand pods are visited, 128 at once, and Ctrl-C ends it.
 func TestDoctorOfMany(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it makes a thousand pods")
 	}
-	const ns, pods, atOnce = "many", 1000, 32
+	const ns, pods, atOnce = "many", 1000, 128
 	a := admin(t, openShift)
 	namespace(t, openShift, ns)
 	crowd(t, ns, pods)

@@ -8,7 +8,7 @@ import (
 	"github.com/railhead/railhead/lab/controlplane/kubelet"
 )
 
-// trained is what NCCL 2.28 writes in the pod of a rank: the first has no RDMA device.
+// trained is the log of NCCL 2.28 in the pod of a rank: the first has no RDMA device.
 func trained(c kubelet.Container) string {
 	rank := 0
 	network := "NET/IB : No device found.\nUsing network Socket\nChannel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0"

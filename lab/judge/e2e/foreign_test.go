@@ -67,7 +67,8 @@ func TestForeign(t *testing.T) {
 	u.does(t, "status", "job/llm", "-n", ns).prints(t, "llm-0-", "llm-1-")
 	u.does(t, "logs", "sts/llm", "-n", ns).prints(t, "[0] llm-0 waits", "[1] llm-1 waits")
 	u.does(t, "logs", "jobs/llm", "-n", ns, "--rank=1").prints(t, "[1] llm-1-")
-	u.does(t, "launch", "statefulset/llm", "-n", ns, "--", "echo", "here").prints(t, "[0] here", "[1] here")
+	u.does(t, "launch", "statefulset/llm", "-n", ns, "--", "sh", "-c", "echo $NODE_RANK of $NNODES").
+		prints(t, "[0] 0 of 2\n", "[1] 1 of 2\n")
 	u.ends(t, 1, "launch", "job/llm", "-n", ns, "--", "true").silent(t).says(t, "the pods run a command of their own (python prepare.py)")
 	u.ends(t, 1, "logs", "job/nothing", "-n", ns).silent(t).says(t, "there is no job/nothing in namespace foreign; its jobs are statefulset/llm, job/llm")
 	u.ends(t, 2, "status", "service/llm", "-n", ns).silent(t).says(t, "the kind service is not known; railhead knows")

@@ -16,8 +16,8 @@ import (
 	"github.com/railhead/railhead/lab/controlplane/kubelet"
 )
 
-// launcher stands for railhead-pod, whose run would write to this machine's /run: it only starts the command behind `run
-// --`. The other commands are its own.
+// launcher stands for railhead-pod, whose run would write to this machine's /run: it only starts the command behind
+// `run --`. The other commands are its own.
 const launcher = "#!/bin/sh\n[ \"$1\" = run ] || exec %s \"$@\"\nshift 2\nexec \"$@\"\n"
 
 // startKubelet lets commands in the pods of the nodes run on this machine, until the test ends: as their container
@@ -65,7 +65,7 @@ func serves(t *testing.T, k *kubelet.Kubelet, nodes ...string) {
 
 var ofLabel = regexp.MustCompile(`^metadata\.labels\['(.*)'\]$`)
 
-// environment is that of a container, as a kubelet makes it.
+// environment returns a container's environment, as a kubelet makes it.
 func environment(ctx context.Context, c kubelet.Container) []string {
 	var pod corev1.Pod
 	if err := openShift.Client().Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.Pod}, &pod); err != nil {

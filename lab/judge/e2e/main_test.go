@@ -51,10 +51,10 @@ func run(m *testing.M) int {
 	})
 }
 
-// reboot is how long a node takes to reboot.
+// reboot is the time that a node takes to reboot.
 const reboot = 100 * time.Millisecond
 
-// atOnce is how many workers may be away at the same time in a rollout.
+// atOnce is the number of workers that may be away at the same time in a rollout.
 const atOnce = 5
 
 // furnish makes the cluster that the stories happen in.

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -29,6 +30,10 @@ func trains(t *testing.T, name string, users ...string) {
 	forget(t, name)
 	admin(t, openShift).does(t, "setup", "namespace", name, "--yes").silent(t)
 	administers(t, openShift, name, users...)
+	eventually(t, "namespace "+name+" has the account that pods run under by default", func() error {
+		account := client.ObjectKey{Namespace: name, Name: "default"}
+		return openShift.Client().Get(t.Context(), account, &corev1.ServiceAccount{})
+	})
 }
 
 // TestNamespace: a namespace gets an account, its right to the SCC there alone, and a rail for each NIC.
@@ -94,6 +99,35 @@ func TestNamespace(t *testing.T) {
 			t.Errorf("the account was made: %v", err)
 		}
 	})
+	t.Run("taken back", func(t *testing.T) { a.takesNamespaceBack(t, ns) })
+}
+
+// takesNamespaceBack deletes what setup made of a namespace, and no more, when no job uses it any more.
+func (u user) takesNamespaceBack(t *testing.T, ns string) {
+	t.Helper()
+	u.does(t, deploy("held", ns, "--nodes=1", "--no-wait")...).silent(t)
+	u.ends(t, 1, "setup", "rollback", "namespace", ns, "--yes").silent(t).
+		says(t, "namespace team-a is in use by ", " held", "nothing was written")
+	u.does(t, "delete", "held", "-n", ns, "--yes").silent(t)
+	eventually(t, "the pod is gone", func() error {
+		if left := podsOf(t, openShift, ns, "held"); len(left) > 0 {
+			return fmt.Errorf("%s is there", left[0].Name)
+		}
+		return nil
+	})
+	u.does(t, "setup", "rollback", "namespace", ns, "--yes").silent(t).
+		says(t, "deleted SriovNetwork team-a-eno8np0", "deleted RoleBinding h-kim-sa-scc-railhead-rdma",
+			"deleted ServiceAccount railhead-sa", "Namespace team-a stays")
+	var accounts corev1.ServiceAccountList
+	if err := openShift.Client().List(t.Context(), &accounts, client.InNamespace(ns)); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range accounts.Items {
+		if a.Name != "default" {
+			t.Errorf("account %s is left", a.Name)
+		}
+	}
+	u.does(t, "setup", "rollback", "namespace", ns, "--yes").says(t, "Nothing to do")
 }
 
 // terminating makes a namespace that stays on its way out until the test ends.

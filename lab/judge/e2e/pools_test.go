@@ -169,7 +169,7 @@ func files(t *testing.T, mc *machineconfigv1.MachineConfig) map[string]string {
 	return all
 }
 
-// content is what a data: URL holds.
+// content decodes a data: URL.
 func content(t *testing.T, source string) string {
 	t.Helper()
 	kind, data, _ := strings.Cut(strings.TrimPrefix(source, "data:"), ",")
@@ -187,7 +187,7 @@ func content(t *testing.T, source string) string {
 	return text
 }
 
-// rollout is what was seen of the workers in a time.
+// rollout counts the reboots of the workers.
 type rollout struct {
 	boots map[string]int // node -> how often its daemon ordered a reboot
 	most  int            // workers that were away at once

@@ -16,7 +16,7 @@ import (
 // patience bounds every command and every wait, on a machine that has other things to do.
 const patience = 90 * time.Second
 
-// result is what a command left behind.
+// result is the output and exit code of a command.
 type result struct {
 	out, err string
 	code     int

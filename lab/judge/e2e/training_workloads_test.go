@@ -153,6 +153,7 @@ func TestTrainingWorkloads(t *testing.T) {
 			t.Run("what the trainer erases", func(t *testing.T) { s.isErased(t, engineer(t, "w-erased", "w-erased"), "w-erased") })
 		}
 	}
+	t.Run("deploy to a queue", func(t *testing.T) { deploysToQueue(t, engineer(t, "w-queue", "w-queue"), "w-queue") })
 }
 
 // isErased: the trainer replaces the resources of its runtime, and with them the rails, and inject --check says so.
@@ -163,8 +164,8 @@ func (s workloadStory) isErased(t *testing.T, u user, ns string) {
 			t.Errorf("%s has %d resources: the trainer left the rails", p.Name, n)
 		}
 	}
-	u.ends(t, 1, "inject", "--check", "-f", "-", "-n", ns, "--pod-binary=amd64="+podBinary).prints(t, "[injection-kept]", "resource openshift.io/eno5np0rdma of container node",
-		"resourcesPerNode")
+	u.ends(t, 1, "inject", "--check", "-f", "-", "-n", ns).prints(t, "[injection-kept]",
+		"resource openshift.io/eno5np0rdma of container node", "resourcesPerNode")
 }
 
 func (s workloadStory) tell(t *testing.T, u user, ns string) {
@@ -221,12 +222,17 @@ func (s workloadStory) queued(t *testing.T, u user, ns string) {
 		}
 		return nil
 	})
-	var covered, quota strings.Builder
+	covered, quota := railQuota()
+	apply(fmt.Sprintf(queues, covered, quota))
+}
+
+// railQuota returns the resources of the rails as a ClusterQueue covers them, with a quota for the pods of two nodes.
+func railQuota() (covered, quota string) {
 	for _, rail := range railNames() {
-		fmt.Fprintf(&covered, ", openshift.io/%srdma", rail)
-		fmt.Fprintf(&quota, "      - {name: openshift.io/%srdma, nominalQuota: 2}\n", rail)
+		covered += fmt.Sprintf(", openshift.io/%srdma", rail)
+		quota += fmt.Sprintf("      - {name: openshift.io/%srdma, nominalQuota: 2}\n", rail)
 	}
-	apply(fmt.Sprintf(queues, covered.String(), quota.String()))
+	return covered, quota
 }
 
 // pods waits for the pods of the workload.

@@ -34,6 +34,11 @@ func (s site) benches(t *testing.T, job, ns string) {
 	if err := slow.Make(t.Context(), broken); err != nil {
 		t.Fatal(err)
 	}
+	defer func() {
+		if t.Failed() {
+			_ = slow.Heal(t.Context(), broken) // it may be healed already
+		}
+	}()
 	r := s.bench(t, job, "-n", ns, "--matrix", "--duration=3s")
 	from := slices.IndexFunc(r.Pods, func(p bench.Pod) bool { return p.Node == s.Machines[0].Spec.Config.Name })
 	s.saysWhatPerftestSays(t, job, ns, from, r.Pods[1-from].IP)
@@ -103,8 +108,22 @@ func (s site) makesItsOwn(t *testing.T, ns string) {
 const messageBytes = 16384
 
 // saysWhatPerftestSays wants the ladder to say of the first rail, from one rank on, what perftest says that is typed
-// by hand.
+// by hand, three times at most: on a busy host either of them may be held up.
 func (s site) saysWhatPerftestSays(t *testing.T, job, ns string, from int, to string) {
+	t.Helper()
+	var ratio float64
+	for range 3 {
+		reported, typed := s.ladder(t, job, ns, from), s.typed(t, job, ns, from, to)
+		t.Logf("railhead bench %.6f Gb/s, perftest by hand %.6f Gb/s", float64(reported), float64(typed))
+		if ratio = float64(reported / typed); ratio >= 1/1.05 && ratio <= 1.05 {
+			return
+		}
+	}
+	t.Errorf("railhead bench says %.3f of what perftest does", ratio)
+}
+
+// ladder measures all steps from one rank on, and returns what the first rail carries by RDMA.
+func (s site) ladder(t *testing.T, job, ns string, from int) bench.Gbps {
 	t.Helper()
 	before := s.sent(t)
 	r := s.bench(t, job, "-n", ns, "--compare=tcp,rdma", fmt.Sprintf("--pair=%d,%d", from, 1-from), "--duration=3s",
@@ -121,11 +140,7 @@ func (s site) saysWhatPerftestSays(t *testing.T, job, ns string, from int, to st
 	if packets := s.sent(t) - before; packets < least {
 		t.Errorf("the HCAs counted %d packets", packets)
 	}
-	reported, typed := measured(r.Ladders[0], bench.WriteHost), s.typed(t, job, ns, from, to)
-	t.Logf("railhead bench %.6f Gb/s, perftest by hand %.6f Gb/s", float64(reported), float64(typed))
-	if ratio := float64(reported / typed); ratio < 1/1.05 || ratio > 1.05 {
-		t.Errorf("railhead bench says %.3f of what perftest does", ratio)
-	}
+	return measured(r.Ladders[0], bench.WriteHost)
 }
 
 // bench runs a bench, which fails: what is emulated reaches no ceiling.
@@ -139,7 +154,7 @@ func (s site) bench(t *testing.T, args ...string) bench.Result {
 	return result
 }
 
-// typed is what perftest measures on the first rail where somebody types it in both pods, from one rank to the
+// typed returns perftest's result on the first rail when somebody types the commands in both pods, from one rank to the
 // other's address.
 func (s site) typed(t *testing.T, job, ns string, from int, to string) bench.Gbps {
 	t.Helper()

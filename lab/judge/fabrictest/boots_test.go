@@ -19,7 +19,7 @@ func (p pair) shell(ctx context.Context, lines string) (string, error) {
 	return strings.TrimSpace(r.Stdout), err
 }
 
-// groupsAre is that the group of the first virtual function is of a type.
+// groupsAre wants that the group of the first virtual function is of a type.
 func groupsAre(kind string) symptom {
 	return func(ctx context.Context, p pair) (string, error) {
 		got, err := p.shell(ctx, "cat /sys/bus/pci/devices/0000:01:10.0/iommu_group/type")
@@ -30,7 +30,7 @@ func groupsAre(kind string) symptom {
 	}
 }
 
-// groupsAreAbsent is that there is no group, and that the kernel's log says otherwise.
+// groupsAreAbsent wants that there is no group although the kernel's log says that there are some.
 func groupsAreAbsent(ctx context.Context, p pair) (string, error) {
 	groups, err := p.shell(ctx, "ls /sys/kernel/iommu_groups")
 	if err != nil {
@@ -43,7 +43,7 @@ func groupsAreAbsent(ctx context.Context, p pair) (string, error) {
 	return "no group, and the log says Translated", err
 }
 
-// transmitHangs is that the card's transmit unit hangs, and so everything on it.
+// transmitHangs wants that the card's transmit unit hangs, and so everything on it.
 func transmitHangs(ctx context.Context, p pair) (string, error) {
 	if share, err := p.ping(ctx, "-c", "3", "-i", "0.5"); err != nil || share != "100" {
 		return "", fmt.Errorf("ping loses %s %%: %w", share, err)
@@ -52,7 +52,7 @@ func transmitHangs(ctx context.Context, p pair) (string, error) {
 	return "ping is lost, and the log says Detected Tx Unit Hang", err
 }
 
-// devicesAreElsewhere is that a network namespace sees no RDMA device, although it has the interface of one.
+// devicesAreElsewhere wants that a network namespace sees no RDMA device, although it has the interface of one.
 func devicesAreElsewhere(ctx context.Context, p pair) (string, error) {
 	const makes = "test -e /run/netns/pod || { ip netns add pod; ip link set eno5np0v0 netns pod; }\n"
 	there, err := p.shell(ctx, makes+"ip netns exec pod ls /sys/class/infiniband")

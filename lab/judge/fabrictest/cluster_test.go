@@ -41,7 +41,10 @@ func cluster(t *testing.T) site {
 	}
 	var err error
 	begun := time.Now()
-	s.Fabric, err = fabric.Up(t.Context(), fabric.Options{Rollout: true, IOMMU: vm.Intel, Arguments: []string{}, Dir: dir})
+	s.Fabric, err = fabric.Up(t.Context(), fabric.Options{
+		Rollout: true, DRADriver: true, IOMMU: vm.Intel, Arguments: []string{}, Dir: dir,
+		Workloads: []assets.Program{assets.JobSet, assets.MPI},
+	})
 	reachable(t, err)
 	started(t, s.Fabric, begun)
 	t.Cleanup(func() {
@@ -55,7 +58,7 @@ func cluster(t *testing.T) site {
 	return s
 }
 
-// said is what railhead wrote.
+// said is the output of railhead.
 type said struct {
 	out, err string
 	code     int
@@ -145,20 +148,21 @@ func TestCluster(t *testing.T) {
 	s.does(t, "setup", "namespace", ns, "--networks-from=default", "--yes").says(t, "Rails of namespace train: eno5np0 (openshift.io/eno5np0rdma, 2 nodes), eno6np0")
 	s.railhead(t, "inventory").says(t, "eno5np0rdma:2 eno6np0rdma:2")
 	t.Run("rdma", func(t *testing.T) {
+		defer s.does(t, "delete", "job", "-n", ns, "--yes")
 		s.deploys(t, "job", ns, "--mode=rdma").says(t, "job: 2 of 2 pods ready")
 		s.findsItsOwn(t, "job", ns)
 		s.moves(t, "job", ns)
-		s.does(t, "delete", "job", "-n", ns, "--yes")
 	})
 	t.Run("tcp", func(t *testing.T) {
+		defer s.does(t, "delete", "job", "-n", ns, "--yes")
 		s.deploys(t, "job", ns, "--mode=tcp")
 		for rank, text := range s.ranks(t, "job", ns, "echo net=$NCCL_NET hca=$NCCL_IB_HCA; ls /dev/infiniband 2>&1 | head -1") {
 			if !strings.HasPrefix(text, "net=Socket hca=\n") || !strings.Contains(text, "No such file") {
 				t.Errorf("rank %s: %s", rank, text)
 			}
 		}
-		s.does(t, "delete", "job", "-n", ns, "--yes")
 	})
+	t.Run("manifests", func(t *testing.T) { s.injects(t, ns) })
 	t.Run("memlock", func(t *testing.T) { s.locks(t, ns) })
 	t.Run("doctor of a node", func(t *testing.T) { s.looksAtNode(t, ns) })
 	t.Run("faults of pods", func(t *testing.T) { s.podFaults(t, ns) })
@@ -172,10 +176,12 @@ func TestCluster(t *testing.T) {
 		}
 	})
 	t.Run("bench", func(t *testing.T) {
+		defer s.does(t, "delete", "job", "-n", ns, "--yes") // or no rail is free for those after it
 		s.benches(t, "job", ns)
-		s.does(t, "delete", "job", "-n", ns, "--yes")
 	})
+	t.Run("claims", s.claims)
 	t.Run("rollout", func(t *testing.T) { s.rollsOut(t, ns) })
+	t.Run("mpi", func(t *testing.T) { s.runsMPI(t, ns) })
 }
 
 // findsItsOwn wants each pod to have exactly the devices that were allocated to it, in the order of the rails.
@@ -194,24 +200,32 @@ func (s site) findsItsOwn(t *testing.T, job, ns string) {
 	}
 }
 
+// writes are lines of shell that move bytes by RDMA between two ranks, over the first rail of their settings.
+const writes = `set -e
+hca=${NCCL_IB_HCA#=}; hca=${hca%%:*}
+if [ $NODE_RANK = 0 ]; then timeout -s KILL 60 ib_write_bw -d $hca -x $NCCL_IB_GID_INDEX -s 65536 -n 100 -F
+else until timeout -s KILL 60 ib_write_bw -d $hca -x $NCCL_IB_GID_INDEX -s 65536 -n 100 -F $MASTER_ADDR; do sleep 1; done; fi > /dev/null`
+
 // moves wants RDMA to move bytes between the ranks, by the environment that railhead set, and the HCA to have counted
 // them.
 func (s site) moves(t *testing.T, job, ns string) {
 	t.Helper()
-	const script = `set -e
-hca=${NCCL_IB_HCA#=}; hca=${hca%%:*}
-if [ $NODE_RANK = 0 ]; then timeout -s KILL 60 ib_write_bw -d $hca -x $NCCL_IB_GID_INDEX -s 65536 -n 100 -F
-else until timeout -s KILL 60 ib_write_bw -d $hca -x $NCCL_IB_GID_INDEX -s 65536 -n 100 -F $MASTER_ADDR; do sleep 1; done; fi > /dev/null`
 	before := s.sent(t)
-	s.ranks(t, job, ns, script)
+	s.ranks(t, job, ns, writes)
+	s.counted(t, before)
+}
+
+// counted wants the HCAs to have sent what the ranks have written since.
+func (s site) counted(t *testing.T, before int) {
+	t.Helper()
 	const written = 100 * 65536 / 1024 // at the RDMA MTU of an Ethernet MTU of 1500
 	if packets := s.sent(t) - before; packets < written {
 		t.Errorf("the HCAs counted %d packets, and %d were to be written", packets, written)
 	}
 }
 
-// sent is how many packets the HCAs of all nodes have sent. Pods do not see an HCA's counters, where HCAs are shared
-// by network namespaces: the kernel gives others than the first no more than the ports' attributes
+// sent returns the number of packets that the HCAs of all nodes have sent. Pods do not see an HCA's counters, where
+// HCAs are shared by network namespaces: the kernel gives others than the first no more than the ports' attributes
 // (drivers/infiniband/core/ device.c, compat devices).
 func (s site) sent(t *testing.T) int {
 	t.Helper()
@@ -229,8 +243,8 @@ func (s site) sent(t *testing.T) int {
 	return sum
 }
 
-// startsWithLittleMemory is for nodes on which pods may not lock the memory that training needs: mode rdma does not start
-// there.
+// startsWithLittleMemory is for nodes on which pods may not lock the memory that training needs: mode rdma does not
+// start there.
 const startsWithLittleMemory = "--env=RAILHEAD_MODE=auto"
 
 // locks wants memory that RDMA registers to be limited, and each way out of it that a container has to work.

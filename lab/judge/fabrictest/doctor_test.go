@@ -32,10 +32,10 @@ func (f finding) String() string { return fmt.Sprintf("[%s] %s: %s", f.Check, f.
 // key leaves out the words, in which numbers may be.
 func (f finding) key() string { return string(f.Check) + " " + f.About }
 
-// findings are what doctor found from each place.
+// findings are doctor's findings, by the place from which it looked.
 type findings map[fault.View][]finding
 
-// beside are those that were not there before, in their order.
+// beside returns the findings that were not there before, in their order.
 func beside(now, before []finding) []finding {
 	return slices.DeleteFunc(slices.Clone(now), func(f finding) bool {
 		return slices.ContainsFunc(before, func(b finding) bool { return b.key() == f.key() })
@@ -54,8 +54,8 @@ func (all findings) keys() map[fault.View][]string {
 	return keys
 }
 
-// examined is what doctor finds on the machine with the fault: in the pod that it stands for, on it as a node, and in
-// that pod and its peer together.
+// examined returns doctor's findings on the machine with the fault: in the pod that it stands for, on it as a node, and
+// in that pod and its peer together.
 func (p pair) examined(t *testing.T, within []string) findings {
 	t.Helper()
 	// What `railhead-pod run` left is the environment of a command that has ended.
@@ -88,7 +88,7 @@ func (p pair) doctor(t *testing.T, within []string, args ...string) []finding {
 	return found
 }
 
-// compared is what doctor finds in two pods of one job.
+// compared returns doctor's findings in two pods of one job.
 func (p pair) compared(t *testing.T, within []string) []finding {
 	t.Helper()
 	look := func(v *vm.VM, within []string) rules.Machine {
@@ -119,7 +119,7 @@ func problems(d rules.Diagnosis) []finding {
 	return found
 }
 
-// watched is what doctor finds on the machine while RDMA tries to move bytes over the first rail.
+// watched returns doctor's findings on the machine while RDMA tries to move bytes over the first rail.
 func (p pair) watched(t *testing.T) []finding {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())

@@ -16,7 +16,7 @@ import (
 // symptom looks for what a fault does to RDMA and says what it saw; an error when there is nothing to see.
 type symptom func(ctx context.Context, p pair) (string, error)
 
-// trace is what a fault leaves to see.
+// trace tells how a fault shows.
 type trace struct {
 	symptom symptom
 	says    string   // in `railhead-pod detect --explain`; "" where one pod by itself cannot see it
@@ -53,7 +53,8 @@ var traces = map[string]trace{
 // goes again.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	faults(t, func(x fault.Fault) bool { return !x.Reboots })
+	p := faults(t, func(x fault.Fault) bool { return !x.Reboots })
+	t.Run("wire", p.wires)
 }
 
 // TestBoots is of what a boot decides, beside TestFaults: two labs at a time take less time than one after the other.
@@ -63,7 +64,7 @@ func TestBoots(t *testing.T) {
 	t.Run("IOMMU", iommus)
 }
 
-func faults(t *testing.T, wanted func(fault.Fault) bool) {
+func faults(t *testing.T, wanted func(fault.Fault) bool) pair {
 	t.Helper()
 	f := machines(t, fabric.Options{})
 	p := pair{f, f.Machines[0], f.Machines[1]}
@@ -98,6 +99,7 @@ func faults(t *testing.T, wanted func(fault.Fault) bool) {
 			row.healed = true
 		})
 	}
+	return p
 }
 
 // shows wants the fault to be seen, and railhead-pod to tell the truth about it.
@@ -160,7 +162,7 @@ func (p pair) heals(t *testing.T) {
 	}
 }
 
-// rdmaFails is that perftest fails at once and says why.
+// rdmaFails wants that perftest fails at once and says why.
 func rdmaFails(words string) symptom {
 	return func(ctx context.Context, p pair) (string, error) {
 		b, err := p.bandwidth(ctx, 0)
@@ -174,7 +176,7 @@ func rdmaFails(words string) symptom {
 	}
 }
 
-// rdmaHangs is that perftest begins, and nothing moves.
+// rdmaHangs wants that perftest begins, and nothing moves.
 func rdmaHangs(ctx context.Context, p pair) (string, error) {
 	b, err := p.bandwidth(ctx, 0)
 	return dead(b.Average, err)

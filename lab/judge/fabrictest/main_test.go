@@ -16,7 +16,7 @@ import (
 // update records the machines anew, into the recordings that the fast tests read.
 var update = flag.Bool("update", false, "record the machines anew into testdata/hosts; then update the golden files of internal/podcli")
 
-// results are what is printed at the end: tests of one package share nothing but its variables.
+// results are printed at the end. They are a variable because tests of one package share nothing else.
 var results tally
 
 // TestMain prints what became of the faults, and what it all took, however the tests end.

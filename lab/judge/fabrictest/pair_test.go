@@ -28,7 +28,8 @@ func (p pair) bandwidth(ctx context.Context, rail int) (perf.Bandwidth, error) {
 	return perf.WriteBandwidth(ctx, end(p.other), end(p.broken), p.meetingPlace())
 }
 
-// meetingPlace is where perftest's client finds its server: on the second rail, for faults are made on the first.
+// meetingPlace returns the address at which perftest's client finds its server: on the second rail, for faults are made
+// on the first.
 func (p pair) meetingPlace() string {
 	return p.other.Spec.Config.Cards[1].VFs[0].Address.Addr().String()
 }

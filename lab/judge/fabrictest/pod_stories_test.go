@@ -20,7 +20,7 @@ import (
 	"github.com/railhead/railhead/lab/machines/image"
 )
 
-// podStories are what is to be seen and heard of each fault of a pod.
+// podStories are the symptoms and the expected answers of each fault of a pod.
 var podStories = map[string]func(*testing.T, sick, *story){
 	"verbs-not-permitted": func(t *testing.T, p sick, row *story) {
 		p.sees(t, row, "timeout -s KILL 5 ibv_rc_pingpong -g 1 -d $(ls /sys/class/infiniband | head -1)", "Couldn't get context for")

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// portDown is that a rail's functions are up and have no carrier, and so the RDMA port is down.
+// portDown wants that a rail's functions are up and have no carrier, and so the RDMA port is down.
 func portDown(ctx context.Context, p pair) (string, error) {
 	const links = `for i in eno5np0 eno5np0v0; do echo $(($(cat /sys/class/net/$i/flags) & 1)) $(cat /sys/class/net/$i/carrier); done`
 	got, err := p.shell(ctx, links)

@@ -16,7 +16,7 @@ import (
 	"github.com/railhead/railhead/lab/machines/vm"
 )
 
-// recording is where the fast tests have what a machine of the lab looked like.
+// recording is the file from which the fast tests read a machine of the lab.
 func recording(name string) string {
 	return filepath.Join("../../../testdata/hosts", "lab-"+name+".txtar")
 }

@@ -16,13 +16,14 @@ import (
 	"github.com/railhead/railhead/lab/machines/vm"
 )
 
-// tally is what the tests have to tell when all of them have ended.
+// tally is the summary of the tests, printed when all of them have ended.
 type tally struct {
 	mu     sync.Mutex
 	faults []*story
 	// measured are the faults that doctor named first when it measured, by name: another test does so, between pods
 	// of a job.
 	measured map[string]string
+	wires    []*wireStory
 	ups      []up
 	runBy    vm.Choice
 }
@@ -85,6 +86,14 @@ func (r *tally) write(w io.Writer, whole time.Duration, peak int64) {
 		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s | %s | %.0f | %s |\n", s.fault.Name, s.fault.Title, yes(s.made), orNothing(s.saw), orNothing(s.said),
 			orNothing(cmp.Or(s.named, r.measured[s.fault.Name])), s.falseAlarms(), yes(s.healed), s.took.Seconds(), yes(s.ended && !s.wrong))
 	}
+	if len(r.wires) > 0 {
+		fmt.Fprint(w, "\n| fault of a connection | what is wrong | connections | said by railhead wire | false alarms | seconds | "+
+			"as it should be |\n|---|---|---|---|---|---|---|\n")
+	}
+	for _, s := range r.wires {
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %.0f | %s |\n", s.fault.name, s.fault.title, s.connections(),
+			orNothing(s.said), cmp.Or(strings.Join(s.alarms, ", "), "none"), s.took.Seconds(), yes(s.right))
+	}
 	fmt.Fprintln(w)
 	for _, u := range r.ups {
 		fmt.Fprintf(w, "up in %4.0f s: %s\n", u.took.Seconds(), u.what)
@@ -95,7 +104,7 @@ func (r *tally) write(w io.Writer, whole time.Duration, peak int64) {
 	fmt.Fprintf(w, "whole run: %.0f s; the lab's processes had at most %d MB of memory at a time\n", whole.Seconds(), peak/1_000_000)
 }
 
-// falseAlarms are what doctor said beside the fault.
+// falseAlarms returns the findings of doctor beside the fault.
 func (s *story) falseAlarms() string {
 	switch {
 	case !s.looked:
@@ -113,9 +122,4 @@ func yes(b bool) string {
 	return "NO"
 }
 
-func orNothing(s string) string {
-	if s == "" {
-		return "nothing"
-	}
-	return s
-}
+func orNothing(s string) string { return cmp.Or(strings.Join(strings.Fields(s), " "), "nothing") }

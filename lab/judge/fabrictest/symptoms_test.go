@@ -13,7 +13,7 @@ import (
 	"github.com/railhead/railhead/lab/judge/perf"
 )
 
-// dead is that nothing moved, whatever perftest made of it: it hangs until it is killed, gives up after its retries, or
+// dead wants that nothing moved, however perftest ends: it hangs until it is killed, gives up after its retries, or
 // ends well with a table of zeros.
 func dead(average float64, err error) (string, error) {
 	switch {
@@ -32,7 +32,7 @@ func dead(average float64, err error) (string, error) {
 
 var lost = regexp.MustCompile(`([0-9.]+)% packet loss`)
 
-// ping is how much gets lost, in percent, on the first rail.
+// ping returns the share of packets lost on the first rail, in percent.
 func (p pair) ping(ctx context.Context, args ...string) (string, error) {
 	to := p.other.Spec.Config.Cards[0].VFs[0].Address.Addr().String()
 	r, err := fault.In(p.broken)(ctx, append([]string{"ping", "-q", "-W", "1"}, append(args, to)...)...)
@@ -46,7 +46,7 @@ func (p pair) ping(ctx context.Context, args ...string) (string, error) {
 	return share[1], nil
 }
 
-// pingsAndHangs is that all is well, but for RDMA.
+// pingsAndHangs wants that all works but RDMA.
 func pingsAndHangs(ctx context.Context, p pair) (string, error) {
 	if share, err := p.ping(ctx, "-c", "3", "-i", "0.2"); err != nil || share == "100" {
 		return "", fmt.Errorf("ping loses %s %%: %w", share, err)
@@ -55,7 +55,7 @@ func pingsAndHangs(ctx context.Context, p pair) (string, error) {
 	return "ping works, and RDMA: " + saw, err
 }
 
-// largePacketsLost is that what fits into the MTU of the one machine does not arrive at the other.
+// largePacketsLost wants that packets as large as the MTU of the one machine do not arrive at the other.
 func largePacketsLost(ctx context.Context, p pair) (string, error) {
 	small, err := p.ping(ctx, "-c", "3", "-i", "0.2", "-M", "do", "-s", "1400")
 	if err != nil || small != "0" {
@@ -68,7 +68,7 @@ func largePacketsLost(ctx context.Context, p pair) (string, error) {
 	return "ping of 1400 bytes works, of 8000 bytes is lost", nil
 }
 
-// crossRailHangs is that RDMA from one rail does not reach the other.
+// crossRailHangs wants that RDMA from one rail does not reach the other.
 func crossRailHangs(ctx context.Context, p pair) (string, error) {
 	end := func(rail int) perf.End {
 		v := p.broken
@@ -81,7 +81,7 @@ func crossRailHangs(ctx context.Context, p pair) (string, error) {
 	return dead(b.Average, err)
 }
 
-// packetsLost is that some of many packets do not arrive.
+// packetsLost wants that some of many packets do not arrive.
 func packetsLost(ctx context.Context, p pair) (string, error) {
 	share, err := p.ping(ctx, "-c", "600", "-i", "0.005")
 	if err != nil || share == "0" || share == "100" {
@@ -90,7 +90,7 @@ func packetsLost(ctx context.Context, p pair) (string, error) {
 	return "ping loses packets", nil
 }
 
-// slow is that the first rail carries little of what the second does.
+// slow wants that the first rail carries far less than the second.
 func slow(ctx context.Context, p pair) (string, error) {
 	limited, err := p.bandwidth(ctx, 0)
 	if err != nil {

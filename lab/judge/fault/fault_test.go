@@ -33,7 +33,7 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// addresses is what `ip -j addr` says in each network namespace.
+// addresses is the output of `ip -j addr` in each network namespace.
 var addresses = map[string]string{
 	"": `[{"ifname":"eno5np0","address":"52:54:00:a0:00:01"},
 		{"ifname":"eno5np0v1","address":"52:54:00:51:00:01","addr_info":[{"family":"inet6","local":"fe80::1","prefixlen":64},{"family":"inet","local":"192.168.5.101","prefixlen":24}]}]`,
