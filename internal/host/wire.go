@@ -45,10 +45,13 @@ type Process struct {
 	Program string `json:"program,omitempty"` // /proc/PID/comm
 }
 
-// WirePort has the hardware counters of a port, by the driver's names.
+// WirePort has the hardware counters of a port, by the driver's names, and the bytes of all its packets with their
+// headers. Bytes are not in netlink: a pod that shares its RDMA devices with the node does not see them.
 type WirePort struct {
 	Number   int                     `json:"number"`
 	Counters Fact[map[string]uint64] `json:"counters,omitzero"`
+	Sent     Fact[uint64]            `json:"sent,omitzero"`     // 4 * counters/port_xmit_data
+	Received Fact[uint64]            `json:"received,omitzero"` // 4 * counters/port_rcv_data
 }
 
 // QueuePair is one queue pair. DevX queue pairs (IBGDA, GIN) are not listed by the kernel.

@@ -20,21 +20,6 @@ type Machine struct {
 	Ports         map[string]Port // by device; missing: unknown
 }
 
-// Port has the facts of a device's port that turn packets into bytes.
-type Port struct {
-	MTU  int     // of RDMA, 256 to 4096; the payload of all but the last packet of a message
-	Gbps float64 // rate of the link; 0: unknown
-}
-
-// wraps returns the time in which one queue pair can use up all sequence numbers at the rate of the port; 0: unknown.
-func (p Port) wraps() time.Duration {
-	if p.Gbps <= 0 || p.MTU <= 0 {
-		return 0
-	}
-	bits := float64(psnMask+1) * float64(p.MTU) * 8
-	return time.Duration(bits / (p.Gbps * 1e9) * float64(time.Second))
-}
-
 // End is one end of a connection: a queue pair of a user program, and what it did between two readings.
 type End struct {
 	Device         string              `json:"device"`
@@ -57,14 +42,16 @@ type readings struct {
 	from, until time.Time
 	unready     bool // a receiver was not ready
 	repeats     bool // a sender had no acknowledgement in time
+
+	packetSize float64 // mean bytes by the ports' counters, headers included; 0: unknown
 }
 
-// over returns the time between the readings of the end; 0: it is new.
-func (e End) over() time.Duration {
-	if e.readings == nil {
+// over returns the time between the readings; 0: there was one.
+func (r *readings) over() time.Duration {
+	if r == nil {
 		return 0
 	}
-	return e.until.Sub(e.from)
+	return r.until.Sub(r.from)
 }
 
 // Moved reports whether the end sent or received a packet between the readings. Of a new one that is not known.
@@ -86,9 +73,10 @@ func (e End) sendsDatagrams() bool {
 func (m Machine) Ends() []End {
 	var all []End
 	for _, d := range m.After.Devices {
-		before := map[uint32]host.QueuePair{}
+		first, before := len(all), map[uint32]host.QueuePair{}
 		var read *readings
-		if then, known := m.Before.Device(d.Name); known && then.QueuePairs.IsKnown() {
+		then, known := m.Before.Device(d.Name)
+		if known && then.QueuePairs.IsKnown() {
 			read = &readings{
 				from: then.Taken, until: d.Taken,
 				unready: grown(then, d, unreadyCounters).Value > 0,
@@ -108,6 +96,9 @@ func (m Machine) Ends() []End {
 				e.compare(was)
 			}
 			all = append(all, e)
+		}
+		if read != nil {
+			read.packetSize = packetSize(then, d, all[first:])
 		}
 	}
 	return all

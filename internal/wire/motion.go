@@ -128,24 +128,6 @@ func (m *Motion) unlisted(machine Machine, foreign string) {
 	}
 }
 
-// portsOf returns the MTU of RDMA and the rate of each device's first port. InfiniBand does not show its MTU in sysfs.
-func portsOf(s host.Snapshot) map[string]Port {
-	ports := map[string]Port{}
-	for _, d := range s.Devices {
-		var p Port
-		if len(d.Ports) > 0 {
-			p.Gbps = d.Ports[0].Rate.Value.Gbps
-		}
-		for _, name := range append(slices.Clone(d.Netdevs), d.Parent.Value) {
-			if l, ok := s.Link(name); ok && len(d.Ports) > 0 && d.Ports[0].LinkLayer.Value == host.Ethernet {
-				p.MTU = max(p.MTU, rail.RDMAMTU(l.MTU.Value))
-			}
-		}
-		ports[d.Name] = p
-	}
-	return ports
-}
-
 // judge sets the proof and the rails that carried nothing.
 func (m *Motion) judge() {
 	m.Proof = NoConnection
@@ -199,12 +181,4 @@ func (m *Motion) links(then host.Wire, after host.Snapshot, rails []rail.Rail) {
 			m.Links = append(m.Links, rate)
 		}
 	}
-}
-
-// more returns by how much a counter grew. One that is less was reset.
-func more(then, now host.Fact[uint64]) (n host.Fact[uint64]) {
-	if then.IsKnown() && now.IsKnown() && now.Value >= then.Value {
-		n = host.Know(now.Value - then.Value)
-	}
-	return n
 }

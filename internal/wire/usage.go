@@ -25,7 +25,7 @@ type Usage struct {
 // Amount is data between two readings.
 type Amount struct {
 	Packets uint64  `json:"packets"`
-	Rate    float64 `json:"bytesPerSecond,omitempty"` // 0 if the MTU is unknown
+	Rate    float64 `json:"bytesPerSecond,omitempty"` // 0 if the size of the packets is unknown
 	AtLeast bool    `json:"atLeast,omitempty"`        // the sequence numbers may have wrapped between the readings
 }
 
@@ -67,14 +67,15 @@ func (u *Usage) add(e End, p Port) {
 	}
 	if over := e.over(); over > 0 {
 		u.Over = max(u.Over, over)
-		u.Sent.add(e.Sent, over, p)
-		u.Got.add(e.Received, over, p)
+		u.Sent.add(e.Sent, e.readings, p)
+		u.Got.add(e.Received, e.readings, p)
 	}
 }
 
-func (a *Amount) add(packets uint32, over time.Duration, p Port) {
+func (a *Amount) add(packets uint32, r *readings, p Port) {
+	over := r.over()
 	a.Packets += uint64(packets)
-	a.Rate += float64(packets) * float64(p.MTU) / over.Seconds()
+	a.Rate += float64(packets) * p.payload(r.packetSize) / over.Seconds()
 	if limit := p.wraps(); packets > 0 && (limit == 0 || over > limit) {
 		a.AtLeast = true
 	}

@@ -109,3 +109,43 @@ func TestOpeners(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestPacketSize: where the ports count bytes, packets that are not full count as what they carry.
+func TestPacketSize(t *testing.T) {
+	for name, c := range map[string]struct {
+		mtu            int
+		sent, received host.Fact[uint64] // by the port, in a second
+		want           float64           // bytes a second of 1000 packets
+	}{
+		"full packets":                 {4096, host.Know(uint64(1000 * 4154)), host.Know(uint64(1000)), 4096 * 1000},
+		"short messages":               {4096, host.Know(uint64(1000 * 90)), host.Know(uint64(10_000)), 100 * 1000},
+		"an RDMA read":                 {4096, host.Know(uint64(30_000)), host.Know(uint64(1000 * 4154)), 4096 * 1000},
+		"InfiniBand, MTU unknown":      {0, host.Know(uint64(1000 * 2000)), host.Know(uint64(0)), 2000 * 1000},
+		"more than the kernel lists":   {0, host.Know(uint64(1000 * 90_000)), host.Know(uint64(0)), 4096 * 1000},
+		"bytes are not counted":        {4096, host.Know(uint64(0)), host.Know(uint64(0)), 4096 * 1000},
+		"bytes are not shown":          {4096, host.Fact[uint64]{}, host.Fact[uint64]{}, 4096 * 1000},
+		"neither bytes nor MTU":        {0, host.Fact[uint64]{}, host.Fact[uint64]{}, 0},
+		"one direction cannot be read": {4096, host.Know(uint64(1000)), host.Unread[uint64]("EIO"), 4096 * 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := machine(queuePair{number: 17, remote: 42, sent: [2]uint32{5, 1005}, expected: [2]uint32{9, 9}})
+			m.Ports["mlx5_0"] = Port{MTU: c.mtu, Gbps: 400}
+			const before = 1 << 40
+			m.Before.Devices[0].Ports = []host.WirePort{{
+				Number: 1, Sent: host.Know(uint64(before)), Received: host.Know(uint64(before)),
+			}}
+			grownTo := func(more host.Fact[uint64]) host.Fact[uint64] {
+				if more.IsKnown() {
+					return host.Know(before + more.Value)
+				}
+				return more
+			}
+			m.After.Devices[0].Ports = []host.WirePort{{
+				Number: 1, Sent: grownTo(c.sent), Received: grownTo(c.received),
+			}}
+			if got := usages(m.Ends(), m.Ports)[0].Sent.Rate; got != c.want {
+				t.Errorf("%f bytes a second, want %f", got, c.want)
+			}
+		})
+	}
+}

@@ -25,6 +25,7 @@ func readWire(in *input, s *host.Snapshot) {
 		return
 	}
 	nameProcesses(in, &wire)
+	countBytes(in, wire)
 	for _, l := range s.Links {
 		if l.Name == "lo" {
 			continue
@@ -86,7 +87,25 @@ func nameProcesses(in *input, w *host.Wire) {
 	}
 }
 
+// countBytes reads the bytes that the ports carried.
+func countBytes(in *input, w host.Wire) {
+	for _, d := range w.Devices {
+		for i := range d.Ports {
+			p := &d.Ports[i]
+			dir := fmt.Sprintf("%s/%s/ports/%d/counters/", classInfiniBand, d.Name, p.Number)
+			p.Sent = parsed(in.tree, dir+"port_xmit_data", parseWords)
+			p.Received = parsed(in.tree, dir+"port_rcv_data", parseWords)
+		}
+	}
+}
+
 func parseCount(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) }
+
+// parseWords returns the bytes of a counter of 4-byte words.
+func parseWords(text string) (uint64, error) {
+	n, err := parseCount(text)
+	return 4 * n, err
+}
 
 // Wire reads only the queue pairs and counters of a machine whose Snapshot was taken.
 func (m Machine) Wire(s host.Snapshot) host.Fact[host.Wire] {

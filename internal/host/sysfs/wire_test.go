@@ -2,8 +2,10 @@ package sysfs
 
 import (
 	"errors"
+	"slices"
 	"syscall"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,6 +47,28 @@ func TestRecordedWire(t *testing.T) {
 				t.Errorf("%+v", read.Wire)
 			}
 		})
+	}
+}
+
+// TestPortBytes: ports count words of four bytes, and show them only to those who see all of the device.
+func TestPortBytes(t *testing.T) {
+	root := fstest.MapFS{
+		"sys/class/infiniband/mlx5_6/ports/1/counters/port_xmit_data": {Data: []byte("10\n")},
+		"sys/class/infiniband/mlx5_6/ports/1/counters/port_rcv_data":  {Data: []byte("N/A (no PMA)\n")},
+		"sys/class/infiniband/mlx5_7/ports/1/state":                   {Data: []byte("4: ACTIVE\n")},
+	}
+	one := []host.WirePort{{Number: 1}}
+	read := Machine{Root: root, Probes: Probes{Wire: func() (host.Wire, error) {
+		return host.Wire{Devices: []host.WireDevice{
+			{Name: "mlx5_6", Ports: slices.Clone(one)}, {Name: "mlx5_7", Ports: slices.Clone(one)},
+		}}, nil
+	}}}.Wire(host.Snapshot{})
+	seen, hidden := read.Value.Devices[0].Ports[0], read.Value.Devices[1].Ports[0]
+	if seen.Sent != host.Know(uint64(40)) || !seen.Received.IsUnreadable() {
+		t.Errorf("the ports of mlx5_6: %+v", seen)
+	}
+	if hidden.Sent.IsKnown() || hidden.Sent.IsUnreadable() {
+		t.Errorf("the ports of mlx5_7: %+v", hidden)
 	}
 }
 

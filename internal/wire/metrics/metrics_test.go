@@ -150,6 +150,30 @@ func TestUnreadIsNotZero(t *testing.T) {
 	}
 }
 
+// TestPods: on a node, programs of one name are told apart by their pods.
+func TestPods(t *testing.T) {
+	var totals Totals
+	now := reading(2, 0)
+	now.Value.Pods = map[int]string{71: "uid-a", 72: "uid-b"}
+	var moved []wire.Usage
+	for i, pid := range []int{71, 72, 73} {
+		u := usage("python", uint64(10*(i+1)), 4096)
+		u.PID = pid
+		moved = append(moved, u)
+	}
+	totals.Add(now, moved, 0)
+	got := parse(t, totals.Text())
+	for labels, want := range map[string]float64{
+		`{device="mlx5_6",pod_uid="uid-a",program="python"}`: 10,
+		`{device="mlx5_6",pod_uid="uid-b",program="python"}`: 20,
+		`{device="mlx5_6",program="python"}`:                 30,
+	} {
+		if got["sent_packets_total"+labels] != want {
+			t.Errorf("%s: %v", labels, got)
+		}
+	}
+}
+
 func TestNoMTU(t *testing.T) {
 	var totals Totals
 	totals.Add(reading(2, 0), []wire.Usage{usage("python", 100, 0)}, 0)

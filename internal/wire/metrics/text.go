@@ -103,9 +103,9 @@ func (p *page) traffic(t *Totals) {
 			func(s *series) (float64, bool) { return float64(s.sent.packets), true }},
 		{"received_packets_total", "Packets received, by sequence numbers.",
 			func(s *series) (float64, bool) { return float64(s.received.packets), true }},
-		{"sent_bytes_total", "Bytes sent: packets times the MTU. Missing where the MTU is unknown.",
+		{"sent_bytes_total", "Bytes sent: packets times their size. Missing where that is unknown.",
 			func(s *series) (float64, bool) { return s.sent.bytes, !s.sent.unknown }},
-		{"received_bytes_total", "Bytes received: packets times the MTU. Missing where the MTU is unknown.",
+		{"received_bytes_total", "Bytes received: packets times their size. Missing where that is unknown.",
 			func(s *series) (float64, bool) { return s.received.bytes, !s.received.unknown }},
 		{"wrapped_readings_total", "Readings so late that sequence numbers may have wrapped: " +
 			"packets and bytes are then at least what is counted.",

@@ -26,7 +26,7 @@ type Totals struct {
 	series            map[string]*series
 }
 
-// series counts the traffic of all programs of one name on one device.
+// series counts the traffic of all programs of one name, and of one pod where pods are known, on one device.
 type series struct {
 	device                      string
 	sent, received              amount
@@ -65,14 +65,14 @@ func (t *Totals) Add(now host.Fact[host.Wire], moved []wire.Usage, took time.Dur
 		s.connected, s.moving, s.separate = 0, 0, 0
 	}
 	for _, u := range moved {
-		t.of(u, now.Value.Taken).add(u)
+		t.of(u, now.Value).add(u)
 	}
 	maps.DeleteFunc(t.series, func(_ string, s *series) bool { return now.Value.Taken.Sub(s.seen) > retention })
 }
 
 // of returns the series that a usage belongs to.
-func (t *Totals) of(u wire.Usage, at time.Time) *series {
-	key := labels("device", u.Device, "program", u.Program)
+func (t *Totals) of(u wire.Usage, now host.Wire) *series {
+	key := labels("device", u.Device, "pod_uid", now.Pods[u.PID], "program", u.Program)
 	if t.series[key] == nil && len(t.series) >= maxSeries {
 		key = labels("device", u.Device, "program", other)
 	}
@@ -81,7 +81,7 @@ func (t *Totals) of(u wire.Usage, at time.Time) *series {
 		s = &series{device: u.Device}
 		t.series[key] = s
 	}
-	s.seen = at
+	s.seen = now.Taken
 	return s
 }
 
