@@ -157,8 +157,8 @@ func kubernetes(packages []pkg) []string {
 				broken = append(broken, p.path+" imports "+imported+": only kube, plan and workload do; all others "+
 					"see a cluster as cluster.State, which a file can hold")
 			case imported == "k8s.io/client-go" || strings.HasPrefix(imported, "k8s.io/client-go/"):
-				broken = append(broken, p.path+" imports "+imported+": a plan is a value; only kube talks to an API "+
-					"server")
+				broken = append(broken, p.path+" imports "+imported+": a plan is a value; "+
+					"only kube talks to an API server")
 			}
 		}
 	}

@@ -94,8 +94,8 @@ func pages(packages []pkg, pages []string) []string {
 					broken = append(broken, where+": the check ID "+id.constant+" is no string literal: it is also "+
 						"the name of a page, which people search for")
 				case twice:
-					broken = append(broken, fmt.Sprintf("%s: the check ID %q is that of %s, too: one ID is one "+
-						"check", where, id.id, first))
+					broken = append(broken, fmt.Sprintf("%s: the check ID %q is that of %s, too: "+
+						"one ID is one check", where, id.id, first))
 				default:
 					declared[id.id] = where
 				}

@@ -43,8 +43,8 @@ func sideEffects(packages []pkg) []string {
 				}
 			}
 			for _, use := range f.clock {
-				broken = append(broken, where+", "+use+": the same input must give the same answer; take the time as "+
-					"a value")
+				broken = append(broken, where+", "+use+": the same input must give the same answer; "+
+					"take the time as a value")
 			}
 		}
 	}
@@ -65,8 +65,8 @@ func comments(packages []pkg) []string {
 			}
 		}
 		if len(in) != 1 {
-			broken = append(broken, fmt.Sprintf("%s has %d package comments %q: one file says in one sentence what "+
-				"it is",
+			broken = append(broken, fmt.Sprintf("%s has %d package comments %q: one file "+
+				"says in one sentence what it is",
 				p.path, len(in), in))
 		}
 	}

@@ -62,8 +62,8 @@ func (j *jobFlags) addProgram(cmd *cobra.Command) {
 func (j *jobFlags) addStartup(cmd *cobra.Command) {
 	j.Preflight = job.PreflightOff
 	choiceFlag(cmd, &j.Preflight, "preflight", "",
-		"test every rail with the image's ib_write_bw first; warn: start in any case; fail: do not start over a "+
-			"broken rail",
+		"test every rail with the image's ib_write_bw first; warn: start in any case; fail: "+
+			"do not start over a broken rail",
 		job.PreflightOff, job.PreflightWarn, job.PreflightFail)
 	cmd.Flags().StringVar(&j.GDRLevel, "gdr-level", "",
 		"largest `distance` of a GPU and its NIC for GPUDirect RDMA: LOC, PIX, PXB, PHB or SYS "+

@@ -55,8 +55,8 @@ any other with --template-path.`,
 	cmd.Flags().StringVar(&j.Container, "container", "",
 		"`name` of the container that trains, in all pods that have it (default: the one with GPUs, or the first)")
 	cmd.Flags().StringArrayVar(&j.TemplatePaths, "template-path", nil,
-		"`path` of the pod template in objects of other kinds, such as spec.template or spec.groups[].template; "+
-			"repeatable")
+		"`path` of the pod template in objects of other kinds, such as spec.template or "+
+			"spec.groups[].template; repeatable")
 	_ = cmd.MarkFlagRequired("filename") // the flag exists
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	cmd.Flags().BoolVar(&j.compare, "check", false,

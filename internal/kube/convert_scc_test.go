@@ -53,8 +53,8 @@ func TestGrants(t *testing.T) {
 	}{
 		"cluster role bound in a namespace": {
 			[]string{role}, []string{
-				"{metadata: {namespace: train, name: b}, roleRef: {kind: ClusterRole, name: rdma}, " +
-					"subjects: " + subject + "}",
+				"{metadata: {namespace: train, name: b}, roleRef: {kind: ClusterRole, name: " +
+					"rdma}, subjects: " + subject + "}",
 			}, nil,
 			[]cluster.SCCGrant{
 				{SCC: "railhead-rdma", Subject: "ServiceAccount/train/a", Namespace: "train", By: "RoleBinding/b"},

@@ -42,8 +42,8 @@ func TestRankOfALine(t *testing.T) {
 			"node-1 12 3 "},
 		"no CUDA device yet":     {"node-1:12:34 [-1] NCCL INFO Using network IB", "node-1 12 -1 "},
 		"process without thread": {"node-1:12 [3] NCCL INFO Using network IB", "node-1 12 3 "},
-		"Ray with its address": {"(RayTrainWorker pid=12, ip=10.0.0.3) node-1:12:34 [0] NCCL INFO Using " +
-			"network IB", "node-1 12 0 "},
+		"Ray with its address": {"(RayTrainWorker pid=12, ip=10.0.0.3) node-1:12:34 " +
+			"[0] NCCL INFO Using network IB", "node-1 12 0 "},
 		"nothing in front": {"NCCL INFO Using network IB", " 0 -1 job.log"},
 		"time and label in front": {"2026-03-02T10:00:00.5Z [1,5]<stdout>:NCCL INFO Using network IB",
 			" 0 -1 [1,5]"},

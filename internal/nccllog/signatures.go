@@ -26,15 +26,15 @@ var ncclSignatures = []Signature{
 		Class: ByItsFields, Cause: "route-or-arp", Confidence: Likely,
 		Words: []string{"Got completion", "completion with error"}, Read: readCompletion,
 		Example: "a:1:9 [0] transport/net_ib.cc:1 NCCL WARN NET/IB: Got completion from peer 10.0.0.2<3> with " +
-			"status=12 opcode=0 len=0 vendor err 129 (Send) localGid ::ffff:10.1.1.1 remoteGids::ffff:10.1.1.2 " +
-			"hca mlx5_0",
+			"status=12 opcode=0 len=0 vendor err 129 (Send) localGid ::ffff:10.1.1.1 " +
+			"remoteGids::ffff:10.1.1.2 hca mlx5_0",
 	},
 	{
 		ID: "device-event", Kind: AsyncEvent, What: "async event",
 		Class: ByItsFields, Cause: "port-error", Confidence: Likely,
 		Words: []string{"async event", "async fatal event"}, Read: readAsync,
-		Example: "a:1:9 [0] transport/net_ib.cc:1 NCCL WARN NET/IB : mlx5_3:1 Got non-fatal async event: port " +
-			"error(10)",
+		Example: "a:1:9 [0] transport/net_ib.cc:1 NCCL WARN NET/IB : mlx5_3:1 Got " +
+			"non-fatal async event: port error(10)",
 	},
 	{
 		ID: "device-not-opened-by-call", Kind: CannotOpen, What: "device cannot be opened",
@@ -151,8 +151,8 @@ var ncclSignatures = []Signature{
 	{ // HPC-X nccl-rdma-sharp-plugins, src/sharp_plugin.c; NCCL src/transport.cc: the ring over NET is used then
 		ID: "no-sharp", Kind: NoSHARP, What: "SHARP is not available",
 		Words: []string{"Cannot initialize CollNet", "SHARP coll init error", "SHARP group create"},
-		Example: "a:1:9 [0] transport.cc:323 NCCL WARN Cannot initialize CollNet, using point-to-point network " +
-			"instead",
+		Example: "a:1:9 [0] transport.cc:323 NCCL WARN Cannot initialize CollNet, using " +
+			"point-to-point network instead",
 	},
 	{
 		ID: "files-nccl", Kind: Listed, What: "too many open files",
@@ -611,15 +611,15 @@ var frameworkSignatures = []Signature{
 		ID: "libfabric-register", Kind: OFIRegister, What: "memory registration failed",
 		Class: Soft, Cause: "ofi-mr-register", Confidence: Likely,
 		Words: []string{"Unable to register MR"},
-		Example: "libfabric:71:1658904526::efa:mr:efa_mr_reg_impl():1<warn> Unable to register MR: Cannot allocate " +
-			"memory",
+		Example: "libfabric:71:1658904526::efa:mr:efa_mr_reg_impl():1<warn> Unable to register MR: " +
+			"Cannot allocate memory",
 	},
 	{ // prov/efa/src/rdm/efa_rdm_ope.c
 		ID: "efa-request", Kind: Listed, What: "a request of libfabric failed",
 		Class: Remote, Cause: "peer-unreachable", Confidence: Possible,
 		Words: []string{"txe_handle_error", "rxe_handle_error"},
-		Example: "libfabric:71:1708520807::efa:cq:efa_rdm_txe_handle_error():737<warn> err: 5, message: Invalid " +
-			"address",
+		Example: "libfabric:71:1708520807::efa:cq:efa_rdm_txe_handle_error():737<warn> err: 5, message: " +
+			"Invalid address",
 	},
 	{ // src/uct/ib/mlx5/ib_mlx5_log.c of UCX, which MPI and NVSHMEM use
 		ID: "ucx-retry-ib", Kind: Listed, What: "UCX got no answer from a peer",

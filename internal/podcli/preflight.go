@@ -28,8 +28,8 @@ const (
 
 func preflightFlag(flags *pflag.FlagSet, mode *string) {
 	choiceFlag(flags, mode, "preflight",
-		"test every rail with the image's ib_write_bw first; warn: start in any case; fail: do not start over a "+
-			"broken rail",
+		"test every rail with the image's ib_write_bw first; warn: start in any case; fail: "+
+			"do not start over a broken rail",
 		preflightOff, preflightWarn, preflightFail)
 	flags.Lookup("preflight").NoOptDefVal = preflightWarn
 }
@@ -88,8 +88,8 @@ func (d *decision) preflight(mode string, here sysfs.Machine, memlock launch.Mem
 // untested reports that there is no tool, and tests the one thing that needs none: locking as much memory as a small
 // job registers. If the command gets CAP_IPC_LOCK, this process may not have it yet.
 func untested(w io.Writer, why error, ipcLock bool, lock func(bytes uint64) error) []check.Finding {
-	report.Line(w, "preflight: skipped: no %s (perftest) in this image (%s): the devices can be opened, but no data "+
-		"was sent",
+	report.Line(w, "preflight: skipped: no %s (perftest) in this image (%s): the devices can be opened, "+
+		"but no data was sent",
 		loopbackTool, why)
 	err := lock(1 << 30)
 	if err == nil || ipcLock {

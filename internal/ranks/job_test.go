@@ -281,8 +281,8 @@ func TestNoJobText(t *testing.T) {
 	forbidden := cluster.State{
 		Problems: []cluster.Problem{{Kind: cluster.Objects, Err: "statefulsets.apps is forbidden"}},
 	}
-	if diff := cmp.Diff("there is no job x in namespace train; its jobs cannot be listed: statefulsets.apps is "+
-		"forbidden", NoJobText(forbidden, workload.Ref{Name: "x"}, "train")); diff != "" {
+	if diff := cmp.Diff("there is no job x in namespace train; its jobs cannot be listed: "+
+		"statefulsets.apps is forbidden", NoJobText(forbidden, workload.Ref{Name: "x"}, "train")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -441,8 +441,8 @@ func TestNetworkLine(t *testing.T) {
 		},
 		"never connected": {
 			NetworkLine{Seen: true, Run: failed, Failed: true},
-			"none: NET/IB was chosen, but the run failed while its connections were set up: it carried no data, by " +
-				"NCCL's log",
+			"none: NET/IB was chosen, but the run failed while its connections were set up: it " +
+				"carried no data, by NCCL's log",
 		},
 		"no NCCL, and the kernel shows RDMA": {
 			NetworkLine{Wire: moved},

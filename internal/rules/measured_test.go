@@ -111,8 +111,8 @@ func TestDiagnoseMeasured(t *testing.T) {
 			pods: 4,
 			rate: endAt(2, 1, 200),
 			want: []string{"fail bench-fabric"},
-			says: "NIC mlx5_7 of node gpu-3 (pod h-kim-3) rail rail-2: 200.0 Gb/s where 391.0 Gb/s is healthy, on 3 " +
-				"links",
+			says: "NIC mlx5_7 of node gpu-3 (pod h-kim-3) rail rail-2: 200.0 Gb/s where " +
+				"391.0 Gb/s is healthy, on 3 links",
 		},
 		"one slow rail between two pods": {
 			pods: 2,
@@ -206,8 +206,8 @@ func TestDiagnoseMeasured(t *testing.T) {
 			pods: 4,
 			rate: func(a, b, rail int) bench.Gbps { return min(150, endAt(2, 1, 40)(a, b, rail)) },
 			want: []string{"fail bench-fabric", "fail bench-fabric"},
-			says: "NIC mlx5_7 of node gpu-3 (pod h-kim-3) rail rail-2: 40.0 Gb/s where 150.0 Gb/s is healthy, on 3 " +
-				"links",
+			says: "NIC mlx5_7 of node gpu-3 (pod h-kim-3) rail rail-2: 40.0 Gb/s where " +
+				"150.0 Gb/s is healthy, on 3 links",
 		},
 		"all links are slow, and all devices are software": {
 			pods:    4,

@@ -144,8 +144,8 @@ func allHCAs(s *host.Snapshot) {
 
 func devicePains(t testing.TB) map[string]pain {
 	return map[string]pain{
-		"a privileged pod opens all HCAs though it requested one, and ibv_modify_qp fails: no such " +
-			"device": asRecorded(t, "pod-privileged",
+		"a privileged pod opens all HCAs though it requested one, and " +
+			"ibv_modify_qp fails: no such device": asRecorded(t, "pod-privileged",
 			allHCAs, "fail foreign-hca-hidden"),
 		"NCCL_IB_HCA=mlx5_2 also selects mlx5_20": asRecorded(t, "pod-privileged", func(s *host.Snapshot) {
 			allHCAs(s)

@@ -52,8 +52,8 @@ func deviceEntries() []entry {
 		{ExtraHCA, true, "NCCL also uses an HCA outside the training network",
 			"Exclude it: list the HCAs of the training network exactly, NCCL_IB_HCA==<names>, or exclude it with " +
 				"NCCL_IB_HCA=^<name>.",
-			"Run the same job with NCCL_IB_HCA=^<name>: if that HCA was the reason, bandwidth rises or the errors " +
-				"stop."},
+			"Run the same job with NCCL_IB_HCA=^<name>: if that HCA was the reason, " +
+				"bandwidth rises or the errors stop."},
 		{VerbsProviderMismatch, true, "libibverbs has no driver for the kernel's RDMA device",
 			"Install rdma-core (libibverbs and the provider, such as libmlx5) in the image in the same release " +
 				"as on the host, or newer; remove a second copy of it (LD_LIBRARY_PATH, conda).",
@@ -73,8 +73,8 @@ func verbsEntries() []entry {
 				"with the same index."},
 		{Memlock, true, "the limit of locked memory is too small to register buffers",
 			"Raise RLIMIT_MEMLOCK where the container starts: CRI-O default_ulimits = [\"memlock=-1:-1\"], " +
-				"containerd LimitMEMLOCK=infinity; or run as uid 0 with IPC_LOCK. limits.conf does not reach " +
-				"containers.",
+				"containerd LimitMEMLOCK=infinity; or run as uid 0 with IPC_LOCK. " +
+				"limits.conf does not reach containers.",
 			"Run `ulimit -l` inside the rank (`railhead-pod run` does): unlimited rules this out."},
 		{KernelRegression, true, "the kernel refuses to register memory although the limit allows it",
 			"Try the kernel or the driver that worked before, or a newer one; report " +
@@ -121,8 +121,8 @@ func fabricEntries() []entry {
 			"Give every rail an IPv4 address and a route to its peers (same VLAN and subnet, or routed), one " +
 				"subnet per rail or arp_ignore/arp_announce; check GID, MTU, VLAN and PFC along the path.",
 			"ping -I <netdev of the HCA> <peer's address on that rail>, then ib_write_bw -d <hca> -x <gid index>: " +
-				"if ping fails, it is address, route or ARP; if only ib_write_bw fails, it is GID, MTU or the " +
-				"switch."},
+				"if ping fails, it is address, route or ARP; if only ib_write_bw fails, it is GID, " +
+				"MTU or the switch."},
 		{NoRouteToHost, true, "there is no route to the peer's address",
 			"Let all ranks use an interface that reaches the others: NCCL_SOCKET_IFNAME==<interface>; correct the " +
 				"route, or the host firewall that answers with host-prohibited.",
@@ -231,13 +231,13 @@ func programEntries() []entry {
 		{CUDAError, false, "a CUDA call failed, and NCCL's errors follow from it",
 			"Look at the program and the GPU, not at the network: run with CUDA_LAUNCH_BLOCKING=1, look for Xid in " +
 				"dmesg, and try the newest NCCL of the same minor version.",
-			"compute-sanitizer on one rank, or the same step with gloo instead of NCCL: if that fails too, it is " +
-				"not NCCL."},
+			"compute-sanitizer on one rank, or the same step with gloo instead of NCCL: if that fails too, " +
+				"it is not NCCL."},
 		{GPUOOM, false, "a GPU has no memory left",
 			"Use less memory (batch, NCCL_BUFFSIZE, fewer channels), free what other processes hold " +
 				"(`nvidia-smi`), or shard the model further.",
-			"`nvidia-smi` on the node before the start: memory in use there is another process's; none means the " +
-				"job itself."},
+			"`nvidia-smi` on the node before the start: memory in use there is another process's; " +
+				"none means the job itself."},
 		{CUDAInstall, false, "driver, CUDA and NCCL versions do not match, or there is no GPU",
 			"Bring the driver to at least what the image's CUDA needs, have GPUs given to the container, and keep " +
 				"one libnccl in the path.",

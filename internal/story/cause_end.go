@@ -185,8 +185,8 @@ func (run *teller) returned() []candidate {
 	for _, e := range run.seen(nccllog.Result, nccllog.Consequence) {
 		switch e.Code {
 		case 1:
-			return one(CUDAError, Likely, "NCCL returned ncclUnhandledCudaError; the log does not say which call "+
-				"failed", e)
+			return one(CUDAError, Likely, "NCCL returned ncclUnhandledCudaError; the log "+
+				"does not say which call failed", e)
 		case 5:
 			return slices.Concat(
 				one(UnknownCause, Possible,
@@ -199,8 +199,8 @@ func (run *teller) returned() []candidate {
 		}
 	}
 	for _, e := range run.seen(nccllog.Warning) {
-		return []candidate{{UnknownCause, Possible, "NCCL returned an error after a warning that railhead does not " +
-			"know",
+		return []candidate{{UnknownCause, Possible, "NCCL returned an error after a " +
+			"warning that railhead does not know",
 			quotes(e.Quote)}}
 	}
 	for _, e := range run.seen(nccllog.Result, nccllog.Trail, nccllog.Consequence) {

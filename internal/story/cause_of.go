@@ -120,8 +120,8 @@ func parenthesis(text string) string {
 func (run *explainer) ofiCauses(e nccllog.Event) []candidate {
 	switch e.Kind {
 	case nccllog.GDRCopyFailed:
-		return one(GDRCopyMissing, Likely, run.who(e)+" could not open GDRCopy, which device-initiated networking "+
-			"(GIN) needs", e)
+		return one(GDRCopyMissing, Likely, run.who(e)+" could not open GDRCopy, which "+
+			"device-initiated networking (GIN) needs", e)
 	case nccllog.OFIRegister:
 		return slices.Concat(
 			one(OFIMRRegister, Likely, run.who(e)+" could not register a buffer with libfabric", e),
@@ -170,8 +170,8 @@ func (run *explainer) asymmetryCauses(e nccllog.Event) []candidate {
 			one(NoIBDevice, Possible, "the container may not be allowed to use any device that it sees", e),
 		)
 	case nccllog.GIDUnreadable:
-		return one(GIDIndex, Certain, run.who(e)+" failed on an empty slot of the GID table, as NCCL 2.21 to "+
-			"2.25 do", e)
+		return one(GIDIndex, Certain, run.who(e)+" failed on an empty slot of the GID table, "+
+			"as NCCL 2.21 to 2.25 do", e)
 	default:
 	}
 	if d, ok := run.difference("version", func(r nccllog.Rank) string { return r.Version }); ok {

@@ -71,10 +71,10 @@ func TestEndings(t *testing.T) {
 			UnknownCause},
 		{"[2025-03-11 15:02:53] Received sigquit from a child process. It usually means the child failed.",
 			OutcomeFail, UnknownCause},
-		{"ERROR 11-08 11:01:29 [multiproc_executor.py:135] Worker proc VllmWorker-3 died unexpectedly, shutting down " +
-			"executor.", OutcomeFail, UnknownCause},
-		{"ERROR 08-15 17:38:13 [async_llm.py:416] vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered " +
-			"an issue.", OutcomeFail, UnknownCause},
+		{"ERROR 11-08 11:01:29 [multiproc_executor.py:135] Worker proc VllmWorker-3 died unexpectedly, " +
+			"shutting down executor.", OutcomeFail, UnknownCause},
+		{"ERROR 08-15 17:38:13 [async_llm.py:416] vllm.v1.engine.exceptions.EngineDeadError: " +
+			"EngineCore encountered an issue.", OutcomeFail, UnknownCause},
 		{"(raylet) Raylet is terminated. Termination is unexpected.", OutcomeFail, PeerDied},
 		{"(raylet) The node with node id: 0f21 and address: 10.0.0.51 has been marked dead because the detector has " +
 			"missed too many heartbeats from it.", OutcomeFail, PeerDied},
@@ -91,8 +91,8 @@ func TestEndings(t *testing.T) {
 		{"Failed to modify QP to RTR", OutcomeFail, GIDIndex},
 		{"E0302 10:00:00.1 41 rdma_endpoint.cpp:81] Failed to create QP: Cannot allocate memory [12]", OutcomeFail,
 			Memlock},
-		{"could not create loopback QP for device mlx5_0: failed to create queue pair (QP): Invalid argument (os " +
-			"error 22)", OutcomeFail, CreateQP},
+		{"could not create loopback QP for device mlx5_0: failed to create queue pair (QP): " +
+			"Invalid argument (os error 22)", OutcomeFail, CreateQP},
 		{"ib_device.c:1380 UCX  ERROR   ibv_create_ah(dlid=49152 sl=0 port=1 dgid=fe80::1 sgid_index=0) for UD mlx5 " +
 			"connect on mlx5_1 failed: No such device", OutcomeFail, ModifyQPNoDev},
 
@@ -163,8 +163,8 @@ func TestEndings(t *testing.T) {
 			OutcomeFail, PeerUnreachable},
 		{"W0219 09:17:03.8 14 torch/distributed/elastic/multiprocessing/api.py:858] Sending process 41 closing " +
 			"signal SIGTERM", OutcomeUnknown, UnknownCause},
-		{"W0227 17:39:41.9 29 torch/distributed/elastic/multiprocessing/api.py:766] Closing process 41 via signal " +
-			"SIGTERM", OutcomeUnknown, UnknownCause},
+		{"W0227 17:39:41.9 29 torch/distributed/elastic/multiprocessing/api.py:766] " +
+			"Closing process 41 via signal SIGTERM", OutcomeUnknown, UnknownCause},
 
 		// collectives outside of NCCL
 		{"[E ProcessGroupGloo.cpp:136] Rank 1 successfully reached monitoredBarrier, but received errors while " +
@@ -195,8 +195,8 @@ func TestEndings(t *testing.T) {
 		{"gpu-b:41:50 [0] NCCL INFO Connected all trees\ngpu-a:41:50 [0] proxy.cc:1040 NCCL WARN [Proxy Service 8] Failed " +
 			"to execute operation Connect from rank 8, retcode 2\ngpu-a:41:50 [0] NCCL INFO transport/net_ib.cc:664 -> 2\n" +
 			"gpu-a:41:50 [0] NCCL INFO proxy.cc:914 -> 2", OutcomeFail, UnknownCause},
-		{"init.cc:1247 NCCL WARN Mismatched collective detected, please check your collective calls at and around " +
-			"rank 39.", OutcomeFail, UnknownCause},
+		{"init.cc:1247 NCCL WARN Mismatched collective detected, please check your " +
+			"collective calls at and around rank 39.", OutcomeFail, UnknownCause},
 		{"gpu-a:41:50 [0] init.cc:981 NCCL WARN Invalid rank requested : 2/2", OutcomeFail, DuplicateRank},
 		{"gpu-a [0] include/socket.h:185 WARN Call to connect failed : Connection refused\nNCCL failure train.cu:110 " +
 			"'unhandled system error'", OutcomeFail, PeerDied},
@@ -220,16 +220,16 @@ func TestEndings(t *testing.T) {
 			"vs 1, iroot 0 vs 0, offset -34 vs 0", OutcomeFail, VersionMismatch},
 		{"XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Barrier_id: save_3. Timed out task names:",
 			OutcomeFail, HangTimeout},
-		{"XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Barrier_id: PjRT_Client_Connect. Timed out task " +
-			"names:", OutcomeFail, PeerUnreachable},
+		{"XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Barrier_id: PjRT_Client_Connect. " +
+			"Timed out task names:", OutcomeFail, PeerUnreachable},
 		{"RuntimeError: [/gloo/transport/tcp/pair.cc:589] Connection closed by peer [10.0.0.7]:3421", OutcomeFail,
 			PeerDied},
 		{"RuntimeError: [/gloo/transport/tcp/pair.cc:799] connect [127.0.1.1]:3421: Connection refused", OutcomeFail,
 			BootstrapWrongAddress},
-		{"RuntimeError: [/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to " +
-			"complete", OutcomeFail, HangTimeout},
-		{"  what():  [enforce fail at /gloo/transport/tcp/pair.cc:498] optval == 0. 111 vs 0. SO_ERROR: Connection " +
-			"refused", OutcomeFail, PeerDied},
+		{"RuntimeError: [/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms " +
+			"for recv operation to complete", OutcomeFail, HangTimeout},
+		{"  what():  [enforce fail at /gloo/transport/tcp/pair.cc:498] optval == 0. 111 vs 0. SO_ERROR: " +
+			"Connection refused", OutcomeFail, PeerDied},
 		{"torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1970, " +
 			"unhandled system error, NCCL version 2.20.5\nLast error:\nthe moon is full", OutcomeFail, UnknownCause},
 	} {
@@ -246,12 +246,12 @@ func TestEndings(t *testing.T) {
 // TestUnreachableEFA asserts that the advice is about the security group, and that a rendezvous keeps its own.
 func TestUnreachableEFA(t *testing.T) {
 	for log, about := range map[string]string{
-		"a:1:2 [5] ofi_process_cq:1 NCCL WARN NET/OFI Request 0x7f completed with error. RC: 20. Error: unknown " +
-			"error.": "security group",
+		"a:1:2 [5] ofi_process_cq:1 NCCL WARN NET/OFI Request 0x7f completed with error. RC: 20. " +
+			"Error: unknown error.": "security group",
 		"a:1:2 [5] ofi_process_cq:1 NCCL WARN NET/OFI Request 0x7f completed with error. RC: 103. Error: 4126 " +
 			"(Unresponsive receiver (reachable by EFA device but handshake failed))": "security group",
-		"DistNetworkError: The client socket has timed out after 60000ms while trying to connect to (a, " +
-			"29500).": "MASTER_ADDR",
+		"DistNetworkError: The client socket has timed out after 60000ms while " +
+			"trying to connect to (a, 29500).": "MASTER_ADDR",
 	} {
 		cause := ofLines("train.log", []string{log}).Last().Causes[0]
 		if cause.ID != PeerUnreachable || !strings.Contains(cause.Fix, about) {

@@ -23,8 +23,8 @@ const (
 	protB  = "%tb:2:9 [0] transport/net_ib.cc:1 NCCL WARN NET/IB: Got completion from peer 10.0.0.1<3> with " +
 		"status=4 opcode=0 len=0 vendor err 81 (Send) hca mlx5_0"
 	dogA = "[rank0]:[E1218 20:27:21.4 ProcessGroupNCCL.cpp:629] [Rank 0] Watchdog caught collective operation " +
-		"timeout: WorkNCCL(SeqNum=1, OpType=BROADCAST, Timeout(ms)=600000) ran for 600081 milliseconds before " +
-		"timing out."
+		"timeout: WorkNCCL(SeqNum=1, OpType=BROADCAST, Timeout(ms)=600000) ran for 600081 " +
+		"milliseconds before timing out."
 )
 
 func at(second string, line string) string {

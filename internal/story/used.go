@@ -47,8 +47,8 @@ func (run *judged) use() (Transport, string, []Evidence) {
 		return NoTransport, "one node: no network between nodes was needed", quotes(run.topology(), chosen)
 	case t.socket > 0 && run.socketsFailed():
 		failed := run.events(nccllog.ConnectFailed, nccllog.Trail)[0]
-		return Unconnected, "TCP sockets were chosen, but the run failed while they were connected: they carried no " +
-			"data", quotes(t.onTCP, failed.Quote)
+		return Unconnected, "TCP sockets were chosen, but the run failed while they were connected: " +
+			"they carried no data", quotes(t.onTCP, failed.Quote)
 	case t.socket > 0:
 		return TCP, "TCP sockets carried the data between the nodes, no RDMA", quotes(t.onTCP, chosen, listed)
 	case run.network.Kind == Socket:

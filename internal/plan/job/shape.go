@@ -44,8 +44,8 @@ func (p podShape) add(template map[string]any) error {
 	case obstacle == "":
 		main["command"] = wrapped(main)
 	case p.start.wrap == WrapAlways:
-		return fmt.Errorf("container %v has no command; railhead-pod cannot start the command of the image, which is "+
-			"unknown", main["name"])
+		return fmt.Errorf("container %v has no command; railhead-pod cannot start the command of the image, "+
+			"which is unknown", main["name"])
 	}
 	if len(p.job.claim.rails) > 0 {
 		p.job.claimIn(spec, main)

@@ -151,8 +151,8 @@ func TestRefused(t *testing.T) {
 		"SR-IOV without its operator": {
 			func(s *cluster.State) { s.Server.Groups = s.Server.Groups[:3] }, Options{Sriov: true},
 			[]string{
-				"fail sriov-operator cluster: the SR-IOV network operator is not installed, so policies would have " +
-					"no effect",
+				"fail sriov-operator cluster: the SR-IOV network operator is not installed, " +
+					"so policies would have no effect",
 			},
 		},
 	}
@@ -236,8 +236,8 @@ func TestWarned(t *testing.T) {
 				nodeOf(s, "w12").Labels[role("infra")] = ""
 			}, Options{},
 			[]string{
-				"warn pool-nodes nodes: w12 is in no machine config pool, or in two custom ones, and will not be set " +
-					"up",
+				"warn pool-nodes nodes: w12 is in no machine config pool, or in two custom ones, " +
+					"and will not be set up",
 			},
 		},
 		"SCC of others without downwardAPI": {

@@ -47,8 +47,8 @@ func TestVerifyNode(t *testing.T) {
 			func(s *host.Snapshot) { s.Cmdline = host.Know("iommu=pt intel_iommu=off") },
 			Options{},
 			[]string{
-				"warn kernel-arguments node/w12: the node booted with intel_iommu=off, which contradicts IOMMU " +
-					"passthrough",
+				"warn kernel-arguments node/w12: the node booted with intel_iommu=off, " +
+					"which contradicts IOMMU passthrough",
 			},
 		},
 		"command line not readable": {

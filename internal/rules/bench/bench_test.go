@@ -108,8 +108,8 @@ func withLoops(r bench.Result, rates ...bench.Gbps) bench.Result {
 
 func TestJudge(t *testing.T) {
 	gib := func(busbw bench.GBps) []bench.SizedRate { return []bench.SizedRate{{Bytes: 1 << 30, Busbw: busbw}} }
-	const slowNIC = "NIC mlx5_6 of node gpu-d (pod pod-gpu-d) rail eno5np0: 195.0 Gb/s where 390.0 Gb/s is healthy, " +
-		"on 7 links"
+	const slowNIC = "NIC mlx5_6 of node gpu-d (pod pod-gpu-d) rail eno5np0: 195.0 Gb/s where " +
+		"390.0 Gb/s is healthy, on 7 links"
 	for name, c := range map[string]struct {
 		result bench.Result
 		want   []check.ID
@@ -120,8 +120,8 @@ func TestJudge(t *testing.T) {
 			result: ladder(step(bench.WriteHost, 196, 392), step(bench.WriteGPU, 190, 392),
 				step(bench.NCCLRing, 300, 784)),
 			want: []check.ID{Link},
-			says: "gpu-1 > gpu-2 rail eno5np0: RDMA write, host memory: 196.0 Gb/s, 50 % of the 392.0 Gb/s that the " +
-				"link allows",
+			says: "gpu-1 > gpu-2 rail eno5np0: RDMA write, host memory: 196.0 Gb/s, 50 % of the " +
+				"392.0 Gb/s that the link allows",
 		},
 		"GPUDirect takes a detour": {
 			result: ladder(step(bench.WriteHost, 391, 392), step(bench.WriteGPU, 196, 392)),
@@ -176,8 +176,8 @@ func TestJudge(t *testing.T) {
 				}
 			}),
 			want: []check.ID{CrossRail},
-			says: "1 of 2 paths between different rails carry no data: eno5np0 of gpu-1 does not reach eno6np0 of " +
-				"gpu-2",
+			says: "1 of 2 paths between different rails carry no data: eno5np0 of gpu-1 " +
+				"does not reach eno6np0 of gpu-2",
 		},
 		"rails that all reach each other": {
 			result: with(goodLadder(), func(r *bench.Result) {
@@ -209,8 +209,8 @@ func TestJudge(t *testing.T) {
 		"a pair that does not reach each other": {
 			result: matrix(8, pairOf(1, 6, 0)),
 			want:   []check.ID{Fabric},
-			says: "node gpu-b (pod pod-gpu-b) and node gpu-g (pod pod-gpu-g) rail eno5np0: no data gets through, on " +
-				"1 link",
+			says: "node gpu-b (pod pod-gpu-b) and node gpu-g (pod pod-gpu-g) rail eno5np0: " +
+				"no data gets through, on 1 link",
 		},
 		"all alike, and below the gate": {
 			result: matrix(8, all(200)),

@@ -219,8 +219,8 @@ func clusterFaults() map[string]clusterFault {
 		"the network driver's container crashes on a node": {
 			change: func(s *cluster.State) { s.Pods = append(s.Pods, rulestest.Driver("gpu-1")) },
 			want:   []string{"warn driver-pods"},
-			says: "pod nvidia-network-operator/mofed-gpu-1, which installs a driver on node gpu-1, is Running and " +
-				"not ready",
+			says: "pod nvidia-network-operator/mofed-gpu-1, which installs a driver on node gpu-1, " +
+				"is Running and not ready",
 		},
 		"the network driver's container crashes on an unrelated node": {
 			change: func(s *cluster.State) { s.Pods = append(s.Pods, rulestest.Driver("gpu-9")) },

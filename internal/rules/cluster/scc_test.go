@@ -21,8 +21,8 @@ func TestSCCOfTheSite(t *testing.T) {
 		t.Fatalf("found %+v", found)
 	}
 	commands := strings.Join(found[0].Fix.Commands, "\n")
-	if !strings.Contains(commands, "--scc nccl-scc") || !strings.Contains(commands, "add-scc-to-user nccl-scc -z "+
-		"h-kim-sa") ||
+	if !strings.Contains(commands, "--scc nccl-scc") || !strings.Contains(commands, "add-scc-to-user nccl-scc "+
+		"-z h-kim-sa") ||
 		strings.Contains(commands, "railhead-rdma") {
 		t.Errorf("the fix does not name the site's SCC:\n%s", commands)
 	}

@@ -85,8 +85,8 @@ func duplicate(addresses []netip.Addr, owners map[netip.Addr][]owner) check.Find
 	return check.Finding{
 		Check: DuplicateAddress, Status: check.Fail, Subject: check.Named(check.Address, first.String()),
 		About: about, Summary: summary, Evidence: evidence,
-		Fix: check.ByAdmin("Use one address management for all nodes (whereabouts): host-local counts on each node "+
-			"separately.",
+		Fix: check.ByAdmin("Use one address management for all nodes (whereabouts): host-local "+
+			"counts on each node separately.",
 			"kubectl get network-attachment-definitions -A -o jsonpath="+
 				`'{range .items[*]}{.metadata.namespace}/{.metadata.name} {.spec.config}{"\n"}{end}'`),
 	}

@@ -91,8 +91,8 @@ var traits = []trait{
 			cost:   "since NCCL 2.20 each rank uses its own MTU, so they hang or end with LOC_LEN_ERR",
 		},
 		causes: []check.ID{machine.RailMTU},
-		fix: check.ByAdmin("Set one MTU in the SriovNetworkNodePolicy and, with the tuning plugin, in the network "+
-			"attachment.",
+		fix: check.ByAdmin("Set one MTU in the SriovNetworkNodePolicy and, with the tuning plugin, "+
+			"in the network attachment.",
 			"kubectl get sriovnetworknodepolicies -A -o custom-columns=NAME:.metadata.name,MTU:.spec.mtu"),
 		of: ofRails(func(r rail.Rail) string {
 			if mtu, known := r.MTU.Get(); known && r.LinkLayer == host.Ethernet { // that of IPoIB is not RDMA's

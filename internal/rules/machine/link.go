@@ -47,8 +47,8 @@ func slowLink(about check.Ref, f *host.Function, rate host.Fact[host.Rate]) []ch
 			{Source: link + "speed", Got: fmt.Sprintf("%g GT/s", l.GTs), Want: fmt.Sprintf("%g GT/s", l.MaxGTs)},
 			{Source: link + "width", Got: fmt.Sprint(l.Width), Want: fmt.Sprint(l.MaxWidth)},
 		},
-		Fix: check.ByAdmin("Reseat the card, or use a slot of full width and speed. Check the slot's setting in the "+
-			"firmware.",
+		Fix: check.ByAdmin("Reseat the card, or use a slot of full width and speed. Check the "+
+			"slot's setting in the firmware.",
 			"lspci -vv -s "+address+" | grep -E 'LnkCap|LnkSta'"),
 	}}
 }

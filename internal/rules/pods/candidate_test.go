@@ -37,8 +37,8 @@ func TestFreeDevices(t *testing.T) {
 				s.Nodes[1].Taints = []cluster.Taint{{Key: "team", Effect: "NoSchedule"}}
 				s.Nodes[2].Taints = s.Nodes[1].Taints
 			},
-			report: "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 node(s) had untolerated taint " +
-				"{team: a}.",
+			report: "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 node(s) " +
+				"had untolerated taint {team: a}.",
 			want: NodeSelection, status: check.Fail, says: []string{"gpu-1 (taint team)", "--toleration"},
 		},
 		"on nodes that the selector leaves out, whose taint is tolerated": {
@@ -67,8 +67,8 @@ func TestFreeDevices(t *testing.T) {
 		},
 		"on nodes without the pods that it must be beside": {
 			state: func(*cluster.State) {},
-			report: "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 node(s) didn't match pod affinity " +
-				"rules.",
+			report: "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 node(s) " +
+				"didn't match pod affinity rules.",
 			want: NodeSelection, status: check.Fail, says: []string{"didn't match pod affinity rules", "podAffinity"},
 		},
 		"on nodes with too little memory": {

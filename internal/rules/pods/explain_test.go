@@ -200,8 +200,8 @@ func TestExplainScheduling(t *testing.T) {
 				Phase:     "Failed",
 				Node:      "gpu-1",
 				Reason:    "OutOfopenshift.io/eno5np0rdma",
-				Message: "Node didn't have enough resource: openshift.io/eno5np0rdma, requested: 1, used: 8, " +
-					"capacity: 8",
+				Message: "Node didn't have enough resource: openshift.io/eno5np0rdma, requested: 1, " +
+					"used: 8, capacity: 8",
 				Requests: rail,
 			},
 			events: event("FailedScheduling", "0/3 nodes are available: 3 node(s) were unschedulable."),
@@ -244,8 +244,8 @@ func TestExplainScheduling(t *testing.T) {
 		"a claim that is not bound": {
 			pod: pending(nil),
 			events: event("FailedScheduling", "0/3 nodes are available: pod has unbound immediate "+
-				"PersistentVolumeClaims. preemption: 0/3 nodes are available: 3 Preemption is not helpful for "+
-				"scheduling."),
+				"PersistentVolumeClaims. preemption: 0/3 nodes are available: 3 Preemption "+
+				"is not helpful for scheduling."),
 			want: VolumeNotReady, status: check.Fail, says: []string{"PersistentVolumeClaim"},
 		},
 		"a claim that does not exist": {
@@ -783,8 +783,8 @@ func TestExplainContainers(t *testing.T) {
 				Waiting:  "CrashLoopBackOff",
 				ExitCode: code(128),
 				Ended:    "StartError",
-				Message: "failed to create containerd task: failed to create shim task: OCI runtime create failed: " +
-					"could not " +
+				Message: "failed to create containerd task: failed to create shim task: OCI " +
+					"runtime create failed: could not " +
 					"apply required modification to OCI specification: error modifying OCI spec: failed to inject " +
 					"CDI devices: unresolvable CDI devices management.nvidia.com/gpu=0: unknown",
 			}),

@@ -116,8 +116,8 @@ func nadMissing(t target, sym symptom) check.Finding {
 	if badConfig.MatchString(whole) {
 		return failure(NADMissing, "the configuration of a network attachment of "+t.name()+" is not valid JSON: "+
 			quote(sym.text),
-			check.ByAdmin("Correct spec.config of the attachment.", t.kubectl("get network-attachment-definitions "+
-				"-o yaml")))
+			check.ByAdmin("Correct spec.config of the attachment.",
+				t.kubectl("get network-attachment-definitions -o yaml")))
 	}
 	return failure(NADMissing, "a network attachment of "+t.name()+" cannot be used: "+quote(sym.text),
 		check.ByUser("Compare the annotation k8s.v1.cni.cncf.io/networks with the attachments of the namespace.",
@@ -208,8 +208,8 @@ var annotations = []kind{
 		words: anyCase(`invalid network object`, `invalid network selection element`,
 			`did not match comma-delimited format`, `network-attachment-definition \(\) in namespace`),
 		summary: "the annotation k8s.v1.cni.cncf.io/networks of {pod} names a network in a wrong form: {quote}",
-		fix: check.ByUser("Write NAME, NAMESPACE/NAME or NAME@INTERFACE, separated by commas, without a comma at "+
-			"the end.",
+		fix: check.ByUser("Write NAME, NAMESPACE/NAME or NAME@INTERFACE, separated by commas, "+
+			"without a comma at the end.",
 			networksOf),
 		example: `parsePodNetworkObjectName: Invalid network object (failed at '/')`,
 	},

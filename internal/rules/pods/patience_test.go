@@ -314,8 +314,8 @@ func TestPatience(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o, _ := Explain(test.pod, test.events, gpuCluster())
 			if o.Check != test.want || o.Status != test.status || o.Patience != test.wait {
-				t.Errorf("%s %s with patience of %v: %s; want %s %s, "+
-					"%v", o.Status, o.Check, o.Patience, o.Summary, test.status, test.want, test.wait)
+				t.Errorf("%s %s with patience of %v: "+
+					"%s; want %s %s, %v", o.Status, o.Check, o.Patience, o.Summary, test.status, test.want, test.wait)
 			}
 		})
 	}

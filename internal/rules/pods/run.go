@@ -153,8 +153,8 @@ func imagePull(t target, sym symptom) check.Finding {
 			t.deploy("--image-pull-secret PULL"))
 	case pullRate.MatchString(detail):
 		f.Status, f.Summary = check.Warn, "the registry limits how often "+image+" may be pulled"
-		f.Fix = check.ByUser("Wait, or pull as a registered user or from a mirror.", t.deploy("--image-pull-secret "+
-			"PULL"))
+		f.Fix = check.ByUser("Wait, or pull as a registered user or from a mirror.",
+			t.deploy("--image-pull-secret PULL"))
 	case pullDisk.MatchString(detail):
 		f.Summary = t.onNode() + " has no disk space left for " + image
 		f.Fix = check.ByAdmin("Free disk space on the node.", "kubectl describe node "+t.node()+" | grep -i disk")
@@ -214,8 +214,8 @@ func containerStart(t target, sym symptom) check.Finding {
 		f.Summary = fmt.Sprintf("%s %s, which %s needs, does not exist", gone[1], gone[2], t.name())
 		f.Fix = check.ByUser("Create it, or deploy again if it is the job's own.", t.kubectl("get "+gone[1]+"s"))
 	case rlimit.MatchString(sym.text):
-		f.Summary = "the container runtime of " + t.onNode() + " may not raise the locked-memory limit (rlimit " +
-			"type 8) of " + t.name()
+		f.Summary = "the container runtime of " + t.onNode() + " may not raise the locked-memory " +
+			"limit (rlimit type 8) of " + t.name()
 		f.Fix = check.ByAdmin("The runtime cannot give more than its own limit without CAP_SYS_RESOURCE: set "+
 			"LimitMEMLOCK=infinity in its systemd unit.",
 			"oc debug node/"+t.node()+" -- chroot /host systemctl show crio containerd -p LimitMEMLOCK")

@@ -46,8 +46,8 @@ func TestParseRefusal(t *testing.T) {
 						Value:  "true",
 						Detail: "Host network is not allowed to be used",
 					},
-					{Field: ".containers[0].privileged", Value: "true", Detail: "Privileged containers are not " +
-						"allowed"}}},
+					{Field: ".containers[0].privileged", Value: "true", Detail: "Privileged containers " +
+						"are not allowed"}}},
 				{
 					SCC: "hostnetwork",
 					Objections: []fieldError{

@@ -13,8 +13,8 @@ var (
 var sriovKinds = []kind{
 	{
 		words: noPCI,
-		summary: "the SR-IOV plugin got no device for {pod}: the attachment names no resource, or the pod does not " +
-			"request it",
+		summary: "the SR-IOV plugin got no device for {pod}: the attachment names no resource, " +
+			"or the pod does not request it",
 		fix: check.ByAdmin("Every attachment needs the annotation k8s.v1.cni.cncf.io/resourceName, and the pod must "+
 			"request one of that resource for each.",
 			"kubectl -n {namespace} get network-attachment-definitions -o custom-columns="+
