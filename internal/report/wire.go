@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/wire"
@@ -31,6 +32,7 @@ func Wire(w io.Writer, j wire.Job) error {
 	for _, m := range j.Members {
 		remarks(w, m)
 	}
+	readOnNodes(w, j)
 	few(w, j.IdleRails, "idle rail", func(r check.Ref) string {
 		return fmt.Sprintf("idle rail: %s has no queue pair, and most pods use all their rails", r)
 	})
@@ -55,6 +57,21 @@ func remarks(w io.Writer, m wire.Member) {
 		Line(w, "%s: nothing on %s", m.Ref, words.Few(m.Unused, 8))
 	}
 	few(w, m.Openers, "process", func(o wire.Opener) string { return m.Ref.String() + ": " + opened(o) })
+}
+
+// readOnNodes writes the command that reads the queue pairs of pods that are not allowed to.
+func readOnNodes(w io.Writer, j wire.Job) {
+	var nodes []string
+	for _, m := range j.Members {
+		if m.Refused && m.Node != "" && !slices.Contains(nodes, "node/"+m.Node) {
+			nodes = append(nodes, "node/"+m.Node)
+		}
+	}
+	const shown = 8
+	if len(nodes) > 0 {
+		Line(w, "A privileged pod on their nodes may read them: railhead wire %s",
+			strings.Join(nodes[:min(shown, len(nodes))], " "))
+	}
 }
 
 // few writes the first lines of a long list.

@@ -19,7 +19,7 @@ func TestWire(t *testing.T) {
 	}}}
 	moving.OutOfSequence = host.Know[uint64](3)
 	eth := []wire.LinkRate{{Name: "eth0", Sent: 5e8, Received: 5e8}}
-	refused := wire.Motion{Proof: wire.NotProved, Why: "permission denied"}
+	refused := wire.Motion{Proof: wire.NotProved, Why: "permission denied", Refused: true}
 	place := func(name string) wire.Place { return wire.Place{End: &wire.End{Device: "mlx5_6"}, Machine: pod(name)} }
 	rail := check.DeviceRef("mlx5_7").On(pod("a"))
 	uneven := wire.Job{
@@ -48,8 +48,14 @@ RDMA: 1 process on 1 rail of 1 pod, 20 GB/s, 3 out of sequence; not read: 1 pod
 `,
 		},
 		"refused everywhere": {
-			wire.Together([]wire.Member{{Ref: pod("b"), Motion: refused}}, true),
+			wire.Together([]wire.Member{
+				{Ref: pod("b"), Node: "gpu-1", Motion: refused}, {Ref: pod("c"), Node: "gpu-2", Motion: refused},
+				{Ref: pod("d"), Node: "gpu-1", Motion: refused},
+			}, true),
 			`not read: pod/train/b: permission denied
+not read: pod/train/c: permission denied
+not read: pod/train/d: permission denied
+A privileged pod on their nodes may read them: railhead wire node/gpu-1 node/gpu-2
 unknown: the queue pairs could not be read: permission denied
 `,
 		},

@@ -24,7 +24,8 @@ const (
 // Motion has the RDMA traffic of a pod or a node between two readings.
 type Motion struct {
 	Proof   Proof            `json:"proof"`
-	Why     string           `json:"why,omitempty"` // of NotProved
+	Why     string           `json:"why,omitempty"`     // of NotProved
+	Refused bool             `json:"refused,omitempty"` // the kernel did not list the devices here
 	Seconds float64          `json:"seconds"`
 	Usages  []Usage          `json:"usages"`
 	Rails   []string         `json:"rails,omitempty"`  // of the pod
@@ -71,6 +72,7 @@ func Between(before host.Fact[host.Wire], after host.Snapshot) Motion {
 		return m
 	case !known || !still:
 		m.Proof, m.Why = NotProved, cmp.Or(after.Wire.Why, before.Why, "they were not read twice")
+		m.Refused = after.Wire.IsUnreadable() || before.IsUnreadable()
 		return m
 	}
 	machine := Machine{Before: then, After: now, Ports: portsOf(after)}

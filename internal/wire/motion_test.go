@@ -61,8 +61,8 @@ func TestBetween(t *testing.T) {
 		"counters that were reset": {before, reading(2, 9000, 100), Motion{
 			Proof: RDMA, Seconds: 2, Unused: []string{"mlx5_7", "mlx5_10", "mlx5_11"},
 		}},
-		"refused":       {refused, refused, Motion{Proof: NotProved, Why: "permission denied"}},
-		"refused later": {before, refused, Motion{Proof: NotProved, Why: "permission denied"}},
+		"refused":       {refused, refused, Motion{Proof: NotProved, Why: "permission denied", Refused: true}},
+		"refused later": {before, refused, Motion{Proof: NotProved, Why: "permission denied", Refused: true}},
 		"read by an earlier railhead-pod": {host.Fact[host.Wire]{}, host.Fact[host.Wire]{},
 			Motion{Proof: NotProved, Why: "they were not read twice"}},
 		"one device was not read, another moves": {before, halfRead, Motion{
