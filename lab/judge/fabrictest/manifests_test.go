@@ -82,7 +82,27 @@ func (s site) injects(t *testing.T, ns string) {
 // they wrote.
 func (s site) movesItself(t *testing.T, ns, name, manifest string, pods int, flags ...string) {
 	t.Helper()
-	begun, before := time.Now(), s.sent(t)
+	before := s.sent(t)
+	s.runs(t, ns, manifest, flags...)
+	s.endsWell(t, ns, name, pods)
+	s.counted(t, before)
+}
+
+func (s site) endsWell(t *testing.T, ns, name string, pods int) {
+	t.Helper()
+	begun := time.Now()
+	until(t, fmt.Sprintf("%d pods of %s end well", pods, name), func() bool {
+		return len(s.pods(t, ns, corev1.PodSucceeded)) == pods
+	})
+	if t.Failed() {
+		t.Logf("%+v\n%+v", s.railhead(t, "status", name, "-n", ns), s.railhead(t, "logs", name, "-n", ns))
+	}
+	t.Logf("%s ended after %s", name, time.Since(begun).Round(time.Second))
+}
+
+// runs creates the objects of a manifest with what inject adds to them, and removes them when the test ends.
+func (s site) runs(t *testing.T, ns, manifest string, flags ...string) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "own.yaml")
 	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
 		t.Fatal(err)
@@ -90,14 +110,6 @@ func (s site) movesItself(t *testing.T, ns, name, manifest string, pods int, fla
 	inject := append([]string{"inject", "-f", file, "-n", ns, "--pod-binary=amd64=" + s.podBinary}, flags...)
 	objects := s.creates(t, ns, s.does(t, inject...).out)
 	t.Cleanup(func() { s.removes(t, ns, objects) })
-	until(t, fmt.Sprintf("%d pods of %s end well", pods, name), func() bool {
-		return len(s.pods(t, ns, corev1.PodSucceeded)) == pods
-	})
-	if t.Failed() {
-		t.Logf("%+v\n%+v", s.railhead(t, "status", name, "-n", ns), s.railhead(t, "logs", name, "-n", ns))
-	}
-	s.counted(t, before)
-	t.Logf("%s moved bytes after %s", name, time.Since(begun).Round(time.Second))
 }
 
 // creates creates the objects of a manifest, and returns those that were not there before: inject also prints the

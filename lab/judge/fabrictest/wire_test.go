@@ -3,31 +3,81 @@
 package fabrictest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/wire"
+	"github.com/railhead/railhead/lab/judge/fault"
+	"github.com/railhead/railhead/lab/machines/image"
 )
 
-// proves wants `railhead-pod wire`, as the unprivileged user of a pod, to prove from the kernel that perftest uses the
-// first rail, at the rate that perftest itself measures on a wire of a known rate, and that nothing does afterwards.
-// Three commands must fit into the time of perftest, each of which may take some seconds on an emulated machine.
-func (s site) proves(t *testing.T, job, ns string, from int, to string) {
+// measuring is a program that sends over the first rail and says what it sent.
+type measuring struct {
+	name string // of the process
+	run  string // its command, to which the sender adds the address of the receiver
+	rate func(output string) (bench.Gbps, error)
+}
+
+func perftest() measuring {
+	return measuring{
+		name: "ib_write_bw",
+		run:  fmt.Sprintf(`ib_write_bw -d $hca -x $NCCL_IB_GID_INDEX -s %d -q 1 -D 40 -F --report_gbits`, messageBytes),
+		rate: func(output string) (bench.Gbps, error) { return bench.ParsePerftest(output).Best() },
+	}
+}
+
+// ucxBytes are the bytes of a message of ucx_perftest, so many that UCX does not copy them piece by piece.
+const ucxBytes = 65536
+
+// ucxPerftest returns the measuring program of UCX, which connects its queue pairs over TCP: its datagrams, by which it
+// does so otherwise, time out on emulated Soft-RoCE.
+func ucxPerftest() measuring {
+	return measuring{
+		name: "ucx_perftest",
+		run: fmt.Sprintf(`UCX_TLS=rc,tcp,self UCX_MAX_RMA_RAILS=1 UCX_NET_DEVICES=$hca:1,eth0 `+
+			`ucx_perftest -t ucp_put_bw -s %d -w 1 -n 500 -f`, ucxBytes),
+		rate: ucxRate,
+	}
+}
+
+// ucxRate reads the last column of ucx_perftest: messages per second, of the whole run.
+func ucxRate(output string) (bench.Gbps, error) {
+	for line := range strings.Lines(output) {
+		if words := strings.Fields(line); len(words) == 9 && words[0] == "Final:" {
+			rate, err := strconv.ParseFloat(words[8], 64)
+			return bench.Gbps(rate * ucxBytes * 8 / 1e9), err
+		}
+	}
+	return 0, fmt.Errorf("no result in %q", output)
+}
+
+// proves wants `railhead-pod wire`, as the unprivileged user of a pod, to prove from the kernel that a program uses the
+// first rail, at the rate that the program itself measures on a wire of a known rate, and that nothing does afterwards.
+// Three commands must fit into the time of the program, each of which may take some seconds on an emulated machine.
+func (s site) proves(t *testing.T, x measuring, job, ns string, from int, to string) {
 	t.Helper()
 	const script = `hca=${NCCL_IB_HCA#=}; hca=${hca%%%%:*}
-run() { timeout -s KILL 120 ib_write_bw -d $hca -x $NCCL_IB_GID_INDEX -s %d -q 1 -D 40 -F --report_gbits "$@"; }
+run() { timeout -s KILL 120 env %s "$@"; }
 if [ $NODE_RANK != %d ]; then run > /dev/null; exit; fi
-until run %s; do sleep 1; done > /tmp/perftest &
+until run %s; do sleep 1; done > /tmp/measured &
 until /railhead/bin/railhead-pod wire --every 300ms > /dev/null; do :; done
 /railhead/bin/railhead-pod wire --every 4s -o json > /tmp/moving
 wait
 /railhead/bin/railhead-pod wire -o json > /tmp/after
-echo $hca; echo PART; cat /tmp/perftest; echo PART; cat /tmp/moving; echo PART; cat /tmp/after`
-	parts := strings.Split(s.ranks(t, job, ns, fmt.Sprintf(script, messageBytes, from, to))[strconv.Itoa(from)], "PART\n")
+echo $hca; echo PART; cat /tmp/measured; echo PART; cat /tmp/moving; echo PART; cat /tmp/after`
+	parts := strings.Split(s.ranks(t, job, ns, fmt.Sprintf(script, x.run, from, to))[strconv.Itoa(from)], "PART\n")
 	if len(parts) != 4 {
 		t.Fatalf("the sender prints %q", parts)
 	}
@@ -40,20 +90,161 @@ echo $hca; echo PART; cat /tmp/perftest; echo PART; cat /tmp/moving; echo PART; 
 	if after.Proof != wire.NoConnection {
 		t.Errorf("after the end: %+v", after)
 	}
-	measured, err := bench.ParsePerftest(parts[1]).Best()
+	measured, err := x.rate(parts[1])
 	if err != nil {
 		t.Fatal(err)
 	}
 	if moving.Proof != wire.RDMA || len(moving.Usages) != 1 {
-		t.Fatalf("while perftest sends: %+v", moving)
+		t.Fatalf("while %s sends: %+v", x.name, moving)
 	}
 	u := moving.Usages[0]
-	if u.Device != strings.TrimSpace(parts[0]) || !strings.HasPrefix(u.Program, "ib_write_bw") || u.Active != 1 {
+	if u.Device != strings.TrimSpace(parts[0]) || !strings.HasPrefix(u.Program, x.name) || u.Active != 1 {
 		t.Errorf("%+v", u)
 	}
 	seen := bench.Gbps(u.Sent.Rate * 8 / 1e9)
-	t.Logf("railhead-pod wire %.6f Gb/s, perftest %.6f Gb/s", float64(seen), float64(measured))
+	t.Logf("railhead-pod wire %.6f Gb/s, %s %.6f Gb/s", float64(seen), x.name, float64(measured))
 	if ratio := float64(seen / measured); ratio < 1/1.05 || ratio > 1.05 {
-		t.Errorf("wire says %.3f of what perftest does", ratio)
+		t.Errorf("wire says %.3f of what %s does", ratio, x.name)
+	}
+}
+
+// provesUCX wants the same of a program that knows UCX only, and the program that is forced to TCP to be called TCP. The
+// rail is slow, so that it carries the same however busy the host is.
+func (s site) provesUCX(t *testing.T, ns string) {
+	t.Helper()
+	defer s.does(t, "delete", "ucx", "-n", ns, "--yes")
+	s.deploys(t, "ucx", ns, "--mode=rdma", "--image="+image.MPIImage)
+	var pods [2]corev1.Pod
+	for rank := range pods {
+		key := client.ObjectKey{Namespace: ns, Name: fmt.Sprintf("ucx-%d", rank)}
+		if err := s.ControlPlane.Client().Get(t.Context(), key, &pods[rank]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from := 0
+	if pods[1].Spec.NodeName == s.Machines[0].Spec.Config.Name {
+		from = 1
+	}
+	to := pods[1-from].Status.PodIP
+	defer s.slowsFirstRail(t)()
+	s.proves(t, ucxPerftest(), "ucx", ns, from, to)
+
+	const script = `run() {
+  UCX_TLS=tcp,self UCX_NET_DEVICES=eth0 timeout -s KILL 40 ucx_perftest -t ucp_put_bw -s 65536 -n 1000000 -f "$@"
+} > /dev/null 2>&1
+if [ $NODE_RANK != %d ]; then run; exit 0; fi
+for try in 1 2 3 4 5; do sleep 1; run %s; done &
+for reading in 1 2 3 4 5; do /railhead/bin/railhead-pod wire --every 2s -o json; echo PART; done
+wait`
+	fastest := 0.0
+	for part := range strings.SplitSeq(s.ranks(t, "ucx", ns, fmt.Sprintf(script, from, to))[strconv.Itoa(from)], "PART\n") {
+		if part == "" {
+			continue
+		}
+		var m wire.Motion
+		if err := json.Unmarshal([]byte(part), &m); err != nil {
+			t.Fatalf("%v in %s", err, part)
+		}
+		for _, l := range m.Links {
+			fastest = max(fastest, l.Sent)
+		}
+		if m.Proof != wire.NoConnection {
+			t.Errorf("over TCP: %+v", m)
+		}
+	}
+	t.Logf("over TCP: %.0f bytes a second", fastest)
+	if fastest < 100_000 {
+		t.Error("the traffic over TCP is not seen")
+	}
+}
+
+// slowsFirstRail gives the rails of the first machine a known rate, less than what is emulated can do, and returns what
+// heals them.
+func (s site) slowsFirstRail(t *testing.T) (heal func()) {
+	t.Helper()
+	slow, err := fault.Find("slow-rail")
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := fault.On(s.Fabric, s.Machines[0])
+	if err := slow.Make(t.Context(), broken); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := slow.Heal(context.Background(), broken); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// noNetlink is a profile of seccomp that refuses the socket of RDMA netlink with EACCES, as SELinux does in containers
+// of type container_t.
+const noNetlink = `{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["socket"],
+  "action": "SCMP_ACT_ERRNO", "errnoRet": 13,
+  "args": [{"index": 0, "value": 16, "op": "SCMP_CMP_EQ"}, {"index": 2, "value": 20, "op": "SCMP_CMP_EQ"}]}]}`
+
+// sends is a pod of a node that sends by RDMA until it is deleted, or receives. It sleeps while it waits: an emulated
+// machine has no processor to spare. The profile of seccomp needs the SCC privileged, which the administrator has.
+const sends = `---
+apiVersion: v1
+kind: Pod
+metadata: {name: %[1]s, labels: {app: own}}
+spec:
+  restartPolicy: Never
+  hostname: %[1]s
+  subdomain: own
+  nodeSelector: {kubernetes.io/hostname: %[2]s}
+  securityContext: {seccompProfile: {type: Localhost, localhostProfile: no-netlink.json}}
+  containers:
+  - name: train
+    image: ` + image.PerfImage + `
+    imagePullPolicy: IfNotPresent
+    command:
+    - bash
+    - -c
+    - >-
+      hca=${NCCL_IB_HCA#=}; hca=${hca%%%%:*};
+      until ib_write_bw -e -d $hca -x $NCCL_IB_GID_INDEX -s 65536 -D 3600 -F %[3]s; do sleep 1; done
+`
+
+// readsOnNodes wants pods that may not read their queue pairs to be unknown, and the way over their nodes to prove
+// what they move.
+func (s site) readsOnNodes(t *testing.T, ns string) {
+	t.Helper()
+	var nodes []string
+	for _, m := range s.Machines {
+		nodes = append(nodes, m.Spec.Config.Name)
+		script(t, m, "mkdir -p /var/lib/kubelet/seccomp && cat > /var/lib/kubelet/seccomp/no-netlink.json <<'EOF'\n"+
+			noNetlink+"\nEOF")
+	}
+	const service = "apiVersion: v1\nkind: Service\nmetadata: {name: own}\n" +
+		"spec: {clusterIP: None, publishNotReadyAddresses: true, selector: {app: own}}\n"
+	s.runs(t, ns, service+fmt.Sprintf(sends, "receiver", nodes[1], "")+
+		fmt.Sprintf(sends, "sender", nodes[0], "receiver.own"),
+		"--memlock=ipc-lock", "--service-account=railhead-sa")
+	until(t, "both pods run", func() bool { return len(s.pods(t, ns, corev1.PodRunning)) == 2 })
+	defer s.slowsFirstRail(t)() // or the programs leave no processor to those who look
+	refused := s.railhead(t, "wire", "pod/sender", "pod/receiver", "-n", ns)
+	refused.says(t, "not read: pod/"+ns+"/sender: permission denied", "railhead wire node/"+nodes[0]+" node/"+nodes[1],
+		"unknown: the queue pairs could not be read: permission denied")
+	if refused.code != int(exit.Unknown) {
+		t.Errorf("it ends with %d", refused.code)
+	}
+	onNodes := s.does(t, "wire", "node/"+nodes[0], "node/"+nodes[1], "-n", ns, "--every=5s", "--timeout=1m",
+		"--probe-image="+image.PerfImage, "--pod-binary=amd64="+s.podBinary, "-o", "json")
+	var job wire.Job
+	if err := json.Unmarshal([]byte(onNodes.out), &job); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s on the nodes: %v; %s", report.Verdict(job), job.Connections, onNodes.err)
+	if job.Proof != wire.RDMA || job.Connections[wire.Moving] != 1 {
+		t.Errorf("the nodes do not prove the traffic of their pods: %s", onNodes.out)
+	}
+	for _, pod := range []string{"sender", "receiver"} {
+		if !slices.ContainsFunc(job.Members, func(m wire.Member) bool {
+			return m.Ref == check.PodRef(ns, pod) && m.Proof == wire.RDMA
+		}) {
+			t.Errorf("pod %s is not among %s", pod, onNodes.out)
+		}
 	}
 }

@@ -57,7 +57,7 @@ func writeImages(ctx context.Context, system, mpi debian.Tree, folder string) er
 
 // addMPI adds the files that the image of MPI has besides those of perftest.
 func (f files) addMPI(mpi debian.Tree) error {
-	wanted := append(programs("mpirun.openmpi", "prte", "prted", "prterun", "NPopenmpi", "ssh", "sshd"),
+	wanted := append(programs("mpirun.openmpi", "prte", "prted", "prterun", "NPopenmpi", "ucx_perftest", "ssh", "sshd"),
 		"etc/openmpi", "usr/share/openmpi", "usr/share/prte", library+"pmix2", "usr/lib/openssh",
 		library+"ucx/libuct_ib.so*") // UCX loads it for verbs
 	if err := f.pick(mpi, wanted...); err != nil {

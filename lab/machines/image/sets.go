@@ -52,12 +52,12 @@ func system() debian.Set {
 	}
 }
 
-// mpi has Open MPI with UCX, NetPIPE, which measures what MPI carries, and OpenSSH, which starts the ranks. Only a
-// module of UCX that is left out needs the libraries of AMD's GPUs.
+// mpi has Open MPI with UCX, NetPIPE and ucx_perftest, which measure what MPI and UCX carry, and OpenSSH, which starts
+// the ranks. Only a module of UCX that is left out needs the libraries of AMD's GPUs.
 func mpi() debian.Set {
 	return debian.Set{
 		Name: "mpi", What: "MPI and SSH", First: 20 * time.Second, Drop: unread(),
-		Packages: []string{"openmpi-bin", "netpipe-openmpi", "openssh-client", "openssh-server"},
+		Packages: []string{"openmpi-bin", "netpipe-openmpi", "ucx-utils", "openssh-client", "openssh-server"},
 		Without:  []string{"libamd*", "libhsa*", "libllvm*", "libz3*", "perl*", "systemd"},
 	}
 }
