@@ -16,8 +16,8 @@ import (
 // Component is the value of LabelComponent of all objects of `setup metrics`; the way back uses it.
 const Component = "metrics"
 
-// Name is that of the namespace and of all objects in it. The pods share the network of their node, which the namespace
-// of the webhook forbids.
+// Name is the name of the namespace and of all objects in it. The pods share the network of their node, which the
+// namespace of the webhook forbids.
 const (
 	Name = "railhead-metrics"
 	Port = 9440

@@ -1,4 +1,4 @@
-package cli
+package text
 
 import (
 	"testing"
@@ -6,11 +6,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/railhead/railhead/internal/cluster"
+	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 )
 
 // TestInventoryClaims: rails and GPUs that only DRA offers are in the table of the nodes.
 func TestInventoryClaims(t *testing.T) {
-	inv := inventoryOf(cluster.State{
+	inv := inventory{clusterrules.InventoryOf(cluster.State{
 		Read:  []cluster.Kind{cluster.Nodes, cluster.Pods, cluster.DRADevices},
 		Nodes: []cluster.Node{{Name: "a", Ready: true}, {Name: "b", Ready: true}},
 		DRADevices: []cluster.DRADevice{
@@ -19,7 +20,7 @@ func TestInventoryClaims(t *testing.T) {
 			{Driver: cluster.DRAGPU, Node: "a", GPU: true},
 			{Driver: cluster.DRAGPU, Node: "a", GPU: true},
 		},
-	})
+	})}
 	want := [][]string{{"a", "", "Ready", "2 gpu.nvidia.com", "", "", "dra.net/ eth1 eth2"}}
 	if diff := cmp.Diff(want, inv.nodes(false).Rows); diff != "" || len(inv.Findings) > 0 {
 		t.Errorf("(-want +got):\n%s%v", diff, inv.Findings)
