@@ -14,6 +14,7 @@ import (
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/plan/job"
+	"github.com/railhead/railhead/internal/plan/manifests"
 	"github.com/railhead/railhead/internal/workload"
 )
 
@@ -82,11 +83,11 @@ func kindLines() string {
 type injection struct {
 	client    *kube.Client
 	options   job.Options
-	text      []byte        // of the file
-	before    job.Manifests // in the file
-	manifests job.Manifests // as they were, with rails
-	added     job.Manifests // what their pods need
-	notes     []string      // choices and their reasons
+	text      []byte         // of the file
+	before    manifests.List // in the file
+	manifests manifests.List // as they were, with rails
+	added     manifests.List // what their pods need
+	notes     []string       // choices and their reasons
 }
 
 func (a *app) inject(cmd *cobra.Command, j *jobFlags, file string) (i injection, err error) {
@@ -100,7 +101,7 @@ func (a *app) inject(cmd *cobra.Command, j *jobFlags, file string) (i injection,
 		return i, err
 	}
 	states := map[string]cluster.State{}
-	for _, ns := range i.before.Namespaces(i.options) {
+	for _, ns := range i.options.Namespaces(i.before) {
 		there := i.options
 		there.Namespace = ns
 		if states[ns], err = readForJob(cmd.Context(), i.client, there); err != nil {
@@ -121,7 +122,7 @@ func (a *app) injected(i injection, states map[string]cluster.State) (injection,
 func (a *app) writeInjected(i injection) error {
 	a.showNotes(i.notes)
 	objects := i.added
-	text, edited := job.EditText(i.text, i.before, i.manifests)
+	text, edited := manifests.Edit(i.text, i.before, i.manifests)
 	switch {
 	case !edited:
 		objects = slices.Concat(i.added, i.manifests)
@@ -149,7 +150,7 @@ func (a *app) writeInjected(i injection) error {
 }
 
 // readManifests reads the file and sets the namespace of objects without one.
-func (a *app) readManifests(file string, o *job.Options) ([]byte, job.Manifests, error) {
+func (a *app) readManifests(file string, o *job.Options) ([]byte, manifests.List, error) {
 	read := os.ReadFile
 	if file == "-" {
 		read = func(string) ([]byte, error) { return io.ReadAll(a.In) }
@@ -158,7 +159,7 @@ func (a *app) readManifests(file string, o *job.Options) ([]byte, job.Manifests,
 	if err != nil {
 		return nil, nil, usage(fmt.Errorf("-f: %w", err))
 	}
-	manifests, err := job.ReadManifests(text)
+	objects, err := manifests.Read(text)
 	if err != nil {
 		return nil, nil, usage(fmt.Errorf("-f %s: %w", file, err))
 	}
@@ -167,9 +168,9 @@ func (a *app) readManifests(file string, o *job.Options) ([]byte, job.Manifests,
 		return nil, nil, exit.Failed(err)
 	}
 	if explicit {
-		if err := manifests.In(o.Namespace); err != nil {
+		if err := objects.In(o.Namespace); err != nil {
 			return nil, nil, usage(fmt.Errorf("-f %s: %w", file, err))
 		}
 	}
-	return text, manifests, nil
+	return text, objects, nil
 }

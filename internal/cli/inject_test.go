@@ -8,6 +8,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan/job"
+	"github.com/railhead/railhead/internal/plan/manifests"
 )
 
 // TestInjectTellsOfTCP: mode auto without rails tells that the pods get none, and why; stdout has only the manifest.
@@ -29,7 +30,7 @@ func TestInjectTellsOfTCP(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			both := []byte(text + "---\n" + strings.Replace(text, "name: a", "name: b", 1))
-			before, err := job.ReadManifests(both)
+			before, err := manifests.Read(both)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/manifests"
 	"github.com/railhead/railhead/internal/plan/plantest"
 	"github.com/railhead/railhead/internal/workload"
 )
@@ -303,7 +304,7 @@ func TestAutoWithoutClaims(t *testing.T) {
 				t.Errorf("deploy:\n%s\n%s", text, plantest.Wording(findings))
 			}
 			m := manifest(t, podManifest)
-			out, draft := InjectAll(Manifests{m}, map[string]cluster.State{"train": test.s},
+			out, draft := InjectAll(manifests.List{m}, map[string]cluster.State{"train": test.s},
 				Options{Programs: programs(), Mode: nccl.Auto, Claims: true, Namespace: "train"})
 			named := func(kind string) bool {
 				return slices.ContainsFunc(out, func(u unstructured.Unstructured) bool { return u.GetKind() == kind })
@@ -416,7 +417,7 @@ spec:
       - {name: c, image: i, command: [x], resources: {claims: [{name: own}], limits: {nvidia.com/gpu: 4}}}
 `)
 	states := map[string]cluster.State{"train": claimCluster()}
-	out, draft := InjectAll(Manifests{m}, states, Options{Programs: programs()})
+	out, draft := InjectAll(manifests.List{m}, states, Options{Programs: programs()})
 	if check.Worst(draft.Findings) == check.Fail {
 		t.Fatal(plantest.Wording(draft.Findings))
 	}

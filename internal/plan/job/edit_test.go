@@ -7,11 +7,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan/manifests"
 	"github.com/railhead/railhead/internal/plan/plantest"
 )
 
-// TestEditText: everything that was in the text stays, in its order.
-func TestEditText(t *testing.T) {
+// TestEdit: everything that was in the text stays, in its order.
+func TestEdit(t *testing.T) {
 	const commented = `# The job of the vision team.
 apiVersion: v1
 kind: Service   # headless
@@ -56,14 +57,14 @@ spec:
 		}
 	}
 	for name, text := range texts {
-		before, err := ReadManifests([]byte(text))
+		before, err := manifests.Read([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
 		states := map[string]cluster.State{"train": plantest.Training()}
 		out, _ := InjectAll(before, states, Options{Namespace: "train", Programs: programs()})
 		after := out[len(out)-len(before):]
-		edited, ok := EditText([]byte(text), before, after)
+		edited, ok := manifests.Edit([]byte(text), before, after)
 		if !ok {
 			t.Errorf("%s: not edited:\n%s", name, edited)
 			continue
@@ -81,7 +82,7 @@ spec:
 		if (text[0] == '{') != (edited[0] == '{') {
 			t.Errorf("%s: another format:\n%s", name, edited)
 		}
-		again, ok := EditText(edited, after, after)
+		again, ok := manifests.Edit(edited, after, after)
 		if diff := cmp.Diff(string(edited), string(again)); diff != "" || !ok {
 			t.Errorf("%s: twice: %s", name, diff)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/delivery"
+	"github.com/railhead/railhead/internal/plan/manifests"
 	"github.com/railhead/railhead/internal/workload"
 )
 
@@ -85,7 +86,7 @@ func (j *job) injectionParts() []unstructured.Unstructured {
 
 // injection returns the job of a manifest, and its pod templates.
 func injection(manifest unstructured.Unstructured, s cluster.State, o Options) (*job, []map[string]any) {
-	o.Namespace = NamespaceOf(manifest, o.Namespace)
+	o.Namespace = manifests.Namespace(manifest, o.Namespace)
 	o.Name, o.Type = manifest.GetName(), Single // the manifest sets the number of pods
 	j := newJob(s, o)
 	j.GPUs = o.GPUs

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan/manifests"
 	"github.com/railhead/railhead/internal/plan/plantest"
 )
 
@@ -20,12 +21,12 @@ func BenchmarkInject(b *testing.B) {
 	states := map[string]cluster.State{"train": s}
 	text := []byte(rayManifest)
 	for b.Loop() {
-		before, err := ReadManifests(text)
+		before, err := manifests.Read(text)
 		if err != nil {
 			b.Fatal(err)
 		}
 		out, _ := InjectAll(before, states, Options{Namespace: "train", Programs: programs()})
-		if _, ok := EditText(text, before, out[len(out)-len(before):]); !ok {
+		if _, ok := manifests.Edit(text, before, out[len(out)-len(before):]); !ok {
 			b.Fatal("not edited")
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/manifests"
 	"github.com/railhead/railhead/internal/plan/plantest"
 	"github.com/railhead/railhead/internal/workload"
 )
@@ -202,11 +203,11 @@ func TestInjectAll(t *testing.T) {
 	text := strings.Join([]string{
 		fmt.Sprintf(pod, "a", ", namespace: train"), "apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: elsewhere}\n", fmt.Sprintf(pod, "b", ""), fmt.Sprintf(pod, "c", ", namespace: train"),
 	}, "---\n")
-	all, err := ReadManifests([]byte(text))
+	all, err := manifests.Read([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"train", "other"}, all.Namespaces(Options{Namespace: "other"})); diff != "" {
+	if diff := cmp.Diff([]string{"train", "other"}, Options{Namespace: "other"}.Namespaces(all)); diff != "" {
 		t.Errorf("namespaces to read (-want +got):\n%s", diff)
 	}
 	if err := all.In("train"); err == nil || err.Error() != "Service s is in namespace elsewhere, but -n is train: omit -n, or use -n elsewhere" {
@@ -338,7 +339,7 @@ func TestWrap(t *testing.T) {
 
 // TestInjectUnknownKind: an object that makes pods is not passed through because its kind is unknown.
 func TestInjectUnknownKind(t *testing.T) {
-	all, err := ReadManifests([]byte(podManifest + "---\napiVersion: example.com/v1\nkind: Train\n" +
+	all, err := manifests.Read([]byte(podManifest + "---\napiVersion: example.com/v1\nkind: Train\n" +
 		"metadata: {name: t, namespace: train}\nspec:\n  groups:\n  - template:\n     spec:" + templateOf))
 	if err != nil {
 		t.Fatal(err)
@@ -587,7 +588,7 @@ func FuzzInject(f *testing.F) {
 
 // TestInjectKeepsUnknownFields: a manifest may use fields of an API that is newer than the program.
 func TestInjectKeepsUnknownFields(t *testing.T) {
-	manifests, err := ReadManifests([]byte(`
+	objects, err := manifests.Read([]byte(`
 apiVersion: apps/v1
 kind: StatefulSet
 metadata: {name: own, namespace: train}
@@ -607,7 +608,7 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, findings := Inject(manifests[0], plantest.Training(), jobOptions())
+	out, findings := Inject(objects[0], plantest.Training(), jobOptions())
 	if len(findings) > 0 {
 		t.Fatal(plantest.Wording(findings))
 	}

@@ -1,4 +1,4 @@
-package job
+package manifests
 
 import (
 	"bytes"
@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// EditText changes the text of manifests to that of changed ones, and keeps comments, order and all other bytes. ok is
+// Edit changes the text of manifests to that of changed ones, and keeps comments, order and all other bytes. ok is
 // false where the text has forms that it cannot edit: the objects must then be written anew.
-func EditText(text []byte, before, after Manifests) (edited []byte, ok bool) {
+func Edit(text []byte, before, after List) (edited []byte, ok bool) {
 	e := editor{lines: strings.SplitAfter(string(text), "\n")}
 	nodes, err := objectNodes(text)
 	if err != nil || len(nodes) != len(before) || len(before) != len(after) {
@@ -28,7 +28,7 @@ func EditText(text []byte, before, after Manifests) (edited []byte, ok bool) {
 		}
 	}
 	edited = e.apply()
-	got, err := ReadManifests(edited)
+	got, err := Read(edited)
 	return edited, err == nil && same(got, after)
 }
 
