@@ -119,10 +119,10 @@ func (p pair) judgeStill() (State, []Drop) {
 		return HalfSeen, nil // it may be this one whose acknowledgements are lost
 	case len(all) == 0:
 		return Idle, nil
-	case p.a.unready || p.b.unready:
+	case p.a.unready.Value > 0 || p.b.unready.Value > 0:
 		return NotReady, nil
-	case p.doubtful:
-		return HalfSeen, nil
+	case p.doubtful || !p.a.unready.IsKnown() && !p.b.unready.IsKnown():
+		return HalfSeen, nil // of another connection, or a receiver may not be ready
 	}
 	return Lost, all
 }

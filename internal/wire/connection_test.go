@@ -204,6 +204,7 @@ func TestCounters(t *testing.T) {
 		"all that is lost is sent again":  {"completer_retry_err", 2, 2, HalfSeen},
 		"what is sent may not be on time": {"sent_pkts", 2, 2, Moving},
 		"another counter":                 {"sent_pkts", 9, 9, Idle},
+		"nothing tells of the receivers":  {"sent_pkts", 9, 2, HalfSeen},
 	} {
 		a := machine(queuePair{number: 17, remote: 42, sent: [2]uint32{c.before, 9}, expected: [2]uint32{5, 5}})
 		expected := [2]uint32{c.expected, c.expected}

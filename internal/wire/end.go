@@ -40,8 +40,8 @@ type End struct {
 // readings are the times of the two readings of a device, and what it counted between them.
 type readings struct {
 	from, until time.Time
-	unready     bool // a receiver was not ready
-	repeats     bool // a sender had no acknowledgement in time
+	unready     host.Fact[uint64] // times that a receiver was not ready
+	repeats     bool              // a sender had no acknowledgement in time
 
 	packetSize float64 // mean bytes by the ports' counters, headers included; 0: unknown
 }
@@ -79,7 +79,7 @@ func (m Machine) Ends() []End {
 		if known && then.QueuePairs.IsKnown() {
 			read = &readings{
 				from: then.Taken, until: d.Taken,
-				unready: grown(then, d, unreadyCounters).Value > 0,
+				unready: grown(then, d, unreadyCounters),
 				repeats: grown(then, d, repeatCounters).Value > 0,
 			}
 			for _, q := range then.QueuePairs.Value {

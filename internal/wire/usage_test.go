@@ -44,6 +44,7 @@ func machine(pairs ...queuePair) Machine {
 			Name:       "mlx5_0",
 			Taken:      start.Add(time.Duration(i) * time.Second),
 			QueuePairs: host.Know(all),
+			Ports:      []host.WirePort{{Number: 1, Counters: host.Know(map[string]uint64{"out_of_buffer": 7})}},
 		}}
 	}
 	return m

@@ -22,9 +22,10 @@ func connect(m *fleet.Machine, number, remote, next, expected uint32, state host
 				SendPSN: next, RecvPSN: host.Know(expected), PID: host.Know(7),
 			})
 		}
-		return host.Know(host.Wire{Taken: at, Devices: []host.WireDevice{
-			{Name: device, Taken: at, QueuePairs: host.Know(all)},
-		}})
+		counters := host.Know(map[string]uint64{"rnr_nak_retry_err": 0})
+		return host.Know(host.Wire{Taken: at, Devices: []host.WireDevice{{
+			Name: device, Taken: at, QueuePairs: host.Know(all), Ports: []host.WirePort{{Number: 1, Counters: counters}},
+		}}})
 	}
 	m.Snapshot.Wire = reading(at.Add(time.Second))
 	m.Snapshot.Earlier = &host.Snapshot{Wire: reading(at)}
