@@ -28,6 +28,7 @@ var law = []line{
 	{[]string{
 		"internal/kube",
 		"internal/launch",
+		"internal/mcp",
 		"internal/bundle",
 		"internal/podbinary",
 		"internal/webhook",
