@@ -107,7 +107,7 @@ func TestJobSetWithoutPods(t *testing.T) {
 	}}
 	create(t, c, set)
 	remove(t, c, set)
-	event(t, ns, "Job", "FailedCreate")
+	event(t, ns, "Job", "llm-worker-", "FailedCreate")
 	u.ends(t, 1, "doctor", "-n", ns).prints(t, "a pod of JobSet llm", "event FailedCreate of Job/llm-worker-", "[scc-other]")
 	u.ends(t, 1, "status", "llm", "-n", ns).silent(t).says(t, "Job llm has 0 of 2 pods.")
 }

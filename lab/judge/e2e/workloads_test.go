@@ -30,16 +30,17 @@ func gpuPods(name, gpus string, change func(*corev1.PodTemplateSpec)) (corev1.Po
 	return template, &metav1.LabelSelector{MatchLabels: labels}
 }
 
-// event waits until a controller has reported something about an object.
-func event(t *testing.T, ns, kind, reason string) {
+// event waits until a controller has reported something about an object whose name begins with a word.
+func event(t *testing.T, ns, kind, name, reason string) {
 	t.Helper()
-	eventually(t, kind+" reports "+reason, func() error {
+	eventually(t, kind+" "+name+" reports "+reason, func() error {
 		var events corev1.EventList
 		if err := openShift.Client().List(t.Context(), &events, client.InNamespace(ns)); err != nil {
 			return err
 		}
 		if !slices.ContainsFunc(events.Items, func(e corev1.Event) bool {
-			return e.InvolvedObject.Kind == kind && e.Reason == reason
+			o := e.InvolvedObject
+			return o.Kind == kind && strings.HasPrefix(o.Name, name) && e.Reason == reason
 		}) {
 			return fmt.Errorf("%d other events", len(events.Items))
 		}
@@ -86,7 +87,7 @@ func TestWorkloadsWithoutPods(t *testing.T) {
 		set := &appsv1.StatefulSet{ObjectMeta: meta(ns, "llm"), Spec: appsv1.StatefulSetSpec{Replicas: &two, Selector: selector, Template: template}}
 		create(t, c, role, grant, set)
 		remove(t, c, role, grant, set)
-		event(t, ns, "StatefulSet", "FailedCreate")
+		event(t, ns, "StatefulSet", "llm", "FailedCreate")
 		d := diagnosis(t, u.ends(t, 1, "doctor", "-n", ns, "-o", "json"))
 		if got := found(d); !slices.Equal(got, []string{"fail pod-security"}) {
 			t.Errorf("found %q: %+v", got, d.Problems)
@@ -117,7 +118,7 @@ func TestWorkloadsWithoutPods(t *testing.T) {
 		d := &appsv1.Deployment{ObjectMeta: meta(ns, "serve"), Spec: appsv1.DeploymentSpec{Replicas: &two, Selector: selector, Template: template}}
 		create(t, c, d)
 		remove(t, c, d)
-		event(t, ns, "ReplicaSet", "FailedCreate")
+		event(t, ns, "ReplicaSet", "serve", "FailedCreate")
 		u.ends(t, 1, "doctor", "-n", ns).prints(t, "quota gpus of namespace unborn: a pod of Deployment serve requests requests.nvidia.com/gpu=8", "event FailedCreate of ReplicaSet/serve-")
 	})
 	t.Run("a Deployment that no node fits", func(t *testing.T) {
@@ -125,7 +126,7 @@ func TestWorkloadsWithoutPods(t *testing.T) {
 		d := &appsv1.Deployment{ObjectMeta: meta(ns, "big"), Spec: appsv1.DeploymentSpec{Replicas: &two, Selector: selector, Template: template}}
 		create(t, c, d)
 		remove(t, c, d)
-		event(t, ns, "Pod", "FailedScheduling")
+		event(t, ns, "Pod", "big", "FailedScheduling")
 		u.ends(t, 1, "doctor", "big", "-n", ns).prints(t, "Job big in namespace unborn: 0 pods examined", "[insufficient-resource]")
 		u.ends(t, 1, "status", "big", "-n", ns).prints(t, "big-", "Pending")
 	})
@@ -137,7 +138,7 @@ func TestWorkloadsWithoutPods(t *testing.T) {
 		job := &batchv1.Job{ObjectMeta: meta(ns, "stray"), Spec: batchv1.JobSpec{Template: template}}
 		create(t, c, job)
 		remove(t, c, job)
-		event(t, ns, "Job", "FailedCreate")
+		event(t, ns, "Job", "stray", "FailedCreate")
 		d := diagnosis(t, u.ends(t, 1, "doctor", "stray", "-n", ns, "-o", "json"))
 		if got := found(d); !slices.Contains(got, "fail nad-missing") || !strings.Contains(d.Problems[0].Summary, "nowhere") {
 			t.Errorf("found %q: %+v", got, d.Problems)
@@ -150,7 +151,7 @@ func TestWorkloadsWithoutPods(t *testing.T) {
 		job := &batchv1.Job{ObjectMeta: meta(ns, "lost"), Spec: batchv1.JobSpec{Template: template}}
 		create(t, c, job)
 		remove(t, c, job)
-		event(t, ns, "Job", "FailedCreate")
+		event(t, ns, "Job", "lost", "FailedCreate")
 		u.ends(t, 1, "doctor", "-n", ns).prints(t, "service account nobody does not exist in namespace unborn [admission-refused]")
 		u.ends(t, 3, "doctor", "lst", "-n", ns)
 	})
