@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +19,7 @@ import (
 	"time"
 
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/rules"
 	"github.com/railhead/railhead/internal/rules/fleet"
@@ -101,7 +104,7 @@ done 2> /dev/null`, program, name)
 
 // wires wants the faults of connections to be told from each other, and nothing healthy to be called broken.
 func (p pair) wires(t *testing.T) {
-	_, before := p.readsWire(t)
+	before := p.readsWire(t).found
 	for _, x := range wireFaults() {
 		t.Run(x.name, func(t *testing.T) {
 			row := tellsWire(t, x)
@@ -158,8 +161,8 @@ func (p pair) tellsConnection(t *testing.T, before []finding, row *wireStory) {
 	want := row.fault
 	const tries = 4
 	for range tries {
-		job, found := p.readsWire(t)
-		found = beside(found, before)
+		now := p.readsWire(t)
+		job, found := now.job, beside(now.found, before)
 		t.Logf("%v; doctor: %v", job.Connections, found)
 		row.ends, row.said = job.Connections, connectionLines(t, job)
 		for _, f := range found {
@@ -170,6 +173,7 @@ func (p pair) tellsConnection(t *testing.T, before []finding, row *wireStory) {
 		named := want.named == "" || slices.ContainsFunc(found, func(f finding) bool { return f.Check == want.named })
 		moves := want.want == "" || job.Connections[want.want] == want.rails
 		if row.right = named && moves && strings.Contains(row.said, want.says); row.right {
+			now.record(t, want.name)
 			break
 		}
 	}
@@ -191,8 +195,34 @@ func connectionLines(t *testing.T, job wire.Job) string {
 	}), "; ")
 }
 
-// readsWire reads both machines at the same time, as a user without capabilities, and judges them as pods of one job.
-func (p pair) readsWire(t *testing.T) (wire.Job, []finding) {
+// wireReading is what both machines showed at the same time, and what is said of them as pods of one job.
+type wireReading struct {
+	machines []rules.Machine
+	job      wire.Job
+	found    []finding
+}
+
+// record keeps the reading with -update, for the fast tests.
+func (r wireReading) record(t *testing.T, name string) {
+	t.Helper()
+	if !*update {
+		return
+	}
+	pods := map[string]host.Snapshot{}
+	for _, m := range r.machines {
+		pods[m.Node] = m.Snapshot
+	}
+	text, err := json.Marshal(pods)
+	if err == nil {
+		err = os.WriteFile(filepath.Join("../../../testdata/wire", name+".json"), append(text, '\n'), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readsWire reads both machines at the same time, as a user without capabilities.
+func (p pair) readsWire(t *testing.T) wireReading {
 	t.Helper()
 	var reading sync.WaitGroup
 	both := []*vm.VM{p.broken, p.other}
@@ -217,7 +247,7 @@ func (p pair) readsWire(t *testing.T) (wire.Job, []finding) {
 		members = append(members, wire.Member{Ref: m.Ref, Node: m.Node, Motion: wire.Of(m.Snapshot)})
 		judged[i].Whole = true
 	}
-	return wire.Together(members, true), problems(rules.Diagnose(rules.Case{Machines: judged}))
+	return wireReading{machines, wire.Together(members, true), problems(rules.Diagnose(rules.Case{Machines: judged}))}
 }
 
 // wireStory is the row of a fault of a connection.

@@ -21,6 +21,7 @@ import (
 	"github.com/railhead/railhead/internal/wire"
 	"github.com/railhead/railhead/lab/judge/fault"
 	"github.com/railhead/railhead/lab/machines/image"
+	"github.com/railhead/railhead/lab/machines/vm"
 )
 
 // measuring is a program that sends over the first rail and says what it sent.
@@ -47,7 +48,7 @@ func ucxPerftest() measuring {
 	return measuring{
 		name: "ucx_perftest",
 		run: fmt.Sprintf(`UCX_TLS=rc,tcp,self UCX_MAX_RMA_RAILS=1 UCX_NET_DEVICES=$hca:1,eth0 `+
-			`ucx_perftest -t ucp_put_bw -s %d -w 1 -n 500 -f`, ucxBytes),
+			`ucx_perftest -P 0 -t ucp_put_bw -s %d -w 1 -n 500 -f`, ucxBytes),
 		rate: ucxRate,
 	}
 }
@@ -70,7 +71,7 @@ func (s site) proves(t *testing.T, x measuring, job, ns string, from int, to str
 	t.Helper()
 	const script = `hca=${NCCL_IB_HCA#=}; hca=${hca%%%%:*}
 run() { timeout -s KILL 120 env %s "$@"; }
-if [ $NODE_RANK != %d ]; then run > /dev/null; exit; fi
+if [ $NODE_RANK != %d ]; then run >&2; exit; fi
 until run %s; do sleep 1; done > /tmp/measured &
 until /railhead/bin/railhead-pod wire --every 300ms > /dev/null; do :; done
 /railhead/bin/railhead-pod wire --every 4s -o json > /tmp/moving
@@ -121,16 +122,13 @@ func (s site) provesUCX(t *testing.T, ns string) {
 			t.Fatal(err)
 		}
 	}
-	from := 0
-	if pods[1].Spec.NodeName == s.Machines[0].Spec.Config.Name {
-		from = 1
-	}
+	const from = 0
 	to := pods[1-from].Status.PodIP
-	defer s.slowsFirstRail(t)()
+	defer s.slowsFirstRail(t, pods[from].Spec.NodeName)()
 	s.proves(t, ucxPerftest(), "ucx", ns, from, to)
 
 	const script = `run() {
-  UCX_TLS=tcp,self UCX_NET_DEVICES=eth0 timeout -s KILL 40 ucx_perftest -t ucp_put_bw -s 65536 -n 1000000 -f "$@"
+  UCX_TLS=tcp,self UCX_NET_DEVICES=eth0 timeout -s KILL 40 ucx_perftest -P 0 -t ucp_put_bw -s 65536 -n 1000000 -f "$@"
 } > /dev/null 2>&1
 if [ $NODE_RANK != %d ]; then run; exit 0; fi
 for try in 1 2 3 4 5; do sleep 1; run %s; done &
@@ -158,15 +156,16 @@ wait`
 	}
 }
 
-// slowsFirstRail gives the rails of the first machine a known rate, less than what is emulated can do, and returns what
-// heals them.
-func (s site) slowsFirstRail(t *testing.T) (heal func()) {
+// slowsFirstRail gives the first rail of a node a known rate, less than what is emulated can do, and returns what heals
+// it.
+func (s site) slowsFirstRail(t *testing.T, node string) (heal func()) {
 	t.Helper()
 	slow, err := fault.Find("slow-rail")
 	if err != nil {
 		t.Fatal(err)
 	}
-	broken := fault.On(s.Fabric, s.Machines[0])
+	at := slices.IndexFunc(s.Machines, func(m *vm.VM) bool { return m.Spec.Config.Name == node })
+	broken := fault.On(s.Fabric, s.Machines[at])
 	if err := slow.Make(t.Context(), broken); err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +203,7 @@ spec:
     - -c
     - >-
       hca=${NCCL_IB_HCA#=}; hca=${hca%%%%:*};
-      until ib_write_bw -e -d $hca -x $NCCL_IB_GID_INDEX -s 65536 -D 3600 -F %[3]s; do sleep 1; done
+      until ib_send_bw -e -d $hca -x $NCCL_IB_GID_INDEX -s 65536 -D 3600 -F %[3]s; do sleep 1; done
 `
 
 // readsOnNodes wants pods that may not read their queue pairs to be unknown, and the way over their nodes to prove
@@ -223,9 +222,9 @@ func (s site) readsOnNodes(t *testing.T, ns string) {
 		fmt.Sprintf(sends, "sender", nodes[0], "receiver.own"),
 		"--memlock=ipc-lock", "--service-account=railhead-sa")
 	until(t, "both pods run", func() bool { return len(s.pods(t, ns, corev1.PodRunning)) == 2 })
-	defer s.slowsFirstRail(t)() // or the programs leave no processor to those who look
+	defer s.slowsFirstRail(t, nodes[0])() // or the programs leave no processor to those who look
 	refused := s.railhead(t, "wire", "pod/sender", "pod/receiver", "-n", ns)
-	refused.says(t, "not read: pod/"+ns+"/sender: permission denied", "railhead wire node/"+nodes[0]+" node/"+nodes[1],
+	refused.says(t, "not read: pod/"+ns+"/sender: permission denied", "railhead wire node/"+nodes[1]+" node/"+nodes[0],
 		"unknown: the queue pairs could not be read: permission denied")
 	if refused.code != int(exit.Unknown) {
 		t.Errorf("it ends with %d", refused.code)
