@@ -19,9 +19,9 @@ func newMCP(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "mcp",
 		Short: "Let an assistant use the commands that change nothing",
-		Long: `mcp speaks the Model Context Protocol on standard input and output. It offers inventory, status, doctor, wire,
-explain and explain-check as tools, with the rights of the kubeconfig. No tool changes the cluster: those that would are
-not offered, and nodes, which need a privileged pod, are refused. As on the command line, doctor and wire run
+		Long: `mcp speaks the Model Context Protocol on standard input and output. It offers inventory, status, doctor,
+wire, explain and explain-check as tools, with the rights of the kubeconfig. No tool changes the cluster: those that
+would are not offered, and nodes, which need a privileged pod, are refused. As on the command line, doctor and wire run
 railhead-pod in the pods that they examine.`,
 		Example: `  railhead mcp --context prod             what an assistant starts
 
