@@ -6,7 +6,7 @@ BUILD     = CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w -X 
 GOLANGCI  = go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: build dist test test-local test-openshift test-workloads test-lab lab race lint fuzz bench demo check fmt clean help
+.PHONY: build dist test test-local test-openshift test-workloads test-lab lab race lint fuzz bench demo pictures check fmt clean help
 
 build: bin/railhead-pod bin/railhead ## both programs, static and stripped, in bin; railhead for this machine or for GOOS and GOARCH
 
@@ -66,6 +66,7 @@ race: ## test everything under the race detector
 lint: ## run golangci-lint, whose version tools/lint/go.mod pins
 	$(GOLANGCI) run ./...
 	cd lab && $(GOLANGCI) run ./...
+	cd tools/pictures && $(GOLANGCI) run ./...
 
 fuzz: ## fuzz every parser of foreign text for FUZZTIME (10s) each
 	@set -e; for package in $$(go list ./...); do \
@@ -86,6 +87,9 @@ demo: bin/railhead-pod ## show both programs: railhead-pod in a recorded pod, ra
 	@echo; echo "That was the pod's part. Building railhead; the first time this takes about two minutes on two cores."
 	@$(MAKE) --no-print-directory bin/railhead
 	cd lab && CGO_ENABLED=0 go run -trimpath ./cmd/demo $(if $(KEEP),--keep)
+
+pictures: build ## make the pictures of the documentation, in docs/pictures; needs Chromium. LAB=1: those of the lab
+	go -C tools/pictures run . $(if $(LAB),-lab)
 
 check: fmt lint race ## all that a change must pass: format, lint, race tests with the architecture law
 

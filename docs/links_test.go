@@ -12,7 +12,7 @@ import (
 // TestLinks: the files and headings that pages link to are there.
 func TestLinks(t *testing.T) {
 	pages := []string{"../README.md", "../CONTRIBUTING.md"}
-	for _, pattern := range []string{"*.md", "checks/*.md"} {
+	for _, pattern := range []string{"*.md", "checks/*.md", "pictures/*.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -21,7 +21,7 @@ func TestLinks(t *testing.T) {
 	}
 	links := 0
 	for _, page := range pages {
-		for _, m := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(read(t, page), -1) {
+		for _, m := range regexp.MustCompile(`(?:\]\(|src="|srcset=")([^)"\s]+)`).FindAllStringSubmatch(read(t, page), -1) {
 			file, heading, _ := strings.Cut(m[1], "#")
 			if strings.Contains(file, "://") {
 				continue
