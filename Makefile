@@ -82,11 +82,8 @@ bench: build ## measure what railhead-pod costs a pod, and railhead on a cluster
 	go test -run '^$$' -bench BenchmarkInject ./internal/plan/job
 	cd lab && go run ./cmd/bench
 
-demo: bin/railhead-pod ## show both programs: railhead-pod in a recorded pod, railhead on a real control plane; KEEP=1 leaves it up
-	./tools/demo.sh
-	@echo; echo "That was the pod's part. Building railhead; the first time this takes about two minutes on two cores."
-	@$(MAKE) --no-print-directory bin/railhead
-	cd lab && CGO_ENABLED=0 go run -trimpath ./cmd/demo $(if $(KEEP),--keep)
+demo: ## show a training that hides on TCP, railhead-pod in a recorded pod, railhead on a real control plane; KEEP=1 leaves it up
+	@./tools/demo.sh $(if $(KEEP),--keep)
 
 pictures: build ## make the pictures of the documentation, in docs/pictures; needs Chromium. LAB=1: those of the lab
 	go -C tools/pictures run . $(if $(LAB),-lab)

@@ -75,11 +75,13 @@ func show(ctx context.Context, w io.Writer, options controlplane.Options, railhe
 		return err
 	}
 	fmt.Fprint(w, stage)
-	for _, step := range story {
+	page := filepath.Join(filepath.Dir(railhead), "demo.html")
+	for _, step := range story(page) {
 		if err := step.play(ctx, w, railhead, kubeconfig); err != nil {
 			return err
 		}
 	}
+	fmt.Fprintf(w, "\nThe report of this run: file://%s\n", page)
 	if keep {
 		fmt.Fprintf(w, "\nThe cluster stays until Ctrl-C:\n  export KUBECONFIG=%s PATH=%s:$PATH\n", kubeconfig,
 			filepath.Dir(railhead))
@@ -95,24 +97,28 @@ type scene struct {
 	code int // that the command ends with
 }
 
-var story = []scene{
-	{"The cluster, and anything that is missing:", "inventory", 0},
-	{"Once, as an administrator. Every node reboots once:", "setup cluster --yes", 0},
-	{"The second time there is nothing to do:", "setup cluster --yes", 0},
-	{"A namespace for the training:", "setup namespace train --yes", 0},
-	{
-		"The job: two pods, each with eight GPUs and four rails, without privileges:",
-		"deploy h-kim -n train --type multi --nodes 2 --image example.invalid/pytorch:2.9 --yes",
-		0,
-	},
-	{"Where it runs:", "status h-kim -n train", 0},
-	{
-		"The cluster has no third node with GPUs, and railhead says so before it writes anything:",
-		"deploy big -n train --nodes 3 --image example.invalid/pytorch:2.9 --yes",
-		1,
-	},
-	{"Delete removes exactly what deploy created:", "delete h-kim -n train --yes", 0},
-	{"And rollback would remove everything that setup created:", "setup rollback --dry-run=client", 0},
+// story returns the scenes; one of them writes a page to this file.
+func story(page string) []scene {
+	return []scene{
+		{"The cluster, and anything that is missing:", "inventory", 0},
+		{"Once, as an administrator. Every node reboots once:", "setup cluster --yes", 0},
+		{"The second time there is nothing to do:", "setup cluster --yes", 0},
+		{"A namespace for the training:", "setup namespace train --yes", 0},
+		{
+			"The job: two pods, each with eight GPUs and four rails, without privileges:",
+			"deploy h-kim -n train --type multi --nodes 2 --image example.invalid/pytorch:2.9 --yes",
+			0,
+		},
+		{"Where it runs:", "status h-kim -n train", 0},
+		{
+			"The cluster has no third node with GPUs, and railhead says so before it writes anything:",
+			"deploy big -n train --nodes 3 --image example.invalid/pytorch:2.9 --yes",
+			1,
+		},
+		{"Everything on one page, to read and to send:", "report -o " + page, 0},
+		{"Delete removes exactly what deploy created:", "delete h-kim -n train --yes", 0},
+		{"And rollback would remove everything that setup created:", "setup rollback --dry-run=client", 0},
+	}
 }
 
 // play runs the command as a user would, and wants it to end as the story says.
