@@ -2,9 +2,11 @@ package namespace
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
@@ -98,4 +100,23 @@ func TestForUsers(t *testing.T) {
 			t.Errorf("%s: %v", right, got)
 		}
 	}
+}
+
+// TestPublishedRights: docs/rights/users.yaml is what `setup namespace train --users ml-team` writes. The flag -update
+// renews it.
+func TestPublishedRights(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("# The rights of users: what `railhead setup namespace train --users ml-team` writes.\n" +
+		"# Change the namespace, train, and the group, ml-team.\n")
+	for i, c := range withUsers(t, readable(), "ml-team").Changes {
+		object, err := yaml.Marshal(c.Object.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 {
+			text.WriteString("---\n")
+		}
+		text.Write(object)
+	}
+	plantest.Golden(t, "../../../../docs/rights/users.yaml", text.String())
 }
