@@ -37,9 +37,16 @@ func sessions(block string) []session {
 	return all
 }
 
-// TestREADMESessions runs the README's console sessions in the root of the repository, as its reader does.
-func TestREADMESessions(t *testing.T) {
-	page, err := os.ReadFile("../../README.md")
+// TestSessions runs the console sessions of pages in the root of the repository, as their readers do.
+func TestSessions(t *testing.T) {
+	for _, page := range []string{"README.md", "docs/iommu.md"} {
+		t.Run(page, func(t *testing.T) { runSessions(t, page) })
+	}
+}
+
+func runSessions(t *testing.T, name string) {
+	t.Helper()
+	page, err := os.ReadFile("../../" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,12 +64,12 @@ func TestREADMESessions(t *testing.T) {
 				t.Errorf("%s: %v", s.command, err)
 			}
 			if diff := cmp.Diff(s.output, string(got)); diff != "" {
-				t.Errorf("%s (-README +real):\n%s", s.command, diff)
+				t.Errorf("%s (-page +real):\n%s", s.command, diff)
 			}
 		}
 	}
 	if count == 0 {
-		t.Error("the README shows no session of railhead-pod")
+		t.Error("no session of railhead-pod")
 	}
 }
 
@@ -91,7 +98,7 @@ func TestDocumentedCommandLines(t *testing.T) {
 		t.Fatalf("pages: %v, %v", pages, err)
 	}
 	count := 0
-	for _, name := range append(pages, "../../README.md") {
+	for _, name := range append(pages, "../../README.md", "../../docs/quickstart.md", "../../docs/iommu.md") {
 		page, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
