@@ -1,4 +1,4 @@
-// Package docs holds the pages of the checks, for the command that prints them.
+// Package docs holds the pages of the checks and the schemas of outputs, for the commands that offer them.
 package docs
 
 import (
@@ -9,6 +9,12 @@ import (
 
 //go:embed checks/*.md
 var checks embed.FS
+
+//go:embed schemas/*.json
+var schemas embed.FS
+
+// Schema returns the JSON schema of an output, such as railhead-doctor.
+func Schema(name string) ([]byte, error) { return schemas.ReadFile("schemas/" + name + ".json") }
 
 // CheckPage returns the page of a check.
 func CheckPage(id string) (string, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/railhead/railhead/internal/cli"
 	"github.com/railhead/railhead/internal/measure"
 	"github.com/railhead/railhead/internal/ranks/rankstest"
+	"github.com/railhead/railhead/internal/schematest"
 )
 
 func railhead(t *testing.T, args ...string) (stdout string, code int) {
@@ -35,6 +36,7 @@ func TestDoctorMeasures(t *testing.T) {
 		t.Errorf("it does not come first:\n%s", text)
 	}
 	out, _ := railhead(t, "doctor", "--from", file, "-o", "json")
+	schematest.Open(t, "railhead-doctor").Holds(t, file, []byte(out))
 	var v struct {
 		Problems []struct{ Check, Status string }
 		Measured struct {

@@ -19,6 +19,7 @@ import (
 	"github.com/railhead/railhead/internal/report/text"
 	benchrules "github.com/railhead/railhead/internal/rules/bench"
 	"github.com/railhead/railhead/internal/rules/rulestest"
+	"github.com/railhead/railhead/internal/schematest"
 )
 
 // standInPod is a railhead-pod that prints the snapshot of a recorded machine, and becomes the command of run.
@@ -177,6 +178,7 @@ func (b *benchTrial) carry(t *testing.T) (bench.Result, string, int) {
 	}
 	r.Job = "h-kim"
 	r.Findings = benchrules.Judge(r)
+	schematest.Open(t, "railhead-bench").HoldsValue(t, "the result", r)
 	var out strings.Builder
 	if err := text.Bench(&out, r, false); err != nil {
 		t.Fatal(err)
