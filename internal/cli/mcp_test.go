@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/railhead/railhead/internal/schematest"
 	"github.com/railhead/railhead/internal/story"
 )
 
@@ -29,27 +30,43 @@ func TestMCP(t *testing.T) {
 	ended := make(chan int, 1)
 	go func() {
 		streams := Streams{In: in, Out: out, Err: io.Discard}
-		ended <- Main(t.Context(), "railhead", []string{"mcp", "--kubeconfig=/nowhere", "--as-group=a", "--as-group=b"}, "test", streams)
+		ended <- Main(t.Context(), "railhead", []string{"mcp", "--kubeconfig=/nowhere", "-n", "train", "--as-group=a", "--as-group=b"}, "test", streams)
 	}()
 	client := sdk.NewClient(&sdk.Implementation{Name: "assistant", Version: "1"}, nil)
 	session, err := client.Connect(t.Context(), &sdk.IOTransport{Reader: fromServer, Writer: toServer}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	call := func(tool string, input map[string]any) (first string, failed bool) {
+	call := func(tool string, input map[string]any) (first string, structured any, failed bool) {
 		t.Helper()
 		result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: input})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return result.Content[0].(*sdk.TextContent).Text, result.IsError
+		return result.Content[0].(*sdk.TextContent).Text, result.StructuredContent, result.IsError
 	}
-	text, failed := call("explain", map[string]any{"files": []string{log}})
+	text, structured, failed := call("explain", map[string]any{"files": []string{log}})
 	var s story.Story
 	if err := json.Unmarshal([]byte(text), &s); err != nil || failed || len(s.Runs) == 0 {
 		t.Errorf("%v, failed %t: %s", err, failed, text)
 	}
-	if text, failed = call("inventory", nil); !failed || !strings.Contains(text, "/nowhere") {
+	schematest.Open(t, "railhead-explain").HoldsValue(t, "the structured answer", structured)
+	for _, c := range []struct {
+		tool  string
+		input map[string]any
+		says  string
+	}{
+		{"inventory", nil, "/nowhere"},
+		{"explain", map[string]any{"files": []string{os.DevNull}}, "neither a file nor a folder"},
+		{"explain", map[string]any{"files": []string{"none.log"}}, "no such file"},
+		{"explain-check", map[string]any{"check": "memlok-limit"}, "did you mean memlock-limit?"},
+	} {
+		if text, _, failed = call(c.tool, c.input); !failed || !strings.Contains(text, c.says) {
+			t.Errorf("%s %v: failed %t: %s", c.tool, c.input, failed, text)
+		}
+	}
+	if text, structured, failed = call("explain-check", nil); failed || structured != nil ||
+		!strings.Contains(text, "memlock-limit") {
 		t.Errorf("failed %t: %s", failed, text)
 	}
 	if err := session.Close(); err != nil {

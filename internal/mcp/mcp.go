@@ -3,7 +3,9 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -12,8 +14,17 @@ import (
 	"github.com/railhead/railhead/internal/exit"
 )
 
-// Run runs a command line of railhead.
-type Run func(ctx context.Context, args ...string) Result
+// Program is what the tools use of railhead.
+type Program struct {
+	Version   string
+	Namespace string // if an input names none; "": that of the kubeconfig
+	// Run runs a command line.
+	Run func(ctx context.Context, args ...string) Result
+	// Schema returns the JSON schema of a command's output; nil: its output is text.
+	Schema func(command string) json.RawMessage
+	// CheckLog returns why a file or folder is no log.
+	CheckLog func(name string) error
+}
 
 // Result is what a command line printed, and how it ended.
 type Result struct {
@@ -22,42 +33,51 @@ type Result struct {
 }
 
 // Serve answers the messages of an assistant until it closes the transport.
-func Serve(ctx context.Context, transport mcp.Transport, version string, run Run) error {
-	return newServer(version, run).Run(ctx, transport)
-}
-
-func newServer(version string, run Run) *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "railhead", Title: "Railhead", Version: version},
+func Serve(ctx context.Context, transport mcp.Transport, p Program) error {
+	s := mcp.NewServer(&mcp.Implementation{Name: "railhead", Title: "Railhead", Version: p.Version},
 		&mcp.ServerOptions{Instructions: instructions})
 	for _, add := range tools {
-		add(s, run)
+		add(s, p)
 	}
-	return s
+	return s.Run(ctx, transport)
 }
 
-// tool returns what adds a tool. Its input makes the command line, or refuses.
-func tool[In interface{ args() ([]string, error) }](name, title, description string) func(*mcp.Server, Run) {
-	closed := false
-	t := &mcp.Tool{
-		Name: name, Title: title, Description: description,
-		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &closed},
-	}
-	return func(s *mcp.Server, run Run) {
+// tool returns a function that adds a tool. Its input makes the command line, or refuses.
+func tool[In interface {
+	args(p Program) ([]string, error)
+}](name, title, description string) func(*mcp.Server, Program) {
+	return func(s *mcp.Server, p Program) {
+		closed := false
+		t := &mcp.Tool{
+			Name: name, Title: title, Description: description,
+			Annotations: &mcp.ToolAnnotations{Title: title, ReadOnlyHint: true, OpenWorldHint: &closed},
+		}
+		schema := p.Schema(name)
+		if schema != nil {
+			t.OutputSchema = schema
+		}
 		mcp.AddTool(s, t, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
-			args, err := in.args()
+			args, err := in.args(p)
 			if err != nil {
 				return nil, nil, err
 			}
-			return answer(run(ctx, args...)), nil, nil
+			return answer(p.Run(ctx, args...), schema != nil), nil, nil
 		})
 	}
 }
 
 // answer returns the output of a command, and its messages with the meaning of the exit code. Only a command without
-// output has failed: a fault that it found is its answer.
-func answer(r Result) *mcp.CallToolResult {
+// output has failed: a fault that it found is its answer. Assistants that do not know structured content read the text.
+func answer(r Result, structured bool) *mcp.CallToolResult {
 	result := &mcp.CallToolResult{IsError: strings.TrimSpace(r.Out) == ""}
-	if !result.IsError {
+	if structured {
+		var compact bytes.Buffer // without the spaces, a third of the text
+		if result.IsError = json.Compact(&compact, []byte(r.Out)) != nil; !result.IsError {
+			r.Out = compact.String()
+			result.StructuredContent = json.RawMessage(r.Out)
+		}
+	}
+	if r.Out != "" && !result.IsError {
 		result.Content = append(result.Content, &mcp.TextContent{Text: r.Out})
 	}
 	ending := fmt.Sprintf("Exit status %d: %s", r.Code, meaning(r.Code))

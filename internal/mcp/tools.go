@@ -1,8 +1,10 @@
 package mcp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -13,7 +15,7 @@ when it does not. These tools read; none of them changes the cluster. Findings a
 with evidence and a fix; a fix is for the user to apply. "unknown" means not read: it is neither healthy nor a fault. To
 find out why a job is slow or fails, begin with doctor; use wire for a job that runs, and explain for its log.`
 
-var tools = []func(*mcp.Server, Run){
+var tools = []func(*mcp.Server, Program){
 	tool[clusterInput]("inventory", "What the cluster offers to RDMA jobs",
 		"Nodes with their GPUs and RDMA resources, network attachments, machine config pools, SR-IOV policies, "+
 			"security context constraints, and what is missing."),
@@ -36,8 +38,8 @@ type clusterInput struct {
 	Namespace string `json:"namespace,omitempty" jsonschema:"the attachments of this namespace only"`
 }
 
-func (in clusterInput) args() ([]string, error) {
-	return commandLine("inventory", in.Namespace)
+func (in clusterInput) args(p Program) ([]string, error) {
+	return commandLine("inventory", p.namespace(in.Namespace))
 }
 
 type jobInput struct {
@@ -45,8 +47,8 @@ type jobInput struct {
 	Namespace string `json:"namespace,omitempty" jsonschema:"default: that of the kubeconfig"`
 }
 
-func (in jobInput) args() ([]string, error) {
-	return commandLine("status", in.Namespace, in.Job)
+func (in jobInput) args(p Program) ([]string, error) {
+	return commandLine("status", p.namespace(in.Namespace), in.Job)
 }
 
 type doctorInput struct {
@@ -55,10 +57,10 @@ type doctorInput struct {
 	Logs      bool     `json:"logs,omitempty" jsonschema:"also read and explain the logs of the pods"`
 }
 
-func (in doctorInput) args() ([]string, error) {
-	args, err := commandLine("doctor", in.Namespace, in.Subjects...)
+func (in doctorInput) args(p Program) ([]string, error) {
+	args, err := commandLine("doctor", p.namespace(in.Namespace), in.Subjects...)
 	if in.Logs {
-		args = append(args, "--logs")
+		args = slices.Insert(args, 1, "--logs")
 	}
 	return args, errors.Join(err, noNode(in.Subjects))
 }
@@ -69,14 +71,14 @@ type wireInput struct {
 	Seconds   int      `json:"seconds,omitempty" jsonschema:"time between the two readings, 1 to 60; default 1"`
 }
 
-func (in wireInput) args() ([]string, error) {
-	args, err := commandLine("wire", in.Namespace, in.Subjects...)
+func (in wireInput) args(p Program) ([]string, error) {
+	args, err := commandLine("wire", p.namespace(in.Namespace), in.Subjects...)
 	const longest = 60
 	switch {
 	case in.Seconds < 0 || in.Seconds > longest:
 		err = errors.Join(err, fmt.Errorf("seconds is %d, but must be 1 to %d", in.Seconds, longest))
 	case in.Seconds > 0:
-		args = append(args, fmt.Sprintf("--every=%ds", in.Seconds))
+		args = slices.Insert(args, 1, fmt.Sprintf("--every=%ds", in.Seconds))
 	}
 	return args, errors.Join(err, noNode(in.Subjects))
 }
@@ -87,39 +89,49 @@ type explainInput struct {
 	Namespace string   `json:"namespace,omitempty" jsonschema:"namespace of the job"`
 }
 
-func (in explainInput) args() ([]string, error) {
+func (in explainInput) args(p Program) ([]string, error) {
+	namespace := p.namespace(in.Namespace)
 	switch {
 	case (in.Job == "") == (len(in.Files) == 0):
 		return nil, errors.New("name files, or a job with its namespace")
 	case in.Job == "":
-		return commandLine("explain", "", in.Files...)
-	case in.Namespace == "":
+		args, err := commandLine("explain", "", in.Files...)
+		for _, name := range in.Files {
+			err = errors.Join(err, p.CheckLog(name))
+		}
+		return args, err
+	case namespace == "":
 		return nil, errors.New("the logs of a job need its namespace")
 	}
-	return commandLine("explain", in.Namespace, in.Job)
+	return commandLine("explain", namespace, in.Job)
 }
 
 type checkInput struct {
 	Check string `json:"check,omitempty" jsonschema:"the ID of a check, such as memlock-limit"`
 }
 
-func (in checkInput) args() ([]string, error) {
+func (in checkInput) args(Program) ([]string, error) {
 	if in.Check == "" {
 		return []string{"explain-check"}, nil
 	}
-	return []string{"explain-check", in.Check}, areNames(in.Check)
+	return []string{"explain-check", "--", in.Check}, areNames(in.Check)
 }
 
-// commandLine returns the command line of a tool, whose output is JSON.
+func (p Program) namespace(named string) string { return cmp.Or(named, p.Namespace) }
+
+// commandLine returns the command line of a tool, whose output is JSON. Nothing after "--" is a flag.
 func commandLine(command, namespace string, names ...string) ([]string, error) {
-	args := append([]string{command, "-o", "json"}, names...)
+	args := []string{command, "--output=json"}
 	if namespace != "" {
 		args = append(args, "--namespace="+namespace)
+	}
+	if len(names) > 0 {
+		args = append(append(args, "--"), names...)
 	}
 	return args, areNames(names...)
 }
 
-// areNames refuses flags in place of names.
+// areNames refuses flags in place of names, and "-", the standard input.
 func areNames(names ...string) error {
 	for _, name := range names {
 		if name == "" || strings.HasPrefix(name, "-") {
@@ -132,7 +144,8 @@ func areNames(names ...string) error {
 // noNode refuses nodes, which only a privileged pod can examine.
 func noNode(subjects []string) error {
 	for _, s := range subjects {
-		if kind, _, _ := strings.Cut(s, "/"); strings.EqualFold(kind, "node") || strings.EqualFold(kind, "nodes") {
+		kind, _, named := strings.Cut(s, "/")
+		if named && slices.Contains([]string{"node", "nodes", "no"}, strings.ToLower(kind)) {
 			return fmt.Errorf("%s: a node is examined by a privileged pod, which these tools do not create; "+
 				"let the user run 'railhead doctor %s'", s, s)
 		}
