@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -97,18 +98,30 @@ func (a *app) inject(cmd *cobra.Command, j *jobFlags, file string) (i injection,
 	if i.text, i.before, err = a.readManifests(file, &i.options); err != nil {
 		return i, err
 	}
-	if i.client, _, err = a.connect(cmd.Context()); err != nil {
+	states, err := a.readForInject(cmd.Context(), &i)
+	switch {
+	case err != nil && j.compare:
+		return i, unknown(err)
+	case err != nil:
 		return i, err
 	}
-	states := map[string]cluster.State{}
+	return a.injected(i, states)
+}
+
+// readForInject reads the cluster for the namespaces of the manifests.
+func (a *app) readForInject(ctx context.Context, i *injection) (states map[string]cluster.State, err error) {
+	if i.client, _, err = a.connect(ctx); err != nil {
+		return nil, err
+	}
+	states = map[string]cluster.State{}
 	for _, ns := range i.options.Namespaces(i.before) {
 		there := i.options
 		there.Namespace = ns
-		if states[ns], err = readForJob(cmd.Context(), i.client, there); err != nil {
-			return i, err
+		if states[ns], err = readForJob(ctx, i.client, there); err != nil {
+			return nil, err
 		}
 	}
-	return a.injected(i, states)
+	return states, nil
 }
 
 // injected adds the rails to the manifests, and shows the findings.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
-	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/plan/manifests"
 	"github.com/railhead/railhead/internal/report"
@@ -23,7 +22,7 @@ func (a *app) checkInjected(ctx context.Context, i injection) error {
 			Detail:    true,
 		})
 		if err != nil {
-			return exit.Failed(err)
+			return unknown(err)
 		}
 		for _, m := range i.manifests {
 			if k, known := i.options.KindOf(m); known && manifests.Namespace(m, i.options.Namespace) == ns {

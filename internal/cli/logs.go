@@ -50,7 +50,7 @@ Exit status: 1 if a log is missing; 3 if the pods could not be read.`,
 func (a *app) logs(ctx context.Context, name string, f ranks.LogFlags) error {
 	j, err := a.readJob(ctx, name, cluster.Pods)
 	if err != nil {
-		return err
+		return readError(err)
 	}
 	all, err := j.pods()
 	if err != nil {
