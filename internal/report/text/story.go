@@ -71,6 +71,9 @@ func networkLine(n story.Network) string {
 		name = fmt.Sprintf("%s (%s)", n.Name, name)
 	}
 	switch {
+	case n.Transport == story.NoTransport && n.Kind == story.UnknownNetwork:
+		return n.Why
+	case n.Transport == story.NoTransport:
 	case n.Used == nil && name != string(story.UnknownNetwork):
 		name += ", not known whether it was used"
 	case n.Used != nil && *n.Used:

@@ -104,3 +104,15 @@ func TestNetworkLineWithoutLayer(t *testing.T) {
 		}
 	}
 }
+
+// TestNetworkLineOfOneNode: what one node does not need is not unknown.
+func TestNetworkLineOfOneNode(t *testing.T) {
+	for kind, want := range map[story.Kind]string{
+		story.Socket:         "Socket: one node",
+		story.UnknownNetwork: "one node",
+	} {
+		if got := networkLine(story.Network{Kind: kind, Transport: story.NoTransport, Why: "one node"}); got != want {
+			t.Errorf("want %q, got %q", want, got)
+		}
+	}
+}
