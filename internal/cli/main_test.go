@@ -101,6 +101,8 @@ func TestUsageHints(t *testing.T) {
 	for line, want := range map[string]string{
 		"setup clutser":                       `unknown command "clutser" for "railhead setup"; did you mean cluster?`,
 		"status":                              "NAME is missing: railhead status [KIND/]NAME [flags]",
+		"wire":                                "name a job, or pod/POD, or node/NODE: railhead wire NAME",
+		"wire h-kim --every 99ms":             "--every must be at least 100ms",
 		"status a b":                          `unexpected argument "b": railhead status [KIND/]NAME [flags]`,
 		"inventory a":                         `unexpected argument "a": railhead inventory [flags]`,
 		"deploy h-kim --pod-binary riscv64=x": "--pod-binary riscv64: the architecture must be amd64 or arm64",

@@ -45,7 +45,7 @@ command line is wrong; 3 if the queue pairs could not be read.`,
   railhead wire h-kim -n train --watch     again and again, until Ctrl-C
   railhead wire h-kim -n train --watch --save wire.json && railhead report wire.json -o wire.html
   railhead wire h-kim -n train -o json     for scripts`,
-		Args:              cobra.MinimumNArgs(1),
+		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
@@ -98,6 +98,9 @@ func (s Streams) showWire(format string, job wire.Job, again bool, live *report.
 
 // wireSubject returns what the arguments name.
 func wireSubject(args []string) (s bundle.Subject, err error) {
+	if len(args) == 0 {
+		return s, errors.New("name a job, or pod/POD, or node/NODE: railhead wire NAME")
+	}
 	for _, arg := range args {
 		if err := addSubject(&s, arg); err != nil {
 			return s, err

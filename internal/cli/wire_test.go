@@ -20,6 +20,7 @@ func TestWireSubject(t *testing.T) {
 		"a job on a node": {[]string{"llama", "node/gpu-0"}, false},
 		"a job and a pod": {[]string{"llama", "pod/a"}, false},
 		"two jobs":        {[]string{"llama", "other"}, false},
+		"nothing":         {nil, false},
 	} {
 		if _, err := wireSubject(c.args); (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
