@@ -49,7 +49,7 @@ func TestScoreOthers(t *testing.T) {
 				right++
 				continue
 			}
-			t.Logf("%s %s: %s: want %s, got %s", row[7], file, field.name, field.want, field.got)
+			t.Errorf("%s %s: %s: want %s, got %s", row[7], file, field.name, field.want, field.got)
 		}
 	}
 	t.Logf("%d of %d fields as in the index", right, all)
