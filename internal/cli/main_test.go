@@ -44,6 +44,8 @@ func TestExitCodes(t *testing.T) {
 		"status h-kim":                         exit.Unknown,
 		"logs h-kim":                           exit.Unknown,
 		"explain -n train h-kim":               exit.Unknown,
+		"wire h-kim --once":                    exit.Unknown,
+		"wire h-kim --once --watch":            exit.Usage,
 		"setup cluster --yes":                  exit.Fault,
 		"setup namespace train":                exit.Fault,
 		"setup rollback":                       exit.Fault,
@@ -106,6 +108,7 @@ func TestUsageHints(t *testing.T) {
 		"status a b":                          `unexpected argument "b": railhead status [KIND/]NAME [flags]`,
 		"inventory a":                         `unexpected argument "a": railhead inventory [flags]`,
 		"deploy h-kim --pod-binary riscv64=x": "--pod-binary riscv64: the architecture must be amd64 or arm64",
+		"wire h-kim --once --watch":           "[once watch]",
 	} {
 		if got := run(strings.Fields(line)...); !strings.Contains(got.err, want) {
 			t.Errorf("%s: %s", line, got.err)
