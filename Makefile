@@ -79,7 +79,7 @@ fuzz: ## fuzz every parser of foreign text for FUZZTIME (10s) each
 
 bench: build ## measure what railhead-pod costs a pod, and railhead on a cluster of 1000 nodes beside kubectl
 	go run ./tools/bench
-	go test -run '^$$' -bench BenchmarkInject ./internal/plan/job
+	go test -run '^$$' -bench BenchmarkInject ./internal/plan/job ./internal/webhook
 	cd lab && go run ./cmd/bench
 
 demo: ## show a training that hides on TCP, railhead-pod in a recorded pod, railhead on a real control plane; KEEP=1 leaves it up

@@ -26,8 +26,8 @@ func newMCP(a *app) *cobra.Command {
 		Short: "Let an assistant use the commands that change nothing",
 		Long: `mcp speaks the Model Context Protocol on standard input and output. It offers inventory, status, doctor,
 wire, explain and explain-check as tools, with the rights of the kubeconfig. No tool changes the cluster: those that
-would are not offered, and nodes, which need a privileged pod, are refused. As on the command line, doctor and wire run
-railhead-pod in the pods that they examine.`,
+would are not offered, and nodes, which need a privileged pod, are refused. As on the command line, doctor and wire
+run railhead-pod in the pods that they examine. A tool whose input names no namespace takes that of -n.`,
 		Example: `  railhead mcp --context prod             what an assistant starts
 
   {"mcpServers": {"railhead": {"command": "railhead", "args": ["mcp", "--context", "prod"]}}}`,

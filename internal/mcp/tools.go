@@ -11,9 +11,9 @@ import (
 )
 
 const instructions = `Railhead makes RDMA work for multi-node GPU training on Kubernetes and OpenShift, and says why
-when it does not. These tools read; none of them changes the cluster. Findings are sorted: the root cause is first, each
-with evidence and a fix; a fix is for the user to apply. "unknown" means not read: it is neither healthy nor a fault. To
-find out why a job is slow or fails, begin with doctor; use wire for a job that runs, and explain for its log.`
+when it does not. These tools read; none of them changes the cluster. Findings come root cause first, each with evidence
+and a fix; a fix is for the user to apply. "unknown" means not read: it is neither healthy nor a fault. To find out why
+a job is slow or fails, begin with doctor; use wire for a job that runs, and explain for its log.`
 
 var tools = []func(*mcp.Server, Program){
 	tool[clusterInput]("inventory", "What the cluster offers to RDMA jobs",
@@ -22,8 +22,8 @@ var tools = []func(*mcp.Server, Program){
 	tool[jobInput]("status", "State of a job",
 		"The pods of a job, why some do not run, and what the training command does."),
 	tool[doctorInput]("doctor", "Why RDMA does not work, with the fix",
-		"Examines the cluster and the pods of a job, named pods, or all pods of a namespace that ask for GPUs or "+
-			"RDMA. Reports the root cause first, with evidence and the fix."),
+		"Examines the cluster and the pods of a job, of named pods, or of all pods of a namespace that ask for GPUs "+
+			"or RDMA. Reports the root cause first, with evidence and the fix."),
 	tool[wireInput]("wire", "Whether a running job uses RDMA",
 		"Proves from the kernel's queue pairs what each process of a running job sends and receives over RDMA, and "+
 			"which connections are lost. Needs no log."),
@@ -52,7 +52,7 @@ func (in jobInput) args(p Program) ([]string, error) {
 }
 
 type doctorInput struct {
-	Subjects  []string `json:"subjects,omitempty" jsonschema:"a job ([KIND/]NAME) or pods (pod/NAME); default: all"`
+	Subjects  []string `json:"subjects,omitempty" jsonschema:"NAME or KIND/NAME of a job, or pods as pod/NAME; default: all"`
 	Namespace string   `json:"namespace,omitempty" jsonschema:"default: that of the kubeconfig"`
 	Logs      bool     `json:"logs,omitempty" jsonschema:"also read and explain the logs of the pods"`
 }

@@ -201,8 +201,8 @@ func orNull(s *jsonschema.Schema) *jsonschema.Schema {
 
 // notNull forbids null: a property that is left out when it is empty is never null.
 func notNull(s *jsonschema.Schema) *jsonschema.Schema {
-	if others := slices.DeleteFunc(slices.Clone(s.Types), func(t string) bool { return t == "null" }); len(others) == 1 {
-		s.Type, s.Types = others[0], nil
+	if len(s.Types) == 2 && s.Types[0] == "null" {
+		s.Type, s.Types = s.Types[1], nil
 	}
 	s.AnyOf = slices.DeleteFunc(s.AnyOf, func(s *jsonschema.Schema) bool { return s.Type == "null" })
 	if len(s.AnyOf) == 1 {

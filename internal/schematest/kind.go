@@ -20,7 +20,6 @@ func standard() map[reflect.Type]*jsonschema.Schema {
 	least := 0.0
 	return map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[time.Time]():       {Type: "string", Format: "date-time"},
-		reflect.TypeFor[json.RawMessage](): {},
 		reflect.TypeFor[netip.Addr]():      {Type: "string", Pattern: `^([0-9a-fA-F.:]+(%.+)?)?$`},
 		reflect.TypeFor[netip.Prefix]():    {Type: "string", Pattern: `^([0-9a-fA-F.:]+/[0-9]+)?$`},
 		reflect.TypeFor[check.Status]():    {Type: "string", Enum: statuses()},

@@ -66,8 +66,8 @@ func TestSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, sample := range o.Samples(t) {
-		p.HoldsValue(t, "a sample", sample)
+	for _, sample := range append(o.Samples(t), shape{SchemaVersion: 2, Word: yes}, shape{SchemaVersion: 2, Word: no}) {
+		p.HoldsValue(t, "a value", sample)
 	}
 	const least = `{"schemaVersion": 2, "word": "no", "status": "warn", "fact": null, "limit": "unlimited", "address": "",
 		"maybe": null, "list": null`
