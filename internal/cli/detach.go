@@ -18,8 +18,8 @@ import (
 const detachHelp = `
 A run of days: --detach leaves the command running in the pods, --attach shows it from anywhere and ends as launch does,
 and --stop stops it. Each pod keeps the last 24 to 32 MiB of its output and the exit code in /dev/shm until the next
-launch. Ctrl-C in --attach only detaches. While nobody is attached, nothing stops the other ranks when one fails:
-NCCL's own timeout ends them; an attached launch does as without --detach.
+launch. Ctrl-C in --attach only detaches. Without an attached launch, the other ranks continue when one fails, until
+NCCL's timeout ends them; an attached launch stops them.
 `
 
 type detachFlags struct {

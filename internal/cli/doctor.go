@@ -43,9 +43,9 @@ func newDoctor(a *app) *cobra.Command {
 		Short: "Find what keeps RDMA from working, root cause first, with the fix",
 		Long: `doctor examines the cluster and the pods of a job, of a namespace (-n, or that of the kubeconfig), or the
 named pods. It reports what is wrong in each pod, between pods and in the cluster: what was seen, what was expected
-and what to do. A job is any workload, whoever deployed it; of a namespace, doctor looks at all that ask for GPUs or
-RDMA devices, also if they have no pods. Consequences are listed under their cause. 'railhead explain-check ID' prints
-more about a check.
+and what to do. A job is any workload, however it was created. In a namespace, doctor examines every workload that
+requests GPUs or RDMA devices, even if it has no pods. Consequences are listed under their cause.
+'railhead explain-check ID' prints more about a check.
 
 doctor changes nothing in pods. If a pod has no railhead-pod, doctor copies it there and removes it again. It examines
 a node with a temporary privileged pod, or with an unprivileged one if that is refused. It removes the pod at the end,

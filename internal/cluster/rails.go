@@ -220,7 +220,7 @@ func (s State) noRail(n Network, r Rail) string {
 	case n.Broken != "":
 		return "its configuration cannot be read: " + n.Broken
 	case n.Resource == "":
-		return "no annotation k8s.v1.cni.cncf.io/resourceName: no device comes with it"
+		return "no annotation k8s.v1.cni.cncf.io/resourceName: it adds no device"
 	case not != "":
 		return n.Resource + " is not RDMA: " + not
 	case len(why) == 0:

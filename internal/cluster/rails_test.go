@@ -49,7 +49,7 @@ func TestRails(t *testing.T) {
 	}
 	s := State{Read: []Kind{Nodes, Networks}, Nodes: nodes, Networks: networks, SriovPolicies: []SriovPolicy{{Name: "plain", ResourceName: "plain"}}}
 	want := map[string]string{
-		"a-good": "", "b-unoffered": "no node offers openshift.io/b", "c-without": "no annotation k8s.v1.cni.cncf.io/resourceName: no device comes with it",
+		"a-good": "", "b-unoffered": "no node offers openshift.io/b", "c-without": "no annotation k8s.v1.cni.cncf.io/resourceName: it adds no device",
 		"d-broken": "its configuration cannot be read: invalid character", "e-bridge": "nothing says that bridge.network.kubevirt.io/br1 is RDMA",
 		"f-plain": "openshift.io/plain is not RDMA: SriovNetworkNodePolicy plain has isRdma: false, deviceType: netdevice",
 		"g-zero":  "0 of openshift.io/z on g1",

@@ -88,7 +88,7 @@ func (i *Input) decoderError(err error) error {
 	reason := fmt.Sprintf("cannot be decoded after byte %d: %v", i.raw.bytes, err)
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		reason = fmt.Sprintf("cut off after %d bytes; what came before was read", i.raw.bytes)
+		reason = fmt.Sprintf("cut off after %d bytes; the part before was read", i.raw.bytes)
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, zstd.ErrMagicMismatch):
 		reason = "other data follows the compressed data and was not read"
 	}

@@ -77,7 +77,7 @@ func TestLines(t *testing.T) {
 		"zstd":                {zstandard(two), twoLines, nil},
 		"zstd of two frames":  {zstandard("first\n") + zstandard(infoLine+"\n"), twoLines, nil},
 		"a gzip header that is cut off": {cut[:6], nil,
-			[]Skipped{{Reason: "gzip: cut off after 6 bytes; what came before was read"}}},
+			[]Skipped{{Reason: "gzip: cut off after 6 bytes; the part before was read"}}},
 		"gzip with other bytes behind": {gzipped(two) + "xxxxxxxxxxxxxxxx", twoLines,
 			[]Skipped{{Reason: "gzip: other data follows the compressed data and was not read"}}},
 		"colours": {"\x1b[36m(RayWorker pid=12)\x1b[0m \x1b[1;31m" + infoLine +
@@ -138,7 +138,7 @@ func TestLinesOfTruncatedFiles(t *testing.T) {
 			if len(lines) < 1000 || lines[999] != fmt.Sprintf("1000:%s 1000", infoLine) {
 				t.Errorf("%d lines: what came before the end was not read", len(lines))
 			}
-			want := []Skipped{{Reason: fmt.Sprintf("%s: cut off after %d bytes; what came before was read", name,
+			want := []Skipped{{Reason: fmt.Sprintf("%s: cut off after %d bytes; the part before was read", name,
 				len(in)*2/3)}}
 			if diff := cmp.Diff(want, reading.Skipped); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

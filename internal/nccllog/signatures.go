@@ -738,7 +738,7 @@ var frameworkSignatures = []Signature{
 		Example: "slurmstepd: error: *** STEP 1234.0 ON gpu-1 CANCELLED AT 2026-03-02T10:00:00 ***",
 	},
 	{ // coordination_service.cc of XLA: not the barrier with which a job begins
-		ID: "barrier", Kind: Listed, What: "some tasks did not come to a barrier in time",
+		ID: "barrier", Kind: Listed, What: "some tasks did not reach a barrier in time",
 		Class: Remote, Cause: "hang-timeout", Confidence: Likely,
 		Words: []string{"DEADLINE_EXCEEDED: Barrier timed out"}, Read: readBarrier,
 		Example: "XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Barrier_id: checkpoint_7. Timed out task " +

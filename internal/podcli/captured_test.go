@@ -35,7 +35,7 @@ var captured = map[string]struct {
 	"two NICs with igb VFs under Soft-RoCE, AMD IOMMU": {
 		archive: "lab/captures/sysfs-cap-amd-lab.tgz",
 		rails:   []string{"mlx5_0:1 vf0 10.0.0.1 GID 1", "mlx5_1:1 vf1 10.0.1.1 GID 1", "mlx5_2:1 vf2 10.0.2.1 GID 1"},
-		away:    []string{"mlx5_3:1 port 1 DOWN (Disabled)", "mlx5_pf physical function; virtual functions are used, and nothing says what was allocated"},
+		away:    []string{"mlx5_3:1 port 1 DOWN (Disabled)", "mlx5_pf physical function; virtual functions are used, and no source shows what was allocated"},
 		exit:    exit.Unknown,
 		said: []string{
 			"host: unknown uverbs-openable mlx5_pf:1", "host: unknown gid-usable mlx5_pf:1", "host: unknown memlock-limit pod",
@@ -45,7 +45,7 @@ var captured = map[string]struct {
 	"igb VFs under Soft-RoCE, Intel IOMMU": {
 		archive: "lab/captures/sysfs-cap-intel-stock.tgz",
 		rails:   []string{"rxe0:1 vf0 10.0.0.1 GID 1", "rxe1:1 vf1 10.0.1.1 GID 1"},
-		away:    []string{"rxe2 physical function; virtual functions are used, and nothing says what was allocated"},
+		away:    []string{"rxe2 physical function; virtual functions are used, and no source shows what was allocated"},
 		exit:    exit.Unknown,
 		said: []string{
 			"host: warn hardware-rdma rxe2:1", "host: unknown uverbs-openable rxe2:1", "host: unknown gid-usable rxe2:1",

@@ -61,7 +61,7 @@ func (j *judge) foreign(d host.Device) Rejected {
 		r.Reason = "physical function; the pod was given virtual functions"
 		if !j.restricted {
 			r.reason = besideVirtual
-			r.Reason = "physical function; virtual functions are used, and nothing says what was allocated"
+			r.Reason = "physical function; virtual functions are used, and no source shows what was allocated"
 		}
 		physfn.Got, physfn.Want = "absent", "a link to the PF"
 		r.Evidence = []check.Evidence{physfn}

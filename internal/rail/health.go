@@ -184,7 +184,8 @@ func (j *judge) unusedPhysical() {
 	}
 	j.conflict(check.Finding{
 		Check: DeviceAllocated, Status: check.Warn, Subject: check.Ref{Kind: check.Pod},
-		Summary: fmt.Sprintf("Railhead uses only %s (%s); %s would also work (%s), and nothing says what was allocated",
+		Summary: fmt.Sprintf("Railhead uses only %s (%s); %s would also work (%s), and no source shows what was "+
+			"allocated",
 			words.Count(len(used), "virtual function"), strings.Join(used, ", "),
 			words.Count(len(physical), "physical function"), strings.Join(physical, ", ")),
 		Evidence: []check.Evidence{

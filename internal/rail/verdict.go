@@ -128,7 +128,7 @@ func (r Resolution) wrongScope(f check.Finding, devices []string) check.Finding 
 	names := strings.Join(devices, ", ")
 	if r.Scope == Pod {
 		f.Summary = "no virtual function is usable here, but physical functions are (" + names +
-			"): nothing says what was allocated"
+			"): no source shows what was allocated"
 		f.Fix = useHostScope
 		return f
 	}

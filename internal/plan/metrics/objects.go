@@ -221,7 +221,7 @@ func podMonitor() unstructured.Unstructured {
 func (w writer) notes() []string {
 	notes := []string{
 		fmt.Sprintf("The pods share the network and see the processes of their node. They run as user %d without "+
-			"capabilities. Whoever reaches port %d of a node can read the metrics.", nobody, Port),
+			"capabilities. Anyone who reaches port %d of a node can read the metrics.", nobody, Port),
 	}
 	if labels := w.labels(); len(labels) > 0 {
 		notes = append(notes, "They run on nodes with one of the labels "+words.And(labels)+".")

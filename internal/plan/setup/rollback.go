@@ -154,7 +154,7 @@ func sccInUse(scc string, users []cluster.SCCGrant) check.Finding {
 	for _, u := range users {
 		place := cmp.Or(u.Namespace, everywhere)
 		places = append(places, place)
-		f.Evidence = append(f.Evidence, check.Observed(u.By+" in "+place, u.Subject+" may use it", "nobody")...)
+		f.Evidence = append(f.Evidence, check.Observed(u.By+" in "+place, u.Subject+" may use it", "no subject")...)
 	}
 	slices.Sort(places)
 	places = slices.Compact(places)

@@ -42,7 +42,7 @@ func checks() []check.Check[result] {
 		{ID: Fabric, Title: "no part of the fabric is slower than the rest, or than the gate", Run: slowParts},
 		{ID: Link, Title: "RDMA with host memory reaches the payload ceiling", Run: gaps(bench.WriteHost)},
 		{
-			ID: GPUDirect, Title: "RDMA with GPU memory reaches what host memory does",
+			ID: GPUDirect, Title: "RDMA with GPU memory is as fast as with host memory",
 			Needs: []check.ID{Link},
 			Run:   gaps(bench.WriteGPU),
 		},
@@ -56,7 +56,7 @@ func checks() []check.Check[result] {
 			Needs: []check.ID{Link, Fabric},
 			Run:   crossRails,
 		},
-		{ID: Transport, Title: "the all-reduce provably used the network that it was to use", Run: transports},
+		{ID: Transport, Title: "the all-reduce provably used the intended network", Run: transports},
 		{
 			ID: NCCL, Title: "NCCL's ring reaches what the rails carry",
 			Needs: []check.ID{Link, GPUDirect, Rails, Transport},

@@ -122,7 +122,7 @@ func plainShared(t *testing.T, p *controlplane.ControlPlane, a user) {
 	}
 	populate(t, p, shape.PlainShared(2))
 	a.does(t, "inventory").prints(t, "rdma_shared_device_a:63", "rdma-shared", "macvlan")
-	const why = "rdma-shared: no annotation k8s.v1.cni.cncf.io/resourceName: no device comes with it"
+	const why = "rdma-shared: no annotation k8s.v1.cni.cncf.io/resourceName: it adds no device"
 	a.ends(t, 1, "setup", "namespace", "shared", "--networks-from=default", "--yes").silent(t).says(t, "namespace default has no rail", "nothing was written")
 	a.ends(t, 1, deploy("job", "default")...).silent(t).says(t, "pods cannot get a rail: namespace default has no rail ("+why+")", "railhead deploy job -n default --mode tcp")
 	a.does(t, deploy("job", "default", "--mode=auto")...).silent(t).says(t, "Mode auto uses TCP: namespace default has no rail ("+why+")", "job: 2 of 2 pods ready")
