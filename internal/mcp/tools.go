@@ -11,9 +11,9 @@ import (
 )
 
 const instructions = `Railhead makes RDMA work for multi-node GPU training on Kubernetes and OpenShift, and says why
-when it does not. These tools read; none of them changes the cluster. Findings list the root cause first, each with evidence
-and a fix; a fix is for the user to apply. "unknown" means not read: it is neither healthy nor a fault. To find out why
-a job is slow or fails, begin with doctor; use wire for a job that runs, and explain for its log.`
+when it does not. These tools read; none of them changes the cluster. Findings list the root cause first, each with
+evidence and a fix; a fix is for the user to apply. "unknown" means not read: it is neither healthy nor a fault. To find
+out why a job is slow or fails, begin with doctor; use wire for a job that runs, and explain for its log.`
 
 var tools = []func(*mcp.Server, Program){
 	tool[clusterInput]("inventory", "What the cluster offers to RDMA jobs",

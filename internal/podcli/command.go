@@ -81,15 +81,17 @@ func (c *command) parse(args []string) ([]string, error) {
 }
 
 func (c *command) usage() string {
-	arguments := "[flags]"
-	if c.arguments != "" {
-		arguments = c.arguments + " [flags]"
-		if strings.Contains(c.arguments, "[flags]") {
-			arguments = c.arguments
-		}
+	return fmt.Sprintf("%s\n\nUsage:\n  %s\n\nExamples:\n%s\n\nFlags:\n%s",
+		c.long, c.usageLine(), c.example, c.flags.FlagUsages())
+}
+
+// usageLine returns the command with its arguments, as "railhead-pod install DIR [flags]".
+func (c *command) usageLine() string {
+	line := strings.TrimSpace(program + " " + c.name + " " + c.arguments)
+	if strings.Contains(c.arguments, "[flags]") {
+		return line
 	}
-	return fmt.Sprintf("%s\n\nUsage:\n  %s %s %s\n\nExamples:\n%s\n\nFlags:\n%s",
-		c.long, program, c.name, arguments, c.example, c.flags.FlagUsages())
+	return line + " [flags]"
 }
 
 // The help of the program itself.
