@@ -16,7 +16,7 @@ import (
 
 var (
 	shellBlock = regexp.MustCompile("(?s)```(?:sh|console)\n(.*?)```")
-	inlineCode = regexp.MustCompile("`(railhead [^`]+)`")
+	inlineCode = regexp.MustCompile("`(railhead [^`|\\\\]+)") // up to a pipe
 	ofRailhead = regexp.MustCompile(`(?:^|[|;&] *|\$ )(railhead [^|;&#>]+)`)
 )
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"flag"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -11,8 +10,6 @@ import (
 	"github.com/railhead/railhead/tools/reference"
 )
 
-var updatePages = flag.Bool("update", false, "write the command reference anew")
-
 // TestReference asserts that docs/reference/railhead has the help of every command.
 func TestReference(t *testing.T) {
 	const folder = "../../docs/reference/railhead"
@@ -20,7 +17,7 @@ func TestReference(t *testing.T) {
 	root := app.root("railhead")
 	root.InitDefaultCompletionCmd()
 	pages := reference.Pages(described(root))
-	if *updatePages {
+	if *updateGenerated {
 		if err := reference.Write(folder, pages); err != nil {
 			t.Fatal(err)
 		}

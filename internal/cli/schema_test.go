@@ -30,7 +30,7 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-var updateSchemas = flag.Bool("update", false, "rewrite docs/schemas from the Go types; read the difference as you read code")
+var updateGenerated = flag.Bool("update", false, "rewrite docs/schemas and docs/reference; read the difference as you read code")
 
 // outputs are the JSON that commands print or save, with the types that they encode.
 var outputs = []schematest.Output{
@@ -59,7 +59,7 @@ func TestSchemas(t *testing.T) {
 	}
 	walk((&app{flags: &kube.Flags{}}).root("railhead"))
 	for _, o := range outputs {
-		o.Compare(t, *updateSchemas)
+		o.Compare(t, *updateGenerated)
 		schema := schematest.Open(t, o.Name())
 		for _, sample := range o.Samples(t) {
 			schema.HoldsValue(t, "a sample of "+o.Command, sample)
