@@ -6,7 +6,7 @@ BUILD     = CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w -X 
 GOLANGCI  = go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: build dist test test-local test-openshift test-workloads test-lab lab race lint fuzz bench demo pictures check fmt clean help
+.PHONY: build release release-check push test test-local test-openshift test-workloads test-lab lab race lint fuzz bench demo pictures check fmt clean help
 
 build: bin/railhead-pod bin/railhead ## both programs, static and stripped, in bin; railhead for this machine or for GOOS and GOARCH
 
@@ -24,21 +24,39 @@ embedded: # railhead-pod for every architecture of pods, where railhead embeds i
 	done
 
 PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
-SBOM      = go tool -modfile=tools/sbom/go.mod cyclonedx-gomod app -json -noserial
+SBOM      = go tool -modfile=tools/sbom/go.mod cyclonedx-gomod bin -json -noserial -std -version '$(VERSION)'
 SAME      = sed -e '/^    "timestamp":/d' -e '/^    "tools": \[/,/^    \],/d' # what differs from one run or machine to the next
 
-dist: SHELL = bash
-dist: .SHELLFLAGS = -e -o pipefail -c
-dist: embedded ## everything to publish, in dist: both programs for every platform, SBOMs and checksums; the same bytes each time
-	rm -rf dist && mkdir dist
-	cp bin/railhead-pod-linux-* dist
-	@set -e; for platform in $(PLATFORMS); do \
-		os=$${platform%/*} arch=$${platform#*/}; echo "railhead for $$platform"; \
-		GOOS=$$os GOARCH=$$arch $(BUILD) -o dist/railhead-$$os-$$arch$$([ $$os = windows ] && echo .exe) ./cmd/railhead; \
+COMMIT    = $(shell git describe --match= --always --abbrev=40 --dirty 2>/dev/null)
+DIST      = $(CURDIR)/dist
+RELEASE   = go run -C tools/release . $(1) --root $(CURDIR) --version '$(VERSION)' --commit '$(COMMIT)'
+release: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
+
+release: SHELL = bash
+release: .SHELLFLAGS = -e -o pipefail -c
+release: ## everything to publish, in dist, for VERSION=v1.2.3: the same commit gives the same bytes (docs/install.md)
+	$(call RELEASE,check)
+	$(MAKE) --no-print-directory embedded VERSION='$(VERSION)'
+	rm -rf '$(DIST)' bin/release && mkdir -p '$(DIST)'
+	@for platform in $(PLATFORMS); do \
+		os=$${platform%/*} arch=$${platform#*/} into=bin/release/$$os-$$arch; echo "railhead for $$platform"; \
+		GOOS=$$os GOARCH=$$arch $(BUILD) -o $$into/railhead$$(if [ $$os = windows ]; then echo .exe; fi) ./cmd/railhead; \
+		if [ $$os = linux ]; then cp bin/railhead-pod-linux-$$arch $$into/railhead-pod; fi; \
 	done
-	$(SBOM) -main cmd/railhead . | $(SAME) > dist/railhead.cdx.json
-	$(SBOM) -main cmd/railhead-pod . | $(SAME) > dist/railhead-pod.cdx.json
-	cd dist && sha256sum * > SHA256SUMS
+	@for program in bin/release/*/*; do \
+		platform=$$(basename $$(dirname $$program)) name=$$(basename $$program .exe); \
+		$(SBOM) $$program | $(SAME) > '$(DIST)'/$${name}_$(VERSION:v%=%)_$${platform/-/_}.cdx.json; \
+	done
+	$(call RELEASE,pack) --programs $(CURDIR)/bin/release --out '$(DIST)'
+
+release-check: ## make the release VERSION twice, compare every byte, and install it in each way that this machine can
+	$(MAKE) --no-print-directory release VERSION='$(VERSION)'
+	$(MAKE) --no-print-directory release VERSION='$(VERSION)' DIST=$(CURDIR)/bin/release-again
+	diff -r dist bin/release-again
+	cd tools/release && RELEASE_DIST='$(DIST)' RELEASE_VERSION='$(VERSION)' go test -count=1 -v ./...
+
+push: ## upload the image of release VERSION in dist to a registry: IMAGE=registry.example/railhead
+	go run -C tools/release . push --archive '$(DIST)/railhead_$(VERSION:v%=%)_image.tar' --to '$(IMAGE):$(VERSION)'
 
 test: test-local ## vet and test everything, also on a real control plane, which is built once (about 10 minutes) and then kept
 	cd lab && go vet ./... && go test -timeout 40m ./...
@@ -67,6 +85,7 @@ lint: ## run golangci-lint, whose version tools/lint/go.mod pins
 	$(GOLANGCI) run ./...
 	cd lab && $(GOLANGCI) run ./...
 	cd tools/pictures && $(GOLANGCI) run ./...
+	cd tools/release && $(GOLANGCI) run ./...
 
 fuzz: ## fuzz every parser of foreign text for FUZZTIME (10s) each
 	@set -e; for package in $$(go list ./...); do \

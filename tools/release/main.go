@@ -1,0 +1,75 @@
+// Command release packs the programs that make built into everything that a release publishes.
+//
+//	release check --version v1.2.3 --commit HASH
+//	release pack  --version v1.2.3 --commit HASH --programs DIR --out DIR
+//	release push  --archive FILE --to REGISTRY/NAME:TAG
+//
+// The same programs give the same bytes: every time in the files is that of $SOURCE_DATE_EPOCH.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"time"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("which command: check, pack or push?")
+	}
+	var r release
+	flags := flag.NewFlagSet("release "+args[0], flag.ExitOnError)
+	flags.StringVar(&r.version, "version", "", "version, such as v1.2.3")
+	flags.StringVar(&r.commit, "commit", "", "hash of the commit, with -dirty if the files differ from it")
+	flags.StringVar(&r.home, "home", "https://github.com/railhead/railhead", "`URL` of the repository")
+	flags.StringVar(&r.image, "image", "ghcr.io/railhead/railhead", "`name` of the image in its registry")
+	flags.StringVar(&r.root, "root", ".", "`folder` of the repository")
+	programs := flags.String("programs", "", "`folder` with a folder of programs for each platform, such as linux-amd64")
+	out := flags.String("out", "dist", "`folder` for what is published")
+	archive := flags.String("archive", "", "`file` with the image, as pack wrote it")
+	to := flags.String("to", "", "`reference` to push the image to")
+	if err := flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	switch args[0] {
+	case "check":
+		return r.check()
+	case "pack":
+		return packAt(r, *programs, *out)
+	case "push":
+		return push(*archive, *to)
+	}
+	return fmt.Errorf("unknown command %q: check, pack or push", args[0])
+}
+
+func packAt(r release, programs, out string) error {
+	if runtime.GOOS != "linux" {
+		return errors.New("a release is made on Linux, where railhead-pod runs: it is asked for its help")
+	}
+	if err := r.check(); err != nil {
+		return err
+	}
+	seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64)
+	if err != nil {
+		return fmt.Errorf("SOURCE_DATE_EPOCH must be the time of the commit in seconds: %w", err)
+	}
+	r.at = time.Unix(seconds, 0).UTC()
+	if err := r.readPrograms(programs); err != nil {
+		return err
+	}
+	if r.documents, err = documents(r.root, r.home+"/blob/"+r.version+"/", r.platforms); err != nil {
+		return err
+	}
+	return r.pack(out)
+}
