@@ -52,7 +52,7 @@ func (in jobInput) args(p Program) ([]string, error) {
 }
 
 type doctorInput struct {
-	Subjects  []string `json:"subjects,omitempty" jsonschema:"NAME or KIND/NAME of a job, or pods as pod/NAME; default: all"`
+	Subjects  []string `json:"subjects,omitempty" jsonschema:"a job, [KIND/]NAME, or pods, pod/NAME; default: all"`
 	Namespace string   `json:"namespace,omitempty" jsonschema:"default: that of the kubeconfig"`
 	Logs      bool     `json:"logs,omitempty" jsonschema:"also read and explain the logs of the pods"`
 }

@@ -104,8 +104,9 @@ func text(help string) string {
 }
 
 var (
-	// code matches the words of a help text that are code: 'railhead launch', --mode, NCCL_DEBUG=INFO, ib_write_bw, /dev/shm.
-	code    = regexp.MustCompile(`'([^'\n]+)'|(--[a-z][a-z-]*\w|\b[A-Z]+=\w+|\b\w+_[\w*]+(?:=[\w,]*\w)?|(?:^|\s)~?/[\w/.~*-]*\w)`)
+	// code matches code in a help text: 'railhead launch', --mode, NCCL_DEBUG=INFO, ib_write_bw, /dev/shm.
+	code = regexp.MustCompile(`'([^'\n]+)'|(--[a-z][a-z-]*\w|\b[A-Z]+=\w+|\b\w+_[\w*]+(?:=[\w,]*\w)?|` +
+		`(?:^|\s)~?/[\w/.~*-]*\w)`)
 	special = regexp.MustCompile("[*_<`\\[]")
 )
 

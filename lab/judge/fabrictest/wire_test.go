@@ -75,7 +75,7 @@ func (s site) proves(t *testing.T, x measuring, job, ns string, from int, to str
 	const script = `hca=${NCCL_IB_HCA#=}; hca=${hca%%%%:*}
 run() { timeout -s KILL 120 env %s "$@"; }
 if [ $NODE_RANK != %d ]; then run >&2; exit; fi
-until run %s; do sleep 1; done > /tmp/measured &
+until run %s; do sleep 1; done > /tmp/measured 2>&1 &
 for try in $(seq 60); do /railhead/bin/railhead-pod wire --every 300ms > /dev/null && break; done
 /railhead/bin/railhead-pod wire --every 4s -o json > /tmp/moving
 wait
@@ -99,7 +99,7 @@ echo $hca; echo PART; cat /tmp/measured; echo PART; cat /tmp/moving; echo PART; 
 		t.Fatal(err)
 	}
 	if moving.Proof != wire.RDMA || len(moving.Usages) != 1 {
-		t.Fatalf("while %s sends: %+v", x.name, moving)
+		t.Fatalf("while %s sends: %+v; it prints %s", x.name, moving, parts[1])
 	}
 	u := moving.Usages[0]
 	if u.Device != strings.TrimSpace(parts[0]) || !strings.HasPrefix(u.Program, x.name) || u.Active != 1 {
