@@ -11,48 +11,69 @@ import (
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/tools/chromium"
 )
 
 // TestBrowser opens the pages from files, like mail attachments.
 func TestBrowser(t *testing.T) {
-	b := newChromium(t)
+	b := chromium.New(t)
 	for name, p := range pages(t) {
 		t.Run(name, func(t *testing.T) {
-			b.t = t
+			b.T = t
 			file := written(t, name, p)
 			for _, scheme := range []string{"light", "dark"} {
-				b.look(1280, 900, "screen", scheme)
-				b.open("file://" + file)
+				b.Look(1280, 900, "screen", scheme)
+				open(b, "file://"+file)
 				quietly(t, b, file)
-				b.shoot(name + "-" + scheme)
+				shoot(b, name+"-"+scheme)
 			}
 			const empty = `.filter((chart) => !chart.querySelector("svg, canvas")).length`
-			if left := b.eval(`[...document.querySelectorAll(".chart")]` + empty); left != "0" {
+			if left := b.Eval(`[...document.querySelectorAll(".chart")]` + empty); left != "0" {
 				t.Errorf("%s charts are not drawn", left)
 			}
-			if wide := b.eval(`document.documentElement.scrollWidth`); wide != "1280" {
+			if wide := b.Eval(`document.documentElement.scrollWidth`); wide != "1280" {
 				t.Errorf("the page is %s wide in a window of 1280", wide)
 			}
-			b.look(390, 900, "screen", "light")
+			b.Look(390, 900, "screen", "light")
 			const charts = `[...document.querySelectorAll(":is(section, .motions > div) > .chart > div:first-child")]`
-			b.waitFor(charts + `.every((chart) => chart.clientWidth <= 390)`)
-			if wide := b.eval(`document.documentElement.scrollWidth`); wide != "390" {
+			b.WaitFor(charts + `.every((chart) => chart.clientWidth <= 390)`)
+			if wide := b.Eval(`document.documentElement.scrollWidth`); wide != "390" {
 				t.Errorf("the page is %s wide on a phone of 390", wide)
 			}
-			b.shoot(name + "-phone")
+			shoot(b, name+"-phone")
 		})
 	}
 }
 
+// open loads a page and waits until its charts are drawn.
+func open(b *chromium.Browser, url string) {
+	b.T.Helper()
+	b.Open(url)
+	b.WaitFor(
+		`document.documentElement.dataset.drawn === "yes" || document.getElementById("trouble")?.hidden === false`,
+	)
+	if trouble := b.Eval(`document.getElementById("trouble").textContent`); trouble != `""` {
+		b.T.Error(trouble)
+	}
+}
+
+// shoot saves a screenshot of the whole page if -keep is set.
+func shoot(b *chromium.Browser, name string) {
+	b.T.Helper()
+	if *keep != "" {
+		b.Shoot(*keep + "/" + name + ".png")
+	}
+}
+
 // quietly fails if the page requested anything but itself, or if the console has errors.
-func quietly(t *testing.T, b *chromium, file string) {
+func quietly(t *testing.T, b *chromium.Browser, file string) {
 	t.Helper()
-	for _, url := range b.asked {
+	for _, url := range b.Asked {
 		if url != "file://"+file && !strings.HasPrefix(url, "data:") {
 			t.Errorf("the page asks for %s", url)
 		}
 	}
-	for _, said := range b.said {
+	for _, said := range b.Said {
 		t.Errorf("on the console: %s", said)
 	}
 }
@@ -71,29 +92,29 @@ func TestBrowserHuge(t *testing.T) {
 	if about.Size() > 5_000_000 {
 		t.Errorf("%d bytes, want at most 5,000,000", about.Size())
 	}
-	b := newChromium(t)
-	b.look(1280, 900, "screen", "light")
-	b.open("file://" + file)
+	b := chromium.New(t)
+	b.Look(1280, 900, "screen", "light")
+	open(b, "file://"+file)
 	quietly(t, b, file)
-	paint, err := strconv.ParseFloat(b.eval(`performance.getEntriesByName("first-contentful-paint")[0].startTime`), 64)
+	paint, err := strconv.ParseFloat(b.Eval(`performance.getEntriesByName("first-contentful-paint")[0].startTime`), 64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := b.eval(`performance.now()`)
+	all := b.Eval(`performance.now()`)
 	t.Logf("%d bytes, first paint after %.0f ms, all drawn before %s ms", about.Size(), paint, all)
 	if paint > 2000 {
 		t.Errorf("first paint after %.0f ms, want at most 2000", paint)
 	}
-	b.shoot("1024-pods-light")
-	b.eval(`document.querySelectorAll(".mark-button")[1].click()`)
-	if said := b.eval(`document.querySelector(".readout").textContent`); !strings.Contains(
+	shoot(b, "1024-pods-light")
+	b.Eval(`document.querySelectorAll(".mark-button")[1].click()`)
+	if said := b.Eval(`document.querySelector(".readout").textContent`); !strings.Contains(
 		said,
 		"h-kim-33 to h-kim-907 on rail rail6",
 	) {
 		t.Errorf("the map does not show the bad cable: %s", said)
 	}
 	quietly(t, b, file)
-	b.shoot("1024-pods-closer")
+	shoot(b, "1024-pods-closer")
 }
 
 // A page that a server renews shows the new result and keeps the selections of the reader.
@@ -119,11 +140,11 @@ func TestBrowserLive(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	b := newChromium(t)
+	b := chromium.New(t)
 	defer server.CloseClientConnections()
-	b.look(1280, 900, "screen", "light")
-	b.open(server.URL + "/")
-	b.eval(`{
+	b.Look(1280, 900, "screen", "light")
+	open(b, server.URL+"/")
+	b.Eval(`{
 		const choice = document.getElementById("ladder-choice");
 		choice.value = 1;
 		choice.onchange();
@@ -131,7 +152,7 @@ func TestBrowserLive(t *testing.T) {
 	}`)
 	now = withLadders(simulated(4, 2, slowNIC(1, 0, 0.3)))
 	events <- "1"
-	b.waitFor(`document.querySelectorAll(".mark-button").length === 1 && document.querySelector(".map svg")`)
+	b.WaitFor(`document.querySelectorAll(".mark-button").length === 1 && document.querySelector(".map svg")`)
 	for expression, want := range map[string]string{
 		`document.getElementById("ladder-choice").value`: `"1"`,
 		`document.querySelector("#ladder details").open`: "true",
@@ -142,17 +163,17 @@ func TestBrowserLive(t *testing.T) {
 		`[...drawn.keys()].every((element) => element.isConnected)`:       "true",
 		`[...drawn.values()].every((p) => p.chart && !p.chart._disposed)`: "true",
 	} {
-		if got := b.eval(expression); got != want {
+		if got := b.Eval(expression); got != want {
 			t.Errorf("%s is %s, want %s", expression, got, want)
 		}
 	}
-	for _, url := range b.asked {
+	for _, url := range b.Asked {
 		if !strings.HasPrefix(url, server.URL) && !strings.HasPrefix(url, "data:") {
 			t.Errorf("the page asks for %s", url)
 		}
 	}
-	if len(b.said) > 0 {
-		t.Errorf("on the console: %s", b.said)
+	if len(b.Said) > 0 {
+		t.Errorf("on the console: %s", b.Said)
 	}
 }
 
@@ -176,30 +197,30 @@ func TestBrowserForeign(t *testing.T) {
 			Fix:     &check.Fix{Text: evil, Commands: []string{evil}},
 		},
 	}
-	b := newChromium(t)
-	b.look(1280, 900, "screen", "light")
+	b := chromium.New(t)
+	b.Look(1280, 900, "screen", "light")
 	file := written(t, "foreign", FromBench(r, evil))
-	b.open("file://" + file)
-	b.eval(`for (const p of drawn.values())
+	open(b, "file://"+file)
+	b.Eval(`for (const p of drawn.values())
 		for (let i = 0; i < 8; i++) p.chart.dispatchAction({ type: "showTip", seriesIndex: 0, dataIndex: i })`)
-	b.waitFor(`[...document.querySelectorAll(".chart > div + div")].some((tip) => tip.textContent.includes("onerror"))`)
+	b.WaitFor(`[...document.querySelectorAll(".chart > div + div")].some((tip) => tip.textContent.includes("onerror"))`)
 	quietly(t, b, file)
-	if made := b.eval(`document.querySelectorAll("img").length`); made != "0" {
+	if made := b.Eval(`document.querySelectorAll("img").length`); made != "0" {
 		t.Errorf("%s images were created from names", made)
 	}
 }
 
 // Printed charts fit the width of the paper and have light colours.
 func TestBrowserPrint(t *testing.T) {
-	b := newChromium(t)
-	b.look(1280, 900, "screen", "dark")
-	b.open("file://" + written(t, "print", pages(t)["4-pods"]))
-	b.look(1280, 900, "print", "dark")
-	b.waitFor(`[...document.querySelectorAll(".chart > div:first-child")].every((d) => d.clientWidth <= 650)`)
-	if paper := b.eval(`getComputedStyle(document.body).backgroundColor`); paper != `"rgb(255, 255, 255)"` {
+	b := chromium.New(t)
+	b.Look(1280, 900, "screen", "dark")
+	open(b, "file://"+written(t, "print", pages(t)["4-pods"]))
+	b.Look(1280, 900, "print", "dark")
+	b.WaitFor(`[...document.querySelectorAll(".chart > div:first-child")].every((d) => d.clientWidth <= 650)`)
+	if paper := b.Eval(`getComputedStyle(document.body).backgroundColor`); paper != `"rgb(255, 255, 255)"` {
 		t.Errorf("paper is %s", paper)
 	}
-	if left := b.eval(`document.querySelectorAll(".chart canvas").length`); left != "0" {
+	if left := b.Eval(`document.querySelectorAll(".chart canvas").length`); left != "0" {
 		t.Errorf("%s charts are printed as pixels", left)
 	}
 }

@@ -1,4 +1,5 @@
-package html
+// Package chromium controls a headless browser, for tests of pages.
+package chromium
 
 import (
 	"bufio"
@@ -12,16 +13,16 @@ import (
 	"time"
 )
 
-// chromium is a headless browser, controlled by the DevTools protocol over a pipe.
-type chromium struct {
-	t      *testing.T
-	to     io.Writer
-	from   *bufio.Reader
-	last   int
-	page   string   // session
-	events []event  // that came while answers were waited for
-	asked  []string // URLs that the page requested
-	said   []string // errors and warnings on the console, and violations of the policy
+// Browser is a headless browser, controlled by the DevTools protocol over a pipe.
+type Browser struct {
+	T     *testing.T
+	Asked []string // URLs that the page requested
+	Said  []string // errors and warnings on the console, and violations of the policy
+
+	to   io.Writer
+	from *bufio.Reader
+	last int
+	page string // session
 }
 
 type event struct {
@@ -33,8 +34,8 @@ type event struct {
 	Error     *struct{ Message string }
 }
 
-// newChromium starts a browser. It skips the test if none is installed.
-func newChromium(t *testing.T) *chromium {
+// New starts a browser. It skips the test if none is installed.
+func New(t *testing.T) *Browser {
 	t.Helper()
 	program := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
@@ -64,7 +65,7 @@ func newChromium(t *testing.T) *chromium {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	b := &chromium{t: t, to: toBrowser[1], from: bufio.NewReaderSize(toUs[0], 1<<20)}
+	b := &Browser{T: t, to: toBrowser[1], from: bufio.NewReaderSize(toUs[0], 1<<20)}
 	patience := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() })
 	t.Cleanup(func() {
 		patience.Stop()
@@ -92,11 +93,11 @@ func pipe(t *testing.T) [2]*os.File {
 	return [2]*os.File{r, w}
 }
 
-func (b *chromium) do(method string, params map[string]any) { b.call(b.page, method, params, nil) }
+func (b *Browser) do(method string, params map[string]any) { b.call(b.page, method, params, nil) }
 
 // call waits for the answer and records the events before it.
-func (b *chromium) call(session, method string, params map[string]any, result any) {
-	b.t.Helper()
+func (b *Browser) call(session, method string, params map[string]any, result any) {
+	b.T.Helper()
 	b.last++
 	message, err := json.Marshal(map[string]any{"id": b.last, "method": method, "params": params, "sessionId": session})
 	if session == "" {
@@ -106,7 +107,7 @@ func (b *chromium) call(session, method string, params map[string]any, result an
 		_, err = b.to.Write(append(message, 0))
 	}
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	for {
 		e := b.next()
@@ -115,69 +116,63 @@ func (b *chromium) call(session, method string, params map[string]any, result an
 			continue
 		}
 		if e.Error != nil {
-			b.t.Fatalf("%s: %s", method, e.Error.Message)
+			b.T.Fatalf("%s: %s", method, e.Error.Message)
 		}
 		if result != nil {
 			if err := json.Unmarshal(e.Result, result); err != nil {
-				b.t.Fatal(err)
+				b.T.Fatal(err)
 			}
 		}
 		return
 	}
 }
 
-func (b *chromium) next() event {
-	b.t.Helper()
+func (b *Browser) next() event {
+	b.T.Helper()
 	text, err := b.from.ReadBytes(0)
 	if err != nil {
-		b.t.Fatalf("chromium exited: %v", err)
+		b.T.Fatalf("chromium exited: %v", err)
 	}
 	var e event
 	if err := json.Unmarshal(text[:len(text)-1], &e); err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	return e
 }
 
-func (b *chromium) note(e event) {
+func (b *Browser) note(e event) {
 	switch e.Method {
 	case "Network.requestWillBeSent":
 		var p struct{ Request struct{ URL string } }
 		_ = json.Unmarshal(e.Params, &p)
-		b.asked = append(b.asked, p.Request.URL)
+		b.Asked = append(b.Asked, p.Request.URL)
 	case "Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown":
-		b.said = append(b.said, string(e.Params))
+		b.Said = append(b.Said, string(e.Params))
 	}
-	b.events = append(b.events, e)
 }
 
-// open loads a page and waits until its charts are drawn.
-func (b *chromium) open(url string) {
-	b.t.Helper()
-	b.asked, b.said, b.events = nil, nil, nil
+// Open loads a page and waits until it is loaded.
+func (b *Browser) Open(url string) {
+	b.T.Helper()
+	b.Asked, b.Said = nil, nil
 	b.do("Page.navigate", map[string]any{"url": url})
-	b.waitFor(
-		`document.documentElement.dataset.drawn === "yes" || document.getElementById("trouble")?.hidden === false`,
-	)
-	if trouble := b.eval(`document.getElementById("trouble").textContent`); trouble != `""` {
-		b.t.Error(trouble)
-	}
+	b.WaitFor(`document.readyState === "complete"`)
 }
 
-// waitFor waits until an expression is true, frame by frame.
-func (b *chromium) waitFor(expression string) {
-	b.t.Helper()
+// WaitFor waits until an expression is true, frame by frame.
+func (b *Browser) WaitFor(expression string) {
+	b.T.Helper()
 	deadline := time.Now().Add(30 * time.Second)
-	for b.eval(fmt.Sprintf(`new Promise((done) => setTimeout(() => done(Boolean(%s)), 20))`, expression)) != "true" {
+	for b.Eval(fmt.Sprintf(`new Promise((done) => setTimeout(() => done(Boolean(%s)), 20))`, expression)) != "true" {
 		if time.Now().After(deadline) {
-			b.t.Fatalf("%s is not true after 30 s; console: %s", expression, strings.Join(b.said, "\n"))
+			b.T.Fatalf("%s is not true after 30 s; console: %s", expression, strings.Join(b.Said, "\n"))
 		}
 	}
 }
 
-// eval returns the value of an expression as JSON.
-func (b *chromium) eval(expression string) string {
-	b.t.Helper()
+// Eval returns the value of an expression as JSON.
+func (b *Browser) Eval(expression string) string {
+	b.T.Helper()
 	var answer struct {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails *struct{ Text string }
@@ -189,13 +184,13 @@ func (b *chromium) eval(expression string) string {
 		&answer,
 	)
 	if answer.ExceptionDetails != nil {
-		b.t.Fatalf("%s: %s", expression, answer.ExceptionDetails.Text)
+		b.T.Fatalf("%s: %s", expression, answer.ExceptionDetails.Text)
 	}
 	return string(answer.Result.Value)
 }
 
-// look sets the size of the window and the appearance: light, dark or print.
-func (b *chromium) look(width, height int, media, scheme string) {
+// Look sets the size of the window and the appearance: light, dark or print.
+func (b *Browser) Look(width, height int, media, scheme string) {
 	b.do(
 		"Emulation.setDeviceMetricsOverride",
 		map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false},
@@ -209,14 +204,12 @@ func (b *chromium) look(width, height int, media, scheme string) {
 	)
 }
 
-// shoot saves a screenshot of the whole page if -keep is set.
-func (b *chromium) shoot(name string) {
-	if *keep == "" {
-		return
-	}
+// Shoot saves a screenshot of the whole page in a file.
+func (b *Browser) Shoot(file string) {
+	b.T.Helper()
 	var shot struct{ Data []byte }
 	b.call(b.page, "Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true}, &shot)
-	if err := os.WriteFile(*keep+"/"+name+".png", shot.Data, 0o644); err != nil {
-		b.t.Fatal(err)
+	if err := os.WriteFile(file, shot.Data, 0o644); err != nil {
+		b.T.Fatal(err)
 	}
 }
