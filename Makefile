@@ -6,7 +6,8 @@ BUILD     = CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w -X 
 GOLANGCI  = go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: build release release-check push test test-local test-openshift test-workloads test-lab lab race lint fuzz bench demo pictures check fmt clean help
+.PHONY: build release release-check push test test-local test-openshift test-workloads test-lab lab race lint fuzz bench demo \
+	pictures site site-check check fmt clean help
 
 build: bin/railhead-pod bin/railhead ## both programs, static and stripped, in bin; railhead for this machine or for GOOS and GOARCH
 
@@ -107,13 +108,19 @@ demo: ## show a training that hides on TCP, railhead-pod in a recorded pod, rail
 pictures: build ## make the pictures of the documentation, in docs/pictures; needs Chromium. LAB=1: those of the lab
 	go -C tools/pictures run . $(if $(LAB),-lab)
 
+site: ## build the documentation as a site, in build/site; it needs no server
+	go run ./tools/site -version $(VERSION)
+
+site-check: ## test the site: its links, and in Chromium its search, widths, colours and requests
+	go test ./tools/site ./tools/reference ./docs
+
 check: fmt lint race ## all that a change must pass: format, lint, race tests with the architecture law
 
 fmt: ## fail when gofmt would change a file
 	@files=$$(gofmt -l .); test -z "$$files" || { echo "run gofmt -w on:" >&2; echo "$$files" >&2; exit 1; }
 
 clean: ## remove what was built
-	rm -rf bin dist internal/podbinary/bin/*.gz
+	rm -rf bin dist build/site internal/podbinary/bin/*.gz
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -26,7 +26,9 @@ func documents(root, base string, platforms []platform) ([]file, error) {
 	}
 	linked, err := linkedLicences(root, platforms)
 	return []file{
-		{"LICENSE", 0o644, licence}, {"LICENSES-OF-MODULES", 0o644, linked}, {"README.md", 0o644, absoluteLinks(page, base)},
+		{"LICENSE", 0o644, licence},
+		{"LICENSES-OF-MODULES", 0o644, linked},
+		{"README.md", 0o644, absoluteLinks(page, base)},
 	}, err
 }
 
@@ -65,7 +67,8 @@ func linkedLicences(root string, platforms []platform) ([]byte, error) {
 		return nil, err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "The programs are compiled by %s and contain the Go standard library and these modules.\n", compiler)
+	const begin = "The programs are compiled by %s and contain the Go standard library and these modules.\n"
+	fmt.Fprintf(&b, begin, compiler)
 	if err := appendLicences(&b, "The Go standard library", standard[0]); err != nil {
 		return nil, err
 	}
@@ -102,7 +105,8 @@ func appendLicences(b *strings.Builder, title, folder string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(b, "\n%s\n%s: %s\n\n%s\n", strings.Repeat("=", 80), title, e.Name(), strings.TrimSpace(string(text)))
+		line := strings.Repeat("=", 80)
+		fmt.Fprintf(b, "\n%s\n%s: %s\n\n%s\n", line, title, e.Name(), strings.TrimSpace(string(text)))
 		found = true
 	}
 	if !found {

@@ -26,7 +26,7 @@ import (
 // user runs the programs where the pod names no other: it has no name and owns nothing.
 const user = "65532:65532"
 
-// writeImage writes the image for all architectures as an OCI layout in one tar file, as skopeo, podman and ctr read it.
+// writeImage writes the image for all architectures as an OCI layout in one tar file, for skopeo, podman and ctr.
 func (r release) writeImage(out string) error {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, p := range r.linux() {

@@ -35,7 +35,7 @@ func run(args []string) error {
 	flags.StringVar(&r.home, "home", "https://github.com/railhead/railhead", "`URL` of the repository")
 	flags.StringVar(&r.image, "image", "ghcr.io/railhead/railhead", "`name` of the image in its registry")
 	flags.StringVar(&r.root, "root", ".", "`folder` of the repository")
-	programs := flags.String("programs", "", "`folder` with a folder of programs for each platform, such as linux-amd64")
+	programs := flags.String("programs", "", "`folder` with one folder of programs for each platform: linux-amd64")
 	out := flags.String("out", "dist", "`folder` for what is published")
 	archive := flags.String("archive", "", "`file` with the image, as pack wrote it")
 	to := flags.String("to", "", "`reference` to push the image to")

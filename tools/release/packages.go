@@ -65,9 +65,9 @@ func (r release) writePackages(out string, p platform) error {
 	return nil
 }
 
-// installed returns what a package installs, from files that it writes to folder.
-func (r release) installed(folder string, p platform, format string) (files.Contents, error) {
-	places := map[string][]file{"/usr/bin/": p.programs}
+// completions returns the files for shells by the folder in which a package of a format installs them.
+func (r release) completions(format string) map[string][]file {
+	places := map[string][]file{}
 	for _, f := range r.shell {
 		switch {
 		case f.name == "railhead.bash":
@@ -82,6 +82,13 @@ func (r release) installed(folder string, p platform, format string) (files.Cont
 			places["/usr/bin/"] = append(places["/usr/bin/"], f)
 		}
 	}
+	return places
+}
+
+// installed returns the contents of a package, from files that it writes to folder.
+func (r release) installed(folder string, p platform, format string) (files.Contents, error) {
+	places := r.completions(format)
+	places["/usr/bin/"] = append(places["/usr/bin/"], p.programs...)
 	for _, f := range r.manual {
 		var packed bytes.Buffer
 		err := writeGzip(&packed, func(w io.Writer) error { _, err := w.Write(f.data); return err })

@@ -115,7 +115,8 @@ func (r release) writeRecords(out string, sums map[string]string) error {
 // sumOf returns the digest of a published file: a manifest never names a file that is not there.
 func sumOf(sums map[string]string, name string) (string, error) {
 	if sums[name] == "" {
-		return "", fmt.Errorf("%q was not packed: there are %s", name, strings.Join(slices.Sorted(maps.Keys(sums)), ", "))
+		packed := strings.Join(slices.Sorted(maps.Keys(sums)), ", ")
+		return "", fmt.Errorf("%q was not packed: there are %s", name, packed)
 	}
 	return sums[name], nil
 }

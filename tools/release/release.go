@@ -57,7 +57,8 @@ func (r release) check() error {
 		return fmt.Errorf("commit %q: want the 40 digits of a commit; a release is made from a git checkout", r.commit)
 	}
 	if dirty && v.Prerelease() == "" {
-		return fmt.Errorf("the files differ from commit %s: commit them, or try with a pre-release such as %s-try", hash, r.version)
+		return fmt.Errorf("the files differ from commit %s: commit them, or try with a pre-release such as %s-try",
+			hash, r.version)
 	}
 	return nil
 }
