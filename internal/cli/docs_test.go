@@ -74,7 +74,9 @@ func parses(line string) error {
 	line, _, _ = strings.Cut(line, " -- ")
 	line = strings.NewReplacer("'", "", `"`, "", "...", "", "[", "", "]", "", "\\", "").Replace(line)
 	app := &app{version: "devel", flags: &kube.Flags{}}
-	command, args, err := app.root("railhead").Find(strings.Fields(line)[1:])
+	root := app.root("railhead")
+	root.InitDefaultCompletionCmd()
+	command, args, err := root.Find(strings.Fields(line)[1:])
 	if err != nil {
 		return err
 	}

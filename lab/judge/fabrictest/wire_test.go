@@ -232,8 +232,14 @@ func (s site) readsOnNodes(t *testing.T, ns string) {
 	if refused.code != int(exit.Unknown) {
 		t.Errorf("it ends with %d", refused.code)
 	}
-	onNodes := s.does(t, "wire", "node/"+nodes[0], "node/"+nodes[1], "-n", ns, "--every=5s", "--timeout=1m",
-		"--probe-image="+image.PerfImage, "--pod-binary=amd64="+s.podBinary, "-o", "json")
+	var onNodes said
+	for range 5 { // until the programs have connected, which takes them a while on a busy host
+		onNodes = s.railhead(t, "wire", "node/"+nodes[0], "node/"+nodes[1], "-n", ns, "--every=5s", "--timeout=1m",
+			"--probe-image="+image.PerfImage, "--pod-binary=amd64="+s.podBinary, "-o", "json")
+		if onNodes.code == int(exit.OK) {
+			break
+		}
+	}
 	var job wire.Job
 	if err := json.Unmarshal([]byte(onNodes.out), &job); err != nil {
 		t.Fatal(err)
