@@ -105,8 +105,8 @@ bench: build ## measure what railhead-pod costs a pod, and railhead on a cluster
 demo: ## show a training that hides on TCP, railhead-pod in a recorded pod, railhead on a real control plane; KEEP=1 leaves it up
 	@./tools/demo.sh $(if $(KEEP),--keep)
 
-pictures: build ## make the pictures of the documentation, in docs/pictures; needs Chromium. LAB=1: those of the lab
-	go -C tools/pictures run . $(if $(LAB),-lab)
+pictures: build ## make the pictures of the documentation, in docs/pictures; needs Chromium
+	go -C tools/pictures run .
 
 site: ## build the documentation as a site, in build/site; it needs no server
 	go run ./tools/site -version $(VERSION)
