@@ -17,7 +17,8 @@ import (
 )
 
 // Delete returns the plan that deletes the objects that `deploy` created for a job, and the ConfigMaps of railhead-pod
-// if no other job of the namespace needs them.
+// if no other job of the namespace needs them. Whatever an object leads to is deleted before it, and the ConfigMaps
+// before the job's last object: otherwise nothing would lead to them after an interruption.
 func Delete(s cluster.State, name, namespace string) (plan.Plan, []check.Finding) {
 	if !s.Knows(cluster.Objects) {
 		return plan.Plan{}, plan.Unreadable(s, cluster.Objects)
@@ -27,14 +28,16 @@ func Delete(s cluster.State, name, namespace string) (plan.Plan, []check.Finding
 		return plan.Plan{}, []check.Finding{noJob(s, name, namespace)}
 	}
 	step := plan.Step{ID: "delete", Done: Gone(name, namespace), Watch: []cluster.Kind{cluster.Pods}}
-	for _, o := range own {
-		step.Changes = append(step.Changes, plan.Deletion(o, "created by deploy for "+name))
+	for i, o := range own {
 		for _, template := range claimTemplatesOf(o.Fields, name) {
 			step.Changes = append(step.Changes, deleteTemplate(namespace, template))
 		}
-	}
-	for _, o := range unneeded(s, name, namespace) {
-		step.Changes = append(step.Changes, plan.Deletion(o, "contains railhead-pod, which no other job needs"))
+		if i == len(own)-1 {
+			for _, part := range unneeded(s, name, namespace) {
+				step.Changes = append(step.Changes, plan.Deletion(part, "contains railhead-pod, which no other job needs"))
+			}
+		}
+		step.Changes = append(step.Changes, plan.Deletion(o, "created by deploy for "+name))
 	}
 	step.Title = fmt.Sprintf("Delete %s of %s", words.Count(len(step.Changes), "object"), name)
 	p := plan.Plan{Title: fmt.Sprintf("Delete %s in namespace %s", name, namespace), Steps: []plan.Step{step}}

@@ -64,25 +64,16 @@ func TestDeleteJob(t *testing.T) {
 		}
 		return s
 	}
+	withProgram := slices.Insert(slices.Clone(own), 2, "delete ConfigMap train/"+program)
 	for name, c := range map[string]struct {
 		s    cluster.State
 		want []string
 	}{
-		"the last job": {
-			deployed(t, "h-kim"),
-			append(slices.Clone(own), "delete ConfigMap train/"+program),
-		},
+		"the last job":                   {deployed(t, "h-kim"), withProgram},
 		"another job needs railhead-pod": {deployed(t, "h-kim", "other"), own},
 		"an injected manifest needs it":  {labelled(plan.LabelInstance, "my-deployment"), own},
 		"the namespace keeps it":         {labelled(delivery.LabelKeep, "true"), own},
-		"an object with an owner": {
-			withObject(deployed(t, "h-kim"), child),
-			append(slices.Clone(own), "delete ConfigMap train/"+program),
-		},
-		"after a failed delete": {
-			withoutStatefulSet(deployed(t, "h-kim"), "h-kim"),
-			append(slices.Clone(own[1:]), "delete ConfigMap train/"+program),
-		},
+		"an object with an owner":        {withObject(deployed(t, "h-kim"), child), withProgram},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, findings := Delete(c.s, "h-kim", "train")
@@ -98,12 +89,38 @@ func withObject(s cluster.State, o cluster.Object) cluster.State {
 	return s
 }
 
-// withoutStatefulSet returns a cluster without the StatefulSet of a job.
-func withoutStatefulSet(s cluster.State, name string) cluster.State {
-	s.Objects = slices.DeleteFunc(s.Objects, func(o cluster.Object) bool {
-		return o.Kind == "StatefulSet" && o.Name == name
-	})
-	return s
+// TestDeleteInterrupted: a deletion that ends after any of its changes is completed by the next one.
+func TestDeleteInterrupted(t *testing.T) {
+	claims := deployed(t, "h-kim")
+	for i, o := range claims.Objects {
+		if o.Kind == "StatefulSet" {
+			claims.Objects[i].Fields["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)["resourceClaims"] =
+				[]any{map[string]any{"name": "rails", "resourceClaimTemplateName": "h-kim-rails-1"}}
+		}
+	}
+	for name, s := range map[string]cluster.State{"rails by attachments": deployed(t, "h-kim"), "rails by claims": claims} {
+		t.Run(name, func(t *testing.T) {
+			p, _ := Delete(s, "h-kim", "train")
+			all := p.Changes()
+			for n := 1; n < len(all); n++ {
+				s := s
+				s.Objects = slices.DeleteFunc(slices.Clone(s.Objects), func(o cluster.Object) bool {
+					return slices.ContainsFunc(all[:n], func(c plan.Change) bool {
+						return c.Object.GetKind() == o.Kind && c.Object.GetNamespace() == o.Namespace && c.Object.GetName() == o.Name
+					})
+				})
+				rest, _ := Delete(s, "h-kim", "train")
+				if diff := cmp.Diff(changed(p)[n:], without(changed(rest), changed(p)[:n])); diff != "" {
+					t.Errorf("after %q (-want +got):\n%s", changed(p)[:n], diff)
+				}
+			}
+		})
+	}
+}
+
+// without returns the texts that are not among others.
+func without(texts, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return slices.Contains(others, text) })
 }
 
 func TestDeleteMissingJob(t *testing.T) {
