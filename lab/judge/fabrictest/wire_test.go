@@ -206,7 +206,7 @@ spec:
     - -c
     - >-
       hca=${NCCL_IB_HCA#=}; hca=${hca%%%%:*};
-      until ib_send_bw -e -d $hca -x $NCCL_IB_GID_INDEX -s 65536 -D 3600 -F %[3]s; do sleep 1; done
+      until ib_send_bw -e -N -d $hca -x $NCCL_IB_GID_INDEX -s 65536 -n 100000 -F %[3]s; do sleep 1; done
 `
 
 // readsOnNodes wants pods that may not read their queue pairs to be unknown, and the way over their nodes to prove
