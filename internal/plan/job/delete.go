@@ -34,7 +34,8 @@ func Delete(s cluster.State, name, namespace string) (plan.Plan, []check.Finding
 		}
 		if i == len(own)-1 {
 			for _, part := range unneeded(s, name, namespace) {
-				step.Changes = append(step.Changes, plan.Deletion(part, "contains railhead-pod, which no other job needs"))
+				why := "contains railhead-pod, which no other job needs"
+				step.Changes = append(step.Changes, plan.Deletion(part, why))
 			}
 		}
 		step.Changes = append(step.Changes, plan.Deletion(o, "created by deploy for "+name))
