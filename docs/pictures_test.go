@@ -31,12 +31,11 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// scenes are those that tools/pictures makes pictures of.
+// scenes has the scenes of tools/pictures.
 type scenes struct {
 	Terminals []struct {
 		Name     string
 		Columns  int
-		Live     bool
 		Files    map[string]string
 		Commands []string
 	}
@@ -63,9 +62,6 @@ func readScenes(t *testing.T) scenes {
 // TestTerminals: the programs still print what the pictures of terminals show.
 func TestTerminals(t *testing.T) {
 	for _, scene := range readScenes(t).Terminals {
-		if scene.Live { // needs a lab
-			continue
-		}
 		t.Run(scene.Name, func(t *testing.T) {
 			dir := t.TempDir()
 			place(t, dir, scene.Files)

@@ -203,7 +203,7 @@ func archiveOfMachines(t *testing.T) string {
 	return file
 }
 
-// recordedMotion is what the recorded machines send and receive: each for itself, and all of them.
+// recordedMotion returns the traffic of the recorded machines: of each, and of all together.
 func recordedMotion(t *testing.T) (jobs []wire.Job, series wire.Series) {
 	t.Helper()
 	var members []wire.Member

@@ -14,7 +14,7 @@ import (
 	"github.com/railhead/railhead/internal/exit"
 )
 
-// Program is what the tools use of railhead.
+// Program runs the commands of railhead for the tools.
 type Program struct {
 	Version   string
 	Namespace string // if an input names none; "": that of the kubeconfig

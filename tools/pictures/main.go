@@ -1,8 +1,7 @@
 // Pictures records the program in terminals and its pages in Chromium, for the documentation.
 //
-//	go run .                                  all pictures of docs/pictures/scenes.json but those of a lab
+//	go run .                                  all pictures of docs/pictures/scenes.json
 //	go run . explain-tcp report-topology      two of them
-//	go run . -lab                             those of a lab
 //	go run . -record NAME -title T COMMAND    any command, such as one on a running lab
 package main
 
@@ -37,7 +36,6 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("pictures", flag.ExitOnError)
-	lab := flags.Bool("lab", false, "make the pictures of a lab")
 	record := flags.String("record", "", "record the command of the arguments to the picture of this `name`")
 	title := flags.String("title", "", "title of -record")
 	if err := flags.Parse(args); err != nil {
@@ -57,11 +55,8 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	made, err := all.write(ctx, func(name string, live bool) bool {
-		if flags.NArg() > 0 {
-			return slices.Contains(flags.Args(), name)
-		}
-		return live == *lab
+	made, err := all.write(ctx, func(name string) bool {
+		return flags.NArg() == 0 || slices.Contains(flags.Args(), name)
 	})
 	if err == nil && made < max(flags.NArg(), 1) {
 		err = fmt.Errorf("%d pictures made: docs/pictures/scenes.json has no others of these names", made)

@@ -16,7 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// width is that of the window, in CSS pixels.
+// width of the window, in CSS pixels.
 const width = 1120
 
 // drawn is true when the page has drawn its charts.

@@ -23,7 +23,7 @@ type terminal struct {
 	Columns  int               `json:"columns"`
 	Rows     int               `json:"rows"`   // most rows to show, 0: all. The last ones stay
 	Played   bool              `json:"played"` // the picture moves, once
-	Live     bool              `json:"live"`   // commands of a lab: run in the repository, shown at their own speed
+	Live     bool              `json:"-"`      // run in the repository, shown at the speed of the commands
 	Files    map[string]string `json:"files"`  // files of the commands, the source of each by its name
 	Commands []string          `json:"commands"`
 }
@@ -46,9 +46,9 @@ func readScenes(file string) (scenes, error) {
 }
 
 // write makes the pictures that are wanted, and counts them.
-func (all scenes) write(ctx context.Context, wanted func(name string, live bool) bool) (made int, err error) {
+func (all scenes) write(ctx context.Context, wanted func(name string) bool) (made int, err error) {
 	for _, t := range all.Terminals {
-		if !wanted(t.Name, t.Live) {
+		if !wanted(t.Name) {
 			continue
 		}
 		if err := t.write(ctx); err != nil {
@@ -57,7 +57,7 @@ func (all scenes) write(ctx context.Context, wanted func(name string, live bool)
 		made++
 	}
 	for _, p := range all.Pages {
-		if !wanted(p.Name, false) {
+		if !wanted(p.Name) {
 			continue
 		}
 		if err := p.write(ctx); err != nil {

@@ -16,7 +16,7 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// view is what the template of a page shows.
+// view holds the values for the template of a page.
 type view struct {
 	Title, Version  string
 	Class           string // of the page, for its style: home, reference or none

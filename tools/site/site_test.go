@@ -137,7 +137,7 @@ func report(t *testing.T, broken []string) {
 	}
 }
 
-// document is what a page of the site offers and needs.
+// document has the anchors of a page of the site, and the files and pages that it needs.
 type document struct {
 	ids          map[string]bool
 	links, loads []string

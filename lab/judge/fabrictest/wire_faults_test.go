@@ -195,7 +195,7 @@ func connectionLines(t *testing.T, job wire.Job) string {
 	}), "; ")
 }
 
-// wireReading is what both machines showed at the same time, and what is said of them as pods of one job.
+// wireReading has both machines, read at the same time, and the answers about them as pods of one job.
 type wireReading struct {
 	machines []rules.Machine
 	job      wire.Job
