@@ -451,14 +451,14 @@ func TestLaunchWithoutReader(t *testing.T) {
 	rankstest.WaitGone(t, tr.ID)
 }
 
-// TestScriptsInOtherShells runs one launch with the shells that images have.
+// TestScriptsInOtherShells runs one launch with the shells that images have as sh.
 func TestScriptsInOtherShells(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "train.sh")
 	if err := os.WriteFile(file, []byte("echo here\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, shell := range [][]string{{"sh"}, {"bash"}, {"dash"}, {"busybox", "sh"}, {"mksh"}, {"zsh"}} {
+	for _, shell := range [][]string{{"sh"}, {"bash"}, {"dash"}, {"busybox", "sh"}, {"mksh"}, {"zsh", "--emulate", "sh"}} {
 		t.Run(shell[0], func(t *testing.T) {
 			t.Parallel()
 			path, err := exec.LookPath(shell[0])
