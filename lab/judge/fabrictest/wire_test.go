@@ -185,9 +185,9 @@ const noNetlink = `{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["
   "action": "SCMP_ACT_ERRNO", "errnoRet": 13,
   "args": [{"index": 0, "value": 16, "op": "SCMP_CMP_EQ"}, {"index": 2, "value": 20, "op": "SCMP_CMP_EQ"}]}]}`
 
-// sends is a pod of a node that sends by RDMA until it is deleted, or receives. It sleeps while it waits: an emulated
-// machine has no processor to spare. The profile of seccomp needs the SCC privileged, which the administrator has.
-const sends = `---
+// onRails is a pod of a node with rails that runs a command of bash. The profile of seccomp needs the SCC privileged,
+// which the administrator has.
+const onRails = `---
 apiVersion: v1
 kind: Pod
 metadata: {name: %[1]s, labels: {app: own}}
@@ -196,21 +196,24 @@ spec:
   hostname: %[1]s
   subdomain: own
   nodeSelector: {kubernetes.io/hostname: %[2]s}
-  securityContext: {seccompProfile: {type: Localhost, localhostProfile: no-netlink.json}}
+  securityContext: {seccompProfile: %[3]s}
   containers:
   - name: train
     image: ` + image.PerfImage + `
     imagePullPolicy: IfNotPresent
-    command:
-    - bash
-    - -c
-    - >-
-      hca=${NCCL_IB_HCA#=}; hca=${hca%%%%:*};
-      until ib_send_bw -e -N -d $hca -x $NCCL_IB_GID_INDEX -s 65536 -n 100000 -F %[3]s; do sleep 1; done
+    command: [bash, -c, '%[4]s']
 `
 
-// readsOnNodes wants pods that may not read their queue pairs to be unknown, and the way over their nodes to prove
-// what they move.
+// sends returns a command that sends over the first rail of a pod to another one until it is deleted; "": that receives.
+// It sleeps while it waits: an emulated machine has no processor to spare.
+func sends(to string) string {
+	return `hca=${NCCL_IB_HCA#=}; hca=${hca%%:*}; ` +
+		`until ib_send_bw -e -N -d $hca -x $NCCL_IB_GID_INDEX -s 65536 -n 100000 -F ` + to + `; do sleep 1; done`
+}
+
+// readsOnNodes wants a pod that may not read its queue pairs to be unknown, and the way over the nodes to prove what
+// pods move. The pods that send have no such profile: without RDMA netlink libibverbs does not know a Soft-RoCE device
+// whose name is a card's.
 func (s site) readsOnNodes(t *testing.T, ns string) {
 	t.Helper()
 	var nodes []string
@@ -219,15 +222,20 @@ func (s site) readsOnNodes(t *testing.T, ns string) {
 		script(t, m, "mkdir -p /var/lib/kubelet/seccomp && cat > /var/lib/kubelet/seccomp/no-netlink.json <<'EOF'\n"+
 			noNetlink+"\nEOF")
 	}
-	const service = "apiVersion: v1\nkind: Service\nmetadata: {name: own}\n" +
-		"spec: {clusterIP: None, publishNotReadyAddresses: true, selector: {app: own}}\n"
-	s.runs(t, ns, service+fmt.Sprintf(sends, "receiver", nodes[1], "")+
-		fmt.Sprintf(sends, "sender", nodes[0], "receiver.own"),
+	const (
+		service = "apiVersion: v1\nkind: Service\nmetadata: {name: own}\n" +
+			"spec: {clusterIP: None, publishNotReadyAddresses: true, selector: {app: own}}\n"
+		usual     = "{type: RuntimeDefault}"
+		forbidden = "{type: Localhost, localhostProfile: no-netlink.json}"
+	)
+	s.runs(t, ns, service+fmt.Sprintf(onRails, "receiver", nodes[1], usual, sends(""))+
+		fmt.Sprintf(onRails, "sender", nodes[0], usual, sends("receiver.own"))+
+		fmt.Sprintf(onRails, "refused", nodes[0], forbidden, "sleep 3600"),
 		"--memlock=ipc-lock", "--service-account=railhead-sa")
-	until(t, "both pods run", func() bool { return len(s.pods(t, ns, corev1.PodRunning)) == 2 })
+	until(t, "the pods run", func() bool { return len(s.pods(t, ns, corev1.PodRunning)) == 3 })
 	defer s.slowsFirstRail(t, nodes[0])() // or the programs leave no processor to those who look
-	refused := s.railhead(t, "wire", "pod/sender", "pod/receiver", "-n", ns)
-	refused.says(t, "not read: pod/"+ns+"/sender: permission denied", "railhead wire node/"+nodes[1]+" node/"+nodes[0],
+	refused := s.railhead(t, "wire", "pod/refused", "-n", ns)
+	refused.says(t, "not read: pod/"+ns+"/refused: permission denied", "railhead wire node/"+nodes[0],
 		"unknown: the queue pairs could not be read: permission denied")
 	if refused.code != int(exit.Unknown) {
 		t.Errorf("it ends with %d", refused.code)
