@@ -167,7 +167,17 @@ func rightsOf(t *testing.T, lines ...string) []plan.Right {
 	return slices.SortedFunc(maps.Keys(s.used), func(a, b plan.Right) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// check reports rights that no rule grants, and rules that no right needs.
+// executable returns a program to send to nodes: railhead carries railhead-pod only after "make build".
+func executable(t *testing.T) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// checkRules reports rights that no rule grants, and rules that no right needs.
 func checkRules(t *testing.T, rules []rbacv1.PolicyRule, rights []plan.Right) {
 	t.Helper()
 	needed := map[int]bool{}
@@ -242,9 +252,11 @@ func TestAdministratorRights(t *testing.T) {
 	rules := slices.Concat(published(t, "reader.yaml", "railhead-reader"),
 		published(t, "administrator.yaml", "railhead-administrator"))
 	const dry = " --dry-run=client"
+	program := " --pod-binary=amd64=" + executable(t)
 	used := rightsOf(t, "inventory", "setup cluster"+dry, "setup namespace train --users ml-team"+dry,
 		"setup webhook --image x"+dry, "setup metrics --image x"+dry, "setup rollback"+dry,
-		"setup rollback namespace train"+dry, "doctor node/gpu-0", "doctor node/gpu-0 --probe-image x -n train")
+		"setup rollback namespace train"+dry, "doctor node/gpu-0"+program,
+		"doctor node/gpu-0 --probe-image x -n train"+program)
 	used = append(used, planned(t, "setup/testdata/*.yaml", "webhook/testdata/*.yaml", "metrics/testdata/*.yaml",
 		"namespace/testdata/*/*.yaml", "namespace/testdata/*.yaml", "probe/testdata/*.yaml")...)
 	used = append(used,
