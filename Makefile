@@ -7,7 +7,7 @@ GOLANGCI  = go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
 .PHONY: build release release-check push test test-local test-openshift test-workloads test-lab lab race lint fuzz bench demo \
-	pictures site site-check check fmt clean help
+	pictures site site-check check vulncheck fmt clean help
 
 build: bin/railhead-pod bin/railhead ## both programs, static and stripped, in bin; railhead for this machine or for GOOS and GOARCH
 
@@ -65,6 +65,7 @@ test: test-local ## vet and test everything, also on a real control plane, which
 test-local: ## vet and test what needs no control plane
 	go vet ./...
 	go test -timeout 10m ./...
+	cd tools/vuln && go vet ./... && go test -count=1 ./... # a cached result would not see a change of the script
 
 test-openshift: ## test railhead again where the JobSet controller and the network-resources-injector run, too
 	cd lab && go vet -tags openshift ./... && go test -tags openshift -timeout 60m ./controlplane/full/... ./judge/e2e/...
@@ -87,6 +88,10 @@ lint: ## run golangci-lint, whose version tools/lint/go.mod pins
 	cd lab && $(GOLANGCI) run ./...
 	cd tools/pictures && $(GOLANGCI) run ./...
 	cd tools/release && $(GOLANGCI) run ./...
+	cd tools/vuln && $(GOLANGCI) run ./...
+
+vulncheck: ## look for known vulnerabilities in what the programs call; needs vuln.go.dev, or VULNDB=file:///path
+	tools/vuln/vulncheck.sh
 
 fuzz: ## fuzz every parser of foreign text for FUZZTIME (10s) each
 	@set -e; for package in $$(go list ./...); do \
