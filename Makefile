@@ -6,7 +6,7 @@ BUILD     = CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w -X 
 GOLANGCI  = go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: build release release-check push test test-local test-openshift test-workloads test-lab lab race lint fuzz bench demo \
+.PHONY: build release release-check licenses push test test-local test-openshift test-workloads test-lab lab race lint fuzz bench demo \
 	pictures site site-check check vulncheck fmt clean help
 
 build: bin/railhead-pod bin/railhead ## both programs, static and stripped, in bin; railhead for this machine or for GOOS and GOARCH
@@ -56,6 +56,9 @@ release-check: ## make the release VERSION twice, compare every byte, and instal
 	diff -r dist bin/release-again
 	cd tools/release && RELEASE_DIST='$(DIST)' RELEASE_VERSION='$(VERSION)' go test -count=1 -v ./...
 
+licenses: ## refuse a module of the programs whose licence is not in the list of tools/release, as a release does
+	$(call RELEASE,licenses) --platforms '$(PLATFORMS)'
+
 push: ## upload the image of release VERSION in dist to a registry: IMAGE=registry.example/railhead
 	go run -C tools/release . push --archive '$(DIST)/railhead_$(VERSION:v%=%)_image.tar' --to '$(IMAGE):$(VERSION)'
 
@@ -65,6 +68,7 @@ test: test-local ## vet and test everything, also on a real control plane, which
 test-local: ## vet and test what needs no control plane
 	go vet ./...
 	go test -timeout 10m ./...
+	cd tools/release && go vet ./... && go test ./...
 	cd tools/vuln && go vet ./... && go test -count=1 ./... # a cached result would not see a change of the script
 
 test-openshift: ## test railhead again where the JobSet controller and the network-resources-injector run, too

@@ -3,6 +3,7 @@
 //	release check --version v1.2.3 --commit HASH
 //	release pack  --version v1.2.3 --commit HASH --programs DIR --out DIR
 //	release push  --archive FILE --to REGISTRY/NAME:TAG
+//	release licenses --platforms "linux/amd64 windows/amd64"
 //
 // The same programs give the same bytes: every time in the files is that of $SOURCE_DATE_EPOCH.
 package main
@@ -14,6 +15,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -26,7 +28,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("which command: check, pack or push?")
+		return fmt.Errorf("which command: check, pack, push or licenses?")
 	}
 	var r release
 	flags := flag.NewFlagSet("release "+args[0], flag.ExitOnError)
@@ -39,6 +41,7 @@ func run(args []string) error {
 	out := flags.String("out", "dist", "`folder` for what is published")
 	archive := flags.String("archive", "", "`file` with the image, as pack wrote it")
 	to := flags.String("to", "", "`reference` to push the image to")
+	platforms := flags.String("platforms", "linux/amd64", "`list` of what a release has programs for")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -49,8 +52,20 @@ func run(args []string) error {
 		return packAt(r, *programs, *out)
 	case "push":
 		return push(*archive, *to)
+	case "licenses":
+		return checkLicences(r.root, strings.Fields(*platforms))
 	}
-	return fmt.Errorf("unknown command %q: check, pack or push", args[0])
+	return fmt.Errorf("unknown command %q: check, pack, push or licenses", args[0])
+}
+
+// checkLicences judges the modules as pack does, without building the programs.
+func checkLicences(root string, platforms []string) error {
+	modules, err := modulesOf(root, platforms, "./cmd/railhead", "./cmd/railhead-pod")
+	if err != nil {
+		return err
+	}
+	_, err = licences(modules)
+	return err
 }
 
 func packAt(r release, programs, out string) error {
