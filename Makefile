@@ -6,8 +6,8 @@ BUILD     = CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w -X 
 GOLANGCI  = go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: build release release-check licenses push test test-local test-openshift test-workloads test-lab lab race lint fuzz bench demo \
-	pictures site site-check check vulncheck fmt clean help
+.PHONY: build release release-check licenses push test test-local test-openshift test-workloads test-lab lab race lint \
+	vulncheck fuzz nightly bench demo pictures site site-check check fmt clean help
 
 build: bin/railhead-pod bin/railhead ## both programs, static and stripped, in bin; railhead for this machine or for GOOS and GOARCH
 
@@ -98,13 +98,10 @@ vulncheck: ## look for known vulnerabilities in what the programs call; needs vu
 	tools/vuln/vulncheck.sh
 
 fuzz: ## fuzz every parser of foreign text for FUZZTIME (10s) each
-	@set -e; for package in $$(go list ./...); do \
-		list=$$(go test -list '^Fuzz' $$package); \
-		for target in $$(echo "$$list" | grep '^Fuzz'); do \
-			echo "== $$package $$target"; \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x $$package; \
-		done; \
-	done
+	FUZZTIME=$(FUZZTIME) tools/fuzz/fuzz.sh
+
+nightly: ## all that CI runs, also what it may leave out, the race detector, and every fuzz target for FUZZTIME (5m): hours
+	.ci/nightly
 
 bench: build ## measure what railhead-pod costs a pod, and railhead on a cluster of 1000 nodes beside kubectl
 	go run ./tools/bench

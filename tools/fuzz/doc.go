@@ -1,0 +1,2 @@
+// Package fuzz has a script that fuzzes every target, and its test.
+package fuzz
