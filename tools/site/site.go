@@ -81,9 +81,13 @@ func read(root fs.FS) (*site, error) {
 
 const checksFolder = "docs/checks"
 
-// pageTarget returns where a page is in the site: README.md is the index of its folder.
+// pageTarget returns where a page is in the site: README.md is the index of its folder. Pages of the root have a folder
+// of their own, because SECURITY.md is not docs/security.md.
 func pageTarget(source string) string {
-	target := strings.TrimPrefix(source, "docs/")
+	target, inDocs := strings.CutPrefix(source, "docs/")
+	if !inDocs {
+		target = "project/" + target
+	}
 	if path.Base(target) == "README.md" {
 		return path.Join(path.Dir(target), "index.html")
 	}
