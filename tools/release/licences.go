@@ -17,7 +17,7 @@ import (
 )
 
 // allowed are the licences of modules that the programs may contain, by their names in licensecheck. They ask for no
-// more than to be passed on; the last two are a grant of patents, and for documentation.
+// more than to be passed on; the last two are a grant of patents and a licence of documentation.
 var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "GooglePatentsFile", "CC-BY-4.0"}
 
 // minCoverage is how many percent of a file must be the text of a licence, as on pkg.go.dev.
@@ -88,6 +88,7 @@ func goCommand(folder string, env []string, args ...string) ([]string, error) {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), env...)
+	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", cmd.Args, err)
