@@ -37,6 +37,8 @@ type WireDevice struct {
 	Ports      []WirePort        `json:"ports,omitempty"`
 	// Openers are the processes that opened the device, unless they are of another PID namespace. Old kernels refuse.
 	Openers Fact[[]Process] `json:"openers,omitzero"`
+	// Objects counts the objects of all users of the device by kind, as rdma(8) names them: pd, cq, qp, mr, ctx, ....
+	Objects Fact[map[string]uint64] `json:"objects,omitzero"`
 }
 
 // Process is a process of this PID namespace.

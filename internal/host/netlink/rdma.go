@@ -10,6 +10,7 @@ import (
 // Messages of RDMA netlink: RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command) (include/uapi/rdma/rdma_netlink.h).
 const (
 	deviceGet  = nldev | 1
+	resGet     = nldev | 9
 	resQPGet   = nldev | 10
 	statGet    = nldev | 17
 	resCtxGet  = nldev | 22
@@ -23,6 +24,9 @@ const (
 	attrDevIndex     = 1
 	attrDevName      = 2
 	attrPortIndex    = 3
+	attrSummary      = 15
+	attrObjectName   = 17
+	attrObjectCount  = 18
 	attrQP           = 19
 	attrLocalQPN     = 21
 	attrRemoteQPN    = 22
@@ -114,18 +118,27 @@ func parseOpeners(body []byte) (all []host.Process) {
 
 // parseCounters returns the hardware counters of a port.
 func parseCounters(body []byte) map[string]uint64 {
-	counters := map[string]uint64{}
+	return parseCounts(body, attrCounters, attrCounterName, attrCounterValue)
+}
+
+// parseObjects returns how many objects of each kind a device has, such as memory regions ("mr").
+func parseObjects(body []byte) map[string]uint64 {
+	return parseCounts(body, attrSummary, attrObjectName, attrObjectCount)
+}
+
+func parseCounts(body []byte, tableAttr, nameAttr, countAttr uint16) map[string]uint64 {
+	counts := map[string]uint64{}
 	EachAttribute(body, func(kind uint16, table []byte) {
-		if kind != attrCounters {
+		if kind != tableAttr {
 			return
 		}
 		EachAttribute(table, func(_ uint16, entry []byte) {
-			if name, count := parseCount(entry, attrCounterName, attrCounterValue); name != "" {
-				counters[name] = count
+			if name, count := parseCount(entry, nameAttr, countAttr); name != "" {
+				counts[name] = count
 			}
 		})
 	})
-	return counters
+	return counts
 }
 
 func parseCount(entry []byte, nameAttr, countAttr uint16) (name string, count uint64) {

@@ -79,6 +79,15 @@ func TestDevice(t *testing.T) {
 
 func FuzzRDMA(f *testing.F) {
 	f.Add(Request(resQPGet, flagDump, nested(attrQP, nested(20, attribute(attrLocalQPN, Uint32(17)...)))))
+	for _, recording := range recordings(f) {
+		for _, x := range recording.Exchanges {
+			var answer []byte
+			for _, m := range x.Messages {
+				answer = append(answer, Request(m.Kind, 0, m.Body)...)
+			}
+			f.Add(answer)
+		}
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for kind, body, rest := Cut(data); kind != 0; kind, body, rest = Cut(rest) {
 			if len(rest) >= len(data) {
@@ -88,6 +97,7 @@ func FuzzRDMA(f *testing.F) {
 				t.Errorf("%d queue pairs in %d bytes", len(all), len(body))
 			}
 			parseCounters(body)
+			parseObjects(body)
 			parseOpeners(body)
 			parseDevice(body)
 			data = rest

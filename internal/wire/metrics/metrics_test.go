@@ -68,7 +68,8 @@ func reading(second int, sequenceErrors uint64) host.Fact[host.Wire] {
 	counters := map[string]uint64{"out_of_sequence": sequenceErrors, "active_qps": 7}
 	return host.Know(host.Wire{Taken: taken, Devices: []host.WireDevice{{
 		Name: "mlx5_6", Taken: taken, QueuePairs: host.Know([]host.QueuePair{}),
-		Ports: []host.WirePort{{Number: 1, Counters: host.Know(counters)}},
+		Ports:   []host.WirePort{{Number: 1, Counters: host.Know(counters)}},
+		Objects: host.Know(map[string]uint64{"mr": 40}),
 	}}})
 }
 
@@ -90,7 +91,9 @@ func TestText(t *testing.T) {
 		`read_failures_total{part="devices"}`:                                              0,
 		`read_failures_total{device="mlx5_6",part="queue_pairs"}`:                          0,
 		`read_failures_total{device="mlx5_6",part="counters"}`:                             0,
+		`read_failures_total{device="mlx5_6",part="objects"}`:                              0,
 		`device_up{device="mlx5_6"}`:                                                       1,
+		`objects{device="mlx5_6",kind="mr"}`:                                               40,
 		`sent_packets_total{device="mlx5_6",program="python"}`:                             100,
 		`received_packets_total{device="mlx5_6",program="python"}`:                         0,
 		`sent_bytes_total{device="mlx5_6",program="python"}`:                               409600,
@@ -109,9 +112,10 @@ func TestText(t *testing.T) {
 // TestUnreadIsNotZero: what one reading did not show is missing, and goes on from its sum in the next.
 func TestUnreadIsNotZero(t *testing.T) {
 	const bytes, up = `sent_bytes_total{device="mlx5_6",program="python"}`, `device_up{device="mlx5_6"}`
-	noQueuePairs, noCounters := reading(3, 1), reading(3, 1)
+	noQueuePairs, noCounters, noObjects := reading(3, 1), reading(3, 1), reading(3, 1)
 	noQueuePairs.Value.Devices[0].QueuePairs = host.Unread[[]host.QueuePair]("input/output error")
 	noCounters.Value.Devices[0].Ports[0].Counters = host.Unread[map[string]uint64]("permission denied")
+	noObjects.Value.Devices[0].Objects = host.Unread[map[string]uint64]("invalid argument")
 	for name, c := range map[string]struct {
 		reading host.Fact[host.Wire]
 		part    string  // that failed
@@ -121,6 +125,7 @@ func TestUnreadIsNotZero(t *testing.T) {
 		"all refused":           {host.Unread[host.Wire]("permission denied"), `part="devices"`, "", -1},
 		"queue pairs of device": {noQueuePairs, `device="mlx5_6",part="queue_pairs"`, "sent queue_pairs received wrapped", 0},
 		"counters of a port":    {noCounters, `device="mlx5_6",part="counters"`, "events", 1},
+		"objects of a device":   {noObjects, `device="mlx5_6",part="objects"`, "objects", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var totals Totals
@@ -139,7 +144,7 @@ func TestUnreadIsNotZero(t *testing.T) {
 					t.Errorf("%s is not known", metric)
 				}
 			}
-			if _, shown := during[bytes]; shown != (c.part == `device="mlx5_6",part="counters"`) {
+			if _, shown := during[bytes]; shown != (c.up == 1) {
 				t.Errorf("bytes: %v", during)
 			}
 			totals.Add(reading(4, 1), []wire.Usage{usage("python", 1, 4096)}, 0)

@@ -85,6 +85,13 @@ func (p *page) devices(t *Totals) {
 	for _, d := range t.last.Value.Devices {
 		p.sample(labels("device", d.Name), oneIf(d.QueuePairs.IsKnown()))
 	}
+	p.family("objects", "gauge", "Objects of all users of the device by kind, such as memory regions (mr).")
+	for _, d := range t.last.Value.Devices {
+		objects, _ := d.Objects.Get()
+		for _, kind := range slices.Sorted(maps.Keys(objects)) {
+			p.sample(labels("device", d.Name, "kind", kind), float64(objects[kind]))
+		}
+	}
 }
 
 // traffic writes what the programs do on the devices whose queue pairs were read.

@@ -99,6 +99,7 @@ func (s *series) add(u wire.Usage) {
 func (t *Totals) countFailures(w host.Wire) {
 	for _, d := range w.Devices {
 		t.countFailure(d.QueuePairs.IsUnreadable(), labels("device", d.Name, "part", "queue_pairs"))
+		t.countFailure(d.Objects.IsUnreadable(), labels("device", d.Name, "part", "objects"))
 		for _, p := range d.Ports {
 			t.countFailure(p.Counters.IsUnreadable(), labels("device", d.Name, "part", "counters"))
 		}
