@@ -1,16 +1,23 @@
-// Command guest is the first process of the lab's virtual machines, and their device plugin.
+// Command guest is the first process of the lab's virtual machines, and their device plugin. It also records what their
+// RDMA netlink answers.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/railhead/railhead/internal/host/netlink"
 	"github.com/railhead/railhead/lab/machines/deviceplugin"
+	"github.com/railhead/railhead/lab/machines/guest"
 	"github.com/railhead/railhead/lab/machines/guest/node"
 	"github.com/railhead/railhead/lab/machines/guest/pid1"
 )
@@ -35,6 +42,8 @@ func run(args []string) error {
 		pid1.Tell()
 	case len(args) > 1 && args[0] == node.DevicePluginArgument:
 		return devicePlugin(args[1:])
+	case len(args) == 1 && args[0] == guest.RecordRDMANetlink:
+		return recordRDMANetlink()
 	}
 	return fmt.Errorf("unknown arguments %q", args)
 }
@@ -64,4 +73,21 @@ func devicePlugin(resources []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	return p.Run(ctx)
+}
+
+// recordRDMANetlink prints what the kernel answers to the requests of railhead-pod.
+func recordRDMANetlink() error {
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return err
+	}
+	r := netlink.Recording{Kernel: unix.ByteSliceToString(name.Release[:])}
+	err := netlink.WithRDMA(func(ask netlink.Exchange) error {
+		_, err := r.Of(ask).Read(time.Now)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("read RDMA netlink: %w", err)
+	}
+	return json.NewEncoder(os.Stdout).Encode(r)
 }

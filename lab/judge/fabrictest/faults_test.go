@@ -55,6 +55,7 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	p := faults(t, func(x fault.Fault) bool { return !x.Reboots })
 	t.Run("wire", p.wires)
+	t.Run("wire costs", p.wireCosts)
 }
 
 // TestBoots is of what a boot decides, beside TestFaults: two labs at a time take less time than one after the other.

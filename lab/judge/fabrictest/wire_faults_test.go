@@ -27,6 +27,7 @@ import (
 	"github.com/railhead/railhead/internal/wire"
 	"github.com/railhead/railhead/lab/judge/fault"
 	"github.com/railhead/railhead/lab/machines/fabric"
+	"github.com/railhead/railhead/lab/machines/guest"
 	"github.com/railhead/railhead/lab/machines/vm"
 )
 
@@ -47,6 +48,8 @@ const (
 	dropsArriving = "nft add table inet wire; nft add chain inet wire in '{ type filter hook input priority 0; }'; " +
 		"nft add rule inet wire in udp dport 4791 drop"
 	dropsNothing = "nft delete table inet wire 2> /dev/null || true"
+	slowsRail    = "tc qdisc replace dev eno5np0v0 root tbf rate 8mbit burst 64kb latency 400ms"
+	healsRail    = "tc qdisc del dev eno5np0v0 root 2> /dev/null || true"
 )
 
 // wireFaults returns what the program does first, then what the network does.
@@ -85,9 +88,8 @@ func wireFaults() []wireFault {
 			want: wire.Lost, named: machine.PhysicalUp, also: machine.LinkStable,
 		}, {
 			name: "slow-rail", title: "one of two rails carries no more than 8 Mbit/s", rails: 2,
-			sender: "tc qdisc replace dev eno5np0v0 root tbf rate 8mbit burst 64kb latency 400ms",
-			heal:   "tc qdisc del dev eno5np0v0 root 2> /dev/null || true",
-			want:   wire.Moving, says: "uneven: pod/train/node-a mlx5_0",
+			sender: slowsRail, heal: healsRail,
+			want: wire.Moving, says: "uneven: pod/train/node-a mlx5_0",
 		},
 	}
 }
@@ -116,6 +118,9 @@ func (p pair) wires(t *testing.T) {
 			script(t, p.broken, x.sender)
 			script(t, p.other, x.receiver)
 			p.tellsConnection(t, before, row)
+			if x.name == "healthy" {
+				recordsNetlink(t, p.broken)
+			}
 		})
 	}
 	p.heals(t)
@@ -217,6 +222,19 @@ func (r wireReading) record(t *testing.T, name string) {
 		err = os.WriteFile(filepath.Join("../../../testdata/wire", name+".json"), append(text, '\n'), 0o644)
 	}
 	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// recordsNetlink keeps what the kernel of a machine answers while a program sends, with -update, for the fast tests.
+func recordsNetlink(t *testing.T, v *vm.VM) {
+	t.Helper()
+	if !*update {
+		return
+	}
+	text := output(t, fault.In(v), guest.Init, guest.RecordRDMANetlink)
+	const file = "../../../internal/host/netlink/testdata/soft-roce.netlink.json"
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -17,6 +17,12 @@ const (
 // RealDevicePlugin is sriov-network-device-plugin itself, in ProgramShare.
 const RealDevicePlugin = "sriovdp"
 
+// Init is the first process of a machine. With the argument RecordRDMANetlink it prints a netlink.Recording.
+const (
+	Init              = "/init"
+	RecordRDMANetlink = "record-rdma-netlink"
+)
+
 // Where the shares and a machine's own things lie.
 const (
 	OwnFolder     = "/lab/own"

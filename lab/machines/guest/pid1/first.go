@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/railhead/railhead/lab/machines/guest"
 	"github.com/railhead/railhead/lab/machines/guest/boot"
 )
 
@@ -29,7 +30,7 @@ const (
 const crashEnv = "LAB_CRASH"
 
 // self is this program: the kernel executes it under that name.
-const self = "/init"
+const self = guest.Init
 
 // First is the first process. It returns only an error that prevents the start.
 func First() error {
