@@ -50,6 +50,20 @@ func (m *meter) read() wire.Motion {
 	return motion
 }
 
+// run prints a reading, and with watch another after each interval.
+func (m *meter) run(streams Streams, format string, watch bool) error {
+	for {
+		<-time.After(m.every)
+		motion := m.read()
+		if err := m.write(streams, motion, format); err != nil {
+			return err
+		}
+		if !watch {
+			return exitOf(motion.Proof)
+		}
+	}
+}
+
 func (m *meter) page() []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -57,12 +71,16 @@ func (m *meter) page() []byte {
 }
 
 func (m *meter) write(streams Streams, motion wire.Motion, format string) error {
-	switch format {
-	case "text":
-		return report.Motion(streams.Out, motion)
-	case "prometheus":
+	if format == "prometheus" {
 		_, err := streams.Out.Write(m.page())
 		return err
+	}
+	return writeMotion(streams, motion, format)
+}
+
+func writeMotion(streams Streams, motion wire.Motion, format string) error {
+	if format == "text" {
+		return report.Motion(streams.Out, motion)
 	}
 	return report.Encode(streams.Out, format, motion)
 }

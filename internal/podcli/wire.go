@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/wire"
 )
 
@@ -26,7 +27,8 @@ SELinux in a container; 2 for a wrong command line.`
 	c.example = `  railhead-pod wire
   railhead-pod wire --watch                  again every second, until Ctrl-C
   railhead-pod wire --every 10s -o json
-  railhead-pod wire --listen :9440           serve /metrics to Prometheus`
+  railhead-pod wire --listen :9440           serve /metrics to Prometheus
+  railhead-pod wire --root moving.txtar      what 'snapshot --raw --watch 1s' recorded`
 	c.run = func([]string) error {
 		here, err := m.open()
 		switch {
@@ -35,25 +37,16 @@ SELinux in a container; 2 for a wrong command line.`
 		case every < minInterval:
 			return fmt.Errorf("--every must be at least %v: each reading asks the driver for every queue pair",
 				minInterval)
-		case !here.Live:
-			return errors.New("--root: a recording does not move: use 'railhead-pod wire' on the machine itself")
 		case listen != "" && (watch || c.flags.Changed("output")):
 			return errors.New("--listen serves metrics and prints nothing: leave out --watch and -o")
+		case !here.Live && (watch || listen != "" || c.flags.Changed("every")):
+			return errors.New("--root: a recording has two readings at most: leave out --watch, --every and --listen")
+		case !here.Live:
+			return wireOf(here.Snapshot(), streams, format)
+		case listen != "":
+			return newMeter(here, every).serve(listen, streams)
 		}
-		meter := newMeter(here, every)
-		if listen != "" {
-			return meter.serve(listen, streams)
-		}
-		for {
-			<-time.After(every)
-			motion := meter.read()
-			if err := meter.write(streams, motion, format); err != nil {
-				return err
-			}
-			if !watch {
-				return exitOf(motion.Proof)
-			}
-		}
+		return newMeter(here, every).run(streams, format, watch)
 	}
 	c.flags.BoolVarP(&watch, "watch", "w", false, "continue until Ctrl-C")
 	c.flags.DurationVar(&every, "every", every, "time between two readings")
@@ -62,6 +55,15 @@ SELinux in a container; 2 for a wrong command line.`
 	outputFlag(c.flags, &format, "text", "json", "yaml", "prometheus")
 	m.rootFlag(c.flags)
 	return c
+}
+
+// wireOf judges the readings of a recording.
+func wireOf(s host.Snapshot, streams Streams, format string) error {
+	if format == "prometheus" {
+		return errors.New("--root: a recording has no sums for -o prometheus: use another format")
+	}
+	motion := wire.Of(s)
+	return errors.Join(writeMotion(streams, motion, format), exitOf(motion.Proof))
 }
 
 // minInterval bounds how often the driver is asked: mlx5 runs one firmware command for each queue pair.
