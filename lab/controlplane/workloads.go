@@ -58,7 +58,7 @@ func controllers() []controller {
 			namespace: "kubeflow", account: "training-operator",
 			args: slices.Concat(quiet, []string{
 				"--webhook-server-port=PORT", "--enable-scheme=pytorchjob", "--enable-scheme=tfjob",
-				"--enable-scheme=mxjob", "--enable-scheme=xgboostjob", "--enable-scheme=paddlejob",
+				"--enable-scheme=xgboostjob", "--enable-scheme=paddlejob", "--enable-scheme=jaxjob",
 			}),
 			webhooks: "validator.training-operator.kubeflow.org",
 			rotated:  &rotated{"training-operator-webhook-cert", "training-operator-ca", "training-operator"},

@@ -11,7 +11,7 @@ const (
 	JobSet          Program = "jobset"
 	MPI             Program = "mpi-operator"
 	LeaderWorkerSet Program = "lws"
-	Training        Program = "training-operator" // PyTorchJob
+	Training        Program = "training-operator" // PyTorchJob, TFJob, XGBoostJob, PaddleJob and JAXJob
 	Ray             Program = "kuberay"
 	Trainer         Program = "trainer" // TrainJob; needs the JobSet controller
 	Kueue           Program = "kueue"
@@ -32,8 +32,12 @@ const (
 	volcanoModule  = "volcano.sh/volcano"
 )
 
-// workloadRecipes returns the recipes of the controllers of training workloads, each of which has a module of its own
-// for the same reason as a node's programs.
+// workloadModule is the folder in lab/modules of the controllers that one version of the Kubernetes libraries fits. To
+// compile those libraries takes minutes, and each controller alone less than one.
+const workloadModule = "workloads"
+
+// workloadRecipes returns the recipes of the controllers of training workloads. The MPI operator, Kueue and
+// Volcano need older libraries, each its own.
 func workloadRecipes() map[Program]recipe {
 	all := map[Program]recipe{}
 	for _, r := range []struct {
@@ -41,11 +45,11 @@ func workloadRecipes() map[Program]recipe {
 		module, path, inner string
 		first               time.Duration
 	}{
-		{JobSet, "jobset", jobsetModule, "", 4 * time.Minute},
-		{LeaderWorkerSet, "lws", lwsModule, "/cmd", 3 * time.Minute},
-		{Training, "training", trainingModule, "/cmd/training-operator.v1", 3 * time.Minute},
-		{Ray, "ray", rayModule, "", 3 * time.Minute},
-		{Trainer, "trainer", trainerModule, "/cmd/trainer-controller-manager", 3 * time.Minute},
+		{JobSet, workloadModule, jobsetModule, "", 4 * time.Minute},
+		{LeaderWorkerSet, workloadModule, lwsModule, "/cmd", time.Minute},
+		{Training, workloadModule, trainingModule, "/cmd/training-operator.v1", time.Minute},
+		{Ray, workloadModule, rayModule, "", time.Minute},
+		{Trainer, workloadModule, trainerModule, "/cmd/trainer-controller-manager", time.Minute},
 		{Kueue, "kueue", kueueModule, "/cmd/kueue", 4 * time.Minute},
 		{Volcano, "volcano", volcanoModule, "/cmd/controller-manager", 3 * time.Minute},
 		{VolcanoAdmission, "volcano", volcanoModule, "/cmd/webhook-manager", 30 * time.Second},
@@ -61,16 +65,16 @@ func workloadRecipes() map[Program]recipe {
 // MPIJob is left out: its CRD has the name of the mpi-operator's.
 func workloadManifests() map[Program]manifests {
 	return map[Program]manifests{
-		JobSet: {"jobset", jobsetModule, in("config/components/", "crd/bases/*.yaml", "rbac/role.yaml",
+		JobSet: {workloadModule, jobsetModule, in("config/components/", "crd/bases/*.yaml", "rbac/role.yaml",
 			"rbac/role_binding.yaml", "webhook/manifests.yaml")},
 		MPI: {"mpi", mpiModule, in("manifests/base/", "kubeflow.org_mpijobs.yaml", "cluster-role.yaml",
 			"cluster-role-binding.yaml")},
-		LeaderWorkerSet: {"lws", lwsModule, in("config/", "crd/bases/*.yaml", "rbac/role.yaml",
+		LeaderWorkerSet: {workloadModule, lwsModule, in("config/", "crd/bases/*.yaml", "rbac/role.yaml",
 			"rbac/role_binding.yaml", "webhook/manifests.yaml")},
-		Training: {"training", trainingModule, in("manifests/base/", "crds/kubeflow.org_[^m]*.yaml",
-			"crds/kubeflow.org_mxjobs.yaml", "rbac/*role*.yaml", "webhook/manifests.yaml")},
-		Ray: {"ray", rayModule, in("config/", "crd/bases/*.yaml", "rbac/role.yaml", "rbac/role_binding.yaml")},
-		Trainer: {"trainer", trainerModule, in("manifests/base/", "crds/trainer*.yaml", "rbac/role.yaml",
+		Training: {workloadModule, trainingModule, in("manifests/base/", "crds/kubeflow.org_[^m]*.yaml",
+			"rbac/*role*.yaml", "webhook/manifests.yaml")},
+		Ray: {workloadModule, rayModule, in("config/", "crd/bases/*.yaml", "rbac/role.yaml", "rbac/role_binding.yaml")},
+		Trainer: {workloadModule, trainerModule, in("manifests/base/", "crds/trainer*.yaml", "rbac/role.yaml",
 			"rbac/role_binding.yaml", "webhook/manifests.yaml")},
 		Kueue: {"kueue", kueueModule, in("config/components/", "crd/bases/*.yaml", "rbac/role.yaml",
 			"rbac/role_binding.yaml", "webhook/manifests.yaml")},
