@@ -80,8 +80,8 @@ func measuring(t *testing.T, env ...string) (k *kubelet.Kubelet, fabric string) 
 				words[i] = here
 			}
 		}
-		var pod corev1.Pod
-		if err := openShift.Client().Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.Pod}, &pod); err != nil {
+		pod, err := podWith(ctx, c)
+		if err != nil {
 			return exec.CommandContext(ctx, "false")
 		}
 		cmd := exec.CommandContext(ctx, filepath.Join(dir, words[0]), words[1:]...)

@@ -2,17 +2,20 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/railhead/railhead/internal/ranks"
 	"github.com/railhead/railhead/lab/controlplane/kubelet"
 )
 
@@ -31,17 +34,23 @@ func startKubelet(t *testing.T, log func(kubelet.Container) string, nodes ...str
 	}
 	k := &kubelet.Kubelet{Log: log, Command: func(ctx context.Context, c kubelet.Container, words []string) *exec.Cmd {
 		own := filepath.Join(shm, c.Pod)
-		if err := os.MkdirAll(own, 0o755); err != nil {
+		pod, err := podWith(ctx, c)
+		if err := errors.Join(err, os.MkdirAll(own, 0o755)); err != nil {
 			return exec.CommandContext(ctx, "false")
 		}
-		there := map[string]string{"/railhead/bin/railhead-pod": program, "/dev/shm": own}
+		there := map[string]string{"/dev/shm": own}
+		if slices.ContainsFunc(pod.Spec.InitContainers, installs) {
+			there[ranks.PodProgram] = program
+		}
 		for i, word := range words {
 			if here, ok := there[word]; ok {
 				words[i] = here
 			}
 		}
 		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-		cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + own}, environment(ctx, c)...)
+		cmd.Env = append([]string{
+			"PATH=" + os.Getenv("PATH"), "TMPDIR=" + own, "HOSTNAME=" + c.Pod, "CONTAINER=" + c.Name,
+		}, environment(ctx, c)...)
 		return cmd
 	}}
 	serves(t, k, nodes...)
@@ -63,12 +72,21 @@ func serves(t *testing.T, k *kubelet.Kubelet, nodes ...string) {
 	}
 }
 
-var ofLabel = regexp.MustCompile(`^metadata\.labels\['(.*)'\]$`)
+// installs reports whether a container gives railhead-pod to its pod.
+func installs(c corev1.Container) bool { return c.Name == "railhead-pod-install" }
+
+var ofMetadata = regexp.MustCompile(`^metadata\.(labels|annotations)\['(.*)'\]$`)
+
+// podWith returns the pod of a container.
+func podWith(ctx context.Context, c kubelet.Container) (pod corev1.Pod, err error) {
+	err = openShift.Client().Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.Pod}, &pod)
+	return pod, err
+}
 
 // environment returns a container's environment, as a kubelet makes it.
 func environment(ctx context.Context, c kubelet.Container) []string {
-	var pod corev1.Pod
-	if err := openShift.Client().Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.Pod}, &pod); err != nil {
+	pod, err := podWith(ctx, c)
+	if err != nil {
 		return nil
 	}
 	var env []string
@@ -78,8 +96,8 @@ func environment(ctx context.Context, c kubelet.Container) []string {
 				continue
 			}
 			if v.ValueFrom != nil && v.ValueFrom.FieldRef != nil {
-				if label := ofLabel.FindStringSubmatch(v.ValueFrom.FieldRef.FieldPath); label != nil {
-					v.Value = pod.Labels[label[1]]
+				if m := ofMetadata.FindStringSubmatch(v.ValueFrom.FieldRef.FieldPath); m != nil {
+					v.Value = map[string]map[string]string{"labels": pod.Labels, "annotations": pod.Annotations}[m[1]][m[2]]
 				}
 			}
 			env = append(env, v.Name+"="+v.Value)

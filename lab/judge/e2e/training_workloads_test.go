@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/railhead/railhead/lab/controlplane/assets"
+	"github.com/railhead/railhead/lab/controlplane/kubelet"
 )
 
 // workloadStory is a training workload as the project of its controller shows it.
@@ -23,109 +24,19 @@ type workloadStory struct {
 	manifest string   // after them
 	flags    []string // of inject
 	train    string   // container that trains, in pods with rails
-	rails    int      // number of pods with rails
-	others   int      // number of pods without
+	pods     []string // patterns of the names of the pods, by rank
+	without  int      // number of pods without rails
+	helpers  int      // number of pods that do not train: the last
 	files    bool     // the settings are in files: railhead-pod does not start the command
 }
 
-func workloadStories() []workloadStory {
-	return []workloadStory{
-		{name: "job/queued", manifest: queuedJob, train: "train", rails: 2},
-		{
-			name: "jobset/pytorch", program: assets.JobSet, train: "pytorch", rails: 4,
-			examples: []string{"site/static/examples/pytorch/resnet-cifar10/resnet.yaml"},
-		},
-		{
-			name: "pytorchjob/pytorch-simple", program: assets.Training, train: "pytorch", rails: 2,
-			examples: []string{"examples/pytorch/simple.yaml"},
-		},
-		{
-			name: "trainjob/llama", program: assets.Trainer, manifest: trainJob, train: "node", rails: 2, files: true,
-			examples: []string{"manifests/base/runtimes/torch_distributed.yaml"},
-		},
-		{
-			name: "mpijob/tensorflow-benchmarks", program: assets.MPI, train: "tensorflow-benchmarks", rails: 2, others: 1,
-			examples: []string{"examples/v2beta1/tensorflow-benchmarks/tensorflow-benchmarks.yaml"}, files: true,
-		},
-		{
-			name: "leaderworkerset/vllm", program: assets.LeaderWorkerSet, train: "vllm-", rails: 4,
-			examples: []string{"docs/examples/vllm/GPU/lws.yaml"},
-		},
-		{
-			name: "raycluster/raycluster-kuberay", program: assets.Ray, train: "ray-worker", rails: 1, others: 1,
-			examples: []string{"config/samples/ray-cluster.sample.yaml"}, flags: []string{"--container=ray-worker"}, files: true,
-		},
-		{
-			name: "rayjob/rayjob-sample", program: assets.Ray, train: "ray-worker", rails: 1, others: 1,
-			examples: []string{"config/samples/ray-job.sample.yaml"}, flags: []string{"--container=ray-worker"}, files: true,
-		},
-		{
-			name: "job.batch.volcano.sh/lm-mpi-job", program: assets.Volcano, train: "mpiworker", rails: 2, others: 1,
-			examples: []string{"example/integrations/mpi/mpi-example.yaml"}, flags: []string{"--container=mpiworker"}, files: true,
-		},
-	}
-}
-
-const queuedJob = `
-apiVersion: batch/v1
-kind: Job
-metadata: {name: queued, labels: {kueue.x-k8s.io/queue-name: research}}
-spec:
-  suspend: true
-  parallelism: 2
-  completions: 2
-  completionMode: Indexed
-  template:
-    spec:
-      restartPolicy: Never
-      containers:
-      - name: train
-        image: example.invalid/pytorch
-        command: [torchrun, train.py]
-        resources: {limits: {nvidia.com/gpu: 8, cpu: 8, memory: 32Gi}}
-`
-
-const trainJob = `
----
-apiVersion: trainer.kubeflow.org/v1alpha1
-kind: TrainJob
-metadata: {name: llama}
-spec:
-  runtimeRef: {name: torch-distributed}
-  trainer: {numNodes: 2, command: [torchrun, train.py]}
-`
-
-// queues admits the Jobs of namespace w-job if it covers what they request.
-const queues = `
-apiVersion: kueue.x-k8s.io/v1beta1
-kind: ResourceFlavor
-metadata: {name: h100}
----
-apiVersion: kueue.x-k8s.io/v1beta1
-kind: ClusterQueue
-metadata: {name: research}
-spec:
-  namespaceSelector: {}
-  resourceGroups:
-  - coveredResources: [cpu, memory, nvidia.com/gpu%s]
-    flavors:
-    - name: h100
-      resources:
-      - {name: cpu, nominalQuota: 512}
-      - {name: memory, nominalQuota: 4Ti}
-      - {name: nvidia.com/gpu, nominalQuota: 16}
-%s---
-apiVersion: kueue.x-k8s.io/v1beta1
-kind: LocalQueue
-metadata: {name: research, namespace: w-job}
-spec: {clusterQueue: research}
-`
-
 // TestTrainingWorkloads: the example of a controller's own project goes through inject and kubectl apply, its
-// controller makes pods, and they have rails. Commands know the workload by its name.
+// controller makes pods, and they have rails. Commands know the workload by its name and reach its pods.
 func TestTrainingWorkloads(t *testing.T) {
 	setUp(t)
 	c := openShift.Client()
+	workers := moreNodes(t)
+	startKubelet(t, func(c kubelet.Container) string { return c.Pod + " " + c.Name + "\n" }, workers...)
 	everything := func(name, account string, groups ...string) []client.Object {
 		binding := &rbacv1.ClusterRoleBinding{
 			ObjectMeta: meta("", name), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
@@ -153,13 +64,14 @@ func TestTrainingWorkloads(t *testing.T) {
 			t.Run("what the trainer erases", func(t *testing.T) { s.isErased(t, engineer(t, "w-erased", "w-erased"), "w-erased") })
 		}
 	}
+	t.Run("bench", func(t *testing.T) { isMeasured(t, engineer(t, "w-bench", "w-bench"), "w-bench", workers) })
 	t.Run("deploy to a queue", func(t *testing.T) { deploysToQueue(t, engineer(t, "w-queue", "w-queue"), "w-queue") })
 }
 
 // isErased: the trainer replaces the resources of its runtime, and with them the rails, and inject --check says so.
 func (s workloadStory) isErased(t *testing.T, u user, ns string) {
 	u.stdin = s.inject(t, u, ns)
-	for _, p := range s.pods(t, ns) {
+	for _, p := range s.made(t, ns) {
 		if n := len(p.Spec.Containers[0].Resources.Limits); n != 1 {
 			t.Errorf("%s has %d resources: the trainer left the rails", p.Name, n)
 		}
@@ -173,7 +85,7 @@ func (s workloadStory) tell(t *testing.T, u user, ns string) {
 	if s.program == "" {
 		s.queued(t, u, ns)
 	}
-	pods := s.pods(t, ns)
+	pods := s.made(t, ns)
 	status := u.railhead(t, "status", s.name, "-n", ns)
 	for _, p := range pods {
 		if i := s.trains(p); i >= 0 {
@@ -183,6 +95,7 @@ func (s workloadStory) tell(t *testing.T, u user, ns string) {
 		}
 		wants(t, "status", status.out, p.Name)
 	}
+	s.isReached(t, u, ns, pods)
 	u.railhead(t, "doctor", s.name, "-n", ns).prints(t, "Job "+s.name+" in namespace "+ns)
 	_, remove, _ := strings.Cut(u.ends(t, 1, "delete", s.name, "-n", ns, "--yes").silent(t).err, "To delete it: kubectl ")
 	kubectlProgram(t, u)("", strings.Fields(remove)...)
@@ -235,8 +148,8 @@ func railQuota() (covered, quota string) {
 	return covered, quota
 }
 
-// pods waits for the pods of the workload.
-func (s workloadStory) pods(t *testing.T, ns string) (pods []corev1.Pod) {
+// made waits for the pods of the workload.
+func (s workloadStory) made(t *testing.T, ns string) (pods []corev1.Pod) {
 	t.Helper()
 	eventually(t, "the pods exist", func() error {
 		pods = podsIn(t, ns)
@@ -246,8 +159,8 @@ func (s workloadStory) pods(t *testing.T, ns string) (pods []corev1.Pod) {
 				rails++
 			}
 		}
-		if rails != s.rails || len(pods)-rails != s.others {
-			return fmt.Errorf("%d pods that train and %d others", rails, len(pods)-rails)
+		if rails != len(s.pods)-s.without || len(pods) != len(s.pods) {
+			return fmt.Errorf("%d pods with rails and %d others", rails, len(pods)-rails)
 		}
 		return nil
 	})
@@ -283,14 +196,13 @@ func (s workloadStory) hasRails(t *testing.T, p corev1.Pod, train corev1.Contain
 			t.Errorf("%s requests %s of %s", p.Name, n.String(), rail)
 		}
 	}
-	install := func(c corev1.Container) bool { return c.Name == "railhead-pod-install" }
 	files := func(c corev1.Container) bool { return c.Name == "railhead-pod-files" }
 	mode := func(e corev1.EnvVar) bool { return e.Name == "RAILHEAD_MODE" && e.Value == "rdma" }
 	writer := train
 	if i := slices.IndexFunc(p.Spec.InitContainers, files); i >= 0 {
 		writer = p.Spec.InitContainers[i]
 	}
-	if !slices.ContainsFunc(p.Spec.InitContainers, install) || !slices.ContainsFunc(writer.Env, mode) ||
+	if !slices.ContainsFunc(p.Spec.InitContainers, installs) || !slices.ContainsFunc(writer.Env, mode) ||
 		slices.ContainsFunc(p.Spec.InitContainers, files) != s.files {
 		t.Errorf("%s lacks its delivery: environment %v, init containers %v", p.Name, writer.Env, p.Spec.InitContainers)
 	}
