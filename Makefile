@@ -74,7 +74,7 @@ test-local: ## vet and test what needs no control plane
 test-openshift: ## test railhead again where the JobSet controller and the network-resources-injector run, too
 	cd lab && go vet -tags openshift ./... && go test -tags openshift -timeout 60m ./controlplane/full/... ./judge/e2e/...
 
-test-workloads: ## test railhead with the real controllers of training workloads, which are built once (about 25 minutes)
+test-workloads: ## test railhead with the real controllers of training workloads, which are built once (about 20 minutes)
 	cd lab && go vet -tags workloads ./judge/e2e/... && go test -tags workloads -timeout 60m -run '^TestTrainingWorkloads$$' ./judge/e2e/...
 
 test-lab: LIMIT ?= 60m
