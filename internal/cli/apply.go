@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +19,9 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
+// errInterrupted is returned by an interrupted command that has said how to go on.
+var errInterrupted = errors.New("interrupted")
+
 // applyFlags are the flags of every command that changes the cluster.
 type applyFlags struct {
 	yes     bool
@@ -28,7 +32,16 @@ type applyFlags struct {
 	retry   *time.Duration
 }
 
+// add adds the flags to a command. An interrupted command says that it wrote nothing, unless it has said more.
 func (f *applyFlags) add(cmd *cobra.Command, timeout time.Duration) {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := run(cmd, args)
+		if err != nil && cmd.Context().Err() != nil && !errors.Is(err, errInterrupted) {
+			fmt.Fprintln(cmd.ErrOrStderr(), "Interrupted: nothing was written")
+		}
+		return err
+	}
 	f.dryRun = "none"
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.yes, "yes", "y", false, "apply the plan without asking")
@@ -76,7 +89,7 @@ func (a applier) apply(ctx context.Context) error {
 		}
 	}
 	if a.flags.dryRun != "server" {
-		if err := a.agree(a.flags.yes); err != nil {
+		if err := a.agree(ctx, a.flags.yes); err != nil {
 			return err
 		}
 	}
@@ -147,7 +160,7 @@ func (a applier) applyStep(ctx context.Context, step plan.Step, resume string) e
 		if ctx.Err() != nil {
 			a.say("Interrupted: the rollout stays paused. " +
 				"The same command checks again; 'railhead setup rollback' undoes it")
-			return ctx.Err()
+			return errInterrupted
 		}
 		return err
 	}
@@ -174,7 +187,7 @@ func (a applier) applyChange(ctx context.Context, change plan.Change, dryRun kub
 	switch {
 	case ctx.Err() != nil:
 		a.say("Interrupted: objects written so far stay; the same command again completes the plan")
-		return ctx.Err()
+		return errInterrupted
 	case err != nil && bool(dryRun):
 		return exit.Failed(err)
 	case err != nil:

@@ -88,7 +88,7 @@ func (a *app) benchNodes(ctx context.Context, f benchFlags) (bench.Result, error
 	}
 	showPlan(a.Err, p)
 	a.sayLine("  They are removed at the end of the bench.")
-	if err := a.agree(f.own.yes); err != nil {
+	if err := a.agree(ctx, f.own.yes); err != nil {
 		return none, err
 	}
 	defer func() {

@@ -97,7 +97,7 @@ func (a *app) unfinished(ctx, waiting context.Context, w *wait) error {
 		if w.resume != "" {
 			a.say("Stopped watching; the change continues in the cluster. Follow it with: %s", w.resume)
 		}
-		return ctx.Err()
+		return errInterrupted
 	case waiting.Err() == nil && w.lost != nil: // the watch has ended
 		return exit.Failed(fmt.Errorf("cannot watch the cluster: %w%s", w.lost, onwards))
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -82,7 +83,7 @@ func (s Streams) showNotes(notes []string) {
 func (s Streams) showFindings(all ...check.Finding) { report.Findings(s.Err, all, report.Full) }
 
 // agree asks for confirmation at the terminal.
-func (s Streams) agree(yes bool) error {
+func (s Streams) agree(ctx context.Context, yes bool) error {
 	if yes {
 		return nil
 	}
@@ -91,10 +92,19 @@ func (s Streams) agree(yes bool) error {
 			"use --yes to apply the plan, or --dry-run=client"))
 	}
 	fmt.Fprint(s.Err, "Apply this plan? [y/N] ")
-	answer, _ := bufio.NewReader(s.In).ReadString('\n') // no answer is not a yes
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return nil
+	answers := make(chan string, 1)
+	go func() { // a read of a terminal cannot be canceled, so it ends with the process
+		answer, _ := bufio.NewReader(s.In).ReadString('\n') // no answer is not a yes
+		answers <- strings.ToLower(strings.TrimSpace(answer))
+	}()
+	select {
+	case answer := <-answers:
+		if answer == "y" || answer == "yes" {
+			return nil
+		}
+	case <-ctx.Done():
+		fmt.Fprintln(s.Err)
+		return ctx.Err()
 	}
 	return exit.Failed(errors.New("not confirmed: nothing was written"))
 }
