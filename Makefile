@@ -6,8 +6,8 @@ BUILD     = CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w -X 
 GOLANGCI  = go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: build release release-check licenses push test test-local test-openshift test-workloads test-lab lab race lint \
-	vulncheck fuzz nightly bench demo pictures site site-check check fmt clean help
+.PHONY: build release release-check licenses push test test-local test-openshift test-workloads test-lab chaos lab race \
+	lint vulncheck fuzz nightly bench demo pictures site site-check check fmt clean help
 
 build: bin/railhead-pod bin/railhead ## both programs, static and stripped, in bin; railhead for this machine or for GOOS and GOARCH
 
@@ -80,6 +80,10 @@ test-workloads: ## test railhead with the real controllers of training workloads
 test-lab: LIMIT ?= 60m
 test-lab: ## test on virtual machines with SR-IOV, an IOMMU and RDMA; prints the table of faults
 	cd lab && go vet -tags vm ./judge/fabrictest/... && go test -tags vm -count=1 -timeout $(LIMIT) -v -run "$(RUN)" ./judge/fabrictest/...
+
+chaos: ## disturb setup, deploy and delete at each of their requests; STORIES=deploy-job,cluster limits it; 20 minutes
+	cd lab && go vet -tags chaos ./judge/chaostest/... && \
+		go test -tags chaos -count=1 -parallel 3 -timeout 60m -v ./judge/chaostest/...
 
 lab: ## boot two nodes with RDMA in virtual machines, and leave them up: `go -C lab run . down` ends them
 	go -C lab run . up

@@ -1,0 +1,243 @@
+//go:build chaos
+
+package chaostest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// interruptLimit is the time in which an interrupted command has to end.
+const interruptLimit = 5 * time.Second
+
+// Exit codes of docs/exit-codes.md.
+const (
+	exitOK          = 0
+	exitFault       = 1
+	exitUnknown     = 3
+	exitInterrupted = 130
+)
+
+// attempt is a disturbance of one request of a command.
+type attempt struct {
+	way     way
+	request string
+	last    bool // of the command's requests
+	// early is set for an interruption before anything was written: nothing may have changed, and another attempt
+	// follows at once.
+	early bool
+}
+
+func (a attempt) String() string { return fmt.Sprintf("%s %s", a.way, a.request) }
+
+// attempts are the disturbances of a command, which made these requests when it was not disturbed. Writes, and what
+// comes after the first of them, are disturbed in every way, the other requests in one way each, in turn.
+func attempts(trace []string) []attempt {
+	first := slices.IndexFunc(trace, writes)
+	everyWay := os.Getenv("EVERY_WAY") != ""
+	var all []attempt
+	for i, request := range trace {
+		for j, w := range ways() {
+			if everyWay || i >= first || i%len(ways()) == j {
+				early := w == interruptBefore && i <= first || w == interruptAfter && i < first
+				all = append(all, attempt{way: w, request: request, last: i == len(trace)-1, early: early})
+			}
+		}
+	}
+	for _, i := range []int{first / 2, (first + len(trace)) / 2, len(trace) - 1} {
+		all = append(all, attempt{way: serverKilled, request: trace[i]})
+	}
+	return all
+}
+
+// side is one of the two commands of a story.
+type side struct {
+	*row
+	args        []string
+	before, end state          // of an undisturbed run
+	boots       map[string]int // of an undisturbed run
+	early, rest []attempt
+}
+
+// learn runs the command undisturbed.
+func (s *site) learn(t *testing.T, name string, args []string) *side {
+	t.Helper()
+	c := &side{row: results.add(name), args: args, before: s.reader.rests(t)}
+	s.boots.take()
+	r := s.does(t, args...)
+	c.end, c.boots, c.requests = s.reader.rests(t), s.boots.take(), len(r.trace)
+	for _, a := range attempts(r.trace) {
+		if a.early {
+			c.early = append(c.early, a)
+		} else {
+			c.rest = append(c.rest, a)
+		}
+	}
+	return c
+}
+
+// tell disturbs both commands of a story. Each round runs both, so that each starts where the other has ended.
+func (s *site) tell(t *testing.T, x story) {
+	for _, args := range x.needs {
+		s.does(t, args...)
+	}
+	s.does(t, x.does...) // what stays for good, such as a namespace, is there afterwards
+	s.reader.rests(t)
+	s.does(t, x.undoes...)
+	does, undoes := s.learn(t, x.name, x.does), s.learn(t, "undo "+x.name, x.undoes)
+	does.before = undoes.end
+	s.interruptEarly(t, does, undoes)
+	s.complete(t, does)
+	s.interruptEarly(t, undoes, does)
+	s.complete(t, undoes)
+	for i := range max(len(does.rest), len(undoes.rest)) {
+		for _, c := range []*side{does, undoes} {
+			if i >= len(c.rest) || !s.attempt(t, c, c.rest[i]) {
+				s.complete(t, c)
+			}
+		}
+	}
+	s.takeBack(t, does, undoes)
+}
+
+// interruptEarly interrupts a command before it has written anything.
+func (s *site) interruptEarly(t *testing.T, c, other *side) {
+	t.Helper()
+	for _, a := range c.early {
+		if !s.attempt(t, c, a) {
+			s.complete(t, c)
+			s.complete(t, other)
+		}
+	}
+}
+
+// attempt disturbs a command, and runs it again unless nothing was written. It reports whether the cluster is where the
+// attempt was to leave it.
+func (s *site) attempt(t *testing.T, c *side, a attempt) bool {
+	t.Helper()
+	r := s.railhead(t, map[string]way{a.request: a.way}, c.args...)
+	err := a.judge(r)
+	if r.code != exitOK && !a.way.interrupts() {
+		c.again++
+	}
+	c.slowest = max(c.slowest, r.ended)
+	early := a.early && !slices.ContainsFunc(r.trace, writes) // another request may have been on its way
+	if early && err == nil {
+		if d := s.reader.becomes(t, c.before); !d.none() {
+			err = fmt.Errorf("interrupted before the first write, and changed: %v", d)
+		}
+	} else if err == nil {
+		err = s.again(t, c)
+	}
+	c.count(a.way, err)
+	if err != nil {
+		t.Errorf("%s: %v: %v\n%s", c.name, a, err, r.out)
+	}
+	return err == nil && early == a.early
+}
+
+// again runs a command again, undisturbed, and wants the cluster to be as without any disturbance.
+func (s *site) again(t *testing.T, c *side) error {
+	t.Helper()
+	r := s.railhead(t, nil, c.args...)
+	if r.code != exitOK && !r.gone() {
+		return fmt.Errorf("run again, it ends with exit code %d\n%s", r.code, r.out)
+	}
+	if d := s.reader.becomes(t, c.end); !d.none() {
+		c.lost += len(d.lost)
+		c.doubled += len(d.doubled)
+		return fmt.Errorf("run again, it leaves something else: %v\n%s", d, r.out)
+	}
+	return s.boots.becomes(c.boots)
+}
+
+// complete brings the cluster to where the command ends.
+func (s *site) complete(t *testing.T, c *side) {
+	t.Helper()
+	for range 3 { // a namespace may be on its way out
+		if r := s.railhead(t, nil, c.args...); (r.code == exitOK || r.gone()) && s.reader.becomes(t, c.end).none() {
+			s.boots.take()
+			return
+		}
+	}
+	t.Fatalf("%s does not get where it got at first: %v", c.name, s.reader.becomes(t, c.end))
+}
+
+// takeBack interrupts a command after each write, and undoes what it has done.
+func (s *site) takeBack(t *testing.T, does, undoes *side) {
+	t.Helper()
+	for _, a := range does.rest {
+		if a.way != interruptAfter || !writes(a.request) {
+			continue
+		}
+		r := s.railhead(t, map[string]way{a.request: a.way}, does.args...)
+		err := a.judge(r)
+		if err == nil {
+			s.boots.take()
+			err = s.undone(t, undoes)
+		}
+		undoes.count(takenBack, err)
+		if err != nil {
+			t.Errorf("%s after %v: %v\n%s", undoes.name, a, err, r.out)
+			s.complete(t, undoes)
+		}
+	}
+}
+
+// undone undoes an interrupted command.
+func (s *site) undone(t *testing.T, c *side) error {
+	r := s.railhead(t, nil, c.args...)
+	if r.code != exitOK && !r.gone() {
+		return fmt.Errorf("undo ends with exit code %d\n%s", r.code, r.out)
+	}
+	if d := s.reader.becomes(t, c.end); !d.none() {
+		c.lost += len(d.lost)
+		c.doubled += len(d.doubled)
+		return fmt.Errorf("undo leaves something else: %v\n%s", d, r.out)
+	}
+	return nil
+}
+
+// gone reports whether delete found no object of the job, which is a fault for it: the name may be wrong.
+func (r run) gone() bool { return r.code == exitFault && strings.Contains(r.out, "[job-found]") }
+
+// wayOn are the sentences by which an interrupted command says how to go on.
+var wayOn = regexp.MustCompile(`(?i)the same command again|follow it with: |nothing was written`)
+
+// away are those by which a command says that the API server was away.
+var away = regexp.MustCompile(`(?m)^railhead: .*(does not answer|unable to handle the request)`)
+
+// judge returns what is wrong about the end of a disturbed command.
+func (a attempt) judge(r run) error {
+	if r.hit[a.request] != a.way {
+		return errors.New("the request was not made")
+	}
+	if !a.way.interrupts() {
+		switch {
+		case r.code == exitOK:
+			return nil
+		case r.code != exitFault && r.code != exitUnknown:
+			return fmt.Errorf("exit code %d", r.code)
+		case !away.MatchString(r.out):
+			return errors.New("it does not say that the API server was away")
+		}
+		return nil
+	}
+	switch {
+	case r.ended > interruptLimit:
+		return fmt.Errorf("it ended %v after Ctrl-C", r.ended)
+	case r.code == exitOK && a.last:
+		return nil
+	case r.code != exitInterrupted:
+		return fmt.Errorf("exit code %d after Ctrl-C", r.code)
+	case !wayOn.MatchString(r.out):
+		return errors.New("it does not say how to go on")
+	}
+	return nil
+}

@@ -1,0 +1,297 @@
+//go:build chaos
+
+package chaostest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+)
+
+// settleLimit bounds the time in which controllers finish what a command began.
+const settleLimit = time.Minute
+
+// state has all objects of a cluster as somebody wanted them: without status, versions, times and generated names,
+// addresses and certificates. Objects with a generated name have one entry each under the same name.
+type state map[string][]string
+
+// reader reads the state of a cluster.
+type reader struct {
+	client dynamic.Interface
+	kinds  []schema.GroupVersionResource
+	known  sync.Map // object by UID and version
+}
+
+// object is an object as somebody wanted it.
+type object struct{ name, text string }
+
+func (r *reader) object(resource string, o *unstructured.Unstructured) (object, error) {
+	version := string(o.GetUID()) + "/" + o.GetResourceVersion()
+	if known, ok := r.known.Load(version); ok {
+		return known.(object), nil
+	}
+	name, text, err := wanted(resource, o)
+	r.known.Store(version, object{name, text})
+	return object{name, text}, err
+}
+
+// untold are the groups and resources whose objects say nothing of what was asked for.
+func untold() []string {
+	return []string{
+		"events", "events.events.k8s.io", "endpoints", "endpointslices.discovery.k8s.io", "componentstatuses",
+		"leases.coordination.k8s.io", "apiservices.apiregistration.k8s.io",
+		"customresourcedefinitions.apiextensions.k8s.io", "rangeallocations.security.openshift.io",
+		"servicecidrs.networking.k8s.io", "ipaddresses.networking.k8s.io",
+	}
+}
+
+func newReader(t *testing.T, s *site) *reader {
+	t.Helper()
+	r := &reader{}
+	var err error
+	if r.client, err = dynamic.NewForConfig(s.plane.Admin()); err != nil {
+		t.Fatal(err)
+	}
+	d, err := discovery.NewDiscoveryClientForConfig(s.plane.Admin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists, err := d.ServerPreferredResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range list.APIResources {
+			gvr := version.WithResource(kind.Name)
+			if slices.Contains(kind.Verbs, "list") && slices.Contains(kind.Verbs, "watch") &&
+				!slices.Contains(untold(), gvr.GroupResource().String()) {
+				r.kinds = append(r.kinds, gvr)
+			}
+		}
+	}
+	return r
+}
+
+// read lists everything.
+func (r *reader) read(ctx context.Context) (state, error) {
+	all := state{}
+	var mu sync.Mutex
+	var g errgroup.Group
+	g.SetLimit(8)
+	for _, kind := range r.kinds {
+		g.Go(func() error {
+			list, err := r.client.Resource(kind).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return fmt.Errorf("list %s: %w", kind.GroupResource(), err)
+			}
+			for i := range list.Items {
+				o, err := r.object(kind.Resource, &list.Items[i])
+				if err != nil {
+					return err
+				}
+				if o.name != "" {
+					mu.Lock()
+					all[o.name] = append(all[o.name], o.text)
+					mu.Unlock()
+				}
+			}
+			return nil
+		})
+	}
+	err := g.Wait()
+	for name := range all {
+		slices.Sort(all[name])
+	}
+	return all, err
+}
+
+// generated are the parts of objects that differ from run to run.
+var generated = []struct {
+	parts *regexp.Regexp
+	as    string
+}{
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "UID"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "TIME"},
+	{regexp.MustCompile(`LS0tLS1CRUdJTi[A-Za-z0-9+/=]*`), "PEM"},
+	{regexp.MustCompile(`172\.30\.\d+\.\d+`), "SERVICE IP"},
+	{regexp.MustCompile(`kube-api-access-[a-z0-9]{5}`), "TOKEN"},
+	{regexp.MustCompile(`\b1000\d{6}\b`), "UID RANGE"}, // a new namespace gets the next range
+	{regexp.MustCompile(`s0:c\d+,c\d+`), "SELINUX LEVEL"},
+}
+
+// hashes are the labels whose value is a hash of a template, and a part of names. Templates have certificates.
+func hashes() []string {
+	return []string{"pod-template-hash", "controller-revision-hash", "controller.kubernetes.io/hash"}
+}
+
+// wanted returns the name of an object and what was wanted of it; no name if the machine-config-controller rendered it.
+func wanted(resource string, o *unstructured.Unstructured) (name, text string, err error) {
+	own := o.GetName()
+	if strings.HasPrefix(own, "rendered-") {
+		return "", "", nil
+	}
+	if prefix := o.GetGenerateName(); prefix != "" {
+		own = prefix + "*"
+	}
+	metadata := map[string]any{"leaving": o.GetDeletionTimestamp() != nil}
+	for _, field := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
+		if value, found, _ := unstructured.NestedFieldNoCopy(o.Object, "metadata", field); found {
+			metadata[field] = value
+		}
+	}
+	fields := maps.Clone(o.Object)
+	fields["metadata"] = metadata
+	delete(fields, "status")
+	unstructured.RemoveNestedField(fields, "spec", "nodeName") // of a pod: the scheduler chooses
+	for _, field := range []string{"data", "binaryData"} {     // certificates, and railhead-pod: names have its hash
+		if data, ok := fields[field].(map[string]any); ok {
+			fields[field] = slices.Sorted(maps.Keys(data))
+		}
+	}
+	raw, err := json.Marshal(fields)
+	name, text = fmt.Sprintf("%s %s/%s", resource, o.GetNamespace(), own), string(raw)
+	for _, label := range hashes() {
+		if hash := o.GetLabels()[label]; hash != "" {
+			name, text = strings.ReplaceAll(name, hash, "HASH"), strings.ReplaceAll(text, hash, "HASH")
+		}
+	}
+	for _, g := range generated {
+		text = g.parts.ReplaceAllString(text, g.as)
+	}
+	return name, text, err
+}
+
+// difference is what distinguishes two states.
+type difference struct {
+	lost, doubled []string // names
+	changed       []string // names
+	got, want     state
+}
+
+func (d difference) none() bool { return len(d.lost)+len(d.doubled)+len(d.changed) == 0 }
+
+func (d difference) String() string {
+	text := fmt.Sprintf("lost %q, doubled or left %q, changed %q", d.lost, d.doubled, d.changed)
+	for _, name := range d.changed {
+		text += "\n" + cmp.Diff(pretty(d.want[name]), pretty(d.got[name]))
+	}
+	return text
+}
+
+func (got state) compare(want state) difference {
+	d := difference{got: got, want: want}
+	for name, texts := range want {
+		switch {
+		case len(got[name]) < len(texts):
+			d.lost = append(d.lost, name)
+		case len(got[name]) > len(texts):
+			d.doubled = append(d.doubled, name)
+		case !slices.Equal(got[name], texts):
+			d.changed = append(d.changed, name)
+		}
+	}
+	for name := range got {
+		if len(want[name]) == 0 {
+			d.doubled = append(d.doubled, name)
+		}
+	}
+	slices.Sort(d.lost)
+	slices.Sort(d.doubled)
+	return d
+}
+
+// pretty returns objects line by line, for a short difference.
+func pretty(objects []string) []any {
+	var all []any
+	for _, text := range objects {
+		var fields any
+		if json.Unmarshal([]byte(text), &fields) != nil {
+			fields = text
+		}
+		all = append(all, fields)
+	}
+	return all
+}
+
+// becomes waits until the cluster is in a state, and returns what is different at last.
+func (r *reader) becomes(t *testing.T, want state) difference {
+	t.Helper()
+	var d difference
+	r.until(t, func(got state) bool {
+		d = got.compare(want)
+		return d.none()
+	})
+	return d
+}
+
+// restful is how often in a row the state has to be the same to be at rest.
+const restful = 20
+
+// rests returns the state when it no longer changes, and no object is being deleted.
+func (r *reader) rests(t *testing.T) state {
+	t.Helper()
+	var last state
+	same := 0
+	r.until(t, func(got state) bool {
+		same++
+		if !got.compare(last).none() || got.leaving() {
+			same = 0
+		}
+		last = got
+		return same == restful
+	})
+	if same < restful {
+		t.Fatalf("the cluster was not at rest after %v", settleLimit)
+	}
+	return last
+}
+
+func (got state) leaving() bool {
+	for _, texts := range got {
+		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, `"leaving":true`) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// until reads the state until it fits, or the time is over.
+func (r *reader) until(t *testing.T, fits func(state) bool) {
+	t.Helper()
+	ticks := time.NewTicker(100 * time.Millisecond)
+	defer ticks.Stop()
+	deadline := time.After(settleLimit)
+	for {
+		got, err := r.read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fits(got) {
+			return
+		}
+		select {
+		case <-ticks.C:
+		case <-deadline:
+			return
+		}
+	}
+}
