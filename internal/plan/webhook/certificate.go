@@ -50,25 +50,30 @@ func secretName(cert []byte) string {
 	return Name + "-" + hex.EncodeToString(sum[:6])
 }
 
+// annotationCertificate is the annotation of the Deployment with the certificate of its Secret, as PEM: a run that was
+// interrupted before it wrote the configuration has it nowhere else that may be read.
+const annotationCertificate = "railhead.dev/certificate"
+
 // chooseCertificate keeps the certificate of the cluster, without reading its key, unless it ends soon.
 func (w *writer) chooseCertificate() {
 	if w.Certificate == ByServiceCA {
 		w.Cert, w.Key = nil, nil
 		return
 	}
-	live, exists := w.s.Object(configurationKind, "", Configuration)
-	if !exists {
-		return
-	}
-	if cert := bundle(live); until(cert).Sub(w.s.Taken) > renewal && w.running(secretName(cert)) {
-		w.Cert, w.Key = cert, nil
+	configuration, _ := w.s.Object(configurationKind, "", Configuration) // of a version without the annotation
+	deployment, _ := w.s.Object("Deployment", Namespace, Name)
+	text, _, _ := unstructured.NestedString(deployment.Fields, "metadata", "annotations", annotationCertificate)
+	for _, cert := range [][]byte{bundle(configuration), []byte(text)} {
+		if until(cert).Sub(w.s.Taken) > renewal && runs(deployment, secretName(cert)) {
+			w.Cert, w.Key = cert, nil
+			return
+		}
 	}
 }
 
-// running reports whether the deployed server has the Secret.
-func (w *writer) running(secret string) bool {
-	d, _ := w.s.Object("Deployment", Namespace, Name)
-	volumes, _, _ := unstructured.NestedSlice(d.Fields, "spec", "template", "spec", "volumes")
+// runs reports whether the deployed server has the Secret.
+func runs(deployment cluster.Object, secret string) bool {
+	volumes, _, _ := unstructured.NestedSlice(deployment.Fields, "spec", "template", "spec", "volumes")
 	for _, v := range volumes {
 		v, _ := v.(map[string]any)
 		if name, _, _ := unstructured.NestedString(v, "secret", "secretName"); name == secret {

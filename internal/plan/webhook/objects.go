@@ -59,25 +59,27 @@ func (w writer) server() []plan.Change {
 		apply(w.role(), "lets it read what an injection needs: no Secrets"),
 		apply(w.binding(), "gives its account the role"),
 	}
-	switch {
-	case w.Certificate == ByServiceCA:
+	if w.Certificate == ByServiceCA {
 		service.Annotations = map[string]string{servingCert: w.secret()}
-	case w.Key != nil:
-		changes = append(changes, apply(plan.Typed(core("Secret"), &corev1.Secret{
-			ObjectMeta: w.meta(w.secret()),
-			Type:       corev1.SecretTypeTLS,
-			Data:       map[string][]byte{corev1.TLSCertKey: w.Cert, corev1.TLSPrivateKeyKey: w.Key},
-		}), "its certificate and key"))
 	}
-	return append(changes,
+	changes = append(changes,
 		apply(plan.Typed(core("Service"), &corev1.Service{ObjectMeta: service, Spec: corev1.ServiceSpec{
 			Selector: plan.Labels(Component, ""),
 			Ports: []corev1.ServicePort{{
 				Name: "https", Port: 443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(port),
 			}},
 		}}), "its address"),
-		apply(w.budget(), "keeps one replica while nodes are drained"),
-		apply(w.deployment(), "its server"))
+		apply(w.budget(), "keeps one replica while nodes are drained"))
+	if w.Certificate == ByRailhead && w.Key != nil {
+		// Just before the Deployment, which names it: a run that is interrupted in between leaves a Secret that no
+		// later run finds, because Secrets are never read.
+		changes = append(changes, apply(plan.Typed(core("Secret"), &corev1.Secret{
+			ObjectMeta: w.meta(w.secret()),
+			Type:       corev1.SecretTypeTLS,
+			Data:       map[string][]byte{corev1.TLSCertKey: w.Cert, corev1.TLSPrivateKeyKey: w.Key},
+		}), "its certificate and key"))
+	}
+	return append(changes, apply(w.deployment(), "its server"))
 }
 
 // secret returns the name of the Secret with the certificate.
@@ -157,8 +159,12 @@ func (w writer) deployment() unstructured.Unstructured {
 	if !w.s.Server.OpenShift() { // which sets a user of the namespace's range
 		pod.SecurityContext.RunAsUser = new(int64(65532))
 	}
+	meta := w.meta(Name)
+	if w.Certificate == ByRailhead {
+		meta.Annotations = map[string]string{annotationCertificate: string(w.Cert)}
+	}
 	return plan.Typed(appsv1.SchemeGroupVersion.WithKind("Deployment"), &appsv1.Deployment{
-		ObjectMeta: w.meta(Name),
+		ObjectMeta: meta,
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32(replicas)),
 			Selector: &metav1.LabelSelector{MatchLabels: labels},

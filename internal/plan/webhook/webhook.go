@@ -87,10 +87,14 @@ func Setup(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 		Changes: plan.ApplyUnlessCovered(s, w.configuration(), "of the namespaces and pods that ask for it"),
 	}
 	p := plan.Plan{Title: "Set up the admission webhook"}
-	for _, step := range []plan.Step{server, configuration} {
-		if len(step.Changes) > 0 {
-			p.Steps = append(p.Steps, step)
-		}
+	switch {
+	case len(configuration.Changes) > 0 && len(server.Changes) == 0: // an interrupted run did not wait for the server
+		server.Title = "Wait until the webhook in namespace " + Namespace + " is available"
+		p.Steps = []plan.Step{server, configuration}
+	case len(configuration.Changes) > 0:
+		p.Steps = []plan.Step{server, configuration}
+	case len(server.Changes) > 0:
+		p.Steps = []plan.Step{server}
 	}
 	if !p.Empty() {
 		p.Notes = w.notes()

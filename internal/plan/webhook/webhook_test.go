@@ -131,6 +131,21 @@ func TestAgain(t *testing.T) {
 	}
 }
 
+// TestInterrupted: after a run that wrote no configuration, the next one keeps the certificate and waits for the server.
+func TestInterrupted(t *testing.T) {
+	for name, s := range map[string]cluster.State{"by railhead": kubernetes(), "by the service CA": openShift()} {
+		o := Options{Image: "railhead", Cert: certificate(t, 2*renewal), Key: []byte("key")}
+		p, _ := Setup(s, o)
+		p.Steps = p.Steps[:1]
+		o.Cert = certificate(t, 3*renewal)
+		p, findings := Setup(applied(s, p), o)
+		if len(findings) > 0 || len(p.Steps) != 2 || p.Steps[0].Done == nil || len(p.Steps[0].Changes) > 0 ||
+			len(p.Steps[1].Changes) != 1 {
+			t.Errorf("%s: %+v, findings %q", name, p.Steps, plantest.Lines(findings))
+		}
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	taken, deleted := kubernetes(), kubernetes()
 	taken.Namespaces = append(taken.Namespaces, cluster.Namespace{Name: Namespace})
