@@ -60,6 +60,7 @@ func attempts(trace []string) []attempt {
 type side struct {
 	*row
 	args        []string
+	doubles     string         // see story
 	before, end state          // of an undisturbed run
 	boots       map[string]int // of an undisturbed run
 	early, rest []attempt
@@ -91,7 +92,7 @@ func (s *site) tell(t *testing.T, x story) {
 	s.reader.rests(t)
 	s.does(t, x.undoes...)
 	does, undoes := s.learn(t, x.name, x.does), s.learn(t, "undo "+x.name, x.undoes)
-	does.before = undoes.end
+	does.before, does.doubles = undoes.end, x.doubles
 	s.interruptEarly(t, does, undoes)
 	s.complete(t, does)
 	s.interruptEarly(t, undoes, does)
@@ -129,7 +130,7 @@ func (s *site) attempt(t *testing.T, c *side, a attempt) bool {
 	c.slowest = max(c.slowest, r.ended)
 	early := a.early && !slices.ContainsFunc(r.trace, writes) // another request may have been on its way
 	if early && err == nil {
-		if d := s.reader.becomes(t, c.before); !d.none() {
+		if d := s.reader.becomes(t, c.before, c.doubles); !d.none() {
 			err = fmt.Errorf("interrupted before the first write, and changed: %v", d)
 		}
 	} else if err == nil {
@@ -149,9 +150,10 @@ func (s *site) again(t *testing.T, c *side) error {
 	if r.code != exitOK && !r.gone() {
 		return fmt.Errorf("run again, it ends with exit code %d\n%s", r.code, r.out)
 	}
-	if d := s.reader.becomes(t, c.end); !d.none() {
-		c.lost += len(d.lost)
-		c.doubled += len(d.doubled)
+	d := s.reader.becomes(t, c.end, c.doubles)
+	c.lost += len(d.lost)
+	c.doubled += len(d.doubled) + len(d.known)
+	if !d.none() {
 		return fmt.Errorf("run again, it leaves something else: %v\n%s", d, r.out)
 	}
 	return s.boots.becomes(c.boots)
@@ -161,12 +163,12 @@ func (s *site) again(t *testing.T, c *side) error {
 func (s *site) complete(t *testing.T, c *side) {
 	t.Helper()
 	for range 3 { // a namespace may be on its way out
-		if r := s.railhead(t, nil, c.args...); (r.code == exitOK || r.gone()) && s.reader.becomes(t, c.end).none() {
+		if r := s.railhead(t, nil, c.args...); (r.code == exitOK || r.gone()) && s.reader.becomes(t, c.end, c.doubles).none() {
 			s.boots.take()
 			return
 		}
 	}
-	t.Fatalf("%s does not get where it got at first: %v", c.name, s.reader.becomes(t, c.end))
+	t.Fatalf("%s does not get where it got at first: %v", c.name, s.reader.becomes(t, c.end, c.doubles))
 }
 
 // takeBack interrupts a command after each write, and undoes what it has done.
@@ -196,9 +198,10 @@ func (s *site) undone(t *testing.T, c *side) error {
 	if r.code != exitOK && !r.gone() {
 		return fmt.Errorf("undo ends with exit code %d\n%s", r.code, r.out)
 	}
-	if d := s.reader.becomes(t, c.end); !d.none() {
-		c.lost += len(d.lost)
-		c.doubled += len(d.doubled)
+	d := s.reader.becomes(t, c.end, c.doubles)
+	c.lost += len(d.lost)
+	c.doubled += len(d.doubled) + len(d.known)
+	if !d.none() {
 		return fmt.Errorf("undo leaves something else: %v\n%s", d, r.out)
 	}
 	return nil
