@@ -7,11 +7,11 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"log"
 	"maps"
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -23,25 +23,6 @@ import (
 	"github.com/railhead/railhead/lab/controlplane"
 	"github.com/railhead/railhead/lab/controlplane/pki"
 )
-
-// way is a way to disturb a request.
-type way string
-
-const (
-	interruptBefore way = "Ctrl-C before"
-	interruptAfter  way = "Ctrl-C after"
-	connectionCut   way = "cut"
-	unavailable     way = "503"
-	answerLost      way = "answer lost"
-	serverKilled    way = "server killed"
-)
-
-// ways are those that need no new API server.
-func ways() []way {
-	return []way{interruptBefore, interruptAfter, connectionCut, unavailable, answerLost}
-}
-
-func (w way) interrupts() bool { return w == interruptBefore || w == interruptAfter }
 
 const (
 	// outage is how long a killed API server is away before it is started again.
@@ -102,6 +83,7 @@ func newProxy(t *testing.T, plane *controlplane.ControlPlane) *proxy {
 	}
 	server := &http.Server{
 		Handler:   p,
+		ErrorLog:  log.New(io.Discard, "", 0), // connections that are cut
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}},
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connection{}, c)
@@ -295,10 +277,4 @@ func (p *proxy) ask(r *http.Request) (*http.Response, error) {
 	out := r.Clone(r.Context())
 	out.URL.Scheme, out.URL.Host, out.Host, out.RequestURI = p.target.Scheme, p.target.Host, "", ""
 	return p.upstream.RoundTrip(out)
-}
-
-// writes reports whether a request changes objects. Reviews are questions.
-func writes(request string) bool {
-	method, path, _ := strings.Cut(request, " ")
-	return method != http.MethodGet && !strings.Contains(path, "reviews ")
 }

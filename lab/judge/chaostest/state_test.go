@@ -3,7 +3,6 @@
 package chaostest
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,9 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,9 +19,6 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 )
-
-// settleLimit bounds the time in which controllers finish what a command began.
-const settleLimit = time.Minute
 
 // state has all objects of a cluster as somebody wanted them: without status, versions, times and generated names,
 // addresses and certificates. Objects with a generated name have one entry each under the same name.
@@ -91,15 +85,16 @@ func newReader(t *testing.T, s *site) *reader {
 	return r
 }
 
-// read lists everything.
-func (r *reader) read(ctx context.Context) (state, error) {
+// read lists all objects of some kinds.
+func (r *reader) read(t *testing.T, kinds []schema.GroupVersionResource) state {
+	t.Helper()
 	all := state{}
 	var mu sync.Mutex
 	var g errgroup.Group
 	g.SetLimit(8)
-	for _, kind := range r.kinds {
+	for _, kind := range kinds {
 		g.Go(func() error {
-			list, err := r.client.Resource(kind).List(ctx, metav1.ListOptions{})
+			list, err := r.client.Resource(kind).List(t.Context(), metav1.ListOptions{})
 			if err != nil {
 				return fmt.Errorf("list %s: %w", kind.GroupResource(), err)
 			}
@@ -117,11 +112,13 @@ func (r *reader) read(ctx context.Context) (state, error) {
 			return nil
 		})
 	}
-	err := g.Wait()
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
 	for name := range all {
 		slices.Sort(all[name])
 	}
-	return all, err
+	return all
 }
 
 // webhookSecret replaces the name of the webhook's Secret, which contains the hash of a certificate.
@@ -182,124 +179,4 @@ func wanted(resource string, o *unstructured.Unstructured) (name, text string, e
 		name, text = g.parts.ReplaceAllString(name, g.as), g.parts.ReplaceAllString(text, g.as)
 	}
 	return name, text, err
-}
-
-// difference is what distinguishes two states.
-type difference struct {
-	lost, doubled []string // names
-	changed       []string // names
-	known         []string // doubled, and known to be
-	got, want     state
-}
-
-func (d difference) none() bool { return len(d.lost)+len(d.doubled)+len(d.changed) == 0 }
-
-func (d difference) String() string {
-	text := fmt.Sprintf("lost %q, doubled or left %q, changed %q", d.lost, d.doubled, d.changed)
-	for _, name := range d.changed {
-		text += "\n" + cmp.Diff(pretty(d.want[name]), pretty(d.got[name]))
-	}
-	return text
-}
-
-// compare compares two states. Objects of the name known may be doubled.
-func (got state) compare(want state, known string) difference {
-	d := difference{got: got, want: want}
-	for name, texts := range want {
-		switch {
-		case len(got[name]) < len(texts):
-			d.lost = append(d.lost, name)
-		case len(got[name]) > len(texts) && name == known:
-			d.known = append(d.known, name)
-		case len(got[name]) > len(texts):
-			d.doubled = append(d.doubled, name)
-		case !slices.Equal(got[name], texts):
-			d.changed = append(d.changed, name)
-		}
-	}
-	for name := range got {
-		if len(want[name]) == 0 {
-			d.doubled = append(d.doubled, name)
-		}
-	}
-	slices.Sort(d.lost)
-	slices.Sort(d.doubled)
-	return d
-}
-
-// pretty returns objects line by line, for a short difference.
-func pretty(objects []string) []any {
-	var all []any
-	for _, text := range objects {
-		var fields any
-		if json.Unmarshal([]byte(text), &fields) != nil {
-			fields = text
-		}
-		all = append(all, fields)
-	}
-	return all
-}
-
-// becomes waits until the cluster is in a state, and returns what is different at last.
-func (r *reader) becomes(t *testing.T, want state, known string) difference {
-	t.Helper()
-	var d difference
-	r.until(t, func(got state) bool {
-		d = got.compare(want, known)
-		return d.none()
-	})
-	return d
-}
-
-// restful is how often in a row the state has to be the same to be at rest.
-const restful = 20
-
-// rests returns the state when it no longer changes, and no object is being deleted.
-func (r *reader) rests(t *testing.T) state {
-	t.Helper()
-	var last state
-	same := 0
-	r.until(t, func(got state) bool {
-		same++
-		if !got.compare(last, "").none() || got.leaving() {
-			same = 0
-		}
-		last = got
-		return same == restful
-	})
-	if same < restful {
-		t.Fatalf("the cluster was not at rest after %v", settleLimit)
-	}
-	return last
-}
-
-func (got state) leaving() bool {
-	for _, texts := range got {
-		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, `"leaving":true`) }) {
-			return true
-		}
-	}
-	return false
-}
-
-// until reads the state until it fits, or the time is over.
-func (r *reader) until(t *testing.T, fits func(state) bool) {
-	t.Helper()
-	ticks := time.NewTicker(100 * time.Millisecond)
-	defer ticks.Stop()
-	deadline := time.After(settleLimit)
-	for {
-		got, err := r.read(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if fits(got) {
-			return
-		}
-		select {
-		case <-ticks.C:
-		case <-deadline:
-			return
-		}
-	}
 }

@@ -1,0 +1,33 @@
+//go:build chaos
+
+package chaostest
+
+import (
+	"net/http"
+	"strings"
+)
+
+// way is a way to disturb a request.
+type way string
+
+const (
+	interruptBefore way = "Ctrl-C before"
+	interruptAfter  way = "Ctrl-C after"
+	connectionCut   way = "cut"
+	unavailable     way = "503"
+	answerLost      way = "answer lost"
+	serverKilled    way = "server killed"
+)
+
+// ways are those that need no new API server.
+func ways() []way {
+	return []way{interruptBefore, interruptAfter, connectionCut, unavailable, answerLost}
+}
+
+func (w way) interrupts() bool { return w == interruptBefore || w == interruptAfter }
+
+// writes reports whether a request changes objects. Reviews are questions.
+func writes(request string) bool {
+	method, path, _ := strings.Cut(request, " ")
+	return method != http.MethodGet && !strings.Contains(path, "reviews ")
+}
