@@ -257,6 +257,14 @@ func TestPatience(t *testing.T) {
 			check.Fail,
 			2 * time.Minute,
 		},
+		"a controller without rights, after the API server has started": {
+			none,
+			refused(`pods is forbidden: User "system:serviceaccount:kube-system:job-controller" cannot create resource ` +
+				`"pods" in API group "" in the namespace "train"`),
+			AdmissionRefused,
+			check.Fail,
+			2 * time.Minute,
+		},
 		"a webhook that denies": {
 			none,
 			refused(`admission webhook "policy.example.com" denied the request: no latest tag`),
