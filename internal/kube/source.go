@@ -322,7 +322,6 @@ var endpoints = map[cluster.Kind][]endpoint{
 		writtenOf("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration", ofCluster),
 		writtenOf("", "v1", "Namespace", ofCluster),
 		writtenOf("apps", "v1", "Deployment", inNamespace),
-		writtenOf("policy", "v1", "PodDisruptionBudget", inNamespace),
 		writtenOf(rbacv1.GroupName, "v1", "ClusterRoleBinding", ofCluster),
 	},
 	cluster.Metrics: {
