@@ -28,7 +28,7 @@ const (
 type attempt struct {
 	way     way
 	request string
-	last    bool // of the command's requests
+	last    string // request of the undisturbed command
 	// early is set for an interruption before anything was written: nothing may have changed, and another attempt
 	// follows at once.
 	early bool
@@ -46,7 +46,7 @@ func attempts(trace []string) []attempt {
 		for j, w := range ways() {
 			if everyWay || i >= first || i%len(ways()) == j {
 				early := w == interruptBefore && i <= first || w == interruptAfter && i < first
-				all = append(all, attempt{way: w, request: request, last: i == len(trace)-1, early: early})
+				all = append(all, attempt{way: w, request: request, last: trace[len(trace)-1], early: early})
 			}
 		}
 	}
@@ -235,7 +235,7 @@ func (a attempt) judge(r run) error {
 	switch {
 	case r.ended > interruptLimit:
 		return fmt.Errorf("it ended %v after Ctrl-C", r.ended)
-	case r.code == exitOK && a.last:
+	case r.code == exitOK && slices.Contains(r.trace, a.last): // it had ended
 		return nil
 	case r.code != exitInterrupted:
 		return fmt.Errorf("exit code %d after Ctrl-C", r.code)

@@ -126,7 +126,7 @@ func (p *proxy) end() (trace []string, hit map[string]way, err error) {
 
 // record returns how to disturb the request. A request has a name by which it is the same in each run.
 func (p *proxy) record(r *http.Request) way {
-	name := r.Method + " " + r.URL.Path
+	name := r.Method + " " + certificateName.ReplaceAllString(r.URL.Path, webhookSecret)
 	if watches(r) {
 		name += " watch"
 	}

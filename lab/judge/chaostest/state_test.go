@@ -124,6 +124,8 @@ func (r *reader) read(t *testing.T, kinds []schema.GroupVersionResource) state {
 // webhookSecret replaces the name of the webhook's Secret, which contains the hash of a certificate.
 const webhookSecret = "railhead-webhook-CERTIFICATE"
 
+var certificateName = regexp.MustCompile(`railhead-webhook-[0-9a-f]{12}`)
+
 // generated are the parts of objects that differ from run to run.
 var generated = []struct {
 	parts *regexp.Regexp
@@ -132,7 +134,7 @@ var generated = []struct {
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "UID"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "TIME"},
 	{regexp.MustCompile(`LS0tLS1CRUdJTi[A-Za-z0-9+/=]*|-----BEGIN[^"]*`), "PEM"},
-	{regexp.MustCompile(`railhead-webhook-[0-9a-f]{12}`), webhookSecret},
+	{certificateName, webhookSecret},
 	{regexp.MustCompile(`172\.30\.\d+\.\d+`), "SERVICE IP"},
 	{regexp.MustCompile(`kube-api-access-[a-z0-9]{5}`), "TOKEN"},
 	{regexp.MustCompile(`\b1000\d{6}\b`), "UID RANGE"}, // a new namespace gets the next range
