@@ -50,6 +50,13 @@ func attempts(trace []string) []attempt {
 			}
 		}
 	}
+	return all
+}
+
+// kills are the requests at which the API server is killed: before the first write, among the writes, and at the end.
+func kills(trace []string) []attempt {
+	first := slices.IndexFunc(trace, writes)
+	var all []attempt
 	for _, i := range []int{first / 2, (first + len(trace)) / 2, len(trace) - 1} {
 		all = append(all, attempt{way: serverKilled, request: trace[i]})
 	}
@@ -64,6 +71,7 @@ type side struct {
 	before, end state          // of an undisturbed run
 	boots       map[string]int // of an undisturbed run
 	early, rest []attempt
+	kills       []attempt
 }
 
 // learn runs the command undisturbed.
@@ -72,7 +80,7 @@ func (s *site) learn(t *testing.T, name string, args []string) *side {
 	c := &side{row: results.add(name), args: args, before: s.reader.rests(t)}
 	s.boots.take()
 	r := s.does(t, args...)
-	c.end, c.boots, c.requests = s.reader.rests(t), s.boots.take(), len(r.trace)
+	c.end, c.boots, c.requests, c.kills = s.reader.rests(t), s.boots.take(), len(r.trace), kills(r.trace)
 	for _, a := range attempts(r.trace) {
 		if a.early {
 			c.early = append(c.early, a)
@@ -98,13 +106,22 @@ func (s *site) tell(t *testing.T, x story) {
 	s.interruptEarly(t, undoes, does)
 	s.complete(t, undoes)
 	for i := range max(len(does.rest), len(undoes.rest)) {
-		for _, c := range []*side{does, undoes} {
-			if i >= len(c.rest) || !s.attempt(t, c, c.rest[i]) {
-				s.complete(t, c)
-			}
-		}
+		s.next(t, does, does.rest, i)
+		s.next(t, undoes, undoes.rest, i)
 	}
 	s.takeBack(t, does, undoes)
+	for i := range does.kills { // last: some controllers take long to see a new API server
+		s.next(t, does, does.kills, i)
+		s.next(t, undoes, undoes.kills, i)
+	}
+}
+
+// next makes an attempt, if there is one more, and brings the cluster to where the command ends.
+func (s *site) next(t *testing.T, c *side, attempts []attempt, i int) {
+	t.Helper()
+	if i >= len(attempts) || !s.attempt(t, c, attempts[i]) {
+		s.complete(t, c)
+	}
 }
 
 // interruptEarly interrupts a command before it has written anything.
@@ -135,6 +152,9 @@ func (s *site) attempt(t *testing.T, c *side, a attempt) bool {
 		}
 	} else if err == nil {
 		err = s.again(t, c)
+		if err == nil && a.way != serverKilled { // which ends the watch of the nodes
+			err = s.boots.becomes(c.boots)
+		}
 	}
 	c.count(a.way, err)
 	if err != nil {
@@ -156,7 +176,7 @@ func (s *site) again(t *testing.T, c *side) error {
 	if !d.none() {
 		return fmt.Errorf("run again, it leaves something else: %v\n%s", d, r.out)
 	}
-	return s.boots.becomes(c.boots)
+	return nil
 }
 
 // complete brings the cluster to where the command ends.

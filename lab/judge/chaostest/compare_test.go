@@ -16,7 +16,7 @@ import (
 )
 
 // settleLimit bounds the time in which controllers finish what a command began.
-const settleLimit = time.Minute
+const settleLimit = 2 * time.Minute
 
 // difference is what distinguishes two states.
 type difference struct {
