@@ -83,7 +83,7 @@ test-lab: ## test on virtual machines with SR-IOV, an IOMMU and RDMA; prints the
 
 chaos: ## disturb setup, deploy and delete at each of their requests; STORIES=deploy-job,cluster limits it; 20 minutes
 	cd lab && go vet -tags chaos ./judge/chaostest/... && \
-		go test -tags chaos -count=1 -parallel 3 -timeout 60m -v ./judge/chaostest/...
+		go test -tags chaos -count=1 -parallel 4 -timeout 60m -v ./judge/chaostest/...
 
 lab: ## boot two nodes with RDMA in virtual machines, and leave them up: `go -C lab run . down` ends them
 	go -C lab run . up

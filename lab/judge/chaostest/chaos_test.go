@@ -5,7 +5,7 @@ package chaostest
 import (
 	"errors"
 	"fmt"
-	"os"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,45 +23,6 @@ const (
 	exitUnknown     = 3
 	exitInterrupted = 130
 )
-
-// attempt is a disturbance of one request of a command.
-type attempt struct {
-	way     way
-	request string
-	last    string // request of the undisturbed command
-	// early is set for an interruption before anything was written: nothing may have changed, and another attempt
-	// follows at once.
-	early bool
-}
-
-func (a attempt) String() string { return fmt.Sprintf("%s %s", a.way, a.request) }
-
-// attempts are the disturbances of a command, which made these requests when it was not disturbed. Writes, and what
-// comes after the first of them, are disturbed in every way, the other requests in one way each, in turn.
-func attempts(trace []string) []attempt {
-	first := slices.IndexFunc(trace, writes)
-	everyWay := os.Getenv("EVERY_WAY") != ""
-	var all []attempt
-	for i, request := range trace {
-		for j, w := range ways() {
-			if everyWay || i >= first || i%len(ways()) == j {
-				early := w == interruptBefore && i <= first || w == interruptAfter && i < first
-				all = append(all, attempt{way: w, request: request, last: trace[len(trace)-1], early: early})
-			}
-		}
-	}
-	return all
-}
-
-// kills are the requests at which the API server is killed: before the first write, among the writes, and at the end.
-func kills(trace []string) []attempt {
-	first := slices.IndexFunc(trace, writes)
-	var all []attempt
-	for _, i := range []int{first / 2, (first + len(trace)) / 2, len(trace) - 1} {
-		all = append(all, attempt{way: serverKilled, request: trace[i]})
-	}
-	return all
-}
 
 // side is one of the two commands of a story.
 type side struct {
@@ -139,9 +100,9 @@ func (s *site) interruptEarly(t *testing.T, c, other *side) {
 // attempt was to leave it.
 func (s *site) attempt(t *testing.T, c *side, a attempt) bool {
 	t.Helper()
-	r := s.railhead(t, map[string]way{a.request: a.way}, c.args...)
+	r := s.railhead(t, a.ways, c.args...)
 	err := a.judge(r)
-	if r.code != exitOK && !a.way.interrupts() {
+	if r.code != exitOK && !a.interrupts() {
 		c.again++
 	}
 	c.slowest = max(c.slowest, r.ended)
@@ -151,20 +112,22 @@ func (s *site) attempt(t *testing.T, c *side, a attempt) bool {
 			err = fmt.Errorf("interrupted before the first write, and changed: %v", d)
 		}
 	} else if err == nil {
-		err = s.again(t, c)
-		if err == nil && a.way != serverKilled { // which ends the watch of the nodes
+		err = s.rerun(t, c)
+		if err == nil && !a.has(serverKilled) { // which ends the watch of the nodes
 			err = s.boots.becomes(c.boots)
 		}
 	}
-	c.count(a.way, err)
+	for _, w := range a.ways {
+		c.count(w, err)
+	}
 	if err != nil {
 		t.Errorf("%s: %v: %v\n%s", c.name, a, err, r.out)
 	}
 	return err == nil && early == a.early
 }
 
-// again runs a command again, undisturbed, and wants the cluster to be as without any disturbance.
-func (s *site) again(t *testing.T, c *side) error {
+// rerun runs a command again, undisturbed, and wants the cluster to be as without any disturbance.
+func (s *site) rerun(t *testing.T, c *side) error {
 	t.Helper()
 	r := s.railhead(t, nil, c.args...)
 	if r.code != exitOK && !r.gone() {
@@ -195,10 +158,10 @@ func (s *site) complete(t *testing.T, c *side) {
 func (s *site) takeBack(t *testing.T, does, undoes *side) {
 	t.Helper()
 	for _, a := range does.rest {
-		if a.way != interruptAfter || !writes(a.request) {
+		if !a.has(interruptAfter) || !a.writes() {
 			continue
 		}
-		r := s.railhead(t, map[string]way{a.request: a.way}, does.args...)
+		r := s.railhead(t, a.ways, does.args...)
 		err := a.judge(r)
 		if err == nil {
 			s.boots.take()
@@ -238,10 +201,10 @@ var away = regexp.MustCompile(`(?m)^railhead: .*(does not answer|unable to handl
 
 // judge returns what is wrong about the end of a disturbed command.
 func (a attempt) judge(r run) error {
-	if r.hit[a.request] != a.way {
-		return errors.New("the request was not made")
+	if !maps.Equal(r.hit, a.ways) {
+		return fmt.Errorf("of the requests, only %v were made", r.hit)
 	}
-	if !a.way.interrupts() {
+	if !a.interrupts() {
 		switch {
 		case r.code == exitOK:
 			return nil

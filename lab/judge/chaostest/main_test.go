@@ -56,8 +56,7 @@ func runTests(m *testing.M) int {
 	return code
 }
 
-// TestChaos disturbs each request of each story. $STORIES limits the stories: STORIES=deploy-job,cluster. With
-// $EVERY_WAY, every request is disturbed in every way.
+// TestChaos disturbs each request of each story. $STORIES limits the stories: STORIES=deploy-job,cluster.
 func TestChaos(t *testing.T) {
 	names := strings.FieldsFunc(os.Getenv("STORIES"), func(r rune) bool { return r == ',' || r == ' ' })
 	known := 0

@@ -3,7 +3,9 @@
 package chaostest
 
 import (
+	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
@@ -30,4 +32,14 @@ func (w way) interrupts() bool { return w == interruptBefore || w == interruptAf
 func writes(request string) bool {
 	method, path, _ := strings.Cut(request, " ")
 	return method != http.MethodGet && !strings.Contains(path, "reviews ")
+}
+
+// connects reports whether a request is one of the first, which are not repeated.
+func connects(request string) bool { return request == "GET /version #1" || request == "GET /apis #1" }
+
+// again is the name of a request that is repeated so many times.
+func again(request string, times int) string {
+	name, count, _ := strings.Cut(request, " #")
+	n, _ := strconv.Atoi(count) // written by the proxy
+	return fmt.Sprintf("%s #%d", name, n+times)
 }
