@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"net"
@@ -108,7 +109,12 @@ func withoutURL(err error) error {
 func lost(err error) bool {
 	var op *net.OpError
 	const tlsAlert = "remote error"
+	// The calls on an HTTP/2 connection get this error if a write of another one fails. net/http does not export it
+	// (h2_bundle.go http2errClientConnForceClosed).
+	const forceClosed = "http2: client connection force closed"
 	return errors.Is(err, errBroken) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || // client-go wraps that of a response's body
+		err != nil && strings.Contains(err.Error(), forceClosed) ||
 		utilnet.IsConnectionRefused(err) ||
 		utilnet.IsConnectionReset(err) ||
 		utilnet.IsProbableEOF(err) ||

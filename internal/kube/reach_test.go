@@ -239,7 +239,13 @@ func TestTransient(t *testing.T) {
 		},
 		"cut off":     {&url.Error{Op: "Get", Err: io.ErrUnexpectedEOF}, true, true},
 		"broken list": {fmt.Errorf("%w: EOF", errBroken), true, true},
-		"cancelled":   {&url.Error{Op: "Get", Err: context.Canceled}, false, false},
+		"half a body": {fmt.Errorf("unexpected error when reading response body: %w", io.ErrUnexpectedEOF), true, true},
+		"connection closed for another call": {
+			&url.Error{Op: "Get", Err: errors.New("http2: client connection force closed via ClientConn.Close")},
+			true,
+			true,
+		},
+		"cancelled": {&url.Error{Op: "Get", Err: context.Canceled}, false, false},
 		"certificate refused": {
 			&url.Error{Op: "Get", Err: &net.OpError{Op: "remote error", Err: errors.New("tls: bad certificate")}},
 			false,
