@@ -208,6 +208,8 @@ func (a attempt) judge(r run) error {
 		switch {
 		case r.code == exitOK:
 			return nil
+		case !slices.ContainsFunc(slices.Collect(maps.Keys(a.ways)), connects):
+			return fmt.Errorf("it gave up with exit code %d", r.code)
 		case r.code != exitFault && r.code != exitUnknown:
 			return fmt.Errorf("exit code %d", r.code)
 		case !away.MatchString(r.out):
