@@ -32,8 +32,8 @@ var (
 	// starting matches a cluster, namespace or webhook that is only just starting. The status of a service account and
 	// of a quota is set after the namespace is created (kubernetes plugin/pkg/admission/serviceaccount, apiserver
 	// pkg/admission/plugin/resourcequota), and so are OpenShift's ranges (apiserver-library-go
-	// pkg/securitycontextconstraints/sccmatching). An API server that has just started has not read all roles and denies
-	// controllers their rights.
+	// pkg/securitycontextconstraints/sccmatching). An API server that has just started has not read all roles and
+	// denies controllers their rights.
 	starting = anyOf(
 		`failed calling webhook`,
 		`error looking up service account`,
