@@ -239,6 +239,7 @@ func (p *proxy) forward(w http.ResponseWriter, r *http.Request, answered func())
 	maps.Copy(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
 	flush := http.NewResponseController(w)
+	_ = flush.Flush() // a watch without events has begun
 	once := sync.OnceFunc(answered)
 	for part := make([]byte, 1<<16); ; {
 		n, err := resp.Body.Read(part)
