@@ -262,6 +262,33 @@ func TestLaunchCopies(t *testing.T) {
 	}
 }
 
+// TestLaunchCopiesWithoutCksum: the files are removed from an image that has no cksum, too.
+func TestLaunchCopiesWithoutCksum(t *testing.T) {
+	t.Parallel()
+	programs := t.TempDir()
+	rankstest.Executable(t, filepath.Join(programs, "cksum"), "exit 127\n")
+	file := filepath.Join(t.TempDir(), "-odd name")
+	if err := os.WriteFile(file, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tr := newTrial(t, 1, "cat -- *")
+	for name, p := range tr.local.Pods {
+		p.Env = append(p.Env, "PATH="+programs+":"+os.Getenv("PATH"))
+		tr.local.Pods[name] = p
+	}
+	var err error
+	if tr.Files, err = OpenFiles([]string{file}); err != nil {
+		t.Fatal(err)
+	}
+	if code := tr.run(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	rankstest.Has(t, tr.out.String(), "[0] text\n")
+	if left := tr.local.Left(); len(left) > 0 {
+		t.Errorf("left in the pods: %v", left)
+	}
+}
+
 // TestLaunchKeeps holds the end of a launch to what the command wrote beside the files that it was given, and into
 // them.
 func TestLaunchKeeps(t *testing.T) {

@@ -57,10 +57,14 @@ mkdir -p "${TMPDIR:-/tmp}" 2>/dev/null
 mkdir -m 700 "$dir" || exit 1
 echo "dir=$dir"
 `
+	// sumFunction prints a checksum, a number or nothing, and the name of file $1. Debian's busybox has no cksum.
+	sumFunction = `
+sum() { cksum "$1" 2>/dev/null || sha256sum "$1"; }
+`
 	// copyScript writes its input to $4/$5 with the permissions $6. It answers with the size and, if the image has
 	// sha256sum, the hash. The checksum is kept for finishScript.
-	copyScript = `
-cd "$4" && cat > "$5" && chmod "$6" "$5" && cksum "$5" >> "$3/railhead-$1.sums" || exit 1
+	copyScript = sumFunction + `
+cd "$4" && cat > "$5" && chmod "$6" "$5" && sum "$5" >> "$3/railhead-$1.sums" || exit 1
 wc -c < "$5"
 if command -v sha256sum > /dev/null; then sha256sum < "$5"; fi
 `
@@ -143,7 +147,7 @@ done
 	// finishScript prints the lines of NCCL's log that match $7, at most $6 bytes, and removes the launch's files,
 	// unless $8 is not empty. $4 is the directory; if $5 is not empty, remaining processes of the command are killed.
 	// On stderr it prints left=PIDS of processes that it leaves running and kept=DIR if the command wrote files there.
-	finishScript = MarkedFunction + `
+	finishScript = MarkedFunction + sumFunction + `
 left=$(marked "$2")
 if [ -n "$left" ] && [ -z "$5" ]; then
 	sleep 1
@@ -154,10 +158,10 @@ elif [ -n "$left" ]; then
 fi
 if [ -n "$4" ] && cd "$4"; then
 	rm -rf __pycache__
-	while IFS= read -r sum; do
-		file=${sum#* }
+	while IFS= read -r line; do
+		file=${line#* }
 		file=${file#* }
-		[ "$(cksum "$file" 2>/dev/null)" != "$sum" ] || rm -f "$file"
+		[ "$(sum "$file" 2>/dev/null)" != "$line" ] || rm -f "$file"
 	done < "$3/railhead-$1.sums"
 	cd /
 	rmdir "$4" 2>/dev/null || echo "kept=$4" >&2
