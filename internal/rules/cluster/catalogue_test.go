@@ -144,6 +144,16 @@ func clusterFaults() map[string]clusterFault {
 			},
 			want: []string{"fail gpu-nodes"}, says: "none of 2 nodes offers a GPU",
 		},
+		"no node offers a GPU, and no pod requests one": {
+			change: func(s *cluster.State) {
+				for _, n := range s.Nodes {
+					delete(n.Allocatable, "nvidia.com/gpu")
+				}
+				for _, p := range s.Pods {
+					delete(p.Requests, "nvidia.com/gpu")
+				}
+			},
+		},
 		"no node offers RDMA, and a pod waits for its image": {
 			change: func(s *cluster.State) {
 				for i := range s.Nodes {

@@ -78,9 +78,17 @@ var hardwareLabels = []string{
 	"feature.node.kubernetes.io/pci-1002.present",
 }
 
+// needNoGPU reports whether pods were asked about, and none of them requests a GPU.
+func (v view) needNoGPU() bool {
+	pods := detailed(v.State)
+	return !v.options.Whole && len(pods) > 0 && !slices.ContainsFunc(pods, func(p cluster.Pod) bool {
+		return p.Requests.GPUs() > 0
+	})
+}
+
 func noGPUs(s view) []check.Finding {
 	byDRA := slices.ContainsFunc(s.DRADevices, func(d cluster.DRADevice) bool { return d.GPU })
-	if !s.Knows(cluster.Nodes) || len(gpuNodes(s.State)) > 0 || byDRA {
+	if !s.Knows(cluster.Nodes) || len(gpuNodes(s.State)) > 0 || byDRA || s.needNoGPU() {
 		return nil
 	}
 	f := check.Finding{
