@@ -22,6 +22,17 @@ type app struct {
 	name     string // of the lab
 }
 
+// defaultName is the name of a lab that was started without --name.
+const defaultName = "default"
+
+// typed returns the command line of a command for this lab, for the root of the repository.
+func (a *app) typed(command string) string {
+	if a.name != defaultName {
+		command = "--name " + a.name + " " + command
+	}
+	return "go -C lab run . " + command
+}
+
 // say writes a line for people.
 func (a *app) say(format string, args ...any) { fmt.Fprintf(a.err, format+"\n", args...) }
 
@@ -71,7 +82,7 @@ builds are kept in ~/.cache/railhead/lab.`,
 		SilenceErrors: true, SilenceUsage: true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.PersistentFlags().StringVar(&a.name, "name", "default", "name of the lab: several run beside each other")
+	root.PersistentFlags().StringVar(&a.name, "name", defaultName, "name of the lab: several run beside each other")
 	root.AddCommand(a.build(), a.up(), a.serve(), a.status(), a.exec(), a.fault(), a.heal(), a.capture(), a.down())
 	return root
 }

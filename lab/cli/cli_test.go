@@ -91,3 +91,15 @@ func TestLock(t *testing.T) {
 		t.Errorf("it still runs: %v", err)
 	}
 }
+
+// TestTyped: a reader can copy the commands that the lab names.
+func TestTyped(t *testing.T) {
+	for name, want := range map[string]string{
+		defaultName: "go -C lab run . exec node-a -- COMMAND",
+		"other":     "go -C lab run . --name other exec node-a -- COMMAND",
+	} {
+		if got := (&app{name: name}).typed("exec node-a -- COMMAND"); got != want {
+			t.Errorf("of %s: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -78,7 +78,7 @@ func (c *control) make(ctx context.Context, asked madeFault) ([]madeFault, error
 	return []madeFault{asked}, do.Make(ctx, fault.On(c.lab, v))
 }
 
-// heal heals all that was made, the last one first.
+// heal heals all that was made, the last one first, and waits for the RDMA ports of all machines.
 func (c *control) heal(ctx context.Context, _ madeFault) (healed []madeFault, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,6 +97,11 @@ func (c *control) heal(ctx context.Context, _ madeFault) (healed []madeFault, er
 		}
 		c.made = c.made[:len(c.made)-1]
 		healed = append(healed, last)
+	}
+	for _, v := range c.lab.Machines {
+		if err := fault.On(c.lab, v).AwaitPorts(ctx); err != nil {
+			return healed, fmt.Errorf("wait for the RDMA ports of %s: %w", v.Spec.Config.Name, err)
+		}
 	}
 	return healed, nil
 }

@@ -109,10 +109,8 @@ func (a *app) up() *cobra.Command {
 				return err
 			}
 			if f.runs() {
-				return fmt.Errorf(
-					"lab %s is already running: 'lab status' shows it, 'lab down' stops it, --name starts another",
-					a.name,
-				)
+				return fmt.Errorf("lab %s is already running: '%s' shows it, '%s' stops it, --name starts another",
+					a.name, a.typed("status"), a.typed("down"))
 			}
 			args := []string{"serve"}
 			cmd.Flags().Visit(func(given *pflag.Flag) {
@@ -191,9 +189,9 @@ func (a *app) introduce(f folder, took time.Duration) error {
 	}
 	a.say("%4.0f s  the lab is up", took.Seconds())
 	for _, m := range s.Machines {
-		a.say("        %s: lab exec %s -- COMMAND; its console is %s", m.Name, m.Name, m.Console)
+		a.say("        %s: %s; its console is %s", m.Name, a.typed("exec "+m.Name+" -- COMMAND"), m.Console)
 	}
-	a.say("        'lab down' ends it")
+	a.say("        %s: stop it", a.typed("down"))
 	if s.Kubeconfig != "" {
 		fmt.Fprintf(a.out, "export KUBECONFIG=%s\n", s.Kubeconfig)
 	}

@@ -32,6 +32,16 @@ func single(f *fabric.Fabric, v *vm.VM) *Machine {
 	return m
 }
 
+// AwaitPorts waits until every RDMA port that the machine shows is active: after a physical function is up, the driver of
+// a virtual function takes some seconds to see its carrier.
+func (m *Machine) AwaitPorts(ctx context.Context) error {
+	return script(
+		"inactive() { grep -Lw ACTIVE /sys/class/infiniband/*/ports/*/state | grep .; }",
+		"for try in $(seq 120); do inactive >/dev/null || exit 0; sleep 0.5; done",
+		"echo not active after a minute: $(inactive); exit 1",
+	)(ctx, m)
+}
+
 // In runs commands in a machine, with variables of the environment besides PATH and HOME.
 func In(v *vm.VM, env ...string) perf.Exec {
 	return func(ctx context.Context, argv ...string) (perf.Result, error) {

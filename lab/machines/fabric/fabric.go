@@ -84,7 +84,7 @@ func (f *Fabric) up(ctx context.Context) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	o.Progress("booting the machines: about a minute where they are emulated")
+	o.Progress("booting the machines: one to four minutes where they are emulated")
 	if o.PodsOnly {
 		if err := f.boot(nil); err != nil {
 			return err
