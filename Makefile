@@ -7,7 +7,7 @@ GOLANGCI  = go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
 .PHONY: build release release-check licenses push test test-local test-openshift test-workloads test-lab chaos lab race \
-	lint vulncheck fuzz nightly bench demo pictures site site-check check fmt clean help
+	lint vulncheck fuzz nightly bench demo demo-rdma pictures site site-check check fmt clean help
 
 build: bin/railhead-pod bin/railhead ## both programs, static and stripped, in bin; railhead for this machine or for GOOS and GOARCH
 
@@ -114,6 +114,12 @@ bench: build ## measure what railhead-pod costs a pod, and railhead on a cluster
 
 demo: ## show a training that hides on TCP, railhead-pod in a recorded pod, railhead on a real control plane; KEEP=1 leaves it up
 	@./tools/demo.sh $(if $(KEEP),--keep)
+
+demo-rdma: ## show RDMA proved, broken and repaired on two nodes in virtual machines; KEEP=1 leaves them up
+	@echo "Building Railhead; the first time this takes about three minutes on two cores."
+	@$(MAKE) --no-print-directory build
+	CGO_ENABLED=0 go -C lab build -trimpath -o ../bin/demo ./cmd/demo
+	@bin/demo --rdma $(if $(KEEP),--keep)
 
 pictures: build ## make the pictures of the documentation, in docs/pictures; needs Chromium
 	go -C tools/pictures run .

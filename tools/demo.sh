@@ -46,4 +46,5 @@ make --no-print-directory bin/railhead >/dev/null
 step "railhead explain train.log   (the log above)"
 (cd "$folder" && "$OLDPWD/bin/railhead" explain train.log) || [[ $? -eq 1 ]] # a fallback to TCP is a fault
 
-CGO_ENABLED=0 go -C lab run -trimpath ./cmd/demo "$@"
+CGO_ENABLED=0 go -C lab build -trimpath -o ../bin/demo ./cmd/demo
+bin/demo "$@"

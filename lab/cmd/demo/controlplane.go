@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/railhead/railhead/lab/controlplane"
+	"github.com/railhead/railhead/lab/controlplane/shape"
+)
+
+const controlPlaneIntro = `
+A cluster is up. etcd, kube-apiserver with OpenShift's SCC admission, kube-controller-manager, kube-scheduler and the
+machine-config-controller are the real programs. These are stand-ins: the nodes (kwok's: pods become ready, nothing runs
+in them), the machine-config-daemons, the SR-IOV operator and the cluster-policy-controller.
+`
+
+func showControlPlane(ctx context.Context, w io.Writer, reboot time.Duration, keep bool) (err error) {
+	fmt.Fprintln(w, "Starting the control plane. The first run builds its programs, in about 10 minutes on two cores.")
+	options := controlplane.OpenShift()
+	options.Reboot = reboot
+	options.Progress = func(line string) { fmt.Fprintln(w, line) }
+	p, err := controlplane.Start(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Stop()) }()
+	if err := shape.Born().Create(ctx, p.Client()); err != nil {
+		return err
+	}
+	if err := p.Settle(ctx); err != nil {
+		return err
+	}
+	kubeconfig, err := p.KubeconfigFile("system:admin", "system:masters")
+	if err != nil {
+		return err
+	}
+	if err := os.Setenv("KUBECONFIG", kubeconfig); err != nil {
+		return err
+	}
+	fmt.Fprint(w, controlPlaneIntro)
+	page, err := filepath.Abs("bin/demo.html")
+	if err != nil {
+		return err
+	}
+	if err := playAll(ctx, w, story(page)); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nThe report of this run: file://%s\n", page)
+	if keep {
+		fmt.Fprintf(w, "\nThe cluster stays until Ctrl-C:\n  export KUBECONFIG=%s PATH=%s:$PATH\n", kubeconfig,
+			filepath.Dir(page))
+		<-ctx.Done()
+	}
+	return nil
+}
+
+// story returns the scenes; one of them writes a page to this file.
+func story(page string) []scene {
+	return []scene{
+		{why: "The cluster, and anything that is missing:", line: "railhead inventory"},
+		{why: "Once, as an administrator. Every node reboots once:", line: "railhead setup cluster --yes"},
+		{why: "The second time there is nothing to do:", line: "railhead setup cluster --yes"},
+		{why: "A namespace for the training:", line: "railhead setup namespace train --yes"},
+		{
+			why:  "The job: two pods, each with eight GPUs and four rails, without privileges:",
+			line: "railhead deploy h-kim -n train --type multi --nodes 2 --image example.invalid/pytorch:2.9 --yes",
+		},
+		{why: "Where it runs:", line: "railhead status h-kim -n train"},
+		{
+			why:  "The cluster has no third node with GPUs, and railhead says so before it writes anything:",
+			line: "railhead deploy big -n train --nodes 3 --image example.invalid/pytorch:2.9 --yes",
+			code: 1,
+		},
+		{why: "Everything on one page, to read and to send:", line: "railhead report -o " + page},
+		{why: "Delete removes exactly what deploy created:", line: "railhead delete h-kim -n train --yes"},
+		{
+			why:  "And rollback would remove everything that setup created:",
+			line: "railhead setup rollback --dry-run=client",
+		},
+	}
+}
