@@ -51,8 +51,8 @@ func workloadRecipes() map[Program]recipe {
 		{Ray, workloadModule, rayModule, "", time.Minute},
 		{Trainer, workloadModule, trainerModule, "/cmd/trainer-controller-manager", time.Minute},
 		{Kueue, "kueue", kueueModule, "/cmd/kueue", 4 * time.Minute},
-		{Volcano, "volcano", volcanoModule, "/cmd/controller-manager", 3 * time.Minute},
-		{VolcanoAdmission, "volcano", volcanoModule, "/cmd/webhook-manager", 30 * time.Second},
+		{Volcano, "volcano", volcanoModule, "/cmd/controller-manager", 30 * time.Second},
+		{VolcanoAdmission, "volcano", volcanoModule, "/cmd/webhook-manager", 3 * time.Minute}, // the first to be built
 		{VolcanoScheduler, "volcano", volcanoModule, "/cmd/scheduler", 2 * time.Minute},
 	} {
 		all[r.program] = recipe{module: r.module, pkg: r.path + r.inner, version: r.path, first: r.first}
