@@ -66,7 +66,7 @@ func (a *app) makeFault(ctx context.Context, lab folder, f fault.Fault, node str
 	if f.Namespace != "" {
 		where = fmt.Sprintf("In pod %s of namespace %s, on %s", fault.Pod, f.Namespace, node)
 	}
-	a.say("%s: %s\n%s: undo it", where, f.Title, a.typed("heal"))
+	a.say("%s: %s\nundo it: %s", where, f.Title, a.typed("heal"))
 	return nil
 }
 

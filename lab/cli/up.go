@@ -191,7 +191,7 @@ func (a *app) introduce(f folder, took time.Duration) error {
 	for _, m := range s.Machines {
 		a.say("        %s: %s; its console is %s", m.Name, a.typed("exec "+m.Name+" -- COMMAND"), m.Console)
 	}
-	a.say("        %s: stop it", a.typed("down"))
+	a.say("        stop it: %s", a.typed("down"))
 	if s.Kubeconfig != "" {
 		fmt.Fprintf(a.out, "export KUBECONFIG=%s\n", s.Kubeconfig)
 	}

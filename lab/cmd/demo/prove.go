@@ -12,7 +12,6 @@ import (
 func prove(ctx context.Context, w io.Writer) error {
 	const seconds = 60
 	sender := send("In one terminal, perftest sends from pod to pod for a minute; its output follows below:", seconds)
-	sender.says = append(sender.says, "Network: RDMA: ")
 	sender.show(w)
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
