@@ -14,8 +14,10 @@ import (
 const machinesIntro = `
 Two Kubernetes nodes, as virtual machines on this machine. Their RDMA is Soft-RoCE in virtual machines, on the SR-IOV
 functions of QEMU's igb: its speed says nothing. Linux, kubelet, containerd, Multus, kube-apiserver with OpenShift's SCC
-admission and perftest, which sends the data, are the real programs. There are no GPUs. It takes 4 to 8 minutes; the first
-time, the lab is downloaded and built before, and each part says how long it takes. Ctrl-C takes the lab down.
+admission and perftest, which sends the data, are the real programs. There are no GPUs.
+
+It takes 4 to 8 minutes. The first time, the lab is downloaded and built before, and each part says how long it takes.
+Ctrl-C takes the lab down.
 `
 
 // kept are the files that the story leaves in the repository.
@@ -126,7 +128,8 @@ func breaking() []scene {
 			line: doctor,
 			code: 1,
 			says: []string{
-				"fail: node/node-a: physical function eno5np0 ", "[pf-up]", "ip link set eno5np0 up", "1 finding (1 fail)",
+				"fail: node/node-a: physical function eno5np0 ", "[pf-up]", "ip link set eno5np0 up",
+				"1 finding (1 fail)",
 			},
 		},
 		{

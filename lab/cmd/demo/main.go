@@ -1,5 +1,5 @@
-// Demo shows railhead at work on a cluster that it starts on this machine: from a cluster without RDMA to a running job,
-// and back. It runs in the root of the repository.
+// Demo shows railhead at work on a cluster that it starts on this machine: from a cluster without RDMA to a running
+// job, and back. It runs in the root of the repository.
 //
 //	demo            on a real control plane, with stand-ins for the nodes
 //	demo --rdma     on two nodes with RDMA, in virtual machines

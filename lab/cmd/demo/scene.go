@@ -47,7 +47,8 @@ func (s scene) run(ctx context.Context, w io.Writer) error {
 	words := strings.Fields(s.line)
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Stdout, cmd.Stderr = w, w
-	// A process group of its own: Ctrl-C of the terminal reaches it once, through Cancel, and also what `go run` started.
+	// In a process group of its own Ctrl-C of the terminal reaches it once, through Cancel, and with it the children of
+	// `go run`, which ignores SIGINT.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	cmd.WaitDelay = time.Minute // a lab that goes down

@@ -32,8 +32,8 @@ func single(f *fabric.Fabric, v *vm.VM) *Machine {
 	return m
 }
 
-// AwaitPorts waits until every RDMA port that the machine shows is active: after a physical function is up, the driver of
-// a virtual function takes some seconds to see its carrier.
+// AwaitPorts waits until every RDMA port that the machine shows is active: when a physical function is up again, the
+// driver of a virtual function takes some seconds to see its carrier.
 func (m *Machine) AwaitPorts(ctx context.Context) error {
 	return script(
 		"inactive() { grep -Lw ACTIVE /sys/class/infiniband/*/ports/*/state | grep .; }",
