@@ -63,7 +63,7 @@ func Connections(members []Member, whole bool) []Connection {
 }
 
 // judge tells what a pair does. peerless says that a machine of the job has no connection, and all machines were read:
-// an end without another end has lost it.
+// an end without another end has lost it, unless it is new: the other may follow.
 func (p pair) judge(peerless bool) Connection {
 	c := Connection{A: p.a, B: p.b}
 	alone := p.b.End == nil
@@ -72,7 +72,7 @@ func (p pair) judge(peerless bool) Connection {
 		c.State = PeerGone
 	case p.moves():
 		c.State = Moving
-	case alone && peerless:
+	case alone && peerless && p.a.readings != nil:
 		c.State = PeerGone
 	case alone || !together(p.a, p.b) || p.a.mayRepeat(p.b) || p.b.mayRepeat(p.a):
 		c.State = HalfSeen

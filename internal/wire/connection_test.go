@@ -104,6 +104,10 @@ func TestConnections(t *testing.T) {
 			[]Member{member("a", queuePair{number: 17, remote: 42, sent: still(10), expected: still(7)}), member("b")},
 			false, []verdict{{State: PeerGone}},
 		},
+		"the peer is not connected yet": {
+			[]Member{member("a", queuePair{number: 17, remote: 42, sent: still(0), expected: still(7), since: 1}), member("b")},
+			false, []verdict{{State: HalfSeen}},
+		},
 		"the peer may be on a machine that was not read": {
 			[]Member{member("a", queuePair{number: 17, remote: 42, sent: still(10), expected: still(7)})},
 			true, []verdict{{State: HalfSeen}},
