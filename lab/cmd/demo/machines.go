@@ -127,10 +127,7 @@ func breaking() []scene {
 			why:  "Which rail it is, what follows from it, and the fix:",
 			line: doctor,
 			code: 1,
-			says: []string{
-				"fail: node/node-a: physical function eno5np0 ", "[pf-up]", "ip link set eno5np0 up",
-				"1 finding (1 fail)",
-			},
+			says: []string{"fail: node/node-a: physical function eno5np0 ", "[pf-up]", "ip link set eno5np0 up"},
 		},
 		{
 			why:  "The fault is undone:",
