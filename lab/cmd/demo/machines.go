@@ -20,7 +20,7 @@ It takes 4 to 8 minutes. The first time, the lab is downloaded and built before,
 Ctrl-C takes the lab down.
 `
 
-// kept are the files that the story leaves in the repository.
+// Files that the story leaves in the repository.
 const (
 	scriptFile = "bin/send.sh"
 	wireFile   = "bin/demo-wire.json"
@@ -111,7 +111,7 @@ func send(why string, seconds int) scene {
 	return scene{
 		why:  why,
 		line: fmt.Sprintf("railhead launch job -n train --copy %s -- sh send.sh %d", scriptFile, seconds),
-		says: []string{"BW average"}, // perftest moved data; launch may not see it on a busy machine
+		says: []string{"BW average"}, // perftest prints it above its result
 	}
 }
 
