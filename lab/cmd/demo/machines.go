@@ -16,7 +16,7 @@ Two Kubernetes nodes, as virtual machines on this machine. Their RDMA is Soft-Ro
 functions of QEMU's igb: its speed says nothing. Linux, kubelet, containerd, Multus, kube-apiserver with OpenShift's SCC
 admission and perftest, which sends the data, are the real programs. There are no GPUs.
 
-It takes 4 to 8 minutes. The first time, the lab is downloaded and built before, and each part says how long it takes.
+It takes 5 to 12 minutes. The first time, the lab is downloaded and built before, and each part says how long it takes.
 Ctrl-C takes the lab down.
 `
 
