@@ -30,15 +30,21 @@ type applyFlags struct {
 	noWait  bool
 	timeout time.Duration
 	retry   *time.Duration
+	wrote   *bool // the server was asked to write
 }
 
-// add adds the flags to a command. An interrupted command says that it wrote nothing, unless it has said more.
+// add adds the flags to a command. An interrupted command says what it leaves, unless it has said more.
 func (f *applyFlags) add(cmd *cobra.Command, timeout time.Duration) {
+	f.wrote = new(bool)
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		err := run(cmd, args)
 		if err != nil && cmd.Context().Err() != nil && !errors.Is(err, errInterrupted) {
-			fmt.Fprintln(cmd.ErrOrStderr(), "Interrupted: nothing was written")
+			left := "nothing was written"
+			if *f.wrote {
+				left = "objects written so far stay; the same command again completes the plan"
+			}
+			fmt.Fprintln(cmd.ErrOrStderr(), "Interrupted: "+left)
 		}
 		return err
 	}
@@ -183,11 +189,13 @@ func (a applier) applyStep(ctx context.Context, step plan.Step, resume string) e
 }
 
 func (a applier) applyChange(ctx context.Context, change plan.Change, dryRun kube.DryRun) error {
+	if !dryRun {
+		*a.flags.wrote = true
+	}
 	outcome, err := a.client.Carry(ctx, change, dryRun)
 	switch {
 	case ctx.Err() != nil:
-		a.say("Interrupted: objects written so far stay; the same command again completes the plan")
-		return errInterrupted
+		return ctx.Err()
 	case err != nil && bool(dryRun):
 		return exit.Failed(err)
 	case err != nil:
