@@ -154,6 +154,18 @@ func clusterFaults() map[string]clusterFault {
 				}
 			},
 		},
+		"no node offers a GPU, and a pod may have one by a claim": {
+			change: func(s *cluster.State) {
+				for _, n := range s.Nodes {
+					delete(n.Allocatable, "nvidia.com/gpu")
+				}
+				for i := range s.Pods {
+					delete(s.Pods[i].Requests, "nvidia.com/gpu")
+					s.Pods[i].Claims = []string{"gpu"}
+				}
+			},
+			want: []string{"fail gpu-nodes"}, says: "none of 2 nodes offers a GPU",
+		},
 		"no node offers RDMA, and a pod waits for its image": {
 			change: func(s *cluster.State) {
 				for i := range s.Nodes {

@@ -78,11 +78,11 @@ var hardwareLabels = []string{
 	"feature.node.kubernetes.io/pci-1002.present",
 }
 
-// needNoGPU reports whether pods were asked about, and none of them requests a GPU.
+// needNoGPU reports whether pods were asked about, and none of them requests a GPU. A claim may be for one.
 func (v view) needNoGPU() bool {
 	pods := detailed(v.State)
 	return !v.options.Whole && len(pods) > 0 && !slices.ContainsFunc(pods, func(p cluster.Pod) bool {
-		return p.Requests.GPUs() > 0
+		return p.Requests.GPUs() > 0 || len(p.Claims) > 0
 	})
 }
 
