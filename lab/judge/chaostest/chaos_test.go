@@ -224,6 +224,8 @@ func (a attempt) judge(r run) error {
 		return nil
 	case r.code != exitInterrupted:
 		return fmt.Errorf("exit code %d after Ctrl-C", r.code)
+	case strings.Contains(r.out, "nothing was written") && slices.ContainsFunc(r.trace, writes):
+		return errors.New("it says that nothing was written, after a write")
 	case !wayOn.MatchString(r.out):
 		return errors.New("it does not say how to go on")
 	}
