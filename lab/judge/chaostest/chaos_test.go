@@ -112,7 +112,7 @@ func (s *site) attempt(t *testing.T, c *side, a attempt) bool {
 			err = fmt.Errorf("interrupted before the first write, and changed: %v", d)
 		}
 	} else if err == nil {
-		err = s.rerun(t, c)
+		err = s.finish(t, c)
 		if err == nil && !a.has(serverKilled) { // which ends the watch of the nodes
 			err = s.boots.becomes(c.boots)
 		}
@@ -126,18 +126,18 @@ func (s *site) attempt(t *testing.T, c *side, a attempt) bool {
 	return err == nil && early == a.early
 }
 
-// rerun runs a command again, undisturbed, and wants the cluster to be as without any disturbance.
-func (s *site) rerun(t *testing.T, c *side) error {
+// finish runs a command without disturbance, and wants the cluster to be as if there had never been one.
+func (s *site) finish(t *testing.T, c *side) error {
 	t.Helper()
 	r := s.railhead(t, nil, c.args...)
 	if r.code != exitOK && !r.gone() {
-		return fmt.Errorf("run again, it ends with exit code %d\n%s", r.code, r.out)
+		return fmt.Errorf("afterwards, %s ends with exit code %d\n%s", c.name, r.code, r.out)
 	}
 	d := s.reader.becomes(t, c.end, c.doubles)
 	c.lost += len(d.lost)
 	c.doubled += len(d.doubled) + len(d.known)
 	if !d.none() {
-		return fmt.Errorf("run again, it leaves something else: %v\n%s", d, r.out)
+		return fmt.Errorf("afterwards, %s leaves something else: %v\n%s", c.name, d, r.out)
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (s *site) takeBack(t *testing.T, does, undoes *side) {
 		err := a.judge(r)
 		if err == nil {
 			s.boots.take()
-			err = s.undone(t, undoes)
+			err = s.finish(t, undoes)
 		}
 		undoes.count(takenBack, err)
 		if err != nil {
@@ -175,28 +175,13 @@ func (s *site) takeBack(t *testing.T, does, undoes *side) {
 	}
 }
 
-// undone undoes an interrupted command.
-func (s *site) undone(t *testing.T, c *side) error {
-	r := s.railhead(t, nil, c.args...)
-	if r.code != exitOK && !r.gone() {
-		return fmt.Errorf("undo ends with exit code %d\n%s", r.code, r.out)
-	}
-	d := s.reader.becomes(t, c.end, c.doubles)
-	c.lost += len(d.lost)
-	c.doubled += len(d.doubled) + len(d.known)
-	if !d.none() {
-		return fmt.Errorf("undo leaves something else: %v\n%s", d, r.out)
-	}
-	return nil
-}
-
 // gone reports whether delete found no object of the job, which is a fault for it: the name may be wrong.
 func (r run) gone() bool { return r.code == exitFault && strings.Contains(r.out, "[job-found]") }
 
-// wayOn are the sentences by which an interrupted command says how to go on.
+// wayOn matches a sentence by which an interrupted command says how to go on.
 var wayOn = regexp.MustCompile(`(?i)the same command again|follow it with: |nothing was written`)
 
-// away are those by which a command says that the API server was away.
+// away matches a sentence by which a command says that the API server was away.
 var away = regexp.MustCompile(`(?m)^railhead: .*(does not answer|unable to handle the request)`)
 
 // judge returns what is wrong about the end of a disturbed command.

@@ -18,7 +18,7 @@ import (
 // settleLimit bounds the time in which controllers finish what a command began.
 const settleLimit = 2 * time.Minute
 
-// difference is what distinguishes two states.
+// difference lists the objects that differ between two states.
 type difference struct {
 	lost, doubled []string // names
 	changed       []string // names

@@ -44,7 +44,7 @@ func (r *reader) object(resource string, o *unstructured.Unstructured) (object, 
 	return object{name, text}, err
 }
 
-// untold are the groups and resources whose objects say nothing of what was asked for.
+// untold returns the resources whose objects say nothing of the wishes of a user.
 func untold() []string {
 	return []string{
 		"events", "events.events.k8s.io", "endpoints", "endpointslices.discovery.k8s.io", "componentstatuses",

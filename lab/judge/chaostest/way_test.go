@@ -21,7 +21,7 @@ const (
 	serverKilled    way = "server killed"
 )
 
-// ways are those that need no new API server.
+// ways returns the ways that need no new API server.
 func ways() []way {
 	return []way{interruptBefore, interruptAfter, connectionCut, unavailable, answerLost}
 }

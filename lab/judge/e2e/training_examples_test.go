@@ -48,7 +48,7 @@ func workloadStories() []workloadStory {
 	return slices.Concat(stories, operatorStories(), rayStories())
 }
 
-// operatorStories are those of the training operator.
+// operatorStories returns the stories of the training operator.
 func operatorStories() []workloadStory {
 	return []workloadStory{
 		{
@@ -82,7 +82,7 @@ func operatorStories() []workloadStory {
 	}
 }
 
-// rayStories are those of KubeRay. No Ray answers in the heads, so that a RayService serves nothing.
+// rayStories returns the stories of KubeRay. No Ray answers in the heads, so a RayService serves nothing.
 func rayStories() []workloadStory {
 	var stories []workloadStory
 	for _, s := range [][2]string{
