@@ -104,7 +104,7 @@ not be read; 130 interrupted. Commands with other codes list them in their help.
 		f.Hidden = shown[f.Name] == ""
 		f.Usage = cmp.Or(shown[f.Name], f.Usage)
 	})
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 120"))
+	a.fitHelp(root)
 	root.AddCommand(newInventory(a), newSetup(a), newDeploy(a), newInject(a), newLaunch(a), newStatus(a), newLogs(a),
 		newRestart(a), newExplain(a), newDelete(a), newDoctor(a), newExplainCheck(a), newReport(a), newBench(a),
 		newWebhook(a), newWire(a), newMCP(a))

@@ -28,12 +28,12 @@ func newSetupNamespace(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "namespace NAMESPACE",
 		Short: "Set up a namespace for RDMA jobs: service account, rights, network attachments, railhead-pod",
-		Long: `namespace creates the service account of the pods, binds it to the security context constraint in this
-namespace only, and creates a network attachment for each rail: through the SR-IOV operator or NVIDIA's network
-operator if the cluster has one, or by copying those of another namespace. Where a DRA driver offers the NICs instead,
-jobs claim their rails, and it creates the driver's device class if there is none. It also stores railhead-pod in
-ConfigMaps, so that the manifests of 'deploy -o yaml' and 'inject' only name it. It prints the rails of the namespace. A
-second run changes nothing.
+		Long: `setup namespace creates the service account of the pods, binds it to the security context
+constraint in this namespace only, and creates a network attachment for each rail: through the SR-IOV operator or
+NVIDIA's network operator if the cluster has one, or by copying those of another namespace. Where a DRA driver offers
+the NICs instead, jobs claim their rails, and it creates the driver's device class if there is none. It also stores
+railhead-pod in ConfigMaps, so that the manifests of 'deploy -o yaml' and 'inject' only name it. It prints the rails of
+the namespace. A second run changes nothing.
 
 With --users it creates the role railhead-users in the namespace and a cluster role of the same name, with exactly the
 rights that inventory -n, deploy, inject, launch, status, logs, doctor, bench, restart and delete need, and binds groups
@@ -96,8 +96,8 @@ func newRollbackNamespace(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "namespace NAMESPACE",
 		Short: "Delete what setup namespace created, once no job uses it",
-		Long: `namespace deletes the network attachments, the service account, its rights, those of --users, and
-railhead-pod, all of this namespace. It refuses while jobs are there. The namespace stays, and so does what others may
+		Long: `setup rollback namespace deletes the network attachments, the service account, its rights, those of
+--users, and railhead-pod, all of this namespace. It refuses while jobs are there. The namespace stays, and so does what others may
 use.`,
 		Example: `  railhead setup rollback namespace train
   railhead setup rollback namespace train --dry-run=client`,

@@ -60,8 +60,8 @@ func newSetupCluster(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
 		Short: "Set up the cluster's nodes for RDMA: IOMMU passthrough, locked memory, a minimal SCC",
-		Long: `cluster shows a plan (the objects, which nodes reboot and how often), asks, applies it and follows the
-rollout. It writes
+		Long: `setup cluster shows a plan (the objects, which nodes reboot and how often), asks, applies it and
+follows the rollout. It writes
 
   - a MachineConfig that boots the nodes with IOMMU passthrough,
   - a MachineConfig that lets unprivileged containers lock the memory that they register,
@@ -159,8 +159,8 @@ func newSetupStatus(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the progress of the rollout, node by node",
-		Long: `status shows how far the nodes of each pool are, and why one is stuck. With --follow it waits until all
-are done.
+		Long: `setup status shows how far the nodes of each pool are, and why one is stuck. With --follow it
+waits until all are done.
 
 Exit status: 0 unless something is stuck (1) or the cluster could not be read (3).`,
 		Example: `  railhead setup status

@@ -19,7 +19,7 @@ func newSetupMetrics(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "metrics --image IMAGE",
 		Short: "Serve RDMA metrics of every node to Prometheus: bytes, errors and queue pairs by program",
-		Long: `metrics runs 'railhead-pod wire --listen' on each node with RDMA NICs or GPUs, in namespace
+		Long: `setup metrics runs 'railhead-pod wire --listen' on each node with RDMA NICs or GPUs, in namespace
 railhead-metrics. The pods see the network and the processes of their node, and have no other privilege. Where the
 Prometheus operator is installed, a PodMonitor makes it scrape them. 'railhead setup rollback' removes all of it.
 Nothing else needs it.`,

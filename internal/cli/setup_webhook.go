@@ -26,11 +26,11 @@ func newSetupWebhook(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "webhook --image IMAGE",
 		Short: "Inject rails into new pods of labelled namespaces, without manifests",
-		Long: `webhook runs an admission webhook in namespace railhead-system. The API server then sends it the new pods
-of namespaces with the label railhead.dev/inject=enabled, and pods with that annotation in other namespaces.
-Pods with GPUs get what 'inject' adds, but never a privilege: the nodes must let containers lock memory. Pods that
-cannot get rails are created unchanged, with a warning; the value required refuses them. 'railhead setup rollback'
-removes the webhook.`,
+		Long: `setup webhook runs an admission webhook in namespace railhead-system. The API server then sends
+it the new pods of namespaces with the label railhead.dev/inject=enabled, and pods with that annotation in other
+namespaces. Pods with GPUs get what 'inject' adds, but never a privilege: the nodes must let containers lock memory.
+Pods that cannot get rails are created unchanged, with a warning; the value required refuses them.
+'railhead setup rollback' removes the webhook.`,
 		Example: `  railhead setup webhook --image registry.example/railhead:1
   kubectl label namespace train railhead.dev/inject=enabled
   railhead setup status                              replicas, certificate and namespaces`,

@@ -45,7 +45,7 @@ func page(c Command) string {
 	fmt.Fprintf(&b, "# %s\n\n%s.\n\n```text\n%s\n```\n", c.Path, strings.TrimSuffix(prose(c.Short), "."), c.Usage)
 	if c.Long != "" && c.Long != c.Short {
 		long := text(c.Long)
-		name := c.Path[strings.LastIndex(c.Path, " ")+1:]
+		name := c.Path[strings.Index(c.Path, " ")+1:]
 		if rest, ok := strings.CutPrefix(long, name+" "); ok {
 			long = "`" + name + "` " + rest
 		}

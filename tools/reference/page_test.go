@@ -33,14 +33,14 @@ func TestPages(t *testing.T) {
 		Path:    "tool one two",
 		Usage:   "tool one two NAME",
 		Short:   "Do it",
-		Long:    "two does it.",
+		Long:    "one two does it.",
 		Example: "  tool one two a      explained\n  tool one two b",
 		Flags:   flags,
 	}}})
 	want := map[string]string{
 		"README.md": "# tool\n\nDo.\n\n```text\ntool COMMAND\n```\n\n## Commands\n\n| command | purpose |\n|---|---|\n" +
 			"| [tool one two](one-two.md) | Do it |\n\n[Exit status](../../exit-codes.md): as for all commands.\n",
-		"one-two.md": "# tool one two\n\nDo it.\n\n```text\ntool one two NAME\n```\n\n`two` does it.\n\n## Examples\n\n" +
+		"one-two.md": "# tool one two\n\nDo it.\n\n```text\ntool one two NAME\n```\n\n`one two` does it.\n\n## Examples\n\n" +
 			"```sh\ntool one two a     # explained\ntool one two b\n```\n\n## Flags\n\n| flag | meaning |\n|---|---|\n" +
 			"| `--qps number` | number of a\\|b (default 4) |\n\n[Exit status](../../exit-codes.md): as for all commands.\n",
 	}
