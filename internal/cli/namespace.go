@@ -97,8 +97,8 @@ func newRollbackNamespace(a *app) *cobra.Command {
 		Use:   "namespace NAMESPACE",
 		Short: "Delete what setup namespace created, once no job uses it",
 		Long: `setup rollback namespace deletes the network attachments, the service account, its rights, those of
---users, and railhead-pod, all of this namespace. It refuses while jobs are there. The namespace stays, and so does what others may
-use.`,
+--users, and railhead-pod, all of this namespace. It refuses while jobs are there. The namespace stays, and so
+does what others may use.`,
 		Example: `  railhead setup rollback namespace train
   railhead setup rollback namespace train --dry-run=client`,
 		Args: takes(1, "NAMESPACE"),

@@ -65,7 +65,8 @@ func (m *machine) scopeFlag(flags *pflag.FlagSet) {
 
 func (m *machine) rootFlag(flags *pflag.FlagSet) {
 	flags.StringVar(&m.root, "root", "",
-		"read another machine: a folder with its /sys and /proc, or a recording by 'snapshot --raw'")
+		"read another machine at this `path`: a folder with its /sys and /proc, "+
+			"or a recording by 'snapshot --raw'")
 }
 
 func (m *machine) open() (sysfs.Machine, error) {
@@ -93,9 +94,10 @@ func (p *policyFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&p.keep, "keep", false,
 		"keep also values that contradict the machine, such as names of devices that the pod does not have")
 	flags.StringVar(&p.GDRLevel, "gdr-level", "",
-		"largest distance of a GPU and its NIC for GPUDirect RDMA: LOC, PIX, PXB, PHB or SYS (default NCCL's own, PXB)")
+		"largest `distance` of a GPU and its NIC for GPUDirect RDMA: LOC, PIX, PXB, PHB or SYS "+
+			"(default NCCL's own, PXB)")
 	flags.StringVar(&p.SocketIfname, "socket-ifname", "",
-		"interface for bootstrap and connection setup (default that of the default route)")
+		"`interface` for bootstrap and connection setup (default that of the default route)")
 }
 
 func (p *policyFlags) policy() (nccl.Policy, error) {
