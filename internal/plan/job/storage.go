@@ -44,32 +44,41 @@ func (j *request) claimsUsable() {
 	}
 	for _, v := range j.Volumes {
 		if v.Kind == ClaimVolume {
-			j.checkClaim(v)
+			mount{j, v}.check()
 		}
 	}
 }
 
-func (j *request) checkClaim(v Volume) {
-	c, exists := j.s.VolumeClaim(j.Namespace, v.Source)
+// mount is a claim that the pods of a job mount.
+type mount struct {
+	*request
+	volume Volume
+}
+
+func (m mount) check() {
+	c, exists := m.s.VolumeClaim(m.Namespace, m.volume.Source)
 	switch {
 	case !exists:
-		var existing []string
-		for _, c := range j.s.VolumeClaims {
-			existing = append(existing, c.Name)
-		}
-		j.fail(VolumeUsable, j.claimRef(v.Source),
-			fmt.Sprintf("namespace %s has no claim %s", j.Namespace, v.Source),
-			evidence("persistentvolumeclaims of "+j.Namespace, plan.OrNone(existing), v.Source),
-			check.ByUser(didYouMean(v.Source, existing, "Create it, or name an existing one."),
-				"kubectl -n "+j.Namespace+" get persistentvolumeclaims"))
+		m.missing()
 	case c.Block:
-		j.claimUnusable(c, "is a device without a file system", "volumeMode", "Block", "Filesystem",
+		m.unusable("is a device without a file system", "volumeMode", "Block", "Filesystem",
 			"Use a claim with volumeMode Filesystem.")
-	case !v.mountable(c.Modes, j.Nodes):
-		j.wrongMode(c, v)
+	case !m.volume.mountable(c.Modes, m.Nodes):
+		m.wrongMode(c)
 	default:
-		j.checkBinding(c)
+		m.checkBinding(c)
 	}
+}
+
+func (m mount) missing() {
+	name := m.volume.Source
+	var existing []string
+	for _, c := range m.s.VolumeClaims {
+		existing = append(existing, c.Name)
+	}
+	m.fail(VolumeUsable, m.claim(), fmt.Sprintf("namespace %s has no claim %s", m.Namespace, name),
+		evidence("persistentvolumeclaims of "+m.Namespace, plan.OrNone(existing), name),
+		check.ByUser(didYouMean(name, existing, "Create it, or name an existing one."), m.listClaims()))
 }
 
 // mountable reports whether that many pods on separate nodes can mount a volume with the access modes (k8s.io/api
@@ -89,50 +98,54 @@ func (v Volume) mountable(modes []string, pods int) bool {
 }
 
 // wrongMode refuses a claim that not all pods can mount.
-func (j *request) wrongMode(c cluster.VolumeClaim, v Volume) {
-	why, want := "can be mounted on one node only, but the pods run on "+words.Count(j.Nodes, "node"), "ReadWriteMany"
+func (m mount) wrongMode(c cluster.VolumeClaim) {
+	why, want := "can be mounted on one node only, but the pods run on "+words.Count(m.Nodes, "node"), "ReadWriteMany"
 	fix := "Use a claim with access mode ReadWriteMany, or ReadOnlyMany and :ro for data that is only read, or one pod."
 	if slices.Contains(c.Modes, "ReadOnlyMany") {
 		why, want = "can be mounted read-only, but the pods mount it to write", "ReadWriteMany, or --volume ...:ro"
-		fix = fmt.Sprintf("Add :ro: --volume %s=pvc:%s:%s:ro", v.Name, v.Source, v.Path)
+		fix = fmt.Sprintf("Add :ro: --volume %s=pvc:%s:%s:ro", m.volume.Name, c.Name, m.volume.Path)
 	}
-	j.claimUnusable(c, why, "access modes", strings.Join(c.Modes, ", "), want, fix)
+	m.unusable(why, "access modes", strings.Join(c.Modes, ", "), want, fix)
 }
 
-func (j *request) claimUnusable(c cluster.VolumeClaim, why, source, got, want, fix string) {
-	j.fail(VolumeUsable, j.claimRef(c.Name), fmt.Sprintf("claim %s %s", c.Name, why),
-		evidence("persistentvolumeclaim/"+c.Name+" "+source, got, want),
-		check.ByUser(fix, "kubectl -n "+j.Namespace+" get persistentvolumeclaims"))
+func (m mount) unusable(why, source, got, want, fix string) {
+	name := m.volume.Source
+	m.fail(VolumeUsable, m.claim(), fmt.Sprintf("claim %s %s", name, why),
+		evidence("persistentvolumeclaim/"+name+" "+source, got, want), check.ByUser(fix, m.listClaims()))
 }
 
 // checkBinding warns if a claim has no volume, and a pod does not make it get one.
-func (j *request) checkBinding(c cluster.VolumeClaim) {
-	class, known := j.s.StorageClass(c.Class)
+func (m mount) checkBinding(c cluster.VolumeClaim) {
+	class, known := m.s.StorageClass(c.Class)
 	status, summary := check.Warn, fmt.Sprintf("claim %s has no volume: the pods wait until it is bound", c.Name)
 	switch {
 	case c.Phase == "Bound", known && class.WaitsForPod:
 		return
 	case c.Phase == "Lost":
 		status, summary = check.Fail, fmt.Sprintf("claim %s has lost its volume", c.Name)
-	case c.Class != "" && !j.s.Knows(cluster.StorageClasses):
-		j.unknown(VolumeUsable, cluster.StorageClasses,
+	case c.Class != "" && !m.s.Knows(cluster.StorageClasses):
+		m.unknown(VolumeUsable, cluster.StorageClasses,
 			fmt.Sprintf("whether claim %s, which has no volume yet, gets one with the first pod could not be read",
 				c.Name))
 		return
 	}
-	j.Report(check.Finding{
+	m.Report(check.Finding{
 		Check:    VolumeUsable,
 		Status:   status,
-		Subject:  j.claimRef(c.Name),
+		Subject:  m.claim(),
 		Summary:  summary,
 		Evidence: []check.Evidence{evidence("persistentvolumeclaim/"+c.Name+" status.phase", c.Phase, "Bound")},
 		Fix: check.ByUser("See in its events why it is not bound.",
-			fmt.Sprintf("kubectl -n %s describe persistentvolumeclaim %s", j.Namespace, c.Name)),
+			fmt.Sprintf("kubectl -n %s describe persistentvolumeclaim %s", m.Namespace, c.Name)),
 	})
 }
 
-func (j *request) claimRef(name string) check.Ref {
-	return check.Ref{Kind: "persistentvolumeclaim", Namespace: j.Namespace, Name: name}
+func (m mount) claim() check.Ref {
+	return check.Ref{Kind: "persistentvolumeclaim", Namespace: m.Namespace, Name: m.volume.Source}
+}
+
+func (m mount) listClaims() string {
+	return "kubectl -n " + m.Namespace + " get persistentvolumeclaims"
 }
 
 // requireVolumes checks whether the pods may have volumes that the ordinary SCCs and the stricter levels forbid
