@@ -154,6 +154,9 @@ func draw(name string, s host.Snapshot, scope rail.Scope, found []check.Finding,
 	d := drawing{found: found}
 	d.Name, d.Status = name, max(check.Worst(found), least)
 	d.Note = number(len(resolved.Rails), "rail") + ", " + number(len(gpus), "GPU")
+	if scope == rail.Host && len(resolved.Rails) == 0 {
+		d.Note = "no rail of its own, " + number(len(gpus), "GPU")
+	}
 	row := 0.0
 	for _, g := range groups(gpus, nicsOf(s, resolved)) {
 		rows := float64(max(len(g.gpus), len(g.nics)))
@@ -172,7 +175,7 @@ func draw(name string, s host.Snapshot, scope rail.Scope, found []check.Finding,
 			d.join(d.add(gpu), bridge)
 		}
 		for i, n := range g.nics {
-			part := d.judge(nicPart(n), n.refs()...)
+			part := d.judge(nicPart(n, scope), n.refs()...)
 			part.Row = row + spread(i, len(g.nics), rows)
 			nic := d.add(part)
 			d.join(bridge, nic)

@@ -16,6 +16,7 @@ import (
 type nic struct {
 	name     string // mlx5_6:1
 	device   host.Device
+	physical string // interface of a virtual function's physical function, if it is here
 	rail     *rail.Rail
 	rejected *rail.Rejected
 }
@@ -25,6 +26,7 @@ func (n nic) refs() []check.Ref {
 	if n.rail != nil {
 		refs = append(refs, check.LinkRef(n.rail.Netdev))
 	}
+	refs = append(refs, check.LinkRef(n.physical))
 	return slices.DeleteFunc(refs, func(r check.Ref) bool { return !r.Specific() })
 }
 
@@ -32,17 +34,30 @@ func (n nic) refs() []check.Ref {
 // devices.
 func nicsOf(s host.Snapshot, resolved rail.Resolution) []nic {
 	var all []nic
+	add := func(name, device string, rail *rail.Rail, rejected *rail.Rejected) {
+		d, _ := s.Device(device)
+		all = append(all, nic{name: name, device: d, physical: physicalLink(s, d), rail: rail, rejected: rejected})
+	}
 	for _, r := range resolved.Rails {
-		device, _ := s.Device(r.Device)
-		all = append(all, nic{name: r.Name(), device: device, rail: &r})
+		add(r.Name(), r.Device, &r, nil)
 	}
 	for _, r := range resolved.Rejected {
 		if r.Missed || len(resolved.Rails) == 0 {
-			device, _ := s.Device(r.Device)
-			all = append(all, nic{name: r.Name(), device: device, rejected: &r})
+			add(r.Name(), r.Device, nil, &r)
 		}
 	}
 	return all
+}
+
+// physicalLink returns the interface of the physical function of a virtual one.
+func physicalLink(s host.Snapshot, d host.Device) string {
+	pf, virtual := d.Function.Value.PhysFn.Get()
+	for _, l := range s.Links {
+		if at, ok := l.PCI.Get(); virtual && ok && at == pf {
+			return l.Name
+		}
+	}
+	return ""
 }
 
 // group has the devices below one PCIe switch, or below one host bridge without a switch.
@@ -112,8 +127,9 @@ func gpuPart(index int, g host.GPU) Part {
 	}
 }
 
-// nicPart describes a port. A rejected device has a status even without a finding.
-func nicPart(n nic) Part {
+// nicPart describes a port. A rejected device is a fault only if it should have been a rail, or if a finding is about it:
+// a pod sees the devices of its whole node, and a node leaves its virtual functions to pods.
+func nicPart(n nic, scope rail.Scope) Part {
 	p := Part{Column: nicColumn, Label: n.name}
 	if n.rail != nil {
 		if rate, ok := n.rail.Rate.Get(); ok {
@@ -126,12 +142,17 @@ func nicPart(n nic) Part {
 	if firmware := n.device.Firmware.Value; firmware != "" {
 		p.Details = append(p.Details, "firmware "+firmware)
 	}
-	if n.rejected != nil {
-		p.Below, p.Status = "not used", check.Warn
-		if n.rejected.Missed {
-			p.Status = check.Fail
-		}
-		p.Details = append(p.Details, n.rejected.Reason)
+	switch r := n.rejected; {
+	case r == nil:
+	case r.Missed:
+		p.Below, p.Status = "not used", check.Fail
+		p.Details = append(p.Details, r.Reason)
+	case scope == rail.Host && n.device.IsVirtual():
+		p.Below = "for pods"
+		p.Details = append(p.Details, "virtual function, which pods use")
+	default:
+		p.Below = "not used"
+		p.Details = append(p.Details, r.Reason)
 	}
 	return p
 }

@@ -81,6 +81,46 @@ func draw1(t *testing.T, m rules.Machine) Machine {
 	return drawn[0]
 }
 
+// A node leaves its virtual functions to pods, and a pod sees the devices of its whole node: these are marked only if a
+// finding is about them.
+func TestUnusedDevices(t *testing.T) {
+	node := func(name string) rules.Machine {
+		m := recorded(t, name)[0]
+		m.Ref, m.Snapshot.Env = check.NodeRef(name), nil // recorded in a pod, which was given devices
+		return m
+	}
+	for name, test := range map[string]struct {
+		machine rules.Machine
+		note    string
+		want    []string
+	}{
+		"virtual functions on a node": {
+			node("lab-healthy"), "no rail of its own, 0 GPUs",
+			[]string{"mlx5_0 for pods", "mlx5_1 for pods", "mlx5_2 for pods", "mlx5_3 for pods"},
+		},
+		"a physical function that is down": {
+			node("lab-pf-down"), "no rail of its own, 0 GPUs",
+			[]string{"fail: mlx5_0 for pods", "fail: mlx5_1 for pods", "mlx5_2 for pods", "mlx5_3 for pods"},
+		},
+		"a pod that was given no device": {
+			recorded(t, "pod-infiniband-unallocated")[0], "0 rails, 4 GPUs",
+			[]string{"mlx5_6 not used", "mlx5_7 not used", "mlx5_10 not used", "mlx5_11 not used"},
+		},
+		"a pod whose devices have no address": {
+			recorded(t, "pod-no-address")[0], "0 rails, 0 GPUs",
+			[]string{
+				"fail: mlx5_6:1 not used", "fail: mlx5_7:1 not used", "fail: mlx5_10:1 not used",
+				"fail: mlx5_11:1 not used",
+			},
+		},
+	} {
+		m := draw1(t, test.machine)
+		if diff := cmp.Diff(test.want, column(m, nicColumn)); diff != "" || m.Note != test.note {
+			t.Errorf("%s: %s: -want +got\n%s", name, m.Note, diff)
+		}
+	}
+}
+
 func TestUnreachedMachine(t *testing.T) {
 	drawn, _ := machinesOf([]rules.Machine{{Ref: check.PodRef("train", "a"), Unreached: "no answer in 1m0s"}}, nil)
 	want := []Machine{{Name: "pod/train/a", Status: check.Unknown, Note: "no answer in 1m0s"}}
