@@ -94,7 +94,7 @@ func (a applier) apply(ctx context.Context) error {
 			return err
 		}
 	}
-	if a.flags.dryRun != "server" {
+	if writes := len(a.plan.Changes()) > 0; writes && a.flags.dryRun != "server" {
 		if err := a.agree(ctx, a.flags.yes); err != nil {
 			return err
 		}

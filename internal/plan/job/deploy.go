@@ -250,6 +250,9 @@ func (j *job) steps() []plan.Step {
 		steps = append(steps, step)
 	case exists && !hasPods:
 		j.Note("%s exists, but has no pods: see %s.", j.Name, "railhead status "+j.Name+" -n "+j.Namespace)
+	case exists && !step.Done(j.s).Done: // an interrupted deploy continues to wait
+		step.Title = fmt.Sprintf("Wait until the pods of %s run", j.Name)
+		steps = append(steps, step)
 	}
 	return steps
 }

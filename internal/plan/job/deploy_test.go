@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -131,13 +132,17 @@ func TestJobManifests(t *testing.T) {
 	}
 }
 
-// withPod returns the State with a pod of the job.
-func withPod(s cluster.State, o Options) cluster.State {
-	s.Pods = append(slices.Clone(s.Pods), cluster.Pod{
-		Namespace: o.Namespace,
-		Name:      o.Name + "-0",
-		Labels:    map[string]string{workload.LabelInstance: o.Name, workload.LabelComponent: workload.ComponentJob},
-	})
+// withPods returns the State with all pods of the job.
+func withPods(s cluster.State, o Options, ready bool) cluster.State {
+	s.Pods = slices.Clone(s.Pods)
+	for i := range max(o.Nodes, 1) {
+		s.Pods = append(s.Pods, cluster.Pod{
+			Namespace: o.Namespace,
+			Name:      fmt.Sprintf("%s-%d", o.Name, i),
+			Ready:     ready,
+			Labels:    map[string]string{workload.LabelInstance: o.Name, workload.LabelComponent: workload.ComponentJob},
+		})
+	}
 	return s
 }
 
@@ -145,7 +150,7 @@ func TestJobAgainChangesNothing(t *testing.T) {
 	for name, c := range jobCases() {
 		t.Run(name, func(t *testing.T) {
 			p, _ := Deploy(c.s, c.o)
-			after := withPod(plantest.With(c.s, plantest.Live(p)), c.o)
+			after := withPods(plantest.With(c.s, plantest.Live(p)), c.o, true)
 			again, findings := Deploy(after, c.o)
 			if !again.Empty() || check.Worst(findings) == check.Fail {
 				t.Errorf("a second run: %d steps\n%s", len(again.Steps), plantest.Wording(findings))
@@ -161,13 +166,27 @@ func TestJobAgainChangesNothing(t *testing.T) {
 	}
 }
 
+// TestInterruptedDeploy: after Ctrl-C the same command waits for the pods again, and writes nothing.
+func TestInterruptedDeploy(t *testing.T) {
+	p, _ := Deploy(plantest.Training(), jobOptions())
+	starting := withPods(plantest.With(plantest.Training(), plantest.Live(p)), jobOptions(), false)
+	again, findings := Deploy(starting, jobOptions())
+	if len(again.Steps) != 1 || len(again.Changes()) > 0 || check.Worst(findings) == check.Fail {
+		t.Fatalf("%+v\n%s", again, plantest.Wording(findings))
+	}
+	step := again.Steps[0]
+	if step.Title != "Wait until the pods of h-kim run" || step.Done(starting).Done || len(step.Watch) == 0 {
+		t.Errorf("%q, of %s", step.Title, step.Watch)
+	}
+}
+
 func TestJobChangedRestartsPods(t *testing.T) {
 	p, _ := Deploy(plantest.Training(), jobOptions())
 	after := plantest.With(plantest.Training(), plantest.Live(p))
 	if again, _ := Deploy(after, jobOptions()); len(again.Steps) != 1 || again.Steps[0].Disruption.RestartsPods {
 		t.Errorf("a job without pods: %+v", again) // it is written again, to wait for them
 	}
-	after = withPod(after, jobOptions())
+	after = withPods(after, jobOptions(), true)
 	o := jobOptions()
 	o.Image = "registry.example.com/torch:3"
 	again, findings := Deploy(after, o)
