@@ -85,8 +85,9 @@ in place are left out: a second run changes nothing. Ctrl-C leaves the rollout r
 			if err := a.refuse(findings); err != nil {
 				return err
 			}
-			if err := verdict(findings); err != nil && p.Empty() {
-				return err // unknown is not "already set up"
+			if err := verdict(findings); err != nil && p.Empty() { // unknown is not "already done"
+				a.say("Nothing to write: Railhead can set no more here. Check on the nodes what is unknown above.")
+				return err
 			}
 			probe.retry = flags.retry
 			verify := verifier{app: a, client: client, plan: p, options: o, probe: probe}.verify

@@ -13,7 +13,7 @@ import (
 func showPlan(w io.Writer, p plan.Plan) {
 	fmt.Fprintf(w, "Plan: %s\n", p.Title)
 	if p.Empty() {
-		fmt.Fprintln(w, "  Nothing to do: everything is already set up.")
+		fmt.Fprintln(w, "  Nothing to do: this is already done.")
 	}
 	for i, step := range p.Steps {
 		fmt.Fprintf(w, "  %d. %s\n", i+1, step.Title)

@@ -262,7 +262,7 @@ func TestSetupCluster(t *testing.T) {
 	t.Run("a second time", func(t *testing.T) {
 		before, boots := versions(t), bootIDs(t)
 		start := time.Now()
-		a.does(t, "setup", "cluster", "--yes").silent(t).says(t, "Nothing to do: everything is already set up.")
+		a.does(t, "setup", "cluster", "--yes").silent(t).says(t, "Nothing to do: this is already done.")
 		t.Logf("an empty plan takes %s", time.Since(start).Round(time.Millisecond))
 		unchanged(t, before)
 		for name, id := range bootIDs(t) {

@@ -50,7 +50,7 @@ func TestPlainKubernetes(t *testing.T) {
 		a.does(t, "inventory").prints(t, "Kubernetes v1.36.3  with multus", "node-0", "8 nvidia.com/gpu", "mlnxnics:8", "rdma-net", "nvidia.com/mlnxnics", "2 nodes")
 	})
 	t.Run("setup cluster says what the site must do", func(t *testing.T) {
-		a.ends(t, 3, "setup", "cluster", "--yes").silent(t).says(t, "unknown: nodes: this cluster has no MachineConfigs",
+		a.ends(t, 3, "setup", "cluster", "--yes").silent(t).says(t, "unknown: nodes: this cluster has no MachineConfigs", "Nothing to write",
 			`grubby --update-kernel=ALL --args="intel_iommu=on iommu=pt"`, "containerd.service.d/99-rdma-memlock.conf", "LimitMEMLOCK=infinity")
 		a.does(t, "setup", "status").silent(t)
 		a.does(t, "setup", "rollback", "--yes").silent(t).says(t, "Nothing to do")
