@@ -68,6 +68,7 @@ any other with --template-path.`,
 			"always: refuse where it cannot; never: files only",
 		job.WrapAuto, job.WrapAlways, job.WrapNever)
 	j.add(cmd)
+	cmd.Flags().Lookup("service-account").Usage = "service `account` of the pods (default: that of the manifest)"
 	return cmd
 }
 

@@ -63,6 +63,8 @@ type Options struct {
 var (
 	ErrNoJob = errors.New("there is no such job")
 	ErrNoPod = errors.New("there is no such pod")
+
+	errNoNamespace = errors.New("no such namespace")
 )
 
 // Run examines what the options select. If it fails, the bundle has everything read until then.

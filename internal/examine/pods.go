@@ -24,9 +24,12 @@ import (
 // choose returns the running pods of a subject. It lists pods of a namespace that need no visit in subject.Passed.
 func (e examiner) choose(s cluster.State, subject *bundle.Subject) ([]cluster.Pod, error) {
 	var pods []cluster.Pod
+	_, found := s.Namespace(subject.Namespace)
 	switch {
 	case subject.Cluster:
 		return nil, nil
+	case len(subject.Nodes) == 0 && !found && s.Knows(cluster.Namespaces):
+		return nil, fmt.Errorf("%w: %s; 'railhead setup namespace %[2]s' creates it", errNoNamespace, subject.Namespace)
 	case subject.Job != "":
 		f, err := workload.Lookup(s, subject.Ref(), subject.Namespace)
 		exists := err == nil || slices.Contains(job.Names(s, subject.Namespace), subject.Job)

@@ -164,7 +164,7 @@ func codeMeaning(code int, program string) string {
 	switch code {
 	case 125:
 		return "railhead-pod did not start the command, for the reasons above. " +
-			"To fall back to TCP, use -e RAILHEAD_MODE=auto."
+			"To use only the rails that work, -e RAILHEAD_RAILS=any; to fall back to TCP, -e RAILHEAD_MODE=auto."
 	case 126:
 		return program + " cannot be executed: check its permissions and its architecture."
 	case 127:

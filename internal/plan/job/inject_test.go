@@ -554,6 +554,23 @@ func TestInjectIPCLock(t *testing.T) {
 	}
 }
 
+// TestInjectWithoutAccount: inject keeps the account of a manifest, and names one of the namespace that may lock memory.
+func TestInjectWithoutAccount(t *testing.T) {
+	pod := manifest(t, "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: train}, spec: {containers: [{name: c, image: i, command: [x]}]}}")
+	_, findings := Inject(pod, memlockLimited(), Options{Programs: programs()})
+	text := plantest.Wording(findings)
+	for _, want := range []string{"service account default may not add IPC_LOCK", "Use --service-account h-kim-sa, whose pods may add IPC_LOCK."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("without %q:\n%s", want, text)
+		}
+	}
+	o := Options{Programs: programs(), Rights: Rights{ServiceAccount: "h-kim-sa"}}
+	after, findings := Inject(pod, memlockLimited(), o)
+	if account := workload.Field(after.Object, "spec.serviceAccountName"); account != "h-kim-sa" || check.Worst(findings) == check.Fail {
+		t.Errorf("account %v\n%s", account, plantest.Wording(findings))
+	}
+}
+
 // FuzzInject injects into any manifest.
 func FuzzInject(f *testing.F) {
 	f.Add(podManifest)

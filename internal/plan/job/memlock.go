@@ -60,15 +60,31 @@ func (j *admission) cannotLock(status check.Status, reason string) {
 	if !openshift || j.strict() {
 		denied = fmt.Sprintf("namespace %s enforces Pod Security level %s", j.Namespace, cmp.Or(j.level(), "unknown"))
 	}
+	fix := check.ByAdmin("Lift the limit on the nodes, or allow the capability. "+
+		"If the nodes already lift the limit, use --memlock node.", commands...)
+	if account := j.lockingAccount(); account != "" {
+		fix = check.ByUser("Use --service-account " + account + ", whose pods may add IPC_LOCK.")
+	}
 	j.Report(check.Finding{
 		Check:    PodMemlock,
 		Status:   status,
 		Subject:  j.ref(),
 		Summary:  "the pods may be unable to lock the memory that RDMA registers: " + reason + ", and " + denied,
 		Evidence: check.Observed("nodes", reason, "memlock unlimited, or an SCC with IPC_LOCK and RunAsAny"),
-		Fix: check.ByAdmin("Lift the limit on the nodes, or allow the capability. "+
-			"If the nodes already lift the limit, use --memlock node.", commands...),
+		Fix:      fix,
 	})
+}
+
+// lockingAccount returns a service account of the namespace with which the pods may add IPC_LOCK; "" if there is none.
+func (j *admission) lockingAccount() string {
+	for _, a := range j.s.ServiceAccounts {
+		other := *j
+		other.account = a.Name
+		if a.Namespace == j.Namespace && j.s.Server.OpenShift() && other.canAddIPCLock() {
+			return a.Name
+		}
+	}
+	return ""
 }
 
 // notRoot fails because a setting keeps the pods from being root on the node, which IPC_LOCK needs.
