@@ -61,7 +61,7 @@ func (a *app) benchNodes(ctx context.Context, f benchFlags) (bench.Result, error
 	var none bench.Result
 	carried, err := programs(f.own.binaries)
 	if err != nil {
-		return none, usage(err)
+		return none, wrongInput(err)
 	}
 	client, ns, err := a.connect(ctx)
 	if err != nil {

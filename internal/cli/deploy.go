@@ -42,7 +42,7 @@ If a pod does not start, deploy reports the reason and the fix.`,
 func (a *app) deploy(cmd *cobra.Command, j *jobFlags, flags applyFlags, args []string) error {
 	o, err := j.options(cmd, args[1:])
 	if err != nil {
-		return usage(err)
+		return wrongInput(err)
 	}
 	if o.Name = args[0]; o.Type == job.Single && cmd.Flags().Changed("nodes") && o.Nodes != 1 {
 		return usage(fmt.Errorf("--nodes %d needs --type multi: --type single creates one pod", o.Nodes))

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -21,7 +22,7 @@ import (
 
 func newInject(a *app) *cobra.Command {
 	var j jobFlags
-	var file string
+	var files []string
 	cmd := &cobra.Command{
 		Use:   "inject -f FILE",
 		Short: "Add rails, /dev/shm and railhead-pod to a manifest of your own",
@@ -43,6 +44,10 @@ any other with --template-path.`,
   railhead inject -f train.yaml --template-path spec.worker.template   a kind that railhead does not know`,
 		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			file, err := oneFile(files)
+			if err != nil {
+				return err
+			}
 			i, err := a.inject(cmd, &j, file)
 			switch {
 			case err != nil:
@@ -53,13 +58,12 @@ any other with --template-path.`,
 			return a.writeInjected(i)
 		},
 	}
-	cmd.Flags().StringVarP(&file, "filename", "f", "", "manifest `file`; - for standard input")
+	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "manifest `file`; - for standard input")
 	cmd.Flags().StringVar(&j.Container, "container", "",
 		"`name` of the container that trains, in all pods that have it (default: the one with GPUs, or the first)")
 	cmd.Flags().StringArrayVar(&j.TemplatePaths, "template-path", nil,
 		"`path` of the pod template in objects of other kinds, such as spec.template or "+
 			"spec.groups[].template; repeatable")
-	_ = cmd.MarkFlagRequired("filename") // the flag exists
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	cmd.Flags().BoolVar(&j.compare, "check", false,
 		"write nothing; compare what runs with what inject would write, and show what a controller dropped")
@@ -70,6 +74,20 @@ any other with --template-path.`,
 	j.add(cmd)
 	cmd.Flags().Lookup("service-account").Usage = "service `account` of the pods (default: that of the manifest)"
 	return cmd
+}
+
+// oneFile returns the value of -f, which pflag would otherwise take from the last of several.
+func oneFile(files []string) (string, error) {
+	switch {
+	case len(files) == 0 || files[0] == "":
+		return "", errors.New("name a manifest with -f FILE, or use -f - to read standard input: " +
+			"kubectl kustomize . | railhead inject -f -")
+	case len(files) > 1:
+		return "", fmt.Errorf("-f names %d files: inject takes one at a time", len(files))
+	case strings.Contains(files[0], "://"):
+		return "", fmt.Errorf("-f takes a file, not a URL: curl -fsSL %s | railhead inject -f -", files[0])
+	}
+	return files[0], nil
 }
 
 // kindLines lists the kinds with pod templates, in lines that a terminal shows.
@@ -94,7 +112,7 @@ type injection struct {
 
 func (a *app) inject(cmd *cobra.Command, j *jobFlags, file string) (i injection, err error) {
 	if i.options, err = j.options(cmd, nil); err != nil {
-		return i, usage(err)
+		return i, wrongInput(err)
 	}
 	if i.text, i.before, err = a.readManifests(file, &i.options); err != nil {
 		return i, err
@@ -171,11 +189,11 @@ func (a *app) readManifests(file string, o *job.Options) ([]byte, manifests.List
 	}
 	text, err := read(file)
 	if err != nil {
-		return nil, nil, usage(fmt.Errorf("-f: %w", err))
+		return nil, nil, unknown(fmt.Errorf("-f: %w", err))
 	}
 	objects, err := manifests.Read(text)
 	if err != nil {
-		return nil, nil, usage(fmt.Errorf("-f %s: %w", file, err))
+		return nil, nil, unknown(fmt.Errorf("-f %s: %w", file, err))
 	}
 	var explicit bool
 	if o.Namespace, explicit, err = a.flags.Namespace(); err != nil {

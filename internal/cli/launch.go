@@ -121,7 +121,7 @@ func untilHangup(ctx context.Context) (context.Context, context.CancelFunc) {
 func (a *app) launch(ctx context.Context, name string, argv []string, f launchFlags) error {
 	files, err := ranks.OpenFiles(f.copies)
 	if err != nil {
-		return usage(err)
+		return wrongInput(err)
 	}
 	logs, err := ranks.NewFolder(f.logDir)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -51,6 +52,14 @@ func unknown(err error) error {
 
 // usage returns err with the code for a wrong command line, without a hint at the help.
 func usage(err error) error { return exit.Error{Code: exit.Usage, Err: err} }
+
+// wrongInput returns err with the code for a file that could not be read, or else for a wrong command line.
+func wrongInput(err error) error {
+	if errors.As(err, new(*fs.PathError)) {
+		return unknown(err)
+	}
+	return usage(err)
+}
 
 func displayName(program string) string {
 	name := strings.TrimSuffix(filepath.Base(program), ".exe")

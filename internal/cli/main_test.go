@@ -62,10 +62,13 @@ func TestExitCodes(t *testing.T) {
 		"deploy a b":                           exit.Usage,
 		"status a b":                           exit.Usage,
 		"inject":                               exit.Usage,
-		"inject -f /nowhere.yaml":              exit.Usage,
+		"inject -f /nowhere.yaml":              exit.Unknown,
+		"inject -f -":                          exit.Unknown,
+		"inject -f a -f b":                     exit.Usage,
+		"deploy h-kim --script /nowhere":       exit.Unknown,
 		"launch h-kim":                         exit.Usage,
 		"launch h-kim -e A -- true":            exit.Usage,
-		"launch h-kim --copy /nowhere -- true": exit.Usage,
+		"launch h-kim --copy /nowhere -- true": exit.Unknown,
 		"logs h-kim --tail -1":                 exit.Usage,
 		"status":                               exit.Usage,
 		"delete":                               exit.Usage,
@@ -90,10 +93,10 @@ func TestInjectCheckWithoutProgram(t *testing.T) {
 	if err := os.WriteFile(file, []byte(pod), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for check, want := range map[string]exit.Code{"--check": exit.Unknown, "--check=false": exit.Usage} {
+	for check, want := range map[string]string{"--check": "no cluster to talk to", "--check=false": "/nowhere"} {
 		got := run("inject", check, "-f", file, "--pod-binary", "amd64=/nowhere")
-		if got.code != int(want) {
-			t.Errorf("%s: exit code %d, want %d: %s", check, got.code, want, got.err)
+		if got.code != int(exit.Unknown) || !strings.Contains(got.err, want) {
+			t.Errorf("%s: exit code %d, want %s: %s", check, got.code, want, got.err)
 		}
 	}
 }
@@ -109,6 +112,9 @@ func TestUsageHints(t *testing.T) {
 		"inventory a":                         `unexpected argument "a": railhead inventory [flags]`,
 		"deploy h-kim --pod-binary riscv64=x": "--pod-binary riscv64: the architecture must be amd64 or arm64",
 		"wire h-kim --once --watch":           "[once watch]",
+		"inject":                              "name a manifest with -f FILE, or use -f - to read standard input",
+		"inject -f a -f b":                    "-f names 2 files: inject takes one at a time",
+		"inject -f https://example.com/a":     "curl -fsSL https://example.com/a | railhead inject -f -",
 	} {
 		if got := run(strings.Fields(line)...); !strings.Contains(got.err, want) {
 			t.Errorf("%s: %s", line, got.err)

@@ -57,7 +57,7 @@ kubectl delete rolebinding railhead-users -n NAMESPACE; kubectl delete clusterro
 			}
 			o.Programs, err = programs(binaries)
 			if err != nil && len(binaries) > 0 { // a railhead without railhead-pod leaves it to the jobs
-				return usage(err)
+				return wrongInput(err)
 			}
 			kinds := namespaceKinds
 			if len(o.Users) > 0 {

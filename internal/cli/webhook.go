@@ -33,7 +33,7 @@ Paths: /inject, /metrics for Prometheus, /healthz, /readyz. All are served over 
 		Args:    takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if s.Options.Programs, err = programs(binaries); err != nil && s.Options.PodImage == "" {
-				return usage(err)
+				return wrongInput(err)
 			}
 			s.Options.Mode = nccl.Mode(mode)
 			s.Connect, s.Say = a.watch(s.Options), func(err error) { a.say("%v", err) }

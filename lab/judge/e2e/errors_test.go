@@ -93,7 +93,8 @@ func TestNoCluster(t *testing.T) {
 	}
 }
 
-// TestCommandLine: what is wrong with the command line is exit code 2, and asks no server.
+// TestCommandLine: what is wrong with the command line is exit code 2, a file that it names and that cannot be read is
+// exit code 3, and neither asks a server.
 func TestCommandLine(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("KUBECONFIG", "")
@@ -101,23 +102,27 @@ func TestCommandLine(t *testing.T) {
 		args []string
 		says []string
 	}{
-		"unknown flag":          {[]string{"inventory", "--wide"}, []string{"unknown flag: --wide", "Try 'railhead inventory --help'."}},
-		"unknown command":       {[]string{"deplyo"}, []string{`unknown command "deplyo"`, "deploy"}},
-		"unknown subcommand":    {[]string{"setup", "clutser"}, []string{`unknown command "clutser" for "railhead setup"`}},
-		"unknown form":          {[]string{"inventory", "-o", "xml"}, []string{"must be one of table, wide, json, yaml"}},
-		"unknown dry run":       {[]string{"setup", "cluster", "--dry-run=yes"}, []string{"must be one of none, client, server"}},
-		"no name":               {[]string{"deploy"}, []string{"the name of the job is missing: railhead deploy NAME"}},
-		"command without --":    {[]string{"deploy", "job", "torchrun", "train.py"}, []string{`unexpected argument "torchrun"`}},
-		"single with nodes":     {[]string{"deploy", "job", "--type=single", "--nodes=2", "--image=i", "--pod-binary=amd64=" + podBinary}, []string{"--nodes 2 needs --type multi"}},
-		"number that is none":   {[]string{"deploy", "job", "--nodes=two"}, []string{`invalid argument "two" for "--nodes"`}},
-		"script that is none":   {[]string{"deploy", "job", "--script=/nowhere/train.py"}, []string{"--script: open /nowhere/train.py: no such file"}},
-		"binary that is none":   {[]string{"deploy", "job", "--pod-binary=amd64=/nowhere/pod"}, []string{"--pod-binary: open /nowhere/pod: no such file"}},
-		"no manifest":           {[]string{"inject"}, []string{`required flag(s) "filename" not set`}},
-		"manifest that is none": {[]string{"inject", "-f", "/nowhere/pod.yaml", "--pod-binary=amd64=" + podBinary}, []string{"-f: open /nowhere/pod.yaml: no such file"}},
-		"nothing to launch":     {[]string{"launch", "job"}, []string{"no command to run"}},
+		"unknown flag":        {[]string{"inventory", "--wide"}, []string{"unknown flag: --wide", "Try 'railhead inventory --help'."}},
+		"unknown command":     {[]string{"deplyo"}, []string{`unknown command "deplyo"`, "deploy"}},
+		"unknown subcommand":  {[]string{"setup", "clutser"}, []string{`unknown command "clutser" for "railhead setup"`}},
+		"unknown form":        {[]string{"inventory", "-o", "xml"}, []string{"must be one of table, wide, json, yaml"}},
+		"unknown dry run":     {[]string{"setup", "cluster", "--dry-run=yes"}, []string{"must be one of none, client, server"}},
+		"no name":             {[]string{"deploy"}, []string{"the name of the job is missing: railhead deploy NAME"}},
+		"command without --":  {[]string{"deploy", "job", "torchrun", "train.py"}, []string{`unexpected argument "torchrun"`}},
+		"single with nodes":   {[]string{"deploy", "job", "--type=single", "--nodes=2", "--image=i", "--pod-binary=amd64=" + podBinary}, []string{"--nodes 2 needs --type multi"}},
+		"number that is none": {[]string{"deploy", "job", "--nodes=two"}, []string{`invalid argument "two" for "--nodes"`}},
+		"no manifest":         {[]string{"inject"}, []string{"name a manifest with -f FILE"}},
+		"nothing to launch":   {[]string{"launch", "job"}, []string{"no command to run"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			user{}.ends(t, 2, test.args...).silent(t).says(t, append(test.says, "railhead: ")...)
 		})
+	}
+	for flag, args := range map[string][]string{
+		"--script: open":     {"deploy", "job", "--script=/nowhere/file"},
+		"--pod-binary: open": {"deploy", "job", "--pod-binary=amd64=/nowhere/file"},
+		"-f: open":           {"inject", "-f", "/nowhere/file", "--pod-binary=amd64=" + podBinary},
+	} {
+		user{}.ends(t, 3, args...).silent(t).says(t, "railhead: "+flag+" /nowhere/file: no such file")
 	}
 }

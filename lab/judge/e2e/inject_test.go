@@ -87,7 +87,7 @@ func TestInject(t *testing.T) {
 		u.stdin = `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "mine"}}`
 		u.ends(t, 1, inject...).silent(t).says(t, "StatefulSet")
 		u.stdin = "no: [yaml"
-		u.ends(t, 2, inject...).silent(t)
+		u.ends(t, 3, inject...).silent(t)
 	})
 }
 

@@ -40,7 +40,7 @@ func TestLaunch(t *testing.T) {
 			t.Fatal(err)
 		}
 		u.does(t, launch("--copy", script, "--", "sh", "train.sh")...).prints(t, "[0] 0 trains\n", "[1] 1 trains\n")
-		u.ends(t, 2, launch("--copy", "/nowhere/train.sh", "--", "sh", "train.sh")...).says(t, "--copy: stat /nowhere/train.sh: no such file")
+		u.ends(t, 3, launch("--copy", "/nowhere/train.sh", "--", "sh", "train.sh")...).says(t, "--copy: stat /nowhere/train.sh: no such file")
 	})
 	t.Run("Ctrl-C", func(t *testing.T) {
 		u := u
