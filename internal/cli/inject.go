@@ -32,8 +32,8 @@ It changes nothing in the cluster. Settings of the manifest are kept, and so are
 twice has no further effect. A manifest that names a namespace gets the rails of that namespace.
 railhead-pod starts the command of the containers that train. Where it cannot, because the manifest has no command, or
 Ray or sshd starts the processes, an init container writes /etc/nccl.conf; --wrap chooses.
-If some pods of an object request GPUs, its other pods stay as they are, such as the head of a Ray cluster or the
-launcher of an MPIJob; --container adds rails to all pods with a container of that name.
+If some pods of FILE request GPUs, its other pods stay as they are, such as the head of a Ray cluster, the launcher of
+an MPIJob or the dashboard of a chart; --container adds rails to all pods with a container of that name.
 
 Kinds: ` + kindLines() + `;
 any other with --template-path.`,

@@ -31,7 +31,7 @@ func (j *placement) devices() {
 	if _, err := j.neededPrograms(); err != nil {
 		j.fail(plan.JobRequest, j.ref(), err.Error(),
 			evidence("delivery", string(j.Delivery), "railhead-pod for the nodes' architectures"),
-			check.ByUser("Take railhead-pod from an image.", j.deployCommand("--pod-image IMAGE")))
+			check.ByUser("Take railhead-pod from an image.", j.commandWith("--pod-image IMAGE")))
 	}
 }
 
@@ -41,13 +41,13 @@ func (j *request) noGPUs() {
 	switch {
 	case !j.s.Knows(cluster.Nodes):
 		j.wrong("--gpus", "", "the number of GPUs of each pod, because nodes could not be read", "Set it.",
-			j.deployCommand("--gpus 8"))
+			j.commandWith("--gpus 8"))
 	case j.rdma():
 		j.fail(clusterrules.GPUNodes, check.Ref{Kind: check.Cluster},
 			fmt.Sprintf("none of %s offers %s", words.Count(len(j.s.Nodes), "node"), j.GPUResource),
 			evidence("nodes status.allocatable", "0 "+j.GPUResource, "1 or more"),
 			check.ByUser("Check the GPU operator and --node-selector, or request no GPUs.",
-				"railhead inventory", j.deployCommand("--gpus -1")))
+				"railhead inventory", j.commandWith("--gpus -1")))
 	default:
 		j.Note("No node offers GPUs: the pods request none.")
 	}

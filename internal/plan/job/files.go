@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/rules/pods"
+	"github.com/railhead/railhead/internal/words"
 )
 
 // Values of --wrap: whether railhead-pod starts the command of a container, or writes files that its processes read.
@@ -41,12 +43,12 @@ func (s start) obstacle(container map[string]any) string {
 		return ""
 	case s.wrap == WrapNever:
 		return "--wrap never"
+	case s.controller != "" && s.wrap != WrapAlways:
+		return "the controller of " + s.controller + " objects writes its command"
 	case len(command) == 0:
 		return "the manifest gives it no command, and that of the image is unknown"
 	case s.wrap == WrapAlways:
 		return ""
-	case s.controller != "":
-		return "the controller of " + s.controller + " objects writes its command"
 	case slices.ContainsFunc(slices.Concat(command, args), sshd):
 		return "sshd starts its processes, without the environment of the container"
 	}
@@ -107,20 +109,27 @@ func writeFiles(spec, main map[string]any) error {
 	return nil
 }
 
-// noteFiles warns of what files cannot do for a container.
-func (j *job) noteFiles(object check.Ref, container map[string]any, obstacle string) {
+// noteFiles warns of what files cannot do for containers, one finding for all with the same obstacle.
+func (j *job) noteFiles(object check.Ref, containers map[string][]string) {
 	if j.Wrap == WrapNever {
 		return
 	}
-	j.Report(check.Finding{
-		Check: ManifestSuitable, Status: check.Warn, Subject: object,
-		Summary: "railhead-pod does not start the command of container " + text(container["name"]) + ": " + obstacle +
-			". An init container writes its settings to files instead",
-		Evidence: check.Observed("container "+text(container["name"]), "files "+systemConf+" and "+
-			confFolder+"/env.sh", "the command behind railhead-pod run"),
-		Fix: check.ByUser("NCCL needs nothing else. Programs that read UCX_* or NVSHMEM_* variables must source " +
-			confFolder + "/env.sh. Rails and locked memory are tested when the pod starts, not when the container " +
-			"restarts, and nothing raises the container's soft limit of locked memory. --wrap never accepts this; " +
-			"--wrap always starts a command that the manifest has."),
-	})
+	for _, obstacle := range slices.Sorted(maps.Keys(containers)) {
+		names := slices.Compact(slices.Sorted(slices.Values(containers[obstacle])))
+		noun := "container " + names[0]
+		if len(names) > 1 {
+			noun = "containers " + words.And(names)
+		}
+		j.Report(check.Finding{
+			Check: ManifestSuitable, Status: check.Warn, Subject: object,
+			Summary: "railhead-pod does not start the command of " + noun + ": " + obstacle +
+				". An init container writes its settings to files instead",
+			Evidence: check.Observed(noun, "files "+systemConf+" and "+confFolder+"/env.sh",
+				"the command behind railhead-pod run"),
+			Fix: check.ByUser("NCCL needs nothing else. Programs that read UCX_* or NVSHMEM_* variables must source " +
+				confFolder + "/env.sh. Rails and locked memory are tested when the pod starts, not when the container " +
+				"restarts, and nothing raises the container's soft limit of locked memory. --wrap never accepts this; " +
+				"--wrap always starts a command that the manifest has."),
+		})
+	}
 }

@@ -36,7 +36,7 @@ func inject(manifest unstructured.Unstructured, s cluster.State, o Options) (uns
 		return manifest, j
 	}
 	if len(templates) == 0 {
-		j.refuse(manifest, "the manifest has no pod template", "spec.template")
+		j.refuse(manifest, "the manifest has no pod template", "spec.template", check.ByUser("Correct the manifest."))
 		return manifest, j
 	}
 	if j.decideFor(templates); j.Failed() {
@@ -55,21 +55,27 @@ func inject(manifest unstructured.Unstructured, s cluster.State, o Options) (uns
 	if kind.OwnCommand {
 		shape.start.controller = kind.GVK.Kind
 	}
+	if kind.Cluster {
+		j.warnOfOtherNamespaces(manifest)
+	}
+	byFiles := map[string][]string{} // names of the containers, by the obstacle
 	for _, template := range o.podTemplates(object) {
 		spec, _ := template["spec"].(map[string]any)
 		main := mainContainer(spec, o.Container)
 		j.noteFixedNames(environmentOf(main))
 		obstacle := shape.start.obstacle(main)
 		if err := shape.add(template); err != nil {
-			j.refuse(manifest, err.Error(), "a container with a command")
+			j.refuse(manifest, err.Error(), "a container with a command",
+				check.ByUser("Correct the manifest. `skopeo inspect --config` shows the command of an image."))
 			return manifest, j
 		}
 		annotations := child(child(template, "metadata"), "annotations")
 		if annotations[workload.Injected] = workload.ByCommand; obstacle != "" {
 			annotations[workload.Injected] = workload.ByFiles
-			j.noteFiles(objectRef(manifest), main, obstacle)
+			byFiles[obstacle] = append(byFiles[obstacle], text(main["name"]))
 		}
 	}
+	j.noteFiles(objectRef(manifest), byFiles)
 	return object, j
 }
 
@@ -87,7 +93,7 @@ func (j *job) injectionParts() []unstructured.Unstructured {
 // injection returns the job of a manifest, and its pod templates.
 func injection(manifest unstructured.Unstructured, s cluster.State, o Options) (*job, []map[string]any) {
 	o.Namespace = manifests.Namespace(manifest, o.Namespace)
-	o.Name, o.Type = manifest.GetName(), Single // the manifest sets the number of pods
+	o.Name, o.Type, o.manifest = manifest.GetName(), Single, true // the manifest sets the number of pods
 	j := newJob(s, o)
 	j.GPUs = o.GPUs
 	templates := o.podTemplates(manifest)
@@ -97,11 +103,19 @@ func injection(manifest unstructured.Unstructured, s cluster.State, o Options) (
 	return j, templates
 }
 
-// podTemplates returns the templates of the pods that train: those that have the named container, or else request GPUs.
-// If none does it returns all but those that only prepare or start the training.
+// podTemplates returns the templates of the pods that get rails: the chosen ones, or else all that train.
 func (o Options) podTemplates(manifest unstructured.Unstructured) []map[string]any {
+	training, chosen := o.trainingTemplates(manifest)
+	if len(chosen) == 0 {
+		return training
+	}
+	return chosen
+}
+
+// trainingTemplates returns the templates of all pods but those that only prepare or start the training, and the chosen
+// ones: those that have the named container, or else request GPUs.
+func (o Options) trainingTemplates(manifest unstructured.Unstructured) (training, chosen []map[string]any) {
 	k, _ := o.KindOf(manifest)
-	var training, chosen []map[string]any
 	for _, part := range k.Parts(manifest.Object) {
 		spec, _ := part.Template["spec"].(map[string]any)
 		main := mainContainer(spec, o.Container)
@@ -113,10 +127,7 @@ func (o Options) podTemplates(manifest unstructured.Unstructured) []map[string]a
 			chosen = append(chosen, part.Template)
 		}
 	}
-	if len(chosen) == 0 {
-		return training
-	}
-	return chosen
+	return training, chosen
 }
 
 // requestedGPUs copies the GPU request of the manifest.
@@ -133,23 +144,35 @@ func (j *job) requestedGPUs(templates []map[string]any) {
 
 // refuseKind fails for a manifest of a kind that railhead does not know, and names the templates that it seems to have.
 func (j *job) refuseKind(manifest unstructured.Unstructured) {
-	kind := cmp.Or(manifest.GetKind(), "object without a kind")
-	j.refuse(manifest, "railhead does not know where "+kind+" has pod templates",
-		"one of "+strings.Join(workload.WithTemplates(), ", "))
+	fix := check.ByUser("Inject the object that has the pod template. An administrator can let pods of any kind get "+
+		"their rails when they are created.", "railhead setup webhook")
 	if paths := workload.TemplatePaths(manifest.Object); len(paths) > 0 {
-		fix := check.ByUser("Name the templates that train; a part of the manifest looks like one.")
+		fix = check.ByUser("Name the templates that train; a part of the manifest looks like one.")
 		for _, path := range paths {
 			fix.Commands = append(fix.Commands, "railhead inject -f FILE --template-path "+path)
 		}
-		j.Findings[len(j.Findings)-1].Fix = fix
 	}
+	j.refuse(manifest, "railhead does not know where "+cmp.Or(manifest.GetKind(), "object without a kind")+
+		" has pod templates", "one of "+strings.Join(workload.WithTemplates(), ", "), fix)
+}
+
+// warnOfOtherNamespaces warns of an object that pods of all namespaces are made from.
+func (j *job) warnOfOtherNamespaces(manifest unstructured.Unstructured) {
+	kind := manifest.GetKind()
+	j.Report(check.Finding{
+		Check: ManifestSuitable, Status: check.Warn, Subject: objectRef(manifest),
+		Summary: fmt.Sprintf("pods of all namespaces are made from %s %s, but the rails and the ConfigMaps that it "+
+			"now names are those of namespace %s", kind, manifest.GetName(), j.Namespace),
+		Evidence: check.Observed("kind", kind, strings.TrimPrefix(kind, "Cluster")),
+		Fix: check.ByUser(fmt.Sprintf("If other namespaces use it, inject a copy instead: kind %s with namespace: %s, "+
+			"which spec.runtimeRef of the TrainJob then names.", strings.TrimPrefix(kind, "Cluster"), j.Namespace)),
+	})
 }
 
 // refuse fails for a manifest that nothing can be added to.
-func (j *job) refuse(manifest unstructured.Unstructured, reason, want string) {
+func (j *job) refuse(manifest unstructured.Unstructured, reason, want string, fix *check.Fix) {
 	j.fail(ManifestSuitable, objectRef(manifest), reason,
-		evidence("manifest", cmp.Or(manifest.GetKind(), "no kind"), want),
-		check.ByUser("Correct the manifest. `skopeo inspect --config` shows the command of an image."))
+		evidence("manifest", cmp.Or(manifest.GetKind(), "no kind"), want), fix)
 }
 
 func objectRef(o unstructured.Unstructured) check.Ref {

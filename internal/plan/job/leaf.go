@@ -55,7 +55,7 @@ func (j *placement) requireLeaf(free []cluster.Node) {
 		evidence("label "+cmp.Or(label, "of leaf switches"),
 			fmt.Sprintf("%s: %d", most, of[most]), fmt.Sprint(j.Nodes)),
 		check.ByUser("Request fewer nodes, name the label with --leaf-label, or let the pods only prefer one leaf.",
-			j.deployCommand("--leaf prefer")))
+			j.commandWith("--leaf prefer")))
 }
 
 // leafAffinity puts the pods behind one leaf switch, if the nodes have labels that name it.

@@ -54,7 +54,7 @@ func (j *admission) cannotLock(status check.Status, reason string) {
 		commands[1] = j.privilegedLevelCommand()
 	case !openshift:
 		commands = []string{
-			j.deployCommand("--memlock node"), "railhead setup namespace " + j.Namespace + " --allow-ipc-lock",
+			j.commandWith("--memlock node"), "railhead setup namespace " + j.Namespace + " --allow-ipc-lock",
 		}
 	}
 	if !openshift || j.strict() {

@@ -198,7 +198,7 @@ func (j *placement) tooFewNodes(free []cluster.Node, rejected []rejectedNode) {
 	needs := j.describeRequests()
 	fix := check.ByUser("Request fewer nodes or GPUs, or wait until other pods end.", "railhead inventory")
 	if len(free) > 0 {
-		fix.Commands = append(fix.Commands, j.deployCommand(fmt.Sprintf("--nodes %d", len(free))))
+		fix.Commands = append(fix.Commands, j.commandWith(fmt.Sprintf("--nodes %d", len(free))))
 	}
 	var seen []check.Evidence
 	for _, n := range free {

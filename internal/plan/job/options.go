@@ -61,6 +61,7 @@ type Options struct {
 	TemplatePaths   []string // inject: of pod templates in manifests of kinds that railhead does not know
 	Container       string   // inject: the one that trains
 	Wrap            string   // inject: WrapAuto
+	manifest        bool     // inject: the pods are those of a manifest
 	Rights
 	Resources
 	Storage
@@ -149,14 +150,21 @@ func (o *Options) selector() map[string]string {
 	return map[string]string{plan.LabelInstance: o.Name, plan.LabelComponent: workload.ComponentJob}
 }
 
-// deployCommand returns the command line of the job with more flags, to paste.
-func (o *Options) deployCommand(flags string) string {
+// commandWith returns the command line of the job, or of its injection, with more flags, to paste.
+func (o *Options) commandWith(flags string) string {
+	if o.manifest {
+		return fmt.Sprintf("railhead inject -f FILE -n %s %s", o.Namespace, flags)
+	}
 	return fmt.Sprintf("railhead deploy %s -n %s %s ...", o.Name, o.Namespace, flags)
 }
 
-// setUpCommand returns the command that sets up the namespace of the job.
+// setUpCommand returns the command that sets up the namespace of the job. The pods of a manifest have an account of
+// their own.
 func (o *Options) setUpCommand() string {
-	command := fmt.Sprintf("railhead setup namespace %s --name %s", o.Namespace, o.Name)
+	command := "railhead setup namespace " + o.Namespace
+	if !o.manifest {
+		command += " --name " + o.Name
+	}
 	if o.SCC != "" {
 		command += " --scc " + o.SCC
 	}

@@ -127,6 +127,6 @@ func (j *job) requestMissing(q cluster.Quota, name string) {
 		Summary: fmt.Sprintf("quota %s counts %s, so pods without --%s are refused unless a limit range sets a default",
 			q.Name, name, base),
 		Evidence: check.Observed("resourcequota/"+q.Name, "counts "+name, "--"+base),
-		Fix:      check.ByUser("Set the request of each pod.", j.deployCommand("--cpu 32 --memory 256Gi")),
+		Fix:      check.ByUser("Set the request of each pod.", j.commandWith("--cpu 32 --memory 256Gi")),
 	})
 }

@@ -51,7 +51,7 @@ func (j *placement) attachments() []cluster.Rail {
 		return usable
 	}
 	fix := check.ByAdmin("Add the rails to the namespace, or train over TCP.",
-		j.setUpCommand(), j.deployCommand("--mode tcp"))
+		j.setUpCommand(), j.commandWith("--mode tcp"))
 	switch {
 	case j.unreadNetworks():
 		j.Report(j.networksUnknown(check.Fail))

@@ -57,21 +57,21 @@ func (j *request) validate() {
 		j.wrong("namespace", strconv.Quote(j.Namespace), "a DNS label", errs[0])
 	}
 	if j.Nodes < 1 {
-		j.wrong("--nodes", strconv.Itoa(j.Nodes), "1 or more", "Set the number of nodes.", j.deployCommand("--nodes 2"))
+		j.wrong("--nodes", strconv.Itoa(j.Nodes), "1 or more", "Set the number of nodes.", j.commandWith("--nodes 2"))
 	}
 	if j.GPUs < NoGPUs {
 		j.wrong("--gpus", strconv.Itoa(j.GPUs), "1 or more, or -1 for none", "Set the number of GPUs of each pod.",
-			j.deployCommand("--gpus 8"))
+			j.commandWith("--gpus 8"))
 	}
 	switch {
 	case j.Image == "":
-		j.wrong("--image", "", "the training image", "Set it.", j.deployCommand("--image IMAGE"))
+		j.wrong("--image", "", "the training image", "Set it.", j.commandWith("--image IMAGE"))
 	case strings.ContainsAny(j.Image, " \t\n"):
 		j.wrong("--image", strconv.Quote(j.Image), "a reference without spaces", "Correct it.")
 	}
 	if j.Delivery != delivery.ByConfigMaps && j.PodImage == "" {
 		j.wrong("--pod-image", "", "the image that contains railhead-pod", "Set it.",
-			j.deployCommand("--pod-image IMAGE"))
+			j.commandWith("--pod-image IMAGE"))
 	}
 	j.validateScript()
 	j.validateValues()
@@ -123,7 +123,7 @@ func (j *request) validateScript() {
 			"Put the rest into the image or a volume; `railhead launch --copy` accepts larger files.")
 	case len(j.Command) == 0 && s.command() == nil:
 		j.wrong("--script", s.Name, ".py, .sh or a file that starts with #!, because no command is given",
-			"Give the command.", j.deployCommand("--script "+s.Name+" -- COMMAND "+scriptFolder+"/"+s.Name))
+			"Give the command.", j.commandWith("--script "+s.Name+" -- COMMAND "+scriptFolder+"/"+s.Name))
 	}
 }
 
@@ -155,16 +155,16 @@ func (j *request) validateServer() {
 		j.fail(ServerSupport, check.Ref{Kind: check.Server}, "the cluster has no "+k.GVK.Kind+" API",
 			evidence("API groups", "no "+group, group),
 			check.ByUser("Use --kind statefulset, or ask an administrator to install the "+k.GVK.Kind+" controller.",
-				j.deployCommand("--kind statefulset")))
+				j.commandWith("--kind statefulset")))
 	}
 	if j.Nodes > 1 {
 		j.requireVersion(k.RankSince, "does not give the pods of a "+k.GVK.Kind+" their rank",
 			check.ByUser("Use --kind job, which tells its pods their rank since Kubernetes 1.21.",
-				j.deployCommand("--kind job")))
+				j.commandWith("--kind job")))
 	}
 	if j.Delivery == delivery.ByImageVolume {
 		j.requireVersion(plan.ImageVolumesMinor, "has no image volumes",
-			check.ByUser("Copy railhead-pod with an init container instead.", j.deployCommand("--pod-image IMAGE")))
+			check.ByUser("Copy railhead-pod with an init container instead.", j.commandWith("--pod-image IMAGE")))
 		j.Note("Image volumes need the feature gate ImageVolume, which is on by default from Kubernetes 1.35. " +
 			"Some container runtimes mount them noexec; the container then exits with code 126.")
 	}

@@ -80,7 +80,7 @@ func (j *request) validateGuaranteed() {
 	if j.Guaranteed && (j.CPU == "" || j.Memory == "") {
 		j.wrong("--guaranteed", "given without --cpu and --memory", "given with both",
 			"Set both. Whole CPUs are exclusive where the kubelet has the static CPU policy.",
-			j.deployCommand("--guaranteed --cpu 32 --memory 256Gi"))
+			j.commandWith("--guaranteed --cpu 32 --memory 256Gi"))
 	}
 }
 
