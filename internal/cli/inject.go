@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
@@ -101,6 +102,7 @@ func kindLines() string {
 
 // injection is the result of inject.
 type injection struct {
+	compare   bool // with what runs
 	client    *kube.Client
 	options   job.Options
 	text      []byte         // of the file
@@ -111,6 +113,7 @@ type injection struct {
 }
 
 func (a *app) inject(cmd *cobra.Command, j *jobFlags, file string) (i injection, err error) {
+	i.compare = j.compare
 	if i.options, err = j.options(cmd, nil); err != nil {
 		return i, wrongInput(err)
 	}
@@ -148,7 +151,14 @@ func (a *app) injected(i injection, states map[string]cluster.State) (injection,
 	out, draft := job.InjectAll(i.before, states, i.options)
 	n := len(out) - len(i.before)
 	i.added, i.manifests, i.notes = out[:n], out[n:], draft.Notes
-	return i, a.refuse(draft.Findings)
+	switch {
+	case !i.compare:
+		return i, a.refuse(draft.Findings)
+	case check.Worst(draft.Findings) == check.Fail:
+		a.showFindings(draft.Findings...)
+		return i, unknown(errors.New("nothing was compared"))
+	}
+	return i, nil // the warnings were shown when the manifest was injected
 }
 
 func (a *app) writeInjected(i injection) error {

@@ -2,6 +2,9 @@ package cli
 
 import (
 	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
@@ -26,12 +29,22 @@ func (a *app) checkInjected(ctx context.Context, i injection) error {
 		}
 		for _, m := range i.manifests {
 			if k, known := i.options.KindOf(m); known && manifests.Namespace(m, i.options.Namespace) == ns {
-				manifest := kube.Workload(k, m.Object)
-				manifest.Kind, manifest.Namespace = workload.KindName(m.GetAPIVersion(), m.GetKind()), ns
-				findings = append(findings, clusterrules.ErasedFrom(manifest, s)...)
+				findings = append(findings, checkManifest(k, m, ns, s)...)
 			}
 		}
 	}
 	report.Findings(a.Out, findings, report.Full)
 	return verdict(findings)
+}
+
+// checkManifest compares what runs of a manifest in a namespace, unless inject left the manifest as it is.
+func checkManifest(k workload.Kind, m unstructured.Unstructured, ns string, s cluster.State) []check.Finding {
+	m = *m.DeepCopy()
+	m.SetNamespace(ns) // also of a runtime, which is in none: the attachments are those of the namespace
+	manifest := kube.Workload(k, m.Object)
+	manifest.Kind = workload.KindName(m.GetAPIVersion(), m.GetKind())
+	if !slices.ContainsFunc(manifest.Templates, func(p cluster.Pod) bool { return p.Annotations[workload.Injected] != "" }) {
+		return nil
+	}
+	return clusterrules.ErasedFrom(manifest, s)
 }

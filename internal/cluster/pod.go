@@ -42,6 +42,9 @@ type Container struct {
 	Injected []string `json:"injected,omitempty"` // fields of Railhead: command, variable RAILHEAD_MODE, resource NAME
 }
 
+// InjectedResource begins the entries of Container.Injected that are resources.
+const InjectedResource = "resource "
+
 // Finished reports whether the pod holds no resources any more.
 func (p Pod) Finished() bool { return p.Phase == "Succeeded" || p.Phase == "Failed" }
 

@@ -151,7 +151,7 @@ func injected(spec corev1.Container) []string {
 	}
 	for name := range spec.Resources.Limits { // the pod's sum may have it from an init container alone
 		if resource := string(name); len(all) > 0 && strings.Contains(resource, "/") && !cluster.IsGPU(resource) {
-			all = append(all, "resource "+resource)
+			all = append(all, cluster.InjectedResource+resource)
 		}
 	}
 	slices.Sort(all)

@@ -26,7 +26,7 @@ func erased(v view) []check.Finding {
 func Erased(f workload.Family) []check.Finding {
 	var findings []check.Finding
 	for _, maker := range f.Members() {
-		findings = append(findings, compare(maker, copiesOf(f, maker))...)
+		findings = append(findings, compare(maker, copiesOf(f, maker), f.Pods)...)
 	}
 	return findings
 }
@@ -44,7 +44,7 @@ func ErasedFrom(manifest cluster.Workload, s cluster.State) []check.Finding {
 		if len(live) == 0 {
 			live = copiesOf(f, f.Workload)
 		}
-		findings = append(findings, compare(manifest, live)...)
+		findings = append(findings, compare(manifest, live, f.Pods)...)
 		findings = append(findings, Erased(f)...)
 	}
 	if len(families) == 0 || !s.Knows(cluster.Workloads) || !s.Knows(cluster.Pods) {
@@ -101,11 +101,18 @@ func copiesOf(f workload.Family, maker cluster.Workload) []copied {
 	return all
 }
 
-// compare finds the copies that lack something, one finding for all that lack the same.
-func compare(maker cluster.Workload, made []copied) []check.Finding {
+// compare finds the copies that lack something, one finding for all that lack the same. Resources that all pods have
+// are not lacking in the objects between: the network-resources-injector requests those of a pod's attachments.
+func compare(maker cluster.Workload, made []copied, pods []cluster.Pod) []check.Finding {
 	lacking := map[string][]copied{}
 	for _, c := range made {
-		if fields := lost(maker.Templates, c.pod); len(c.pod.Containers) > 0 && !c.pod.Deleted && len(fields) > 0 {
+		fields := slices.DeleteFunc(lost(maker.Templates, c.pod), func(field string) bool {
+			return len(pods) > 0 && strings.HasPrefix(field, cluster.InjectedResource) &&
+				!slices.ContainsFunc(pods, func(p cluster.Pod) bool {
+					return slices.Contains(lost(maker.Templates, p), field)
+				})
+		})
+		if len(c.pod.Containers) > 0 && !c.pod.Deleted && len(fields) > 0 {
 			all := strings.Join(fields, ", ")
 			lacking[all] = append(lacking[all], c)
 		}
@@ -179,7 +186,7 @@ func missingFields(t, p cluster.Pod) []string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Requests)) {
 		if strings.Contains(name, "/") && p.Requests[name] < t.Requests[name] {
-			missing = append(missing, "resource "+name)
+			missing = append(missing, cluster.InjectedResource+name)
 		}
 	}
 	for _, c := range t.Containers {

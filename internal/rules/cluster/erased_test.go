@@ -1,6 +1,9 @@
 package cluster
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,6 +30,19 @@ func TestErasedFrom(t *testing.T) {
 		live.Annotations = nil
 		s.Workloads[0].Templates = []cluster.Pod{s.Workloads[0].Templates[0], live}
 	}
+	var resources []string
+	for _, name := range slices.Sorted(maps.Keys(manifest.Templates[1].Requests)) {
+		resources = append(resources, cluster.InjectedResource+name)
+	}
+	unrequested := func(s *cluster.State) {
+		live := s.Workloads[0].Templates[1]
+		live.Requests = nil
+		s.Workloads[0].Templates = []cluster.Pod{s.Workloads[0].Templates[0], live}
+	}
+	notByPods := func(s *cluster.State) {
+		s.Workloads[1].Templates = s.Workloads[0].Templates[1:]
+		rulestest.Pod(s, "h-kim-0").Requests, rulestest.Pod(s, "h-kim-1").Requests = nil, nil
+	}
 	none := func(s *cluster.State) { s.Workloads = nil }
 	for name, c := range map[string]struct {
 		manifest cluster.Workload
@@ -37,6 +53,8 @@ func TestErasedFrom(t *testing.T) {
 		"as the runtime":                    {runtime, []func(*cluster.State){trained}, nil},
 		"an object that was applied before": {manifest, []func(*cluster.State){erase}, []string{"without annotation " + networksAnnotation + ", command of container train", setInstead[""]}},
 		"fields of the TrainJob":            {runtime, []func(*cluster.State){trained, erase}, []string{"without annotation " + networksAnnotation + ", command of container train", trainerFields}},
+		"resources that the pods have":      {runtime, []func(*cluster.State){trained, unrequested}, nil},
+		"resources that no pod has":         {runtime, []func(*cluster.State){trained, unrequested, notByPods}, []string{"without " + strings.Join(resources, ", "), trainerFields}},
 		"nothing was applied":               {manifest, []func(*cluster.State){none}, []string{"0 workloads", "Apply the output of inject first. You need the right to list it and its pods."}},
 		"no TrainJob has the runtime":       {runtime, nil, []string{"0 workloads", "Apply the output of inject first. You need the right to list it and its pods."}},
 	} {
