@@ -17,11 +17,29 @@ import (
 // Edit changes the text of manifests to that of changed ones, and keeps comments, order and all other bytes. ok is
 // false where the text has forms that it cannot edit: the objects must then be written anew.
 func Edit(text []byte, before, after List) (edited []byte, ok bool) {
-	e := editor{lines: strings.SplitAfter(string(text), "\n")}
 	nodes, err := objectNodes(text)
 	if err != nil || len(nodes) != len(before) || len(before) != len(after) {
 		return nil, false
 	}
+	// if all uses of an anchor change alike, only the anchor changes
+	for _, anchors := range []anchorEdit{inPlace, written} {
+		e := editor{lines: strings.SplitAfter(string(text), "\n"), anchors: anchors}
+		if edited, ok = e.editAll(nodes, before, after); ok {
+			break
+		}
+	}
+	return edited, ok
+}
+
+// anchorEdit says what becomes of a value with an anchor, and of its aliases, if the value changes.
+type anchorEdit int
+
+const (
+	inPlace anchorEdit = iota // the value changes where it has the anchor; its aliases stay
+	written                   // the value is written anew at each place where it changes
+)
+
+func (e *editor) editAll(nodes []*yamlv3.Node, before, after List) (edited []byte, ok bool) {
 	for i, node := range nodes {
 		if e.edit(node, before[i].Object, after[i].Object) != nil {
 			return nil, false
@@ -64,6 +82,7 @@ func objectNodes(text []byte) ([]*yamlv3.Node, error) {
 // editor collects changes of a text.
 type editor struct {
 	lines   []string
+	anchors anchorEdit
 	changes []change
 }
 
@@ -79,7 +98,10 @@ func (e *editor) edit(node *yamlv3.Node, have, want any) error {
 	if same(have, want) {
 		return nil
 	}
-	if node.Anchor != "" || node.Kind == yamlv3.AliasNode {
+	switch alias := node.Kind == yamlv3.AliasNode; {
+	case alias && e.anchors == inPlace:
+		return nil
+	case alias, node.Anchor != "" && e.anchors == written:
 		return errForm
 	}
 	oldMap, isMap := have.(map[string]any)
@@ -98,11 +120,15 @@ func (e *editor) edit(node *yamlv3.Node, have, want any) error {
 func (e *editor) editMap(node *yamlv3.Node, have, want map[string]any) error {
 	flow := node.Style&yamlv3.FlowStyle != 0
 	added := maps.Clone(want)
+	maps.DeleteFunc(added, func(key string, value any) bool { return have[key] != nil && same(have[key], value) })
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
 		delete(added, key.Value)
 		known := len(e.changes)
 		err := e.edit(value, have[key.Value], want[key.Value])
+		if err == nil && !flow && e.unreadable(value, e.changes[known:]) {
+			err = errForm
+		}
 		if err != nil {
 			e.changes = e.changes[:known]
 			if _, kept := want[key.Value]; flow || !kept {
@@ -158,7 +184,8 @@ func (e *editor) editList(node *yamlv3.Node, have, want []any) error {
 	return nil
 }
 
-// insertFlow inserts the items of a value after the bracket of a flow node.
+// insertFlow inserts the items of a value after the bracket of a flow node, on lines of their own if those of the node
+// are.
 func (e *editor) insertFlow(node *yamlv3.Node, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -167,10 +194,45 @@ func (e *editor) insertFlow(node *yamlv3.Node, value any) error {
 	inner := string(text[1 : len(text)-1])
 	if len(node.Content) > 0 {
 		inner += ", "
+		if first := node.Content[0]; first.Line > node.Line {
+			inner = e.indented(text, node.Line, first.Column) + ","
+		}
 	}
 	at := e.offset(node.Line, node.Column) + 1
 	e.changes = append(e.changes, change{at, at, inner})
 	return nil
+}
+
+// indented returns the items of a JSON value for a line, and the column of the items there.
+func (e *editor) indented(value []byte, line, column int) string {
+	text := e.lines[line-1]
+	outer := text[:len(text)-len(strings.TrimLeft(text, " "))]
+	var b bytes.Buffer
+	_ = json.Indent(&b, value, outer, strings.TrimPrefix(indent(column), outer)) // it was marshalled
+	return strings.TrimRight(b.String()[1:b.Len()-1], " \n")
+}
+
+// longest is the length of a line that a person reads at a glance.
+const longest = 120
+
+// unreadable reports whether changes would make a line with a flow node so long that lines of a block are better. What
+// a comment on that line is about would no longer be beside it, so it then stays as it is.
+func (e *editor) unreadable(node *yamlv3.Node, changes []change) bool {
+	line := strings.TrimRight(e.lines[node.Line-1], "\r\n")
+	length := len(line)
+	for _, c := range changes {
+		length += len(c.text) - (c.end - c.at)
+	}
+	oneLine := node.Style&yamlv3.FlowStyle != 0 && lastLine(node) == node.Line
+	return oneLine && len(changes) > 0 && length > longest && !strings.Contains(line, "#")
+}
+
+// lastLine returns the line on which the last value of a node begins.
+func lastLine(node *yamlv3.Node) int {
+	if len(node.Content) == 0 {
+		return node.Line
+	}
+	return lastLine(node.Content[len(node.Content)-1])
 }
 
 // add inserts lines of a block after the end of another.
@@ -228,9 +290,14 @@ func (e *editor) end(line, column int, value *yamlv3.Node) int {
 	return e.offset(last, 1) + len(e.lines[last-1])
 }
 
-// apply returns the text with all changes, those at one place in their order.
+// apply returns the text with all changes, those at one place in their order, and with the line ends of the text.
 func (e *editor) apply() []byte {
 	text := strings.Join(e.lines, "")
+	if strings.HasSuffix(e.lines[0], "\r\n") {
+		for i := range e.changes {
+			e.changes[i].text = strings.ReplaceAll(e.changes[i].text, "\n", "\r\n")
+		}
+	}
 	slices.Reverse(e.changes)
 	slices.SortStableFunc(e.changes, func(a, b change) int { return cmp.Compare(b.at, a.at) })
 	for _, c := range e.changes {
