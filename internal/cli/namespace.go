@@ -96,14 +96,15 @@ func newRollbackNamespace(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "namespace NAMESPACE",
 		Short: "Delete what setup namespace created, once no job uses it",
-		Long: `setup rollback namespace deletes the network attachments, the service account, its rights, those of
---users, and railhead-pod, all of this namespace. It refuses while jobs are there. The namespace stays, and so
-does what others may use.`,
+		Long: `setup rollback namespace deletes the network attachments with the objects and address pools from
+which an operator makes them, the service account, its rights, those of --users, and railhead-pod, all of this
+namespace. It refuses while jobs or pods use them. The namespace stays, with its label for the webhook, and so does what
+others may use; the plan says what.`,
 		Example: `  railhead setup rollback namespace train
   railhead setup rollback namespace train --dry-run=client`,
 		Args: takes(1, "NAMESPACE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, s, err := a.read(cmd.Context(), kube.Want{Kinds: namespace.UndoKinds()})
+			client, s, err := a.read(cmd.Context(), kube.Want{Kinds: namespace.UndoKinds(), Detail: true})
 			if err != nil {
 				return err
 			}

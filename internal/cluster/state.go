@@ -86,6 +86,9 @@ const (
 	Webhooks Kind = "mutatingwebhookconfigurations"
 	// Metrics are the objects of the RDMA metrics of nodes, among Objects, with Railhead's label.
 	Metrics Kind = "daemonsets"
+	// NvidiaObjects are the networks and the address pools of NVIDIA's network operator, among Objects, with Railhead's
+	// label.
+	NvidiaObjects Kind = "hostdevicenetworks"
 	// UserBindings are the cluster role bindings among Objects.
 	UserBindings Kind = "clusterrolebindings"
 )

@@ -328,6 +328,10 @@ var endpoints = map[cluster.Kind][]endpoint{
 		writtenOf("apps", "v1", "DaemonSet", inNamespace),
 		writtenOf(cluster.MonitoringGroup, "v1", "PodMonitor", inNamespace),
 	},
+	cluster.NvidiaObjects: {
+		writtenOf(cluster.NvidiaGroup, "v1alpha1", "HostDeviceNetwork", ofCluster),
+		writtenOf(cluster.NvIPAMGroup, "v1alpha1", "IPPool", anywhere),
+	},
 	cluster.UserBindings: {writtenOf(rbacv1.GroupName, "v1", "ClusterRoleBinding", ofCluster)},
 	cluster.SCCs: {{
 		group: cluster.SecurityGroup,
