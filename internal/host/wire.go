@@ -54,6 +54,9 @@ type WirePort struct {
 	Counters Fact[map[string]uint64] `json:"counters,omitzero"`
 	Sent     Fact[uint64]            `json:"sent,omitzero"`     // 4 * counters/port_xmit_data
 	Received Fact[uint64]            `json:"received,omitzero"` // 4 * counters/port_rcv_data
+	// InterfaceMTU is that of the port's interface where this is in another network namespace, that of a process with
+	// queue pairs: on a node the interfaces of pods.
+	InterfaceMTU Fact[int] `json:"interfaceMTU,omitzero"`
 }
 
 // QueuePair is one queue pair. DevX queue pairs (IBGDA, GIN) are not listed by the kernel.

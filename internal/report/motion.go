@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,6 +26,7 @@ func Motion(w io.Writer, m wire.Motion) error {
 		}
 	}
 	few(w, m.Openers, "process", opened)
+	few(w, noRates(m), "device", func(line string) string { return line })
 	for _, e := range m.Unread {
 		Line(w, "not read: %s: %s", e.Source, e.Got)
 	}
@@ -61,6 +63,17 @@ func amount(a wire.Amount, m wire.Motion) string {
 		return text + " or more"
 	}
 	return text
+}
+
+// noRates returns lines that say why a device has packets per second only.
+func noRates(m wire.Motion) (lines []string) {
+	for _, u := range m.Usages {
+		line := fmt.Sprintf("no byte rate: %s: %s", u.Device, u.NoRate)
+		if u.NoRate != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // ByteRate writes bytes per second in decimal units, as links are rated.

@@ -42,10 +42,11 @@ RDMA: 1 process on 1 device, 48 GB/s or more sent, 48 GB/s or more received
 		},
 		"InfiniBand, whose MTU sysfs does not show": {
 			wire.Motion{Proof: wire.RDMA, Seconds: 2, Usages: []wire.Usage{{
-				Device: "mlx5_0", PID: 7, Pairs: 1, Active: 1, Sent: wire.Amount{Packets: 9000},
+				Device: "mlx5_0", PID: 7, Pairs: 1, Active: 1, Sent: wire.Amount{Packets: 9000}, NoRate: "not Ethernet",
 			}}},
 			`DEVICE   PROCESS   CONNECTED   MOVING   SENT             RECEIVED
 mlx5_0   7         1           1        4500 packets/s   -
+no byte rate: mlx5_0: not Ethernet
 RDMA: 1 process on 1 device, 4500 packets/s sent, nothing received
 `,
 		},

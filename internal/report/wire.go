@@ -57,6 +57,7 @@ func remarks(w io.Writer, m wire.Member) {
 		Line(w, "%s: nothing on %s", m.Ref, words.Few(m.Unused, 8))
 	}
 	few(w, m.Openers, "process", func(o wire.Opener) string { return m.Ref.String() + ": " + opened(o) })
+	few(w, noRates(m.Motion), "device", func(line string) string { return m.Ref.String() + ": " + line })
 }
 
 // readOnNodes writes the command that reads the queue pairs of pods that are not allowed to.

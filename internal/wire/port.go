@@ -11,6 +11,7 @@ import (
 // Port has the facts of a device's port that turn packets into bytes.
 type Port struct {
 	MTU  int     // of RDMA, 256 to 4096; the payload of all but the last packet of a message; 0: unknown
+	Why  string  // the MTU is unknown
 	Gbps float64 // rate of the link; 0: unknown
 }
 
@@ -31,14 +32,33 @@ func portsOf(s host.Snapshot) map[string]Port {
 		if len(d.Ports) > 0 {
 			p.Gbps = d.Ports[0].Rate.Value.Gbps
 		}
-		for _, name := range append(slices.Clone(d.Netdevs), d.Parent.Value) {
-			if l, ok := s.Link(name); ok && len(d.Ports) > 0 && d.Ports[0].LinkLayer.Value == host.Ethernet {
-				p.MTU = max(p.MTU, rail.RDMAMTU(l.MTU.Value))
-			}
-		}
+		netdev := interfaceMTU(s, d)
+		p.MTU, p.Why = rail.RDMAMTU(netdev.Value), netdev.Why
 		ports[d.Name] = p
 	}
 	return ports
+}
+
+// interfaceMTU returns the MTU of the interface that a RoCE device runs over, in whichever network namespace that is.
+func interfaceMTU(s host.Snapshot, d host.Device) (mtu host.Fact[int]) {
+	if len(d.Ports) == 0 || d.Ports[0].LinkLayer.Value != host.Ethernet {
+		return host.Unread[int]("its port is not Ethernet, which alone shows its MTU")
+	}
+	if w, _ := s.Wire.Value.Device(d.Name); len(w.Ports) > 0 {
+		mtu = w.Ports[0].InterfaceMTU
+	}
+	if mtu.IsKnown() {
+		return mtu
+	}
+	for _, name := range append(slices.Clone(d.Netdevs), d.Parent.Value) {
+		if l, ok := s.Link(name); ok && l.MTU.Value >= mtu.Value {
+			mtu = l.MTU
+		}
+	}
+	if mtu.IsZero() {
+		mtu = host.Unread[int]("its interface is in no network namespace that was read")
+	}
+	return mtu
 }
 
 // maxMTU is the largest MTU of RDMA (InfiniBand specification, table 9).

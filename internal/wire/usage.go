@@ -19,6 +19,7 @@ type Usage struct {
 	Active    int           `json:"active"` // that moved
 	Sent      Amount        `json:"sent"`
 	Got       Amount        `json:"received"`
+	NoRate    string        `json:"noRate,omitempty"` // why the size of the packets is unknown
 	Over      time.Duration `json:"-"`
 }
 
@@ -69,6 +70,9 @@ func (u *Usage) add(e End, p Port) {
 		u.Over = max(u.Over, over)
 		u.Sent.add(e.Sent, e.readings, p)
 		u.Got.add(e.Received, e.readings, p)
+		if e.Moved() && p.payload(e.packetSize) == 0 {
+			u.NoRate = p.Why
+		}
 	}
 }
 

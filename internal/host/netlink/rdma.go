@@ -10,6 +10,7 @@ import (
 // Messages of RDMA netlink: RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command) (include/uapi/rdma/rdma_netlink.h).
 const (
 	deviceGet  = nldev | 1
+	portGet    = nldev | 5
 	resGet     = nldev | 9
 	resQPGet   = nldev | 10
 	statGet    = nldev | 17
@@ -36,6 +37,7 @@ const (
 	attrState        = 27
 	attrPID          = 28
 	attrKernelName   = 29
+	attrInterface    = 50 // RDMA_NLDEV_ATTR_NDEV_INDEX
 	attrCounters     = 80
 	attrCounterName  = 82
 	attrCounterValue = 83

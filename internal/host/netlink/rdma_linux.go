@@ -26,8 +26,5 @@ func WithRDMA(use func(ask Exchange) error) error {
 		return err
 	}
 	defer socket.Close()
-	buf := make([]byte, maxMessage)
-	return use(func(request []byte, each func(kind uint16, body []byte) (last bool)) error {
-		return socket.Exchange(buf, request, each)
-	})
+	return use(socket.with(make([]byte, maxMessage)))
 }

@@ -64,8 +64,7 @@ func dump[T any](x Exchange, command uint16, d device, parse func(body []byte) [
 func (x Exchange) ports(d device) []host.WirePort {
 	var ports []host.WirePort
 	for n := uint32(1); n <= d.ports; n++ {
-		port := append(about(d), Attribute(attrPortIndex, Uint32(n))...)
-		ports = append(ports, host.WirePort{Number: int(n), Counters: x.counts(statGet, parseCounters, port)})
+		ports = append(ports, host.WirePort{Number: int(n), Counters: x.counts(statGet, parseCounters, portOf(d, n))})
 	}
 	return ports
 }

@@ -40,6 +40,13 @@ func (s Socket) Exchange(buf, request []byte, each func(kind uint16, body []byte
 	}
 }
 
+// with returns the Exchange of a socket.
+func (s Socket) with(buf []byte) Exchange {
+	return func(request []byte, each func(kind uint16, body []byte) (last bool)) error {
+		return s.Exchange(buf, request, each)
+	}
+}
+
 func (s Socket) call(number uintptr, data []byte) (int, error) {
 	for {
 		n, _, errno := syscall.RawSyscall(number, uintptr(s), uintptr(unsafe.Pointer(&data[0])), uintptr(len(data)))

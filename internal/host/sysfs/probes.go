@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/railhead/railhead/internal/host"
+	"github.com/railhead/railhead/internal/host/netlink"
 	"github.com/railhead/railhead/internal/host/replay"
 )
 
@@ -26,6 +27,10 @@ type Probes struct {
 	LockMemory func(bytes uint64) error    // locks a mapping of that size and unmaps it
 	VFs        func() ([]host.Link, error) // the interfaces of this namespace that have virtual functions
 	Wire       func() (host.Wire, error)   // RDMA devices of this network namespace, in motion
+	// Namespace returns the network namespace of a process, "" if it is that of this one. InterfaceMTUs returns the
+	// MTUs of the interfaces of RDMA ports there.
+	Namespace     func(pid int) (string, error)
+	InterfaceMTUs func(pid int) (map[netlink.Port]host.Fact[int], error)
 	// Route returns the gateway, if any, by which an address bound to its interface reaches dest.
 	Route routeProbe
 	// Earlier is an earlier reading of the machine, from a recording or taken before; nil: there is none.

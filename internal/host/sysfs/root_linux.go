@@ -17,17 +17,19 @@ func live() Machine {
 		Live: true,
 		Root: liveRoot{os.DirFS("/"), map[string]int{}, make([]byte, 4096)},
 		Probes: Probes{
-			Now:        time.Now,
-			Environ:    os.Environ,
-			OpenDevice: openDevice,
-			Interfaces: interfaces,
-			UID:        os.Getuid,
-			ShmBytes:   shmBytes,
-			ShmFree:    shmFree,
-			LockMemory: lockMemory,
-			VFs:        virtualFunctions,
-			Route:      route,
-			Wire:       wire,
+			Now:           time.Now,
+			Environ:       os.Environ,
+			OpenDevice:    openDevice,
+			Interfaces:    interfaces,
+			UID:           os.Getuid,
+			ShmBytes:      shmBytes,
+			ShmFree:       shmFree,
+			LockMemory:    lockMemory,
+			VFs:           virtualFunctions,
+			Route:         route,
+			Wire:          wire,
+			Namespace:     processes("/proc").namespace,
+			InterfaceMTUs: processes("/proc").interfaceMTUs,
 		},
 	}
 }
@@ -44,7 +46,11 @@ func mounted(place string) Probes {
 	if err := syscall.Statfs(place+"/proc", &st); err != nil || st.Type != procMagic {
 		return Probes{}
 	}
-	return Probes{Now: time.Now, VFs: virtualFunctions, Wire: wire}
+	all := processes(place + "/proc")
+	return Probes{
+		Now: time.Now, VFs: virtualFunctions, Wire: wire,
+		Namespace: all.namespace, InterfaceMTUs: all.interfaceMTUs,
+	}
 }
 
 // liveRoot reads small kernel files with three system calls instead of the six of os.ReadFile, and walks the long path

@@ -26,6 +26,7 @@ func readWire(in *input, s *host.Snapshot) {
 	}
 	nameProcesses(in, &wire)
 	countBytes(in, wire)
+	readInterfaceMTUs(in, wire, s)
 	for _, l := range s.Links {
 		if l.Name == "lo" {
 			continue
@@ -109,7 +110,7 @@ func parseWords(text string) (uint64, error) {
 
 // Wire reads only the queue pairs and counters of a machine whose Snapshot was taken.
 func (m Machine) Wire(s host.Snapshot) host.Fact[host.Wire] {
-	now := host.Snapshot{Links: s.Links}
+	now := host.Snapshot{Links: s.Links, Devices: s.Devices}
 	readWire(newInput(m.Root, m.Probes), &now)
 	return now.Wire
 }
