@@ -12,16 +12,16 @@ import (
 // socket (EACCES).
 func Wire(now func() time.Time) (host.Wire, error) {
 	var wire host.Wire
-	err := WithRDMA(func(ask Exchange) (err error) {
+	err := With(unix.NETLINK_RDMA, func(ask Exchange) (err error) {
 		wire, err = ask.Read(now)
 		return err
 	})
 	return wire, err
 }
 
-// WithRDMA opens RDMA netlink for a function.
-func WithRDMA(use func(ask Exchange) error) error {
-	socket, err := Open(unix.NETLINK_RDMA)
+// With opens a family of netlink for a function.
+func With(family int, use func(ask Exchange) error) error {
+	socket, err := Open(family)
 	if err != nil {
 		return err
 	}

@@ -82,12 +82,17 @@ func recordRDMANetlink() error {
 		return err
 	}
 	r := netlink.Recording{Kernel: unix.ByteSliceToString(name.Release[:])}
-	err := netlink.WithRDMA(func(ask netlink.Exchange) error {
-		_, err := r.Of(ask).Read(time.Now)
-		return err
+	err := netlink.With(unix.NETLINK_RDMA, func(rdma netlink.Exchange) error {
+		if _, err := r.Of(rdma).Read(time.Now); err != nil {
+			return err
+		}
+		return netlink.With(unix.NETLINK_ROUTE, func(route netlink.Exchange) error {
+			_, err := netlink.InterfaceMTUs(r.Of(rdma), r.Of(route))
+			return err
+		})
 	})
 	if err != nil {
-		return fmt.Errorf("read RDMA netlink: %w", err)
+		return fmt.Errorf("read netlink: %w", err)
 	}
 	return json.NewEncoder(os.Stdout).Encode(r)
 }

@@ -3,9 +3,19 @@
 package fabrictest
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/wire"
 	"github.com/railhead/railhead/lab/machines/image"
 )
 
@@ -36,20 +46,80 @@ spec:
 `
 
 // OpenShift gives the pods a user that the image does not know, and SSH needs its name. NetPIPE sends messages of MPI
-// through UCX. UCX connects its queue pairs over TCP here: its datagrams, by which it does so otherwise, time out on
-// emulated Soft-RoCE.
+// through UCX, to and fro. UCX connects its queue pairs over TCP here: its datagrams, by which it does so otherwise, time
+// out on emulated Soft-RoCE. The launcher says last what NetPIPE measured.
 const (
-	namesUser   = `echo "mpi:x:$(id -u):0::/tmp:/bin/bash" >> /etc/passwd; exec `
-	serves      = namesUser + `/usr/sbin/sshd -De`
-	startsRanks = namesUser + `mpirun --hostfile /etc/mpi/hostfile -n 2 --bind-to none --mca pml ucx ` +
+	namesUser   = `echo "mpi:x:$(id -u):0::/tmp:/bin/bash" >> /etc/passwd; `
+	serves      = namesUser + `exec /usr/sbin/sshd -De`
+	startsRanks = namesUser + `set -o pipefail; mpirun --hostfile /etc/mpi/hostfile -n 2 --bind-to none --mca pml ucx ` +
 		`-x UCX_TLS=rc,tcp,self bash -c '. /railhead/conf/env.sh; export UCX_NET_DEVICES=$UCX_NET_DEVICES,eth0; ` +
-		`exec NPopenmpi -l 65536 -u 65536 -n 20 -p 0 -o /tmp/measured'`
+		`exec NPopenmpi -l 262144 -u 262144 -n 160 -p 0 -o /tmp/measured' 2>&1 | tee /dev/termination-log`
 )
 
-// runsMPI wants the ranks that mpirun starts by SSH to move bytes by RDMA, on nodes that let every pod lock memory.
+// runsMPI wants the ranks that mpirun starts by SSH to move bytes by RDMA, on nodes that let every pod lock memory, and
+// the kernel to show them at the rate that NetPIPE measures. Both rails carry half of each message, and the first one is
+// slow in both directions.
 func (s site) runsMPI(t *testing.T, ns string) {
 	t.Helper()
-	manifest := fmt.Sprintf(ownMPIJob, image.MPIImage, startsRanks, apart, serves)
-	s.movesItself(t, ns, "mpijob/own", manifest, 1,
+	for _, m := range s.Machines {
+		defer s.slowsFirstRail(t, m.Spec.Config.Name)()
+	}
+	before := s.sent(t)
+	s.runs(t, ns, fmt.Sprintf(ownMPIJob, image.MPIImage, startsRanks, apart, serves),
 		"--container=worker", "--memlock=node", "--service-account=railhead-sa")
+	workers := []check.Ref{check.PodRef(ns, "own-worker-0"), check.PodRef(ns, "own-worker-1")}
+	until(t, "the ranks move bytes by RDMA", func() bool {
+		return s.readsJob(t, "wire", "mpijob/own", "-n", ns, "-o", "json").Proof == wire.RDMA
+	})
+	onNodes := s.readingNodes(t, ns, workers[0])
+	inPods := map[check.Ref]wire.Motion{}
+	for _, m := range s.readsJob(t, "wire", "mpijob/own", "-n", ns, "--every=12s", "--timeout=1m", "-o", "json").Members {
+		inPods[m.Ref] = m.Motion
+	}
+	nodes := onNodes()
+	s.endsWell(t, ns, "mpijob/own", 1)
+	s.counted(t, before)
+	measured, err := netPIPERate(s.lastWords(t, ns, "mpi.kubeflow.org/job-role=launcher"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range workers {
+		agrees(t, "railhead wire mpijob/own, "+w.Name, carried(inPods[w]), "NetPIPE", measured)
+		agrees(t, "railhead wire node/..., "+w.Name, carried(nodes[w]), "NetPIPE", measured)
+	}
+}
+
+// carried returns what a rank sent and received. To and fro, it sends as much as it receives.
+func carried(m wire.Motion) wire.Amount { return sent(m).Plus(received(m)) }
+
+var netPIPELine = regexp.MustCompile(`(\d+) bytes +\d+ times --> .* Mbps in +([\d.]+) usec`)
+
+// netPIPERate returns the rate of messages in one direction. NetPIPE's Mbps have 2^20 bits, so its times are taken.
+func netPIPERate(output string) (bench.Gbps, error) {
+	found := netPIPELine.FindStringSubmatch(output)
+	if found == nil {
+		return 0, fmt.Errorf("no result in %q", output)
+	}
+	bytes, err := strconv.ParseFloat(found[1], 64)
+	micros, err2 := strconv.ParseFloat(found[2], 64)
+	return bench.Gbps(bytes * 8 / (micros * 1e3)), errors.Join(err, err2)
+}
+
+// lastWords returns what the containers of pods with a label wrote to their termination log.
+func (s site) lastWords(t *testing.T, ns, label string) string {
+	t.Helper()
+	key, value, _ := strings.Cut(label, "=")
+	var all corev1.PodList
+	if err := s.ControlPlane.Client().List(t.Context(), &all, client.InNamespace(ns), client.MatchingLabels{key: value}); err != nil {
+		t.Fatal(err)
+	}
+	var words strings.Builder
+	for _, p := range all.Items {
+		for _, c := range p.Status.ContainerStatuses {
+			if c.State.Terminated != nil {
+				words.WriteString(c.State.Terminated.Message)
+			}
+		}
+	}
+	return words.String()
 }
