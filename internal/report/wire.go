@@ -41,6 +41,7 @@ func Wire(w io.Writer, j wire.Job) error {
 			ByteRate(u.Others))
 	})
 	few(w, j.Faults, "broken connection", fault)
+	few(w, repeats(j.Unacknowledged), "device", func(line string) string { return line })
 	Line(w, "%s", Verdict(j))
 	return nil
 }
@@ -103,6 +104,47 @@ func fault(c wire.Connection) string {
 		directions = append(directions, fmt.Sprintf("%s from %s to %s", what, place(d.From), place(d.To)))
 	}
 	return string(c.State) + ": " + words.And(directions)
+}
+
+// repeats returns a line for each device that repeats packets which have arrived.
+func repeats(all []wire.Connection) (lines []string) {
+	type repeating struct {
+		connections int
+		peers       []string
+		duplicates  uint64 // that the peers counted
+	}
+	var devices []string
+	by := map[string]repeating{}
+	for _, c := range all {
+		for _, d := range c.Drops {
+			device, peer := place(d.To), place(d.From)
+			r := by[device]
+			if r.connections++; r.connections == 1 {
+				devices = append(devices, device)
+			}
+			if !slices.Contains(r.peers, peer) {
+				r.peers, r.duplicates = append(r.peers, peer), r.duplicates+d.Duplicates
+			}
+			by[device] = r
+		}
+	}
+	for _, device := range devices {
+		r := by[device]
+		which, who := "its connection", r.peers[0]
+		if r.connections > 1 {
+			which = fmt.Sprintf("at least one of its %d connections", r.connections)
+		}
+		if len(r.peers) > 1 {
+			who = "they"
+		}
+		line := fmt.Sprintf("unacknowledged: %s repeats packets: of %s with %s, where all had arrived, "+
+			"or of a queue pair that the kernel does not list", device, which, words.Few(r.peers, 4))
+		if r.duplicates > 0 {
+			line += fmt.Sprintf("; %s received %s again", who, words.Count(int(r.duplicates), "packet"))
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 func place(p wire.Place) string { return fmt.Sprintf("%s %s", p.Machine, p.Device) }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +34,18 @@ func TestWire(t *testing.T) {
 		}},
 		{State: wire.PeerGone, A: place("a")},
 		{State: wire.PeerGone, A: place("a"), B: place("b")},
+	}
+	unacknowledged := func(to string, duplicates uint64, from ...string) (all []wire.Connection) {
+		for _, peer := range from {
+			all = append(all, wire.Connection{State: wire.Unacknowledged, A: place(to), B: place(peer), Drops: []wire.Drop{
+				{From: place(peer), To: place(to), Duplicates: duplicates},
+			}})
+		}
+		return all
+	}
+	repeating := wire.Job{
+		Proof: wire.NoTraffic, Seconds: 1, Unacknowledged: slices.Concat(
+			unacknowledged("a", 258, "b"), unacknowledged("b", 0, "c", "c"), unacknowledged("c", 2, "a", "b")),
 	}
 	for name, c := range map[string]struct {
 		job  wire.Job
@@ -83,6 +96,18 @@ RDMA: 1 process on 1 rail of 1 machine, 1 GB/s; not read: 1 machine
 		"rails that differ": {
 			uneven, `idle rail: pod/train/a mlx5_7 has no queue pair, and most pods use all their rails
 uneven: pod/train/a mlx5_7 carries 1 GB/s, the other rails of the pod 4 GB/s or more
+no traffic: no packet moved over RDMA in 1.0 s
+`,
+		},
+		"packets that are repeated": {
+			repeating, `unacknowledged: pod/train/a mlx5_6 repeats packets: of its connection with pod/train/b mlx5_6, ` +
+				`where all had arrived, or of a queue pair that the kernel does not list; ` +
+				`pod/train/b mlx5_6 received 258 packets again
+unacknowledged: pod/train/b mlx5_6 repeats packets: of at least one of its 2 connections with pod/train/c mlx5_6, ` +
+				`where all had arrived, or of a queue pair that the kernel does not list
+unacknowledged: pod/train/c mlx5_6 repeats packets: of at least one of its 2 connections with pod/train/a mlx5_6, ` +
+				`pod/train/b mlx5_6, where all had arrived, or of a queue pair that the kernel does not list; ` +
+				`they received 4 packets again
 no traffic: no packet moved over RDMA in 1.0 s
 `,
 		},

@@ -18,6 +18,9 @@ const (
 	NotReady State = "not ready" // packets are outstanding, because a program does not receive them
 	Lost     State = "lost"      // packets are outstanding and neither end moves: the network holds or drops them
 	PeerGone State = "peer gone" // the other end does not exist any more, or one is in error
+	// Unacknowledged: the packets sent have arrived, and a device repeats packets of this connection, of another one in
+	// this state, or of a queue pair that the kernel does not list.
+	Unacknowledged State = "unacknowledged"
 )
 
 // Connection is a pair of ends, or an end whose other end was not found.
@@ -25,7 +28,7 @@ type Connection struct {
 	State State  `json:"state"`
 	A     Place  `json:"a"`
 	B     Place  `json:"b"`               // the zero Place: not found
-	Drops []Drop `json:"drops,omitempty"` // of a connection that is Lost
+	Drops []Drop `json:"drops,omitempty"` // of a connection that is Lost or Unacknowledged
 }
 
 // Place is an end, and the machine that has it.
@@ -39,6 +42,9 @@ type Drop struct {
 	From    Place  `json:"from"`
 	To      Place  `json:"to"`
 	Packets uint32 `json:"packets"` // 0: only acknowledgements
+	// Duplicates are packets of any connection that the device of From received again, of one that is Unacknowledged:
+	// what the other device repeats arrives.
+	Duplicates uint64 `json:"duplicates,omitempty"`
 }
 
 // Connections pairs the ends of all machines and tells what each connection does. whole says that the machines are all
@@ -59,7 +65,38 @@ func Connections(members []Member, whole bool) []Connection {
 	for _, p := range paired(ends, whole) {
 		all = append(all, p.judge(whole && peerless))
 	}
+	attributeRepeats(all)
 	return all
+}
+
+// attributeRepeats keeps a connection Unacknowledged if a device repeats packets of nothing else that the kernel lists:
+// all connected queue pairs of the device are at rest.
+func attributeRepeats(all []Connection) {
+	atRest := map[*readings]int{}
+	for _, c := range all {
+		if c.State != Unacknowledged {
+			continue
+		}
+		atRest[c.A.readings]++
+		if c.B.End != c.A.End {
+			atRest[c.B.readings]++
+		}
+	}
+	for i := range all {
+		c := &all[i]
+		if c.State != Unacknowledged {
+			continue
+		}
+		for _, d := range []Drop{{From: c.B, To: c.A}, {From: c.A, To: c.B}} {
+			if r := d.To.readings; r.repeats && atRest[r] == r.connected {
+				d.Duplicates = d.From.duplicates
+				c.Drops = append(c.Drops, d)
+			}
+		}
+		if len(c.Drops) == 0 {
+			c.State = HalfSeen
+		}
+	}
 }
 
 // judge tells what a pair does. peerless says that a machine of the job has no connection, and all machines were read:
@@ -116,7 +153,7 @@ func (p pair) judgeStill() (State, []Drop) {
 	all := slices.Concat(drops(p.a, p.b), drops(p.b, p.a))
 	switch {
 	case len(all) == 0 && (p.a.repeats || p.b.repeats):
-		return HalfSeen, nil // it may be this one whose acknowledgements are lost
+		return Unacknowledged, nil // unless the device repeats packets of another connection
 	case len(all) == 0:
 		return Idle, nil
 	case p.a.unready.Value > 0 || p.b.unready.Value > 0:
@@ -149,7 +186,7 @@ func together(a, b Place) bool {
 func drops(from, to Place) []Drop {
 	switch next := from.Next + from.Again; {
 	case isOutstanding(next, to.Expected):
-		return []Drop{{from, to, advance(to.Expected, next)}}
+		return []Drop{{From: from, To: to, Packets: advance(to.Expected, next)}}
 	case from.Again > 0:
 		return []Drop{{From: to, To: from}}
 	}

@@ -203,8 +203,8 @@ func TestCounters(t *testing.T) {
 	}{
 		"a receiver is not ready":         {"send_rnr_err", 9, 2, NotReady},
 		"... and the sender tries again":  {"send_rnr_err", 7, 2, NotReady},
-		"acknowledgements of rxe":         {"completer_retry_err", 9, 9, HalfSeen},
-		"acknowledgements of mlx5":        {"local_ack_timeout_err", 9, 9, HalfSeen},
+		"acknowledgements of rxe":         {"completer_retry_err", 9, 9, Unacknowledged},
+		"acknowledgements of mlx5":        {"local_ack_timeout_err", 9, 9, Unacknowledged},
 		"all that is lost is sent again":  {"completer_retry_err", 2, 2, HalfSeen},
 		"what is sent may not be on time": {"sent_pkts", 2, 2, Moving},
 		"another counter":                 {"sent_pkts", 9, 9, Idle},

@@ -18,6 +18,8 @@ var (
 		"local_ack_timeout_err", // mlx5
 		"completer_retry_err",   // rxe
 	}
+	// duplicateCounters count packets that a receiver has already, of mlx5 and rxe.
+	duplicateCounters = []string{"duplicate_request"}
 	// requestCounters count what the NIC received for all queue pairs, also for those that the kernel does not list.
 	requestCounters = []string{"rx_write_requests", "rx_read_requests", "rx_atomic_requests"}
 )

@@ -42,6 +42,8 @@ type readings struct {
 	from, until time.Time
 	unready     host.Fact[uint64] // times that a receiver was not ready
 	repeats     bool              // a sender had no acknowledgement in time
+	duplicates  uint64            // packets that were received again
+	connected   int               // queue pairs in one of the readings, also those of the kernel and of other pods
 
 	packetSize float64 // mean bytes by the ports' counters, headers included; 0: unknown
 }
@@ -81,6 +83,9 @@ func (m Machine) Ends() []End {
 				from: then.Taken, until: d.Taken,
 				unready: grown(then, d, unreadyCounters),
 				repeats: grown(then, d, repeatCounters).Value > 0,
+
+				duplicates: grown(then, d, duplicateCounters).Value,
+				connected:  connectedIn(then, d),
 			}
 			for _, q := range then.QueuePairs.Value {
 				before[q.Number] = q
@@ -102,6 +107,19 @@ func (m Machine) Ends() []End {
 		}
 	}
 	return all
+}
+
+// connectedIn counts the connected queue pairs that a device had at one of two readings.
+func connectedIn(readings ...host.WireDevice) int {
+	numbers := map[uint32]bool{}
+	for _, d := range readings {
+		for _, q := range d.QueuePairs.Value {
+			if q.Remote.Value != 0 && q.State >= host.StateRTR {
+				numbers[q.Number] = true
+			}
+		}
+	}
+	return len(numbers)
 }
 
 func endOf(device string, q host.QueuePair) End {

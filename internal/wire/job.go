@@ -33,6 +33,8 @@ type Job struct {
 	OutOfSequence host.Fact[uint64] `json:"outOfSequence,omitzero"`
 	// Faults are the connections that are Lost, or whose PeerGone.
 	Faults []Connection `json:"faults,omitempty"`
+	// Unacknowledged connections are at rest, and their devices repeat packets: of some of them, not always of all.
+	Unacknowledged []Connection `json:"unacknowledged,omitempty"`
 	// Unconnected counts the queue pairs that were made and not connected.
 	Unconnected int      `json:"unconnected,omitempty"`
 	Uneven      []Uneven `json:"uneven,omitempty"`
@@ -59,8 +61,12 @@ func Together(members []Member, whole bool) Job {
 			j.Connections = map[State]int{}
 		}
 		j.Connections[c.State]++
-		if c.State == Lost || c.State == PeerGone {
+		switch c.State {
+		case Lost, PeerGone:
 			j.Faults = append(j.Faults, c)
+		case Unacknowledged:
+			j.Unacknowledged = append(j.Unacknowledged, c)
+		case HalfSeen, Moving, Idle, NotReady:
 		}
 	}
 	return j
