@@ -81,6 +81,7 @@ const (
 	TypeRC     QueuePairType = 2
 	TypeUC     QueuePairType = 3
 	TypeUD     QueuePairType = 4
+	TypeXRC    QueuePairType = 9    // and 10, the responder
 	TypeDriver QueuePairType = 0xff // DCT, DCI and SRD
 )
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
 )
 
 // State says what a connection does.
@@ -70,7 +71,7 @@ func Connections(members []Member, whole bool) []Connection {
 }
 
 // attributeRepeats keeps a connection Unacknowledged if a device repeats packets of nothing else that the kernel lists:
-// all connected queue pairs of the device are at rest.
+// all queue pairs of the device that wait for acknowledgements are those of connections at rest.
 func attributeRepeats(all []Connection) {
 	atRest := map[*readings]int{}
 	for _, c := range all {
@@ -88,7 +89,7 @@ func attributeRepeats(all []Connection) {
 			continue
 		}
 		for _, d := range []Drop{{From: c.B, To: c.A}, {From: c.A, To: c.B}} {
-			if r := d.To.readings; r.repeats && atRest[r] == r.connected {
+			if r := d.To.readings; r.repeats && atRest[r] == r.reliable {
 				d.Duplicates = d.From.duplicates
 				c.Drops = append(c.Drops, d)
 			}
@@ -152,7 +153,7 @@ func isOutstanding(next, expected uint32) bool {
 func (p pair) judgeStill() (State, []Drop) {
 	all := slices.Concat(drops(p.a, p.b), drops(p.b, p.a))
 	switch {
-	case len(all) == 0 && (p.a.repeats || p.b.repeats):
+	case len(all) == 0 && p.a.Type == host.TypeRC && (p.a.repeats || p.b.repeats):
 		return Unacknowledged, nil // unless the device repeats packets of another connection
 	case len(all) == 0:
 		return Idle, nil

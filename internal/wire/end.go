@@ -43,7 +43,7 @@ type readings struct {
 	unready     host.Fact[uint64] // times that a receiver was not ready
 	repeats     bool              // a sender had no acknowledgement in time
 	duplicates  uint64            // packets that were received again
-	connected   int               // queue pairs in one of the readings, also those of the kernel and of other pods
+	reliable    int               // queue pairs in one of the readings that may repeat packets, of all users
 
 	packetSize float64 // mean bytes by the ports' counters, headers included; 0: unknown
 }
@@ -85,7 +85,7 @@ func (m Machine) Ends() []End {
 				repeats: grown(then, d, repeatCounters).Value > 0,
 
 				duplicates: grown(then, d, duplicateCounters).Value,
-				connected:  connectedIn(then, d),
+				reliable:   reliableIn(then, d),
 			}
 			for _, q := range then.QueuePairs.Value {
 				before[q.Number] = q
@@ -109,12 +109,13 @@ func (m Machine) Ends() []End {
 	return all
 }
 
-// connectedIn counts the connected queue pairs that a device had at one of two readings.
-func connectedIn(readings ...host.WireDevice) int {
+// reliableIn counts the queue pairs that a device had at one of two readings and that wait for acknowledgements: RC,
+// XRC and DC. The kernel tells the other end of RC only (drivers/infiniband/core/nldev.c fill_res_qp_entry_query).
+func reliableIn(readings ...host.WireDevice) int {
 	numbers := map[uint32]bool{}
 	for _, d := range readings {
 		for _, q := range d.QueuePairs.Value {
-			if q.Remote.Value != 0 && q.State >= host.StateRTR {
+			if q.State >= host.StateRTR && (q.Type == host.TypeRC || q.Type >= host.TypeXRC) {
 				numbers[q.Number] = true
 			}
 		}

@@ -25,11 +25,10 @@ func TestUnacknowledged(t *testing.T) {
 	lost.b.expected = still(60)
 	moving.b.expected, moving.a.sent = [2]uint32{60, 70}, [2]uint32{60, 70}
 	renewed.a.since, renewed.b.since = 1, 1
-	kernel := func(w *host.Wire) {
-		w.Devices[0].QueuePairs.Value = append(w.Devices[0].QueuePairs.Value, host.QueuePair{
-			Number: 7, Remote: host.Know[uint32](9), Type: host.TypeRC, State: host.StateRTS, Kernel: true,
-		})
+	adds := func(w *host.Wire, q host.QueuePair) {
+		w.Devices[0].QueuePairs.Value = append(w.Devices[0].QueuePairs.Value, q)
 	}
+	kernel := host.QueuePair{Number: 7, Remote: host.Know[uint32](9), Type: host.TypeRC, State: host.StateRTS, Kernel: true}
 	for name, c := range map[string]struct {
 		pairs         []ends
 		change        func(a, b *Machine)
@@ -56,11 +55,23 @@ func TestUnacknowledged(t *testing.T) {
 			pairs: []ends{rest, renewed}, want: map[State]int{HalfSeen: 2},
 		},
 		"the kernel has a connection of its own": {
-			pairs: []ends{rest}, change: func(a, _ *Machine) { kernel(&a.Before); kernel(&a.After) },
+			pairs: []ends{rest}, change: func(a, _ *Machine) { adds(&a.Before, kernel); adds(&a.After, kernel) },
 			want: map[State]int{HalfSeen: 1},
 		},
 		"a queue pair that went away": {
-			pairs: []ends{rest}, change: func(a, _ *Machine) { kernel(&a.Before) }, want: map[State]int{HalfSeen: 1},
+			pairs: []ends{rest}, change: func(a, _ *Machine) { adds(&a.Before, kernel) }, want: map[State]int{HalfSeen: 1},
+		},
+		"a DC initiator, whose other end is not known": {
+			pairs: []ends{rest}, want: map[State]int{HalfSeen: 1},
+			change: func(a, _ *Machine) {
+				adds(&a.After, host.QueuePair{Number: 8, Type: host.TypeDriver, State: host.StateRTS})
+			},
+		},
+		"datagrams, which are not acknowledged": {
+			pairs: []ends{rest}, want: map[State]int{Unacknowledged: 1}, toA: 1, dup: 258,
+			change: func(a, _ *Machine) {
+				adds(&a.After, host.QueuePair{Number: 8, Type: host.TypeUD, State: host.StateRTS})
+			},
 		},
 		"another pod's on the same device": {
 			pairs: []ends{rest, {queuePair{number: 20, remote: 50, sent: still(3), expected: still(3)}, queuePair{}}},
