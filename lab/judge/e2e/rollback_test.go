@@ -49,7 +49,7 @@ func TestRollback(t *testing.T) {
 	t.Run("objects of others", func(t *testing.T) { others(t, before) })
 	t.Run("a second time", func(t *testing.T) {
 		before := versions(t)
-		a.does(t, "setup", "rollback", "--yes").silent(t).says(t, "Nothing to do: nothing that it created is left")
+		a.does(t, "setup", "rollback", "--yes").silent(t).says(t, "Nothing to do: this is already done.")
 		unchanged(t, before)
 		a.does(t, "setup", "status").silent(t).says(t, "No pool has a MachineConfig of railhead; create them with 'railhead setup cluster'.")
 	})
