@@ -3,8 +3,10 @@
 package fabrictest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/wire"
 	"github.com/railhead/railhead/lab/machines/image"
 )
@@ -76,7 +79,7 @@ wait
 /railhead/bin/railhead-pod wire -o json > /tmp/after
 echo $hca; echo PART; cat /tmp/measured; echo PART; cat /tmp/moving; echo PART; cat /tmp/after`
 	pod := func(rank int) check.Ref { return check.PodRef(ns, fmt.Sprintf("%s-%d", job, rank)) }
-	onNodes := s.readingNodes(t, ns, pod(from))
+	onNodes := s.readingNodes(t, ns, pod(from), pod(1-from))
 	parts := strings.Split(s.ranks(t, job, ns, fmt.Sprintf(script, x.run, from, to))[strconv.Itoa(from)], "PART\n")
 	nodes := onNodes()
 	if len(parts) != 4 {
@@ -131,9 +134,9 @@ func agrees(t *testing.T, who string, seen wire.Amount, program string, measured
 	}
 }
 
-// readingNodes begins to read the nodes, again and again until a pod moves data by RDMA. The function that it returns
-// waits for what the pods do then.
-func (s site) readingNodes(t *testing.T, ns string, moves check.Ref) (wait func() map[check.Ref]wire.Motion) {
+// readingNodes begins to read the nodes, again and again until pods moved data by RDMA. The function that it returns ends
+// this when the program has ended, and returns what the pods did.
+func (s site) readingNodes(t *testing.T, ns string, moving ...check.Ref) (end func() map[check.Ref]wire.Motion) {
 	t.Helper()
 	args := []string{
 		"wire", "-n", ns, "--every=12s", "--timeout=2m", "--probe-image=" + image.PerfImage,
@@ -142,24 +145,26 @@ func (s site) readingNodes(t *testing.T, ns string, moves check.Ref) (wait func(
 	for _, m := range s.Machines {
 		args = append(args, "node/"+m.Spec.Config.Name)
 	}
+	ctx, cancel := context.WithCancel(t.Context())
 	var reading sync.WaitGroup
 	pods := map[check.Ref]wire.Motion{}
+	still := func(pod check.Ref) bool { return pods[pod].Proof != wire.RDMA }
 	reading.Go(func() {
-		for range 4 {
-			job := s.readsJob(t, args...)
-			for _, m := range job.Members {
-				pods[m.Ref] = m.Motion
-			}
-			if pods[moves].Proof == wire.RDMA {
-				return
+		for ctx.Err() == nil && slices.ContainsFunc(moving, still) {
+			for _, m := range s.readsJob(t, args...).Members {
+				if still(m.Ref) {
+					pods[m.Ref] = m.Motion
+				}
 			}
 		}
 	})
-	t.Cleanup(reading.Wait)
-	return func() map[check.Ref]wire.Motion {
+	end = func() map[check.Ref]wire.Motion {
+		cancel()
 		reading.Wait()
 		return pods
 	}
+	t.Cleanup(func() { end() })
+	return end
 }
 
 // readsJob returns what railhead wire says in JSON, nothing if it fails.
@@ -168,6 +173,12 @@ func (s site) readsJob(t *testing.T, args ...string) (job wire.Job) {
 	r := s.railhead(t, args...)
 	if err := json.Unmarshal([]byte(r.out), &job); err != nil {
 		t.Logf("%q: %v: %s%s", args, err, r.out, r.err)
+		return job
 	}
+	var text strings.Builder
+	if err := report.Wire(&text, job); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%q: %s%s", args, text.String(), r.err)
 	return job
 }

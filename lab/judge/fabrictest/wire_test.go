@@ -23,8 +23,8 @@ import (
 	"github.com/railhead/railhead/lab/machines/vm"
 )
 
-// provesUCX wants the same of a program that knows UCX only, and the program that is forced to TCP to be called TCP. The
-// rail is slow, so that it carries the same however busy the host is.
+// provesUCX wants the same of programs of UCX and of perftest, and the program that is forced to TCP to be called TCP.
+// The rail is slow, so that it carries the same however busy the host is.
 func (s site) provesUCX(t *testing.T, ns string) {
 	t.Helper()
 	defer s.does(t, "delete", "ucx", "-n", ns, "--yes")
@@ -39,7 +39,9 @@ func (s site) provesUCX(t *testing.T, ns string) {
 	const from = 0
 	to := pods[1-from].Status.PodIP
 	defer s.slowsFirstRail(t, pods[from].Spec.NodeName)()
-	s.proves(t, ucxPerftest(), "ucx", ns, from, to)
+	for _, program := range []measuring{ucxPerftest(), perftest()} {
+		s.proves(t, program, "ucx", ns, from, to)
+	}
 
 	const script = `run() {
   UCX_TLS=tcp,self UCX_NET_DEVICES=eth0 timeout -s KILL 40 ucx_perftest -P 0 -t ucp_put_bw -s 65536 -n 1000000 -f "$@"
