@@ -1,8 +1,8 @@
 // Pictures records the program in terminals and its pages in Chromium, for the documentation.
 //
-//	go run .                                  all pictures of docs/pictures/scenes.json
-//	go run . explain-tcp report-topology      two of them
-//	go run . -record NAME -title T COMMAND    any command, such as one on a running lab
+//	go run .                                     all pictures of docs/pictures/scenes.json
+//	go run . explain-tcp report-topology         two of them
+//	go run . -record NAME -title T COMMAND...    any command lines, such as those on a running lab
 package main
 
 import (
@@ -36,7 +36,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("pictures", flag.ExitOnError)
-	record := flags.String("record", "", "record the command of the arguments to the picture of this `name`")
+	record := flags.String("record", "", "record the command lines of the arguments to the picture of this `name`")
 	title := flags.String("title", "", "title of -record")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -64,15 +64,14 @@ func run(ctx context.Context, args []string) error {
 	return err
 }
 
-// recording makes a picture of a command that is in no list of scenes.
-func recording(ctx context.Context, name, title string, args []string) error {
-	if len(args) == 0 {
+// recording makes a picture of commands that are in no list of scenes.
+func recording(ctx context.Context, name, title string, commands []string) error {
+	if len(commands) == 0 {
 		return errors.New("-record needs a command")
 	}
-	command := shellWords(args)
 	t := terminal{
-		Name: name, Title: cmp.Or(title, command), Columns: 112, Rows: 36, Played: true, Live: true,
-		Commands: []string{command},
+		Name: name, Title: cmp.Or(title, commands[0]), Columns: 112, Rows: 36, Played: true, Live: true,
+		Commands: commands,
 	}
 	return t.write(ctx)
 }

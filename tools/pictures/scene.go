@@ -135,15 +135,3 @@ func recorded(source string) ([]byte, error) {
 	}
 	return text, nil
 }
-
-// shellWords returns a command line for a shell.
-func shellWords(args []string) string {
-	words := make([]string, 0, len(args))
-	for _, a := range args {
-		if a == "" || strings.ContainsAny(a, " \t\n'\"\\$`|&;<>()*?[]{}~#!") {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		words = append(words, a)
-	}
-	return strings.Join(words, " ")
-}
