@@ -29,11 +29,20 @@ func TestParseRef(t *testing.T) {
 		"jib/x":                        "error",
 		"sts.batch/x":                  "error",
 		"clustertrainingruntime/llama": "error",
+		"cronjob/nightly":              "error",
 	} {
 		ref, err := ParseRef(text)
 		if got := ref.String(); got != want && (err == nil || want != "error") {
 			t.Errorf("%q: %s, %v; want %s", text, got, err, want)
 		}
+	}
+}
+
+// TestRefWithoutPods: the message leads to the objects whose pods are examined.
+func TestRefWithoutPods(t *testing.T) {
+	const want = "cronjob/nightly: a CronJob has no pods of its own: name the Job or TrainJob whose pods are made from it"
+	if _, err := ParseRef("cronjob/nightly"); err == nil || err.Error() != want {
+		t.Errorf("%v", err)
 	}
 }
 

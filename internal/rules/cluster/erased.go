@@ -60,7 +60,7 @@ func ErasedFrom(manifest cluster.Workload, s cluster.State) []check.Finding {
 	return findings
 }
 
-// runsOf returns the live workload of a manifest, or the TrainJobs of a runtime.
+// runsOf returns the live workload of a manifest, the TrainJobs of a runtime, or the Jobs of a CronJob.
 func runsOf(manifest cluster.Workload, s cluster.State) []workload.Family {
 	k, _ := workload.Of(manifest.Kind)
 	return slices.DeleteFunc(workload.Families(s), func(f workload.Family) bool {
@@ -68,7 +68,8 @@ func runsOf(manifest cluster.Workload, s cluster.State) []workload.Family {
 			return j.Namespace == f.Namespace && j.Name == f.Name && j.Runtime == manifest.Name
 		}
 		if k.Stores {
-			return !slices.ContainsFunc(s.TrainJobs, uses)
+			made := f.Namespace == manifest.Namespace && f.Owner == manifest.Kind+"/"+manifest.Name
+			return !made && !slices.ContainsFunc(s.TrainJobs, uses)
 		}
 		return f.Namespace != manifest.Namespace || f.Kind != manifest.Kind || f.Name != manifest.Name
 	})

@@ -19,6 +19,9 @@ func TestErasedFrom(t *testing.T) {
 	manifest := s.Workloads[0]
 	runtime := manifest
 	runtime.Kind, runtime.Name = "TrainingRuntime", "torch"
+	cron := manifest
+	cron.Kind, cron.Name = "CronJob", "nightly"
+	started := func(s *cluster.State) { s.Workloads[0].Owner = "CronJob/nightly" }
 	trained := func(s *cluster.State) {
 		rulestest.TrainJob(s, nil)
 		s.Workloads[0].Owner = "TrainJob/h-kim"
@@ -55,6 +58,8 @@ func TestErasedFrom(t *testing.T) {
 		"fields of the TrainJob":            {runtime, []func(*cluster.State){trained, erase}, []string{"without annotation " + networksAnnotation + ", command of container train", trainerFields}},
 		"resources that the pods have":      {runtime, []func(*cluster.State){trained, unrequested}, nil},
 		"resources that no pod has":         {runtime, []func(*cluster.State){trained, unrequested, notByPods}, []string{"without " + strings.Join(resources, ", "), trainerFields}},
+		"a Job of the CronJob":              {cron, []func(*cluster.State){started}, nil},
+		"fields of the Job":                 {cron, []func(*cluster.State){started, erase}, []string{"without annotation " + networksAnnotation + ", command of container train", setInstead[""]}},
 		"nothing was applied":               {manifest, []func(*cluster.State){none}, []string{"0 workloads", "Apply the output of inject first. You need the right to list it and its pods."}},
 		"no TrainJob has the runtime":       {runtime, nil, []string{"0 workloads", "Apply the output of inject first. You need the right to list it and its pods."}},
 	} {
