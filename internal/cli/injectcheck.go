@@ -43,7 +43,8 @@ func checkManifest(k workload.Kind, m unstructured.Unstructured, ns string, s cl
 	m.SetNamespace(ns) // also of a runtime, which is in none: the attachments are those of the namespace
 	manifest := kube.Workload(k, m.Object)
 	manifest.Kind = workload.KindName(m.GetAPIVersion(), m.GetKind())
-	if !slices.ContainsFunc(manifest.Templates, func(p cluster.Pod) bool { return p.Annotations[workload.Injected] != "" }) {
+	injected := func(p cluster.Pod) bool { return p.Annotations[workload.Injected] != "" }
+	if !slices.ContainsFunc(manifest.Templates, injected) {
 		return nil
 	}
 	return clusterrules.ErasedFrom(manifest, s)

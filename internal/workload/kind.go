@@ -112,9 +112,12 @@ var Kinds = []Kind{
 		Fixed: []string{"parallelism", "completions", "completionMode", "template"},
 	},
 	{ // its Jobs are workloads of their own: each trains for itself
-		GVK:       schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"},
-		Templates: []Template{{Pod: "spec.jobTemplate.spec.template", Count: []string{"spec.jobTemplate.spec.parallelism"}}},
-		Stores:    true,
+		GVK: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"},
+		Templates: []Template{{
+			Pod:   "spec.jobTemplate.spec.template",
+			Count: []string{"spec.jobTemplate.spec.parallelism"},
+		}},
+		Stores: true,
 	},
 	{
 		GVK:       schema.GroupVersionKind{Group: cluster.JobSetGroup, Version: "v1alpha2", Kind: "JobSet"},

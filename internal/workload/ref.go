@@ -31,8 +31,8 @@ func ParseRef(text string) (Ref, error) {
 	k, known := first(func(k Kind) bool { return k.called(kind) })
 	switch {
 	case known && k.Stores:
-		return Ref{}, fmt.Errorf("%s: a %s has no pods of its own: name the Job or TrainJob whose pods are made from it",
-			text, k.GVK.Kind)
+		return Ref{}, fmt.Errorf("%s: a %s has no pods of its own: name the Job or TrainJob whose pods are made from "+
+			"it", text, k.GVK.Kind)
 	case !known:
 		return Ref{}, fmt.Errorf("%s: the kind %s is not known; railhead knows %s",
 			text, kind, strings.ToLower(words.And(names())))

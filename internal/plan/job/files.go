@@ -127,9 +127,9 @@ func (j *job) noteFiles(object check.Ref, containers map[string][]string) {
 			Evidence: check.Observed(noun, "files "+systemConf+" and "+confFolder+"/env.sh",
 				"the command behind railhead-pod run"),
 			Fix: check.ByUser("NCCL needs nothing else. Programs that read UCX_* or NVSHMEM_* variables must source " +
-				confFolder + "/env.sh. Rails and locked memory are tested when the pod starts, not when the container " +
-				"restarts, and nothing raises the container's soft limit of locked memory. --wrap never accepts this; " +
-				"--wrap always starts a command that the manifest has."),
+				confFolder + "/env.sh. Rails and locked memory are tested when the pod starts, not when the " +
+				"container restarts, and nothing raises the container's soft limit of locked memory. " +
+				"--wrap never accepts this; --wrap always starts a command that the manifest has."),
 		})
 	}
 }

@@ -121,8 +121,8 @@ func (i *fileInjection) withoutPods(m unstructured.Unstructured) {
 	}
 }
 
-// requireRuntime reports a TrainJob whose pods are made from a runtime that is not injected with it: it fails if nothing
-// else is.
+// requireRuntime reports a TrainJob whose pods are made from a runtime that is not injected with it. It fails if
+// nothing else is injected.
 func (i *fileInjection) requireRuntime(m unstructured.Unstructured) {
 	name, _ := workload.Field(m.Object, "spec.runtimeRef.name").(string)
 	kind, _ := workload.Field(m.Object, "spec.runtimeRef.kind").(string)
@@ -144,7 +144,8 @@ func (i *fileInjection) requireRuntime(m unstructured.Unstructured) {
 		Evidence: check.Observed("manifest", "no "+kind+" "+name, kind+" "+name),
 		Fix: check.ByUser("Inject the runtime, and apply it before the TrainJob. One of the namespace, kind "+
 			"TrainingRuntime, needs no rights in the whole cluster.",
-			fmt.Sprintf("kubectl -n %s get %s %s -o yaml | railhead inject -f - -n %s", ns, strings.ToLower(kind), name, ns)),
+			fmt.Sprintf("kubectl -n %s get %s %s -o yaml | railhead inject -f - -n %s",
+				ns, strings.ToLower(kind), name, ns)),
 	})
 }
 
@@ -154,7 +155,7 @@ func (i *fileInjection) note() {
 	if len(i.idle) > 0 && i.Container != "" {
 		i.draft.Note("Unchanged, without a container %s: %s.", i.Container, words.Few(i.idle, shown))
 	} else if len(i.idle) > 0 {
-		i.draft.Note("Unchanged, because they request no GPU and other pods do: %s. --container chooses by name instead.",
+		i.draft.Note("Unchanged, because they request no GPU and other pods do: %s. --container chooses by name.",
 			words.Few(i.idle, shown))
 	}
 	if len(i.unknown) > 0 {

@@ -36,7 +36,7 @@ func TestInjectSeveral(t *testing.T) {
 	}{
 		"a chart": {
 			[]string{service, dashboard, trainingPod}, "", []string{"Pod train"},
-			[]string{"Unchanged, because they request no GPU and other pods do: Deployment dashboard. --container chooses by name instead."}, "",
+			[]string{"Unchanged, because they request no GPU and other pods do: Deployment dashboard. --container chooses by name."}, "",
 		},
 		"no GPUs at all": {[]string{service, dashboard}, "", []string{"Deployment dashboard"}, nil, ""},
 		"by name": {

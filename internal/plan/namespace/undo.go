@@ -47,10 +47,11 @@ func Undo(s cluster.State, namespace string) (plan.Plan, []check.Finding) {
 	}
 	const title = "Delete the network attachments, rights and accounts of jobs"
 	p.Steps = []plan.Step{{ID: "namespace", Title: title, Changes: changes}}
-	p.Notes = append(notes,
-		"Namespace "+namespace+" stays, and what other namespaces may use: device classes and the cluster role of --users.",
+	p.Notes = slices.Concat(notes, []string{
+		"Namespace " + namespace + " stays, and what other namespaces may use: device classes and the cluster role " +
+			"of --users.",
 		"Manifests of 'inject' that name the ConfigMaps of railhead-pod need 'railhead setup namespace' again.",
-	)
+	})
 	if n, _ := s.Namespace(namespace); workload.WebhookServes(n) {
 		p.Notes = append(p.Notes, fmt.Sprintf("The label %s stays, because setup did not set it: a webhook injects "+
 			"pods of namespaces that have it. To remove it: kubectl label namespace %s %s-",
