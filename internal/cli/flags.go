@@ -2,8 +2,10 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/railhead/railhead/internal/choice"
 )
@@ -57,3 +59,26 @@ func binaryFlag(cmd *cobra.Command, files *map[string]string, condition string) 
 	mapFlag(cmd, files, "pod-binary",
 		condition+"railhead-pod for an architecture, `ARCH=FILE`; repeatable (default: the one inside railhead)")
 }
+
+// checkFlags does the checks of cobra's required and mutually exclusive flags before cobra does, and says what to type.
+func checkFlags(cmd *cobra.Command, _ []string) (err error) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if len(f.Annotations[cobra.BashCompOneRequiredFlag]) > 0 && !f.Changed && err == nil {
+			name, _ := pflag.UnquoteUsage(f)
+			err = fmt.Errorf("--%s is missing: %s --%s %s", f.Name, cmd.CommandPath(), f.Name, strings.ToUpper(name))
+		}
+	})
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		for _, group := range f.Annotations[exclusiveFlags] {
+			for other := range strings.FieldsSeq(group) {
+				if other > f.Name && cmd.Flags().Changed(other) && err == nil {
+					err = fmt.Errorf("--%s and --%s cannot be used together", f.Name, other)
+				}
+			}
+		}
+	})
+	return err
+}
+
+// exclusiveFlags annotates flags with the groups of which only one may be set (cobra flag_groups.go).
+const exclusiveFlags = "cobra_annotation_mutually_exclusive"

@@ -99,6 +99,8 @@ not be read; 130 interrupted. Commands with other codes list them in their help.
 		SilenceUsage:  true,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		PersistentPreRunE: checkFlags,
 	}
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
