@@ -80,7 +80,7 @@ func TestInject(t *testing.T) {
 		u.stdin = manifests("railless")["Job"]
 		u.ends(t, 1, inject...).silent(t).says(t, "pods cannot get a rail: namespace railless has no network attachments")
 		r := u.does(t, append(inject, "--mode=tcp")...)
-		r.prints(t, "railhead-pod", `"name":"RAILHEAD_MODE"`)
+		r.prints(t, "railhead-pod", `"name": "RAILHEAD_MODE"`)
 	})
 	t.Run("what has no pods", func(t *testing.T) {
 		u := u
