@@ -65,6 +65,12 @@ func TestFreeDevices(t *testing.T) {
 			want: InsufficientResource, status: check.Warn,
 			says: []string{"no node that fits has 8 nvidia.com/gpu free; the pods that hold it were not read"},
 		},
+		"on nodes, in several resources, of one job alone": {
+			state:  func(s *cluster.State) { s.SomePods = true },
+			report: "0/3 nodes are available: 3 Insufficient nvidia.com/gpu, 3 Insufficient openshift.io/eno5np0rdma.",
+			want:   InsufficientResource, status: check.Warn,
+			says: []string{"no node that fits has 8 nvidia.com/gpu and 1 " + rail + " free; the pods that hold them were not read"},
+		},
 		"on nodes without the pods that it must be beside": {
 			state: func(*cluster.State) {},
 			report: "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 node(s) " +

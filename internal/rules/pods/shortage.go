@@ -18,6 +18,7 @@ type shortage struct {
 	id       check.ID
 	rank     int // the higher, the less waiting helps
 	summary  string
+	amount   string // instead of the summary, if the pods that hold the resource were not read
 	evidence []check.Evidence
 	fix      *check.Fix
 }
@@ -35,13 +36,12 @@ func (t target) shortOf(resources []string, text string) check.Finding {
 		return t.keptOff(resources, text)
 	}
 	slices.SortStableFunc(all, func(a, b shortage) int { return cmp.Compare(b.rank, a.rank) })
-	f := failure(all[0].id, all[0].summary, all[0].fix)
+	f := failure(all[0].id, summaryOf(all), all[0].fix)
 	f.Evidence = all[0].evidence
 	if all[0].rank < neverRank {
 		f.Status = check.Warn
 	}
 	for _, more := range all[1:] {
-		f.Summary += "; " + more.summary
 		f.Evidence = append(f.Evidence, more.evidence...)
 	}
 	for _, reason := range nodeReasons(text) {
@@ -60,6 +60,27 @@ func (t target) shortOf(resources []string, text string) check.Finding {
 }
 
 const neverRank = 2 // waiting does not help
+
+// summaryOf joins the summaries of shortages, with one sentence for all whose pods were not read.
+func summaryOf(all []shortage) string {
+	var parts, unread []string
+	for _, s := range all {
+		if s.amount == "" {
+			parts = append(parts, s.summary)
+		} else {
+			unread = append(unread, s.amount)
+		}
+	}
+	pronoun := "it"
+	if len(unread) > 1 {
+		pronoun = "them"
+	}
+	if len(unread) > 0 {
+		parts = append(parts, "no node that fits has "+words.And(unread)+" free; the pods that hold "+pronoun+
+			" were not read")
+	}
+	return strings.Join(parts, "; ")
+}
 
 func (t target) shortage(resource string) shortage {
 	want := max(t.pod.Requests[resource], 1)
@@ -97,7 +118,7 @@ func (t target) usedUp(s shortage, resource string, nodes []string, total int64)
 	want = max(want, 1)
 	amount := cluster.Quantity(resource, want)
 	if !t.s.Knows(cluster.Pods) || t.s.SomePods {
-		s.summary = fmt.Sprintf("no node that fits has %s free; the pods that hold it were not read", amount)
+		s.amount = amount
 		return s
 	}
 	s.summary = fmt.Sprintf("%s is used up: no node that fits has %s free of %s in all",
