@@ -102,12 +102,12 @@ func TestCheckOfRuntime(t *testing.T) {
 		},
 	}
 	var shown bytes.Buffer
-	report.Findings(&shown, checkManifest(runtimes, all[0], "train", s), report.Full)
+	report.Findings(&shown, checkManifest(kube.Workload(runtimes, all[0].Object), "train", s), report.Full)
 	if shown.Len() > 0 {
 		t.Errorf("the same template:\n%s", shown.String())
 	}
 	s.Workloads[1].Templates[0].Annotations = nil
-	if report.Findings(&shown, checkManifest(runtimes, all[0], "train", s), report.Full); !strings.Contains(shown.String(),
+	if report.Findings(&shown, checkManifest(kube.Workload(runtimes, all[0].Object), "train", s), report.Full); !strings.Contains(shown.String(),
 		"without annotation k8s.v1.cni.cncf.io/networks") {
 		t.Errorf("without attachments:\n%s", shown.String())
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/kube"
@@ -29,7 +27,9 @@ func (a *app) checkInjected(ctx context.Context, i injection) error {
 		}
 		for _, m := range i.manifests {
 			if k, known := i.options.KindOf(m); known && manifests.Namespace(m, i.options.Namespace) == ns {
-				findings = append(findings, checkManifest(k, m, ns, s)...)
+				manifest := kube.Workload(k, m.Object)
+				manifest.Kind = workload.KindName(m.GetAPIVersion(), m.GetKind())
+				findings = append(findings, checkManifest(manifest, ns, s)...)
 			}
 		}
 	}
@@ -38,14 +38,14 @@ func (a *app) checkInjected(ctx context.Context, i injection) error {
 }
 
 // checkManifest compares what runs of a manifest in a namespace, unless inject left the manifest as it is.
-func checkManifest(k workload.Kind, m unstructured.Unstructured, ns string, s cluster.State) []check.Finding {
-	m = *m.DeepCopy()
-	m.SetNamespace(ns) // also of a runtime, which is in none: the attachments are those of the namespace
-	manifest := kube.Workload(k, m.Object)
-	manifest.Kind = workload.KindName(m.GetAPIVersion(), m.GetKind())
+func checkManifest(manifest cluster.Workload, ns string, s cluster.State) []check.Finding {
 	injected := func(p cluster.Pod) bool { return p.Annotations[workload.Injected] != "" }
 	if !slices.ContainsFunc(manifest.Templates, injected) {
 		return nil
+	}
+	manifest.Namespace = ns
+	for i := range manifest.Templates { // those of a runtime are in no namespace; their attachments are
+		manifest.Templates[i].Namespace = ns
 	}
 	return clusterrules.ErasedFrom(manifest, s)
 }
