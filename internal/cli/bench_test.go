@@ -27,10 +27,10 @@ func TestBenchUsage(t *testing.T) {
 		"nodes without an image": {[]string{"--nodes", "a,b"}, "--nodes creates pods and needs --image"},
 		"a quick ladder":         {[]string{"h-kim", "--quick"}, "--quick needs --matrix"},
 		"leaves of a ladder":     {[]string{"h-kim", "--leaf-label", "rack"}, "--leaf-label needs --matrix"},
-		"two measures":           {[]string{"h-kim", "--matrix", "--allreduce"}, "none of the others can be"},
+		"two measures":           {[]string{"h-kim", "--matrix", "--allreduce"}, "--allreduce and --matrix cannot be used together"},
 		"two gates": {
 			[]string{"h-kim", "--min-gbps", "300", "--min-efficiency", "0.8"},
-			"none of the others can be",
+			"--min-efficiency and --min-gbps cannot be used together",
 		},
 		"a pair of one":   {[]string{"h-kim", "--pair", "1,1"}, "--pair needs two different ranks"},
 		"a pair of three": {[]string{"h-kim", "--pair", "1,2,3"}, "--pair needs two different ranks"},
