@@ -197,10 +197,14 @@ func (run *sequence) leadsToTrail(e nccllog.Event) bool {
 // onlyTeardown reports that the only failures are connections that peers closed while communicators were destroyed, or
 // that port scanners closed. A rank that gives up before it was connected is none of these.
 func (run *sequence) onlyTeardown() bool {
-	others := slices.ContainsFunc(run.failures, func(e nccllog.Event) bool {
-		return e.Kind != nccllog.Consequence || run.leadsToTrail(e) && !run.log.Ranks[e.Rank].Connected
+	neverUsed := slices.ContainsFunc(run.failures, func(e nccllog.Event) bool {
+		return run.leadsToTrail(e) && !run.log.Ranks[e.Rank].Connected
 	})
-	if !others {
+	others := slices.ContainsFunc(run.failures, func(e nccllog.Event) bool { return e.Kind != nccllog.Consequence })
+	switch {
+	case neverUsed:
+		return false
+	case !others:
 		return true
 	}
 	destroyed := slices.ContainsFunc(run.log.Ranks, func(r nccllog.Rank) bool { return r.Destroyed }) ||

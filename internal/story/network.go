@@ -167,7 +167,7 @@ func kindOfEvent(e nccllog.Event, withoutVerbs bool) Kind {
 		if e.Name == "OFI" {
 			return OFI
 		}
-	case nccllog.Warning:
+	case nccllog.Warning, nccllog.FailedOver, nccllog.Listed:
 		if strings.Contains(e.Text, "NET/IB") {
 			return IB
 		}

@@ -154,7 +154,9 @@ func (run *facts) setUpFailure() nccllog.Event {
 		case nccllog.VerbsFailed:
 			switch e.Verbs.Call {
 			case "ibv_modify_qp", "ibv_create_cq", "ibv_create_qp", "ibv_alloc_pd", "ibv_open_device":
-				return e
+				if !e.Verbs.Other {
+					return e
+				}
 			}
 		default:
 		}
