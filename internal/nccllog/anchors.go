@@ -48,7 +48,7 @@ func anchorWords() []string {
 		// nccl-tests
 		"Avg bus", "ut of bounds", " Pid ", "# OSU ", "Using devices",
 	}, quotedWarnings...)
-	for _, s := range frameworkSignatures { // the lines of the other tables have NCCL's name
+	for _, s := range otherSignatures { // the lines of the other tables have NCCL's name
 		words = append(words, s.Words...)
 	}
 	return wordsearch.Shortest(words)

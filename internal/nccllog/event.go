@@ -63,6 +63,7 @@ const (
 	Finished                   // the program succeeded
 	WrongResults               // of nccl-tests
 	Listed                     // its signature has all that the judge needs
+	Recoverable                // the same, of a fault after which some programs go on
 	kinds
 )
 

@@ -2,12 +2,14 @@ package nccllog
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // exitWords are in the lines with which launchers and shells report the end of a process.
 var exitWords = append([]string{
 	"exitcode", "exited on signal ", "srun: error:", "exited with non-zero status", "Exit code:", "ChildFailedError",
+	"Exit Code:", "exited with code ", "crashed with exit code ", "exit with status code ",
 	"command terminated with exit code", "Segmentation fault", "Bus error", "(core dumped)",
 	"exits with return code", "terminated with code", "process returned", "Job step aborted", ") received by PID",
 	"got signal: ", "Killed", "Caught signal ", "] Signal: ", " WTERMSIG ", "died with <Signals.", "KILLED BY SIGNAL: ",
@@ -17,7 +19,7 @@ var exitWords = append([]string{
 // abortWords are in the last words of a program in C or C++ that aborts itself.
 var abortWords = []string{
 	"terminate called", "double free or corruption", "corrupted size vs", "free(): ", "malloc(): ", "realloc(): ",
-	"munmap_chunk(): ", "] Check failed: ", "  what():  ",
+	"munmap_chunk(): ", "] Check failed: ", "  what():  ", "Assertion failure at ",
 }
 
 // readExit reads the exit code of a process, or its signal as a negative number.
@@ -47,9 +49,13 @@ func launcherExit(e *Event, text string) bool {
 		"terminated with code ",              // Lightning: "[rank: 1] Child process ... terminated with code 1"
 		"command terminated with exit code ", // kubectl exec
 		"EXIT CODE: ",                        // MPICH: "=   EXIT CODE: 9"
+		"exited with code ",                  // Composer: "Global rank 3 (PID 41) exited with code -9"; Docker
+		"crashed with exit code ",            // Composer up to 0.16: "Rank 3 crashed with exit code -9."
+		"exit with status code ",             // horovodrun: "Process 3 exit with status code 1."
 	} {
 		if code, ok := signedAfter(text, words); ok {
-			e.Code, e.Number = code, numberAfter(text, "[rank: ")
+			e.Code = code
+			e.Number = max(numberAfter(text, "[rank: "), numberAfter(text, "lobal rank "), numberAfter(text, "Rank "))
 			return true
 		}
 	}
@@ -142,8 +148,23 @@ func plainExit(e *Event, text string) bool {
 	if code, ok := signedAfter(text, "exitcode: "); ok {
 		e.Code = code
 	}
+	if code, ok := codeOfField(text); ok {
+		e.Code = code
+		return true
+	}
 	return hasAny(text, "exited with non-zero status", "ChildFailedError", "failed (exitcode:") ||
 		strings.Contains(text, "Exit code:") && strings.Contains(text, "rank")
+}
+
+// codeOfField reads the code where it has a line of its own: "Exit code:    1" of mpirun and horovodrun, and "Exit
+// Code:    137" of kubectl describe.
+func codeOfField(text string) (code int, ok bool) {
+	name, value, _ := strings.Cut(strings.TrimSpace(text), ":")
+	if !strings.EqualFold(name, "exit code") {
+		return 0, false
+	}
+	code, err := strconv.Atoi(strings.TrimSpace(value))
+	return code, err == nil
 }
 
 func crash(e *Event, text string) bool {

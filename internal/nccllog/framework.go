@@ -25,7 +25,7 @@ func (p *Parser) frameworkEvent(at Place, line []byte, text string) (Event, bool
 			return e, true
 		}
 	}
-	e, ok := recognize(frameworkSignatures, text, "")
+	e, ok := recognize(otherSignatures, text, "")
 	if e.Kind == Exit && e.Code == -9 && p.others.Line > 0 && p.others.File == at.File {
 		e.Code = -15 // torchrun ends the others when one has failed, by SIGKILL those that do not end
 	}
@@ -79,7 +79,7 @@ func (p *Parser) expectWarning(key string, named bool) {
 var quotedWarnings = []string{
 	"NVLink SHARP", "Duplicate GPU detected", "no socket interface found", "socketStartConnect",
 	"socketPollConnect", "ncclIbRoceGetVersionNum", "Got completion from peer", "shared memory segment",
-	"Got async event", "Last NCCL warning(error)", "Message truncated : received", "Cuda failure",
+	"Got async event", "Last NCCL warning(error)", "Message truncated : received", "Cuda failure", "HIP failure",
 	"Call to posix_fallocate",
 }
 
@@ -90,9 +90,16 @@ func readVerbsQuoted(e *Event, text, _ string) bool {
 	if e.Verbs == nil {
 		return false
 	}
-	e.Verbs.Other = strings.Contains(text, "UCX")
+	e.Verbs.Other = hasAny(text, "UCX", nvshmemStatus)
+	if e.Verbs.Errno == 0 {
+		e.Verbs.Errno = max(numberAfter(text, nvshmemStatus), 0)
+	}
 	return true
 }
+
+// nvshmemStatus precedes what a call returned in NVSHMEM, the errno of a call of libibverbs: "ibrc.cpp:417: non-zero
+// status: 110 ibv_modify_qp failed" (src/include/internal/common/error_codes_internal.h).
+const nvshmemStatus = ": non-zero status: "
 
 // readQPQuoted reads the state that a queue pair did not reach, or that there is none, and the error before its number.
 func readQPQuoted(e *Event, text, _ string) bool {
@@ -247,6 +254,9 @@ func isNotice(text string) bool {
 // readException reads the last line of a traceback of Python: "[rank0]: ValueError: ...".
 func readException(e *Event, text, _ string) bool {
 	text = text[len(beginningPrefixes.FindString(text)):]
+	if head, rest, _ := strings.Cut(text, "] "); hasAny(head, workersOfVLLM...) {
+		text = rest
+	}
 	name, _, explained := strings.Cut(strings.TrimSpace(text), ":")
 	e.Name = name
 	explained = explained || strings.Contains(name, ".") || slices.Contains(unexplained, name)
@@ -256,6 +266,12 @@ func readException(e *Event, text, _ string) bool {
 	return slices.ContainsFunc([]string{"Error", "Exception", "Interrupt"}, func(suffix string) bool {
 		return strings.HasSuffix(name, suffix)
 	})
+}
+
+// workersOfVLLM are the sources of vLLM that log the exception of a worker or of the engine, which end then: "ERROR
+// 09-03 03:02:37 [multiproc_executor.py:522] RuntimeError: ...". Its server goes on after others.
+var workersOfVLLM = []string{
+	" [multiproc_executor.py:", " [worker_base.py:", " [core.py:", " worker_base.py:", " engine.py:",
 }
 
 // unexplained are exceptions of Python that often have no text. Those of a package have its name and a dot in front.

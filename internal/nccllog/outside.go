@@ -11,7 +11,7 @@ import (
 // outside reads a line of another program: PyTorch, a launcher, a scheduler, the kernel, nccl-tests.
 func (p *Parser) outside(at Place, line []byte) {
 	text := strings.ToValidUTF8(string(line[:min(len(line), 4*maxText)]), "")
-	if at.Line <= FirstLines && hasAny(text, trainingWords...) {
+	if at.Line <= FirstLines && speaksOfTraining(text) {
 		p.trained++
 	}
 	p.versionLine(at, line, text)
@@ -43,6 +43,27 @@ func (p *Parser) outside(at Place, line []byte) {
 
 // trainingWords are words of the output of training programs.
 var trainingWords = strings.Fields("cuda CUDA torch loss epoch Epoch step iter rank RANK Rank GPU distributed tensor")
+
+// speaksOfTraining reports whether a text has one of the words, not inside another one: slurmstepd has "step", and
+// the name of a PyTorchJob "torch".
+func speaksOfTraining(text string) bool {
+	for _, word := range trainingWords {
+		for from := 0; ; {
+			i := strings.Index(text[from:], word)
+			if i < 0 {
+				break
+			}
+			from += i
+			if from == 0 || !isLetter(text[from-1]) {
+				return true
+			}
+			from += len(word)
+		}
+	}
+	return false
+}
+
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
 // versionLine reads the version that rank 0 prints on a separate line, up to 2.21.
 func (p *Parser) versionLine(at Place, line []byte, text string) {

@@ -52,7 +52,10 @@ const (
 
 // signatures is the table of lines that show how a run went. Of two rows that match a line, the first one counts. The
 // words come from the sources of NCCL 2.4 to 2.30, RCCL, their plugins, PyTorch and the launchers.
-var signatures = slices.Concat(ncclSignatures, ofiSignatures, frameworkSignatures, noticeSignatures)
+var signatures = slices.Concat(ncclSignatures, ofiSignatures, otherSignatures, noticeSignatures)
+
+// otherSignatures are lines without NCCL's name.
+var otherSignatures = slices.Concat(transferSignatures, frameworkSignatures)
 
 // Signatures returns the rows of the table.
 func Signatures() iter.Seq[Signature] { return slices.Values(signatures) }

@@ -621,24 +621,6 @@ var frameworkSignatures = []Signature{
 		Example: "libfabric:71:1708520807::efa:cq:efa_rdm_txe_handle_error():737<warn> err: 5, message: " +
 			"Invalid address",
 	},
-	{ // src/uct/ib/mlx5/ib_mlx5_log.c of UCX, which MPI and NVSHMEM use
-		ID: "ucx-retry-ib", Kind: Listed, What: "UCX got no answer from a peer",
-		Class: Remote, Cause: "ib-fabric-not-connected", Confidence: Likely,
-		Words: []string{"Transport retry count exceeded on"}, Read: readUCXOverIB,
-		Example: "[gpu-a:41:0:41] ib_mlx5_log.c:139  Transport retry count exceeded on mlx5_0:1/IB (synd 0x15)",
-	},
-	{
-		ID: "ucx-retry", Kind: Listed, What: "UCX got no answer from a peer",
-		Class: Remote, Cause: "route-or-arp", Confidence: Likely,
-		Words:   []string{"Transport retry count exceeded"},
-		Example: "[gpu-a:41:0:41] ib_mlx5_log.c:177  Transport retry count exceeded on mlx5_0:1/RoCE (synd 0x15)",
-	},
-	{ // ompi/mca/pml/ucx/pml_ucx.c: "ucp_ep_create(proc=3) failed: Destination is unreachable"
-		ID: "ucx-unreachable", Kind: Listed, What: "UCX cannot reach a peer",
-		Class: Remote, Cause: "peer-unreachable", Confidence: Possible,
-		Words:   []string{"failed: Destination is unreachable"},
-		Example: "[gpu-a:41] pml_ucx.c:424  Error: ucp_ep_create(proc=3) failed: Destination is unreachable",
-	},
 	{ // src/host/init, src/host/transport and the macros of src/include of NVSHMEM
 		ID: "nvshmem", Kind: Aborted, What: "NVSHMEM failed to start",
 		Class: Followed,
@@ -668,6 +650,7 @@ var frameworkSignatures = []Signature{
 		Words: []string{
 			"MPI_ABORT was invoked", "An error occurred in MPI_", "MPI_ERRORS_ARE_FATAL", "BAD TERMINATION OF ONE",
 			"Fatal error in PMPI_", "Fatal error in MPI_", "Fatal error in internal_", // MPICH, Intel MPI
+			"has exited due to process rank ", "is aborting the MPI job", // Open MPI
 		}, Read: readAbort,
 		Example: "MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD",
 	},
@@ -685,6 +668,7 @@ var frameworkSignatures = []Signature{
 			"Scheduler hit an exception", "Received sigquit from a child proc", // SGLang
 			"ShardCannotStart",     // text-generation-inference
 			"Container failed !!!", // Paddle
+			"ABORT!!! Out of all ", // Paddle up to 2.2
 			"because the JAX distributed service detected fatal errors",
 			"TERM_RUNLIMIT", "TERM_MEMLIMIT", "PBS: job killed", // LSF, PBS
 		},
@@ -720,6 +704,8 @@ var frameworkSignatures = []Signature{
 			"mpirun was unable to ", "Host key verification failed", "Permission denied (publickey",
 			"restarting failed container", "CrashLoopBackOff", "container create failed", "CreateContainerError",
 			"CreateContainerConfigError", "RunContainerError", "ImagePullBackOff", "ErrImagePull",
+			"UnexpectedAdmissionError",
+			"fallback fabric is not enabled", // Intel MPI up to 2018
 		},
 		Example: "srun: error: Task launch for StepId=36.0 failed on node gpu-1: Job credential expired",
 	},
@@ -743,6 +729,20 @@ var frameworkSignatures = []Signature{
 		Words: []string{"DEADLINE_EXCEEDED: Barrier timed out"}, Read: readBarrier,
 		Example: "XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Barrier_id: checkpoint_7. Timed out task " +
 			"names: /job:jax_worker/replica:0/task:3",
+	},
+	{ // torch/csrc/distributed/c10d/socket.cpp; 98 is EADDRINUSE
+		ID: "rendezvous-port", Kind: Recoverable, What: "another process uses the port of the rendezvous",
+		Class: Own, Cause: "unknown", Confidence: Possible,
+		Words: []string{"failed to listen on any local network address", "EADDRINUSE"},
+		Example: "torch.distributed.DistNetworkError: The server socket has failed to listen on any local network " +
+			"address. port: 29500, useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use",
+	},
+	{ // src/plugins/mpi/pmix/pmixp_coll_ring.c of Slurm
+		ID: "pmix-timeout", Kind: Listed, What: "slurmstepd got no answer from those of other nodes",
+		Class: Remote, Cause: "peer-unreachable", Confidence: Possible,
+		Words: []string{": collective timeout seq="},
+		Example: "slurmstepd: error:  mpi/pmix_v3: pmixp_coll_ring_reset_if_to: gpu-a [0]: pmixp_coll_ring.c:742: " +
+			"0x14ce0c02cb20: collective timeout seq=0",
 	},
 	{
 		ID: "rendezvous", Kind: Rendezvous, What: "rendezvous failed",
@@ -802,6 +802,8 @@ var frameworkSignatures = []Signature{
 			"panic: ", "core dumped", "exit status", "returned non-zero",
 			"closing signal SIG", " via signal SIG", // torchrun ends its workers: one failed, or a node joins
 			"Compute Failed", // Dask, which may try again
+			"slurmstepd: error:", "srun: error:",
+			"level=error", "level=fatal", "unschedulable", "FailedScheduling", // Kubernetes
 		}, Read: readComplaint,
 		Example: "2026-03-02 10:00:00 FATAL trainer: giving up",
 	},

@@ -98,7 +98,7 @@ func (run *sequence) overcome(e nccllog.Event) bool {
 		return run.wentOn(e)
 	case nccllog.GDRCopyFailed:
 		return !e.Info && e.Name != "OFI" && run.wentOn(e) || run.wentOn(e)
-	case nccllog.Exception:
+	case nccllog.Exception, nccllog.Recoverable:
 		return !run.endedBy(e)
 	case nccllog.Exit:
 		return e.Code == 0
