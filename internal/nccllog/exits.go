@@ -224,6 +224,12 @@ func readFailureWords(e *Event, text, _ string) bool {
 		"Failed to find", "failed to find", "falling back")
 }
 
+// readKubeletRetries reads how often the kubelet failed: a few times are common while a node or a volume gets ready.
+func readKubeletRetries(_ *Event, text, _ string) bool {
+	const many = 10
+	return numberAfter(text, " (x") >= many
+}
+
 func readAbort(e *Event, text, _ string) bool {
 	e.Number = numberAfter(text, "on rank ")
 	return true

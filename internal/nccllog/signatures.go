@@ -709,6 +709,12 @@ var frameworkSignatures = []Signature{
 		},
 		Example: "srun: error: Task launch for StepId=36.0 failed on node gpu-1: Job credential expired",
 	},
+	{ // events of the kubelet, which it repeats until it succeeds
+		ID: "kubelet-retries", Kind: Aborted, What: "the kubelet cannot start a pod",
+		Class: Followed,
+		Words: []string{"FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume"}, Read: readKubeletRetries,
+		Example: "  Warning  FailedCreatePodSandBox  4m (x93 over 24m)  kubelet  Failed to create pod sandbox: rpc",
+	},
 	{ // pkg/kubelet/eviction
 		ID: "evicted", Kind: Aborted, What: "a pod was evicted",
 		Class: Followed,
@@ -804,6 +810,7 @@ var frameworkSignatures = []Signature{
 			"Compute Failed", // Dask, which may try again
 			"slurmstepd: error:", "srun: error:",
 			"level=error", "level=fatal", "unschedulable", "FailedScheduling", // Kubernetes
+			"FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume",
 		}, Read: readComplaint,
 		Example: "2026-03-02 10:00:00 FATAL trainer: giving up",
 	},

@@ -32,10 +32,10 @@ var transferSignatures = []Signature{
 	},
 	{ // src/uct/tcp/tcp_ep.c of UCX
 		ID: "ucx-tcp", Kind: SocketFailed, What: "a connection of UCX failed",
-		Class: Remote, Cause: "peer-died", Confidence: Likely,
+		Class: Remote, Cause: "peer-unreachable", Confidence: Likely,
 		Words: []string{"UCX  ERROR tcp_ep "}, Read: readUCXSocket,
 		Example: "[1.2] [gpu-a:41:0]  tcp_ep.c:1260 UCX  ERROR tcp_ep 0x3c50 (state=CONNECTED): send(110) failed: " +
-			"Connection reset by peer",
+			"Connection timed out",
 	},
 	{ // src/uct/ib/mlx5/dv of UCX: the queue is created by a command of the firmware, not by libibverbs
 		ID: "devx-create", Kind: VerbsFailed, What: "verbs call failed",
@@ -71,6 +71,12 @@ var transferSignatures = []Signature{
 		Words: []string{": Work Request Flushed Error", "NIXL_ERR_REMOTE_DISCONNECT", "nixlRemoteDisconnectError"},
 		Example: "[1.2] [gpu-a:41:0]  srd_iface.c:221  UCX  ERROR send completion[0] with error on rdmap96s0/0x55f9: " +
 			"Work Request Flushed Error, vendor_err 0x1",
+	},
+	{ // src/uct/ib/rc/verbs/rc_verbs_iface.c and srd_iface.c of UCX
+		ID: "transfer-completion", Kind: Recoverable, What: "a request to a NIC failed",
+		Class: Own, Cause: "unknown", Confidence: Possible,
+		Words:   []string{"end completion with error: ", "end completion[0] with error on "},
+		Example: "[1.2] [gpu-a:41:0] rc_verbs_iface.c:47 UCX ERROR Send completion with error: local QP operation error",
 	},
 	{ // src/bindings/python/nixl_bindings.cpp of NIXL; python/sglang/srt/disaggregation of SGLang
 		ID: "transfer", Kind: Recoverable, What: "a transfer of KV cache failed",
@@ -127,9 +133,11 @@ func readUCXConnect(e *Event, text, _ string) bool {
 	return ok
 }
 
+// readUCXSocket leaves out peers that closed the connection, as all do at the end of a program.
 func readUCXSocket(e *Event, text, _ string) bool {
 	e.Socket = &Socket{Error: lastPart(text)}
-	return strings.Contains(text, ") failed: ")
+	return strings.Contains(text, ") failed: ") &&
+		!hasAny(e.Socket.Error, "Broken pipe", "Connection reset by peer", "Bad file descriptor")
 }
 
 func readDevx(e *Event, text, _ string) bool {

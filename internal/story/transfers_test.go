@@ -19,7 +19,11 @@ func TestOtherLibraries(t *testing.T) {
 		"ucx connects to a bridge": {"[1.2] [gpu-a:41:0]  sock.c:260  UCX  ERROR   connect(fd=41, " +
 			"dest_addr=172.17.0.1:45031) failed: Connection refused", OutcomeFail, BootstrapWrongAddress},
 		"ucx over tcp": {"[1.2] [gpu-a:41:0]  tcp_ep.c:1260 UCX  ERROR tcp_ep 0x3c50 (state=CONNECTED): send(110) " +
-			"failed: Connection reset by peer", OutcomeFail, PeerDied},
+			"failed: Connection timed out", OutcomeFail, PeerUnreachable},
+		"ucx at the end": {"[1.2] [gpu-a:41:0]  tcp_ep.c:1260 UCX  ERROR tcp_ep 0x3c50 (state=CONNECTED): send(110) " +
+			"failed: Broken pipe", OutcomeUnknown, UnknownCause},
+		"ucx completion": {"[1.2] [gpu-a:41:0] rc_verbs_iface.c:47   UCX  ERROR Send completion with error: " +
+			"local QP operation error", OutcomeFail, UnknownCause},
 		"ucx queue of the firmware": {"[1.2] [gpu-a:41:0]  ib_mlx5_dv.c:452  UCX  ERROR   " +
 			"mlx5dv_devx_obj_create(QP) failed on mlx5_1, syndrome 0x2aac7c: Remote I/O error", OutcomeFail, CreateQP},
 		"ucx protection": {"[1.2] [gpu-a:41:0]  ib_mlx5_log.c:179  UCX  ERROR Local protection error on " +
@@ -65,6 +69,10 @@ func TestOtherLibraries(t *testing.T) {
 		"admission":            {"h-kim-0   0/1   UnexpectedAdmissionError   0   4s", OutcomeFail, UnknownCause},
 		"gang": {"Warning  FailedScheduling  9s  volcano  2/2 tasks in gang unschedulable", OutcomeUnknown,
 			UnknownCause},
+		"sandbox, again and again": {"Warning  FailedCreatePodSandBox  4m (x93 over 24m)  kubelet  Failed to create " +
+			"pod sandbox: rpc error", OutcomeFail, UnknownCause},
+		"sandbox, once": {"Warning  FailedCreatePodSandBox  9s  kubelet  Failed to create pod sandbox: rpc error",
+			OutcomeUnknown, UnknownCause},
 		"horovodrun": {"Process name: h-kim-worker-1[0]\nExit code: 137", OutcomeFail, PeerDied},
 		"open mpi": {"prterun has exited due to process rank 2 with PID 41 on node gpu-b exiting\nimproperly.",
 			OutcomeFail, UnknownCause},
