@@ -51,13 +51,14 @@ func ucxPerftest() measuring {
 	}
 }
 
-// ucxRate reads the last column of ucx_perftest: messages per second, of the whole run.
+// ucxRate reads the bandwidth of the whole run, in 2^20 bytes per second with two decimals. The messages per second, in
+// the last column, are whole numbers.
 func ucxRate(output string) (bench.Gbps, error) {
 	for line := range strings.Lines(output) {
 		words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "Final:")) // without MPI the word is missing
 		if len(words) == 8 {
-			if rate, err := strconv.ParseFloat(words[7], 64); err == nil {
-				return bench.Gbps(rate * ucxBytes * 8 / 1e9), nil
+			if rate, err := strconv.ParseFloat(words[5], 64); err == nil {
+				return bench.Gbps(rate * (1 << 20) * 8 / 1e9), nil
 			}
 		}
 	}

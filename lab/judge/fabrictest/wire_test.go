@@ -24,11 +24,12 @@ import (
 )
 
 // provesUCX wants the same of programs of UCX and of perftest, and the program that is forced to TCP to be called TCP.
-// The rail is slow, so that it carries the same however busy the host is.
+// The rail is slow, so that it carries the same however busy the host is. The programs poll, and the limit of their CPU
+// leaves the pods that read the nodes some.
 func (s site) provesUCX(t *testing.T, ns string) {
 	t.Helper()
 	defer s.does(t, "delete", "ucx", "-n", ns, "--yes")
-	s.deploys(t, "ucx", ns, "--mode=rdma", "--image="+image.MPIImage)
+	s.deploys(t, "ucx", ns, "--mode=rdma", "--image="+image.MPIImage, "--cpu=400m")
 	var pods [2]corev1.Pod
 	for rank := range pods {
 		key := client.ObjectKey{Namespace: ns, Name: fmt.Sprintf("ucx-%d", rank)}
