@@ -24,11 +24,10 @@ import (
 // choose returns the running pods of a subject. It lists pods of a namespace that need no visit in subject.Passed.
 func (e examiner) choose(s cluster.State, subject *bundle.Subject) ([]cluster.Pod, error) {
 	var pods []cluster.Pod
-	_, found := s.Namespace(subject.Namespace)
 	switch {
 	case subject.Cluster:
 		return nil, nil
-	case len(subject.Nodes) == 0 && !found && s.Knows(cluster.Namespaces):
+	case len(subject.Nodes) == 0 && lacksNamespace(s, subject.Namespace):
 		return nil, fmt.Errorf("%w: %s; 'railhead setup namespace %[2]s' creates it", errNoNamespace, subject.Namespace)
 	case subject.Job != "":
 		f, err := workload.Lookup(s, subject.Ref(), subject.Namespace)
@@ -57,6 +56,11 @@ func (e examiner) choose(s cluster.State, subject *bundle.Subject) ([]cluster.Po
 		}
 	}
 	return slices.DeleteFunc(pods, func(p cluster.Pod) bool { return !Running(p) }), nil
+}
+
+func lacksNamespace(s cluster.State, name string) bool {
+	_, found := s.Namespace(name)
+	return !found && s.Knows(cluster.Namespaces)
 }
 
 // named returns the pods that a subject names.

@@ -127,8 +127,8 @@ func gpuPart(index int, g host.GPU) Part {
 	}
 }
 
-// nicPart describes a port. A rejected device is a fault only if it should have been a rail, or if a finding is about it:
-// a pod sees the devices of its whole node, and a node leaves its virtual functions to pods.
+// nicPart describes a port. A rejected device is a fault only if it should have been a rail, or if a finding is about
+// it: a pod sees the devices of its whole node, and a node leaves its virtual functions to pods.
 func nicPart(n nic, scope rail.Scope) Part {
 	p := Part{Column: nicColumn, Label: n.name}
 	if n.rail != nil {
