@@ -120,7 +120,6 @@ func (e *editor) edit(node *yamlv3.Node, have, want any) error {
 func (e *editor) editMap(node *yamlv3.Node, have, want map[string]any) error {
 	flow := node.Style&yamlv3.FlowStyle != 0
 	added := maps.Clone(want)
-	maps.DeleteFunc(added, func(key string, value any) bool { return have[key] != nil && same(have[key], value) })
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
 		delete(added, key.Value)
@@ -139,6 +138,8 @@ func (e *editor) editMap(node *yamlv3.Node, have, want map[string]any) error {
 			e.changes = append(e.changes, change{at, end, text})
 		}
 	}
+	// a merge key (<<) brings fields that are not in the node
+	maps.DeleteFunc(added, func(key string, value any) bool { return have[key] != nil && same(have[key], value) })
 	switch {
 	case len(added) == 0:
 		return nil
