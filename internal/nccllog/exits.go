@@ -9,12 +9,15 @@ import (
 // exitWords are in the lines with which launchers and shells report the end of a process.
 var exitWords = append([]string{
 	"exitcode", "exited on signal ", "srun: error:", "exited with non-zero status", "Exit code:", "ChildFailedError",
-	"Exit Code:", "exited with code ", "crashed with exit code ", "exit with status code ",
-	"command terminated with exit code", "Segmentation fault", "Bus error", "(core dumped)",
+	"Exit Code:", "Exited with exit code ", lsfSignal, "exited with code ", "crashed with exit code ",
+	"exit with status code ", "command terminated with exit code", "Segmentation fault", "Bus error", "(core dumped)",
 	"exits with return code", "terminated with code", "process returned", "Job step aborted", ") received by PID",
 	"got signal: ", "Killed", "Caught signal ", "] Signal: ", " WTERMSIG ", "died with <Signals.", "KILLED BY SIGNAL: ",
 	"EXIT CODE: ", "Assertion `", "symbol lookup error: ", "error while loading shared libraries: ",
 }, abortWords...)
+
+// lsfSignal precedes the name of a signal in the report of LSF.
+const lsfSignal = "Exited with signal termination: "
 
 // abortWords are in the last words of a program in C or C++ that aborts itself.
 var abortWords = []string{
@@ -49,8 +52,9 @@ func launcherExit(e *Event, text string) bool {
 		"terminated with code ",              // Lightning: "[rank: 1] Child process ... terminated with code 1"
 		"command terminated with exit code ", // kubectl exec
 		"EXIT CODE: ",                        // MPICH: "=   EXIT CODE: 9"
+		"Exited with exit code ",             // LSF
 		"exited with code ",                  // Composer: "Global rank 3 (PID 41) exited with code -9"; Docker
-		"crashed with exit code ",            // Composer up to 0.16: "Rank 3 crashed with exit code -9."
+		"crashed with exit code ",            // older Composer: "Rank 3 crashed with exit code -9."
 		"exit with status code ",             // horovodrun: "Process 3 exit with status code 1."
 	} {
 		if code, ok := signedAfter(text, words); ok {
@@ -168,10 +172,13 @@ func codeOfField(text string) (code int, ok bool) {
 }
 
 func crash(e *Event, text string) bool {
-	e.Code = signalIn(text, "Signal: *", "* (core dumped)", "Fatal Python error: *", "died with <Signals.*")
+	e.Code = signalIn(text, "Signal: *", "* (core dumped)", "Fatal Python error: *", "died with <Signals.*",
+		lsfSignal+"*")
 	words := strings.Fields(text)
 	switch {
 	case e.Code != 0:
+	case strings.Contains(text, lsfSignal):
+		e.Code = 1
 	case strings.Contains(text, "(core dumped)"): // bash: "line 12: 4711 Segmentation fault      (core dumped) python"
 		e.Code = signalIn(text, "*")
 	case hasAny(text, abortWords...), strings.Contains(text, "Assertion `") && strings.Contains(text, "' failed"):

@@ -98,7 +98,7 @@ func readVerbsQuoted(e *Event, text, _ string) bool {
 }
 
 // nvshmemStatus precedes what a call returned in NVSHMEM, the errno of a call of libibverbs: "ibrc.cpp:417: non-zero
-// status: 110 ibv_modify_qp failed" (src/include/internal/common/error_codes_internal.h).
+// status: 110 ibv_modify_qp failed" (macros of src/include).
 const nvshmemStatus = ": non-zero status: "
 
 // readQPQuoted reads the state that a queue pair did not reach, or that there is none, and the error before its number.

@@ -90,6 +90,9 @@ func (p *notices) trail(r *rank, l *logLine) {
 		return
 	}
 	p.sourceOfNet(r, string(where))
+	if bytes.Contains(where, []byte("net_ib.cc:")) || bytes.Contains(where, []byte("net_ib/")) {
+		p.plugin(r, []byte("IB"))
+	}
 	if r.pathless { // up to 2.4 NCCL goes on without the distance to this interface
 		r.pathless = false
 		return

@@ -569,8 +569,12 @@ var frameworkSignatures = []Signature{
 	},
 	{
 		ID: "time-limit", Kind: TimeLimit, What: "time limit",
-		Class:   Followed,
-		Words:   []string{"DUE TO TIME LIMIT", "DeadlineExceeded"},
+		Class: Followed,
+		Words: []string{
+			"DUE TO TIME LIMIT", "DeadlineExceeded",
+			"job killed: walltime ", "exceeded its walltime limit", "exceeded wallclock limit", // PBS, Torque, Moab
+			"TERM_RUNLIMIT", // LSF
+		},
 		Example: "slurmstepd: error: *** JOB 1234 ON gpu-1 CANCELLED AT 2026-03-02T10:00:00 DUE TO TIME LIMIT ***",
 	},
 	{
@@ -584,6 +588,7 @@ var frameworkSignatures = []Signature{
 			"is killed by signal: Killed",          // of torch.utils.data
 			"was OOM-killed",                       // runc
 			"The node was low on resource: memory", // the kubelet
+			"TERM_MEMLIMIT", "job killed: mem ",    // LSF, PBS
 		},
 		Example: "[ 1234.5] Out of memory: Killed process 4242 (python) total-vm:1234kB",
 	},
@@ -668,9 +673,9 @@ var frameworkSignatures = []Signature{
 			"Scheduler hit an exception", "Received sigquit from a child proc", // SGLang
 			"ShardCannotStart",     // text-generation-inference
 			"Container failed !!!", // Paddle
-			"ABORT!!! Out of all ", // Paddle up to 2.2
+			"ABORT!!! Out of all ", // older Paddle
 			"because the JAX distributed service detected fatal errors",
-			"TERM_RUNLIMIT", "TERM_MEMLIMIT", "PBS: job killed", // LSF, PBS
+			"PBS: job killed",
 		},
 		Example: "The actor died unexpectedly before finishing this task.",
 	},
@@ -705,7 +710,7 @@ var frameworkSignatures = []Signature{
 			"restarting failed container", "CrashLoopBackOff", "container create failed", "CreateContainerError",
 			"CreateContainerConfigError", "RunContainerError", "ImagePullBackOff", "ErrImagePull",
 			"UnexpectedAdmissionError",
-			"fallback fabric is not enabled", // Intel MPI up to 2018
+			"fallback fabric is not enabled", // older Intel MPI
 		},
 		Example: "srun: error: Task launch for StepId=36.0 failed on node gpu-1: Job credential expired",
 	},

@@ -76,7 +76,7 @@ var transferSignatures = []Signature{
 		ID: "transfer-completion", Kind: Recoverable, What: "a request to a NIC failed",
 		Class: Own, Cause: "unknown", Confidence: Possible,
 		Words:   []string{"end completion with error: ", "end completion[0] with error on "},
-		Example: "[1.2] [gpu-a:41:0] rc_verbs_iface.c:47 UCX ERROR Send completion with error: local QP operation error",
+		Example: "[1.2] [gpu-a:41:0] rc_verbs_iface.c:47 UCX ERROR Send completion with error: local QP error",
 	},
 	{ // src/bindings/python/nixl_bindings.cpp of NIXL; python/sglang/srt/disaggregation of SGLang
 		ID: "transfer", Kind: Recoverable, What: "a transfer of KV cache failed",

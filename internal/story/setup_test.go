@@ -17,6 +17,22 @@ func TestClosedBeforeUse(t *testing.T) {
 	}
 }
 
+// TestNetworkOfTrail asserts that the steps of an error name the network whose source they pass.
+func TestNetworkOfTrail(t *testing.T) {
+	const at = "gpu-a:41:50 [0] "
+	for source, want := range map[string]Kind{
+		"transport/net_ib.cc:593": IB, "transport/net_ib/connect.cc:593": IB, "transport/net_socket.cc:405": Socket,
+	} {
+		run := ofLines("train.log", []string{
+			at + "include/socket.h:421 NCCL WARN Call to recv failed : Connection reset by peer",
+			at + "NCCL INFO " + source + " -> 2", at + "NCCL INFO transport/net.cc:348 -> 2",
+		}).Last()
+		if run.Network.Kind != want {
+			t.Errorf("%s: %s, want %s", source, run.Network.Kind, want)
+		}
+	}
+}
+
 // TestNetworkOfFailover asserts that a failover of NET/IB names its network.
 func TestNetworkOfFailover(t *testing.T) {
 	run := ofLines("train.log", []string{"gpu-a:41:50 [1] p2p_resiliency.cc:325 NCCL WARN NET/IB: " +
