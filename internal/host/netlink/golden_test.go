@@ -68,3 +68,20 @@ func TestRecordings(t *testing.T) {
 		}
 	}
 }
+
+// TestRecordedInterfaceMTUs: a real kernel names the interface of each port, and that has an MTU.
+func TestRecordedInterfaceMTUs(t *testing.T) {
+	for file, recording := range recordings(t) {
+		got, err := InterfaceMTUs(recording.Replay, recording.Replay)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		want := map[Port]host.Fact[int]{
+			{"mlx5_0", 1}: host.Know(1500), {"mlx5_1", 1}: host.Know(1500),
+			{"mlx5_2", 1}: host.Know(1500), {"mlx5_3", 1}: host.Know(1500),
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", file, diff)
+		}
+	}
+}
