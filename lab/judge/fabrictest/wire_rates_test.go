@@ -19,8 +19,8 @@ import (
 	"github.com/railhead/railhead/lab/machines/image"
 )
 
-// measuring is a program that sends over the first rail and says what it sent. It runs for about 100 s, in which pods
-// that read the nodes start, which takes a while on emulated machines.
+// measuring is a program that sends over the first rail and says what it sent. It runs for three minutes, in which
+// pods that read the nodes start, which takes up to two on emulated machines of a busy host.
 type measuring struct {
 	name string // of the process
 	run  string // its command, to which the sender adds the address of the receiver
@@ -30,7 +30,7 @@ type measuring struct {
 func perftest() measuring {
 	return measuring{
 		name: "ib_write_bw",
-		run: fmt.Sprintf(`ib_write_bw -d $hca -x $NCCL_IB_GID_INDEX -s %d -q 1 -D 100 -F --report_gbits`,
+		run: fmt.Sprintf(`ib_write_bw -d $hca -x $NCCL_IB_GID_INDEX -s %d -q 1 -D 180 -F --report_gbits`,
 			messageBytes),
 		rate: func(output string) (bench.Gbps, error) { return bench.ParsePerftest(output).Best() },
 	}
@@ -46,7 +46,7 @@ func ucxPerftest() measuring {
 	return measuring{
 		name: "ucx_perftest",
 		run: fmt.Sprintf(`UCX_RC_VERBS_TX_QUEUE_LEN=16 UCX_RC_VERBS_TIMEOUT=10s `+
-			`ucx_perftest -P 0 -x rc_verbs -d $hca:1 -t put_bw -D zcopy -s %d -w 1 -n 1500 -f`, ucxBytes),
+			`ucx_perftest -P 0 -x rc_verbs -d $hca:1 -t put_bw -D zcopy -s %d -w 1 -n 2600 -f`, ucxBytes),
 		rate: ucxRate,
 	}
 }
@@ -71,7 +71,7 @@ func ucxRate(output string) (bench.Gbps, error) {
 func (s site) proves(t *testing.T, x measuring, job, ns string, from int, to string) {
 	t.Helper()
 	const script = `hca=${NCCL_IB_HCA#=}; hca=${hca%%%%:*}
-run() { timeout -s KILL 240 env %s "$@"; }
+run() { timeout -s KILL 300 env %s "$@"; }
 if [ $NODE_RANK != %d ]; then run >&2; exit; fi
 until run %s; do sleep 1; done > /tmp/measured 2>&1 &
 for try in $(seq 60); do /railhead/bin/railhead-pod wire --every 300ms > /dev/null && break; done
