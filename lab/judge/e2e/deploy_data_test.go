@@ -56,7 +56,7 @@ func TestDeployData(t *testing.T) {
 		*pod.Spec.TerminationGracePeriodSeconds != int64(10*time.Minute/time.Second) || pod.Spec.Containers[0].StartupProbe == nil {
 		t.Errorf("pods %+v", pod)
 	}
-	u.does(t, once...).silent(t).says(t, "Nothing to do")
+	u.does(t, once...).silent(t).says(t, "Wait until the pods of h-kim run")
 	u.ends(t, 1, append([]string{once[0], "--kind=statefulset"}, once[1:]...)...).silent(t).says(t, "h-kim already exists as a Job, so it cannot be deployed as a StatefulSet")
 	u.does(t, "delete", "h-kim", "-n", ns, "--yes").silent(t).says(t, "deleted Job h-kim", "deleted PodDisruptionBudget h-kim")
 	eventually(t, "nothing is left", func() error {
