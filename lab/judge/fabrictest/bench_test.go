@@ -42,6 +42,7 @@ func (s site) benches(t *testing.T, job, ns string) {
 	r := s.bench(t, job, "-n", ns, "--matrix", "--duration=3s")
 	from := slices.IndexFunc(r.Pods, func(p bench.Pod) bool { return p.Node == s.Machines[0].Spec.Config.Name })
 	s.saysWhatPerftestSays(t, job, ns, from, r.Pods[1-from].IP)
+	s.proves(t, perftest(), job, ns, from, r.Pods[1-from].IP)
 	found, said := s.doctorMeasures(t, job, ns, slow.Doctor.Check)
 	if err := slow.Heal(t.Context(), broken); err != nil {
 		t.Fatal(err)
