@@ -54,8 +54,8 @@ type WirePort struct {
 	Counters Fact[map[string]uint64] `json:"counters,omitzero"`
 	Sent     Fact[uint64]            `json:"sent,omitzero"`     // 4 * counters/port_xmit_data
 	Received Fact[uint64]            `json:"received,omitzero"` // 4 * counters/port_rcv_data
-	// InterfaceMTU is that of the port's interface where this is in another network namespace, that of a process with
-	// queue pairs: on a node the interfaces of pods.
+	// InterfaceMTU is the MTU of the port's interface if a process with queue pairs has it in another network
+	// namespace, as pods on a node do.
 	InterfaceMTU Fact[int] `json:"interfaceMTU,omitzero"`
 }
 

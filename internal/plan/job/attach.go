@@ -12,8 +12,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 )
 
-// networksAnnotation lists the attachments of a pod (k8snetworkplumbingwg multi-net-spec).
-const networksAnnotation = "k8s.v1.cni.cncf.io/networks"
+const networksAnnotation = cluster.NetworksAnnotation
 
 // attach lists the rails in the annotation and requests one device for each.
 func (p podShape) attach(template, main map[string]any) error {

@@ -1,9 +1,10 @@
 package namespace
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/railhead/railhead/internal/check"
@@ -14,18 +15,20 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// UndoKinds returns the lists that Undo reads. It needs the first three.
+// UndoKinds returns the lists that Undo reads.
 func UndoKinds() []cluster.Kind {
-	return []cluster.Kind{
-		cluster.Objects, cluster.NvidiaObjects, cluster.Pods,
-		cluster.Networks, cluster.SriovNetworks, cluster.Namespaces,
-	}
+	return append(undoNeeds(), cluster.Networks, cluster.SriovNetworks, cluster.Namespaces)
+}
+
+// undoNeeds returns the lists without which nothing is deleted.
+func undoNeeds() []cluster.Kind {
+	return []cluster.Kind{cluster.Objects, cluster.NvidiaObjects, cluster.Pods}
 }
 
 // Undo returns the plan that deletes what `setup namespace` created for a namespace. If pods use it, nothing may be
 // written and the plan is empty. The namespace itself stays, and so does what other namespaces may use.
 func Undo(s cluster.State, namespace string) (plan.Plan, []check.Finding) {
-	if unreadable := plan.Unreadable(s, UndoKinds()[:3]...); len(unreadable) > 0 {
+	if unreadable := plan.Unreadable(s, undoNeeds()...); len(unreadable) > 0 {
 		return plan.Plan{}, unreadable
 	}
 	var changes []plan.Change
@@ -102,13 +105,21 @@ func usersOf(s cluster.State, pool, namespace string, deleted []plan.Change) []s
 	return users
 }
 
-// namesPool reports whether the configuration of a network, a text or the spec with it, names a pool of addresses.
+// namesPool reports whether the configuration of a network, as JSON or decoded, has addresses of a pool of nv-ipam,
+// which takes several names with commas between them.
 func namesPool(config any, pool string) bool {
+	inside := func(value any) bool { return namesPool(value, pool) }
 	switch c := config.(type) {
 	case string:
-		return strings.Contains(c, strconv.Quote(pool))
+		var decoded any
+		return json.Unmarshal([]byte(c), &decoded) == nil && namesPool(decoded, pool)
 	case map[string]any:
-		return namesPool(c["ipam"], pool) || namesPool(c["config"], pool)
+		if names, _ := c["poolName"].(string); slices.Contains(strings.Split(names, ","), pool) {
+			return true
+		}
+		return slices.ContainsFunc(slices.Collect(maps.Values(c)), inside)
+	case []any:
+		return slices.ContainsFunc(c, inside)
 	}
 	return false
 }
@@ -135,7 +146,8 @@ func inUse(s cluster.State, namespace string, changes []plan.Change) []check.Fin
 			if c.Object.GetKind() == "ServiceAccount" {
 				return p.Namespace == namespace && c.Object.GetName() == p.ServiceAccount
 			}
-			return attaches(p, namespace, c.Object.GetName())
+			network := cluster.NetworkName{Namespace: namespace, Name: c.Object.GetName()}
+			return slices.Contains(p.NetworkNames(), network)
 		}
 		injected := p.Namespace == namespace && p.Annotations[workload.Injected] != ""
 		if !p.Finished() && (injected || slices.ContainsFunc(changes, deleted)) {
@@ -152,13 +164,4 @@ func inUse(s cluster.State, namespace string, changes []plan.Change) []check.Fin
 		Fix: check.ByUser("Delete them first.", "railhead delete JOB -n "+namespace,
 			"kubectl -n "+namespace+" get pods"),
 	}}
-}
-
-// attaches reports whether the annotation of a pod for Multus names an attachment of a namespace.
-func attaches(p cluster.Pod, namespace, name string) bool {
-	all := strings.FieldsFunc(p.Annotations["k8s.v1.cni.cncf.io/networks"], func(r rune) bool {
-		return strings.ContainsRune(" ,@\"{}[]:", r)
-	})
-	here := p.Namespace == namespace || slices.Contains(all, namespace) // as a field of JSON
-	return slices.Contains(all, namespace+"/"+name) || here && slices.Contains(all, name)
 }

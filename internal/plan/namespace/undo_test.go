@@ -136,6 +136,13 @@ func TestUndoNvidia(t *testing.T) {
 		"an attachment of a user": {func(s *cluster.State) {
 			s.Networks = []cluster.Network{{Namespace: "train", Name: "own", Config: `{"ipam":` + pool + "}"}}
 		}, kept, "IPPool train-rail0 stays: attachment train/own uses it."},
+		"an attachment with several pools": {func(s *cluster.State) {
+			both := `{"plugins":[{"type":"macvlan","ipam":{"type":"nv-ipam","poolName":"other,train-rail0"}}]}`
+			s.Networks = []cluster.Network{{Namespace: "eval", Name: "both", Config: both}}
+		}, kept, "IPPool train-rail0 stays: attachment eval/both uses it."},
+		"a network with the name of a pool": {func(s *cluster.State) {
+			s.Networks = []cluster.Network{{Namespace: "eval", Name: "x", Config: `{"name":"train-rail0","ipam":{"type":"dhcp"}}`}}
+		}, all, ""},
 		"networks unread": {func(s *cluster.State) { *s = plantest.Unread(*s, cluster.Networks) }, all[3:],
 			"IPPool train-rail0 stays: whether other networks use it could not be read."},
 		"a network of a user": {func(s *cluster.State) {

@@ -181,8 +181,8 @@ func lost(templates []cluster.Pod, p cluster.Pod) []string {
 // missingFields returns what Railhead added to a template and a pod does not have.
 func missingFields(t, p cluster.Pod) []string {
 	var missing []string
-	has := attached(p)
-	if slices.ContainsFunc(attached(t), func(n [2]string) bool { return !slices.Contains(has, n) }) {
+	has := p.NetworkNames()
+	if slices.ContainsFunc(t.NetworkNames(), func(n cluster.NetworkName) bool { return !slices.Contains(has, n) }) {
 		missing = append(missing, "annotation "+networksAnnotation)
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Requests)) {

@@ -1,11 +1,9 @@
 package cluster
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
@@ -13,7 +11,7 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
-const networksAnnotation = "k8s.v1.cni.cncf.io/networks"
+const networksAnnotation = cluster.NetworksAnnotation
 
 // podNetworks finds networks that do not exist and that Pending pods name, or the templates of workloads without pods.
 // Multus reports them in events only once a pod has a node, the network-resources-injector at once.
@@ -50,20 +48,20 @@ func podNetworks(v view) []check.Finding {
 // wrong.
 func (v view) wrongNetwork(p cluster.Pod) (why string, about []check.Ref) {
 	text := p.Annotations[networksAnnotation]
-	if asJSON(text) && json.Unmarshal([]byte(text), new([]map[string]any)) != nil {
+	if cluster.NetworksAsJSON(text) && json.Unmarshal([]byte(text), new([]map[string]any)) != nil {
 		return "has an annotation " + networksAnnotation + " that is no list in JSON", nil
 	}
-	for _, name := range attached(p) {
-		namespace := name[0]
+	for _, named := range p.NetworkNames() {
+		namespace, name := named.Namespace, named.Name
 		inNamespace := func(n cluster.Network) bool { return n.Namespace == namespace }
-		n, exists := v.Network(namespace, name[1])
-		ref := check.Ref{Kind: check.Attachment, Namespace: namespace, Name: name[1]}
+		n, exists := v.Network(namespace, name)
+		ref := check.Ref{Kind: check.Attachment, Namespace: namespace, Name: name}
 		switch {
 		case n.Broken != "":
 			return fmt.Sprintf("names network %s/%s, whose configuration cannot be read: %s",
-				namespace, name[1], words.Clip(n.Broken, 120)), []check.Ref{ref}
+				namespace, name, words.Clip(n.Broken, 120)), []check.Ref{ref}
 		case !exists && (namespace == v.options.Namespace || slices.ContainsFunc(v.Networks, inNamespace)):
-			why = fmt.Sprintf("names network %s, which namespace %s does not have", name[1], namespace)
+			why = fmt.Sprintf("names network %s, which namespace %s does not have", name, namespace)
 			return why, []check.Ref{ref}
 		}
 	}
@@ -79,35 +77,4 @@ func notAttached(subject check.Ref, p cluster.Pod, summary string, about []check
 			fmt.Sprintf("kubectl -n %s get network-attachment-definitions", p.Namespace),
 			"railhead setup namespace "+p.Namespace),
 	}
-}
-
-// asJSON reports whether Multus reads the annotation as JSON (multus-cni pkg/k8sclient parsePodNetworkAnnotation).
-func asJSON(annotation string) bool { return strings.ContainsAny(annotation, `[{"`) }
-
-// attached returns namespace and name of the networks that a pod names, in a list with commas or in JSON
-// (multi-net-spec 4.1).
-func attached(p cluster.Pod) [][2]string {
-	text := p.Annotations[networksAnnotation]
-	var all [][2]string
-	if asJSON(text) {
-		var selections []struct{ Name, Namespace string }
-		if json.Unmarshal([]byte(text), &selections) != nil {
-			return nil // podNetworks reports it
-		}
-		for _, n := range selections {
-			all = append(all, [2]string{cmp.Or(n.Namespace, p.Namespace), n.Name})
-		}
-		return all
-	}
-	for word := range strings.SplitSeq(text, ",") {
-		word, _, _ = strings.Cut(strings.TrimSpace(word), "@")
-		ns, name, qualified := strings.Cut(word, "/")
-		if !qualified {
-			ns, name = p.Namespace, word
-		}
-		if name != "" {
-			all = append(all, [2]string{ns, name})
-		}
-	}
-	return all
 }

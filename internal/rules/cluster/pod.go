@@ -19,8 +19,8 @@ func podResources(v view) []check.Finding {
 	for _, p := range detailed(v.State) {
 		var missing []string
 		var about []check.Ref
-		for _, name := range attached(p) {
-			n, known := v.Network(name[0], name[1])
+		for _, name := range p.NetworkNames() {
+			n, known := v.Network(name.Namespace, name.Name)
 			if known && n.Resource != "" && p.Requests[n.Resource] == 0 && !slices.Contains(missing, n.Resource) {
 				missing = append(missing, n.Resource)
 				attachment := check.Ref{Kind: check.Attachment, Namespace: n.Namespace, Name: n.Name}

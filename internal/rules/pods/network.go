@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -238,7 +239,7 @@ var sandboxes = []kind{
 
 // wrongAnnotation explains an annotation that Multus cannot read.
 func wrongAnnotation(t target, sym symptom) check.Finding {
-	const key = "k8s.v1.cni.cncf.io/networks"
+	const key = cluster.NetworksAnnotation
 	f := answer(NADMissing, annotations)(t, sym)
 	if value := t.pod.Annotations[key]; value != "" {
 		f.Evidence = []check.Evidence{{Source: "annotation " + key, Got: value}}
