@@ -101,7 +101,7 @@ func attributeRepeats(all []Connection) {
 }
 
 // judge tells what a pair does. peerless says that a machine of the job has no connection, and all machines were read:
-// an end without another end has lost it, unless it is new: the other may follow.
+// an end without another end has lost it, unless it is new or does not send yet: the other may follow.
 func (p pair) judge(peerless bool) Connection {
 	c := Connection{A: p.a, B: p.b}
 	alone := p.b.End == nil
@@ -110,7 +110,7 @@ func (p pair) judge(peerless bool) Connection {
 		c.State = PeerGone
 	case p.moves():
 		c.State = Moving
-	case alone && peerless && p.a.readings != nil:
+	case alone && peerless && p.a.readings != nil && p.a.Sends():
 		c.State = PeerGone
 	case alone || !together(p.a, p.b) || p.a.mayRepeat(p.b) || p.b.mayRepeat(p.a):
 		c.State = HalfSeen
@@ -186,6 +186,8 @@ func together(a, b Place) bool {
 // again.
 func drops(from, to Place) []Drop {
 	switch next := from.Next + from.Again; {
+	case !from.Sends():
+		return nil
 	case isOutstanding(next, to.Expected):
 		return []Drop{{From: from, To: to, Packets: advance(to.Expected, next)}}
 	case from.Again > 0:

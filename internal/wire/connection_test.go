@@ -108,6 +108,41 @@ func TestConnections(t *testing.T) {
 			[]Member{member("a", queuePair{number: 17, remote: 42, sent: still(0), expected: still(7), since: 1}), member("b")},
 			false, []verdict{{State: HalfSeen}},
 		},
+		"the receiver never sends, and has no number to send": {
+			[]Member{
+				member("a", queuePair{number: 17, remote: 42, sent: still(10), expected: still(last - 967804)}),
+				member("b", queuePair{number: 42, remote: 17, expected: still(10), state: host.StateRTR}),
+			}, false, []verdict{{State: Idle}},
+		},
+		"packets to a receiver that never sends are lost": {
+			[]Member{
+				member("a", queuePair{number: 17, remote: 17, sent: still(30), expected: still(last)}),
+				member("b", queuePair{number: 17, remote: 17, expected: still(10), state: host.StateRTR}),
+			}, false, []verdict{{State: Lost, ToB: 20}},
+		},
+		"two receivers that never send, of senders with the same numbers": {
+			[]Member{
+				member("a", queuePair{number: 17, remote: 17, sent: still(30), expected: still(last)}),
+				member("b", queuePair{number: 17, remote: 17, sent: still(900), expected: still(5)}),
+				member("c", queuePair{number: 17, remote: 17, expected: still(900), state: host.StateRTR}),
+				member("d", queuePair{number: 17, remote: 17, expected: still(20), state: host.StateRTR}),
+			}, false, []verdict{{State: Idle}, {State: Lost, ToB: 10}},
+		},
+		"receivers that never send, on the side with the lower number": {
+			[]Member{
+				member("a", queuePair{number: 17, remote: 42, expected: still(900), state: host.StateRTR}),
+				member("b", queuePair{number: 17, remote: 42, expected: still(20), state: host.StateRTR}),
+				member("c", queuePair{number: 42, remote: 17, sent: still(30), expected: still(last)}),
+				member("d", queuePair{number: 42, remote: 17, sent: still(900), expected: still(5)}),
+			}, false, []verdict{{State: Idle}, {State: Lost, ToB: 10}},
+		},
+		"neither end sends yet": {
+			[]Member{
+				member("a", queuePair{number: 17, remote: 42, expected: still(900), state: host.StateRTR}),
+				member("b", queuePair{number: 42, remote: 17, expected: still(20), state: host.StateRTR}),
+				member("c"),
+			}, false, []verdict{{State: HalfSeen}, {State: HalfSeen}},
+		},
 		"the peer may be on a machine that was not read": {
 			[]Member{member("a", queuePair{number: 17, remote: 42, sent: still(10), expected: still(7)})},
 			true, []verdict{{State: HalfSeen}},

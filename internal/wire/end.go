@@ -66,6 +66,10 @@ func (e End) Connected() bool { return e.Remote != 0 && e.State >= host.StateRTR
 // Broken reports whether the queue pair cannot carry data any more.
 func (e End) Broken() bool { return e.State == host.StateError || e.State == host.StateSQE }
 
+// Sends reports whether the queue pair can send. One that cannot has no number of a packet to send next: a program that
+// only receives stays in RTR, as ib_write_bw does.
+func (e End) Sends() bool { return e.State >= host.StateRTS }
+
 // sendsDatagrams reports whether the queue pair can send without a connection.
 func (e End) sendsDatagrams() bool {
 	return (e.Type == host.TypeUD || e.Type == host.TypeDriver) && e.State == host.StateRTS
@@ -140,9 +144,11 @@ func (e *End) compare(was host.QueuePair) {
 	}
 }
 
-// sameQueuePair reports whether a number still means the same queue pair: numbers are used again.
-func sameQueuePair(a, b host.QueuePair) bool {
-	return a.Remote == b.Remote && a.PID == b.PID && a.Type == b.Type && a.State >= host.StateRTR
+// sameQueuePair reports whether a number still means the same queue pair, for numbers are used again, and whether this
+// had the sequence numbers then that it counts from.
+func sameQueuePair(was, is host.QueuePair) bool {
+	counted := was.State >= host.StateRTS || was.State == host.StateRTR && is.State == host.StateRTR
+	return was.Remote == is.Remote && was.PID == is.PID && was.Type == is.Type && counted
 }
 
 func advance(from, to uint32) uint32 { return (to - from) & psnMask }

@@ -41,31 +41,12 @@ func paired(ends []Place, whole bool) []pair {
 
 // pairsOf pairs ends with the same two numbers. Ends that agree exactly are found first: they are at rest.
 func pairsOf(ends []Place, whole bool) []pair {
-	type numbers struct{ number, next, expected uint32 }
-	waiting := map[numbers][]int{}
-	var all []pair
-	used := make([]bool, len(ends))
-	for i, e := range ends {
-		if e.Number == e.Remote && e.Next == e.Expected { // of its own device, such as NCCL's for flushing
-			all, used[i] = append(all, pair{a: e, b: e}), true
-			continue
-		}
-		other := numbers{e.Remote, e.Expected, e.Next}
-		if others := waiting[other]; len(others) > 0 {
-			all = append(all, pair{a: ends[others[0]], b: e})
-			waiting[other], used[others[0]], used[i] = others[1:], true, true
-			continue
-		}
-		own := numbers{e.Number, e.Next, e.Expected}
-		waiting[own] = append(waiting[own], i)
-	}
+	all, left := agreeing(ends)
 	var still, rest []Place
-	for i, e := range ends {
-		switch {
-		case used[i]:
-		case e.Moved() || e.readings == nil:
+	for _, e := range left {
+		if e.Moved() || e.readings == nil {
 			rest = append(rest, e)
-		default:
+		} else {
 			still = append(still, e)
 		}
 	}
@@ -81,30 +62,119 @@ func pairsOf(ends []Place, whole bool) []pair {
 	return all
 }
 
+// numbers are what an end has, or what its other end has to have.
+type numbers struct{ number, next, expected uint32 }
+
+// anyPSN stands for the next number of an end that does not send, and for what its other end expects.
+const anyPSN = psnMask + 1
+
+// own returns the numbers under which the other end finds this one.
+func (e End) own() []numbers {
+	if !e.Sends() {
+		return []numbers{{e.Number, anyPSN, e.Expected}}
+	}
+	return []numbers{{e.Number, e.Next, e.Expected}, {e.Number, e.Next, anyPSN}}
+}
+
+// others returns the numbers that the other end of this one may have.
+func (e End) others() []numbers {
+	if !e.Sends() {
+		return []numbers{{e.Remote, e.Expected, anyPSN}}
+	}
+	return []numbers{{e.Remote, e.Expected, e.Next}, {e.Remote, anyPSN, e.Next}}
+}
+
+// agreeing pairs the ends that have each other's sequence numbers.
+func agreeing(ends []Place) (pairs []pair, left []Place) {
+	waiting := map[numbers][]int{}
+	used := make([]bool, len(ends))
+	other := func(e Place) (int, bool) {
+		for _, at := range e.others() {
+			for len(waiting[at]) > 0 {
+				k := waiting[at][0]
+				if waiting[at] = waiting[at][1:]; !used[k] {
+					return k, true
+				}
+			}
+		}
+		return 0, false
+	}
+	for i, e := range ends {
+		if e.Number == e.Remote && e.Next == e.Expected { // of its own device, such as NCCL's for flushing
+			pairs, used[i] = append(pairs, pair{a: e, b: e}), true
+			continue
+		}
+		if k, found := other(e); found {
+			pairs, used[k], used[i] = append(pairs, pair{a: ends[k], b: e}), true, true
+			continue
+		}
+		for _, at := range e.own() {
+			waiting[at] = append(waiting[at], i)
+		}
+	}
+	for i, e := range ends {
+		if !used[i] {
+			left = append(left, e)
+		}
+	}
+	return pairs, left
+}
+
 // nearest pairs ends in the order of their sequence numbers, where they are not further apart than most.
-func nearest(ends []Place, most uint32) (pairs []pair, left []Place) {
-	var a, b []Place
+func nearest(ends []Place, most uint32) ([]pair, []Place) {
+	a, b := sides(ends)
+	forth, a, b := inOrder(a, b, most)
+	back, b, a := inOrder(b, a, most)
+	return slices.Concat(forth, back), slices.Concat(a, b)
+}
+
+// sides separates ends that may belong together, by the lower number. Of ends with two equal numbers, those that only
+// receive are on the second side.
+func sides(ends []Place) (a, b []Place) {
+	var equal []Place
 	for _, e := range ends {
-		if e.Number < e.Remote || e.Number == e.Remote && len(a) <= len(b) {
+		switch {
+		case e.Number < e.Remote:
+			a = append(a, e)
+		case e.Number > e.Remote || !e.Sends():
+			b = append(b, e)
+		default:
+			equal = append(equal, e)
+		}
+	}
+	for _, e := range equal {
+		if len(a) <= len(b) {
 			a = append(a, e)
 		} else {
 			b = append(b, e)
 		}
 	}
-	slices.SortStableFunc(a, func(x, y Place) int { return cmp.Compare(x.Next, y.Next) })
-	slices.SortStableFunc(b, func(x, y Place) int { return cmp.Compare(x.Expected, y.Expected) })
-	for len(a) > 0 && len(b) > 0 {
-		switch {
-		case apart(a[0].Next, b[0].Expected) <= most && apart(b[0].Next, a[0].Expected) <= most:
-			pairs = append(pairs, pair{a: a[0], b: b[0]})
-			a, b = a[1:], b[1:]
-		case a[0].Next < b[0].Expected:
-			left, a = append(left, a[0]), a[1:]
-		default:
-			left, b = append(left, b[0]), b[1:]
+	return a, b
+}
+
+// inOrder pairs the ends that send with their other ends, and returns those that are left of both.
+func inOrder(from, to []Place, most uint32) (pairs []pair, fromLeft, toLeft []Place) {
+	for _, e := range from {
+		if !e.Sends() {
+			fromLeft = append(fromLeft, e)
 		}
 	}
-	return pairs, slices.Concat(left, a, b)
+	from = slices.DeleteFunc(slices.Clone(from), func(e Place) bool { return !e.Sends() })
+	slices.SortStableFunc(from, func(x, y Place) int { return cmp.Compare(x.Next, y.Next) })
+	slices.SortStableFunc(to, func(x, y Place) int { return cmp.Compare(x.Expected, y.Expected) })
+	for len(from) > 0 && len(to) > 0 {
+		a, b := from[0], to[0]
+		switch {
+		case apart(a.Next, b.Expected) <= most && (!b.Sends() || apart(b.Next, a.Expected) <= most):
+			pairs = append(pairs, pair{a: a, b: b})
+			from, to = from[1:], to[1:]
+		case a.Next < b.Expected:
+			fromLeft, from = append(fromLeft, a), from[1:]
+		default:
+			toLeft, to = append(toLeft, b), to[1:]
+		}
+	}
+	return pairs, append(fromLeft, from...), append(toLeft, to...)
 }
 
 // apart returns the distance of two sequence numbers.

@@ -67,6 +67,15 @@ func TestReusedNumber(t *testing.T) {
 	}
 }
 
+// TestNewSender: a queue pair has no number of a packet to send before it may send.
+func TestNewSender(t *testing.T) {
+	m := machine(queuePair{number: 17, remote: 42, sent: [2]uint32{0, 9_000_000}, pid: 7})
+	m.Before.Devices[0].QueuePairs.Value[0].State = host.StateRTR
+	if e := m.Ends()[0]; e.readings != nil || e.Moved() {
+		t.Errorf("%+v", e)
+	}
+}
+
 func TestUsages(t *testing.T) {
 	m := machine(
 		queuePair{number: 1, remote: 11, sent: [2]uint32{0, 250000}, expected: [2]uint32{0, 10}, pid: 7},

@@ -73,7 +73,7 @@ func (s site) podFault(t *testing.T, ns string, x fault.Fault, v *vm.VM, before 
 		t.Errorf("namespace %s: %v", x.Namespace, err)
 	}
 	s.returns(t, m)
-	s.calm(t, before, "-n", x.Namespace)
+	s.calm(t, before, "--cluster")
 	row.healed = true
 }
 
