@@ -16,6 +16,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
+	"github.com/railhead/railhead/internal/report/help"
 )
 
 // Main runs a command line and returns the exit code. program is the path of the program; messages of kubectl-railhead
@@ -115,7 +116,7 @@ not be read; 130 interrupted. Commands with other codes list them in their help.
 		f.Hidden = shown[f.Name] == ""
 		f.Usage = cmp.Or(shown[f.Name], f.Usage)
 	})
-	a.fitHelp(root)
+	help.Fit(root, a.Width)
 	root.AddCommand(newInventory(a), newSetup(a), newDeploy(a), newInject(a), newLaunch(a), newStatus(a), newLogs(a),
 		newRestart(a), newExplain(a), newDelete(a), newDoctor(a), newExplainCheck(a), newReport(a), newBench(a),
 		newWebhook(a), newWire(a), newMCP(a))

@@ -26,7 +26,7 @@ type Program struct {
 	CheckLog func(name string) error
 }
 
-// Result is what a command line printed, and how it ended.
+// Result has the output of a command line, and how it ended.
 type Result struct {
 	Out, Err string
 	Code     exit.Code

@@ -1,6 +1,10 @@
 package nccllog
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/railhead/railhead/internal/nccllog/prefix"
+)
 
 // farthestArrow bounds the bytes from the first word to the arrow.
 const farthestArrow = 60
@@ -30,8 +34,8 @@ func (p *Parser) knownChannel(at Place, line []byte, text int, w *way) bool {
 		p.seq++
 	} else {
 		first := text - len(infoWords)
-		s := sourceOf(line[:first])
-		if len(s.host) == 0 || segment(head, 0) != first || // torn
+		s := prefix.SourceOf(line[:first])
+		if len(s.Host) == 0 || segment(head, 0) != first || // torn
 			head[0] == '{' || bytes.IndexByte(head, '\\') >= 0 { // in JSON, or with escaped line ends
 			return false
 		}

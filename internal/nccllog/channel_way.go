@@ -1,6 +1,10 @@
 package nccllog
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/railhead/railhead/internal/nccllog/prefix"
+)
 
 // way is the end of a channel's line, after the ranks: "[send] via NET/IB/0(3)/GDRDMA(PCI)/Shared".
 type way struct {
@@ -34,12 +38,12 @@ func wayOf(text []byte) way {
 // net reads name/device[(rank)][/GDRDMA[(PCI)]][/Shared]. The rank is that of another GPU (PXN).
 func (w *way) net(text []byte) {
 	name, rest, _ := bytes.Cut(text, []byte("/"))
-	if len(name) > 40 || !isName(name) || len(rest) == 0 || !isDigit(rest[0]) {
+	if len(name) > 40 || !isName(name) || len(rest) == 0 || !prefix.IsDigit(rest[0]) {
 		return
 	}
 	w.network = name
 	i := 0
-	for ; i < min(len(rest), 5) && isDigit(rest[i]); i++ {
+	for ; i < min(len(rest), 5) && prefix.IsDigit(rest[i]); i++ {
 		w.device = w.device*10 + int(rest[i]-'0')
 	}
 	rest = rest[i:]

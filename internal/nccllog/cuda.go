@@ -3,6 +3,8 @@ package nccllog
 import (
 	"slices"
 	"strings"
+
+	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
 // readCUDA reads "Cuda failure 2 'out of memory'" and "HIP failure 'invalid argument'"; up to 2.19 there is no number.
@@ -11,7 +13,7 @@ func readCUDA(e *Event, text, where string) bool {
 	text = text[max(strings.Index(low, "cuda failure"), strings.Index(low, "hip failure")):]
 	e.Name = between(text, "'", "'")
 	for _, word := range strings.Fields(strings.NewReplacer(":", " ", "'", " ").Replace(text)) {
-		if n, ok := whole([]byte(word)); ok {
+		if n, ok := prefix.Whole([]byte(word)); ok {
 			e.Code = n
 			break
 		}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
 // frameworkEvent returns the event of a line that another program wrote.
@@ -43,7 +45,7 @@ type repetition struct {
 
 // repeated reads NCCL's last warning, which PyTorch prints again.
 func (p *Parser) repeated(at Place, line []byte, text string) (Event, bool) {
-	label, _ := labelOf(line)
+	label, _ := prefix.LabelOf(line)
 	key := cmp.Or(string(label), at.File)
 	if _, after, ok := strings.Cut(text, "Last error:"); ok {
 		p.expectWarning(key, true)
@@ -243,7 +245,7 @@ func readGlooInterface(e *Event, text, _ string) bool {
 func isNotice(text string) bool {
 	head := text[:min(len(text), 60)]
 	for i := range max(len(head)-3, 0) {
-		if (head[i] == 'W' || head[i] == 'I') && isDigit(head[i+1]) && isDigit(head[i+2]) && isDigit(head[i+3]) &&
+		if (head[i] == 'W' || head[i] == 'I') && prefix.IsDigit(head[i+1]) && prefix.IsDigit(head[i+2]) && prefix.IsDigit(head[i+3]) &&
 			(i == 0 || strings.IndexByte("[ :", head[i-1]) >= 0) {
 			return true
 		}

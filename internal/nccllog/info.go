@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
 // notices reads the lines of level INFO, and keeps events.
@@ -105,7 +107,7 @@ func (p *notices) trail(r *rank, l *logLine) {
 
 // isPlace reports whether a text has the form of a line in a source: "transport/net.cc:1134".
 func isPlace(text []byte) bool {
-	return len(text) >= 4 && len(text) <= 60 && isDigit(text[len(text)-1]) && bytes.IndexByte(text, ' ') < 0 &&
+	return len(text) >= 4 && len(text) <= 60 && prefix.IsDigit(text[len(text)-1]) && bytes.IndexByte(text, ' ') < 0 &&
 		bytes.IndexByte(text, ':') >= 0 && bytes.IndexByte(text, '.') >= 0
 }
 
@@ -185,7 +187,7 @@ func nameAt(text []byte) []byte {
 }
 
 // inName reports whether the name of a network may have the byte: names are shown to users.
-func inName(c byte) bool { return isHost(c) || c == ' ' || c == '+' }
+func inName(c byte) bool { return prefix.IsHost(c) || c == ' ' || c == '+' }
 
 func isName(text []byte) bool {
 	for _, c := range text {
@@ -214,7 +216,7 @@ func (p *notices) infoPlugin(r *rank, l *logLine) {
 // plugin keeps the name of a network plugin.
 func (p *notices) plugin(r *rank, name []byte) {
 	const most = 6
-	if isName(name) && !isDigit(name[0]) && len(name) <= 60 && len(r.Plugins) < most &&
+	if isName(name) && !prefix.IsDigit(name[0]) && len(name) <= 60 && len(r.Plugins) < most &&
 		!slices.Contains(r.Plugins, string(name)) {
 		r.Plugins = append(r.Plugins, p.word(name))
 	}
@@ -239,7 +241,7 @@ func (p *vocabulary) version(text []byte) string {
 		return ""
 	}
 	end := 0
-	for end < min(len(text), 32) && (isHost(text[end]) || text[end] == '+') {
+	for end < min(len(text), 32) && (prefix.IsHost(text[end]) || text[end] == '+') {
 		end++
 	}
 	return p.word(text[:end])
@@ -288,7 +290,7 @@ func (p *notices) keep(r *rank, e Event) int {
 			e.Number = r.Number
 		}
 	}
-	e.Time = timeOf(e.Text)
+	e.Time = prefix.TimeOf(e.Text)
 	p.events = append(p.events, e)
 	return len(p.events) - 1
 }
@@ -300,7 +302,7 @@ func begins(text []byte, words string) bool {
 
 // leading returns the number at the beginning of a text, of at most nine digits, and how many digits it has.
 func leading(text []byte) (value, digits int) {
-	for digits < min(len(text), 9) && isDigit(text[digits]) {
+	for digits < min(len(text), 9) && prefix.IsDigit(text[digits]) {
 		value = value*10 + int(text[digits]-'0')
 		digits++
 	}

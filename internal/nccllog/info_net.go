@@ -3,6 +3,8 @@ package nccllog
 import (
 	"bytes"
 	"slices"
+
+	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
 func (p *notices) infoN(r *rank, l *logLine) {
@@ -37,7 +39,7 @@ func (p *notices) variable(r *rank, l *logLine) {
 	if ok {
 		// A dot ends a number, and people write remarks after it.
 		head, _, dotted := bytes.Cut(bytes.TrimSpace(value), []byte("."))
-		if _, isNumber := whole(bytes.TrimPrefix(head, []byte("-"))); dotted && isNumber {
+		if _, isNumber := prefix.Whole(bytes.TrimPrefix(head, []byte("-"))); dotted && isNumber {
 			value = head
 		}
 	} else if value, ok = bytes.CutPrefix(rest, []byte("to ")); !ok {
@@ -175,7 +177,7 @@ func (p *vocabulary) hcas(text []byte) deviceList {
 			break
 		}
 		rest = bytes.TrimLeft(after, " ")
-		index, isNumber := whole(digits)
+		index, isNumber := prefix.Whole(digits)
 		if begins(rest, "={") {
 			outer = index
 			continue

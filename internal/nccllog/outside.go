@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
 // outside reads a line of another program: PyTorch, a launcher, a scheduler, the kernel, nccl-tests.
@@ -27,7 +29,7 @@ func (p *Parser) outside(at Place, line []byte) {
 		return
 	}
 	e.Quote = quoteOf(at, line)
-	label, number := labelOf(line)
+	label, number := prefix.LabelOf(line)
 	if e.Number < 0 {
 		e.Number = number
 	}
@@ -73,7 +75,7 @@ func (p *Parser) versionLine(at Place, line []byte, text string) {
 		return
 	}
 	p.plainVersion = cmp.Or(p.plainVersion, v)
-	if label, _ := labelOf(line); label != nil {
+	if label, _ := prefix.LabelOf(line); label != nil {
 		if r := p.byLabel[at.File+string(label)]; r != nil {
 			r.Version = cmp.Or(r.Version, v)
 		}
@@ -172,7 +174,7 @@ func (p *Parser) assignments(at Quote, text string) {
 			return
 		}
 		end := i
-		for end < len(rest) && (rest[end] >= 'A' && rest[end] <= 'Z' || isDigit(rest[end]) || rest[end] == '_') {
+		for end < len(rest) && (rest[end] >= 'A' && rest[end] <= 'Z' || prefix.IsDigit(rest[end]) || rest[end] == '_') {
 			end++
 		}
 		name := rest[i:end]
@@ -244,14 +246,14 @@ func (p *Parser) old(at Place, line []byte) bool {
 		if i < 2 || line[i-1] != ' ' {
 			continue
 		}
-		s := sourceOf(line[:i])
-		if len(s.host) > 0 {
+		s := prefix.SourceOf(line[:i])
+		if len(s.Host) > 0 {
 			p.readSegment(at, line, line[:i], line[i:], false)
 			return true
 		}
-		if level == "WARN " && hasAny(string(s.where), ".cu:", ".cc:", ".h:") {
+		if level == "WARN " && hasAny(string(s.Where), ".cu:", ".cc:", ".h:") {
 			if r := p.labelled(at, line); r != nil {
-				p.warn(r, &logLine{at, line, line[i+len(level):], s.where})
+				p.warn(r, &logLine{at, line, line[i+len(level):], s.Where})
 			}
 			return true
 		}

@@ -3,6 +3,8 @@ package nccllog
 import (
 	"bytes"
 	"strings"
+
+	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
 // Limits of what is kept. A job of 4,096 ranks stays below all of them.
@@ -96,13 +98,13 @@ func segment(line []byte, from int) int {
 // readSegment reads the level and the text that one process wrote, and returns its rank, or nil. Torn: another process
 // had begun the line.
 func (p *Parser) readSegment(at Place, line, before, text []byte, torn bool) *rank {
-	s := sourceOf(before)
+	s := prefix.SourceOf(before)
 	r := p.rankOf(s, at, line, torn)
 	if r == nil {
 		return nil
 	}
 	r.Last = p.seq
-	l := &logLine{at, line, text[5:], s.where}
+	l := &logLine{at, line, text[5:], s.Where}
 	switch {
 	case begins(text, "INFO"):
 		p.info(r, l)

@@ -42,31 +42,6 @@ func FuzzLog(f *testing.F) {
 	})
 }
 
-func FuzzSource(f *testing.F) {
-	for _, s := range []string{"node:1:2 [3] ", "[1,0]<stdout>:n:1:2 [-1] x.cc:1 ", "a:1 [0] int f(x*, y):46 ",
-		"[2026-01-02 03:04:05] a:1:2 [0] x.cc:1 (f) "} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, before string) {
-		s := sourceOf([]byte(before))
-		if len(s.host) > 0 && (s.pid < 0 || strings.ContainsAny(string(s.host), " :[]")) {
-			t.Errorf("%q: %+v", before, s)
-		}
-	})
-}
-
-func FuzzLabel(f *testing.F) {
-	for _, s := range []string{"[1,0]<stdout>:x", "[rank3]: x", " 3: x", "pod-0: x", "(W pid=1, ip=2) x",
-		"[pod/a/b] x"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, line string) {
-		if label, number := labelOf([]byte(line)); number < -1 || !strings.Contains(line, string(label)) {
-			t.Errorf("%q: label %q, number %d", line, label, number)
-		}
-	})
-}
-
 func FuzzCompletion(f *testing.F) {
 	f.Add("NET/IB: Got completion from peer 10.0.0.5<33> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=1 " +
 		"vendor_err=129 req_type=Send localGid a remoteGidsb hca c")

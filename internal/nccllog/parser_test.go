@@ -368,23 +368,6 @@ func TestParserBounded(t *testing.T) {
 	}
 }
 
-func TestTimes(t *testing.T) {
-	for line, want := range map[string]string{
-		"[2026-03-02 10:00:05] a:1:1 [0] x": "2026-03-02 10:00:05", "[rank0]:[E302 x": "",
-		"[rank0]:[E1218 20:27:21.426415540 ProcessGroupNCCL.cpp:629] x": "0000-12-18 20:27:21.42641554",
-		"2026-03-02T10:00:05.5Z worker x":                               "2026-03-02 10:00:05.5",
-		"2026-03-02 10:00:05,250 INFO":                                  "2026-03-02 10:00:05.25",
-	} {
-		got := ""
-		if tm := timeOf(line); !tm.IsZero() {
-			got = tm.Format("2006-01-02 15:04:05.999999999")
-		}
-		if got != want {
-			t.Errorf("%s: want %q, got %q", line, want, got)
-		}
-	}
-}
-
 func TestSeen(t *testing.T) {
 	for line, want := range map[string]bool{
 		"a:1:1 [0] NCCL INFO cudaDriverVersion 12090":                           true,

@@ -192,7 +192,7 @@ func (d *progress) number(b *block, s *span) int {
 func (d *progress) line(b *block, s *span) []byte {
 	line := b.data[s.from:s.to]
 	if s.dirty {
-		d.clean = cleaned(d.clean[:0], line)
+		d.clean = lines.Clean(d.clean[:0], line)
 		return d.clean
 	}
 	return line

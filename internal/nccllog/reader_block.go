@@ -230,6 +230,6 @@ func (b *block) add(from, to, line int, k why) {
 		to:    int32(from + len(part)),
 		line:  int32(line),
 		why:   k,
-		dirty: bytes.IndexByte(part, escape) >= 0 || bytes.IndexByte(part, 0) >= 0,
+		dirty: bytes.IndexByte(part, lines.Escape) >= 0 || bytes.IndexByte(part, 0) >= 0,
 	})
 }

@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+
+	"github.com/railhead/railhead/internal/lines"
+	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
 // escapes undoes the escapes of programs that print the representation of a text (JSON, Python's repr).
@@ -27,7 +30,7 @@ func (p *Parser) Line(at Place, line []byte) {
 		return
 	}
 	for text := range strings.SplitSeq(text, "\n") {
-		p.line(at, cleaned(nil, []byte(text)))
+		p.line(at, lines.Clean(nil, []byte(text)))
 	}
 }
 
@@ -88,15 +91,15 @@ var (
 // the text if the host has other output in front of it.
 func recordStart(text []byte) int {
 	const longest = 160
-	s := sourceOf(text)
-	head := s.before[max(len(s.before)-longest, 0):]
-	if len(s.host) == 0 || len(head) > 0 && bytes.IndexByte([]byte(" :])>"), head[len(head)-1]) < 0 {
+	s := prefix.SourceOf(text)
+	head := s.Before[max(len(s.Before)-longest, 0):]
+	if len(s.Host) == 0 || len(head) > 0 && bytes.IndexByte([]byte(" :])>"), head[len(head)-1]) < 0 {
 		return len(text)
 	}
 	if label := endingPrefixes.FindIndex(head); label != nil {
-		return len(s.before) - len(head) + label[0]
+		return len(s.Before) - len(head) + label[0]
 	}
-	return len(s.before)
+	return len(s.Before)
 }
 
 // foreign reads text of other programs that stands between records of a line without line ends.

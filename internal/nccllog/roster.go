@@ -1,6 +1,10 @@
 package nccllog
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/railhead/railhead/internal/nccllog/prefix"
+)
 
 // roster finds the rank that wrote a line.
 type roster struct {
@@ -42,38 +46,38 @@ type rank struct {
 }
 
 // rankOf returns the rank that wrote a line, or nil if there are too many.
-func (p *roster) rankOf(s source, at Place, line []byte, torn bool) *rank {
-	if len(s.host) == 0 {
+func (p *roster) rankOf(s prefix.Source, at Place, line []byte, torn bool) *rank {
+	if len(s.Host) == 0 {
 		return p.labelled(at, line)
 	}
-	recent := &p.recent[uint(s.pid*8+s.device)%uint(len(p.recent))]
-	if recent.pid == s.pid && recent.device == s.device && recent.host == string(s.host) {
+	recent := &p.recent[uint(s.PID*8+s.Device)%uint(len(p.recent))]
+	if recent.pid == s.PID && recent.device == s.Device && recent.host == string(s.Host) {
 		return recent.rank
 	}
 	r := p.find(s, at, line, torn)
-	if r != nil && r.Host == string(s.host) {
-		*recent = writer{r.Host, s.pid, s.device, r}
+	if r != nil && r.Host == string(s.Host) {
+		*recent = writer{r.Host, s.PID, s.Device, r}
 	}
 	return r
 }
 
 // find is rankOf without the cache.
-func (p *roster) find(s source, at Place, line []byte, torn bool) *rank {
-	host, known := p.hosts[string(s.host)]
+func (p *roster) find(s prefix.Source, at Place, line []byte, torn bool) *rank {
+	host, known := p.hosts[string(s.Host)]
 	if !known && torn {
-		host, known = p.hostWithin(s.host)
+		host, known = p.hostWithin(s.Host)
 	}
 	if !known {
-		host = string(s.host)
+		host = string(s.Host)
 	}
-	key, seat := process{host, s.pid, s.device}, process{"", s.pid, s.device}
+	key, seat := process{host, s.PID, s.Device}, process{"", s.PID, s.Device}
 	if r := p.byProcess[key]; r != nil {
 		return r
 	}
-	if r := p.glued(key, p.bySeat[seat], len(s.before) == 0); r != nil {
+	if r := p.glued(key, p.bySeat[seat], len(s.Before) == 0); r != nil {
 		return r
 	}
-	r := p.add(Rank{Host: host, PID: s.pid, Device: s.device, Glued: torn && !known, File: at.File}, at.Line)
+	r := p.add(Rank{Host: host, PID: s.PID, Device: s.Device, Glued: torn && !known, File: at.File}, at.Line)
 	if r == nil {
 		return nil
 	}
@@ -81,7 +85,7 @@ func (p *roster) find(s source, at Place, line []byte, torn bool) *rank {
 		p.hosts[host] = host
 	}
 	p.byProcess[key], p.bySeat[seat] = r, r
-	if label, number := labelOf(line); label != nil {
+	if label, number := prefix.LabelOf(line); label != nil {
 		r.Number = number
 		if key := at.File + string(label); p.byLabel[key] == nil {
 			p.byLabel[key] = r
@@ -121,7 +125,7 @@ func (p *roster) hostWithin(name []byte) (string, bool) {
 
 // labelled returns the rank of a line that names no process, by the launcher's prefix or by its file.
 func (p *roster) labelled(at Place, line []byte) *rank {
-	label, number := labelOf(line)
+	label, number := prefix.LabelOf(line)
 	key := at.File + string(label)
 	if r := p.byLabel[key]; r != nil {
 		return r

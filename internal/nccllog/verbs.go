@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
 // readCompletion reads a bad completion in the forms of 2.4 to 2.30:
@@ -82,7 +84,7 @@ func readAsync(e *Event, text, _ string) bool {
 	}
 	for word := range strings.FieldsSeq(head) {
 		device, port, _ := strings.Cut(word, ":")
-		if _, isNumber := whole([]byte(port)); isNumber && device != "" {
+		if _, isNumber := prefix.Whole([]byte(port)); isNumber && device != "" {
 			a.Device = word
 		}
 	}
@@ -104,7 +106,7 @@ func readAsync(e *Event, text, _ string) bool {
 func verbsOf(text string) *Verbs {
 	i := strings.Index(text, "ibv_")
 	end := i
-	for end < len(text) && isHost(text[end]) && text[end] != '.' && text[end] != '-' {
+	for end < len(text) && prefix.IsHost(text[end]) && text[end] != '.' && text[end] != '-' {
 		end++
 	}
 	_, rest, ok := strings.Cut(text[end:], "fail")
@@ -141,7 +143,7 @@ func (v *Verbs) readError(said string) {
 	said, number, _ := strings.Cut(said, " errno ")
 	v.Errno, _ = strconv.Atoi(wordAfter(number, ""))
 	first, others, _ := strings.Cut(said, " ")
-	if n, ok := whole([]byte(first)); ok && !old {
+	if n, ok := prefix.Whole([]byte(first)); ok && !old {
 		v.Errno, said, v.Wide = n, others, true
 	}
 	if number, ok := strings.CutPrefix(said, "Unknown error "); ok {

@@ -1,6 +1,10 @@
 package nccllog
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/railhead/railhead/internal/nccllog/prefix"
+)
 
 // pending is a warning that may continue in the next lines: people and logs wrap long ones.
 type pending struct {
@@ -20,7 +24,7 @@ func (p *Parser) warn(r *rank, l *logLine) {
 	r.warned = true
 	i := p.keep(r, e)
 	if lines := continuation(e, text); lines > 0 && i >= 0 {
-		label, _ := labelOf(l.line)
+		label, _ := prefix.LabelOf(l.line)
 		p.open = pending{event: i, text: text, where: where, label: string(label), lines: lines}
 	}
 }
@@ -138,7 +142,7 @@ func readNVLSSource(_ *Event, _, where string) bool { return isSource(where, "nv
 // isSource reports whether a place is in the source file.
 func isSource(where, file string) bool {
 	i := strings.Index(where, file+":")
-	return i == 0 || i > 0 && !isHost(where[i-1])
+	return i == 0 || i > 0 && !prefix.IsHost(where[i-1])
 }
 
 // between returns the text between two words, or "".

@@ -1,4 +1,5 @@
-package cli
+// Package help lays out the help texts of commands for a terminal.
+package help
 
 import (
 	"cmp"
@@ -10,13 +11,13 @@ import (
 
 // Columns of a help text. A wider one is not easier to read, and a narrower one breaks examples in any case.
 const (
-	narrowestHelp = 60
-	widestHelp    = 120
+	narrowest = 60
+	widest    = 120
 )
 
-// fitHelp makes the help of all commands as wide as the terminal.
-func (s Streams) fitHelp(root *cobra.Command) {
-	width := min(max(cmp.Or(s.Width, widestHelp), narrowestHelp), widestHelp)
+// Fit makes the help of all commands as wide as a terminal of so many columns; 0: unknown.
+func Fit(root *cobra.Command, columns int) {
+	width := min(max(cmp.Or(columns, widest), narrowest), widest)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages",
 		".FlagUsagesWrapped "+strconv.Itoa(width)))
 	show := root.HelpFunc()

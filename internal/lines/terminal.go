@@ -1,12 +1,12 @@
-package nccllog
+package lines
 
 import "bytes"
 
-// escape begins the control sequences of terminals.
-const escape = 0x1b
+// Escape begins the control sequences of terminals.
+const Escape = 0x1b
 
-// cleaned appends the text without escape sequences of terminals and without NUL bytes.
-func cleaned(to, text []byte) []byte {
+// Clean appends the text without escape sequences of terminals and without NUL bytes.
+func Clean(to, text []byte) []byte {
 	for len(text) > 0 {
 		i := bytes.IndexAny(text, "\x1b\x00")
 		if i < 0 {
@@ -61,7 +61,7 @@ func stringSequence(text []byte) int {
 	switch {
 	case i < 0:
 		return 2
-	case text[2+i] == escape:
+	case text[2+i] == Escape:
 		return min(i+4, len(text))
 	}
 	return i + 3

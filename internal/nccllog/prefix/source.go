@@ -1,52 +1,52 @@
-package nccllog
+package prefix
 
 import "bytes"
 
-// source is the process that wrote a line, as it stands in front of NCCL's text: host:pid:tid [device]. NCCL cuts the
+// Source is the process that wrote a line, as it stands in front of NCCL's text: host:pid:tid [device]. NCCL cuts the
 // host at its first dot (src/debug.cc).
-type source struct {
-	host   []byte // empty if the line names no process
-	pid    int
-	device int
-	before []byte // text before the host: launcher's prefixes, a time
-	where  []byte // text after the bracket: file.cc:123, and from 2.30 on (function)
+type Source struct {
+	Host   []byte // empty if the line names no process
+	PID    int
+	Device int
+	Before []byte // text before the host: launcher's prefixes, a time
+	Where  []byte // text after the bracket: file.cc:123, and from 2.30 on (function)
 }
 
-// sourceOf reads the prefix of "NCCL INFO" and "NCCL WARN".
-func sourceOf(before []byte) source {
+// SourceOf reads the prefix of "NCCL INFO" and "NCCL WARN".
+func SourceOf(before []byte) Source {
 	end := len(before) - 2
 	if end < 0 || before[end] != ']' { // level INFO has nothing after the bracket
 		end = bytes.LastIndex(before, []byte("] "))
 	}
 	if end < 0 {
-		return source{where: bytes.TrimSpace(before)}
+		return Source{Where: bytes.TrimSpace(before)}
 	}
 	s := processBefore(before, end)
-	s.where = bytes.TrimSpace(before[end+2:])
+	s.Where = bytes.TrimSpace(before[end+2:])
 	return s
 }
 
 // processBefore reads "host:pid:tid [device", which ends at the index of the bracket.
-func processBefore(text []byte, bracket int) source {
+func processBefore(text []byte, bracket int) Source {
 	open, device, ok := deviceBefore(text, bracket)
 	if !ok {
-		return source{}
+		return Source{}
 	}
 	at, pid, ok := numberBefore(text, open-1)
 	if !ok || at < 0 || text[at] != ':' {
-		return source{}
+		return Source{}
 	}
 	if colon, first, ok := numberBefore(text, at); ok && colon >= 0 && text[colon] == ':' && first > 0 {
 		at, pid = colon, first // the last number was that of the thread
 	}
 	from := at
-	for from > 0 && isHost(text[from-1]) {
+	for from > 0 && IsHost(text[from-1]) {
 		from--
 	}
 	if at-from > 64 {
-		return source{}
+		return Source{}
 	}
-	return source{host: text[from:at], pid: pid, device: device, before: text[:from]}
+	return Source{Host: text[from:at], PID: pid, Device: device, Before: text[:from]}
 }
 
 // deviceBefore reads " [0" or " [-1", which ends at the index of the bracket.
@@ -61,7 +61,7 @@ func deviceBefore(text []byte, bracket int) (open, device int, ok bool) {
 // numberBefore reads the digits that end at an index, and returns the index in front of them.
 func numberBefore(text []byte, end int) (at, value int, ok bool) {
 	at = end - 1
-	for at >= 0 && isDigit(text[at]) {
+	for at >= 0 && IsDigit(text[at]) {
 		at--
 	}
 	if at == end-1 || end-1-at > 10 {
@@ -73,17 +73,19 @@ func numberBefore(text []byte, end int) (at, value int, ok bool) {
 	return at, value, true
 }
 
-func isHost(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || isDigit(c) || c == '-' || c == '_' || c == '.'
+// IsHost reports whether the name of a host may have a byte.
+func IsHost(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || IsDigit(c) || c == '-' || c == '_' || c == '.'
 }
 
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+// IsDigit reports whether a byte is a decimal digit.
+func IsDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// labelOf returns the prefix that a launcher put in front of a line, which tells processes apart that NCCL does not
+// LabelOf returns the prefix that a launcher put in front of a line, which tells processes apart that NCCL does not
 // name: "[1,0]<stdout>:" of mpirun, "[rank3]:" of PyTorch, "[default3]:" of torchrun, "3: " of srun, "pod-0: ",
 // "[pod/x/c] " of kubectl and "(RayWorker pid=12, ip=10.0.0.3) " of Ray. The number is that of the rank; -1 if
 // unknown.
-func labelOf(line []byte) (label []byte, number int) {
+func LabelOf(line []byte) (label []byte, number int) {
 	text := bytes.TrimLeft(line[:min(len(line), 160)], " ")
 	if len(text) > 20 && text[10] == 'T' && text[4] == '-' { // the time of kubectl or a container runtime
 		_, text, _ = bytes.Cut(text, []byte(" "))
@@ -108,15 +110,15 @@ func nameLabel(text []byte) (label []byte, number int) {
 		return nil, -1
 	}
 	for _, c := range name {
-		if !isHost(c) {
+		if !IsHost(c) {
 			return nil, -1
 		}
 	}
-	if number, ok := whole(name); ok {
+	if number, ok := Whole(name); ok {
 		return name, number
 	}
 	// Most names in front of a colon are words. That of a pod ends in a number.
-	if isDigit(name[len(name)-1]) && bytes.IndexByte(name, '-') > 0 {
+	if IsDigit(name[len(name)-1]) && bytes.IndexByte(name, '-') > 0 {
 		return name, -1
 	}
 	return nil, -1
@@ -129,12 +131,12 @@ func bracketLabel(text []byte) (label []byte, number int) {
 		return nil, -1
 	}
 	label, inner := text[:end+1], text[1:end]
-	if len(inner) > len("pod/") && begins(inner, "pod/") {
+	if len(inner) > len("pod/") && bytes.HasPrefix(inner, []byte("pod/")) {
 		return label, -1
 	}
 	for _, word := range []string{"rank", "Rank ", "default"} {
 		digits, ok := bytes.CutPrefix(inner, []byte(word))
-		if number, isNumber := whole(digits); ok && isNumber {
+		if number, isNumber := Whole(digits); ok && isNumber {
 			if word == "default" {
 				number = -1 // torchrun counts the processes of one node
 			}
@@ -142,16 +144,16 @@ func bracketLabel(text []byte) (label []byte, number int) {
 		}
 	}
 	if job, rank, ok := bytes.Cut(inner, []byte(",")); ok {
-		_, isJob := whole(job)
-		if number, isNumber := whole(rank); isJob && isNumber {
+		_, isJob := Whole(job)
+		if number, isNumber := Whole(rank); isJob && isNumber {
 			return label, number
 		}
 	}
 	return nil, -1
 }
 
-// whole returns the number that the text consists of.
-func whole(text []byte) (int, bool) {
+// Whole returns the number that the text consists of.
+func Whole(text []byte) (int, bool) {
 	at, value, ok := numberBefore(text, len(text))
 	return value, ok && at == -1
 }

@@ -1,13 +1,13 @@
-package nccllog
+package prefix
 
 import (
 	"strings"
 	"time"
 )
 
-// timeOf returns the time at the beginning of a line: NCCL's own in brackets (2.26 and later), that of Python's
+// TimeOf returns the time at the beginning of a line: NCCL's own in brackets (2.26 and later), that of Python's
 // logging, kubectl or SLURM, or glog's, "E1218 20:27:21.426415540", which has no year.
-func timeOf(line string) time.Time {
+func TimeOf(line string) time.Time {
 	head := line[:min(len(line), 120)]
 	for i := range len(head) {
 		if t, ok := dateTime(head[i:]); ok {
@@ -48,7 +48,7 @@ func fraction(text string) time.Duration {
 		return 0
 	}
 	value, unit := time.Duration(0), 100*time.Millisecond
-	for i := 1; i < min(len(text), 10) && isDigit(text[i]); i++ {
+	for i := 1; i < min(len(text), 10) && IsDigit(text[i]); i++ {
 		value += time.Duration(text[i]-'0') * unit
 		unit /= 10
 	}
