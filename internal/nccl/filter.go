@@ -105,12 +105,12 @@ func (c *computation) filtered(rails []rail.Rail) []rail.Rail {
 			names(rails)))
 		return rails // the other rules need rails to judge
 	}
-	ports := visiblePorts(c.s)
-	if foreign := f.foreign(ports, rails); len(foreign) > 0 && contradicts(finding(check.Fail,
+	active, down := openablePorts(c.s)
+	if foreign := f.foreign(active, rails); len(foreign) > 0 && contradicts(finding(check.Fail,
 		"also selects %s, which this pod cannot use%s", strings.Join(foreign, ", "), f.hint())) {
 		return rails
 	}
-	if unmatched := f.unmatched(ports); len(unmatched) > 0 && contradicts(finding(check.Warn,
+	if unmatched := f.unmatched(slices.Concat(active, down)); len(unmatched) > 0 && contradicts(finding(check.Warn,
 		"names %s, which this pod does not have", strings.Join(unmatched, ", "))) {
 		return rails
 	}
@@ -131,6 +131,8 @@ func (f filter) foreign(ports []rail.Rail, rails []rail.Rail) []string {
 	return all
 }
 
+// unmatched returns the entries that name none of the ports. A port that is down is a fault of its own, whose setting is
+// right.
 func (f filter) unmatched(ports []rail.Rail) []string {
 	if f.exclude {
 		return nil
@@ -154,18 +156,21 @@ func (f filter) hint() string {
 	return ": without a leading = a name is a prefix"
 }
 
-// visiblePorts returns the ports that NCCL itself would use: the verbs node exists and the port is ACTIVE.
-func visiblePorts(s *host.Snapshot) []rail.Rail {
-	var ports []rail.Rail
+// openablePorts returns the ports of the devices that this process may open: those that are ACTIVE, which NCCL uses,
+// and the others.
+func openablePorts(s *host.Snapshot) (active, down []rail.Rail) {
 	for _, d := range s.Devices {
 		if !s.AccessTo(d.Name).MayOpen() {
 			continue
 		}
 		for _, p := range d.Ports {
+			port := rail.Rail{Device: d.Name, Port: p.Number}
 			if p.State.Value == "ACTIVE" {
-				ports = append(ports, rail.Rail{Device: d.Name, Port: p.Number})
+				active = append(active, port)
+			} else {
+				down = append(down, port)
 			}
 		}
 	}
-	return ports
+	return active, down
 }

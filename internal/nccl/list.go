@@ -70,17 +70,20 @@ var (
 	}
 )
 
-// strangers reports names in a user's list of devices that do not exist in this pod, next to rails or without any.
+// strangers reports names in a user's list of devices that do not exist in this pod, next to rails or without any. A port
+// that is down is a fault of its own.
 func (c *computation) strangers(name string, rails []rail.Rail) {
 	value, set := c.value(name)
 	l := parseList(value)
 	if !set || l.exclude || len(rails) > 0 && !slices.ContainsFunc(rails, l.has) {
 		return
 	}
+	_, down := openablePorts(c.s)
+	known := slices.Concat(rails, down)
 	for _, item := range l.items {
 		device, _, _ := strings.Cut(strings.TrimSpace(item), ":")
 		one := list{items: []string{item}}
-		if device == "" || isInterface(c.s, device) || slices.ContainsFunc(rails, one.has) {
+		if device == "" || isInterface(c.s, device) || slices.ContainsFunc(known, one.has) {
 			continue
 		}
 		c.contradicts(name, check.Finding{

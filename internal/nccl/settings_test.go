@@ -336,6 +336,14 @@ func TestFilterSettings(t *testing.T) {
 			says: "names mlx5_0, which this pod does not have",
 		},
 		{
+			name: "exact name of a rail that is down", host: "lab-pf-down",
+			env: map[string]string{"NCCL_IB_HCA": "=mlx5_0:1,mlx5_2:1", "UCX_NET_DEVICES": "mlx5_0:1,mlx5_2:1"},
+			want: []string{
+				"NCCL_IB_HCA==mlx5_0:1,mlx5_2:1 user", "UCX_NET_DEVICES=mlx5_0:1,mlx5_2:1 user",
+			},
+			findings: []string{"warn shm-size pod"},
+		},
+		{
 			name: "prefix of devices whose nodes are elsewhere", host: "pod-roce-4vf",
 			env:  map[string]string{"NCCL_IB_HCA": "mlx5"},
 			want: []string{"NCCL_IB_HCA=mlx5 user"},
@@ -344,13 +352,14 @@ func TestFilterSettings(t *testing.T) {
 			name: "exact name of another pod's device that opens", host: "pod-privileged",
 			env: map[string]string{
 				"NCCL_IB_HCA": "=mlx5_2,mlx5_7,mlx5_20", "NCCL_IB_GID_INDEX": "3",
-				"NCCL_SOCKET_IFNAME": "=eth0", "NCCL_NET_GDR_LEVEL": "SYS",
+				"NCCL_SOCKET_IFNAME": "=eth0", "NCCL_NET_GDR_LEVEL": "SYS", "UCX_NET_DEVICES": "mlx5_7:1,mlx5_20:1",
 			},
-			findings: []string{"fail hca-filter env/NCCL_IB_HCA"},
+			findings: []string{"fail hca-filter env/NCCL_IB_HCA", "warn library-devices env/UCX_NET_DEVICES"},
 			says:     "also selects mlx5_20:1, which this pod cannot use\n",
 			want: []string{
 				"NCCL_SOCKET_IFNAME==eth0 user", "GLOO_SOCKET_IFNAME=eth0 computed", "TP_SOCKET_IFNAME=eth0 computed",
 				"NCCL_IB_HCA==mlx5_2,mlx5_7,mlx5_20 user", "NCCL_IB_GID_INDEX=3 user", "NCCL_NET_GDR_LEVEL=SYS user",
+				"UCX_NET_DEVICES=mlx5_7:1,mlx5_20:1 user",
 			},
 		},
 	})
