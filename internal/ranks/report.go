@@ -166,9 +166,9 @@ func codeMeaning(code int, program string) string {
 		return "railhead-pod did not start the command, for the reasons above. " +
 			"To use only the rails that work, -e RAILHEAD_RAILS=any; to fall back to TCP, -e RAILHEAD_MODE=auto."
 	case 126:
-		return program + " cannot be executed: check its permissions and its architecture."
+		return program + ", or a program that it runs, cannot be executed: check its permissions and its architecture."
 	case 127:
-		return program + " was not found: check that it is in the image and in PATH."
+		return program + ", or a program that it runs, was not found: check that it is in the image and in PATH."
 	}
 	if name := signalNames[code-128]; name != "" {
 		return "It was killed by " + name + "."
