@@ -275,7 +275,8 @@ func (t target) logs(c cluster.Container) string {
 	return t.kubectl(args)
 }
 
-// railheadExit explains the exit codes of railhead-pod run if it does not start the command.
+// railheadExit explains the exit codes of railhead-pod run if it does not start the command. A shell ends with the same
+// codes for a program that it does not start.
 func railheadExit(t target, sym symptom) check.Finding {
 	message := firstReason(oneLine(sym.container.Message))
 	command := "the command of " + t.name()
@@ -287,9 +288,9 @@ func railheadExit(t target, sym symptom) check.Finding {
 		f.Summary = "railhead-pod did not start " + command + ": " + cmp.Or(message, "see its output for the reason")
 		f.Fix.Text = "Follow its message; running the pod over TCP would hide the fault."
 	case 126:
-		f.Summary = strings.TrimSuffix(command+" cannot be executed in the image: "+message, ": ")
+		f.Summary = strings.TrimSuffix(command+", or a program that it runs, cannot be executed in the image: "+message, ": ")
 	case 127:
-		f.Summary = strings.TrimSuffix(command+" was not found in the image: "+message, ": ")
+		f.Summary = strings.TrimSuffix(command+", or a program that it runs, was not found in the image: "+message, ": ")
 	}
 	return f
 }
