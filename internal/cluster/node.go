@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"maps"
 	"slices"
 	"strings"
 )
@@ -54,12 +53,12 @@ func (r Resources) Add(more Resources) {
 
 // Fits reports whether want fits into r, and if not the first resource, by name, that is short.
 func (r Resources) Fits(want Resources) (short string, ok bool) {
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		if want[name] > r[name] {
-			return name, false
+	for name, count := range want {
+		if count > r[name] && (short == "" || name < short) {
+			short = name
 		}
 	}
-	return "", true
+	return short, short == ""
 }
 
 // GPUResources returns the names under which device plugins offer whole GPUs.
@@ -85,9 +84,9 @@ func (r Resources) GPUs() int64 {
 
 // GPUs returns the GPU resource that the node offers most of, and how many.
 func (n Node) GPUs() (resource string, count int64) {
-	for _, name := range slices.Sorted(maps.Keys(n.Allocatable)) {
-		if IsGPU(name) && n.Allocatable[name] > count {
-			resource, count = name, n.Allocatable[name]
+	for name, offered := range n.Allocatable {
+		if IsGPU(name) && (offered > count || offered == count && count > 0 && name < resource) {
+			resource, count = name, offered
 		}
 	}
 	return resource, count
