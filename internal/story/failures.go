@@ -94,10 +94,8 @@ func (run *sequence) overcome(e nccllog.Event) bool {
 	case nccllog.Trail:
 		return run.trailEnded(e)
 	case nccllog.ConnectFailed, nccllog.NoInterface, nccllog.SocketFailed, nccllog.Rendezvous, nccllog.NVLSFailed,
-		nccllog.ShmFailed:
+		nccllog.ShmFailed, nccllog.GDRCopyFailed:
 		return run.wentOn(e)
-	case nccllog.GDRCopyFailed:
-		return !e.Info && e.Name != "OFI" && run.wentOn(e) || run.wentOn(e)
 	case nccllog.Exception, nccllog.Recoverable:
 		return !run.endedBy(e)
 	case nccllog.Exit:
@@ -123,14 +121,12 @@ func (run *sequence) trailEnded(e nccllog.Event) bool {
 	return r.Connected || r.Last-r.TrailAt > near
 }
 
-// wentOn reports that the same process, or one of the same host, set up a communicator after the event.
+// wentOn reports that the same process, or any if the event names none, set up a communicator after the event.
 func (run *sequence) wentOn(e nccllog.Event) bool {
-	for i, r := range run.log.Ranks {
-		if r.CompleteAt > e.Seq && (e.Rank == i || e.Rank < 0) {
-			return true
-		}
+	if e.Rank >= 0 {
+		return run.log.Ranks[e.Rank].CompleteAt > e.Seq
 	}
-	return false
+	return slices.ContainsFunc(run.log.Ranks, func(r nccllog.Rank) bool { return r.CompleteAt > e.Seq })
 }
 
 // endedBy reports that an exception ended its program: it is near the end of its file, or a process ended with an
