@@ -131,8 +131,8 @@ func (f filter) foreign(ports []rail.Rail, rails []rail.Rail) []string {
 	return all
 }
 
-// unmatched returns the entries that name none of the ports. A port that is down is a fault of its own, whose setting is
-// right.
+// unmatched returns the entries that name none of the ports. A port that is down is a fault of its own, whose setting
+// is right.
 func (f filter) unmatched(ports []rail.Rail) []string {
 	if f.exclude {
 		return nil

@@ -245,8 +245,10 @@ func readGlooInterface(e *Event, text, _ string) bool {
 func isNotice(text string) bool {
 	head := text[:min(len(text), 60)]
 	for i := range max(len(head)-3, 0) {
-		if (head[i] == 'W' || head[i] == 'I') && prefix.IsDigit(head[i+1]) && prefix.IsDigit(head[i+2]) && prefix.IsDigit(head[i+3]) &&
-			(i == 0 || strings.IndexByte("[ :", head[i-1]) >= 0) {
+		if head[i] != 'W' && head[i] != 'I' || i > 0 && strings.IndexByte("[ :", head[i-1]) < 0 {
+			continue
+		}
+		if _, dated := prefix.Whole([]byte(head[i+1 : i+4])); dated {
 			return true
 		}
 	}

@@ -280,6 +280,7 @@ func (t target) logs(c cluster.Container) string {
 func railheadExit(t target, sym symptom) check.Finding {
 	message := firstReason(oneLine(sym.container.Message))
 	command := "the command of " + t.name()
+	program := command + ", or a program that it runs,"
 	f := failure(CommandNotStarted, "",
 		check.ByUser("Correct the command, or use an image that has it.", t.logs(*sym.container)))
 	switch *sym.container.ExitCode {
@@ -288,9 +289,9 @@ func railheadExit(t target, sym symptom) check.Finding {
 		f.Summary = "railhead-pod did not start " + command + ": " + cmp.Or(message, "see its output for the reason")
 		f.Fix.Text = "Follow its message; running the pod over TCP would hide the fault."
 	case 126:
-		f.Summary = strings.TrimSuffix(command+", or a program that it runs, cannot be executed in the image: "+message, ": ")
+		f.Summary = strings.TrimSuffix(program+" cannot be executed in the image: "+message, ": ")
 	case 127:
-		f.Summary = strings.TrimSuffix(command+", or a program that it runs, was not found in the image: "+message, ": ")
+		f.Summary = strings.TrimSuffix(program+" was not found in the image: "+message, ": ")
 	}
 	return f
 }
