@@ -114,12 +114,10 @@ func TestLaunchExitCodes(t *testing.T) {
 		says string
 	}{
 		"refused":       {[]string{"sh", "-c", "exit 125"}, 125, "railhead-pod did not start the command"},
-		"not invocable": {[]string{"/etc/passwd"}, 126, "/etc/passwd, or a program that it runs, cannot be executed: check"},
-		"not found": {
-			[]string{"torchrum"}, 127, "torchrum, or a program that it runs, was not found: check that it is in the image",
-		},
+		"not invocable": {[]string{"/etc/passwd"}, 126, "/etc/passwd, or a program that it runs, cannot be executed"},
+		"not found":     {[]string{"torchrum"}, 127, "torchrum, or a program that it runs, was not found: check"},
 		"not found by a shell": {
-			[]string{"sh", "-c", "torchrum"}, 127, "sh, or a program that it runs, was not found: check that it is in the image",
+			[]string{"sh", "-c", "torchrum"}, 127, "sh, or a program that it runs, was not found: check",
 		},
 		"killed": {
 			[]string{"sh", "-c", "kill -KILL $$"},

@@ -154,27 +154,29 @@ func sides(ends []Place) (a, b []Place) {
 
 // inOrder pairs the ends that send with their other ends, and returns those that are left of both.
 func inOrder(from, to []Place, most uint32) (pairs []pair, fromLeft, toLeft []Place) {
+	var senders []Place
 	for _, e := range from {
-		if !e.Sends() {
+		if e.Sends() {
+			senders = append(senders, e)
+		} else {
 			fromLeft = append(fromLeft, e)
 		}
 	}
-	from = slices.DeleteFunc(slices.Clone(from), func(e Place) bool { return !e.Sends() })
-	slices.SortStableFunc(from, func(x, y Place) int { return cmp.Compare(x.Next, y.Next) })
+	slices.SortStableFunc(senders, func(x, y Place) int { return cmp.Compare(x.Next, y.Next) })
 	slices.SortStableFunc(to, func(x, y Place) int { return cmp.Compare(x.Expected, y.Expected) })
-	for len(from) > 0 && len(to) > 0 {
-		a, b := from[0], to[0]
+	for len(senders) > 0 && len(to) > 0 {
+		a, b := senders[0], to[0]
 		switch {
 		case apart(a.Next, b.Expected) <= most && (!b.Sends() || apart(b.Next, a.Expected) <= most):
 			pairs = append(pairs, pair{a: a, b: b})
-			from, to = from[1:], to[1:]
+			senders, to = senders[1:], to[1:]
 		case a.Next < b.Expected:
-			fromLeft, from = append(fromLeft, a), from[1:]
+			fromLeft, senders = append(fromLeft, a), senders[1:]
 		default:
 			toLeft, to = append(toLeft, b), to[1:]
 		}
 	}
-	return pairs, append(fromLeft, from...), append(toLeft, to...)
+	return pairs, append(fromLeft, senders...), append(toLeft, to...)
 }
 
 // apart returns the distance of two sequence numbers.

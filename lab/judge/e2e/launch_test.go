@@ -32,7 +32,8 @@ func TestLaunch(t *testing.T) {
 	})
 	t.Run("exit code of the rank that failed", func(t *testing.T) {
 		u.ends(t, 3, launch("--", "sh", "-c", "exit $((NODE_RANK * 3))")...).says(t, "rank 1 (pod job-1 on node gpu-", ") ended with exit code 3")
-		u.ends(t, 127, launch("--", "no-such-program")...).says(t, "no-such-program, or a program that it runs, was not found: check that it is in the image and in PATH.")
+		u.ends(t, 127, launch("--", "no-such-program")...).
+			says(t, "no-such-program, or a program that it runs, was not found: check that it is in the image")
 	})
 	t.Run("files are copied", func(t *testing.T) {
 		script := filepath.Join(t.TempDir(), "train.sh")
