@@ -105,12 +105,12 @@ func (c *computation) filtered(rails []rail.Rail) []rail.Rail {
 			names(rails)))
 		return rails // the other rules need rails to judge
 	}
-	active, down := openablePorts(c.s)
+	active, inactive := openablePorts(c.s)
 	if foreign := f.foreign(active, rails); len(foreign) > 0 && contradicts(finding(check.Fail,
 		"also selects %s, which this pod cannot use%s", strings.Join(foreign, ", "), f.hint())) {
 		return rails
 	}
-	if unmatched := f.unmatched(slices.Concat(active, down)); len(unmatched) > 0 && contradicts(finding(check.Warn,
+	if unmatched := f.unmatched(slices.Concat(active, inactive)); len(unmatched) > 0 && contradicts(finding(check.Warn,
 		"names %s, which this pod does not have", strings.Join(unmatched, ", "))) {
 		return rails
 	}
@@ -158,7 +158,7 @@ func (f filter) hint() string {
 
 // openablePorts returns the ports of the devices that this process may open: those that are ACTIVE, which NCCL uses,
 // and the others.
-func openablePorts(s *host.Snapshot) (active, down []rail.Rail) {
+func openablePorts(s *host.Snapshot) (active, inactive []rail.Rail) {
 	for _, d := range s.Devices {
 		if !s.AccessTo(d.Name).MayOpen() {
 			continue
@@ -168,9 +168,9 @@ func openablePorts(s *host.Snapshot) (active, down []rail.Rail) {
 			if p.State.Value == "ACTIVE" {
 				active = append(active, port)
 			} else {
-				down = append(down, port)
+				inactive = append(inactive, port)
 			}
 		}
 	}
-	return active, down
+	return active, inactive
 }

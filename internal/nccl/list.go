@@ -78,8 +78,8 @@ func (c *computation) strangers(name string, rails []rail.Rail) {
 	if !set || l.exclude || len(rails) > 0 && !slices.ContainsFunc(rails, l.has) {
 		return
 	}
-	_, down := openablePorts(c.s)
-	known := slices.Concat(rails, down)
+	_, inactive := openablePorts(c.s)
+	known := slices.Concat(rails, inactive)
 	for _, item := range l.items {
 		device, _, _ := strings.Cut(strings.TrimSpace(item), ":")
 		one := list{items: []string{item}}

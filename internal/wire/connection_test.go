@@ -120,6 +120,12 @@ func TestConnections(t *testing.T) {
 				member("b", queuePair{number: 17, remote: 17, expected: still(10), state: host.StateRTR}),
 			}, false, []verdict{{State: Lost, ToB: 20}},
 		},
+		"a receiver that never sends is not its own sender": {
+			[]Member{
+				member("a", queuePair{number: 17, remote: 17, sent: still(0), expected: still(last)}),
+				member("b", queuePair{number: 17, remote: 17, expected: still(0), state: host.StateRTR}),
+			}, false, []verdict{{State: Idle}},
+		},
 		"two receivers that never send, of senders with the same numbers": {
 			[]Member{
 				member("a", queuePair{number: 17, remote: 17, sent: still(30), expected: still(last)}),

@@ -100,7 +100,7 @@ func agreeing(ends []Place) (pairs []pair, left []Place) {
 		return 0, false
 	}
 	for i, e := range ends {
-		if e.Number == e.Remote && e.Next == e.Expected { // of its own device, such as NCCL's for flushing
+		if e.Number == e.Remote && e.Next == e.Expected && e.Sends() { // of its own device, such as NCCL's for flushing
 			pairs, used[i] = append(pairs, pair{a: e, b: e}), true
 			continue
 		}
