@@ -109,7 +109,8 @@ nightly: ## all that CI runs, also what it may leave out, the race detector, and
 
 bench: build ## measure what railhead-pod costs a pod, and railhead on a cluster of 1000 nodes beside kubectl
 	go run ./tools/bench
-	go test -run '^$$' -bench BenchmarkInject -benchtime 30x ./internal/plan/job ./internal/webhook
+	go test -run '^$$' -bench BenchmarkInject -benchtime 30x ./internal/plan/job
+	go test -run '^$$' -bench BenchmarkInject -benchtime 1000x ./internal/webhook
 	cd lab && go run ./cmd/bench
 
 demo: ## show a training that hides on TCP, railhead-pod in a recorded pod, railhead on a real control plane; KEEP=1 leaves it up

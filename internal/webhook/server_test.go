@@ -231,8 +231,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// BenchmarkInject sends the pods of a cluster of 1,000 nodes over HTTPS, one after the other, and reports the slowest
-// answer but one in a hundred.
+// BenchmarkInject sends the pods of a cluster of 1,000 nodes over HTTPS, one after the other. The API server waits for
+// each answer: of 1,000, all but ten must come within 10 ms.
 func BenchmarkInject(b *testing.B) {
 	s := &Server{Options: options}
 	s.Use(training(1000))
@@ -250,5 +250,9 @@ func BenchmarkInject(b *testing.B) {
 		}
 	}
 	slices.Sort(took)
-	b.ReportMetric(took[len(took)*99/100].Seconds()*1000, "ms-p99")
+	p99 := took[len(took)*99/100]
+	b.ReportMetric(p99.Seconds()*1000, "ms-p99")
+	if len(took) >= 1000 && p99 >= 10*time.Millisecond {
+		b.Errorf("%v at the 99th percentile", p99)
+	}
 }

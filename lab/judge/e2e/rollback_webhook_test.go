@@ -88,7 +88,17 @@ func TestWebhook(t *testing.T) {
 		p := get(t, c, &corev1.Pod{ObjectMeta: meta(other, "lenient")})
 		untouched(t, p)
 	})
+	t.Run("a thousand pods", func(t *testing.T) {
+		for i := range 1000 {
+			p := hookedPod(ns, fmt.Sprintf("many-%d", i), "")
+			if err := c.Create(t.Context(), p, client.DryRunAll); err != nil {
+				t.Fatal(err)
+			}
+			hasRails(t, p)
+		}
+	})
 	metrics := stop()
+	t.Log(metrics)
 	for _, want := range []string{
 		`{outcome="injected",reason=""} `, `{outcome="skipped",reason="no-gpus"} `, `{outcome="skipped",reason="disabled"} 1`,
 		`{outcome="refused",reason="rails-attached"} 1`, `{outcome="failed",reason="rails-attached"} 1`, "railhead_webhook_errors_total 0",
