@@ -120,7 +120,7 @@ func (r *Reader) parse(name string, log io.Reader) {
 	if r.closed {
 		return
 	}
-	r.parser.End(nccllog.Place{File: name, Line: reading.Lines})
+	r.parser.End(nccllog.Place{File: name, Line: reading.Lines}, reading.Tail)
 	r.skipped = append(r.skipped, skippedOf(name, reading, err)...)
 }
 

@@ -16,11 +16,17 @@ const FirstLines = 200
 type Sieve struct {
 	Lines int // seen so far
 	until int // lines up to this one may continue one that was picked
+	tail  tail
 }
+
+// Tail returns the last lines.
+func (s *Sieve) Tail() []byte { return s.tail }
 
 // Pick counts a line, without its line end, and reports whether the parser needs it.
 func (s *Sieve) Pick(line []byte) bool {
 	s.Lines++
+	s.tail.add(line, tailOfStream)
+	s.tail.add([]byte{'\n'}, tailOfStream)
 	if at := anchors().Find(line, 0); at >= 0 {
 		if !bytes.Contains(line, infoWords) {
 			s.until = s.Lines + linesAfter

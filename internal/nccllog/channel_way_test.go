@@ -109,7 +109,7 @@ func FuzzTake(f *testing.F) {
 	f.Fuzz(func(t *testing.T, log string) {
 		var want, got Parser
 		reading, _ := each(strings.NewReader(log), func(n int, line []byte) { want.Line(Place{"job.log", n}, line) })
-		want.End(Place{"job.log", reading.Lines})
+		want.End(Place{"job.log", reading.Lines}, reading.Tail)
 		if _, err := got.Read("job.log", strings.NewReader(log)); err != nil {
 			t.Fatal(err)
 		}

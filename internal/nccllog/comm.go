@@ -10,7 +10,10 @@ import "bytes"
 // The largest communicator is the job; smaller ones are its groups.
 func (p *notices) communicator(r *rank, l *logLine, text []byte) {
 	c := commOf(text)
-	r.Destroyed = r.Destroyed || c.destroyed
+	r.Destroyed, r.Started = r.Destroyed || c.destroyed, r.Started || c.started
+	if c.started {
+		p.doubt(l.at.File)
+	}
 	if c.complete {
 		r.Complete++
 		r.CompleteAt = p.seq
@@ -34,9 +37,9 @@ func (p *notices) communicator(r *rank, l *logLine, text []byte) {
 
 // comm has the fields of a line about a communicator; numbers are -1 if the line does not have them.
 type comm struct {
-	rank, ranks, nodes  int
-	id                  []byte
-	complete, destroyed bool
+	rank, ranks, nodes           int
+	id                           []byte
+	started, complete, destroyed bool
 }
 
 func commOf(text []byte) comm {
@@ -53,7 +56,7 @@ func commOf(text []byte) comm {
 		case "commId":
 			c.id = word[:min(len(word), 24)]
 		case "Init":
-			c.complete = c.complete || begins(word, "COMPLETE")
+			c.started, c.complete = c.started || begins(word, "START"), c.complete || begins(word, "COMPLETE")
 		case "Destroy", "Abort", "Finalize":
 			c.destroyed = c.destroyed || begins(word, "COMPLETE")
 		}

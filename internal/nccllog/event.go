@@ -55,7 +55,8 @@ const (
 	FailedOver                 // an HCA failed, and NCCL goes on with another
 	Harmless                   // a warning that means nothing for the run
 	NoSHARP                    // collectives in the network are not available; NCCL goes on without
-	Complaint                  // an error of another program, of no kind above
+	Complaint                  // a line of level ERROR or worse of another program, of no kind above
+	FailureWords               // a line of another program that has no level and speaks of a failure
 	RankMissing                // by NCCL's RAS service: it did not answer, or is considered dead
 	RanksDiffer                // by RAS: they are not at the same operation, or not in the same state
 	Stalled                    // ranks that wait for others, by Horovod

@@ -1,6 +1,7 @@
 package nccllog
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ var exitWords = append([]string{
 	"exits with return code", "terminated with code", "process returned", "Job step aborted", ") received by PID",
 	"got signal: ", "Killed", "Caught signal ", "] Signal: ", " WTERMSIG ", "died with <Signals.", "KILLED BY SIGNAL: ",
 	"EXIT CODE: ", "Assertion `", "symbol lookup error: ", "error while loading shared libraries: ",
+	"Fatal Python error: ",
 }, abortWords...)
 
 // lsfSignal precedes the name of a signal in the report of LSF.
@@ -174,12 +176,13 @@ func codeOfField(text string) (code int, ok bool) {
 func crash(e *Event, text string) bool {
 	e.Code = signalIn(text, "Signal: *", "* (core dumped)", "Fatal Python error: *", "died with <Signals.*",
 		lsfSignal+"*")
-	words := strings.Fields(text)
+	words := strings.Fields(text[len(beginningPrefixes.FindString(text)):])
 	switch {
 	case e.Code != 0:
 	case strings.Contains(text, lsfSignal):
 		e.Code = 1
-	case strings.Contains(text, "(core dumped)"): // bash: "line 12: 4711 Segmentation fault      (core dumped) python"
+	case strings.Contains(text, "*** SIG"), // glog: "*** SIGSEGV (@0x0) received by PID 4242 (TID 0x7f) from PID 0 ***"
+		strings.Contains(text, "(core dumped)"): // bash: "line 12: 4711 Segmentation fault      (core dumped) python"
 		e.Code = signalIn(text, "*")
 	case hasAny(text, abortWords...), strings.Contains(text, "Assertion `") && strings.Contains(text, "' failed"):
 		e.Code = -6
@@ -208,6 +211,11 @@ func readLoaderShm(e *Event, _, _ string) bool {
 	return true
 }
 
+// tooManyFiles matches the names of the errors as whole words.
+var tooManyFiles = regexp.MustCompile(`Too many open files|\b(?:EMFILE|ENFILE)\b`)
+
+func readTooManyFiles(_ *Event, text, _ string) bool { return tooManyFiles.MatchString(text) }
+
 // readDiskFull leaves out shared memory, which has rows of its own.
 func readDiskFull(_ *Event, text, _ string) bool {
 	return !hasAny(text, "/dev/shm", "shared memory", "nccl-")
@@ -216,12 +224,6 @@ func readDiskFull(_ *Event, text, _ string) bool {
 func readFabricManager(e *Event, _, _ string) bool {
 	e.Code, e.Name = 802, "Fabric Manager of the driver's version is not running (CUDA error 802)"
 	return true
-}
-
-// readComplaint reads a line of level ERROR or worse. Counts of errors and words inside other words are none.
-func readComplaint(e *Event, text, _ string) bool {
-	e.Number = rankIn(text)
-	return !hasAny(text, "0 ERROR", "exit status 0", "ERROR_", "_ERROR", "ERROR=")
 }
 
 // readFailureWords reads a line without a level. Programs go on without what they look for or import.

@@ -257,7 +257,7 @@ func isNotice(text string) bool {
 
 // readException reads the last line of a traceback of Python: "[rank0]: ValueError: ...".
 func readException(e *Event, text, _ string) bool {
-	text = text[len(beginningPrefixes.FindString(text)):]
+	text = strings.TrimLeft(text[len(beginningPrefixes.FindString(text)):], " |+-") // of a group of exceptions
 	if head, rest, _ := strings.Cut(text, "] "); hasAny(head, workersOfVLLM...) {
 		text = rest
 	}
@@ -267,7 +267,7 @@ func readException(e *Event, text, _ string) bool {
 	if !explained || len(name) > 80 || strings.ContainsAny(name, " /=\"'()[]") {
 		return false
 	}
-	return slices.ContainsFunc([]string{"Error", "Exception", "Interrupt"}, func(suffix string) bool {
+	return slices.ContainsFunc([]string{"Error", "Exception", "ExceptionGroup", "Interrupt"}, func(suffix string) bool {
 		return strings.HasSuffix(name, suffix)
 	})
 }

@@ -11,9 +11,12 @@ import (
 // notices reads the lines of level INFO, and keeps events.
 type notices struct {
 	roster
-	events  []Event
-	counts  [kinds]int
-	orphans [kinds]int // kept events of no rank
+	events     []Event
+	counts     [kinds]int
+	orphans    [kinds]int // kept events of no rank
+	recognized int        // events, also those that are not kept
+	last       [kinds]int32
+	doubted    map[string]bool // files whose end matters
 }
 
 // info reads a line of level INFO. Most lines of a log have this level, and most of these hold no fact, so the first
@@ -61,7 +64,7 @@ func (p *notices) infoC(r *rank, l *logLine) {
 	case begins(t, "CollNet "): // "CollNet 05/0 : 5 [receive] via COLLNET/SHARP/5/GDRDMA"
 		r.Verbs = r.Verbs || bytes.Contains(t, []byte(" via COLLNET/SHARP"))
 	case begins(t, "Connected all "), begins(t, "Connected binomial"):
-		r.Connected = true
+		r.Connected, r.ConnectedAt = true, p.seq
 	case begins(t, "Call to "):
 		p.retried(r, l)
 	case begins(t, "Could not find real path of "):
@@ -78,7 +81,7 @@ func (p *notices) infoC(r *rank, l *logLine) {
 
 // trail reads a step of an error on its way up: "transport/net.cc:1134 -> 6", or with the function since 2.30:
 // "init.cc:683 (ncclCommInitRank) -> 2". Code 0 is success, 7 ncclInProgress. The first step of a rank that gave no
-// warning is an event.
+// warning is an event, and again after it set up a communicator.
 func (p *notices) trail(r *rank, l *logLine) {
 	where, code, ok := bytes.Cut(l.text, []byte(" -> "))
 	if place, function, named := bytes.Cut(where, []byte(" (")); named && bytes.HasSuffix(function, []byte(")")) {
@@ -99,7 +102,7 @@ func (p *notices) trail(r *rank, l *logLine) {
 		r.pathless = false
 		return
 	}
-	if r.TrailAt == 0 && !r.warned {
+	if since := r.CompleteAt; r.TrailAt <= since && r.warnedAt <= since {
 		p.keep(r, Event{Kind: Trail, Signature: "error-trail", Quote: l.quote(), Number: -1, Code: n})
 	}
 	r.TrailAt = p.seq
@@ -259,40 +262,79 @@ func (p *notices) notice(r *rank, l *logLine, k Kind) {
 	p.keep(r, Event{Kind: k, Quote: l.quote(), Number: -1, Info: true})
 }
 
-// keep counts an event, and keeps the first ones of each kind and rank. It returns the index of the event, or -1.
+// keep counts an event, and keeps the first ones of each kind and rank, and the last one of those that matter only if
+// the run did not go on after them. It returns the index of the event, or -1.
 func (p *notices) keep(r *rank, e Event) int {
 	p.counts[e.Kind]++
+	p.recognized++
 	most := maxOfKind
 	if e.Kind == Warning {
 		most = maxWarnings
 	}
-	many := p.counts[e.Kind] > most
-	if many && r == nil || len(p.events) >= maxEvents {
-		p.truncated = true
-		return -1
-	}
 	e.Rank, e.Seq = -1, p.seq
-	if r == nil {
-		if p.orphans[e.Kind]++; p.orphans[e.Kind] > 64*perRank {
-			return -1
-		}
-	} else {
-		kept := &r.kept[e.Kind]
-		if e.Info {
-			kept = &r.noted[e.Kind]
-		}
-		if *kept >= perRank || many && *kept > 0 {
-			return -1
-		}
-		*kept++
-		e.Rank = r.index
+	last := &p.last[e.Kind]
+	if r != nil {
+		e.Rank, last = r.index, &r.last[e.Kind]
 		if e.Number < 0 {
 			e.Number = r.Number
 		}
 	}
+	survived := doubtful(e)
+	if survived {
+		p.doubt(e.At.File)
+	}
+	switch many := p.counts[e.Kind] > most; {
+	case p.isKept(r, e, many):
+		p.events = append(p.events, Event{})
+		*last = int32(len(p.events))
+	case !survived || *last == 0:
+		p.truncated = p.truncated || many && r == nil || len(p.events) >= maxEvents
+		return -1
+	}
 	e.Time = prefix.TimeOf(e.Text)
-	p.events = append(p.events, e)
-	return len(p.events) - 1
+	p.events[*last-1] = e
+	return int(*last - 1)
+}
+
+// isKept counts an event of a rank, or of none, and reports whether it is one of the first. Many: there are too many of
+// its kind.
+func (p *notices) isKept(r *rank, e Event, many bool) bool {
+	switch {
+	case len(p.events) >= maxEvents || many && r == nil:
+		return false
+	case r == nil:
+		p.orphans[e.Kind]++
+		return p.orphans[e.Kind] <= 64*perRank
+	}
+	kept := &r.kept[e.Kind]
+	if e.Info {
+		kept = &r.noted[e.Kind]
+	}
+	if *kept >= perRank || many && *kept > 0 {
+		return false
+	}
+	*kept++
+	return true
+}
+
+// doubtful reports whether later lines decide what an event means: programs go on after some.
+func doubtful(e Event) bool {
+	switch e.Kind {
+	case Warning, Trail, Complaint, FailureWords, Exception, Recoverable, Stalled:
+		return !e.Info
+	default:
+	}
+	return false
+}
+
+// doubt has the end of a file decide what some of its lines mean.
+func (p *notices) doubt(file string) {
+	if p.doubted == nil {
+		p.doubted = map[string]bool{}
+	}
+	if len(p.doubted) < maxFiles {
+		p.doubted[file] = true
+	}
 }
 
 // begins reports whether the text begins with the words. Unlike bytes.HasPrefix it compares without a call.

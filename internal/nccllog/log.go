@@ -27,14 +27,14 @@ func (l Log) Seen() bool {
 // Run is one start of a job.
 type Run struct {
 	Ranks     []Rank
-	Events    []Event        // in the order of the input
-	Tests     Tests          // output of nccl-tests
-	Ringed    int            // ranks that a ring lists: a lower bound of the size of the job
-	Env       []Variable     // NCCL variables that are set on command lines or printed by programs
-	Ends      map[string]int // lines of each file, by its name
-	Trained   int            // lines at the beginning that look like the output of a training program
-	Version   string         // if no rank has one
-	Truncated bool           // there was more than is kept
+	Events    []Event           // in the order of the input
+	Tests     Tests             // output of nccl-tests
+	Ringed    int               // ranks that a ring lists: a lower bound of the size of the job
+	Env       []Variable        // NCCL variables that are set on command lines or printed by programs
+	Ends      map[string]Ending // of each file, by its name
+	Trained   int               // lines at the beginning that look like the output of a training program
+	Version   string            // if no rank has one
+	Truncated bool              // there was more than is kept
 }
 
 // Tests is the header and the end of a run of nccl-tests.
@@ -71,16 +71,18 @@ type Rank struct {
 	Sockets   []Address
 	Env       []Variable
 
-	Last       int // sequence number of its last line
-	Channels   Channels
-	GPUDirect  GPUDirect
-	QueuePair  QueuePair
-	Complete   int   // communicators whose initialization succeeded
-	CompleteAt int   // sequence number of the last such line
-	Connected  bool  // rings or trees are connected
-	Topology   Quote // the line with the number of nodes
-	TrailAt    int   // sequence number of the last "file.cc:123 -> 6" of an error on its way up
-	Destroyed  bool  // the program destroyed or aborted a communicator
+	Last        int // sequence number of its last line
+	Channels    Channels
+	GPUDirect   GPUDirect
+	QueuePair   QueuePair
+	Complete    int   // communicators whose initialization succeeded
+	CompleteAt  int   // sequence number of the last such line
+	Started     bool  // a communicator began to initialize
+	Connected   bool  // rings or trees are connected
+	ConnectedAt int   // sequence number of the last line that says so
+	Topology    Quote // the line with the number of nodes
+	TrailAt     int   // sequence number of the last "file.cc:123 -> 6" of an error on its way up
+	Destroyed   bool  // the program destroyed or aborted a communicator
 }
 
 // Address is an interface with its address.

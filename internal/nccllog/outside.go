@@ -3,6 +3,7 @@ package nccllog
 import (
 	"bytes"
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,6 +99,10 @@ func (p *Parser) test(at Place, line []byte, text string) bool {
 		p.keep(nil, Event{Kind: Finished, Quote: quoteOf(at, line), Number: -1})
 		return true
 	}
+	if wrongResults(text) {
+		p.keep(nil, Event{Kind: WrongResults, Signature: "wrong-results", Quote: quoteOf(at, line), Number: -1})
+		return true
+	}
 	before, after, ok := strings.Cut(text, "Rank ")
 	if !ok || !strings.Contains(before, "#") || !strings.Contains(text, " Pid ") ||
 		!strings.Contains(text, " device ") {
@@ -115,6 +120,21 @@ func (p *Parser) test(at Place, line []byte, text string) bool {
 		t.Hosts = append(t.Hosts, host)
 	}
 	return true
+}
+
+// resultRow matches a row of nccl-tests (src/common.cu): size, count, type, and in older versions of alltoall no
+// operation and root; then times and bandwidths, each with the number of wrong values in group 1 and 2.
+var resultRow = regexp.MustCompile(`^(?:\S+: *)?\s*\d+\s+\d+\s+[a-z][a-z0-9_]+(?:\s+\S+\s+-?\d+)?` +
+	`(?:\s+[\d.]+){3}\s+(\d+)(?:(?:\s+[\d.]+){3}\s+(\d+))?\s*$`)
+
+// wrongResults reports whether a row of nccl-tests counts wrong values.
+func wrongResults(text string) bool {
+	const longest = 400
+	if len(text) > longest {
+		return false
+	}
+	found := resultRow.FindStringSubmatch(text)
+	return found != nil && (strings.Trim(found[1], "0") != "" || strings.Trim(found[2], "0") != "")
 }
 
 // osu reads the tables of the OSU benchmarks of MPI, and reports whether a line is a result: "8    1.93". MPI may have

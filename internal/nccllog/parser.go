@@ -35,7 +35,7 @@ type Parser struct {
 	others       Place // of the list of the processes that ended after the first, in a report of torchrun
 	plainVersion string
 	env          []Variable
-	ends         map[string]int
+	ends         map[string]Ending
 }
 
 // turn is the rank of the last line of level INFO. The lines of one process mostly follow one another, and begin with
@@ -114,14 +114,19 @@ func (p *Parser) readSegment(at Place, line, before, text []byte, torn bool) *ra
 	return r
 }
 
-// End records which line of an input was its last.
-func (p *Parser) End(last Place) {
+// End records which line of an input was its last. The tail has the last lines, as in Reading.
+func (p *Parser) End(last Place, tail []byte) {
 	if p.ends == nil {
-		p.ends = map[string]int{}
+		p.ends = map[string]Ending{}
 	}
-	if len(p.ends) < maxFiles {
-		p.ends[last.File] = last.Line
+	if len(p.ends) >= maxFiles {
+		return
 	}
+	end := Ending{Line: last.Line, Own: last.Line}
+	if p.doubted[last.File] {
+		end = endingOf(last.Line, tail)
+	}
+	p.ends[last.File] = end
 }
 
 type logLine struct {

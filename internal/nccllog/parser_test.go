@@ -17,7 +17,7 @@ func parsed(log string) Log {
 		n++
 		p.Line(Place{"job.log", n}, []byte(line))
 	}
-	p.End(Place{"job.log", n})
+	p.End(Place{"job.log", n}, []byte(log))
 	return p.Log()
 }
 
@@ -390,10 +390,10 @@ func TestLineOfNCCLTestsThatIsCutOff(t *testing.T) {
 
 func TestLogDoesNotChange(t *testing.T) {
 	var p Parser
-	p.End(Place{"job.log", 1})
+	p.End(Place{"job.log", 1}, nil)
 	log := p.Log()
-	p.End(Place{"job.log", 2})
-	if got := log.Runs[0].Ends["job.log"]; got != 1 {
+	p.End(Place{"job.log", 2}, nil)
+	if got := log.Runs[0].Ends["job.log"].Line; got != 1 {
 		t.Errorf("the file of an earlier log ends at line %d, want 1", got)
 	}
 }

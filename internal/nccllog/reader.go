@@ -13,7 +13,8 @@ import (
 
 // Reading describes an input after it was read.
 type Reading struct {
-	Lines   int // after decoding
+	Lines   int    // after decoding
+	Tail    []byte // the last lines, of the first of them perhaps the end alone
 	Skipped []Skipped
 }
 
@@ -37,7 +38,7 @@ func Lines(in io.Reader, take func(Batch)) (Reading, error) {
 	close(r.last)
 	r.work()
 	r.others.Wait()
-	reading := Reading{Lines: r.done.ends, Skipped: r.done.skipped()}
+	reading := Reading{Lines: r.done.ends, Tail: r.tail, Skipped: r.done.skipped()}
 	if r.done.open {
 		reading.Lines++
 	}
@@ -50,7 +51,7 @@ func Lines(in io.Reader, take func(Batch)) (Reading, error) {
 // Read reads a log into the parser. Evidence refers to it by the name.
 func (p *Parser) Read(name string, in io.Reader) (Reading, error) {
 	reading, err := Lines(in, func(b Batch) { p.Take(name, b) })
-	p.End(Place{File: name, Line: reading.Lines})
+	p.End(Place{File: name, Line: reading.Lines}, reading.Tail)
 	return reading, err
 }
 
@@ -68,7 +69,8 @@ type reader struct {
 	started int    // of the others
 	rest    []byte // the beginning of the next block
 	again   int    // length of the part of rest that was already searched
-	first   int    // lines left that are passed on without an anchor
+	tail    tail
+	first   int // lines left that are passed on without an anchor
 	last    chan struct{}
 	err     error
 	ended   bool
@@ -101,6 +103,7 @@ func (r *reader) next(b *block) bool {
 	*b = block{data: b.data, spans: b.spans[:0], ways: b.ways}
 	r.fill(b)
 	r.rest, r.again = append(r.rest[:0], b.data[b.keep:b.filled]...), b.end-b.keep
+	r.tail.add(b.data[b.repeated:b.end], tailOfFile)
 	b.doubt, b.first = r.in.Doubtful(), r.first
 	if r.first > 0 {
 		r.first = max(0, r.first-b.newlines(0))

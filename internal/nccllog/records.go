@@ -29,8 +29,12 @@ func (p *Parser) Line(at Place, line []byte) {
 		p.line(at, line)
 		return
 	}
+	before := p.recognized
 	for text := range strings.SplitSeq(text, "\n") {
 		p.line(at, lines.Clean(nil, []byte(text)))
+	}
+	if p.recognized == before && complains(string(line)) {
+		p.keep(nil, Event{Kind: Complaint, Signature: "complaint", Quote: quoteOf(at, line), Number: -1})
 	}
 }
 

@@ -41,7 +41,8 @@ type rank struct {
 	commID   string       // of the largest communicator
 	kept     [kinds]uint8 // events of level WARN and of other programs
 	noted    [kinds]uint8 // events of level INFO: retries must not displace the failure that follows them
-	warned   bool         // a line of level WARN was read
+	warnedAt int          // sequence number of the last line of level WARN that is not harmless
+	last     [kinds]int32 // index of its last event of a kind, from 1
 	pathless bool         // the next step of an error is of an interface without a path in sysfs
 }
 

@@ -26,6 +26,7 @@ func (p *Parser) Log() Log {
 		log.Runs[of].Events = append(log.Runs[of].Events, e)
 	}
 	for i := range log.Runs {
+		slices.SortStableFunc(log.Runs[i].Events, func(a, b Event) int { return a.Seq - b.Seq })
 		p.complete(&log.Runs[i], i, begins)
 	}
 	return log
@@ -200,12 +201,12 @@ func (b *beginnings) runAt(file string, seq int) int {
 }
 
 // ends returns the last lines of a run by file: those of the files, or those before the next run.
-func (b *beginnings) ends(run int, ends map[string]int) map[string]int {
+func (b *beginnings) ends(run int, ends map[string]Ending) map[string]Ending {
 	found := maps.Clone(ends)
 	for file, begun := range b.inFile {
 		for later, at := range begun {
-			if later > run && found[file] >= at.line {
-				found[file] = at.line - 1
+			if later > run && found[file].Line >= at.line {
+				found[file] = Ending{Line: at.line - 1, Own: at.line - 1}
 			}
 		}
 	}

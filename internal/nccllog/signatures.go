@@ -160,11 +160,14 @@ var ncclSignatures = []Signature{
 		Words:   []string{"Too many open files"},
 		Example: "a:1:9 [0] misc/socket.cc:1 NCCL WARN Call to accept failed : Too many open files",
 	},
-	{ // src/misc/param.cc; p2p_resiliency.cc: failover needs a second HCA; net_fastsocket.cc of Google goes on
+	// Another value is used; failover needs a second HCA; FastSocket goes on.
+	{ // param.cc, init.cc, topo.cc, net_socket.cc, param_registry.cc, p2p_resiliency.cc; net_fastsocket.cc of Google
 		ID: "harmless", Kind: Harmless, What: "a setting that has no effect",
 		Words: []string{
 			"has been removed; use ", "Resiliency is enabled on a ", "Cannot get incoming CPU",
-			"Maximum retry reached for ", "is being ignored", "the maximum allowed, setting ", ", defaulting to ",
+			"Maximum retry reached for ", "NCCL_WORK_FIFO_BYTES=", "NCCL_NET_MERGE_POLICY: unknown value ",
+			"NCCL_SOCKET_NTHREADS is greater than the maximum allowed",
+			"the total number of sockets is greater than the maximum allowed", "PARAM: Duplicate registration for key ",
 		},
 		Example: "a:1:9 [0] misc/param.cc:30 NCCL WARN NCCL_LL_THRESHOLD has been removed; use NCCL_PROTO instead",
 	},
@@ -770,13 +773,14 @@ var frameworkSignatures = []Signature{
 		Example: "RuntimeError: [enforce fail at device.cc:83] ifa != nullptr. Unable to find address for: eno1",
 	},
 	{
-		ID: "files", Kind: Listed, What: "too many open files",
+		ID: "files", Kind: Recoverable, What: "too many open files",
 		Class: Own, Cause: "too-many-files", Confidence: Certain,
 		Words:   []string{"Too many open files", "EMFILE", "ENFILE"},
+		Read:    readTooManyFiles,
 		Example: "ncclOsSocketTryAccept: Accept failed: Too many open files",
 	},
 	{
-		ID: "disk-full", Kind: Listed, What: "a disk is full",
+		ID: "disk-full", Kind: Recoverable, What: "a disk is full",
 		Class: Own, Cause: "disk-full", Confidence: Likely,
 		Words:   []string{"No space left on device", "Disk quota exceeded", "file write failed", "ENOSPC"},
 		Read:    readDiskFull,
@@ -808,19 +812,11 @@ var frameworkSignatures = []Signature{
 	{
 		ID: "complaint", Kind: Complaint, What: "an error that is not known",
 		Class: Soft, Cause: "unknown", Confidence: Possible,
-		Words: []string{
-			"Traceback (most recent call last)", "FATAL", "ERROR", "CRITICAL", "Fatal error", "fatal error", "[error]",
-			"panic: ", "core dumped", "exit status", "returned non-zero",
-			"closing signal SIG", " via signal SIG", // torchrun ends its workers: one failed, or a node joins
-			"Compute Failed", // Dask, which may try again
-			"slurmstepd: error:", "srun: error:",
-			"level=error", "level=fatal", "unschedulable", "FailedScheduling", // Kubernetes
-			"FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume",
-		}, Read: readComplaint,
+		Words: append(complaintWords, complaintForms.words()...), Read: readComplaint,
 		Example: "2026-03-02 10:00:00 FATAL trainer: giving up",
 	},
 	{
-		ID: "failure-words", Kind: Complaint, What: "an error that is not known",
+		ID: "failure-words", Kind: FailureWords, What: "an error that is not known",
 		Class: Soft, Cause: "unknown", Confidence: Possible,
 		Words:   []string{" failed", "Failed to ", "aborted", "Aborting", "shutting down", "giving up"},
 		Read:    readFailureWords,

@@ -21,7 +21,9 @@ func (p *Parser) warn(r *rank, l *logLine) {
 	p.sourceOfNet(r, where)
 	e := classify(text, where)
 	e.Quote = l.quote()
-	r.warned = true
+	if e.Kind != Harmless {
+		r.warnedAt = p.seq
+	}
 	i := p.keep(r, e)
 	if lines := continuation(e, text); lines > 0 && i >= 0 {
 		label, _ := prefix.LabelOf(l.line)

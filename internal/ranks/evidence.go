@@ -32,11 +32,11 @@ func (s *logStream) pick(line []byte) (int, bool) {
 	return s.sieve.Lines, picked
 }
 
-// last returns the place of the last line so far.
-func (s *logStream) last() nccllog.Place {
+// end returns the place of the last line so far, and the last lines.
+func (s *logStream) end() (nccllog.Place, []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return nccllog.Place{File: s.name, Line: s.sieve.Lines}
+	return nccllog.Place{File: s.name, Line: s.sieve.Lines}, bytes.Clone(s.sieve.Tail())
 }
 
 // Stream returns the function that takes the lines of one output. The name is unique.
@@ -66,7 +66,7 @@ func (e *Evidence) Log() nccllog.Log {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, s := range e.streams {
-		e.parser.End(s.last())
+		e.parser.End(s.end())
 	}
 	return e.parser.Log()
 }

@@ -51,7 +51,7 @@ func (run *explainer) listedCause(e nccllog.Event) []candidate {
 	case nccllog.WrongResults:
 		return one(UnknownCause, Possible, "nccl-tests found wrong results, or less bandwidth than NCCL_TESTS_MIN_BW",
 			e)
-	case nccllog.Complaint:
+	case nccllog.Complaint, nccllog.FailureWords:
 		return one(UnknownCause, Possible, who+" logged an error that railhead does not know", e)
 	case nccllog.Warning:
 		return one(UnknownCause, Possible, who+" returned an error after a warning that railhead does not know", e)

@@ -97,7 +97,7 @@ func (run *sequence) overcome(e nccllog.Event) bool {
 		nccllog.ShmFailed, nccllog.GDRCopyFailed:
 		return run.wentOn(e)
 	case nccllog.Exception, nccllog.Recoverable:
-		return !run.endedBy(e)
+		return run.progressed(e) || !run.endedBy(e)
 	case nccllog.Exit:
 		return e.Code == 0
 	default:
@@ -140,8 +140,13 @@ func (run *sequence) endedBy(e nccllog.Event) bool {
 // nearEnd reports that an event is among the last lines of its file.
 func (run *sequence) nearEnd(e nccllog.Event) bool {
 	const near = 60
-	last, ok := run.log.Ends[e.At.File]
-	return ok && last-e.At.Line <= near
+	end, ok := run.log.Ends[e.At.File]
+	return ok && end.Own-e.At.Line <= near
+}
+
+// progressed reports that the training counted its steps after an event, in the last lines of the same file.
+func (run *sequence) progressed(e nccllog.Event) bool {
+	return run.log.Ends[e.At.File].Progress > e.At.Line
 }
 
 // lastWord reports that nothing speaks of a run that went on after a fault that it could survive.
@@ -150,7 +155,7 @@ func (run *sequence) lastWord(e nccllog.Event) bool {
 		return true
 	}
 	switch e.Kind {
-	case nccllog.Warning, nccllog.Complaint, nccllog.FailedOver, nccllog.RanksDiffer,
+	case nccllog.Warning, nccllog.Complaint, nccllog.FailureWords, nccllog.FailedOver, nccllog.RanksDiffer,
 		nccllog.Stalled, nccllog.OFINoProvider: // NCCL has networks of its own
 		return false
 	case nccllog.AsyncEvent:
@@ -163,8 +168,8 @@ func (run *sequence) lastWord(e nccllog.Event) bool {
 		return false
 	}
 	const near = 20
-	last, ok := run.log.Ends[e.At.File]
-	if ok && last-e.At.Line > near {
+	end, ok := run.log.Ends[e.At.File]
+	if ok && end.Line-e.At.Line > near {
 		return false
 	}
 	for _, r := range run.log.Ranks {

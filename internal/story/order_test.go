@@ -41,7 +41,7 @@ func firstCauses(files ...string) []CauseID {
 			n++
 			p.Line(nccllog.Place{File: name, Line: n}, []byte(strings.Replace(line, "%t", "", 1)))
 		}
-		p.End(nccllog.Place{File: name, Line: n})
+		p.End(nccllog.Place{File: name, Line: n}, []byte(f))
 	}
 	var ids []CauseID
 	for _, c := range Tell(p.Log()).Runs[0].Causes {

@@ -20,7 +20,7 @@ func (run *teller) outcome() Outcome {
 		return OutcomeFallback
 	case run.worse():
 		return OutcomeDegraded
-	case len(run.unexplained()) > 0:
+	case len(run.unexplained()) > 0, run.neverBegan():
 		return OutcomeUnknown
 	case run.recognised():
 		return OutcomeOK
@@ -39,20 +39,61 @@ func (run *facts) recognised() bool {
 		run.log.Tests.Finished.Text != ""
 }
 
-// unexplained returns warnings and errors of no known kind, if nothing shows that the run went on after them, and
-// ranks that RAS or Horovod found apart, which may be a moment's difference or a hang.
+// unexplained returns warnings and errors of no known kind, unless later lines show that the run went on, and ranks
+// that RAS or Horovod found apart, which may be a moment's difference or a hang.
 func (run *sequence) unexplained() []nccllog.Event {
 	var found []nccllog.Event
 	for _, e := range run.log.Events {
-		switch {
-		case run.finishedAfter(e):
-		case e.Kind == nccllog.Warning && !e.Info && !run.wentOn(e), e.Kind == nccllog.RanksDiffer,
-			(e.Kind == nccllog.Complaint || e.Kind == nccllog.Stalled) && run.nearEnd(e),
-			e.Kind == nccllog.OFINoProvider && !run.choseNetwork():
+		if !run.finishedAfter(e) && run.isUnexplained(e) {
 			found = append(found, e)
 		}
 	}
 	return found
+}
+
+func (run *sequence) isUnexplained(e nccllog.Event) bool {
+	switch e.Kind {
+	case nccllog.Warning:
+		return !e.Info
+	case nccllog.RanksDiffer:
+		return true
+	case nccllog.Trail:
+		return !run.connectedAfter(e)
+	case nccllog.Complaint, nccllog.Exception, nccllog.Recoverable:
+		return !run.progressed(e)
+	case nccllog.FailureWords, nccllog.Stalled:
+		return run.nearEnd(e) && !run.progressed(e)
+	case nccllog.OFINoProvider:
+		return !run.choseNetwork()
+	default:
+	}
+	return false
+}
+
+// connectedAfter reports that a rank went on after the steps of an error.
+func (run *sequence) connectedAfter(e nccllog.Event) bool {
+	connected := e.Rank >= 0 && run.log.Ranks[e.Rank].ConnectedAt > e.Seq
+	return connected || run.wentOn(e) || run.progressed(e) || len(run.events(nccllog.NoSHARP)) > 0
+}
+
+// neverBegan reports that several ranks began to set up communicators, and that no line shows that one was complete or
+// used. The log of a single rank may be an excerpt.
+func (run *sequence) neverBegan() bool {
+	began := 0
+	for _, r := range run.log.Ranks {
+		if r.Complete > 0 || r.Connected || r.Destroyed {
+			return false
+		}
+		if r.Started {
+			began++
+		}
+	}
+	for _, end := range run.log.Ends {
+		if end.Progress > 0 {
+			return false
+		}
+	}
+	return began > 1 && run.log.Tests.Finished.Text == ""
 }
 
 func (run *facts) choseNetwork() bool {

@@ -111,7 +111,7 @@ func parsed(file string, data []byte) nccllog.Log {
 		n++
 		p.Line(nccllog.Place{File: file, Line: n}, line)
 	}
-	p.End(nccllog.Place{File: file, Line: n})
+	p.End(nccllog.Place{File: file, Line: n}, data)
 	return p.Log()
 }
 

@@ -59,7 +59,7 @@ func (f fixture) log() nccllog.Log {
 			n++
 			p.Line(nccllog.Place{File: name, Line: n}, []byte(line))
 		}
-		p.End(nccllog.Place{File: name, Line: n})
+		p.End(nccllog.Place{File: name, Line: n}, []byte(f.files[name]))
 	}
 	return p.Log()
 }

@@ -76,7 +76,7 @@ func ofLines(name string, lines []string) Story {
 	for i, l := range lines {
 		p.Line(nccllog.Place{File: name, Line: i + 1}, []byte(l))
 	}
-	p.End(nccllog.Place{File: name, Line: len(lines)})
+	p.End(nccllog.Place{File: name, Line: len(lines)}, []byte(strings.Join(lines, "\n")))
 	return Tell(p.Log())
 }
 

@@ -1,0 +1,106 @@
+package nccllog
+
+import (
+	"regexp"
+	"strings"
+)
+
+// complaintWords are in lines with which programs, launchers and shells report an error.
+var complaintWords = []string{
+	"Traceback (most recent call last)", "FATAL", "ERROR", "CRITICAL", "Fatal error", "fatal error", "[error", "\terror\t",
+	"[NeMo E ", "panic: ", "panicked at ", "core dumped", "returned non-zero", "fatal signal",
+	"closing signal SIG", " via signal SIG", // torchrun ends its workers: one failed, or a node joins
+	"Compute Failed", // Dask, which may try again
+	"slurmstepd: error:", "srun: error:", "srun: Force Terminated",
+	"level=error", "level=fatal", "unschedulable", "FailedScheduling", "BackoffLimitExceeded", // Kubernetes
+	"FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume",
+	"group FAILED", "Memory access fault by GPU", "aborting with error", "fallen off the bus",
+	"Unable to determine the device handle", "Illegal instruction", "Segfault encountered", "code=killed", "code=dumped",
+	"sigkill_handler] Killing subprocess", "all training processes to terminate", // DeepSpeed, Composer
+	"_step_signal: Terminating ", "terminated with the following error", // Slurm, torch.multiprocessing
+	"command not found", "can't open file", "Permission denied", "Exception in thread ",
+}
+
+// form is a form of complaint that a regular expression tells from other lines with one of the words.
+type form struct {
+	words []string
+	form  *regexp.Regexp
+}
+
+type forms []form
+
+func (all forms) words() (words []string) {
+	for _, f := range all {
+		words = append(words, f.words...)
+	}
+	return words
+}
+
+// complaintForms have the codes of processes, which are 0 where all is well, the levels of loggers, and words that
+// must begin or fill a line.
+var complaintForms = forms{
+	{
+		[]string{
+			"exit code", "exit status", "exited ", "exits with", "exit_code", "exitCode", "Exit code", "Exit status", "ExitCode",
+			"Exited ", "EXIT CODE", "EXIT STATUS",
+		},
+		regexp.MustCompile(`(?i)\bexit(?:ed|s)?(?: with)?(?: an?)?(?: non-?zero)?[ _]?(?:exit )?(?:code|status)` +
+			`['"]?[ :=]*['"]?-?[1-9]`),
+	},
+	{[]string{"signal"}, regexp.MustCompile(`(?i)\b(?:terminated|killed|died|ended)\b.{0,12}\bsignal:? \d`)},
+	{[]string{"code=exited"}, regexp.MustCompile(`code=exited, status=[1-9]`)}, // systemd
+	{[]string{"SystemExit"}, regexp.MustCompile(`SystemExit: [^0]`)},
+	{[]string{"*** ["}, regexp.MustCompile(`\*\*\* \[.*\] (?:Error \d|Terminated|Killed|Aborted)`)}, // make
+	{ // glog: "F1120 10:00:00.12 4242 x.cc:12] ..."; TensorFlow: "2026-03-02 10:00:00.1: F tensorflow/core/x.cc:12] ..."
+		sourceLines(".cc", ".cpp", ".cu", ".py"),
+		regexp.MustCompile(`(?:^|[ :\]>])[EF]\d{4} \d\d:\d\d:\d\d|(?:^|\d: )[EF] \S+\.cc:\d+\]`),
+	},
+	{
+		[]string{`"error"`, `"fatal"`, `"critical"`, `"panic"`, `"level":50`, `"level":60`}, // the numbers are of pino
+		regexp.MustCompile(`"(?:level|severity|levelname|lvl|log\.level)"\s*:\s*` +
+			`(?:"(?:error|fatal|critical|panic)"|[56]0\b)`),
+	},
+	{[]string{"error: "}, regexp.MustCompile(`(?:^|[:\])>] )error: [A-Za-z]`)},
+	{[]string{"Error"}, regexp.MustCompile(`\s\d+/\d+\s+(?:Init:)?Error\s`)}, // kubectl get pods
+	{ // bash, of the command that it waited for
+		[]string{"Aborted", "Terminated", "Hangup"},
+		regexp.MustCompile(`^(?:.*: line \d+: +\d+ )?(?:Aborted|Terminated|Hangup)\s*$`),
+	},
+}
+
+// sourceLines returns the beginnings of places in sources, with the first digit of the line: a word of four bytes is
+// found only if no digit follows.
+func sourceLines(suffixes ...string) (words []string) {
+	for _, suffix := range suffixes {
+		for digit := '1'; digit <= '9'; digit++ {
+			words = append(words, suffix+":"+string(digit))
+		}
+	}
+	return words
+}
+
+// noComplaint matches what looks like a complaint and is none: the names of variables and codes, and counts of nothing.
+var noComplaint = regexp.MustCompile(`\w+_ERROR\w*|\bERROR(?:_\w+|=\w*)|\b0 ERROR(?:S\b|\(S\))|` +
+	`ERRORS?(?: SUMMARY)?: 0\b|exit status 0|Unable to register cu\w+ factory`)
+
+// readComplaint reads a line of level ERROR or worse, and the ending of a process in words that no launcher above uses.
+func readComplaint(e *Event, text, _ string) bool {
+	e.Number = rankIn(text)
+	return complains(text)
+}
+
+func complains(text string) bool {
+	if strings.Contains(text, "ERROR") || strings.Contains(text, "exit status 0") || strings.Contains(text, " factory") {
+		text = noComplaint.ReplaceAllString(text, "")
+	}
+	if hasAny(text, complaintWords...) {
+		return true
+	}
+	text = text[len(beginningPrefixes.FindString(text)):]
+	for _, f := range complaintForms {
+		if hasAny(text, f.words...) && f.form.MatchString(text) {
+			return true
+		}
+	}
+	return false
+}

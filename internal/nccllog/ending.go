@@ -1,0 +1,84 @@
+package nccllog
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+)
+
+// Ending is the end of a file, as far as it shows whether the run went on after an error.
+type Ending struct {
+	Line     int // the last one
+	Own      int // the last one that the program wrote, and not NCCL at level INFO
+	Progress int // the first of the last lines by which a training counts its steps; 0: there are none
+}
+
+// tail is the end of a text: the last bytes, as many as its size, or up to twice as many.
+type tail []byte
+
+// tailOfFile and tailOfStream are sizes of tails. A job may have thousands of streams at a time.
+const (
+	tailOfFile   = 16 << 10
+	tailOfStream = 4 << 10
+)
+
+func (t *tail) add(text []byte, size int) {
+	if len(text) >= size {
+		*t = append((*t)[:0], text[len(text)-size:]...)
+		return
+	}
+	*t = append(*t, text...)
+	if len(*t) > 2*size {
+		*t = append((*t)[:0], (*t)[len(*t)-size:]...)
+	}
+}
+
+// stepCount matches a number that a training program prints for its steps, in group 1 what it counts or measures.
+var stepCount = regexp.MustCompile(`(?i)(?:^|[^a-z])(loss|steps?|iter(?:ation)?s?|epochs?|batch|lr|ppl|throughput|` +
+	`samples|tokens|grad.norm)["']?(?: ?\([^()]*\))?[:=\[(|/ ]*["']?-?\d|\d *(it/s|s/it|steps/s|samples/s|tok(?:en)?s?/s)`)
+
+// bad are words of lines that count no progress, whatever they measure.
+var bad = []string{
+	"Error", "ERROR", "error:", "FATAL", "ailed", "FAILED", "exit", "abort", "timed out", `File "`, "NCCL ", "WARN",
+}
+
+// steps is how many lines must count the same for a progress: a process that ended leaves one or two of others behind.
+const steps = 3
+
+// endingOf reads the last lines of a file.
+func endingOf(last int, text []byte) Ending {
+	e := Ending{Line: last}
+	lines := bytes.Split(bytes.TrimSuffix(text, []byte{'\n'}), []byte{'\n'})
+	seen := map[string]int{}
+	for i := len(lines) - 1; i >= 0 && (e.Own == 0 || e.Progress == 0); i-- {
+		number := last - (len(lines) - 1 - i)
+		if e.Own == 0 && len(bytes.TrimSpace(lines[i])) > 0 && !bytes.Contains(lines[i], infoWords) {
+			e.Own = number
+		}
+		for part := range bytes.SplitSeq(lines[i], []byte{'\r'}) {
+			if what := counts(part); what != "" && e.Progress == 0 {
+				if seen[what]++; seen[what] == steps {
+					e.Progress = number
+				}
+			}
+		}
+	}
+	if e.Own == 0 {
+		e.Own = max(last-len(lines), 0)
+	}
+	return e
+}
+
+// counts returns what a line counts or measures, as trainings do for their steps, or "".
+func counts(line []byte) string {
+	const most = 1 << 10
+	line = line[:min(len(line), most)]
+	if hasAny(string(line), bad...) {
+		return ""
+	}
+	found := stepCount.FindSubmatch(line)
+	if found == nil {
+		return ""
+	}
+	return strings.ToLower(string(found[1]) + string(found[2]))
+}
