@@ -2,7 +2,7 @@ package nccllog
 
 import (
 	"regexp"
-	"strings"
+	"slices"
 )
 
 // complaintWords are in lines with which programs, launchers and shells report an error.
@@ -25,6 +25,8 @@ var complaintWords = []string{
 type form struct {
 	words []string
 	form  *regexp.Regexp
+	also  []string // the line has one of them, too, if there are any
+	whole bool     // the form is of the line without what launchers print in front
 }
 
 type forms []form
@@ -40,31 +42,34 @@ func (all forms) words() (words []string) {
 // must begin or fill a line.
 var complaintForms = forms{
 	{
-		[]string{
+		words: []string{
 			"exit code", "exit status", "exited ", "exits with", "exit_code", "exitCode", "Exit code", "Exit status", "ExitCode",
 			"Exited ", "EXIT CODE", "EXIT STATUS",
 		},
-		regexp.MustCompile(`(?i)\bexit(?:ed|s)?(?: with)?(?: an?)?(?: non-?zero)?[ _]?(?:exit )?(?:code|status)` +
+		form: regexp.MustCompile(`(?i)\bexit(?:ed|s)?(?: with)?(?: an?)?(?: non-?zero)?[ _]?(?:exit )?(?:code|status)` +
 			`['"]?[ :=]*['"]?-?[1-9]`),
 	},
-	{[]string{"signal"}, regexp.MustCompile(`(?i)\b(?:terminated|killed|died|ended)\b.{0,12}\bsignal:? \d`)},
-	{[]string{"code=exited"}, regexp.MustCompile(`code=exited, status=[1-9]`)}, // systemd
-	{[]string{"SystemExit"}, regexp.MustCompile(`SystemExit: [^0]`)},
-	{[]string{"*** ["}, regexp.MustCompile(`\*\*\* \[.*\] (?:Error \d|Terminated|Killed|Aborted)`)}, // make
+	{
+		words: []string{"signal"},
+		form:  regexp.MustCompile(`(?i)\b(?:terminated|killed|died|ended)\b.{0,12}\bsignal:? \d`),
+	},
+	{words: []string{"code=exited"}, form: regexp.MustCompile(`code=exited, status=[1-9]`)}, // systemd
+	{words: []string{"SystemExit"}, form: regexp.MustCompile(`SystemExit: [^0]`)},
+	{words: []string{"*** ["}, form: regexp.MustCompile(`\*\*\* \[.*\] (?:Error \d|Terminated|Killed|Aborted)`)}, // make
 	{ // glog: "F1120 10:00:00.12 4242 x.cc:12] ..."; TensorFlow: "2026-03-02 10:00:00.1: F tensorflow/core/x.cc:12] ..."
-		sourceLines(".cc", ".cpp", ".cu", ".py"),
-		regexp.MustCompile(`(?:^|[ :\]>])[EF]\d{4} \d\d:\d\d:\d\d|(?:^|\d: )[EF] \S+\.cc:\d+\]`),
+		words: sourceLines(".cc", ".cpp", ".cu"), also: []string{"E0", "E1", "F0", "F1", ": E ", ": F "},
+		form: regexp.MustCompile(`(?:^|[ :\]>])[EF]\d{4} \d\d:\d\d:\d\d|\d: [EF] \S+\.cc:\d+\]`),
 	},
 	{
-		[]string{`"error"`, `"fatal"`, `"critical"`, `"panic"`, `"level":50`, `"level":60`}, // the numbers are of pino
-		regexp.MustCompile(`"(?:level|severity|levelname|lvl|log\.level)"\s*:\s*` +
+		words: []string{`"error"`, `"fatal"`, `"critical"`, `"panic"`, `"level":50`, `"level":60`}, // the numbers are of pino
+		form: regexp.MustCompile(`"(?:level|severity|levelname|lvl|log\.level)"\s*:\s*` +
 			`(?:"(?:error|fatal|critical|panic)"|[56]0\b)`),
 	},
-	{[]string{"error: "}, regexp.MustCompile(`(?:^|[:\])>] )error: [A-Za-z]`)},
-	{[]string{"Error"}, regexp.MustCompile(`\s\d+/\d+\s+(?:Init:)?Error\s`)}, // kubectl get pods
+	{words: []string{"error: "}, form: regexp.MustCompile(`(?:^|[:\])>] )error: [A-Za-z]`)},
+	{words: []string{"Error"}, form: regexp.MustCompile(`\s\d+/\d+\s+(?:Init:)?Error\s`)}, // kubectl get pods
 	{ // bash, of the command that it waited for
-		[]string{"Aborted", "Terminated", "Hangup"},
-		regexp.MustCompile(`^(?:.*: line \d+: +\d+ )?(?:Aborted|Terminated|Hangup)\s*$`),
+		words: []string{"Aborted", "Terminated", "Hangup"}, whole: true,
+		form: regexp.MustCompile(`^(?:.*: line \d+: +\d+ )?(?:Aborted|Terminated|Hangup)\s*$`),
 	},
 }
 
@@ -90,17 +95,17 @@ func readComplaint(e *Event, text, _ string) bool {
 }
 
 func complains(text string) bool {
-	if strings.Contains(text, "ERROR") || strings.Contains(text, "exit status 0") || strings.Contains(text, " factory") {
+	if hasAny(text, "_ERROR", "ERROR_", "ERROR=", "0 ERROR", ": 0", "exit status 0", " factory") {
 		text = noComplaint.ReplaceAllString(text, "")
 	}
-	if hasAny(text, complaintWords...) {
-		return true
-	}
-	text = text[len(beginningPrefixes.FindString(text)):]
-	for _, f := range complaintForms {
-		if hasAny(text, f.words...) && f.form.MatchString(text) {
-			return true
+	p := pairsOf(text)
+	return p.haveAny(text, complaintWords) || slices.ContainsFunc(complaintForms, func(f form) bool {
+		if !p.haveAny(text, f.words) || f.also != nil && !p.haveAny(text, f.also) {
+			return false
 		}
-	}
-	return false
+		if f.whole {
+			return f.form.MatchString(text[len(beginningPrefixes.FindString(text)):])
+		}
+		return f.form.MatchString(text)
+	})
 }

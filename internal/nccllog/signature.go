@@ -3,6 +3,7 @@ package nccllog
 import (
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -85,29 +86,22 @@ func recognize(rows []Signature, text, where string) (Event, bool) {
 	low, pairs := "", pairsOf(text)
 	for i := range rows {
 		s := &rows[i]
-		if !s.mayMatch(pairs) {
-			continue
-		}
-		if s.AnyCase && low == "" {
+		if len(s.Words) > 0 && s.AnyCase && low == "" && slices.ContainsFunc(s.Words, pairs.mayHave) {
 			low = lower(text)
 		}
-		if e, ok := s.match(text, low, where); ok {
+		if e, ok := s.match(text, low, where, pairs); ok {
 			return e, true
 		}
 	}
 	return Event{}, false
 }
 
-func (s *Signature) mayMatch(p *pairs) bool {
-	return len(s.Words) == 0 || slices.ContainsFunc(s.Words, p.mayHave)
-}
-
-func (s *Signature) match(text, low, where string) (Event, bool) {
+func (s *Signature) match(text, low, where string, p *pairs) (Event, bool) {
 	in := text
 	if s.AnyCase {
 		in = low
 	}
-	if len(s.Words) > 0 && !hasAny(in, s.Words...) {
+	if len(s.Words) > 0 && !p.haveAny(in, s.Words) {
 		return Event{}, false
 	}
 	e := Event{Kind: s.Kind, Signature: s.ID, Number: -1}
@@ -132,6 +126,16 @@ func pairsOf(text string) *pairs {
 
 // sixBits returns a number below 64, the same one for both cases of a letter.
 func sixBits(c byte) uint8 { return c&0x1f | c&0x40>>1 }
+
+// haveAny reports whether the text of the pairs has one of the words.
+func (p *pairs) haveAny(text string, words []string) bool {
+	for _, w := range words {
+		if p.mayHave(w) && strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
+}
 
 func (p *pairs) mayHave(word string) bool {
 	for i := 1; i < len(word); i++ {
