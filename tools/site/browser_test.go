@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -46,6 +47,29 @@ func TestBrowser(t *testing.T) {
 	if want := map[string]bool{`light"rgb(255, 255, 255)"`: true, `dark"rgb(15, 21, 27)"`: true}; len(backgrounds) != len(want) {
 		t.Errorf("backgrounds are %v, want %v", backgrounds, want)
 	}
+}
+
+// TestEveryPage reads every page on a phone: none is wider than its window, or asks for anything from elsewhere.
+func TestEveryPage(t *testing.T) {
+	folder := built(t)
+	b := chromium.New(t)
+	b.Look(390, 900, "screen", "light")
+	pages := 0
+	err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".html" {
+			return err
+		}
+		pages++
+		b.Open("file://" + path)
+		if wide := b.Eval(`document.documentElement.scrollWidth`); wide != "390" {
+			t.Errorf("%s is %s wide in a window of 390", strings.TrimPrefix(path, folder), wide)
+		}
+		return nil
+	})
+	if err != nil || pages < 200 {
+		t.Fatalf("%d pages, %v", pages, err)
+	}
+	quiet(t, b, "file://"+folder+"/")
 }
 
 // TestBrowserUse searches and opens the menu, from a server that answers only for the site.
