@@ -112,7 +112,7 @@ func (p pair) judge(peerless bool) Connection {
 		c.State = Moving
 	case alone && peerless && p.a.readings != nil && p.a.Sends():
 		c.State = PeerGone
-	case alone || !together(p.a, p.b) || p.a.mayRepeat(p.b) || p.b.mayRepeat(p.a):
+	case alone || !together(p.a, p.b) || p.a.isUnderWay(p.b) || p.b.isUnderWay(p.a):
 		c.State = HalfSeen
 	default:
 		c.State, c.Drops = p.judgeStill()
@@ -120,27 +120,20 @@ func (p pair) judge(peerless bool) Connection {
 	return c
 }
 
-// moves reports whether packets moved. What one end sent proves it only if the other end was not read at the same time,
-// or has no packet outstanding: a packet that is lost is sent again and again.
+// moves reports whether packets moved. What an end sent proves it only if the other end was not read at the same time:
+// a packet that is lost is sent again and again.
 func (p pair) moves() bool {
 	if p.b.End == nil || !together(p.a, p.b) {
 		return p.a.Moved() || p.b.End != nil && p.b.Moved()
 	}
-	arrives := func(from, to Place) bool {
-		return to.Received > 0 || from.Sent > 0 && !from.holds(to) && !from.mayRepeat(to)
-	}
-	return arrives(p.a, p.b) || arrives(p.b, p.a)
+	return p.a.Received > 0 || p.b.Received > 0
 }
 
-// holds reports whether a packet that was outstanding at the first reading of the end still is: nothing arrived.
-func (from Place) holds(to Place) bool {
-	return to.Received == 0 && isOutstanding(from.Next-from.Sent, to.Expected)
-}
-
-// mayRepeat reports whether all that the end sent may have been sent before: its device had to repeat packets, and none
-// arrived.
-func (from Place) mayRepeat(to Place) bool {
-	return from.Sent > 0 && from.repeats && to.Received == 0 && !from.holds(to) && isOutstanding(from.Next, to.Expected)
+// isUnderWay reports whether packets that the end sent since the first reading did not arrive: they may be under way, or
+// be sent again and again.
+func (from Place) isUnderWay(to Place) bool {
+	wasOutstanding := isOutstanding(from.Next-from.Sent, to.Expected)
+	return from.Sent > 0 && to.Received == 0 && !wasOutstanding && isOutstanding(from.Next, to.Expected)
 }
 
 // isOutstanding reports whether a sender is ahead of its receiver.

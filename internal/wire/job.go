@@ -2,6 +2,7 @@ package wire
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
@@ -46,6 +47,8 @@ type Job struct {
 
 // Together judges the machines of a job. whole says that they are all of its machines.
 func Together(members []Member, whole bool) Job {
+	connections := Connections(members, whole)
+	members = arrived(members, connections)
 	j := Job{Proof: NoConnection, Members: members}
 	for _, m := range members {
 		j.add(m)
@@ -56,7 +59,10 @@ func Together(members []Member, whole bool) Job {
 	if j.Whole = whole && len(j.Unproved) == 0 && len(members) > 0; j.Whole {
 		j.IdleRails, j.OverTCP = idleRails(members), j.overTCP()
 	}
-	for _, c := range Connections(members, j.Whole) {
+	if j.Whole != whole {
+		connections = Connections(members, j.Whole)
+	}
+	for _, c := range connections {
 		if j.Connections == nil {
 			j.Connections = map[State]int{}
 		}
@@ -70,6 +76,24 @@ func Together(members []Member, whole bool) Job {
 		}
 	}
 	return j
+}
+
+// arrived returns the members without the packets that both ends of a connection show not to have arrived, if the
+// other end was read at the same time.
+func arrived(members []Member, connections []Connection) []Member {
+	repeated := map[*End]bool{}
+	for _, c := range connections {
+		for _, p := range []Place{c.A, c.B} {
+			if c.State != Moving && p.End != nil && p.Moved() {
+				repeated[p.End] = true
+			}
+		}
+	}
+	members = slices.Clone(members)
+	for i := range members {
+		members[i].Motion = members[i].without(repeated)
+	}
+	return members
 }
 
 func (j *Job) add(m Member) {

@@ -38,6 +38,7 @@ type Motion struct {
 	Openers []Opener `json:"openers,omitempty"` // processes without a queue pair
 
 	ends        []End
+	ports       map[string]Port
 	nodeNetwork bool // it has an interface of the node, whose traffic may be that of other pods
 }
 
@@ -79,7 +80,8 @@ func Between(before host.Fact[host.Wire], after host.Snapshot) Motion {
 	all := machine.Ends()
 	foreign := m.own(all, rails)
 	m.Openers = openers(now, all)
-	m.Usages = usages(m.ends, machine.Ports)
+	m.ports = machine.Ports
+	m.Usages = usages(m.ends, m.ports)
 	m.unread(now)
 	m.judge()
 	m.links(then, after, rails)
@@ -130,9 +132,24 @@ func (m *Motion) unlisted(machine Machine, foreign string) {
 	}
 }
 
+// without returns the motion as if some ends, which received nothing, had sent nothing either.
+func (m Motion) without(repeated map[*End]bool) Motion {
+	ends, changed := slices.Clone(m.ends), false
+	for i := range m.ends {
+		if repeated[&m.ends[i]] {
+			ends[i].Sent, changed = 0, true
+		}
+	}
+	if changed {
+		m.ends, m.Usages = ends, usages(ends, m.ports)
+		m.judge()
+	}
+	return m
+}
+
 // judge sets the proof and the rails that carried nothing.
 func (m *Motion) judge() {
-	m.Proof = NoConnection
+	m.Proof, m.Unused = NoConnection, nil
 	moved := map[string]bool{}
 	for _, u := range m.Usages {
 		m.Seconds = max(m.Seconds, u.Over.Seconds())
