@@ -361,8 +361,8 @@ func TestNetworkLine(t *testing.T) {
 	moved := Readings{Taken: 4, Moving: 3, Best: wire.Job{
 		Proof: wire.RDMA, Processes: 16, Rails: 8, Machines: 2, Sent: wire.Amount{Packets: 1, Rate: 40e9},
 	}}
-	half, storage := moved, moved
-	half.Quiet, storage.Moving = 1, 0
+	half, storage, broken := moved, moved, moved
+	half.Quiet, storage.Moving, broken.Lost = 1, 0, 1
 	refused := Readings{Taken: 2, Best: wire.Job{Proof: wire.NotProved, Why: "permission denied"}}
 	plugin := over(story.Plugin, "gIB")
 	plugin.Network.Name, plugin.Traffic.Devices = "gIB", nil
@@ -452,6 +452,11 @@ func TestNetworkLine(t *testing.T) {
 			NetworkLine{Wire: half},
 			"RDMA: 16 processes on 8 rails of 2 pods, 40 GB/s, by the kernel's queue pairs in 3 of 4 readings; no " +
 				"packet of 1 pod",
+		},
+		"no NCCL, and the network broke connections": {
+			NetworkLine{Wire: broken},
+			"RDMA: 16 processes on 8 rails of 2 pods, 40 GB/s, by the kernel's queue pairs in 3 of 4 readings; " +
+				"connections were lost in 1 reading",
 		},
 		"no NCCL, and the kernel shows no queue pair": {
 			NetworkLine{Wire: Readings{Taken: 1, Best: wire.Job{Proof: wire.NoConnection}}},

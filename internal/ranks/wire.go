@@ -23,6 +23,7 @@ import (
 // Readings sums up what the kernel's queue pairs showed while a command ran.
 type Readings struct {
 	Taken, Moving int      // all, and those with packets over RDMA between two of the pods
+	Lost          int      // with connections that the network broke
 	Best          wire.Job // that shows most, without its members
 	Quiet         int      // pods of Best without a packet
 	shown         int      // by Best: the more the larger
@@ -122,6 +123,9 @@ func dropOthers(w *host.Fact[host.Wire], own []string) (dropped bool) {
 func (r *Readings) add(j wire.Job) {
 	shown := slices.Index([]wire.Proof{wire.NoConnection, wire.NoTraffic, wire.RDMA}, j.Proof)
 	r.Taken++
+	if j.Connections[wire.Lost] > 0 {
+		r.Lost++
+	}
 	if slices.ContainsFunc(wire.Connections(j.Members, false), betweenPods) {
 		r.Moving++
 		shown++
@@ -157,6 +161,9 @@ func (r Readings) String() string {
 	text += fmt.Sprintf(", by the kernel's queue pairs in %d of %s", r.Moving, words.Count(r.Taken, "reading"))
 	if r.Quiet > 0 {
 		text += "; no packet of " + words.Count(r.Quiet, "pod")
+	}
+	if r.Lost > 0 {
+		text += "; connections were lost in " + words.Count(r.Lost, "reading")
 	}
 	return text
 }
