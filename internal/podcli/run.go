@@ -182,7 +182,7 @@ func (r start) refuses(d decision, limit check.Finding) []refusal {
 	}
 	if r.needsAll(d) {
 		reasons = append(reasons, refusal{"not every rail of the pod works", d.unusable,
-			"Use --rails any to use those that work."})
+			"RAILHEAD_RAILS=any, or the flag --rails any of railhead-pod, uses those that work."})
 	}
 	if limit.Status == check.Fail {
 		reasons = append(reasons, refusal{"the pod cannot lock enough memory", []check.Finding{limit},

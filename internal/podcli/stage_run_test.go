@@ -140,7 +140,7 @@ func (s staged) refusal(t *testing.T) {
 			"a rail that does not work", "pod-half-broken", nil,
 			[]string{
 				"not every rail of the pod works", "mlx5_9:1: given to this pod but not used: port 1 DOWN (Disabled) [port-active]",
-				"Use --rails any to use those that work.",
+				"RAILHEAD_RAILS=any, or the flag --rails any of railhead-pod, uses those that work.",
 			},
 		},
 		{

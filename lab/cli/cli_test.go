@@ -37,7 +37,7 @@ func TestCommandLine(t *testing.T) {
 		"upp":                              {2, `unknown command "upp"`},
 		"status --name Not-a-name":         {2, "must be of small letters"},
 		"status":                           {1, "no lab runs here by the name default: 'lab up' starts one"},
-		"down --name other":                {1, "no lab runs here by the name other"},
+		"down --name other":                {0, "Nothing to do: no lab runs here by the name other"},
 		"exec node-a":                      {2, "exec takes a machine and a command"},
 		"exec node-a -- true":              {1, "no lab runs here"},
 		"fault":                            {2, "fault takes list, or the name of a fault"},

@@ -101,8 +101,10 @@ func (f folder) pid() (int, error) {
 	return strconv.Atoi(string(text))
 }
 
+var errNone = errors.New("no lab runs here")
+
 func (f folder) none() error {
-	return fmt.Errorf("no lab runs here by the name %s: 'lab up' starts one", filepath.Base(string(f)))
+	return fmt.Errorf("%w by the name %s: 'lab up' starts one", errNone, filepath.Base(string(f)))
 }
 
 // runs reports whether somebody serves the lab.

@@ -93,10 +93,17 @@ func (a *app) down() *cobra.Command {
 				return err
 			}
 			pid, err := f.pid()
-			if err != nil {
-				return err
+			if errors.Is(err, errNone) {
+				a.say("Nothing to do: %v", err)
+				return nil
 			}
-			return end(cmd.Context(), f, pid)
+			if err == nil {
+				err = end(cmd.Context(), f, pid)
+			}
+			if err == nil {
+				a.say("The lab is down")
+			}
+			return err
 		},
 	}
 }

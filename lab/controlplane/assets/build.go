@@ -121,7 +121,9 @@ func (b builder) compile(ctx context.Context, p Program, r recipe, path string) 
 	start := time.Now()
 	part := path + ".part" // whoever holds the lock owns it
 	defer os.Remove(part)
-	if _, err := runGo(ctx, module, append(r.arguments(version), "-o", part, r.pkg)...); err != nil {
+	quiet := patiently(start, func(so time.Duration) { b.progress(fmt.Sprintf("building %s for %s", name, so)) })
+	_, err = runGo(ctx, module, append(r.arguments(version), "-o", part, r.pkg)...)
+	if quiet(); err != nil {
 		return err
 	}
 	if err := os.Rename(part, path); err != nil {
@@ -129,6 +131,25 @@ func (b builder) compile(ctx context.Context, p Program, r recipe, path string) 
 	}
 	b.progress(fmt.Sprintf("built %s in %s", name, time.Since(start).Round(time.Second)))
 	return nil
+}
+
+// patiently says every minute that something takes its time, until quiet is called.
+func patiently(start time.Time, say func(so time.Duration)) (quiet func()) {
+	minutes, done := time.NewTicker(time.Minute), make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-minutes.C:
+				say(time.Since(start).Round(time.Minute))
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		minutes.Stop()
+		close(done)
+	}
 }
 
 func isFile(path string) bool {
