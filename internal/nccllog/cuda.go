@@ -33,6 +33,8 @@ func kindOfCUDA(name string, code int, low, where string) Kind {
 		return NVLSFailed
 	case hasAny(name, "peer access", "mapping of buffer object failed") || code == 217 || code == 205:
 		return PeerAccess
+	case isNotReady(name, code):
+		return GPUNotReady
 	case isInstall(name, code):
 		return CUDAInstall
 	case !isSource(where, "p2p.cc") && !isSource(where, "p2p.cu"):
@@ -47,13 +49,21 @@ func kindOfCUDA(name string, code int, low, where string) Kind {
 // isInstall reports whether an error is one of the driver or the libraries, not of the program (driver_types.h).
 func isInstall(name string, code int) bool {
 	return hasAny(name,
-		"driver version is insufficient", "no CUDA-capable device", "system not yet initialized",
+		"driver version is insufficient", "no CUDA-capable device",
 		"forward compatibility", "system has unsupported display driver", "PTX was compiled", "no kernel image",
 		"invalid device function", "initialization error", "API call is not supported in the installed",
 		"shared object initialization failed",
 	) || !strings.Contains(name, "unknown error") &&
-		slices.Contains([]int{3, 35, 36, 98, 100, 209, 222, 802, 803, 804}, code)
+		slices.Contains([]int{3, 35, 36, 98, 100, 209, 222, 803, 804}, code)
 }
+
+// notReadyWords are the names of CUDA error 802, which the driver returns on machines with NVSwitch until Fabric Manager
+// of its own version has set up the links between the GPUs (driver_types.h; NVIDIA's Fabric Manager User Guide).
+var notReadyWords = []string{
+	"system not yet initialized", "CUDA_ERROR_SYSTEM_NOT_READY", "cudaErrorSystemNotReady",
+}
+
+func isNotReady(name string, code int) bool { return code == 802 || hasAny(name, notReadyWords...) }
 
 var cudaPrefixes = []string{"CUDA error: ", "HIP error: ", "CUDA failure: ", "Test CUDA failure", "CUDA driver error: "}
 

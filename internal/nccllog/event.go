@@ -45,6 +45,7 @@ const (
 	OutOfMemory                // of a GPU
 	CUDAError                  // printed by the program
 	CUDAInstall                // driver, library or device missing
+	GPUNotReady                // Fabric Manager does not run
 	Rendezvous                 // the launcher or the store is unreachable
 	Exception                  // of Python, of no kind above
 	Exit                       // of a process, with its code or signal

@@ -222,7 +222,7 @@ func readDiskFull(_ *Event, text, _ string) bool {
 }
 
 func readFabricManager(e *Event, _, _ string) bool {
-	e.Code, e.Name = 802, "Fabric Manager of the driver's version is not running (CUDA error 802)"
+	e.Code = 802
 	return true
 }
 

@@ -87,6 +87,12 @@ var ncclSignatures = []Signature{
 			"between these two devices'",
 	},
 	{
+		ID: "fabric-manager-call", Kind: GPUNotReady, What: "Fabric Manager is not running",
+		Class: Own, Cause: "fabric-manager", Confidence: Likely,
+		AnyCase: true, Words: cudaFailure, Read: readCUDA,
+		Example: "a:1:9 [0] init.cc:1 NCCL WARN Cuda failure 802 'system not yet initialized'",
+	},
+	{
 		ID: "cuda-driver", Kind: CUDAInstall, What: "CUDA driver or library missing",
 		Class: Own, Cause: "cuda-install", Confidence: Likely,
 		AnyCase: true, Words: cudaFailure, Read: readCUDA,
@@ -539,6 +545,12 @@ var frameworkSignatures = []Signature{
 		Words: []string{"NVRM: Xid", "Xid (PCI"}, Read: readXid,
 		Example: "[ 1234.5] NVRM: Xid (PCI:0000:18:00): 79, pid=1234, GPU has fallen off the bus.",
 	},
+	{ // driver_types.h: CUDA error 802
+		ID: "fabric-manager", Kind: GPUNotReady, What: "Fabric Manager is not running",
+		Class: Own, Cause: "fabric-manager", Confidence: Likely,
+		Words: notReadyWords, Read: readFabricManager,
+		Example: "RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 802: system not yet initialized",
+	},
 	{
 		ID: "cuda-error", Kind: CUDAError, What: "CUDA error",
 		Class: Own, Cause: "cuda-error", Confidence: Certain,
@@ -795,13 +807,6 @@ var frameworkSignatures = []Signature{
 		},
 		Example: "RuntimeError: DataLoader worker (pid 3254) is killed by signal: Bus error. It is possible that " +
 			"dataloader's workers are out of shared memory.",
-	},
-	{ // CUDA error 802: NVSwitch systems need Fabric Manager of the driver's version
-		ID: "fabric-manager", Kind: CUDAInstall, What: "Fabric Manager is not running",
-		Class: Own, Cause: "cuda-install", Confidence: Likely,
-		Words:   []string{"system not yet initialized", "CUDA_ERROR_SYSTEM_NOT_READY", "cudaErrorSystemNotReady"},
-		Read:    readFabricManager,
-		Example: "RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 802: system not yet initialized",
 	},
 	{
 		ID: "exception", Kind: Exception, What: "exception",

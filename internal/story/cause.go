@@ -44,6 +44,7 @@ const (
 	CUDAError             CauseID = "cuda-error"
 	GPUOOM                CauseID = "gpu-oom"
 	CUDAInstall           CauseID = "cuda-install"
+	FabricManager         CauseID = "fabric-manager"
 	DuplicateGPU          CauseID = "duplicate-gpu"
 	DuplicateRank         CauseID = "duplicate-rank"
 	PeerAccess            CauseID = "peer-access"

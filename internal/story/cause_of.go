@@ -22,7 +22,7 @@ func (run *explainer) causesOf(e nccllog.Event) []candidate {
 	case nccllog.ConnectFailed, nccllog.SocketFailed, nccllog.Rendezvous:
 		return run.socketCauses(e)
 	case nccllog.CUDAFailed, nccllog.CUDAError, nccllog.Xid, nccllog.OutOfMemory, nccllog.CUDAInstall,
-		nccllog.DuplicateGPU, nccllog.NVLSFailed, nccllog.PeerAccess:
+		nccllog.GPUNotReady, nccllog.DuplicateGPU, nccllog.NVLSFailed, nccllog.PeerAccess:
 		return run.gpuCauses(e)
 	case nccllog.OFIFailed, nccllog.OFINoProvider, nccllog.OFIRegister, nccllog.OFICompletion, nccllog.GDRCopyFailed:
 		return run.ofiCauses(e)
@@ -86,6 +86,8 @@ func (run *explainer) gpuCauses(e nccllog.Event) []candidate {
 		return one(GPUOOM, Certain, detail, e)
 	case nccllog.CUDAInstall:
 		return one(CUDAInstall, Likely, run.who(e)+": "+cmp.Or(e.Name, "the driver or the library is missing"), e)
+	case nccllog.GPUNotReady:
+		return one(FabricManager, Likely, run.who(e)+": CUDA error 802, system not yet initialized", e)
 	case nccllog.DuplicateGPU:
 		return one(DuplicateGPU, Certain, "NCCL says which ranks share which GPU", e)
 	case nccllog.NVLSFailed:
