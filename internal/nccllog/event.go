@@ -54,6 +54,7 @@ const (
 	Aborted                    // by MPI or Ray
 	Xid                        // of the GPU driver
 	FailedOver                 // an HCA failed, and NCCL goes on with another
+	FailoverFailed             // an HCA failed, and no other could take over
 	Harmless                   // a warning that means nothing for the run
 	NoSHARP                    // collectives in the network are not available; NCCL goes on without
 	Complaint                  // a line of level ERROR or worse of another program, of no kind above

@@ -105,6 +105,9 @@ func (p *notices) device(r *rank, l *logLine, said []byte) bool {
 	case begins(said, "Made virtual device "):
 		p.virtual(r, said)
 		return false
+	case bytes.Contains(said, []byte(": Replacing QP: ")): // after the name of the function
+		p.keep(r, Event{Kind: FailedOver, Signature: "queue-pairs-moved", Quote: l.quote(), Number: -1, Info: true})
+		return false
 	}
 	return true
 }

@@ -24,10 +24,17 @@ var ncclSignatures = []Signature{
 	{
 		ID: "bad-completion", Kind: BadCompletion, What: "bad completion",
 		Class: ByItsFields, Cause: "route-or-arp", Confidence: Likely,
-		Words: []string{"Got completion", "completion with error"}, Read: readCompletion,
+		Words: []string{"Got completion", "completion with error", "Unsupported completion status"}, Read: readCompletion,
 		Example: "a:1:9 [0] transport/net_ib.cc:1 NCCL WARN NET/IB: Got completion from peer 10.0.0.2<3> with " +
 			"status=12 opcode=0 len=0 vendor err 129 (Send) localGid ::ffff:10.1.1.1 " +
 			"remoteGids::ffff:10.1.1.2 hca mlx5_0",
+	},
+	{ // src/transport/net_ib/p2p.cc of 2.29.7 and later; the next warning has the status
+		ID: "completion-error", Kind: Result, What: "a work request ended with an error",
+		Class: Followed,
+		Words: []string{"Got CQE with error"},
+		Example: "a:1:9 [0] transport/net_ib/p2p.cc:854 NCCL WARN NET/IB: Got CQE with error (devIndex=0, " +
+			"req=0x7f, comm=0x1 (send), wr_id=12, qp_num=77)",
 	},
 	{
 		ID: "device-event", Kind: AsyncEvent, What: "async event",
@@ -141,12 +148,22 @@ var ncclSignatures = []Signature{
 		},
 		Example: "a:1:9 [0] bootstrap.cc:1 NCCL WARN Bootstrap : no socket interface found",
 	},
-	{ // NCCL 2.29 and later, src/transport/net_ib/p2p_resiliency.cc
-		ID: "no-device-left", Kind: Listed, What: "the last HCA of a connection failed",
+	{ // NCCL 2.29 and later, src/transport/net_ib/p2p_resiliency.cc, which returns an error after each of these
+		ID: "no-device-left", Kind: FailoverFailed, What: "an HCA failed, and no other could take its connections",
 		Class: Own, Cause: "port-error", Confidence: Likely,
-		Words: []string{"No functional devices left"},
-		Example: "a:1:9 [0] p2p_resiliency.cc:1 NCCL WARN NET/IB: The error is fatal (No functional devices " +
-			"left). Cannot continue.",
+		Words: []string{
+			"No functional devices left", "failed devices out of ", "Could not find a replacement QP",
+			"Could not find a functional device to post the probe", "Maximum number of probing attempts",
+		},
+		Example: "a:1:9 [0] p2p_resiliency.cc:1 NCCL WARN NET/IB: Fatal error. Detected 2 failed devices out of 2 " +
+			"devices on the send communicator (comm=0x1). No support for more than a single failed device.",
+	},
+	{ // the same; a warning before it has the status
+		ID: "failover-status", Kind: FailoverFailed, What: "a work request failed in a way that no failover survives",
+		Class: Own, Cause: "port-error", Confidence: Possible,
+		Words: []string{"The error is fatal ("},
+		Example: "a:1:9 [0] p2p_resiliency.cc:1 NCCL WARN NET/IB: The error is fatal (Fatal error status in work " +
+			"completion). Cannot continue.",
 	},
 	{
 		ID: "device-failed-over", Kind: FailedOver, What: "an HCA failed, and its connections moved to another",
@@ -834,6 +851,12 @@ var noticeSignatures = []Signature{
 	{
 		ID: "no-device", Kind: NoDevice, What: "no RDMA device",
 		Example: "a:1:9 [0] NCCL INFO NET/IB : No device found.",
+	},
+	{ // p2p_resiliency.cc
+		ID: "queue-pairs-moved", Kind: FailedOver, What: "an HCA failed, and its connections moved to another",
+		Class: Soft, Cause: "port-error", Confidence: Likely,
+		Example: "a:1:9 [0] NCCL INFO NET/IB: ncclIbResiliencyReplaceQps: Replacing QP: qpIndex=0 (qp_num=12, " +
+			"devIndex=0) to qpIndex=1 (qp_num=13, devIndex=1) on send communicator (comm=0x1)",
 	},
 	{
 		ID: "finished", Kind: Finished, What: "finished",

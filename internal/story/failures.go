@@ -11,7 +11,7 @@ import (
 
 // classOf returns the class of an event: that of its signature, unless its fields decide.
 func classOf(e nccllog.Event) nccllog.Class {
-	if e.Info && e.Kind != nccllog.GDRCopyFailed {
+	if e.Info && e.Kind != nccllog.GDRCopyFailed && e.Kind != nccllog.FailedOver {
 		return nccllog.NoFault
 	}
 	class := nccllog.SignatureOf(e).Class
@@ -58,7 +58,7 @@ const (
 // before the peers that report it; flushed, closed and timed-out peers are victims, wherever they stand in the log.
 func (run *sequence) judgeFailures() {
 	for _, e := range run.log.Events {
-		if classOf(e) > nccllog.Soft && !run.overcome(e) || classOf(e) == nccllog.Soft && run.lastWord(e) {
+		if classOf(e) > nccllog.Soft && !run.overcome(e) && !run.failedOver(e) || classOf(e) == nccllog.Soft && run.lastWord(e) {
 			run.failures = append(run.failures, e)
 		}
 	}
@@ -80,6 +80,14 @@ func (run *sequence) judgeFailures() {
 	e := run.failures[best]
 	run.failures = append([]nccllog.Event{e}, slices.Delete(run.failures, best, best+1)...)
 	run.first = &run.failures[0]
+}
+
+// failedOver reports that NCCL moved the connections of a completion's device to another one.
+func (run *sequence) failedOver(e nccllog.Event) bool {
+	const near = 10 // lines of any rank
+	return e.Completion != nil && slices.ContainsFunc(run.log.Events, func(o nccllog.Event) bool {
+		return o.Kind == nccllog.FailedOver && o.Rank == e.Rank && o.Seq > e.Seq && o.Seq-e.Seq <= near
+	})
 }
 
 // overcome reports that the run went on after a failure.
