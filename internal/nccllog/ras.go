@@ -1,6 +1,10 @@
 package nccllog
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/railhead/railhead/internal/nccllog/prefix"
+)
 
 func readMissing(_ *Event, text, _ string) bool {
 	return !strings.Contains(text, `"missing_ranks_count": 0`)
@@ -12,6 +16,19 @@ func readRankErrors(_ *Event, text, _ string) bool {
 		return code > 0 && code != 7
 	}
 	return strings.Contains(text, " rank") && numberAfter(text, " on ") > 0
+}
+
+// readAborted reads the status of a group, the last but one of the eight columns "0  1  4  8  32  32  ABORT  OK", and
+// that of ranks.
+func readAborted(e *Event, text, _ string) bool {
+	e.Number = numberAfter(text, "Rank ")
+	fields := strings.Fields(text)
+	if e.Number >= 0 || !strings.Contains(text, "  ABORT  ") {
+		return true
+	}
+	n := len(fields) - 2
+	_, isNumber := prefix.Whole([]byte(fields[max(n-1, 0)]))
+	return n >= 6 && fields[n] == "ABORT" && isNumber
 }
 
 // readRankNamed reads "Rank 0 has launched up to operation 66 -- GPU 5 managed by process 42 on node 10.0.0.1" and

@@ -500,6 +500,12 @@ var frameworkSignatures = []Signature{
 		Words: []string{"Initialization error", "Asynchronous error", `"async_error": `}, Read: readRankErrors,
 		Example: "  Asynchronous errors on 2 ranks",
 	},
+	{ // RAS_ACS_ABORT in client_support.cc: the program gave the communicator up
+		ID: "ras-aborted", Kind: Listed, What: "a communicator was aborted, as RAS reports",
+		Class: Followed,
+		Words: []string{"  ABORT  ", "have status ABORT", "has status ABORT", `"abort_flag": true`}, Read: readAborted,
+		Example: "    0         1         4         8        32        32     ABORT      OK",
+	},
 	{
 		ID: "ras-rank", Kind: RankNamed, What: "a rank that RAS names",
 		Words: []string{" managed by process ", " managing GPU"}, Read: readRankNamed,

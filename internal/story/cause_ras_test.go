@@ -35,11 +35,12 @@ func TestRAS(t *testing.T) {
 		"  31 ranks have launched up to operation 6650\n" +
 		"  Rank 3 has launched up to operation 6649 -- GPU 3 managed by process 42 on node 172.16.64.210\n"
 	const failed, noCause = "unknown null unknown fail peer-died", "unknown null unknown fail unknown"
+	const healthy = "unknown null unknown ok -"
 	for name, c := range map[string]struct {
 		text, want, says string
 	}{
 		"healthy": {"    0         1         4         8        32        32   RUNNING      OK\n",
-			"unknown null unknown ok -", ""},
+			healthy, ""},
 		"a rank is missing": {missing + "Warnings\n========\n\nTIMEOUT\n  Encountered 1 communication timeout while " +
 			"gathering communicator data\n\n" + differ, failed, "rank 21 on 172.16.64.213"},
 		"a process is dead": {"DEAD\n  1 job process considered dead (unreachable via the RAS network)\n" +
@@ -49,8 +50,16 @@ func TestRAS(t *testing.T) {
 			"rank 3 on 172.16.64.210 has launched up to operation 6649"},
 		"errors of ranks": {"#0-0 (27a079b8) ERROR\n  Asynchronous error on 1 rank\n  Rank 3 reported System " +
 			"error -- GPU 3 managed by process 42 on node gpu-1\n", noCause, "RAS reports"},
+		"an aborted group": {"    0         1         4         8        32        32     ABORT      OK\n", noCause,
+			"a communicator was aborted"},
+		"aborted ranks": {"    0         1         4         8        32        32     ABORT  MISMATCH\n\n" +
+			"#0-0 (27a079b8) MISMATCH\n  Communicator ranks have different status\n  31 ranks have status RUNNING\n" +
+			"  Rank 3 has status ABORT -- GPU 3 managed by process 42 on node 172.16.64.210\n", noCause, "aborted"},
+		"a group that ends":         {"    0         1         4         8        32        32  FINALIZE      OK\n", healthy, ""},
+		"JSON, an aborted rank":     {`            "abort_flag": true` + "\n", noCause, "aborted"},
+		"JSON, no rank was aborted": {`            "abort_flag": false` + "\n", healthy, ""},
 		"JSON, all well": {`      "missing_ranks_count": 0,` + "\n" + `            "async_error": 0,` + "\n",
-			"unknown null unknown ok -", ""},
+			healthy, ""},
 		"JSON, a missing rank": {`      "missing_ranks_count": 1,` + "\n", failed, "RAS"},
 		"JSON, an error":       {`            "async_error": 6,` + "\n", noCause, "RAS"},
 		"an event":             {"[2026-03-02 10:00:00] PEER_DEAD 10.0.0.7:4242\n", failed, "RAS"},
