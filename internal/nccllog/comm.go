@@ -10,6 +10,9 @@ import "bytes"
 // The largest communicator is the job; smaller ones are its groups.
 func (p *notices) communicator(r *rank, l *logLine, text []byte) {
 	c := commOf(text)
+	if p.startsAgain(r, c, l) {
+		p.renew(r, l, r.ofProcess())
+	}
 	r.Destroyed, r.Started = r.Destroyed || c.destroyed, r.Started || c.started
 	if c.started {
 		p.doubt(l.at.File)
@@ -20,6 +23,9 @@ func (p *notices) communicator(r *rank, l *logLine, text []byte) {
 	}
 	if c.rank < 0 || c.rank >= c.ranks {
 		return
+	}
+	if c.started && c.ranks >= r.World {
+		r.started = p.seq
 	}
 	if c.ranks > r.World || r.Number < 0 {
 		r.Number, r.World = c.rank, c.ranks
@@ -32,6 +38,38 @@ func (p *notices) communicator(r *rank, l *logLine, text []byte) {
 			r.Topology = l.quote()
 		}
 		r.Nodes = max(r.Nodes, c.nodes)
+	}
+}
+
+// startsAgain reports that a line is of the first communicator of another process with the same number: it has the rank
+// and the size of the earlier one, and a process had ended before, or this one had been seen to begin again. A process
+// may well set up several communicators of one size in a run.
+func (p *notices) startsAgain(r *rank, c comm, l *logLine) bool {
+	if !c.started || r.anonymous() || c.rank != r.Number || c.ranks != r.World || len(c.id) == 0 || r.commID == "" ||
+		r.commID == string(c.id) {
+		return false
+	}
+	return max(p.ended[l.at.File], p.reborn[process{r.Host, r.PID, 0}]) > r.started
+}
+
+// endsProcess reports that an event is the end of a process or makes it end.
+func endsProcess(e Event) bool {
+	switch e.Kind {
+	case Exit, OOMKill, Aborted, OutOfMemory, CUDAError, Finished:
+		return true
+	default:
+		return false
+	}
+}
+
+// ofProcess returns the facts that do not depend on a communicator, of a process that had printed them before it set
+// one up.
+func (r *rank) ofProcess() Rank {
+	c := r.copied()
+	return Rank{
+		Label: c.Label, Version: c.Version, Bootstrap: c.Bootstrap, Plugins: c.Plugins, Network: c.Network,
+		Chosen: c.Chosen, HCAs: c.HCAs, Listed: c.Listed, Verbs: c.Verbs, Virtual: c.Virtual, OOB: c.OOB,
+		Sockets: c.Sockets, Env: c.Env,
 	}
 }
 
@@ -56,7 +94,8 @@ func commOf(text []byte) comm {
 		case "commId":
 			c.id = word[:min(len(word), 24)]
 		case "Init":
-			c.started, c.complete = c.started || begins(word, "START"), c.complete || begins(word, "COMPLETE")
+			c.started = c.started || begins(word, "START")
+			c.complete = c.complete || begins(word, "COMPLETE")
 		case "Destroy", "Abort", "Finalize":
 			c.destroyed = c.destroyed || begins(word, "COMPLETE")
 		}

@@ -57,8 +57,8 @@ func isInstall(name string, code int) bool {
 		slices.Contains([]int{3, 35, 36, 98, 100, 209, 222, 803, 804}, code)
 }
 
-// notReadyWords are the names of CUDA error 802, which the driver returns on machines with NVSwitch until Fabric Manager
-// of its own version has set up the links between the GPUs (driver_types.h; NVIDIA's Fabric Manager User Guide).
+// notReadyWords are the names of CUDA error 802, which the driver returns on machines with NVSwitch until Fabric
+// Manager of its own version has set up the links between the GPUs (driver_types.h; Fabric Manager User Guide).
 var notReadyWords = []string{
 	"system not yet initialized", "CUDA_ERROR_SYSTEM_NOT_READY", "cudaErrorSystemNotReady",
 }

@@ -17,6 +17,9 @@ type notices struct {
 	recognized int        // events, also those that are not kept
 	last       [kinds]int32
 	doubted    map[string]bool // files whose end matters
+
+	ended  map[string]int  // by file: the last line with which a process ended
+	reborn map[process]int // by process, without the device: the line that shows that it has the number of an earlier one
 }
 
 // info reads a line of level INFO. Most lines of a log have this level, and most of these hold no fact, so the first
@@ -132,13 +135,17 @@ func (p *notices) infoR(r *rank, l *logLine) {
 }
 
 // bootstrap reads "Bootstrap: Using eth0:10.128.2.15<0>". Up to 2.23 a blank precedes the colon; up to 2.7 the
-// interface has an index.
+// interface has an index. A process prints it once (bootstrapNetInit in src/bootstrap.cc).
 func (p *notices) bootstrap(r *rank, l *logLine) {
 	rest, ok := bytes.CutPrefix(l.text, []byte("Bootstrap"))
 	if !ok {
 		return
 	}
 	if rest, ok = bytes.CutPrefix(bytes.TrimLeft(rest, " :"), []byte("Using ")); ok {
+		if !r.anonymous() && r.Bootstrap.Interface != "" {
+			p.reborn = noted(p.reborn, process{r.Host, r.PID, 0}, p.seq)
+			p.renew(r, l, Rank{})
+		}
 		r.Bootstrap = p.address(rest)
 	}
 }
@@ -292,6 +299,9 @@ func (p *notices) keep(r *rank, e Event) int {
 		return -1
 	}
 	e.Time = prefix.TimeOf(e.Text)
+	if endsProcess(e) {
+		p.ended = noted(p.ended, e.At.File, p.seq)
+	}
 	p.events[*last-1] = e
 	return int(*last - 1)
 }
@@ -335,6 +345,17 @@ func (p *notices) doubt(file string) {
 	if len(p.doubted) < maxFiles {
 		p.doubted[file] = true
 	}
+}
+
+// noted adds a line to a map of bounded size.
+func noted[K comparable](lines map[K]int, key K, seq int) map[K]int {
+	if lines == nil {
+		lines = map[K]int{}
+	}
+	if _, ok := lines[key]; ok || len(lines) < maxFiles {
+		lines[key] = seq
+	}
+	return lines
 }
 
 // begins reports whether the text begins with the words. Unlike bytes.HasPrefix it compares without a call.

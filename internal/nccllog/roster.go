@@ -39,6 +39,8 @@ type rank struct {
 	line     int          // number of its first line
 	ringed   int          // ranks that a ring lists
 	commID   string       // of the largest communicator
+	started  int          // sequence number of the last line that one of that size is set up
+	again    bool         // the process has the number of an earlier one
 	kept     [kinds]uint8 // events of level WARN and of other programs
 	noted    [kinds]uint8 // events of level INFO: retries must not displace the failure that follows them
 	warnedAt int          // sequence number of the last line of level WARN that is not harmless
@@ -155,6 +157,22 @@ func (p *roster) add(r Rank, line int) *rank {
 	added := &rank{Rank: r, index: len(p.ranks), first: p.seq, line: line}
 	p.ranks = append(p.ranks, added)
 	return added
+}
+
+// renew begins a new rank for a process that got the number of an earlier one, as in a container that was restarted,
+// where each is process 1. The earlier one keeps its place in the list.
+func (p *roster) renew(r *rank, l *logLine, known Rank) {
+	if len(p.ranks) >= maxRanks {
+		p.truncated = true
+		return
+	}
+	old := *r
+	old.Last = p.seq - 1
+	p.ranks[old.index] = &old
+	*r = rank{Rank: known, index: len(p.ranks), first: p.seq, line: l.at.Line, again: true}
+	r.Host, r.PID, r.Device, r.File, r.Glued, r.Last = old.Host, old.PID, old.Device, l.at.File, old.Glued, p.seq
+	_, r.Number = prefix.LabelOf(l.line)
+	p.ranks = append(p.ranks, r)
 }
 
 // vocabulary keeps one copy of a text for all ranks.

@@ -109,8 +109,8 @@ func (r *rank) copied() Rank {
 }
 
 // runs returns the run of each rank. A process belongs to the next run if another one had the same number in the job
-// and the same GPU of the same host, and logged its last line before: a launcher started the job again, or several
-// programs wrote into one file in turn. Processes without a number are all of one run: in containers with one GPU
+// and the same GPU of the same host, and logged its last line before: a launcher or the kubelet started the job again,
+// or several programs wrote into one file in turn. Processes without a number are all of one run: in containers with one GPU
 // each, every process calls its GPU 0. In a file of nccl-tests, each table begins a run.
 func (p *Parser) runs() []int {
 	type seat struct {
@@ -127,7 +127,8 @@ func (p *Parser) runs() []int {
 		s := seat{r.Host, r.Device, r.Number}
 		if j, ok := latest[s]; ok {
 			old := p.ranks[j]
-			if old.Last < r.first && old.PID != r.PID && (old.commID == "" || old.commID != r.commID) {
+			another := old.PID != r.PID || r.again
+			if another && old.Last < r.first && (old.commID == "" || old.commID != r.commID) {
 				runs[i] = min(max(runs[i], runs[j]+1), maxRuns-1)
 			}
 		}

@@ -2,6 +2,7 @@ package story
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -77,6 +78,45 @@ func TestRunsOfOneFile(t *testing.T) {
 			text += strings.ReplaceAll(run, "%[1]d", fmt.Sprint(i+41))
 		}
 		if got := verdict(ofLines("job.log", strings.Split(text, "\n"))); got != c.want {
+			t.Errorf("%s: want %s, got %s", name, c.want, got)
+		}
+	}
+}
+
+// TestRestartedContainer: the process of a restarted container has the number of the one before. A process that sets up
+// several communicators of one size stays one run.
+func TestRestartedContainer(t *testing.T) {
+	const complete = "gpu-0:1:9 [0] NCCL INFO comm 0x5 rank 0 nranks 2 - Init COMPLETE\n"
+	const destroyed = "gpu-0:1:9 [0] NCCL INFO comm 0x5 rank 0 nranks 2 cudaDev 0 busId 18000 - Destroy COMPLETE\n"
+	const memory = "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+	const killed = "train.sh: line 12: 1 Killed                  python train.py\n"
+	const raised = "Traceback (most recent call last):\nValueError: batch size must be positive\n"
+	const ok = "RoCE true no ok -"
+	run := func(commID string) string {
+		return strings.ReplaceAll(strings.ReplaceAll(oneRun("IB"), "commId 0x%[1]d", "commId "+commID), "%[1]d", "1") +
+			complete
+	}
+	silent := func(log string) string { // NCCL_DEBUG_SUBSYS without BOOTSTRAP
+		return strings.Join(slices.DeleteFunc(strings.SplitAfter(log, "\n"), func(l string) bool {
+			return strings.Contains(l, "Bootstrap")
+		}), "")
+	}
+	steps := strings.Repeat("step 7 | loss 0.31\n", 100)
+	for name, c := range map[string]struct{ log, want string }{
+		"out of memory, then good": {run("0xa") + memory + run("0xb") + steps, "RoCE true no fail gpu-oom; " + ok},
+		"good, then out of memory": {run("0xa") + steps + run("0xb") + memory, ok + "; RoCE true no fail gpu-oom"},
+		"killed without a word":    {run("0xa") + steps + run("0xb") + steps, ok + "; " + ok},
+		"three starts": {run("0xa") + memory + run("0xb") + killed + run("0xc") + steps,
+			"RoCE true no fail gpu-oom; RoCE true no fail peer-died; " + ok},
+		"an exception":          {run("0xa") + raised + run("0xb") + steps, "RoCE true no fail unknown; " + ok},
+		"without the bootstrap": {silent(run("0xa") + memory + run("0xb") + steps), "RoCE true no fail gpu-oom; " + ok},
+		"RDMA, then TCP": {run("0xa") + memory + strings.ReplaceAll(oneRun("Socket"), "%[1]d", "1") + complete,
+			"RoCE true no fail gpu-oom; Socket false no fallback no-ib-device"},
+		"a second communicator":   {silent(run("0xa")+run("0xb")) + steps, ok},
+		"one after it was closed": {silent(run("0xa")+destroyed+run("0xb")) + steps, ok},
+		"the same log twice":      {run("0xa") + run("0xa") + steps, ok},
+	} {
+		if got := verdict(ofLines("job.log", strings.Split(c.log, "\n"))); got != c.want {
 			t.Errorf("%s: want %s, got %s", name, c.want, got)
 		}
 	}
