@@ -34,6 +34,11 @@ func (w *writer) story(s story.Story) {
 }
 
 func (w *writer) run(r story.Run) {
+	unknown := unknownLines(r)
+	if len(unknown) > 0 {
+		w.line("Unknown:   %s:%d  %s", unknown[0].File, unknown[0].Line, unknown[0].Text)
+		w.evidence(unknown[1:])
+	}
 	w.line("Ran:       %s", ranLine(r))
 	w.line("Network:   %s", networkLine(r.Network))
 	w.evidence(r.Network.Evidence)
@@ -45,6 +50,14 @@ func (w *writer) run(r story.Run) {
 	w.differences(r.Differences)
 	w.causes(r)
 	w.victims(r.Victims)
+}
+
+// unknownLines returns the lines that leave the outcome unknown. They come first: the reader may know them.
+func unknownLines(r story.Run) []story.Evidence {
+	if r.Outcome != story.OutcomeUnknown || len(r.Causes) == 0 || r.Causes[0].ID != story.UnknownCause {
+		return nil
+	}
+	return r.Causes[0].Evidence
 }
 
 func ranLine(r story.Run) string {
@@ -141,7 +154,7 @@ func (w *writer) causes(r story.Run) {
 		if i == 0 && r.ExcludesNetwork() {
 			w.line("      The network is not at fault.")
 		}
-		w.evidence(c.Evidence)
+		w.evidence(others(c.Evidence, unknownLines(r)))
 		w.advice("Fix", c.Fix)
 		w.advice("To be sure", c.Experiment)
 	}

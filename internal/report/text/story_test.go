@@ -92,6 +92,42 @@ Outcome:
 	}
 }
 
+// TestUnknownLineFirst: a line that railhead does not know is the first that the reader sees of its run, and stands
+// there once.
+func TestUnknownLineFirst(t *testing.T) {
+	at := func(line int, text string) story.Evidence {
+		return story.Evidence{File: "train.log", Line: line, Text: text}
+	}
+	run := story.Run{
+		NCCLVersion: "2.28.9+cuda12.9", Ranks: 16, Nodes: 2, GPUDirect: story.GPUDirectUnknown,
+		Network: story.Network{Kind: story.UnknownNetwork, Why: "no line shows it"},
+		Outcome: story.OutcomeUnknown, Variables: []string{"NCCL_DEBUG=INFO"},
+		Causes: []story.Cause{{
+			ID: story.UnknownCause, Confidence: story.Possible, Summary: "a warning that railhead does not know",
+			Evidence: []story.Evidence{at(7, "NCCL WARN the flux is exhausted"), at(9, "NCCL WARN no flux")},
+			Fix:      "Collect more",
+		}},
+	}
+	const want = `Unknown:   train.log:7  NCCL WARN the flux is exhausted
+      train.log:9  NCCL WARN no flux
+Ran:       NCCL 2.28.9+cuda12.9, 16 ranks on 2 nodes
+Network:   unknown: no line shows it
+GPUDirect: unknown
+Outcome:   unknown
+Next time: set NCCL_DEBUG=INFO to see more
+
+No cause: a warning that railhead does not know [unknown]
+      Fix: Collect more
+`
+	var got strings.Builder
+	if err := Story(&got, story.Story{Runs: []story.Run{run}}, true); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestNetworkLineWithoutLayer: a log that does not show the link layer claims neither InfiniBand nor RoCE.
 func TestNetworkLineWithoutLayer(t *testing.T) {
 	for want, n := range map[string]story.Network{
