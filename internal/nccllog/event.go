@@ -45,6 +45,7 @@ const (
 	OutOfMemory                // of a GPU
 	CUDAError                  // printed by the program
 	CUDAInstall                // driver, library or device missing
+	TopologyUnread             // NCCL ends without, or goes on with what it detects
 	GPUNotReady                // Fabric Manager does not run
 	Rendezvous                 // the launcher or the store is unreachable
 	Exception                  // of Python, of no kind above

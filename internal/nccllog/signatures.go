@@ -195,7 +195,7 @@ var ncclSignatures = []Signature{
 		Example: "a:1:9 [0] misc/param.cc:30 NCCL WARN NCCL_LL_THRESHOLD has been removed; use NCCL_PROTO instead",
 	},
 	{ // src/graph/xml.cc, src/graph/topo.cc
-		ID: "topology-file", Kind: Listed, What: "the topology could not be read",
+		ID: "topology-file", Kind: TopologyUnread, What: "the topology could not be read",
 		Class: Own, Cause: "topology-file", Confidence: Likely,
 		Words: []string{
 			"Could not open XML", "XML Parse", "XML Topology", "XML Graph", "XML parser", "Attribute ", "XML Mismatch",

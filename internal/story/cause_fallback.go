@@ -112,7 +112,8 @@ func (run *teller) degradations() []candidate {
 		if e.Kind == nccllog.CannotOpen && !run.unevenHCAs() {
 			continue // a pod that sees all HCAs of its node and was given one of them is as it should be
 		}
-		if classOf(e) == nccllog.Soft && slices.Contains(survived, e.Kind) && !run.lastWord(e) && !run.recovered(e) {
+		soft := classOf(e) == nccllog.Soft && slices.Contains(survived, e.Kind) && !run.lastWord(e) && !run.recovered(e)
+		if soft || run.didWithoutTopology(e) {
 			found = append(found, run.causesOf(e)...)
 		}
 	}

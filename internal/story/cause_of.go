@@ -58,7 +58,8 @@ func (run *explainer) listedCause(e nccllog.Event) []candidate {
 	case nccllog.OOMKill:
 		return one(PeerDied, Likely, fmt.Sprintf("%s was killed because its host ran out of memory (not the GPU); "+
 			"all others lost their connection to it", who), e)
-	case nccllog.Listed, nccllog.FailedOver, nccllog.FailoverFailed, nccllog.Stalled, nccllog.Recoverable:
+	case nccllog.Listed, nccllog.FailedOver, nccllog.FailoverFailed, nccllog.TopologyUnread,
+		nccllog.Stalled, nccllog.Recoverable:
 		if s := nccllog.SignatureOf(e); s.Cause != "" {
 			return one(s.Cause, s.Confidence, who+": "+s.What, e)
 		}

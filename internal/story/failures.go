@@ -58,7 +58,8 @@ const (
 // before the peers that report it; flushed, closed and timed-out peers are victims, wherever they stand in the log.
 func (run *sequence) judgeFailures() {
 	for _, e := range run.log.Events {
-		if classOf(e) > nccllog.Soft && !run.overcome(e) && !run.failedOver(e) || classOf(e) == nccllog.Soft && run.lastWord(e) {
+		fatal := classOf(e) > nccllog.Soft && !run.overcome(e) && !run.failedOver(e) && !run.didWithoutTopology(e)
+		if fatal || classOf(e) == nccllog.Soft && run.lastWord(e) {
 			run.failures = append(run.failures, e)
 		}
 	}
@@ -88,6 +89,23 @@ func (run *sequence) failedOver(e nccllog.Event) bool {
 	return e.Completion != nil && slices.ContainsFunc(run.log.Events, func(o nccllog.Event) bool {
 		return o.Kind == nccllog.FailedOver && o.Rank == e.Rank && o.Seq > e.Seq && o.Seq-e.Seq <= near
 	})
+}
+
+// didWithoutTopology reports that a run went on after a warning about the topology: its process set up a communicator
+// later, or nothing else was wrong for many lines.
+func (run *sequence) didWithoutTopology(e nccllog.Event) bool {
+	switch {
+	case e.Kind != nccllog.TopologyUnread:
+		return false
+	case run.wentOn(e), run.finishedAfter(e):
+		return true
+	}
+	const many = 60
+	return !run.nearEnd(e) && !run.leadsToTrail(e) &&
+		!slices.ContainsFunc(run.log.Events, func(o nccllog.Event) bool {
+			return o.Kind != e.Kind && classOf(o) > nccllog.NoFault && o.At.File == e.At.File && o.Seq > e.Seq &&
+				o.At.Line-e.At.Line <= many
+		})
 }
 
 // overcome reports that the run went on after a failure.
