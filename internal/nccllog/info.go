@@ -245,16 +245,28 @@ func (p *notices) infoG(r *rank, l *logLine) {
 	}
 }
 
-// version reads "2.28.9+cuda12.9".
+// version reads "2.28.9+cuda12.9" and "2.20.5+hip6.2". What follows may belong to the next record, without a blank.
 func (p *vocabulary) version(text []byte) string {
 	if !begins(text, "2.") { // older PyTorch prints 20.9.8 for 2.9.8
 		return ""
 	}
-	end := 0
-	for end < min(len(text), 32) && (prefix.IsHost(text[end]) || text[end] == '+') {
-		end++
+	end := dotted(text)
+	for _, toolkit := range []string{"+cuda", "+hip"} {
+		if begins(text[end:], toolkit) {
+			end += len(toolkit) + dotted(text[end+len(toolkit):])
+			break
+		}
 	}
 	return p.word(text[:end])
+}
+
+// dotted returns the length of the numbers with dots between them at the beginning of a text.
+func dotted(text []byte) int {
+	end := 0
+	for end < min(len(text), 16) && (prefix.IsDigit(text[end]) || text[end] == '.') {
+		end++
+	}
+	return len(bytes.TrimRight(text[:end], "."))
 }
 
 // first sets a quote that is not set yet.

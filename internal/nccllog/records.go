@@ -55,15 +55,16 @@ const fewRecords = 3
 // ends where the next one begins. First is the index of NCCL's first name.
 func (p *Parser) records(at Place, line []byte, first int) {
 	joined := bytes.Count(line, []byte("NCCL ")) > fewRecords
-	begin := 0
+	begin, known := 0, map[process]bool(nil)
 	if joined {
+		known = processesOf(line, first)
 		begin = recordStart(line[:first])
 		p.foreign(at, line[:begin])
 	}
 	for name := first; name >= 0; {
 		next, end, following := segment(line, name+5), len(line), 0
 		if next >= 0 {
-			end = name + 10 + recordStart(line[name+10:next])
+			end = name + 10 + p.nextRecord(line[name+10:next], known)
 			following = end
 			if end == next { // other output hides where it begins
 				following = name + 10
@@ -104,6 +105,32 @@ func recordStart(text []byte) int {
 		return len(s.Before) - len(head) + label[0]
 	}
 	return len(s.Before)
+}
+
+// processesOf returns the processes that a line with several records names, with the text in front of their names that
+// looks like a part of them.
+func processesOf(line []byte, first int) map[process]bool {
+	found := map[process]bool{}
+	for from, name := 0, first; name >= 0; from, name = name+10, segment(line, name+5) {
+		s := prefix.SourceOf(line[from:name])
+		if len(s.Host) > 0 && len(found) < maxRanks {
+			found[process{string(s.Host), s.PID, s.Device}] = true
+		}
+	}
+	return found
+}
+
+// nextRecord is recordStart for a line without line ends, in which a host may follow a value without a blank:
+// "+cuda12.9gpu-0:41:50 [0]" if the line also has gpu-0:41 on its own.
+func (p *Parser) nextRecord(text []byte, known map[process]bool) int {
+	s := prefix.SourceOf(text)
+	for i := len(s.Host) - 1; i > 0; i-- {
+		if host := string(s.Host[i:]); known[process{host, s.PID, s.Device}] {
+			p.knowHost(host)
+			return len(s.Before) + i
+		}
+	}
+	return recordStart(text)
 }
 
 // foreign reads text of other programs that stands between records of a line without line ends.

@@ -85,7 +85,7 @@ func (p *roster) find(s prefix.Source, at Place, line []byte, torn bool) *rank {
 		return nil
 	}
 	if !known && !torn {
-		p.hosts[host] = host
+		p.knowHost(host)
 	}
 	p.byProcess[key], p.bySeat[seat] = r, r
 	if label, number := prefix.LabelOf(line); label != nil {
@@ -108,11 +108,21 @@ func (p *roster) glued(key process, r *rank, bare bool) *rank {
 		return r
 	case strings.HasSuffix(r.Host, key.host):
 		delete(p.hosts, r.Host)
-		r.Host, p.hosts[key.host] = key.host, key.host
+		r.Host = key.host
+		p.knowHost(r.Host)
 		p.byProcess[key] = r
 		return r
 	}
 	return nil
+}
+
+func (p *roster) knowHost(name string) {
+	if p.hosts == nil {
+		p.hosts = map[string]string{}
+	}
+	if len(p.hosts) < maxRanks {
+		p.hosts[name] = name
+	}
 }
 
 // hostWithin finds a known host at the end of a name: in "nranks 4 cc0b58536a5f1:12:12 [0] NCCL INFO" one process
@@ -151,7 +161,7 @@ func (p *roster) add(r Rank, line int) *rank {
 	}
 	if p.ranks == nil {
 		p.byProcess, p.bySeat = map[process]*rank{}, map[process]*rank{}
-		p.byLabel, p.hosts = map[string]*rank{}, map[string]string{}
+		p.byLabel = map[string]*rank{}
 	}
 	r.Number = -1
 	added := &rank{Rank: r, index: len(p.ranks), first: p.seq, line: line}
