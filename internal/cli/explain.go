@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -39,7 +40,7 @@ failed, it reports the first failure, its consequences and the fix. It needs no 
 
 Files may be compressed (gzip, zstd) or in UTF-16; a folder means all logs in it; - is standard input. With -n the
 arguments are jobs in that namespace, and explain reads the logs of their pods. Logs show the most if the job ran with
-NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV,NET.
+` + strings.Join(story.NCCLVariables(), " and ") + `.
 
 --with adds the state of the machines, from 'railhead-pod snapshot' or 'railhead doctor --save', which tells causes
 apart that look the same in a log. An archive with logs (doctor --logs) needs no other log. With --follow, findings are

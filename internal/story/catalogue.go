@@ -3,6 +3,7 @@ package story
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // entry is the part of a cause that is the same in every log.
@@ -297,7 +298,7 @@ func pluginEntries() []entry {
 			"py-spy dump on all ranks at the hang: if all are in the same collective, suspect the network; " +
 				"if one is elsewhere, the program."},
 		{UnknownCause, false, "the log does not show the cause",
-			"Collect more: run again with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV,NET,GRAPH on all " +
+			"Collect more: run again with " + strings.Join(NCCLVariables(), " ") + " on all " +
 				"ranks, NCCL_DEBUG_FILE=/tmp/nccl.%h.%p, and give all files to `railhead explain`.",
 			"`railhead doctor` on the job's pods, and ib_write_bw between two of its nodes."},
 	}

@@ -2,6 +2,7 @@ package story
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
@@ -270,7 +271,7 @@ func TestUnreachableEFA(t *testing.T) {
 // TestVariables: a log that does not tell its network, its outcome or its cause names the variables that do, and no
 // other log does.
 func TestVariables(t *testing.T) {
-	const nccl = "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV,NET"
+	nccl := strings.Join(NCCLVariables(), " ")
 	logs := fixtures(t)
 	for name, want := range map[string]string{
 		"healthy-version-only": nccl, "unknown-nothing": nccl, "unknown-warning": nccl, "gpu-oom-torch": "",
@@ -280,6 +281,19 @@ func TestVariables(t *testing.T) {
 		if got := strings.Join(Tell(logs[name].log()).Runs[0].Variables, " "); got != want {
 			t.Errorf("%s: want %q, got %q", name, want, got)
 		}
+	}
+}
+
+// TestVariablesInOnePlace: what the story advises, its fix and its page name the same variables.
+func TestVariablesInOnePlace(t *testing.T) {
+	page, err := os.ReadFile("../../docs/explain.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := ofLines("train.log", []string{"gpu-a:41:50 [0] init.cc:1 NCCL WARN the flux is exhausted"}).Last()
+	want := strings.Join(run.Variables, " ")
+	if len(run.Causes) == 0 || !strings.Contains(run.Causes[0].Fix, want) || !strings.Contains(string(page), want+"\n") {
+		t.Errorf("%q is not in the fix or in the page: %+v", want, run.Causes)
 	}
 }
 

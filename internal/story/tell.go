@@ -42,10 +42,16 @@ func (run *teller) variablesToSet(r Run) []string {
 		first = r.Causes[0].ID
 	}
 	if first == UnknownCause || r.Outcome == OutcomeUnknown || r.Network.Transport == UnknownTransport {
-		set = append(set, "NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV,NET")
+		set = append(set, NCCLVariables()...)
 	}
 	if first == HangTimeout && len(run.events(nccllog.Watchdog)) > 0 {
 		set = append(set, "TORCH_NCCL_TRACE_BUFFER_SIZE=2000", "TORCH_NCCL_DUMP_ON_TIMEOUT=1")
 	}
 	return set
+}
+
+// NCCLVariables returns the variables, as NAME=value, with which NCCL logs all that a story is told from. Channels and
+// GPUDirect need the parts NET and GRAPH, which it does not log by default (NCCL_DEBUG_SUBSYS in src/debug.cc).
+func NCCLVariables() []string {
+	return []string{"NCCL_DEBUG=INFO", "NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV,NET,GRAPH"}
 }
