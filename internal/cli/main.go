@@ -119,8 +119,23 @@ not be read; 130 interrupted. Commands with other codes list them in their help.
 	help.Fit(root, a.Width)
 	root.AddCommand(newInventory(a), newSetup(a), newDeploy(a), newInject(a), newLaunch(a), newStatus(a), newLogs(a),
 		newRestart(a), newExplain(a), newDelete(a), newDoctor(a), newExplainCheck(a), newReport(a), newBench(a),
-		newWebhook(a), newWire(a), newMCP(a))
+		newWebhook(a), newWire(a), newMCP(a), newVersion(a))
 	return root
+}
+
+// newVersion prints what --version does: kubectl and oc have a command for it.
+func newVersion(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Show the version",
+		Long:    "version prints the version of the program, as --version does. It needs no cluster.",
+		Example: "  railhead version",
+		Args:    takes(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(a.Out, "%s version %s\n", cmd.Root().DisplayName(), a.version)
+			return err
+		},
+	}
 }
 
 // connect connects to the cluster, and returns the namespace of the command line or the kubeconfig.

@@ -29,6 +29,14 @@ func runWith(stdin io.Reader, tty bool, args ...string) answer {
 	return answer{code, out.String(), err.String()}
 }
 
+// TestVersion: the command and the flag print the same.
+func TestVersion(t *testing.T) {
+	flag, command := run("--version"), run("version")
+	if flag != command || command.out != "railhead version test\n" || command.code != int(exit.OK) {
+		t.Errorf("--version: %+v, version: %+v", flag, command)
+	}
+}
+
 // TestExitCodes runs every command without a cluster. Commands that only read exit 3, commands that change something
 // exit 1, and a wrong command line exits 2.
 func TestExitCodes(t *testing.T) {
@@ -37,6 +45,8 @@ func TestExitCodes(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	for line, want := range map[string]exit.Code{
 		"--version":                            exit.OK,
+		"version":                              exit.OK,
+		"version 1":                            exit.Usage,
 		"setup":                                exit.OK,
 		"explain-check memlock-limit":          exit.OK,
 		"inventory":                            exit.Unknown,
