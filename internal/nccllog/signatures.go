@@ -601,7 +601,7 @@ var frameworkSignatures = []Signature{
 	{
 		ID: "loader-shared-memory", Kind: ShmFailed, What: "shared memory failed",
 		Class: Own, Cause: "shm-too-small", Confidence: Certain,
-		Words: []string{"insufficient shared memory (shm)"}, Read: readLoaderShm,
+		Words: []string{"insufficient shared memory (shm)", "No space left on device: '/dev/shm/"}, Read: readLoaderShm,
 		Example: "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient " +
 			"shared memory (shm).",
 	},
