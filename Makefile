@@ -104,7 +104,7 @@ vulncheck: ## look for known vulnerabilities in what the programs call; needs vu
 fuzz: ## fuzz every parser of foreign text for FUZZTIME (10s) each
 	FUZZTIME=$(FUZZTIME) tools/fuzz/fuzz.sh
 
-nightly: ## all that CI runs, also what it may leave out, the race detector, and every fuzz target for FUZZTIME (5m): hours
+nightly: ## all that CI runs, also what it may leave out, the race detector, chaos, and every fuzz target for FUZZTIME (5m): hours
 	.ci/nightly
 
 bench: build ## measure what railhead-pod costs a pod, and railhead on a cluster of 1000 nodes beside kubectl
