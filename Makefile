@@ -107,7 +107,7 @@ fuzz: ## fuzz every parser of foreign text for FUZZTIME (10s) each
 nightly: ## all that CI runs, also what it may leave out, the race detector, chaos, and every fuzz target for FUZZTIME (5m): hours
 	.ci/nightly
 
-bench: build ## measure what railhead-pod costs a pod, and railhead on a cluster of 1000 nodes beside kubectl
+bench: build ## measure what railhead-pod costs a pod, and railhead on a cluster of 1000 nodes next to kubectl
 	go run ./tools/bench
 	go test -run '^$$' -bench BenchmarkInject -benchtime 30x ./internal/plan/job
 	go test -run '^$$' -bench BenchmarkInject -benchtime 1000x ./internal/webhook

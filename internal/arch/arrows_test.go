@@ -22,7 +22,7 @@ var law = []line{
 	{[]string{"internal/measure", "internal/pages"},
 		"a bench runs commands in pods and looks at pods, a page shows what was examined: only the command line needs them"},
 	{[]string{"internal/examine"},
-		"visiting pods and nodes is one job, whoever judges what was seen there"},
+		"visiting pods and nodes is one job, whichever package judges what was seen there"},
 	{[]string{"internal/ranks", "internal/ranks/rankstest", "internal/logsource"},
 		"running a command in all pods of a job knows nothing of what the command is for"},
 	{[]string{

@@ -155,7 +155,7 @@ func TestAttribute(t *testing.T) {
 		"two nodes with MTU 1500":        {smallMTU(2), smallMTU(7)},
 		"a rail and a NIC of another":    {slowRail(0, 0.5), slowNIC(3, 2, 0.5)},
 		"two nodes of one rack":          {smallMTU(6), smallMTU(7)},
-		"MTU 1500 and a NIC beside it":   {smallMTU(5), slowNIC(4, 2, 0.5)},
+		"MTU 1500 and another slow NIC":  {smallMTU(5), slowNIC(4, 2, 0.5)},
 		"two bad cables":                 {cable(0, 7, 0, 0.5), cable(2, 4, 3, 0.1)},
 		"a bad cable at a NIC of a leaf": {cable(2, 4, 2, 0.5), slowLeaf(3, 0, 0.6)},
 	} {
@@ -212,7 +212,7 @@ func TestAttributeLarge(t *testing.T) {
 	}
 }
 
-// Noise alone, of whatever width, names nobody.
+// Noise alone, of whatever width, names no part.
 func TestAttributeNoise(t *testing.T) {
 	for _, noise := range []float64{0, 0.001, 0.01, 0.03, 0.1} {
 		for _, f := range []fabric{{2, 1, 1, noise, nil, false}, {3, 1, 1, noise, nil, false}, {2, 8, 1, noise, nil, true}, {8, 8, 2, noise, nil, true}, {64, 8, 8, noise, nil, false}} {

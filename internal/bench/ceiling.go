@@ -17,7 +17,7 @@ const (
 	TCP        Layer = "TCP/IPv4"
 )
 
-// Bytes on the wire beside each packet's payload.
+// Bytes on the wire in addition to each packet's payload.
 const (
 	ethernetGap     = 8 + 12 // preamble with start delimiter, inter-packet gap (IEEE 802.3 clauses 3.2.1, 4.4.2)
 	ethernetHeader  = 14     // without a VLAN's 4 (IEEE 802.3 clause 3.2)

@@ -130,7 +130,7 @@ func TestTorchAllReduce(t *testing.T) {
 	if got := strings.Join(argv[5:], " "); got != "20 5 1048576 8388608 67108864 268435456 1073741824 2147483648" {
 		t.Error(got)
 	}
-	// What the script prints is what is read.
+	// The code reads exactly the output of the script.
 	format := `"[bench] op=all_reduce world=%d bytes=%d iters=%d avg_sec=%.6f approx_alg_BW=%.2f GiB/s"`
 	if !strings.Contains(argv[4], format) {
 		t.Errorf("the script does not print %s", format)

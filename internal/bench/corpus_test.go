@@ -14,7 +14,7 @@ func fromCorpus(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.FromSlash(corpus + name))
 	if err != nil {
-		t.Skip("no corpus of real logs beside this tree")
+		t.Skip("no corpus of real logs next to this tree")
 	}
 	return string(text)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/rail"
 )
 
-// TestExpectedNumbers: the table of docs/bench.md is what the code computes.
+// TestExpectedNumbers: the table of docs/bench.md has the numbers that the code computes.
 func TestExpectedNumbers(t *testing.T) {
 	page, err := os.ReadFile("../../docs/bench.md")
 	if err != nil {

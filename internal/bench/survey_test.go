@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A port of half the rate on one pod is what is slow, and not the other rails beside it.
+// A port of half the rate on one pod is slow, and its other rails are not.
 func TestSurveyOfUnequalPorts(t *testing.T) {
 	f := podsWith(8, 4)
 	f.Pods[1].Rails[2].Ceiling.Rate = 196

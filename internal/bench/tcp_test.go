@@ -20,7 +20,7 @@ func TestParseIperf3(t *testing.T) {
 	}
 	refused := `{"start": {}, "intervals": [], "end": {}, "error": "error - unable to connect to server: Connection refused"}`
 	if got, err := parseIperf3(refused); err == nil || err.Error() != "error - unable to connect to server: Connection refused" {
-		t.Errorf("nobody listens: %+v, %v", got, err)
+		t.Errorf("no program listens: %+v, %v", got, err)
 	}
 	if got, err := parseIperf3(`{"start": {}, "end": {"sum_received": {"bits_per_second": 0}}}`); !errors.Is(err, ErrNothingMoved) {
 		t.Errorf("nothing moved: %+v, %v", got, err)

@@ -521,7 +521,7 @@ func TestBomb(t *testing.T) {
 			_, _ = io.WriteString(archive, `{"schemaVersion":1,"tool":"railhead","version":"v1"}`)
 		}
 	}
-	_ = zip.Close() // the archive is not ended: nobody gets there
+	_ = zip.Close() // the archive is not ended: no reader gets there
 	if _, err := Read(&out); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("%v", err)
 	}

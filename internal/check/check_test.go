@@ -120,7 +120,7 @@ func TestFindingOfLaterVersion(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if err := json.Unmarshal([]byte(`{"check":"c","status":"catastrophic"}`), &f); err == nil {
-		t.Error("a status that nobody knows was read as a known one")
+		t.Error("an unknown status was read as a known one")
 	}
 }
 

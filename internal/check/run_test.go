@@ -13,7 +13,7 @@ func found(id ID, status Status) []Finding {
 	return []Finding{{Check: id, Status: status, Summary: string(id)}}
 }
 
-// catalogue is a chain device <- port <- gid beside memlock; the order of the literals is not that of the needs.
+// catalogue is a chain device <- port <- gid, and memlock; the order of the literals is not that of the needs.
 func catalogue() []Check[answers] {
 	of := func(id ID, needs ...ID) Check[answers] {
 		return Check[answers]{ID: id, Title: "healthy " + string(id), Needs: needs, Run: func(a answers) []Finding { return a[id] }}

@@ -44,7 +44,7 @@ func (f *detachFlags) add(cmd *cobra.Command) {
 		cmd.MarkFlagsMutuallyExclusive(name, "attach")
 		cmd.MarkFlagsMutuallyExclusive(name, "stop")
 	}
-	cmd.MarkFlagsMutuallyExclusive("detach", "timeout") // nobody is there who could stop it
+	cmd.MarkFlagsMutuallyExclusive("detach", "timeout") // without a client nothing could stop it
 	cmd.MarkFlagsMutuallyExclusive("detach", "log-dir")
 }
 

@@ -97,7 +97,7 @@ const (
 type Server struct {
 	URL     string   `json:"url"`
 	Context string   `json:"context,omitempty"` // of the kubeconfig
-	User    string   `json:"user,omitempty"`    // as the server names whoever asks
+	User    string   `json:"user,omitempty"`    // as the server names the client
 	Version string   `json:"version"`           // v1.34.2
 	Minor   int      `json:"minor"`             // 34
 	Groups  []string `json:"groups"`            // API groups: apps, security.openshift.io
@@ -147,7 +147,7 @@ type Problem struct {
 	Namespace string `json:"namespace,omitempty"`
 	Err       string `json:"error"`
 	Grant     string `json:"grant,omitempty"`     // the command by which an administrator gives the right to read it
-	Forbidden bool   `json:"forbidden,omitempty"` // whoever asks may not list it
+	Forbidden bool   `json:"forbidden,omitempty"` // the client may not list it
 }
 
 // Problem returns why a list is not known; nil when it is, or when the server does not have the kind.

@@ -27,7 +27,7 @@ initContainers:
 - {name: j, resources: {requests: {cpu: "1", memory: 2Gi}}}
 containers: [{name: a, resources: {requests: {cpu: "2", memory: 1Gi}}}]
 `, cluster.Resources{"cpu": 4000, "memory": 2 << 30}},
-		"sidecar runs beside the containers and the init containers after it": {`
+		"sidecar runs with the containers and the init containers after it": {`
 initContainers:
 - {name: first, resources: {requests: {cpu: "3"}}}
 - {name: sidecar, restartPolicy: Always, resources: {requests: {cpu: "1"}}}

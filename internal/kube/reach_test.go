@@ -32,7 +32,7 @@ contexts:
 - {name: prod, context: {cluster: c, user: u}}
 `
 
-// parsed returns the flags of a command line, away from the environment of whoever tests.
+// parsed returns the flags of a command line, without the environment of the test.
 func parsed(t *testing.T, args ...string) *Flags {
 	t.Helper()
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")

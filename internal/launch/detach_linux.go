@@ -129,7 +129,7 @@ func await(pid int) exit.Code {
 // end records the exit code. If the disk is full, it gives up the oldest output.
 func (r *recorder) end(code exit.Code) error {
 	if _, err := os.Stat(r.path("run")); err != nil {
-		return err // the files were removed: nobody wants the end
+		return err // the files were removed: no client waits for the end
 	}
 	text := fmt.Sprintf("%d %s\n", code, time.Now().UTC().Format(timeForm))
 	for {

@@ -213,7 +213,7 @@ func TestWriteFilesBesideLeftovers(t *testing.T) {
 	}
 }
 
-// checkFolder: the files, readable for everyone that the umask allows, and nothing beside them.
+// checkFolder: the files, readable for everyone that the umask allows, and nothing else.
 func checkFolder(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

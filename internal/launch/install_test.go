@@ -41,7 +41,7 @@ func TestInstall(t *testing.T) {
 			t.Fatal(err)
 		}
 		if names, err := os.ReadDir(dir); err != nil || len(names) != 1 {
-			t.Errorf("%s: files left beside it: %v, %v", round, names, err)
+			t.Errorf("%s: files left next to it: %v, %v", round, names, err)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (l *Trial) begin(program string) {
 }
 
 // hold reserves a free TCP port. A socket with SO_REUSEADDR that does not listen leaves the port to a server that sets
-// SO_REUSEADDR too, as perftest does, and to nobody else (Linux net/ipv4/inet_connection_sock.c
+// SO_REUSEADDR too, as perftest does, and to no other socket (Linux net/ipv4/inet_connection_sock.c
 // inet_csk_bind_conflict). The option is set after bind: before, the kernel might choose the port of another server.
 func (l *Trial) hold() (port int, err error) {
 	if l.held, err = syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0); err != nil {

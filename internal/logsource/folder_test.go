@@ -73,7 +73,7 @@ func TestLogPathsOfManyFiles(t *testing.T) {
 	}
 }
 
-// TestLogPathsOfWhatCannotBeRead has kinds of files that nobody can read as logs, not even root.
+// TestLogPathsOfWhatCannotBeRead has kinds of files that not even root can read as logs.
 func TestLogPathsOfWhatCannotBeRead(t *testing.T) {
 	folder := t.TempDir()
 	touch(t, folder, "rank0.log", "sub/rank1.log")

@@ -82,7 +82,7 @@ echo "n1:10:20 [0] NCCL INFO Channel 00/0 : 8[0] -> 0[0] [send] via NET/IB/0" > 
 echo "$5 $6" > "$FABRIC/orted"
 `
 
-// nccl-tests is what is run where the image has it with MPI, over pods that have no ssh between them.
+// nccl-tests runs where the image has it with MPI, over pods that have no ssh between them.
 func TestBenchNCCLTests(t *testing.T) {
 	t.Parallel()
 	b := newAllReduceTrial(t, "IB")

@@ -21,7 +21,7 @@ func railhead(t *testing.T, args ...string) (stdout string, code int) {
 	return out.String(), code
 }
 
-// A slow NIC is what doctor finds in an archive, in every form: in the text it comes first.
+// Doctor finds a slow NIC in an archive, in every form: in the text it comes first.
 func TestDoctorMeasures(t *testing.T) {
 	t.Parallel()
 	file, _ := measure.MeasuredArchive(t)

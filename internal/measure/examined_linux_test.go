@@ -113,7 +113,7 @@ func TestDoctorMeasuresWell(t *testing.T) {
 	}
 }
 
-// Nothing is measured beside what trains, and that is said.
+// Nothing is measured while a command trains, and that is said.
 func TestDoctorMeasuresNotBesideTraining(t *testing.T) {
 	t.Parallel()
 	const other = "its job has a command of its own, and measuring would slow it down: wait for it, or use --force"

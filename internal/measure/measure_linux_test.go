@@ -71,7 +71,7 @@ func TestBenchFailures(t *testing.T) {
 	}
 }
 
-// A NIC that is slow one way only is named, and nothing beside it.
+// A NIC that is slow one way only is named, and nothing else.
 func TestBenchMatrix(t *testing.T) {
 	t.Parallel()
 	b := newBenchTrial(t, 4)
@@ -198,7 +198,7 @@ func TestBenchInterrupted(t *testing.T) {
 	rankstest.WaitGone(t, b.id)
 }
 
-// A bench does not begin beside a launch.
+// A bench does not begin during a launch.
 func TestBenchBesideLaunch(t *testing.T) {
 	t.Parallel()
 	b := newBenchTrial(t, 2)

@@ -258,7 +258,7 @@ func TestGIDSettings(t *testing.T) {
 			want: []string{"NCCL_IB_GID_INDEX= left unset"},
 		},
 		{
-			name: "older library beside the one that chooses", host: "pod-macvlan-shifted",
+			name: "older library next to the one that chooses", host: "pod-macvlan-shifted",
 			versions: []string{"2.20.5", "2.27.3"},
 			findings: []string{"warn gid-index env/NCCL_IB_GID_INDEX"},
 			says:     "right only if the command loads NCCL 2.27.3",

@@ -2,7 +2,7 @@ package nccllog
 
 import "strings"
 
-// transferSignatures are lines of the libraries that programs use beside NCCL: UCX, NIXL and Mooncake, which move the
+// transferSignatures are lines of the libraries that programs use besides NCCL: UCX, NIXL and Mooncake, which move the
 // KV cache of servers, DeepEP, HCCL of Ascend NPUs, oneCCL of Intel GPUs.
 var transferSignatures = []Signature{
 	{ // src/uct/ib/mlx5/ib_mlx5_log.c of UCX, which MPI and NVSHMEM use

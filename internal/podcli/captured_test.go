@@ -22,7 +22,7 @@ import (
 	"github.com/railhead/railhead/internal/rail"
 )
 
-// captured are real machines' trees, which lie beside a developer's checkout, not in the project; what detect says of
+// captured are real machines' trees, which lie next to a developer's checkout, not in the project; what detect says of
 // each was compared by eye with what ibv_devinfo, rdma and lspci said on it.
 var captured = map[string]struct {
 	archive string
@@ -52,7 +52,7 @@ var captured = map[string]struct {
 			"host: unknown memlock-limit pod", "host: unknown socket-interface pod",
 		},
 	},
-	"8 InfiniBand NDR and an Ethernet bond beside 8 H100": {
+	"8 InfiniBand NDR and an Ethernet bond, 8 H100": {
 		archive: "corpus/topo/gpud-sys-class-infiniband-h100.tar.gz", under: "sys/class/infiniband",
 		rails: []string{"mlx5_0:1", "mlx5_1:1", "mlx5_4:1", "mlx5_5:1", "mlx5_6:1", "mlx5_7:1", "mlx5_8:1", "mlx5_9:1"},
 		away:  []string{"mlx5_bond_0:1 no GID: the table of port 1 is empty or missing"},
@@ -63,7 +63,7 @@ var captured = map[string]struct {
 			"host: unknown uverbs-openable mlx5_8:1", "host: unknown uverbs-openable mlx5_9:1", "host: unknown socket-interface pod",
 		},
 	},
-	"a ConnectX-3 beside a Xeon Phi": {
+	"a ConnectX-3 and a Xeon Phi": {
 		archive: "corpus/topo/hwloc-32em64t-2n8c+dax+nvme+mic+dimms.tar.bz2",
 		rails:   []string{"mlx4_0:1 ib0"},
 		away:    []string{"scif0 no port could be read"},
@@ -143,7 +143,7 @@ func unpack(t *testing.T, archive, under string) string {
 	t.Helper()
 	f, err := os.Open(archive)
 	if errors.Is(err, os.ErrNotExist) {
-		t.Skip("no captured machines beside the checkout")
+		t.Skip("no captured machines next to the checkout")
 	}
 	if err != nil {
 		t.Fatal(err)

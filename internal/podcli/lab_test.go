@@ -75,7 +75,7 @@ var labMachines = map[string]struct {
 	"iommu-translated-amd": {rails: []string{railOne + "DMA", railTwo + "DMA"}, slowDMA: true},
 	"iommu-absent":         {rails: []string{railOne + "-", railTwo + "-"}},
 
-	// Faults that show beside the recording of the other end of the rails.
+	// Faults that show in comparison with the recording of the other end of the rails.
 	"mtu":               {rails: []string{"mlx5_0:1 eno5np0v0 192.168.5.1 GID 1 MTU 9000 identity", railTwo + "identity"}},
 	"duplicate-address": {rails: []string{"mlx5_0:1 eno5np0v0 192.168.5.2 GID 1 MTU 1500 identity", railTwo + "identity"}},
 

@@ -103,7 +103,7 @@ func TestLaunchAllocations(t *testing.T) {
 		{"name at another function, RoCE", "pod-roce-4vf", []string{"PCIDEVICE_X=0000:1a:00.6", "PCIDEVICE_X_INFO=" + info("0000:1a:00.6", "mlx5_7")}, "mlx5_7"},
 		{"device whose node is not here", "pod-shared-plugin", []string{"PCIDEVICE_X=0000:9a:00.0"}, "mlx5_0,mlx5_1"},
 		{"function without a device", "pod-shared-plugin", []string{"PCIDEVICE_X=0000:77:02.0"}, "mlx5_0,mlx5_1"},
-		{"plugin beside a claim", "pod-dra", []string{"PCIDEVICE_X=0000:1a:00.2"}, "mlx5_4,mlx5_5"},
+		{"plugin and a claim", "pod-dra", []string{"PCIDEVICE_X=0000:1a:00.2"}, "mlx5_4,mlx5_5"},
 		{"empty list", "pod-roce-4vf", []string{"PCIDEVICE_X="}, "mlx5_6,mlx5_7,mlx5_10,mlx5_11"},
 		{"nothing", "pod-roce-two-containers", nil, "mlx5_6,mlx5_7"},
 	} {

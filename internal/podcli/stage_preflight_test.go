@@ -22,7 +22,7 @@ import (
 )
 
 // standInPerftest is a stand-in of ib_write_bw: it says what the one of perftest 6.06 says over Soft-RoCE, with another
-// rate. DEVICE=CASE of $CASES is what a device does else. Both ends hold $ALIVE open as long as they live. Ranks meet
+// rate. DEVICE=CASE of $CASES says what a device does otherwise. Both ends hold $ALIVE open as long as they live. Ranks meet
 // in $RANKS.
 const standInPerftest = `#!/bin/sh
 [ -z "$ALIVE" ] || exec 9> "$ALIVE"
@@ -272,7 +272,7 @@ func (s staged) preflightTermination(t *testing.T) {
 			if err := syscall.Kill(pid, sig); err != nil {
 				t.Fatal(err)
 			}
-			if rest, err := io.ReadAll(held); err != nil || len(rest) > 0 { // ends when nobody holds it any more
+			if rest, err := io.ReadAll(held); err != nil || len(rest) > 0 { // ends when no process holds it any more
 				t.Errorf("read %q, %v", rest, err)
 			}
 			said, err := io.ReadAll(lines)

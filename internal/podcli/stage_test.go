@@ -222,7 +222,7 @@ func (s staged) environment(t *testing.T) {
 	}
 }
 
-// everyMachine: what is found on a machine made real is what its recording leads to.
+// everyMachine: a machine made real has the findings of its recording.
 func (s staged) everyMachine(t *testing.T) {
 	for _, file := range hosts(t) {
 		machine := strings.TrimSuffix(filepath.Base(file), ".txtar")

@@ -113,17 +113,17 @@ func TestGiven(t *testing.T) {
 			conflicts: []string{"allocation-consistent mlx5_7", "foreign-hca-hidden pod"},
 		},
 		{
-			name: "shared plugin beside an allocation without a node", machine: "pod-shared-plugin",
+			name: "shared plugin and an allocation without a node", machine: "pod-shared-plugin",
 			change: func(s *host.Snapshot) { s.Env["PCIDEVICE_X"] = "0000:9a:00.0" },
 			rails:  "mlx5_0,mlx5_1", missed: []string{"mlx5_2 uverbs-openable"},
 		},
 		{
-			name: "shared plugin beside an allocation with a node", machine: "pod-shared-plugin",
+			name: "shared plugin and an allocation with a node", machine: "pod-shared-plugin",
 			change: func(s *host.Snapshot) { s.Env["PCIDEVICE_X"] = "0000:1a:00.0" },
 			rails:  "mlx5_0", conflicts: []string{"foreign-hca-hidden pod"},
 		},
 		{
-			name: "function for DPDK beside the rails", machine: "pod-roce-4vf",
+			name: "function for DPDK, and rails", machine: "pod-roce-4vf",
 			change: func(s *host.Snapshot) {
 				s.Env["PCIDEVICE_X"] = "0000:77:02.0"
 				s.Env["PCIDEVICE_X_INFO"] = `{"0000:77:02.0":{"generic":{"deviceID":"0000:77:02.0"},` +
@@ -140,7 +140,7 @@ func TestGiven(t *testing.T) {
 			rails: "mlx5_6,mlx5_7,mlx5_10,mlx5_11",
 		},
 		{
-			name: "interface without RDMA beside the rails", machine: "pod-roce-4vf",
+			name: "interface without RDMA, and rails", machine: "pod-roce-4vf",
 			change: func(s *host.Snapshot) {
 				s.Env["PCIDEVICE_X"] = "0000:77:02.0"
 				s.Env["PCIDEVICE_X_INFO"] = `{"0000:77:02.0":{"generic":{"deviceID":"0000:77:02.0"}}}`
@@ -149,7 +149,7 @@ func TestGiven(t *testing.T) {
 			rails: "mlx5_6,mlx5_7,mlx5_10,mlx5_11",
 		},
 		{
-			name: "function that is gone beside the rails", machine: "pod-roce-4vf",
+			name: "function that is gone, and rails", machine: "pod-roce-4vf",
 			change: func(s *host.Snapshot) { s.Env["PCIDEVICE_X"] = "0000:77:02.0" },
 			rails:  "mlx5_6,mlx5_7,mlx5_10,mlx5_11", missed: []string{"0000:77:02.0 device-allocated"},
 		},

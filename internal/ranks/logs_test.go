@@ -99,7 +99,7 @@ func TestToRead(t *testing.T) {
 			false,
 			"train",
 		},
-		"beside a proxy": {
+		"with a proxy": {
 			withContainers("p-0", "Running", cluster.Container{Name: "train", Running: true},
 				cluster.Container{Name: "proxy", Running: true}),
 			false,

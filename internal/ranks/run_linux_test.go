@@ -292,7 +292,7 @@ func TestLaunchCopiesWithoutCksum(t *testing.T) {
 	}
 }
 
-// TestLaunchKeeps holds the end of a launch to what the command wrote beside the files that it was given, and into
+// TestLaunchKeeps holds the end of a launch to what the command wrote next to the files that it was given, and into
 // them.
 func TestLaunchKeeps(t *testing.T) {
 	t.Parallel()
@@ -377,7 +377,7 @@ func TestLaunchUsersDebug(t *testing.T) {
 		"requested (mode tcp)\n")
 }
 
-// TestLaunchTwice refuses to start beside a launch that still runs, and says how to end it.
+// TestLaunchTwice refuses to start while a launch still runs, and says how to end it.
 func TestLaunchTwice(t *testing.T) {
 	t.Parallel()
 	first := newTrial(t, 1, `echo started; exec sleep 600`)
@@ -465,7 +465,7 @@ func TestLaunchNotPrepared(t *testing.T) {
 	}
 }
 
-// closedPipe fails as a pipe does that nobody reads.
+// closedPipe fails as a pipe does that has no reader.
 type closedPipe struct{}
 
 func (closedPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }

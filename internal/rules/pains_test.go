@@ -24,7 +24,7 @@ import (
 //   - Congestion, and packets lost late in a run (error 12): they show in counters over time (railhead-pod doctor
 //     --watch). A switch that drops everything shows nowhere.
 //   - NCCL prints nothing about the network (NCCL_DEBUG=WARN): explain then does not report RDMA.
-//   - Switches that a virtual machine hides. Visible is what NCCL makes of it.
+//   - Switches that a virtual machine hides. Only NCCL's reaction is visible.
 //   - Firmware faults that end in FLUSH_ERR, and monitors that were killed.
 type pain struct {
 	sick, well Case

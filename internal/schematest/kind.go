@@ -39,7 +39,7 @@ func statuses() (all []any) {
 	return all
 }
 
-// open reports whether a string type has values beside its constants: each package has checks of its own, and a
+// open reports whether a string type has values other than its constants: each package has checks of its own, and a
 // manifest any kind.
 func open(t reflect.Type) bool {
 	return t == reflect.TypeFor[check.ID]() || t == reflect.TypeFor[check.Kind]()

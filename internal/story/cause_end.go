@@ -22,7 +22,7 @@ func (run *sequence) seen(kinds ...nccllog.Kind) []nccllog.Event {
 	return found
 }
 
-// killed: a process that ended by a signal that nobody of the job sent.
+// killed: a process that ended by a signal that no part of the job sent.
 func (run *teller) killed() []candidate {
 	for _, e := range run.seen(nccllog.Exit) {
 		switch e.Code {

@@ -11,8 +11,8 @@ var symptoms = map[string]struct {
 	log   string
 	cause CauseID
 }{
-	"the job runs on TCP and nobody notices: its log": {"no-ib-device", "no-ib-device"},
-	"the log at WARN has no line of the network":      {"healthy-version-only", ""},
+	"the job runs on TCP unnoticed: its log":     {"no-ib-device", "no-ib-device"},
+	"the log at WARN has no line of the network": {"healthy-version-only", ""},
 	"the image's rdma-core is older than the kernel's driver": {"verbs-provider-mismatch",
 		"verbs-provider-mismatch"},
 	"NCCL finds no interface for its sockets: its log": {"bootstrap-ifname",

@@ -15,7 +15,7 @@ func TestScoreOthers(t *testing.T) {
 	const dir = corpus + "2"
 	index, err := os.Open(filepath.Join(dir, "index.tsv"))
 	if err != nil {
-		t.Skip("the corpus is not beside this checkout")
+		t.Skip("the corpus is not next to this checkout")
 	}
 	defer index.Close()
 	reader := csv.NewReader(index)

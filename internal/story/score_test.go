@@ -13,8 +13,8 @@ import (
 	"github.com/railhead/railhead/internal/nccllog"
 )
 
-// corpus is a folder of logs that nobody here wrote, with an index of what they show, which a checkout may have
-// beside it.
+// corpus is a folder of logs from elsewhere, with an index of what they show, which a checkout may have
+// next to it.
 const corpus = "../../../shared/corpus/nccl"
 
 // doubtful says where the index tells more than the lines of the file, or other than they: file, field, why.
@@ -46,7 +46,7 @@ func TestScore(t *testing.T) {
 	}
 	index, err := os.Open(filepath.Join(dir, "index.tsv"))
 	if err != nil {
-		t.Skip("the corpus is not beside this checkout")
+		t.Skip("the corpus is not next to this checkout")
 	}
 	defer index.Close()
 	reader := csv.NewReader(index)
@@ -146,7 +146,7 @@ func gdrOfIndex(text string) string {
 func TestHealthyLogsOfOthers(t *testing.T) {
 	index, err := os.ReadFile(filepath.Join(corpus, "index.tsv"))
 	if err != nil {
-		t.Skip("the corpus is not beside this checkout")
+		t.Skip("the corpus is not next to this checkout")
 	}
 	seen := 0
 	for line := range strings.Lines(string(index)) {

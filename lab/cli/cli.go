@@ -82,7 +82,7 @@ builds are kept in ~/.cache/railhead/lab.`,
 		SilenceErrors: true, SilenceUsage: true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.PersistentFlags().StringVar(&a.name, "name", defaultName, "name of the lab: several run beside each other")
+	root.PersistentFlags().StringVar(&a.name, "name", defaultName, "name of the lab: several run side by side")
 	root.AddCommand(a.build(), a.up(), a.serve(), a.status(), a.exec(), a.fault(), a.heal(), a.capture(), a.down())
 	return root
 }

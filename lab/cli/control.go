@@ -59,7 +59,7 @@ func answer(do func(context.Context, madeFault) ([]madeFault, error)) http.Handl
 			http.Error(w, err.Error(), http.StatusConflict)
 			return
 		}
-		_ = json.NewEncoder(w).Encode(done) // whoever asked may have gone
+		_ = json.NewEncoder(w).Encode(done) // the client may have gone
 	}
 }
 

@@ -31,7 +31,7 @@ func (a *app) serve() *cobra.Command {
 			}
 			defer held.Close()
 			words := json.NewEncoder(os.NewFile(wordsFD, "words"))
-			tell := func(w word) { _ = words.Encode(w) } // whoever started this may have gone
+			tell := func(w word) { _ = words.Encode(w) } // the process that started this may have gone
 			o.Dir = string(f)
 			o.Progress = func(line string) { tell(word{Say: line}) }
 			err = a.run(cmd.Context(), o, f, func() { tell(word{Ready: true}) })

@@ -64,7 +64,7 @@ func (f folder) file(name string) string { return filepath.Join(string(f), name)
 
 // Files of a lab.
 const (
-	lockFile  = "lock" // whoever serves the lab holds it
+	lockFile  = "lock" // the process that serves the lab holds it
 	stateFile = "state.json"
 	logFile   = "lab.log"
 )

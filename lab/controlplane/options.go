@@ -22,7 +22,7 @@ type Options struct {
 	// the cluster's configuration objects, and namespaces with ranges of user ids. Without it the server knows no SCC
 	// at all.
 	SCC bool
-	// Controllers runs kube-controller-manager, each controller under its own ServiceAccount. Without it nobody makes
+	// Controllers runs kube-controller-manager, each controller under its own ServiceAccount. Without it nothing makes
 	// ServiceAccounts, and the server does not ask pods for one.
 	Controllers bool
 	// Scheduler runs kube-scheduler.

@@ -46,7 +46,7 @@ func (p *ControlPlane) restart(c *program) error {
 	return err
 }
 
-// launch starts a program of the control plane. Beside machines, which need the memory, it collects its garbage more
+// launch starts a program of the control plane. With machines, which need the memory, it collects its garbage more
 // often: the API server keeps every ConfigMap that carried a program.
 func (p *ControlPlane) launch(name, program string, args []string) (*process.Process, error) {
 	c := process.Command{Name: name, Program: program, Args: args}

@@ -88,7 +88,7 @@ func TestSCC(t *testing.T) {
 	create(t, admin, s, role)
 	remove(t, admin, s, role)
 	trainer := func(p *corev1.Pod) { p.Spec.ServiceAccountName = "trainer" }
-	t.Run("an SCC that nobody may use helps nobody", func(t *testing.T) {
+	t.Run("an SCC that no account may use helps none", func(t *testing.T) {
 		eventually(t, "the server's informer has the SCC", func() error {
 			err := dev.Create(t.Context(), pod(ns, "ungranted", trainer, capability("IPC_LOCK")))
 			const want = `provider "lock": Forbidden: not usable by user or serviceaccount`

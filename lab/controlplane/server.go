@@ -34,7 +34,7 @@ func (s *server) close() {
 }
 
 // reserve binds a free port without listening on it. With SO_REUSEPORT on both sockets a server of ours can listen
-// there, nobody else gets the port while the server is down, and connections are refused then.
+// there, no other process gets the port while the server is down, and connections are refused then.
 func reserve() (*os.File, int, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -63,7 +63,7 @@ func TestDevicesOfHCAFilter(t *testing.T) {
 	}
 }
 
-// facts are what a made-up machine must show when it is read as a real one.
+// facts that a made-up machine must show when it is read as a real one.
 type facts struct{ Devices, Openable, GIDs, Links, GPUs, Statuses int }
 
 func factsOf(s host.Snapshot) facts {

@@ -5,7 +5,7 @@ import (
 	"path"
 )
 
-// otherFunctions is how many PCI functions a two-socket server has beside GPUs, NICs and the switches above them:
+// otherFunctions is how many PCI functions a two-socket server has besides GPUs, NICs and the switches above them:
 // mostly the uncore units of the processors.
 const otherFunctions = 300
 

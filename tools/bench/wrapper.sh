@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The common shape of the launch wrappers that are pasted into training images: finds the allocated SR-IOV devices and
-# sets NCCL's and UCX's environment. It is what railhead-pod is measured against, so it is written as such wrappers are
+# sets NCCL's and UCX's environment. railhead-pod is measured against it, so it is written as such wrappers are
 # by people who know bash: grep and sed where text is taken apart, builtins where one file is read.
 set -uo pipefail
 

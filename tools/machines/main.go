@@ -1,5 +1,5 @@
 // Command machines writes the recorded machines of testdata/hosts. They are made up, in the formats of the kernel, of
-// the mlx5 driver and of the device plugins; what a real machine showed goes into a file of its own beside them
+// the mlx5 driver and of the device plugins; what a real machine showed goes into a file of its own next to them
 // (railhead-pod snapshot --raw).
 package main
 

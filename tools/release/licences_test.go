@@ -42,7 +42,7 @@ func TestLicences(t *testing.T) {
 		{"MIT", map[string]string{"LICENSE": mit, "main.go": "package main"}, ""},
 		{"MIT with a notice", map[string]string{"licence.txt": mit, "NOTICE": "Copyright 2000 A. Person"}, ""},
 		{"GPL", map[string]string{"LICENSE": gpl}, "LICENSE has the licence GPL-3.0"},
-		{"GPL beside MIT", map[string]string{"LICENSE": mit, "COPYING.gpl": gpl}, "COPYING.gpl has the licence GPL-3.0"},
+		{"GPL and MIT", map[string]string{"LICENSE": mit, "COPYING.gpl": gpl}, "COPYING.gpl has the licence GPL-3.0"},
 		{"GPL in a notice", map[string]string{"LICENSE": mit, "NOTICE": gpl}, "NOTICE has the licence GPL-3.0"},
 		{"MIT and terms of its own", map[string]string{"LICENSE": mit + strings.Repeat("You must also pay. ", 50)}, "% of LICENSE is"},
 		{"terms of its own", map[string]string{"LICENSE": "All rights reserved."}, "0 % of LICENSE is"},

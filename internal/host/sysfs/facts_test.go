@@ -103,7 +103,7 @@ func TestDefaultRoutes(t *testing.T) {
 		"unreachable":                 {"*\t00000000\t00000000\t0200\t0\t0\t4278198272\t00000000\t0\t0\t0\n", "", nil},
 		"unreachable by an interface": {"eth0\t00000000\t00000000\t0201\t0\t0\t0\t00000000\t0\t0\t0\n", "", nil},
 		"blackhole":                   {"*\t00000000\t00000000\t0001\t0\t0\t0\t00000000\t0\t0\t0\n", "", nil},
-		"unreachable beside a gateway": {
+		"unreachable, and a gateway": {
 			"*\t00000000\t00000000\t0200\t0\t0\t4278198272\t00000000\t0\t0\t0\neth0\t00000000\t0102800A\t0003\t0\t0\t4278198273\t00000000\t0\t0\t0\n", "",
 			[]host.Route{{Link: "eth0", Family: "inet", Metric: 4278198273}},
 		},

@@ -109,7 +109,7 @@ func TestNoDelivery(t *testing.T) {
 	}
 }
 
-// TestNoPrivileges: the webhook makes nobody root, also where the nodes do not let containers lock memory.
+// TestNoPrivileges: the webhook makes no pod root, also where the nodes do not let containers lock memory.
 func TestNoPrivileges(t *testing.T) {
 	s := training()
 	s.MachineConfigs, s.Pools[0].CurrentSources, s.Pools[0].TargetSources = nil, nil, nil

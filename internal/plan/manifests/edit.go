@@ -217,7 +217,7 @@ func (e *editor) indented(value []byte, line, column int) string {
 const longest = 120
 
 // unreadable reports whether changes would make a line with a flow node so long that lines of a block are better. What
-// a comment on that line is about would no longer be beside it, so it then stays as it is.
+// a comment on that line is about would be elsewhere, so it then stays as it is.
 func (e *editor) unreadable(node *yamlv3.Node, changes []change) bool {
 	line := strings.TrimRight(e.lines[node.Line-1], "\r\n")
 	length := len(line)

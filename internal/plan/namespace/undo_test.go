@@ -121,7 +121,7 @@ func TestUndoNvidia(t *testing.T) {
 		want   []string
 		note   string
 	}{
-		"nobody else": {func(*cluster.State) {}, all, ""},
+		"no other namespace": {func(*cluster.State) {}, all, ""},
 		"what the operator made of them": {func(s *cluster.State) {
 			s.Networks = []cluster.Network{{Namespace: "train", Name: "train-rail0", Config: `{"ipam":` + pool + "}"}}
 			s.SriovNetworks = []cluster.SriovNetwork{

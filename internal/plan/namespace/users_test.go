@@ -102,7 +102,7 @@ func TestForUsers(t *testing.T) {
 	}
 }
 
-// TestPublishedRights: docs/rights/users.yaml is what `setup namespace train --users ml-team` writes. The flag -update
+// TestPublishedRights: docs/rights/users.yaml has the objects that `setup namespace train --users ml-team` writes. The flag -update
 // renews it.
 func TestPublishedRights(t *testing.T) {
 	var text strings.Builder

@@ -396,7 +396,7 @@ func TestRollbackOfDegraded(t *testing.T) {
 			nodeOf(s, "w03").MachineConfig.Reason = "failed to drain node: w03 after 1 hour"
 		},
 			waits, "oc adm uncordon w03\noc get poddisruptionbudgets -A"},
-		"nobody cordoned it": {func(s *cluster.State) { nodeOf(s, "w03").Unschedulable = false }, "", ""},
+		"it was not cordoned": {func(s *cluster.State) { nodeOf(s, "w03").Unschedulable = false }, "", ""},
 		"it is told, and its state is the old one": {func(s *cluster.State) {
 			nodeOf(s, "w03").Unschedulable = false
 			nodeOf(s, "w03").MachineConfig.Desired = "rendered-worker-1"

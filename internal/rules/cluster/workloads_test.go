@@ -20,7 +20,7 @@ var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 const podSecurity = `pods "llm-0" is forbidden: violates PodSecurity "restricted:latest": privileged ` +
 	`(container "train" must not set securityContext.privileged=true)`
 
-// asking returns a workload of two pods with GPUs that nobody made, and its condition or event that says why.
+// asking returns a workload of two pods with GPUs that were not created, and its condition or event that says why.
 func asking(kind string, change ...func(*cluster.Workload)) cluster.Workload {
 	w := cluster.Workload{
 		Kind: kind, Namespace: "train", Name: "llm", UID: "1", Size: 2, Wanted: 2, Changed: noon.Add(-time.Hour),

@@ -42,7 +42,7 @@ var (
 )
 
 // podSecurityRefused explains a refusal by the namespace's Pod Security level, or by a policy of older clusters. A
-// refused IPC_LOCK has a check of its own, whoever refuses it.
+// refused IPC_LOCK has a check of its own, whatever refuses it.
 func podSecurityRefused(t target, sym symptom) check.Finding {
 	m := podSecurity.FindStringSubmatch(sym.text)
 	level, what := m[1], m[2]

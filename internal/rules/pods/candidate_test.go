@@ -71,7 +71,7 @@ func TestFreeDevices(t *testing.T) {
 			want:   InsufficientResource, status: check.Warn,
 			says: []string{"no node that fits has 8 nvidia.com/gpu and 1 " + rail + " free; the pods that hold them were not read"},
 		},
-		"on nodes without the pods that it must be beside": {
+		"on nodes without the pods that it must be with": {
 			state: func(*cluster.State) {},
 			report: "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 node(s) " +
 				"didn't match pod affinity rules.",

@@ -1,5 +1,5 @@
 // Bench measures railhead against a real API server with many nodes: how long the program takes to start, and an
-// inventory beside `kubectl get nodes,pods -A -o json` on the same server. It prints times, ratios and memory and
+// inventory next to `kubectl get nodes,pods -A -o json` on the same server. It prints times, ratios and memory and
 // asserts none.
 //
 //	make -C .. build && go run ./cmd/bench

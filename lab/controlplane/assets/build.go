@@ -106,7 +106,7 @@ func (b builder) build(ctx context.Context, p Program) (string, error) {
 	return path, b.compile(ctx, p, r, path)
 }
 
-// compile builds the program beside its place and moves it there when it is whole.
+// compile builds the program next to its place and moves it there when it is whole.
 func (b builder) compile(ctx context.Context, p Program, r recipe, path string) error {
 	module := filepath.Join(b.modules, r.module)
 	version, err := pinned(ctx, module, r.version)
@@ -119,7 +119,7 @@ func (b builder) compile(ctx context.Context, p Program, r recipe, path string) 
 	name := strings.TrimSpace(string(p) + " " + version)
 	b.progress(fmt.Sprintf("building %s (about %s the first time)", name, roughly(r.first)))
 	start := time.Now()
-	part := path + ".part" // whoever holds the lock owns it
+	part := path + ".part" // the holder of the lock owns it
 	defer os.Remove(part)
 	quiet := patiently(start, func(so time.Duration) { b.progress(fmt.Sprintf("building %s for %s", name, so)) })
 	_, err = runGo(ctx, module, append(r.arguments(version), "-o", part, r.pkg)...)

@@ -49,11 +49,11 @@ func (f Folder) Path(ctx context.Context, progress func(line string)) (string, e
 	return path, nil
 }
 
-// make makes the folder beside its place and moves it there when it is whole.
+// make makes the folder next to its place and moves it there when it is whole.
 func (f Folder) make(ctx context.Context, path string, progress func(string)) error {
 	progress(fmt.Sprintf("making %s (about %s the first time)", f.What, roughly(f.First)))
 	start := time.Now()
-	part := path + ".part" // whoever holds the lock owns it
+	part := path + ".part" // the holder of the lock owns it
 	if err := os.RemoveAll(part); err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ const (
 	// Ctr is containerd's own client.
 	Ctr     Program = "ctr"
 	CoreDNS Program = "coredns"
-	// Multus is the thin plugin: it does its work itself and has no daemon beside it.
+	// Multus is the thin plugin: it does its work itself and has no daemon.
 	Multus      Program = "multus"
 	Whereabouts Program = "whereabouts"
 	// HostDevice moves a network device into a pod. Installed as sriov it takes the VF that Multus hands over as

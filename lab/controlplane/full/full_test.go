@@ -1,6 +1,6 @@
 //go:build openshift
 
-// Package full tests what takes minutes to build: the JobSet controller and the network-resources-injector, beside SCC
+// Package full tests what takes minutes to build: the JobSet controller and the network-resources-injector, with SCC
 // admission. Run it with -tags openshift.
 package full
 
@@ -120,7 +120,7 @@ func eventually(t *testing.T, what string, ready func() error) {
 }
 
 // TestJobSetAndInjector: the injector adds a downwardAPI volume to every pod with a network, so an SCC without that
-// volume refuses all of them; with it they run, with the rail's resource that nobody asked for by hand.
+// volume refuses all of them; with it they run, with the rail's resource, which was not requested by hand.
 func TestJobSetAndInjector(t *testing.T) {
 	c := shared.Client()
 	scc := grant(t, securityv1.FSTypeEmptyDir, securityv1.FSTypeSecret, securityv1.FSProjected,

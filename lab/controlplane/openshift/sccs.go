@@ -12,7 +12,7 @@ import (
 
 // StandardSCCs are the ten SecurityContextConstraints without which OpenShift's admission refuses every pod ("cache
 // is missing ..."), with the fields of openshift/cluster-kube-apiserver-operator's bindata/bootkube/scc-manifests.
-// From 4.20 on there are three more, which nobody may use by default: hostmount-anyuid-v2, nested-container and
+// From 4.20 on there are three more, which no account may use by default: hostmount-anyuid-v2, nested-container and
 // restricted-v3.
 func StandardSCCs() []*securityv1.SecurityContextConstraints {
 	return []*securityv1.SecurityContextConstraints{

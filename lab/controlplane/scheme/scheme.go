@@ -15,7 +15,7 @@ import (
 
 // New returns a scheme with Kubernetes' types, CRDs, OpenShift's configuration, machine configuration, operators and
 // security, and network attachments. Objects of the SR-IOV operator and of JobSet are unstructured: the operator's
-// types do not compile beside this Kubernetes version, and JobSet's would tie this module to its controller's
+// types do not compile with this Kubernetes version, and JobSet's would tie this module to its controller's
 // dependencies.
 func New() *runtime.Scheme {
 	s := runtime.NewScheme()

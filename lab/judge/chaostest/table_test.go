@@ -25,7 +25,7 @@ type row struct {
 	made           map[way]int
 	passed, failed int
 	lost, doubled  int           // objects
-	again          int           // how often the user had to run it again, though nobody pressed Ctrl-C
+	again          int           // how often the user had to run it again, without a Ctrl-C
 	slowest        time.Duration // from Ctrl-C to the end
 }
 

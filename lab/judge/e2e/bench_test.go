@@ -123,7 +123,7 @@ func TestBench(t *testing.T) {
 		benchGone(t, ns, before)
 	})
 	u.does(t, deploy("job", ns)...)
-	t.Run("pods of its own beside a job", func(t *testing.T) {
+	t.Run("pods of its own next to a job", func(t *testing.T) {
 		u.ends(t, 1, own...).silent(t).says(t, "needs 2 nodes with 4 rails free", "nothing was written")
 	})
 	bench := func(more ...string) []string {

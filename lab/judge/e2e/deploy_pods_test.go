@@ -31,7 +31,7 @@ func marked(t *testing.T, namespace, field, key, value string) {
 	t.Cleanup(func() { set(context.Background(), nil) })
 }
 
-// securePod says in its container what the level restricted asks for, and leaves the init container's to whoever adds
+// securePod says in its container what the level restricted asks for, and leaves the init container's to the program that adds
 // one.
 const securePod = `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "secure", "namespace": %q}, "spec": {"restartPolicy": "Never",
 	"securityContext": {"runAsNonRoot": true}, "containers": [{"name": "train", "image": "example.invalid/pytorch:2.9", "command": ["torchrun", "train.py"],

@@ -45,7 +45,7 @@ func TestDoctorMeasures(t *testing.T) {
 		}
 		u.does(t, "report", file, "-o", filepath.Join(t.TempDir(), "report.html"))
 	})
-	t.Run("nobody asked for it", func(t *testing.T) {
+	t.Run("it was not asked for", func(t *testing.T) {
 		if d := diagnosis(t, u.does(t, "doctor", "job", "-n", ns, "-o", "json")); d.Measured != nil {
 			t.Errorf("it was measured: %+v", d.Measured)
 		}

@@ -34,7 +34,7 @@ func kubeconfig(t *testing.T, server string, change func(*api.Config)) string {
 	return file
 }
 
-// nobody is an address at which nothing listens.
+// nobody returns an address at which nothing listens.
 func nobody(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

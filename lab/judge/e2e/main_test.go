@@ -82,7 +82,7 @@ func furnish(ctx context.Context, p *controlplane.ControlPlane) error {
 }
 
 // siteLimits is a MachineConfig by which an administrator has raised a limit of all containers: CRI-O takes the list
-// of the last file only, so that whoever writes another one must keep what is in this.
+// of the last file only, so that the author of another one must keep what is in this.
 func siteLimits() *machineconfigv1.MachineConfig {
 	return &machineconfigv1.MachineConfig{
 		ObjectMeta: metav1.ObjectMeta{Name: "50-worker-site-limits", Labels: map[string]string{mco + "role": "worker"}},
@@ -92,7 +92,7 @@ func siteLimits() *machineconfigv1.MachineConfig {
 	}
 }
 
-// roles are the usual ones of a cluster's users: OpenShift's cluster-reader, and that whoever administers a
+// roles are the usual ones of a cluster's users: OpenShift's cluster-reader, and that administrators of a
 // namespace may read and write its network attachments and JobSets.
 func roles() []client.Object {
 	read := []string{"get", "list", "watch"}

@@ -36,8 +36,7 @@ func sriovList(kind string) *unstructured.UnstructuredList {
 	return list
 }
 
-// versionsOf are the objects of a list by kind, namespace and name, as they were written by whoever wants something
-// of them: without their status, which their controllers write whenever they like.
+// versionsOf are the objects of a list by kind, namespace and name, as their users wrote them: without their status, which their controllers write whenever they like.
 func versionsOf(t *testing.T, c client.Client, list client.ObjectList, options ...client.ListOption) map[string]string {
 	t.Helper()
 	if err := c.List(t.Context(), list, options...); err != nil {

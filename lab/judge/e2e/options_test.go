@@ -7,7 +7,7 @@ import (
 	"github.com/railhead/railhead/lab/controlplane/assets"
 )
 
-// options are the OpenShift without the controllers that take minutes to build: its server checks JobSets, and nobody
+// options are the OpenShift without the controllers that take minutes to build: its server checks JobSets, and nothing
 // acts on them.
 func options() controlplane.Options {
 	o := controlplane.OpenShift()

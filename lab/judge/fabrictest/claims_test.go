@@ -34,7 +34,7 @@ func (s site) claims(t *testing.T) {
 		s.movesItself(t, ns, "job/own", fmt.Sprintf(ownJob, rank+byEnvironment+writes), 2,
 			"--claims", "--memlock=ipc-lock", "--service-account=railhead-sa")
 	})
-	until(t, "dranet offers the devices that came back, beside those that pods hold", func() bool { return s.offersRails(t) })
+	until(t, "dranet offers the devices that came back, next to those that pods hold", func() bool { return s.offersRails(t) })
 	s.deploys(t, "job", ns, "--mode=rdma").says(t, "Nothing to do")
 	s.does(t, "delete", "job", "-n", ns, "--yes")
 	until(t, "dranet takes the devices back", func() bool { return len(s.claimsOf(t, ns)) == 0 })

@@ -34,7 +34,7 @@ func (s site) doctor(t *testing.T, args ...string) ([]finding, said) {
 	return problems(d), r
 }
 
-// named wants doctor to name a fault first, and nothing beside it but what it finds in the cluster without one.
+// named wants doctor to name a fault first, and nothing else but what it finds in the cluster without one.
 func (s site) named(t *testing.T, row *story, before []finding, args ...string) said {
 	t.Helper()
 	view := row.fault.Doctor.View

@@ -11,7 +11,7 @@ import (
 )
 
 // measures wants doctor to name a fault that only shows where something is measured before all else, and nothing
-// beside it but what it finds once the fault is healed: that nothing that is emulated reaches its ceiling is true.
+// else but what it finds once the fault is healed: that nothing that is emulated reaches its ceiling is true.
 func measures(t *testing.T, x fault.Fault, rail string, found, healed []finding, r said) {
 	t.Helper()
 	fresh := beside(found, healed)

@@ -137,7 +137,7 @@ func (p pair) watched(t *testing.T) []finding {
 	return found
 }
 
-// names wants doctor to name a fault first, from where it is to be seen, and nothing beside it from anywhere.
+// names wants doctor to name a fault first, from where it is to be seen, and nothing else from anywhere.
 func (p pair) names(t *testing.T, x fault.Fault, within []string, before findings, row *story) {
 	t.Helper()
 	now := p.examined(t, within)
@@ -162,7 +162,7 @@ func (s *story) diagnosed(t *testing.T, now, before findings) {
 		for _, f := range fresh {
 			if f.Check != want.Check {
 				s.alarms = append(s.alarms, string(f.Check))
-				t.Errorf("%s, doctor says beside the fault: %s", view, f)
+				t.Errorf("%s, doctor says besides the fault: %s", view, f)
 			}
 		}
 	}

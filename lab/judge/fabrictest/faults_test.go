@@ -58,7 +58,7 @@ func TestFaults(t *testing.T) {
 	t.Run("wire costs", p.wireCosts)
 }
 
-// TestBoots is of what a boot decides, beside TestFaults: two labs at a time take less time than one after the other.
+// TestBoots is of what a boot decides, in parallel with TestFaults: two labs at a time take less time than one after the other.
 func TestBoots(t *testing.T) {
 	t.Parallel()
 	t.Run("faults", func(t *testing.T) { faults(t, func(x fault.Fault) bool { return x.Reboots }) })
@@ -82,7 +82,7 @@ func faults(t *testing.T, wanted func(fault.Fault) bool) pair {
 		t.Run(x.Name, func(t *testing.T) {
 			trace, ok := traces[x.Name]
 			if !ok {
-				t.Fatal("nobody says what this fault leaves to see")
+				t.Fatal("no row says what this fault leaves to see")
 			}
 			row := tells(t, x)
 			if err := x.Make(t.Context(), fault.On(f, p.broken)); err != nil {

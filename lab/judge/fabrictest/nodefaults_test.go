@@ -30,7 +30,7 @@ func (s site) nodeFaults(t *testing.T, ns string) []*story {
 		t.Run(x.Name, func(t *testing.T) {
 			told, ok := stories[x.Name]
 			if !ok {
-				t.Fatal("nobody says what this fault leaves to see")
+				t.Fatal("no row says what this fault leaves to see")
 			}
 			row := tells(t, x)
 			rows = append(rows, row)

@@ -21,7 +21,7 @@ import (
 // sick is a pod that has a fault.
 type sick struct {
 	site
-	ns    string // of jobs that are deployed beside it
+	ns    string // of jobs that are deployed next to it
 	node  *vm.VM
 	fault fault.Fault
 	run   perf.Exec // in its container
@@ -50,7 +50,7 @@ func (s site) podFaults(t *testing.T, ns string) {
 func (s site) podFault(t *testing.T, ns string, x fault.Fault, v *vm.VM, before []finding) {
 	told, ok := podStories[x.Name]
 	if !ok {
-		t.Fatal("nobody says what this fault leaves to see")
+		t.Fatal("no row says what this fault leaves to see")
 	}
 	row := tells(t, x)
 	m := fault.On(s.Fabric, v)

@@ -104,7 +104,7 @@ func (r *tally) write(w io.Writer, whole time.Duration, peak int64) {
 	fmt.Fprintf(w, "whole run: %.0f s; the lab's processes had at most %d MB of memory at a time\n", whole.Seconds(), peak/1_000_000)
 }
 
-// falseAlarms returns the findings of doctor beside the fault.
+// falseAlarms returns the findings of doctor besides the fault.
 func (s *story) falseAlarms() string {
 	switch {
 	case !s.looked:

@@ -32,7 +32,7 @@ func (p pair) wireCosts(t *testing.T) {
 			t.Errorf("1024 queue pairs take %v, 256 of them %v", most, some)
 		}
 	})
-	t.Run("beside perftest", func(t *testing.T) {
+	t.Run("next to perftest", func(t *testing.T) {
 		script(t, p.broken, slowsRail)
 		defer script(t, p.broken, healsRail)
 		var alone, watched bench.Gbps
@@ -40,7 +40,7 @@ func (p pair) wireCosts(t *testing.T) {
 			alone = max(alone, p.measures(t, ""))
 			watched = max(watched, p.measures(t, program+" wire --watch --every 1s > /dev/null & "))
 		}
-		t.Logf("ib_write_bw on a wire of 8 Mbit/s: %.5f Gb/s alone, %.5f Gb/s beside a reading each second", alone, watched)
+		t.Logf("ib_write_bw on a wire of 8 Mbit/s: %.5f Gb/s alone, %.5f Gb/s with a reading each second", alone, watched)
 		if watched < 0.99*alone {
 			t.Errorf("a reading each second takes %.1f %% of the rate", 100*(1-float64(watched/alone)))
 		}
@@ -107,7 +107,7 @@ func (p pair) timesReadings(t *testing.T) time.Duration {
 	return time.Duration((seconds[last] - seconds[0]) / (count[last] - count[0]) * float64(time.Second))
 }
 
-// measures returns the rate of ib_write_bw over the first rail, beside a command of the sender.
+// measures returns the rate of ib_write_bw over the first rail, while a command of the sender runs.
 func (p pair) measures(t *testing.T, beside string) bench.Gbps {
 	t.Helper()
 	const lines = "%suntil out=$(ib_write_bw -d %s -x 1 -s 16384 -t 16 -D 12 -F --report_gbits %s); do sleep 0.3; done; " +

@@ -66,7 +66,7 @@ func duplicateAddress(ctx context.Context, m *Machine) error {
 }
 
 // arp sets who answers for an address, for all interfaces and for the first function: 0 is any interface, 1 only that
-// which has it, 8 nobody; and how they introduce themselves (Documentation/networking/ip-sysctl.rst).
+// which has it, 8 none; and how they introduce themselves (Documentation/networking/ip-sysctl.rst).
 func arp(all, first, announce string) func(context.Context, *Machine) error {
 	return func(ctx context.Context, m *Machine) error {
 		functions, err := m.Functions(ctx, m.Config.Cards[0])

@@ -29,7 +29,7 @@ func machineFaults() []Fault {
 		}),
 		boots(
 			"rdma-exclusive",
-			"RDMA devices belong to one network namespace each, and nobody gives pods theirs",
+			"RDMA devices belong to one network namespace each, and no plugin gives pods theirs",
 			func(s *vm.Spec) {
 				s.Config.SharedRDMA = false
 			},

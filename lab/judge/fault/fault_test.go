@@ -73,7 +73,7 @@ func TestFunctions(t *testing.T) {
 func TestOtherNetwork(t *testing.T) {
 	for own, want := range map[string]string{"192.168.5.101/24": "192.168.6.0/24", "192.168.6.2/24": "192.168.5.0/24"} {
 		if got := otherNetwork(netip.MustParsePrefix(own)); got != want {
-			t.Errorf("beside %s: %s", own, got)
+			t.Errorf("next to %s: %s", own, got)
 		}
 	}
 }

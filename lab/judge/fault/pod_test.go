@@ -26,7 +26,7 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// shape is what a container of a pod asks for and mounts.
+// shape has the requests and mounts of a container of a pod.
 type shape struct {
 	Name      string
 	Resources []string

@@ -39,7 +39,7 @@ type Tree struct {
 	Versions []string
 }
 
-// versionsFile names the packages of a tree. It is beside the folder with their files, within the folder of the cache.
+// versionsFile names the packages of a tree. It is next to the folder with their files, within the folder of the cache.
 const (
 	versionsFile = "packages.txt"
 	filesFolder  = "files"

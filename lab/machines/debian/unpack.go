@@ -45,7 +45,7 @@ func Unpack(ctx context.Context, archives []string, folder string, keep func(nam
 // them as folders.
 func mergedFolders() []string { return []string{"bin", "sbin", "lib", "lib64"} }
 
-// unpack unpacks one archive: dpkg-deb, which every apt-get has beside it, knows all its formats.
+// unpack unpacks one archive: dpkg-deb, which comes with every apt-get, knows all its formats.
 func unpack(ctx context.Context, archive string, root *os.Root, keep func(string) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends dpkg-deb where the rest of the archive is not wanted

@@ -28,7 +28,7 @@ type Options struct {
 	Memory    int      // MiB of each machine; 0: enough
 	Memlock   uint64   // bytes that the runtime lets containers lock; 0: its default
 
-	// Workloads are the controllers of training workloads that run beside the control plane.
+	// Workloads are the controllers of training workloads that run with the control plane.
 	Workloads []assets.Program
 
 	// DevicePlugin is a sriov-network-device-plugin of the user's, which the nodes run in the stand-in's place; "":

@@ -83,7 +83,7 @@ type VF struct {
 type Node struct {
 	Kubeconfig    string            `json:"kubeconfig"`    // of the kubelet
 	CNIKubeconfig string            `json:"cniKubeconfig"` // of Multus, whereabouts and CoreDNS
-	ClientCA      string            `json:"clientCA"`      // of whoever asks the kubelet
+	ClientCA      string            `json:"clientCA"`      // of the kubelet's clients
 	KubeletPort   int               `json:"kubeletPort"`
 	PodCIDR       netip.Prefix      `json:"podCIDR"`
 	Images        []string          `json:"images"`    // archives in ProgramShare

@@ -109,7 +109,7 @@ func copyScripted(tree debian.Tree, from, to string) error {
 	})
 }
 
-// compile builds the module beside its source, without debug information.
+// compile builds the module next to its source, without debug information.
 func (b build) compile(ctx context.Context) error {
 	common := strings.TrimSuffix(b.release, "-amd64") + "-common" // shared by all flavours of a kernel
 	at, tools := filepath.Join(b.folder, sources), filepath.Join(b.folder, "tools")

@@ -18,7 +18,7 @@ import (
 )
 
 // Module is the file of the module. Its name within the kernel is rdma_rxe, so the kernel's own cannot be loaded
-// beside it.
+// next to it.
 const Module = "rdma_rxe_lab.ko"
 
 // recipe of the build from a kernel. It is part of the module's key in the cache.

@@ -34,7 +34,7 @@ func linux(t *testing.T, names ...string) *bytes.Buffer {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Flush(); err != nil { // and no end: nobody reads so far
+	if err := w.Flush(); err != nil { // and no end: it is not read so far
 		t.Fatal(err)
 	}
 	return &b

@@ -90,7 +90,7 @@ func (s *Segment) serve(p *port) {
 	}
 	s.mu.Lock()
 	s.ports = slices.DeleteFunc(s.ports, func(other *port) bool { return other == p })
-	close(p.frames) // nobody sends to a port that is not in the list
+	close(p.frames) // no port sends to one that is not in the list
 	s.mu.Unlock()
 	p.conn.Close()
 }

@@ -24,7 +24,7 @@ func plug(t *testing.T, path string) net.Conn {
 
 func framed(text string) []byte { return append([]byte{0, 0, 0, byte(len(text))}, text...) }
 
-// hears sends on one card until the other has heard: whoever connects is not there at once.
+// hears sends on one card until the other has heard: a client that connects is not there at once.
 func hears(t *testing.T, from, to net.Conn, text string) {
 	t.Helper()
 	heard := make(chan error, 1)

@@ -26,7 +26,7 @@ func (a Accel) arguments(cache int) []string {
 		return []string{"-accel", "kvm,kernel-irqchip=split", "-cpu", "host"}
 	}
 	// Where the processor says that it copies bytes fast (ERMS, FSRM), the kernel has it copy them one by one, which
-	// is what is slow to emulate; so are page tables of five levels.
+	// is slow to emulate; so are page tables of five levels.
 	return []string{"-accel", fmt.Sprintf("tcg,thread=multi,tb-size=%d", cache), "-cpu", "max,-erms,-fsrm,-la57"}
 }
 
@@ -37,6 +37,6 @@ func (a Accel) kernelArguments() []string {
 	if a == KVM {
 		return always
 	}
-	// What costs an emulated processor much, and protects nobody here.
+	// What costs an emulated processor much, and protects nothing here.
 	return append(always, "mitigations=off", "init_on_alloc=0", "transparent_hugepage=never")
 }

@@ -38,7 +38,7 @@ type Agent struct {
 	Cgroups string
 }
 
-// Handler serves the agent's paths to whoever has the token.
+// Handler serves the agent's paths to clients that have the token.
 func (a *Agent) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+guest.StatusPath, a.status)
@@ -94,7 +94,7 @@ func (a *Agent) powerOff(w http.ResponseWriter, _ *http.Request) {
 	a.Machine.PowerOff()
 }
 
-// put writes the file aside and renames it, so that nobody reads half of it, and so that a program that runs can be
+// put writes the file aside and renames it, so that no reader gets half of it, and so that a program that runs can be
 // replaced.
 func (a *Agent) put(w http.ResponseWriter, r *http.Request) {
 	mode, err := strconv.ParseUint(r.FormValue("mode"), 8, 32)

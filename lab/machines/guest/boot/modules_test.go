@@ -76,6 +76,6 @@ func TestLoadWhatIsThereAlready(t *testing.T) {
 		t.Errorf("a module that is not there: %v", err)
 	}
 	if err := m.Replace("rdma_rxe", "/none/rdma_rxe_lab.ko"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a module that nobody knows: %v", err)
+		t.Errorf("an unknown module: %v", err)
 	}
 }

@@ -43,7 +43,7 @@ func Files(c guest.Config, cniKubeconfig string) ([]File, error) {
 		{cniFolder + "/whereabouts.d/nodename", c.Name},
 		{whereaboutsKubeconfig, cniKubeconfig},
 		{corefile, dns(address(c))},
-		{resolvConf, "# Nobody is asked: there is nothing but the cluster.\n"},
+		{resolvConf, "# No server is asked: there is nothing but the cluster.\n"},
 	}
 	for _, f := range []struct {
 		path  string

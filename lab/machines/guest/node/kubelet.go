@@ -80,7 +80,7 @@ func kubelet(c guest.Config) kubeletConfiguration {
 	}
 }
 
-// serving makes the kubelet's certificate, which nobody checks. The kubelet itself would make an RSA key, for which an
+// serving makes the kubelet's certificate, which is not checked. The kubelet itself would make an RSA key, for which an
 // emulated processor needs seconds.
 func serving(name string, address netip.Addr) (cert, key File, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

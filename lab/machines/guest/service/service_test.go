@@ -14,7 +14,7 @@ import (
 	"github.com/railhead/railhead/lab/machines/guest"
 )
 
-// script is a service that runs a shell script, in which $FIFO is what listen listens to.
+// script is a service that runs a shell script, in which listen listens to $FIFO.
 func script(fifo, text string) Program {
 	return Program{
 		Service: guest.Kubelet,
