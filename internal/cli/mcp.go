@@ -27,7 +27,8 @@ func newMCP(a *app) *cobra.Command {
 		Long: `mcp speaks the Model Context Protocol on standard input and output. It offers inventory, status, doctor,
 wire, explain and explain-check as tools, with the rights of the kubeconfig. No tool changes the cluster: those that
 would are not offered, and nodes, which need a privileged pod, are refused. As on the command line, doctor and wire
-run railhead-pod in the pods that they examine. A tool whose input names no namespace takes that of -n.`,
+run railhead-pod in the pods that they examine. Into a pod that has none they copy it, and remove the copy when they
+have read the pod. A tool whose input names no namespace takes that of -n.`,
 		Example: `  railhead mcp --context prod             what an assistant starts
 
   {"mcpServers": {"railhead": {"command": "railhead", "args": ["mcp", "--context", "prod"]}}}`,
