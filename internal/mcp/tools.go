@@ -23,8 +23,8 @@ var tools = []func(*mcp.Server, Program){
 		"The pods of a job, why some do not run, and what the training command does."),
 	tool[doctorInput]("doctor", "Why RDMA does not work, with the fix",
 		"Examines the cluster and the pods of a job, of named pods, or of all pods of a namespace that ask for GPUs "+
-			"or RDMA, by railhead-pod in the pods, which is copied into pods that lack it and removed again. Reports the "+
-			"root cause first, with evidence and the fix."),
+			"or RDMA, by railhead-pod in the pods, which is copied into pods that lack it and removed again. "+
+			"Reports the root cause first, with evidence and the fix."),
 	tool[wireInput]("wire", "Whether a running job uses RDMA",
 		"Proves from the kernel's queue pairs what each process of a running job sends and receives over RDMA, and "+
 			"which connections are lost. Needs no log."),

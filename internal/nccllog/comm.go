@@ -21,19 +21,26 @@ func (p *notices) communicator(r *rank, l *logLine, text []byte) {
 		r.Complete++
 		r.CompleteAt = p.seq
 	}
-	if c.rank < 0 || c.rank >= c.ranks {
-		return
+	if c.rank >= 0 && c.rank < c.ranks {
+		p.member(r, l, c)
 	}
-	if c.started && c.ranks >= r.World {
-		r.started = p.seq
-	}
+}
+
+// member reads the rank, the size and the nodes of a communicator.
+func (p *notices) member(r *rank, l *logLine, c comm) {
 	if c.ranks > r.World || r.Number < 0 {
 		r.Number, r.World = c.rank, c.ranks
 		r.commID = p.word(c.id)
 	} else if r.commID == "" && c.ranks == r.World {
 		r.commID = p.word(c.id)
 	}
-	if c.nodes > 0 && c.ranks >= r.World {
+	if c.ranks < r.World {
+		return
+	}
+	if c.started {
+		r.started = p.seq
+	}
+	if c.nodes > 0 {
 		if c.nodes > r.Nodes || r.Topology.Text == "" {
 			r.Topology = l.quote()
 		}

@@ -18,7 +18,10 @@ func readCUDA(e *Event, text, where string) bool {
 			break
 		}
 	}
-	e.Kind = kindOfCUDA(e.Name, e.Code, low, where)
+	e.Kind = GPUNotReady
+	if !isNotReady(e.Name, e.Code) {
+		e.Kind = kindOfCUDA(e.Name, e.Code, low, where)
+	}
 	return true
 }
 
@@ -33,8 +36,6 @@ func kindOfCUDA(name string, code int, low, where string) Kind {
 		return NVLSFailed
 	case hasAny(name, "peer access", "mapping of buffer object failed") || code == 217 || code == 205:
 		return PeerAccess
-	case isNotReady(name, code):
-		return GPUNotReady
 	case isInstall(name, code):
 		return CUDAInstall
 	case !isSource(where, "p2p.cc") && !isSource(where, "p2p.cu"):

@@ -19,7 +19,7 @@ type notices struct {
 	doubted    map[string]bool // files whose end matters
 
 	ended  map[string]int  // by file: the last line with which a process ended
-	reborn map[process]int // by process, without the device: the line that shows that it has the number of an earlier one
+	reborn map[process]int // by process, without the device: the line that shows that it began again
 }
 
 // info reads a line of level INFO. Most lines of a log have this level, and most of these hold no fact, so the first

@@ -110,8 +110,8 @@ func (r *rank) copied() Rank {
 
 // runs returns the run of each rank. A process belongs to the next run if another one had the same number in the job
 // and the same GPU of the same host, and logged its last line before: a launcher or the kubelet started the job again,
-// or several programs wrote into one file in turn. Processes without a number are all of one run: in containers with one GPU
-// each, every process calls its GPU 0. In a file of nccl-tests, each table begins a run.
+// or several programs wrote into one file in turn. Processes without a number are all of one run: in containers with
+// one GPU each, every process calls its GPU 0. In a file of nccl-tests, each table begins a run.
 func (p *Parser) runs() []int {
 	type seat struct {
 		host           string

@@ -24,7 +24,8 @@ var ncclSignatures = []Signature{
 	{
 		ID: "bad-completion", Kind: BadCompletion, What: "bad completion",
 		Class: ByItsFields, Cause: "route-or-arp", Confidence: Likely,
-		Words: []string{"Got completion", "completion with error", "Unsupported completion status"}, Read: readCompletion,
+		Words: []string{"Got completion", "completion with error", "Unsupported completion status"},
+		Read:  readCompletion,
 		Example: "a:1:9 [0] transport/net_ib.cc:1 NCCL WARN NET/IB: Got completion from peer 10.0.0.2<3> with " +
 			"status=12 opcode=0 len=0 vendor err 129 (Send) localGid ::ffff:10.1.1.1 " +
 			"remoteGids::ffff:10.1.1.2 hca mlx5_0",

@@ -248,8 +248,8 @@ func programEntries() []entry {
 				"Under NVIDIA's GPU operator the driver's container starts it: read the log of the node's " +
 				"nvidia-driver-daemonset pod and restart that pod. With the driver installed on the host, the host " +
 				"must start it.",
-			"`systemctl status nvidia-fabricmanager`, and `nvidia-smi -q -i 0 | grep -A 2 Fabric` on the node: a state " +
-				"other than Completed means that Fabric Manager has not finished."},
+			"`systemctl status nvidia-fabricmanager`, and `nvidia-smi -q -i 0 | grep -A 2 Fabric` on the node: a " +
+				"state other than Completed means that Fabric Manager has not finished."},
 		{DuplicateGPU, false, "two ranks use the same GPU",
 			"Start one rank per GPU: --nproc-per-node and slots as GPUs are given, cuda.set_device(LOCAL_RANK) " +
 				"before NCCL starts, no CUDA_VISIBLE_DEVICES with one GPU for all ranks.",
