@@ -79,6 +79,7 @@ type Event struct {
 	Rank   int       // index in Run.Ranks; -1 if unknown
 	Number int       // of the rank, by a launcher's prefix or the text; -1 if unknown
 	Host   string    // by the text
+	PID    int       // of the process that ended, by the text; 0 if unknown
 	Time   time.Time // zero if unknown; year 0 if the line has no year
 	Seq    int       // sequence number of the line in all input
 	Info   bool      // of level INFO, not WARN

@@ -30,6 +30,7 @@ func (p *Parser) outside(at Place, line []byte) {
 		return
 	}
 	e.Quote = quoteOf(at, line)
+	e.readProcess(text)
 	label, number := prefix.LabelOf(line)
 	if e.Number < 0 {
 		e.Number = number

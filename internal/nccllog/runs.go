@@ -55,8 +55,10 @@ func (p *Parser) complete(run *Run, number int, begins beginnings) {
 			byNumber[r.Number] = i
 		}
 	}
+	writers := writersOf(run.Ranks)
 	for i := range run.Events {
 		e := &run.Events[i]
+		writers.attribute(e)
 		if e.Kind == Finished {
 			run.Tests.Finished = e.Quote
 		}

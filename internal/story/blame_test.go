@@ -54,6 +54,25 @@ func TestBlame(t *testing.T) {
 	}
 }
 
+// TestNamesTheProcess: the cause names the rank and the host of a process of which a launcher, the kernel or a library
+// prints only the number.
+func TestNamesTheProcess(t *testing.T) {
+	head := []string{"gpu-a:40:9 [0] NCCL INFO comm 0x5 rank 0 nRanks 2 nNodes 2",
+		"gpu-b:41:9 [0] NCCL INFO comm 0x5 rank 1 nRanks 2 nNodes 2"}
+	for line, says := range map[string]string{
+		"failed (exitcode: -11) local_rank: 0 (pid: 41) of binary: /usr/bin/python": "rank 1 on gpu-b crashed",
+		"[12.5] Out of memory: Killed process 41 (python) total-vm:1234kB":          "rank 1 on gpu-b was killed",
+		"[gpu-a:40:0:40] Caught signal 11 (Segmentation fault: address not mapped)": "rank 0 on gpu-a crashed",
+		"train.sh: line 12: 41 Killed                  python train.py":             "rank 1 on gpu-b was killed",
+		"failed (exitcode: -11) local_rank: 0 (pid: 77) of binary: /usr/bin/python": "a process crashed",
+	} {
+		run := ofLines("job.log", append(append([]string{}, head...), line)).Last()
+		if len(run.Causes) == 0 || run.Causes[0].ID != PeerDied || !strings.Contains(run.Causes[0].Summary, says) {
+			t.Errorf("%s: want %q, got %s", line, says, run.Summary)
+		}
+	}
+}
+
 // TestVerbsOfOthers asserts that verbs in another program say nothing of the network that NCCL uses.
 func TestVerbsOfOthers(t *testing.T) {
 	for log, want := range map[string]Kind{
