@@ -224,6 +224,10 @@ var rendezvousWords = []string{
 
 func readRendezvous(e *Event, text, _ string) bool {
 	e.Number, e.Info = rankIn(text), isNotice(text)
+	if _, to, ok := strings.Cut(text, "connect to "); ok && strings.IndexAny(to, "([") == 0 {
+		end := strings.IndexAny(to, ",]) ")
+		e.Socket = &Socket{Peer: cut(to[1:max(end, 1)], 80)}
+	}
 	return slices.ContainsFunc(rendezvousWords, func(w string) bool {
 		return strings.Contains(text, w) && (w != "Timed out after" || hasAny(text, "store", "clients joined"))
 	})

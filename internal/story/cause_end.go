@@ -22,25 +22,19 @@ func (run *sequence) seen(kinds ...nccllog.Kind) []nccllog.Event {
 	return found
 }
 
-// killed: a process that ended by a signal that no part of the job sent.
+// killed: a process that ended by a signal that no launcher of the job sent.
 func (run *teller) killed() []candidate {
 	for _, e := range run.seen(nccllog.Exit) {
 		switch e.Code {
 		case -9:
-			if len(run.seen(nccllog.Watchdog, nccllog.TimeLimit)) > 0 {
+			if slices.ContainsFunc(run.failures, func(o nccllog.Event) bool {
+				return isWait(o) && orderOf(o, e) == earlier
+			}) {
 				continue
 			}
-			return one(PeerDied, Likely, run.who(e)+" was killed (SIGKILL), usually by the kernel because the host "+
-				"ran out of memory; the others lost their connection to it", e)
-		case -11:
-			return one(PeerDied, Likely, run.who(e)+" crashed (SIGSEGV); the others lost their connection to it", e)
-		case -7:
-			return slices.Concat(
-				one(ShmTooSmall, Likely, run.who(e)+" ended by SIGBUS: shared memory was full", e),
-				one(PeerDied, Possible, "the others lost their connection to it", e),
-			)
-		case -8, -4:
-			return one(PeerDied, Likely, run.who(e)+" crashed; the others lost their connection to it", e)
+			return run.endCauses(e)
+		case -11, -8, -7, -4:
+			return run.endCauses(e)
 		}
 	}
 	for _, e := range run.seen(nccllog.Aborted) {

@@ -39,6 +39,10 @@ func (run *explainer) causesOf(e nccllog.Event) []candidate {
 		return run.shmCauses(e)
 	case nccllog.RankMissing, nccllog.RanksDiffer:
 		return run.rasCauses(e)
+	case nccllog.Exception, nccllog.Exit:
+		if run.origins[e.Seq] {
+			return run.endCauses(e)
+		}
 	default:
 	}
 	return run.listedCause(e)

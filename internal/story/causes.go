@@ -71,6 +71,9 @@ func (run *teller) failureCauses() []candidate {
 				found = append(found, lessSure(run.causesOf(e))...)
 			}
 		}
+		if classOf(*run.first) == nccllog.Remote {
+			found = append(found, run.otherEnds()...)
+		}
 	} else {
 		found = run.withoutFirst()
 	}

@@ -66,9 +66,11 @@ func (run *sequence) judgeFailures() {
 	if run.onlyTeardown() {
 		run.failures = nil
 	}
+	run.addUncaught()
+	run.findOrigins()
 	best := -1
 	for i, e := range run.failures {
-		if classOf(e) == nccllog.Followed {
+		if classOf(e) == nccllog.Followed && !run.origins[e.Seq] {
 			continue
 		}
 		if best < 0 || run.before(e, run.failures[best]) {
@@ -266,6 +268,9 @@ func (run *sequence) before(a, b nccllog.Event) bool {
 		if d, ok := apart(a, b); ok && math.Abs(d.Seconds()) > skew.Seconds() {
 			return d > 0
 		}
+		if a.At.File != b.At.File && isEnd(a) != isEnd(b) {
+			return isEnd(b) // it explains another failure
+		}
 		if classOf(a) != classOf(b) && a.At.File != b.At.File {
 			return classOf(a) < classOf(b)
 		}
@@ -286,17 +291,14 @@ func apart(a, b nccllog.Event) (time.Duration, bool) {
 
 // explains reports whether one rank's own failure is the reason that another rank lost it.
 func (run *sequence) explains(a, b nccllog.Event) bool {
+	if isEnd(a) {
+		return run.origins[a.Seq] && run.endExplains(a, b)
+	}
 	if classOf(a) != nccllog.Own || classOf(b) != nccllog.Remote || run.hostOf(a) == "" ||
 		run.hostOf(a) == run.hostOf(b) && a.Rank == b.Rank {
 		return false
 	}
-	peer := ""
-	switch {
-	case b.Completion != nil:
-		peer = b.Completion.Peer
-	case b.Socket != nil:
-		peer = b.Socket.Peer
-	}
+	peer := peerOf(b)
 	if peer == "" || run.peerHost(peer) != run.hostOf(a) {
 		return false
 	}

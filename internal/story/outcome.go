@@ -188,7 +188,7 @@ const mostVictims = 16
 // isVictim reports whether a failure follows from the first one: by its class, or because it reports a rank that had
 // failed before.
 func (run *sequence) isVictim(e nccllog.Event) bool {
-	if run.first == nil {
+	if run.first == nil || e.Seq == run.first.Seq || isOwnException(e) {
 		return false
 	}
 	switch e.Kind {
@@ -204,7 +204,7 @@ func (run *sequence) isVictim(e nccllog.Event) bool {
 	if classOf(e) == nccllog.Followed {
 		return true
 	}
-	return classOf(e) == nccllog.Remote && classOf(*run.first) == nccllog.Own && e.Seq != run.first.Seq
+	return classOf(e) == nccllog.Remote && classOf(*run.first) != nccllog.Remote
 }
 
 // what describes an event in a few words.

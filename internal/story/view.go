@@ -12,8 +12,9 @@ import (
 )
 
 type facts struct {
-	log     nccllog.Run
-	traffic traffic
+	log       nccllog.Run
+	traffic   traffic
+	byAddress map[string]string // hosts by the addresses and names that peers know them by
 }
 
 // sequence adds the failures in their causal order.
@@ -21,6 +22,8 @@ type sequence struct {
 	facts
 	failures []nccllog.Event // that ended the run, or may have; the first one first
 	first    *nccllog.Event  // the first of them that does not follow from another
+	origins  map[int]bool    // sequence numbers of the ends of processes that others report
+	waiting  map[int]bool    // numbers of the ranks that wait for others
 }
 
 // judged adds which network the run used.
@@ -46,7 +49,7 @@ type teller struct {
 
 func newTeller(log nccllog.Run, machines []host.Snapshot) *teller {
 	run := &teller{machines: machines}
-	run.log, run.traffic = log, trafficOf(log)
+	run.log, run.traffic, run.byAddress = log, trafficOf(log), hostsByAddress(log)
 	run.judgeFailures()
 	run.judgeNetwork()
 	run.judgeGPUDirect()
@@ -225,18 +228,37 @@ func addressOf(peer string) netip.Addr {
 	return netip.Addr{}
 }
 
-// peerHost returns the host that said that a peer's address is its own, or "".
-func (run *facts) peerHost(peer string) string {
-	address := addressOf(peer)
-	for _, r := range run.log.Ranks {
+// hostsByAddress returns the hosts by their names and the addresses that they say are their own.
+func hostsByAddress(log nccllog.Run) map[string]string {
+	hosts := map[string]string{}
+	add := func(key, host string) {
+		if _, known := hosts[key]; !known && host != "" {
+			hosts[key] = host
+		}
+	}
+	for _, r := range log.Ranks {
 		for _, own := range append([]nccllog.Address{r.Bootstrap, r.OOB}, r.Sockets...) {
-			if a, err := netip.ParseAddr(own.IP); err == nil && a == address && r.Host != "" {
-				return r.Host
+			if a, err := netip.ParseAddr(own.IP); err == nil {
+				add(a.String(), r.Host)
 			}
 		}
-		if name, _, _ := strings.Cut(peer, "<"); r.Host != "" &&
-			(name == r.Host || strings.HasPrefix(name, r.Host+".")) {
-			return r.Host
+		add(r.Host, r.Host)
+	}
+	return hosts
+}
+
+// peerHost returns the host that said that a peer's address is its own, or "". A host's name may have a domain.
+func (run *facts) peerHost(peer string) string {
+	if host, ok := run.byAddress[addressOf(peer).String()]; ok {
+		return host
+	}
+	name, _, _ := strings.Cut(peer, "<")
+	if host, ok := run.byAddress[name]; ok {
+		return host
+	}
+	for i := range len(name) {
+		if host, ok := run.byAddress[name[:i]]; ok && name[i] == '.' {
+			return host
 		}
 	}
 	return ""
