@@ -88,7 +88,7 @@ type Event struct {
 	Async      *Async
 	Verbs      *Verbs
 	Socket     *Socket
-	Code       int    // of CUDA, of an exit (negative: signal), of an Xid, of ncclResult_t
+	Code       int    // of CUDA, of an exit (negative: signal), of an Xid, of ncclResult_t; number of a collective
 	Enqueued   int    // the last collective that the rank started, as its watchdog says; 0 if unknown
 	Group      string // the process group of PyTorch; "" if unknown
 	Name       string // the text of a CUDA error, the device, the exception

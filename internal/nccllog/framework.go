@@ -132,9 +132,24 @@ func readWatchdog(e *Event, text, _ string) bool {
 	return !strings.Contains(text, "soft=True") // of SGLang, which goes on then
 }
 
+// readWorkStatus reads the number of the collective that failed, which is the one after the last that ended if the line
+// does not name it, and the last one that the rank started.
 func readWorkStatus(e *Event, text, _ string) bool {
 	e.Number, e.Group = rankIn(text), groupIn(text)
 	e.Enqueued = max(numberAfter(text, "last enqueued work: "), numberAfter(text, "last enqueued NCCL work: "), 0)
+	completed, known := signedAfter(text, "last completed work: ")
+	if !known {
+		completed, known = signedAfter(text, "last completed NCCL work: ")
+	}
+	for _, words := range []string{"work sequence id: ", "at work: ", "at NCCL work: "} {
+		if n := numberAfter(text, words); n > 0 {
+			e.Code = n
+			return true
+		}
+	}
+	if known {
+		e.Code = max(completed+1, 0)
+	}
 	return true
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/nccllog"
-	"github.com/railhead/railhead/internal/words"
 )
 
 // These judge runs of which only consequences were seen.
@@ -65,87 +64,6 @@ func (run *teller) closed() []candidate {
 		}
 	}
 	return one(PeerDied, Likely, fmt.Sprintf("%s ended first, and its reason is not in this log", who), events...)
-}
-
-// hung: collectives that did not end, or a job that its scheduler ended.
-func (run *teller) hung() []candidate {
-	var found []candidate
-	if events := run.seen(nccllog.Watchdog); len(events) > 0 {
-		if found = run.missing(events); len(found) > 0 {
-			return found
-		}
-		text := words.Count(len(events), "line") + " of the watchdog, with no failure before them"
-		if i := slices.IndexFunc(events, isWaiting); i >= 0 {
-			text = run.waits(events[i]) + run.elsewhere(events, events[i])
-		}
-		found = one(HangTimeout, Likely, text, events...)
-	} else if events := run.seen(nccllog.TimeLimit); len(events) > 0 {
-		found = one(HangTimeout, Likely, "the scheduler ended the job at its time limit; no failure was "+
-			"logged before", events...)
-	} else {
-		return nil
-	}
-	return append(found, run.retrying()...)
-}
-
-// isWaiting reports that a line of the watchdog names a collective that the rank started.
-func isWaiting(e nccllog.Event) bool { return e.Name != "" && e.Code > 0 }
-
-func (run *teller) waits(e nccllog.Event) string {
-	text := fmt.Sprintf("%s waited for %s number %d", run.who(e), e.Name, e.Code)
-	if e.Group != "" {
-		text += " of group " + e.Group
-	}
-	return text
-}
-
-// elsewhere says which rank of the same group waits for another collective, or has another one with the same number.
-func (run *teller) elsewhere(events []nccllog.Event, e nccllog.Event) string {
-	for _, o := range events {
-		if isWaiting(o) && o.Group == e.Group && o.Number != e.Number && (o.Code != e.Code || o.Name != e.Name) {
-			return fmt.Sprintf(", %s for %s number %d: the ranks are not at the same collective", run.who(o), o.Name,
-				o.Code)
-		}
-	}
-	return ""
-}
-
-// missing finds the ranks that did not start a collective that others of their group wait for. A rank that waits in
-// another group is not at fault, unless all do.
-func (run *teller) missing(events []nccllog.Event) []candidate {
-	last := map[string]int{} // by group
-	for _, e := range events {
-		last[e.Group] = max(last[e.Group], e.Enqueued)
-	}
-	isLate := func(e nccllog.Event) bool {
-		return e.Enqueued > 0 && e.Number >= 0 && e.Enqueued < last[e.Group]
-	}
-	late := slices.DeleteFunc(slices.Clone(events), func(e nccllog.Event) bool { return !isLate(e) })
-	atFault := slices.DeleteFunc(slices.Clone(late), func(e nccllog.Event) bool {
-		return slices.ContainsFunc(events, func(o nccllog.Event) bool {
-			return o.Number == e.Number && o.Group != e.Group && isWaiting(o)
-		})
-	})
-	if len(atFault) > 0 {
-		late = atFault
-	}
-	if len(late) == 0 {
-		return nil
-	}
-	first := late[0]
-	late = slices.DeleteFunc(late, func(e nccllog.Event) bool { return e.Group != first.Group })
-	var names []string
-	for _, e := range late {
-		if !slices.Contains(names, run.who(e)) {
-			names = append(names, run.who(e))
-		}
-	}
-	of := ""
-	if first.Group != "" {
-		of = " of group " + first.Group
-	}
-	return one(HangTimeout, Likely, fmt.Sprintf("%s did not start collective %d%s, which others wait for",
-		words.Few(names, mostNames), last[first.Group], of), late...)
 }
 
 // retrying are connections that were tried again and again before.

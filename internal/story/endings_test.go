@@ -328,6 +328,18 @@ func TestMissingRank(t *testing.T) {
 			"OpType=%s, NumelIn=1, Timeout(ms)=600000) ran for 600081 milliseconds.", number, collective))
 	}
 	const all, pair = "0(default_pg)", "3(tp)"
+	at := func(rank, enqueued, number int) string {
+		return line(rank, all, fmt.Sprintf("Exception (either an error or timeout) detected by watchdog at work: %d, last "+
+			"enqueued work: %d, last completed work: %d", number, enqueued, number-1))
+	}
+	completed := func(rank, enqueued, completed int) string {
+		return line(rank, all, fmt.Sprintf("PG status: last enqueued work: %d, last completed work: %d", enqueued,
+			completed))
+	}
+	old := func(rank, enqueued, number int) string {
+		return line(rank, all, fmt.Sprintf("Timeout at NCCL work: %d, last enqueued NCCL work: %d, last completed NCCL "+
+			"work: %d.", number, enqueued, number-1))
+	}
 	for name, c := range map[string]struct {
 		log  []string
 		says string
@@ -345,6 +357,25 @@ func TestMissingRank(t *testing.T) {
 			"rank 1 for ALLREDUCE number 8: the ranks are not at the same collective"},
 		"other groups": {[]string{waits(0, all, "ALLREDUCE", 7), waits(1, pair, "ALLGATHER", 3)},
 			"rank 0 waited for ALLREDUCE number 7 of group 0(default_pg)"},
+		"ranks that ran ahead": {[]string{at(0, 80, 10), at(1, 79, 10), at(2, 9, 10), at(3, 10, 10)},
+			": rank 2 did not start collective 10 of group 0(default_pg), which"},
+		"no number in the line": {[]string{completed(0, 80, 77), completed(1, 79, 77), completed(2, 77, 77),
+			completed(3, 78, 77)}, ": rank 2 did not start collective 78 of group 0(default_pg), which"},
+		"torch 2.4": {[]string{old(0, 10, 10), old(1, 11, 10), old(2, 9, 10)}, ": rank 2 did not start collective 10"},
+		"a silent rank": {append(twoByTwo(), at(0, 79, 78), at(1, 79, 78), at(3, 78, 78)),
+			": rank 2 on gpu-b did not report that it waits for collective 78, as 3 others do"},
+		"a silent rank, another ahead": {append(twoByTwo(), at(0, 78, 78), at(1, 78, 78), at(3, 79, 78)),
+			": rank 2 on gpu-b did not report"},
+		"a silent rank without lines": {append(twoByTwo()[:15], at(0, 79, 78), at(1, 79, 78), at(2, 78, 78)),
+			": rank 3 did not report"},
+		"a silent rank, other lines of the watchdog": {append(twoByTwo(), waited(0), at(0, 79, 78), waited(1), waited(3)),
+			": rank 2 on gpu-b did not report"},
+		"half are silent": {append(twoByTwo(), waited(0), waited(1)), "rank 0 on gpu-a waited for ALLREDUCE"},
+		"one waits":       {append(twoByTwo(), waited(0)), "rank 0 on gpu-a waited for ALLREDUCE number 78"},
+		"a silent rank, in two places": {append(twoByTwo(), waits(0, all, "ALLREDUCE", 7), waits(1, all, "ALLREDUCE", 8),
+			waits(3, all, "ALLREDUCE", 7)), "rank 1 on gpu-a for ALLREDUCE number 8: the ranks are not at the same"},
+		"a silent rank, in a group": {append(twoByTwo(), waits(0, pair, "ALLREDUCE", 7), waits(1, pair, "ALLREDUCE", 7),
+			waits(3, pair, "ALLREDUCE", 7)), "rank 0 on gpu-a waited for ALLREDUCE number 7 of group 3(tp)"},
 	} {
 		run := ofLines("train.log", c.log).Last()
 		if len(run.Causes) == 0 || run.Causes[0].ID != HangTimeout || !strings.Contains(run.Causes[0].Summary, c.says) ||

@@ -351,7 +351,8 @@ func (run *facts) ended(end nccllog.Event) string {
 // log tells.
 func (run *explainer) otherEnds() []candidate {
 	for _, e := range run.failures {
-		if isEnd(e) && reactionOf(e) == noReaction && e.Seq != run.first.Seq && !run.isEcho(e) {
+		isFirst := run.first != nil && e.Seq == run.first.Seq
+		if isEnd(e) && reactionOf(e) == noReaction && !isFirst && !run.waiting[e.Number] && !run.isEcho(e) {
 			return one(PeerDied, Possible, run.ended(e)+", which may have come first", e)
 		}
 	}

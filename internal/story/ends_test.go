@@ -188,7 +188,7 @@ func TestEndsBeforeTheWatchdog(t *testing.T) {
 			"DUE TO TIME LIMIT ***"}, PeerDied, "rank 2 on gpu-b ended with FileNotFoundError", 0},
 
 		"all wait":            {append([]string{file, waited(2)}, others...), HangTimeout, "waited for ALLREDUCE number 78", 0},
-		"it waits, too":       {append([]string{raised(0, file)}, others...), HangTimeout, "rank 0 on gpu-a waited", 0},
+		"it waits, too":       {append([]string{raised(0, file)}, others...), HangTimeout, "rank 2 on gpu-b did not", 0},
 		"killed after":        {append(others, strings.Replace(agentSaw(-9, 42), "20:17", "20:37", 1)), HangTimeout, "", 0},
 		"ended by its agent":  {append(others, strings.Replace(agentSaw(-6, 40), "20:17", "20:37", 1)), HangTimeout, "", 0},
 		"raised after":        {append(others, raised(2, "RuntimeError: boom")), HangTimeout, "", 0},
@@ -200,6 +200,21 @@ func TestEndsBeforeTheWatchdog(t *testing.T) {
 		}
 		if c.victims > 0 && len(run.Victims) != c.victims {
 			t.Errorf("%s: victims %+v", name, run.Victims)
+		}
+	}
+}
+
+// TestMistakesElsewhere: a mistake of a program that may have come first is listed, behind what more lines speak for.
+func TestMistakesElsewhere(t *testing.T) {
+	for name, lines := range map[string][]string{
+		"a third host":       {raised(3, "KeyError: 'x'"), completed(2, 12, hostA)},
+		"after the watchdog": {waited(0), raised(2, "KeyError: 'x'")},
+	} {
+		run := ofLines("job.log", append(twoByTwo(), lines...)).Last()
+		if !slices.ContainsFunc(run.Causes[1:], func(c Cause) bool {
+			return c.ID == PeerDied && c.Confidence == Possible && strings.Contains(c.Summary, "KeyError")
+		}) {
+			t.Errorf("%s: %+v", name, run.Causes)
 		}
 	}
 }

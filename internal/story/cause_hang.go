@@ -1,0 +1,167 @@
+package story
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/words"
+)
+
+// hung: collectives that did not end, or a job that its scheduler ended.
+func (run *teller) hung() []candidate {
+	var found []candidate
+	if events := run.seen(nccllog.Watchdog); len(events) > 0 {
+		if found = run.missing(events); len(found) > 0 {
+			return append(found, run.otherEnds()...)
+		}
+		text := words.Count(len(events), "line") + " of the watchdog, with no failure before them"
+		if i := slices.IndexFunc(events, isWaiting); i >= 0 {
+			text = run.waits(events[i]) + run.elsewhere(events, events[i])
+		}
+		found = one(HangTimeout, Likely, text, events...)
+	} else if events := run.seen(nccllog.TimeLimit); len(events) > 0 {
+		found = one(HangTimeout, Likely, "the scheduler ended the job at its time limit; no failure was "+
+			"logged before", events...)
+	} else {
+		return nil
+	}
+	return slices.Concat(found, run.retrying(), run.otherEnds())
+}
+
+// isWaiting reports that a line of the watchdog names a collective that the rank started.
+func isWaiting(e nccllog.Event) bool { return e.Name != "" && e.Code > 0 }
+
+// awaited returns the number of the collective that a rank started and waits for, or 0. A rank also reports the number
+// that others wait for, which it did not start.
+func awaited(e nccllog.Event) int {
+	if isWaiting(e) || e.Code <= e.Enqueued {
+		return e.Code
+	}
+	return 0
+}
+
+func (run *teller) waits(e nccllog.Event) string {
+	return fmt.Sprintf("%s waited for %s number %d", run.who(e), e.Name, e.Code) + ofGroup(e.Group)
+}
+
+func ofGroup(group string) string {
+	if group == "" {
+		return ""
+	}
+	return " of group " + group
+}
+
+// elsewhere says which rank of the same group waits for another collective, or has another one with the same number.
+func (run *teller) elsewhere(events []nccllog.Event, e nccllog.Event) string {
+	for _, o := range events {
+		if isWaiting(o) && o.Group == e.Group && o.Number != e.Number && (o.Code != e.Code || o.Name != e.Name) {
+			return fmt.Sprintf(", %s for %s number %d: the ranks are not at the same collective", run.who(o), o.Name,
+				o.Code)
+		}
+	}
+	return ""
+}
+
+// place is a rank in a process group.
+type place struct {
+	group  string
+	number int
+}
+
+func placeOf(e nccllog.Event) place {
+	if isDefaultGroup(e.Group) {
+		return place{"", e.Number}
+	}
+	return place{e.Group, e.Number}
+}
+
+// isDefaultGroup reports the group of all ranks, which PyTorch calls 0 and default_pg; older versions print no group.
+func isDefaultGroup(group string) bool {
+	return group == "" || group == "0" || strings.Contains(group, "default_pg")
+}
+
+// missing finds the ranks that did not start a collective that others of their group wait for. Ranks start collectives
+// without waiting for one another, so the one that started fewest is not missing if it waits, too.
+func (run *teller) missing(events []nccllog.Event) []candidate {
+	waits, groups, last := map[place]bool{}, map[int]int{}, map[string]int{}
+	for _, e := range events {
+		at, number := placeOf(e), awaited(e)
+		if number == 0 {
+			continue
+		}
+		if !waits[at] {
+			waits[at] = true
+			groups[e.Number]++
+		}
+		last[at.group] = max(last[at.group], number)
+	}
+	late := slices.DeleteFunc(slices.Clone(events), func(e nccllog.Event) bool {
+		at := placeOf(e)
+		return e.Enqueued == 0 || e.Number < 0 || e.Enqueued >= last[at.group] || waits[at]
+	})
+	atFault := slices.DeleteFunc(slices.Clone(late), func(e nccllog.Event) bool { return groups[e.Number] > 0 })
+	switch {
+	case len(late) == 0:
+		return run.silent(events)
+	case len(atFault) > 0: // a rank that waits in another group is not at fault, unless all do
+		late = atFault
+	}
+	first := late[0]
+	late = slices.DeleteFunc(late, func(e nccllog.Event) bool { return placeOf(e).group != placeOf(first).group })
+	var names []string
+	for _, e := range late {
+		if !slices.Contains(names, run.who(e)) {
+			names = append(names, run.who(e))
+		}
+	}
+	return one(HangTimeout, Likely, fmt.Sprintf("%s did not start collective %d%s, which others wait for",
+		words.Few(names, mostNames), last[placeOf(first).group], ofGroup(first.Group)), late...)
+}
+
+// silent finds the ranks of which the watchdog says nothing while most wait for one collective of all ranks. A log that
+// may lack the lines of these ranks shows nothing: their other lines are in it, or they are few.
+func (run *teller) silent(events []nccllog.Event) []candidate {
+	const few = 4 // of so many ranks one
+	waiting, speaking, number := map[int]bool{}, map[int]bool{}, 0
+	for _, e := range events {
+		speaking[e.Number] = true
+		switch n := awaited(e); {
+		case n == 0:
+		case !isDefaultGroup(e.Group) || number > 0 && n != number:
+			return nil
+		default:
+			waiting[e.Number], number = true, n
+		}
+	}
+	delete(waiting, -1)
+	names, seen, all := []string{}, 0, run.ranks()
+	byNumber := run.byNumber()
+	for rank := range all {
+		if speaking[rank] {
+			continue
+		}
+		name := fmt.Sprintf("rank %d", rank)
+		if r, ok := byNumber[rank]; ok {
+			name, seen = rankName(r, rank), seen+1
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 || 2*len(waiting) <= all || seen < len(names) && few*len(names) > all {
+		return nil
+	}
+	return one(HangTimeout, Likely, fmt.Sprintf("%s did not report that it waits for collective %d, as %d others do: "+
+		"it may not have started it", words.Few(names, mostNames), number, len(waiting)), events...)
+}
+
+// byNumber returns the processes by the numbers of their ranks.
+func (run *facts) byNumber() map[int]nccllog.Rank {
+	found := map[int]nccllog.Rank{}
+	for _, r := range run.log.Ranks {
+		if _, known := found[r.Number]; !known && !r.Glued {
+			found[r.Number] = r
+		}
+	}
+	return found
+}
