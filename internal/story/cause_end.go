@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/railhead/railhead/internal/nccllog"
 )
@@ -44,24 +43,15 @@ func (run *teller) killed() []candidate {
 	return nil
 }
 
-// closed: peers that closed, and the exception of the one that did, or nothing of it.
+// closed: peers that closed, of which the log does not show why.
 func (run *teller) closed() []candidate {
 	events := run.seen(nccllog.SocketClosed)
 	if len(events) == 0 {
 		return nil
 	}
-	host, who := "", "a peer"
-	if s := events[0].Socket; s != nil && s.Peer != "" {
-		host = run.peerHost(s.Peer)
-		who = cmp.Or(host, s.Peer)
-	}
-	for _, e := range run.seen(nccllog.Exception) {
-		itself := e.Number >= 0 && (host == "" || run.hostOf(e) == host) && !strings.Contains(e.Text, "onnection") &&
-			!slices.ContainsFunc(events, func(o nccllog.Event) bool { return run.who(o) == run.who(e) })
-		if itself {
-			return one(PeerDied, Likely, fmt.Sprintf("%s ended with %s, an exception of the program; the others lost "+
-				"their connection to it", run.who(e), e.Name), append([]nccllog.Event{e}, events...)...)
-		}
+	who := "a peer"
+	if peer := peerOf(events[0]); peer != "" {
+		who = cmp.Or(run.peerHost(peer), peer)
 	}
 	return one(PeerDied, Likely, fmt.Sprintf("%s ended first, and its reason is not in this log", who), events...)
 }

@@ -39,7 +39,7 @@ func (run *explainer) causesOf(e nccllog.Event) []candidate {
 		return run.shmCauses(e)
 	case nccllog.RankMissing, nccllog.RanksDiffer:
 		return run.rasCauses(e)
-	case nccllog.Exception, nccllog.Exit:
+	case nccllog.Exception, nccllog.Exit, nccllog.Aborted, nccllog.TimeLimit:
 		if run.origins[e.Seq] {
 			return run.endCauses(e)
 		}

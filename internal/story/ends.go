@@ -9,10 +9,22 @@ import (
 	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
-// These find the process whose own end the others report: an exception of its program, or an exit that its launcher
-// reports.
+// These find the process whose own end the others report: an exception of its program, an exit that its launcher
+// reports, or a job that its scheduler ended.
 
-func isEnd(e nccllog.Event) bool { return e.Kind == nccllog.Exception || e.Kind == nccllog.Exit }
+func isEnd(e nccllog.Event) bool {
+	return e.Kind == nccllog.Exception || e.Kind == nccllog.Exit || e.Signature == "mpi-abort" || isAnnounced(e)
+}
+
+// isAnnounced reports that the scheduler says that it ends a job, or that a node failed. Slurm names one node of the
+// job, whichever it ended.
+func isAnnounced(e nccllog.Event) bool {
+	switch e.Signature {
+	case "cancelled", "evicted", "node-failure":
+		return true
+	}
+	return e.Kind == nccllog.TimeLimit
+}
 
 // reaction tells how likely a process ends in this way because it lost its peers.
 type reaction int
@@ -25,8 +37,12 @@ const (
 )
 
 func reactionOf(end nccllog.Event) reaction {
-	if end.Kind == nccllog.Exception {
+	switch end.Kind {
+	case nccllog.Exception:
 		return reactionOfException(end)
+	case nccllog.Exit:
+	default:
+		return oftenReacts
 	}
 	switch end.Code {
 	case -11, -8, -7, -4:
@@ -226,15 +242,23 @@ func (run *sequence) endExplains(end, loss nccllog.Event) bool {
 	}
 	switch orderOf(end, loss) {
 	case earlier:
-		return tie == namedProcess || end.Rank >= 0 || end.Number >= 0 || reaction == noReaction
+		return tie == namedProcess || end.Rank >= 0 || end.Number >= 0 || reaction == noReaction || isAnnounced(end)
 	case later:
-		if tie != namedProcess || isWait(loss) {
-			return false
-		}
-		return reaction == noReaction || closedByPeer(loss) || end.Code == -9 && run.endedFirst(end)
+		return run.explainsBefore(end, loss, tie)
 	case unknownOrder:
 	}
 	return reaction < oftenReacts || tie == namedProcess && closedByPeer(loss)
+}
+
+// explainsBefore reports whether a loss follows from an end that was logged after it.
+func (run *sequence) explainsBefore(end, loss nccllog.Event, tie tie) bool {
+	switch {
+	case isWait(loss):
+		return false
+	case tie == namedProcess:
+		return reactionOf(end) == noReaction || closedByPeer(loss) || end.Code == -9 && run.endedFirst(end)
+	}
+	return closedByPeer(loss) && isOwnException(end) && end.Number >= 0
 }
 
 // isWait reports a loss that names no peer, but the ranks that wait.
@@ -320,7 +344,13 @@ func (run *explainer) endCauses(end nccllog.Event) []candidate {
 	if len(events) > 1 && !slices.ContainsFunc(events[1:], func(e nccllog.Event) bool { return !isWait(e) }) {
 		lost = "the others waited for it"
 	}
-	if end.Kind == nccllog.Exit && end.Code == -7 {
+	switch {
+	case end.Kind == nccllog.TimeLimit:
+		return one(HangTimeout, Likely, "the scheduler ended the job at its time limit; no failure was logged before",
+			events...)
+	case isAnnounced(end):
+		return one(PeerDied, Likely, run.ended(end)+", before any process reported a failure", events...)
+	case end.Kind == nccllog.Exit && end.Code == -7:
 		return slices.Concat(
 			one(ShmTooSmall, Likely, run.who(end)+" ended by SIGBUS: shared memory was full", events...),
 			one(PeerDied, Possible, lost, end),
@@ -333,6 +363,12 @@ func (run *explainer) endCauses(end nccllog.Event) []candidate {
 func (run *facts) ended(end nccllog.Event) string {
 	who := run.who(end)
 	switch {
+	case end.Name == "node failure":
+		return "a node failed"
+	case isAnnounced(end):
+		return nccllog.SignatureOf(end).What
+	case end.Kind == nccllog.Aborted:
+		return who + " called MPI_Abort, or MPI did for it"
 	case end.Kind == nccllog.Exception:
 		return fmt.Sprintf("%s ended with %s, an exception of the program", who, end.Name)
 	case end.Code == -9:

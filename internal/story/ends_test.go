@@ -124,6 +124,39 @@ func TestOwnEnds(t *testing.T) {
 	}
 }
 
+// TestEndedByTheScheduler: a job that its scheduler ended loses its connections, and the network is not at fault.
+func TestEndedByTheScheduler(t *testing.T) {
+	slurm := func(why string) string {
+		return "slurmstepd: error: *** JOB 1 ON gpu-a CANCELLED AT 2026-03-02T10:00:00" + why + " ***"
+	}
+	closed := warned(0, "socketProgress: Connection closed by remote peer gpu-b<1>")
+	retry := completed(0, 12, hostB)
+	const evicted = "Message:      The node was low on resource: ephemeral-storage."
+	for name, c := range map[string]struct {
+		lines []string
+		cause CauseID
+		says  string
+	}{
+		"preempted, closed":  {[]string{slurm(" DUE TO PREEMPTION"), closed}, PeerDied, "cancelled by the scheduler"},
+		"preempted, retry":   {[]string{slurm(" DUE TO PREEMPTION"), retry}, PeerDied, "cancelled by the scheduler"},
+		"evicted":            {[]string{evicted, retry}, PeerDied, "a pod was evicted, before any process"},
+		"a node":             {[]string{slurm(" DUE TO NODE FAILURE"), retry}, PeerDied, "a node failed, before"},
+		"time limit, closed": {[]string{slurm(" DUE TO TIME LIMIT"), closed}, HangTimeout, "at its time limit"},
+		"time limit, retry":  {[]string{slurm(" DUE TO TIME LIMIT"), retry}, HangTimeout, "at its time limit"},
+		"aborted": {[]string{"MPI_ABORT was invoked on rank 2 in communicator X", retry}, PeerDied,
+			"rank 2 on gpu-b called"},
+		"cancelled after":        {[]string{retry, slurm("")}, RouteOrARP, "rank 0 on gpu-a"},
+		"cancelled after closed": {[]string{closed, slurm("")}, PeerDied, "gpu-b ended first, and its reason"},
+		"cancelled after an exception": {[]string{raised(2, "KeyError: 'x'"), slurm(""), retry}, PeerDied,
+			"rank 2 on gpu-b ended with KeyError"},
+	} {
+		run := ofLines("job.log", append(twoByTwo(), c.lines...)).Last()
+		if len(run.Causes) == 0 || run.Causes[0].ID != c.cause || !strings.Contains(run.Causes[0].Summary, c.says) {
+			t.Errorf("%s: want %s %q, got %s", name, c.cause, c.says, run.Summary)
+		}
+	}
+}
+
 // TestOwnEndsOfUnknownHosts: without the lines that tie addresses to hosts, an exception that came before still counts.
 func TestOwnEndsOfUnknownHosts(t *testing.T) {
 	timeout := func(host string) string {
