@@ -41,3 +41,41 @@ func TestNetworkOfFailover(t *testing.T) {
 		t.Errorf("%s over %s: %s", run.Outcome, run.Network.Kind, run.Summary)
 	}
 }
+
+// TestChannelsThatFailed: channels that were announced carried nothing if the run failed before they were connected, as
+// far as the log has the lines that tell.
+func TestChannelsThatFailed(t *testing.T) {
+	const at = "gpu-a:41:50 [0] "
+	const (
+		begun    = at + "NCCL INFO comm 0x5 rank 0 nRanks 2 nNodes 2 localRanks 1 localRank 0 MNNVL 0"
+		channel  = at + "NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA"
+		rings    = at + "NCCL INFO Connected all rings"
+		complete = at + "NCCL INFO ncclCommInitRank comm 0x5 rank 0 nranks 2 - Init COMPLETE"
+		closed   = at + "misc/socket.cc:1 NCCL WARN socketProgress: Connection closed by remote peer gpu-b<41234>"
+		refused  = at + "misc/socket.cc:1 NCCL WARN socketStartConnect: Connect to 10.0.0.2<1> failed : Connection refused"
+		reset    = at + "misc/socket.cc:1 NCCL WARN socketProgress: Call to recv from 10.0.0.2<1> failed : " +
+			"Connection reset by peer"
+		trail = at + "NCCL INFO transport/net_ib/connect.cc:300 -> 6"
+	)
+	for name, c := range map[string]struct {
+		lines []string
+		want  Transport
+	}{
+		"closed":                   {[]string{begun, channel, closed, trail}, Unconnected},
+		"refused":                  {[]string{begun, channel, refused, trail}, Unconnected},
+		"reset":                    {[]string{begun, channel, reset}, Unconnected},
+		"a step of an error alone": {[]string{begun, channel, trail}, Unconnected},
+
+		"after the rings":            {[]string{begun, channel, rings, closed, trail}, RDMA},
+		"after the set-up":           {[]string{begun, channel, complete, closed, trail}, RDMA},
+		"a log of level NET":         {[]string{channel, closed}, RDMA},
+		"an exception of a program":  {[]string{begun, channel, "[rank0]: KeyError: 'x'"}, RDMA},
+		"a bad completion, too":      {[]string{begun, channel, closed, completed(0, 5, hostB)}, RDMA},
+		"a step before the channels": {[]string{at + "NCCL INFO include/net.h:19 -> 2", begun, channel, complete}, RDMA},
+	} {
+		run := ofLines("train.log", c.lines).Last()
+		if run.Network.Transport != c.want {
+			t.Errorf("%s: want %d, got %d: %s", name, c.want, run.Network.Transport, run.Network.Why)
+		}
+	}
+}

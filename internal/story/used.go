@@ -65,10 +65,10 @@ func (run *judged) use() (Transport, string, []Evidence) {
 func (run *judged) useOfChannels() (Transport, string, []Evidence) {
 	t := run.traffic
 	switch {
-	case run.neverConnected():
+	case !run.connected() && run.unfinishedSetUp().Text != "":
 		return Unconnected, run.called() + " was chosen, but the run failed while its connections were set up: it " +
 				"carried no data",
-			quotes(t.first, run.setUpFailure().Quote)
+			quotes(t.first, run.unfinishedSetUp().Quote)
 	case t.socket > 0:
 		why := fmt.Sprintf("%s carried channels of %s, and TCP those of %s",
 			run.called(), words.Count(t.ranks, "rank"), words.Count(len(t.OnTCP), "rank"))
@@ -86,7 +86,7 @@ func (run *judged) useWithoutChannels(chosen, listed nccllog.Quote) (Transport, 
 		return run.carrier(), "work requests were on queue pairs of " + run.called() + " when one failed",
 			quotes(e.Quote, listed)
 	}
-	if run.neverConnected() && isRDMA(kind) {
+	if !run.connected() && run.setUpFailure().Text != "" && isRDMA(kind) {
 		return Unconnected, run.called() + " was chosen, but the run failed while it was set up: it carried no data",
 			quotes(run.setUpFailure().Quote, chosen, listed)
 	}
@@ -164,18 +164,31 @@ func (run *facts) setUpFailure() nccllog.Event {
 	return nccllog.Event{Kind: nccllog.Warning}
 }
 
-// neverConnected reports a run that failed while connections were set up: nothing tells that one was used.
-func (run *facts) neverConnected() bool {
-	if run.setUpFailure().Text == "" || run.log.Tests.Finished.Text != "" ||
-		len(run.events(nccllog.BadCompletion)) > 0 {
-		return false
+// connected reports that a line tells that a connection was used, or could be.
+func (run *facts) connected() bool {
+	return run.log.Tests.Finished.Text != "" || len(run.events(nccllog.BadCompletion)) > 0 ||
+		slices.ContainsFunc(run.log.Ranks, func(r nccllog.Rank) bool { return r.Connected })
+}
+
+// unfinishedSetUp is the failure before which channels were announced and none connected: one that only happens during
+// the set-up, or any, if NCCL logged that the set-up began and no rank logged that it ended.
+func (run *sequence) unfinishedSetUp() nccllog.Event {
+	if e := run.setUpFailure(); e.Text != "" {
+		return e
 	}
-	for _, r := range run.log.Ranks {
-		if r.Connected {
-			return false
+	began := slices.ContainsFunc(run.log.Ranks, func(r nccllog.Rank) bool { return r.World > 0 })
+	ended := slices.ContainsFunc(run.log.Ranks, func(r nccllog.Rank) bool { return r.Complete > 0 })
+	if !began || ended {
+		return nccllog.Event{}
+	}
+	for _, e := range run.failures {
+		switch e.Kind {
+		case nccllog.SocketClosed, nccllog.ConnectFailed, nccllog.SocketFailed, nccllog.Trail:
+			return e
+		default:
 		}
 	}
-	return true
+	return nccllog.Event{}
 }
 
 // socketsFailed reports that NCCL's sockets failed to connect, and that nothing was sent over them.
