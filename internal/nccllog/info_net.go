@@ -97,7 +97,7 @@ func (p *notices) device(r *rank, l *logLine, said []byte) bool {
 		p.notice(r, l, NoDevice)
 		return false
 	case begins(said, "NCCL "), begins(said, "Dev "):
-		r.queuePair(string(said))
+		r.queuePair(l, string(said))
 		return false
 	case begins(said, "There are mismatched physical devices"):
 		p.notice(r, l, DevicesDiffer)
@@ -260,10 +260,16 @@ func (p *notices) ability(r *rank, l *logLine, said []byte) {
 
 // queuePair reads "NCCL Dev 0 IbDev 0 Port 1 qpn 364 mtu 5 GID 3 (0/B9D4E80AFFFF0000)" of RoCE, and "... LID 12 ..."
 // of InfiniBand.
-func (r *rank) queuePair(said string) {
+func (r *rank) queuePair(l *logLine, said string) {
 	if mtu := numberAfter(said, " mtu "); mtu > 0 {
 		r.QueuePair.MTU = mtu
 	}
-	r.QueuePair.HasGID = r.QueuePair.HasGID || numberAfter(said, " GID ") >= 0
+	if index := numberAfter(said, " GID "); index >= 0 {
+		r.QueuePair.HasGID = true
+		l.first(&r.QueuePair.At)
+		if i, known := slices.BinarySearch(r.QueuePair.GIDs, index); !known && len(r.QueuePair.GIDs) < maxList {
+			r.QueuePair.GIDs = slices.Insert(r.QueuePair.GIDs, i, index)
+		}
+	}
 	r.QueuePair.HasLID = r.QueuePair.HasLID || numberAfter(said, " LID ") >= 0
 }

@@ -134,7 +134,9 @@ type GPUDirect struct {
 
 // QueuePair holds the fields of the lines about queue pairs.
 type QueuePair struct {
-	MTU    int  // of enum ibv_mtu: 3 is 1024, 5 is 4096; 0 if unknown
-	HasGID bool // RoCE
-	HasLID bool // InfiniBand
+	MTU    int   // of enum ibv_mtu: 3 is 1024, 5 is 4096; 0 if unknown
+	GIDs   []int // indexes of the GIDs, in ascending order
+	At     Quote // the first line with a GID
+	HasGID bool  // RoCE
+	HasLID bool  // InfiniBand
 }

@@ -105,6 +105,7 @@ func (p *Parser) variablesUntil(until int) []Variable {
 func (r *rank) copied() Rank {
 	c := r.Rank
 	c.Env, c.Plugins, c.Virtual = slices.Clone(r.Env), slices.Clone(r.Plugins), slices.Clone(r.Virtual)
+	c.QueuePair.GIDs = slices.Clone(r.QueuePair.GIDs)
 	c.Channels.Nets = slices.Clone(r.Channels.Nets)
 	c.GPUDirect.Enabled, c.GPUDirect.Disabled = slices.Clone(r.GPUDirect.Enabled), slices.Clone(r.GPUDirect.Disabled)
 	return c

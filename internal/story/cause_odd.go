@@ -3,45 +3,62 @@ package story
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/railhead/railhead/internal/nccllog"
 	"github.com/railhead/railhead/internal/words"
 )
 
-// oddOneOut finds why a connection failed in what one of its hosts alone does: it uses another link layer, an HCA or a
-// GID index that no other host uses. HCA is the one that the failure names, or "".
+// oddOneOut finds why a connection failed in what one of its ends alone does: a rank, or all ranks of a host, use another
+// link layer, an HCA or a GID index that no other rank uses. HCA is the one that the failure names, or "".
 func (run *explainer) oddOneOut(e nccllog.Event, peer, hca string) []candidate {
 	hca, _, _ = strings.Cut(hca, ":")
-	for _, host := range []string{run.hostOf(e), run.peerHost(peer)} {
-		if host == "" {
-			continue
+	end := func(r int) bool {
+		host := run.log.Ranks[r].Host
+		return r == e.Rank || host == run.peerHost(peer) || e.Rank < 0 && host == e.Host
+	}
+	if o, ok := run.odd(layersOf, end); ok && !strings.Contains(o.own, "+") {
+		return run.oddCause(MixedIBRoCE, o, e, fmt.Sprintf("uses HCAs of %s, %s %s", o.own, o.rest(), o.others))
+	}
+	if o, ok := run.odd(hcasOf, end); ok {
+		extra := added(o.own, o.others)
+		if len(extra) > 0 && (hca == "" || slices.Contains(extra, hca)) {
+			text := fmt.Sprintf("uses %s, which no other %s has", words.Few(extra, mostNames), o.unit())
+			return run.oddCause(ExtraHCA, o, e, text)
 		}
-		if own, others, ok := run.onlyOn(host, layersOf); ok && !strings.Contains(own, "+") {
-			return run.odd(MixedIBRoCE, host, e, fmt.Sprintf("uses HCAs of %s, the other hosts %s", own, others))
-		}
-		own, others, ok := run.onlyOn(host, hcasOf)
-		if extra := added(own, others); ok && len(extra) > 0 && (hca == "" || slices.Contains(extra, hca)) {
-			return run.odd(ExtraHCA, host, e, "uses "+words.Few(extra, mostNames)+", which no other host has")
-		}
-		index := func(r nccllog.Rank) string { return cmp.Or(variable(r, "NCCL_IB_GID_INDEX"), "(not set)") }
-		if own, others, ok := run.onlyOn(host, index); ok {
-			return run.odd(GIDIndex, host, e, fmt.Sprintf("has NCCL_IB_GID_INDEX %s, the other hosts %s", own, others))
-		}
+	}
+	if o, ok := run.odd(indexOf, end); ok {
+		return run.oddCause(GIDIndex, o, e, fmt.Sprintf("has NCCL_IB_GID_INDEX %s, %s %s", o.own, o.rest(), o.others))
+	}
+	if o, ok := run.odd(gidsOf, end); ok {
+		return run.oddCause(GIDIndex, o, e, fmt.Sprintf("uses GID index %s, %s %s", o.own, o.rest(), o.others))
 	}
 	return nil
 }
 
-func (run *explainer) odd(id CauseID, host string, e nccllog.Event, text string) []candidate {
-	lines := quotes(e.Quote)
-	for _, r := range run.log.Ranks {
-		if r.Host == host {
-			lines = joined(lines, quotes(r.Listed))
-			break
-		}
+func (run *explainer) oddCause(id CauseID, o oddity, e nccllog.Event, text string) []candidate {
+	r := run.log.Ranks[o.ranks[0]]
+	lines := quotes(e.Quote, r.Listed)
+	if id == GIDIndex {
+		lines = quotes(e.Quote, r.QueuePair.At, r.Listed)
 	}
-	return []candidate{{id, Likely, fmt.Sprintf("%s failed, and %s alone %s", run.who(e), host, text), lines}}
+	who := r.Host
+	if !o.wholeHost {
+		who = run.rankNames(o.ranks)
+	}
+	return []candidate{{id, Likely, fmt.Sprintf("%s failed, and %s alone %s", run.who(e), who, text), lines}}
+}
+
+// rankNames names ranks of one host.
+func (run *facts) rankNames(ranks []int) string {
+	var names []string
+	for _, r := range ranks {
+		names = append(names, rankName(run.log.Ranks[r], -1))
+	}
+	return words.Few(names, mostNames)
 }
 
 // withFirst returns the candidates behind others, unless the first of them is certain.
@@ -52,25 +69,60 @@ func withFirst(first, found []candidate) []candidate {
 	return append(first, found...)
 }
 
-// onlyOn returns the value of a host that differs from that of all others, which share one. Of two hosts none is odd.
-func (run *facts) onlyOn(host string, value func(nccllog.Rank) string) (own, others string, ok bool) {
-	all := map[string]string{}
-	for _, r := range run.log.Ranks {
-		if v := value(r); v != "" && r.Host != "" && !r.Glued && len(r.HCAs) > 0 {
-			all[r.Host] = v
+// oddity is a value that some ranks of one host have, and all others share another one.
+type oddity struct {
+	own, others string
+	ranks       []int // that have it
+	wholeHost   bool
+}
+
+// odd returns the value that differs from that of most ranks, which share one. The ranks that have it are on one host,
+// and one of them is an end of the failed connection. Half of the ranks are not odd.
+func (run *facts) odd(value func(nccllog.Rank) string, isEnd func(rank int) bool) (oddity, bool) {
+	ranks, onHost := map[string][]int{}, map[string]int{}
+	for i, r := range run.log.Ranks {
+		if v := value(r); v != "" && r.Host != "" && !r.Glued {
+			ranks[v] = append(ranks[v], i)
+			onHost[r.Host]++
 		}
 	}
-	own = all[host]
-	for h, v := range all {
-		switch {
-		case h == host:
-		case others != "" && v != others, v == own:
-			return "", "", false
-		default:
-			others = v
-		}
+	if len(ranks) != 2 {
+		return oddity{}, false
 	}
-	return own, others, own != "" && len(all) > 2
+	both := slices.SortedFunc(maps.Keys(ranks), func(a, b string) int { return len(ranks[a]) - len(ranks[b]) })
+	few := ranks[both[0]]
+	host := run.log.Ranks[few[0]].Host
+	if len(few) == len(ranks[both[1]]) || !slices.ContainsFunc(few, isEnd) ||
+		slices.ContainsFunc(few, func(i int) bool { return run.log.Ranks[i].Host != host }) {
+		return oddity{}, false
+	}
+	return oddity{both[0], both[1], few, len(few) == onHost[host]}, true
+}
+
+func (o oddity) unit() string {
+	if o.wholeHost {
+		return "host"
+	}
+	return "rank"
+}
+
+func (o oddity) rest() string { return "the other " + o.unit() + "s" }
+
+// indexOf returns the GID index that is set for a rank with HCAs.
+func indexOf(r nccllog.Rank) string {
+	if len(r.HCAs) == 0 {
+		return ""
+	}
+	return cmp.Or(variable(r, "NCCL_IB_GID_INDEX"), "(not set)")
+}
+
+// gidsOf returns the GID indexes of the queue pairs of a rank.
+func gidsOf(r nccllog.Rank) string {
+	var list []string
+	for _, index := range r.QueuePair.GIDs {
+		list = append(list, strconv.Itoa(index))
+	}
+	return strings.Join(list, ",")
 }
 
 // added returns the HCAs of a list that the other one does not have, without their ports.

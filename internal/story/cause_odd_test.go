@@ -61,6 +61,66 @@ func TestOddOneOut(t *testing.T) {
 	}
 }
 
+// TestOddRank: the rank that alone uses another HCA, link layer or GID index is named, whatever the order of the ranks on
+// its host. Half of the ranks are not odd, nor are ranks of several hosts, nor one that has no part in the failure.
+func TestOddRank(t *testing.T) {
+	const (
+		same  = "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE"
+		extra = same + " [2]mlx5_bond_0:1/RoCE"
+		ib    = "[0]mlx5_0:1/IB [1]mlx5_1:1/IB"
+	)
+	for name, c := range map[string]struct {
+		hosts int      // of two ranks
+		lists []string // of the last ranks
+		gids  []int    // of the last ranks; the others have 3
+		by    int      // the rank that logs the failure
+		to    int      // the host of its peer
+		hca   string
+		cause CauseID
+		says  string
+	}{
+		"first rank of a host":  {3, []string{extra, same}, nil, 4, 0, "mlx5_bond_0", ExtraHCA, "rank 4 on gpu-2 alone uses"},
+		"second rank of a host": {3, []string{extra}, nil, 5, 0, "mlx5_bond_0", ExtraHCA, "rank 5 on gpu-2 alone uses"},
+		"whole host":            {3, []string{extra, extra}, nil, 4, 0, "mlx5_bond_0", ExtraHCA, "gpu-2 alone uses"},
+		"two hosts":             {2, []string{extra}, nil, 3, 0, "mlx5_bond_0", ExtraHCA, "which no other rank has"},
+		"the peer's":            {2, []string{extra}, nil, 0, 1, "mlx5_bond_0", ExtraHCA, "rank 3 on gpu-1 alone uses"},
+		"layer, first rank":     {3, []string{ib, same}, nil, 4, 0, "mlx5_0", MixedIBRoCE, "rank 4 on gpu-2 alone"},
+		"layer, second rank":    {2, []string{ib}, nil, 3, 0, "mlx5_0", MixedIBRoCE, "IB, the other ranks RoCE"},
+		"GID index":             {2, nil, []int{0}, 3, 0, "mlx5_0", GIDIndex, "rank 3 on gpu-1 alone uses GID index 0, the"},
+		"GID index of a host":   {3, nil, []int{1, 1}, 4, 0, "mlx5_0", GIDIndex, "gpu-2 alone uses GID index 1, the other"},
+
+		"half of the ranks":   {2, []string{extra, extra}, nil, 3, 0, "mlx5_bond_0", RouteOrARP, ""},
+		"two odd hosts":       {3, []string{extra, same, extra}, nil, 5, 0, "mlx5_bond_0", RouteOrARP, ""},
+		"three values":        {3, nil, []int{0, 1}, 5, 0, "mlx5_0", RouteOrARP, ""},
+		"its neighbour fails": {3, nil, []int{0, 3}, 5, 0, "mlx5_0", RouteOrARP, ""},
+		"another host fails":  {3, nil, []int{0}, 0, 1, "mlx5_0", RouteOrARP, ""},
+	} {
+		var log []string
+		ranks := 2 * c.hosts
+		for rank := range ranks {
+			at := fmt.Sprintf("gpu-%d:%d:9 [%d] NCCL INFO ", rank/2, 40+rank, rank%2)
+			list, gid := same, 3
+			if i := rank - ranks + len(c.lists); i >= 0 && c.lists != nil {
+				list = c.lists[i]
+			}
+			if i := rank - ranks + len(c.gids); i >= 0 && c.gids != nil {
+				gid = c.gids[i]
+			}
+			log = append(log, at+fmt.Sprintf("Bootstrap: Using eth0:10.0.0.%d<0>", rank/2), at+"NET/IB : Using "+list,
+				at+"Using network IB",
+				at+fmt.Sprintf("comm 0x5 rank %d nRanks %d nNodes %d", rank, ranks, c.hosts),
+				at+fmt.Sprintf("NET/IB: NCCL Dev 0 IbDev 0 Port 1 qpn 36%d mtu 5 GID %d (0/A10B0A0AFFFF0000) fifoRkey=0x1 "+
+					"fifoLkey=0x1", rank, gid))
+		}
+		log = append(log, fmt.Sprintf("gpu-%d:%d:9 [%d] x.cc:1 NCCL WARN NET/IB: Got completion from peer "+
+			"10.0.0.%d<3> with status=12 opcode=0 len=0 vendor err 129 (Send) hca %s", c.by/2, 40+c.by, c.by%2, c.to, c.hca))
+		run := ofLines("job.log", log).Last()
+		if len(run.Causes) == 0 || run.Causes[0].ID != c.cause || !strings.Contains(run.Causes[0].Summary, c.says) {
+			t.Errorf("%s: want %s %q, got %s", name, c.cause, c.says, run.Summary)
+		}
+	}
+}
+
 // TestOldNCCL: up to 2.4 no line says which network is used, and a failed look-up logs a step of an error.
 func TestOldNCCL(t *testing.T) {
 	const at = "gpu-a:41:50 [0] NCCL INFO "
