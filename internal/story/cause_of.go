@@ -39,16 +39,12 @@ func (run *explainer) causesOf(e nccllog.Event) []candidate {
 		return run.shmCauses(e)
 	case nccllog.RankMissing, nccllog.RanksDiffer:
 		return run.rasCauses(e)
-	case nccllog.Exception, nccllog.Exit, nccllog.Aborted, nccllog.TimeLimit:
-		if run.origins[e.Seq] {
-			return run.endCauses(e)
-		}
 	default:
 	}
 	return run.listedCause(e)
 }
 
-// listedCause returns the cause that the kind or the signature of an event names.
+// listedCause returns the cause that the kind or the signature of an event names, or that a process ended.
 func (run *explainer) listedCause(e nccllog.Event) []candidate {
 	who := run.who(e)
 	switch e.Kind {
@@ -62,6 +58,10 @@ func (run *explainer) listedCause(e nccllog.Event) []candidate {
 	case nccllog.OOMKill:
 		return one(PeerDied, Likely, fmt.Sprintf("%s was killed because its host ran out of memory (not the GPU); "+
 			"all others lost their connection to it", who), e)
+	case nccllog.Exception, nccllog.Exit, nccllog.Aborted, nccllog.TimeLimit:
+		if run.origins[e.Seq] {
+			return run.endCauses(e)
+		}
 	case nccllog.Listed, nccllog.FailedOver, nccllog.FailoverFailed, nccllog.TopologyUnread,
 		nccllog.Stalled, nccllog.Recoverable:
 		if s := nccllog.SignatureOf(e); s.Cause != "" {

@@ -329,16 +329,16 @@ func TestMissingRank(t *testing.T) {
 	}
 	const all, pair = "0(default_pg)", "3(tp)"
 	at := func(rank, enqueued, number int) string {
-		return line(rank, all, fmt.Sprintf("Exception (either an error or timeout) detected by watchdog at work: %d, last "+
-			"enqueued work: %d, last completed work: %d", number, enqueued, number-1))
+		return line(rank, all, fmt.Sprintf("Exception (either an error or timeout) detected by watchdog at work: %d, "+
+			"last enqueued work: %d, last completed work: %d", number, enqueued, number-1))
 	}
 	completed := func(rank, enqueued, completed int) string {
 		return line(rank, all, fmt.Sprintf("PG status: last enqueued work: %d, last completed work: %d", enqueued,
 			completed))
 	}
 	old := func(rank, enqueued, number int) string {
-		return line(rank, all, fmt.Sprintf("Timeout at NCCL work: %d, last enqueued NCCL work: %d, last completed NCCL "+
-			"work: %d.", number, enqueued, number-1))
+		return line(rank, all, fmt.Sprintf("Timeout at NCCL work: %d, last enqueued NCCL work: %d, last completed "+
+			"NCCL work: %d.", number, enqueued, number-1))
 	}
 	for name, c := range map[string]struct {
 		log  []string
@@ -368,11 +368,11 @@ func TestMissingRank(t *testing.T) {
 			": rank 2 on gpu-b did not report"},
 		"a silent rank without lines": {append(twoByTwo()[:15], at(0, 79, 78), at(1, 79, 78), at(2, 78, 78)),
 			": rank 3 did not report"},
-		"a silent rank, other lines of the watchdog": {append(twoByTwo(), waited(0), at(0, 79, 78), waited(1), waited(3)),
+		"a silent rank, other lines": {append(twoByTwo(), waited(0), at(0, 79, 78), waited(1), waited(3)),
 			": rank 2 on gpu-b did not report"},
 		"half are silent": {append(twoByTwo(), waited(0), waited(1)), "rank 0 on gpu-a waited for ALLREDUCE"},
 		"one waits":       {append(twoByTwo(), waited(0)), "rank 0 on gpu-a waited for ALLREDUCE number 78"},
-		"a silent rank, in two places": {append(twoByTwo(), waits(0, all, "ALLREDUCE", 7), waits(1, all, "ALLREDUCE", 8),
+		"a silent rank, two places": {append(twoByTwo(), waits(0, all, "ALLREDUCE", 7), waits(1, all, "ALLREDUCE", 8),
 			waits(3, all, "ALLREDUCE", 7)), "rank 1 on gpu-a for ALLREDUCE number 8: the ranks are not at the same"},
 		"a silent rank, in a group": {append(twoByTwo(), waits(0, pair, "ALLREDUCE", 7), waits(1, pair, "ALLREDUCE", 7),
 			waits(3, pair, "ALLREDUCE", 7)), "rank 0 on gpu-a waited for ALLREDUCE number 7 of group 3(tp)"},

@@ -153,16 +153,20 @@ func (run *sequence) addUncaught() {
 		return
 	}
 	for _, e := range run.log.Events {
-		if e.Kind == nccllog.Exception && hasHookPrefix(e) && run.overcome(e) && !run.finishedAfter(e) && !run.wentOn(e) {
-			i, _ := slices.BinarySearchFunc(run.failures, e.Seq, func(o nccllog.Event, seq int) int { return o.Seq - seq })
-			run.failures = slices.Insert(run.failures, i, e)
+		if !hasHookPrefix(e) || !run.overcome(e) || run.finishedAfter(e) || run.wentOn(e) {
+			continue
 		}
+		i, _ := slices.BinarySearchFunc(run.failures, e, func(o, e nccllog.Event) int { return o.Seq - e.Seq })
+		run.failures = slices.Insert(run.failures, i, e)
 	}
 }
 
 // hasHookPrefix reports that PyTorch printed an exception when it ended the program: it puts the rank in front.
 func hasHookPrefix(e nccllog.Event) bool {
-	return e.Number >= 0 && strings.Contains(e.Text, fmt.Sprintf("[rank%d]: %s", e.Number, e.Name))
+	if e.Kind != nccllog.Exception || e.Number < 0 {
+		return false
+	}
+	return strings.Contains(e.Text, fmt.Sprintf("[rank%d]: %s", e.Number, e.Name))
 }
 
 // isUncaught reports that an exception ended its program, which others log and go on: little follows it.
@@ -230,24 +234,31 @@ func orderOf(a, b nccllog.Event) order {
 
 // endExplains reports whether a loss follows from the end of a process.
 func (run *sequence) endExplains(end, loss nccllog.Event) bool {
-	if !reportsLoss(loss) || sameProcess(end, loss) || isWait(loss) && run.waitsToo(end) {
-		return false
-	}
-	if loss.Kind == nccllog.BadCompletion && len(run.portErrors(loss)) > 0 {
-		return false
-	}
 	tie, reaction := run.tieOf(end, loss), reactionOf(end)
-	if tie == otherProcess || reaction == reacts {
+	if !run.mayExplain(end, loss) || tie == otherProcess || reaction == reacts {
 		return false
 	}
 	switch orderOf(end, loss) {
 	case earlier:
-		return tie == namedProcess || end.Rank >= 0 || end.Number >= 0 || reaction == noReaction || isAnnounced(end)
+		isKnown := tie == namedProcess || end.Rank >= 0 || end.Number >= 0
+		return isKnown || reaction == noReaction || isAnnounced(end)
 	case later:
 		return run.explainsBefore(end, loss, tie)
 	case unknownOrder:
 	}
 	return reaction < oftenReacts || tie == namedProcess && closedByPeer(loss)
+}
+
+// mayExplain leaves out what the process itself reports, the end of one that waits for others, too, and a loss of which
+// the device says why.
+func (run *sequence) mayExplain(end, loss nccllog.Event) bool {
+	switch {
+	case !reportsLoss(loss), sameProcess(end, loss), isWait(loss) && run.waitsToo(end):
+		return false
+	case loss.Kind == nccllog.BadCompletion:
+		return len(run.portErrors(loss)) == 0
+	}
+	return true
 }
 
 // explainsBefore reports whether a loss follows from an end that was logged after it.

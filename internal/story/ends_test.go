@@ -29,8 +29,8 @@ func warned(rank int, text string) string {
 
 // completed is a bad completion of a rank of twoByTwo, with the address of its peer.
 func completed(rank, status int, peer string) string {
-	return warned(rank, fmt.Sprintf("NET/IB: Got completion from peer %s<3> with status=%d opcode=0 len=0 vendor err 1 "+
-		"(Send) hca mlx5_0", peer, status))
+	return warned(rank, fmt.Sprintf("NET/IB: Got completion from peer %s<3> with status=%d opcode=0 len=0 vendor err "+
+		"1 (Send) hca mlx5_0", peer, status))
 }
 
 func agentSaw(code, pid int) string {
@@ -40,7 +40,7 @@ func agentSaw(code, pid int) string {
 
 func waited(rank int) string {
 	return fmt.Sprintf("[rank%d]:[E1218 20:27:21.4 ProcessGroupNCCL.cpp:629] [Rank %d] Watchdog caught collective "+
-		"operation timeout: WorkNCCL(SeqNum=78, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600081 milliseconds", rank,
+		"operation timeout: WorkNCCL(SeqNum=78, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600081 ms", rank,
 		rank)
 }
 
@@ -81,13 +81,15 @@ func TestOwnEnds(t *testing.T) {
 			completed(0, 12, hostB)}, PeerDied, "rank 2 on gpu-b crashed"},
 		"signal after": {[]string{completed(0, 12, hostB), "mpirun noticed that process rank 2 with PID 42 on node " +
 			"gpu-b.example.com exited on signal 11 (Segmentation fault)."}, PeerDied, "rank 2 on gpu-b crashed"},
-		"killed":       {[]string{agentSaw(-9, 42), completed(0, 12, hostB)}, PeerDied, "rank 2 on gpu-b was killed"},
-		"killed alone": {[]string{completed(0, 12, hostB), "srun: error: gpu-b: task 2: Killed"}, PeerDied, "was killed"},
+		"killed": {[]string{agentSaw(-9, 42), completed(0, 12, hostB)}, PeerDied, "rank 2 on gpu-b was killed"},
+		"killed alone": {[]string{completed(0, 12, hostB), "srun: error: gpu-b: task 2: Killed"}, PeerDied,
+			"rank 2 on gpu-b was killed"},
 		"no rank in front": {[]string{"Traceback (most recent call last):", key, completed(2, 12, hostA)}, PeerDied,
 			"a process ended with KeyError"},
 
-		"killed by its launcher": {[]string{completed(0, 12, hostB), "srun: error: gpu-a: task 0: Exited with exit code 1",
-			"srun: error: gpu-b: task 2: Killed"}, RouteOrARP, "rank 0 on gpu-a"},
+		"killed by its launcher": {[]string{completed(0, 12, hostB),
+			"srun: error: gpu-a: task 0: Exited with exit code 1", "srun: error: gpu-b: task 2: Killed"}, RouteOrARP,
+			"rank 0 on gpu-a"},
 		"exit of the peer after": {[]string{completed(2, 12, hostA), agentSaw(1, 40)}, RouteOrARP, "rank 2 on gpu-b"},
 		"general exception after": {[]string{completed(2, 12, hostA), raised(0, general)}, RouteOrARP,
 			"rank 2 on gpu-b"},
@@ -160,8 +162,8 @@ func TestEndedByTheScheduler(t *testing.T) {
 // TestOwnEndsOfUnknownHosts: without the lines that tie addresses to hosts, an exception that came before still counts.
 func TestOwnEndsOfUnknownHosts(t *testing.T) {
 	timeout := func(host string) string {
-		return raised(1, "torch.distributed.DistNetworkError: The client socket has timed out after 600000ms while trying "+
-			"to connect to ("+host+", 29500).")
+		return raised(1, "torch.distributed.DistNetworkError: The client socket has timed out after 600000ms while "+
+			"trying to connect to ("+host+", 29500).")
 	}
 	const missing = "ImportError: cannot import name 'foo' from 'bar'"
 	for name, c := range map[string]struct {
@@ -180,8 +182,8 @@ func TestOwnEndsOfUnknownHosts(t *testing.T) {
 			{timeout("train-0")}}, PeerDied, "ended with ImportError"},
 		"rendezvous, kubectl's prefix": {[]string{"job.log"}, [][]string{{"[pod/train-1/main] " + timeout("train-0"),
 			"[pod/train-0/main] " + missing}}, PeerDied, "ended with ImportError"},
-		"rendezvous, the pod that waits": {[]string{"train-1.log"}, [][]string{{timeout("train-0"), raised(1, missing)}},
-			PeerUnreachable, ""},
+		"rendezvous, the pod that waits": {[]string{"train-1.log"}, [][]string{{timeout("train-0"),
+			raised(1, missing)}}, PeerUnreachable, ""},
 		"rendezvous, reaction": {[]string{"train-0.log", "train-1.log"}, [][]string{{"RuntimeError: worker died"},
 			{timeout("train-2")}}, PeerUnreachable, ""},
 	} {
@@ -203,6 +205,8 @@ func TestOwnEndsOfUnknownHosts(t *testing.T) {
 func TestEndsBeforeTheWatchdog(t *testing.T) {
 	const file = "FileNotFoundError: [Errno 2] No such file or directory: '/data/shard'"
 	others := []string{waited(0), waited(1), waited(3)}
+	lateKill := strings.Replace(agentSaw(-9, 42), "20:17", "20:37", 1)
+	lateEnd := strings.Replace(agentSaw(-6, 40), "20:17", "20:37", 1)
 	training := slices.Repeat([]string{"step 7 | loss 0.31"}, 100)
 	for name, c := range map[string]struct {
 		lines   []string
@@ -216,14 +220,14 @@ func TestEndsBeforeTheWatchdog(t *testing.T) {
 		"long before": {slices.Concat([]string{raised(2, file)}, training, others), PeerDied, "FileNotFoundError", 3},
 		"no rank":     {append([]string{file}, others...), PeerDied, "a process ended with FileNotFoundError", 3},
 		"killed":      {append([]string{agentSaw(-9, 42)}, others...), PeerDied, "rank 2 on gpu-b was killed", 3},
-		"exit":        {append([]string{agentSaw(1, 42)}, others...), PeerDied, "rank 2 on gpu-b ended with exit code 1", 3},
-		"time limit": {[]string{raised(2, file), "slurmstepd: error: *** JOB 1 ON gpu-a CANCELLED AT 2026-03-02T10:00:00 " +
-			"DUE TO TIME LIMIT ***"}, PeerDied, "rank 2 on gpu-b ended with FileNotFoundError", 0},
+		"exit":        {append([]string{agentSaw(1, 42)}, others...), PeerDied, "rank 2 on gpu-b ended with exit", 3},
+		"time limit": {[]string{raised(2, file), "slurmstepd: error: *** JOB 1 ON gpu-a CANCELLED AT " +
+			"2026-03-02T10:00:00 DUE TO TIME LIMIT ***"}, PeerDied, "rank 2 on gpu-b ended with FileNotFoundError", 0},
 
-		"all wait":            {append([]string{file, waited(2)}, others...), HangTimeout, "waited for ALLREDUCE number 78", 0},
-		"it waits, too":       {append([]string{raised(0, file)}, others...), HangTimeout, "rank 2 on gpu-b did not", 0},
-		"killed after":        {append(others, strings.Replace(agentSaw(-9, 42), "20:17", "20:37", 1)), HangTimeout, "", 0},
-		"ended by its agent":  {append(others, strings.Replace(agentSaw(-6, 40), "20:17", "20:37", 1)), HangTimeout, "", 0},
+		"all wait":            {append([]string{file, waited(2)}, others...), HangTimeout, "rank 2 on gpu-b waited", 0},
+		"it waits, too":       {append([]string{raised(0, file)}, others...), HangTimeout, "rank 2 on gpu-b did", 0},
+		"killed after":        {append(others, lateKill), HangTimeout, "", 0},
+		"ended by its agent":  {append(others, lateEnd), HangTimeout, "", 0},
 		"raised after":        {append(others, raised(2, "RuntimeError: boom")), HangTimeout, "", 0},
 		"logged, and went on": {slices.Concat([]string{file}, training, others), HangTimeout, "", 0},
 	} {

@@ -52,8 +52,9 @@ func TestChannelsThatFailed(t *testing.T) {
 		rings    = at + "NCCL INFO Connected all rings"
 		complete = at + "NCCL INFO ncclCommInitRank comm 0x5 rank 0 nranks 2 - Init COMPLETE"
 		closed   = at + "misc/socket.cc:1 NCCL WARN socketProgress: Connection closed by remote peer gpu-b<41234>"
-		refused  = at + "misc/socket.cc:1 NCCL WARN socketStartConnect: Connect to 10.0.0.2<1> failed : Connection refused"
-		reset    = at + "misc/socket.cc:1 NCCL WARN socketProgress: Call to recv from 10.0.0.2<1> failed : " +
+		refused  = at + "misc/socket.cc:1 NCCL WARN socketStartConnect: Connect to 10.0.0.2<1> failed : " +
+			"Connection refused"
+		reset = at + "misc/socket.cc:1 NCCL WARN socketProgress: Call to recv from 10.0.0.2<1> failed : " +
 			"Connection reset by peer"
 		trail = at + "NCCL INFO transport/net_ib/connect.cc:300 -> 6"
 	)
@@ -66,12 +67,12 @@ func TestChannelsThatFailed(t *testing.T) {
 		"reset":                    {[]string{begun, channel, reset}, Unconnected},
 		"a step of an error alone": {[]string{begun, channel, trail}, Unconnected},
 
-		"after the rings":            {[]string{begun, channel, rings, closed, trail}, RDMA},
-		"after the set-up":           {[]string{begun, channel, complete, closed, trail}, RDMA},
-		"a log of level NET":         {[]string{channel, closed}, RDMA},
-		"an exception of a program":  {[]string{begun, channel, "[rank0]: KeyError: 'x'"}, RDMA},
-		"a bad completion, too":      {[]string{begun, channel, closed, completed(0, 5, hostB)}, RDMA},
-		"a step before the channels": {[]string{at + "NCCL INFO include/net.h:19 -> 2", begun, channel, complete}, RDMA},
+		"after the rings":           {[]string{begun, channel, rings, closed, trail}, RDMA},
+		"after the set-up":          {[]string{begun, channel, complete, closed, trail}, RDMA},
+		"a log of level NET":        {[]string{channel, closed}, RDMA},
+		"an exception of a program": {[]string{begun, channel, "[rank0]: KeyError: 'x'"}, RDMA},
+		"a bad completion, too":     {[]string{begun, channel, closed, completed(0, 5, hostB)}, RDMA},
+		"a step before":             {[]string{at + "NCCL INFO include/net.h:19 -> 2", begun, channel, complete}, RDMA},
 	} {
 		run := ofLines("train.log", c.lines).Last()
 		if run.Network.Transport != c.want {
