@@ -83,7 +83,7 @@ func hasWord(text string, words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 }
 
-// reportsLoss reports whether an event is what a process logs when another one has ended.
+// reportsLoss reports whether a process may log an event because another process has ended.
 func reportsLoss(e nccllog.Event) bool {
 	switch e.Kind {
 	case nccllog.BadCompletion:
