@@ -276,7 +276,8 @@ func isNotice(text string) bool {
 
 // readException reads the last line of a traceback of Python: "[rank0]: ValueError: ...".
 func readException(e *Event, text, _ string) bool {
-	text = strings.TrimLeft(text[len(beginningPrefixes.FindString(text)):], " |+-") // of a group of exceptions
+	labels := beginningPrefixes.FindString(text)
+	e.Number, text = rankIn(labels), strings.TrimLeft(text[len(labels):], " |+-") // of a group
 	if head, rest, _ := strings.Cut(text, "] "); hasAny(head, workersOfVLLM...) {
 		text = rest
 	}

@@ -39,6 +39,9 @@ func (p *Parser) outside(at Place, line []byte) {
 	if label != nil {
 		r = p.byLabel[at.File+string(label)]
 	}
+	if r != nil && r.shared && e.Kind == Exception {
+		e.Host, r = r.Host, nil
+	}
 	i := p.keep(r, e)
 	if lines := continuation(e, text); lines > 0 && i >= 0 {
 		p.open = pending{event: i, text: text, lines: lines}

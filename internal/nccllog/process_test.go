@@ -19,6 +19,10 @@ func TestRankOfAProcess(t *testing.T) {
 	threads := map[string][]string{"job.log": {nccl("gpu-a", 40, 0, 0), nccl("gpu-a", 40, 1, 1),
 		nccl("gpu-b", 40, 0, 2)}}
 	single := map[string][]string{"a.log": {nccl("gpu-a", 40, 0, 0)}, "b.log": {nccl("gpu-b", 40, 0, 2)}}
+	pods := map[string][]string{"job.log": {"[pod/a/x] " + nccl("gpu-a", 40, 0, 0), "[pod/a/x] " + nccl("gpu-a", 41, 1, 1),
+		"[pod/b/x] " + nccl("gpu-b", 42, 0, 2), "[pod/b/x] " + nccl("gpu-b", 43, 1, 3)}}
+	onePod := map[string][]string{"job.log": {"[pod/a/x] " + nccl("gpu-a", 40, 0, 0), "[pod/b/x] " +
+		nccl("gpu-b", 42, 0, 2)}}
 	for _, c := range []struct {
 		files  map[string][]string
 		file   string
@@ -46,6 +50,10 @@ func TestRankOfAProcess(t *testing.T) {
 		{same, "b.log", "KeyError: 'labels'", -1, "gpu-b"},
 		{single, "b.log", "KeyError: 'labels'", 2, ""},
 		{apart, "job.log", "KeyError: 'labels'", -1, ""},
+		{pods, "job.log", "[pod/b/x] KeyError: 'labels'", -1, "gpu-b"},
+		{pods, "job.log", "[pod/b/x] [rank3]: KeyError: 'labels'", 3, ""},
+		{pods, "job.log", "[default1]:[rank3]: KeyError: 'labels'", 3, ""},
+		{onePod, "job.log", "[pod/b/x] KeyError: 'labels'", 2, ""},
 		{single, "b.log", "Primary job  terminated normally, but 1 process returned", -1, ""},
 	} {
 		var p Parser

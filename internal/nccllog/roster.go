@@ -45,6 +45,7 @@ type rank struct {
 	noted    [kinds]uint8 // events of level INFO: retries must not displace the failure that follows them
 	warnedAt int          // sequence number of the last line of level WARN that is not harmless
 	last     [kinds]int32 // index of its last event of a kind, from 1
+	shared   bool         // other ranks have the same label: that of a pod, for one
 	pathless bool         // the next step of an error is of an interface without a path in sysfs
 }
 
@@ -90,7 +91,10 @@ func (p *roster) find(s prefix.Source, at Place, line []byte, torn bool) *rank {
 	p.byProcess[key], p.bySeat[seat] = r, r
 	if label, number := prefix.LabelOf(line); label != nil {
 		r.Number = number
-		if key := at.File + string(label); p.byLabel[key] == nil {
+		key := at.File + string(label)
+		if first := p.byLabel[key]; first != nil {
+			first.shared = true
+		} else {
 			p.byLabel[key] = r
 		}
 	}
