@@ -20,7 +20,8 @@ func TestRankOfAProcess(t *testing.T) {
 		nccl("gpu-b", 40, 0, 2)}}
 	single := map[string][]string{"a.log": {nccl("gpu-a", 40, 0, 0)}, "b.log": {nccl("gpu-b", 40, 0, 2)}}
 	pods := map[string][]string{"job.log": {"[pod/a/x] " + nccl("gpu-a", 40, 0, 0),
-		"[pod/a/x] " + nccl("gpu-a", 41, 1, 1), "[pod/b/x] " + nccl("gpu-b", 42, 0, 2), "[pod/b/x] " + nccl("gpu-b", 43, 1, 3)}}
+		"[pod/a/x] " + nccl("gpu-a", 41, 1, 1), "[pod/b/x] " + nccl("gpu-b", 42, 0, 2),
+		"[pod/b/x] " + nccl("gpu-b", 43, 1, 3)}}
 	onePod := map[string][]string{"job.log": {"[pod/a/x] " + nccl("gpu-a", 40, 0, 0), "[pod/b/x] " +
 		nccl("gpu-b", 42, 0, 2)}}
 	for _, c := range []struct {

@@ -20,7 +20,7 @@ func (run *sequence) seen(kinds ...nccllog.Kind) []nccllog.Event {
 	return found
 }
 
-// killed: a process that ended by a signal that no launcher of the job sent.
+// killed: a process that ended by a signal that no part of the job sent.
 func (run *teller) killed() []candidate {
 	for _, e := range run.seen(nccllog.Exit) {
 		switch e.Code {
