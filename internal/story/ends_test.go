@@ -192,7 +192,7 @@ func TestOwnEndsOfUnknownHosts(t *testing.T) {
 			for n, l := range lines {
 				p.Line(nccllog.Place{File: c.names[i], Line: n + 1}, []byte(l))
 			}
-			p.End(nccllog.Place{File: c.names[i], Line: len(lines)})
+			p.End(nccllog.Place{File: c.names[i], Line: len(lines)}, []byte(strings.Join(lines, "\n")))
 		}
 		run := Tell(p.Log()).Last()
 		if len(run.Causes) == 0 || run.Causes[0].ID != c.cause || !strings.Contains(run.Causes[0].Summary, c.says) {
@@ -277,7 +277,7 @@ func TestFileForEachRank(t *testing.T) {
 			for n, l := range lines {
 				p.Line(nccllog.Place{File: name, Line: n + 1}, []byte(l))
 			}
-			p.End(nccllog.Place{File: name, Line: len(lines)})
+			p.End(nccllog.Place{File: name, Line: len(lines)}, []byte(strings.Join(lines, "\n")))
 		}
 		run := Tell(p.Log()).Last()
 		if len(run.Causes) == 0 || run.Causes[0].ID != want ||
