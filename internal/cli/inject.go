@@ -18,6 +18,7 @@ import (
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/plan/job"
 	"github.com/railhead/railhead/internal/plan/manifests"
+	"github.com/railhead/railhead/internal/words"
 	"github.com/railhead/railhead/internal/workload"
 )
 
@@ -163,23 +164,21 @@ func (a *app) injected(i injection, states map[string]cluster.State) (injection,
 
 func (a *app) writeInjected(i injection) error {
 	a.showNotes(i.notes)
-	objects := i.added
-	text, edited := manifests.Edit(i.text, i.before, i.manifests)
-	switch {
-	case !edited:
-		objects = slices.Concat(i.added, i.manifests)
-	case len(i.added) > 0 && !bytes.HasPrefix(text, []byte("---")):
-		text = append([]byte("---\n"), text...)
+	text, rewritten := manifests.Edit(i.text, i.before, i.manifests)
+	if len(rewritten) > 0 {
+		a.showNotes([]string{"Written anew, without comments and in another order, because the text has a form that " +
+			"railhead cannot edit: " + words.Few(rewritten.Names(), 5) + "."})
 	}
-	for _, object := range objects {
+	for _, object := range i.added {
 		if err := writeManifest(a.Out, object.Object); err != nil {
 			return err
 		}
 	}
-	if edited {
-		if _, err := a.Out.Write(text); err != nil {
-			return err
-		}
+	if len(i.added) > 0 && !bytes.HasPrefix(text, []byte("---")) {
+		text = append([]byte("---\n"), text...)
+	}
+	if _, err := a.Out.Write(text); err != nil {
+		return err
 	}
 	parts, namespace := 0, ""
 	for _, object := range i.added {

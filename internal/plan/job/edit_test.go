@@ -64,8 +64,8 @@ spec:
 		states := map[string]cluster.State{"train": plantest.Training()}
 		out, _ := InjectAll(before, states, Options{Namespace: "train", Programs: programs()})
 		after := out[len(out)-len(before):]
-		edited, ok := manifests.Edit([]byte(text), before, after)
-		if !ok {
+		edited, rewritten := manifests.Edit([]byte(text), before, after)
+		if len(rewritten) > 0 {
 			t.Errorf("%s: not edited:\n%s", name, edited)
 			continue
 		}
@@ -82,8 +82,8 @@ spec:
 		if (text[0] == '{') != (edited[0] == '{') {
 			t.Errorf("%s: another format:\n%s", name, edited)
 		}
-		again, ok := manifests.Edit(edited, after, after)
-		if diff := cmp.Diff(string(edited), string(again)); diff != "" || !ok {
+		again, rewritten := manifests.Edit(edited, after, after)
+		if diff := cmp.Diff(string(edited), string(again)); diff != "" || len(rewritten) > 0 {
 			t.Errorf("%s: twice: %s", name, diff)
 		}
 	}

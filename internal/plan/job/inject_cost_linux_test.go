@@ -28,7 +28,7 @@ func injecting(tb testing.TB) func() {
 			tb.Fatal(err)
 		}
 		out, _ := InjectAll(before, states, Options{Namespace: "train", Programs: programs()})
-		if _, ok := manifests.Edit(text, before, out[len(out)-len(before):]); !ok {
+		if _, rewritten := manifests.Edit(text, before, out[len(out)-len(before):]); len(rewritten) > 0 {
 			tb.Fatal("not edited")
 		}
 	}

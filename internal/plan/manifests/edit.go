@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -14,77 +13,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Edit changes the text of manifests to that of changed ones, and keeps comments, order and all other bytes. ok is
-// false where the text has forms that it cannot edit: the objects must then be written anew.
-func Edit(text []byte, before, after List) (edited []byte, ok bool) {
-	nodes, err := objectNodes(text)
-	if err != nil || len(nodes) != len(before) || len(before) != len(after) {
-		return nil, false
-	}
-	// if all uses of an anchor change alike, only the anchor changes
-	for _, anchors := range []anchorEdit{inPlace, written} {
-		e := editor{lines: strings.SplitAfter(string(text), "\n"), anchors: anchors}
-		if edited, ok = e.editAll(nodes, before, after); ok {
-			break
-		}
-	}
-	return edited, ok
-}
-
-// anchorEdit says what becomes of a value with an anchor, and of its aliases, if the value changes.
-type anchorEdit int
-
-const (
-	inPlace anchorEdit = iota // the value changes where it has the anchor; its aliases stay
-	written                   // the value is written anew at each place where it changes
-)
-
-func (e *editor) editAll(nodes []*yamlv3.Node, before, after List) (edited []byte, ok bool) {
-	for i, node := range nodes {
-		if e.edit(node, before[i].Object, after[i].Object) != nil {
-			return nil, false
-		}
-	}
-	edited = e.apply()
-	got, err := Read(edited)
-	return edited, err == nil && same(got, after)
-}
-
-// objectNodes returns the objects of the documents, and the items of a List.
-func objectNodes(text []byte) ([]*yamlv3.Node, error) {
-	var all []*yamlv3.Node
-	for decoder := yamlv3.NewDecoder(bytes.NewReader(text)); ; {
-		var document yamlv3.Node
-		switch err := decoder.Decode(&document); {
-		case errors.Is(err, io.EOF):
-			return all, nil
-		case err != nil:
-			return nil, err
-		}
-		root := document.Content[0]
-		var fields struct {
-			Kind  string        `yaml:"kind"`
-			Items []yamlv3.Node `yaml:"items"`
-		}
-		switch err := root.Decode(&fields); {
-		case err != nil:
-			return nil, err
-		case strings.HasSuffix(fields.Kind, "List") && len(fields.Items) > 0:
-			for i := range fields.Items {
-				all = append(all, &fields.Items[i])
-			}
-		case len(root.Content) > 0:
-			all = append(all, root)
-		}
-	}
-}
-
 // editor collects changes of a text.
 type editor struct {
 	lines   []string
 	anchors anchorEdit
+	moved   map[*yamlv3.Node]bool // values with an anchor that changed, or that lost it
 	changes []change
 }
+
+// anchorEdit says what happens to a value with an anchor, and to its aliases, if the value changes.
+type anchorEdit int
+
+const (
+	shared   anchorEdit = iota // the value changes where it has the anchor; its aliases stay
+	expanded                   // its aliases are replaced by their own values
+)
 
 // change replaces the bytes from at to end.
 type change struct {
@@ -95,14 +38,16 @@ type change struct {
 var errForm = errors.New("a form that cannot be edited")
 
 func (e *editor) edit(node *yamlv3.Node, have, want any) error {
-	if same(have, want) {
+	if same(have, want) && !e.stale(node) {
 		return nil
 	}
-	switch alias := node.Kind == yamlv3.AliasNode; {
-	case alias && e.anchors == inPlace:
+	switch {
+	case node.Kind == yamlv3.AliasNode && e.anchors == shared:
 		return nil
-	case alias, node.Anchor != "" && e.anchors == written:
+	case node.Kind == yamlv3.AliasNode:
 		return errForm
+	case node.Anchor != "":
+		e.moved[node] = true
 	}
 	oldMap, isMap := have.(map[string]any)
 	newMap, staysMap := want.(map[string]any)
@@ -115,6 +60,30 @@ func (e *editor) edit(node *yamlv3.Node, have, want any) error {
 		return e.editList(node, oldList, newList)
 	}
 	return errForm
+}
+
+// stale reports whether a node has an alias of a value that changed, where aliases are expanded.
+func (e *editor) stale(node *yamlv3.Node) bool {
+	if e.anchors == shared || len(e.moved) == 0 {
+		return false
+	}
+	return e.moved[node.Alias] || slices.ContainsFunc(node.Content, e.stale)
+}
+
+// rewrite replaces the text of a node, from at to end, by a value in lines of a block.
+func (e *editor) rewrite(node *yamlv3.Node, at, end, column int, value any) {
+	e.drop(node)
+	e.changes = append(e.changes, change{at, end, e.block(column, value)})
+}
+
+// drop notes the anchors of a node whose text is replaced.
+func (e *editor) drop(node *yamlv3.Node) {
+	if node.Anchor != "" {
+		e.moved[node] = true
+	}
+	for _, part := range node.Content {
+		e.drop(part)
+	}
 }
 
 func (e *editor) editMap(node *yamlv3.Node, have, want map[string]any) error {
@@ -134,8 +103,7 @@ func (e *editor) editMap(node *yamlv3.Node, have, want map[string]any) error {
 				return err
 			}
 			at, end := e.offset(key.Line, key.Column), e.end(key.Line, key.Column, value)
-			text := e.block(key.Column, map[string]any{key.Value: want[key.Value]})
-			e.changes = append(e.changes, change{at, end, text})
+			e.rewrite(value, at, end, key.Column, map[string]any{key.Value: want[key.Value]})
 		}
 	}
 	// a merge key (<<) brings fields that are not in the node
@@ -157,20 +125,14 @@ func (e *editor) editList(node *yamlv3.Node, have, want []any) error {
 	switch {
 	case more < 0:
 		return errForm
-	case more > 0 && same(have, want[more:]): // put before the others
-		if flow {
-			return e.insertFlow(node, want[:more])
+	case more > 0 && same(have, want[more:]):
+		if err := e.insertFirst(node, want[:more]); err != nil {
+			return err
 		}
-		line := node.Line
-		for line > 1 && strings.HasPrefix(strings.TrimSpace(e.lines[line-2]), "#") { // about the first item
-			line--
-		}
-		at := e.offset(line, node.Column)
-		e.changes = append(e.changes, change{at, at, e.block(node.Column, want[:more]) + indent(node.Column)})
-		return nil
+		want, more = want[more:], 0
 	}
 	for i := range have {
-		if err := e.edit(node.Content[i], have[i], want[i]); err != nil {
+		if err := e.editItem(node, i, have[i], want[i]); err != nil {
 			return err
 		}
 	}
@@ -181,7 +143,35 @@ func (e *editor) editList(node *yamlv3.Node, have, want []any) error {
 		return errForm
 	}
 	last := node.Content[len(have)-1]
-	e.add(e.end(last.Line, node.Column, last), node.Column, want[len(have):])
+	_, column := e.start(node)
+	e.add(e.end(last.Line, column, last), column, want[len(have):])
+	return nil
+}
+
+// insertFirst inserts items before the others of a list.
+func (e *editor) insertFirst(node *yamlv3.Node, items []any) error {
+	if node.Style&yamlv3.FlowStyle != 0 {
+		return e.insertFlow(node, items)
+	}
+	line, column := e.start(node)
+	for line > 1 && strings.HasPrefix(strings.TrimSpace(e.lines[line-2]), "#") { // about the first item
+		line--
+	}
+	at := e.offset(line, column)
+	e.changes = append(e.changes, change{at, at, e.block(column, items) + indent(column)})
+	return nil
+}
+
+// editItem edits an item of a list. One that cannot be edited, or that would become a long line, is written anew.
+func (e *editor) editItem(node *yamlv3.Node, i int, have, want any) error {
+	item, flow, known := node.Content[i], node.Style&yamlv3.FlowStyle != 0, len(e.changes)
+	err := e.edit(item, have, want)
+	if flow || err == nil && !e.unreadable(item, e.changes[known:]) {
+		return err
+	}
+	e.changes = e.changes[:known]
+	_, column := e.start(node)
+	e.rewrite(item, e.offset(item.Line, item.Column), e.end(item.Line, column, item), item.Column, want)
 	return nil
 }
 
@@ -192,14 +182,15 @@ func (e *editor) insertFlow(node *yamlv3.Node, value any) error {
 	if err != nil {
 		return err
 	}
+	line, column := e.start(node)
 	inner := string(text[1 : len(text)-1])
 	if len(node.Content) > 0 {
 		inner += ", "
-		if first := node.Content[0]; first.Line > node.Line {
-			inner = e.indented(text, node.Line, first.Column) + ","
+		if first := node.Content[0]; first.Line > line {
+			inner = e.indented(text, line, first.Column) + ","
 		}
 	}
-	at := e.offset(node.Line, node.Column) + 1
+	at := e.offset(line, column) + 1
 	e.changes = append(e.changes, change{at, at, inner})
 	return nil
 }
@@ -269,18 +260,44 @@ func (e *editor) offset(line, column int) int {
 	return at + len(string(characters[:min(column-1, len(characters))]))
 }
 
+// start returns the line and the column at which a map or list begins, after its anchor.
+func (e *editor) start(node *yamlv3.Node) (line, column int) {
+	line, column = node.Line, node.Column
+	if node.Anchor == "" {
+		return line, column
+	}
+	rest := strings.Join(e.lines, "")[e.offset(line, column)+len("&"+node.Anchor):]
+	column += len([]rune("&" + node.Anchor))
+	for {
+		text := strings.TrimLeft(rest, " ")
+		column += len(rest) - len(text)
+		if text != "" && !strings.ContainsRune("#\r\n", rune(text[0])) {
+			return line, column
+		}
+		_, below, found := strings.Cut(text, "\n")
+		if !found {
+			return node.Line, node.Column
+		}
+		rest, line, column = below, line+1, 1
+	}
+}
+
 // end returns the byte after the lines of an entry whose key or dash is at a line and a column.
 func (e *editor) end(line, column int, value *yamlv3.Node) int {
-	last := line
+	last, begin := line, line
+	if value.Kind == yamlv3.SequenceNode {
+		begin, _ = e.start(value)
+	}
+	below := begin > line // a list whose dashes may be as deep as its key
 	for i := line; i < len(e.lines); i++ {
 		text := strings.TrimRight(e.lines[i], "\r\n")
 		content := strings.TrimLeft(text, " ")
 		depth := len(text) - len(content)
-		dash := value.Kind == yamlv3.SequenceNode && (content == "-" || strings.HasPrefix(content, "- "))
+		dash := below && (content == "-" || strings.HasPrefix(content, "- "))
 		switch {
 		case content == "":
 			continue
-		case depth >= column || dash && depth == column-1 && value.Line > line:
+		case depth >= column || dash && depth == column-1:
 			last = i + 1
 			continue
 		case strings.HasPrefix(content, "#"):

@@ -63,3 +63,12 @@ func (all List) Has(part unstructured.Unstructured) bool {
 		return o.GetKind() == part.GetKind() && o.GetName() == part.GetName() && o.GetNamespace() == part.GetNamespace()
 	})
 }
+
+// Names returns the kinds and names of the objects.
+func (all List) Names() []string {
+	var names []string
+	for _, o := range all {
+		names = append(names, o.GetKind()+" "+o.GetName())
+	}
+	return names
+}
