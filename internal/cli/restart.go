@@ -12,6 +12,8 @@ import (
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/plan/job"
 	"github.com/railhead/railhead/internal/ranks"
+	"github.com/railhead/railhead/internal/words"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 func newRestart(a *app) *cobra.Command {
@@ -20,9 +22,10 @@ func newRestart(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restart [KIND/]NAME",
 		Short: "Replace all pods of a job, after a rollout or when they are outdated",
-		Long: `restart deletes all pods of a StatefulSet and waits until the new ones are ready: after a rollout,
-or for pods that are outdated. It refuses while a training runs in them. The pods of other kinds cannot be restarted:
-their controllers count a deleted pod as failed. Delete and deploy such a job again.`,
+		Long: `restart deletes all pods of a job and waits until the new ones are ready: after a rollout, or for
+pods that are outdated. It refuses while a training runs in them. It restarts the pods of
+` + words.And(workload.Recreating()) + `.
+Jobs of other kinds count a deleted pod as failed, or start again as a whole: delete and create such a job again.`,
 		Example: `  railhead restart h-kim -n train
   railhead restart h-kim -n train --force --yes      also while a training runs`,
 		Args:              takes(1, "NAME"),

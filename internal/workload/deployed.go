@@ -28,8 +28,8 @@ func OfJob(p cluster.Pod, job, namespace string) bool {
 }
 
 // PodsOf returns the pods of a job, by name. If railhead deployed none, the job is the workload of the name.
-func PodsOf(s cluster.State, job, namespace string) []cluster.Pod {
-	f, _ := Lookup(s, Ref{Name: job}, namespace)
+func PodsOf(s cluster.State, job Ref, namespace string) []cluster.Pod {
+	f, _ := Lookup(s, job, namespace)
 	slices.SortFunc(f.Pods, func(a, b cluster.Pod) int { return strings.Compare(a.Name, b.Name) })
 	return f.Pods
 }
@@ -58,9 +58,9 @@ func Find(s cluster.State, job, namespace string) (k Kind, object cluster.Object
 // Outdated returns a function that reports whether a pod is older than the last change of its job. The StatefulSet
 // controller writes the observed generation and the revision of new pods in one update (kubernetes
 // pkg/controller/statefulset/stateful_set_control.go updateStatefulSet).
-func Outdated(s cluster.State, job, namespace string) func(cluster.Pod) bool {
-	k, object, _ := Find(s, job, namespace)
-	if k.Revision == "" {
+func Outdated(s cluster.State, job Ref, namespace string) func(cluster.Pod) bool {
+	k, object, _ := Find(s, job.Name, namespace)
+	if k.Revision == "" || job.Kind != "" && job.Kind != k.Name() {
 		return func(cluster.Pod) bool { return false }
 	}
 	generation, _ := whole(Field(object.Fields, "metadata.generation"))

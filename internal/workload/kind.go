@@ -30,7 +30,8 @@ type Kind struct {
 	Leader    string     // pod of rank 0; NAME is the name of the object
 	Suffix    string     // longest text after NAME in names and labels of pods; N is the highest rank
 	Makers    []string   // objects whose events explain missing pods
-	Recreates bool       // the controller replaces a pod that ended or failed
+	Recreates bool       // the controller replaces a pod that ended, failed or was deleted
+	Numbers   bool       // the names of its pods end in their numbers, and a new pod has the name of the one before it
 	// OwnCommand is true if the controller writes the command of the pods, or a part of it.
 	OwnCommand bool
 	Revision   string   // path of the revision that new pods get, where an object can be changed while its pods run
@@ -83,22 +84,26 @@ var Kinds = []Kind{
 		Suffix:    "-0123456789", // hash of the revision: kubernetes pkg/controller/history ControllerRevisionName
 		Makers:    []string{"StatefulSet/NAME"},
 		Recreates: true,
+		Numbers:   true,
 		Revision:  "status.updateRevision",
 	},
 	{
 		GVK:       schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"},
 		Short:     []string{"deploy"},
 		Templates: []Template{{Pod: "spec.template", Count: []string{"spec.replicas"}}},
+		Recreates: true,
 	},
 	{ // of a Deployment, or of another controller
 		GVK:       schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"},
 		Short:     []string{"rs"},
 		Templates: []Template{{Pod: "spec.template", Count: []string{"spec.replicas"}}},
+		Recreates: true,
 	},
 	{
 		GVK:       schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"},
 		Short:     []string{"ds"},
 		Templates: []Template{{Pod: "spec.template", Count: []string{"status.desiredNumberScheduled"}}},
+		Recreates: true,
 	},
 	{
 		GVK:       schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"},
@@ -172,6 +177,8 @@ var Kinds = []Kind{
 		Group: lwsGroup,
 		Order: []string{lwsGroup},
 		Rank:  Source{Label: "leaderworkerset.sigs.k8s.io/worker-index"}, // 0: the leader
+		// the StatefulSets do; by default a deleted pod has its whole group replaced (RecreateGroupOnPodRestart)
+		Recreates: true,
 	},
 	rayCluster("RayCluster", "spec."),
 	rayCluster("RayJob", "spec.rayClusterSpec."),
@@ -259,6 +266,7 @@ func rayCluster(kind, path string) Kind {
 	switch kind {
 	case "RayCluster":
 		k.Label, k.Order = "ray.io/cluster", []string{"ray.io/node-type", "ray.io/group"} // node-type: head or worker
+		k.Recreates = true // ray-operator controllers/ray/raycluster_controller.go reconcilePods
 	case "RayJob":
 		k.Templates = append(k.Templates, Template{Pod: "spec.submitterPodTemplate", Among: true, Role: Helper})
 	}
@@ -299,6 +307,18 @@ func WithTemplates() []string {
 	var names []string
 	for _, k := range Kinds {
 		if len(k.Templates) > 0 {
+			names = append(names, k.Name())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Recreating returns the names of the kinds whose controllers replace deleted pods, sorted.
+func Recreating() []string {
+	var names []string
+	for _, k := range Kinds {
+		if k.Recreates {
 			names = append(names, k.Name())
 		}
 	}

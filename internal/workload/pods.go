@@ -42,6 +42,13 @@ func OwnedBy(p cluster.Pod, kind, name string) bool {
 	return ok && k.Label != "" && p.Labels[k.Label] == name
 }
 
+// Numbered reports whether the name of a pod ends in its number, as those of a StatefulSet do.
+func Numbered(p cluster.Pod) bool {
+	kind, _, _ := strings.Cut(p.Owner, "/")
+	k, ok := Of(kind)
+	return ok && k.Numbers
+}
+
 // Recreated reports whether the controller of a pod replaces it when it ends or fails.
 func Recreated(p cluster.Pod) bool {
 	kind, _, _ := strings.Cut(p.Owner, "/")

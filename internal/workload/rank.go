@@ -62,7 +62,7 @@ func placeOf(p cluster.Pod) place {
 			at.number = n
 		}
 	}
-	if n, err := strconv.Atoi(p.Name[strings.LastIndex(p.Name, "-")+1:]); err == nil && at.number < 0 && Recreated(p) {
+	if n, err := strconv.Atoi(p.Name[strings.LastIndex(p.Name, "-")+1:]); err == nil && at.number < 0 && Numbered(p) {
 		at.number = n // of a StatefulSet; its label is missing before Kubernetes 1.28
 	}
 	if at.number < 0 {

@@ -42,7 +42,7 @@ func Delete(s cluster.State, name, namespace string) (plan.Plan, []check.Finding
 	}
 	step.Title = fmt.Sprintf("Delete %s of %s", words.Count(len(step.Changes), "object"), name)
 	p := plan.Plan{Title: fmt.Sprintf("Delete %s in namespace %s", name, namespace), Steps: []plan.Step{step}}
-	if n := len(workload.PodsOf(s, name, namespace)); n > 0 {
+	if n := len(workload.PodsOf(s, workload.Ref{Name: name}, namespace)); n > 0 {
 		p.Notes = []string{fmt.Sprintf("This ends %s of %s.", words.Count(n, "pod"), name)}
 	}
 	return p, nil
@@ -150,7 +150,7 @@ func noJob(s cluster.State, name, namespace string) check.Finding {
 // Gone is done when no pod of the job is left.
 func Gone(name, namespace string) plan.Condition {
 	return func(s cluster.State) plan.Progress {
-		pods := workload.PodsOf(s, name, namespace)
+		pods := workload.PodsOf(s, workload.Ref{Name: name}, namespace)
 		p := plan.Progress{Done: len(pods) == 0, Text: fmt.Sprintf("%s: %s left", name, words.Count(len(pods), "pod"))}
 		for _, pod := range pods {
 			p.Items = append(p.Items, plan.Item{Name: pod.Name, State: "Terminating", Note: pod.Node})

@@ -57,7 +57,7 @@ func Kinds(server cluster.Server, o Options) []cluster.Kind {
 func Needs(s cluster.State, o Options) []cluster.Kind {
 	var kinds []cluster.Kind
 	_, _, exists := workload.Find(s, o.Name, o.Namespace)
-	if exists || len(workload.PodsOf(s, o.Name, o.Namespace)) > 0 {
+	if exists || len(workload.PodsOf(s, workload.Ref{Name: o.Name}, o.Namespace)) > 0 {
 		kinds = append(kinds, cluster.Objects)
 	}
 	if o.unbound(s, o.Namespace) {
@@ -240,7 +240,7 @@ func (j *job) steps() []plan.Step {
 		step.Watch = append(step.Watch, cluster.JobObjects) // which tell whether they are suspended
 	}
 	updatable := j.workload().Revision != ""
-	hasPods := len(workload.PodsOf(j.s, j.Name, j.Namespace)) > 0
+	hasPods := len(workload.PodsOf(j.s, workload.Ref{Name: j.Name}, j.Namespace)) > 0
 	if updatable && hasPods {
 		step.Watch = append(step.Watch, cluster.StatefulSets) // only its status tells which pods are outdated
 	}

@@ -16,11 +16,16 @@ import (
 // Done is done when n pods of a job are ready or have succeeded; if the State has the StatefulSet, only pods of its
 // latest revision count. It is stuck if a pod needs a fix.
 func Done(name, namespace string, n int) plan.Condition {
+	return done(workload.Ref{Name: name}, namespace, n)
+}
+
+func done(ref workload.Ref, namespace string, n int) plan.Condition {
+	name := ref.Name
 	return func(s cluster.State) plan.Progress {
 		if p := s.Problem(cluster.StatefulSets); p != nil {
 			return plan.Progress{Text: "whether the change has taken effect could not be read: " + p.Err}
 		}
-		if p, held := suspended(s, name, namespace, n); held {
+		if p, held := suspended(s, ref, namespace, n); held {
 			return p
 		}
 		var p plan.Progress
@@ -31,7 +36,7 @@ func Done(name, namespace string, n int) plan.Condition {
 			}
 			p.Items = append(p.Items, item)
 		}
-		present, outdated, ready := workload.PodsOf(s, name, namespace), workload.Outdated(s, name, namespace), 0
+		present, outdated, ready := workload.PodsOf(s, ref, namespace), workload.Outdated(s, ref, namespace), 0
 		for _, pod := range present {
 			item := PodItem(pod)
 			if outdated(pod) {
@@ -62,13 +67,12 @@ func Done(name, namespace string, n int) plan.Condition {
 
 // suspended returns the progress of a job that makes no pods because it is suspended, as Kueue does until its queue
 // admits it. It is stuck if the queue never will.
-func suspended(s cluster.State, name, namespace string, n int) (p plan.Progress, held bool) {
-	ref := workload.Ref{Name: name}
+func suspended(s cluster.State, ref workload.Ref, namespace string, n int) (p plan.Progress, held bool) {
 	f, _ := workload.Lookup(s, ref, namespace) // without an object it is not suspended
 	why, held := clusterrules.Suspended(s, clusterrules.Options{Namespace: namespace, Job: ref}, f)
 	if held {
 		p.AddObstacle(check.Obstacle{Finding: why})
-		p.Queued, p.Text = p.Stuck == nil, name+": "+why.Summary
+		p.Queued, p.Text = p.Stuck == nil, ref.Name+": "+why.Summary
 		p.Items = []plan.Item{{Name: words.Count(n, "pod"), State: plan.Waiting}}
 	}
 	return p, held

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -23,6 +24,10 @@ func Restart(f workload.Family) (plan.Plan, []check.Finding) {
 		Disruption: plan.Disruption{RestartsPods: true},
 		Watch:      []cluster.Kind{cluster.Pods, cluster.Events},
 	}
+	ref := workload.Ref{Name: f.Name}
+	if !f.Deployed() { // then no label of a pod names the job
+		ref.Kind, step.Watch = f.Kind, append(step.Watch, cluster.Workloads)
+	}
 	old := map[string]bool{}
 	for _, p := range f.Pods {
 		old[p.UID] = true
@@ -31,7 +36,7 @@ func Restart(f workload.Family) (plan.Plan, []check.Finding) {
 		c.Object.SetUID(types.UID(p.UID))
 		step.Changes = append(step.Changes, c)
 	}
-	ready := Done(f.Name, f.Namespace, f.Size)
+	ready := done(ref, f.Namespace, f.Size)
 	step.Done = func(s cluster.State) plan.Progress {
 		progress := ready(s)
 		for _, p := range s.Pods {
@@ -58,9 +63,9 @@ func cannotRestart(f workload.Family) check.Finding {
 	return check.Finding{
 		Check: plan.JobRequest, Status: check.Fail,
 		Subject: check.Ref{Kind: check.Job, Namespace: f.Namespace, Name: f.Name},
-		Summary: fmt.Sprintf("the pods of %s cannot be restarted: a deleted pod of a %s counts as failed",
-			ref, f.Kind),
-		Evidence: check.Observed("kind of the workload", f.Kind, "StatefulSet"),
+		Summary: fmt.Sprintf("the pods of %s cannot be restarted: a %s is not known to replace a deleted pod and "+
+			"keep running", ref, f.Kind),
+		Evidence: check.Observed("kind of the workload", f.Kind, "one of "+strings.Join(workload.Recreating(), ", ")),
 		Fix:      fix,
 	}
 }

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/railhead/railhead/internal/check"
@@ -23,6 +24,7 @@ func ofKind(kind string, uids ...string) workload.Family {
 
 func TestRestart(t *testing.T) {
 	old := ofKind("StatefulSet", "a", "b")
+	old.Templates = old.Pods[:1]
 	p, findings := Restart(old)
 	if len(findings) > 0 || len(p.Steps) != 1 || len(p.Steps[0].Changes) != 2 {
 		t.Fatalf("plan %+v, findings %v", p, findings)
@@ -46,8 +48,34 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// TestRestartOfOthers: kinds whose controllers replace deleted pods, without the labels of deploy.
+func TestRestartOfOthers(t *testing.T) {
+	for _, kind := range []string{"Deployment", "ReplicaSet", "DaemonSet", "LeaderWorkerSet", "RayCluster"} {
+		old := ofKind(kind, "a", "b")
+		p, findings := Restart(old)
+		if len(findings) > 0 || len(p.Steps) != 1 || len(p.Steps[0].Changes) != 2 {
+			t.Fatalf("%s: plan %+v, findings %v", kind, p, findings)
+		}
+		step := p.Steps[0]
+		if !slices.Contains(step.Watch, cluster.Workloads) {
+			t.Errorf("%s: the pods are not found without their workload", kind)
+		}
+		for uids, want := range map[[2]string]bool{{"a", "b"}: false, {"c", "b"}: false, {"c", "d"}: true} {
+			s := cluster.State{Read: step.Watch, Pods: ofKind(kind, uids[:]...).Pods, Workloads: []cluster.Workload{
+				old.Workload, {Kind: "Job", Namespace: "train", Name: "h-kim", Size: 2},
+			}}
+			for i := range s.Pods {
+				s.Pods[i].Labels, s.Pods[i].Owner = nil, kind+"/h-kim"
+			}
+			if got := step.Done(s); got.Done != want {
+				t.Errorf("%s, pods %v: %+v", kind, uids, got)
+			}
+		}
+	}
+}
+
 func TestRestartOtherKinds(t *testing.T) {
-	for _, kind := range []string{"Job", "JobSet", "PyTorchJob"} {
+	for _, kind := range []string{"Job", "JobSet", "PyTorchJob", "RayJob", "Pod", "TrainJob"} {
 		p, findings := Restart(ofKind(kind, "a", "b"))
 		if !p.Empty() || check.Worst(findings) != check.Fail {
 			t.Errorf("%s: plan %v, findings %v", kind, p, findings)

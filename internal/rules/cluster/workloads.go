@@ -124,7 +124,7 @@ func podToCreate(f workload.Family) cluster.Pod {
 		p = templates[0]
 	}
 	p.Namespace, p.Owner, p.Name = f.Namespace, f.Kind+"/"+f.Name, fmt.Sprintf("a pod of %s %s", f.Kind, f.Name)
-	if workload.Recreated(p) { // pods of a StatefulSet have the names of those before them
+	if workload.Numbered(p) { // pods have the names of those before them
 		p.Name = f.Name + "-0"
 	}
 	return p

@@ -94,6 +94,6 @@ func (t target) retried(id check.ID, sym symptom) bool {
 	return false
 }
 
-// recreated reports whether the pod's controller replaces it if it fails: a StatefulSet does, a job without retries
-// does not.
+// recreated reports whether the pod's controller replaces it if it fails: a StatefulSet or a Deployment does, a job
+// without retries does not.
 func (t target) recreated() bool { return workload.Recreated(t.pod) }
