@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -34,11 +35,23 @@ func Read(text []byte) (List, error) {
 			if err != nil {
 				return nil, fmt.Errorf("object %d: %w", len(all)+1, err)
 			}
-			all = append(all, list.Items...)
+			all = append(all, typed(list.Items, object)...)
 		case len(object.Object) > 0:
 			all = append(all, object)
 		}
 	}
+}
+
+// typed returns the items of a list. Those of a PodList may have no kind: they are Pods of its version.
+func typed(items List, list unstructured.Unstructured) List {
+	kind := strings.TrimSuffix(list.GetKind(), "List")
+	for _, item := range items {
+		if kind != "" && kind != list.GetKind() && item.GetKind() == "" {
+			item.SetKind(kind)
+			item.SetAPIVersion(cmp.Or(item.GetAPIVersion(), list.GetAPIVersion()))
+		}
+	}
+	return items
 }
 
 // In returns an error if a manifest names a namespace other than the given one, as kubectl does.

@@ -37,6 +37,29 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestReadTypedList: the kind of a list gives that of items without one, as an API server sends them.
+func TestReadTypedList(t *testing.T) {
+	const text = "apiVersion: batch/v1\nkind: JobList\nitems:\n- metadata: {name: a} # one\n- {kind: Other, metadata: {name: b}}\n"
+	all, err := Read([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"Job a", "Other b"}, all.Names()); diff != "" || all[0].GetAPIVersion() != "batch/v1" {
+		t.Errorf("%s, version %q", diff, all[0].GetAPIVersion())
+	}
+	same, rewritten := Edit([]byte(text), all, all)
+	if diff := cmp.Diff(text, string(same)); diff != "" || len(rewritten) > 0 {
+		t.Errorf("unchanged: %s %v", diff, rewritten)
+	}
+	changed := List{*all[0].DeepCopy(), all[1]}
+	changed[0].SetLabels(map[string]string{"c": "d"})
+	edited, rewritten := Edit([]byte(text), all, changed)
+	want := strings.Replace(text, "{name: a}", `{"labels":{"c":"d"}, name: a}`, 1)
+	if diff := cmp.Diff(want, string(edited)); diff != "" || len(rewritten) > 0 {
+		t.Errorf("edited: %s %v", diff, rewritten)
+	}
+}
+
 func TestNamespaces(t *testing.T) {
 	all, err := Read([]byte("kind: Pod\nmetadata: {name: a, namespace: train}\n---\nkind: Pod\nmetadata: {name: b}\n"))
 	if err != nil {
