@@ -42,6 +42,7 @@ func (d *draft) nvidiaNetworks() []plan.Change {
 	}
 	subnets := d.subnets(len(rails))
 	addresses := d.addresses(len(rails))
+	d.refuseOneSubnet(rails)
 	var changes []plan.Change
 	for i, r := range rails {
 		name := d.nvidiaName(r)
@@ -61,6 +62,24 @@ func (d *draft) nvidiaNetworks() []plan.Change {
 		changes = append(changes, d.nvidiaNetwork(r, name, ipam)...)
 	}
 	return changes
+}
+
+// refuseOneSubnet fails for one subnet for several rails of which HostDeviceNetworks make one. The operator writes their
+// attachments with a single plugin (Mellanox/network-operator manifests/stage-hostdevice-network), so nothing keeps the
+// rails from answering ARP for each other.
+func (d *draft) refuseOneSubnet(rails []nvidiaRail) {
+	owned := func(r nvidiaRail) bool { return !r.Shared }
+	if !d.oneSubnet || !slices.ContainsFunc(rails, owned) {
+		return
+	}
+	d.Report(check.Finding{
+		Check: plan.JobRequest, Status: check.Fail, Subject: check.Named(check.Namespace, d.Namespace),
+		Summary: fmt.Sprintf("%s would be in the subnet of --ipam and answer ARP for each other: a %s cannot chain the "+
+			"plugin tuning", words.Count(len(rails), "rail"), hostDeviceNetwork),
+		Evidence: check.Observed("--ipam", d.IPAM, "a subnet for each rail"),
+		Fix: check.ByUser("Give each rail its own subnet.",
+			fmt.Sprintf("railhead setup namespace %s --rail-subnets 10.9.0.0/16", d.Namespace)),
+	})
 }
 
 // nvidiaRails returns the requested rails, in the order of their names. A shared resource has one for each port.
@@ -139,14 +158,19 @@ func (d *draft) nvidiaNetwork(r nvidiaRail, name, ipam string) []plan.Change {
 			}},
 		}}
 	}
-	config, _ := json.Marshal(map[string]any{ // always marshals
-		"cniVersion": "0.3.1",
-		"name":       name,
-		"type":       "macvlan",
-		"master":     r.port,
-		"mode":       "bridge",
-		"ipam":       json.RawMessage(ipam),
-	})
+	list := map[string]any{"cniVersion": "0.3.1", "name": name}
+	macvlan := map[string]any{
+		"type":   "macvlan",
+		"master": r.port,
+		"mode":   "bridge",
+		"ipam":   json.RawMessage(ipam),
+	}
+	if d.oneSubnet {
+		list["plugins"] = []any{macvlan, json.RawMessage(arpPlugin)}
+	} else {
+		maps.Copy(list, macvlan)
+	}
+	config, _ := json.Marshal(list) // always marshals
 	network.Type, network.Config = "macvlan", string(config)
 	return d.attachment(network, "an interface on "+r.port+" for pods that share "+r.Resource)
 }

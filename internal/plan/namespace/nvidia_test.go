@@ -32,6 +32,7 @@ func nvidia() cluster.State {
 }
 
 func TestSetupNvidia(t *testing.T) {
+	const oneRange = `{"type":"whereabouts","range":"10.1.0.0/16"}`
 	subnet := []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}
 	for name, test := range map[string]struct {
 		change func(*cluster.State, *Options)
@@ -48,6 +49,21 @@ func TestSetupNvidia(t *testing.T) {
 				o.RailSubnets, o.Networks = subnet, []string{"rail0"}
 			},
 			golden: "nvidia-nv-ipam.yaml",
+		},
+		"one subnet for all, with a HostDeviceNetwork": {
+			change: func(_ *cluster.State, o *Options) { o.IPAM = oneRange }, fails: true,
+			says: "3 rails would be in the subnet of --ipam and answer ARP for each other",
+		},
+		"one subnet for a single rail": {
+			change: func(_ *cluster.State, o *Options) { o.IPAM, o.Networks = oneRange, []string{"rail0"} },
+			says:   "ipam: '" + oneRange + "'",
+		},
+		"one subnet for shared ports": {
+			change: func(s *cluster.State, o *Options) {
+				s.NvidiaResources[3].Ports = []string{"ens2f0np0", "ens2f1np1"}
+				o.IPAM, o.Networks = oneRange, []string{"rdma/shared_a"}
+			},
+			says: `"type":"macvlan"},{"type":"tuning","sysctl":{"net.ipv4.conf.IFNAME.arp_ignore":"1"`,
 		},
 		"no addresses": {
 			change: func(*cluster.State, *Options) {}, fails: true,
