@@ -65,7 +65,7 @@ any other with --template-path.`,
 		"`name` of the container that trains, in all pods that have it (default: the one with GPUs, or the first)")
 	cmd.Flags().StringArrayVar(&j.TemplatePaths, "template-path", nil,
 		"`path` of the pod template in objects of other kinds, such as spec.template or "+
-			"spec.groups[].template; repeatable")
+			`spec.groups[].template; \. is a dot in a name; repeatable`)
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	cmd.Flags().BoolVar(&j.compare, "check", false,
 		"write nothing; compare what runs with what inject would write, and show what a controller dropped")

@@ -10,7 +10,7 @@ import (
 
 // Template is the place of a pod template in an object.
 type Template struct {
-	Items string   // path of the list or map whose items hold templates; empty: the object itself holds one
+	Items string   // path of the list or map whose items hold templates, or of lists in items; empty: the object itself
 	Pod   string   // path of the template in an item; empty: the item is the pod
 	Count []string // paths in an item; their product is the number of pods, and an absent one is 1
 	Among bool     // its pods are among those that another template counts
@@ -35,14 +35,27 @@ type Part struct {
 	Template map[string]any // {metadata, spec}, not copied
 }
 
-// Field returns the value at a path of an object, or nil.
+// Field returns the value at a path of an object, or nil. A dot in a name has a backslash before it.
 func Field(object map[string]any, path string) any {
 	var value any = object
-	for key := range strings.SplitSeq(path, ".") {
+	for path != "" {
+		var key string
+		key, path = firstKey(path)
 		fields, _ := value.(map[string]any)
 		value = fields[key]
 	}
 	return value
+}
+
+// firstKey returns the first name of a path, and the path after it.
+func firstKey(path string) (key, rest string) {
+	key, rest, _ = strings.Cut(path, ".")
+	for strings.HasSuffix(key, `\`) {
+		var more string
+		more, rest, _ = strings.Cut(rest, ".")
+		key = strings.TrimSuffix(key, `\`) + "." + more
+	}
+	return key, rest
 }
 
 // PodTemplates returns the pod templates of an object, not copied: {metadata, spec}.
@@ -108,6 +121,13 @@ type item struct {
 func (t Template) items(object map[string]any) []item {
 	if t.Items == "" {
 		return []item{{"", object}}
+	}
+	if outer, inner, nested := strings.Cut(t.Items, each); nested {
+		var items []item
+		for _, i := range (Template{Items: outer}).items(object) {
+			items = append(items, Template{Items: inner}.items(i.fields)...)
+		}
+		return items
 	}
 	var items []item
 	add := func(name string, value any) {

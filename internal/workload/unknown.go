@@ -6,14 +6,19 @@ import (
 	"strings"
 )
 
+// each stands in a path for each item of a list or map.
+const each = "[]."
+
 // AtPaths returns a kind with its pod templates at the paths of an object, such as "spec.template" or
-// "spec.groups[].template", where the latter is one template in each item of a list or map.
+// "spec.groups[].template", where the latter is one template in each item of a list or map. Items may have lists, too:
+// "spec.pools[].groups[].template". "spec.pods[]" has templates as items.
 func AtPaths(object map[string]any, paths []string) Kind {
 	var k Kind
 	for _, path := range paths {
 		t := Template{Pod: path}
-		if items, pod, ok := strings.Cut(path, "[]."); ok {
-			t = Template{Items: items, Pod: pod}
+		if i := strings.LastIndex(path+".", each); i > 0 {
+			t = Template{Items: path[:i], Pod: strings.TrimPrefix(path[i:], "[]")}
+			t.Pod = strings.TrimPrefix(t.Pod, ".")
 		}
 		if len((Kind{Templates: []Template{t}}).PodTemplates(object)) > 0 {
 			k.Templates = append(k.Templates, t)
@@ -38,7 +43,8 @@ func findTemplates(path string, value any, paths *[]string) {
 			return
 		}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			findTemplates(strings.TrimPrefix(path+"."+key, "."), v[key], paths)
+			name := strings.ReplaceAll(key, ".", `\.`)
+			findTemplates(strings.TrimPrefix(path+"."+name, "."), v[key], paths)
 		}
 	case []any:
 		for _, item := range v {

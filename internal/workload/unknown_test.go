@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,6 +17,12 @@ func TestTemplatePaths(t *testing.T) {
 		"kind: Train\nspec: {head: {template: " + template + "}, replicas: {Worker: {template: " + template + "}}}": {
 			"spec.head.template", "spec.replicas.Worker.template",
 		},
+		"kind: Train\nspec: {pools: [{groups: [{template: " + template + "}]}, {groups: [{template: " + template + "}]}]}": {
+			"spec.pools[].groups[].template",
+		},
+		"kind: Train\nspec: {roles: {a.b: {template: " + template + "}, c.d.e: {pods: [" + template + "]}}}": {
+			`spec.roles.a\.b.template`, `spec.roles.c\.d\.e.pods[]`,
+		},
 		"kind: Empty\nspec: {template: {spec: {containers: []}}}": nil,
 	} {
 		var object map[string]any
@@ -26,8 +33,12 @@ func TestTemplatePaths(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
-		if k := AtPaths(object, append(got, "spec.nowhere", "spec.nowhere[].else")); len(k.Templates) != len(want) {
+		k := AtPaths(object, append(got, "spec.nowhere", "spec.nowhere[].else", "spec.pools[].nowhere[].else"))
+		if len(k.Templates) != len(want) {
 			t.Errorf("%s: templates %v", text, k.Templates)
+		}
+		if n := strings.Count(text, "containers: [{"); len(k.PodTemplates(object)) != n {
+			t.Errorf("%s: %d pod templates, want %d", text, len(k.PodTemplates(object)), n)
 		}
 	}
 }

@@ -149,6 +149,9 @@ func (j *job) refuseKind(manifest unstructured.Unstructured) {
 	if paths := workload.TemplatePaths(manifest.Object); len(paths) > 0 {
 		fix = check.ByUser("Name the templates that train; a part of the manifest looks like one.")
 		for _, path := range paths {
+			if strings.ContainsAny(path, `[\`) { // which a shell may expand
+				path = "'" + path + "'"
+			}
 			fix.Commands = append(fix.Commands, "railhead inject -f FILE --template-path "+path)
 		}
 	}

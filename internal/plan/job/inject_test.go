@@ -349,7 +349,7 @@ func TestInjectUnknownKind(t *testing.T) {
 	_, draft := InjectAll(all, states, o)
 	got := plantest.Wording(draft.Findings)
 	if check.Worst(draft.Findings) != check.Fail || !strings.Contains(got, "railhead does not know where Train has pod templates") ||
-		!strings.Contains(got, "railhead inject -f FILE --template-path spec.groups[].template") {
+		!strings.Contains(got, "railhead inject -f FILE --template-path 'spec.groups[].template'") {
 		t.Errorf("Train:\n%s", got)
 	}
 	o.TemplatePaths = []string{"spec.groups[].template"}

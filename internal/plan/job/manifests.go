@@ -60,6 +60,7 @@ func InjectAll(all manifests.List, states map[string]cluster.State, o Options) (
 			hasPods = true
 		}
 	}
+	i.checkPaths()
 	switch {
 	case hasPods:
 		i.note()
@@ -68,6 +69,31 @@ func InjectAll(all manifests.List, states map[string]cluster.State, o Options) (
 		i.draft.Report(findings...)
 	}
 	return append(i.parts, i.out...), i.draft
+}
+
+// checkPaths fails for a path at which no manifest has a pod template, and notes one that is not needed.
+func (i *fileInjection) checkPaths() {
+	for _, path := range i.TemplatePaths {
+		has := func(m unstructured.Unstructured) bool {
+			return len(workload.AtPaths(m.Object, []string{path}).Templates) > 0
+		}
+		n := slices.IndexFunc(i.all, has)
+		switch {
+		case n < 0 && !i.draft.Failed():
+			i.draft.Report(check.Finding{
+				Check: ManifestSuitable, Status: check.Fail, Subject: objectRef(i.all[0]),
+				Summary:  "no manifest has a pod template at " + path,
+				Evidence: check.Observed("--template-path", path, "the path of a map with metadata and spec"),
+				Fix:      check.ByUser("Correct --template-path, or omit it for kinds that railhead knows."),
+			})
+		case n >= 0 && !slices.ContainsFunc(i.all, func(m unstructured.Unstructured) bool {
+			_, known := workload.Of(workload.KindName(m.GetAPIVersion(), m.GetKind()))
+			return has(m) && !known
+		}):
+			i.draft.Note("--template-path %s is not used: railhead knows where %s has its pod templates.",
+				path, i.all[n].GetKind())
+		}
+	}
 }
 
 // fileInjection collects what InjectAll returns.

@@ -113,3 +113,42 @@ func TestFilesOnce(t *testing.T) {
 		t.Error(plantest.Wording(findings))
 	}
 }
+
+// TestTemplatePaths: a path that leads nowhere is refused, one that is not needed is noted, and the advice for an unknown
+// kind is a path that is then taken.
+func TestTemplatePaths(t *testing.T) {
+	const template = "{spec: {containers: [{name: c, image: i, command: [x], resources: {limits: {nvidia.com/gpu: 8}}}]}}"
+	custom := func(spec string) string {
+		return "apiVersion: example.com/v1\nkind: Train\nmetadata: {name: t}\nspec: " + spec + "\n"
+	}
+	for name, c := range map[string]struct{ text, path, note, finding string }{
+		"of no object":         {trainingPod, "spec.nope.template", "", "no manifest has a pod template at spec.nope.template"},
+		"of a known kind":      {dashboard, "spec.template", "--template-path spec.template is not used", ""},
+		"of one object of two": {trainingPod + "---\n" + custom("{template: "+template+"}"), "spec.template", "", ""},
+		"wrong": {
+			custom("{template: " + template + "}"), "spec.nope", "", "railhead does not know where Train has pod templates",
+		},
+		"lists in lists":      {custom("{pools: [{groups: [{template: " + template + "}]}]}"), "spec.pools[].groups[].template", "", ""},
+		"a name with a dot":   {custom("{roles: {a.b: {template: " + template + "}}}"), `spec.roles.a\.b.template`, "", ""},
+		"a list of templates": {custom("{pods: [" + template + "]}"), "spec.pods[]", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all, err := manifests.Read([]byte(c.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := Options{Namespace: "train", TemplatePaths: []string{c.path}, PodImage: "registry.example.com/railhead-pod:1"}
+			out, draft := InjectAll(all, map[string]cluster.State{"train": plantest.Training()}, o)
+			if c.finding == "" == draft.Failed() || c.finding != "" && !strings.Contains(draft.Findings[0].Summary, c.finding) {
+				t.Fatalf("findings %v, want %q", draft.Findings, c.finding)
+			}
+			if noted := strings.Contains(strings.Join(draft.Notes, "\n"), "is not used"); noted != (c.note != "") {
+				t.Errorf("notes %q, want %q", draft.Notes, c.note)
+			}
+			last := len(all) - 1
+			if c.finding == "" && cmp.Equal(all[last].Object, out[len(out)-1].Object) {
+				t.Error("it got no rails")
+			}
+		})
+	}
+}
