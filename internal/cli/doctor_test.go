@@ -39,7 +39,7 @@ func TestDoctorSubject(t *testing.T) {
 		"h-kim h-lee":              {wrong: `unexpected argument "h-lee": name one job`},
 		"h-kim node":               {wrong: `unexpected argument "node"`},
 		"trainjobs/llama":          {want: bundle.Subject{Kind: "TrainJob", Job: "llama"}},
-		"service/x":                {wrong: "service/x: the kind service is not known; railhead knows"},
+		"service/x":                {want: bundle.Subject{Kind: "service", Job: "x"}}, // perhaps the owner of pods
 		"h-kim x/":                 {wrong: `unexpected argument "x/"`},
 		"--cluster":                {want: bundle.Subject{Cluster: true}},
 		"--cluster node/a":         {wrong: "--cluster examines only the cluster"},

@@ -83,7 +83,11 @@ func (j *jobState) notFound() error {
 			return unknown(fmt.Errorf("whether there is a job %s could not be read: %s", j.ref, p.Err))
 		}
 	}
-	return exit.Failed(noJobError(ranks.NoJobText(j.state, j.ref, j.ns)))
+	text := ranks.NoJobText(j.state, j.ref, j.ns)
+	if !j.ref.Known() {
+		return usage(errors.New(text))
+	}
+	return exit.Failed(noJobError(text))
 }
 
 // noJobError says that there is no such job.

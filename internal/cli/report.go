@@ -83,8 +83,8 @@ func (a *app) reportSource(ctx context.Context, args []string, f reportFlags) (p
 		if err == nil {
 			return &pages.Files{Names: args}, nil
 		}
-		_, notJob := workload.ParseRef(arg)
-		if len(args) > 1 || notJob != nil || filepath.Ext(arg) != "" || !errors.Is(err, fs.ErrNotExist) {
+		ref, notJob := workload.ParseRef(arg)
+		if len(args) > 1 || notJob != nil || !ref.Known() || filepath.Ext(arg) != "" || !errors.Is(err, fs.ErrNotExist) {
 			return nil, unknown(fmt.Errorf("read %s: %w", arg, cmp.Or(errors.Unwrap(err), err)))
 		}
 	}

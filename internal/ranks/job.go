@@ -153,6 +153,9 @@ func NoJobText(s cluster.State, ref workload.Ref, ns string) string {
 		what = ref.String()
 	}
 	text := fmt.Sprintf("there is no %s in namespace %s", what, ns)
+	if !ref.Known() {
+		return text + ": " + ref.Unknown()
+	}
 	switch near := words.Nearest(ref.String(), jobs); {
 	case len(near) > 0:
 		return text + "; did you mean " + strings.Join(near, " or ") + "?"

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/railhead/railhead/internal/cluster"
 )
@@ -14,8 +15,9 @@ type Family struct {
 	Pods []cluster.Pod // those that have ended, too
 }
 
-// Families returns the workloads of a State, with the pods that have none. If they were not read, those that Railhead
-// deployed are found by its objects.
+// Families returns the workloads of a State, with the pods that have none. Pods of an owner that was not read, such as
+// one of a kind that Railhead does not know, are a workload of its kind and name. If no workloads were read, those that
+// Railhead deployed are found by its objects.
 func Families(s cluster.State) []Family {
 	all, read := s.Workloads, slices.Contains(s.Read, cluster.Workloads)
 	if !read {
@@ -49,11 +51,40 @@ func Families(s cluster.State) []Family {
 		case k >= 0:
 			i := at[rootOf(of, of[key(p.Namespace, makers[k])])]
 			families[i].Pods = append(families[i].Pods, p)
+		case read && ownedByObject(p):
+			root := key(p.Namespace, p.Owner)
+			i, known := at[root]
+			if !known {
+				i = len(families)
+				at[root] = i
+				families = append(families, unread(p))
+			}
+			families[i].join(p)
 		case read:
 			families = append(families, alone(p))
 		}
 	}
 	return families
+}
+
+// ownedByObject reports whether an object of the namespace owns a pod: the static pods of a kubelet are owned by a Node.
+func ownedByObject(p cluster.Pod) bool {
+	return p.Owner != "" && !strings.HasPrefix(p.Owner, "Node/")
+}
+
+// unread returns the owner of a pod, which was not read, as a workload without pods.
+func unread(p cluster.Pod) Family {
+	kind, name, _ := strings.Cut(p.Owner, "/")
+	return Family{Workload: cluster.Workload{Kind: kind, Namespace: p.Namespace, Name: name}}
+}
+
+// join adds a pod to a workload whose size is known by its pods alone.
+func (f *Family) join(p cluster.Pod) {
+	f.Pods, f.Templates = append(f.Pods, p), append(f.Templates, p)
+	f.Size++
+	if !p.Finished() && !p.Deleted {
+		f.Wanted++
+	}
 }
 
 // alone returns a pod that no known workload made as its own workload.

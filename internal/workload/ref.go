@@ -16,7 +16,8 @@ type Ref struct {
 	Name string
 }
 
-// ParseRef reads NAME or KIND/NAME. KIND may be singular, plural or short, in any case, and have its group.
+// ParseRef reads NAME or KIND/NAME. KIND may be singular, plural or short, in any case, and have its group. One that
+// Railhead does not know stays as it is: Lookup finds its pods by their owner.
 func ParseRef(text string) (Ref, error) {
 	kind, name, slash := strings.Cut(text, "/")
 	if !slash {
@@ -34,8 +35,7 @@ func ParseRef(text string) (Ref, error) {
 		return Ref{}, fmt.Errorf("%s: a %s has no pods of its own: name the Job or TrainJob whose pods are made from "+
 			"it", text, k.GVK.Kind)
 	case !known:
-		return Ref{}, fmt.Errorf("%s: the kind %s is not known; railhead knows %s",
-			text, kind, strings.ToLower(words.And(names())))
+		return Ref{Kind: kind, Name: name}, nil
 	}
 	return Ref{Kind: k.Name(), Name: name}, nil
 }
@@ -48,6 +48,12 @@ func (k Kind) called(word string) bool {
 		(!qualified || group == k.GVK.Group)
 }
 
+// owns reports whether an object of a kind that is not in the table made a workload.
+func (r Ref) owns(w cluster.Workload) bool {
+	kind, name, _ := strings.Cut(w.Owner, "/")
+	return r.calls(kind) && r.Name == name
+}
+
 // String returns the reference as ParseRef reads it.
 func (r Ref) String() string {
 	if r.Kind == "" {
@@ -56,9 +62,26 @@ func (r Ref) String() string {
 	return strings.ToLower(r.Kind) + "/" + r.Name
 }
 
+// Known reports whether the reference has no kind, or one of the table.
+func (r Ref) Known() bool {
+	return r.Kind == "" || slices.ContainsFunc(Kinds, func(k Kind) bool { return k.Name() == r.Kind })
+}
+
+// Unknown says why a reference to a kind that is not in the table leads to no pods.
+func (r Ref) Unknown() string {
+	return fmt.Sprintf("no pod there has such an owner, and the kind %s is not known; railhead knows %s",
+		r.Kind, strings.ToLower(words.And(names())))
+}
+
 // Matches reports whether the reference names a workload.
 func (r Ref) Matches(w cluster.Workload) bool {
-	return r.Name == w.Name && (r.Kind == "" || r.Kind == w.Kind)
+	return r.Name == w.Name && (r.Kind == "" || r.Kind == w.Kind || r.calls(w.Kind))
+}
+
+// calls reports whether a kind that is not in the table, perhaps plural or with its group, is that of an owner.
+func (r Ref) calls(kind string) bool {
+	word, _, _ := strings.Cut(r.Kind, ".")
+	return !r.Known() && (strings.EqualFold(word, kind) || strings.EqualFold(word, kind+"s"))
 }
 
 // RefOf returns the reference with the kind of a workload.
@@ -98,7 +121,7 @@ func Lookup(s cluster.State, r Ref, namespace string) (Family, error) {
 			return f, nil
 		case is(f.Workload):
 			found = append(found, f)
-		case slices.ContainsFunc(f.Made, is):
+		case slices.ContainsFunc(f.Made, is), f.Namespace == namespace && r.owns(f.Workload):
 			makers = append(makers, f)
 		}
 	}

@@ -26,8 +26,8 @@ func TestParseRef(t *testing.T) {
 		"/x":                           "error",
 		"job/":                         "error",
 		"job/x/y":                      "error",
-		"jib/x":                        "error",
-		"sts.batch/x":                  "error",
+		"jib/x":                        "jib/x",
+		"sts.batch/x":                  "sts.batch/x",
 		"clustertrainingruntime/llama": "error",
 		"cronjob/nightly":              "error",
 	} {
@@ -58,7 +58,7 @@ func TestLookup(t *testing.T) {
 		Read: []cluster.Kind{cluster.Workloads},
 		Workloads: []cluster.Workload{
 			in("Job", "bert", ""), in("Job.batch.volcano.sh", "bert", ""),
-			in("TrainJob", "llama", ""), in("JobSet", "llama", "TrainJob/llama"), in("Job", "llama-node-0", "JobSet/llama"),
+			in("StatefulSet", "made", "RoleSet/roles"), in("TrainJob", "llama", ""), in("JobSet", "llama", "TrainJob/llama"), in("Job", "llama-node-0", "JobSet/llama"),
 			ours, in("Deployment", "h-kim", ""), in("Job", "alone", ""), in("Service", "other", ""),
 		},
 		Pods: []cluster.Pod{
@@ -66,6 +66,9 @@ func TestLookup(t *testing.T) {
 			{Namespace: "train", Name: "bert-worker-0", Owner: "Job.batch.volcano.sh/bert"},
 			{Namespace: "train", Name: "llama-node-0-0-x", Owner: "Job/llama-node-0"},
 			{Namespace: "train", Name: "h-kim-0", Owner: "StatefulSet/h-kim", Labels: labels},
+			{Namespace: "train", Name: "t-0", Owner: "Train/t"}, {Namespace: "train", Name: "t-1", Owner: "Train/t"},
+			{Namespace: "other", Name: "t-2", Owner: "Train/t"}, {Namespace: "train", Name: "made-0", Owner: "StatefulSet/made"},
+			{Namespace: "train", Name: "static-node", Owner: "Node/node"},
 			{Namespace: "train", Name: "old-0", Labels: map[string]string{LabelInstance: "old", LabelComponent: ComponentJob}},
 		},
 	}
@@ -73,6 +76,14 @@ func TestLookup(t *testing.T) {
 		"job/bert":                  "job/bert bert-0-x",
 		"job.batch.volcano.sh/bert": "job.batch.volcano.sh/bert bert-worker-0",
 		"bert":                      "bert is the name of 2 workloads in namespace train: use job/bert or job.batch.volcano.sh/bert",
+		"t":                         "train/t t-0 t-1",
+		"train/t":                   "train/t t-0 t-1",
+		"Trains.example.com/t":      "train/t t-0 t-1",
+		"train/u":                   "there is no such workload",
+		"other/t":                   "there is no such workload",
+		"rolesets/roles":            "statefulset/made made-0",
+		"node/node":                 "there is no such workload",
+		"static-node":               "pod/static-node static-node",
 		"llama":                     "trainjob/llama llama-node-0-0-x",
 		"jobset/llama":              "trainjob/llama llama-node-0-0-x",
 		"llama-node-0":              "trainjob/llama llama-node-0-0-x",
@@ -142,5 +153,20 @@ func TestTrainer(t *testing.T) {
 		if got := Trainer(containers); got != want {
 			t.Errorf("%q, not %q", got, want)
 		}
+	}
+}
+
+// TestFamilyOfUnknownKind: its pods are one workload, which asks for what they ask.
+func TestFamilyOfUnknownKind(t *testing.T) {
+	s := cluster.State{Read: []cluster.Kind{cluster.Workloads}, Pods: []cluster.Pod{
+		{Namespace: "train", Name: "t-0", Owner: "Train/t", Phase: "Running"},
+		{Namespace: "train", Name: "t-1", Owner: "Train/t", Phase: "Succeeded"},
+	}}
+	families := Families(s)
+	if len(families) != 1 || families[0].Size != 2 || families[0].WantedPods() != 1 || len(families[0].PodTemplates()) != 2 {
+		t.Fatalf("%+v", families)
+	}
+	if got := RefOf(families[0].Workload).String(); got != "train/t" {
+		t.Errorf("it is called %s", got)
 	}
 }

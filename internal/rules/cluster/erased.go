@@ -38,7 +38,11 @@ func ErasedFrom(manifest cluster.Workload, s cluster.State) []check.Finding {
 	families := runsOf(manifest, s)
 	for _, f := range families {
 		var live []copied
-		for _, t := range f.Templates {
+		templates := f.Templates
+		if _, known := workload.Of(f.Kind); !known { // they are its pods
+			templates = nil
+		}
+		for _, t := range templates {
 			live = append(live, copied{check.Ref{}, f.Kind + " " + f.Name, t})
 		}
 		if len(live) == 0 {
@@ -53,22 +57,33 @@ func ErasedFrom(manifest cluster.Workload, s cluster.State) []check.Finding {
 			Subject:  check.Ref{Kind: check.Job, Namespace: manifest.Namespace, Name: manifest.Name},
 			Summary:  fmt.Sprintf("not all that runs of %s %s could be read", manifest.Kind, manifest.Name),
 			Evidence: check.Observed("workloads", words.Count(len(families), "workload"), "1 or more"),
-			Fix: check.ByUser("Apply the output of inject first. You need the right to list it and its pods.",
-				"railhead inject -f FILE | kubectl apply -f -"),
+			Fix: check.ByUser(applyFirst(manifest.Kind), "railhead inject -f FILE | kubectl apply -f -"),
 		})
 	}
 	return findings
 }
 
-// runsOf returns the live workload of a manifest, the TrainJobs of a runtime, or the Jobs of a CronJob.
+func applyFirst(kind string) string {
+	if _, known := workload.Of(kind); known {
+		return "Apply the output of inject first. You need the right to list it and its pods."
+	}
+	return "If it was applied, wait until its controller has made the pods: those of a kind that railhead does not know " +
+		"are found by their owner. You need the right to list them."
+}
+
+// runsOf returns the live workload of a manifest, the TrainJobs of a runtime, the Jobs of a CronJob, or the pods and
+// workloads that an object of an unknown kind owns.
 func runsOf(manifest cluster.Workload, s cluster.State) []workload.Family {
-	k, _ := workload.Of(manifest.Kind)
+	k, known := workload.Of(manifest.Kind)
 	return slices.DeleteFunc(workload.Families(s), func(f workload.Family) bool {
 		uses := func(j cluster.TrainJob) bool {
 			return j.Namespace == f.Namespace && j.Name == f.Name && j.Runtime == manifest.Name
 		}
+		made := f.Namespace == manifest.Namespace && f.Owner == manifest.Kind+"/"+manifest.Name
+		if made && !known {
+			return false
+		}
 		if k.Stores {
-			made := f.Namespace == manifest.Namespace && f.Owner == manifest.Kind+"/"+manifest.Name
 			return !made && !slices.ContainsFunc(s.TrainJobs, uses)
 		}
 		return f.Namespace != manifest.Namespace || f.Kind != manifest.Kind || f.Name != manifest.Name

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/rules/rulestest"
 )
@@ -75,5 +76,36 @@ func TestErasedFrom(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// TestErasedFromUnknownKind: an object of a kind that railhead does not know runs the pods and the workloads that it owns.
+func TestErasedFromUnknownKind(t *testing.T) {
+	s := rulestest.Training(t)
+	inject(&s)
+	manifest := s.Workloads[0]
+	manifest.Kind, manifest.Name = "Train", "t"
+	s.Workloads = nil
+	for i := range s.Pods {
+		if strings.HasPrefix(s.Pods[i].Name, "h-kim-") {
+			s.Pods[i].Owner = "Train/t"
+		}
+	}
+	if findings := ErasedFrom(manifest, s); len(findings) > 0 {
+		t.Errorf("pods as the manifest: %v", findings)
+	}
+	rulestest.Pod(&s, "h-kim-0").Annotations = nil
+	findings := ErasedFrom(manifest, s)
+	if len(findings) != 1 || findings[0].Status != check.Fail || !cmp.Equal(findings[0].About, []check.Ref{check.PodRef("train", "h-kim-0")}) {
+		t.Errorf("a pod without attachments: %v", findings)
+	}
+	s.Workloads = []cluster.Workload{manifest}
+	s.Workloads[0].Kind, s.Workloads[0].Name, s.Workloads[0].Owner, s.Pods = "Job", "t-0", "Train/t", nil
+	if findings := ErasedFrom(manifest, s); len(findings) > 0 {
+		t.Errorf("a Job as the manifest: %v", findings)
+	}
+	s.Workloads = nil
+	if findings := ErasedFrom(manifest, s); check.Worst(findings) != check.Unknown {
+		t.Errorf("nothing runs: %v", findings)
 	}
 }

@@ -171,12 +171,12 @@ func TestMissingPods(t *testing.T) {
 			}()},
 			want: []string{"warn pod-pending StatefulSet llm has 1 of 2 pods ready"},
 		},
-		"a pod of its own that no scheduler sees": {
+		"a pod of an unknown kind that no scheduler sees": {
 			pods: []cluster.Pod{{
 				Namespace: "train", Name: "notebook", Owner: "Notebook/notebook", Phase: "Pending",
 				Containers: []cluster.Container{{Name: "shell"}}, Requests: cluster.Resources{"nvidia.com/gpu": 1},
 			}},
-			want: []string{"unknown pod-pending Pod notebook has 0 of 1 pod ready"},
+			want: []string{"unknown pod-pending Notebook notebook has 0 of 1 pod ready"},
 		},
 		"a failed Job whose pods were deleted": {
 			workloads: []cluster.Workload{asking("Job", idle, func(w *cluster.Workload) {
