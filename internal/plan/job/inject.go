@@ -179,7 +179,8 @@ func (j *job) refuse(manifest unstructured.Unstructured, reason, want string, fi
 }
 
 func objectRef(o unstructured.Unstructured) check.Ref {
-	return check.Named(check.Kind(strings.ToLower(cmp.Or(o.GetKind(), "manifest"))), o.GetName())
+	kind := workload.KindName(o.GetAPIVersion(), o.GetKind()) // Volcano's Job is not a batch Job
+	return check.Named(check.Kind(strings.ToLower(cmp.Or(kind, "manifest"))), o.GetName())
 }
 
 // decideFor chooses the rails and the privileges of the pods.

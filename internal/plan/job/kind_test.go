@@ -63,3 +63,15 @@ func TestUnreadKind(t *testing.T) {
 		t.Errorf("findings:\n%s", plantest.Wording(findings))
 	}
 }
+
+// TestRefOfKind: a finding about an object whose kind is that of another group names the group, too.
+func TestRefOfKind(t *testing.T) {
+	for apiVersion, want := range map[string]string{
+		"batch/v1": "job/vj", "batch.volcano.sh/v1alpha1": "job.batch.volcano.sh/vj",
+	} {
+		got := objectRef(manifest(t, "apiVersion: "+apiVersion+"\nkind: Job\nmetadata: {name: vj}\n")).String()
+		if got != want {
+			t.Errorf("%s: %s, want %s", apiVersion, got, want)
+		}
+	}
+}
