@@ -30,6 +30,7 @@ func newSetupWebhook(a *app) *cobra.Command {
 it the new pods of namespaces with the label railhead.dev/inject=enabled, and pods with that annotation in other
 namespaces. Pods with GPUs get what 'inject' adds, but never a privilege: the nodes must let containers lock memory.
 Pods that cannot get rails are created unchanged, with a warning; the value required refuses them.
+The webhook adds attachments only: for rails that pods claim from a DRA driver, use 'inject --claims'.
 'railhead setup rollback' removes the webhook.`,
 		Example: `  railhead setup webhook --image registry.example/railhead:1
   kubectl label namespace train railhead.dev/inject=enabled

@@ -35,6 +35,7 @@ const (
 	UnknownValue = "unknown-value" // of the annotation
 	NotRead      = "cluster-not-read"
 	NoDelivery   = "no-railhead-pod"
+	NoAttachment = "no-attachments" // rails may be claimed here, which the webhook cannot do
 )
 
 // Decision is the outcome for one pod.
@@ -89,7 +90,12 @@ func (d *Decision) inject(namespace string, required bool, s cluster.State, o jo
 	o.Namespace, o.Memlock = namespace, job.MemlockByNode
 	pod, findings := job.Inject(d.Pod, s, o)
 	for _, f := range findings {
-		if f.Status == check.Fail {
+		switch {
+		case f.Status == check.Fail && f.Check == job.RailsAttached && mayClaim(namespace, s):
+			d.fail(required, NoAttachment, f.Summary+"; the webhook adds no claims. If a DRA driver offers the rails: "+
+				"railhead inject --claims -f FILE")
+			return
+		case f.Status == check.Fail:
 			d.fail(required, string(f.Check), explain(f))
 			return
 		}
@@ -101,6 +107,12 @@ func (d *Decision) inject(namespace string, required bool, s cluster.State, o jo
 		return
 	}
 	d.Outcome, d.Pod = Injected, pod
+}
+
+// mayClaim reports whether the pods of a namespace may have claims instead of attachments: it has no attachment, and
+// the cluster serves claims. The webhook reads no devices of DRA drivers and creates no claim templates.
+func mayClaim(namespace string, s cluster.State) bool {
+	return s.Knows(cluster.Networks) && len(s.Rails(namespace)) == 0 && s.Server.Serves(cluster.ResourceGroup)
 }
 
 // fail leaves the pod unchanged, and refuses it if rails are required.

@@ -58,6 +58,8 @@ func TestDecide(t *testing.T) {
 	s := training()
 	railless := training()
 	railless.Networks = nil
+	claims := railless
+	claims.Server.Groups = append(slices.Clone(claims.Server.Groups), cluster.ResourceGroup)
 	for situation, c := range map[string]struct {
 		annotation, namespace string
 		gpus                  int
@@ -74,6 +76,9 @@ func TestDecide(t *testing.T) {
 		"required, not read":    {"required", "train", 8, nil, Refused, NotRead, ""},
 		"no rails":              {"", "train", 8, &railless, Failed, "rails-attached", "has no network attachments"},
 		"rails required":        {"required", "train", 8, &railless, Refused, "rails-attached", ""},
+		"claims are served": {
+			"", "train", 8, &claims, Failed, NoAttachment, "the webhook adds no claims. If a DRA driver offers the rails: railhead inject --claims",
+		},
 		"required by namespace": {"", "bare", 8, &s, Refused, "rails-attached", "railhead setup namespace bare"},
 		"required, but enabled": {"enabled", "bare", 8, &s, Failed, "rails-attached", ""},
 	} {

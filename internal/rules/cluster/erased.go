@@ -57,7 +57,7 @@ func ErasedFrom(manifest cluster.Workload, s cluster.State) []check.Finding {
 			Subject:  check.Ref{Kind: check.Job, Namespace: manifest.Namespace, Name: manifest.Name},
 			Summary:  fmt.Sprintf("not all that runs of %s %s could be read", manifest.Kind, manifest.Name),
 			Evidence: check.Observed("workloads", words.Count(len(families), "workload"), "1 or more"),
-			Fix: check.ByUser(applyFirst(manifest.Kind), "railhead inject -f FILE | kubectl apply -f -"),
+			Fix:      check.ByUser(applyFirst(manifest.Kind), "railhead inject -f FILE | kubectl apply -f -"),
 		})
 	}
 	return findings
