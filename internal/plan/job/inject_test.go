@@ -120,6 +120,7 @@ func injections() map[string]struct {
 	memory := o
 	memory.Memory = "128Gi"
 	return map[string]c{
+		"mpijob-v1":        {plantest.Training(), strings.Replace(mpiManifest, "v2beta1", "v1", 1), o},
 		"pod":              {plantest.Training(), podManifest, o},
 		"pod-restricted":   {plantest.Training(), securePod, memory},
 		"pod-by-container": {memlockLimited(), podManifest, named},
