@@ -78,10 +78,12 @@ func (s workloadStory) isErased(t *testing.T, u user, ns string) {
 	}
 	u.ends(t, 1, "inject", "--check", "-f", "-", "-n", ns).prints(t, "[injection-kept]",
 		"resource openshift.io/eno5np0rdma of container node", "resourcesPerNode")
+	u.stdin = ""
+	u.railhead(t, "doctor", s.name, "-n", ns).prints(t, "[injection-kept]")
 }
 
 func (s workloadStory) tell(t *testing.T, u user, ns string) {
-	s.inject(t, u, ns)
+	manifest := s.inject(t, u, ns)
 	if s.program == "" {
 		s.queued(t, u, ns)
 	}
@@ -96,7 +98,14 @@ func (s workloadStory) tell(t *testing.T, u user, ns string) {
 		wants(t, "status", status.out, p.Name)
 	}
 	s.isReached(t, u, ns, pods)
-	u.railhead(t, "doctor", s.name, "-n", ns).prints(t, "Job "+s.name+" in namespace "+ns)
+	diagnosis := u.railhead(t, "doctor", s.name, "-n", ns)
+	diagnosis.prints(t, "Job "+s.name+" in namespace "+ns)
+	if strings.Contains(diagnosis.out, "[injection-kept]") {
+		t.Errorf("doctor misses a part of the injection where nothing was erased:\n%s", diagnosis.out)
+	}
+	checking := u
+	checking.stdin = manifest
+	checking.does(t, append([]string{"inject", "--check", "-f", "-", "-n", ns, "--pod-binary=amd64=" + podBinary}, s.flags...)...)
 	_, remove, _ := strings.Cut(u.ends(t, 1, "delete", s.name, "-n", ns, "--yes").silent(t).err, "To delete it: kubectl ")
 	kubectlProgram(t, u)("", strings.Fields(remove)...)
 	eventually(t, "the pods are gone", func() error {
