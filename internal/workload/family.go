@@ -67,7 +67,7 @@ func Families(s cluster.State) []Family {
 	return families
 }
 
-// ownedByObject reports whether an object of the namespace owns a pod: the static pods of a kubelet are owned by a Node.
+// ownedByObject reports whether an object of the namespace owns a pod: a Node owns the static pods of its kubelet.
 func ownedByObject(p cluster.Pod) bool {
 	return p.Owner != "" && !strings.HasPrefix(p.Owner, "Node/")
 }

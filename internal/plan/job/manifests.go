@@ -79,7 +79,7 @@ func (i *fileInjection) checkPaths() {
 		}
 		n := slices.IndexFunc(i.all, has)
 		switch {
-		case n < 0 && !i.draft.Failed():
+		case n < 0 && len(i.all) > 0 && !i.draft.Failed():
 			i.draft.Report(check.Finding{
 				Check: ManifestSuitable, Status: check.Fail, Subject: objectRef(i.all[0]),
 				Summary:  "no manifest has a pod template at " + path,

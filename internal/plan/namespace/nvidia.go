@@ -64,9 +64,9 @@ func (d *draft) nvidiaNetworks() []plan.Change {
 	return changes
 }
 
-// refuseOneSubnet fails for one subnet for several rails of which HostDeviceNetworks make one. The operator writes their
-// attachments with a single plugin (Mellanox/network-operator manifests/stage-hostdevice-network), so nothing keeps the
-// rails from answering ARP for each other.
+// refuseOneSubnet fails for several rails in one subnet if a HostDeviceNetwork makes one of them. The operator writes
+// its attachment with a single plugin (Mellanox/network-operator manifests/stage-hostdevice-network), so nothing keeps
+// the rails from answering ARP for each other.
 func (d *draft) refuseOneSubnet(rails []nvidiaRail) {
 	owned := func(r nvidiaRail) bool { return !r.Shared }
 	if !d.oneSubnet || !slices.ContainsFunc(rails, owned) {
