@@ -84,7 +84,8 @@ func (a *app) reportSource(ctx context.Context, args []string, f reportFlags) (p
 			return &pages.Files{Names: args}, nil
 		}
 		ref, notJob := workload.ParseRef(arg)
-		if len(args) > 1 || notJob != nil || !ref.Known() || filepath.Ext(arg) != "" || !errors.Is(err, fs.ErrNotExist) {
+		isJob := notJob == nil && ref.Known()
+		if len(args) > 1 || !isJob || filepath.Ext(arg) != "" || !errors.Is(err, fs.ErrNotExist) {
 			return nil, unknown(fmt.Errorf("read %s: %w", arg, cmp.Or(errors.Unwrap(err), err)))
 		}
 	}

@@ -266,7 +266,8 @@ func rayCluster(kind, path string) Kind {
 	switch kind {
 	case "RayCluster":
 		k.Label, k.Order = "ray.io/cluster", []string{"ray.io/node-type", "ray.io/group"} // node-type: head or worker
-		k.Recreates = true                                                                // ray-operator controllers/ray/raycluster_controller.go reconcilePods
+		// ray-operator controllers/ray/raycluster_controller.go reconcilePods
+		k.Recreates = true
 	case "RayJob":
 		k.Templates = append(k.Templates, Template{Pod: "spec.submitterPodTemplate", Among: true, Role: Helper})
 	}

@@ -67,8 +67,8 @@ func applyFirst(kind string) string {
 	if _, known := workload.Of(kind); known {
 		return "Apply the output of inject first. You need the right to list it and its pods."
 	}
-	return "If it was applied, wait until its controller has made the pods: those of a kind that railhead does not know " +
-		"are found by their owner. You need the right to list them."
+	return "If it was applied, wait until its controller has made the pods: those of a kind that railhead does not " +
+		"know are found by their owner. You need the right to list them."
 }
 
 // runsOf returns the live workload of a manifest, the TrainJobs of a runtime, the Jobs of a CronJob, or the pods and
