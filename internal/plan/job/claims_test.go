@@ -17,6 +17,7 @@ import (
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/manifests"
 	"github.com/railhead/railhead/internal/plan/plantest"
+	"github.com/railhead/railhead/internal/plan/podspec"
 	"github.com/railhead/railhead/internal/workload"
 )
 
@@ -437,7 +438,7 @@ spec:
 	if diff := cmp.Diff(claims, spec["resourceClaims"]); diff != "" {
 		t.Errorf("claims of the pod (-want +got):\n%s", diff)
 	}
-	resources := items(spec["containers"])[0]["resources"].(map[string]any)
+	resources := podspec.Items(spec["containers"])[0]["resources"].(map[string]any)
 	if diff := cmp.Diff([]any{map[string]any{"name": "own"}, map[string]any{"name": "rails"}}, resources["claims"]); diff != "" {
 		t.Errorf("claims of the container (-want +got):\n%s", diff)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/podspec"
 	"github.com/railhead/railhead/internal/words"
 	"github.com/railhead/railhead/internal/workload"
 )
@@ -214,10 +215,10 @@ func claimTemplatesOf(fields map[string]any, job string) []string {
 // claimIn adds the claim to a pod, and to the container that trains.
 func (j *placement) claimIn(spec, main map[string]any) {
 	template := j.claimTemplate()
-	spec["resourceClaims"] = with(spec["resourceClaims"], "name", map[string]any{
+	spec["resourceClaims"] = podspec.With(spec["resourceClaims"], "name", map[string]any{
 		"name":                      podClaim,
 		"resourceClaimTemplateName": template.GetName(),
 	})
-	resources := child(main, "resources")
-	resources["claims"] = with(resources["claims"], "name", map[string]any{"name": podClaim})
+	resources := podspec.Child(main, "resources")
+	resources["claims"] = podspec.With(resources["claims"], "name", map[string]any{"name": podClaim})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/delivery"
+	"github.com/railhead/railhead/internal/plan/podspec"
 	"github.com/railhead/railhead/internal/rules/pods"
 	"github.com/railhead/railhead/internal/words"
 )
@@ -69,8 +70,8 @@ const (
 // devices of an init container on to the containers of its pod (kubernetes pkg/kubelet/cm/devicemanager/manager.go,
 // Allocate, devicesToReuse), and the scheduler counts the larger request of the two, not their sum.
 func writeFiles(spec, main map[string]any) error {
-	mount := item(items(main["volumeMounts"]), "mountPath", systemConf)
-	variable := named(items(main["env"]), confVar)
+	mount := podspec.Item(podspec.Items(main["volumeMounts"]), "mountPath", systemConf)
+	variable := podspec.Named(podspec.Items(main["env"]), confVar)
 	if mount != nil && mount["name"] != confVolume && variable != nil && variable["value"] != confFolder+"/"+confFile {
 		return fmt.Errorf("container %v has a %s and a %s of its own, so that NCCL would not read another file",
 			main["name"], confVar, systemConf)
@@ -92,17 +93,17 @@ func writeFiles(spec, main map[string]any) error {
 		variable, _ := v.(map[string]any)
 		return variable["name"] == confVar && variable["value"] == confFolder+"/"+confFile
 	})
-	spec["initContainers"] = with(spec["initContainers"], "name", writer)
+	spec["initContainers"] = podspec.With(spec["initContainers"], "name", writer)
 
 	volume := corev1.Volume{Name: confVolume}
 	volume.EmptyDir = &corev1.EmptyDirVolumeSource{}
-	spec["volumes"] = with(spec["volumes"], "name", plan.Fields(&volume))
+	spec["volumes"] = podspec.With(spec["volumes"], "name", plan.Fields(&volume))
 	conf.ReadOnly = true
 	system := conf
 	system.MountPath, system.SubPath = systemConf, confFile
 	for _, m := range []corev1.VolumeMount{conf, system} {
-		if mounted := item(items(main["volumeMounts"]), "mountPath", m.MountPath); mounted == nil {
-			main["volumeMounts"] = with(main["volumeMounts"], "mountPath", plan.Fields(&m))
+		if mounted := podspec.Item(podspec.Items(main["volumeMounts"]), "mountPath", m.MountPath); mounted == nil {
+			main["volumeMounts"] = podspec.With(main["volumeMounts"], "mountPath", plan.Fields(&m))
 		}
 	}
 	addEnvironment(main, corev1.EnvVar{Name: confVar, Value: confFolder + "/" + confFile})

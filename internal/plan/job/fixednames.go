@@ -8,6 +8,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/plan/podspec"
 )
 
 // noteFixedNames warns of variables that name devices: the same pod has other ones on another node.
@@ -30,7 +31,7 @@ func (j *request) noteFixedNames(env map[string]string) {
 // environmentOf returns the literal variables of a container.
 func environmentOf(container map[string]any) map[string]string {
 	env := map[string]string{}
-	for _, variable := range items(container["env"]) {
+	for _, variable := range podspec.Items(container["env"]) {
 		name, _ := variable["name"].(string)
 		if value, ok := variable["value"].(string); ok {
 			env[name] = value

@@ -16,6 +16,7 @@ import (
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/manifests"
+	"github.com/railhead/railhead/internal/plan/podspec"
 	"github.com/railhead/railhead/internal/workload"
 )
 
@@ -69,10 +70,10 @@ func inject(manifest unstructured.Unstructured, s cluster.State, o Options) (uns
 				check.ByUser("Correct the manifest. `skopeo inspect --config` shows the command of an image."))
 			return manifest, j
 		}
-		annotations := child(child(template, "metadata"), "annotations")
+		annotations := podspec.Child(podspec.Child(template, "metadata"), "annotations")
 		if annotations[workload.Injected] = workload.ByCommand; obstacle != "" {
 			annotations[workload.Injected] = workload.ByFiles
-			byFiles[obstacle] = append(byFiles[obstacle], text(main["name"]))
+			byFiles[obstacle] = append(byFiles[obstacle], fmt.Sprint(main["name"]))
 		}
 	}
 	j.noteFiles(objectRef(manifest), byFiles)
@@ -134,7 +135,7 @@ func (o Options) trainingTemplates(manifest unstructured.Unstructured) (training
 func (j *job) requestedGPUs(templates []map[string]any) {
 	for _, template := range templates {
 		spec, _ := template["spec"].(map[string]any)
-		for name, amount := range amounts(mainContainer(spec, j.Container), "limits") {
+		for name, amount := range podspec.Amounts(mainContainer(spec, j.Container), "limits") {
 			if n, err := strconv.Atoi(fmt.Sprint(amount)); err == nil && cluster.IsGPU(name) {
 				j.GPUResource, j.GPUs = name, n
 			}

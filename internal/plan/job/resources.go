@@ -7,20 +7,21 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan/podspec"
 )
 
 // request sets the requests that the container needs but does not have.
 func (p podShape) request(spec, main map[string]any) {
 	ownGPU := requestsGPU(main)
 	for name, amount := range p.job.resources() {
-		own := amounts(main, "requests")[name] != nil || amounts(main, "limits")[name] != nil
+		own := podspec.Amounts(main, "requests")[name] != nil || podspec.Amounts(main, "limits")[name] != nil
 		if own || cluster.IsGPU(name) && ownGPU {
 			continue
 		}
 		if name == "memory" {
 			amount = sum(amount, p.shmOf(spec, main))
 		}
-		set(main, name, amount)
+		podspec.Set(main, name, amount)
 	}
 }
 
@@ -40,7 +41,7 @@ func (p podShape) shmOf(spec, main map[string]any) string {
 	if name == "" {
 		return p.job.shm()
 	}
-	dir, _ := named(items(spec["volumes"]), name)["emptyDir"].(map[string]any)
+	dir, _ := podspec.Named(podspec.Items(spec["volumes"]), name)["emptyDir"].(map[string]any)
 	if dir["medium"] != "Memory" || dir["sizeLimit"] == nil {
 		return ""
 	}
@@ -49,7 +50,7 @@ func (p podShape) shmOf(spec, main map[string]any) string {
 
 // ownShm returns the volume that the container itself mounts on /dev/shm; "" if none.
 func ownShm(container map[string]any) string {
-	for _, m := range items(container["volumeMounts"]) {
+	for _, m := range podspec.Items(container["volumeMounts"]) {
 		path, _ := m["mountPath"].(string)
 		if name, _ := m["name"].(string); strings.TrimSuffix(path, "/") == "/dev/shm" && name != shmVolume {
 			return name
@@ -65,8 +66,8 @@ func installResources(install, main map[string]any) {
 	delete(install, "resources")
 	for _, kind := range []string{"requests", "limits"} {
 		for _, name := range []string{"cpu", "memory", "ephemeral-storage"} {
-			if amount, set := amounts(main, kind)[name]; set {
-				child(child(install, "resources"), kind)[name] = amount
+			if amount, set := podspec.Amounts(main, kind)[name]; set {
+				podspec.Child(podspec.Child(install, "resources"), kind)[name] = amount
 			}
 		}
 	}

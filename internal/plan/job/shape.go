@@ -12,6 +12,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/delivery"
+	"github.com/railhead/railhead/internal/plan/podspec"
 	"github.com/railhead/railhead/internal/workload"
 )
 
@@ -34,7 +35,7 @@ type podShape struct {
 
 // add adds everything to a pod template. Existing fields are kept, so adding twice has no further effect.
 func (p podShape) add(template map[string]any) error {
-	spec := child(template, "spec")
+	spec := podspec.Child(template, "spec")
 	main := mainContainer(spec, p.container)
 	if main == nil {
 		return fmt.Errorf("no container %s", cmp.Or(p.container, "in the pod"))
@@ -53,12 +54,12 @@ func (p podShape) add(template map[string]any) error {
 		return err
 	}
 	p.request(spec, main)
-	setMissing(spec, plan.Fields(&p.pod))
+	podspec.SetMissing(spec, plan.Fields(&p.pod))
 	addEnvironment(main, p.env...)
 	p.volumes(spec, main)
-	setMissing(main, map[string]any{"terminationMessagePolicy": "FallbackToLogsOnError"})
+	podspec.SetMissing(main, map[string]any{"terminationMessagePolicy": "FallbackToLogsOnError"})
 	if p.security != nil {
-		setMissing(child(main, "securityContext"), plan.Fields(p.security))
+		podspec.SetMissing(podspec.Child(main, "securityContext"), plan.Fields(p.security))
 	}
 	if p.job.ipcLock {
 		lockMemory(main)
@@ -68,7 +69,7 @@ func (p podShape) add(template map[string]any) error {
 		install := plan.Fields(c)
 		install["securityContext"] = installSecurity(main)
 		installResources(install, main)
-		spec["initContainers"] = with(spec["initContainers"], "name", install)
+		spec["initContainers"] = podspec.With(spec["initContainers"], "name", install)
 	}
 	if obstacle != "" {
 		return writeFiles(spec, main)
@@ -78,7 +79,7 @@ func (p podShape) add(template map[string]any) error {
 
 // mainContainer returns the named container, or else the one that trains; nil if there is none.
 func mainContainer(spec map[string]any, name string) map[string]any {
-	containers := items(spec["containers"])
+	containers := podspec.Items(spec["containers"])
 	var known []cluster.Container
 	for _, c := range containers {
 		own := cluster.Container{Name: fmt.Sprint(c["name"]), GPUs: requestsGPU(c)}
@@ -87,11 +88,11 @@ func mainContainer(spec map[string]any, name string) map[string]any {
 		}
 		known = append(known, own)
 	}
-	return named(containers, cmp.Or(name, workload.Trainer(known)))
+	return podspec.Named(containers, cmp.Or(name, workload.Trainer(known)))
 }
 
 func requestsGPU(container map[string]any) bool {
-	for name := range amounts(container, "limits") {
+	for name := range podspec.Amounts(container, "limits") {
 		if cluster.IsGPU(name) {
 			return true
 		}
@@ -113,7 +114,7 @@ func addEnvironment(main map[string]any, vars ...corev1.EnvVar) {
 	own, _ := main["env"].([]any)
 	var added []any
 	for _, v := range vars {
-		if named(items(own), v.Name) == nil {
+		if podspec.Named(podspec.Items(own), v.Name) == nil {
 			added = append(added, plan.Fields(&v))
 		}
 	}
@@ -142,10 +143,10 @@ func (p podShape) volumes(spec, main map[string]any) {
 		mounts = append(mounts, corev1.VolumeMount{Name: shmVolume, MountPath: "/dev/shm"})
 	}
 	for _, v := range volumes {
-		spec["volumes"] = with(spec["volumes"], "name", plan.Fields(&v))
+		spec["volumes"] = podspec.With(spec["volumes"], "name", plan.Fields(&v))
 	}
 	for _, m := range mounts {
-		main["volumeMounts"] = with(main["volumeMounts"], "mountPath", plan.Fields(&m))
+		main["volumeMounts"] = podspec.With(main["volumeMounts"], "mountPath", plan.Fields(&m))
 	}
 }
 
@@ -169,9 +170,9 @@ func installSecurity(main map[string]any) map[string]any {
 // capabilities, and execve by another user clears the rest (capabilities(7)). requireRoot refuses a manifest that
 // forbids root.
 func lockMemory(container map[string]any) {
-	security := child(container, "securityContext")
-	setMissing(security, map[string]any{"runAsUser": int64(0), "runAsNonRoot": false})
-	capabilities := child(security, "capabilities")
+	security := podspec.Child(container, "securityContext")
+	podspec.SetMissing(security, map[string]any{"runAsUser": int64(0), "runAsNonRoot": false})
+	capabilities := podspec.Child(security, "capabilities")
 	added, _ := capabilities["add"].([]any)
 	if !slices.Contains(added, any(plan.CapIPCLock)) && security["privileged"] != true {
 		capabilities["add"] = append(slices.Clone(added), any(plan.CapIPCLock))

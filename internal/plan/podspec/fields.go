@@ -1,0 +1,84 @@
+// Package podspec reads and edits pod templates as maps, so that fields of APIs that are newer than the program stay.
+package podspec
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Amounts returns the requests or the limits of a container.
+func Amounts(container map[string]any, kind string) map[string]any {
+	resources, _ := container["resources"].(map[string]any)
+	list, _ := resources[kind].(map[string]any)
+	return list
+}
+
+// Set requests an amount of a resource, as request and as limit.
+func Set(container map[string]any, name, amount string) {
+	for _, kind := range []string{"requests", "limits"} {
+		Child(Child(container, "resources"), kind)[name] = amount
+	}
+}
+
+// Child returns a map in a map, which it creates if it is missing.
+func Child(parent map[string]any, key string) map[string]any {
+	c, ok := parent[key].(map[string]any)
+	if !ok {
+		c = map[string]any{}
+		parent[key] = c
+	}
+	return c
+}
+
+// SetMissing sets the fields that are missing, also in the maps that both have.
+func SetMissing(have, want map[string]any) {
+	for key, w := range want {
+		h, exists := have[key]
+		if !exists {
+			have[key] = runtime.DeepCopyJSONValue(w)
+			continue
+		}
+		inner, _ := w.(map[string]any)
+		if own, ok := h.(map[string]any); ok {
+			SetMissing(own, inner)
+		}
+	}
+}
+
+// With returns a list with an item added, or replaced if it has the same key.
+func With(list any, key string, item map[string]any) []any {
+	all, _ := list.([]any)
+	all = slices.Clone(all)
+	for i, existing := range all {
+		if m, ok := existing.(map[string]any); ok && m[key] == item[key] {
+			all[i] = item
+			return all
+		}
+	}
+	return append(all, item)
+}
+
+// Items returns the maps of a list.
+func Items(list any) []map[string]any {
+	var maps []map[string]any
+	all, _ := list.([]any)
+	for _, item := range all {
+		if m, ok := item.(map[string]any); ok {
+			maps = append(maps, m)
+		}
+	}
+	return maps
+}
+
+// Named returns the item of a name, or nil.
+func Named(items []map[string]any, name any) map[string]any { return Item(items, "name", name) }
+
+// Item returns the item with a value of a key, or nil.
+func Item(items []map[string]any, key string, value any) map[string]any {
+	i := slices.IndexFunc(items, func(item map[string]any) bool { return item[key] == value })
+	if i < 0 {
+		return nil
+	}
+	return items[i]
+}
