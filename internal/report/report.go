@@ -140,8 +140,10 @@ func Headline(findings []check.Finding, i int) (line string, first bool) {
 		if same && k < i {
 			return "", false
 		}
-		if same && other.Subject != (check.Ref{}) && other.Subject != (check.Ref{Kind: check.Pod}) {
-			subjects = append(subjects, other.Subject.String())
+		subject := other.Subject.String()
+		named := other.Subject != (check.Ref{}) && other.Subject != (check.Ref{Kind: check.Pod})
+		if same && named && !slices.Contains(subjects, subject) {
+			subjects = append(subjects, subject)
 		}
 	}
 	about := strings.Join(subjects, ", ")

@@ -149,6 +149,7 @@ func TestFindings(t *testing.T) {
 				denied,
 				with(slow, check.DeviceRef("b")),
 				with(slow, check.Ref{Kind: check.Pod}),
+				with(slow, check.DeviceRef("a")),
 			},
 			Brief,
 			[]string{
