@@ -57,3 +57,20 @@ func TestCorrects(t *testing.T) {
 		},
 	})
 }
+
+func TestMeans(t *testing.T) {
+	for _, c := range []struct {
+		name, value, other string
+		same               bool
+	}{
+		{"NCCL_NET_GDR_LEVEL", "SYS", "5", true},
+		{"NCCL_NET_GDR_LEVEL", "SYS", "PHB", false},
+		{"NCCL_NET_GDR_LEVEL", "SYS", "sys", false},
+		{"NCCL_IB_HCA", "SYS", "5", false},
+		{"NCCL_IB_HCA", "=mlx5_6", "=mlx5_6", true},
+	} {
+		if got := (Var{Name: c.name, Value: c.value}).Means(c.other); got != c.same {
+			t.Errorf("%s=%s, %s: %v", c.name, c.value, c.other, got)
+		}
+	}
+}

@@ -70,9 +70,12 @@ func dotenvQuote(s string) string {
 	return s
 }
 
+// InFile reports whether a variable is one of NCCL's, which it also reads from its files.
+func InFile(name string) bool { return strings.HasPrefix(name, "NCCL_") }
+
 // ncclConfLine returns "" for variables of other libraries and values with line breaks: NCCL's files cannot hold them.
 func ncclConfLine(v Var) string {
-	if !strings.HasPrefix(v.Name, "NCCL_") || strings.ContainsAny(v.Value, "\n\r") {
+	if !InFile(v.Name) || strings.ContainsAny(v.Value, "\n\r") {
 		return ""
 	}
 	return v.Name + "=" + v.Value

@@ -40,6 +40,14 @@ func gdrDistance(value string) (rail.Distance, bool) {
 	return d, ok
 }
 
+// Means reports whether a value of the variable has the same effect as its own. NCCL_NET_GDR_LEVEL has numbers for its
+// words.
+func (v Var) Means(value string) bool {
+	a, isLevel := gdrDistance(v.Value)
+	b, _ := gdrDistance(value)
+	return v.Value == value || v.Name == "NCCL_NET_GDR_LEVEL" && isLevel && a == b
+}
+
 // gpuDirect sets the level that a flag gives, and reports where GPUDirect RDMA would be off, and why.
 func (c *computation) gpuDirect() {
 	limit := c.gdrLimit()

@@ -36,7 +36,8 @@ with a rail that does not work, or without the right to lock memory.
 
 With --write DIR run starts no command. After the same tests it writes the environment to DIR, as nccl.conf for NCCL and
 as env.sh for shells: an init container does so for a command that something else starts, such as sshd or Ray. NCCL
-reads its file only for variables that are not set, so run then replaces nothing that the environment sets.
+reads its file only for variables that are not set, so run then replaces nothing that the environment sets. In mode rdma
+it writes no files if the environment sets NCCL to something else than this pod needs.
 
 Every flag can also be set by a variable: RAILHEAD_MODE=auto, RAILHEAD_GDR_LEVEL=PHB, RAILHEAD_QUIET=true.
 
@@ -108,7 +109,8 @@ type start struct {
 	scope            rail.Scope
 	policy           nccl.Policy
 	preflight, rails string
-	dir              string // where the environment is written instead of starting a command; "": none
+	dir              string          // where the environment is written instead of starting a command; "": none
+	fixed            []check.Finding // variables that no file replaces
 }
 
 // run starts the command. Messages are flushed before, because nothing of this process is left afterwards.
@@ -119,7 +121,8 @@ func (r start) run(out *messages) error {
 	}
 	s := sysfs.ReadForLaunch(here.Root, here.Probes, rail.Wanted)
 	d := decide(s, r.scope, r.policy)
-	if r.dir != "" && replacesEnvironment(d.vars, s) {
+	if others := unreplaced(d.vars, s); r.dir != "" && len(others) > 0 {
+		r.fixed = fixedByEnvironment(others, s)
 		r.policy.Correct = false
 		d = decide(s, r.scope, r.policy)
 	}
@@ -172,12 +175,20 @@ func (r start) needsAll(d decision) bool {
 func (r start) refuses(d decision, limit check.Finding) []refusal {
 	const instead = "Use --mode auto to fall back to TCP, or --mode tcp to use TCP only."
 	var reasons []refusal
-	switch blocking := d.blocking(); {
+	blocking := d.blocking()
+	switch {
 	case r.policy.Mode != nccl.RDMA:
 		return nil
 	case d.noRail != nil:
 		return []refusal{{"no usable RDMA device was found", blocking, instead}}
-	case len(blocking) > 0:
+	case len(r.fixed) > 0:
+		reasons = append(reasons, refusal{"NCCL would not read its settings from the files", r.fixed,
+			"RAILHEAD_KEEP=true keeps the values that are set."})
+		blocking = slices.DeleteFunc(blocking, func(f check.Finding) bool {
+			return slices.ContainsFunc(r.fixed, func(o check.Finding) bool { return o.Subject == f.Subject })
+		})
+	}
+	if len(blocking) > 0 {
 		reasons = append(reasons, refusal{"the environment keeps NCCL from using it", blocking, instead})
 	}
 	if r.needsAll(d) {

@@ -277,23 +277,46 @@ func (s staged) files(t *testing.T) {
 
 // filesOnly: an init container writes what the environment lets NCCL take from a file.
 func (s staged) filesOnly(t *testing.T) {
+	const strangers = "mlx5_6,mlx5_7,mlx5_98,mlx5_99"
 	const script = `printf 'NCCL_DEBUG=INFO\nNCCL_IB_HCA=mlx5_0\n' > /run/own.conf && mkdir /run/conf && "$0" run -q --write /run/conf
 code=$?; cd /run/conf && ls -A && grep -s -v '^#' nccl.conf; exit $code`
 	for set, c := range map[string]struct {
 		code  exit.Code
 		lines []string
 	}{
-		"NCCL_CONF_FILE=/run/own.conf": {0, []string{"env.sh", "NCCL_DEBUG=INFO", "NCCL_IB_HCA==mlx5_6:1,mlx5_7:1,mlx5_10:1,mlx5_11:1"}},
-		"NCCL_IB_HCA==mlx5_6:1":        {0, []string{"NCCL_IB_HCA==mlx5_6:1"}},
-		"NCCL_IB_HCA==mlx5_0":          {exit.Refused, nil}, // no file replaces it
-		"NCCL_NET=Socket":              {exit.Refused, nil},
-		"RAILHEAD_MODE=auto":           {0, []string{"NCCL_IB_HCA==mlx5_6:1,mlx5_7:1,mlx5_10:1,mlx5_11:1"}},
+		"NCCL_CONF_FILE=/run/own.conf":                 {0, []string{"env.sh", "NCCL_DEBUG=INFO", "NCCL_IB_HCA==mlx5_6:1,mlx5_7:1,mlx5_10:1,mlx5_11:1"}},
+		"NCCL_IB_HCA==mlx5_6:1":                        {0, []string{"NCCL_IB_HCA==mlx5_6:1"}},
+		"NCCL_IB_HCA==mlx5_0":                          {exit.Refused, nil}, // no file replaces it
+		"NCCL_IB_HCA=" + strangers:                     {exit.Refused, nil},
+		"NCCL_SOCKET_IFNAME=net1,net2":                 {exit.Refused, nil},
+		"NCCL_IB_GID_INDEX=40":                         {exit.Refused, nil},
+		"NCCL_NET=Socket":                              {exit.Refused, nil},
+		"RAILHEAD_MODE=auto":                           {0, []string{"NCCL_IB_HCA==mlx5_6:1,mlx5_7:1,mlx5_10:1,mlx5_11:1"}},
+		"UCX_NET_DEVICES=eth0":                         {0, []string{"NCCL_IB_HCA==mlx5_6:1,mlx5_7:1,mlx5_10:1,mlx5_11:1"}},
+		"NCCL_SOCKET_IFNAME==eth0":                     {0, []string{"NCCL_SOCKET_IFNAME==eth0"}},
+		"NCCL_NET_GDR_LEVEL=5 RAILHEAD_GDR_LEVEL=SYS":  {0, []string{"NCCL_NET_GDR_LEVEL=SYS"}},
+		"NCCL_NET_GDR_LEVEL=2 RAILHEAD_GDR_LEVEL=SYS":  {exit.Refused, nil},
+		"RAILHEAD_KEEP=true NCCL_IB_HCA=" + strangers:  {0, []string{"NCCL_IB_HCA=" + strangers}},
+		"RAILHEAD_MODE=auto NCCL_IB_HCA=" + strangers:  {0, []string{"NCCL_IB_HCA=" + strangers}},
+		"RAILHEAD_OVERRIDE=true NCCL_IB_HCA==mlx5_6:1": {exit.Refused, nil},
 	} {
-		o := run1(t, s.on(pod, []string{set}, "sh", "-c", script, s.pod))
+		o := run1(t, s.on(pod, strings.Fields(set), "sh", "-c", script, s.pod))
 		got := strings.Fields(o.stdout)
 		missing := slices.DeleteFunc(slices.Clone(c.lines), func(line string) bool { return slices.Contains(got, line) })
 		if o.code != c.code || len(missing) > 0 || slices.Contains(got, "process") || c.code != 0 && len(got) > 0 {
 			t.Errorf("%s: exit %d, without %v\n%s\n%s", set, o.code, missing, o.stdout, o.stderr)
+		}
+	}
+	o := run1(t, s.on(pod, []string{"NCCL_IB_HCA=" + strangers}, s.pod, "run", "--write", "/run/conf"))
+	for _, want := range []string{
+		"railhead-pod: not started: RDMA is required (--mode rdma) but NCCL would not read its settings from the files\n",
+		"fail: env/NCCL_IB_HCA: NCCL_IB_HCA=" + strangers + " is set, and a file does not replace it: this pod needs " +
+			"NCCL_IB_HCA==" + fourRails + " [user-setting]",
+		"fix (user): Remove it from env and envFrom of the container, and from its image.",
+		"RAILHEAD_KEEP=true keeps the values that are set.",
+	} {
+		if !strings.Contains(o.stderr, want) {
+			t.Errorf("without %q:\n%s", want, o.stderr)
 		}
 	}
 	if o := s.run(t, "pod-no-rdma", "--write", "/run"); o.code != exit.Refused {
