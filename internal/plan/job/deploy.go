@@ -130,7 +130,7 @@ func (j *job) decide() {
 	j.referencesExist()
 	j.queueActive()
 	j.quotas()
-	j.noteFixedNames(j.Env)
+	j.noteFixedNames(j.variables(), "")
 	j.noteMemory()
 	j.noteBudget()
 }

@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -11,31 +12,67 @@ import (
 	"github.com/railhead/railhead/internal/plan/podspec"
 )
 
-// noteFixedNames warns of variables that name devices: the same pod has other ones on another node.
-func (j *request) noteFixedNames(env map[string]string) {
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		general := strings.HasPrefix(env[name], "^") || strings.TrimPrefix(env[name], "=") == "eth0" // of every pod
-		if general || !slices.Contains(nccl.NamesDevices, name) {
+// noteFixedNames warns of variables that name devices: the same pod has other ones on another node. The settings of the
+// pods are in their environment or, after an obstacle, in files.
+func (j *request) noteFixedNames(variables []podspec.Variable, obstacle string) {
+	for _, v := range variables {
+		general := strings.HasPrefix(v.Value, "^") || strings.TrimPrefix(v.Value, "=") == "eth0" // of every pod
+		if general || !slices.Contains(nccl.NamesDevices, v.Name) {
 			continue
 		}
-		j.Report(check.Finding{
-			Check: nccl.UserSetting, Status: check.Warn, Subject: check.EnvRef(name),
-			Summary:  fmt.Sprintf("%s=%s is fixed for all pods, but devices differ from node to node", name, env[name]),
-			Evidence: check.Observed("environment of the pods", name+"="+env[name], "not set"),
-			Fix: check.ByUser("Remove it. railhead-pod sets it in every pod, and replaces a value that contradicts " +
-				"the pod's devices; RAILHEAD_KEEP=true keeps it."),
-		})
+		f := check.Finding{
+			Check: nccl.UserSetting, Status: check.Warn, Subject: check.EnvRef(v.Name),
+			Summary:  fmt.Sprintf("%s=%s is fixed for all pods, but devices differ from node to node", v.Name, v.Value),
+			Evidence: check.Observed("environment of the pods", v.Name+"="+v.Value, "not set"),
+			Fix:      check.ByUser("Remove it. " + j.effect(v, obstacle)),
+		}
+		switch {
+		case v.Source != "":
+			f.Status = check.Unknown
+			f.Summary = fmt.Sprintf("%s is the same for all pods, but devices differ from node to node: "+
+				"its value, %s, was not read", v.Name, v.Source)
+			f.Evidence = check.Observed("environment of the pods", v.Name+" from "+v.Source, "not set")
+		case v.ByCommand:
+			f.Evidence = check.Observed("command of the pods", v.Name+"="+v.Value, "not set")
+		}
+		j.reportOnce(f)
 	}
 }
 
-// environmentOf returns the literal variables of a container.
-func environmentOf(container map[string]any) map[string]string {
-	env := map[string]string{}
-	for _, variable := range podspec.Items(container["env"]) {
-		name, _ := variable["name"].(string)
-		if value, ok := variable["value"].(string); ok {
-			env[name] = value
-		}
+// effect says how a variable and the settings of railhead-pod add up.
+func (j *request) effect(v podspec.Variable, obstacle string) string {
+	switch {
+	case v.ByCommand:
+		return "The command sets it after railhead-pod, which cannot replace it."
+	case obstacle == "":
+		return "railhead-pod sets it in every pod, and replaces a value that contradicts the pod's devices; " +
+			"RAILHEAD_KEEP=true keeps it."
+	case j.rdma() && nccl.InFile(v.Name):
+		return "The settings of the pods are in files, which replace no variable: a pod whose devices the value " +
+			"contradicts does not start. RAILHEAD_KEEP=true keeps it."
 	}
-	return env
+	return "The settings of the pods are in files, which replace no variable: it is kept, right or wrong."
+}
+
+// reportOnce adds a finding unless another pod template gave the same.
+func (j *request) reportOnce(f check.Finding) {
+	same := func(o check.Finding) bool { return o.Subject == f.Subject && o.Alike(f) }
+	if !slices.ContainsFunc(j.Findings, same) {
+		j.Report(f)
+	}
+}
+
+// variables returns those that the options give the pods, and those that their command sets.
+func (o *Options) variables() []podspec.Variable {
+	var all []podspec.Variable
+	for _, name := range slices.Sorted(maps.Keys(o.Env)) {
+		all = append(all, podspec.Variable{Name: name, Value: o.Env[name]})
+	}
+	for _, word := range o.Command {
+		all = append(all, podspec.Assigned(word)...)
+	}
+	if o.Script != nil && path.Ext(o.Script.Name) != ".py" {
+		all = append(all, podspec.Assigned(string(o.Script.Content))...)
+	}
+	return all
 }

@@ -63,8 +63,8 @@ func inject(manifest unstructured.Unstructured, s cluster.State, o Options) (uns
 	for _, template := range o.podTemplates(object) {
 		spec, _ := template["spec"].(map[string]any)
 		main := mainContainer(spec, o.Container)
-		j.noteFixedNames(environmentOf(main))
 		obstacle := shape.start.obstacle(main)
+		j.noteFixedNames(podspec.Variables(main), obstacle)
 		if err := shape.add(template); err != nil {
 			j.refuse(manifest, err.Error(), "a container with a command",
 				check.ByUser("Correct the manifest. `skopeo inspect --config` shows the command of an image."))

@@ -3,6 +3,7 @@ package job
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -381,9 +382,54 @@ func TestFixedNames(t *testing.T) {
 		for _, f := range findings {
 			got = append(got, f.Subject)
 		}
+		slices.SortFunc(got, func(a, b check.Ref) int { return strings.Compare(a.Name, b.Name) })
 		if diff := cmp.Diff(want, got); diff != "" || check.Worst(findings) != check.Warn {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// TestFixedNamesOf: what happens to a fixed name depends on where it stands, and on how the pods get their settings.
+func TestFixedNamesOf(t *testing.T) {
+	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train}\nspec: {serviceAccountName: h-kim-sa, " +
+		"containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu: 8}}, %s}]}"
+	const hca, warns = "env: [{name: NCCL_IB_HCA, value: mlx5_6}]", "warn user-setting env/NCCL_IB_HCA: "
+	const fixed = warns + "NCCL_IB_HCA=mlx5_6 is fixed for all pods, but devices differ from node to node"
+	for name, c := range map[string]struct {
+		container string
+		mode      nccl.Mode
+		want      []string
+	}{
+		"behind railhead-pod": {"command: [x], " + hca, nccl.RDMA, []string{fixed, "replaces a value that contradicts the pod's devices"}},
+		"by files": {"command: [/usr/sbin/sshd], " + hca, nccl.RDMA,
+			[]string{fixed, "files, which replace no variable: a pod whose devices the value contradicts does not start"}},
+		"by files, over TCP": {"command: [/usr/sbin/sshd], " + hca, nccl.TCP, []string{fixed, "it is kept, right or wrong"}},
+		"UCX by files": {"command: [/usr/sbin/sshd], env: [{name: UCX_NET_DEVICES, value: 'mlx5_6:1'}]", nccl.RDMA,
+			[]string{"warn user-setting env/UCX_NET_DEVICES", "it is kept, right or wrong"}},
+		"in a ConfigMap": {"command: [x], env: [{name: NCCL_IB_HCA, valueFrom: {configMapKeyRef: {name: s, key: hca}}}]", nccl.RDMA,
+			[]string{"unknown user-setting env/NCCL_IB_HCA: NCCL_IB_HCA is the same for all pods, but devices differ from node to " +
+				"node: its value, key hca of ConfigMap s, was not read"}},
+		"in a shell": {"command: [bash, -c, 'export NCCL_IB_HCA=mlx5_6; python train.py']", nccl.RDMA,
+			[]string{fixed, "command of the pods", "The command sets it after railhead-pod, which cannot replace it."}},
+		"computed in a shell": {"command: [bash, -c, 'export NCCL_IB_HCA=$(./hcas)']", nccl.RDMA, nil},
+	} {
+		_, findings := Inject(manifest(t, fmt.Sprintf(pod, c.container)), plantest.Training(), Options{Programs: programs(), Mode: c.mode})
+		findings = slices.DeleteFunc(findings, func(f check.Finding) bool { return f.Check != nccl.UserSetting })
+		got := plantest.Wording(findings)
+		if len(c.want) == 0 && got != "" {
+			t.Errorf("%s:\n%s", name, got)
+		}
+		for _, want := range c.want {
+			if strings.Count(got, want) != 1 {
+				t.Errorf("%s: not once %q:\n%s", name, want, got)
+			}
+		}
+	}
+	o := jobOptions()
+	o.Command, o.Script = []string{"sh", "-c", "NCCL_IB_HCA=mlx5_6 x"}, &Script{Name: "a.sh", Content: []byte("export UCX_NET_DEVICES=mlx5_6:1\n")}
+	_, findings := Deploy(plantest.Training(), o)
+	if got := plantest.Wording(findings); !strings.Contains(got, fixed) || !strings.Contains(got, "warn user-setting env/UCX_NET_DEVICES") {
+		t.Errorf("deploy:\n%s", got)
 	}
 }
 
