@@ -53,7 +53,7 @@ var law = []line{
 		"internal/plan/plantest",
 	},
 		"a plan for one purpose shares with the others only what plan and plan/delivery have"},
-	{[]string{"internal/plan/delivery", "internal/plan/manifests", "internal/plan/podspec"},
+	{[]string{"internal/plan/delivery", "internal/plan/manifests", "internal/plan/podspec", "internal/plan/volume"},
 		"how railhead-pod gets into pods does not depend on who makes the pods"},
 	{[]string{"internal/rules", "internal/plan"},
 		"what decides is tested from a file: it knows neither who asks nor how the answer is shown"},
