@@ -13,6 +13,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/job"
+	"github.com/railhead/railhead/internal/plan/volume"
 	"github.com/railhead/railhead/internal/podbinary"
 )
 
@@ -62,7 +63,7 @@ func (j *jobFlags) parse(o *job.Options) (err error) {
 		return err
 	}
 	for _, text := range j.volumes {
-		volume, err := job.ParseVolume(text)
+		volume, err := volume.Parse(text)
 		if err != nil {
 			return fmt.Errorf("--volume %w", err)
 		}

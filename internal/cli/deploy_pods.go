@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/internal/plan/job"
+	"github.com/railhead/railhead/internal/plan/volume"
 )
 
 // addPods adds the flags of deploy alone: a manifest has these settings itself.
@@ -22,7 +23,7 @@ func (j *jobFlags) addPods(cmd *cobra.Command) {
 	f.StringSliceVar(&j.PullSecrets, "image-pull-secret", nil, "`secret` of the image's registry; repeatable")
 	f.Int64Var(&j.runAsUser, "run-as-user", 0,
 		"user `id` of the pods (default: one of the namespace's range on OpenShift, otherwise that of the image)")
-	f.StringArrayVar(&j.volumes, "volume", nil, "`volume` to mount; repeatable: "+job.VolumeForms)
+	f.StringArrayVar(&j.volumes, "volume", nil, "`volume` to mount; repeatable: "+volume.Forms)
 	f.BoolVar(&j.Guaranteed, "guaranteed", false,
 		"refuse to make pods that are not of the quality-of-service class Guaranteed; needs --cpu and --memory")
 	f.BoolVar(&j.StartupProbe, "startup-probe", false,

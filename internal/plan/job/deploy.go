@@ -12,6 +12,7 @@ import (
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/delivery"
+	"github.com/railhead/railhead/internal/plan/volume"
 	"github.com/railhead/railhead/internal/words"
 	"github.com/railhead/railhead/internal/workload"
 )
@@ -78,7 +79,7 @@ func Needs(s cluster.State, o Options) []cluster.Kind {
 	if locked && s.Server.Serves(cluster.MachineConfigGroup) {
 		kinds = append(kinds, cluster.MachineConfigs)
 	}
-	if locked || o.wantsSCC() || slices.ContainsFunc(o.Volumes, Volume.guarded) {
+	if locked || o.wantsSCC() || slices.ContainsFunc(o.Volumes, volume.Volume.Guarded) {
 		kinds = append(kinds, cluster.SCCs, cluster.SCCGrants)
 	}
 	return kinds

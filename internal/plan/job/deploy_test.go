@@ -19,6 +19,7 @@ import (
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/plantest"
+	"github.com/railhead/railhead/internal/plan/volume"
 	"github.com/railhead/railhead/internal/rules/pods"
 	"github.com/railhead/railhead/internal/workload"
 )
@@ -61,7 +62,7 @@ func jobCases() map[string]struct {
 				"data=pvc:imagenet:/data:ro", "token=secret:hf:/etc/hf", "settings=configmap:train:/etc/train",
 				"scratch=emptydir:2Ti:/scratch", "home=nfs:[fd00::1]:/export/home:/home", "models=hostpath:/srv/models:/models:ro",
 			} {
-				v, _ := ParseVolume(text)
+				v, _ := volume.Parse(text)
 				o.Volumes = append(o.Volumes, v)
 			}
 		})},

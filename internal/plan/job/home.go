@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/railhead/railhead/internal/plan/volume"
 	"github.com/railhead/railhead/internal/workload"
 )
 
@@ -25,9 +26,9 @@ func (j *admission) home() []corev1.EnvVar {
 }
 
 // volumes returns the volumes of the user, and the home.
-func (j *admission) volumes() []Volume {
+func (j *admission) volumes() []volume.Volume {
 	if len(j.home()) == 0 {
 		return j.Volumes
 	}
-	return append(slices.Clone(j.Volumes), Volume{Name: "railhead-home", Kind: EmptyVolume, Path: homeFolder})
+	return append(slices.Clone(j.Volumes), volume.Volume{Name: "railhead-home", Kind: volume.Empty, Path: homeFolder})
 }

@@ -180,9 +180,9 @@ func (j *job) template(d delivery.Delivery) map[string]any {
 		}}},
 	}
 	for _, v := range j.volumes() {
-		pod.Spec.Volumes = append(pod.Spec.Volumes, v.volume())
+		pod.Spec.Volumes = append(pod.Spec.Volumes, v.Pod())
 		main := &pod.Spec.Containers[0]
-		main.VolumeMounts = append(main.VolumeMounts, v.mount())
+		main.VolumeMounts = append(main.VolumeMounts, v.Mount())
 	}
 	maps.Copy(pod.Annotations, j.Annotations)
 	if j.scc != "" {

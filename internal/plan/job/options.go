@@ -12,6 +12,7 @@ import (
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/delivery"
+	"github.com/railhead/railhead/internal/plan/volume"
 	"github.com/railhead/railhead/internal/workload"
 )
 
@@ -93,7 +94,7 @@ type Resources struct {
 // Storage lists the volumes of the pods and the size of /dev/shm.
 type Storage struct {
 	Shm     string // /dev/shm: 8Gi for each GPU
-	Volumes []Volume
+	Volumes []volume.Volume
 }
 
 // Script is a file that the pods run.

@@ -127,7 +127,7 @@ func (j *admission) checkAllowed(c cluster.SCC) {
 func (j *admission) volumeKinds() []string {
 	kinds := append(j.delivery().VolumeKinds(), "emptyDir") // of /dev/shm
 	for _, v := range j.Volumes {
-		kinds = append(kinds, v.sccKind())
+		kinds = append(kinds, v.SCCKind())
 	}
 	if j.Script != nil {
 		kinds = append(kinds, "configMap")

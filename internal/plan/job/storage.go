@@ -5,11 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/volume"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -20,7 +19,7 @@ const VolumeUsable check.ID = "volume-usable"
 func (s Storage) claimNames() []string {
 	var names []string
 	for _, v := range s.Volumes {
-		if v.Kind == ClaimVolume {
+		if v.Kind == volume.Claim {
 			names = append(names, v.Source)
 		}
 	}
@@ -43,7 +42,7 @@ func (j *request) claimsUsable() {
 		return
 	}
 	for _, v := range j.Volumes {
-		if v.Kind == ClaimVolume {
+		if v.Kind == volume.Claim {
 			mount{j, v}.check()
 		}
 	}
@@ -52,7 +51,7 @@ func (j *request) claimsUsable() {
 // mount is a claim that the pods of a job mount.
 type mount struct {
 	*request
-	volume Volume
+	volume volume.Volume
 }
 
 func (m mount) check() {
@@ -63,7 +62,7 @@ func (m mount) check() {
 	case c.Block:
 		m.unusable("is a device without a file system", "volumeMode", "Block", "Filesystem",
 			"Use a claim with volumeMode Filesystem.")
-	case !m.volume.mountable(c.Modes, m.Nodes):
+	case !m.volume.Mountable(c.Modes, m.Nodes):
 		m.wrongMode(c)
 	default:
 		m.checkBinding(c)
@@ -79,22 +78,6 @@ func (m mount) missing() {
 	m.fail(VolumeUsable, m.claim(), fmt.Sprintf("namespace %s has no claim %s", m.Namespace, name),
 		evidence("persistentvolumeclaims of "+m.Namespace, plan.OrNone(existing), name),
 		check.ByUser(didYouMean(name, existing, "Create it, or name an existing one."), m.listClaims()))
-}
-
-// mountable reports whether that many pods on separate nodes can mount a volume with the access modes (k8s.io/api
-// core/v1 PersistentVolumeAccessMode).
-func (v Volume) mountable(modes []string, pods int) bool {
-	return slices.ContainsFunc(modes, func(mode string) bool {
-		switch corev1.PersistentVolumeAccessMode(mode) {
-		case corev1.ReadWriteMany:
-			return true
-		case corev1.ReadOnlyMany:
-			return v.ReadOnly
-		case corev1.ReadWriteOnce, corev1.ReadWriteOncePod:
-			return pods == 1
-		}
-		return false
-	})
 }
 
 // wrongMode refuses a claim that not all pods can mount.
@@ -153,11 +136,11 @@ func (m mount) listClaims() string {
 // them. checkSCC checks one that is already pinned.
 func (j *admission) requireVolumes() {
 	for _, v := range j.Volumes {
-		if !v.guarded() {
+		if !v.Guarded() {
 			continue
 		}
-		setting := v.sccKind() + " volumes"
-		if v.Kind == HostVolume || j.level() == "restricted" {
+		setting := v.SCCKind() + " volumes"
+		if v.Kind == volume.Host || j.level() == "restricted" {
 			j.requireLevel(setting)
 		}
 		if !j.s.Server.OpenShift() || j.scc != "" {
@@ -172,4 +155,18 @@ func (j *admission) requireVolumes() {
 
 func (j *admission) allowsVolumes(c cluster.SCC) bool {
 	return !slices.ContainsFunc(j.volumeKinds(), func(kind string) bool { return !c.AllowsVolume(kind) })
+}
+
+// validateVolumes refuses volumes that exclude each other.
+func (j *request) validateVolumes() {
+	var names, paths []string
+	for _, v := range j.Volumes {
+		if slices.Contains(names, v.Name) {
+			j.wrong("--volume", v.Name, "a name that no other volume has", "Choose another name.")
+		}
+		if slices.Contains(paths, v.Path) || strings.HasPrefix(v.Path, "/railhead/") {
+			j.wrong("--volume", v.Path, "a path that nothing else is mounted on", "Choose another path.")
+		}
+		names, paths = append(names, v.Name), append(paths, v.Path)
+	}
 }

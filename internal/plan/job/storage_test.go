@@ -5,14 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/plantest"
+	"github.com/railhead/railhead/internal/plan/volume"
 )
 
 // volumes returns a training cluster with claims, and an SCC for volumes of all kinds.
@@ -45,47 +44,11 @@ func volumes() cluster.State {
 	return s
 }
 
-func TestParseVolume(t *testing.T) {
-	for text, want := range map[string]Volume{
-		"data=pvc:imagenet:/data":           {Name: "data", Kind: ClaimVolume, Source: "imagenet", Path: "/data"},
-		"data=pvc:imagenet:/data:ro":        {Name: "data", Kind: ClaimVolume, Source: "imagenet", Path: "/data", ReadOnly: true},
-		"tmp=emptydir:/tmp":                 {Name: "tmp", Kind: EmptyVolume, Path: "/tmp"},
-		"tmp=emptydir:1Ti:/tmp":             {Name: "tmp", Kind: EmptyVolume, Source: "1Ti", Size: new(resource.MustParse("1Ti")), Path: "/tmp"},
-		"n=nfs:10.0.0.1:/export/a:/a":       {Name: "n", Kind: NFSVolume, Server: "10.0.0.1", Source: "/export/a", Path: "/a"},
-		"n=nfs:[fd00::1]:/export:/a:ro":     {Name: "n", Kind: NFSVolume, Server: "fd00::1", Source: "/export", Path: "/a", ReadOnly: true},
-		"h=hostpath:/srv/models:/models:ro": {Name: "h", Kind: HostVolume, Source: "/srv/models", Path: "/models", ReadOnly: true},
-	} {
-		got, err := ParseVolume(text)
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("%s: %v (-want +got):\n%s", text, err, diff)
-		}
-	}
-	for text, why := range map[string]string{
-		"":                           "is not one of NAME=pvc:CLAIM:/PATH[:ro]",
-		"pvc:data:/data":             "is not one of",
-		"data=imagenet":              "is not one of",
-		"data=disk:a:/data":          `must be one of pvc, secret, configmap, emptydir, nfs and hostpath, not "disk"`,
-		"Data=pvc:a:/data":           "lower-case letters",
-		"railhead-shm=pvc:a:/data":   "not begin with railhead-",
-		"data=pvc:a:data":            "must be a folder below /",
-		"data=pvc:a:/":               "must be a folder below /",
-		"data=pvc:a:/data/../etc":    "must be a folder below /",
-		"data=pvc:/data":             `"" is not the name of an object`,
-		"data=emptydir:much:/data":   `"much" is not a size such as 100Gi`,
-		"data=nfs:server:/data":      `"server" is not SERVER:/EXPORT`,
-		"data=hostpath:models:/data": `"models" is not a folder of the node`,
-	} {
-		if _, err := ParseVolume(text); err == nil || !strings.Contains(err.Error(), why) {
-			t.Errorf("%q: %v, want %q", text, err, why)
-		}
-	}
-}
-
 func TestVolumePrechecks(t *testing.T) {
 	mount := func(texts ...string) func(*Options) {
 		return func(o *Options) {
 			for _, text := range texts {
-				v, err := ParseVolume(text)
+				v, err := volume.Parse(text)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -146,8 +109,8 @@ func TestVolumePrechecks(t *testing.T) {
 // TestVolumeReads: the claims are read if pods mount one, and their classes if one has no volume.
 func TestVolumeReads(t *testing.T) {
 	o := jobOptions()
-	v, _ := ParseVolume("a=pvc:waits:/a")
-	o.Volumes = []Volume{v}
+	v, _ := volume.Parse("a=pvc:waits:/a")
+	o.Volumes = []volume.Volume{v}
 	s := volumes()
 	if kinds := Kinds(s.Server, o); !slices.Contains(kinds, cluster.VolumeClaims) {
 		t.Errorf("first %v", kinds)

@@ -1,4 +1,5 @@
-package job
+// Package volume has the volumes that users give to pods.
+package volume
 
 import (
 	"fmt"
@@ -14,7 +15,7 @@ import (
 // Volume is a volume that the user gives to the pods.
 type Volume struct {
 	Name     string
-	Kind     VolumeKind
+	Kind     Kind
 	Source   string             // claim, secret, ConfigMap, or folder of the server or node
 	Server   string             // of NFS
 	Size     *resource.Quantity // of an empty folder; nil: no limit
@@ -22,52 +23,52 @@ type Volume struct {
 	ReadOnly bool
 }
 
-// VolumeKind is a kind of volume, as --volume takes it.
-type VolumeKind string
+// Kind is a kind of volume, as --volume takes it.
+type Kind string
 
 // The kinds of volumes.
 const (
-	ClaimVolume     VolumeKind = "pvc"
-	SecretVolume    VolumeKind = "secret"
-	ConfigMapVolume VolumeKind = "configmap"
-	EmptyVolume     VolumeKind = "emptydir"
-	NFSVolume       VolumeKind = "nfs"
-	HostVolume      VolumeKind = "hostpath"
+	Claim     Kind = "pvc"
+	Secret    Kind = "secret"
+	ConfigMap Kind = "configmap"
+	Empty     Kind = "emptydir"
+	NFS       Kind = "nfs"
+	Host      Kind = "hostpath"
 )
 
-// sccKind returns the kind as security context constraints list it (openshift/api security/v1 FSType).
-func (v Volume) sccKind() string {
-	return map[VolumeKind]string{
-		ClaimVolume:     "persistentVolumeClaim",
-		SecretVolume:    "secret",
-		ConfigMapVolume: "configMap",
-		EmptyVolume:     "emptyDir",
-		NFSVolume:       "nfs",
-		HostVolume:      "hostPath",
+// SCCKind returns the kind as security context constraints list it (openshift/api security/v1 FSType).
+func (v Volume) SCCKind() string {
+	return map[Kind]string{
+		Claim:     "persistentVolumeClaim",
+		Secret:    "secret",
+		ConfigMap: "configMap",
+		Empty:     "emptyDir",
+		NFS:       "nfs",
+		Host:      "hostPath",
 	}[v.Kind]
 }
 
-// guarded reports whether pods need more than the usual rights for the volume.
-func (v Volume) guarded() bool { return v.Kind == NFSVolume || v.Kind == HostVolume }
+// Guarded reports whether pods need more than the usual rights for the volume.
+func (v Volume) Guarded() bool { return v.Kind == NFS || v.Kind == Host }
 
-// VolumeForms shows how volumes are written.
-const VolumeForms = "NAME=pvc:CLAIM:/PATH[:ro], NAME=secret:SECRET:/PATH, NAME=configmap:CONFIGMAP:/PATH, " +
+// Forms shows how volumes are written.
+const Forms = "NAME=pvc:CLAIM:/PATH[:ro], NAME=secret:SECRET:/PATH, NAME=configmap:CONFIGMAP:/PATH, " +
 	"NAME=emptydir[:SIZE]:/PATH, NAME=nfs:SERVER:/EXPORT:/PATH[:ro] or NAME=hostpath:/FOLDER:/PATH[:ro]"
 
-// ParseVolume parses a volume in one of the VolumeForms.
-func ParseVolume(text string) (Volume, error) {
+// Parse parses a volume in one of the Forms.
+func Parse(text string) (Volume, error) {
 	name, rest, named := strings.Cut(text, "=")
 	kind, rest, typed := strings.Cut(rest, ":")
 	rest, readOnly := strings.CutSuffix(rest, ":ro")
 	at := strings.LastIndex(rest, ":")
-	v := Volume{Name: name, Kind: VolumeKind(kind), Path: rest[at+1:], ReadOnly: readOnly}
+	v := Volume{Name: name, Kind: Kind(kind), Path: rest[at+1:], ReadOnly: readOnly}
 	if at > 0 {
 		v.Source = rest[:at]
 	}
 	errs := validation.IsDNS1123Label(name)
 	switch {
 	case !named || !typed:
-		return v, fmt.Errorf("%q is not one of %s", text, VolumeForms)
+		return v, fmt.Errorf("%q is not one of %s", text, Forms)
 	case len(errs) > 0 || strings.HasPrefix(name, "railhead-"):
 		return v, fmt.Errorf("%q: the name must be lower-case letters, digits and -, and not begin with railhead-",
 			text)
@@ -83,11 +84,11 @@ func ParseVolume(text string) (Volume, error) {
 // parseSource checks the part of the text between the kind and the path.
 func (v *Volume) parseSource() error {
 	switch v.Kind {
-	case ClaimVolume, SecretVolume, ConfigMapVolume:
+	case Claim, Secret, ConfigMap:
 		if errs := validation.IsDNS1123Subdomain(v.Source); len(errs) > 0 {
 			return fmt.Errorf("%q is not the name of an object", v.Source)
 		}
-	case EmptyVolume:
+	case Empty:
 		size, err := resource.ParseQuantity(v.Source)
 		if v.Source != "" && (err != nil || size.Sign() <= 0) {
 			return fmt.Errorf("%q is not a size such as 100Gi", v.Source)
@@ -95,13 +96,13 @@ func (v *Volume) parseSource() error {
 		if v.Source != "" {
 			v.Size = &size
 		}
-	case NFSVolume:
+	case NFS:
 		at := strings.LastIndex(v.Source, ":") // an IPv6 address has colons, too
 		if at <= 0 || !cleanFolder(v.Source[at+1:]) {
 			return fmt.Errorf("%q is not SERVER:/EXPORT", v.Source)
 		}
 		v.Server, v.Source = strings.Trim(v.Source[:at], "[]"), v.Source[at+1:]
-	case HostVolume:
+	case Host:
 		if !cleanFolder(v.Source) {
 			return fmt.Errorf("%q is not a folder of the node: it must begin with /", v.Source)
 		}
@@ -113,44 +114,47 @@ func (v *Volume) parseSource() error {
 
 func cleanFolder(folder string) bool { return path.IsAbs(folder) && path.Clean(folder) == folder }
 
-// volume returns the volume of the pod.
-func (v Volume) volume() corev1.Volume {
+// Pod returns the volume of the pod.
+func (v Volume) Pod() corev1.Volume {
 	volume := corev1.Volume{Name: v.Name}
 	switch v.Kind {
-	case ClaimVolume:
+	case Claim:
 		volume.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{
 			ClaimName: v.Source,
 			ReadOnly:  v.ReadOnly,
 		}
-	case SecretVolume:
+	case Secret:
 		volume.Secret = &corev1.SecretVolumeSource{SecretName: v.Source}
-	case ConfigMapVolume:
+	case ConfigMap:
 		volume.ConfigMap = &corev1.ConfigMapVolumeSource{}
 		volume.ConfigMap.Name = v.Source
-	case EmptyVolume:
+	case Empty:
 		volume.EmptyDir = &corev1.EmptyDirVolumeSource{SizeLimit: v.Size}
-	case NFSVolume:
+	case NFS:
 		volume.NFS = &corev1.NFSVolumeSource{Server: v.Server, Path: v.Source, ReadOnly: v.ReadOnly}
-	case HostVolume:
+	case Host:
 		volume.HostPath = &corev1.HostPathVolumeSource{Path: v.Source}
 	}
 	return volume
 }
 
-func (v Volume) mount() corev1.VolumeMount {
+// Mount returns the mount of the container that trains.
+func (v Volume) Mount() corev1.VolumeMount {
 	return corev1.VolumeMount{Name: v.Name, MountPath: v.Path, ReadOnly: v.ReadOnly}
 }
 
-// validateVolumes refuses volumes that exclude each other.
-func (j *request) validateVolumes() {
-	var names, paths []string
-	for _, v := range j.Volumes {
-		if slices.Contains(names, v.Name) {
-			j.wrong("--volume", v.Name, "a name that no other volume has", "Choose another name.")
+// Mountable reports whether that many pods on separate nodes can mount a volume with the access modes (k8s.io/api
+// core/v1 PersistentVolumeAccessMode).
+func (v Volume) Mountable(modes []string, pods int) bool {
+	return slices.ContainsFunc(modes, func(mode string) bool {
+		switch corev1.PersistentVolumeAccessMode(mode) {
+		case corev1.ReadWriteMany:
+			return true
+		case corev1.ReadOnlyMany:
+			return v.ReadOnly
+		case corev1.ReadWriteOnce, corev1.ReadWriteOncePod:
+			return pods == 1
 		}
-		if slices.Contains(paths, v.Path) || strings.HasPrefix(v.Path, "/railhead/") {
-			j.wrong("--volume", v.Path, "a path that nothing else is mounted on", "Choose another path.")
-		}
-		names, paths = append(names, v.Name), append(paths, v.Path)
-	}
+		return false
+	})
 }
