@@ -62,6 +62,9 @@ func (d Delivery) Volumes() []corev1.Volume {
 	return []corev1.Volume{bin, parts}
 }
 
+// VolumeNames returns the names of the volumes of all methods.
+func VolumeNames() []string { return []string{volume, partsVolume} }
+
 // VolumeKinds returns the kinds of volumes, as security context constraints list them.
 func (d Delivery) VolumeKinds() []string {
 	switch d.By {

@@ -104,8 +104,9 @@ type placement struct {
 // admission is a placement with the rights of its pods.
 type admission struct {
 	placement
-	account string // empty: the default of the namespace
-	scc     string // pinned; empty: OpenShift chooses
+	account string   // empty: the default of the namespace
+	mounted []string // kinds of the volumes of a manifest, as SCCs list them
+	scc     string   // pinned; empty: OpenShift chooses
 	ipcLock bool
 }
 
@@ -126,6 +127,7 @@ func newJob(s cluster.State, o Options) *job {
 // decide chooses the rails, the nodes and the privileges of the pods.
 func (j *job) decide() {
 	j.devices()
+	j.serviceAccount()
 	j.privileges()
 	j.claimsUsable()
 	j.referencesExist()

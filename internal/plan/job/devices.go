@@ -28,6 +28,11 @@ func (j *placement) devices() {
 	default:
 		j.requireNodes()
 	}
+	j.programsExist()
+}
+
+// programsExist fails if railhead-pod is missing for nodes that may run the pods.
+func (j *placement) programsExist() {
 	if _, err := j.neededPrograms(); err != nil {
 		j.fail(plan.JobRequest, j.ref(), err.Error(),
 			evidence("delivery", string(j.Delivery), "railhead-pod for the nodes' architectures"),

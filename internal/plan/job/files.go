@@ -31,8 +31,8 @@ type start struct {
 	controller string // kind of workload whose controller writes the command; "": none
 }
 
-// obstacle returns why railhead-pod does not start the command of a container; "" if it does.
-func (s start) obstacle(container map[string]any) string {
+// obstacle returns why railhead-pod does not start the command of a container of a pod; "" if it does.
+func (s start) obstacle(spec, container map[string]any) string {
 	command, _ := container["command"].([]any)
 	args, _ := container["args"].([]any)
 	sshd := func(word any) bool {
@@ -40,7 +40,7 @@ func (s start) obstacle(container map[string]any) string {
 		return slices.ContainsFunc(strings.Fields(text), func(w string) bool { return path.Base(w) == "sshd" })
 	}
 	switch {
-	case len(command) > 0 && command[0] == delivery.Path:
+	case starts(container):
 		return ""
 	case s.wrap == WrapNever:
 		return "--wrap never"
@@ -52,8 +52,21 @@ func (s start) obstacle(container map[string]any) string {
 		return ""
 	case slices.ContainsFunc(slices.Concat(command, args), sshd):
 		return "sshd starts its processes, without the environment of the container"
+	case writesFiles(spec):
+		return "an earlier injection gave it files"
 	}
 	return ""
+}
+
+// starts reports whether railhead-pod starts the command of a container.
+func starts(container map[string]any) bool {
+	command, _ := container["command"].([]any)
+	return len(command) > 0 && command[0] == delivery.Path
+}
+
+// writesFiles reports whether an init container of a pod writes the environment to files.
+func writesFiles(spec map[string]any) bool {
+	return podspec.Named(podspec.Items(spec["initContainers"]), pods.FilesContainer) != nil
 }
 
 // Places of the files in the pod.
@@ -106,7 +119,7 @@ func writeFiles(spec, main map[string]any) error {
 			main["volumeMounts"] = podspec.With(main["volumeMounts"], "mountPath", plan.Fields(&m))
 		}
 	}
-	addEnvironment(main, corev1.EnvVar{Name: confVar, Value: confFolder + "/" + confFile})
+	podspec.AddEnvironment(main, corev1.EnvVar{Name: confVar, Value: confFolder + "/" + confFile})
 	return nil
 }
 

@@ -3,8 +3,7 @@ package job
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"strconv"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,36 +39,25 @@ func inject(manifest unstructured.Unstructured, s cluster.State, o Options) (uns
 		j.refuse(manifest, "the manifest has no pod template", "spec.template", check.ByUser("Correct the manifest."))
 		return manifest, j
 	}
-	if j.decideFor(templates); j.Failed() {
+	if j.decideFor(manifest, templates, o); j.Failed() {
 		return manifest, j
 	}
 	object := *manifest.DeepCopy()
-	// fewer additions than those of deploy, which also sets the security and the placement of its pods
-	shape := podShape{
-		job:       j,
-		delivery:  j.delivery(),
-		container: j.Container,
-		env:       j.settings(),
-		pod:       corev1.PodSpec{ServiceAccountName: j.ServiceAccount},
-		start:     start{wrap: o.Wrap},
-	}
-	if kind.OwnCommand {
-		shape.start.controller = kind.GVK.Kind
-	}
 	if kind.Cluster {
 		j.warnOfOtherNamespaces(manifest)
 	}
 	byFiles := map[string][]string{} // names of the containers, by the obstacle
 	for _, template := range o.podTemplates(object) {
 		spec, _ := template["spec"].(map[string]any)
-		main := mainContainer(spec, o.Container)
-		obstacle := shape.start.obstacle(main)
-		j.noteFixedNames(podspec.Variables(main), obstacle)
+		shape := j.shapeFor(kind, podspec.Main(spec, o.Container), o)
+		obstacle := shape.start.obstacle(spec, podspec.Main(spec, o.Container))
 		if err := shape.add(template); err != nil {
 			j.refuse(manifest, err.Error(), "a container with a command",
 				check.ByUser("Correct the manifest. `skopeo inspect --config` shows the command of an image."))
 			return manifest, j
 		}
+		main := podspec.Main(spec, o.Container)
+		j.noteFixedNames(podspec.Variables(main), obstacle)
 		annotations := podspec.Child(podspec.Child(template, "metadata"), "annotations")
 		if annotations[workload.Injected] = workload.ByCommand; obstacle != "" {
 			annotations[workload.Injected] = workload.ByFiles
@@ -78,6 +66,46 @@ func inject(manifest unstructured.Unstructured, s cluster.State, o Options) (uns
 	}
 	j.noteFiles(objectRef(manifest), byFiles)
 	return object, j
+}
+
+// shapeFor returns the additions to one pod template, fewer than those of deploy, which also sets the security and the
+// placement of its pods. Each template has GPUs of its own.
+func (j *job) shapeFor(kind workload.Kind, main map[string]any, o Options) podShape {
+	shape := podShape{
+		job:       j.withGPUsOf(main, o),
+		delivery:  j.delivery(),
+		container: j.Container,
+		env:       j.withoutOwn(j.settings()),
+		own:       j.ownVariables(),
+		pod:       corev1.PodSpec{ServiceAccountName: j.ServiceAccount},
+		start:     start{wrap: o.Wrap},
+	}
+	if kind.OwnCommand {
+		shape.start.controller = kind.GVK.Kind
+	}
+	if j.RuntimeClass != "" {
+		shape.pod.RuntimeClassName = &j.RuntimeClass
+	}
+	if j.Privileged {
+		shape.security = j.security()
+	}
+	for _, t := range j.chosenTolerations() {
+		shape.tolerations = append(shape.tolerations, plan.Fields(&t))
+	}
+	if j.SCC != "" {
+		shape.annotations = map[string]any{requiredSCC: j.SCC}
+	}
+	return shape
+}
+
+// withGPUsOf returns the job for a container: with the GPUs that it requests, or else those of the flags.
+func (j *job) withGPUsOf(main map[string]any, o Options) *job {
+	own := *j
+	own.GPUResource, own.GPUs = cmp.Or(o.GPUResource, j.GPUResource), o.GPUs
+	if resource, n := podspec.GPUs(main); n > 0 {
+		own.GPUResource, own.GPUs = resource, n
+	}
+	return &own
 }
 
 // injectionParts returns the ConfigMaps that the pods of an injected manifest mount and the namespace does not have,
@@ -98,9 +126,7 @@ func injection(manifest unstructured.Unstructured, s cluster.State, o Options) (
 	j := newJob(s, o)
 	j.GPUs = o.GPUs
 	templates := o.podTemplates(manifest)
-	if o.GPUs == 0 {
-		j.requestedGPUs(templates)
-	}
+	j.requestedGPUs(templates)
 	return j, templates
 }
 
@@ -119,26 +145,28 @@ func (o Options) trainingTemplates(manifest unstructured.Unstructured) (training
 	k, _ := o.KindOf(manifest)
 	for _, part := range k.Parts(manifest.Object) {
 		spec, _ := part.Template["spec"].(map[string]any)
-		main := mainContainer(spec, o.Container)
+		main := podspec.Main(spec, o.Container)
 		trains := part.Role == workload.Worker || part.Role == workload.Leader
 		if trains {
 			training = append(training, part.Template)
 		}
-		if main != nil && (o.Container != "" || trains && requestsGPU(main)) {
+		if main != nil && (o.Container != "" || trains && podspec.RequestsGPU(main)) {
 			chosen = append(chosen, part.Template)
 		}
 	}
 	return training, chosen
 }
 
-// requestedGPUs copies the GPU request of the manifest.
+// requestedGPUs copies the GPU request of the manifest: the smallest of its templates, because it decides which nodes may
+// run its pods.
 func (j *job) requestedGPUs(templates []map[string]any) {
+	fewest := 0
 	for _, template := range templates {
 		spec, _ := template["spec"].(map[string]any)
-		for name, amount := range podspec.Amounts(mainContainer(spec, j.Container), "limits") {
-			if n, err := strconv.Atoi(fmt.Sprint(amount)); err == nil && cluster.IsGPU(name) {
-				j.GPUResource, j.GPUs = name, n
-			}
+		resource, n := podspec.GPUs(podspec.Main(spec, j.Container))
+		if n > 0 && (fewest == 0 || n < fewest) {
+			fewest = n
+			j.GPUResource, j.GPUs = resource, n
 		}
 	}
 }
@@ -185,13 +213,47 @@ func objectRef(o unstructured.Unstructured) check.Ref {
 }
 
 // decideFor chooses the rails and the privileges of the pods.
-func (j *job) decideFor(templates []map[string]any) {
-	if j.validateValues(); j.Failed() {
+func (j *job) decideFor(manifest unstructured.Unstructured, templates []map[string]any, o Options) {
+	j.validateValues()
+	j.imageVolumes()
+	j.referencesExist()
+	if j.Failed() {
 		return
 	}
-	switch j.Mode {
-	case nccl.TCP:
-	case nccl.Auto:
+	if j.railsFor(manifest, templates); j.Failed() {
+		return
+	}
+	j.findNodes(j.rails)
+	j.programsExist()
+	j.account = cmp.Or(j.ServiceAccount, firstAccount(templates))
+	j.mounted = podspec.VolumeKinds(templates)
+	j.privileges()
+	if j.ipcLock {
+		j.requireRoot(templates)
+	}
+	for _, template := range templates {
+		j.noteNeedless(template)
+		j.refuseConflicts(manifest, template, o)
+	}
+}
+
+// railsFor chooses the mode and the rails. A pod on the network of its node gets none: container runtimes call no CNI
+// plugin for it (containerd internal/cri/server/sandbox_run.go), and it has no network namespace for a claimed device.
+func (j *job) railsFor(manifest unstructured.Unstructured, templates []map[string]any) {
+	onHost := slices.ContainsFunc(templates, func(template map[string]any) bool {
+		return workload.Field(template, "spec.hostNetwork") == true
+	})
+	switch {
+	case j.Mode == nccl.TCP:
+	case onHost && j.Mode == nccl.Auto:
+		j.Mode = nccl.TCP
+		j.Note("Mode auto uses TCP: pods with hostNetwork: true get no rail. Without it they get one.")
+	case onHost:
+		j.fail(ManifestSuitable, objectRef(manifest), "its pods use the network of their node, where they get no rail",
+			evidence("spec.hostNetwork", "true", "not set"),
+			check.ByUser("Remove hostNetwork: true, which RDMA does not need: each rail is an interface of the pod.",
+				j.commandWith("--mode tcp")))
+	case j.Mode == nccl.Auto:
 		j.rails = j.usableRails(0)
 		if j.Mode = nccl.RDMA; len(j.rails) == 0 {
 			j.Mode = nccl.TCP
@@ -199,14 +261,6 @@ func (j *job) decideFor(templates []map[string]any) {
 		}
 	default:
 		j.rails = j.requiredRails(0)
-	}
-	j.findNodes(j.rails)
-	j.account = cmp.Or(j.ServiceAccount, firstAccount(templates))
-	if j.rdma() && len(j.rails) > 0 {
-		j.memlock()
-	}
-	if j.ipcLock {
-		j.requireRoot(templates)
 	}
 }
 
@@ -224,15 +278,11 @@ func firstAccount(templates []map[string]any) string {
 func (j *job) requireRoot(templates []map[string]any) {
 	for _, template := range templates {
 		spec, _ := template["spec"].(map[string]any)
-		main := mainContainer(spec, j.Container)
+		main := podspec.Main(spec, j.Container)
 		if main == nil {
 			continue // add refuses it
 		}
-		security := map[string]any{}
-		for _, level := range []map[string]any{spec, main} {
-			own, _ := level["securityContext"].(map[string]any)
-			maps.Copy(security, own)
-		}
+		security := podspec.Security(spec, main)
 		container := fmt.Sprintf("container %v", main["name"])
 		user, set := security["runAsUser"]
 		switch {

@@ -20,6 +20,7 @@ import (
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/manifests"
 	"github.com/railhead/railhead/internal/plan/plantest"
+	"github.com/railhead/railhead/internal/plan/podspec"
 	"github.com/railhead/railhead/internal/workload"
 )
 
@@ -175,9 +176,9 @@ func TestInject(t *testing.T) {
 			if diff := cmp.Diff(manifest(t, c.manifest), before); diff != "" {
 				t.Errorf("the manifest was changed in place:\n%s", diff)
 			}
-			twice, _ := Inject(once, c.s, c.o)
-			if diff := cmp.Diff(once.Object, twice.Object); diff != "" {
-				t.Errorf("injecting twice (-once +twice):\n%s", diff)
+			twice, again := Inject(once, c.s, c.o)
+			if diff := cmp.Diff(once.Object, twice.Object); diff != "" || check.Worst(again) == check.Fail {
+				t.Errorf("injecting twice (-once +twice):\n%s\n%s", diff, plantest.Wording(again))
 			}
 			switch once.GetKind() {
 			case "Pod":
@@ -272,7 +273,7 @@ func TestInjectRoles(t *testing.T) {
 		var got []string
 		for _, template := range k.PodTemplates(object.Object) {
 			if workload.Field(template, "metadata.annotations") != nil {
-				got = append(got, fmt.Sprint(mainContainer(template["spec"].(map[string]any), "")["name"]))
+				got = append(got, fmt.Sprint(podspec.Main(template["spec"].(map[string]any), "")["name"]))
 			}
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
@@ -333,7 +334,7 @@ func TestWrap(t *testing.T) {
 		{start{controller: "RayCluster"}, "command: [ray, start]", false},
 		{start{controller: "RayCluster", wrap: WrapAlways}, "command: [ray, start]", true},
 	} {
-		if obstacle := c.start.obstacle(container(c.container)); (obstacle == "") != c.wraps {
+		if obstacle := c.start.obstacle(nil, container(c.container)); (obstacle == "") != c.wraps {
 			t.Errorf("%+v %s: %q", c.start, c.container, obstacle)
 		}
 	}
@@ -643,9 +644,9 @@ func FuzzInject(f *testing.F) {
 		if check.Worst(findings) == check.Fail {
 			return
 		}
-		twice, _ := Inject(once, plantest.Training(), o)
-		if diff := cmp.Diff(once.Object, twice.Object); diff != "" {
-			t.Errorf("injecting twice:\n%s", diff)
+		twice, findings := Inject(once, plantest.Training(), o)
+		if diff := cmp.Diff(once.Object, twice.Object); diff != "" || check.Worst(findings) == check.Fail {
+			t.Errorf("injecting twice:\n%s\n%s", diff, plantest.Wording(findings))
 		}
 	})
 }

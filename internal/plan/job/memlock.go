@@ -183,9 +183,11 @@ func (j *request) allowIPCLockCommand() string {
 	return "railhead setup cluster --allow-ipc-lock && " + j.setUpCommand()
 }
 
-// pinIPCLockSCC pins an SCC that admits pods with IPC_LOCK as root; false if none does.
+// pinIPCLockSCC pins an SCC that admits pods with IPC_LOCK as root, if possible one that allows their volumes; false if
+// none does.
 func (j *admission) pinIPCLockSCC() bool {
-	j.scc = j.granted(func(c cluster.SCC) bool { return allowsIPCLock(c) && (!c.Privileged || c.Name == j.SCC) })
+	fits := func(c cluster.SCC) bool { return allowsIPCLock(c) && (!c.Privileged || c.Name == j.SCC) }
+	j.scc = cmp.Or(j.granted(func(c cluster.SCC) bool { return fits(c) && j.allowsVolumes(c) }), j.granted(fits))
 	return j.scc != ""
 }
 

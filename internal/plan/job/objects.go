@@ -186,7 +186,7 @@ func (j *job) template(d delivery.Delivery) map[string]any {
 	}
 	maps.Copy(pod.Annotations, j.Annotations)
 	if j.scc != "" {
-		pod.Annotations["openshift.io/required-scc"] = j.scc
+		pod.Annotations[requiredSCC] = j.scc
 	}
 	if j.Script != nil {
 		sum := sha256.Sum256(j.Script.Content)

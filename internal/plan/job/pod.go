@@ -38,12 +38,22 @@ func (j *job) environment() []corev1.EnvVar {
 		j.rank("NODE_RANK"),
 		j.rank("PET_NODE_RANK"),
 	}...)
-	all = slices.DeleteFunc(append(all, j.home()...), func(v corev1.EnvVar) bool {
-		_, own := j.Env[v.Name]
+	return append(j.withoutOwn(append(all, j.home()...)), j.ownVariables()...)
+}
+
+// withoutOwn returns the variables that the user does not set.
+func (o *Options) withoutOwn(all []corev1.EnvVar) []corev1.EnvVar {
+	return slices.DeleteFunc(all, func(v corev1.EnvVar) bool {
+		_, own := o.Env[v.Name]
 		return own
 	})
-	for _, name := range slices.Sorted(maps.Keys(j.Env)) {
-		all = append(all, corev1.EnvVar{Name: name, Value: j.Env[name]})
+}
+
+// ownVariables returns the variables of the user.
+func (o *Options) ownVariables() []corev1.EnvVar {
+	var all []corev1.EnvVar
+	for _, name := range slices.Sorted(maps.Keys(o.Env)) {
+		all = append(all, corev1.EnvVar{Name: name, Value: o.Env[name]})
 	}
 	return all
 }
@@ -117,10 +127,10 @@ func (j *job) affinity() *corev1.Affinity {
 	return &affinity
 }
 
-// tolerations returns those of the user, and one for the taint that keeps other pods off nodes with GPUs.
-func (j *job) tolerations() []corev1.Toleration {
+// chosenTolerations returns those of the user.
+func (s Scheduling) chosenTolerations() []corev1.Toleration {
 	var all []corev1.Toleration
-	for _, t := range j.Tolerations {
+	for _, t := range s.Tolerations {
 		toleration := corev1.Toleration{
 			Key:      t.Key,
 			Operator: corev1.TolerationOpExists,
@@ -131,6 +141,12 @@ func (j *job) tolerations() []corev1.Toleration {
 		}
 		all = append(all, toleration)
 	}
+	return all
+}
+
+// tolerations returns those of the user, and one for the taint that keeps other pods off nodes with GPUs.
+func (j *job) tolerations() []corev1.Toleration {
+	all := j.chosenTolerations()
 	tainted := slices.ContainsFunc(j.candidates, func(n cluster.Node) bool {
 		return slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == j.GPUResource })
 	})

@@ -14,9 +14,8 @@ import (
 	"github.com/railhead/railhead/internal/rules/pods"
 )
 
-// privileges chooses the least privileges with which the pods can lock memory on this cluster.
+// privileges chooses the least privileges with which the pods, whose account is known, can lock memory on this cluster.
 func (j *admission) privileges() {
-	j.serviceAccount()
 	switch {
 	case j.Privileged:
 		j.requirePrivileged()

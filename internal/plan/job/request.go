@@ -162,6 +162,11 @@ func (j *request) validateServer() {
 			check.ByUser("Use --kind job, which tells its pods their rank since Kubernetes 1.21.",
 				j.commandWith("--kind job")))
 	}
+	j.imageVolumes()
+}
+
+// imageVolumes checks whether the server mounts images.
+func (j *request) imageVolumes() {
 	if j.Delivery == delivery.ByImageVolume {
 		j.requireVersion(plan.ImageVolumesMinor, "has no image volumes",
 			check.ByUser("Copy railhead-pod with an init container instead.", j.commandWith("--pod-image IMAGE")))

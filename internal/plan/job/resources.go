@@ -12,7 +12,7 @@ import (
 
 // request sets the requests that the container needs but does not have.
 func (p podShape) request(spec, main map[string]any) {
-	ownGPU := requestsGPU(main)
+	ownGPU := podspec.RequestsGPU(main)
 	for name, amount := range p.job.resources() {
 		own := podspec.Amounts(main, "requests")[name] != nil || podspec.Amounts(main, "limits")[name] != nil
 		if own || cluster.IsGPU(name) && ownGPU {

@@ -12,6 +12,9 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
+// requiredSCC is an annotation of a pod that names the only SCC which may admit it.
+const requiredSCC = "openshift.io/required-scc"
+
 // grantedSCCs returns the SCCs that the account of the pods may use, sorted.
 func (j *admission) grantedSCCs() []string {
 	var names []string
@@ -126,6 +129,7 @@ func (j *admission) checkAllowed(c cluster.SCC) {
 // volumeKinds returns the kinds of the pods' volumes; the network-resources-injector adds one of kind downwardAPI.
 func (j *admission) volumeKinds() []string {
 	kinds := append(j.delivery().VolumeKinds(), "emptyDir") // of /dev/shm
+	kinds = append(kinds, j.mounted...)
 	for _, v := range j.Volumes {
 		kinds = append(kinds, v.SCCKind())
 	}

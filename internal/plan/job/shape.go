@@ -9,11 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/podspec"
-	"github.com/railhead/railhead/internal/workload"
+	"github.com/railhead/railhead/internal/rules/pods"
 )
 
 const (
@@ -25,22 +24,26 @@ const (
 type podShape struct {
 	job       *job
 	delivery  delivery.Delivery
-	container string // as in mainContainer
+	container string // as in podspec.Main
 	start     start
 	script    string // ConfigMap with the script; "": none
 	env       []corev1.EnvVar
+	own       []corev1.EnvVar         // of the user, which replace those of the container
 	pod       corev1.PodSpec          // defaults of the pod
 	security  *corev1.SecurityContext // defaults of the container
+
+	tolerations []map[string]any // besides those of the pod
+	annotations map[string]any   // defaults of the pod
 }
 
 // add adds everything to a pod template. Existing fields are kept, so adding twice has no further effect.
 func (p podShape) add(template map[string]any) error {
 	spec := podspec.Child(template, "spec")
-	main := mainContainer(spec, p.container)
+	main := podspec.Main(spec, p.container)
 	if main == nil {
 		return fmt.Errorf("no container %s", cmp.Or(p.container, "in the pod"))
 	}
-	obstacle := p.start.obstacle(main)
+	obstacle := p.start.obstacle(spec, main)
 	switch {
 	case obstacle == "":
 		main["command"] = wrapped(main)
@@ -55,7 +58,14 @@ func (p podShape) add(template map[string]any) error {
 	}
 	p.request(spec, main)
 	podspec.SetMissing(spec, plan.Fields(&p.pod))
-	addEnvironment(main, p.env...)
+	for _, t := range p.tolerations {
+		spec["tolerations"] = podspec.WithEqual(spec["tolerations"], t)
+	}
+	if len(p.annotations) > 0 {
+		podspec.SetMissing(podspec.Child(podspec.Child(template, "metadata"), "annotations"), p.annotations)
+	}
+	podspec.ReplaceEnvironment(main, p.own...)
+	podspec.AddEnvironment(main, slices.Concat(p.env, p.own)...)
 	p.volumes(spec, main)
 	podspec.SetMissing(main, map[string]any{"terminationMessagePolicy": "FallbackToLogsOnError"})
 	if p.security != nil {
@@ -64,40 +74,25 @@ func (p podShape) add(template map[string]any) error {
 	if p.job.ipcLock {
 		lockMemory(main)
 	}
-	image, _ := main["image"].(string)
-	if c := p.delivery.InitContainer(image); c != nil {
-		install := plan.Fields(c)
-		install["securityContext"] = installSecurity(main)
-		installResources(install, main)
-		spec["initContainers"] = podspec.With(spec["initContainers"], "name", install)
-	}
+	p.install(spec, main)
 	if obstacle != "" {
 		return writeFiles(spec, main)
 	}
 	return nil
 }
 
-// mainContainer returns the named container, or else the one that trains; nil if there is none.
-func mainContainer(spec map[string]any, name string) map[string]any {
-	containers := podspec.Items(spec["containers"])
-	var known []cluster.Container
-	for _, c := range containers {
-		own := cluster.Container{Name: fmt.Sprint(c["name"]), GPUs: requestsGPU(c)}
-		if command, _ := c["command"].([]any); len(command) > 0 {
-			own.Command = []string{fmt.Sprint(command[0])}
-		}
-		known = append(known, own)
+// install adds the init container that copies railhead-pod, or removes that of an earlier injection.
+func (p podShape) install(spec, main map[string]any) {
+	image, _ := main["image"].(string)
+	c := p.delivery.InitContainer(image)
+	if c == nil {
+		podspec.Remove(spec, "initContainers", pods.InstallContainer)
+		return
 	}
-	return podspec.Named(containers, cmp.Or(name, workload.Trainer(known)))
-}
-
-func requestsGPU(container map[string]any) bool {
-	for name := range podspec.Amounts(container, "limits") {
-		if cluster.IsGPU(name) {
-			return true
-		}
-	}
-	return false
+	install := plan.Fields(c)
+	install["securityContext"] = installSecurity(main)
+	installResources(install, main)
+	spec["initContainers"] = podspec.With(spec["initContainers"], "name", install)
 }
 
 // wrapped returns the command of a container behind railhead-pod run.
@@ -107,20 +102,6 @@ func wrapped(container map[string]any) []any {
 		return command
 	}
 	return append([]any{delivery.Path, "run", "--"}, command...)
-}
-
-// addEnvironment adds variables before those of the container, which may refer to them.
-func addEnvironment(main map[string]any, vars ...corev1.EnvVar) {
-	own, _ := main["env"].([]any)
-	var added []any
-	for _, v := range vars {
-		if podspec.Named(podspec.Items(own), v.Name) == nil {
-			added = append(added, plan.Fields(&v))
-		}
-	}
-	if len(added) > 0 {
-		main["env"] = append(added, own...)
-	}
 }
 
 func (p podShape) volumes(spec, main map[string]any) {
@@ -141,6 +122,11 @@ func (p podShape) volumes(spec, main map[string]any) {
 		}
 		volumes = append(volumes, shm)
 		mounts = append(mounts, corev1.VolumeMount{Name: shmVolume, MountPath: "/dev/shm"})
+	}
+	for _, name := range delivery.VolumeNames() { // an earlier injection may have delivered it in another way
+		if !slices.ContainsFunc(volumes, func(v corev1.Volume) bool { return v.Name == name }) {
+			podspec.Remove(spec, "volumes", name)
+		}
 	}
 	for _, v := range volumes {
 		spec["volumes"] = podspec.With(spec["volumes"], "name", plan.Fields(&v))

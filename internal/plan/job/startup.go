@@ -40,10 +40,18 @@ func (j *request) settings() []corev1.EnvVar {
 	if j.GDRLevel != "" {
 		all = append(all, corev1.EnvVar{Name: "RAILHEAD_GDR_LEVEL", Value: j.GDRLevel})
 	}
-	if j.Preflight != "" && j.Preflight != PreflightOff {
-		all = append(all, corev1.EnvVar{Name: "RAILHEAD_PREFLIGHT", Value: j.Preflight})
+	if preflight := j.wantedPreflight(); preflight != "" {
+		all = append(all, corev1.EnvVar{Name: "RAILHEAD_PREFLIGHT", Value: preflight})
 	}
 	return all
+}
+
+// wantedPreflight returns the value of --preflight; "" if the rails are not tested.
+func (s Startup) wantedPreflight() string {
+	if s.Preflight == PreflightOff {
+		return ""
+	}
+	return s.Preflight
 }
 
 // startupProbe returns the probe that keeps a pod from being ready until its rails work, at most five minutes: the

@@ -2,6 +2,7 @@
 package podspec
 
 import (
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -57,6 +58,30 @@ func With(list any, key string, item map[string]any) []any {
 		}
 	}
 	return append(all, item)
+}
+
+// WithEqual returns a list with an item added, unless it has an equal one.
+func WithEqual(list any, item map[string]any) []any {
+	all, _ := list.([]any)
+	if slices.ContainsFunc(all, func(existing any) bool { return reflect.DeepEqual(existing, any(item)) }) {
+		return all
+	}
+	return append(slices.Clone(all), item)
+}
+
+// Remove removes the item of a name from a list of a map, and a list that is empty then.
+func Remove(parent map[string]any, key, name string) {
+	if Named(Items(parent[key]), name) == nil {
+		return
+	}
+	all, _ := parent[key].([]any)
+	all = slices.DeleteFunc(slices.Clone(all), func(item any) bool {
+		m, _ := item.(map[string]any)
+		return m["name"] == name
+	})
+	if parent[key] = all; len(all) == 0 {
+		delete(parent, key)
+	}
 }
 
 // Items returns the maps of a list.
