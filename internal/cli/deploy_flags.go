@@ -48,14 +48,12 @@ func (j *jobFlags) addRails(cmd *cobra.Command) {
 // addProgram adds the flags of what the pods run.
 func (j *jobFlags) addProgram(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&j.script, "script", "",
-		"`file` for the pods to run, stored in a ConfigMap: .py files with torchrun, others with a shell")
 	f.StringArrayVarP(&j.environment, "env", "e", nil, "environment variable of the pods, `NAME=VALUE`; repeatable")
 	f.StringVar(&j.PodImage, "pod-image", "",
 		"`image` with /railhead-pod, for an init container (default: ConfigMaps, without a registry)")
 	f.BoolVar(&j.imageVolume, "image-volume", false, "mount --pod-image as a volume (Kubernetes 1.33)")
 	binaryFlag(cmd, &j.binaries, "")
-	_ = cmd.MarkFlagFilename("script") // the flag exists
+	cmd.MarkFlagsMutuallyExclusive("pod-image", "pod-binary")
 }
 
 // addStartup adds the flags of railhead-pod in a pod that starts.

@@ -19,6 +19,9 @@ func (j *jobFlags) addPods(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.IntVar(&j.Nodes, "nodes", 2, "`number` of pods of --type multi, one per node")
 	f.StringVar(&j.Image, "image", "", "`image` of the pods")
+	f.StringVar(&j.script, "script", "",
+		"`file` for the pods to run, stored in a ConfigMap: .py files with torchrun, others with a shell")
+	_ = cmd.MarkFlagFilename("script") // the flag exists
 	f.StringVar(&j.PullPolicy, "image-pull-policy", "", "pull `policy`: Always, IfNotPresent or Never")
 	f.StringSliceVar(&j.PullSecrets, "image-pull-secret", nil, "`secret` of the image's registry; repeatable")
 	f.Int64Var(&j.runAsUser, "run-as-user", 0,

@@ -30,8 +30,9 @@ func newInject(a *app) *cobra.Command {
 		Short: "Add rails, /dev/shm and railhead-pod to a manifest of your own",
 		Long: `inject adds to the pods of a manifest what deploy gives its own pods. It prints the manifest,
 and first the ConfigMaps that carry railhead-pod if the namespace lacks them ('railhead setup namespace' creates them).
-It changes nothing in the cluster. Settings of the manifest are kept, and so are its comments and its order; injecting
-twice has no further effect. A manifest that names a namespace gets the rails of that namespace.
+It changes nothing in the cluster. Settings of the manifest are kept, and so are its comments and its order: a flag that
+contradicts them is refused, and only -e replaces variables. Injecting twice with the same flags has no further effect.
+A manifest that names a namespace gets the rails of that namespace.
 railhead-pod starts the command of the containers that train. Where it cannot, because the manifest has no command, or
 Ray or sshd starts the processes, an init container writes /etc/nccl.conf; --wrap chooses.
 If some pods of FILE request GPUs, its other pods stay as they are, such as the head of a Ray cluster, the launcher of
@@ -61,12 +62,18 @@ any other with --template-path.`,
 		},
 	}
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "manifest `file`; - for standard input")
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
+	j.addManifest(cmd)
+	return cmd
+}
+
+// addManifest adds the flags of inject.
+func (j *jobFlags) addManifest(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&j.Container, "container", "",
 		"`name` of the container that trains, in all pods that have it (default: the one with GPUs, or the first)")
 	cmd.Flags().StringArrayVar(&j.TemplatePaths, "template-path", nil,
 		"`path` of the pod template in objects of other kinds, such as spec.template or "+
 			`spec.groups[].template; \. is a dot in a name; repeatable`)
-	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	cmd.Flags().BoolVar(&j.compare, "check", false,
 		"write nothing; compare what runs with what inject would write, and show what a controller dropped")
 	choiceFlag(cmd, &j.Wrap, "wrap", "",
@@ -75,7 +82,8 @@ any other with --template-path.`,
 		job.WrapAuto, job.WrapAlways, job.WrapNever)
 	j.add(cmd)
 	cmd.Flags().Lookup("service-account").Usage = "service `account` of the pods (default: that of the manifest)"
-	return cmd
+	cmd.Flags().Lookup("gpus").Usage = "`number` of GPUs of each pod (default: that of the manifest)"
+	cmd.Flags().Lookup("env").Usage = "variable of the pods, `NAME=VALUE`, replacing one of the manifest; repeatable"
 }
 
 // oneFile returns the value of -f, which pflag would otherwise take from the last of several.

@@ -2,9 +2,16 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
@@ -13,8 +20,112 @@ import (
 	"github.com/railhead/railhead/internal/plan/job"
 	"github.com/railhead/railhead/internal/plan/manifests"
 	"github.com/railhead/railhead/internal/report"
+	"github.com/railhead/railhead/internal/rules/rulestest"
 	"github.com/railhead/railhead/internal/workload"
 )
+
+// TestInjectFlags: every flag of inject changes what it writes, or is refused.
+func TestInjectFlags(t *testing.T) {
+	const text = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train}\nspec: {serviceAccountName: railhead, " +
+		"containers: [{name: c, image: i, command: [x], env: [{name: MY, value: '0'}]}, {name: d, image: i, command: [y]}]}\n"
+	program := filepath.Join(t.TempDir(), "railhead-pod")
+	if err := os.WriteFile(program, []byte("program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	binary := "--pod-binary=amd64=" + program
+	s := rulestest.Training(t)
+	s.Server.Version, s.Server.Minor = "v1.34.2", 34
+	s.Read = append(s.Read, cluster.RuntimeClasses)
+	s.RuntimeClasses = []cluster.RuntimeClass{{Name: "nvidia"}}
+	for i := range s.SCCs {
+		s.SCCs[i].Volumes, s.SCCs[i].AllowedCapabilities, s.SCCs[i].RunAsUser = []string{"*"}, []string{"IPC_LOCK"}, "RunAsAny"
+	}
+	cases := map[string]struct {
+		args     []string
+		manifest string // text
+		refused  string // else the manifest changes
+	}{
+		"mode":              {args: []string{"--mode=tcp"}},
+		"gpus":              {args: []string{"--gpus=4"}},
+		"gpu-resource":      {args: []string{"--gpu-resource=amd.com/gpu"}, refused: "--gpu-resource is amd.com/gpu, but container c has no GPU without --gpus"},
+		"network":           {args: []string{"--network=rail0"}},
+		"claims":            {args: []string{"--claims"}, refused: "the cluster has no resource claims"},
+		"env":               {args: []string{"-e", "MY=1"}},
+		"pod-image":         {args: []string{"--pod-image=registry.example.com/railhead-pod:1"}},
+		"image-volume":      {args: []string{"--pod-image=registry.example.com/railhead-pod:1", "--image-volume"}},
+		"pod-binary":        {args: []string{"--pod-binary=arm64=" + program}, refused: "railhead-pod is not available for nodes of architecture amd64"},
+		"preflight":         {args: []string{"--preflight=fail"}},
+		"gdr-level":         {args: []string{"--gdr-level=SYS"}},
+		"service-account":   {args: []string{"--service-account=other"}, refused: "--service-account is other, but container c has serviceAccountName railhead"},
+		"scc":               {args: []string{"--scc=nonesuch"}, refused: "SCC nonesuch does not exist"},
+		"privileged":        {args: []string{"--privileged"}, refused: "service account railhead may use no SCC that allows privileged containers"},
+		"memlock":           {args: []string{"--memlock=node"}},
+		"shm":               {args: []string{"--shm=3Gi"}},
+		"cpu":               {args: []string{"--cpu=3"}},
+		"memory":            {args: []string{"--memory=3Gi"}},
+		"ephemeral-storage": {args: []string{"--ephemeral-storage=3Gi"}},
+		"toleration":        {args: []string{"--toleration=a=b"}},
+		"runtime-class":     {args: []string{"--runtime-class=nvidia"}},
+		"container":         {args: []string{"--container=d"}},
+		"template-path": {
+			args:     []string{"--template-path=spec.worker"},
+			manifest: "apiVersion: example.com/v1\nkind: Train\nmetadata: {name: a, namespace: train}\nspec: {worker: {spec: {containers: [{name: c, image: i, command: [x]}]}}}\n",
+		},
+		"wrap": {args: []string{"--wrap=never"}},
+	}
+	inject := func(args []string, text string) (out, told string) {
+		t.Helper()
+		var j jobFlags
+		cmd := &cobra.Command{}
+		j.addManifest(cmd)
+		if err := cmd.ParseFlags(args); err != nil {
+			t.Fatal(err)
+		}
+		o, err := j.options(cmd, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, err := manifests.Read([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stdout, stderr bytes.Buffer
+		a := &app{Streams: Streams{Out: &stdout, Err: &stderr}}
+		i, err := a.injected(injection{text: []byte(text), before: before, options: o}, map[string]cluster.State{"train": s})
+		if err == nil {
+			err = a.writeInjected(i)
+		}
+		return stdout.String(), fmt.Sprint(stderr.String(), err)
+	}
+	plain, _ := inject([]string{binary}, text)
+	var j jobFlags
+	cmd := &cobra.Command{}
+	j.addManifest(cmd)
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		c, ok := cases[f.Name]
+		if f.Name == "check" { // writes nothing
+			return
+		}
+		if !ok {
+			t.Errorf("no case of --%s", f.Name)
+		}
+		if f.Name != "pod-binary" && f.Name != "pod-image" && f.Name != "image-volume" {
+			c.args = append(c.args, binary)
+		}
+		out, told := inject(c.args, cmp.Or(c.manifest, text))
+		switch {
+		case c.refused != "" && (out != "" || !strings.Contains(told, c.refused)):
+			t.Errorf("--%s: not refused with %q:\n%s%s", f.Name, c.refused, out, told)
+		case c.refused == "" && (out == "" || out == plain || out == text):
+			t.Errorf("--%s changes nothing:\n%s%s", f.Name, out, told)
+		}
+	})
+	for _, flag := range []string{"script", "image", "nodes", "run-as-user", "volume"} {
+		if cmd.Flags().Lookup(flag) != nil {
+			t.Errorf("inject has --%s, which a manifest has", flag)
+		}
+	}
+}
 
 // TestInjectTellsOfTCP: mode auto without rails tells that the pods get none, and why; stdout has only the manifest.
 func TestInjectTellsOfTCP(t *testing.T) {

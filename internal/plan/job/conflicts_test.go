@@ -197,6 +197,14 @@ func TestInjectOnHostNetwork(t *testing.T) {
 	}
 }
 
+// TestInjectPathOfKnownKind: a path of templates says nothing about a kind whose templates are known.
+func TestInjectPathOfKnownKind(t *testing.T) {
+	_, j := inject(manifest(t, fmt.Sprintf(ownPod, "", "")), plantest.Training(), Options{Programs: programs(), TemplatePaths: []string{"spec.template"}})
+	if want := "--template-path has no effect on a Pod: railhead knows its pod templates."; !slices.Contains(j.Notes, want) {
+		t.Errorf("notes %q, want %q", j.Notes, want)
+	}
+}
+
 // TestInjectNotesNeedless: privileges that RDMA does not need are kept, and named.
 func TestInjectNotesNeedless(t *testing.T) {
 	const privileged = "securityContext: {privileged: true, capabilities: {add: [SYS_RESOURCE, IPC_LOCK]}},"

@@ -39,6 +39,9 @@ func inject(manifest unstructured.Unstructured, s cluster.State, o Options) (uns
 		j.refuse(manifest, "the manifest has no pod template", "spec.template", check.ByUser("Correct the manifest."))
 		return manifest, j
 	}
+	if len(o.TemplatePaths) > 0 && kind.GVK.Kind != "" {
+		j.Note("--template-path has no effect on a %s: railhead knows its pod templates.", kind.GVK.Kind)
+	}
 	if j.decideFor(manifest, templates, o); j.Failed() {
 		return manifest, j
 	}
