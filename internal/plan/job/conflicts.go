@@ -225,7 +225,7 @@ func (j *job) noteNeedless(template map[string]any) {
 		j.noteOnce("Container %v adds the capability SYS_RESOURCE. RDMA does not need it with railhead.", main["name"])
 	}
 	if slices.Contains(added, any(plan.CapIPCLock)) && j.Memlock == MemlockByNode {
-		j.noteOnce("Container %v keeps its capability IPC_LOCK. With --memlock node RDMA does not need it.", main["name"])
+		j.noteOnce("Container %v keeps the capability IPC_LOCK. With --memlock node it does not need it.", main["name"])
 	}
 }
 

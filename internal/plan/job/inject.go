@@ -160,8 +160,8 @@ func (o Options) trainingTemplates(manifest unstructured.Unstructured) (training
 	return training, chosen
 }
 
-// requestedGPUs copies the GPU request of the manifest: the smallest of its templates, because it decides which nodes may
-// run its pods.
+// requestedGPUs copies the GPU request of the manifest: the smallest of its templates, because it decides which nodes
+// may run its pods.
 func (j *job) requestedGPUs(templates []map[string]any) {
 	fewest := 0
 	for _, template := range templates {

@@ -13,8 +13,8 @@ type Variable struct {
 	ByCommand   bool   // the command sets it
 }
 
-// Variables returns the variables that a pod template sets in a container, and those that its command sets. Variables of
-// envFrom have their names elsewhere.
+// Variables returns the variables that a pod template sets in a container, and those that its command sets. Variables
+// of envFrom have their names elsewhere.
 func Variables(container map[string]any) []Variable {
 	var all []Variable
 	for _, v := range Items(container["env"]) {
