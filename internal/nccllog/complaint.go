@@ -1,6 +1,7 @@
 package nccllog
 
 import (
+	"bytes"
 	"regexp"
 	"slices"
 )
@@ -108,4 +109,23 @@ func complains(text string) bool {
 		}
 		return f.form.MatchString(text)
 	})
+}
+
+// ofPython matches a line of level ERROR or worse by the logger of glog's form for Python.
+var ofPython = regexp.MustCompile(`(?:^|[ :\]>])[EF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ \S+\.py:\d+\]`)
+
+// pythonComplaints reads such lines at the end of a file, after the line from. Anywhere else their words are those of
+// every warning of Python.
+func (p *Parser) pythonComplaints(last Place, from int, tail []byte) {
+	all := bytes.Split(bytes.TrimSuffix(tail, []byte{'\n'}), []byte{'\n'})
+	for i, line := range all {
+		at := Place{File: last.File, Line: last.Line - len(all) + 1 + i}
+		if at.Line <= from || !bytes.Contains(line, []byte(".py:")) || !ofPython.Match(line) {
+			continue
+		}
+		if _, known := recognize(otherSignatures, string(line), ""); !known {
+			p.seq++
+			p.keep(nil, Event{Kind: Complaint, Signature: "complaint", Quote: quoteOf(at, line), Number: -1})
+		}
+	}
 }

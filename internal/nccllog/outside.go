@@ -129,7 +129,7 @@ func (p *Parser) test(at Place, line []byte, text string) bool {
 // resultRow matches a row of nccl-tests (src/common.cu): size, count, type, and in older versions of alltoall no
 // operation and root; then times and bandwidths, each with the number of wrong values in group 1 and 2.
 var resultRow = regexp.MustCompile(`^(?:\S+: *)?\s*\d+\s+\d+\s+[a-z][a-z0-9_]+(?:\s+\S+\s+-?\d+)?` +
-	`(?:\s+[\d.]+){3}\s+(\d+)(?:(?:\s+[\d.]+){3}\s+(\d+))?\s*$`)
+	`(?:\s+[\d.]+){3}\s+(\d+|N/A)(?:(?:\s+[\d.]+){3}\s+(\d+|N/A))?\s*$`)
 
 // wrongResults reports whether a row of nccl-tests counts wrong values.
 func wrongResults(text string) bool {
@@ -138,7 +138,7 @@ func wrongResults(text string) bool {
 		return false
 	}
 	found := resultRow.FindStringSubmatch(text)
-	return found != nil && (strings.Trim(found[1], "0") != "" || strings.Trim(found[2], "0") != "")
+	return found != nil && strings.Trim(strings.ReplaceAll(found[1]+found[2], "N/A", ""), "0") != ""
 }
 
 // osu reads the tables of the OSU benchmarks of MPI, and reports whether a line is a result: "8    1.93". MPI may have

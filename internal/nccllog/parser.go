@@ -122,6 +122,7 @@ func (p *Parser) End(last Place, tail []byte) {
 	if len(p.ends) >= maxFiles {
 		return
 	}
+	p.pythonComplaints(last, p.ends[last.File].Line, tail)
 	end := Ending{Line: last.Line, Own: last.Line}
 	if p.doubted[last.File] {
 		end = endingOf(last.Line, tail)

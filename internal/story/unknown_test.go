@@ -17,6 +17,7 @@ var badEndings = []string{
 	"[rank2]: Traceback (most recent call last):\n[rank2]: KeyError: 'labels'",
 	"F0302 10:00:00.120000 4242 x.cc:12] state is bad",
 	"E0302 10:00:00.120000 4242 x.cpp:112] state is bad",
+	"E0302 10:00:00.123456 4242 trainer.py:12] state is bad",
 	"2026-03-02 10:00:00.1: F tensorflow/core/x.cc:12] state is bad",
 	`{"level":"error","msg":"state is bad"}`,
 	`{"severity":"ERROR","message":"state is bad"}`,
@@ -146,10 +147,11 @@ func TestUnknownOfNCCL(t *testing.T) {
 			healthyRun(40)...), OutcomeUnknown},
 		"a failure that is ignored": {append(healthyRun(0), warning+"comm 0x5 failure of peer 3 is being ignored"),
 			OutcomeUnknown},
-		"no rank completes":     {[]string{healthyRun(0)[0], healthyRun(0)[5]}, OutcomeUnknown},
-		"right values":          {[]string{table, fmt.Sprintf(row, "0", "0")}, OutcomeOK},
-		"wrong values":          {[]string{table, fmt.Sprintf(row, "0", "17")}, OutcomeFail},
-		"wrong values, no root": {[]string{table, "  1024  64  float  20.65  0.05  0.04  3  20.1  0.05  0.04  N/A"}, OutcomeOK},
+		"no rank completes":          {[]string{healthyRun(0)[0], healthyRun(0)[5]}, OutcomeUnknown},
+		"wrong values, half checked": {[]string{table, fmt.Sprintf(row, "17", "N/A")}, OutcomeFail},
+		"right values":               {[]string{table, fmt.Sprintf(row, "0", "0")}, OutcomeOK},
+		"wrong values":               {[]string{table, fmt.Sprintf(row, "0", "17")}, OutcomeFail},
+		"wrong values, no root":      {[]string{table, "  1024  64  float  20.65  0.05  0.04  3  20.1  0.05  0.04  N/A"}, OutcomeFail},
 	} {
 		if got := ofLines("job.log", c.lines).Runs[0]; got.Outcome != c.want {
 			t.Errorf("%s: want %s, got %s: %s", name, c.want, got.Outcome, got.Summary)
