@@ -98,10 +98,9 @@ func TestWebhook(t *testing.T) {
 		}
 	})
 	metrics := stop()
-	t.Log(metrics)
 	for _, want := range []string{
 		`{outcome="injected",reason=""} `, `{outcome="skipped",reason="no-gpus"} `, `{outcome="skipped",reason="disabled"} 1`,
-		`{outcome="refused",reason="rails-attached"} 1`, `{outcome="failed",reason="rails-attached"} 1`, "railhead_webhook_errors_total 0",
+		`{outcome="refused",reason="no-attachments"} 1`, `{outcome="failed",reason="no-attachments"} 1`, "railhead_webhook_errors_total 0",
 	} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("no %s in:\n%s", want, metrics)
