@@ -8,7 +8,8 @@ import (
 
 // complaintWords are in lines with which programs, launchers and shells report an error.
 var complaintWords = []string{
-	"Traceback (most recent call last)", "FATAL", "ERROR", "CRITICAL", "Fatal error", "fatal error", "[error", "\terror\t",
+	"Traceback (most recent call last)", "FATAL", "ERROR", "CRITICAL", "Fatal error", "fatal error", "[error",
+	"\terror\t",
 	"[NeMo E ", "panic: ", "panicked at ", "core dumped", "returned non-zero", "fatal signal",
 	"closing signal SIG", " via signal SIG", // torchrun ends its workers: one failed, or a node joins
 	"Compute Failed", // Dask, which may try again
@@ -16,7 +17,8 @@ var complaintWords = []string{
 	"level=error", "level=fatal", "unschedulable", "FailedScheduling", "BackoffLimitExceeded", // Kubernetes
 	"FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume",
 	"group FAILED", "Memory access fault by GPU", "aborting with error", "fallen off the bus",
-	"Unable to determine the device handle", "Illegal instruction", "Segfault encountered", "code=killed", "code=dumped",
+	"Unable to determine the device handle", "Illegal instruction", "Segfault encountered", "code=killed",
+	"code=dumped",
 	"sigkill_handler] Killing subprocess", "all training processes to terminate", // DeepSpeed, Composer
 	"_step_signal: Terminating ", "terminated with the following error", // Slurm, torch.multiprocessing
 	"command not found", "can't open file", "Permission denied", "Exception in thread ",
@@ -44,8 +46,8 @@ func (all forms) words() (words []string) {
 var complaintForms = forms{
 	{
 		words: []string{
-			"exit code", "exit status", "exited ", "exits with", "exit_code", "exitCode", "Exit code", "Exit status", "ExitCode",
-			"Exited ", "EXIT CODE", "EXIT STATUS",
+			"exit code", "exit status", "exited ", "exits with", "exit_code", "exitCode", "Exit code", "Exit status",
+			"ExitCode", "Exited ", "EXIT CODE", "EXIT STATUS",
 		},
 		form: regexp.MustCompile(`(?i)\bexit(?:ed|s)?(?: with)?(?: an?)?(?: non-?zero)?[ _]?(?:exit )?(?:code|status)` +
 			`['"]?[ :=]*['"]?-?[1-9]`),
@@ -56,13 +58,15 @@ var complaintForms = forms{
 	},
 	{words: []string{"code=exited"}, form: regexp.MustCompile(`code=exited, status=[1-9]`)}, // systemd
 	{words: []string{"SystemExit"}, form: regexp.MustCompile(`SystemExit: [^0]`)},
-	{words: []string{"*** ["}, form: regexp.MustCompile(`\*\*\* \[.*\] (?:Error \d|Terminated|Killed|Aborted)`)}, // make
-	{ // glog: "F1120 10:00:00.12 4242 x.cc:12] ..."; TensorFlow: "2026-03-02 10:00:00.1: F tensorflow/core/x.cc:12] ..."
+	{ // make
+		words: []string{"*** ["}, form: regexp.MustCompile(`\*\*\* \[.*\] (?:Error \d|Terminated|Killed|Aborted)`),
+	},
+	{ // glog: "F1120 10:00:00.12 4242 x.cc:12] ..."; TensorFlow: "2026-03-02 10:00:00.1: F core/x.cc:12] ..."
 		words: sourceLines(".cc", ".cpp", ".cu"), also: []string{"E0", "E1", "F0", "F1", ": E ", ": F "},
 		form: regexp.MustCompile(`(?:^|[ :\]>])[EF]\d{4} \d\d:\d\d:\d\d|\d: [EF] \S+\.cc:\d+\]`),
 	},
 	{
-		words: []string{`"error"`, `"fatal"`, `"critical"`, `"panic"`, `"level":50`, `"level":60`}, // the numbers are of pino
+		words: []string{`"error"`, `"fatal"`, `"critical"`, `"panic"`, `"level":50`, `"level":60`}, // numbers: pino
 		form: regexp.MustCompile(`"(?:level|severity|levelname|lvl|log\.level)"\s*:\s*` +
 			`(?:"(?:error|fatal|critical|panic)"|[56]0\b)`),
 	},

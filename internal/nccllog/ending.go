@@ -35,7 +35,8 @@ func (t *tail) add(text []byte, size int) {
 
 // stepCount matches a number that a training program prints for its steps, in group 1 what it counts or measures.
 var stepCount = regexp.MustCompile(`(?i)(?:^|[^a-z])(loss|steps?|iter(?:ation)?s?|epochs?|batch|lr|ppl|throughput|` +
-	`samples|tokens|grad.norm)["']?(?: ?\([^()]*\))?[:=\[(|/ ]*["']?-?\d|\d *(it/s|s/it|steps/s|samples/s|tok(?:en)?s?/s)`)
+	`samples|tokens|grad.norm)["']?(?: ?\([^()]*\))?[:=\[(|/ ]*["']?-?\d|` +
+	`\d *(it/s|s/it|steps/s|samples/s|tok(?:en)?s?/s)`)
 
 // bad are words of lines that count no progress, whatever they measure.
 var bad = []string{

@@ -129,8 +129,8 @@ func (p pair) moves() bool {
 	return p.a.Received > 0 || p.b.Received > 0
 }
 
-// isUnderWay reports whether packets that the end sent since the first reading did not arrive: they may be under way, or
-// be sent again and again.
+// isUnderWay reports whether packets that the end sent since the first reading did not arrive: they may be under way,
+// or be sent again and again.
 func (from Place) isUnderWay(to Place) bool {
 	wasOutstanding := isOutstanding(from.Next-from.Sent, to.Expected)
 	return from.Sent > 0 && to.Received == 0 && !wasOutstanding && isOutstanding(from.Next, to.Expected)
