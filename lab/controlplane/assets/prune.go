@@ -87,8 +87,8 @@ func sizeOf(folder string) (sum int64, err error) {
 	return sum, err
 }
 
-// Remove removes old folders, and calls removed for each. No other process may use the cache meanwhile: where a lab runs, or
-// something is built, nothing is removed.
+// Remove removes old folders, and calls removed for each. No other process may use the cache meanwhile: where a lab
+// runs, or something is built, nothing is removed.
 func Remove(old []Old, removed func(Old)) (err error) {
 	giveBack, err := useAlone()
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package pid1 is the first process of a virtual machine: it sets up the machine as its Config describes and keeps it
 // so.
 //
-// It is two processes. The first only starts the second and reaps processes that end without a parent. All work is in the
-// second, so that os/exec may wait for children there, and so that a crash of it is told by the first instead of
+// It is two processes. The first only starts the second and reaps processes that end without a parent. All work is in
+// the second, so that os/exec may wait for children there, and so that a crash of it is told by the first instead of
 // stopping the kernel.
 package pid1
 
