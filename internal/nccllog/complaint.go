@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"regexp"
 	"slices"
+
+	"github.com/railhead/railhead/internal/wordsearch"
 )
 
 // complaintWords are in lines with which programs, launchers and shells report an error.
@@ -103,9 +105,9 @@ func complains(text string) bool {
 	if hasAny(text, "_ERROR", "ERROR_", "ERROR=", "0 ERROR", ": 0", "exit status 0", " factory") {
 		text = noComplaint.ReplaceAllString(text, "")
 	}
-	p := pairsOf(text)
-	return p.haveAny(text, complaintWords) || slices.ContainsFunc(complaintForms, func(f form) bool {
-		if !p.haveAny(text, f.words) || f.also != nil && !p.haveAny(text, f.also) {
+	p := wordsearch.PairsOf(text)
+	return p.HaveAny(text, complaintWords) || slices.ContainsFunc(complaintForms, func(f form) bool {
+		if !p.HaveAny(text, f.words) || f.also != nil && !p.HaveAny(text, f.also) {
 			return false
 		}
 		if f.whole {

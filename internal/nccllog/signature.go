@@ -3,8 +3,9 @@ package nccllog
 import (
 	"iter"
 	"slices"
-	"strings"
 	"sync"
+
+	"github.com/railhead/railhead/internal/wordsearch"
 )
 
 // Signature is one kind of line that shows how a run went. A row is all that reader, parser and judge need for it.
@@ -83,10 +84,10 @@ var rowByID = sync.OnceValue(func() map[string]int {
 
 // recognize returns the event of the first row that matches a line.
 func recognize(rows []Signature, text, where string) (Event, bool) {
-	low, pairs := "", pairsOf(text)
+	low, pairs := "", wordsearch.PairsOf(text)
 	for i := range rows {
 		s := &rows[i]
-		if len(s.Words) > 0 && s.AnyCase && low == "" && slices.ContainsFunc(s.Words, pairs.mayHave) {
+		if len(s.Words) > 0 && s.AnyCase && low == "" && slices.ContainsFunc(s.Words, pairs.MayHave) {
 			low = lower(text)
 		}
 		if e, ok := s.match(text, low, where, pairs); ok {
@@ -96,12 +97,12 @@ func recognize(rows []Signature, text, where string) (Event, bool) {
 	return Event{}, false
 }
 
-func (s *Signature) match(text, low, where string, p *pairs) (Event, bool) {
+func (s *Signature) match(text, low, where string, p *wordsearch.Pairs) (Event, bool) {
 	in := text
 	if s.AnyCase {
 		in = low
 	}
-	if len(s.Words) > 0 && !p.haveAny(in, s.Words) {
+	if len(s.Words) > 0 && !p.HaveAny(in, s.Words) {
 		return Event{}, false
 	}
 	e := Event{Kind: s.Kind, Signature: s.ID, Number: -1}
@@ -110,38 +111,4 @@ func (s *Signature) match(text, low, where string, p *pairs) (Event, bool) {
 		return e, true
 	}
 	return e, s.Read(&e, text, where) && e.Kind == s.Kind
-}
-
-// pairs is the set of pairs of neighbouring bytes in a text, in any case. It rules out nearly all words that the text
-// does not have: a line is compared with hundreds of words.
-type pairs [1 << 6]uint64
-
-func pairsOf(text string) *pairs {
-	var p pairs
-	for i := 1; i < len(text); i++ {
-		p[sixBits(text[i-1])] |= 1 << sixBits(text[i])
-	}
-	return &p
-}
-
-// sixBits returns a number below 64, the same one for both cases of a letter.
-func sixBits(c byte) uint8 { return c&0x1f | c&0x40>>1 }
-
-// haveAny reports whether the text of the pairs has one of the words.
-func (p *pairs) haveAny(text string, words []string) bool {
-	for _, w := range words {
-		if p.mayHave(w) && strings.Contains(text, w) {
-			return true
-		}
-	}
-	return false
-}
-
-func (p *pairs) mayHave(word string) bool {
-	for i := 1; i < len(word); i++ {
-		if p[sixBits(word[i-1])]&(1<<sixBits(word[i])) == 0 {
-			return false
-		}
-	}
-	return true
 }

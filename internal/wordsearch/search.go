@@ -1,4 +1,5 @@
-// Package wordsearch finds the first of many words in a text, nearly as fast as memory delivers the text.
+// Package wordsearch finds the first of many words in a text, nearly as fast as memory delivers the text, and rules out
+// words that a text does not have.
 package wordsearch
 
 import (
