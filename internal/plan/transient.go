@@ -1,39 +1,21 @@
-package cli
+package plan
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/railhead/railhead/internal/check"
 )
-
-// retryFlag adds --patience: how long a transient error may last before the command gives up.
-func retryFlag(cmd *cobra.Command, limit **time.Duration) {
-	cmd.Flags().Func("patience", "`duration` to wait for errors that Kubernetes retries; "+
-		"0 fails immediately (default: 2m for pods, 10m for nodes)", func(text string) error {
-		d, err := time.ParseDuration(text)
-		if err != nil {
-			return err
-		}
-		if d < 0 {
-			return errors.New("must be 0 or more")
-		}
-		*limit = &d
-		return nil
-	})
-}
 
 // settleTime is the time that an error must stay away before it counts as resolved: a crash-looping pod looks healthy
 // between restarts.
 const settleTime = 30 * time.Second
 
-// transientErrors are obstacles that may go away. Their text may change, so check and subject identify them.
-type transientErrors struct {
+// TransientErrors are obstacles of a wait that may go away. Their text may change, so check and subject identify them.
+// The zero value has seen none.
+type TransientErrors struct {
 	known   map[errorKey]*transientError
 	current *transientError
 }
@@ -48,17 +30,18 @@ type transientError struct {
 	first, last time.Time // when it was seen
 }
 
-func (t *transientErrors) reset() { *t = transientErrors{} }
+// Reset forgets all errors.
+func (t *TransientErrors) Reset() { *t = TransientErrors{} }
 
-// stillThere extends the current error until now.
-func (t *transientErrors) stillThere(now time.Time) {
+// StillThere extends the current error until now.
+func (t *TransientErrors) StillThere(now time.Time) {
 	if t.current != nil {
 		t.current.last = now
 	}
 }
 
-// update records the current obstacle, nil for none. It returns messages about new and resolved errors.
-func (t *transientErrors) update(o *check.Obstacle, now time.Time) []string {
+// Update records the current obstacle, nil for none. It returns messages about new and resolved errors.
+func (t *TransientErrors) Update(o *check.Obstacle, now time.Time) []string {
 	var lines []string
 	for key, known := range t.known {
 		if gone := now.Sub(known.last) >= settleTime; gone && known != t.current {
@@ -100,11 +83,11 @@ func announce(o check.Obstacle) string {
 	return text
 }
 
-// age returns how long the current error has lasted.
-func (t *transientErrors) age(now time.Time) time.Duration { return now.Sub(t.current.first) }
+// Age returns how long the current error has lasted.
+func (t *TransientErrors) Age(now time.Time) time.Duration { return now.Sub(t.current.first) }
 
-// deadline returns when an error times out or counts as resolved; zero if there is none.
-func (t *transientErrors) deadline() time.Time {
+// Deadline returns when an error times out or counts as resolved; zero if there is none.
+func (t *TransientErrors) Deadline() time.Time {
 	var wake time.Time
 	for _, known := range t.known {
 		at := known.last.Add(settleTime)
