@@ -67,6 +67,8 @@ var law = []line{
 		"metrics count what the wire shows: they judge nothing"},
 	{[]string{"internal/nccl", "internal/nccllog", "internal/bench", "internal/cluster", "internal/wire"},
 		"each is one subject as plain values: rules and plan are where subjects meet"},
+	{[]string{"internal/nccllog/scan"},
+		"reading a log fast is one job: what its lines mean is given to it, as words"},
 	{[]string{"internal/bench/perftest", "internal/lines", "internal/nccllog/prefix", "internal/wordsearch"},
 		"what reads one tool's output knows no other tool and no fabric"},
 	{[]string{"internal/rail"},

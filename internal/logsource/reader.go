@@ -16,6 +16,7 @@ import (
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/scan"
 	"github.com/railhead/railhead/internal/story"
 	"github.com/railhead/railhead/internal/words"
 )
@@ -107,7 +108,7 @@ func (r *Reader) readLog(ctx context.Context, l Log) error {
 }
 
 func (r *Reader) parse(name string, log io.Reader) {
-	reading, err := nccllog.Lines(log, func(lines nccllog.Batch) {
+	reading, err := nccllog.Lines(log, func(lines scan.Batch) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if !r.closed {
@@ -124,7 +125,7 @@ func (r *Reader) parse(name string, log io.Reader) {
 	r.skipped = append(r.skipped, skippedOf(name, reading, err)...)
 }
 
-func skippedOf(name string, reading nccllog.Reading, err error) []story.Skipped {
+func skippedOf(name string, reading scan.Reading, err error) []story.Skipped {
 	var skipped []story.Skipped
 	for _, s := range reading.Skipped {
 		reason := s.Reason

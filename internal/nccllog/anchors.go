@@ -2,21 +2,47 @@ package nccllog
 
 import (
 	"bytes"
+	"io"
 	"sync"
 
+	"github.com/railhead/railhead/internal/nccllog/prefix"
+	"github.com/railhead/railhead/internal/nccllog/scan"
 	"github.com/railhead/railhead/internal/wordsearch"
 )
 
-// FirstLines is the number of lines of every input that are always read: they show a training log in which NCCL
-// prints nothing.
-const FirstLines = 200
+// Lines reads a log and passes on the lines that the parser needs.
+func Lines(in io.Reader, take func(scan.Batch)) (scan.Reading, error) {
+	return scan.Lines(in, anchors(), take)
+}
+
+// Read reads a log into the parser. Evidence refers to it by the name.
+func (p *Parser) Read(name string, in io.Reader) (scan.Reading, error) {
+	reading, err := Lines(in, func(b scan.Batch) { p.Take(name, b) })
+	p.End(Place{File: name, Line: reading.Lines}, reading.Tail)
+	return reading, err
+}
+
+// Take reads the lines of a batch of a file.
+func (p *Parser) Take(file string, b scan.Batch) {
+	for l := range b.All() {
+		at := Place{File: file, Line: l.Number}
+		if l.Way == nil || !p.knownChannel(at, l) {
+			p.Line(at, l.Text)
+		}
+	}
+}
+
+// tailOfStream is the size of the tail of a stream. A job may have thousands of them at a time.
+const tailOfStream = 4 << 10
+
+var infoWords = []byte(prefix.Info)
 
 // Sieve picks the lines of one input that the parser needs, as Read does, for a caller that has them one by one. Its
 // zero value has seen no line.
 type Sieve struct {
 	Lines int // seen so far
 	until int // lines up to this one may continue one that was picked
-	tail  tail
+	tail  scan.Tail
 }
 
 // Tail returns the last lines.
@@ -25,15 +51,15 @@ func (s *Sieve) Tail() []byte { return s.tail }
 // Pick counts a line, without its line end, and reports whether the parser needs it.
 func (s *Sieve) Pick(line []byte) bool {
 	s.Lines++
-	s.tail.add(line, tailOfStream)
-	s.tail.add([]byte{'\n'}, tailOfStream)
+	s.tail.Add(line, tailOfStream)
+	s.tail.Add([]byte{'\n'}, tailOfStream)
 	if at := anchors().Find(line, 0); at >= 0 {
 		if !bytes.Contains(line, infoWords) {
-			s.until = s.Lines + linesAfter
+			s.until = s.Lines + scan.LinesAfter
 		}
 		return true
 	}
-	return s.Lines <= FirstLines || s.Lines <= s.until
+	return s.Lines <= scan.FirstLines || s.Lines <= s.until
 }
 
 // anchors returns the search for anchorWords.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/railhead/railhead/internal/nccllog/prefix"
+	"github.com/railhead/railhead/internal/nccllog/scan"
 )
 
 // farthestArrow bounds the bytes from the first word to the arrow.
@@ -20,34 +21,33 @@ func (p *notices) channel(r *rank, l *logLine, text []byte) {
 		r.ring(text)
 		return
 	}
-	w := wayOf(text[arrow+1:])
+	w := scan.WayOf(text[arrow+1:])
 	p.carry(r, l, &w)
 }
 
-// knownChannel is Line for a channel whose way is known; text is the index of NCCL's text in the line. It returns
-// false if Line must read the line.
-func (p *Parser) knownChannel(at Place, line []byte, text int, w *way) bool {
+// knownChannel is Line for a channel whose way is known. It returns false if Line must read the line.
+func (p *Parser) knownChannel(at Place, l scan.Line) bool {
 	if p.open.lines > 0 {
 		return false
 	}
-	if head := line[:text]; bytes.Equal(head, p.turn.head) {
+	if head := l.Text[:l.Said]; bytes.Equal(head, p.turn.head) {
 		p.seq++
 	} else {
-		first := text - len(infoWords)
-		s := prefix.SourceOf(line[:first])
-		if len(s.Host) == 0 || segment(head, 0) != first || // torn
+		first := l.Said - len(prefix.Info)
+		s := prefix.SourceOf(l.Text[:first])
+		if len(s.Host) == 0 || prefix.Segment(head, 0) != first || // torn
 			head[0] == '{' || bytes.IndexByte(head, '\\') >= 0 { // in JSON, or with escaped line ends
 			return false
 		}
 		p.seq++
-		r := p.rankOf(s, at, line, false)
+		r := p.rankOf(s, at, l.Text, false)
 		if r == nil {
 			return true
 		}
 		p.turn = turn{append(p.turn.head[:0], head...), r}
 	}
 	p.turn.rank.Last = p.seq
-	p.carry(p.turn.rank, &logLine{at: at, line: line}, w)
+	p.carry(p.turn.rank, &logLine{at: at, line: l.Text}, l.Way)
 	return true
 }
 
@@ -66,11 +66,11 @@ func (r *rank) ring(text []byte) {
 }
 
 // carry counts one end of a channel.
-func (p *notices) carry(r *rank, l *logLine, w *way) {
-	if w.fabric {
+func (p *notices) carry(r *rank, l *logLine, w *scan.Way) {
+	if w.Fabric {
 		r.Channels.Fabric++
 	}
-	n := p.netOf(r, w.network)
+	n := p.netOf(r, w.Network)
 	if n == nil {
 		return
 	}
@@ -79,20 +79,20 @@ func (p *notices) carry(r *rank, l *logLine, w *way) {
 		n.First = l.quote()
 	}
 	switch {
-	case w.direct && directs == 0:
+	case w.Direct && directs == 0:
 		n.Direct = l.quote()
-	case !w.direct && directs == all:
+	case !w.Direct && directs == all:
 		n.Indirect = l.quote()
 	}
 	ends, direct := &n.Receives, &n.ReceivesDirect
-	if w.sends {
+	if w.Sends {
 		ends, direct = &n.Sends, &n.SendsDirect
 	}
 	*ends++
-	if w.direct {
+	if w.Direct {
 		*direct++
 	}
-	n.Devices |= 1 << min(w.device, 63)
+	n.Devices |= 1 << min(w.Device, 63)
 }
 
 // netOf returns the counters of a network, or nil.

@@ -13,26 +13,6 @@ type Ending struct {
 	Progress int // the first of the last lines by which a training counts its steps; 0: there are none
 }
 
-// tail is the end of a text: the last bytes, as many as its size, or up to twice as many.
-type tail []byte
-
-// tailOfFile and tailOfStream are sizes of tails. A job may have thousands of streams at a time.
-const (
-	tailOfFile   = 16 << 10
-	tailOfStream = 4 << 10
-)
-
-func (t *tail) add(text []byte, size int) {
-	if len(text) >= size {
-		*t = append((*t)[:0], text[len(text)-size:]...)
-		return
-	}
-	*t = append(*t, text...)
-	if len(*t) > 2*size {
-		*t = append((*t)[:0], (*t)[len(*t)-size:]...)
-	}
-}
-
 // stepCount matches a number that a training program prints for its steps, in group 1 what it counts or measures.
 var stepCount = regexp.MustCompile(`(?i)(?:^|[^a-z])(loss|steps?|iter(?:ation)?s?|epochs?|batch|lr|ppl|throughput|` +
 	`samples|tokens|grad.norm)["']?(?: ?\([^()]*\))?[:=\[(|/ ]*["']?-?\d|` +

@@ -182,7 +182,7 @@ func (p *notices) usingNetwork(r *rank, l *logLine) {
 func (p *notices) assigned(r *rank, l *logLine) {
 	name, ok := bytes.CutPrefix(l.text, []byte("Assigned NET plugin "))
 	name, _, toComm := bytes.Cut(name, []byte(" to comm"))
-	if ok && toComm && isName(name) && len(name) <= 60 {
+	if ok && toComm && prefix.IsName(name) && len(name) <= 60 {
 		r.Network, r.Chosen = p.word(name), l.quote()
 	}
 }
@@ -190,22 +190,10 @@ func (p *notices) assigned(r *rank, l *logLine) {
 // nameAt returns the name of a network at the beginning of the text.
 func nameAt(text []byte) []byte {
 	end := 0
-	for end < min(len(text), 40) && inName(text[end]) {
+	for end < min(len(text), 40) && prefix.InName(text[end]) {
 		end++
 	}
 	return bytes.TrimRight(text[:end], " .")
-}
-
-// inName reports whether the name of a network may have the byte: names are shown to users.
-func inName(c byte) bool { return prefix.IsHost(c) || c == ' ' || c == '+' }
-
-func isName(text []byte) bool {
-	for _, c := range text {
-		if !inName(c) {
-			return false
-		}
-	}
-	return len(text) > 0
 }
 
 func (p *notices) infoPlugin(r *rank, l *logLine) {
@@ -226,7 +214,7 @@ func (p *notices) infoPlugin(r *rank, l *logLine) {
 // plugin keeps the name of a network plugin.
 func (p *notices) plugin(r *rank, name []byte) {
 	const most = 6
-	if isName(name) && !prefix.IsDigit(name[0]) && len(name) <= 60 && len(r.Plugins) < most &&
+	if prefix.IsName(name) && !prefix.IsDigit(name[0]) && len(name) <= 60 && len(r.Plugins) < most &&
 		!slices.Contains(r.Plugins, string(name)) {
 		r.Plugins = append(r.Plugins, p.word(name))
 	}

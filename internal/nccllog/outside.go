@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/nccllog/prefix"
+	"github.com/railhead/railhead/internal/nccllog/scan"
 )
 
 // outside reads a line of another program: PyTorch, a launcher, a scheduler, the kernel, nccl-tests.
 func (p *Parser) outside(at Place, line []byte) {
 	text := strings.ToValidUTF8(string(line[:min(len(line), 4*maxText)]), "")
-	if at.Line <= FirstLines && speaksOfTraining(text) {
+	if at.Line <= scan.FirstLines && speaksOfTraining(text) {
 		p.trained++
 	}
 	p.versionLine(at, line, text)

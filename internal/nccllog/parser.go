@@ -51,17 +51,17 @@ func (p *Parser) line(at Place, line []byte) {
 	if p.open.lines > 0 && p.continueWarning(line) {
 		return
 	}
-	if t := p.turn; t.rank != nil && bytes.HasPrefix(line, t.head) && segment(line, len(t.head)) < 0 {
+	if t := p.turn; t.rank != nil && bytes.HasPrefix(line, t.head) && prefix.Segment(line, len(t.head)) < 0 {
 		t.rank.Last = p.seq
 		p.info(t.rank, &logLine{at: at, line: line, text: line[len(t.head):]})
 		return
 	}
-	i := segment(line, 0)
+	i := prefix.Segment(line, 0)
 	switch {
 	case i < 0:
 		p.outside(at, line)
 		return
-	case segment(line, i+5) >= 0:
+	case prefix.Segment(line, i+5) >= 0:
 		p.records(at, line, i)
 		return
 	}
@@ -69,30 +69,6 @@ func (p *Parser) line(at Place, line []byte) {
 	if r != nil && r.Host != "" && begins(line[i+5:], "INFO ") {
 		p.turn = turn{append(p.turn.head[:0], line[:i+10]...), r}
 	}
-}
-
-// segment returns the index of "NCCL INFO ", "NCCL WARN " or "NCCL TRACE", or -1. It searches for L, their letter that
-// is rarest in texts.
-func segment(line []byte, from int) int {
-	const before = len("NCC")
-	for at := from + before; at < len(line); at++ {
-		i := bytes.IndexByte(line[at:], 'L')
-		if i < 0 {
-			return -1
-		}
-		at += i
-		rest := line[at-before:]
-		if len(rest) < 10 {
-			return -1
-		}
-		if string(rest[:5]) != "NCCL " {
-			continue
-		}
-		if level := string(rest[5:10]); level == "INFO " || level == "WARN " || level == "TRACE" {
-			return at - before
-		}
-	}
-	return -1
 }
 
 // readSegment reads the level and the text that one process wrote, and returns its rank, or nil. Torn: another process

@@ -62,7 +62,7 @@ func (p *Parser) records(at Place, line []byte, first int) {
 		p.foreign(at, line[:begin])
 	}
 	for name := first; name >= 0; {
-		next, end, following := segment(line, name+5), len(line), 0
+		next, end, following := prefix.Segment(line, name+5), len(line), 0
 		if next >= 0 {
 			end = name + 10 + p.nextRecord(line[name+10:next], known)
 			following = end
@@ -111,7 +111,7 @@ func recordStart(text []byte) int {
 // looks like a part of them.
 func processesOf(line []byte, first int) map[process]bool {
 	found := map[process]bool{}
-	for from, name := 0, first; name >= 0; from, name = name+10, segment(line, name+5) {
+	for from, name := 0, first; name >= 0; from, name = name+10, prefix.Segment(line, name+5) {
 		s := prefix.SourceOf(line[from:name])
 		if len(s.Host) > 0 && len(found) < maxRanks {
 			found[process{string(s.Host), s.PID, s.Device}] = true

@@ -53,7 +53,7 @@ func (p *Parser) continueWarning(line []byte) bool {
 	p.open.lines--
 	text := strings.TrimSpace(strings.ToValidUTF8(string(line[:min(len(line), maxText)]), ""))
 	text = strings.TrimSpace(strings.TrimPrefix(text, p.open.label))
-	if segment(line, 0) >= 0 || text == "" {
+	if prefix.Segment(line, 0) >= 0 || text == "" {
 		p.open.lines = 0
 		return false
 	}

@@ -5,10 +5,11 @@ import (
 	"testing"
 
 	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/scan"
 )
 
 // otherText is more than the lines that every log is read from whatever they hold.
-var otherText = strings.Repeat("step 7 | loss 0.31 | tokens 4096 | grad norm 1.2\n", nccllog.FirstLines+100)
+var otherText = strings.Repeat("step 7 | loss 0.31 | tokens 4096 | grad norm 1.2\n", scan.FirstLines+100)
 
 // TestSignatures: the example of every row is found by the real reader far behind the beginning of a log, as the
 // event of that row, with its class and its cause.

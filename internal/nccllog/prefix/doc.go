@@ -1,3 +1,3 @@
-// Package prefix reads what stands before the text of a log line: the process that wrote it, the label of a launcher
-// and the time.
+// Package prefix reads what stands before the text of a log line: the process that wrote it, the label of a launcher,
+// the time, and NCCL's name and level. It knows which bytes the names in a line may have.
 package prefix

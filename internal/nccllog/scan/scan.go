@@ -1,9 +1,10 @@
-package nccllog
+package scan
 
 import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"runtime"
 	"sync"
 
@@ -24,8 +25,12 @@ type Skipped struct {
 	Reason string
 }
 
-// Lines reads a log and passes on the lines that may hold a fact: the first ones, those with an anchor, and a few
-// after a line with an anchor that is not of NCCL's level INFO. It skips the rest nearly as fast as memory delivers
+// FirstLines is the number of lines of every input that are always passed on: they show a training log in which NCCL
+// prints nothing.
+const FirstLines = 200
+
+// Lines reads a log and passes on the lines that may hold a fact: the first ones, those with an anchor, which is one of
+// the words, and a few after a line with an anchor that is not of NCCL's level INFO. It skips the rest nearly as fast as memory delivers
 // it.
 //
 // Lines come in order and while the log is read, in batches. The calls of take come from several goroutines, one after
@@ -33,8 +38,8 @@ type Skipped struct {
 //
 // It decodes gzip, zstd and UTF-16; Reading has the parts that are not text or are cut off. An error is one of in:
 // take got the lines before it.
-func Lines(in io.Reader, take func(Batch)) (Reading, error) {
-	r := reader{words: anchors(), take: take, in: lines.NewInput(in), first: FirstLines, last: make(chan struct{})}
+func Lines(in io.Reader, words *wordsearch.Set, take func(Batch)) (Reading, error) {
+	r := reader{words: words, take: take, in: lines.NewInput(in), first: FirstLines, last: make(chan struct{})}
 	close(r.last)
 	r.work()
 	r.others.Wait()
@@ -46,13 +51,6 @@ func Lines(in io.Reader, take func(Batch)) (Reading, error) {
 		reading.Skipped = append(reading.Skipped, Skipped{Reason: reason})
 	}
 	return reading, r.err
-}
-
-// Read reads a log into the parser. Evidence refers to it by the name.
-func (p *Parser) Read(name string, in io.Reader) (Reading, error) {
-	reading, err := Lines(in, func(b Batch) { p.Take(name, b) })
-	p.End(Place{File: name, Line: reading.Lines}, reading.Tail)
-	return reading, err
 }
 
 // reader reads one input. Several goroutines take turns: each reads a block, searches it while it is in its core's
@@ -69,7 +67,7 @@ type reader struct {
 	started int    // of the others
 	rest    []byte // the beginning of the next block
 	again   int    // length of the part of rest that was already searched
-	tail    tail
+	tail    Tail
 	first   int // lines left that are passed on without an anchor
 	last    chan struct{}
 	err     error
@@ -103,7 +101,7 @@ func (r *reader) next(b *block) bool {
 	*b = block{data: b.data, spans: b.spans[:0], ways: b.ways}
 	r.fill(b)
 	r.rest, r.again = append(r.rest[:0], b.data[b.keep:b.filled]...), b.end-b.keep
-	r.tail.add(b.data[b.repeated:b.end], tailOfFile)
+	r.tail.Add(b.data[b.repeated:b.end], tailOfFile)
 	b.doubt, b.first = r.in.Doubtful(), r.first
 	if r.first > 0 {
 		r.first = max(0, r.first-b.newlines(0))
@@ -151,18 +149,24 @@ type Batch struct {
 	block *block
 }
 
-// Take reads the lines of a batch of a file. A line has no line end, no escape sequences of terminals and no NUL
-// bytes; of the text that a carriage return overwrote, only the parts with an anchor are left.
-func (p *Parser) Take(file string, b Batch) {
-	for i := range b.block.spans {
-		s := &b.block.spans[i]
-		number := b.done.number(b.block, s)
-		if number == 0 {
-			continue
-		}
-		at, line := Place{File: file, Line: number}, b.done.line(b.block, s)
-		if s.way == nil || !p.knownChannel(at, line, int(s.text), s.way) {
-			p.Line(at, line)
+// Line is a line of a log. It has no line end, no escape sequences of terminals and no NUL bytes; of the text that a
+// carriage return overwrote, only the parts with a word are left.
+type Line struct {
+	Number int // from 1
+	Text   []byte
+	Way    *Way // of a channel, if the line is one and nothing else; nil if that is not known
+	Said   int  // index of NCCL's own text, after its level, if Way is known
+}
+
+// All returns the lines.
+func (b Batch) All() iter.Seq[Line] {
+	return func(yield func(Line) bool) {
+		for i := range b.block.spans {
+			s := &b.block.spans[i]
+			number := b.done.number(b.block, s)
+			if number > 0 && !yield(Line{number, b.done.line(b.block, s), s.way, int(s.text)}) {
+				return
+			}
 		}
 	}
 }
@@ -183,7 +187,7 @@ func (d *progress) number(b *block, s *span) int {
 	number := d.ends + int(s.line) + 1
 	switch {
 	case s.why == matter:
-		d.until = number + linesAfter
+		d.until = number + LinesAfter
 	case s.why == follows && number > d.until && int(s.line) >= b.first:
 		return 0
 	}

@@ -1,29 +1,31 @@
-package nccllog
+package scan
 
 import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
 // ways caches the ways of channels by the ends of their lines: nearly all channels of a log use one of a few. A way
 // may be replaced but never changes, because lines that wait refer to it.
-type ways [1 << 10]*way
+type ways [1 << 10]*Way
 
 // find returns the way of a channel by the end of its line, or nil.
-func (w *ways) find(end []byte) *way {
+func (w *ways) find(end []byte) *Way {
 	const shortest, longest = 8, 64
 	if len(end) < shortest || len(end) > longest {
 		return nil
 	}
 	place := &w[hashOf(end)%uint64(len(w))]
-	if known := *place; known != nil && string(known.text) == string(end) {
+	if known := *place; known != nil && string(known.Text) == string(end) {
 		return known
 	}
-	if controls(end) || segment(end, 0) >= 0 || bytes.IndexByte(end, '\\') >= 0 {
+	if controls(end) || prefix.Segment(end, 0) >= 0 || bytes.IndexByte(end, '\\') >= 0 {
 		return nil
 	}
-	own := wayOf(bytes.Clone(end))
+	own := WayOf(bytes.Clone(end))
 	*place = &own
 	return &own
 }
@@ -41,7 +43,7 @@ func hashOf(text []byte) uint64 {
 
 // channels adds the lines from here on that are channels and nothing else, and returns their number. In a large job
 // most lines of NCCL are channels, many in a row.
-func (c *scan) channels() int {
+func (c *search) channels() int {
 	const most = 1 << 10 // bytes in front of NCCL's name
 	column, from := c.hit-c.at, c.line
 	if c.hit < 0 || column > most || c.b.doubt || c.at < c.b.repeated {
@@ -51,7 +53,7 @@ func (c *scan) channels() int {
 	ranks := text + len("Channel ")
 	for {
 		rest := c.text[c.at:]
-		if len(rest) < ranks+farthestWay || !begins(rest[column:], "NCCL INFO ") ||
+		if len(rest) < ranks+farthestWay || !begins(rest[column:], prefix.Info) ||
 			!begins(rest[text:], "Channel ") || controls(rest[:column]) {
 			break
 		}

@@ -1,9 +1,10 @@
-package nccllog
+package scan
 
 import (
 	"bytes"
 
 	"github.com/railhead/railhead/internal/lines"
+	"github.com/railhead/railhead/internal/nccllog/prefix"
 	"github.com/railhead/railhead/internal/wordsearch"
 )
 
@@ -25,9 +26,9 @@ const room = maxLine + overlap + blockSize
 // around it.
 const overlap = 2 * aroundAfter
 
-// linesAfter is the number of lines that are kept after a warning or a line of another program, which may continue
+// LinesAfter is the number of lines that are kept after a warning or a line of another program, which may continue
 // there.
-const linesAfter = 3
+const LinesAfter = 3
 
 type block struct {
 	data       []byte
@@ -58,7 +59,7 @@ type span struct {
 	why      why
 	dirty    bool  // has escape sequences or NUL bytes
 	text     int16 // index of NCCL's text, if way is known
-	way      *way  // of a channel; nil if unknown
+	way      *Way  // of a channel; nil if unknown
 }
 
 // why is the reason to pass a line on.
@@ -70,7 +71,7 @@ const (
 	follows            // it may continue the line before
 )
 
-var infoWords = []byte("NCCL INFO ")
+var infoWords = []byte(prefix.Info)
 
 // complete finds where the block can end. It returns false if more must be read.
 func (b *block) complete() bool {
@@ -88,8 +89,8 @@ func (b *block) complete() bool {
 
 func (b *block) newlines(from int) int { return bytes.Count(b.data[from:b.end], []byte{'\n'}) }
 
-// scan is the search of one block.
-type scan struct {
+// search is the search of one block.
+type search struct {
 	words *wordsearch.Set
 	b     *block
 	text  []byte
@@ -100,11 +101,11 @@ type scan struct {
 
 // search finds the lines that may be passed on.
 func (b *block) search(words *wordsearch.Set) {
-	c := scan{words: words, b: b, text: b.data[:b.end]}
+	c := search{words: words, b: b, text: b.data[:b.end]}
 	c.hit = words.Find(c.text, b.repeated/2)
 	extra := b.first
 	if b.repeated == 0 {
-		extra = max(extra, linesAfter) // of a line in the block before
+		extra = max(extra, LinesAfter) // of a line in the block before
 	}
 	for c.at < len(c.text) && (extra > 0 || c.hit >= 0) {
 		if extra == 0 {
@@ -121,7 +122,7 @@ func (b *block) search(words *wordsearch.Set) {
 		extra = max(extra-1, 0)
 		if c.hit >= 0 && c.hit < end {
 			if !c.addParts(end) {
-				extra = max(extra, linesAfter)
+				extra = max(extra, LinesAfter)
 			}
 		} else if c.at > 0 || b.repeated == 0 {
 			shown := overwritten(c.text, c.at, end)
@@ -139,7 +140,7 @@ func (b *block) search(words *wordsearch.Set) {
 }
 
 // skip moves to the line of the next anchor.
-func (c *scan) skip() {
+func (c *search) skip() {
 	passed := c.text[c.at:c.hit]
 	c.line += bytes.Count(passed, []byte{'\n'})
 	c.at += 1 + bytes.LastIndexByte(passed, '\n')
@@ -155,7 +156,7 @@ func overwritten(text []byte, at, end int) int {
 
 // addParts adds the parts of a line with anchors: in most cases the line itself. It reports whether all are of NCCL's
 // level INFO.
-func (c *scan) addParts(end int) bool {
+func (c *search) addParts(end int) bool {
 	allInfo, column := true, 0
 	limit := len(c.text)
 	if c.b.unfinished {
@@ -184,7 +185,7 @@ func (c *scan) addParts(end int) bool {
 
 // after finds the next anchor from an index on. NCCL mostly logs many lines at a time, and the next one has NCCL's
 // name in the same column.
-func (c *scan) after(from, end, column int) int {
+func (c *search) after(from, end, column int) int {
 	next := end + 1
 	if at := next + column; from == end && column > 0 && at < len(c.text) &&
 		bytes.HasPrefix(c.text[at:], infoWords) && bytes.IndexByte(c.text[next:at], '\n') < 0 {

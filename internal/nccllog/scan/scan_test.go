@@ -1,4 +1,4 @@
-package nccllog
+package scan
 
 import (
 	"bytes"
@@ -16,6 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/railhead/railhead/internal/wordsearch"
 )
 
 const (
@@ -32,13 +34,13 @@ func given(in io.Reader) ([]string, Reading, error) {
 	return lines, reading, err
 }
 
+// some words as logs have them, the last one in UTF-16.
+var words = wordsearch.New([]string{"NCCL", "NET/", ".cc:1", "N\x00C\x00C\x00L"})
+
 func each(in io.Reader, take func(number int, line []byte)) (Reading, error) {
-	return Lines(in, func(b Batch) {
-		for i := range b.block.spans {
-			s := &b.block.spans[i]
-			if number := b.done.number(b.block, s); number > 0 {
-				take(number, b.done.line(b.block, s))
-			}
+	return Lines(in, words, func(b Batch) {
+		for l := range b.All() {
+			take(l.Number, l.Text)
 		}
 	})
 }
@@ -358,9 +360,9 @@ func naive(text string) []string {
 	var lines []string
 	until := FirstLines
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
-		hit := hasAnchor(line)
-		if hit && i >= until-linesAfter && !strings.Contains(line, "NCCL INFO ") {
-			until = i + 1 + linesAfter
+		hit := words.Find([]byte(line), 0) >= 0
+		if hit && i >= until-LinesAfter && !strings.Contains(line, "NCCL INFO ") {
+			until = i + 1 + LinesAfter
 		}
 		if line != "" && (hit || i < until) {
 			lines = append(lines, fmt.Sprintf("%d:%s", i+1, line))
@@ -368,8 +370,6 @@ func naive(text string) []string {
 	}
 	return lines
 }
-
-func hasAnchor(line string) bool { return anchors().Find([]byte(line), 0) >= 0 }
 
 func numbered(n int) string {
 	var b strings.Builder
