@@ -30,8 +30,8 @@ type Skipped struct {
 const FirstLines = 200
 
 // Lines reads a log and passes on the lines that may hold a fact: the first ones, those with an anchor, which is one of
-// the words, and a few after a line with an anchor that is not of NCCL's level INFO. It skips the rest nearly as fast as memory delivers
-// it.
+// the words, and a few after a line with an anchor that is not of NCCL's level INFO. It skips the rest nearly as fast
+// as memory delivers it.
 //
 // Lines come in order and while the log is read, in batches. The calls of take come from several goroutines, one after
 // the other.
