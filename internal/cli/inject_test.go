@@ -28,11 +28,13 @@ import (
 func TestInjectFlags(t *testing.T) {
 	const text = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: train}\nspec: {serviceAccountName: railhead, " +
 		"containers: [{name: c, image: i, command: [x], env: [{name: MY, value: '0'}]}, {name: d, image: i, command: [y]}]}\n"
-	program := filepath.Join(t.TempDir(), "railhead-pod")
-	if err := os.WriteFile(program, []byte("program"), 0o600); err != nil {
-		t.Fatal(err)
+	folder := t.TempDir()
+	binary, another := "--pod-binary=amd64="+filepath.Join(folder, "one"), "--pod-binary=amd64="+filepath.Join(folder, "another")
+	for _, name := range []string{"one", "another"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	binary := "--pod-binary=amd64=" + program
 	s := rulestest.Training(t)
 	s.Server.Version, s.Server.Minor = "v1.34.2", 34
 	s.Read = append(s.Read, cluster.RuntimeClasses)
@@ -53,7 +55,7 @@ func TestInjectFlags(t *testing.T) {
 		"env":               {args: []string{"-e", "MY=1"}},
 		"pod-image":         {args: []string{"--pod-image=registry.example.com/railhead-pod:1"}},
 		"image-volume":      {args: []string{"--pod-image=registry.example.com/railhead-pod:1", "--image-volume"}},
-		"pod-binary":        {args: []string{"--pod-binary=arm64=" + program}, refused: "railhead-pod is not available for nodes of architecture amd64"},
+		"pod-binary":        {args: []string{another}},
 		"preflight":         {args: []string{"--preflight=fail"}},
 		"gdr-level":         {args: []string{"--gdr-level=SYS"}},
 		"service-account":   {args: []string{"--service-account=other"}, refused: "--service-account is other, but container c has serviceAccountName railhead"},
