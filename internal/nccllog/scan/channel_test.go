@@ -62,7 +62,8 @@ func TestBeforeWay(t *testing.T) {
 
 // TestLinesKnowsChannels asserts that Lines finds the ways of channels, except the last one of a block.
 func TestLinesKnowsChannels(t *testing.T) {
-	ways := []string{"[send] via NET/IB/5/GDRDMA/Shared", "[receive] via NET/IB/12(3)/GDRDMA", "via P2P/CUMEM/read", "via SHM"}
+	ways := []string{"[send] via NET/IB/5/GDRDMA/Shared", "[receive] via NET/IB/12(3)/GDRDMA",
+		"via P2P/CUMEM/read", "via SHM"}
 	var log strings.Builder
 	for i := range 40 * len(ways) {
 		fmt.Fprintf(&log, "gpu-%d:%d:20 [0] NCCL INFO Channel %02d/0 : %d[0] -> 8[0] %s\n", i/16, i/8, i%8, i/8,
