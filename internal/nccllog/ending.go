@@ -23,7 +23,7 @@ var bad = []string{
 	"Error", "ERROR", "error:", "FATAL", "ailed", "FAILED", "exit", "abort", "timed out", `File "`, "NCCL ", "WARN",
 }
 
-// steps is how many lines must count the same for a progress: a process that ended leaves one or two of others behind.
+// steps lines that count the same show progress: a process that ended leaves one or two of other ranks behind.
 const steps = 3
 
 // endingOf reads the last lines of a file.
