@@ -123,7 +123,7 @@ var ofPython = regexp.MustCompile(`(?:^|[ :\]>])[EF]\d{4} \d\d:\d\d:\d\d\.\d+ +\
 // pythonComplaints reads such lines at the end of a file, after the line from. Anywhere else their words are those of
 // every warning of Python.
 func (p *Parser) pythonComplaints(last Place, from int, tail []byte) {
-	all := bytes.Split(bytes.TrimSuffix(tail, []byte{'\n'}), []byte{'\n'})
+	all := linesOf(tail)
 	for i, line := range all {
 		at := Place{File: last.File, Line: last.Line - len(all) + 1 + i}
 		if at.Line <= from || !bytes.Contains(line, []byte(".py:")) || !ofPython.Match(line) {

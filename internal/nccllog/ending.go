@@ -29,7 +29,7 @@ const steps = 3
 // endingOf reads the last lines of a file.
 func endingOf(last int, text []byte) Ending {
 	e := Ending{Line: last}
-	lines := bytes.Split(bytes.TrimSuffix(text, []byte{'\n'}), []byte{'\n'})
+	lines := linesOf(text)
 	seen := map[string]int{}
 	for i := len(lines) - 1; i >= 0 && (e.Own == 0 || e.Progress == 0); i-- {
 		number := last - (len(lines) - 1 - i)
@@ -48,6 +48,11 @@ func endingOf(last int, text []byte) Ending {
 		e.Own = max(last-len(lines), 0)
 	}
 	return e
+}
+
+// linesOf returns the lines of a tail.
+func linesOf(tail []byte) [][]byte {
+	return bytes.Split(bytes.TrimSuffix(tail, []byte{'\n'}), []byte{'\n'})
 }
 
 // counts returns what a line counts or measures, as trainings do for their steps, or "".

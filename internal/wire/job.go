@@ -47,6 +47,7 @@ type Job struct {
 
 // Together judges the machines of a job. whole says that they are all of its machines.
 func Together(members []Member, whole bool) Job {
+	whole = whole && len(members) > 0 && !slices.ContainsFunc(members, Member.unproved)
 	connections := Connections(members, whole)
 	members = arrived(members, connections)
 	j := Job{Proof: NoConnection, Members: members}
@@ -56,11 +57,8 @@ func Together(members []Member, whole bool) Job {
 	if len(j.Unproved) > 0 && j.Proof != RDMA || len(members) == 0 {
 		j.Proof, j.Why = NotProved, cmp.Or(j.Why, "no machine was read")
 	}
-	if j.Whole = whole && len(j.Unproved) == 0 && len(members) > 0; j.Whole {
+	if j.Whole = whole; j.Whole {
 		j.IdleRails, j.OverTCP = idleRails(members), j.overTCP()
-	}
-	if j.Whole != whole {
-		connections = Connections(members, j.Whole)
 	}
 	for _, c := range connections {
 		if j.Connections == nil {
@@ -77,6 +75,9 @@ func Together(members []Member, whole bool) Job {
 	}
 	return j
 }
+
+// unproved reports that a machine was not read, or not all of it.
+func (m Member) unproved() bool { return m.Proof == NotProved || len(m.Unread) > 0 }
 
 // arrived returns the members without the packets that both ends of a connection show not to have arrived, if the
 // other end was read at the same time.
@@ -103,7 +104,7 @@ func (j *Job) add(m Member) {
 	case m.Proof == NotProved:
 		j.Why = cmp.Or(j.Why, m.Why)
 	}
-	if m.Proof == NotProved || len(m.Unread) > 0 {
+	if m.unproved() {
 		j.Unproved = append(j.Unproved, m.Ref)
 	}
 	processes, rails := map[int]bool{}, map[string]bool{}

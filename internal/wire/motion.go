@@ -132,7 +132,7 @@ func (m *Motion) unlisted(machine Machine, foreign string) {
 	}
 }
 
-// without returns the motion as if some ends, which received nothing, had sent nothing either.
+// without returns the motion as if some ends had sent nothing.
 func (m Motion) without(repeated map[*End]bool) Motion {
 	ends, changed := slices.Clone(m.ends), false
 	for i := range m.ends {
