@@ -12,7 +12,7 @@ type jobFlags struct {
 	job.Options
 	script      string
 	imageVolume bool
-	compare     bool              // inject --check, which needs no railhead-pod
+	compare     bool              // inject --check
 	binaries    map[string]string // architecture -> file
 	tolerations []string
 	environment []string // values may hold commas

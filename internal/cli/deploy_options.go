@@ -43,7 +43,7 @@ func (j *jobFlags) options(cmd *cobra.Command, command []string) (job.Options, e
 		}
 		o.Delivery = delivery.ByImageVolume
 	}
-	if o.PodImage != "" || j.compare {
+	if o.PodImage != "" {
 		return o, nil
 	}
 	var err error

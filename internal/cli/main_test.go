@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -93,21 +92,6 @@ func TestExitCodes(t *testing.T) {
 				t.Errorf("stderr: %q", got.err)
 			}
 		})
-	}
-}
-
-// TestInjectCheckWithoutProgram: --check needs a cluster, but no railhead-pod.
-func TestInjectCheckWithoutProgram(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "pod.yaml")
-	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, image: i, command: [x]}]}\n"
-	if err := os.WriteFile(file, []byte(pod), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for check, want := range map[string]string{"--check": "no cluster to talk to", "--check=false": "/nowhere"} {
-		got := run("inject", check, "-f", file, "--pod-binary", "amd64=/nowhere")
-		if got.code != int(exit.Unknown) || !strings.Contains(got.err, want) {
-			t.Errorf("%s: exit code %d, want %s: %s", check, got.code, want, got.err)
-		}
 	}
 }
 

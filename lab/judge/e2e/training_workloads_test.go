@@ -76,8 +76,8 @@ func (s workloadStory) isErased(t *testing.T, u user, ns string) {
 			t.Errorf("%s has %d resources: the trainer left the rails", p.Name, n)
 		}
 	}
-	u.ends(t, 1, "inject", "--check", "-f", "-", "-n", ns).prints(t, "[injection-kept]",
-		"resource openshift.io/eno5np0rdma of container node", "resourcesPerNode")
+	checked := u.ends(t, 1, "inject", "--check", "-f", "-", "-n", ns, "--pod-binary=amd64="+podBinary)
+	checked.prints(t, "[injection-kept]", "resource openshift.io/eno5np0rdma of container node", "resourcesPerNode")
 	u.stdin = ""
 	u.railhead(t, "doctor", s.name, "-n", ns).prints(t, "[injection-kept]")
 }
