@@ -59,6 +59,10 @@ func (r *readings) over() time.Duration {
 // Moved reports whether the end sent or received a packet between the readings. Of a new one that is not known.
 func (e End) Moved() bool { return e.Sent > 0 || e.Received > 0 }
 
+// isNew reports whether the queue pair could carry data only after the first reading, or the numbers that it counted
+// from are unknown.
+func (e End) isNew() bool { return e.over() == 0 && (e.Connected() || e.sendsDatagrams()) }
+
 // Connected reports whether the queue pair has another end. The others are datagrams, and those that were made and not
 // connected.
 func (e End) Connected() bool { return e.Remote != 0 && e.State >= host.StateRTR }

@@ -160,6 +160,9 @@ func (m *Motion) judge() {
 			m.Proof, moved[u.Device] = RDMA, true
 		}
 	}
+	if m.Proof == NoTraffic && slices.ContainsFunc(m.ends, End.isNew) {
+		m.Proof, m.Why = NotProved, "they connected after the first reading"
+	}
 	if len(m.Unread) > 0 && m.Proof != RDMA {
 		m.Proof, m.Why = NotProved, m.Unread[0].Got
 	}

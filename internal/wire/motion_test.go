@@ -42,6 +42,8 @@ func TestBetween(t *testing.T) {
 		host.WireDevice{Name: "mlx5_7", QueuePairs: host.Unread[[]host.QueuePair]("no such device")})
 	unused := reading(2, 0, 9000)
 	unused.Value.Devices[0].QueuePairs = host.Know([]host.QueuePair{})
+	unusedBefore := reading(0, 0, 5000)
+	unusedBefore.Value.Devices[0].QueuePairs = host.Know([]host.QueuePair{})
 	for name, c := range map[string]struct {
 		before, after host.Fact[host.Wire]
 		want          Motion
@@ -57,6 +59,9 @@ func TestBetween(t *testing.T) {
 			Proof: NoConnection, Unused: pod4, Links: []LinkRate{
 				{Name: "eth0", Sent: 2000, Received: 2000}, {Name: "net1", Sent: 2000, Received: 2000},
 			},
+		}},
+		"only the second reading has the queue pair": {unusedBefore, reading(2, 9000, 5000), Motion{
+			Proof: NotProved, Why: "they connected after the first reading", Unused: pod4, Links: []LinkRate{{Name: "eth0"}},
 		}},
 		"counters that were reset": {before, reading(2, 9000, 100), Motion{
 			Proof: RDMA, Seconds: 2, Unused: []string{"mlx5_7", "mlx5_10", "mlx5_11"},
