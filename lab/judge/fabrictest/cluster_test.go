@@ -164,7 +164,12 @@ func TestCluster(t *testing.T) {
 	})
 	t.Run("manifests", func(t *testing.T) { s.injects(t, ns) })
 	t.Run("ucx", func(t *testing.T) { s.provesUCX(t, ns) })
-	t.Run("wire of nodes", func(t *testing.T) { s.readsOnNodes(t, ns) })
+	t.Run("wire of nodes", func(t *testing.T) {
+		t.Run("refused", func(t *testing.T) { s.isRefused(t, ns) })
+		for _, x := range endlessPrograms() {
+			t.Run(x.name, func(t *testing.T) { s.provesOnNodes(t, ns, x) })
+		}
+	})
 	t.Run("memlock", func(t *testing.T) { s.locks(t, ns) })
 	t.Run("doctor of a node", func(t *testing.T) { s.looksAtNode(t, ns) })
 	t.Run("faults of pods", func(t *testing.T) { s.podFaults(t, ns) })

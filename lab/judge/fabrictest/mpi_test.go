@@ -3,13 +3,23 @@
 package fabrictest
 
 import (
+	"encoding/json"
 	"fmt"
+	"regexp"
+	"strconv"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/report"
+	"github.com/railhead/railhead/internal/wire"
 	"github.com/railhead/railhead/lab/machines/image"
 )
 
-// ownMPIJob is an MPIJob whose launcher starts a rank in each of two workers.
+// ownMPIJob is an MPIJob whose launcher starts a rank in each of two workers, when its scheduling gate is removed.
 const ownMPIJob = `apiVersion: kubeflow.org/v2beta1
 kind: MPIJob
 metadata: {name: own}
@@ -24,6 +34,7 @@ spec:
       template:
         metadata: {labels: {app: own}}
         spec:
+          schedulingGates: [{name: lab.local/rails-are-slow}]
           containers: [{name: launcher, image: %[1]q, imagePullPolicy: IfNotPresent, command: [bash, -c, %[2]q]}]
     Worker:
       replicas: 2
@@ -35,21 +46,91 @@ spec:
           containers: [{name: worker, image: %[1]q, imagePullPolicy: IfNotPresent, command: [bash, -c, %[4]q]}]
 `
 
-// OpenShift gives the pods a user that the image does not know, and SSH needs its name. NetPIPE sends messages of MPI
-// through UCX. UCX connects its queue pairs over TCP here: its datagrams, by which it does so otherwise, time out on
-// emulated Soft-RoCE.
+// OpenShift gives the pods a user that the image does not know, and SSH needs its name. NetPIPE sends a stream of
+// messages of MPI through UCX, which writes them to the receiver's memory: in full packets, and not by 8 KiB. UCX
+// connects its queue pairs over TCP here: its datagrams, by which it does so otherwise, time out on emulated Soft-RoCE.
 const (
 	namesUser   = `echo "mpi:x:$(id -u):0::/tmp:/bin/bash" >> /etc/passwd; exec `
 	serves      = namesUser + `/usr/sbin/sshd -De`
 	startsRanks = namesUser + `mpirun --hostfile /etc/mpi/hostfile -n 2 --bind-to none --mca pml ucx ` +
-		`-x UCX_TLS=rc,tcp,self bash -c '. /railhead/conf/env.sh; export UCX_NET_DEVICES=$UCX_NET_DEVICES,eth0; ` +
-		`exec NPopenmpi -l 65536 -u 65536 -n 20 -p 0 -o /tmp/measured'`
+		`-x UCX_TLS=rc,tcp,self -x UCX_RNDV_THRESH=8192 -x UCX_RNDV_SCHEME=put_zcopy ` +
+		`-x UCX_RC_VERBS_TX_QUEUE_LEN=16 -x UCX_RC_VERBS_TIMEOUT=10s ` +
+		`bash -c '. /railhead/conf/env.sh; export UCX_NET_DEVICES=$UCX_NET_DEVICES,eth0; ` +
+		`exec NPopenmpi -s -l 262144 -u 262144 -n 175 -p 0 -o /tmp/measured'`
 )
 
-// runsMPI wants the ranks that mpirun starts by SSH to move bytes by RDMA, on nodes that let every pod lock memory.
+// runsMPI wants the ranks that mpirun starts by SSH to move bytes by RDMA, on nodes that let every pod lock memory, and
+// the pods and the nodes to prove it, at the rate that NetPIPE measures.
 func (s site) runsMPI(t *testing.T, ns string) {
 	t.Helper()
-	manifest := fmt.Sprintf(ownMPIJob, image.MPIImage, startsRanks, apart, serves)
-	s.movesItself(t, ns, "mpijob/own", manifest, 1,
+	before := s.sent(t)
+	s.runs(t, ns, fmt.Sprintf(ownMPIJob, image.MPIImage, startsRanks, apart, serves),
 		"--container=worker", "--memlock=node", "--service-account=railhead-sa")
+	until(t, "the workers run", func() bool { return len(s.pods(t, ns, corev1.PodRunning)) == 2 })
+	for _, m := range s.Machines { // rank 0, which sends, may be on either
+		defer s.slowsFirstRail(t, m.Spec.Config.Name)()
+	}
+	s.startsLauncher(t, ns)
+
+	var nodes []string
+	for _, m := range s.Machines {
+		nodes = append(nodes, "node/"+m.Spec.Config.Name)
+	}
+	seen := map[string]bench.Gbps{
+		"the pods":  s.reads(t, ns, "mpijob/own"),
+		"the nodes": s.reads(t, ns, append(nodes, "--probe-image="+image.PerfImage, "--pod-binary=amd64="+s.podBinary)...),
+	}
+	s.endsWell(t, ns, "mpijob/own", 1)
+	s.counted(t, before)
+	log := s.does(t, "logs", "mpijob/own", "-n", ns).out
+	result := regexp.MustCompile(`--> +([0-9.]+) Mbps`).FindStringSubmatch(log)
+	if result == nil {
+		t.Fatalf("NetPIPE prints %s", log)
+	}
+	mebibits, err := strconv.ParseFloat(result[1], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	measured := bench.Gbps(mebibits * (1 << 20) / 1e9)
+	for from, rate := range seen {
+		t.Logf("railhead wire of %s %.6f Gb/s, NetPIPE %.6f Gb/s", from, float64(rate), float64(measured))
+		if ratio := float64(rate / measured); ratio < 1/1.05 || ratio > 1.05 {
+			t.Errorf("%s say %.3f of what NetPIPE does", from, ratio)
+		}
+	}
+}
+
+// startsLauncher removes the scheduling gate of the launcher.
+func (s site) startsLauncher(t *testing.T, ns string) {
+	t.Helper()
+	var pending []corev1.Pod
+	until(t, "the launcher is made", func() bool {
+		pending = s.pods(t, ns, corev1.PodPending)
+		return len(pending) == 1
+	})
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec": {"schedulingGates": null}}`))
+	if err := s.ControlPlane.Client().Patch(t.Context(), &pending[0], patch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reads returns the rate at which some machines send over RDMA. It reads again until the program has connected.
+func (s site) reads(t *testing.T, ns string, names ...string) bench.Gbps {
+	t.Helper()
+	var r said
+	for range 10 {
+		r = s.railhead(t, append([]string{"wire", "-n", ns, "--every=5s", "--timeout=1m", "-o", "json"}, names...)...)
+		if r.code == int(exit.OK) {
+			break
+		}
+	}
+	var job wire.Job
+	if err := json.Unmarshal([]byte(r.out), &job); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%v: %s: %v", names, report.Verdict(job), job.Connections)
+	if job.Proof != wire.RDMA {
+		t.Errorf("not proved: %+v", r)
+	}
+	return bench.Gbps(job.Sent.Rate * 8 / 1e9)
 }
