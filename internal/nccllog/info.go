@@ -287,7 +287,7 @@ func (p *notices) keep(r *rank, e Event) int {
 		}
 	}
 	survived := doubtful(e)
-	if survived {
+	if survived || e.Kind == TimeLimit {
 		p.doubt(e.At.File)
 	}
 	switch many := p.counts[e.Kind] > most; {

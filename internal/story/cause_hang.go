@@ -22,12 +22,21 @@ func (run *teller) hung() []candidate {
 		}
 		found = one(HangTimeout, Likely, text, events...)
 	} else if events := run.seen(nccllog.TimeLimit); len(events) > 0 {
-		found = one(HangTimeout, Likely, "the scheduler ended the job at its time limit; no failure was "+
-			"logged before", events...)
+		found = run.outOfTime(events)
 	} else {
 		return nil
 	}
 	return slices.Concat(found, run.retrying(), run.otherEnds())
+}
+
+// outOfTime judges a job that its scheduler ended at its time limit. One that counted its steps may have run until then.
+func (run *sequence) outOfTime(events []nccllog.Event) []candidate {
+	const ended = "the scheduler ended the job at its time limit"
+	if run.log.Ends[events[0].At.File].Progress == 0 {
+		return one(HangTimeout, Likely, ended+"; no failure was logged before", events...)
+	}
+	return one(HangTimeout, Possible, ended+", and the last lines before count its steps: it hung after them, or "+
+		"needed more time", events...)
 }
 
 // isWaiting reports that a line of the watchdog names a collective that the rank started.

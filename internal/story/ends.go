@@ -357,8 +357,7 @@ func (run *explainer) endCauses(end nccllog.Event) []candidate {
 	}
 	switch {
 	case end.Kind == nccllog.TimeLimit:
-		return one(HangTimeout, Likely, "the scheduler ended the job at its time limit; no failure was logged before",
-			events...)
+		return run.outOfTime(events)
 	case isAnnounced(end):
 		return one(PeerDied, Likely, run.ended(end)+", before any process reported a failure", events...)
 	case end.Kind == nccllog.Exit && end.Code == -7:

@@ -159,6 +159,24 @@ func TestEndedByTheScheduler(t *testing.T) {
 	}
 }
 
+// TestTimeLimit: lines that count steps before a time limit leave open whether the job hung.
+func TestTimeLimit(t *testing.T) {
+	const limit = "slurmstepd: error: *** JOB 1 ON gpu-a CANCELLED AT 2026-03-02T10:00:00 DUE TO TIME LIMIT ***"
+	for _, c := range []struct {
+		before     []string
+		confidence Confidence
+	}{
+		{[]string{"loading the dataset", limit}, Likely},
+		{[]string{"iteration 1/9 | lm loss: 3.1", "iteration 2/9 | lm loss: 3.0", "iteration 3/9 | lm loss: 2.9", limit},
+			Possible},
+	} {
+		run := ofLines("slurm.out", c.before).Last()
+		if len(run.Causes) == 0 || run.Causes[0].ID != HangTimeout || run.Causes[0].Confidence != c.confidence {
+			t.Errorf("%q: want %s, got %+v", c.before, c.confidence, run.Causes)
+		}
+	}
+}
+
 // TestOwnEndsOfUnknownHosts: without the lines that tie addresses to hosts, an exception that came before still counts.
 func TestOwnEndsOfUnknownHosts(t *testing.T) {
 	timeout := func(host string) string {
