@@ -139,13 +139,20 @@ var ncclSignatures = []Signature{
 		Example: "a:1:9 [0] bootstrap.cc:1 NCCL WARN Bootstrap Root : mismatch in info from procs, nranks 8 vs 8, " +
 			"nroots 1 vs 1, iroot 0 vs 0, offset -1 vs 0",
 	},
+	{ // src/misc/socket.cc, bootstrap.h: in the ID of rank 0 the address stands behind a random number since 2.16, which
+		// older versions take for the family ; behind an older address later versions find family 0
+		ID: "no-address-in-id", Kind: Listed, What: "the ID of rank 0 has no address where this version expects it",
+		Class: Own, Cause: "version-mismatch", Confidence: Likely,
+		Words: []string{"is neither AF_INET"},
+		Example: "a:1:9 [0] misc/socket.cc:1 NCCL WARN ncclSocketInit: connecting to address  with family 0 is " +
+			"neither AF_INET(2) nor AF_INET6(10)",
+	},
 	{
 		ID: "no-interface", Kind: NoInterface, What: "no interface found",
 		Class: Own, Cause: "bootstrap-ifname", Confidence: Likely,
 		Words: []string{
 			"no socket interface", "No IP interface found", "no usable interface", "No interface found",
 			"No usable listening interface", "Socket : no interface found",
-			"is neither AF_INET", // of the address of an interface that was not found (src/misc/socket.cc)
 		},
 		Example: "a:1:9 [0] bootstrap.cc:1 NCCL WARN Bootstrap : no socket interface found",
 	},
