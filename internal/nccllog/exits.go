@@ -14,7 +14,7 @@ var exitWords = append([]string{
 	"exit with status code ", "command terminated with exit code", "Segmentation fault", "Bus error", "(core dumped)",
 	"exits with return code", "terminated with code", "process returned", "Job step aborted", ") received by PID",
 	"got signal: ", "Killed", "Caught signal ", "] Signal: ", " WTERMSIG ", "died with <Signals.", "KILLED BY SIGNAL: ",
-	"EXIT CODE: ", "Assertion `", "symbol lookup error: ", "error while loading shared libraries: ",
+	"EXIT CODE: ", "EXIT STRING: ", "Assertion `", "symbol lookup error: ", "error while loading shared libraries: ",
 	"Fatal Python error: ",
 }, abortWords...)
 
@@ -71,6 +71,7 @@ func launcherExit(e *Event, text string) bool {
 		"Caught signal ",     // UCX: "Caught signal 11 (Segmentation fault: address not mapped to object)"
 		" WTERMSIG ",         // slurmctld: "_job_complete: JobId=127 WTERMSIG 9"
 		"KILLED BY SIGNAL: ", // Intel MPI: "KILLED BY SIGNAL: 9 (Killed)"
+		" (signal ",          // MPICH: "TERMINATED WITH THE EXIT STRING: Killed (signal 9)"
 	} {
 		if signal, ok := signedAfter(text, words); ok {
 			e.Code = -signal

@@ -478,7 +478,7 @@ var frameworkSignatures = []Signature{
 			"Heartbeat monitor timed out", "ncclCommWatchdog", "failed to complete within",
 			"Timeout at NCCL work", "Observed flight recorder dump signal",
 			"Some NCCL operations have failed or timed out", "collective operation timed out",
-			"Watchdog got stuck", "To avoid data inconsistency, we are taking the entire process down",
+			"atchdog got stuck", "To avoid data inconsistency, we are taking the entire process down",
 			"wait timeout after", "Timed out waiting for all ranks",
 			" failed to pass monitoredBarrier", "monitoredBarrier, but received errors", // gloo
 			"atchdog timeout (self.", // SGLang ends itself then
@@ -702,6 +702,7 @@ var frameworkSignatures = []Signature{
 			"MPI_ABORT was invoked", "An error occurred in MPI_", "MPI_ERRORS_ARE_FATAL", "BAD TERMINATION OF ONE",
 			"Fatal error in PMPI_", "Fatal error in MPI_", "Fatal error in internal_", // MPICH, Intel MPI
 			"has exited due to process rank ", "is aborting the MPI job", // Open MPI
+			"terminated badly; aborting", // Hydra
 		}, Read: readAbort,
 		Example: "MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD",
 	},
@@ -780,6 +781,15 @@ var frameworkSignatures = []Signature{
 		Words:   []string{" CANCELLED AT "},
 		Example: "slurmstepd: error: *** STEP 1234.0 ON gpu-1 CANCELLED AT 2026-03-02T10:00:00 ***",
 	},
+	{ // Lightning, launch.py of DeepSpeed and older PyTorch, srun, Weights & Biases
+		ID: "signalled", Kind: Aborted, What: "told to end by a user or a signal",
+		Class: Followed,
+		Words: []string{
+			"Detected KeyboardInterrupt, attempting graceful", "] Received SIGTERM: ", "ain process received SIG",
+			"srun: forcing job termination", "Ctrl + C detected", "Control-C detected",
+		},
+		Example: "Detected KeyboardInterrupt, attempting graceful shutdown ...",
+	},
 	{ // coordination_service.cc of XLA: not the barrier with which a job begins
 		ID: "barrier", Kind: Listed, What: "some tasks did not reach a barrier in time",
 		Class: Remote, Cause: "hang-timeout", Confidence: Likely,
@@ -854,8 +864,10 @@ var frameworkSignatures = []Signature{
 	{
 		ID: "failure-words", Kind: FailureWords, What: "an error that is not known",
 		Class: Soft, Cause: "unknown", Confidence: Possible,
-		Words:   []string{" failed", "Failed to ", "aborted", "Aborting", "shutting down", "giving up"},
-		Read:    readFailureWords,
+		Words: []string{
+			" failed", "Failed to ", "aborted", "Aborting", "shutting down", "giving up", "eceived SIG",
+			"eceived signal ", "SIGTERM received", "SIGINT received",
+		}, Read: readFailureWords,
 		Example: "trainer: the step failed on 3 hosts",
 	},
 }

@@ -66,6 +66,25 @@ func TestEndings(t *testing.T) {
 		{"Failures:\n[1]:\n  exitcode  : 1 (pid: 41)\nRoot Cause (first observed failure):\n[0]:\n" +
 			"  exitcode  : -9 (pid: 42)", OutcomeFail, PeerDied},
 		{"subprocess.CalledProcessError: Command '['python']' died with <Signals.SIGKILL: 9>.", OutcomeFail, PeerDied},
+		{"YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)", OutcomeFail, PeerDied},
+		{"YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Hangup (signal 1)", OutcomeFail, UnknownCause},
+		{"[mpiexec@gpu-a] HYDT_bscu_wait_for_completion (bscu_wait.c:76): one of the processes terminated badly; aborting",
+			OutcomeFail, UnknownCause},
+
+		// a user, a signal
+		{"Detected KeyboardInterrupt, attempting graceful shutdown ...", OutcomeFail, UnknownCause},
+		{"[rank: 3] Received SIGTERM: 15", OutcomeFail, UnknownCause},
+		{"[2026-03-02 10:00:00,123] [INFO] [launch.py:324:sigkill_handler] Main process received SIGTERM, exiting",
+			OutcomeFail, UnknownCause},
+		{"Main process received SIGINT, exiting", OutcomeFail, UnknownCause},
+		{"srun: forcing job termination", OutcomeFail, UnknownCause},
+		{"wandb: Ctrl + C detected. Stopping sync.", OutcomeFail, UnknownCause},
+		{"trainer: received signal 15, saving a checkpoint", OutcomeUnknown, UnknownCause},
+		{"SIGTERM received, stopping", OutcomeUnknown, UnknownCause},
+
+		{"[rank2]:[E302 10:00:00.3 ProcessGroupNCCL.cpp:1870] [PG ID 0 PG GUID 0(default_pg) Rank 2] ProcessGroupNCCL's " +
+			"watchdog got stuck for 480 seconds without making progress in monitoring enqueued collectives.",
+			OutcomeFail, HangTimeout},
 
 		// servers
 		{"[2025-02-26 12:01:56 TP2] Scheduler hit an exception: Traceback (most recent call last):", OutcomeFail,
