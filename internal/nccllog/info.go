@@ -108,7 +108,7 @@ func (p *notices) trail(r *rank, l *logLine) {
 	if since := r.CompleteAt; r.TrailAt <= since && r.warnedAt <= since {
 		p.keep(r, Event{Kind: Trail, Signature: "error-trail", Quote: l.quote(), Number: -1, Code: n})
 	}
-	r.TrailAt = p.seq
+	r.TrailAt, r.Stopped = p.seq, r.Stopped || begins(where, "init.c")
 }
 
 // isPlace reports whether a text has the form of a line in a source: "transport/net.cc:1134".

@@ -82,6 +82,7 @@ type Rank struct {
 	ConnectedAt int   // sequence number of the last line that says so
 	Topology    Quote // the line with the number of nodes
 	TrailAt     int   // sequence number of the last "file.cc:123 -> 6" of an error on its way up
+	Stopped     bool  // one of these steps was in init.cc, which sets up communicators
 	Destroyed   bool  // the program destroyed or aborted a communicator
 }
 

@@ -66,6 +66,12 @@ func TestChannelsThatFailed(t *testing.T) {
 		"refused":                  {[]string{begun, channel, refused, trail}, Unconnected},
 		"reset":                    {[]string{begun, channel, reset}, Unconnected},
 		"a step of an error alone": {[]string{begun, channel, trail}, Unconnected},
+		"CUDA, while it is set up": {[]string{channel, at + "include/alloc.h:1 NCCL WARN Cuda failure 1 'invalid argument'",
+			trail, at + "NCCL INFO init.cc:1089 -> 1"}, Unconnected},
+		"a queue of libfabric": {[]string{channel, at + "create_nccl_ofi_component:459 NCCL WARN NET/OFI Couldn't open " +
+			"AV. RC: -22, ERROR: Invalid argument"}, Unconnected},
+		"CUDA, elsewhere": {[]string{channel, at + "enqueue.cc:1 NCCL WARN Cuda failure 1 'invalid argument'",
+			at + "NCCL INFO enqueue.cc:300 -> 1"}, RDMA},
 
 		"after the rings":           {[]string{begun, channel, rings, closed, trail}, RDMA},
 		"after the set-up":          {[]string{begun, channel, complete, closed, trail}, RDMA},

@@ -86,7 +86,7 @@ func (run *judged) useWithoutChannels(chosen, listed nccllog.Quote) (Transport, 
 		return run.carrier(), "work requests were on queue pairs of " + run.called() + " when one failed",
 			quotes(e.Quote, listed)
 	}
-	if !run.connected() && run.setUpFailure().Text != "" && isRDMA(kind) {
+	if !run.connected() && run.setUpFailure().Text != "" && isRDMA(kind) && len(run.failures) > 0 {
 		return Unconnected, run.called() + " was chosen, but the run failed while it was set up: it carried no data",
 			quotes(run.setUpFailure().Quote, chosen, listed)
 	}
@@ -151,6 +151,10 @@ func (run *facts) setUpFailure() nccllog.Event {
 		switch e.Kind {
 		case nccllog.WrongSocket, nccllog.LayersDiffer, nccllog.GIDUnreadable, nccllog.OFINoProvider:
 			return e
+		case nccllog.OFIFailed:
+			if hasWord(e.Text, "open ", "nitialize", "ndpoint", "fi_domain", "fi_fabric") {
+				return e
+			}
 		case nccllog.VerbsFailed:
 			switch e.Verbs.Call {
 			case "ibv_modify_qp", "ibv_create_cq", "ibv_create_qp", "ibv_alloc_pd", "ibv_open_device":
@@ -171,13 +175,13 @@ func (run *facts) connected() bool {
 }
 
 // unfinishedSetUp is the failure before which channels were announced and none connected: one that only happens during
-// the set-up, or any, if NCCL logged that the set-up began and no rank logged that it ended.
+// the set-up, or one of a connection or that stopped the set-up of a rank, if no rank logged that the set-up ended.
 func (run *sequence) unfinishedSetUp() nccllog.Event {
 	if e := run.setUpFailure(); e.Text != "" {
 		return e
 	}
-	began := slices.ContainsFunc(run.log.Ranks, func(r nccllog.Rank) bool { return r.World > 0 })
-	ended := slices.ContainsFunc(run.log.Ranks, func(r nccllog.Rank) bool { return r.Complete > 0 })
+	began := slices.ContainsFunc(run.log.Ranks, func(r nccllog.Rank) bool { return r.World > 0 || r.Stopped })
+	ended := slices.ContainsFunc(run.log.Ranks, func(r nccllog.Rank) bool { return r.Complete > 0 || r.Destroyed })
 	if !began || ended {
 		return nccllog.Event{}
 	}
@@ -185,7 +189,11 @@ func (run *sequence) unfinishedSetUp() nccllog.Event {
 		switch e.Kind {
 		case nccllog.SocketClosed, nccllog.ConnectFailed, nccllog.SocketFailed, nccllog.Trail:
 			return e
+		case nccllog.TopologyUnread: // before any channel: of another communicator than theirs
 		default:
+			if e.Rank >= 0 && run.log.Ranks[e.Rank].Stopped && run.leadsToTrail(e) {
+				return e
+			}
 		}
 	}
 	return nccllog.Event{}
