@@ -9,6 +9,13 @@ var ncclSignatures = []Signature{
 		Words:   []string{"wrong magic"},
 		Example: "a:1:9 [0] misc/socket.cc:1 NCCL WARN socketFinalizeAccept: wrong magic 12 != 34",
 	},
+	{ // src/init.cc of 2.4 to 2.7: a collective takes long, and NCCL goes on
+		ID: "mismatch-suspected", Kind: Stalled, What: "ranks may not be at the same collective",
+		Class: Soft, Cause: "hang-timeout", Confidence: Possible,
+		Words: []string{"Your program may be hanging"},
+		Example: "a:1:9 [0] init.cc:1 NCCL WARN Your program may be hanging, this may be caused by a collective " +
+			"mismatch around rank 1.",
+	},
 	{
 		ID: "sizes-differ", Kind: SizesDiffer, What: "ranks disagree on the size of a message",
 		Class: Own, Cause: "env-not-on-all-ranks", Confidence: Possible,

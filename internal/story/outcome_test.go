@@ -22,6 +22,11 @@ func TestClaimsNeedProof(t *testing.T) {
 		"a plugin without a provider, and another network": {[]string{
 			at + "NCCL WARN NET/OFI Only EFA provider is supported", at + "NCCL INFO Using network Socket"},
 			OutcomeFallback, OFINoProvider},
+		"a collective that takes long": {[]string{at + "init.cc:1256 NCCL WARN Your program may be hanging, this may be " +
+			"caused by a collective mismatch around rank 1."}, OutcomeUnknown, HangTimeout},
+		"a collective that took long": {[]string{at + "init.cc:1256 NCCL WARN Your program may be hanging, this may be " +
+			"caused by a collective mismatch around rank 1.", "step 1 | loss 3.1", "step 2 | loss 3.0", "step 3 | loss 2.9"},
+			OutcomeOK, ""},
 		"UCX without a device, and a result": {[]string{
 			"[1.2] [gpu-a:41:0] ib_log.c:246  UCX  ERROR mlx5_0: ibv_create_cq() failed: Cannot allocate memory",
 			"# OSU MPI Broadcast Latency Test v5.8", "# Size       Avg Latency(us)", "1            0.23"},
@@ -36,6 +41,19 @@ func TestClaimsNeedProof(t *testing.T) {
 			c.cause != "" && run.Causes[0].ID != c.cause {
 			t.Errorf("%s: %s: %s %+v", name, run.Outcome, run.Summary, run.Causes)
 		}
+	}
+}
+
+// TestUnfinishedSetUp: a log that ends while communicators are set up has lines of NCCL.
+func TestUnfinishedSetUp(t *testing.T) {
+	var lines []string
+	for _, rank := range []string{"0", "1"} {
+		lines = append(lines, "gpu-a:4"+rank+":50 ["+rank+"] NCCL INFO comm 0x5"+rank+" rank "+rank+" nranks 2 cudaDev "+
+			rank+" busId 1"+rank+"000 commId 0x7 - Init START")
+	}
+	run := ofLines("train.log", lines).Last()
+	if run.Outcome != OutcomeUnknown || len(run.Causes) == 0 || !strings.Contains(run.Causes[0].Summary, "set-up") {
+		t.Errorf("%s: %s", run.Outcome, run.Summary)
 	}
 }
 
