@@ -17,7 +17,7 @@ var escapes = strings.NewReplacer(`\r\n`, "\n", `\n`, "\n", `\t`, "\t", `\"`, `"
 
 // Line reads one line, or several in one with escaped line ends. It does not keep the slice.
 func (p *Parser) Line(at Place, line []byte) {
-	line = bytes.TrimRight(line, "\r\n")
+	line = prefix.Inside(bytes.TrimRight(line, "\r\n"))
 	text := message(line)
 	if text == "" && bytes.IndexByte(line, '\\') >= 0 && bytes.Contains(line, []byte(`\n`)) {
 		text = escapes.Replace(string(line))
@@ -83,8 +83,9 @@ func (p *Parser) records(at Place, line []byte, first int) {
 
 // prefixes matches the text of launchers, kubectl, compose and journald in front of a line: "[1,3]<stdout>:",
 // "[pod/a/b] ", "(Worker pid=1, ip=10.0.0.1) ", "worker-3 | ", "Mar 02 10:00:00 node-1 podman[42]: ", "3: ",
-// "pod-0: ", and a time.
+// "pod-0: ", "pod-0 container " of stern, and a time.
 const prefixes = `(?:\[[^\[\]]*\](?:<std\w+>)?:?\s*|\([^()]*pid=[^()]*\)\s*|[\w.-]+\s+\|\s+|` +
+	`[a-z0-9][a-z0-9.-]*-(?:\d+|[a-z0-9]{5}) [a-z0-9][a-z0-9-]* |` +
 	`[A-Z][a-z][a-z] [ \d]\d [\d:]{8} \S+ \S+: |[\w.-]*\d: |\d{4}-\d\d-\d\d[T ]\S+\s+)+`
 
 var (

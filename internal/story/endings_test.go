@@ -71,6 +71,10 @@ func TestEndings(t *testing.T) {
 		{"[mpiexec@gpu-a] HYDT_bscu_wait_for_completion (bscu_wait.c:76): one of the processes terminated badly; aborting",
 			OutcomeFail, UnknownCause},
 
+		// stern
+		{"h-kim-worker-0 pytorch [rank0]: KeyError: 'labels'", OutcomeFail, UnknownCause},
+		{"h-kim-7x2kp pytorch Killed", OutcomeFail, PeerDied},
+
 		// a user, a signal
 		{"Detected KeyboardInterrupt, attempting graceful shutdown ...", OutcomeFail, UnknownCause},
 		{"[rank: 3] Received SIGTERM: 15", OutcomeFail, UnknownCause},

@@ -25,6 +25,9 @@ func variations() map[string]func([]string) []string {
 	return map[string]func([]string) []string{
 		"mpirun":       each(func(_ int, l string) string { return "[1,3]<stdout>:" + l }),
 		"kubectl":      each(func(_ int, l string) string { return "[pod/train-0/main] " + l }),
+		"stern":        each(func(_ int, l string) string { return "h-kim-worker-0 pytorch " + l }),
+		"stern, name":  each(func(_ int, l string) string { return "h-kim-7x2kp pytorch " + l }),
+		"k9s":          each(func(_ int, l string) string { return "│ " + l + strings.Repeat(" ", 40) + "│" }),
 		"kubectl time": each(func(_ int, l string) string { return "2026-03-02T10:00:00.123456789Z " + l }),
 		"Ray":          each(func(_ int, l string) string { return "(RayTrainWorker pid=4242, ip=10.20.0.3) " + l }),
 		"srun":         each(func(_ int, l string) string { return " 3: " + l }),

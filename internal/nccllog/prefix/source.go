@@ -157,3 +157,13 @@ func Whole(text []byte) (int, bool) {
 	at, value, ok := numberBefore(text, len(text))
 	return value, ok && at == -1
 }
+
+// Inside returns the text of a line that a program such as k9s drew in a frame: "│ text    │".
+func Inside(line []byte) []byte {
+	frame := []byte("│")
+	text, framed := bytes.CutPrefix(line, frame)
+	if !framed {
+		return line
+	}
+	return bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimRight(text, " "), frame))
+}
