@@ -636,6 +636,7 @@ var frameworkSignatures = []Signature{
 		Words: []string{
 			"oom_kill", "oom-kill", "OOMKilled", "Out of memory: Killed process",
 			"Memory cgroup out of memory", "killed due to memory pressure",
+			"exceeded memory limit (", "Exceeded job memory limit", // older Slurm
 			"were killed due to the node running low on memory", "Ray killed this worker",
 			"to avoid running out of memory",       // Ray 2.0
 			"is killed by signal: Killed",          // of torch.utils.data

@@ -26,7 +26,7 @@ func (run *teller) killed() []candidate {
 		switch e.Code {
 		case -9:
 			if slices.ContainsFunc(run.failures, func(o nccllog.Event) bool {
-				return isWait(o) && orderOf(o, e) == earlier
+				return (isWait(o) || isAnnounced(o) || o.Signature == "signalled") && orderOf(o, e) == earlier
 			}) {
 				continue
 			}

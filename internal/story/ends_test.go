@@ -159,6 +159,30 @@ func TestEndedByTheScheduler(t *testing.T) {
 	}
 }
 
+// TestKilledOnDemand: a process that its launcher or scheduler killed shows no lack of memory.
+func TestKilledOnDemand(t *testing.T) {
+	const (
+		killed    = "srun: error: gpu-a: task 0: Killed"
+		cancelled = "slurmstepd: error: *** STEP 1.0 ON gpu-a CANCELLED AT 2026-03-02T10:00:00 ***"
+	)
+	for name, c := range map[string]struct {
+		lines []string
+		cause CauseID
+	}{
+		"alone":             {[]string{killed}, PeerDied},
+		"before the others": {[]string{killed, cancelled, killed}, PeerDied},
+		"cancelled":         {[]string{cancelled, killed}, UnknownCause},
+		"Ctrl-C":            {[]string{"srun: forcing job termination", killed}, UnknownCause},
+		"memory": {[]string{"slurmstepd: error: Step 1.0 exceeded memory limit (67767 > 62914), being killed", cancelled,
+			killed}, PeerDied},
+	} {
+		run := ofLines("slurm.out", c.lines).Last()
+		if len(run.Causes) == 0 || run.Outcome != OutcomeFail || run.Causes[0].ID != c.cause {
+			t.Errorf("%s: want %s, got %s", name, c.cause, run.Summary)
+		}
+	}
+}
+
 // TestTimeLimit: lines that count steps before a time limit leave open whether the job hung.
 func TestTimeLimit(t *testing.T) {
 	const limit = "slurmstepd: error: *** JOB 1 ON gpu-a CANCELLED AT 2026-03-02T10:00:00 DUE TO TIME LIMIT ***"
