@@ -23,6 +23,8 @@ var complaintWords = []string{
 	"code=dumped",
 	"sigkill_handler] Killing subprocess", "all training processes to terminate", // DeepSpeed, Composer
 	"_step_signal: Terminating ", "terminated with the following error", // Slurm, torch.multiprocessing
+	"BUG: soft lockup", " blocked for more than ", "got completion with error:", // the kernel, libmlx5
+	"No available node types can fulfill", // Ray
 	"command not found", "can't open file", "Permission denied", "Exception in thread ",
 }
 

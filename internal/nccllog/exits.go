@@ -15,7 +15,7 @@ var exitWords = append([]string{
 	"exits with return code", "terminated with code", "process returned", "Job step aborted", ") received by PID",
 	"got signal: ", "Killed", "Caught signal ", "] Signal: ", " WTERMSIG ", "died with <Signals.", "KILLED BY SIGNAL: ",
 	"EXIT CODE: ", "EXIT STRING: ", "Assertion `", "symbol lookup error: ", "error while loading shared libraries: ",
-	"Fatal Python error: ",
+	"Fatal Python error: ", "*** SIG",
 }, abortWords...)
 
 // lsfSignal precedes the name of a signal in the report of LSF.
@@ -24,7 +24,7 @@ const lsfSignal = "Exited with signal termination: "
 // abortWords are in the last words of a program in C or C++ that aborts itself.
 var abortWords = []string{
 	"terminate called", "double free or corruption", "corrupted size vs", "free(): ", "malloc(): ", "realloc(): ",
-	"munmap_chunk(): ", "] Check failed: ", "  what():  ", "Assertion failure at ",
+	"munmap_chunk(): ", "corrupted double-linked list", "] Check failed: ", "  what():  ", "Assertion failure at ",
 }
 
 // readExit reads the exit code of a process, or its signal as a negative number.

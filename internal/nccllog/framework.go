@@ -287,10 +287,11 @@ func readException(e *Event, text, _ string) bool {
 	if !explained || len(name) > 80 || strings.ContainsAny(name, " /=\"'()[]") {
 		return false
 	}
-	return slices.ContainsFunc([]string{"Error", "Exception", "ExceptionGroup", "Interrupt"}, func(suffix string) bool {
-		return strings.HasSuffix(name, suffix)
-	})
+	return slices.ContainsFunc(exceptionNames, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 }
+
+// exceptionNames are ends of the names of exceptions.
+var exceptionNames = []string{"Error", "Exception", "ExceptionGroup", "Interrupt", "CompilerFailed", "OutOfResources"}
 
 // workersOfVLLM are the sources of vLLM that log the exception of a worker or of the engine, which end then: "ERROR
 // 09-03 03:02:37 [multiproc_executor.py:522] RuntimeError: ...". Its server goes on after others.

@@ -489,6 +489,7 @@ var frameworkSignatures = []Signature{
 			"wait timeout after", "Timed out waiting for all ranks",
 			" failed to pass monitoredBarrier", "monitoredBarrier, but received errors", // gloo
 			"atchdog timeout (self.", // SGLang ends itself then
+			"preparing to dump debug info",
 		}, Read: readWatchdog,
 		Example: "[rank0]:[E1218 20:27:21.4 ProcessGroupNCCL.cpp:629] [Rank 0] Watchdog caught collective " +
 			"operation timeout: WorkNCCL(SeqNum=1, OpType=BROADCAST, Timeout(ms)=600000) ran for 600081 " +
@@ -734,12 +735,12 @@ var frameworkSignatures = []Signature{
 		},
 		Example: "The actor died unexpectedly before finishing this task.",
 	},
-	{ // Hydra, googletest, RAY_CHECK, Paddle
+	{ // Hydra, googletest, RAY_CHECK, Paddle, engine.py of DeiT and its descendants
 		ID: "program-failed", Kind: Aborted, What: "the program ended with an error",
 		Class: Followed,
 		Words: []string{
 			"Error executing job with overrides", "[  FAILED  ]", "An unexpected system state has occurred",
-			".EnforceNotMet",
+			".EnforceNotMet", "Loss is nan, stopping training", "Loss is inf, stopping training",
 		},
 		Example: "Error executing job with overrides: ['nodes=4']",
 	},
@@ -760,6 +761,7 @@ var frameworkSignatures = []Signature{
 			"slurmstepd: error: execve(",
 			"not enough slots available", "able to be opened in the ", "PML ucx cannot be selected",
 			"PMIX ERROR: UNREACHABLE",
+			"does not know how to route a message",
 			"MPI_INIT failed", "unable to reliably start one or more daemons", "daemon has unexpectedly failed",
 			"mpirun was unable to ", "Host key verification failed", "Permission denied (publickey",
 			"restarting failed container", "CrashLoopBackOff", "container create failed", "CreateContainerError",
@@ -786,7 +788,7 @@ var frameworkSignatures = []Signature{
 	{
 		ID: "cancelled", Kind: Aborted, What: "cancelled by the scheduler or a user",
 		Class:   Followed,
-		Words:   []string{" CANCELLED AT "},
+		Words:   []string{" CANCELLED AT ", "TERM_OWNER", "TERM_ADMIN", "TERM_PREEMPT"}, // LSF
 		Example: "slurmstepd: error: *** STEP 1234.0 ON gpu-1 CANCELLED AT 2026-03-02T10:00:00 ***",
 	},
 	{ // Lightning, launch.py of DeepSpeed and older PyTorch, srun, Weights & Biases
@@ -794,7 +796,7 @@ var frameworkSignatures = []Signature{
 		Class: Followed,
 		Words: []string{
 			"Detected KeyboardInterrupt, attempting graceful", "] Received SIGTERM: ", "ain process received SIG",
-			"srun: forcing job termination", "Ctrl + C detected", "Control-C detected",
+			"srun: forcing job termination", "mpirun: killing job", "Ctrl + C detected", "Control-C detected",
 		},
 		Example: "Detected KeyboardInterrupt, attempting graceful shutdown ...",
 	},
@@ -860,7 +862,7 @@ var frameworkSignatures = []Signature{
 	{
 		ID: "exception", Kind: Exception, What: "exception",
 		Class: Followed,
-		Words: []string{"Error", "Exception", "Interrupt"}, Read: readException,
+		Words: exceptionNames, Read: readException,
 		Example: "ValueError: batch size must be positive",
 	},
 	{
@@ -874,7 +876,8 @@ var frameworkSignatures = []Signature{
 		Class: Soft, Cause: "unknown", Confidence: Possible,
 		Words: []string{
 			" failed", "Failed to ", "aborted", "Aborting", "shutting down", "giving up", "eceived SIG",
-			"eceived signal ", "SIGTERM received", "SIGINT received",
+			"eceived signal ", "SIGTERM received", "SIGINT received", "preempted",
+			"ssh: connect to host ", "send disconnect: Broken pipe", "closed by remote host", "response from daemon: ",
 		}, Read: readFailureWords,
 		Example: "trainer: the step failed on 3 hosts",
 	},

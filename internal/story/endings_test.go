@@ -71,6 +71,22 @@ func TestEndings(t *testing.T) {
 		{"[mpiexec@gpu-a] HYDT_bscu_wait_for_completion (bscu_wait.c:76): one of the processes terminated badly; aborting",
 			OutcomeFail, UnknownCause},
 
+		{"mpirun: killing job...", OutcomeFail, UnknownCause},
+		{"TERM_OWNER: job killed by owner.", OutcomeFail, UnknownCause},
+		{"docker: Error response from daemon: could not select device driver", OutcomeUnknown, UnknownCause},
+		{"ORTE does not know how to route a message to the specified daemon", OutcomeFail, UnknownCause},
+		{"ssh: connect to host gpu-b port 22: Connection refused", OutcomeUnknown, UnknownCause},
+		{"client_loop: send disconnect: Broken pipe", OutcomeUnknown, UnknownCause},
+		{"corrupted double-linked list", OutcomeFail, UnknownCause},
+		{"*** SIGSEGV received at time=1720159248 on cpu 5 ***", OutcomeFail, PeerDied},
+		{"Loss is nan, stopping training", OutcomeFail, UnknownCause},
+		{"torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:", OutcomeFail, UnknownCause},
+		{"triton.runtime.errors.OutOfResources: out of resource: shared memory", OutcomeFail, UnknownCause},
+		{"watchdog: BUG: soft lockup - CPU#3 stuck for 23s! [python:41]", OutcomeUnknown, UnknownCause},
+		{"mlx5: gpu-a: got completion with error:", OutcomeUnknown, UnknownCause},
+		{"[rank3]:[E302 10:00:00.1 ProcessGroupNCCL.cpp:1132] [PG ID 0 PG GUID 0 Rank 3] ProcessGroupNCCL preparing to " +
+			"dump debug info.", OutcomeFail, HangTimeout},
+
 		// stern
 		{"h-kim-worker-0 pytorch [rank0]: KeyError: 'labels'", OutcomeFail, UnknownCause},
 		{"h-kim-7x2kp pytorch Killed", OutcomeFail, PeerDied},
