@@ -29,7 +29,8 @@ func (run *teller) hung() []candidate {
 	return slices.Concat(found, run.retrying(), run.otherEnds())
 }
 
-// outOfTime judges a job that its scheduler ended at its time limit. One that counted its steps may have run until then.
+// outOfTime judges a job that its scheduler ended at its time limit. One that counted its steps may have run until
+// then.
 func (run *sequence) outOfTime(events []nccllog.Event) []candidate {
 	const ended = "the scheduler ended the job at its time limit"
 	if run.log.Ends[events[0].At.File].Progress == 0 {
