@@ -146,8 +146,8 @@ var ncclSignatures = []Signature{
 		Example: "a:1:9 [0] bootstrap.cc:1 NCCL WARN Bootstrap Root : mismatch in info from procs, nranks 8 vs 8, " +
 			"nroots 1 vs 1, iroot 0 vs 0, offset -1 vs 0",
 	},
-	{ // src/misc/socket.cc, bootstrap.h: in the ID of rank 0 the address stands behind a random number since 2.16, which
-		// older versions take for the family ; behind an older address later versions find family 0
+	{ // src/misc/socket.cc, bootstrap.h: since 2.16 the ID of rank 0 has a random number in front of its address, which
+		// older versions take for the family; behind an older address later versions find family 0
 		ID: "no-address-in-id", Kind: Listed, What: "the ID of rank 0 has no address where this version expects it",
 		Class: Own, Cause: "version-mismatch", Confidence: Likely,
 		Words: []string{"is neither AF_INET"},

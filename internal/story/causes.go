@@ -47,8 +47,8 @@ func (run *teller) unknownCauses() []candidate {
 	case len(lines) == 0 && len(retried) > 0:
 		return retried
 	case len(lines) == 0 && run.recognised():
-		return []candidate{{UnknownCause, Possible, "no line shows that the set-up of NCCL ended, or that the program " +
-			"went on", nil}}
+		return []candidate{{UnknownCause, Possible,
+			"no line shows that the set-up of NCCL ended, or that the program went on", nil}}
 	case len(lines) == 0:
 		return []candidate{{UnknownCause, Possible, "no line is of NCCL or of a training program", nil}}
 	case lines[0].Kind == nccllog.RanksDiffer, lines[0].Kind == nccllog.Stalled,
