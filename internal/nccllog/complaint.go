@@ -25,7 +25,8 @@ var complaintWords = []string{
 	"_step_signal: Terminating ", "terminated with the following error", // Slurm, torch.multiprocessing
 	"BUG: soft lockup", " blocked for more than ", "got completion with error:", // the kernel, libmlx5
 	"No available node types can fulfill", // Ray
-	"command not found", "can't open file", "Permission denied", "Exception in thread ",
+	"command not found", "can't open file", "Permission denied", "Exception in thread ", "Broken pipe",
+	"Stack dump without ", "cudaError",
 }
 
 // form is a form of complaint that a regular expression tells from other lines with one of the words.

@@ -60,6 +60,9 @@ var badEndings = []string{
 	"[2026-03-02 10:00:00,1] [INFO] [launch.py:319:sigkill_handler] Killing subprocess 4242",
 	"srun: launch/slurm: _step_signal: Terminating StepId=123.0",
 	"-- Process 3 terminated with the following error:",
+	"packet_write_wait: Connection to 10.0.0.3 port 22: Broken pipe",
+	"Stack dump without symbol names (ensure you have llvm-symbolizer in your PATH or set the var):",
+	"cudaErrorLaunchFailure: unspecified launch failure",
 }
 
 // healthyRun is the log of two ranks that set up their communicator and trained.
