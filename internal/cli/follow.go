@@ -71,7 +71,7 @@ func (a *app) follow(ctx context.Context, client *kube.Client, done plan.Conditi
 		stop()
 		_ = g.Wait() // watch errors come through states
 	}()
-	w := newWait(a.Streams, o, time.Now())
+	w := newWait(a.Streams, o)
 	for {
 		var deadline <-chan time.Time
 		if at := w.transient.Deadline(); !at.IsZero() {
@@ -134,17 +134,16 @@ func (a *app) unfinished(ctx, waiting context.Context, w *wait) error {
 type wait struct {
 	waitOptions
 	live      *report.Live
-	clock     *pace
+	pace      report.Pace
 	transient plan.TransientErrors
 	last      plan.Progress
 	lost      error // of the watch
 }
 
-func newWait(s Streams, o waitOptions, now time.Time) *wait {
+func newWait(s Streams, o waitOptions) *wait {
 	return &wait{
 		waitOptions: o,
 		live:        s.live(),
-		clock:       &pace{now, map[string]int{}},
 		last:        plan.Progress{Text: "waiting for the cluster"},
 	}
 }
@@ -159,7 +158,7 @@ func (w *wait) update(s update, done plan.Condition, now time.Time) bool {
 	}
 	w.transient.StillThere(now)
 	w.last = done(s.state)
-	w.live.Show(frame(w.last, w.clock, now))
+	w.live.Show(frame(w.last, &w.pace, now))
 	return w.last.Done
 }
 
@@ -180,33 +179,16 @@ func (w *wait) overdue(now time.Time) *check.Obstacle {
 	return o
 }
 
-func frame(p plan.Progress, clock *pace, now time.Time) report.Frame {
+func frame(p plan.Progress, pace *report.Pace, now time.Time) report.Frame {
 	f := report.Frame{Text: p.Text}
 	for _, b := range p.Bars {
-		f.Bars = append(f.Bars, report.Bar{Name: b.Name, Count: b.Count, Total: b.Total, Note: clock.left(b, now)})
+		bar := report.Bar{Name: b.Name, Count: b.Count, Total: b.Total}
+		bar.Note = pace.Note(bar, now)
+		f.Bars = append(f.Bars, bar)
 	}
 	for _, i := range p.Items {
 		quiet := i.State == plan.Waiting && i.Note == ""
 		f.Parts = append(f.Parts, report.Part{Name: i.Name, State: i.State, Note: i.Note, Quiet: quiet})
 	}
 	return f
-}
-
-// pace estimates the remaining time of bars.
-type pace struct {
-	begun time.Time
-	first map[string]int // initial count of each bar
-}
-
-// left returns the remaining time of a bar, empty until it has moved.
-func (p *pace) left(b plan.Bar, now time.Time) string {
-	first, seen := p.first[b.Name]
-	if !seen {
-		p.first[b.Name] = b.Count
-	}
-	if !seen || b.Count <= first || b.Count >= b.Total {
-		return ""
-	}
-	each := now.Sub(p.begun) / time.Duration(b.Count-first)
-	return "about " + (each * time.Duration(b.Total-b.Count)).Round(time.Second).String() + " left"
 }

@@ -146,7 +146,7 @@ func TestGivingUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			begun := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 			var out bytes.Buffer
-			w := newWait(Streams{Err: &out}, waitOptions{retry: test.patience}, begun)
+			w := newWait(Streams{Err: &out}, waitOptions{retry: test.patience})
 			got := never
 			for _, m := range test.moments {
 				now := begun.Add(m.at)

@@ -18,7 +18,7 @@ type Frame struct {
 type Bar struct {
 	Name         string
 	Count, Total int
-	Note         string // "about 40 min left"
+	Note         string // "3 in 31m0s, the last at 14:05:10"
 }
 
 // Part is one node or pod that the operation waits for.
