@@ -33,6 +33,9 @@ IBGDA, GIN and other users of DevX.
 
 Of a node it shows all processes, with their pods. A privileged pod reads them, and is removed afterwards.
 
+--watch continues until Ctrl-C, also while the API server does not answer, and then sums up all readings: what they
+show, and in how many of them connections were broken.
+
 --save keeps the readings, at most 600 points: of a longer series each is the mean of several. 'railhead report' draws
 it, with the times at which connections were broken.
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/railhead/railhead/internal/examine"
+	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/wire"
 	"github.com/railhead/railhead/internal/words"
 )
@@ -25,16 +26,18 @@ type wireReader struct {
 	read func(ctx context.Context, o examine.Options) (wire.Job, error)
 	Streams
 
+	begun    time.Time
 	series   wire.Series
 	nextSave time.Time
 	trouble  string // the last error that did not end the series
 }
 
-// run ends with the exit code of the last reading, also by Ctrl-C if the readings are saved.
+// run ends with the exit code of the last reading, also by Ctrl-C.
 func (r *wireReader) run(ctx context.Context) error {
 	if err := checkWritable("--save", r.save); err != nil {
 		return err
 	}
+	r.begun = time.Now()
 	var last error
 	for {
 		next := time.After(r.Every)
@@ -47,8 +50,8 @@ func (r *wireReader) run(ctx context.Context) error {
 			if ctx.Err() != nil && r.series.Readings > 0 {
 				err = nil
 			}
-			saved := r.finish() // whatever the error is
-			return cmp.Or(err, saved, last)
+			ended := r.finish() // whatever the error is
+			return cmp.Or(err, ended, last)
 		}
 		select {
 		case <-ctx.Done():
@@ -57,7 +60,7 @@ func (r *wireReader) run(ctx context.Context) error {
 	}
 }
 
-// once takes a reading and saves it. A series goes on when the API server does not answer for some time.
+// once takes a reading and saves it, with --save. A series goes on when the API server does not answer for some time.
 func (r *wireReader) once(ctx context.Context) (wire.Job, error) {
 	job, err := r.read(ctx, r.Options)
 	switch {
@@ -71,11 +74,11 @@ func (r *wireReader) once(ctx context.Context) (wire.Job, error) {
 			r.say("Not read: %v; trying again", err)
 		}
 	}
+	r.series.Subject = cmp.Or(r.series.Subject, r.title(job))
+	r.series.Add(time.Now().UTC(), job)
 	if r.save == "" {
 		return job, nil
 	}
-	r.series.Subject = cmp.Or(r.series.Subject, r.title(job))
-	r.series.Add(time.Now().UTC(), job)
 	const part = 20 // saving takes at most a twentieth of the time
 	begun := time.Now()
 	if begun.Before(r.nextSave) {
@@ -102,9 +105,13 @@ func (r *wireReader) title(j wire.Job) string {
 	return examine.Verdict{Subject: s}.Title()
 }
 
-// finish saves all readings.
+// finish sums up the readings of --watch and saves them.
 func (r *wireReader) finish() error {
-	if r.series.Readings == 0 {
+	if r.watch && r.series.Readings > 0 {
+		r.Live.Leave()
+		report.OverTime(r.Err, &r.series, time.Since(r.begun))
+	}
+	if r.save == "" || r.series.Readings == 0 {
 		return nil
 	}
 	if err := r.keep(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,27 +37,36 @@ func TestWireSave(t *testing.T) {
 	for name, c := range map[string]struct {
 		results []result // then Ctrl-C
 		alone   bool     // without --watch
+		unsaved bool     // without --save
 		code    exit.Code
 		page    string
 		says    string
 	}{
-		"until Ctrl-C": {[]result{good, good}, false, 0, "in 2 of 2 readings", "2 readings in "},
+		"until Ctrl-C": {[]result{good, good}, false, false, 0, "in 2 of 2 readings", "2 readings in 0s: RDMA in 2"},
 		"idle at the end": {
-			[]result{good, {idle, nil}}, false, exit.Fault, "in 1 of 2 readings", "railhead report",
+			[]result{good, {idle, nil}}, false, false, exit.Fault, "in 1 of 2 readings", "railhead report",
 		},
-		"a pause of the server": {[]result{good, bad, bad, good}, false, 0, "in 2 of 4 readings", "trying again"},
-		"the job is deleted":    {[]result{good, gone}, false, 1, "in 1 of 1 reading", "1 reading in"},
-		"once":                  {[]result{good}, true, 0, "in 1 of 1 reading", "1 reading in"},
-		"Ctrl-C at once":        {nil, false, exit.Interrupted, "", ""},
-		"nothing was read":      {[]result{bad}, false, 1, "", ""},
+		"not saved":                        {[]result{{idle, nil}, good}, false, true, 0, "", "2 readings in 0s: RDMA in 1, no traffic in 1"},
+		"a pause of the server, not saved": {[]result{good, bad, good}, false, true, 0, "", "RDMA in 2, unknown in 1"},
+		"the job is deleted, not saved":    {[]result{good, gone}, false, true, 1, "", "1 reading in 0s: RDMA in 1"},
+		"Ctrl-C at once, not saved":        {nil, false, true, exit.Interrupted, "", ""},
+		"a pause of the server":            {[]result{good, bad, bad, good}, false, false, 0, "in 2 of 4 readings", "trying again"},
+		"the job is deleted":               {[]result{good, gone}, false, false, 1, "in 1 of 1 reading", "1 reading in"},
+		"once":                             {[]result{good}, true, false, 0, "in 1 of 1 reading", "1 reading in"},
+		"Ctrl-C at once":                   {nil, false, false, exit.Interrupted, "", ""},
+		"nothing was read":                 {[]result{bad}, false, false, 1, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			var said bytes.Buffer
 			file := filepath.Join(t.TempDir(), "wire.json")
+			save := file
+			if c.unsaved {
+				save = ""
+			}
 			r := wireReader{
-				wireFlags: wireFlags{format: "text", save: file, watch: !c.alone},
+				wireFlags: wireFlags{format: "text", save: save, watch: !c.alone},
 				Options: examine.Options{
 					Subject: bundle.Subject{Job: "h-kim"}, Every: time.Millisecond, Live: &report.Live{W: &said},
 				},
@@ -85,6 +95,12 @@ func TestWireSave(t *testing.T) {
 			text := said.String()
 			if code != c.code || !strings.Contains(text, c.says) || strings.Count(text, "trying") > 1 {
 				t.Errorf("exit code %d (%v), said:\n%s", code, err, said.String())
+			}
+			if c.unsaved {
+				if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+					t.Error(err)
+				}
+				return
 			}
 			page, err := (&pages.Files{Names: []string{file}}).Page(t.Context())
 			if c.page == "" {

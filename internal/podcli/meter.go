@@ -1,7 +1,9 @@
 package podcli
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -50,17 +52,33 @@ func (m *meter) read() wire.Motion {
 	return motion
 }
 
-// run prints a reading, and with watch another after each interval.
-func (m *meter) run(streams Streams, format string, watch bool) error {
+// once prints a reading.
+func (m *meter) once(streams Streams, format string) error {
+	<-time.After(m.every)
+	motion := m.read()
+	return errors.Join(m.write(streams, motion, format), exitOf(motion.Proof))
+}
+
+// watch prints a reading after each interval until it is interrupted, then sums them up. Its error is that of the last.
+func (m *meter) watch(interrupted <-chan os.Signal, streams Streams, format string) error {
+	series := wire.Series{Proofs: map[wire.Proof]int{}}
+	begun, last := time.Now(), error(exit.Error{Code: exit.Interrupted})
 	for {
-		<-time.After(m.every)
+		select {
+		case <-interrupted:
+			if series.Readings > 0 {
+				report.OverTime(streams.Err, &series, time.Since(begun))
+			}
+			return last
+		case <-time.After(m.every):
+		}
 		motion := m.read()
 		if err := m.write(streams, motion, format); err != nil {
 			return err
 		}
-		if !watch {
-			return exitOf(motion.Proof)
-		}
+		last = exitOf(motion.Proof)
+		series.Readings++
+		series.Proofs[motion.Proof]++
 	}
 }
 

@@ -2,6 +2,8 @@ package podcli
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,6 +59,33 @@ func TestMeter(t *testing.T) {
 		}
 		if n := asked.Load(); n != 91 {
 			t.Errorf("the driver was asked %d times", n)
+		}
+	})
+}
+
+// TestWatch: Ctrl-C sums up the readings of --watch, and the exit code is that of the last one.
+func TestWatch(t *testing.T) {
+	machine, err := sysfs.Open("../../testdata/hosts/pod-roce-4vf.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		machine.Probes.Now = time.Now
+		machine.Probes.Wire = func() (host.Wire, error) { return sending(time.Now()), nil }
+		for want, after := range map[string]time.Duration{
+			"3 readings in 3s: RDMA in 3\n": 3400 * time.Millisecond,
+			"":                              500 * time.Millisecond,
+		} {
+			var said bytes.Buffer
+			interrupted := make(chan os.Signal, 1)
+			time.AfterFunc(after, func() { interrupted <- os.Interrupt })
+			err := newMeter(machine, time.Second).watch(interrupted, Streams{Out: io.Discard, Err: &said}, "text")
+			if said.String() != want {
+				t.Errorf("said %q, want %q", said.String(), want)
+			}
+			if code := (exit.Error{}); errors.As(err, &code) != (want == "") || want == "" && code.Code != exit.Interrupted {
+				t.Errorf("after %v: %v", after, err)
+			}
 		}
 	})
 }

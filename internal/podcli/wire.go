@@ -3,6 +3,9 @@ package podcli
 import (
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/railhead/railhead/internal/exit"
@@ -22,7 +25,9 @@ func newWire(streams Streams) *command {
 received how much over which device. It needs no privilege, no NCCL_DEBUG and no cooperation of the program. The
 kernel does not show queue pairs of IBGDA, GIN and other users of DevX.
 
-Exit status: 0 if packets moved over RDMA; 1 if none did; 3 if the kernel does not show the queue pairs here, as under
+--watch continues until Ctrl-C, and then sums up all readings.
+
+Exit status, of the last reading: 0 if packets moved over RDMA; 1 if none did; 3 if the kernel does not show the queue pairs here, as under
 SELinux in a container; 2 for a wrong command line.`
 	c.example = `  railhead-pod wire
   railhead-pod wire --watch                  again every second, until Ctrl-C
@@ -45,8 +50,13 @@ SELinux in a container; 2 for a wrong command line.`
 			return wireOf(here.Snapshot(), streams, format)
 		case listen != "":
 			return newMeter(here, every).serve(listen, streams)
+		case watch:
+			interrupted := make(chan os.Signal, 1)
+			signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+			defer signal.Stop(interrupted)
+			return newMeter(here, every).watch(interrupted, streams, format)
 		}
-		return newMeter(here, every).run(streams, format, watch)
+		return newMeter(here, every).once(streams, format)
 	}
 	c.flags.BoolVarP(&watch, "watch", "w", false, "continue until Ctrl-C")
 	c.flags.DurationVar(&every, "every", every, "time between two readings")

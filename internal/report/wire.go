@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/wire"
@@ -155,6 +156,42 @@ func noun(j wire.Job) string {
 		return "machine"
 	}
 	return "pod"
+}
+
+// OverTime writes what all readings of a series show together, and in how many of them connections were broken.
+func OverTime(w io.Writer, s *wire.Series, lasted time.Duration) {
+	var parts []string
+	for _, p := range []struct {
+		proof wire.Proof
+		text  string
+	}{
+		{wire.RDMA, "RDMA"}, {wire.NoTraffic, "no traffic"}, {wire.NoConnection, "not RDMA"}, {wire.NotProved, "unknown"},
+	} {
+		if n := s.Proofs[p.proof]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%s in %d", p.text, n))
+		}
+	}
+	partial := ""
+	if s.Partial > 0 {
+		partial = fmt.Sprintf("; %d without some of the machines", s.Partial)
+	}
+	Line(w, "%s in %v: %s%s", words.Count(s.Readings, "reading"), lasted.Round(time.Second), strings.Join(parts, ", "),
+		partial)
+	if len(s.Breaks) == 0 {
+		return
+	}
+	parts = nil
+	for _, state := range []wire.State{wire.Lost, wire.PeerGone} {
+		if n := s.Broken[state]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%s in %s", state, words.Count(n, "reading")))
+		}
+	}
+	first, other := s.Breaks[0], ""
+	if first.B.Specific() {
+		other = " and " + first.B.String()
+	}
+	Line(w, "Broken connections: %s; first at %s UTC: %s%s", strings.Join(parts, ", "),
+		first.Since.UTC().Format(time.TimeOnly), first.A, other)
 }
 
 // Verdict returns the proof of a job in one line.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -129,5 +130,30 @@ no traffic: no packet moved over RDMA in 1.0 s
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestOverTime: what happened in any reading is in the summary, also if the last ones were healthy.
+func TestOverTime(t *testing.T) {
+	at := time.Date(2026, 11, 21, 8, 0, 3, 0, time.UTC)
+	rail := func(pod string) check.Ref { return check.DeviceRef("mlx5_6").On(check.PodRef("train", pod)) }
+	for want, s := range map[string]wire.Series{
+		"1 reading in 9s: RDMA in 1\n": {Readings: 1, Proofs: map[wire.Proof]int{wire.RDMA: 1}},
+		"9 readings in 9s: RDMA in 3, no traffic in 1, not RDMA in 1, unknown in 4; 2 without some of the machines\n": {
+			Readings: 9, Partial: 2,
+			Proofs: map[wire.Proof]int{wire.RDMA: 3, wire.NoTraffic: 1, wire.NoConnection: 1, wire.NotProved: 4},
+		},
+		"9 readings in 9s: RDMA in 9\n" +
+			"Broken connections: lost in 3 readings, peer gone in 1 reading; first at 08:00:03 UTC: " +
+			"pod/train/a mlx5_6 and pod/train/b mlx5_6\n": {
+			Readings: 9, Proofs: map[wire.Proof]int{wire.RDMA: 9},
+			Broken: map[wire.State]int{wire.Lost: 3, wire.PeerGone: 1},
+			Breaks: []wire.Break{{State: wire.Lost, A: rail("a"), B: rail("b"), Since: at}},
+		},
+	} {
+		var got strings.Builder
+		if OverTime(&got, &s, 8900*time.Millisecond); got.String() != want {
+			t.Error(cmp.Diff(want, got.String()))
+		}
 	}
 }

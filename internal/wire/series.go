@@ -20,6 +20,7 @@ type Series struct {
 	Readings      int           `json:"readings"`
 	Proofs        map[Proof]int `json:"proofs"`            // readings by what they prove
 	Partial       int           `json:"partial,omitempty"` // readings without some of the machines
+	Broken        map[State]int `json:"broken,omitempty"`  // readings with connections that are Lost, or whose PeerGone
 	AtLeast       bool          `json:"atLeast,omitempty"` // the sequence numbers may have wrapped between readings
 	Rails         []SeriesRail  `json:"rails"`
 	Points        []Point       `json:"points"`
@@ -181,7 +182,15 @@ func joined(a, b Point) Point {
 
 // addBreaks continues the breaks of the reading before, and begins those that are new.
 func (s *Series) addBreaks(at time.Time, faults []Connection) {
+	seen := map[State]bool{}
 	for _, b := range breaks(at, faults) {
+		if s.Broken == nil {
+			s.Broken = map[State]int{}
+		}
+		if !seen[b.State] {
+			seen[b.State] = true
+			s.Broken[b.State]++
+		}
 		i := slices.IndexFunc(s.Breaks, func(x Break) bool {
 			return x.State == b.State && x.A == b.A && x.B == b.B && x.Until.Equal(s.last)
 		})

@@ -103,6 +103,9 @@ func TestSeriesBreaks(t *testing.T) {
 	if diff := cmp.Diff(want, s.Breaks); diff != "" {
 		t.Error(diff)
 	}
+	if diff := cmp.Diff(map[State]int{Lost: 3, PeerGone: 1}, s.Broken); diff != "" {
+		t.Error(diff)
+	}
 }
 
 func TestSeriesCheck(t *testing.T) {
