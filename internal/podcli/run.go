@@ -16,6 +16,7 @@ import (
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/rail"
 	"github.com/railhead/railhead/internal/report"
+	"github.com/railhead/railhead/internal/words"
 )
 
 func newRun(streams Streams) *command {
@@ -132,6 +133,7 @@ func (r start) run(out *messages) error {
 	memlock := launch.RaiseMemlock(here)
 	limit, short := memlock.Finding()
 	if reasons := r.refuses(d, limit); len(reasons) > 0 {
+		writeGiven(out, d.resolution)
 		writeRefusal(out, reasons)
 		return exit.Error{Code: exit.Refused}
 	}
@@ -200,6 +202,33 @@ func (r start) refuses(d decision, limit check.Finding) []refusal {
 			"Use --mode auto to start in any case, or --mode tcp to use TCP only."})
 	}
 	return reasons
+}
+
+// writeGiven writes which source gave the pod which device, if not all of them work: the findings name devices, and
+// manifests resources. It comes before the reasons: the kubelet keeps the end of the output.
+func writeGiven(w io.Writer, r rail.Resolution) {
+	t := report.Table{Columns: []string{"DEVICE", "GIVEN BY", "STATE"}}
+	add := func(device, state string, sources []string) {
+		listed := slices.DeleteFunc(slices.Clone(sources), func(s string) bool {
+			plain, isInfo := strings.CutSuffix(s, "_INFO") // of the same resource
+			return isInfo && slices.Contains(sources, plain)
+		})
+		if len(listed) > 0 {
+			t.Rows = append(t.Rows, []string{device, strings.Join(listed, ", "), state})
+		}
+	}
+	missed := false
+	for _, x := range r.Rejected {
+		add(x.Name(), "not used: "+x.Reason, x.Sources)
+		missed = missed || x.Missed
+	}
+	for _, x := range r.Rails {
+		add(x.Name(), "works", x.Sources)
+	}
+	if missed {
+		slices.SortFunc(t.Rows, func(a, b []string) int { return words.Natural(a[0], b[0]) })
+		_ = t.Write(w) // to memory
+	}
 }
 
 func writeRefusal(w io.Writer, reasons []refusal) {

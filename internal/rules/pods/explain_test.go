@@ -728,6 +728,17 @@ func TestExplainContainers(t *testing.T) {
 			status: check.Fail,
 			says:   []string{"no RDMA device was given", "3 restarts", "logs h-kim-0 -c train --previous"},
 		},
+		"one of the devices that railhead-pod found does not work": {
+			pod: train(cluster.Container{
+				Waiting:  "CrashLoopBackOff",
+				ExitCode: code(125),
+				Message: "DEVICE     GIVEN BY                        STATE\nmlx5_9:1   PCIDEVICE_OPENSHIFT_IO_RAIL1   not used: port 1 DOWN\n" +
+					"railhead-pod: not started: RDMA is required (--mode rdma) but not every rail of the pod works\n" +
+					"fail: mlx5_9:1: given to this pod but not used: port 1 DOWN [port-active]\n    fix (admin): Look.",
+			}),
+			want: LaunchRefused, status: check.Fail,
+			says: []string{"did not start the command of h-kim-0: RDMA is required (--mode rdma) but not every rail of the pod works"},
+		},
 		"railhead-pod refuses to write the settings": {
 			pod: install(cluster.Container{
 				Name:     FilesContainer,

@@ -296,9 +296,12 @@ func railheadExit(t target, sym symptom) check.Finding {
 	return f
 }
 
-// firstReason returns the message of railhead-pod up to the first finding, which is the root cause.
+// firstReason returns the message of railhead-pod up to the first finding, which is the root cause. Lines before say
+// what the pod was given, or how the preflight went.
 func firstReason(message string) string {
-	message = strings.TrimPrefix(message, "railhead-pod: not started: ")
+	if _, reason, found := strings.Cut(message, "railhead-pod: not started: "); found {
+		message = reason
+	}
 	if end := findingEnd.FindStringIndex(message); end != nil {
 		return middleOut(strings.Replace(message[:end[1]], " fail: ", ": ", 1), 2*longestQuote)
 	}
