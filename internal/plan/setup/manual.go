@@ -15,22 +15,33 @@ func noMachineConfigs(s cluster.State, o Options) check.Finding {
 		Summary: "this cluster has no MachineConfigs, " +
 			"so it is unknown whether its nodes boot with IOMMU passthrough and let containers lock memory",
 		Evidence: check.Observed("API groups", "no "+cluster.MachineConfigGroup, cluster.MachineConfigGroup),
-		Fix: check.ByAdmin("Set up the nodes with the tools of this site, " +
-			"then check the result with 'railhead-pod detect --topology' in a pod."),
+		Fix: check.ByAdmin("Make the settings below on each node, in the way in which you install nodes: " +
+			"node image, cloud-init or Ansible. Then examine a node."),
 	}
 	if s.Server.OpenShift() {
-		f.Fix.Text = "On a hosted control plane, put the MachineConfigs into a ConfigMap " +
-			"and list it in spec.config of the NodePool in the management cluster."
+		f.Fix.Text += " OpenShift with a hosted control plane (HyperShift) takes them as MachineConfigs in a ConfigMap " +
+			"that spec.config of the NodePool names, in the management cluster."
 	}
 	if !o.NoIOMMU {
 		arguments, _ := passthrough(s.Nodes)
-		f.Fix.Commands = append(f.Fix.Commands, "# kernel arguments, then reboot\n"+
-			"grubby --update-kernel=ALL --args=\""+strings.Join(arguments, " ")+"\"")
+		text := strings.Join(arguments, " ")
+		f.Fix.Commands = append(f.Fix.Commands, "# kernel arguments, then reboot; RHEL and its relatives:\n"+
+			"grubby --update-kernel=ALL --args=\""+text+"\"\n"+
+			"# Debian, Ubuntu: in GRUB_CMDLINE_LINUX of /etc/default/grub, then: update-grub\n"+text)
 	}
 	if !o.NoMemlock {
 		f.Fix.Commands = append(f.Fix.Commands, runtimeMemlock(s.Nodes)...)
 	}
+	if len(s.Nodes) > 0 {
+		n := s.Nodes[max(0, slices.IndexFunc(s.Nodes, hasGPUs))]
+		f.Fix.Commands = append(f.Fix.Commands, "railhead doctor node/"+n.Name)
+	}
 	return f
+}
+
+func hasGPUs(n cluster.Node) bool {
+	_, count := n.GPUs()
+	return count > 0
 }
 
 // runtimeMemlock returns the settings that lift the limit in the container runtimes of these nodes. containerd's

@@ -565,15 +565,25 @@ func TestNoMachineConfigs(t *testing.T) {
 		o        Options
 		steps    []string
 		commands []string
+		hosted   bool // the fix also says how to set up nodes of a hosted control plane
 	}{
 		"kubernetes with containerd": {
 			kubernetes,
 			Options{},
 			nil,
-			[]string{"# kernel arguments, then reboot\ngrubby --update-kernel=ALL --args=\"iommu=pt\"", containerd},
+			[]string{
+				"# kernel arguments, then reboot; RHEL and its relatives:\n" +
+					"grubby --update-kernel=ALL --args=\"iommu=pt\"\n" +
+					"# Debian, Ubuntu: in GRUB_CMDLINE_LINUX of /etc/default/grub, then: update-grub\niommu=pt",
+				containerd, "railhead doctor node/a",
+			},
+			false,
 		},
-		"memlock only":      {kubernetes, Options{NoIOMMU: true}, nil, []string{containerd}},
-		"openshift, hosted": {hosted, Options{NoIOMMU: true}, []string{"scc"}, []string{crio}},
+		"memlock only": {kubernetes, Options{NoIOMMU: true}, nil, []string{containerd, "railhead doctor node/a"}, false},
+		"openshift, hosted": {
+			hosted, Options{NoIOMMU: true}, []string{"scc"},
+			[]string{crio, "railhead doctor node/" + hosted.Nodes[slices.IndexFunc(hosted.Nodes, hasGPUs)].Name}, true,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -586,6 +596,10 @@ func TestNoMachineConfigs(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.commands, findings[0].Fix.Commands); diff != "" {
 				t.Errorf("commands (-want +got):\n%s", diff)
+			}
+			text := findings[0].Fix.Text
+			if strings.Contains(text, "hosted") != test.hosted || !strings.HasPrefix(text, "Make the settings below on each node") {
+				t.Errorf("fix: %s", text)
 			}
 		})
 	}
