@@ -108,6 +108,9 @@ func (a applier) apply(ctx context.Context) error {
 			return err
 		}
 	}
+	if a.plan.Closing != "" && a.flags.dryRun != "server" {
+		a.sayLine(a.plan.Closing)
+	}
 	return nil
 }
 

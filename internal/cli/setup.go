@@ -146,6 +146,10 @@ func newSetupRollback(a *app) *cobra.Command {
 					apply.plan.Title += strings.Replace(first.Title, "Undo", " and", 1)
 				}
 			}
+			if gone := apply.plan.Deleted(); gone != "" {
+				apply.plan.Closing = "Deleted " + gone + ". What 'setup namespace' created stays: " +
+					"undo it with 'railhead setup rollback namespace NAMESPACE'."
+			}
 			return apply.apply(cmd.Context())
 		},
 	}

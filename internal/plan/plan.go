@@ -10,6 +10,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/words"
 	"github.com/railhead/railhead/internal/workload"
 )
 
@@ -48,6 +49,8 @@ type Plan struct {
 	Title string
 	Steps []Step
 	Notes []string // choices and their reasons, to read before agreeing
+
+	Closing string // what was done and what stays, to say when all steps are done; empty: the last step says it
 }
 
 // Empty reports whether there is nothing to do.
@@ -77,6 +80,23 @@ func (p Plan) Changes() []Change {
 		all = append(all, s.Changes...)
 	}
 	return all
+}
+
+// Deleted counts the objects that a plan deletes, by kind: "2 RoleBindings and 1 ServiceAccount".
+func (p Plan) Deleted() string {
+	count := map[string]int{}
+	var kinds, counts []string
+	for _, c := range p.Changes() {
+		if kind := c.Object.GetKind(); c.Verb == Delete {
+			if count[kind]++; count[kind] == 1 {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	for _, kind := range kinds {
+		counts = append(counts, words.Count(count[kind], kind))
+	}
+	return words.And(counts)
 }
 
 // Reboots returns the reboots of all steps, by pool.

@@ -55,6 +55,10 @@ func TestUndo(t *testing.T) {
 	if diff := cmp.Diff(want, deleted); diff != "" || len(findings) > 0 {
 		t.Errorf("-want +deleted:\n%s%s", diff, plantest.Wording(findings))
 	}
+	stays := "Namespace train stays, and what other namespaces may use: device classes and the cluster role of --users."
+	if want := "Deleted " + p.Deleted() + ". " + stays; p.Closing != want || !strings.Contains(want, "1 ServiceAccount") {
+		t.Errorf("closing: %q", p.Closing)
+	}
 	s.Objects = other.Objects
 	if again, findings := Undo(s, "train"); !again.Empty() || len(findings) > 0 {
 		t.Errorf("again: %+v\n%s", again, plantest.Wording(findings))
