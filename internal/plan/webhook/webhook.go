@@ -126,6 +126,11 @@ func Undo(s cluster.State) (plan.Plan, []check.Finding) {
 	step.Changes = plan.DeleteComponent(s, Component, "created by setup webhook",
 		"MutatingWebhookConfiguration", "Deployment", "PodDisruptionBudget", "Service", "ServiceAccount",
 		"ClusterRoleBinding", "ClusterRole", "Namespace")
+	for i, c := range step.Changes {
+		if c.Object.GetKind() == "Namespace" {
+			step.Changes[i].Why += "; its Secrets go with it, also those of interrupted runs"
+		}
+	}
 	p := plan.Plan{Title: "Undo 'railhead setup webhook'"}
 	if len(step.Changes) > 0 {
 		p.Steps = []plan.Step{step}

@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -199,6 +200,30 @@ func TestUndo(t *testing.T) {
 	}
 	if p, _ := Undo(kubernetes()); !p.Empty() {
 		t.Errorf("nothing to undo: %v", p)
+	}
+}
+
+// TestLeftSecret: a run that is interrupted after its Secret leaves one that no later run sees. The plan says so, and
+// the way back finds it by its namespace, also without any other object.
+func TestLeftSecret(t *testing.T) {
+	o := Options{Image: "railhead", Cert: certificate(t, 2*renewal), Key: []byte("key")}
+	p, _ := Setup(kubernetes(), o)
+	says := func(p plan.Plan) bool {
+		return slices.ContainsFunc(p.Notes, func(note string) bool { return strings.Contains(note, "get secrets") })
+	}
+	if !says(p) {
+		t.Errorf("notes %q", p.Notes)
+	}
+	o.Certificate = ByServiceCA
+	if p, _ := Setup(openShift(), o); says(p) {
+		t.Errorf("with the service CA: notes %q", p.Notes)
+	}
+	p.Steps[0].Changes = p.Steps[0].Changes[:1] // the namespace
+	p.Steps = p.Steps[:1]
+	p, _ = Undo(applied(kubernetes(), p))
+	changes := p.Changes()
+	if len(changes) != 1 || changes[0].Object.GetKind() != "Namespace" || !strings.Contains(changes[0].Why, "its Secrets go with it") {
+		t.Errorf("%+v", changes)
 	}
 }
 
