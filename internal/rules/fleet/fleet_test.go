@@ -122,7 +122,7 @@ func faults() map[string]fault {
 				rulestest.SmallMTU(&m[1])
 			},
 			want: fleet.MTU,
-			says: []string{"no value has the majority", "1500 on 2 (pod/train/h-kim-1", "9000 on 2 (pod/train/h-kim-3"},
+			says: []string{"no value has the majority: 1500 on 2 pods, 9000 on 2 pods; "},
 		},
 		"a slower rail": {
 			pods: 5,
@@ -266,6 +266,52 @@ func judge(machines []fleet.Machine) check.Report {
 		members = append(members, member)
 	}
 	return fleet.Judge(members)
+}
+
+// TestManyDiffer: a finding about many machines counts them, has a line for each value, and still refers to all.
+func TestManyDiffer(t *testing.T) {
+	pods := rulestest.Job(t, 40)
+	for i := range 18 {
+		rails := i%3 + 1 // 1, 2 or 3 of 4
+		uverbs := slices.Clone(pods[i].Snapshot.Uverbs)
+		for k := range uverbs {
+			if uverbs[k].Access == host.Openable {
+				if rails--; rails < 0 {
+					uverbs[k].Access = host.Denied
+				}
+			}
+		}
+		pods[i].Snapshot.Uverbs = uverbs
+	}
+	findings := judge(pods).Findings
+	if len(findings) == 0 || findings[0].Check != fleet.Rails || len(findings[0].About) != 18 {
+		t.Fatalf("%+v", findings)
+	}
+	f := findings[0]
+	const summary = "on 22 of 40 pods the number of rails is 4, but 1 on 6 pods, 2 on 6 pods, 3 on 6 pods: " +
+		"the pod with the fewest rails slows down all"
+	if f.Summary != summary {
+		t.Errorf("%q", f.Summary)
+	}
+	const first = "number of rails: 1 on 6 pods: pod/train/h-kim-1 on gpu-1, pod/train/h-kim-4 on gpu-4, " +
+		"pod/train/h-kim-7 on gpu-7 and 3 more (want 4)"
+	if len(f.Evidence) != 3 || f.Evidence[0].String() != first {
+		t.Errorf("%q", f.Evidence)
+	}
+}
+
+// TestManyValues: a finding does not grow with the number of values.
+func TestManyValues(t *testing.T) {
+	pods := rulestest.Job(t, 20)
+	for i := range pods {
+		pods[i].Snapshot.Verbs = &host.VerbsLibrary{RDMACore: fmt.Sprintf("%d.0", 30+i)}
+	}
+	f := judge(pods).Findings[0]
+	last := f.Evidence[len(f.Evidence)-1].String()
+	if f.Check != fleet.RDMACore || len(f.Evidence) != 9 || last != "libibverbs.so.1 of the image: 12 other values" ||
+		!strings.Contains(f.Summary, "33.0 on 1 pod and 16 more; ") {
+		t.Errorf("%q, %q", f.Summary, f.Evidence)
+	}
 }
 
 func TestJudge(t *testing.T) {

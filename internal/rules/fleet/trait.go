@@ -44,7 +44,7 @@ var traits = []trait{
 		id: Rails, title: "every pod has as many rails as the others", status: check.Warn,
 		comparison: comparison{
 			noun:   "number of rails",
-			source: "rails",
+			source: "number of rails",
 			cost:   "the pod with the fewest rails slows down all",
 		},
 		causes: []check.ID{
@@ -275,7 +275,15 @@ func divide(members []Member, of func(Member) string) division {
 // hasNorm reports whether most machines are in the largest group.
 func (d division) hasNorm() bool { return len(d.groups) > 0 && 2*len(d.groups[0].names) > d.known }
 
-// finding completes a finding: it names the machines that differ from the norm, or all if no value has a majority.
+// The most that a finding lists; About has every machine.
+const (
+	mostValues = 4 // of the summary
+	mostLines  = 8 // of the evidence: one for each value
+	mostNames  = 3 // of machines
+)
+
+// finding completes a finding about the machines that differ from the norm, or about all if no value has a majority.
+// The summary names machines only if they are few; the evidence has a line for each value, with the first machines.
 func (d division) finding(f check.Finding, c comparison) check.Finding {
 	f.Subject = check.Ref{Kind: d.kind}
 	most := d.groups[0]
@@ -283,25 +291,52 @@ func (d division) finding(f check.Finding, c comparison) check.Finding {
 	if !d.hasNorm() {
 		odd, want = d.groups, "one value on all "+string(d.kind)
 	}
-	var parts, counts []string
-	for _, g := range odd {
-		names := words.Few(g.names, 6)
-		parts = append(parts, g.value+" on "+names)
-		counts = append(counts, fmt.Sprintf("%s on %d (%s)", g.value, len(g.names), names))
+	for i, g := range odd {
 		f.About = append(f.About, g.refs...)
-		f.Evidence = append(f.Evidence, check.Evidence{Source: c.source, Got: g.value + " on " + names, Want: want})
+		if i < mostLines {
+			got := g.value + " on " + d.machines(g)
+			f.Evidence = append(f.Evidence, check.Evidence{Source: c.source, Got: got, Want: want})
+		}
+	}
+	if more := len(odd) - mostLines; more > 0 {
+		f.Evidence = append(f.Evidence, check.Evidence{Source: c.source, Got: words.Count(more, "other value")})
 	}
 	if !d.hasNorm() {
 		f.Summary = fmt.Sprintf("the %s do not have the same %s, and no value has the majority: %s; %s",
-			d.kind, c.noun, strings.Join(counts, ", "), c.cost)
+			d.kind, c.noun, d.differences(odd, len(f.About)), c.cost)
 		return f
 	}
-	if len(odd) == 1 && len(odd[0].refs) == 1 {
-		f.Subject = odd[0].refs[0]
+	if len(f.About) == 1 {
+		f.Subject = f.About[0]
 	}
 	f.Summary = fmt.Sprintf("on %d of %d %s the %s is %s, but %s: %s",
-		len(most.names), d.known, d.kind, c.noun, most.value, strings.Join(parts, ", "), c.cost)
+		len(most.names), d.known, d.kind, c.noun, most.value, d.differences(odd, len(f.About)), c.cost)
 	return f
+}
+
+// differences lists the values that machines have, and the machines if all of them are few.
+func (d division) differences(groups []group, machines int) string {
+	var parts []string
+	for _, g := range groups {
+		on := d.count(g)
+		if machines <= mostNames {
+			on = words.Few(g.names, mostNames)
+		}
+		parts = append(parts, g.value+" on "+on)
+	}
+	return words.Few(parts, mostValues)
+}
+
+func (d division) count(g group) string {
+	return words.Count(len(g.names), strings.TrimSuffix(string(d.kind), "s"))
+}
+
+// machines names the machines of a group, and counts them if they are several: "9 pods: a, b, c and 6 more".
+func (d division) machines(g group) string {
+	if len(g.names) == 1 {
+		return g.names[0]
+	}
+	return d.count(g) + ": " + words.Few(g.names, mostNames)
 }
 
 // firmware compares the NICs of each model, also within one machine.
