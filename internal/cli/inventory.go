@@ -40,7 +40,7 @@ Exit status: 0 if nothing is missing; 1 if a job could not get RDMA; 3 if someth
 			inv := clusterrules.InventoryOf(s)
 			err = a.print(format, inv, func(out io.Writer, wide bool) error {
 				err := text.Inventory(out, inv, wide)
-				report.Findings(a.Err, inv.Findings, report.Brief)
+				report.Findings(a.Err, inv.Findings, report.Full)
 				return err
 			})
 			if err != nil {

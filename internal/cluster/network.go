@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -90,3 +91,15 @@ func RDMAVendors() []string { return []string{"15b3"} }
 
 // IsRDMANIC reports whether virtual functions of the interface do RDMA.
 func (i SriovInterface) IsRDMANIC() bool { return slices.Contains(RDMAVendors(), i.Vendor) }
+
+// SriovNamespace returns the namespace of the SR-IOV operator, the only one that it watches.
+func (s State) SriovNamespace() string {
+	namespace := ""
+	for _, n := range s.SriovNodes {
+		namespace = cmp.Or(namespace, n.Namespace)
+	}
+	for _, p := range s.SriovPolicies {
+		namespace = cmp.Or(namespace, p.Namespace)
+	}
+	return cmp.Or(namespace, "openshift-sriov-network-operator")
+}

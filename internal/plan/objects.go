@@ -71,18 +71,6 @@ func ApplyUnlessCovered(s cluster.State, want unstructured.Unstructured, why str
 	return []Change{{Verb: Apply, Object: want, Why: why}}
 }
 
-// SriovNamespace returns the namespace of the SR-IOV operator, the only one that it watches.
-func SriovNamespace(s cluster.State) string {
-	namespace := ""
-	for _, n := range s.SriovNodes {
-		namespace = cmp.Or(namespace, n.Namespace)
-	}
-	for _, p := range s.SriovPolicies {
-		namespace = cmp.Or(namespace, p.Namespace)
-	}
-	return cmp.Or(namespace, "openshift-sriov-network-operator")
-}
-
 // ExplainPod returns why a pod is not ready, from its status and events; ok is false if nothing is wrong.
 func ExplainPod(s cluster.State, pod cluster.Pod) (o check.Obstacle, ok bool) {
 	var events []cluster.Event

@@ -96,7 +96,7 @@ func (d *draft) networkName(resource string) string {
 // (sriov-network-operator api/v1 helper.go RenderNetAttDef).
 func (d *draft) sriovNetwork(p cluster.SriovPolicy, addresses string) []plan.Change {
 	meta := d.meta(d.networkName(p.ResourceName))
-	meta.Namespace = cmp.Or(p.Namespace, plan.SriovNamespace(d.s))
+	meta.Namespace = cmp.Or(p.Namespace, d.s.SriovNamespace())
 	for _, n := range d.s.SriovNetworks {
 		if n.Name == meta.Name && n.Namespace == meta.Namespace {
 			d.Report(nameTaken(check.Named(check.SriovNetwork, n.Name), n.ResourceName, p.ResourceName,

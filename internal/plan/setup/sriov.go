@@ -153,7 +153,7 @@ func policyObject(s cluster.State, p policy) unstructured.Unstructured {
 		spec["mtu"] = int64(p.mtu)
 	}
 	o := object(cluster.SriovGroup+"/v1", "SriovNetworkNodePolicy", policyName(p.name), map[string]any{"spec": spec})
-	o.SetNamespace(plan.SriovNamespace(s))
+	o.SetNamespace(s.SriovNamespace())
 	return o
 }
 

@@ -91,7 +91,7 @@ func sriovFailed(s cluster.State, n cluster.SriovNode) check.Obstacle {
 			n.Node, cmp.Or(n.SyncError, "it gives no reason")),
 		Evidence: check.Observed("SriovNetworkNodeState/"+n.Node+" status.syncStatus", n.SyncStatus, "Succeeded"),
 		Fix: check.ByAdmin("Read the log of the operator's daemon on the node, or undo the policies.",
-			"oc -n "+plan.SriovNamespace(s)+" get pods --field-selector spec.nodeName="+n.Node,
+			"oc -n "+s.SriovNamespace()+" get pods --field-selector spec.nodeName="+n.Node,
 			"railhead setup rollback"),
 	}}
 }

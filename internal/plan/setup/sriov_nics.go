@@ -10,7 +10,6 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
-	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -177,6 +176,6 @@ func policyFor(
 
 // hasOwnPolicy reports whether Railhead created the policy of a NIC.
 func hasOwnPolicy(s cluster.State, pf string) bool {
-	_, ok := s.Object("SriovNetworkNodePolicy", plan.SriovNamespace(s), policyName(pf))
+	_, ok := s.Object("SriovNetworkNodePolicy", s.SriovNamespace(), policyName(pf))
 	return ok
 }

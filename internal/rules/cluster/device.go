@@ -152,13 +152,13 @@ func resourceZero(v view) []check.Finding {
 		}
 		if len(empty) > 0 {
 			slices.Sort(empty)
-			findings = append(findings, noneLeft(o, empty))
+			findings = append(findings, v.noneLeft(o, empty))
 		}
 	}
 	return findings
 }
 
-func noneLeft(o cluster.Offer, nodes []string) check.Finding {
+func (v view) noneLeft(o cluster.Offer, nodes []string) check.Finding {
 	about := []check.Ref{check.Named(check.Resource, o.Resource)}
 	for _, n := range nodes {
 		about = append(about, check.NodeRef(n))
@@ -170,7 +170,7 @@ func noneLeft(o cluster.Offer, nodes []string) check.Finding {
 		Evidence: check.Observed("status.allocatable of "+words.Few(nodes, 6), o.Resource+": 0", "1 or more"),
 		Fix: check.ByAdmin("Check whether the physical function is up and has its virtual functions, and read the "+
 			"log of the device plugin.",
-			"kubectl -n openshift-sriov-network-operator get sriovnetworknodestate "+nodes[0]+" -o yaml",
+			"kubectl -n "+v.SriovNamespace()+" get sriovnetworknodestate "+nodes[0]+" -o yaml",
 			"kubectl describe node "+nodes[0]),
 	}
 	if len(o.Nodes()) == 0 {

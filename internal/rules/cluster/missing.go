@@ -128,9 +128,7 @@ func noRDMA(s view) []check.Finding {
 		Summary: fmt.Sprintf("none of %d nodes with GPUs offers an RDMA resource: pods get no rail", len(nodes)),
 		Evidence: check.Observed("nodes status.allocatable",
 			words.Few(nodeNames(nodes), 4)+": no RDMA resource", "openshift.io/..., nvidia.com/... or rdma/..."),
-		Fix: check.ByAdmin("Let a device plugin offer the NICs: the SR-IOV operator with a SriovNetworkNodePolicy "+
-			"that has isRdma: true, or the shared RDMA device plugin.",
-			"railhead setup cluster --sriov"),
+		Fix: offerNICs(s.State, nodes[0].Name),
 	}
 	for _, o := range s.RDMAOffers() {
 		where := cmp.Or(words.Few(o.Nodes(), 4), "no node")
@@ -144,6 +142,30 @@ func noRDMA(s view) []check.Finding {
 		})
 	}
 	return []check.Finding{f}
+}
+
+// offerNICs returns how a device plugin comes to offer NICs to pods: by the policies that there are, or by new ones.
+func offerNICs(s cluster.State, node string) *check.Fix {
+	var rdma, others []string
+	for _, p := range s.SriovPolicies {
+		if p.RDMA {
+			rdma = append(rdma, p.Name)
+		} else if p.DeviceType != "vfio-pci" {
+			others = append(others, p.Name)
+		}
+	}
+	state := fmt.Sprintf("kubectl -n %s get sriovnetworknodestate %s -o yaml", s.SriovNamespace(), node)
+	switch {
+	case len(rdma) > 0:
+		return check.ByAdmin("SriovNetworkNodePolicy "+words.Few(rdma, 4)+" should bring devices for RDMA. Read what "+
+			"the operator made of it on node "+node+".", state)
+	case len(others) > 0:
+		return check.ByAdmin("Set isRdma: true in SriovNetworkNodePolicy "+words.Few(others, 4)+" if it is for NICs of "+
+			"the training network; otherwise let railhead write a policy for each of them.",
+			"railhead setup cluster --sriov", state)
+	}
+	return check.ByAdmin("Let a device plugin offer the NICs: the SR-IOV operator with a SriovNetworkNodePolicy "+
+		"that has isRdma: true, or the shared RDMA device plugin.", "railhead setup cluster --sriov")
 }
 
 // wantedResources returns the RDMA resources that attachments name and pods request. The first ref names none: without
@@ -196,10 +218,8 @@ func unevenRails(s view) []check.Finding {
 	everything = slices.Compact(everything)
 	f := check.Finding{
 		Check: RailsEven, Status: check.Warn, Subject: check.Ref{Kind: check.Cluster},
-		Fix: check.ByAdmin("Let every node with GPUs offer the same RDMA resources, or keep jobs on the nodes that "+
-			"do with --node-selector.",
-			"kubectl get sriovnetworknodestates -A"),
 	}
+	var lacking []string
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
 		missing := slices.DeleteFunc(slices.Clone(everything), func(resource string) bool {
 			return slices.Contains(strings.Split(key, ", "), resource)
@@ -208,6 +228,7 @@ func unevenRails(s view) []check.Finding {
 			continue
 		}
 		names := slices.Sorted(slices.Values(groups[key]))
+		lacking = append(lacking, names...)
 		for _, name := range names {
 			f.About = append(f.About, check.NodeRef(name))
 		}
@@ -217,6 +238,9 @@ func unevenRails(s view) []check.Finding {
 			Want:   "also " + strings.Join(missing, ", "),
 		})
 	}
+	f.Fix = check.ByAdmin("Let "+words.Few(lacking, 4)+" offer the same RDMA resources as the others, or keep jobs on "+
+		"the others: deploy --node-selector.",
+		fmt.Sprintf("kubectl -n %s get sriovnetworknodestate %s -o yaml", s.SriovNamespace(), lacking[0]))
 	f.Summary = fmt.Sprintf("%d of %d nodes with GPUs lack RDMA resources that the others offer: a job that needs "+
 		"all rails cannot use them", len(f.About), len(nodes))
 	return []check.Finding{f}
@@ -258,10 +282,11 @@ func withoutDevice(s cluster.State, reason string, rails []cluster.Rail) check.F
 		places = append(places, r.Namespace+"/"+r.Network)
 		about = append(about, check.Ref{Kind: check.Attachment, Namespace: r.Namespace, Name: r.Network})
 	}
-	fix := "Name a resource that nodes offer in the attachment, or let the nodes offer this one."
+	this := cmp.Or(first.Resource, "a resource of its own")
+	fix := "Let the nodes offer " + this + "."
 	if instead := s.SimilarResources(first.Resource); len(instead) > 0 {
-		fix = "Nodes offer " + strings.Join(instead, ", ") + ". Name one of them in the attachment, or let the nodes " +
-			"offer this one."
+		fix = "Nodes offer " + strings.Join(instead, ", ") + ". Name one of them in " + words.Few(places, 4) +
+			", or let the nodes offer " + this + "."
 	}
 	show := fmt.Sprintf("kubectl -n %s get network-attachment-definition %s -o yaml", first.Namespace, first.Network)
 	return check.Finding{
@@ -286,11 +311,23 @@ func failedSriovNodes(s view) []check.Finding {
 				n.Node, cmp.Or(n.SyncError, "it gives no reason")),
 			Evidence: check.Observed("sriovnetworknodestate/"+n.Node+" status.syncStatus",
 				n.SyncStatus, "Succeeded"),
-			Fix: check.ByAdmin("Correct the SriovNetworkNodePolicy that the error names; the operator then retries.",
-				"oc -n openshift-sriov-network-operator logs ds/sriov-network-config-daemon --tail=50"),
+			Fix: check.ByAdmin("Correct "+policiesOf(s.State, n)+" by the error; the operator then retries.",
+				"kubectl -n "+s.SriovNamespace()+" logs ds/sriov-network-config-daemon --tail=50"),
 		})
 	}
 	return findings
+}
+
+// policiesOf names the policies that select a node.
+func policiesOf(s cluster.State, n cluster.SriovNode) string {
+	var names []string
+	node, known := s.Node(n.Node)
+	for _, p := range s.SriovPolicies {
+		if !known || selectsNode(p, node) {
+			names = append(names, p.Name)
+		}
+	}
+	return strings.TrimSpace("the SriovNetworkNodePolicy " + words.Few(names, 4))
 }
 
 // policyResources returns the resources that policies create on a node. A policy names its resource without the prefix

@@ -52,7 +52,25 @@ func TestMissing(t *testing.T) {
 				DRADevices: []cluster.DRADevice{{Driver: "dra.net", Node: "c", RDMA: true}},
 			},
 			want: map[check.ID]check.Status{RDMAResources: check.Fail},
-			says: []string{"rdma/a: offered by c", "resourceslices of dra.net"},
+			says: []string{"rdma/a: offered by c", "resourceslices of dra.net", "Let a device plugin offer the NICs"},
+		},
+		"policies that are not for RDMA": {
+			s: cluster.State{
+				Read: known, Nodes: []cluster.Node{{Name: "a", Allocatable: gpu}},
+				SriovPolicies: []cluster.SriovPolicy{
+					{Namespace: "sriov", Name: "eno5"}, {Namespace: "sriov", Name: "dpdk", DeviceType: "vfio-pci"},
+				},
+			},
+			want: map[check.ID]check.Status{RDMAResources: check.Fail},
+			says: []string{"isRdma: true in SriovNetworkNodePolicy eno5 if", "-n sriov get sriovnetworknodestate a"},
+		},
+		"policies that bring nothing": {
+			s: cluster.State{
+				Read: known, Nodes: []cluster.Node{{Name: "a", Allocatable: gpu}},
+				SriovPolicies: []cluster.SriovPolicy{{Namespace: "sriov", Name: "eno5", RDMA: true}},
+			},
+			want: map[check.ID]check.Status{RDMAResources: check.Fail},
+			says: []string{"SriovNetworkNodePolicy eno5 should bring"},
 		},
 		"GPUs with rails of DRA alone": {
 			s: cluster.State{
@@ -77,7 +95,7 @@ func TestMissing(t *testing.T) {
 				},
 			},
 			want: map[check.ID]check.Status{RailsEven: check.Warn},
-			says: []string{"1 of 2 nodes", "nodes b: rdma/a (want also rdma/b)"},
+			says: []string{"1 of 2 nodes", "nodes b: rdma/a (want also rdma/b)", "Let b offer", "get sriovnetworknodestate b"},
 		},
 		"attachments with one wrong name in two namespaces": {
 			s: cluster.State{Read: known, Nodes: one, Networks: []cluster.Network{
@@ -86,18 +104,20 @@ func TestMissing(t *testing.T) {
 				{Namespace: "y", Name: "br", Type: "bridge"},
 			}},
 			want: map[check.ID]check.Status{NetworkResource: check.Fail},
-			says: []string{"x/n, y/n: no node offers rdma/c", "Nodes offer rdma/a, rdma/b"},
+			says: []string{"x/n, y/n: no node offers rdma/c", "Nodes offer rdma/a, rdma/b. Name one of them in x/n, y/n, or let the nodes offer rdma/c."},
 		},
 		"a node that the operator could not set up": {
 			s: cluster.State{
-				Read:  known,
-				Nodes: one,
+				Read:          known,
+				Nodes:         one,
+				SriovPolicies: []cluster.SriovPolicy{{Name: "eno5"}, {Name: "b", NodeSelector: map[string]string{"x": "y"}}},
 				SriovNodes: []cluster.SriovNode{
-					{Node: "a", SyncStatus: "Failed", SyncError: "numVfs 9 is more than totalvfs 8"},
+					{Namespace: "sriov", Node: "a", SyncStatus: "Failed", SyncError: "numVfs 9 is more than totalvfs 8"},
 					{Node: "b", SyncStatus: "InProgress"},
 				},
 			},
-			want: map[check.ID]check.Status{SriovNodeState: check.Fail}, says: []string{"numVfs 9"},
+			want: map[check.ID]check.Status{SriovNodeState: check.Fail},
+			says: []string{"numVfs 9", "Correct the SriovNetworkNodePolicy eno5 by", "-n sriov logs"},
 		},
 		"no SCC with IPC_LOCK but privileged": {
 			s: cluster.State{

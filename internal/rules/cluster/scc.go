@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -130,8 +131,13 @@ func tooWide(scc string, grants []cluster.SCCGrant) check.Finding {
 			f.Fix.Commands = append(f.Fix.Commands, "oc delete clusterrolebinding "+name)
 		}
 	}
+	var setup []string
+	for _, g := range grants {
+		setup = append(setup, "railhead setup namespace "+cmp.Or(grantee(g), "NAMESPACE"))
+	}
 	slices.Sort(f.Fix.Commands)
-	f.Fix.Commands = append(slices.Compact(f.Fix.Commands), "railhead setup namespace NAMESPACE")
+	slices.Sort(setup)
+	f.Fix.Commands = append(slices.Compact(f.Fix.Commands), slices.Compact(setup)...)
 	f.Summary = fmt.Sprintf("SCC %s is granted for the whole cluster to %s: it allows more than the restricted SCCs",
 		scc, words.Few(grantees, 6))
 	return f

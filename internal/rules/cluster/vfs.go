@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/railhead/railhead/internal/check"
@@ -20,7 +19,7 @@ func vfCount(v view) []check.Finding {
 		}
 		for _, i := range n.Interfaces {
 			if p, found := v.leastVFs(node, i); found && i.VFs < p.VFs {
-				findings = append(findings, tooFewVFs(n, i, p))
+				findings = append(findings, v.tooFewVFs(n, i, p))
 			}
 		}
 	}
@@ -46,7 +45,7 @@ func selectsNode(p cluster.SriovPolicy, n cluster.Node) bool {
 	return true
 }
 
-func tooFewVFs(n cluster.SriovNode, i cluster.SriovInterface, p cluster.SriovPolicy) check.Finding {
+func (v view) tooFewVFs(n cluster.SriovNode, i cluster.SriovInterface, p cluster.SriovPolicy) check.Finding {
 	state := "SriovNetworkNodeState " + n.Node + " interface " + i.Name
 	pods := "kubectl -n %s get pods -o wide --field-selector spec.nodeName=%s"
 	f := check.Finding{
@@ -59,7 +58,7 @@ func tooFewVFs(n cluster.SriovNode, i cluster.SriovInterface, p cluster.SriovPol
 		},
 		Fix: check.ByAdmin("Read the log of the operator's daemon on the node. It creates them again after a "+
 			"change of the policy.",
-			fmt.Sprintf(pods, cmp.Or(n.Namespace, "openshift-sriov-network-operator"), n.Node)),
+			fmt.Sprintf(pods, v.SriovNamespace(), n.Node)),
 	}
 	if i.TotalVFs < p.VFs {
 		f.Summary += fmt.Sprintf("; its firmware allows %d", i.TotalVFs)

@@ -186,11 +186,10 @@ func (t target) notOffered(resource string, special int) shortage {
 	}
 	for _, policy := range t.s.SriovPolicies {
 		if policy.ResourceName == base {
-			namespace := cmp.Or(policy.Namespace, "openshift-sriov-network-operator")
 			s.summary += ", which SriovNetworkNodePolicy " + policy.Name + " should create"
 			s.evidence = append(s.evidence, t.sriovStates()...)
 			s.fix = check.ByAdmin("The SR-IOV operator has not created the devices: read its state of the nodes.",
-				"oc -n "+namespace+" get sriovnetworknodestates -o yaml")
+				"oc -n "+t.s.SriovNamespace()+" get sriovnetworknodestates -o yaml")
 			return s
 		}
 	}

@@ -3,8 +3,8 @@ package pods
 import "github.com/railhead/railhead/internal/check"
 
 var (
-	sriovState = "oc -n openshift-sriov-network-operator get sriovnetworknodestates {node} -o yaml"
-	poolModes  = "oc -n openshift-sriov-network-operator get sriovnetworkpoolconfigs -o yaml"
+	sriovState = "oc -n {sriov} get sriovnetworknodestates {node} -o yaml"
+	poolModes  = "oc -n {sriov} get sriovnetworkpoolconfigs -o yaml"
 	ibPods     = "kubectl get pods -A | grep ib-kubernetes"
 )
 
