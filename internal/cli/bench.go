@@ -98,6 +98,7 @@ func (f *benchFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.leafLabel, "leaf-label", "",
 		"with --matrix: node `label` whose value names the leaf switch (default: the labels of Topograph, GKE and OKE)")
 	flags.IntSliceVar(&f.pair, "pair", o.Pair[:], "ranks of the ladder's two pods, or positions in --nodes: `FROM,TO`")
+	flags.Lookup("pair").DefValue = "0,1" // as it is written
 	flags.DurationVar(&o.Duration, "duration", 0, "time of a measurement (default: 5s; 2s for each round of a matrix)")
 	flags.IntVar(&o.Size, "size", o.Size, "message size in `bytes`")
 	flags.IntVar(&o.QPs, "qps", o.QPs, "`number` of queue pairs of each link")

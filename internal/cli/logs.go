@@ -43,7 +43,7 @@ Exit status: 1 if a log is missing; 3 if the pods could not be read.`,
 	flags.BoolVarP(&f.Follow, "follow", "f", false, "continue while the pods run")
 	flags.BoolVarP(&f.Previous, "previous", "p", false, "show each container's previous run")
 	flags.IntVar(&f.Tail, "tail", 0, "`number` of last lines to show of each pod (default: all)")
-	flags.IntVar(&f.Rank, "rank", -1, "show only the pod of this `rank` (default: all)")
+	flags.IntVar(&f.Rank, "rank", -1, "show only the pod of this `rank`; -1 for all")
 	return cmd
 }
 

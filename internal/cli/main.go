@@ -120,6 +120,10 @@ not be read; 130 interrupted. Commands with other codes list them in their help.
 	root.AddCommand(newInventory(a), newSetup(a), newDeploy(a), newInject(a), newLaunch(a), newStatus(a), newLogs(a),
 		newRestart(a), newExplain(a), newDelete(a), newDoctor(a), newExplainCheck(a), newReport(a), newBench(a),
 		newWebhook(a), newWire(a), newMCP(a), newVersion(a))
+	root.InitDefaultCompletionCmd()
+	if c, _, err := root.Find([]string{"completion"}); err == nil { // cobra prints help for an unknown shell, and succeeds
+		c.Args, c.RunE = noSuchCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
 	return root
 }
 

@@ -62,6 +62,9 @@ func TestExitCodes(t *testing.T) {
 		"launch h-kim -- true":                 exit.Fault,
 		"deplyo":                               exit.Usage,
 		"setup clutser":                        exit.Usage,
+		"completion":                           exit.OK,
+		"completion fish":                      exit.OK,
+		"completion tcsh":                      exit.Usage,
 		"setup namespace":                      exit.Usage,
 		"inventory --wide":                     exit.Usage,
 		"inventory -o xml":                     exit.Usage,
@@ -98,6 +101,7 @@ func TestExitCodes(t *testing.T) {
 // TestUsageHints: the message for a wrong command line shows the right one.
 func TestUsageHints(t *testing.T) {
 	for line, want := range map[string]string{
+		"completion tcsh":                     `unknown command "tcsh" for "railhead completion"`,
 		"setup clutser":                       `unknown command "clutser" for "railhead setup"; did you mean cluster?`,
 		"status":                              "NAME is missing: railhead status [KIND/]NAME [flags]",
 		"wire":                                "name a job, or pod/POD, or node/NODE: railhead wire NAME",

@@ -46,7 +46,7 @@ command line is wrong; 3 if the queue pairs could not be read.`,
   railhead wire pod/h-kim-0 -n train       one pod
   railhead wire node/gpu-0                 all processes of a node
   railhead wire h-kim -n train --watch     again and again, until Ctrl-C
-  railhead wire h-kim -n train --watch --save wire.json && railhead report wire.json -o wire.html
+  railhead wire h-kim -n train --watch --save wire.json; railhead report wire.json -o wire.html
   railhead wire h-kim -n train --once      a gate for CI: the exit status is the answer
   railhead wire h-kim -n train -o json     for scripts`,
 		Args:              cobra.ArbitraryArgs,

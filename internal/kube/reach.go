@@ -33,6 +33,7 @@ var (
 // configError describes an error of the kubeconfig and the fix.
 func (f *Flags) configError(err error) error {
 	contexts, source := contextsOf(f.loader())
+	config, loadErr := f.loader().RawConfig() // with --context, err says only that there is no such context
 	choice := "choose one with --context: " + strings.Join(contexts, ", ")
 	name := f.overrides.CurrentContext
 	switch {
@@ -40,7 +41,7 @@ func (f *Flags) configError(err error) error {
 		return fmt.Errorf("%w: %q is not in %s; %s", ErrNoContext, name, source, choice)
 	case clientcmd.IsEmptyConfig(err) && len(contexts) > 0:
 		return fmt.Errorf("%w: %s has no current context; %s", ErrNoConfig, source, choice)
-	case clientcmd.IsEmptyConfig(err):
+	case clientcmd.IsEmptyConfig(err), loadErr == nil && clientcmd.IsEmptyConfig(clientcmd.Validate(config)):
 		return fmt.Errorf("%w: no kubeconfig at %s; name one with --kubeconfig or $KUBECONFIG, or log in (oc login)",
 			ErrNoConfig, source)
 	case errors.Is(err, fs.ErrNotExist):

@@ -66,7 +66,8 @@ func TestConnectWithoutACluster(t *testing.T) {
 			ErrNoConfig,
 			[]string{"/nowhere/config"},
 		},
-		"no kubeconfig anywhere": {nil, ErrNoConfig, []string{"/none", "--kubeconfig", "oc login"}},
+		"no kubeconfig anywhere":       {nil, ErrNoConfig, []string{"/none", "--kubeconfig", "oc login"}},
+		"no kubeconfig, but a context": {[]string{"--context=x"}, ErrNoConfig, []string{"no kubeconfig at", "/none", "oc login"}},
 		"context does not exist": {
 			[]string{"--kubeconfig=" + good, "--context=staging"},
 			ErrNoContext,
@@ -96,9 +97,11 @@ func TestConnectWithoutACluster(t *testing.T) {
 	}
 	t.Run("kubeconfig that is no YAML", func(t *testing.T) {
 		broken := kubeconfig(t, "a: [")
-		_, err := parsed(t, "--kubeconfig="+broken).Connect(t.Context())
-		if err == nil || !strings.Contains(err.Error(), broken) {
-			t.Errorf("%v, want an error that names %s", err, broken)
+		for _, context := range []string{"--context=", "--context=x"} {
+			_, err := parsed(t, "--kubeconfig="+broken, context).Connect(t.Context())
+			if err == nil || !strings.Contains(err.Error(), broken) || errors.Is(err, ErrNoConfig) {
+				t.Errorf("%s: %v, want an error that names %s", context, err, broken)
+			}
 		}
 	})
 }

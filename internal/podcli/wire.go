@@ -27,8 +27,8 @@ kernel does not show queue pairs of IBGDA, GIN and other users of DevX.
 
 --watch continues until Ctrl-C, and then sums up all readings.
 
-Exit status, of the last reading: 0 if packets moved over RDMA; 1 if none did; 3 if the kernel does not show the queue pairs here, as under
-SELinux in a container; 2 for a wrong command line.`
+Exit status, of the last reading: 0 if packets moved over RDMA; 1 if none did; 3 if the kernel does not show the queue
+pairs here, as under SELinux in a container; 2 for a wrong command line.`
 	c.example = `  railhead-pod wire
   railhead-pod wire --watch                  again every second, until Ctrl-C
   railhead-pod wire --every 10s -o json

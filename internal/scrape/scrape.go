@@ -24,7 +24,11 @@ func ParseAddress(text string) (netip.AddrPort, error) {
 		}
 		return netip.AddrPortFrom(netip.IPv6Unspecified(), uint16(n)), nil
 	}
-	return netip.ParseAddrPort(text)
+	address, err := netip.ParseAddrPort(text)
+	if err != nil {
+		return address, fmt.Errorf("%q is not IP:PORT or :PORT", text)
+	}
+	return address, nil
 }
 
 // complete reports whether a request without a body has arrived.
