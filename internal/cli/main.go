@@ -30,7 +30,7 @@ func Main(ctx context.Context, program string, args []string, version string, st
 	switch {
 	case err == nil:
 		return int(exit.OK)
-	case ctx.Err() != nil:
+	case interrupted(ctx, err):
 		return int(exit.Interrupted)
 	case errors.As(err, &coded):
 		if coded.Err != nil {
@@ -40,6 +40,16 @@ func Main(ctx context.Context, program string, args []string, version string, st
 	}
 	fmt.Fprintf(streams.Err, "%s: %v\nTry '%s --help'.\n", displayName(program), err, command.CommandPath())
 	return int(exit.Usage)
+}
+
+// ended is the result of a command that only Ctrl-C ends.
+type ended struct{ error }
+
+func (e ended) Unwrap() error { return e.error }
+
+// interrupted reports whether Ctrl-C kept a command from its result.
+func interrupted(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && !errors.As(err, new(ended))
 }
 
 // unknown returns err with the code for facts that could not be read.

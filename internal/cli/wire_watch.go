@@ -47,11 +47,14 @@ func (r *wireReader) run(ctx context.Context) error {
 			err = r.showWire(r.format, job, r.watch, r.Live)
 		}
 		if err != nil || !r.watch {
-			if ctx.Err() != nil && r.series.Readings > 0 {
-				err = nil
+			failed := r.finish() // whatever the error is
+			if ctx.Err() == nil || r.series.Readings == 0 {
+				return cmp.Or(err, failed, last)
 			}
-			ended := r.finish() // whatever the error is
-			return cmp.Or(err, ended, last)
+			if result := cmp.Or(failed, last); result != nil {
+				return ended{result}
+			}
+			return nil
 		}
 		select {
 		case <-ctx.Done():

@@ -82,6 +82,9 @@ func TestWireSave(t *testing.T) {
 				},
 			}
 			err := r.run(ctx)
+			if err != nil && interrupted(ctx, err) != (c.code == exit.Interrupted) {
+				t.Errorf("interrupted: %v, %v", ctx.Err(), err)
+			}
 			var coded exit.Error
 			code := exit.Code(0)
 			switch {
