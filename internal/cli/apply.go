@@ -16,6 +16,7 @@ import (
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/setup"
+	"github.com/railhead/railhead/internal/report/text"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -85,7 +86,7 @@ func (a applier) apply(ctx context.Context) error {
 		a.showNotes(a.plan.Notes)
 		return writeManifests(a.Out, a.plan)
 	}
-	showPlan(a.Err, a.plan)
+	text.Plan(a.Err, a.plan)
 	if a.plan.Empty() || a.flags.dryRun == "client" {
 		return nil
 	}

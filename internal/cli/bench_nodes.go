@@ -16,6 +16,7 @@ import (
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/job"
+	"github.com/railhead/railhead/internal/report/text"
 )
 
 // ownPods are the flags for the temporary pods of a bench.
@@ -86,7 +87,7 @@ func (a *app) benchNodes(ctx context.Context, f benchFlags) (bench.Result, error
 	if err := a.refuse(findings); err != nil {
 		return none, err
 	}
-	showPlan(a.Err, p)
+	text.Plan(a.Err, p)
 	a.sayLine("  They are removed at the end of the bench.")
 	if err := a.agree(ctx, f.own.yes); err != nil {
 		return none, err
