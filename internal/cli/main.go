@@ -131,7 +131,7 @@ not be read; 130 interrupted. Commands with other codes list them in their help.
 		newRestart(a), newExplain(a), newDelete(a), newDoctor(a), newExplainCheck(a), newReport(a), newBench(a),
 		newWebhook(a), newWire(a), newMCP(a), newVersion(a))
 	root.InitDefaultCompletionCmd()
-	if c, _, err := root.Find([]string{"completion"}); err == nil { // cobra prints help for an unknown shell, and succeeds
+	if c, _, err := root.Find([]string{"completion"}); err == nil { // cobra prints help for an unknown shell
 		c.Args, c.RunE = noSuchCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
 	return root

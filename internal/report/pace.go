@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Pace says how fast bars have moved so far. It predicts nothing: parts run in turn or all at once, and the next one may
-// take longer than all before it.
+// Pace says how fast bars have moved so far. It predicts nothing: parts run in turn or all at once, and the next one
+// may take longer than all before it.
 type Pace struct {
 	bars map[string]*moved // by name
 }

@@ -165,7 +165,10 @@ func OverTime(w io.Writer, s *wire.Series, lasted time.Duration) {
 		proof wire.Proof
 		text  string
 	}{
-		{wire.RDMA, "RDMA"}, {wire.NoTraffic, "no traffic"}, {wire.NoConnection, "not RDMA"}, {wire.NotProved, "unknown"},
+		{wire.RDMA, "RDMA"},
+		{wire.NoTraffic, "no traffic"},
+		{wire.NoConnection, "not RDMA"},
+		{wire.NotProved, "unknown"},
 	} {
 		if n := s.Proofs[p.proof]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%s in %d", p.text, n))

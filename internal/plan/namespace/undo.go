@@ -50,8 +50,8 @@ func Undo(s cluster.State, namespace string) (plan.Plan, []check.Finding) {
 	}
 	const title = "Delete the network attachments, rights and accounts of jobs"
 	p.Steps = []plan.Step{{ID: "namespace", Title: title, Changes: changes}}
-	stays := "Namespace " + namespace + " stays, and what other namespaces may use: device classes and the cluster role " +
-		"of --users."
+	stays := "Namespace " + namespace + " stays, and what other namespaces may use: device classes and the cluster " +
+		"role of --users."
 	p.Closing = "Deleted " + p.Deleted() + ". " + strings.Join(append([]string{stays}, notes...), " ")
 	p.Notes = slices.Concat(notes, []string{
 		stays,

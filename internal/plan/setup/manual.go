@@ -19,8 +19,8 @@ func noMachineConfigs(s cluster.State, o Options) check.Finding {
 			"node image, cloud-init or Ansible. Then examine a node."),
 	}
 	if s.Server.OpenShift() {
-		f.Fix.Text += " OpenShift with a hosted control plane (HyperShift) takes them as MachineConfigs in a ConfigMap " +
-			"that spec.config of the NodePool names, in the management cluster."
+		f.Fix.Text += " OpenShift with a hosted control plane (HyperShift) takes them as MachineConfigs in a " +
+			"ConfigMap that spec.config of the NodePool names, in the management cluster."
 	}
 	if !o.NoIOMMU {
 		arguments, _ := passthrough(s.Nodes)

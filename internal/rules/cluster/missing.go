@@ -160,8 +160,8 @@ func offerNICs(s cluster.State, node string) *check.Fix {
 		return check.ByAdmin("SriovNetworkNodePolicy "+words.Few(rdma, 4)+" should bring devices for RDMA. Read what "+
 			"the operator made of it on node "+node+".", state)
 	case len(others) > 0:
-		return check.ByAdmin("Set isRdma: true in SriovNetworkNodePolicy "+words.Few(others, 4)+" if it is for NICs of "+
-			"the training network; otherwise let railhead write a policy for each of them.",
+		return check.ByAdmin("Set isRdma: true in SriovNetworkNodePolicy "+words.Few(others, 4)+" if it is for NICs "+
+			"of the training network; otherwise let railhead write a policy for each of them.",
 			"railhead setup cluster --sriov", state)
 	}
 	return check.ByAdmin("Let a device plugin offer the NICs: the SR-IOV operator with a SriovNetworkNodePolicy "+

@@ -46,7 +46,8 @@ func answer(id check.ID, kinds []kind) func(target, symptom) check.Finding {
 			group = match[i]
 		}
 		fill := strings.NewReplacer("{pod}", t.name(), "{on}", t.onNode(), "{node}", t.node(),
-			"{namespace}", t.namespace(), "{sriov}", t.s.SriovNamespace(), "{quote}", quote(sym.text), "{1}", group).Replace
+			"{namespace}", t.namespace(), "{sriov}", t.s.SriovNamespace(),
+			"{quote}", quote(sym.text), "{1}", group).Replace
 		fix := *k.fix
 		fix.Text, fix.Commands = fill(fix.Text), slices.Clone(fix.Commands)
 		for i, command := range fix.Commands {
