@@ -73,8 +73,8 @@ Exit status: 0 if the end was reached; 1 if the output cannot be read.`
 		}
 		return nil
 	}
-	c.flags.Int64Var(&b.From, "from", -1, "begin at this `place`, from an earlier at= line")
+	c.flags.Int64Var(&b.From, "from", -1, "begin at this `place`, from an earlier at= line; -1 for the start")
 	c.flags.DurationVar(&b.Since, "since", 0, "begin with output of this age")
-	c.flags.IntVar(&b.Tail, "tail", -1, "begin with this `number` of last lines")
+	c.flags.IntVar(&b.Tail, "tail", -1, "begin with this `number` of last lines; -1 for all")
 	return c
 }
