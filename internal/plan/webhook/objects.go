@@ -291,9 +291,8 @@ func (w writer) notes() []string {
 	}
 	if w.Certificate == ByRailhead && w.Key != nil {
 		notes = append(notes, "The Secret of a former certificate, or of a run that was interrupted, stays in "+
-			"namespace "+Namespace+", because railhead reads no Secrets. 'railhead setup rollback' deletes it with the "+
-			"namespace; "+
-			"until then, find it with: kubectl -n "+Namespace+" get secrets")
+			"namespace "+Namespace+", because railhead reads no Secrets. 'railhead setup rollback' deletes it with "+
+			"the namespace; until then, find it with: kubectl -n "+Namespace+" get secrets")
 	}
 	if w.Fail {
 		notes = append(notes, "While the webhook does not answer, no pod can be created in those namespaces.")
