@@ -47,17 +47,16 @@ spec:
 `
 
 // OpenShift gives the pods a user that the image does not know, and SSH needs its name. NetPIPE sends a stream of
-// messages of MPI through UCX, which writes them to the receiver's memory: in full packets, and not by 8 KiB. UCX
-// connects its queue pairs over TCP here, which may carry no data: its datagrams, by which it does so otherwise, time out
-// on emulated Soft-RoCE.
+// messages of MPI through UCX, each in one piece, so that its packets are full. UCX connects its queue pairs over TCP
+// here: its datagrams, by which it does so otherwise, time out on emulated Soft-RoCE.
 const (
 	namesUser   = `echo "mpi:x:$(id -u):0::/tmp:/bin/bash" >> /etc/passwd; exec `
 	serves      = namesUser + `/usr/sbin/sshd -De`
 	startsRanks = namesUser + `mpirun --hostfile /etc/mpi/hostfile -n 2 --bind-to none --mca pml ucx ` +
-		`-x UCX_TLS=rc,tcp,self -x UCX_RNDV_THRESH=8192 -x UCX_RNDV_SCHEME=put_zcopy -x UCX_TCP_PUT_ENABLE=n ` +
+		`-x UCX_TLS=rc,tcp,self -x UCX_RNDV_THRESH=inf -x UCX_RC_VERBS_SEG_SIZE=65792 -x UCX_RC_VERBS_RX_QUEUE_LEN=128 ` +
 		`-x UCX_RC_VERBS_TX_QUEUE_LEN=16 -x UCX_RC_VERBS_TIMEOUT=10s ` +
 		`bash -c '. /railhead/conf/env.sh; export UCX_NET_DEVICES=$UCX_NET_DEVICES,eth0; ` +
-		`exec NPopenmpi -s -l 262144 -u 262144 -n 175 -p 0 -o /tmp/measured'`
+		`exec NPopenmpi -s -l 65536 -u 65536 -n 700 -p 0 -o /tmp/measured'`
 )
 
 // runsMPI wants the ranks that mpirun starts by SSH to move bytes by RDMA, on nodes that let every pod lock memory, and
