@@ -323,6 +323,26 @@ func clusterFaults() map[string]clusterFault {
 			want: []string{"fail pod-resources"},
 			says: "resourcesPerNode of TrainJob h-kim replaces the requests of its runtime",
 		},
+		"a TrainJob erased the resources of the container that trains, not those of its init container": {
+			change: func(s *cluster.State) {
+				rulestest.TrainJob(s, cluster.Resources{"nvidia.com/gpu": 8})
+				files := func(resources ...string) []cluster.Container {
+					return []cluster.Container{
+						{Name: "railhead-pod-files", Init: true, Injected: []string{
+							"command", "resource openshift.io/rail0", "resource openshift.io/rail1",
+						}},
+						{Name: "node", Injected: append([]string{"mount /etc/nccl.conf"}, resources...)},
+						{Name: "proxy"},
+					}
+				}
+				rulestest.Pod(s, "h-kim-0").Containers = files()
+				rulestest.Pod(s, "h-kim-1").Containers = files("resource openshift.io/rail0", "resource openshift.io/rail1")
+			},
+			want: []string{"fail pod-resources"},
+			says: "pod h-kim-0 is attached to networks but only its init container requests openshift.io/rail0, " +
+				"openshift.io/rail1: the container that trains gets no RDMA device; resourcesPerNode of TrainJob h-kim " +
+				"replaces the requests of its runtime",
+		},
 		"the runtime of a TrainJob requests none": {
 			change: func(s *cluster.State) {
 				rulestest.TrainJob(s, nil)

@@ -21,7 +21,8 @@ func podResources(v view) []check.Finding {
 		var about []check.Ref
 		for _, name := range p.NetworkNames() {
 			n, known := v.Network(name.Namespace, name.Name)
-			if known && n.Resource != "" && p.Requests[n.Resource] == 0 && !slices.Contains(missing, n.Resource) {
+			without := p.Requests[n.Resource] == 0 || onlyWhileStarting(p, n.Resource)
+			if known && n.Resource != "" && without && !slices.Contains(missing, n.Resource) {
 				missing = append(missing, n.Resource)
 				attachment := check.Ref{Kind: check.Attachment, Namespace: n.Namespace, Name: n.Name}
 				about = append(about, check.Named(check.Resource, n.Resource), attachment)
@@ -36,12 +37,33 @@ func podResources(v view) []check.Finding {
 	return findings
 }
 
+// onlyWhileStarting reports whether an init container of Railhead requests a resource and the container that it
+// starts for does not: the kubelet passes devices on to containers that request them (kubernetes
+// pkg/kubelet/cm/devicemanager/manager.go), and the request of the pod is that of the init container.
+func onlyWhileStarting(p cluster.Pod, resource string) bool {
+	init, lacking := false, false
+	for _, c := range p.Containers {
+		switch has := slices.Contains(c.Injected, cluster.InjectedResource+resource); {
+		case c.Init:
+			init = init || has
+		case has:
+			return false
+		case len(c.Injected) > 0:
+			lacking = true
+		}
+	}
+	return init && lacking
+}
+
 func (v view) withoutResources(p cluster.Pod, missing []string) check.Finding {
 	all := strings.Join(missing, ", ")
+	fault := "does not request " + all + ": it gets no RDMA device"
+	if p.Requests[missing[0]] > 0 {
+		fault = "only its init container requests " + all + ": the container that trains gets no RDMA device"
+	}
 	f := check.Finding{
 		Check: PodResources, Status: check.Fail, Subject: check.PodRef(p.Namespace, p.Name),
-		Summary: fmt.Sprintf("pod %s is attached to networks but does not request %s: it gets no RDMA device",
-			p.Name, all),
+		Summary: "pod " + p.Name + " is attached to networks but " + fault,
 		Evidence: []check.Evidence{
 			{Source: "annotation " + networksAnnotation, Got: p.Annotations[networksAnnotation]},
 			{Source: "requests of its containers", Got: "none of " + all, Want: oneOfEach(missing)},

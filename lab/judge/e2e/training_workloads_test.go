@@ -79,7 +79,8 @@ func (s workloadStory) isErased(t *testing.T, u user, ns string) {
 	checked := u.ends(t, 1, "inject", "--check", "-f", "-", "-n", ns, "--pod-binary=amd64="+podBinary)
 	checked.prints(t, "[injection-kept]", "resource openshift.io/eno5np0rdma of container node", "resourcesPerNode")
 	u.stdin = ""
-	u.railhead(t, "doctor", s.name, "-n", ns).prints(t, "[injection-kept]")
+	u.ends(t, 1, "doctor", s.name, "-n", ns).prints(t, "[pod-resources]",
+		"only its init container requests openshift.io/eno5np0rdma", "resourcesPerNode of TrainJob llama replaces")
 }
 
 func (s workloadStory) tell(t *testing.T, u user, ns string) {
