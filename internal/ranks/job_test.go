@@ -422,6 +422,14 @@ func TestNetworkLine(t *testing.T) {
 			NetworkLine{},
 			"not known: NCCL logged nothing; the command does not use NCCL, or ended before using it",
 		},
+		"no NCCL, and a rank did not start": {
+			NetworkLine{Pods: 2, Unstarted: 1}, "not known: NCCL logged nothing; 1 of 2 ranks did not start",
+		},
+		"a run that failed because a rank did not start": {
+			NetworkLine{Run: rdma, Seen: true, Failed: true, Pods: 2, Unstarted: 1, Unread: 1},
+			"RDMA: 64 channels over NET/IB with GPUDirect on all 16 ranks (mlx5_6, mlx5_7), by NCCL's log; set up " +
+				"before the run failed; 1 of 2 ranks did not start; the NCCL log of 1 pod could not be read",
+		},
 		"NCCL logs warnings alone": {
 			NetworkLine{Debug: "WARN"},
 			"not known: NCCL logged nothing, because NCCL_DEBUG=WARN is set; use -e NCCL_DEBUG=INFO -e " +

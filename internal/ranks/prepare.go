@@ -69,6 +69,8 @@ type rank struct {
 	warnings         []string
 	logErr           error // of reading NCCL's log in the pod
 	started          bool  // detached
+	refused          bool  // railhead-pod wrote a message of its own
+	unstarted        bool  // the command was not started
 
 	lost         chan string // why the pod is lost
 	podLost      bool

@@ -86,6 +86,7 @@ func (l *Launch) finishOnce(ctx context.Context, r *rank, killing string) (reach
 		return reached, err
 	}
 	values := parseAnswers(answer.String())
+	r.unstarted = r.unstarted || values["unstarted"] != ""
 	if dir := values["kept"]; dir != "" {
 		l.console.say("%s: files that the command wrote stay in %s", r, dir)
 	}
@@ -193,7 +194,8 @@ func (l *Launch) network(o Outcome) string {
 	log := l.Evidence.Log()
 	return NetworkLine{
 		Run: story.Tell(log).Last(), Seen: log.Seen(), Wire: l.readings,
-		Pods: len(l.ranks), Unread: l.unreadLogs(), Failed: o.first != nil,
+		Pods: len(l.ranks), Unread: l.count(func(r *rank) bool { return r.logErr != nil }),
+		Unstarted: l.count(func(r *rank) bool { return r.unstarted }), Failed: o.first != nil,
 		Mode:      nccl.Mode(l.setting("RAILHEAD_MODE", l.ranks[0].mode)),
 		Debug:     l.setting("NCCL_DEBUG", l.ranks[0].debug),
 		DebugFile: l.setting("NCCL_DEBUG_FILE", l.ranks[0].debugFile),
@@ -210,10 +212,11 @@ func (l *Launch) setting(name, inContainer string) string {
 	return inContainer
 }
 
-func (l *Launch) unreadLogs() int {
+// count returns the number of ranks of a kind.
+func (l *Launch) count(is func(*rank) bool) int {
 	n := 0
 	for _, r := range l.ranks {
-		if r.logErr != nil {
+		if is(r) {
 			n++
 		}
 	}
@@ -226,6 +229,7 @@ type NetworkLine struct {
 	Seen             bool // any line of NCCL
 	Wire             Readings
 	Pods, Unread     int
+	Unstarted        int // ranks whose command was not started
 	Failed           bool
 	Mode             nccl.Mode
 	Debug, DebugFile string // as the user set them; empty if the launch set them
@@ -252,6 +256,9 @@ func (c NetworkLine) String() string {
 	}
 	if c.Failed && c.Run.Traffic.Channels > 0 && c.Run.Network.Transport != story.Unconnected {
 		text += "; set up before the run failed"
+	}
+	if c.Unstarted > 0 {
+		text += fmt.Sprintf("; %d of %s did not start", c.Unstarted, words.Count(c.Pods, "rank"))
 	}
 	if c.Unread > 0 {
 		text += fmt.Sprintf("; the NCCL log of %s could not be read", words.Count(c.Unread, "pod"))
@@ -294,6 +301,8 @@ func unseenRemark(c NetworkLine) string {
 	case c.Debug != "" && level != "INFO" && level != "TRACE":
 		return fmt.Sprintf(", because NCCL_DEBUG=%s is set; "+
 			"use -e NCCL_DEBUG=INFO -e NCCL_DEBUG_SUBSYS=INIT,ENV,NET", c.Debug)
+	case c.Unstarted > 0: // which tells nothing of the command
+		return ""
 	}
 	return "; the command does not use NCCL, or ended before using it"
 }

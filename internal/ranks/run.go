@@ -1,6 +1,7 @@
 package ranks
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -224,6 +225,7 @@ func (l *Launch) runRank(r *rank) result {
 	errs := newLineWriter(l.console, &l.console.err, r.Rank, l.color, func(line []byte) {
 		observe(line)
 		r.errors.add(line)
+		r.refused = r.refused || bytes.HasPrefix(line, []byte(ownMessage))
 	})
 	streams := kube.ExecOptions{
 		Container: r.Container,
@@ -238,6 +240,7 @@ func (l *Launch) runRank(r *rank) result {
 	e := result{rank: r, code: code, err: err, at: at}
 	out.Close()
 	errs.Close()
+	r.unstarted = r.refused && refusals[exit.Code(code)] // the command may end with these codes, too
 	const killed = 128 + 9
 	if cause := context.Cause(r.ctx); cause != nil {
 		e.err = cause
@@ -251,6 +254,12 @@ func (l *Launch) runRank(r *rank) result {
 	r.disconnected = e.err != nil && !r.podLost
 	return e
 }
+
+// ownMessage begins the errors of railhead-pod.
+const ownMessage = "railhead-pod: "
+
+// refusals are the exit codes of railhead-pod if it did not start the command.
+var refusals = map[exit.Code]bool{exit.Refused: true, exit.CannotInvoke: true, exit.NotFound: true}
 
 // start runs the command of a rank as long as its streams.
 func (l *Launch) start(r *rank, o kube.ExecOptions) (code int, at time.Time, err error) {

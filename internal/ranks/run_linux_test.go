@@ -106,6 +106,36 @@ trap "exit 9" TERM; sleep 60 & wait $!`)
 	rankstest.WaitGone(t, tr.ID)
 }
 
+// TestLaunchNotStarted: a rank without its command tells nothing of the network that the command would use.
+func TestLaunchNotStarted(t *testing.T) {
+	t.Parallel()
+	const unused = "the command does not use NCCL, or ended before using it"
+	for name, c := range map[string]struct{ instead, says string }{
+		"refused":        {`echo "railhead-pod: not started: no rail" >&2; exit 125`, "1 of 2 ranks did not start"},
+		"not found":      {`echo "railhead-pod: start torchrum: file does not exist" >&2; exit 127`, "1 of 2 ranks did not start"},
+		"not reached":    {"", "1 of 2 ranks did not start"},
+		"ended by 127":   {`echo "sh: torchrum: not found" >&2; exit 127`, unused},
+		"ended and said": {`echo "railhead-pod: it failed" >&2; exit 1`, unused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tr := newTrial(t, 2, `trap "exit 9" TERM; sleep 60 & wait $!`)
+			program := filepath.Join(tr.local.Pods["h-kim-1"].Dir, "railhead-pod")
+			if c.instead == "" {
+				tr.local.Cut = "h-kim-1"
+			} else {
+				rankstest.Executable(t, program, "#!/bin/sh\n"+c.instead+"\n")
+			}
+			if code := tr.run(t); code == 0 {
+				t.Error("it succeeded")
+			}
+			if end := "Network: not known: NCCL logged nothing; " + c.says + "\n"; !strings.HasSuffix(tr.err.String(), end) {
+				t.Errorf("the last line is not %q", end)
+			}
+		})
+	}
+}
+
 func TestLaunchExitCodes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

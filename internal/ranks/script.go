@@ -146,8 +146,11 @@ done
 `
 	// finishScript prints the lines of NCCL's log that match $7, at most $6 bytes, and removes the launch's files,
 	// unless $8 is not empty. $4 is the directory; if $5 is not empty, remaining processes of the command are killed.
-	// On stderr it prints left=PIDS of processes that it leaves running and kept=DIR if the command wrote files there.
+	// On stderr it prints left=PIDS of processes that it leaves running, kept=DIR if the command wrote files there, and
+	// unstarted=yes if startScript never came to write the pid file, which prepareScript left empty.
 	finishScript = MarkedFunction + sumFunction + `
+pid=$3/railhead-$1.pid
+[ ! -e "$pid" ] || [ -s "$pid" ] || echo "unstarted=yes" >&2
 left=$(marked "$2")
 if [ -n "$left" ] && [ -z "$5" ]; then
 	sleep 1

@@ -325,7 +325,7 @@ func TestFinish(t *testing.T) {
 				if diff := cmp.Diff(c.says, errs.String()); diff != "" {
 					t.Error(diff)
 				}
-				if read := l.unreadLogs() == 0; read != (c.away < time.Minute) ||
+				if read := l.ranks[0].logErr == nil; read != (c.away < time.Minute) ||
 					read != (story.Tell(l.Evidence.Log()).Last().Traffic.Channels == 1) {
 					t.Errorf("read: %v, %v", read, story.Tell(l.Evidence.Log()).Last().Traffic)
 				}
