@@ -28,7 +28,7 @@ func newDelete(a *app) *cobra.Command {
 			if err != nil && !errors.Is(err, workload.ErrNotFound) {
 				return err
 			}
-			if err := j.refuseOthers(); err != nil {
+			if err := j.refuseOthers(err); err != nil {
 				return exit.Failed(err)
 			}
 			apply := applier{app: a, client: j.client, flags: flags, want: j.want, resume: j.statusCommand()}
@@ -41,7 +41,11 @@ func newDelete(a *app) *cobra.Command {
 }
 
 // refuseOthers returns an error for a workload that railhead did not deploy, unless objects of a deleted job are left.
-func (j *jobState) refuseOthers() error {
+// If there is no workload of the reference, missing says so.
+func (j *jobState) refuseOthers(missing error) error {
+	if missing != nil && j.ref.Kind != "" {
+		return j.refuseKind(missing)
+	}
 	left := j.ref.Kind == "" && slices.Contains(job.Names(j.state, j.ns), j.ref.Name)
 	if j.Name == "" || j.Kind == "" || j.Deployed() || left {
 		return nil
@@ -49,4 +53,19 @@ func (j *jobState) refuseOthers() error {
 	own := workload.RefOf(j.Workload)
 	return fmt.Errorf("%s in namespace %s was not created by 'railhead deploy', so railhead does not delete it.\n"+
 		"To delete it: kubectl -n %s delete %s", own, j.ns, j.ns, own)
+}
+
+// refuseKind returns an error if a job has another kind than the reference, or if deploy does not write that kind. The
+// object of a kind that it writes may be deleted, and others of the job left.
+func (j *jobState) refuseKind(missing error) error {
+	named, _ := workload.Of(j.ref.Kind)
+	deployed, _, found := workload.Find(j.state, j.ref.Name, j.ns)
+	switch {
+	case found:
+		return fmt.Errorf("%w.\nTo delete the job of 'railhead deploy': railhead delete %s -n %s",
+			missing, workload.Ref{Kind: deployed.Name(), Name: j.ref.Name}, j.ns)
+	case !named.Deployed:
+		return missing
+	}
+	return nil
 }

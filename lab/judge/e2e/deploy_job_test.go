@@ -37,7 +37,13 @@ func TestDeployIndexedJob(t *testing.T) {
 	u.does(t, deploy("h-kim", ns)...).silent(t).says(t, "Nothing to do") // without --kind, what exists stays
 	u.ends(t, 1, deploy("h-kim", ns, "--kind=statefulset")...).silent(t).says(t, "h-kim already exists as a Job, so it cannot be deployed as a StatefulSet")
 	u.does(t, "status", "h-kim", "-n", ns).prints(t, "h-kim-0-", "h-kim-1-", railheadSCC)
-	u.does(t, "delete", "h-kim", "-n", ns, "--yes").silent(t).says(t, "deleted Job h-kim")
+	u.ends(t, 1, "delete", "sts/h-kim", "-n", ns, "--yes").silent(t).says(t, "there is no statefulset/h-kim in namespace once",
+		"To delete the job of 'railhead deploy': railhead delete job/h-kim -n once")
+	u.ends(t, 1, "restart", "h-kim", "-n", ns, "--yes").silent(t).says(t, "the pods of job/h-kim cannot be restarted", "railhead delete job/h-kim -n once")
+	if left := podsOf(t, openShift, ns, "h-kim"); len(left) != 2 {
+		t.Fatalf("%d pods are left of a job that was not deleted", len(left))
+	}
+	u.does(t, "delete", "job/h-kim", "-n", ns, "--yes").silent(t).says(t, "deleted Job h-kim")
 	eventually(t, "nothing is left", func() error {
 		if after, pods := objectsOf(t, openShift, ns), podsOf(t, openShift, ns, "h-kim"); !maps.Equal(before, after) || len(pods) > 0 {
 			return fmt.Errorf("objects %v, before %v; %d pods", after, before, len(pods))

@@ -77,6 +77,8 @@ func TestForeign(t *testing.T) {
 	u.ends(t, 1, "delete", "statefulset/llm", "-n", ns, "--yes").silent(t).says(t,
 		"statefulset/llm in namespace foreign was not created by 'railhead deploy', so railhead does not delete it.",
 		"To delete it: kubectl -n foreign delete statefulset/llm")
+	u.ends(t, 1, "restart", "job/llm", "-n", ns, "--yes").silent(t).says(t, "the pods of job/llm cannot be restarted",
+		"kubectl -n foreign delete job/llm")
 	set := get(t, c, &appsv1.StatefulSet{ObjectMeta: meta(ns, "llm")})
 	for _, o := range []client.Object{set, job} { // while a kubelet ends the pods
 		if err := c.Delete(t.Context(), o, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
