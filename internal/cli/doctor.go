@@ -60,7 +60,7 @@ measurement.
 diagnosis from the archive, without a cluster.
 
 Exit status: 0 if no finding is as severe as --fail-on; 1 if one is; 2 if the command line is wrong; 3 if something
-that matters could not be read.`,
+that matters could not be read, or if pods that should run do not, so that they could not be examined.`,
 		Example: `  railhead doctor h-kim -n train              a job: its pods, and the cluster around them
   railhead doctor h-kim -n train --nodes      also their nodes
   railhead doctor -n train                    all pods with rails in a namespace

@@ -210,6 +210,7 @@ type Options struct {
 // reported under that one.
 func Judge(s cluster.State, o Options) check.Report {
 	v := view{State: s, options: o, pods: Incomplete(s, o)}
+	v.pods = append(v.pods, unexamined(s, o, v.pods)...)
 	r := check.Run(withoutUnreadNeeds(rows(), v), v)
 	if !o.Whole {
 		r = skipForbidden(r, s)

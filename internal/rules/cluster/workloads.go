@@ -61,6 +61,42 @@ func Incomplete(s cluster.State, o Options) []check.Finding {
 	return slices.Concat(missingPods(s, o, pending), pending)
 }
 
+// unexamined finds workloads whose pods do not run, where nothing that was found is a fault or unknown: what is in such
+// pods was not examined, so their rails are not known to work. A workload that has just changed counts if it was named.
+func unexamined(s cluster.State, o Options, found []check.Finding) []check.Finding {
+	if ownPodsUnread(s) {
+		return nil
+	}
+	var findings []check.Finding
+	for _, f := range inQuestion(s, o) {
+		wanted, running := f.WantedPods(), 0
+		for _, p := range f.Pods {
+			if !p.Deleted && (p.Ready || slices.ContainsFunc(p.Containers, runs)) {
+				running++
+			}
+		}
+		starting := s.Taken.Sub(f.Changed) < startTime && !f.Changed.IsZero() && o.Job.Name == ""
+		told := slices.ContainsFunc(found, func(known check.Finding) bool {
+			serious := known.Status == check.Fail || known.Status == check.Unknown
+			return serious && (known.Subject == jobRef(f) || about(f)(known))
+		})
+		if told || starting || running+f.Succeeded() >= wanted {
+			continue
+		}
+		findings = append(findings, check.Finding{
+			Check: pods.PodPending, Status: check.Unknown, Subject: jobRef(f),
+			Summary: fmt.Sprintf("%s %s has %d of %s running: what does not run was not examined", f.Kind, f.Name, running,
+				words.Count(wanted, "pod")),
+			Evidence: check.Observed("pods of "+f.Kind+" "+f.Name+" that run", fmt.Sprint(running), fmt.Sprint(wanted)),
+			Fix:      check.ByUser("Wait until they run, and diagnose them again.", describe(f)),
+		})
+	}
+	return findings
+}
+
+// runs reports whether a container that trains, or one beside it, runs.
+func runs(c cluster.Container) bool { return !c.Init && c.Running }
+
 // about reports whether a finding is about a pod of a workload.
 func about(f workload.Family) func(check.Finding) bool {
 	return func(found check.Finding) bool {

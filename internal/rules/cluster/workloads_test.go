@@ -49,6 +49,12 @@ func podOf(name, owner, phase string) cluster.Pod {
 	}
 }
 
+func cordonedPod(name, owner string) cluster.Pod {
+	p := podOf(name, owner, "Pending")
+	p.Node, p.Unscheduled = "", "0/2 nodes are available: 2 node(s) were unschedulable."
+	return p
+}
+
 func readyPod(name, owner string) cluster.Pod {
 	p := podOf(name, owner, "Running")
 	p.Ready = true
@@ -169,7 +175,18 @@ func TestMissingPods(t *testing.T) {
 				p.Deleted = true
 				return p
 			}()},
-			want: []string{"warn pod-pending StatefulSet llm has 1 of 2 pods ready"},
+			want: []string{
+				"warn pod-pending StatefulSet llm has 1 of 2 pods ready",
+				"unknown pod-pending StatefulSet llm has 1 of 2 pods running: what does not run was not examined",
+			},
+		},
+		"pods that wait for cordoned nodes": {
+			workloads: []cluster.Workload{asking("StatefulSet")},
+			pods:      []cluster.Pod{readyPod("llm-0", "StatefulSet/llm"), cordonedPod("llm-1", "StatefulSet/llm")},
+			want: []string{
+				"warn node-selection no node fits llm-1",
+				"unknown pod-pending StatefulSet llm has 1 of 2 pods running: what does not run was not examined",
+			},
 		},
 		"a pod of an unknown kind that no scheduler sees": {
 			pods: []cluster.Pod{{
@@ -238,6 +255,12 @@ func TestMissingPods(t *testing.T) {
 		"a workload without GPUs and RDMA": {workloads: []cluster.Workload{asking("Deployment", withoutDevices)}},
 		"created seconds ago": {
 			workloads: []cluster.Workload{asking("StatefulSet", justNow)},
+		},
+		"a named job that was created seconds ago": {
+			workloads: []cluster.Workload{asking("StatefulSet", justNow)}, job: "llm",
+			want: []string{
+				"unknown pod-pending StatefulSet llm has 0 of 2 pods running", "skipped pod-pending StatefulSet llm has 0 of 2 pods ready so far: it has just changed",
+			},
 		},
 		"in another namespace": {
 			workloads: []cluster.Workload{asking("StatefulSet", func(w *cluster.Workload) {
