@@ -12,7 +12,7 @@ import (
 // workloadStories are the examples of the controllers' own projects.
 func workloadStories() []workloadStory {
 	stories := []workloadStory{
-		{name: "job/queued", manifest: queuedJob, train: "train", pods: []string{"queued-0-*", "queued-1-*"}},
+		{name: "job/queued", manifest: queuedJob, train: "train", pods: []string{"queued-0-*", "queued-1-*"}, then: queued},
 		{
 			name: "jobset/pytorch", program: assets.JobSet, train: "pytorch",
 			examples: []string{"site/static/examples/pytorch/resnet-cifar10/resnet.yaml"},
@@ -24,6 +24,14 @@ func workloadStories() []workloadStory {
 			name: "trainjob/llama", program: assets.Trainer, manifest: trainJob, train: "node", files: true,
 			examples: []string{"manifests/base/runtimes/torch_distributed.yaml"},
 			pods:     []string{"llama-node-0-0-*", "llama-node-0-1-*"},
+		},
+		{
+			name: "trainjob/local", program: assets.Trainer, train: "node", files: true,
+			manifest: strings.NewReplacer("llama", "local", "{name: torch", "{kind: TrainingRuntime, name: torch").
+				Replace(trainJob),
+			examples: []string{"manifests/base/runtimes/torch_distributed.yaml"},
+			change:   []string{"kind: ClusterTrainingRuntime", "kind: TrainingRuntime"},
+			pods:     []string{"local-node-0-0-*", "local-node-0-1-*"},
 		},
 		{
 			name: "mpijob/tensorflow-benchmarks", program: assets.MPI, train: "tensorflow-benchmarks", files: true,
@@ -46,6 +54,47 @@ func workloadStories() []workloadStory {
 		},
 	}
 	return slices.Concat(stories, operatorStories(), rayStories())
+}
+
+// erasedStory is a workload whose controller replaces what inject adds.
+type erasedStory struct {
+	workloadStory
+	compared, diagnosed []string // what inject --check and doctor print
+}
+
+func erasedStories() []erasedStory {
+	const perNode = "trainer: {resourcesPerNode: {limits: {nvidia.com/gpu: 8}}, "
+	ray := func(name, example, indent string, more ...string) erasedStory {
+		item, next := "\n"+indent+"- ", "\n"+indent+"  "
+		s := erasedStory{
+			workloadStory: workloadStory{
+				name: name, program: assets.Ray, train: "ray-worker", examples: []string{example},
+				change:  []string{item + "name: ray-worker ", item + "command: [python, x.py]" + next + "name: ray-worker "},
+				flags:   []string{"--container=ray-worker", "--wrap=always"},
+				pods:    append([]string{"head", "worker"}, more...),
+				without: 1 + len(more),
+			},
+			diagnosed: []string{"[injection-kept]", "command of container ray-worker", "ray.io/overwrite-container-cmd"},
+		}
+		s.compared = s.diagnosed
+		return s
+	}
+	return []erasedStory{
+		{
+			workloadStory: workloadStory{
+				name: "trainjob/llama", program: assets.Trainer, train: "node", files: true,
+				manifest: strings.Replace(trainJob, "trainer: {", perNode, 1),
+				examples: []string{"manifests/base/runtimes/torch_distributed.yaml"}, pods: []string{"0", "1"},
+			},
+			compared: []string{"resource openshift.io/eno5np0rdma of container node", "resourcesPerNode"},
+			diagnosed: []string{
+				"[pod-resources]", "only its init container requests openshift.io/eno5np0rdma",
+				"resourcesPerNode of TrainJob llama replaces",
+			},
+		},
+		ray("raycluster/raycluster-kuberay", "config/samples/ray-cluster.sample.yaml", "        "),
+		ray("rayjob/rayjob-sample", "config/samples/ray-job.sample.yaml", "          ", "submitter"),
+	}
 }
 
 // operatorStories returns the stories of the training operator.

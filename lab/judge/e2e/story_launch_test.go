@@ -1,5 +1,3 @@
-//go:build workloads
-
 package e2e_test
 
 import (
@@ -46,8 +44,8 @@ func (s workloadStory) isReached(t *testing.T, u user, ns string, pods []corev1.
 	ready(t, ns)
 	var logs, launched strings.Builder
 	n := len(s.pods) - s.helpers
-	for rank, pattern := range s.pods {
-		p := s.podOf(t, pods, pattern)
+	for rank := range s.pods {
+		p := s.podOf(t, pods, rank)
 		where := p.Name + " " + p.Spec.Containers[max(s.trains(p), 0)].Name
 		fmt.Fprintf(&logs, "[%d] %s\n", rank, where)
 		if rank < n {
@@ -68,19 +66,6 @@ func (s workloadStory) isReached(t *testing.T, u user, ns string, pods []corev1.
 	r.equals(t, launched.String())
 }
 
-// isMeasured: bench measures between the pods of a workload of another controller.
-func isMeasured(t *testing.T, u user, ns string, workers []string) {
-	k, _ := measuring(t)
-	serves(t, k, workers...)
-	i := slices.IndexFunc(operatorStories(), func(s workloadStory) bool { return s.name == "tfjob/tfjob-simple" })
-	s := operatorStories()[i]
-	s.inject(t, u, ns)
-	s.made(t, ns)
-	ready(t, ns)
-	u.does(t, "bench", s.name, "-n", ns, "--duration=1s", "--force").prints(t,
-		"Ladder: tfjob-simple-worker-0 on gpu-", " > tfjob-simple-worker-1 on gpu-", "Result: on target.")
-}
-
 // ready waits until the pods of a namespace are ready.
 func ready(t *testing.T, ns string) {
 	t.Helper()
@@ -96,17 +81,22 @@ func ready(t *testing.T, ns string) {
 	})
 }
 
-// podOf returns the pod whose name matches a pattern.
-func (s workloadStory) podOf(t *testing.T, pods []corev1.Pod, pattern string) corev1.Pod {
+// podOf returns the pod of a rank: of several whose names match its pattern, that with the rank's place among them.
+func (s workloadStory) podOf(t *testing.T, pods []corev1.Pod, rank int) corev1.Pod {
 	t.Helper()
-	i := slices.IndexFunc(pods, func(p corev1.Pod) bool {
-		ok, err := path.Match(pattern, p.Name)
-		return ok && err == nil
+	matching := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool {
+		ok, err := path.Match(s.pods[rank], p.Name)
+		return !ok || err != nil
 	})
-	if i < 0 {
-		t.Fatalf("%s has no pod %s", s.name, pattern)
+	slices.SortFunc(matching, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	switch {
+	case len(matching) == 1:
+		return matching[0]
+	case rank < len(matching):
+		return matching[rank]
 	}
-	return pods[i]
+	t.Fatalf("%s has no pod %s", s.name, s.pods[rank])
+	return corev1.Pod{}
 }
 
 // sorted sorts lines.
