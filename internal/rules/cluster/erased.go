@@ -24,9 +24,50 @@ func erased(v view) []check.Finding {
 
 // Erased compares the pods of a workload, and the objects between them, with the templates they were made from.
 func Erased(f workload.Family) []check.Finding {
+	findings := erasedBetween(f)
+	if len(f.Templates) > 0 {
+		return findings
+	}
+	for _, w := range f.Made { // from the templates of a runtime, which is not read
+		if w.Owner == f.Kind+"/"+f.Name {
+			findings = append(findings, withoutStart(f.Workload, w)...)
+		}
+	}
+	return findings
+}
+
+// erasedBetween compares what each member of a family made with the member.
+func erasedBetween(f workload.Family) []check.Finding {
 	var findings []check.Finding
 	for _, maker := range f.Members() {
 		findings = append(findings, compare(maker, copiesOf(f, maker), f.Pods)...)
+	}
+	return findings
+}
+
+// startedBy has the field by which the settings reach a container, by the mark of its template.
+var startedBy = map[string]string{workload.ByCommand: "command", workload.ByFiles: "mount /etc/nccl.conf"}
+
+// withoutStart finds templates that are marked as injected, where no container has what starts Railhead.
+func withoutStart(maker, made cluster.Workload) []check.Finding {
+	var findings []check.Finding
+	for _, t := range made.Templates {
+		field, marked := startedBy[t.Annotations[workload.Injected]]
+		if !marked || slices.ContainsFunc(t.Containers, func(c cluster.Container) bool {
+			return !c.Init && slices.Contains(c.Injected, field)
+		}) {
+			continue
+		}
+		findings = append(findings, check.Finding{
+			Check: InjectionKept, Status: check.Fail,
+			Subject: check.Ref{Kind: check.Job, Namespace: maker.Namespace, Name: maker.Name},
+			Summary: fmt.Sprintf("%s %s is made from a template with rails of Railhead, but no container has its %s",
+				made.Kind, made.Name, field),
+			Evidence: check.Observed("annotation "+workload.Injected, t.Annotations[workload.Injected],
+				"a container with "+field),
+			Fix: check.ByUser(cmp.Or(setInstead[maker.Kind], setInstead[""]),
+				"kubectl get mutatingwebhookconfigurations"),
+		})
 	}
 	return findings
 }
@@ -49,7 +90,7 @@ func ErasedFrom(manifest cluster.Workload, s cluster.State) []check.Finding {
 			live = copiesOf(f, f.Workload)
 		}
 		findings = append(findings, compare(manifest, live, f.Pods)...)
-		findings = append(findings, Erased(f)...)
+		findings = append(findings, erasedBetween(f)...)
 	}
 	if len(families) == 0 || !s.Knows(cluster.Workloads) || !s.Knows(cluster.Pods) {
 		findings = append(findings, check.Finding{
@@ -162,6 +203,7 @@ var setInstead = map[string]string{
 	"": "If they are older than the template, let the controller make them again. Otherwise an admission webhook, or " +
 		"the controller, removed the fields: set them where it does not.",
 	// kubeflow/trainer pkg/runtime/framework/plugins/jobset/builder.go, torch/torch.go
+	"TrainJob":               trainerFields,
 	"TrainingRuntime":        trainerFields,
 	"ClusterTrainingRuntime": trainerFields,
 	// ray-operator controllers/ray/common/pod.go BuildPod, controllers/ray/utils/constant.go

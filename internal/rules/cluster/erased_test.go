@@ -11,6 +11,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/rules/rulestest"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // TestErasedFrom: a manifest is compared with the live object, or with what a TrainJob made of its runtime.
@@ -75,6 +76,40 @@ func TestErasedFrom(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestErasedByTrainJob: the mark of a template tells what a TrainJob replaced, although its runtime is not read.
+func TestErasedByTrainJob(t *testing.T) {
+	const variable, files = "variable RAILHEAD_MODE", "mount /etc/nccl.conf"
+	for name, c := range map[string]struct {
+		mark, field string
+		want        string
+	}{
+		"the command is kept":     {workload.ByCommand, "command", ""},
+		"the command is replaced": {workload.ByCommand, variable, "no container has its command"},
+		"the files are kept":      {workload.ByFiles, files, ""},
+		"the mount is replaced":   {workload.ByFiles, "command", "no container has its mount /etc/nccl.conf"},
+		"not injected":            {"", variable, ""},
+	} {
+		made := cluster.Workload{Kind: "JobSet", Name: "llama", Owner: "TrainJob/llama", Templates: []cluster.Pod{{
+			Annotations: map[string]string{workload.Injected: c.mark},
+			Containers: []cluster.Container{
+				{Name: "railhead-pod-files", Init: true, Injected: []string{"command"}},
+				{Name: "node", Injected: []string{c.field}},
+			},
+		}}}
+		f := workload.Family{
+			Workload: cluster.Workload{Kind: "TrainJob", Namespace: "train", Name: "llama"}, Made: []cluster.Workload{made},
+		}
+		findings := Erased(f)
+		if c.want == "" && len(findings) == 0 {
+			continue
+		}
+		if len(findings) != 1 || c.want == "" || !strings.Contains(findings[0].Summary, c.want) ||
+			!strings.Contains(findings[0].Fix.Text, "spec.trainer of the TrainJob") {
+			t.Errorf("%s: %+v", name, findings)
 		}
 	}
 }

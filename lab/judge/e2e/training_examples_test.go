@@ -92,6 +92,15 @@ func erasedStories() []erasedStory {
 				"resourcesPerNode of TrainJob llama replaces",
 			},
 		},
+		{
+			workloadStory: workloadStory{
+				name: "trainjob/llama", program: assets.Trainer, manifest: trainJob, train: "node",
+				flags:    []string{"--wrap=always"},
+				examples: []string{"manifests/base/runtimes/torch_distributed.yaml"}, pods: []string{"0", "1"},
+			},
+			compared:  []string{"command of container node", "command, env and resourcesPerNode in spec.trainer of the TrainJob"},
+			diagnosed: []string{"[injection-kept]", "no container has its command", "in spec.trainer of the TrainJob"},
+		},
 		ray("raycluster/raycluster-kuberay", "config/samples/ray-cluster.sample.yaml", "        "),
 		ray("rayjob/rayjob-sample", "config/samples/ray-job.sample.yaml", "          ", "submitter"),
 	}

@@ -47,9 +47,9 @@ func TestTrainingWorkloads(t *testing.T) {
 		}
 		t.Run(kind, func(t *testing.T) { s.tell(t, engineer(t, ns, ns), ns) })
 	}
-	for _, s := range erasedStories() {
+	for i, s := range erasedStories() {
 		kind, _, _ := strings.Cut(s.name, "/")
-		ns := "w-erased-" + kind
+		ns := fmt.Sprint("w-erased-", i)
 		t.Run("erased from a "+kind, func(t *testing.T) { s.isErased(t, engineer(t, ns, ns), ns) })
 	}
 	t.Run("bench", func(t *testing.T) { isMeasured(t, engineer(t, "w-bench", "w-bench"), "w-bench", workers) })
