@@ -85,8 +85,8 @@ func unexamined(s cluster.State, o Options, found []check.Finding) []check.Findi
 		}
 		findings = append(findings, check.Finding{
 			Check: pods.PodPending, Status: check.Unknown, Subject: jobRef(f),
-			Summary: fmt.Sprintf("%s %s has %d of %s running: what does not run was not examined", f.Kind, f.Name, running,
-				words.Count(wanted, "pod")),
+			Summary: fmt.Sprintf("%s %s has %d of %s running: what does not run was not examined",
+				f.Kind, f.Name, running, words.Count(wanted, "pod")),
 			Evidence: check.Observed("pods of "+f.Kind+" "+f.Name+" that run", fmt.Sprint(running), fmt.Sprint(wanted)),
 			Fix:      check.ByUser("Wait until they run, and diagnose them again.", describe(f)),
 		})
