@@ -108,7 +108,7 @@ spec:
       - name: php-redis
         image: us-docker.pkg.dev/google-samples/containers/gke/gb-frontend:v5
 `
-	// without its volume claims: the cluster has no storage, and the scheduler would wait for it
+	// without its volume claims: the cluster has no storage, and the scheduler would wait for it.
 	web = `# application/web/web-parallel.yaml
 apiVersion: v1
 kind: Service
@@ -147,7 +147,7 @@ spec:
         - containerPort: 80
           name: web
 `
-	// on the nodes with GPUs, in the namespace of the command line, and without its volumes of the host
+	// on the nodes with GPUs, in the namespace of the command line, and without its volumes of the host.
 	fluentd = `# controllers/daemonset.yaml
 apiVersion: apps/v1
 kind: DaemonSet
