@@ -56,7 +56,7 @@ const (
 		`-x UCX_TLS=rc,tcp,self -x UCX_RNDV_THRESH=inf -x UCX_RC_VERBS_SEG_SIZE=65792 -x UCX_RC_VERBS_RX_QUEUE_LEN=128 ` +
 		`-x UCX_RC_VERBS_TX_QUEUE_LEN=16 -x UCX_RC_VERBS_TIMEOUT=10s ` +
 		`bash -c '. /railhead/conf/env.sh; export UCX_NET_DEVICES=$UCX_NET_DEVICES,eth0; ` +
-		`exec NPopenmpi -s -l 65536 -u 65536 -n 700 -p 0 -o /tmp/measured'`
+		`exec NPopenmpi -s -l 65536 -u 65536 -n 1000 -p 0 -o /tmp/measured'`
 )
 
 // runsMPI wants the ranks that mpirun starts by SSH to move bytes by RDMA, on nodes that let every pod lock memory, and
@@ -118,7 +118,7 @@ func (s site) startsLauncher(t *testing.T, ns string) {
 func (s site) reads(t *testing.T, ns string, names ...string) bench.Gbps {
 	t.Helper()
 	var r said
-	for range 10 {
+	for range 5 {
 		r = s.railhead(t, append([]string{"wire", "-n", ns, "--every=5s", "--timeout=1m", "-o", "json"}, names...)...)
 		if r.code == int(exit.OK) {
 			break
