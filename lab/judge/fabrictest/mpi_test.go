@@ -94,8 +94,8 @@ func (s site) runsMPI(t *testing.T, ns string) {
 	measured := bench.Gbps(mebibits * (1 << 20) / 1e9)
 	for from, rate := range seen {
 		t.Logf("railhead wire of %s %.6f Gb/s, NetPIPE %.6f Gb/s", from, float64(rate), float64(measured))
-		if ratio := float64(rate / measured); ratio < 1/1.05 || ratio > 1.05 {
-			t.Errorf("%s say %.3f of what NetPIPE does", from, ratio)
+		if !agree(rate, measured) {
+			t.Errorf("%s say %.3f of what NetPIPE does", from, float64(rate/measured))
 		}
 	}
 }
@@ -114,23 +114,27 @@ func (s site) startsLauncher(t *testing.T, ns string) {
 	}
 }
 
-// reads returns the rate at which some machines send over RDMA. It reads again until the program has connected.
-func (s site) reads(t *testing.T, ns string, names ...string) bench.Gbps {
+// wireRate is what the slow rail carries: 8 Mbit/s, without the headers of full packets.
+const wireRate bench.Gbps = 0.00755
+
+// reads returns the rate at which some machines send over RDMA. It reads again, five times at most, until that is the
+// rate of the wire: when the program begins, its messages are short.
+func (s site) reads(t *testing.T, ns string, names ...string) (rate bench.Gbps) {
 	t.Helper()
-	var r said
 	for range 5 {
-		r = s.railhead(t, append([]string{"wire", "-n", ns, "--every=5s", "--timeout=1m", "-o", "json"}, names...)...)
-		if r.code == int(exit.OK) {
+		r := s.railhead(t, append([]string{"wire", "-n", ns, "--every=5s", "--timeout=1m", "-o", "json"}, names...)...)
+		var job wire.Job
+		if err := json.Unmarshal([]byte(r.out), &job); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%v: %s: %v", names, report.Verdict(job), job.Connections)
+		if r.code != int(exit.OK) || job.Proof != wire.RDMA {
+			continue
+		}
+		rate = bench.Gbps(job.Sent.Rate * 8 / 1e9)
+		if agree(rate, wireRate) {
 			break
 		}
 	}
-	var job wire.Job
-	if err := json.Unmarshal([]byte(r.out), &job); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%v: %s: %v", names, report.Verdict(job), job.Connections)
-	if job.Proof != wire.RDMA {
-		t.Errorf("not proved: %+v", r)
-	}
-	return bench.Gbps(job.Sent.Rate * 8 / 1e9)
+	return rate
 }
