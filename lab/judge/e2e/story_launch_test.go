@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/railhead/railhead/internal/ranks"
+	"github.com/railhead/railhead/internal/words"
 )
 
 // moreNodes adds two GPU nodes, because the largest examples have four pods with all rails of a node. It returns the
@@ -88,7 +89,7 @@ func (s workloadStory) podOf(t *testing.T, pods []corev1.Pod, rank int) corev1.P
 		ok, err := path.Match(s.pods[rank], p.Name)
 		return !ok || err != nil
 	})
-	slices.SortFunc(matching, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(matching, func(a, b corev1.Pod) int { return words.Natural(a.Name, b.Name) })
 	switch {
 	case len(matching) == 1:
 		return matching[0]
