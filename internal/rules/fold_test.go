@@ -127,3 +127,20 @@ func TestFoldOfNode(t *testing.T) {
 		}
 	}
 }
+
+// A link that goes down with its card is under the fault of the card.
+func TestFoldLinkOfNode(t *testing.T) {
+	pod, node := check.PodRef("t", "0"), check.NodeRef("a")
+	f := folder{
+		explainedBy: machine.Watch(host.Snapshot{}, host.Snapshot{}).ExplainedBy,
+		nodeOf:      map[check.Ref]check.Ref{pod: node},
+	}
+	link := problem(machine.LinkStable, check.Fail, pod)
+	left := fold([]Problem{link, problem(machine.PhysicalUp, check.Fail, node)}, f.ofNode)
+	if len(left) != 1 || left[0].Check != machine.PhysicalUp || len(left[0].Consequences) != 1 {
+		t.Errorf("%+v", left)
+	}
+	if left := fold([]Problem{link, problem(machine.RuntimeMemlock, check.Fail, node)}, f.ofNode); len(left) != 2 {
+		t.Errorf("%+v", left)
+	}
+}

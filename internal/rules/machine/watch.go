@@ -35,7 +35,7 @@ var (
 )
 
 var watchChecks = []check.Check[*subject]{
-	{ID: LinkStable, Title: "no link goes down", Run: linkStable},
+	{ID: LinkStable, Title: "no link goes down", ExplainedBy: byPhysical, Run: linkStable},
 	{ID: SymbolErrors, Title: "no port receives damaged packets", Run: symbolErrors},
 	{ID: PacketsInTurn, Title: "no packet is lost or arrives out of order", Run: packetsInTurn},
 	{ID: Congestion, Title: "no congestion is signalled", Run: congestion},
