@@ -12,7 +12,7 @@ type jobFlags struct {
 	job.Options
 	script      string
 	imageVolume bool
-	compare     bool              // inject --check
+	compare     bool              // with the pods that run: inject --check
 	binaries    map[string]string // architecture -> file
 	tolerations []string
 	environment []string // values may hold commas

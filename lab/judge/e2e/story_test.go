@@ -27,7 +27,7 @@ type workloadStory struct {
 	without  int      // number of pods without rails
 	helpers  int      // number of pods that do not train: the last
 	files    bool     // the settings are in files: railhead-pod does not start the command
-	// then is what happens after the manifest was applied, before there are pods.
+	// then runs after the manifest was applied, before there are pods.
 	then func(t *testing.T, u user, ns string)
 }
 

@@ -114,7 +114,7 @@ func (s site) startsLauncher(t *testing.T, ns string) {
 	}
 }
 
-// wireRate is what the slow rail carries: 8 Mbit/s, without the headers of full packets.
+// wireRate is the rate of the slow rail, 8 Mbit/s, without the headers of full packets.
 const wireRate bench.Gbps = 0.00755
 
 // reads returns the rate at which some machines send over RDMA. It reads again, five times at most, until that is the
