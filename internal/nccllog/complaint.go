@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/railhead/railhead/internal/nccllog/scan"
 	"github.com/railhead/railhead/internal/wordsearch"
 )
 
@@ -125,8 +126,8 @@ var ofPython = regexp.MustCompile(`(?:^|[ :\]>])[EF]\d{4} \d\d:\d\d:\d\d\.\d+ +\
 
 // pythonComplaints reads such lines at the end of a file, after the line from. Anywhere else their words are those of
 // every warning of Python.
-func (p *Parser) pythonComplaints(last Place, from int, tail []byte) {
-	all := linesOf(tail)
+func (p *Parser) pythonComplaints(last Place, from int, tail scan.Tail) {
+	all := tail.Lines()
 	for i, line := range all {
 		at := Place{File: last.File, Line: last.Line - len(all) + 1 + i}
 		if at.Line <= from || !bytes.Contains(line, []byte(".py:")) || !ofPython.Match(line) {

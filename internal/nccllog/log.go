@@ -1,6 +1,10 @@
 package nccllog
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/railhead/railhead/internal/nccllog/scan"
+)
 
 // Place is the position of a line: its file and its number, from 1.
 type Place struct {
@@ -27,14 +31,14 @@ func (l Log) Seen() bool {
 // Run is one start of a job.
 type Run struct {
 	Ranks     []Rank
-	Events    []Event           // in the order of the input
-	Tests     Tests             // output of nccl-tests
-	Ringed    int               // ranks that a ring lists: a lower bound of the size of the job
-	Env       []Variable        // NCCL variables that are set on command lines or printed by programs
-	Ends      map[string]Ending // of each file, by its name
-	Trained   int               // lines at the beginning that look like the output of a training program
-	Version   string            // if no rank has one
-	Truncated bool              // there was more than is kept
+	Events    []Event                // in the order of the input
+	Tests     Tests                  // output of nccl-tests
+	Ringed    int                    // ranks that a ring lists: a lower bound of the size of the job
+	Env       []Variable             // NCCL variables that are set on command lines or printed by programs
+	Ends      map[string]scan.Ending // of each file, by its name
+	Trained   int                    // lines at the beginning that look like the output of a training program
+	Version   string                 // if no rank has one
+	Truncated bool                   // there was more than is kept
 }
 
 // Tests is the header and the end of a run of nccl-tests.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/nccllog/prefix"
+	"github.com/railhead/railhead/internal/nccllog/scan"
 )
 
 // Limits of what is kept. A job of 4,096 ranks stays below all of them.
@@ -35,7 +36,7 @@ type Parser struct {
 	others       Place // of the list of the processes that ended after the first, in a report of torchrun
 	plainVersion string
 	env          []Variable
-	ends         map[string]Ending
+	ends         map[string]scan.Ending
 }
 
 // turn is the rank of the last line of level INFO. The lines of one process mostly follow one another, and begin with
@@ -93,15 +94,15 @@ func (p *Parser) readSegment(at Place, line, before, text []byte, torn bool) *ra
 // End records which line of an input was its last. The tail has the last lines, as in Reading.
 func (p *Parser) End(last Place, tail []byte) {
 	if p.ends == nil {
-		p.ends = map[string]Ending{}
+		p.ends = map[string]scan.Ending{}
 	}
 	if len(p.ends) >= maxFiles {
 		return
 	}
 	p.pythonComplaints(last, p.ends[last.File].Line, tail)
-	end := Ending{Line: last.Line, Own: last.Line}
+	end := scan.Ending{Line: last.Line, Own: last.Line}
 	if p.doubted[last.File] {
-		end = endingOf(last.Line, tail)
+		end = scan.EndingOf(last.Line, tail)
 	}
 	p.ends[last.File] = end
 }

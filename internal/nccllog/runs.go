@@ -3,6 +3,8 @@ package nccllog
 import (
 	"maps"
 	"slices"
+
+	"github.com/railhead/railhead/internal/nccllog/scan"
 )
 
 // Log returns the facts so far. Later lines do not change it.
@@ -205,12 +207,12 @@ func (b *beginnings) runAt(file string, seq int) int {
 }
 
 // ends returns the last lines of a run by file: those of the files, or those before the next run.
-func (b *beginnings) ends(run int, ends map[string]Ending) map[string]Ending {
+func (b *beginnings) ends(run int, ends map[string]scan.Ending) map[string]scan.Ending {
 	found := maps.Clone(ends)
 	for file, begun := range b.inFile {
 		for later, at := range begun {
 			if later > run && found[file].Line >= at.line {
-				found[file] = Ending{Line: at.line - 1, Own: at.line - 1}
+				found[file] = scan.Ending{Line: at.line - 1, Own: at.line - 1}
 			}
 		}
 	}

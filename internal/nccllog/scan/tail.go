@@ -1,5 +1,7 @@
 package scan
 
+import "bytes"
+
 // Tail is the end of a text: the last bytes, as many as its size, or up to twice as many.
 type Tail []byte
 
@@ -16,4 +18,9 @@ func (t *Tail) Add(text []byte, size int) {
 	if len(*t) > 2*size {
 		*t = append((*t)[:0], (*t)[len(*t)-size:]...)
 	}
+}
+
+// Lines returns the lines of a tail. The first one may lack its beginning.
+func (t Tail) Lines() [][]byte {
+	return bytes.Split(bytes.TrimSuffix(t, []byte{'\n'}), []byte{'\n'})
 }

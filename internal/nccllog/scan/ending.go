@@ -1,8 +1,9 @@
-package nccllog
+package scan
 
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -26,10 +27,10 @@ var bad = []string{
 // steps lines that count the same show progress: a process that ended leaves one or two of other ranks behind.
 const steps = 3
 
-// endingOf reads the last lines of a file.
-func endingOf(last int, text []byte) Ending {
+// EndingOf reads the tail of a file, whose last line has the number.
+func EndingOf(last int, tail Tail) Ending {
 	e := Ending{Line: last}
-	lines := linesOf(text)
+	lines := tail.Lines()
 	seen := map[string]int{}
 	for i := len(lines) - 1; i >= 0 && (e.Own == 0 || e.Progress == 0); i-- {
 		number := last - (len(lines) - 1 - i)
@@ -50,16 +51,11 @@ func endingOf(last int, text []byte) Ending {
 	return e
 }
 
-// linesOf returns the lines of a tail.
-func linesOf(tail []byte) [][]byte {
-	return bytes.Split(bytes.TrimSuffix(tail, []byte{'\n'}), []byte{'\n'})
-}
-
 // counts returns what a line counts or measures, as trainings do for their steps, or "".
 func counts(line []byte) string {
 	const most = 1 << 10
 	line = line[:min(len(line), most)]
-	if hasAny(string(line), bad...) {
+	if slices.ContainsFunc(bad, func(word string) bool { return bytes.Contains(line, []byte(word)) }) {
 		return ""
 	}
 	found := stepCount.FindSubmatch(line)
