@@ -7,7 +7,8 @@ import torch
 import torch.distributed as dist
 
 iterations, warmup, sizes = int(sys.argv[1]), int(sys.argv[2]), [int(n) for n in sys.argv[3:]]
-torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+device = int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(device)
 dist.init_process_group("nccl")
 rank, world = dist.get_rank(), dist.get_world_size()
 for size in sizes:
@@ -20,7 +21,7 @@ for size in sizes:
     for _ in range(warmup):
         dist.all_reduce(data)
     torch.cuda.synchronize()
-    dist.barrier()
+    dist.barrier(device_ids=[device])
     torch.cuda.synchronize()
     begun = time.perf_counter()
     for _ in range(iterations):

@@ -75,8 +75,8 @@ func (r *rank) ofProcess() Rank {
 	c := r.copied()
 	return Rank{
 		Label: c.Label, Version: c.Version, Bootstrap: c.Bootstrap, Plugins: c.Plugins, Network: c.Network,
-		Chosen: c.Chosen, HCAs: c.HCAs, Listed: c.Listed, Verbs: c.Verbs, Virtual: c.Virtual, OOB: c.OOB,
-		Sockets: c.Sockets, Env: c.Env,
+		Chosen: c.Chosen, ChosenAt: c.ChosenAt, HCAs: c.HCAs, Listed: c.Listed, Verbs: c.Verbs, Virtual: c.Virtual,
+		OOB: c.OOB, Sockets: c.Sockets, Env: c.Env,
 	}
 }
 

@@ -88,6 +88,7 @@ type Event struct {
 	Async      *Async
 	Verbs      *Verbs
 	Socket     *Socket
+	Collective *Collective
 	Code       int    // of CUDA, of an exit (negative: signal), of an Xid, of ncclResult_t; number of a collective
 	Enqueued   int    // the last collective that the rank started, as its watchdog says; 0 if unknown
 	Group      string // the process group of PyTorch; "" if unknown
@@ -133,4 +134,11 @@ type Verbs struct {
 type Socket struct {
 	Peer  string // address<port>, or a host
 	Error string // text of strerror
+}
+
+// Collective is an operation of a process group, as PyTorch names it: WorkNCCL(SeqNum=5, OpType=ALLREDUCE, NumelIn=3).
+type Collective struct {
+	Operation string
+	Number    int
+	Elements  int // of the input
 }

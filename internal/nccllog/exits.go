@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/railhead/railhead/internal/nccllog/codes"
 )
 
 // exitWords are in the lines with which launchers and shells report the end of a process.
@@ -208,7 +210,7 @@ func signalIn(text string, forms ...string) int {
 }
 
 func readLoaderShm(e *Event, _, _ string) bool {
-	e.Code = Errno("No space left on device")
+	e.Code = codes.Errno("No space left on device")
 	return true
 }
 

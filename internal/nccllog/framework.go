@@ -5,19 +5,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/railhead/railhead/internal/nccllog/codes"
 	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
 // frameworkEvent returns the event of a line that another program wrote.
 func (p *Parser) frameworkEvent(at Place, line []byte, text string) (Event, bool) {
-	switch {
-	case strings.Contains(text, "Exception ignored in"):
+	if strings.Contains(text, "Exception ignored in") {
 		p.ignored = at
-	case strings.Contains(text, "Failures:"):
-		p.others = at
-	case strings.Contains(text, "Root Cause (first"):
-		p.others = Place{}
 	}
+	p.report.read(at, text)
 	if e, ok := p.repeated(at, line, text); ok {
 		return e, true
 	}
@@ -28,9 +25,7 @@ func (p *Parser) frameworkEvent(at Place, line []byte, text string) (Event, bool
 		}
 	}
 	e, ok := recognize(otherSignatures, text, "")
-	if e.Kind == Exit && e.Code == -9 && p.others.Line > 0 && p.others.File == at.File {
-		e.Code = -15 // torchrun ends the others when one has failed, by SIGKILL those that do not end
-	}
+	p.report.name(&e, at)
 	const near = 30 // lines: the traceback of an ignored exception
 	ignored := p.ignored.File == at.File && p.ignored.Line > 0 && at.Line-p.ignored.Line < near
 	return e, ok && (e.Kind != Exception || !ignored)
@@ -111,7 +106,7 @@ func readQPQuoted(e *Event, text, _ string) bool {
 	}
 	e.Verbs.Error, _, _ = strings.Cut(lastPart(text), " [")
 	e.Verbs.Error, _, _ = strings.Cut(e.Verbs.Error, " (os error")
-	e.Verbs.Errno = Errno(e.Verbs.Error)
+	e.Verbs.Errno = codes.Errno(e.Verbs.Error)
 	return true
 }
 
@@ -128,8 +123,20 @@ func readProvider(_ *Event, text, _ string) bool {
 // readWatchdog reads a collective that timed out (PyTorch torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp).
 func readWatchdog(e *Event, text, _ string) bool {
 	e.Number, e.Code, e.Group = rankIn(text), numberAfter(text, "SeqNum="), groupIn(text)
-	e.Name = strings.Trim(wordAfter(text, "OpType="), ")]")
+	e.Name, e.Collective = strings.Trim(wordAfter(text, "OpType="), ")]"), collectiveIn(text)
 	return !strings.Contains(text, "soft=True") // of SGLang, which goes on then
+}
+
+// collectiveIn returns the collective that a text names, or nil.
+func collectiveIn(text string) *Collective {
+	c := Collective{
+		Operation: strings.Trim(wordAfter(text, "OpType="), ",)]"),
+		Number:    numberAfter(text, "SeqNum="), Elements: numberAfter(text, "NumelIn="),
+	}
+	if c.Operation == "" || c.Number < 0 || c.Elements < 0 {
+		return nil
+	}
+	return &c
 }
 
 // readWorkStatus reads the number of the collective that failed, which is the one after the last that ended if the line
@@ -207,7 +214,7 @@ func readResult(e *Event, text, _ string) bool {
 	}
 	for _, r := range resultWords {
 		if strings.Contains(text, r.words) {
-			e.Number, e.Code = rankIn(text), cmp.Or(r.code, codeIn(text))
+			e.Number, e.Code, e.Collective = rankIn(text), cmp.Or(r.code, codeIn(text)), collectiveIn(text)
 			return true
 		}
 	}

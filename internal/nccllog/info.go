@@ -75,9 +75,9 @@ func (p *notices) infoC(r *rank, l *logLine) {
 	case begins(t, "CUDA Dev ") && r.Network == "": // up to 2.3: "CUDA Dev 6, IB Ports : mlx4_0/1(PHB)"
 		switch {
 		case bytes.Contains(t, []byte(", IB Ports : ")):
-			r.Network, r.Chosen = "IB", l.quote()
+			p.choose(r, "IB", l.quote())
 		case bytes.Contains(t, []byte(", IP Interfaces : ")):
-			r.Network, r.Chosen = "Socket", l.quote()
+			p.choose(r, "Socket", l.quote())
 		}
 	}
 }
@@ -171,11 +171,15 @@ func (p *notices) usingNetwork(r *rank, l *logLine) {
 	for _, form := range []string{"Using network ", "Using internal Network "} {
 		if begins(l.text, form) {
 			if name := nameAt(l.text[len(form):]); len(name) > 0 {
-				r.Network, r.Chosen = p.word(name), l.quote()
+				p.choose(r, p.word(name), l.quote())
 			}
 			return
 		}
 	}
+}
+
+func (p *notices) choose(r *rank, network string, at Quote) {
+	r.Network, r.Chosen, r.ChosenAt = network, at, p.seq
 }
 
 // assigned reads "Assigned NET plugin IB to comm" (2.27 and later, src/plugin/net.cc).
@@ -183,7 +187,7 @@ func (p *notices) assigned(r *rank, l *logLine) {
 	name, ok := bytes.CutPrefix(l.text, []byte("Assigned NET plugin "))
 	name, _, toComm := bytes.Cut(name, []byte(" to comm"))
 	if ok && toComm && prefix.IsName(name) && len(name) <= 60 {
-		r.Network, r.Chosen = p.word(name), l.quote()
+		p.choose(r, p.word(name), l.quote())
 	}
 }
 

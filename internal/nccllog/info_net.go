@@ -132,7 +132,7 @@ func (p *notices) ofi(r *rank, l *logLine, said []byte) {
 		r.Listed = l.quote()
 	}
 	if selected && r.Network == "" {
-		r.Network, r.Chosen = "AWS Libfabric", r.Listed
+		p.choose(r, "AWS Libfabric", r.Listed)
 	}
 }
 

@@ -67,6 +67,7 @@ type Rank struct {
 	Plugins   []string // in the order of loading
 	Network   string   // the last "Using network"
 	Chosen    Quote    // the line of Network
+	ChosenAt  int      // its sequence number
 	HCAs      []HCA
 	Listed    Quote // the list of HCAs
 	Verbs     bool  // a NET/IB line names a device

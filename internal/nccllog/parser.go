@@ -33,7 +33,7 @@ type Parser struct {
 	trained      int
 	ignored      Place // of an exception that Python ignored, as it does when it exits
 	osuAt        Place // of the last header of an OSU benchmark
-	others       Place // of the list of the processes that ended after the first, in a report of torchrun
+	report       report
 	plainVersion string
 	env          []Variable
 	ends         map[string]scan.Ending

@@ -57,6 +57,7 @@ func (p *Parser) complete(run *Run, number int, begins beginnings) {
 			byNumber[r.Number] = i
 		}
 	}
+	nameEnds(run.Events)
 	writers := writersOf(run.Ranks)
 	for i := range run.Events {
 		e := &run.Events[i]

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/railhead/railhead/internal/nccllog/codes"
 	"github.com/railhead/railhead/internal/wordsearch"
 )
 
@@ -107,7 +108,7 @@ func (s *Signature) match(text, low, where string, p *wordsearch.Pairs) (Event, 
 	}
 	e := Event{Kind: s.Kind, Signature: s.ID, Number: -1}
 	if s.Read == nil {
-		e.Code = Errno(lastPart(text))
+		e.Code = codes.Errno(lastPart(text))
 		return e, true
 	}
 	return e, s.Read(&e, text, where) && e.Kind == s.Kind

@@ -195,7 +195,7 @@ var ncclSignatures = []Signature{
 	{
 		ID: "files-nccl", Kind: Listed, What: "too many open files",
 		Class: Own, Cause: "too-many-files", Confidence: Certain,
-		Words:   []string{"Too many open files"},
+		Words:   []string{"Too many open files", "Poll failed: Invalid argument"}, // poll(2): RLIMIT_NOFILE
 		Example: "a:1:9 [0] misc/socket.cc:1 NCCL WARN Call to accept failed : Too many open files",
 	},
 	// Another value is used; failover needs a second HCA; FastSocket goes on.
@@ -845,7 +845,10 @@ var frameworkSignatures = []Signature{
 	{
 		ID: "disk-full", Kind: Recoverable, What: "a disk is full",
 		Class: Own, Cause: "disk-full", Confidence: Likely,
-		Words:   []string{"No space left on device", "Disk quota exceeded", "file write failed", "ENOSPC"},
+		Words: []string{
+			"No space left on device", "Disk quota exceeded", "ENOSPC",
+			"file write failed", "unexpected pos ", "basic_ios::clear", // torch.save
+		},
 		Read:    readDiskFull,
 		Example: "OSError: [Errno 28] No space left on device: '/ckpt/step-1000.pt'",
 	},

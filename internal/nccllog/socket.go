@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"net/netip"
 	"strings"
+
+	"github.com/railhead/railhead/internal/nccllog/codes"
 )
 
 // readSocket reads failures of TCP connections:
@@ -12,6 +14,7 @@ import (
 //	socketPollConnect: connect to 10.0.0.5<39275> returned Connection timed out, exceeded error retry count after ...
 //	socketProgress: Connection closed by remote peer worker-1<53012>
 //	socketProgressOpt: Call to recv from 10.0.0.5<1234> failed : Connection reset by peer
+//	socketProgressOpt: Call to send to 10.0.0.5<1234> failed : Connection reset by peer
 //
 // From 2.13 to 2.23 "socketStartConnect: " precedes the first form.
 func readSocket(e *Event, text, _ string) bool {
@@ -24,7 +27,8 @@ func readSocket(e *Event, text, _ string) bool {
 	case hasAny(low, "socketprogress", "net : call to", "call to recv", "call to send", "call to read ",
 		"call to write "):
 		e.Kind = SocketFailed
-		e.Socket = &Socket{Peer: cmp.Or(peerOf(text, " from "), peerOf(text, " to ")), Error: errorOf(text)}
+		_, call, _ := strings.Cut(text, "all to ")
+		e.Socket = &Socket{Peer: cmp.Or(peerOf(call, " from "), peerOf(call, " to ")), Error: errorOf(text)}
 	case hasAny(low, "call to bind ", "call to socket ", "call to listen ", "call to getaddrinfo", "call to accept"):
 		e.Kind, e.Socket = SocketFailed, &Socket{Error: errorOf(text)}
 	case strings.Contains(low, "getting address info"):
@@ -48,18 +52,13 @@ func peerOf(text, word string) string {
 	return cut(strings.TrimRight(peer, ",.:"), 80)
 }
 
-// errorOf returns the first text of strerror in a line.
+// errorOf returns the error of a line.
 func errorOf(text string) string {
-	best, at := "", len(text)
-	for words := range errnos {
-		if i := strings.Index(text, words); i >= 0 && i < at {
-			best, at = words, i
-		}
-	}
-	if best == "" && strings.Contains(lower(text), "timeout") {
+	said := codes.FirstError(text)
+	if said == "" && strings.Contains(lower(text), "timeout") {
 		return "Connection timed out"
 	}
-	return best
+	return said
 }
 
 var glooSource = []string{"gloo/transport/tcp/"}

@@ -1,6 +1,10 @@
 package nccllog
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/railhead/railhead/internal/nccllog/codes"
+)
 
 // transferSignatures are lines of the libraries that programs use besides NCCL: UCX, NIXL and Mooncake, which move the
 // KV cache of servers, DeepEP, HCCL of Ascend NPUs, oneCCL of Intel GPUs.
@@ -146,7 +150,7 @@ func readDevx(e *Event, text, _ string) bool {
 	if strings.Contains(text, "(QP)") {
 		e.Verbs.Call = "ibv_create_qp"
 	}
-	e.Verbs.Errno = Errno(e.Verbs.Error)
+	e.Verbs.Errno = codes.Errno(e.Verbs.Error)
 	return true
 }
 

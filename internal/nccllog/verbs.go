@@ -1,10 +1,10 @@
 package nccllog
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/railhead/railhead/internal/nccllog/codes"
 	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
@@ -24,12 +24,7 @@ func readCompletion(e *Event, text, _ string) bool {
 		RemoteGID: wordAfter(text, "remoteGids", "remoteGid "), // from 2.20 on no blank follows remoteGids
 		HCA:       wordAfter(text, " hca "),
 	}
-	if c.Status >= 0 {
-		c.Name = strconv.Itoa(c.Status)
-	}
-	if c.Status >= 0 && c.Status < len(completionNames) {
-		c.Name = completionNames[c.Status]
-	}
+	c.Name = codes.CompletionName(c.Status)
 	vendor := wordAfter(text, "vendor_err=", "vendor_err ", "vendor err ", "vendor error ")
 	if n, err := strconv.Atoi(vendor); err == nil {
 		c.Vendor, c.HasVendor = n, true
@@ -51,7 +46,7 @@ func statusOf(value string) int {
 	if n, err := strconv.Atoi(strings.TrimRight(value, ",.")); err == nil {
 		return n
 	}
-	return slices.Index(completionNames, strings.TrimPrefix(value, "IBV_WC_"))
+	return codes.CompletionStatus(value)
 }
 
 // wordAfter returns the word after the first of the keys that has one. It ends at a blank or a comma.
@@ -152,6 +147,6 @@ func (v *Verbs) readError(said string) {
 	}
 	v.Error = strings.TrimSpace(said)
 	if v.Errno == 0 {
-		v.Errno = Errno(v.Error)
+		v.Errno = codes.Errno(v.Error)
 	}
 }

@@ -3,6 +3,7 @@ package nccllog
 import (
 	"strings"
 
+	"github.com/railhead/railhead/internal/nccllog/codes"
 	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
@@ -135,7 +136,7 @@ func readNetworkNotFound(e *Event, text, _ string) bool {
 func readDevice(e *Event, text, _ string) bool {
 	_, name, _ := strings.Cut(text, "evice ")
 	e.Name, _, _ = strings.Cut(name, " ")
-	e.Code = Errno(lastPart(text))
+	e.Code = codes.Errno(lastPart(text))
 	return true
 }
 

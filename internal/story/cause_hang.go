@@ -71,7 +71,37 @@ func (run *teller) elsewhere(events []nccllog.Event, e nccllog.Event) string {
 				o.Code)
 		}
 	}
+	if differ := run.otherCollective(); differ != "" {
+		return "; " + differ
+	}
 	return ""
+}
+
+// otherCollective says which ranks ran different collectives at the same time, or of different sizes. All ranks give as
+// many elements to a collective, except to those that PyTorch makes of other operations.
+func (run *facts) otherCollective() string {
+	first := map[int]nccllog.Event{}
+	for _, e := range run.log.Events {
+		c := e.Collective
+		if c == nil || e.Number < 0 || !isDefaultGroup(e.Group) || strings.Contains(c.Operation, "ALLTOALL") {
+			continue
+		}
+		o, known := first[c.Number]
+		if !known {
+			first[c.Number] = e
+			continue
+		}
+		if e.Number != o.Number && (*c != *o.Collective) {
+			return fmt.Sprintf("%s ran %s, %s ran %s: the ranks are not at the same collective", run.who(o),
+				collective(o), run.who(e), collective(e))
+		}
+	}
+	return ""
+}
+
+func collective(e nccllog.Event) string {
+	return fmt.Sprintf("%s number %d of %s", e.Collective.Operation, e.Collective.Number,
+		words.Count(e.Collective.Elements, "element"))
 }
 
 // place is a rank in a process group.

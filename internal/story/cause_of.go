@@ -181,7 +181,7 @@ func (run *explainer) asymmetryCauses(e nccllog.Event) []candidate {
 			"as NCCL 2.21 to 2.25 do", e)
 	default:
 	}
-	if d, ok := run.difference("version", func(r nccllog.Rank) string { return r.Version }); ok {
+	if d, ok := run.difference("version", versionOf); ok {
 		return slices.Concat(
 			one(VersionMismatch, Likely, "the ranks run "+values(d)+"; a message had an unexpected size", e),
 			one(BootstrapTruncated, Likely, "as the mixed versions explain", e),
@@ -199,7 +199,10 @@ func (run *explainer) asymmetryCauses(e nccllog.Event) []candidate {
 // does not run the same collective on all ranks.
 func (run *explainer) sizesCauses(e nccllog.Event) []candidate {
 	said := run.who(e) + " and its peer disagree on the size of a message"
-	if d, ok := run.difference("version", func(r nccllog.Rank) string { return r.Version }); ok {
+	if differ := run.otherCollective(); differ != "" {
+		return one(HangTimeout, Likely, differ, e)
+	}
+	if d, ok := run.difference("version", versionOf); ok {
 		return one(VersionMismatch, Likely, said+": "+values(d), e)
 	}
 	return slices.Concat(

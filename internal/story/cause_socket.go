@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/codes"
 )
 
 // socketCauses judges a TCP connection that failed: of bootstrap, of the set-up of RDMA, of NET/Socket, or of the
@@ -45,7 +46,7 @@ func (run *explainer) socketCauses(e nccllog.Event) []candidate {
 }
 
 func (run *explainer) byError(e nccllog.Event, problem, said string) []candidate {
-	switch nccllog.Errno(problem) {
+	switch codes.Errno(problem) {
 	case 113:
 		return slices.Concat(
 			one(NoRouteToHost, Likely, said, e),

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/codes"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -203,7 +204,7 @@ func (run *explainer) completionCauses(e nccllog.Event) []candidate {
 	c := e.Completion
 	said := fmt.Sprintf("%s got completion %s (%d)", run.who(e), c.Name, c.Status)
 	if c.HasVendor {
-		said += fmt.Sprintf(", vendor error %d (0x%x%s)", c.Vendor, c.Vendor, withComma(nccllog.SyndromeName(c.Vendor)))
+		said += fmt.Sprintf(", vendor error %d (0x%x%s)", c.Vendor, c.Vendor, withComma(codes.Syndrome(c.Vendor)))
 	}
 	if c.Peer != "" {
 		said += " from " + cmp.Or(run.peerHost(c.Peer), c.Peer)

@@ -41,7 +41,7 @@ func (run *teller) unknownCauses() []candidate {
 		return one(VerbsProviderMismatch, Possible,
 			"libibverbs reports it; the log has no NCCL lines that show whether NCCL needed that driver", failed...)
 	}
-	lines := run.unexplained()
+	lines := run.leftOpen()
 	retried := run.retrying()
 	switch {
 	case len(lines) == 0 && len(retried) > 0:
@@ -55,8 +55,9 @@ func (run *teller) unknownCauses() []candidate {
 		lines[0].Kind == nccllog.OFINoProvider:
 		return run.causesOf(lines[0])
 	}
-	return one(UnknownCause, Possible,
+	found := one(UnknownCause, Possible,
 		run.who(lines[0])+" logged a warning or an error that railhead does not know", lines...)
+	return append(found, run.contributing()...)
 }
 
 func (run *teller) failureCauses() []candidate {

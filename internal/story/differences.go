@@ -20,7 +20,7 @@ func (run *facts) differences() []Difference {
 	}{
 		{"network", func(r nccllog.Rank) string { return r.Network }},
 		{"gpuDirect", gpuDirectOf},
-		{"version", func(r nccllog.Rank) string { return r.Version }},
+		{"version", versionOf},
 		{"HCAs", hcasOf},
 		{"linkLayer", layersOf},
 		{"mtu", mtuOf},
@@ -67,6 +67,12 @@ func (run *facts) difference(what string, value func(nccllog.Rank) string) (Diff
 	}
 	slices.SortStableFunc(d.Groups, func(a, b Group) int { return b.Ranks - a.Ranks })
 	return d, len(d.Groups) > 1
+}
+
+// versionOf returns the version without that of CUDA, which some lines leave out: "2.28.9" of "2.28.9+cuda13.0".
+func versionOf(r nccllog.Rank) string {
+	version, _, _ := strings.Cut(r.Version, "+")
+	return version
 }
 
 func gpuDirectOf(r nccllog.Rank) string {

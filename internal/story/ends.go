@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/codes"
 	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
@@ -112,7 +113,7 @@ const remoteError = 6
 
 // noWay reports an error of the host's own or of the way to the peer, whatever the peer does.
 func noWay(problem string) bool {
-	switch nccllog.Errno(problem) {
+	switch codes.Errno(problem) {
 	case 24, 98, 99, 100, 101, 103, 113:
 		return true
 	}
@@ -125,7 +126,7 @@ func closedByPeer(loss nccllog.Event) bool {
 	case nccllog.SocketClosed:
 		return true
 	case nccllog.ConnectFailed, nccllog.SocketFailed:
-		return loss.Socket != nil && slices.Contains([]int{32, 104, 111}, nccllog.Errno(loss.Socket.Error))
+		return loss.Socket != nil && slices.Contains([]int{32, 104, 111}, codes.Errno(loss.Socket.Error))
 	default:
 	}
 	return false
@@ -269,7 +270,7 @@ func (run *sequence) explainsBefore(end, loss nccllog.Event, tie tie) bool {
 	case tie == namedProcess:
 		return reactionOf(end) == noReaction || closedByPeer(loss) || end.Code == -9 && run.endedFirst(end)
 	}
-	return closedByPeer(loss) && isOwnException(end) && end.Number >= 0
+	return closedByPeer(loss) && end.Number >= 0 && (isOwnException(end) || end.Code == -9 && run.endedFirst(end))
 }
 
 // isWait reports a loss that names no peer, but the ranks that wait.

@@ -14,13 +14,13 @@ func (run *teller) outcome() Outcome {
 	switch {
 	case len(run.failures) > 0:
 		return OutcomeFail
-	case len(run.stillRetrying()) > 0:
+	case len(run.stillRetrying()) > 0, len(run.leftOpen()) > 0:
 		return OutcomeUnknown
 	case run.network.Kind == Socket && (run.nodes() != 1 || !run.alone()):
 		return OutcomeFallback
 	case run.worse():
 		return OutcomeDegraded
-	case len(run.unexplained()) > 0, run.neverBegan():
+	case run.neverBegan():
 		return OutcomeUnknown
 	case run.recognised():
 		return OutcomeOK
@@ -37,6 +37,18 @@ func (run *facts) recognised() bool {
 	const trained = 3
 	return len(run.log.Ranks) > 0 || run.log.Trained >= trained || run.log.Tests.Ranks > 0 || run.log.Version != "" ||
 		run.log.Tests.Finished.Text != ""
+}
+
+// leftOpen returns what is unexplained, without what NCCL said before it chose TCP: that is why it chose it.
+func (run *teller) leftOpen() []nccllog.Event {
+	return slices.DeleteFunc(run.unexplained(), func(e nccllog.Event) bool {
+		return run.network.Kind == Socket && (e.Kind == nccllog.OFINoProvider || run.beforeChoice(e))
+	})
+}
+
+// beforeChoice reports that NCCL chose a network after an event of the same process.
+func (run *facts) beforeChoice(e nccllog.Event) bool {
+	return e.Rank >= 0 && run.log.Ranks[e.Rank].ChosenAt > e.Seq
 }
 
 // unexplained returns warnings and errors of no known kind, unless later lines show that the run went on, and ranks

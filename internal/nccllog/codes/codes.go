@@ -1,18 +1,39 @@
-package nccllog
+// Package codes has the names and numbers of errors, as NCCL prints those of verbs, of mlx5 and of Linux.
+package codes
 
-import "strings"
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
 
-// completionNames has the names of ibv_wc_status (rdma-core v64 libibverbs/verbs.h), without IBV_WC_.
-var completionNames = strings.Fields(`
+// completions has the names of ibv_wc_status (rdma-core v64 libibverbs/verbs.h), without IBV_WC_.
+var completions = strings.Fields(`
 	SUCCESS LOC_LEN_ERR LOC_QP_OP_ERR LOC_EEC_OP_ERR LOC_PROT_ERR WR_FLUSH_ERR MW_BIND_ERR BAD_RESP_ERR
 	LOC_ACCESS_ERR REM_INV_REQ_ERR REM_ACCESS_ERR REM_OP_ERR RETRY_EXC_ERR RNR_RETRY_EXC_ERR LOC_RDD_VIOL_ERR
 	REM_INV_RD_REQ_ERR REM_ABORT_ERR INV_EECN_ERR INV_EEC_STATE_ERR FATAL_ERR RESP_TIMEOUT_ERR GENERAL_ERR
 	TM_ERR TM_RNDV_INCOMPLETE`)
 
-// SyndromeName returns the name of the syndrome in a completion of mlx5 (rdma-core v64 providers/mlx5/mlx5dv.h), which
+// CompletionName returns the name of a status of a completion, its number if it has none, or "" if it is negative.
+func CompletionName(status int) string {
+	switch {
+	case status < 0:
+		return ""
+	case status >= len(completions):
+		return strconv.Itoa(status)
+	}
+	return completions[status]
+}
+
+// CompletionStatus returns the status with a name, with or without IBV_WC_, or -1.
+func CompletionStatus(name string) int {
+	return slices.Index(completions, strings.TrimPrefix(name, "IBV_WC_"))
+}
+
+// Syndrome returns the name of the syndrome in a completion of mlx5 (rdma-core v64 providers/mlx5/mlx5dv.h), which
 // NCCL prints in decimal as vendor error, or "". What the high bits mean is not published: 129 (0x81) was seen with
 // RETRY_EXC_ERR, 81 (0x51) with LOC_PROT_ERR, 136 (0x88) with REM_ACCESS_ERR, and 249 (0xf9) with WR_FLUSH_ERR.
-func SyndromeName(vendor int) string {
+func Syndrome(vendor int) string {
 	return map[int]string{
 		0x01: "local length",
 		0x02: "local QP operation",
@@ -70,3 +91,14 @@ var errnos = map[string]int{
 
 // Errno returns the number of an error by the text of strerror, or 0.
 func Errno(text string) int { return errnos[text] }
+
+// FirstError returns the first text of strerror in a line, or "".
+func FirstError(line string) string {
+	first, at := "", len(line)
+	for text := range errnos {
+		if i := strings.Index(line, text); i >= 0 && i < at {
+			first, at = text, i
+		}
+	}
+	return first
+}
