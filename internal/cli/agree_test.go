@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +21,8 @@ import (
 
 // savedLogs are the folders of logs; a checkout may lack the last two.
 var savedLogs = []string{
-	"../../testdata/logs/*.txtar", "../../../shared/corpus/nccl/*.log", "../../../shared/corpus/nccl2/*.log",
+	"../../testdata/logs/*.txtar", "../../testdata/gpu/*.log.gz",
+	"../../../shared/corpus/nccl/*.log", "../../../shared/corpus/nccl2/*.log",
 }
 
 // TestOneJudge: launch, which reads line by line, and explain, which reads files, agree about the network of every log.
@@ -55,6 +58,16 @@ func logFiles(t *testing.T, path string) []namedLog {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if name, packed := strings.CutSuffix(filepath.Base(path), ".gz"); packed {
+		reader, err := gzip.NewReader(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data, err = io.ReadAll(reader); err != nil {
+			t.Fatal(err)
+		}
+		return []namedLog{{name, data}}
 	}
 	if filepath.Ext(path) != ".txtar" {
 		return []namedLog{{filepath.Base(path), data}}

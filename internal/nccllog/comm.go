@@ -14,6 +14,7 @@ func (p *notices) communicator(r *rank, l *logLine, text []byte) {
 		p.renew(r, l, r.ofProcess())
 	}
 	r.Destroyed, r.Started = r.Destroyed || c.destroyed, r.Started || c.started
+	r.closing = c.closing || r.closing && !c.destroyed
 	if c.started {
 		p.doubt(l.at.File)
 	}
@@ -82,9 +83,10 @@ func (r *rank) ofProcess() Rank {
 
 // comm has the fields of a line about a communicator; numbers are -1 if the line does not have them.
 type comm struct {
-	rank, ranks, nodes           int
-	id                           []byte
-	started, complete, destroyed bool
+	rank, ranks, nodes int
+	id                 []byte
+	started, complete  bool
+	closing, destroyed bool
 }
 
 func commOf(text []byte) comm {
@@ -104,6 +106,7 @@ func commOf(text []byte) comm {
 			c.started = c.started || begins(word, "START")
 			c.complete = c.complete || begins(word, "COMPLETE")
 		case "Destroy", "Abort", "Finalize":
+			c.closing = c.closing || begins(word, "START")
 			c.destroyed = c.destroyed || begins(word, "COMPLETE")
 		}
 		key = word

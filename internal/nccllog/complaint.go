@@ -27,7 +27,7 @@ var complaintWords = []string{
 	"BUG: soft lockup", " blocked for more than ", "got completion with error:", // the kernel, libmlx5
 	"No available node types can fulfill", // Ray
 	"command not found", "can't open file", "Permission denied", "Exception in thread ", "Broken pipe",
-	"Stack dump without ", "cudaError",
+	"Stack dump without ", "cudaError", "Error while finding module specification", // python -m
 }
 
 // form is a form of complaint that a regular expression tells from other lines with one of the words.
@@ -76,6 +76,7 @@ var complaintForms = forms{
 		form: regexp.MustCompile(`"(?:level|severity|levelname|lvl|log\.level)"\s*:\s*` +
 			`(?:"(?:error|fatal|critical|panic)"|[56]0\b)`),
 	},
+	{words: []string{"sh: 1: "}, form: regexp.MustCompile(`\bsh: 1: .*: not found`)}, // dash
 	{words: []string{"error: "}, form: regexp.MustCompile(`(?:^|[:\])>] )error: [A-Za-z]`)},
 	{words: []string{"Error"}, form: regexp.MustCompile(`\s\d+/\d+\s+(?:Init:)?Error\s`)}, // kubectl get pods
 	{ // bash, of the command that it waited for

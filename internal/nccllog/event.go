@@ -21,6 +21,7 @@ const (
 	Stranger                   // a connection from a program that is no rank
 	NoDevice                   // NET/IB found none
 	NoVerbs                    // libibverbs could not be loaded
+	NoRail                     // by railhead-pod, which set NCCL to TCP; Name is the ID of the check that failed
 	ProviderFailed             // libibverbs has no driver for a device
 	CannotOpen                 // a device
 	NoNetworkLeft              // NCCL found no network

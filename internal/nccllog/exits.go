@@ -33,20 +33,11 @@ var abortWords = []string{
 func readExit(e *Event, text, _ string) bool {
 	for _, read := range []func(*Event, string) bool{torchExit, mpiExit, srunExit, launcherExit, plainExit, crash} {
 		if read(e, text) {
-			e.Code = signalOf(e.Code)
+			e.Code = codes.ExitSignal(e.Code)
 			return e.Code != 0
 		}
 	}
 	return false
-}
-
-// signalOf returns the signal of a process in a shell or a container, which exits with 128 more; other codes stay.
-func signalOf(code int) int {
-	const bySignal, last = 128, 128 + 64
-	if code > bySignal && code <= last {
-		return bySignal - code
-	}
-	return code
 }
 
 // launcherExit reads the words that only one launcher uses.
@@ -118,24 +109,6 @@ func mpiExit(e *Event, text string) bool {
 	return true
 }
 
-// signals are names of the signals that end a process.
-var signals = []struct {
-	name string
-	code int
-}{
-	{"Killed", -9},
-	{"Terminated", -15},
-	{"Aborted", -6},
-	{"Segmentation fault", -11},
-	{"Bus error", -7},
-	{"Out Of Memory", -9}, // of srun
-	{"SIGKILL", -9},       // of Python
-	{"SIGTERM", -15},
-	{"SIGABRT", -6},
-	{"SIGSEGV", -11},
-	{"SIGBUS", -7},
-}
-
 func srunExit(e *Event, text string) bool {
 	if !strings.Contains(text, "srun: error:") {
 		return false
@@ -144,7 +117,7 @@ func srunExit(e *Event, text string) bool {
 	if !exited && !strings.Contains(text, "task") {
 		return false
 	}
-	e.Code = signalIn(text, ": *")
+	e.Code = codes.Signal(text, ": *")
 	if exited {
 		e.Code = numberAfter(text, "exit code ")
 	}
@@ -177,7 +150,7 @@ func codeOfField(text string) (code int, ok bool) {
 }
 
 func crash(e *Event, text string) bool {
-	e.Code = signalIn(text, "Signal: *", "* (core dumped)", "Fatal Python error: *", "died with <Signals.*",
+	e.Code = codes.Signal(text, "Signal: *", "* (core dumped)", "Fatal Python error: *", "died with <Signals.*",
 		lsfSignal+"*")
 	words := strings.Fields(text[len(beginningPrefixes.FindString(text)):])
 	switch {
@@ -186,7 +159,7 @@ func crash(e *Event, text string) bool {
 		e.Code = 1
 	case strings.Contains(text, "*** SIG"), // glog: "*** SIGSEGV (@0x0) received by PID 4242 (TID 0x7f) from PID 0 ***"
 		strings.Contains(text, "(core dumped)"): // bash: "line 12: 4711 Segmentation fault      (core dumped) python"
-		e.Code = signalIn(text, "*")
+		e.Code = codes.Signal(text, "*")
 	case hasAny(text, abortWords...), strings.Contains(text, "Assertion `") && strings.Contains(text, "' failed"):
 		e.Code = -6
 	case hasAny(text, "symbol lookup error: ", "error while loading shared libraries: "): // ld.so exits with 127
@@ -195,18 +168,6 @@ func crash(e *Event, text string) bool {
 		e.Code = -9
 	}
 	return e.Code != 0
-}
-
-// signalIn returns the code of a signal that a text names in one of the forms, or 0. * stands for the name.
-func signalIn(text string, forms ...string) int {
-	for _, s := range signals {
-		for _, form := range forms {
-			if strings.Contains(text, strings.Replace(form, "*", s.name, 1)) {
-				return s.code
-			}
-		}
-	}
-	return 0
 }
 
 func readLoaderShm(e *Event, _, _ string) bool {

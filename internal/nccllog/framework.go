@@ -15,6 +15,12 @@ func (p *Parser) frameworkEvent(at Place, line []byte, text string) (Event, bool
 		p.ignored = at
 	}
 	p.report.read(at, text)
+	if strings.Contains(text, noRDMA) {
+		p.noRDMA = at
+	}
+	if after(p.noRDMA, at, 3) && strings.Contains(text, "fail: ") { // the first of its reasons
+		return Event{Kind: NoRail, Signature: "no-rail", Number: -1, Name: between(lastPart(text), "[", "]")}, true
+	}
 	if e, ok := p.repeated(at, line, text); ok {
 		return e, true
 	}
@@ -30,6 +36,9 @@ func (p *Parser) frameworkEvent(at Place, line []byte, text string) (Event, bool
 	ignored := p.ignored.File == at.File && p.ignored.Line > 0 && at.Line-p.ignored.Line < near
 	return e, ok && (e.Kind != Exception || !ignored)
 }
+
+// noRDMA is in the first line that railhead-pod prints before it starts a command without RDMA.
+const noRDMA = "NO RDMA: training runs over TCP."
 
 // repetition tracks the lines in which PyTorch repeats NCCL's last warning, after "ncclSystemError: ..." or "Last
 // error:".

@@ -25,6 +25,10 @@ type notices struct {
 // info reads a line of level INFO. Most lines of a log have this level, and most of these hold no fact, so the first
 // byte decides where to look.
 func (p *notices) info(r *rank, l *logLine) {
+	if begins(l.text, "ENV/Plugin: Closing ") { // by exit, from 2.28 on: the process does not go on
+		return
+	}
+	r.Last = p.seq
 	if len(l.text) < 4 {
 		return
 	}
@@ -90,7 +94,7 @@ func (p *notices) trail(r *rank, l *logLine) {
 	if place, function, named := bytes.Cut(where, []byte(" (")); named && bytes.HasSuffix(function, []byte(")")) {
 		where = place
 	}
-	if !ok || !isPlace(where) {
+	if !ok || r.closing || !isPlace(where) {
 		return
 	}
 	n, digits := leading(code)

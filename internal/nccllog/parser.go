@@ -34,6 +34,7 @@ type Parser struct {
 	ignored      Place // of an exception that Python ignored, as it does when it exits
 	osuAt        Place // of the last header of an OSU benchmark
 	report       report
+	noRDMA       Place // the last line in which railhead-pod says so
 	plainVersion string
 	env          []Variable
 	ends         map[string]scan.Ending
@@ -53,7 +54,6 @@ func (p *Parser) line(at Place, line []byte) {
 		return
 	}
 	if t := p.turn; t.rank != nil && bytes.HasPrefix(line, t.head) && prefix.Segment(line, len(t.head)) < 0 {
-		t.rank.Last = p.seq
 		p.info(t.rank, &logLine{at: at, line: line, text: line[len(t.head):]})
 		return
 	}
@@ -80,7 +80,6 @@ func (p *Parser) readSegment(at Place, line, before, text []byte, torn bool) *ra
 	if r == nil {
 		return nil
 	}
-	r.Last = p.seq
 	l := &logLine{at, line, text[5:], s.Where}
 	switch {
 	case begins(text, "INFO"):

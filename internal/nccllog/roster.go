@@ -46,6 +46,7 @@ type rank struct {
 	warnedAt int          // sequence number of the last line of level WARN that is not harmless
 	last     [kinds]int32 // index of its last event of a kind, from 1
 	shared   bool         // other ranks have the same label: that of a pod, for one
+	closing  bool         // the program gives up a communicator: its sockets fail then
 	pathless bool         // the next step of an error is of an interface without a path in sysfs
 }
 

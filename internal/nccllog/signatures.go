@@ -821,6 +821,25 @@ var frameworkSignatures = []Signature{
 		Example: "slurmstepd: error:  mpi/pmix_v3: pmixp_coll_ring_reset_if_to: gpu-a [0]: pmixp_coll_ring.c:742: " +
 			"0x14ce0c02cb20: collective timeout seq=0",
 	},
+	{ // torch/csrc/distributed/c10d/Utils.hpp: the process that serves the store has ended
+		ID: "store-closed", Kind: SocketClosed, What: "connection to the store closed",
+		Class:   Followed,
+		Words:   []string{"Failed to recv, got 0 bytes"},
+		Example: "torch.distributed.DistNetworkError: Failed to recv, got 0 bytes. Connection was likely closed.",
+	},
+	{
+		ID: "no-rail", Kind: NoRail, What: "railhead-pod found no rail",
+		Words:   []string{noRDMA},
+		Example: noRDMA,
+	},
+	{ // torch/csrc/distributed/c10d/ProcessGroupWrapper.cpp, with TORCH_DISTRIBUTED_DEBUG=DETAIL
+		ID: "fingerprints-differ", Kind: Listed, What: "the ranks are not at the same collective",
+		Class: Own, Cause: "hang-timeout", Confidence: Certain,
+		Words: []string{"Detected mismatch between collectives on ranks"},
+		Example: "[rank0]: RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective: " +
+			"CollectiveFingerPrint(SequenceNumber=4, OpType=ALLREDUCE, TensorShape=[1048576]), but Rank 1 is running " +
+			"collective: CollectiveFingerPrint(SequenceNumber=4, OpType=BROADCAST, TensorShape=[1048576]).",
+	},
 	{
 		ID: "rendezvous", Kind: Rendezvous, What: "rendezvous failed",
 		Class: Remote, Cause: "peer-unreachable", Confidence: Likely,

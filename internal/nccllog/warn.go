@@ -18,6 +18,7 @@ type pending struct {
 
 // warn reads a line of level WARN.
 func (p *Parser) warn(r *rank, l *logLine) {
+	r.Last = p.seq
 	text, where := strings.ToValidUTF8(string(l.text[:min(len(l.text), 2*maxText)]), ""), string(l.where)
 	p.sourceOfNet(r, where)
 	e := classify(text, where)

@@ -8,12 +8,16 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/nccllog"
 	"github.com/railhead/railhead/internal/words"
 )
 
 func (run *shortfall) fallbackCauses() []candidate {
-	var found []candidate
+	found := run.withoutRail()
+	if len(found) > 0 {
+		return found
+	}
 	none := run.events(nccllog.NoDevice)
 	lines := slices.Concat(none, run.events(nccllog.NoVerbs))
 	found = append(found, run.disabled()...)
@@ -52,6 +56,16 @@ func (run *shortfall) fallbackCauses() []candidate {
 			"a filter that matches nothing looks the same, but no line shows one", none...)...)
 	}
 	return found
+}
+
+// withoutRail: railhead-pod found no rail that works and set NCCL to TCP, unless the variables of the pod had done so.
+func (run *shortfall) withoutRail() []candidate {
+	for _, e := range run.events(nccllog.NoRail) {
+		if e.Name != "" && e.Name != string(nccl.NetworkChoice) {
+			return one(NoIBDevice, Likely, "railhead-pod found no rail that works in this pod, and set NCCL to TCP", e)
+		}
+	}
+	return nil
 }
 
 func netdevs(value string) string {

@@ -105,9 +105,18 @@ func lessSure(found []candidate) []candidate {
 
 func (run *teller) unknown() candidate {
 	c := candidate{UnknownCause, Possible, "the log does not show why the run failed", nil}
-	if len(run.failures) > 0 {
-		c.summary = fmt.Sprintf("%s: %s; the log does not show why", run.who(run.failures[0]), what(run.failures[0]))
-		c.evidence = quotes(run.failures[0].Quote)
+	if len(run.failures) == 0 {
+		return c
+	}
+	failed := run.failures[0]
+	c.summary = fmt.Sprintf("%s: %s; the log does not show why", run.who(failed), what(failed))
+	c.evidence = quotes(failed.Quote)
+	for _, e := range run.log.Events {
+		if e.Kind == nccllog.Complaint && e.At.File == failed.At.File && e.Seq < failed.Seq && !run.progressed(e) {
+			c.summary = fmt.Sprintf("%s: %s, after an error that railhead does not know", run.who(failed), what(failed))
+			c.evidence = quotes(e.Quote, failed.Quote)
+			break
+		}
 	}
 	return c
 }

@@ -39,16 +39,14 @@ func (run *facts) recognised() bool {
 		run.log.Tests.Finished.Text != ""
 }
 
-// leftOpen returns what is unexplained, without what NCCL said before it chose TCP: that is why it chose it.
+// leftOpen returns what is unexplained. In a run over TCP what was said before NCCL chose TCP is the reason, and words
+// of a failure without a level count less than the fallback.
 func (run *teller) leftOpen() []nccllog.Event {
 	return slices.DeleteFunc(run.unexplained(), func(e nccllog.Event) bool {
-		return run.network.Kind == Socket && (e.Kind == nccllog.OFINoProvider || run.beforeChoice(e))
+		weak := e.Kind == nccllog.OFINoProvider || e.Kind == nccllog.FailureWords
+		chosen := e.Rank >= 0 && run.log.Ranks[e.Rank].ChosenAt > e.Seq
+		return run.network.Kind == Socket && (weak || chosen)
 	})
-}
-
-// beforeChoice reports that NCCL chose a network after an event of the same process.
-func (run *facts) beforeChoice(e nccllog.Event) bool {
-	return e.Rank >= 0 && run.log.Ranks[e.Rank].ChosenAt > e.Seq
 }
 
 // unexplained returns warnings and errors of no known kind, unless later lines show that the run went on, and ranks

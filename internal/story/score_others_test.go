@@ -9,13 +9,25 @@ import (
 	"testing"
 )
 
-// TestScoreOthers compares the stories with an index that was written before any tool read the logs. A field accepts
-// every value of its list; "-" accepts all.
+// TestScoreOthers compares the stories with an index that was written before any tool read the logs.
 func TestScoreOthers(t *testing.T) {
 	const dir = corpus + "2"
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("the corpus is not next to this checkout")
+	}
+	score(t, dir)
+}
+
+// TestScoreOfFaults compares the stories of runs on a GPU, whose faults are known because tools/gpu made them.
+func TestScoreOfFaults(t *testing.T) { score(t, "../../testdata/gpu") }
+
+// score compares the stories of a folder's logs with its index. A field accepts every value of its list; "-" accepts
+// all.
+func score(t *testing.T, dir string) {
+	t.Helper()
 	index, err := os.Open(filepath.Join(dir, "index.tsv"))
 	if err != nil {
-		t.Skip("the corpus is not next to this checkout")
+		t.Fatal(err)
 	}
 	defer index.Close()
 	reader := csv.NewReader(index)
@@ -26,20 +38,23 @@ func TestScoreOthers(t *testing.T) {
 	}
 	right, all := 0, 0
 	for _, row := range rows[1:] {
-		file, outcomes := row[0], strings.Split(row[4], ",")
-		run := read(t, filepath.Join(dir, file)).Last()
+		label := map[string]string{}
+		for i, name := range rows[0] {
+			label[name] = row[i]
+		}
+		run := read(t, filepath.Join(dir, label["file"])).Last()
 		cause := "-"
 		if len(run.Causes) > 0 {
 			cause = string(run.Causes[0].ID)
 		}
-		if slices.Equal(outcomes, []string{"fail"}) && run.Outcome == OutcomeOK {
-			t.Errorf("%s: a failure is called ok", file)
+		if label["outcome"] == "fail" && run.Outcome == OutcomeOK {
+			t.Errorf("%s: a failure is called ok", label["file"])
 		}
 		for _, field := range []struct{ name, want, got string }{
-			{"network", row[2], string(run.Network.Kind)},
-			{"gdr", row[3], string(run.GPUDirect)},
-			{"outcome", row[4], string(run.Outcome)},
-			{"cause", row[6], cause},
+			{"network", label["network"], string(run.Network.Kind)},
+			{"gdr", label["gdr"], string(run.GPUDirect)},
+			{"outcome", label["outcome"], string(run.Outcome)},
+			{"cause", label["accept"], cause},
 		} {
 			if field.want == "-" {
 				continue
@@ -49,8 +64,44 @@ func TestScoreOthers(t *testing.T) {
 				right++
 				continue
 			}
-			t.Errorf("%s %s: %s: want %s, got %s", row[7], file, field.name, field.want, field.got)
+			t.Errorf("%s: %s: want %s, got %s", label["file"], field.name, field.want, field.got)
 		}
 	}
 	t.Logf("%d of %d fields as in the index", right, all)
+}
+
+// TestFirstCauseOfFaults: who failed, and what it did. Logs that end as -unfinished were cut off before the launchers
+// had ended the other ranks.
+func TestFirstCauseOfFaults(t *testing.T) {
+	const (
+		killed = "another process ended first: rank 1 on node-1 was killed (SIGKILL), usually by the kernel because the " +
+			"host ran out of memory; the others "
+		unlike = "the ranks are not at the same collective"
+	)
+	for file, want := range map[string]string{
+		"kill":            killed + "lost their connection to it",
+		"kill-unfinished": killed + "lost their connection to it",
+		"kill-first-step": killed + "lost their connection to it",
+		"kill-silent":     killed + "lost their connection to it",
+		"kill-gloo":       killed + "lost their connection to it",
+		"exception": "another process ended first: rank 1 on node-1 ended with ValueError, an exception of the program; " +
+			"the others lost their connection to it",
+		"disk":    "a disk is full: rank 1 on node-1: a disk is full",
+		"files-4": "a process has too many open files: rank 0 on node-0: too many open files",
+		"other-shape": "a collective did not finish: rank 1 on node-1 ran ALLREDUCE number 5 of 3 elements, rank 0 on " +
+			"node-0 ran ALLREDUCE number 5 of 1048576 elements: " + unlike,
+		"other-shape-detail": "a collective did not finish: rank 0 on node-0: " + unlike,
+		"docker0": "ranks advertise an address that other hosts cannot reach: rank 1 on node-1 could not connect to " +
+			"172.17.0.1<53705> (Connection refused): that is the docker bridge, which every host has",
+		"algorithm": "the log does not show the cause: rank 1 on node-1 returned an error after a warning that railhead " +
+			"does not know",
+		"no-module": "the log does not show the cause: rank 0 on node-0: process ended with an error, after an error that " +
+			"railhead does not know",
+		"ok-railhead": "NCCL found no RDMA device: railhead-pod found no rail that works in this pod, and set NCCL to TCP",
+	} {
+		causes := read(t, "../../testdata/gpu/"+file+".log.gz").Last().Causes
+		if len(causes) == 0 || causes[0].Summary != want {
+			t.Errorf("%s: want %s, got %+v", file, want, causes)
+		}
+	}
 }

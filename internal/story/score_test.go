@@ -2,8 +2,10 @@ package story
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/csv"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,7 +99,18 @@ func TestScore(t *testing.T) {
 
 func read(t *testing.T, file string) Story {
 	t.Helper()
-	data, err := os.ReadFile(file)
+	packed, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	var text io.Reader = packed
+	if strings.HasSuffix(file, ".gz") {
+		if text, err = gzip.NewReader(packed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := io.ReadAll(text)
 	if err != nil {
 		t.Fatal(err)
 	}
