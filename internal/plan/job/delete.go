@@ -136,6 +136,12 @@ func Names(s cluster.State, namespace string) []string {
 
 func noJob(s cluster.State, name, namespace string) check.Finding {
 	jobs, label := Names(s, namespace), plan.LabelManagedBy+"="+plan.ManagedBy
+	var kinds []string // without those that the cluster does not have: kubectl would list none of them
+	for _, k := range workload.Kinds {
+		if k.Deployed && (!strings.Contains(k.GVK.Group, ".") || s.Server.Serves(k.GVK.Group)) {
+			kinds = append(kinds, strings.ToLower(k.GVK.Kind))
+		}
+	}
 	return check.Finding{
 		Check:    JobFound,
 		Status:   check.Fail,
@@ -143,7 +149,7 @@ func noJob(s cluster.State, name, namespace string) check.Finding {
 		Summary:  fmt.Sprintf("namespace %s has no job %s that railhead deployed", namespace, name),
 		Evidence: check.Observed("objects with label "+label, plan.OrNone(jobs), name),
 		Fix: check.ByUser(didYouMean(name, jobs, "Check the name and the namespace."),
-			"kubectl get "+strings.Join(workload.Flags(), ",")+" -A -l "+label),
+			"kubectl get "+strings.Join(kinds, ",")+" -A -l "+label),
 	}
 }
 

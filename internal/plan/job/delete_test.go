@@ -145,6 +145,21 @@ func TestDeleteMissingJob(t *testing.T) {
 	}
 }
 
+// TestListJobs: kubectl lists nothing at all if one of the kinds is unknown to the cluster.
+func TestListJobs(t *testing.T) {
+	s := plantest.Training()
+	for want, groups := range map[string][]string{
+		"kubectl get statefulset,job,jobset -A -l app.kubernetes.io/managed-by=railhead": s.Server.Groups,
+		"kubectl get statefulset,job -A -l app.kubernetes.io/managed-by=railhead":        nil,
+	} {
+		s.Server.Groups = groups
+		_, findings := Delete(s, "h-kim", "train")
+		if diff := cmp.Diff([]string{want}, findings[0].Fix.Commands); diff != "" {
+			t.Errorf("API groups %v (-want +got):\n%s", groups, diff)
+		}
+	}
+}
+
 func TestJobGone(t *testing.T) {
 	s := plantest.Training()
 	gone := Gone("h-kim", "train")
