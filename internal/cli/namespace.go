@@ -37,11 +37,12 @@ the namespace. A second run changes nothing.
 
 With --users it creates the role railhead-users in the namespace and a cluster role of the same name, with exactly the
 rights that inventory -n, deploy, inject, launch, status, logs, doctor, bench, restart and delete need, and binds groups
-and users to them. They read no secrets. To take the rights back, remove the subject from both bindings, or delete them:
-kubectl delete rolebinding railhead-users -n NAMESPACE; kubectl delete clusterrolebinding railhead-users.`,
+and users to them. The roles do not allow reading secrets. To take back the rights in the namespace, delete its role
+binding: kubectl delete rolebinding railhead-users -n NAMESPACE. The cluster role binding of the same name is for the
+users of all namespaces; it only lets them read.`,
 		Example: `  railhead setup namespace train
   railhead setup namespace train --name h-kim                 for the job h-kim: service account h-kim-sa
-  railhead setup namespace train --rail-subnets 10.9.0.0/16     a quarter for each of four rails
+  railhead setup namespace train --rail-subnets 10.9.0.0/16   a quarter for each of four rails
   railhead setup namespace train --networks-from default      copies of the attachments of namespace default
   railhead setup namespace train --users ml-team              also let a group run jobs; user:h-kim for one user
   railhead setup namespace train --scc nccl-scc -o yaml       use an existing SCC; print the objects for GitOps`,
