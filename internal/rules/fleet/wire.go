@@ -111,7 +111,7 @@ func overTCP(j wire.Job) []check.Finding {
 			j.OverTCP.Name),
 		Evidence: check.Observed("queue pairs that are connected", "0", "some on each rail"),
 		Fix: check.ByUser("If training has begun, find in its log why the program does not use the rails.",
-			"railhead explain NAME", "railhead-pod env --explain"),
+			"railhead explain -n NAMESPACE NAME", "railhead-pod env --explain"),
 	}
 	for _, m := range j.Members {
 		f.About = append(f.About, m.Ref)
