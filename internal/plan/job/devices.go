@@ -52,7 +52,7 @@ func (j *request) noGPUs() {
 			fmt.Sprintf("none of %s offers %s", words.Count(len(j.s.Nodes), "node"), j.GPUResource),
 			evidence("nodes status.allocatable", "0 "+j.GPUResource, "1 or more"),
 			check.ByUser("Check the GPU operator and --node-selector, or request no GPUs.",
-				"railhead inventory", j.commandWith("--gpus -1")))
+				"railhead inventory", j.commandWith("--gpus 0")))
 	default:
 		j.Note("No node offers GPUs: the pods request none.")
 	}

@@ -60,7 +60,7 @@ func (j *request) validate() {
 		j.wrong("--nodes", strconv.Itoa(j.Nodes), "1 or more", "Set the number of nodes.", j.commandWith("--nodes 2"))
 	}
 	if j.GPUs < NoGPUs {
-		j.wrong("--gpus", strconv.Itoa(j.GPUs), "1 or more, or -1 for none", "Set the number of GPUs of each pod.",
+		j.wrong("--gpus", strconv.Itoa(j.GPUs), "0 or more", "Set the number of GPUs of each pod.",
 			j.commandWith("--gpus 8"))
 	}
 	switch {
