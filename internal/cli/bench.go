@@ -47,8 +47,8 @@ compares every number with its ceiling: the most that the link or the PCIe slot 
 --ladder, the default, measures between two pods, layer by layer: RDMA with host memory, with GPU memory, all rails
 at once, TCP, NCCL. The first step below target names the layer at fault.
 --matrix measures all pairs of pods on all rails, between rails, and every HCA against itself. It names the slow NIC,
-node, pair, rail or leaf switch, which a node label identifies. --quick finds bad pods in a few rounds.
---allreduce runs NCCL over all pods of the job. NCCL's log, and the port counters if they are visible, prove which
+node, pair, rail or leaf switch, which a node label identifies. With --quick it only finds bad pods, in a few rounds.
+--allreduce runs NCCL over all pods of the job. NCCL's log, the port counters or the kernel's queue pairs prove which
 network it used.
 --compare tcp,rdma measures both and shows how much faster RDMA is.
 

@@ -32,8 +32,8 @@ func newBenchDiff(a *app) *cobra.Command {
 		Short: "Show which numbers of two results differ by more than the noise",
 		Long: `bench diff compares two results of 'railhead bench --save', number by number and node by node,
 and shows what changed on the machines in between. A change counts if it is larger than the noise: three standard errors
-of the medians with three or more runs ('bench --runs 3'), otherwise 10 %. -o wide also shows the numbers that did not
-change and those that only one result has.
+of the medians, at least 2 %, if both have three or more runs ('bench --runs 3'), otherwise 10 %. -o wide also shows the
+numbers that did not change and those that only one result has.
 
 Exit status: 0 if nothing became slower; 1 if something did; 3 if the results have no number in common.`,
 		Example: `  railhead bench h-kim -n train --matrix --runs 3 --save monday.json

@@ -63,7 +63,7 @@ Exit status: 0 if no finding is as severe as --fail-on; 1 if one is; 2 if the co
 that matters could not be read, or if pods that should run do not, so that they could not be examined.`,
 		Example: `  railhead doctor h-kim -n train              a job: its pods, and the cluster around them
   railhead doctor h-kim -n train --nodes      also their nodes
-  railhead doctor -n train                    all pods with rails in a namespace
+  railhead doctor -n train                    all jobs with GPUs or rails in a namespace
   railhead doctor trainjob/llama -n train     a job that something else created
   railhead doctor pod/h-kim-0 -n train        one pod of any job
   railhead doctor node/gpu-7 --watch 30s      one node, with the counters of its ports over 30 s

@@ -43,8 +43,8 @@ any other with --template-path.`,
 		Example: `  railhead inject -f job.yaml -n train | kubectl apply -n train -f -
   kubectl create job x --image IMAGE --dry-run=client -o yaml -- torchrun train.py | railhead inject -f -
   railhead inject -f job.yaml --claims                        rails by claims of a DRA driver
-  railhead inject --check -f job.yaml          did all of it reach the pods?
-  railhead inject -f train.yaml --template-path spec.worker.template   a kind that railhead does not know`,
+  railhead inject --check -f job.yaml                         did all of it reach the pods?
+  railhead inject -f train.yaml --template-path spec.worker.template     a kind that railhead does not know`,
 		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			file, err := oneFile(files)

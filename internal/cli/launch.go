@@ -41,8 +41,8 @@ leaves the ranks running. If one rank fails, the others are stopped too.
 The last line names the network that the run used, from NCCL's own log. NCCL writes it to /dev/shm of each pod
 (NCCL_DEBUG=INFO, NCCL_DEBUG_FILE); launch reads and removes it after the run. If NCCL_DEBUG is set, with -e or in the
 pod, launch does not change it and reads the output instead. Programs without NCCL, such as UCX and MPI, have no such
-log: launch also reads the queue pairs of all pods after 5 s, 20 s, 65 s and so on, as railhead wire does, and names the
-network by them if the log does not tell it. With --log-dir, one more line names the folder.
+log: launch also reads the queue pairs of all pods after 5 s, 20 s, 65 s and so on, as 'railhead wire' does, and uses
+them if no log names the network. With --log-dir, one more line names the folder.
 ` + detachHelp + `
 Exit status: that of the rank that failed first; 124 after --timeout; 130 after Ctrl-C; 1 if nothing was started or a
 pod was lost; 3 if the pods could not be read. 125 usually means that railhead-pod did not start the command, 126 that

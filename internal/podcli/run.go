@@ -33,12 +33,12 @@ exit code are the command's own. Variables that are already set are kept, unless
 run replaces those, and says so.
 
 In mode rdma run does not start the command if training could not use every rail of the pod: without a rail,
-with a rail that does not work, or without the right to lock memory.
+with a rail that does not work, with a variable that forces TCP, or without the right to lock memory.
 
 With --write DIR run starts no command. After the same tests it writes the environment to DIR, as nccl.conf for NCCL and
-as env.sh for shells: an init container does so for a command that something else starts, such as sshd or Ray. NCCL
-reads its file only for variables that are not set, so run then replaces nothing that the environment sets. In mode rdma
-it writes no files if the environment sets NCCL to something else than this pod needs.
+as env.sh for shells. Use it in an init container if something else starts the command, such as sshd or Ray. NCCL reads
+its file only for variables that are not set, so run then replaces nothing that the environment sets. In mode rdma it
+writes no files if a variable of the environment contradicts what this pod needs.
 
 Every flag can also be set by a variable: RAILHEAD_MODE=auto, RAILHEAD_GDR_LEVEL=PHB, RAILHEAD_QUIET=true.
 
