@@ -21,7 +21,7 @@ var (
 		"DRA_RESOURCE_DRIVER_NAME": true, "MASTER_ADDR": true, "MASTER_PORT": true, "WORLD_SIZE": true, "RANK": true,
 		"LOCAL_RANK": true, "NODE_RANK": true, "LOCAL_WORLD_SIZE": true, "CUDA_VISIBLE_DEVICES": true,
 		"NVIDIA_VISIBLE_DEVICES": true, "NVIDIA_DRIVER_CAPABILITIES": true, "HIP_VISIBLE_DEVICES": true,
-		"LD_LIBRARY_PATH": true, "VIRTUAL_ENV": true, "CONDA_PREFIX": true,
+		"LD_LIBRARY_PATH": true, "VIRTUAL_ENV": true, "CONDA_PREFIX": true, "PATH": true,
 	}
 )
 

@@ -170,6 +170,32 @@ func TestOpenIsBounded(t *testing.T) {
 	}
 }
 
+// TestLibrariesOfEnvironments: the library of a virtual environment is found by PATH alone, wherever it is. A recording
+// has it, and no other package.
+func TestLibrariesOfEnvironments(t *testing.T) {
+	file := &fstest.MapFile{}
+	const site = "work/venv/lib/python3.12/site-packages/"
+	root := fstest.MapFS{
+		"work/venv/pyvenv.cfg":                        file,
+		site + "nvidia/nccl/lib/libnccl.so.2":         file,
+		site + "nvidia_nccl_cu13-2.28.9.dist-info/x":  file,
+		site + "nvidia_nccl_cu13-2.27.0.egg-info/x":   file,
+		site + "secret_package/x":                     file,
+		"work/lib/python3.12/site-packages/nvidia/xx": file,
+	}
+	var s host.Snapshot
+	s.Env = map[string]string{"PATH": "/usr/bin:/work/bin:/work/venv/bin"}
+	readNCCL(newInput(root, Probes{}), &s)
+	want := []host.NCCLLibrary{{Path: "/" + site + "nvidia/nccl/lib/libnccl.so.2", Version: "2.28.9"}}
+	if diff := cmp.Diff(want, s.NCCL.Libraries); diff != "" {
+		t.Error(diff)
+	}
+	dir := strings.TrimSuffix(site, "/")
+	if worthRecording(dir, "secret_package") || !worthRecording(dir, "nvidia_nccl_cu13-2.28.9.dist-info") {
+		t.Error("a recording has the wrong packages")
+	}
+}
+
 // TestConfigFiles: NCCL's files and RCCL's are read, those of the user first, if the user has a home.
 func TestConfigFiles(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }

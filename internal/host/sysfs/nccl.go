@@ -82,14 +82,14 @@ func libraryVersion(name string) (string, bool) {
 	return version, true
 }
 
-// sitePackages returns the folders of Python packages of the usual images: virtual environments, Debian's and Red Hat's
-// layout, OpenShift's Python images, Conda.
+// sitePackages returns the folders of Python packages: those of virtual environments and Conda environments, which PATH
+// or a variable names, and those of the usual images: Debian's and Red Hat's layout, OpenShift's Python images, Conda.
 func sitePackages(t *tree, env map[string]string) []string {
 	sites := []string{"usr/lib/python3/dist-packages"}
 	prefixes := []string{
 		env["VIRTUAL_ENV"], env["CONDA_PREFIX"], "usr/local", "opt/app-root", "opt/venv", "opt/conda",
 	}
-	for _, prefix := range prefixes {
+	for _, prefix := range append(environments(t, env["PATH"]), prefixes...) {
 		if prefix == "" {
 			continue
 		}
@@ -106,6 +106,19 @@ func sitePackages(t *tree, env map[string]string) []string {
 		}
 	}
 	return sites
+}
+
+// environments returns the folders of the virtual environments and Conda environments whose programs are in PATH.
+func environments(t *tree, path string) []string {
+	const most = 32
+	var found []string
+	for dir := range strings.SplitSeq(path, ":") {
+		prefix, ok := strings.CutSuffix(strings.Trim(dir, "/"), "/bin")
+		if ok && len(found) < most && (t.exists(prefix+"/pyvenv.cfg") || t.exists(prefix+"/conda-meta")) {
+			found = append(found, prefix)
+		}
+	}
+	return found
 }
 
 // pipLibraries finds NVIDIA's wheels: the version is in the name of a folder next to the library:

@@ -251,7 +251,8 @@ func outcomeName(err error) string {
 
 // worthRecording leaves the image's other libraries out of a recording.
 func worthRecording(dir, name string) bool {
-	if !strings.HasPrefix(dir, "usr/") && !strings.HasPrefix(dir, "opt/") {
+	isEnvironment := strings.HasSuffix(dir, "/lib") || strings.HasSuffix(dir, "-packages")
+	if !strings.HasPrefix(dir, "usr/") && !strings.HasPrefix(dir, "opt/") && !isEnvironment {
 		return true
 	}
 	return strings.HasPrefix(name, "python3") || strings.HasPrefix(name, "nvidia_nccl_") ||
