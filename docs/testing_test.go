@@ -16,11 +16,12 @@ func TestFigures(t *testing.T) {
 	faults, _, _ = strings.Cut(faults, "\n## ")
 	sources := testSources(t)
 	counts := map[string]int{
-		"test functions":       matches(`(?m)^func Test\w+\(t \*testing\.T\)`, sources),
-		"fuzz targets":         matches(`(?m)^func Fuzz\w+\(f \*testing\.F\)`, sources),
-		"recorded machines":    files(t, "../testdata/hosts/*.txtar"),
-		"recorded connections": files(t, "../testdata/wire/*.json"),
-		"log fixtures":         files(t, "../testdata/logs/*.txtar"),
+		"test functions":           matches(`(?m)^func Test\w+\(t \*testing\.T\)`, sources),
+		"fuzz targets":             matches(`(?m)^func Fuzz\w+\(f \*testing\.F\)`, sources),
+		"recorded machines":        files(t, "../testdata/hosts/*.txtar"),
+		"recorded connections":     files(t, "../testdata/wire/*.json"),
+		"log fixtures":             files(t, "../testdata/logs/*.txtar"),
+		"logs of broken trainings": files(t, "../testdata/gpu/*.log.gz"),
 		"golden files": files(t, "../testdata/golden/*", "../testdata/wire/*.txt", "../testdata/logs/*.json",
 			"../internal/plan/*/testdata/*.yaml", "../internal/plan/*/testdata/*/*.yaml", "../internal/report/html/testdata/*"),
 		"pages of checks":    files(t, "checks/*.md"),

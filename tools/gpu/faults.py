@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Make logs of training whose fault is known, because it was made: faults.py FOLDER [NAME...]
 
-Needs one NVIDIA GPU, PyTorch, and root. Each run has two nodes: namespaces of their own for network, host name and
-mounts, joined by a veth pair. Both train on the one GPU, and NCCL connects them over TCP, because it takes two host
-names for two machines. FOLDER gets a log for each run, and index.tsv with the labels that tools/score reads.
+Needs root, one NVIDIA GPU, PyTorch, and for some runs JAX, Lightning, Accelerate, Open MPI and railhead-pod in PATH.
+Each run has two nodes: namespaces of their own for network, host name and mounts, joined by a veth pair. Both train on
+the one GPU, and NCCL connects them over TCP, because it takes two host names for two machines. FOLDER gets a log for
+each run, and index.tsv with the labels that tools/score reads.
 """
 
 import concurrent.futures
