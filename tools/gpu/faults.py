@@ -163,8 +163,8 @@ def runs():
         before=f"python3 -m http.server {PORT} --bind {ADDRESS[0]} >/dev/null 2>&1 & sleep 1",
         command=plain("--timeout 15"),
     )
-    yield Run("master-unknown", "fail", network="unknown", command="export MASTER_ADDR=nosuch.example; " + plain("--timeout 15"))
-    yield Run("master-unreachable", "fail", network="unknown", command="export MASTER_ADDR=10.99.0.1; " + plain("--timeout 15"))
+    for name, master in ("master-unknown", "nosuch.example"), ("master-unreachable", "10.99.0.1"):
+        yield Run(name, "fail", network="unknown", command=f"export MASTER_ADDR={master}; " + plain("--timeout 15"))
     yield Run("no-module", "fail", network="unknown", command=torchrun("-m nosuch.train"))
     yield Run("no-script", "fail", network="unknown", command=torchrun("nosuch.py"))
     yield Run("no-command", "fail,unknown", network="unknown", command="torchrunn train.py")
