@@ -8,9 +8,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/railhead/railhead/internal/workload"
 	"github.com/railhead/railhead/lab/controlplane/assets"
 )
 
@@ -65,6 +67,7 @@ func (s workloadStory) tell(t *testing.T, u user, ns string) {
 	checking := u
 	checking.stdin = manifest
 	checking.does(t, s.injects(ns, "--check")...)
+	s.restarts(t, u, ns, pods)
 	_, remove, _ := strings.Cut(u.ends(t, 1, "delete", s.name, "-n", ns, "--yes").silent(t).err, "To delete it: kubectl ")
 	kubectlProgram(t, u)("", strings.Fields(remove)...)
 	eventually(t, "the pods are gone", func() error {
@@ -120,6 +123,31 @@ func (s workloadStory) waits(t *testing.T, u user, ns string) {
 		"what does not run was not examined")
 }
 
+// restarts wants restart to replace the pods where their controller makes deleted pods again, and to refuse elsewhere.
+func (s workloadStory) restarts(t *testing.T, u user, ns string, before []corev1.Pod) {
+	t.Helper()
+	ref, err := workload.ParseRef(s.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restart := []string{"restart", s.name, "-n", ns, "--yes"}
+	if !slices.Contains(workload.Recreating(), ref.Kind) {
+		u.ends(t, 1, restart...).silent(t).says(t, "the pods of "+s.name+" cannot be restarted",
+			"kubectl -n "+ns+" delete "+s.name)
+		return
+	}
+	u.ends(t, 1, restart...).silent(t).says(t, "the pods run a command of their own", "--force")
+	u.does(t, append(restart, "--force")...).silent(t)
+	for _, p := range s.made(t, ns) {
+		if slices.ContainsFunc(before, func(b corev1.Pod) bool { return b.UID == p.UID }) {
+			t.Errorf("restart keeps %s", p.Name)
+		}
+		if i := s.trains(p); i >= 0 {
+			s.hasRails(t, p, p.Spec.Containers[i])
+		}
+	}
+}
+
 // injects returns the command line of inject for the manifest on stdin.
 func (s workloadStory) injects(ns string, more ...string) []string {
 	command := []string{"inject", "-f", "-", "-n", ns, "--pod-binary=amd64=" + podBinary}
@@ -140,8 +168,32 @@ func (s workloadStory) inject(t *testing.T, u user, ns string) (manifest string)
 	}
 	u.stdin = manifest
 	injected := u.does(t, s.injects(ns)...)
+	for _, line := range lostLines(manifest, injected.out) {
+		field, _, _ := strings.Cut(strings.TrimLeft(line, " -"), ":")
+		if field != "command" && field != "args" && !strings.Contains(line, ": {") { // inject adds to these lines
+			t.Errorf("inject does not keep %q", line)
+		}
+	}
+	u.stdin = injected.out
+	if again := u.does(t, s.injects(ns)...); again.out != injected.out {
+		t.Errorf("injected once and twice (-once +twice):\n%s", cmp.Diff(injected.out, again.out))
+	}
 	kubectlProgram(t, u)(injected.out, "apply", "-n", ns, "-f", "-")
 	return manifest
+}
+
+// lostLines returns the lines of a manifest that are not in what inject made of it, in their order.
+func lostLines(manifest, injected string) (lost []string) {
+	after := strings.Split(injected, "\n")
+	for line := range strings.Lines(manifest) {
+		line = strings.TrimSuffix(line, "\n")
+		if i := slices.Index(after, line); i >= 0 {
+			after = after[i+1:]
+		} else {
+			lost = append(lost, line)
+		}
+	}
+	return lost
 }
 
 // made waits for the pods of the workload.
