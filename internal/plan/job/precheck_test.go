@@ -510,7 +510,10 @@ func TestPrivilegePrechecks(t *testing.T) {
 			s:    func(s *cluster.State) { s.SCCs[1].RunAsUser = "MustRunAsRange" },
 			o:    func(o *Options) { o.SCC, o.RunAsUser = plan.SCCName, new(int64(0)) },
 			want: []string{"fail scc-usable"},
-			says: []string{"SCC railhead-rdma does not allow user 0"},
+			says: []string{
+				"SCC railhead-rdma does not allow user 0", "oc adm policy add-scc-to-user anyuid -z h-kim-sa -n train",
+				"--scc anyuid",
+			},
 		},
 		"root, which an SCC allows": {o: func(o *Options) { o.RunAsUser = new(int64(0)) }},
 		"a user of the namespace's range": {
@@ -570,7 +573,7 @@ func TestPrivilegePrechecks(t *testing.T) {
 			s:    func(s *cluster.State) { s.SCCs[1].AllowedCapabilities = nil },
 			o:    func(o *Options) { o.SCC, o.Memlock = plan.SCCName, MemlockByIPCLock },
 			want: []string{"fail scc-usable"},
-			says: []string{"IPC_LOCK as root"},
+			says: []string{"IPC_LOCK as root", "railhead setup cluster --allow-ipc-lock"},
 		},
 		"IPC_LOCK without an SCC": {
 			s:    func(s *cluster.State) { grants(s, 1) },
@@ -586,7 +589,10 @@ func TestPrivilegePrechecks(t *testing.T) {
 		"privileged under an SCC without privileges": {
 			o:    func(o *Options) { o.Privileged, o.SCC = true, plan.SCCName },
 			want: []string{"fail scc-usable"},
-			says: []string{"privileged containers, which the pods need"},
+			says: []string{
+				"privileged containers, which the pods need",
+				"oc adm policy add-scc-to-user privileged -z h-kim-sa -n train", "--scc privileged",
+			},
 		},
 	})
 	runPrechecks(t, plantest.Vanilla, map[string]precheck{

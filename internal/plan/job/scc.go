@@ -123,7 +123,25 @@ func (j *admission) checkAllowed(c cluster.SCC) {
 			fmt.Sprintf("volumes %s; capabilities %s; runAsUser %s",
 				plan.OrNone(c.Volumes), plan.OrNone(c.AllowedCapabilities), cmp.Or(c.RunAsUser, "none")),
 			strings.Join(missing, ", ")),
-		check.ByAdmin("Use an SCC that allows them.", "railhead setup cluster", j.setUpCommand()))
+		j.otherSCC(c))
+}
+
+// otherSCC returns the way to an SCC that allows what c does not.
+func (j *admission) otherSCC(c cluster.SCC) *check.Fix {
+	other := ""
+	switch {
+	case j.Privileged && !c.Privileged:
+		other = "privileged"
+	case !j.allowsUser(c):
+		other = "anyuid"
+	case c.Name == plan.SCCName && j.ipcLock && !allowsIPCLock(c):
+		return check.ByAdmin("Let the SCC allow it.", "railhead setup cluster --allow-ipc-lock")
+	default:
+		return check.ByAdmin("Use an SCC that allows them.", "railhead setup cluster", j.setUpCommand())
+	}
+	return check.ByAdmin("Let the service account use another SCC, in this namespace only, and name that.",
+		fmt.Sprintf("oc adm policy add-scc-to-user %s -z %s -n %s", other, j.accountName(), j.Namespace),
+		j.commandWith("--scc "+other))
 }
 
 // volumeKinds returns the kinds of the pods' volumes; the network-resources-injector adds one of kind downwardAPI.

@@ -75,6 +75,8 @@ func TestRootImages(t *testing.T) {
 		u.does(t, "delete", "job", "-n", ns, "--yes").silent(t)
 		return pods[0].Spec.SecurityContext.RunAsNonRoot
 	}
+	u.ends(t, 1, deploy("job", ns, "--scc="+railheadSCC, "--run-as-user=0")...).silent(t).says(t,
+		"SCC railhead-rdma does not allow user 0, which the pods need [scc-usable]", "add-scc-to-user anyuid", "nothing was written")
 	if nonRoot := runsAs(t); nonRoot == nil || !*nonRoot {
 		t.Errorf("runAsNonRoot %v under an SCC that gives a user", nonRoot)
 	}
