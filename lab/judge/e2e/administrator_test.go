@@ -157,6 +157,29 @@ func TestSetupRefuses(t *testing.T) {
 	})
 }
 
+// TestSetupKeeps: MachineConfigs of somebody else, of the names that setup would use, stay and count. Another one adds
+// what they lack.
+func TestSetupKeeps(t *testing.T) {
+	takenBack(t)
+	a, c := admin(t, openShift), openShift.Client()
+	shows := func(arguments []string, texts ...string) {
+		t.Helper()
+		mc := machineConfig(iommuConfig, "3.4.0", arguments...)
+		create(t, c, mc)
+		settled(t)
+		a.does(t, "setup", "cluster", "--dry-run=server").silent(t).says(t, append(texts, "created MachineConfig "+memlockConfig)...)
+		if after := get(t, c, &machineconfigv1.MachineConfig{ObjectMeta: meta("", iommuConfig)}); after.UID != mc.UID {
+			t.Errorf("%s was replaced", iommuConfig)
+		}
+		if err := c.Delete(t.Context(), mc); err != nil {
+			t.Fatal(err)
+		}
+		settled(t)
+	}
+	shows([]string{"iommu=pt"}, "Pool worker already boots with passthrough, so intel_iommu=on is not added")
+	shows([]string{"intel_iommu=on"}, "created MachineConfig "+iommuConfig+"-2 (dry run)")
+}
+
 func machineConfig(name, ignition string, kernelArguments ...string) *machineconfigv1.MachineConfig {
 	mc := siteLimits()
 	mc.Name = name

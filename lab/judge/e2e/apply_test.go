@@ -72,6 +72,7 @@ func TestPlainApply(t *testing.T) {
 	if again := apply(injected.out); strings.Contains(again, "created") {
 		t.Errorf("applied again:\n%s", again)
 	}
+	kubectlProgram(t, u)(injected.out, "apply", "--server-side", "--field-manager=flux", "--force-conflicts", "-f", "-")
 	job := deploy("h-kim", ns, "-o", "yaml")
 	apply(u.does(t, job...).out)
 	eventually(t, "the pods of h-kim exist", func() error {

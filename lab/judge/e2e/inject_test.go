@@ -82,6 +82,15 @@ func TestInject(t *testing.T) {
 		r := u.does(t, append(inject, "--mode=tcp")...)
 		r.prints(t, "railhead-pod", `"name": "RAILHEAD_MODE"`)
 	})
+	t.Run("a kind that is not known, among others", func(t *testing.T) {
+		u := u
+		u.stdin = manifests(ns)["Job"] + "\n---\n" + `{"apiVersion": "example.com/v1", "kind": "Train", "metadata": {"name": "mine"},
+			"spec": {"worker": {"template": {"spec": {"containers": [{"name": "train", "image": "example.invalid/pytorch:2.9",
+			"resources": {"limits": {"nvidia.com/gpu": 8}}}]}}}}}`
+		u.ends(t, 1, inject...).silent(t).says(t, "railhead does not know where Train has pod templates", "--template-path spec.worker.template")
+		u.stdin = manifests(ns)["Job"] + "\n---\n" + `{"apiVersion": "example.com/v1", "kind": "Train", "metadata": {"name": "mine"}}`
+		u.does(t, inject...).says(t, "Unchanged, because no pod template was found: Train mine.")
+	})
 	t.Run("what has no pods", func(t *testing.T) {
 		u := u
 		u.stdin = `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "mine"}}`

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	networksv1 "github.com/k8snetworkplumbingwg/network-attachment-definition-client/pkg/apis/k8s.cni.cncf.io/v1"
@@ -170,4 +171,47 @@ func TestNetworksFrom(t *testing.T) {
 	a.does(t, "setup", "namespace", ns, "--networks-from", "default", "--yes").says(t, "Nothing to do")
 	unchanged(t, before, ns)
 	a.ends(t, 1, "setup", "namespace", ns, "--networks-from", "nowhere", "--yes").silent(t).says(t, "namespace nowhere has no rail", "railhead setup namespace copies --networks-from default")
+}
+
+// TestRailAddresses: each rail gets a subnet of its own, and in one for all the plugin tuning keeps the rails from
+// answering for each other.
+func TestRailAddresses(t *testing.T) {
+	const one = `{"type":"whereabouts","range":"10.103.0.0/16"}`
+	setUp(t)
+	a, c := admin(t, openShift), openShift.Client()
+	a.ends(t, 2, "setup", "namespace", "addressed", "--ipam=nonsense", "--yes").silent(t).says(t, "is not a JSON object")
+	a.ends(t, 2, "setup", "namespace", "addressed", "--rail-subnets=10.0.0.0/8,10.2.0.0/16", "--yes").silent(t).says(t, "overlap")
+	for ns, test := range map[string]struct {
+		flag  string
+		says  string
+		first string // IPAM of the rails, by name, in attachments
+		last  string
+		tuned bool
+	}{
+		"cut": {
+			"--rail-subnets=10.103.0.0/16", "created SriovNetwork cut-eno5np0", `"range":"10.103.0.0/18"`, `"range":"10.103.192.0/18"`, false,
+		},
+		"listed": {
+			"--rail-subnets=10.1.0.0/24,10.2.0.0/24,10.3.0.0/24,10.4.0.0/24", "created SriovNetwork listed-eno5np0",
+			`"range":"10.1.0.0/24"`, `"range":"10.4.0.0/24"`, false,
+		},
+		"one": {
+			"--ipam=" + one, "All rails are in the subnet of --ipam.", `"range":"10.103.0.0/16"`, `"range":"10.103.0.0/16"`, true,
+		},
+	} {
+		t.Run(ns, func(t *testing.T) {
+			forget(t, ns)
+			a.does(t, "setup", "namespace", ns, test.flag, "--yes").silent(t).says(t, test.says)
+			compact := strings.NewReplacer(" ", "", "\n", "", "\t", "")
+			for rail, want := range map[string]string{"eno5np0": test.first, "eno8np0": test.last} {
+				config := get(t, c, &networksv1.NetworkAttachmentDefinition{ObjectMeta: meta(ns, ns+"-"+rail)}).Spec.Config
+				config = compact.Replace(config)
+				tuned := strings.Contains(config, "arp_ignore") && strings.Contains(config, "arp_announce")
+				if !strings.Contains(config, want) || tuned != test.tuned {
+					t.Errorf("%s: %s", rail, config)
+				}
+			}
+			a.does(t, "setup", "namespace", ns, test.flag, "--yes").silent(t).says(t, "Nothing to do")
+		})
+	}
 }
