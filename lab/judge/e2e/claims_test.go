@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -63,7 +64,99 @@ func TestClaims(t *testing.T) {
 	a.ends(t, 1, deploy("late", ns, "--memlock=node", "--gpus=0")...).silent(t).says(t,
 		"all RDMA devices of rail eth1 are claimed")
 	a.does(t, "delete", "h-kim", "-n", ns, "--yes").silent(t).says(t, "deleted ResourceClaimTemplate h-kim-rails-")
+	t.Run("inject", func(t *testing.T) { injectedClaim(t, p, a, ns) })
+	t.Run("GPUs on the PCIe root of their rail", func(t *testing.T) { alignedClaims(t, p, a, ns) })
 	t.Run("a selector that nothing meets", func(t *testing.T) { unmetClaim(t, p, a, ns) })
+}
+
+// injectedClaim: the pods of a user's own manifest claim the rails.
+func injectedClaim(t *testing.T, p *controlplane.ControlPlane, a user, ns string) {
+	a.stdin = manifests(ns)["Pod"]
+	injected := a.does(t, "inject", "-f", "-", "--claims", "--memlock=node", "--pod-binary=amd64="+podBinary)
+	run := kubectlProgram(t, a)
+	run(injected.out, "apply", "-f", "-")
+	eventually(t, "the pod runs", func() error {
+		if phase := get(t, p.Client(), &corev1.Pod{ObjectMeta: meta(ns, "mine")}).Status.Phase; phase != corev1.PodRunning {
+			return fmt.Errorf("it is %s", phase)
+		}
+		return nil
+	})
+	if got := allocated(t, p, ns)["mine"]; !strings.HasSuffix(got, " [eth1 eth2]") {
+		t.Errorf("it was given %s", got)
+	}
+	a.does(t, "status", "pod/mine", "-n", ns).prints(t, "Running")
+	run("", "-n", ns, "delete", "pod/mine")
+	claimsGone(t, p, ns)
+}
+
+func claimsGone(t *testing.T, p *controlplane.ControlPlane, ns string) {
+	t.Helper()
+	eventually(t, "the claims are gone", func() error {
+		if left := allocated(t, p, ns); len(left) > 0 {
+			return fmt.Errorf("claims of %v", left)
+		}
+		return nil
+	})
+}
+
+// alignedClaims: where DRA offers the GPUs, too, the real scheduler allocates each rail with a GPU of its PCIe root.
+func alignedClaims(t *testing.T, p *controlplane.ControlPlane, a user, ns string) {
+	c := p.Client()
+	const root = resourcev1.QualifiedName("resource.kubernetes.io/pcieRoot")
+	class := &resourcev1.DeviceClass{ObjectMeta: meta("", "gpu.nvidia.com")}
+	class.Spec.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
+		Expression: `device.driver == "gpu.nvidia.com"`,
+	}}}
+	create(t, c, class)
+	roots := map[string]string{}
+	for _, node := range []string{"node-0", "node-1"} {
+		object := get(t, c, &corev1.Node{ObjectMeta: meta("", node)})
+		delete(object.Status.Capacity, "nvidia.com/gpu")
+		delete(object.Status.Allocatable, "nvidia.com/gpu")
+		if err := c.Status().Update(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+		gpus := draSlice(node)
+		gpus.Name, gpus.Spec.Driver, gpus.Spec.Devices = node+"-gpu", "gpu.nvidia.com", nil
+		for i, of := range []string{"eth2", "eth2", "eth1", "eth1"} { // in another order than the ports
+			name := fmt.Sprintf("gpu-%d", i)
+			roots[name] = "pci-of-" + of
+			gpus.Spec.Devices = append(gpus.Spec.Devices, resourcev1.Device{
+				Name: name,
+				Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{
+					root: {StringValue: new(roots[name])}, "gpu.nvidia.com/type": {StringValue: new("gpu")},
+				},
+			})
+		}
+		nics := get(t, c, &resourcev1.ResourceSlice{ObjectMeta: meta("", node+"-dra.net")})
+		for i, d := range nics.Spec.Devices {
+			roots[d.Name] = "pci-of-" + d.Name
+			nics.Spec.Devices[i].Attributes[root] = resourcev1.DeviceAttribute{StringValue: new(roots[d.Name])}
+		}
+		if err := c.Update(t.Context(), nics); err != nil {
+			t.Fatal(err)
+		}
+		create(t, c, gpus)
+	}
+	a.does(t, deploy("near", ns, "--memlock=node", "--gpus=2")...).silent(t).says(t, "near: 2 of 2 pods ready")
+	var claims resourcev1.ResourceClaimList
+	if err := c.List(t.Context(), &claims, client.InNamespace(ns)); err != nil {
+		t.Fatal(err)
+	}
+	for _, claim := range claims.Items {
+		of := map[string]string{}
+		for _, r := range claim.Status.Allocation.Devices.Results {
+			of[r.Request] = roots[r.Device]
+		}
+		if len(of) != 4 || of["gpu-0"] != of["rail-0"] || of["gpu-1"] != of["rail-1"] || of["rail-0"] == of["rail-1"] {
+			t.Errorf("claim %s: %v", claim.Name, of)
+		}
+	}
+	if len(claims.Items) != 2 {
+		t.Errorf("%d claims", len(claims.Items))
+	}
+	a.does(t, "delete", "near", "-n", ns, "--yes").silent(t)
+	claimsGone(t, p, ns)
 }
 
 // allocated returns the node and the devices that the claims of each pod were given.

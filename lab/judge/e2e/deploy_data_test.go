@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -31,10 +32,12 @@ func TestDeployData(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	create(t, c, &corev1.Secret{ObjectMeta: meta(ns, "token")}, &corev1.ConfigMap{ObjectMeta: meta(ns, "set")})
 	before := objectsOf(t, openShift, ns)
 	job := func(claim string) []string {
-		return append(deploy("h-kim", ns, "--volume=data=pvc:"+claim, "--label=team=vision", "--annotation=example.com/owner=h-kim, r-sato",
-			"--priority-class=system-node-critical", "--grace-period=10m", "--disruption-budget", "--startup-probe", "--gdr-level=PHB", "--guaranteed",
+		return append(deploy("h-kim", ns, "--volume=data=pvc:"+claim, "--volume=token=secret:token:/token:ro", "--volume=set=configmap:set:/set:ro",
+			"--volume=scratch=emptydir:2Ti:/scratch", "--label=team=vision", "--annotation=example.com/owner=h-kim, r-sato",
+			"--priority-class=system-node-critical", "--scheduler=mine", "--grace-period=10m", "--disruption-budget", "--startup-probe", "--gdr-level=PHB", "--guaranteed",
 			"--cpu=16", "--memory=64Gi", "--no-wait"), "--", "torchrun", "train.py")
 	}
 	u.ends(t, 1, job("disk:/data")...).silent(t).says(t, "claim disk can be mounted on one node only, but the pods run on 2 nodes [volume-usable]", "nothing was written")
@@ -53,12 +56,41 @@ func TestDeployData(t *testing.T) {
 	}
 	pod := made.Spec.Template
 	if pod.Labels["team"] != "vision" || pod.Annotations["example.com/owner"] != "h-kim, r-sato" || pod.Spec.PriorityClassName != "system-node-critical" ||
+		pod.Spec.SchedulerName != "mine" ||
 		*pod.Spec.TerminationGracePeriodSeconds != int64(10*time.Minute/time.Second) || pod.Spec.Containers[0].StartupProbe == nil {
 		t.Errorf("pods %+v", pod)
 	}
+	var level string
+	for _, v := range pod.Spec.Containers[0].Env {
+		if v.Name == "RAILHEAD_GDR_LEVEL" {
+			level = v.Value
+		}
+	}
+	if level != "PHB" {
+		t.Errorf("GPUDirect's level is %q", level)
+	}
+	eventually(t, "the pods exist, with all their volumes, and are of the class Guaranteed", func() error {
+		pods := podsOf(t, openShift, ns, "h-kim")
+		for _, p := range pods {
+			mounted := map[string]bool{}
+			for _, m := range p.Spec.Containers[0].VolumeMounts {
+				mounted[m.MountPath] = true
+			}
+			if p.Status.QOSClass != corev1.PodQOSGuaranteed || !mounted["/data"] || !mounted["/token"] || !mounted["/set"] || !mounted["/scratch"] {
+				return fmt.Errorf("%s is %s, mounts %v", p.Name, p.Status.QOSClass, mounted)
+			}
+			leastPrivilege(t, p)
+		}
+		if len(pods) != 2 {
+			return fmt.Errorf("%d pods", len(pods))
+		}
+		return nil
+	})
+	u.ends(t, 1, deploy("node", ns, "--volume=m=hostpath:/srv:/m:ro")...).silent(t).says(t, "may use no SCC that allows hostPath volumes", "nothing was written")
 	u.does(t, once...).silent(t).says(t, "Wait until the pods of h-kim run")
 	u.ends(t, 1, append([]string{once[0], "--kind=statefulset"}, once[1:]...)...).silent(t).says(t, "h-kim already exists as a Job, so it cannot be deployed as a StatefulSet")
 	u.does(t, "delete", "h-kim", "-n", ns, "--yes").silent(t).says(t, "deleted Job h-kim", "deleted PodDisruptionBudget h-kim")
+	hostVolumes(t, u, ns)
 	eventually(t, "nothing is left", func() error {
 		after, err := objectsOf(t, openShift, ns), c.Get(t.Context(), client.ObjectKeyFromObject(&budget), &budget)
 		if !maps.Equal(before, after) || client.IgnoreNotFound(err) != nil || err == nil {
@@ -66,4 +98,26 @@ func TestDeployData(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// hostVolumes: with an SCC that allows them, pods have folders of the node and of an NFS server.
+func hostVolumes(t *testing.T, u user, ns string) {
+	t.Helper()
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: meta(ns, "hostmount"),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:openshift:scc:hostmount-anyuid"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: ns, Name: "railhead-sa"}},
+	}
+	create(t, openShift.Client(), binding)
+	u.does(t, deploy("node", ns, "--volume=m=hostpath:/srv:/m:ro", "--volume=n=nfs:10.0.0.1:/export:/n")...).silent(t).
+		says(t, "node: 2 of 2 pods ready")
+	for _, p := range podsOf(t, openShift, ns, "node") {
+		if got := p.Annotations["openshift.io/scc"]; got != "hostmount-anyuid" {
+			t.Errorf("%s was admitted by %s", p.Name, got)
+		}
+	}
+	u.does(t, "delete", "node", "-n", ns, "--yes").silent(t)
+	if err := openShift.Client().Delete(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
 }

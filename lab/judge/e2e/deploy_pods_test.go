@@ -8,6 +8,7 @@ import (
 
 	networksv1 "github.com/k8snetworkplumbingwg/network-attachment-definition-client/pkg/apis/k8s.cni.cncf.io/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -77,6 +78,17 @@ func TestRootImages(t *testing.T) {
 	}
 	u.ends(t, 1, deploy("job", ns, "--scc="+railheadSCC, "--run-as-user=0")...).silent(t).says(t,
 		"SCC railhead-rdma does not allow user 0, which the pods need [scc-usable]", "add-scc-to-user anyuid", "nothing was written")
+	t.Run("another SCC, as the fix says", func(t *testing.T) {
+		const anyuid = "system:openshift:scc:anyuid"
+		binding := &rbacv1.RoleBinding{
+			ObjectMeta: meta(ns, anyuid), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: anyuid},
+			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: ns, Name: "railhead-sa"}},
+		}
+		create(t, openShift.Client(), binding)
+		remove(t, openShift.Client(), binding)
+		u.does(t, deploy("job", ns, "--scc=anyuid", "--run-as-user=0")...).silent(t).says(t, "job: 2 of 2 pods ready")
+		u.does(t, "delete", "job", "-n", ns, "--yes").silent(t)
+	})
 	if nonRoot := runsAs(t); nonRoot == nil || !*nonRoot {
 		t.Errorf("runAsNonRoot %v under an SCC that gives a user", nonRoot)
 	}
