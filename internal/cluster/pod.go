@@ -10,6 +10,7 @@ type Pod struct {
 	Labels         map[string]string `json:"labels,omitempty"`      // of a job's pods only
 	Annotations    map[string]string `json:"annotations,omitempty"` // of a job's pods: networks, network-status, scc
 	Owner          string            `json:"owner,omitempty"`       // StatefulSet/h-kim
+	Writer         string            `json:"writer,omitempty"`      // field manager of its spec; of a job's pods only
 	Node           string            `json:"node,omitempty"`
 	Phase          string            `json:"phase"`
 	Reason         string            `json:"reason,omitempty"` // Evicted, UnexpectedAdmissionError

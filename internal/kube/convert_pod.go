@@ -46,6 +46,7 @@ func convertPod(p *corev1.Pod) cluster.Pod {
 func convertJobPod(p *corev1.Pod) cluster.Pod {
 	pod := convertPod(p)
 	pod.Labels, pod.Annotations, pod.Limits = p.Labels, p.Annotations, podLimits(&p.Spec)
+	pod.Writer = writer(p.ManagedFields)
 	pod.Containers = append(containers(p.Spec.InitContainers, p.Status.InitContainerStatuses),
 		containers(p.Spec.Containers, p.Status.ContainerStatuses)...)
 	for i := range p.Spec.InitContainers {
@@ -78,6 +79,20 @@ func owner(references []metav1.OwnerReference) string {
 		}
 	}
 	return ""
+}
+
+// writer returns the field manager that owns fields of the spec of an object, of several the last one. If a controller
+// made the object, it is the controller. A mutating admission webhook has none of its own: what it changes is part of
+// the request of a client. Nor has a client that only removes fields.
+func writer(entries []metav1.ManagedFieldsEntry) string {
+	var last metav1.ManagedFieldsEntry
+	for _, e := range entries {
+		if e.Subresource == "" && e.FieldsV1 != nil && strings.Contains(e.FieldsV1.GetRawString(), `"f:spec":`) &&
+			(last.Manager == "" || last.Time.Before(e.Time)) {
+			last = e
+		}
+	}
+	return last.Manager
 }
 
 func containers(specs []corev1.Container, statuses []corev1.ContainerStatus) []cluster.Container {

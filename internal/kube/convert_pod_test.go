@@ -2,10 +2,12 @@ package kube
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/railhead/railhead/internal/cluster"
 )
@@ -224,6 +226,26 @@ func TestInjected(t *testing.T) {
 	} {
 		if diff := cmp.Diff(c.want, injected(c.container)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestWriter(t *testing.T) {
+	at := func(manager, subresource, fields string, minute int) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{
+			Manager: manager, Subresource: subresource, FieldsV1: metav1.NewFieldsV1(fields),
+			Time: new(metav1.Date(2026, 11, 1, 8, minute, 0, 0, time.UTC)),
+		}
+	}
+	const spec, labels = `{"f:spec":{"f:template":{}}}`, `{"f:metadata":{"f:labels":{}}}`
+	controller, multus := at("kube-controller-manager", "", spec, 1), at("multus", "", labels, 3)
+	for want, entries := range map[string][]metav1.ManagedFieldsEntry{
+		"":                        {multus, {Manager: "without fields"}},
+		"kube-controller-manager": {multus, controller, at("autoscaler", "scale", spec, 4)},
+		"kubectl-patch":           {at("kubectl-patch", "", spec, 2), controller, multus},
+	} {
+		if got := writer(entries); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

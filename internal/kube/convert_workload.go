@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/railhead/railhead/internal/cluster"
@@ -24,12 +25,13 @@ func workloadOf(k workload.Kind) func(*anyObject) []cluster.Workload {
 // Workload converts an object of a kind, or a manifest of one.
 func Workload(k workload.Kind, object map[string]any) cluster.Workload {
 	w := k.Describe(object)
+	by := writer((&unstructured.Unstructured{Object: object}).GetManagedFields())
 	for i, template := range k.PodTemplates(object) {
 		var t corev1.PodTemplateSpec
 		// what cannot be converted stays empty: the API server refuses such a pod, and the controller reports it
 		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(template, &t)
 		pod := convertJobPod(&corev1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec})
-		pod.Namespace, pod.ServiceAccount = w.Namespace, w.Templates[i].ServiceAccount
+		pod.Namespace, pod.ServiceAccount, pod.Writer = w.Namespace, w.Templates[i].ServiceAccount, by
 		requests := cluster.Resources{}
 		maps.Copy(requests, pod.Limits) // the default, which the API server sets in pods alone
 		maps.Copy(requests, pod.Requests)

@@ -21,7 +21,10 @@ func TestConvertWorkload(t *testing.T) {
 		return workloadOf(k)(&o)
 	}
 	got := convert("PyTorchJob", `
-metadata: {name: llama, namespace: train}
+metadata:
+  name: llama
+  namespace: train
+  managedFields: [{manager: kubectl-client-side-apply, fieldsV1: {"f:spec": {}}}]
 spec:
   pytorchReplicaSpecs:
     Worker:
@@ -38,6 +41,7 @@ spec:
 		Templates: []cluster.Pod{{
 			Namespace:      "train",
 			ServiceAccount: "default",
+			Writer:         "kubectl-client-side-apply",
 			Annotations:    map[string]string{"k8s.v1.cni.cncf.io/networks": "rail0"},
 			Requests:       cluster.Resources{"cpu": 4000, "nvidia.com/gpu": 8, "openshift.io/rail0": 1},
 			Limits:         cluster.Resources{"nvidia.com/gpu": 8, "openshift.io/rail0": 1},

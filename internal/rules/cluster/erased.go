@@ -84,6 +84,7 @@ func ErasedFrom(manifest cluster.Workload, s cluster.State) []check.Finding {
 			templates = nil
 		}
 		for _, t := range templates {
+			t.Writer = "" // a client that only removed fields owns none
 			live = append(live, copied{check.Ref{}, f.Kind + " " + f.Name, t})
 		}
 		if len(live) == 0 {
@@ -184,12 +185,20 @@ func compare(maker cluster.Workload, made []copied, pods []cluster.Pod) []check.
 			Fix: check.ByUser(cmp.Or(setInstead[maker.Kind], setInstead[""]),
 				"kubectl get mutatingwebhookconfigurations"),
 		}
-		var names []string
+		var names, writers []string
 		for _, c := range lacking[fields] {
 			names = append(names, c.name)
+			if c.pod.Writer != "" {
+				writers = append(writers, c.pod.Writer)
+			}
 			if c.ref.Name != "" {
 				f.About = append(f.About, c.ref)
 			}
+		}
+		if slices.Sort(writers); len(writers) > 0 {
+			f.Evidence = append(f.Evidence, check.Evidence{
+				Source: "field manager of " + words.Few(names, 3), Got: strings.Join(slices.Compact(writers), ", "),
+			})
 		}
 		f.Summary = fmt.Sprintf("the template of %s %s has rails of Railhead, but not all of it reached %s: "+
 			"%s is missing", maker.Kind, maker.Name, words.Few(names, 3), fields)

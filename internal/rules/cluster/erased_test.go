@@ -129,8 +129,11 @@ func TestErasedFromUnknownKind(t *testing.T) {
 	if findings := ErasedFrom(manifest, s); len(findings) > 0 {
 		t.Errorf("pods as the manifest: %v", findings)
 	}
-	rulestest.Pod(&s, "h-kim-0").Annotations = nil
+	rulestest.Pod(&s, "h-kim-0").Annotations, rulestest.Pod(&s, "h-kim-0").Writer = nil, "train-operator"
 	findings := ErasedFrom(manifest, s)
+	if len(findings) == 1 && findings[0].Evidence[1].String() != "field manager of pod h-kim-0: train-operator" {
+		t.Errorf("evidence %v", findings[0].Evidence)
+	}
 	if len(findings) != 1 || findings[0].Status != check.Fail || !cmp.Equal(findings[0].About, []check.Ref{check.PodRef("train", "h-kim-0")}) {
 		t.Errorf("a pod without attachments: %v", findings)
 	}
