@@ -25,10 +25,28 @@ func TestKinds(t *testing.T) {
 	for _, s := range kindStories() {
 		t.Run(strings.ReplaceAll(s.name, "/", " "), func(t *testing.T) { s.tell(t, u, ns) })
 	}
+	t.Run("changed by hand", func(t *testing.T) { isChanged(t, u, ns) })
 	for _, command := range []string{"status", "doctor", "delete"} {
 		u.ends(t, 2, command, "cronjob/hello", "-n", ns).silent(t).says(t,
 			"cronjob/hello: a CronJob has no pods of its own: name the Job or TrainJob whose pods are made from it")
 	}
+}
+
+// isChanged: somebody takes a part of the injection out of the live object. inject --check says what and where, and
+// blames none of its field managers: who removes fields is not recorded.
+func isChanged(t *testing.T, u user, ns string) {
+	s := workloadStory{name: "statefulset/web", manifest: web, train: "nginx", pods: []string{"web-0", "web-1"}, files: true}
+	u.stdin = s.inject(t, u, ns)
+	s.made(t, ns)
+	run := kubectlProgram(t, u)
+	run("", "-n", ns, "patch", s.name, "--type=json",
+		`--patch=[{"op": "remove", "path": "/spec/template/spec/initContainers"}]`)
+	r := u.ends(t, 1, s.injects(ns, "--check")...)
+	r.prints(t, "not all of it reached StatefulSet web: ", "init container railhead-pod-files", "[injection-kept]")
+	if strings.Contains(r.out, "field manager of StatefulSet web") {
+		t.Errorf("it blames a client that removed nothing:\n%s", r.out)
+	}
+	run("", "-n", ns, "delete", s.name, "service/nginx")
 }
 
 // kindStories are of the kinds of Kubernetes. The manifests are those of content/en/examples of kubernetes/website, by

@@ -76,7 +76,7 @@ func erasedStories() []erasedStory {
 			},
 			diagnosed: []string{"[injection-kept]", "command of container ray-worker", "ray.io/overwrite-container-cmd"},
 		}
-		s.compared = s.diagnosed
+		s.compared = append(slices.Clone(s.diagnosed), ": kuberay-operator")
 		return s
 	}
 	return []erasedStory{
@@ -86,7 +86,9 @@ func erasedStories() []erasedStory {
 				manifest: strings.Replace(trainJob, "trainer: {", perNode, 1),
 				examples: []string{"manifests/base/runtimes/torch_distributed.yaml"}, pods: []string{"0", "1"},
 			},
-			compared: []string{"resource openshift.io/eno5np0rdma of container node", "resourcesPerNode"},
+			compared: []string{
+				"resource openshift.io/eno5np0rdma of container node", "resourcesPerNode", "field manager of JobSet llama: trainer",
+			},
 			diagnosed: []string{
 				"[pod-resources]", "only its init container requests openshift.io/eno5np0rdma",
 				"resourcesPerNode of TrainJob llama replaces",
