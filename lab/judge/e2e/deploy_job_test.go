@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 )
 
@@ -43,6 +44,11 @@ func TestDeployIndexedJob(t *testing.T) {
 	if left := podsOf(t, openShift, ns, "h-kim"); len(left) != 2 {
 		t.Fatalf("%d pods are left of a job that was not deleted", len(left))
 	}
+	kubectlProgram(t, u)("", "-n", ns, "delete", "pod", pods[1].Name) // why restart refuses: it fails the Job
+	eventually(t, "the Job has failed", func() error {
+		r := u.railhead(t, "status", "h-kim", "-n", ns)
+		return unless(r.code == 1 && strings.Contains(r.out+r.err, "BackoffLimitExceeded"), r.out+r.err)
+	})
 	u.does(t, "delete", "job/h-kim", "-n", ns, "--yes").silent(t).says(t, "deleted Job h-kim")
 	eventually(t, "nothing is left", func() error {
 		if after, pods := objectsOf(t, openShift, ns), podsOf(t, openShift, ns, "h-kim"); !maps.Equal(before, after) || len(pods) > 0 {

@@ -142,6 +142,37 @@ func TestNodeSelector(t *testing.T) {
 	u.does(t, deploy("job", ns, "--nodes=1", "--dry-run=client")...).silent(t).says(t, "Plan: Deploy job in namespace fenced: 1 pod")
 }
 
+// TestLeaf: pods that must be on one leaf switch are, and are refused where no leaf has enough nodes.
+func TestLeaf(t *testing.T) {
+	const ns, label = "leafy", "fabric.topograph.run/tier-0"
+	setUp(t)
+	u := engineer(t, "l-holm", ns)
+	leaf := func(ctx context.Context, node string, leaf any) {
+		text, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{label: leaf}}})
+		if err == nil {
+			err = patchNode(ctx, node, string(text))
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	for _, node := range []string{"gpu-0", "gpu-1"} {
+		leaf(t.Context(), node, "a")
+		t.Cleanup(func() { leaf(context.Background(), node, nil) })
+	}
+	u.does(t, deploy("job", ns, "--leaf=require")...).silent(t).says(t, "job: 2 of 2 pods ready")
+	for _, p := range podsOf(t, openShift, ns, "job") {
+		if rules := p.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution; len(rules) != 1 || rules[0].TopologyKey != label {
+			t.Errorf("%s: %v", p.Name, rules)
+		}
+	}
+	u.does(t, "delete", "job", "-n", ns, "--yes").silent(t)
+	leaf(t.Context(), "gpu-1", "b")
+	u.ends(t, 1, deploy("job", ns, "--leaf=require")...).silent(t).says(t, "no leaf switch has the 2 nodes that job needs", "nothing was written")
+	u.does(t, deploy("job", ns)...).silent(t).says(t, "job: 2 of 2 pods ready") // they prefer one
+	u.does(t, "delete", "job", "-n", ns, "--yes").silent(t)
+}
+
 // TestExclusiveRDMA: where the nodes move RDMA devices into network namespaces, the attachments have the plugin that
 // does it.
 func TestExclusiveRDMA(t *testing.T) {

@@ -123,6 +123,29 @@ func TestWebhook(t *testing.T) {
 		}
 		a.does(t, "setup", "rollback", "--yes").silent(t).says(t, "Nothing to do")
 	})
+	t.Run("with the certificate of OpenShift's service CA", func(t *testing.T) { usesServiceCA(t, a) })
+}
+
+// usesServiceCA sets the webhook up, without a certificate of railhead's. The cluster has no service CA: only what
+// asks it for a certificate is seen.
+func usesServiceCA(t *testing.T, a user) {
+	t.Helper()
+	eventually(t, "the namespace is gone", func() error {
+		ns := &corev1.Namespace{ObjectMeta: meta("", webhookSystem)}
+		err := openShift.Client().Get(t.Context(), client.ObjectKeyFromObject(ns), ns)
+		return unless(apierrors.IsNotFound(err), fmt.Sprint(err))
+	})
+	a.does(t, "setup", "webhook", "--image=example.invalid/railhead:1", "--certificate=service-ca", "--yes").silent(t)
+	const annotation = "service.beta.openshift.io/"
+	service := get(t, openShift.Client(), &corev1.Service{ObjectMeta: meta(webhookSystem, "railhead-webhook")})
+	hook := get(t, openShift.Client(), &admissionv1.MutatingWebhookConfiguration{ObjectMeta: meta("", webhookConfiguration)})
+	if service.Annotations[annotation+"serving-cert-secret-name"] != "railhead-webhook-tls" || hook.Annotations[annotation+"inject-cabundle"] != "true" {
+		t.Errorf("Service %v, webhook %v", service.Annotations, hook.Annotations)
+	}
+	if policy := hook.Webhooks[0].FailurePolicy; *policy != admissionv1.Ignore {
+		t.Errorf("failurePolicy %s", *policy)
+	}
+	a.does(t, "setup", "rollback", "--yes").silent(t).says(t, "deleted Namespace "+webhookSystem)
 }
 
 // webhookServer runs the server as its ServiceAccount, with the rights of its role alone, and lets the API server reach
