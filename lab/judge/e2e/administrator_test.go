@@ -167,7 +167,8 @@ func TestSetupKeeps(t *testing.T) {
 		mc := machineConfig(iommuConfig, "3.4.0", arguments...)
 		create(t, c, mc)
 		settled(t)
-		a.does(t, "setup", "cluster", "--dry-run=server").silent(t).says(t, append(texts, "created MachineConfig "+memlockConfig)...)
+		r := a.does(t, "setup", "cluster", "--dry-run=server").silent(t)
+		r.says(t, append(texts, "created MachineConfig "+memlockConfig)...)
 		if after := get(t, c, &machineconfigv1.MachineConfig{ObjectMeta: meta("", iommuConfig)}); after.UID != mc.UID {
 			t.Errorf("%s was replaced", iommuConfig)
 		}

@@ -76,10 +76,8 @@ func injectedClaim(t *testing.T, p *controlplane.ControlPlane, a user, ns string
 	run := kubectlProgram(t, a)
 	run(injected.out, "apply", "-f", "-")
 	eventually(t, "the pod runs", func() error {
-		if phase := get(t, p.Client(), &corev1.Pod{ObjectMeta: meta(ns, "mine")}).Status.Phase; phase != corev1.PodRunning {
-			return fmt.Errorf("it is %s", phase)
-		}
-		return nil
+		phase := get(t, p.Client(), &corev1.Pod{ObjectMeta: meta(ns, "mine")}).Status.Phase
+		return unless(phase == corev1.PodRunning, string(phase))
 	})
 	if got := allocated(t, p, ns)["mine"]; !strings.HasSuffix(got, " [eth1 eth2]") {
 		t.Errorf("it was given %s", got)

@@ -35,9 +35,10 @@ func TestDeployData(t *testing.T) {
 	create(t, c, &corev1.Secret{ObjectMeta: meta(ns, "token")}, &corev1.ConfigMap{ObjectMeta: meta(ns, "set")})
 	before := objectsOf(t, openShift, ns)
 	job := func(claim string) []string {
-		return append(deploy("h-kim", ns, "--volume=data=pvc:"+claim, "--volume=token=secret:token:/token:ro", "--volume=set=configmap:set:/set:ro",
-			"--volume=scratch=emptydir:2Ti:/scratch", "--label=team=vision", "--annotation=example.com/owner=h-kim, r-sato",
-			"--priority-class=system-node-critical", "--scheduler=mine", "--grace-period=10m", "--disruption-budget", "--startup-probe", "--gdr-level=PHB", "--guaranteed",
+		return append(deploy("h-kim", ns, "--volume=data=pvc:"+claim, "--volume=token=secret:token:/token:ro",
+			"--volume=set=configmap:set:/set:ro", "--volume=scratch=emptydir:2Ti:/scratch", "--label=team=vision",
+			"--annotation=example.com/owner=h-kim, r-sato", "--priority-class=system-node-critical", "--scheduler=mine",
+			"--grace-period=10m", "--disruption-budget", "--startup-probe", "--gdr-level=PHB", "--guaranteed",
 			"--cpu=16", "--memory=64Gi", "--no-wait"), "--", "torchrun", "train.py")
 	}
 	u.ends(t, 1, job("disk:/data")...).silent(t).says(t, "claim disk can be mounted on one node only, but the pods run on 2 nodes [volume-usable]", "nothing was written")
@@ -76,7 +77,8 @@ func TestDeployData(t *testing.T) {
 			for _, m := range p.Spec.Containers[0].VolumeMounts {
 				mounted[m.MountPath] = true
 			}
-			if p.Status.QOSClass != corev1.PodQOSGuaranteed || !mounted["/data"] || !mounted["/token"] || !mounted["/set"] || !mounted["/scratch"] {
+			if p.Status.QOSClass != corev1.PodQOSGuaranteed ||
+				!mounted["/data"] || !mounted["/token"] || !mounted["/set"] || !mounted["/scratch"] {
 				return fmt.Errorf("%s is %s, mounts %v", p.Name, p.Status.QOSClass, mounted)
 			}
 			leastPrivilege(t, p)
@@ -86,7 +88,8 @@ func TestDeployData(t *testing.T) {
 		}
 		return nil
 	})
-	u.ends(t, 1, deploy("node", ns, "--volume=m=hostpath:/srv:/m:ro")...).silent(t).says(t, "may use no SCC that allows hostPath volumes", "nothing was written")
+	u.ends(t, 1, deploy("node", ns, "--volume=m=hostpath:/srv:/m:ro")...).silent(t).says(t,
+		"may use no SCC that allows hostPath volumes", "nothing was written")
 	u.does(t, once...).silent(t).says(t, "Wait until the pods of h-kim run")
 	u.ends(t, 1, append([]string{once[0], "--kind=statefulset"}, once[1:]...)...).silent(t).says(t, "h-kim already exists as a Job, so it cannot be deployed as a StatefulSet")
 	u.does(t, "delete", "h-kim", "-n", ns, "--yes").silent(t).says(t, "deleted Job h-kim", "deleted PodDisruptionBudget h-kim")
@@ -103,9 +106,10 @@ func TestDeployData(t *testing.T) {
 // hostVolumes: with an SCC that allows them, pods have folders of the node and of an NFS server.
 func hostVolumes(t *testing.T, u user, ns string) {
 	t.Helper()
+	const role = "system:openshift:scc:hostmount-anyuid"
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: meta(ns, "hostmount"),
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:openshift:scc:hostmount-anyuid"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: ns, Name: "railhead-sa"}},
 	}
 	create(t, openShift.Client(), binding)

@@ -77,12 +77,14 @@ func TestRootImages(t *testing.T) {
 		return pods[0].Spec.SecurityContext.RunAsNonRoot
 	}
 	u.ends(t, 1, deploy("job", ns, "--scc="+railheadSCC, "--run-as-user=0")...).silent(t).says(t,
-		"SCC railhead-rdma does not allow user 0, which the pods need [scc-usable]", "add-scc-to-user anyuid", "nothing was written")
+		"SCC railhead-rdma does not allow user 0, which the pods need [scc-usable]", "add-scc-to-user anyuid",
+		"nothing was written")
 	t.Run("another SCC, as the fix says", func(t *testing.T) {
 		const anyuid = "system:openshift:scc:anyuid"
 		binding := &rbacv1.RoleBinding{
-			ObjectMeta: meta(ns, anyuid), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: anyuid},
-			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: ns, Name: "railhead-sa"}},
+			ObjectMeta: meta(ns, anyuid),
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: anyuid},
+			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: ns, Name: "railhead-sa"}},
 		}
 		create(t, openShift.Client(), binding)
 		remove(t, openShift.Client(), binding)
@@ -162,13 +164,15 @@ func TestLeaf(t *testing.T) {
 	}
 	u.does(t, deploy("job", ns, "--leaf=require")...).silent(t).says(t, "job: 2 of 2 pods ready")
 	for _, p := range podsOf(t, openShift, ns, "job") {
-		if rules := p.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution; len(rules) != 1 || rules[0].TopologyKey != label {
+		rules := p.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+		if len(rules) != 1 || rules[0].TopologyKey != label {
 			t.Errorf("%s: %v", p.Name, rules)
 		}
 	}
 	u.does(t, "delete", "job", "-n", ns, "--yes").silent(t)
 	leaf(t.Context(), "gpu-1", "b")
-	u.ends(t, 1, deploy("job", ns, "--leaf=require")...).silent(t).says(t, "no leaf switch has the 2 nodes that job needs", "nothing was written")
+	u.ends(t, 1, deploy("job", ns, "--leaf=require")...).silent(t).says(t,
+		"no leaf switch has the 2 nodes that job needs", "nothing was written")
 	u.does(t, deploy("job", ns)...).silent(t).says(t, "job: 2 of 2 pods ready") // they prefer one
 	u.does(t, "delete", "job", "-n", ns, "--yes").silent(t)
 }

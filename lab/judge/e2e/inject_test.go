@@ -84,11 +84,13 @@ func TestInject(t *testing.T) {
 	})
 	t.Run("a kind that is not known, among others", func(t *testing.T) {
 		u := u
-		u.stdin = manifests(ns)["Job"] + "\n---\n" + `{"apiVersion": "example.com/v1", "kind": "Train", "metadata": {"name": "mine"},
-			"spec": {"worker": {"template": {"spec": {"containers": [{"name": "train", "image": "example.invalid/pytorch:2.9",
-			"resources": {"limits": {"nvidia.com/gpu": 8}}}]}}}}}`
-		u.ends(t, 1, inject...).silent(t).says(t, "railhead does not know where Train has pod templates", "--template-path spec.worker.template")
-		u.stdin = manifests(ns)["Job"] + "\n---\n" + `{"apiVersion": "example.com/v1", "kind": "Train", "metadata": {"name": "mine"}}`
+		const train = "\n---\n" + `{"apiVersion": "example.com/v1", "kind": "Train",
+			"metadata": {"name": "mine"}, "spec": %s}`
+		template := fmt.Sprintf(`{"worker": {"template": {"spec": %s}}}`, fmt.Sprintf(templateSpec, "Never"))
+		u.stdin = manifests(ns)["Job"] + fmt.Sprintf(train, template)
+		u.ends(t, 1, inject...).silent(t).says(t, "railhead does not know where Train has pod templates",
+			"--template-path spec.worker.template")
+		u.stdin = manifests(ns)["Job"] + fmt.Sprintf(train, "{}")
 		u.does(t, inject...).says(t, "Unchanged, because no pod template was found: Train mine.")
 	})
 	t.Run("what has no pods", func(t *testing.T) {

@@ -35,7 +35,9 @@ func TestKinds(t *testing.T) {
 // isChanged: somebody takes a part of the injection out of the live object. inject --check says what and where, and
 // blames none of its field managers: who removes fields is not recorded.
 func isChanged(t *testing.T, u user, ns string) {
-	s := workloadStory{name: "statefulset/web", manifest: web, train: "nginx", pods: []string{"web-0", "web-1"}, files: true}
+	s := workloadStory{
+		name: "statefulset/web", manifest: web, train: "nginx", pods: []string{"web-0", "web-1"}, files: true,
+	}
 	u.stdin = s.inject(t, u, ns)
 	s.made(t, ns)
 	run := kubectlProgram(t, u)
@@ -71,8 +73,8 @@ func kindStories() []workloadStory {
 			manifest: hello, train: "hello", pods: []string{"hello-*"}, then: missesRun,
 		},
 		{ // a kind that railhead does not know
-			name: "replicationcontroller/nginx", manifest: replication, flags: []string{"--template-path=spec.template"},
-			train: "nginx", files: true, pods: three("nginx-*"),
+			name: "replicationcontroller/nginx", manifest: replication, train: "nginx", files: true,
+			flags: []string{"--template-path=spec.template"}, pods: three("nginx-*"),
 		},
 	}
 }

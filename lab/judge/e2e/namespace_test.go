@@ -179,24 +179,27 @@ func TestRailAddresses(t *testing.T) {
 	const one = `{"type":"whereabouts","range":"10.103.0.0/16"}`
 	setUp(t)
 	a, c := admin(t, openShift), openShift.Client()
-	a.ends(t, 2, "setup", "namespace", "addressed", "--ipam=nonsense", "--yes").silent(t).says(t, "is not a JSON object")
-	a.ends(t, 2, "setup", "namespace", "addressed", "--rail-subnets=10.0.0.0/8,10.2.0.0/16", "--yes").silent(t).says(t, "overlap")
+	for flag, why := range map[string]string{
+		"--ipam=nonsense": "is not a JSON object", "--rail-subnets=10.0.0.0/8,10.2.0.0/16": "overlap",
+	} {
+		a.ends(t, 2, "setup", "namespace", "addressed", flag, "--yes").silent(t).says(t, why)
+	}
 	for ns, test := range map[string]struct {
-		flag  string
-		says  string
-		first string // IPAM of the rails, by name, in attachments
-		last  string
-		tuned bool
+		flag, says  string
+		first, last string // range of the first and of the last rail
+		tuned       bool
 	}{
 		"cut": {
-			"--rail-subnets=10.103.0.0/16", "created SriovNetwork cut-eno5np0", `"range":"10.103.0.0/18"`, `"range":"10.103.192.0/18"`, false,
+			"--rail-subnets=10.103.0.0/16", "created SriovNetwork cut-eno5np0",
+			`"range":"10.103.0.0/18"`, `"range":"10.103.192.0/18"`, false,
 		},
 		"listed": {
 			"--rail-subnets=10.1.0.0/24,10.2.0.0/24,10.3.0.0/24,10.4.0.0/24", "created SriovNetwork listed-eno5np0",
 			`"range":"10.1.0.0/24"`, `"range":"10.4.0.0/24"`, false,
 		},
 		"one": {
-			"--ipam=" + one, "All rails are in the subnet of --ipam.", `"range":"10.103.0.0/16"`, `"range":"10.103.0.0/16"`, true,
+			"--ipam=" + one, "All rails are in the subnet of --ipam.",
+			`"range":"10.103.0.0/16"`, `"range":"10.103.0.0/16"`, true,
 		},
 	} {
 		t.Run(ns, func(t *testing.T) {
@@ -204,8 +207,8 @@ func TestRailAddresses(t *testing.T) {
 			a.does(t, "setup", "namespace", ns, test.flag, "--yes").silent(t).says(t, test.says)
 			compact := strings.NewReplacer(" ", "", "\n", "", "\t", "")
 			for rail, want := range map[string]string{"eno5np0": test.first, "eno8np0": test.last} {
-				config := get(t, c, &networksv1.NetworkAttachmentDefinition{ObjectMeta: meta(ns, ns+"-"+rail)}).Spec.Config
-				config = compact.Replace(config)
+				network := &networksv1.NetworkAttachmentDefinition{ObjectMeta: meta(ns, ns+"-"+rail)}
+				config := compact.Replace(get(t, c, network).Spec.Config)
 				tuned := strings.Contains(config, "arp_ignore") && strings.Contains(config, "arp_announce")
 				if !strings.Contains(config, want) || tuned != test.tuned {
 					t.Errorf("%s: %s", rail, config)

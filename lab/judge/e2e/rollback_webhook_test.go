@@ -138,8 +138,10 @@ func usesServiceCA(t *testing.T, a user) {
 	a.does(t, "setup", "webhook", "--image=example.invalid/railhead:1", "--certificate=service-ca", "--yes").silent(t)
 	const annotation = "service.beta.openshift.io/"
 	service := get(t, openShift.Client(), &corev1.Service{ObjectMeta: meta(webhookSystem, "railhead-webhook")})
-	hook := get(t, openShift.Client(), &admissionv1.MutatingWebhookConfiguration{ObjectMeta: meta("", webhookConfiguration)})
-	if service.Annotations[annotation+"serving-cert-secret-name"] != "railhead-webhook-tls" || hook.Annotations[annotation+"inject-cabundle"] != "true" {
+	hook := &admissionv1.MutatingWebhookConfiguration{ObjectMeta: meta("", webhookConfiguration)}
+	get(t, openShift.Client(), hook)
+	if service.Annotations[annotation+"serving-cert-secret-name"] != "railhead-webhook-tls" ||
+		hook.Annotations[annotation+"inject-cabundle"] != "true" {
 		t.Errorf("Service %v, webhook %v", service.Annotations, hook.Annotations)
 	}
 	if policy := hook.Webhooks[0].FailurePolicy; *policy != admissionv1.Ignore {

@@ -87,7 +87,8 @@ func erasedStories() []erasedStory {
 				examples: []string{"manifests/base/runtimes/torch_distributed.yaml"}, pods: []string{"0", "1"},
 			},
 			compared: []string{
-				"resource openshift.io/eno5np0rdma of container node", "resourcesPerNode", "field manager of JobSet llama: trainer",
+				"resource openshift.io/eno5np0rdma of container node", "resourcesPerNode",
+				"field manager of JobSet llama: trainer",
 			},
 			diagnosed: []string{
 				"[pod-resources]", "only its init container requests openshift.io/eno5np0rdma",

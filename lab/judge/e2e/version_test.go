@@ -40,7 +40,8 @@ func TestServerVersion(t *testing.T) {
 					image = v.Image
 				}
 			}
-			if image == nil || image.Reference != "example.invalid/railhead:1" || p.Annotations["openshift.io/scc"] != railheadSCC {
+			if image == nil || image.Reference != "example.invalid/railhead:1" ||
+				p.Annotations["openshift.io/scc"] != railheadSCC {
 				t.Errorf("%s: volumes %v, annotations %v", p.Name, p.Spec.Volumes, p.Annotations)
 			}
 		}
