@@ -177,6 +177,7 @@ func TestCRDFiles(t *testing.T) {
 		Config:               4,
 		MachineConfiguration: 8,
 		SRIOV:                7,
+		NVIDIA:               4,
 		Networks:             1,
 		IPPools:              2,
 	} {

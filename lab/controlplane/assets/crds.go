@@ -20,6 +20,8 @@ const (
 	MachineConfiguration CRDs = "machineconfiguration"
 	// SRIOV is the SR-IOV network operator's sriovnetwork.openshift.io.
 	SRIOV CRDs = "sriov"
+	// NVIDIA is mellanox.com of NVIDIA's network operator: networks and the policy of its device plugins.
+	NVIDIA CRDs = "nvidia"
 	// Networks is k8s.cni.cncf.io: NetworkAttachmentDefinitions.
 	Networks CRDs = "networks"
 	// JobSets is jobset.x-k8s.io, with the roles and webhooks of its controller. The set of any other controller of
@@ -34,6 +36,7 @@ const (
 	openshiftAPI = "github.com/openshift/api"
 	networksAPI  = "github.com/k8snetworkplumbingwg/network-attachment-definition-client"
 	sriovAPI     = "github.com/k8snetworkplumbingwg/sriov-network-operator"
+	nvidiaAPI    = "github.com/Mellanox/network-operator"
 	kwokModule   = "sigs.k8s.io/kwok"
 	whereabouts  = "github.com/k8snetworkplumbingwg/whereabouts"
 )
@@ -70,6 +73,8 @@ func manifestsOf(set CRDs) (manifests, bool) {
 		}, true
 	case SRIOV:
 		return manifests{module: sriovAPI, files: []string{"config/crd/bases/*.yaml"}}, true
+	case NVIDIA:
+		return manifests{pins: "nvidia", module: nvidiaAPI, files: []string{"config/crd/bases/*.yaml"}}, true
 	case Networks:
 		return manifests{module: networksAPI, files: []string{"artifacts/networks-crd.yaml"}}, true
 	case IPPools:

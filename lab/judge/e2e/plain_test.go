@@ -9,13 +9,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/railhead/railhead/lab/controlplane"
+	"github.com/railhead/railhead/lab/controlplane/assets"
 	"github.com/railhead/railhead/lab/controlplane/shape"
 )
 
-// plain starts a plain Kubernetes.
-func plain(t *testing.T, cluster shape.Cluster) *controlplane.ControlPlane {
+// plain starts a plain Kubernetes, with sets of CRDs besides its own.
+func plain(t *testing.T, cluster shape.Cluster, crds ...assets.CRDs) *controlplane.ControlPlane {
 	t.Helper()
-	p, err := controlplane.Start(t.Context(), controlplane.Plain())
+	o := controlplane.Plain()
+	o.CRDs = append(o.CRDs, crds...)
+	p, err := controlplane.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
