@@ -296,10 +296,11 @@ func (s site) rollsOut(t *testing.T, ns string) {
 		}
 	}
 	s.does(t, "setup", "cluster", "--yes").says(t, "Nothing to do")
-	s.deploys(t, "job", ns).says(t, "The pods need no privileges")
-	for rank, text := range s.ranks(t, "job", ns, "id -u | grep -c '^0$'; ulimit -l") {
-		if text != "0\nunlimited\n" {
-			t.Errorf("rank %s: %q, want not root, and no limit", rank, text)
+	s.deploys(t, "job", ns, "--startup-probe").says(t, "The pods need no privileges", "job: 2 of 2 pods ready")
+	const lines = `id -u | grep -c '^0$'; ulimit -l; mkdir -p "$HOME/.cache/torch" && echo writable`
+	for rank, text := range s.ranks(t, "job", ns, lines) {
+		if text != "0\nunlimited\nwritable\n" {
+			t.Errorf("rank %s: %q, want not root, no limit, and a home", rank, text)
 		}
 	}
 	s.moves(t, "job", ns)
