@@ -81,6 +81,7 @@ func Run(ctx context.Context, c Cluster, o Options) (bundle.Bundle, error) {
 		return b, err
 	}
 	if b.Machines, err = e.visit(ctx, pods); err != nil {
+		e.say("Interrupted: %d of %s answered.", len(b.Machines), words.Count(len(pods), "pod"))
 		return b, err
 	}
 	if o.Nodes {

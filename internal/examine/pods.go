@@ -89,7 +89,7 @@ func Container(p cluster.Pod, chosen string) string {
 	return cmp.Or(chosen, workload.Trainer(p.Containers))
 }
 
-// visit takes snapshots of pods in parallel.
+// visit takes snapshots of pods in parallel. When it is interrupted it returns those of the pods that answered before.
 func (e examiner) visit(ctx context.Context, pods []cluster.Pod) ([]rules.Machine, error) {
 	if len(pods) == 0 {
 		return nil, nil
@@ -105,6 +105,9 @@ func (e examiner) visit(ctx context.Context, pods []cluster.Pod) ([]rules.Machin
 	machines := make([]rules.Machine, 0, len(pods))
 	options := kube.VisitOptions{Timeout: e.Timeout, Watch: cmp.Or(e.Every, time.Second), Program: e.Program}
 	err := e.cluster.Snapshots(ctx, visits, options, func(v kube.Visited) {
+		if v.Err != nil && ctx.Err() != nil {
+			return // this pod was not given the time to answer
+		}
 		pod := of[v.Pod]
 		m := rules.Machine{
 			Ref:      check.PodRef(v.Pod.Namespace, v.Pod.Name),
@@ -118,12 +121,8 @@ func (e examiner) visit(ctx context.Context, pods []cluster.Pod) ([]rules.Machin
 		machines = append(machines, m)
 		progress(m)
 	})
-	if err != nil {
-		e.say("Interrupted: %d of %s answered.", len(machines), words.Count(len(pods), "pod"))
-		return nil, err
-	}
 	slices.SortFunc(machines, func(a, b rules.Machine) int { return cmp.Compare(a.Ref.String(), b.Ref.String()) })
-	return machines, nil
+	return machines, err
 }
 
 func refOf(p cluster.Pod) kube.PodRef { return kube.PodRef{Namespace: p.Namespace, Name: p.Name} }

@@ -1,12 +1,15 @@
 package examine
 
 import (
+	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/report"
 )
 
@@ -51,5 +54,63 @@ func TestNoNamespace(t *testing.T) {
 		if _, err := e.choose(test.state, &test.subject); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want %v", name, err, test.want)
 		}
+	}
+}
+
+// twoPods is a cluster in which Ctrl-C arrives after the first of two pods has answered.
+type twoPods struct {
+	standIn
+	interrupt context.CancelFunc
+}
+
+func (p *twoPods) Read(context.Context, kube.Want) (cluster.State, error) {
+	pod := func(name string) cluster.Pod {
+		containers := []cluster.Container{{Name: "train", Running: true}}
+		return cluster.Pod{Namespace: "train", Name: name, Containers: containers}
+	}
+	return cluster.State{Read: []cluster.Kind{cluster.Pods}, Pods: []cluster.Pod{pod("a"), pod("b")}}, nil
+}
+
+func (p *twoPods) Snapshots(
+	ctx context.Context, visits []kube.Visit, _ kube.VisitOptions, tell func(kube.Visited),
+) error {
+	tell(kube.Visited{Visit: visits[0]})
+	p.interrupt()
+	tell(kube.Visited{Visit: visits[1], Err: context.Cause(ctx)})
+	return ctx.Err()
+}
+
+// TestInterrupted: a pod that Ctrl-C left no time to answer is not reported as unreachable. For wire, Ctrl-C is the
+// usual end.
+func TestInterrupted(t *testing.T) {
+	for name, test := range map[string]struct {
+		examine func(context.Context, Cluster, Options) error
+		says    string
+	}{
+		"doctor": {func(ctx context.Context, c Cluster, o Options) error {
+			b, err := Run(ctx, c, o)
+			if len(b.Machines) != 1 || b.Machines[0].Unreached != "" {
+				t.Errorf("machines: %+v", b.Machines)
+			}
+			return err
+		}, "Examining 2 pods\nInterrupted: 1 of 2 pods answered.\n"},
+		"wire": {func(ctx context.Context, c Cluster, o Options) error {
+			_, err := Wire(ctx, c, o)
+			return err
+		}, "Examining 2 pods\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			var said strings.Builder
+			o := Options{
+				Subject: bundle.Subject{Namespace: "train", Pods: []string{"a", "b"}}, Live: &report.Live{W: &said},
+			}
+			if err := test.examine(ctx, &twoPods{interrupt: stop}, o); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+			if said.String() != test.says {
+				t.Errorf("said %q, want %q", said.String(), test.says)
+			}
+		})
 	}
 }
