@@ -139,20 +139,25 @@ func notReached(machines []Member, total int) check.Finding {
 		refs = append(refs, m.Ref)
 	}
 	places, reason, first := words.Few(names, 6), machines[0].Unreached, machines[0].Ref
-	describe := "kubectl describe node " + first.Name
-	if first.Kind == check.Pod {
-		describe = fmt.Sprintf("kubectl -n %s describe pod %s", first.Namespace, first.Name)
-	}
 	f := check.Finding{
 		Check: MachineReached, Status: check.Unknown, Subject: first,
 		Summary:  "could not be examined: " + reason,
 		Evidence: check.Observed("railhead-pod snapshot in "+places, reason, "a snapshot"),
-		Fix: check.ByUser("Check that it runs and that you may run commands in it, then run this again.",
-			describe),
+		Fix:      howToReach(first),
 	}
 	if len(machines) > 1 {
 		f.Subject, f.About = check.Ref{Kind: check.Pods}, refs
 		f.Summary = fmt.Sprintf("%d of %d could not be examined: %s (%s)", len(machines), total, reason, places)
 	}
 	return f
+}
+
+func howToReach(r check.Ref) *check.Fix {
+	if r.Kind == check.Pod {
+		return check.ByUser("Check that it runs and that you may run commands in it, then run this again.",
+			fmt.Sprintf("kubectl -n %s describe pod %s", r.Namespace, r.Name))
+	}
+	return check.ByAdmin("A privileged pod examines a node. Check that the node is Ready, and name an image with a "+
+		"shell that it has or can pull, then run this again.",
+		"kubectl describe node "+r.Name, fmt.Sprintf("railhead doctor node/%s --probe-image IMAGE", r.Name))
 }

@@ -373,6 +373,27 @@ func TestUnknownTraitsHideNothing(t *testing.T) {
 	}
 }
 
+// TestUnreachedFix: only an administrator can examine a node, and may have to name the image.
+func TestUnreachedFix(t *testing.T) {
+	for _, test := range []struct {
+		ref     check.Ref
+		who     check.Who
+		command string
+	}{
+		{check.PodRef("train", "h-kim-0"), check.User, "kubectl -n train describe pod h-kim-0"},
+		{check.NodeRef("gpu-0"), check.Admin, "railhead doctor node/gpu-0 --probe-image IMAGE"},
+	} {
+		r := judge([]fleet.Machine{{Ref: test.ref, Unreached: "no answer within 30s"}})
+		i := slices.IndexFunc(r.Findings, func(f check.Finding) bool { return f.Check == fleet.MachineReached })
+		if i < 0 {
+			t.Fatalf("%s: %+v", test.ref, r.Findings)
+		}
+		if fix := r.Findings[i].Fix; fix.Who != test.who || !slices.Contains(fix.Commands, test.command) {
+			t.Errorf("%s: %+v", test.ref, fix)
+		}
+	}
+}
+
 func TestJudgeKeepsNodesFromPods(t *testing.T) {
 	m := rulestest.Job(t, 2)
 	for _, node := range []string{"gpu-1", "gpu-2"} {
