@@ -39,7 +39,8 @@ network the run really used, with the line that proves it, and whether GPUs and 
 failed, it reports the first failure, its consequences and the fix. It needs no cluster.
 
 Files may be compressed (gzip, zstd) or in UTF-16; a folder means all logs in it; - is standard input. With -n the
-arguments are jobs in that namespace, and explain reads the logs of their pods. Logs show the most if the job ran with
+arguments are jobs in that namespace, and explain reads the logs of their pods. What 'railhead launch' started in a pod
+is not in them: name the folder of its --log-dir. Logs show the most if the job ran with
 ` + strings.Join(story.NCCLVariables(), " and ") + `.
 
 --with adds the state of the machines, from 'railhead-pod snapshot' or 'railhead doctor --save', which tells causes
