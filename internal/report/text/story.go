@@ -61,9 +61,12 @@ func unknownLines(r story.Run) []story.Evidence {
 }
 
 func ranLine(r story.Run) string {
-	version := "NCCL, version unknown"
-	if r.NCCLVersion != "unknown" && r.NCCLVersion != "" {
-		version = "NCCL " + r.NCCLVersion
+	version, known := "NCCL "+r.NCCLVersion, r.NCCLVersion != "unknown" && r.NCCLVersion != ""
+	switch {
+	case !known && r.Ranks == 0:
+		return "unknown: no line shows NCCL's version or the number of ranks"
+	case !known:
+		version = "NCCL, version unknown"
 	}
 	var where []string
 	if r.Ranks > 0 {

@@ -54,7 +54,7 @@ GPUDirect: yes
 Outcome:   ok: no line reports a fault
 `},
 		"failed, then healthy": {story.Story{Runs: []story.Run{failed, {Ranks: 1}}}, `Run 1 of 2
-Ran:       NCCL, version unknown, number of ranks unknown
+Ran:       unknown: no line shows NCCL's version or the number of ranks
 Network:   Socket, not used
 GPUDirect: unknown
 Outcome:   fail
