@@ -17,9 +17,9 @@ import (
 
 const detachHelp = `
 For runs of days, --detach leaves the command running in the pods, --attach shows its output from anywhere and exits as
-launch does, and --stop stops it. Each pod keeps the last 24 to 32 MiB of its output and the exit code in /dev/shm until the next
-launch. Ctrl-C in --attach only detaches. Without an attached launch, the other ranks continue when one fails, until
-NCCL's timeout ends them; an attached launch stops them.
+launch does, and --stop stops it. Each pod keeps the last 24 to 32 MiB of its output and the exit code in /dev/shm until
+the next launch. Ctrl-C in --attach only detaches. Without an attached launch, the other ranks continue when one fails,
+until NCCL's timeout ends them; an attached launch stops them.
 `
 
 type detachFlags struct {

@@ -836,9 +836,9 @@ var frameworkSignatures = []Signature{
 		ID: "fingerprints-differ", Kind: Listed, What: "the ranks are not at the same collective",
 		Class: Own, Cause: "hang-timeout", Confidence: Certain,
 		Words: []string{"Detected mismatch between collectives on ranks"},
-		Example: "[rank0]: RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective: " +
-			"CollectiveFingerPrint(SequenceNumber=4, OpType=ALLREDUCE, TensorShape=[1048576]), but Rank 1 is running " +
-			"collective: CollectiveFingerPrint(SequenceNumber=4, OpType=BROADCAST, TensorShape=[1048576]).",
+		Example: "[rank0]: RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running " +
+			"collective: CollectiveFingerPrint(SequenceNumber=4, OpType=ALLREDUCE, TensorShape=[1048576]), but Rank 1 " +
+			"is running collective: CollectiveFingerPrint(SequenceNumber=4, OpType=BROADCAST, TensorShape=[1048576]).",
 	},
 	{
 		ID: "rendezvous", Kind: Rendezvous, What: "rendezvous failed",
