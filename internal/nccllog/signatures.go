@@ -837,8 +837,9 @@ var frameworkSignatures = []Signature{
 		Class: Own, Cause: "hang-timeout", Confidence: Certain,
 		Words: []string{"Detected mismatch between collectives on ranks"},
 		Example: "[rank0]: RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running " +
-			"collective: CollectiveFingerPrint(SequenceNumber=4, OpType=ALLREDUCE, TensorShape=[1048576]), but Rank 1 " +
-			"is running collective: CollectiveFingerPrint(SequenceNumber=4, OpType=BROADCAST, TensorShape=[1048576]).",
+			"collective: CollectiveFingerPrint(SequenceNumber=4, OpType=ALLREDUCE, TensorShape=[1048576]), but " +
+			"Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=4, OpType=BROADCAST, " +
+			"TensorShape=[1048576]).",
 	},
 	{
 		ID: "rendezvous", Kind: Rendezvous, What: "rendezvous failed",
