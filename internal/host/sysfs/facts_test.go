@@ -174,17 +174,17 @@ func TestOpenIsBounded(t *testing.T) {
 // has it, and no other package.
 func TestLibrariesOfEnvironments(t *testing.T) {
 	file := &fstest.MapFile{}
-	const site = "work/venv/lib/python3.12/site-packages/"
+	const site = "srv/venv/lib/python3.12/site-packages/"
 	root := fstest.MapFS{
-		"work/venv/pyvenv.cfg":                        file,
-		site + "nvidia/nccl/lib/libnccl.so.2":         file,
-		site + "nvidia_nccl_cu13-2.28.9.dist-info/x":  file,
-		site + "nvidia_nccl_cu13-2.27.0.egg-info/x":   file,
-		site + "secret_package/x":                     file,
-		"work/lib/python3.12/site-packages/nvidia/xx": file,
+		"srv/venv/pyvenv.cfg":                        file,
+		site + "nvidia/nccl/lib/libnccl.so.2":        file,
+		site + "nvidia_nccl_cu13-2.28.9.dist-info/x": file,
+		site + "nvidia_nccl_cu13-2.27.0.egg-info/x":  file,
+		site + "secret_package/x":                    file,
+		"srv/lib/python3.12/site-packages/nvidia/xx": file,
 	}
 	var s host.Snapshot
-	s.Env = map[string]string{"PATH": "/usr/bin:/work/bin:/work/venv/bin"}
+	s.Env = map[string]string{"PATH": "/usr/bin:/srv/bin:/srv/venv/bin"}
 	readNCCL(newInput(root, Probes{}), &s)
 	want := []host.NCCLLibrary{{Path: "/" + site + "nvidia/nccl/lib/libnccl.so.2", Version: "2.28.9"}}
 	if diff := cmp.Diff(want, s.NCCL.Libraries); diff != "" {
