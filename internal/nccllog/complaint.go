@@ -76,7 +76,6 @@ var complaintForms = forms{
 		form: regexp.MustCompile(`"(?:level|severity|levelname|lvl|log\.level)"\s*:\s*` +
 			`(?:"(?:error|fatal|critical|panic)"|[56]0\b)`),
 	},
-	{words: []string{"sh: 1: "}, form: regexp.MustCompile(`\bsh: 1: .*: not found`)}, // dash
 	{words: []string{"error: "}, form: regexp.MustCompile(`(?:^|[:\])>] )error: [A-Za-z]`)},
 	{words: []string{"Error"}, form: regexp.MustCompile(`\s\d+/\d+\s+(?:Init:)?Error\s`)}, // kubectl get pods
 	{ // bash, of the command that it waited for
