@@ -71,19 +71,18 @@ func (run *teller) elsewhere(events []nccllog.Event, e nccllog.Event) string {
 				o.Code)
 		}
 	}
-	if differ := run.otherCollective(); differ != "" {
-		return "; " + differ
-	}
 	return ""
 }
 
-// otherCollective says which ranks ran different collectives at the same time, or of different sizes. All ranks give as
-// many elements to a collective, except to those that PyTorch makes of other operations.
+// otherCollective says which ranks ran different collectives at the same time, or of different sizes, where NCCL found
+// that sizes differ. It compares the operations to which all ranks give as many elements. Alone it proves nothing:
+// PyTorch may not name the group, and groups have numbers of their own.
 func (run *facts) otherCollective() string {
 	first := map[int]nccllog.Event{}
 	for _, e := range run.log.Events {
 		c := e.Collective
-		if c == nil || e.Number < 0 || !isDefaultGroup(e.Group) || strings.Contains(c.Operation, "ALLTOALL") {
+		if c == nil || e.Number < 0 || !isDefaultGroup(e.Group) ||
+			!slices.Contains([]string{"ALLREDUCE", "BROADCAST", "REDUCE"}, c.Operation) {
 			continue
 		}
 		o, known := first[c.Number]

@@ -200,7 +200,10 @@ func (run *explainer) asymmetryCauses(e nccllog.Event) []candidate {
 func (run *explainer) sizesCauses(e nccllog.Event) []candidate {
 	said := run.who(e) + " and its peer disagree on the size of a message"
 	if differ := run.otherCollective(); differ != "" {
-		return one(HangTimeout, Likely, differ, e)
+		return slices.Concat(
+			one(HangTimeout, Likely, differ, e),
+			one(EnvNotOnAllRanks, Possible, said, e),
+		)
 	}
 	if d, ok := run.difference("version", versionOf); ok {
 		return one(VersionMismatch, Likely, said+": "+values(d), e)
