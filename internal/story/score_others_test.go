@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/railhead/railhead/internal/nccllog"
 )
 
 // TestScoreOthers compares the stories with an index that was written before any tool read the logs.
@@ -102,6 +104,19 @@ func TestFirstCauseOfFaults(t *testing.T) {
 		causes := read(t, "../../testdata/gpu/"+file+".log.gz").Last().Causes
 		if len(causes) == 0 || causes[0].Summary != want {
 			t.Errorf("%s: want %s, got %+v", file, want, causes)
+		}
+	}
+}
+
+// TestWordsOfRailheadPod: the line by which explain knows a fallback of railhead-pod is what railhead-pod prints.
+func TestWordsOfRailheadPod(t *testing.T) {
+	printed, err := os.ReadFile("../../testdata/golden/pod-no-rdma.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s := range nccllog.Signatures() {
+		if s.ID == "no-rail" && !strings.Contains(string(printed), "\n"+s.Example+"\n") {
+			t.Errorf("railhead-pod does not print %q", s.Example)
 		}
 	}
 }
