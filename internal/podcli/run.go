@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/railhead/railhead/internal/check"
@@ -226,7 +227,7 @@ func writeGiven(w io.Writer, r rail.Resolution) {
 		add(x.Name(), "works", x.Sources)
 	}
 	if missed {
-		slices.SortFunc(t.Rows, func(a, b []string) int { return words.Natural(a[0], b[0]) })
+		sort.Slice(t.Rows, func(i, k int) bool { return words.Natural(t.Rows[i][0], t.Rows[k][0]) < 0 })
 		_ = t.Write(w) // to memory
 	}
 }

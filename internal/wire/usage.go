@@ -1,8 +1,8 @@
 package wire
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/railhead/railhead/internal/host"
@@ -48,8 +48,9 @@ func usages(ends []End, ports map[string]Port) []Usage {
 		}
 		all[i].add(e, ports[e.Device])
 	}
-	slices.SortFunc(all, func(a, b Usage) int {
-		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.PID, b.PID))
+	sort.Slice(all, func(i, k int) bool {
+		a, b := all[i], all[k]
+		return a.Device < b.Device || a.Device == b.Device && a.PID < b.PID
 	})
 	return all
 }

@@ -1,8 +1,7 @@
 package netlink
 
 import (
-	"slices"
-	"strings"
+	"sort"
 	"time"
 
 	"github.com/railhead/railhead/internal/host"
@@ -44,7 +43,7 @@ func (x Exchange) devices() ([]device, error) {
 		}
 		return false
 	})
-	slices.SortFunc(all, func(a, b device) int { return strings.Compare(a.name, b.name) })
+	sort.Slice(all, func(i, k int) bool { return all[i].name < all[k].name })
 	return all, err
 }
 
