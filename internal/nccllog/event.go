@@ -1,6 +1,10 @@
 package nccllog
 
-import "time"
+import (
+	"time"
+
+	"github.com/railhead/railhead/internal/nccllog/codes"
+)
 
 // Kind is the kind of an event.
 type Kind uint8
@@ -114,7 +118,8 @@ type Completion struct {
 type Async struct {
 	Device string // mlx5_3:1
 	Event  string // port error
-	Fatal  bool
+	Type   codes.Event
+	Fatal  bool // NCCL says so
 }
 
 // Verbs is a failed call of libibverbs.

@@ -338,7 +338,7 @@ func (p *notices) isKept(r *rank, e Event, many bool) bool {
 // doubtful reports whether later lines decide what an event means: programs go on after some.
 func doubtful(e Event) bool {
 	switch e.Kind {
-	case Warning, Trail, Complaint, FailureWords, Exception, Recoverable, Stalled:
+	case Warning, Trail, Consequence, Complaint, FailureWords, Exception, Recoverable, Stalled:
 		return !e.Info
 	default:
 	}

@@ -47,7 +47,7 @@ var ncclSignatures = []Signature{
 	{
 		ID: "device-event", Kind: AsyncEvent, What: "async event",
 		Class: ByItsFields, Cause: "port-error", Confidence: Likely,
-		Words: []string{"async event", "async fatal event"}, Read: readAsync,
+		Words: []string{"async event", "async fatal event", gidTableChanged}, Read: readAsync,
 		Example: "a:1:9 [0] transport/net_ib.cc:1 NCCL WARN NET/IB : mlx5_3:1 Got " +
 			"non-fatal async event: port error(10)",
 	},

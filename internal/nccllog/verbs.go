@@ -64,18 +64,24 @@ func wordAfter(text string, keys ...string) string {
 	return ""
 }
 
+const gidTableChanged = "GID table changed"
+
 // readAsync reads an event of a device:
 //
 //	NET/IB : Got async event : port error
 //	NET/IB : mlx5_3:1 async fatal event on QP (0x732d): invalid request local work queue error
 //	NET/IB : mlx5_0:1 Got non-fatal async event: port error(10)
+//	NET/IB : mlx5_0:1 GID table changed
 func readAsync(e *Event, text, _ string) bool {
 	a := &Async{}
 	e.Async = a
 	head, tail, ok := strings.Cut(text, "async fatal event")
 	a.Fatal = ok
 	if !ok {
-		head, tail, _ = strings.Cut(text, "async event")
+		head, tail, ok = strings.Cut(text, "async event")
+	}
+	if i := strings.Index(text, gidTableChanged); !ok && i >= 0 {
+		head, tail = text[:i], text[i:]
 	}
 	for word := range strings.FieldsSeq(head) {
 		device, port, _ := strings.Cut(word, ":")
@@ -90,6 +96,7 @@ func readAsync(e *Event, text, _ string) bool {
 	if open := strings.LastIndexByte(a.Event, '('); open > 0 && strings.HasSuffix(a.Event, ")") {
 		a.Event = a.Event[:open]
 	}
+	a.Type = codes.EventNamed(a.Event)
 	return true
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/codes"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -126,6 +127,9 @@ func (run *teller) degradations() []candidate {
 		if e.Kind == nccllog.CannotOpen && !run.unevenHCAs() {
 			continue // a pod that sees all HCAs of its node and was given one of them is as it should be
 		}
+		if e.Async != nil && e.Async.Type != codes.PortError {
+			continue // no bandwidth is lost
+		}
 		soft := classOf(e) == nccllog.Soft && slices.Contains(survived, e.Kind) && !run.lastWord(e) && !run.recovered(e)
 		if soft || run.didWithoutTopology(e) {
 			found = append(found, run.causesOf(e)...)
@@ -147,7 +151,7 @@ func (run *shortfall) unevenHCAs() bool {
 func (run *facts) recovered(e nccllog.Event) bool {
 	return e.Async != nil && slices.ContainsFunc(run.log.Events, func(o nccllog.Event) bool {
 		return o.Async != nil && o.Seq > e.Seq && o.Async.Device == e.Async.Device &&
-			strings.Contains(o.Async.Event, "port active")
+			o.Async.Type == codes.PortActive
 	})
 }
 

@@ -215,7 +215,7 @@ func (run *explainer) completionCauses(e nccllog.Event) []candidate {
 	switch c.Status {
 	case statusRetry, 20:
 		found := run.retryCauses(e, said)
-		if len(run.portErrors(e)) > 0 {
+		if len(run.deviceEvents(e, codes.PortError)) > 0 {
 			return found
 		}
 		return withFirst(run.oddOneOut(e, c.Peer, c.HCA), found)
@@ -261,7 +261,7 @@ func withComma(text string) string {
 func (run *explainer) retryCauses(e nccllog.Event, said string) []candidate {
 	c := e.Completion
 	said += ": the peer's NIC did not answer"
-	port := run.portErrors(e)
+	port, moved := run.deviceEvents(e, codes.PortError), run.deviceEvents(e, codes.GIDChange)
 	layer := cmp.Or(layerOf(e), run.layerOfHCA(c.HCA), run.network.LinkLayer)
 	var found []candidate
 	switch {
@@ -281,6 +281,10 @@ func (run *explainer) retryCauses(e nccllog.Event, said string) []candidate {
 			one(IBFabricNotConnected, Possible, "if the devices are InfiniBand", e),
 		)...)
 		return append(found, one(PeerDied, Possible, "the peer may have ended first", e)...)
+	case len(moved) > 0:
+		found = append(found, one(GIDIndex, Likely, fmt.Sprintf("%s; the GID table of %s of %s had changed", said,
+			cmp.Or(moved[0].Async.Device, "a device"), cmp.Or(run.hostOf(moved[0]), "a host")),
+			append([]nccllog.Event{e}, moved...)...)...)
 	}
 	route := one(RouteOrARP, Likely, said, e)
 	if linkLocal(c.LocalGID) && linkLocal(c.RemoteGID) {
@@ -311,12 +315,12 @@ func (run *facts) layerOfHCA(name string) string {
 	return ""
 }
 
-// portErrors returns those of the two hosts of a failed connection.
-func (run *facts) portErrors(e nccllog.Event) []nccllog.Event {
+// deviceEvents returns those of a type of the two hosts of a failed connection.
+func (run *facts) deviceEvents(e nccllog.Event, of codes.Event) []nccllog.Event {
 	ends := []string{"", run.hostOf(e), run.peerHost(e.Completion.Peer)}
 	return slices.DeleteFunc(run.events(nccllog.AsyncEvent), func(o nccllog.Event) bool {
 		elsewhere := ends[1] != "" && ends[2] != "" && !slices.Contains(ends, run.hostOf(o))
-		return elsewhere || !strings.Contains(o.Async.Event, "port error")
+		return elsewhere || o.Async.Type != of
 	})
 }
 
@@ -343,13 +347,20 @@ func (run *explainer) asyncCauses(e nccllog.Event) []candidate {
 	if e.Async.Device != "" {
 		said += " from " + e.Async.Device
 	}
-	switch {
-	case strings.Contains(e.Async.Event, "port error"):
+	switch e.Async.Type {
+	case codes.PortError:
 		return one(PortError, Likely, said, e)
-	case strings.Contains(e.Async.Event, "GID table"):
+	case codes.GIDChange:
 		return one(GIDIndex, Likely, said+": the GID in use may be gone", e)
-	case strings.Contains(e.Async.Event, "access"):
+	case codes.PKeyChange, codes.PathMigrationError:
+		return one(IBFabricNotConnected, Possible, said+": the subnet manager changed the partition or the path", e)
+	case codes.QPAccessError:
 		return slices.Concat(one(RemoteAccessErr, Likely, said, e), one(QPAsyncFatal, Possible, said, e))
+	case codes.UnknownEvent:
+		if !e.Async.Fatal {
+			return one(UnknownCause, Possible, said, e)
+		}
+	default:
 	}
 	return slices.Concat(
 		one(QPAsyncFatal, Likely, said, e),

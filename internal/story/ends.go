@@ -257,7 +257,7 @@ func (run *sequence) mayExplain(end, loss nccllog.Event) bool {
 	case !reportsLoss(loss), sameProcess(end, loss), isWait(loss) && run.waitsToo(end):
 		return false
 	case loss.Kind == nccllog.BadCompletion:
-		return len(run.portErrors(loss)) == 0
+		return len(run.deviceEvents(loss, codes.PortError)) == 0
 	}
 	return true
 }

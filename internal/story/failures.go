@@ -3,10 +3,10 @@ package story
 import (
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/codes"
 )
 
 // classOf returns the class of an event: that of its signature, unless its fields decide.
@@ -28,16 +28,18 @@ func classOf(e nccllog.Event) nccllog.Class {
 
 // classOfAsync: a queue pair or a device that is broken ends the run, a port that goes down need not.
 func classOfAsync(a *nccllog.Async) nccllog.Class {
-	switch {
-	case strings.Contains(a.Event, "port active"), strings.Contains(a.Event, "reregist"),
-		strings.Contains(a.Event, "LID change"), strings.Contains(a.Event, "SM change"),
-		strings.Contains(a.Event, "communication established"), strings.Contains(a.Event, "last WQE"):
-		return nccllog.NoFault
-	case a.Fatal, strings.Contains(a.Event, "fatal"), strings.Contains(a.Event, "invalid request"),
-		strings.Contains(a.Event, "access"), strings.Contains(a.Event, "CQ error"):
+	if a.Fatal {
 		return nccllog.Own
 	}
-	return nccllog.Soft
+	switch a.Type {
+	case codes.CQError, codes.QPFatal, codes.QPRequestError, codes.QPAccessError, codes.DeviceFatal, codes.SRQError,
+		codes.WQFatal:
+		return nccllog.Own
+	case codes.PortError, codes.GIDChange, codes.PKeyChange, codes.PathMigrationError, codes.UnknownEvent:
+		return nccllog.Soft
+	default:
+		return nccllog.NoFault
+	}
 }
 
 // The statuses of completions that stand for themselves (ibv_wc_status).
@@ -236,14 +238,17 @@ func (run *sequence) onlyTeardown() bool {
 	case !others:
 		return true
 	}
-	destroyed := slices.ContainsFunc(run.log.Ranks, func(r nccllog.Rank) bool { return r.Destroyed }) ||
-		len(run.events(nccllog.Stranger)) > 0
 	for _, e := range run.failures {
 		if e.Kind != nccllog.SocketClosed && e.Kind != nccllog.Consequence {
 			return false
 		}
 	}
-	return destroyed
+	return run.destroyed() || len(run.events(nccllog.Stranger)) > 0
+}
+
+// destroyed reports that the program destroyed or aborted a communicator.
+func (run *facts) destroyed() bool {
+	return slices.ContainsFunc(run.log.Ranks, func(r nccllog.Rank) bool { return r.Destroyed })
 }
 
 // skew is the clock difference between two hosts up to which their times are compared.

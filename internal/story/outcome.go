@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/codes"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -67,12 +68,16 @@ func (run *sequence) isUnexplained(e nccllog.Event) bool {
 		return !e.Info
 	case nccllog.RanksDiffer:
 		return true
+	case nccllog.AsyncEvent:
+		return e.Async.Type == codes.UnknownEvent && !e.Async.Fatal
 	case nccllog.Trail:
 		return !run.connectedAfter(e)
 	case nccllog.Complaint, nccllog.Exception, nccllog.Recoverable:
 		return !run.progressed(e)
 	case nccllog.FailureWords, nccllog.Stalled:
 		return run.nearEnd(e) && !run.progressed(e)
+	case nccllog.Consequence:
+		return run.nearEnd(e) && !run.progressed(e) && !run.wentOn(e) && !run.destroyed()
 	case nccllog.OFINoProvider:
 		return !run.choseNetwork()
 	default:

@@ -16,6 +16,21 @@ func TestNames(t *testing.T) {
 	}
 }
 
+func TestEvents(t *testing.T) {
+	for text, want := range map[string]Event{
+		"CQ error": CQError, "local catastrophic error": DeviceFatal, "local device fatal error": DeviceFatal,
+		"port active": PortActive, "port error": PortError, "GID table change": GIDChange,
+		"GID table changed": GIDChange, "WQ fatal": WQFatal, "speed change": UnknownEvent,
+	} {
+		if got := EventNamed(text); got != want {
+			t.Errorf("%q: want %d, got %d", text, want, got)
+		}
+	}
+	if PortActive != 9 || PortError != 10 { // as NCCL prints them
+		t.Errorf("port active is %d, port error %d", PortActive, PortError)
+	}
+}
+
 func TestSignals(t *testing.T) {
 	for code, want := range map[int]int{137: -9, 139: -11, 1: 1, 128: 128, -6: -6, 255: 255} {
 		if got := ExitSignal(code); got != want {

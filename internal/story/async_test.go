@@ -1,0 +1,66 @@
+package story
+
+import (
+	"slices"
+	"testing"
+)
+
+var steps = []string{"step 1 | loss 3.1", "step 2 | loss 3.0", "step 3 | loss 2.9", "step 4 | loss 2.8"}
+
+// TestDeviceEvents: what an event of a device does to a run depends on the event, and on whether the run went on. Only
+// a port that is down makes it slower.
+func TestDeviceEvents(t *testing.T) {
+	const ib = "NET/IB : mlx5_0:1 "
+	timeout := completed(2, 12, "10.0.0.1")
+	for name, c := range map[string]struct {
+		event   string
+		ends    string // the last line; "": training goes on
+		outcome Outcome
+		cause   CauseID // "" if there is none
+	}{
+		"a port that went down":          {ib + "Got non-fatal async event: port error(10)", "", OutcomeDegraded, PortError},
+		"GIDs that changed":              {ib + "GID table changed", "", OutcomeOK, ""},
+		"GIDs that changed, NCCL 2.22":   {ib + "Got async event : GID table change", "", OutcomeOK, ""},
+		"GIDs that changed, and a loss":  {ib + "GID table changed", timeout, OutcomeFail, GIDIndex},
+		"a partition that changed":       {ib + "Got non-fatal async event: P_Key change(12)", "", OutcomeOK, ""},
+		"a subnet manager that changed":  {ib + "Got non-fatal async event: SM change(13)", "", OutcomeOK, ""},
+		"a device that broke, NCCL 2.22": {ib + "Got async event : local catastrophic error", timeout, OutcomeFail, QPAsyncFatal},
+		"a queue pair that broke": {ib + "async fatal event on QP (0x7): local work queue catastrophic error",
+			timeout, OutcomeFail, QPAsyncFatal},
+		"an event of a later NCCL": {ib + "Got non-fatal async event: cable too long(77)", "", OutcomeUnknown, UnknownCause},
+	} {
+		lines := append(twoByTwo(), warned(2, c.event))
+		if c.ends == "" {
+			lines = append(lines, steps...)
+		} else {
+			lines = append(lines, c.ends)
+		}
+		run := ofLines("train.log", lines).Last()
+		if run.Outcome != c.outcome || (len(run.Causes) == 0) != (c.cause == "") ||
+			c.cause != "" && run.Causes[0].ID != c.cause {
+			t.Errorf("%s: want %s %q, got %s: %s %+v", name, c.outcome, c.cause, run.Outcome, run.Summary, run.Causes)
+		}
+	}
+}
+
+// TestGivenUp: lines that follow from a failure show that something failed, also where the log has nothing else, unless
+// the program ended its communicators or went on.
+func TestGivenUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		after   []string
+		outcome Outcome
+	}{
+		"nothing":         {nil, OutcomeUnknown},
+		"training":        {steps, OutcomeOK},
+		"the program end": {[]string{"gpu-b:42:9 [0] NCCL INFO comm 0x5 rank 2 nranks 4 - Destroy COMPLETE"}, OutcomeOK},
+	} {
+		for _, line := range []string{"communicator encountered a fatal error (detected in ncclIbTest)",
+			"[Proxy Service 2] Failed to execute operation Connect from rank 2, retcode 3", "Failed to CUDA malloc 8 bytes",
+			"Comm 0x5 is in abort state"} {
+			lines := slices.Concat(twoByTwo(), []string{warned(2, line)}, c.after)
+			if run := ofLines("train.log", lines).Last(); run.Outcome != c.outcome {
+				t.Errorf("%q, then %s: want %s, got %s: %s", line, name, c.outcome, run.Outcome, run.Summary)
+			}
+		}
+	}
+}
