@@ -295,7 +295,7 @@ func (p *notices) keep(r *rank, e Event) int {
 		}
 	}
 	survived := doubtful(e)
-	if survived || e.Kind == TimeLimit {
+	if survived || e.Kind == TimeLimit || e.Kind == BadCompletion {
 		p.doubt(e.At.File)
 	}
 	switch many := p.counts[e.Kind] > most; {

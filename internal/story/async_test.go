@@ -64,3 +64,25 @@ func TestGivenUp(t *testing.T) {
 		}
 	}
 }
+
+// TestLostLater: a connection that had worked is lost by a link or a peer rather than for want of a route.
+func TestLostLater(t *testing.T) {
+	lost := completed(2, 12, "10.0.0.1")
+	for name, c := range map[string]struct {
+		lines      []string
+		confidence Confidence
+		others     bool
+	}{
+		"at first":    {append(twoByTwo(), lost), Likely, false},
+		"after steps": {append(append(twoByTwo(), steps...), lost), Possible, true},
+	} {
+		run := ofLines("train.log", c.lines).Last()
+		has := func(id CauseID) bool {
+			return slices.ContainsFunc(run.Causes, func(c Cause) bool { return c.ID == id })
+		}
+		if first := run.Causes[0]; first.ID != RouteOrARP || first.Confidence != c.confidence ||
+			has(PortError) != c.others || has(PeerDied) != c.others {
+			t.Errorf("%s: %+v", name, run.Causes)
+		}
+	}
+}

@@ -218,6 +218,9 @@ func (run *explainer) completionCauses(e nccllog.Event) []candidate {
 		if len(run.deviceEvents(e, codes.PortError)) > 0 {
 			return found
 		}
+		if run.hadWorked(e) {
+			found = run.sinceLost(e, found)
+		}
 		return withFirst(run.oddOneOut(e, c.Peer, c.HCA), found)
 	case statusProt, statusLocalAcc:
 		return slices.Concat(
@@ -302,6 +305,26 @@ func (run *explainer) retryCauses(e nccllog.Event, said string) []candidate {
 			e)...)
 	}
 	return append(found, run.phantom(e)...)
+}
+
+// hadWorked reports that the training had counted its steps before an event, over connections of its rank.
+func (run *sequence) hadWorked(e nccllog.Event) bool {
+	step := run.log.Ends[e.At.File].Progress
+	return step > 0 && step < e.At.Line && e.Rank >= 0 && run.log.Ranks[e.Rank].Complete > 0
+}
+
+// sinceLost returns the causes of a connection that had worked: what keeps NICs from reaching each other at first is
+// not likely any more.
+func (run *explainer) sinceLost(e nccllog.Event, found []candidate) []candidate {
+	found[0].confidence = Possible
+	found[0].summary += ", and the run had worked until then"
+	others := slices.Concat(
+		one(PortError, Possible, "a link or a switch may have failed since", e),
+		one(PeerDied, Possible, "the peer may have ended first", e),
+	)
+	return append(append(found[:1:1], others...), slices.DeleteFunc(found[1:], func(c candidate) bool {
+		return c.id == PortError || c.id == PeerDied
+	})...)
 }
 
 func (run *facts) layerOfHCA(name string) string {
