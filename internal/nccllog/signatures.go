@@ -209,6 +209,19 @@ var ncclSignatures = []Signature{
 		},
 		Example: "a:1:9 [0] misc/param.cc:30 NCCL WARN NCCL_LL_THRESHOLD has been removed; use NCCL_PROTO instead",
 	},
+	{ // RCCL src/init.cc, which says so before each run
+		ID: "rccl-passthrough", Kind: NoPassthrough, What: "no IOMMU passthrough",
+		Words: []string{`Missing "iommu=pt"`, `Missing "amd_iommu=on"`},
+		Example: `a:1:9 [0] init.cc:1 NCCL WARN Missing "iommu=pt" from kernel command line which can lead to system ` +
+			"instablity or hang!",
+	},
+	{ // RCCL src/init.cc
+		ID: "rccl-advice", Kind: Harmless, What: "a setting that RCCL recommends",
+		Words: []string{"NUMA auto balancing enabled", `Missing "HSA_FORCE_FINE_GRAIN_PCIE=1"`,
+			"MSCCL++: Cannot enable MSCCL++", "NCCL_MIN_NCHANNELS set by environment is ignored"},
+		Example: "a:1:9 [0] init.cc:1 NCCL WARN NUMA auto balancing enabled which can lead to variability in the " +
+			`RCCL performance! Disable by "sudo sysctl kernel.numa_balancing=0"`,
+	},
 	{ // src/graph/xml.cc, src/graph/topo.cc
 		ID: "topology-file", Kind: TopologyUnread, What: "the topology could not be read",
 		Class: Own, Cause: "topology-file", Confidence: Likely,

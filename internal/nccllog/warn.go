@@ -23,7 +23,7 @@ func (p *Parser) warn(r *rank, l *logLine) {
 	p.sourceOfNet(r, where)
 	e := classify(text, where)
 	e.Quote = l.quote()
-	if e.Kind != Harmless {
+	if e.Kind != Harmless && e.Kind != NoPassthrough {
 		r.warnedAt = p.seq
 	}
 	i := p.keep(r, e)

@@ -86,3 +86,18 @@ func TestLostLater(t *testing.T) {
 		}
 	}
 }
+
+// TestAdvice: RCCL warns of settings of the machine before each run, also before one that nothing is wrong with.
+func TestAdvice(t *testing.T) {
+	const passthrough = `Missing "iommu=pt" from kernel command line which can lead to system instablity or hang!`
+	advice := []string{warned(2, passthrough), warned(3, "NUMA auto balancing enabled which can lead to variability in the "+
+		`RCCL performance! Disable by "sudo sysctl kernel.numa_balancing=0"`)}
+	run := ofLines("train.log", slices.Concat(advice, twoByTwo(), steps)).Last()
+	if run.Outcome != OutcomeOK || len(run.Causes) > 0 {
+		t.Errorf("%s: %s", run.Outcome, run.Summary)
+	}
+	run = ofLines("train.log", slices.Concat(advice, twoByTwo(), []string{completed(2, 12, "10.0.0.1")})).Last()
+	if last := run.Causes[len(run.Causes)-1]; run.Causes[0].ID != RouteOrARP || last.ID != ACSIOMMU {
+		t.Errorf("%s: %+v", run.Outcome, run.Causes)
+	}
+}

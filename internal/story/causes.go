@@ -170,6 +170,9 @@ func (run *teller) contributing() []candidate {
 		c.confidence = Possible
 		found = append(found, c)
 	}
+	if said := run.events(nccllog.NoPassthrough); len(said) > 0 {
+		found = append(found, one(ACSIOMMU, Possible, "the kernel's command line lacks what RCCL expects", said...)...)
+	}
 	if run.network.Kind == Socket && run.nodes() != 1 {
 		found = append(found, lessSure(run.fallbackCauses())...)
 	}
