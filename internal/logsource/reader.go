@@ -16,6 +16,7 @@ import (
 	"github.com/railhead/railhead/internal/bundle"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/event"
 	"github.com/railhead/railhead/internal/nccllog/scan"
 	"github.com/railhead/railhead/internal/story"
 	"github.com/railhead/railhead/internal/words"
@@ -121,7 +122,7 @@ func (r *Reader) parse(name string, log io.Reader) {
 	if r.closed {
 		return
 	}
-	r.parser.End(nccllog.Place{File: name, Line: reading.Lines}, reading.Tail)
+	r.parser.End(event.Place{File: name, Line: reading.Lines}, reading.Tail)
 	r.skipped = append(r.skipped, skippedOf(name, reading, err)...)
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/railhead/railhead/internal/nccllog/event"
 	"github.com/railhead/railhead/internal/nccllog/prefix"
 	"github.com/railhead/railhead/internal/nccllog/scan"
 	"github.com/railhead/railhead/internal/wordsearch"
@@ -18,14 +19,14 @@ func Lines(in io.Reader, take func(scan.Batch)) (scan.Reading, error) {
 // Read reads a log into the parser. Evidence refers to it by the name.
 func (p *Parser) Read(name string, in io.Reader) (scan.Reading, error) {
 	reading, err := Lines(in, func(b scan.Batch) { p.Take(name, b) })
-	p.End(Place{File: name, Line: reading.Lines}, reading.Tail)
+	p.End(event.Place{File: name, Line: reading.Lines}, reading.Tail)
 	return reading, err
 }
 
 // Take reads the lines of a batch of a file.
 func (p *Parser) Take(file string, b scan.Batch) {
 	for l := range b.All() {
-		at := Place{File: file, Line: l.Number}
+		at := event.Place{File: file, Line: l.Number}
 		if l.Way == nil || !p.knownChannel(at, l) {
 			p.Line(at, l.Text)
 		}
@@ -79,9 +80,6 @@ func anchorWords() []string {
 		"Last error:", "Failures:", "Root Cause (first", localRank,
 		// nccl-tests
 		"Avg bus", "ut of bounds", " Pid ", "# OSU ", "Using devices",
-	}, quotedWarnings...)
-	for _, s := range otherSignatures { // the lines of the other tables have NCCL's name
-		words = append(words, s.Words...)
-	}
+	}, event.Words()...)
 	return wordsearch.Shortest(words)
 }

@@ -3,6 +3,8 @@ package nccllog
 import (
 	"bytes"
 
+	"github.com/railhead/railhead/internal/nccllog/event"
+	"github.com/railhead/railhead/internal/nccllog/find"
 	"github.com/railhead/railhead/internal/nccllog/prefix"
 	"github.com/railhead/railhead/internal/nccllog/scan"
 )
@@ -26,7 +28,7 @@ func (p *notices) channel(r *rank, l *logLine, text []byte) {
 }
 
 // knownChannel is Line for a channel whose way is known. It returns false if Line must read the line.
-func (p *Parser) knownChannel(at Place, l scan.Line) bool {
+func (p *Parser) knownChannel(at event.Place, l scan.Line) bool {
 	if p.open.lines > 0 {
 		return false
 	}
@@ -56,7 +58,7 @@ func (r *rank) ring(text []byte) {
 	_, list, _ := bytes.Cut(text, []byte(" : "))
 	ranks := 0
 	for word := range bytes.FieldsFuncSeq(list, func(c rune) bool { return c == ' ' || c == '.' }) {
-		value, digits := leading(word)
+		value, digits := find.Leading(word)
 		if digits < len(word) || digits > 7 {
 			return
 		}

@@ -1,6 +1,11 @@
 package nccllog
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/railhead/railhead/internal/nccllog/event"
+	"github.com/railhead/railhead/internal/nccllog/find"
+)
 
 // communicator reads the lines about one:
 //
@@ -61,9 +66,9 @@ func (p *notices) startsAgain(r *rank, c comm, l *logLine) bool {
 }
 
 // endsProcess reports that an event is the end of a process or makes it end.
-func endsProcess(e Event) bool {
+func endsProcess(e event.Event) bool {
 	switch e.Kind {
-	case Exit, OOMKill, Aborted, OutOfMemory, CUDAError, Finished:
+	case event.Exit, event.OOMKill, event.Aborted, event.OutOfMemory, event.CUDAError, event.Finished:
 		return true
 	default:
 		return false
@@ -103,11 +108,11 @@ func commOf(text []byte) comm {
 		case "commId":
 			c.id = word[:min(len(word), 24)]
 		case "Init":
-			c.started = c.started || begins(word, "START")
-			c.complete = c.complete || begins(word, "COMPLETE")
+			c.started = c.started || find.Begins(word, "START")
+			c.complete = c.complete || find.Begins(word, "COMPLETE")
 		case "Destroy", "Abort", "Finalize":
-			c.closing = c.closing || begins(word, "START")
-			c.destroyed = c.destroyed || begins(word, "COMPLETE")
+			c.closing = c.closing || find.Begins(word, "START")
+			c.destroyed = c.destroyed || find.Begins(word, "COMPLETE")
 		}
 		key = word
 	}
@@ -116,7 +121,7 @@ func commOf(text []byte) comm {
 
 // setFirst sets a number that is not set yet.
 func setFirst(number *int, word []byte) {
-	if value, digits := leading(word); digits > 0 && *number < 0 {
+	if value, digits := find.Leading(word); digits > 0 && *number < 0 {
 		*number = value
 	}
 }

@@ -3,19 +3,20 @@ package nccllog
 import (
 	"bytes"
 	"slices"
-	"strings"
 
+	"github.com/railhead/railhead/internal/nccllog/event"
+	"github.com/railhead/railhead/internal/nccllog/find"
 	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
 // notices reads the lines of level INFO, and keeps events.
 type notices struct {
 	roster
-	events     []Event
-	counts     [kinds]int
-	orphans    [kinds]int // kept events of no rank
-	recognized int        // events, also those that are not kept
-	last       [kinds]int32
+	events     []event.Event
+	counts     [event.Kinds]int
+	orphans    [event.Kinds]int // kept events of no rank
+	recognized int              // events, also those that are not kept
+	last       [event.Kinds]int32
 	doubted    map[string]bool // files whose end matters
 
 	ended  map[string]int  // by file: the last line with which a process ended
@@ -25,7 +26,7 @@ type notices struct {
 // info reads a line of level INFO. Most lines of a log have this level, and most of these hold no fact, so the first
 // byte decides where to look.
 func (p *notices) info(r *rank, l *logLine) {
-	if begins(l.text, "ENV/Plugin: Closing ") { // by exit, from 2.28 on: the process does not go on
+	if find.Begins(l.text, "ENV/Plugin: Closing ") { // by exit, from 2.28 on: the process does not go on
 		return
 	}
 	r.Last = p.seq
@@ -56,7 +57,7 @@ func (p *notices) info(r *rank, l *logLine) {
 		}
 		p.trail(r, l)
 	default:
-		if begins(l.text, "socket") {
+		if find.Begins(l.text, "socket") {
 			p.retried(r, l)
 			return
 		}
@@ -66,17 +67,17 @@ func (p *notices) info(r *rank, l *logLine) {
 
 func (p *notices) infoC(r *rank, l *logLine) {
 	switch t := l.text; {
-	case begins(t, "Channel "):
+	case find.Begins(t, "Channel "):
 		p.channel(r, l, t[len("Channel "):])
-	case begins(t, "CollNet "): // "CollNet 05/0 : 5 [receive] via COLLNET/SHARP/5/GDRDMA"
+	case find.Begins(t, "CollNet "): // "CollNet 05/0 : 5 [receive] via COLLNET/SHARP/5/GDRDMA"
 		r.Verbs = r.Verbs || bytes.Contains(t, []byte(" via COLLNET/SHARP"))
-	case begins(t, "Connected all "), begins(t, "Connected binomial"):
+	case find.Begins(t, "Connected all "), find.Begins(t, "Connected binomial"):
 		r.Connected, r.ConnectedAt = true, p.seq
-	case begins(t, "Call to "):
+	case find.Begins(t, "Call to "):
 		p.retried(r, l)
-	case begins(t, "Could not find real path of "):
+	case find.Begins(t, "Could not find real path of "):
 		r.pathless = true
-	case begins(t, "CUDA Dev ") && r.Network == "": // up to 2.3: "CUDA Dev 6, IB Ports : mlx4_0/1(PHB)"
+	case find.Begins(t, "CUDA Dev ") && r.Network == "": // up to 2.3: "CUDA Dev 6, IB Ports : mlx4_0/1(PHB)"
 		switch {
 		case bytes.Contains(t, []byte(", IB Ports : ")):
 			p.choose(r, "IB", l.quote())
@@ -97,7 +98,7 @@ func (p *notices) trail(r *rank, l *logLine) {
 	if !ok || r.closing || !isPlace(where) {
 		return
 	}
-	n, digits := leading(code)
+	n, digits := find.Leading(code)
 	if digits != 1 || n == 0 || n == 7 {
 		return
 	}
@@ -110,9 +111,11 @@ func (p *notices) trail(r *rank, l *logLine) {
 		return
 	}
 	if since := r.CompleteAt; r.TrailAt <= since && r.warnedAt <= since {
-		p.keep(r, Event{Kind: Trail, Signature: "error-trail", Quote: l.quote(), Number: -1, Code: n})
+		e := event.New(event.Trail, "error-trail", l.quote())
+		e.Code = n
+		p.keep(r, e)
 	}
-	r.TrailAt, r.Stopped = p.seq, r.Stopped || begins(where, "init.c")
+	r.TrailAt, r.Stopped = p.seq, r.Stopped || find.Begins(where, "init.c")
 }
 
 // isPlace reports whether a text has the form of a line in a source: "transport/net.cc:1134".
@@ -124,16 +127,16 @@ func isPlace(text []byte) bool {
 // sourceOfNet reads the network from the place of a line in NCCL's sources: only connections of NET/Socket are made in
 // src/transport/net_socket.cc.
 func (p *notices) sourceOfNet(r *rank, where string) {
-	if isSource(where, "net_socket.cc") {
+	if event.IsSource(where, "net_socket.cc") {
 		p.plugin(r, []byte("Socket"))
 	}
 }
 
 func (p *notices) infoR(r *rank, l *logLine) {
 	switch t := l.text; {
-	case begins(t, "Ring ") && bytes.Contains(t, []byte("via ")): // a channel of 2.6 and earlier
+	case find.Begins(t, "Ring ") && bytes.Contains(t, []byte("via ")): // a channel of 2.6 and earlier
 		p.channel(r, l, t[len("Ring "):])
-	case begins(t, "RCCL version "):
+	case find.Begins(t, "RCCL version "):
 		r.Version = p.version(t[len("RCCL version "):])
 	}
 }
@@ -156,7 +159,7 @@ func (p *notices) bootstrap(r *rank, l *logLine) {
 
 // address reads "eth0:10.128.2.15<0>", "[0]eth0:10.128.2.15<0>" and IPv6 addresses.
 func (p *vocabulary) address(text []byte) Address {
-	if begins(text, "[") {
+	if find.Begins(text, "[") {
 		if _, rest, ok := bytes.Cut(text, []byte("]")); ok {
 			text = rest
 		}
@@ -173,7 +176,7 @@ func (p *vocabulary) address(text []byte) Address {
 
 func (p *notices) usingNetwork(r *rank, l *logLine) {
 	for _, form := range []string{"Using network ", "Using internal Network "} {
-		if begins(l.text, form) {
+		if find.Begins(l.text, form) {
 			if name := nameAt(l.text[len(form):]); len(name) > 0 {
 				p.choose(r, p.word(name), l.quote())
 			}
@@ -182,7 +185,7 @@ func (p *notices) usingNetwork(r *rank, l *logLine) {
 	}
 }
 
-func (p *notices) choose(r *rank, network string, at Quote) {
+func (p *notices) choose(r *rank, network string, at event.Quote) {
 	r.Network, r.Chosen, r.ChosenAt = network, at, p.seq
 }
 
@@ -206,13 +209,13 @@ func nameAt(text []byte) []byte {
 
 func (p *notices) infoPlugin(r *rank, l *logLine) {
 	switch t := l.text; {
-	case begins(t, "P2P plugin "): // "P2P plugin v11 IBext_v11", up to 2.22 "P2P plugin IBext_v8"
+	case find.Begins(t, "P2P plugin "): // "P2P plugin v11 IBext_v11", up to 2.22 "P2P plugin IBext_v8"
 		if words := bytes.Fields(t[len("P2P plugin "):]); len(words) > 0 {
 			p.plugin(r, words[len(words)-1])
 		}
-	case begins(t, "Failed to open libibverbs"):
-		p.notice(r, l, NoVerbs)
-	case begins(t, "Initialized NET plugin "):
+	case find.Begins(t, "Failed to open libibverbs"):
+		p.notice(r, l, event.NoVerbs)
+	case find.Begins(t, "Initialized NET plugin "):
 		p.plugin(r, nameAt(t[len("Initialized NET plugin "):]))
 	default:
 		p.trail(r, l)
@@ -232,10 +235,10 @@ func (p *notices) plugin(r *rank, name []byte) {
 // device code (2.28).
 func (p *notices) infoG(r *rank, l *logLine) {
 	switch t := l.text; {
-	case begins(t, "GIN/Plugin: Failed to initialize any"):
-		p.notice(r, l, GDRCopyFailed)
-	case begins(t, "GPU Direct RDMA Enabled"):
-	case begins(t, "GPU Direct RDMA ") && bytes.Contains(t, []byte("(distance ")):
+	case find.Begins(t, "GIN/Plugin: Failed to initialize any"):
+		p.notice(r, l, event.GDRCopyFailed)
+	case find.Begins(t, "GPU Direct RDMA Enabled"):
+	case find.Begins(t, "GPU Direct RDMA ") && bytes.Contains(t, []byte("(distance ")):
 		r.GPUDirect.Far++
 		l.first(&r.GPUDirect.FarAt)
 	}
@@ -243,12 +246,12 @@ func (p *notices) infoG(r *rank, l *logLine) {
 
 // version reads "2.28.9+cuda12.9" and "2.20.5+hip6.2". What follows may belong to the next record, without a blank.
 func (p *vocabulary) version(text []byte) string {
-	if !begins(text, "2.") { // older PyTorch prints 20.9.8 for 2.9.8
+	if !find.Begins(text, "2.") { // older PyTorch prints 20.9.8 for 2.9.8
 		return ""
 	}
 	end := dotted(text)
 	for _, toolkit := range []string{"+cuda", "+hip"} {
-		if begins(text[end:], toolkit) {
+		if find.Begins(text[end:], toolkit) {
 			end += len(toolkit) + dotted(text[end+len(toolkit):])
 			break
 		}
@@ -266,24 +269,26 @@ func dotted(text []byte) int {
 }
 
 // first sets a quote that is not set yet.
-func (l *logLine) first(q *Quote) {
+func (l *logLine) first(q *event.Quote) {
 	if q.Text == "" {
 		*q = l.quote()
 	}
 }
 
 // notice keeps a line of level INFO as an event.
-func (p *notices) notice(r *rank, l *logLine, k Kind) {
-	p.keep(r, Event{Kind: k, Quote: l.quote(), Number: -1, Info: true})
+func (p *notices) notice(r *rank, l *logLine, k event.Kind) {
+	e := event.New(k, "", l.quote())
+	e.Info = true
+	p.keep(r, e)
 }
 
 // keep counts an event, and keeps the first ones of each kind and rank, and the last one of those that matter only if
 // the run did not go on after them. It returns the index of the event, or -1.
-func (p *notices) keep(r *rank, e Event) int {
+func (p *notices) keep(r *rank, e event.Event) int {
 	p.counts[e.Kind]++
 	p.recognized++
 	most := maxOfKind
-	if e.Kind == Warning {
+	if e.Kind == event.Warning {
 		most = maxWarnings
 	}
 	e.Rank, e.Seq = -1, p.seq
@@ -295,12 +300,12 @@ func (p *notices) keep(r *rank, e Event) int {
 		}
 	}
 	survived := doubtful(e)
-	if survived || e.Kind == TimeLimit || e.Kind == BadCompletion {
+	if survived || e.Kind == event.TimeLimit || e.Kind == event.BadCompletion {
 		p.doubt(e.At.File)
 	}
 	switch many := p.counts[e.Kind] > most; {
 	case p.isKept(r, e, many):
-		p.events = append(p.events, Event{})
+		p.events = append(p.events, event.Event{})
 		*last = int32(len(p.events))
 	case !survived || *last == 0:
 		p.truncated = p.truncated || many && r == nil || len(p.events) >= maxEvents
@@ -316,7 +321,7 @@ func (p *notices) keep(r *rank, e Event) int {
 
 // isKept counts an event of a rank, or of none, and reports whether it is one of the first. Many: there are too many of
 // its kind.
-func (p *notices) isKept(r *rank, e Event, many bool) bool {
+func (p *notices) isKept(r *rank, e event.Event, many bool) bool {
 	switch {
 	case len(p.events) >= maxEvents || many && r == nil:
 		return false
@@ -336,9 +341,10 @@ func (p *notices) isKept(r *rank, e Event, many bool) bool {
 }
 
 // doubtful reports whether later lines decide what an event means: programs go on after some.
-func doubtful(e Event) bool {
+func doubtful(e event.Event) bool {
 	switch e.Kind {
-	case Warning, Trail, Consequence, Complaint, FailureWords, Exception, Recoverable, Stalled:
+	case event.Warning, event.Trail, event.Consequence, event.Complaint, event.FailureWords, event.Exception,
+		event.Recoverable, event.Stalled:
 		return !e.Info
 	default:
 	}
@@ -364,27 +370,4 @@ func noted[K comparable](lines map[K]int, key K, seq int) map[K]int {
 		lines[key] = seq
 	}
 	return lines
-}
-
-// begins reports whether the text begins with the words. Unlike bytes.HasPrefix it compares without a call.
-func begins(text []byte, words string) bool {
-	return len(text) >= len(words) && string(text[:len(words)]) == words
-}
-
-// leading returns the number at the beginning of a text, of at most nine digits, and how many digits it has.
-func leading(text []byte) (value, digits int) {
-	for digits < min(len(text), 9) && prefix.IsDigit(text[digits]) {
-		value = value*10 + int(text[digits]-'0')
-		digits++
-	}
-	return value, digits
-}
-
-// numberAfter returns the number that follows a word, or -1.
-func numberAfter(text, word string) int {
-	_, rest, _ := strings.Cut(text, word)
-	if value, digits := leading([]byte(rest[:min(len(rest), 9)])); digits > 0 {
-		return value
-	}
-	return -1
 }

@@ -4,24 +4,26 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/railhead/railhead/internal/nccllog/event"
+	"github.com/railhead/railhead/internal/nccllog/find"
 	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
 func (p *notices) infoN(r *rank, l *logLine) {
 	const interfaces, version = "NET : Using interface ", "NCCL version "
 	switch t := l.text; {
-	case begins(t, "NET/"):
+	case find.Begins(t, "NET/"):
 		p.infoNet(r, l)
-	case begins(t, interfaces): // up to 2.3
+	case find.Begins(t, interfaces): // up to 2.3
 		if a := p.address(t[len(interfaces):]); a.Interface != "" && len(r.Sockets) < maxList {
 			r.Sockets = append(r.Sockets, a)
 			if r.Bootstrap.Interface == "" {
 				r.Bootstrap = a
 			}
 		}
-	case begins(t, "NCCL_"):
+	case find.Begins(t, "NCCL_"):
 		p.variable(r, l)
-	case begins(t, version):
+	case find.Begins(t, version):
 		if v := p.version(t[len(version):]); v != "" {
 			r.Version = v
 		}
@@ -71,7 +73,7 @@ func (p *notices) infoNet(r *rank, l *logLine) {
 	case "Plugin":
 		p.loaded(r, said)
 	case "IB":
-		r.Verbs = r.Verbs || !begins(said, "No ") && !begins(said, "Using ") && !begins(said, "Failed ")
+		r.Verbs = r.Verbs || !find.Begins(said, "No ") && !find.Begins(said, "Using ") && !find.Begins(said, "Failed ")
 		p.device(r, l, said)
 	case "Socket":
 		if list, ok := bytes.CutPrefix(said, []byte("Using ")); ok {
@@ -89,24 +91,26 @@ func (p *notices) infoNet(r *rank, l *logLine) {
 // device reads the lines about devices. It reports whether they can be those of a plugin.
 func (p *notices) device(r *rank, l *logLine, said []byte) bool {
 	switch {
-	case begins(said, "Using "):
+	case find.Begins(said, "Using "):
 		p.using(r, l, said[len("Using "):])
-	case begins(said, "GPU Direct RDMA "):
+	case find.Begins(said, "GPU Direct RDMA "):
 		p.ability(r, l, said)
-	case begins(said, "No device found"):
-		p.notice(r, l, NoDevice)
+	case find.Begins(said, "No device found"):
+		p.notice(r, l, event.NoDevice)
 		return false
-	case begins(said, "NCCL "), begins(said, "Dev "):
+	case find.Begins(said, "NCCL "), find.Begins(said, "Dev "):
 		r.queuePair(l, string(said))
 		return false
-	case begins(said, "There are mismatched physical devices"):
-		p.notice(r, l, DevicesDiffer)
+	case find.Begins(said, "There are mismatched physical devices"):
+		p.notice(r, l, event.DevicesDiffer)
 		return false
-	case begins(said, "Made virtual device "):
+	case find.Begins(said, "Made virtual device "):
 		p.virtual(r, said)
 		return false
 	case bytes.Contains(said, []byte(": Replacing QP: ")): // after the name of the function
-		p.keep(r, Event{Kind: FailedOver, Signature: "queue-pairs-moved", Quote: l.quote(), Number: -1, Info: true})
+		e := event.New(event.FailedOver, "queue-pairs-moved", l.quote())
+		e.Info = true
+		p.keep(r, e)
 		return false
 	}
 	return true
@@ -123,8 +127,8 @@ func (p *notices) loaded(r *rank, said []byte) {
 // ofi reads the lines of the AWS plugin. That it is loaded names the network; once it has a provider, NCCL uses it,
 // unless another line says what NCCL uses. NCCL up to 2.4 has no such line.
 func (p *notices) ofi(r *rank, l *logLine, said []byte) {
-	selected := begins(said, "Selected provider is ") || begins(said, "Selected Provider is ")
-	if !selected && !begins(said, "Initializing aws-ofi-nccl") {
+	selected := find.Begins(said, "Selected provider is ") || find.Begins(said, "Selected Provider is ")
+	if !selected && !find.Begins(said, "Initializing aws-ofi-nccl") {
 		return
 	}
 	p.plugin(r, []byte("AWS Libfabric"))
@@ -146,7 +150,7 @@ func (p *notices) using(r *rank, l *logLine, list []byte) {
 	found := p.hcas(list)
 	r.Listed, r.HCAs, r.Virtual = l.quote(), found.devices, append(r.Virtual, found.joined...)
 	if len(r.HCAs) == 0 {
-		p.notice(r, l, NoDevice)
+		p.notice(r, l, event.NoDevice)
 	}
 }
 
@@ -181,7 +185,7 @@ func (p *vocabulary) hcas(text []byte) deviceList {
 		}
 		rest = bytes.TrimLeft(after, " ")
 		index, isNumber := prefix.Whole(digits)
-		if begins(rest, "={") {
+		if find.Begins(rest, "={") {
 			outer = index
 			continue
 		}
@@ -215,7 +219,7 @@ func (l *deviceList) join(outer int, name string) {
 		l.joined = append(l.joined, HCA{Index: outer, Name: name})
 		return
 	}
-	l.joined[i].Name = cut(l.joined[i].Name+"+"+name, 200)
+	l.joined[i].Name = find.Cut(l.joined[i].Name+"+"+name, 200)
 }
 
 // hca reads "mlx5_6:1/RoCE", and "mlx5_0:1/IB/SHARP" of HPC-X.
@@ -225,7 +229,7 @@ func (p *vocabulary) hca(text []byte) (HCA, bool) {
 	if colon <= 0 || colon > slash {
 		return HCA{}, false
 	}
-	port := numberAfter(string(text[colon:]), ":")
+	port := find.NumberAfter(string(text[colon:]), ":")
 	return HCA{Name: p.word(text[:colon]), Port: port, Layer: p.word(text[slash+1:])}, true
 }
 
@@ -233,7 +237,7 @@ func (p *vocabulary) hca(text []byte) (HCA, bool) {
 // index follows those of the physical devices.
 func (p *notices) virtual(r *rank, said []byte) {
 	const most = 8
-	index := numberAfter(string(said), "[")
+	index := find.NumberAfter(string(said), "[")
 	_, rest, ok := bytes.Cut(said, []byte("name="))
 	name, _, _ := bytes.Cut(rest, []byte(" "))
 	if ok && index >= 0 && bytes.IndexByte(rest, '+') >= 0 && len(name) <= 200 && len(r.Virtual) < most {
@@ -245,7 +249,7 @@ func (p *notices) virtual(r *rank, said []byte) {
 // Enabled for HCA 0 'mlx5_0'".
 func (p *notices) ability(r *rank, l *logLine, said []byte) {
 	list := &r.GPUDirect.Enabled
-	if !begins(said, "GPU Direct RDMA Enabled") {
+	if !find.Begins(said, "GPU Direct RDMA Enabled") {
 		list = &r.GPUDirect.Disabled
 		l.first(&r.GPUDirect.DisabledAt)
 	}
@@ -261,15 +265,15 @@ func (p *notices) ability(r *rank, l *logLine, said []byte) {
 // queuePair reads "NCCL Dev 0 IbDev 0 Port 1 qpn 364 mtu 5 GID 3 (0/B9D4E80AFFFF0000)" of RoCE, and "... LID 12 ..."
 // of InfiniBand.
 func (r *rank) queuePair(l *logLine, said string) {
-	if mtu := numberAfter(said, " mtu "); mtu > 0 {
+	if mtu := find.NumberAfter(said, " mtu "); mtu > 0 {
 		r.QueuePair.MTU = mtu
 	}
-	if index := numberAfter(said, " GID "); index >= 0 {
+	if index := find.NumberAfter(said, " GID "); index >= 0 {
 		r.QueuePair.HasGID = true
 		l.first(&r.QueuePair.At)
 		if i, known := slices.BinarySearch(r.QueuePair.GIDs, index); !known && len(r.QueuePair.GIDs) < maxList {
 			r.QueuePair.GIDs = slices.Insert(r.QueuePair.GIDs, i, index)
 		}
 	}
-	r.QueuePair.HasLID = r.QueuePair.HasLID || numberAfter(said, " LID ") >= 0
+	r.QueuePair.HasLID = r.QueuePair.HasLID || find.NumberAfter(said, " LID ") >= 0
 }

@@ -3,20 +3,9 @@ package nccllog
 import (
 	"slices"
 
+	"github.com/railhead/railhead/internal/nccllog/event"
 	"github.com/railhead/railhead/internal/nccllog/scan"
 )
-
-// Place is the position of a line: its file and its number, from 1.
-type Place struct {
-	File string
-	Line int
-}
-
-// Quote is a line as it was logged, cut if it is long.
-type Quote struct {
-	At   Place
-	Text string
-}
 
 // Log holds the facts of one or several runs. Its size does not grow with that of the input.
 type Log struct {
@@ -31,7 +20,7 @@ func (l Log) Seen() bool {
 // Run is one start of a job.
 type Run struct {
 	Ranks     []Rank
-	Events    []Event                // in the order of the input
+	Events    []event.Event          // in the order of the input
 	Tests     Tests                  // output of nccl-tests
 	Ringed    int                    // ranks that a ring lists: a lower bound of the size of the job
 	Env       []Variable             // NCCL variables that are set on command lines or printed by programs
@@ -46,7 +35,7 @@ type Tests struct {
 	Ranks    int
 	Listed   int // lines of the header: fewer than Ranks if the log lacks some
 	Hosts    []string
-	Finished Quote // "# Out of bounds values : 0 OK", "# Avg bus bandwidth", or a result of OSU's benchmarks
+	Finished event.Quote // "# Out of bounds values : 0 OK", "# Avg bus bandwidth", or a result of OSU's benchmarks
 }
 
 // Rank is one process on one GPU.
@@ -64,14 +53,14 @@ type Rank struct {
 	Version string
 
 	Bootstrap Address
-	Plugins   []string // in the order of loading
-	Network   string   // the last "Using network"
-	Chosen    Quote    // the line of Network
-	ChosenAt  int      // its sequence number
+	Plugins   []string    // in the order of loading
+	Network   string      // the last "Using network"
+	Chosen    event.Quote // the line of Network
+	ChosenAt  int         // its sequence number
 	HCAs      []HCA
-	Listed    Quote // the list of HCAs
-	Verbs     bool  // a NET/IB line names a device
-	Virtual   []HCA // devices that NCCL joined from several
+	Listed    event.Quote // the list of HCAs
+	Verbs     bool        // a NET/IB line names a device
+	Virtual   []HCA       // devices that NCCL joined from several
 	OOB       Address
 	Sockets   []Address
 	Env       []Variable
@@ -80,15 +69,15 @@ type Rank struct {
 	Channels    Channels
 	GPUDirect   GPUDirect
 	QueuePair   QueuePair
-	Complete    int   // communicators whose initialization succeeded
-	CompleteAt  int   // sequence number of the last such line
-	Started     bool  // a communicator began to initialize
-	Connected   bool  // rings or trees are connected
-	ConnectedAt int   // sequence number of the last line that says so
-	Topology    Quote // the line with the number of nodes
-	TrailAt     int   // sequence number of the last "file.cc:123 -> 6" of an error on its way up
-	Stopped     bool  // one of these steps was in init.cc, which sets up communicators
-	Destroyed   bool  // the program destroyed or aborted a communicator
+	Complete    int         // communicators whose initialization succeeded
+	CompleteAt  int         // sequence number of the last such line
+	Started     bool        // a communicator began to initialize
+	Connected   bool        // rings or trees are connected
+	ConnectedAt int         // sequence number of the last line that says so
+	Topology    event.Quote // the line with the number of nodes
+	TrailAt     int         // sequence number of the last "file.cc:123 -> 6" of an error on its way up
+	Stopped     bool        // one of these steps was in init.cc, which sets up communicators
+	Destroyed   bool        // the program destroyed or aborted a communicator
 }
 
 // Address is an interface with its address.
@@ -108,7 +97,7 @@ type HCA struct {
 // Variable is an environment variable that NCCL read.
 type Variable struct {
 	Name, Value string
-	At          Quote
+	At          event.Quote
 	Seq         int // sequence number of the line in all input, outside NCCL's own
 }
 
@@ -125,24 +114,24 @@ type NetChannels struct {
 	SendsDirect     int // with GDRDMA
 	ReceivesDirect  int
 	Devices         uint64 // a bit for each index; the last bit stands for 63 and above
-	First           Quote
-	Direct          Quote // the first with GDRDMA
-	Indirect        Quote // the first without
+	First           event.Quote
+	Direct          event.Quote // the first with GDRDMA
+	Indirect        event.Quote // the first without
 }
 
 // GPUDirect is the output of a rank about GPUDirect RDMA.
 type GPUDirect struct {
 	Enabled, Disabled []string // HCAs
-	DisabledAt        Quote
-	Far               int   // pairs of GPU and HCA that are too far apart
-	FarAt             Quote // with the distance
+	DisabledAt        event.Quote
+	Far               int         // pairs of GPU and HCA that are too far apart
+	FarAt             event.Quote // with the distance
 }
 
 // QueuePair holds the fields of the lines about queue pairs.
 type QueuePair struct {
-	MTU    int   // of enum ibv_mtu: 3 is 1024, 5 is 4096; 0 if unknown
-	GIDs   []int // indexes of the GIDs, in ascending order
-	At     Quote // the first line with a GID
-	HasGID bool  // RoCE
-	HasLID bool  // InfiniBand
+	MTU    int         // of enum ibv_mtu: 3 is 1024, 5 is 4096; 0 if unknown
+	GIDs   []int       // indexes of the GIDs, in ascending order
+	At     event.Quote // the first line with a GID
+	HasGID bool        // RoCE
+	HasLID bool        // InfiniBand
 }

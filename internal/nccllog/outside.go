@@ -8,12 +8,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/railhead/railhead/internal/nccllog/event"
+	"github.com/railhead/railhead/internal/nccllog/find"
 	"github.com/railhead/railhead/internal/nccllog/prefix"
 	"github.com/railhead/railhead/internal/nccllog/scan"
 )
 
 // outside reads a line of another program: PyTorch, a launcher, a scheduler, the kernel, nccl-tests.
-func (p *Parser) outside(at Place, line []byte) {
+func (p *Parser) outside(at event.Place, line []byte) {
 	text := strings.ToValidUTF8(string(line[:min(len(line), 4*maxText)]), "")
 	if at.Line <= scan.FirstLines && speaksOfTraining(text) {
 		p.trained++
@@ -31,7 +33,7 @@ func (p *Parser) outside(at Place, line []byte) {
 		return
 	}
 	e.Quote = quoteOf(at, line)
-	e.readProcess(text)
+	e.ReadProcess(text)
 	label, number := prefix.LabelOf(line)
 	if e.Number < 0 {
 		e.Number = number
@@ -40,7 +42,7 @@ func (p *Parser) outside(at Place, line []byte) {
 	if label != nil {
 		r = p.byLabel[at.File+string(label)]
 	}
-	if r != nil && r.shared && e.Kind == Exception {
+	if r != nil && r.shared && e.Kind == event.Exception {
 		e.Host, r = r.Host, nil
 	}
 	i := p.keep(r, e)
@@ -74,7 +76,7 @@ func speaksOfTraining(text string) bool {
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
 // versionLine reads the version that rank 0 prints on a separate line, up to 2.21.
-func (p *Parser) versionLine(at Place, line []byte, text string) {
+func (p *Parser) versionLine(at event.Place, line []byte, text string) {
 	before, after, _ := strings.Cut(text, "CCL version ")
 	v := p.version([]byte(after))
 	if before == "" || v == "" {
@@ -91,21 +93,21 @@ func (p *Parser) versionLine(at Place, line []byte, text string) {
 // table is the header of nccl-tests: one line for each rank.
 type table struct {
 	Tests
-	at     Place
+	at     event.Place
 	seq    int
 	run    int // number of the tables before it in the file
 	events int // when its last line was read
 }
 
 // test reads the lines of nccl-tests: "# Rank 0 Group 0 Pid 64904 on mew0 device 0 [0000:17:00] NVIDIA A100".
-func (p *Parser) test(at Place, line []byte, text string) bool {
-	succeeded := hasAny(text, "# Out of bounds values", "# Avg bus bandwidth") && !strings.Contains(text, "FAILED")
+func (p *Parser) test(at event.Place, line []byte, text string) bool {
+	succeeded := find.Any(text, "# Out of bounds values", "# Avg bus bandwidth") && !strings.Contains(text, "FAILED")
 	if succeeded || p.osu(at, text) {
-		p.keep(nil, Event{Kind: Finished, Quote: quoteOf(at, line), Number: -1})
+		p.keep(nil, event.New(event.Finished, "", quoteOf(at, line)))
 		return true
 	}
 	if wrongResults(text) {
-		p.keep(nil, Event{Kind: WrongResults, Signature: "wrong-results", Quote: quoteOf(at, line), Number: -1})
+		p.keep(nil, event.New(event.WrongResults, "wrong-results", quoteOf(at, line)))
 		return true
 	}
 	before, after, ok := strings.Cut(text, "Rank ")
@@ -113,14 +115,14 @@ func (p *Parser) test(at Place, line []byte, text string) bool {
 		!strings.Contains(text, " device ") {
 		return false
 	}
-	n, err := strconv.Atoi(wordAfter(after, ""))
+	n, err := strconv.Atoi(find.WordAfter(after, ""))
 	if err != nil || n >= 1<<20 {
 		return true
 	}
 	t := p.tableOf(at, n)
 	t.Ranks, t.Listed, t.events = max(t.Ranks, n+1), t.Listed+1, len(p.events)
 	const most = 1 << 12
-	host := cut(wordAfter(after, " on "), 64)
+	host := find.Cut(find.WordAfter(after, " on "), 64)
 	if host != "" && len(t.Hosts) < most && !slices.Contains(t.Hosts, host) {
 		t.Hosts = append(t.Hosts, host)
 	}
@@ -144,7 +146,7 @@ func wrongResults(text string) bool {
 
 // osu reads the tables of the OSU benchmarks of MPI, and reports whether a line is a result: "8    1.93". MPI may have
 // used another transport than the one that failed before.
-func (p *Parser) osu(at Place, text string) bool {
+func (p *Parser) osu(at event.Place, text string) bool {
 	const near = 64
 	if strings.HasPrefix(text, "# OSU ") {
 		p.osuAt = at
@@ -161,7 +163,7 @@ func (p *Parser) osu(at Place, text string) bool {
 
 // tableOf returns the table of a rank. Rank 0 begins the next one if anything happened since the last line of a table
 // in the same file.
-func (p *Parser) tableOf(at Place, rank int) *table {
+func (p *Parser) tableOf(at event.Place, rank int) *table {
 	run := 0
 	for i := len(p.tables) - 1; i >= 0; i-- {
 		t := &p.tables[i]
@@ -189,7 +191,7 @@ func (p *Parser) tableAt(file string, seq int) int {
 }
 
 // assignments reads variables on a command line or in a dump of the environment: "NCCL_IB_DISABLE=1 python train.py".
-func (p *Parser) assignments(at Quote, text string) {
+func (p *Parser) assignments(at event.Quote, text string) {
 	if strings.HasPrefix(strings.TrimSpace(text), "#") {
 		return
 	}
@@ -211,7 +213,7 @@ func (p *Parser) assignments(at Quote, text string) {
 		if end := strings.IndexAny(value, " \t;'\"\\"); end >= 0 {
 			value = value[:end]
 		}
-		p.assign(Variable{Name: name, Value: cut(value, 120), At: at, Seq: p.seq})
+		p.assign(Variable{Name: name, Value: find.Cut(value, 120), At: at, Seq: p.seq})
 	}
 }
 
@@ -231,7 +233,7 @@ func (p *Parser) assign(v Variable) {
 }
 
 // bareNet reads lines that lost their beginning in a copy: "NET/IB : Using [0]mlx5_0:1/RoCE".
-func (p *Parser) bareNet(at Place, line []byte, text string) bool {
+func (p *Parser) bareNet(at event.Place, line []byte, text string) bool {
 	i := strings.Index(text, "NET/")
 	if i < 0 || i > 40 && !strings.HasPrefix(text[i:], "NET/OFI ") || strings.Contains(text[:i], "via ") {
 		return false
@@ -240,7 +242,7 @@ func (p *Parser) bareNet(at Place, line []byte, text string) bool {
 	l := &logLine{at: at, line: line, text: []byte(text[i:])}
 	switch {
 	case r == nil:
-	case hasAny(text, "ompletion", "completed with error", "async ", "failed", "ould"),
+	case find.Any(text, "ompletion", "completed with error", "async ", "failed", "ould"),
 		strings.Contains(text[:i], "WARN"):
 		p.warn(r, l)
 	default:
@@ -250,10 +252,10 @@ func (p *Parser) bareNet(at Place, line []byte, text string) bool {
 }
 
 // bareLine reads channels, and the chosen network, in lines that lost their beginning in a copy.
-func (p *Parser) bareLine(at Place, line []byte) bool {
+func (p *Parser) bareLine(at event.Place, line []byte) bool {
 	text := bytes.TrimSpace(line)
-	isChannel := begins(text, "Channel ") && bytes.Contains(text, []byte(" via "))
-	if !isChannel && !begins(text, "Using network ") {
+	isChannel := find.Begins(text, "Channel ") && bytes.Contains(text, []byte(" via "))
+	if !isChannel && !find.Begins(text, "Using network ") {
 		return false
 	}
 	l := &logLine{at: at, line: line, text: text}
@@ -265,7 +267,7 @@ func (p *Parser) bareLine(at Place, line []byte) bool {
 
 // old reads lines of NCCL up to 2.3, which do not name it: "host:pid:tid [0] INFO NET : Using interface
 // eth0:10.0.0.1<0>".
-func (p *Parser) old(at Place, line []byte) bool {
+func (p *Parser) old(at event.Place, line []byte) bool {
 	for _, level := range []string{"INFO ", "WARN "} {
 		i := bytes.Index(line, []byte(level))
 		if i < 2 || line[i-1] != ' ' {
@@ -276,7 +278,7 @@ func (p *Parser) old(at Place, line []byte) bool {
 			p.readSegment(at, line, line[:i], line[i:], false)
 			return true
 		}
-		if level == "WARN " && hasAny(string(s.Where), ".cu:", ".cc:", ".h:") {
+		if level == "WARN " && find.Any(string(s.Where), ".cu:", ".cc:", ".h:") {
 			if r := p.labelled(at, line); r != nil {
 				p.warn(r, &logLine{at, line, line[i+len(level):], s.Where})
 			}
@@ -284,4 +286,23 @@ func (p *Parser) old(at Place, line []byte) bool {
 		}
 	}
 	return false
+}
+
+// ofPython matches a line of level ERROR or worse by the logger of glog's form for Python.
+var ofPython = regexp.MustCompile(`(?:^|[ :\]>])[EF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ \S+\.py:\d+\]`)
+
+// pythonComplaints reads such lines at the end of a file, after the line from. Anywhere else their words are those of
+// every warning of Python.
+func (p *Parser) pythonComplaints(last event.Place, from int, tail scan.Tail) {
+	all := tail.Lines()
+	for i, line := range all {
+		at := event.Place{File: last.File, Line: last.Line - len(all) + 1 + i}
+		if at.Line <= from || !bytes.Contains(line, []byte(".py:")) || !ofPython.Match(line) {
+			continue
+		}
+		if _, known := event.OfProgram(string(line)); !known {
+			p.seq++
+			p.keep(nil, event.New(event.Complaint, "complaint", quoteOf(at, line)))
+		}
+	}
 }

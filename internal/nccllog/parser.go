@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 
+	"github.com/railhead/railhead/internal/nccllog/event"
+	"github.com/railhead/railhead/internal/nccllog/find"
 	"github.com/railhead/railhead/internal/nccllog/prefix"
 	"github.com/railhead/railhead/internal/nccllog/scan"
 )
@@ -31,10 +33,10 @@ type Parser struct {
 	lastError    map[string]repetition // by label or file
 	tables       []table
 	trained      int
-	ignored      Place // of an exception that Python ignored, as it does when it exits
-	osuAt        Place // of the last header of an OSU benchmark
+	ignored      event.Place // of an exception that Python ignored, as it does when it exits
+	osuAt        event.Place // of the last header of an OSU benchmark
 	report       report
-	noRDMA       Place // the last line in which railhead-pod says so
+	noRDMA       event.Place // the last line in which railhead-pod says so
 	plainVersion string
 	env          []Variable
 	ends         map[string]scan.Ending
@@ -48,7 +50,7 @@ type turn struct {
 }
 
 // line reads one line, or a part of one, without line ends.
-func (p *Parser) line(at Place, line []byte) {
+func (p *Parser) line(at event.Place, line []byte) {
 	p.seq++
 	if p.open.lines > 0 && p.continueWarning(line) {
 		return
@@ -67,14 +69,14 @@ func (p *Parser) line(at Place, line []byte) {
 		return
 	}
 	r := p.readSegment(at, line, line[:i], line[i+5:], false)
-	if r != nil && r.Host != "" && begins(line[i+5:], "INFO ") {
+	if r != nil && r.Host != "" && find.Begins(line[i+5:], "INFO ") {
 		p.turn = turn{append(p.turn.head[:0], line[:i+10]...), r}
 	}
 }
 
 // readSegment reads the level and the text that one process wrote, and returns its rank, or nil. Torn: another process
 // had begun the line.
-func (p *Parser) readSegment(at Place, line, before, text []byte, torn bool) *rank {
+func (p *Parser) readSegment(at event.Place, line, before, text []byte, torn bool) *rank {
 	s := prefix.SourceOf(before)
 	r := p.rankOf(s, at, line, torn)
 	if r == nil {
@@ -82,16 +84,16 @@ func (p *Parser) readSegment(at Place, line, before, text []byte, torn bool) *ra
 	}
 	l := &logLine{at, line, text[5:], s.Where}
 	switch {
-	case begins(text, "INFO"):
+	case find.Begins(text, "INFO"):
 		p.info(r, l)
-	case begins(text, "WARN"):
+	case find.Begins(text, "WARN"):
 		p.warn(r, l)
 	}
 	return r
 }
 
 // End records which line of an input was its last. The tail has the last lines, as in Reading.
-func (p *Parser) End(last Place, tail []byte) {
+func (p *Parser) End(last event.Place, tail []byte) {
 	if p.ends == nil {
 		p.ends = map[string]scan.Ending{}
 	}
@@ -107,14 +109,15 @@ func (p *Parser) End(last Place, tail []byte) {
 }
 
 type logLine struct {
-	at    Place
+	at    event.Place
 	line  []byte
 	text  []byte
 	where []byte // in NCCL's sources
 }
 
-func (l *logLine) quote() Quote { return quoteOf(l.at, l.line) }
+func (l *logLine) quote() event.Quote { return quoteOf(l.at, l.line) }
 
-func quoteOf(at Place, line []byte) Quote {
-	return Quote{at, strings.ToValidUTF8(string(bytes.TrimRight(line[:min(len(line), maxText)], " \r\n\t")), "")}
+func quoteOf(at event.Place, line []byte) event.Quote {
+	text := bytes.TrimRight(line[:min(len(line), maxText)], " \r\n\t")
+	return event.Quote{At: at, Text: strings.ToValidUTF8(string(text), "")}
 }

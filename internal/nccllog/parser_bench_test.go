@@ -3,6 +3,8 @@ package nccllog
 import (
 	"fmt"
 	"testing"
+
+	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
 // BenchmarkParser reads what nearly all lines of a large job's log are: channels, other lines of level INFO, training
@@ -30,7 +32,7 @@ func BenchmarkParser(b *testing.B) {
 	var p Parser
 	for n := 0; b.Loop(); n++ {
 		for i, l := range lines {
-			p.Line(Place{"job.log", n*len(lines) + i + 1}, l)
+			p.Line(event.Place{File: "job.log", Line: n*len(lines) + i + 1}, l)
 		}
 	}
 }

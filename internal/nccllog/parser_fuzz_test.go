@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
 // FuzzLog reads whole logs: no panic, no event of a rank that is not there, texts that can be shown.
@@ -26,7 +28,7 @@ func FuzzLog(f *testing.F) {
 	f.Fuzz(func(t *testing.T, log string) {
 		for _, run := range parsed(log).Runs {
 			for _, e := range run.Events {
-				if e.Rank < -1 || e.Rank >= len(run.Ranks) || e.Kind >= kinds {
+				if e.Rank < -1 || e.Rank >= len(run.Ranks) || e.Kind >= event.Kinds {
 					t.Errorf("%+v of %d ranks", e, len(run.Ranks))
 				}
 				if len(e.Text) > maxText+8 || !utf8.ValidString(e.Text) {
@@ -38,45 +40,6 @@ func FuzzLog(f *testing.F) {
 					t.Errorf("%+v", r)
 				}
 			}
-		}
-	})
-}
-
-func FuzzCompletion(f *testing.F) {
-	f.Add("NET/IB: Got completion from peer 10.0.0.5<33> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=1 " +
-		"vendor_err=129 req_type=Send localGid a remoteGidsb hca c")
-	f.Add("with error 12, opcode 0, len 0, vendor err 129 (Recv)")
-	f.Fuzz(func(t *testing.T, text string) {
-		var e Event
-		if readCompletion(&e, text, ""); e.Completion.Status >= 0 && e.Completion.Name == "" {
-			t.Errorf("%q: %+v", text, e.Completion)
-		}
-	})
-}
-
-func FuzzVerbs(f *testing.F) {
-	f.Add("Call to ibv_modify_qp failed with 61 No data available, on dev a:1, curr state INIT, next state RTR, " +
-		"local GID index 3, local GID ::, remote GID ::1")
-	f.Add("ibv_reg_mr failed with error Unknown error -12")
-	f.Fuzz(func(t *testing.T, text string) {
-		if !strings.Contains(text, "ibv_") {
-			return
-		}
-		if v := verbsOf(text); v != nil && (!strings.HasPrefix(v.Call, "ibv_") || v.Errno < 0 && v.Error == "") {
-			t.Errorf("%q: %+v", text, v)
-		}
-	})
-}
-
-func FuzzWarning(f *testing.F) {
-	f.Add("NET/IB : mlx5_3:1 async fatal event on QP (0x7): local work queue error", "transport/net_ib.cc:1")
-	f.Add("socketPollConnect: connect to 1.2.3.4<5> returned Connection timed out, exceeded", "misc/socket.cc:1")
-	f.Add("Cuda failure 2 'out of memory'", "nvls.cc:1")
-	f.Fuzz(func(t *testing.T, text, where string) {
-		e := classify(text, where)
-		if (e.Kind == BadCompletion) != (e.Completion != nil) || (e.Kind == AsyncEvent) != (e.Async != nil) ||
-			(e.Kind == VerbsFailed) != (e.Verbs != nil) {
-			t.Errorf("%q: %+v", text, e)
 		}
 	})
 }
@@ -101,7 +64,7 @@ func FuzzOutside(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		var p Parser
-		p.Line(Place{"a", 1}, []byte(line))
+		p.Line(event.Place{File: "a", Line: 1}, []byte(line))
 		if l := p.Log(); len(l.Runs) != 1 {
 			t.Errorf("%q: %d runs", line, len(l.Runs))
 		}

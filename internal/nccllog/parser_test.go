@@ -2,11 +2,11 @@ package nccllog
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
 // parsed reads a log from one file.
@@ -15,9 +15,9 @@ func parsed(log string) Log {
 	n := 0
 	for line := range strings.Lines(log) {
 		n++
-		p.Line(Place{"job.log", n}, []byte(line))
+		p.Line(event.Place{File: "job.log", Line: n}, []byte(line))
 	}
-	p.End(Place{"job.log", n}, []byte(log))
+	p.End(event.Place{File: "job.log", Line: n}, []byte(log))
 	return p.Log()
 }
 
@@ -115,7 +115,7 @@ func TestChannels(t *testing.T) {
 				t.Fatalf("got %+v", nets)
 			}
 			got := nets[0]
-			got.First, got.Direct, got.Indirect = Quote{}, Quote{}, Quote{}
+			got.First, got.Direct, got.Indirect = event.Quote{}, event.Quote{}, event.Quote{}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -154,19 +154,19 @@ func TestHCAs(t *testing.T) {
 func TestCompletions(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
-		want Completion
+		want event.Completion
 	}{
 		"2.12": {"NET/IB : Got completion from peer 10.0.0.5<33> with error 12, opcode 0, len 0, vendor err 129 (Recv)",
-			Completion{Peer: "10.0.0.5<33>", Status: 12, Name: "RETRY_EXC_ERR", Opcode: "0", Vendor: 129,
+			event.Completion{Peer: "10.0.0.5<33>", Status: 12, Name: "RETRY_EXC_ERR", Opcode: "0", Vendor: 129,
 				HasVendor: true, ReqType: "Recv"}},
 		"2.24": {"NET/IB: Got completion from peer 10.0.0.5<33> with status=4 opcode=1 len=2 vendor err 81 (Send) " +
 			"localGid ::ffff:1.2.3.4 remoteGids::ffff:1.2.3.5 hca mlx5_0",
-			Completion{Peer: "10.0.0.5<33>", Status: 4, Name: "LOC_PROT_ERR", Opcode: "1", Vendor: 81,
+			event.Completion{Peer: "10.0.0.5<33>", Status: 4, Name: "LOC_PROT_ERR", Opcode: "1", Vendor: 81,
 				HasVendor: true, ReqType: "Send", LocalGID: "::ffff:1.2.3.4", RemoteGID: "::ffff:1.2.3.5",
 				HCA: "mlx5_0"}},
 		"2.28": {"NET/IB: Got completion from peer 10.0.0.5<33> with status=IBV_WC_WR_FLUSH_ERR(5) " +
 			"opcode=IBV_WC_SEND(0) reqSize=9 vendor_err=249 req_type=Flush hca mlx5_0",
-			Completion{Peer: "10.0.0.5<33>", Status: 5, Name: "WR_FLUSH_ERR", Opcode: "IBV_WC_SEND(0)", Vendor: 249,
+			event.Completion{Peer: "10.0.0.5<33>", Status: 5, Name: "WR_FLUSH_ERR", Opcode: "IBV_WC_SEND(0)", Vendor: 249,
 				HasVendor: true, ReqType: "Flush", HCA: "mlx5_0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -184,16 +184,16 @@ func TestCompletions(t *testing.T) {
 func TestVerbs(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
-		want Verbs
+		want event.Verbs
 	}{
-		"2.9": {"Call to ibv_create_cq failed", Verbs{Call: "ibv_create_cq", GIDIndex: -1}},
+		"2.9": {"Call to ibv_create_cq failed", event.Verbs{Call: "ibv_create_cq", GIDIndex: -1}},
 		"2.18": {"Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory",
-			Verbs{Call: "ibv_reg_mr_iova2", Errno: 12, Error: "Cannot allocate memory", GIDIndex: -1}},
+			event.Verbs{Call: "ibv_reg_mr_iova2", Errno: 12, Error: "Cannot allocate memory", GIDIndex: -1}},
 		"2.20": {"Call to ibv_modify_qp failed with error No such device errno 19",
-			Verbs{Call: "ibv_modify_qp", Errno: 19, Error: "No such device", GIDIndex: -1}},
+			event.Verbs{Call: "ibv_modify_qp", Errno: 19, Error: "No such device", GIDIndex: -1}},
 		"2.28": {"Call to ibv_modify_qp failed with 61 No data available, on dev mlx5_0:1, curr state INIT, next " +
 			"state RTR, local GID index 3, local GID ::, remote GID ::ffff:1.2.3.4",
-			Verbs{Call: "ibv_modify_qp", Errno: 61, Error: "No data available", Device: "mlx5_0:1", From: "INIT",
+			event.Verbs{Call: "ibv_modify_qp", Errno: 61, Error: "No data available", Device: "mlx5_0:1", From: "INIT",
 				To: "RTR", GIDIndex: 3, LocalGID: "::", RemoteGID: "::ffff:1.2.3.4", Wide: true}},
 	} {
 		for form, log := range map[string]string{
@@ -216,76 +216,76 @@ func TestVerbs(t *testing.T) {
 }
 
 func TestKinds(t *testing.T) {
-	for want, lines := range map[Kind][]string{
-		ConnectFailed: {
+	for want, lines := range map[event.Kind][]string{
+		event.ConnectFailed: {
 			"h:1:1 [0] misc/socket.cc:1 NCCL WARN socketStartConnect: Connect to 10.0.0.5<39275> failed : No " +
 				"route to host",
 			"h:1:1 [0] include/socket.h:403 NCCL WARN Connect to 10.0.0.5<39275> failed : Connection refused",
 		},
-		SocketClosed: {
+		event.SocketClosed: {
 			"h:1:1 [0] misc/socket.cc:1 NCCL WARN socketProgress: Connection closed by remote peer b<1>",
 		},
-		SocketFailed: {
+		event.SocketFailed: {
 			"h:1:1 [0] misc/socket.cc:1 NCCL WARN socketProgressOpt: Call to recv from 10.0.0.5<1> failed : " +
 				"Connection reset by peer",
 		},
-		WrongSocket: {
+		event.WrongSocket: {
 			"h:1:1 [0] misc/socket.cc:1 NCCL WARN socketFinalizeAccept from 10.0.0.5<1>: wrong type 3 != 4",
 		},
-		NoInterface: {
+		event.NoInterface: {
 			"h:1:1 [0] bootstrap.cc:1 NCCL WARN Bootstrap : no socket interface found",
 		},
-		DuplicateGPU: {
+		event.DuplicateGPU: {
 			"h:1:1 [0] init.cc:1 NCCL WARN Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1000",
 		},
-		NVLSFailed: {
+		event.NVLSFailed: {
 			"h:1:1 [0] transport/nvls.cc:1 NCCL WARN Cuda failure 801 'operation not supported'",
 		},
-		CUDAFailed: {
+		event.CUDAFailed: {
 			"h:1:1 [0] enqueue.cc:1 NCCL WARN Cuda failure 'an illegal memory access was encountered'",
 		},
-		OutOfMemory: {
+		event.OutOfMemory: {
 			"h:1:1 [0] enqueue.cc:1 NCCL WARN HIP failure 'out of memory'",
 			"[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB",
 		},
-		ShmFailed: {
+		event.ShmFailed: {
 			"h:1:1 [0] include/shm.h:1 NCCL WARN Call to posix_fallocate failed : No space left on device",
 		},
-		AsyncEvent: {
+		event.AsyncEvent: {
 			"h:1:1 [0] transport/net_ib.cc:1 NCCL WARN NET/IB : mlx5_0:1 Got non-fatal async event: port error(10)",
 		},
-		Warning: {
+		event.Warning: {
 			"h:1:1 [0] init.cc:1 NCCL WARN MSCCL++: Cannot initialize",
 		},
-		Watchdog: {
+		event.Watchdog: {
 			"[rank1]:[E1 10:10:31.0 ProcessGroupNCCL.cpp:1] [Rank 1] Watchdog caught collective operation " +
 				"timeout: WorkNCCL(SeqNum=4)",
 		},
-		Result: {
+		event.Result: {
 			"RuntimeError: NCCL error in: x.cpp:1, unhandled system error, NCCL version 2.18.3",
 		},
-		Exit: {
+		event.Exit: {
 			"  exitcode  : -9 (pid: 41)",
 		},
-		OOMKill: {
+		event.OOMKill: {
 			"slurmstepd: error: Detected 1 oom_kill event in StepId=77.0",
 		},
-		TimeLimit: {
+		event.TimeLimit: {
 			"slurmstepd: error: *** STEP 7.0 ON a CANCELLED AT 2026-01-01 DUE TO TIME LIMIT ***",
 		},
-		Aborted: {
+		event.Aborted: {
 			"MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD",
 		},
-		Xid: {
+		event.Xid: {
 			"NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.",
 		},
-		Exception: {
+		event.Exception: {
 			"[rank0]: KeyError: 'tokens'",
 		},
-		Finished: {
+		event.Finished: {
 			"# Out of bounds values : 0 OK",
 		},
-		Rendezvous: {
+		event.Rendezvous: {
 			"torch.distributed.DistNetworkError: The client socket has timed out after 600000ms",
 		},
 	} {
@@ -350,11 +350,11 @@ func TestParserBounded(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	for i := range maxRanks + 100 {
 		head := fmt.Sprintf("h%d:%d:1 [0] ", i, i)
-		p.Line(Place{"a", i}, []byte(head+"x.cc:1 NCCL WARN something new "+long))
-		p.Line(Place{"a", i}, []byte(head+fmt.Sprintf("NCCL INFO NCCL_X%d set to %s", i, long)))
-		p.Line(Place{"a", i}, []byte(head+fmt.Sprintf("NCCL INFO NET/IB : Using [0]mlx%d:1/IB; OOB eth0:1.2.3.4<0>",
+		p.Line(event.Place{File: "a", Line: i}, []byte(head+"x.cc:1 NCCL WARN something new "+long))
+		p.Line(event.Place{File: "a", Line: i}, []byte(head+fmt.Sprintf("NCCL INFO NCCL_X%d set to %s", i, long)))
+		p.Line(event.Place{File: "a", Line: i}, []byte(head+fmt.Sprintf("NCCL INFO NET/IB : Using [0]mlx%d:1/IB; OOB eth0:1.2.3.4<0>",
 			i)))
-		p.Line(Place{"a", i}, []byte(head+"x.cc:1 NCCL WARN Call to ibv_create_cq failed"))
+		p.Line(event.Place{File: "a", Line: i}, []byte(head+"x.cc:1 NCCL WARN Call to ibv_create_cq failed"))
 	}
 	l := p.Log()
 	texts := 0
@@ -390,31 +390,10 @@ func TestLineOfNCCLTestsThatIsCutOff(t *testing.T) {
 
 func TestLogDoesNotChange(t *testing.T) {
 	var p Parser
-	p.End(Place{"job.log", 1}, nil)
+	p.End(event.Place{File: "job.log", Line: 1}, nil)
 	log := p.Log()
-	p.End(Place{"job.log", 2}, nil)
+	p.End(event.Place{File: "job.log", Line: 2}, nil)
 	if got := log.Runs[0].Ends["job.log"].Line; got != 1 {
 		t.Errorf("the file of an earlier log ends at line %d, want 1", got)
-	}
-}
-
-// TestHarmlessHaveSources: that a warning means nothing is a claim, and its row names the source.
-func TestHarmlessHaveSources(t *testing.T) {
-	text, err := os.ReadFile("signatures.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen, last := 0, ""
-	for line := range strings.Lines(string(text)) {
-		if strings.Contains(line, "Kind: Harmless") {
-			seen++
-			if !strings.Contains(last, "{ // ") {
-				t.Errorf("no source above %s", line)
-			}
-		}
-		last = line
-	}
-	if seen < 2 {
-		t.Errorf("%d rows", seen)
 	}
 }

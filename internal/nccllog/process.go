@@ -1,48 +1,11 @@
 package nccllog
 
 import (
-	"cmp"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-)
 
-// These are the forms in which a line names a process that ended, and its host:
-//
-//	failed (exitcode: -9) local_rank: 3 (pid: 41)               torchrun
-//	Out of memory: Killed process 41 (python)                   the kernel
-//	Process 41 got signal: 15                                   torchrun
-//	train.sh: line 12: 41 Killed                                bash
-//	[gpu-a:41:0:41] Caught signal 11, [gpu-a:41] Signal: ...    UCX, Open MPI
-//	srun: error: gpu-a: task 2: Killed                          Slurm
-//	PID 41 RUNNING AT gpu-a                                     MPICH
-var (
-	namedPID = regexp.MustCompile(`(?i)\bpid[ :=]+(\d{1,9})\b|\bKilled process (\d{1,9})\b|` +
-		`\bProcess (\d{1,9}) got signal|: line \d+: +(\d{1,9}) `)
-	namedProcess = regexp.MustCompile(`\[([\w.-]+):(\d{1,9})(?::\d+:\d+)?\] .*[Ss]ignal`)
-	namedHost    = regexp.MustCompile(`srun: error: ([\w.-]+): |RUNNING AT ([\w.-]+)|([\w.-]+) kernel: `)
+	"github.com/railhead/railhead/internal/nccllog/event"
 )
-
-// readProcess reads which process ended, of which a launcher, a shell or the kernel reports it.
-func (e *Event) readProcess(text string) {
-	switch e.Kind {
-	case Exit, OOMKill, Xid:
-	default:
-		return
-	}
-	if m := namedProcess.FindStringSubmatch(text); m != nil {
-		e.Host = cmp.Or(e.Host, m[1])
-		e.PID, _ = strconv.Atoi(m[2])
-		return
-	}
-	if m := namedPID.FindStringSubmatch(text); m != nil {
-		e.PID, _ = strconv.Atoi(cmp.Or(m[1:]...))
-	}
-	if m := namedHost.FindStringSubmatch(text); m != nil {
-		e.Host = cmp.Or(e.Host, cmp.Or(m[1:]...))
-	}
-}
 
 // writers finds the rank that a line of another program is about.
 type writers struct {
@@ -70,7 +33,7 @@ func writersOf(ranks []Rank) writers {
 
 // attribute adds the rank, or at least the host, that the event's process or its file tells. A process identifier may
 // be that of several processes: on other hosts, in other containers.
-func (w writers) attribute(e *Event) {
+func (w writers) attribute(e *event.Event) {
 	e.Host = w.knownHost(e.Host)
 	switch of := w.byProcess(*e); {
 	case len(of) == 1:
@@ -86,9 +49,9 @@ func (w writers) attribute(e *Event) {
 }
 
 // ofProgram reports whether the process itself prints an event of the kind, not its launcher.
-func ofProgram(k Kind) bool {
+func ofProgram(k event.Kind) bool {
 	switch k {
-	case Exception, OutOfMemory, CUDAError, Result:
+	case event.Exception, event.OutOfMemory, event.CUDAError, event.Result:
 		return true
 	default:
 		return false
@@ -106,7 +69,7 @@ func (w writers) knownHost(host string) string {
 
 // byProcess returns the ranks with the event's process identifier: those of the host that the line or its launcher's
 // prefix tells; without a host those of the same file, if there are any.
-func (w writers) byProcess(e Event) []int {
+func (w writers) byProcess(e event.Event) []int {
 	if e.PID == 0 {
 		return nil
 	}
@@ -132,7 +95,7 @@ func (w writers) sameHost(of []int) bool {
 
 // byItsFile adds the rank of a line in a file that only one rank wrote, where every file is such a file; and the host
 // where all ranks of the file are on one.
-func (w writers) byItsFile(e *Event) {
+func (w writers) byItsFile(e *event.Event) {
 	of := w.byFile[e.At.File]
 	switch {
 	case len(of) == 0 || len(w.byFile) < 2 || !w.sameHost(of):

@@ -3,6 +3,8 @@ package nccllog
 import (
 	"fmt"
 	"testing"
+
+	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
 // TestRankOfAProcess: a line about the end of a process has the rank that NCCL's lines tie to the process, where only
@@ -64,7 +66,7 @@ func TestRankOfAProcess(t *testing.T) {
 				lines = append(append([]string{}, lines...), c.line)
 			}
 			for i, line := range lines {
-				p.Line(Place{file, i + 1}, []byte(line))
+				p.Line(event.Place{File: file, Line: i + 1}, []byte(line))
 			}
 		}
 		run := p.Log().Runs[0]

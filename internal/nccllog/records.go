@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	"github.com/railhead/railhead/internal/lines"
+	"github.com/railhead/railhead/internal/nccllog/event"
+	"github.com/railhead/railhead/internal/nccllog/find"
 	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
@@ -16,7 +17,7 @@ var escapes = strings.NewReplacer(`\r\n`, "\n", `\n`, "\n", `\t`, "\t", `\"`, `"
 	`\u003e`, ">", `\u001b`, "\x1b", `\x1b`, "\x1b")
 
 // Line reads one line, or several in one with escaped line ends. It does not keep the slice.
-func (p *Parser) Line(at Place, line []byte) {
+func (p *Parser) Line(at event.Place, line []byte) {
 	line = prefix.Inside(bytes.TrimRight(line, "\r\n"))
 	text := message(line)
 	if text == "" && bytes.IndexByte(line, '\\') >= 0 && bytes.Contains(line, []byte(`\n`)) {
@@ -33,15 +34,15 @@ func (p *Parser) Line(at Place, line []byte) {
 	for text := range strings.SplitSeq(text, "\n") {
 		p.line(at, lines.Clean(nil, []byte(text)))
 	}
-	if p.recognized == before && complains(string(line)) {
-		p.keep(nil, Event{Kind: Complaint, Signature: "complaint", Quote: quoteOf(at, line), Number: -1})
+	if p.recognized == before && event.Complains(string(line)) {
+		p.keep(nil, event.New(event.Complaint, "complaint", quoteOf(at, line)))
 	}
 }
 
 // message returns the text of a line in JSON, as loggers, log collectors and Docker write it; "" if it is none.
 func message(line []byte) string {
 	var entry struct{ Message, Msg, Log, Line, Text string }
-	if !begins(line, `{"`) || json.Unmarshal(line, &entry) != nil {
+	if !find.Begins(line, `{"`) || json.Unmarshal(line, &entry) != nil {
 		return ""
 	}
 	return strings.TrimSuffix(cmp.Or(entry.Message, entry.Msg, entry.Log, entry.Line, entry.Text), "\n")
@@ -53,7 +54,7 @@ const fewRecords = 3
 
 // records reads a line with several records: processes wrote into one another's lines, or the line ends were lost. Each
 // ends where the next one begins. First is the index of NCCL's first name.
-func (p *Parser) records(at Place, line []byte, first int) {
+func (p *Parser) records(at event.Place, line []byte, first int) {
 	joined := bytes.Count(line, []byte("NCCL ")) > fewRecords
 	begin, known := 0, map[process]bool(nil)
 	if joined {
@@ -74,24 +75,12 @@ func (p *Parser) records(at Place, line []byte, first int) {
 		text := line[name+5 : name+10+len(bytes.TrimRight(line[name+10:end], " "))]
 		p.seq++
 		p.readSegment(at, bytes.TrimRight(line[begin:end], " "), line[begin:name], text, torn)
-		if joined && begins(text, "INFO") {
+		if joined && find.Begins(text, "INFO") {
 			p.foreign(at, text[4:])
 		}
 		begin, name = following, next
 	}
 }
-
-// prefixes matches the text of launchers, kubectl, compose and journald in front of a line: "[1,3]<stdout>:",
-// "[pod/a/b] ", "(Worker pid=1, ip=10.0.0.1) ", "worker-3 | ", "Mar 02 10:00:00 node-1 podman[42]: ", "3: ",
-// "pod-0: ", "pod-0 container " of stern, and a time.
-const prefixes = `(?:\[[^\[\]]*\](?:<std\w+>)?:?\s*|\([^()]*pid=[^()]*\)\s*|[\w.-]+\s+\|\s+|` +
-	`[a-z0-9][a-z0-9.-]*-(?:\d+|[a-z0-9]{5}) [a-z0-9][a-z0-9-]* |` +
-	`[A-Z][a-z][a-z] [ \d]\d [\d:]{8} \S+ \S+: |[\w.-]*\d: |\d{4}-\d\d-\d\d[T ]\S+\s+)+`
-
-var (
-	endingPrefixes    = regexp.MustCompile(prefixes + `$`)
-	beginningPrefixes = regexp.MustCompile(`^\s*` + prefixes)
-)
 
 // recordStart returns the index at which the record begins whose prefix is at the end of the text. It is the end of
 // the text if the host has other output in front of it.
@@ -102,10 +91,7 @@ func recordStart(text []byte) int {
 	if len(s.Host) == 0 || len(head) > 0 && bytes.IndexByte([]byte(" :])>"), head[len(head)-1]) < 0 {
 		return len(text)
 	}
-	if label := endingPrefixes.FindIndex(head); label != nil {
-		return len(s.Before) - len(head) + label[0]
-	}
-	return len(s.Before)
+	return len(s.Before) - len(head) + prefix.EndsInLabels(head)
 }
 
 // processesOf returns the processes that a line with several records names, with the text in front of their names that
@@ -135,7 +121,7 @@ func (p *Parser) nextRecord(text []byte, known map[process]bool) int {
 }
 
 // foreign reads text of other programs that stands between records of a line without line ends.
-func (p *Parser) foreign(at Place, line []byte) {
+func (p *Parser) foreign(at event.Place, line []byte) {
 	text := strings.ToValidUTF8(string(line), "")
 	if text == "" || p.test(at, line, text) {
 		return

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
 // TestJoinedRecords: without line ends, with and without blanks in their place, the values of a log are the same.
@@ -27,7 +28,7 @@ func TestJoinedRecords(t *testing.T) {
 	read := func(lines ...string) []string {
 		var p Parser
 		for i, line := range lines {
-			p.Line(Place{"train.log", i + 1}, []byte(line))
+			p.Line(event.Place{File: "train.log", Line: i + 1}, []byte(line))
 		}
 		var found []string
 		for _, r := range p.Log().Runs[0].Ranks {

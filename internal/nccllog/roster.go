@@ -3,6 +3,7 @@ package nccllog
 import (
 	"strings"
 
+	"github.com/railhead/railhead/internal/nccllog/event"
 	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
@@ -35,23 +36,23 @@ type writer struct {
 type rank struct {
 	Rank
 	index    int
-	first    int          // sequence number of its first line
-	line     int          // number of its first line
-	ringed   int          // ranks that a ring lists
-	commID   string       // of the largest communicator
-	started  int          // sequence number of the last line that one of that size is set up
-	again    bool         // the process has the number of an earlier one
-	kept     [kinds]uint8 // events of level WARN and of other programs
-	noted    [kinds]uint8 // events of level INFO: retries must not displace the failure that follows them
-	warnedAt int          // sequence number of the last line of level WARN that is not harmless
-	last     [kinds]int32 // index of its last event of a kind, from 1
-	shared   bool         // other ranks have the same label: that of a pod, for one
-	closing  bool         // the program gives up a communicator: its sockets fail then
-	pathless bool         // the next step of an error is of an interface without a path in sysfs
+	first    int                // sequence number of its first line
+	line     int                // number of its first line
+	ringed   int                // ranks that a ring lists
+	commID   string             // of the largest communicator
+	started  int                // sequence number of the last line that one of that size is set up
+	again    bool               // the process has the number of an earlier one
+	kept     [event.Kinds]uint8 // events of level WARN and of other programs
+	noted    [event.Kinds]uint8 // events of level INFO: retries must not displace the failure that follows them
+	warnedAt int                // sequence number of the last line of level WARN that is not harmless
+	last     [event.Kinds]int32 // index of its last event of a kind, from 1
+	shared   bool               // other ranks have the same label: that of a pod, for one
+	closing  bool               // the program gives up a communicator: its sockets fail then
+	pathless bool               // the next step of an error is of an interface without a path in sysfs
 }
 
 // rankOf returns the rank that wrote a line, or nil if there are too many.
-func (p *roster) rankOf(s prefix.Source, at Place, line []byte, torn bool) *rank {
+func (p *roster) rankOf(s prefix.Source, at event.Place, line []byte, torn bool) *rank {
 	if len(s.Host) == 0 {
 		return p.labelled(at, line)
 	}
@@ -67,7 +68,7 @@ func (p *roster) rankOf(s prefix.Source, at Place, line []byte, torn bool) *rank
 }
 
 // find is rankOf without the cache.
-func (p *roster) find(s prefix.Source, at Place, line []byte, torn bool) *rank {
+func (p *roster) find(s prefix.Source, at event.Place, line []byte, torn bool) *rank {
 	host, known := p.hosts[string(s.Host)]
 	if !known && torn {
 		host, known = p.hostWithin(s.Host)
@@ -142,7 +143,7 @@ func (p *roster) hostWithin(name []byte) (string, bool) {
 }
 
 // labelled returns the rank of a line that names no process, by the launcher's prefix or by its file.
-func (p *roster) labelled(at Place, line []byte) *rank {
+func (p *roster) labelled(at event.Place, line []byte) *rank {
 	label, number := prefix.LabelOf(line)
 	key := at.File + string(label)
 	if r := p.byLabel[key]; r != nil {

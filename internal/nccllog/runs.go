@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/railhead/railhead/internal/nccllog/event"
 	"github.com/railhead/railhead/internal/nccllog/scan"
 )
 
@@ -28,7 +29,7 @@ func (p *Parser) Log() Log {
 		log.Runs[of].Events = append(log.Runs[of].Events, e)
 	}
 	for i := range log.Runs {
-		slices.SortStableFunc(log.Runs[i].Events, func(a, b Event) int { return a.Seq - b.Seq })
+		slices.SortStableFunc(log.Runs[i].Events, func(a, b event.Event) int { return a.Seq - b.Seq })
 		p.complete(&log.Runs[i], i, begins)
 	}
 	return log
@@ -62,7 +63,7 @@ func (p *Parser) complete(run *Run, number int, begins beginnings) {
 	for i := range run.Events {
 		e := &run.Events[i]
 		writers.attribute(e)
-		if e.Kind == Finished {
+		if e.Kind == event.Finished {
 			run.Tests.Finished = e.Quote
 		}
 		if at, ok := byNumber[e.Number]; ok && e.Rank < 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/railhead/railhead/internal/nccllog/event"
 	"github.com/railhead/railhead/internal/nccllog/scan"
 )
 
@@ -40,10 +41,10 @@ func FuzzTake(f *testing.F) {
 		var want, got Parser
 		reading, _ := Lines(strings.NewReader(log), func(b scan.Batch) {
 			for l := range b.All() {
-				want.Line(Place{"job.log", l.Number}, l.Text)
+				want.Line(event.Place{File: "job.log", Line: l.Number}, l.Text)
 			}
 		})
-		want.End(Place{"job.log", reading.Lines}, reading.Tail)
+		want.End(event.Place{File: "job.log", Line: reading.Lines}, reading.Tail)
 		if _, err := got.Read("job.log", strings.NewReader(log)); err != nil {
 			t.Fatal(err)
 		}

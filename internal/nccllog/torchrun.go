@@ -3,6 +3,9 @@ package nccllog
 import (
 	"strconv"
 	"strings"
+
+	"github.com/railhead/railhead/internal/nccllog/event"
+	"github.com/railhead/railhead/internal/nccllog/find"
 )
 
 // report follows the report that torchrun prints of the processes that failed. Its lines count only where they follow
@@ -17,27 +20,27 @@ import (
 //	  error_file: <N/A>
 //	  traceback : Signal 9 (SIGKILL) received by PID 4222
 type report struct {
-	others Place // the list of the processes that ended after the first
-	root   Place // the line before the first one
+	others event.Place // the list of the processes that ended after the first
+	root   event.Place // the line before the first one
 	host   string
-	rank   Place // the line of the rank
+	rank   event.Place // the line of the rank
 	number int
 }
 
-func (r *report) read(at Place, text string) {
+func (r *report) read(at event.Place, text string) {
 	switch {
 	case strings.Contains(text, "Failures:"):
 		*r = report{others: at}
 	case strings.Contains(text, "Root Cause (first"):
 		*r = report{root: at}
 	case after(r.root, at, 3) && strings.Contains(text, "host "):
-		r.host = wordAfter(text, ": ")
+		r.host = find.WordAfter(text, ": ")
 	case strings.Contains(text, localRank):
 		if !after(r.root, at, 4) {
 			r.host = ""
 		}
 		before, _, _ := strings.Cut(text, localRank)
-		number, err := strconv.Atoi(lastPart(before))
+		number, err := strconv.Atoi(find.LastPart(before))
 		if err == nil && number >= 0 {
 			r.rank, r.number = at, number
 		}
@@ -48,13 +51,13 @@ func (r *report) read(at Place, text string) {
 const localRank = " (local_rank: "
 
 // after reports that a line is a number of lines after another one of the same file.
-func after(first, line Place, lines int) bool {
+func after(first, line event.Place, lines int) bool {
 	return first.Line > 0 && first.File == line.File && line.Line-first.Line == lines
 }
 
 // name adds the process that the report names to the end of a process.
-func (r *report) name(e *Event, at Place) {
-	if e.Kind != Exit {
+func (r *report) name(e *event.Event, at event.Place) {
+	if e.Kind != event.Exit {
 		return
 	}
 	if e.Code == -9 && r.others.Line > 0 && r.others.File == at.File {
@@ -66,20 +69,20 @@ func (r *report) name(e *Event, at Place) {
 }
 
 // nameEnds adds to the end of a process what another line about it names: torchrun's report comes after the first one.
-func nameEnds(events []Event) {
+func nameEnds(events []event.Event) {
 	type process struct {
 		file string
 		pid  int
 	}
-	named := map[process]Event{}
+	named := map[process]event.Event{}
 	for _, e := range events {
-		if e.Kind == Exit && e.PID > 0 && e.Number >= 0 {
+		if e.Kind == event.Exit && e.PID > 0 && e.Number >= 0 {
 			named[process{e.At.File, e.PID}] = e
 		}
 	}
 	for i := range events {
 		e := &events[i]
-		if by, ok := named[process{e.At.File, e.PID}]; ok && e.Kind == Exit && e.Number < 0 && e.Host == "" {
+		if by, ok := named[process{e.At.File, e.PID}]; ok && e.Kind == event.Exit && e.Number < 0 && e.Host == "" {
 			e.Number, e.Host = by.Number, by.Host
 		}
 	}

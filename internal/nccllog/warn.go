@@ -3,7 +3,8 @@ package nccllog
 import (
 	"strings"
 
-	"github.com/railhead/railhead/internal/nccllog/codes"
+	"github.com/railhead/railhead/internal/nccllog/event"
+	"github.com/railhead/railhead/internal/nccllog/find"
 	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
@@ -21,9 +22,9 @@ func (p *Parser) warn(r *rank, l *logLine) {
 	r.Last = p.seq
 	text, where := strings.ToValidUTF8(string(l.text[:min(len(l.text), 2*maxText)]), ""), string(l.where)
 	p.sourceOfNet(r, where)
-	e := classify(text, where)
+	e := event.OfWarning(text, where)
 	e.Quote = l.quote()
-	if e.Kind != Harmless && e.Kind != NoPassthrough {
+	if e.Kind != event.Harmless && e.Kind != event.NoPassthrough {
 		r.warnedAt = p.seq
 	}
 	i := p.keep(r, e)
@@ -34,11 +35,11 @@ func (p *Parser) warn(r *rank, l *logLine) {
 }
 
 // continuation returns in how many lines an incomplete warning may continue.
-func continuation(e Event, text string) int {
+func continuation(e event.Event, text string) int {
 	switch {
 	case e.Completion != nil && !e.Completion.HasVendor:
 		return 2
-	case e.Kind == OFICompletion && !strings.Contains(text, "rror:"):
+	case e.Kind == event.OFICompletion && !strings.Contains(text, "rror:"):
 		return 1
 	case e.Verbs != nil && (strings.HasSuffix(strings.TrimSpace(text), ",") ||
 		e.Verbs.Call == "ibv_modify_qp" && e.Verbs.Device == ""):
@@ -67,26 +68,19 @@ func (p *Parser) continueWarning(line []byte) bool {
 		p.open.text = strings.TrimRight(p.open.text, ", ") + ","
 	}
 	p.open.text += " " + text
-	e := classify(p.open.text, p.open.where)
+	e := event.OfWarning(p.open.text, p.open.where)
 	if e.Kind != old.Kind || !addsEvidence(e, *old) {
 		p.open.lines = 0
 		return false
 	}
 	old.Completion, old.Verbs = e.Completion, e.Verbs
-	old.Text = cut(old.Text+" "+text, maxText)
+	old.Text = find.Cut(old.Text+" "+text, maxText)
 	return true
 }
 
-func addsEvidence(e, old Event) bool {
-	return e.Kind == OFICompletion || e.Completion != nil && *e.Completion != *old.Completion ||
+func addsEvidence(e, old event.Event) bool {
+	return e.Kind == event.OFICompletion || e.Completion != nil && *e.Completion != *old.Completion ||
 		e.Verbs != nil && *e.Verbs != *old.Verbs
-}
-
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "")
 }
 
 // retried reads a failure of level INFO after which NCCL tries again.
@@ -95,74 +89,8 @@ func (p *notices) retried(r *rank, l *logLine) {
 	if !strings.Contains(text, "retry") {
 		return
 	}
-	if e := classify(text, ""); e.Kind == ConnectFailed || e.Kind == VerbsFailed {
+	if e := event.OfWarning(text, ""); e.Kind == event.ConnectFailed || e.Kind == event.VerbsFailed {
 		e.Quote, e.Info = l.quote(), true
 		p.keep(r, e)
 	}
-}
-
-// classify returns the event of a warning of NCCL. Where is the place in NCCL's sources.
-func classify(text, where string) Event {
-	e, ok := Event{}, false
-	switch {
-	case strings.Contains(where, "ras/"): // the service for RAS clients; training does not need it
-	case strings.Contains(text, "NET/OFI"):
-		e, ok = recognize(ofiSignatures, text, where)
-		e.Name, e.Code = "OFI", max(numberAfter(text, "RC: "), 0)
-	default:
-		e, ok = recognize(ncclSignatures, text, where)
-	}
-	if !ok {
-		return Event{Kind: Warning, Signature: "warning", Number: -1}
-	}
-	return e
-}
-
-func readVerbs(e *Event, text, _ string) bool {
-	e.Verbs = verbsOf(text)
-	return e.Verbs != nil
-}
-
-// readOpenFailed reads no device: the next line has it.
-func readOpenFailed(_ *Event, text, _ string) bool {
-	v := verbsOf(text)
-	return v != nil && v.Call == "ibv_open_device"
-}
-
-func readNetworkNotFound(e *Event, text, _ string) bool {
-	e.Name = between(text, "Error: network ", " not found")
-	return strings.HasPrefix(text, "Error: network ") && strings.Contains(text, " not found")
-}
-
-func readDevice(e *Event, text, _ string) bool {
-	_, name, _ := strings.Cut(text, "evice ")
-	e.Name, _, _ = strings.Cut(name, " ")
-	e.Code = codes.Errno(lastPart(text))
-	return true
-}
-
-func readNVLSSource(_ *Event, _, where string) bool { return isSource(where, "nvls.cc") }
-
-// isSource reports whether a place is in the source file.
-func isSource(where, file string) bool {
-	i := strings.Index(where, file+":")
-	return i == 0 || i > 0 && !prefix.IsHost(where[i-1])
-}
-
-// between returns the text between two words, or "".
-func between(text, from, to string) string {
-	_, rest, ok := strings.Cut(text, from)
-	inner, _, found := strings.Cut(rest, to)
-	if !ok || !found {
-		return ""
-	}
-	return inner
-}
-
-// lastPart returns the text after the last ": ", where the system's error is.
-func lastPart(text string) string {
-	if i := strings.LastIndex(text, ": "); i >= 0 {
-		text = text[i+2:]
-	}
-	return strings.TrimSpace(text)
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
 // Evidence collects the log lines of all ranks, for the judge of the network.
@@ -33,10 +34,10 @@ func (s *logStream) pick(line []byte) (int, bool) {
 }
 
 // end returns the place of the last line so far, and the last lines.
-func (s *logStream) end() (nccllog.Place, []byte) {
+func (s *logStream) end() (event.Place, []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return nccllog.Place{File: s.name, Line: s.sieve.Lines}, bytes.Clone(s.sieve.Tail())
+	return event.Place{File: s.name, Line: s.sieve.Lines}, bytes.Clone(s.sieve.Tail())
 }
 
 // Stream returns the function that takes the lines of one output. The name is unique.
@@ -55,7 +56,7 @@ func (e *Evidence) take(s *logStream, line []byte) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.parser.Line(nccllog.Place{File: s.name, Line: number}, line)
+	e.parser.Line(event.Place{File: s.name, Line: number}, line)
 	if e.Proof == "" && bytes.Contains(line, []byte(" via NET/")) {
 		e.Proof = strings.TrimSpace(string(line))
 	}

@@ -1,10 +1,10 @@
 package story
 
-import "github.com/railhead/railhead/internal/nccllog"
+import "github.com/railhead/railhead/internal/nccllog/event"
 
 // CauseID names a cause in words. The log's own causes and those of doctor share their names where they are the same
 // thing.
-type CauseID = nccllog.CauseID
+type CauseID = event.CauseID
 
 // Causes that a log can tell.
 const (

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
 // These judge runs of which only consequences were seen.
 
-func (run *sequence) seen(kinds ...nccllog.Kind) []nccllog.Event {
-	var found []nccllog.Event
+func (run *sequence) seen(kinds ...event.Kind) []event.Event {
+	var found []event.Event
 	for _, e := range run.failures {
 		if slices.Contains(kinds, e.Kind) {
 			found = append(found, e)
@@ -22,10 +22,10 @@ func (run *sequence) seen(kinds ...nccllog.Kind) []nccllog.Event {
 
 // killed: a process that ended by a signal that no part of the job sent.
 func (run *teller) killed() []candidate {
-	for _, e := range run.seen(nccllog.Exit) {
+	for _, e := range run.seen(event.Exit) {
 		switch e.Code {
 		case -9:
-			if slices.ContainsFunc(run.failures, func(o nccllog.Event) bool {
+			if slices.ContainsFunc(run.failures, func(o event.Event) bool {
 				return (isWait(o) || isAnnounced(o) || o.Signature == "signalled") && orderOf(o, e) == earlier
 			}) {
 				continue
@@ -35,7 +35,7 @@ func (run *teller) killed() []candidate {
 			return run.endCauses(e)
 		}
 	}
-	for _, e := range run.seen(nccllog.Aborted) {
+	for _, e := range run.seen(event.Aborted) {
 		if e.Name == "node failure" {
 			return one(PeerDied, Likely, "a node failed; the others lost their connection to it", e)
 		}
@@ -45,7 +45,7 @@ func (run *teller) killed() []candidate {
 
 // closed: peers that closed, of which the log does not show why.
 func (run *teller) closed() []candidate {
-	events := run.seen(nccllog.SocketClosed)
+	events := run.seen(event.SocketClosed)
 	if len(events) == 0 {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (run *teller) closed() []candidate {
 // retrying are connections that were tried again and again before.
 func (run *teller) retrying() []candidate {
 	for _, e := range run.log.Events {
-		if e.Info && (e.Kind == nccllog.ConnectFailed || e.Kind == nccllog.VerbsFailed) {
+		if e.Info && (e.Kind == event.ConnectFailed || e.Kind == event.VerbsFailed) {
 			e.Info = false
 			return lessSure(run.causesOf(e))
 		}
@@ -69,7 +69,7 @@ func (run *teller) retrying() []candidate {
 
 // flushed: work requests that were flushed, without the error that flushed them.
 func (run *teller) flushed() []candidate {
-	if events := run.seen(nccllog.BadCompletion); len(events) > 0 {
+	if events := run.seen(event.BadCompletion); len(events) > 0 {
 		return slices.Concat(
 			one(UnknownCause, Possible, "work requests were flushed, which follows from an earlier "+
 				"failure that this log does not show: look at the other ranks", events...),
@@ -81,10 +81,10 @@ func (run *teller) flushed() []candidate {
 
 // returned: the result of NCCL alone, as a program prints it.
 func (run *teller) returned() []candidate {
-	if len(run.log.Ranks) == 0 && len(run.seen(nccllog.Result)) == 0 {
+	if len(run.log.Ranks) == 0 && len(run.seen(event.Result)) == 0 {
 		return nil
 	}
-	for _, e := range run.seen(nccllog.Result, nccllog.Consequence) {
+	for _, e := range run.seen(event.Result, event.Consequence) {
 		switch e.Code {
 		case 1:
 			return one(CUDAError, Likely, "NCCL returned ncclUnhandledCudaError; the log "+
@@ -100,12 +100,12 @@ func (run *teller) returned() []candidate {
 				"does not show it", e)
 		}
 	}
-	for _, e := range run.seen(nccllog.Warning) {
+	for _, e := range run.seen(event.Warning) {
 		return []candidate{{UnknownCause, Possible, "NCCL returned an error after a " +
 			"warning that railhead does not know",
 			quotes(e.Quote)}}
 	}
-	for _, e := range run.seen(nccllog.Result, nccllog.Trail, nccllog.Consequence) {
+	for _, e := range run.seen(event.Result, event.Trail, event.Consequence) {
 		return []candidate{{UnknownCause, Possible,
 			"NCCL returned an error and no warning gives the reason; set NCCL_DEBUG=WARN", quotes(e.Quote)}}
 	}
@@ -114,7 +114,7 @@ func (run *teller) returned() []candidate {
 
 // raised: an exception of the program.
 func (run *teller) raised() []candidate {
-	for _, e := range run.seen(nccllog.Exception) {
+	for _, e := range run.seen(event.Exception) {
 		return []candidate{{UnknownCause, Possible,
 			fmt.Sprintf("%s ended with %s, an exception of the program, not of NCCL", run.who(e), e.Name),
 			quotes(e.Quote)}}

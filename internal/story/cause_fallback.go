@@ -11,6 +11,7 @@ import (
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/nccllog"
 	"github.com/railhead/railhead/internal/nccllog/codes"
+	"github.com/railhead/railhead/internal/nccllog/event"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -19,24 +20,24 @@ func (run *shortfall) fallbackCauses() []candidate {
 	if len(found) > 0 {
 		return found
 	}
-	none := run.events(nccllog.NoDevice)
-	lines := slices.Concat(none, run.events(nccllog.NoVerbs))
+	none := run.events(event.NoDevice)
+	lines := slices.Concat(none, run.events(event.NoVerbs))
 	found = append(found, run.disabled()...)
 	hca, filtered := run.env("NCCL_IB_HCA")
 	if filtered {
 		found = append(found, one(HCAFilter, Likely, fmt.Sprintf("NCCL_IB_HCA=%s%s", hca, netdevs(hca)), lines...)...)
 	}
-	if failed := run.events(nccllog.ProviderFailed); len(failed) > 0 {
+	if failed := run.events(event.ProviderFailed); len(failed) > 0 {
 		found = append(found, one(VerbsProviderMismatch, Likely, "libibverbs reports it, and NCCL found no device",
 			append(failed, none...)...)...)
 	}
-	unopened := run.events(nccllog.CannotOpen)
+	unopened := run.events(event.CannotOpen)
 	lines = append(lines, unopened...)
-	if failed := run.events(nccllog.OFINoProvider, nccllog.OFIFailed); len(failed) > 0 {
+	if failed := run.events(event.OFINoProvider, event.OFIFailed); len(failed) > 0 {
 		found = append(found, one(OFINoProvider, Likely, "the plugin was loaded but found no provider", failed...)...)
 	}
 	missing := one(NoIBDevice, Likely, "the ranks report it", lines...)
-	switch verbs := run.events(nccllog.NoVerbs); {
+	switch verbs := run.events(event.NoVerbs); {
 	case len(verbs) > 0:
 		missing[0].summary = "libibverbs is not in the image, so NCCL cannot find devices"
 	case len(lines) == 0:
@@ -61,7 +62,7 @@ func (run *shortfall) fallbackCauses() []candidate {
 
 // withoutRail: railhead-pod found no rail that works and set NCCL to TCP, unless the variables of the pod had done so.
 func (run *shortfall) withoutRail() []candidate {
-	for _, e := range run.events(nccllog.NoRail) {
+	for _, e := range run.events(event.NoRail) {
 		if e.Name != "" && e.Name != string(nccl.NetworkChoice) {
 			return one(NoIBDevice, Likely, "railhead-pod found no rail that works in this pod, and set NCCL to TCP", e)
 		}
@@ -114,8 +115,8 @@ func (run *facts) lineOf(name string) []Evidence {
 }
 
 // survived are the soft faults that a run may go on after, and that are worth a word then.
-var survived = []nccllog.Kind{nccllog.CannotOpen, nccllog.AsyncEvent, nccllog.FailedOver,
-	nccllog.Listed}
+var survived = []event.Kind{event.CannotOpen, event.AsyncEvent, event.FailedOver,
+	event.Listed}
 
 // degradations returns the faults of a run that goes on.
 func (run *teller) degradations() []candidate {
@@ -124,13 +125,13 @@ func (run *teller) degradations() []candidate {
 	found = append(found, run.extraHCA()...)
 	found = append(found, run.withoutGPUDirect()...)
 	for _, e := range run.log.Events {
-		if e.Kind == nccllog.CannotOpen && !run.unevenHCAs() {
+		if e.Kind == event.CannotOpen && !run.unevenHCAs() {
 			continue // a pod that sees all HCAs of its node and was given one of them is as it should be
 		}
 		if e.Async != nil && e.Async.Type != codes.PortError {
 			continue // no bandwidth is lost
 		}
-		soft := classOf(e) == nccllog.Soft && slices.Contains(survived, e.Kind) && !run.lastWord(e) && !run.recovered(e)
+		soft := classOf(e) == event.Soft && slices.Contains(survived, e.Kind) && !run.lastWord(e) && !run.recovered(e)
 		if soft || run.didWithoutTopology(e) {
 			found = append(found, run.causesOf(e)...)
 		}
@@ -148,8 +149,8 @@ func (run *shortfall) unevenHCAs() bool {
 	return ok
 }
 
-func (run *facts) recovered(e nccllog.Event) bool {
-	return e.Async != nil && slices.ContainsFunc(run.log.Events, func(o nccllog.Event) bool {
+func (run *facts) recovered(e event.Event) bool {
+	return e.Async != nil && slices.ContainsFunc(run.log.Events, func(o event.Event) bool {
 		return o.Async != nil && o.Seq > e.Seq && o.Async.Device == e.Async.Device &&
 			o.Async.Type == codes.PortActive
 	})

@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/event"
 	"github.com/railhead/railhead/internal/words"
 )
 
 // hung: collectives that did not end, or a job that its scheduler ended.
 func (run *teller) hung() []candidate {
 	var found []candidate
-	if events := run.seen(nccllog.Watchdog); len(events) > 0 {
+	if events := run.seen(event.Watchdog); len(events) > 0 {
 		if found = run.missing(events); len(found) > 0 {
 			return append(found, run.otherEnds()...)
 		}
@@ -21,7 +22,7 @@ func (run *teller) hung() []candidate {
 			text = run.waits(events[i]) + run.elsewhere(events, events[i])
 		}
 		found = one(HangTimeout, Likely, text, events...)
-	} else if events := run.seen(nccllog.TimeLimit); len(events) > 0 {
+	} else if events := run.seen(event.TimeLimit); len(events) > 0 {
 		found = run.outOfTime(events)
 	} else {
 		return nil
@@ -31,7 +32,7 @@ func (run *teller) hung() []candidate {
 
 // outOfTime judges a job that its scheduler ended at its time limit. One that counted its steps may have run until
 // then.
-func (run *sequence) outOfTime(events []nccllog.Event) []candidate {
+func (run *sequence) outOfTime(events []event.Event) []candidate {
 	const ended = "the scheduler ended the job at its time limit"
 	if run.log.Ends[events[0].At.File].Progress == 0 {
 		return one(HangTimeout, Likely, ended+"; no failure was logged before", events...)
@@ -41,18 +42,18 @@ func (run *sequence) outOfTime(events []nccllog.Event) []candidate {
 }
 
 // isWaiting reports that a line of the watchdog names a collective that the rank started.
-func isWaiting(e nccllog.Event) bool { return e.Name != "" && e.Code > 0 }
+func isWaiting(e event.Event) bool { return e.Name != "" && e.Code > 0 }
 
 // awaited returns the number of the collective that a rank started and waits for, or 0. A rank also reports the number
 // that others wait for, which it did not start.
-func awaited(e nccllog.Event) int {
+func awaited(e event.Event) int {
 	if isWaiting(e) || e.Code <= e.Enqueued {
 		return e.Code
 	}
 	return 0
 }
 
-func (run *teller) waits(e nccllog.Event) string {
+func (run *teller) waits(e event.Event) string {
 	return fmt.Sprintf("%s waited for %s number %d", run.who(e), e.Name, e.Code) + ofGroup(e.Group)
 }
 
@@ -64,7 +65,7 @@ func ofGroup(group string) string {
 }
 
 // elsewhere says which rank of the same group waits for another collective, or has another one with the same number.
-func (run *teller) elsewhere(events []nccllog.Event, e nccllog.Event) string {
+func (run *teller) elsewhere(events []event.Event, e event.Event) string {
 	for _, o := range events {
 		if isWaiting(o) && o.Group == e.Group && o.Number != e.Number && (o.Code != e.Code || o.Name != e.Name) {
 			return fmt.Sprintf(", %s for %s number %d: the ranks are not at the same collective", run.who(o), o.Name,
@@ -78,7 +79,7 @@ func (run *teller) elsewhere(events []nccllog.Event, e nccllog.Event) string {
 // that sizes differ. It compares the operations to which all ranks give as many elements. Alone it proves nothing:
 // PyTorch may not name the group, and groups have numbers of their own.
 func (run *facts) otherCollective() string {
-	first := map[int]nccllog.Event{}
+	first := map[int]event.Event{}
 	for _, e := range run.log.Events {
 		c := e.Collective
 		if c == nil || e.Number < 0 || !isDefaultGroup(e.Group) ||
@@ -98,7 +99,7 @@ func (run *facts) otherCollective() string {
 	return ""
 }
 
-func collective(e nccllog.Event) string {
+func collective(e event.Event) string {
 	return fmt.Sprintf("%s number %d of %s", e.Collective.Operation, e.Collective.Number,
 		words.Count(e.Collective.Elements, "element"))
 }
@@ -109,7 +110,7 @@ type place struct {
 	number int
 }
 
-func placeOf(e nccllog.Event) place {
+func placeOf(e event.Event) place {
 	if isDefaultGroup(e.Group) {
 		return place{"", e.Number}
 	}
@@ -123,7 +124,7 @@ func isDefaultGroup(group string) bool {
 
 // missing finds the ranks that did not start a collective that others of their group wait for. Ranks start collectives
 // without waiting for one another, so the one that started fewest is not missing if it waits, too.
-func (run *teller) missing(events []nccllog.Event) []candidate {
+func (run *teller) missing(events []event.Event) []candidate {
 	waits, groups, last := map[place]bool{}, map[int]int{}, map[string]int{}
 	for _, e := range events {
 		at, number := placeOf(e), awaited(e)
@@ -136,11 +137,11 @@ func (run *teller) missing(events []nccllog.Event) []candidate {
 		}
 		last[at.group] = max(last[at.group], number)
 	}
-	late := slices.DeleteFunc(slices.Clone(events), func(e nccllog.Event) bool {
+	late := slices.DeleteFunc(slices.Clone(events), func(e event.Event) bool {
 		at := placeOf(e)
 		return e.Enqueued == 0 || e.Number < 0 || e.Enqueued >= last[at.group] || waits[at]
 	})
-	atFault := slices.DeleteFunc(slices.Clone(late), func(e nccllog.Event) bool { return groups[e.Number] > 0 })
+	atFault := slices.DeleteFunc(slices.Clone(late), func(e event.Event) bool { return groups[e.Number] > 0 })
 	switch {
 	case len(late) == 0:
 		return run.silent(events)
@@ -148,7 +149,7 @@ func (run *teller) missing(events []nccllog.Event) []candidate {
 		late = atFault
 	}
 	first := late[0]
-	late = slices.DeleteFunc(late, func(e nccllog.Event) bool { return placeOf(e).group != placeOf(first).group })
+	late = slices.DeleteFunc(late, func(e event.Event) bool { return placeOf(e).group != placeOf(first).group })
 	var names []string
 	for _, e := range late {
 		if !slices.Contains(names, run.who(e)) {
@@ -161,7 +162,7 @@ func (run *teller) missing(events []nccllog.Event) []candidate {
 
 // silent finds the ranks of which the watchdog says nothing while most wait for one collective of all ranks. A log that
 // may lack the lines of these ranks shows nothing: their other lines are in it, or they are few.
-func (run *teller) silent(events []nccllog.Event) []candidate {
+func (run *teller) silent(events []event.Event) []candidate {
 	const few = 4 // of so many ranks one
 	waiting, speaking, number := map[int]bool{}, map[int]bool{}, 0
 	for _, e := range events {

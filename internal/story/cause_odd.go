@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/event"
 	"github.com/railhead/railhead/internal/words"
 )
 
 // oddOneOut finds why a connection failed in what one of its ends alone does: a rank, or all ranks of a host, use
 // another link layer, an HCA or a GID index that no other rank uses. HCA is the one that the failure names, or "".
-func (run *explainer) oddOneOut(e nccllog.Event, peer, hca string) []candidate {
+func (run *explainer) oddOneOut(e event.Event, peer, hca string) []candidate {
 	hca, _, _ = strings.Cut(hca, ":")
 	end := func(r int) bool {
 		host := run.log.Ranks[r].Host
@@ -39,7 +40,7 @@ func (run *explainer) oddOneOut(e nccllog.Event, peer, hca string) []candidate {
 	return nil
 }
 
-func (run *explainer) oddCause(id CauseID, o oddity, e nccllog.Event, text string) []candidate {
+func (run *explainer) oddCause(id CauseID, o oddity, e event.Event, text string) []candidate {
 	r := run.log.Ranks[o.ranks[0]]
 	lines := quotes(e.Quote, r.Listed)
 	if id == GIDIndex {

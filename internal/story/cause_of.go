@@ -6,38 +6,38 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/event"
 	"github.com/railhead/railhead/internal/words"
 )
 
 // causesOf returns the causes that explain one failure, the most probable first.
-func (run *explainer) causesOf(e nccllog.Event) []candidate {
+func (run *explainer) causesOf(e event.Event) []candidate {
 	switch e.Kind {
-	case nccllog.BadCompletion:
+	case event.BadCompletion:
 		return run.completionCauses(e)
-	case nccllog.AsyncEvent:
+	case event.AsyncEvent:
 		return run.asyncCauses(e)
-	case nccllog.VerbsFailed:
+	case event.VerbsFailed:
 		return run.verbsCauses(e)
-	case nccllog.ConnectFailed, nccllog.SocketFailed, nccllog.Rendezvous:
+	case event.ConnectFailed, event.SocketFailed, event.Rendezvous:
 		return run.socketCauses(e)
-	case nccllog.CUDAFailed, nccllog.CUDAError, nccllog.Xid, nccllog.OutOfMemory, nccllog.CUDAInstall,
-		nccllog.GPUNotReady, nccllog.DuplicateGPU, nccllog.NVLSFailed, nccllog.PeerAccess:
+	case event.CUDAFailed, event.CUDAError, event.Xid, event.OutOfMemory, event.CUDAInstall,
+		event.GPUNotReady, event.DuplicateGPU, event.NVLSFailed, event.PeerAccess:
 		return run.gpuCauses(e)
-	case nccllog.OFIFailed, nccllog.OFINoProvider, nccllog.OFIRegister, nccllog.OFICompletion, nccllog.GDRCopyFailed:
+	case event.OFIFailed, event.OFINoProvider, event.OFIRegister, event.OFICompletion, event.GDRCopyFailed:
 		return run.ofiCauses(e)
-	case nccllog.SizesDiffer:
+	case event.SizesDiffer:
 		return run.sizesCauses(e)
-	case nccllog.WrongSocket, nccllog.LayersDiffer, nccllog.VersionsDiffer, nccllog.Truncated, nccllog.CannotOpen,
-		nccllog.GIDUnreadable:
+	case event.WrongSocket, event.LayersDiffer, event.VersionsDiffer, event.Truncated, event.CannotOpen,
+		event.GIDUnreadable:
 		return run.asymmetryCauses(e)
-	case nccllog.NoInterface:
+	case event.NoInterface:
 		return run.interfaceCauses(e)
-	case nccllog.NoNetworkLeft:
+	case event.NoNetworkLeft:
 		return run.noNetworkCauses(e)
-	case nccllog.ShmFailed:
+	case event.ShmFailed:
 		return run.shmCauses(e)
-	case nccllog.RankMissing, nccllog.RanksDiffer:
+	case event.RankMissing, event.RanksDiffer:
 		return run.rasCauses(e)
 	default:
 	}
@@ -45,26 +45,26 @@ func (run *explainer) causesOf(e nccllog.Event) []candidate {
 }
 
 // listedCause returns the cause that the kind or the signature of an event names, or that a process ended.
-func (run *explainer) listedCause(e nccllog.Event) []candidate {
+func (run *explainer) listedCause(e event.Event) []candidate {
 	who := run.who(e)
 	switch e.Kind {
-	case nccllog.WrongResults:
+	case event.WrongResults:
 		return one(UnknownCause, Possible, "nccl-tests found wrong results, or less bandwidth than NCCL_TESTS_MIN_BW",
 			e)
-	case nccllog.Complaint, nccllog.FailureWords:
+	case event.Complaint, event.FailureWords:
 		return one(UnknownCause, Possible, who+" logged an error that railhead does not know", e)
-	case nccllog.Warning:
+	case event.Warning:
 		return one(UnknownCause, Possible, who+" returned an error after a warning that railhead does not know", e)
-	case nccllog.OOMKill:
+	case event.OOMKill:
 		return one(PeerDied, Likely, fmt.Sprintf("%s was killed because its host ran out of memory (not the GPU); "+
 			"all others lost their connection to it", who), e)
-	case nccllog.Exception, nccllog.Exit, nccllog.Aborted, nccllog.TimeLimit:
+	case event.Exception, event.Exit, event.Aborted, event.TimeLimit:
 		if run.origins[e.Seq] {
 			return run.endCauses(e)
 		}
-	case nccllog.Listed, nccllog.FailedOver, nccllog.FailoverFailed, nccllog.TopologyUnread,
-		nccllog.Stalled, nccllog.Recoverable:
-		if s := nccllog.SignatureOf(e); s.Cause != "" {
+	case event.Listed, event.FailedOver, event.FailoverFailed, event.TopologyUnread,
+		event.Stalled, event.Recoverable:
+		if s := event.SignatureOf(e); s.Cause != "" {
 			return one(s.Cause, s.Confidence, who+": "+s.What, e)
 		}
 	default:
@@ -73,7 +73,7 @@ func (run *explainer) listedCause(e nccllog.Event) []candidate {
 }
 
 // shmCauses: NCCL up to 2.23 writes the files itself; later ones, and other reasons than space, have an errno.
-func (run *explainer) shmCauses(e nccllog.Event) []candidate {
+func (run *explainer) shmCauses(e event.Event) []candidate {
 	c := one(ShmTooSmall, Likely, run.who(e)+" could not create its shared memory", e)
 	switch {
 	case e.Code == 28:
@@ -84,22 +84,22 @@ func (run *explainer) shmCauses(e nccllog.Event) []candidate {
 	return c
 }
 
-func (run *explainer) gpuCauses(e nccllog.Event) []candidate {
+func (run *explainer) gpuCauses(e event.Event) []candidate {
 	detail := run.who(e) + ": " + what(e)
 	switch e.Kind {
-	case nccllog.OutOfMemory:
+	case event.OutOfMemory:
 		return one(GPUOOM, Certain, detail, e)
-	case nccllog.CUDAInstall:
+	case event.CUDAInstall:
 		return one(CUDAInstall, Likely, run.who(e)+": "+cmp.Or(e.Name, "the driver or the library is missing"), e)
-	case nccllog.GPUNotReady:
+	case event.GPUNotReady:
 		return one(FabricManager, Likely, run.who(e)+": CUDA error 802, system not yet initialized", e)
-	case nccllog.DuplicateGPU:
+	case event.DuplicateGPU:
 		return one(DuplicateGPU, Certain, "NCCL says which ranks share which GPU", e)
-	case nccllog.NVLSFailed:
+	case event.NVLSFailed:
 		return one(NVLS, Likely, run.who(e)+" failed in NVLS"+parenthesis(e.Name), e)
-	case nccllog.PeerAccess:
+	case event.PeerAccess:
 		return one(PeerAccess, Likely, run.who(e)+" failed to map another GPU's memory"+parenthesis(e.Name), e)
-	case nccllog.Xid:
+	case event.Xid:
 		return one(CUDAError, Likely, fmt.Sprintf("the driver reported Xid %d", e.Code), e)
 	default:
 	}
@@ -107,7 +107,7 @@ func (run *explainer) gpuCauses(e nccllog.Event) []candidate {
 }
 
 // cudaConfidence: an error of a kernel stands for itself; an invalid argument or a system error may have been caused.
-func cudaConfidence(e nccllog.Event) Confidence {
+func cudaConfidence(e event.Event) Confidence {
 	for _, words := range []string{"illegal memory access", "launch failure", "device-side assert", "misaligned",
 		"ECC", "illegal instruction", "uncorrectable"} {
 		if strings.Contains(e.Name, words) {
@@ -124,17 +124,17 @@ func parenthesis(text string) string {
 	return " (" + text + ")"
 }
 
-func (run *explainer) ofiCauses(e nccllog.Event) []candidate {
+func (run *explainer) ofiCauses(e event.Event) []candidate {
 	switch e.Kind {
-	case nccllog.GDRCopyFailed:
+	case event.GDRCopyFailed:
 		return one(GDRCopyMissing, Likely, run.who(e)+" could not open GDRCopy, which "+
 			"device-initiated networking (GIN) needs", e)
-	case nccllog.OFIRegister:
+	case event.OFIRegister:
 		return slices.Concat(
 			one(OFIMRRegister, Likely, run.who(e)+" could not register a buffer with libfabric", e),
 			one(Memlock, Possible, "the provider pins what it registers", e),
 		)
-	case nccllog.OFICompletion:
+	case event.OFICompletion:
 		switch {
 		case strings.Contains(e.Text, "Inappropriate ioctl"):
 			return slices.Concat(
@@ -162,21 +162,21 @@ func (run *explainer) ofiCauses(e nccllog.Event) []candidate {
 }
 
 // asymmetryCauses judges two ends that do not fit together.
-func (run *explainer) asymmetryCauses(e nccllog.Event) []candidate {
+func (run *explainer) asymmetryCauses(e event.Event) []candidate {
 	switch e.Kind {
-	case nccllog.WrongSocket:
+	case event.WrongSocket:
 		return run.wrongSocket(e)
-	case nccllog.LayersDiffer:
+	case event.LayersDiffer:
 		return one(MixedIBRoCE, Certain, run.who(e)+" tried to connect InfiniBand to RoCE", e)
-	case nccllog.VersionsDiffer:
+	case event.VersionsDiffer:
 		return one(VersionMismatch, Certain, "NCCL says so", e)
-	case nccllog.CannotOpen:
+	case event.CannotOpen:
 		return slices.Concat(
 			one(HCAAsymmetry, Likely, fmt.Sprintf("%s sees %s but cannot open it, so it uses other "+
 				"HCAs than its peers", run.who(e), cmp.Or(e.Name, "a device")), e),
 			one(NoIBDevice, Possible, "the container may not be allowed to use any device that it sees", e),
 		)
-	case nccllog.GIDUnreadable:
+	case event.GIDUnreadable:
 		return one(GIDIndex, Certain, run.who(e)+" failed on an empty slot of the GID table, "+
 			"as NCCL 2.21 to 2.25 do", e)
 	default:
@@ -197,7 +197,7 @@ func (run *explainer) asymmetryCauses(e nccllog.Event) []candidate {
 
 // sizesCauses judges ends that disagree on the size of a message: their variables or versions differ, or the program
 // does not run the same collective on all ranks.
-func (run *explainer) sizesCauses(e nccllog.Event) []candidate {
+func (run *explainer) sizesCauses(e event.Event) []candidate {
 	said := run.who(e) + " and its peer disagree on the size of a message"
 	if differ := run.otherCollective(); differ != "" {
 		return slices.Concat(
@@ -216,7 +216,7 @@ func (run *explainer) sizesCauses(e nccllog.Event) []candidate {
 }
 
 // wrongSocket: "wrong type 3 != 4" is received and expected (src/include/socket.h: 3 NET/Socket, 4 NET/IB).
-func (run *explainer) wrongSocket(e nccllog.Event) []candidate {
+func (run *explainer) wrongSocket(e event.Event) []candidate {
 	names := map[string]string{"0": "none", "1": "bootstrap", "2": "proxy", "3": "NET/Socket", "4": "NET/IB",
 		"5": "RAS"}
 	_, types, _ := strings.Cut(e.Text, "wrong type ")
@@ -238,7 +238,7 @@ func values(d Difference) string {
 	return words.Few(list, mostNames)
 }
 
-func (run *explainer) interfaceCauses(e nccllog.Event) []candidate {
+func (run *explainer) interfaceCauses(e event.Event) []candidate {
 	if value, ok := run.env("NCCL_SOCKET_IFNAME"); ok && e.Name != "gloo" {
 		return one(BootstrapIfname, Likely, fmt.Sprintf("%s has no interface that NCCL_SOCKET_IFNAME=%s selects",
 			run.who(e), value), e)
@@ -246,7 +246,7 @@ func (run *explainer) interfaceCauses(e nccllog.Event) []candidate {
 	return one(BootstrapIfname, Likely, run.who(e)+" found no interface to use", e)
 }
 
-func (run *explainer) noNetworkCauses(e nccllog.Event) []candidate {
+func (run *explainer) noNetworkCauses(e event.Event) []candidate {
 	name := cmp.Or(e.Name, "a network")
 	text := fmt.Sprintf("%s was configured to use %s, which was not found, so NCCL ended instead of falling back",
 		run.who(e), name)

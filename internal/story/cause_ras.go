@@ -4,17 +4,17 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/event"
 	"github.com/railhead/railhead/internal/words"
 )
 
 // rasCauses judges the report of NCCL's RAS service, which cannot tell a process that ended from one that it does not
 // reach.
-func (run *explainer) rasCauses(e nccllog.Event) []candidate {
+func (run *explainer) rasCauses(e event.Event) []candidate {
 	names, lines := run.rasRanks(e.Kind)
 	who := words.Few(names, mostNames)
-	lines = append([]nccllog.Event{e}, lines...)
-	if e.Kind == nccllog.RanksDiffer {
+	lines = append([]event.Event{e}, lines...)
+	if e.Kind == event.RanksDiffer {
 		text := "NCCL's RAS service found the ranks apart"
 		if who != "" {
 			text += ": " + who
@@ -32,11 +32,11 @@ func (run *explainer) rasCauses(e nccllog.Event) []candidate {
 }
 
 // rasRanks returns the ranks, or else the processes, that RAS names after events of a kind, and their lines.
-func (run *facts) rasRanks(kind nccllog.Kind) (names []string, lines []nccllog.Event) {
+func (run *facts) rasRanks(kind event.Kind) (names []string, lines []event.Event) {
 	var ranks, processes []string
 	within := false
 	for _, e := range run.log.Events {
-		if e.Kind != nccllog.RankNamed {
+		if e.Kind != event.RankNamed {
 			within = e.Kind == kind
 			continue
 		}
@@ -44,7 +44,7 @@ func (run *facts) rasRanks(kind nccllog.Kind) (names []string, lines []nccllog.E
 			continue
 		}
 		name := run.who(e)
-		if e.Name != "" && kind == nccllog.RanksDiffer {
+		if e.Name != "" && kind == event.RanksDiffer {
 			name += " " + e.Name
 		}
 		lines = append(lines, e)

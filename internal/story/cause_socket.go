@@ -7,14 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/railhead/railhead/internal/nccllog"
 	"github.com/railhead/railhead/internal/nccllog/codes"
+	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
 // socketCauses judges a TCP connection that failed: of bootstrap, of the set-up of RDMA, of NET/Socket, or of the
 // launcher.
-func (run *explainer) socketCauses(e nccllog.Event) []candidate {
-	if e.Kind == nccllog.Rendezvous {
+func (run *explainer) socketCauses(e event.Event) []candidate {
+	if e.Kind == event.Rendezvous {
 		return slices.Concat(
 			one(PeerUnreachable, Likely,
 				run.who(e)+" could not reach the rendezvous of the job; NCCL had not started yet", e),
@@ -26,26 +26,26 @@ func (run *explainer) socketCauses(e nccllog.Event) []candidate {
 		peer, problem = e.Socket.Peer, e.Socket.Error
 	}
 	said := fmt.Sprintf("%s could not connect to %s", run.who(e), cmp.Or(peer, "its peer"))
-	if e.Kind == nccllog.SocketFailed {
+	if e.Kind == event.SocketFailed {
 		said = fmt.Sprintf("%s lost its connection to %s", run.who(e), cmp.Or(peer, "its peer"))
 	}
 	if problem != "" {
 		said += " (" + problem + ")"
 	}
-	if wrong := localAddress(peer); wrong != "" && e.Kind == nccllog.ConnectFailed {
+	if wrong := localAddress(peer); wrong != "" && e.Kind == event.ConnectFailed {
 		confidence := Likely
 		if a := addressOf(peer).Unmap(); a.Is4() && a.IsLinkLocalUnicast() {
 			confidence = Certain
 		}
 		return slices.Concat(one(BootstrapWrongAddress, confidence, said+": "+wrong, e), run.ifnames())
 	}
-	if bad := run.badBootstrap(); bad != "" && e.Kind == nccllog.ConnectFailed {
+	if bad := run.badBootstrap(); bad != "" && e.Kind == event.ConnectFailed {
 		return slices.Concat(one(BootstrapWrongAddress, Likely, said+"; "+bad, e), run.byError(e, problem, said))
 	}
 	return run.byError(e, problem, said)
 }
 
-func (run *explainer) byError(e nccllog.Event, problem, said string) []candidate {
+func (run *explainer) byError(e event.Event, problem, said string) []candidate {
 	switch codes.Errno(problem) {
 	case 113:
 		return slices.Concat(
@@ -84,7 +84,7 @@ func (run *explainer) byError(e nccllog.Event, problem, said string) []candidate
 	case 24:
 		return one(PeerUnreachable, Likely, said+": the process has no file descriptors left (ulimit -n)", e)
 	}
-	if e.Kind == nccllog.SocketFailed {
+	if e.Kind == event.SocketFailed {
 		return one(PeerDied, Possible, said, e)
 	}
 	return slices.Concat(one(PeerUnreachable, Possible, said, e), one(Firewall, Possible, "a port may be closed", e))
@@ -136,7 +136,7 @@ func (run *explainer) badBootstrap() string {
 }
 
 func (run *explainer) ifnames() []candidate {
-	for _, e := range run.events(nccllog.NoInterface) {
+	for _, e := range run.events(event.NoInterface) {
 		return one(BootstrapIfname, Possible, run.who(e)+" found no interface in another attempt", e)
 	}
 	return nil

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/railhead/railhead/internal/nccllog"
 	"github.com/railhead/railhead/internal/nccllog/codes"
+	"github.com/railhead/railhead/internal/nccllog/event"
 	"github.com/railhead/railhead/internal/words"
 )
 
-func (run *explainer) verbsCauses(e nccllog.Event) []candidate {
+func (run *explainer) verbsCauses(e event.Event) []candidate {
 	call := e.Verbs
 	said := fmt.Sprintf("%s: %s failed", run.who(e), call.Call)
 	if call.Error != "" {
@@ -51,7 +51,7 @@ func queueCause(call string) CauseID {
 
 // registration judges ibv_reg_mr and its kin. Bad address comes for GPU memory that no module knows; no memory comes
 // from the limit (kernel drivers/infiniband/core/umem.c).
-func (run *explainer) registration(e nccllog.Event, said string) []candidate {
+func (run *explainer) registration(e event.Event, said string) []candidate {
 	switch e.Verbs.Errno {
 	case 14:
 		return slices.Concat(
@@ -89,7 +89,7 @@ func (run *explainer) registration(e nccllog.Event, said string) []candidate {
 }
 
 // modifyQP judges the step in which a RoCE connection finds its peer: the errno is that of the address's resolution.
-func (run *explainer) modifyQP(e nccllog.Event, said string) []candidate {
+func (run *explainer) modifyQP(e event.Event, said string) []candidate {
 	call := e.Verbs
 	local, remote := gidOf(call.LocalGID), gidOf(call.RemoteGID)
 	set, isSet := run.env("NCCL_IB_GID_INDEX")
@@ -128,7 +128,7 @@ func (run *explainer) modifyQP(e nccllog.Event, said string) []candidate {
 }
 
 // invalid judges EINVAL: an empty slot on old kernels, or ends that do not fit.
-func (run *explainer) invalid(e nccllog.Event, said string, isSet bool) []candidate {
+func (run *explainer) invalid(e event.Event, said string, isSet bool) []candidate {
 	gid := one(GIDIndex, Likely, said+": the GID of one end is empty or of the wrong kind", e)
 	mixed := one(MixedIBRoCE, Possible, "one end may be InfiniBand and the other RoCE, or their MTUs differ", e)
 	ib, roce := run.layers()
@@ -149,7 +149,7 @@ func (run *explainer) invalid(e nccllog.Event, said string, isSet bool) []candid
 func isEmptyGID(gid string) bool { return gid == "::" || gid == "0:0:0:0:0:0:0:0" }
 
 // unresolved judges a peer whose address was not found: no neighbour, no route.
-func (run *explainer) unresolved(e nccllog.Event, said string, local, remote netip.Addr, isSet bool) []candidate {
+func (run *explainer) unresolved(e event.Event, said string, local, remote netip.Addr, isSet bool) []candidate {
 	route := one(RouteOrARP, Likely, said+": the peer's address on this rail was not found"+gids(e.Verbs.LocalGID,
 		e.Verbs.RemoteGID), e)
 	rail := one(RailIsolation, Possible, "the two ends may be on different rails", e)
@@ -200,7 +200,7 @@ func apartSubnets(a, b netip.Addr) bool {
 	return [3]byte(x[:3]) != [3]byte(y[:3])
 }
 
-func (run *explainer) completionCauses(e nccllog.Event) []candidate {
+func (run *explainer) completionCauses(e event.Event) []candidate {
 	c := e.Completion
 	said := fmt.Sprintf("%s got completion %s (%d)", run.who(e), c.Name, c.Status)
 	if c.HasVendor {
@@ -261,7 +261,7 @@ func withComma(text string) string {
 
 // retryCauses: the peer's NIC never answered. On InfiniBand addresses come from the subnet manager, so it is the
 // fabric.
-func (run *explainer) retryCauses(e nccllog.Event, said string) []candidate {
+func (run *explainer) retryCauses(e event.Event, said string) []candidate {
 	c := e.Completion
 	said += ": the peer's NIC did not answer"
 	port, moved := run.deviceEvents(e, codes.PortError), run.deviceEvents(e, codes.GIDChange)
@@ -271,7 +271,7 @@ func (run *explainer) retryCauses(e nccllog.Event, said string) []candidate {
 	case len(port) > 0:
 		found = append(found, one(PortError, Likely, fmt.Sprintf("%s; %s of %s lost its link", said,
 			cmp.Or(port[0].Async.Device, "a port"), cmp.Or(run.hostOf(port[0]), "a host")),
-			append([]nccllog.Event{e}, port...)...)...)
+			append([]event.Event{e}, port...)...)...)
 	case layer == layerIB || layer == layerMixed && run.majority() == layerIB:
 		found = append(found, one(IBFabricNotConnected, Likely, said, e)...)
 		return append(found, slices.Concat(
@@ -287,7 +287,7 @@ func (run *explainer) retryCauses(e nccllog.Event, said string) []candidate {
 	case len(moved) > 0:
 		found = append(found, one(GIDIndex, Likely, fmt.Sprintf("%s; the GID table of %s of %s had changed", said,
 			cmp.Or(moved[0].Async.Device, "a device"), cmp.Or(run.hostOf(moved[0]), "a host")),
-			append([]nccllog.Event{e}, moved...)...)...)
+			append([]event.Event{e}, moved...)...)...)
 	}
 	route := one(RouteOrARP, Likely, said, e)
 	if linkLocal(c.LocalGID) && linkLocal(c.RemoteGID) {
@@ -308,14 +308,14 @@ func (run *explainer) retryCauses(e nccllog.Event, said string) []candidate {
 }
 
 // hadWorked reports that the training had counted its steps before an event, over connections of its rank.
-func (run *sequence) hadWorked(e nccllog.Event) bool {
+func (run *sequence) hadWorked(e event.Event) bool {
 	step := run.log.Ends[e.At.File].Progress
 	return step > 0 && step < e.At.Line && e.Rank >= 0 && run.log.Ranks[e.Rank].Complete > 0
 }
 
 // sinceLost returns the causes of a connection that had worked: what keeps NICs from reaching each other at first is
 // not likely any more.
-func (run *explainer) sinceLost(e nccllog.Event, found []candidate) []candidate {
+func (run *explainer) sinceLost(e event.Event, found []candidate) []candidate {
 	found[0].confidence = Possible
 	found[0].summary += ", and the run had worked until then"
 	others := slices.Concat(
@@ -339,18 +339,18 @@ func (run *facts) layerOfHCA(name string) string {
 }
 
 // deviceEvents returns those of a type of the two hosts of a failed connection.
-func (run *facts) deviceEvents(e nccllog.Event, of codes.Event) []nccllog.Event {
+func (run *facts) deviceEvents(e event.Event, of codes.Event) []event.Event {
 	ends := []string{"", run.hostOf(e), run.peerHost(e.Completion.Peer)}
-	return slices.DeleteFunc(run.events(nccllog.AsyncEvent), func(o nccllog.Event) bool {
+	return slices.DeleteFunc(run.events(event.AsyncEvent), func(o event.Event) bool {
 		elsewhere := ends[1] != "" && ends[2] != "" && !slices.Contains(ends, run.hostOf(o))
 		return elsewhere || o.Async.Type != of
 	})
 }
 
 // phantom: several HCAs are used and only one fails.
-func (run *explainer) phantom(e nccllog.Event) []candidate {
+func (run *explainer) phantom(e event.Event) []candidate {
 	failing := map[string]bool{}
-	for _, o := range run.events(nccllog.BadCompletion) {
+	for _, o := range run.events(event.BadCompletion) {
 		if o.Completion.HCA != "" && o.Completion.Status == statusRetry {
 			failing[o.Completion.HCA] = true
 		}
@@ -365,7 +365,7 @@ func (run *explainer) phantom(e nccllog.Event) []candidate {
 	return one(PhantomLink, Possible, fmt.Sprintf("of %s only %s fails", words.Count(used, "HCA"), e.Completion.HCA), e)
 }
 
-func (run *explainer) asyncCauses(e nccllog.Event) []candidate {
+func (run *explainer) asyncCauses(e event.Event) []candidate {
 	said := fmt.Sprintf("%s got %q", run.who(e), e.Async.Event)
 	if e.Async.Device != "" {
 		said += " from " + e.Async.Device

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
 // candidate is a cause as one event, or the run as a whole, suggests it.
@@ -37,7 +37,7 @@ func (run *teller) causes() []Cause {
 
 // unknownCauses says what a log shows of a run whose outcome it does not show.
 func (run *teller) unknownCauses() []candidate {
-	if failed := run.events(nccllog.ProviderFailed); len(failed) > 0 {
+	if failed := run.events(event.ProviderFailed); len(failed) > 0 {
 		return one(VerbsProviderMismatch, Possible,
 			"libibverbs reports it; the log has no NCCL lines that show whether NCCL needed that driver", failed...)
 	}
@@ -51,8 +51,8 @@ func (run *teller) unknownCauses() []candidate {
 			"no line shows that the set-up of NCCL ended, or that the program went on", nil}}
 	case len(lines) == 0:
 		return []candidate{{UnknownCause, Possible, "no line is of NCCL or of a training program", nil}}
-	case lines[0].Kind == nccllog.RanksDiffer, lines[0].Kind == nccllog.Stalled,
-		lines[0].Kind == nccllog.OFINoProvider:
+	case lines[0].Kind == event.RanksDiffer, lines[0].Kind == event.Stalled,
+		lines[0].Kind == event.OFINoProvider:
 		return run.causesOf(lines[0])
 	}
 	found := one(UnknownCause, Possible,
@@ -65,17 +65,17 @@ func (run *teller) failureCauses() []candidate {
 	if run.first != nil {
 		found = append(found, run.causesOf(*run.first)...)
 		for _, e := range run.failures[1:] {
-			if classOf(e) == nccllog.Own && sameFailure(e, *run.first) {
+			if classOf(e) == event.Own && sameFailure(e, *run.first) {
 				found = append(found, run.causesOf(e)...)
 			}
 		}
 		for _, e := range run.failures[1:] {
-			if classOf(e) == nccllog.Own && !sameFailure(e, *run.first) || classOf(e) == nccllog.Remote &&
-				classOf(*run.first) == nccllog.Remote {
+			if classOf(e) == event.Own && !sameFailure(e, *run.first) || classOf(e) == event.Remote &&
+				classOf(*run.first) == event.Remote {
 				found = append(found, lessSure(run.causesOf(e))...)
 			}
 		}
-		if classOf(*run.first) == nccllog.Remote {
+		if classOf(*run.first) == event.Remote {
 			found = append(found, run.otherEnds()...)
 		}
 	} else {
@@ -89,7 +89,7 @@ func (run *teller) failureCauses() []candidate {
 }
 
 // sameFailure reports that two events are of one kind, so that the second is more evidence of the first.
-func sameFailure(a, b nccllog.Event) bool {
+func sameFailure(a, b event.Event) bool {
 	return a.Kind == b.Kind && (a.Verbs == nil || a.Verbs.Call == b.Verbs.Call && a.Verbs.Errno == b.Verbs.Errno)
 }
 
@@ -112,7 +112,7 @@ func (run *teller) unknown() candidate {
 	c.summary = fmt.Sprintf("%s: %s; the log does not show why", run.who(failed), what(failed))
 	c.evidence = quotes(failed.Quote)
 	for _, e := range run.log.Events {
-		if e.Kind == nccllog.Complaint && e.At.File == failed.At.File && e.Seq < failed.Seq && !run.progressed(e) {
+		if e.Kind == event.Complaint && e.At.File == failed.At.File && e.Seq < failed.Seq && !run.progressed(e) {
 			c.summary = fmt.Sprintf("%s: %s, after an error that railhead does not know", run.who(failed), what(failed))
 			c.evidence = quotes(e.Quote, failed.Quote)
 			break
@@ -137,7 +137,7 @@ func (run *teller) asCauses(found []candidate) []Cause {
 			continue
 		}
 		e := entryOf(c.id)
-		if c.id == PeerUnreachable && run.first != nil && run.first.Kind == nccllog.OFICompletion {
+		if c.id == PeerUnreachable && run.first != nil && run.first.Kind == event.OFICompletion {
 			e.fix, e.experiment = efaFix, efaExperiment
 		}
 		causes = append(causes, Cause{
@@ -170,7 +170,7 @@ func (run *teller) contributing() []candidate {
 		c.confidence = Possible
 		found = append(found, c)
 	}
-	if said := run.events(nccllog.NoPassthrough); len(said) > 0 {
+	if said := run.events(event.NoPassthrough); len(said) > 0 {
 		found = append(found, one(ACSIOMMU, Possible, "the kernel's command line lacks what RCCL expects", said...)...)
 	}
 	if run.network.Kind == Socket && run.nodes() != 1 {
@@ -191,7 +191,7 @@ func (run *teller) withoutFirst() []candidate {
 }
 
 // one returns a single candidate with the lines of its events.
-func one(id CauseID, c Confidence, summary string, events ...nccllog.Event) []candidate {
+func one(id CauseID, c Confidence, summary string, events ...event.Event) []candidate {
 	var lines []Evidence
 	for _, e := range events {
 		if e.Text != "" && len(lines) < mostEvidence {

@@ -5,26 +5,26 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/railhead/railhead/internal/nccllog"
 	"github.com/railhead/railhead/internal/nccllog/codes"
+	"github.com/railhead/railhead/internal/nccllog/event"
 	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
 // These find the process whose own end the others report: an exception of its program, an exit that its launcher
 // reports, or a job that its scheduler ended.
 
-func isEnd(e nccllog.Event) bool {
-	return e.Kind == nccllog.Exception || e.Kind == nccllog.Exit || e.Signature == "mpi-abort" || isAnnounced(e)
+func isEnd(e event.Event) bool {
+	return e.Kind == event.Exception || e.Kind == event.Exit || e.Signature == "mpi-abort" || isAnnounced(e)
 }
 
 // isAnnounced reports that the scheduler says that it ends a job, or that a node failed. Slurm names one node of the
 // job, whichever it ended.
-func isAnnounced(e nccllog.Event) bool {
+func isAnnounced(e event.Event) bool {
 	switch e.Signature {
 	case "cancelled", "evicted", "node-failure":
 		return true
 	}
-	return e.Kind == nccllog.TimeLimit
+	return e.Kind == event.TimeLimit
 }
 
 // reaction tells how likely a process ends in this way because it lost its peers.
@@ -37,11 +37,11 @@ const (
 	reacts                      // it says that it lost a connection
 )
 
-func reactionOf(end nccllog.Event) reaction {
+func reactionOf(end event.Event) reaction {
 	switch end.Kind {
-	case nccllog.Exception:
+	case event.Exception:
 		return reactionOfException(end)
-	case nccllog.Exit:
+	case event.Exit:
 	default:
 		return oftenReacts
 	}
@@ -55,14 +55,14 @@ func reactionOf(end nccllog.Event) reaction {
 }
 
 // isOwnException reports a mistake of the program, which follows from no failure of another process.
-func isOwnException(e nccllog.Event) bool {
-	return e.Kind == nccllog.Exception && reactionOf(e) == noReaction
+func isOwnException(e event.Event) bool {
+	return e.Kind == event.Exception && reactionOf(e) == noReaction
 }
 
 // generalExceptions are raised for any reason. Those of packages, with a dot in the name, are as well.
 var generalExceptions = []string{"RuntimeError", "OSError", "IOError", "Exception", "BaseException", "SystemError"}
 
-func reactionOfException(end nccllog.Event) reaction {
+func reactionOfException(end event.Event) reaction {
 	_, text, _ := strings.Cut(end.Text, end.Name)
 	text = strings.ToLower(text)
 	general := slices.Contains(generalExceptions, end.Name) || strings.Contains(end.Name, ".")
@@ -85,24 +85,24 @@ func hasWord(text string, words ...string) bool {
 }
 
 // reportsLoss reports whether a process may log an event because another process has ended.
-func reportsLoss(e nccllog.Event) bool {
+func reportsLoss(e event.Event) bool {
 	switch e.Kind {
-	case nccllog.BadCompletion:
+	case event.BadCompletion:
 		switch e.Completion.Status {
 		case statusFlushed, statusRemInv, statusRemAcc, statusRemOp, statusRetry, statusRNR, 20: // 20: no response
 			return true
 		}
 		return false
-	case nccllog.ConnectFailed:
+	case event.ConnectFailed:
 		return e.Socket == nil || localAddress(e.Socket.Peer) == "" && !noWay(e.Socket.Error)
-	case nccllog.SocketFailed:
+	case event.SocketFailed:
 		return e.Socket != nil && !noWay(e.Socket.Error)
-	case nccllog.Result:
+	case event.Result:
 		return e.Code == remoteError
-	case nccllog.SocketClosed, nccllog.Rendezvous, nccllog.OFICompletion, nccllog.Watchdog, nccllog.TimeLimit:
+	case event.SocketClosed, event.Rendezvous, event.OFICompletion, event.Watchdog, event.TimeLimit:
 		return true
-	case nccllog.Listed:
-		return classOf(e) == nccllog.Remote
+	case event.Listed:
+		return classOf(e) == event.Remote
 	default:
 	}
 	return false
@@ -121,11 +121,11 @@ func noWay(problem string) bool {
 }
 
 // closedByPeer reports that the peer's end closed or refused a connection: its process had ended, or had closed it.
-func closedByPeer(loss nccllog.Event) bool {
+func closedByPeer(loss event.Event) bool {
 	switch loss.Kind {
-	case nccllog.SocketClosed:
+	case event.SocketClosed:
 		return true
-	case nccllog.ConnectFailed, nccllog.SocketFailed:
+	case event.ConnectFailed, event.SocketFailed:
 		return loss.Socket != nil && slices.Contains([]int{32, 104, 111}, codes.Errno(loss.Socket.Error))
 	default:
 	}
@@ -136,11 +136,11 @@ func closedByPeer(loss nccllog.Event) bool {
 func (run *sequence) findOrigins() {
 	const most = 256
 	run.origins, run.waiting = map[int]bool{}, run.waitingRanks()
-	ends := slices.DeleteFunc(slices.Clone(run.failures), func(e nccllog.Event) bool { return !isEnd(e) })
-	losses := slices.DeleteFunc(slices.Clone(run.failures), func(e nccllog.Event) bool { return !reportsLoss(e) })
+	ends := slices.DeleteFunc(slices.Clone(run.failures), func(e event.Event) bool { return !isEnd(e) })
+	losses := slices.DeleteFunc(slices.Clone(run.failures), func(e event.Event) bool { return !reportsLoss(e) })
 	for _, end := range ends[:min(len(ends), most)] {
 		if run.isUncaught(end, losses) && !run.wentOn(end) && !run.isEcho(end) {
-			run.origins[end.Seq] = slices.ContainsFunc(losses, func(loss nccllog.Event) bool {
+			run.origins[end.Seq] = slices.ContainsFunc(losses, func(loss event.Event) bool {
 				return run.endExplains(end, loss)
 			})
 		}
@@ -157,33 +157,33 @@ func (run *sequence) addUncaught() {
 		if !hasHookPrefix(e) || !run.overcome(e) || run.finishedAfter(e) || run.wentOn(e) {
 			continue
 		}
-		i, _ := slices.BinarySearchFunc(run.failures, e, func(o, e nccllog.Event) int { return o.Seq - e.Seq })
+		i, _ := slices.BinarySearchFunc(run.failures, e, func(o, e event.Event) int { return o.Seq - e.Seq })
 		run.failures = slices.Insert(run.failures, i, e)
 	}
 }
 
 // hasHookPrefix reports that PyTorch printed an exception when it ended the program: it puts the rank in front.
-func hasHookPrefix(e nccllog.Event) bool {
-	if e.Kind != nccllog.Exception || e.Number < 0 {
+func hasHookPrefix(e event.Event) bool {
+	if e.Kind != event.Exception || e.Number < 0 {
 		return false
 	}
 	return strings.Contains(e.Text, fmt.Sprintf("[rank%d]: %s", e.Number, e.Name))
 }
 
 // isUncaught reports that an exception ended its program, which others log and go on: little follows it.
-func (run *sequence) isUncaught(end nccllog.Event, losses []nccllog.Event) bool {
+func (run *sequence) isUncaught(end event.Event, losses []event.Event) bool {
 	const near = 60
-	return end.Kind != nccllog.Exception || hasHookPrefix(end) || run.nearEnd(end) ||
-		slices.ContainsFunc(losses, func(loss nccllog.Event) bool {
+	return end.Kind != event.Exception || hasHookPrefix(end) || run.nearEnd(end) ||
+		slices.ContainsFunc(losses, func(loss event.Event) bool {
 			return loss.At.File == end.At.File && loss.Seq > end.Seq && loss.At.Line-end.At.Line <= near
 		})
 }
 
 // isEcho reports that the process, or another one of its host, had failed or had lost a peer elsewhere before.
-func (run *sequence) isEcho(end nccllog.Event) bool {
+func (run *sequence) isEcho(end event.Event) bool {
 	host := run.hostOf(end)
 	unknown := end.Rank < 0 && end.Number < 0 && host == "" && labelOf(end) == ""
-	return slices.ContainsFunc(run.failures, func(e nccllog.Event) bool {
+	return slices.ContainsFunc(run.failures, func(e event.Event) bool {
 		switch {
 		case isEnd(e) || orderOf(e, end) != earlier:
 			return false
@@ -191,7 +191,7 @@ func (run *sequence) isEcho(end nccllog.Event) bool {
 			return true
 		case unknown:
 			return reportsLoss(e)
-		case host == "" || run.hostOf(e) != host || classOf(e) != nccllog.Remote && e.Kind != nccllog.SocketClosed:
+		case host == "" || run.hostOf(e) != host || classOf(e) != event.Remote && e.Kind != event.SocketClosed:
 			return false
 		}
 		return run.peerHost(peerOf(e)) != host
@@ -199,14 +199,14 @@ func (run *sequence) isEcho(end nccllog.Event) bool {
 }
 
 // sameProcess compares ranks; of lines without a rank the prefix of the launcher.
-func sameProcess(a, b nccllog.Event) bool {
+func sameProcess(a, b event.Event) bool {
 	if a.Rank >= 0 && a.Rank == b.Rank || a.Number >= 0 && a.Number == b.Number {
 		return true
 	}
 	return a.Rank < 0 && a.Number < 0 && labelOf(a) != "" && labelOf(a) == labelOf(b)
 }
 
-func labelOf(e nccllog.Event) string {
+func labelOf(e event.Event) string {
 	label, _ := prefix.LabelOf([]byte(e.Text))
 	return string(label)
 }
@@ -220,7 +220,7 @@ const (
 	later
 )
 
-func orderOf(a, b nccllog.Event) order {
+func orderOf(a, b event.Event) order {
 	isBefore := a.Seq < b.Seq
 	if d, ok := apart(a, b); ok && d.Abs() > skew {
 		isBefore = d > 0
@@ -234,7 +234,7 @@ func orderOf(a, b nccllog.Event) order {
 }
 
 // endExplains reports whether a loss follows from the end of a process.
-func (run *sequence) endExplains(end, loss nccllog.Event) bool {
+func (run *sequence) endExplains(end, loss event.Event) bool {
 	tie, reaction := run.tieOf(end, loss), reactionOf(end)
 	if !run.mayExplain(end, loss) || tie == otherProcess || reaction == reacts {
 		return false
@@ -252,18 +252,18 @@ func (run *sequence) endExplains(end, loss nccllog.Event) bool {
 
 // mayExplain leaves out what the process itself reports, the end of one that waits for others, too, and a loss of which
 // the device says why.
-func (run *sequence) mayExplain(end, loss nccllog.Event) bool {
+func (run *sequence) mayExplain(end, loss event.Event) bool {
 	switch {
 	case !reportsLoss(loss), sameProcess(end, loss), isWait(loss) && run.waitsToo(end):
 		return false
-	case loss.Kind == nccllog.BadCompletion:
+	case loss.Kind == event.BadCompletion:
 		return len(run.deviceEvents(loss, codes.PortError)) == 0
 	}
 	return true
 }
 
 // explainsBefore reports whether a loss follows from an end that was logged after it.
-func (run *sequence) explainsBefore(end, loss nccllog.Event, tie tie) bool {
+func (run *sequence) explainsBefore(end, loss event.Event, tie tie) bool {
 	switch {
 	case isWait(loss):
 		return false
@@ -274,12 +274,12 @@ func (run *sequence) explainsBefore(end, loss nccllog.Event, tie tie) bool {
 }
 
 // isWait reports a loss that names no peer, but the ranks that wait.
-func isWait(loss nccllog.Event) bool {
-	return loss.Kind == nccllog.Watchdog || loss.Kind == nccllog.TimeLimit
+func isWait(loss event.Event) bool {
+	return loss.Kind == event.Watchdog || loss.Kind == event.TimeLimit
 }
 
 // waitsToo reports that a process waits for others, or that all do.
-func (run *sequence) waitsToo(end nccllog.Event) bool {
+func (run *sequence) waitsToo(end event.Event) bool {
 	return run.waiting[end.Number] || run.ranks() > 0 && len(run.waiting) >= run.ranks()
 }
 
@@ -287,7 +287,7 @@ func (run *sequence) waitsToo(end nccllog.Event) bool {
 func (run *sequence) waitingRanks() map[int]bool {
 	waiting := map[int]bool{}
 	for _, e := range run.failures {
-		if e.Kind == nccllog.Watchdog && e.Number >= 0 {
+		if e.Kind == event.Watchdog && e.Number >= 0 {
 			waiting[e.Number] = true
 		}
 	}
@@ -295,9 +295,9 @@ func (run *sequence) waitingRanks() map[int]bool {
 }
 
 // endedFirst reports that a launcher reports no other process before: one whose processes failed ends the others.
-func (run *sequence) endedFirst(end nccllog.Event) bool {
-	return !slices.ContainsFunc(run.failures, func(e nccllog.Event) bool {
-		return e.Kind == nccllog.Exit && e.Seq < end.Seq && !sameProcess(e, end)
+func (run *sequence) endedFirst(end event.Event) bool {
+	return !slices.ContainsFunc(run.failures, func(e event.Event) bool {
+		return e.Kind == event.Exit && e.Seq < end.Seq && !sameProcess(e, end)
 	})
 }
 
@@ -310,14 +310,14 @@ const (
 	otherProcess
 )
 
-func (run *sequence) tieOf(end, loss nccllog.Event) tie {
+func (run *sequence) tieOf(end, loss event.Event) tie {
 	peer := peerOf(loss)
 	if peer == "" {
 		return unknownProcess
 	}
 	host, own := run.peerHost(peer), run.hostOf(end)
 	switch {
-	case loss.Kind == nccllog.Rendezvous && (end.Number == 0 || isOf(end, peer)): // rank 0 serves PyTorch's store
+	case loss.Kind == event.Rendezvous && (end.Number == 0 || isOf(end, peer)): // rank 0 serves PyTorch's store
 		return namedProcess
 	case host == "" || own == "":
 		return unknownProcess
@@ -328,14 +328,14 @@ func (run *sequence) tieOf(end, loss nccllog.Event) tie {
 }
 
 // isOf reports that the file of an event, or the prefix of a launcher, names a pod or host.
-func isOf(e nccllog.Event, name string) bool {
+func isOf(e event.Event, name string) bool {
 	return slices.ContainsFunc(strings.FieldsFunc(e.At.File+"/"+labelOf(e), func(r rune) bool {
 		return strings.ContainsRune("/[]():", r)
 	}), func(part string) bool { return part == name || strings.HasPrefix(part, name+".") })
 }
 
 // peerOf returns the address or the name of the peer that an event names, or "".
-func peerOf(e nccllog.Event) string {
+func peerOf(e event.Event) string {
 	switch {
 	case e.Completion != nil:
 		return e.Completion.Peer
@@ -346,22 +346,22 @@ func peerOf(e nccllog.Event) string {
 }
 
 // endCauses judges a process that ended by itself.
-func (run *explainer) endCauses(end nccllog.Event) []candidate {
-	lost, events := "the others lost their connection to it", []nccllog.Event{end}
+func (run *explainer) endCauses(end event.Event) []candidate {
+	lost, events := "the others lost their connection to it", []event.Event{end}
 	for _, e := range run.failures {
 		if run.origins[end.Seq] && run.endExplains(end, e) && len(events) < mostEvidence {
 			events = append(events, e)
 		}
 	}
-	if len(events) > 1 && !slices.ContainsFunc(events[1:], func(e nccllog.Event) bool { return !isWait(e) }) {
+	if len(events) > 1 && !slices.ContainsFunc(events[1:], func(e event.Event) bool { return !isWait(e) }) {
 		lost = "the others waited for it"
 	}
 	switch {
-	case end.Kind == nccllog.TimeLimit:
+	case end.Kind == event.TimeLimit:
 		return run.outOfTime(events)
 	case isAnnounced(end):
 		return one(PeerDied, Likely, run.ended(end)+", before any process reported a failure", events...)
-	case end.Kind == nccllog.Exit && end.Code == -7:
+	case end.Kind == event.Exit && end.Code == -7:
 		return slices.Concat(
 			one(ShmTooSmall, Likely, run.who(end)+" ended by SIGBUS: shared memory was full", events...),
 			one(PeerDied, Possible, lost, end),
@@ -371,16 +371,16 @@ func (run *explainer) endCauses(end nccllog.Event) []candidate {
 }
 
 // ended says how a process ended.
-func (run *facts) ended(end nccllog.Event) string {
+func (run *facts) ended(end event.Event) string {
 	who := run.who(end)
 	switch {
 	case end.Name == "node failure":
 		return "a node failed"
 	case isAnnounced(end):
-		return nccllog.SignatureOf(end).What
-	case end.Kind == nccllog.Aborted:
+		return event.SignatureOf(end).What
+	case end.Kind == event.Aborted:
 		return who + " called MPI_Abort, or MPI did for it"
-	case end.Kind == nccllog.Exception:
+	case end.Kind == event.Exception:
 		return fmt.Sprintf("%s ended with %s, an exception of the program", who, end.Name)
 	case end.Code == -9:
 		return who + " was killed (SIGKILL), usually by the kernel because the host ran out of memory"

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
 // twoByTwo is the start of a job of ranks 0 and 1 on gpu-a, 2 and 3 on gpu-b.
@@ -232,9 +233,9 @@ func TestOwnEndsOfUnknownHosts(t *testing.T) {
 		var p nccllog.Parser
 		for i, lines := range c.files {
 			for n, l := range lines {
-				p.Line(nccllog.Place{File: c.names[i], Line: n + 1}, []byte(l))
+				p.Line(event.Place{File: c.names[i], Line: n + 1}, []byte(l))
 			}
-			p.End(nccllog.Place{File: c.names[i], Line: len(lines)}, []byte(strings.Join(lines, "\n")))
+			p.End(event.Place{File: c.names[i], Line: len(lines)}, []byte(strings.Join(lines, "\n")))
 		}
 		run := Tell(p.Log()).Last()
 		if len(run.Causes) == 0 || run.Causes[0].ID != c.cause || !strings.Contains(run.Causes[0].Summary, c.says) {
@@ -317,9 +318,9 @@ func TestFileForEachRank(t *testing.T) {
 				lines[5] = last
 			}
 			for n, l := range lines {
-				p.Line(nccllog.Place{File: name, Line: n + 1}, []byte(l))
+				p.Line(event.Place{File: name, Line: n + 1}, []byte(l))
 			}
-			p.End(nccllog.Place{File: name, Line: len(lines)}, []byte(strings.Join(lines, "\n")))
+			p.End(event.Place{File: name, Line: len(lines)}, []byte(strings.Join(lines, "\n")))
 		}
 		run := Tell(p.Log()).Last()
 		if len(run.Causes) == 0 || run.Causes[0].ID != want ||

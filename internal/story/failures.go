@@ -7,38 +7,39 @@ import (
 
 	"github.com/railhead/railhead/internal/nccllog"
 	"github.com/railhead/railhead/internal/nccllog/codes"
+	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
 // classOf returns the class of an event: that of its signature, unless its fields decide.
-func classOf(e nccllog.Event) nccllog.Class {
-	if e.Info && e.Kind != nccllog.GDRCopyFailed && e.Kind != nccllog.FailedOver {
-		return nccllog.NoFault
+func classOf(e event.Event) event.Class {
+	if e.Info && e.Kind != event.GDRCopyFailed && e.Kind != event.FailedOver {
+		return event.NoFault
 	}
-	class := nccllog.SignatureOf(e).Class
+	class := event.SignatureOf(e).Class
 	switch {
-	case class != nccllog.ByItsFields:
+	case class != event.ByItsFields:
 		return class
 	case e.Async != nil:
 		return classOfAsync(e.Async)
 	case e.Completion != nil && e.Completion.Status == statusFlushed:
-		return nccllog.Followed
+		return event.Followed
 	}
-	return nccllog.Remote
+	return event.Remote
 }
 
 // classOfAsync: a queue pair or a device that is broken ends the run, a port that goes down need not.
-func classOfAsync(a *nccllog.Async) nccllog.Class {
+func classOfAsync(a *event.Async) event.Class {
 	if a.Fatal {
-		return nccllog.Own
+		return event.Own
 	}
 	switch a.Type {
 	case codes.CQError, codes.QPFatal, codes.QPRequestError, codes.QPAccessError, codes.DeviceFatal, codes.SRQError,
 		codes.WQFatal:
-		return nccllog.Own
+		return event.Own
 	case codes.PortError, codes.GIDChange, codes.PKeyChange, codes.PathMigrationError, codes.UnknownEvent:
-		return nccllog.Soft
+		return event.Soft
 	default:
-		return nccllog.NoFault
+		return event.NoFault
 	}
 }
 
@@ -60,8 +61,8 @@ const (
 // before the peers that report it; flushed, closed and timed-out peers are victims, wherever they stand in the log.
 func (run *sequence) judgeFailures() {
 	for _, e := range run.log.Events {
-		fatal := classOf(e) > nccllog.Soft && !run.overcome(e) && !run.failedOver(e) && !run.didWithoutTopology(e)
-		if fatal || classOf(e) == nccllog.Soft && run.lastWord(e) {
+		fatal := classOf(e) > event.Soft && !run.overcome(e) && !run.failedOver(e) && !run.didWithoutTopology(e)
+		if fatal || classOf(e) == event.Soft && run.lastWord(e) {
 			run.failures = append(run.failures, e)
 		}
 	}
@@ -72,7 +73,7 @@ func (run *sequence) judgeFailures() {
 	run.findOrigins()
 	best := -1
 	for i, e := range run.failures {
-		if classOf(e) == nccllog.Followed && !run.origins[e.Seq] {
+		if classOf(e) == event.Followed && !run.origins[e.Seq] {
 			continue
 		}
 		if best < 0 || run.before(e, run.failures[best]) {
@@ -83,52 +84,52 @@ func (run *sequence) judgeFailures() {
 		return
 	}
 	e := run.failures[best]
-	run.failures = append([]nccllog.Event{e}, slices.Delete(run.failures, best, best+1)...)
+	run.failures = append([]event.Event{e}, slices.Delete(run.failures, best, best+1)...)
 	run.first = &run.failures[0]
 }
 
 // failedOver reports that NCCL moved the connections of a completion's device to another one.
-func (run *sequence) failedOver(e nccllog.Event) bool {
+func (run *sequence) failedOver(e event.Event) bool {
 	const near = 10 // lines of any rank
-	return e.Completion != nil && slices.ContainsFunc(run.log.Events, func(o nccllog.Event) bool {
-		return o.Kind == nccllog.FailedOver && o.Rank == e.Rank && o.Seq > e.Seq && o.Seq-e.Seq <= near
+	return e.Completion != nil && slices.ContainsFunc(run.log.Events, func(o event.Event) bool {
+		return o.Kind == event.FailedOver && o.Rank == e.Rank && o.Seq > e.Seq && o.Seq-e.Seq <= near
 	})
 }
 
 // didWithoutTopology reports that a run went on after a warning about the topology: its process set up a communicator
 // later, or nothing else was wrong for many lines.
-func (run *sequence) didWithoutTopology(e nccllog.Event) bool {
+func (run *sequence) didWithoutTopology(e event.Event) bool {
 	switch {
-	case e.Kind != nccllog.TopologyUnread:
+	case e.Kind != event.TopologyUnread:
 		return false
 	case run.wentOn(e), run.finishedAfter(e):
 		return true
 	}
 	const many = 60
 	return !run.nearEnd(e) && !run.leadsToTrail(e) &&
-		!slices.ContainsFunc(run.log.Events, func(o nccllog.Event) bool {
-			return o.Kind != e.Kind && classOf(o) > nccllog.NoFault && o.At.File == e.At.File && o.Seq > e.Seq &&
+		!slices.ContainsFunc(run.log.Events, func(o event.Event) bool {
+			return o.Kind != e.Kind && classOf(o) > event.NoFault && o.At.File == e.At.File && o.Seq > e.Seq &&
 				o.At.Line-e.At.Line <= many
 		})
 }
 
 // overcome reports that the run went on after a failure.
-func (run *sequence) overcome(e nccllog.Event) bool {
+func (run *sequence) overcome(e event.Event) bool {
 	switch {
-	case e.Kind == nccllog.WrongResults:
+	case e.Kind == event.WrongResults:
 		return false
 	case run.finishedAfter(e):
 		return true
 	}
 	switch e.Kind {
-	case nccllog.Trail:
+	case event.Trail:
 		return run.trailEnded(e)
-	case nccllog.ConnectFailed, nccllog.NoInterface, nccllog.SocketFailed, nccllog.Rendezvous, nccllog.NVLSFailed,
-		nccllog.ShmFailed, nccllog.GDRCopyFailed:
+	case event.ConnectFailed, event.NoInterface, event.SocketFailed, event.Rendezvous, event.NVLSFailed,
+		event.ShmFailed, event.GDRCopyFailed:
 		return run.wentOn(e)
-	case nccllog.Exception, nccllog.Recoverable:
+	case event.Exception, event.Recoverable:
 		return run.progressed(e) || !run.endedBy(e)
-	case nccllog.Exit:
+	case event.Exit:
 		return e.Code == 0
 	default:
 	}
@@ -136,15 +137,15 @@ func (run *sequence) overcome(e nccllog.Event) bool {
 }
 
 // finishedAfter reports that the same file says later that the program succeeded.
-func (run *sequence) finishedAfter(e nccllog.Event) bool {
+func (run *sequence) finishedAfter(e event.Event) bool {
 	end := run.log.Tests.Finished
 	return end.Text != "" && end.At.File == e.At.File && end.At.Line > e.At.Line
 }
 
 // trailEnded reports that a rank went on after the steps of an error, or that NCCL goes on without SHARP.
-func (run *sequence) trailEnded(e nccllog.Event) bool {
+func (run *sequence) trailEnded(e event.Event) bool {
 	const near = 3 // lines of any rank
-	if e.Rank < 0 || run.wentOn(e) || len(run.events(nccllog.NoSHARP)) > 0 {
+	if e.Rank < 0 || run.wentOn(e) || len(run.events(event.NoSHARP)) > 0 {
 		return true
 	}
 	r := run.log.Ranks[e.Rank]
@@ -152,7 +153,7 @@ func (run *sequence) trailEnded(e nccllog.Event) bool {
 }
 
 // wentOn reports that the same process, or any if the event names none, set up a communicator after the event.
-func (run *sequence) wentOn(e nccllog.Event) bool {
+func (run *sequence) wentOn(e event.Event) bool {
 	if e.Rank >= 0 {
 		return run.log.Ranks[e.Rank].CompleteAt > e.Seq
 	}
@@ -161,36 +162,36 @@ func (run *sequence) wentOn(e nccllog.Event) bool {
 
 // endedBy reports that an exception ended its program: it is near the end of its file, or a process ended with an
 // error.
-func (run *sequence) endedBy(e nccllog.Event) bool {
-	return run.nearEnd(e) || slices.ContainsFunc(run.log.Events, func(o nccllog.Event) bool {
-		return (o.Kind == nccllog.Exit || o.Kind == nccllog.Aborted) && o.Seq > e.Seq
+func (run *sequence) endedBy(e event.Event) bool {
+	return run.nearEnd(e) || slices.ContainsFunc(run.log.Events, func(o event.Event) bool {
+		return (o.Kind == event.Exit || o.Kind == event.Aborted) && o.Seq > e.Seq
 	})
 }
 
 // nearEnd reports that an event is among the last lines of its file.
-func (run *sequence) nearEnd(e nccllog.Event) bool {
+func (run *sequence) nearEnd(e event.Event) bool {
 	const near = 60
 	end, ok := run.log.Ends[e.At.File]
 	return ok && end.Own-e.At.Line <= near
 }
 
 // progressed reports that the training counted its steps after an event, in the last lines of the same file.
-func (run *sequence) progressed(e nccllog.Event) bool {
+func (run *sequence) progressed(e event.Event) bool {
 	return run.log.Ends[e.At.File].Progress > e.At.Line
 }
 
 // lastWord reports that nothing speaks of a run that went on after a fault that it could survive.
-func (run *sequence) lastWord(e nccllog.Event) bool {
+func (run *sequence) lastWord(e event.Event) bool {
 	if run.becameError(e) {
 		return true
 	}
 	switch e.Kind {
-	case nccllog.Warning, nccllog.Complaint, nccllog.FailureWords, nccllog.FailedOver, nccllog.RanksDiffer,
-		nccllog.Stalled, nccllog.OFINoProvider: // NCCL has networks of its own
+	case event.Warning, event.Complaint, event.FailureWords, event.FailedOver, event.RanksDiffer,
+		event.Stalled, event.OFINoProvider: // NCCL has networks of its own
 		return false
-	case nccllog.AsyncEvent:
+	case event.AsyncEvent:
 	default:
-		if len(run.events(nccllog.NoDevice, nccllog.NoVerbs)) > 0 { // TCP is used then
+		if len(run.events(event.NoDevice, event.NoVerbs)) > 0 { // TCP is used then
 			return false
 		}
 	}
@@ -211,12 +212,12 @@ func (run *sequence) lastWord(e nccllog.Event) bool {
 }
 
 // becameError reports that a warning became an error.
-func (run *sequence) becameError(e nccllog.Event) bool {
-	return (e.Kind == nccllog.Warning || e.Kind == nccllog.OFIFailed) && run.leadsToTrail(e)
+func (run *sequence) becameError(e event.Event) bool {
+	return (e.Kind == event.Warning || e.Kind == event.OFIFailed) && run.leadsToTrail(e)
 }
 
 // leadsToTrail reports that the trail of an error on its way up follows, and that the process did not go on.
-func (run *sequence) leadsToTrail(e nccllog.Event) bool {
+func (run *sequence) leadsToTrail(e event.Event) bool {
 	const near = 30
 	if e.Rank < 0 {
 		return false
@@ -228,10 +229,10 @@ func (run *sequence) leadsToTrail(e nccllog.Event) bool {
 // onlyTeardown reports that the only failures are connections that peers closed while communicators were destroyed, or
 // that port scanners closed. A rank that gives up before it was connected is none of these.
 func (run *sequence) onlyTeardown() bool {
-	neverUsed := slices.ContainsFunc(run.failures, func(e nccllog.Event) bool {
+	neverUsed := slices.ContainsFunc(run.failures, func(e event.Event) bool {
 		return run.leadsToTrail(e) && !run.log.Ranks[e.Rank].Connected
 	})
-	others := slices.ContainsFunc(run.failures, func(e nccllog.Event) bool { return e.Kind != nccllog.Consequence })
+	others := slices.ContainsFunc(run.failures, func(e event.Event) bool { return e.Kind != event.Consequence })
 	switch {
 	case neverUsed:
 		return false
@@ -239,11 +240,11 @@ func (run *sequence) onlyTeardown() bool {
 		return true
 	}
 	for _, e := range run.failures {
-		if e.Kind != nccllog.SocketClosed && e.Kind != nccllog.Consequence {
+		if e.Kind != event.SocketClosed && e.Kind != event.Consequence {
 			return false
 		}
 	}
-	return run.destroyed() || len(run.events(nccllog.Stranger)) > 0
+	return run.destroyed() || len(run.events(event.Stranger)) > 0
 }
 
 // destroyed reports that the program destroyed or aborted a communicator.
@@ -257,7 +258,7 @@ const skew = 2 * time.Second
 // before reports that one failure came before another, or is more likely the cause of it. Inside a rank the order of
 // the lines is certain. Across ranks it is the causality that counts, then the times where clocks allow, then the
 // order of the lines of one file.
-func (run *sequence) before(a, b nccllog.Event) bool {
+func (run *sequence) before(a, b event.Event) bool {
 	switch {
 	case run.superseded(b, a):
 		return true
@@ -287,7 +288,7 @@ func (run *sequence) before(a, b nccllog.Event) bool {
 }
 
 // apart returns the time between two events.
-func apart(a, b nccllog.Event) (time.Duration, bool) {
+func apart(a, b event.Event) (time.Duration, bool) {
 	if a.Time.IsZero() || b.Time.IsZero() || (a.Time.Year() == 0) != (b.Time.Year() == 0) {
 		return 0, false
 	}
@@ -295,11 +296,11 @@ func apart(a, b nccllog.Event) (time.Duration, bool) {
 }
 
 // explains reports whether one rank's own failure is the reason that another rank lost it.
-func (run *sequence) explains(a, b nccllog.Event) bool {
+func (run *sequence) explains(a, b event.Event) bool {
 	if isEnd(a) {
 		return run.origins[a.Seq] && run.endExplains(a, b)
 	}
-	if classOf(a) != nccllog.Own || classOf(b) != nccllog.Remote || run.hostOf(a) == "" ||
+	if classOf(a) != event.Own || classOf(b) != event.Remote || run.hostOf(a) == "" ||
 		run.hostOf(a) == run.hostOf(b) && a.Rank == b.Rank {
 		return false
 	}
@@ -312,7 +313,7 @@ func (run *sequence) explains(a, b nccllog.Event) bool {
 }
 
 // superseded reports that a failure to find an interface was of an attempt before the one that got further.
-func (run *sequence) superseded(a, b nccllog.Event) bool {
-	return a.Kind == nccllog.NoInterface && (b.Kind == nccllog.ConnectFailed || b.Kind == nccllog.SocketClosed) &&
+func (run *sequence) superseded(a, b event.Event) bool {
+	return a.Kind == event.NoInterface && (b.Kind == event.ConnectFailed || b.Kind == event.SocketClosed) &&
 		a.Rank == b.Rank && a.Seq < b.Seq
 }

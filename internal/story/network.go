@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
 // The layers of verbs, as Network.LinkLayer says them.
@@ -123,7 +123,7 @@ func isVerbs(name string) bool {
 
 // kindByLines judges a log in which no line names the network, by its device lists and failures.
 func (run *sequence) kindByLines() Kind {
-	if e := run.first; e != nil && (e.Kind == nccllog.NoNetworkLeft || e.Kind == nccllog.NoInterface &&
+	if e := run.first; e != nil && (e.Kind == event.NoNetworkLeft || e.Kind == event.NoInterface &&
 		e.Name != "gloo") {
 		return NoNetwork
 	}
@@ -132,7 +132,7 @@ func (run *sequence) kindByLines() Kind {
 			return IB
 		}
 	}
-	withoutVerbs := len(run.events(nccllog.NoVerbs)) > 0
+	withoutVerbs := len(run.events(event.NoVerbs)) > 0
 	for _, e := range run.log.Events {
 		if kind := kindOfEvent(e, withoutVerbs); kind != UnknownNetwork {
 			return kind
@@ -145,29 +145,29 @@ func (run *sequence) kindByLines() Kind {
 }
 
 // kindOfEvent returns the network that an event can only come from.
-func kindOfEvent(e nccllog.Event, withoutVerbs bool) Kind {
+func kindOfEvent(e event.Event, withoutVerbs bool) Kind {
 	switch e.Kind {
-	case nccllog.BadCompletion, nccllog.AsyncEvent, nccllog.CannotOpen, nccllog.LayersDiffer, nccllog.GIDUnreadable:
+	case event.BadCompletion, event.AsyncEvent, event.CannotOpen, event.LayersDiffer, event.GIDUnreadable:
 		return IB
-	case nccllog.VerbsFailed:
+	case event.VerbsFailed:
 		if !e.Verbs.Other {
 			return IB
 		}
-	case nccllog.WrongSocket: // received and expected: 3 is NET/Socket, 4 NET/IB
+	case event.WrongSocket: // received and expected: 3 is NET/Socket, 4 NET/IB
 		return socketOr(IB, strings.Contains(e.Text, "!= 3"))
-	case nccllog.SizesDiffer:
+	case event.SizesDiffer:
 		return socketOr(IB, strings.Contains(e.Text, "NET/Socket"))
-	case nccllog.OFICompletion, nccllog.OFIRegister:
+	case event.OFICompletion, event.OFIRegister:
 		return OFI
-	case nccllog.OFIFailed, nccllog.OFINoProvider:
+	case event.OFIFailed, event.OFINoProvider:
 		if !withoutVerbs { // TCP is left then
 			return OFI
 		}
-	case nccllog.GDRCopyFailed:
+	case event.GDRCopyFailed:
 		if e.Name == "OFI" {
 			return OFI
 		}
-	case nccllog.Warning, nccllog.FailedOver, nccllog.Listed:
+	case event.Warning, event.FailedOver, event.Listed:
 		if strings.Contains(e.Text, "NET/IB") {
 			return IB
 		}
@@ -236,7 +236,7 @@ func (run *facts) linkLayer() string {
 // layerOf is the link layer that a failure tells. NCCL prints GIDs in completions only of RoCE; ibv_modify_qp
 // resolves the peer's address only there, so that its errno speaks of neighbours, routes and GIDs (kernel
 // drivers/infiniband/core/addr.c).
-func layerOf(e nccllog.Event) string {
+func layerOf(e event.Event) string {
 	names := []string{e.Name}
 	switch {
 	case e.Completion != nil:
@@ -253,7 +253,7 @@ func layerOf(e nccllog.Event) string {
 	case e.Async != nil:
 		names = append(names, e.Async.Device)
 	}
-	if e.Kind == nccllog.GIDUnreadable {
+	if e.Kind == event.GIDUnreadable {
 		return layerRoCE
 	}
 	for _, name := range names {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
 // lines of failures on two hosts; %t is the place of a time.
@@ -39,9 +40,9 @@ func firstCauses(files ...string) []CauseID {
 		n := 0
 		for line := range strings.Lines(f) {
 			n++
-			p.Line(nccllog.Place{File: name, Line: n}, []byte(strings.Replace(line, "%t", "", 1)))
+			p.Line(event.Place{File: name, Line: n}, []byte(strings.Replace(line, "%t", "", 1)))
 		}
-		p.End(nccllog.Place{File: name, Line: n}, []byte(f))
+		p.End(event.Place{File: name, Line: n}, []byte(f))
 	}
 	var ids []CauseID
 	for _, c := range Tell(p.Log()).Runs[0].Causes {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/railhead/railhead/internal/nccllog"
 	"github.com/railhead/railhead/internal/nccllog/codes"
+	"github.com/railhead/railhead/internal/nccllog/event"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -42,9 +43,9 @@ func (run *facts) recognised() bool {
 
 // leftOpen returns what is unexplained. In a run over TCP what was said before NCCL chose TCP is the reason, and words
 // of a failure without a level count less than the fallback.
-func (run *teller) leftOpen() []nccllog.Event {
-	return slices.DeleteFunc(run.unexplained(), func(e nccllog.Event) bool {
-		weak := e.Kind == nccllog.OFINoProvider || e.Kind == nccllog.FailureWords
+func (run *teller) leftOpen() []event.Event {
+	return slices.DeleteFunc(run.unexplained(), func(e event.Event) bool {
+		weak := e.Kind == event.OFINoProvider || e.Kind == event.FailureWords
 		chosen := e.Rank >= 0 && run.log.Ranks[e.Rank].ChosenAt > e.Seq
 		return run.network.Kind == Socket && (weak || chosen)
 	})
@@ -52,8 +53,8 @@ func (run *teller) leftOpen() []nccllog.Event {
 
 // unexplained returns warnings and errors of no known kind, unless later lines show that the run went on, and ranks
 // that RAS or Horovod found apart, which may be a moment's difference or a hang.
-func (run *sequence) unexplained() []nccllog.Event {
-	var found []nccllog.Event
+func (run *sequence) unexplained() []event.Event {
+	var found []event.Event
 	for _, e := range run.log.Events {
 		if !run.finishedAfter(e) && run.isUnexplained(e) {
 			found = append(found, e)
@@ -62,23 +63,23 @@ func (run *sequence) unexplained() []nccllog.Event {
 	return found
 }
 
-func (run *sequence) isUnexplained(e nccllog.Event) bool {
+func (run *sequence) isUnexplained(e event.Event) bool {
 	switch e.Kind {
-	case nccllog.Warning:
+	case event.Warning:
 		return !e.Info
-	case nccllog.RanksDiffer:
+	case event.RanksDiffer:
 		return true
-	case nccllog.AsyncEvent:
+	case event.AsyncEvent:
 		return e.Async.Type == codes.UnknownEvent && !e.Async.Fatal
-	case nccllog.Trail:
+	case event.Trail:
 		return !run.connectedAfter(e)
-	case nccllog.Complaint, nccllog.Exception, nccllog.Recoverable:
+	case event.Complaint, event.Exception, event.Recoverable:
 		return !run.progressed(e)
-	case nccllog.FailureWords, nccllog.Stalled:
+	case event.FailureWords, event.Stalled:
 		return run.nearEnd(e) && !run.progressed(e)
-	case nccllog.Consequence:
+	case event.Consequence:
 		return run.nearEnd(e) && !run.progressed(e) && !run.wentOn(e) && !run.destroyed()
-	case nccllog.OFINoProvider:
+	case event.OFINoProvider:
 		return !run.choseNetwork()
 	default:
 	}
@@ -86,9 +87,9 @@ func (run *sequence) isUnexplained(e nccllog.Event) bool {
 }
 
 // connectedAfter reports that a rank went on after the steps of an error.
-func (run *sequence) connectedAfter(e nccllog.Event) bool {
+func (run *sequence) connectedAfter(e event.Event) bool {
 	connected := e.Rank >= 0 && run.log.Ranks[e.Rank].ConnectedAt > e.Seq
-	return connected || run.wentOn(e) || run.progressed(e) || len(run.events(nccllog.NoSHARP)) > 0
+	return connected || run.wentOn(e) || run.progressed(e) || len(run.events(event.NoSHARP)) > 0
 }
 
 // neverBegan reports that several ranks began to set up communicators, and that no line shows that one was complete or
@@ -116,10 +117,10 @@ func (run *facts) choseNetwork() bool {
 }
 
 // stillRetrying returns the connections that were tried again, of ranks of which no line shows that they connected.
-func (run *sequence) stillRetrying() []nccllog.Event {
-	var found []nccllog.Event
+func (run *sequence) stillRetrying() []event.Event {
+	var found []event.Event
 	for _, e := range run.log.Events {
-		isRetry := e.Info && (e.Kind == nccllog.ConnectFailed || e.Kind == nccllog.VerbsFailed)
+		isRetry := e.Info && (e.Kind == event.ConnectFailed || e.Kind == event.VerbsFailed)
 		if isRetry && e.Rank >= 0 && !run.log.Ranks[e.Rank].Connected && !run.wentOn(e) && !run.finishedAfter(e) {
 			found = append(found, e)
 		}
@@ -202,28 +203,28 @@ const mostVictims = 16
 
 // isVictim reports whether a failure follows from the first one: by its class, or because it reports a rank that had
 // failed before.
-func (run *sequence) isVictim(e nccllog.Event) bool {
+func (run *sequence) isVictim(e event.Event) bool {
 	if run.first == nil || e.Seq == run.first.Seq || isOwnException(e) {
 		return false
 	}
 	switch e.Kind {
-	case nccllog.TimeLimit:
+	case event.TimeLimit:
 		return false
 	// of the rank that failed they are its echo
-	case nccllog.Result, nccllog.Exception, nccllog.Exit, nccllog.Consequence:
+	case event.Result, event.Exception, event.Exit, event.Consequence:
 		if e.Rank >= 0 && e.Rank == run.first.Rank || e.Number >= 0 && e.Number == run.first.Number {
 			return false
 		}
 	default:
 	}
-	if classOf(e) == nccllog.Followed {
+	if classOf(e) == event.Followed {
 		return true
 	}
-	return classOf(e) == nccllog.Remote && classOf(*run.first) != nccllog.Remote
+	return classOf(e) == event.Remote && classOf(*run.first) != event.Remote
 }
 
 // what describes an event in a few words.
-func what(e nccllog.Event) string {
+func what(e event.Event) string {
 	switch {
 	case e.Completion != nil && e.Completion.Status == statusFlushed:
 		return "work request flushed"
@@ -234,16 +235,16 @@ func what(e nccllog.Event) string {
 	case e.Verbs != nil:
 		return strings.TrimSpace(e.Verbs.Call + " failed " + e.Verbs.Error)
 	}
-	text := cmp.Or(nccllog.SignatureOf(e).What, "failure")
+	text := cmp.Or(event.SignatureOf(e).What, "failure")
 	if e.Socket != nil && e.Socket.Error != "" {
 		text += ": " + e.Socket.Error
 	}
 	return text + named(e)
 }
 
-func named(e nccllog.Event) string {
+func named(e event.Event) string {
 	switch e.Kind {
-	case nccllog.CUDAFailed, nccllog.CUDAError, nccllog.Exception:
+	case event.CUDAFailed, event.CUDAError, event.Exception:
 		if e.Name != "" {
 			return ": " + e.Name
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
 // shapes are the files in which a program's lines reach a reader.
@@ -64,7 +65,7 @@ func shapes() map[string]func(lines []string) string {
 func TestShapes(t *testing.T) {
 	training := strings.Split(strings.Repeat("step 7 | loss 0.31 | lr 3e-4\n", 5)+
 		"gpu-1:7:7 [0] NCCL INFO Bootstrap: Using eth0:10.0.0.1<0>", "\n")
-	for s := range nccllog.Signatures() {
+	for s := range event.Signatures() {
 		lines := append(slices.Clone(training), s.Example)
 		want := readShape(t, strings.Join(lines, "\n")+"\n")
 		for name, shape := range shapes() {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
 // TestScoreOthers compares the stories with an index that was written before any tool read the logs.
@@ -114,7 +114,7 @@ func TestWordsOfRailheadPod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for s := range nccllog.Signatures() {
+	for s := range event.Signatures() {
 		if s.ID == "no-rail" && !strings.Contains(string(printed), "\n"+s.Example+"\n") {
 			t.Errorf("railhead-pod does not print %q", s.Example)
 		}

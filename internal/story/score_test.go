@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
 // corpus is a folder of logs from elsewhere, with an index of what they show, which a checkout may have
@@ -122,9 +123,9 @@ func parsed(file string, data []byte) nccllog.Log {
 	n := 0
 	for line := range bytes.Lines(data) {
 		n++
-		p.Line(nccllog.Place{File: file, Line: n}, line)
+		p.Line(event.Place{File: file, Line: n}, line)
 	}
-	p.End(nccllog.Place{File: file, Line: n}, data)
+	p.End(event.Place{File: file, Line: n}, data)
 	return p.Log()
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/event"
 	"github.com/railhead/railhead/internal/nccllog/scan"
 )
 
@@ -15,7 +16,7 @@ var otherText = strings.Repeat("step 7 | loss 0.31 | tokens 4096 | grad norm 1.2
 // event of that row, with its class and its cause.
 func TestSignatures(t *testing.T) {
 	seen := map[string]bool{}
-	for s := range nccllog.Signatures() {
+	for s := range event.Signatures() {
 		t.Run(s.ID, func(t *testing.T) {
 			switch {
 			case seen[s.ID]:
@@ -30,14 +31,14 @@ func TestSignatures(t *testing.T) {
 			if _, err := p.Read("train.log", strings.NewReader(otherText+s.Example+"\n"+otherText)); err != nil {
 				t.Fatal(err)
 			}
-			event, found := eventOf(p.Log(), s.ID)
-			if !found {
+			found, known := eventOf(p.Log(), s.ID)
+			if !known {
 				t.Fatalf("%q is not read as %s, but as %q: an earlier row may fit it", s.Example, s.ID, rowsOf(p.Log()))
 			}
-			if class := classOf(event); s.Class != class && s.Class != nccllog.ByItsFields {
+			if class := classOf(found); s.Class != class && s.Class != event.ByItsFields {
 				t.Errorf("class %d, want %d", class, s.Class)
 			}
-			cause, confidence := firstCause(p.Log(), event)
+			cause, confidence := firstCause(p.Log(), found)
 			if cause != s.Cause || confidence != s.Confidence {
 				t.Errorf("cause %q (%s), want %q (%s)", cause, confidence, s.Cause, s.Confidence)
 			}
@@ -45,15 +46,15 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-func eventOf(log nccllog.Log, id string) (nccllog.Event, bool) {
+func eventOf(log nccllog.Log, id string) (event.Event, bool) {
 	for _, run := range log.Runs {
 		for _, e := range run.Events {
-			if nccllog.SignatureOf(e).ID == id {
+			if event.SignatureOf(e).ID == id {
 				return e, true
 			}
 		}
 	}
-	return nccllog.Event{}, false
+	return event.Event{}, false
 }
 
 // rowsOf returns the rows that the lines of a log were read as.
@@ -61,14 +62,14 @@ func rowsOf(log nccllog.Log) []string {
 	ids := []string{}
 	for _, run := range log.Runs {
 		for _, e := range run.Events {
-			ids = append(ids, nccllog.SignatureOf(e).ID)
+			ids = append(ids, event.SignatureOf(e).ID)
 		}
 	}
 	return ids
 }
 
 // firstCause returns the first cause that the event alone suggests.
-func firstCause(log nccllog.Log, e nccllog.Event) (CauseID, Confidence) {
+func firstCause(log nccllog.Log, e event.Event) (CauseID, Confidence) {
 	if found := newTeller(log.Runs[0], nil).causesOf(e); len(found) > 0 {
 		return found[0].id, found[0].confidence
 	}

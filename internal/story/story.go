@@ -3,7 +3,7 @@ package story
 import (
 	"slices"
 
-	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
 // StorySchema is the version of Story's JSON. Fields are added within a version; none changes its meaning.
@@ -99,13 +99,13 @@ type Evidence struct {
 }
 
 // Confidence in a cause.
-type Confidence = nccllog.Confidence
+type Confidence = event.Confidence
 
 // Confidences of causes.
 const (
-	Certain  = nccllog.Certain
-	Likely   = nccllog.Likely
-	Possible = nccllog.Possible
+	Certain  = event.Certain
+	Likely   = event.Likely
+	Possible = event.Possible
 )
 
 // Cause is why a run failed, fell back or is slow.

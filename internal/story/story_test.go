@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
 // fixture is a log that was written for this test, in the formats of NCCL, with what it is to say.
@@ -57,9 +58,9 @@ func (f fixture) log() nccllog.Log {
 		n := 0
 		for line := range strings.Lines(f.files[name]) {
 			n++
-			p.Line(nccllog.Place{File: name, Line: n}, []byte(line))
+			p.Line(event.Place{File: name, Line: n}, []byte(line))
 		}
-		p.End(nccllog.Place{File: name, Line: n}, []byte(f.files[name]))
+		p.End(event.Place{File: name, Line: n}, []byte(f.files[name]))
 	}
 	return p.Log()
 }

@@ -3,6 +3,7 @@ package story
 import (
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
 // Tell judges a log. The facts of machines, where there are any, decide between causes that look the same in a log. The
@@ -44,7 +45,7 @@ func (run *teller) variablesToSet(r Run) []string {
 	if first == UnknownCause || r.Outcome == OutcomeUnknown || r.Network.Transport == UnknownTransport {
 		set = append(set, NCCLVariables()...)
 	}
-	if first == HangTimeout && len(run.events(nccllog.Watchdog)) > 0 {
+	if first == HangTimeout && len(run.events(event.Watchdog)) > 0 {
 		set = append(set, "TORCH_NCCL_TRACE_BUFFER_SIZE=2000", "TORCH_NCCL_DUMP_ON_TIMEOUT=1")
 	}
 	return set

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/event"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -25,7 +26,7 @@ type traffic struct {
 	Traffic
 	ends, socket, fabric int // ends of channels: network, TCP, NVLink between nodes
 	ranks                int // with channels that are not TCP
-	first, onTCP         nccllog.Quote
+	first, onTCP         event.Quote
 }
 
 const socketNetwork = "Socket"
@@ -64,7 +65,7 @@ func trafficOf(run nccllog.Run) traffic {
 	return t
 }
 
-func firstQuote(a, b nccllog.Quote) nccllog.Quote {
+func firstQuote(a, b event.Quote) event.Quote {
 	if a.Text != "" {
 		return a
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/event"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -46,7 +47,7 @@ func (run *judged) use() (Transport, string, []Evidence) {
 	case nodes == 1 && run.alone():
 		return NoTransport, "one node: no network between nodes was needed", quotes(run.topology(), chosen)
 	case t.socket > 0 && run.socketsFailed():
-		failed := run.events(nccllog.ConnectFailed, nccllog.Trail)[0]
+		failed := run.events(event.ConnectFailed, event.Trail)[0]
 		return Unconnected, "TCP sockets were chosen, but the run failed while they were connected: " +
 			"they carried no data", quotes(t.onTCP, failed.Quote)
 	case t.socket > 0:
@@ -80,7 +81,7 @@ func (run *judged) useOfChannels() (Transport, string, []Evidence) {
 }
 
 // useWithoutChannels judges a log that shows no channel between nodes.
-func (run *judged) useWithoutChannels(chosen, listed nccllog.Quote) (Transport, string, []Evidence) {
+func (run *judged) useWithoutChannels(chosen, listed event.Quote) (Transport, string, []Evidence) {
 	kind := run.network.Kind
 	if e, ok := run.onQueuePair(); ok {
 		return run.carrier(), "work requests were on queue pairs of " + run.called() + " when one failed",
@@ -132,30 +133,30 @@ func (run *judged) called() string {
 }
 
 // onQueuePair finds a bad completion: there was a queue pair, and work on it.
-func (run *facts) onQueuePair() (nccllog.Event, bool) {
+func (run *facts) onQueuePair() (event.Event, bool) {
 	if run.nodes() == 1 {
-		return nccllog.Event{}, false
+		return event.Event{}, false
 	}
-	for _, e := range run.events(nccllog.BadCompletion) {
+	for _, e := range run.events(event.BadCompletion) {
 		return e, true
 	}
-	return nccllog.Event{}, false
+	return event.Event{}, false
 }
 
 // setUpFailure is the first failure that only happens before data can go over a connection.
-func (run *facts) setUpFailure() nccllog.Event {
+func (run *facts) setUpFailure() event.Event {
 	for _, e := range run.log.Events {
 		if e.Info {
 			continue
 		}
 		switch e.Kind {
-		case nccllog.WrongSocket, nccllog.LayersDiffer, nccllog.GIDUnreadable, nccllog.OFINoProvider:
+		case event.WrongSocket, event.LayersDiffer, event.GIDUnreadable, event.OFINoProvider:
 			return e
-		case nccllog.OFIFailed:
+		case event.OFIFailed:
 			if hasWord(e.Text, "open ", "nitialize", "ndpoint", "fi_domain", "fi_fabric") {
 				return e
 			}
-		case nccllog.VerbsFailed:
+		case event.VerbsFailed:
 			switch e.Verbs.Call {
 			case "ibv_modify_qp", "ibv_create_cq", "ibv_create_qp", "ibv_alloc_pd", "ibv_open_device":
 				if !e.Verbs.Other {
@@ -165,43 +166,43 @@ func (run *facts) setUpFailure() nccllog.Event {
 		default:
 		}
 	}
-	return nccllog.Event{Kind: nccllog.Warning}
+	return event.Event{Kind: event.Warning}
 }
 
 // connected reports that a line tells that a connection was used, or could be.
 func (run *facts) connected() bool {
-	return run.log.Tests.Finished.Text != "" || len(run.events(nccllog.BadCompletion)) > 0 ||
+	return run.log.Tests.Finished.Text != "" || len(run.events(event.BadCompletion)) > 0 ||
 		slices.ContainsFunc(run.log.Ranks, func(r nccllog.Rank) bool { return r.Connected })
 }
 
 // unfinishedSetUp is the failure before which channels were announced and none connected: one that only happens during
 // the set-up, or one of a connection or that stopped the set-up of a rank, if no rank logged that the set-up ended.
-func (run *sequence) unfinishedSetUp() nccllog.Event {
+func (run *sequence) unfinishedSetUp() event.Event {
 	if e := run.setUpFailure(); e.Text != "" {
 		return e
 	}
 	began := slices.ContainsFunc(run.log.Ranks, func(r nccllog.Rank) bool { return r.World > 0 || r.Stopped })
 	ended := slices.ContainsFunc(run.log.Ranks, func(r nccllog.Rank) bool { return r.Complete > 0 || r.Destroyed })
 	if !began || ended {
-		return nccllog.Event{}
+		return event.Event{}
 	}
 	for _, e := range run.failures {
 		switch e.Kind {
-		case nccllog.SocketClosed, nccllog.ConnectFailed, nccllog.SocketFailed, nccllog.Trail:
+		case event.SocketClosed, event.ConnectFailed, event.SocketFailed, event.Trail:
 			return e
-		case nccllog.TopologyUnread: // before any channel: of another communicator than theirs
+		case event.TopologyUnread: // before any channel: of another communicator than theirs
 		default:
 			if e.Rank >= 0 && run.log.Ranks[e.Rank].Stopped && run.leadsToTrail(e) {
 				return e
 			}
 		}
 	}
-	return nccllog.Event{}
+	return event.Event{}
 }
 
 // socketsFailed reports that NCCL's sockets failed to connect, and that nothing was sent over them.
 func (run *facts) socketsFailed() bool {
-	failed := slices.ContainsFunc(run.events(nccllog.ConnectFailed, nccllog.Trail), func(e nccllog.Event) bool {
+	failed := slices.ContainsFunc(run.events(event.ConnectFailed, event.Trail), func(e event.Event) bool {
 		return !e.Info
 	})
 	return failed && run.log.Tests.Finished.Text == "" &&
@@ -209,29 +210,29 @@ func (run *facts) socketsFailed() bool {
 }
 
 // chosen is the line in which a rank says which network it uses.
-func (run *facts) chosen(name string) nccllog.Quote {
+func (run *facts) chosen(name string) event.Quote {
 	for _, r := range run.log.Ranks {
 		if r.Network == name && r.Chosen.Text != "" {
 			return r.Chosen
 		}
 	}
-	return nccllog.Quote{}
+	return event.Quote{}
 }
 
-func (run *facts) listed() nccllog.Quote {
+func (run *facts) listed() event.Quote {
 	for _, r := range run.log.Ranks {
 		if r.Listed.Text != "" {
 			return r.Listed
 		}
 	}
-	return nccllog.Quote{}
+	return event.Quote{}
 }
 
-func (run *facts) topology() nccllog.Quote {
+func (run *facts) topology() event.Quote {
 	for _, r := range run.log.Ranks {
 		if r.Topology.Text != "" {
 			return r.Topology
 		}
 	}
-	return nccllog.Quote{}
+	return event.Quote{}
 }

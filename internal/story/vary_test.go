@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
 // variations returns the changes that launchers, terminals and people make to a log without changing its meaning.
@@ -77,9 +78,9 @@ func verdict(s Story) string {
 func ofLines(name string, lines []string) Story {
 	var p nccllog.Parser
 	for i, l := range lines {
-		p.Line(nccllog.Place{File: name, Line: i + 1}, []byte(l))
+		p.Line(event.Place{File: name, Line: i + 1}, []byte(l))
 	}
-	p.End(nccllog.Place{File: name, Line: len(lines)}, []byte(strings.Join(lines, "\n")))
+	p.End(event.Place{File: name, Line: len(lines)}, []byte(strings.Join(lines, "\n")))
 	return Tell(p.Log())
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/nccllog"
+	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
 type facts struct {
@@ -20,10 +21,10 @@ type facts struct {
 // sequence adds the failures in their causal order.
 type sequence struct {
 	facts
-	failures []nccllog.Event // that ended the run, or may have; the first one first
-	first    *nccllog.Event  // the first of them that does not follow from another
-	origins  map[int]bool    // sequence numbers of the ends of processes that others report
-	waiting  map[int]bool    // numbers of the ranks that wait for others
+	failures []event.Event // that ended the run, or may have; the first one first
+	first    *event.Event  // the first of them that does not follow from another
+	origins  map[int]bool  // sequence numbers of the ends of processes that others report
+	waiting  map[int]bool  // numbers of the ranks that wait for others
 }
 
 // judged adds which network the run used.
@@ -128,8 +129,8 @@ func (run *facts) hosts() []string {
 }
 
 // events returns those of some kinds, in the order of the log.
-func (run *facts) events(kinds ...nccllog.Kind) []nccllog.Event {
-	var found []nccllog.Event
+func (run *facts) events(kinds ...event.Kind) []event.Event {
+	var found []event.Event
 	for _, e := range run.log.Events {
 		if slices.Contains(kinds, e.Kind) {
 			found = append(found, e)
@@ -156,7 +157,7 @@ func (run *facts) env(name string) (string, bool) {
 }
 
 // who names the rank of an event: "rank 5 on node-2".
-func (run *facts) who(e nccllog.Event) string {
+func (run *facts) who(e event.Event) string {
 	if e.Rank >= 0 && e.Rank < len(run.log.Ranks) {
 		return rankName(run.log.Ranks[e.Rank], e.Number)
 	}
@@ -188,19 +189,19 @@ func rankName(r nccllog.Rank, number int) string {
 	return name
 }
 
-func (run *facts) hostOf(e nccllog.Event) string {
+func (run *facts) hostOf(e event.Event) string {
 	if e.Rank >= 0 && e.Rank < len(run.log.Ranks) {
 		return run.log.Ranks[e.Rank].Host
 	}
 	return e.Host
 }
 
-func evidenceOf(q nccllog.Quote) Evidence {
+func evidenceOf(q event.Quote) Evidence {
 	return Evidence{File: q.At.File, Line: q.At.Line, Text: q.Text}
 }
 
 // quotes returns the lines that were seen.
-func quotes(list ...nccllog.Quote) []Evidence {
+func quotes(list ...event.Quote) []Evidence {
 	found := []Evidence{}
 	for _, q := range list {
 		if q.Text != "" && len(found) < mostEvidence {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 
+	"github.com/railhead/railhead/internal/nccllog/find"
 	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
@@ -53,8 +54,8 @@ func (c *search) channels() int {
 	ranks := text + len("Channel ")
 	for {
 		rest := c.text[c.at:]
-		if len(rest) < ranks+farthestWay || !begins(rest[column:], prefix.Info) ||
-			!begins(rest[text:], "Channel ") || controls(rest[:column]) {
+		if len(rest) < ranks+farthestWay || !find.Begins(rest[column:], prefix.Info) ||
+			!find.Begins(rest[text:], "Channel ") || controls(rest[:column]) {
 			break
 		}
 		before := beforeWay((*[farthestWay]byte)(rest[ranks:]))

@@ -3,6 +3,7 @@ package scan
 import (
 	"bytes"
 
+	"github.com/railhead/railhead/internal/nccllog/find"
 	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
@@ -20,17 +21,17 @@ type Way struct {
 func WayOf(text []byte) Way {
 	w := Way{Text: text}
 	receives := false
-	for !begins(text, "via ") {
+	for !find.Begins(text, "via ") {
 		blank := bytes.IndexByte(text, ' ')
 		if blank < 0 {
 			return w
 		}
-		w.Sends, receives = w.Sends || begins(text, "[s"), receives || begins(text, "[r")
+		w.Sends, receives = w.Sends || find.Begins(text, "[s"), receives || find.Begins(text, "[r")
 		text = text[blank+1:]
 	}
 	text = text[len("via "):]
-	w.Fabric = begins(text, "P2P/MNNVL")
-	if begins(text, "NET/") && (w.Sends || receives) {
+	w.Fabric = find.Begins(text, "P2P/MNNVL")
+	if find.Begins(text, "NET/") && (w.Sends || receives) {
 		w.net(text[len("NET/"):])
 	}
 	return w
@@ -48,15 +49,10 @@ func (w *Way) net(text []byte) {
 		w.Device = w.Device*10 + int(rest[i]-'0')
 	}
 	rest = rest[i:]
-	if begins(rest, "(") {
+	if find.Begins(rest, "(") {
 		if _, after, ok := bytes.Cut(rest, []byte(")")); ok {
 			rest = after
 		}
 	}
-	w.Direct = begins(rest, "/GDRDMA")
-}
-
-// begins reports whether the text begins with the words. Unlike bytes.HasPrefix it compares without a call.
-func begins(text []byte, words string) bool {
-	return len(text) >= len(words) && string(text[:len(words)]) == words
+	w.Direct = find.Begins(rest, "/GDRDMA")
 }

@@ -1,17 +1,18 @@
-package nccllog
+package event
 
 import (
 	"slices"
 	"strings"
 
+	"github.com/railhead/railhead/internal/nccllog/find"
 	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
 // readCUDA reads "Cuda failure 2 'out of memory'" and "HIP failure 'invalid argument'"; up to 2.19 there is no number.
 func readCUDA(e *Event, text, where string) bool {
-	low := lower(text)
+	low := find.Lower(text)
 	text = text[max(strings.Index(low, "cuda failure"), strings.Index(low, "hip failure")):]
-	e.Name = between(text, "'", "'")
+	e.Name = find.Between(text, "'", "'")
 	for _, word := range strings.Fields(strings.NewReplacer(":", " ", "'", " ").Replace(text)) {
 		if n, ok := prefix.Whole([]byte(word)); ok {
 			e.Code = n
@@ -32,15 +33,15 @@ func kindOfCUDA(name string, code int, low, where string) Kind {
 		return Consequence
 	case strings.Contains(name, "out of memory") || code == 2 && name == "":
 		return OutOfMemory
-	case strings.Contains(low, "nvls") || isSource(where, "nvls.cc") || isSource(where, "multicast.cc"):
+	case strings.Contains(low, "nvls") || IsSource(where, "nvls.cc") || IsSource(where, "multicast.cc"):
 		return NVLSFailed
-	case hasAny(name, "peer access", "mapping of buffer object failed") || code == 217 || code == 205:
+	case find.Any(name, "peer access", "mapping of buffer object failed") || code == 217 || code == 205:
 		return PeerAccess
 	case isInstall(name, code):
 		return CUDAInstall
-	case !isSource(where, "p2p.cc") && !isSource(where, "p2p.cu"):
+	case !IsSource(where, "p2p.cc") && !IsSource(where, "p2p.cu"):
 		return CUDAFailed
-	case hasAny(name, "invalid device ordinal", "invalid resource handle", "invalid device context"),
+	case find.Any(name, "invalid device ordinal", "invalid resource handle", "invalid device context"),
 		slices.Contains([]int{101, 400, 201}, code):
 		return PeerAccess
 	}
@@ -49,7 +50,7 @@ func kindOfCUDA(name string, code int, low, where string) Kind {
 
 // isInstall reports whether an error is one of the driver or the libraries, not of the program (driver_types.h).
 func isInstall(name string, code int) bool {
-	return hasAny(name,
+	return find.Any(name,
 		"driver version is insufficient", "no CUDA-capable device",
 		"forward compatibility", "system has unsupported display driver", "PTX was compiled", "no kernel image",
 		"invalid device function", "initialization error", "API call is not supported in the installed",
@@ -64,7 +65,7 @@ var notReadyWords = []string{
 	"system not yet initialized", "CUDA_ERROR_SYSTEM_NOT_READY", "cudaErrorSystemNotReady",
 }
 
-func isNotReady(name string, code int) bool { return code == 802 || hasAny(name, notReadyWords...) }
+func isNotReady(name string, code int) bool { return code == 802 || find.Any(name, notReadyWords...) }
 
 var cudaPrefixes = []string{"CUDA error: ", "HIP error: ", "CUDA failure: ", "Test CUDA failure", "CUDA driver error: "}
 
@@ -73,7 +74,7 @@ func readCUDAQuoted(e *Event, text, _ string) bool {
 	for _, prefix := range cudaPrefixes {
 		if _, name, ok := strings.Cut(text, prefix); ok {
 			name = strings.TrimSpace(name)
-			e.Kind, e.Number, e.Name = CUDAError, rankIn(text), cut(name, 100)
+			e.Kind, e.Number, e.Name = CUDAError, rankIn(text), find.Cut(name, 100)
 			if isInstall(name, 0) {
 				e.Kind = CUDAInstall
 			}
@@ -93,35 +94,11 @@ var cudaLibraryWords = []string{
 }
 
 func readCUDALibrary(e *Event, text, _ string) bool {
-	e.Number, e.Name = rankIn(text), firstOf(text, cudaLibraryWords)
-	return hasAny(text, "rror", "cannot open", "ailed")
+	e.Number, e.Name = rankIn(text), find.First(text, cudaLibraryWords)
+	return find.Any(text, "rror", "cannot open", "ailed")
 }
 
 func readGPUMemory(e *Event, text, _ string) bool {
 	e.Number = rankIn(text)
-	return strings.Contains(lower(text), "cuda") || strings.Contains(text, "HIP out of memory")
-}
-
-// hasAny reports whether a text has one of the words.
-func hasAny(text string, words ...string) bool { return firstOf(text, words) != "" }
-
-// firstOf returns the first of the words that a text has, or "".
-func firstOf(text string, words []string) string {
-	for _, w := range words {
-		if strings.Contains(text, w) {
-			return w
-		}
-	}
-	return ""
-}
-
-// lower changes ASCII letters alone, and so leaves every byte in its place, unlike strings.ToLower.
-func lower(text string) string {
-	low := []byte(text)
-	for i, c := range low {
-		if c >= 'A' && c <= 'Z' {
-			low[i] = c + 'a' - 'A'
-		}
-	}
-	return string(low)
+	return strings.Contains(find.Lower(text), "cuda") || strings.Contains(text, "HIP out of memory")
 }

@@ -1,4 +1,4 @@
-package nccllog
+package event
 
 import (
 	"regexp"
@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/nccllog/codes"
+	"github.com/railhead/railhead/internal/nccllog/find"
+	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
 // exitWords are in the lines with which launchers and shells report the end of a process.
@@ -54,7 +56,8 @@ func launcherExit(e *Event, text string) bool {
 	} {
 		if code, ok := signedAfter(text, words); ok {
 			e.Code = code
-			e.Number = max(numberAfter(text, "[rank: "), numberAfter(text, "lobal rank "), numberAfter(text, "Rank "))
+			e.Number = max(find.NumberAfter(text, "[rank: "), find.NumberAfter(text, "lobal rank "),
+				find.NumberAfter(text, "Rank "))
 			return true
 		}
 	}
@@ -93,7 +96,7 @@ func torchExit(e *Event, text string) bool {
 func signedAfter(text, words string) (value int, ok bool) {
 	_, rest, _ := strings.Cut(text, words)
 	rest, negative := strings.CutPrefix(rest, "-")
-	value, digits := leading([]byte(rest[:min(len(rest), 9)]))
+	value, digits := find.Leading([]byte(rest[:min(len(rest), 9)]))
 	if negative {
 		value = -value
 	}
@@ -104,8 +107,9 @@ func mpiExit(e *Event, text string) bool {
 	if !strings.Contains(text, "exited on signal ") {
 		return false
 	}
-	e.Number, e.Host = numberAfter(text, "process rank "), strings.TrimRight(wordAfter(text, " on node "), ".")
-	e.Code = -numberAfter(text, "exited on signal ")
+	e.Number = find.NumberAfter(text, "process rank ")
+	e.Host = strings.TrimRight(find.WordAfter(text, " on node "), ".")
+	e.Code = -find.NumberAfter(text, "exited on signal ")
 	return true
 }
 
@@ -119,14 +123,14 @@ func srunExit(e *Event, text string) bool {
 	}
 	e.Code = codes.Signal(text, ": *")
 	if exited {
-		e.Code = numberAfter(text, "exit code ")
+		e.Code = find.NumberAfter(text, "exit code ")
 	}
-	e.Number = numberAfter(text, ": task ")
+	e.Number = find.NumberAfter(text, ": task ")
 	return true
 }
 
 func plainExit(e *Event, text string) bool {
-	e.Code = max(numberAfter(text, "exitcode: "), numberAfter(text, "exit code "), 1)
+	e.Code = max(find.NumberAfter(text, "exitcode: "), find.NumberAfter(text, "exit code "), 1)
 	if code, ok := signedAfter(text, "exitcode: "); ok {
 		e.Code = code
 	}
@@ -134,7 +138,7 @@ func plainExit(e *Event, text string) bool {
 		e.Code = code
 		return true
 	}
-	return hasAny(text, "exited with non-zero status", "ChildFailedError", "failed (exitcode:") ||
+	return find.Any(text, "exited with non-zero status", "ChildFailedError", "failed (exitcode:") ||
 		strings.Contains(text, "Exit code:") && strings.Contains(text, "rank")
 }
 
@@ -152,7 +156,7 @@ func codeOfField(text string) (code int, ok bool) {
 func crash(e *Event, text string) bool {
 	e.Code = codes.Signal(text, "Signal: *", "* (core dumped)", "Fatal Python error: *", "died with <Signals.*",
 		lsfSignal+"*")
-	words := strings.Fields(text[len(beginningPrefixes.FindString(text)):])
+	words := strings.Fields(text[len(prefix.Labels(text)):])
 	switch {
 	case e.Code != 0:
 	case strings.Contains(text, lsfSignal):
@@ -160,9 +164,9 @@ func crash(e *Event, text string) bool {
 	case strings.Contains(text, "*** SIG"), // glog: "*** SIGSEGV (@0x0) received by PID 4242 (TID 0x7f) from PID 0 ***"
 		strings.Contains(text, "(core dumped)"): // bash: "line 12: 4711 Segmentation fault      (core dumped) python"
 		e.Code = codes.Signal(text, "*")
-	case hasAny(text, abortWords...), strings.Contains(text, "Assertion `") && strings.Contains(text, "' failed"):
+	case find.Any(text, abortWords...), strings.Contains(text, "Assertion `") && strings.Contains(text, "' failed"):
 		e.Code = -6
-	case hasAny(text, "symbol lookup error: ", "error while loading shared libraries: "): // ld.so exits with 127
+	case find.Any(text, "symbol lookup error: ", "error while loading shared libraries: "): // ld.so exits with 127
 		e.Code = 127
 	case len(words) == 1 && words[0] == "Killed", strings.Contains(text, ": line ") && slices.Contains(words, "Killed"):
 		e.Code = -9
@@ -182,7 +186,7 @@ func readTooManyFiles(_ *Event, text, _ string) bool { return tooManyFiles.Match
 
 // readDiskFull leaves out shared memory, which has rows of its own.
 func readDiskFull(_ *Event, text, _ string) bool {
-	return !hasAny(text, "/dev/shm", "shared memory", "nccl-")
+	return !find.Any(text, "/dev/shm", "shared memory", "nccl-")
 }
 
 func readFabricManager(e *Event, _, _ string) bool {
@@ -193,18 +197,18 @@ func readFabricManager(e *Event, _, _ string) bool {
 // readFailureWords reads a line without a level. Programs go on without what they look for or import.
 func readFailureWords(e *Event, text, _ string) bool {
 	e.Number = rankIn(text)
-	return !isNotice(text) && !hasAny(text, "INFO", "DEBUG", "WARN", "Warning", " 0 failed", "Failed to import",
+	return !isNotice(text) && !find.Any(text, "INFO", "DEBUG", "WARN", "Warning", " 0 failed", "Failed to import",
 		"Failed to find", "failed to find", "falling back")
 }
 
 // readKubeletRetries reads how often the kubelet failed: a few times are common while a node or a volume gets ready.
 func readKubeletRetries(_ *Event, text, _ string) bool {
 	const many = 10
-	return numberAfter(text, " (x") >= many
+	return find.NumberAfter(text, " (x") >= many
 }
 
 func readAbort(e *Event, text, _ string) bool {
-	e.Number = numberAfter(text, "on rank ")
+	e.Number = find.NumberAfter(text, "on rank ")
 	return true
 }
 

@@ -1,4 +1,4 @@
-package nccllog
+package event
 
 var cudaFailure = []string{"cuda failure", "hip failure"}
 
@@ -842,8 +842,8 @@ var frameworkSignatures = []Signature{
 	},
 	{
 		ID: "no-rail", Kind: NoRail, What: "railhead-pod found no rail",
-		Words:   []string{noRDMA},
-		Example: noRDMA,
+		Words:   []string{NoRDMA},
+		Example: NoRDMA,
 	},
 	{ // torch/csrc/distributed/c10d/ProcessGroupWrapper.cpp, with TORCH_DISTRIBUTED_DEBUG=DETAIL
 		ID: "fingerprints-differ", Kind: Listed, What: "the ranks are not at the same collective",

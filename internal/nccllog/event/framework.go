@@ -1,4 +1,4 @@
-package nccllog
+package event
 
 import (
 	"cmp"
@@ -6,88 +6,9 @@ import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/nccllog/codes"
+	"github.com/railhead/railhead/internal/nccllog/find"
 	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
-
-// frameworkEvent returns the event of a line that another program wrote.
-func (p *Parser) frameworkEvent(at Place, line []byte, text string) (Event, bool) {
-	if strings.Contains(text, "Exception ignored in") {
-		p.ignored = at
-	}
-	p.report.read(at, text)
-	if strings.Contains(text, noRDMA) {
-		p.noRDMA = at
-	}
-	if after(p.noRDMA, at, 3) && strings.Contains(text, "fail: ") { // the first of its reasons
-		return Event{Kind: NoRail, Signature: "no-rail", Number: -1, Name: between(lastPart(text), "[", "]")}, true
-	}
-	if e, ok := p.repeated(at, line, text); ok {
-		return e, true
-	}
-	if word := firstOf(text, quotedWarnings); word != "" {
-		_, rest, _ := strings.Cut(text, word)
-		if e := classify(word+rest, ""); e.Kind != Warning {
-			return e, true
-		}
-	}
-	e, ok := recognize(otherSignatures, text, "")
-	p.report.name(&e, at)
-	const near = 30 // lines: the traceback of an ignored exception
-	ignored := p.ignored.File == at.File && p.ignored.Line > 0 && at.Line-p.ignored.Line < near
-	return e, ok && (e.Kind != Exception || !ignored)
-}
-
-// noRDMA is in the first line that railhead-pod prints before it starts a command without RDMA.
-const noRDMA = "NO RDMA: training runs over TCP."
-
-// repetition tracks the lines in which PyTorch repeats NCCL's last warning, after "ncclSystemError: ..." or "Last
-// error:".
-type repetition struct {
-	lines int  // left
-	named bool // "Last error:" was read: the next text is the warning, known or not
-}
-
-// repeated reads NCCL's last warning, which PyTorch prints again.
-func (p *Parser) repeated(at Place, line []byte, text string) (Event, bool) {
-	label, _ := prefix.LabelOf(line)
-	key := cmp.Or(string(label), at.File)
-	if _, after, ok := strings.Cut(text, "Last error:"); ok {
-		p.expectWarning(key, true)
-		if text = strings.TrimSpace(after); text == "" {
-			return Event{}, false
-		}
-	} else if p.lastError[key].lines == 0 {
-		if strings.Contains(text, "Error: ") && strings.Contains(text, "nccl") {
-			p.expectWarning(key, false)
-		}
-		return Event{}, false
-	}
-	expected := p.lastError[key]
-	expected.lines--
-	text = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text), key))
-	e := classify(text, "")
-	if e.Kind == Warning && expected.named && text != "" {
-		e.Signature, expected = "last-error", repetition{}
-	}
-	p.lastError[key] = expected
-	return e, e.Kind != Warning || e.Signature == "last-error"
-}
-
-func (p *Parser) expectWarning(key string, named bool) {
-	const most = 1 << 12
-	if p.lastError == nil || len(p.lastError) > most {
-		p.lastError = map[string]repetition{}
-	}
-	p.lastError[key] = repetition{lines: 2, named: named}
-}
-
-// quotedWarnings are words of NCCL's warnings that programs and people quote without NCCL's prefix.
-var quotedWarnings = []string{
-	"NVLink SHARP", "Duplicate GPU detected", "no socket interface found", "socketStartConnect",
-	"socketPollConnect", "ncclIbRoceGetVersionNum", "Got completion from peer", "shared memory segment",
-	"Got async event", "Last NCCL warning(error)", "Message truncated : received", "Cuda failure", "HIP failure",
-	"Call to posix_fallocate",
-}
 
 func readVerbsQuoted(e *Event, text, _ string) bool {
 	if strings.Contains(text, " failed") {
@@ -96,9 +17,9 @@ func readVerbsQuoted(e *Event, text, _ string) bool {
 	if e.Verbs == nil {
 		return false
 	}
-	e.Verbs.Other = hasAny(text, "UCX", nvshmemStatus)
+	e.Verbs.Other = find.Any(text, "UCX", nvshmemStatus)
 	if e.Verbs.Errno == 0 {
-		e.Verbs.Errno = max(numberAfter(text, nvshmemStatus), 0)
+		e.Verbs.Errno = max(find.NumberAfter(text, nvshmemStatus), 0)
 	}
 	return true
 }
@@ -109,11 +30,11 @@ const nvshmemStatus = ": non-zero status: "
 
 // readQPQuoted reads the state that a queue pair did not reach, or that there is none, and the error before its number.
 func readQPQuoted(e *Event, text, _ string) bool {
-	e.Verbs = &Verbs{Call: "ibv_create_qp", To: wordAfter(text, "modify QP to "), GIDIndex: -1, Other: true}
+	e.Verbs = &Verbs{Call: "ibv_create_qp", To: find.WordAfter(text, "modify QP to "), GIDIndex: -1, Other: true}
 	if e.Verbs.To != "" {
 		e.Verbs.Call = "ibv_modify_qp"
 	}
-	e.Verbs.Error, _, _ = strings.Cut(lastPart(text), " [")
+	e.Verbs.Error, _, _ = strings.Cut(find.LastPart(text), " [")
 	e.Verbs.Error, _, _ = strings.Cut(e.Verbs.Error, " (os error")
 	e.Verbs.Errno = codes.Errno(e.Verbs.Error)
 	return true
@@ -125,22 +46,22 @@ func readGIDsQuoted(e *Event, text, _ string) bool {
 }
 
 func readProvider(_ *Event, text, _ string) bool {
-	return hasAny(text, "no userspace device-specific driver", "couldn't load driver", "couldn't open config",
+	return find.Any(text, "no userspace device-specific driver", "couldn't load driver", "couldn't open config",
 		"does not support the kernel ABI", "Fatal")
 }
 
 // readWatchdog reads a collective that timed out (PyTorch torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp).
 func readWatchdog(e *Event, text, _ string) bool {
-	e.Number, e.Code, e.Group = rankIn(text), numberAfter(text, "SeqNum="), groupIn(text)
-	e.Name, e.Collective = strings.Trim(wordAfter(text, "OpType="), ")]"), collectiveIn(text)
+	e.Number, e.Code, e.Group = rankIn(text), find.NumberAfter(text, "SeqNum="), groupIn(text)
+	e.Name, e.Collective = strings.Trim(find.WordAfter(text, "OpType="), ")]"), collectiveIn(text)
 	return !strings.Contains(text, "soft=True") // of SGLang, which goes on then
 }
 
 // collectiveIn returns the collective that a text names, or nil.
 func collectiveIn(text string) *Collective {
 	c := Collective{
-		Operation: strings.Trim(wordAfter(text, "OpType="), ",)]"),
-		Number:    numberAfter(text, "SeqNum="), Elements: numberAfter(text, "NumelIn="),
+		Operation: strings.Trim(find.WordAfter(text, "OpType="), ",)]"),
+		Number:    find.NumberAfter(text, "SeqNum="), Elements: find.NumberAfter(text, "NumelIn="),
 	}
 	if c.Operation == "" || c.Number < 0 || c.Elements < 0 {
 		return nil
@@ -152,13 +73,14 @@ func collectiveIn(text string) *Collective {
 // does not name it, and the last one that the rank started.
 func readWorkStatus(e *Event, text, _ string) bool {
 	e.Number, e.Group = rankIn(text), groupIn(text)
-	e.Enqueued = max(numberAfter(text, "last enqueued work: "), numberAfter(text, "last enqueued NCCL work: "), 0)
+	e.Enqueued = max(find.NumberAfter(text, "last enqueued work: "),
+		find.NumberAfter(text, "last enqueued NCCL work: "), 0)
 	completed, known := signedAfter(text, "last completed work: ")
 	if !known {
 		completed, known = signedAfter(text, "last completed NCCL work: ")
 	}
 	for _, words := range []string{"work sequence id: ", "at work: ", "at NCCL work: "} {
-		if n := numberAfter(text, words); n > 0 {
+		if n := find.NumberAfter(text, words); n > 0 {
 			e.Code = n
 			return true
 		}
@@ -171,24 +93,24 @@ func readWorkStatus(e *Event, text, _ string) bool {
 
 func readXid(e *Event, text, _ string) bool {
 	_, rest, _ := strings.Cut(text, "): ")
-	e.Code = numberAfter(" "+rest, " ")
+	e.Code = find.NumberAfter(" "+rest, " ")
 	return true
 }
 
 // groupIn returns the process group: "0(default_pg)" of "[PG ID 0 PG GUID 0(default_pg) Rank 3]". Its ID is local.
 func groupIn(text string) string {
-	group := between(text, "[PG ", " Rank ")
+	group := find.Between(text, "[PG ", " Rank ")
 	if _, name, ok := strings.Cut(group, " GUID "); ok {
 		group = name
 	}
-	return cut(group, 60)
+	return find.Cut(group, 60)
 }
 
 // rankIn returns the number of the rank as PyTorch writes it, or -1. Ranks of other groups than the default one are
 // counted in the group.
 func rankIn(text string) int {
 	for _, key := range []string{"[Rank ", "[rank", "default_pg) Rank "} {
-		if n := numberAfter(text, key); n >= 0 {
+		if n := find.NumberAfter(text, key); n >= 0 {
 			return n
 		}
 	}
@@ -257,16 +179,16 @@ func readRendezvous(e *Event, text, _ string) bool {
 	e.Number, e.Info = rankIn(text), isNotice(text)
 	if _, to, ok := strings.Cut(text, "connect to "); ok && strings.IndexAny(to, "([") == 0 {
 		end := strings.IndexAny(to, ",]) ")
-		e.Socket = &Socket{Peer: cut(to[1:max(end, 1)], 80)}
+		e.Socket = &Socket{Peer: find.Cut(to[1:max(end, 1)], 80)}
 	}
 	return slices.ContainsFunc(rendezvousWords, func(w string) bool {
-		return strings.Contains(text, w) && (w != "Timed out after" || hasAny(text, "store", "clients joined"))
+		return strings.Contains(text, w) && (w != "Timed out after" || find.Any(text, "store", "clients joined"))
 	})
 }
 
 // readBarrier leaves out the barriers at which a job waits for all its tasks.
 func readBarrier(_ *Event, text, _ string) bool {
-	id := wordAfter(text, "Barrier_id: ")
+	id := find.WordAfter(text, "Barrier_id: ")
 	return id != "" && !strings.HasPrefix(id, "PjRT_Client_Connect") && !strings.HasPrefix(id, "[Init]")
 }
 
@@ -287,14 +209,14 @@ func isNotice(text string) bool {
 			return true
 		}
 	}
-	return hasAny(head, "[W ", "[I ")
+	return find.Any(head, "[W ", "[I ")
 }
 
 // readException reads the last line of a traceback of Python: "[rank0]: ValueError: ...".
 func readException(e *Event, text, _ string) bool {
-	labels := beginningPrefixes.FindString(text)
+	labels := prefix.Labels(text)
 	e.Number, text = rankIn(labels), strings.TrimLeft(text[len(labels):], " |+-") // of a group
-	if head, rest, _ := strings.Cut(text, "] "); hasAny(head, workersOfVLLM...) {
+	if head, rest, _ := strings.Cut(text, "] "); find.Any(head, workersOfVLLM...) {
 		text = rest
 	}
 	name, _, explained := strings.Cut(strings.TrimSpace(text), ":")

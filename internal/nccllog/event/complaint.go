@@ -1,11 +1,11 @@
-package nccllog
+package event
 
 import (
-	"bytes"
 	"regexp"
 	"slices"
 
-	"github.com/railhead/railhead/internal/nccllog/scan"
+	"github.com/railhead/railhead/internal/nccllog/find"
+	"github.com/railhead/railhead/internal/nccllog/prefix"
 	"github.com/railhead/railhead/internal/wordsearch"
 )
 
@@ -102,11 +102,12 @@ var noComplaint = regexp.MustCompile(`\w+_ERROR\w*|\bERROR(?:_\w+|=\w*)|\b0 ERRO
 // readComplaint reads a line of level ERROR or worse, and the ending of a process in words that no launcher above uses.
 func readComplaint(e *Event, text, _ string) bool {
 	e.Number = rankIn(text)
-	return complains(text)
+	return Complains(text)
 }
 
-func complains(text string) bool {
-	if hasAny(text, "_ERROR", "ERROR_", "ERROR=", "0 ERROR", ": 0", "exit status 0", " factory") {
+// Complains reports whether a line has the level ERROR or worse, or reports the ending of a process.
+func Complains(text string) bool {
+	if find.Any(text, "_ERROR", "ERROR_", "ERROR=", "0 ERROR", ": 0", "exit status 0", " factory") {
 		text = noComplaint.ReplaceAllString(text, "")
 	}
 	p := wordsearch.PairsOf(text)
@@ -115,27 +116,8 @@ func complains(text string) bool {
 			return false
 		}
 		if f.whole {
-			return f.form.MatchString(text[len(beginningPrefixes.FindString(text)):])
+			return f.form.MatchString(text[len(prefix.Labels(text)):])
 		}
 		return f.form.MatchString(text)
 	})
-}
-
-// ofPython matches a line of level ERROR or worse by the logger of glog's form for Python.
-var ofPython = regexp.MustCompile(`(?:^|[ :\]>])[EF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ \S+\.py:\d+\]`)
-
-// pythonComplaints reads such lines at the end of a file, after the line from. Anywhere else their words are those of
-// every warning of Python.
-func (p *Parser) pythonComplaints(last Place, from int, tail scan.Tail) {
-	all := tail.Lines()
-	for i, line := range all {
-		at := Place{File: last.File, Line: last.Line - len(all) + 1 + i}
-		if at.Line <= from || !bytes.Contains(line, []byte(".py:")) || !ofPython.Match(line) {
-			continue
-		}
-		if _, known := recognize(otherSignatures, string(line), ""); !known {
-			p.seq++
-			p.keep(nil, Event{Kind: Complaint, Signature: "complaint", Quote: quoteOf(at, line), Number: -1})
-		}
-	}
 }

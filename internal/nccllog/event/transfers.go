@@ -1,9 +1,10 @@
-package nccllog
+package event
 
 import (
 	"strings"
 
 	"github.com/railhead/railhead/internal/nccllog/codes"
+	"github.com/railhead/railhead/internal/nccllog/find"
 )
 
 // transferSignatures are lines of the libraries that programs use besides NCCL: UCX, NIXL and Mooncake, which move the
@@ -129,7 +130,7 @@ var transferSignatures = []Signature{
 
 // readUCXConnect reads the address that UCX prints after the file descriptor.
 func readUCXConnect(e *Event, text, _ string) bool {
-	address, problem, ok := strings.Cut(between(text+"\n", ", dest_addr=", "\n"), ") failed: ")
+	address, problem, ok := strings.Cut(find.Between(text+"\n", ", dest_addr=", "\n"), ") failed: ")
 	e.Socket = &Socket{Peer: address, Error: problem}
 	if i := strings.LastIndexByte(address, ':'); i > 0 { // as NCCL writes it
 		e.Socket.Peer = address[:i] + "<" + address[i+1:] + ">"
@@ -139,14 +140,14 @@ func readUCXConnect(e *Event, text, _ string) bool {
 
 // readUCXSocket leaves out peers that closed the connection, as all do at the end of a program.
 func readUCXSocket(e *Event, text, _ string) bool {
-	e.Socket = &Socket{Error: lastPart(text)}
+	e.Socket = &Socket{Error: find.LastPart(text)}
 	return strings.Contains(text, ") failed: ") &&
-		!hasAny(e.Socket.Error, "Broken pipe", "Connection reset by peer", "Bad file descriptor")
+		!find.Any(e.Socket.Error, "Broken pipe", "Connection reset by peer", "Bad file descriptor")
 }
 
 func readDevx(e *Event, text, _ string) bool {
-	e.Verbs = &Verbs{Call: "ibv_create_cq", Device: wordAfter(text, " failed on "), Error: lastPart(text), GIDIndex: -1,
-		Other: true}
+	e.Verbs = &Verbs{Call: "ibv_create_cq", Device: find.WordAfter(text, " failed on "), Error: find.LastPart(text),
+		GIDIndex: -1, Other: true}
 	if strings.Contains(text, "(QP)") {
 		e.Verbs.Call = "ibv_create_qp"
 	}
@@ -156,5 +157,5 @@ func readDevx(e *Event, text, _ string) bool {
 
 func readDeepEP(e *Event, text, _ string) bool {
 	e.Number = rankIn(text)
-	return hasAny(text, " timeout, ", " timeout (", " timeout check failed")
+	return find.Any(text, " timeout, ", " timeout (", " timeout check failed")
 }

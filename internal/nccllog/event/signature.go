@@ -1,4 +1,4 @@
-package nccllog
+package event
 
 import (
 	"iter"
@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/railhead/railhead/internal/nccllog/codes"
+	"github.com/railhead/railhead/internal/nccllog/find"
 	"github.com/railhead/railhead/internal/wordsearch"
 )
 
@@ -89,7 +90,7 @@ func recognize(rows []Signature, text, where string) (Event, bool) {
 	for i := range rows {
 		s := &rows[i]
 		if len(s.Words) > 0 && s.AnyCase && low == "" && slices.ContainsFunc(s.Words, pairs.MayHave) {
-			low = lower(text)
+			low = find.Lower(text)
 		}
 		if e, ok := s.match(text, low, where, pairs); ok {
 			return e, true
@@ -106,9 +107,9 @@ func (s *Signature) match(text, low, where string, p *wordsearch.Pairs) (Event, 
 	if len(s.Words) > 0 && !p.HaveAny(in, s.Words) {
 		return Event{}, false
 	}
-	e := Event{Kind: s.Kind, Signature: s.ID, Number: -1}
+	e := New(s.Kind, s.ID, Quote{})
 	if s.Read == nil {
-		e.Code = codes.Errno(lastPart(text))
+		e.Code = codes.Errno(find.LastPart(text))
 		return e, true
 	}
 	return e, s.Read(&e, text, where) && e.Kind == s.Kind

@@ -1,4 +1,4 @@
-package nccllog
+package event
 
 import (
 	"time"
@@ -74,7 +74,7 @@ const (
 	WrongResults               // of nccl-tests
 	Listed                     // its signature has all that the judge needs
 	Recoverable                // the same, of a fault after which some programs go on
-	kinds
+	Kinds
 )
 
 // Event is one line about how the run went.
@@ -99,6 +99,11 @@ type Event struct {
 	Enqueued   int    // the last collective that the rank started, as its watchdog says; 0 if unknown
 	Group      string // the process group of PyTorch; "" if unknown
 	Name       string // the text of a CUDA error, the device, the exception
+}
+
+// New returns an event of a line that names no rank.
+func New(kind Kind, signature string, at Quote) Event {
+	return Event{Kind: kind, Signature: signature, Quote: at, Number: -1}
 }
 
 // Completion is a work request that ended with an error.
@@ -148,4 +153,16 @@ type Collective struct {
 	Operation string
 	Number    int
 	Elements  int // of the input
+}
+
+// Place is the position of a line: its file and its number, from 1.
+type Place struct {
+	File string
+	Line int
+}
+
+// Quote is a line as it was logged, cut if it is long.
+type Quote struct {
+	At   Place
+	Text string
 }

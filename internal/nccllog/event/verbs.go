@@ -1,10 +1,11 @@
-package nccllog
+package event
 
 import (
 	"strconv"
 	"strings"
 
 	"github.com/railhead/railhead/internal/nccllog/codes"
+	"github.com/railhead/railhead/internal/nccllog/find"
 	"github.com/railhead/railhead/internal/nccllog/prefix"
 )
 
@@ -16,21 +17,21 @@ import (
 //	... with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0) vendor_err=129 req_type=Send
 func readCompletion(e *Event, text, _ string) bool {
 	c := &Completion{
-		Peer:      wordAfter(text, "from peer "),
-		Status:    statusOf(wordAfter(text, "status=", "with error ", "status ")),
-		Opcode:    wordAfter(text, "opcode=", "opcode "),
-		ReqType:   wordAfter(text, "req_type="),
-		LocalGID:  wordAfter(text, "localGid "),
-		RemoteGID: wordAfter(text, "remoteGids", "remoteGid "), // from 2.20 on no blank follows remoteGids
-		HCA:       wordAfter(text, " hca "),
+		Peer:      find.WordAfter(text, "from peer "),
+		Status:    statusOf(find.WordAfter(text, "status=", "with error ", "status ")),
+		Opcode:    find.WordAfter(text, "opcode=", "opcode "),
+		ReqType:   find.WordAfter(text, "req_type="),
+		LocalGID:  find.WordAfter(text, "localGid "),
+		RemoteGID: find.WordAfter(text, "remoteGids", "remoteGid "), // from 2.20 on no blank follows remoteGids
+		HCA:       find.WordAfter(text, " hca "),
 	}
 	c.Name = codes.CompletionName(c.Status)
-	vendor := wordAfter(text, "vendor_err=", "vendor_err ", "vendor err ", "vendor error ")
+	vendor := find.WordAfter(text, "vendor_err=", "vendor_err ", "vendor err ", "vendor error ")
 	if n, err := strconv.Atoi(vendor); err == nil {
 		c.Vendor, c.HasVendor = n, true
 	}
 	if _, rest, _ := strings.Cut(text, "vendor err "); c.ReqType == "" {
-		c.ReqType = strings.TrimSpace(between(rest, "(", ")"))
+		c.ReqType = strings.TrimSpace(find.Between(rest, "(", ")"))
 	}
 	e.Completion = c
 	return true
@@ -40,28 +41,13 @@ func readUCXOverIB(_ *Event, text, _ string) bool { return strings.Contains(text
 
 // statusOf reads "12" and "IBV_WC_RETRY_EXC_ERR(12)"; -1 if it is neither.
 func statusOf(value string) int {
-	if inner := between(value, "(", ")"); inner != "" {
+	if inner := find.Between(value, "(", ")"); inner != "" {
 		value = inner
 	}
 	if n, err := strconv.Atoi(strings.TrimRight(value, ",.")); err == nil {
 		return n
 	}
 	return codes.CompletionStatus(value)
-}
-
-// wordAfter returns the word after the first of the keys that has one. It ends at a blank or a comma.
-func wordAfter(text string, keys ...string) string {
-	for _, key := range keys {
-		_, rest, _ := strings.Cut(text, key)
-		rest = strings.TrimLeft(rest, " ")
-		if end := strings.IndexAny(rest, " ,;\t\r\n\"'"); end >= 0 {
-			rest = rest[:end]
-		}
-		if rest != "" {
-			return cut(rest, 120)
-		}
-	}
-	return ""
 }
 
 const gidTableChanged = "GID table changed"
@@ -117,15 +103,15 @@ func verbsOf(text string) *Verbs {
 	}
 	v := &Verbs{
 		Call:      text[i:end],
-		Device:    wordAfter(text, "on dev "),
-		From:      wordAfter(text, "curr state "),
-		To:        wordAfter(text, "next state "),
+		Device:    find.WordAfter(text, "on dev "),
+		From:      find.WordAfter(text, "curr state "),
+		To:        find.WordAfter(text, "next state "),
 		GIDIndex:  -1,
-		LocalGID:  wordAfter(strings.ReplaceAll(text, "local GID index", ""), "local GID "),
-		RemoteGID: wordAfter(text, "remote GID "),
+		LocalGID:  find.WordAfter(strings.ReplaceAll(text, "local GID index", ""), "local GID "),
+		RemoteGID: find.WordAfter(text, "remote GID "),
 	}
 	v.Wide = v.Device != "" || v.From != "" || v.LocalGID != "" || v.RemoteGID != ""
-	if n, err := strconv.Atoi(wordAfter(text, "local GID index ")); err == nil {
+	if n, err := strconv.Atoi(find.WordAfter(text, "local GID index ")); err == nil {
 		v.GIDIndex = n
 	}
 	rest = strings.TrimPrefix(rest, "ed")
@@ -143,13 +129,13 @@ func (v *Verbs) readError(said string) {
 	said, _, _ = strings.Cut(said, ",")
 	said, _, _ = strings.Cut(said, ". ") // of UCX, with advice
 	said, number, _ := strings.Cut(said, " errno ")
-	v.Errno, _ = strconv.Atoi(wordAfter(number, ""))
+	v.Errno, _ = strconv.Atoi(find.WordAfter(number, ""))
 	first, others, _ := strings.Cut(said, " ")
 	if n, ok := prefix.Whole([]byte(first)); ok && !old {
 		v.Errno, said, v.Wide = n, others, true
 	}
 	if number, ok := strings.CutPrefix(said, "Unknown error "); ok {
-		n, _ := strconv.Atoi(wordAfter(number, ""))
+		n, _ := strconv.Atoi(find.WordAfter(number, ""))
 		v.Errno = max(n, -n)
 	}
 	v.Error = strings.TrimSpace(said)
