@@ -151,7 +151,7 @@ func (l *Launch) reportFirst(o Outcome) {
 	}
 	l.console.say("%s", text)
 	if e.err == nil {
-		if m := codeMeaning(e.code, l.Command[0]); m != "" {
+		if m := codeMeaning(e, l.Command[0]); m != "" {
 			l.console.say("  %s", m)
 		}
 	}
@@ -161,14 +161,18 @@ func (l *Launch) reportFirst(o Outcome) {
 }
 
 // codeMeaning explains exit codes that usually do not come from the command itself.
-func codeMeaning(code int, program string) string {
-	switch code {
-	case 125:
+func codeMeaning(e result, program string) string {
+	code := e.code
+	switch {
+	case code == 125 && !e.rank.unstarted:
+		return program + ", or a program that it runs, may have ended so itself: " +
+			"railhead-pod ends so if it does not start a command, but then says why, and no line above does."
+	case code == 125:
 		return "railhead-pod did not start the command, for the reasons above. " +
 			"To use only the rails that work, -e RAILHEAD_RAILS=any; to fall back to TCP, -e RAILHEAD_MODE=auto."
-	case 126:
+	case code == 126:
 		return program + ", or a program that it runs, cannot be executed: check its permissions and its architecture."
-	case 127:
+	case code == 127:
 		return program + ", or a program that it runs, was not found: check that it is in the image and in PATH."
 	}
 	if name := signalNames[code-128]; name != "" {

@@ -114,6 +114,7 @@ func TestLaunchNotStarted(t *testing.T) {
 		"refused":        {`echo "railhead-pod: not started: no rail" >&2; exit 125`, "1 of 2 ranks did not start"},
 		"not found":      {`echo "railhead-pod: start torchrum: file does not exist" >&2; exit 127`, "1 of 2 ranks did not start"},
 		"not reached":    {"", "1 of 2 ranks did not start"},
+		"ended by 125":   {"exit 125", unused},
 		"ended by 127":   {`echo "sh: torchrum: not found" >&2; exit 127`, unused},
 		"ended and said": {`echo "railhead-pod: it failed" >&2; exit 1`, unused},
 	} {
@@ -143,7 +144,11 @@ func TestLaunchExitCodes(t *testing.T) {
 		code exit.Code
 		says string
 	}{
-		"refused":       {[]string{"sh", "-c", "exit 125"}, 125, "railhead-pod did not start the command"},
+		"refused": {
+			[]string{"sh", "-c", "echo railhead-pod: not started: no rail >&2; exit 125"}, 125,
+			"railhead-pod did not start the command, for the reasons above",
+		},
+		"its own 125":   {[]string{"sh", "-c", "exit 125"}, 125, "sh, or a program that it runs, may have ended so itself"},
 		"not invocable": {[]string{"/etc/passwd"}, 126, "/etc/passwd, or a program that it runs, cannot be executed"},
 		"not found":     {[]string{"torchrum"}, 127, "torchrum, or a program that it runs, was not found: check"},
 		"not found by a shell": {

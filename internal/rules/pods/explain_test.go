@@ -722,11 +722,25 @@ func TestExplainContainers(t *testing.T) {
 				ExitCode: code(125),
 				Restarts: 3,
 				Ended:    "Error",
-				Message:  "fail device-allocated: no RDMA device was given to this container\n",
+				Message:  "fail: no RDMA device was given to this container [device-allocated]\n",
 			}),
 			want:   LaunchRefused,
 			status: check.Fail,
 			says:   []string{"no RDMA device was given", "3 restarts", "logs h-kim-0 -c train --previous"},
+		},
+		"exit code 125 without a message": {
+			pod:    train(cluster.Container{Waiting: "CrashLoopBackOff", ExitCode: code(125)}),
+			want:   LaunchRefused,
+			status: check.Fail,
+			says:   []string{"ended with exit code 125, as railhead-pod does if it does not start a command: see its output"},
+		},
+		"exit code 125 of the command itself": {
+			pod: train(cluster.Container{
+				Waiting: "CrashLoopBackOff", ExitCode: code(125), Message: "docker: daemon is not running [Errno 2]",
+			}),
+			want:   CommandExit,
+			status: check.Fail,
+			says:   []string{"exit code 125: docker: daemon is not running"},
 		},
 		"one of the devices that railhead-pod found does not work": {
 			pod: train(cluster.Container{

@@ -1,7 +1,6 @@
 package pods
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -258,8 +257,19 @@ func notStarted(s symptom) bool {
 	if c == nil || c.ExitCode == nil {
 		return false
 	}
-	return !c.Init && *c.ExitCode >= 125 && *c.ExitCode <= 127 || c.Name == FilesContainer && *c.ExitCode == 125
+	switch *c.ExitCode {
+	case 125: // a command may end with it, too
+		return c.Name == FilesContainer || !c.Init && (c.Message == "" || refusalText.MatchString(c.Message))
+	case 126, 127:
+		return !c.Init
+	}
+	return false
 }
+
+// refusalText matches what railhead-pod run writes if it does not start a command: its errors or, if the kubelet kept
+// only the end of the output, the check of a finding or the advice at the end of a reason.
+var refusalText = regexp.MustCompile(`railhead-pod: |` + findingEnd.String() +
+	`|RAILHEAD_RAILS=any|RAILHEAD_KEEP=true|--mode tcp`)
 
 func startFailed(s symptom) bool {
 	return !timeout.MatchString(s.text) && (startReason.MatchString(s.reason) || startText.MatchString(s.text))
@@ -286,7 +296,11 @@ func railheadExit(t target, sym symptom) check.Finding {
 	switch *sym.container.ExitCode {
 	case 125:
 		f.Check = LaunchRefused
-		f.Summary = "railhead-pod did not start " + command + ": " + cmp.Or(message, "see its output for the reason")
+		f.Summary = "railhead-pod did not start " + command + ": " + message
+		if message == "" {
+			f.Summary = command + " ended with exit code 125, as railhead-pod does if it does not start a command: " +
+				"see its output"
+		}
 		f.Fix.Text = "Follow its message; running the pod over TCP would hide the fault."
 	case 126:
 		f.Summary = strings.TrimSuffix(program+" cannot be executed in the image: "+message, ": ")
