@@ -3,6 +3,7 @@ package ranks
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,6 +49,35 @@ func TestLaunchKeepsOutput(t *testing.T) {
 		t.Fatal("a folder with a run was taken again")
 	}
 	rankstest.Has(t, err.Error(), "has files, such as rank-0.err: use a new folder for each run")
+}
+
+// TestLaunchExplainHint: explain is named only for output that it can judge.
+func TestLaunchExplainHint(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		command string
+		named   bool
+	}{
+		"no line of NCCL": {"echo hello", false},
+		"a known failure": {
+			"echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.' >&2; exit 1", true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tr := newTrial(t, 1, c.command)
+			dir := filepath.Join(t.TempDir(), "runs")
+			tr.Logs, _ = NewFolder(dir)
+			tr.run(t)
+			end := "\nOutput: " + dir + "\n"
+			if c.named {
+				end = "\nOutput: " + dir + "; judge it with: railhead explain " + dir + "\n"
+			}
+			if got := tr.err.String(); !strings.HasSuffix(got, end) {
+				t.Errorf("the end is not %q:\n%s", end, got)
+			}
+		})
+	}
 }
 
 // TestLaunchUnwritable holds a launch to its end if the output cannot be kept.

@@ -138,8 +138,19 @@ func (l *Launch) Report(o Outcome) {
 		l.console.say("Network: %s", l.network(o))
 	}
 	if l.Logs != nil {
-		l.console.say("%s", l.Logs.close())
+		l.console.say("%s%s", l.Logs.close(), l.explainHint())
 	}
+}
+
+// explainHint returns the end of the line about kept output. 'railhead explain' cannot judge output in which NCCL
+// logged nothing and no failure is known.
+func (l *Launch) explainHint() string {
+	known := func(c story.Cause) bool { return c.ID != story.UnknownCause }
+	log := l.Evidence.Log()
+	if !log.Seen() && !slices.ContainsFunc(story.Tell(log).Last().Causes, known) {
+		return ""
+	}
+	return "; judge it with: railhead explain " + l.Logs.dir
 }
 
 // reportFirst names the rank that failed first, with the end of its stderr.
