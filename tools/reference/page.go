@@ -105,7 +105,7 @@ func text(help string) string {
 
 var (
 	// code matches code in a help text: 'railhead launch', --mode, NCCL_DEBUG=INFO, ib_write_bw, /dev/shm.
-	code = regexp.MustCompile(`'([^'\n]+)'|(--[a-z][a-z-]*\w|\b[A-Z]+=\S*[\w\]/]|\b\w+_[\w*]+(?:=[\w,]*\w)?|` +
+	code = regexp.MustCompile(`\B'([^']+)'\B|(--[a-z][a-z-]*\w|\b[A-Z]+=\S*[\w\]/]|\b\w+_[\w*]+(?:=[\w,]*\w)?|` +
 		`(?:^|\s)~?/[\w/.~*-]*\w)`)
 	special = regexp.MustCompile("[*_<`\\[]")
 )

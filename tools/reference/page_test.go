@@ -12,6 +12,8 @@ func TestText(t *testing.T) {
 	for _, c := range []struct{ name, help, want string }{
 		{"code", "'railhead launch' reads NCCL_DEBUG=INFO, with --mode x, from /dev/shm.",
 			"`railhead launch` reads `NCCL_DEBUG=INFO`, with `--mode` x, from `/dev/shm`."},
+		{"apostrophes", "NCCL's log and the pods' queue pairs", "NCCL's log and the pods' queue pairs"},
+		{"code over two lines", "of 'railhead doctor -o\njson', or", "of `railhead doctor -o\njson`, or"},
 		{"characters of Markdown", "a <b> *c* [d]", `a \<b> \*c\* \[d]`},
 		{"list", "It writes\n\n  - one,\n  - two.", "It writes\n\n- one,\n- two."},
 		{"indented", "In a pod:\n\n  a:\n  - b", "In a pod:\n\n```text\na:\n- b\n```"},
