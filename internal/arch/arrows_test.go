@@ -53,6 +53,8 @@ var law = []line{
 		"internal/plan/plantest",
 	},
 		"a plan for one purpose shares with the others only what plan and plan/delivery have"},
+	{[]string{"internal/plan/access", "internal/plan/claims"},
+		"the rights and the claims of pods are decided for any pods: neither knows what the pods run"},
 	{[]string{"internal/plan/delivery", "internal/plan/manifests", "internal/plan/podspec", "internal/plan/volume"},
 		"how railhead-pod gets into pods does not depend on who makes the pods"},
 	{[]string{"internal/rules", "internal/plan"},
