@@ -38,6 +38,9 @@ func Labels(component, instance string) map[string]string {
 
 // IDs of the findings that several kinds of plans make.
 const (
+	ServerSupport  check.ID = "server-support"
+	FreeNodes      check.ID = "free-nodes"
+	RailsAttached  check.ID = "rails-attached"
 	JobRequest     check.ID = "job-request"
 	NameFree       check.ID = "name-free"
 	NamespaceReady check.ID = "namespace-ready"
@@ -68,6 +71,33 @@ func (d *Draft) Report(findings ...check.Finding) { d.Findings = append(d.Findin
 // Note adds a choice and its reason.
 func (d *Draft) Note(format string, args ...any) {
 	d.Notes = append(d.Notes, fmt.Sprintf(format, args...))
+}
+
+// Fail adds a finding that prevents the plan.
+func (d *Draft) Fail(id check.ID, subject check.Ref, summary string, seen []check.Evidence, fix *check.Fix) {
+	d.Report(check.Finding{
+		Check:    id,
+		Status:   check.Fail,
+		Subject:  subject,
+		Summary:  summary,
+		Evidence: seen,
+		Fix:      fix,
+	})
+}
+
+// Unknown adds a finding about a list that could not be read.
+func (d *Draft) Unknown(s cluster.State, id check.ID, kind cluster.Kind, summary string) {
+	got := "not read"
+	if p := s.Problem(kind); p != nil {
+		got = p.Err
+	}
+	d.Report(check.Finding{
+		Check:    id,
+		Status:   check.Unknown,
+		Subject:  check.Named(check.List, string(kind)),
+		Summary:  summary,
+		Evidence: check.Observed(string(kind), got, ""),
+	})
 }
 
 // Failed reports whether a finding prevents the plan.

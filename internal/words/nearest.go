@@ -44,3 +44,11 @@ func edits(a, b string) int {
 	}
 	return row[len(b)]
 }
+
+// DidYouMean suggests the existing names that are similar to a name, or else the text.
+func DidYouMean(name string, existing []string, text string) string {
+	if near := Nearest(name, existing); len(near) > 0 {
+		return "Did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return text
+}

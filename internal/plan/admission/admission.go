@@ -11,6 +11,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/job"
 	"github.com/railhead/railhead/internal/workload"
@@ -91,7 +92,7 @@ func (d *Decision) inject(namespace string, required bool, s cluster.State, o jo
 	pod, findings := job.Inject(d.Pod, s, o)
 	for _, f := range findings {
 		switch {
-		case f.Status == check.Fail && f.Check == job.RailsAttached && mayClaim(namespace, s):
+		case f.Status == check.Fail && f.Check == plan.RailsAttached && mayClaim(namespace, s):
 			d.fail(required, NoAttachment, f.Summary+"; the webhook adds no claims. If a DRA driver offers the rails: "+
 				"railhead inject --claims -f FILE")
 			return

@@ -94,7 +94,7 @@ func (j *placement) claimedRails(need int) []cluster.Rail {
 	free := j.others.WithoutClaimed()
 	j.claim = claim{rails: rails, free: free.ClaimRails(), others: free}
 	if !j.s.Knows(cluster.ResourceClaims) {
-		j.unknown(FreeNodes, cluster.ResourceClaims, "which devices other pods hold could not be read")
+		j.Unknown(j.s, plan.FreeNodes, cluster.ResourceClaims, "which devices other pods hold could not be read")
 	}
 	if j.claim.spec = j.deviceClaim(rails); j.Failed() {
 		return nil
@@ -136,13 +136,13 @@ func sumOf(counts map[string]int) int {
 // validateClaims fails if the server has no claims, or the lists about them could not be read.
 func (j *placement) validateClaims() {
 	if !j.s.Server.Serves(cluster.ResourceGroup) {
-		j.fail(ServerSupport, check.Ref{Kind: check.Server}, "the cluster has no resource claims",
-			evidence("API groups", "no "+cluster.ResourceGroup, cluster.ResourceGroup),
-			check.ByUser("Leave out --claims: attachments bring the rails.", j.setUpCommand()))
+		j.Fail(plan.ServerSupport, check.Ref{Kind: check.Server}, "the cluster has no resource claims",
+			check.Observed("API groups", "no "+cluster.ResourceGroup, cluster.ResourceGroup),
+			check.ByUser("Leave out --claims: attachments bring the rails.", j.target().SetUpCommand()))
 		return
 	}
 	j.requireVersion(claimsMinor, "does not serve "+cluster.ResourceGroup+"/v1, in which claims are written",
-		check.ByUser("Leave out --claims: attachments bring the rails.", j.setUpCommand()))
+		check.ByUser("Leave out --claims: attachments bring the rails.", j.target().SetUpCommand()))
 	j.Report(plan.Unreadable(j.s, cluster.DRADevices, cluster.DeviceClasses)...)
 }
 
@@ -151,9 +151,9 @@ func (j *placement) checkPorts(offered []cluster.Rail) {
 	ports := names(offered)
 	for _, name := range j.Networks {
 		if !slices.Contains(ports, name) {
-			j.fail(RailsAttached, j.ref(), "no DRA driver offers a rail "+name,
-				evidence("resourceslices", plan.OrNone(ports), name),
-				check.ByUser(didYouMean(name, ports, "Choose existing ones."), "railhead inventory"))
+			j.Fail(plan.RailsAttached, j.target().Ref(), "no DRA driver offers a rail "+name,
+				check.Observed("resourceslices", plan.OrNone(ports), name),
+				check.ByUser(words.DidYouMean(name, ports, "Choose existing ones."), "railhead inventory"))
 		}
 	}
 }
@@ -274,8 +274,8 @@ func (j *placement) noClaimRails(offered []cluster.Rail) {
 	if len(offered) > 0 {
 		got = words.Count(len(offered), "rail") + ", on no node that may take a pod"
 	}
-	j.fail(RailsAttached, j.ref(), "pods cannot claim a rail: "+got,
-		evidence("resourceslices", got, "RDMA devices of "+cluster.DRANet+" or "+cluster.DRASriov),
+	j.Fail(plan.RailsAttached, j.target().Ref(), "pods cannot claim a rail: "+got,
+		check.Observed("resourceslices", got, "RDMA devices of "+cluster.DRANet+" or "+cluster.DRASriov),
 		check.ByAdmin("Find out whether the DRA driver runs on the nodes with NICs, and their RDMA modules are loaded.",
 			"kubectl get resourceslices", "railhead inventory"))
 }

@@ -70,9 +70,9 @@ func (j *placement) deviceClass(driver string) string {
 		for _, c := range j.s.DeviceClasses {
 			names = append(names, c.Name)
 		}
-		j.fail(RailsAttached, j.ref(), "no device class has the devices of "+driver,
-			evidence("deviceclasses", plan.OrNone(names), `one with the selector device.driver == "`+driver+`"`),
-			check.ByAdmin("Let setup create it.", j.setUpCommand()))
+		j.Fail(plan.RailsAttached, j.target().Ref(), "no device class has the devices of "+driver,
+			check.Observed("deviceclasses", plan.OrNone(names), `one with the selector device.driver == "`+driver+`"`),
+			check.ByAdmin("Let setup create it.", j.target().SetUpCommand()))
 	}
 	return class
 }
@@ -131,9 +131,10 @@ func (j *placement) interfaceConfig(r cluster.Rail, request string, i int) resou
 		ofRail = all
 	}
 	if len(ofRail) != 1 {
-		j.fail(RailsAttached, j.namespaceRef(), "the interface of rail "+r.Network+" cannot be set up: "+
+		j.Fail(plan.RailsAttached, j.target().NamespaceRef(), "the interface of rail "+r.Network+" cannot be set up: "+
 			"dra-driver-sriov takes its settings from an attachment, and none is named like the rail",
-			evidence("network-attachment-definitions of "+j.Namespace, plan.OrNone(all), "*-"+r.Network+", or one"),
+			check.Observed("network-attachment-definitions of "+j.Namespace, plan.OrNone(all),
+				"*-"+r.Network+", or one"),
 			check.ByAdmin("Create an attachment of type sriov for each rail, with the rail at the end of its name."))
 		return resourcev1.DeviceClaimConfiguration{}
 	}
@@ -207,7 +208,7 @@ func deleteTemplate(namespace, name string) plan.Change {
 
 // claimTemplatesOf returns the ResourceClaimTemplates of a job that an object names.
 func claimTemplatesOf(fields map[string]any, job string) []string {
-	return slices.DeleteFunc(referenced(fields, "resourceClaimTemplateName"), func(name string) bool {
+	return slices.DeleteFunc(podspec.Referenced(fields, "resourceClaimTemplateName"), func(name string) bool {
 		return !strings.HasPrefix(name, templatePrefix(job))
 	})
 }

@@ -47,7 +47,7 @@ func (j *job) refuseConflicts(manifest unstructured.Unstructured, template map[s
 			Check: plan.JobRequest, Status: check.Fail, Subject: objectRef(manifest),
 			Summary: fmt.Sprintf("%s is %s, but container %v has %s, and settings of a manifest are kept",
 				c.flag, c.given, main["name"], c.own),
-			Evidence: []check.Evidence{evidence("manifest", c.own, c.flag+" "+c.given)},
+			Evidence: check.Observed("manifest", c.own, c.flag+" "+c.given),
 			Fix:      check.ByUser(fix),
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/delivery"
+	"github.com/railhead/railhead/internal/plan/podspec"
 	"github.com/railhead/railhead/internal/words"
 	"github.com/railhead/railhead/internal/workload"
 )
@@ -85,7 +86,7 @@ func unneeded(s cluster.State, name, namespace string) []cluster.Object {
 	var needed []string
 	for _, o := range s.Objects {
 		if o.Namespace == namespace && jobOf(o) != name {
-			needed = append(needed, referenced(o.Fields, "configMap.name")...)
+			needed = append(needed, podspec.Referenced(o.Fields, "configMap.name")...)
 		}
 	}
 	var parts []cluster.Object
@@ -101,25 +102,6 @@ func unneeded(s cluster.State, name, namespace string) []cluster.Object {
 	}
 	slices.SortFunc(parts, func(a, b cluster.Object) int { return strings.Compare(a.Name, b.Name) })
 	return parts
-}
-
-// referenced returns the names that an object has at a path anywhere, as {configMap: {name: ...}}.
-func referenced(value any, path string) []string {
-	var names []string
-	switch v := value.(type) {
-	case map[string]any:
-		if name, ok := workload.Field(v, path).(string); ok {
-			names = append(names, name)
-		}
-		for _, inner := range v {
-			names = append(names, referenced(inner, path)...)
-		}
-	case []any:
-		for _, item := range v {
-			names = append(names, referenced(item, path)...)
-		}
-	}
-	return names
 }
 
 // Names returns the names of the jobs that deploy created in a namespace.
@@ -148,7 +130,7 @@ func noJob(s cluster.State, name, namespace string) check.Finding {
 		Subject:  check.Named(check.Job, name),
 		Summary:  fmt.Sprintf("namespace %s has no job %s that railhead deployed", namespace, name),
 		Evidence: check.Observed("objects with label "+label, plan.OrNone(jobs), name),
-		Fix: check.ByUser(didYouMean(name, jobs, "Check the name and the namespace."),
+		Fix: check.ByUser(words.DidYouMean(name, jobs, "Check the name and the namespace."),
 			"kubectl get "+strings.Join(kinds, ",")+" -A -l "+label),
 	}
 }

@@ -141,40 +141,6 @@ func (j *job) decide() {
 // owns reports whether a pod belongs to the job.
 func (j *request) owns(p cluster.Pod) bool { return workload.OfJob(p, j.Name, j.Namespace) }
 
-func (j *request) ref() check.Ref          { return check.Named(check.Job, j.Name) }
-func (j *request) namespaceRef() check.Ref { return check.Named(check.Namespace, j.Namespace) }
-
-// fail adds a finding that prevents the plan.
-func (j *request) fail(id check.ID, subject check.Ref, summary string, e check.Evidence, fix *check.Fix) {
-	j.Report(check.Finding{
-		Check:    id,
-		Status:   check.Fail,
-		Subject:  subject,
-		Summary:  summary,
-		Evidence: []check.Evidence{e},
-		Fix:      fix,
-	})
-}
-
-func evidence(source, got, want string) check.Evidence {
-	return check.Evidence{Source: source, Got: got, Want: want}
-}
-
-// unknown adds a finding about a list that could not be read.
-func (j *request) unknown(id check.ID, kind cluster.Kind, summary string) {
-	got := "not read"
-	if p := j.s.Problem(kind); p != nil {
-		got = p.Err
-	}
-	j.Report(check.Finding{
-		Check:    id,
-		Status:   check.Unknown,
-		Subject:  check.Named(check.List, string(kind)),
-		Summary:  summary,
-		Evidence: check.Observed(string(kind), got, ""),
-	})
-}
-
 func (j *job) title() string {
 	pods, network := words.Count(j.Nodes, "pod"), "over TCP"
 	if j.Nodes > 1 {

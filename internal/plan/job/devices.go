@@ -34,9 +34,9 @@ func (j *placement) devices() {
 // programsExist fails if railhead-pod is missing for nodes that may run the pods.
 func (j *placement) programsExist() {
 	if _, err := j.neededPrograms(); err != nil {
-		j.fail(plan.JobRequest, j.ref(), err.Error(),
-			evidence("delivery", string(j.Delivery), "railhead-pod for the nodes' architectures"),
-			check.ByUser("Take railhead-pod from an image.", j.commandWith("--pod-image IMAGE")))
+		j.Fail(plan.JobRequest, j.target().Ref(), err.Error(),
+			check.Observed("delivery", string(j.Delivery), "railhead-pod for the nodes' architectures"),
+			check.ByUser("Take railhead-pod from an image.", j.target().CommandWith("--pod-image IMAGE")))
 	}
 }
 
@@ -46,13 +46,13 @@ func (j *request) noGPUs() {
 	switch {
 	case !j.s.Knows(cluster.Nodes):
 		j.wrong("--gpus", "", "the number of GPUs of each pod, because nodes could not be read", "Set it.",
-			j.commandWith("--gpus 8"))
+			j.target().CommandWith("--gpus 8"))
 	case j.rdma():
-		j.fail(clusterrules.GPUNodes, check.Ref{Kind: check.Cluster},
+		j.Fail(clusterrules.GPUNodes, check.Ref{Kind: check.Cluster},
 			fmt.Sprintf("none of %s offers %s", words.Count(len(j.s.Nodes), "node"), j.GPUResource),
-			evidence("nodes status.allocatable", "0 "+j.GPUResource, "1 or more"),
+			check.Observed("nodes status.allocatable", "0 "+j.GPUResource, "1 or more"),
 			check.ByUser("Check the GPU operator and --node-selector, or request no GPUs.",
-				"railhead inventory", j.commandWith("--gpus 0")))
+				"railhead inventory", j.target().CommandWith("--gpus 0")))
 	default:
 		j.Note("No node offers GPUs: the pods request none.")
 	}

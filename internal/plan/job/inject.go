@@ -206,8 +206,8 @@ func (j *job) warnOfOtherNamespaces(manifest unstructured.Unstructured) {
 
 // refuse fails for a manifest that nothing can be added to.
 func (j *job) refuse(manifest unstructured.Unstructured, reason, want string, fix *check.Fix) {
-	j.fail(ManifestSuitable, objectRef(manifest), reason,
-		evidence("manifest", cmp.Or(manifest.GetKind(), "no kind"), want), fix)
+	j.Fail(ManifestSuitable, objectRef(manifest), reason,
+		check.Observed("manifest", cmp.Or(manifest.GetKind(), "no kind"), want), fix)
 }
 
 func objectRef(o unstructured.Unstructured) check.Ref {
@@ -252,10 +252,10 @@ func (j *job) railsFor(manifest unstructured.Unstructured, templates []map[strin
 		j.Mode = nccl.TCP
 		j.Note("Mode auto uses TCP: pods with hostNetwork: true get no rail. Without it they get one.")
 	case onHost:
-		j.fail(ManifestSuitable, objectRef(manifest), "its pods use the network of their node, where they get no rail",
-			evidence("spec.hostNetwork", "true", "not set"),
+		j.Fail(ManifestSuitable, objectRef(manifest), "its pods use the network of their node, where they get no rail",
+			check.Observed("spec.hostNetwork", "true", "not set"),
 			check.ByUser("Remove hostNetwork: true, which RDMA does not need: each rail is an interface of the pod.",
-				j.commandWith("--mode tcp")))
+				j.target().CommandWith("--mode tcp")))
 	case j.Mode == nccl.Auto:
 		j.rails = j.usableRails(0)
 		if j.Mode = nccl.RDMA; len(j.rails) == 0 {

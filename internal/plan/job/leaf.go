@@ -10,6 +10,7 @@ import (
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -50,12 +51,12 @@ func (j *placement) requireLeaf(free []cluster.Node) {
 	if of[most] >= j.Nodes {
 		return
 	}
-	j.fail(FreeNodes, j.ref(),
+	j.Fail(plan.FreeNodes, j.target().Ref(),
 		fmt.Sprintf("no leaf switch has the %s that %s needs", words.Count(j.Nodes, "node"), j.Name),
-		evidence("label "+cmp.Or(label, "of leaf switches"),
+		check.Observed("label "+cmp.Or(label, "of leaf switches"),
 			fmt.Sprintf("%s: %d", most, of[most]), fmt.Sprint(j.Nodes)),
 		check.ByUser("Request fewer nodes, name the label with --leaf-label, or let the pods only prefer one leaf.",
-			j.commandWith("--leaf prefer")))
+			j.target().CommandWith("--leaf prefer")))
 }
 
 // leafAffinity puts the pods behind one leaf switch, if the nodes have labels that name it.

@@ -54,7 +54,7 @@ func (j *admission) cannotLock(status check.Status, reason string) {
 		commands[1] = j.privilegedLevelCommand()
 	case !openshift:
 		commands = []string{
-			j.commandWith("--memlock node"), "railhead setup namespace " + j.Namespace + " --allow-ipc-lock",
+			j.target().CommandWith("--memlock node"), "railhead setup namespace " + j.Namespace + " --allow-ipc-lock",
 		}
 	}
 	if !openshift || j.strict() {
@@ -68,7 +68,7 @@ func (j *admission) cannotLock(status check.Status, reason string) {
 	j.Report(check.Finding{
 		Check:    PodMemlock,
 		Status:   status,
-		Subject:  j.ref(),
+		Subject:  j.target().Ref(),
 		Summary:  "the pods may be unable to lock the memory that RDMA registers: " + reason + ", and " + denied,
 		Evidence: check.Observed("nodes", reason, "memlock unlimited, or an SCC with IPC_LOCK and RunAsAny"),
 		Fix:      fix,
@@ -94,10 +94,10 @@ func (j *admission) notRoot(subject, source, got, want string) {
 	if j.s.Server.Serves(cluster.MachineConfigGroup) {
 		fix.Commands = []string{"railhead setup cluster"}
 	}
-	j.fail(PodMemlock, j.ref(),
+	j.Fail(PodMemlock, j.target().Ref(),
 		fmt.Sprintf("%s cannot lock the memory that RDMA registers: "+
 			"the capability IPC_LOCK works only for root of the node, but %s is %s", subject, source, got),
-		evidence(source, got, want+", or nodes that lift the memlock limit"), fix)
+		check.Observed(source, got, want+", or nodes that lift the memlock limit"), fix)
 }
 
 // nodesUnlock reports whether the container runtime of the candidates lets containers lock all memory: Pass, Fail or
@@ -180,7 +180,7 @@ func (j *admission) requireIPCLock() {
 }
 
 func (j *request) allowIPCLockCommand() string {
-	return "railhead setup cluster --allow-ipc-lock && " + j.setUpCommand()
+	return "railhead setup cluster --allow-ipc-lock && " + j.target().SetUpCommand()
 }
 
 // pinIPCLockSCC pins an SCC that admits pods with IPC_LOCK as root, if possible one that allows their volumes; false if

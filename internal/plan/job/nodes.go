@@ -11,6 +11,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/words"
 )
 
@@ -177,7 +178,7 @@ func (j *request) projectLabels() map[string]string {
 // requireNodes fails if there are not enough free nodes for the job, and gives the reason for each other node.
 func (j *placement) requireNodes() {
 	if !j.s.Knows(cluster.Nodes) {
-		j.unknown(FreeNodes, cluster.Nodes, "nodes could not be read, so whether enough are free is unknown")
+		j.Unknown(j.s, plan.FreeNodes, cluster.Nodes, "nodes could not be read, so whether enough are free is unknown")
 		return
 	}
 	free, rejected := j.findNodes(j.rails)
@@ -188,7 +189,7 @@ func (j *placement) requireNodes() {
 	j.noteQueue(free)
 	j.requireLeaf(free)
 	if !j.s.Knows(cluster.Pods) {
-		j.unknown(FreeNodes, cluster.Pods, fmt.Sprintf("found %s with the resources of a pod; "+
+		j.Unknown(j.s, plan.FreeNodes, cluster.Pods, fmt.Sprintf("found %s with the resources of a pod; "+
 			"pods of all namespaces could not be read, so how much is free is unknown", words.Count(len(free), "node")))
 	}
 	j.noteMixedGPUs()
@@ -198,16 +199,16 @@ func (j *placement) tooFewNodes(free []cluster.Node, rejected []rejectedNode) {
 	needs := j.describeRequests()
 	fix := check.ByUser("Request fewer nodes or GPUs, or wait until other pods end.", "railhead inventory")
 	if len(free) > 0 {
-		fix.Commands = append(fix.Commands, j.commandWith(fmt.Sprintf("--nodes %d", len(free))))
+		fix.Commands = append(fix.Commands, j.target().CommandWith(fmt.Sprintf("--nodes %d", len(free))))
 	}
 	var seen []check.Evidence
 	for _, n := range free {
-		seen = append(seen, evidence("node/"+n.Name, "free", ""))
+		seen = append(seen, check.Observed("node/"+n.Name, "free", "")...)
 	}
 	j.Report(check.Finding{
-		Check:   FreeNodes,
+		Check:   plan.FreeNodes,
 		Status:  check.Fail,
-		Subject: j.ref(),
+		Subject: j.target().Ref(),
 		Summary: fmt.Sprintf("%s needs %s with %s free; %d of %d nodes qualify",
 			j.Name, words.Count(j.Nodes, "node"), needs, len(free), len(j.s.Nodes)),
 		Evidence: append(seen, rejectionEvidence(rejected, needs)...),
@@ -251,7 +252,7 @@ func rejectionEvidence(rejected []rejectedNode, needs string) []check.Evidence {
 		if len(nodes[reason]) > 1 {
 			source = "nodes " + words.Few(nodes[reason], 4)
 		}
-		all = append(all, evidence(source, reason, needs))
+		all = append(all, check.Observed(source, reason, needs)...)
 	}
 	return all
 }

@@ -151,25 +151,9 @@ func (o *Options) selector() map[string]string {
 	return map[string]string{plan.LabelInstance: o.Name, plan.LabelComponent: workload.ComponentJob}
 }
 
-// commandWith returns the command line of the job, or of its injection, with more flags, to paste.
-func (o *Options) commandWith(flags string) string {
-	if o.manifest {
-		return fmt.Sprintf("railhead inject -f FILE -n %s %s", o.Namespace, flags)
-	}
-	return fmt.Sprintf("railhead deploy %s -n %s %s ...", o.Name, o.Namespace, flags)
-}
-
-// setUpCommand returns the command that sets up the namespace of the job. The pods of a manifest have an account of
-// their own.
-func (o *Options) setUpCommand() string {
-	command := "railhead setup namespace " + o.Namespace
-	if !o.manifest {
-		command += " --name " + o.Name
-	}
-	if o.SCC != "" {
-		command += " --scc " + o.SCC
-	}
-	return command
+// target returns the job as plans name it.
+func (o *Options) target() plan.Target {
+	return plan.Target{Name: o.Name, Namespace: o.Namespace, Manifest: o.manifest, SCC: o.SCC}
 }
 
 // resources returns the requests of each pod without the rails; /dev/shm is added to the memory later.

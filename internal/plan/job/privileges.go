@@ -70,10 +70,10 @@ func (j *admission) serviceAccount() {
 	case j.ServiceAccount != "":
 		j.account = j.ServiceAccount
 		if known && !slices.Contains(existing, j.account) {
-			j.fail(ServiceAccount, j.accountRef(),
+			j.Fail(ServiceAccount, j.accountRef(),
 				fmt.Sprintf("namespace %s has no service account %s", j.Namespace, j.account),
-				evidence("serviceaccounts of "+j.Namespace, plan.OrNone(existing), j.account),
-				check.ByAdmin("Set up the namespace; this creates the account.", j.setUpCommand()))
+				check.Observed("serviceaccounts of "+j.Namespace, plan.OrNone(existing), j.account),
+				check.ByAdmin("Set up the namespace; this creates the account.", j.target().SetUpCommand()))
 		}
 	case slices.Contains(existing, own):
 		j.account = own
@@ -81,7 +81,7 @@ func (j *admission) serviceAccount() {
 		j.account = plan.DefaultJob + "-sa"
 	case !known && j.s.Server.OpenShift():
 		j.account = own
-		j.unknown(ServiceAccount, cluster.ServiceAccounts,
+		j.Unknown(j.s, ServiceAccount, cluster.ServiceAccounts,
 			fmt.Sprintf("whether namespace %s has service account %s is unknown", j.Namespace, own))
 	}
 }
@@ -121,9 +121,9 @@ func (j *request) requireLevel(setting string) {
 	if !j.strict() {
 		return
 	}
-	j.fail(pods.PodSecurity, j.namespaceRef(),
+	j.Fail(pods.PodSecurity, j.target().NamespaceRef(),
 		fmt.Sprintf("namespace %s enforces Pod Security level %s, which forbids %s", j.Namespace, j.level(), setting),
-		evidence("label "+plan.EnforceLabel, j.level(), "privileged"),
+		check.Observed("label "+plan.EnforceLabel, j.level(), "privileged"),
 		check.ByAdmin("Set the level that the pods need.", j.privilegedLevelCommand()))
 }
 

@@ -16,7 +16,7 @@ import (
 // free.
 func (j *job) quotas() {
 	if !j.s.Knows(cluster.Quotas) {
-		j.unknown(pods.QuotaExceeded, cluster.Quotas,
+		j.Unknown(j.s, pods.QuotaExceeded, cluster.Quotas,
 			"whether a quota of namespace "+j.Namespace+" prevents the job could not be read")
 		return
 	}
@@ -102,10 +102,10 @@ func quotaRef(q cluster.Quota) check.Ref {
 func (j *job) quotaExceeded(q cluster.Quota, name string, needs, left int64) {
 	used, _, _ := strings.Cut(cluster.Quantity(name, q.Used[name]), " ")
 	needed := cluster.Quantity(name, needs)
-	j.fail(pods.QuotaExceeded, quotaRef(q),
+	j.Fail(pods.QuotaExceeded, quotaRef(q),
 		fmt.Sprintf("quota %s of namespace %s has %s left, but the job needs %s", q.Name, q.Namespace,
 			cluster.Quantity(name, left), needed),
-		evidence("resourcequota/"+q.Name, used+" used of "+cluster.Quantity(name, q.Hard[name]), needed+" left"),
+		check.Observed("resourcequota/"+q.Name, used+" used of "+cluster.Quantity(name, q.Hard[name]), needed+" left"),
 		check.ByUser("Request less, delete other objects that the quota counts, or ask an administrator to raise it.",
 			"kubectl -n "+q.Namespace+" describe resourcequota "+q.Name))
 }
@@ -127,6 +127,6 @@ func (j *job) requestMissing(q cluster.Quota, name string) {
 		Summary: fmt.Sprintf("quota %s counts %s, so pods without --%s are refused unless a limit range sets a default",
 			q.Name, name, base),
 		Evidence: check.Observed("resourcequota/"+q.Name, "counts "+name, "--"+base),
-		Fix:      check.ByUser("Set the request of each pod.", j.commandWith("--cpu 32 --memory 256Gi")),
+		Fix:      check.ByUser("Set the request of each pod.", j.target().CommandWith("--cpu 32 --memory 256Gi")),
 	})
 }

@@ -21,7 +21,7 @@ func (j *placement) requiredRails(need int) []cluster.Rail {
 	}
 	rails := j.attachments()
 	if len(rails) == 0 && j.s.Problem(cluster.DRADevices) != nil {
-		j.unknown(RailsAttached, cluster.DRADevices, "whether DRA drivers offer rails could not be read")
+		j.Unknown(j.s, plan.RailsAttached, cluster.DRADevices, "whether DRA drivers offer rails could not be read")
 	}
 	return rails
 }
@@ -51,7 +51,7 @@ func (j *placement) attachments() []cluster.Rail {
 		return usable
 	}
 	fix := check.ByAdmin("Add the rails to the namespace, or train over TCP.",
-		j.setUpCommand(), j.commandWith("--mode tcp"))
+		j.target().SetUpCommand(), j.target().CommandWith("--mode tcp"))
 	switch {
 	case j.unreadNetworks():
 		j.Report(j.networksUnknown(check.Fail))
@@ -59,8 +59,8 @@ func (j *placement) attachments() []cluster.Rail {
 	case !j.s.Server.Serves(cluster.NetworkGroup):
 		fix.Text = "Install Multus and a plugin that offers the NICs, such as the SR-IOV operator, or train over TCP."
 	}
-	j.fail(RailsAttached, j.namespaceRef(), "pods cannot get a rail: "+j.noRails(),
-		evidence("network-attachment-definitions of "+j.Namespace, "0 rails", "1 or more"), fix)
+	j.Fail(plan.RailsAttached, j.target().NamespaceRef(), "pods cannot get a rail: "+j.noRails(),
+		check.Observed("network-attachment-definitions of "+j.Namespace, "0 rails", "1 or more"), fix)
 	return nil
 }
 
@@ -103,20 +103,12 @@ func (j *placement) checkNetworks() {
 		if slices.Contains(existing, name) || !j.s.Knows(cluster.Networks) {
 			continue
 		}
-		j.fail(pods.NADMissing, check.Ref{Kind: check.Attachment, Namespace: j.Namespace, Name: name},
+		j.Fail(pods.NADMissing, check.Ref{Kind: check.Attachment, Namespace: j.Namespace, Name: name},
 			fmt.Sprintf("namespace %s has no network attachment %s", j.Namespace, name),
-			evidence("network-attachment-definitions of "+j.Namespace, plan.OrNone(existing), name),
-			check.ByUser(didYouMean(name, existing, "Choose an existing one, or set up the namespace."),
-				"kubectl -n "+j.Namespace+" get network-attachment-definitions", j.setUpCommand()))
+			check.Observed("network-attachment-definitions of "+j.Namespace, plan.OrNone(existing), name),
+			check.ByUser(words.DidYouMean(name, existing, "Choose an existing one, or set up the namespace."),
+				"kubectl -n "+j.Namespace+" get network-attachment-definitions", j.target().SetUpCommand()))
 	}
-}
-
-// didYouMean suggests the existing names that are similar to a name, or else the text.
-func didYouMean(name string, existing []string, text string) string {
-	if near := words.Nearest(name, existing); len(near) > 0 {
-		return "Did you mean " + strings.Join(near, " or ") + "?"
-	}
-	return text
 }
 
 // noDevice fails for an attachment through which pods get no device.
@@ -132,9 +124,9 @@ func (j *placement) noDevice(r cluster.Rail) {
 		text = "Nodes offer " + strings.Join(near, ", ") +
 			": set the right resource in the attachment, or choose other attachments with --network."
 	}
-	j.fail(clusterrules.NetworkResource, check.Ref{Kind: check.Attachment, Namespace: r.Namespace, Name: r.Network},
+	j.Fail(clusterrules.NetworkResource, check.Ref{Kind: check.Attachment, Namespace: r.Namespace, Name: r.Network},
 		fmt.Sprintf("pods get no RDMA device through attachment %s: %s", r.Network, r.Reason),
-		evidence("annotation k8s.v1.cni.cncf.io/resourceName",
+		check.Observed("annotation k8s.v1.cni.cncf.io/resourceName",
 			cmp.Or(r.Resource, "none"), "one of "+plan.OrNone(offered)),
 		check.ByAdmin(text,
 			fmt.Sprintf("kubectl -n %s get network-attachment-definition %s -o yaml", r.Namespace, r.Network)))

@@ -8,6 +8,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/rules/pods"
+	"github.com/railhead/railhead/internal/words"
 )
 
 // reference is an object that an option names. Without a PriorityClass or RuntimeClass the API server refuses the pods
@@ -44,10 +45,10 @@ func (j *request) referencesExist() {
 	for _, r := range j.references(j.s, j.Namespace) {
 		switch {
 		case !j.s.Knows(r.list):
-			j.unknown(plan.JobRequest, r.list, "whether "+r.what+" "+r.value+" exists could not be read")
+			j.Unknown(j.s, plan.JobRequest, r.list, "whether "+r.what+" "+r.value+" exists could not be read")
 		case !slices.Contains(r.existing, r.value):
 			j.wrong(r.flag, strconv.Quote(r.value), "a "+r.what+": "+plan.OrNone(r.existing),
-				didYouMean(r.value, r.existing, "Create it, or name an existing one."))
+				words.DidYouMean(r.value, r.existing, "Create it, or name an existing one."))
 		}
 	}
 }
@@ -70,7 +71,7 @@ func (j *request) queueActive() {
 		j.Report(check.Finding{
 			Check:    pods.QueueAdmission,
 			Status:   check.Warn,
-			Subject:  j.ref(),
+			Subject:  j.target().Ref(),
 			Summary:  "queue " + q.Name + " admits nothing now: " + q.Inactive,
 			Evidence: check.Observed("condition Active of LocalQueue/"+q.Name, "False", "True"),
 			Fix: check.ByAdmin("Activate or create ClusterQueue "+q.ClusterQueue+".",

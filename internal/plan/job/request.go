@@ -23,10 +23,7 @@ import (
 // Conditions for writing a job.
 const (
 	JobReplaced       check.ID = "job-replaced"
-	ServerSupport     check.ID = "server-support"
 	ServiceAccount    check.ID = "service-account"
-	FreeNodes         check.ID = "free-nodes"
-	RailsAttached     check.ID = "rails-attached"
 	PodMemlock        check.ID = "pod-memlock"
 	RequiredResources check.ID = "required-resources"
 	JobFound          check.ID = "job-found"
@@ -39,8 +36,8 @@ func (j *request) wrong(field, got, want, text string, commands ...string) {
 	if got == "" {
 		summary = fmt.Sprintf("%s is missing: it must be %s", field, want)
 	}
-	j.fail(plan.JobRequest, j.ref(), summary,
-		evidence(field, cmp.Or(got, "none"), want),
+	j.Fail(plan.JobRequest, j.target().Ref(), summary,
+		check.Observed(field, cmp.Or(got, "none"), want),
 		check.ByUser(text, commands...))
 }
 
@@ -57,21 +54,22 @@ func (j *request) validate() {
 		j.wrong("namespace", strconv.Quote(j.Namespace), "a DNS label", errs[0])
 	}
 	if j.Nodes < 1 {
-		j.wrong("--nodes", strconv.Itoa(j.Nodes), "1 or more", "Set the number of nodes.", j.commandWith("--nodes 2"))
+		j.wrong("--nodes", strconv.Itoa(j.Nodes), "1 or more", "Set the number of nodes.",
+			j.target().CommandWith("--nodes 2"))
 	}
 	if j.GPUs < NoGPUs {
 		j.wrong("--gpus", strconv.Itoa(j.GPUs), "0 or more", "Set the number of GPUs of each pod.",
-			j.commandWith("--gpus 8"))
+			j.target().CommandWith("--gpus 8"))
 	}
 	switch {
 	case j.Image == "":
-		j.wrong("--image", "", "the training image", "Set it.", j.commandWith("--image IMAGE"))
+		j.wrong("--image", "", "the training image", "Set it.", j.target().CommandWith("--image IMAGE"))
 	case strings.ContainsAny(j.Image, " \t\n"):
 		j.wrong("--image", strconv.Quote(j.Image), "a reference without spaces", "Correct it.")
 	}
 	if j.Delivery != delivery.ByConfigMaps && j.PodImage == "" {
 		j.wrong("--pod-image", "", "the image that contains railhead-pod", "Set it.",
-			j.commandWith("--pod-image IMAGE"))
+			j.target().CommandWith("--pod-image IMAGE"))
 	}
 	j.validateScript()
 	j.validateValues()
@@ -123,7 +121,7 @@ func (j *request) validateScript() {
 			"Put the rest into the image or a volume; `railhead launch --copy` accepts larger files.")
 	case len(j.Command) == 0 && s.command() == nil:
 		j.wrong("--script", s.Name, ".py, .sh or a file that starts with #!, because no command is given",
-			"Give the command.", j.commandWith("--script "+s.Name+" -- COMMAND "+scriptFolder+"/"+s.Name))
+			"Give the command.", j.target().CommandWith("--script "+s.Name+" -- COMMAND "+scriptFolder+"/"+s.Name))
 	}
 }
 
@@ -152,15 +150,15 @@ func (j *request) validateServer() {
 	k := j.workload()
 	// The groups of custom resources contain a dot (apiextensions-apiserver pkg/apis/apiextensions/validation).
 	if group := k.GVK.Group; strings.Contains(group, ".") && !j.s.Server.Serves(group) {
-		j.fail(ServerSupport, check.Ref{Kind: check.Server}, "the cluster has no "+k.GVK.Kind+" API",
-			evidence("API groups", "no "+group, group),
+		j.Fail(plan.ServerSupport, check.Ref{Kind: check.Server}, "the cluster has no "+k.GVK.Kind+" API",
+			check.Observed("API groups", "no "+group, group),
 			check.ByUser("Use --kind statefulset, or ask an administrator to install the "+k.GVK.Kind+" controller.",
-				j.commandWith("--kind statefulset")))
+				j.target().CommandWith("--kind statefulset")))
 	}
 	if j.Nodes > 1 {
 		j.requireVersion(k.RankSince, "does not give the pods of a "+k.GVK.Kind+" their rank",
 			check.ByUser("Use --kind job, which tells its pods their rank since Kubernetes 1.21.",
-				j.commandWith("--kind job")))
+				j.target().CommandWith("--kind job")))
 	}
 	j.imageVolumes()
 }
@@ -169,7 +167,8 @@ func (j *request) validateServer() {
 func (j *request) imageVolumes() {
 	if j.Delivery == delivery.ByImageVolume {
 		j.requireVersion(plan.ImageVolumesMinor, "has no image volumes",
-			check.ByUser("Copy railhead-pod with an init container instead.", j.commandWith("--pod-image IMAGE")))
+			check.ByUser("Copy railhead-pod with an init container instead.",
+				j.target().CommandWith("--pod-image IMAGE")))
 		j.Note("Image volumes need the feature gate ImageVolume, which is on by default from Kubernetes 1.35. " +
 			"Some container runtimes mount them noexec; the container then exits with code 126.")
 	}
@@ -182,8 +181,8 @@ func (j *request) requireVersion(minor int, problem string, fix *check.Fix) {
 	case server.Minor == 0:
 		j.Note("The API server does not tell its version. Kubernetes before 1.%d %s.", minor, problem)
 	case server.Minor < minor:
-		j.fail(ServerSupport, check.Ref{Kind: check.Server}, "Kubernetes "+server.Version+" "+problem,
-			evidence("server version", server.Version, fmt.Sprintf("v1.%d or newer", minor)), fix)
+		j.Fail(plan.ServerSupport, check.Ref{Kind: check.Server}, "Kubernetes "+server.Version+" "+problem,
+			check.Observed("server version", server.Version, fmt.Sprintf("v1.%d or newer", minor)), fix)
 	}
 }
 
@@ -192,16 +191,16 @@ func (j *request) place() {
 	n, ok := j.s.Namespace(j.Namespace)
 	switch {
 	case ok && n.Terminating:
-		j.fail(plan.NamespaceReady, j.namespaceRef(), "namespace "+j.Namespace+" is being deleted",
-			evidence("status.phase", "Terminating", "Active"),
+		j.Fail(plan.NamespaceReady, j.target().NamespaceRef(), "namespace "+j.Namespace+" is being deleted",
+			check.Observed("status.phase", "Terminating", "Active"),
 			check.ByUser("Wait until it is deleted, then set it up again.",
-				"kubectl get namespace "+j.Namespace+" -o yaml", j.setUpCommand()))
+				"kubectl get namespace "+j.Namespace+" -o yaml", j.target().SetUpCommand()))
 	case !ok && j.s.Knows(cluster.Namespaces):
-		j.fail(plan.NamespaceReady, j.namespaceRef(), "namespace "+j.Namespace+" does not exist",
-			evidence("namespaces", "not found", j.Namespace),
-			check.ByAdmin("Set it up.", j.setUpCommand()))
+		j.Fail(plan.NamespaceReady, j.target().NamespaceRef(), "namespace "+j.Namespace+" does not exist",
+			check.Observed("namespaces", "not found", j.Namespace),
+			check.ByAdmin("Set it up.", j.target().SetUpCommand()))
 	case !ok:
-		j.unknown(plan.NamespaceReady, cluster.Namespaces,
+		j.Unknown(j.s, plan.NamespaceReady, cluster.Namespaces,
 			"whether namespace "+j.Namespace+" exists could not be read")
 	}
 	j.replaced()
@@ -214,7 +213,7 @@ func (j *request) place() {
 // replaced refuses a job whose name another kind or type of job has.
 func (j *request) replaced() {
 	if j.s.Problem(cluster.JobObjects) != nil {
-		j.unknown(JobReplaced, cluster.JobObjects,
+		j.Unknown(j.s, JobReplaced, cluster.JobObjects,
 			"whether "+j.Name+" already exists as a job of another kind could not be read")
 	}
 	reason := ""
@@ -229,12 +228,12 @@ func (j *request) replaced() {
 	default:
 		return
 	}
-	j.replace(reason, evidence("namespace/"+j.Namespace, reason, ""))
+	j.replace(reason, check.Observed("namespace/"+j.Namespace, reason, ""))
 }
 
 // replace refuses a job that the existing one prevents.
-func (j *request) replace(reason string, e check.Evidence) {
-	j.fail(JobReplaced, j.ref(), reason, e, check.ByUser("Delete it first, or choose another name.",
+func (j *request) replace(reason string, seen []check.Evidence) {
+	j.Fail(JobReplaced, j.target().Ref(), reason, seen, check.ByUser("Delete it first, or choose another name.",
 		fmt.Sprintf("railhead delete %s -n %s", j.Name, j.Namespace)))
 }
 
@@ -251,7 +250,8 @@ func (j *job) unchanged() {
 		wanted := map[string]any{field: workload.Field(want, path)}
 		if !plan.Covers(map[string]any{field: workload.Field(live.Fields, path)}, wanted, j.grows()...) {
 			j.replace(fmt.Sprintf("%s exists with other settings, and a %s cannot be changed", j.Name, k.GVK.Kind),
-				evidence(k.GVK.Kind+"/"+j.Name+" "+path, "immutable, and different from this request", "the same"))
+				check.Observed(k.GVK.Kind+"/"+j.Name+" "+path,
+					"immutable, and different from this request", "the same"))
 			return
 		}
 	}

@@ -60,13 +60,13 @@ func (j *admission) noSCC(setting, command string) {
 		if j.s.Knows(kind) {
 			kind = cluster.SCCGrants
 		}
-		j.unknown(plan.SCCUsable, kind, fmt.Sprintf(
+		j.Unknown(j.s, plan.SCCUsable, kind, fmt.Sprintf(
 			"whether service account %s may use an SCC that allows %s could not be read", j.accountName(), setting))
 		return
 	}
-	j.fail(plan.SCCUsable, j.accountRef(),
+	j.Fail(plan.SCCUsable, j.accountRef(),
 		fmt.Sprintf("service account %s may use no SCC that allows %s", j.accountName(), setting),
-		evidence("SCCs granted to "+j.accountName(), plan.OrNone(j.grantedSCCs()), "one that allows "+setting),
+		check.Observed("SCCs granted to "+j.accountName(), plan.OrNone(j.grantedSCCs()), "one that allows "+setting),
 		check.ByAdmin("Let the service account use one, in this namespace only.", command))
 }
 
@@ -75,10 +75,10 @@ func (j *admission) checkSCC() {
 	subject := check.Named(check.SCC, j.scc)
 	switch scc, ok := j.s.SCC(j.scc); {
 	case !j.s.Knows(cluster.SCCs):
-		j.unknown(plan.SCCUsable, cluster.SCCs, "what SCC "+j.scc+" allows could not be read")
+		j.Unknown(j.s, plan.SCCUsable, cluster.SCCs, "what SCC "+j.scc+" allows could not be read")
 	case !ok:
-		j.fail(plan.SCCUsable, subject, "SCC "+j.scc+" does not exist",
-			evidence("securitycontextconstraints", "not found", j.scc),
+		j.Fail(plan.SCCUsable, subject, "SCC "+j.scc+" does not exist",
+			check.Observed("securitycontextconstraints", "not found", j.scc),
 			check.ByAdmin("Create it, or choose an existing one.", "railhead setup cluster", "oc get scc"))
 		return
 	default:
@@ -87,13 +87,13 @@ func (j *admission) checkSCC() {
 	switch {
 	case j.mayUse(j.scc):
 	case !j.s.Knows(cluster.SCCGrants):
-		j.unknown(plan.SCCUsable, cluster.SCCGrants,
+		j.Unknown(j.s, plan.SCCUsable, cluster.SCCGrants,
 			fmt.Sprintf("whether service account %s may use SCC %s could not be read", j.accountName(), j.scc))
 	default:
-		j.fail(plan.SCCUsable, subject,
+		j.Fail(plan.SCCUsable, subject,
 			fmt.Sprintf("service account %s of namespace %s may not use SCC %s", j.accountName(), j.Namespace, j.scc),
-			evidence("SCCs granted to "+j.accountName(), plan.OrNone(j.grantedSCCs()), j.scc),
-			check.ByAdmin("Bind the account to it in this namespace.", j.setUpCommand()))
+			check.Observed("SCCs granted to "+j.accountName(), plan.OrNone(j.grantedSCCs()), j.scc),
+			check.ByAdmin("Bind the account to it in this namespace.", j.target().SetUpCommand()))
 	}
 }
 
@@ -117,9 +117,9 @@ func (j *admission) checkAllowed(c cluster.SCC) {
 	if len(missing) == 0 {
 		return
 	}
-	j.fail(plan.SCCUsable, check.Named(check.SCC, c.Name),
+	j.Fail(plan.SCCUsable, check.Named(check.SCC, c.Name),
 		fmt.Sprintf("SCC %s does not allow %s, which the pods need", c.Name, words.And(missing)),
-		evidence("scc/"+c.Name,
+		check.Observed("scc/"+c.Name,
 			fmt.Sprintf("volumes %s; capabilities %s; runAsUser %s",
 				plan.OrNone(c.Volumes), plan.OrNone(c.AllowedCapabilities), cmp.Or(c.RunAsUser, "none")),
 			strings.Join(missing, ", ")),
@@ -137,11 +137,11 @@ func (j *admission) otherSCC(c cluster.SCC) *check.Fix {
 	case c.Name == plan.SCCName && j.ipcLock && !allowsIPCLock(c):
 		return check.ByAdmin("Let the SCC allow it.", "railhead setup cluster --allow-ipc-lock")
 	default:
-		return check.ByAdmin("Use an SCC that allows them.", "railhead setup cluster", j.setUpCommand())
+		return check.ByAdmin("Use an SCC that allows them.", "railhead setup cluster", j.target().SetUpCommand())
 	}
 	return check.ByAdmin("Let the service account use another SCC, in this namespace only, and name that.",
 		fmt.Sprintf("oc adm policy add-scc-to-user %s -z %s -n %s", other, j.accountName(), j.Namespace),
-		j.commandWith("--scc "+other))
+		j.target().CommandWith("--scc "+other))
 }
 
 // volumeKinds returns the kinds of the pods' volumes; the network-resources-injector adds one of kind downwardAPI.

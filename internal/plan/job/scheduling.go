@@ -69,8 +69,10 @@ func (j *request) validateScheduling() {
 		j.wrong("--grace-period", j.GracePeriod.String(), "a number of whole seconds, such as 10m", "Correct it.")
 	}
 	if j.Queue != "" && !j.s.Server.Serves(cluster.KueueGroup) {
-		j.fail(ServerSupport, check.Ref{Kind: check.Server}, "the cluster has no Kueue, so nothing would queue the job",
-			evidence("API groups", "no "+cluster.KueueGroup, cluster.KueueGroup), check.ByUser("Leave out --queue."))
+		j.Fail(plan.ServerSupport, check.Ref{Kind: check.Server},
+			"the cluster has no Kueue, so nothing would queue the job",
+			check.Observed("API groups", "no "+cluster.KueueGroup, cluster.KueueGroup),
+			check.ByUser("Leave out --queue."))
 	}
 }
 
@@ -80,7 +82,7 @@ func (j *request) validateGuaranteed() {
 	if j.Guaranteed && (j.CPU == "" || j.Memory == "") {
 		j.wrong("--guaranteed", "given without --cpu and --memory", "given with both",
 			"Set both. Whole CPUs are exclusive where the kubelet has the static CPU policy.",
-			j.commandWith("--guaranteed --cpu 32 --memory 256Gi"))
+			j.target().CommandWith("--guaranteed --cpu 32 --memory 256Gi"))
 	}
 }
 

@@ -37,7 +37,7 @@ func (s Storage) unbound(state cluster.State, namespace string) bool {
 // claimsUsable checks the claims that the pods mount.
 func (j *request) claimsUsable() {
 	if claims := j.claimNames(); len(claims) > 0 && !j.s.Knows(cluster.VolumeClaims) {
-		j.unknown(VolumeUsable, cluster.VolumeClaims,
+		j.Unknown(j.s, VolumeUsable, cluster.VolumeClaims,
 			"whether the pods can mount "+words.And(claims)+" could not be read")
 		return
 	}
@@ -75,9 +75,9 @@ func (m mount) missing() {
 	for _, c := range m.s.VolumeClaims {
 		existing = append(existing, c.Name)
 	}
-	m.fail(VolumeUsable, m.claim(), fmt.Sprintf("namespace %s has no claim %s", m.Namespace, name),
-		evidence("persistentvolumeclaims of "+m.Namespace, plan.OrNone(existing), name),
-		check.ByUser(didYouMean(name, existing, "Create it, or name an existing one."), m.listClaims()))
+	m.Fail(VolumeUsable, m.claim(), fmt.Sprintf("namespace %s has no claim %s", m.Namespace, name),
+		check.Observed("persistentvolumeclaims of "+m.Namespace, plan.OrNone(existing), name),
+		check.ByUser(words.DidYouMean(name, existing, "Create it, or name an existing one."), m.listClaims()))
 }
 
 // wrongMode refuses a claim that not all pods can mount.
@@ -93,8 +93,8 @@ func (m mount) wrongMode(c cluster.VolumeClaim) {
 
 func (m mount) unusable(why, source, got, want, fix string) {
 	name := m.volume.Source
-	m.fail(VolumeUsable, m.claim(), fmt.Sprintf("claim %s %s", name, why),
-		evidence("persistentvolumeclaim/"+name+" "+source, got, want), check.ByUser(fix, m.listClaims()))
+	m.Fail(VolumeUsable, m.claim(), fmt.Sprintf("claim %s %s", name, why),
+		check.Observed("persistentvolumeclaim/"+name+" "+source, got, want), check.ByUser(fix, m.listClaims()))
 }
 
 // checkBinding warns if a claim has no volume, and a pod does not make it get one.
@@ -107,7 +107,7 @@ func (m mount) checkBinding(c cluster.VolumeClaim) {
 	case c.Phase == "Lost":
 		status, summary = check.Fail, fmt.Sprintf("claim %s has lost its volume", c.Name)
 	case c.Class != "" && !m.s.Knows(cluster.StorageClasses):
-		m.unknown(VolumeUsable, cluster.StorageClasses,
+		m.Unknown(m.s, VolumeUsable, cluster.StorageClasses,
 			fmt.Sprintf("whether claim %s, which has no volume yet, gets one with the first pod could not be read",
 				c.Name))
 		return
@@ -117,7 +117,7 @@ func (m mount) checkBinding(c cluster.VolumeClaim) {
 		Status:   status,
 		Subject:  m.claim(),
 		Summary:  summary,
-		Evidence: []check.Evidence{evidence("persistentvolumeclaim/"+c.Name+" status.phase", c.Phase, "Bound")},
+		Evidence: check.Observed("persistentvolumeclaim/"+c.Name+" status.phase", c.Phase, "Bound"),
 		Fix: check.ByUser("See in its events why it is not bound.",
 			fmt.Sprintf("kubectl -n %s describe persistentvolumeclaim %s", m.Namespace, c.Name)),
 	})

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // Amounts returns the requests or the limits of a container.
@@ -106,4 +108,23 @@ func Item(items []map[string]any, key string, value any) map[string]any {
 		return nil
 	}
 	return items[i]
+}
+
+// Referenced returns the names that an object has at a path anywhere, as {configMap: {name: ...}}.
+func Referenced(value any, path string) []string {
+	var names []string
+	switch v := value.(type) {
+	case map[string]any:
+		if name, ok := workload.Field(v, path).(string); ok {
+			names = append(names, name)
+		}
+		for _, inner := range v {
+			names = append(names, Referenced(inner, path)...)
+		}
+	case []any:
+		for _, item := range v {
+			names = append(names, Referenced(item, path)...)
+		}
+	}
+	return names
 }
