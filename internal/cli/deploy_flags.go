@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/plan/access"
 	"github.com/railhead/railhead/internal/plan/job"
 )
 
@@ -80,7 +81,7 @@ func (j *jobFlags) addRights(cmd *cobra.Command) {
 	choiceFlag(cmd, &j.Memlock, "memlock", "",
 		"node: the nodes let containers lock memory; ipc-lock: the pods add the capability and run as root "+
 			"(default: as the nodes need)",
-		job.MemlockByNode, job.MemlockByIPCLock)
+		access.MemlockByNode, access.MemlockByIPCLock)
 }
 
 // addResources adds the flags of requests and of the nodes that have them.

@@ -68,6 +68,11 @@ type Draft struct {
 // Report adds findings.
 func (d *Draft) Report(findings ...check.Finding) { d.Findings = append(d.Findings, findings...) }
 
+// Add adds the findings and the notes of a part.
+func (d *Draft) Add(part Draft) {
+	d.Findings, d.Notes = append(d.Findings, part.Findings...), append(d.Notes, part.Notes...)
+}
+
 // Note adds a choice and its reason.
 func (d *Draft) Note(format string, args ...any) {
 	d.Notes = append(d.Notes, fmt.Sprintf(format, args...))

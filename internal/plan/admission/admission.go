@@ -12,6 +12,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/access"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/job"
 	"github.com/railhead/railhead/internal/workload"
@@ -88,7 +89,7 @@ func required(own, namespace string, s cluster.State) bool {
 }
 
 func (d *Decision) inject(namespace string, required bool, s cluster.State, o job.Options) {
-	o.Namespace, o.Memlock = namespace, job.MemlockByNode
+	o.Namespace, o.Memlock = namespace, access.MemlockByNode
 	pod, findings := job.Inject(d.Pod, s, o)
 	for _, f := range findings {
 		switch {

@@ -12,6 +12,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/access"
 	"github.com/railhead/railhead/internal/plan/podspec"
 	"github.com/railhead/railhead/internal/words"
 	"github.com/railhead/railhead/internal/workload"
@@ -114,7 +115,7 @@ func (p injected) ofPod() []conflict {
 	for _, f := range []struct{ flag, given, field, own string }{
 		{"--runtime-class", p.RuntimeClass, "runtimeClassName", field(p.spec, "runtimeClassName")},
 		{"--service-account", p.ServiceAccount, "serviceAccountName", field(p.spec, "serviceAccountName")},
-		{"--scc", p.SCC, "annotation " + requiredSCC, p.annotation(requiredSCC)},
+		{"--scc", p.SCC, "annotation " + access.RequiredSCC, p.annotation(access.RequiredSCC)},
 	} {
 		if f.given != "" && f.own != "" && f.own != f.given {
 			all = append(all, conflict{f.flag, f.given, f.field + " " + f.own})
@@ -209,7 +210,7 @@ func (p injected) ofStart() []conflict {
 
 // noteNeedless notes privileges that RDMA does not need if the pods can lock memory without them.
 func (j *job) noteNeedless(template map[string]any) {
-	if slices.ContainsFunc(j.Findings, func(f check.Finding) bool { return f.Check == PodMemlock }) {
+	if slices.ContainsFunc(j.Findings, func(f check.Finding) bool { return f.Check == access.PodMemlock }) {
 		return
 	}
 	spec, _ := template["spec"].(map[string]any)
@@ -224,7 +225,7 @@ func (j *job) noteNeedless(template map[string]any) {
 	if slices.Contains(added, any("SYS_RESOURCE")) {
 		j.noteOnce("Container %v adds the capability SYS_RESOURCE. RDMA does not need it with railhead.", main["name"])
 	}
-	if slices.Contains(added, any(plan.CapIPCLock)) && j.Memlock == MemlockByNode {
+	if slices.Contains(added, any(plan.CapIPCLock)) && j.Memlock == access.MemlockByNode {
 		j.noteOnce("Container %v keeps the capability IPC_LOCK. With --memlock node it does not need it.", main["name"])
 	}
 }

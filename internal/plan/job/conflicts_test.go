@@ -12,6 +12,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/plan/access"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/plantest"
 	"github.com/railhead/railhead/internal/plan/podspec"
@@ -215,7 +216,7 @@ func TestInjectNotesNeedless(t *testing.T) {
 		want        []string
 	}{
 		"privileged": {privileged, plantest.Training(), Options{}, []string{"Container c is privileged.", "capability SYS_RESOURCE"}},
-		"memory by the nodes": {privileged, plantest.Training(), Options{Rights: Rights{Memlock: MemlockByNode}},
+		"memory by the nodes": {privileged, plantest.Training(), Options{Rights: access.Rights{Memlock: access.MemlockByNode}},
 			[]string{"Container c is privileged.", "capability SYS_RESOURCE", "capability IPC_LOCK"}},
 		"no way to lock memory": {privileged, func() cluster.State {
 			s := memlockLimited()
@@ -243,7 +244,7 @@ func TestInjectNotesNeedless(t *testing.T) {
 func TestInjectRights(t *testing.T) {
 	s := plantest.Training()
 	s.SCCGrants = append(s.SCCGrants, cluster.SCCGrant{SCC: "privileged", Subject: "ServiceAccount/train/h-kim-sa", Namespace: "train"})
-	o := Options{Programs: programs(), Rights: Rights{SCC: "privileged", Privileged: true}, Env: map[string]string{"MINE": "2", "NEW": "a,b"},
+	o := Options{Programs: programs(), Rights: access.Rights{SCC: "privileged", Privileged: true}, Env: map[string]string{"MINE": "2", "NEW": "a,b"},
 		Scheduling: Scheduling{Tolerations: []cluster.Taint{{Key: "gpu", Value: "yes"}, {Key: "spot"}}, RuntimeClass: "nvidia"}}
 	before := manifest(t, fmt.Sprintf(ownPod, "tolerations: [{key: spot, operator: Exists}], ", "env: [{name: MINE, value: '1'}],"))
 	once, findings := Inject(before, s, o)
@@ -253,7 +254,7 @@ func TestInjectRights(t *testing.T) {
 	}
 	main := podspec.Main(once.Object["spec"].(map[string]any), "")
 	got := map[string]any{
-		"scc":         once.GetAnnotations()[requiredSCC],
+		"scc":         once.GetAnnotations()[access.RequiredSCC],
 		"runtime":     workload.Field(once.Object, "spec.runtimeClassName"),
 		"tolerations": workload.Field(once.Object, "spec.tolerations"),
 		"privileged":  workload.Field(main, "securityContext.privileged"),

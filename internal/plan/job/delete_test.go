@@ -9,6 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/access"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/namespace"
 	"github.com/railhead/railhead/internal/plan/plantest"
@@ -23,7 +24,7 @@ func deployed(t *testing.T, jobs ...string) cluster.State {
 	s = plantest.AfterSetup(s, p)
 	for _, name := range jobs {
 		o := jobOptions()
-		o.Name, o.Script, o.Memlock = name, &Script{Name: "train.py"}, MemlockByNode
+		o.Name, o.Script, o.Memlock = name, &Script{Name: "train.py"}, access.MemlockByNode
 		job, findings := Deploy(s, o)
 		if job.Empty() {
 			t.Fatal(plantest.Wording(findings))

@@ -11,8 +11,8 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/access"
 	"github.com/railhead/railhead/internal/plan/delivery"
-	"github.com/railhead/railhead/internal/plan/volume"
 	"github.com/railhead/railhead/internal/words"
 	"github.com/railhead/railhead/internal/workload"
 )
@@ -53,8 +53,8 @@ func Kinds(server cluster.Server, o Options) []cluster.Kind {
 	return kinds
 }
 
-// Needs returns the lists that must also be read, given the first: the objects of the job if it exists, the
-// MachineConfigs if setup did not lift the memlock limit, and the SCCs if the pods need one.
+// Needs returns the lists that must also be read, given the first: the objects of the job if it exists, and what its
+// volumes, its claims and its rights need.
 func Needs(s cluster.State, o Options) []cluster.Kind {
 	var kinds []cluster.Kind
 	_, _, exists := workload.Find(s, o.Name, o.Namespace)
@@ -66,23 +66,15 @@ func Needs(s cluster.State, o Options) []cluster.Kind {
 	}
 	claims := claimKinds(s, o)
 	kinds = append(kinds, claims...)
-	if !s.Server.OpenShift() {
-		return kinds
-	}
+	pods := access.Pods{Rights: o.Rights, RDMA: o.Mode != nccl.TCP, Volumes: o.Volumes}
 	rails := s.UsableRails(o.Namespace)
-	keepsLimit := func(n cluster.Node) bool {
+	for _, n := range s.Nodes {
 		offers := func(r cluster.Rail) bool { return r.PerNode[n.Name] > 0 }
-		hasRail := len(claims) > 0 || slices.ContainsFunc(rails, offers)
-		return hasRail && !unlockedBySetup(s, n)
+		if len(claims) > 0 || slices.ContainsFunc(rails, offers) {
+			pods.Nodes = append(pods.Nodes, n)
+		}
 	}
-	locked := o.Mode != nccl.TCP && o.Memlock != MemlockByNode && slices.ContainsFunc(s.Nodes, keepsLimit)
-	if locked && s.Server.Serves(cluster.MachineConfigGroup) {
-		kinds = append(kinds, cluster.MachineConfigs)
-	}
-	if locked || o.wantsSCC() || slices.ContainsFunc(o.Volumes, volume.Volume.Guarded) {
-		kinds = append(kinds, cluster.SCCs, cluster.SCCGrants)
-	}
-	return kinds
+	return append(kinds, access.Needs(s, pods)...)
 }
 
 // request is a job as the user asked for it, with the defaults of the cluster.
@@ -104,10 +96,7 @@ type placement struct {
 // admission is a placement with the rights of its pods.
 type admission struct {
 	placement
-	account string   // empty: the default of the namespace
-	mounted []string // kinds of the volumes of a manifest, as SCCs list them
-	scc     string   // pinned; empty: OpenShift chooses
-	ipcLock bool
+	access access.Access
 }
 
 // job is a request with all decisions; its objects follow from them.
@@ -127,8 +116,9 @@ func newJob(s cluster.State, o Options) *job {
 // decide chooses the rails, the nodes and the privileges of the pods.
 func (j *job) decide() {
 	j.devices()
-	j.serviceAccount()
-	j.privileges()
+	account, d := access.Account(j.s, j.target(), j.ServiceAccount)
+	j.Add(d)
+	j.privileges(account, nil)
 	j.claimsUsable()
 	j.referencesExist()
 	j.queueActive()
@@ -136,6 +126,25 @@ func (j *job) decide() {
 	j.noteFixedNames(j.variables(), "")
 	j.noteMemory()
 	j.noteBudget()
+}
+
+// privileges chooses the rights of the pods. mounted has the kinds of the volumes of a manifest, as SCCs list them.
+func (j *admission) privileges(account string, mounted []string) {
+	pods := access.Pods{
+		Rights:      j.Rights,
+		Job:         j.target(),
+		Account:     account,
+		RDMA:        len(j.rails) > 0,
+		Nodes:       j.candidates,
+		Volumes:     j.Volumes,
+		VolumeKinds: append(j.delivery().VolumeKinds(), mounted...),
+	}
+	if j.Script != nil {
+		pods.VolumeKinds = append(pods.VolumeKinds, "configMap")
+	}
+	var d plan.Draft
+	j.access, d = access.Choose(j.s, pods)
+	j.Add(d)
 }
 
 // owns reports whether a pod belongs to the job.

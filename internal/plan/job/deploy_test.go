@@ -17,6 +17,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/access"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/plantest"
 	"github.com/railhead/railhead/internal/plan/volume"
@@ -439,7 +440,7 @@ func TestPodSecurity(t *testing.T) {
 			want: map[string]any{"seccompProfile": seccomp, "runAsNonRoot": true},
 		},
 		"IPC_LOCK": {
-			o:    func(o *Options) { o.Memlock = MemlockByIPCLock },
+			o:    func(o *Options) { o.Memlock = access.MemlockByIPCLock },
 			want: map[string]any{"seccompProfile": seccomp},
 		},
 		"plain Kubernetes": {
@@ -463,9 +464,9 @@ func TestPodSecurity(t *testing.T) {
 			}
 			j := newJob(s, o)
 			j.devices()
-			j.privileges()
+			j.privileges("", nil)
 			got := map[string]any{}
-			if security := j.podSecurity(); security != nil {
+			if security := j.access.Pod; security != nil {
 				got = plan.Fields(security)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {

@@ -19,7 +19,7 @@ const homeFolder = "/railhead/home"
 // /tmp, and the name of the user, for which Python needs USER where /etc/passwd has none (torch/_inductor/runtime
 // cache_dir_utils.py, Python getpass.getuser).
 func (j *admission) home() []corev1.EnvVar {
-	if _, own := j.Env["HOME"]; own || !j.noRoot() && (j.RunAsUser == nil || *j.RunAsUser == 0) {
+	if _, own := j.Env["HOME"]; own || !j.access.NonRoot {
 		return nil
 	}
 	return []corev1.EnvVar{{Name: "HOME", Value: homeFolder}, {Name: "USER", Value: workload.TrainContainer}}

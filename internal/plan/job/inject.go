@@ -13,6 +13,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/access"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/manifests"
 	"github.com/railhead/railhead/internal/plan/podspec"
@@ -90,13 +91,13 @@ func (j *job) shapeFor(kind workload.Kind, main map[string]any, o Options) podSh
 		shape.pod.RuntimeClassName = &j.RuntimeClass
 	}
 	if j.Privileged {
-		shape.security = j.security()
+		shape.security = j.access.Container
 	}
 	for _, t := range j.chosenTolerations() {
 		shape.tolerations = append(shape.tolerations, plan.Fields(&t))
 	}
 	if j.SCC != "" {
-		shape.annotations = map[string]any{requiredSCC: j.SCC}
+		shape.annotations = map[string]any{access.RequiredSCC: j.SCC}
 	}
 	return shape
 }
@@ -228,10 +229,8 @@ func (j *job) decideFor(manifest unstructured.Unstructured, templates []map[stri
 	}
 	j.findNodes(j.rails)
 	j.programsExist()
-	j.account = cmp.Or(j.ServiceAccount, firstAccount(templates))
-	j.mounted = podspec.VolumeKinds(templates)
-	j.privileges()
-	if j.ipcLock {
+	j.privileges(cmp.Or(j.ServiceAccount, firstAccount(templates)), podspec.VolumeKinds(templates))
+	if j.access.IPCLock {
 		j.requireRoot(templates)
 	}
 	for _, template := range templates {
@@ -286,15 +285,18 @@ func (j *job) requireRoot(templates []map[string]any) {
 			continue // add refuses it
 		}
 		security := podspec.Security(spec, main)
-		container := fmt.Sprintf("container %v", main["name"])
+		refuse := func(source, got, want string) {
+			container := fmt.Sprintf("container %v", main["name"])
+			j.Report(access.NotRoot(j.s.Server, j.target(), container, source, got, want))
+		}
 		user, set := security["runAsUser"]
 		switch {
 		case set && fmt.Sprint(user) != "0":
-			j.notRoot(container, "securityContext.runAsUser", fmt.Sprint(user), "0")
+			refuse("securityContext.runAsUser", fmt.Sprint(user), "0")
 		case security["runAsNonRoot"] == true:
-			j.notRoot(container, "securityContext.runAsNonRoot", "true", "false")
+			refuse("securityContext.runAsNonRoot", "true", "false")
 		case spec["hostUsers"] == false:
-			j.notRoot(container, "hostUsers", "false", "true")
+			refuse("hostUsers", "false", "true")
 		}
 	}
 }

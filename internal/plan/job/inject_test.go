@@ -18,6 +18,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/access"
 	"github.com/railhead/railhead/internal/plan/manifests"
 	"github.com/railhead/railhead/internal/plan/plantest"
 	"github.com/railhead/railhead/internal/plan/podspec"
@@ -612,7 +613,7 @@ func TestInjectWithoutAccount(t *testing.T) {
 			t.Errorf("without %q:\n%s", want, text)
 		}
 	}
-	o := Options{Programs: programs(), Rights: Rights{ServiceAccount: "h-kim-sa"}}
+	o := Options{Programs: programs(), Rights: access.Rights{ServiceAccount: "h-kim-sa"}}
 	after, findings := Inject(pod, memlockLimited(), o)
 	if account := workload.Field(after.Object, "spec.serviceAccountName"); account != "h-kim-sa" || check.Worst(findings) == check.Fail {
 		t.Errorf("account %v\n%s", account, plantest.Wording(findings))

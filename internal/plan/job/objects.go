@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/access"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/words"
 	"github.com/railhead/railhead/internal/workload"
@@ -185,8 +186,8 @@ func (j *job) template(d delivery.Delivery) map[string]any {
 		main.VolumeMounts = append(main.VolumeMounts, v.Mount())
 	}
 	maps.Copy(pod.Annotations, j.Annotations)
-	if j.scc != "" {
-		pod.Annotations[requiredSCC] = j.scc
+	if j.access.SCC != "" {
+		pod.Annotations[access.RequiredSCC] = j.access.SCC
 	}
 	if j.Script != nil {
 		sum := sha256.Sum256(j.Script.Content)
@@ -198,7 +199,7 @@ func (j *job) template(d delivery.Delivery) map[string]any {
 		container: workload.TrainContainer,
 		env:       j.environment(),
 		pod:       j.podFields(),
-		security:  j.security(),
+		security:  j.access.Container,
 	}
 	if j.Script != nil {
 		shape.script = j.scriptName()

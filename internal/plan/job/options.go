@@ -11,6 +11,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/access"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/volume"
 	"github.com/railhead/railhead/internal/workload"
@@ -31,12 +32,6 @@ const (
 
 // NoGPUs is Options.GPUs of pods that request none.
 const NoGPUs = -1
-
-// Ways to let RDMA lock memory: the container runtime of the nodes lifts the limit, or the pods add a capability.
-const (
-	MemlockByNode    = "node"
-	MemlockByIPCLock = "ipc-lock"
-)
 
 // Options are the flags of `railhead deploy` and `railhead inject`. The zero value of each field is its default.
 type Options struct {
@@ -63,25 +58,11 @@ type Options struct {
 	Container       string   // inject: the one that trains
 	Wrap            string   // inject: WrapAuto
 	manifest        bool     // inject: the pods are those of a manifest
-	Rights
+	access.Rights
 	Resources
 	Storage
 	Scheduling
 	Startup
-}
-
-// Rights are the account and the privileges of the pods.
-type Rights struct {
-	ServiceAccount string // NAME-sa or railhead-sa, if it exists
-	SCC            string // none is pinned, unless IPC_LOCK or --privileged needs one
-	Privileged     bool
-	Memlock        string // MemlockByNode, MemlockByIPCLock; chosen by the nodes' settings
-	RunAsUser      *int64 // OpenShift's range, or the image's
-}
-
-// wantsSCC reports whether an SCC must allow what the user chose.
-func (r Rights) wantsSCC() bool {
-	return r.SCC != "" || r.RunAsUser != nil || r.Privileged || r.Memlock == MemlockByIPCLock
 }
 
 // Resources are the requests and limits of each pod besides its GPUs and rails.

@@ -85,8 +85,8 @@ func (j *job) podFields() corev1.PodSpec {
 	spec := corev1.PodSpec{
 		AutomountServiceAccountToken: new(false),
 		EnableServiceLinks:           new(false),
-		ServiceAccountName:           j.account,
-		SecurityContext:              j.podSecurity(),
+		ServiceAccountName:           j.access.Account,
+		SecurityContext:              j.access.Pod,
 	}
 	j.schedule(&spec)
 	for _, name := range j.PullSecrets {

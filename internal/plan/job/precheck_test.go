@@ -11,6 +11,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/access"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/plantest"
 	"github.com/railhead/railhead/internal/workload"
@@ -446,7 +447,7 @@ func TestPrivilegePrechecks(t *testing.T) {
 		},
 		"--memlock node": {
 			s:    func(s *cluster.State) { grants(s, 1) },
-			o:    func(o *Options) { o.Memlock = MemlockByNode },
+			o:    func(o *Options) { o.Memlock = access.MemlockByNode },
 			says: []string{"add no capability"},
 		},
 		"over TCP nothing is pinned": {
@@ -489,12 +490,12 @@ func TestPrivilegePrechecks(t *testing.T) {
 				"--run-as-user: 1000 (want 0, or none, or nodes that lift the memlock limit)",
 			}},
 		"a user, with --memlock node": {
-			o: func(o *Options) { o.RunAsUser, o.Memlock = &uid, MemlockByNode },
+			o: func(o *Options) { o.RunAsUser, o.Memlock = &uid, access.MemlockByNode },
 		},
 	})
 	runPrechecks(t, plantest.Training, map[string]precheck{
 		"OpenShift, IPC_LOCK, restricted": {s: level("restricted"), o: func(o *Options) {
-			o.Memlock = MemlockByIPCLock
+			o.Memlock = access.MemlockByIPCLock
 		}, want: []string{"fail pod-security"},
 			says: []string{
 				"namespace train enforces Pod Security level restricted, which forbids the capability IPC_LOCK",
@@ -571,13 +572,13 @@ func TestPrivilegePrechecks(t *testing.T) {
 		}, want: []string{"fail scc-usable"}, says: []string{"configMap volumes and downwardAPI volumes"}},
 		"IPC_LOCK under an SCC without it": {
 			s:    func(s *cluster.State) { s.SCCs[1].AllowedCapabilities = nil },
-			o:    func(o *Options) { o.SCC, o.Memlock = plan.SCCName, MemlockByIPCLock },
+			o:    func(o *Options) { o.SCC, o.Memlock = plan.SCCName, access.MemlockByIPCLock },
 			want: []string{"fail scc-usable"},
 			says: []string{"IPC_LOCK as root", "railhead setup cluster --allow-ipc-lock"},
 		},
 		"IPC_LOCK without an SCC": {
 			s:    func(s *cluster.State) { grants(s, 1) },
-			o:    func(o *Options) { o.Memlock = MemlockByIPCLock },
+			o:    func(o *Options) { o.Memlock = access.MemlockByIPCLock },
 			want: []string{"fail scc-usable"},
 			says: []string{"IPC_LOCK and root"},
 		},
@@ -604,7 +605,7 @@ func TestPrivilegePrechecks(t *testing.T) {
 		},
 		"plain Kubernetes, IPC_LOCK, strict": {
 			s:    level("restricted"),
-			o:    func(o *Options) { o.Memlock = MemlockByIPCLock },
+			o:    func(o *Options) { o.Memlock = access.MemlockByIPCLock },
 			want: []string{"fail pod-security"},
 			says: []string{"enforce=privileged"},
 		},

@@ -16,6 +16,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/access"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/workload"
 )
@@ -23,8 +24,6 @@ import (
 // Conditions for writing a job.
 const (
 	JobReplaced       check.ID = "job-replaced"
-	ServiceAccount    check.ID = "service-account"
-	PodMemlock        check.ID = "pod-memlock"
 	RequiredResources check.ID = "required-resources"
 	JobFound          check.ID = "job-found"
 	ManifestSuitable  check.ID = "manifest-suitable"
@@ -48,7 +47,7 @@ func (j *request) validate() {
 	j.oneOf("--kind", j.Kind, workload.Flags()...)
 	j.oneOf("delivery", string(j.Delivery), string(delivery.ByConfigMaps), string(delivery.ByImage),
 		string(delivery.ByImageVolume))
-	j.oneOf("--memlock", cmp.Or(j.Memlock, MemlockByNode), MemlockByNode, MemlockByIPCLock)
+	j.oneOf("--memlock", cmp.Or(j.Memlock, access.MemlockByNode), access.MemlockByNode, access.MemlockByIPCLock)
 	j.validateName()
 	if errs := validation.IsDNS1123Label(j.Namespace); len(errs) > 0 {
 		j.wrong("namespace", strconv.Quote(j.Namespace), "a DNS label", errs[0])

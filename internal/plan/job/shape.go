@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/access"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/podspec"
 	"github.com/railhead/railhead/internal/rules/pods"
@@ -71,7 +72,7 @@ func (p podShape) add(template map[string]any) error {
 	if p.security != nil {
 		podspec.SetMissing(podspec.Child(main, "securityContext"), plan.Fields(p.security))
 	}
-	if p.job.ipcLock {
+	if p.job.access.IPCLock {
 		lockMemory(main)
 	}
 	p.install(spec, main)
@@ -142,7 +143,7 @@ var identity = []string{"runAsUser", "runAsGroup", "runAsNonRoot", "seccompProfi
 // installSecurity returns the security context of the init container: without capabilities, and otherwise that of the
 // container that trains, so that it is admitted and starts with it.
 func installSecurity(main map[string]any) map[string]any {
-	security := plan.Fields(unprivileged())
+	security := plan.Fields(access.Unprivileged())
 	own, _ := main["securityContext"].(map[string]any)
 	for _, field := range identity {
 		if value, set := own[field]; set {

@@ -131,32 +131,6 @@ func (m mount) listClaims() string {
 	return "kubectl -n " + m.Namespace + " get persistentvolumeclaims"
 }
 
-// requireVolumes checks whether the pods may have volumes that the ordinary SCCs and the stricter levels forbid
-// (pod-security-admission policy/check_restrictedVolumes.go, check_hostPathVolumes.go), and pins an SCC that allows
-// them. checkSCC checks one that is already pinned.
-func (j *admission) requireVolumes() {
-	for _, v := range j.Volumes {
-		if !v.Guarded() {
-			continue
-		}
-		setting := v.SCCKind() + " volumes"
-		if v.Kind == volume.Host || j.level() == "restricted" {
-			j.requireLevel(setting)
-		}
-		if !j.s.Server.OpenShift() || j.scc != "" {
-			continue
-		}
-		if j.scc = j.granted(j.allowsVolumes); j.scc == "" {
-			j.noSCC(setting,
-				fmt.Sprintf("oc adm policy add-scc-to-user hostmount-anyuid -z %s -n %s", j.accountName(), j.Namespace))
-		}
-	}
-}
-
-func (j *admission) allowsVolumes(c cluster.SCC) bool {
-	return !slices.ContainsFunc(j.volumeKinds(), func(kind string) bool { return !c.AllowsVolume(kind) })
-}
-
 // validateVolumes refuses volumes that exclude each other.
 func (j *request) validateVolumes() {
 	var names, paths []string

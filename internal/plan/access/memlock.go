@@ -1,4 +1,4 @@
-package job
+package access
 
 import (
 	"cmp"
@@ -12,63 +12,64 @@ import (
 )
 
 // memlock chooses how the pods lock the memory that RDMA registers.
-func (j *admission) memlock() {
-	status, reason := j.nodesUnlock()
+func (a *admission) memlock() {
+	status, reason := a.nodesUnlock()
 	switch {
-	case j.Memlock == MemlockByNode:
-		j.Note("The pods add no capability: --memlock node says that the nodes let them lock memory.")
-	case j.Memlock == MemlockByIPCLock:
-		j.requireIPCLock()
+	case a.Memlock == MemlockByNode:
+		a.Note("The pods add no capability: --memlock node says that the nodes let them lock memory.")
+	case a.Memlock == MemlockByIPCLock:
+		a.requireIPCLock()
 	case status == check.Pass:
-		j.Note("The pods need no privileges: the container runtime of the nodes lets them lock memory (%s).", reason)
-	case j.canAddIPCLock():
-		j.ipcLock = true
-		j.noteIPCLock(reason)
+		a.Note("The pods need no privileges: the container runtime of the nodes lets them lock memory (%s).", reason)
+	case a.canAddIPCLock():
+		a.ipcLock = true
+		a.noteIPCLock(reason)
 	default:
-		j.cannotLock(status, reason)
+		a.cannotLock(status, reason)
 	}
 }
 
-func (j *admission) noteIPCLock(reason string) {
-	allowed := "namespace " + j.Namespace + " allows it. " +
+func (a *admission) noteIPCLock(reason string) {
+	allowed := "namespace " + a.Job.Namespace + " allows it. " +
 		"If the nodes already lift the limit, use --memlock node, and the pods need neither."
-	if j.scc != "" {
-		allowed = "SCC " + j.scc + " allows it. " +
+	if a.scc != "" {
+		allowed = "SCC " + a.scc + " allows it. " +
 			"`railhead setup cluster` lifts the limit on the nodes; then the pods need neither."
 	}
-	j.Note("The pods run as root with the capability IPC_LOCK, so that RDMA can lock memory: %s, and %s",
+	a.Note("The pods run as root with the capability IPC_LOCK, so that RDMA can lock memory: %s, and %s",
 		reason, allowed)
 }
 
 // cannotLock adds a finding: RDMA may not be able to lock enough memory.
-func (j *admission) cannotLock(status check.Status, reason string) {
-	openshift := j.s.Server.OpenShift()
-	denied := fmt.Sprintf("service account %s may not add IPC_LOCK", j.accountName())
-	if !j.sccsKnown() {
+func (a *admission) cannotLock(status check.Status, reason string) {
+	openshift := a.s.Server.OpenShift()
+	denied := fmt.Sprintf("service account %s may not add IPC_LOCK", a.accountName())
+	if !a.sccsKnown() {
 		status = check.Unknown
-		denied = fmt.Sprintf("whether service account %s may add IPC_LOCK could not be read", j.accountName())
+		denied = fmt.Sprintf("whether service account %s may add IPC_LOCK could not be read", a.accountName())
 	}
-	commands := []string{"railhead setup cluster", j.allowIPCLockCommand()}
+	commands := []string{"railhead setup cluster", a.allowIPCLockCommand()}
 	switch {
-	case openshift && j.strict():
-		commands[1] = j.privilegedLevelCommand()
+	case openshift && a.strict():
+		commands[1] = a.privilegedLevelCommand()
 	case !openshift:
 		commands = []string{
-			j.target().CommandWith("--memlock node"), "railhead setup namespace " + j.Namespace + " --allow-ipc-lock",
+			a.Job.CommandWith("--memlock node"), "railhead setup namespace " + a.Job.Namespace + " --allow-ipc-lock",
 		}
 	}
-	if !openshift || j.strict() {
-		denied = fmt.Sprintf("namespace %s enforces Pod Security level %s", j.Namespace, cmp.Or(j.level(), "unknown"))
+	if !openshift || a.strict() {
+		denied = fmt.Sprintf("namespace %s enforces Pod Security level %s",
+			a.Job.Namespace, cmp.Or(a.level(), "unknown"))
 	}
 	fix := check.ByAdmin("Lift the limit on the nodes, or allow the capability. "+
 		"If the nodes already lift the limit, use --memlock node.", commands...)
-	if account := j.lockingAccount(); account != "" {
+	if account := a.lockingAccount(); account != "" {
 		fix = check.ByUser("Use --service-account " + account + ", whose pods may add IPC_LOCK.")
 	}
-	j.Report(check.Finding{
+	a.Report(check.Finding{
 		Check:    PodMemlock,
 		Status:   status,
-		Subject:  j.target().Ref(),
+		Subject:  a.Job.Ref(),
 		Summary:  "the pods may be unable to lock the memory that RDMA registers: " + reason + ", and " + denied,
 		Evidence: check.Observed("nodes", reason, "memlock unlimited, or an SCC with IPC_LOCK and RunAsAny"),
 		Fix:      fix,
@@ -76,51 +77,54 @@ func (j *admission) cannotLock(status check.Status, reason string) {
 }
 
 // lockingAccount returns a service account of the namespace with which the pods may add IPC_LOCK; "" if there is none.
-func (j *admission) lockingAccount() string {
-	for _, a := range j.s.ServiceAccounts {
-		other := *j
-		other.account = a.Name
-		if a.Namespace == j.Namespace && j.s.Server.OpenShift() && other.canAddIPCLock() {
-			return a.Name
+func (a *admission) lockingAccount() string {
+	for _, account := range a.s.ServiceAccounts {
+		other := *a
+		other.Account = account.Name
+		if account.Namespace == a.Job.Namespace && a.s.Server.OpenShift() && other.canAddIPCLock() {
+			return account.Name
 		}
 	}
 	return ""
 }
 
-// notRoot fails because a setting keeps the pods from being root on the node, which IPC_LOCK needs.
-func (j *admission) notRoot(subject, source, got, want string) {
+// NotRoot returns the finding that a setting keeps the pods from being root on the node, which IPC_LOCK needs.
+func NotRoot(server cluster.Server, job plan.Target, subject, source, got, want string) check.Finding {
 	fix := check.ByAdmin("Lift the memlock limit on the nodes, so that the pods need no capability; " +
 		"if the nodes already lift it, use --memlock node. Or let the pods run as root.")
-	if j.s.Server.Serves(cluster.MachineConfigGroup) {
+	if server.Serves(cluster.MachineConfigGroup) {
 		fix.Commands = []string{"railhead setup cluster"}
 	}
-	j.Fail(PodMemlock, j.target().Ref(),
-		fmt.Sprintf("%s cannot lock the memory that RDMA registers: "+
+	return check.Finding{
+		Check: PodMemlock, Status: check.Fail, Subject: job.Ref(),
+		Summary: fmt.Sprintf("%s cannot lock the memory that RDMA registers: "+
 			"the capability IPC_LOCK works only for root of the node, but %s is %s", subject, source, got),
-		check.Observed(source, got, want+", or nodes that lift the memlock limit"), fix)
+		Evidence: check.Observed(source, got, want+", or nodes that lift the memlock limit"),
+		Fix:      fix,
+	}
 }
 
 // nodesUnlock reports whether the container runtime of the candidates lets containers lock all memory: Pass, Fail or
 // Unknown, with the reason.
-func (j *placement) nodesUnlock() (check.Status, string) {
+func (a *admission) nodesUnlock() (check.Status, string) {
 	switch {
-	case !j.s.Server.Serves(cluster.MachineConfigGroup):
+	case !a.s.Server.Serves(cluster.MachineConfigGroup):
 		return check.Unknown, "whether the container runtime of the nodes lifts the memlock limit is unknown"
-	case !j.s.Knows(cluster.Nodes) || !j.s.Knows(cluster.Pools):
+	case !a.s.Knows(cluster.Nodes) || !a.s.Knows(cluster.Pools):
 		return check.Unknown, "the pools of the nodes could not be read"
-	case len(j.candidates) == 0:
+	case len(a.Nodes) == 0:
 		return check.Unknown, "no node can run a pod"
-	case !slices.ContainsFunc(j.candidates, func(n cluster.Node) bool { return !unlockedBySetup(j.s, n) }):
+	case !slices.ContainsFunc(a.Nodes, func(n cluster.Node) bool { return !unlockedBySetup(a.s, n) }):
 		return check.Pass, "the MachineConfig of `railhead setup cluster`"
-	case !j.s.Knows(cluster.MachineConfigs):
+	case !a.s.Knows(cluster.MachineConfigs):
 		return check.Unknown, "the MachineConfigs of the nodes could not be read"
 	}
 	var locked, unread []string
 	config := ""
-	for _, n := range j.candidates {
-		pool, names := runningConfigs(j.s, n)
+	for _, n := range a.Nodes {
+		pool, names := runningConfigs(a.s, n)
 		notRun := func(m cluster.MachineConfig) bool { return !slices.Contains(names, m.Name) }
-		configs := slices.DeleteFunc(plan.SelectedConfigs(pool, j.s.MachineConfigs), notRun)
+		configs := slices.DeleteFunc(plan.SelectedConfigs(pool, a.s.MachineConfigs), notRun)
 		switch u := plan.UlimitsOf(plan.CRIOFiles(configs)); {
 		case len(u.Unread) > 0:
 			unread = append(unread, n.Name)
@@ -156,39 +160,39 @@ func runningConfigs(s cluster.State, n cluster.Node) (cluster.Pool, []string) {
 
 // canAddIPCLock reports whether the pods are admitted with IPC_LOCK, and pins the SCC that admits them. On OpenShift,
 // both Pod Security and SCCs apply, if the namespace has a level.
-func (j *admission) canAddIPCLock() bool {
+func (a *admission) canAddIPCLock() bool {
 	switch {
-	case j.strict():
+	case a.strict():
 		return false
-	case !j.s.Server.OpenShift():
-		return j.s.Knows(cluster.Namespaces)
+	case !a.s.Server.OpenShift():
+		return a.s.Knows(cluster.Namespaces)
 	}
-	return j.pinIPCLockSCC()
+	return a.pinIPCLockSCC()
 }
 
 // requireIPCLock adds the capability because the user asked for it.
-func (j *admission) requireIPCLock() {
-	j.ipcLock = true
-	j.requireLevel("the capability IPC_LOCK")
-	if !j.s.Server.OpenShift() {
+func (a *admission) requireIPCLock() {
+	a.ipcLock = true
+	a.requireLevel("the capability IPC_LOCK")
+	if !a.s.Server.OpenShift() {
 		return
 	}
-	if !j.pinIPCLockSCC() && j.SCC == "" {
-		j.noSCC("IPC_LOCK and root", j.allowIPCLockCommand())
+	if !a.pinIPCLockSCC() && a.SCC == "" {
+		a.noSCC("IPC_LOCK and root", a.allowIPCLockCommand())
 	}
-	j.Note("The pods run as root with the capability IPC_LOCK, because of --memlock ipc-lock.")
+	a.Note("The pods run as root with the capability IPC_LOCK, because of --memlock ipc-lock.")
 }
 
-func (j *request) allowIPCLockCommand() string {
-	return "railhead setup cluster --allow-ipc-lock && " + j.target().SetUpCommand()
+func (a *admission) allowIPCLockCommand() string {
+	return "railhead setup cluster --allow-ipc-lock && " + a.Job.SetUpCommand()
 }
 
 // pinIPCLockSCC pins an SCC that admits pods with IPC_LOCK as root, if possible one that allows their volumes; false if
 // none does.
-func (j *admission) pinIPCLockSCC() bool {
-	fits := func(c cluster.SCC) bool { return allowsIPCLock(c) && (!c.Privileged || c.Name == j.SCC) }
-	j.scc = cmp.Or(j.granted(func(c cluster.SCC) bool { return fits(c) && j.allowsVolumes(c) }), j.granted(fits))
-	return j.scc != ""
+func (a *admission) pinIPCLockSCC() bool {
+	fits := func(c cluster.SCC) bool { return allowsIPCLock(c) && (!c.Privileged || c.Name == a.SCC) }
+	a.scc = cmp.Or(a.granted(func(c cluster.SCC) bool { return fits(c) && a.allowsVolumes(c) }), a.granted(fits))
+	return a.scc != ""
 }
 
 // allowsIPCLock reports whether pods under the SCC can lock memory: the capability works for root only.
