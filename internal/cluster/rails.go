@@ -247,3 +247,12 @@ func (s State) SimilarResources(resource string) []string {
 	}
 	return offered[:min(len(offered), 4)]
 }
+
+// RailNames returns the names of rails.
+func RailNames(rails []Rail) []string {
+	var all []string
+	for _, r := range rails {
+		all = append(all, r.Network)
+	}
+	return all
+}

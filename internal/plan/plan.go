@@ -105,6 +105,18 @@ func (d *Draft) Unknown(s cluster.State, id check.ID, kind cluster.Kind, summary
 	})
 }
 
+// RequireVersion fails if the server is older than a minor version of Kubernetes 1.
+func (d *Draft) RequireVersion(server cluster.Server, minor int, problem string, fix *check.Fix) {
+	switch {
+	case minor == 0:
+	case server.Minor == 0:
+		d.Note("The API server does not tell its version. Kubernetes before 1.%d %s.", minor, problem)
+	case server.Minor < minor:
+		d.Fail(ServerSupport, check.Ref{Kind: check.Server}, "Kubernetes "+server.Version+" "+problem,
+			check.Observed("server version", server.Version, fmt.Sprintf("v1.%d or newer", minor)), fix)
+	}
+}
+
 // Failed reports whether a finding prevents the plan.
 func (d *Draft) Failed() bool { return check.Worst(d.Findings) == check.Fail }
 

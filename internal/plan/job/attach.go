@@ -18,7 +18,7 @@ func (p podShape) attach(template, main map[string]any) error {
 		if err != nil {
 			return err
 		}
-		text, err := listed.With(p.job.Namespace, names(p.job.rails)...)
+		text, err := listed.With(p.job.Namespace, cluster.RailNames(p.job.rails)...)
 		if err != nil {
 			return err
 		}

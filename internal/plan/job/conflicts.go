@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,6 +12,7 @@ import (
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/access"
+	"github.com/railhead/railhead/internal/plan/claims"
 	"github.com/railhead/railhead/internal/plan/podspec"
 	"github.com/railhead/railhead/internal/words"
 	"github.com/railhead/railhead/internal/workload"
@@ -184,14 +184,12 @@ func (p injected) ofRails() []conflict {
 			others = append(others, r.Network)
 		}
 	}
-	claim := podspec.Named(podspec.Items(p.spec["resourceClaims"]), podClaim)
-	claims := strings.HasPrefix(field(claim, "resourceClaimTemplateName"), templatePrefix(p.Name))
 	switch {
 	case !p.rdma():
-	case len(p.claim.rails) > 0 && len(others) > 0:
+	case len(p.claim.Rails) > 0 && len(others) > 0:
 		all = append(all, conflict{"--claims", "the way to the rails", "attachments " + words.And(others)})
-	case len(p.claim.rails) == 0 && claims:
-		all = append(all, conflict{"--claims", "not given", "the claim " + podClaim})
+	case len(p.claim.Rails) == 0 && claims.Has(p.spec, p.Name):
+		all = append(all, conflict{"--claims", "not given", "the claim " + claims.Name})
 	case len(p.Networks) > 0 && len(others) > 0:
 		all = append(all, conflict{"--network", words.And(p.Networks), "attachments " + words.And(others)})
 	}

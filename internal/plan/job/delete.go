@@ -11,6 +11,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/claims"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/podspec"
 	"github.com/railhead/railhead/internal/words"
@@ -30,8 +31,8 @@ func Delete(s cluster.State, name, namespace string) (plan.Plan, []check.Finding
 	}
 	step := plan.Step{ID: "delete", Done: Gone(name, namespace), Watch: []cluster.Kind{cluster.Pods}}
 	for i, o := range own {
-		for _, template := range claimTemplatesOf(o.Fields, name) {
-			step.Changes = append(step.Changes, deleteTemplate(namespace, template))
+		for _, template := range claims.TemplatesOf(o.Fields, name) {
+			step.Changes = append(step.Changes, claims.Deletion(namespace, template))
 		}
 		if i == len(own)-1 {
 			for _, part := range unneeded(s, name, namespace) {

@@ -12,6 +12,7 @@ import (
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/access"
+	"github.com/railhead/railhead/internal/plan/claims"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/words"
 	"github.com/railhead/railhead/internal/workload"
@@ -64,13 +65,16 @@ func Needs(s cluster.State, o Options) []cluster.Kind {
 	if o.unbound(s, o.Namespace) {
 		kinds = append(kinds, cluster.StorageClasses)
 	}
-	claims := claimKinds(s, o)
-	kinds = append(kinds, claims...)
+	var ofClaims []cluster.Kind
+	if o.Mode != nccl.TCP {
+		ofClaims = claims.Needs(s, o.Namespace, o.Claims)
+	}
+	kinds = append(kinds, ofClaims...)
 	pods := access.Pods{Rights: o.Rights, RDMA: o.Mode != nccl.TCP, Volumes: o.Volumes}
 	rails := s.UsableRails(o.Namespace)
 	for _, n := range s.Nodes {
 		offers := func(r cluster.Rail) bool { return r.PerNode[n.Name] > 0 }
-		if len(claims) > 0 || slices.ContainsFunc(rails, offers) {
+		if len(ofClaims) > 0 || slices.ContainsFunc(rails, offers) {
 			pods.Nodes = append(pods.Nodes, n)
 		}
 	}
@@ -89,7 +93,7 @@ type request struct {
 type placement struct {
 	request
 	rails      []cluster.Rail
-	claim      claim          // if the pods claim their rails
+	claim      claims.Claim   // if the pods claim their rails
 	candidates []cluster.Node // can run a pod once they are free
 }
 
@@ -126,6 +130,13 @@ func (j *job) decide() {
 	j.noteFixedNames(j.variables(), "")
 	j.noteMemory()
 	j.noteBudget()
+}
+
+// holds reports whether a claim is one of the job's own pods.
+func (j *request) holds(c cluster.ResourceClaim) bool {
+	return c.Namespace == j.Namespace && slices.ContainsFunc(j.s.Pods, func(p cluster.Pod) bool {
+		return j.owns(p) && (p.Name == c.Pod || slices.Contains(c.Users, p.Name))
+	})
 }
 
 // privileges chooses the rights of the pods. mounted has the kinds of the volumes of a manifest, as SCCs list them.

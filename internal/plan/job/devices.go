@@ -1,12 +1,14 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/claims"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 	"github.com/railhead/railhead/internal/words"
@@ -29,6 +31,18 @@ func (j *placement) devices() {
 		j.requireNodes()
 	}
 	j.programsExist()
+}
+
+// claimGPUs lets the pods claim their GPUs as well, if only DRA offers them.
+func (j *placement) claimGPUs() {
+	if j.GPUs == NoGPUs || !claims.Wanted(j.s, j.Namespace, j.Claims) {
+		return
+	}
+	eligible := func(n cluster.Node) bool { return j.excluded(n) == "" }
+	if gpus := claims.GPUs(j.s, eligible, j.Nodes); gpus > 0 {
+		j.GPUs = cmp.Or(j.GPUs, gpus)
+		j.claim.GPUs = j.GPUs
+	}
 }
 
 // programsExist fails if railhead-pod is missing for nodes that may run the pods.
@@ -72,7 +86,7 @@ func (j *placement) chooseMode() {
 	switch {
 	case !j.s.Knows(cluster.Nodes):
 		j.Note("Mode auto uses RDMA with %s. Whether the nodes offer them is unknown: nodes could not be read.", rails)
-	case j.enough(free), j.claimedGPUs: // TCP needs the claim, too
+	case j.enough(free), j.claim.GPUs > 0: // TCP needs the claim, too
 		j.Note("Mode auto uses RDMA: %s.", found)
 	default:
 		closest := "none"
@@ -80,7 +94,7 @@ func (j *placement) chooseMode() {
 			closest = rejected[0].name + ": " + rejected[0].reason
 		}
 		j.Note("Mode auto uses TCP: %s, but the job needs %d (%s).", found, j.Nodes, closest)
-		j.claim = claim{}
+		j.claim = claims.Claim{}
 		return
 	}
 	j.rails, j.Mode = usable, nccl.RDMA
@@ -88,7 +102,7 @@ func (j *placement) chooseMode() {
 
 // noteTCP notes why mode auto found no rail.
 func (j *placement) noteTCP() {
-	if j.claiming() {
+	if claims.Wanted(j.s, j.Namespace, j.Claims) {
 		j.Note("Mode auto uses TCP: the pods cannot claim their rails.")
 		return
 	}

@@ -117,8 +117,8 @@ func (j *job) withGPUsOf(main map[string]any, o Options) *job {
 // them.
 func (j *job) injectionParts() []unstructured.Unstructured {
 	parts := j.delivery().Missing(j.s, j.Namespace, plan.Labels(delivery.Component, j.Name))
-	if len(j.claim.rails) > 0 {
-		parts = append(parts, j.claimTemplate())
+	if len(j.claim.Rails) > 0 {
+		parts = append(parts, j.claim.Template(j.target()))
 	}
 	return parts
 }

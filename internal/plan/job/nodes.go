@@ -16,7 +16,7 @@ import (
 )
 
 // requests returns the resources that each pod requests from its node.
-func (j *request) requests(rails []cluster.Rail) cluster.Resources {
+func (j *placement) requests(rails []cluster.Rail) cluster.Resources {
 	requests := cluster.Resources{}
 	for name, amount := range j.resources() {
 		q := resource.MustParse(amount)
@@ -77,7 +77,7 @@ func (j *placement) unsuitable(n cluster.Node, requests cluster.Resources) strin
 		}
 		return "no " + name
 	}
-	if reason := j.unclaimable(n.Name); reason != "" {
+	if reason := j.claim.Lacks(j.s, n.Name); reason != "" {
 		return reason
 	}
 	return taint(n, func(t cluster.Taint) bool {
@@ -102,7 +102,7 @@ func (j *placement) occupied(n cluster.Node, requests, unused cluster.Resources)
 	if name, short := j.shortOf(unused, all); short {
 		return j.others.Usage(n, name)
 	}
-	return j.claimedByOthers(n.Name)
+	return j.claim.Taken(n.Name)
 }
 
 // taint names the first taint of a node that matches and keeps pods away.
@@ -224,7 +224,7 @@ func (j *placement) describeRequests() string {
 		parts = append(parts, cluster.Quantity(j.GPUResource, n))
 		delete(requests, j.GPUResource)
 	}
-	if j.claimedGPUs {
+	if j.claim.GPUs > 0 {
 		parts = append(parts, words.Count(j.GPUs, "GPU"))
 	}
 	if len(j.rails) > 0 {

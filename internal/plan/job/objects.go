@@ -55,7 +55,8 @@ func (j *job) objects(d delivery.Delivery) []plan.Change {
 	if j.multi() && j.Kind != JobSet { // whose controller makes one
 		add(j.serviceObject(), "gives every pod a DNS name before it is ready, for the rendezvous")
 	}
-	before, after := j.claimChanges()
+	_, live, _ := workload.Find(j.s, j.Name, j.Namespace)
+	before, after := j.claim.Changes(j.target(), live.Fields)
 	changes = append(changes, before...)
 	pods := words.Count(j.Nodes, "pod")
 	why := fmt.Sprintf("runs %s, once", pods)

@@ -44,7 +44,6 @@ type Options struct {
 	GPUResource     string    // the one that most nodes offer
 	Networks        []string  // attachments of the namespace, or claimed rails: all
 	Claims          bool      // claim the rails from a DRA driver; also without, if there are no attachments
-	claimedGPUs     bool      // the GPUs come with the claim, too
 	Image           string
 	PullPolicy      string
 	PullSecrets     []string
@@ -138,15 +137,15 @@ func (o *Options) target() plan.Target {
 }
 
 // resources returns the requests of each pod without the rails; /dev/shm is added to the memory later.
-func (o *Options) resources() map[string]string {
+func (j *placement) resources() map[string]string {
 	resources := map[string]string{}
-	if o.GPUs > 0 && !o.claimedGPUs {
-		resources[o.GPUResource] = strconv.Itoa(o.GPUs)
+	if j.GPUs > 0 && j.claim.GPUs == 0 {
+		resources[j.GPUResource] = strconv.Itoa(j.GPUs)
 	}
 	for name, amount := range map[string]string{
-		"cpu":               o.CPU,
-		"memory":            o.Memory,
-		"ephemeral-storage": o.EphemeralStorage,
+		"cpu":               j.CPU,
+		"memory":            j.Memory,
+		"ephemeral-storage": j.EphemeralStorage,
 	} {
 		if amount != "" {
 			resources[name] = canonical(amount)

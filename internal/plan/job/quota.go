@@ -56,7 +56,7 @@ func (j *job) quotaNeeds() (needs cluster.Resources, unset []string) {
 	}
 	n := int64(j.Nodes)
 	needs = cluster.Resources{"pods": n, "count/pods": n}
-	for class, devices := range j.claim.devices() { // Kubernetes docs, resource quotas: quota for DRA
+	for class, devices := range j.claim.Devices() { // Kubernetes docs, resource quotas: quota for DRA
 		needs[class+".deviceclass.resource.k8s.io/devices"] = devices * n
 	}
 	for name, amount := range quotaNames(perPod, perPod) {

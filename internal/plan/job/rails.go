@@ -9,6 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/claims"
 	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 	"github.com/railhead/railhead/internal/rules/pods"
 	"github.com/railhead/railhead/internal/words"
@@ -16,8 +17,9 @@ import (
 
 // requiredRails returns the rails of the job, and fails if there are none. need is the number of nodes, if known.
 func (j *placement) requiredRails(need int) []cluster.Rail {
-	if j.claiming() {
-		return j.claimedRails(need)
+	if claims.Wanted(j.s, j.Namespace, j.Claims) {
+		j.claim, j.Draft = claims.Require(j.s, j.others, j.claimants(need), j.Draft)
+		return j.claimed()
 	}
 	rails := j.attachments()
 	if len(rails) == 0 && j.s.Problem(cluster.DRADevices) != nil {
@@ -28,10 +30,49 @@ func (j *placement) requiredRails(need int) []cluster.Rail {
 
 // usableRails returns the rails that the job can have; there may be none.
 func (j *placement) usableRails(need int) []cluster.Rail {
-	if j.claiming() {
-		return j.claimedIfPossible(need)
+	if claims.Wanted(j.s, j.Namespace, j.Claims) {
+		j.claim, j.Draft = claims.Prefer(j.s, j.others, j.claimants(need), j.Draft)
+		return j.claimed()
 	}
 	return j.chosen(j.s.UsableRails(j.Namespace))
+}
+
+// claimants returns the pods as those that claim rails. need is the number of nodes, if known.
+func (j *placement) claimants(need int) claims.Pods {
+	return claims.Pods{
+		Job:      j.target(),
+		Networks: j.Networks,
+		Flag:     j.Claims,
+		GPUs:     j.claim.GPUs,
+		Nodes:    j.suitableNodes(),
+		Need:     need,
+	}
+}
+
+// claimed returns the rails of the claim, unless the job failed.
+func (j *placement) claimed() []cluster.Rail {
+	if j.Failed() {
+		return nil
+	}
+	return j.claim.Rails
+}
+
+// suitableNodes returns the names of the nodes that may take a pod, as far as rails do not decide. If nodes could not
+// be read, they are those with devices.
+func (j *placement) suitableNodes() []string {
+	var names []string
+	requests := j.requests(nil)
+	for _, d := range j.s.DRADevices {
+		if !j.s.Knows(cluster.Nodes) && !slices.Contains(names, d.Node) {
+			names = append(names, d.Node)
+		}
+	}
+	for _, n := range j.s.Nodes {
+		if j.unsuitable(n, requests) == "" {
+			names = append(names, n.Name)
+		}
+	}
+	return names
 }
 
 // attachments returns the rails of the namespace for the job. An RDMA attachment without a device is a failure: the job
@@ -98,7 +139,7 @@ func (j *request) chosen(rails []cluster.Rail) []cluster.Rail {
 
 // checkNetworks fails for names in --network that do not exist.
 func (j *placement) checkNetworks() {
-	existing := names(j.s.Rails(j.Namespace))
+	existing := cluster.RailNames(j.s.Rails(j.Namespace))
 	for _, name := range j.Networks {
 		if slices.Contains(existing, name) || !j.s.Knows(cluster.Networks) {
 			continue

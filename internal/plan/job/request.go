@@ -155,7 +155,7 @@ func (j *request) validateServer() {
 				j.target().CommandWith("--kind statefulset")))
 	}
 	if j.Nodes > 1 {
-		j.requireVersion(k.RankSince, "does not give the pods of a "+k.GVK.Kind+" their rank",
+		j.RequireVersion(j.s.Server, k.RankSince, "does not give the pods of a "+k.GVK.Kind+" their rank",
 			check.ByUser("Use --kind job, which tells its pods their rank since Kubernetes 1.21.",
 				j.target().CommandWith("--kind job")))
 	}
@@ -165,23 +165,11 @@ func (j *request) validateServer() {
 // imageVolumes checks whether the server mounts images.
 func (j *request) imageVolumes() {
 	if j.Delivery == delivery.ByImageVolume {
-		j.requireVersion(plan.ImageVolumesMinor, "has no image volumes",
+		j.RequireVersion(j.s.Server, plan.ImageVolumesMinor, "has no image volumes",
 			check.ByUser("Copy railhead-pod with an init container instead.",
 				j.target().CommandWith("--pod-image IMAGE")))
 		j.Note("Image volumes need the feature gate ImageVolume, which is on by default from Kubernetes 1.35. " +
 			"Some container runtimes mount them noexec; the container then exits with code 126.")
-	}
-}
-
-// requireVersion fails if the server is older than a minor version of Kubernetes 1.
-func (j *request) requireVersion(minor int, problem string, fix *check.Fix) {
-	switch server := j.s.Server; {
-	case minor == 0:
-	case server.Minor == 0:
-		j.Note("The API server does not tell its version. Kubernetes before 1.%d %s.", minor, problem)
-	case server.Minor < minor:
-		j.Fail(plan.ServerSupport, check.Ref{Kind: check.Server}, "Kubernetes "+server.Version+" "+problem,
-			check.Observed("server version", server.Version, fmt.Sprintf("v1.%d or newer", minor)), fix)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/access"
+	"github.com/railhead/railhead/internal/plan/claims"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/podspec"
 	"github.com/railhead/railhead/internal/rules/pods"
@@ -52,8 +53,9 @@ func (p podShape) add(template map[string]any) error {
 		return fmt.Errorf("container %v has no command; railhead-pod cannot start the command of the image, "+
 			"which is unknown", main["name"])
 	}
-	if len(p.job.claim.rails) > 0 {
-		p.job.claimIn(spec, main)
+	if len(p.job.claim.Rails) > 0 {
+		template := p.job.claim.Template(p.job.target())
+		claims.Add(spec, main, template.GetName())
 	} else if err := p.attach(template, main); err != nil {
 		return err
 	}

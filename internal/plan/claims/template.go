@@ -1,4 +1,4 @@
-package job
+package claims
 
 import (
 	"crypto/sha256"
@@ -20,34 +20,34 @@ import (
 	"github.com/railhead/railhead/internal/workload"
 )
 
-// podClaim is the name of the claim in a pod.
-const podClaim = "rails"
+// Name is the name of the claim in a pod.
+const Name = "rails"
 
 // deviceClaim returns the requests for the rails, and for the GPUs if they are claimed, too.
-func (j *placement) deviceClaim(rails []cluster.Rail) resourcev1.DeviceClaim {
+func (c *chooser) deviceClaim(rails []cluster.Rail) resourcev1.DeviceClaim {
 	var spec resourcev1.DeviceClaim
-	class := j.deviceClass(rails[0].Driver)
+	class := c.deviceClass(rails[0].Driver)
 	for i, r := range rails {
 		name := fmt.Sprintf("rail-%d", i)
 		request := resourcev1.ExactDeviceRequest{
 			DeviceClassName: class,
 			Selectors: []resourcev1.DeviceSelector{{
-				CEL: &resourcev1.CELDeviceSelector{Expression: j.expression(r)},
+				CEL: &resourcev1.CELDeviceSelector{Expression: c.expression(r)},
 			}},
 		}
 		spec.Requests = append(spec.Requests, resourcev1.DeviceRequest{Name: name, Exactly: &request})
 		if r.Driver == cluster.DRASriov {
-			spec.Config = append(spec.Config, j.interfaceConfig(r, name, i))
+			spec.Config = append(spec.Config, c.interfaceConfig(r, name, i))
 		}
 	}
-	if j.claimedGPUs {
-		j.requestGPUs(&spec, rails)
+	if c.GPUs > 0 {
+		c.requestGPUs(&spec, rails)
 	}
 	return spec
 }
 
-// devices counts the claimed devices of a pod by device class.
-func (c claim) devices() map[string]int64 {
+// Devices counts the claimed devices of a pod by device class.
+func (c Claim) Devices() map[string]int64 {
 	perClass := map[string]int64{}
 	for _, r := range c.spec.Requests {
 		perClass[r.Exactly.DeviceClassName] += max(r.Exactly.Count, 1)
@@ -56,39 +56,39 @@ func (c claim) devices() map[string]int64 {
 }
 
 // expression selects the RDMA devices of a rail.
-func (j *placement) expression(r cluster.Rail) string {
+func (c *chooser) expression(r cluster.Rail) string {
 	rdma := map[string]string{cluster.DRANet: "rdma", cluster.DRASriov: "rdmaCapable"}[r.Driver]
 	of := `device.attributes["` + r.Driver + `"].` + rdma
 	return "has(" + of + ") && " + of + " && " + r.Selector()
 }
 
 // deviceClass returns the class of a driver's devices, and fails if there is none.
-func (j *placement) deviceClass(driver string) string {
-	class, found := j.s.ClassOf(driver)
+func (c *chooser) deviceClass(driver string) string {
+	class, found := c.s.ClassOf(driver)
 	if !found {
 		var names []string
-		for _, c := range j.s.DeviceClasses {
+		for _, c := range c.s.DeviceClasses {
 			names = append(names, c.Name)
 		}
-		j.Fail(plan.RailsAttached, j.target().Ref(), "no device class has the devices of "+driver,
+		c.Fail(plan.RailsAttached, c.Job.Ref(), "no device class has the devices of "+driver,
 			check.Observed("deviceclasses", plan.OrNone(names), `one with the selector device.driver == "`+driver+`"`),
-			check.ByAdmin("Let setup create it.", j.target().SetUpCommand()))
+			check.ByAdmin("Let setup create it.", c.Job.SetUpCommand()))
 	}
 	return class
 }
 
 // requestGPUs adds the GPUs: those of each rail on its PCIe root if the nodes can give them so.
-func (j *placement) requestGPUs(spec *resourcev1.DeviceClaim, rails []cluster.Rail) {
-	class, each := j.deviceClass(cluster.DRAGPU), j.GPUs/len(rails)
+func (c *chooser) requestGPUs(spec *resourcev1.DeviceClaim, rails []cluster.Rail) {
+	class, each := c.deviceClass(cluster.DRAGPU), c.GPUs/len(rails)
 	request := func(name string, count int) {
 		exactly := resourcev1.ExactDeviceRequest{DeviceClassName: class, Count: int64(count)}
 		spec.Requests = append(spec.Requests, resourcev1.DeviceRequest{Name: name, Exactly: &exactly})
 	}
-	if each*len(rails) != j.GPUs || slices.ContainsFunc(j.suitableNodes(), func(node string) bool {
-		return j.unclaimable(node) == "" && !j.aligned(node, rails, each)
+	if each*len(rails) != c.GPUs || slices.ContainsFunc(c.Nodes, func(node string) bool {
+		return c.claim.Lacks(c.s, node) == "" && !c.aligned(node, rails, each)
 	}) {
-		request("gpus", j.GPUs)
-		j.Note("GPUs and rails are claimed without regard to their PCIe roots: the nodes cannot give %s of its root "+
+		request("gpus", c.GPUs)
+		c.Note("GPUs and rails are claimed without regard to their PCIe roots: the nodes cannot give %s of its root "+
 			"with each of %s.", words.Count(max(each, 1), "GPU"), words.Count(len(rails), "rail"))
 		return
 	}
@@ -103,10 +103,10 @@ func (j *placement) requestGPUs(spec *resourcev1.DeviceClaim, rails []cluster.Ra
 }
 
 // aligned reports whether a node has enough GPUs on the PCIe root of each rail.
-func (j *placement) aligned(node string, rails []cluster.Rail, each int) bool {
-	left := j.s.GPUsByRoot(node)
+func (c *chooser) aligned(node string, rails []cluster.Rail, each int) bool {
+	left := c.s.GPUsByRoot(node)
 	for _, r := range rails {
-		roots := j.s.RootsOf(r, node)
+		roots := c.s.RootsOf(r, node)
 		if len(roots) != 1 || roots[0] == "" || left[roots[0]] < each {
 			return false
 		}
@@ -117,10 +117,10 @@ func (j *placement) aligned(node string, rails []cluster.Rail, each int) bool {
 
 // interfaceConfig names the attachment by which dra-driver-sriov sets up the interface of a rail (its VfConfig; the
 // driver ignores a configuration without requests).
-func (j *placement) interfaceConfig(r cluster.Rail, request string, i int) resourcev1.DeviceClaimConfiguration {
+func (c *chooser) interfaceConfig(r cluster.Rail, request string, i int) resourcev1.DeviceClaimConfiguration {
 	var all, ofRail []string
-	for _, n := range j.s.Networks {
-		if n.Namespace == j.Namespace && slices.Contains([]string{"sriov", "ib-sriov"}, n.Type) {
+	for _, n := range c.s.Networks {
+		if n.Namespace == c.Job.Namespace && slices.Contains([]string{"sriov", "ib-sriov"}, n.Type) {
 			all = append(all, n.Name)
 			if n.Name == r.Network || strings.HasSuffix(n.Name, "-"+r.Network) {
 				ofRail = append(ofRail, n.Name)
@@ -131,9 +131,9 @@ func (j *placement) interfaceConfig(r cluster.Rail, request string, i int) resou
 		ofRail = all
 	}
 	if len(ofRail) != 1 {
-		j.Fail(plan.RailsAttached, j.target().NamespaceRef(), "the interface of rail "+r.Network+" cannot be set up: "+
+		c.Fail(plan.RailsAttached, c.Job.NamespaceRef(), "the interface of rail "+r.Network+" cannot be set up: "+
 			"dra-driver-sriov takes its settings from an attachment, and none is named like the rail",
-			check.Observed("network-attachment-definitions of "+j.Namespace, plan.OrNone(all),
+			check.Observed("network-attachment-definitions of "+c.Job.Namespace, plan.OrNone(all),
 				"*-"+r.Network+", or one"),
 			check.ByAdmin("Create an attachment of type sriov for each rail, with the rail at the end of its name."))
 		return resourcev1.DeviceClaimConfiguration{}
@@ -152,52 +152,52 @@ func (j *placement) interfaceConfig(r cluster.Rail, request string, i int) resou
 	return config
 }
 
-func (j *placement) noteClaims(rails []cluster.Rail) {
+func (c *chooser) noteClaims(rails []cluster.Rail) {
 	why := ""
-	if !j.Claims {
-		why = ", because namespace " + j.Namespace + " has no network attachment"
+	if !c.Flag {
+		why = ", because namespace " + c.Job.Namespace + " has no network attachment"
 	}
-	j.Note("The pods claim their rails from the DRA driver %s%s: %s. Every pod gets the same ones.",
-		rails[0].Driver, why, words.Few(names(rails), 8))
+	c.Note("The pods claim their rails from the DRA driver %s%s: %s. Every pod gets the same ones.",
+		rails[0].Driver, why, words.Few(cluster.RailNames(rails), 8))
 }
 
 // templatePrefix starts the names of the ResourceClaimTemplates of a job.
-func templatePrefix(name string) string { return name + "-" + podClaim + "-" }
+func templatePrefix(name string) string { return name + "-" + Name + "-" }
 
-// claimTemplate returns the ResourceClaimTemplate of the pods. Its name has a hash, because it cannot be changed
+// Template returns the ResourceClaimTemplate of the pods of a job. Its name has a hash, because it cannot be changed
 // (kubernetes pkg/apis/resource/validation ValidateResourceClaimTemplateUpdate).
-func (j *placement) claimTemplate() unstructured.Unstructured {
-	text, _ := json.Marshal(j.claim.spec) // always marshals
+func (c Claim) Template(job plan.Target) unstructured.Unstructured {
+	text, _ := json.Marshal(c.spec) // always marshals
 	sum := sha256.Sum256(text)
 	template := resourcev1.ResourceClaimTemplate{}
-	template.Name = templatePrefix(j.Name) + hex.EncodeToString(sum[:4])
-	template.Namespace = j.Namespace
-	template.Labels = plan.Labels(workload.ComponentJob, j.Name)
-	template.Spec.Spec.Devices = j.claim.spec
+	template.Name = templatePrefix(job.Name) + hex.EncodeToString(sum[:4])
+	template.Namespace = job.Namespace
+	template.Labels = plan.Labels(workload.ComponentJob, job.Name)
+	template.Spec.Spec.Devices = c.spec
 	return plan.Typed(resourcev1.SchemeGroupVersion.WithKind("ResourceClaimTemplate"), &template)
 }
 
-// claimChanges writes the ResourceClaimTemplate unless the workload uses it already, and deletes one that it used
+// Changes writes the ResourceClaimTemplate unless the job's live workload uses it already, and deletes one that it used
 // before.
-func (j *placement) claimChanges() (before, after []plan.Change) {
-	_, live, _ := workload.Find(j.s, j.Name, j.Namespace)
-	used := claimTemplatesOf(live.Fields, j.Name)
+func (c Claim) Changes(job plan.Target, live map[string]any) (before, after []plan.Change) {
+	used := TemplatesOf(live, job.Name)
 	name := ""
-	if len(j.claim.rails) > 0 {
-		template := j.claimTemplate()
+	if len(c.Rails) > 0 {
+		template := c.Template(job)
 		if name = template.GetName(); !slices.Contains(used, name) {
 			before = []plan.Change{{Verb: plan.Apply, Object: template, Why: "claims the rails of each pod"}}
 		}
 	}
 	for _, old := range used {
 		if old != name {
-			after = append(after, deleteTemplate(j.Namespace, old))
+			after = append(after, Deletion(job.Namespace, old))
 		}
 	}
 	return before, after
 }
 
-func deleteTemplate(namespace, name string) plan.Change {
+// Deletion returns the change that deletes a ResourceClaimTemplate.
+func Deletion(namespace, name string) plan.Change {
 	return plan.Deletion(cluster.Object{
 		APIVersion: resourcev1.SchemeGroupVersion.String(),
 		Kind:       "ResourceClaimTemplate",
@@ -206,20 +206,26 @@ func deleteTemplate(namespace, name string) plan.Change {
 	}, "claims rails for no pod any more")
 }
 
-// claimTemplatesOf returns the ResourceClaimTemplates of a job that an object names.
-func claimTemplatesOf(fields map[string]any, job string) []string {
+// TemplatesOf returns the ResourceClaimTemplates of a job that an object names.
+func TemplatesOf(fields map[string]any, job string) []string {
 	return slices.DeleteFunc(podspec.Referenced(fields, "resourceClaimTemplateName"), func(name string) bool {
 		return !strings.HasPrefix(name, templatePrefix(job))
 	})
 }
 
-// claimIn adds the claim to a pod, and to the container that trains.
-func (j *placement) claimIn(spec, main map[string]any) {
-	template := j.claimTemplate()
+// Has reports whether a pod has the claim of a job.
+func Has(spec map[string]any, job string) bool {
+	claim := podspec.Named(podspec.Items(spec["resourceClaims"]), Name)
+	template, _ := claim["resourceClaimTemplateName"].(string)
+	return strings.HasPrefix(template, templatePrefix(job))
+}
+
+// Add adds the claim of a template to a pod, and to the container that trains.
+func Add(spec, main map[string]any, template string) {
 	spec["resourceClaims"] = podspec.With(spec["resourceClaims"], "name", map[string]any{
-		"name":                      podClaim,
-		"resourceClaimTemplateName": template.GetName(),
+		"name":                      Name,
+		"resourceClaimTemplateName": template,
 	})
 	resources := podspec.Child(main, "resources")
-	resources["claims"] = podspec.With(resources["claims"], "name", map[string]any{"name": podClaim})
+	resources["claims"] = podspec.With(resources["claims"], "name", map[string]any{"name": Name})
 }
