@@ -22,7 +22,8 @@ import (
 // empty if a finding is Fail.
 func Deploy(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 	j := newJob(s, o)
-	for _, stage := range []func(){j.validate, j.place, j.decide, j.unchanged} {
+	checkOptions := func() { j.Add(checkFlags(j.Options, s.Server)) }
+	for _, stage := range []func(){checkOptions, j.place, j.decide, j.unchanged} {
 		if stage(); j.Failed() {
 			return plan.Plan{}, j.Findings
 		}
@@ -123,11 +124,11 @@ func (j *job) decide() {
 	account, d := access.Account(j.s, j.target(), j.ServiceAccount)
 	j.Add(d)
 	j.privileges(account, nil)
-	j.claimsUsable()
-	j.referencesExist()
-	j.queueActive()
+	j.Add(j.claimsUsable(j.s, j.Namespace, j.Nodes))
+	j.Add(j.referencesExist(j.s, j.target()))
+	j.Add(j.queueActive(j.s, j.target()))
 	j.quotas()
-	j.noteFixedNames(j.variables(), "")
+	j.reportOnce(fixedNames(j.variables(), "", j.rdma())...)
 	j.noteMemory()
 	j.noteBudget()
 }

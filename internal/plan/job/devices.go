@@ -59,8 +59,8 @@ func (j *request) noGPUs() {
 	j.GPUs = NoGPUs
 	switch {
 	case !j.s.Knows(cluster.Nodes):
-		j.wrong("--gpus", "", "the number of GPUs of each pod, because nodes could not be read", "Set it.",
-			j.target().CommandWith("--gpus 8"))
+		j.Report(wrong(j.target(), "--gpus", "", "the number of GPUs of each pod, because nodes could not be read",
+			"Set it.", j.target().CommandWith("--gpus 8")))
 	case j.rdma():
 		j.Fail(clusterrules.GPUNodes, check.Ref{Kind: check.Cluster},
 			fmt.Sprintf("none of %s offers %s", words.Count(len(j.s.Nodes), "node"), j.GPUResource),

@@ -12,9 +12,10 @@ import (
 	"github.com/railhead/railhead/internal/plan/podspec"
 )
 
-// noteFixedNames warns of variables that name devices: the same pod has other ones on another node. The settings of the
+// fixedNames warns of variables that name devices: the same pod has other ones on another node. The settings of the
 // pods are in their environment or, after an obstacle, in files.
-func (j *request) noteFixedNames(variables []podspec.Variable, obstacle string) {
+func fixedNames(variables []podspec.Variable, obstacle string, rdma bool) []check.Finding {
+	var all []check.Finding
 	for _, v := range variables {
 		general := strings.HasPrefix(v.Value, "^") || strings.TrimPrefix(v.Value, "=") == "eth0" // of every pod
 		if general || !slices.Contains(nccl.NamesDevices, v.Name) {
@@ -24,7 +25,7 @@ func (j *request) noteFixedNames(variables []podspec.Variable, obstacle string) 
 			Check: nccl.UserSetting, Status: check.Warn, Subject: check.EnvRef(v.Name),
 			Summary:  fmt.Sprintf("%s=%s is fixed for all pods, but devices differ from node to node", v.Name, v.Value),
 			Evidence: check.Observed("environment of the pods", v.Name+"="+v.Value, "not set"),
-			Fix:      check.ByUser("Remove it. " + j.effect(v, obstacle)),
+			Fix:      check.ByUser("Remove it. " + effect(v, obstacle, rdma)),
 		}
 		switch {
 		case v.Source != "":
@@ -35,30 +36,33 @@ func (j *request) noteFixedNames(variables []podspec.Variable, obstacle string) 
 		case v.ByCommand:
 			f.Evidence = check.Observed("command of the pods", v.Name+"="+v.Value, "not set")
 		}
-		j.reportOnce(f)
+		all = append(all, f)
 	}
+	return all
 }
 
 // effect says how a variable and the settings of railhead-pod add up.
-func (j *request) effect(v podspec.Variable, obstacle string) string {
+func effect(v podspec.Variable, obstacle string, rdma bool) string {
 	switch {
 	case v.ByCommand:
 		return "The command sets it after railhead-pod, which cannot replace it."
 	case obstacle == "":
 		return "railhead-pod sets it in every pod, and replaces a value that contradicts the pod's devices; " +
 			"RAILHEAD_KEEP=true keeps it."
-	case j.rdma() && nccl.InFile(v.Name):
+	case rdma && nccl.InFile(v.Name):
 		return "The settings of the pods are in files, which replace no variable: a pod whose devices the value " +
 			"contradicts does not start. RAILHEAD_KEEP=true keeps it."
 	}
 	return "The settings of the pods are in files, which replace no variable: it is kept, right or wrong."
 }
 
-// reportOnce adds a finding unless another pod template gave the same.
-func (j *request) reportOnce(f check.Finding) {
-	same := func(o check.Finding) bool { return o.Subject == f.Subject && o.Alike(f) }
-	if !slices.ContainsFunc(j.Findings, same) {
-		j.Report(f)
+// reportOnce adds findings unless another pod template gave the same.
+func (j *request) reportOnce(findings ...check.Finding) {
+	for _, f := range findings {
+		same := func(o check.Finding) bool { return o.Subject == f.Subject && o.Alike(f) }
+		if !slices.ContainsFunc(j.Findings, same) {
+			j.Report(f)
+		}
 	}
 }
 

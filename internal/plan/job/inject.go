@@ -61,7 +61,7 @@ func inject(manifest unstructured.Unstructured, s cluster.State, o Options) (uns
 			return manifest, j
 		}
 		main := podspec.Main(spec, o.Container)
-		j.noteFixedNames(podspec.Variables(main), obstacle)
+		j.reportOnce(fixedNames(podspec.Variables(main), obstacle, j.rdma())...)
 		annotations := podspec.Child(podspec.Child(template, "metadata"), "annotations")
 		if annotations[workload.Injected] = workload.ByCommand; obstacle != "" {
 			annotations[workload.Injected] = workload.ByFiles
@@ -218,9 +218,11 @@ func objectRef(o unstructured.Unstructured) check.Ref {
 
 // decideFor chooses the rails and the privileges of the pods.
 func (j *job) decideFor(manifest unstructured.Unstructured, templates []map[string]any, o Options) {
-	j.validateValues()
-	j.imageVolumes()
-	j.referencesExist()
+	flags := flagCheck{Options: j.Options, server: j.s.Server}
+	flags.values()
+	flags.imageVolumes()
+	j.Add(flags.Draft)
+	j.Add(j.referencesExist(j.s, j.target()))
 	if j.Failed() {
 		return
 	}

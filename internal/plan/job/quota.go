@@ -38,7 +38,7 @@ func (j *job) quotas() {
 		}
 		for _, name := range slices.Sorted(maps.Keys(q.Hard)) {
 			if left := q.Hard[name] - q.Used[name] + held[name]; needs[name] > left {
-				j.quotaExceeded(q, name, needs[name], left)
+				j.Report(quotaExceeded(q, name, needs[name], left))
 			} else if slices.Contains(unset, name) {
 				j.requestMissing(q, name)
 			}
@@ -99,15 +99,19 @@ func quotaRef(q cluster.Quota) check.Ref {
 	return check.Ref{Kind: check.Quota, Namespace: q.Namespace, Name: q.Name}
 }
 
-func (j *job) quotaExceeded(q cluster.Quota, name string, needs, left int64) {
+func quotaExceeded(q cluster.Quota, name string, needs, left int64) check.Finding {
 	used, _, _ := strings.Cut(cluster.Quantity(name, q.Used[name]), " ")
 	needed := cluster.Quantity(name, needs)
-	j.Fail(pods.QuotaExceeded, quotaRef(q),
-		fmt.Sprintf("quota %s of namespace %s has %s left, but the job needs %s", q.Name, q.Namespace,
+	return check.Finding{
+		Check: pods.QuotaExceeded, Status: check.Fail, Subject: quotaRef(q),
+		Summary: fmt.Sprintf("quota %s of namespace %s has %s left, but the job needs %s", q.Name, q.Namespace,
 			cluster.Quantity(name, left), needed),
-		check.Observed("resourcequota/"+q.Name, used+" used of "+cluster.Quantity(name, q.Hard[name]), needed+" left"),
-		check.ByUser("Request less, delete other objects that the quota counts, or ask an administrator to raise it.",
-			"kubectl -n "+q.Namespace+" describe resourcequota "+q.Name))
+		Evidence: check.Observed("resourcequota/"+q.Name, used+" used of "+cluster.Quantity(name, q.Hard[name]),
+			needed+" left"),
+		Fix: check.ByUser(
+			"Request less, delete other objects that the quota counts, or ask an administrator to raise it.",
+			"kubectl -n "+q.Namespace+" describe resourcequota "+q.Name),
+	}
 }
 
 // requestMissing warns of a quota that refuses pods without a request, unless a limit range sets it.

@@ -41,16 +41,17 @@ func (s Scheduling) references(state cluster.State, namespace string) []referenc
 }
 
 // referencesExist refuses the names of objects that do not exist.
-func (j *request) referencesExist() {
-	for _, r := range j.references(j.s, j.Namespace) {
+func (s Scheduling) referencesExist(state cluster.State, job plan.Target) (d plan.Draft) {
+	for _, r := range s.references(state, job.Namespace) {
 		switch {
-		case !j.s.Knows(r.list):
-			j.Unknown(j.s, plan.JobRequest, r.list, "whether "+r.what+" "+r.value+" exists could not be read")
+		case !state.Knows(r.list):
+			d.Unknown(state, plan.JobRequest, r.list, "whether "+r.what+" "+r.value+" exists could not be read")
 		case !slices.Contains(r.existing, r.value):
-			j.wrong(r.flag, strconv.Quote(r.value), "a "+r.what+": "+plan.OrNone(r.existing),
-				words.DidYouMean(r.value, r.existing, "Create it, or name an existing one."))
+			d.Report(wrong(job, r.flag, strconv.Quote(r.value), "a "+r.what+": "+plan.OrNone(r.existing),
+				words.DidYouMean(r.value, r.existing, "Create it, or name an existing one.")))
 		}
 	}
+	return d
 }
 
 // grows returns the lists to which others than the user add items. Kueue adds the tolerations of a ResourceFlavor to
@@ -63,19 +64,20 @@ func (s Scheduling) grows() []string {
 }
 
 // queueActive warns if the queue admits nothing.
-func (j *request) queueActive() {
-	for _, q := range j.s.LocalQueues {
-		if q.Namespace != j.Namespace || q.Name != j.Queue || q.Inactive == "" {
+func (s Scheduling) queueActive(state cluster.State, job plan.Target) (d plan.Draft) {
+	for _, q := range state.LocalQueues {
+		if q.Namespace != job.Namespace || q.Name != s.Queue || q.Inactive == "" {
 			continue
 		}
-		j.Report(check.Finding{
+		d.Report(check.Finding{
 			Check:    pods.QueueAdmission,
 			Status:   check.Warn,
-			Subject:  j.target().Ref(),
+			Subject:  job.Ref(),
 			Summary:  "queue " + q.Name + " admits nothing now: " + q.Inactive,
 			Evidence: check.Observed("condition Active of LocalQueue/"+q.Name, "False", "True"),
 			Fix: check.ByAdmin("Activate or create ClusterQueue "+q.ClusterQueue+".",
 				"kubectl get clusterqueues.kueue.x-k8s.io "+q.ClusterQueue+" -o yaml"),
 		})
 	}
+	return d
 }

@@ -40,49 +40,49 @@ type Scheduling struct {
 // queueLabel names the queue of a workload (sigs.k8s.io/kueue pkg/controller/constants QueueLabel).
 const queueLabel = "kueue.x-k8s.io/queue-name"
 
-// validateScheduling checks labels, annotations, names and times.
-func (j *request) validateScheduling() {
-	j.oneOf("--leaf", cmp.Or(j.Leaf, LeafPrefer), LeafPrefer, LeafRequire, LeafAny)
-	own := plan.Labels("", j.Name)
-	for _, key := range slices.Sorted(maps.Keys(j.Labels)) {
-		errs := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(j.Labels[key])...)
+// scheduling checks labels, annotations, names and times.
+func (f *flagCheck) scheduling() {
+	f.oneOf("--leaf", cmp.Or(f.Leaf, LeafPrefer), LeafPrefer, LeafRequire, LeafAny)
+	own := plan.Labels("", f.Name)
+	for _, key := range slices.Sorted(maps.Keys(f.Labels)) {
+		errs := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(f.Labels[key])...)
 		if _, set := own[key]; set || len(errs) > 0 {
-			j.wrong("--label", strconv.Quote(key+"="+j.Labels[key]), "a valid label that railhead does not set itself",
+			f.wrong("--label", strconv.Quote(key+"="+f.Labels[key]), "a valid label that railhead does not set itself",
 				"Correct it.")
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(j.Annotations)) {
+	for _, key := range slices.Sorted(maps.Keys(f.Annotations)) {
 		if len(validation.IsQualifiedName(key)) > 0 {
-			j.wrong("--annotation", strconv.Quote(key), "the name of an annotation", "Correct it.")
+			f.wrong("--annotation", strconv.Quote(key), "the name of an annotation", "Correct it.")
 		}
 	}
 	for _, name := range []struct{ flag, value string }{
-		{"--queue", j.Queue},
-		{"--priority-class", j.PriorityClass},
-		{"--scheduler", j.Scheduler},
+		{"--queue", f.Queue},
+		{"--priority-class", f.PriorityClass},
+		{"--scheduler", f.Scheduler},
 	} {
 		if name.value != "" && len(validation.IsDNS1123Subdomain(name.value)) > 0 {
-			j.wrong(name.flag, strconv.Quote(name.value), "the name of an object", "Correct it.")
+			f.wrong(name.flag, strconv.Quote(name.value), "the name of an object", "Correct it.")
 		}
 	}
-	if j.GracePeriod < 0 || j.GracePeriod%time.Second != 0 {
-		j.wrong("--grace-period", j.GracePeriod.String(), "a number of whole seconds, such as 10m", "Correct it.")
+	if f.GracePeriod < 0 || f.GracePeriod%time.Second != 0 {
+		f.wrong("--grace-period", f.GracePeriod.String(), "a number of whole seconds, such as 10m", "Correct it.")
 	}
-	if j.Queue != "" && !j.s.Server.Serves(cluster.KueueGroup) {
-		j.Fail(plan.ServerSupport, check.Ref{Kind: check.Server},
+	if f.Queue != "" && !f.server.Serves(cluster.KueueGroup) {
+		f.Fail(plan.ServerSupport, check.Ref{Kind: check.Server},
 			"the cluster has no Kueue, so nothing would queue the job",
 			check.Observed("API groups", "no "+cluster.KueueGroup, cluster.KueueGroup),
 			check.ByUser("Leave out --queue."))
 	}
 }
 
-// validateGuaranteed refuses pods that would not be of the class Guaranteed, which all containers are in whose limits
+// guaranteed refuses pods that would not be of the class Guaranteed, which all containers are in whose limits
 // of cpu and memory equal their requests (Kubernetes docs, pod quality of service).
-func (j *request) validateGuaranteed() {
-	if j.Guaranteed && (j.CPU == "" || j.Memory == "") {
-		j.wrong("--guaranteed", "given without --cpu and --memory", "given with both",
+func (f *flagCheck) guaranteed() {
+	if f.Guaranteed && (f.CPU == "" || f.Memory == "") {
+		f.wrong("--guaranteed", "given without --cpu and --memory", "given with both",
 			"Set both. Whole CPUs are exclusive where the kubelet has the static CPU policy.",
-			j.target().CommandWith("--guaranteed --cpu 32 --memory 256Gi"))
+			f.target().CommandWith("--guaranteed --cpu 32 --memory 256Gi"))
 	}
 }
 

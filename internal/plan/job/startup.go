@@ -23,24 +23,24 @@ const (
 	PreflightFail = "fail"
 )
 
-// validateStartup checks the settings that railhead-pod would refuse in every pod.
-func (j *request) validateStartup() {
-	j.oneOf("--preflight", cmp.Or(j.Preflight, PreflightOff), PreflightOff, PreflightWarn, PreflightFail)
-	if j.GDRLevel != "" && nccl.GDRLevel(j.GDRLevel) != nil {
-		j.wrong("--gdr-level", j.GDRLevel, "LOC, PIX, PXB, PHB or SYS", "Choose one of them.")
+// startup checks the settings that railhead-pod would refuse in every pod.
+func (f *flagCheck) startup() {
+	f.oneOf("--preflight", cmp.Or(f.Preflight, PreflightOff), PreflightOff, PreflightWarn, PreflightFail)
+	if f.GDRLevel != "" && nccl.GDRLevel(f.GDRLevel) != nil {
+		f.wrong("--gdr-level", f.GDRLevel, "LOC, PIX, PXB, PHB or SYS", "Choose one of them.")
 	}
-	if j.StartupProbe && j.Mode == nccl.TCP {
-		j.wrong("--startup-probe", "given with --mode tcp", "given for pods with rails", "Leave out one of them.")
+	if f.StartupProbe && f.Mode == nccl.TCP {
+		f.wrong("--startup-probe", "given with --mode tcp", "given for pods with rails", "Leave out one of them.")
 	}
 }
 
 // settings returns the variables that set the flags of `railhead-pod run`.
-func (j *request) settings() []corev1.EnvVar {
-	all := []corev1.EnvVar{{Name: "RAILHEAD_MODE", Value: string(j.Mode)}}
-	if j.GDRLevel != "" {
-		all = append(all, corev1.EnvVar{Name: "RAILHEAD_GDR_LEVEL", Value: j.GDRLevel})
+func (o *Options) settings() []corev1.EnvVar {
+	all := []corev1.EnvVar{{Name: "RAILHEAD_MODE", Value: string(o.Mode)}}
+	if o.GDRLevel != "" {
+		all = append(all, corev1.EnvVar{Name: "RAILHEAD_GDR_LEVEL", Value: o.GDRLevel})
 	}
-	if preflight := j.wantedPreflight(); preflight != "" {
+	if preflight := o.wantedPreflight(); preflight != "" {
 		all = append(all, corev1.EnvVar{Name: "RAILHEAD_PREFLIGHT", Value: preflight})
 	}
 	return all

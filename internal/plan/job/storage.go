@@ -34,35 +34,39 @@ func (s Storage) unbound(state cluster.State, namespace string) bool {
 	})
 }
 
-// claimsUsable checks the claims that the pods mount.
-func (j *request) claimsUsable() {
-	if claims := j.claimNames(); len(claims) > 0 && !j.s.Knows(cluster.VolumeClaims) {
-		j.Unknown(j.s, VolumeUsable, cluster.VolumeClaims,
+// claimsUsable checks the claims that the pods mount, each on a node of its own.
+func (s Storage) claimsUsable(state cluster.State, namespace string, pods int) (d plan.Draft) {
+	if claims := s.claimNames(); len(claims) > 0 && !state.Knows(cluster.VolumeClaims) {
+		d.Unknown(state, VolumeUsable, cluster.VolumeClaims,
 			"whether the pods can mount "+words.And(claims)+" could not be read")
-		return
+		return d
 	}
-	for _, v := range j.Volumes {
+	for _, v := range s.Volumes {
 		if v.Kind == volume.Claim {
-			mount{j, v}.check()
+			mount{&d, state, namespace, pods, v}.check()
 		}
 	}
+	return d
 }
 
 // mount is a claim that the pods of a job mount.
 type mount struct {
-	*request
-	volume volume.Volume
+	*plan.Draft
+	s         cluster.State
+	namespace string
+	pods      int
+	volume    volume.Volume
 }
 
 func (m mount) check() {
-	c, exists := m.s.VolumeClaim(m.Namespace, m.volume.Source)
+	c, exists := m.s.VolumeClaim(m.namespace, m.volume.Source)
 	switch {
 	case !exists:
 		m.missing()
 	case c.Block:
 		m.unusable("is a device without a file system", "volumeMode", "Block", "Filesystem",
 			"Use a claim with volumeMode Filesystem.")
-	case !m.volume.Mountable(c.Modes, m.Nodes):
+	case !m.volume.Mountable(c.Modes, m.pods):
 		m.wrongMode(c)
 	default:
 		m.checkBinding(c)
@@ -75,14 +79,14 @@ func (m mount) missing() {
 	for _, c := range m.s.VolumeClaims {
 		existing = append(existing, c.Name)
 	}
-	m.Fail(VolumeUsable, m.claim(), fmt.Sprintf("namespace %s has no claim %s", m.Namespace, name),
-		check.Observed("persistentvolumeclaims of "+m.Namespace, plan.OrNone(existing), name),
+	m.Fail(VolumeUsable, m.claim(), fmt.Sprintf("namespace %s has no claim %s", m.namespace, name),
+		check.Observed("persistentvolumeclaims of "+m.namespace, plan.OrNone(existing), name),
 		check.ByUser(words.DidYouMean(name, existing, "Create it, or name an existing one."), m.listClaims()))
 }
 
 // wrongMode refuses a claim that not all pods can mount.
 func (m mount) wrongMode(c cluster.VolumeClaim) {
-	why, want := "can be mounted on one node only, but the pods run on "+words.Count(m.Nodes, "node"), "ReadWriteMany"
+	why, want := "can be mounted on one node only, but the pods run on "+words.Count(m.pods, "node"), "ReadWriteMany"
 	fix := "Use a claim with access mode ReadWriteMany, or ReadOnlyMany and :ro for data that is only read, or one pod."
 	if slices.Contains(c.Modes, "ReadOnlyMany") {
 		why, want = "can be mounted read-only, but the pods mount it to write", "ReadWriteMany, or --volume ...:ro"
@@ -119,28 +123,28 @@ func (m mount) checkBinding(c cluster.VolumeClaim) {
 		Summary:  summary,
 		Evidence: check.Observed("persistentvolumeclaim/"+c.Name+" status.phase", c.Phase, "Bound"),
 		Fix: check.ByUser("See in its events why it is not bound.",
-			fmt.Sprintf("kubectl -n %s describe persistentvolumeclaim %s", m.Namespace, c.Name)),
+			fmt.Sprintf("kubectl -n %s describe persistentvolumeclaim %s", m.namespace, c.Name)),
 	})
 }
 
 func (m mount) claim() check.Ref {
-	return check.Ref{Kind: "persistentvolumeclaim", Namespace: m.Namespace, Name: m.volume.Source}
+	return check.Ref{Kind: "persistentvolumeclaim", Namespace: m.namespace, Name: m.volume.Source}
 }
 
 func (m mount) listClaims() string {
-	return "kubectl -n " + m.Namespace + " get persistentvolumeclaims"
+	return "kubectl -n " + m.namespace + " get persistentvolumeclaims"
 }
 
-// validateVolumes refuses volumes that exclude each other.
-func (j *request) validateVolumes() {
+// volumes refuses volumes that exclude each other.
+func (f *flagCheck) volumes() {
 	var names, paths []string
-	for _, v := range j.Volumes {
-		if slices.Contains(names, v.Name) {
-			j.wrong("--volume", v.Name, "a name that no other volume has", "Choose another name.")
+	for _, mounted := range f.Volumes {
+		if slices.Contains(names, mounted.Name) {
+			f.wrong("--volume", mounted.Name, "a name that no other volume has", "Choose another name.")
 		}
-		if slices.Contains(paths, v.Path) || strings.HasPrefix(v.Path, "/railhead/") {
-			j.wrong("--volume", v.Path, "a path that nothing else is mounted on", "Choose another path.")
+		if slices.Contains(paths, mounted.Path) || strings.HasPrefix(mounted.Path, "/railhead/") {
+			f.wrong("--volume", mounted.Path, "a path that nothing else is mounted on", "Choose another path.")
 		}
-		names, paths = append(names, v.Name), append(paths, v.Path)
+		names, paths = append(names, mounted.Name), append(paths, mounted.Path)
 	}
 }
