@@ -39,9 +39,7 @@ func Unreadable(s cluster.State, kinds ...cluster.Kind) []check.Finding {
 			continue
 		}
 		f := check.Finding{
-			Check:    clusterrules.ClusterReadable,
-			Status:   check.Fail,
-			Subject:  check.Named(check.List, string(kind)),
+			Check: clusterrules.ClusterReadable, Status: check.Fail, Subject: check.Named(check.List, string(kind)),
 			Summary:  fmt.Sprintf("%s could not be read, so no plan can be made", kind),
 			Evidence: check.Observed(string(kind), "not read", "the list"),
 		}

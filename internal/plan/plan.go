@@ -59,67 +59,6 @@ type Plan struct {
 // Empty reports whether there is nothing to do.
 func (p Plan) Empty() bool { return len(p.Steps) == 0 }
 
-// Draft collects the findings and the notes of a plan.
-type Draft struct {
-	Findings []check.Finding
-	Notes    []string
-}
-
-// Report adds findings.
-func (d *Draft) Report(findings ...check.Finding) { d.Findings = append(d.Findings, findings...) }
-
-// Add adds the findings and the notes of a part.
-func (d *Draft) Add(part Draft) {
-	d.Findings, d.Notes = append(d.Findings, part.Findings...), append(d.Notes, part.Notes...)
-}
-
-// Note adds a choice and its reason.
-func (d *Draft) Note(format string, args ...any) {
-	d.Notes = append(d.Notes, fmt.Sprintf(format, args...))
-}
-
-// Fail adds a finding that prevents the plan.
-func (d *Draft) Fail(id check.ID, subject check.Ref, summary string, seen []check.Evidence, fix *check.Fix) {
-	d.Report(check.Finding{
-		Check:    id,
-		Status:   check.Fail,
-		Subject:  subject,
-		Summary:  summary,
-		Evidence: seen,
-		Fix:      fix,
-	})
-}
-
-// Unknown adds a finding about a list that could not be read.
-func (d *Draft) Unknown(s cluster.State, id check.ID, kind cluster.Kind, summary string) {
-	got := "not read"
-	if p := s.Problem(kind); p != nil {
-		got = p.Err
-	}
-	d.Report(check.Finding{
-		Check:    id,
-		Status:   check.Unknown,
-		Subject:  check.Named(check.List, string(kind)),
-		Summary:  summary,
-		Evidence: check.Observed(string(kind), got, ""),
-	})
-}
-
-// RequireVersion fails if the server is older than a minor version of Kubernetes 1.
-func (d *Draft) RequireVersion(server cluster.Server, minor int, problem string, fix *check.Fix) {
-	switch {
-	case minor == 0:
-	case server.Minor == 0:
-		d.Note("The API server does not tell its version. Kubernetes before 1.%d %s.", minor, problem)
-	case server.Minor < minor:
-		d.Fail(ServerSupport, check.Ref{Kind: check.Server}, "Kubernetes "+server.Version+" "+problem,
-			check.Observed("server version", server.Version, fmt.Sprintf("v1.%d or newer", minor)), fix)
-	}
-}
-
-// Failed reports whether a finding prevents the plan.
-func (d *Draft) Failed() bool { return check.Worst(d.Findings) == check.Fail }
-
 // Changes returns the changes of all steps, in order.
 func (p Plan) Changes() []Change {
 	var all []Change

@@ -64,12 +64,8 @@ func Setup(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 func refusals(o Options) []check.Finding {
 	var d plan.Draft
 	refuse := func(flag, value, want string) {
-		d.Report(check.Finding{
-			Check: plan.JobRequest, Status: check.Fail, Subject: check.Named(check.Namespace, Name),
-			Summary:  flag + " must be " + want,
-			Evidence: check.Observed(flag, cmp.Or(value, "none"), want),
-			Fix:      check.ByAdmin("See the guide for administrators."),
-		})
+		d.Fail(plan.JobRequest, check.Named(check.Namespace, Name), flag+" must be "+want,
+			check.Observed(flag, cmp.Or(value, "none"), want), check.ByAdmin("See the guide for administrators."))
 	}
 	if o.Image == "" || strings.ContainsAny(o.Image, " \t\n") {
 		refuse("--image", o.Image, "an image that contains /railhead-pod")

@@ -64,13 +64,11 @@ func (d *draft) judgeLevel(n cluster.Namespace) {
 	if d.s.Server.OpenShift() || !d.AllowIPCLock || level == "" || level == "privileged" {
 		return
 	}
-	d.Report(check.Finding{
-		Check: pods.PodSecurity, Status: check.Fail, Subject: check.Named(check.Namespace, n.Name),
-		Summary:  fmt.Sprintf("namespace %s enforces Pod Security level %s, which forbids IPC_LOCK", n.Name, level),
-		Evidence: check.Observed("label "+plan.EnforceLabel, level, "privileged"),
-		Fix: check.ByAdmin("Change the level, if everyone who may create pods in the namespace may have that right.",
-			fmt.Sprintf("kubectl label --overwrite namespace %s %s=privileged", n.Name, plan.EnforceLabel)),
-	})
+	d.Fail(pods.PodSecurity, check.Named(check.Namespace, n.Name),
+		fmt.Sprintf("namespace %s enforces Pod Security level %s, which forbids IPC_LOCK", n.Name, level),
+		check.Observed("label "+plan.EnforceLabel, level, "privileged"),
+		check.ByAdmin("Change the level, if everyone who may create pods in the namespace may have that right.",
+			fmt.Sprintf("kubectl label --overwrite namespace %s %s=privileged", n.Name, plan.EnforceLabel)))
 }
 
 // grant binds the account to the SCC in this namespace only, under a name other than that of `oc adm policy`: an apply

@@ -121,12 +121,9 @@ func (d *draft) wrongSubnets(summary, want string) {
 	for _, s := range d.RailSubnets {
 		got = append(got, s.String())
 	}
-	d.Report(check.Finding{
-		Check: plan.JobRequest, Status: check.Fail, Subject: check.Named(check.Namespace, d.Namespace),
-		Summary:  summary,
-		Evidence: check.Observed("--rail-subnets", strings.Join(got, ","), want),
-		Fix:      check.ByUser("Give one subnet for each rail, or one that is large enough for all."),
-	})
+	d.Fail(plan.JobRequest, check.Named(check.Namespace, d.Namespace), summary,
+		check.Observed("--rail-subnets", strings.Join(got, ","), want),
+		check.ByUser("Give one subnet for each rail, or one that is large enough for all."))
 }
 
 // arpPlugin lets rails in one subnet answer only for their own addresses. Otherwise a peer learns the MAC of the wrong

@@ -98,35 +98,27 @@ func refusals(s cluster.State, o Options) []check.Finding {
 	var findings []check.Finding
 	for _, field := range [][2]string{{"NAMESPACE", o.Namespace}, {"--name", o.Name}} {
 		if errs := validation.IsDNS1123Label(field[1]); len(errs) > 0 {
-			findings = append(findings, check.Finding{
-				Check: plan.JobRequest, Status: check.Fail, Subject: subject,
-				Summary: fmt.Sprintf("%s is %q, but must be a DNS label: lower-case letters, digits and -",
+			findings = append(findings, plan.Failure(plan.JobRequest, subject,
+				fmt.Sprintf("%s is %q, but must be a DNS label: lower-case letters, digits and -",
 					field[0], field[1]),
-				Evidence: check.Observed(field[0], cmp.Or(field[1], "none"), errs[0]),
-				Fix:      check.ByUser("Choose such a name."),
-			})
+				check.Observed(field[0], cmp.Or(field[1], "none"), errs[0]), check.ByUser("Choose such a name.")))
 		}
 	}
 	if n, _ := s.Namespace(o.Namespace); n.Terminating {
-		findings = append(findings, check.Finding{
-			Check: plan.NamespaceReady, Status: check.Fail, Subject: subject,
-			Summary:  "namespace " + o.Namespace + " is being deleted: nothing can be created in it",
-			Evidence: check.Observed("status.phase", "Terminating", "Active"),
-			Fix: check.ByUser("Wait until it is gone, then run this again.",
-				"kubectl get namespace "+o.Namespace+" -o yaml"),
-		})
+		findings = append(findings, plan.Failure(plan.NamespaceReady, subject,
+			"namespace "+o.Namespace+" is being deleted: nothing can be created in it",
+			check.Observed("status.phase", "Terminating", "Active"),
+			check.ByUser("Wait until it is gone, then run this again.",
+				"kubectl get namespace "+o.Namespace+" -o yaml")))
 	}
 	if _, exists := s.SCC(o.SCC); s.Server.OpenShift() && s.Knows(cluster.SCCs) && !exists {
 		command := "railhead setup cluster"
 		if o.SCC != plan.SCCName {
 			command = "oc get scc"
 		}
-		findings = append(findings, check.Finding{
-			Check: plan.SCCUsable, Status: check.Fail, Subject: check.Named(check.SCC, o.SCC),
-			Summary:  "there is no SCC " + o.SCC,
-			Evidence: check.Observed("securitycontextconstraints", "not found", o.SCC),
-			Fix:      check.ByAdmin("Set up the cluster to create it, or name an existing SCC with --scc.", command),
-		})
+		findings = append(findings, plan.Failure(plan.SCCUsable, check.Named(check.SCC, o.SCC),
+			"there is no SCC "+o.SCC, check.Observed("securitycontextconstraints", "not found", o.SCC),
+			check.ByAdmin("Set up the cluster to create it, or name an existing SCC with --scc.", command)))
 	}
 	return findings
 }

@@ -80,13 +80,11 @@ func (d *draft) noSource(why string) {
 		fix.Commands = append(fix.Commands,
 			fmt.Sprintf("railhead setup namespace %s --networks-from %s", d.Namespace, from))
 	}
-	d.Report(check.Finding{
-		Check: NetworksSource, Status: check.Fail, Subject: check.Named(check.Namespace, d.Namespace),
-		Summary: fmt.Sprintf("namespace %s gets no rails: %s", d.Namespace, why),
-		Evidence: check.Observed("--networks-from", cmp.Or(d.NetworksFrom, "none"),
+	d.Fail(NetworksSource, check.Named(check.Namespace, d.Namespace),
+		fmt.Sprintf("namespace %s gets no rails: %s", d.Namespace, why),
+		check.Observed("--networks-from", cmp.Or(d.NetworksFrom, "none"),
 			"a namespace with rails: "+cmp.Or(words.Few(sources, 4), "none")),
-		Fix: fix,
-	})
+		fix)
 }
 
 // requested reports whether a network is requested by one of its names.

@@ -72,14 +72,12 @@ func (d *draft) refuseOneSubnet(rails []nvidiaRail) {
 	if !d.oneSubnet || !slices.ContainsFunc(rails, owned) {
 		return
 	}
-	d.Report(check.Finding{
-		Check: plan.JobRequest, Status: check.Fail, Subject: check.Named(check.Namespace, d.Namespace),
-		Summary: fmt.Sprintf("%s would be in the subnet of --ipam and answer ARP for each other: a %s cannot chain "+
+	d.Fail(plan.JobRequest, check.Named(check.Namespace, d.Namespace),
+		fmt.Sprintf("%s would be in the subnet of --ipam and answer ARP for each other: a %s cannot chain "+
 			"the plugin tuning", words.Count(len(rails), "rail"), hostDeviceNetwork),
-		Evidence: check.Observed("--ipam", d.IPAM, "a subnet for each rail"),
-		Fix: check.ByUser("Give each rail its own subnet.",
-			fmt.Sprintf("railhead setup namespace %s --rail-subnets 10.9.0.0/16", d.Namespace)),
-	})
+		check.Observed("--ipam", d.IPAM, "a subnet for each rail"),
+		check.ByUser("Give each rail its own subnet.",
+			fmt.Sprintf("railhead setup namespace %s --rail-subnets 10.9.0.0/16", d.Namespace)))
 }
 
 // nvidiaRails returns the requested rails, in the order of their names. A shared resource has one for each port.

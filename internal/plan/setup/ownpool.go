@@ -78,10 +78,7 @@ func (own *ownPool) judge(s cluster.State, worker cluster.Pool) {
 		}
 	}
 	refuse := func(id check.ID, summary string, evidence []check.Evidence, fix *check.Fix) {
-		own.Report(check.Finding{
-			Check: id, Status: check.Fail, Subject: check.Named(check.Pool, name),
-			Summary: summary, Evidence: evidence, Fix: fix,
-		})
+		own.Fail(id, check.Named(check.Pool, name), summary, evidence, fix)
 	}
 	another := check.ByAdmin("Choose another name.", "railhead setup cluster --own-pool NAME")
 	switch {

@@ -17,14 +17,12 @@ func noPool(s cluster.State, name string) check.Finding {
 	for _, p := range poolsByName(s) {
 		names = append(names, p.Name)
 	}
-	return check.Finding{
-		Check: PoolExists, Status: check.Fail, Subject: check.Named(check.Pool, name),
-		Summary: fmt.Sprintf("there is no machine config pool %s: the cluster has %s",
+	return plan.Failure(PoolExists, check.Named(check.Pool, name),
+		fmt.Sprintf("there is no machine config pool %s: the cluster has %s",
 			name, cmp.Or(words.And(names), "none")),
-		Evidence: check.Observed("machineconfigpools", plan.OrNone(names), name),
-		Fix: check.ByAdmin("Name an existing pool.",
-			"oc get machineconfigpools", "railhead setup cluster --pool NAME"),
-	}
+		check.Observed("machineconfigpools", plan.OrNone(names), name),
+		check.ByAdmin("Name an existing pool.",
+			"oc get machineconfigpools", "railhead setup cluster --pool NAME"))
 }
 
 // strayNodes reports nodes with RDMA NICs or GPUs that belong to no pool.
@@ -43,15 +41,13 @@ func strayNodes(nodes []string) check.Finding {
 func noRole(p cluster.Pool) check.Finding {
 	patch := fmt.Sprintf(`{"spec":{"machineConfigSelector":{"matchExpressions":[`+
 		`{"key":"%s","operator":"In","values":["worker","%s"]}]}}}`, plan.RoleLabel, p.Name)
-	return check.Finding{
-		Check: PoolRole, Status: check.Fail, Subject: check.Named(check.Pool, p.Name),
-		Summary: fmt.Sprintf("no value of label %s makes a MachineConfig apply to pool %s only",
+	return plan.Failure(PoolRole, check.Named(check.Pool, p.Name),
+		fmt.Sprintf("no value of label %s makes a MachineConfig apply to pool %s only",
 			plan.RoleLabel, p.Name),
-		Evidence: check.Observed("MachineConfigPool/"+p.Name+" spec.machineConfigSelector",
+		check.Observed("MachineConfigPool/"+p.Name+" spec.machineConfigSelector",
 			selectorText(p.ConfigSelector), plan.RoleLabel+"="+p.Name),
-		Fix: check.ByAdmin("Make the pool select its own role as well.",
-			fmt.Sprintf("oc patch machineconfigpool %s --type=merge -p '%s'", p.Name, patch)),
-	}
+		check.ByAdmin("Make the pool select its own role as well.",
+			fmt.Sprintf("oc patch machineconfigpool %s --type=merge -p '%s'", p.Name, patch)))
 }
 
 func selectorText(s cluster.Selector) string {

@@ -122,14 +122,12 @@ func sccRole() unstructured.Unstructured {
 
 // sccTaken reports that somebody else has the SCC's name.
 func sccTaken(scc cluster.SCC) check.Finding {
-	return check.Finding{
-		Check: plan.NameFree, Status: check.Fail, Subject: check.Named(check.SCC, scc.Name),
-		Summary: fmt.Sprintf("SCC %s exists and was not created by Railhead", scc.Name),
-		Evidence: check.Observed("SecurityContextConstraints/"+scc.Name+" label "+plan.LabelManagedBy, "none",
+	return plan.Failure(plan.NameFree, check.Named(check.SCC, scc.Name),
+		fmt.Sprintf("SCC %s exists and was not created by Railhead", scc.Name),
+		check.Observed("SecurityContextConstraints/"+scc.Name+" label "+plan.LabelManagedBy, "none",
 			plan.ManagedBy),
-		Fix: check.ByAdmin("Use it as it is, or recreate it under another name.",
-			"railhead setup cluster --scc "+scc.Name),
-	}
+		check.ByAdmin("Use it as it is, or recreate it under another name.",
+			"railhead setup cluster --scc "+scc.Name))
 }
 
 func noSCC(s cluster.State, name string) check.Finding {
@@ -138,12 +136,10 @@ func noSCC(s cluster.State, name string) check.Finding {
 		names = append(names, scc.Name)
 	}
 	slices.Sort(names)
-	return check.Finding{
-		Check: SetupSCC, Status: check.Fail, Subject: check.Named(check.SCC, name),
-		Summary:  fmt.Sprintf("there is no SCC %s: the cluster has %s", name, cmp.Or(words.And(names), "none")),
-		Evidence: check.Observed("securitycontextconstraints", plan.OrNone(names), name),
-		Fix:      check.ByAdmin("Name an existing SCC, or omit --scc to create "+plan.SCCName+".", "oc get scc"),
-	}
+	return plan.Failure(SetupSCC, check.Named(check.SCC, name),
+		fmt.Sprintf("there is no SCC %s: the cluster has %s", name, cmp.Or(words.And(names), "none")),
+		check.Observed("securitycontextconstraints", plan.OrNone(names), name),
+		check.ByAdmin("Name an existing SCC, or omit --scc to create "+plan.SCCName+".", "oc get scc"))
 }
 
 // judge reports whether RDMA pods can run under an SCC of somebody else.

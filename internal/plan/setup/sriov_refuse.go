@@ -14,25 +14,21 @@ import (
 )
 
 func noOperator() check.Finding {
-	return check.Finding{
-		Check: SRIOVOperator, Status: check.Fail, Subject: check.Ref{Kind: check.Cluster},
-		Summary:  "the SR-IOV network operator is not installed, so policies would have no effect",
-		Evidence: check.Observed("API groups", "no "+cluster.SriovGroup, cluster.SriovGroup),
-		Fix: check.ByAdmin("Install the operator, or omit --sriov.",
-			"oc get packagemanifests sriov-network-operator"),
-	}
+	return plan.Failure(SRIOVOperator, check.Ref{Kind: check.Cluster},
+		"the SR-IOV network operator is not installed, so policies would have no effect",
+		check.Observed("API groups", "no "+cluster.SriovGroup, cluster.SriovGroup),
+		check.ByAdmin("Install the operator, or omit --sriov.",
+			"oc get packagemanifests sriov-network-operator"))
 }
 
 func tooManyVFs(n nic, requested int) check.Finding {
 	limit := n.maxVFs()
-	return check.Finding{
-		Check: SRIOVNICs, Status: check.Fail, Subject: check.Named(check.NIC, n.name),
-		Summary: fmt.Sprintf("NIC %s supports %s, and %d are requested",
+	return plan.Failure(SRIOVNICs, check.Named(check.NIC, n.name),
+		fmt.Sprintf("NIC %s supports %s, and %d are requested",
 			n.name, words.Count(limit, "virtual function"), requested),
-		Evidence: check.Observed("SriovNetworkNodeState "+n.name+" totalvfs", strconv.Itoa(limit),
+		check.Observed("SriovNetworkNodeState "+n.name+" totalvfs", strconv.Itoa(limit),
 			strconv.Itoa(requested)),
-		Fix: check.ByAdmin("Request fewer.", fmt.Sprintf("railhead setup cluster --sriov --vfs %d", limit)),
-	}
+		check.ByAdmin("Request fewer.", fmt.Sprintf("railhead setup cluster --sriov --vfs %d", limit)))
 }
 
 func noSelector(n nic) check.Finding {
@@ -67,12 +63,10 @@ func missingNICs(s cluster.State, o Options, nics []nic) []check.Finding {
 		if slices.ContainsFunc(nics, func(n nic) bool { return n.name == pf }) {
 			continue
 		}
-		findings = append(findings, check.Finding{
-			Check: SRIOVNICs, Status: check.Fail, Subject: check.Named(check.NIC, pf),
-			Summary:  fmt.Sprintf("no node has an RDMA NIC %s: there are %s", pf, cmp.Or(words.And(existing), "none")),
-			Evidence: check.Observed("sriovnetworknodestates status.interfaces", plan.OrNone(existing), pf),
-			Fix:      check.ByAdmin("Name an existing NIC.", command),
-		})
+		findings = append(findings, plan.Failure(SRIOVNICs, check.Named(check.NIC, pf),
+			fmt.Sprintf("no node has an RDMA NIC %s: there are %s", pf, cmp.Or(words.And(existing), "none")),
+			check.Observed("sriovnetworknodestates status.interfaces", plan.OrNone(existing), pf),
+			check.ByAdmin("Name an existing NIC.", command)))
 	}
 	if len(existing) == 0 && len(o.PFs) == 0 {
 		findings = append(findings, check.Finding{

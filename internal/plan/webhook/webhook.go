@@ -105,12 +105,10 @@ func Setup(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 func refusals(s cluster.State, o Options) []check.Finding {
 	var d plan.Draft
 	if o.Image == "" || strings.ContainsAny(o.Image, " \t\n") {
-		d.Report(check.Finding{
-			Check: plan.JobRequest, Status: check.Fail, Subject: check.Named(check.Namespace, Namespace),
-			Summary:  "--image must name an image that contains /railhead",
-			Evidence: check.Observed("--image", cmp.Or(o.Image, "none"), "an image"),
-			Fix:      check.ByAdmin("Build it as the guide for administrators shows."),
-		})
+		d.Fail(plan.JobRequest, check.Named(check.Namespace, Namespace),
+			"--image must name an image that contains /railhead",
+			check.Observed("--image", cmp.Or(o.Image, "none"), "an image"),
+			check.ByAdmin("Build it as the guide for administrators shows."))
 	}
 	d.Report(plan.RefuseNamespace(s, Namespace, Component)...)
 	return d.Findings
