@@ -67,6 +67,7 @@ type admission struct {
 	Pods
 	plan.Draft
 	s       cluster.State
+	level   string // of Pod Security, that the namespace enforces; empty: none
 	scc     string // pinned; empty: OpenShift chooses
 	ipcLock bool
 }
@@ -91,7 +92,8 @@ func Needs(s cluster.State, p Pods) []cluster.Kind {
 
 // Choose returns the least privileges with which the pods can lock memory on this cluster.
 func Choose(s cluster.State, p Pods) (Access, plan.Draft) {
-	a := admission{Pods: p, s: s}
+	namespace, _ := s.Namespace(p.Job.Namespace)
+	a := admission{Pods: p, s: s, level: namespace.Labels[plan.EnforceLabel]}
 	switch {
 	case a.Privileged:
 		a.requirePrivileged()
@@ -125,7 +127,7 @@ func (a *admission) requireUser() {
 	if a.RunAsUser == nil {
 		return
 	}
-	if *a.RunAsUser == 0 && a.level() == "restricted" {
+	if *a.RunAsUser == 0 && a.level == "restricted" {
 		a.requireLevel("root")
 	}
 	if !a.s.Server.OpenShift() || a.scc != "" || a.granted(a.allowsUser) != "" {
@@ -152,4 +154,43 @@ func (a *admission) requirePrivileged() {
 	if a.scc == "" && a.SCC == "" {
 		a.noSCC("privileged containers", a.grantCommand("privileged"))
 	}
+}
+
+// Account chooses the account of a job's pods, unless the user chose one.
+func Account(s cluster.State, job plan.Target, chosen string) (account string, d plan.Draft) {
+	var existing []string
+	for _, a := range s.ServiceAccounts {
+		if a.Namespace == job.Namespace {
+			existing = append(existing, a.Name)
+		}
+	}
+	slices.Sort(existing)
+	known, own := s.Knows(cluster.ServiceAccounts), job.Name+"-sa"
+	switch {
+	case chosen != "":
+		account = chosen
+		if known && !slices.Contains(existing, account) {
+			d.Fail(ServiceAccount, accountRef(job, account),
+				fmt.Sprintf("namespace %s has no service account %s", job.Namespace, account),
+				check.Observed("serviceaccounts of "+job.Namespace, plan.OrNone(existing), account),
+				check.ByAdmin("Set up the namespace; this creates the account.", job.SetUpCommand()))
+		}
+	case slices.Contains(existing, own):
+		account = own
+	case slices.Contains(existing, plan.DefaultJob+"-sa"):
+		account = plan.DefaultJob + "-sa"
+	case !known && s.Server.OpenShift():
+		account = own
+		d.Unknown(s, ServiceAccount, cluster.ServiceAccounts,
+			fmt.Sprintf("whether namespace %s has service account %s is unknown", job.Namespace, own))
+	}
+	return account, d
+}
+
+func (a *admission) accountName() string { return cmp.Or(a.Account, "default") }
+
+func (a *admission) accountRef() check.Ref { return accountRef(a.Job, a.accountName()) }
+
+func accountRef(job plan.Target, account string) check.Ref {
+	return check.Ref{Kind: check.ServiceAccount, Namespace: job.Namespace, Name: account}
 }

@@ -59,7 +59,7 @@ func (a *admission) cannotLock(status check.Status, reason string) {
 	}
 	if !openshift || a.strict() {
 		denied = fmt.Sprintf("namespace %s enforces Pod Security level %s",
-			a.Job.Namespace, cmp.Or(a.level(), "unknown"))
+			a.Job.Namespace, cmp.Or(a.level, "unknown"))
 	}
 	fix := check.ByAdmin("Lift the limit on the nodes, or allow the capability. "+
 		"If the nodes already lift the limit, use --memlock node.", commands...)
@@ -67,9 +67,7 @@ func (a *admission) cannotLock(status check.Status, reason string) {
 		fix = check.ByUser("Use --service-account " + account + ", whose pods may add IPC_LOCK.")
 	}
 	a.Report(check.Finding{
-		Check:    PodMemlock,
-		Status:   status,
-		Subject:  a.Job.Ref(),
+		Check: PodMemlock, Status: status, Subject: a.Job.Ref(),
 		Summary:  "the pods may be unable to lock the memory that RDMA registers: " + reason + ", and " + denied,
 		Evidence: check.Observed("nodes", reason, "memlock unlimited, or an SCC with IPC_LOCK and RunAsAny"),
 		Fix:      fix,
@@ -95,13 +93,10 @@ func NotRoot(server cluster.Server, job plan.Target, subject, source, got, want 
 	if server.Serves(cluster.MachineConfigGroup) {
 		fix.Commands = []string{"railhead setup cluster"}
 	}
-	return check.Finding{
-		Check: PodMemlock, Status: check.Fail, Subject: job.Ref(),
-		Summary: fmt.Sprintf("%s cannot lock the memory that RDMA registers: "+
+	return plan.Failure(PodMemlock, job.Ref(),
+		fmt.Sprintf("%s cannot lock the memory that RDMA registers: "+
 			"the capability IPC_LOCK works only for root of the node, but %s is %s", subject, source, got),
-		Evidence: check.Observed(source, got, want+", or nodes that lift the memlock limit"),
-		Fix:      fix,
-	}
+		check.Observed(source, got, want+", or nodes that lift the memlock limit"), fix)
 }
 
 // nodesUnlock reports whether the container runtime of the candidates lets containers lock all memory: Pass, Fail or

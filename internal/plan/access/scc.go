@@ -172,7 +172,7 @@ func (a *admission) requireVolumes() {
 			continue
 		}
 		setting := v.SCCKind() + " volumes"
-		if v.Kind == volume.Host || a.level() == "restricted" {
+		if v.Kind == volume.Host || a.level == "restricted" {
 			a.requireLevel(setting)
 		}
 		if !a.s.Server.OpenShift() || a.scc != "" {

@@ -10,14 +10,8 @@ import (
 	"github.com/railhead/railhead/internal/rules/pods"
 )
 
-// level returns the Pod Security level that the namespace enforces; "" if none.
-func (a *admission) level() string {
-	n, _ := a.s.Namespace(a.Job.Namespace)
-	return n.Labels[plan.EnforceLabel]
-}
-
 // strict reports whether the namespace is known to enforce a level other than privileged.
-func (a *admission) strict() bool { return a.level() != "" && a.level() != "privileged" }
+func (a *admission) strict() bool { return a.level != "" && a.level != "privileged" }
 
 // requireLevel fails if the namespace enforces a level that forbids a setting.
 func (a *admission) requireLevel(setting string) {
@@ -26,8 +20,8 @@ func (a *admission) requireLevel(setting string) {
 	}
 	a.Fail(pods.PodSecurity, a.Job.NamespaceRef(),
 		fmt.Sprintf("namespace %s enforces Pod Security level %s, which forbids %s",
-			a.Job.Namespace, a.level(), setting),
-		check.Observed("label "+plan.EnforceLabel, a.level(), "privileged"),
+			a.Job.Namespace, a.level, setting),
+		check.Observed("label "+plan.EnforceLabel, a.level, "privileged"),
 		check.ByAdmin("Set the level that the pods need.", a.privilegedLevelCommand()))
 }
 
@@ -40,8 +34,8 @@ func (a *admission) privilegedLevelCommand() string {
 // (apiserver-library-go pkg/securitycontextconstraints/seccomp/strategy.go); the level restricted requires it.
 func (a *admission) podSecurity() *corev1.PodSecurityContext {
 	security := corev1.PodSecurityContext{RunAsUser: a.RunAsUser}
-	if !a.s.Server.OpenShift() || a.scc == "" || a.scc == plan.SCCName || a.level() == "restricted" {
-		security.SeccompProfile = runtimeDefault()
+	if !a.s.Server.OpenShift() || a.scc == "" || a.scc == plan.SCCName || a.level == "restricted" {
+		security.SeccompProfile = &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
 		if a.noRoot() {
 			security.RunAsNonRoot = new(true)
 		}
@@ -52,10 +46,6 @@ func (a *admission) podSecurity() *corev1.PodSecurityContext {
 	return &security
 }
 
-func runtimeDefault() *corev1.SeccompProfile {
-	return &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
-}
-
 // noRoot reports whether the pods set runAsNonRoot. They do not where the image keeps its user, because an image of
 // root would not start: outside OpenShift, unless the namespace forbids root, and under an SCC with RunAsAny. Without a
 // pinned SCC, OpenShift takes the most restrictive one that admits the pod, which sets a user.
@@ -63,7 +53,7 @@ func (a *admission) noRoot() bool {
 	switch {
 	case a.ipcLock || a.Privileged || a.RunAsUser != nil && *a.RunAsUser == 0:
 		return false
-	case a.level() == "restricted":
+	case a.level == "restricted":
 		return true
 	case !a.s.Server.OpenShift():
 		return false

@@ -98,7 +98,27 @@ func gpusOf(s cluster.State, node string) int {
 // of the job's own pods; the draft is that of the job so far.
 func Require(s, others cluster.State, p Pods, d plan.Draft) (Claim, plan.Draft) {
 	c := chooser{Pods: p, Draft: d, s: s, claim: Claim{GPUs: p.GPUs}}
-	c.choose(others.WithoutClaimed())
+	if c.validate(); c.Failed() {
+		return c.claim, c.Draft
+	}
+	offered := s.ClaimRails()
+	c.checkPorts(offered)
+	chosen := slices.DeleteFunc(slices.Clone(offered), func(r cluster.Rail) bool {
+		return len(p.Networks) > 0 && !slices.Contains(p.Networks, r.Network)
+	})
+	rails := bestRails(chosen, p.Nodes, p.Need)
+	if len(rails) == 0 || c.Failed() {
+		c.noRails(offered)
+		return c.claim, c.Draft
+	}
+	unclaimed := others.WithoutClaimed()
+	c.claim = Claim{Rails: rails, GPUs: p.GPUs, unclaimed: unclaimed, free: unclaimed.ClaimRails()}
+	if !s.Knows(cluster.ResourceClaims) {
+		c.Unknown(s, plan.FreeNodes, cluster.ResourceClaims, "which devices other pods hold could not be read")
+	}
+	if c.claim.spec = c.deviceClaim(rails); !c.Failed() {
+		c.noteClaims(rails)
+	}
 	return c.claim, c.Draft
 }
 
@@ -123,41 +143,16 @@ func Prefer(s, others cluster.State, p Pods, d plan.Draft) (Claim, plan.Draft) {
 	return Claim{}, d
 }
 
-// choose chooses the rails that enough nodes have, and requests them.
-func (c *chooser) choose(unclaimed cluster.State) {
-	if c.validate(); c.Failed() {
-		return
-	}
-	offered := c.s.ClaimRails()
-	c.checkPorts(offered)
-	chosen := slices.DeleteFunc(slices.Clone(offered), func(r cluster.Rail) bool {
-		return len(c.Networks) > 0 && !slices.Contains(c.Networks, r.Network)
-	})
-	rails := bestRails(chosen, c.Nodes, c.Need)
-	if len(rails) == 0 || c.Failed() {
-		c.noRails(offered)
-		return
-	}
-	c.claim = Claim{Rails: rails, GPUs: c.GPUs, unclaimed: unclaimed, free: unclaimed.ClaimRails()}
-	if !c.s.Knows(cluster.ResourceClaims) {
-		c.Unknown(c.s, plan.FreeNodes, cluster.ResourceClaims, "which devices other pods hold could not be read")
-	}
-	if c.claim.spec = c.deviceClaim(rails); !c.Failed() {
-		c.noteClaims(rails)
-	}
-}
-
 // validate fails if the server has no claims, or the lists about them could not be read.
 func (c *chooser) validate() {
+	fix := check.ByUser("Leave out --claims: attachments bring the rails.", c.Job.SetUpCommand())
 	if !c.s.Server.Serves(cluster.ResourceGroup) {
 		c.Fail(plan.ServerSupport, check.Ref{Kind: check.Server}, "the cluster has no resource claims",
-			check.Observed("API groups", "no "+cluster.ResourceGroup, cluster.ResourceGroup),
-			check.ByUser("Leave out --claims: attachments bring the rails.", c.Job.SetUpCommand()))
+			check.Observed("API groups", "no "+cluster.ResourceGroup, cluster.ResourceGroup), fix)
 		return
 	}
 	c.RequireVersion(c.s.Server, claimsMinor,
-		"does not serve "+cluster.ResourceGroup+"/v1, in which claims are written",
-		check.ByUser("Leave out --claims: attachments bring the rails.", c.Job.SetUpCommand()))
+		"does not serve "+cluster.ResourceGroup+"/v1, in which claims are written", fix)
 	c.Report(plan.Unreadable(c.s, cluster.DRADevices, cluster.DeviceClasses)...)
 }
 
