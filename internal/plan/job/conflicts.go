@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/access"
@@ -25,32 +26,37 @@ type conflict struct{ flag, given, own string }
 // injected is a pod template with the job and the flags that it is injected with.
 type injected struct {
 	*job
-	given                Options // as the user gave them
+	given                Options        // as the user gave them
+	usable               []cluster.Rail // that attachments of the namespace bring
 	template, spec, main map[string]any
 }
 
 // refuseConflicts fails for flags that a template contradicts. Most of these templates were injected before, with other
 // flags.
-func (j *job) refuseConflicts(manifest unstructured.Unstructured, template map[string]any, given Options) {
+func (j *request) refuseConflicts(manifest unstructured.Unstructured, template map[string]any, given Options) {
 	spec, _ := template["spec"].(map[string]any)
 	main := podspec.Main(spec, j.Container)
 	if main == nil {
 		return // add refuses it
 	}
-	p := injected{job: j.withGPUsOf(main, given), given: given, template: template, spec: spec, main: main}
+	p := injected{
+		job:      j.withGPUsOf(main, given),
+		given:    given,
+		usable:   j.s.UsableRails(j.Namespace),
+		template: template,
+		spec:     spec,
+		main:     main,
+	}
 	for _, c := range slices.Concat(p.ofGPUs(), p.ofResources(), p.ofPod(), p.ofSecurity(), p.ofSettings(),
 		p.ofRails(), p.ofStart()) {
 		fix := "Leave out " + c.flag + ", or change the manifest."
 		if p.annotation(workload.Injected) != "" {
 			fix = "It was injected before: inject the original manifest with " + c.flag + ", or leave it out."
 		}
-		j.reportOnce(check.Finding{
-			Check: plan.JobRequest, Status: check.Fail, Subject: objectRef(manifest),
-			Summary: fmt.Sprintf("%s is %s, but container %v has %s, and settings of a manifest are kept",
+		j.ReportOnce(plan.Failure(plan.JobRequest, objectRef(manifest),
+			fmt.Sprintf("%s is %s, but container %v has %s, and settings of a manifest are kept",
 				c.flag, c.given, main["name"], c.own),
-			Evidence: check.Observed("manifest", c.own, c.flag+" "+c.given),
-			Fix:      check.ByUser(fix),
-		})
+			check.Observed("manifest", c.own, c.flag+" "+c.given), check.ByUser(fix)))
 	}
 }
 
@@ -179,7 +185,7 @@ func (p injected) ofRails() []conflict {
 	var all []conflict
 	listed, _ := podspec.NetworksOf(p.template) // add refuses what cannot be read
 	var others []string
-	for _, r := range p.s.UsableRails(p.Namespace) {
+	for _, r := range p.usable {
 		if listed.Has(p.Namespace, r.Network) && !slices.ContainsFunc(p.rails, r.Is) {
 			others = append(others, r.Network)
 		}
@@ -206,30 +212,22 @@ func (p injected) ofStart() []conflict {
 	return nil
 }
 
-// noteNeedless notes privileges that RDMA does not need if the pods can lock memory without them.
-func (j *job) noteNeedless(template map[string]any) {
-	if slices.ContainsFunc(j.Findings, func(f check.Finding) bool { return f.Check == access.PodMemlock }) {
-		return
-	}
+// needlessRights notes privileges that RDMA does not need if the pods can lock memory without them.
+func (o *Options) needlessRights(template map[string]any) (d plan.Draft) {
 	spec, _ := template["spec"].(map[string]any)
-	main := podspec.Main(spec, j.Container)
+	main := podspec.Main(spec, o.Container)
 	security, _ := main["securityContext"].(map[string]any)
-	if security["privileged"] == true && !j.Privileged {
-		j.noteOnce("Container %v is privileged. RDMA does not need it with railhead, and NCCL then sees the HCAs of "+
+	if security["privileged"] == true && !o.Privileged {
+		d.Note("Container %v is privileged. RDMA does not need it with railhead, and NCCL then sees the HCAs of "+
 			"all pods of the node.", main["name"])
 	}
 	capabilities, _ := security["capabilities"].(map[string]any)
 	added, _ := capabilities["add"].([]any)
 	if slices.Contains(added, any("SYS_RESOURCE")) {
-		j.noteOnce("Container %v adds the capability SYS_RESOURCE. RDMA does not need it with railhead.", main["name"])
+		d.Note("Container %v adds the capability SYS_RESOURCE. RDMA does not need it with railhead.", main["name"])
 	}
-	if slices.Contains(added, any(plan.CapIPCLock)) && j.Memlock == access.MemlockByNode {
-		j.noteOnce("Container %v keeps the capability IPC_LOCK. With --memlock node it does not need it.", main["name"])
+	if slices.Contains(added, any(plan.CapIPCLock)) && o.Memlock == access.MemlockByNode {
+		d.Note("Container %v keeps the capability IPC_LOCK. With --memlock node it does not need it.", main["name"])
 	}
-}
-
-func (j *job) noteOnce(format string, args ...any) {
-	if note := fmt.Sprintf(format, args...); !slices.Contains(j.Notes, note) {
-		j.Note("%s", note)
-	}
+	return d
 }

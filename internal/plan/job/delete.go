@@ -125,15 +125,11 @@ func noJob(s cluster.State, name, namespace string) check.Finding {
 			kinds = append(kinds, strings.ToLower(k.GVK.Kind))
 		}
 	}
-	return check.Finding{
-		Check:    JobFound,
-		Status:   check.Fail,
-		Subject:  check.Named(check.Job, name),
-		Summary:  fmt.Sprintf("namespace %s has no job %s that railhead deployed", namespace, name),
-		Evidence: check.Observed("objects with label "+label, plan.OrNone(jobs), name),
-		Fix: check.ByUser(words.DidYouMean(name, jobs, "Check the name and the namespace."),
-			"kubectl get "+strings.Join(kinds, ",")+" -A -l "+label),
-	}
+	return plan.Failure(JobFound, check.Named(check.Job, name),
+		fmt.Sprintf("namespace %s has no job %s that railhead deployed", namespace, name),
+		check.Observed("objects with label "+label, plan.OrNone(jobs), name),
+		check.ByUser(words.DidYouMean(name, jobs, "Check the name and the namespace."),
+			"kubectl get "+strings.Join(kinds, ",")+" -A -l "+label))
 }
 
 // Gone is done when no pod of the job is left.

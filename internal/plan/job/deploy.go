@@ -21,7 +21,7 @@ import (
 // Deploy returns the plan that creates the pods of a training job, without the objects that already exist. The plan is
 // empty if a finding is Fail.
 func Deploy(s cluster.State, o Options) (plan.Plan, []check.Finding) {
-	j := newJob(s, o)
+	j := newRequest(s, o)
 	checkOptions := func() { j.Add(checkFlags(j.Options, s.Server)) }
 	for _, stage := range []func(){checkOptions, j.place, j.decide, j.unchanged} {
 		if stage(); j.Failed() {
@@ -82,44 +82,45 @@ func Needs(s cluster.State, o Options) []cluster.Kind {
 	return append(kinds, access.Needs(s, pods)...)
 }
 
-// request is a job as the user asked for it, with the defaults of the cluster.
+// job is a job with all decisions; its objects follow from them.
+type job struct {
+	Options    // with the defaults of the cluster
+	rails      []cluster.Rail
+	claim      claims.Claim   // if the pods claim their rails
+	candidates []cluster.Node // can run a pod once they are free
+	access     access.Access
+}
+
+// request decides a job on a cluster.
 type request struct {
-	Options
+	job
 	plan.Draft
 	s      cluster.State
 	others cluster.State // without the job's own pods, whose resources the job may use
 }
 
-// placement is a request with its rails and the nodes that may run its pods.
-type placement struct {
-	request
-	rails      []cluster.Rail
-	claim      claims.Claim   // if the pods claim their rails
-	candidates []cluster.Node // can run a pod once they are free
-}
-
-// admission is a placement with the rights of its pods.
-type admission struct {
-	placement
-	access access.Access
-}
-
-// job is a request with all decisions; its objects follow from them.
-type job struct{ admission }
-
-func newJob(s cluster.State, o Options) *job {
+func newRequest(s cluster.State, o Options) *request {
 	o.setDefaults()
 	o.defaultKind(s)
-	j := &job{}
-	j.Options, j.s, j.others = o, s, s
-	j.others.Pods = slices.DeleteFunc(slices.Clone(s.Pods), j.owns)
-	j.others.ResourceClaims = slices.DeleteFunc(slices.Clone(s.ResourceClaims), j.holds)
-	j.defaultGPUs()
-	return j
+	o.defaultGPUs(s)
+	return &request{job: job{Options: o}, s: s, others: withoutJob(s, o.Name, o.Namespace)}
+}
+
+// withoutJob returns the cluster without the pods of a job and the claims that they hold.
+func withoutJob(s cluster.State, job, namespace string) cluster.State {
+	all := s.Pods
+	owns := func(p cluster.Pod) bool { return workload.OfJob(p, job, namespace) }
+	s.Pods = slices.DeleteFunc(slices.Clone(s.Pods), owns)
+	s.ResourceClaims = slices.DeleteFunc(slices.Clone(s.ResourceClaims), func(c cluster.ResourceClaim) bool {
+		return c.Namespace == namespace && slices.ContainsFunc(all, func(p cluster.Pod) bool {
+			return owns(p) && (p.Name == c.Pod || slices.Contains(c.Users, p.Name))
+		})
+	})
+	return s
 }
 
 // decide chooses the rails, the nodes and the privileges of the pods.
-func (j *job) decide() {
+func (j *request) decide() {
 	j.devices()
 	account, d := access.Account(j.s, j.target(), j.ServiceAccount)
 	j.Add(d)
@@ -127,21 +128,17 @@ func (j *job) decide() {
 	j.Add(j.claimsUsable(j.s, j.Namespace, j.Nodes))
 	j.Add(j.referencesExist(j.s, j.target()))
 	j.Add(j.queueActive(j.s, j.target()))
-	j.quotas()
-	j.reportOnce(fixedNames(j.variables(), "", j.rdma())...)
+	needs, unset := j.quotaNeeds()
+	j.Add(checkQuotas(j.s, j.target(), needs, unset))
+	j.ReportOnce(fixedNames(j.variables(), "", j.rdma())...)
 	j.noteMemory()
-	j.noteBudget()
-}
-
-// holds reports whether a claim is one of the job's own pods.
-func (j *request) holds(c cluster.ResourceClaim) bool {
-	return c.Namespace == j.Namespace && slices.ContainsFunc(j.s.Pods, func(p cluster.Pod) bool {
-		return j.owns(p) && (p.Name == c.Pod || slices.Contains(c.Users, p.Name))
-	})
+	if j.DisruptionBudget {
+		j.Note("The nodes of %s cannot be drained while its pods run, so node updates wait for it.", j.Name)
+	}
 }
 
 // privileges chooses the rights of the pods. mounted has the kinds of the volumes of a manifest, as SCCs list them.
-func (j *admission) privileges(account string, mounted []string) {
+func (j *request) privileges(account string, mounted []string) {
 	pods := access.Pods{
 		Rights:      j.Rights,
 		Job:         j.target(),
@@ -159,9 +156,6 @@ func (j *admission) privileges(account string, mounted []string) {
 	j.Add(d)
 }
 
-// owns reports whether a pod belongs to the job.
-func (j *request) owns(p cluster.Pod) bool { return workload.OfJob(p, j.Name, j.Namespace) }
-
 func (j *job) title() string {
 	pods, network := words.Count(j.Nodes, "pod"), "over TCP"
 	if j.Nodes > 1 {
@@ -174,30 +168,30 @@ func (j *job) title() string {
 }
 
 // defaultGPUs chooses the GPU resource that most nodes offer, and the most GPUs that enough nodes have.
-func (j *request) defaultGPUs() {
+func (o *Options) defaultGPUs(s cluster.State) {
 	counts := map[string][]int{} // resource -> GPUs of each node
-	for _, n := range j.s.Nodes {
-		if resource, count := n.GPUs(); count > 0 && j.excluded(n) == "" {
+	for _, n := range s.Nodes {
+		if resource, count := n.GPUs(); count > 0 && o.excluded(s, o.Namespace, n) == "" {
 			counts[resource] = append(counts[resource], int(count))
 		}
 	}
-	if j.GPUResource == "" {
+	if o.GPUResource == "" {
 		for _, resource := range slices.Sorted(maps.Keys(counts)) {
-			if len(counts[resource]) > len(counts[j.GPUResource]) {
-				j.GPUResource = resource
+			if len(counts[resource]) > len(counts[o.GPUResource]) {
+				o.GPUResource = resource
 			}
 		}
-		j.GPUResource = cmp.Or(j.GPUResource, "nvidia.com/gpu")
+		o.GPUResource = cmp.Or(o.GPUResource, "nvidia.com/gpu")
 	}
-	if of := counts[j.GPUResource]; j.GPUs == 0 && len(of) > 0 {
+	if of := counts[o.GPUResource]; o.GPUs == 0 && len(of) > 0 {
 		slices.Sort(of)
-		j.GPUs = of[max(len(of)-max(j.Nodes, 1), 0)]
+		o.GPUs = of[max(len(of)-max(o.Nodes, 1), 0)]
 	}
 }
 
 // addChanges adds the objects that are missing or different. Those of a job without pods, whose controller should make
 // some, are written again, to wait for the pods.
-func (j *job) addChanges(step *plan.Step, d delivery.Delivery, hasPods bool) {
+func (j *request) addChanges(step *plan.Step, d delivery.Delivery, hasPods bool) {
 	k := j.workload()
 	for _, change := range j.objects(d) {
 		live, exists := plan.LiveObject(j.s, change.Object)
@@ -214,7 +208,7 @@ func (j *job) addChanges(step *plan.Step, d delivery.Delivery, hasPods bool) {
 }
 
 // steps write the missing objects and wait for the pods.
-func (j *job) steps() []plan.Step {
+func (j *request) steps() []plan.Step {
 	var steps []plan.Step
 	d := j.delivery()
 	if step := d.Step(j.s, j.Namespace, plan.Labels(delivery.Component, "")); len(step.Changes) > 0 {

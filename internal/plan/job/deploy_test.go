@@ -462,7 +462,7 @@ func TestPodSecurity(t *testing.T) {
 			if c.o != nil {
 				c.o(&o)
 			}
-			j := newJob(s, o)
+			j := newRequest(s, o)
 			j.devices()
 			j.privileges("", nil)
 			got := map[string]any{}

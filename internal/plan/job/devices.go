@@ -15,7 +15,7 @@ import (
 )
 
 // devices chooses the rails and looks for nodes.
-func (j *placement) devices() {
+func (j *request) devices() {
 	if j.claimGPUs(); j.GPUs == 0 {
 		j.noGPUs()
 	}
@@ -34,11 +34,11 @@ func (j *placement) devices() {
 }
 
 // claimGPUs lets the pods claim their GPUs as well, if only DRA offers them.
-func (j *placement) claimGPUs() {
+func (j *request) claimGPUs() {
 	if j.GPUs == NoGPUs || !claims.Wanted(j.s, j.Namespace, j.Claims) {
 		return
 	}
-	eligible := func(n cluster.Node) bool { return j.excluded(n) == "" }
+	eligible := func(n cluster.Node) bool { return j.excluded(j.s, j.Namespace, n) == "" }
 	if gpus := claims.GPUs(j.s, eligible, j.Nodes); gpus > 0 {
 		j.GPUs = cmp.Or(j.GPUs, gpus)
 		j.claim.GPUs = j.GPUs
@@ -46,7 +46,7 @@ func (j *placement) claimGPUs() {
 }
 
 // programsExist fails if railhead-pod is missing for nodes that may run the pods.
-func (j *placement) programsExist() {
+func (j *request) programsExist() {
 	if _, err := j.neededPrograms(); err != nil {
 		j.Fail(plan.JobRequest, j.target().Ref(), err.Error(),
 			check.Observed("delivery", string(j.Delivery), "railhead-pod for the nodes' architectures"),
@@ -73,7 +73,7 @@ func (j *request) noGPUs() {
 }
 
 // chooseMode chooses RDMA or TCP for all pods together: a single pod on TCP would slow down the others.
-func (j *placement) chooseMode() {
+func (j *request) chooseMode() {
 	usable := j.usableRails(j.Nodes)
 	j.Mode = nccl.TCP
 	if len(usable) == 0 {
@@ -81,17 +81,17 @@ func (j *placement) chooseMode() {
 		return
 	}
 	rails := fmt.Sprintf("%s of namespace %s", words.Count(len(usable), "rail"), j.Namespace)
-	free, rejected := j.findNodes(usable)
-	found := fmt.Sprintf("found %s with %s", words.Count(len(free), "free node"), rails)
+	c := j.findNodes(usable)
+	found := fmt.Sprintf("found %s with %s", words.Count(len(c.free), "free node"), rails)
 	switch {
 	case !j.s.Knows(cluster.Nodes):
 		j.Note("Mode auto uses RDMA with %s. Whether the nodes offer them is unknown: nodes could not be read.", rails)
-	case j.enough(free), j.claim.GPUs > 0: // TCP needs the claim, too
+	case c.enough(j.Nodes, j.Queue), j.claim.GPUs > 0: // TCP needs the claim, too
 		j.Note("Mode auto uses RDMA: %s.", found)
 	default:
 		closest := "none"
-		if len(rejected) > 0 {
-			closest = rejected[0].name + ": " + rejected[0].reason
+		if len(c.rejected) > 0 {
+			closest = c.rejected[0].name + ": " + c.rejected[0].reason
 		}
 		j.Note("Mode auto uses TCP: %s, but the job needs %d (%s).", found, j.Nodes, closest)
 		j.claim = claims.Claim{}
@@ -101,19 +101,20 @@ func (j *placement) chooseMode() {
 }
 
 // noteTCP notes why mode auto found no rail.
-func (j *placement) noteTCP() {
+func (j *request) noteTCP() {
 	if claims.Wanted(j.s, j.Namespace, j.Claims) {
 		j.Note("Mode auto uses TCP: the pods cannot claim their rails.")
 		return
 	}
-	j.Note("Mode auto uses TCP: %s.", j.noRails())
-	if j.unreadNetworks() {
-		j.Report(j.networksUnknown(check.Unknown))
+	a := j.attachments()
+	j.Note("Mode auto uses TCP: %s.", a.noRails())
+	if a.unread() {
+		j.Report(a.unknown(check.Unknown))
 	}
 }
 
 // neededPrograms returns railhead-pod for each architecture of the nodes that may run pods.
-func (j *placement) neededPrograms() ([]delivery.Program, error) {
+func (j *job) neededPrograms() ([]delivery.Program, error) {
 	if j.Delivery != delivery.ByConfigMaps {
 		return nil, nil
 	}

@@ -123,18 +123,16 @@ func writeFiles(spec, main map[string]any) error {
 	return nil
 }
 
-// noteFiles warns of what files cannot do for containers, one finding for all with the same obstacle.
-func (j *job) noteFiles(object check.Ref, containers map[string][]string) {
-	if j.Wrap == WrapNever {
-		return
-	}
+// insteadOfCommand warns of what files cannot do for containers, one finding for all with the same obstacle.
+func insteadOfCommand(object check.Ref, containers map[string][]string) []check.Finding {
+	var all []check.Finding
 	for _, obstacle := range slices.Sorted(maps.Keys(containers)) {
 		names := slices.Compact(slices.Sorted(slices.Values(containers[obstacle])))
 		noun := "container " + names[0]
 		if len(names) > 1 {
 			noun = "containers " + words.And(names)
 		}
-		j.Report(check.Finding{
+		all = append(all, check.Finding{
 			Check: ManifestSuitable, Status: check.Warn, Subject: object,
 			Summary: "railhead-pod does not start the command of " + noun + ": " + obstacle +
 				". An init container writes its settings to files instead",
@@ -146,4 +144,5 @@ func (j *job) noteFiles(object check.Ref, containers map[string][]string) {
 				"--wrap never accepts this; --wrap always starts a command that the manifest has."),
 		})
 	}
+	return all
 }

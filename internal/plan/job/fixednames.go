@@ -56,16 +56,6 @@ func effect(v podspec.Variable, obstacle string, rdma bool) string {
 	return "The settings of the pods are in files, which replace no variable: it is kept, right or wrong."
 }
 
-// reportOnce adds findings unless another pod template gave the same.
-func (j *request) reportOnce(findings ...check.Finding) {
-	for _, f := range findings {
-		same := func(o check.Finding) bool { return o.Subject == f.Subject && o.Alike(f) }
-		if !slices.ContainsFunc(j.Findings, same) {
-			j.Report(f)
-		}
-	}
-}
-
 // variables returns those that the options give the pods, and those that their command sets.
 func (o *Options) variables() []podspec.Variable {
 	var all []podspec.Variable

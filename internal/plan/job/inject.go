@@ -29,15 +29,16 @@ func Inject(
 	return object, j.Findings
 }
 
-func inject(manifest unstructured.Unstructured, s cluster.State, o Options) (unstructured.Unstructured, *job) {
+func inject(manifest unstructured.Unstructured, s cluster.State, o Options) (unstructured.Unstructured, *request) {
 	j, templates := injection(manifest, s, o)
 	kind, known := o.KindOf(manifest)
 	if !known {
-		j.refuseKind(manifest)
+		j.Report(unknownKind(manifest))
 		return manifest, j
 	}
 	if len(templates) == 0 {
-		j.refuse(manifest, "the manifest has no pod template", "spec.template", check.ByUser("Correct the manifest."))
+		j.Report(unsuitable(manifest, "the manifest has no pod template", "spec.template",
+			check.ByUser("Correct the manifest.")))
 		return manifest, j
 	}
 	if len(o.TemplatePaths) > 0 && kind.GVK.Kind != "" {
@@ -48,7 +49,7 @@ func inject(manifest unstructured.Unstructured, s cluster.State, o Options) (uns
 	}
 	object := *manifest.DeepCopy()
 	if kind.Cluster {
-		j.warnOfOtherNamespaces(manifest)
+		j.Report(otherNamespaces(manifest, j.Namespace))
 	}
 	byFiles := map[string][]string{} // names of the containers, by the obstacle
 	for _, template := range o.podTemplates(object) {
@@ -56,19 +57,21 @@ func inject(manifest unstructured.Unstructured, s cluster.State, o Options) (uns
 		shape := j.shapeFor(kind, podspec.Main(spec, o.Container), o)
 		obstacle := shape.start.obstacle(spec, podspec.Main(spec, o.Container))
 		if err := shape.add(template); err != nil {
-			j.refuse(manifest, err.Error(), "a container with a command",
-				check.ByUser("Correct the manifest. `skopeo inspect --config` shows the command of an image."))
+			j.Report(unsuitable(manifest, err.Error(), "a container with a command",
+				check.ByUser("Correct the manifest. `skopeo inspect --config` shows the command of an image.")))
 			return manifest, j
 		}
 		main := podspec.Main(spec, o.Container)
-		j.reportOnce(fixedNames(podspec.Variables(main), obstacle, j.rdma())...)
+		j.ReportOnce(fixedNames(podspec.Variables(main), obstacle, j.rdma())...)
 		annotations := podspec.Child(podspec.Child(template, "metadata"), "annotations")
 		if annotations[workload.Injected] = workload.ByCommand; obstacle != "" {
 			annotations[workload.Injected] = workload.ByFiles
 			byFiles[obstacle] = append(byFiles[obstacle], fmt.Sprint(main["name"]))
 		}
 	}
-	j.noteFiles(objectRef(manifest), byFiles)
+	if o.Wrap != WrapNever {
+		j.Report(insteadOfCommand(objectRef(manifest), byFiles)...)
+	}
 	return object, j
 }
 
@@ -115,7 +118,7 @@ func (j *job) withGPUsOf(main map[string]any, o Options) *job {
 // injectionParts returns the ConfigMaps that the pods of an injected manifest mount and the namespace does not have,
 // and the ResourceClaimTemplate if they claim their rails. They carry its name, so that deleting another job keeps
 // them.
-func (j *job) injectionParts() []unstructured.Unstructured {
+func (j *request) injectionParts() []unstructured.Unstructured {
 	parts := j.delivery().Missing(j.s, j.Namespace, plan.Labels(delivery.Component, j.Name))
 	if len(j.claim.Rails) > 0 {
 		parts = append(parts, j.claim.Template(j.target()))
@@ -124,13 +127,15 @@ func (j *job) injectionParts() []unstructured.Unstructured {
 }
 
 // injection returns the job of a manifest, and its pod templates.
-func injection(manifest unstructured.Unstructured, s cluster.State, o Options) (*job, []map[string]any) {
+func injection(manifest unstructured.Unstructured, s cluster.State, o Options) (*request, []map[string]any) {
 	o.Namespace = manifests.Namespace(manifest, o.Namespace)
 	o.Name, o.Type, o.manifest = manifest.GetName(), Single, true // the manifest sets the number of pods
-	j := newJob(s, o)
+	j := newRequest(s, o)
 	j.GPUs = o.GPUs
 	templates := o.podTemplates(manifest)
-	j.requestedGPUs(templates)
+	if resource, n := requestedGPUs(templates, o.Container); n > 0 {
+		j.GPUResource, j.GPUs = resource, n
+	}
 	return j, templates
 }
 
@@ -161,22 +166,20 @@ func (o Options) trainingTemplates(manifest unstructured.Unstructured) (training
 	return training, chosen
 }
 
-// requestedGPUs copies the GPU request of the manifest: the smallest of its templates, because it decides which nodes
+// requestedGPUs returns the GPU request of a manifest: the smallest of its templates, because it decides which nodes
 // may run its pods.
-func (j *job) requestedGPUs(templates []map[string]any) {
-	fewest := 0
+func requestedGPUs(templates []map[string]any, container string) (resource string, fewest int) {
 	for _, template := range templates {
 		spec, _ := template["spec"].(map[string]any)
-		resource, n := podspec.GPUs(podspec.Main(spec, j.Container))
-		if n > 0 && (fewest == 0 || n < fewest) {
-			fewest = n
-			j.GPUResource, j.GPUs = resource, n
+		if name, n := podspec.GPUs(podspec.Main(spec, container)); n > 0 && (fewest == 0 || n < fewest) {
+			resource, fewest = name, n
 		}
 	}
+	return resource, fewest
 }
 
-// refuseKind fails for a manifest of a kind that railhead does not know, and names the templates that it seems to have.
-func (j *job) refuseKind(manifest unstructured.Unstructured) {
+// unknownKind refuses a manifest of a kind that railhead does not know, and names the templates that it seems to have.
+func unknownKind(manifest unstructured.Unstructured) check.Finding {
 	fix := check.ByUser("Inject the object that has the pod template. An administrator can let pods of any kind get "+
 		"their rails when they are created.", "railhead setup webhook")
 	if paths := workload.TemplatePaths(manifest.Object); len(paths) > 0 {
@@ -188,26 +191,26 @@ func (j *job) refuseKind(manifest unstructured.Unstructured) {
 			fix.Commands = append(fix.Commands, "railhead inject -f FILE --template-path "+path)
 		}
 	}
-	j.refuse(manifest, "railhead does not know where "+cmp.Or(manifest.GetKind(), "object without a kind")+
+	return unsuitable(manifest, "railhead does not know where "+cmp.Or(manifest.GetKind(), "object without a kind")+
 		" has pod templates", "one of "+strings.Join(workload.WithTemplates(), ", "), fix)
 }
 
-// warnOfOtherNamespaces warns of an object that pods of all namespaces are made from.
-func (j *job) warnOfOtherNamespaces(manifest unstructured.Unstructured) {
+// otherNamespaces warns of an object that pods of all namespaces are made from.
+func otherNamespaces(manifest unstructured.Unstructured, namespace string) check.Finding {
 	kind := manifest.GetKind()
-	j.Report(check.Finding{
+	return check.Finding{
 		Check: ManifestSuitable, Status: check.Warn, Subject: objectRef(manifest),
 		Summary: fmt.Sprintf("pods of all namespaces are made from %s %s, but the rails and the ConfigMaps that it "+
-			"now names are those of namespace %s", kind, manifest.GetName(), j.Namespace),
+			"now names are those of namespace %s", kind, manifest.GetName(), namespace),
 		Evidence: check.Observed("kind", kind, strings.TrimPrefix(kind, "Cluster")),
 		Fix: check.ByUser(fmt.Sprintf("If other namespaces use it, inject a copy instead: kind %s with namespace: %s, "+
-			"which spec.runtimeRef of the TrainJob then names.", strings.TrimPrefix(kind, "Cluster"), j.Namespace)),
-	})
+			"which spec.runtimeRef of the TrainJob then names.", strings.TrimPrefix(kind, "Cluster"), namespace)),
+	}
 }
 
-// refuse fails for a manifest that nothing can be added to.
-func (j *job) refuse(manifest unstructured.Unstructured, reason, want string, fix *check.Fix) {
-	j.Fail(ManifestSuitable, objectRef(manifest), reason,
+// unsuitable refuses a manifest that nothing can be added to.
+func unsuitable(manifest unstructured.Unstructured, reason, want string, fix *check.Fix) check.Finding {
+	return plan.Failure(ManifestSuitable, objectRef(manifest), reason,
 		check.Observed("manifest", cmp.Or(manifest.GetKind(), "no kind"), want), fix)
 }
 
@@ -217,7 +220,7 @@ func objectRef(o unstructured.Unstructured) check.Ref {
 }
 
 // decideFor chooses the rails and the privileges of the pods.
-func (j *job) decideFor(manifest unstructured.Unstructured, templates []map[string]any, o Options) {
+func (j *request) decideFor(manifest unstructured.Unstructured, templates []map[string]any, o Options) {
 	flags := flagCheck{Options: j.Options, server: j.s.Server}
 	flags.values()
 	flags.imageVolumes()
@@ -233,17 +236,20 @@ func (j *job) decideFor(manifest unstructured.Unstructured, templates []map[stri
 	j.programsExist()
 	j.privileges(cmp.Or(j.ServiceAccount, firstAccount(templates)), podspec.VolumeKinds(templates))
 	if j.access.IPCLock {
-		j.requireRoot(templates)
+		j.Add(j.requireRoot(j.s.Server, templates))
 	}
+	canLock := !slices.ContainsFunc(j.Findings, func(f check.Finding) bool { return f.Check == access.PodMemlock })
 	for _, template := range templates {
-		j.noteNeedless(template)
+		if canLock {
+			j.Add(j.needlessRights(template))
+		}
 		j.refuseConflicts(manifest, template, o)
 	}
 }
 
 // railsFor chooses the mode and the rails. A pod on the network of its node gets none: container runtimes call no CNI
 // plugin for it (containerd internal/cri/server/sandbox_run.go), and it has no network namespace for a claimed device.
-func (j *job) railsFor(manifest unstructured.Unstructured, templates []map[string]any) {
+func (j *request) railsFor(manifest unstructured.Unstructured, templates []map[string]any) {
 	onHost := slices.ContainsFunc(templates, func(template map[string]any) bool {
 		return workload.Field(template, "spec.hostNetwork") == true
 	})
@@ -279,17 +285,17 @@ func firstAccount(templates []map[string]any) string {
 }
 
 // requireRoot fails if IPC_LOCK would have no effect, because the manifest keeps the pods from being root.
-func (j *job) requireRoot(templates []map[string]any) {
+func (o *Options) requireRoot(server cluster.Server, templates []map[string]any) (d plan.Draft) {
 	for _, template := range templates {
 		spec, _ := template["spec"].(map[string]any)
-		main := podspec.Main(spec, j.Container)
+		main := podspec.Main(spec, o.Container)
 		if main == nil {
 			continue // add refuses it
 		}
 		security := podspec.Security(spec, main)
 		refuse := func(source, got, want string) {
 			container := fmt.Sprintf("container %v", main["name"])
-			j.Report(access.NotRoot(j.s.Server, j.target(), container, source, got, want))
+			d.Report(access.NotRoot(server, o.target(), container, source, got, want))
 		}
 		user, set := security["runAsUser"]
 		switch {
@@ -301,4 +307,5 @@ func (j *job) requireRoot(templates []map[string]any) {
 			refuse("hostUsers", "false", "true")
 		}
 	}
+	return d
 }

@@ -80,12 +80,9 @@ func (i *fileInjection) checkPaths() {
 		n := slices.IndexFunc(i.all, has)
 		switch {
 		case n < 0 && len(i.all) > 0 && !i.draft.Failed():
-			i.draft.Report(check.Finding{
-				Check: ManifestSuitable, Status: check.Fail, Subject: objectRef(i.all[0]),
-				Summary:  "no manifest has a pod template at " + path,
-				Evidence: check.Observed("--template-path", path, "the path of a map with metadata and spec"),
-				Fix:      check.ByUser("Correct --template-path, or omit it for kinds that railhead knows."),
-			})
+			i.draft.Fail(ManifestSuitable, objectRef(i.all[0]), "no manifest has a pod template at "+path,
+				check.Observed("--template-path", path, "the path of a map with metadata and spec"),
+				check.ByUser("Correct --template-path, or omit it for kinds that railhead knows."))
 		case n >= 0 && !slices.ContainsFunc(i.all, func(m unstructured.Unstructured) bool {
 			_, known := workload.Of(workload.KindName(m.GetAPIVersion(), m.GetKind()))
 			return has(m) && !known
@@ -116,12 +113,7 @@ func (i *fileInjection) inject(m unstructured.Unstructured, namespaced bool) {
 		injected.SetNamespace(ns)
 	}
 	i.out = append(i.out, injected)
-	i.draft.Report(j.Findings...)
-	for _, note := range j.Notes {
-		if !slices.Contains(i.draft.Notes, note) { // manifests of a namespace have most notes in common
-			i.draft.Note("%s", note)
-		}
-	}
+	i.draft.Add(j.Draft) // manifests of a namespace have most notes in common
 	for _, part := range j.injectionParts() {
 		if !i.parts.Has(part) && !i.all.Has(part) {
 			i.parts = append(i.parts, part)

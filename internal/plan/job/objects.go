@@ -35,25 +35,29 @@ const scriptFolder = "/railhead/script"
 // scriptHash is an annotation that restarts pods when their script changes.
 const scriptHash = "railhead.dev/script-sha256"
 
-func (j *job) meta(name string) metav1.ObjectMeta {
+// writer writes the objects of a job.
+type writer struct{ Options }
+
+func (w writer) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name:      name,
-		Namespace: j.Namespace,
-		Labels:    plan.Labels(workload.ComponentJob, j.Name),
+		Namespace: w.Namespace,
+		Labels:    plan.Labels(workload.ComponentJob, w.Name),
 	}
 }
 
 // objects returns the changes that write the job's own objects, in their order.
-func (j *job) objects(d delivery.Delivery) []plan.Change {
+func (j *request) objects(d delivery.Delivery) []plan.Change {
 	var changes []plan.Change
+	w := writer{j.Options}
 	add := func(object unstructured.Unstructured, why string) {
 		changes = append(changes, plan.Change{Verb: plan.Apply, Object: object, Why: why})
 	}
 	if j.Script != nil {
-		add(j.scriptObject(), "contains "+j.Script.Name)
+		add(w.scriptObject(), "contains "+j.Script.Name)
 	}
 	if j.multi() && j.Kind != JobSet { // whose controller makes one
-		add(j.serviceObject(), "gives every pod a DNS name before it is ready, for the rendezvous")
+		add(w.serviceObject(), "gives every pod a DNS name before it is ready, for the rendezvous")
 	}
 	_, live, _ := workload.Find(j.s, j.Name, j.Namespace)
 	before, after := j.claim.Changes(j.target(), live.Fields)
@@ -64,26 +68,26 @@ func (j *job) objects(d delivery.Delivery) []plan.Change {
 		why = "keeps " + pods + " running"
 	}
 	if j.DisruptionBudget {
-		add(j.budgetObject(), "keeps drains of nodes from evicting its pods")
+		add(w.budgetObject(j.s.Server.Minor), "keeps drains of nodes from evicting its pods")
 	}
-	add(j.workloadObject(j.template(d)), why+j.describeQueue())
+	add(w.workloadObject(j.template(d)), why+j.describeQueue())
 	return append(changes, after...)
 }
 
 // workloadObject returns the object that runs the pods.
-func (j *job) workloadObject(template map[string]any) unstructured.Unstructured {
-	switch j.Kind {
+func (w writer) workloadObject(template map[string]any) unstructured.Unstructured {
+	switch w.Kind {
 	case JobSet:
-		return j.jobSetObject(template)
+		return w.jobSetObject(template)
 	case IndexedJob:
-		return j.jobObject(template)
+		return w.jobObject(template)
 	}
-	return j.statefulSetObject(template)
+	return w.statefulSetObject(template)
 }
 
-func (j *job) scriptObject() unstructured.Unstructured {
-	object := corev1.ConfigMap{ObjectMeta: j.meta(j.scriptName())}
-	if key, content := j.Script.Name, j.Script.Content; utf8.Valid(content) {
+func (w writer) scriptObject() unstructured.Unstructured {
+	object := corev1.ConfigMap{ObjectMeta: w.meta(w.scriptName())}
+	if key, content := w.Script.Name, w.Script.Content; utf8.Valid(content) {
 		object.Data = map[string]string{key: string(content)}
 	} else {
 		object.BinaryData = map[string][]byte{key: content}
@@ -91,54 +95,54 @@ func (j *job) scriptObject() unstructured.Unstructured {
 	return plan.Typed(corev1.SchemeGroupVersion.WithKind("ConfigMap"), &object)
 }
 
-func (j *job) serviceObject() unstructured.Unstructured {
+func (w writer) serviceObject() unstructured.Unstructured {
 	return plan.Typed(corev1.SchemeGroupVersion.WithKind("Service"), &corev1.Service{
-		ObjectMeta: j.meta(j.service()),
+		ObjectMeta: w.meta(w.service()),
 		Spec: corev1.ServiceSpec{
 			ClusterIP:                corev1.ClusterIPNone,
 			PublishNotReadyAddresses: true,
-			Selector:                 j.selector(),
+			Selector:                 w.selector(),
 		},
 	})
 }
 
-func (j *job) statefulSetObject(template map[string]any) unstructured.Unstructured {
-	set := appsv1.StatefulSet{ObjectMeta: j.workloadMeta(), Spec: appsv1.StatefulSetSpec{
-		Replicas:            new(int32(j.Nodes)),
+func (w writer) statefulSetObject(template map[string]any) unstructured.Unstructured {
+	set := appsv1.StatefulSet{ObjectMeta: w.workloadMeta(), Spec: appsv1.StatefulSetSpec{
+		Replicas:            new(int32(w.Nodes)),
 		PodManagementPolicy: appsv1.ParallelPodManagement,
-		Selector:            &metav1.LabelSelector{MatchLabels: j.selector()},
+		Selector:            &metav1.LabelSelector{MatchLabels: w.selector()},
 	}}
-	if j.multi() {
-		set.Spec.ServiceName = j.service()
+	if w.multi() {
+		set.Spec.ServiceName = w.service()
 	}
-	object := plan.Typed(j.workload().GVK, &set)
+	object := plan.Typed(w.workload().GVK, &set)
 	spec := object.Object["spec"].(map[string]any)
 	spec["template"] = template
-	if !j.multi() {
+	if !w.multi() {
 		delete(spec, "serviceName") // the type writes it even if empty
 	}
 	return object
 }
 
 // jobObject returns a Job, in which a pod has the DNS name of its index if it has the service as its subdomain.
-func (j *job) jobObject(template map[string]any) unstructured.Unstructured {
-	if j.multi() {
-		template["spec"].(map[string]any)["subdomain"] = j.service()
+func (w writer) jobObject(template map[string]any) unstructured.Unstructured {
+	if w.multi() {
+		template["spec"].(map[string]any)["subdomain"] = w.service()
 	}
 	object := unstructured.Unstructured{Object: map[string]any{
-		"metadata": plan.Fields(new(j.workloadMeta())),
-		"spec":     j.runOnce(template),
+		"metadata": plan.Fields(new(w.workloadMeta())),
+		"spec":     w.runOnce(template),
 	}}
-	object.SetGroupVersionKind(j.workload().GVK)
+	object.SetGroupVersionKind(w.workload().GVK)
 	return object
 }
 
 // runOnce returns the spec of a Job that ends all pods when one fails.
-func (j *job) runOnce(template map[string]any) map[string]any {
+func (w writer) runOnce(template map[string]any) map[string]any {
 	template["spec"].(map[string]any)["restartPolicy"] = string(corev1.RestartPolicyNever)
 	spec := plan.Fields(&batchv1.JobSpec{
-		Parallelism:    new(int32(j.Nodes)),
-		Completions:    new(int32(j.Nodes)),
+		Parallelism:    new(int32(w.Nodes)),
+		Completions:    new(int32(w.Nodes)),
 		CompletionMode: new(batchv1.IndexedCompletion),
 		BackoffLimit:   new(int32(0)),
 	})
@@ -147,22 +151,22 @@ func (j *job) runOnce(template map[string]any) map[string]any {
 }
 
 // jobSetObject is typed only where k8s.io/api has the type: it has no JobSet.
-func (j *job) jobSetObject(template map[string]any) unstructured.Unstructured {
+func (w writer) jobSetObject(template map[string]any) unstructured.Unstructured {
 	object := unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"network": map[string]any{
 			"enableDNSHostnames":       true,
-			"subdomain":                j.service(),
+			"subdomain":                w.service(),
 			"publishNotReadyAddresses": true,
 		},
 		"failurePolicy": map[string]any{"maxRestarts": int64(0)},
 		"replicatedJobs": []any{map[string]any{
 			"name":     workload.Workers,
 			"replicas": int64(1),
-			"template": map[string]any{"spec": j.runOnce(template)},
+			"template": map[string]any{"spec": w.runOnce(template)},
 		}},
 	}}}
-	object.SetGroupVersionKind(j.workload().GVK)
-	object.Object["metadata"] = plan.Fields(new(j.workloadMeta()))
+	object.SetGroupVersionKind(w.workload().GVK)
+	object.Object["metadata"] = plan.Fields(new(w.workloadMeta()))
 	return object
 }
 
@@ -170,7 +174,7 @@ func (j *job) jobSetObject(template map[string]any) unstructured.Unstructured {
 func (j *job) template(d delivery.Delivery) map[string]any {
 	pod := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
-			Labels:      j.labels(),
+			Labels:      writer{j.Options}.labels(),
 			Annotations: map[string]string{},
 		},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{
@@ -210,18 +214,18 @@ func (j *job) template(d delivery.Delivery) map[string]any {
 	return template
 }
 
-func (j *placement) delivery() delivery.Delivery {
+func (j *job) delivery() delivery.Delivery {
 	programs, _ := j.neededPrograms() // devices has reported the error
 	return delivery.Delivery{By: j.Delivery, Image: j.PodImage, Programs: programs}
 }
 
 // command returns the command that railhead-pod starts in the pods.
-func (j *job) command() []string {
+func (o *Options) command() []string {
 	switch {
-	case len(j.Command) > 0:
-		return j.Command
-	case j.Script != nil:
-		return j.Script.command()
+	case len(o.Command) > 0:
+		return o.Command
+	case o.Script != nil:
+		return o.Script.command()
 	}
 	return []string{"sh", "-c", waiting}
 }

@@ -137,7 +137,7 @@ func (o *Options) target() plan.Target {
 }
 
 // resources returns the requests of each pod without the rails; /dev/shm is added to the memory later.
-func (j *placement) resources() map[string]string {
+func (j *job) resources() map[string]string {
 	resources := map[string]string{}
 	if j.GPUs > 0 && j.claim.GPUs == 0 {
 		resources[j.GPUResource] = strconv.Itoa(j.GPUs)

@@ -10,10 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan/volume"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // noteMemory adds a note if the pods request more memory than the user asked for.
-func (j *job) noteMemory() {
+func (j *request) noteMemory() {
 	if j.Memory != "" {
 		memory, shm := canonical(j.Memory), j.shm()
 		j.Note("Each pod requests %s of memory: %s, and %s for /dev/shm, which counts against the limit.",
@@ -59,11 +61,11 @@ func (o *Options) ownVariables() []corev1.EnvVar {
 }
 
 // rank returns the variable with the rank that the controller sets in the pod.
-func (j *job) rank(name string) corev1.EnvVar {
-	if j.Nodes == 1 {
+func (o *Options) rank(name string) corev1.EnvVar {
+	if o.Nodes == 1 {
 		return corev1.EnvVar{Name: name, Value: "0"}
 	}
-	return fieldVar(name, j.workload().Rank.FieldPath())
+	return fieldVar(name, o.workload().Rank.FieldPath())
 }
 
 // fieldVar returns a variable with the value of a pod field.
@@ -73,11 +75,11 @@ func fieldVar(name, path string) corev1.EnvVar {
 }
 
 // master returns the address of the pod of rank 0.
-func (j *job) master() string {
-	if j.Nodes == 1 {
+func (o *Options) master() string {
+	if o.Nodes == 1 {
 		return "127.0.0.1"
 	}
-	return fmt.Sprintf("%s.%s.%s.svc", j.workload().LeaderOf(j.Name), j.service(), j.Namespace)
+	return fmt.Sprintf("%s.%s.%s.svc", o.workload().LeaderOf(o.Name), o.service(), o.Namespace)
 }
 
 // podFields returns the fields of the pod: no token, no service variables, one pod per node.
@@ -154,4 +156,28 @@ func (j *job) tolerations() []corev1.Toleration {
 		all = append(all, corev1.Toleration{Key: j.GPUResource, Operator: corev1.TolerationOpExists})
 	}
 	return all
+}
+
+// homeFolder is the home of pods that are not root. The image has a writable one only for its own user, and OpenShift
+// gives the pods of a namespace a user that no image knows.
+const homeFolder = "/railhead/home"
+
+// home returns the variables that give the pods a writable home, unless they are root or may be, or the user sets HOME.
+// Every cache follows HOME: Hugging Face (huggingface_hub/constants.py), Triton (triton/knobs.py), torch.hub and
+// extensions (torch/hub.py, torch/_appdirs.py), CUDA (~/.nv/ComputeCache), pip and matplotlib. Only TorchInductor uses
+// /tmp, and the name of the user, for which Python needs USER where /etc/passwd has none (torch/_inductor/runtime
+// cache_dir_utils.py, Python getpass.getuser).
+func (j *job) home() []corev1.EnvVar {
+	if _, own := j.Env["HOME"]; own || !j.access.NonRoot {
+		return nil
+	}
+	return []corev1.EnvVar{{Name: "HOME", Value: homeFolder}, {Name: "USER", Value: workload.TrainContainer}}
+}
+
+// volumes returns the volumes of the user, and the home.
+func (j *job) volumes() []volume.Volume {
+	if len(j.home()) == 0 {
+		return j.Volumes
+	}
+	return append(slices.Clone(j.Volumes), volume.Volume{Name: "railhead-home", Kind: volume.Empty, Path: homeFolder})
 }

@@ -10,44 +10,48 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/rules/pods"
+	"github.com/railhead/railhead/internal/workload"
 )
 
-// quotas checks whether the quotas of the namespace have room for the job. Resources of the job's own pods count as
-// free.
-func (j *job) quotas() {
-	if !j.s.Knows(cluster.Quotas) {
-		j.Unknown(j.s, pods.QuotaExceeded, cluster.Quotas,
-			"whether a quota of namespace "+j.Namespace+" prevents the job could not be read")
-		return
+// checkQuotas checks whether the quotas of the namespace have room for the job. Resources of the job's own pods count
+// as free.
+func checkQuotas(s cluster.State, job plan.Target, needs cluster.Resources, unset []string) (d plan.Draft) {
+	if !s.Knows(cluster.Quotas) {
+		d.Unknown(s, pods.QuotaExceeded, cluster.Quotas,
+			"whether a quota of namespace "+job.Namespace+" prevents the job could not be read")
+		return d
 	}
-	needs, unset := j.quotaNeeds()
+	var warned []string
 	held := cluster.Resources{}
-	for _, p := range j.s.Pods {
-		if j.owns(p) && !p.Finished() {
+	for _, p := range s.Pods {
+		if workload.OfJob(p, job.Name, job.Namespace) && !p.Finished() {
 			held.Add(quotaNames(p.Requests, p.Limits))
 			held.Add(cluster.Resources{"pods": 1, "count/pods": 1})
 		}
 	}
-	for _, q := range j.s.Quotas {
-		if q.Namespace != j.Namespace {
+	for _, q := range s.Quotas {
+		if q.Namespace != job.Namespace {
 			continue
 		}
 		if q.Scoped {
-			j.Note("Quota %s applies to some pods only; it was not checked whether to these.", q.Name)
+			d.Note("Quota %s applies to some pods only; it was not checked whether to these.", q.Name)
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(q.Hard)) {
+			flag := name[strings.LastIndex(name, ".")+1:]
 			if left := q.Hard[name] - q.Used[name] + held[name]; needs[name] > left {
-				j.Report(quotaExceeded(q, name, needs[name], left))
-			} else if slices.Contains(unset, name) {
-				j.requestMissing(q, name)
+				d.Report(quotaExceeded(q, name, needs[name], left))
+			} else if slices.Contains(unset, name) && !slices.Contains(warned, flag) {
+				d.Report(requestMissing(job, q, name, flag))
+				warned = append(warned, flag)
 			}
 		}
 	}
+	return d
 }
 
 // quotaNeeds returns the amounts of the job that quotas count, and the names that its pods do not set.
-func (j *job) quotaNeeds() (needs cluster.Resources, unset []string) {
+func (j *request) quotaNeeds() (needs cluster.Resources, unset []string) {
 	perPod := j.requests(j.rails)
 	for _, name := range []string{"cpu", "memory"} {
 		if perPod[name] == 0 {
@@ -102,35 +106,22 @@ func quotaRef(q cluster.Quota) check.Ref {
 func quotaExceeded(q cluster.Quota, name string, needs, left int64) check.Finding {
 	used, _, _ := strings.Cut(cluster.Quantity(name, q.Used[name]), " ")
 	needed := cluster.Quantity(name, needs)
-	return check.Finding{
-		Check: pods.QuotaExceeded, Status: check.Fail, Subject: quotaRef(q),
-		Summary: fmt.Sprintf("quota %s of namespace %s has %s left, but the job needs %s", q.Name, q.Namespace,
+	return plan.Failure(pods.QuotaExceeded, quotaRef(q),
+		fmt.Sprintf("quota %s of namespace %s has %s left, but the job needs %s", q.Name, q.Namespace,
 			cluster.Quantity(name, left), needed),
-		Evidence: check.Observed("resourcequota/"+q.Name, used+" used of "+cluster.Quantity(name, q.Hard[name]),
-			needed+" left"),
-		Fix: check.ByUser(
-			"Request less, delete other objects that the quota counts, or ask an administrator to raise it.",
-			"kubectl -n "+q.Namespace+" describe resourcequota "+q.Name),
-	}
+		check.Observed("resourcequota/"+q.Name, used+" used of "+cluster.Quantity(name, q.Hard[name]), needed+" left"),
+		check.ByUser("Request less, delete other objects that the quota counts, or ask an administrator to raise it.",
+			"kubectl -n "+q.Namespace+" describe resourcequota "+q.Name))
 }
 
 // requestMissing warns of a quota that refuses pods without a request, unless a limit range sets it.
-func (j *job) requestMissing(q cluster.Quota, name string) {
-	base := name[strings.LastIndex(name, ".")+1:]
-	flag := check.Named(check.Resource, base)
-	if slices.ContainsFunc(j.Findings, func(f check.Finding) bool {
-		return f.Check == RequiredResources && f.Concerns(flag)
-	}) {
-		return
-	}
-	j.Report(check.Finding{
-		Check:   RequiredResources,
-		Status:  check.Warn,
-		Subject: quotaRef(q),
-		About:   []check.Ref{flag},
+func requestMissing(job plan.Target, q cluster.Quota, name, flag string) check.Finding {
+	return check.Finding{
+		Check: RequiredResources, Status: check.Warn, Subject: quotaRef(q),
 		Summary: fmt.Sprintf("quota %s counts %s, so pods without --%s are refused unless a limit range sets a default",
-			q.Name, name, base),
-		Evidence: check.Observed("resourcequota/"+q.Name, "counts "+name, "--"+base),
-		Fix:      check.ByUser("Set the request of each pod.", j.target().CommandWith("--cpu 32 --memory 256Gi")),
-	})
+			q.Name, name, flag),
+		About:    []check.Ref{check.Named(check.Resource, flag)},
+		Evidence: check.Observed("resourcequota/"+q.Name, "counts "+name, "--"+flag),
+		Fix:      check.ByUser("Set the request of each pod.", job.CommandWith("--cpu 32 --memory 256Gi")),
+	}
 }

@@ -16,12 +16,13 @@ import (
 )
 
 // requiredRails returns the rails of the job, and fails if there are none. need is the number of nodes, if known.
-func (j *placement) requiredRails(need int) []cluster.Rail {
+func (j *request) requiredRails(need int) []cluster.Rail {
 	if claims.Wanted(j.s, j.Namespace, j.Claims) {
-		j.claim, j.Draft = claims.Require(j.s, j.others, j.claimants(need), j.Draft)
-		return j.claimed()
+		return j.claimed(claims.Require(j.s, j.others, j.claimants(need), j.Draft))
 	}
-	rails := j.attachments()
+	a := j.attachments()
+	rails := a.require()
+	j.Draft = a.Draft
 	if len(rails) == 0 && j.s.Problem(cluster.DRADevices) != nil {
 		j.Unknown(j.s, plan.RailsAttached, cluster.DRADevices, "whether DRA drivers offer rails could not be read")
 	}
@@ -29,133 +30,127 @@ func (j *placement) requiredRails(need int) []cluster.Rail {
 }
 
 // usableRails returns the rails that the job can have; there may be none.
-func (j *placement) usableRails(need int) []cluster.Rail {
+func (j *request) usableRails(need int) []cluster.Rail {
 	if claims.Wanted(j.s, j.Namespace, j.Claims) {
-		j.claim, j.Draft = claims.Prefer(j.s, j.others, j.claimants(need), j.Draft)
-		return j.claimed()
+		return j.claimed(claims.Prefer(j.s, j.others, j.claimants(need), j.Draft))
 	}
-	return j.chosen(j.s.UsableRails(j.Namespace))
+	return j.attachments().chosen(j.s.UsableRails(j.Namespace))
 }
 
 // claimants returns the pods as those that claim rails. need is the number of nodes, if known.
-func (j *placement) claimants(need int) claims.Pods {
+func (j *request) claimants(need int) claims.Pods {
 	return claims.Pods{
 		Job:      j.target(),
 		Networks: j.Networks,
 		Flag:     j.Claims,
 		GPUs:     j.claim.GPUs,
-		Nodes:    j.suitableNodes(),
+		Nodes:    j.needs(nil).suitable(j.s),
 		Need:     need,
 	}
 }
 
-// claimed returns the rails of the claim, unless the job failed.
-func (j *placement) claimed() []cluster.Rail {
-	if j.Failed() {
+// claimed takes the claim, and returns its rails unless the job failed.
+func (j *request) claimed(c claims.Claim, d plan.Draft) []cluster.Rail {
+	if j.claim, j.Draft = c, d; d.Failed() {
 		return nil
 	}
-	return j.claim.Rails
+	return c.Rails
 }
 
-// suitableNodes returns the names of the nodes that may take a pod, as far as rails do not decide. If nodes could not
-// be read, they are those with devices.
-func (j *placement) suitableNodes() []string {
-	var names []string
-	requests := j.requests(nil)
-	for _, d := range j.s.DRADevices {
-		if !j.s.Knows(cluster.Nodes) && !slices.Contains(names, d.Node) {
-			names = append(names, d.Node)
-		}
-	}
-	for _, n := range j.s.Nodes {
-		if j.unsuitable(n, requests) == "" {
-			names = append(names, n.Name)
-		}
-	}
-	return names
+// attachments has the rails of a namespace for a job.
+type attachments struct {
+	plan.Draft
+	s     cluster.State
+	job   plan.Target
+	named []string // the rails that the user chose; empty: all
 }
 
-// attachments returns the rails of the namespace for the job. An RDMA attachment without a device is a failure: the job
+func (j *request) attachments() attachments {
+	return attachments{Draft: j.Draft, s: j.s, job: j.target(), named: j.Networks}
+}
+
+// require returns the rails, and fails if there are none. An RDMA attachment without a device is a failure: the job
 // would be slower than it looks.
-func (j *placement) attachments() []cluster.Rail {
-	j.checkNetworks()
+func (a *attachments) require() []cluster.Rail {
+	a.checkNetworks()
 	var usable []cluster.Rail
-	for _, r := range j.chosen(j.s.Rails(j.Namespace)) {
+	for _, r := range a.chosen(a.s.Rails(a.job.Namespace)) {
 		switch {
 		case r.Usable():
 			usable = append(usable, r)
-		case r.RDMA || len(j.Networks) > 0:
-			j.noDevice(r)
+		case r.RDMA || len(a.named) > 0:
+			a.noDevice(r)
 		}
 	}
-	if len(usable) > 0 || j.Failed() {
+	if len(usable) > 0 || a.Failed() {
 		return usable
 	}
 	fix := check.ByAdmin("Add the rails to the namespace, or train over TCP.",
-		j.target().SetUpCommand(), j.target().CommandWith("--mode tcp"))
+		a.job.SetUpCommand(), a.job.CommandWith("--mode tcp"))
 	switch {
-	case j.unreadNetworks():
-		j.Report(j.networksUnknown(check.Fail))
+	case a.unread():
+		a.Report(a.unknown(check.Fail))
 		return nil
-	case !j.s.Server.Serves(cluster.NetworkGroup):
+	case !a.s.Server.Serves(cluster.NetworkGroup):
 		fix.Text = "Install Multus and a plugin that offers the NICs, such as the SR-IOV operator, or train over TCP."
 	}
-	j.Fail(plan.RailsAttached, j.target().NamespaceRef(), "pods cannot get a rail: "+j.noRails(),
-		check.Observed("network-attachment-definitions of "+j.Namespace, "0 rails", "1 or more"), fix)
+	a.Fail(plan.RailsAttached, a.job.NamespaceRef(), "pods cannot get a rail: "+a.noRails(),
+		check.Observed("network-attachment-definitions of "+a.job.Namespace, "0 rails", "1 or more"), fix)
 	return nil
 }
 
-// unreadNetworks reports whether there may be attachments that could not be read.
-func (j *request) unreadNetworks() bool {
-	return !j.s.Knows(cluster.Networks) && j.s.Server.Serves(cluster.NetworkGroup)
+// unread reports whether there may be attachments that could not be read.
+func (a attachments) unread() bool {
+	return !a.s.Knows(cluster.Networks) && a.s.Server.Serves(cluster.NetworkGroup)
 }
 
-// networksUnknown returns the finding that attachments, which may exist, could not be read.
-func (j *request) networksUnknown(status check.Status) check.Finding {
+// unknown returns the finding that attachments, which may exist, could not be read.
+func (a attachments) unknown(status check.Status) check.Finding {
 	const kind = "network-attachment-definitions.k8s.cni.cncf.io"
-	f := plan.Unreadable(j.s, cluster.Networks)[0]
+	f := plan.Unreadable(a.s, cluster.Networks)[0]
 	f.Status = status
-	f.Summary = "whether namespace " + j.Namespace + " has rails is unknown: its network attachments could not be read"
+	f.Summary = "whether namespace " + a.job.Namespace +
+		" has rails is unknown: its network attachments could not be read"
 	if f.Fix == nil {
 		f.Fix = check.ByUser("Try again. If it continues, show an administrator the error of the API server.")
 		return f
 	}
-	role := "kubectl -n " + j.Namespace + " create role%s networks-reader --%s"
-	f.Fix = check.ByAdmin("You may not list them in namespace "+j.Namespace+": ask a cluster administrator for "+
+	role := "kubectl -n " + a.job.Namespace + " create role%s networks-reader --%s"
+	f.Fix = check.ByAdmin("You may not list them in namespace "+a.job.Namespace+": ask a cluster administrator for "+
 		"that right. They may exist, so do not create them again.",
-		"kubectl auth can-i list "+kind+" -n "+j.Namespace,
+		"kubectl auth can-i list "+kind+" -n "+a.job.Namespace,
 		fmt.Sprintf(role, "", "verb=get,list,watch --resource="+kind),
-		fmt.Sprintf(role, "binding", "role=networks-reader --user="+cmp.Or(j.s.Server.User, "USER")))
+		fmt.Sprintf(role, "binding", "role=networks-reader --user="+cmp.Or(a.s.Server.User, "USER")))
 	return f
 }
 
 // chosen returns the rails that --network names, or all.
-func (j *request) chosen(rails []cluster.Rail) []cluster.Rail {
-	if len(j.Networks) == 0 {
+func (a attachments) chosen(rails []cluster.Rail) []cluster.Rail {
+	if len(a.named) == 0 {
 		return rails
 	}
-	return slices.DeleteFunc(rails, func(r cluster.Rail) bool { return !slices.Contains(j.Networks, r.Network) })
+	return slices.DeleteFunc(rails, func(r cluster.Rail) bool { return !slices.Contains(a.named, r.Network) })
 }
 
 // checkNetworks fails for names in --network that do not exist.
-func (j *placement) checkNetworks() {
-	existing := cluster.RailNames(j.s.Rails(j.Namespace))
-	for _, name := range j.Networks {
-		if slices.Contains(existing, name) || !j.s.Knows(cluster.Networks) {
+func (a *attachments) checkNetworks() {
+	existing := cluster.RailNames(a.s.Rails(a.job.Namespace))
+	for _, name := range a.named {
+		if slices.Contains(existing, name) || !a.s.Knows(cluster.Networks) {
 			continue
 		}
-		j.Fail(pods.NADMissing, check.Ref{Kind: check.Attachment, Namespace: j.Namespace, Name: name},
-			fmt.Sprintf("namespace %s has no network attachment %s", j.Namespace, name),
-			check.Observed("network-attachment-definitions of "+j.Namespace, plan.OrNone(existing), name),
+		a.Fail(pods.NADMissing, check.Ref{Kind: check.Attachment, Namespace: a.job.Namespace, Name: name},
+			fmt.Sprintf("namespace %s has no network attachment %s", a.job.Namespace, name),
+			check.Observed("network-attachment-definitions of "+a.job.Namespace, plan.OrNone(existing), name),
 			check.ByUser(words.DidYouMean(name, existing, "Choose an existing one, or set up the namespace."),
-				"kubectl -n "+j.Namespace+" get network-attachment-definitions", j.target().SetUpCommand()))
+				"kubectl -n "+a.job.Namespace+" get network-attachment-definitions", a.job.SetUpCommand()))
 	}
 }
 
 // noDevice fails for an attachment through which pods get no device.
-func (j *placement) noDevice(r cluster.Rail) {
+func (a *attachments) noDevice(r cluster.Rail) {
 	var offered []string
-	for _, o := range j.s.RDMAOffers() {
+	for _, o := range a.s.RDMAOffers() {
 		if len(o.Nodes()) > 0 {
 			offered = append(offered, o.Resource)
 		}
@@ -165,7 +160,7 @@ func (j *placement) noDevice(r cluster.Rail) {
 		text = "Nodes offer " + strings.Join(near, ", ") +
 			": set the right resource in the attachment, or choose other attachments with --network."
 	}
-	j.Fail(clusterrules.NetworkResource, check.Ref{Kind: check.Attachment, Namespace: r.Namespace, Name: r.Network},
+	a.Fail(clusterrules.NetworkResource, check.Ref{Kind: check.Attachment, Namespace: r.Namespace, Name: r.Network},
 		fmt.Sprintf("pods get no RDMA device through attachment %s: %s", r.Network, r.Reason),
 		check.Observed("annotation k8s.v1.cni.cncf.io/resourceName",
 			cmp.Or(r.Resource, "none"), "one of "+plan.OrNone(offered)),
@@ -174,20 +169,20 @@ func (j *placement) noDevice(r cluster.Rail) {
 }
 
 // noRails returns why the namespace has no rail.
-func (j *request) noRails() string {
+func (a attachments) noRails() string {
 	switch {
-	case j.unreadNetworks():
-		return "the network attachments of namespace " + j.Namespace + " could not be read"
-	case !j.s.Server.Serves(cluster.NetworkGroup):
+	case a.unread():
+		return "the network attachments of namespace " + a.job.Namespace + " could not be read"
+	case !a.s.Server.Serves(cluster.NetworkGroup):
 		return "the cluster has no network attachments: its API has no group " + cluster.NetworkGroup + ", which " +
 			"Multus brings"
 	}
 	var reasons []string
-	for _, r := range j.chosen(j.s.Rails(j.Namespace)) {
+	for _, r := range a.chosen(a.s.Rails(a.job.Namespace)) {
 		reasons = append(reasons, r.Network+": "+r.Reason)
 	}
 	if len(reasons) == 0 {
-		return "namespace " + j.Namespace + " has no network attachments"
+		return "namespace " + a.job.Namespace + " has no network attachments"
 	}
-	return "namespace " + j.Namespace + " has no rail (" + words.Few(reasons, 4) + ")"
+	return "namespace " + a.job.Namespace + " has no rail (" + words.Few(reasons, 4) + ")"
 }

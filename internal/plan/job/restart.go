@@ -60,12 +60,8 @@ func cannotRestart(f workload.Family) check.Finding {
 			fmt.Sprintf("railhead delete %s -n %s", ref, f.Namespace),
 			fmt.Sprintf("railhead deploy %s -n %s ...", f.Name, f.Namespace))
 	}
-	return check.Finding{
-		Check: plan.JobRequest, Status: check.Fail,
-		Subject: check.Ref{Kind: check.Job, Namespace: f.Namespace, Name: f.Name},
-		Summary: fmt.Sprintf("the pods of %s cannot be restarted: a %s is not known to replace a deleted pod and "+
+	return plan.Failure(plan.JobRequest, check.Ref{Kind: check.Job, Namespace: f.Namespace, Name: f.Name},
+		fmt.Sprintf("the pods of %s cannot be restarted: a %s is not known to replace a deleted pod and "+
 			"keep running", ref, f.Kind),
-		Evidence: check.Observed("kind of the workload", f.Kind, "one of "+strings.Join(workload.Recreating(), ", ")),
-		Fix:      fix,
-	}
+		check.Observed("kind of the workload", f.Kind, "one of "+strings.Join(workload.Recreating(), ", ")), fix)
 }

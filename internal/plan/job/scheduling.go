@@ -18,6 +18,8 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/rules/pods"
+	"github.com/railhead/railhead/internal/words"
 )
 
 // Scheduling says where and when the pods run, and what may end them.
@@ -86,28 +88,23 @@ func (f *flagCheck) guaranteed() {
 	}
 }
 
-// enough reports whether the job can start: on free nodes, or when its queue admits it, on nodes that others use now.
-func (j *placement) enough(free []cluster.Node) bool {
-	return len(free) >= j.Nodes || j.Queue != "" && len(j.candidates) >= j.Nodes
-}
-
 // workloadMeta returns the metadata of the object that runs the pods.
-func (j *job) workloadMeta() metav1.ObjectMeta {
-	meta := j.meta(j.Name)
-	meta.Labels, meta.Annotations = j.labels(), j.Annotations
-	if j.Queue != "" {
-		meta.Labels[queueLabel] = j.Queue
+func (w writer) workloadMeta() metav1.ObjectMeta {
+	meta := w.meta(w.Name)
+	meta.Labels, meta.Annotations = w.labels(), w.Annotations
+	if w.Queue != "" {
+		meta.Labels[queueLabel] = w.Queue
 	}
 	return meta
 }
 
 // labels returns the labels of the workload and its pods.
-func (j *job) labels() map[string]string {
-	labels := maps.Clone(j.Labels)
+func (w writer) labels() map[string]string {
+	labels := maps.Clone(w.Labels)
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	maps.Copy(labels, j.meta(j.Name).Labels)
+	maps.Copy(labels, w.meta(w.Name).Labels)
 	return labels
 }
 
@@ -129,38 +126,93 @@ const unhealthyEvictionMinor = 27
 // budgetObject returns a budget that keeps drains from evicting pods. A number of pods is its only form that works for
 // Jobs, too (Kubernetes docs, disruption budgets for arbitrary workloads). Pods that have ended may always be evicted
 // (kubernetes pkg/registry/core/pod/storage/eviction.go), and here also those that are not ready.
-func (j *job) budgetObject() unstructured.Unstructured {
+func (w writer) budgetObject(serverMinor int) unstructured.Unstructured {
 	budget := policyv1.PodDisruptionBudget{
-		ObjectMeta: j.meta(j.Name),
+		ObjectMeta: w.meta(w.Name),
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MinAvailable: new(intstr.FromInt(j.Nodes)),
-			Selector:     &metav1.LabelSelector{MatchLabels: j.selector()},
+			MinAvailable: new(intstr.FromInt(w.Nodes)),
+			Selector:     &metav1.LabelSelector{MatchLabels: w.selector()},
 		},
 	}
-	if j.s.Server.Minor >= unhealthyEvictionMinor {
+	if serverMinor >= unhealthyEvictionMinor {
 		budget.Spec.UnhealthyPodEvictionPolicy = new(policyv1.AlwaysAllow)
 	}
 	return plan.Typed(policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), &budget)
 }
 
-func (j *job) noteBudget() {
-	if j.DisruptionBudget {
-		j.Note("The nodes of %s cannot be drained while its pods run, so node updates wait for it.", j.Name)
-	}
-}
-
-// noteQueue notes that the job may have to wait for its nodes.
-func (j *placement) noteQueue(free []cluster.Node) {
-	if len(free) < j.Nodes {
-		j.Note("%d of the %d nodes that %s needs are free now: it waits in queue %s.",
-			len(free), j.Nodes, j.Name, j.Queue)
-	}
-}
-
 // describeQueue says what starts the pods, for the reason of a change.
-func (j *job) describeQueue() string {
-	if j.Queue == "" {
+func (s Scheduling) describeQueue() string {
+	if s.Queue == "" {
 		return ""
 	}
-	return fmt.Sprintf(", when queue %s admits them", j.Queue)
+	return fmt.Sprintf(", when queue %s admits them", s.Queue)
+}
+
+// reference is an object that an option names. Without a PriorityClass or RuntimeClass the API server refuses the pods
+// (kubernetes plugin/pkg/admission/priority, runtimeclass); without a LocalQueue Kueue leaves the job suspended.
+type reference struct {
+	flag, value, what string
+	list              cluster.Kind
+	existing          []string
+}
+
+// references returns the objects that the options name.
+func (s Scheduling) references(state cluster.State, namespace string) []reference {
+	all := []reference{
+		{flag: "--priority-class", value: s.PriorityClass, what: "PriorityClass", list: cluster.PriorityClasses},
+		{flag: "--runtime-class", value: s.RuntimeClass, what: "RuntimeClass", list: cluster.RuntimeClasses},
+		{flag: "--queue", value: s.Queue, what: "LocalQueue of namespace " + namespace, list: cluster.LocalQueues},
+	}
+	for _, c := range state.PriorityClasses {
+		all[0].existing = append(all[0].existing, c.Name)
+	}
+	for _, c := range state.RuntimeClasses {
+		all[1].existing = append(all[1].existing, c.Name)
+	}
+	for _, q := range state.LocalQueues {
+		if q.Namespace == namespace {
+			all[2].existing = append(all[2].existing, q.Name)
+		}
+	}
+	return slices.DeleteFunc(all, func(r reference) bool { return r.value == "" })
+}
+
+// referencesExist refuses the names of objects that do not exist.
+func (s Scheduling) referencesExist(state cluster.State, job plan.Target) (d plan.Draft) {
+	for _, r := range s.references(state, job.Namespace) {
+		switch {
+		case !state.Knows(r.list):
+			d.Unknown(state, plan.JobRequest, r.list, "whether "+r.what+" "+r.value+" exists could not be read")
+		case !slices.Contains(r.existing, r.value):
+			d.Report(wrong(job, r.flag, strconv.Quote(r.value), "a "+r.what+": "+plan.OrNone(r.existing),
+				words.DidYouMean(r.value, r.existing, "Create it, or name an existing one.")))
+		}
+	}
+	return d
+}
+
+// grows returns the lists to which others than the user add items. Kueue adds the tolerations of a ResourceFlavor to
+// the pods of a job that it admits (kueue pkg/podset Merge).
+func (s Scheduling) grows() []string {
+	if s.Queue == "" {
+		return nil
+	}
+	return []string{"tolerations"}
+}
+
+// queueActive warns if the queue admits nothing.
+func (s Scheduling) queueActive(state cluster.State, job plan.Target) (d plan.Draft) {
+	for _, q := range state.LocalQueues {
+		if q.Namespace != job.Namespace || q.Name != s.Queue || q.Inactive == "" {
+			continue
+		}
+		d.Report(check.Finding{
+			Check: pods.QueueAdmission, Status: check.Warn, Subject: job.Ref(),
+			Summary:  "queue " + q.Name + " admits nothing now: " + q.Inactive,
+			Evidence: check.Observed("condition Active of LocalQueue/"+q.Name, "False", "True"),
+			Fix: check.ByAdmin("Activate or create ClusterQueue "+q.ClusterQueue+".",
+				"kubectl get clusterqueues.kueue.x-k8s.io "+q.ClusterQueue+" -o yaml"),
+		})
+	}
+	return d
 }

@@ -56,7 +56,7 @@ func (s Startup) wantedPreflight() string {
 
 // startupProbe returns the probe that keeps a pod from being ready until its rails work, at most five minutes: the
 // kubelet then stops the container. What could not be read (exit status 3) is no reason to stop it.
-func (j *placement) startupProbe() *corev1.Probe {
+func (j *job) startupProbe() *corev1.Probe {
 	if !j.StartupProbe || len(j.rails) == 0 {
 		return nil
 	}

@@ -117,9 +117,7 @@ func (m mount) checkBinding(c cluster.VolumeClaim) {
 		return
 	}
 	m.Report(check.Finding{
-		Check:    VolumeUsable,
-		Status:   status,
-		Subject:  m.claim(),
+		Check: VolumeUsable, Status: status, Subject: m.claim(),
 		Summary:  summary,
 		Evidence: check.Observed("persistentvolumeclaim/"+c.Name+" status.phase", c.Phase, "Bound"),
 		Fix: check.ByUser("See in its events why it is not bound.",

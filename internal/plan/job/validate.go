@@ -27,11 +27,8 @@ func wrong(job plan.Target, field, got, want, text string, commands ...string) c
 	if got == "" {
 		summary = fmt.Sprintf("%s is missing: it must be %s", field, want)
 	}
-	return check.Finding{
-		Check: plan.JobRequest, Status: check.Fail, Subject: job.Ref(), Summary: summary,
-		Evidence: check.Observed(field, cmp.Or(got, "none"), want),
-		Fix:      check.ByUser(text, commands...),
-	}
+	return plan.Failure(plan.JobRequest, job.Ref(), summary,
+		check.Observed(field, cmp.Or(got, "none"), want), check.ByUser(text, commands...))
 }
 
 // flagCheck is a check of the options.
