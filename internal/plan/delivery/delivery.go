@@ -23,6 +23,7 @@ const (
 	partsFolder  = "/railhead/parts"
 	Path         = folder + "/railhead-pod"
 	imageProgram = "/railhead-pod" // in the image of railhead-pod
+	imageFolder  = "/opt/railhead" // of the volume in that image, where /railhead is a file
 )
 
 const (
@@ -90,7 +91,8 @@ func (d Delivery) InitContainer(image string) *corev1.Container {
 		return nil
 	case ByImage:
 		container.Image = d.Image
-		container.Command = []string{imageProgram, "install", folder}
+		container.Command = []string{imageProgram, "install", imageFolder}
+		container.VolumeMounts[0].MountPath = imageFolder
 	case ByConfigMaps:
 		container.Command = []string{"sh", "-c", script(d.Programs)}
 		parts := corev1.VolumeMount{Name: partsVolume, MountPath: partsFolder, ReadOnly: true}
