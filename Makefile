@@ -6,7 +6,7 @@ BUILD     = CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w -X 
 GOLANGCI  = go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: build release release-check licenses push test test-local test-openshift test-workloads test-lab chaos lab race \
+.PHONY: build release release-check release-programs image licenses push test test-local test-openshift test-workloads test-lab chaos lab race \
 	lint vulncheck fuzz nightly bench demo demo-rdma pictures site site-check check fmt clean help
 
 build: bin/railhead-pod bin/railhead ## both programs, static and stripped, in bin; railhead for this machine or for GOOS and GOARCH
@@ -31,24 +31,32 @@ SAME      = sed -e '/^    "timestamp":/d' -e '/^    "tools": \[/,/^    \],/d' # 
 COMMIT    = $(shell git describe --match= --always --abbrev=40 --dirty 2>/dev/null)
 DIST      = $(CURDIR)/dist
 RELEASE   = go run -C tools/release . $(1) --root $(CURDIR) --version '$(VERSION)' --commit '$(COMMIT)'
-release: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
+release image: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 
 release: SHELL = bash
 release: .SHELLFLAGS = -e -o pipefail -c
 release: ## everything to publish, in dist, for VERSION=v1.2.3: the same commit gives the same bytes (docs/install.md)
 	$(call RELEASE,check)
-	$(MAKE) --no-print-directory embedded VERSION='$(VERSION)'
-	rm -rf '$(DIST)' bin/release && mkdir -p '$(DIST)'
-	@for platform in $(PLATFORMS); do \
-		os=$${platform%/*} arch=$${platform#*/} into=bin/release/$$os-$$arch; echo "railhead for $$platform"; \
-		GOOS=$$os GOARCH=$$arch $(BUILD) -o $$into/railhead$$(if [ $$os = windows ]; then echo .exe; fi) ./cmd/railhead; \
-		if [ $$os = linux ]; then cp bin/railhead-pod-linux-$$arch $$into/railhead-pod; fi; \
-	done
+	$(MAKE) --no-print-directory release-programs VERSION='$(VERSION)'
+	rm -rf '$(DIST)' && mkdir -p '$(DIST)'
 	@for program in bin/release/*/*; do \
 		platform=$$(basename $$(dirname $$program)) name=$$(basename $$program .exe); \
 		$(SBOM) $$program | $(SAME) > '$(DIST)'/$${name}_$(VERSION:v%=%)_$${platform/-/_}.cdx.json; \
 	done
 	$(call RELEASE,pack) --programs $(CURDIR)/bin/release --out '$(DIST)'
+
+release-programs: embedded
+	rm -rf bin/release
+	@set -e; for platform in $(PLATFORMS); do \
+		os=$${platform%/*} arch=$${platform#*/}; into=bin/release/$$os-$$arch; echo "railhead for $$platform"; \
+		GOOS=$$os GOARCH=$$arch $(BUILD) -o $$into/railhead$$(if [ $$os = windows ]; then echo .exe; fi) ./cmd/railhead; \
+		if [ $$os = linux ]; then cp bin/railhead-pod-linux-$$arch $$into/railhead-pod; fi; \
+	done
+
+image: ## the image of a release alone, in dist, for VERSION=v1.2.3
+	$(call RELEASE,check)
+	$(MAKE) --no-print-directory release-programs VERSION='$(VERSION)' PLATFORMS='linux/amd64 linux/arm64'
+	$(call RELEASE,image) --programs $(CURDIR)/bin/release --out '$(DIST)'
 
 release-check: ## make the release VERSION twice, compare every byte, and install it in each way that this machine can
 	$(MAKE) --no-print-directory release VERSION='$(VERSION)'

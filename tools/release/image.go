@@ -79,7 +79,7 @@ func (r release) labels() map[string]string {
 // platformImage has both programs at its root, where init containers, image volumes and the webhook look for them.
 func (r release) platformImage(p platform) (v1.Image, error) {
 	files := append([]file{}, p.programs...)
-	for _, f := range r.documents {
+	for _, f := range r.imageDocuments {
 		if f.name != "README.md" {
 			files = append(files, file{"licenses/" + f.name, f.mode, f.data})
 		}

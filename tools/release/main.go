@@ -2,6 +2,7 @@
 //
 //	release check --version v1.2.3 --commit HASH
 //	release pack  --version v1.2.3 --commit HASH --programs DIR --out DIR
+//	release image --version v1.2.3 --commit HASH --programs DIR --out DIR
 //	release push  --archive FILE --to REGISTRY/NAME:TAG
 //	release licenses --platforms "linux/amd64 windows/amd64"
 //
@@ -28,7 +29,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("which command: check, pack, push or licenses?")
+		return fmt.Errorf("which command: check, pack, image, push or licenses?")
 	}
 	var r release
 	flags := flag.NewFlagSet("release "+args[0], flag.ExitOnError)
@@ -49,13 +50,21 @@ func run(args []string) error {
 	case "check":
 		return r.check()
 	case "pack":
-		return packAt(r, *programs, *out)
+		if err := r.read(*programs); err != nil {
+			return err
+		}
+		return r.pack(*out)
+	case "image":
+		if err := r.read(*programs); err != nil {
+			return err
+		}
+		return r.writeImage(*out)
 	case "push":
 		return push(*archive, *to)
 	case "licenses":
 		return checkLicences(r.root, strings.Fields(*platforms))
 	}
-	return fmt.Errorf("unknown command %q: check, pack, push or licenses", args[0])
+	return fmt.Errorf("unknown command %q: check, pack, image, push or licenses", args[0])
 }
 
 // checkLicences judges the modules as pack does, without building the programs.
@@ -68,7 +77,8 @@ func checkLicences(root string, platforms []string) error {
 	return err
 }
 
-func packAt(r release, programs, out string) error {
+// read reads what the files are made of.
+func (r *release) read(programs string) error {
 	if runtime.GOOS != "linux" {
 		return errors.New("a release is made on Linux, where railhead-pod runs: it is asked for its help")
 	}
@@ -83,8 +93,10 @@ func packAt(r release, programs, out string) error {
 	if err := r.readPrograms(programs); err != nil {
 		return err
 	}
-	if r.documents, err = documents(r.root, r.home+"/blob/"+r.version+"/", r.platforms); err != nil {
+	base := r.home + "/blob/" + r.version + "/"
+	if r.documents, err = documents(r.root, base, r.platforms); err != nil {
 		return err
 	}
-	return r.pack(out)
+	r.imageDocuments, err = documents(r.root, base, r.linux())
+	return err
 }

@@ -27,10 +27,11 @@ type release struct {
 	home, image, root string
 	at                time.Time // of the commit: every file has it
 
-	platforms []platform
-	documents []file // LICENSE, README.md, the licences of linked modules
-	shell     []file // completions
-	manual    []file // pages of section 1
+	platforms      []platform
+	documents      []file // LICENSE, README.md, the licences of linked modules
+	imageDocuments []file // the same of the programs for Linux
+	shell          []file // completions
+	manual         []file // pages of section 1
 }
 
 // platform is one that the programs were built for.

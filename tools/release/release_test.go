@@ -75,6 +75,7 @@ func standIn(t *testing.T) release {
 		documents: []file{{"LICENSE", 0o644, []byte("licence")}, {"LICENSES-OF-MODULES", 0o644, []byte("licences")},
 			{"README.md", 0o644, []byte("read me")}},
 	}
+	r.imageDocuments = r.documents
 	if err := r.readPrograms(programs); err != nil {
 		t.Fatal(err)
 	}
