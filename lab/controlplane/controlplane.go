@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/railhead/railhead/lab/controlplane/addon"
 	"github.com/railhead/railhead/lab/controlplane/assets"
 	"github.com/railhead/railhead/lab/controlplane/pki"
 	"github.com/railhead/railhead/lab/controlplane/process"
@@ -20,13 +20,12 @@ import (
 	"github.com/railhead/railhead/lab/controlplane/standin"
 )
 
-// patience limits the start of each part on a busy machine.
-const patience = 90 * time.Second
-
 // ControlPlane is a running control plane.
 type ControlPlane struct {
 	// Daemon stands for the machine-config-daemons of the nodes; nil without Options.MachineConfig.
 	Daemon *standin.MachineConfigDaemon
+	// Addons are the controllers of training workloads and the network-resources-injector.
+	Addons addon.Addons
 
 	options   Options
 	programs  assets.Programs
@@ -39,7 +38,6 @@ type ControlPlane struct {
 	etcd      *server
 	api       *server
 	clients   []*program // the other ones, in the order of their start
-	injector  *process.Kept
 	admin     *rest.Config
 	client    client.Client
 	standins  running
@@ -85,7 +83,7 @@ func (p *ControlPlane) start(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		p.issue, p.startEtcd, p.startAPIServer, p.connect, p.installCRDs,
 		p.startControllerManager, p.startScheduler, p.startKwok,
-		p.installOpenShift, p.startStandIns, p.startMachineConfig, p.startWorkloads, p.startInjector, p.admits,
+		p.installOpenShift, p.startStandIns, p.startMachineConfig, p.startAddons, p.admits,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -103,7 +101,19 @@ func (p *ControlPlane) connect(context.Context) error {
 	own := rest.CopyConfig(p.admin)
 	own.WarningHandler = rest.NoWarnings{} // CRDs of others have fields that the server warns about
 	p.client, err = client.New(own, client.Options{Scheme: scheme.New()})
+	p.Addons.Cluster = addon.Cluster{
+		Port: p.api.port, Admin: p.admin, Client: p.client, Authority: p.authority,
+		Programs: p.programs, Group: p.group, Folder: filepath.Join(p.dir, "pki"),
+	}
 	return err
+}
+
+// startAddons starts the addons of the options.
+func (p *ControlPlane) startAddons(ctx context.Context) error {
+	if err := p.Addons.StartWorkloads(ctx, p.options.Workloads); err != nil || !p.options.Injector {
+		return err
+	}
+	return p.Addons.StartInjector(ctx)
 }
 
 // Admin returns the configuration of system:admin, to whom nothing is forbidden.
@@ -126,7 +136,7 @@ func (p *ControlPlane) Stop() error {
 		p.standins.done.Wait()
 		p.standins.log.Close()
 	}
-	p.injector.Kill()
+	p.Addons.Stop()
 	for _, c := range slices.Backward(p.clients) {
 		c.process.Kill()
 	}

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/railhead/railhead/lab/controlplane/assets"
+	"github.com/railhead/railhead/lab/controlplane/process"
 )
 
 // installCRDs installs the CRDs of the options and waits until all are served.
@@ -32,7 +33,7 @@ func (p *ControlPlane) installCRDs(ctx context.Context) error {
 		}
 	}
 	for _, crd := range all {
-		err := until(ctx, "CRD "+crd.Name+" is established", p.api.process, func(ctx context.Context) error {
+		err := process.Until(ctx, "CRD "+crd.Name+" is established", p.api.process, func(ctx context.Context) error {
 			return p.established(ctx, crd)
 		})
 		if err != nil {
@@ -56,7 +57,7 @@ func (p *ControlPlane) established(ctx context.Context, crd *apiextensionsv1.Cus
 
 // readCRDs reads the CRDs of a file and passes over whatever else is in it.
 func readCRDs(file string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	objects, err := readObjects(file)
+	objects, err := assets.ReadObjects(file)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/railhead/railhead/lab/controlplane/openshift"
+	"github.com/railhead/railhead/lab/controlplane/process"
 	"github.com/railhead/railhead/lab/controlplane/standin"
 )
 
@@ -80,7 +81,7 @@ func (p *ControlPlane) admits(ctx context.Context) error {
 	if !p.options.SCC {
 		return nil
 	}
-	return until(ctx, "SCC admission admits a pod", p.api.process, func(ctx context.Context) error {
+	return process.Until(ctx, "SCC admission admits a pod", p.api.process, func(ctx context.Context) error {
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "would-be-admitted"},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.invalid/c"}}},
@@ -95,13 +96,17 @@ func (p *ControlPlane) Settle(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	// A thousand nodes take minutes, and to list them is work for the server.
-	w := wait{"nodes and pools have settled", 5 * time.Minute, 200 * time.Millisecond}
-	return w.until(ctx, nil, func(ctx context.Context) error {
+	w := process.Wait{What: "nodes and pools have settled", Patience: 5 * time.Minute, Poll: 200 * time.Millisecond}
+	return w.Until(ctx, nil, func(ctx context.Context) error {
 		for _, c := range p.clients {
 			if err := c.process.Err(); err != nil {
 				cancel(err)
 				return err
 			}
+		}
+		if err := p.Addons.Err(); err != nil {
+			cancel(err)
+			return err
 		}
 		var nodes corev1.NodeList
 		if err := p.client.List(ctx, &nodes); err != nil {

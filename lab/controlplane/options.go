@@ -13,6 +13,7 @@ import (
 
 	machineconfigv1 "github.com/openshift/api/machineconfiguration/v1"
 
+	"github.com/railhead/railhead/lab/controlplane/addon"
 	"github.com/railhead/railhead/lab/controlplane/assets"
 )
 
@@ -99,11 +100,7 @@ func (o Options) sets() []assets.CRDs {
 			all = append(all, s.sets...)
 		}
 	}
-	for _, w := range o.controllers() {
-		if w.manifests != "" {
-			all = append(all, w.manifests)
-		}
-	}
+	all = append(all, addon.CRDs(o.Workloads)...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }

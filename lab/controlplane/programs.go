@@ -71,7 +71,7 @@ func (p *ControlPlane) startControllerManager(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return until(ctx, "ServiceAccount default is there", m.process, func(ctx context.Context) error {
+	return process.Until(ctx, "ServiceAccount default is there", m.process, func(ctx context.Context) error {
 		return p.client.Get(ctx, client.ObjectKey{Namespace: "default", Name: "default"}, &corev1.ServiceAccount{})
 	})
 }

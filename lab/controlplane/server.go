@@ -142,7 +142,7 @@ func (p *ControlPlane) apiReady(ctx context.Context) error {
 
 // healthy waits until the URL answers 200.
 func (p *ControlPlane) healthy(ctx context.Context, proc *process.Process, c *http.Client, url string) error {
-	return until(ctx, proc.Name+" is ready", proc, func(ctx context.Context) error {
+	return process.Until(ctx, proc.Name+" is ready", proc, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -191,5 +191,5 @@ func (p *ControlPlane) RestartAPIServer(ctx context.Context) error {
 			}
 		}
 	}
-	return p.restartInjector(ctx)
+	return p.Addons.RestartInjector(ctx)
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/railhead/railhead/lab/controlplane"
+	"github.com/railhead/railhead/lab/controlplane/addon"
 	"github.com/railhead/railhead/lab/controlplane/assets"
 	"github.com/railhead/railhead/lab/controlplane/shape"
 )
@@ -63,7 +64,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	options.Injector, options.Reboot = *full, *reboot
 	switch {
 	case *workloads:
-		options.Workloads = controlplane.Workloads()
+		options.Workloads = addon.Workloads()
 	case *full:
 		options.Workloads = []assets.Program{assets.JobSet}
 	}

@@ -154,7 +154,7 @@ func usesServiceCA(t *testing.T, a user) {
 // it: a stand-in for the Service. stop ends it and returns its metrics.
 func webhookServer(t *testing.T) (stop func() (metrics string)) {
 	t.Helper()
-	address, certificates, err := openShift.Point(t.Context(), webhookConfiguration)
+	address, certificates, err := openShift.Addons.Point(t.Context(), webhookConfiguration)
 	if err != nil {
 		t.Fatal(err)
 	}

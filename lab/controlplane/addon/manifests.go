@@ -1,12 +1,8 @@
-package controlplane
+package addon
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -14,35 +10,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/railhead/railhead/lab/controlplane/assets"
 	"github.com/railhead/railhead/lab/controlplane/openshift"
 )
 
-// readObjects reads the objects of a manifest.
-func readObjects(file string) ([]*unstructured.Unstructured, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	var all []*unstructured.Unstructured
-	d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
-	for {
-		u := &unstructured.Unstructured{}
-		if err := d.Decode(&u.Object); errors.Is(err, io.EOF) {
-			return all, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		all = append(all, u)
-	}
-}
-
 // install installs the roles and the webhooks of a controller's manifests, as kustomize would change them, with the
 // port in place of their Service. It returns the URLs of the webhooks.
-func (p *ControlPlane) install(ctx context.Context, c controller, port int, ca []byte) (urls []string, err error) {
+func (a *Addons) install(ctx context.Context, c controller, port int, ca []byte) (urls []string, err error) {
 	if c.manifests == "" {
 		return nil, nil
 	}
@@ -52,7 +28,7 @@ func (p *ControlPlane) install(ctx context.Context, c controller, port int, ca [
 	}
 	i := installer{controller: c, port: port, ca: ca}
 	for _, file := range files {
-		all, err := readObjects(file)
+		all, err := assets.ReadObjects(file)
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +40,7 @@ func (p *ControlPlane) install(ctx context.Context, c controller, port int, ca [
 			if o == nil {
 				continue
 			}
-			if err := openshift.Install(ctx, p.client, o); err != nil {
+			if err := openshift.Install(ctx, a.Client, o); err != nil {
 				return nil, err
 			}
 		}

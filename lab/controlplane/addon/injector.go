@@ -1,4 +1,4 @@
-package controlplane
+package addon
 
 import (
 	"context"
@@ -21,31 +21,28 @@ const (
 	networksKey     = "k8s.v1.cni.cncf.io/networks"
 )
 
-// startInjector runs the network-resources-injector as the SR-IOV operator deploys it (bindata/manifests/webhook), as
+// StartInjector runs the network-resources-injector as the SR-IOV operator deploys it (bindata/manifests/webhook), as
 // its own ServiceAccount, and tells the API server where it is.
-func (p *ControlPlane) startInjector(ctx context.Context) error {
-	if !p.options.Injector {
-		return nil
-	}
+func (a *Addons) StartInjector(ctx context.Context) error {
 	ports, err := process.FreePorts(2)
 	if err != nil {
 		return err
 	}
 	port, health := ports[0], ports[1]
-	folder := filepath.Join(p.dir, "pki", "injector")
-	if err := serverIn(p.authority, folder); err != nil {
+	folder := filepath.Join(a.Folder, "injector")
+	if err := serverIn(a.Authority, folder); err != nil {
 		return err
 	}
-	if err := p.injectorRights(ctx); err != nil {
+	if err := a.injectorRights(ctx); err != nil {
 		return err
 	}
-	if err := p.account(ctx, openshift.SRIOVNamespace, injectorAccount, folder); err != nil {
+	if err := a.account(ctx, openshift.SRIOVNamespace, injectorAccount, folder); err != nil {
 		return err
 	}
 	// Release 1.9.0 panics when its watch breaks while a NetworkAttachmentDefinition is deleted
 	// (cache.DeletedFinalStateUnknown): in a cluster the kubelet starts it again.
-	p.injector, err = p.group.Keep(p.inCluster(assets.Injector, []string{
-		folder, p.programs[assets.Injector], "--bind-address=127.0.0.1", "--insecure", "-logtostderr",
+	a.injector, err = a.Group.Keep(a.inCluster(assets.Injector, []string{
+		folder, a.Programs[assets.Injector], "--bind-address=127.0.0.1", "--insecure", "-logtostderr",
 		fmt.Sprintf("--port=%d", port), fmt.Sprintf("--health-check-port=%d", health),
 		"--tls-cert-file=" + process.Certificates + "/tls.crt",
 		"--tls-private-key-file=" + process.Certificates + "/tls.key",
@@ -54,25 +51,25 @@ func (p *ControlPlane) startInjector(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w (it needs user namespaces)", err)
 	}
-	if err := p.client.Create(ctx, p.injectorWebhook(port)); err != nil {
+	if err := a.Client.Create(ctx, a.injectorWebhook(port)); err != nil {
 		return fmt.Errorf("install the injector's webhook: %w", err)
 	}
-	return p.injects(ctx, p.injector.Process())
+	return a.injects(ctx, a.injector.Process())
 }
 
-// restartInjector crashes the injector, where there is one, and waits until it answers again.
-func (p *ControlPlane) restartInjector(ctx context.Context) error {
-	if p.injector == nil {
+// RestartInjector crashes the injector, where there is one, and waits until it answers again.
+func (a *Addons) RestartInjector(ctx context.Context) error {
+	if a.injector == nil {
 		return nil
 	}
-	p.injector.Process().Kill()
-	return p.injects(ctx, nil)
+	a.injector.Process().Kill()
+	return a.injects(ctx, nil)
 }
 
 // injects waits until the injector answers, or the process, unless nil, has ended.
-func (p *ControlPlane) injects(ctx context.Context, started *process.Process) error {
-	return until(ctx, "the injector answers", started, func(ctx context.Context) error {
-		return p.client.Create(ctx, &corev1.Pod{
+func (a *Addons) injects(ctx context.Context, started *process.Process) error {
+	return process.Until(ctx, "the injector answers", started, func(ctx context.Context) error {
+		return a.Client.Create(ctx, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace:   "default",
 				Name:        "would-be-admitted",
@@ -84,11 +81,11 @@ func (p *ControlPlane) injects(ctx context.Context, started *process.Process) er
 }
 
 // injectorRights gives the injector's ServiceAccount its rights.
-func (p *ControlPlane) injectorRights(ctx context.Context) error {
+func (a *Addons) injectorRights(ctx context.Context) error {
 	const name = "network-resources-injector"
 	return openshift.Install(
 		ctx,
-		p.client,
+		a.Client,
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{
 			{
 				APIGroups: []string{"k8s.cni.cncf.io"},
@@ -109,7 +106,7 @@ func (p *ControlPlane) injectorRights(ctx context.Context) error {
 
 // injectorWebhook is the operator's 003-webhook.yaml with its match condition, without which a failure would be
 // ignored.
-func (p *ControlPlane) injectorWebhook(port int) *admissionv1.MutatingWebhookConfiguration {
+func (a *Addons) injectorWebhook(port int) *admissionv1.MutatingWebhookConfiguration {
 	url := fmt.Sprintf("https://127.0.0.1:%d/mutate", port)
 	fail, none := admissionv1.Fail, admissionv1.SideEffectClassNone
 	return &admissionv1.MutatingWebhookConfiguration{
@@ -117,7 +114,7 @@ func (p *ControlPlane) injectorWebhook(port int) *admissionv1.MutatingWebhookCon
 		Webhooks: []admissionv1.MutatingWebhook{{
 			Name: "network-resources-injector-config.k8s.io", FailurePolicy: &fail, SideEffects: &none,
 			AdmissionReviewVersions: []string{"v1"},
-			ClientConfig:            admissionv1.WebhookClientConfig{URL: &url, CABundle: p.authority.CertPEM},
+			ClientConfig:            admissionv1.WebhookClientConfig{URL: &url, CABundle: a.Authority.CertPEM},
 			MatchConditions: []admissionv1.MatchCondition{{
 				Name: "include-networks-annotation",
 				Expression: fmt.Sprintf("has(object.metadata.annotations) && %q in object.metadata.annotations",

@@ -1,4 +1,4 @@
-package controlplane
+package addon
 
 import (
 	"context"
@@ -18,21 +18,21 @@ import (
 )
 
 // inCluster describes a program that finds in its folders what it finds in a pod.
-func (p *ControlPlane) inCluster(program assets.Program, args []string, env ...string) process.Command {
+func (a *Addons) inCluster(program assets.Program, args []string, env ...string) process.Command {
 	return process.Command{
-		Name: string(program), Program: p.programs[assets.InCluster], OwnMounts: true, Args: args,
-		Env: append(env, "KUBERNETES_SERVICE_HOST=127.0.0.1", fmt.Sprintf("KUBERNETES_SERVICE_PORT=%d", p.api.port)),
+		Name: string(program), Program: a.Programs[assets.InCluster], OwnMounts: true, Args: args,
+		Env: append(env, "KUBERNETES_SERVICE_HOST=127.0.0.1", fmt.Sprintf("KUBERNETES_SERVICE_PORT=%d", a.Port)),
 	}
 }
 
 // account makes a namespace with a ServiceAccount, and writes what a pod of the account finds into the folder.
-func (p *ControlPlane) account(ctx context.Context, namespace, name, folder string) error {
-	err := openshift.Install(ctx, p.client, openshift.Namespace(namespace),
+func (a *Addons) account(ctx context.Context, namespace, name, folder string) error {
+	err := openshift.Install(ctx, a.Client, openshift.Namespace(namespace),
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
 	if err != nil {
 		return err
 	}
-	c, err := kubernetes.NewForConfig(p.admin)
+	c, err := kubernetes.NewForConfig(a.Admin)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (p *ControlPlane) account(ctx context.Context, namespace, name, folder stri
 		return fmt.Errorf("token of %s: %w", name, err)
 	}
 	for file, text := range map[string][]byte{
-		"token": []byte(token.Status.Token), "ca.crt": p.authority.CertPEM, "namespace": []byte(namespace),
+		"token": []byte(token.Status.Token), "ca.crt": a.Authority.CertPEM, "namespace": []byte(namespace),
 	} {
 		if err := os.WriteFile(filepath.Join(folder, file), text, 0o600); err != nil {
 			return err

@@ -1,4 +1,4 @@
-package controlplane
+package addon
 
 import (
 	"context"
@@ -14,21 +14,21 @@ import (
 // Point lets the API server call a port of this machine instead of the Service of a MutatingWebhookConfiguration,
 // whose address no packet reaches here. A server listens on the address with the certificate of the folder, tls.crt and
 // tls.key.
-func (p *ControlPlane) Point(ctx context.Context, configuration string) (address, certificates string, err error) {
+func (a *Addons) Point(ctx context.Context, configuration string) (address, certificates string, err error) {
 	ports, err := process.FreePorts(1)
 	if err != nil {
 		return "", "", err
 	}
-	certificates = filepath.Join(p.dir, "pki", configuration)
-	if err := serverIn(p.authority, certificates); err != nil {
+	certificates = filepath.Join(a.Folder, configuration)
+	if err := serverIn(a.Authority, certificates); err != nil {
 		return "", "", err
 	}
 	var m admissionv1.MutatingWebhookConfiguration
-	if err := p.client.Get(ctx, client.ObjectKey{Name: configuration}, &m); err != nil {
+	if err := a.Client.Get(ctx, client.ObjectKey{Name: configuration}, &m); err != nil {
 		return "", "", err
 	}
 	for i := range m.Webhooks {
-		point(&m.Webhooks[i].ClientConfig, ports[0], p.authority.CertPEM)
+		point(&m.Webhooks[i].ClientConfig, ports[0], a.Authority.CertPEM)
 	}
-	return fmt.Sprintf("127.0.0.1:%d", ports[0]), certificates, p.client.Update(ctx, &m)
+	return fmt.Sprintf("127.0.0.1:%d", ports[0]), certificates, a.Client.Update(ctx, &m)
 }

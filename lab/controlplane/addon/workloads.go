@@ -1,4 +1,4 @@
-package controlplane
+package addon
 
 import (
 	"slices"
@@ -113,7 +113,18 @@ func Workloads() []assets.Program {
 	return all
 }
 
-// controllers returns those that the options want.
-func (o Options) controllers() []controller {
-	return slices.DeleteFunc(controllers(), func(c controller) bool { return !slices.Contains(o.Workloads, c.program) })
+// CRDs returns the sets that the controllers of these programs need.
+func CRDs(workloads []assets.Program) []assets.CRDs {
+	var all []assets.CRDs
+	for _, c := range chosen(workloads) {
+		if c.manifests != "" {
+			all = append(all, c.manifests)
+		}
+	}
+	return all
+}
+
+// chosen returns the controllers of these programs.
+func chosen(workloads []assets.Program) []controller {
+	return slices.DeleteFunc(controllers(), func(c controller) bool { return !slices.Contains(workloads, c.program) })
 }

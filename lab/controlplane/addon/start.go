@@ -1,4 +1,4 @@
-package controlplane
+package addon
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/railhead/railhead/lab/controlplane/assets"
 	"github.com/railhead/railhead/lab/controlplane/openshift"
 	"github.com/railhead/railhead/lab/controlplane/pki"
 	"github.com/railhead/railhead/lab/controlplane/process"
@@ -25,11 +26,11 @@ type started struct {
 	urls      []string // of its webhooks
 }
 
-// startWorkloads runs the controllers of training workloads and waits until their webhooks answer.
-func (p *ControlPlane) startWorkloads(ctx context.Context) error {
+// StartWorkloads runs the controllers of training workloads and waits until their webhooks answer.
+func (a *Addons) StartWorkloads(ctx context.Context, wanted []assets.Program) error {
 	var all []started
-	for _, c := range p.options.controllers() {
-		s, err := p.startController(ctx, c)
+	for _, c := range chosen(wanted) {
+		s, err := a.startController(ctx, c)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.program, err)
 		}
@@ -43,45 +44,45 @@ func (p *ControlPlane) startWorkloads(ctx context.Context) error {
 	return nil
 }
 
-func (p *ControlPlane) startController(ctx context.Context, c controller) (s started, err error) {
+func (a *Addons) startController(ctx context.Context, c controller) (s started, err error) {
 	ports, err := process.FreePorts(1)
 	if err != nil {
 		return s, err
 	}
-	folder := filepath.Join(p.dir, "pki", string(c.program))
+	folder := filepath.Join(a.Folder, string(c.program))
 	account := c.prefix + c.account
-	if s.authority, err = p.certificates(ctx, c, folder); err != nil {
+	if s.authority, err = a.certificates(ctx, c, folder); err != nil {
 		return s, err
 	}
-	if err := p.account(ctx, c.namespace, account, folder); err != nil {
+	if err := a.account(ctx, c.namespace, account, folder); err != nil {
 		return s, err
 	}
-	if s.urls, err = p.install(ctx, c, ports[0], s.authority.CertPEM); err != nil {
+	if s.urls, err = a.install(ctx, c, ports[0], s.authority.CertPEM); err != nil {
 		return s, err
 	}
 	replace := strings.NewReplacer("PORT", fmt.Sprint(ports[0]), "FOLDER", process.Certificates)
 	if err := os.WriteFile(filepath.Join(folder, "config.yaml"), []byte(replace.Replace(c.config)), 0o600); err != nil {
 		return s, err
 	}
-	args := []string{folder, p.programs[c.program]}
+	args := []string{folder, a.Programs[c.program]}
 	for _, arg := range c.args {
 		args = append(args, replace.Replace(arg))
 	}
-	s.process, err = p.group.Start(p.inCluster(c.program, args))
+	s.process, err = a.Group.Start(a.inCluster(c.program, args))
 	if err != nil {
 		return s, fmt.Errorf("%w (it needs user namespaces)", err)
 	}
-	p.clients = append(p.clients, &program{name: c.program, process: s.process})
+	a.workloads = append(a.workloads, s.process)
 	return s, nil
 }
 
 // certificates makes the folder of a controller with its certificate, and the Secret where it looks for it.
-func (p *ControlPlane) certificates(ctx context.Context, c controller, folder string) (*pki.Authority, error) {
-	if err := openshift.Install(ctx, p.client, openshift.Namespace(c.namespace)); err != nil {
+func (a *Addons) certificates(ctx context.Context, c controller, folder string) (*pki.Authority, error) {
+	if err := openshift.Install(ctx, a.Client, openshift.Namespace(c.namespace)); err != nil {
 		return nil, err
 	}
 	if c.rotated == nil {
-		return p.authority, serverIn(p.authority, folder)
+		return a.Authority, serverIn(a.Authority, folder)
 	}
 	authority, err := pki.New(c.rotated.authority)
 	if err != nil {
@@ -99,7 +100,7 @@ func (p *ControlPlane) certificates(ctx context.Context, c controller, folder st
 			return nil, err
 		}
 	}
-	return authority, p.client.Create(ctx, secret)
+	return authority, a.Client.Create(ctx, secret)
 }
 
 // answers waits until every webhook has a handler.
@@ -109,7 +110,7 @@ func (s started) answers(ctx context.Context) error {
 	c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	defer c.CloseIdleConnections()
 	for _, url := range s.urls {
-		err := until(ctx, "the webhook "+url+" answers", s.process, func(ctx context.Context) error {
+		err := process.Until(ctx, "the webhook "+url+" answers", s.process, func(ctx context.Context) error {
 			req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 			if err != nil {
 				return err
