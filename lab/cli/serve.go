@@ -55,7 +55,7 @@ func (a *app) run(ctx context.Context, o fabric.Options, f folder, ready func())
 	defer func() { err = errors.Join(err, lab.Down()) }()
 	s := state{RunBy: lab.RunBy}
 	if lab.ControlPlane != nil {
-		if s.Kubeconfig, err = lab.ControlPlane.KubeconfigFile("system:admin", "system:masters"); err != nil {
+		if s.Kubeconfig, err = lab.ControlPlane.Users.KubeconfigFile("system:admin", "system:masters"); err != nil {
 			return err
 		}
 	}

@@ -18,12 +18,15 @@ import (
 	"github.com/railhead/railhead/lab/controlplane/process"
 	"github.com/railhead/railhead/lab/controlplane/scheme"
 	"github.com/railhead/railhead/lab/controlplane/standin"
+	"github.com/railhead/railhead/lab/controlplane/user"
 )
 
 // ControlPlane is a running control plane.
 type ControlPlane struct {
 	// Daemon stands for the machine-config-daemons of the nodes; nil without Options.MachineConfig.
 	Daemon *standin.MachineConfigDaemon
+	// Users issues credentials of the API server.
+	Users user.Issuer
 	// Addons are the controllers of training workloads and the network-resources-injector.
 	Addons addon.Addons
 
@@ -95,7 +98,7 @@ func (p *ControlPlane) start(ctx context.Context) error {
 // connect makes the administrator's client.
 func (p *ControlPlane) connect(context.Context) error {
 	var err error
-	if p.admin, err = p.Config("system:admin", "system:masters"); err != nil {
+	if p.admin, err = p.Users.Config("system:admin", "system:masters"); err != nil {
 		return err
 	}
 	own := rest.CopyConfig(p.admin)

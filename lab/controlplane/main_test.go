@@ -75,7 +75,7 @@ func remove(t *testing.T, c client.Client, objects ...client.Object) {
 // as returns a client of a user.
 func as(t *testing.T, p *controlplane.ControlPlane, user string, groups ...string) client.Client {
 	t.Helper()
-	cfg, err := p.Config(user, groups...)
+	cfg, err := p.Users.Config(user, groups...)
 	if err != nil {
 		t.Fatal(err)
 	}

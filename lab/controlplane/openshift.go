@@ -57,7 +57,7 @@ func (p *ControlPlane) startStandIns(context.Context) error {
 	if len(all) == 0 {
 		return nil
 	}
-	cfg, err := p.Config("stand-ins", masters()...)
+	cfg, err := p.Users.Config("stand-ins", masters()...)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ type program struct {
 
 // run starts a program as a user of its own.
 func (p *ControlPlane) run(name assets.Program, user string, groups []string, args ...string) (*program, error) {
-	kubeconfig, err := p.KubeconfigFile(user, groups...)
+	kubeconfig, err := p.Users.KubeconfigFile(user, groups...)
 	if err != nil {
 		return nil, err
 	}

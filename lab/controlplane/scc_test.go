@@ -153,7 +153,7 @@ func TestExecRestrictions(t *testing.T) {
 	create(t, shared.Client(), pod(ns, "host", func(p *corev1.Pod) {
 		p.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: &yes}
 	}))
-	cfg, err := shared.Config("dev")
+	cfg, err := shared.Users.Config("dev")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/railhead/railhead/lab/controlplane/assets"
 	"github.com/railhead/railhead/lab/controlplane/process"
+	"github.com/railhead/railhead/lab/controlplane/user"
 )
 
 // server is etcd or kube-apiserver: it can be killed and started again on the same port.
@@ -118,6 +119,7 @@ func (p *ControlPlane) startAPIServer(ctx context.Context) error {
 	if p.api, err = p.newServer(assets.APIServer, args...); err != nil {
 		return err
 	}
+	p.Users = user.Issuer{Authority: p.authority, Port: p.api.port, Folder: filepath.Join(p.dir, "pki")}
 	if p.options.Early != nil {
 		if err := p.options.Early(p); err != nil {
 			return err
@@ -128,7 +130,7 @@ func (p *ControlPlane) startAPIServer(ctx context.Context) error {
 
 // apiReady waits until the API server says that it is ready.
 func (p *ControlPlane) apiReady(ctx context.Context) error {
-	cfg, err := p.Config("system:admin", "system:masters")
+	cfg, err := p.Users.Config("system:admin", "system:masters")
 	if err != nil {
 		return err
 	}

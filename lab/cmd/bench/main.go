@@ -88,7 +88,7 @@ func bench(ctx context.Context, f flags, stdout io.Writer, progress func(string)
 	if err := p.Settle(ctx); err != nil {
 		return err
 	}
-	kubeconfig, err := p.KubeconfigFile("system:admin", "system:masters")
+	kubeconfig, err := p.Users.KubeconfigFile("system:admin", "system:masters")
 	if err != nil {
 		return err
 	}

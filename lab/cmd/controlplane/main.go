@@ -91,7 +91,7 @@ func up(
 	if err := p.Settle(ctx); err != nil {
 		return err
 	}
-	kubeconfig, err := p.KubeconfigFile("system:admin", "system:masters")
+	kubeconfig, err := p.Users.KubeconfigFile("system:admin", "system:masters")
 	if err != nil {
 		return err
 	}

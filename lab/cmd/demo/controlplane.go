@@ -35,7 +35,7 @@ func showControlPlane(ctx context.Context, w io.Writer, reboot time.Duration, ke
 	if err := p.Settle(ctx); err != nil {
 		return err
 	}
-	kubeconfig, err := p.KubeconfigFile("system:admin", "system:masters")
+	kubeconfig, err := p.Users.KubeconfigFile("system:admin", "system:masters")
 	if err != nil {
 		return err
 	}

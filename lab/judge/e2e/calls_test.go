@@ -29,7 +29,7 @@ type counter struct {
 // counted is the user of a name whose calls are counted.
 func counted(t *testing.T, name string, groups ...string) (user, *counter) {
 	t.Helper()
-	cfg, err := openShift.Config(name, groups...)
+	cfg, err := openShift.Users.Config(name, groups...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func documents(t *testing.T, text string) []*unstructured.Unstructured {
 // asUser returns a client that is the user.
 func asUser(t *testing.T, p *controlplane.ControlPlane, name string, groups ...string) client.Client {
 	t.Helper()
-	cfg, err := p.Config(name, groups...)
+	cfg, err := p.Users.Config(name, groups...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func admin(t *testing.T, p *controlplane.ControlPlane) user {
 
 func as(t *testing.T, p *controlplane.ControlPlane, name string, groups ...string) user {
 	t.Helper()
-	kubeconfig, err := p.KubeconfigFile(name, groups...)
+	kubeconfig, err := p.Users.KubeconfigFile(name, groups...)
 	if err != nil {
 		t.Fatal(err)
 	}

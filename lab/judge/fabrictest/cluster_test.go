@@ -52,7 +52,7 @@ func cluster(t *testing.T) site {
 			t.Error(err)
 		}
 	})
-	if s.kubeconfig, err = s.ControlPlane.KubeconfigFile("system:admin", "system:masters"); err != nil {
+	if s.kubeconfig, err = s.ControlPlane.Users.KubeconfigFile("system:admin", "system:masters"); err != nil {
 		t.Fatal(err)
 	}
 	return s

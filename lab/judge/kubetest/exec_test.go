@@ -89,7 +89,7 @@ func TestExecAndLogs(t *testing.T) {
 		}
 	})
 	t.Run("where WebSockets are not let through", func(t *testing.T) {
-		path, err := p.KubeconfigFile("system:admin", "system:masters")
+		path, err := p.Users.KubeconfigFile("system:admin", "system:masters")
 		if err != nil {
 			t.Fatal(err)
 		}

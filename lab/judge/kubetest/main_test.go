@@ -77,7 +77,7 @@ func flags(t *testing.T, args ...string) *kube.Flags {
 // as connects as a user, with what counts the calls.
 func as(t *testing.T, p *controlplane.ControlPlane, user string, groups ...string) (*kube.Client, *calls) {
 	t.Helper()
-	text, err := p.Kubeconfig(user, groups...)
+	text, err := p.Users.Kubeconfig(user, groups...)
 	if err != nil {
 		t.Fatal(err)
 	}

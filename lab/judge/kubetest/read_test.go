@@ -201,7 +201,7 @@ func TestWhoIsNotKnown(t *testing.T) {
 }
 
 func TestRequestTimeout(t *testing.T) {
-	path, err := openShift.KubeconfigFile("system:admin", "system:masters")
+	path, err := openShift.Users.KubeconfigFile("system:admin", "system:masters")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -143,7 +143,7 @@ func TestWatch(t *testing.T) {
 func TestWatchOfAnOldServer(t *testing.T) {
 	p := openShift
 	namespace(t, p, "old-server")
-	text, err := p.KubeconfigFile("system:admin", "system:masters")
+	text, err := p.Users.KubeconfigFile("system:admin", "system:masters")
 	if err != nil {
 		t.Fatal(err)
 	}

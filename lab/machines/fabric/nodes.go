@@ -79,15 +79,15 @@ func (f *Fabric) node(p *controlplane.ControlPlane, s *vm.Spec, machine int) err
 		n.Resources = append(n.Resources, guest.Resource{Name: Resource(rail), Card: rail})
 	}
 	s.Config.Node = n
-	user, err := p.KubeconfigVia(host, "system:node:"+s.Config.Name, "system:nodes")
+	user, err := p.Users.KubeconfigVia(host, "system:node:"+s.Config.Name, "system:nodes")
 	if err != nil {
 		return fmt.Errorf("%s at %s: %w", s.Config.Name, own, err)
 	}
-	admin, err := p.KubeconfigVia(host, "lab:cni", "system:masters")
+	admin, err := p.Users.KubeconfigVia(host, "lab:cni", "system:masters")
 	if err != nil {
 		return err
 	}
-	for name, text := range map[string][]byte{kubelet: user, cni: admin, authority: p.ClientCA()} {
+	for name, text := range map[string][]byte{kubelet: user, cni: admin, authority: p.Users.ClientCA()} {
 		if err := os.WriteFile(filepath.Join(s.Dir, vm.OwnFolder, name), text, 0o600); err != nil {
 			return err
 		}
