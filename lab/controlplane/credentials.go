@@ -27,7 +27,7 @@ func (p *ControlPlane) issue(context.Context) error {
 	if p.authority, err = pki.New(); err != nil {
 		return err
 	}
-	names := []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc"}
+	names := []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", serviceAddress}
 	for _, address := range p.options.Addresses {
 		names = append(names, address.String())
 	}

@@ -144,7 +144,7 @@ func allocated(t *testing.T, environment string) []string {
 func TestCluster(t *testing.T) {
 	s := cluster(t)
 	const ns = "train"
-	s.does(t, "setup", "cluster", "--no-iommu", "--no-memlock", "--allow-ipc-lock", "--yes").says(t, "created SecurityContextConstraints railhead-rdma")
+	s.setsUp(t)
 	s.does(t, "setup", "namespace", ns, "--networks-from=default", "--yes").says(t, "Rails of namespace train: eno5np0 (openshift.io/eno5np0rdma, 2 nodes), eno6np0")
 	s.railhead(t, "inventory").says(t, "eno5np0rdma:2 eno6np0rdma:2")
 	t.Run("rdma", func(t *testing.T) {
@@ -162,6 +162,7 @@ func TestCluster(t *testing.T) {
 			}
 		}
 	})
+	t.Run("image", func(t *testing.T) { s.usesImage(t, ns) })
 	t.Run("manifests", func(t *testing.T) { s.injects(t, ns) })
 	t.Run("ucx", func(t *testing.T) { s.provesUCX(t, ns) })
 	t.Run("wire of nodes", func(t *testing.T) {
@@ -189,6 +190,13 @@ func TestCluster(t *testing.T) {
 	t.Run("claims", s.claims)
 	t.Run("rollout", func(t *testing.T) { s.rollsOut(t, ns) })
 	t.Run("mpi", func(t *testing.T) { s.runsMPI(t, ns) })
+}
+
+// setsUp sets the cluster up without changing its nodes.
+func (s site) setsUp(t *testing.T) {
+	t.Helper()
+	s.does(t, "setup", "cluster", "--no-iommu", "--no-memlock", "--allow-ipc-lock", "--yes").
+		says(t, "created SecurityContextConstraints railhead-rdma")
 }
 
 // findsItsOwn wants each pod to have exactly the devices that were allocated to it, in the order of the rails.
