@@ -3,7 +3,6 @@
 package fabrictest
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -13,8 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/railhead/railhead/internal/bench"
-	"github.com/railhead/railhead/internal/exit"
-	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/wire"
 	"github.com/railhead/railhead/lab/machines/image"
 )
@@ -72,13 +69,9 @@ func (s site) runsMPI(t *testing.T, ns string) {
 	}
 	s.startsLauncher(t, ns)
 
-	var nodes []string
-	for _, m := range s.Machines {
-		nodes = append(nodes, "node/"+m.Spec.Config.Name)
-	}
 	seen := map[string]bench.Gbps{
-		"the pods":  s.reads(t, ns, "mpijob/own"),
-		"the nodes": s.reads(t, ns, append(nodes, "--probe-image="+image.PerfImage, "--pod-binary=amd64="+s.podBinary)...),
+		"the pods":  s.rateOfWire(t, ns, "mpijob/own"),
+		"the nodes": s.rateOfWire(t, ns, s.ofNodes()...),
 	}
 	s.endsWell(t, ns, "mpijob/own", 1)
 	s.counted(t, before)
@@ -117,24 +110,15 @@ func (s site) startsLauncher(t *testing.T, ns string) {
 // wireRate is the rate of the slow rail, 8 Mbit/s, without the headers of full packets.
 const wireRate bench.Gbps = 0.00755
 
-// reads returns the rate at which some machines send over RDMA. It reads again, five times at most, until that is the
-// rate of the wire: when the program begins, its messages are short.
-func (s site) reads(t *testing.T, ns string, names ...string) (rate bench.Gbps) {
+// rateOfWire returns the rate at which some machines send over RDMA. It reads until that is the rate of the wire: when
+// the program begins, its messages are short.
+func (s site) rateOfWire(t *testing.T, ns string, names ...string) (rate bench.Gbps) {
 	t.Helper()
-	for range 5 {
-		r := s.railhead(t, append([]string{"wire", "-n", ns, "--every=5s", "--timeout=1m", "-o", "json"}, names...)...)
-		var job wire.Job
-		if err := json.Unmarshal([]byte(r.out), &job); err != nil {
-			t.Fatal(err)
+	s.reads(t, ns, func(job wire.Job) bool {
+		if job.Proof == wire.RDMA {
+			rate = bench.Gbps(job.Sent.Rate * 8 / 1e9)
 		}
-		t.Logf("%v: %s: %v", names, report.Verdict(job), job.Connections)
-		if r.code != int(exit.OK) || job.Proof != wire.RDMA {
-			continue
-		}
-		rate = bench.Gbps(job.Sent.Rate * 8 / 1e9)
-		if agree(rate, wireRate) {
-			break
-		}
-	}
+		return job.Proof == wire.RDMA && agree(rate, wireRate)
+	}, names...)
 	return rate
 }

@@ -3,7 +3,6 @@
 package fabrictest
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/exit"
-	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/wire"
 	"github.com/railhead/railhead/lab/machines/image"
 )
@@ -141,26 +139,13 @@ func (s site) measures(t *testing.T, ns string, x endless) bench.Gbps {
 	return bench.Gbps(sum/last) * x.unit
 }
 
-// readsNodes returns what the pod sender sent, in bytes per second, as its node sees it. It reads again until the
-// programs have connected, which takes them a while on a busy host.
+// readsNodes returns what the pod sender sent, in bytes per second, as its node sees it. It reads until the programs
+// have connected, which takes them a while on a busy host.
 func (s site) readsNodes(t *testing.T, ns string) float64 {
 	t.Helper()
-	var onNodes said
-	for range 5 {
-		onNodes = s.railhead(t, "wire", "node/"+s.Machines[0].Spec.Config.Name, "node/"+s.Machines[1].Spec.Config.Name,
-			"-n", ns, "--every=5s", "--timeout=1m", "--probe-image="+image.PerfImage, "--pod-binary=amd64="+s.podBinary,
-			"-o", "json")
-		if onNodes.code == int(exit.OK) {
-			break
-		}
-	}
-	var job wire.Job
-	if err := json.Unmarshal([]byte(onNodes.out), &job); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%s on the nodes: %v; %s", report.Verdict(job), job.Connections, onNodes.err)
+	job := s.reads(t, ns, func(wire.Job) bool { return true }, s.ofNodes()...)
 	if job.Proof != wire.RDMA || job.Connections[wire.Moving] != 1 {
-		t.Fatalf("the nodes do not prove the traffic of their pods: %s", onNodes.out)
+		t.Fatalf("the nodes do not prove the traffic of their pods: %+v", job)
 	}
 	var sent float64
 	for _, pod := range []string{"receiver", "sender"} {
@@ -168,7 +153,7 @@ func (s site) readsNodes(t *testing.T, ns string) float64 {
 			return m.Ref == check.PodRef(ns, pod) && m.Proof == wire.RDMA
 		})
 		if at < 0 {
-			t.Fatalf("pod %s is not among %s", pod, onNodes.out)
+			t.Fatalf("pod %s is not among %+v", pod, job.Members)
 		}
 		sent = 0
 		for _, u := range job.Members[at].Usages {

@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/exit"
+	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/wire"
 	"github.com/railhead/railhead/lab/judge/fault"
 	"github.com/railhead/railhead/lab/machines/image"
@@ -107,6 +109,32 @@ echo $hca; echo PART; cat /tmp/measured; echo PART; cat /tmp/moving; echo PART; 
 	if !agree(seen, measured) {
 		t.Errorf("wire says %.3f of what %s does", float64(seen/measured), x.name)
 	}
+}
+
+// reads runs railhead wire, five times at most, until it ends well and enough accepts what it says, and returns what it
+// said last.
+func (s site) reads(t *testing.T, ns string, enough func(wire.Job) bool, names ...string) (job wire.Job) {
+	t.Helper()
+	args := append([]string{"wire", "-n", ns, "--every=5s", "--timeout=1m", "-o", "json"}, names...)
+	for range 5 {
+		r := s.railhead(t, args...)
+		job = wire.Job{}
+		err := json.Unmarshal([]byte(r.out), &job)
+		t.Logf("%v end with %d: %s: %v; %s", names, r.code, report.Verdict(job), job.Connections, r.err)
+		if err == nil && r.code == int(exit.OK) && enough(job) {
+			break
+		}
+	}
+	return job
+}
+
+// ofNodes are the arguments of railhead wire that read all nodes.
+func (s site) ofNodes() []string {
+	args := []string{"--probe-image=" + image.PerfImage, "--pod-binary=amd64=" + s.podBinary}
+	for _, m := range s.Machines {
+		args = append(args, "node/"+m.Spec.Config.Name)
+	}
+	return args
 }
 
 // agree reports whether two rates differ by 5 % at most.
