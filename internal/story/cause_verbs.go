@@ -313,8 +313,7 @@ func (run *sequence) hadWorked(e event.Event) bool {
 	return step > 0 && step < e.At.Line && e.Rank >= 0 && run.log.Ranks[e.Rank].Complete > 0
 }
 
-// sinceLost returns the causes of a connection that had worked: what keeps NICs from reaching each other at first is
-// not likely any more.
+// sinceLost returns the causes of a connection that had worked: a missing address or route would have shown at first.
 func (run *explainer) sinceLost(e event.Event, found []candidate) []candidate {
 	found[0].confidence = Possible
 	found[0].summary += ", and the run had worked until then"

@@ -87,7 +87,7 @@ func (p *ControlPlane) startEtcd(ctx context.Context) error {
 	return p.healthy(ctx, p.etcd.process, http.DefaultClient, fmt.Sprintf(url+"/health", p.etcd.port))
 }
 
-// serviceAddress is that of the Service kubernetes: the first of --service-cluster-ip-range.
+// serviceAddress belongs to the Service kubernetes, which has the first of --service-cluster-ip-range.
 const serviceAddress = "172.30.0.1"
 
 // The plugins of lab/modules/kube/kube-apiserver.

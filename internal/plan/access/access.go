@@ -52,7 +52,7 @@ type Pods struct {
 	VolumeKinds []string // of their other volumes, as SCCs list them
 }
 
-// Access is what pods may do, and how they ask for it.
+// Access holds the rights of pods, and the fields by which pods ask for them.
 type Access struct {
 	Account   string // empty: the default of the namespace
 	SCC       string // pinned; empty: OpenShift chooses

@@ -13,7 +13,7 @@ import (
 	"github.com/railhead/railhead/internal/plan/claims"
 )
 
-// podNeeds is what a pod needs of its node.
+// podNeeds decides on which nodes a pod can run.
 type podNeeds struct {
 	Scheduling
 	namespace   string
@@ -23,7 +23,7 @@ type podNeeds struct {
 	claim       claims.Claim
 }
 
-// needs returns what a pod with the rails needs of its node.
+// needs returns the needs of a pod with the rails.
 func (j *job) needs(rails []cluster.Rail) podNeeds {
 	return podNeeds{j.Scheduling, j.Namespace, j.GPUResource, j.GPUs, j.requests(rails), j.claim}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/railhead/railhead/lab/controlplane/process"
 )
 
-// Cluster is what addons run in.
+// Cluster gives addons the API server, its credentials and a place for their processes.
 type Cluster struct {
 	Port      int // of the API server, at 127.0.0.1
 	Admin     *rest.Config
@@ -24,7 +24,7 @@ type Cluster struct {
 	Folder    string // for credentials, with a folder of each addon
 }
 
-// Addons are those of one cluster.
+// Addons runs the addons of one cluster.
 type Addons struct {
 	Cluster
 
