@@ -52,7 +52,8 @@ func (j *jobFlags) addProgram(cmd *cobra.Command) {
 	f.StringArrayVarP(&j.environment, "env", "e", nil, "environment variable of the pods, `NAME=VALUE`; repeatable")
 	f.StringVar(&j.PodImage, "pod-image", "",
 		"`image` with /railhead-pod, for an init container (default: ConfigMaps, without a registry)")
-	f.BoolVar(&j.imageVolume, "image-volume", false, "mount --pod-image as a volume (Kubernetes 1.33)")
+	f.BoolVar(&j.imageVolume, "image-volume", false,
+		"mount --pod-image as a volume (Kubernetes 1.35, or 1.33 with the feature gate ImageVolume)")
 	binaryFlag(cmd, &j.binaries, "")
 	cmd.MarkFlagsMutuallyExclusive("pod-image", "pod-binary")
 }
