@@ -18,16 +18,19 @@ func TestDeviceEvents(t *testing.T) {
 		outcome Outcome
 		cause   CauseID // "" if there is none
 	}{
-		"a port that went down":          {ib + "Got non-fatal async event: port error(10)", "", OutcomeDegraded, PortError},
-		"GIDs that changed":              {ib + "GID table changed", "", OutcomeOK, ""},
-		"GIDs that changed, NCCL 2.22":   {ib + "Got async event : GID table change", "", OutcomeOK, ""},
-		"GIDs that changed, and a loss":  {ib + "GID table changed", timeout, OutcomeFail, GIDIndex},
-		"a partition that changed":       {ib + "Got non-fatal async event: P_Key change(12)", "", OutcomeOK, ""},
-		"a subnet manager that changed":  {ib + "Got non-fatal async event: SM change(13)", "", OutcomeOK, ""},
-		"a device that broke, NCCL 2.22": {ib + "Got async event : local catastrophic error", timeout, OutcomeFail, QPAsyncFatal},
+		"a port that went down": {ib + "Got non-fatal async event: port error(10)", "", OutcomeDegraded,
+			PortError},
+		"GIDs that changed":             {ib + "GID table changed", "", OutcomeOK, ""},
+		"GIDs that changed, NCCL 2.22":  {ib + "Got async event : GID table change", "", OutcomeOK, ""},
+		"GIDs that changed, and a loss": {ib + "GID table changed", timeout, OutcomeFail, GIDIndex},
+		"a partition that changed":      {ib + "Got non-fatal async event: P_Key change(12)", "", OutcomeOK, ""},
+		"a subnet manager that changed": {ib + "Got non-fatal async event: SM change(13)", "", OutcomeOK, ""},
+		"a device that broke, NCCL 2.22": {ib + "Got async event : local catastrophic error", timeout,
+			OutcomeFail, QPAsyncFatal},
 		"a queue pair that broke": {ib + "async fatal event on QP (0x7): local work queue catastrophic error",
 			timeout, OutcomeFail, QPAsyncFatal},
-		"an event of a later NCCL": {ib + "Got non-fatal async event: cable too long(77)", "", OutcomeUnknown, UnknownCause},
+		"an event of a later NCCL": {ib + "Got non-fatal async event: cable too long(77)", "", OutcomeUnknown,
+			UnknownCause},
 	} {
 		lines := append(twoByTwo(), warned(2, c.event))
 		if c.ends == "" {
@@ -50,12 +53,14 @@ func TestGivenUp(t *testing.T) {
 		after   []string
 		outcome Outcome
 	}{
-		"nothing":         {nil, OutcomeUnknown},
-		"training":        {steps, OutcomeOK},
-		"the program end": {[]string{"gpu-b:42:9 [0] NCCL INFO comm 0x5 rank 2 nranks 4 - Destroy COMPLETE"}, OutcomeOK},
+		"nothing":  {nil, OutcomeUnknown},
+		"training": {steps, OutcomeOK},
+		"the program end": {[]string{"gpu-b:42:9 [0] NCCL INFO comm 0x5 rank 2 nranks 4 - Destroy COMPLETE"},
+			OutcomeOK},
 	} {
 		for _, line := range []string{"communicator encountered a fatal error (detected in ncclIbTest)",
-			"[Proxy Service 2] Failed to execute operation Connect from rank 2, retcode 3", "Failed to CUDA malloc 8 bytes",
+			"[Proxy Service 2] Failed to execute operation Connect from rank 2, retcode 3",
+			"Failed to CUDA malloc 8 bytes",
 			"Comm 0x5 is in abort state"} {
 			lines := slices.Concat(twoByTwo(), []string{warned(2, line)}, c.after)
 			if run := ofLines("train.log", lines).Last(); run.Outcome != c.outcome {
@@ -87,11 +92,21 @@ func TestLostLater(t *testing.T) {
 	}
 }
 
+// TestLostByItsDevice: an event of the device explains a connection that had worked better than all that is possible.
+func TestLostByItsDevice(t *testing.T) {
+	moved := warned(2, "NET/IB : mlx5_0:1 GID table changed")
+	lines := slices.Concat(twoByTwo(), steps, []string{moved, completed(2, 12, "10.0.0.1")})
+	first := ofLines("train.log", lines).Last().Causes[0]
+	if first.ID != GIDIndex || first.Confidence != Likely {
+		t.Errorf("%+v", first)
+	}
+}
+
 // TestAdvice: RCCL warns of settings of the machine before each run, also before one that nothing is wrong with.
 func TestAdvice(t *testing.T) {
 	const passthrough = `Missing "iommu=pt" from kernel command line which can lead to system instablity or hang!`
-	advice := []string{warned(2, passthrough), warned(3, "NUMA auto balancing enabled which can lead to variability in the "+
-		`RCCL performance! Disable by "sudo sysctl kernel.numa_balancing=0"`)}
+	advice := []string{warned(2, passthrough), warned(3, "NUMA auto balancing enabled which can lead to variability "+
+		`in the RCCL performance! Disable by "sudo sysctl kernel.numa_balancing=0"`)}
 	run := ofLines("train.log", slices.Concat(advice, twoByTwo(), steps)).Last()
 	if run.Outcome != OutcomeOK || len(run.Causes) > 0 {
 		t.Errorf("%s: %s", run.Outcome, run.Summary)

@@ -215,7 +215,7 @@ func (run *explainer) completionCauses(e event.Event) []candidate {
 	switch c.Status {
 	case statusRetry, 20:
 		found := run.retryCauses(e, said)
-		if len(run.deviceEvents(e, codes.PortError)) > 0 {
+		if len(run.deviceEvents(e, codes.PortError, codes.GIDChange)) > 0 {
 			return found
 		}
 		if run.hadWorked(e) {
@@ -337,12 +337,12 @@ func (run *facts) layerOfHCA(name string) string {
 	return ""
 }
 
-// deviceEvents returns those of a type of the two hosts of a failed connection.
-func (run *facts) deviceEvents(e event.Event, of codes.Event) []event.Event {
+// deviceEvents returns those of some types on the two hosts of a failed connection.
+func (run *facts) deviceEvents(e event.Event, types ...codes.Event) []event.Event {
 	ends := []string{"", run.hostOf(e), run.peerHost(e.Completion.Peer)}
 	return slices.DeleteFunc(run.events(event.AsyncEvent), func(o event.Event) bool {
 		elsewhere := ends[1] != "" && ends[2] != "" && !slices.Contains(ends, run.hostOf(o))
-		return elsewhere || o.Async.Type != of
+		return elsewhere || !slices.Contains(types, o.Async.Type)
 	})
 }
 
