@@ -87,13 +87,12 @@ func injectedClaim(t *testing.T, p *controlplane.ControlPlane, a user, ns string
 	claimsGone(t, p, ns)
 }
 
+// claimsGone waits until the claims are deleted, which is after they lost their devices.
 func claimsGone(t *testing.T, p *controlplane.ControlPlane, ns string) {
 	t.Helper()
 	eventually(t, "the claims are gone", func() error {
-		if left := allocated(t, p, ns); len(left) > 0 {
-			return fmt.Errorf("claims of %v", left)
-		}
-		return nil
+		left := claimsOf(t, p, ns)
+		return unless(len(left) == 0, fmt.Sprintf("%d claims", len(left)))
 	})
 }
 
@@ -137,11 +136,8 @@ func alignedClaims(t *testing.T, p *controlplane.ControlPlane, a user, ns string
 		create(t, c, gpus)
 	}
 	a.does(t, deploy("near", ns, "--memlock=node", "--gpus=2")...).silent(t).says(t, "near: 2 of 2 pods ready")
-	var claims resourcev1.ResourceClaimList
-	if err := c.List(t.Context(), &claims, client.InNamespace(ns)); err != nil {
-		t.Fatal(err)
-	}
-	for _, claim := range claims.Items {
+	claims := claimsOf(t, p, ns)
+	for _, claim := range claims {
 		of := map[string]string{}
 		for _, r := range claim.Status.Allocation.Devices.Results {
 			of[r.Request] = roots[r.Device]
@@ -150,22 +146,27 @@ func alignedClaims(t *testing.T, p *controlplane.ControlPlane, a user, ns string
 			t.Errorf("claim %s: %v", claim.Name, of)
 		}
 	}
-	if len(claims.Items) != 2 {
-		t.Errorf("%d claims", len(claims.Items))
+	if len(claims) != 2 {
+		t.Errorf("%d claims", len(claims))
 	}
 	a.does(t, "delete", "near", "-n", ns, "--yes").silent(t)
 	claimsGone(t, p, ns)
 }
 
-// allocated returns the node and the devices that the claims of each pod were given.
-func allocated(t *testing.T, p *controlplane.ControlPlane, namespace string) map[string]string {
+func claimsOf(t *testing.T, p *controlplane.ControlPlane, namespace string) []resourcev1.ResourceClaim {
 	t.Helper()
 	var claims resourcev1.ResourceClaimList
 	if err := p.Client().List(t.Context(), &claims, client.InNamespace(namespace)); err != nil {
 		t.Fatal(err)
 	}
+	return claims.Items
+}
+
+// allocated returns the node and the devices that the claims of each pod were given.
+func allocated(t *testing.T, p *controlplane.ControlPlane, namespace string) map[string]string {
+	t.Helper()
 	of := map[string]string{}
-	for _, c := range claims.Items {
+	for _, c := range claimsOf(t, p, namespace) {
 		if c.Status.Allocation == nil || len(c.OwnerReferences) == 0 {
 			t.Fatalf("claim %s is not allocated: %+v", c.Name, c.Status)
 		}
