@@ -152,7 +152,7 @@ var families = []family{
 		`Allocate failed due to requested number of devices unavailable for nvidia.com/gpu`,
 	},
 	{all(byRuntime, ofKind(injections)), answer(DeviceInjection, injections), DeviceInjection, ""},
-	{all(byRuntime, ofKind(annotations)), wrongAnnotation, NADMissing, ""},
+	{all(byRuntime, ofKind(attachments)), wrongAttachment, NADMissing, ""},
 	{
 		inWhole(isolation, nadNamed, nadOther), nadMissing, NADMissing,
 		`cannot find a network-attachment-definition (rail0) in namespace (train): not found`,

@@ -562,6 +562,30 @@ func TestExplainNode(t *testing.T) {
 				`timing out in CRI-O due to system load`),
 			want: NodeOverload, status: check.Warn, says: []string{"node gpu-1"},
 		},
+		"the node's own network is not ready": {
+			pod: onNode(),
+			events: sandbox(`plugin type="multus-shim" name="multus-cni-network" failed (add): CmdAdd (shim): CNI ` +
+				`request failed with status 400: 'ContainerID:"1" ERRORED: error configuring pod [train/h-kim-0] ` +
+				`networking: Multus: [train/h-kim-0/3a5636c4]: have you checked that your default network is ready? ` +
+				`still waiting for readinessindicatorfile @ /host/run/multus/cni/net.d/10-ovn-kubernetes.conf. ` +
+				`pollimmediate error: timed out waiting for the condition'`),
+			want:   NodeOverload,
+			status: check.Warn,
+			says: []string{
+				"the default network of node gpu-1 is not ready: Multus waits for its file " +
+					"/host/run/multus/cni/net.d/10-ovn-kubernetes.conf",
+				"spec.nodeName=gpu-1",
+			},
+		},
+		"the IPAM of an attachment is wrong": {
+			pod: onNode(),
+			events: sandbox(`error adding container to network "eno5np0": failed to set up IPAM plugin type ` +
+				`"whereabouts" from the device "eno5np0": IPAM configuration load failed: LoadIPAMConfig - JSON ` +
+				`Parsing Error: invalid CIDR 10.0.0.0: netip.ParsePrefix("10.0.0.0"): no '/'`),
+			want:   NADMissing,
+			status: check.Fail,
+			says:   []string{"refused by its plugin: ", "invalid CIDR 10.0.0.0", "its ipam above all"},
+		},
 		"Multus does not reach the API server": {
 			pod: onNode(),
 			events: sandbox(`plugin type="multus" name="multus-cni-network" failed (add): Multus: ` +
@@ -950,7 +974,7 @@ var kindsOf = map[check.ID]struct {
 	QueueAdmission:  {kinds: queued},
 	ResourceClaim:   {kinds: claims},
 	DeviceInjection: {kinds: injections, before: fromRuntime, after: ": unknown"},
-	NADMissing:      {annotations, fromMultus, pluginInput},
+	NADMissing:      {attachments, fromMultus, pluginInput},
 	NoIP:            {addresses, fromMultus, pluginInput},
 	SriovCNI:        {sriovKinds, fromMultus, pluginInput},
 	SandboxFailed:   {sandboxes, fromMultus, pluginInput},

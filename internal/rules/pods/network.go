@@ -27,7 +27,6 @@ var (
 		`getCNIConfigFromSpec`,
 	)
 	isolation = anyOf(`pod is in namespace "?([^" ]+)"? but refers to target namespace "?([^" ]+)"?`)
-	badConfig = anyOf(`failed to unmarshal Spec\.Config`)
 	noAddress = anyCase(
 		`failed to (assign|allocate|request|acquire)( for range \S+)?( an?| any| new| pod)* (IPv[46] |IP )?address`,
 		`no available address pools`,
@@ -73,7 +72,10 @@ var (
 	// multusWaits matches Multus, which reads the pod from the API server before it does anything (multus-cni v4.2.3
 	// pkg/multus/multus.go GetPod: 2.5 s for all tries). Group: the server.
 	multusWaits = anyOf(`[Mm]ultus.*error (?:waiting for|getting) pod: Get "?https://([^/"]+)/`)
-	sandbox     = anyCase(
+	// notReady matches Multus, which waits for the file that the default network writes on a node once it works there
+	// (multus-cni pkg/multus/multus.go: 45 s). Group: the file.
+	notReady = anyOf(`still waiting for readiness ?indicator ?file @ (\S+?)\.? `)
+	sandbox  = anyCase(
 		`FailedCreatePodSandBox`,
 		`create pod sandbox`,
 		`CreatePodSandbox`,
@@ -113,12 +115,6 @@ func nadMissing(t target, sym symptom) check.Finding {
 	}
 	if m := nadNamed.FindStringSubmatch(whole); m != nil {
 		return t.noAttachment(m[1]+m[3]+m[4], cmp.Or(m[2], t.namespace()))
-	}
-	if badConfig.MatchString(whole) {
-		return failure(NADMissing, "the configuration of a network attachment of "+t.name()+" is not valid JSON: "+
-			quote(sym.text),
-			check.ByAdmin("Correct spec.config of the attachment.",
-				t.kubectl("get network-attachment-definitions -o yaml")))
 	}
 	return failure(NADMissing, "a network attachment of "+t.name()+" cannot be used: "+quote(sym.text),
 		check.ByUser("Compare the annotation k8s.v1.cni.cncf.io/networks with the attachments of the namespace.",
@@ -164,6 +160,12 @@ func nodeOverload(t target, sym symptom) check.Finding {
 		check.ByAdmin("Check the node's load, container runtime and network pods. If it continues, cordon the node.",
 			"kubectl describe node "+t.node(), "kubectl get pods -A -o wide --field-selector spec.nodeName="+t.node()))
 	f.Status = check.Warn
+	if file := notReady.FindStringSubmatch(sym.text); file != nil {
+		f.Summary = fmt.Sprintf("the default network of %s is not ready: Multus waits for its file %s", t.onNode(), file[1])
+		f.Fix = check.ByAdmin("Look at the pods of the default network on that node, such as ovnkube-node, calico-node "+
+			"or cilium. A node that has just started needs some minutes.",
+			"kubectl get pods -A -o wide --field-selector spec.nodeName="+t.node())
+	}
 	if server := multusWaits.FindStringSubmatch(sym.text); server != nil {
 		f.Summary = fmt.Sprintf("Multus on %s got no answer from the API server at %s in time; the kubelet tries again",
 			t.onNode(), server[1])
@@ -195,8 +197,41 @@ var addresses = []kind{
 	},
 }
 
-// annotations are the kinds of messages about the pod's annotation (multus-cni pkg/k8sclient/k8sclient.go).
-var annotations = []kind{
+// attachments are the kinds of messages about the pod's annotation and about the configuration of the attachments that
+// it names: those of Multus (multus-cni pkg/k8sclient/k8sclient.go), of sriov-cni and ib-sriov-cni (pkg/config), of
+// rdma-cni (cmd/rdma), of whereabouts (pkg/config) and of host-local and static (containernetworking plugins/ipam).
+var attachments = []kind{
+	{
+		words:   anyOf(`failed to unmarshal Spec\.Config`),
+		summary: "the configuration of a network attachment of {pod} is not valid JSON: {quote}",
+		fix:     check.ByAdmin("Correct spec.config of the attachment.", configOf),
+		example: `getKubernetesDelegate: failed to unmarshal Spec.Config: invalid character '}'`,
+	},
+	{
+		words: anyCase(
+			`LoadConf\(\): .*(?:must be|has to be)`,
+			`invalid link_state value`,
+			`"DeviceID" network configuration attribute is required`,
+			`must be called as chained plugin|expected to be called as part of a plugin chain`,
+			`IPAM configuration load failed`,
+			`LoadIPAMConfig`,
+			`IPAM config missing 'ipam' key`,
+			`no IP ranges (?:specified|in whereabouts config)`,
+			`invalid range set \d`,
+			`range(?:Start|End) \S+ not in network`,
+			`has host bits set`,
+			`has no usable IP addresses, it is too small`,
+			`invalid CIDR`,
+			`(?:expected to be|NOT) in CIDR notation`,
+			`ipam type dhcp is not supported`,
+			`does not support more than 1 address per family`,
+		),
+		summary: "the configuration of a network attachment of {pod} is refused by its plugin: {quote}",
+		fix: check.ByAdmin("Correct spec.config of the attachment. The SR-IOV operator writes that of a SriovNetwork "+
+			"or SriovIBNetwork: correct this one, its ipam above all.", configOf),
+		example: `SRIOV-CNI failed to load netconf: LoadConf(): vlan id 5000 invalid: value must be in the range ` +
+			`0-4094`,
+	},
 	{
 		words:   anyOf(`Annotation JSON format`, `parsePodNetworkAnnotation`),
 		summary: "the annotation k8s.v1.cni.cncf.io/networks of {pod} is not valid JSON: {quote}",
@@ -206,7 +241,7 @@ var annotations = []kind{
 			`format: invalid character 'a' looking for beginning of value`,
 	},
 	{
-		words: anyCase(`invalid network object`, `invalid network selection element`,
+		words: anyCase(`invalid network object`, `invalid network selection element`, `failed to parse interface name`,
 			`did not match comma-delimited format`, `network-attachment-definition \(\) in namespace`),
 		summary: "the annotation k8s.v1.cni.cncf.io/networks of {pod} names a network in a wrong form: {quote}",
 		fix: check.ByUser("Write NAME, NAMESPACE/NAME or NAME@INTERFACE, separated by commas, "+
@@ -216,7 +251,10 @@ var annotations = []kind{
 	},
 }
 
-const networksOf = "kubectl -n {namespace} get pod {pod} -o yaml | grep -A3 k8s.v1.cni.cncf.io/networks"
+const (
+	configOf   = "kubectl -n {namespace} get network-attachment-definitions -o yaml"
+	networksOf = "kubectl -n {namespace} get pod {pod} -o yaml | grep -A3 k8s.v1.cni.cncf.io/networks"
+)
 
 // sandboxes are the kinds of other failures to create the pod's sandbox.
 var sandboxes = []kind{
@@ -229,6 +267,15 @@ var sandboxes = []kind{
 		example: `failed to find plugin "rdma" in path [/opt/cni/bin]`,
 	},
 	{
+		words:   anyOf(`Daemon not reachable over socketfile`, `dial unix \S*multus\.sock`),
+		summary: "the daemon of Multus on {on} does not answer, so that no pod gets a network there: {quote}",
+		fix: check.ByAdmin("Look at the pod of Multus on that node. A node that has just started has none yet; the "+
+			"kubelet tries again.",
+			"kubectl get pods -A -o wide --field-selector spec.nodeName={node} | grep multus"),
+		example: `CmdAdd (shim): failed to send CNI request: Post "http://dummy/cni": dial unix ` +
+			`/host/run/multus/multus.sock: connect: connection refused`,
+	},
+	{
 		words:   sandbox,
 		summary: "the sandbox or network of {pod} could not be set up on {on}: {quote}",
 		fix: check.ByAdmin("Read the message of the network plugin or the container runtime in the event.",
@@ -237,10 +284,10 @@ var sandboxes = []kind{
 	},
 }
 
-// wrongAnnotation explains an annotation that Multus cannot read.
-func wrongAnnotation(t target, sym symptom) check.Finding {
+// wrongAttachment explains an annotation that Multus cannot read, or an attachment whose configuration is wrong.
+func wrongAttachment(t target, sym symptom) check.Finding {
 	const key = cluster.NetworksAnnotation
-	f := answer(NADMissing, annotations)(t, sym)
+	f := answer(NADMissing, attachments)(t, sym)
 	if value := t.pod.Annotations[key]; value != "" {
 		f.Evidence = []check.Evidence{{Source: "annotation " + key, Got: value}}
 	}

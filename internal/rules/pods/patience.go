@@ -77,7 +77,7 @@ func (t target) retried(id check.ID, sym symptom) bool {
 		k, _, _ := kindOf(injections, sym)
 		return !k.lasts
 	case NADMissing: // Multus reads attachments from a cache
-		return sym.reason != "FailedCreate" && !isolation.MatchString(sym.text) && !ofKind(annotations)(sym)
+		return sym.reason != "FailedCreate" && !isolation.MatchString(sym.text) && !ofKind(attachments)(sym)
 	case AdmissionRefused, SCCOther:
 		return starting.MatchString(sym.text)
 	case DeviceAllocate:
