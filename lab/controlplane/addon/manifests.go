@@ -80,8 +80,7 @@ func (i *installer) object(u *unstructured.Unstructured) (client.Object, error) 
 			i.rename(v)
 			for w := range v.Webhooks {
 				h := &v.Webhooks[w]
-				h.ObjectSelector = i.selector(h.Name, h.ObjectSelector)
-				i.urls = append(i.urls, point(&h.ClientConfig, i.port, i.ca))
+				i.redirect(h.Name, &h.ObjectSelector, &h.ClientConfig)
 			}
 		})
 	case "MutatingWebhookConfiguration":
@@ -90,8 +89,7 @@ func (i *installer) object(u *unstructured.Unstructured) (client.Object, error) 
 			i.rename(m)
 			for w := range m.Webhooks {
 				h := &m.Webhooks[w]
-				h.ObjectSelector = i.selector(h.Name, h.ObjectSelector)
-				i.urls = append(i.urls, point(&h.ClientConfig, i.port, i.ca))
+				i.redirect(h.Name, &h.ObjectSelector, &h.ClientConfig)
 			}
 		})
 	}
@@ -104,14 +102,14 @@ func (i *installer) rename(o client.Object) {
 	}
 }
 
-// selector returns which objects a webhook sees.
-func (i *installer) selector(webhook string, own *metav1.LabelSelector) *metav1.LabelSelector {
-	if i.pods == "" || !strings.HasSuffix(webhook, "pod.kb.io") {
-		return own
+// redirect limits a webhook to the pods that it is for, and sends its requests to the port.
+func (i *installer) redirect(name string, objects **metav1.LabelSelector, c *admissionv1.WebhookClientConfig) {
+	if i.pods != "" && strings.HasSuffix(name, "pod.kb.io") {
+		*objects = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+			Key: i.pods, Operator: metav1.LabelSelectorOpExists,
+		}}}
 	}
-	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-		Key: i.pods, Operator: metav1.LabelSelectorOpExists,
-	}}}
+	i.urls = append(i.urls, point(c, i.port, i.ca))
 }
 
 // point turns a webhook's Service into the port on this machine, and returns the URL.
