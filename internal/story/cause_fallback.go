@@ -15,7 +15,10 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
-func (run *shortfall) fallbackCauses() []candidate {
+// fallbackCauses returns why the run uses TCP. It is found once: each failed set-up asks for it.
+func (run *shortfall) fallbackCauses() []candidate { return slices.Clone(run.fallback()) }
+
+func (run *shortfall) findFallback() []candidate {
 	found := run.withoutRail()
 	if len(found) > 0 {
 		return found

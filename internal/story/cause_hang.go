@@ -176,7 +176,7 @@ func (run *teller) silent(events []event.Event) []candidate {
 		}
 	}
 	delete(waiting, -1)
-	names, seen, all := []string{}, 0, run.ranks()
+	names, seen, all := []string{}, 0, run.size
 	byNumber := run.byNumber()
 	for rank := range all {
 		if speaking[rank] {

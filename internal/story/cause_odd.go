@@ -3,7 +3,6 @@ package story
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,20 +20,24 @@ func (run *explainer) oddOneOut(e event.Event, peer, hca string) []candidate {
 		host := run.log.Ranks[r].Host
 		return r == e.Rank || host == run.peerHost(peer) || e.Rank < 0 && host == e.Host
 	}
-	if o, ok := run.odd(layersOf, end); ok && !strings.Contains(o.own, "+") {
+	oddAt := func(t trait) (oddity, bool) {
+		o, ok := run.oddities()[t]
+		return o, ok && slices.ContainsFunc(o.ranks, end)
+	}
+	if o, ok := oddAt(linkLayers); ok && !strings.Contains(o.own, "+") {
 		return run.oddCause(MixedIBRoCE, o, e, fmt.Sprintf("uses HCAs of %s, %s %s", o.own, o.rest(), o.others))
 	}
-	if o, ok := run.odd(hcasOf, end); ok {
+	if o, ok := oddAt(listedHCAs); ok {
 		extra := added(o.own, o.others)
 		if len(extra) > 0 && (hca == "" || slices.Contains(extra, hca)) {
 			text := fmt.Sprintf("uses %s, which no other %s has", words.Few(extra, mostNames), o.unit())
 			return run.oddCause(ExtraHCA, o, e, text)
 		}
 	}
-	if o, ok := run.odd(indexOf, end); ok {
+	if o, ok := oddAt(setGIDIndex); ok {
 		return run.oddCause(GIDIndex, o, e, fmt.Sprintf("has NCCL_IB_GID_INDEX %s, %s %s", o.own, o.rest(), o.others))
 	}
-	if o, ok := run.odd(gidsOf, end); ok {
+	if o, ok := oddAt(usedGIDs); ok {
 		return run.oddCause(GIDIndex, o, e, fmt.Sprintf("uses GID index %s, %s %s", o.own, o.rest(), o.others))
 	}
 	return nil
@@ -69,45 +72,6 @@ func withFirst(first, found []candidate) []candidate {
 	}
 	return append(first, found...)
 }
-
-// oddity is a value that some ranks of one host have, and all others share another one.
-type oddity struct {
-	own, others string
-	ranks       []int // that have it
-	wholeHost   bool
-}
-
-// odd returns the value that differs from that of most ranks, which share one. The ranks that have it are on one host,
-// and one of them is an end of the failed connection. Half of the ranks are not odd.
-func (run *facts) odd(value func(nccllog.Rank) string, isEnd func(rank int) bool) (oddity, bool) {
-	ranks, onHost := map[string][]int{}, map[string]int{}
-	for i, r := range run.log.Ranks {
-		if v := value(r); v != "" && r.Host != "" && !r.Glued {
-			ranks[v] = append(ranks[v], i)
-			onHost[r.Host]++
-		}
-	}
-	if len(ranks) != 2 {
-		return oddity{}, false
-	}
-	both := slices.SortedFunc(maps.Keys(ranks), func(a, b string) int { return len(ranks[a]) - len(ranks[b]) })
-	few := ranks[both[0]]
-	host := run.log.Ranks[few[0]].Host
-	if len(few) == len(ranks[both[1]]) || !slices.ContainsFunc(few, isEnd) ||
-		slices.ContainsFunc(few, func(i int) bool { return run.log.Ranks[i].Host != host }) {
-		return oddity{}, false
-	}
-	return oddity{both[0], both[1], few, len(few) == onHost[host]}, true
-}
-
-func (o oddity) unit() string {
-	if o.wholeHost {
-		return "host"
-	}
-	return "rank"
-}
-
-func (o oddity) rest() string { return "the other " + o.unit() + "s" }
 
 // indexOf returns the GID index that is set for a rank with HCAs.
 func indexOf(r nccllog.Rank) string {

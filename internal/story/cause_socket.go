@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/railhead/railhead/internal/nccllog"
 	"github.com/railhead/railhead/internal/nccllog/codes"
 	"github.com/railhead/railhead/internal/nccllog/event"
 )
@@ -39,7 +40,7 @@ func (run *explainer) socketCauses(e event.Event) []candidate {
 		}
 		return slices.Concat(one(BootstrapWrongAddress, confidence, said+": "+wrong, e), run.ifnames())
 	}
-	if bad := run.badBootstrap(); bad != "" && e.Kind == event.ConnectFailed {
+	if bad := run.badOffer(); bad != "" && e.Kind == event.ConnectFailed {
 		return slices.Concat(one(BootstrapWrongAddress, Likely, said+"; "+bad, e), run.byError(e, problem, said))
 	}
 	return run.byError(e, problem, said)
@@ -118,9 +119,9 @@ func localAddress(peer string) string {
 	return ""
 }
 
-// badBootstrap finds ranks that offer an address that others cannot reach.
-func (run *explainer) badBootstrap() string {
-	for _, r := range run.log.Ranks {
+// badOfferOf finds a rank that offers an address that others cannot reach.
+func badOfferOf(ranks []nccllog.Rank) string {
+	for _, r := range ranks {
 		b := r.Bootstrap
 		if why := localAddress(b.IP); why != "" {
 			return fmt.Sprintf("%s offers %s:%s, %s", rankName(r, -1), b.Interface, b.IP,

@@ -131,7 +131,7 @@ func (run *explainer) modifyQP(e event.Event, said string) []candidate {
 func (run *explainer) invalid(e event.Event, said string, isSet bool) []candidate {
 	gid := one(GIDIndex, Likely, said+": the GID of one end is empty or of the wrong kind", e)
 	mixed := one(MixedIBRoCE, Possible, "one end may be InfiniBand and the other RoCE, or their MTUs differ", e)
-	ib, roce := run.layers()
+	ib, roce := run.layerCounts()
 	switch {
 	case ib > 0 && roce > 0:
 		mixed[0].confidence, mixed[0].summary = Likely, said+": NCCL uses HCAs of InfiniBand and of RoCE"
@@ -326,15 +326,9 @@ func (run *explainer) sinceLost(e event.Event, found []candidate) []candidate {
 	})...)
 }
 
+// layerOfHCA returns "" if no list of HCAs has the name.
 func (run *facts) layerOfHCA(name string) string {
-	for _, r := range run.log.Ranks {
-		for _, h := range r.HCAs {
-			if name != "" && h.Name == name {
-				return map[string]string{"IB": layerIB, "RoCE": layerRoCE}[h.Layer]
-			}
-		}
-	}
-	return ""
+	return map[string]string{"IB": layerIB, "RoCE": layerRoCE}[run.layers[name]]
 }
 
 // deviceEvents returns those of some types on the two hosts of a failed connection.
@@ -348,20 +342,11 @@ func (run *facts) deviceEvents(e event.Event, types ...codes.Event) []event.Even
 
 // phantom: several HCAs are used and only one fails.
 func (run *explainer) phantom(e event.Event) []candidate {
-	failing := map[string]bool{}
-	for _, o := range run.events(event.BadCompletion) {
-		if o.Completion.HCA != "" && o.Completion.Status == statusRetry {
-			failing[o.Completion.HCA] = true
-		}
-	}
-	used := 0
-	for _, r := range run.log.Ranks {
-		used = max(used, len(r.HCAs))
-	}
-	if len(failing) != 1 || used < 2 || e.Completion.HCA == "" {
+	if len(run.retried()) != 1 || run.mostHCAs < 2 || e.Completion.HCA == "" {
 		return nil
 	}
-	return one(PhantomLink, Possible, fmt.Sprintf("of %s only %s fails", words.Count(used, "HCA"), e.Completion.HCA), e)
+	return one(PhantomLink, Possible, fmt.Sprintf("of %s only %s fails", words.Count(run.mostHCAs, "HCA"),
+		e.Completion.HCA), e)
 }
 
 func (run *explainer) asyncCauses(e event.Event) []candidate {

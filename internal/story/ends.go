@@ -280,7 +280,7 @@ func isWait(loss event.Event) bool {
 
 // waitsToo reports that a process waits for others, or that all do.
 func (run *sequence) waitsToo(end event.Event) bool {
-	return run.waiting[end.Number] || run.ranks() > 0 && len(run.waiting) >= run.ranks()
+	return run.waiting[end.Number] || run.size > 0 && len(run.waiting) >= run.size
 }
 
 // waitingRanks returns the numbers of the ranks that wait for others.

@@ -145,7 +145,7 @@ func (run *sequence) finishedAfter(e event.Event) bool {
 // trailEnded reports that a rank went on after the steps of an error, or that NCCL goes on without SHARP.
 func (run *sequence) trailEnded(e event.Event) bool {
 	const near = 3 // lines of any rank
-	if e.Rank < 0 || run.wentOn(e) || len(run.events(event.NoSHARP)) > 0 {
+	if e.Rank < 0 || run.wentOn(e) || run.has(event.NoSHARP) {
 		return true
 	}
 	r := run.log.Ranks[e.Rank]
@@ -191,7 +191,7 @@ func (run *sequence) lastWord(e event.Event) bool {
 		return false
 	case event.AsyncEvent:
 	default:
-		if len(run.events(event.NoDevice, event.NoVerbs)) > 0 { // TCP is used then
+		if run.has(event.NoDevice, event.NoVerbs) { // TCP is used then
 			return false
 		}
 	}
@@ -244,7 +244,7 @@ func (run *sequence) onlyTeardown() bool {
 			return false
 		}
 	}
-	return run.destroyed() || len(run.events(event.Stranger)) > 0
+	return run.destroyed() || run.has(event.Stranger)
 }
 
 // destroyed reports that the program destroyed or aborted a communicator.

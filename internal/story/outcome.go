@@ -89,7 +89,7 @@ func (run *sequence) isUnexplained(e event.Event) bool {
 // connectedAfter reports that a rank went on after the steps of an error.
 func (run *sequence) connectedAfter(e event.Event) bool {
 	connected := e.Rank >= 0 && run.log.Ranks[e.Rank].ConnectedAt > e.Seq
-	return connected || run.wentOn(e) || run.progressed(e) || len(run.events(event.NoSHARP)) > 0
+	return connected || run.wentOn(e) || run.progressed(e) || run.has(event.NoSHARP)
 }
 
 // neverBegan reports that several ranks began to set up communicators, and that no line shows that one was complete or

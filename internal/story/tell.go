@@ -21,7 +21,7 @@ func Tell(log nccllog.Log, machines ...host.Snapshot) Story {
 
 func (run *teller) run() Run {
 	r := Run{
-		NCCLVersion: run.version(), Ranks: run.ranks(), Nodes: run.nodes(),
+		NCCLVersion: run.version(), Ranks: run.size, Nodes: run.nodes(),
 		Network: run.network, Traffic: run.traffic.Traffic, GPUDirect: run.gpuDirect, GPUReason: run.gpuReason,
 		Differences: run.differences(),
 	}
@@ -45,7 +45,7 @@ func (run *teller) variablesToSet(r Run) []string {
 	if first == UnknownCause || r.Outcome == OutcomeUnknown || r.Network.Transport == UnknownTransport {
 		set = append(set, NCCLVariables()...)
 	}
-	if first == HangTimeout && len(run.events(event.Watchdog)) > 0 {
+	if first == HangTimeout && run.has(event.Watchdog) {
 		set = append(set, "TORCH_NCCL_TRACE_BUFFER_SIZE=2000", "TORCH_NCCL_DUMP_ON_TIMEOUT=1")
 	}
 	return set

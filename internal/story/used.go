@@ -171,7 +171,7 @@ func (run *facts) setUpFailure() event.Event {
 
 // connected reports that a line tells that a connection was used, or could be.
 func (run *facts) connected() bool {
-	return run.log.Tests.Finished.Text != "" || len(run.events(event.BadCompletion)) > 0 ||
+	return run.log.Tests.Finished.Text != "" || run.has(event.BadCompletion) ||
 		slices.ContainsFunc(run.log.Ranks, func(r nccllog.Rank) bool { return r.Connected })
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/nccllog"
@@ -13,6 +14,7 @@ import (
 )
 
 type facts struct {
+	survey
 	log       nccllog.Run
 	traffic   traffic
 	byAddress map[string]string // hosts by the addresses and names that peers know them by
@@ -36,7 +38,10 @@ type judged struct {
 }
 
 // shortfall finds why a run uses less than it could.
-type shortfall struct{ judged }
+type shortfall struct {
+	judged
+	fallback func() []candidate // its causes
+}
 
 // explainer finds the causes of a failure.
 type explainer struct{ shortfall }
@@ -50,10 +55,11 @@ type teller struct {
 
 func newTeller(log nccllog.Run, machines []host.Snapshot) *teller {
 	run := &teller{machines: machines}
-	run.log, run.traffic, run.byAddress = log, trafficOf(log), hostsByAddress(log)
+	run.log, run.survey, run.traffic, run.byAddress = log, surveyOf(log), trafficOf(log), hostsByAddress(log)
 	run.judgeFailures()
 	run.judgeNetwork()
 	run.judgeGPUDirect()
+	run.fallback = sync.OnceValue(run.findFallback)
 	return run
 }
 
@@ -79,15 +85,6 @@ func (run *facts) version() string {
 	return best
 }
 
-// ranks returns the size of the largest communicator.
-func (run *facts) ranks() int {
-	n := run.log.Tests.Ranks
-	for _, r := range run.log.Ranks {
-		n = max(n, r.World)
-	}
-	return max(n, run.log.Ringed)
-}
-
 // nodes returns how many nodes a communicator spans; if no line says so, how many hosts a complete log has.
 func (run *facts) nodes() int {
 	n := len(run.log.Tests.Hosts)
@@ -109,10 +106,10 @@ func (run *facts) nodes() int {
 	if len(hosts) > 1 {
 		return len(hosts)
 	}
-	if len(hosts) == 1 && run.ranks() > 0 && len(numbers) >= run.ranks() {
+	if len(hosts) == 1 && run.size > 0 && len(numbers) >= run.size {
 		return 1
 	}
-	if run.ranks() == 1 {
+	if run.size == 1 {
 		return 1
 	}
 	return 0
@@ -126,34 +123,6 @@ func (run *facts) hosts() []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(hosts))
-}
-
-// events returns those of some kinds, in the order of the log.
-func (run *facts) events(kinds ...event.Kind) []event.Event {
-	var found []event.Event
-	for _, e := range run.log.Events {
-		if slices.Contains(kinds, e.Kind) {
-			found = append(found, e)
-		}
-	}
-	return found
-}
-
-// env returns the value of a variable on any rank, or of an assignment elsewhere in the log.
-func (run *facts) env(name string) (string, bool) {
-	for _, r := range run.log.Ranks {
-		for _, e := range r.Env {
-			if e.Name == name {
-				return e.Value, true
-			}
-		}
-	}
-	for _, e := range run.log.Env {
-		if e.Name == name {
-			return e.Value, true
-		}
-	}
-	return "", false
 }
 
 // who names the rank of an event: "rank 5 on node-2".
