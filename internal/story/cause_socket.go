@@ -34,11 +34,10 @@ func (run *explainer) socketCauses(e event.Event) []candidate {
 		said += " (" + problem + ")"
 	}
 	if wrong := localAddress(peer); wrong != "" && e.Kind == event.ConnectFailed {
-		confidence := Likely
-		if a := addressOf(peer).Unmap(); a.Is4() && a.IsLinkLocalUnicast() {
-			confidence = Certain
+		if run.cabled(e, peer) {
+			return append(run.byError(e, problem, said), one(BootstrapWrongAddress, Possible, said+": "+wrong, e)...)
 		}
-		return slices.Concat(one(BootstrapWrongAddress, confidence, said+": "+wrong, e), run.ifnames())
+		return slices.Concat(one(BootstrapWrongAddress, Likely, said+": "+wrong, e), run.ifnames())
 	}
 	if bad := run.badOffer(); bad != "" && e.Kind == event.ConnectFailed {
 		return slices.Concat(one(BootstrapWrongAddress, Likely, said+"; "+bad, e), run.byError(e, problem, said))
@@ -103,7 +102,7 @@ func localAddress(peer string) string {
 	}{
 		{"172.17.0.0/16", "that is the docker bridge, which every host has"},
 		{"127.0.0.0/8", "that is the loopback interface"},
-		{linkLocalNetwork, "that is a link-local address, which no other network reaches"},
+		{linkLocalNetwork, "that is a link-local address, which only hosts of the same link reach"},
 		{"192.168.122.0/24", "that is libvirt's bridge, which every host has"},
 	} {
 		if p := netip.MustParsePrefix(known.prefix); a.IsValid() && p.Contains(a.Unmap()) {
@@ -117,6 +116,21 @@ func localAddress(peer string) string {
 		return "that is the host's end of a link to a container"
 	}
 	return ""
+}
+
+// cabled reports that a rank and its peer both have link-local addresses, as two hosts have that one cable joins, and
+// not on the USB interface of a management controller, which every host has.
+func (run *explainer) cabled(e event.Event, peer string) bool {
+	if e.Rank < 0 || !isLinkLocal(addressOf(peer)) {
+		return false
+	}
+	own := run.log.Ranks[e.Rank].Bootstrap
+	return isLinkLocal(addressOf(own.IP)) && !strings.HasPrefix(own.Interface, "usb") &&
+		!strings.HasPrefix(own.Interface, "enx")
+}
+
+func isLinkLocal(a netip.Addr) bool {
+	return netip.MustParsePrefix(linkLocalNetwork).Contains(a.Unmap())
 }
 
 // badOfferOf finds a rank that offers an address that others cannot reach.

@@ -2,20 +2,30 @@ package story
 
 import "testing"
 
-// TestLocalAddresses: no other host reaches a link-local address of IPv4, so the cause is certain. An interface that
-// many hosts number alike may still be the one that they share.
+// TestLocalAddresses: hosts that one cable joins may have link-local addresses of IPv4 alone. An interface that many
+// hosts number alike may still be the one that they share.
 func TestLocalAddresses(t *testing.T) {
-	for peer, want := range map[string]Confidence{
-		"169.254.3.2<39275>":        Certain,
-		"::ffff:169.254.3.2<39275>": Certain,
-		"172.17.0.2<39275>":         Likely,
-		"127.0.0.1<39275>":          Likely,
+	const cable = "gpu-a:41:41 [0] NCCL INFO Bootstrap: Using enp1s0f1np1:169.254.28.198<0>"
+	for _, c := range []struct {
+		own, peer, problem string
+		want               CauseID
+	}{
+		{"", "169.254.3.2<39275>", "Connection timed out", BootstrapWrongAddress},
+		{"", "::ffff:169.254.3.2<39275>", "Connection timed out", BootstrapWrongAddress},
+		{"", "172.17.0.2<39275>", "Connection timed out", BootstrapWrongAddress},
+		{"", "127.0.0.1<39275>", "Connection timed out", BootstrapWrongAddress},
+		{"gpu-a:41:41 [0] NCCL INFO Bootstrap: Using eth0:10.0.0.2<0>", "169.254.3.2<39275>", "Connection refused",
+			BootstrapWrongAddress},
+		{"gpu-a:41:41 [0] NCCL INFO Bootstrap: Using usb0:169.254.3.1<0>", "169.254.3.2<39275>", "Connection refused",
+			BootstrapWrongAddress},
+		{cable, "169.254.3.2<39275>", "Connection refused", PeerDied},
+		{cable, "169.254.3.2<39275>", "Connection timed out", PeerUnreachable},
 	} {
-		run := ofLines("train.log", []string{"gpu-a:41:50 [0] misc/socket.cc:49 NCCL WARN socketStartConnect: Connect to " +
-			peer + " failed : Connection timed out"}).Last()
-		if run.Outcome != OutcomeFail || len(run.Causes) == 0 || run.Causes[0].ID != BootstrapWrongAddress ||
-			run.Causes[0].Confidence != want {
-			t.Errorf("%s: want %s, got %s, %+v", peer, want, run.Outcome, run.Causes)
+		run := ofLines("train.log", []string{c.own, "gpu-a:41:41 [0] misc/socket.cc:49 NCCL WARN socketStartConnect: " +
+			"Connect to " + c.peer + " failed : " + c.problem}).Last()
+		if run.Outcome != OutcomeFail || len(run.Causes) == 0 || run.Causes[0].ID != c.want ||
+			run.Causes[0].Confidence != Likely {
+			t.Errorf("%+v: got %s, %+v", c, run.Outcome, run.Causes)
 		}
 	}
 }
