@@ -17,17 +17,30 @@ func (run *teller) hung() []candidate {
 		if found = run.missing(events); len(found) > 0 {
 			return append(found, run.otherEnds()...)
 		}
-		text := words.Count(len(events), "line") + " of the watchdog, with no failure before them"
+		text, confidence := words.Count(len(events), "line")+" of the watchdog, with no failure before them", Likely
 		if i := slices.IndexFunc(events, isWaiting); i >= 0 {
 			text = run.waits(events[i]) + run.elsewhere(events, events[i])
+		} else if !slices.ContainsFunc(events, saysTimeout) {
+			if len(run.seen(event.Result)) > 0 {
+				return run.returned()
+			}
+			text, confidence = "the watchdog ended the process for a timeout or an error, and does not say which", Possible
 		}
-		found = one(HangTimeout, Likely, text, events...)
+		found = one(HangTimeout, confidence, text, events...)
 	} else if events := run.seen(event.TimeLimit); len(events) > 0 {
 		found = run.outOfTime(events)
 	} else {
 		return nil
 	}
 	return slices.Concat(found, run.retrying(), run.otherEnds())
+}
+
+// saysTimeout reports that a line of the watchdog is of a collective that timed out. It also ends a process after an
+// error of NCCL or CUDA, in words that fit both (ProcessGroupNCCL.cpp).
+func saysTimeout(e event.Event) bool {
+	return !slices.ContainsFunc([]string{
+		"have failed or timed out", "we are taking the entire process down", "ncclCommWatchdog",
+	}, func(words string) bool { return strings.Contains(e.Text, words) })
 }
 
 // outOfTime judges a job that its scheduler ended at its time limit. One that counted its steps may have run until

@@ -329,3 +329,32 @@ func TestFileForEachRank(t *testing.T) {
 		}
 	}
 }
+
+// TestVagueWatchdog: before it ends a process PyTorch's watchdog also says of errors that operations "have failed or
+// timed out", and its frames are in the traces of both.
+func TestVagueWatchdog(t *testing.T) {
+	const (
+		vague  = "[E ProcessGroupNCCL.cpp:341] Some NCCL operations have failed or timed out."
+		frame  = "frame #4: c10d::ProcessGroupNCCL::ncclCommWatchdog() + 0x10c (0x7f9c in libtorch_cuda.so)"
+		failed = "  what():  NCCL error: unhandled system error, NCCL version 2.10.3"
+		caught = "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=4, OpType=ALLREDUCE)"
+	)
+	for name, c := range map[string]struct {
+		lines      []string
+		cause      CauseID
+		confidence Confidence
+	}{
+		"alone":                 {[]string{vague}, HangTimeout, Possible},
+		"a frame":               {[]string{frame}, HangTimeout, Possible},
+		"with an error of NCCL": {[]string{vague, failed}, UnknownCause, Possible},
+		"with the timeout":      {[]string{caught, vague, failed}, HangTimeout, Likely},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := ofLines("train.log", c.lines).Last()
+			if run.Outcome != OutcomeFail || len(run.Causes) == 0 || run.Causes[0].ID != c.cause ||
+				run.Causes[0].Confidence != c.confidence {
+				t.Errorf("want %s (%s), got %s, %+v", c.cause, c.confidence, run.Outcome, run.Causes)
+			}
+		})
+	}
+}
