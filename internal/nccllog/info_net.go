@@ -246,10 +246,10 @@ func (p *notices) virtual(r *rank, said []byte) {
 }
 
 // ability reads whether a NIC and its driver can use GPUDirect, which does not prove that they do: "GPU Direct RDMA
-// Enabled for HCA 0 'mlx5_0'".
+// Enabled for HCA 0 'mlx5_0'", and of HPC-X "GPU Direct RDMA (DMABUF) enabled for HCA 0 'mlx5_0".
 func (p *notices) ability(r *rank, l *logLine, said []byte) {
 	list := &r.GPUDirect.Enabled
-	if !find.Begins(said, "GPU Direct RDMA Enabled") {
+	if !find.Begins(said, "GPU Direct RDMA Enabled") && !bytes.Contains(said, []byte(") enabled for HCA ")) {
 		list = &r.GPUDirect.Disabled
 		l.first(&r.GPUDirect.DisabledAt)
 	}

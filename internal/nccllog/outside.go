@@ -101,7 +101,7 @@ type table struct {
 
 // test reads the lines of nccl-tests: "# Rank 0 Group 0 Pid 64904 on mew0 device 0 [0000:17:00] NVIDIA A100".
 func (p *Parser) test(at event.Place, line []byte, text string) bool {
-	succeeded := find.Any(text, "# Out of bounds values", "# Avg bus bandwidth") && !strings.Contains(text, "FAILED")
+	succeeded := find.Any(text, event.BenchmarkEnds...) && !strings.Contains(text, "FAILED")
 	if succeeded || p.osu(at, text) {
 		p.keep(nil, event.New(event.Finished, "", quoteOf(at, line)))
 		return true

@@ -153,6 +153,10 @@ func (run *explainer) ofiCauses(e event.Event) []candidate {
 			one(PeerUnreachable, Possible, run.who(e)+" got a completion with an error", e),
 			one(PeerDied, Possible, "the peer may have ended first", e),
 		)
+	case event.OFIFailed:
+		if event.SignatureOf(e).Cause == UnknownCause {
+			return one(UnknownCause, Possible, run.who(e)+" found a provider of libfabric and could not use it", e)
+		}
 	default:
 	}
 	return slices.Concat(

@@ -76,6 +76,12 @@ func TestEndings(t *testing.T) {
 		{"docker: Error response from daemon: could not select device driver", OutcomeUnknown, UnknownCause},
 		{"ORTE does not know how to route a message to the specified daemon", OutcomeFail, UnknownCause},
 		{"ssh: connect to host gpu-b port 22: Connection refused", OutcomeUnknown, UnknownCause},
+		{"ssh: Could not resolve hostname train-worker-0.train: Name or service not known", OutcomeUnknown, UnknownCause},
+		{"ssh not successful for host train-worker-0:", OutcomeFail, UnknownCause},
+		{"Stalled ops:HorovodAllreduce_loss_0 [missing ranks: 1]", OutcomeUnknown, HangTimeout},
+		{"slurmstepd: error: couldn't chdir to `/root/x': No such file or directory: going to /data instead",
+			OutcomeUnknown, UnknownCause},
+		{" Out of bounds values : 248 FAILED", OutcomeFail, UnknownCause}, // nccl-tests of 2018
 		{"client_loop: send disconnect: Broken pipe", OutcomeUnknown, UnknownCause},
 		{"corrupted double-linked list", OutcomeFail, UnknownCause},
 		{"*** SIGSEGV received at time=1720159248 on cpu 5 ***", OutcomeFail, PeerDied},
@@ -233,6 +239,15 @@ func TestEndings(t *testing.T) {
 		{"ImportError: libnvidia-ml.so.1: cannot open shared object file: No such file or directory",
 			OutcomeFail, CUDAInstall},
 		{"RuntimeError: No CUDA GPUs are available", OutcomeFail, CUDAInstall},
+		{"RuntimeError: cuda runtime error (39) : uncorrectable ECC error encountered at /pytorch/aten/src/THC/x.cpp:265",
+			OutcomeFail, CUDAError},
+		{"RuntimeError: cuda runtime error (2) : out of memory at /pytorch/aten/src/THC/x.cu:58", OutcomeFail, GPUOOM},
+
+		// the store of c10d
+		{"RuntimeError: [3] is setting up NCCL communicator and retrieving ncclUniqueId from [0] via c10d key-value " +
+			"store by key '0', but store->get('0') got error: Connection reset by peer", OutcomeFail, PeerDied},
+		{"RuntimeError: [3] is setting up NCCL communicator and retreiving ncclUniqueId from [0] via c10d key-value " +
+			"store by key '1', but store->get('1') got error: Socket Timeout", OutcomeFail, HangTimeout},
 
 		// NVSHMEM
 		{"/nvshmem/src/modules/transport/ibgda/ibgda.cpp:1889: NULL value cannot allocate mlx5dv_devx_uar", OutcomeFail,
@@ -263,6 +278,9 @@ func TestEndings(t *testing.T) {
 		{"RuntimeError: Assertion error nccl.cu:87 'props.ginType != NCCL_GIN_TYPE_NONE'", OutcomeFail, UnknownCause},
 		{"gpu-a:41:50 [0] nccl_ofi_rdma.cc:1 NCCL WARN NET/OFI Unable to insert remote address into address vector " +
 			"for device 1.", OutcomeFail, PeerUnreachable},
+		{"gpu-a:41:50 [0] create_nccl_ofi_component:459 NCCL WARN NET/OFI Couldn't open AV. RC: -22, ERROR: Invalid " +
+			"argument\ngpu-a:41:50 [0] NCCL INFO include/net.h:24 -> 2", OutcomeFail, UnknownCause},
+		{"RuntimeError: NCCL communicator was aborted.", OutcomeFail, UnknownCause},
 		{"a:1:2 [0] bootstrap.cc:345 NCCL WARN Bootstrap Root : mismatch in info from procs, nranks 8 vs 8, nroots 1 " +
 			"vs 1, iroot 0 vs 0, offset -34 vs 0", OutcomeFail, VersionMismatch},
 		{"XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Barrier_id: save_3. Timed out task names:",
@@ -420,6 +438,23 @@ func TestMissingRank(t *testing.T) {
 		if len(run.Causes) == 0 || run.Causes[0].ID != HangTimeout || !strings.Contains(run.Causes[0].Summary, c.says) ||
 			name == "other groups" && strings.Contains(run.Causes[0].Summary, "the same") {
 			t.Errorf("%s: %+v", name, run.Causes)
+		}
+	}
+}
+
+// TestHarmlessEndings asserts what a run over InfiniBand that ended well may say besides.
+func TestHarmlessEndings(t *testing.T) {
+	for _, line := range []string{
+		"slurmstepd: error: couldn't chdir to `/root/x': No such file or directory: going to /tmp instead",
+		"h-kim-0:37:40 [0] NCCL INFO NET/IB : GPU Direct RDMA (DMABUF) enabled for HCA 0 'rocep1s0f1",
+		"h-kim-0:37:37 [0] NCCL INFO Connected all rings\n" +
+			"h-kim-0:37:40 [0] recv_close:3201 NCCL WARN NET/OFI Attempt to call recv_close with outstanding " +
+			"requests!\nh-kim-0:37:40 [0] NCCL INFO transport/net.cc:1015 -> 3\nh-kim-0:37:40 [0] NCCL INFO comm " +
+			"0x55b6aa64a990 rank 0 nranks 2 cudaDev 0 busId 18000 - Abort COMPLETE",
+	} {
+		lines := append(strings.Split(strings.ReplaceAll(overIB, "/GDRDMA", ""), "\n"), strings.Split(line, "\n")...)
+		if run := ofLines("train.log", lines).Last(); run.Outcome != OutcomeOK {
+			t.Errorf("%s: %s: %s", line, run.Outcome, run.Summary)
 		}
 	}
 }

@@ -47,6 +47,8 @@ func TestOtherLibraries(t *testing.T) {
 			"send the data in time.", OutcomeFail, PeerUnreachable},
 		"ascend stream": {"W NPUStream.cpp:409] Warning: NPU warning, error code is 507046[Error]:\n" +
 			"EE1002: Stream synchronize timeout. rtDeviceSynchronize execute failed", OutcomeFail, HangTimeout},
+		"hccl, a rank that is late": {"EI0002: [PID: 41] The wait execution of the Notify register times out.", OutcomeFail,
+			HangTimeout},
 		"oneccl": {"2026:03:02-10:00:00:(41) |CCL_ERROR| base_thread.cpp:36 start: error while creating worker thread",
 			OutcomeFail, UnknownCause},
 		"oneccl warning": {"2026:03:02-10:00:00:(41) |CCL_WARN| did not find MPI-launcher specific variables", OutcomeOK,

@@ -97,7 +97,8 @@ func sourceLines(suffixes ...string) (words []string) {
 
 // noComplaint matches what looks like a complaint and is none: the names of variables and codes, and counts of nothing.
 var noComplaint = regexp.MustCompile(`\w+_ERROR\w*|\bERROR(?:_\w+|=\w*)|\b0 ERROR(?:S\b|\(S\))|` +
-	`ERRORS?(?: SUMMARY)?: 0\b|exit status 0|Unable to register cu\w+ factory`)
+	`ERRORS?(?: SUMMARY)?: 0\b|exit status 0|Unable to register cu\w+ factory|` +
+	`slurmstepd: error: couldn't chdir to .*: going to /tmp instead`)
 
 // readComplaint reads a line of level ERROR or worse, and the ending of a process in words that no launcher above uses.
 func readComplaint(e *Event, text, _ string) bool {
@@ -107,7 +108,7 @@ func readComplaint(e *Event, text, _ string) bool {
 
 // Complains reports whether a line has the level ERROR or worse, or reports the ending of a process.
 func Complains(text string) bool {
-	if find.Any(text, "_ERROR", "ERROR_", "ERROR=", "0 ERROR", ": 0", "exit status 0", " factory") {
+	if find.Any(text, "_ERROR", "ERROR_", "ERROR=", "0 ERROR", ": 0", "exit status 0", " factory", " instead") {
 		text = noComplaint.ReplaceAllString(text, "")
 	}
 	p := wordsearch.PairsOf(text)

@@ -67,12 +67,18 @@ var notReadyWords = []string{
 
 func isNotReady(name string, code int) bool { return code == 802 || find.Any(name, notReadyWords...) }
 
-var cudaPrefixes = []string{"CUDA error: ", "HIP error: ", "CUDA failure: ", "Test CUDA failure", "CUDA driver error: "}
+var cudaPrefixes = []string{
+	"CUDA error: ", "HIP error: ", "CUDA failure: ", "Test CUDA failure", "CUDA driver error: ",
+	"cuda runtime error (", // PyTorch up to 1.4: "cuda runtime error (39) : uncorrectable ECC error encountered at ..."
+}
 
 // readCUDAQuoted reads an error of CUDA as programs print it.
 func readCUDAQuoted(e *Event, text, _ string) bool {
 	for _, prefix := range cudaPrefixes {
 		if _, name, ok := strings.Cut(text, prefix); ok {
+			if _, rest, numbered := strings.Cut(name, ") : "); numbered && prefix == "cuda runtime error (" {
+				name = rest
+			}
 			name = strings.TrimSpace(name)
 			e.Kind, e.Number, e.Name = CUDAError, rankIn(text), find.Cut(name, 100)
 			if isInstall(name, 0) {

@@ -422,11 +422,23 @@ var ofiSignatures = []Signature{
 		},
 		Example: "a:1:9 [0] platform_init:1 NCCL WARN NET/OFI Only EFA provider is supported",
 	},
+	{ // aws-ofi-nccl src/nccl_ofi_net.c, src/nccl_ofi_sendrecv.c: a communicator is aborted, or destroyed too early
+		ID: "ofi-closed", Kind: Consequence, What: "operation aborted",
+		Class:   Followed,
+		Words:   []string{"_close with outstanding requests"},
+		Example: "a:1:9 [0] recv_close:3201 NCCL WARN NET/OFI Attempt to call recv_close with outstanding requests!",
+	},
 	{ // aws-ofi-nccl src/nccl_ofi_system.c, src/platform-aws.c: not every platform has the file, or the symbol
 		ID: "ofi-environment", Kind: Harmless, What: "a platform that the plugin does not know",
 		Words: []string{"product_name", "find ncclGetVersion symbol"},
 		Example: "a:1:9 [0] get_product_name:1 NCCL WARN NET/OFI Error opening file: " +
 			"/sys/devices/virtual/dmi/id/product_name",
+	},
+	{ // aws-ofi-nccl src/nccl_ofi_ofiutils.c: objects of a provider that fi_getinfo found
+		ID: "ofi-open", Kind: OFIFailed, What: "OFI plugin failed",
+		Class: Soft, Cause: "unknown", Confidence: Possible,
+		Words:   []string{"open AV", "open CQ", "allocate endpoint"},
+		Example: "a:1:9 [0] create:1 NCCL WARN NET/OFI Couldn't open AV. RC: -22, ERROR: Invalid argument",
 	},
 	{
 		ID: "ofi-initialize", Kind: OFIFailed, What: "OFI plugin failed",
@@ -499,7 +511,7 @@ var frameworkSignatures = []Signature{
 			"Timeout at NCCL work", "Observed flight recorder dump signal",
 			"Some NCCL operations have failed or timed out", "collective operation timed out",
 			"atchdog got stuck", "To avoid data inconsistency, we are taking the entire process down",
-			"wait timeout after", "Timed out waiting for all ranks",
+			"wait timeout after", "Timed out waiting for all ranks", " got error: Socket Timeout",
 			" failed to pass monitoredBarrier", "monitoredBarrier, but received errors", // gloo
 			"atchdog timeout (self.", // SGLang ends itself then
 			"preparing to dump debug info",
@@ -543,7 +555,7 @@ var frameworkSignatures = []Signature{
 	{ // nccl-tests, src/common.cu; the second below NCCL_TESTS_MIN_BW
 		ID: "wrong-results", Kind: WrongResults, What: "nccl-tests failed",
 		Class: Own, Cause: "unknown", Confidence: Possible,
-		Words:   []string{"# Out of bounds values", "# Avg bus bandwidth"},
+		Words:   BenchmarkEnds,
 		Example: "# Out of bounds values : 2 FAILED",
 	},
 	{ // gloo/transport/tcp/pair.cc and unbound_buffer.cc
@@ -587,7 +599,7 @@ var frameworkSignatures = []Signature{
 		Class: Own, Cause: "gpu-oom", Confidence: Certain,
 		Words: []string{
 			"CUDA out of memory", "HIP out of memory", "OutOfMemoryError", "CUDA error: out of memory",
-			"CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation",
+			"CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation", "cuda runtime error (2)", // PyTorch up to 1.4
 		}, Read: readGPUMemory,
 		Example: "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB.",
 	},
@@ -676,7 +688,7 @@ var frameworkSignatures = []Signature{
 	{ // horovod/common/stall_inspector.cc: after some time, or never, the ranks go on
 		ID: "horovod-stall", Kind: Stalled, What: "some ranks did not start a collective that the others wait for",
 		Class: Soft, Cause: "hang-timeout", Confidence: Possible,
-		Words: []string{"waiting for remainder of ranks"},
+		Words: []string{"waiting for remainder of ranks", " [missing ranks: "},
 		Example: "W stall_inspector.cc:1] One or more tensors were submitted by subset of ranks and are waiting for " +
 			"remainder of ranks for more than 60 seconds.",
 	},
@@ -780,6 +792,7 @@ var frameworkSignatures = []Signature{
 			"restarting failed container", "CrashLoopBackOff", "container create failed", "CreateContainerError",
 			"CreateContainerConfigError", "RunContainerError", "ImagePullBackOff", "ErrImagePull",
 			"UnexpectedAdmissionError",
+			"ssh not successful for host ",   // horovodrun
 			"fallback fabric is not enabled", // older Intel MPI
 		},
 		Example: "srun: error: Task launch for StepId=36.0 failed on node gpu-1: Job credential expired",
@@ -836,8 +849,10 @@ var frameworkSignatures = []Signature{
 	},
 	{ // torch/csrc/distributed/c10d/Utils.hpp: the process that serves the store has ended
 		ID: "store-closed", Kind: SocketClosed, What: "connection to the store closed",
-		Class:   Followed,
-		Words:   []string{"Failed to recv, got 0 bytes"},
+		Class: Followed,
+		Words: []string{
+			"ailed to recv, got 0 bytes", " got error: Connection reset by peer", " got error: Broken pipe",
+		},
 		Example: "torch.distributed.DistNetworkError: Failed to recv, got 0 bytes. Connection was likely closed.",
 	},
 	{
@@ -913,7 +928,8 @@ var frameworkSignatures = []Signature{
 		Words: []string{
 			" failed", "Failed to ", "aborted", "Aborting", "shutting down", "giving up", "eceived SIG",
 			"eceived signal ", "SIGTERM received", "SIGINT received", "preempted",
-			"ssh: connect to host ", "send disconnect: Broken pipe", "closed by remote host", "response from daemon: ",
+			"ssh: connect to host ", "ssh: Could not resolve hostname ", "send disconnect: Broken pipe",
+			"closed by remote host", "response from daemon: ",
 		}, Read: readFailureWords,
 		Example: "trainer: the step failed on 3 hosts",
 	},

@@ -100,10 +100,12 @@ var transferSignatures = []Signature{
 		}, Read: readDeepEP,
 		Example: "DeepEP dispatch forwarder timeout (RDMA meta), channel: 10, RDMA: 1, nvl: 6, src RDMA lane: 0",
 	},
-	{ // the codes EE1002 and EI9999 of CANN
+	{ // the codes EE1002, EI0002 and EI9999 of CANN
 		ID: "ascend-timeout", Kind: Watchdog, What: "a task of an Ascend NPU timed out",
 		Class: Followed,
-		Words: []string{"Stream synchronize timeout", " task timeout occurred during task execution"},
+		Words: []string{
+			"Stream synchronize timeout", " task timeout occurred during task execution", "Notify register times out",
+		},
 		Example: "EE1002: 2026-03-02-10:00:00.041 Stream synchronize timeout. rtDeviceSynchronize execute failed, " +
 			"reason=[stream sync timeout]",
 	},
