@@ -37,6 +37,7 @@ func shapes() map[string]func(lines []string) string {
 		"Ray":                before("(RayTrainWorker pid=4242, ip=10.20.0.3) "),
 		"srun":               before(" 3: "),
 		"torchrun":           before("[default0]:"),
+		"torchx":             before("i.pretrain/0 [default3]:"),
 		"torch":              before("[rank3]: "),
 		"a pod's name":       before("worker-0: "),
 		"compose":            before("worker-3  | "),
