@@ -41,11 +41,12 @@ func (p *Parser) Line(at event.Place, line []byte) {
 
 // message returns the text of a line in JSON, as loggers, log collectors and Docker write it; "" if it is none.
 func message(line []byte) string {
-	var entry struct{ Message, Msg, Log, Line, Text string }
+	var entry struct{ Message, Msg, Log, Line, Text, TextPayload, LogMessage string } // also of Google and Azure
 	if !find.Begins(line, `{"`) || json.Unmarshal(line, &entry) != nil {
 		return ""
 	}
-	return strings.TrimSuffix(cmp.Or(entry.Message, entry.Msg, entry.Log, entry.Line, entry.Text), "\n")
+	return strings.TrimSuffix(cmp.Or(entry.Message, entry.Msg, entry.Log, entry.Line, entry.Text, entry.TextPayload,
+		entry.LogMessage), "\n")
 }
 
 // fewRecords is the most that processes which write at the same time leave in one line; a line with more is a log

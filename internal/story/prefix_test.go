@@ -38,6 +38,12 @@ func shapes() map[string]func(lines []string) string {
 		"srun":               before(" 3: "),
 		"torchrun":           before("[default0]:"),
 		"torchx":             before("i.pretrain/0 [default3]:"),
+		"Determined":         before("[" + time + "] fa88a9df [rank=3] || "),
+		"milabench":          before("dinov2-nodes.cn-d004 [stderr] "),
+		"arrows":             before("2026-03-02 10:00:00.216313 worker-9 >> "),
+		"swarm":              before("train_worker.1.k3j4abc@node1    | "),
+		"journald, ISO":      before("2026-03-02T10:00:00+0000 node-1 podman[4242]: "),
+		"time of day":        before("10:00:00.680 "),
 		"torch":              before("[rank3]: "),
 		"a pod's name":       before("worker-0: "),
 		"compose":            before("worker-3  | "),
@@ -57,6 +63,10 @@ func shapes() map[string]func(lines []string) string {
 		"JSON of a logger": each(func(l string) string {
 			text, _ := json.Marshal(l)
 			return fmt.Sprintf("{\"level\":\"info\",\"message\":%s}\n", text)
+		}),
+		"Google Cloud": each(func(l string) string {
+			text, _ := json.Marshal(l)
+			return fmt.Sprintf("{\"severity\":\"INFO\",\"textPayload\":%s}\n", text)
 		}),
 		"a representation": func(lines []string) string { return fmt.Sprintf("%q\n", strings.Join(lines, "\n")) },
 	}
@@ -85,4 +95,23 @@ func readShape(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	return fmt.Sprint(rowsOf(p.Log()), verdict(Tell(p.Log())))
+}
+
+// TestUnknownPrefix: behind a prefix that is not known the last words of a program are not read as what they are, but
+// never counted as nothing.
+func TestUnknownPrefix(t *testing.T) {
+	for _, prefix := range []string{"gpu-a.cluster.local: ", "RANK=3 ", "0|train    | ", "<14>1 node-1 train 42 - - ",
+		"INFO 10.123Z [task: workerpool0-0] "} {
+		for _, ending := range []string{"ValueError: batch size must be positive", "Killed", "KeyboardInterrupt",
+			"torch.distributed.DistStoreError: no key", "AssertionError"} {
+			lines := append(slices.Repeat([]string{prefix + "step 7 | loss 0.31 | lr 3e-4"}, 5), prefix+ending)
+			if run := ofLines("train.log", lines).Last(); run.Outcome != OutcomeUnknown && run.Outcome != OutcomeFail {
+				t.Errorf("%s%s: %s: %s", prefix, ending, run.Outcome, run.Summary)
+			}
+			lines = append(lines, slices.Repeat(lines[:1], 3)...)
+			if run := ofLines("train.log", lines).Last(); run.Outcome == OutcomeUnknown {
+				t.Errorf("%s%s, then steps: %s: %s", prefix, ending, run.Outcome, run.Summary)
+			}
+		}
+	}
 }

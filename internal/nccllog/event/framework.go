@@ -2,6 +2,7 @@ package event
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -231,6 +232,18 @@ func readException(e *Event, text, _ string) bool {
 		return false
 	}
 	return slices.ContainsFunc(exceptionNames, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
+}
+
+// innerEnding matches the last line of a traceback, and that of bash about a process that was killed, behind other
+// text, such as a prefix that is not known.
+var innerEnding = regexp.MustCompile(`[^\w.(](?:(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt)` +
+	`(?:: \S|["'}\])\s]*$)|Killed["'}\])\s]*$)`)
+
+// readInnerEnding leaves out warnings, and the lines of sources that tracebacks quote.
+func readInnerEnding(e *Event, text, _ string) bool {
+	e.Number = rankIn(text)
+	return !isNotice(text) && !find.Any(text, "except ", "raise ", "WARN", "Warning", "DEBUG", "etry", "gnor") &&
+		innerEnding.MatchString(text)
 }
 
 // exceptionNames are ends of the names of exceptions.

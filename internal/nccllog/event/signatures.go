@@ -933,6 +933,12 @@ var frameworkSignatures = []Signature{
 		}, Read: readFailureWords,
 		Example: "trainer: the step failed on 3 hosts",
 	},
+	{
+		ID: "inner-ending", Kind: FailureWords, What: "the last words of a program behind others that are not known",
+		Class: Soft, Cause: "unknown", Confidence: Possible,
+		Words: append([]string{"Killed"}, exceptionNames...), Read: readInnerEnding,
+		Example: "trainer of cell 4 $ ValueError: batch size must be positive",
+	},
 }
 
 // noticeSignatures are found by the parser of level INFO, and by the state that it keeps.
