@@ -71,6 +71,9 @@ func (run *explainer) byError(e event.Event, problem, said string) []candidate {
 			one(BootstrapWrongAddress, Possible, "the address may belong to an interface that the peer cannot reach",
 				e),
 		)
+	case 98:
+		return one(UnknownCause, Possible, run.who(e)+" found no free port: NCCL opens more sockets without PXN; "+
+			"net.ipv4.ip_local_port_range may be too small", e)
 	case 99:
 		return slices.Concat(
 			one(BootstrapWrongAddress, Possible, said+": this host has no address to reach it from", e),

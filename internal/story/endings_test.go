@@ -447,6 +447,8 @@ func TestHarmlessEndings(t *testing.T) {
 	for _, line := range []string{
 		"slurmstepd: error: couldn't chdir to `/root/x': No such file or directory: going to /tmp instead",
 		"h-kim-0:37:40 [0] NCCL INFO NET/IB : GPU Direct RDMA (DMABUF) enabled for HCA 0 'rocep1s0f1",
+		"h-kim-0:37:40 [0] misc/ibvwrap.cc:401 (wrap_ibv_query_port_speed) NCCL WARN Call to ibv_query_port_speed " +
+			"failed with error Protocol not supported errno 93",
 		"h-kim-0:37:37 [0] NCCL INFO Connected all rings\n" +
 			"h-kim-0:37:40 [0] recv_close:3201 NCCL WARN NET/OFI Attempt to call recv_close with outstanding " +
 			"requests!\nh-kim-0:37:40 [0] NCCL INFO transport/net.cc:1015 -> 3\nh-kim-0:37:40 [0] NCCL INFO comm " +

@@ -30,6 +30,15 @@ func TestLocalAddresses(t *testing.T) {
 	}
 }
 
+// TestNoFreePort: a socket that could not be bound says nothing about a peer.
+func TestNoFreePort(t *testing.T) {
+	run := ofLines("train.log", []string{"gpu-a:41:41 [0] NCCL INFO Bootstrap: Using eth0:10.0.0.2<0>",
+		"gpu-a:41:41 [0] misc/socket.cc:409 NCCL WARN Call to bind failed: Address already in use"}).Last()
+	if run.Outcome != OutcomeFail || len(run.Causes) == 0 || run.Causes[0].ID != UnknownCause {
+		t.Errorf("got %s, %+v", run.Outcome, run.Causes)
+	}
+}
+
 // TestDiskFull reads the errors of programs that write to a full disk. Shared memory has a cause of its own.
 func TestDiskFull(t *testing.T) {
 	for line, want := range map[string]CauseID{

@@ -57,6 +57,12 @@ var ncclSignatures = []Signature{
 		Words: []string{"ibv_open_device"}, Read: readOpenFailed,
 		Example: "a:1:9 [0] misc/ibvwrap.cc:1 NCCL WARN Call to ibv_open_device failed",
 	},
+	{ // src/misc/ibvwrap.cc of 2.30 and later: public runs on H100 and DGX Spark ended well with it
+		ID: "port-speed", Kind: Harmless, What: "the driver does not tell the speed of a port",
+		Words: []string{"ibv_query_port_speed failed with error Protocol not supported"},
+		Example: "a:1:9 [0] misc/ibvwrap.cc:401 (wrap_ibv_query_port_speed) NCCL WARN Call to ibv_query_port_speed " +
+			"failed with error Protocol not supported errno 93",
+	},
 	{
 		ID: "verbs-call", Kind: VerbsFailed, What: "verbs call failed",
 		Class: Own, Cause: "memlock", Confidence: Likely,
