@@ -16,7 +16,7 @@ type survey struct {
 	values   map[string]string    // of variables: of the first rank that has one, or of an assignment elsewhere in the log
 	layers   map[string]string    // of the HCAs, by name, as NCCL writes it
 	oddities func() map[trait]oddity
-	retried  func() map[string]bool // HCAs of which a peer's NIC did not answer
+	retried  func() map[string]bool // HCAs whose peer's NIC did not answer
 	mostHCAs int                    // of a rank
 	size     int                    // of the largest communicator; 0: unknown
 	badOffer func() string          // which rank offers an address that others cannot reach

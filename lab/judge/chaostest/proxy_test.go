@@ -127,8 +127,11 @@ func (p *proxy) end() (trace []string, hit map[string]way, err error) {
 // record returns how to disturb the request. A request has a name by which it is the same in each run.
 func (p *proxy) record(r *http.Request) way {
 	name := r.Method + " " + certificateName.ReplaceAllString(r.URL.Path, webhookSecret)
-	if watches(r) {
+	switch {
+	case watches(r):
 		name += " watch"
+	case r.URL.Query().Has("dryRun"):
+		name += dryRun
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

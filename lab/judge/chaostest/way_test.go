@@ -28,10 +28,13 @@ func ways() []way {
 
 func (w way) interrupts() bool { return w == interruptBefore || w == interruptAfter }
 
-// writes reports whether a request changes objects. Reviews are questions.
+// dryRun is in the names of requests that the API server checks and does not carry out.
+const dryRun = " dry run"
+
+// writes reports whether a request changes objects. Reviews and dry runs are questions.
 func writes(request string) bool {
 	method, path, _ := strings.Cut(request, " ")
-	return method != http.MethodGet && !strings.Contains(path, "reviews ")
+	return method != http.MethodGet && !strings.Contains(path, "reviews ") && !strings.Contains(path, dryRun)
 }
 
 // connects reports whether a request is one of the first, which are not repeated.
