@@ -14,13 +14,18 @@
 #            GATE_PART      part of its ceiling that each link must reach  0.9
 #            GATE_PATIENCE  seconds for COMMAND to send its first packets  300
 #            GATE_RESULTS   folder for the results and the page gate.html  gate-results
+#            GATE_DEPLOY    more flags of railhead deploy, such as "--gpus 0 --queue lab"
 #
-# Exit status: 0 the cluster is good; 1 it is not, or the job does not start; 2 the command line is wrong; 3 something
-# that matters could not be read: neither good nor bad.
+# Exit status: 0 the cluster is good; 1 it is not, or the job does not start; 2 the command line is wrong, or railhead is
+# not installed; 3 something that matters could not be read: neither good nor bad.
 set -eu
 
 if [ $# -lt 3 ]; then
 	echo "usage: gate.sh NAMESPACE IMAGE COMMAND [ARG...]" >&2
+	exit 2
+fi
+if ! command -v railhead >/dev/null; then
+	echo "gate.sh: railhead is not on the PATH" >&2
 	exit 2
 fi
 namespace=$1 image=$2
@@ -37,14 +42,15 @@ finish() {
 	if [ "$status" -ne 0 ] && [ "$status" -lt 128 ]; then # from 128 on: a signal
 		railhead doctor "$job" -n "$namespace" --save "$results/doctor.tgz" || :
 	fi
-	railhead delete "$job" -n "$namespace" --yes || :
+	railhead delete "$job" -n "$namespace" --yes --ignore-not-found || :
 	exit "$status"
 }
 trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-railhead deploy "$job" -n "$namespace" --nodes "${GATE_NODES:-2}" --image "$image" --yes
+# shellcheck disable=SC2086 # GATE_DEPLOY is several words
+railhead deploy "$job" -n "$namespace" --nodes "${GATE_NODES:-2}" --image "$image" ${GATE_DEPLOY:-} --yes
 
 railhead bench "$job" -n "$namespace" --matrix --min-efficiency "${GATE_PART:-0.9}" --save "$results/bench.json"
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/plan/job"
@@ -16,6 +17,7 @@ import (
 
 func newDelete(a *app) *cobra.Command {
 	var flags applyFlags
+	var ignoreNotFound bool
 	cmd := &cobra.Command{
 		Use:   "delete [KIND/]NAME",
 		Short: "Delete exactly the objects that deploy created for a job",
@@ -33,12 +35,19 @@ func newDelete(a *app) *cobra.Command {
 			}
 			apply := applier{app: a, client: j.client, flags: flags, want: j.want, resume: j.statusCommand()}
 			apply.plan, apply.findings = job.Delete(j.state, j.ref.Name, j.ns)
+			if ignoreNotFound && slices.ContainsFunc(apply.findings, isNotFound) {
+				a.say("Nothing to do: there is no job %s in namespace %s", j.ref.Name, j.ns)
+				return nil
+			}
 			return apply.apply(cmd.Context())
 		},
 	}
 	flags.add(cmd, 5*time.Minute)
+	cmd.Flags().BoolVar(&ignoreNotFound, "ignore-not-found", false, "exit with 0 if the namespace has no such job")
 	return cmd
 }
+
+func isNotFound(f check.Finding) bool { return f.Check == job.JobFound }
 
 // refuseOthers returns an error for a workload that railhead did not deploy, unless objects of a deleted job are left.
 // If there is no workload of the reference, missing says so.

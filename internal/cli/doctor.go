@@ -222,6 +222,7 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 	}
 	seen, err := a.examine(ctx, f)
 	if err != nil {
+		removeEmpty(f.save)
 		return err
 	}
 	if f.save != "" {
@@ -269,6 +270,13 @@ func checkWritable(flag, name string) error {
 		return usage(fmt.Errorf("%s: %w", flag, err))
 	}
 	return nil
+}
+
+// removeEmpty removes the file of checkWritable if nothing was written to it.
+func removeEmpty(name string) {
+	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		_ = os.Remove(name) // an empty archive is no harm
+	}
 }
 
 // writeFile creates or overwrites a file that only its owner can read.

@@ -95,8 +95,63 @@ func TestGate(t *testing.T) {
 			}
 		})
 	}
+	t.Setenv("GATE_DEPLOY", "--gpus 0 --queue lab")
+	_, lines := gate(t, "deploy=1", "", "train", "image", "true")
+	want := "railhead deploy gate -n train --nodes 2 --image image --gpus 0 --queue lab --yes"
+	if err := parses(want); err != nil || !slices.Contains(lines, want) {
+		t.Errorf("no %q in %q: %v", want, lines, err)
+	}
 	if code, lines := gate(t, "", "", "train", "image"); code != 2 || lines != nil {
 		t.Errorf("without a command: exit code %d, %q", code, lines)
+	}
+}
+
+// TestGateInstall: GitHub's job installs railhead from an archive of a release, which has a folder.
+func TestGateInstall(t *testing.T) {
+	for _, program := range []string{"sh", "tar", "sha256sum"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(err)
+		}
+	}
+	var pipeline struct {
+		Jobs map[string]struct {
+			Steps []struct{ Name, Run string }
+		}
+	}
+	text, err := os.ReadFile("../../docs/examples/github-actions.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, &pipeline); err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"release/railhead_1.2.3_linux_amd64/railhead": standInRailhead,
+		"tools/curl": "#!/bin/sh\ncp \"$4\" \"$3\"\n", // curl -fsSL -o FILE ADDRESS
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(script string) string {
+		cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", script)
+		cmd.Dir = folder
+		cmd.Env = append(os.Environ(), "PATH="+filepath.Join(folder, "tools")+string(os.PathListSeparator)+os.Getenv("PATH"),
+			"ARCHIVE=release.tar.gz", "RUNNER_TEMP="+folder, "GITHUB_PATH="+filepath.Join(folder, "path"))
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", script, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	run("tar -czf release.tar.gz -C release railhead_1.2.3_linux_amd64")
+	run("export SHA256=$(sha256sum release.tar.gz | cut -d ' ' -f 1)\n" + pipeline.Jobs["gate"].Steps[1].Run)
+	if installed := run(`PATH=$(cat path):$PATH; command -v railhead`); installed != filepath.Join(folder, "bin/railhead") {
+		t.Errorf("railhead is %q", installed)
 	}
 }
 
