@@ -74,7 +74,7 @@ in place are left out: a second run changes nothing. Ctrl-C leaves the rollout r
   railhead setup cluster --dry-run=client            show the plan only
   railhead setup cluster --pool gpu --verify-first   set up and check one node first
   railhead setup cluster -o yaml > rdma.yaml         print the objects for GitOps
-  railhead setup rollback                            undo everything`,
+  railhead setup rollback                            undo setup cluster`,
 		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			client, s, err := a.read(cmd.Context(), setupWant)

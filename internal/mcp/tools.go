@@ -27,7 +27,8 @@ var tools = []func(*mcp.Server, Program){
 			"Reports the root cause first, with evidence and the fix."),
 	tool[wireInput]("wire", "Whether a running job uses RDMA",
 		"Proves from the kernel's queue pairs what each process of a running job sends and receives over RDMA, and "+
-			"which connections are lost. Needs no log."),
+			"which connections are lost. Needs no log. Exit status 1 is no fault by itself: no packet moved over RDMA "+
+			"between the two readings, as in a job that idles, or a connection is lost."),
 	tool[explainInput]("explain", "The story of a training log",
 		"Which network a run used, with the line that proves it, and the first cause if it failed. Reads log files "+
 			"and folders of this computer, or the logs of a job's pods."),
@@ -63,7 +64,7 @@ func (in doctorInput) args(p Program) ([]string, error) {
 	if in.Logs {
 		args = slices.Insert(args, 1, "--logs")
 	}
-	return args, errors.Join(err, noNode(in.Subjects))
+	return args, errors.Join(err, noNode("doctor", in.Subjects))
 }
 
 type wireInput struct {
@@ -81,7 +82,7 @@ func (in wireInput) args(p Program) ([]string, error) {
 	case in.Seconds > 0:
 		args = slices.Insert(args, 1, fmt.Sprintf("--every=%ds", in.Seconds))
 	}
-	return args, errors.Join(err, noNode(in.Subjects))
+	return args, errors.Join(err, noNode("wire", in.Subjects))
 }
 
 type explainInput struct {
@@ -143,12 +144,12 @@ func areNames(names ...string) error {
 }
 
 // noNode refuses nodes, which only a privileged pod can examine.
-func noNode(subjects []string) error {
+func noNode(command string, subjects []string) error {
 	for _, s := range subjects {
 		kind, _, named := strings.Cut(s, "/")
 		if named && slices.Contains([]string{"node", "nodes", "no"}, strings.ToLower(kind)) {
 			return fmt.Errorf("%s: a node is examined by a privileged pod, which these tools do not create; "+
-				"let the user run 'railhead doctor %s'", s, s)
+				"let the user run 'railhead %s %s'", s, command, s)
 		}
 	}
 	return nil

@@ -146,7 +146,7 @@ func (r *Rail) withoutCarrier(link host.Link) {
 // healthFixes has the fixes for faults of usable rails.
 var healthFixes = map[check.ID]*check.Fix{
 	RateUniform: check.ByAdmin("Check the slow rail's cable, transceiver and switch port."),
-	CarrierPresent: check.ByAdmin("Set the physical function below it up; then check its cable and switch port.",
+	CarrierPresent: check.ByAdmin("Set the physical function below it up; then check its cable and switch port."+findPF,
 		"ip link set PF up"),
 	HardwareRDMA: check.ByAdmin("For training, use nodes with RDMA NICs."),
 	PortNotShared: check.ByUser("Request virtual functions of different cards: " +

@@ -5,6 +5,9 @@ import (
 	"github.com/railhead/railhead/internal/host"
 )
 
+// findPF says how to find the physical function, which a pod does not see.
+const findPF = " 'railhead doctor JOB --nodes' names the physical function and its node."
+
 // whyDown returns the fix for a port that is not ACTIVE, with evidence of its interface in this network namespace. The
 // port's own phys_state is not enough: mlx5 also reports Disabled for a port without a carrier
 // (mlx5_query_port_roce).
@@ -23,11 +26,11 @@ func (j *judge) whyDown(d host.Device, p host.Port) (*check.Fix, []check.Evidenc
 	case !infiniBand && !link.Up.Or(true): // the interface of an InfiniBand port carries only IP
 		return setUp(link.Name), []check.Evidence{{Source: "IFF_UP of " + link.Name, Got: "off", Want: "on"}}
 	case d.IsVirtual() && infiniBand:
-		return check.ByAdmin("Enable the virtual function's link, and check that its physical function is up.",
+		return check.ByAdmin("Enable the virtual function's link, and check that its physical function is up."+findPF,
 			"ip link set PF up", "ip link set PF vf N state enable", "SriovIBNetwork spec:\n  linkState: enable"), nil
 	case d.IsVirtual():
 		return check.ByAdmin("A virtual function has the carrier of its physical function: set that up, check its "+
-			"cable and switch port, and check the link state of the virtual function.",
+			"cable and switch port, and check the link state of the virtual function."+findPF,
 			"ip link set PF up", "ip link show PF", "SriovNetwork spec:\n  linkState: auto"), nil
 	}
 	return fixes[PortActive], nil

@@ -79,7 +79,7 @@ func story(page string) []scene {
 		{why: "Everything on one page, to read and to send:", line: "railhead report -o " + page},
 		{why: "Delete removes exactly what deploy created:", line: "railhead delete h-kim -n train --yes"},
 		{
-			why:  "And rollback would remove everything that setup created:",
+			why:  "And rollback would undo what setup cluster did; setup rollback namespace removes the rest:",
 			line: "railhead setup rollback --dry-run=client",
 		},
 	}
