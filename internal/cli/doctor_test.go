@@ -188,7 +188,7 @@ func TestExplainCheck(t *testing.T) {
 		"memlok-limit":       {code: 2, err: "did you mean memlock-limit?"},
 		"Memlock-":           {code: 2, err: "memlock-limit"},
 		"shm-size gid-index": {code: 2, err: `unexpected argument "gid-index"`},
-		"../architecture":    {code: 2, err: "there is no check"},
+		"../architecture":    {code: 2, err: "there is no check or cause"},
 	} {
 		got := run(append([]string{"explain-check"}, strings.Fields(line)...)...)
 		if got.code != want.code || !strings.HasPrefix(got.out, want.out) || !strings.Contains(got.err, want.err) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,12 +21,12 @@ func newExplainCheck(a *app) *cobra.Command {
 		Use:   "explain-check [ID]",
 		Short: "Print what a check means, how to see it by hand, and the fix",
 		Long: `explain-check prints the page of a check, or of a cause that 'railhead explain' names. Every finding
-ends with the ID of its check in brackets. Without an ID, explain-check lists all checks.`,
+ends with the ID of its check in brackets. Without an ID, explain-check lists all checks and causes.`,
 		Example: `  railhead explain-check memlock-limit
-  railhead explain-check                     list all checks`,
+  railhead explain-check                     list all checks and causes`,
 		Args: takes(0, "ID"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return docs.Checks(), cobra.ShellCompDirectiveNoFileComp
+			return explained(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -39,9 +40,9 @@ ends with the ID of its check in brackets. Without an ID, explain-check lists al
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
 				near := nearest(id)
 				if len(near) == 0 {
-					return fmt.Errorf("there is no check %q; 'railhead explain-check' lists all", id)
+					return fmt.Errorf("there is no check or cause %q; 'railhead explain-check' lists all", id)
 				}
-				return fmt.Errorf("there is no check %q; did you mean %s?", id, strings.Join(near, ", "))
+				return fmt.Errorf("there is no check or cause %q; did you mean %s?", id, strings.Join(near, ", "))
 			}
 			if err == nil {
 				_, err = io.WriteString(a.Out, page)
@@ -51,17 +52,25 @@ ends with the ID of its check in brackets. Without an ID, explain-check lists al
 	}
 }
 
-// nearest returns the checks with a similar ID, or those whose ID contains the word.
+// explained returns the IDs of the checks, and then of the causes.
+func explained() []string {
+	return slices.Concat(docs.Checks(), slices.Sorted(maps.Keys(story.Causes())))
+}
+
+// nearest returns the checks and causes with a similar ID, and those whose ID contains the word.
 func nearest(id string) []string {
-	near := words.Nearest(id, docs.Checks())
-	if len(near) == 0 && len(id) > 2 {
-		without := func(other string) bool { return !strings.Contains(other, id) }
-		near = slices.DeleteFunc(slices.Clone(docs.Checks()), without)
+	near := words.Nearest(id, explained())
+	for _, other := range explained() {
+		if len(id) > 2 && strings.Contains(other, id) && !slices.Contains(near, other) {
+			near = append(near, other)
+		}
 	}
 	return near
 }
 
+// listChecks prints a line for each check, with what is true if it passes, and for each cause.
 func listChecks(w io.Writer) error {
+	var all strings.Builder
 	for _, id := range docs.Checks() {
 		page, err := docs.CheckPage(id)
 		if err != nil {
@@ -69,9 +78,13 @@ func listChecks(w io.Writer) error {
 		}
 		_, fact, _ := strings.Cut(page, "**Healthy:** ")
 		fact, _, _ = strings.Cut(fact, "\n")
-		if _, err := fmt.Fprintf(w, "%-24s %s\n", id, fact); err != nil {
-			return err
-		}
+		fmt.Fprintf(&all, "%-24s %s\n", id, fact)
 	}
-	return nil
+	all.WriteString("\nCauses that 'railhead explain' finds in logs:\n")
+	causes := story.Causes()
+	for _, id := range slices.Sorted(maps.Keys(causes)) {
+		fmt.Fprintf(&all, "%-24s %s\n", id, causes[id])
+	}
+	_, err := io.WriteString(w, all.String())
+	return err
 }

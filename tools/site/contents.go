@@ -48,6 +48,7 @@ var contents = []section{
 		{source: "docs/reference/railhead/README.md", title: "railhead", folder: "docs/reference/railhead"},
 		{source: "docs/reference/railhead-pod/README.md", title: "railhead-pod", folder: "docs/reference/railhead-pod"},
 		{source: "docs/checks", title: "Checks", folder: "docs/checks"},
+		{source: "docs/causes.md", title: "Causes"},
 		{source: "docs/exit-codes.md", title: "Exit codes"},
 		{source: "docs/schemas.md", title: "JSON schemas"},
 		{source: "docs/costs.md", title: "Costs"},
