@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/railhead/railhead/internal/nccllog/event"
 )
@@ -92,7 +93,7 @@ func (run *teller) returned() []candidate {
 		case 5:
 			return slices.Concat(
 				one(UnknownCause, Possible,
-					"NCCL returned ncclInvalidUsage and no warning gives the reason; set NCCL_DEBUG=WARN", e),
+					"NCCL returned ncclInvalidUsage and no warning gives the reason"+run.moreWords(), e),
 				one(DuplicateGPU, Possible, "two ranks on one GPU are the most common reason", e),
 			)
 		case 6:
@@ -107,9 +108,21 @@ func (run *teller) returned() []candidate {
 	}
 	for _, e := range run.seen(event.Result, event.Trail, event.Consequence) {
 		return []candidate{{UnknownCause, Possible,
-			"NCCL returned an error and no warning gives the reason; set NCCL_DEBUG=WARN", quotes(e.Quote)}}
+			"NCCL returned an error and no warning gives the reason" + run.moreWords(), quotes(e.Quote)}}
 	}
 	return nil
+}
+
+// moreWords says where an error without a warning arose, if the steps of its return show it, or how to get warnings.
+func (run *teller) moreWords() string {
+	trail := run.events(event.Trail)
+	switch {
+	case slices.ContainsFunc(trail, func(e event.Event) bool { return strings.Contains(e.Text, "misc/socket.cc:") }):
+		return "; the steps lead through misc/socket.cc, which is TCP between the ranks, not RDMA"
+	case len(trail) > 0: // its level is INFO, which includes WARN
+		return ""
+	}
+	return "; set NCCL_DEBUG=WARN"
 }
 
 // raised: an exception of the program.

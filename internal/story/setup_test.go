@@ -1,6 +1,9 @@
 package story
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestClosedBeforeUse asserts that a peer which closes while communicators are set up is no part of their end.
 func TestClosedBeforeUse(t *testing.T) {
@@ -29,6 +32,21 @@ func TestNetworkOfTrail(t *testing.T) {
 		}).Last()
 		if run.Network.Kind != want {
 			t.Errorf("%s: %s, want %s", source, run.Network.Kind, want)
+		}
+	}
+}
+
+// TestTrailWithoutWarning: an error without a warning says where it arose, and asks only for what the log lacks.
+func TestTrailWithoutWarning(t *testing.T) {
+	const at = "gpu-a:41:50 [0] NCCL INFO "
+	for steps, want := range map[string]string{
+		at + "misc/socket.cc:567 -> 2\n" + at + "bootstrap.cc:270 -> 2": "TCP between the ranks, not RDMA",
+		at + "enqueue.cc:1350 -> 3":                                     "no warning gives the reason",
+		"RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:1, invalid usage, NCCL version 2.21.5\nncclInvalidUsage: x": "set NCCL_DEBUG=WARN",
+	} {
+		run := ofLines("train.log", strings.Split(steps, "\n")).Last()
+		if run.Outcome != OutcomeFail || len(run.Causes) == 0 || !strings.HasSuffix(run.Causes[0].Summary, want) {
+			t.Errorf("%s: %s, %+v", steps, run.Outcome, run.Causes)
 		}
 	}
 }
