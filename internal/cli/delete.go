@@ -36,7 +36,7 @@ func newDelete(a *app) *cobra.Command {
 			apply := applier{app: a, client: j.client, flags: flags, want: j.want, resume: j.statusCommand()}
 			apply.plan, apply.findings = job.Delete(j.state, j.ref.Name, j.ns)
 			if ignoreNotFound && slices.ContainsFunc(apply.findings, isNotFound) {
-				a.say("Nothing to do: there is no job %s in namespace %s", j.ref.Name, j.ns)
+				a.say("Nothing to do: there is no job %q in namespace %s", j.ref.Name, j.ns)
 				return nil
 			}
 			return apply.apply(cmd.Context())

@@ -223,7 +223,7 @@ func (t trait) compare(members []Member) []check.Finding {
 	switch {
 	case len(d.groups) > 1:
 	case d.kind == check.Pods && d.known < len(members) && len(members) > 1:
-		summary := fmt.Sprintf("known of %d of %d pods", d.known, len(members))
+		summary := fmt.Sprintf("%d of %d pods show it", d.known, len(members))
 		return []check.Finding{{Status: check.Skipped, Summary: summary}}
 	default:
 		return nil

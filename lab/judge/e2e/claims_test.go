@@ -64,7 +64,7 @@ func TestClaims(t *testing.T) {
 	a.ends(t, 1, deploy("late", ns, "--memlock=node", "--gpus=0")...).silent(t).says(t,
 		"all RDMA devices of rail eth1 are claimed")
 	a.does(t, "delete", "h-kim", "-n", ns, "--yes").silent(t).says(t, "deleted ResourceClaimTemplate h-kim-rails-")
-	a.does(t, "delete", "h-kim", "-n", ns, "--yes", "--ignore-not-found").silent(t).says(t, "there is no job h-kim")
+	a.does(t, "delete", "h-kim", "-n", ns, "--yes", "--ignore-not-found").silent(t).says(t, `there is no job "h-kim"`)
 	t.Run("inject", func(t *testing.T) { injectedClaim(t, p, a, ns) })
 	t.Run("GPUs on the PCIe root of their rail", func(t *testing.T) { alignedClaims(t, p, a, ns) })
 	t.Run("a selector that nothing meets", func(t *testing.T) { unmetClaim(t, p, a, ns) })
