@@ -69,7 +69,10 @@ follows the rollout. It writes
   - with --sriov, an SriovNetworkNodePolicy for each RDMA NIC without one.
 
 The pool is paused while the MachineConfigs are written, so that every node reboots only once. Settings that are already
-in place are left out: a second run changes nothing. Ctrl-C leaves the rollout running.`,
+in place are left out: a second run changes nothing. Ctrl-C leaves the rollout running.
+
+-o yaml prints the objects without the changes of the pools. Only setup cluster itself pauses the pools, orders the rollout
+and checks a node first: objects that another tool applies roll out at once.`,
 		Example: `  railhead setup cluster                             show the plan and ask
   railhead setup cluster --dry-run=client            show the plan only
   railhead setup cluster --pool gpu --verify-first   set up and check one node first

@@ -15,6 +15,10 @@ var setLike = []string{
 	"users", "groups", "apiGroups", "resources", "resourceNames", "verbs", "pfNames", "rootDevices",
 }
 
+// zeroIfUnset lists the fields whose null means 0: an SCC sorts so (openshift/apiserver-library-go
+// pkg/securitycontextconstraints/util/sort/bypriority.go getPriority).
+var zeroIfUnset = []string{"priority"}
+
 // Covers reports whether a live object has all wanted fields, so that writing them would change nothing. Lists are
 // compared item by item, or as sets if they have no order; those named by growing may have more items. An empty field
 // may be absent.
@@ -41,6 +45,9 @@ func coversValue(key string, live, want any, growing []string) bool {
 	}
 	l, liveNumber := number(live)
 	w, wantNumber := number(want)
+	if live == nil && slices.Contains(zeroIfUnset, key) {
+		liveNumber = true
+	}
 	if liveNumber && wantNumber {
 		return l == w
 	}

@@ -23,6 +23,10 @@ func TestCovers(t *testing.T) {
 		"a map where a text is":            {m{"a": "x"}, m{"a": m{"b": "x"}}, false},
 		"null wanted, absent":              {m{}, m{"priority": nil}, true},
 		"null wanted, a value there":       {m{"priority": 10.0}, m{"priority": nil}, false},
+		"priority 0 wanted, null there":    {m{"priority": nil}, m{"priority": int64(0)}, true},
+		"priority 0 wanted, 10 there":      {m{"priority": 10.0}, m{"priority": int64(0)}, false},
+		"priority 10 wanted, null there":   {m{"priority": nil}, m{"priority": int64(10)}, false},
+		"another 0 wanted, null there":     {m{"replicas": nil}, m{"replicas": int64(0)}, false},
 		"an empty list wanted, null there": {m{"allowedCapabilities": nil}, m{"allowedCapabilities": []any{}}, true},
 		"an empty list wanted, one there": {
 			m{"allowedCapabilities": []any{"IPC_LOCK"}},

@@ -183,8 +183,9 @@ func scc() unstructured.Unstructured {
 		"allowPrivilegeEscalation": false,
 		"allowPrivilegedContainer": false,
 		"readOnlyRootFilesystem":   true,
-		// the CRD requires these four fields, null or not (openshift/api security/v1 zz_generated.crd-manifests)
-		"priority":                 nil,
+		// The CRD requires these four fields, null or not (openshift/api security/v1 zz_generated.crd-manifests).
+		// The client side of kubectl apply omits fields that are null.
+		"priority":                 int64(0),
 		"defaultAddCapabilities":   []any{},
 		"allowedCapabilities":      []any{},
 		"requiredDropCapabilities": []any{"ALL"},

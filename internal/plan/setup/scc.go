@@ -95,8 +95,9 @@ func sccObject(s cluster.State, o Options) unstructured.Unstructured {
 		"allowPrivilegeEscalation": false,
 		"allowPrivilegedContainer": false,
 		"readOnlyRootFilesystem":   false,
-		// the CRD requires these four fields, null or not (openshift/api security/v1 zz_generated.crd-manifests)
-		"priority":                 nil,
+		// The CRD requires these four fields, null or not (openshift/api security/v1 zz_generated.crd-manifests).
+		// The client side of kubectl apply omits fields that are null.
+		"priority":                 int64(0),
 		"defaultAddCapabilities":   []any{},
 		"allowedCapabilities":      capabilities,
 		"requiredDropCapabilities": []any{"ALL"},

@@ -74,6 +74,35 @@ func TestSCCNarrowed(t *testing.T) {
 	}
 }
 
+// TestSCCPriority: the printed SCC has no null, which the client side of kubectl apply omits, and an SCC that an earlier
+// version created with a null stays as it is.
+func TestSCCPriority(t *testing.T) {
+	for key, value := range sccObject(openshift(), Options{}).Object {
+		if value == nil {
+			t.Errorf("%s is null", key)
+		}
+	}
+	m := simulate(openshift())
+	o := Options{NoIOMMU: true, NoMemlock: true}
+	m.apply(t, mustPlan(t, m.State, o), -1)
+	for _, live := range m.Objects {
+		if live.Kind == "SecurityContextConstraints" {
+			live.Fields["priority"] = nil
+		}
+	}
+	if p := mustPlan(t, m.State, o); !p.Empty() {
+		t.Errorf("priority null: the plan has steps %v", plantest.StepIDs(p))
+	}
+	for _, live := range m.Objects {
+		if live.Kind == "SecurityContextConstraints" {
+			live.Fields["priority"] = int64(10)
+		}
+	}
+	if diff := cmp.Diff([]string{"scc"}, plantest.StepIDs(mustPlan(t, m.State, o))); diff != "" {
+		t.Errorf("priority 10: steps (-want +got):\n%s", diff)
+	}
+}
+
 // TestSCCByName: the SCC that setup made is kept up when it is named, one of somebody else is used as it is.
 func TestSCCByName(t *testing.T) {
 	o := Options{NoIOMMU: true, NoMemlock: true, SCC: plan.SCCName}

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	securityv1 "github.com/openshift/api/security/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/railhead/railhead/lab/controlplane/assets"
@@ -96,4 +98,27 @@ func TestPlainApply(t *testing.T) {
 		t.Errorf("%d ConfigMaps with railhead-pod after delete, %d before", left, kept)
 	}
 	admin(t, openShift).does(t, "setup", "namespace", ns, "--yes", program).silent(t).says(t, "Nothing to do")
+}
+
+// TestPlainSetup: `kubectl apply -f -` takes what setup prints for the cluster, all of it, and setup has nothing to add;
+// an SCC that an earlier version created with a null priority stays.
+func TestPlainSetup(t *testing.T) {
+	takenBack(t)
+	a, c := admin(t, openShift), openShift.Client()
+	apply := kubectl(t, a)
+	for _, command := range [][]string{{"setup", "metrics", "--image=example.invalid/railhead:1"}, {"setup", "cluster"}} {
+		apply(a.does(t, append(command, "-o", "yaml")...).out)
+	}
+	for _, name := range []string{"railhead-metrics", railheadSCC} {
+		get(t, c, &securityv1.SecurityContextConstraints{ObjectMeta: meta("", name)})
+	}
+	a.does(t, "setup", "status", "--follow")
+	a.does(t, "setup", "cluster", "--yes").silent(t).says(t, "Nothing to do")
+	scc := &securityv1.SecurityContextConstraints{ObjectMeta: meta("", railheadSCC)}
+	null := client.RawPatch(types.JSONPatchType, []byte(`[{"op": "replace", "path": "/priority", "value": null}]`))
+	if err := c.Patch(t.Context(), scc, null); err != nil || scc.Priority != nil {
+		t.Fatalf("priority %v, %v", scc.Priority, err)
+	}
+	a.does(t, "setup", "cluster", "--yes").silent(t).says(t, "Nothing to do")
+	takenBack(t)
 }

@@ -30,7 +30,7 @@ func TestConflict(t *testing.T) {
 			// the CRD wants these in every apply
 			"allowHostDirVolumePlugin": false, "allowHostIPC": false, "allowHostNetwork": false, "allowHostPID": false, "allowHostPorts": false,
 			"allowPrivilegedContainer": false, "readOnlyRootFilesystem": false,
-			"allowedCapabilities": []any{}, "defaultAddCapabilities": []any{}, "requiredDropCapabilities": []any{"ALL"}, "priority": nil,
+			"allowedCapabilities": []any{}, "defaultAddCapabilities": []any{}, "requiredDropCapabilities": []any{"ALL"}, "priority": int64(0),
 		})
 		before := versions(t)
 		a.ends(t, 1, "setup", "cluster", "--yes").silent(t).says(t, "SecurityContextConstraints railhead-rdma: .volumes belongs to site-gitops and has another value there",
