@@ -71,8 +71,8 @@ follows the rollout. It writes
 The pool is paused while the MachineConfigs are written, so that every node reboots only once. Settings that are already
 in place are left out: a second run changes nothing. Ctrl-C leaves the rollout running.
 
--o yaml prints the objects without the changes of the pools. Only setup cluster itself pauses the pools, orders the rollout
-and checks a node first: objects that another tool applies roll out at once.`,
+-o yaml prints the objects without the changes of the pools. Only setup cluster itself pauses the pools, orders the
+rollout and checks a node first: objects that another tool applies roll out at once.`,
 		Example: `  railhead setup cluster                             show the plan and ask
   railhead setup cluster --dry-run=client            show the plan only
   railhead setup cluster --pool gpu --verify-first   set up and check one node first
@@ -84,6 +84,7 @@ and checks a node first: objects that another tool applies roll out at once.`,
 			if err != nil {
 				return err
 			}
+			o.SkipVerify = cmd.Flags().Changed("verify-first") && !o.VerifyFirst
 			p, findings := setup.Cluster(s, o)
 			if err := a.refuse(findings); err != nil {
 				return err
@@ -122,7 +123,8 @@ func (a *app) setupFlags(cmd *cobra.Command, o *setup.Options) {
 	f.IntVar(&o.MTU, "mtu", 0, "with --sriov: `MTU` of the virtual functions, and of NICs that have less "+
 		"(default: that of their NIC)")
 	f.StringSliceVar(&o.PFs, "pf", nil, "with --sriov: `interface` of a NIC; repeatable (default: all RDMA NICs)")
-	f.BoolVar(&o.VerifyFirst, "verify-first", false, "set up and check one node of each pool before the others")
+	f.BoolVar(&o.VerifyFirst, "verify-first", false, "set up and check one node of each pool before the others; "+
+		"=false continues a rollout that is paused for the check, without it")
 	a.completeFlag(cmd, "pool", cluster.Pools, poolNames)
 }
 

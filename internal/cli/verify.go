@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/examine"
 	"github.com/railhead/railhead/internal/exit"
@@ -45,7 +44,7 @@ type verifier struct {
 
 // verify checks every node that has the new configuration. On a fault the rollout stays paused.
 func (v verifier) verify(ctx context.Context) error {
-	s, err := v.client.Read(ctx, kube.Want{Kinds: []cluster.Kind{cluster.Nodes, cluster.Pools}})
+	s, err := v.client.Read(ctx, setupWant)
 	if err != nil {
 		return exit.Failed(err)
 	}
@@ -53,7 +52,7 @@ func (v verifier) verify(ctx context.Context) error {
 	if len(names) == 0 {
 		return exit.Failed(errors.New("no node to check has the new configuration yet; the rollout stays paused"))
 	}
-	var findings []check.Finding
+	var checked []setup.CheckedNode
 	for _, name := range names {
 		snapshot, err := v.snapshot(ctx, s, name)
 		if err != nil {
@@ -61,12 +60,18 @@ func (v verifier) verify(ctx context.Context) error {
 				"Try again with 'railhead setup cluster --verify-first', "+
 				"or undo it with 'railhead setup rollback'", name, err))
 		}
-		findings = append(findings, setup.VerifyNode(snapshot, v.options)...)
+		checked = append(checked, setup.CheckedNode{Name: name, Snapshot: snapshot})
 	}
+	findings := setup.Verify(s, v.options, checked...)
 	v.showFindings(findings...)
-	if verdict(findings) != nil {
-		return exit.Failed(fmt.Errorf("the check of %s failed: the rollout stays paused; undo it with "+
-			"'railhead setup rollback'", words.Few(names, 6)))
+	if bad := (exit.Error{}); errors.As(verdict(findings), &bad) {
+		result := "failed"
+		if bad.Code == exit.Unknown {
+			result = "is not conclusive"
+		}
+		bad.Err = fmt.Errorf("the check of %s %s: the rollout stays paused; undo it with "+
+			"'railhead setup rollback'", words.Few(names, 6), result)
+		return bad
 	}
 	v.say("  checked %s: no fault", words.Few(names, 6))
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/nccl"
@@ -116,7 +117,8 @@ func TestLabMachines(t *testing.T) {
 				t.Errorf("detect: exit %d, want %d\n%s", code, want.exit, talk)
 			}
 			slow := false
-			for _, f := range setup.VerifyNode(s, setup.Options{NoMemlock: true}) {
+			node := setup.CheckedNode{Name: name, Snapshot: s}
+			for _, f := range setup.Verify(cluster.State{}, setup.Options{NoMemlock: true}, node) {
 				slow = slow || f.Check == nccl.IOMMUPassthrough && f.Status == check.Fail
 			}
 			if slow != want.slowDMA {

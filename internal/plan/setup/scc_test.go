@@ -74,8 +74,8 @@ func TestSCCNarrowed(t *testing.T) {
 	}
 }
 
-// TestSCCPriority: the printed SCC has no null, which the client side of kubectl apply omits, and an SCC that an earlier
-// version created with a null stays as it is.
+// TestSCCPriority: the printed SCC has no null, which the client side of kubectl apply omits, and an SCC that an
+// earlier version created with a null stays as it is.
 func TestSCCPriority(t *testing.T) {
 	for key, value := range sccObject(openshift(), Options{}).Object {
 		if value == nil {

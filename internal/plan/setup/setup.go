@@ -19,6 +19,7 @@ type Options struct {
 	MTU          int      // of the virtual functions; 0: that of their NIC
 	PFs          []string // NICs by interface name; none: those that are discovered
 	VerifyFirst  bool     // update one node of each pool and check it before the others
+	SkipVerify   bool     // continue a rollout that an earlier run paused for the check
 }
 
 // setsNodes reports whether the plan writes MachineConfigs.

@@ -435,6 +435,13 @@ func TestNotes(t *testing.T) {
 			"Pool worker: 13 nodes reboot, each once, 6 at a time: " +
 				"about 30 min to 45 min, at an estimated 10 to 15 minutes per node.",
 		},
+		"first verified, and most have no NIC": {
+			func(*cluster.State) {},
+			Options{VerifyFirst: true},
+			"The Machine Config Operator picks the node of pool worker that is checked first. 11 of its 13 nodes have no " +
+				"RDMA NIC and no GPU: if it picks one of those, the check shows nothing about the IOMMU, " +
+				"and the rollout stays paused.",
+		},
 		"one node": {
 			func(s *cluster.State) { *s = withGPUPool(*s); delete(nodeOf(s, "w13").Labels, role("gpu")) },
 			Options{Pools: []string{"gpu"}},

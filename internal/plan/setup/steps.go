@@ -34,8 +34,7 @@ func nodesPart(s cluster.State, o Options) part {
 	}
 	for i, h := range held {
 		p.judgePool(s, h, own.settled(h.Nodes))
-		complete := !h.Written && progressOf(s, h.Rollout).done
-		held[i].First = (o.VerifyFirst || h.Pool.VerifiesFirst()) && len(h.Nodes) > 0 && !complete
+		held[i].First = o.verifies(s, h)
 	}
 	p.steps = slices.Concat(own.createStep(), held.steps(c.title(own), slices.Concat(own.labels(), c.changes())))
 	for _, h := range held {
@@ -45,7 +44,31 @@ func nodesPart(s cluster.State, o Options) part {
 		}
 		p.noteReboots(h)
 	}
+	if !o.NoIOMMU {
+		p.noteFirst(s, held)
+	}
 	return p
+}
+
+// verifies reports whether a node of the pool is updated and checked before the others.
+func (o Options) verifies(s cluster.State, h heldPool) bool {
+	wanted := o.VerifyFirst || h.Pool.VerifiesFirst() && !o.SkipVerify
+	complete := !h.Written && progressOf(s, h.Rollout).done
+	return wanted && len(h.Nodes) > 0 && !complete
+}
+
+// noteFirst notes the pools in which the check of the first node may show nothing about the IOMMU.
+func (p *part) noteFirst(s cluster.State, held heldPools) {
+	for _, h := range held {
+		able := len(withRDMA(s, h.Name))
+		others := len(h.Nodes) - able
+		if !h.First || h.started() || able == 0 || others == 0 {
+			continue
+		}
+		p.Note("The Machine Config Operator picks the node of pool %s that is checked first. %d of its %d nodes have "+
+			"no RDMA NIC and no GPU: if it picks one of those, the check shows nothing about the IOMMU, "+
+			"and the rollout stays paused.", h.Name, others, len(h.Nodes))
+	}
 }
 
 // noteUnfinished notes the pools of setup that are still being rolled out.

@@ -3,18 +3,46 @@ package setup
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/nccl"
+	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
+	"github.com/railhead/railhead/internal/words"
 )
 
-// VerifyNode judges a node that has the new configuration, by a snapshot taken in a pod on it: the kernel command line,
-// the IOMMU group of each HCA, and the locked-memory limit of containers. Without findings all is well.
-func VerifyNode(s host.Snapshot, o Options) []check.Finding {
-	v := verification{s: s, subject: check.NodeRef(s.Node.Or("?"))}
+// CheckedNode is a node that has the new configuration, with a snapshot taken in a pod on it.
+type CheckedNode struct {
+	Name string
+	host.Snapshot
+}
+
+// Verify judges the checked nodes of each pool: the kernel command line, the IOMMU group of each HCA, and the
+// locked-memory limit of containers. Without findings all is well.
+func Verify(s cluster.State, o Options, nodes ...CheckedNode) []check.Finding {
+	var findings []check.Finding
+	perPool := map[string][]CheckedNode{}
+	for _, n := range nodes {
+		findings = append(findings, verifyNode(n, o)...)
+		node, _ := s.Node(n.Name)
+		pool, _ := s.PoolOf(node)
+		perPool[pool.Name] = append(perPool[pool.Name], n)
+	}
+	if o.NoIOMMU {
+		return findings
+	}
+	for _, pool := range slices.Sorted(maps.Keys(perPool)) {
+		findings = append(findings, withoutHCA(s, pool, perPool[pool])...)
+	}
+	return findings
+}
+
+func verifyNode(n CheckedNode, o Options) []check.Finding {
+	v := verification{s: n.Snapshot, subject: check.NodeRef(n.Name)}
 	if !o.NoIOMMU {
 		v.commandLine()
 		v.groups()
@@ -66,12 +94,10 @@ func (v *verification) commandLine() {
 // groups judges the IOMMU groups of the HCAs, which count whatever the kernel arguments say. A device without a group
 // is behind no IOMMU.
 func (v *verification) groups() {
-	hardware := 0
 	for _, d := range v.s.Devices {
 		if d.IsSoftware() {
 			continue
 		}
-		hardware++
 		f, known := d.Function.Get()
 		group := f.IOMMUGroup
 		kind, read := f.IOMMUType.Get()
@@ -92,13 +118,68 @@ func (v *verification) groups() {
 				fmt.Sprintf("whether the IOMMU translates for %s could not be read", d.Name), e)
 		}
 	}
-	if hardware == 0 {
-		v.findings = append(v.findings, check.Finding{
-			Check: nccl.IOMMUPassthrough, Status: check.Skipped, Subject: v.subject,
-			Summary:  "the node has no HCA whose IOMMU group could be checked",
-			Evidence: check.Observed("/sys/class/infiniband", "no hardware device", ""),
-		})
+}
+
+// withoutHCA reports a pool of which no checked node has an HCA: the check shows nothing about the IOMMU. That is
+// unknown if nodes of the pool have RDMA NICs or GPUs. The machine-config-operator picks the node that is updated first
+// (pkg/controller/node/node_controller.go getAllCandidateMachines).
+func withoutHCA(s cluster.State, pool string, nodes []CheckedNode) []check.Finding {
+	software := false
+	for _, d := range slices.Concat(devicesOf(nodes)...) {
+		if !d.IsSoftware() {
+			return nil
+		}
+		software = true
 	}
+	last := nodes[len(nodes)-1]
+	f := check.Finding{
+		Check: nccl.IOMMUPassthrough, Status: check.Skipped, Subject: check.NodeRef(last.Name),
+		Summary:  "the node has no HCA whose IOMMU group could be checked",
+		Evidence: check.Observed("/sys/class/infiniband", "no hardware device", ""),
+	}
+	able := withRDMA(s, pool)
+	if software || len(able) == 0 { // Soft-RoCE copies with the CPU
+		return []check.Finding{f}
+	}
+	f.Status = check.Unknown
+	f.Summary = fmt.Sprintf("the check shows nothing about the IOMMU: it saw no HCA on the node, "+
+		"and %s of pool %s have RDMA NICs or GPUs", words.Count(len(able), "node"), pool)
+	f.Evidence[0].Want = "an HCA, as on " + words.Few(able, 4)
+	f.Fix = check.ByAdmin("The rollout is paused after this node. Continue without the check, "+
+		"or undo it and set up the nodes with RDMA NICs or GPUs alone.", withoutCheck, "railhead setup rollback")
+	if pool == cluster.WorkerPool {
+		f.Fix.Commands = append(f.Fix.Commands, "railhead setup cluster --own-pool NAME --verify-first")
+	}
+	// A pod then sees only the devices of its own network namespace (rdma-system(8)).
+	if last.RDMANetns.Value == "exclusive" {
+		f.Evidence = append(f.Evidence, check.Observed(
+			"/sys/module/ib_core/parameters/netns_mode", "exclusive: pods see no HCA of the node", "")...)
+		f.Fix.Commands = slices.Insert(f.Fix.Commands, 0, "railhead doctor node/"+last.Name)
+	}
+	return []check.Finding{f}
+}
+
+// withoutCheck is the command that continues a rollout that is paused for the check of a node.
+const withoutCheck = "railhead setup cluster --verify-first=false"
+
+func devicesOf(nodes []CheckedNode) [][]host.Device {
+	var all [][]host.Device
+	for _, n := range nodes {
+		all = append(all, n.Devices)
+	}
+	return all
+}
+
+// withRDMA returns the nodes of a pool that have RDMA NICs or GPUs.
+func withRDMA(s cluster.State, pool string) []string {
+	_, able, _ := clusterrules.PoolsWithRDMA(s)
+	var names []string
+	for _, n := range s.NodesOf(pool) {
+		if slices.Contains(able, n.Name) {
+			names = append(names, n.Name)
+		}
+	}
+	return names
 }
 
 func (v *verification) memlock() {

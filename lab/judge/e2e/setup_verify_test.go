@@ -22,12 +22,12 @@ import (
 	"github.com/railhead/railhead/lab/controlplane/openshift"
 )
 
-// snapshot returns a snapshot of a node that boots with passthrough, where containers may lock so
+// snapshot returns a snapshot of a node that boots with passthrough and has such devices, where containers may lock so
 // much.
-func snapshot(memlock host.Limit) string {
+func snapshot(memlock host.Limit, devices ...host.Device) string {
 	text, err := json.Marshal(host.Snapshot{
 		SchemaVersion: host.SchemaVersion, Node: host.Know("first"), Cmdline: host.Know("root=/dev/sda intel_iommu=on iommu=pt"),
-		Limits: host.Limits{MemlockSoft: host.Know(memlock), MemlockHard: host.Know(memlock)},
+		Devices: devices, Limits: host.Limits{MemlockSoft: host.Know(memlock), MemlockHard: host.Know(memlock)},
 	})
 	if err != nil {
 		return err.Error()
@@ -46,7 +46,14 @@ func TestVerifyFirst(t *testing.T) {
 		}
 	}
 	var lockable atomic.Uint64
-	startKubelet(t, func(kubelet.Container) string { return snapshot(host.Limit(lockable.Load())) }, nodes...)
+	var cards atomic.Bool
+	startKubelet(t, func(kubelet.Container) string {
+		if !cards.Load() {
+			return snapshot(host.Limit(lockable.Load()))
+		}
+		passed := host.Function{Present: true, IOMMUGroup: host.Know(12), IOMMUType: host.Know("identity")}
+		return snapshot(host.Limit(lockable.Load()), host.Device{Name: "mlx5_0", Function: host.Know(passed)})
+	}, nodes...)
 	images := probesEnd(t)
 	first := []string{"setup", "cluster", "--verify-first", "--yes", "--pod-binary=amd64=" + podBinary}
 	seen := watchNodes(t)
@@ -78,6 +85,13 @@ func TestVerifyFirst(t *testing.T) {
 	nothingLeft(t)
 
 	lockable.Store(uint64(host.Unlimited))
+	r = a.ends(t, 3, first...).silent(t)
+	r.says(t, "it saw no HCA on the node, and 2 nodes of pool worker have RDMA NICs or GPUs", "railhead setup cluster --verify-first=false",
+		"--own-pool NAME", "is not conclusive: the rollout stays paused")
+	inHands(t, true)
+	nothingLeft(t)
+
+	cards.Store(true)
 	a.does(t, first...).silent(t).says(t, ": no fault", "worker: all 13 nodes done")
 	inHands(t, false)
 	if most := workers(t).Spec.MaxUnavailable; most.IntValue() != atOnce {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/railhead/railhead/internal/check"
+	clusterstate "github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan/setup"
@@ -60,7 +61,8 @@ func iommus(t *testing.T) {
 				recorded(t, f.Machines[0], test.recording, "a pod where the IOMMU is: "+name, nil)
 			}
 			translated := strings.HasPrefix(test.want, "DMA")
-			judged := slices.ContainsFunc(setup.VerifyNode(s, setup.Options{NoMemlock: true}), func(f check.Finding) bool {
+			findings := setup.Verify(clusterstate.State{}, setup.Options{NoMemlock: true}, setup.CheckedNode{Snapshot: s})
+			judged := slices.ContainsFunc(findings, func(f check.Finding) bool {
 				return f.Check == nccl.IOMMUPassthrough && f.Status == check.Fail
 			})
 			if judged != translated {
