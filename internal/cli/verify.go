@@ -57,8 +57,7 @@ func (v verifier) verify(ctx context.Context) error {
 		snapshot, err := v.snapshot(ctx, s, name)
 		if err != nil {
 			return exit.Failed(fmt.Errorf("node %s could not be checked, so the rollout stays paused: %w\n"+
-				"Try again with 'railhead setup cluster --verify-first', "+
-				"or undo it with 'railhead setup rollback'", name, err))
+				"Try again with '%s', or undo it with 'railhead setup rollback'", name, err, v.again(err)))
 		}
 		checked = append(checked, setup.CheckedNode{Name: name, Snapshot: snapshot})
 	}
@@ -75,6 +74,18 @@ func (v verifier) verify(ctx context.Context) error {
 	}
 	v.say("  checked %s: no fault", words.Few(names, 6))
 	return nil
+}
+
+// again is the command that checks the node again after an error.
+func (v verifier) again(err error) string {
+	const command = "railhead setup cluster --verify-first"
+	switch {
+	case v.probe.image != "":
+		return command + " --verify-image " + v.probe.image
+	case errors.Is(err, kube.ErrNoShellImage):
+		return command + " --verify-image IMAGE"
+	}
+	return command
 }
 
 // snapshot runs railhead-pod on a node.

@@ -58,7 +58,8 @@ func TestVerifyFirst(t *testing.T) {
 	first := []string{"setup", "cluster", "--verify-first", "--yes", "--pod-binary=amd64=" + podBinary}
 	seen := watchNodes(t)
 
-	a.ends(t, 1, first...).silent(t).says(t, "Let one node of pool worker reboot", "has no pod of the machine-config-daemon", "the server has no image streams", "set one with --verify-image", "so the rollout stays paused")
+	a.ends(t, 1, first...).silent(t).says(t, "Let one node of pool worker reboot", "has no pod of the machine-config-daemon", "the server has no image streams", "set one with --verify-image", "so the rollout stays paused",
+		"Try again with 'railhead setup cluster --verify-first --verify-image IMAGE'")
 	nothingLeft(t)
 	daemons(t)
 	lockable.Store(65536)
