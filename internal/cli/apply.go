@@ -140,9 +140,13 @@ func (a applier) checkRights(ctx context.Context) error {
 		a.say("forbidden: %s", r)
 	}
 	if len(denied) > 0 {
+		by := ""
+		if a.want.Setup {
+			by = " with " + plan.AdministratorRoles
+		}
 		return exit.Failed(fmt.Errorf("nothing was written: %s lacks the rights for %s of this plan; "+
-			"a cluster administrator can apply it or grant them",
-			cmp.Or(a.client.User(), "this user"), words.Count(len(denied), "part")))
+			"a cluster administrator can apply it, or grant them%s",
+			cmp.Or(a.client.User(), "this user"), words.Count(len(denied), "part"), by))
 	}
 	return a.checkGrants(ctx)
 }

@@ -64,11 +64,12 @@ users of all namespaces; it only lets them read.`,
 			if len(o.Users) > 0 {
 				kinds = append(slices.Clone(kinds), cluster.UserBindings)
 			}
-			client, s, err := a.read(cmd.Context(), kube.Want{Kinds: kinds})
+			client, s, err := a.read(cmd.Context(), kube.Want{Kinds: kinds, Setup: true})
 			if err != nil {
 				return err
 			}
-			apply := applier{app: a, client: client, flags: flags, resume: "railhead inventory -n " + o.Namespace}
+			apply := applier{app: a, client: client, flags: flags, want: setupRights}
+			apply.resume = "railhead inventory -n " + o.Namespace
 			apply.plan, apply.findings = namespace.Setup(s, o)
 			return apply.apply(cmd.Context())
 		},
@@ -105,11 +106,12 @@ others may use; the plan says what.`,
   railhead setup rollback namespace train --dry-run=client`,
 		Args: takes(1, "NAMESPACE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, s, err := a.read(cmd.Context(), kube.Want{Kinds: namespace.UndoKinds(), Detail: true})
+			client, s, err := a.read(cmd.Context(), kube.Want{Kinds: namespace.UndoKinds(), Detail: true, Setup: true})
 			if err != nil {
 				return err
 			}
-			apply := applier{app: a, client: client, flags: flags, resume: "railhead inventory -n " + args[0]}
+			apply := applier{app: a, client: client, flags: flags, want: setupRights}
+			apply.resume = "railhead inventory -n " + args[0]
 			apply.plan, apply.findings = namespace.Undo(s, args[0])
 			return apply.apply(cmd.Context())
 		},

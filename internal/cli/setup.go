@@ -25,7 +25,10 @@ var setupWant = kube.Want{Kinds: append(cluster.ClaimKinds(),
 	cluster.Nodes, cluster.Pools, cluster.MachineConfigs,
 	cluster.Networks, cluster.SriovNetworks, cluster.SriovPolicies, cluster.SriovNodes,
 	cluster.SCCs, cluster.SCCGrants, cluster.Objects,
-)}
+), Setup: true}
+
+// setupRights is a want without a list: of a plan whose rights are those of administrators.
+var setupRights = kube.Want{Setup: true}
 
 const followSetup = "railhead setup status --follow"
 
@@ -95,7 +98,9 @@ rollout and checks a node first: objects that another tool applies roll out at o
 			}
 			probe.retry = flags.retry
 			verify := verifier{app: a, client: client, plan: p, options: o, probe: probe}.verify
-			apply := applier{app: a, client: client, plan: p, flags: flags, resume: followSetup, verify: verify}
+			apply := applier{
+				app: a, client: client, plan: p, flags: flags, want: setupRights, resume: followSetup, verify: verify,
+			}
 			return apply.apply(cmd.Context())
 		},
 	}
@@ -142,7 +147,7 @@ func newSetupRollback(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			apply := applier{app: a, client: client, flags: flags, resume: followSetup}
+			apply := applier{app: a, client: client, flags: flags, want: setupRights, resume: followSetup}
 			apply.plan, apply.findings = setup.Rollback(s)
 			for _, undo := range []func(cluster.State) (plan.Plan, []check.Finding){metrics.Undo, webhook.Undo} {
 				first, unread := undo(s)

@@ -27,13 +27,13 @@ Nothing else needs it.`,
   railhead setup status                              how many nodes serve metrics`,
 		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, s, err := a.read(cmd.Context(), kube.Want{Kinds: metrics.Kinds()})
+			client, s, err := a.read(cmd.Context(), kube.Want{Kinds: metrics.Kinds(), Setup: true})
 			if err != nil {
 				return err
 			}
 			apply := applier{
 				app: a, client: client, flags: flags,
-				want: kube.Want{Namespace: metrics.Name, Detail: true}, resume: "railhead setup status",
+				want: kube.Want{Namespace: metrics.Name, Detail: true, Setup: true}, resume: "railhead setup status",
 			}
 			apply.plan, apply.findings = metrics.Setup(s, o)
 			return apply.apply(cmd.Context())

@@ -37,7 +37,7 @@ The webhook adds attachments only: for rails that pods claim from a DRA driver, 
   railhead setup status                              replicas, certificate and namespaces`,
 		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, s, err := a.read(cmd.Context(), kube.Want{Kinds: plans.Kinds()})
+			client, s, err := a.read(cmd.Context(), kube.Want{Kinds: plans.Kinds(), Setup: true})
 			if err != nil {
 				return err
 			}
@@ -47,7 +47,7 @@ The webhook adds attachments only: for rails that pods claim from a DRA driver, 
 			}
 			apply := applier{
 				app: a, client: client, flags: flags,
-				want: kube.Want{Namespace: plans.Namespace, Detail: true}, resume: "railhead setup status",
+				want: kube.Want{Namespace: plans.Namespace, Detail: true, Setup: true}, resume: "railhead setup status",
 			}
 			apply.plan, apply.findings = plans.Setup(s, o)
 			return apply.apply(cmd.Context())

@@ -31,6 +31,8 @@ type Want struct {
 	// Everywhere lists kinds that are read from all namespaces anyway: the free resources depend on all pods. If that
 	// is forbidden, they are read in the one namespace, and the State has a Problem.
 	Everywhere []cluster.Kind
+	// Setup means that a setup command asks: the roles of administrators give a missing right, not those of users.
+	Setup bool
 }
 
 func (w Want) everywhere(kind cluster.Kind) bool { return slices.Contains(w.Everywhere, kind) }
@@ -155,7 +157,12 @@ func (c *Client) assemble(w Want, sources []source, all []rows) cluster.State {
 			s.codec.add(&d, all[i].values[key])
 		}
 		if err := all[i].err; err != nil {
-			text, grant := err.Error(), grantOf(err, w.Namespace)
+			text, grant, user := err.Error(), "", ""
+			if w.Setup {
+				user = deniedUser(err)
+			} else {
+				grant = grantOf(err, w.Namespace)
+			}
 			if grant != "" {
 				text += "; a cluster administrator can grant the right: " + grant
 			}
@@ -169,6 +176,7 @@ func (c *Client) assemble(w Want, sources []source, all []rows) cluster.State {
 				Namespace: namespace,
 				Err:       text,
 				Grant:     grant,
+				Setup:     user,
 				Forbidden: apierrors.IsForbidden(err),
 			})
 		}

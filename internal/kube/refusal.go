@@ -59,6 +59,15 @@ func grantOf(err error, ns string) string {
 	return setUpUsers(ns, f.User)
 }
 
+// deniedUser returns the user to whom an authorizer denied a right.
+func deniedUser(err error) string {
+	f := parseNoRight(err.Error(), "")
+	if f == nil || !apierrors.IsForbidden(err) {
+		return ""
+	}
+	return f.User
+}
+
 // Unwrap returns the server's response.
 func (f *Forbidden) Unwrap() error { return f.Err }
 

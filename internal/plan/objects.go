@@ -34,13 +34,14 @@ func List(values []string) []any {
 // Unreadable returns the findings about required lists that could not be read.
 func Unreadable(s cluster.State, kinds ...cluster.Kind) []check.Finding {
 	var findings []check.Finding
+	shown := false // the commands for the roles
 	for i, kind := range kinds {
 		if s.Knows(kind) || slices.Contains(kinds[:i], kind) {
 			continue
 		}
 		f := check.Finding{
 			Check: clusterrules.ClusterReadable, Status: check.Fail, Subject: check.Named(check.List, string(kind)),
-			Summary:  fmt.Sprintf("%s could not be read, so no plan can be made", kind),
+			Summary:  fmt.Sprintf("%s could not be read, so no plan can be made", listOf(kind, s.Problem(kind))),
 			Evidence: check.Observed(string(kind), "not read", "the list"),
 		}
 		p := s.Problem(kind)
@@ -48,6 +49,10 @@ func Unreadable(s cluster.State, kinds ...cluster.Kind) []check.Finding {
 			f.Evidence[0].Got = p.Err
 		}
 		switch {
+		case p != nil && p.Setup != "" && shown:
+			f.Fix = check.ByAdmin("The same roles give this right.")
+		case p != nil && p.Setup != "":
+			f.Fix, shown = administratorRoles(p.Setup), true
 		case p != nil && p.Grant != "":
 			f.Fix = check.ByAdmin("Give the right to list them.", p.Grant)
 		case p != nil && p.Forbidden:
@@ -59,6 +64,26 @@ func Unreadable(s cluster.State, kinds ...cluster.Kind) []check.Finding {
 		findings = append(findings, f)
 	}
 	return findings
+}
+
+// listOf names a list that could not be read. Objects are of several kinds.
+func listOf(kind cluster.Kind, p *cluster.Problem) string {
+	if kind == cluster.Objects && p != nil && p.Resource != "" {
+		return p.Resource + " with Railhead's label"
+	}
+	return string(kind)
+}
+
+// AdministratorRoles names the roles that give the rights of the setup commands.
+const AdministratorRoles = "the ClusterRoles railhead-reader and railhead-administrator " +
+	"(docs/rights.md, Administrators)"
+
+// administratorRoles is how a user gets the rights of the setup commands, as docs/rights.md has it.
+func administratorRoles(user string) *check.Fix {
+	return check.ByAdmin("Run this as a cluster administrator, or give "+user+" "+AdministratorRoles+".",
+		"kubectl apply -f docs/rights/reader.yaml -f docs/rights/administrator.yaml",
+		"kubectl create clusterrolebinding rdma-reader --clusterrole railhead-reader --user "+user,
+		"kubectl create clusterrolebinding rdma-admin --clusterrole railhead-administrator --user "+user)
 }
 
 // ApplyUnlessCovered returns the change that writes an object, or nil if the live one covers it.

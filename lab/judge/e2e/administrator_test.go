@@ -80,7 +80,7 @@ func TestSetupForbidden(t *testing.T) {
 	})
 	t.Run("may do nothing", func(t *testing.T) {
 		as(t, openShift, "nobody").ends(t, 1, "setup", "cluster", "--yes").silent(t).says(t,
-			`User "nobody" cannot list resource "machineconfigs"`, "nothing was written")
+			`User "nobody" cannot list resource "machineconfigs"`, "nothing was written", "--clusterrole railhead-administrator --user nobody")
 		unchanged(t, before)
 	})
 	t.Run("may do all but the machine configs", func(t *testing.T) {
