@@ -187,21 +187,39 @@ Exit status: 0 unless something is stuck (1) or the cluster could not be read (3
 				return unknown(err)
 			}
 			status := setup.Status(s)
-			if len(status.Pools) == 0 {
-				a.say("No pool has a MachineConfig of railhead; create them with 'railhead setup cluster'.")
-			}
 			if follow && len(status.Pools) > 0 {
 				want := setupWant
 				want.Kinds = []cluster.Kind{cluster.Pools, cluster.Nodes}
 				options := waitOptions{want: want, retry: retry, resume: followSetup}
 				return a.follow(cmd.Context(), client, status.Condition(), options)
 			}
-			return errors.Join(a.setupStatus(status), a.webhookStatus(s), a.metricsStatus(s))
+			unread := a.noPools(s, status)
+			return errors.Join(a.setupStatus(status), a.webhookStatus(s), a.metricsStatus(s), unread)
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "wait until every node is done")
 	retryFlag(cmd, &retry)
 	return cmd
+}
+
+// noPools says why the status has no pools. It returns an error if that is unknown.
+func (s Streams) noPools(state cluster.State, status setup.ClusterStatus) error {
+	if len(status.Pools) > 0 {
+		return nil
+	}
+	for _, kind := range []cluster.Kind{cluster.Pools, cluster.MachineConfigs} {
+		if p := state.Problem(kind); p != nil {
+			return unknown(errors.New("whether a pool has a MachineConfig of railhead could not be read: " + p.Err))
+		}
+	}
+	if !state.Server.Serves(cluster.MachineConfigGroup) {
+		s.say("This cluster has no machine config pools, so Railhead cannot set up its nodes. "+
+			"'railhead setup cluster' prints what to set on them; 'railhead explain-check %s' says more.",
+			setup.NodeSettings)
+		return nil
+	}
+	s.say("No pool has a MachineConfig of railhead; create them with 'railhead setup cluster'.")
+	return nil
 }
 
 // setupStatus prints the status. It returns a fault if something is stuck.

@@ -55,7 +55,7 @@ func TestPlainKubernetes(t *testing.T) {
 	t.Run("setup cluster says what the site must do", func(t *testing.T) {
 		a.ends(t, 3, "setup", "cluster", "--yes").silent(t).says(t, "unknown: nodes: this cluster has no MachineConfigs", "Nothing to write",
 			`grubby --update-kernel=ALL --args="intel_iommu=on iommu=pt"`, "containerd.service.d/99-rdma-memlock.conf", "LimitMEMLOCK=infinity")
-		a.does(t, "setup", "status").silent(t)
+		a.does(t, "setup", "status").silent(t).says(t, "This cluster has no machine config pools", "'railhead explain-check node-settings'")
 		a.does(t, "setup", "rollback", "--yes").silent(t).says(t, "Nothing to do")
 	})
 	t.Run("setup namespace", func(t *testing.T) { plainNamespace(t, p, a) })
