@@ -70,13 +70,17 @@ func Setup(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 	}, d.Findings
 }
 
-// delivery puts railhead-pod for the nodes with GPUs into the namespace, so that manifests need only name it.
+// delivery puts railhead-pod for the nodes with GPUs, or for all nodes if none shows a GPU, into the namespace, so that
+// manifests need only name it.
 func (o Options) delivery(s cluster.State) plan.Step {
-	withGPUs := slices.DeleteFunc(slices.Clone(s.Nodes), func(n cluster.Node) bool {
+	nodes := slices.DeleteFunc(slices.Clone(s.Nodes), func(n cluster.Node) bool {
 		_, gpus := n.GPUs()
 		return gpus == 0
 	})
-	programs, _ := delivery.Needed(o.Programs, withGPUs) // a node without a program cannot run jobs of ConfigMaps
+	if len(nodes) == 0 {
+		nodes = s.Nodes
+	}
+	programs, _ := delivery.Needed(o.Programs, nodes) // a node without a program cannot run jobs of ConfigMaps
 	d := delivery.Delivery{Programs: programs}
 	return d.Step(s, o.Namespace, delivery.Kept())
 }

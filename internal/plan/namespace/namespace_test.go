@@ -209,6 +209,39 @@ func TestNamespaceThenDeploy(t *testing.T) {
 	}
 }
 
+// TestArchitectures: a namespace gets railhead-pod for the processors of the nodes that may run jobs.
+func TestArchitectures(t *testing.T) {
+	node := func(arch string, gpus int64) cluster.Node {
+		return cluster.Node{Name: arch, Arch: arch, Allocatable: cluster.Resources{"nvidia.com/gpu": gpus}}
+	}
+	programs := []delivery.Program{
+		delivery.Packed("amd64", []byte("amd64 program")), delivery.Packed("arm64", []byte("arm64 program")),
+	}
+	tests := map[string]struct {
+		nodes []cluster.Node
+		want  []string
+	}{
+		"GPUs on some nodes":    {[]cluster.Node{node("amd64", 0), node("arm64", 8)}, []string{"arm64"}},
+		"no GPU":                {[]cluster.Node{node("amd64", 0)}, []string{"amd64"}},
+		"no GPU, two kinds":     {[]cluster.Node{node("amd64", 0), node("arm64", 0)}, []string{"amd64", "arm64"}},
+		"no node that is known": {nil, []string{"amd64", "arm64"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			step := Options{Namespace: "train", Programs: programs}.delivery(cluster.State{Nodes: test.nodes})
+			var got []string
+			for _, c := range step.Changes {
+				arch, _, _ := strings.Cut(strings.TrimPrefix(c.Object.GetName(), "railhead-pod-"), "-")
+				got = append(got, arch)
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(test.want, slices.Compact(got)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestChain(t *testing.T) {
 	for name, c := range map[string]struct{ config, want string }{
 		"one plugin": {
