@@ -13,7 +13,10 @@ func Count(n int, noun string) string {
 		return "1 " + noun
 	}
 	ending := "s"
-	if strings.HasSuffix(noun, "s") { // processes
+	switch {
+	case strings.HasSuffix(noun, "Constraints"): // SecurityContextConstraints: a kind in the plural
+		ending = ""
+	case strings.HasSuffix(noun, "s"): // processes
 		ending = "es"
 	}
 	return fmt.Sprintf("%d %s%s", n, noun, ending)

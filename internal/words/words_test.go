@@ -13,6 +13,13 @@ func TestCount(t *testing.T) {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}
 	}
+	for noun, want := range map[string]string{
+		"process": "2 processes", "SecurityContextConstraints": "2 SecurityContextConstraints",
+	} {
+		if got := Count(2, noun); got != want {
+			t.Errorf("%s: %q, want %q", noun, got, want)
+		}
+	}
 }
 
 func TestFew(t *testing.T) {
