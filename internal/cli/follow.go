@@ -180,7 +180,7 @@ func (w *wait) overdue(now time.Time) *check.Obstacle {
 }
 
 func frame(p plan.Progress, pace *report.Pace, now time.Time) report.Frame {
-	f := report.Frame{Text: p.Text}
+	f := report.Frame{Text: p.Text, Last: p.Done}
 	for _, b := range p.Bars {
 		bar := report.Bar{Name: b.Name, Count: b.Count, Total: b.Total}
 		bar.Note = pace.Note(bar, now)

@@ -12,6 +12,7 @@ type Frame struct {
 	Text  string // one line
 	Bars  []Bar
 	Parts []Part
+	Last  bool // the operation is done: in a log, Text is the last line
 }
 
 // Bar is one progress bar.
@@ -110,6 +111,9 @@ func (l *Live) writeChanges(f Frame) {
 		if !p.Quiet {
 			lines = append(lines, p.line(0, 0))
 		}
+	}
+	if f.Last {
+		lines = append(lines[1:], f.Text)
 	}
 	for _, line := range lines {
 		if line = oneLine(line); line != "" && !l.shown[line] {

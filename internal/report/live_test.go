@@ -29,6 +29,21 @@ func TestSay(t *testing.T) {
 	}
 }
 
+// TestLast: in a log, the summary of what is done is the last line, below the parts that were done with it.
+func TestLast(t *testing.T) {
+	var out bytes.Buffer
+	l := Live{W: &out}
+	parts := func(state string) []Part {
+		return []Part{{Name: "gpu-0", State: "Done"}, {Name: "gpu-1", State: state}}
+	}
+	l.Show(Frame{Text: "gpu: 1 of 2 nodes done", Parts: parts("Rebooting")})
+	l.Show(Frame{Text: "gpu: all 2 nodes done", Parts: parts("Done"), Last: true})
+	const want = "gpu: 1 of 2 nodes done\ngpu-0  Done\ngpu-1  Rebooting\ngpu-1  Done\ngpu: all 2 nodes done\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // A text replaces the previous one and wraps. Progress does not replace it, but messages stay above it.
 func TestDraw(t *testing.T) {
 	var out bytes.Buffer
