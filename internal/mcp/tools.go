@@ -33,7 +33,8 @@ var tools = []func(*mcp.Server, Program){
 		"Which network a run used, with the line that proves it, and the first cause if it failed. Reads log files "+
 			"and folders of this computer, or the logs of a job's pods."),
 	tool[checkInput]("explain-check", "What a check means",
-		"What the check of a finding looks at, why it matters, and the fix. Without an ID: all checks, and all causes that explain names."),
+		"What the check of a finding looks at, why it matters, and the fix. Without an ID: all checks, and all "+
+			"causes that explain names."),
 }
 
 type clusterInput struct {

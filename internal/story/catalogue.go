@@ -46,8 +46,8 @@ func CausesPage() string {
 	all := catalogue()
 	slices.SortFunc(all, func(a, b entry) int { return cmp.Compare(a.id, b.id) })
 	var page strings.Builder
-	page.WriteString("# Causes\n\nWhat [`railhead explain`](explain.md) names as the cause of a run that failed, or that " +
-		"used less than it could: what it means, the\nfix, and an experiment that tells it from others. " +
+	page.WriteString("# Causes\n\nWhat [`railhead explain`](explain.md) names as the cause of a run that failed, " +
+		"or that used less than it could: what it means, the\nfix, and an experiment that tells it from others. " +
 		"`railhead explain-check ID` prints one.\n")
 	for _, e := range all {
 		fmt.Fprintf(&page, "\n## %s\n\nThe cause: %s.\n\n**Fix:** %s\n\n**To be sure:** %s\n", e.id, escape(e.title),

@@ -24,7 +24,8 @@ func (run *teller) hung() []candidate {
 			if len(run.seen(event.Result)) > 0 {
 				return run.returned()
 			}
-			text, confidence = "the watchdog ended the process for a timeout or an error, and does not say which", Possible
+			text = "the watchdog ended the process for a timeout or an error, and does not say which"
+			confidence = Possible
 		}
 		found = one(HangTimeout, confidence, text, events...)
 	} else if events := run.seen(event.TimeLimit); len(events) > 0 {

@@ -13,7 +13,7 @@ import (
 // survey is what a run shows as a whole. Each of thousands of failures asks for it, so it is found once.
 type survey struct {
 	kinds    map[event.Kind][]int // indexes of the events, in the order of the log
-	values   map[string]string    // of variables: of the first rank that has one, or of an assignment elsewhere in the log
+	values   map[string]string    // of variables: the first rank's that has one, or an assignment elsewhere
 	layers   map[string]string    // of the HCAs, by name, as NCCL writes it
 	oddities func() map[trait]oddity
 	retried  func() map[string]bool // HCAs whose peer's NIC did not answer

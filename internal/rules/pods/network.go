@@ -161,9 +161,10 @@ func nodeOverload(t target, sym symptom) check.Finding {
 			"kubectl describe node "+t.node(), "kubectl get pods -A -o wide --field-selector spec.nodeName="+t.node()))
 	f.Status = check.Warn
 	if file := notReady.FindStringSubmatch(sym.text); file != nil {
-		f.Summary = fmt.Sprintf("the default network of %s is not ready: Multus waits for its file %s", t.onNode(), file[1])
-		f.Fix = check.ByAdmin("Look at the pods of the default network on that node, such as ovnkube-node, calico-node "+
-			"or cilium. A node that has just started needs some minutes.",
+		f.Summary = fmt.Sprintf("the default network of %s is not ready: Multus waits for its file %s",
+			t.onNode(), file[1])
+		f.Fix = check.ByAdmin("Look at the pods of the default network on that node, such as ovnkube-node, "+
+			"calico-node or cilium. A node that has just started needs some minutes.",
 			"kubectl get pods -A -o wide --field-selector spec.nodeName="+t.node())
 	}
 	if server := multusWaits.FindStringSubmatch(sym.text); server != nil {
