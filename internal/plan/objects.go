@@ -78,7 +78,7 @@ func listOf(kind cluster.Kind, p *cluster.Problem) string {
 const AdministratorRoles = "the ClusterRoles railhead-reader and railhead-administrator " +
 	"(docs/rights.md, Administrators)"
 
-// administratorRoles is how a user gets the rights of the setup commands, as docs/rights.md has it.
+// administratorRoles tells how a user gets the rights of the setup commands, as in docs/rights.md.
 func administratorRoles(user string) *check.Fix {
 	return check.ByAdmin("Run this as a cluster administrator, or give "+user+" "+AdministratorRoles+".",
 		"kubectl apply -f docs/rights/reader.yaml -f docs/rights/administrator.yaml",

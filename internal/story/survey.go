@@ -10,7 +10,7 @@ import (
 	"github.com/railhead/railhead/internal/nccllog/event"
 )
 
-// survey is what a run shows as a whole. Each of thousands of failures asks for it, so it is found once.
+// survey has the answers about a whole run for which each of thousands of failures asks: they are found once.
 type survey struct {
 	kinds    map[event.Kind][]int // indexes of the events, in the order of the log
 	values   map[string]string    // of variables: the first rank's that has one, or an assignment elsewhere
