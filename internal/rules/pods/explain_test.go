@@ -586,6 +586,14 @@ func TestExplainNode(t *testing.T) {
 			status: check.Fail,
 			says:   []string{"refused by its plugin: ", "invalid CIDR 10.0.0.0", "its ipam above all"},
 		},
+		"the IPAM plugin is not set up on the node": {
+			pod: onNode(),
+			events: sandbox(`error adding container to network "eno5np0": failed to set up IPAM plugin type ` +
+				`"whereabouts" from the device "eno5np0": IPAM configuration load failed: error opening flat ` +
+				`configuration file @ /etc/cni/net.d/whereabouts.d/whereabouts.conf with: no such file or directory`),
+			want:   SandboxFailed,
+			status: check.Fail,
+		},
 		"Multus does not reach the API server": {
 			pod: onNode(),
 			events: sandbox(`plugin type="multus" name="multus-cni-network" failed (add): Multus: ` +
