@@ -50,8 +50,8 @@ func CausesPage() string {
 		"or that used less than it could: what it means, the\nfix, and an experiment that tells it from others. " +
 		"`railhead explain-check ID` prints one.\n")
 	for _, e := range all {
-		fmt.Fprintf(&page, "\n## %s\n\nThe cause: %s.\n\n**Fix:** %s\n\n**To be sure:** %s\n", e.id, escape(e.title),
-			escape(e.fix), escape(e.experiment))
+		fmt.Fprintf(&page, "\n## %s\n\n%s.\n\n**Fix:** %s\n\n**To be sure:** %s\n", e.id,
+			escape(strings.ToUpper(e.title[:1])+e.title[1:]), escape(e.fix), escape(e.experiment))
 	}
 	return page.String()
 }
@@ -209,8 +209,8 @@ func fabricEntries() []entry {
 func meetingEntries() []entry {
 	return []entry{
 		{BootstrapIfname, true, "NCCL found no network interface for its connections",
-			"Correct NCCL_SOCKET_IFNAME (and GLOO_SOCKET_IFNAME) to an interface that exists on every node and has " +
-				"an address, in the exact form: =eth0; in pods it is mostly eth0.",
+			"Name an interface that exists on every node and has an address, in pods mostly eth0: " +
+				"NCCL_SOCKET_IFNAME==eth0 and GLOO_SOCKET_IFNAME=eth0.",
 			"`ip -br addr` on the failing node, then run with the variable unset."},
 		{BootstrapWrongAddress, true, "ranks advertise an address that other hosts cannot reach",
 			"Name the interface over which all nodes reach each other: NCCL_SOCKET_IFNAME==eth0 on all ranks; " +
