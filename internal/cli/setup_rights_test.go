@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// refusesLists answers as an OpenShift on which user nobody has no right.
+// refusesLists answers like an OpenShift cluster that denies user nobody everything.
 func refusesLists(w http.ResponseWriter, r *http.Request) {
 	right, checked := rightOf(r)
 	w.Header().Set("Content-Type", "application/json")

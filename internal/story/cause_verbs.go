@@ -131,7 +131,7 @@ func (run *explainer) modifyQP(e event.Event, said string) []candidate {
 func (run *explainer) invalid(e event.Event, said string, isSet bool) []candidate {
 	gid := one(GIDIndex, Likely, said+": the GID of one end is empty or of the wrong kind", e)
 	mixed := one(MixedIBRoCE, Possible, "one end may be InfiniBand and the other RoCE, or their MTUs differ", e)
-	ib, roce := run.layerCounts()
+	ib, roce := run.layers()
 	switch {
 	case ib > 0 && roce > 0:
 		mixed[0].confidence, mixed[0].summary = Likely, said+": NCCL uses HCAs of InfiniBand and of RoCE"
@@ -328,7 +328,7 @@ func (run *explainer) sinceLost(e event.Event, found []candidate) []candidate {
 
 // layerOfHCA returns "" if no list of HCAs has the name.
 func (run *facts) layerOfHCA(name string) string {
-	return map[string]string{"IB": layerIB, "RoCE": layerRoCE}[run.layers[name]]
+	return map[string]string{"IB": layerIB, "RoCE": layerRoCE}[run.hcaLayers[name]]
 }
 
 // deviceEvents returns those of some types on the two hosts of a failed connection.

@@ -183,7 +183,7 @@ func socketOr(other Kind, socket bool) Kind {
 	return other
 }
 
-func (run *facts) layerCounts() (ib, roce int) {
+func (run *facts) layers() (ib, roce int) {
 	for _, r := range run.log.Ranks {
 		for _, h := range r.HCAs {
 			switch h.Layer {
@@ -199,7 +199,7 @@ func (run *facts) layerCounts() (ib, roce int) {
 
 // majority returns the layer of most HCAs.
 func (run *facts) majority() string {
-	ib, roce := run.layerCounts()
+	ib, roce := run.layers()
 	if roce > ib {
 		return layerRoCE
 	}
@@ -208,7 +208,7 @@ func (run *facts) majority() string {
 
 // linkLayer returns the layer of the listed HCAs, else the one that queue pairs and errors show.
 func (run *facts) linkLayer() string {
-	ib, roce := run.layerCounts()
+	ib, roce := run.layers()
 	switch {
 	case ib > 0 && roce > 0:
 		return layerMixed

@@ -12,18 +12,18 @@ import (
 
 // survey has the answers about a whole run for which each of thousands of failures asks: they are found once.
 type survey struct {
-	kinds    map[event.Kind][]int // indexes of the events, in the order of the log
-	values   map[string]string    // of variables: the first rank's that has one, or an assignment elsewhere
-	layers   map[string]string    // of the HCAs, by name, as NCCL writes it
-	oddities func() map[trait]oddity
-	retried  func() map[string]bool // HCAs whose peer's NIC did not answer
-	mostHCAs int                    // of a rank
-	size     int                    // of the largest communicator; 0: unknown
-	badOffer func() string          // which rank offers an address that others cannot reach
+	kinds     map[event.Kind][]int // indexes of the events, in the order of the log
+	values    map[string]string    // of variables: the first rank's that has one, or an assignment elsewhere
+	hcaLayers map[string]string    // of the HCAs, by name, as NCCL writes it
+	oddities  func() map[trait]oddity
+	retried   func() map[string]bool // HCAs whose peer's NIC did not answer
+	mostHCAs  int                    // of a rank
+	size      int                    // of the largest communicator; 0: unknown
+	badOffer  func() string          // which rank offers an address that others cannot reach
 }
 
 func surveyOf(log nccllog.Run) survey {
-	s := survey{kinds: map[event.Kind][]int{}, values: map[string]string{}, layers: map[string]string{}}
+	s := survey{kinds: map[event.Kind][]int{}, values: map[string]string{}, hcaLayers: map[string]string{}}
 	for i, e := range log.Events {
 		s.kinds[e.Kind] = append(s.kinds[e.Kind], i)
 	}
@@ -32,7 +32,7 @@ func surveyOf(log nccllog.Run) survey {
 		s.size = max(s.size, r.World)
 		s.mostHCAs = max(s.mostHCAs, len(r.HCAs))
 		for _, h := range r.HCAs {
-			setOnce(s.layers, h.Name, h.Layer)
+			setOnce(s.hcaLayers, h.Name, h.Layer)
 		}
 		for _, e := range r.Env {
 			setOnce(s.values, e.Name, e.Value)

@@ -125,11 +125,13 @@ func (v *verification) groups() {
 // (pkg/controller/node/node_controller.go getAllCandidateMachines).
 func withoutHCA(s cluster.State, pool string, nodes []CheckedNode) []check.Finding {
 	software := false
-	for _, d := range slices.Concat(devicesOf(nodes)...) {
-		if !d.IsSoftware() {
-			return nil
+	for _, n := range nodes {
+		for _, d := range n.Devices {
+			if !d.IsSoftware() {
+				return nil
+			}
+			software = true
 		}
-		software = true
 	}
 	last := nodes[len(nodes)-1]
 	f := check.Finding{
@@ -161,14 +163,6 @@ func withoutHCA(s cluster.State, pool string, nodes []CheckedNode) []check.Findi
 
 // withoutCheck is the command that continues a rollout that is paused for the check of a node.
 const withoutCheck = "railhead setup cluster --verify-first=false"
-
-func devicesOf(nodes []CheckedNode) [][]host.Device {
-	var all [][]host.Device
-	for _, n := range nodes {
-		all = append(all, n.Devices)
-	}
-	return all
-}
 
 // withRDMA returns the nodes of a pool that have RDMA NICs or GPUs.
 func withRDMA(s cluster.State, pool string) []string {

@@ -171,7 +171,7 @@ var families = []family{
 	{ended, commandExit, CommandExit, ""},
 	{
 		// its volumes were mounted before, whatever events say about them
-		all(inWhole(sandbox), inText(timeout)), nodeOverload, NodeOverload,
+		all(inWhole(sandbox), inText(timeout)), answer(NodeOverload, overloads), NodeOverload,
 		`Failed to create pod sandbox: rpc error: code = DeadlineExceeded desc = context deadline exceeded`,
 	},
 	{ofKind(sandboxes), answer(SandboxFailed, sandboxes), SandboxFailed, ""},
@@ -190,7 +190,7 @@ var families = []family{
 		inText(noAccount, terminates, otherRefusal), admissionRefused, AdmissionRefused,
 		`admission webhook "w.example.com" denied the request: no`,
 	},
-	{inText(timeout), nodeOverload, NodeOverload, `error reading from server: EOF`},
+	{inText(timeout), answer(NodeOverload, overloads), NodeOverload, `error reading from server: EOF`},
 }
 
 // target is a pod that does not run, with its symptoms.

@@ -985,6 +985,7 @@ var kindsOf = map[check.ID]struct {
 	NADMissing:      {attachments, fromMultus, pluginInput},
 	NoIP:            {addresses, fromMultus, pluginInput},
 	SriovCNI:        {sriovKinds, fromMultus, pluginInput},
+	NodeOverload:    {overloads, fromMultus, pluginInput},
 	SandboxFailed:   {sandboxes, fromMultus, pluginInput},
 }
 

@@ -67,15 +67,9 @@ var (
 		`\bvf \d+\b`,
 		`host-device: `,
 	)
-	noPCI  = anyCase(`pci ?addr(ess)? is required`, `failed to get resourceMap`, `no device ?id`)
-	busyVF = anyCase(`resource busy`, `already (in use|allocated)`, `file exists`)
-	// multusWaits matches Multus, which reads the pod from the API server before it does anything (multus-cni v4.2.3
-	// pkg/multus/multus.go GetPod: 2.5 s for all tries). Group: the server.
-	multusWaits = anyOf(`[Mm]ultus.*error (?:waiting for|getting) pod: Get "?https://([^/"]+)/`)
-	// notReady matches Multus, which waits for the file that the default network writes on a node once it works there
-	// (multus-cni pkg/multus/multus.go: 45 s). Group: the file.
-	notReady = anyOf(`still waiting for readiness ?indicator ?file @ (\S+?)\.? `)
-	sandbox  = anyCase(
+	noPCI   = anyCase(`pci ?addr(ess)? is required`, `failed to get resourceMap`, `no device ?id`)
+	busyVF  = anyCase(`resource busy`, `already (in use|allocated)`, `file exists`)
+	sandbox = anyCase(
 		`FailedCreatePodSandBox`,
 		`create pod sandbox`,
 		`CreatePodSandbox`,
@@ -153,28 +147,41 @@ func (t target) noAttachment(name, namespace string) check.Finding {
 	return f
 }
 
-// nodeOverload explains calls of the kubelet that were not answered in time.
-func nodeOverload(t target, sym symptom) check.Finding {
-	f := failure(NodeOverload,
-		"the container runtime or the network of "+t.onNode()+" did not answer in time; the kubelet tries again",
-		check.ByAdmin("Check the node's load, container runtime and network pods. If it continues, cordon the node.",
-			"kubectl describe node "+t.node(), "kubectl get pods -A -o wide --field-selector spec.nodeName="+t.node()))
-	f.Status = check.Warn
-	if file := notReady.FindStringSubmatch(sym.text); file != nil {
-		f.Summary = fmt.Sprintf("the default network of %s is not ready: Multus waits for its file %s",
-			t.onNode(), file[1])
-		f.Fix = check.ByAdmin("Look at the pods of the default network on that node, such as ovnkube-node, "+
+// overloads are the kinds of calls of the kubelet that were not answered in time. It tries again.
+var overloads = []kind{
+	{
+		// Multus waits for the file that the default network writes on a node once it works there (multus-cni
+		// pkg/multus/multus.go: 45 s).
+		words:   anyOf(`still waiting for readiness ?indicator ?file @ (\S+?)\.? `),
+		summary: "the default network of {on} is not ready: Multus waits for its file {1}",
+		fix: check.ByAdmin("Look at the pods of the default network on that node, such as ovnkube-node, "+
 			"calico-node or cilium. A node that has just started needs some minutes.",
-			"kubectl get pods -A -o wide --field-selector spec.nodeName="+t.node())
-	}
-	if server := multusWaits.FindStringSubmatch(sym.text); server != nil {
-		f.Summary = fmt.Sprintf("Multus on %s got no answer from the API server at %s in time; the kubelet tries again",
-			t.onNode(), server[1])
-		f.Fix = check.ByAdmin("One such event means that the node is busy. If more follow, check that this is the "+
+			"kubectl get pods -A -o wide --field-selector spec.nodeName={node}"),
+		example: `have you checked that your default network is ready? still waiting for readinessindicatorfile @ ` +
+			`/host/run/multus/cni/net.d/10-ovn.conf. pollimmediate error: timed out waiting for the condition`,
+		waits: true,
+	},
+	{
+		// Multus reads the pod from the API server before it does anything (multus-cni v4.2.3 pkg/multus/multus.go
+		// GetPod: 2.5 s for all tries).
+		words:   anyOf(`[Mm]ultus.*error (?:waiting for|getting) pod: Get "?https://([^/"]+)/`),
+		summary: "Multus on {on} got no answer from the API server at {1} in time; the kubelet tries again",
+		fix: check.ByAdmin("One such event means that the node is busy. If more follow, check that this is the "+
 			"address of the API server, which Multus has from its own kubeconfig, and that the node reaches it.",
-			"oc debug node/"+t.node()+" -- chroot /host curl -k https://"+server[1]+"/readyz")
-	}
-	return f
+			"oc debug node/{node} -- chroot /host curl -k https://{1}/readyz"),
+		example: `Multus: [train/h-kim-0/1]: error waiting for pod: Get "https://10.0.8.254:6443/api": context ` +
+			`deadline exceeded`,
+		waits: true,
+	},
+	{
+		words:   timeout,
+		summary: "the container runtime or the network of {on} did not answer in time; the kubelet tries again",
+		fix: check.ByAdmin("Check the node's load, container runtime and network pods. If it continues, cordon the "+
+			"node.",
+			"kubectl describe node {node}", "kubectl get pods -A -o wide --field-selector spec.nodeName={node}"),
+		example: `rpc error: code = DeadlineExceeded desc = context deadline exceeded`,
+		waits:   true,
+	},
 }
 
 const poolsOf = "kubectl -n {namespace} get network-attachment-definitions -o yaml | grep -A8 ipam"
