@@ -147,7 +147,7 @@ type Problem struct {
 	Namespace string `json:"namespace,omitempty"`
 	Err       string `json:"error"`
 	Grant     string `json:"grant,omitempty"`     // the command by which an administrator gives the right to read it
-	Setup     string `json:"setup,omitempty"`     // the user of a setup command: administrators' roles give the right
+	Denied    string `json:"denied,omitempty"`    // the user who lacks an administrator's right, in place of Grant
 	Forbidden bool   `json:"forbidden,omitempty"` // the client may not list it
 }
 

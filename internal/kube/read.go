@@ -176,7 +176,7 @@ func (c *Client) assemble(w Want, sources []source, all []rows) cluster.State {
 				Namespace: namespace,
 				Err:       text,
 				Grant:     grant,
-				Setup:     user,
+				Denied:    user,
 				Forbidden: apierrors.IsForbidden(err),
 			})
 		}

@@ -49,10 +49,10 @@ func Unreadable(s cluster.State, kinds ...cluster.Kind) []check.Finding {
 			f.Evidence[0].Got = p.Err
 		}
 		switch {
-		case p != nil && p.Setup != "" && shown:
+		case p != nil && p.Denied != "" && shown:
 			f.Fix = check.ByAdmin("The same roles give this right.")
-		case p != nil && p.Setup != "":
-			f.Fix, shown = administratorRoles(p.Setup), true
+		case p != nil && p.Denied != "":
+			f.Fix, shown = administratorRoles(p.Denied), true
 		case p != nil && p.Grant != "":
 			f.Fix = check.ByAdmin("Give the right to list them.", p.Grant)
 		case p != nil && p.Forbidden:

@@ -1,12 +1,15 @@
 package main
 
-// failure ends the log: one NIC can no longer reach another, and every other rank fails with that rank.
+// failure ends the log: one NIC can no longer reach another, and every other rank fails with that rank; or no NIC can
+// reach another.
 func (w *writer) failure() {
+	for range w.lost {
+		for rank := range w.ranks {
+			w.connectionLost(rank)
+		}
+	}
 	first := w.ranks / 3
-	peer := (first + gpus) % w.ranks
-	w.warn(first, "13:37:01", "transport/net_ib.cc:2271", "NET/IB: Got completion from peer %s<47812> with status=12 "+
-		"opcode=32767 len=0 vendor err 129 (Send) localGid ::ffff:%s remoteGids::ffff:%s hca mlx5_%d",
-		address(100+peer%gpus, peer), address(100+first%gpus, first), address(100+peer%gpus, peer), first%gpus)
+	w.connectionLost(first)
 	w.trail(first)
 	for rank := range w.ranks {
 		if rank == first {
@@ -27,6 +30,14 @@ func (w *writer) failure() {
 			"NumelOut=65536, Timeout(ms)=600000) ran for 600071 milliseconds before timing out.", rank, rank)
 	}
 	w.print("torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ")
+}
+
+// connectionLost warns that the NIC of the same rail on the next node does not answer.
+func (w *writer) connectionLost(rank int) {
+	peer, rail := (rank+gpus)%w.ranks, 100+rank%gpus
+	w.warn(rank, "13:37:01", "transport/net_ib.cc:2271", "NET/IB: Got completion from peer %s<47812> with status=12 "+
+		"opcode=32767 len=0 vendor err 129 (Send) localGid ::ffff:%s remoteGids::ffff:%s hca mlx5_%d",
+		address(rail, peer), address(rail, rank), address(rail, peer), rank%gpus)
 }
 
 // trail writes the steps of an error on its way up.

@@ -15,6 +15,7 @@ type job struct {
 	ranks   int
 	size    int64
 	percent int // of NCCL
+	lost    int // connections of every rank, at the end
 }
 
 // writer writes the lines of a job and counts their bytes.

@@ -30,12 +30,13 @@ func logsMain(args []string, stdout, stderr io.Writer) int {
 		return err
 	})
 	flags.IntVar(&j.percent, "nccl", 25, "percentage of the bytes that are lines of NCCL")
+	flags.IntVar(&j.lost, "lost", 0, "times that every rank loses a connection at the end; 0: one rank does, once")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return 0
 	} else if err != nil {
 		return 2
 	}
-	if flags.NArg() > 0 || j.ranks < 2 || j.percent < 0 || j.percent > 100 {
+	if flags.NArg() > 0 || j.ranks < 2 || j.percent < 0 || j.percent > 100 || j.lost < 0 {
 		flags.Usage()
 		return 2
 	}

@@ -70,8 +70,16 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// TestLost: every rank loses its connections.
+func TestLost(t *testing.T) {
+	text := written(t, "-ranks", "64", "-size", "1kB", "-lost", "3")
+	if lost := strings.Count(text, "with status=12"); lost != 3*64+1 {
+		t.Errorf("%d lost connections, want those of all 64 ranks and one more", lost)
+	}
+}
+
 func TestArguments(t *testing.T) {
-	for _, args := range [][]string{{"-size", "x"}, {"-size", "-1"}, {"-ranks", "1"}, {"-nccl", "101"}, {"file"}} {
+	for _, args := range [][]string{{"-size", "x"}, {"-size", "-1"}, {"-ranks", "1"}, {"-nccl", "101"}, {"-lost", "-1"}, {"file"}} {
 		if code := logsMain(args, io.Discard, io.Discard); code != 2 {
 			t.Errorf("%v: exit code %d", args, code)
 		}
