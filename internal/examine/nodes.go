@@ -164,7 +164,7 @@ func (p *probing) await(ctx context.Context, limit time.Duration) {
 		select {
 		case s, more := <-states:
 			if !more {
-				p.failAll(fmt.Sprintf("its probe pod did not finish within %v", limit))
+				p.failAll(limit, last)
 				return
 			}
 			last = s
@@ -204,9 +204,14 @@ func (p *probing) allRunning(s cluster.State) bool {
 	return true
 }
 
-func (p *probing) failAll(why string) {
-	for node := range p.waiting {
-		p.fail(node, why)
+// failAll gives up the probe pods that have not finished within a limit, as they were last seen.
+func (p *probing) failAll(limit time.Duration, s cluster.State) {
+	for node, w := range p.waiting {
+		if !s.Knows(cluster.Pods) {
+			p.fail(node, fmt.Sprintf("its probe pod could not be watched for %v", limit))
+			continue
+		}
+		p.fail(node, fmt.Sprintf("its probe pod did not finish within %v: %s", limit, w.done(s).Text))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,6 +17,9 @@ import (
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/report"
 )
+
+// probeID is the part of a probe pod's name that is random.
+var probeID = regexp.MustCompile(`(railhead-probe-\S+)-\w+`)
 
 // examineNodes examines nodes of a stand-in and returns the error of each.
 func examineNodes(
@@ -34,7 +38,7 @@ func examineNodes(
 	})
 	unreached := map[string]string{}
 	for _, m := range b.Machines {
-		unreached[m.Ref.String()] = m.Unreached
+		unreached[m.Ref.String()] = probeID.ReplaceAllString(m.Unreached, "$1-ID")
 	}
 	return unreached, err
 }
@@ -69,8 +73,16 @@ func TestNodes(t *testing.T) {
 		"pods do not end": {
 			&standIn{phase: "Running"},
 			map[string]string{
-				"node/gpu-0": "its probe pod did not finish within 5m0s",
-				"node/gpu-1": "its probe pod did not finish within 5m0s",
+				"node/gpu-0": "its probe pod did not finish within 5m0s: pod railhead-probe-gpu-0-ID is Running",
+				"node/gpu-1": "its probe pod did not finish within 5m0s: pod railhead-probe-gpu-1-ID is Running",
+			},
+			"",
+		},
+		"pods cannot be read": {
+			&standIn{phase: "Succeeded", unread: true},
+			map[string]string{
+				"node/gpu-0": "its probe pod could not be watched for 5m0s",
+				"node/gpu-1": "its probe pod could not be watched for 5m0s",
 			},
 			"",
 		},

@@ -33,6 +33,8 @@ type standIn struct {
 	// phase of the existing pods.
 	phase string
 	log   string
+	// unread: pods cannot be read.
+	unread bool
 }
 
 func nameOf(c plan.Change) string { return c.Object.GetKind() + "/" + c.Object.GetName() }
@@ -85,6 +87,10 @@ func (s *standIn) state() cluster.State {
 		SchemaVersion: 1,
 		Read:          []cluster.Kind{cluster.Pods, cluster.Nodes},
 		Nodes:         []cluster.Node{{Name: "gpu-0", Arch: "amd64"}, {Name: "gpu-1", Arch: "amd64"}},
+	}
+	if s.unread {
+		state.Read = nil
+		return state
 	}
 	for _, c := range s.objects {
 		if c.Object.GetKind() == "Pod" {

@@ -123,7 +123,8 @@ func (f *follower) once(ctx context.Context) error {
 	}
 	begun := time.Now()
 	err := f.watch(ctx)
-	if apierrors.IsInvalid(err) && f.version == "" {
+	delivered := f.version != "" || ctx.Err() != nil
+	if !delivered && (err == nil || errors.Is(err, context.Canceled) || apierrors.IsInvalid(err)) {
 		f.client.noStream.Store(true)
 		return nil
 	}
@@ -153,11 +154,14 @@ func (f *follower) replace(r rows) {
 }
 
 // watch applies changes until the server ends the watch, which is no error. Without a version it requests the list in
-// the same call (sendInitialEvents; on by default since Kubernetes 1.34, rejected as invalid before).
+// the same call (sendInitialEvents; on by default since Kubernetes 1.34, rejected as invalid before). A list that stops
+// short ends the watch: API servers behind the aggregation layer may ignore the request, and proxies hold events back.
 func (f *follower) watch(ctx context.Context) error {
 	limit := watchTime + rand.N(watchTime)
-	ctx, cancel := context.WithTimeout(ctx, limit+watchSlack)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	silent := time.AfterFunc(f.patience(limit), cancel)
+	defer silent.Stop()
 	var initial *rows
 	if f.version == "" {
 		initial = &rows{values: map[string]any{}}
@@ -183,7 +187,16 @@ func (f *follower) watch(ctx context.Context) error {
 		if initial, err = f.apply(e, initial); err != nil {
 			return err
 		}
+		silent.Reset(f.patience(limit))
 	}
+}
+
+// patience returns how long a watch of a duration may be silent.
+func (f *follower) patience(watch time.Duration) time.Duration {
+	if f.version == "" {
+		return answerTimeout // the list is incomplete
+	}
+	return watch + watchSlack
 }
 
 // watchRequest requests the changes after a version or, without one, the list and its changes.
