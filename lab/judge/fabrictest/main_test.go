@@ -46,6 +46,20 @@ func TestMain(m *testing.M) {
 	}
 }
 
+// reserve is more than any part of a test takes on a slow machine.
+const reserve = 10 * time.Minute
+
+// part runs a part of a test if enough of the time that the tests have is left. A skipped part was not tried.
+func part(t *testing.T, name string, run func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		if end, limited := t.Deadline(); limited && time.Until(end) < reserve {
+			t.Skipf("not tried: less than %v are left", reserve)
+		}
+		run(t)
+	})
+}
+
 // almost is when the time that the tests have is nearly over.
 func almost() <-chan time.Time {
 	const before = 5 * time.Second
