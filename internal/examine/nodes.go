@@ -244,17 +244,22 @@ func (p *probing) read(ctx context.Context, node string, w *pendingProbe) {
 	p.end(rules.Machine{Ref: check.NodeRef(node), Node: node, Snapshot: s})
 }
 
-// Snapshot reads the snapshot that railhead-pod wrote to the log of a pod.
+// logTime is the longest time to read the log of a finished pod. A kubelet that hangs sends none.
+const logTime = time.Minute
+
+// Snapshot reads the snapshot that railhead-pod wrote to the log of a finished pod.
 func Snapshot(ctx context.Context, c LogReader, pod kube.PodRef) (host.Snapshot, error) {
 	var s host.Snapshot
+	ctx, cancel := context.WithTimeoutCause(ctx, logTime, fmt.Errorf("its log did not arrive within %v", logTime))
+	defer cancel()
 	log, err := c.Logs(ctx, pod, kube.LogOptions{})
 	if err != nil {
-		return s, err
+		return s, cmp.Or(context.Cause(ctx), err)
 	}
 	defer log.Close()
 	const most = 32 << 20
 	if err := json.NewDecoder(io.LimitReader(log, most)).Decode(&s); err != nil {
-		return s, fmt.Errorf("read the snapshot of pod %s: %w", pod, err)
+		return s, fmt.Errorf("read the snapshot of pod %s: %w", pod, cmp.Or(context.Cause(ctx), err))
 	}
 	return s, nil
 }

@@ -78,6 +78,14 @@ func TestNodes(t *testing.T) {
 			},
 			"",
 		},
+		"kubelets hang": {
+			&standIn{phase: "Succeeded", hangs: true},
+			map[string]string{
+				"node/gpu-0": "its log did not arrive within 1m0s",
+				"node/gpu-1": "its log did not arrive within 1m0s",
+			},
+			"",
+		},
 		"pods cannot be read": {
 			&standIn{phase: "Succeeded", unread: true},
 			map[string]string{

@@ -35,6 +35,8 @@ type standIn struct {
 	log   string
 	// unread: pods cannot be read.
 	unread bool
+	// hangs: the kubelets send no logs.
+	hangs bool
 }
 
 func nameOf(c plan.Change) string { return c.Object.GetKind() + "/" + c.Object.GetName() }
@@ -118,7 +120,11 @@ func (s *standIn) Read(context.Context, kube.Want) (cluster.State, error) { retu
 
 func (s *standIn) ShellImage(context.Context, string) (string, error) { return "shell", nil }
 
-func (s *standIn) Logs(context.Context, kube.PodRef, kube.LogOptions) (io.ReadCloser, error) {
+func (s *standIn) Logs(ctx context.Context, _ kube.PodRef, _ kube.LogOptions) (io.ReadCloser, error) {
+	if s.hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	return io.NopCloser(strings.NewReader(s.log)), nil
 }
 
