@@ -33,6 +33,7 @@ type Run struct {
 	GPUDirect   GPUDirect    `json:"gpuDirect"`
 	GPUReason   string       `json:"gpuDirectReason,omitempty"` // the line's distance, or the module that lacks
 	Outcome     Outcome      `json:"outcome"`
+	Ended       bool         `json:"ended"` // a line shows that communicators were closed, or a benchmark's result
 	Summary     string       `json:"summary"`
 	Causes      []Cause      `json:"causes"` // the most probable first
 	Victims     []Victim     `json:"victims"`

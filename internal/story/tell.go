@@ -23,7 +23,7 @@ func (run *teller) run() Run {
 	r := Run{
 		NCCLVersion: run.version(), Ranks: run.size, Nodes: run.nodes(),
 		Network: run.network, Traffic: run.traffic.Traffic, GPUDirect: run.gpuDirect, GPUReason: run.gpuReason,
-		Differences: run.differences(),
+		Ended: run.destroyed() || run.log.Tests.Finished.Text != "", Differences: run.differences(),
 	}
 	r.Outcome = run.outcome()
 	run.result = r.Outcome

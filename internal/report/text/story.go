@@ -105,8 +105,13 @@ func outcomeLine(r story.Run) string {
 	switch {
 	case len(r.Causes) > 0:
 		return string(r.Outcome)
-	case r.Outcome == story.OutcomeOK:
+	case r.Outcome == story.OutcomeOK && r.Ended:
 		return "ok: no line reports a fault"
+	case r.Outcome == story.OutcomeOK && r.Network.Transport == story.NoTransport:
+		return "ok: no line reports a fault, and none shows the end of the run"
+	case r.Outcome == story.OutcomeOK: // a job that hangs writes nothing until a timeout
+		return "ok: no line reports a fault, and none shows the end of the run; " +
+			"if it hangs, 'railhead wire' shows whether data moves"
 	}
 	return joined(string(r.Outcome), r.Summary)
 }

@@ -15,11 +15,17 @@ func TestStoryWriter(t *testing.T) {
 		return story.Evidence{File: "train.log", Line: line, Text: text}
 	}
 	healthy := story.Run{
-		NCCLVersion: "2.28.9+cuda12.9", Ranks: 16, Nodes: 2, GPUDirect: story.GPUDirectYes, Outcome: story.OutcomeOK,
+		NCCLVersion: "2.28.9+cuda12.9", Ranks: 16, Nodes: 2, GPUDirect: story.GPUDirectYes, Outcome: story.OutcomeOK, Ended: true,
 		Network: story.Network{
 			Name: "IBext_v11", Kind: story.RoCE, LinkLayer: "RoCE", Used: &used, Why: "64 channels between nodes",
 			Evidence: []story.Evidence{at(7, "a"), at(8, "b"), at(9, "c"), at(10, "d"), at(11, "e")},
 		},
+	}
+	running := healthy
+	running.Network.Evidence, running.Ended = nil, false
+	alone := story.Run{
+		NCCLVersion: "2.28.9", Ranks: 8, Nodes: 1, Outcome: story.OutcomeOK,
+		Network: story.Network{Kind: story.UnknownNetwork, Transport: story.NoTransport, Why: "no network was needed"},
 	}
 	failed := story.Run{
 		NCCLVersion: "unknown", GPUDirect: story.GPUDirectUnknown,
@@ -52,6 +58,16 @@ Network:   IBext_v11 (RoCE), used: 64 channels between nodes
       and 2 more lines
 GPUDirect: yes
 Outcome:   ok: no line reports a fault
+`},
+		"not ended": {story.Story{Runs: []story.Run{running}}, `Ran:       NCCL 2.28.9+cuda12.9, 16 ranks on 2 nodes
+Network:   IBext_v11 (RoCE), used: 64 channels between nodes
+GPUDirect: yes
+Outcome:   ok: no line reports a fault, and none shows the end of the run; if it hangs, 'railhead wire' shows whether data moves
+`},
+		"not ended, on one node": {story.Story{Runs: []story.Run{alone}}, `Ran:       NCCL 2.28.9, 8 ranks on 1 node
+Network:   no network was needed
+GPUDirect: 
+Outcome:   ok: no line reports a fault, and none shows the end of the run
 `},
 		"failed, then healthy": {story.Story{Runs: []story.Run{failed, {Ranks: 1}}}, `Run 1 of 2
 Ran:       unknown: no line shows NCCL's version or the number of ranks
