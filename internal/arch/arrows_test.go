@@ -21,6 +21,8 @@ var law = []line{
 		"the two programs meet only in JSON: what one links would burden the other"},
 	{[]string{"internal/measure", "internal/pages"},
 		"a bench runs commands in pods and looks at pods, a page shows what was examined: only the command line needs them"},
+	{[]string{"internal/apply"},
+		"carrying out a plan and waiting for its effect is one job, whichever command made the plan"},
 	{[]string{"internal/examine"},
 		"visiting pods and nodes is one job, whichever package judges what was seen there"},
 	{[]string{"internal/ranks", "internal/ranks/rankstest", "internal/logsource"},
