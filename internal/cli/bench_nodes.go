@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/railhead/railhead/internal/apply"
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/examine"
@@ -97,7 +98,7 @@ func (a *app) benchNodes(ctx context.Context, f benchFlags) (bench.Result, error
 		temporary.Remove(ctx)
 	}()
 	await := func(ctx context.Context, want kube.Want, done plan.Condition) error {
-		return a.follow(ctx, client, done, waitOptions{want: want, limit: ownPodsTime})
+		return apply.Follow(ctx, client, done, apply.Wait{Want: want, Limit: ownPodsTime, Live: a.live()})
 	}
 	targets, err := measure.CreatePods(ctx, client, temporary, p, o, await)
 	if err != nil {

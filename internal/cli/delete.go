@@ -33,13 +33,14 @@ func newDelete(a *app) *cobra.Command {
 			if err := j.refuseOthers(err); err != nil {
 				return exit.Failed(err)
 			}
-			apply := applier{app: a, client: j.client, flags: flags, want: j.want, resume: j.statusCommand()}
-			apply.plan, apply.findings = job.Delete(j.state, j.ref.Name, j.ns)
-			if ignoreNotFound && slices.ContainsFunc(apply.findings, isNotFound) {
+			p, findings := job.Delete(j.state, j.ref.Name, j.ns)
+			if ignoreNotFound && slices.ContainsFunc(findings, isNotFound) {
 				a.say("Nothing to do: there is no job %q in namespace %s", j.ref.Name, j.ns)
 				return nil
 			}
-			return apply.apply(cmd.Context())
+			return applier{
+				app: a, client: j.client, flags: flags, want: j.want, resume: j.statusCommand(),
+			}.apply(cmd.Context(), p, findings)
 		},
 	}
 	flags.add(cmd, 5*time.Minute)

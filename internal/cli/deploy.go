@@ -56,22 +56,22 @@ func (a *app) deploy(cmd *cobra.Command, j *jobFlags, flags applyFlags, args []s
 	if err != nil {
 		return err
 	}
-	apply := applier{
+	p, findings := job.Deploy(s, o)
+	err = applier{
 		app:        a,
 		client:     client,
 		flags:      flags,
 		want:       kube.Want{Namespace: o.Namespace, Job: o.Name},
 		resume:     statusCommand(o.Name, o.Namespace),
 		skipRights: true,
-	}
-	apply.plan, apply.findings = job.Deploy(s, o)
-	if err := apply.apply(cmd.Context()); err != nil {
+	}.apply(cmd.Context(), p, findings)
+	if err != nil {
 		return err
 	}
 	if flags.output == "yaml" {
-		a.noteParts(delivery.Parts(apply.plan), o.Namespace)
+		a.noteParts(delivery.Parts(p), o.Namespace)
 	}
-	running := flags.dryRun == "none" && flags.output == "" && !flags.noWait
+	running := flags.dryRun == "none" && flags.output == "" && !flags.options.NoWait
 	if running && len(o.Command) == 0 && o.Script == nil {
 		a.say("Start the training with: railhead launch %s -n %s -- COMMAND", o.Name, o.Namespace)
 	}

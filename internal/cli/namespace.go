@@ -68,10 +68,10 @@ users of all namespaces; it only lets them read.`,
 			if err != nil {
 				return err
 			}
-			apply := applier{app: a, client: client, flags: flags, want: setupRights}
-			apply.resume = "railhead inventory -n " + o.Namespace
-			apply.plan, apply.findings = namespace.Setup(s, o)
-			return apply.apply(cmd.Context())
+			p, findings := namespace.Setup(s, o)
+			return applier{
+				app: a, client: client, flags: flags, want: setupRights, resume: "railhead inventory -n " + o.Namespace,
+			}.apply(cmd.Context(), p, findings)
 		},
 	}
 	f := cmd.Flags()
@@ -110,10 +110,10 @@ others may use; the plan says what.`,
 			if err != nil {
 				return err
 			}
-			apply := applier{app: a, client: client, flags: flags, want: setupRights}
-			apply.resume = "railhead inventory -n " + args[0]
-			apply.plan, apply.findings = namespace.Undo(s, args[0])
-			return apply.apply(cmd.Context())
+			p, findings := namespace.Undo(s, args[0])
+			return applier{
+				app: a, client: client, flags: flags, want: setupRights, resume: "railhead inventory -n " + args[0],
+			}.apply(cmd.Context(), p, findings)
 		},
 	}
 	flags.add(cmd, 5*time.Minute)

@@ -35,14 +35,15 @@ Jobs of other kinds count a deleted pod as failed, or start again as a whole: de
 			if err != nil {
 				return err
 			}
-			apply := applier{app: a, client: j.client, flags: flags, want: j.want, resume: j.statusCommand()}
-			apply.plan, apply.findings = job.Restart(j.Family)
-			if !force && len(apply.findings) == 0 {
+			p, findings := job.Restart(j.Family)
+			if !force && len(findings) == 0 {
 				if err := j.notTraining(cmd.Context()); err != nil {
 					return err
 				}
 			}
-			return apply.apply(cmd.Context())
+			return applier{
+				app: a, client: j.client, flags: flags, want: j.want, resume: j.statusCommand(),
+			}.apply(cmd.Context(), p, findings)
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "restart the pods even if a training runs in them")

@@ -8,11 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/railhead/railhead/internal/apply"
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/metrics"
 	"github.com/railhead/railhead/internal/plan/setup"
 	"github.com/railhead/railhead/internal/plan/webhook"
@@ -21,11 +23,7 @@ import (
 )
 
 // setupWant has everything that the plans of `setup cluster` need.
-var setupWant = kube.Want{Kinds: append(cluster.ClaimKinds(),
-	cluster.Nodes, cluster.Pools, cluster.MachineConfigs,
-	cluster.Networks, cluster.SriovNetworks, cluster.SriovPolicies, cluster.SriovNodes,
-	cluster.SCCs, cluster.SCCGrants, cluster.Objects,
-), Setup: true}
+var setupWant = kube.Want{Kinds: setup.Kinds(), Setup: true}
 
 // setupRights is a want without a list: of a plan whose rights are those of administrators.
 var setupRights = kube.Want{Setup: true}
@@ -59,7 +57,6 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 func newSetupCluster(a *app) *cobra.Command {
 	var o setup.Options
 	var flags applyFlags
-	var probe nodeProbe
 	cmd := &cobra.Command{
 		Use:   "cluster",
 		Short: "Set up the cluster's nodes for RDMA: IOMMU passthrough, locked memory, a minimal SCC",
@@ -83,9 +80,13 @@ rollout and checks a node first: objects that another tool applies roll out at o
   railhead setup rollback                            undo setup cluster`,
 		Args: takes(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, s, err := a.read(cmd.Context(), setupWant)
+			client, ns, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
+			}
+			s, err := client.Read(cmd.Context(), setupWant)
+			if err != nil {
+				return exit.Failed(err)
 			}
 			o.SkipVerify = cmd.Flags().Changed("verify-first") && !o.VerifyFirst
 			p, findings := setup.Cluster(s, o)
@@ -96,16 +97,14 @@ rollout and checks a node first: objects that another tool applies roll out at o
 				a.say("Nothing to write: Railhead can set no more here. Check on the nodes what is unknown above.")
 				return err
 			}
-			probe.retry = flags.retry
-			verify := verifier{app: a, client: client, plan: p, options: o, probe: probe}.verify
-			apply := applier{
-				app: a, client: client, plan: p, flags: flags, want: setupRights, resume: followSetup, verify: verify,
-			}
-			return apply.apply(cmd.Context())
+			flags.options.Check.Setup, flags.options.Check.Namespace = o, ns
+			return applier{
+				app: a, client: client, flags: flags, want: setupRights, resume: followSetup,
+			}.apply(cmd.Context(), p, nil)
 		},
 	}
 	a.setupFlags(cmd, &o)
-	probe.add(cmd)
+	nodeCheckFlags(cmd, &flags.options.Check)
 	flags.add(cmd, 4*time.Hour)
 	return cmd
 }
@@ -133,6 +132,15 @@ func (a *app) setupFlags(cmd *cobra.Command, o *setup.Options) {
 	a.completeFlag(cmd, "pool", cluster.Pools, poolNames)
 }
 
+func nodeCheckFlags(cmd *cobra.Command, c *apply.NodeCheck) {
+	var binaries map[string]string
+	cmd.Flags().StringVar(&c.Image, "verify-image", "",
+		"with --verify-first: `image` with a shell for the pod that checks a node "+
+			"(default: that of the node's machine-config-daemon, or openshift/cli)")
+	binaryFlag(cmd, &binaries, "with --verify-first: ")
+	c.Programs = func() ([]delivery.Program, error) { return programs(binaries) }
+}
+
 func newSetupRollback(a *app) *cobra.Command {
 	var flags applyFlags
 	cmd := &cobra.Command{
@@ -147,20 +155,21 @@ func newSetupRollback(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			apply := applier{app: a, client: client, flags: flags, want: setupRights, resume: followSetup}
-			apply.plan, apply.findings = setup.Rollback(s)
+			p, findings := setup.Rollback(s)
 			for _, undo := range []func(cluster.State) (plan.Plan, []check.Finding){metrics.Undo, webhook.Undo} {
 				first, unread := undo(s)
-				apply.findings = append(unread, apply.findings...)
-				if apply.plan.Steps = append(first.Steps, apply.plan.Steps...); !first.Empty() {
-					apply.plan.Title += strings.Replace(first.Title, "Undo", " and", 1)
+				findings = append(unread, findings...)
+				if p.Steps = append(first.Steps, p.Steps...); !first.Empty() {
+					p.Title += strings.Replace(first.Title, "Undo", " and", 1)
 				}
 			}
-			if gone := apply.plan.Deleted(); gone != "" {
-				apply.plan.Closing = "Deleted " + gone + ". What 'setup namespace' created stays: " +
+			if gone := p.Deleted(); gone != "" {
+				p.Closing = "Deleted " + gone + ". What 'setup namespace' created stays: " +
 					"undo it with 'railhead setup rollback namespace NAMESPACE'."
 			}
-			return apply.apply(cmd.Context())
+			return applier{
+				app: a, client: client, flags: flags, want: setupRights, resume: followSetup,
+			}.apply(cmd.Context(), p, findings)
 		},
 	}
 	flags.add(cmd, 4*time.Hour)
@@ -170,7 +179,7 @@ func newSetupRollback(a *app) *cobra.Command {
 
 func newSetupStatus(a *app) *cobra.Command {
 	var follow bool
-	var retry *time.Duration
+	var patience *time.Duration
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the progress of the rollout, node by node",
@@ -190,15 +199,18 @@ Exit status: 0 unless something is stuck (1) or the cluster could not be read (3
 			if follow && len(status.Pools) > 0 {
 				want := setupWant
 				want.Kinds = []cluster.Kind{cluster.Pools, cluster.Nodes}
-				options := waitOptions{want: want, retry: retry, resume: followSetup}
-				return a.follow(cmd.Context(), client, status.Condition(), options)
+				wait := apply.Wait{Want: want, Patience: patience, Resume: followSetup, Live: a.live()}
+				if err := apply.Follow(cmd.Context(), client, status.Condition(), wait); err != nil {
+					return exit.Failed(err)
+				}
+				return nil
 			}
 			unread := a.noPools(s, status)
 			return errors.Join(a.setupStatus(status), a.webhookStatus(s), a.metricsStatus(s), unread)
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "wait until every node is done")
-	retryFlag(cmd, &retry)
+	patienceFlag(cmd, &patience)
 	return cmd
 }
 

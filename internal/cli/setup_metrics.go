@@ -31,12 +31,11 @@ Nothing else needs it.`,
 			if err != nil {
 				return err
 			}
-			apply := applier{
+			p, findings := metrics.Setup(s, o)
+			return applier{
 				app: a, client: client, flags: flags,
 				want: kube.Want{Namespace: metrics.Name, Detail: true, Setup: true}, resume: "railhead setup status",
-			}
-			apply.plan, apply.findings = metrics.Setup(s, o)
-			return apply.apply(cmd.Context())
+			}.apply(cmd.Context(), p, findings)
 		},
 	}
 	f := cmd.Flags()

@@ -45,12 +45,11 @@ The webhook adds attachments only: for rails that pods claim from a DRA driver, 
 			if o.Cert, o.Key, err = webhook.Issue(plans.Host, s.Taken.Add(certificateTime)); err != nil {
 				return exit.Failed(err)
 			}
-			apply := applier{
+			p, findings := plans.Setup(s, o)
+			return applier{
 				app: a, client: client, flags: flags,
 				want: kube.Want{Namespace: plans.Namespace, Detail: true, Setup: true}, resume: "railhead setup status",
-			}
-			apply.plan, apply.findings = plans.Setup(s, o)
-			return apply.apply(cmd.Context())
+			}.apply(cmd.Context(), p, findings)
 		},
 	}
 	f := cmd.Flags()

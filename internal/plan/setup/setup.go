@@ -22,6 +22,14 @@ type Options struct {
 	SkipVerify   bool     // continue a rollout that an earlier run paused for the check
 }
 
+// Kinds returns the lists that the plans read.
+func Kinds() []cluster.Kind {
+	return append(cluster.ClaimKinds(),
+		cluster.Nodes, cluster.Pools, cluster.MachineConfigs,
+		cluster.Networks, cluster.SriovNetworks, cluster.SriovPolicies, cluster.SriovNodes,
+		cluster.SCCs, cluster.SCCGrants, cluster.Objects)
+}
+
 // setsNodes reports whether the plan writes MachineConfigs.
 func (o Options) setsNodes(s cluster.State) bool {
 	return !(o.NoIOMMU && o.NoMemlock) && s.Server.Serves(cluster.MachineConfigGroup)
