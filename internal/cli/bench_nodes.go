@@ -4,18 +4,15 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/railhead/railhead/internal/apply"
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/examine"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/measure"
 	"github.com/railhead/railhead/internal/nccl"
-	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/job"
 	"github.com/railhead/railhead/internal/report/text"
 )
@@ -54,9 +51,6 @@ func (o *ownPods) check(job bool) error {
 	}
 	return nil
 }
-
-// ownPodsTime bounds the wait for temporary pods, whose image may have to be pulled.
-const ownPodsTime = 10 * time.Minute
 
 // benchNodes creates pods on nodes, measures between them, and removes them, also after an interrupt.
 func (a *app) benchNodes(ctx context.Context, f benchFlags) (bench.Result, error) {
@@ -97,10 +91,7 @@ func (a *app) benchNodes(ctx context.Context, f benchFlags) (bench.Result, error
 		a.sayLine("Removing the pods of the bench")
 		temporary.Remove(ctx)
 	}()
-	await := func(ctx context.Context, want kube.Want, done plan.Condition) error {
-		return apply.Follow(ctx, client, done, apply.Wait{Want: want, Limit: ownPodsTime, Live: a.live()})
-	}
-	targets, err := measure.CreatePods(ctx, client, temporary, p, o, await)
+	targets, err := measure.CreatePods(ctx, client, temporary, p, o, a.live())
 	if err != nil {
 		return none, err
 	}

@@ -3,13 +3,16 @@ package measure
 import (
 	"context"
 	"slices"
+	"time"
 
+	"github.com/railhead/railhead/internal/apply"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/examine"
 	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/job"
 	"github.com/railhead/railhead/internal/ranks"
+	"github.com/railhead/railhead/internal/report"
 	"github.com/railhead/railhead/internal/workload"
 )
 
@@ -30,11 +33,19 @@ func NodeJob(id string, o job.Options) job.Options {
 	return o
 }
 
+// ReadWatcher reads and watches objects of a cluster; *kube.Client is one.
+type ReadWatcher interface {
+	Reader
+	apply.Watcher
+}
+
+// startTime bounds the wait for the pods of a NodeJob, whose image may have to be pulled.
+const startTime = 10 * time.Minute
+
 // CreatePods carries out the plan of a job of nodes, waits until its pods run, and returns them in the order of the
 // nodes.
 func CreatePods(
-	ctx context.Context, r Reader, t *examine.Temporary, p plan.Plan, o job.Options,
-	await func(context.Context, kube.Want, plan.Condition) error,
+	ctx context.Context, c ReadWatcher, t *examine.Temporary, p plan.Plan, o job.Options, live *report.Live,
 ) ([]ranks.Target, error) {
 	for _, change := range p.Changes() {
 		if err := t.Create(ctx, change); err != nil {
@@ -42,10 +53,11 @@ func CreatePods(
 		}
 	}
 	want := kube.Want{Kinds: []cluster.Kind{cluster.Pods, cluster.Events}, Namespace: o.Namespace, Job: o.Name}
-	if err := await(ctx, want, job.Done(o.Name, o.Namespace, o.Nodes)); err != nil {
+	wait := apply.Wait{Want: want, Limit: startTime, Live: live}
+	if err := apply.Follow(ctx, c, job.Done(o.Name, o.Namespace, o.Nodes), wait); err != nil {
 		return nil, err
 	}
-	s, err := r.Read(ctx, want)
+	s, err := c.Read(ctx, want)
 	if err != nil {
 		return nil, err
 	}
