@@ -136,7 +136,7 @@ func (run *explainer) invalid(e event.Event, said string, isSet bool) []candidat
 	case ib > 0 && roce > 0:
 		mixed[0].confidence, mixed[0].summary = Likely, said+": NCCL uses HCAs of InfiniBand and of RoCE"
 		return append(mixed, gid...)
-	case isEmptyGID(e.Verbs.LocalGID) || isEmptyGID(e.Verbs.RemoteGID) || isSet || e.Verbs.Wide:
+	case isEmptyGID(e.Verbs.LocalGID) || isEmptyGID(e.Verbs.RemoteGID) || isSet || e.Verbs.Wide || e.Verbs.Other:
 		return append(gid, mixed...)
 	}
 	gid[0].confidence = Possible

@@ -18,6 +18,10 @@ var signals = []struct {
 	{"SIGABRT", -6},
 	{"SIGSEGV", -11},
 	{"SIGBUS", -7},
+	{"Floating point exception", -8},
+	{"SIGFPE", -8},
+	{"Illegal instruction", -4},
+	{"SIGILL", -4},
 }
 
 // Signal returns the number of a signal that a text names in one of the forms, negative, or 0. * stands for the name.

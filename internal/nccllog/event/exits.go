@@ -19,7 +19,7 @@ var exitWords = append([]string{
 	"exits with return code", "terminated with code", "process returned", "Job step aborted", ") received by PID",
 	"got signal: ", "Killed", "Caught signal ", "] Signal: ", " WTERMSIG ", "died with <Signals.", "KILLED BY SIGNAL: ",
 	"EXIT CODE: ", "EXIT STRING: ", "Assertion `", "symbol lookup error: ", "error while loading shared libraries: ",
-	"Fatal Python error: ", "*** SIG",
+	"Fatal Python error: ", "*** SIG", "Program received signal SIG",
 }, abortWords...)
 
 // lsfSignal precedes the name of a signal in the report of LSF.
@@ -155,7 +155,7 @@ func codeOfField(text string) (code int, ok bool) {
 
 func crash(e *Event, text string) bool {
 	e.Code = codes.Signal(text, "Signal: *", "* (core dumped)", "Fatal Python error: *", "died with <Signals.*",
-		lsfSignal+"*")
+		"Program received signal *", lsfSignal+"*") // of libgfortran
 	words := strings.Fields(text[len(prefix.Labels(text)):])
 	switch {
 	case e.Code != 0:
@@ -172,6 +172,25 @@ func crash(e *Event, text string) bool {
 		e.Code = -9
 	}
 	return e.Code != 0
+}
+
+// fatalLog matches a line of level FATAL: "F1120 10:00:00.12 4242 x.cc:12] ..." of glog, "2026-03-02 10:00:00.1: F
+// core/x.cc:12] ..." of TensorFlow.
+var fatalLog = regexp.MustCompile(`(?:^|[ :\]>\[])F\d{4} \d\d:\d\d:\d\d\S* .*\.(?:cc|cpp|cu):\d+\]|` +
+	`\d: F \S+\.cc:\d+\]`)
+
+func readFatalLog(e *Event, text, _ string) bool {
+	e.Number = rankIn(text)
+	return find.Any(text, "F0", "F1", ": F ") && fatalLog.MatchString(text)
+}
+
+// readContainerStart leaves out what the kubelet tries again.
+func readContainerStart(_ *Event, text, _ string) bool {
+	return !strings.Contains(text, "FailedCreatePodSandBox")
+}
+
+func readChildException(_ *Event, text, _ string) bool {
+	return find.Any(text, "errors.error_handler", "error_handler.py:") && strings.HasSuffix(strings.TrimSpace(text), "{")
 }
 
 func readLoaderShm(e *Event, _, _ string) bool {

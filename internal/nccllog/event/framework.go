@@ -35,9 +35,10 @@ func readQPQuoted(e *Event, text, _ string) bool {
 	if e.Verbs.To != "" {
 		e.Verbs.Call = "ibv_modify_qp"
 	}
-	e.Verbs.Error, _, _ = strings.Cut(find.LastPart(text), " [")
-	e.Verbs.Error, _, _ = strings.Cut(e.Verbs.Error, " (os error")
-	e.Verbs.Errno = codes.Errno(e.Verbs.Error)
+	said := find.LastPart(text)
+	i := max(strings.LastIndex(said, " ["), 0)
+	e.Verbs.Error, _, _ = strings.Cut(cmp.Or(said[:i], said), " (os error")
+	e.Verbs.Errno = cmp.Or(codes.Errno(e.Verbs.Error), max(find.NumberAfter(said[i:], " ["), 0))
 	return true
 }
 
@@ -231,7 +232,11 @@ func readException(e *Event, text, _ string) bool {
 	if !explained || len(name) > 80 || strings.ContainsAny(name, " /=\"'()[]") {
 		return false
 	}
-	return slices.ContainsFunc(exceptionNames, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
+	known := exceptionNames
+	if strings.Contains(name, ".") {
+		known = slices.Concat(known, namesInPackages)
+	}
+	return slices.ContainsFunc(known, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 }
 
 // innerEnding matches the last line of a traceback, and that of bash about a process that was killed, behind other
@@ -248,6 +253,9 @@ func readInnerEnding(e *Event, text, _ string) bool {
 
 // exceptionNames are ends of the names of exceptions.
 var exceptionNames = []string{"Error", "Exception", "ExceptionGroup", "Interrupt", "CompilerFailed", "OutOfResources"}
+
+// namesInPackages are ends of the names of exceptions that have their package in front: "etcd.EtcdKeyNotFound: ...".
+var namesInPackages = []string{"NotFound", "Timeout", "Expired", "Unavailable"}
 
 // workersOfVLLM are the sources of vLLM that log the exception of a worker or of the engine, which end then: "ERROR
 // 09-03 03:02:37 [multiproc_executor.py:522] RuntimeError: ...". Its server goes on after others.

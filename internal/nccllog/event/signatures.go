@@ -521,6 +521,7 @@ var frameworkSignatures = []Signature{
 			" failed to pass monitoredBarrier", "monitoredBarrier, but received errors", // gloo
 			"atchdog timeout (self.", // SGLang ends itself then
 			"preparing to dump debug info",
+			"comm aborted due to timeout", // torchcomms
 		}, Read: readWatchdog,
 		Example: "[rank0]:[E1218 20:27:21.4 ProcessGroupNCCL.cpp:629] [Rank 0] Watchdog caught collective " +
 			"operation timeout: WorkNCCL(SeqNum=1, OpType=BROADCAST, Timeout(ms)=600000) ran for 600081 " +
@@ -669,7 +670,7 @@ var frameworkSignatures = []Signature{
 			"oom_kill", "oom-kill", "OOMKilled", "Out of memory: Killed process",
 			"Memory cgroup out of memory", "killed due to memory pressure",
 			"exceeded memory limit (", "Exceeded job memory limit", // older Slurm
-			"were killed due to the node running low on memory", "Ray killed this worker",
+			"killed due to the node running low on memory", "Ray killed this worker",
 			"to avoid running out of memory",       // Ray 2.0
 			"is killed by signal: Killed",          // of torch.utils.data
 			"was OOM-killed",                       // runc
@@ -678,10 +679,13 @@ var frameworkSignatures = []Signature{
 		},
 		Example: "[ 1234.5] Out of memory: Killed process 4242 (python) total-vm:1234kB",
 	},
-	{ // pyxis, plugins of Slurm
+	{ // pyxis, plugins of Slurm, runc
 		ID: "container-start", Kind: Aborted, What: "the container did not start",
-		Class:   Followed,
-		Words:   []string{"container start failed with error code", "couldn't start container"},
+		Class: Followed,
+		Words: []string{
+			"container start failed with error code", "couldn't start container",
+			"OCI runtime create failed",
+		}, Read: readContainerStart,
 		Example: "slurmstepd: error: pyxis: container start failed with error code: 1",
 	},
 	{ // xla/tsl/distributed_runtime/coordination/coordination_service.cc
@@ -755,6 +759,7 @@ var frameworkSignatures = []Signature{
 			"Horovod has been shut down", "death signal, shutting down workers", // torchrun
 			"died unexpectedly", "EngineDeadError", "EngineCore encountered a fatal error", // vLLM
 			"EngineCore hit an exception", "EngineCore failed to start", "ngine core initialization failed",
+			"Got fatal signal from worker processes",
 			"WorkerProc initialization failed", "Engine loop has died", "Engine process failed to start",
 			"Error executing method ",
 			"Scheduler hit an exception", "Received sigquit from a child proc", // SGLang
@@ -763,17 +768,43 @@ var frameworkSignatures = []Signature{
 			"ABORT!!! Out of all ", // older Paddle
 			"because the JAX distributed service detected fatal errors",
 			"PBS: job killed",
+			"unhandled_fault_hook",                                   // Monarch
+			"ExecuteUserScriptError", "Failed - Training job failed", // SageMaker
+			" failed with return code list: ", // SkyPilot
+			"FORCE-TERMINATE AT ",             // Open MPI, src/orted and PRRTE
 		},
 		Example: "The actor died unexpectedly before finishing this task.",
 	},
-	{ // Hydra, googletest, RAY_CHECK, Paddle, engine.py of DeiT and its descendants
+	{ // Hydra, googletest, RAY_CHECK, Paddle, engine.py of DeiT and its descendants, glog's handler of signals
 		ID: "program-failed", Kind: Aborted, What: "the program ended with an error",
 		Class: Followed,
 		Words: []string{
 			"Error executing job with overrides", "[  FAILED  ]", "An unexpected system state has occurred",
 			".EnforceNotMet", "Loss is nan, stopping training", "Loss is inf, stopping training",
+			" (unix time) try \"date -d @",
 		},
 		Example: "Error executing job with overrides: ['nodes=4']",
+	},
+	{ // Lib/argparse.py of Python, which exits with 2
+		ID: "arguments", Kind: Recoverable, What: "the program did not take its arguments",
+		Class: Followed,
+		Words: []string{
+			": error: argument ", ": error: unrecognized arguments: ", ": error: ambiguous option: ",
+			": error: the following arguments are required: ", ": error: one of the arguments ",
+		},
+		Example: "train.py: error: argument --fp16: invalid choice: 'maybe' (choose from on, off)",
+	},
+	{ // torch/distributed/elastic/multiprocessing/errors/error_handler.py prints the exception as JSON
+		ID: "child-exception", Kind: Recoverable, What: "a process ended with an exception",
+		Class: Followed,
+		Words: []string{"error_handler"}, Read: readChildException,
+		Example: "ERROR:torch.distributed.elastic.multiprocessing.errors.error_handler:{",
+	},
+	{ // LOG(FATAL) of glog, Abseil and PyTorch, with which a process aborts itself
+		ID: "fatal-log", Kind: Recoverable, What: "a program aborted itself",
+		Class: Followed,
+		Words: sourceLines(".cc", ".cpp", ".cu"), Read: readFatalLog,
+		Example: "F0302 10:00:00.123456 4242 rail_store.cc:41] the journal of the ranks is gone",
 	},
 	{
 		ID: "node-failure", Kind: Aborted, What: "aborted by the launcher",
@@ -798,8 +829,10 @@ var frameworkSignatures = []Signature{
 			"restarting failed container", "CrashLoopBackOff", "container create failed", "CreateContainerError",
 			"CreateContainerConfigError", "RunContainerError", "ImagePullBackOff", "ErrImagePull",
 			"UnexpectedAdmissionError",
-			"ssh not successful for host ",   // horovodrun
-			"fallback fabric is not enabled", // older Intel MPI
+			"ssh not successful for host ",    // horovodrun
+			"fallback fabric is not enabled",  // older Intel MPI
+			"execvp error on file ",           // Hydra
+			" failed to start the daemons on", // Open MPI
 		},
 		Example: "srun: error: Task launch for StepId=36.0 failed on node gpu-1: Job credential expired",
 	},
@@ -918,8 +951,9 @@ var frameworkSignatures = []Signature{
 	},
 	{
 		ID: "exception", Kind: Exception, What: "exception",
-		Class: Followed,
-		Words: exceptionNames, Read: readException,
+		Class:   Followed,
+		Words:   append([]string{"NotFound: ", "Timeout: ", "Expired: ", "Unavailable: "}, exceptionNames...),
+		Read:    readException,
 		Example: "ValueError: batch size must be positive",
 	},
 	{
