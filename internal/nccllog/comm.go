@@ -68,7 +68,7 @@ func (p *notices) startsAgain(r *rank, c comm, l *logLine) bool {
 // endsProcess reports that an event is the end of a process or makes it end.
 func endsProcess(e event.Event) bool {
 	switch e.Kind {
-	case event.Exit, event.OOMKill, event.Aborted, event.OutOfMemory, event.CUDAError, event.Finished:
+	case event.Exit, event.OOMKill, event.Aborted, event.OutOfMemory, event.CUDAError, event.Finished, event.Restarted:
 		return true
 	default:
 		return false

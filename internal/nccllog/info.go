@@ -344,8 +344,10 @@ func (p *notices) isKept(r *rank, e event.Event, many bool) bool {
 func doubtful(e event.Event) bool {
 	switch e.Kind {
 	case event.Warning, event.Trail, event.Consequence, event.Complaint, event.FailureWords, event.Exception,
-		event.Recoverable, event.Stalled:
+		event.Recoverable, event.Stalled, event.Restarted:
 		return !e.Info
+	case event.SocketClosed:
+		return e.Signature == "store-warning"
 	default:
 	}
 	return false

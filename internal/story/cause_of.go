@@ -58,7 +58,7 @@ func (run *explainer) listedCause(e event.Event) []candidate {
 	case event.OOMKill:
 		return one(PeerDied, Likely, fmt.Sprintf("%s was killed because its host ran out of memory (not the GPU); "+
 			"all others lost their connection to it", who), e)
-	case event.Exception, event.Exit, event.Aborted, event.TimeLimit:
+	case event.Exception, event.Exit, event.Aborted, event.TimeLimit, event.Restarted:
 		if run.origins[e.Seq] {
 			return run.endCauses(e)
 		}

@@ -21,7 +21,7 @@ func isEnd(e event.Event) bool {
 // job, whichever it ended.
 func isAnnounced(e event.Event) bool {
 	switch e.Signature {
-	case "cancelled", "evicted", "node-failure":
+	case "cancelled", "requeued", "evicted", "node-failure":
 		return true
 	}
 	return e.Kind == event.TimeLimit

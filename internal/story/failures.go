@@ -118,10 +118,12 @@ func (run *sequence) overcome(e event.Event) bool {
 	switch {
 	case e.Kind == event.WrongResults:
 		return false
-	case run.finishedAfter(e):
+	case run.finishedAfter(e), run.restartedAfter(e):
 		return true
 	}
 	switch e.Kind {
+	case event.SocketClosed:
+		return e.Signature == "store-warning" && run.progressed(e)
 	case event.Trail:
 		return run.trailEnded(e)
 	case event.ConnectFailed, event.NoInterface, event.SocketFailed, event.Rendezvous, event.NVLSFailed,
@@ -134,6 +136,13 @@ func (run *sequence) overcome(e event.Event) bool {
 	default:
 	}
 	return false
+}
+
+// restartedAfter reports that a launcher or the scheduler started the job again, and that it trains since.
+func (run *sequence) restartedAfter(e event.Event) bool {
+	return run.progressed(e) && slices.ContainsFunc(run.log.Events, func(o event.Event) bool {
+		return o.Kind == event.Restarted && o.At.File == e.At.File && o.Seq >= e.Seq && run.progressed(o)
+	})
 }
 
 // finishedAfter reports that the same file says later that the program succeeded.
@@ -164,7 +173,7 @@ func (run *sequence) wentOn(e event.Event) bool {
 // error.
 func (run *sequence) endedBy(e event.Event) bool {
 	return run.nearEnd(e) || slices.ContainsFunc(run.log.Events, func(o event.Event) bool {
-		return (o.Kind == event.Exit || o.Kind == event.Aborted) && o.Seq > e.Seq
+		return (o.Kind == event.Exit || o.Kind == event.Aborted || o.Kind == event.Restarted) && o.Seq > e.Seq
 	})
 }
 

@@ -75,6 +75,8 @@ func (run *sequence) isUnexplained(e event.Event) bool {
 		return !run.connectedAfter(e)
 	case event.Complaint, event.Exception, event.Recoverable:
 		return !run.progressed(e)
+	case event.Restarted: // before Slurm ends a job, it may train on for a while
+		return !run.progressed(e) || e.Signature == "requeued"
 	case event.FailureWords, event.Stalled:
 		return run.nearEnd(e) && !run.progressed(e)
 	case event.Consequence:

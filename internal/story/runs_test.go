@@ -83,6 +83,39 @@ func TestRunsOfOneFile(t *testing.T) {
 	}
 }
 
+// TestRestarted asserts that a failure does not count if the launcher started the job again and it trains since,
+// and that it counts otherwise. Slurm may give a job time before it ends it: the steps may be of the same attempt.
+func TestRestarted(t *testing.T) {
+	const (
+		failed = "E0302 10:00:00.123000 41 torch/distributed/elastic/multiprocessing/api.py:869] failed " +
+			"(exitcode: 1) local_rank: 0 (pid: 41) of binary: python"
+		restart  = "[INFO] [default] Worker group FAILED. 2/3 attempts left; will restart worker group"
+		requeued = "slurmstepd: error: *** JOB 1234 ON gpu-a CANCELLED AT 2026-03-02T10:00:00 DUE TO PREEMPTION ***"
+		warning  = "[rank3]:[W302 10:00:00.1 TCPStore.cpp:125] [c10d] recvValue failed on SocketImpl(fd=3): failed to " +
+			"recv, got 0 bytes"
+	)
+	steps := strings.Split("torch | step 1 loss 0.4\nstep 2 loss 0.4\nstep 3 loss 0.3\nstep 4 loss 0.3", "\n")
+	for name, c := range map[string]struct {
+		lines []string
+		want  Outcome
+	}{
+		"restarted, trains":           {slices.Concat(steps, []string{failed, restart}, steps), OutcomeOK},
+		"restarted":                   {slices.Concat(steps, []string{failed, restart}), OutcomeFail},
+		"restarted, two steps":        {slices.Concat(steps, []string{failed, restart}, steps[:2]), OutcomeFail},
+		"restarted, fails again":      {slices.Concat(steps, []string{failed, restart}, steps, []string{failed}), OutcomeFail},
+		"fails, trains":               {slices.Concat(steps, []string{failed}, steps), OutcomeFail},
+		"requeued, trains":            {slices.Concat(steps, []string{requeued}, steps), OutcomeUnknown},
+		"requeued":                    {slices.Concat(steps, []string{requeued}), OutcomeFail},
+		"warned of the store, trains": {slices.Concat(steps, []string{warning}, steps), OutcomeOK},
+		"warned of the store at last": {slices.Concat(steps, []string{warning}), OutcomeFail},
+		"restarted without an exit":   {slices.Concat(steps, []string{restart}), OutcomeUnknown},
+	} {
+		if got := ofLines("train.log", c.lines).Last(); got.Outcome != c.want {
+			t.Errorf("%s: want %s, got %s: %s", name, c.want, got.Outcome, got.Summary)
+		}
+	}
+}
+
 // TestRestartedContainer: the process of a restarted container has the number of the one before. A process that sets up
 // several communicators of one size stays one run.
 func TestRestartedContainer(t *testing.T) {

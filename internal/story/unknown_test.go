@@ -38,6 +38,7 @@ var badEndings = []string{
 	"NVRM: GPU at PCI:0000:18:00: GPU has fallen off the bus",
 	"Unable to determine the device handle for GPU0000:18:00.0: Unknown Error",
 	"[INFO] [default] Worker group FAILED. 0/3 attempts left; will not restart worker group",
+	"[INFO] [default] Worker group FAILED. 2/3 attempts left; will restart worker group",
 	"pdsh@head: gpu-1: ssh exited with exit code 137",
 	"flux-job: task(s) exited with exit code 1",
 	"Process finished with exit code 1",

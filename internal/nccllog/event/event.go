@@ -74,6 +74,7 @@ const (
 	WrongResults               // of nccl-tests
 	Listed                     // its signature has all that the judge needs
 	Recoverable                // the same, of a fault after which some programs go on
+	Restarted                  // the job, by its launcher or its scheduler
 	Kinds
 )
 

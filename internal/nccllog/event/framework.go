@@ -193,6 +193,18 @@ func readRendezvous(e *Event, text, _ string) bool {
 	})
 }
 
+// storeClosed are words about the connection to the store of c10d.
+var storeClosed = []string{
+	"ailed to recv, got 0 bytes", " got error: Connection reset by peer", " got error: Broken pipe",
+}
+
+func readStoreWarning(e *Event, text, _ string) bool {
+	const most = 60 // from the level to the end of the file's name
+	e.Number = rankIn(text)
+	place, _, _ := strings.Cut(text, ".cpp:")
+	return isNotice(place[max(len(place)-most, 0):])
+}
+
 // readBarrier leaves out the barriers at which a job waits for all its tasks.
 func readBarrier(_ *Event, text, _ string) bool {
 	id := find.WordAfter(text, "Barrier_id: ")

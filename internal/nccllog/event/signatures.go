@@ -850,6 +850,17 @@ var frameworkSignatures = []Signature{
 		},
 		Example: "Message:      The node was low on resource: ephemeral-storage.",
 	},
+	{ // Slurm, src/slurmd/slurmstepd/req.c
+		ID: "requeued", Kind: Restarted, What: "cancelled by the scheduler, which queues the job again",
+		Class:   Followed,
+		Words:   []string{" DUE TO PREEMPTION", " DUE TO JOB REQUEUE"},
+		Example: "slurmstepd: error: *** JOB 1234 ON gpu-1 CANCELLED AT 2026-03-02T10:00:00 DUE TO PREEMPTION ***",
+	},
+	{ // torch/distributed/elastic/agent/server/api.py, DLRover, nvidia-resiliency-ext
+		ID: "restarted", Kind: Restarted, What: "the launcher starts the processes again",
+		Words:   []string{"will restart worker group"},
+		Example: "[INFO] [default] Worker group FAILED. 2/3 attempts left; will restart worker group",
+	},
 	{
 		ID: "cancelled", Kind: Aborted, What: "cancelled by the scheduler or a user",
 		Class:   Followed,
@@ -886,12 +897,17 @@ var frameworkSignatures = []Signature{
 		Example: "slurmstepd: error:  mpi/pmix_v3: pmixp_coll_ring_reset_if_to: gpu-a [0]: pmixp_coll_ring.c:742: " +
 			"0x14ce0c02cb20: collective timeout seq=0",
 	},
+	{ // torch/csrc/distributed/c10d/TCPStore.cpp: another attempt may succeed
+		ID: "store-warning", Kind: SocketClosed, What: "connection to the store closed",
+		Class: Followed,
+		Words: storeClosed, Read: readStoreWarning,
+		Example: "[rank3]:[W506 00:43:56.240378877 TCPStore.cpp:125] [c10d] recvValue failed on SocketImpl(fd=3): " +
+			"failed to recv, got 0 bytes",
+	},
 	{ // torch/csrc/distributed/c10d/Utils.hpp: the process that serves the store has ended
 		ID: "store-closed", Kind: SocketClosed, What: "connection to the store closed",
-		Class: Followed,
-		Words: []string{
-			"ailed to recv, got 0 bytes", " got error: Connection reset by peer", " got error: Broken pipe",
-		},
+		Class:   Followed,
+		Words:   storeClosed,
 		Example: "torch.distributed.DistNetworkError: Failed to recv, got 0 bytes. Connection was likely closed.",
 	},
 	{
