@@ -17,8 +17,8 @@ import (
 // outside reads a line of another program: PyTorch, a launcher, a scheduler, the kernel, nccl-tests.
 func (p *Parser) outside(at event.Place, line []byte) {
 	text := strings.ToValidUTF8(string(line[:min(len(line), 4*maxText)]), "")
-	if at.Line <= scan.FirstLines && speaksOfTraining(text) {
-		p.trained++
+	if at.Line <= scan.FirstLines {
+		p.countTraining(at, text)
 	}
 	p.versionLine(at, line, text)
 	if p.test(at, line, text) {
@@ -53,6 +53,19 @@ func (p *Parser) outside(at event.Place, line []byte) {
 
 // trainingWords are words of the output of training programs.
 var trainingWords = strings.Fields("cuda CUDA torch loss epoch Epoch step iter rank RANK Rank GPU distributed tensor")
+
+// stackLine matches a line of the stack of an exception of Python or of PyTorch's C++.
+var stackLine = regexp.MustCompile(`\bFile "[^"]+", line \d+,? in |\bframe #\d+: `)
+
+// countTraining counts the lines that speak of training. A stack names paths of PyTorch, whatever the program does.
+func (p *Parser) countTraining(at event.Place, text string) {
+	switch {
+	case find.Any(text, `File "`, "frame #") && stackLine.MatchString(text):
+		p.source = event.Place{File: at.File, Line: at.Line + 1} // Python prints it below
+	case at != p.source && speaksOfTraining(text):
+		p.trained++
+	}
+}
 
 // speaksOfTraining reports whether a text has one of the words, not inside another one: slurmstepd has "step", and
 // the name of a PyTorchJob "torch".

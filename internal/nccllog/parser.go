@@ -33,6 +33,7 @@ type Parser struct {
 	lastError    map[string]repetition // by label or file
 	tables       []table
 	trained      int
+	source       event.Place // of the line of a program that a stack quotes
 	ignored      event.Place // of an exception that Python ignored, as it does when it exits
 	osuAt        event.Place // of the last header of an OSU benchmark
 	report       report

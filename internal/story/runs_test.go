@@ -116,6 +116,19 @@ func TestRestarted(t *testing.T) {
 	}
 }
 
+// TestStackIsNoTraining asserts that the paths of PyTorch in a stack do not make a log one of a training.
+func TestStackIsNoTraining(t *testing.T) {
+	for name, line := range map[string]string{
+		"C++":    "frame #3: c10d::ProcessGroupNCCL::watchdogHandler() + 0x213 (0x7f in /x/torch/lib/libtorch_cuda.so)",
+		"Python": "  File \"/x/torch/distributed/run.py\", line 794, in main\n    torch.distributed.run(args)",
+	} {
+		lines := slices.Repeat(strings.Split(line, "\n"), 6)
+		if got := ofLines("train.log", lines).Last().Outcome; got != OutcomeUnknown {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
 // TestRestartedContainer: the process of a restarted container has the number of the one before. A process that sets up
 // several communicators of one size stays one run.
 func TestRestartedContainer(t *testing.T) {
