@@ -1,7 +1,6 @@
 package story
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,30 +38,6 @@ func Causes() map[string]string {
 		titles[string(e.id)] = e.title
 	}
 	return titles
-}
-
-// CausesPage returns docs/causes.md, which has all causes.
-func CausesPage() string {
-	all := catalogue()
-	slices.SortFunc(all, func(a, b entry) int { return cmp.Compare(a.id, b.id) })
-	var page strings.Builder
-	page.WriteString("# Causes\n\nWhat [`railhead explain`](explain.md) names as the cause of a run that failed, " +
-		"or that used less than it could: what it means, the\nfix, and an experiment that tells it from others. " +
-		"`railhead explain-check ID` prints one.\n")
-	for _, e := range all {
-		fmt.Fprintf(&page, "\n## %s\n\n%s.\n\n**Fix:** %s\n\n**To be sure:** %s\n", e.id,
-			escape(strings.ToUpper(e.title[:1])+e.title[1:]), escape(e.fix), escape(e.experiment))
-	}
-	return page.String()
-}
-
-// escape keeps placeholders outside of code, such as <name>, from being HTML.
-func escape(text string) string {
-	parts := strings.Split(text, "`")
-	for i := 0; i < len(parts); i += 2 {
-		parts[i] = strings.NewReplacer("<", `\<`, "*", `\*`).Replace(parts[i])
-	}
-	return strings.Join(parts, "`")
 }
 
 // deviceEntries are causes for which RDMA is not used, or not all of it.
