@@ -62,8 +62,11 @@ const (
 func (run *sequence) judgeFailures() {
 	for _, e := range run.log.Events {
 		fatal := classOf(e) > event.Soft && !run.overcome(e) && !run.failedOver(e) && !run.didWithoutTopology(e)
-		if fatal || classOf(e) == event.Soft && run.lastWord(e) {
+		switch {
+		case fatal, classOf(e) == event.Soft && run.lastWord(e):
 			run.failures = append(run.failures, e)
+		case classOf(e) > event.Soft:
+			run.survived = append(run.survived, e.Quote)
 		}
 	}
 	if run.onlyTeardown() {
@@ -140,8 +143,9 @@ func (run *sequence) overcome(e event.Event) bool {
 
 // restartedAfter reports that a launcher or the scheduler started the job again, and that it trains since.
 func (run *sequence) restartedAfter(e event.Event) bool {
-	return run.progressed(e) && slices.ContainsFunc(run.log.Events, func(o event.Event) bool {
-		return o.Kind == event.Restarted && o.At.File == e.At.File && o.Seq >= e.Seq && run.progressed(o)
+	return run.progressed(e) && slices.ContainsFunc(run.kinds[event.Restarted], func(i int) bool {
+		o := run.log.Events[i]
+		return o.At.File == e.At.File && o.Seq >= e.Seq && run.progressed(o)
 	})
 }
 

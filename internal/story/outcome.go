@@ -154,6 +154,8 @@ func (run *teller) summary(r Run) string {
 		text += fmt.Sprintf(". %s: %s", outcomeWord(r.Outcome), r.Causes[0].Summary)
 	case r.Outcome == OutcomeDegraded:
 		text += ". " + outcomeWord(r.Outcome) + ": " + r.GPUReason
+	case r.Outcome == OutcomeOK && len(run.survived) > 0:
+		text += ". It went on after each fault that a line reports"
 	case r.Outcome == OutcomeOK:
 		text += ". No line reports a fault"
 	}

@@ -110,8 +110,12 @@ func TestRestarted(t *testing.T) {
 		"warned of the store at last": {slices.Concat(steps, []string{warning}), OutcomeFail},
 		"restarted without an exit":   {slices.Concat(steps, []string{restart}), OutcomeUnknown},
 	} {
-		if got := ofLines("train.log", c.lines).Last(); got.Outcome != c.want {
+		got := ofLines("train.log", c.lines).Last()
+		if got.Outcome != c.want {
 			t.Errorf("%s: want %s, got %s: %s", name, c.want, got.Outcome, got.Summary)
+		}
+		if got.Outcome == OutcomeOK && (len(got.Survived) != 1 || got.Survived[0].Line != len(steps)+1) {
+			t.Errorf("%s: survived %v", name, got.Survived)
 		}
 	}
 }

@@ -37,6 +37,7 @@ type Run struct {
 	Summary     string       `json:"summary"`
 	Causes      []Cause      `json:"causes"` // the most probable first
 	Victims     []Victim     `json:"victims"`
+	Survived    []Evidence   `json:"survived,omitempty"`    // lines of failures after which the run went on
 	Differences []Difference `json:"differences,omitempty"` // between the ranks
 	Variables   []string     `json:"variables,omitempty"`   // to set for a log that tells more: NAME=value
 }

@@ -29,6 +29,7 @@ func (run *teller) run() Run {
 	run.result = r.Outcome
 	r.Causes = run.causes()
 	r.Victims = run.victims(r.Causes)
+	r.Survived = quotes(run.survived...)
 	r.Variables = run.variablesToSet(r)
 	r.Summary = run.summary(r)
 	return r

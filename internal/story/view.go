@@ -25,6 +25,7 @@ type sequence struct {
 	facts
 	failures []event.Event // that ended the run, or may have; the first one first
 	first    *event.Event  // the first of them that does not follow from another
+	survived []event.Quote // lines of failures after which the run went on
 	origins  map[int]bool  // sequence numbers of the ends of processes that others report
 	waiting  map[int]bool  // numbers of the ranks that wait for others
 }

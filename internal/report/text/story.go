@@ -44,6 +44,9 @@ func (w *writer) run(r story.Run) {
 	w.evidence(r.Network.Evidence)
 	w.line("GPUDirect: %s", joined(string(r.GPUDirect), r.GPUReason))
 	w.line("Outcome:   %s", outcomeLine(r))
+	if r.Outcome == story.OutcomeOK {
+		w.evidence(r.Survived)
+	}
 	if len(r.Variables) > 0 {
 		w.line("Next time: set %s to see more", strings.Join(r.Variables, " "))
 	}
@@ -105,15 +108,26 @@ func outcomeLine(r story.Run) string {
 	switch {
 	case len(r.Causes) > 0:
 		return string(r.Outcome)
-	case r.Outcome == story.OutcomeOK && r.Ended:
-		return "ok: no line reports a fault"
-	case r.Outcome == story.OutcomeOK && r.Network.Transport == story.NoTransport:
-		return "ok: no line reports a fault, and none shows the end of the run"
-	case r.Outcome == story.OutcomeOK: // a job that hangs writes nothing until a timeout
-		return "ok: no line reports a fault, and none shows the end of the run; " +
-			"if it hangs, 'railhead wire' shows whether data moves"
+	case r.Outcome == story.OutcomeOK:
+		return "ok: " + health(r)
 	}
 	return joined(string(r.Outcome), r.Summary)
+}
+
+// health says how far the lines of a run without a failure tell that it went well.
+func health(r story.Run) string {
+	text := "no line reports a fault"
+	if len(r.Survived) > 0 {
+		text = "the run went on after each fault that a line reports"
+	}
+	if r.Ended {
+		return text
+	}
+	text += ", and no line shows its end"
+	if r.Network.Transport == story.NoTransport {
+		return text
+	}
+	return text + "; if it hangs, 'railhead wire' shows whether data moves" // it writes nothing until a timeout
 }
 
 func joined(fact, reason string) string {

@@ -27,6 +27,10 @@ func TestStoryWriter(t *testing.T) {
 		NCCLVersion: "2.28.9", Ranks: 8, Nodes: 1, Outcome: story.OutcomeOK,
 		Network: story.Network{Kind: story.UnknownNetwork, Transport: story.NoTransport, Why: "no network was needed"},
 	}
+	restarted := story.Run{
+		NCCLVersion: "unknown", Outcome: story.OutcomeOK, Ended: true, Survived: []story.Evidence{at(9, "exitcode: 1")},
+		Network: story.Network{Kind: story.UnknownNetwork, Why: "no line shows it"},
+	}
 	failed := story.Run{
 		NCCLVersion: "unknown", GPUDirect: story.GPUDirectUnknown,
 		Outcome: story.OutcomeFail, Summary: "rank 3 failed first",
@@ -62,12 +66,18 @@ Outcome:   ok: no line reports a fault
 		"not ended": {story.Story{Runs: []story.Run{running}}, `Ran:       NCCL 2.28.9+cuda12.9, 16 ranks on 2 nodes
 Network:   IBext_v11 (RoCE), used: 64 channels between nodes
 GPUDirect: yes
-Outcome:   ok: no line reports a fault, and none shows the end of the run; if it hangs, 'railhead wire' shows whether data moves
+Outcome:   ok: no line reports a fault, and no line shows its end; if it hangs, 'railhead wire' shows whether data moves
+`},
+		"restarted": {story.Story{Runs: []story.Run{restarted}}, `Ran:       unknown: no line shows NCCL's version or the number of ranks
+Network:   unknown: no line shows it
+GPUDirect: 
+Outcome:   ok: the run went on after each fault that a line reports
+      train.log:9  exitcode: 1
 `},
 		"not ended, on one node": {story.Story{Runs: []story.Run{alone}}, `Ran:       NCCL 2.28.9, 8 ranks on 1 node
 Network:   no network was needed
 GPUDirect: 
-Outcome:   ok: no line reports a fault, and none shows the end of the run
+Outcome:   ok: no line reports a fault, and no line shows its end
 `},
 		"failed, then healthy": {story.Story{Runs: []story.Run{failed, {Ranks: 1}}}, `Run 1 of 2
 Ran:       unknown: no line shows NCCL's version or the number of ranks
