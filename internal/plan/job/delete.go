@@ -135,6 +135,9 @@ func noJob(s cluster.State, name, namespace string) check.Finding {
 // Gone is done when no pod of the job is left.
 func Gone(name, namespace string) plan.Condition {
 	return func(s cluster.State) plan.Progress {
+		if p := s.Problem(cluster.Pods); p != nil {
+			return plan.Progress{Text: name + ": whether pods are left could not be read: " + p.Err}
+		}
 		pods := workload.PodsOf(s, workload.Ref{Name: name}, namespace)
 		p := plan.Progress{Done: len(pods) == 0, Text: fmt.Sprintf("%s: %s left", name, words.Count(len(pods), "pod"))}
 		for _, pod := range pods {

@@ -183,4 +183,9 @@ func TestJobGone(t *testing.T) {
 	if diff := cmp.Diff(want, gone(s)); diff != "" {
 		t.Errorf("one pod is left (-want +got):\n%s", diff)
 	}
+	s.Pods = nil
+	want = plan.Progress{Text: "h-kim: whether pods are left could not be read: pods is forbidden"}
+	if diff := cmp.Diff(want, gone(plantest.Unread(s, cluster.Pods))); diff != "" {
+		t.Errorf("the pods were not read (-want +got):\n%s", diff)
+	}
 }
