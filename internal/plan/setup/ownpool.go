@@ -172,6 +172,9 @@ func (own *ownPool) joinStep() []plan.Step {
 func arrived(pool string) plan.Condition {
 	rollout := RolloutDone(clusterrules.Rollout{Pool: pool})
 	return func(s cluster.State) plan.Progress {
+		if p := s.Problem(cluster.Nodes); p != nil {
+			return plan.Progress{Text: "nodes could not be read: " + p.Err}
+		}
 		progress := rollout(s)
 		p, _ := s.Pool(pool)
 		missing := func(n cluster.Node) bool { return !finished(n, p.Target) }

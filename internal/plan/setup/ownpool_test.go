@@ -172,3 +172,22 @@ func TestOwnPoolRefused(t *testing.T) {
 		t.Errorf("pool worker is set up, and there are steps %v", plantest.StepIDs(p))
 	}
 }
+
+// TestArrivedUnread: right after nodes changed their pool, its counts are still those from before, so without the nodes
+// nothing shows that they have arrived. The next step deletes the pool that they leave.
+func TestArrivedUnread(t *testing.T) {
+	m := simulate(openshift())
+	m.apply(t, mustPlan(t, m.State, Options{OwnPool: "gpu"}), -1)
+	arrived := arrived(cluster.WorkerPool)
+	if p := arrived(m.State); !p.Done {
+		t.Fatalf("before nodes move: %+v", p)
+	}
+	for _, name := range []string{"w12", "w13"} {
+		delete(nodeOf(&m.State, name).Labels, role("gpu"))
+	}
+	s := plantest.Unread(m.State, cluster.Nodes)
+	s.Nodes = nil
+	if p := arrived(s); p.Done {
+		t.Errorf("the nodes were not read: %+v", p)
+	}
+}

@@ -42,6 +42,9 @@ func sriovGone(nodes []string, gone map[string][]string) plan.Condition {
 // sriovSynced is done when the operator is done with the nodes and nothing is missing on any.
 func sriovSynced(nodes []string, as string, missing func(cluster.Node) string) plan.Condition {
 	return func(s cluster.State) plan.Progress {
+		if p := s.Problem(cluster.Nodes); p != nil {
+			return plan.Progress{Text: "nodes could not be read: " + p.Err}
+		}
 		var progress plan.Progress
 		bar := plan.Bar{Name: "sriov", Total: len(nodes)}
 		for _, name := range nodes {

@@ -530,3 +530,26 @@ func TestSriovNamespace(t *testing.T) {
 		})
 	}
 }
+
+// TestSriovGoneUnread: the operator's status may be the old one, so without the nodes nothing shows that they no longer
+// offer the resource.
+func TestSriovGoneUnread(t *testing.T) {
+	s := cluster.State{
+		Read:       []cluster.Kind{cluster.Nodes, cluster.SriovNodes},
+		Nodes:      []cluster.Node{{Name: "w01", Allocatable: cluster.Resources{"openshift.io/ens1rdma": 8}}},
+		SriovNodes: []cluster.SriovNode{{Node: "w01", SyncStatus: "Succeeded"}},
+	}
+	gone := sriovGone([]string{"w01"}, map[string][]string{"w01": {"ens1rdma"}})
+	if p := gone(s); p.Done {
+		t.Fatalf("the node offers it: %+v", p)
+	}
+	unread := plantest.Unread(s, cluster.Nodes)
+	unread.Nodes = nil
+	if p := gone(unread); p.Done {
+		t.Errorf("the nodes were not read: %+v", p)
+	}
+	s.Nodes = nil
+	if p := gone(s); !p.Done {
+		t.Errorf("the node was removed from the cluster: %+v", p)
+	}
+}
