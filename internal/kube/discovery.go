@@ -59,6 +59,10 @@ func parseDiscovery(raw []byte) (api, error) {
 	for _, group := range list.Items {
 		for _, v := range group.Versions {
 			served := apiVersion{v.Version, []string{}}
+			if v.Freshness == apidiscovery.DiscoveryFreshnessStale { // an aggregated server that does not answer
+				found[group.Name] = append(found[group.Name], apiVersion{v.Version, nil})
+				continue
+			}
 			for _, r := range v.Resources {
 				served.resources = append(served.resources, r.Resource)
 			}

@@ -183,7 +183,7 @@ func TestParseDiscovery(t *testing.T) {
 				{"resource":"statefulsets","responseKind":{"group":"","version":"","kind":"StatefulSet"},
 				"scope":"Namespaced","verbs":["list"]}],"freshness":"Current"}]},
 			{"metadata":{"name":"down.example.com"},"versions":[{"version":"v1","freshness":"Stale"}]}]}`,
-			api{"apps": {{"v1", []string{"statefulsets"}}}, "down.example.com": {{"v1", []string{}}}}, false},
+			api{"apps": {{"v1", []string{"statefulsets"}}}, "down.example.com": {{"v1", nil}}}, false},
 		"an old server names its groups": {`{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"apps",` +
 			`"versions":[{"groupVersion":"apps/v1","version":"v1"}],"preferredVersion":{"groupVersion":"apps/v1",` +
 			`"version":"v1"}}]}`,
