@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -130,6 +131,7 @@ func (l *LogReader) Follow(ctx context.Context, want kube.Want, ref workload.Ref
 	g.SetLimit(logsAtOnce)
 	followed := map[instance]bool{}
 	var watchErr error
+	unread := ""
 	for s, err := range l.Source.Watch(ctx, want) {
 		if watchErr = err; err != nil {
 			l.Screen.say("The API server does not answer, retrying: %v", err)
@@ -138,6 +140,15 @@ func (l *LogReader) Follow(ctx context.Context, want kube.Want, ref workload.Ref
 		f, _ := workload.Lookup(s, ref, want.Namespace) // one that is gone has no pods
 		all := l.Chosen(Targets(f))
 		ended := true
+		switch p := missingList(s); {
+		case p == nil || len(f.Pods) > 0:
+			unread = ""
+		default:
+			if ended = false; unread != p.Err {
+				unread = p.Err
+				l.Screen.say("The pods cannot be read, retrying: %s", unread)
+			}
+		}
 		for _, t := range all {
 			ended = ended && t.Pod.Finished()
 			c, why := ToRead(t, false)
@@ -162,4 +173,16 @@ func (l *LogReader) Follow(ctx context.Context, want kube.Want, ref workload.Ref
 		return watchErr
 	}
 	return ctx.Err()
+}
+
+// missingList returns the problem of a list without which a job seems to have no pods; nil if there is none. Kinds of
+// workloads that the user may never list do not count.
+func missingList(s cluster.State) *cluster.Problem {
+	i := slices.IndexFunc(s.Problems, func(p cluster.Problem) bool {
+		return p.Kind == cluster.Pods || p.Kind == cluster.Workloads && !p.Forbidden
+	})
+	if i < 0 {
+		return nil
+	}
+	return &s.Problems[i]
 }

@@ -272,3 +272,25 @@ func TestLogsFollowEnds(t *testing.T) {
 		}
 	})
 }
+
+// TestLogsFollowUnread: a list that the server could not give shows no end of the job.
+func TestLogsFollowUnread(t *testing.T) {
+	zero := 0
+	ended := withContainers("h-kim-0", "Succeeded", cluster.Container{Name: "train", ExitCode: &zero})
+	s := &shelf{
+		logs: map[string]string{"h-kim-0 train": "loss\n"},
+		states: []cluster.State{
+			{Problems: []cluster.Problem{{Kind: cluster.Pods, Err: "etcdserver: leader changed"}}},
+			{Problems: []cluster.Problem{{Kind: cluster.Pods, Err: "etcdserver: leader changed"}}},
+			{Pods: []cluster.Pod{ended}},
+		},
+	}
+	l, out, errs := reader(s, LogFlags{Rank: -1, Follow: true})
+	if err := l.Follow(t.Context(), kube.Want{Namespace: "train"}, workload.Ref{Name: "h-kim"}); err != nil {
+		t.Error(err)
+	}
+	const want = "The pods cannot be read, retrying: etcdserver: leader changed\n"
+	if out.String() != "[0] loss\n" || errs.String() != want {
+		t.Errorf("output %q, errors %q", out, errs)
+	}
+}
