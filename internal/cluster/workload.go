@@ -11,6 +11,7 @@ type Workload struct {
 	Owner      string      `json:"owner,omitempty"`      // the object that made it: JobSet/h-kim
 	Size       int         `json:"size"`                 // number of pods in its spec
 	Wanted     int         `json:"wanted"`               // of these now: 0 if it has finished or is suspended
+	Succeeded  int         `json:"succeeded,omitempty"`  // pods that ended well and that Wanted leaves out
 	Changed    time.Time   `json:"changed,omitzero"`     // when it was created or started, or a condition became true
 	Templates  []Pod       `json:"templates,omitempty"`  // a pod of each template; without a name
 	Conditions []Condition `json:"conditions,omitempty"` // those that are true

@@ -36,8 +36,8 @@ func (k Kind) Describe(object map[string]any) cluster.Workload {
 	if w.Wanted = w.Size; ended(w, object) {
 		w.Wanted = 0
 	} else if completions, ok := whole(Field(object, "spec.completions")); ok { // of a Job
-		succeeded, _ := whole(Field(object, "status.succeeded"))
-		w.Wanted = min(w.Size, max(0, completions-succeeded))
+		w.Succeeded, _ = whole(Field(object, "status.succeeded"))
+		w.Wanted = min(w.Size, max(0, completions-w.Succeeded))
 	}
 	return w
 }

@@ -40,7 +40,11 @@ func TestDescribe(t *testing.T) {
 			t.Errorf("%s: wants %d pods, not %d", name, c.want, got)
 		}
 	}
-	k, _ := Of("RayJob")
+	k, _ := Of("Job")
+	if w := k.Describe(objectIn(t, "{spec: {parallelism: 2, completions: 8}, status: {succeeded: 7}}")); w.Succeeded != 7 {
+		t.Errorf("a Job of which 7 pods succeeded: %+v", w)
+	}
+	k, _ = Of("RayJob")
 	failed, ok := k.Describe(objectIn(t, "{status: {jobDeploymentStatus: Failed, reason: AppFailed, message: oom}}")).Failed()
 	if !ok || failed.Reason != "AppFailed" || failed.Message != "oom" {
 		t.Errorf("a RayJob that failed: %+v", failed)

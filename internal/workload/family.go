@@ -185,11 +185,18 @@ func (f Family) Count() (ready, unready int) {
 	return ready, unready
 }
 
-// Succeeded counts the pods that have ended without a fault.
+// Succeeded counts the pods that have ended without a fault, without those that WantedPods leaves out.
 func (f Family) Succeeded() int {
-	n := 0
+	n, leftOut := 0, map[string]int{} // by owner
+	for _, w := range f.Members() {
+		leftOut[w.Kind+"/"+w.Name] = w.Succeeded
+	}
 	for _, p := range f.Pods {
-		if p.Phase == "Succeeded" {
+		switch {
+		case p.Phase != "Succeeded":
+		case leftOut[p.Owner] > 0:
+			leftOut[p.Owner]--
+		default:
 			n++
 		}
 	}

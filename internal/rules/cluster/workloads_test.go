@@ -249,6 +249,28 @@ func TestMissingPods(t *testing.T) {
 			},
 			pods: []cluster.Pod{readyPod("a", "Job/llm-1"), readyPod("b", "Job/llm-1")},
 		},
+		"half of a Job has ended and the rest hangs": {
+			workloads: []cluster.Workload{asking("Job", func(w *cluster.Workload) {
+				w.Size, w.Wanted, w.Succeeded = 4, 2, 2
+			})},
+			pods: []cluster.Pod{
+				podOf("llm-0", "Job/llm", "Succeeded"), podOf("llm-1", "Job/llm", "Succeeded"),
+				podOf("llm-2", "Job/llm", "Pending"), podOf("llm-3", "Job/llm", "Pending"),
+			},
+			want: []string{
+				"warn pod-pending Job llm has 0 of 2 pods ready, for an unknown reason",
+				"unknown pod-pending Job llm has 0 of 2 pods running",
+			},
+		},
+		"a pod of a Job has ended a moment ago": {
+			workloads: []cluster.Workload{asking("Job", func(w *cluster.Workload) {
+				w.Size, w.Wanted, w.Succeeded = 3, 2, 1
+			})},
+			pods: []cluster.Pod{
+				podOf("llm-0", "Job/llm", "Succeeded"), podOf("llm-1", "Job/llm", "Succeeded"),
+				readyPod("llm-2", "Job/llm"),
+			},
+		},
 		"replicas: 0": {
 			workloads: []cluster.Workload{asking("StatefulSet", sized(0))},
 		},
