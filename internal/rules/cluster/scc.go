@@ -94,7 +94,8 @@ func sccScope(v view) []check.Finding {
 func grantee(g cluster.SCCGrant) (namespace string) {
 	for _, prefix := range []string{"ServiceAccount/", "User/system:serviceaccount:", "Group/system:serviceaccounts:"} {
 		if rest, ok := strings.CutPrefix(g.Subject, prefix); ok {
-			return strings.FieldsFunc(rest+"/", func(r rune) bool { return r == '/' || r == ':' })[0]
+			namespace, _, _ = strings.Cut(strings.ReplaceAll(rest, ":", "/"), "/")
+			return namespace
 		}
 	}
 	return ""

@@ -31,3 +31,22 @@ func TestSCCOfTheSite(t *testing.T) {
 		t.Errorf("it is granted: %+v", found)
 	}
 }
+
+// TestGrantee has names of service accounts from templates whose values are empty, too: RBAC takes any name of a user.
+func TestGrantee(t *testing.T) {
+	for subject, want := range map[string]string{
+		"ServiceAccount/train/h-kim-sa":            "train",
+		"User/system:serviceaccount:train:default": "train",
+		"Group/system:serviceaccounts:train":       "train",
+		"Group/system:serviceaccounts":             "",
+		"User/system:serviceaccount:":              "",
+		"User/system:serviceaccount::":             "",
+		"User/system:serviceaccount::default":      "",
+		"Group/system:serviceaccounts:":            "",
+		"User/kim":                                 "",
+	} {
+		if got := grantee(cluster.SCCGrant{Subject: subject}); got != want {
+			t.Errorf("%s: %q, want %q", subject, got, want)
+		}
+	}
+}
