@@ -10,6 +10,7 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/kube"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/job"
@@ -342,6 +343,30 @@ func TestLossOf(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestWatched: a pod that the watch leaves out looks deleted, and its rank would be given up.
+func TestWatched(t *testing.T) {
+	labelled := func(name, instance string) Target {
+		p := rankstest.RunningPod(name)
+		p.Labels = map[string]string{"app.kubernetes.io/instance": instance}
+		return Target{Pod: p}
+	}
+	want := kube.Want{Kinds: []cluster.Kind{cluster.Pods}, Namespace: "train"}
+	ofJob, all := want, want
+	ofJob.Job, all.Detail = "h-kim", true
+	for name, c := range map[string]struct {
+		targets []Target
+		want    kube.Want
+	}{
+		"of deploy":             {[]Target{labelled("a", "h-kim"), labelled("b", "h-kim")}, ofJob},
+		"one has another label": {[]Target{labelled("a", "h-kim"), labelled("b", "")}, all},
+		"without labels":        {[]Target{labelled("a", ""), labelled("b", "")}, all},
+	} {
+		if diff := cmp.Diff(c.want, New(nil, Streams{}, c.targets, nil).watched()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

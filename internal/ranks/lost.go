@@ -18,15 +18,9 @@ func (p podLost) Error() string { return string(p) }
 
 // watchPods watches the pods while the command runs: the streams of a dead node stay open for minutes.
 func (l *Launch) watchPods(ctx context.Context) {
-	first := l.ranks[0].Pod
-	want := kube.Want{
-		Kinds:     []cluster.Kind{cluster.Pods},
-		Namespace: first.Namespace,
-		Job:       first.Labels[plan.LabelInstance],
-	}
 	reported := map[*rank]bool{}
 	unready := map[*rank]bool{}
-	for s, err := range l.pods.Watch(ctx, want) {
+	for s, err := range l.pods.Watch(ctx, l.watched()) {
 		if err != nil || !s.Knows(cluster.Pods) {
 			continue
 		}
@@ -47,6 +41,22 @@ func (l *Launch) watchPods(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// watched selects the pods of all ranks: by the label of their job, or of a workload that railhead did not deploy, all
+// pods of the namespace. Its pods may have other labels, or the label with different values.
+func (l *Launch) watched() kube.Want {
+	first := l.ranks[0].Pod
+	want := kube.Want{
+		Kinds:     []cluster.Kind{cluster.Pods},
+		Namespace: first.Namespace,
+		Job:       first.Labels[plan.LabelInstance],
+	}
+	if l.count(func(r *rank) bool { return r.Pod.Labels[plan.LabelInstance] != want.Job }) > 0 {
+		want.Job = ""
+	}
+	want.Detail = want.Job == "" // their containers tell why they ended
+	return want
 }
 
 func findPod(s cluster.State, p cluster.Pod) (cluster.Pod, bool) {
