@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
@@ -121,13 +122,17 @@ type Change struct {
 	Why    string // one line for the printed plan
 }
 
-// Deletion returns the change that deletes an object.
+// Deletion returns the change that deletes an object, and none that has its name since it was read: it may be of
+// somebody else.
 func Deletion(o cluster.Object, why string) Change {
 	c := Change{Verb: Delete, Why: why}
 	c.Object.SetAPIVersion(o.APIVersion)
 	c.Object.SetKind(o.Kind)
 	c.Object.SetNamespace(o.Namespace)
 	c.Object.SetName(o.Name)
+	if uid, _ := workload.Field(o.Fields, "metadata.uid").(string); uid != "" {
+		c.Object.SetUID(types.UID(uid))
+	}
 	return c
 }
 
