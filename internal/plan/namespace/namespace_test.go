@@ -362,6 +362,12 @@ func TestNamespaceRefuses(t *testing.T) {
 			want: []string{"unknown cluster-readable"},
 			says: "may exist already",
 		},
+		"networks of the operator are not read": {
+			s:    func(s *cluster.State) { *s = plantest.Unread(*s, cluster.SriovNetworks); s.SriovNetworks = nil },
+			o:    Options{Namespace: "train"},
+			want: []string{"unknown cluster-readable"},
+			says: "sriovnetworks could not be read: no attachment is created",
+		},
 		"an attachment of somebody else": {
 			s: func(s *cluster.State) {
 				s.Networks = append(s.Networks, cluster.Network{

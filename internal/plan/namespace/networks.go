@@ -32,6 +32,8 @@ func (d *draft) networks() plan.Step {
 		d.noSource("--networks-from names the namespace itself")
 	case d.NetworksFrom != "":
 		step.Changes = d.copies()
+	case d.makesNetworks() && d.s.Problem(cluster.SriovNetworks) != nil:
+		d.unread(cluster.SriovNetworks)
 	case d.s.Server.Serves(cluster.SriovGroup) && d.s.Knows(cluster.SriovPolicies):
 		step.Changes = d.sriovNetworks()
 		step.Done, step.Watch = networksExist(d.Namespace, d.planned), []cluster.Kind{cluster.Networks}
@@ -48,6 +50,12 @@ func (d *draft) networks() plan.Step {
 			"and pods get a device only through that plugin.", words.And(d.chained))
 	}
 	return step
+}
+
+// makesNetworks reports whether an operator is known to make attachments from networks that the plan may write.
+func (d *draft) makesNetworks() bool {
+	return d.s.Server.Serves(cluster.SriovGroup) && d.s.Knows(cluster.SriovPolicies) ||
+		d.s.Server.Serves(cluster.NvidiaGroup) && d.s.Knows(cluster.NicPolicies)
 }
 
 // unread reports a list without which no attachment is created: it may exist already.

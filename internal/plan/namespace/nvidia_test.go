@@ -92,6 +92,10 @@ func TestSetupNvidia(t *testing.T) {
 			change: func(s *cluster.State, _ *Options) { *s = plantest.Unread(*s, cluster.NicPolicies) },
 			says:   "unknown cluster-readable nicclusterpolicies",
 		},
+		"networks unread": {
+			change: func(s *cluster.State, _ *Options) { *s = plantest.Unread(*s, cluster.SriovNetworks) },
+			says:   "unknown cluster-readable sriovnetworks",
+		},
 		"no RDMA": {
 			change: func(s *cluster.State, _ *Options) { s.NvidiaResources = s.NvidiaResources[2:3] }, fails: true,
 			says: "no NicClusterPolicy has a device plugin with RDMA resources",
