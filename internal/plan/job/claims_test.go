@@ -422,3 +422,24 @@ spec:
 		t.Errorf("a second injection (-first +second):\n%s", diff)
 	}
 }
+
+// TestInjectClaimsGenerated: a manifest whose name the server completes gives the template a valid name.
+func TestInjectClaimsGenerated(t *testing.T) {
+	m := manifest(t, `
+apiVersion: batch/v1
+kind: Job
+metadata: {generateName: bert-, namespace: train}
+spec:
+  template:
+    spec:
+      containers:
+      - {name: c, image: i, command: [x], resources: {limits: {nvidia.com/gpu: 4}}}
+`)
+	out, draft := InjectAll(manifests.List{m}, map[string]cluster.State{"train": claimCluster()}, Options{Programs: programs()})
+	if check.Worst(draft.Findings) == check.Fail || len(out) != 3 {
+		t.Fatal(plantest.Wording(draft.Findings))
+	}
+	if name := out[1].GetName(); !strings.HasPrefix(name, "bert-rails-") || out[1].GetLabels()[plan.LabelInstance] != "bert" {
+		t.Errorf("ResourceClaimTemplate %s with labels %v", name, out[1].GetLabels())
+	}
+}

@@ -129,7 +129,9 @@ func (j *request) injectionParts() []unstructured.Unstructured {
 // injection returns the job of a manifest, and its pod templates.
 func injection(manifest unstructured.Unstructured, s cluster.State, o Options) (*request, []map[string]any) {
 	o.Namespace = manifests.Namespace(manifest, o.Namespace)
-	o.Name, o.Type, o.manifest = manifest.GetName(), Single, true // the manifest sets the number of pods
+	// the parts have its name, or that of which the server makes one
+	o.Name = cmp.Or(manifest.GetName(), strings.TrimRight(manifest.GetGenerateName(), "-."))
+	o.Type, o.manifest = Single, true // the manifest sets the number of pods
 	j := newRequest(s, o)
 	j.GPUs = o.GPUs
 	templates := o.podTemplates(manifest)
