@@ -1,6 +1,9 @@
 package ranks
 
 import (
+	"context"
+	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -586,5 +589,26 @@ func TestSpokenCommand(t *testing.T) {
 		if diff := cmp.Diff(want, commandLine(argv)); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+// printer is a pod whose scripts print a text.
+type printer string
+
+func (p printer) Exec(_ context.Context, _ kube.PodRef, o kube.ExecOptions) (int, error) {
+	_, err := io.WriteString(o.Stdout, string(p))
+	return 0, err
+}
+
+func (p printer) Watch(context.Context, kube.Want) iter.Seq2[cluster.State, error] { return nil }
+
+// TestRunsLongCommand: Linux takes arguments of up to 128 KiB, as of python -c, and JSON may double their quotes. The
+// exit code comes after the command.
+func TestRunsLongCommand(t *testing.T) {
+	text := "id=a\nstarted=2026-03-02T10:00:00.000000000Z\nnote=" + `{"Command":["` + strings.Repeat("x", 250<<10) + `"]}` +
+		"\nexit=1 2026-03-02T10:00:01.000000000Z\n"
+	runs, err := Runs(t.Context(), printer(text), []Target{{Pod: rankstest.RunningPod("a")}})
+	if err != nil || len(runs) != 1 || runs[0].Code == nil || len(runs[0].Command) != 1 {
+		t.Errorf("%d runs, %v", len(runs), err)
 	}
 }

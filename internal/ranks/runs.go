@@ -53,7 +53,8 @@ func Runs(ctx context.Context, p Pods, targets []Target) ([]Run, error) {
 	for i, t := range targets {
 		g.Go(func() error {
 			command := []string{"sh", "-c", trimmed(runsScript), "railhead", "", "", SharedDir}
-			text, err := Output(ctx, p, t, kube.ExecOptions{Command: command}, 64<<10)
+			const most = 1 << 20 // each run has its command, of which an argument has at most 128 KiB
+			text, err := Output(ctx, p, t, kube.ExecOptions{Command: command}, most)
 			if found[i] = parseRuns(t, text); err != nil {
 				errs[i] = fmt.Errorf("%s: %w", t, err)
 			}
