@@ -57,7 +57,7 @@ func Cut(data []byte) (kind uint16, body, rest []byte) {
 	return binary.NativeEndian.Uint16(data[4:]), data[header:length], data[aligned:]
 }
 
-// errorOf returns the error of a message NLMSG_ERROR: struct nlmsgerr.
+// errorOf returns the error of a message NLMSG_ERROR, struct nlmsgerr, or NLMSG_DONE: both start with it.
 func errorOf(body []byte) error {
 	if len(body) < 4 {
 		return syscall.EINVAL

@@ -29,9 +29,8 @@ func (s Socket) Exchange(buf, request []byte, each func(kind uint16, body []byte
 		}
 		for kind, body, rest := Cut(buf[:n]); kind != 0; kind, body, rest = Cut(rest) {
 			switch {
-			case kind == syscall.NLMSG_DONE:
-				return nil
-			case kind == syscall.NLMSG_ERROR:
+			case kind == syscall.NLMSG_ERROR,
+				kind == syscall.NLMSG_DONE: // with the error that ended the dump (netlink_dump_done)
 				return errorOf(body)
 			case each(kind, body):
 				return nil
