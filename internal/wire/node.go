@@ -40,7 +40,8 @@ func OnNode(node check.Ref, s host.Snapshot, pods map[string]check.Ref) []Member
 	own.outOfSequence(machine)
 	for i := range members {
 		m := &members[i]
-		m.Usages = usages(m.ends, machine.Ports)
+		m.ports = machine.Ports
+		m.Usages = usages(m.ends, m.ports)
 		m.judge()
 	}
 	return members

@@ -92,3 +92,25 @@ func TestBytesOnNode(t *testing.T) {
 		})
 	}
 }
+
+// TestRepeatedOnNode: the bytes of a pod on a node stay known when one of its connections repeats its packets.
+func TestRepeatedOnNode(t *testing.T) {
+	m := machine(
+		queuePair{number: 17, remote: 42, sent: [2]uint32{5, 1005}, pid: 71},
+		queuePair{number: 42, remote: 17, expected: [2]uint32{5, 5}, pid: 72},
+		queuePair{number: 18, remote: 43, sent: [2]uint32{5, 1005}, pid: 71},
+		queuePair{number: 43, remote: 18, expected: [2]uint32{5, 1005}, pid: 72},
+	)
+	m.After.Pods = map[int]string{71: "uid-a", 72: "uid-b"}
+	m.After.Devices[0].Ports[0].InterfaceMTU = host.Know(1500)
+	ports := []host.Port{{Number: 1, LinkLayer: host.Know(host.Ethernet), Rate: host.Know(host.Rate{Gbps: 25})}}
+	members := OnNode(check.NodeRef("gpu-01"), host.Snapshot{
+		Devices: []host.Device{{Name: "mlx5_0", Ports: ports}},
+		Wire:    host.Know(m.After),
+		Earlier: &host.Snapshot{Wire: host.Know(m.Before)},
+	}, map[string]check.Ref{"uid-a": check.PodRef("train", "h-kim-0"), "uid-b": check.PodRef("train", "h-kim-1")})
+	want := Amount{Packets: 1000, Rate: 1000 * 1024}
+	if got := Together(members, false).Members[1].Usages[0].Sent; got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
