@@ -64,7 +64,8 @@ func (m Member) uneven() (all []Uneven) {
 				least = rate
 			}
 		}
-		if rate := rates[device]; rate > 0 && 2*rate < least {
+		notCounted := func(e End) bool { return e.Device == device && e.isNew() }
+		if rate := rates[device]; rate > 0 && 2*rate < least && !slices.ContainsFunc(m.ends, notCounted) {
 			all = append(all, Uneven{check.DeviceRef(device).On(m.Ref), rate, least})
 		}
 	}

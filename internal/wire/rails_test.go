@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
 )
 
 // pod returns a pod with rails a, b and c, and the rate of each that one process uses: -1 has a queue pair at rest.
@@ -76,6 +77,8 @@ func TestUneven(t *testing.T) {
 	at := func(a, b, c float64) Member { return pod("0", map[string]float64{"a": a, "b": b, "c": c}) }
 	wrapped := at(5e9, 1e9, 4e9)
 	wrapped.Usages[2].Sent.AtLeast = true
+	late := at(5e9, 1e9, 4e9)
+	late.ends = []End{{Device: "b", Remote: 42, State: host.StateRTS}}
 	slow := []Uneven{{check.DeviceRef("b").On(check.PodRef("train", "0")), 1e9, 4e9}}
 	for name, c := range map[string]struct {
 		member Member
@@ -86,6 +89,7 @@ func TestUneven(t *testing.T) {
 		"one is fast":                 {at(9e9, 1e9, 1e9), nil},
 		"one is at rest":              {at(5e9, -1, 5e9), nil},
 		"the rates are not certain":   {wrapped, nil},
+		"one connected meanwhile":     {late, nil},
 		"one rail carries everything": {at(5e9, -1, -1), nil},
 	} {
 		if diff := cmp.Diff(c.want, Together([]Member{c.member}, false).Uneven); diff != "" {
