@@ -91,6 +91,8 @@ func few[T any](w io.Writer, all []T, noun string, line func(T) string) {
 func fault(c wire.Connection) string {
 	text := string(c.State) + ": " + place(c.A)
 	switch {
+	case c.B.End == nil && c.A.Broken(): // the other end may be one that was not read
+		return text + " is in error"
 	case c.B.End == nil:
 		return text + " has no other end"
 	case c.State == wire.PeerGone:

@@ -35,6 +35,9 @@ func TestWire(t *testing.T) {
 		}},
 		{State: wire.PeerGone, A: place("a")},
 		{State: wire.PeerGone, A: place("a"), B: place("b")},
+		{State: wire.PeerGone, A: wire.Place{
+			End: &wire.End{Device: "mlx5_7", State: host.StateError}, Machine: pod("a"),
+		}},
 	}
 	unacknowledged := func(to string, duplicates uint64, from ...string) (all []wire.Connection) {
 		for _, peer := range from {
@@ -117,6 +120,7 @@ no traffic: no packet moved over RDMA in 1.0 s
 				`to pod/train/a mlx5_6
 peer gone: pod/train/a mlx5_6 has no other end
 peer gone: pod/train/a mlx5_6 and pod/train/b mlx5_6: one end is in error
+peer gone: pod/train/a mlx5_7 is in error
 no traffic: no packet moved over RDMA in 1.0 s
 `,
 		},
