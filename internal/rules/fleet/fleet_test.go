@@ -199,6 +199,26 @@ func faults() map[string]fault {
 			want:   fleet.RailSubnet,
 			says:   []string{"the rails are crossed", "pod/train/h-kim-2 on gpu-2"},
 		},
+		"one subnet for all rails, and the first pod has a rail less": {
+			pods: 3,
+			change: func(m []fleet.Machine) {
+				for i := range m {
+					rulestest.EachLink(&m[i], func(l *host.Link) {
+						l.Addresses = host.Know(slices.Clone(l.Addresses.Value))
+						for k, p := range l.Addresses.Value {
+							l.Addresses.Value[k] = netip.PrefixFrom(p.Addr(), 8)
+						}
+					})
+				}
+				m[0].Snapshot.Uverbs = slices.Clone(m[0].Snapshot.Uverbs)
+				for i := range m[0].Snapshot.Uverbs {
+					if u := &m[0].Snapshot.Uverbs[i]; u.Device.Value == "mlx5_11" {
+						u.Access = host.Denied
+					}
+				}
+			},
+			want: fleet.Rails,
+		},
 		"a routed fabric": {
 			pods: 4,
 			change: func(m []fleet.Machine) {

@@ -58,7 +58,7 @@ func crossing(members []Member, rails []railSubnets) (check.Finding, bool) {
 			switch {
 			case !known:
 				first[g.value] = use
-			case !slices.Contains(g.refs, other.refs[0]):
+			case !use.meets(other):
 				return crossed(members, other, use), true
 			}
 		}
@@ -70,6 +70,11 @@ func crossing(members []Member, rails []railSubnets) (check.Finding, bool) {
 type railUse struct {
 	rail string
 	group
+}
+
+// meets reports whether a machine has both rails in the subnet: then it is not that of one rail.
+func (u railUse) meets(other railUse) bool {
+	return slices.ContainsFunc(u.refs, func(r check.Ref) bool { return slices.Contains(other.refs, r) })
 }
 
 func crossed(members []Member, a, b railUse) check.Finding {
