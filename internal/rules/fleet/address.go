@@ -11,8 +11,8 @@ import (
 
 // owner is an interface of a rail that has an address.
 type owner struct {
-	machine, link check.Ref
-	place, mac    string
+	machine, link    check.Ref
+	place, node, mac string
 }
 
 func (o owner) String() string { return o.place + " " + o.link.Part }
@@ -24,7 +24,7 @@ func duplicates(members []Member) []check.Finding {
 	var shared []netip.Addr
 	for _, m := range members {
 		for _, r := range m.rails {
-			o := owner{m.Ref, check.LinkRef(r.netdev).On(m.Ref), m.place(), r.mac}
+			o := owner{m.Ref, check.LinkRef(r.netdev).On(m.Ref), m.place(), m.Node, r.mac}
 			for _, a := range r.addresses {
 				if len(owners[a]) > 0 && owners[a][0].same(o) {
 					continue
@@ -51,7 +51,7 @@ func duplicates(members []Member) []check.Finding {
 
 // same reports whether two interfaces are one: pods on the node's own network see the interfaces of the node.
 func (o owner) same(other owner) bool {
-	return o.mac != "" && o.mac == other.mac || o.machine == other.machine
+	return o.mac != "" && o.mac == other.mac && o.node == other.node || o.machine == other.machine
 }
 
 func duplicate(addresses []netip.Addr, owners map[netip.Addr][]owner) check.Finding {

@@ -191,7 +191,13 @@ func faults() map[string]fault {
 		},
 		"pods on the node's own network have its addresses": {
 			pods:   2,
+			change: func(m []fleet.Machine) { m[1].Snapshot, m[1].Node = m[0].Snapshot, m[0].Node },
+		},
+		"pods on two nodes with the same addresses and MACs": {
+			pods:   2,
 			change: func(m []fleet.Machine) { m[1].Snapshot = m[0].Snapshot },
+			want:   fleet.DuplicateAddress,
+			says:   []string{"is the address of pod/train/h-kim-1 on gpu-1 net1, pod/train/h-kim-2 on gpu-2 net1"},
 		},
 		"crossed rails": {
 			pods:   3,
