@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/railhead/railhead/internal/host"
@@ -127,6 +128,9 @@ func RingCeiling(nodes [][]Ceiling) (GBps, error) {
 	for _, rails := range nodes {
 		var sum Gbps
 		for _, r := range rails {
+			if r.Rate <= 0 {
+				return 0, errors.New("ceiling of a ring: that of a rail is unknown")
+			}
 			sum += r.Rate
 		}
 		if least < 0 || sum < least {

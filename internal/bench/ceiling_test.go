@@ -137,6 +137,11 @@ func TestRingCeiling(t *testing.T) {
 	if err != nil || got != 343 {
 		t.Errorf("a node has a rail less: %v, %v", got, err)
 	}
+	unknown := rails(8, 392)
+	unknown[7] = Ceiling{}
+	if got, err := RingCeiling([][]Ceiling{rails(8, 392), unknown}); err == nil {
+		t.Errorf("the ceiling of a rail is unknown: %v", got)
+	}
 	if got, err := RingCeiling([][]Ceiling{rails(8, 392)}); err == nil {
 		t.Errorf("one node: %v", got)
 	}

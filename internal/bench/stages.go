@@ -108,6 +108,10 @@ func (c Climb) step(r rung, runs [][]Reading) Step {
 	for _, l := range r.Links {
 		if r.Measure == Write || r.Measure == WriteOfGPU {
 			ceiling := c.fleet.Ceiling(l)
+			if ceiling.Rate <= 0 { // unknown: the sum of the others would be too low
+				s.Ceiling, s.By = 0, ""
+				break
+			}
 			s.Ceiling, s.By = s.Ceiling+ceiling.Rate, ceiling.By
 		}
 	}

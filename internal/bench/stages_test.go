@@ -123,6 +123,18 @@ func TestClimbFailures(t *testing.T) {
 	}
 }
 
+// TestUnknownCeiling: all rails at once have no ceiling if that of one is unknown.
+func TestUnknownCeiling(t *testing.T) {
+	f := podsWith(2, 2, IBWriteBW)
+	f.Pods[1].Rails[1].Ceiling = Ceiling{}
+	c := f.Ladder(0, 1).Only(AllRails)
+	readings := answer(c, func(Stage) Reading { return Reading{Rate: 190} })
+	l := Judged(c.Ladders([][][]Reading{readings}), Gate{Efficiency: 0.9})[0]
+	if s := l.Steps[0]; s.Ceiling != 0 || s.Measured.Value != 380 || l.State != check.Unknown {
+		t.Errorf("%v: %+v", l.State, s)
+	}
+}
+
 func TestStageTests(t *testing.T) {
 	f := podsWith(2, 2, IBWriteBW)
 	tests, err := f.Tests(Stage{Measure: Write, Links: SameRail([]Pair{{0, 1}}, 2)}, 20064)
