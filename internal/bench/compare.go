@@ -65,7 +65,7 @@ func change(name string, old, now Summary) Change {
 	c.Ratio = now.Median / old.Median
 	c.Bound, c.Assumed = bound(old, now)
 	switch {
-	case c.Ratio < 1-c.Bound:
+	case c.Ratio < 1-c.Bound, now.Min <= 0 && old.Min > 0: // a run without data ends training, too
 		c.Verdict = Slower
 	case c.Ratio > 1+c.Bound:
 		c.Verdict = Faster

@@ -40,6 +40,8 @@ func TestCompare(t *testing.T) {
 		"one run each, much slower":             {[]float64{390}, []float64{200}, Slower, 0.1, true},
 		"nothing came through before":           {[]float64{0, 0, 0}, []float64{390, 391, 392}, Unknown, 0, false},
 		"nothing comes through now":             {[]float64{390, 391, 392}, []float64{0, 0, 0}, Slower, 0.02, false},
+		"nothing came through in one run now":   {[]float64{390, 391, 392}, []float64{390, 0, 392}, Slower, 0.02, false},
+		"nor in one run before":                 {[]float64{390, 0, 391}, []float64{390, 0, 391}, Same, 0.02, false},
 		"no run now":                            {[]float64{390, 391, 392}, []float64{}, Unknown, 0, false},
 	} {
 		got := Compare([]Series{{"write", c.old}}, []Series{{"write", c.now}})
