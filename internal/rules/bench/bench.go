@@ -115,6 +115,15 @@ func unmeasured(r result) []check.Finding {
 	if r.Job != "" {
 		f.Subject = check.Named(check.Job, r.Job)
 	}
+	if r.matrixMeasured() {
+		for _, name := range r.unrated() {
+			f.Evidence = append(f.Evidence, check.Evidence{
+				Source: "ceiling of rail " + name, Got: "unknown: the rate or MTU of a pod could not be read",
+			})
+		}
+		f.Fix = check.ByUser("Name a target, because the rate of the rails is unknown.",
+			"railhead bench NAME --matrix --min-gbps GBPS")
+	}
 	if len(r.Ladders) == 0 && r.Matrix == nil && len(r.AllReduces) > 0 {
 		f.Fix = check.ByUser("Use a job with GPUs whose image has nccl-tests with MPI, or PyTorch.",
 			"railhead deploy JOB --image IMAGE")
@@ -127,7 +136,21 @@ func (r result) measured() bool {
 	judged := func(l bench.PairLadder) bool { return l.State == check.Pass || l.State == check.Fail }
 	ran := func(run bench.AllReduceRun) bool { return run.Failed != "" || len(run.Sizes) > 0 }
 	return slices.ContainsFunc(r.Ladders, judged) || slices.ContainsFunc(r.AllReduces, ran) ||
-		r.Attribution != nil && r.Attribution.Links > 0
+		r.matrixMeasured() && (len(r.Attribution.Culprits) > 0 || len(r.unrated()) == 0)
+}
+
+func (r result) matrixMeasured() bool {
+	return r.Matrix != nil && r.Attribution != nil && r.Attribution.Links > 0
+}
+
+// unrated returns the names of the rails whose links have no target: that they are alike does not make them fast.
+func (r result) unrated() (names []string) {
+	for _, rail := range r.Matrix.Rails {
+		if rail.Ceiling <= 0 && r.MinGbps <= 0 {
+			names = append(names, rail.Name)
+		}
+	}
+	return names
 }
 
 // skipped lists the parts that were not measured.

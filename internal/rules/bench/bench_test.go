@@ -88,6 +88,15 @@ func matrix(n int, rate rates) bench.Result {
 	return r
 }
 
+// unrated returns a result with a matrix of n nodes, whose links are alike and have no known ceiling.
+func unrated(n int) bench.Result {
+	r := matrix(n, all(390))
+	r.Matrix.Rails[0].Ceiling = 0
+	attribution := r.Matrix.Attribute(0.9)
+	r.Attribution = &attribution
+	return r
+}
+
 func with(r bench.Result, change func(*bench.Result)) bench.Result {
 	change(&r)
 	return r
@@ -211,6 +220,14 @@ func TestJudge(t *testing.T) {
 			want:   []check.ID{Fabric},
 			says: "node gpu-b (pod pod-gpu-b) and node gpu-g (pod pod-gpu-g) rail eno5np0: " +
 				"no data gets through, on 1 link",
+		},
+		"a matrix of unknown ceilings": {
+			result: unrated(8),
+			want:   []check.ID{Measured},
+			says:   "job/h-kim: nothing was measured that can be judged",
+		},
+		"a matrix of unknown ceilings, with a target": {
+			result: with(unrated(8), func(r *bench.Result) { r.MinGbps = 380 }),
 		},
 		"all alike, and below the gate": {
 			result: matrix(8, all(200)),
