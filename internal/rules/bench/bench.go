@@ -37,10 +37,16 @@ func Judge(r bench.Result) []check.Finding {
 
 func checks() []check.Check[result] {
 	return []check.Check[result]{
-		{ID: Measured, Title: "the bench measured something that can be judged", Run: unmeasured},
+		{
+			ID: Measured, Title: "the bench measured something that can be judged",
+			Run: func(r result) []check.Finding { return append(unmeasured(r), tcpFailures(r)...) },
+		},
 		{ID: Loopback, Title: "every HCA moves to itself as much as the others", Run: loopbacks},
 		{ID: Fabric, Title: "no part of the fabric is slower than the rest, or than the target", Run: slowParts},
-		{ID: Link, Title: "RDMA with host memory reaches the payload ceiling", Run: gaps(bench.WriteHost)},
+		{
+			ID: Link, Title: "RDMA with host memory reaches the payload ceiling",
+			Run: func(r result) []check.Finding { return append(gaps(bench.WriteHost)(r), latencies(r)...) },
+		},
 		{
 			ID: GPUDirect, Title: "RDMA with GPU memory is as fast as with host memory",
 			Needs: []check.ID{Link},

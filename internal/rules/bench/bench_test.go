@@ -153,6 +153,22 @@ func TestJudge(t *testing.T) {
 			want: []check.ID{Measured},
 			says: "job/h-kim: nothing was measured that can be judged",
 		},
+		"the latency could not be measured": {
+			result: ladder(step(bench.WriteHost, 391, 392), bench.Step{Name: bench.WriteLatency, Failed: "it hangs"}),
+			want:   []check.ID{Link},
+			says:   "gpu-1 > gpu-2 rail eno5np0: RDMA write latency: it hangs",
+		},
+		"the latency of a dead link": {
+			result: ladder(bench.Step{Name: bench.WriteHost, Failed: "it hangs"},
+				bench.Step{Name: bench.WriteLatency, Failed: "it hangs"}),
+			want: []check.ID{Link},
+			says: "gpu-1 > gpu-2 rail eno5np0: RDMA write, host memory: it hangs",
+		},
+		"TCP fails beside a good link": {
+			result: ladder(step(bench.WriteHost, 391, 392), bench.Step{Name: bench.TCPRail, Failed: "it hangs"}),
+			want:   []check.ID{Measured},
+			says:   "gpu-1 > gpu-2 rail eno5np0: TCP over the rail: it hangs",
+		},
 		"no tool for the all-reduce": {
 			result: withRun(twoPods(), bench.AllReduceRun{Mode: "rdma", Skipped: "no torchrun"}),
 			want:   []check.ID{Measured},

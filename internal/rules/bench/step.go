@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/railhead/railhead/internal/bench"
 	"github.com/railhead/railhead/internal/check"
@@ -18,6 +19,32 @@ func gaps(name bench.StepName) func(result) []check.Finding {
 		}
 		return findings
 	}
+}
+
+// latencies reports the latencies that could not be measured, on ladders without a gap that explains it.
+func latencies(r result) []check.Finding {
+	_, fix := stepFix(bench.WriteLatency)
+	return r.failures(check.Finding{Check: Link, Status: check.Fail, Fix: fix}, bench.WriteLatency)
+}
+
+// tcpFailures reports the steps of TCP that failed beside RDMA, which does not need them.
+func tcpFailures(r result) []check.Finding {
+	fix := check.ByUser("Check the path of TCP: a NetworkPolicy, a firewall, a route.", "railhead bench NAME --ladder")
+	return r.failures(check.Finding{Check: Measured, Status: check.Warn, Fix: fix}, bench.TCPPod, bench.TCPRail)
+}
+
+// failures completes a finding for each failed step of some names, on ladders without a gap.
+func (r result) failures(f check.Finding, names ...bench.StepName) (all []check.Finding) {
+	for _, l := range r.Ladders {
+		for _, s := range l.Steps {
+			if l.Gap == nil && s.Failed != "" && slices.Contains(names, s.Name) {
+				f.Subject, f.Summary = r.pair(l), fmt.Sprintf("%s: %s", s.Name, s.Failed)
+				f.Evidence = []check.Evidence{r.evidence(s)}
+				all = append(all, f)
+			}
+		}
+	}
+	return all
 }
 
 func (r result) gap(l bench.PairLadder) check.Finding {
