@@ -129,10 +129,14 @@ func (r AllReduceRun) Moved() int64 {
 	return sum / 2 * allReduceIterations
 }
 
-// Series returns one series for each size.
+// Series returns one series for the best size, 0 if the run failed, and one for each size.
 func (r AllReduceRun) Series() []Series {
 	algorithm := cmp.Or(r.Algorithm, "NCCL's choice")
-	var all []Series
+	judged := 0.0
+	if best, ok := r.Best(); ok && r.Failed == "" {
+		judged = float64(best.Busbw)
+	}
+	all := []Series{{fmt.Sprintf("all-reduce, %s, %s, busbw GB/s", r.Mode, algorithm), []float64{judged}}}
 	for _, s := range r.Sizes {
 		name := fmt.Sprintf("all-reduce, %s, %s, %d bytes, busbw GB/s", r.Mode, algorithm, s.Bytes)
 		all = append(all, Series{name, []float64{float64(s.Busbw)}})

@@ -81,6 +81,23 @@ func TestAllReduceFactor(t *testing.T) {
 	}
 }
 
+// TestFailedAllReduceIsSlower: a run without a result, or without proof of its network, is worse than any earlier one.
+func TestFailedAllReduceIsSlower(t *testing.T) {
+	good := AllReduceRun{Mode: "rdma", Algorithm: "Ring", Sizes: []SizedRate{{Bytes: 1 << 30, Busbw: 170}}}
+	crashed, unproved := good, good
+	crashed.Sizes, crashed.Failed = nil, "rank 1 ended with exit code 1"
+	unproved.Failed = "it used TCP"
+	for name, c := range map[string]struct {
+		now  AllReduceRun
+		want Verdict
+	}{"as before": {good, Same}, "crashed": {crashed, Slower}, "it used TCP": {unproved, Slower}} {
+		changes := Compare(good.Series(), c.now.Series())
+		if changes[0].Verdict != c.want || changes[0].Name != "all-reduce, rdma, Ring, busbw GB/s" {
+			t.Errorf("%s: %+v", name, changes)
+		}
+	}
+}
+
 func TestMerge(t *testing.T) {
 	got := Merge([]Series{{"a", []float64{1}}}, []Series{{"b", []float64{3}}, {"a", []float64{2}}})
 	if d := cmp.Diff([]Series{{"a", []float64{1, 2}}, {"b", []float64{3}}}, got); d != "" {
