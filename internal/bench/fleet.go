@@ -37,8 +37,15 @@ func PodOf(name, node, ip string, tools Tools, s host.Snapshot) Pod {
 		Tools:     tools,
 		NoPeermem: len(s.GPUs) > 0 && len(s.GPUDirect.Peermem) == 0,
 	}
+	named := map[string]int{}
 	for _, r := range rail.Resolve(s, rail.Pod).Rails {
 		p.Rails = append(p.Rails, railOf(s, r))
+		named[p.Rails[len(p.Rails)-1].Name]++
+	}
+	for i, r := range p.Rails {
+		if named[r.Name] > 1 { // the pod lists one attachment for several rails
+			p.Rails[i].Name = cmp.Or(r.Netdev, fmt.Sprintf("%s:%d", r.Device, r.Port))
+		}
 	}
 	return p
 }

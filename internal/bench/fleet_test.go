@@ -56,6 +56,26 @@ func TestPodOf(t *testing.T) {
 	}
 }
 
+// TestRailsOfOneAttachment: a pod that lists one attachment for each of its rails has all of them.
+func TestRailsOfOneAttachment(t *testing.T) {
+	s := recorded(t, "pod-roce-4vf")
+	for i := range s.NetworkStatus {
+		if n := &s.NetworkStatus[i]; !n.Default {
+			n.Name = "training/sriov"
+		}
+	}
+	pods, left := Align([]Pod{PodOf("h-kim-0", "gpu-1", "", nil, s), PodOf("h-kim-1", "gpu-2", "", nil, s)})
+	for _, p := range pods {
+		var names []string
+		for _, r := range p.Rails {
+			names = append(names, r.Name)
+		}
+		if d := cmp.Diff([]string{"net1", "net2", "net3", "net4"}, names); d != "" || left != nil {
+			t.Errorf("%s: %v: %s", p.Name, left, d)
+		}
+	}
+}
+
 func TestAlign(t *testing.T) {
 	pod := func(name string, rails ...string) Pod {
 		p := Pod{Name: name}
