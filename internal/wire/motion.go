@@ -167,10 +167,16 @@ func (m *Motion) judge() {
 		m.Proof, m.Why = NotProved, m.Unread[0].Got
 	}
 	for _, name := range m.Rails {
-		if !moved[name] {
+		if !moved[name] && !m.unknown(name) {
 			m.Unused = append(m.Unused, name)
 		}
 	}
+}
+
+// unknown reports whether packets may have moved over a device that were not counted.
+func (m *Motion) unknown(device string) bool {
+	return slices.ContainsFunc(m.Unread, func(e check.Evidence) bool { return e.Source == queuePairsOf(device) }) ||
+		slices.ContainsFunc(m.ends, func(e End) bool { return e.Device == device && e.isNew() })
 }
 
 func (m *Motion) unread(now host.Wire) {
