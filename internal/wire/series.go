@@ -111,16 +111,15 @@ func (s *Series) Add(at time.Time, j Job) {
 }
 
 func (s *Series) addMember(p *Point, m Member) {
-	unread := func(device string) bool {
-		return slices.ContainsFunc(m.Unread, func(e check.Evidence) bool { return e.Source == queuePairsOf(device) })
-	}
 	for _, device := range m.Rails {
-		if !unread(device) {
+		if !m.unknown(device) {
 			s.count(p, check.DeviceRef(device).On(m.Ref), Usage{})
 		}
 	}
 	for _, u := range m.Usages {
-		s.count(p, check.DeviceRef(u.Device).On(m.Ref), u)
+		if u.Over > 0 || !m.unknown(u.Device) {
+			s.count(p, check.DeviceRef(u.Device).On(m.Ref), u)
+		}
 	}
 }
 

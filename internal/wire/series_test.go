@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/host"
 )
 
 // sender returns a pod with rails a and b, of which a process moves packets over a.
@@ -105,6 +106,18 @@ func TestSeriesBreaks(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[State]int{Lost: 3, PeerGone: 1}, s.Broken); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestSeriesUncounted: a rail whose queue pairs connected between the readings has no value: it is not 0.
+func TestSeriesUncounted(t *testing.T) {
+	m := sender("0", 10)
+	m.Usages = append(m.Usages, Usage{Device: "b", PID: 7, Pairs: 1})
+	m.ends = []End{{Device: "b", Remote: 42, State: host.StateRTS}}
+	var s Series
+	s.Add(start, Together([]Member{m}, true))
+	if p := s.Points[0]; len(s.Rails) != 1 || len(p.Sent) != 1 || *p.Sent[0] != 10 {
+		t.Errorf("%+v, %+v", s.Rails, p)
 	}
 }
 
