@@ -28,8 +28,9 @@ type Series struct {
 	Breaks        []Break       `json:"breaks,omitempty"`
 	MoreBreaks    int           `json:"moreBreaks,omitempty"` // that are not listed
 
-	last time.Time         // reading
-	at   map[check.Ref]int // place in Rails
+	last     time.Time         // reading
+	at       map[check.Ref]int // place in Rails
+	unlisted []Break           // of the last reading
 }
 
 // SeriesRail is a rail of a machine, or another device that a process used.
@@ -181,7 +182,8 @@ func joined(a, b Point) Point {
 
 // addBreaks continues the breaks of the reading before, and begins those that are new.
 func (s *Series) addBreaks(at time.Time, faults []Connection) {
-	seen := map[State]bool{}
+	seen, before := map[State]bool{}, s.unlisted
+	s.unlisted = nil
 	for _, b := range breaks(at, faults) {
 		if s.Broken == nil {
 			s.Broken = map[State]int{}
@@ -190,16 +192,20 @@ func (s *Series) addBreaks(at time.Time, faults []Connection) {
 			seen[b.State] = true
 			s.Broken[b.State]++
 		}
-		i := slices.IndexFunc(s.Breaks, func(x Break) bool {
+		goesOn := func(x Break) bool {
 			return x.State == b.State && x.A == b.A && x.B == b.B && x.Until.Equal(s.last)
-		})
+		}
+		i := slices.IndexFunc(s.Breaks, goesOn)
 		switch {
 		case i >= 0:
 			s.Breaks[i].Until, s.Breaks[i].Connections = at, max(s.Breaks[i].Connections, b.Connections)
 		case len(s.Breaks) < mostBreaks:
 			s.Breaks = append(s.Breaks, b)
 		default:
-			s.MoreBreaks++
+			if !slices.ContainsFunc(before, goesOn) {
+				s.MoreBreaks++
+			}
+			s.unlisted = append(s.unlisted, b)
 		}
 	}
 }

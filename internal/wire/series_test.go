@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -118,6 +119,22 @@ func TestSeriesUncounted(t *testing.T) {
 	s.Add(start, Together([]Member{m}, true))
 	if p := s.Points[0]; len(s.Rails) != 1 || len(p.Sent) != 1 || *p.Sent[0] != 10 {
 		t.Errorf("%+v, %+v", s.Rails, p)
+	}
+}
+
+// TestSeriesManyBreaks: a break that is not listed counts once, however long it lasts.
+func TestSeriesManyBreaks(t *testing.T) {
+	var faults []Connection
+	for i := range mostBreaks + 1 {
+		end := Place{&End{Device: "a"}, check.PodRef("train", fmt.Sprint(i))}
+		faults = append(faults, Connection{State: PeerGone, A: end})
+	}
+	var s Series
+	for i := range 3 {
+		s.Add(start.Add(time.Duration(i)*time.Second), Job{Proof: RDMA, Faults: faults})
+	}
+	if len(s.Breaks) != mostBreaks || s.MoreBreaks != 1 {
+		t.Errorf("%d breaks, and %d more", len(s.Breaks), s.MoreBreaks)
 	}
 }
 
