@@ -58,7 +58,7 @@ does not start while a 'railhead launch' runs in the pods. It stops its processe
 pods at the end, also after Ctrl-C.
 
 Exit status: 0 if every measurement is on target; 1 if one is below target or failed; 2 if the command line is wrong;
-3 if nothing could be judged.`,
+3 if nothing, or not every rail, could be judged.`,
 		Example: `  railhead bench h-kim -n train                               ladder between rank 0 and rank 1
   railhead bench h-kim -n train --pair 0,7                    between other ranks
   railhead bench h-kim -n train --matrix --save monday.json

@@ -39,7 +39,9 @@ func checks() []check.Check[result] {
 	return []check.Check[result]{
 		{
 			ID: Measured, Title: "the bench measured something that can be judged",
-			Run: func(r result) []check.Finding { return append(unmeasured(r), tcpFailures(r)...) },
+			Run: func(r result) []check.Finding {
+				return slices.Concat(unmeasured(r), unjudged(r), tcpFailures(r))
+			},
 		},
 		{ID: Loopback, Title: "every HCA moves to itself as much as the others", Run: loopbacks},
 		{ID: Fabric, Title: "no part of the fabric is slower than the rest, or than the target", Run: slowParts},

@@ -41,6 +41,14 @@ func goodLadder() bench.Result {
 		step(bench.NCCLRing, 750, 784))
 }
 
+// secondRail returns a good ladder of the first rail, and one of the second.
+func secondRail(steps ...bench.Step) bench.Result {
+	r := goodLadder()
+	second := bench.PairLadder{From: bench.End{Rail: 1}, To: bench.End{Pod: 1, Rail: 1}, Steps: steps}
+	r.Ladders = bench.Judged(append(r.Ladders, second), bench.Gate{Efficiency: 0.9})
+	return r
+}
+
 // rates maps links to their rate.
 type rates func(a, b int) bench.Gbps
 
@@ -236,6 +244,11 @@ func TestJudge(t *testing.T) {
 			want:   []check.ID{Fabric},
 			says: "node gpu-b (pod pod-gpu-b) and node gpu-g (pod pod-gpu-g) rail eno5np0: " +
 				"no data gets through, on 1 link",
+		},
+		"the ceiling of one rail is unknown": {
+			result: secondRail(step(bench.WriteHost, 40, 0)),
+			want:   []check.ID{Measured},
+			says:   "gpu-1 > gpu-2 rail eno6np0: RDMA write, host memory: 40.0 Gb/s, and its ceiling is unknown",
 		},
 		"a matrix of unknown ceilings": {
 			result: unrated(8),

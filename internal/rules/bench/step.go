@@ -21,6 +21,26 @@ func gaps(name bench.StepName) func(result) []check.Finding {
 	}
 }
 
+// unjudged reports the ladders whose rate is known and whose ceiling is not, beside others that are judged.
+func unjudged(r result) (all []check.Finding) {
+	for _, l := range r.Ladders {
+		for _, s := range l.Steps {
+			measured, known := s.Measured.Get()
+			if s.Name != bench.WriteHost || !known || l.State != check.Unknown || !r.measured() {
+				continue
+			}
+			all = append(all, check.Finding{
+				Check: Measured, Status: check.Unknown, Subject: r.pair(l),
+				Summary:  fmt.Sprintf("%s: %s, and its ceiling is unknown", s.Name, measured),
+				Evidence: []check.Evidence{r.evidence(s)},
+				Fix: check.ByUser("Name a target, because the rate or MTU of the rail is unknown.",
+					"railhead bench NAME --min-gbps GBPS"),
+			})
+		}
+	}
+	return all
+}
+
 // latencies reports the latencies that could not be measured, on ladders without a gap that explains it.
 func latencies(r result) []check.Finding {
 	_, fix := stepFix(bench.WriteLatency)
