@@ -122,6 +122,16 @@ func TestDifferences(t *testing.T) {
 	if got := Differences(of("gpu-1", "6.12.1", 4096), of("gpu-1", "6.12.1", 4096)); got != nil {
 		t.Errorf("the same: %+v", got)
 	}
+	two, one := of("gpu-1", "6.12.1", 4096), of("gpu-1", "6.12.1", 4096)
+	two.Pods[0].Rails = append(two.Pods[0].Rails, PodRail{Name: "net2", MTU: 4096, Rate: 400})
+	two.Machines = nil
+	want := []Differ{
+		{"gpu-1", "MTU of rail net2", "4096", ""}, {"gpu-1", "ceiling of rail net2", "0.00 Gb/s", ""},
+		{"gpu-1", "rate of rail net2", "400.0 Gb/s", ""},
+	}
+	if d := cmp.Diff(want, Differences(two, one)); d != "" {
+		t.Errorf("a rail is gone, and one result has no machine: %s", d)
+	}
 }
 
 func TestNCCLTestsAllReduce(t *testing.T) {

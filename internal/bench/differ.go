@@ -26,29 +26,48 @@ func Differences(before, now Result) []Differ {
 		if !there {
 			continue
 		}
-		for _, what := range slices.Sorted(maps.Keys(fresh[place])) {
-			if a, b := then[what], fresh[place][what]; a != b {
-				all = append(all, Differ{place, what, a, b})
-			}
+		is := fresh[place]
+		all = append(all, differing(place, then.rails, is.rails)...)
+		if then.machine != nil && is.machine != nil {
+			all = append(all, differing(place, then.machine, is.machine)...)
 		}
 	}
 	return all
 }
 
-// factsOf returns the facts that the speed of a network depends on, by node.
-func factsOf(r Result) map[string]map[string]string {
-	all := map[string]map[string]string{}
+// differing compares facts by name. A fact that one of the two lacks is that of a rail or a library that is gone or new.
+func differing(place string, old, fresh map[string]string) (all []Differ) {
+	names := maps.Clone(old)
+	maps.Copy(names, fresh)
+	for _, what := range slices.Sorted(maps.Keys(names)) {
+		if a, b := old[what], fresh[what]; a != b {
+			all = append(all, Differ{place, what, a, b})
+		}
+	}
+	return all
+}
+
+// facts are those of a node that the speed of a network depends on, by name.
+type facts struct {
+	rails   map[string]string
+	machine map[string]string // nil: the result has no snapshot of it
+}
+
+// factsOf returns the facts by node.
+func factsOf(r Result) map[string]facts {
+	all := map[string]facts{}
 	for i, p := range r.Pods {
-		facts := map[string]string{}
+		f := facts{rails: map[string]string{}}
 		for _, rail := range p.Rails {
-			facts["rate of rail "+rail.Name] = rail.Rate.String()
-			facts["MTU of rail "+rail.Name] = strconv.Itoa(rail.MTU)
-			facts["ceiling of rail "+rail.Name] = rail.Ceiling.Rate.String()
+			f.rails["rate of rail "+rail.Name] = rail.Rate.String()
+			f.rails["MTU of rail "+rail.Name] = strconv.Itoa(rail.MTU)
+			f.rails["ceiling of rail "+rail.Name] = rail.Ceiling.Rate.String()
 		}
 		if i < len(r.Machines) {
-			machineFacts(facts, p, r.Machines[i])
+			f.machine = map[string]string{}
+			machineFacts(f.machine, p, r.Machines[i])
 		}
-		all[p.Place()] = facts
+		all[p.Place()] = f
 	}
 	return all
 }
