@@ -131,6 +131,7 @@ type Object struct {
 	Namespace  string         `json:"namespace,omitempty"`
 	Name       string         `json:"name"`
 	Fields     map[string]any `json:"fields"` // the whole object as JSON has it, apiVersion and kind included
+	Applied    map[string]any `json:"-"`      // fields that Railhead applied, in the form FieldsV1 of managedFields
 }
 
 // ConfigMap is a ConfigMap with Railhead's label, without its data.

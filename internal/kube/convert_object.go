@@ -1,12 +1,14 @@
 package kube
 
 import (
-	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"encoding/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan"
 )
 
 // anyObject is an object of any kind, with int64 for whole numbers.
@@ -26,6 +28,7 @@ func objectOf(apiVersion, kind string) func(*anyObject) []cluster.Object {
 		}
 		o.SetAPIVersion(apiVersion)
 		o.SetKind(kind)
+		applied := appliedFields(o.GetManagedFields())
 		o.SetManagedFields(nil)
 		return []cluster.Object{{
 			APIVersion: apiVersion,
@@ -33,8 +36,23 @@ func objectOf(apiVersion, kind string) func(*anyObject) []cluster.Object {
 			Namespace:  o.GetNamespace(),
 			Name:       o.GetName(),
 			Fields:     o.Object,
+			Applied:    applied,
 		}}
 	}
+}
+
+// appliedFields returns the fields that Railhead's server-side applies have set; nil if there are none.
+func appliedFields(entries []metav1.ManagedFieldsEntry) map[string]any {
+	for _, e := range entries {
+		if e.Manager != plan.FieldManager || e.Operation != metav1.ManagedFieldsOperationApply || e.FieldsV1 == nil {
+			continue
+		}
+		var fields map[string]any
+		if err := json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields); err == nil {
+			return fields
+		}
+	}
+	return nil
 }
 
 func convertConfigMap(o *metav1.PartialObjectMetadata) cluster.ConfigMap {

@@ -146,11 +146,15 @@ func TestObjectOf(t *testing.T) {
 metadata:
   namespace: train
   name: h-kim-headless
-  managedFields: [{manager: railhead}]
+  managedFields:
+  - {manager: railhead, operation: Update, fieldsV1: {"f:metadata": {}}}
+  - {manager: kubectl, operation: Apply, fieldsV1: {"f:data": {}}}
+  - {manager: railhead, operation: Apply, fieldsV1: {"f:spec": {"f:type": {}}}}
   labels: {app.kubernetes.io/managed-by: railhead}
 spec: {clusterIP: None, ports: [{port: 29500}]}
 `))
 	want := []cluster.Object{{APIVersion: "v1", Kind: "Service", Namespace: "train", Name: "h-kim-headless",
+		Applied: map[string]any{"f:spec": map[string]any{"f:type": map[string]any{}}},
 		Fields: map[string]any{
 			"apiVersion": "v1", "kind": "Service",
 			"metadata": map[string]any{

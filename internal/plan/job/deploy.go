@@ -195,7 +195,9 @@ func (j *request) addChanges(step *plan.Step, d delivery.Delivery, hasPods bool)
 	k := j.workload()
 	for _, change := range j.objects(d) {
 		live, exists := plan.LiveObject(j.s, change.Object)
-		unchanged := exists && change.Verb == plan.Apply && plan.Covers(live.Fields, change.Object.Object, j.grows()...)
+		want := change.Object.Object
+		unchanged := exists && change.Verb == plan.Apply && plan.Covers(live.Fields, want, j.grows()...) &&
+			!plan.Drops(live.Applied, want)
 		if unchanged && (hasPods || !k.Recreates) {
 			continue
 		}

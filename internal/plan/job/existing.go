@@ -85,7 +85,9 @@ func (j *request) unchanged() {
 	for _, field := range k.Fixed {
 		path := "spec." + field
 		wanted := map[string]any{field: workload.Field(want, path)}
-		if !plan.Covers(map[string]any{field: workload.Field(live.Fields, path)}, wanted, j.grows()...) {
+		applied, _ := workload.Field(live.Applied, "f:spec.f:"+field).(map[string]any)
+		if !plan.Covers(map[string]any{field: workload.Field(live.Fields, path)}, wanted, j.grows()...) ||
+			plan.Drops(applied, wanted[field]) {
 			j.Report(prevented(j.target(),
 				fmt.Sprintf("%s exists with other settings, and a %s cannot be changed", j.Name, k.GVK.Kind),
 				check.Observed(k.GVK.Kind+"/"+j.Name+" "+path,

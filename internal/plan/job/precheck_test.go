@@ -202,13 +202,15 @@ func TestPlacePrechecks(t *testing.T) {
 // TestFixedKindIsNotChanged: an existing Job or JobSet stays, and a different request is refused.
 func TestFixedKindIsNotChanged(t *testing.T) {
 	for kind, name := range map[string]string{JobSet: "JobSet", IndexedJob: "Job"} {
+		other := "exists with other settings, and a " + name + " cannot be changed"
 		for situation, test := range map[string]struct {
 			change func(*Options)
 			want   string
 		}{
 			"the same":       {func(*Options) {}, ""},
-			"another image":  {func(o *Options) { o.Image += "-rc1" }, "exists with other settings, and a " + name + " cannot be changed"},
-			"another number": {func(o *Options) { o.Nodes = 1 }, "exists with other settings, and a " + name + " cannot be changed"},
+			"another image":  {func(o *Options) { o.Image += "-rc1" }, other},
+			"another number": {func(o *Options) { o.Nodes = 1 }, other},
+			"no scheduler":   {func(o *Options) { o.Scheduler = "" }, other},
 			"another kind": {
 				func(o *Options) { o.Kind = StatefulSet },
 				"already exists as a " + name + ", so it cannot be deployed as a StatefulSet",
@@ -217,6 +219,7 @@ func TestFixedKindIsNotChanged(t *testing.T) {
 			t.Run(name+", "+situation, func(t *testing.T) {
 				o := jobOptions()
 				o.Kind = kind
+				o.Scheduler = "volcano"
 				s := plantest.Training()
 				first, _ := Deploy(s, o)
 				s = plantest.With(s, plantest.Live(first))

@@ -214,9 +214,38 @@ func Live(p plan.Plan) []cluster.Object {
 			Namespace:  o.GetNamespace(),
 			Name:       o.GetName(),
 			Fields:     o.Object,
+			Applied:    appliedFields(c.Object.Object),
 		})
 	}
 	return objects
+}
+
+// appliedFields returns the fields of an apply in the form FieldsV1 of managedFields: lists with names by item, others
+// as a whole.
+func appliedFields(object map[string]any) map[string]any {
+	fields := map[string]any{}
+	for key, value := range object {
+		switch value := value.(type) {
+		case map[string]any:
+			fields["f:"+key] = appliedFields(value)
+		case []any:
+			fields["f:"+key] = appliedItems(value)
+		default:
+			fields["f:"+key] = map[string]any{}
+		}
+	}
+	return fields
+}
+
+func appliedItems(list []any) map[string]any {
+	items := map[string]any{}
+	for _, item := range list {
+		fields, _ := item.(map[string]any)
+		if name, ok := fields["name"].(string); ok {
+			items[fmt.Sprintf(`k:{"name":%q}`, name)] = appliedFields(fields)
+		}
+	}
+	return items
 }
 
 // With returns the cluster with these objects of Railhead alone.

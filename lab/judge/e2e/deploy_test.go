@@ -139,6 +139,24 @@ func TestDeployChanged(t *testing.T) {
 		}
 	}
 	u.does(t, deploy("job", ns, "--image="+image)...).silent(t).says(t, "Nothing to do")
+	t.Run("a flag that is gone", func(t *testing.T) {
+		team := func() (all []string) {
+			for _, p := range podsOf(t, openShift, ns, "job") {
+				all = append(all, p.Labels["team"])
+			}
+			return all
+		}
+		u.does(t, deploy("job", ns, "--image="+image, "--label=team=speech", "--cpu=2")...).silent(t)
+		if got := team(); !slices.Equal(got, []string{"speech", "speech"}) {
+			t.Errorf("labels %q", got)
+		}
+		r := u.does(t, deploy("job", ns, "--image="+image)...).silent(t)
+		r.says(t, "job already runs and will change: its pods restart", "configured StatefulSet job")
+		if got := team(); !slices.Equal(got, []string{"", ""}) {
+			t.Errorf("labels %q", got)
+		}
+		u.does(t, deploy("job", ns, "--image="+image)...).silent(t).says(t, "Nothing to do")
+	})
 	u.does(t, "delete", "job", "-n", ns, "--yes").silent(t)
 }
 
