@@ -45,6 +45,9 @@ func (r *run) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if p := s.Problem(cluster.Nodes); p != nil {
+		return fmt.Errorf("the nodes could not be read, so the rollout stays paused: %s", p.Err)
+	}
 	names := setup.FirstNodes(s, r.plan)
 	if len(names) == 0 {
 		return errors.New("no node to check has the new configuration yet; the rollout stays paused")

@@ -97,6 +97,13 @@ func TestFirstNodes(t *testing.T) {
 			err:  "no node to check has the new configuration yet; the rollout stays paused",
 			said: "Check the node",
 		},
+		"nodes are not read": {
+			s: standIn{state: cluster.State{
+				SchemaVersion: 1, Problems: []cluster.Problem{{Kind: cluster.Nodes, Err: "leader changed"}},
+			}},
+			err:  "the nodes could not be read, so the rollout stays paused: leader changed",
+			said: "Check the node",
+		},
 		"no image": {
 			s: standIn{image: kube.ErrNoShellImage},
 			err: "node w01 could not be checked, so the rollout stays paused: " + kube.ErrNoShellImage.Error() +

@@ -57,8 +57,9 @@ Measurements without a tool are listed as skipped. build/bench makes an image wi
 does not start while a 'railhead launch' runs in the pods. It stops its processes in the pods and removes temporary
 pods at the end, also after Ctrl-C.
 
-Exit status: 0 if every measurement is on target; 1 if one is below target or failed; 2 if the command line is wrong;
-3 if nothing, or not every rail, could be judged.`,
+Exit status: 0 if every measurement is on target; 1 if one is below target or failed, other than TCP, a loopback or a
+path between rails, which give a warning; 2 if the command line is wrong; 3 if nothing, or not every rail, could be
+judged.`,
 		Example: `  railhead bench h-kim -n train                               ladder between rank 0 and rank 1
   railhead bench h-kim -n train --pair 0,7                    between other ranks
   railhead bench h-kim -n train --matrix --save monday.json
