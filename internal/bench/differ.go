@@ -35,7 +35,8 @@ func Differences(before, now Result) []Differ {
 	return all
 }
 
-// differing compares facts by name. A fact that one of the two lacks is that of a rail or a library that is gone or new.
+// differing compares facts by name. A fact that one of the two lacks is that of a rail or a library that is gone or
+// new.
 func differing(place string, old, fresh map[string]string) (all []Differ) {
 	names := maps.Clone(old)
 	maps.Copy(names, fresh)

@@ -131,7 +131,7 @@ func (l *LogReader) Follow(ctx context.Context, want kube.Want, ref workload.Ref
 	g.SetLimit(logsAtOnce)
 	followed := map[instance]bool{}
 	var watchErr error
-	unread := ""
+	said := ""
 	for s, err := range l.Source.Watch(ctx, want) {
 		if watchErr = err; err != nil {
 			l.Screen.say("The API server does not answer, retrying: %v", err)
@@ -139,16 +139,7 @@ func (l *LogReader) Follow(ctx context.Context, want kube.Want, ref workload.Ref
 		}
 		f, _ := workload.Lookup(s, ref, want.Namespace) // one that is gone has no pods
 		all := l.Chosen(Targets(f))
-		ended := true
-		switch p := missingList(s); {
-		case p == nil || len(f.Pods) > 0:
-			unread = ""
-		default:
-			if ended = false; unread != p.Err {
-				unread = p.Err
-				l.Screen.say("The pods cannot be read, retrying: %s", unread)
-			}
-		}
+		ended := !l.unread(s, f, &said)
 		for _, t := range all {
 			ended = ended && t.Pod.Finished()
 			c, why := ToRead(t, false)
@@ -173,6 +164,20 @@ func (l *LogReader) Follow(ctx context.Context, want kube.Want, ref workload.Ref
 		return watchErr
 	}
 	return ctx.Err()
+}
+
+// unread reports whether a job seems to have no pods because a list failed. said is the error that it says once.
+func (l *LogReader) unread(s cluster.State, f workload.Family, said *string) bool {
+	p := missingList(s)
+	if p == nil || len(f.Pods) > 0 {
+		*said = ""
+		return false
+	}
+	if *said != p.Err {
+		*said = p.Err
+		l.Screen.say("The pods cannot be read, retrying: %s", p.Err)
+	}
+	return true
 }
 
 // missingList returns the problem of a list without which a job seems to have no pods; nil if there is none. Kinds of

@@ -78,15 +78,18 @@ func (run *sequence) isUnexplained(e event.Event) bool {
 	case event.Restarted: // before Slurm ends a job, it may train on for a while
 		return !run.progressed(e) || e.Signature == "requeued"
 	case event.FailureWords, event.Stalled:
-		return run.nearEnd(e) && !run.progressed(e)
+		return run.isLast(e)
 	case event.Consequence:
-		return run.nearEnd(e) && !run.progressed(e) && !run.wentOn(e) && !run.destroyed()
+		return run.isLast(e) && !run.wentOn(e) && !run.destroyed()
 	case event.OFINoProvider:
 		return !run.choseNetwork()
 	default:
 	}
 	return false
 }
+
+// isLast reports that an event is among the last lines of its file, and that no step of a training follows.
+func (run *sequence) isLast(e event.Event) bool { return run.nearEnd(e) && !run.progressed(e) }
 
 // connectedAfter reports that a rank went on after the steps of an error.
 func (run *sequence) connectedAfter(e event.Event) bool {

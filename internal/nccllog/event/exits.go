@@ -190,7 +190,8 @@ func readContainerStart(_ *Event, text, _ string) bool {
 }
 
 func readChildException(_ *Event, text, _ string) bool {
-	return find.Any(text, "errors.error_handler", "error_handler.py:") && strings.HasSuffix(strings.TrimSpace(text), "{")
+	return find.Any(text, "errors.error_handler", "error_handler.py:") &&
+		strings.HasSuffix(strings.TrimSpace(text), "{")
 }
 
 func readLoaderShm(e *Event, _, _ string) bool {

@@ -32,6 +32,19 @@ func (d *draft) networks() plan.Step {
 		d.noSource("--networks-from names the namespace itself")
 	case d.NetworksFrom != "":
 		step.Changes = d.copies()
+	default:
+		d.operatorNetworks(&step)
+	}
+	if len(d.chained) > 0 {
+		d.Note("The rdma plugin is the last one of %s: the RDMA mode of the nodes is exclusive, "+
+			"and pods get a device only through that plugin.", words.And(d.chained))
+	}
+	return step
+}
+
+// operatorNetworks adds the networks of an operator, which makes the attachments.
+func (d *draft) operatorNetworks(step *plan.Step) {
+	switch {
 	case d.makesNetworks() && d.s.Problem(cluster.SriovNetworks) != nil:
 		d.unread(cluster.SriovNetworks)
 	case d.s.Server.Serves(cluster.SriovGroup) && d.s.Knows(cluster.SriovPolicies):
@@ -45,11 +58,6 @@ func (d *draft) networks() plan.Step {
 	case len(d.s.UsableRails(d.Namespace)) == 0 && len(d.sources()) > 0 && !d.claimed():
 		d.noSource("no SR-IOV policy can be read")
 	}
-	if len(d.chained) > 0 {
-		d.Note("The rdma plugin is the last one of %s: the RDMA mode of the nodes is exclusive, "+
-			"and pods get a device only through that plugin.", words.And(d.chained))
-	}
-	return step
 }
 
 // makesNetworks reports whether an operator is known to make attachments from networks that the plan may write.
