@@ -48,7 +48,7 @@ func differing(place string, old, fresh map[string]string) (all []Differ) {
 	return all
 }
 
-// facts are those of a node that the speed of a network depends on, by name.
+// facts has the settings of a node that the speed of a network depends on, by name.
 type facts struct {
 	rails   map[string]string
 	machine map[string]string // nil: the result has no snapshot of it
