@@ -147,13 +147,13 @@ func TestCluster(t *testing.T) {
 	s.setsUp(t)
 	s.does(t, "setup", "namespace", ns, "--networks-from=default", "--yes").says(t, "Rails of namespace train: eno5np0 (openshift.io/eno5np0rdma, 2 nodes), eno6np0")
 	s.railhead(t, "inventory").says(t, "eno5np0rdma:2 eno6np0rdma:2")
-	part(t, "rdma", func(t *testing.T) {
+	part(t, "rdma", clusterPart, func(t *testing.T) {
 		defer s.does(t, "delete", "job", "-n", ns, "--yes")
 		s.deploys(t, "job", ns, "--mode=rdma").says(t, "job: 2 of 2 pods ready")
 		s.findsItsOwn(t, "job", ns)
 		s.moves(t, "job", ns)
 	})
-	part(t, "tcp", func(t *testing.T) {
+	part(t, "tcp", clusterPart, func(t *testing.T) {
 		defer s.does(t, "delete", "job", "-n", ns, "--yes")
 		s.deploys(t, "job", ns, "--mode=tcp")
 		for rank, text := range s.ranks(t, "job", ns, "echo net=$NCCL_NET hca=$NCCL_IB_HCA; ls /dev/infiniband 2>&1 | head -1") {
@@ -162,34 +162,34 @@ func TestCluster(t *testing.T) {
 			}
 		}
 	})
-	part(t, "image", func(t *testing.T) { s.usesImage(t, ns) })
-	part(t, "manifests", func(t *testing.T) { s.injects(t, ns) })
-	part(t, "ucx", func(t *testing.T) { s.provesUCX(t, ns) })
+	part(t, "image", clusterPart, func(t *testing.T) { s.usesImage(t, ns) })
+	part(t, "manifests", clusterPart, func(t *testing.T) { s.injects(t, ns) })
+	part(t, "ucx", clusterPart, func(t *testing.T) { s.provesUCX(t, ns) })
 	t.Run("wire of nodes", func(t *testing.T) {
-		part(t, "refused", func(t *testing.T) { s.isRefused(t, ns) })
+		part(t, "refused", clusterPart, func(t *testing.T) { s.isRefused(t, ns) })
 		for _, x := range endlessPrograms() {
-			part(t, x.name, func(t *testing.T) { s.provesOnNodes(t, ns, x) })
+			part(t, x.name, clusterPart, func(t *testing.T) { s.provesOnNodes(t, ns, x) })
 		}
 	})
-	part(t, "memlock", func(t *testing.T) { s.locks(t, ns) })
-	part(t, "doctor of a node", func(t *testing.T) { s.looksAtNode(t, ns) })
-	part(t, "faults of pods", func(t *testing.T) { s.podFaults(t, ns) })
+	part(t, "memlock", clusterPart, func(t *testing.T) { s.locks(t, ns) })
+	part(t, "doctor of a node", clusterPart, func(t *testing.T) { s.looksAtNode(t, ns) })
+	part(t, "faults of pods", clusterPart, func(t *testing.T) { s.podFaults(t, ns) })
 	var healed []*story
-	part(t, "faults of a node", func(t *testing.T) { healed = s.nodeFaults(t, ns) })
-	part(t, "auto", func(t *testing.T) { // on the nodes that had all faults, with no more memory than they let a job lock
+	part(t, "faults of a node", clusterPart, func(t *testing.T) { healed = s.nodeFaults(t, ns) })
+	part(t, "auto", clusterPart, func(t *testing.T) { // on the nodes that had all faults, with no more memory than they let a job lock
 		s.deploys(t, "job", ns, "--mode=auto", "--memlock=node", startsWithLittleMemory).says(t, "RDMA over 2 rails")
 		s.moves(t, "job", ns)
 		for _, row := range healed {
 			row.healed = true
 		}
 	})
-	part(t, "bench", func(t *testing.T) {
+	part(t, "bench", clusterPart, func(t *testing.T) {
 		defer s.does(t, "delete", "job", "-n", ns, "--yes") // or no rail is free for those after it
 		s.benches(t, "job", ns)
 	})
-	part(t, "claims", s.claims)
-	part(t, "rollout", func(t *testing.T) { s.rollsOut(t, ns) })
-	part(t, "mpi", func(t *testing.T) { s.runsMPI(t, ns) })
+	part(t, "claims", clusterPart, s.claims)
+	part(t, "rollout", clusterPart, func(t *testing.T) { s.rollsOut(t, ns) })
+	part(t, "mpi", clusterPart, func(t *testing.T) { s.runsMPI(t, ns) })
 }
 
 // setsUp sets the cluster up without changing its nodes.

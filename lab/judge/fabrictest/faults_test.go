@@ -54,15 +54,15 @@ var traces = map[string]trace{
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	p := faults(t, func(x fault.Fault) bool { return !x.Reboots })
-	part(t, "wire", p.wires)
-	part(t, "wire costs", p.wireCosts)
+	part(t, "wire", faultPart, p.wires)
+	part(t, "wire costs", faultPart, p.wireCosts)
 }
 
 // TestBoots is of what a boot decides, in parallel with TestFaults: two labs at a time take less time than one after the other.
 func TestBoots(t *testing.T) {
 	t.Parallel()
 	t.Run("faults", func(t *testing.T) { faults(t, func(x fault.Fault) bool { return x.Reboots }) })
-	part(t, "IOMMU", iommus)
+	part(t, "IOMMU", faultPart, iommus)
 }
 
 func faults(t *testing.T, wanted func(fault.Fault) bool) pair {
@@ -79,7 +79,7 @@ func faults(t *testing.T, wanted func(fault.Fault) bool) pair {
 		if x.Nodes || x.Namespace != "" || !wanted(x) {
 			continue // TestCluster has a cluster for the first two
 		}
-		part(t, x.Name, func(t *testing.T) {
+		part(t, x.Name, faultPart, func(t *testing.T) {
 			trace, ok := traces[x.Name]
 			if !ok {
 				t.Fatal("no row says what this fault leaves to see")

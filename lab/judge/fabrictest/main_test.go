@@ -46,15 +46,18 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// reserve is more than any part of a test takes on a slow machine.
-const reserve = 10 * time.Minute
+// The longest time that a part of a test takes on a slow machine.
+const (
+	clusterPart = 10 * time.Minute
+	faultPart   = 5 * time.Minute
+)
 
 // part runs a part of a test if enough of the time that the tests have is left. A skipped part was not tried.
-func part(t *testing.T, name string, run func(t *testing.T)) {
+func part(t *testing.T, name string, most time.Duration, run func(t *testing.T)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
-		if end, limited := t.Deadline(); limited && time.Until(end) < reserve {
-			t.Skipf("not tried: less than %v are left", reserve)
+		if end, limited := t.Deadline(); limited && time.Until(end) < most {
+			t.Skipf("not tried: less than %v are left", most)
 		}
 		run(t)
 	})
