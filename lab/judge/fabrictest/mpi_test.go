@@ -101,6 +101,9 @@ func (s site) startsLauncher(t *testing.T, ns string) {
 		pending = s.pods(t, ns, corev1.PodPending)
 		return len(pending) == 1
 	})
+	if t.Failed() {
+		t.FailNow()
+	}
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec": {"schedulingGates": null}}`))
 	if err := s.ControlPlane.Client().Patch(t.Context(), &pending[0], patch); err != nil {
 		t.Fatal(err)
