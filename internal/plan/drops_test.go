@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
 )
 
@@ -49,6 +52,34 @@ func TestDrops(t *testing.T) {
 		}
 		if plan.Drops(nil, want) {
 			t.Errorf("%s: an object that Railhead never applied loses nothing", name)
+		}
+	}
+}
+
+// TestApplyIfChanged: an object is written again if it lacks a field, or has one that an earlier apply set.
+func TestApplyIfChanged(t *testing.T) {
+	object := func(spec map[string]any) unstructured.Unstructured {
+		return unstructured.Unstructured{Object: map[string]any{
+			"kind": "IPPool", "metadata": map[string]any{"name": "rail0", "namespace": "n"}, "spec": spec,
+		}}
+	}
+	mtu := map[string]any{"f:spec": map[string]any{"f:mtu": map[string]any{}}}
+	for name, c := range map[string]struct {
+		live    map[string]any
+		applied map[string]any
+		want    map[string]any
+		changes int
+	}{
+		"the same":                       {map[string]any{"mtu": int64(1)}, mtu, map[string]any{"mtu": int64(1)}, 0},
+		"another value":                  {map[string]any{"mtu": int64(1)}, mtu, map[string]any{"mtu": int64(2)}, 1},
+		"no longer asked for":            {map[string]any{"mtu": int64(1)}, mtu, map[string]any{}, 1},
+		"never asked for, set by others": {map[string]any{"mtu": int64(1)}, nil, map[string]any{}, 0},
+	} {
+		s := cluster.State{Objects: []cluster.Object{{
+			Kind: "IPPool", Namespace: "n", Name: "rail0", Fields: object(c.live).Object, Applied: c.applied,
+		}}}
+		if got := plan.ApplyIfChanged(s, object(c.want), "why"); len(got) != c.changes {
+			t.Errorf("%s: %d changes, want %d", name, len(got), c.changes)
 		}
 	}
 }

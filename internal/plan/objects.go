@@ -86,9 +86,15 @@ func administratorRoles(user string) *check.Fix {
 		"kubectl create clusterrolebinding rdma-admin --clusterrole railhead-administrator --user "+user)
 }
 
-// ApplyUnlessCovered returns the change that writes an object, or nil if the live one covers it.
-func ApplyUnlessCovered(s cluster.State, want unstructured.Unstructured, why string) []Change {
-	if live, ok := LiveObject(s, want); ok && Covers(live.Fields, want.Object) {
+// Unchanged reports whether applying an object would change nothing: the live one has all its fields, and none more from
+// an earlier apply. Lists named by growing may have more items.
+func Unchanged(live cluster.Object, want unstructured.Unstructured, growing ...string) bool {
+	return Covers(live.Fields, want.Object, growing...) && !Drops(live.Applied, want.Object)
+}
+
+// ApplyIfChanged returns the change that writes an object, or nil if it would change nothing.
+func ApplyIfChanged(s cluster.State, want unstructured.Unstructured, why string) []Change {
+	if live, ok := LiveObject(s, want); ok && Unchanged(live, want) {
 		return nil
 	}
 	return []Change{{Verb: Apply, Object: want, Why: why}}

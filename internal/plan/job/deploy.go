@@ -195,9 +195,7 @@ func (j *request) addChanges(step *plan.Step, d delivery.Delivery, hasPods bool)
 	k := j.workload()
 	for _, change := range j.objects(d) {
 		live, exists := plan.LiveObject(j.s, change.Object)
-		want := change.Object.Object
-		unchanged := exists && change.Verb == plan.Apply && plan.Covers(live.Fields, want, j.grows()...) &&
-			!plan.Drops(live.Applied, want)
+		unchanged := exists && change.Verb == plan.Apply && plan.Unchanged(live, change.Object, j.grows()...)
 		if unchanged && (hasPods || !k.Recreates) {
 			continue
 		}

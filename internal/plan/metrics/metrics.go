@@ -52,7 +52,7 @@ func Setup(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 		Watch: []cluster.Kind{cluster.Metrics, cluster.Pods, cluster.Events},
 	}
 	for _, c := range w.objects() {
-		step.Changes = append(step.Changes, plan.ApplyUnlessCovered(s, c.Object, c.Why)...)
+		step.Changes = append(step.Changes, plan.ApplyIfChanged(s, c.Object, c.Why)...)
 	}
 	p := plan.Plan{Title: "Serve RDMA metrics of the nodes"}
 	if len(step.Changes) > 0 {

@@ -29,7 +29,7 @@ func (d *draft) access() []plan.Change {
 	if !slices.Contains(d.s.ServiceAccounts, account) {
 		object := plan.Typed(corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
 			&corev1.ServiceAccount{ObjectMeta: d.meta(d.account())})
-		changes = append(changes, plan.ApplyUnlessCovered(d.s, object, "the account of the pods")...)
+		changes = append(changes, plan.ApplyIfChanged(d.s, object, "the account of the pods")...)
 	}
 	if d.s.Server.OpenShift() {
 		changes = append(changes, d.grant()...)
@@ -90,11 +90,11 @@ func (d *draft) grant() []plan.Change {
 		binding.RoleRef.Kind, binding.RoleRef.Name = "Role", meta.Name
 		role := plan.Typed(rbacv1.SchemeGroupVersion.WithKind("Role"),
 			&rbacv1.Role{ObjectMeta: meta, Rules: plan.SCCRules(scc)})
-		changes = plan.ApplyUnlessCovered(d.s, role, "permits the use of SCC "+scc+", which may have no cluster role")
+		changes = plan.ApplyIfChanged(d.s, role, "permits the use of SCC "+scc+", which may have no cluster role")
 	}
 	object := plan.Typed(rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), &binding)
 	why := "lets " + account + " use SCC " + scc + " in this namespace only"
-	return append(changes, plan.ApplyUnlessCovered(d.s, object, why)...)
+	return append(changes, plan.ApplyIfChanged(d.s, object, why)...)
 }
 
 // standardSCCs are OpenShift's own, which have cluster roles (openshift/cluster-kube-apiserver-operator

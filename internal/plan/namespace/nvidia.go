@@ -179,7 +179,7 @@ func (d *draft) ipPool(name string, subnet netip.Prefix, resource string) []plan
 	free := subnet.Addr().BitLen() - subnet.Bits() - bits.Len(uint(nodes)) // bits of a block, with room for more nodes
 	meta := d.meta(name)
 	meta.Namespace = nvidiaNamespace
-	return plan.ApplyUnlessCovered(d.s, unstructured.Unstructured{Object: map[string]any{
+	return plan.ApplyIfChanged(d.s, unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": cluster.NvIPAMGroup + "/v1alpha1",
 		"kind":       "IPPool",
 		"metadata":   plan.Fields(&meta),

@@ -116,7 +116,7 @@ func (d *draft) sriovNetwork(p cluster.SriovPolicy, addresses string) []plan.Cha
 		Resource:  d.s.ResourceNames(p.ResourceName)[0],
 		Type:      map[string]string{"SriovNetwork": "sriov", "SriovIBNetwork": "ib-sriov"}[kind],
 	})
-	return plan.ApplyUnlessCovered(d.s, unstructured.Unstructured{Object: map[string]any{
+	return plan.ApplyIfChanged(d.s, unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": cluster.SriovGroup + "/v1",
 		"kind":       kind,
 		"metadata":   plan.Fields(&meta),

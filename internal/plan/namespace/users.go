@@ -37,7 +37,7 @@ func (d *draft) users() plan.Step {
 	step := plan.Step{ID: "users", Title: "Let " + subjectNames(subjects) + " run jobs"}
 	add := func(kind string, object any, why string) {
 		typed := plan.Typed(rbac.WithKind(kind), object)
-		step.Changes = append(step.Changes, plan.ApplyUnlessCovered(d.s, typed, why)...)
+		step.Changes = append(step.Changes, plan.ApplyIfChanged(d.s, typed, why)...)
 	}
 	add("Role", &rbacv1.Role{ObjectMeta: here, Rules: userRules()}, "what the commands for jobs do in this namespace")
 	add("RoleBinding", &rbacv1.RoleBinding{

@@ -43,8 +43,8 @@ func (p *part) writeSCC(s cluster.State, o Options) {
 		why = "admits pods that add IPC_LOCK and run as root"
 	}
 	changes := slices.Concat(
-		plan.ApplyUnlessCovered(s, sccObject(s, o), why),
-		plan.ApplyUnlessCovered(s, sccRole(), "lets the accounts that are bound to it use the SCC"),
+		plan.ApplyIfChanged(s, sccObject(s, o), why),
+		plan.ApplyIfChanged(s, sccRole(), "lets the accounts that are bound to it use the SCC"),
 	)
 	if len(changes) == 0 {
 		return

@@ -63,7 +63,7 @@ func sriovPart(s cluster.State, o Options) part {
 		policy := policy{nic: n, selector: selector, vfs: vfsFor(s, o, n), mtu: mtuFor(o, n)}
 		why := fmt.Sprintf("makes %s of %s on %s", words.Count(policy.vfs, "virtual function"), n.name,
 			words.Count(len(n.nodes), "node"))
-		if change := plan.ApplyUnlessCovered(s, policyObject(s, policy), why); change != nil {
+		if change := plan.ApplyIfChanged(s, policyObject(s, policy), why); change != nil {
 			changes = append(changes, change...)
 			policies = append(policies, policy)
 			nodes = append(nodes, n.nodes...)

@@ -79,12 +79,12 @@ func Setup(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 		Watch: []cluster.Kind{cluster.Webhooks, cluster.Pods, cluster.Events},
 	}
 	for _, c := range w.server() {
-		server.Changes = append(server.Changes, plan.ApplyUnlessCovered(s, c.Object, c.Why)...)
+		server.Changes = append(server.Changes, plan.ApplyIfChanged(s, c.Object, c.Why)...)
 	}
 	configuration := plan.Step{
 		ID:      "configuration",
 		Title:   "Let the API server send new pods to it",
-		Changes: plan.ApplyUnlessCovered(s, w.configuration(), "of the namespaces and pods that ask for it"),
+		Changes: plan.ApplyIfChanged(s, w.configuration(), "of the namespaces and pods that ask for it"),
 	}
 	p := plan.Plan{Title: "Set up the admission webhook"}
 	switch {
