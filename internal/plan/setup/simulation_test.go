@@ -122,6 +122,7 @@ func (m *simulation) show(o unstructured.Unstructured) {
 		})
 	case "SriovNetworkNodePolicy":
 		vfs, _, _ := unstructured.NestedInt64(o.Object, "spec", "numVfs")
+		mtu, _, _ := unstructured.NestedInt64(o.Object, "spec", "mtu")
 		resource, _, _ := unstructured.NestedString(o.Object, "spec", "resourceName")
 		selector, _, _ := unstructured.NestedStringMap(o.Object, "spec", "nodeSelector")
 		m.SriovPolicies = append(m.SriovPolicies, cluster.SriovPolicy{
@@ -132,6 +133,7 @@ func (m *simulation) show(o unstructured.Unstructured) {
 			VFs:          int(vfs),
 			PFs:          list("spec", "nicSelector", "pfNames"),
 			RDMA:         true,
+			MTU:          int(mtu),
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,11 +63,14 @@ func sriovPart(s cluster.State, o Options) part {
 		}
 		policy := policy{nic: n, selector: selector, vfs: vfsFor(s, o, n), mtu: mtuFor(o, n)}
 		why := fmt.Sprintf("makes %s of %s on %s", words.Count(policy.vfs, "virtual function"), n.name,
-			words.Count(len(n.nodes), "node"))
+			words.Count(len(n.selected()), "node"))
 		if change := plan.ApplyIfChanged(s, policyObject(s, policy), why); change != nil {
 			changes = append(changes, change...)
 			policies = append(policies, policy)
 			nodes = append(nodes, n.nodes...)
+			if policy.vfs != n.own.VFs || policy.mtu != n.own.MTU {
+				nodes = append(nodes, n.kept...)
+			}
 		}
 	}
 	if len(changes) == 0 {
@@ -157,10 +161,10 @@ func policyObject(s cluster.State, p policy) unstructured.Unstructured {
 	return o
 }
 
-// vfsFor returns the number of virtual functions: as requested, otherwise one for each GPU, so that as many pods with
-// one GPU each can share the node; never more than the NIC supports.
+// vfsFor returns the number of virtual functions: as requested, otherwise that of the policy that there is, otherwise one
+// for each GPU, so that as many pods with one GPU each can share the node; never more than the NIC supports.
 func vfsFor(s cluster.State, o Options, n nic) int {
-	vfs := o.VFs
+	vfs := cmp.Or(o.VFs, n.own.VFs)
 	if vfs == 0 {
 		for _, name := range n.nodes {
 			node, _ := s.Node(name)
@@ -174,19 +178,24 @@ func vfsFor(s cluster.State, o Options, n nic) int {
 	return min(vfs, n.maxVFs())
 }
 
-// selectorFor returns a node selector that takes all nodes on which the NIC needs a policy, and none on which it must
-// be left alone. Nodes without a NIC of that name do not matter.
+// selectorFor returns a node selector that takes all nodes on which the NIC needs a policy or has Railhead's, and none on
+// which it must be left alone. Nodes without a NIC of that name do not matter.
 func selectorFor(s cluster.State, n nic) (map[string]string, bool) {
-	candidates := []map[string]string{{sriovCapable: "true"}}
+	var candidates []map[string]string
+	if n.own.Name != "" {
+		candidates = append(candidates, n.own.NodeSelector)
+	}
+	candidates = append(candidates, map[string]string{sriovCapable: "true"})
 	for _, p := range s.Pools {
 		if len(p.NodeExpressions) == 0 {
 			candidates = append(candidates, p.NodeSelector)
 		}
 	}
 	candidates = append(candidates, map[string]string{"kubernetes.io/os": "linux"})
-	if len(n.nodes) == 1 {
+	selected := n.selected()
+	if len(selected) == 1 {
 		const hostname = "kubernetes.io/hostname"
-		node, _ := s.Node(n.nodes[0])
+		node, _ := s.Node(selected[0])
 		candidates = append(candidates, map[string]string{hostname: node.Labels[hostname]})
 	}
 	for _, selector := range candidates {
@@ -195,7 +204,7 @@ func selectorFor(s cluster.State, n nic) (map[string]string, bool) {
 			return ok && cluster.Selects(selector, nil, node.Labels)
 		}
 		leaves := func(name string) bool { return !takes(name) }
-		if !slices.ContainsFunc(n.nodes, leaves) && !slices.ContainsFunc(n.others, takes) {
+		if !slices.ContainsFunc(selected, leaves) && !slices.ContainsFunc(n.others, takes) {
 			return selector, true
 		}
 	}

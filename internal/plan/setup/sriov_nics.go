@@ -19,13 +19,18 @@ type nic struct {
 	vendor   string
 	linkType string
 	mtus     []int
-	totalVFs int      // the least of its nodes; 0: unknown
-	nodes    []string // on which it needs a policy
-	others   []string // on which it must be left alone
-	reason   string   // for leaving it alone, unless a finding says so
+	totalVFs int                 // the least of its nodes; 0: unknown
+	own      cluster.SriovPolicy // that Railhead created; its name is empty if there is none
+	nodes    []string            // on which it needs a policy
+	kept     []string            // on which its own policy creates the virtual functions that are asked for
+	others   []string            // on which it must be left alone
+	reason   string              // for leaving it alone, unless a finding says so
 }
 
 func (n nic) infiniBand() bool { return strings.EqualFold(n.linkType, "IB") }
+
+// selected returns the nodes that the policy must select.
+func (n nic) selected() []string { return slices.Sorted(slices.Values(slices.Concat(n.nodes, n.kept))) }
 
 func (n nic) maxVFs() int {
 	if n.totalVFs == 0 {
@@ -59,12 +64,16 @@ func findNICs(s cluster.State, o Options) ([]nic, []check.Finding) {
 			}
 			n := byName[i.Name]
 			if n == nil {
-				n = &nic{name: i.Name, vendor: i.Vendor, linkType: i.LinkType}
+				n = &nic{name: i.Name, vendor: i.Vendor, linkType: i.LinkType, own: ownPolicy(s, i.Name)}
 				byName[i.Name] = n
 			}
 			v := judgeNIC(s, o, node, state, i)
-			if v.needsPolicy {
+			switch {
+			case v.needsPolicy:
 				n.add(node.Name, i)
+				continue
+			case v.kept:
+				n.kept = append(n.kept, node.Name)
 				continue
 			}
 			n.others = append(n.others, node.Name)
@@ -82,6 +91,7 @@ func findNICs(s cluster.State, o Options) ([]nic, []check.Finding) {
 // nicVerdict says whether a NIC of a node needs a policy. If not, a finding or a reason for a note may say why.
 type nicVerdict struct {
 	needsPolicy bool
+	kept        bool // by its own policy
 	reason      string
 	findings    []check.Finding
 }
@@ -97,6 +107,8 @@ func judgeNIC(
 	policy, covered := policyFor(s, o, node, i)
 	gateway := node.GatewayMAC != "" && strings.EqualFold(node.GatewayMAC, i.MAC)
 	switch {
+	case covered && policy.RDMA && policy.Name == ownPolicy(s, i.Name).Name:
+		return nicVerdict{kept: true}
 	case covered && policy.RDMA:
 		return nicVerdict{reason: otherMTU(o, i, policy)}
 	case covered:
@@ -107,7 +119,7 @@ func judgeNIC(
 			check.Observed(annotation, node.GatewayMAC, "a NIC other than "+i.MAC))
 	case gateway:
 		return nicVerdict{reason: "it carries the default network"}
-	case i.VFs > 0 && !hasOwnPolicy(s, i.Name):
+	case i.VFs > 0 && ownPolicy(s, i.Name).Name == "":
 		why := fmt.Sprintf("it has %s that no policy created", words.Count(i.VFs, "virtual function"))
 		return leave(check.Warn, why, check.Observed(source+" numVfs", strconv.Itoa(i.VFs), "0, or a policy"))
 	case named:
@@ -161,7 +173,7 @@ func policyFor(
 	s cluster.State, o Options, node cluster.Node, i cluster.SriovInterface,
 ) (found cluster.SriovPolicy, ok bool) {
 	for _, p := range s.SriovPolicies {
-		own := p.Name == policyName(i.Name) && hasOwnPolicy(s, i.Name)
+		own := p.Name == ownPolicy(s, i.Name).Name
 		switch {
 		case p.VFs == 0 || p.ResourceName == "" || !cluster.Selects(p.NodeSelector, nil, node.Labels) || !p.Selects(i):
 		case own && ((o.VFs > 0 && o.VFs != p.VFs) || (o.MTU > 0 && o.MTU != p.MTU)):
@@ -174,8 +186,16 @@ func policyFor(
 	return found, ok
 }
 
-// hasOwnPolicy reports whether Railhead created the policy of a NIC.
-func hasOwnPolicy(s cluster.State, pf string) bool {
-	_, ok := s.Object("SriovNetworkNodePolicy", s.SriovNamespace(), policyName(pf))
-	return ok
+// ownPolicy returns the policy that Railhead created for a NIC; its name is empty if there is none.
+func ownPolicy(s cluster.State, pf string) cluster.SriovPolicy {
+	namespace, name := s.SriovNamespace(), policyName(pf)
+	if _, ok := s.Object("SriovNetworkNodePolicy", namespace, name); !ok {
+		return cluster.SriovPolicy{}
+	}
+	for _, p := range s.SriovPolicies {
+		if p.Namespace == namespace && p.Name == name {
+			return p
+		}
+	}
+	return cluster.SriovPolicy{}
 }

@@ -32,16 +32,17 @@ func tooManyVFs(n nic, requested int) check.Finding {
 }
 
 func noSelector(n nic) check.Finding {
+	selected := n.selected()
 	return check.Finding{
 		Check: SRIOVNICs, Status: check.Warn, Subject: check.Named(check.NIC, n.name),
 		Summary: fmt.Sprintf("NIC %s gets no policy: no label separates %s, where it needs one, from %s, "+
-			"where it must be left alone", n.name, words.And(n.nodes), words.And(n.others)),
+			"where it must be left alone", n.name, words.And(selected), words.And(n.others)),
 		Evidence: []check.Evidence{
-			{Source: "nodes on which it needs a policy", Got: strings.Join(n.nodes, ", ")},
+			{Source: "nodes on which it needs a policy", Got: strings.Join(selected, ", ")},
 			{Source: "nodes on which it has one, or carries other traffic", Got: strings.Join(n.others, ", ")},
 		},
 		Fix: check.ByAdmin("Label the nodes that need the policy, and write it with that label as nodeSelector.",
-			"oc label node "+strings.Join(n.nodes, " ")+" example.com/rdma-nic="+n.name),
+			"oc label node "+strings.Join(selected, " ")+" example.com/rdma-nic="+n.name),
 	}
 }
 

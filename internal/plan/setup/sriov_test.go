@@ -186,6 +186,18 @@ func TestSriov(t *testing.T) {
 	}
 }
 
+// leaveOneRail makes all RDMA NICs but eno5np0 those of another vendor, so that there is one policy.
+func leaveOneRail(s *cluster.State) {
+	for i := range s.SriovNodes {
+		s.SriovNodes[i].Interfaces = append([]cluster.SriovInterface(nil), s.SriovNodes[i].Interfaces...)
+		for k := range s.SriovNodes[i].Interfaces {
+			if nic := &s.SriovNodes[i].Interfaces[k]; nic.Name != "eno5np0" {
+				nic.Vendor = "8086"
+			}
+		}
+	}
+}
+
 func TestPolicy(t *testing.T) {
 	tests := map[string]struct {
 		change func(*cluster.State)
@@ -242,14 +254,7 @@ func TestPolicy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := withNICs(openshift())
 			test.change(&s)
-			for i := range s.SriovNodes { // leave one rail, so that there is one policy
-				s.SriovNodes[i].Interfaces = append([]cluster.SriovInterface(nil), s.SriovNodes[i].Interfaces...)
-				for k := range s.SriovNodes[i].Interfaces {
-					if nic := &s.SriovNodes[i].Interfaces[k]; nic.Name != "eno5np0" {
-						nic.Vendor = "8086"
-					}
-				}
-			}
+			leaveOneRail(&s)
 			o := only()
 			o.VFs, o.MTU = test.o.VFs, test.o.MTU
 			got := spec(t, mustPlan(t, s, o))
@@ -362,6 +367,44 @@ func TestSriovAgain(t *testing.T) {
 	o.VFs = 4
 	if got := spec(t, mustPlan(t, m.State, o)); got["numVfs"] != int64(4) {
 		t.Errorf("numVfs %v", got["numVfs"])
+	}
+}
+
+// TestSriovMoreNodes: a node that gets a NIC later leaves the others their virtual functions, their number and their MTU.
+func TestSriovMoreNodes(t *testing.T) {
+	m := simulate(withNICs(openshift()))
+	leaveOneRail(&m.State)
+	nicOf(&m.State, "w13", "eno5np0").LinkState = "down"
+	o := only()
+	o.VFs, o.MTU = 4, 4200
+	first := mustPlan(t, m.State, o)
+	if got := spec(t, first)["nodeSelector"]; !cmp.Equal(got, any(map[string]any{"kubernetes.io/hostname": "w12"})) {
+		t.Fatalf("the first policy selects %v", got)
+	}
+	for _, c := range first.Changes() {
+		m.change(t, c)
+	}
+	nicOf(&m.State, "w12", "eno5np0").VFs = 4
+	nicOf(&m.State, "w13", "eno5np0").LinkState = "up"
+
+	again := mustPlan(t, m.State, only())
+	got := spec(t, again)
+	want := map[string]any{
+		"nodeSelector": map[string]any{sriovCapable: "true"}, "numVfs": int64(4), "mtu": int64(4200),
+	}
+	for field, value := range want {
+		if !cmp.Equal(got[field], value) {
+			t.Errorf("%s is %v, want %v", field, got[field], value)
+		}
+	}
+	if got := again.Steps[0].Title; got != "Write 1 SriovNetworkNodePolicy: 1 node is drained" {
+		t.Errorf("title %q", got)
+	}
+
+	o = only()
+	o.MTU = 9000
+	if got := spec(t, mustPlan(t, m.State, o)); got["numVfs"] != int64(4) || got["mtu"] != int64(9000) {
+		t.Errorf("with another MTU: %v VFs, MTU %v", got["numVfs"], got["mtu"])
 	}
 }
 
