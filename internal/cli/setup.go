@@ -123,9 +123,10 @@ func (a *app) setupFlags(cmd *cobra.Command, o *setup.Options) {
 	f.BoolVar(&o.AllowIPCLock, "allow-ipc-lock", false,
 		"let pods add IPC_LOCK and run as root, for nodes whose locked-memory limit cannot be set")
 	f.BoolVar(&o.Sriov, "sriov", false, "create an SriovNetworkNodePolicy for each RDMA NIC without one")
-	f.IntVar(&o.VFs, "vfs", 0, "with --sriov: `number` of virtual functions per NIC (default: one per GPU of a node)")
+	f.IntVar(&o.VFs, "vfs", 0, "with --sriov: `number` of virtual functions per NIC "+
+		"(default: that of an earlier run, otherwise one per GPU of a node)")
 	f.IntVar(&o.MTU, "mtu", 0, "with --sriov: `MTU` of the virtual functions, and of NICs that have less "+
-		"(default: that of their NIC)")
+		"(default: that of an earlier run, otherwise that of their NIC)")
 	f.StringSliceVar(&o.PFs, "pf", nil, "with --sriov: `interface` of a NIC; repeatable (default: all RDMA NICs)")
 	f.BoolVar(&o.VerifyFirst, "verify-first", false, "set up and check one node of each pool before the others; "+
 		"=false continues a rollout that is paused for the check, without it")

@@ -15,7 +15,7 @@ type Options struct {
 	SCC          string   // use this security context constraint and create none
 	AllowIPCLock bool     // let pods add IPC_LOCK and be root: for nodes whose locked-memory limit cannot be set
 	Sriov        bool     // create a policy for each RDMA NIC without one
-	VFs          int      // virtual functions per NIC; 0: one per GPU of a node
+	VFs          int      // virtual functions per NIC; 0: as in an earlier run, otherwise one per GPU of a node
 	MTU          int      // of the virtual functions; 0: that of their NIC
 	PFs          []string // NICs by interface name; none: those that are discovered
 	VerifyFirst  bool     // update one node of each pool and check it before the others

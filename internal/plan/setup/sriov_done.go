@@ -13,12 +13,18 @@ import (
 	"github.com/railhead/railhead/internal/words"
 )
 
-// sriovDone is done when every node offers the resource of every policy. The operator's syncStatus alone is not enough:
-// it is the old one until the operator has seen the policy.
+// sriovDone is done when every node has the virtual functions of every policy and offers its resource. The operator's
+// syncStatus alone is not enough: it is the old one until the operator has seen the policy.
 func sriovDone(nodes []string, policies []policy) plan.Condition {
-	return sriovSynced(nodes, "offer the new resources", func(n cluster.Node) string {
+	return sriovSynced(nodes, "offer the new resources", func(n cluster.Node, state cluster.SriovNode) string {
 		for _, p := range policies {
-			if resource := resourceName(p.name); slices.Contains(p.nodes, n.Name) && !offers(n, resource) {
+			if !slices.Contains(p.selected(), n.Name) {
+				continue
+			}
+			if why := p.missing(state); why != "" {
+				return why
+			}
+			if resource := resourceName(p.name); !offers(n, resource) {
 				return "does not offer " + resource + " yet"
 			}
 		}
@@ -26,10 +32,25 @@ func sriovDone(nodes []string, policies []policy) plan.Condition {
 	})
 }
 
+// missing says what the NIC of a node lacks; "" if it is as the policy wants it. The operator never lowers an MTU.
+func (p policy) missing(state cluster.SriovNode) string {
+	at := slices.IndexFunc(state.Interfaces, func(i cluster.SriovInterface) bool { return i.Name == p.name })
+	if at < 0 {
+		return "the operator does not see " + p.name
+	}
+	switch i := state.Interfaces[at]; {
+	case i.VFs != p.vfs:
+		return fmt.Sprintf("%s has %s, not %d yet", p.name, words.Count(i.VFs, "virtual function"), p.vfs)
+	case i.MTU < p.mtu && !p.infiniBand():
+		return fmt.Sprintf("%s has an MTU of %d, not %d yet", p.name, i.MTU, p.mtu)
+	}
+	return ""
+}
+
 // sriovGone is done when no node offers the resources of deleted policies, and the operator is done with the nodes: it
 // drains them and pauses their pools meanwhile.
 func sriovGone(nodes []string, gone map[string][]string) plan.Condition {
-	return sriovSynced(nodes, "no longer offer the old resources", func(n cluster.Node) string {
+	return sriovSynced(nodes, "no longer offer the old resources", func(n cluster.Node, _ cluster.SriovNode) string {
 		for _, resource := range gone[n.Name] {
 			if offers(n, resource) {
 				return "still offers " + resource
@@ -40,7 +61,7 @@ func sriovGone(nodes []string, gone map[string][]string) plan.Condition {
 }
 
 // sriovSynced is done when the operator is done with the nodes and nothing is missing on any.
-func sriovSynced(nodes []string, as string, missing func(cluster.Node) string) plan.Condition {
+func sriovSynced(nodes []string, as string, missing func(cluster.Node, cluster.SriovNode) string) plan.Condition {
 	return func(s cluster.State) plan.Progress {
 		if p := s.Problem(cluster.Nodes); p != nil {
 			return plan.Progress{Text: "nodes could not be read: " + p.Err}
@@ -49,17 +70,17 @@ func sriovSynced(nodes []string, as string, missing func(cluster.Node) string) p
 		bar := plan.Bar{Name: "sriov", Total: len(nodes)}
 		for _, name := range nodes {
 			item := plan.Item{Name: name, State: plan.Waiting}
-			for _, state := range s.SriovNodes {
-				if state.Node != name {
-					continue
-				}
+			var state cluster.SriovNode
+			at := slices.IndexFunc(s.SriovNodes, func(n cluster.SriovNode) bool { return n.Node == name })
+			if at >= 0 {
+				state = s.SriovNodes[at]
 				item.State, item.Note = cmp.Or(state.SyncStatus, plan.Waiting), state.SyncError
-				if state.SyncStatus == "Failed" {
-					progress.AddObstacle(sriovFailed(s, state))
-				}
+			}
+			if state.SyncStatus == "Failed" {
+				progress.AddObstacle(sriovFailed(s, state))
 			}
 			node, _ := s.Node(name)
-			why := missing(node)
+			why := missing(node, state)
 			item.Note = cmp.Or(item.Note, why)
 			if item.Done = why == "" && item.State == "Succeeded"; item.Done {
 				bar.Count++

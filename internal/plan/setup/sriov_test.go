@@ -412,6 +412,7 @@ func TestSriovDone(t *testing.T) {
 	offer := func(s *cluster.State, nodes ...string) {
 		for _, n := range nodes {
 			nodeOf(s, n).Allocatable["openshift.io/eno5np0rdma"] = 8
+			nicOf(s, n, "eno5np0").VFs = 8
 		}
 	}
 	tests := map[string]struct {
@@ -436,6 +437,18 @@ func TestSriovDone(t *testing.T) {
 			func(s *cluster.State) { offer(s, "w12", "w13") },
 			true,
 			"2 of 2 nodes offer the new resources",
+			"",
+		},
+		"changed: one node still has another number of virtual functions": {
+			func(s *cluster.State) { offer(s, "w12", "w13"); nicOf(s, "w13", "eno5np0").VFs = 4 },
+			false,
+			"1 of 2 nodes offer the new resources",
+			"",
+		},
+		"changed: one node still has a smaller MTU": {
+			func(s *cluster.State) { offer(s, "w12", "w13"); nicOf(s, "w13", "eno5np0").MTU = 1500 },
+			false,
+			"1 of 2 nodes offer the new resources",
 			"",
 		},
 		"one node failed": {
