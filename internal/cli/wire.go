@@ -40,7 +40,8 @@ show, and in how many of them connections were broken.
 it, with the times at which connections were broken.
 
 Exit status, of the last reading: 0 if packets moved over RDMA and no connection is broken; 1 otherwise; 2 if the
-command line is wrong; 3 if the queue pairs could not be read.`,
+command line is wrong; 3 if the queue pairs of a pod or node could not be read. A pod of a job that requests neither
+GPUs nor RDMA, such as the launcher of an MPIJob, need not be read.`,
 		Example: `  railhead wire h-kim -n train             all pods of a job
   railhead wire trainjob/llama -n train    a job that something else created
   railhead wire pod/h-kim-0 -n train       one pod
@@ -143,10 +144,10 @@ func (a *app) wire(ctx context.Context, o examine.Options) (wire.Job, error) {
 func exitOfWire(j wire.Job) error {
 	switch {
 	case len(j.Faults) > 0:
+	case j.Proof == wire.NotProved, len(j.Unproved) > 0:
+		return exit.Error{Code: exit.Unknown}
 	case j.Proof == wire.RDMA:
 		return nil
-	case j.Proof == wire.NotProved:
-		return exit.Error{Code: exit.Unknown}
 	}
 	return exit.Error{Code: exit.Fault}
 }

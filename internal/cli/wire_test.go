@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/wire"
 )
@@ -31,6 +32,7 @@ func TestWireSubject(t *testing.T) {
 // TestExitOfWire: a job with a broken connection is not healthy, whatever else moves.
 func TestExitOfWire(t *testing.T) {
 	broken := []wire.Connection{{State: wire.Lost}}
+	pod := []check.Ref{check.PodRef("train", "h-kim-0")}
 	for name, c := range map[string]struct {
 		job  wire.Job
 		want exit.Code
@@ -40,6 +42,8 @@ func TestExitOfWire(t *testing.T) {
 		"no traffic":                    {wire.Job{Proof: wire.NoTraffic}, exit.Fault},
 		"TCP":                           {wire.Job{Proof: wire.NoConnection}, exit.Fault},
 		"not read":                      {wire.Job{Proof: wire.NotProved}, exit.Unknown},
+		"RDMA, and a pod not read":      {wire.Job{Proof: wire.RDMA, Unproved: pod}, exit.Unknown},
+		"broken, and a pod not read":    {wire.Job{Proof: wire.RDMA, Unproved: pod, Faults: broken}, exit.Fault},
 	} {
 		var coded exit.Error
 		if err := exitOfWire(c.job); errors.As(err, &coded) != (c.want != exit.OK) || coded.Code != c.want {

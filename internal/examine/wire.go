@@ -3,11 +3,13 @@ package examine
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/rules"
+	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 	"github.com/railhead/railhead/internal/wire"
 	"github.com/railhead/railhead/internal/workload"
 )
@@ -38,7 +40,24 @@ func Wire(ctx context.Context, c Cluster, o Options) (wire.Job, error) {
 	}
 	f, err := workload.Lookup(s, o.Subject.Ref(), o.Subject.Namespace)
 	whole := o.Subject.Job != "" && err == nil && len(f.Pods) == len(pods)
+	if whole {
+		machines = withoutLaunchers(s, machines, pods)
+	}
 	return wire.Together(membersOf(machines), whole), nil
+}
+
+// withoutLaunchers leaves out the pods that could not be reached and request neither GPUs nor RDMA, if others of the job
+// do: the launcher of an MPIJob has an image into which nothing can be copied, and no rails.
+func withoutLaunchers(s cluster.State, machines []rules.Machine, pods []cluster.Pod) []rules.Machine {
+	train := map[check.Ref]bool{}
+	for _, p := range pods {
+		if clusterrules.MayUseRDMA(s, p) {
+			train[check.PodRef(p.Namespace, p.Name)] = true
+		}
+	}
+	return slices.DeleteFunc(machines, func(m rules.Machine) bool {
+		return m.Unreached != "" && len(train) > 0 && !train[m.Ref]
+	})
 }
 
 func membersOf(machines []rules.Machine) []wire.Member {

@@ -32,6 +32,34 @@ func TestMembersOf(t *testing.T) {
 	}
 }
 
+// TestWithoutLaunchers: a pod that was not reached counts, but for one that requests nothing to train with.
+func TestWithoutLaunchers(t *testing.T) {
+	pod := func(name string, gpus int64) cluster.Pod {
+		return cluster.Pod{Namespace: "train", Name: name, Requests: cluster.Resources{"nvidia.com/gpu": gpus}}
+	}
+	machine := func(name, unreached string) rules.Machine {
+		return rules.Machine{Ref: check.PodRef("train", name), Unreached: unreached}
+	}
+	for name, c := range map[string]struct {
+		pods     []cluster.Pod
+		machines []rules.Machine
+		left     int
+	}{
+		"launcher": {[]cluster.Pod{pod("launcher", 0), pod("a", 8)},
+			[]rules.Machine{machine("launcher", "no shell"), machine("a", "")}, 1},
+		"launcher that was read": {[]cluster.Pod{pod("launcher", 0), pod("a", 8)},
+			[]rules.Machine{machine("launcher", ""), machine("a", "")}, 2},
+		"worker": {[]cluster.Pod{pod("a", 8), pod("b", 8)},
+			[]rules.Machine{machine("a", ""), machine("b", "no shell")}, 2},
+		"no pod requests anything": {[]cluster.Pod{pod("a", 0), pod("b", 0)},
+			[]rules.Machine{machine("a", ""), machine("b", "no shell")}, 2},
+	} {
+		if got := withoutLaunchers(cluster.State{}, c.machines, c.pods); len(got) != c.left {
+			t.Errorf("%s: %d machines, want %d", name, len(got), c.left)
+		}
+	}
+}
+
 // TestMembersOnNodes: pods are known by their UID, and a node that was not reached is not one without RDMA.
 func TestMembersOnNodes(t *testing.T) {
 	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)

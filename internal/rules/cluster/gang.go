@@ -68,6 +68,11 @@ func GangsWithoutRDMA(s cluster.State) []Gang {
 	})
 }
 
+// MayUseRDMA reports whether a pod requests GPUs or RDMA.
+func MayUseRDMA(s cluster.State, p cluster.Pod) bool {
+	return p.Requests.GPUs() > 0 || requestsRDMA(p, s.RDMAOffers())
+}
+
 // requestsRDMA reports whether a pod requests RDMA devices, is attached to networks, or has claims, which may be for
 // RDMA.
 func requestsRDMA(p cluster.Pod, offers []cluster.Offer) bool {
