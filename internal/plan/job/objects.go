@@ -67,8 +67,11 @@ func (j *request) objects(d delivery.Delivery) []plan.Change {
 	if j.workload().Recreates {
 		why = "keeps " + pods + " running"
 	}
-	if j.DisruptionBudget {
-		add(w.budgetObject(j.s.Server.Minor), "keeps drains of nodes from evicting its pods")
+	budget := w.budgetObject(j.s.Server.Minor)
+	if live, exists := plan.LiveObject(j.s, budget); j.DisruptionBudget {
+		add(budget, "keeps drains of nodes from evicting its pods")
+	} else if exists {
+		changes = append(changes, plan.Deletion(live, "is no longer asked for: drains of nodes may evict its pods"))
 	}
 	add(w.workloadObject(j.template(d)), why+j.describeQueue())
 	return append(changes, after...)

@@ -9,6 +9,7 @@ import (
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/nccl"
+	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/plan/plantest"
 	"github.com/railhead/railhead/internal/rules/pods"
 	"github.com/railhead/railhead/internal/workload"
@@ -218,5 +219,21 @@ func TestBudgetOfOldServers(t *testing.T) {
 		if got := strings.Contains(plantest.Manifests(t, p, findings), "unhealthyPodEvictionPolicy: AlwaysAllow"); got != want {
 			t.Errorf("1.%d: %t", minor, got)
 		}
+	}
+}
+
+// TestBudgetNoLongerAskedFor: a budget that stays would keep nodes from being drained.
+func TestBudgetNoLongerAskedFor(t *testing.T) {
+	o := jobOptions()
+	o.DisruptionBudget = true
+	p, findings := Deploy(plantest.Training(), o)
+	if check.Worst(findings) == check.Fail {
+		t.Fatal(plantest.Wording(findings))
+	}
+	o.DisruptionBudget = false
+	p, _ = Deploy(withPods(plantest.With(plantest.Training(), plantest.Live(p)), o, true), o)
+	changes := p.Changes()
+	if len(changes) != 1 || changes[0].Verb != plan.Delete || changes[0].Object.GetKind() != "PodDisruptionBudget" {
+		t.Errorf("changes %v", changes)
 	}
 }
