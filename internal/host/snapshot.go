@@ -35,7 +35,7 @@ type Snapshot struct {
 	Modules    []string          `json:"modules,omitempty"`    // loaded modules that matter for RDMA
 	Verbs      *VerbsLibrary     `json:"verbs,omitempty"`      // nil if libraries are not visible
 	Runtime    *Runtime          `json:"runtime,omitempty"`    // of a node: nil in containers
-	Launched   map[string]string `json:"launched,omitempty"`   // set by `railhead-pod run`
+	Launched   map[string]string `json:"launched,omitempty"`   // set by `railhead-pod run`; "": left unset
 	GPUs       []GPU             `json:"gpus,omitempty"`       //
 	NUMANodes  Fact[int]         `json:"numaNodes,omitzero"`   // how many the machine has
 	GPUDirect  GPUDirect         `json:"gpuDirect,omitzero"`   //

@@ -122,19 +122,20 @@ func readLaunched(in *input, s *host.Snapshot) {
 }
 
 // launched returns the environment and the process number of a command that `railhead-pod run` started and that runs.
+// A variable that run left unset is empty, which NCCL takes for unset: other processes of the container may have it.
 func launched(t *tree) (env map[string]string, pid string) {
 	process := t.text("run/railhead/process").Value
 	pid, _, _ = strings.Cut(process, " ")
 	if process == "" || identity(t.text("proc/"+pid+"/stat").Value) != process {
 		return nil, ""
 	}
-	var vars []struct{ Name, Value, Source string }
+	var vars []struct{ Name, Value string }
 	if err := json.Unmarshal([]byte(t.file("run/railhead/env.json").Value), &vars); err != nil {
 		return nil, ""
 	}
 	env = map[string]string{}
 	for _, v := range vars {
-		if v.Source != "left unset" && allowedName(v.Name) {
+		if allowedName(v.Name) {
 			env[v.Name] = v.Value
 		}
 	}

@@ -166,6 +166,10 @@ func TestLaunchedEnvironment(t *testing.T) {
 	if _, leaked := s.Env["NCCL_NET"]; leaked {
 		t.Error("the Snapshot was changed")
 	}
+	s.Env["NCCL_IB_GID_INDEX"], s.Launched["NCCL_IB_GID_INDEX"] = "40", ""
+	if r := Pod(s, Options{}); len(r.Findings) != 0 {
+		t.Errorf("a variable that the launcher removed: %v", r.Findings)
+	}
 }
 
 func TestFirmwareOfTwoUnevenBoards(t *testing.T) {
