@@ -32,8 +32,8 @@ func readRuntime(in *input, s *host.Snapshot) {
 		s.Runtime = runtimeOf(in.tree, "CRI-O", files, crioMemlock)
 		return
 	}
-	for _, unit := range containerdUnits {
-		if in.exists(unit) {
+	for _, dir := range []string{"etc", "usr/lib", "lib"} { // a unit in /etc replaces the others (systemd.unit(5))
+		if unit := dir + "/systemd/system/containerd.service"; in.exists(unit) {
 			files := configFiles(in.tree, unit, "etc/systemd/system/containerd.service.d", ".conf")
 			s.Runtime = runtimeOf(in.tree, "containerd", files, unitLimit)
 			return
@@ -50,12 +50,6 @@ func runtimeOf(t *tree, name string, files []string, memlock func(text string) (
 		}
 	}
 	return &found
-}
-
-var containerdUnits = []string{
-	"usr/lib/systemd/system/containerd.service",
-	"lib/systemd/system/containerd.service",
-	"etc/systemd/system/containerd.service",
 }
 
 const unitMemlock = "LimitMEMLOCK="
@@ -80,7 +74,7 @@ func crioUlimits(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		bare := strings.TrimSpace(line)
-		if b.Len() == 0 && !strings.HasPrefix(bare, "default_ulimits") {
+		if b.Len() == 0 && !strings.HasPrefix(bare, "default_ulimits") || strings.HasPrefix(bare, "#") {
 			continue
 		}
 		if b.WriteString(bare + "\n"); strings.Contains(bare, "]") {
@@ -92,7 +86,7 @@ func crioUlimits(text string) string {
 
 // crioMemlock finds "-1:-1" in a list of name=soft:hard. A list without it removes the limit of earlier files.
 func crioMemlock(text string) (value string, sets bool) {
-	list := crioUlimits(text)
+	list := strings.ReplaceAll(crioUlimits(text), "'", `"`) // TOML has both quotes
 	_, rest, _ := strings.Cut(list, `"memlock=`)
 	value, _, _ = strings.Cut(rest, `"`)
 	return value, list != ""

@@ -68,6 +68,16 @@ func TestRuntime(t *testing.T) {
 			"usr/lib/systemd/system/containerd.service":         {Data: []byte("[Service]\nLimitMEMLOCK=8388608\n")},
 			"etc/systemd/system/containerd.service.d/rdma.conf": {Data: []byte("[Service]\nLimitMEMLOCK=infinity\n")},
 		}, &host.Runtime{Name: "containerd", File: "/etc/systemd/system/containerd.service.d/rdma.conf", Memlock: "infinity"}, true},
+		"containerd, an edited copy of its unit": {fstest.MapFS{
+			"usr/lib/systemd/system/containerd.service": {Data: []byte("[Service]\nLimitNOFILE=infinity\n")},
+			"etc/systemd/system/containerd.service":     {Data: []byte("[Service]\nLimitMEMLOCK=infinity\n")},
+		}, &host.Runtime{Name: "containerd", File: "/etc/systemd/system/containerd.service", Memlock: "infinity"}, true},
+		"CRI-O, in single quotes": {fstest.MapFS{
+			"etc/crio/crio.conf": {Data: []byte("[crio.runtime]\ndefault_ulimits = ['memlock=-1:-1']\n")},
+		}, &host.Runtime{Name: "CRI-O", File: "/etc/crio/crio.conf", Memlock: "-1:-1"}, true},
+		"CRI-O, a comment in its list": {fstest.MapFS{
+			"etc/crio/crio.conf.d/99-x.conf": {Data: []byte("default_ulimits = [\n  # \"memlock=-1:-1\",\n  \"nofile=1:1\",\n]\n")},
+		}, &host.Runtime{Name: "CRI-O", File: "/etc/crio/crio.conf.d/99-x.conf"}, false},
 	} {
 		got := newSnapshot(tc.root).Runtime
 		if diff := cmp.Diff(tc.want, got); diff != "" || got != nil && got.Unlimited() != tc.unlimited {
