@@ -22,12 +22,21 @@ type Machine struct {
 	Live   bool // a second Snapshot can differ from the first
 }
 
+// newReading returns the files for one more reading of the machine. A device that was made again since, such as a
+// virtual function, has its old name and a new folder.
+func (m Machine) newReading() fs.FS {
+	if opened, ok := m.Root.(interface{ closeDevices() }); ok {
+		opened.closeDevices()
+	}
+	return m.Root
+}
+
 // Snapshot reads the machine.
-func (m Machine) Snapshot() host.Snapshot { return Read(m.Root, m.Probes) }
+func (m Machine) Snapshot() host.Snapshot { return Read(m.newReading(), m.Probes) }
 
 // Record reads the machine. The recording is the smallest from which Read makes the same Snapshot.
 func (m Machine) Record() (host.Snapshot, *replay.Archive) {
-	r := &recorder{base: m.Root, archive: replay.New()}
+	r := &recorder{base: m.newReading(), archive: replay.New()}
 	s := Read(r, r.probes(m.Probes))
 	r.answers.take(s, m.Probes)
 	r.prune(s)

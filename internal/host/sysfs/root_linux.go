@@ -57,7 +57,7 @@ func mounted(place string) Probes {
 // to a device once.
 type liveRoot struct {
 	fs.FS
-	devices map[string]int // RDMA device -> its open folder; closed by execve or at the end
+	devices map[string]int // RDMA device -> its open folder; closed by execve, before the next reading or at the end
 	page    []byte         // for one read; on the stack it would make the stack grow, link by link of the call chain
 }
 
@@ -78,6 +78,13 @@ func (l liveRoot) at(name string) (dir int, path string) {
 		l.devices[device] = fd
 	}
 	return fd, file
+}
+
+func (l liveRoot) closeDevices() {
+	for _, fd := range l.devices {
+		closeFile(fd)
+	}
+	clear(l.devices)
 }
 
 func (l liveRoot) openFile(name string) (int, error) {

@@ -111,6 +111,6 @@ func parseWords(text string) (uint64, error) {
 // Wire reads only the queue pairs and counters of a machine whose Snapshot was taken.
 func (m Machine) Wire(s host.Snapshot) host.Fact[host.Wire] {
 	now := host.Snapshot{Links: s.Links, Devices: s.Devices}
-	readWire(newInput(m.Root, m.Probes), &now)
+	readWire(newInput(m.newReading(), m.Probes), &now)
 	return now.Wire
 }
