@@ -239,6 +239,26 @@ func TestNewerProbesAreRecorded(t *testing.T) {
 	}
 }
 
+// TestFullShmIsRecorded: a /dev/shm that is full, or that is not there, replays as such.
+func TestFullShmIsRecorded(t *testing.T) {
+	size := func(bytes uint64, err error) func() (uint64, error) {
+		return func() (uint64, error) { return bytes, err }
+	}
+	for name, probes := range map[string]Probes{
+		"full":      {ShmBytes: size(8<<30, nil), ShmFree: size(0, nil)},
+		"not there": {ShmBytes: size(0, syscall.ENOENT), ShmFree: size(0, syscall.ENOENT)},
+	} {
+		want, archive := Machine{Root: fstest.MapFS{"proc/cmdline": {}}, Probes: probes}.Record()
+		replay, err := Recorded(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, replay.Snapshot(), comparer...); diff != "" {
+			t.Errorf("%s (-recorded +replayed):\n%s", name, diff)
+		}
+	}
+}
+
 func FuzzNodeFiles(f *testing.F) {
 	for _, seed := range []string{
 		"default_ulimits = [\n\"memlock=-1:-1\"\n]", "10.0.0.1 0x1 0x2 52:54:00:aa:00:01 * net1", "configuration space of 4096 bytes\n034: 00000060\n",

@@ -48,8 +48,8 @@ type answers struct {
 	Environ   map[string]string      `json:"environ"`
 	Open      map[string]string      `json:"open"`      // path -> "ok" or the error's name
 	Addresses map[int][]netip.Prefix `json:"addresses"` // interface index -> addresses
-	ShmBytes  uint64                 `json:"shmBytes,omitempty"`
-	ShmFree   uint64                 `json:"shmFree,omitempty"`
+	ShmBytes  host.Fact[uint64]      `json:"shmBytes,omitzero"`
+	ShmFree   host.Fact[uint64]      `json:"shmFree,omitzero"`
 	Lock      map[string]string      `json:"lock,omitempty"`   // bytes -> "ok" or the error's name
 	VFs       []host.Link            `json:"vfs,omitempty"`    //
 	Routes    map[string]string      `json:"routes,omitempty"` // "from index dest" -> gateway, neighbourRoute or error
@@ -84,12 +84,7 @@ func recordedProbes(root fs.FS) (Probes, error) {
 	if a.Addresses != nil {
 		p.Interfaces = a.interfaces
 	}
-	if a.ShmBytes != 0 {
-		p.ShmBytes = func() (uint64, error) { return a.ShmBytes, nil }
-	}
-	if a.ShmFree != 0 {
-		p.ShmFree = func() (uint64, error) { return a.ShmFree, nil }
-	}
+	p.ShmBytes, p.ShmFree = recordedSize(a.ShmBytes), recordedSize(a.ShmFree)
 	if a.Open != nil {
 		p.OpenDevice = func(path string) error { return outcome(a.Open[path]) }
 	}
@@ -106,6 +101,17 @@ func recordedProbes(root fs.FS) (Probes, error) {
 		p.Wire = a.wire
 	}
 	return p, nil
+}
+
+// recordedSize answers as recorded, and is nil if nothing was.
+func recordedSize(size host.Fact[uint64]) func() (uint64, error) {
+	switch {
+	case size.IsZero():
+		return nil
+	case size.IsUnreadable():
+		return func() (uint64, error) { return 0, errors.New(size.Why) }
+	}
+	return func() (uint64, error) { return size.Value, nil }
 }
 
 // interfaces returns only addresses: all other facts are in the recorded files.

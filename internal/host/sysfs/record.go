@@ -224,7 +224,7 @@ func (r *recorder) probes(p Probes) Probes {
 // take copies from the Snapshot the answers of the other probes. The environment is that of the allow-list.
 func (a *answers) take(s host.Snapshot, p Probes) {
 	a.Taken, a.Environ, a.Earlier = s.Taken, maps.Clone(s.Env), s.Earlier
-	a.ShmBytes, a.ShmFree = s.Limits.ShmBytes.Value, s.Limits.ShmFree.Value
+	a.ShmBytes, a.ShmFree = s.Limits.ShmBytes, s.Limits.ShmFree
 	if p.Interfaces != nil {
 		a.Addresses = map[int][]netip.Prefix{}
 	}
