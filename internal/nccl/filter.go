@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/host"
@@ -93,8 +94,8 @@ func (c *computation) filtered(rails []rail.Rail) []rail.Rail {
 	finding := func(status check.Status, format string, args ...any) check.Finding {
 		return check.Finding{
 			Check: HCAFilter, Status: status, Subject: check.EnvRef("NCCL_IB_HCA"),
-			Summary:  "NCCL_IB_HCA=" + value + " " + fmt.Sprintf(format, args...),
-			Evidence: []check.Evidence{{Source: c.origin("NCCL_IB_HCA"), Got: value, Want: "=" + names(rails)}},
+			Summary:  "NCCL_IB_HCA=" + visible(value) + " " + fmt.Sprintf(format, args...),
+			Evidence: []check.Evidence{{Source: c.origin("NCCL_IB_HCA"), Got: visible(value), Want: "=" + names(rails)}},
 			Fix: check.ByUser("Name the rails exactly, or let Railhead do so with --override.",
 				"export NCCL_IB_HCA=="+names(rails)),
 		}
@@ -118,6 +119,14 @@ func (c *computation) filtered(rails []rail.Rail) []rail.Rail {
 		c.say(finding(check.Warn, "leaves out %d of %d rails: %s", len(left), len(rails), strings.Join(left, ", ")))
 	}
 	return kept
+}
+
+// visible quotes a value with control characters, such as the carriage return of a file of Windows.
+func visible(value string) string {
+	if strings.ContainsFunc(value, unicode.IsControl) {
+		return strconv.Quote(value)
+	}
+	return value
 }
 
 func (f filter) foreign(ports []rail.Rail, rails []rail.Rail) []string {

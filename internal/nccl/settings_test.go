@@ -344,6 +344,12 @@ func TestFilterSettings(t *testing.T) {
 			findings: []string{"warn shm-size pod"},
 		},
 		{
+			name: "file with line ends of Windows", host: "pod-roce-4vf", conf: map[string]string{"NCCL_IB_HCA": "mlx5\r"},
+			want:     []string{"NCCL_IB_HCA=mlx5\r user"},
+			findings: []string{"fail hca-filter env/NCCL_IB_HCA"},
+			says:     `NCCL_IB_HCA="mlx5\r" selects none of the pod's rails`,
+		},
+		{
 			name: "prefix of devices whose nodes are elsewhere", host: "pod-roce-4vf",
 			env:  map[string]string{"NCCL_IB_HCA": "mlx5"},
 			want: []string{"NCCL_IB_HCA=mlx5 user"},

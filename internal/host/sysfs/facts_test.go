@@ -233,6 +233,10 @@ func TestConfigFiles(t *testing.T) {
 			t.Errorf("user %d (-want +got):\n%s", tc.uid, diff)
 		}
 	}
+	want := []host.ConfigVar{{File: "f", Name: "NCCL_IB_HCA", Value: "mlx5_6\r"}, {File: "f", Name: "NCCL_NET", Value: "IB"}}
+	if diff := cmp.Diff(want, parseNCCLConfig("f", "NCCL_IB_HCA=mlx5_6\r\nNCCL_NET=IB\n")); diff != "" {
+		t.Errorf("a file with line ends of Windows, which NCCL takes for part of the value (-want +got):\n%s", diff)
+	}
 	if kept := allowed("etc/rccl.conf", "NCCL_NET=IB\nTOKEN=x\n", 0); kept != "NCCL_NET=IB\n" {
 		t.Errorf("a recording has %q", kept)
 	}

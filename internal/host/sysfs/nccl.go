@@ -166,11 +166,12 @@ func ncclConfig(in *input, env map[string]string) []host.ConfigVar {
 // maxConfigValue is the length at which NCCL cuts a value.
 const maxConfigValue = 1023
 
-// parseNCCLConfig reads NAME=value lines as NCCL does: no trimming, no quotes, '#' only at the start of a line.
+// parseNCCLConfig reads NAME=value lines as NCCL does: no trimming, no quotes, '#' only at the start of a line. The
+// carriage return of a line of Windows is part of the value.
 func parseNCCLConfig(file, text string) []host.ConfigVar {
 	var vars []host.ConfigVar
 	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\r\n")
+		line = strings.TrimSuffix(line, "\n")
 		name, value, ok := strings.Cut(line, "=")
 		if !ok || !strings.HasPrefix(name, "NCCL_") {
 			continue
