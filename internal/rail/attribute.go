@@ -33,6 +33,8 @@ func (j *judge) attribute() {
 		switch {
 		case c.witness && (len(names) == 0 || len(j.given[names[0]]) == 0):
 			continue // another container's, or not for RDMA
+		case j.isOtherHardware(c):
+			continue
 		case len(names) == 0 || c.nonRDMA:
 			key := cmp.Or(c.id, c.rdmaDevice)
 			unmet[key] = append(unmet[key], c)
@@ -188,6 +190,12 @@ func namedDevice(claims []claim) string {
 		}
 	}
 	return ""
+}
+
+// isOtherHardware reports whether a claim is to a function that is no network controller (PCI class 02), such as a GPU.
+func (j *judge) isOtherHardware(c claim) bool {
+	f, known := j.functionByID(c.id)
+	return known && f.Class.IsKnown() && !strings.HasPrefix(f.Class.Value, "0x02")
 }
 
 func (j *judge) functionByID(id string) (host.Function, bool) {

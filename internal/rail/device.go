@@ -57,7 +57,7 @@ func (j *judge) foreign(d host.Device) Rejected {
 	switch {
 	case !given && j.restricted:
 		r.Reason = "not allocated to this pod, which was given " + strings.Join(j.givenNames(), ", ")
-	case j.scope == Pod && j.virtualGiven && !d.IsVirtual() && !hasVirtualParent(d):
+	case j.scope == Pod && j.virtualGiven && !d.IsVirtual() && !hasVirtualParent(d) && !j.certain[d.Name]:
 		r.Reason = "physical function; the pod was given virtual functions"
 		if !j.restricted {
 			r.reason = besideVirtual

@@ -48,6 +48,16 @@ func virtual(s *host.Snapshot, device string) {
 	}
 }
 
+// physical makes a device one of a whole card.
+func physical(s *host.Snapshot, device string) {
+	for i, d := range s.Devices {
+		if d.Name == device {
+			d.Function.Value.PhysFn = host.Fact[host.PCIAddress]{}
+			s.Devices[i] = d
+		}
+	}
+}
+
 // bound returns function 0000:77:02.0 with a driver.
 func bound(driver string) []host.Function {
 	return []host.Function{{Address: host.PCIAddress{Bus: 0x77, Slot: 2}, Present: true, Driver: host.Know(driver)}}
@@ -92,6 +102,22 @@ func TestGiven(t *testing.T) {
 				"mlx5_10 uverbs-openable", "mlx5_11 uverbs-openable",
 			},
 			noRail: "none of 4 RDMA devices is usable",
+		},
+		{
+			name: "a whole card next to virtual functions", machine: "pod-infiniband-4vf",
+			change: func(s *host.Snapshot) { physical(s, "mlx5_6") },
+			rails:  "mlx5_6,mlx5_7,mlx5_10,mlx5_11",
+		},
+		{
+			name: "a whole card by a name that a virtual function had", machine: "pod-infiniband-4vf",
+			change: func(s *host.Snapshot) {
+				physical(s, "mlx5_6")
+				unallocated(s)
+				s.Env["PCIDEVICE_X"] = "0000:2f:00.2,0000:1a:00.7"
+				s.Env["PCIDEVICE_X_INFO"] = info("0000:1a:00.7", "mlx5_6")
+			},
+			rails: "mlx5_7", missed: []string{"mlx5_6 device-allocated"},
+			conflicts: []string{"allocation-consistent mlx5_6", "foreign-hca-hidden pod"},
 		},
 		{
 			name: "name that another function bears, InfiniBand", machine: "pod-infiniband-4vf",
@@ -147,6 +173,28 @@ func TestGiven(t *testing.T) {
 				s.Functions = bound("iavf")
 			},
 			rails: "mlx5_6,mlx5_7,mlx5_10,mlx5_11",
+		},
+		{
+			name: "GPU by dynamic resource allocation, and rails", machine: "pod-roce-4vf",
+			change: func(s *host.Snapshot) {
+				s.Claims = []host.ClaimDevice{{
+					Claim: "gpu", Request: "gpu", Driver: "gpu.nvidia.com", Name: "gpu-0",
+					PCI: host.Know(host.PCIAddress{Bus: 0x77, Slot: 2}),
+				}}
+				s.Functions = bound("nvidia")
+				s.Functions[0].Class = host.Know("0x030200")
+			},
+			rails: "mlx5_6,mlx5_7,mlx5_10,mlx5_11",
+		},
+		{
+			name: "GPU by dynamic resource allocation, and no rail", machine: "pod-infiniband-4vf",
+			change: func(s *host.Snapshot) {
+				unallocated(s)
+				withoutNodes(s)
+				s.Env["PCIDEVICE_NVIDIA_COM_GPU"], s.Functions = "0000:77:02.0", bound("nvidia")
+				s.Functions[0].Class = host.Know("0x030200")
+			},
+			noRail: "this container was given none of the node's 4 RDMA devices",
 		},
 		{
 			name: "function that is gone, and rails", machine: "pod-roce-4vf",

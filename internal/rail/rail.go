@@ -171,7 +171,7 @@ type judge struct {
 	misplaced map[string]claim    // given by a name that is at another address than the claim says
 
 	restricted   bool // only given devices are the pod's
-	virtualGiven bool // the pod has VFs or subfunctions: physical functions are never its own then
+	virtualGiven bool // the pod has VFs or subfunctions: a PF is then its own only if given by its address
 	result       Resolution
 }
 
