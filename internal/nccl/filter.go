@@ -94,8 +94,10 @@ func (c *computation) filtered(rails []rail.Rail) []rail.Rail {
 	finding := func(status check.Status, format string, args ...any) check.Finding {
 		return check.Finding{
 			Check: HCAFilter, Status: status, Subject: check.EnvRef("NCCL_IB_HCA"),
-			Summary:  "NCCL_IB_HCA=" + visible(value) + " " + fmt.Sprintf(format, args...),
-			Evidence: []check.Evidence{{Source: c.origin("NCCL_IB_HCA"), Got: visible(value), Want: "=" + names(rails)}},
+			Summary: "NCCL_IB_HCA=" + visible(value) + " " + fmt.Sprintf(format, args...),
+			Evidence: []check.Evidence{
+				{Source: c.origin("NCCL_IB_HCA"), Got: visible(value), Want: "=" + names(rails)},
+			},
 			Fix: check.ByUser("Name the rails exactly, or let Railhead do so with --override.",
 				"export NCCL_IB_HCA=="+names(rails)),
 		}
