@@ -215,7 +215,7 @@ type GPU struct {
 	Model    Fact[string] `json:"model,omitzero"`
 	UUID     Fact[string] `json:"uuid,omitzero"`
 	Minor    Fact[int]    `json:"minor,omitzero"` // /dev/nvidia<minor>
-	Given    Fact[bool]   `json:"given,omitzero"` // the device node is in this container
+	Given    Fact[bool]   `json:"given,omitzero"` // the device node is in this container; absent of another machine
 }
 
 // GPUDirect has the drivers and files that GPUDirect RDMA depends on.

@@ -78,11 +78,7 @@ type Proximity struct {
 
 // GPUs returns the GPUs of this container if they are known, otherwise all of the machine, in PCI order.
 func GPUs(s host.Snapshot) []host.GPU {
-	all := slices.Clone(s.GPUs)
-	others := func(g host.GPU) bool { return !g.Given.Or(false) }
-	if given := slices.DeleteFunc(slices.Clone(all), others); len(given) > 0 {
-		all = given
-	}
+	all := slices.DeleteFunc(slices.Clone(s.GPUs), func(g host.GPU) bool { return !g.Given.Or(true) })
 	sort.Slice(all, func(i, j int) bool { return all[i].Function.Address.Compare(all[j].Function.Address) < 0 })
 	return all
 }

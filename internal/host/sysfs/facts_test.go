@@ -120,6 +120,27 @@ func TestDefaultRoutes(t *testing.T) {
 	}
 }
 
+// TestGPUsOfContainers: only a container's own /dev says which GPUs it was given.
+func TestGPUsOfContainers(t *testing.T) {
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	const gpu = pciDevices + "/0000:18:00.0/"
+	root := fstest.MapFS{
+		gpu + "class": file("0x030200"), gpu + "vendor": file("0x10de"), "dev/null": file(""),
+		nvidiaGPUs + "/0000:18:00.0/information": file("Device Minor: \t 0\n"),
+	}
+	for name, tc := range map[string]struct {
+		open func(string) error
+		want host.Fact[bool]
+	}{
+		"a container without GPUs":              {func(string) error { return nil }, host.Know(false)},
+		"a node whose driver is in a container": {nil, host.Fact[bool]{}},
+	} {
+		if s := Read(root, Probes{OpenDevice: tc.open}); len(s.GPUs) != 1 || s.GPUs[0].Given != tc.want {
+			t.Errorf("%s: %+v", name, s.GPUs)
+		}
+	}
+}
+
 func TestRunning(t *testing.T) {
 	for name, tc := range map[string]struct {
 		flags, operstate string

@@ -48,7 +48,8 @@ func describeGPU(in *input, a host.PCIAddress) host.GPU {
 			g.Minor = host.Convert(host.Know(value), parseInt)
 		}
 	}
-	if minor, ok := g.Minor.Get(); ok && t.exists("dev") {
+	// A node whose driver is in a container has the device nodes there, and none in its own /dev.
+	if minor, ok := g.Minor.Get(); ok && t.exists("dev") && in.probes.OpenDevice != nil {
 		g.Given = host.Know(t.exists("dev/nvidia" + strconv.Itoa(minor)))
 	}
 	return g

@@ -154,7 +154,7 @@ func sharedMemory(t *subject) []check.Finding {
 	case !t.Limits.ShmBytes.IsKnown():
 		return noData()
 	case size <= fullShm:
-	case len(all) > 0 && len(t.GPUs) == 0:
+	case len(all) > 0 && len(rail.GPUs(t.Snapshot)) == 0:
 		all[0].Status = check.Pass
 	case len(all) == 0 && free.IsKnown() && free.Value < fullShm:
 		return []check.Finding{{

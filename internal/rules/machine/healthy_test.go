@@ -48,6 +48,20 @@ func TestNoFalseAlarmInHealthyPods(t *testing.T) {
 	}
 }
 
+// TestNoAlarmAboutGPUsOfOthers: a pod without GPUs sees those of the node in /sys and /proc, and needs nothing for them.
+func TestNoAlarmAboutGPUsOfOthers(t *testing.T) {
+	s := read(t, pod)
+	s.GPUDirect.Peermem, s.GPUDirect.OpenModules = nil, host.Know(false)
+	s.Limits.ShmBytes = host.Know[uint64](128 << 20)
+	s.Env["NCCL_NET_GDR_LEVEL"] = "LOC"
+	for i := range s.GPUs {
+		s.GPUs[i].Given = host.Know(false)
+	}
+	if said := alarms(ofPod(s)); said != nil {
+		t.Errorf("%v", said)
+	}
+}
+
 func TestNoFalseAlarmOnHealthyNodes(t *testing.T) {
 	for _, name := range []string{
 		bareMetal, "host-baremetal-one-vf", "lab-healthy", "lab-healthy-peer", "lab-amd-passthrough",
