@@ -259,6 +259,17 @@ func TestFullShmIsRecorded(t *testing.T) {
 	}
 }
 
+// TestLongTablesAreRecorded: a recording has as much of the routing table of a large cluster's node as was read of it.
+func TestLongTablesAreRecorded(t *testing.T) {
+	const gateway = "eth0\t00000000\t0102800A\t0003\t0\t0\t100\t00000000\t0\t0\t0\n"
+	const block = "*\t0002800A\t00000000\t0201\t0\t0\t0\tC0FFFFFF\t0\t0\t0\n"
+	table := &fstest.MapFile{Data: []byte(gateway + strings.Repeat(block, maxFile/len(block)+1))}
+	want, archive := Machine{Root: fstest.MapFS{"proc/net/route": table}}.Record()
+	if got := Read(archive, Probes{}).Routes; len(want.Routes) != 1 || !cmp.Equal(want.Routes, got) {
+		t.Errorf("recorded %v, read %v", got, want.Routes)
+	}
+}
+
 func FuzzNodeFiles(f *testing.F) {
 	for _, seed := range []string{
 		"default_ulimits = [\n\"memlock=-1:-1\"\n]", "10.0.0.1 0x1 0x2 52:54:00:aa:00:01 * net1", "configuration space of 4096 bytes\n034: 00000060\n",

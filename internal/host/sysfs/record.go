@@ -85,7 +85,7 @@ func (r *recorder) firstLink(dir string) (link, target string) {
 
 // fail records an error other than "does not exist", which an absent node says.
 func (r *recorder) fail(name string, err error) {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errTooLong) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	errno, _ := replay.Errno(replay.ErrnoName(err))
@@ -101,7 +101,7 @@ func (r *recorder) Open(name string) (fs.File, error) { return r.base.Open(name)
 func (r *recorder) readBounded(name string) (string, error) {
 	data, err := readBounded(r.base, name)
 	switch {
-	case err != nil:
+	case err != nil && !errors.Is(err, errTooLong):
 		r.fail(name, err)
 	case followsLink(r, name):
 	default:
