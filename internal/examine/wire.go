@@ -46,8 +46,8 @@ func Wire(ctx context.Context, c Cluster, o Options) (wire.Job, error) {
 	return wire.Together(membersOf(machines), whole), nil
 }
 
-// withoutLaunchers leaves out the pods that could not be reached and request neither GPUs nor RDMA, if others of the job
-// do: the launcher of an MPIJob has an image into which nothing can be copied, and no rails.
+// withoutLaunchers leaves out the pods that could not be reached and request neither GPUs nor RDMA, if others of the
+// job do: the launcher of an MPIJob may have an image into which nothing can be copied, and has no rails.
 func withoutLaunchers(s cluster.State, machines []rules.Machine, pods []cluster.Pod) []rules.Machine {
 	train := map[check.Ref]bool{}
 	for _, p := range pods {

@@ -86,8 +86,8 @@ func administratorRoles(user string) *check.Fix {
 		"kubectl create clusterrolebinding rdma-admin --clusterrole railhead-administrator --user "+user)
 }
 
-// Unchanged reports whether applying an object would change nothing: the live one has all its fields, and none more from
-// an earlier apply. Lists named by growing may have more items.
+// Unchanged reports whether applying an object would change nothing: the live one has all its fields, and no others
+// from an earlier apply. Lists named by growing may have more items.
 func Unchanged(live cluster.Object, want unstructured.Unstructured, growing ...string) bool {
 	return Covers(live.Fields, want.Object, growing...) && !Drops(live.Applied, want.Object)
 }

@@ -161,8 +161,8 @@ func policyObject(s cluster.State, p policy) unstructured.Unstructured {
 	return o
 }
 
-// vfsFor returns the number of virtual functions: as requested, otherwise that of the policy that there is, otherwise one
-// for each GPU, so that as many pods with one GPU each can share the node; never more than the NIC supports.
+// vfsFor returns the number of virtual functions: as requested, otherwise that of Railhead's policy, otherwise one for
+// each GPU, so that as many pods with one GPU each can share the node; never more than the NIC supports.
 func vfsFor(s cluster.State, o Options, n nic) int {
 	vfs := cmp.Or(o.VFs, n.own.VFs)
 	if vfs == 0 {
@@ -178,8 +178,8 @@ func vfsFor(s cluster.State, o Options, n nic) int {
 	return min(vfs, n.maxVFs())
 }
 
-// selectorFor returns a node selector that takes all nodes on which the NIC needs a policy or has Railhead's, and none on
-// which it must be left alone. Nodes without a NIC of that name do not matter.
+// selectorFor returns a node selector that takes all nodes on which the NIC needs a policy or has Railhead's, and none
+// on which it must be left alone. Nodes without a NIC of that name do not matter.
 func selectorFor(s cluster.State, n nic) (map[string]string, bool) {
 	var candidates []map[string]string
 	if n.own.Name != "" {

@@ -107,12 +107,8 @@ func judgeNIC(
 	policy, covered := policyFor(s, o, node, i)
 	gateway := node.GatewayMAC != "" && strings.EqualFold(node.GatewayMAC, i.MAC)
 	switch {
-	case covered && policy.RDMA && policy.Name == ownPolicy(s, i.Name).Name:
-		return nicVerdict{kept: true}
-	case covered && policy.RDMA:
-		return nicVerdict{reason: otherMTU(o, i, policy)}
 	case covered:
-		return nicVerdict{findings: []check.Finding{policyWithoutRDMA(node.Name, i, policy)}}
+		return judgeCovered(s, o, node.Name, i, policy)
 	case gateway && named:
 		annotation := "node/" + node.Name + " annotation k8s.ovn.org/l3-gateway-config mac-address"
 		return leave(check.Fail, "it carries the node's default network",
@@ -130,6 +126,19 @@ func judgeNIC(
 		return nicVerdict{reason: "it is much slower than the other NICs, so it is probably for the node's management"}
 	}
 	return nicVerdict{needsPolicy: true}
+}
+
+// judgeCovered judges a NIC whose virtual functions a policy creates.
+func judgeCovered(
+	s cluster.State, o Options, node string, i cluster.SriovInterface, policy cluster.SriovPolicy,
+) nicVerdict {
+	switch {
+	case !policy.RDMA:
+		return nicVerdict{findings: []check.Finding{policyWithoutRDMA(node, i, policy)}}
+	case policy.Name == ownPolicy(s, i.Name).Name:
+		return nicVerdict{kept: true}
+	}
+	return nicVerdict{reason: otherMTU(o, i, policy)}
 }
 
 func policyWithoutRDMA(node string, i cluster.SriovInterface, policy cluster.SriovPolicy) check.Finding {
