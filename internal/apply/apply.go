@@ -31,7 +31,7 @@ type Cluster interface {
 type Options struct {
 	Wait             // for each step; the step names the kinds to watch
 	DryRun bool      // the server validates every change and stores none
-	NoWait bool      // return when all is written
+	NoWait bool      // return when all is written: a step is waited for only if later ones write
 	Check  NodeCheck // for plans with setup.StepVerifyFirst
 }
 
@@ -105,8 +105,12 @@ func (r *run) steps(ctx context.Context) error {
 	for i, step := range r.plan.Steps {
 		wait := r.Wait
 		wait.Want.Kinds = step.Watch
-		if rest := r.plan.Steps[i+1:]; len(rest) > 0 {
+		rest := r.plan.Steps[i+1:]
+		if len(rest) > 0 {
 			wait.Resume = "the same command again, which continues with: " + titles(rest)
+		}
+		if r.NoWait && !slices.ContainsFunc(rest, writes) {
+			step.Done = nil
 		}
 		if err := r.step(ctx, step, wait); err != nil {
 			return err
@@ -117,6 +121,8 @@ func (r *run) steps(ctx context.Context) error {
 	}
 	return nil
 }
+
+func writes(s plan.Step) bool { return len(s.Changes) > 0 }
 
 func titles(steps []plan.Step) string {
 	var all []string
@@ -141,7 +147,7 @@ func (r *run) step(ctx context.Context, step plan.Step, wait Wait) error {
 			return err
 		}
 	}
-	if step.Done == nil || r.DryRun || r.NoWait {
+	if step.Done == nil || r.DryRun {
 		return nil
 	}
 	return Follow(ctx, r.cluster, step.Done, wait)

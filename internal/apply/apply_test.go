@@ -157,10 +157,21 @@ func TestPlan(t *testing.T) {
 			said: "Create the account\n  created ServiceAccount sa\nready\n" +
 				"Create the pods\n  created Job j\nready\nThat is all.\n",
 		},
-		"without a wait": {
+		"without a wait for the last change": {
 			options: Options{NoWait: true},
 			writes:  both,
-			said:    "Create the account\n  created ServiceAccount sa\nCreate the pods\n  created Job j\nThat is all.\n",
+			watched: 1,
+			said: "Create the account\n  created ServiceAccount sa\nready\n" +
+				"Create the pods\n  created Job j\nThat is all.\n",
+		},
+		"without a wait, and the first step is not done in time": {
+			plan:    func(p *plan.Plan) { p.Steps[0].Done = progress(plan.Progress{Text: "no node"}) },
+			options: Options{NoWait: true},
+			writes:  "apply ServiceAccount/sa",
+			watched: 1,
+			err: "not done after 1m0s: no node; it continues in the cluster, follow it with: the same command again, " +
+				"which continues with: Create the pods",
+			said: "Create the account\n  created ServiceAccount sa\nno node\n",
 		},
 		"steps without a condition": {
 			plan:   func(p *plan.Plan) { p.Steps[0].Done, p.Steps[1].Done, p.Closing = nil, nil, "" },

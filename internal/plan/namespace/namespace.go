@@ -61,9 +61,10 @@ func Setup(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 		d.noteRails()
 	}
 	program := o.delivery(s)
+	// networks last: only that step waits
 	return plan.Plan{
 		Title: "Set up namespace " + o.Namespace + " for RDMA jobs",
-		Steps: slices.DeleteFunc([]plan.Step{access, program, classes, networks, users}, func(s plan.Step) bool {
+		Steps: slices.DeleteFunc([]plan.Step{access, program, classes, users, networks}, func(s plan.Step) bool {
 			return len(s.Changes) == 0
 		}),
 		Notes: d.Notes,
