@@ -37,10 +37,14 @@ func openShift() cluster.State {
 // applied is the cluster after a plan.
 func applied(s cluster.State, p plan.Plan) cluster.State {
 	for _, c := range p.Changes() {
-		o := c.Object
+		o := c.Object.DeepCopy()
+		// OpenShift's default (openshift/kubernetes admission/customresourcevalidation/securitycontextconstraints)
+		if volumes, isSCC := o.Object["volumes"].([]any); isSCC && len(volumes) == 0 {
+			o.Object["volumes"] = []any{"none"}
+		}
 		s.Objects = append([]cluster.Object{{
 			APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(),
-			Fields: o.DeepCopy().Object,
+			Fields: o.Object,
 		}}, s.Objects...)
 		if o.GetKind() == "Namespace" {
 			s.Namespaces = append(s.Namespaces, cluster.Namespace{Name: o.GetName()})

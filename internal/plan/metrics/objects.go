@@ -194,8 +194,9 @@ func scc() unstructured.Unstructured {
 		"fsGroup":                  map[string]any{"type": "MustRunAs"},
 		"supplementalGroups":       map[string]any{"type": "MustRunAs"},
 		"seccompProfiles":          []any{"runtime/default"},
-		"volumes":                  []any{},
-		"users":                    []any{"system:serviceaccount:" + Name + ":" + Name},
+		// The server writes this for an empty list (apiserver-library-go securitycontextconstraints/sccdefaults).
+		"volumes": []any{"none"},
+		"users":   []any{"system:serviceaccount:" + Name + ":" + Name},
 	})
 	o.SetAnnotations(map[string]string{"kubernetes.io/description": "What the pods of railhead setup metrics need."})
 	return o
