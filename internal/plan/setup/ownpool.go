@@ -67,7 +67,8 @@ func planOwnPool(s cluster.State, o Options) *ownPool {
 	return own
 }
 
-// judge refuses a pool or a label of somebody else, and a pool worker that gives no node away.
+// judge refuses a pool or a label of somebody else, and a pool worker that gives no node away, or that an earlier run
+// is changing.
 func (own *ownPool) judge(s cluster.State, worker cluster.Pool) {
 	name, label := own.pool.Name, roleOfNode+own.pool.Name
 	_, ours := s.Object("MachineConfigPool", "", name)
@@ -97,6 +98,11 @@ func (own *ownPool) judge(s cluster.State, worker cluster.Pool) {
 		refuse(PoolNodes, "no node of pool worker has RDMA NICs or GPUs, so pool "+name+" would have no nodes",
 			check.Observed("nodes of pool worker with RDMA NICs or GPUs", "none", "1 or more"),
 			check.ByAdmin("Set up the pools of the nodes.", "railhead setup cluster"))
+	case len(own.moves) > 0 && worker.InSetup():
+		refuse(clusterrules.PoolIdle, "pool worker, whose nodes would move, is in the middle of an earlier setup",
+			check.Observed("MachineConfigPool/worker annotation "+cluster.AnnotationPausedBy,
+				cluster.PausedBySetup, "no annotation"),
+			check.ByAdmin("Complete that setup, or undo it.", "railhead setup cluster", "railhead setup rollback"))
 	case len(own.moves) > 0:
 		own.Report(clusterrules.PoolBlockers(s, worker, s.NodesOf(worker.Name))...)
 	}

@@ -147,6 +147,23 @@ func TestOwnPoolRefused(t *testing.T) {
 				"fail pool-nodes pool/gpu: no node of pool worker has RDMA NICs or GPUs, so pool gpu would have no nodes",
 			},
 		},
+		"pool worker is in the middle of a setup without the flag": {
+			func(s *cluster.State) {
+				m := simulate(*s)
+				p, _ := Cluster(*s, Options{})
+				for _, step := range p.Steps[:3] { // all but its rollout
+					for _, c := range step.Changes {
+						m.change(t, c)
+					}
+				}
+				m.tick()
+				m.tick()
+				*s = m.State
+			}, "gpu",
+			[]string{
+				"fail pool-idle pool/gpu: pool worker, whose nodes would move, is in the middle of an earlier setup",
+			},
+		},
 		"pool worker is being rolled out": {
 			func(s *cluster.State) { bringTo(s, 1, "rendered-worker-0") }, "gpu",
 			[]string{
