@@ -173,6 +173,14 @@ func (own *ownPool) joinStep() []plan.Step {
 	}}
 }
 
+// blockers returns the obstacles to nodes that join the pool. A running rollout is none: it takes them along.
+func (own *ownPool) blockers() []check.Finding {
+	nodes := own.settled(own.State.NodesOf(own.pool.Name))
+	return slices.DeleteFunc(clusterrules.PoolBlockers(own.State, own.pool, nodes), func(f check.Finding) bool {
+		return f.Check == clusterrules.PoolIdle
+	})
+}
+
 // arrived is done when all nodes of a pool have its configuration. Right after a node changed its pool, the counts of
 // the pool are still those from before.
 func arrived(pool string) plan.Condition {

@@ -208,3 +208,33 @@ func TestArrivedUnread(t *testing.T) {
 		t.Errorf("the nodes were not read: %+v", p)
 	}
 }
+
+// TestOwnPoolBlocked: no node moves into a pool that does not take a configuration.
+func TestOwnPoolBlocked(t *testing.T) {
+	tests := map[string]struct {
+		change func(*cluster.Pool)
+		want   []string
+	}{
+		"paused by somebody": {
+			func(p *cluster.Pool) { p.Paused = true },
+			[]string{"fail pool-not-paused pool/gpu: pool gpu is paused, and not by Railhead: " +
+				"its nodes would not be updated"},
+		},
+		"degraded": {
+			func(p *cluster.Pool) { setCondition(p, "NodeDegraded", "True", "Node w12 is reporting: kaboom") },
+			[]string{"fail pool-healthy pool/gpu: pool gpu is degraded (NodeDegraded): Node w12 is reporting: kaboom"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := simulate(openshift())
+			m.apply(t, mustPlan(t, m.State, Options{OwnPool: "gpu"}), -1)
+			nodeOf(&m.State, "w01").Allocatable["nvidia.com/gpu"] = 8
+			test.change(poolOf(&m.State, "gpu"))
+			p, findings := Cluster(m.State, Options{OwnPool: "gpu"})
+			if diff := cmp.Diff(test.want, plantest.Lines(findings)); diff != "" || !p.Empty() {
+				t.Errorf("steps %v, findings (-want +got):\n%s", plantest.StepIDs(p), diff)
+			}
+		})
+	}
+}

@@ -26,7 +26,9 @@ func nodesPart(s cluster.State, o Options) part {
 	p.Notes = append(own.Notes, p.Notes...)
 	held := c.held()
 	if len(held) == 0 {
-		p.steps = own.joinStep()
+		if p.steps = own.joinStep(); len(p.steps) > 0 {
+			p.Report(own.blockers()...)
+		}
 		if o.setsNodes(s) {
 			p.noteUnfinished(s, c.configs)
 		}
