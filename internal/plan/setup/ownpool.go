@@ -198,18 +198,25 @@ func arrived(pool string) plan.Condition {
 }
 
 // undoPools moves the nodes of setup's own pools back to worker, and deletes the pools. Their configuration is that of
-// worker again, so no node reboots. A pool must exist until its last node has the configuration of worker: its
-// rendered configurations go with it, and a node's daemon needs the one that it leaves.
+// worker again, so no node reboots, unless somebody gave the pool a MachineConfig. A pool must exist until its last
+// node has the configuration of worker: its rendered configurations go with it, and a node's daemon needs the one that
+// it leaves.
 func undoPools(s cluster.State) part {
 	var p part
 	for _, o := range created(s, "MachineConfigPool") {
+		nodes := s.NodesOf(o.Name)
 		back := plan.Step{
 			ID:    "nodes-back",
 			Title: "Move the nodes of pool " + o.Name + " back to pool worker: no node reboots",
 			Done:  arrived(cluster.WorkerPool),
 			Watch: []cluster.Kind{cluster.Pools, cluster.Nodes},
 		}
-		for _, n := range s.NodesOf(o.Name) {
+		if lost := configsOfOthers(s, o.Name); len(lost) > 0 && len(nodes) > 0 {
+			back.Title = "Move the nodes of pool " + o.Name + " back to pool worker: " + nodesReboot(len(nodes))
+			back.Disruption = backToWorker(s, nodes)
+			p.Report(losesConfigs(o.Name, lost, len(nodes)))
+		}
+		for _, n := range nodes {
 			back.Changes = append(back.Changes, labelNode(n.Name, o.Name, nil, "moves it back to pool worker"))
 		}
 		p.steps = append(p.steps, back, plan.Step{
@@ -219,4 +226,48 @@ func undoPools(s cluster.State) part {
 		})
 	}
 	return p
+}
+
+// configsOfOthers returns the MachineConfigs that a pool has and worker has not, without those of setup and the two
+// that the machine-config-operator generates alike for every pool (pkg/controller/kubelet-config helpers.go).
+func configsOfOthers(s cluster.State, pool string) []string {
+	own, _ := s.Pool(pool)
+	worker, _ := s.Pool(cluster.WorkerPool)
+	known := []string{"97-" + pool + "-generated-kubelet", "98-" + pool + "-generated-kubelet"}
+	for _, m := range plan.SelectedConfigs(worker, s.MachineConfigs) {
+		known = append(known, m.Name)
+	}
+	var names []string
+	for _, m := range plan.SelectedConfigs(own, s.MachineConfigs) {
+		if !createdBySetup(m.Labels) && !slices.Contains(known, m.Name) {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
+// backToWorker is the disruption of nodes whose configuration changes when they join pool worker.
+func backToWorker(s cluster.State, nodes []cluster.Node) plan.Disruption {
+	worker, _ := s.Pool(cluster.WorkerPool)
+	reboot := plan.Reboot{
+		Pool:   worker.Name,
+		AtOnce: cluster.AtOnce(worker.OwnMaxUnavailable(), len(s.NodesOf(worker.Name))+len(nodes)),
+	}
+	for _, n := range nodes {
+		reboot.Nodes = append(reboot.Nodes, n.Name)
+	}
+	return plan.Disruption{RestartsPods: true, Reboots: []plan.Reboot{reboot}}
+}
+
+// losesConfigs warns of MachineConfigs that apply to no node when a pool is deleted.
+func losesConfigs(pool string, configs []string, nodes int) check.Finding {
+	return check.Finding{
+		Check: PoolNodes, Status: check.Warn, Subject: check.Named(check.Pool, pool),
+		Summary: fmt.Sprintf("pool %s has %s of its own, which Railhead did not create: "+
+			"%s lose what it sets, and reboot, when the pool is deleted",
+			pool, words.Count(len(configs), "MachineConfig"), words.Count(nodes, "node")),
+		Evidence: check.Observed("MachineConfigs that only pool "+pool+" selects", strings.Join(configs, ", "), "none"),
+		Fix: check.ByAdmin("To keep the pool, remove Railhead's label from it before the rollback.",
+			fmt.Sprintf("oc label machineconfigpool %s %s-", pool, plan.LabelManagedBy)),
+	}
 }

@@ -238,3 +238,34 @@ func TestOwnPoolBlocked(t *testing.T) {
 		})
 	}
 }
+
+// TestOwnPoolWithConfigsOfOthers: nodes reboot when they leave a pool that has got a MachineConfig of somebody else, and
+// the plan says so.
+func TestOwnPoolWithConfigsOfOthers(t *testing.T) {
+	m := simulate(openshift())
+	m.apply(t, mustPlan(t, m.State, Options{OwnPool: "gpu"}), -1)
+	m.MachineConfigs = append(m.MachineConfigs,
+		config("50-hugepages-gpu", "gpu"),
+		config("97-gpu-generated-kubelet", "gpu"), config("98-gpu-generated-kubelet", "gpu"))
+	for range 10 {
+		m.tick()
+	}
+	clear(m.reboots)
+	p, findings := Rollback(m.State)
+	want := []string{"warn pool-nodes pool/gpu: " +
+		"pool gpu has 1 MachineConfig of its own, " +
+		"which Railhead did not create: 2 nodes lose what it sets, and reboot, when the pool is deleted"}
+	if diff := cmp.Diff(want, plantest.Lines(findings)); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+	m.apply(t, p, -1)
+	planned := map[string]int{}
+	for _, r := range p.Reboots() {
+		for _, n := range r.Nodes {
+			planned[n]++
+		}
+	}
+	if diff := cmp.Diff(planned, m.reboots); diff != "" {
+		t.Errorf("reboots (-planned +done):\n%s", diff)
+	}
+}
