@@ -2,6 +2,8 @@ package setup
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -63,6 +65,17 @@ func settings(s cluster.State) string {
 	return text
 }
 
+// plannedReboots counts the reboots of a plan by node.
+func plannedReboots(p plan.Plan) map[string]int {
+	planned := map[string]int{}
+	for _, r := range p.Reboots() {
+		for _, n := range r.Nodes {
+			planned[n]++
+		}
+	}
+	return planned
+}
+
 // TestApplied: an applied plan leaves nothing to do. Every node has rebooted at most once, never more at once than the
 // pool allows, and the settings of the pools are restored.
 func TestApplied(t *testing.T) {
@@ -75,11 +88,8 @@ func TestApplied(t *testing.T) {
 				if again := mustPlan(t, m.State, o); !again.Empty() {
 					t.Errorf("the second run has steps %v", plantest.StepIDs(again))
 				}
-				planned := map[string]int{}
+				planned := plannedReboots(p)
 				for _, r := range p.Reboots() {
-					for _, n := range r.Nodes {
-						planned[n]++
-					}
 					if m.most[r.Pool] != r.AtOnce {
 						t.Errorf("%d nodes of %s were away at once, planned were %d", m.most[r.Pool], r.Pool, r.AtOnce)
 					}
@@ -149,11 +159,16 @@ func TestRollbackRestores(t *testing.T) {
 					t.Run(situation, func(t *testing.T) {
 						m := simulate(before)
 						m.apply(t, p, k)
+						clear(m.reboots)
 						back, findings := Rollback(m.State)
 						if len(findings) > 0 {
 							t.Fatal(plantest.Lines(findings))
 						}
-						m.apply(t, back, broken)
+						whole := m.apply(t, back, broken)
+						planned, done := slices.Sorted(maps.Keys(plannedReboots(back))), slices.Sorted(maps.Keys(m.reboots))
+						if diff := cmp.Diff(planned, done); whole && diff != "" {
+							t.Errorf("reboots (-planned +done):\n%s", diff)
+						}
 						back, _ = Rollback(m.State)
 						m.apply(t, back, -1)
 						if diff := cmp.Diff(settings(before), settings(m.State)); diff != "" {

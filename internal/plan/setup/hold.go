@@ -23,6 +23,8 @@ type heldPool struct {
 	Nodes   []cluster.Node
 	Written bool // this plan changes its configuration; otherwise an earlier run was interrupted
 	First   bool // one node is updated and checked before the others
+
+	Restored bool // the configuration becomes the one that all nodes had before
 }
 
 // paused reports whether setup has already paused the pool.
@@ -37,11 +39,17 @@ func (h heldPool) started() bool {
 	return !h.pending() && slices.ContainsFunc(h.Nodes, told)
 }
 
-// reboots returns the nodes that the rollout reboots: all, before the new configuration is rendered.
+// reboots returns the nodes that the rollout reboots: before the new configuration is rendered, all but those that have
+// not left the one to restore.
 func (h heldPool) reboots() []string {
 	var names []string
 	for _, n := range h.Nodes {
-		if h.pending() || n.MachineConfig.Current != h.Target {
+		c := n.MachineConfig
+		stays := c.Current == h.Target
+		if h.pending() {
+			stays = h.Restored && c.Current == h.Current && c.Desired == h.Current
+		}
+		if !stays {
 			names = append(names, n.Name)
 		}
 	}

@@ -259,13 +259,7 @@ func TestOwnPoolWithConfigsOfOthers(t *testing.T) {
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}
 	m.apply(t, p, -1)
-	planned := map[string]int{}
-	for _, r := range p.Reboots() {
-		for _, n := range r.Nodes {
-			planned[n]++
-		}
-	}
-	if diff := cmp.Diff(planned, m.reboots); diff != "" {
+	if diff := cmp.Diff(plannedReboots(p), m.reboots); diff != "" {
 		t.Errorf("reboots (-planned +done):\n%s", diff)
 	}
 }

@@ -77,11 +77,15 @@ func heldForUndo(s cluster.State, deleted []plan.Change) heldPools {
 	var held heldPools
 	for _, p := range poolsByName(s) {
 		h := heldPool{Pool: p, Rollout: clusterrules.Rollout{Pool: p.Name}, Nodes: s.NodesOf(p.Name)}
+		var rest []string
 		for _, m := range plan.SelectedConfigs(p, s.MachineConfigs) {
 			if slices.ContainsFunc(deleted, func(c plan.Change) bool { return c.Object.GetName() == m.Name }) {
 				h.Without = append(h.Without, m.Name)
+			} else {
+				rest = append(rest, m.Name)
 			}
 		}
+		h.Restored = slices.Equal(slices.Sorted(slices.Values(rest)), slices.Sorted(slices.Values(p.CurrentSources)))
 		if h.Written = len(h.Without) > 0; !h.Written {
 			h.From = p.Annotations[cluster.AnnotationFrom]
 		}
