@@ -17,7 +17,7 @@ import (
 var namespaceKinds = append(cluster.ClaimKinds(),
 	cluster.Nodes, cluster.Namespaces, cluster.ServiceAccounts,
 	cluster.Networks, cluster.SriovNetworks, cluster.SriovPolicies, cluster.SriovNodes, cluster.NicPolicies,
-	cluster.SCCs, cluster.SCCGrants, cluster.Objects, cluster.ConfigMaps,
+	cluster.SCCs, cluster.SCCGrants, cluster.Objects, cluster.NvidiaObjects, cluster.ConfigMaps,
 )
 
 func newSetupNamespace(a *app) *cobra.Command {

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/bits"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/railhead/railhead/internal/check"
@@ -49,21 +51,27 @@ func checkIPAM(text string) error {
 		return fmt.Errorf(`%q has no "type", such as whereabouts`, text)
 	}
 	if config.Type == "whereabouts" && config.Range != "" {
-		_, last, found := strings.Cut(config.Range, "-")
-		if !found {
-			last = config.Range
-		}
-		if _, err := netip.ParsePrefix(strings.TrimSpace(last)); err != nil {
+		if _, err := subnetOf(config.Range); err != nil {
 			return fmt.Errorf("range: %w", err)
 		}
 	}
 	return nil
 }
 
-// addresses returns the IPAM of each of n rails; empty: that of another network of its resource.
-func (d *draft) addresses(n int) []string {
+// subnetOf returns the subnet of a range of whereabouts.
+func subnetOf(text string) (netip.Prefix, error) {
+	_, last, found := strings.Cut(text, "-")
+	if !found {
+		last = text
+	}
+	return netip.ParsePrefix(strings.TrimSpace(last))
+}
+
+// addresses returns the IPAM of each of n rails, with their subnets if they are given; empty: that of another network
+// of its resource.
+func (d *draft) addresses(n int, subnets []netip.Prefix) []string {
 	all := make([]string, n)
-	for i, subnet := range d.subnets(n) {
+	for i, subnet := range subnets {
 		all[i] = whereabouts(subnet)
 	}
 	for i := range all {
@@ -124,6 +132,70 @@ func (d *draft) wrongSubnets(summary, want string) {
 	d.Fail(plan.JobRequest, check.Named(check.Namespace, d.Namespace), summary,
 		check.Observed("--rail-subnets", strings.Join(got, ","), want),
 		check.ByUser("Give one subnet for each rail, or one that is large enough for all."))
+}
+
+// refuseOverlap fails if the i-th subnet, for a new rail, overlaps that of another rail of the namespace: a subnet that
+// is divided among more rails than before has other parts. Rails in one subnet answer ARP for each other, and the
+// kernel sends the packets of one through the other.
+func (d *draft) refuseOverlap(name string, subnets []netip.Prefix, i int) {
+	if i >= len(subnets) {
+		return
+	}
+	for _, n := range d.s.SriovNetworks {
+		if cmp.Or(n.TargetNamespace, n.Namespace) == d.Namespace {
+			d.refuseRanges(name, subnets[i], n.Name, n.Spec)
+		}
+	}
+	for _, n := range d.s.Networks {
+		if n.Namespace == d.Namespace {
+			d.refuseRanges(name, subnets[i], n.Name, n.Config)
+		}
+	}
+}
+
+// refuseRanges fails if a subnet overlaps one that the configuration of a network has.
+func (d *draft) refuseRanges(name string, subnet netip.Prefix, other string, config any) {
+	for _, r := range ranges(config) {
+		if r.Overlaps(subnet) {
+			d.overlaps(name, subnet, other, r)
+		}
+	}
+}
+
+// overlaps fails because the subnet of a new network overlaps that of another network or pool.
+func (d *draft) overlaps(name string, subnet netip.Prefix, other string, its netip.Prefix) {
+	d.ReportOnce(plan.Failure(plan.JobRequest, check.Named(check.Namespace, d.Namespace),
+		fmt.Sprintf("the subnet %s of %s overlaps %s of %s", subnet, name, its, other),
+		check.Observed(other, its.String(), "no part of "+subnet.String()),
+		check.ByUser("Give one subnet for each rail, in the order of their resources: "+
+			"those that rails have, and free ones for the others.")))
+}
+
+// ranges returns the subnets in the configuration of a network, as JSON or decoded, whose addresses whereabouts
+// assigns.
+func ranges(config any) []netip.Prefix {
+	var all []netip.Prefix
+	switch c := config.(type) {
+	case string:
+		var decoded any
+		if json.Unmarshal([]byte(c), &decoded) == nil {
+			return ranges(decoded)
+		}
+	case map[string]any:
+		if text, ok := c["range"].(string); ok {
+			if subnet, err := subnetOf(text); err == nil {
+				all = append(all, subnet.Masked())
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(c)) {
+			all = append(all, ranges(c[key])...)
+		}
+	case []any:
+		for _, value := range c {
+			all = append(all, ranges(value)...)
+		}
+	}
+	return all
 }
 
 // arpPlugin lets rails in one subnet answer only for their own addresses. Otherwise a peer learns the MAC of the wrong

@@ -2,10 +2,15 @@ package namespace
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan/plantest"
 )
 
 func TestSubnets(t *testing.T) {
@@ -63,5 +68,46 @@ func TestCheckAddresses(t *testing.T) {
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
+	}
+}
+
+// TestSubnetsOfMoreRails: another rail divides a subnet anew. Its part must not overlap those that the rails of the
+// namespace have.
+func TestSubnetsOfMoreRails(t *testing.T) {
+	subnets := func(texts ...string) []netip.Prefix {
+		var all []netip.Prefix
+		for _, text := range texts {
+			all = append(all, netip.MustParsePrefix(text))
+		}
+		return all
+	}
+	const quarters = "10.9.0.0/18,10.9.64.0/18,10.9.128.0/18,10.9.192.0/18"
+	for name, test := range map[string]struct {
+		namespace string
+		subnets   []netip.Prefix
+		want      []string
+	}{
+		"the same subnet": {
+			"train", subnets("10.9.0.0/16"),
+			[]string{"fail job-request namespace/train: the subnet 10.9.128.0/19 of train-eno9np0rdma " +
+				"overlaps 10.9.128.0/18 of train-eno7np0rdma"},
+		},
+		"one more":          {"train", subnets(append(strings.Split(quarters, ","), "10.10.0.0/18")...), nil},
+		"another namespace": {"other", subnets("10.9.0.0/16"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := plantest.BeforeSetup()
+			s.SriovNetworks = nil
+			p, _ := Setup(s, Options{Namespace: "train", RailSubnets: subnets("10.9.0.0/16")})
+			s = plantest.AfterSetup(s, p)
+			s.SriovPolicies = append(s.SriovPolicies, cluster.SriovPolicy{
+				Namespace: "openshift-sriov-network-operator", Name: "eno9np0", ResourceName: "eno9np0rdma", RDMA: true,
+			})
+			_, findings := Setup(s, Options{Namespace: test.namespace, RailSubnets: test.subnets})
+			findings = slices.DeleteFunc(findings, func(f check.Finding) bool { return f.Status != check.Fail })
+			if diff := cmp.Diff(test.want, plantest.Lines(findings)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
 	"github.com/railhead/railhead/internal/words"
+	"github.com/railhead/railhead/internal/workload"
 )
 
 // nvidiaNamespace is the namespace of NVIDIA's network operator and of the pools of nv-ipam, which it installs.
@@ -41,18 +42,22 @@ func (d *draft) nvidiaNetworks() []plan.Change {
 		return nil
 	}
 	subnets := d.subnets(len(rails))
-	addresses := d.addresses(len(rails))
-	d.refuseOneSubnet(rails)
+	addresses := d.addresses(len(rails), subnets)
+	if d.refuseOneSubnet(rails); d.Failed() {
+		return nil
+	}
 	var changes []plan.Change
 	for i, r := range rails {
 		name := d.nvidiaName(r)
 		if _, exists := d.s.Network(d.Namespace, name); exists || d.hostNetwork(name) {
 			continue
 		}
+		d.refuseOverlap(name, subnets, i)
 		ipam := cmp.Or(addresses[i], d.modelIPAM(r.Resource))
 		if len(subnets) > 0 && d.s.Server.Serves(cluster.NvIPAMGroup) {
-			changes = append(changes, d.ipPool(name, subnets[i], r.Resource)...)
-			text, _ := json.Marshal(map[string]string{"type": "nv-ipam", "poolName": name}) // always marshals
+			pool, change := d.ipPool(name, subnets[i], r.Resource)
+			changes = append(changes, change...)
+			text, _ := json.Marshal(map[string]string{"type": "nv-ipam", "poolName": pool}) // always marshals
 			ipam = string(text)
 		}
 		if ipam == "" {
@@ -173,13 +178,26 @@ func (d *draft) nvidiaNetwork(r nvidiaRail, name, ipam string) []plan.Change {
 	return d.attachment(network, "an interface on "+r.port+" for pods that share "+r.Resource)
 }
 
-// ipPool returns the pool of nv-ipam that assigns the addresses of a subnet. Each node with the resource gets a block.
-func (d *draft) ipPool(name string, subnet netip.Prefix, resource string) []plan.Change {
+// ipPool returns the pool of nv-ipam that assigns the addresses of a subnet, and the change that writes it. Each node
+// with the resource gets a block. Networks with the same subnet share a pool: another one would assign its addresses
+// again.
+func (d *draft) ipPool(name string, subnet netip.Prefix, resource string) (pool string, change []plan.Change) {
+	for _, o := range d.s.Objects {
+		text, _ := workload.Field(o.Fields, "spec.subnet").(string)
+		other, err := netip.ParsePrefix(text)
+		switch {
+		case o.Kind != "IPPool" || o.Name == name || err != nil || !other.Overlaps(subnet):
+		case other.Masked() == subnet.Masked():
+			return o.Name, nil
+		default:
+			d.overlaps(name, subnet, "IPPool "+o.Name, other)
+		}
+	}
 	nodes := max(len(d.nodesWith(resource)), 1)
 	free := subnet.Addr().BitLen() - subnet.Bits() - bits.Len(uint(nodes)) // bits of a block, with room for more nodes
 	meta := d.meta(name)
 	meta.Namespace = nvidiaNamespace
-	return plan.ApplyIfChanged(d.s, unstructured.Unstructured{Object: map[string]any{
+	return name, plan.ApplyIfChanged(d.s, unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": cluster.NvIPAMGroup + "/v1alpha1",
 		"kind":       "IPPool",
 		"metadata":   plan.Fields(&meta),

@@ -2,10 +2,12 @@ package namespace
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
@@ -65,6 +67,10 @@ func TestSetupNvidia(t *testing.T) {
 			},
 			says: `"type":"macvlan"},{"type":"tuning","sysctl":{"net.ipv4.conf.IFNAME.arp_ignore":"1"`,
 		},
+		"subnets for other rails": {
+			change: func(_ *cluster.State, o *Options) { o.RailSubnets = slices.Repeat(subnet, 2) }, fails: true,
+			says: "--rail-subnets has 2 subnets, but there are 3 rails",
+		},
 		"no addresses": {
 			change: func(*cluster.State, *Options) {}, fails: true,
 			says: "--rail-subnets gives none",
@@ -109,6 +115,9 @@ func TestSetupNvidia(t *testing.T) {
 			if !strings.Contains(text, test.says) || (check.Worst(findings) == check.Fail) != test.fails {
 				t.Errorf("does not say %q:\n%s", test.says, text)
 			}
+			if test.fails && len(findings) > 1 {
+				t.Errorf("fails %d times:\n%s", len(findings), text)
+			}
 			if test.golden != "" {
 				plantest.Golden(t, test.golden, text)
 			}
@@ -144,5 +153,54 @@ func TestSetupNvidiaAgain(t *testing.T) {
 				t.Errorf("a second run:\n%s", plantest.Manifests(t, again, findings))
 			}
 		}
+	}
+}
+
+// TestSharedPool: nv-ipam knows no addresses of other pools, so two networks with one subnet share a pool, and subnets
+// of different size do not overlap.
+func TestSharedPool(t *testing.T) {
+	for name, test := range map[string]struct {
+		rails  []string
+		subnet string
+		pools  []string
+		want   []string
+	}{
+		"the same subnet": {[]string{"rail0", "rail1"}, "10.9.0.0/16", []string{"train-rail0", "train-rail1"}, nil},
+		"the same for fewer": {
+			[]string{"rail0"}, "10.9.0.0/16", nil,
+			[]string{
+				"fail job-request namespace/other: the subnet 10.9.0.0/16 of other-rail0 " +
+					"overlaps 10.9.0.0/17 of IPPool train-rail0",
+				"fail job-request namespace/other: the subnet 10.9.0.0/16 of other-rail0 " +
+					"overlaps 10.9.128.0/17 of IPPool train-rail1",
+			},
+		},
+		"another subnet": {[]string{"rail0"}, "10.8.0.0/16", []string{"other-rail0"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, rails := nvidia(), []string{"rail0", "rail1"}
+			s.Server.Groups = append(s.Server.Groups, cluster.NvIPAMGroup)
+			p, _ := Setup(s, Options{
+				Namespace: "train", Networks: rails, RailSubnets: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")},
+			})
+			s = plantest.With(s, plantest.Live(p))
+			p, findings := Setup(s, Options{
+				Namespace: "other", Networks: test.rails, RailSubnets: []netip.Prefix{netip.MustParsePrefix(test.subnet)},
+			})
+			var pools []string
+			for _, c := range p.Changes() {
+				ipam, _, _ := unstructured.NestedString(c.Object.Object, "spec", "ipam")
+				if _, pool, ok := strings.Cut(ipam, `"poolName":"`); ok {
+					pools = append(pools, strings.TrimSuffix(pool, `","type":"nv-ipam"}`))
+				}
+			}
+			if diff := cmp.Diff(test.pools, pools); diff != "" {
+				t.Errorf("pools (-want +got):\n%s", diff)
+			}
+			findings = slices.DeleteFunc(findings, func(f check.Finding) bool { return f.Status != check.Fail })
+			if diff := cmp.Diff(test.want, plantest.Lines(findings)); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

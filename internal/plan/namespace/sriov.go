@@ -20,9 +20,11 @@ import (
 func (d *draft) sriovNetworks() []plan.Change {
 	var changes []plan.Change
 	policies := d.rdmaPolicies()
-	addresses := d.addresses(len(policies))
+	subnets := d.subnets(len(policies))
+	addresses := d.addresses(len(policies), subnets)
 	for i, p := range policies {
 		if !d.hasNetwork(p.ResourceName) {
+			d.refuseOverlap(d.networkName(p.ResourceName), subnets, i)
 			changes = append(changes, d.sriovNetwork(p, addresses[i])...)
 		}
 	}
