@@ -171,28 +171,36 @@ func (d *draft) overlaps(name string, subnet netip.Prefix, other string, its net
 			"those that rails have, and free ones for the others.")))
 }
 
-// ranges returns the subnets in the configuration of a network, as JSON or decoded, whose addresses whereabouts
-// assigns.
+// ranges returns the subnets in the configuration of a network whose addresses whereabouts assigns.
 func ranges(config any) []netip.Prefix {
 	var all []netip.Prefix
+	for _, text := range fields(config, "range") {
+		if subnet, err := subnetOf(text); err == nil {
+			all = append(all, subnet.Masked())
+		}
+	}
+	return all
+}
+
+// fields returns the texts of a field wherever the configuration of a network, as JSON or decoded, has it.
+func fields(config any, name string) []string {
+	var all []string
 	switch c := config.(type) {
 	case string:
 		var decoded any
 		if json.Unmarshal([]byte(c), &decoded) == nil {
-			return ranges(decoded)
+			return fields(decoded, name)
 		}
 	case map[string]any:
-		if text, ok := c["range"].(string); ok {
-			if subnet, err := subnetOf(text); err == nil {
-				all = append(all, subnet.Masked())
-			}
+		if text, ok := c[name].(string); ok {
+			all = append(all, text)
 		}
 		for _, key := range slices.Sorted(maps.Keys(c)) {
-			all = append(all, ranges(c[key])...)
+			all = append(all, fields(c[key], name)...)
 		}
 	case []any:
 		for _, value := range c {
-			all = append(all, ranges(value)...)
+			all = append(all, fields(value, name)...)
 		}
 	}
 	return all

@@ -42,12 +42,14 @@ func (d *draft) networks() plan.Step {
 	return step
 }
 
-// operatorNetworks adds the networks of an operator, which makes the attachments.
+// operatorNetworks adds the networks of an operator, which makes the attachments. NVIDIA's may have brought the SR-IOV
+// operator, which then has no policy.
 func (d *draft) operatorNetworks(step *plan.Step) {
+	sriov := d.s.Server.Serves(cluster.SriovGroup) && d.s.Knows(cluster.SriovPolicies)
 	switch {
 	case d.makesNetworks() && d.s.Problem(cluster.SriovNetworks) != nil:
 		d.unread(cluster.SriovNetworks)
-	case d.s.Server.Serves(cluster.SriovGroup) && d.s.Knows(cluster.SriovPolicies):
+	case sriov && (len(d.rdmaPolicies()) > 0 || !d.nvidiaMayHaveRails()):
 		step.Changes = d.sriovNetworks()
 		step.Done, step.Watch = networksExist(d.Namespace, d.planned), []cluster.Kind{cluster.Networks}
 	case d.s.Server.Serves(cluster.NvidiaGroup) && d.s.Problem(cluster.NicPolicies) != nil:
@@ -58,6 +60,12 @@ func (d *draft) operatorNetworks(step *plan.Step) {
 	case len(d.s.UsableRails(d.Namespace)) == 0 && len(d.sources()) > 0 && !d.claimed():
 		d.noSource("no SR-IOV policy can be read")
 	}
+}
+
+// nvidiaMayHaveRails reports whether NVIDIA's operator has RDMA resources, or may have.
+func (d *draft) nvidiaMayHaveRails() bool {
+	unread := d.s.Server.Serves(cluster.NvidiaGroup) && d.s.Problem(cluster.NicPolicies) != nil
+	return unread || slices.ContainsFunc(d.s.NvidiaResources, func(r cluster.NvidiaResource) bool { return r.RDMA })
 }
 
 // makesNetworks reports whether an operator is known to make attachments from networks that the plan may write.

@@ -49,7 +49,7 @@ func (d *draft) nvidiaNetworks() []plan.Change {
 	var changes []plan.Change
 	for i, r := range rails {
 		name := d.nvidiaName(r)
-		if _, exists := d.s.Network(d.Namespace, name); exists || d.hostNetwork(name) {
+		if d.attached(r) || d.hostNetwork(name) {
 			continue
 		}
 		d.refuseOverlap(name, subnets, i)
@@ -60,7 +60,12 @@ func (d *draft) nvidiaNetworks() []plan.Change {
 			text, _ := json.Marshal(map[string]string{"type": "nv-ipam", "poolName": pool}) // always marshals
 			ipam = string(text)
 		}
-		if ipam == "" {
+		switch {
+		case ipam == "" && len(d.s.UsableRails(d.Namespace)) > 0:
+			d.Note("%s gets no attachment: no network of it has addresses to copy, and --rail-subnets gives none.",
+				r.Resource)
+			continue
+		case ipam == "":
 			d.noSource("no network of " + r.Resource + " has addresses to copy, and --rail-subnets gives none")
 			return nil
 		}
@@ -110,6 +115,14 @@ func (d *draft) nvidiaRails() []nvidiaRail {
 func (d *draft) nvidiaName(r nvidiaRail) string {
 	name := cmp.Or(r.port, path.Base(r.Resource))
 	return d.Namespace + "-" + strings.ToLower(strings.ReplaceAll(name, "_", "-"))
+}
+
+// attached reports whether the namespace has an attachment of a rail, or one of its name.
+func (d *draft) attached(r nvidiaRail) bool {
+	return slices.ContainsFunc(d.s.Networks, func(n cluster.Network) bool {
+		ofRail := n.Resource == r.Resource && (!r.Shared || slices.Contains(fields(n.Config, "master"), r.port))
+		return n.Namespace == d.Namespace && (ofRail || n.Name == d.nvidiaName(r))
+	})
 }
 
 // hostNetwork reports whether a HostDeviceNetwork exists. It has no namespace.

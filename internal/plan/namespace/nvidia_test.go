@@ -94,6 +94,46 @@ func TestSetupNvidia(t *testing.T) {
 			},
 			says: "HostDeviceNetwork train-rail0 exists for namespace other: it is not changed",
 		},
+		"attachments that were made by hand": {
+			change: func(s *cluster.State, _ *Options) {
+				s.Networks = []cluster.Network{
+					{Namespace: "train", Name: "a", Resource: "nvidia.com/rail0", Type: "host-device"},
+					{Namespace: "train", Name: "b", Resource: "nvidia.com/rail1", Type: "host-device"},
+					{
+						Namespace: "train", Name: "c", Resource: "rdma/shared_a", Type: "macvlan",
+						Config: `{"type":"macvlan","master":"ens2f0np0","ipam":{"type":"whereabouts","range":"10.1.0.0/16"}}`,
+					},
+				}
+			},
+			says: "# note: Rails of namespace train: a (nvidia.com/rail0, 2 nodes), b (nvidia.com/rail1, 2 nodes), " +
+				"c (rdma/shared_a, 2 nodes).\n# step access",
+		},
+		"an attachment that was made by hand, and no addresses for the others": {
+			change: func(s *cluster.State, _ *Options) {
+				s.Networks = []cluster.Network{
+					{Namespace: "train", Name: "a", Resource: "nvidia.com/rail0", Type: "host-device"},
+				}
+			},
+			says: "# note: nvidia.com/rail1 gets no attachment: " +
+				"no network of it has addresses to copy, and --rail-subnets gives none.\n",
+		},
+		"the SR-IOV operator, which has no policy": {
+			change: func(s *cluster.State, o *Options) {
+				s.Server.Groups = append(s.Server.Groups, cluster.SriovGroup)
+				s.Read = append(s.Read, cluster.SriovPolicies, cluster.SriovNodes, cluster.SriovNetworks)
+				o.RailSubnets = subnet
+			},
+			golden: "nvidia.yaml",
+		},
+		"the SR-IOV operator, which has no policy, and policies unread": {
+			change: func(s *cluster.State, _ *Options) {
+				s.Server.Groups = append(s.Server.Groups, cluster.SriovGroup)
+				s.Read = append(s.Read, cluster.SriovPolicies, cluster.SriovNodes, cluster.SriovNetworks)
+				*s = plantest.Unread(*s, cluster.NicPolicies)
+				s.NvidiaResources = nil
+			},
+			says: "unknown cluster-readable nicclusterpolicies",
+		},
 		"policies unread": {
 			change: func(s *cluster.State, _ *Options) { *s = plantest.Unread(*s, cluster.NicPolicies) },
 			says:   "unknown cluster-readable nicclusterpolicies",

@@ -1,9 +1,7 @@
 package namespace
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -110,20 +108,9 @@ func usersOf(s cluster.State, pool, namespace string, deleted []plan.Change) []s
 // namesPool reports whether the configuration of a network, as JSON or decoded, has addresses of a pool of nv-ipam,
 // which takes several names with commas between them.
 func namesPool(config any, pool string) bool {
-	inside := func(value any) bool { return namesPool(value, pool) }
-	switch c := config.(type) {
-	case string:
-		var decoded any
-		return json.Unmarshal([]byte(c), &decoded) == nil && namesPool(decoded, pool)
-	case map[string]any:
-		if names, _ := c["poolName"].(string); slices.Contains(strings.Split(names, ","), pool) {
-			return true
-		}
-		return slices.ContainsFunc(slices.Collect(maps.Values(c)), inside)
-	case []any:
-		return slices.ContainsFunc(c, inside)
-	}
-	return false
+	return slices.ContainsFunc(fields(config, "poolName"), func(names string) bool {
+		return slices.Contains(strings.Split(names, ","), pool)
+	})
 }
 
 // isFor reports whether an object is in a namespace, or is a network of the SR-IOV operator for it.
