@@ -4,6 +4,7 @@ package metrics
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -45,6 +46,7 @@ func Setup(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 		return plan.Plan{}, d.Findings
 	}
 	w := writer{Options: o, s: s}
+	d.Report(w.noNodes()...)
 	step := plan.Step{
 		ID:    "metrics",
 		Title: "Run railhead-pod on the nodes, in namespace " + Name,
@@ -74,6 +76,24 @@ func refusals(o Options) []check.Finding {
 		refuse("--nodes", o.Nodes, "a label of nodes: KEY=VALUE")
 	}
 	return d.Findings
+}
+
+// noNodes warns that no node has the label of --nodes. One that joins later may have it.
+func (w writer) noNodes() []check.Finding {
+	has := func(n cluster.Node) bool {
+		key, value, _ := strings.Cut(w.Nodes, "=")
+		got, ok := n.Labels[key]
+		return ok && got == value
+	}
+	if w.Nodes == "" || slices.ContainsFunc(w.s.Nodes, has) {
+		return nil
+	}
+	return []check.Finding{{
+		Check: plan.JobRequest, Status: check.Warn, Subject: check.Named(check.Namespace, Name),
+		Summary:  "no node has the label " + w.Nodes + ", so none serves metrics",
+		Evidence: check.Observed("nodes with label "+w.Nodes, "0", "1 or more"),
+		Fix:      check.ByAdmin("Choose a label of nodes.", "kubectl get nodes --show-labels"),
+	}}
 }
 
 // Undo returns the plan that removes the pods and all that they need.
@@ -125,12 +145,12 @@ func Status(s cluster.State) (line string, status check.Status) {
 	if !exists {
 		return "", check.Pass
 	}
-	ready, wanted, _ := counts(d)
+	ready, wanted, current := counts(d)
 	line = fmt.Sprintf("Metrics: %d of %d nodes serve RDMA metrics on port %d.", ready, wanted, Port)
 	switch {
 	case ready == 0 && wanted > 0:
 		return line, check.Fail
-	case ready < wanted:
+	case ready < wanted, current && wanted == 0:
 		return line, check.Warn
 	}
 	return line, check.Pass

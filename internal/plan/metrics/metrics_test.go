@@ -55,11 +55,13 @@ func applied(s cluster.State, p plan.Plan) cluster.State {
 
 // TestObjects compares everything that is written. A second run writes nothing.
 func TestObjects(t *testing.T) {
+	labelled := kubernetes()
+	labelled.Nodes[1].Labels = map[string]string{"example.com/rdma": "yes"}
 	for name, c := range map[string]struct {
 		s cluster.State
 		o Options
 	}{
-		"kubernetes": {kubernetes(), Options{Image: image, Nodes: "example.com/rdma=yes"}},
+		"kubernetes": {labelled, Options{Image: image, Nodes: "example.com/rdma=yes"}},
 		"openshift":  {openShift(), Options{Image: image}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,6 +84,12 @@ func TestObjects(t *testing.T) {
 }
 
 func TestNoLabels(t *testing.T) {
+	_, findings := Setup(kubernetes(), Options{Image: image, Nodes: "example.com/rdma=yes"})
+	want := []string{"warn job-request namespace/railhead-metrics: " +
+		"no node has the label example.com/rdma=yes, so none serves metrics"}
+	if diff := cmp.Diff(want, plantest.Lines(findings)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 	p, _ := Setup(kubernetes(), Options{Image: image})
 	notes := strings.Join(p.Notes, "\n")
 	if !strings.Contains(notes, "all Linux nodes") || !strings.Contains(notes, "9440") {
@@ -145,16 +153,17 @@ func TestUndo(t *testing.T) {
 
 func TestProgress(t *testing.T) {
 	p, _ := Setup(kubernetes(), Options{Image: image})
-	running := func(available, updated, observed int64) cluster.State {
+	on := func(nodes, available, updated, observed int64) cluster.State {
 		s := applied(kubernetes(), p)
 		d, _ := s.Object("DaemonSet", Name, Name)
 		d.Fields["metadata"].(map[string]any)["generation"] = int64(2)
 		d.Fields["status"] = map[string]any{
-			"observedGeneration": observed, "desiredNumberScheduled": int64(2),
+			"observedGeneration": observed, "desiredNumberScheduled": nodes,
 			"numberAvailable": available, "updatedNumberScheduled": updated,
 		}
 		return s
 	}
+	running := func(available, updated, observed int64) cluster.State { return on(2, available, updated, observed) }
 	for situation, c := range map[string]struct {
 		s      cluster.State
 		done   bool
@@ -163,6 +172,7 @@ func TestProgress(t *testing.T) {
 	}{
 		"not there":               {kubernetes(), false, check.Pass, ""},
 		"not seen by controllers": {applied(kubernetes(), p), false, check.Pass, "0 of 0 nodes"},
+		"no node is selected":     {on(0, 0, 0, 2), true, check.Warn, "0 of 0 nodes"},
 		"none":                    {running(0, 2, 2), false, check.Fail, "0 of 2 nodes"},
 		"one":                     {running(1, 2, 2), false, check.Warn, "1 of 2 nodes"},
 		"all":                     {running(2, 2, 2), true, check.Pass, "2 of 2 nodes serve RDMA metrics on port"},
