@@ -6,11 +6,13 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/pem"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/plan"
 )
 
 const day = "2 January 2006"
@@ -69,6 +71,22 @@ func (w *writer) chooseCertificate() {
 			return
 		}
 	}
+}
+
+// trust lets the API server trust a new certificate besides the one that it replaces: replicas with either answer until
+// all are replaced, and a pod whose request fails gets no rails.
+func (w writer) trust() []plan.Step {
+	live, _ := w.s.Object(configurationKind, "", Configuration)
+	before := bundle(live)
+	if w.Key == nil || len(before) == 0 {
+		return nil
+	}
+	w.Cert = slices.Concat(before, w.Cert)
+	return []plan.Step{{
+		ID:      "trust",
+		Title:   "Let the API server trust the new certificate, too",
+		Changes: []plan.Change{apply(w.configuration(), "trusts the replicas before and after the change")},
+	}}
 }
 
 // runs reports whether the deployed server has the Secret.

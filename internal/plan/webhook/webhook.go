@@ -86,15 +86,15 @@ func Setup(s cluster.State, o Options) (plan.Plan, []check.Finding) {
 		Title:   "Let the API server send new pods to it",
 		Changes: plan.ApplyIfChanged(s, w.configuration(), "of the namespaces and pods that ask for it"),
 	}
-	p := plan.Plan{Title: "Set up the admission webhook"}
+	p := plan.Plan{Title: "Set up the admission webhook", Steps: w.trust()}
 	switch {
 	case len(configuration.Changes) > 0 && len(server.Changes) == 0: // an interrupted run did not wait for the server
 		server.Title = "Wait until the webhook in namespace " + Namespace + " is available"
-		p.Steps = []plan.Step{server, configuration}
+		p.Steps = append(p.Steps, server, configuration)
 	case len(configuration.Changes) > 0:
-		p.Steps = []plan.Step{server, configuration}
+		p.Steps = append(p.Steps, server, configuration)
 	case len(server.Changes) > 0:
-		p.Steps = []plan.Step{server}
+		p.Steps = append(p.Steps, server)
 	}
 	if !p.Empty() {
 		p.Notes = w.notes()

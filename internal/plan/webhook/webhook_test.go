@@ -112,8 +112,11 @@ func TestAgain(t *testing.T) {
 		valid time.Duration
 		kinds string
 	}{
-		"by railhead":       {kubernetes(), 2 * renewal, ""},
-		"the certificate's": {kubernetes(), renewal / 2, "Secret Deployment MutatingWebhookConfiguration"},
+		"by railhead": {kubernetes(), 2 * renewal, ""},
+		"the certificate's": {
+			kubernetes(), renewal / 2,
+			"MutatingWebhookConfiguration Secret Deployment MutatingWebhookConfiguration",
+		},
 		"by the service CA": {openShift(), 0, ""},
 	} {
 		t.Run(situation, func(t *testing.T) {
@@ -129,6 +132,40 @@ func TestAgain(t *testing.T) {
 				t.Errorf("%q, findings %q", got, plantest.Lines(findings))
 			}
 		})
+	}
+}
+
+// TestRenewal: the API server trusts the certificate of the old and of the new replicas for as long as either answers,
+// wherever a run is interrupted.
+func TestRenewal(t *testing.T) {
+	was, is := certificate(t, renewal/2), certificate(t, 3*renewal)
+	o := Options{Image: "railhead", Cert: was, Key: []byte("key")}
+	p, _ := Setup(kubernetes(), o)
+	s := applied(kubernetes(), p)
+	trusted := func(s cluster.State) string {
+		live, _ := s.Object(configurationKind, "", Configuration)
+		return string(bundle(live))
+	}
+	o.Cert = is
+	p, _ = Setup(s, o)
+	for i, step := range p.Steps {
+		for _, change := range step.Changes {
+			if change.Object.GetKind() == "Deployment" && trusted(s) != string(was)+string(is) {
+				t.Errorf("before the server changes, the API server trusts:\n%s", trusted(s))
+			}
+		}
+		s = applied(s, plan.Plan{Steps: p.Steps[i : i+1]})
+		next := o
+		next.Cert = certificate(t, 4*renewal)
+		again, _ := Setup(s, next)
+		whole := applied(s, again)
+		if last, _ := Setup(whole, next); !last.Empty() || strings.Count(trusted(whole), "BEGIN") != 1 {
+			t.Errorf("interrupted after step %s: then %d steps are left, and the API server trusts:\n%s",
+				step.ID, len(last.Steps), trusted(whole))
+		}
+	}
+	if trusted(s) != string(is) {
+		t.Errorf("finally the API server trusts:\n%s", trusted(s))
 	}
 }
 
