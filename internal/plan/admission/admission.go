@@ -15,6 +15,7 @@ import (
 	"github.com/railhead/railhead/internal/plan/access"
 	"github.com/railhead/railhead/internal/plan/delivery"
 	"github.com/railhead/railhead/internal/plan/job"
+	"github.com/railhead/railhead/internal/plan/podspec"
 	"github.com/railhead/railhead/internal/workload"
 )
 
@@ -144,15 +145,10 @@ func hasDelivery(pod unstructured.Unstructured) bool {
 
 // requestsGPUs reports whether a container of the pod requests GPUs.
 func requestsGPUs(pod unstructured.Unstructured) bool {
-	for _, c := range items(pod.Object, "spec", "containers") {
-		limits, _, _ := unstructured.NestedMap(c, "resources", "limits")
-		for name := range limits {
-			if cluster.IsGPU(name) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(items(pod.Object, "spec", "containers"), func(c map[string]any) bool {
+		_, n := podspec.GPUs(c)
+		return n > 0
+	})
 }
 
 // missingPart returns a ConfigMap from which the pod would get railhead-pod and that the namespace lacks; "" if none.

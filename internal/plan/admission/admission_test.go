@@ -99,6 +99,17 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestZeroGPUs: a limit of 0, as charts write it for a pod without GPUs, requests none.
+func TestZeroGPUs(t *testing.T) {
+	s, zero := training(), pod(t, "", 8)
+	items(zero.Object, "spec", "containers")[0]["resources"] = map[string]any{
+		"limits": map[string]any{"nvidia.com/gpu": "0"},
+	}
+	if d := Decide(zero, "bare", &s, options); d.Outcome != Skipped || d.Reason != NoGPUs {
+		t.Errorf("%s, %q, %q", d.Outcome, d.Reason, d.Warnings)
+	}
+}
+
 // TestNoDelivery: a pod whose init container could not be mounted would hang, so it stays as it is.
 func TestNoDelivery(t *testing.T) {
 	s := training()
