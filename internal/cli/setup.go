@@ -206,8 +206,8 @@ Exit status: 0 unless something is stuck (1) or the cluster could not be read (3
 				}
 				return nil
 			}
-			unread := a.noPools(s, status)
-			return errors.Join(a.setupStatus(status), a.webhookStatus(s), a.metricsStatus(s), unread)
+			incomplete := a.incomplete(s, status)
+			return errors.Join(a.setupStatus(status), a.webhookStatus(s), a.metricsStatus(s), incomplete)
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "wait until every node is done")
@@ -215,15 +215,17 @@ Exit status: 0 unless something is stuck (1) or the cluster could not be read (3
 	return cmd
 }
 
-// noPools says why the status has no pools. It returns an error if that is unknown.
-func (s Streams) noPools(state cluster.State, status setup.ClusterStatus) error {
+// incomplete says why the status has no pools. It returns an error if the status lacks what could not be read.
+func (s Streams) incomplete(state cluster.State, status setup.ClusterStatus) error {
+	var unread []string
+	for _, p := range status.Unread {
+		unread = append(unread, fmt.Sprintf("%s could not be read: %s", p.Kind, p.Err))
+	}
+	if len(unread) > 0 {
+		return unknown(errors.New("the status is not complete: " + strings.Join(unread, "; ")))
+	}
 	if len(status.Pools) > 0 {
 		return nil
-	}
-	for _, kind := range []cluster.Kind{cluster.Pools, cluster.MachineConfigs} {
-		if p := state.Problem(kind); p != nil {
-			return unknown(errors.New("whether a pool has a MachineConfig of railhead could not be read: " + p.Err))
-		}
 	}
 	if !state.Server.Serves(cluster.MachineConfigGroup) {
 		s.say("This cluster has no machine config pools, so Railhead cannot set up its nodes. "+
@@ -258,7 +260,11 @@ func (s Streams) setupStatus(status setup.ClusterStatus) error {
 			return err
 		}
 	}
-	if status.SCC != "" {
+	switch {
+	case status.SCC == "":
+	case !status.UsersKnown():
+		fmt.Fprintf(s.Out, "SCC %s exists; who may use it could not be read.\n", status.SCC)
+	default:
 		fmt.Fprintf(s.Out, "SCC %s exists and is %s.\n", status.SCC, usedBy(status.Users))
 	}
 	if stuck {

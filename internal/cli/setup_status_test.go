@@ -17,15 +17,17 @@ func TestStatusWithoutPools(t *testing.T) {
 	unread := cluster.State{Server: openshift}
 	unread.Problems = []cluster.Problem{{Kind: cluster.Pools, Err: "machineconfigpools is forbidden"}}
 	without := setup.ClusterStatus{}
+	partly := cluster.State{Server: openshift}
+	partly.Problems = []cluster.Problem{{Kind: cluster.SCCGrants, Err: "rolebindings is forbidden"}}
+	withPool := setup.ClusterStatus{Pools: []setup.PoolStatus{{}}}
 	tests := map[string]struct {
 		state  cluster.State
 		status setup.ClusterStatus
 		says   string
 		code   exit.Code
 	}{
-		"set up": {
-			cluster.State{Server: openshift}, setup.ClusterStatus{Pools: []setup.PoolStatus{{}}}, "", exit.OK,
-		},
+		"set up":                               {cluster.State{Server: openshift}, withPool, "", exit.OK},
+		"set up, and grants that are not read": {partly, withPool, "", exit.Unknown},
 		"not set up": {
 			cluster.State{Server: openshift}, without, "create them with 'railhead setup cluster'", exit.OK,
 		},
@@ -35,7 +37,8 @@ func TestStatusWithoutPools(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var said bytes.Buffer
-			err := Streams{Err: &said}.noPools(test.state, test.status)
+			test.status.Unread = test.state.Problems
+			err := Streams{Err: &said}.incomplete(test.state, test.status)
 			var coded exit.Error
 			errors.As(err, &coded)
 			quiet := said.Len() == 0
@@ -43,5 +46,22 @@ func TestStatusWithoutPools(t *testing.T) {
 				t.Errorf("%q, %v", said.String(), err)
 			}
 		})
+	}
+}
+
+func TestSCCOfStatus(t *testing.T) {
+	users := []cluster.SCCGrant{{Subject: "ServiceAccount/train/h-kim-sa"}}
+	for want, status := range map[string]setup.ClusterStatus{
+		"": {},
+		"SCC s exists and is not used yet: grant":                    {SCC: "s"},
+		"SCC s exists and is used by ServiceAccount/train/h-kim-sa.": {SCC: "s", Users: users},
+		"SCC s exists; who may use it could not be read.": {
+			SCC: "s", Unread: []cluster.Problem{{Kind: cluster.SCCGrants, Err: "rolebindings is forbidden"}},
+		},
+	} {
+		var out bytes.Buffer
+		if err := (Streams{Out: &out}).setupStatus(status); err != nil || !strings.HasPrefix(out.String(), want) {
+			t.Errorf("%q, want %q: %v", out.String(), want, err)
+		}
 	}
 }

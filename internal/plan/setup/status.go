@@ -10,9 +10,15 @@ import (
 
 // ClusterStatus is the content of `railhead setup status`.
 type ClusterStatus struct {
-	Pools []PoolStatus
-	SCC   string             // the SCC that setup created; "" if there is none
-	Users []cluster.SCCGrant // who may use it
+	Pools  []PoolStatus
+	SCC    string             // the SCC that setup created; "" if there is none
+	Users  []cluster.SCCGrant // who may use it
+	Unread []cluster.Problem  // of the lists that could not be read
+}
+
+// UsersKnown reports whether it is known who may use the SCC.
+func (c ClusterStatus) UsersKnown() bool {
+	return !slices.ContainsFunc(c.Unread, func(p cluster.Problem) bool { return p.Kind == cluster.SCCGrants })
 }
 
 // PoolStatus is one pool that has MachineConfigs of setup, that setup left paused, or that is being rolled out: after a
@@ -51,6 +57,13 @@ func Status(s cluster.State) ClusterStatus {
 	if _, ok := s.SCC(plan.SCCName); ok {
 		status.SCC = plan.SCCName
 		status.Users = usersOf(s, plan.SCCName)
+	}
+	for _, kind := range []cluster.Kind{
+		cluster.Nodes, cluster.Pools, cluster.MachineConfigs, cluster.SCCs, cluster.SCCGrants,
+	} {
+		if p := s.Problem(kind); p != nil {
+			status.Unread = append(status.Unread, *p)
+		}
 	}
 	return status
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/plan"
+	"github.com/railhead/railhead/internal/plan/plantest"
 )
 
 func TestStatus(t *testing.T) {
@@ -65,5 +66,20 @@ func TestStatusUsers(t *testing.T) {
 	got := Status(m.State)
 	if diff := cmp.Diff([]cluster.SCCGrant{mine}, got.Users); diff != "" {
 		t.Errorf("users (-want +got):\n%s", diff)
+	}
+}
+
+// TestStatusUnread: what a status lacks because a list could not be read.
+func TestStatusUnread(t *testing.T) {
+	for _, kind := range []cluster.Kind{
+		cluster.Nodes, cluster.Pools, cluster.MachineConfigs, cluster.SCCs, cluster.SCCGrants,
+	} {
+		got := Status(plantest.Unread(openshift(), kind))
+		if len(got.Unread) != 1 || got.Unread[0].Kind != kind {
+			t.Errorf("%s: %+v", kind, got.Unread)
+		}
+	}
+	if got := Status(openshift()); len(got.Unread) > 0 {
+		t.Errorf("all was read: %+v", got.Unread)
 	}
 }
