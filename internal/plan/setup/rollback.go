@@ -134,8 +134,11 @@ func undoSCC(s cluster.State) part {
 		return p
 	}
 	for _, o := range sccs {
-		if users := usersOf(s, o.Name); len(users) > 0 {
+		switch users := usersOf(s, o.Name); {
+		case len(users) > 0:
 			p.Report(sccInUse(o.Name, users))
+		case !s.Knows(cluster.SCCGrants):
+			p.Unknown(s, SCCUnused, cluster.SCCGrants, "whether pods may still use SCC "+o.Name+" could not be read")
 		}
 	}
 	p.steps = []plan.Step{{

@@ -30,6 +30,11 @@ func TestRollback(t *testing.T) {
 			}
 		}, []string{"pause", "machine-configs", "rollout", "scc"},
 			[]string{"warn scc-unused scc/railhead-rdma: SCC railhead-rdma is still used in lab and train"}},
+		"who uses the SCC could not be read": {
+			func(s *cluster.State) { *s = plantest.Unread(*s, cluster.SCCGrants) },
+			[]string{"pause", "machine-configs", "rollout", "scc"},
+			[]string{"unknown scc-unused rolebindings: whether pods may still use SCC railhead-rdma could not be read"},
+		},
 		"a pool paused by somebody": {func(s *cluster.State) { poolOf(s, "worker").Paused = true }, nil,
 			[]string{
 				"fail pool-not-paused pool/worker: pool worker is paused, and not by Railhead: " +
