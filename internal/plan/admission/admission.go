@@ -71,8 +71,9 @@ func Decide(pod unstructured.Unstructured, namespace string, s *cluster.State, o
 	case own == "" && !requestsGPUs(pod):
 		d.Reason = NoGPUs
 	case !slices.Contains(knownValues, own):
-		d.fail(false, UnknownValue, fmt.Sprintf("annotation %s is %q, but must be one of %s",
-			workload.WebhookLabel, own, strings.Join(knownValues[1:], ", ")))
+		why := fmt.Sprintf("annotation %s is %q, but must be one of %s",
+			workload.WebhookLabel, own, strings.Join(knownValues[1:], ", "))
+		d.fail(s != nil && required("", namespace, *s), UnknownValue, why)
 	case s == nil:
 		d.fail(own == workload.WebhookRequired, NotRead, "the webhook has not read the cluster yet")
 	default:

@@ -67,15 +67,17 @@ func TestDecide(t *testing.T) {
 		outcome               Outcome
 		reason, warning       string
 	}{
-		"with GPUs":             {"", "train", 8, &s, Injected, "", ""},
-		"without GPUs":          {"", "train", 0, &s, Skipped, NoGPUs, ""},
-		"annotated":             {"enabled", "train", 0, &s, Injected, "", ""},
-		"disabled":              {"disabled", "train", 8, &s, Skipped, Disabled, ""},
-		"misspelt":              {"no", "train", 8, &s, Failed, UnknownValue, `is "no", but must be one of enabled`},
-		"before the first read": {"", "train", 8, nil, Failed, NotRead, "has not read the cluster yet"},
-		"required, not read":    {"required", "train", 8, nil, Refused, NotRead, ""},
-		"no rails":              {"", "train", 8, &railless, Failed, "rails-attached", "has no network attachments"},
-		"rails required":        {"required", "train", 8, &railless, Refused, "rails-attached", ""},
+		"with GPUs":                       {"", "train", 8, &s, Injected, "", ""},
+		"without GPUs":                    {"", "train", 0, &s, Skipped, NoGPUs, ""},
+		"annotated":                       {"enabled", "train", 0, &s, Injected, "", ""},
+		"disabled":                        {"disabled", "train", 8, &s, Skipped, Disabled, ""},
+		"misspelt":                        {"no", "train", 8, &s, Failed, UnknownValue, `is "no", but must be one of enabled`},
+		"misspelt, required by namespace": {"requird", "bare", 8, &s, Refused, UnknownValue, `is "requird"`},
+		"misspelt before the first read":  {"requird", "bare", 8, nil, Failed, UnknownValue, `is "requird"`},
+		"before the first read":           {"", "train", 8, nil, Failed, NotRead, "has not read the cluster yet"},
+		"required, not read":              {"required", "train", 8, nil, Refused, NotRead, ""},
+		"no rails":                        {"", "train", 8, &railless, Failed, "rails-attached", "has no network attachments"},
+		"rails required":                  {"required", "train", 8, &railless, Refused, "rails-attached", ""},
 		"claims are served": {
 			"", "train", 8, &claims, Failed, NoAttachment, "the webhook adds no claims. If a DRA driver offers the rails: railhead inject --claims",
 		},
