@@ -42,7 +42,7 @@ func (f *applyFlags) add(cmd *cobra.Command, timeout time.Duration) {
 		"none", "client", "server")
 	choiceFlag(cmd, &f.output, "output", "o", "yaml: print the objects for GitOps and change nothing", "yaml")
 	o := &f.options
-	flags.BoolVar(&o.NoWait, "no-wait", false, "do not wait until the change is complete")
+	flags.BoolVar(&o.NoWait, "no-wait", false, "do not wait for the last step: return when everything is written")
 	flags.DurationVar(&o.Limit, "timeout", timeout, "how long to wait until the change is complete; 0 waits forever")
 	patienceFlag(cmd, &o.Patience)
 }
