@@ -183,9 +183,9 @@ var families = []family{
 		all(inWhole(evictedWhy), not(inText(insufficient, tainted))), evicted, PodEvicted,
 		`The node was low on resource: memory.`,
 	},
+	{func(s symptom) bool { return lost.MatchString(s.reason) }, nodeLost, NodeLost, ""},
 	{noNodeFits, unscheduled, InsufficientResource, `0/3 nodes are available: 3 Insufficient nvidia.com/gpu.`},
 	{ofKind(claims), claimNotMet, ResourceClaim, ""},
-	{func(s symptom) bool { return lost.MatchString(s.reason) }, nodeLost, NodeLost, ""},
 	{
 		inText(noAccount, terminates, otherRefusal), admissionRefused, AdmissionRefused,
 		`admission webhook "w.example.com" denied the request: no`,
@@ -203,8 +203,11 @@ type target struct {
 
 func (t target) name() string { return cmp.Or(t.pod.Name, "the pod") }
 
-// endedWell reports whether every command of the pod exited with 0. The pod's phase changes a moment later.
+// endedWell reports whether every command of the pod exited with 0 by itself. The pod's phase changes a moment later.
 func endedWell(p cluster.Pod) bool {
+	if endedByKubelet(p) {
+		return false
+	}
 	ended := 0
 	for _, c := range p.Containers {
 		switch {

@@ -646,6 +646,47 @@ func TestExplainNode(t *testing.T) {
 	})
 }
 
+func TestExplainPodsEndedByTheKubelet(t *testing.T) {
+	failed := func(reason, message string) cluster.Pod {
+		p := onNode(cluster.Container{Name: "train", ExitCode: code(137), Ended: "Error"})
+		p.Phase, p.Reason, p.Message = "Failed", reason, message
+		return p
+	}
+	run(t, map[string]explained{
+		"evicted for lack of memory": {
+			pod:  failed("Evicted", "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. "),
+			want: PodEvicted, status: check.Fail, says: []string{"low on resource: memory", "--memory"},
+		},
+		"too much in /dev/shm": {
+			pod:  failed("Evicted", `Usage of EmptyDir volume "railhead-shm" exceeds the limit "64Gi". `),
+			want: PodEvicted, status: check.Fail, says: []string{"--shm"},
+		},
+		"its node was shut down": {
+			pod:  failed("Terminated", "Pod was terminated in response to imminent node shutdown."),
+			want: NodeLost, status: check.Warn, says: []string{"node gpu-1", "imminent node shutdown"},
+		},
+		"its time is over": {
+			pod:  failed("DeadlineExceeded", "Pod was active on the node longer than the specified deadline"),
+			want: PodEvicted, status: check.Fail, says: []string{"activeDeadlineSeconds"},
+		},
+		"evicted, and its command handles SIGTERM": {
+			pod: cluster.Pod{
+				Namespace: "train", Name: "h-kim-0", Phase: "Failed", Node: "gpu-1", Owner: "Job/h-kim-worker-0",
+				Reason: "Evicted", Message: "The node was low on resource: memory. ",
+				Containers: []cluster.Container{{Name: "train", ExitCode: code(0), Ended: "Completed"}},
+			},
+			want: PodEvicted, status: check.Fail,
+		},
+		"labels of the node have changed": {
+			pod: cluster.Pod{
+				Namespace: "train", Name: "h-kim-0", Phase: "Failed", Node: "gpu-1", Reason: "NodeAffinity",
+				Message: "Pod was rejected: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
+			},
+			want: NodeLost, status: check.Warn, says: []string{"node gpu-1", "Predicate NodeAffinity failed"},
+		},
+	})
+}
+
 func TestExplainContainers(t *testing.T) {
 	train := func(c cluster.Container) cluster.Pod {
 		c.Name = "train"

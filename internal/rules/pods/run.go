@@ -114,7 +114,9 @@ var (
 		`emptyDir volume .* exceeds`,
 		`DiskPressure`,
 		`MemoryPressure`,
+		overTime.String(),
 	)
+	overTime = anyOf(`active on the node longer than the specified deadline`) // pkg/kubelet/active_deadline.go
 	tainted  = anyOf(`taint`)
 	fullShm  = anyCase(`emptydir.*shm`, `shm.*emptydir`)
 	fullDisk = anyCase(`storage`, `disk`)
@@ -358,11 +360,13 @@ func outOfMemory(t target, _ symptom) check.Finding {
 		check.ByUser("Raise the memory, or load less at a time.", t.deploy("--memory 512Gi")))
 }
 
-// evicted explains pods that the kubelet ended to keep its node alive.
+// evicted explains pods that the kubelet ended to keep its node alive, or because their time was over.
 func evicted(t target, sym symptom) check.Finding {
 	f := failure(PodEvicted, t.onNode()+" evicted "+t.name()+": "+quote(sym.text),
 		check.ByUser("Request as much as the pod uses, so that it is placed on a node that has it."))
 	switch {
+	case overTime.MatchString(sym.text):
+		f.Fix = check.ByUser("Raise or remove activeDeadlineSeconds, or let the command end earlier.", t.describePod())
 	case fullShm.MatchString(sym.text):
 		f.Fix.Commands = []string{t.deploy("--shm 128Gi")}
 	case fullDisk.MatchString(sym.text):

@@ -55,6 +55,10 @@ func faulty(c cluster.Container) bool {
 	return !c.Ready && !c.Running && (c.Waiting != "" || c.ExitCode != nil && !finished)
 }
 
+// endedByKubelet reports whether the kubelet refused or ended the whole pod, for a reason that the pod's status has. Its
+// containers then end with SIGTERM or SIGKILL, or with 0 if the command handles SIGTERM.
+func endedByKubelet(p cluster.Pod) bool { return p.Phase == "Failed" && p.Reason != "" }
+
 // eventStages maps events to the last stage in which they mean something.
 var eventStages = map[string]stage{
 	"FailedCreate":                  notCreated,
@@ -110,7 +114,7 @@ func symptoms(pod cluster.Pod, events []cluster.Event) []symptom {
 	}
 	add("status of the pod", pod.Reason, strings.TrimPrefix(pod.Reason+": "+pod.Message, ": "), nil)
 	for i := range pod.Containers {
-		if c := &pod.Containers[i]; faulty(*c) {
+		if c := &pod.Containers[i]; faulty(*c) && !endedByKubelet(pod) {
 			add("container "+c.Name, cmp.Or(c.Waiting, c.Ended), describe(*c), c)
 		}
 	}
