@@ -102,22 +102,16 @@ type family struct {
 	example string // a message of a real cluster; "" if the state of a container decides, or each kind has its own
 }
 
-// inText matches the message of a symptom.
+// inText matches the message of a symptom, without the words of the user's program.
 func inText(forms ...*regexp.Regexp) func(symptom) bool {
 	return func(s symptom) bool {
-		return slices.ContainsFunc(forms, func(form *regexp.Regexp) bool { return form.MatchString(s.text) })
+		return slices.ContainsFunc(forms, func(form *regexp.Regexp) bool { return form.MatchString(s.said()) })
 	}
 }
 
 // inWhole matches the reason and the message of a symptom.
 func inWhole(forms ...*regexp.Regexp) func(symptom) bool {
 	return func(s symptom) bool { return inText(forms...)(symptom{text: s.whole()}) }
-}
-
-// byRuntime matches what the kubelet, the scheduler or a plugin says: all but the last words of the user's program.
-func byRuntime(s symptom) bool {
-	c := s.container
-	return c == nil || c.ExitCode == nil || startReason.MatchString(c.Ended)
 }
 
 func all(matches ...func(symptom) bool) func(symptom) bool {
@@ -145,21 +139,21 @@ var families = []family{
 		`exceeded quota: gpus, requested: requests.nvidia.com/gpu=8, used: 8, limited: 8`,
 	},
 	{
-		all(byRuntime, ofKind(queued), not(inText(insufficient))), notAdmitted, QueueAdmission, "",
+		all(ofKind(queued), not(inText(insufficient))), notAdmitted, QueueAdmission, "",
 	},
 	{
 		inWhole(allocate), deviceAllocate, DeviceAllocate,
 		`Allocate failed due to requested number of devices unavailable for nvidia.com/gpu`,
 	},
-	{all(byRuntime, ofKind(injections)), answer(DeviceInjection, injections), DeviceInjection, ""},
-	{all(byRuntime, ofKind(attachments)), wrongAttachment, NADMissing, ""},
+	{ofKind(injections), answer(DeviceInjection, injections), DeviceInjection, ""},
+	{ofKind(attachments), wrongAttachment, NADMissing, ""},
 	{
 		inWhole(isolation, nadNamed, nadOther), nadMissing, NADMissing,
 		`cannot find a network-attachment-definition (rail0) in namespace (train): not found`,
 	},
-	{all(byRuntime, ofKind(addresses)), answer(NoIP, addresses), NoIP, ""},
-	{all(byRuntime, inText(deviceCNI), not(inText(timeout))), sriovCNI, SriovCNI, ""},
-	{inText(architecture), imageArchitecture, ImageArchitecture, `exec /bin/sh: exec format error`},
+	{ofKind(addresses), answer(NoIP, addresses), NoIP, ""},
+	{all(inText(deviceCNI), not(inText(timeout))), sriovCNI, SriovCNI, ""},
+	{otherProcessor, imageArchitecture, ImageArchitecture, `exec /bin/sh: exec format error`},
 	{inWhole(oomKilled), outOfMemory, OutOfMemory, `OOMKilled`},
 	{initFailed, installFailed, InstallFailed, ""},
 	{notStarted, railheadExit, LaunchRefused, ""},

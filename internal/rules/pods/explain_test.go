@@ -876,6 +876,51 @@ func TestExplainContainers(t *testing.T) {
 			status: check.Fail,
 			says:   []string{"exit code 1", "libnvidia-ml.so.1"},
 		},
+		"training failed, with words of the API server": {
+			pod: train(cluster.Container{
+				Waiting:  "CrashLoopBackOff",
+				ExitCode: code(1),
+				Ended:    "Error",
+				Message: `ApiException: (403) pods "worker-1" is forbidden: exceeded quota: gpus, requested: pods=1, ` +
+					`used: pods=8, limited: pods=8`,
+			}),
+			want: CommandExit, status: check.Fail, says: []string{"exit code 1", "worker-1"},
+		},
+		"training failed, with words about a model": {
+			pod: train(cluster.Container{
+				Waiting: "CrashLoopBackOff", ExitCode: code(1), Ended: "Error", Message: "ValueError: Unknown architecture: llama4",
+			}),
+			want: CommandExit, status: check.Fail, says: []string{"exit code 1", "llama4"},
+		},
+		"training failed, with words about devices, containers and memory": {
+			pod: train(cluster.Container{
+				Waiting: "CrashLoopBackOff", ExitCode: code(1), Ended: "Error",
+				Message: "dcgm: unhealthy devices: GPU 3; worker 7 was OOMKilled; docker: failed to create container; " +
+					"failed to pull image",
+			}),
+			want: CommandExit, status: check.Fail, says: []string{"exit code 1", "GPU 3"},
+		},
+		"training failed, with a script that has no interpreter line": {
+			pod: train(cluster.Container{
+				Waiting: "CrashLoopBackOff", ExitCode: code(1), Ended: "Error",
+				Message: "OSError: [Errno 8] Exec format error: './prepare.sh'",
+			}),
+			want: CommandExit, status: check.Fail, says: []string{"prepare.sh"},
+		},
+		"the image is for another architecture, as crun says it": {
+			pod: train(cluster.Container{
+				Waiting: "CrashLoopBackOff", ExitCode: code(1), Ended: "Error",
+				Message: "{\"msg\":\"exec container process `/usr/bin/sh`: Exec format error\",\"level\":\"error\"}",
+			}),
+			want: ImageArchitecture, status: check.Fail,
+		},
+		"a container that crashed cannot be created again": {
+			pod: train(cluster.Container{
+				Waiting: "CreateContainerConfigError", ExitCode: code(127), Ended: "Error", Restarts: 2,
+				Message: `secret "wandb" not found`,
+			}),
+			want: ContainerStart, status: check.Fail, says: []string{"secret wandb"},
+		},
 		"the runtime's hook failed, and the kubelet tries again": {
 			pod: train(cluster.Container{
 				Waiting:  "CrashLoopBackOff",
@@ -965,6 +1010,11 @@ func TestExplainSaysNothing(t *testing.T) {
 		},
 		"a pod that failed before and runs again": {
 			pod: onNode(cluster.Container{Name: "train", Running: true, ExitCode: code(1), Restarts: 1}),
+		},
+		"a pod whose node was restarted": {
+			pod: onNode(cluster.Container{
+				Name: "train", Waiting: "ContainerCreating", ExitCode: code(255), Ended: "Unknown", Restarts: 1,
+			}),
 		},
 		"a pod that runs and is not ready": {
 			pod:    onNode(cluster.Container{Name: "train", Running: true}),

@@ -11,8 +11,11 @@ import (
 
 // The messages of the kubelet and of container runtimes about images, volumes and containers.
 var (
+	// execFormat matches the words of runc, crun and shells. Python's are not among them: it says the same of a script
+	// without an interpreter line.
+	execFormat = anyOf(`exec format error`, `exec container process .*: Exec format error`,
+		`cannot execute binary file: Exec format error`)
 	architecture = anyCase(
-		`exec format error`,
 		`no match(ing manifest)? for (platform|linux|windows)`,
 		`no supported platform found`,
 		`no image found in (image index|manifest list) for architecture`,
@@ -125,6 +128,9 @@ var (
 		`DeletionByPodGC|TerminationByKubelet|` +
 		`PreemptionByScheduler|Preempted|Preempting|NodeNotReady|TaintManagerEviction)$`)
 )
+
+// otherProcessor reports whether a symptom is a program or an image for another processor.
+func otherProcessor(s symptom) bool { return execFormat.MatchString(s.text) || inText(architecture)(s) }
 
 // imageArchitecture explains a program or an image for another processor.
 func imageArchitecture(t target, _ symptom) check.Finding {
@@ -243,7 +249,7 @@ func installFailed(t target, sym symptom) check.Finding {
 
 // ended reports whether a symptom is the exit code of a container other than an init container.
 func ended(s symptom) bool {
-	return s.container != nil && !s.container.Init && s.container.ExitCode != nil
+	return s.container != nil && !s.container.Init && s.container.ExitCode != nil && hasRun(*s.container)
 }
 
 // initFailed reports whether a symptom is the state of an init container that does not only wait for its image.
@@ -256,7 +262,7 @@ func initFailed(s symptom) bool {
 // notStarted reports whether railhead-pod run, or the shell, did not start the command, or refused to write its files.
 func notStarted(s symptom) bool {
 	c := s.container
-	if c == nil || c.ExitCode == nil {
+	if !s.byProgram() || !hasRun(*c) {
 		return false
 	}
 	switch *c.ExitCode {
@@ -274,7 +280,7 @@ var refusalText = regexp.MustCompile(`railhead-pod: |` + findingEnd.String() +
 	`|RAILHEAD_RAILS=any|RAILHEAD_KEEP=true|--mode tcp`)
 
 func startFailed(s symptom) bool {
-	return !timeout.MatchString(s.text) && (startReason.MatchString(s.reason) || startText.MatchString(s.text))
+	return !inText(timeout)(s) && (startReason.MatchString(s.reason) || inText(startText)(s))
 }
 
 // logs returns the command that prints what a container wrote before it ended. The kubelet refuses --previous for one

@@ -18,7 +18,21 @@ type symptom struct {
 	container *cluster.Container // nil unless it is the state of one
 }
 
-func (s symptom) whole() string { return s.reason + ": " + s.text }
+// byProgram reports whether the message ends with the last words of the user's program, which may be any.
+func (s symptom) byProgram() bool {
+	c := s.container
+	return c != nil && c.ExitCode != nil && !startReason.MatchString(c.Ended) && !startReason.MatchString(c.Waiting)
+}
+
+// said returns what Kubernetes, the container runtime or a plugin says.
+func (s symptom) said() string {
+	if s.byProgram() {
+		return state(*s.container)
+	}
+	return s.text
+}
+
+func (s symptom) whole() string { return s.reason + ": " + s.said() }
 
 // stage is the progress of a pod. Messages about an earlier stage are outdated.
 type stage int
@@ -132,6 +146,10 @@ func symptoms(pod cluster.Pod, events []cluster.Event) []symptom {
 }
 
 func describe(c cluster.Container) string {
+	return strings.TrimSuffix(state(c)+": "+c.Message, ": ")
+}
+
+func state(c cluster.Container) string {
 	text := c.Waiting
 	if c.ExitCode != nil {
 		text = strings.TrimPrefix(text+", ", ", ") + fmt.Sprintf("exit code %d", *c.ExitCode)
@@ -142,7 +160,7 @@ func describe(c cluster.Container) string {
 	if c.Restarts > 0 {
 		text += fmt.Sprintf(", %d restarts", c.Restarts)
 	}
-	return strings.TrimSuffix(text+": "+c.Message, ": ")
+	return text
 }
 
 var (
