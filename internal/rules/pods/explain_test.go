@@ -1029,6 +1029,40 @@ func TestExplainSaysNothing(t *testing.T) {
 	}
 }
 
+// While an image is pulled, the pod's containers wait as they did for its volumes, devices and network.
+func TestExplainForgetsTheSetUp(t *testing.T) {
+	for reason, message := range map[string]string{
+		"FailedMount":            `MountVolume.SetUp failed for volume "data" : mount failed: exit status 32`,
+		"FailedCreatePodSandBox": `Failed to create pod sandbox: plugin type="multus" failed (add)`,
+		"NetworkNotReady": "network is not ready: container runtime network not ready: NetworkReady=false " +
+			"reason:NetworkPluginNotReady message:Network plugin returns error: No CNI configuration file in /etc/cni/net.d/",
+		"FailedPrepareDynamicResources": "Failed to prepare dynamic resources: prepare dynamic resources: DRA driver " +
+			"gpu.nvidia.com is not registered",
+		"FailedCreatePodContainer": "unable to ensure pod container exists: failed to create container for [kubepods " +
+			"burstable pod1] : Unit kubepods-burstable-pod1.slice was already loaded or has a fragment file.",
+		"FailedMapVolume": `MapVolume.SetUpDevice failed for volume "data" : rpc error: code = Internal`,
+	} {
+		t.Run(reason, func(t *testing.T) {
+			failed := event(reason, message)
+			failed[0].Last = time.Unix(1000, 0)
+			waiting := onNode(cluster.Container{Name: "train", Waiting: "ContainerCreating"})
+			if _, ok := Explain(waiting, failed, gpuCluster()); !ok {
+				t.Error("the event is not explained")
+			}
+			pulling := append(failed, cluster.Event{
+				Object: "Pod/h-kim-0", Type: "Normal", Reason: "Pulling", Last: time.Unix(1060, 0),
+			})
+			if f, ok := Explain(waiting, pulling, gpuCluster()); ok {
+				t.Errorf("while the image is pulled: %s: %s", f.Check, f.Summary)
+			}
+			running := onNode(cluster.Container{Name: "train", Running: true})
+			if f, ok := Explain(running, failed, gpuCluster()); ok {
+				t.Errorf("while the container runs: %s: %s", f.Check, f.Summary)
+			}
+		})
+	}
+}
+
 func TestExplainTakesTheNewest(t *testing.T) {
 	old, young := time.Unix(1000, 0), time.Unix(2000, 0)
 	events := []cluster.Event{

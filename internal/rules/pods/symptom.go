@@ -80,10 +80,13 @@ var eventStages = map[string]stage{
 	"Pending":                       created, // of Kueue
 	"Unschedulable":                 created, // of Volcano
 	"Preempted":                     created,
+	"FailedCreatePodContainer":      placed, // the cgroups of the pod
 	"FailedCreatePodSandBox":        placed,
+	"NetworkNotReady":               placed,
 	"NoNetworkFound":                placed,
 	"FailedMount":                   placed,
 	"FailedAttachVolume":            placed,
+	"FailedMapVolume":               placed,
 	"UnexpectedAdmissionError":      placed,
 	"TopologyAffinityError":         placed,
 	"SMTAlignmentError":             placed,
@@ -92,19 +95,14 @@ var eventStages = map[string]stage{
 	"FailedResourceClaimCreation":   created,
 }
 
-// containerEvents show that the kubelet has reached the pod's containers: before, it mounts volumes and sets up the
-// network (pkg/kubelet/kubelet.go SyncPod, pkg/kubelet/events).
+// containerEvents show that the kubelet has reached the pod's containers: before, it mounts volumes, prepares devices
+// and sets up the network (pkg/kubelet/kubelet.go SyncPod, pkg/kubelet/events). The pod's status does not show it: while
+// an image is pulled, which may take minutes, the containers wait as they did for the volumes.
 var containerEvents = []string{"Pulling", "Pulled", "Created", "Started"}
-
-// setupEvents are resolved once one of containerEvents follows. The pod's status does not show it: while an image is
-// pulled, which may take minutes, its containers wait as they did for the volumes.
-var setupEvents = []string{
-	"FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox", "NoNetworkFound",
-}
 
 // resolved reports whether later events show that the error of an event has passed.
 func resolved(e cluster.Event, events []cluster.Event) bool {
-	return slices.Contains(setupEvents, e.Reason) && slices.ContainsFunc(events, func(later cluster.Event) bool {
+	return eventStages[e.Reason] == placed && slices.ContainsFunc(events, func(later cluster.Event) bool {
 		return slices.Contains(containerEvents, later.Reason) && later.Object == e.Object &&
 			!later.Last.IsZero() && !e.Last.After(later.Last)
 	})
