@@ -157,7 +157,7 @@ var families = []family{
 	{inWhole(oomKilled), outOfMemory, OutOfMemory, `OOMKilled`},
 	{initFailed, installFailed, InstallFailed, ""},
 	{notStarted, railheadExit, LaunchRefused, ""},
-	{inWhole(pull), imagePull, ImagePull, `Failed to pull image "x": manifest unknown`},
+	{all(inWhole(pull), not(inText(sandboxImage))), imagePull, ImagePull, `Failed to pull image "x": manifest unknown`},
 	{
 		startFailed, containerStart, ContainerStart,
 		`OCI runtime create failed: exec: "train": executable file not found in $PATH`,
@@ -170,7 +170,7 @@ var families = []family{
 	},
 	{ofKind(sandboxes), answer(SandboxFailed, sandboxes), SandboxFailed, ""},
 	{
-		inWhole(unboundVolume, volume), volumeNotReady, VolumeNotReady,
+		inWhole(unboundVolume, unfitVolume, volume), volumeNotReady, VolumeNotReady,
 		`MountVolume.SetUp failed for volume "data" : hostPath type check failed`,
 	},
 	{

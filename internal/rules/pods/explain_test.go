@@ -248,6 +248,30 @@ func TestExplainScheduling(t *testing.T) {
 				"is not helpful for scheduling."),
 			want: VolumeNotReady, status: check.Fail, says: []string{"PersistentVolumeClaim"},
 		},
+		"a volume that is on another node": {
+			pod: pending(cluster.Resources{"nvidia.com/gpu": 8}),
+			events: event("FailedScheduling", "0/3 nodes are available: 1 node(s) had volume node affinity conflict, 2 "+
+				"Insufficient nvidia.com/gpu."),
+			want: VolumeNotReady, status: check.Fail,
+			says: []string{"volumes of h-kim-0 cannot be mounted on the nodes", "1 node(s) had volume node affinity conflict", "get pv"},
+		},
+		"too many volumes on each node": {
+			pod:    pending(nil),
+			events: event("FailedScheduling", "0/3 nodes are available: 3 node(s) exceed max volume count."),
+			want:   VolumeNotReady, status: check.Fail, says: []string{"volumes of h-kim-0 cannot be mounted on the nodes"},
+		},
+		"a volume that is gone": {
+			pod: pending(nil),
+			events: event("FailedScheduling", "0/3 nodes are available: 3 node(s) unavailable due to one or more pvc(s) "+
+				"bound to non-existent pv(s)."),
+			want: VolumeNotReady, status: check.Fail, says: []string{"has no volume"},
+		},
+		"a volume that its provisioner does not make": {
+			pod: pending(nil),
+			events: event("FailedScheduling", `running PreBind plugin "VolumeBinding": binding volumes: context deadline `+
+				`exceeded`),
+			want: VolumeNotReady, status: check.Fail, says: []string{"has no volume", "describe pvc"},
+		},
 		"a claim that does not exist": {
 			pod:    pending(nil),
 			events: event("FailedScheduling", `0/3 nodes are available: persistentvolumeclaim "data" not found.`),
@@ -555,6 +579,16 @@ func TestExplainNode(t *testing.T) {
 			want:   NoIP,
 			status: check.Fail,
 		},
+		"the image of the sandbox cannot be pulled": {
+			pod: onNode(),
+			events: event("FailedCreatePodSandBox", `Failed to create pod sandbox: rpc error: code = Unknown desc = failed `+
+				`to get sandbox image "registry.k8s.io/pause:3.8": failed to pull image "registry.k8s.io/pause:3.8": failed `+
+				`to pull and unpack image "registry.k8s.io/pause:3.8": failed to resolve reference `+
+				`"registry.k8s.io/pause:3.8": unexpected status from HEAD request to `+
+				`https://mirror.example.com/v2/pause/manifests/3.8: 401 Unauthorized`),
+			want: SandboxFailed, status: check.Fail,
+			says: []string{"registry.k8s.io/pause:3.8", "401 Unauthorized", "configuration of the container runtime"},
+		},
 		"the runtime is slow": {
 			pod: onNode(),
 			events: event("FailedCreatePodSandBox", `Failed to create pod sandbox: rpc error: code = Unknown desc = `+
@@ -728,6 +762,22 @@ func TestExplainContainers(t *testing.T) {
 			status: check.Warn,
 			says:   []string{"node gpu-1"},
 		},
+		"the registry cannot be reached for a digest with the digits of a status": {
+			pod: train(cluster.Container{
+				Waiting: "ErrImagePull",
+				Message: `failed to pull and unpack image "r.example.com/a@sha256:9c404e50": failed to do request: Head ` +
+					`"https://r.example.com/v2/a/manifests/sha256:9c404e50": dial tcp 192.0.2.1:443: i/o timeout`,
+			}),
+			want: ImagePull, status: check.Warn, says: []string{"does not reach the registry"},
+		},
+		"no permission, as CRI-O says it": {
+			pod: train(cluster.Container{
+				Waiting: "ErrImagePull",
+				Message: "initializing source docker://docker.io/a/b:c: reading manifest c in docker.io/a/b: requested " +
+					"access to the resource is denied",
+			}),
+			want: ImagePull, status: check.Fail, says: []string{"--image-pull-secret"},
+		},
 		"no disk for the image": {
 			pod: train(cluster.Container{
 				Waiting: "ErrImagePull",
@@ -773,6 +823,28 @@ func TestExplainContainers(t *testing.T) {
 			want:   ContainerStart,
 			status: check.Fail,
 			says:   []string{"secret wandb"},
+		},
+		"no shell in the image, as crun says it": {
+			pod: install(cluster.Container{
+				Waiting: "CreateContainerError",
+				Message: "container create failed: executable file `sh` not found in $PATH: No such file or directory",
+			}),
+			want: InstallFailed, status: check.Fail, says: []string{"no sh, cat or chmod", "--pod-image"},
+		},
+		"no such program, as crun says it": {
+			pod: train(cluster.Container{
+				Waiting: "CreateContainerError",
+				Message: "container create failed: executable file `torchrun` not found in $PATH: No such file or directory",
+			}),
+			want: ContainerStart, status: check.Fail, says: []string{"torchrun is not in the image"},
+		},
+		"no such program, as CRI-O with runc says it": {
+			pod: train(cluster.Container{
+				Waiting: "CreateContainerError",
+				Message: `container create failed: time="2024-01-02T03:04:05Z" level=error msg="runc create failed: unable to ` +
+					`start container process: exec: \"torchrun\": executable file not found in $PATH"`,
+			}),
+			want: ContainerStart, status: check.Fail, says: []string{"torchrun is not in the image"},
 		},
 		"no shell in the image": {
 			pod: install(cluster.Container{

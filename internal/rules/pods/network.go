@@ -265,6 +265,10 @@ const (
 	networksOf = "kubectl -n {namespace} get pod {pod} -o yaml | grep -A3 k8s.v1.cni.cncf.io/networks"
 )
 
+// sandboxImage matches the image of the process that holds a pod's sandbox (containerd
+// internal/cri/server/podsandbox/sandbox_run.go).
+var sandboxImage = anyOf(`failed to get sandbox image "([^"]+)"`)
+
 // sandboxes are the kinds of other failures to create the pod's sandbox.
 var sandboxes = []kind{
 	{
@@ -283,6 +287,14 @@ var sandboxes = []kind{
 			"kubectl get pods -A -o wide --field-selector spec.nodeName={node} | grep multus"),
 		example: `CmdAdd (shim): failed to send CNI request: Post "http://dummy/cni": dial unix ` +
 			`/host/run/multus/multus.sock: connect: connection refused`,
+	},
+	{
+		words:   sandboxImage,
+		summary: "{on} cannot pull {1}, the image that the container runtime needs for every pod: {quote}",
+		fix: check.ByAdmin("Set an image that the node reaches in the configuration of the container runtime "+
+			"(containerd: sandbox or sandbox_image), or the mirror and credentials of its registry.",
+			"oc debug node/{node} -- chroot /host containerd config dump"),
+		example: `failed to get sandbox image "registry.k8s.io/pause:3.8": failed to do request: no such host`,
 	},
 	{
 		words:   sandbox,

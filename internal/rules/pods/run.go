@@ -1,6 +1,7 @@
 package pods
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -41,6 +42,7 @@ var (
 		`unauthorized`,
 		`authentication required`,
 		`access denied`,
+		`is denied`,
 		`denied:`,
 		`403 Forbidden`,
 		`no basic auth credentials`,
@@ -51,7 +53,7 @@ var (
 		`manifest unknown`,
 		`not found`,
 		`name unknown`,
-		`404`,
+		`\b404\b`,
 		`does not exist`,
 		`InvalidImageName`,
 		`couldn't parse`,
@@ -70,7 +72,7 @@ var (
 		`connection reset`,
 		`server gave HTTP response`,
 		`EOF`,
-		`50[0-9] `,
+		`\b50[0-9] `,
 	)
 	pullRate = anyCase(`too ?many ?requests`, `rate limit`)
 	pullDisk = anyCase(`no space left on device`, `disk quota exceeded`)
@@ -104,9 +106,11 @@ var (
 		`CreateContainerError`,
 		`RunContainerError`,
 	)
-	asRoot    = anyOf(`runAsNonRoot`)
-	noProgram = anyOf(`exec:? "?([^":]+)"?: (stat [^:]+: )?` +
-		`(no such file|executable file not found|not found|permission denied)`)
+	asRoot = anyOf(`runAsNonRoot`)
+	// noProgram matches the words of runc, whose quotes CRI-O escapes, and those of crun.
+	noProgram = anyOf(`exec:? [\\"]*([^\\":]+)[\\"]*: (?:stat [^:]+: )?`+
+		`(?:no such file|executable file not found|not found|permission denied)`,
+		"executable file `([^`]+)` not found")
 	rlimit     = anyOf(`error setting rlimits?\b.*? type 8\b`) // RLIMIT_MEMLOCK
 	oomKilled  = anyOf(`OOM-?[Kk]ill`, `memory limit too low`)
 	evictedWhy = anyCase(
@@ -194,6 +198,10 @@ func volumeNotReady(t target, sym symptom) check.Finding {
 	f := failure(VolumeNotReady, "a volume of "+t.name()+" cannot be mounted: "+quote(sym.text),
 		check.ByUser("Read the messages about the volume.", t.describePod()))
 	switch {
+	case unfitVolume.MatchString(whole):
+		f.Summary = "the volumes of " + t.name() + " cannot be mounted on the nodes: " + quote(sym.text)
+		f.Fix = check.ByUser("A volume of one node or zone, or mounted by another pod, keeps pods off the other nodes: "+
+			"use a volume that every node can mount.", t.kubectl("get pvc"), "kubectl get pv -o yaml")
 	case unboundVolume.MatchString(whole):
 		f.Summary = "a PersistentVolumeClaim of " + t.name() + " has no volume: " + quote(sym.text)
 		f.Fix = check.ByUser("Create the claim, or find out why no volume is bound to it.",
@@ -227,7 +235,8 @@ func containerStart(t target, sym symptom) check.Finding {
 			"LimitMEMLOCK=infinity in its systemd unit.",
 			"oc debug node/"+t.node()+" -- chroot /host systemctl show crio containerd -p LimitMEMLOCK")
 	case program != nil:
-		f.Summary = fmt.Sprintf("%s is not in the image of %s, or cannot be executed", program[1], t.name())
+		f.Summary = fmt.Sprintf("%s is not in the image of %s, or cannot be executed",
+			cmp.Or(program[1], program[2]), t.name())
 		f.Fix = check.ByUser("Use a command that the image has.")
 	}
 	return f

@@ -35,12 +35,17 @@ var (
 		`unbound immediate PersistentVolumeClaim`,
 		`persistentvolumeclaim "[^"]*" (not found|is being deleted|bound to non-existent)`,
 		`available persistent volumes to bind`,
+		`bound to non-existent pv`,
+		`binding volumes: `,
+		`enough free storage`,
+	)
+	unfitVolume = anyCase(
 		`volume node affinity conflict`,
 		`PersistentVolume's node affinity`,
 		`available volume zone`,
 		`max volume count`,
 		`ReadWriteOncePod`,
-		`enough free storage`,
+		`had no available disk`,
 	)
 	// passingTaint matches a taint of a node that is not ready, cordoned or short of something (k8s.io/api/core/v1
 	// well_known_taints.go); unnamedTaint is all that newer schedulers report of any (kubernetes v1.36
