@@ -148,7 +148,7 @@ var families = []family{
 	{ofKind(injections), answer(DeviceInjection, injections), DeviceInjection, ""},
 	{ofKind(attachments), wrongAttachment, NADMissing, ""},
 	{
-		inWhole(isolation, nadNamed, nadOther), nadMissing, NADMissing,
+		all(inWhole(isolation, nadNamed, nadOther), not(inText(nadUnread))), nadMissing, NADMissing,
 		`cannot find a network-attachment-definition (rail0) in namespace (train): not found`,
 	},
 	{ofKind(addresses), answer(NoIP, addresses), NoIP, ""},

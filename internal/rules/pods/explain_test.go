@@ -545,6 +545,39 @@ func TestExplainNode(t *testing.T) {
 			status: check.Fail,
 			says:   []string{"namespace default has one", "--networks-from default"},
 		},
+		"an attachment that exists since": {
+			pod: onNode(),
+			events: sandbox(`GetNetworkDelegates: failed getting the delegate: getKubernetesDelegate: cannot find a ` +
+				`network-attachment-definition (eno5np0) in namespace (train): network-attachment-definitions.k8s.cni.cncf.io ` +
+				`"eno5np0" not found`),
+			want: NADMissing, status: check.Warn, says: []string{"eno5np0", "namespace train has it now"},
+		},
+		"Multus cannot read the attachment": {
+			pod: onNode(),
+			events: sandbox(`GetNetworkDelegates: failed getting the delegate: getKubernetesDelegate: cannot find a ` +
+				`network-attachment-definition (eno9np0) in namespace (train): Get ` +
+				`"https://172.30.0.1:443/apis/k8s.cni.cncf.io/v1/namespaces/train/network-attachment-definitions/eno9np0": dial ` +
+				`tcp 172.30.0.1:443: i/o timeout`),
+			want: SandboxFailed, status: check.Fail, says: []string{"i/o timeout"},
+		},
+		"Multus may not read the attachment": {
+			pod: onNode(),
+			events: sandbox(`GetNetworkDelegates: failed getting the delegate: getKubernetesDelegate: cannot find a ` +
+				`network-attachment-definition (eno9np0) in namespace (train): network-attachment-definitions.k8s.cni.cncf.io ` +
+				`"eno9np0" is forbidden: User "system:serviceaccount:kube-system:multus" cannot get resource ` +
+				`"network-attachment-definitions" in API group "k8s.cni.cncf.io" in the namespace "train"`),
+			want: SandboxFailed, status: check.Fail, says: []string{"is forbidden"},
+		},
+		"a setting that the NIC does not have, of a pod with rdma in its name": {
+			pod: onNode(),
+			events: event("FailedCreatePodSandBox", `Failed to create pod sandbox: rpc error: code = Unknown desc = failed to `+
+				`create pod network sandbox k8s_h-kim-0_rdma-train_1_0(2): error adding pod rdma-train_h-kim-0 to CNI network `+
+				`"multus-cni-network": plugin type="multus-shim" name="multus-cni-network" failed (add): CmdAdd (shim): CNI `+
+				`request failed with status 400: 'ContainerID:"83b3" Netns:"/var/run/netns/5f1c" IfName:"eth0" ERRORED: error `+
+				`configuring pod [rdma-train/h-kim-0] networking: [rdma-train/h-kim-0/3a:rail0]: error adding container to `+
+				`network "rail0": SRIOV-CNI failed to configure VF "failed to set vf 2 vlan: operation not supported"`),
+			want: SriovCNI, status: check.Fail, says: []string{"does not support a setting"},
+		},
 		"an attachment of another namespace": {
 			pod: onNode(),
 			events: sandbox("GetNetworkDelegates: namespace isolation enabled, annotation violates permission, pod " +

@@ -26,6 +26,10 @@ var (
 		`no networks found in`,
 		`getCNIConfigFromSpec`,
 	)
+	// nadUnread matches an attachment that Multus could not read: it may exist (multus-cni pkg/k8sclient/k8sclient.go
+	// getKubernetesDelegate, which begins every error with "cannot find").
+	nadUnread = anyOf(`network-attachment-definition \([^)]*\) in namespace \([^)]*\): ` +
+		`(?:Get "?https?:|client rate limiter|\S+ "[^"]*" is forbidden)`)
 	isolation = anyOf(`pod is in namespace "?([^" ]+)"? but refers to target namespace "?([^" ]+)"?`)
 	noAddress = anyCase(
 		`failed to (assign|allocate|request|acquire)( for range \S+)?( an?| any| new| pod)* (IPv[46] |IP )?address`,
@@ -137,12 +141,18 @@ func (t target) noAttachment(name, namespace string) check.Finding {
 			Want:   name,
 		})
 	}
-	if len(elsewhere) > 0 {
+	switch {
+	case slices.Contains(here, name):
+		f.Status, f.Fix = check.Warn, check.ByUser("Wait: the kubelet tries again.", t.describePod())
+		f.Summary = fmt.Sprintf("Multus did not find network attachment %s; namespace %s has it now", name, namespace)
+	case len(elsewhere) > 0:
 		slices.Sort(elsewhere)
 		f.Summary += "; namespace " + elsewhere[0] + " has one"
 		f.Fix.Commands[0] += " --networks-from " + elsewhere[0]
-	} else if near := words.Nearest(name, here); len(near) > 0 {
-		f.Summary += "; it has " + strings.Join(near, ", ")
+	default:
+		if near := words.Nearest(name, here); len(near) > 0 {
+			f.Summary += "; it has " + strings.Join(near, ", ")
+		}
 	}
 	return f
 }

@@ -116,7 +116,7 @@ func TestPatience(t *testing.T) {
 		},
 		"Multus does not know the attachment yet": {
 			onNode(),
-			sandbox("cannot find a network-attachment-definition (eno5np0) in namespace (train)"),
+			sandbox("cannot find a network-attachment-definition (eno9np0) in namespace (train)"),
 			NADMissing,
 			check.Fail,
 			2 * time.Minute,

@@ -23,7 +23,7 @@ var sriovKinds = []kind{
 		lasts:   true,
 	},
 	{
-		words:   anyCase(`rdma.*(?:netns|(?:namespace awareness |namespace |subsystem )mode)`),
+		words:   anyCase(`rdma (?:sub)?system .*\bmode\b`, `rdma (?:netns|namespace)(?: awareness)? mode`),
 		summary: "the attachment of {pod} needs the RDMA subsystem of {on} in another mode: {quote}",
 		fix: check.ByAdmin("The rdma plugin of the attachment needs the node's RDMA subsystem in exclusive mode "+
 			"(SriovNetworkPoolConfig rdmaMode: exclusive); otherwise remove it from the attachment's metaPlugins.",
