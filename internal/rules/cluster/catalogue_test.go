@@ -272,6 +272,14 @@ func clusterFaults() map[string]clusterFault {
 			says:   "it has no pod there",
 			folded: []string{"resource-zero", "rdma-resources", "rails-even", "network-resource"},
 		},
+		"the device plugin has no pod on a node whose virtual functions are of no policy": {
+			change: func(s *cluster.State) {
+				s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.Name == "plugin-gpu-1" })
+				for i := range s.SriovPolicies {
+					s.SriovPolicies[i].NodeSelector = map[string]string{"kubernetes.io/hostname": "gpu-0"}
+				}
+			},
+		},
 		"the operator's pods are not visible": {
 			change: func(s *cluster.State) {
 				s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.Namespace == operators })
@@ -522,6 +530,16 @@ func clusterFaults() map[string]clusterFault {
 				p.Ready, p.Phase, p.Node, p.Annotations = false, "Pending", "", map[string]string{
 					networksAnnotation: "rail0, train/rail1@net2, default/storage",
 				}
+			},
+		},
+		"a pod that is not scheduled yet, and attachments that the user may not list": {
+			change: func(s *cluster.State) {
+				s.Networks = nil
+				s.Problems = []cluster.Problem{{
+					Kind: cluster.Networks, Namespace: "train", Err: "forbidden", Forbidden: true,
+				}}
+				p := rulestest.Pod(s, "h-kim-1")
+				p.Ready, p.Phase, p.Node = false, "Pending", ""
 			},
 		},
 		"lists that the user may not read": {

@@ -101,9 +101,14 @@ func devicePlugin(v view) []check.Finding {
 	return findings
 }
 
+// hasVFs reports whether a node has virtual functions for pods. The operator runs the device plugin only on nodes that
+// a policy selects: others have virtual functions that someone made by hand.
 func (v view) hasVFs(n cluster.SriovNode) bool {
 	node, known := v.Node(n.Node)
-	has := func(i cluster.SriovInterface) bool { return i.VFs > 0 }
+	has := func(i cluster.SriovInterface) bool {
+		_, selected := v.leastVFs(node, i)
+		return i.VFs > 0 && (selected || !v.Knows(cluster.SriovPolicies))
+	}
 	return known && node.Ready && slices.ContainsFunc(n.Interfaces, has)
 }
 

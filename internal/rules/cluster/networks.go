@@ -60,12 +60,20 @@ func (v view) wrongNetwork(p cluster.Pod) (why string, about []check.Ref) {
 		case n.Broken != "":
 			return fmt.Sprintf("names network %s/%s, whose configuration cannot be read: %s",
 				namespace, name, words.Clip(n.Broken, 120)), []check.Ref{ref}
-		case !exists && (namespace == v.options.Namespace || slices.ContainsFunc(v.Networks, inNamespace)):
+		case exists:
+		case namespace == v.options.Namespace && v.ownNetworks() || slices.ContainsFunc(v.Networks, inNamespace):
 			why = fmt.Sprintf("names network %s, which namespace %s does not have", name, namespace)
 			return why, []check.Ref{ref}
 		}
 	}
 	return "", nil
+}
+
+// ownNetworks reports whether the attachments of the namespace in question were read. A problem without a namespace is
+// that those of other namespaces may not be listed.
+func (v view) ownNetworks() bool {
+	p := v.Problem(cluster.Networks)
+	return slices.Contains(v.Read, cluster.Networks) && (p == nil || p.Forbidden && p.Namespace == "")
 }
 
 func notAttached(subject check.Ref, p cluster.Pod, summary string, about []check.Ref) check.Finding {

@@ -61,6 +61,12 @@ func readyPod(name, owner string) cluster.Pod {
 	return p
 }
 
+func failedPod(name, owner string) cluster.Pod {
+	p := podOf(name, owner, "Failed")
+	p.Reason, p.Message = "Evicted", "The node was low on resource: memory. "
+	return p
+}
+
 func withoutTemplates(w *cluster.Workload) { w.Templates = nil }
 
 func madeBy(owner string) func(*cluster.Workload) {
@@ -270,6 +276,23 @@ func TestMissingPods(t *testing.T) {
 				podOf("llm-0", "Job/llm", "Succeeded"), podOf("llm-1", "Job/llm", "Succeeded"),
 				readyPod("llm-2", "Job/llm"),
 			},
+		},
+		"a pod of a Job failed, and another one runs in its place": {
+			workloads: []cluster.Workload{asking("Job")},
+			pods: []cluster.Pod{
+				failedPod("llm-a", "Job/llm"), readyPod("llm-b", "Job/llm"), readyPod("llm-c", "Job/llm"),
+			},
+		},
+		"a pod of a Deployment was evicted, and another one runs in its place": {
+			workloads: []cluster.Workload{asking("Deployment"), asking("ReplicaSet", madeBy("Deployment/llm"))},
+			pods: []cluster.Pod{
+				failedPod("a", "ReplicaSet/llm-1"), readyPod("b", "ReplicaSet/llm-1"), readyPod("c", "ReplicaSet/llm-1"),
+			},
+		},
+		"a pod of a Job failed, and none runs in its place": {
+			workloads: []cluster.Workload{asking("Job")},
+			pods:      []cluster.Pod{failedPod("llm-a", "Job/llm"), readyPod("llm-c", "Job/llm")},
+			want:      []string{"fail pod-evicted"},
 		},
 		"replicas: 0": {
 			workloads: []cluster.Workload{asking("StatefulSet", sized(0))},
