@@ -205,6 +205,13 @@ func faults() map[string]fault {
 			want:   fleet.RailSubnet,
 			says:   []string{"the rails are crossed", "pod/train/h-kim-2 on gpu-2"},
 		},
+		"interfaces with other names on another kind of machine": {
+			pods: 4,
+			change: func(m []fleet.Machine) {
+				rulestest.RenameRails(&m[2])
+				rulestest.RenameRails(&m[3])
+			},
+		},
 		"one subnet for all rails, and the first pod has a rail less": {
 			pods: 3,
 			change: func(m []fleet.Machine) {

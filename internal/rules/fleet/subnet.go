@@ -58,7 +58,7 @@ func crossing(members []Member, rails []railSubnets) (check.Finding, bool) {
 			switch {
 			case !known:
 				first[g.value] = use
-			case !use.meets(other):
+			case !use.meets(other) && (use.has(members, other.rail) || other.has(members, use.rail)):
 				return crossed(members, other, use), true
 			}
 		}
@@ -75,6 +75,14 @@ type railUse struct {
 // meets reports whether a machine has both rails in the subnet: then it is not that of one rail.
 func (u railUse) meets(other railUse) bool {
 	return slices.ContainsFunc(u.refs, func(r check.Ref) bool { return slices.Contains(other.refs, r) })
+}
+
+// has reports whether a machine of the group has another rail, too. Machines of different kinds may name their
+// interfaces differently: then no rail took the place of another one.
+func (u railUse) has(members []Member, rail string) bool {
+	return slices.ContainsFunc(members, func(m Member) bool {
+		return m.subnet(rail) != "" && slices.Contains(u.refs, m.Ref)
+	})
 }
 
 func crossed(members []Member, a, b railUse) check.Finding {

@@ -121,8 +121,15 @@ func SmallMTU(m *fleet.Machine) {
 }
 
 // CrossRails exchanges the first two rails of a pod.
-func CrossRails(m *fleet.Machine) {
-	other := map[string]string{"net1": "net2", "net2": "net1"}
+func CrossRails(m *fleet.Machine) { rename(m, map[string]string{"net1": "net2", "net2": "net1"}) }
+
+// RenameRails gives the rails of a pod on the node's own network the names of other slots.
+func RenameRails(m *fleet.Machine) {
+	m.Snapshot.NetworkStatus = nil
+	rename(m, map[string]string{"net1": "enp1s0", "net2": "enp2s0", "net3": "enp3s0", "net4": "enp4s0"})
+}
+
+func rename(m *fleet.Machine, other map[string]string) {
 	exchange := func(name *string) {
 		if to, ok := other[*name]; ok {
 			*name = to
