@@ -60,6 +60,13 @@ func TestDiagnosis(t *testing.T) {
 			"unknown: not read [x]\n    skipped because of this: a, b, c, d, e, f, g\n" +
 				"health unknown: 1 unknown, 0 passed, 7 skipped\n",
 		},
+		"a warning, and something that could not be read": {
+			check.Report{Findings: []check.Finding{
+				{Check: "x", Status: check.Warn, Summary: "slow"}, {Check: "y", Status: check.Unknown, Summary: "not read"},
+			}},
+			"warn: slow [x]\nunknown: not read [y]\nhealth unknown: 1 warn, 1 unknown, 0 passed\n",
+			"warn: slow [x]\nunknown: not read [y]\nhealth unknown: 1 warn, 1 unknown, 0 passed\n",
+		},
 		"the same of two subjects": {
 			check.Report{Findings: []check.Finding{
 				{Check: "x", Status: check.Warn, Subject: check.DeviceRef("mlx5_0"), Summary: "slow"},
