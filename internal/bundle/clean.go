@@ -190,9 +190,9 @@ func (k labelKeys) cleanMachineConfig(m *cluster.MachineConfig) {
 var eventReasons = []string{
 	"AddedInterface", "AttachVolume", "BackOff", "Created", "CreatedSriovNetwork", "DrainDone",
 	"EmptyPodSharedPoolError", "ErrImageNeverPull", "Evicted", "ExceededGracePeriod", "Failed",
-	"FailedAttachVolume", "FailedBinding", "FailedCreate", "FailedCreatePod", "FailedCreatePodSandBox",
-	"FailedMapVolume",
-	"FailedMount", "FailedPostStartHook", "FailedPrepareDynamicResources", "FailedScheduling", "FailedSync",
+	"FailedAttachVolume", "FailedBinding", "FailedCreate", "FailedCreatePod", "FailedCreatePodContainer",
+	"FailedCreatePodSandBox", "FailedMapVolume", "FailedMount", "FailedPostStartHook",
+	"FailedPrepareDynamicResources", "FailedResourceClaimCreation", "FailedScheduling", "FailedSync",
 	"FailedToCreateHeadPod", "FailedToCreateWorkerPod", "HeadlessServiceCreationFailed", "JobCreationFailed",
 	"ImagePullBackOff", "InspectFailed", "InvalidDiskCapacity", "Killing", "NetworkNotReady", "NoNetworkFound",
 	"NodeNotReady", "OOMKilling", "OutOfmemory", "Pending", "Preempted", "Preempting", "ProvisioningFailed", "Pulled",

@@ -19,6 +19,20 @@ func TestUnknownWarning(t *testing.T) {
 	}
 }
 
+// TestEventMessages: the words of events about pods that do not start are kept: without them doctor knows no cause.
+func TestEventMessages(t *testing.T) {
+	for reason, message := range map[string]string{
+		"FailedResourceClaimCreation": `PodResourceClaim rails: resource claim template "rails-1": not found`,
+		"FailedCreatePodContainer":    "unable to ensure pod container exists: failed to create container for [kubepods]",
+		"FailedScheduling":            "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.",
+	} {
+		kept := cleanEvents([]cluster.Event{{Type: "Warning", Reason: reason, Message: message}})
+		if len(kept) != 1 || kept[0].Message != message {
+			t.Errorf("kept %+v", kept)
+		}
+	}
+}
+
 // TestRuntimeMessages: what the container runtime says of a container that it could not start is kept whole; the last
 // words of a program are not.
 func TestRuntimeMessages(t *testing.T) {

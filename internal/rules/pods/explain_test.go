@@ -1116,6 +1116,18 @@ func TestExplainSaysNothing(t *testing.T) {
 		"a pod that failed before and runs again": {
 			pod: onNode(cluster.Container{Name: "train", Running: true, ExitCode: code(1), Restarts: 1}),
 		},
+		"a pod whose image is pulled without a secret that does not exist": {
+			pod: onNode(cluster.Container{Name: "train", Waiting: "ContainerCreating"}),
+			events: event("FailedToRetrieveImagePullSecret", "Unable to retrieve some image pull secrets (regcred); "+
+				"attempting to pull the image may not succeed."),
+		},
+		"a pod with other warnings that keep it from nothing": {
+			pod: onNode(cluster.Container{Name: "train", Waiting: "ContainerCreating"}),
+			events: slices.Concat(
+				event("MissingClusterDNS", `pod: "h-kim-0_train". kubelet does not have ClusterDNS IP configured`),
+				event("PossibleMemoryBackedVolumesOnDisk", "The tmpfs noswap option is not supported."),
+				event("ProbeWarning", "Readiness probe warning: Probe terminated redirects")),
+		},
 		"a pod whose node was restarted": {
 			pod: onNode(cluster.Container{
 				Name: "train", Waiting: "ContainerCreating", ExitCode: code(255), Ended: "Unknown", Restarts: 1,

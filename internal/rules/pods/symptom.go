@@ -171,8 +171,10 @@ func oneLine(text string) string {
 	return strings.TrimSpace(blanks.ReplaceAllString(hyphen.ReplaceAllString(text, "$1$2"), " "))
 }
 
-// harmless matches waiting states on the way to running, and events that explain nothing.
+// harmless matches waiting states on the way to running, and events that keep no pod from running (kubernetes
+// pkg/kubelet).
 var harmless = anyOf(
-	`^(ContainerCreating|PodInitializing|CrashLoopBackOff|Unhealthy|DNSConfigForming|Preempting)\b`,
+	`^(ContainerCreating|PodInitializing|CrashLoopBackOff|Unhealthy|DNSConfigForming|Preempting|ProbeWarning|`+
+		`FailedToRetrieveImagePullSecret|MissingClusterDNS|PossibleMemoryBackedVolumesOnDisk|HostIPsIPFamilyMismatch)\b`,
 	`Back-off restarting failed`,
 )
