@@ -33,6 +33,19 @@ func TestEventMessages(t *testing.T) {
 	}
 }
 
+// TestOtherProcessor: the words by which a program is known to be for another processor are kept.
+func TestOtherProcessor(t *testing.T) {
+	for _, line := range []string{
+		"exec /usr/bin/sh: exec format error",
+		"{\"msg\":\"exec container process `/usr/bin/sh`: Exec format error\",\"level\":\"error\"}",
+		"/bin/bash: line 1: /opt/train: cannot execute binary file: Exec format error",
+	} {
+		if got := cleanMessage(line); got != line {
+			t.Errorf("of %q is left %q", line, got)
+		}
+	}
+}
+
 // TestRuntimeMessages: what the container runtime says of a container that it could not start is kept whole; the last
 // words of a program are not.
 func TestRuntimeMessages(t *testing.T) {

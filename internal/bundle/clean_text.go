@@ -51,7 +51,7 @@ func cleanLog(text string) string { return keepLines(text, mostOfALog, networkLi
 // writes.
 var runtimeLine = regexp.MustCompile(`^(?:Back-off |[Ff]ailed to |[Ee]rror: |Error response from |` +
 	`rpc error: |OCI runtime |container create failed: |exec |.*executable file not found|` +
-	`.*no such file or directory|.*exec format error|` +
+	`.*no such file or directory|.*exec format error|.*exec container process |.*cannot execute binary file: |` +
 	`.*permission denied|.*context deadline exceeded|container has runAsNonRoot|secret "|configmap "|` +
 	`couldn't find key |.*ImagePull|.*manifest |.*pull access denied|.*unauthorized|.*x509:)`)
 
