@@ -121,6 +121,16 @@ func Explains(cause, effect Finding) bool {
 	return shared(cause.Subject) || slices.ContainsFunc(cause.About, shared)
 }
 
+// Overall returns the status of a whole by its findings: the gravest, but Unknown for warnings beside something that is
+// unknown. What is unknown may have failed.
+func Overall(findings []Finding) Status {
+	worst := Worst(findings)
+	if worst < Fail && slices.ContainsFunc(findings, func(f Finding) bool { return f.Status == Unknown }) {
+		return Unknown
+	}
+	return worst
+}
+
 // Worst returns the gravest status among the findings, Pass when there are none.
 func Worst(findings []Finding) Status {
 	worst := Pass

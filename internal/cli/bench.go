@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/railhead/railhead/internal/bench"
-	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/kube"
@@ -203,14 +202,7 @@ func (s Streams) showBench(r bench.Result, format string) error {
 	if err := s.print(format, r, write); err != nil {
 		return err
 	}
-	switch check.Worst(r.Findings) {
-	case check.Fail:
-		return exit.Error{Code: exit.Fault}
-	case check.Unknown:
-		return exit.Error{Code: exit.Unknown}
-	case check.Pass, check.Skipped, check.Warn:
-	}
-	return nil
+	return verdict(r.Findings)
 }
 
 // judged returns a result with its job and its findings.

@@ -2,12 +2,15 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/ranks/rankstest"
@@ -148,6 +151,26 @@ func TestBenchDiffOfNoResult(t *testing.T) {
 		}
 		if got := run("bench", "diff", path, path); got.code != int(exit.Unknown) || !strings.Contains(got.err, says) {
 			t.Errorf("%q: exit code %d: %s", text, got.code, got.err)
+		}
+	}
+}
+
+// A warning beside something unknown does not end with 0.
+func TestBenchExitCode(t *testing.T) {
+	for name, c := range map[string]struct {
+		findings []check.Finding
+		want     exit.Code
+	}{
+		"nothing":                {nil, 0},
+		"a warning":              {[]check.Finding{{Status: check.Warn}}, 0},
+		"unknown":                {[]check.Finding{{Status: check.Unknown}}, exit.Unknown},
+		"unknown, and a warning": {[]check.Finding{{Status: check.Warn}, {Status: check.Unknown}}, exit.Unknown},
+		"unknown, and a fault":   {[]check.Finding{{Status: check.Unknown}, {Status: check.Fail}}, exit.Fault},
+	} {
+		var coded exit.Error
+		s := Streams{Out: io.Discard, Err: io.Discard}
+		if errors.As(s.showBench(bench.Result{Findings: c.findings}, "text"), &coded); coded.Code != c.want {
+			t.Errorf("%s: exit code %d, want %d", name, coded.Code, c.want)
 		}
 	}
 }

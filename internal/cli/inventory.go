@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -70,12 +69,12 @@ func (a *app) readInventory(ctx context.Context) (cluster.State, error) {
 
 // verdict returns an error with the exit code of findings.
 func verdict(findings []check.Finding) error {
-	unknown := slices.ContainsFunc(findings, func(f check.Finding) bool { return f.Status == check.Unknown })
-	switch {
-	case check.Worst(findings) == check.Fail:
+	switch check.Overall(findings) {
+	case check.Fail:
 		return exit.Error{Code: exit.Fault}
-	case unknown:
+	case check.Unknown:
 		return exit.Error{Code: exit.Unknown}
+	case check.Pass, check.Skipped, check.Warn:
 	}
 	return nil
 }

@@ -1,9 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/railhead/railhead/internal/check"
@@ -56,25 +56,16 @@ func names(ids []check.ID) []string {
 
 // Sum summarizes a report in one line: the verdict, and how many checks had each outcome.
 func Sum(r check.Report) string {
+	verdicts := map[check.Status]string{
+		check.Unknown: "health unknown",
+		check.Warn:    "healthy with warnings",
+		check.Fail:    "not healthy",
+	}
 	parts := append(Counts(r.Findings), fmt.Sprintf("%d passed", len(r.Passed)))
 	if n := len(r.Skipped); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d skipped", n))
 	}
-	return verdict(r.Findings) + ": " + strings.Join(parts, ", ")
-}
-
-// verdict sums up findings in words. With something unknown, warnings alone do not make it healthy.
-func verdict(findings []check.Finding) string {
-	unknown := slices.ContainsFunc(findings, func(f check.Finding) bool { return f.Status == check.Unknown })
-	switch worst := check.Worst(findings); {
-	case worst == check.Fail:
-		return "not healthy"
-	case unknown:
-		return "health unknown"
-	case worst == check.Warn:
-		return "healthy with warnings"
-	}
-	return "healthy"
+	return cmp.Or(verdicts[check.Overall(r.Findings)], "healthy") + ": " + strings.Join(parts, ", ")
 }
 
 // Counts returns the number of findings of each status, the worst first: "4 fail", "3 warn".

@@ -253,11 +253,11 @@ func (w *benchWriter) skipped() {
 
 // verdict returns the last line.
 func (w *benchWriter) verdict() string {
-	switch check.Worst(w.r.Findings) {
+	switch check.Overall(w.r.Findings) {
 	case check.Fail:
 		return "Result: below target. The first finding above is the root cause."
 	case check.Unknown:
-		return "Result: unknown. The first finding above says why."
+		return "Result: unknown. The findings above say why."
 	case check.Warn:
 		return "Result: on target, with warnings."
 	case check.Pass, check.Skipped:

@@ -7,7 +7,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/railhead/railhead/internal/bench"
+	"github.com/railhead/railhead/internal/check"
 )
+
+// A warning does not hide that nothing could be judged.
+func TestUnknownBench(t *testing.T) {
+	r := bench.Result{Namespace: "train", MinEfficiency: 0.9, Findings: []check.Finding{
+		{Check: "bench-measured", Status: check.Warn, Summary: "TCP over the pod network: refused"},
+		{Check: "bench-measured", Status: check.Unknown, Summary: "nothing was measured that can be judged"},
+	}}
+	var out strings.Builder
+	if err := Bench(&out, r, false); err != nil {
+		t.Fatal(err)
+	}
+	if want := "Result: unknown. The findings above say why.\n"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("%s, want %s", out.String(), want)
+	}
+}
 
 // A rail without measurements has no rates, which differs from a rate of 0.
 func TestUnmeasuredRail(t *testing.T) {
