@@ -1166,7 +1166,7 @@ func TestExplainForgetsTheSetUp(t *testing.T) {
 			if _, ok := Explain(waiting, failed, gpuCluster()); !ok {
 				t.Error("the event is not explained")
 			}
-			pulling := append(failed, cluster.Event{
+			pulling := append(slices.Clone(failed), cluster.Event{
 				Object: "Pod/h-kim-0", Type: "Normal", Reason: "Pulling", Last: time.Unix(1060, 0),
 			})
 			if f, ok := Explain(waiting, pulling, gpuCluster()); ok {

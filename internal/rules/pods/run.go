@@ -200,7 +200,7 @@ func volumeNotReady(t target, sym symptom) check.Finding {
 	switch {
 	case unfitVolume.MatchString(whole):
 		f.Summary = "the volumes of " + t.name() + " cannot be mounted on the nodes: " + quote(sym.text)
-		f.Fix = check.ByUser("A volume of one node or zone, or mounted by another pod, keeps pods off the other nodes: "+
+		f.Fix = check.ByUser("A volume of one node or zone, or mounted by another pod, keeps pods off other nodes: "+
 			"use a volume that every node can mount.", t.kubectl("get pvc"), "kubectl get pv -o yaml")
 	case unboundVolume.MatchString(whole):
 		f.Summary = "a PersistentVolumeClaim of " + t.name() + " has no volume: " + quote(sym.text)

@@ -69,8 +69,8 @@ func faulty(c cluster.Container) bool {
 	return !c.Ready && !c.Running && (c.Waiting != "" || c.ExitCode != nil && !finished)
 }
 
-// endedByKubelet reports whether the kubelet refused or ended the whole pod, for a reason that the pod's status has. Its
-// containers then end with SIGTERM or SIGKILL, or with 0 if the command handles SIGTERM.
+// endedByKubelet reports whether the kubelet refused or ended the whole pod, for a reason that the pod's status has.
+// Its containers then end with SIGTERM or SIGKILL, or with 0 if the command handles SIGTERM.
 func endedByKubelet(p cluster.Pod) bool { return p.Phase == "Failed" && p.Reason != "" }
 
 // eventStages maps events to the last stage in which they mean something.
@@ -96,8 +96,8 @@ var eventStages = map[string]stage{
 }
 
 // containerEvents show that the kubelet has reached the pod's containers: before, it mounts volumes, prepares devices
-// and sets up the network (pkg/kubelet/kubelet.go SyncPod, pkg/kubelet/events). The pod's status does not show it: while
-// an image is pulled, which may take minutes, the containers wait as they did for the volumes.
+// and sets up the network (pkg/kubelet/kubelet.go SyncPod, pkg/kubelet/events). The pod's status does not show it:
+// while an image is pulled, which may take minutes, the containers wait as they did for the volumes.
 var containerEvents = []string{"Pulling", "Pulled", "Created", "Started"}
 
 // resolved reports whether later events show that the error of an event has passed.
@@ -175,6 +175,7 @@ func oneLine(text string) string {
 // pkg/kubelet).
 var harmless = anyOf(
 	`^(ContainerCreating|PodInitializing|CrashLoopBackOff|Unhealthy|DNSConfigForming|Preempting|ProbeWarning|`+
-		`FailedToRetrieveImagePullSecret|MissingClusterDNS|PossibleMemoryBackedVolumesOnDisk|HostIPsIPFamilyMismatch)\b`,
+		`FailedToRetrieveImagePullSecret|MissingClusterDNS|PossibleMemoryBackedVolumesOnDisk|`+
+		`HostIPsIPFamilyMismatch)\b`,
 	`Back-off restarting failed`,
 )
