@@ -141,23 +141,21 @@ func (d *draft) refuseOverlap(name string, subnets []netip.Prefix, i int) {
 	if i >= len(subnets) {
 		return
 	}
+	compare := func(other string, config any) {
+		for _, r := range ranges(config) {
+			if r.Overlaps(subnets[i]) {
+				d.overlaps(name, subnets[i], other, r)
+			}
+		}
+	}
 	for _, n := range d.s.SriovNetworks {
 		if cmp.Or(n.TargetNamespace, n.Namespace) == d.Namespace {
-			d.refuseRanges(name, subnets[i], n.Name, n.Spec)
+			compare(n.Name, n.Spec)
 		}
 	}
 	for _, n := range d.s.Networks {
 		if n.Namespace == d.Namespace {
-			d.refuseRanges(name, subnets[i], n.Name, n.Config)
-		}
-	}
-}
-
-// refuseRanges fails if a subnet overlaps one that the configuration of a network has.
-func (d *draft) refuseRanges(name string, subnet netip.Prefix, other string, config any) {
-	for _, r := range ranges(config) {
-		if r.Overlaps(subnet) {
-			d.overlaps(name, subnet, other, r)
+			compare(n.Name, n.Config)
 		}
 	}
 }

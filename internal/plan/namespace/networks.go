@@ -47,9 +47,9 @@ func (d *draft) networks() plan.Step {
 func (d *draft) operatorNetworks(step *plan.Step) {
 	sriov := d.s.Server.Serves(cluster.SriovGroup) && d.s.Knows(cluster.SriovPolicies)
 	switch {
-	case d.makesNetworks() && d.s.Problem(cluster.SriovNetworks) != nil:
+	case makesNetworks(d.s) && d.s.Problem(cluster.SriovNetworks) != nil:
 		d.unread(cluster.SriovNetworks)
-	case sriov && (len(d.rdmaPolicies()) > 0 || !d.nvidiaMayHaveRails()):
+	case sriov && (len(d.rdmaPolicies()) > 0 || !nvidiaMayHaveRails(d.s)):
 		step.Changes = d.sriovNetworks()
 		step.Done, step.Watch = networksExist(d.Namespace, d.planned), []cluster.Kind{cluster.Networks}
 	case d.s.Server.Serves(cluster.NvidiaGroup) && d.s.Problem(cluster.NicPolicies) != nil:
@@ -63,15 +63,15 @@ func (d *draft) operatorNetworks(step *plan.Step) {
 }
 
 // nvidiaMayHaveRails reports whether NVIDIA's operator has RDMA resources, or may have.
-func (d *draft) nvidiaMayHaveRails() bool {
-	unread := d.s.Server.Serves(cluster.NvidiaGroup) && d.s.Problem(cluster.NicPolicies) != nil
-	return unread || slices.ContainsFunc(d.s.NvidiaResources, func(r cluster.NvidiaResource) bool { return r.RDMA })
+func nvidiaMayHaveRails(s cluster.State) bool {
+	unread := s.Server.Serves(cluster.NvidiaGroup) && s.Problem(cluster.NicPolicies) != nil
+	return unread || slices.ContainsFunc(s.NvidiaResources, func(r cluster.NvidiaResource) bool { return r.RDMA })
 }
 
 // makesNetworks reports whether an operator is known to make attachments from networks that the plan may write.
-func (d *draft) makesNetworks() bool {
-	return d.s.Server.Serves(cluster.SriovGroup) && d.s.Knows(cluster.SriovPolicies) ||
-		d.s.Server.Serves(cluster.NvidiaGroup) && d.s.Knows(cluster.NicPolicies)
+func makesNetworks(s cluster.State) bool {
+	return s.Server.Serves(cluster.SriovGroup) && s.Knows(cluster.SriovPolicies) ||
+		s.Server.Serves(cluster.NvidiaGroup) && s.Knows(cluster.NicPolicies)
 }
 
 // unread reports a list without which no attachment is created: it may exist already.

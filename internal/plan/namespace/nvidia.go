@@ -206,7 +206,7 @@ func (d *draft) ipPool(name string, subnet netip.Prefix, resource string) (pool 
 			d.overlaps(name, subnet, "IPPool "+o.Name, other)
 		}
 	}
-	nodes := max(len(d.nodesWith(resource)), 1)
+	nodes := max(nodesWith(d.s, resource), 1)
 	free := subnet.Addr().BitLen() - subnet.Bits() - bits.Len(uint(nodes)) // bits of a block, with room for more nodes
 	meta := d.meta(name)
 	meta.Namespace = nvidiaNamespace
@@ -221,12 +221,12 @@ func (d *draft) ipPool(name string, subnet netip.Prefix, resource string) (pool 
 	}}, "addresses of "+name+" for all nodes")
 }
 
-func (d *draft) nodesWith(resource string) []string {
-	perNode := map[string]int64{}
-	for _, n := range d.s.Nodes {
+func nodesWith(s cluster.State, resource string) int {
+	count := 0
+	for _, n := range s.Nodes {
 		if n.Allocatable[resource] > 0 {
-			perNode[n.Name] = n.Allocatable[resource]
+			count++
 		}
 	}
-	return slices.Sorted(maps.Keys(perNode))
+	return count
 }
