@@ -3,6 +3,7 @@ package story
 import (
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/railhead/railhead/internal/nccllog"
@@ -121,7 +122,7 @@ func (run *sequence) overcome(e event.Event) bool {
 	switch {
 	case e.Kind == event.WrongResults:
 		return false
-	case run.finishedAfter(e), run.restartedAfter(e):
+	case run.finishedAfter(e), run.restartedAfter(e), run.gatheredAfter(e):
 		return true
 	}
 	switch e.Kind {
@@ -147,6 +148,17 @@ func (run *sequence) restartedAfter(e event.Event) bool {
 		o := run.log.Events[i]
 		return o.At.File == e.At.File && o.Seq >= e.Seq && run.progressed(o)
 	})
+}
+
+// gatheredAfter reports that the rendezvous of a launcher was complete after its socket reported an error: where the
+// port was in use, or no process listened yet, it joins the one that listens.
+func (run *sequence) gatheredAfter(e event.Event) bool {
+	atRendezvous := e.Kind == event.Rendezvous || e.Signature == "rendezvous-port"
+	return atRendezvous && strings.Contains(e.Text, " socket.cpp:") &&
+		slices.ContainsFunc(run.kinds[event.Gathered], func(i int) bool {
+			o := run.log.Events[i]
+			return o.At.File == e.At.File && o.Seq > e.Seq
+		})
 }
 
 // finishedAfter reports that the same file says later that the program succeeded.

@@ -56,7 +56,7 @@ func (run *teller) leftOpen() []event.Event {
 func (run *sequence) unexplained() []event.Event {
 	var found []event.Event
 	for _, e := range run.log.Events {
-		if !run.finishedAfter(e) && run.isUnexplained(e) {
+		if !run.finishedAfter(e) && !run.gatheredAfter(e) && run.isUnexplained(e) {
 			found = append(found, e)
 		}
 	}

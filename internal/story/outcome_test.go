@@ -57,6 +57,34 @@ func TestUnfinishedSetUp(t *testing.T) {
 	}
 }
 
+// TestPortOfTheRendezvous: a launcher that finds the port in use joins the one that listens there.
+func TestPortOfTheRendezvous(t *testing.T) {
+	const (
+		inUse = "[E socket.cpp:462] [c10d] The server socket has failed to listen on any local network address."
+		late  = "[E socket.cpp:860] [c10d] The client socket has timed out after 60s while trying to connect to (a, 29500)."
+		ended = "torch.distributed.DistNetworkError: The server socket has failed to listen on any local network address. " +
+			"port: 29500, useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use"
+		complete = "INFO:torch.distributed.elastic.agent.server.api:[default] Rendezvous complete for workers. Result:\n" +
+			"  local_ranks=[0, 1]\n  role_ranks=[0, 1]\n  global_ranks=[0, 1]"
+	)
+	for _, c := range []struct {
+		lines   []string
+		outcome Outcome
+	}{
+		{[]string{inUse, complete}, OutcomeOK},
+		{[]string{late, complete}, OutcomeOK},
+		{[]string{inUse}, OutcomeFail},
+		{[]string{late}, OutcomeFail},
+		{[]string{complete, inUse}, OutcomeFail},
+		{[]string{ended, complete}, OutcomeFail},
+	} {
+		log := strings.Join(c.lines, "\n")
+		if run := ofLines("train.log", strings.Split(log, "\n")).Last(); run.Outcome != c.outcome {
+			t.Errorf("%s\n%s, want %s: %s", log, run.Outcome, c.outcome, run.Summary)
+		}
+	}
+}
+
 // TestPartOfHeader: nccl-tests lists every rank, so that a header which lacks some shows no number of nodes.
 func TestPartOfHeader(t *testing.T) {
 	rank := func(n, host string) string {

@@ -75,6 +75,7 @@ const (
 	Listed                     // its signature has all that the judge needs
 	Recoverable                // the same, of a fault after which some programs go on
 	Restarted                  // the job, by its launcher or its scheduler
+	Gathered                   // the launchers of a job, at their rendezvous
 	Kinds
 )
 

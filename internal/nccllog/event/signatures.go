@@ -890,6 +890,11 @@ var frameworkSignatures = []Signature{
 		Example: "torch.distributed.DistNetworkError: The server socket has failed to listen on any local network " +
 			"address. port: 29500, useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use",
 	},
+	{ // torch/distributed/elastic/agent/server/api.py
+		ID: "gathered", Kind: Gathered, What: "the launchers of all nodes found one another",
+		Words:   []string{"Rendezvous complete for workers"},
+		Example: "INFO:torch.distributed.elastic.agent.server.api:[default] Rendezvous complete for workers. Result:",
+	},
 	{ // src/plugins/mpi/pmix/pmixp_coll_ring.c of Slurm
 		ID: "pmix-timeout", Kind: Listed, What: "slurmstepd got no answer from those of other nodes",
 		Class: Remote, Cause: "peer-unreachable", Confidence: Possible,
