@@ -22,6 +22,8 @@ func TestEndings(t *testing.T) {
 			"with return code = -9", OutcomeFail, PeerDied},
 		{"[ERROR] [launch.py:325:sigkill_handler] ['python', 'train.py'] exits with return code = 1",
 			OutcomeFail, UnknownCause},
+		{"[ERROR] [launch.py:325:sigkill_handler] ['python', 'train.py'" + strings.Repeat(", '--data', '/data/a'", 200) +
+			"] exits with return code = 1", OutcomeFail, UnknownCause},
 		{"subprocess.CalledProcessError: Command '['python', 'train.py']' returned non-zero exit status 1.",
 			OutcomeFail, UnknownCause},
 		{"[rank: 1] Child process with PID 1234 terminated with code 1. Forcefully terminating all other processes " +
@@ -38,6 +40,23 @@ func TestEndings(t *testing.T) {
 			OutcomeFail, UnknownCause},
 		{"Primary job  terminated normally, but 1 process returned\na non-zero exit code.", OutcomeFail, UnknownCause},
 		{"ORTE has lost communication with a remote daemon.", OutcomeFail, PeerDied},
+		{"An MPI communication peer process has unexpectedly disconnected.  This\nusually indicates a failure in the " +
+			"peer process", OutcomeFail, PeerDied},
+		{"F0929 17:42:48.594200 1044529 client.h:77] Terminating process because the JAX distributed service detected " +
+			"fatal errors. This most likely indicates that another task died.", OutcomeFail, PeerDied},
+		{"2026-03-02 10:00:00.1: E external/xla/xla/service/rendezvous.cc:38] This thread has been waiting for " +
+			"`initialize clique for rank 6` for 10 seconds and may be stuck. Expected 8 threads to join the rendezvous",
+			OutcomeUnknown, HangTimeout},
+		{"Exception in device=TPU:1: tensorflow/compiler/xla/xla_client/xrt_computation_client.cc:415 : Check failed: " +
+			"session->session()->Run(feed) == ::tensorflow::Status::OK()", OutcomeFail, UnknownCause},
+		{"INFO:tensorflow:ShutdownHook: lame workers found: HeartbeatManager(/job:worker/replica:0/task:0/device:CPU:0)",
+			OutcomeUnknown, UnknownCause},
+		{"RuntimeError: connect() timed out. Original timeout was 60000 ms.", OutcomeFail, PeerUnreachable},
+		{"RuntimeError                              Traceback (most recent call last)\n" +
+			"<ipython-input-14-ad5e40d804c0> in <module>\n----> 4 llm=LLM(model=name)", OutcomeFail, UnknownCause},
+		{"[13850.912648] amdgpu 0000:1c:00.0: {1}uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) detected!",
+			OutcomeFail, CUDAError},
+		{"/opt/torch/lib/libtorch_cuda.so: undefined symbol: ncclCommRegister", OutcomeFail, CUDAInstall},
 		{"ray.exceptions.RayTaskError(RuntimeError): ray::train() (pid=1, ip=10.0.0.1)", OutcomeFail, UnknownCause},
 		{"Worker exit type: SYSTEM_ERROR Worker exit detail: Worker unexpectedly exits with a connection error code " +
 			"2. End of file.", OutcomeFail, UnknownCause},

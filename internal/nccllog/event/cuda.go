@@ -101,7 +101,7 @@ var cudaLibraryWords = []string{
 
 func readCUDALibrary(e *Event, text, _ string) bool {
 	e.Number, e.Name = rankIn(text), find.First(text, cudaLibraryWords)
-	return find.Any(text, "rror", "cannot open", "ailed")
+	return find.Any(text, "rror", "cannot open", "ailed", ".so: undefined symbol: ")
 }
 
 func readGPUMemory(e *Event, text, _ string) bool {

@@ -19,8 +19,12 @@ var exitWords = append([]string{
 	"exits with return code", "terminated with code", "process returned", "Job step aborted", ") received by PID",
 	"got signal: ", "Killed", "Caught signal ", "] Signal: ", " WTERMSIG ", "died with <Signals.", "KILLED BY SIGNAL: ",
 	"EXIT CODE: ", "EXIT STRING: ", "Assertion `", "symbol lookup error: ", "error while loading shared libraries: ",
-	"Fatal Python error: ", "*** SIG", "Program received signal SIG",
+	"Fatal Python error: ", "*** SIG", "Program received signal SIG", failedCommand,
 }, abortWords...)
+
+// failedCommand precedes a command in launcher/launch.py of DeepSpeed, which ended with a code that the line has behind
+// its arguments.
+const failedCommand = "sigkill_handler] ['"
 
 // lsfSignal precedes the name of a signal in the report of LSF.
 const lsfSignal = "Exited with signal termination: "
@@ -75,7 +79,7 @@ func launcherExit(e *Event, text string) bool {
 		}
 	}
 	// mpirun wraps its sentence after these words; srun ends the steps that are left.
-	if strings.Contains(text, "Primary job") || strings.Contains(text, "Job step aborted") {
+	if find.Any(text, "Primary job", "Job step aborted", failedCommand) {
 		e.Code = 1
 		return true
 	}

@@ -180,6 +180,7 @@ var rendezvousWords = []string{
 	"Gloo connectFullMesh failed", "DistStoreError", "DistNetworkError",
 	"cluster registration failed", "DEADLINE_EXCEEDED: Barrier timed out", "agent in error status", // JAX
 	"CoordinationService/RegisterTask",
+	"connect() timed out. Original timeout was", // TCPStore, up to PyTorch 1.10
 }
 
 func readRendezvous(e *Event, text, _ string) bool {
@@ -231,15 +232,17 @@ func isNotice(text string) bool {
 	return find.Any(head, "[W ", "[I ")
 }
 
-// readException reads the last line of a traceback of Python: "[rank0]: ValueError: ...".
+// readException reads the last line of a traceback of Python: "[rank0]: ValueError: ...", and the first one of IPython:
+// "ValueError          Traceback (most recent call last)".
 func readException(e *Event, text, _ string) bool {
 	labels := prefix.Labels(text)
 	e.Number, text = rankIn(labels), strings.TrimLeft(text[len(labels):], " |+-") // of a group
 	if head, rest, _ := strings.Cut(text, "] "); find.Any(head, workersOfVLLM...) {
 		text = rest
 	}
-	name, _, explained := strings.Cut(strings.TrimSpace(text), ":")
-	e.Name = name
+	text, first := strings.CutSuffix(strings.TrimSpace(text), "  Traceback (most recent call last)")
+	name, _, explained := strings.Cut(strings.TrimRight(text, " "), ":")
+	e.Name, explained = name, explained || first
 	explained = explained || strings.Contains(name, ".") || slices.Contains(unexplained, name)
 	if !explained || len(name) > 80 || strings.ContainsAny(name, " /=\"'()[]") {
 		return false

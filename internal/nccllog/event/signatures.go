@@ -616,6 +616,15 @@ var frameworkSignatures = []Signature{
 		Words: []string{"NVRM: Xid", "Xid (PCI"}, Read: readXid,
 		Example: "[ 1234.5] NVRM: Xid (PCI:0000:18:00): 79, pid=1234, GPU has fallen off the bus.",
 	},
+	{ // drivers/gpu/drm/amd/amdgpu of Linux: gmc_v9_0.c, amdgpu_ras.c, amdgpu_device.c
+		ID: "amdgpu", Kind: Listed, What: "the kernel reports an error of an AMD GPU",
+		Class: Own, Cause: "cuda-error", Confidence: Likely,
+		Words: []string{
+			"VM_L2_PROTECTION_FAULT_STATUS", "no-retry page fault", "uncorrectable hardware error(",
+			"amdgpu: GPU reset begin",
+		},
+		Example: "[ 1234.5] amdgpu 0000:c6:00.0: amdgpu: VM_L2_PROTECTION_FAULT_STATUS:0x00341051",
+	},
 	{ // driver_types.h: CUDA error 802
 		ID: "fabric-manager", Kind: GPUNotReady, What: "Fabric Manager is not running",
 		Class: Own, Cause: "fabric-manager", Confidence: Likely,
@@ -695,6 +704,28 @@ var frameworkSignatures = []Signature{
 		Example: "UNAVAILABLE: Task /job:jax_worker/replica:0/task:3 heartbeat timeout. This indicates that the " +
 			"remote task has failed, got preempted, or crashed unexpectedly.",
 	},
+	{ // xla/pjrt/distributed/client.h: a task that lost the leader or hears of another's end aborts itself
+		ID: "jax-fatal", Kind: Listed, What: "JAX ended it because another task failed",
+		Class: Remote, Cause: "peer-died", Confidence: Likely,
+		Words: []string{"because the JAX distributed service detected fatal errors"},
+		Example: "F0929 17:42:48.594200 1044529 client.h:77] Terminating process because the JAX distributed service " +
+			"detected fatal errors. This most likely indicates that another task died; see the other task logs for " +
+			"more details.",
+	},
+	{ // ompi/mca/btl/tcp/help-mpi-btl-tcp.txt of Open MPI
+		ID: "mpi-peer-lost", Kind: Listed, What: "MPI lost its connection to another process",
+		Class: Remote, Cause: "peer-died", Confidence: Likely,
+		Words:   []string{"MPI communication peer process has unexpectedly disconnected"},
+		Example: "An MPI communication peer process has unexpectedly disconnected.  This",
+	},
+	{ // xla/service/rendezvous.cc: after some time, or never, the threads go on
+		ID: "xla-stall", Kind: Stalled, What: "some threads did not start a collective that the others wait for",
+		Class: Soft, Cause: "hang-timeout", Confidence: Possible,
+		Words: []string{" seconds and may be stuck."},
+		Example: "2026-03-02 10:00:00.920189: E external/xla/xla/service/rendezvous.cc:38] This thread has been " +
+			"waiting for `initialize clique for rank 6` for 10 seconds and may be stuck. Expected 8 threads to join " +
+			"the rendezvous, but not all of them arrived on time.",
+	},
 	{ // horovod/common/stall_inspector.cc: after some time, or never, the ranks go on
 		ID: "horovod-stall", Kind: Stalled, What: "some ranks did not start a collective that the others wait for",
 		Class: Soft, Cause: "hang-timeout", Confidence: Possible,
@@ -766,7 +797,6 @@ var frameworkSignatures = []Signature{
 			"ShardCannotStart",     // text-generation-inference
 			"Container failed !!!", // Paddle
 			"ABORT!!! Out of all ", // older Paddle
-			"because the JAX distributed service detected fatal errors",
 			"PBS: job killed",
 			"unhandled_fault_hook",                                   // Monarch
 			"ExecuteUserScriptError", "Failed - Training job failed", // SageMaker
@@ -782,6 +812,7 @@ var frameworkSignatures = []Signature{
 			"Error executing job with overrides", "[  FAILED  ]", "An unexpected system state has occurred",
 			".EnforceNotMet", "Loss is nan, stopping training", "Loss is inf, stopping training",
 			" (unix time) try \"date -d @",
+			"Exception in device=", // torch_xla
 		},
 		Example: "Error executing job with overrides: ['nodes=4']",
 	},
@@ -858,7 +889,7 @@ var frameworkSignatures = []Signature{
 	},
 	{ // torch/distributed/elastic/agent/server/api.py, DLRover, nvidia-resiliency-ext
 		ID: "restarted", Kind: Restarted, What: "the launcher starts the processes again",
-		Words:   []string{"will restart worker group"},
+		Words:   []string{"will restart worker group", "ShutdownHook: lame workers found"}, // TensorFlow on TPUs
 		Example: "[INFO] [default] Worker group FAILED. 2/3 attempts left; will restart worker group",
 	},
 	{
