@@ -51,19 +51,45 @@ func (p *Parser) outside(at event.Place, line []byte) {
 	}
 }
 
-// trainingWords are words of the output of training programs.
-var trainingWords = strings.Fields("cuda CUDA torch loss epoch Epoch step iter rank RANK Rank GPU distributed tensor")
+// trainingWords are words of the output of training programs, and of servers of models.
+var trainingWords = strings.Fields("cuda CUDA torch loss epoch Epoch step iter rank RANK Rank GPU distributed tensor " +
+	"prefill inference vllm vLLM sglang")
 
-// stackLine matches a line of the stack of an exception of Python or of PyTorch's C++.
-var stackLine = regexp.MustCompile(`\bFile "[^"]+", line \d+,? in |\bframe #\d+: `)
+// ofVLLM matches what vLLM's logger writes in front of a text (vllm/logger.py): "INFO 09-03 16:28:10 [core.py:648]".
+var ofVLLM = regexp.MustCompile(`\b(?:INFO|WARNING|DEBUG) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w/.]+\.py:\d+\]`)
+
+// stackLine matches a line of the stack of an exception of Python, PyTorch's C++ or TensorFlow's AutoGraph.
+var stackLine = regexp.MustCompile(`\bFile "[^"]+", line \d+,? in |\bframe #\d+: |^ +/\S+\.py:\d+ \w+ *(?:\*\* *)?$`)
 
 // countTraining counts the lines that speak of training. A stack names paths of PyTorch, whatever the program does.
 func (p *Parser) countTraining(at event.Place, text string) {
 	switch {
-	case find.Any(text, `File "`, "frame #") && stackLine.MatchString(text):
+	case p.trained >= Trained:
+	case find.Any(text, `File "`, "frame #", ".py:") && stackLine.MatchString(text):
 		p.source = event.Place{File: at.File, Line: at.Line + 1} // Python prints it below
-	case at != p.source && speaksOfTraining(text):
+	case at == p.source:
+	case scan.CountsSteps([]byte(text)):
+		p.trained += 2
+	case speaksOfTraining(text), resultRow.MatchString(text[:min(len(text), longestRow)]), ofVLLM.MatchString(text):
 		p.trained++
+	}
+}
+
+// Trained is how many lines that speak of training make a log one of a training. One that counts its steps is as good
+// as two others.
+const Trained = 3
+
+// trainedAt counts the last lines of a file of which the first ones do not show what it is.
+func (p *Parser) trainedAt(last event.Place, tail scan.Tail) {
+	if p.trained >= Trained {
+		return
+	}
+	all := tail.Lines()
+	for i, line := range all {
+		at := event.Place{File: last.File, Line: last.Line - len(all) + 1 + i}
+		if at.Line > scan.FirstLines {
+			p.countTraining(at, strings.ToValidUTF8(string(line[:min(len(line), 4*maxText)]), ""))
+		}
 	}
 }
 
@@ -147,10 +173,11 @@ func (p *Parser) test(at event.Place, line []byte, text string) bool {
 var resultRow = regexp.MustCompile(`^(?:\S+: *)?\s*\d+\s+\d+\s+[a-z][a-z0-9_]+(?:\s+\S+\s+-?\d+)?` +
 	`(?:\s+[\d.]+){3}\s+(\d+|N/A)(?:(?:\s+[\d.]+){3}\s+(\d+|N/A))?\s*$`)
 
+const longestRow = 400
+
 // wrongResults reports whether a row of nccl-tests counts wrong values.
 func wrongResults(text string) bool {
-	const longest = 400
-	if len(text) > longest {
+	if len(text) > longestRow {
 		return false
 	}
 	found := resultRow.FindStringSubmatch(text)

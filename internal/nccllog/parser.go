@@ -102,6 +102,7 @@ func (p *Parser) End(last event.Place, tail []byte) {
 		return
 	}
 	p.pythonComplaints(last, p.ends[last.File].Line, tail)
+	p.trainedAt(last, tail)
 	end := scan.Ending{Line: last.Line, Own: last.Line}
 	if p.doubted[last.File] {
 		end = scan.EndingOf(last.Line, tail)

@@ -36,9 +36,8 @@ func (run *teller) worse() bool {
 
 // recognised reports whether the log is of a training or of NCCL at all.
 func (run *facts) recognised() bool {
-	const trained = 3
-	return len(run.log.Ranks) > 0 || run.log.Trained >= trained || run.log.Tests.Ranks > 0 || run.log.Version != "" ||
-		run.log.Tests.Finished.Text != ""
+	return len(run.log.Ranks) > 0 || run.log.Trained >= nccllog.Trained || run.log.Tests.Ranks > 0 ||
+		run.log.Version != "" || run.log.Tests.Finished.Text != ""
 }
 
 // leftOpen returns what is unexplained. In a run over TCP what was said before NCCL chose TCP is the reason, and words

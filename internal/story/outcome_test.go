@@ -57,6 +57,39 @@ func TestUnfinishedSetUp(t *testing.T) {
 	}
 }
 
+// TestRecognised: a log in which no line is of NCCL is called ok only if it is of a training or of a server of models.
+// Few lines that count steps show it, also behind many others; a number of something does not.
+func TestRecognised(t *testing.T) {
+	const rows = "     2097152        524288     float     sum      -1    113.2   18.53   18.53      0    93.35   22.46 " +
+		"  22.46      0\n"
+	other := strings.Repeat("Requirement already satisfied: six in /usr/lib\n", 400)
+	for _, c := range []struct {
+		log     string
+		outcome Outcome
+	}{
+		{"ppocr INFO: epoch: [3/1200], global_step: 750, lr: 0.001, loss: 2.01\nsaved the model\n" +
+			"ppocr INFO: epoch: [4/1200], global_step: 760, lr: 0.001, loss: 1.85", OutcomeOK},
+		{"Training: 100%|####| 15/15 [07:57<00:00, 31.82s/it]\nEvaluating: 100%|####| 2/2 [00:19<00:00,  9.58s/it]",
+			OutcomeOK},
+		{other + "step 00000/00050 (0.00%) | loss: 6.93 | tok/sec: 4,755\nstep 00001/00050 (0.02%) | loss: 6.91",
+			OutcomeOK},
+		{strings.Repeat(rows, 3), OutcomeOK},
+		{"INFO 04-23 14:49:33 [launcher.py:36] Route: /load, Methods: GET\n" +
+			"INFO 04-23 14:49:33 [launcher.py:36] Route: /v1/models, Methods: GET\n" +
+			"(APIServer pid=1) WARNING 05-07 04:54:33 [model.py:1449] Default sampling parameters have been overridden",
+			OutcomeOK},
+		{"Step 1/12 : FROM debian\nStep 2/12 : RUN apt-get update\nStep 3/12 : COPY . .", OutcomeUnknown},
+		{strings.Repeat("    /usr/lib/python3.7/site-packages/tensorflow/python/ops/variables.py:67 getter\n"+
+			"        return captured_getter(captured_previous, **kwargs)\n", 4), OutcomeUnknown},
+		{"batch: 8\ntokens: 4096\nsamples: 100", OutcomeUnknown},
+		{other, OutcomeUnknown},
+	} {
+		if run := ofLines("train.log", strings.Split(c.log, "\n")).Last(); run.Outcome != c.outcome {
+			t.Errorf("%.200s\n%s, want %s: %s", c.log, run.Outcome, c.outcome, run.Summary)
+		}
+	}
+}
+
 // TestPortOfTheRendezvous: a launcher that finds the port in use joins the one that listens there.
 func TestPortOfTheRendezvous(t *testing.T) {
 	const (

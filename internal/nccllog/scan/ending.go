@@ -51,16 +51,38 @@ func EndingOf(last int, tail Tail) Ending {
 	return e
 }
 
+// CountsSteps reports whether a line measures several things, as trainings do for their steps, or a rate of them. One
+// number is common in other output: "epochs: 3", "Step 1/12 : FROM debian".
+func CountsSteps(line []byte) bool {
+	const all = 16
+	first := ""
+	for _, what := range measures(line, all) {
+		switch {
+		case strings.HasSuffix(what, "/s"), what == "s/it", first != "" && what != first:
+			return true
+		}
+		first = what
+	}
+	return false
+}
+
 // counts returns what a line counts or measures, as trainings do for their steps, or "".
 func counts(line []byte) string {
-	const most = 1 << 10
-	line = line[:min(len(line), most)]
+	if found := measures(line, 1); len(found) > 0 {
+		return found[0]
+	}
+	return ""
+}
+
+// measures returns what a line counts or measures, up to a number of things.
+func measures(line []byte, most int) (found []string) {
+	const longest = 1 << 10
+	line = line[:min(len(line), longest)]
 	if slices.ContainsFunc(bad, func(word string) bool { return bytes.Contains(line, []byte(word)) }) {
-		return ""
+		return nil
 	}
-	found := stepCount.FindSubmatch(line)
-	if found == nil {
-		return ""
+	for _, m := range stepCount.FindAllSubmatch(line, most) {
+		found = append(found, strings.ToLower(string(m[1])+string(m[2])))
 	}
-	return strings.ToLower(string(found[1]) + string(found[2]))
+	return found
 }
