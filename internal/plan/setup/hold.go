@@ -20,10 +20,9 @@ const StepVerifyFirst = "verify-first"
 type heldPool struct {
 	cluster.Pool
 	clusterrules.Rollout
-	Nodes   []cluster.Node
-	Written bool // this plan changes its configuration; otherwise an earlier run was interrupted
-	First   bool // one node is updated and checked before the others
-
+	Nodes    []cluster.Node
+	Written  bool // this plan changes its configuration; otherwise an earlier run was interrupted
+	First    bool // one node is updated and checked before the others
 	Restored bool // the configuration becomes the one that all nodes had before
 }
 

@@ -67,7 +67,7 @@ func findNICs(s cluster.State, o Options) ([]nic, []check.Finding) {
 				n = &nic{name: i.Name, vendor: i.Vendor, linkType: i.LinkType, own: ownPolicy(s, i.Name)}
 				byName[i.Name] = n
 			}
-			v := judgeNIC(s, o, node, state, i)
+			v := judgeNIC(s, o, n.own, node, state, i)
 			switch {
 			case v.needsPolicy:
 				n.add(node.Name, i)
@@ -97,25 +97,26 @@ type nicVerdict struct {
 }
 
 func judgeNIC(
-	s cluster.State, o Options, node cluster.Node, state cluster.SriovNode, i cluster.SriovInterface,
+	s cluster.State, o Options, own cluster.SriovPolicy,
+	node cluster.Node, state cluster.SriovNode, i cluster.SriovInterface,
 ) nicVerdict {
 	named := slices.Contains(o.PFs, i.Name)
 	leave := func(status check.Status, why string, e []check.Evidence) nicVerdict {
 		return nicVerdict{findings: []check.Finding{nicFinding(node.Name, i, status, why, e)}}
 	}
 	source := "SriovNetworkNodeState/" + node.Name + " " + i.Name
-	policy, covered := policyFor(s, o, node, i)
+	policy, covered := policyFor(s, o, own, node, i)
 	gateway := node.GatewayMAC != "" && strings.EqualFold(node.GatewayMAC, i.MAC)
 	switch {
 	case covered:
-		return judgeCovered(s, o, node.Name, i, policy)
+		return judgeCovered(o, own, node.Name, i, policy)
 	case gateway && named:
 		annotation := "node/" + node.Name + " annotation k8s.ovn.org/l3-gateway-config mac-address"
 		return leave(check.Fail, "it carries the node's default network",
 			check.Observed(annotation, node.GatewayMAC, "a NIC other than "+i.MAC))
 	case gateway:
 		return nicVerdict{reason: "it carries the default network"}
-	case i.VFs > 0 && ownPolicy(s, i.Name).Name == "":
+	case i.VFs > 0 && own.Name == "":
 		why := fmt.Sprintf("it has %s that no policy created", words.Count(i.VFs, "virtual function"))
 		return leave(check.Warn, why, check.Observed(source+" numVfs", strconv.Itoa(i.VFs), "0, or a policy"))
 	case named:
@@ -130,12 +131,12 @@ func judgeNIC(
 
 // judgeCovered judges a NIC whose virtual functions a policy creates.
 func judgeCovered(
-	s cluster.State, o Options, node string, i cluster.SriovInterface, policy cluster.SriovPolicy,
+	o Options, own cluster.SriovPolicy, node string, i cluster.SriovInterface, policy cluster.SriovPolicy,
 ) nicVerdict {
 	switch {
 	case !policy.RDMA:
 		return nicVerdict{findings: []check.Finding{policyWithoutRDMA(node, i, policy)}}
-	case policy.Name == ownPolicy(s, i.Name).Name:
+	case policy.Name == own.Name:
 		return nicVerdict{kept: true}
 	}
 	return nicVerdict{reason: otherMTU(o, i, policy)}
@@ -179,13 +180,12 @@ func linkSpeed(i cluster.SriovInterface) float64 {
 // policyFor returns the policy that creates virtual functions of a NIC, preferably with RDMA. Railhead's own does not
 // count if another number or MTU of them is requested.
 func policyFor(
-	s cluster.State, o Options, node cluster.Node, i cluster.SriovInterface,
+	s cluster.State, o Options, own cluster.SriovPolicy, node cluster.Node, i cluster.SriovInterface,
 ) (found cluster.SriovPolicy, ok bool) {
 	for _, p := range s.SriovPolicies {
-		own := p.Name == ownPolicy(s, i.Name).Name
 		switch {
 		case p.VFs == 0 || p.ResourceName == "" || !cluster.Selects(p.NodeSelector, nil, node.Labels) || !p.Selects(i):
-		case own && ((o.VFs > 0 && o.VFs != p.VFs) || (o.MTU > 0 && o.MTU != p.MTU)):
+		case p.Name == own.Name && ((o.VFs > 0 && o.VFs != p.VFs) || (o.MTU > 0 && o.MTU != p.MTU)):
 		case p.RDMA:
 			return p, true
 		default:
