@@ -1,8 +1,13 @@
-# Everything but race and lint needs only Go and make; race needs a C compiler, lint downloads golangci-lint's source.
+# Every target needs Go, make and a proxy of Go modules. Beyond that: race needs a C compiler, pictures needs Chromium, test-lab
+# downloads Debian packages, vulncheck reads vuln.go.dev. Tests of pages use Chromium, release-check uses man, dpkg, rpm and ruby;
+# without them those tests are skipped and say so. .ci/run installs them.
+
+# One setting for all builds and tests, so that they share what is compiled.
+export CGO_ENABLED = 0
 
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 FUZZTIME ?= 10s
-BUILD     = CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w -X main.version=$(VERSION)'
+BUILD     = go build -trimpath -buildvcs=false -ldflags='-s -w -X main.version=$(VERSION)'
 GOLANGCI  = go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
@@ -96,6 +101,7 @@ chaos: ## disturb setup, deploy and delete at each of their requests; STORIES=de
 lab: ## boot two nodes with RDMA in virtual machines, and leave them up: `go -C lab run . down` ends them
 	go -C lab run . up
 
+race: export CGO_ENABLED = 1
 race: ## test everything under the race detector
 	go test -race -timeout 10m ./...
 
@@ -112,7 +118,7 @@ vulncheck: ## look for known vulnerabilities in what the programs call; needs vu
 fuzz: ## fuzz every parser of foreign text for FUZZTIME (10s) each
 	FUZZTIME=$(FUZZTIME) tools/fuzz/fuzz.sh
 
-nightly: ## all that CI runs, also what it may leave out, the race detector, chaos, and every fuzz target for FUZZTIME (5m): hours
+nightly: ## make check, the lab with more controllers and on machines, race, chaos, every fuzz target for FUZZTIME (5m): hours
 	.ci/nightly
 
 bench: build ## measure what railhead-pod costs a pod, and railhead on a cluster of 1000 nodes next to kubectl
@@ -127,7 +133,7 @@ demo: ## show a training that hides on TCP, railhead-pod in a recorded pod, rail
 demo-rdma: ## show RDMA proved, broken and repaired on two nodes in virtual machines; KEEP=1 leaves them up
 	@echo "Building Railhead; the first time this takes about three minutes on two cores."
 	@$(MAKE) --no-print-directory build
-	CGO_ENABLED=0 go -C lab build -trimpath -o ../bin/demo ./cmd/demo
+	go -C lab build -trimpath -o ../bin/demo ./cmd/demo
 	@bin/demo --rdma $(if $(KEEP),--keep)
 
 pictures: build ## make the pictures of the documentation, in docs/pictures; needs Chromium
@@ -139,7 +145,8 @@ site: ## build the documentation as a site, in build/site; it needs no server
 site-check: ## test the site: its links, and in Chromium its search, widths, colours and requests
 	go test ./tools/site ./tools/reference ./docs
 
-check: fmt lint race ## all that a change must pass: format, lint, race tests with the architecture law
+check: ## what a change must pass, as CI runs it: lanes of .ci/check beside one another, with a table at the end
+	@.ci/lanes <.ci/check
 
 fmt: ## fail when gofmt would change a file
 	@files=$$(gofmt -l .); test -z "$$files" || { echo "run gofmt -w on:" >&2; echo "$$files" >&2; exit 1; }

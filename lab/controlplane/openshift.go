@@ -50,6 +50,9 @@ func (p *ControlPlane) startStandIns(context.Context) error {
 		p.Daemon = standin.NewMachineConfigDaemon(reboot)
 		p.Daemon.Boot = p.options.Boot
 		all = append(all, p.Daemon)
+		if p.options.MachineConfigStandIn {
+			all = append(all, &standin.MachineConfigController{})
+		}
 	}
 	if p.options.SRIOV {
 		all = append(all, &standin.SRIOVOperator{})

@@ -33,6 +33,8 @@ type Options struct {
 	// MachineConfig runs the machine-config-controller, with pools, MachineConfigs and stand-ins for the nodes'
 	// daemons.
 	MachineConfig bool
+	// MachineConfigStandIn runs the stand-in for the machine-config-controller instead, which needs no build.
+	MachineConfigStandIn bool
 	// SRIOV runs the stand-in for the SR-IOV network operator. It implies the sets SRIOV and Networks.
 	SRIOV bool
 	// Workloads are the controllers of training workloads that run, with their webhooks. Each implies its CRDs.
@@ -74,7 +76,7 @@ func (o Options) programs() []assets.Program {
 		program assets.Program
 	}{
 		{o.Controllers, assets.ControllerManager}, {o.Scheduler, assets.Scheduler}, {o.Kwok, assets.Kwok},
-		{o.MachineConfig, assets.MachineConfigController}, {o.Injector, assets.Injector},
+		{o.MachineConfig && !o.MachineConfigStandIn, assets.MachineConfigController}, {o.Injector, assets.Injector},
 		{o.Injector || len(o.Workloads) > 0, assets.InCluster},
 	} {
 		if p.wanted {

@@ -90,7 +90,7 @@ func (p *ControlPlane) startEtcd(ctx context.Context) error {
 // serviceAddress belongs to the Service kubernetes, which has the first of --service-cluster-ip-range.
 const serviceAddress = "172.30.0.1"
 
-// The plugins of lab/modules/kube/kube-apiserver.
+// The plugins of lab/modules/controlplane/apiserver.
 const sccPlugins = "security.openshift.io/SecurityContextConstraint,security.openshift.io/SCCExecRestrictions"
 
 func (p *ControlPlane) startAPIServer(ctx context.Context) error {

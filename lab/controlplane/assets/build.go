@@ -1,19 +1,15 @@
 package assets
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
-)
 
-// grace is the time that an interrupted go command gets before it is killed.
-const grace = 10 * time.Second
+	"github.com/railhead/railhead/tools/gobuild"
+)
 
 // Programs are the paths of built programs.
 type Programs map[Program]string
@@ -43,7 +39,7 @@ func Build(ctx context.Context, progress func(line string), programs ...Program)
 	built := Programs{}
 	for _, p := range programs {
 		if built[p], err = b.build(ctx, p); err != nil {
-			return nil, fmt.Errorf("build %s: %w", p, err)
+			return nil, err
 		}
 	}
 	return built, nil
@@ -69,8 +65,8 @@ func BuildPod(ctx context.Context, file string) error {
 }
 
 func build(ctx context.Context, folder, pkg, file string, env ...string) error {
-	_, err := runGoIn(ctx, env, folder, "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", file, pkg)
-	return err
+	p := gobuild.Program{Name: filepath.Base(file), Folder: folder, Package: pkg, Output: file, Env: env}
+	return p.Build(ctx, func(string) {})
 }
 
 // builder builds programs of the modules into the cache.
@@ -83,7 +79,7 @@ type builder struct {
 func (b builder) build(ctx context.Context, p Program) (string, error) {
 	r, ok := b.recipes[p]
 	if !ok {
-		return "", fmt.Errorf("no such program")
+		return "", fmt.Errorf("build %s: no such program", p)
 	}
 	folder, err := b.folder(r.module)
 	if err != nil {
@@ -106,50 +102,40 @@ func (b builder) build(ctx context.Context, p Program) (string, error) {
 	return path, b.compile(ctx, p, r, path)
 }
 
-// compile builds the program next to its place and moves it there when it is whole.
+// compile builds the program. A name of a program of many names becomes a link to that one.
 func (b builder) compile(ctx context.Context, p Program, r recipe, path string) error {
+	if r.within == "" {
+		return b.compileInto(ctx, string(p), r, path)
+	}
+	whole := filepath.Join(filepath.Dir(path), r.within)
+	if !isFile(whole) {
+		if err := b.compileInto(ctx, r.within, r, whole); err != nil {
+			return err
+		}
+	}
+	return os.Symlink(r.within, path)
+}
+
+func (b builder) compileInto(ctx context.Context, name string, r recipe, path string) error {
 	module := filepath.Join(b.modules, r.module)
 	version, err := pinned(ctx, module, r.version)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	name := strings.TrimSpace(string(p) + " " + version)
+	name = strings.TrimSpace(name + " " + version)
 	b.progress(fmt.Sprintf("building %s (about %s the first time)", name, roughly(r.first)))
 	start := time.Now()
-	part := path + ".part" // the holder of the lock owns it
-	defer os.Remove(part)
-	quiet := patiently(start, func(so time.Duration) { b.progress(fmt.Sprintf("building %s for %s", name, so)) })
-	_, err = runGo(ctx, module, append(r.arguments(version), "-o", part, r.pkg)...)
-	if quiet(); err != nil {
-		return err
+	program := gobuild.Program{
+		Name: name, Folder: module, Package: r.pkg, Output: path, LDFlags: r.ldflags(version),
 	}
-	if err := os.Rename(part, path); err != nil {
+	if r.tags != "" {
+		program.Flags = []string{"-tags", r.tags}
+	}
+	if err := program.Build(ctx, b.progress); err != nil {
 		return err
 	}
 	b.progress(fmt.Sprintf("built %s in %s", name, time.Since(start).Round(time.Second)))
 	return nil
-}
-
-// patiently says every minute that something takes its time, until quiet is called.
-func patiently(start time.Time, say func(so time.Duration)) (quiet func()) {
-	minutes, done := time.NewTicker(time.Minute), make(chan struct{})
-	go func() {
-		for {
-			select {
-			case <-minutes.C:
-				say(time.Since(start).Round(time.Minute))
-			case <-done:
-				return
-			}
-		}
-	}()
-	return func() {
-		minutes.Stop()
-		close(done)
-	}
 }
 
 func isFile(path string) bool {
@@ -166,49 +152,6 @@ func roughly(d time.Duration) string {
 }
 
 // runGo runs the go command in a module's folder and returns its standard output.
-func runGo(ctx context.Context, folder string, args ...string) ([]byte, error) {
-	return runGoIn(ctx, nil, folder, args...)
-}
-
-// runGoIn is runGo with more in its environment.
-func runGoIn(ctx context.Context, env []string, folder string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = folder
-	// A workspace or flags of the user's own would build something else than the module pins.
-	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS="), env...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
-	cmd.WaitDelay = grace
-	err := cmd.Run()
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("interrupted: %w", context.Cause(ctx))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("go %s in %s: %w%s\n%s", args[0], folder, err, hint(stderr.String()),
-			tail(stderr.String(), 20))
-	}
-	return stdout.Bytes(), nil
-}
-
-// hint returns advice for errors of the go command that are not about the program.
-func hint(stderr string) string {
-	switch {
-	case strings.Contains(stderr, "no space left on device"):
-		return ": no space is left: make room, or let GOCACHE, GOMODCACHE and TMPDIR be folders that have it"
-	case strings.Contains(stderr, "dial tcp"):
-		return ": is there a network, and do the Go modules need a proxy (GOPROXY)?"
-	}
-	return ""
-}
-
-// tail returns the last lines of a text, without the go command's lines about downloads.
-func tail(text string, lines int) string {
-	var kept []string
-	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, "go: downloading ") {
-			kept = append(kept, line)
-		}
-	}
-	return strings.TrimRight(strings.Join(kept[max(0, len(kept)-lines):], ""), "\n")
+func runGo(ctx context.Context, folder string, args ...string) (string, error) {
+	return gobuild.Command{Folder: folder}.Run(ctx, args...)
 }

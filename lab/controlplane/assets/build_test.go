@@ -108,7 +108,7 @@ func TestBuildError(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "undefined: nosuch") {
 		t.Errorf("the compiler's words are missing: %v", err)
 	}
-	if _, err := b.build(t.Context(), "other"); err == nil || err.Error() != "no such program" {
+	if _, err := b.build(t.Context(), "other"); err == nil || err.Error() != "build other: no such program" {
 		t.Errorf("got %v", err)
 	}
 	noPart(t, b)
@@ -155,17 +155,34 @@ func TestLockWaits(t *testing.T) {
 	again()
 }
 
-func TestArguments(t *testing.T) {
-	const flags = "build -buildvcs=false -trimpath -ldflags -s -w"
+// TestBuildName: a name of a program of many names is a link to that program, which is built once.
+func TestBuildName(t *testing.T) {
+	b, progress := tiny(t, "package main\n\nimport \"os\"\n\nfunc main() { print(os.Args[0]) }\n")
+	one := recipe{module: "tiny", within: "whole", pkg: ".", version: "example.invalid/tiny"}
+	b.recipes = map[Program]recipe{"one": one, "two": one}
+	for _, name := range []Program{"one", "two", "one"} {
+		path, err := b.build(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(path).CombinedOutput(); err != nil || string(out) != path {
+			t.Errorf("got %q, %v", out, err)
+		}
+	}
+	if n := progress.count("built whole"); n != 1 {
+		t.Errorf("built %d times: %q", n, progress.all)
+	}
+}
+
+func TestLDFlags(t *testing.T) {
 	for program, want := range map[Program]string{
-		Etcd: flags,
-		APIServer: flags + " -X k8s.io/component-base/version.gitVersion=v1.36.3" +
+		Multus: "-X gopkg.in/k8snetworkplumbingwg/multus-cni.v4/pkg/multus.version=v1.36.3",
+		APIServer: "-X k8s.io/component-base/version.gitVersion=v1.36.3" +
 			" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36" +
 			" -X k8s.io/component-base/version.gitTreeState=clean",
-		Bridge: flags + " -X github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion=v1.36.3",
+		Injector: "",
 	} {
-		got := strings.Join(recipes()[program].arguments("v1.36.3"), " ")
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, recipes()[program].ldflags("v1.36.3")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", program, diff)
 		}
 	}

@@ -116,7 +116,7 @@ func CRDFiles(ctx context.Context, sets ...CRDs) ([]string, error) {
 // pods become ready at once, deleted pods go. kwok does nothing without stages. Left out is the one by which pods of
 // Jobs end as soon as they run: training does not.
 func KwokStages(ctx context.Context) ([]string, error) {
-	return manifests{pins: "kwok", module: kwokModule, files: in("kustomize/stage/",
+	return manifests{pins: "controlplane", module: kwokModule, files: in("kustomize/stage/",
 		"node/fast/node-initialize.yaml", "node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
 		"pod/fast/pod-ready.yaml", "pod/fast/pod-delete.yaml")}.find(ctx)
 }

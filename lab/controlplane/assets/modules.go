@@ -1,7 +1,6 @@
 package assets
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,7 +49,7 @@ func isRoot(folder string) bool {
 // pinned returns a module's version in the go.mod of the folder.
 func pinned(ctx context.Context, folder, path string) (string, error) {
 	out, err := runGo(ctx, folder, "list", "-m", "-f", "{{.Version}}", path)
-	return string(bytes.TrimSpace(out)), err
+	return strings.TrimSpace(out), err
 }
 
 // sources returns the folders of the sources of modules that the go.mod in the folder pins, and downloads them if
@@ -61,7 +60,7 @@ func sources(ctx context.Context, folder string, paths ...string) (map[string]st
 		return nil, err
 	}
 	dirs := map[string]string{}
-	d := json.NewDecoder(bytes.NewReader(out))
+	d := json.NewDecoder(strings.NewReader(out))
 	for {
 		var m struct{ Path, Dir, Error string }
 		if err := d.Decode(&m); errors.Is(err, io.EOF) {

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/railhead/railhead/tools/gobuild"
 )
 
 // Program names a program that Build can build.
@@ -34,6 +36,7 @@ const (
 // recipe says how a program is built.
 type recipe struct {
 	module   string        // folder in lab/modules
+	within   string        // the program of many names that this one is a name of; "" if it is one of its own
 	pkg      string        // the package that go build is given in that folder
 	version  string        // the module whose version in go.mod is the program's
 	tags     string        // build tags
@@ -53,37 +56,16 @@ func recipes() map[Program]recipe {
 // controlPlaneRecipes returns the recipes of the programs that run on the host.
 func controlPlaneRecipes() map[Program]recipe {
 	const (
-		kubernetes = "k8s.io/kubernetes"
-		etcd       = "go.etcd.io/etcd/server/v3"
-		kwok       = "sigs.k8s.io/kwok"
-		injector   = "github.com/k8snetworkplumbingwg/network-resources-injector"
-		kubectl    = "k8s.io/kubectl"
+		injector = "github.com/k8snetworkplumbingwg/network-resources-injector"
+		kubectl  = "k8s.io/kubectl"
 	)
+	// One program with etcd, the programs of Kubernetes and kwok in it: it is linked once.
+	kubernetes := recipe{
+		module: "controlplane", within: "control-plane", pkg: ".", version: "k8s.io/kubernetes", stamp: true,
+		first: 4 * time.Minute,
+	}
 	return map[Program]recipe{
-		Etcd: {module: "kube", pkg: etcd, version: etcd, first: time.Minute},
-		APIServer: {
-			module:  "kube",
-			pkg:     "./kube-apiserver",
-			version: kubernetes,
-			stamp:   true,
-			first:   4 * time.Minute,
-		},
-		ControllerManager: {
-			module:  "kube",
-			pkg:     kubernetes + "/cmd/kube-controller-manager",
-			version: kubernetes,
-			stamp:   true,
-			first:   90 * time.Second,
-		},
-		// Most of it is in the others' build cache by then.
-		Scheduler: {
-			module:  "kube",
-			pkg:     kubernetes + "/cmd/kube-scheduler",
-			version: kubernetes,
-			stamp:   true,
-			first:   10 * time.Second,
-		},
-		Kwok: {module: "kwok", pkg: kwok + "/cmd/kwok", version: kwok, first: 20 * time.Second},
+		Etcd: kubernetes, APIServer: kubernetes, ControllerManager: kubernetes, Scheduler: kubernetes, Kwok: kubernetes,
 		MachineConfigController: {
 			module: "machineconfig", pkg: ".", version: "github.com/openshift/machine-config-operator",
 			// Without them its image libraries want gpgme, btrfs and devicemapper, which are C.
@@ -96,27 +78,24 @@ func controlPlaneRecipes() map[Program]recipe {
 	}
 }
 
-// arguments returns the arguments of go build, without the output and the package.
-func (r recipe) arguments(version string) []string {
-	ldflags := "-s -w"
+// ldflags returns what the linker stamps into a program of this version.
+func (r recipe) ldflags(version string) string {
+	var flags []string
 	if r.stamp {
-		const at = " -X k8s.io/component-base/version."
+		const at = "-X k8s.io/component-base/version."
 		major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 		minor, _, _ := strings.Cut(rest, ".")
-		ldflags += at + "gitVersion=" + version + at + "gitMajor=" + major + at + "gitMinor=" + minor
-		ldflags += at + "gitTreeState=clean"
+		flags = append(flags, at+"gitVersion="+version, at+"gitMajor="+major, at+"gitMinor="+minor,
+			at+"gitTreeState=clean")
 	}
 	if r.variable != "" {
-		ldflags += " -X " + r.variable + "=" + version
+		flags = append(flags, "-X "+r.variable+"="+version)
 	}
-	args := []string{"build", "-buildvcs=false", "-trimpath", "-ldflags", ldflags}
-	if r.tags != "" {
-		args = append(args, "-tags", r.tags)
-	}
-	return args
+	return strings.Join(flags, " ")
 }
 
 // flavour identifies a build apart from the sources of its module.
 func (r recipe) flavour() string {
-	return strings.Join(append(r.arguments("v0.0.0"), r.pkg, runtime.GOOS, runtime.GOARCH), "\x00")
+	flags := append(gobuild.Flags(), r.tags, r.ldflags("v0.0.0"), r.pkg, r.within, runtime.GOOS, runtime.GOARCH)
+	return strings.Join(flags, "\x00")
 }

@@ -15,9 +15,11 @@ func TestVersions(t *testing.T) {
 		"github.com/spf13/pflag",
 		"golang.org/x/net",
 		"golang.org/x/oauth2",
+		"golang.org/x/sync",
 		"golang.org/x/sys",
 		"golang.org/x/term",
 		"golang.org/x/text",
+		"golang.org/x/time",
 		"k8s.io/api",
 		"k8s.io/apimachinery",
 		"k8s.io/client-go",
@@ -36,11 +38,11 @@ func TestVersions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return strings.TrimSpace(string(out))
+		return strings.TrimSpace(out)
 	}
 	want := versions(root)
 	folders := []string{filepath.Dir(root)}
-	for _, name := range []string{"kube", "kubectl", "kubelet", "kwok"} {
+	for _, name := range []string{"controlplane", "kubectl", "kubelet"} {
 		folders = append(folders, filepath.Join(root, "modules", name))
 	}
 	for _, folder := range folders {

@@ -159,12 +159,18 @@ func (d *MachineConfigDaemon) provision(ctx context.Context, node *corev1.Node) 
 	})
 }
 
-// pool returns the node's pool: master before custom before worker, as the operator's helpers.GetPoolsForNode.
+// pool returns the node's pool.
 func (d *MachineConfigDaemon) pool(ctx context.Context, node *corev1.Node) (*machineconfigv1.MachineConfigPool, error) {
 	var pools machineconfigv1.MachineConfigPoolList
 	if err := d.client.List(ctx, &pools); err != nil {
 		return nil, err
 	}
+	return poolOf(node, pools.Items)
+}
+
+// poolOf returns the one of the pools that a node is in, or nil: master before custom before worker, as the operator's
+// helpers.GetPoolsForNode.
+func poolOf(node *corev1.Node, pools []machineconfigv1.MachineConfigPool) (*machineconfigv1.MachineConfigPool, error) {
 	rank := func(name string) int {
 		switch name {
 		case "master":
@@ -175,8 +181,8 @@ func (d *MachineConfigDaemon) pool(ctx context.Context, node *corev1.Node) (*mac
 		return 2
 	}
 	var best *machineconfigv1.MachineConfigPool
-	for i := range pools.Items {
-		p := &pools.Items[i]
+	for i := range pools {
+		p := &pools[i]
 		selector, err := metav1.LabelSelectorAsSelector(p.Spec.NodeSelector)
 		if err != nil {
 			return nil, fmt.Errorf("node selector of pool %s: %w", p.Name, err)

@@ -13,6 +13,10 @@ func labelSet(node *corev1.Node) labels.Set { return node.Labels }
 
 // annotate sets annotations of the node, and nothing else: other programs write to it at the same time.
 func (d *MachineConfigDaemon) annotate(ctx context.Context, node *corev1.Node, set map[string]string) error {
+	return annotate(ctx, d.client, node, set)
+}
+
+func annotate(ctx context.Context, c client.Client, node *corev1.Node, set map[string]string) error {
 	before := node.DeepCopy()
 	if node.Annotations == nil {
 		node.Annotations = map[string]string{}
@@ -20,7 +24,7 @@ func (d *MachineConfigDaemon) annotate(ctx context.Context, node *corev1.Node, s
 	for key, value := range set {
 		node.Annotations[key] = value
 	}
-	return client.IgnoreNotFound(d.client.Patch(ctx, node, client.MergeFrom(before)))
+	return client.IgnoreNotFound(c.Patch(ctx, node, client.MergeFrom(before)))
 }
 
 // ready sets the node's condition Ready and its node info. The patch is a strategic one, which merges conditions by

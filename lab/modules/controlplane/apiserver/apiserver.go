@@ -1,12 +1,11 @@
-// Kube-apiserver is upstream's kube-apiserver with OpenShift's security context constraints compiled in.
+// Package apiserver is upstream's kube-apiserver with OpenShift's security context constraints compiled in.
 //
 // It does what k8s.io/kubernetes/cmd/kube-apiserver does, and registers two admission plugins more before it parses its
 // flags. --disable-admission-plugins with both of their names makes it a plain kube-apiserver.
-package main
+package apiserver
 
 import (
 	"context"
-	"os"
 
 	"github.com/spf13/cobra"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -21,9 +20,8 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 )
 
-func main() {
-	os.Exit(cli.Run(command(genericapiserver.SetupSignalContext())))
-}
+// Main runs the server and returns its exit code.
+func Main() int { return cli.Run(command(genericapiserver.SetupSignalContext())) }
 
 // command is app.NewAPIServerCommand with the SCC plugins: upstream's has no place to register one from outside.
 func command(ctx context.Context) *cobra.Command {
