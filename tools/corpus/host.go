@@ -127,7 +127,7 @@ func replaceName(line, name, to string) string {
 var (
 	endsInWord        = regexp.MustCompile(`[0-9A-Za-z]$`)
 	beginsWithWord    = regexp.MustCompile(`^[0-9A-Za-z]`)
-	beginsWithProcess = regexp.MustCompile(`^:?\d+:\d+`)
+	beginsWithProcess = regexp.MustCompile(`^:?\d+:\d+|^:\d{4}`)
 )
 
 // nameBegins and nameEnds enclose a new name until the line is done, so that what it is glued to remains a word.

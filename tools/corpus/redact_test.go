@@ -20,6 +20,10 @@ func TestRedact(t *testing.T) {
 			"acme7:41:42 [0] NCCL INFO Using network IB\n  8  2  float  sumacme7:41:42 [0] NCCL INFO Using network IB",
 			"node-1:41:42 [0] NCCL INFO Using network IB\n  8  2  float  sumnode-1:41:42 [0] NCCL INFO Using network IB",
 		},
+		"lines that are torn before the thread": {
+			"acme7:4141:42 [0] NCCL INFO closed by lacme7:4141acme7:4143:44 [1] NCCL INFO init.cc:1 -> 2",
+			"node-1:4141:42 [0] NCCL INFO closed by lnode-1:4141node-1:4143:44 [1] NCCL INFO init.cc:1 -> 2",
+		},
 		"the number of a pod stays": {
 			"acme-llm-worker-1:41:42 [0] NCCL INFO init.cc:1 -> 2",
 			"train-worker-1:41:42 [0] NCCL INFO init.cc:1 -> 2",
