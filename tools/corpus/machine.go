@@ -124,7 +124,7 @@ func unpack(archive, to string) error {
 		return err
 	}
 	defer f.Close()
-	var stream io.Reader = bzip2.NewReader(f)
+	stream := bzip2.NewReader(f)
 	if !strings.HasSuffix(archive, ".bz2") {
 		if stream, err = gzip.NewReader(f); err != nil {
 			return err
