@@ -21,6 +21,7 @@ func TestFigures(t *testing.T) {
 		"recorded machines":        files(t, "../testdata/hosts/*.txtar"),
 		"recorded connections":     files(t, "../testdata/wire/*.json"),
 		"log fixtures":             files(t, "../testdata/logs/*.txtar"),
+		"files of other people":    files(t, "../testdata/corpus/*/*") - files(t, "../testdata/corpus/*/index.tsv"),
 		"logs of broken trainings": files(t, "../testdata/gpu/*.log.gz"),
 		"golden files": files(t, "../testdata/golden/*", "../testdata/wire/*.txt", "../testdata/logs/*.json",
 			"../internal/plan/*/testdata/*.yaml", "../internal/plan/*/testdata/*/*.yaml", "../internal/report/html/testdata/*"),

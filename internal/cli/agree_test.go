@@ -14,35 +14,27 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/railhead/railhead/internal/corpustest"
 	"github.com/railhead/railhead/internal/nccl"
 	"github.com/railhead/railhead/internal/ranks"
 	"github.com/railhead/railhead/internal/story"
 )
 
-// savedLogs are the folders of logs; a checkout may lack the last two.
-var savedLogs = []string{
-	"../../testdata/logs/*.txtar", "../../testdata/gpu/*.log.gz",
-	"../../../shared/corpus/nccl/*.log", "../../../shared/corpus/nccl2/*.log",
-}
-
 // TestOneJudge: launch, which reads line by line, and explain, which reads files, agree about the network of every log.
 func TestOneJudge(t *testing.T) {
-	seen := 0
-	for _, pattern := range savedLogs {
-		paths, err := filepath.Glob(pattern)
+	paths := slices.Concat(corpustest.Files(t, "nccl"), corpustest.Files(t, "nccl2"), corpustest.Files(t, "nccl3"))
+	for _, pattern := range []string{"../../testdata/logs/*.txtar", "../../testdata/gpu/*.log.gz"} {
+		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(paths) == 0 {
-			t.Logf("not here: %s", pattern)
-		}
-		for _, path := range paths {
-			seen++
-			t.Run(filepath.Base(path), func(t *testing.T) { agree(t, logFiles(t, path)) })
-		}
+		paths = append(paths, found...)
 	}
-	if seen < 90 {
-		t.Errorf("%d logs", seen)
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) { agree(t, logFiles(t, path)) })
+	}
+	if len(paths) < 300 {
+		t.Errorf("%d logs", len(paths))
 	}
 }
 

@@ -1,14 +1,8 @@
 package podcli
 
 import (
-	"archive/tar"
-	"compress/bzip2"
-	"compress/gzip"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,44 +10,40 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/railhead/railhead/internal/check"
+	"github.com/railhead/railhead/internal/corpustest"
 	"github.com/railhead/railhead/internal/exit"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/host/sysfs"
 	"github.com/railhead/railhead/internal/rail"
 )
 
-// captured are real machines' trees, which lie next to a developer's checkout, not in the project; what detect says of
-// each was compared by eye with what ibv_devinfo, rdma and lspci said on it.
+// captured are machines whose files somebody packed; what detect says of each was compared by eye with what
+// ibv_devinfo, rdma and lspci said on it.
 var captured = map[string]struct {
-	archive string
-	under   string // where the archive's only directory belongs in the machine
-	rails   []string
-	away    []string
-	exit    exit.Code
-	said    []string // what doctor says of it as a job's machine, and as a node
+	rails []string
+	away  []string
+	exit  exit.Code
+	said  []string // what doctor says of it as a job's machine, and as a node
 }{
-	"two NICs with igb VFs under Soft-RoCE, AMD IOMMU": {
-		archive: "lab/captures/sysfs-cap-amd-lab.tgz",
-		rails:   []string{"mlx5_0:1 vf0 10.0.0.1 GID 1", "mlx5_1:1 vf1 10.0.1.1 GID 1", "mlx5_2:1 vf2 10.0.2.1 GID 1"},
-		away:    []string{"mlx5_3:1 port 1 DOWN (Disabled)", "mlx5_pf physical function; virtual functions are used, and no source shows what was allocated"},
-		exit:    exit.Unknown,
+	"rxe-amd-iommu.txtar": {
+		rails: []string{"mlx5_0:1 vf0 10.20.2.1 GID 1", "mlx5_1:1 vf1 10.20.3.1 GID 1", "mlx5_2:1 vf2 10.20.4.1 GID 1"},
+		away:  []string{"mlx5_3:1 port 1 DOWN (Disabled)", "mlx5_pf physical function; virtual functions are used, and no source shows what was allocated"},
+		exit:  exit.Unknown,
 		said: []string{
 			"host: unknown uverbs-openable mlx5_pf:1", "host: unknown gid-usable mlx5_pf:1", "host: unknown memlock-limit pod",
 			"host: unknown socket-interface pod", "node: warn iommu-passthrough node",
 		},
 	},
-	"igb VFs under Soft-RoCE, Intel IOMMU": {
-		archive: "lab/captures/sysfs-cap-intel-stock.tgz",
-		rails:   []string{"rxe0:1 vf0 10.0.0.1 GID 1", "rxe1:1 vf1 10.0.1.1 GID 1"},
-		away:    []string{"rxe2 physical function; virtual functions are used, and no source shows what was allocated"},
-		exit:    exit.Unknown,
+	"rxe-intel-iommu.txtar": {
+		rails: []string{"rxe0:1 vf0 10.20.1.1 GID 1", "rxe1:1 vf1 10.20.2.1 GID 1"},
+		away:  []string{"rxe2 physical function; virtual functions are used, and no source shows what was allocated"},
+		exit:  exit.Unknown,
 		said: []string{
 			"host: warn hardware-rdma rxe2:1", "host: unknown uverbs-openable rxe2:1", "host: unknown gid-usable rxe2:1",
 			"host: unknown memlock-limit pod", "host: unknown socket-interface pod",
 		},
 	},
-	"8 InfiniBand NDR and an Ethernet bond, 8 H100": {
-		archive: "corpus/topo/gpud-sys-class-infiniband-h100.tar.gz", under: "sys/class/infiniband",
+	"h100-ib-bond.txtar": {
 		rails: []string{"mlx5_0:1", "mlx5_1:1", "mlx5_4:1", "mlx5_5:1", "mlx5_6:1", "mlx5_7:1", "mlx5_8:1", "mlx5_9:1"},
 		away:  []string{"mlx5_bond_0:1 no GID: the table of port 1 is empty or missing"},
 		exit:  exit.Unknown,
@@ -63,24 +53,22 @@ var captured = map[string]struct {
 			"host: unknown uverbs-openable mlx5_8:1", "host: unknown uverbs-openable mlx5_9:1", "host: unknown socket-interface pod",
 		},
 	},
-	"a ConnectX-3 and a Xeon Phi": {
-		archive: "corpus/topo/hwloc-32em64t-2n8c+dax+nvme+mic+dimms.tar.bz2",
-		rails:   []string{"mlx4_0:1 ib0"},
-		away:    []string{"scif0 no port could be read"},
-		exit:    exit.Unknown,
-		said:    []string{"host: unknown uverbs-openable mlx4_0:1", "host: unknown socket-interface pod", "node: unknown pci-config node"},
+	"connectx3-xeon-phi.txtar": {
+		rails: []string{"mlx4_0:1 ib0"},
+		away:  []string{"scif0 no port could be read"},
+		exit:  exit.Unknown,
+		said:  []string{"host: unknown uverbs-openable mlx4_0:1", "host: unknown socket-interface pod", "node: unknown pci-config node"},
 	},
-	"a DGX GB10 without the infiniband class": {
-		archive: "corpus/topo/hwloc-nvidia-dgx-gb10.tar.bz2",
-		exit:    exit.Fault,
-		said:    []string{"host: fail device-allocated pod", "node: fail device-allocated pod"},
+	"gb10-no-rdma.txtar": {
+		exit: exit.Fault,
+		said: []string{"host: fail device-allocated pod", "node: fail device-allocated pod"},
 	},
 }
 
 func TestCapturedMachines(t *testing.T) {
 	for name, want := range captured {
 		t.Run(name, func(t *testing.T) {
-			root := unpack(t, filepath.Join("../../../shared", want.archive), want.under)
+			root := filepath.Join(corpustest.Folder(t, "machines"), name)
 			machine, err := sysfs.Open(root)
 			if err != nil {
 				t.Fatal(err)
@@ -136,55 +124,4 @@ func TestCapturedMachines(t *testing.T) {
 			}
 		})
 	}
-}
-
-// unpack makes a machine's root of an archive whose only directory is the root, or belongs at under in it.
-func unpack(t *testing.T, archive, under string) string {
-	t.Helper()
-	f, err := os.Open(archive)
-	if errors.Is(err, os.ErrNotExist) {
-		t.Skip("no captured machines next to the checkout")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var stream io.Reader = bzip2.NewReader(f)
-	if !strings.HasSuffix(archive, ".bz2") {
-		if stream, err = gzip.NewReader(f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	root := t.TempDir()
-	dir := filepath.Join(root, under)
-	for tree := tar.NewReader(stream); ; {
-		entry, err := tree.Next()
-		if errors.Is(err, io.EOF) {
-			return root
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, name, _ := strings.Cut(entry.Name, "/")
-		if err := write(filepath.Join(dir, filepath.Clean("/"+name)), entry, tree); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func write(path string, entry *tar.Header, content io.Reader) error {
-	if entry.Typeflag == tar.TypeDir {
-		return os.MkdirAll(path, 0o755)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	if entry.Typeflag == tar.TypeSymlink {
-		return os.Symlink(entry.Linkname, path)
-	}
-	data, err := io.ReadAll(content)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, data, 0o644)
 }

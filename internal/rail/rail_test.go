@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/railhead/railhead/internal/corpustest"
 	"github.com/railhead/railhead/internal/host"
 	"github.com/railhead/railhead/internal/host/sysfs"
 )
@@ -98,25 +99,21 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// TestRealEnvironments reads real pods' variables, which are next to a developer's checkout, not in the project.
+// TestRealEnvironments reads the variables of other people's pods.
 func TestRealEnvironments(t *testing.T) {
-	files, _ := filepath.Glob("../../../shared/corpus/pcidevice/*.env")
-	if len(files) == 0 {
-		t.Skip("no ../shared/corpus/pcidevice next to the checkout")
-	}
 	want := map[string]string{ // by the variables' names, in order
-		"01-list-two-vfs.env":            "0000:03:02.1, 0000:03:04.3",
-		"05-info-fec-truncated.env":      "0000:8b:01.5",
-		"06-info-kata-generic.env":       "0000:1a:01.0, 0000:1b:02.0",
-		"08-kubevirt-vdpa.env":           "0000:cc:00.2, 0000:cc:00.3, 0000:cc:00.2, 0000:cc:00.3",
-		"09-vpp-vfio-noiommu-group0.env": "0000:02:00.0, 0000:02:00.0, 0000:03:00.0",
-		"11-rdma-dev-only-live-pod.env":  "0000:19:00.6, 0000:19:00.6 mlx5_18",
-		"13-three-resources.env":         "0000:00:06.0, 0000:00:07.0, 0000:00:08.0",
-		"14-fec-acc100.env":              "0000:b0:00.0",
-		"16-app-netutil.env":             "0000:01:02.5, 0000:01:0a.4",
-		"19-hostdev.env":                 "0000:64:00.0",
+		"01-list-two-vfs.env":           "0000:03:02.1, 0000:03:04.3",
+		"05-info-fec-truncated.env":     "0000:8b:01.5",
+		"06-info-kata-generic.env":      "0000:1a:01.0, 0000:1b:02.0",
+		"08-kubevirt-vdpa.env":          "0000:cc:00.2, 0000:cc:00.3, 0000:cc:00.2, 0000:cc:00.3",
+		"09-vfio-noiommu-group0.env":    "0000:02:00.0, 0000:02:00.0, 0000:03:00.0",
+		"11-rdma-dev-only-live-pod.env": "0000:19:00.6, 0000:19:00.6 mlx5_18",
+		"13-three-resources.env":        "0000:00:06.0, 0000:00:07.0, 0000:00:08.0",
+		"14-fec-acc100.env":             "0000:b0:00.0",
+		"16-app-netutil.env":            "0000:01:02.5, 0000:01:0a.4",
+		"19-hostdev.env":                "0000:64:00.0",
 	}
-	for _, file := range files {
+	for _, file := range corpustest.Files(t, "pcidevice") {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -12,24 +12,18 @@ import (
 
 	"github.com/railhead/railhead/internal/check"
 	"github.com/railhead/railhead/internal/cluster"
+	"github.com/railhead/railhead/internal/corpustest"
 	"github.com/railhead/railhead/internal/host"
 	clusterrules "github.com/railhead/railhead/internal/rules/cluster"
 	"github.com/railhead/railhead/internal/rules/rulestest"
 )
 
-// artifacts is a folder of output of real machines that a checkout may have next to it. It is no part of the project.
-const artifacts = "../../../shared/corpus"
-
 var pciAddress = regexp.MustCompile(`[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]`)
 
 // A pod with rails may also have accelerators, and functions for DPDK and virtual machines.
 func TestOtherDevicesOfAPod(t *testing.T) {
-	files, _ := filepath.Glob(artifacts + "/pcidevice/*.env")
-	if len(files) == 0 {
-		t.Skip("no corpus next to the checkout")
-	}
 	broken := map[string]string{"05-info-fec-truncated.env": "warn allocation-readable"}
-	for _, file := range files {
+	for _, file := range corpustest.Files(t, "pcidevice") {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -59,9 +53,9 @@ func TestOtherDevicesOfAPod(t *testing.T) {
 
 // TestPCIOfARealNode judges a node with 8 H100 and ConnectX-7 behind switches from the output of lspci.
 func TestPCIOfARealNode(t *testing.T) {
-	text, err := os.ReadFile(artifacts + "/outputs/lspci-vvv-h100-cx7.txt")
+	text, err := os.ReadFile(filepath.Join(corpustest.Folder(t, "outputs"), "lspci-vvv-h100-cx7.txt"))
 	if err != nil {
-		t.Skip("no corpus next to the checkout")
+		t.Fatal(err)
 	}
 	s := ofLspci(t, string(text))
 	if len(s.Devices) < 8 || len(s.GPUs) != 8 || len(s.Bridges) < 16 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/railhead/railhead/internal/corpustest"
 	"github.com/railhead/railhead/internal/nccllog"
 	"github.com/railhead/railhead/internal/nccllog/event"
 )
@@ -92,8 +93,7 @@ func TestVariations(t *testing.T) {
 			logs[name] = strings.Split(f.files[f.names[0]], "\n")
 		}
 	}
-	files, _ := filepath.Glob(filepath.Join(corpus, "*.log"))
-	for _, file := range files {
+	for _, file := range corpustest.Files(t, "nccl") {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
