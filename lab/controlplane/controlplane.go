@@ -55,14 +55,35 @@ type running struct {
 
 // Build builds the programs that Start with these options would build. The first build takes far longer than a start.
 func Build(ctx context.Context, o Options) error {
-	_, err := assets.Build(ctx, o.Progress, o.programs()...)
+	_, err := o.build(ctx)
 	return err
+}
+
+// build returns the programs by the names that they have outside of a demo.
+func (o Options) build(ctx context.Context) (assets.Programs, error) {
+	wanted := o.programs()
+	if !o.Demo {
+		return assets.Build(ctx, o.Progress, wanted...)
+	}
+	demo := make([]assets.Program, len(wanted))
+	for i, p := range wanted {
+		demo[i] = assets.InDemo(p)
+	}
+	built, err := assets.Build(ctx, o.Progress, demo...)
+	if err != nil {
+		return nil, err
+	}
+	programs := assets.Programs{}
+	for i, p := range wanted {
+		programs[p] = built[demo[i]]
+	}
+	return programs, nil
 }
 
 // Start builds missing programs, starts a control plane and waits until it serves: CRDs are installed and, where the
 // options want it, SCC admission admits pods. ctx bounds the start only; Stop ends the control plane.
 func Start(ctx context.Context, o Options) (*ControlPlane, error) {
-	programs, err := assets.Build(ctx, o.Progress, o.programs()...)
+	programs, err := o.build(ctx)
 	if err != nil {
 		return nil, err
 	}

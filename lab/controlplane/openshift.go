@@ -50,7 +50,7 @@ func (p *ControlPlane) startStandIns(context.Context) error {
 		p.Daemon = standin.NewMachineConfigDaemon(reboot)
 		p.Daemon.Boot = p.options.Boot
 		all = append(all, p.Daemon)
-		if p.options.MachineConfigStandIn {
+		if p.options.Demo {
 			all = append(all, &standin.MachineConfigController{})
 		}
 	}

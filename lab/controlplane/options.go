@@ -33,8 +33,6 @@ type Options struct {
 	// MachineConfig runs the machine-config-controller, with pools, MachineConfigs and stand-ins for the nodes'
 	// daemons.
 	MachineConfig bool
-	// MachineConfigStandIn runs the stand-in for the machine-config-controller instead, which needs no build.
-	MachineConfigStandIn bool
 	// SRIOV runs the stand-in for the SR-IOV network operator. It implies the sets SRIOV and Networks.
 	SRIOV bool
 	// Workloads are the controllers of training workloads that run, with their webhooks. Each implies its CRDs.
@@ -43,6 +41,10 @@ type Options struct {
 	Injector bool
 	// CRDs are installed besides those that the other options imply.
 	CRDs []assets.CRDs
+
+	// Demo leaves out what takes long to build and what a demo does not show: most controllers of
+	// kube-controller-manager, and the machine-config-controller, for which a stand-in runs.
+	Demo bool
 
 	// Addresses by which machines reach the API server, in addition to the loopback address.
 	Addresses []netip.Addr
@@ -76,7 +78,7 @@ func (o Options) programs() []assets.Program {
 		program assets.Program
 	}{
 		{o.Controllers, assets.ControllerManager}, {o.Scheduler, assets.Scheduler}, {o.Kwok, assets.Kwok},
-		{o.MachineConfig && !o.MachineConfigStandIn, assets.MachineConfigController}, {o.Injector, assets.Injector},
+		{o.MachineConfig && !o.Demo, assets.MachineConfigController}, {o.Injector, assets.Injector},
 		{o.Injector || len(o.Workloads) > 0, assets.InCluster},
 	} {
 		if p.wanted {

@@ -136,7 +136,7 @@ func copyStage(from, to string) error {
 }
 
 func (p *ControlPlane) startMachineConfig(context.Context) error {
-	if !p.options.MachineConfig || p.options.MachineConfigStandIn {
+	if !p.options.MachineConfig || p.options.Demo {
 		return nil
 	}
 	_, err := p.run(assets.MachineConfigController, "machine-config-controller", masters(),

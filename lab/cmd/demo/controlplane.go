@@ -14,16 +14,16 @@ import (
 )
 
 const controlPlaneIntro = `
-A cluster is up. etcd, kube-apiserver with OpenShift's SCC admission, kube-controller-manager and kube-scheduler are the
-real programs. These are stand-ins: the nodes (kwok's: pods become ready, nothing runs in them), the machine-config-controller
-(make test runs the real one) and its daemons, the SR-IOV operator and the cluster-policy-controller.
+A cluster is up. etcd, kube-apiserver with OpenShift's SCC admission, kube-scheduler and ten of the controllers of
+kube-controller-manager are the real ones. These are stand-ins: the nodes (kwok's: pods become ready, nothing runs in them), the
+machine-config-controller (make test runs the real one) and its daemons, the SR-IOV operator and the cluster-policy-controller.
 `
 
 func showControlPlane(ctx context.Context, w io.Writer, reboot time.Duration, keep bool) (err error) {
 	fmt.Fprintln(w, "Starting the control plane. The first run builds its programs, in about 4 minutes on two cores.")
 	options := controlplane.OpenShift()
 	options.Reboot = reboot
-	options.MachineConfigStandIn = true
+	options.Demo = true
 	options.Progress = func(line string) { fmt.Fprintln(w, line) }
 	p, err := controlplane.Start(ctx, options)
 	if err != nil {
