@@ -67,7 +67,7 @@ func (l *Launch) finishOnce(ctx context.Context, r *rank, killing string) (reach
 		observe(line)
 		r.warn(string(line))
 	})
-	answer := &kube.Capture{Limit: 4 << 10}
+	answer := &kube.Capture{Limit: 64 << 10}
 	lines, keep := networkLines, ""
 	if l.Logs != nil {
 		lines = "" // all
@@ -93,8 +93,11 @@ func (l *Launch) finishOnce(ctx context.Context, r *rank, killing string) (reach
 	if pids := values["left"]; pids != "" {
 		l.console.say("%s: processes of the command are still running: %s", r, pids)
 	}
-	if code != 0 {
+	switch {
+	case code != 0:
 		return true, fmt.Errorf("exit code %d: %s", code, strings.TrimSpace(answer.String()))
+	case values["finished"] == "": // the log that did not arrive is gone from the pod
+		return true, kube.ErrCutShort
 	}
 	return true, nil
 }

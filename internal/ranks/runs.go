@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/railhead/railhead/internal/kube"
 )
 
 // Run is the state of a launch in one pod: its command runs, or has ended detached.
@@ -52,9 +50,8 @@ func Runs(ctx context.Context, p Pods, targets []Target) ([]Run, error) {
 	g.SetLimit(PodsAtOnce)
 	for i, t := range targets {
 		g.Go(func() error {
-			command := []string{"sh", "-c", trimmed(runsScript), "railhead", "", "", SharedDir}
 			const most = 1 << 20 // each run has its command, of which an argument has at most 128 KiB
-			text, err := Output(ctx, p, t, kube.ExecOptions{Command: command}, most)
+			text, err := Read(ctx, p, t, most, runsScript, "", "", SharedDir)
 			if found[i] = parseRuns(t, text); err != nil {
 				errs[i] = fmt.Errorf("%s: %w", t, err)
 			}

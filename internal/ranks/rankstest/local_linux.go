@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -119,6 +120,33 @@ func (l *Pods) Exec(ctx context.Context, pod kube.PodRef, o kube.ExecOptions) (i
 	case err := <-ended:
 		return exitCodeOf(cmd, err)
 	}
+}
+
+// CutShort are local pods that cut the output of commands short, and report success: an API server or a kubelet may end
+// the streams so.
+type CutShort struct {
+	*Pods
+	Script string       // commands with this text are cut
+	Left   atomic.Int64 // times
+	Asked  atomic.Int64 // commands with the text so far
+}
+
+// Exec runs a command and passes on the first half of its output.
+func (c *CutShort) Exec(ctx context.Context, pod kube.PodRef, o kube.ExecOptions) (int, error) {
+	if !strings.Contains(strings.Join(o.Command, " "), c.Script) {
+		return c.Pods.Exec(ctx, pod, o)
+	}
+	if c.Asked.Add(1); c.Left.Add(-1) < 0 {
+		return c.Pods.Exec(ctx, pod, o)
+	}
+	var whole bytes.Buffer
+	out := o.Stdout
+	o.Stdout = &whole
+	_, err := c.Pods.Exec(ctx, pod, o)
+	if err == nil {
+		_, err = out.Write(whole.Bytes()[:whole.Len()/2])
+	}
+	return 0, err
 }
 
 func exitCodeOf(cmd *exec.Cmd, err error) (int, error) {
