@@ -103,17 +103,17 @@ func (l *Pods) Exec(ctx context.Context, pod kube.PodRef, o kube.ExecOptions) (i
 	words = append(slices.Clone(l.Shell), words[1:]...)
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Dir, cmd.Env = p.Dir, p.Env
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Stdin, o.Stdout, o.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: !l.Crun}
-	cmd.WaitDelay = time.Second // processes that outlive the command keep its streams open
-	if err := cmd.Start(); err != nil {
+	cmd.Stdin = o.Stdin
+	wait, err := start(cmd, o.Stdout, o.Stderr)
+	if err != nil {
 		return 0, err
 	}
 	if !l.Crun {
 		l.t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	go func() { ended <- wait() }()
 	select {
 	case <-ctx.Done():
 		return 0, ctx.Err()
@@ -213,7 +213,7 @@ func WaitGone(t *testing.T, id string) {
 // Eventually waits until is returns true.
 func Eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(5 * time.Minute) // it hangs
 	for !is() {
 		select {
 		case <-deadline:
