@@ -18,6 +18,9 @@ import (
 // maxLogBytes bounds the part of NCCL's log that is read from one pod. The log of eight ranks has less than 1 MiB.
 const maxLogBytes = "8388608"
 
+// reconnectTime bounds the end of a launch whose streams broke: it is longer than a restart of an API server.
+const reconnectTime = 2 * time.Minute
+
 // maxWarnings bounds the NCCL warnings that are shown of one pod.
 const maxWarnings = 20
 
@@ -27,6 +30,10 @@ func (l *Launch) finish(ctx context.Context, o Outcome) {
 		return
 	}
 	ctx, cancel := Afterwards(ctx)
+	if l.count(func(r *rank) bool { return r.disconnected }) > 0 {
+		cancel()
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), reconnectTime)
+	}
 	defer cancel()
 	killing := ""
 	if o.Code() != 0 {

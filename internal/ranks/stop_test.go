@@ -309,7 +309,7 @@ func TestFinish(t *testing.T) {
 		"it stays away": {
 			time.Hour,
 			false,
-			30 * time.Second,
+			2 * time.Minute,
 			"rank 0 (pod h-kim-0) cannot be reached; its processes may still be running: connection refused\n",
 		},
 		"the pod is gone": {time.Hour, true, 0, ""},
