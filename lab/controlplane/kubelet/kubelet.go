@@ -140,43 +140,36 @@ func (r runner) ExecInContainer(
 	if r.kubelet.Command != nil {
 		cmd = r.kubelet.Command(ctx, r.container, words)
 	}
-	cmd.WaitDelay = time.Second // a child may hold the streams
-	if out != nil {
-		cmd.Stdout = out
-	}
-	if errs != nil {
-		cmd.Stderr = errs
-	}
-	return ended(run(cmd, in))
+	return ended(run(cmd, in, out, errs))
 }
 
 // run feeds the input itself: os/exec would wait for its end after the command's.
-func run(cmd *exec.Cmd, in io.Reader) error {
-	if in == nil {
-		return cmd.Run()
+func run(cmd *exec.Cmd, in io.Reader, out, errs io.Writer) error {
+	var pipe io.WriteCloser
+	if in != nil {
+		var err error
+		if pipe, err = cmd.StdinPipe(); err != nil {
+			return err
+		}
 	}
-	pipe, err := cmd.StdinPipe()
+	wait, err := start(cmd, out, errs)
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
-		return err
+	if in != nil {
+		go func() {
+			defer pipe.Close()
+			_, _ = io.Copy(pipe, in) // ends with the command or the connection
+		}()
 	}
-	go func() {
-		defer pipe.Close()
-		_, _ = io.Copy(pipe, in) // ends with the command or the connection
-	}()
-	return cmd.Wait()
+	return wait()
 }
 
 // ended turns the end of a process into the kubelet's report.
 func ended(err error) error {
 	var exit *exec.ExitError
-	switch {
-	case errors.As(err, &exit):
+	if errors.As(err, &exit) {
 		return utilexec.CodeExitError{Err: err, Code: exit.ExitCode()}
-	case errors.Is(err, exec.ErrWaitDelay):
-		return nil
 	}
 	return err
 }
