@@ -14,8 +14,12 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 	utilexec "k8s.io/utils/exec"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/railhead/railhead/lab/controlplane/pki"
 )
@@ -25,9 +29,9 @@ type Container struct {
 	Namespace, Pod, Name string
 }
 
-// Kubelet is one for all nodes; its fields but Port are set before Start. It listens on the loopback address. A node
-// is served by it when the first of its status.addresses that the API server takes is 127.0.0.1, and its
-// status.daemonEndpoints.kubeletEndpoint.Port is Port.
+// Kubelet is one for all nodes; its fields but Port are set before Start. It listens on the loopback address. It serves
+// a node when the first of its status.addresses that the API server takes is 127.0.0.1, and its
+// status.daemonEndpoints.kubeletEndpoint.Port is Port: Serve does that.
 type Kubelet struct {
 	Port int // set by Start
 
@@ -89,6 +93,20 @@ func (k *Kubelet) Start() error {
 		defer close(k.done)
 		_ = k.server.ServeTLS(listener, "", "") // ends by Close
 	}()
+	return nil
+}
+
+// Serve makes the API server ask this kubelet about the pods of nodes.
+func (k *Kubelet) Serve(ctx context.Context, c client.Client, nodes ...string) error {
+	here := fmt.Appendf(nil, `{"status":{"addresses":[{"type":"ExternalIP","address":"127.0.0.1"}],`+
+		`"daemonEndpoints":{"kubeletEndpoint":{"Port":%d}}}}`, k.Port)
+	for _, name := range nodes {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		patch := client.RawPatch(types.StrategicMergePatchType, here)
+		if err := c.Status().Patch(ctx, node, patch); err != nil {
+			return fmt.Errorf("kubelet of node %s: %w", name, err)
+		}
+	}
 	return nil
 }
 
