@@ -142,7 +142,7 @@ func FirstErrors(errs []error, noun string) error {
 // Read runs a script that changes nothing in a pod and returns its output, also with an error. It runs the script again
 // if the output was cut short.
 func Read(ctx context.Context, p Pods, t Target, most int, script string, args ...string) (string, error) {
-	command := append([]string{"sh", "-c", kube.Framed(script), "railhead"}, args...)
+	command := reading(script, args...)
 	return kube.AskAgain(func() (string, error) {
 		text, err := Output(ctx, p, t, kube.ExecOptions{Command: command}, most)
 		switch {
@@ -153,6 +153,11 @@ func Read(ctx context.Context, p Pods, t Target, most int, script string, args .
 		}
 		return kube.Unframed(text)
 	})
+}
+
+// reading returns the command that Read runs.
+func reading(script string, args ...string) []string {
+	return append([]string{"sh", "-c", kube.Framed(script), "railhead"}, args...)
 }
 
 // runScript runs a script in a rank's pod and returns its output, up to a limit.

@@ -43,6 +43,11 @@ func (l *Launch) noteOf(r *rank) string {
 // CommandLine returns the command for people.
 func (r Run) CommandLine() string { return commandLine(r.Command) }
 
+func runsArguments() []string { return []string{"", "", SharedDir} }
+
+// RunsCommand returns the command by which Runs asks a pod. SharedDir is its last word.
+func RunsCommand() []string { return reading(runsScript, runsArguments()...) }
+
 // Runs returns what launches left in the pods, by rank. The error names the pods that could not be read.
 func Runs(ctx context.Context, p Pods, targets []Target) ([]Run, error) {
 	found, errs := make([][]Run, len(targets)), make([]error, len(targets))
@@ -51,7 +56,7 @@ func Runs(ctx context.Context, p Pods, targets []Target) ([]Run, error) {
 	for i, t := range targets {
 		g.Go(func() error {
 			const most = 1 << 20 // each run has its command, of which an argument has at most 128 KiB
-			text, err := Read(ctx, p, t, most, runsScript, "", "", SharedDir)
+			text, err := Read(ctx, p, t, most, runsScript, runsArguments()...)
 			if found[i] = parseRuns(t, text); err != nil {
 				errs[i] = fmt.Errorf("%s: %w", t, err)
 			}
